@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * RNIC-PI: the RNIC Programming Interface, between the kernel access layer
+ * (kAL, krdma.ko) and the RNIC providers (krdma_soft.ko, krdma_hw.ko, ...).
+ *
+ * Calls go down: the kAL calls a provider through struct ri_ops.
+ * Events come up: a provider reports through the ri_*_event() upcalls.
+ * A provider uses nothing of the kAL but this header; it never sees a
+ * consumer, ib_core's device side or /dev/krdma.
+ *
+ * Vocabulary (work requests, completions, attributes, states, access flags)
+ * is that of <rdma/ib_verbs.h>, so that no work request is translated between
+ * a kernel consumer and a provider. The objects are the kAL's: it allocates
+ * them together with the provider's private part, whose size the provider
+ * states in struct ri_ops. Each private structure has the ri_ object as its
+ * first member.
+ *
+ * Sources: draft-hilland-rddp-verbs (verbs and their meaning), OpenRDMA
+ * architecture sections 2.2.1, 3.1 and 4 (roles, upcalls, event records).
+ * docs/rnic-pi.md is the guide for provider authors.
+ */
+#ifndef KRDMA_RNICPI_H
+#define KRDMA_RNICPI_H
+
+#include <linux/completion.h>
+#include <linux/if.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/refcount.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include <krdma/mpa_params.h>
+
+struct socket;
+struct ri_rnic;
+struct ri_llp;
+struct ri_qp_info;
+
+/* Objects ***************************************************************** */
+
+/** enum ri_obj_type - what an object of the resource tree is */
+enum ri_obj_type {
+	RI_OBJ_UCONTEXT,
+	RI_OBJ_PD,
+	RI_OBJ_CQ,
+	RI_OBJ_SRQ,
+	RI_OBJ_QP,
+	RI_OBJ_MR,
+	RI_OBJ_MW,
+	RI_OBJ_TYPES,
+};
+
+/**
+ * struct ri_obj - head of every verbs object; belongs to the kAL's resource manager
+ * @rnic: the RNIC that the object lives on
+ * @parent: object that must outlive this one, or NULL
+ * @type: what it is
+ * @id: unique among the RNIC's objects of this type, never 0; the QP number for a QP
+ * @refs: one of the owner, one of each lookup by id in flight
+ * @children: objects whose @parent this is
+ * @unused: completed when @refs falls to 0
+ *
+ * A provider reads @rnic and @id and touches nothing else.
+ */
+struct ri_obj {
+	struct ri_rnic *rnic;
+	struct ri_obj *parent;
+	enum ri_obj_type type;
+	u32 id;
+	refcount_t refs;
+	atomic_t children;
+	struct completion unused;
+};
+
+/**
+ * struct ri_ucontext - one user of an RNIC: a process' open device
+ * @obj: resource tree
+ * @shm_ops: how the consumer side makes shared memory visible to its user; NULL for none
+ * @consumer: the consumer's own
+ */
+struct ri_ucontext {
+	struct ri_obj obj;
+	const struct ri_shmem_ops *shm_ops;
+	void *consumer;
+};
+
+/** struct ri_pd - protection domain; @uctx is NULL for a kernel consumer's */
+struct ri_pd {
+	struct ri_obj obj;
+	struct ri_ucontext *uctx;
+};
+
+/**
+ * struct ri_cq - completion queue
+ * @obj: resource tree
+ * @uctx: its user, NULL for a kernel consumer
+ * @depth: entries asked for and granted
+ * @ceh: completion event handler (completion vector) that it belongs to
+ * @on_completion: the consumer's handler; any context, must not sleep
+ * @on_event: the consumer's asynchronous event handler; any context, must not sleep
+ * @consumer: the consumer's own
+ */
+struct ri_cq {
+	struct ri_obj obj;
+	struct ri_ucontext *uctx;
+	u32 depth;
+	u32 ceh;
+	void (*on_completion)(struct ri_cq *cq);
+	void (*on_event)(struct ri_cq *cq, enum ib_event_type event);
+	void *consumer;
+};
+
+/** struct ri_srq - shared receive queue; fields as in struct ri_cq */
+struct ri_srq {
+	struct ri_obj obj;
+	struct ri_pd *pd;
+	void (*on_event)(struct ri_srq *srq, enum ib_event_type event);
+	void *consumer;
+};
+
+/**
+ * struct ri_qp - queue pair
+ * @obj: resource tree; obj.id is the QP number
+ * @pd: protection domain
+ * @send_cq: completions of the send queue
+ * @recv_cq: completions of the receive queue
+ * @srq: shared receive queue, or NULL
+ * @wc_qp: what a provider stores in ib_wc.qp; the consumer sets it, may be NULL
+ * @on_event: the consumer's asynchronous event handler; any context, must not sleep
+ * @consumer: the consumer's own
+ * @ep: the endpoint that the QP is or was connected with; the kAL's
+ */
+struct ri_qp {
+	struct ri_obj obj;
+	struct ri_pd *pd;
+	struct ri_cq *send_cq;
+	struct ri_cq *recv_cq;
+	struct ri_srq *srq;
+	struct ib_qp *wc_qp;
+	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
+	void *consumer;
+	void *ep;
+};
+
+/**
+ * struct ri_mr - memory region
+ * @obj: resource tree
+ * @pd: protection domain
+ * @stag: steering tag, local and remote key alike; set by the provider
+ * @length: octets
+ * @iova: tagged offset of the first octet
+ */
+struct ri_mr {
+	struct ri_obj obj;
+	struct ri_pd *pd;
+	u32 stag;
+	u64 length;
+	u64 iova;
+};
+
+/** struct ri_mw - memory window */
+struct ri_mw {
+	struct ri_obj obj;
+	struct ri_pd *pd;
+	u32 stag;
+};
+
+/* Creation attributes ****************************************************** */
+
+struct ri_srq_init_attr {
+	struct ib_srq_attr attr;
+};
+
+/** struct ri_qp_init_attr - what ib_qp_init_attr says, with RNIC-PI objects */
+struct ri_qp_init_attr {
+	struct ri_cq *send_cq;
+	struct ri_cq *recv_cq;
+	struct ri_srq *srq;
+	struct ib_qp_cap cap;
+	enum ib_sig_type sq_sig_type;
+	enum ib_qp_type qp_type;
+	u32 create_flags;
+};
+
+/**
+ * struct ri_mr_attr - a region to register
+ * @start: first user virtual address
+ * @length: octets, may be 0
+ * @iova: tagged offset that the first octet gets
+ * @access: enum ib_access_flags
+ */
+struct ri_mr_attr {
+	u64 start;
+	u64 length;
+	u64 iova;
+	int access;
+};
+
+/* LLP stream *************************************************************** */
+
+/**
+ * struct ri_llp - a connected LLP stream, handed to a provider by qp_modify()
+ * @sock: the TCP socket, MPA start-up finished. No octet behind the last MPA
+ *	  frame was read: what the peer sent after it waits in the socket.
+ * @mpa: how the two sides agreed
+ * @local: own address
+ * @remote: the peer's address
+ *
+ * The kAL owns the structure. Between qp_modify(RTS) and the provider's
+ * ri_llp_close() or ri_llp_abort() the socket and its callbacks are the
+ * provider's.
+ */
+struct ri_llp {
+	struct socket *sock;
+	struct ri_mpa_params mpa;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
+/* The provider's table ***************************************************** */
+
+/**
+ * struct ri_ops - the verbs of a provider
+ *
+ * All but the data path (post_*, cq_poll, cq_req_notify, doorbell) may sleep
+ * and run in process context. The data path may be called in any context but
+ * hard interrupt. A verb left NULL does not exist; the kAL answers
+ * -EOPNOTSUPP above it. Return values are 0 or a negative errno.
+ *
+ * @udata arguments carry provider-private octets from and to the provider's
+ * user library; NULL for a kernel consumer. A provider that fails after it
+ * wrote to udata leaves nothing behind.
+ */
+struct ri_ops {
+	struct module *owner;
+	/* ABI version between the provider and its user library */
+	u32 abi_version;
+
+	size_t size_ucontext;
+	size_t size_pd;
+	size_t size_cq;
+	size_t size_srq;
+	size_t size_qp;
+	size_t size_mr;
+	size_t size_mw;
+
+	/* fills @values[ri_rnic_attr.num_counters] */
+	void (*query_counters)(struct ri_rnic *rnic, u64 *values);
+
+	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ib_udata *udata);
+	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
+
+	/* may be left out: a PD need be no more than the kAL's object */
+	int (*pd_alloc)(struct ri_pd *pd, struct ib_udata *udata);
+	void (*pd_dealloc)(struct ri_pd *pd);
+
+	/* cq->depth holds what was asked for; the provider may raise it */
+	int (*cq_create)(struct ri_cq *cq, struct ib_udata *udata);
+	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
+	void (*cq_destroy)(struct ri_cq *cq);
+	int (*cq_poll)(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
+	int (*cq_req_notify)(struct ri_cq *cq, enum ib_cq_notify_flags flags);
+
+	int (*srq_create)(struct ri_srq *srq, struct ri_srq_init_attr *attr,
+			  struct ib_udata *udata);
+	int (*srq_modify)(struct ri_srq *srq, const struct ib_srq_attr *attr,
+			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
+	int (*srq_query)(struct ri_srq *srq, struct ib_srq_attr *attr);
+	void (*srq_destroy)(struct ri_srq *srq);
+	int (*post_srq_recv)(struct ri_srq *srq, const struct ib_recv_wr *wr,
+			     const struct ib_recv_wr **bad_wr);
+
+	/* rounds attr->cap up to what was granted */
+	int (*qp_create)(struct ri_qp *qp, struct ri_qp_init_attr *attr,
+			 struct ib_udata *udata);
+	int (*qp_query)(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
+			struct ri_qp_init_attr *init_attr);
+	/*
+	 * States, in the verbs' names: INIT (Idle), RTS with @llp (the only
+	 * transition that takes one), SQD (Closing: let posted work leave,
+	 * then end the stream), ERR (abort), RESET.
+	 *
+	 * Once RTS with @llp has succeeded the provider owes exactly one
+	 * ri_llp_close() or ri_llp_abort(). If it fails the stream stays the
+	 * kAL's.
+	 */
+	int (*qp_modify)(struct ri_qp *qp, const struct ib_qp_attr *attr,
+			 int mask, struct ri_llp *llp);
+	/* ends the stream if there is one; no upcall for @qp after return */
+	void (*qp_destroy)(struct ri_qp *qp);
+	int (*post_send)(struct ri_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad_wr);
+	int (*post_recv)(struct ri_qp *qp, const struct ib_recv_wr *wr,
+			 const struct ib_recv_wr **bad_wr);
+	/* a user wrote to the shared send or receive queue; process context */
+	int (*doorbell)(struct ri_qp *qp);
+	/* driver fields of "rdma resource show qp": see ri_qp_info */
+	void (*qp_info)(struct ri_qp *qp, struct ri_qp_info *info);
+
+	/* pins through ri_vm_pin_range() itself, sets mr->stag */
+	int (*mr_register)(struct ri_mr *mr, const struct ri_mr_attr *attr,
+			   struct ib_udata *udata);
+	/* all kernel memory by its virtual address, kernel consumers only */
+	int (*mr_register_dma)(struct ri_mr *mr, int access);
+	/* fails with nothing changed, or the STag is dead on return */
+	int (*mr_deregister)(struct ri_mr *mr);
+};
+
+/** struct ri_qp_info - a connection, as the administrator sees it */
+struct ri_qp_info {
+	bool connected;
+	struct ri_mpa_params mpa;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u32 mss;
+	u32 cwnd;
+	u32 srtt_us;
+};
+
+/* The RNIC ***************************************************************** */
+
+/** enum ri_transport - what the RNIC speaks */
+enum ri_transport {
+	RI_TRANSPORT_IWARP,
+	RI_TRANSPORT_IB,
+	RI_TRANSPORT_ROCE,
+};
+
+/* ri_rnic_attr.caps */
+#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* brings its own connection management */
+#define RI_CAP_SRQ		BIT(1)
+#define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
+
+/**
+ * struct ri_rnic_attr - what a provider says of an RNIC when it registers it
+ * @vendor_id: IEEE OUI or PCI vendor
+ * @vendor_part_id: model
+ * @hw_version: revision
+ * @fw_version: as major << 32 | minor << 16 | patch
+ * @transport: what it speaks
+ * @caps: RI_CAP_*
+ * @limits: the fields of ib_device_attr that state limits and abilities;
+ *	    max_sge, max_qp, max_cqe, atomic_cap, device_cap_flags, ...
+ * @max_inline: octets of inline data that a QP can be given
+ * @num_ceh: completion event handlers (completion vectors)
+ * @uvp_library: name of the provider's user-space library, for the uAL
+ * @num_counters: entries of @counter_names
+ * @counter_names: for "rdma statistic"
+ * @netdev: the network device below; the kAL holds its own reference
+ */
+struct ri_rnic_attr {
+	u32 vendor_id;
+	u32 vendor_part_id;
+	u32 hw_version;
+	u64 fw_version;
+	enum ri_transport transport;
+	u32 caps;
+	struct ib_device_attr limits;
+	u32 max_inline;
+	u32 num_ceh;
+	const char *uvp_library;
+	unsigned int num_counters;
+	const char *const *counter_names;
+	struct net_device *netdev;
+};
+
+/**
+ * struct ri_rnic - an RNIC: the kAL's interface object for one provider device
+ *
+ * Allocated with ri_rnic_alloc(); the provider's private part has it as its
+ * first member. Everything below @netdev is the kAL's.
+ */
+struct ri_rnic {
+	const struct ri_ops *ops;
+	struct ri_rnic_attr attr;
+	char name[IB_DEVICE_NAME_MAX];
+	struct net_device *netdev;
+	netdevice_tracker netdev_tracker;
+
+	struct kref kref;
+	struct list_head node;		/* registry's list, its mutex */
+	unsigned long flags;		/* RI_RNIC_*, atomic bits */
+	struct ri_provider *provider;	/* who made it on request, or NULL */
+	struct work_struct delete_work;
+	struct xarray objects[RI_OBJ_TYPES];	/* id to struct ri_obj */
+	u32 next_id[RI_OBJ_TYPES];
+	atomic_t num_objects[RI_OBJ_TYPES];
+	struct xarray client_data;	/* by kal_client index */
+	u64 *base_counters;
+};
+
+/** ri_rnic_alloc() - allocate an RNIC with its provider's private part, see _ri_rnic_alloc() */
+#define ri_rnic_alloc(ops, drv_struct, member)                                 \
+	container_of(_ri_rnic_alloc(ops, sizeof(struct drv_struct) +           \
+				    BUILD_BUG_ON_ZERO(offsetof(                \
+					    struct drv_struct, member))),      \
+		     struct drv_struct, member)
+
+/**
+ * _ri_rnic_alloc() - allocate an RNIC
+ * @ops: the provider's table, lives as long as the provider
+ * @size: octets of the provider's structure, struct ri_rnic included
+ *
+ * Return: the RNIC with one reference, or NULL. Context: may sleep.
+ */
+struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size);
+
+/**
+ * ri_rnic_put() - drop the reference of ri_rnic_alloc()
+ * @rnic: not registered
+ */
+void ri_rnic_put(struct ri_rnic *rnic);
+
+/**
+ * ri_register_rnic() - bring an RNIC to all consumer sides
+ * @rnic: with @attr filled in
+ * @name: of the device, "%d" takes the next free number
+ *
+ * Return: 0; -EEXIST when the name is taken; -EINVAL for a table or attribute
+ * that makes no sense; -ENOMEM. Context: may sleep; no RTNL held.
+ */
+int ri_register_rnic(struct ri_rnic *rnic, const char *name);
+
+/**
+ * ri_unregister_rnic() - take an RNIC from all consumers
+ * @rnic: registered
+ *
+ * Ends all connections, destroys what consumers own and returns when no call
+ * into the provider for @rnic is running or can begin. Works under load and
+ * while user processes have the device open. May be called more than once and
+ * concurrently; every call returns after the work is done.
+ * Context: may sleep; no RTNL held.
+ */
+void ri_unregister_rnic(struct ri_rnic *rnic);
+
+/**
+ * struct ri_provider - a provider that makes RNICs on request
+ * @name: for messages
+ * @owner: module
+ * @create: make and register an RNIC on @ndev ("rdma link add"); may sleep, no
+ *	    RTNL held. -EEXIST when @ndev has one already, -EINVAL when @ndev
+ *	    is not usable.
+ * @destroy: unregister and free it; called once for each created RNIC, from
+ *	     process context: the administrator deleted it or its netdev goes.
+ */
+struct ri_provider {
+	const char *name;
+	struct module *owner;
+	int (*create)(const char *name, struct net_device *ndev);
+	void (*destroy)(struct ri_rnic *rnic);
+	struct list_head node;
+};
+
+int ri_register_provider(struct ri_provider *provider);
+/* destroys the RNICs that @provider made; returns when all are gone */
+void ri_unregister_provider(struct ri_provider *provider);
+
+/* Upcalls: events ********************************************************** */
+
+/**
+ * ri_completion_event() - a CQ that was armed has a completion
+ * @cq: of the calling provider
+ * Context: any but hard interrupt.
+ */
+void ri_completion_event(struct ri_cq *cq);
+
+/**
+ * struct ri_async_event - asynchronous event record (OpenRDMA 4.2.1)
+ * @type: kind of resource, RI_OBJ_TYPES for the RNIC itself
+ * @id: ri_obj.id of the resource
+ * @event: what happened
+ */
+struct ri_async_event {
+	enum ri_obj_type type;
+	u32 id;
+	enum ib_event_type event;
+};
+
+/**
+ * ri_async_event() - report an asynchronous event to whom it concerns
+ * Context: any but hard interrupt. A record for a resource that is gone is
+ * dropped.
+ */
+void ri_async_event(struct ri_rnic *rnic, const struct ri_async_event *event);
+
+/* Upcalls: LLP ************************************************************* */
+
+/**
+ * ri_llp_close() - give a stream back to end it gracefully
+ * @llp: as handed over by qp_modify(); dead for the provider on return
+ * @status: why: 0 after a graceful end, else a negative errno
+ *
+ * The provider has restored the socket's callbacks and stopped using it. The
+ * kAL sends FIN behind what is queued, discards what still arrives until the
+ * peer's FIN or close_timeout_ms, and tells the consumer that the connection
+ * is closed. Context: any but hard interrupt, not under the socket's lock.
+ */
+void ri_llp_close(struct ri_llp *llp, int status);
+
+/** ri_llp_abort() - as ri_llp_close(), but reset the stream at once */
+void ri_llp_abort(struct ri_llp *llp, int status);
+
+/* Upcalls: memory ********************************************************** */
+
+/**
+ * struct ri_vm_region - pinned user memory
+ * @offset: of the first octet in pages[0]
+ * @npages: number of pages
+ * @pages: in order
+ */
+struct ri_vm_region {
+	struct mm_struct *mm;
+	unsigned long npages;
+	u32 offset;
+	bool writable;
+	struct page **pages;
+};
+
+/**
+ * ri_vm_pin_range() - pin and translate a range of the calling process
+ * @start: first address
+ * @length: octets, not 0
+ * @writable: the provider will write to it
+ *
+ * Charged once to mm->pinned_vm against RLIMIT_MEMLOCK.
+ * Return: the region or an ERR_PTR: -EINVAL (wraps), -ENOMEM (limit or
+ * memory), -EPERM, -EFAULT. Context: process context of the owner; may sleep.
+ */
+struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable);
+
+/** ri_vm_unpin_range() - undo; marks pages dirty if writable. May sleep, any process */
+void ri_vm_unpin_range(struct ri_vm_region *region);
+
+/**
+ * struct ri_shmem - zeroed kernel memory that the provider shares with its user library
+ * @addr: kernel address, page aligned
+ * @size: octets, a multiple of the page size
+ * @offset: what user space gives mmap(); 0 when there is no user
+ *
+ * Lives until ri_shmem_free() and the last mapping in progress are done; a
+ * mapping that user space keeps afterwards shows harmless memory.
+ */
+struct ri_shmem {
+	void *addr;
+	size_t size;
+	u64 offset;
+	struct kref kref;
+	struct ri_ucontext *uctx;
+	void *consumer;
+};
+
+/** struct ri_shmem_ops - a consumer side's way to make a ri_shmem mappable */
+struct ri_shmem_ops {
+	int (*insert)(struct ri_ucontext *uctx, struct ri_shmem *shm);
+	void (*remove)(struct ri_ucontext *uctx, struct ri_shmem *shm);
+};
+
+/**
+ * ri_shmem_alloc() - shared memory for @uctx, or plain memory when it is NULL
+ * Return: the memory or an ERR_PTR. Context: may sleep.
+ */
+struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size);
+void ri_shmem_free(struct ri_shmem *shm); /* NULL is fine */
+
+#endif /* KRDMA_RNICPI_H */

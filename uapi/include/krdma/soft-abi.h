@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * ABI between krdma_soft.ko and its user library: the shared rings and the
+ * provider-private octets of the verbs calls.
+ *
+ * Ring rules, for all rings:
+ *  - Indices are free-running u32 counters; slot = index & (size - 1); sizes
+ *    are powers of two. Full when prod - cons == size.
+ *  - The producer writes the entry, then stores prod with release. The consumer
+ *    loads prod with acquire, copies the entry, then stores cons with release.
+ *  - The kernel copies an entry once and then checks its copy; nothing that
+ *    user space writes can do more than fail its own QP or CQ.
+ *
+ * Doorbell (send queue, and receive queue of a failed QP): after the release
+ * of prod the library executes a full barrier and loads flags; only when
+ * KRDMA_SOFT_RING_DOORBELL is set does it make the post_send system call. The
+ * kernel clears the flag while its transmitter runs.
+ *
+ * Fixed-width fields, no implicit padding; both sides assert the sizes.
+ */
+#ifndef KRDMA_SOFT_ABI_H
+#define KRDMA_SOFT_ABI_H
+
+#include <linux/types.h>
+
+#define KRDMA_SOFT_ABI_VERSION	1
+/* driver id in ib_core and libibverbs; "krdm", far from the upstream range */
+#define KRDMA_DRIVER_ID		0x6b72646dU
+
+#define KRDMA_SOFT_MAX_SGE	16
+#define KRDMA_SOFT_MAX_INLINE	512
+
+/* head of a send, receive or shared receive ring, one page */
+struct krdma_soft_ring {
+	__u32 prod;		/* send, receive: user writes */
+	__u32 pad0[15];
+	__u32 cons;		/* send, receive: kernel writes */
+	__u32 flags;		/* KRDMA_SOFT_RING_*, kernel writes */
+	__u32 pad1[14];
+};
+
+#define KRDMA_SOFT_RING_DOORBELL	(1U << 0)	/* tell the kernel of new entries */
+#define KRDMA_SOFT_RING_DEAD		(1U << 1)	/* device is gone: posting answers EIO */
+
+/* entries follow the head at this offset, each of the stride the kernel reported */
+#define KRDMA_SOFT_RING_ENTRIES	4096
+
+struct krdma_soft_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+enum krdma_soft_op {
+	KRDMA_SOFT_OP_SEND,
+	KRDMA_SOFT_OP_SEND_INV,
+	KRDMA_SOFT_OP_WRITE,
+	KRDMA_SOFT_OP_READ,
+	/* the opcodes above may come from user space, those below may not */
+	KRDMA_SOFT_OP_USER_END,
+};
+
+#define KRDMA_SOFT_WQE_SIGNALED		(1U << 0)
+#define KRDMA_SOFT_WQE_SOLICITED	(1U << 1)
+#define KRDMA_SOFT_WQE_FENCE		(1U << 2)
+#define KRDMA_SOFT_WQE_INLINE		(1U << 3)	/* length octets instead of sge[] */
+
+struct krdma_soft_sqe {
+	__aligned_u64 wr_id;
+	__u8 opcode;
+	__u8 flags;
+	__u16 num_sge;
+	__u32 length;		/* inline data only */
+	__u32 invalidate;	/* STag for SEND_INV */
+	__u32 rkey;
+	__aligned_u64 raddr;
+	__aligned_u64 reserved[4];
+	struct krdma_soft_sge sge[];	/* or inline data */
+};
+
+struct krdma_soft_rqe {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;
+	struct krdma_soft_sge sge[];
+};
+
+struct krdma_soft_cqe {
+	__aligned_u64 wr_id;
+	__u32 byte_len;
+	__u32 qp_num;
+	__u32 invalidated;	/* STag, with KRDMA_SOFT_WC_INVALIDATED */
+	__u32 vendor_err;	/* Terminate: layer << 12 | etype << 8 | code, 0 if none */
+	__u8 status;		/* enum ibv_wc_status, same numbers as ib_wc_status */
+	__u8 opcode;		/* enum ibv_wc_opcode */
+	__u8 flags;		/* KRDMA_SOFT_WC_* */
+	__u8 reserved[5];
+};
+
+#define KRDMA_SOFT_WC_INVALIDATED	(1U << 0)
+
+/* head of a completion ring: kernel produces, user consumes */
+struct krdma_soft_cq_ring {
+	__u32 prod;		/* kernel writes */
+	__u32 flags;		/* KRDMA_SOFT_RING_DEAD, kernel writes */
+	__u32 pad0[14];
+	__u32 cons;		/* user writes */
+	__u32 arm;		/* KRDMA_SOFT_CQ_ARM_*; user sets, kernel takes back to 0 */
+	__u32 pad1[14];
+};
+
+/* full barrier after setting; the kernel executes one between prod and arm */
+#define KRDMA_SOFT_CQ_ARM_NONE		0
+#define KRDMA_SOFT_CQ_ARM_SOLICITED	1
+#define KRDMA_SOFT_CQ_ARM_NEXT		2
+
+/* Provider-private octets behind the verbs' own requests and responses. */
+
+struct krdma_soft_ucontext_resp {
+	__u32 abi_version;
+	__u32 reserved;
+};
+
+struct krdma_soft_cq_resp {
+	__aligned_u64 ring_offset;	/* for mmap() */
+	__aligned_u64 ring_size;	/* octets to map */
+	__u32 depth;			/* entries, power of two */
+	__u32 cq_id;
+};
+
+struct krdma_soft_srq_resp {
+	__aligned_u64 ring_offset;
+	__aligned_u64 ring_size;
+	__u32 depth;
+	__u32 stride;
+	__u32 srq_id;
+	__u32 reserved;
+};
+
+/* a queue of depth 0 has ring_size 0 and no mapping */
+struct krdma_soft_qp_resp {
+	__aligned_u64 sq_offset;
+	__aligned_u64 sq_size;
+	__aligned_u64 rq_offset;
+	__aligned_u64 rq_size;
+	__u32 sq_depth;
+	__u32 sq_stride;
+	__u32 rq_depth;
+	__u32 rq_stride;
+	__u32 max_inline;
+	__u32 qp_num;
+};
+
+struct krdma_soft_mr_resp {
+	__u32 stag;
+	__u32 reserved;
+};
+
+#endif /* KRDMA_SOFT_ABI_H */
