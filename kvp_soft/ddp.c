@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * DDP: decode a segment header, check all that needs no state beyond the
+ * queue's next MSN and MO, and encode headers (RFC 5041, sections 4 and 7).
+ * Pure; called by the receive and send paths of the software RNIC.
+ */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#include "ddp.h"
+
+/* first octet: DDP control, RFC 5041 4.1; reserved bits are not checked */
+#define DDP_T		0x80
+#define DDP_L		0x40
+#define DDP_DV		0x03
+/* second octet: RDMAP control, RFC 5040 4.1 */
+#define RDMAP_RV_SHIFT	6
+#define RDMAP_OPCODE	0x0f
+
+#define CTRL_DDP	2	/* where the two are, from ULPDU_Length on */
+#define CTRL_RDMAP	3
+
+/* ULPDU_Length and the DDP headers as octets on the wire, RFC 5041 4.2, 4.3 */
+struct tagged_wire {
+	u8 ulpdu_len[2];
+	u8 ctrl[2];
+	u8 stag[4];
+	u8 to[8];
+};
+
+struct untagged_wire {
+	u8 ulpdu_len[2];
+	u8 ctrl[2];
+	u8 rsvd_ulp[4];
+	u8 qn[4];
+	u8 msn[4];
+	u8 mo[4];
+};
+
+static_assert(sizeof(struct tagged_wire) == SOFT_MPA_HDR + SOFT_TAGGED_HDR);
+static_assert(sizeof(struct untagged_wire) == SOFT_MPA_HDR + SOFT_UNTAGGED_HDR);
+
+/* RDMAP header length, known from the fourth octet on */
+static u32 rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
+{
+	const struct soft_op *op = soft_op(rdmap_ctrl & RDMAP_OPCODE);
+
+	return op && !tagged ? op->rdmap_hdr : 0;
+}
+
+/**
+ * soft_seg_need - how many octets soft_seg_decode() wants
+ * @p: octets so far, from ULPDU_Length on
+ * @have: how many
+ *
+ * The answer can grow as octets arrive, so call again until it is <= @have. It
+ * never passes SOFT_HDR_MAX nor the end of the ULPDU; reads no octet beyond
+ * @have.
+ *
+ * Return: octets needed in all.
+ */
+u32 soft_seg_need(const u8 *p, u32 have)
+{
+	bool tagged;
+	u32 need;
+
+	if (have < SOFT_MPA_HDR)
+		return SOFT_MPA_HDR;
+
+	need = CTRL_DDP + 1;
+	if (have > CTRL_DDP) {
+		tagged = p[CTRL_DDP] & DDP_T;
+		need = SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
+		if (have > CTRL_RDMAP)
+			need += rdmap_hdr_len(tagged, p[CTRL_RDMAP]);
+	}
+	return min(need, SOFT_MPA_HDR + (u32)get_unaligned_be16(p));
+}
+
+static void tagged_get(const u8 *p, struct soft_seg *seg)
+{
+	const struct tagged_wire *w = (const void *)p;
+
+	seg->stag = get_unaligned_be32(w->stag);
+	seg->to = get_unaligned_be64(w->to);
+}
+
+static void untagged_get(const u8 *p, struct soft_seg *seg)
+{
+	const struct untagged_wire *w = (const void *)p;
+
+	seg->inv_stag = get_unaligned_be32(w->rsvd_ulp);
+	seg->qn = get_unaligned_be32(w->qn);
+	seg->msn = get_unaligned_be32(w->msn);
+	seg->mo = get_unaligned_be32(w->mo);
+}
+
+/* The DDP header; false if the ULPDU is too short to hold it */
+static bool ddp_get(const u8 *p, struct soft_seg *seg)
+{
+	if (seg->ulpdu_len < sizeof(seg->ctrl))
+		return false;
+	memcpy(seg->ctrl, p + CTRL_DDP, sizeof(seg->ctrl));
+	seg->tagged = seg->ctrl[0] & DDP_T;
+	seg->last = seg->ctrl[0] & DDP_L;
+	seg->dv = seg->ctrl[0] & DDP_DV;
+	seg->rv = seg->ctrl[1] >> RDMAP_RV_SHIFT;
+	seg->opcode = seg->ctrl[1] & RDMAP_OPCODE;
+	seg->hdr_len = seg->tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
+	if (seg->ulpdu_len < seg->hdr_len)
+		return false;
+
+	if (seg->tagged)
+		tagged_get(p, seg);
+	else
+		untagged_get(p, seg);
+	seg->payload_len = seg->ulpdu_len - seg->hdr_len;
+	return true;
+}
+
+static int refuse(const struct soft_seg *seg, const u8 *p, struct soft_term *term,
+		  u8 layer, u8 etype, u8 code)
+{
+	soft_term_with_hdr(term, seg, p, layer, etype, code);
+	return -EPROTO;
+}
+
+/* What the DDP and RDMAP control octets and the queue number must agree on */
+static int check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
+{
+	const struct soft_op *op = soft_op(seg->opcode);
+
+	if (seg->dv != SOFT_DDP_VERSION && seg->tagged)
+		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_VERSION);
+	if (seg->dv != SOFT_DDP_VERSION)
+		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, SOFT_UNTAG_VERSION);
+	if (seg->rv != SOFT_RDMAP_VERSION)
+		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+			      SOFT_OPER_VERSION);
+	if (!op || seg->tagged != !!(op->flags & SOFT_OP_TAGGED))
+		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+			      SOFT_OPER_OPCODE);
+	if (!seg->tagged && seg->qn != op->qn)
+		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, SOFT_UNTAG_QN);
+	return 0;
+}
+
+/*
+ * An operation of bounded length is one segment. One without L would be a
+ * message whose end never comes, which no RFC names a code for: local
+ * catastrophic in the DDP layer is what other RNICs send.
+ */
+static int check_body(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
+{
+	const struct soft_op *op = soft_op(seg->opcode);
+
+	if (seg->payload_len < op->body_min)
+		return refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LENGTH);
+	if (op->flags & SOFT_OP_PAYLOAD)
+		return 0;
+	if (seg->payload_len > op->body_max)
+		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED,
+			      SOFT_UNTAG_TOO_LONG);
+	if (!seg->last)
+		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL);
+	return 0;
+}
+
+/**
+ * soft_seg_decode - decode a segment header and check all that needs no state
+ * @p: octets from ULPDU_Length on
+ * @have: how many
+ * @seg: filled; on -EPROTO as far as the header could be understood
+ * @term: on -EPROTO the Terminate to send, headers included
+ *
+ * Checked are: length against the header, both versions, opcode, T bit, queue
+ * number, length and L of the messages that have a fixed form. Reserved bits,
+ * and STag and TO of a zero-length segment, are not (RFC 5041 4.1, 5.2).
+ *
+ * Return: 0; -EAGAIN if @have is less than soft_seg_need() says, with nothing
+ * written; -EPROTO.
+ */
+int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_term *term)
+{
+	int err;
+
+	if (have < soft_seg_need(p, have))
+		return -EAGAIN;
+
+	memset(seg, 0, sizeof(*seg));
+	seg->ulpdu_len = get_unaligned_be16(p);
+	if (!ddp_get(p, seg))
+		return refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LENGTH);
+	err = check_kind(seg, p, term) ?: check_body(seg, p, term);
+	if (err)
+		return err;
+
+	if (seg->opcode == SOFT_RDMAP_READ_REQ) {
+		soft_read_req_get(p + SOFT_MPA_HDR + SOFT_UNTAGGED_HDR, &seg->rr);
+		seg->hdr_len += SOFT_READ_REQ_HDR;
+		seg->payload_len -= SOFT_READ_REQ_HDR;
+	}
+	return 0;
+}
+
+/* The header as it was received: encode it again, with the reserved bits */
+static int refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
+{
+	u8 raw[sizeof(struct untagged_wire)];
+
+	soft_put_untagged(raw, seg->opcode, seg->last, seg->inv_stag, seg->qn, seg->msn,
+			  seg->mo, seg->payload_len);
+	memcpy(raw + CTRL_DDP, seg->ctrl, sizeof(seg->ctrl));
+	return refuse(seg, raw, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, code);
+}
+
+/**
+ * soft_untagged_check - may this segment be placed
+ * @st: what the queue expects next
+ * @seg: untagged segment from soft_seg_decode()
+ * @buffer_available: there is a buffer for this MSN: a posted receive, a free
+ *	IRD entry, the Terminate buffer
+ * @buffer_len: octets of that buffer in all
+ * @term: on -EPROTO the Terminate to send
+ *
+ * RFC 5041 7.1. The offset of a zero-length segment is checked too, since MO
+ * and length of the last segment give the message length.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_seg *seg,
+			bool buffer_available, u64 buffer_len, struct soft_term *term)
+{
+	if (seg->msn != st->msn)
+		return refuse_untagged(seg, term, SOFT_UNTAG_MSN);
+	if (!buffer_available)
+		return refuse_untagged(seg, term, SOFT_UNTAG_NO_BUFFER);
+	if (seg->mo != st->mo)
+		return refuse_untagged(seg, term, SOFT_UNTAG_MO);
+	if ((u64)seg->mo + seg->payload_len > buffer_len)
+		return refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
+	return 0;
+}
+
+/**
+ * soft_untagged_advance - what the queue expects after this segment
+ * @st: moved to the next segment, or to the next message after the last one
+ * @seg: segment that passed soft_untagged_check()
+ */
+void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg *seg)
+{
+	if (seg->last) {
+		st->msn++;
+		st->mo = 0;
+	} else {
+		st->mo += seg->payload_len;
+	}
+}
+
+static void ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
+{
+	ctrl[0] = (tagged ? DDP_T : 0) | (last ? DDP_L : 0) | SOFT_DDP_VERSION;
+	ctrl[1] = (SOFT_RDMAP_VERSION << RDMAP_RV_SHIFT) | (opcode & RDMAP_OPCODE);
+}
+
+/**
+ * soft_put_tagged - encode ULPDU_Length and a tagged header
+ * @p: room for 16 octets
+ * @opcode: enum soft_rdmap_op
+ * @last: last segment of its message
+ * @stag: where the payload goes
+ * @to: tagged offset of its first octet
+ * @payload_len: octets the caller puts behind; the sum must fit 16 bits
+ *
+ * Return: octets written, 16.
+ */
+u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_len)
+{
+	struct tagged_wire *w = (void *)p;
+
+	put_unaligned_be16(SOFT_TAGGED_HDR + payload_len, w->ulpdu_len);
+	ctrl_put(w->ctrl, true, last, opcode);
+	put_unaligned_be32(stag, w->stag);
+	put_unaligned_be64(to, w->to);
+	return sizeof(*w);
+}
+
+/**
+ * soft_put_untagged - encode ULPDU_Length and an untagged header
+ * @p: room for 20 octets
+ * @opcode: enum soft_rdmap_op
+ * @last: last segment of its message
+ * @inv_stag: STag to invalidate, 0 for the operations without
+ * @qn: enum soft_qn
+ * @msn: message sequence number of that queue
+ * @mo: offset of the payload in the message
+ * @payload_len: octets the caller puts behind; the sum must fit 16 bits
+ *
+ * Return: octets written, 20.
+ */
+u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn, u32 mo,
+		      u32 payload_len)
+{
+	struct untagged_wire *w = (void *)p;
+
+	put_unaligned_be16(SOFT_UNTAGGED_HDR + payload_len, w->ulpdu_len);
+	ctrl_put(w->ctrl, false, last, opcode);
+	put_unaligned_be32(inv_stag, w->rsvd_ulp);
+	put_unaligned_be32(qn, w->qn);
+	put_unaligned_be32(msn, w->msn);
+	put_unaligned_be32(mo, w->mo);
+	return sizeof(*w);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * DDP (RFC 5041): from octets to a checked segment header and back. Called by
+ * the software RNIC's receive path as octets arrive and by its send path when
+ * it builds an FPDU. Every function here that takes wire octets takes them
+ * from ULPDU_Length on, so DDP starts at octet 2.
+ */
+#ifndef SOFT_DDP_H
+#define SOFT_DDP_H
+
+#include <linux/types.h>
+
+#include "mpa_framing.h"
+#include "rdmap.h"
+
+#define SOFT_DDP_VERSION	1
+#define SOFT_TAGGED_HDR		14
+#define SOFT_UNTAGGED_HDR	18
+/* the longest header octets worth waiting for: ULPDU_Length, DDP, Read Request */
+#define SOFT_HDR_MAX		(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_READ_REQ_HDR)
+/* largest result of soft_put_terminate() */
+#define SOFT_TERM_ULPDU_MAX	(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_TERM_MAX)
+
+/**
+ * struct soft_seg - a decoded segment header
+ * @ulpdu_len: octets of the DDP segment, headers included
+ * @hdr_len: octets of DDP and RDMAP header at its start: 14, 18, or 46 for a
+ *	Read Request; what a Terminate carries counts as payload
+ * @payload_len: @ulpdu_len - @hdr_len
+ * @ctrl: the DDP and RDMAP control octets as received, reserved bits included
+ * @tagged: T
+ * @last: L
+ * @dv: DDP version
+ * @rv: RDMAP version
+ * @opcode: enum soft_rdmap_op
+ * @stag: tagged: STag
+ * @to: tagged: tagged offset
+ * @inv_stag: untagged: RsvdULP[8:39], of meaning with SOFT_OP_INVALIDATE only
+ * @qn: untagged: queue number
+ * @msn: untagged: message sequence number
+ * @mo: untagged: message offset
+ * @rr: Read Request only
+ */
+struct soft_seg {
+	u16 ulpdu_len;
+	u16 hdr_len;
+	u32 payload_len;
+	u8 ctrl[2];
+	bool tagged;
+	bool last;
+	u8 dv;
+	u8 rv;
+	u8 opcode;
+	u32 stag;
+	u64 to;
+	u32 inv_stag;
+	u32 qn;
+	u32 msn;
+	u32 mo;
+	struct soft_read_req rr;
+};
+
+/**
+ * struct soft_untagged_state - what the next segment of a queue must carry
+ * @msn: expected message sequence number; 1 on a new stream
+ * @mo: expected offset; 0 between messages
+ */
+struct soft_untagged_state {
+	u32 msn;
+	u32 mo;
+};
+
+u32 soft_seg_need(const u8 *p, u32 have);
+int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_term *term);
+int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_seg *seg,
+			bool buffer_available, u64 buffer_len, struct soft_term *term);
+void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg *seg);
+
+u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_len);
+u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn, u32 mo,
+		      u32 payload_len);
+
+#endif /* SOFT_DDP_H */

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * MPA framing: segment size and CRC of an FPDU (RFC 5044, section 4). Pure;
+ * called by the send and receive halves of the software RNIC.
+ */
+#include <linux/minmax.h>
+#include <linux/unaligned.h>
+
+#include <krdma/crc32c.h>
+
+#include "mpa_framing.h"
+
+/**
+ * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
+ * @emss: effective maximum segment size of the connection, in octets
+ *
+ * RFC 5044 4.5, no markers: EMSS - (6 + EMSS mod 4), but never below 128. The
+ * cap is the largest ULPDU that fits the 16-bit length field without a pad.
+ *
+ * Return: octets of a full ULPDU, header included.
+ */
+u32 soft_mulpdu(u32 emss)
+{
+	const u32 overhead = SOFT_MPA_HDR + SOFT_MPA_CRC + emss % 4;
+
+	if (emss < SOFT_MULPDU_MIN + overhead)
+		return SOFT_MULPDU_MIN;
+	return min_t(u32, emss - overhead, SOFT_ULPDU_MAX - 1);
+}
+
+/**
+ * soft_crc_begin - state of a CRC over no octets yet
+ *
+ * Return: the state for soft_crc_add().
+ */
+u32 soft_crc_begin(void)
+{
+	return ~0U;
+}
+
+/**
+ * soft_crc_add - take more octets of the FPDU into the CRC
+ * @crc: state so far
+ * @p: octets, from ULPDU_Length through the last pad octet over all calls
+ * @n: how many
+ *
+ * Return: the new state.
+ */
+u32 soft_crc_add(u32 crc, const void *p, size_t n)
+{
+	return ri_crc32c(crc, p, n);
+}
+
+/**
+ * soft_crc_end - the four CRC octets of the FPDU
+ * @crc: state after the last pad octet
+ * @out: filled in wire order: least significant octet first, unlike all other
+ *	fields (RFC 5044 figures 5 and 6)
+ */
+void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC])
+{
+	put_unaligned_le32(~crc, out);
+}
+
+/**
+ * soft_crc_ok - does the received CRC match
+ * @crc: state after the last pad octet
+ * @wire: the four octets received
+ */
+bool soft_crc_ok(u32 crc, const u8 wire[SOFT_MPA_CRC])
+{
+	return get_unaligned_le32(wire) == ~crc;
+}

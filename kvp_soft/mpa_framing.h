@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * MPA framing (RFC 5044, section 4) without markers: how long an FPDU is, how
+ * much of a DDP segment fits into one, and its CRC32c. Pure functions, called
+ * by the send and receive halves of the software RNIC and by their tests.
+ *
+ *   0        2                2+U      2+U+pad
+ *   +--------+----------------+--------+---------+
+ *   | U (16) | ULPDU, U octets| 0..3   | CRC (4) |
+ *   +--------+----------------+--------+---------+
+ */
+#ifndef SOFT_MPA_FRAMING_H
+#define SOFT_MPA_FRAMING_H
+
+#include <linux/types.h>
+
+#define SOFT_MPA_HDR		2	/* ULPDU_Length */
+#define SOFT_MPA_CRC		4
+#define SOFT_MPA_PAD_MAX	3
+#define SOFT_ULPDU_MAX		0xffff
+#define SOFT_MULPDU_MIN		128	/* RFC 5044 4.5: no sender goes below */
+
+/**
+ * soft_mpa_pad - number of pad octets behind a ULPDU (RFC 5044 4.1)
+ * @ulpdu_len: octets of the ULPDU
+ */
+static inline u32 soft_mpa_pad(u32 ulpdu_len)
+{
+	return -(SOFT_MPA_HDR + ulpdu_len) & 3;
+}
+
+/**
+ * soft_fpdu_len - octets of a whole FPDU, from ULPDU_Length through the CRC
+ * @ulpdu_len: octets of the ULPDU
+ */
+static inline u32 soft_fpdu_len(u32 ulpdu_len)
+{
+	return SOFT_MPA_HDR + ulpdu_len + soft_mpa_pad(ulpdu_len) + SOFT_MPA_CRC;
+}
+
+u32 soft_mulpdu(u32 emss);
+
+u32 soft_crc_begin(void);
+u32 soft_crc_add(u32 crc, const void *p, size_t n);
+void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC]);
+bool soft_crc_ok(u32 crc, const u8 wire[SOFT_MPA_CRC]);
+
+#endif /* SOFT_MPA_FRAMING_H */

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * RDMAP: the table of operations, the Read Request header and the Terminate
+ * message (RFC 5040, sections 4 and 7). Pure; called by ddp.c and by the
+ * receive, send and terminate paths of the software RNIC.
+ */
+#include <linux/array_size.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#include "ddp.h"
+
+/* The Read Request header as octets on the wire, RFC 5040 4.4 */
+struct read_req_wire {
+	u8 sink_stag[4];
+	u8 sink_to[8];
+	u8 length[4];
+	u8 src_stag[4];
+	u8 src_to[8];
+};
+
+static_assert(sizeof(struct read_req_wire) == SOFT_READ_REQ_HDR);
+
+/* RFC 5040 figures 4 and 5; 8 to 11 are RFC 7306, which this RNIC refuses */
+static const struct soft_op ops[SOFT_RDMAP_OPS] = {
+	[SOFT_RDMAP_WRITE] = {
+		.name = "RDMA Write",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_TAGGED | SOFT_OP_PAYLOAD,
+	},
+	[SOFT_RDMAP_READ_REQ] = {
+		.name = "RDMA Read Request",
+		.flags = SOFT_OP_SUPPORTED,
+		.qn = SOFT_QN_READ_REQ,
+		.rdmap_hdr = SOFT_READ_REQ_HDR,
+		.body_min = SOFT_READ_REQ_HDR,
+		.body_max = SOFT_READ_REQ_HDR,
+	},
+	[SOFT_RDMAP_READ_RESP] = {
+		.name = "RDMA Read Response",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_TAGGED | SOFT_OP_PAYLOAD,
+	},
+	[SOFT_RDMAP_SEND] = {
+		.name = "Send",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_PAYLOAD,
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_SEND_INV] = {
+		.name = "Send with Invalidate",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_PAYLOAD | SOFT_OP_INVALIDATE,
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_SEND_SE] = {
+		.name = "Send with Solicited Event",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_PAYLOAD | SOFT_OP_SOLICITED,
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_SEND_SE_INV] = {
+		.name = "Send with Solicited Event and Invalidate",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_PAYLOAD | SOFT_OP_SOLICITED |
+			 SOFT_OP_INVALIDATE,
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_TERMINATE] = {
+		.name = "Terminate",
+		.flags = SOFT_OP_SUPPORTED,
+		.qn = SOFT_QN_TERMINATE,
+		.body_min = SOFT_TERM_CTRL,
+		.body_max = SOFT_TERM_MAX,
+	},
+	[SOFT_RDMAP_IMM] = {
+		.name = "Immediate Data",
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_IMM_SE] = {
+		.name = "Immediate Data with Solicited Event",
+		.flags = SOFT_OP_SOLICITED,
+		.qn = SOFT_QN_SEND,
+	},
+	[SOFT_RDMAP_ATOMIC_REQ] = {
+		.name = "Atomic Request",
+		.qn = SOFT_QN_READ_REQ,
+	},
+	[SOFT_RDMAP_ATOMIC_RESP] = {
+		.name = "Atomic Response",
+		.qn = SOFT_QN_ATOMIC_RESP,
+	},
+};
+
+/**
+ * soft_op - what is fixed about a supported operation
+ * @opcode: low nibble of the RDMAP control octet
+ *
+ * Return: its table entry, NULL if this RNIC neither sends nor accepts it.
+ */
+const struct soft_op *soft_op(u8 opcode)
+{
+	if (opcode >= ARRAY_SIZE(ops) || !(ops[opcode].flags & SOFT_OP_SUPPORTED))
+		return NULL;
+	return &ops[opcode];
+}
+
+/**
+ * soft_rdmap_name - name of an operation, supported or not
+ * @opcode: low nibble of the RDMAP control octet
+ */
+const char *soft_rdmap_name(u8 opcode)
+{
+	if (opcode >= ARRAY_SIZE(ops) || !ops[opcode].name)
+		return "unassigned opcode";
+	return ops[opcode].name;
+}
+
+/**
+ * soft_read_req_get - decode the RDMAP header of a Read Request
+ * @p: SOFT_READ_REQ_HDR octets
+ * @rr: filled
+ */
+void soft_read_req_get(const u8 *p, struct soft_read_req *rr)
+{
+	const struct read_req_wire *w = (const void *)p;
+
+	rr->sink_stag = get_unaligned_be32(w->sink_stag);
+	rr->sink_to = get_unaligned_be64(w->sink_to);
+	rr->length = get_unaligned_be32(w->length);
+	rr->src_stag = get_unaligned_be32(w->src_stag);
+	rr->src_to = get_unaligned_be64(w->src_to);
+}
+
+static void read_req_put(u8 *p, const struct soft_read_req *rr)
+{
+	struct read_req_wire *w = (void *)p;
+
+	put_unaligned_be32(rr->sink_stag, w->sink_stag);
+	put_unaligned_be64(rr->sink_to, w->sink_to);
+	put_unaligned_be32(rr->length, w->length);
+	put_unaligned_be32(rr->src_stag, w->src_stag);
+	put_unaligned_be64(rr->src_to, w->src_to);
+}
+
+/**
+ * soft_put_read_req - encode a Read Request from ULPDU_Length on
+ * @p: room for SOFT_HDR_MAX octets
+ * @msn: message sequence number on queue 1
+ * @rr: what to read, and where to
+ *
+ * Return: octets written.
+ */
+u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr)
+{
+	u32 n = soft_put_untagged(p, SOFT_RDMAP_READ_REQ, true, 0, SOFT_QN_READ_REQ, msn, 0,
+				  SOFT_READ_REQ_HDR);
+
+	read_req_put(p + n, rr);
+	return n + SOFT_READ_REQ_HDR;
+}
+
+/* Terminate: bits of octet 2, RFC 5040 4.8 */
+#define TERM_M		0x80	/* DDP Segment Length valid */
+#define TERM_D		0x40	/* terminated DDP header included */
+#define TERM_R		0x20	/* terminated RDMAP header included */
+
+#define CTRL_T		0x80	/* DDP control octet: tagged */
+
+struct term_code {
+	u8 layer;
+	u8 etype;
+	u8 code;
+};
+
+/* kinds of message that an access failure is reported differently for */
+enum access_kind {
+	ACCESS_TAGGED,		/* Write, Read Response: the DDP layer places */
+	ACCESS_READ,		/* Read Request: the source buffer */
+	ACCESS_INVALIDATE,	/* Send with Invalidate: its STag */
+	ACCESS_UNTAGGED,	/* other: a receive buffer of our own is bad */
+	ACCESS_KINDS
+};
+
+/* RFC 5041 7.2, RFC 5040 7.2. DDP has no code for missing rights. */
+static const struct term_code access_codes[ACCESS_KINDS][SOFT_ACCESS_NR] = {
+	[ACCESS_TAGGED] = {
+		[SOFT_ACCESS_STAG]   = { SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_STAG },
+		[SOFT_ACCESS_BOUNDS] = { SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_BOUNDS },
+		[SOFT_ACCESS_RIGHTS] = { SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_STAG },
+		[SOFT_ACCESS_PD]     = { SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_STREAM },
+		[SOFT_ACCESS_WRAP]   = { SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_WRAP },
+	},
+	[ACCESS_READ] = {
+		[SOFT_ACCESS_STAG]   = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, SOFT_PROT_STAG },
+		[SOFT_ACCESS_BOUNDS] = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, SOFT_PROT_BOUNDS },
+		[SOFT_ACCESS_RIGHTS] = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, SOFT_PROT_RIGHTS },
+		[SOFT_ACCESS_PD]     = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, SOFT_PROT_STREAM },
+		[SOFT_ACCESS_WRAP]   = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, SOFT_PROT_WRAP },
+	},
+	[ACCESS_INVALIDATE] = {
+		[SOFT_ACCESS_STAG]   = { SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+					 SOFT_CODE_NOT_INVALIDATED },
+		[SOFT_ACCESS_BOUNDS] = { SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+					 SOFT_CODE_NOT_INVALIDATED },
+		[SOFT_ACCESS_RIGHTS] = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION,
+					 SOFT_CODE_NOT_INVALIDATED },
+		[SOFT_ACCESS_PD]     = { SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION,
+					 SOFT_CODE_NOT_INVALIDATED },
+		[SOFT_ACCESS_WRAP]   = { SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+					 SOFT_CODE_NOT_INVALIDATED },
+	},
+	[ACCESS_UNTAGGED] = {
+		[SOFT_ACCESS_STAG]   = { SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL },
+		[SOFT_ACCESS_BOUNDS] = { SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL },
+		[SOFT_ACCESS_RIGHTS] = { SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL },
+		[SOFT_ACCESS_PD]     = { SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL },
+		[SOFT_ACCESS_WRAP]   = { SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL },
+	},
+};
+
+/**
+ * soft_term_set - a Terminate without headers
+ * @term: filled
+ * @layer: enum soft_term_layer
+ * @etype: enum soft_term_etype
+ * @code: enum soft_term_code
+ *
+ * For LLP errors, for local catastrophic errors, and for all that no incoming
+ * message caused (RFC 5040 7.1).
+ */
+void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code)
+{
+	memset(term, 0, sizeof(*term));
+	term->layer = layer;
+	term->etype = etype;
+	term->code = code;
+}
+
+/* Does this error report the header of the bad segment, RFC 5040 figure 10 */
+static bool reports_ddp(u8 layer, u8 etype)
+{
+	return layer == SOFT_TERM_DDP ||
+	       (layer == SOFT_TERM_RDMAP && etype != SOFT_RDMAP_LOCAL);
+}
+
+/*
+ * Figure 10 would report the RDMAP header for all of remote protection, but
+ * RFC 5040 4.8 and 7.1 restrict it to Read Requests, the only ones with one.
+ */
+static bool reports_rdmap(const struct soft_seg *seg, u8 layer, u8 etype)
+{
+	return layer == SOFT_TERM_RDMAP && etype == SOFT_RDMAP_PROTECTION && !seg->tagged &&
+	       seg->opcode == SOFT_RDMAP_READ_REQ &&
+	       seg->ulpdu_len >= SOFT_UNTAGGED_HDR + SOFT_READ_REQ_HDR;
+}
+
+/**
+ * soft_term_with_hdr - a Terminate that an incoming segment caused
+ * @term: filled
+ * @seg: the segment as decoded, if only in part
+ * @raw: its octets from ULPDU_Length on, at least the headers
+ * @layer: enum soft_term_layer
+ * @etype: enum soft_term_etype
+ * @code: enum soft_term_code
+ *
+ * Copies the headers that RFC 5040 figure 10 asks for with this error.
+ */
+void soft_term_with_hdr(struct soft_term *term, const struct soft_seg *seg, const u8 *raw,
+			u8 layer, u8 etype, u8 code)
+{
+	const u32 ddp_len = seg->tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
+
+	soft_term_set(term, layer, etype, code);
+	if (!reports_ddp(layer, etype) || seg->ulpdu_len < ddp_len)
+		return;
+
+	term->has_ddp = true;
+	term->has_len = true;
+	term->seg_len = seg->ulpdu_len;
+	term->hdr_len = ddp_len;
+	if (reports_rdmap(seg, layer, etype)) {
+		term->has_rdmap = true;
+		term->hdr_len += SOFT_READ_REQ_HDR;
+	}
+	memcpy(term->hdr, raw + SOFT_MPA_HDR, term->hdr_len);
+}
+
+static enum access_kind access_kind(const struct soft_seg *seg)
+{
+	const struct soft_op *op = soft_op(seg->opcode);
+
+	if (seg->tagged)
+		return ACCESS_TAGGED;
+	if (seg->opcode == SOFT_RDMAP_READ_REQ)
+		return ACCESS_READ;
+	if (op && op->flags & SOFT_OP_INVALIDATE)
+		return ACCESS_INVALIDATE;
+	return ACCESS_UNTAGGED;
+}
+
+/**
+ * soft_term_access - the Terminate for a refused access
+ * @seg: the segment that asked for it
+ * @raw: its octets from ULPDU_Length on, at least the headers
+ * @why: anything but SOFT_ACCESS_OK
+ * @term: filled
+ *
+ * Write, Read Response: placement. Read Request: its source. Send with
+ * Invalidate: the STag to invalidate. Any other: our own receive buffer, a
+ * local error of the DDP layer.
+ */
+void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_access why,
+		      struct soft_term *term)
+{
+	const struct term_code *c = &access_codes[access_kind(seg)][why];
+
+	soft_term_with_hdr(term, seg, raw, c->layer, c->etype, c->code);
+}
+
+/**
+ * soft_term_read_progress - a Read Request failed after part of the response
+ * @term: Terminate with the Read Request header as received
+ * @done: octets of response already sent
+ *
+ * RFC 5040 4.8: both offsets advance, the size is what was left. Does nothing
+ * to a Terminate without that header.
+ */
+void soft_term_read_progress(struct soft_term *term, u32 done)
+{
+	struct soft_read_req rr;
+
+	if (!term->has_rdmap)
+		return;
+	soft_read_req_get(term->hdr + SOFT_UNTAGGED_HDR, &rr);
+	rr.sink_to += done;
+	rr.src_to += done;
+	rr.length -= min(done, rr.length);
+	read_req_put(term->hdr + SOFT_UNTAGGED_HDR, &rr);
+}
+
+/**
+ * soft_put_terminate - encode a Terminate from ULPDU_Length on
+ * @p: room for SOFT_TERM_ULPDU_MAX octets
+ * @term: what to send
+ *
+ * One segment on queue 2; it is the only message a stream ever has there, so
+ * MSN 1 (RFC 5040 5.4). The control word is built from octets: a bit-field
+ * would put the nibbles in host order.
+ *
+ * Return: octets written, pad and CRC not included.
+ */
+u32 soft_put_terminate(u8 *p, const struct soft_term *term)
+{
+	const bool with_len = term->has_len || term->has_ddp;
+	const u32 hdr_len = term->has_ddp ? min_t(u32, term->hdr_len, SOFT_TERM_HDR_MAX) : 0;
+	const u32 body = SOFT_TERM_CTRL + (with_len ? SOFT_TERM_SEG_LEN : 0) + hdr_len;
+	const u32 n = soft_put_untagged(p, SOFT_RDMAP_TERMINATE, true, 0, SOFT_QN_TERMINATE,
+					1, 0, body);
+	u8 *t = p + n;
+
+	t[0] = (term->layer << 4) | (term->etype & 0x0f);
+	t[1] = term->code;
+	t[2] = (term->has_len ? TERM_M : 0) | (term->has_ddp ? TERM_D : 0) |
+	       (term->has_ddp && term->has_rdmap ? TERM_R : 0);
+	t[3] = 0;
+	if (with_len)
+		put_unaligned_be16(term->seg_len, t + SOFT_TERM_CTRL);
+	memcpy(t + SOFT_TERM_CTRL + SOFT_TERM_SEG_LEN, term->hdr, hdr_len);
+	return n + body;
+}
+
+/**
+ * soft_term_decode - decode the RDMAP part of a received Terminate
+ * @payload: octets behind the untagged DDP header
+ * @len: how many
+ * @term: filled
+ *
+ * Peers differ in what they add and in what they call valid, so the M, D and R
+ * bits are believed only as far as @len reaches.
+ *
+ * Return: 0, or -EPROTO if not even the control word is there.
+ */
+int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
+{
+	u32 ddp_len;
+	u8 flags;
+
+	soft_term_set(term, 0, 0, 0);
+	if (len < SOFT_TERM_CTRL)
+		return -EPROTO;
+	term->layer = payload[0] >> 4;
+	term->etype = payload[0] & 0x0f;
+	term->code = payload[1];
+	flags = payload[2];
+	payload += SOFT_TERM_CTRL;
+	len -= SOFT_TERM_CTRL;
+
+	if (!(flags & (TERM_M | TERM_D)) || len < SOFT_TERM_SEG_LEN)
+		return 0;
+	term->has_len = flags & TERM_M;
+	term->seg_len = get_unaligned_be16(payload);
+	payload += SOFT_TERM_SEG_LEN;
+	len -= SOFT_TERM_SEG_LEN;
+
+	if (!(flags & TERM_D) || !len)
+		return 0;
+	ddp_len = payload[0] & CTRL_T ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
+	term->hdr_len = min(len, ddp_len + (flags & TERM_R ? SOFT_READ_REQ_HDR : 0));
+	term->has_ddp = term->hdr_len >= ddp_len;
+	term->has_rdmap = term->hdr_len == ddp_len + SOFT_READ_REQ_HDR;
+	memcpy(term->hdr, payload, term->hdr_len);
+	return 0;
+}
+
+/* layer, error type and code as RFC 5040 figure 9 and RFC 6580 number them */
+static const struct {
+	struct term_code code;
+	const char *name;
+} term_names[] = {
+	{ { 0, 1, 0x00 }, "RDMAP: invalid STag" },
+	{ { 0, 1, 0x01 }, "RDMAP: base or bounds violation" },
+	{ { 0, 1, 0x02 }, "RDMAP: access rights violation" },
+	{ { 0, 1, 0x03 }, "RDMAP: STag not associated with the stream" },
+	{ { 0, 1, 0x04 }, "RDMAP: TO wrap" },
+	{ { 0, 1, 0x09 }, "RDMAP: STag cannot be invalidated (protection)" },
+	{ { 0, 1, 0xff }, "RDMAP: unspecified protection error" },
+	{ { 0, 2, 0x05 }, "RDMAP: invalid version" },
+	{ { 0, 2, 0x06 }, "RDMAP: unexpected opcode" },
+	{ { 0, 2, 0x07 }, "RDMAP: catastrophic error of the stream" },
+	{ { 0, 2, 0x08 }, "RDMAP: catastrophic error, global" },
+	{ { 0, 2, 0x09 }, "RDMAP: STag cannot be invalidated" },
+	{ { 0, 2, 0xff }, "RDMAP: unspecified operation error" },
+	{ { 1, 0, 0x00 }, "DDP: local catastrophic error" },
+	{ { 1, 1, 0x00 }, "DDP tagged: invalid STag" },
+	{ { 1, 1, 0x01 }, "DDP tagged: base or bounds violation" },
+	{ { 1, 1, 0x02 }, "DDP tagged: STag not associated with the stream" },
+	{ { 1, 1, 0x03 }, "DDP tagged: TO wrap" },
+	{ { 1, 1, 0x04 }, "DDP tagged: invalid version" },
+	{ { 1, 2, 0x01 }, "DDP untagged: invalid QN" },
+	{ { 1, 2, 0x02 }, "DDP untagged: invalid MSN, no buffer available" },
+	{ { 1, 2, 0x03 }, "DDP untagged: invalid MSN, range not valid" },
+	{ { 1, 2, 0x04 }, "DDP untagged: invalid MO" },
+	{ { 1, 2, 0x05 }, "DDP untagged: message too long for the buffer" },
+	{ { 1, 2, 0x06 }, "DDP untagged: invalid version" },
+	{ { 2, 0, 0x01 }, "MPA: TCP connection lost" },
+	{ { 2, 0, 0x02 }, "MPA: CRC error" },
+	{ { 2, 0, 0x03 }, "MPA: marker and ULPDU length mismatch" },
+	{ { 2, 0, 0x04 }, "MPA: invalid request or reply frame" },
+	{ { 2, 0, 0x05 }, "MPA: local catastrophic error" },
+	{ { 2, 0, 0x06 }, "MPA: insufficient IRD" },
+	{ { 2, 0, 0x07 }, "MPA: no matching RTR" },
+};
+
+/**
+ * soft_term_name - say a Terminate in words
+ * @term: sent or received
+ *
+ * MPA errors are known under both error types in use, 0 (RFC 6580) and 3.
+ *
+ * Return: a static string, never NULL.
+ */
+const char *soft_term_name(const struct soft_term *term)
+{
+	u8 etype = term->etype;
+	size_t i;
+
+	if (term->layer == SOFT_TERM_RDMAP && etype == SOFT_RDMAP_LOCAL)
+		return "RDMAP: local catastrophic error";
+	if (term->layer == SOFT_TERM_MPA && etype == SOFT_MPA_ERROR_OTHER)
+		etype = SOFT_MPA_ERROR;
+	for (i = 0; i < ARRAY_SIZE(term_names); i++) {
+		const struct term_code *c = &term_names[i].code;
+
+		if (c->layer == term->layer && c->etype == etype && c->code == term->code)
+			return term_names[i].name;
+	}
+	return "unknown error";
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * RDMAP (RFC 5040): the operation codes and what is true of each, the Read
+ * Request header, and the Terminate message. Pure functions; ddp.h builds on
+ * them, and the software RNIC's receive, send and terminate paths call them.
+ */
+#ifndef SOFT_RDMAP_H
+#define SOFT_RDMAP_H
+
+#include <linux/types.h>
+
+struct soft_seg;
+
+/* RFC 5040 figure 4, RFC 7306 section 10; the low nibble of the RDMAP octet */
+enum soft_rdmap_op {
+	SOFT_RDMAP_WRITE	= 0,
+	SOFT_RDMAP_READ_REQ	= 1,
+	SOFT_RDMAP_READ_RESP	= 2,
+	SOFT_RDMAP_SEND		= 3,
+	SOFT_RDMAP_SEND_INV	= 4,
+	SOFT_RDMAP_SEND_SE	= 5,
+	SOFT_RDMAP_SEND_SE_INV	= 6,
+	SOFT_RDMAP_TERMINATE	= 7,
+	SOFT_RDMAP_IMM		= 8,
+	SOFT_RDMAP_IMM_SE	= 9,
+	SOFT_RDMAP_ATOMIC_REQ	= 10,
+	SOFT_RDMAP_ATOMIC_RESP	= 11,
+	SOFT_RDMAP_OPS		= 16	/* values of the 4-bit field */
+};
+
+enum soft_qn {
+	SOFT_QN_SEND		= 0,
+	SOFT_QN_READ_REQ	= 1,
+	SOFT_QN_TERMINATE	= 2,
+	SOFT_QN_ATOMIC_RESP	= 3
+};
+
+#define SOFT_RDMAP_VERSION	1
+#define SOFT_READ_REQ_HDR	28	/* RDMAP part of a Read Request */
+#define SOFT_TERM_CTRL		4	/* control word of a Terminate */
+#define SOFT_TERM_SEG_LEN	2	/* DDP Segment Length behind it */
+#define SOFT_TERM_HDR_MAX	46	/* untagged DDP + Read Request */
+#define SOFT_TERM_MAX		(SOFT_TERM_CTRL + SOFT_TERM_SEG_LEN + SOFT_TERM_HDR_MAX)
+
+/* properties of an operation, see struct soft_op */
+#define SOFT_OP_SUPPORTED	0x01	/* this RNIC sends and accepts it */
+#define SOFT_OP_TAGGED		0x02	/* T bit of all its segments */
+#define SOFT_OP_PAYLOAD		0x04	/* carries ULP data of any length */
+#define SOFT_OP_SOLICITED	0x08	/* asks for a solicited event */
+#define SOFT_OP_INVALIDATE	0x10	/* RsvdULP[8:39] is the STag to invalidate */
+
+/**
+ * struct soft_op - what the RFCs fix about an operation
+ * @name: for logs and tests
+ * @flags: SOFT_OP_*
+ * @qn: queue of the untagged ones (enum soft_qn)
+ * @rdmap_hdr: octets of the RDMAP header between DDP header and payload
+ * @body_min: fewest octets behind the DDP header
+ * @body_max: most octets behind the DDP header; 0 = bounded by the buffer only.
+ *	An operation with a bound is always a single DDP segment.
+ */
+struct soft_op {
+	const char *name;
+	u8 flags;
+	u8 qn;
+	u8 rdmap_hdr;
+	u8 body_min;
+	u8 body_max;
+};
+
+/**
+ * struct soft_read_req - the RDMAP header of a Read Request (RFC 5040 4.4)
+ * @sink_stag: where the requester wants the data
+ * @sink_to: tagged offset there
+ * @length: octets to read
+ * @src_stag: where the responder takes the data from
+ * @src_to: tagged offset there
+ */
+struct soft_read_req {
+	u32 sink_stag;
+	u64 sink_to;
+	u32 length;
+	u32 src_stag;
+	u64 src_to;
+};
+
+/* Terminate: layer, error types and codes (RFC 5040 4.8, RFC 5041 7.2, RFC 5044 8) */
+enum soft_term_layer {
+	SOFT_TERM_RDMAP			= 0,
+	SOFT_TERM_DDP			= 1,
+	SOFT_TERM_MPA			= 2
+};
+
+enum soft_term_etype {
+	SOFT_RDMAP_LOCAL		= 0,
+	SOFT_RDMAP_PROTECTION		= 1,
+	SOFT_RDMAP_OPERATION		= 2,
+	SOFT_DDP_LOCAL			= 0,
+	SOFT_DDP_TAGGED			= 1,
+	SOFT_DDP_UNTAGGED		= 2,
+	SOFT_MPA_ERROR			= 0,
+	SOFT_MPA_ERROR_OTHER		= 3	/* what some hardware sends in place of 0 */
+};
+
+enum soft_term_code {
+	/* RDMAP remote protection */
+	SOFT_PROT_STAG			= 0x00,
+	SOFT_PROT_BOUNDS		= 0x01,
+	SOFT_PROT_RIGHTS		= 0x02,
+	SOFT_PROT_STREAM		= 0x03,
+	SOFT_PROT_WRAP			= 0x04,
+	/* RDMAP remote operation; NOT_INVALIDATED and UNSPECIFIED also protection */
+	SOFT_OPER_VERSION		= 0x05,
+	SOFT_OPER_OPCODE		= 0x06,
+	SOFT_OPER_STREAM		= 0x07,
+	SOFT_OPER_GLOBAL		= 0x08,
+	SOFT_CODE_NOT_INVALIDATED	= 0x09,
+	SOFT_CODE_UNSPECIFIED		= 0xff,
+	/* DDP tagged buffer */
+	SOFT_TAG_STAG			= 0x00,
+	SOFT_TAG_BOUNDS			= 0x01,
+	SOFT_TAG_STREAM			= 0x02,
+	SOFT_TAG_WRAP			= 0x03,
+	SOFT_TAG_VERSION		= 0x04,
+	/* DDP untagged buffer */
+	SOFT_UNTAG_QN			= 0x01,
+	SOFT_UNTAG_NO_BUFFER		= 0x02,
+	SOFT_UNTAG_MSN			= 0x03,
+	SOFT_UNTAG_MO			= 0x04,
+	SOFT_UNTAG_TOO_LONG		= 0x05,
+	SOFT_UNTAG_VERSION		= 0x06,
+	/* MPA */
+	SOFT_MPA_LOST			= 0x01,
+	SOFT_MPA_CRC_ERROR		= 0x02,
+	SOFT_MPA_LENGTH			= 0x03,	/* marker and ULPDU_Length mismatch */
+	SOFT_MPA_STARTUP		= 0x04,
+	SOFT_MPA_LOCAL			= 0x05,
+	SOFT_MPA_IRD			= 0x06,
+	SOFT_MPA_RTR			= 0x07,
+	/* all local catastrophic types */
+	SOFT_CODE_LOCAL			= 0x00
+};
+
+/**
+ * struct soft_term - a Terminate to be sent, or as received
+ * @layer: enum soft_term_layer
+ * @etype: enum soft_term_etype
+ * @code: enum soft_term_code
+ * @has_ddp: D bit: @hdr begins with the whole DDP header of the bad segment
+ * @has_rdmap: R bit: behind it in @hdr is the whole Read Request header
+ * @has_len: M bit: @seg_len is valid
+ * @seg_len: DDP segment length: DDP header and payload, as ULPDU_Length
+ * @hdr_len: octets of @hdr in use; a cut-off received Terminate can have
+ *	octets here without @has_ddp
+ * @hdr: copied headers, DDP control octet first
+ */
+struct soft_term {
+	u8 layer;
+	u8 etype;
+	u8 code;
+	bool has_ddp;
+	bool has_rdmap;
+	bool has_len;
+	u16 seg_len;
+	u8 hdr_len;
+	u8 hdr[SOFT_TERM_HDR_MAX];
+};
+
+/* why an access to tagged memory, or an invalidation, was refused */
+enum soft_access {
+	SOFT_ACCESS_OK,
+	SOFT_ACCESS_STAG,	/* unknown or invalid STag */
+	SOFT_ACCESS_BOUNDS,
+	SOFT_ACCESS_RIGHTS,
+	SOFT_ACCESS_PD,		/* other protection domain or stream */
+	SOFT_ACCESS_WRAP,	/* TO + length passes 2^64 */
+	SOFT_ACCESS_NR
+};
+
+/**
+ * soft_to_wraps - does a tagged access pass the end of the 64-bit TO space
+ * @to: first tagged offset
+ * @len: octets; a zero-length access never wraps
+ */
+static inline bool soft_to_wraps(u64 to, u64 len)
+{
+	return len && to + (len - 1) < to;
+}
+
+const struct soft_op *soft_op(u8 opcode);
+const char *soft_rdmap_name(u8 opcode);
+
+void soft_read_req_get(const u8 *p, struct soft_read_req *rr);
+u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr);
+
+void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code);
+void soft_term_with_hdr(struct soft_term *term, const struct soft_seg *seg, const u8 *raw,
+			u8 layer, u8 etype, u8 code);
+void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_access why,
+		      struct soft_term *term);
+void soft_term_read_progress(struct soft_term *term, u32 done);
+u32 soft_put_terminate(u8 *p, const struct soft_term *term);
+int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term);
+const char *soft_term_name(const struct soft_term *term);
+
+#endif /* SOFT_RDMAP_H */

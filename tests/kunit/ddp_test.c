@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* DDP: segment headers, their checks and their encoders (RFC 5041). */
+#include <linux/array_size.h>
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/unaligned.h>
+
+#include "../../kvp_soft/ddp.h"
+#include "ktest.h"
+#include "vectors.h"
+
+/* First two octets of a Terminate */
+static u16 term_octets(const struct soft_term *term)
+{
+	return term->layer << 12 | term->etype << 8 | term->code;
+}
+
+/* Decode the way the receive path does: ask, get that much, ask again */
+static int decode(struct ktest *test, const u8 *fpdu, u32 n, struct soft_seg *seg,
+		  struct soft_term *term)
+{
+	u32 have = 3;
+	u8 *exact;
+
+	while (soft_seg_need(fpdu, have) > have)
+		have = soft_seg_need(fpdu, have);
+	KTEST_TRUE(test, have <= n);
+	KTEST_TRUE(test, have <= SOFT_HDR_MAX);
+	exact = ktest_alloc(test, have);
+	memcpy(exact, fpdu, have);
+	return soft_seg_decode(exact, have, seg, term);
+}
+
+static void decode_vector(struct ktest *test, const char *id, struct soft_seg *seg)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	const u32 n = vector_get(test, id, fpdu);
+
+	KTEST_EQ_MSG(test, decode(test, fpdu, n, seg, &term), 0, "%s", id);
+}
+
+static void vectors_accepted_or_refused(struct ktest *test)
+{
+	const struct vector *v;
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 fpdu[VECTOR_MAX];
+	u32 i, n;
+
+	for (i = 0; (v = vector_at(i)); i++) {
+		n = hex_octets(v->hex, fpdu, sizeof(fpdu));
+		if (v->term == VECTOR_ACCEPT) {
+			KTEST_EQ_MSG(test, decode(test, fpdu, n, &seg, &term), 0, "%s", v->id);
+			KTEST_EQ_MSG(test, seg.hdr_len + seg.payload_len, seg.ulpdu_len,
+				     "%s", v->id);
+			KTEST_TRUE_MSG(test, soft_op(seg.opcode), "%s", v->id);
+			continue;
+		}
+		KTEST_EQ_MSG(test, decode(test, fpdu, n, &seg, &term), -EPROTO, "%s", v->id);
+		KTEST_EQ_MSG(test, term_octets(&term), v->term, "%s", v->id);
+	}
+}
+
+/* DDP and RDMAP errors report the DDP header and the length, MPA errors do not */
+static void refusal_carries_header(struct ktest *test)
+{
+	const struct vector *v;
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 fpdu[VECTOR_MAX];
+	u32 i, n;
+
+	for (i = 0; (v = vector_at(i)); i++) {
+		const bool mpa = v->term >> 12 == SOFT_TERM_MPA;
+
+		n = hex_octets(v->hex, fpdu, sizeof(fpdu));
+		if (v->term == VECTOR_ACCEPT)
+			continue;
+		decode(test, fpdu, n, &seg, &term);
+		KTEST_EQ_MSG(test, term.has_ddp, !mpa, "%s", v->id);
+		KTEST_EQ_MSG(test, term.has_len, !mpa, "%s", v->id);
+		KTEST_FALSE_MSG(test, term.has_rdmap, "%s", v->id);
+		if (mpa) {
+			KTEST_EQ_MSG(test, term.hdr_len, 0, "%s", v->id);
+			continue;
+		}
+		KTEST_EQ_MSG(test, term.hdr_len, fpdu[2] & 0x80 ? 14 : 18, "%s", v->id);
+		KTEST_EQ_MSG(test, term.seg_len, fpdu[0] << 8 | fpdu[1], "%s", v->id);
+		KTEST_MEMEQ_MSG(test, term.hdr, fpdu + 2, term.hdr_len, "%s", v->id);
+	}
+}
+
+static void fields_of_a_write(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "D8", &seg);
+	KTEST_EQ(test, seg.ulpdu_len, 18);
+	KTEST_EQ(test, seg.hdr_len, SOFT_TAGGED_HDR);
+	KTEST_EQ(test, seg.payload_len, 4);
+	KTEST_TRUE(test, seg.tagged);
+	KTEST_TRUE(test, seg.last);
+	KTEST_EQ(test, seg.dv, 1);
+	KTEST_EQ(test, seg.rv, 1);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_WRITE);
+	KTEST_EQ(test, seg.stag, 0x11223344);
+	KTEST_EQ(test, seg.to, 0x1000);
+
+	decode_vector(test, "D10", &seg);
+	KTEST_EQ(test, seg.to, 0xfffffffffffffffeULL);
+	KTEST_TRUE(test, soft_to_wraps(seg.to, seg.payload_len));
+}
+
+static void fields_of_a_send(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "D1", &seg);
+	KTEST_FALSE(test, seg.tagged);
+	KTEST_FALSE(test, seg.last);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_SEND);
+	KTEST_EQ(test, seg.hdr_len, SOFT_UNTAGGED_HDR);
+	KTEST_EQ(test, seg.payload_len, 4);
+	KTEST_EQ(test, seg.qn, SOFT_QN_SEND);
+	KTEST_EQ(test, seg.msn, 1);
+	KTEST_EQ(test, seg.mo, 0);
+
+	decode_vector(test, "D2", &seg);
+	KTEST_TRUE(test, seg.last);
+	KTEST_EQ(test, seg.mo, 4);
+
+	decode_vector(test, "R6", &seg);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_SEND_INV);
+	KTEST_EQ(test, seg.inv_stag, 0xdeadbeef);
+	decode_vector(test, "R8", &seg);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_SEND_SE_INV);
+	KTEST_EQ(test, seg.inv_stag, 0xdeadbeef);
+}
+
+static void fields_of_a_read_request(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "R1", &seg);
+	KTEST_EQ(test, seg.hdr_len, 46);
+	KTEST_EQ(test, seg.payload_len, 0);
+	KTEST_EQ(test, seg.qn, SOFT_QN_READ_REQ);
+	KTEST_EQ(test, seg.msn, 1);
+	KTEST_EQ(test, seg.rr.sink_stag, 0x55);
+	KTEST_EQ(test, seg.rr.sink_to, 0x2000);
+	KTEST_EQ(test, seg.rr.length, 64);
+	KTEST_EQ(test, seg.rr.src_stag, 0xdeadbeef);
+	KTEST_EQ(test, seg.rr.src_to, 0x3000);
+}
+
+/* A Terminate is decoded as a segment here; its body is payload */
+static void terminate_is_payload(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "T2", &seg);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_TERMINATE);
+	KTEST_EQ(test, seg.hdr_len, SOFT_UNTAGGED_HDR);
+	KTEST_EQ(test, seg.payload_len, SOFT_TERM_MAX);
+}
+
+static void reserved_fields_ignored(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	u32 n;
+
+	decode_vector(test, "D7", &seg);
+	KTEST_EQ(test, seg.dv, 1);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_SEND);
+	decode_vector(test, "R9", &seg);
+	KTEST_EQ(test, seg.rv, 1);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_SEND);
+
+	n = vector_get(test, "F2", fpdu);
+	memset(fpdu + 4, 0xff, 4);	/* RsvdULP of a plain Send */
+	KTEST_EQ(test, decode(test, fpdu, n, &seg, &term), 0);
+}
+
+static void zero_length_segments(struct ktest *test)
+{
+	static const char * const ids[] = { "F1", "D11", "D12", "R2", "R3" };
+	struct soft_seg seg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		decode_vector(test, ids[i], &seg);
+		KTEST_EQ_MSG(test, seg.payload_len, 0, "%s", ids[i]);
+	}
+	KTEST_FALSE(test, soft_to_wraps(~0ULL, 0));
+}
+
+static void to_wrap(struct ktest *test)
+{
+	KTEST_FALSE(test, soft_to_wraps(0, 1));
+	KTEST_FALSE(test, soft_to_wraps(~0ULL, 1));	/* the last octet there is */
+	KTEST_TRUE(test, soft_to_wraps(~0ULL, 2));
+	KTEST_FALSE(test, soft_to_wraps(0xfffffffffffffff0ULL, 16));
+	KTEST_TRUE(test, soft_to_wraps(0xfffffffffffffff0ULL, 17));
+	KTEST_FALSE(test, soft_to_wraps(0, ~0ULL));
+}
+
+/* Header octets of a good FPDU; 41 is the Read Request */
+static u32 header_octets(const u8 *fpdu)
+{
+	if (fpdu[3] == 0x41)
+		return 48;
+	return fpdu[2] & 0x80 ? 16 : 20;
+}
+
+/* Every prefix of every vector: no early answer, no read past what is there */
+static void partial_headers(struct ktest *test)
+{
+	const struct vector *v;
+	u8 fpdu[VECTOR_MAX];
+	u32 i, n, have;
+
+	for (i = 0; (v = vector_at(i)); i++) {
+		u32 need = 0, before = 0;
+
+		n = hex_octets(v->hex, fpdu, sizeof(fpdu));
+		for (have = 0; have <= n; have++) {
+			struct soft_term term = { .code = 0x5a };
+			struct soft_seg seg = { .stag = 0xa5a5a5a5 };
+			u8 *exact = ktest_alloc(test, have);
+			int ret;
+
+			memcpy(exact, fpdu, have);
+			need = soft_seg_need(exact, have);
+			KTEST_TRUE_MSG(test, need >= before, "%s at %u", v->id, have);
+			KTEST_TRUE_MSG(test, need <= SOFT_HDR_MAX, "%s at %u", v->id, have);
+			before = need;
+			ret = soft_seg_decode(exact, have, &seg, &term);
+			if (have >= need) {
+				KTEST_NE_MSG(test, ret, -EAGAIN, "%s at %u", v->id, have);
+				continue;
+			}
+			KTEST_EQ_MSG(test, ret, -EAGAIN, "%s at %u", v->id, have);
+			KTEST_EQ_MSG(test, seg.stag, 0xa5a5a5a5, "%s at %u", v->id, have);
+			KTEST_EQ_MSG(test, term.code, 0x5a, "%s at %u", v->id, have);
+		}
+		KTEST_TRUE_MSG(test, need <= 2 + (fpdu[0] << 8 | fpdu[1]), "%s", v->id);
+		if (v->term == VECTOR_ACCEPT)
+			KTEST_EQ_MSG(test, need, header_octets(fpdu), "%s", v->id);
+	}
+}
+
+/* What the RFCs allow, written down a second time and without the table */
+static u16 expected(u8 ddp, u8 rdmap, u32 qn, u32 body)
+{
+	static const u32 queue[] = { 0, 1, 0, 0, 0, 0, 0, 2 };
+	const bool tagged = ddp & 0x80;
+	const u8 op = rdmap & 0x0f;
+
+	if ((ddp & 3) != 1)
+		return tagged ? 0x1104 : 0x1206;
+	if (rdmap >> 6 != 1)
+		return 0x0205;
+	if (op > 7 || tagged != (op == 0 || op == 2))
+		return 0x0206;
+	if (!tagged && qn != queue[op])
+		return 0x1201;
+	if ((op == 1 && body < 28) || (op == 7 && body < 4))
+		return 0x2003;
+	if ((op == 1 && body > 28) || (op == 7 && body > 52))
+		return 0x1205;
+	if ((op == 1 || op == 7) && !(ddp & 0x40))
+		return 0x1000;
+	return VECTOR_ACCEPT;
+}
+
+static void every_control_octet(struct ktest *test)
+{
+	static const u32 qns[] = { 0, 1, 2, 3, 4, 0x100, 0xffffffff };
+	static const u32 bodies[] = { 0, 3, 4, 27, 28, 29, 52, 53, 1000 };
+	u32 ctrl, q, b;
+
+	for (ctrl = 0; ctrl < 0x10000; ctrl++) {
+		const u8 ddp = ctrl >> 8, rdmap = ctrl;
+
+		for (q = 0; q < ARRAY_SIZE(qns); q++) {
+			const u32 body = bodies[(ctrl + q) % ARRAY_SIZE(bodies)];
+
+			for (b = 0; b < 2; b++) {
+				const u32 len = b ? body : 28;
+				struct soft_term term;
+				struct soft_seg seg;
+				u8 p[SOFT_HDR_MAX] = {};
+				u16 want = expected(ddp, rdmap, qns[q], len);
+				int ret;
+
+				put_unaligned_be16((ddp & 0x80 ? 14 : 18) + len, p);
+				p[2] = ddp;
+				p[3] = rdmap;
+				if (!(ddp & 0x80))
+					put_unaligned_be32(qns[q], p + 8);
+				ret = soft_seg_decode(p, sizeof(p), &seg, &term);
+				KTEST_EQ_MSG(test, ret, want == VECTOR_ACCEPT ? 0 : -EPROTO,
+					     "%04x qn %u body %u", ctrl, qns[q], len);
+				if (ret)
+					KTEST_EQ_MSG(test, term_octets(&term), want,
+						     "%04x qn %u body %u", ctrl, qns[q], len);
+			}
+		}
+	}
+}
+
+static void encoders_give_the_vectors(struct ktest *test)
+{
+	static const struct soft_read_req rr = {
+		.sink_stag = 0x55, .sink_to = 0x2000, .length = 64,
+		.src_stag = 0xdeadbeef, .src_to = 0x3000,
+	};
+	u8 want[VECTOR_MAX], p[SOFT_HDR_MAX];
+
+	vector_get(test, "F1", want);
+	KTEST_EQ(test, soft_put_untagged(p, SOFT_RDMAP_SEND, true, 0, 0, 1, 0, 0), 20);
+	KTEST_MEMEQ(test, p, want, 20);
+	vector_get(test, "D1", want);
+	KTEST_EQ(test, soft_put_untagged(p, SOFT_RDMAP_SEND, false, 0, 0, 1, 0, 4), 20);
+	KTEST_MEMEQ(test, p, want, 20);
+	vector_get(test, "D3", want);
+	KTEST_EQ(test, soft_put_untagged(p, SOFT_RDMAP_SEND, true, 0, 0, 1, 8, 4), 20);
+	KTEST_MEMEQ(test, p, want, 20);
+	vector_get(test, "R8", want);
+	KTEST_EQ(test, soft_put_untagged(p, SOFT_RDMAP_SEND_SE_INV, true, 0xdeadbeef, 0, 1, 0, 4),
+		 20);
+	KTEST_MEMEQ(test, p, want, 20);
+	vector_get(test, "D8", want);
+	KTEST_EQ(test, soft_put_tagged(p, SOFT_RDMAP_WRITE, true, 0x11223344, 0x1000, 4), 16);
+	KTEST_MEMEQ(test, p, want, 16);
+	vector_get(test, "R3", want);
+	KTEST_EQ(test, soft_put_tagged(p, SOFT_RDMAP_READ_RESP, true, 0, 0, 0), 16);
+	KTEST_MEMEQ(test, p, want, 16);
+	vector_get(test, "R1", want);
+	KTEST_EQ(test, soft_put_read_req(p, 1, &rr), 48);
+	KTEST_MEMEQ(test, p, want, 48);
+}
+
+static void round_trips(struct ktest *test)
+{
+	static const u8 tagged_ops[] = { SOFT_RDMAP_WRITE, SOFT_RDMAP_READ_RESP };
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 p[SOFT_HDR_MAX];
+	u32 rnd = 1, i, n;
+
+	for (i = 0; i < 2000; i++) {
+		const u32 stag = next_random(&rnd), mo = next_random(&rnd);
+		const u64 to = (u64)next_random(&rnd) << 32 | next_random(&rnd);
+		const u32 len = next_random(&rnd) % 65000;
+		const bool last = next_random(&rnd) & 1;
+		struct soft_read_req rr = {
+			.sink_stag = stag, .sink_to = to, .length = mo,
+			.src_stag = ~stag, .src_to = ~to,
+		};
+		u8 op = tagged_ops[i % 2];
+
+		n = soft_put_tagged(p, op, last, stag, to, len);
+		KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+		KTEST_TRUE(test, seg.tagged && seg.last == last && seg.opcode == op);
+		KTEST_TRUE(test, seg.stag == stag && seg.to == to && seg.payload_len == len);
+
+		op = SOFT_RDMAP_SEND + i % 4;
+		n = soft_put_untagged(p, op, last, stag, SOFT_QN_SEND, ~mo, mo, len);
+		KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+		KTEST_TRUE(test, !seg.tagged && seg.last == last && seg.opcode == op);
+		KTEST_TRUE(test, seg.inv_stag == stag && seg.qn == SOFT_QN_SEND);
+		KTEST_TRUE(test, seg.msn == ~mo && seg.mo == mo && seg.payload_len == len);
+
+		n = soft_put_read_req(p, mo, &rr);
+		KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+		KTEST_TRUE(test, seg.msn == mo && seg.mo == 0 && seg.last);
+		KTEST_TRUE(test, seg.rr.sink_stag == stag && seg.rr.sink_to == to);
+		KTEST_TRUE(test, seg.rr.src_stag == ~stag && seg.rr.src_to == ~to);
+		KTEST_EQ(test, seg.rr.length, mo);
+	}
+}
+
+/* Conformance cases 76 to 85: state, segment, buffer; what comes out */
+static void untagged_checks(struct ktest *test)
+{
+	static const struct {
+		const char *id;
+		u32 msn, mo;
+		bool buffer;
+		u64 room;
+		u16 term;
+	} cases[] = {
+		{ "F2", 1, 0, true, 64, VECTOR_ACCEPT },
+		{ "F2", 1, 0, true, 4, VECTOR_ACCEPT },
+		{ "F2", 1, 0, true, 3, 0x1205 },
+		{ "F2", 2, 0, true, 64, 0x1203 },	/* the same MSN twice */
+		{ "F2", 0, 0, true, 64, 0x1203 },
+		{ "D4", 1, 0, true, 64, 0x1203 },	/* MSN 2 comes first */
+		{ "D4", 1, 0, false, 64, 0x1203 },
+		{ "F2", 1, 0, false, 0, 0x1202 },
+		{ "F1", 1, 0, false, 0, 0x1202 },
+		{ "F1", 1, 0, true, 0, VECTOR_ACCEPT },
+		{ "D2", 1, 4, true, 8, VECTOR_ACCEPT },
+		{ "D2", 1, 4, true, 7, 0x1205 },
+		{ "D3", 1, 4, true, 64, 0x1204 },	/* gap */
+		{ "D1", 1, 4, true, 64, 0x1204 },	/* starts over */
+		{ "F1", 1, 4, true, 64, 0x1204 },
+		{ "R1", 1, 0, true, 0, VECTOR_ACCEPT },
+		{ "R1", 1, 0, false, 0, 0x1202 },	/* IRD exhausted */
+		{ "R1", 2, 0, true, 0, 0x1203 },
+		{ "T2", 1, 0, true, SOFT_TERM_MAX, VECTOR_ACCEPT },
+		{ "T2", 2, 0, true, SOFT_TERM_MAX, 0x1203 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct soft_untagged_state st = { cases[i].msn, cases[i].mo };
+		u8 fpdu[VECTOR_MAX];
+		struct soft_term term;
+		struct soft_seg seg;
+		int ret;
+
+		vector_get(test, cases[i].id, fpdu);
+		decode_vector(test, cases[i].id, &seg);
+		ret = soft_untagged_check(&st, &seg, cases[i].buffer, cases[i].room, &term);
+		if (cases[i].term == VECTOR_ACCEPT) {
+			KTEST_EQ_MSG(test, ret, 0, "case %zu, %s", i, cases[i].id);
+			continue;
+		}
+		KTEST_EQ_MSG(test, ret, -EPROTO, "case %zu, %s", i, cases[i].id);
+		KTEST_EQ_MSG(test, term_octets(&term), cases[i].term, "case %zu, %s", i,
+			     cases[i].id);
+		KTEST_TRUE_MSG(test, term.has_ddp && term.has_len && !term.has_rdmap,
+			       "case %zu, %s", i, cases[i].id);
+		KTEST_EQ(test, term.seg_len, fpdu[0] << 8 | fpdu[1]);
+		KTEST_EQ(test, term.hdr_len, SOFT_UNTAGGED_HDR);
+		KTEST_MEMEQ_MSG(test, term.hdr, fpdu + 2, SOFT_UNTAGGED_HDR, "case %zu, %s", i,
+				cases[i].id);
+	}
+}
+
+/* The header goes back as it came, reserved bits and reserved ULP field too */
+static void refused_header_is_a_copy(struct ktest *test)
+{
+	const struct soft_untagged_state st = { 9, 0 };
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 fpdu[VECTOR_MAX];
+	u32 n;
+
+	n = vector_get(test, "D7", fpdu);
+	fpdu[3] |= 0x30;
+	memset(fpdu + 4, 0xee, 4);
+	KTEST_EQ(test, decode(test, fpdu, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 64, &term), -EPROTO);
+	KTEST_MEMEQ(test, term.hdr, fpdu + 2, SOFT_UNTAGGED_HDR);
+}
+
+/* No offset of 32 bits can pass the end of a buffer by wrapping around */
+static void message_length_does_not_wrap(struct ktest *test)
+{
+	const struct soft_untagged_state st = { 1, 0xfffffffe };
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 p[SOFT_HDR_MAX];
+	const u32 n = soft_put_untagged(p, SOFT_RDMAP_SEND, true, 0, 0, 1, 0xfffffffe, 4);
+
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 64, &term), -EPROTO);
+	KTEST_EQ(test, term_octets(&term), 0x1205);
+}
+
+static void sequence_advances(struct ktest *test)
+{
+	struct soft_untagged_state st = { 0xffffffff, 0 };
+	struct soft_term term;
+	struct soft_seg seg;
+	u8 p[SOFT_HDR_MAX];
+	u32 n;
+
+	n = soft_put_untagged(p, SOFT_RDMAP_SEND, false, 0, 0, 0xffffffff, 0, 100);
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 164, &term), 0);
+	soft_untagged_advance(&st, &seg);
+	KTEST_EQ(test, st.msn, 0xffffffff);
+	KTEST_EQ(test, st.mo, 100);
+
+	n = soft_put_untagged(p, SOFT_RDMAP_SEND, true, 0, 0, 0xffffffff, 100, 64);
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 164, &term), 0);
+	soft_untagged_advance(&st, &seg);
+	KTEST_EQ(test, st.msn, 0);	/* modulo 2^32 */
+	KTEST_EQ(test, st.mo, 0);
+
+	n = soft_put_untagged(p, SOFT_RDMAP_SEND_SE, true, 0, 0, 0, 0, 1);
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1, &term), 0);
+}
+
+static struct ktest_case cases[] = {
+	KTEST_CASE(vectors_accepted_or_refused),
+	KTEST_CASE(refusal_carries_header),
+	KTEST_CASE(fields_of_a_write),
+	KTEST_CASE(fields_of_a_send),
+	KTEST_CASE(fields_of_a_read_request),
+	KTEST_CASE(terminate_is_payload),
+	KTEST_CASE(reserved_fields_ignored),
+	KTEST_CASE(zero_length_segments),
+	KTEST_CASE(to_wrap),
+	KTEST_CASE(partial_headers),
+	KTEST_CASE(every_control_octet),
+	KTEST_CASE(encoders_give_the_vectors),
+	KTEST_CASE(round_trips),
+	KTEST_CASE(untagged_checks),
+	KTEST_CASE(refused_header_is_a_copy),
+	KTEST_CASE(message_length_does_not_wrap),
+	KTEST_CASE(sequence_advances),
+	{}
+};
+
+KTEST_SUITE(soft_ddp, cases);

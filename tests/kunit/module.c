@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* krdma_kunit: KUnit runs the suites of this folder when it is loaded. */
+#include <linux/module.h>
+
+MODULE_DESCRIPTION("KUnit tests of the krdma protocol codecs");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* RDMAP: operation table, Terminate messages and their codes (RFC 5040). */
+#include <linux/array_size.h>
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "../../kvp_soft/ddp.h"
+#include "ktest.h"
+#include "vectors.h"
+
+/* Add pad and CRC behind a ULPDU, as the send path does */
+static u32 finish_fpdu(u8 *p, u32 n)
+{
+	const u32 pad = soft_mpa_pad(n - SOFT_MPA_HDR);
+
+	memset(p + n, 0, pad);
+	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n + pad), p + n + pad);
+	return n + pad + SOFT_MPA_CRC;
+}
+
+/* Decode the header of a vector, whatever the verdict on it is */
+static void seg_of(struct ktest *test, const char *id, u8 fpdu[VECTOR_MAX],
+		   struct soft_seg *seg, struct soft_term *term)
+{
+	vector_get(test, id, fpdu);
+	KTEST_NE_MSG(test, soft_seg_decode(fpdu, SOFT_HDR_MAX, seg, term), -EAGAIN, "%s", id);
+}
+
+static void expect_frame(struct ktest *test, const char *id, const struct soft_term *term)
+{
+	u8 want[VECTOR_MAX], p[SOFT_TERM_ULPDU_MAX + SOFT_MPA_PAD_MAX + SOFT_MPA_CRC];
+	const u32 n = vector_get(test, id, want);
+
+	KTEST_EQ_MSG(test, finish_fpdu(p, soft_put_terminate(p, term)), n, "%s", id);
+	KTEST_MEMEQ_MSG(test, p, want, n, "%s", id);
+}
+
+static void terminate_frames_with_headers(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+
+	seg_of(test, "D8", fpdu, &seg, &term);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_STAG, &term);
+	expect_frame(test, "T1", &term);
+
+	seg_of(test, "R1", fpdu, &seg, &term);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_STAG, &term);
+	expect_frame(test, "T2", &term);
+
+	seg_of(test, "D5", fpdu, &seg, &term);
+	expect_frame(test, "T8", &term);
+
+	seg_of(test, "R6", fpdu, &seg, &term);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_STAG, &term);
+	expect_frame(test, "T9", &term);
+
+	seg_of(test, "X4", fpdu, &seg, &term);
+	soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+			   SOFT_OPER_STREAM);
+	expect_frame(test, "T10", &term);
+}
+
+static void terminate_frames_without_headers(struct ktest *test)
+{
+	static const struct { const char *id; u8 layer, etype, code; } cases[] = {
+		{ "T3", SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL, SOFT_CODE_LOCAL },
+		{ "T4", SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_CRC_ERROR },
+		{ "T5", SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LOCAL },
+		{ "T6", SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_IRD },
+		{ "T7", SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_RTR },
+	};
+	struct soft_term term;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		soft_term_set(&term, cases[i].layer, cases[i].etype, cases[i].code);
+		expect_frame(test, cases[i].id, &term);
+	}
+}
+
+/*
+ * The control word that a bit-field in host order gets wrong: layer in the high
+ * nibble, M, D and R in the high bits of the third octet.
+ */
+static void control_word_octets(struct ktest *test)
+{
+	struct soft_term term = {
+		.layer = SOFT_TERM_DDP, .etype = SOFT_DDP_TAGGED, .code = SOFT_TAG_STAG,
+		.has_len = true, .has_ddp = true, .hdr_len = SOFT_TAGGED_HDR,
+	};
+	u8 p[SOFT_TERM_ULPDU_MAX];
+
+	soft_put_terminate(p, &term);
+	KTEST_MEMEQ(test, p + 20, "\x11\x00\xc0\x00", 4);
+	term.has_rdmap = true;
+	soft_put_terminate(p, &term);
+	KTEST_MEMEQ(test, p + 20, "\x11\x00\xe0\x00", 4);
+	soft_term_set(&term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_CRC_ERROR);
+	soft_put_terminate(p, &term);
+	KTEST_MEMEQ(test, p + 20, "\x20\x02\x00\x00", 4);
+	soft_term_set(&term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, SOFT_UNTAG_TOO_LONG);
+	soft_put_terminate(p, &term);
+	KTEST_MEMEQ(test, p + 20, "\x12\x05\x00\x00", 4);
+}
+
+static void terminate_round_trips(struct ktest *test)
+{
+	static const char * const ids[] = {
+		"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10"
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		u8 fpdu[VECTOR_MAX];
+		struct soft_term term;
+		struct soft_seg seg;
+
+		seg_of(test, ids[i], fpdu, &seg, &term);
+		KTEST_EQ_MSG(test, soft_term_decode(fpdu + 20, seg.payload_len, &term), 0,
+			     "%s", ids[i]);
+		expect_frame(test, ids[i], &term);
+	}
+}
+
+static void terminate_fields(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	struct soft_read_req rr;
+
+	seg_of(test, "T2", fpdu, &seg, &term);
+	KTEST_EQ(test, soft_term_decode(fpdu + 20, seg.payload_len, &term), 0);
+	KTEST_EQ(test, term.layer, SOFT_TERM_RDMAP);
+	KTEST_EQ(test, term.etype, SOFT_RDMAP_PROTECTION);
+	KTEST_EQ(test, term.code, SOFT_PROT_STAG);
+	KTEST_TRUE(test, term.has_len && term.has_ddp && term.has_rdmap);
+	KTEST_EQ(test, term.seg_len, 46);
+	KTEST_EQ(test, term.hdr_len, 46);
+	soft_read_req_get(term.hdr + SOFT_UNTAGGED_HDR, &rr);
+	KTEST_EQ(test, rr.src_stag, 0xdeadbeef);
+	KTEST_EQ(test, rr.length, 64);
+}
+
+/* Case 136 and worse: each length of the longest Terminate, each set of flags */
+static void cut_off_terminate(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	u32 len, flags;
+
+	vector_get(test, "T2", fpdu);
+	for (len = 0; len <= SOFT_TERM_MAX; len++) {
+		for (flags = 0; flags < 0x200; flags += 0x20) {
+			u8 *exact = ktest_alloc(test, len);
+			u32 ddp = flags & 0x100 ? 14 : 18;
+			u32 left = len < 6 ? 0 : len - 6;
+
+			fpdu[22] = flags & 0xe0;
+			fpdu[26] = flags & 0x100 ? 0xc1 : 0x41;
+			memcpy(exact, fpdu + 20, len);
+			KTEST_EQ_MSG(test, soft_term_decode(exact, len, &term),
+				     len < 4 ? -EPROTO : 0, "len %u flags %x", len, flags);
+			KTEST_EQ_MSG(test, term.has_len, len >= 6 && flags & 0x80,
+				     "len %u flags %x", len, flags);
+			KTEST_EQ_MSG(test, term.has_ddp, left >= ddp && flags & 0x40,
+				     "len %u flags %x", len, flags);
+			KTEST_EQ_MSG(test, term.has_rdmap,
+				     left >= ddp + 28 && (flags & 0x60) == 0x60,
+				     "len %u flags %x", len, flags);
+			KTEST_TRUE_MSG(test, term.hdr_len <= left, "len %u flags %x", len, flags);
+			KTEST_MEMEQ_MSG(test, term.hdr, fpdu + 26, term.hdr_len,
+					"len %u flags %x", len, flags);
+		}
+	}
+}
+
+/* What peers send that differs from the RFC, and what we make of it */
+static void terminates_of_other_stacks(struct ktest *test)
+{
+	static const u8 swapped_flags[] = { 0x11, 0x00, 0x03, 0x00, 0x00, 0x12, 0xc1, 0x40 };
+	static const u8 mpa_type_3[] = { 0x23, 0x02, 0x00, 0x00 };
+	static const u8 length_only[] = { 0x12, 0x01, 0x80, 0x00, 0x00, 0x0c };
+	struct soft_term term, ours;
+
+	KTEST_EQ(test, soft_term_decode(swapped_flags, sizeof(swapped_flags), &term), 0);
+	KTEST_FALSE(test, term.has_len || term.has_ddp || term.has_rdmap);
+	KTEST_EQ(test, term.hdr_len, 0);
+
+	KTEST_EQ(test, soft_term_decode(mpa_type_3, sizeof(mpa_type_3), &term), 0);
+	soft_term_set(&ours, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_CRC_ERROR);
+	KTEST_STREQ(test, soft_term_name(&term), soft_term_name(&ours));
+
+	KTEST_EQ(test, soft_term_decode(length_only, sizeof(length_only), &term), 0);
+	KTEST_TRUE(test, term.has_len);
+	KTEST_FALSE(test, term.has_ddp);
+	KTEST_EQ(test, term.seg_len, 12);
+}
+
+/* Refused access to what the vector names; the two octets and the M, D, R bits */
+static void access_failures(struct ktest *test)
+{
+	static const struct {
+		const char *id;
+		enum soft_access why;
+		u16 term;
+		u8 flags;
+	} cases[] = {
+		{ "D8", SOFT_ACCESS_STAG, 0x1100, 0xc0 },
+		{ "D8", SOFT_ACCESS_BOUNDS, 0x1101, 0xc0 },
+		{ "D8", SOFT_ACCESS_RIGHTS, 0x1100, 0xc0 },
+		{ "D8", SOFT_ACCESS_PD, 0x1102, 0xc0 },
+		{ "D8", SOFT_ACCESS_WRAP, 0x1103, 0xc0 },
+		{ "R3", SOFT_ACCESS_STAG, 0x1100, 0xc0 },
+		{ "R3", SOFT_ACCESS_BOUNDS, 0x1101, 0xc0 },
+		{ "R1", SOFT_ACCESS_STAG, 0x0100, 0xe0 },
+		{ "R1", SOFT_ACCESS_BOUNDS, 0x0101, 0xe0 },
+		{ "R1", SOFT_ACCESS_RIGHTS, 0x0102, 0xe0 },
+		{ "R1", SOFT_ACCESS_PD, 0x0103, 0xe0 },
+		{ "R1", SOFT_ACCESS_WRAP, 0x0104, 0xe0 },
+		{ "R6", SOFT_ACCESS_STAG, 0x0209, 0xc0 },
+		{ "R6", SOFT_ACCESS_RIGHTS, 0x0109, 0xc0 },
+		{ "R6", SOFT_ACCESS_PD, 0x0109, 0xc0 },
+		{ "R8", SOFT_ACCESS_STAG, 0x0209, 0xc0 },
+		{ "F2", SOFT_ACCESS_STAG, 0x1000, 0xc0 },
+		{ "R7", SOFT_ACCESS_BOUNDS, 0x1000, 0xc0 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		u8 fpdu[VECTOR_MAX], p[SOFT_TERM_ULPDU_MAX];
+		struct soft_term term;
+		struct soft_seg seg;
+
+		seg_of(test, cases[i].id, fpdu, &seg, &term);
+		soft_term_access(&seg, fpdu, cases[i].why, &term);
+		soft_put_terminate(p, &term);
+		KTEST_EQ_MSG(test, p[20] << 8 | p[21], cases[i].term, "case %zu, %s", i,
+			     cases[i].id);
+		KTEST_EQ_MSG(test, p[22], cases[i].flags, "case %zu, %s", i, cases[i].id);
+		KTEST_MEMEQ_MSG(test, p + 24, fpdu, 2, "case %zu, %s", i, cases[i].id);
+		KTEST_MEMEQ_MSG(test, p + 26, fpdu + 2, term.hdr_len, "case %zu, %s", i,
+				cases[i].id);
+	}
+}
+
+/* RFC 5040 figure 10: which errors report headers */
+static void headers_by_error_class(struct ktest *test)
+{
+	static const struct { u8 layer, etype; bool ddp, rdmap; } cases[] = {
+		{ SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL, false, false },
+		{ SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, true, true },
+		{ SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION, true, false },
+		{ SOFT_TERM_DDP, SOFT_DDP_LOCAL, true, false },
+		{ SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, true, false },
+		{ SOFT_TERM_MPA, SOFT_MPA_ERROR, false, false },
+	};
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		seg_of(test, "R1", fpdu, &seg, &term);
+		soft_term_with_hdr(&term, &seg, fpdu, cases[i].layer, cases[i].etype, 0);
+		KTEST_EQ_MSG(test, term.has_ddp, cases[i].ddp, "case %zu", i);
+		KTEST_EQ_MSG(test, term.has_len, cases[i].ddp, "case %zu", i);
+		KTEST_EQ_MSG(test, term.has_rdmap, cases[i].rdmap, "case %zu", i);
+
+		/* nothing but a Read Request has an RDMAP header to report */
+		seg_of(test, "R6", fpdu, &seg, &term);
+		soft_term_with_hdr(&term, &seg, fpdu, cases[i].layer, cases[i].etype, 0);
+		KTEST_EQ_MSG(test, term.has_ddp, cases[i].ddp, "case %zu", i);
+		KTEST_FALSE_MSG(test, term.has_rdmap, "case %zu", i);
+	}
+}
+
+static void read_request_progress(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_read_req rr;
+	struct soft_term term;
+	struct soft_seg seg;
+
+	seg_of(test, "R1", fpdu, &seg, &term);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_STAG, &term);
+	soft_term_read_progress(&term, 24);
+	soft_read_req_get(term.hdr + SOFT_UNTAGGED_HDR, &rr);
+	KTEST_EQ(test, rr.sink_stag, 0x55);
+	KTEST_EQ(test, rr.sink_to, 0x2018);
+	KTEST_EQ(test, rr.length, 40);
+	KTEST_EQ(test, rr.src_stag, 0xdeadbeef);
+	KTEST_EQ(test, rr.src_to, 0x3018);
+	KTEST_MEMEQ(test, term.hdr, fpdu + 2, SOFT_UNTAGGED_HDR);
+
+	seg_of(test, "R6", fpdu, &seg, &term);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_STAG, &term);
+	soft_term_read_progress(&term, 24);
+	KTEST_MEMEQ(test, term.hdr, fpdu + 2, SOFT_UNTAGGED_HDR);
+}
+
+static const u16 known_codes[] = {
+	0x0100, 0x0101, 0x0102, 0x0103, 0x0104, 0x0109, 0x01ff,
+	0x0205, 0x0206, 0x0207, 0x0208, 0x0209, 0x02ff, 0x1000,
+	0x1100, 0x1101, 0x1102, 0x1103, 0x1104,
+	0x1201, 0x1202, 0x1203, 0x1204, 0x1205, 0x1206,
+	0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007,
+};
+
+static const char *name_of(u16 octets)
+{
+	struct soft_term term;
+
+	soft_term_set(&term, octets >> 12, octets >> 8 & 0x0f, octets);
+	return soft_term_name(&term);
+}
+
+static void every_code_has_its_name(struct ktest *test)
+{
+	const char *unknown = name_of(0xffff);
+	u32 octets, named = 0;
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(known_codes); i++) {
+		KTEST_TRUE_MSG(test, strcmp(name_of(known_codes[i]), unknown) != 0, "%04x",
+			       known_codes[i]);
+		for (j = 0; j < i; j++)
+			KTEST_TRUE_MSG(test, strcmp(name_of(known_codes[i]),
+						    name_of(known_codes[j])) != 0,
+				       "%04x and %04x", known_codes[i], known_codes[j]);
+	}
+	/* besides them: seven MPA codes with type 3, and 00 with any code */
+	for (octets = 0; octets < 0x10000; octets++)
+		named += strcmp(name_of(octets), unknown) != 0;
+	KTEST_EQ(test, named, ARRAY_SIZE(known_codes) + 7 + 256);
+}
+
+/* RFC 5040 figure 4, a second time */
+static void operation_table(struct ktest *test)
+{
+	static const struct {
+		u8 op;
+		bool tagged, payload, solicited, invalidate;
+		u8 qn;
+	} want[] = {
+		{ 0, true, true, false, false, 0 },
+		{ 1, false, false, false, false, 1 },
+		{ 2, true, true, false, false, 0 },
+		{ 3, false, true, false, false, 0 },
+		{ 4, false, true, false, true, 0 },
+		{ 5, false, true, true, false, 0 },
+		{ 6, false, true, true, true, 0 },
+		{ 7, false, false, false, false, 2 },
+	};
+	size_t i;
+	u32 op;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		const struct soft_op *o = soft_op(want[i].op);
+
+		KTEST_TRUE_MSG(test, o, "opcode %zu", i);
+		if (!o)
+			continue;
+		KTEST_EQ_MSG(test, !!(o->flags & SOFT_OP_TAGGED), want[i].tagged, "opcode %zu", i);
+		KTEST_EQ_MSG(test, !!(o->flags & SOFT_OP_PAYLOAD), want[i].payload,
+			     "opcode %zu", i);
+		KTEST_EQ_MSG(test, !!(o->flags & SOFT_OP_SOLICITED), want[i].solicited,
+			     "opcode %zu", i);
+		KTEST_EQ_MSG(test, !!(o->flags & SOFT_OP_INVALIDATE), want[i].invalidate,
+			     "opcode %zu", i);
+		KTEST_EQ_MSG(test, o->qn, want[i].qn, "opcode %zu", i);
+		KTEST_STREQ(test, o->name, soft_rdmap_name(want[i].op));
+	}
+	for (op = ARRAY_SIZE(want); op < 256; op++)
+		KTEST_FALSE_MSG(test, soft_op(op), "opcode %u", op);
+	KTEST_STREQ(test, soft_rdmap_name(SOFT_RDMAP_ATOMIC_REQ), "Atomic Request");
+	KTEST_STREQ(test, soft_rdmap_name(12), "unassigned opcode");
+	KTEST_STREQ(test, soft_rdmap_name(200), "unassigned opcode");
+}
+
+static struct ktest_case cases[] = {
+	KTEST_CASE(terminate_frames_with_headers),
+	KTEST_CASE(terminate_frames_without_headers),
+	KTEST_CASE(control_word_octets),
+	KTEST_CASE(terminate_round_trips),
+	KTEST_CASE(terminate_fields),
+	KTEST_CASE(cut_off_terminate),
+	KTEST_CASE(terminates_of_other_stacks),
+	KTEST_CASE(access_failures),
+	KTEST_CASE(headers_by_error_class),
+	KTEST_CASE(read_request_progress),
+	KTEST_CASE(every_code_has_its_name),
+	KTEST_CASE(operation_table),
+	{}
+};
+
+KTEST_SUITE(soft_rdmap, cases);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+#include "fake_ibverbs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+constinit FakeKernel fake{};
+
+namespace {
+
+/* rings lie behind whatever doorbells write */
+constexpr std::uint64_t first_offset = std::uint64_t{1} << 24;
+constexpr std::uint32_t handle = 77;
+
+std::uint64_t allocate(int fd, std::uint64_t size)
+{
+	const std::uint64_t offset = first_offset + fake.next_offset;
+
+	fake.next_offset += (size + 4095) & ~std::uint64_t{4095};
+	if (ftruncate(fd, static_cast<off_t>(first_offset + fake.next_offset)))
+		abort();
+	return offset;
+}
+
+std::uint64_t ring_size(std::uint32_t depth, std::uint32_t stride)
+{
+	return depth ? KRDMA_SOFT_RING_ENTRIES + std::uint64_t{depth} * stride : 0;
+}
+
+std::uint32_t round_depth(std::uint32_t depth)
+{
+	return depth ? std::bit_ceil(depth) : 0;
+}
+
+template <typename Driver>
+void answer(void *resp, std::size_t resp_size, std::size_t core_size, const Driver &driver)
+{
+	if (resp_size != core_size + sizeof(driver))
+		abort();
+	std::memcpy(static_cast<std::byte *>(resp) + core_size, &driver, sizeof(driver));
+}
+
+int created()
+{
+	if (fake.fail)
+		return fake.fail;
+	fake.live_objects++;
+	return 0;
+}
+
+int destroyed()
+{
+	if (fake.fail)
+		return fake.fail;
+	fake.live_objects--;
+	return 0;
+}
+
+} /* namespace */
+
+void *FakeKernel::map(int fd, std::uint64_t offset, std::uint64_t size)
+{
+	void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			     static_cast<off_t>(offset));
+	return address == MAP_FAILED ? nullptr : address;
+}
+
+int FakeKernel::doorbells(int fd)
+{
+	constexpr off_t command = sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_post_send);
+
+	return static_cast<int>(lseek(fd, 0, SEEK_CUR) / command);
+}
+
+int FakeKernel::make_device_file()
+{
+	return memfd_create("uverbs", MFD_CLOEXEC);
+}
+
+extern "C" {
+
+void verbs_register_driver_34(const verbs_device_ops *ops)
+{
+	fake.device_ops = ops;
+}
+
+void *_verbs_init_and_alloc_context(ibv_device *device, int cmd_fd, std::size_t alloc_size,
+				    verbs_context *context_offset, std::uint32_t driver_id)
+{
+	if (context_offset || driver_id != KRDMA_DRIVER_ID)
+		abort();
+	auto *context = static_cast<verbs_context *>(std::calloc(1, alloc_size));
+	context->context.device = device;
+	context->context.cmd_fd = cmd_fd;
+	context->context.async_fd = -1;
+	context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->sz = sizeof(*context);
+	fake.live_objects++;
+	return context;
+}
+
+void verbs_uninit_context(verbs_context *context)
+{
+	close(context->context.cmd_fd);
+	fake.live_objects--;
+}
+
+void verbs_set_ops(verbs_context *, const verbs_context_ops *ops)
+{
+	fake.ops = *ops;
+}
+
+int ibv_cmd_get_context(verbs_context *, ibv_get_context_cmd *, std::size_t, void *resp,
+			std::size_t resp_size)
+{
+	answer(resp, resp_size, sizeof(ib_uverbs_get_context_resp),
+	       krdma_soft_ucontext_resp{.abi_version = fake.abi_version, .reserved = 0});
+	return fake.fail;
+}
+
+int ibv_cmd_query_device_any(ibv_context *, const ibv_query_device_ex_input *, ibv_device_attr_ex *,
+			     std::size_t, ib_uverbs_ex_query_device_resp *resp, std::size_t *)
+{
+	resp->base.fw_ver = std::uint64_t{1} << 32 | 2 << 16 | 3;
+	return fake.fail;
+}
+
+int ibv_cmd_query_port(ibv_context *, std::uint8_t, ibv_port_attr *, ibv_query_port_cmd *,
+		       std::size_t)
+{
+	return fake.fail;
+}
+
+int ibv_cmd_alloc_pd(ibv_context *context, ibv_pd *pd, ibv_alloc_pd_cmd *, std::size_t,
+		     ib_uverbs_alloc_pd_resp *, std::size_t)
+{
+	pd->context = context;
+	pd->handle = handle;
+	return created();
+}
+
+int ibv_cmd_dealloc_pd(ibv_pd *)
+{
+	return destroyed();
+}
+
+int ibv_cmd_reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iova, int access,
+		   verbs_mr *mr, ibv_reg_mr_cmd *, std::size_t, void *resp, std::size_t resp_size)
+{
+	answer(resp, resp_size, sizeof(ib_uverbs_reg_mr_resp), krdma_soft_mr_resp{0x100, 0});
+	mr->ibv_mr = {pd->context, pd, addr, length, handle, 0x100, 0x100};
+	mr->access = access;
+	fake.reg_mr_iova = iova;
+	return created();
+}
+
+int ibv_cmd_dereg_mr(verbs_mr *)
+{
+	return destroyed();
+}
+
+int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *, int, ibv_cq *cq,
+		      ibv_create_cq_cmd *, std::size_t, void *resp, std::size_t resp_size)
+{
+	const std::uint32_t depth = round_depth(static_cast<std::uint32_t>(cqe));
+
+	fake.cq = {};
+	fake.cq.depth = depth;
+	fake.cq.ring_size = ring_size(depth, sizeof(krdma_soft_cqe)) - fake.stride_error;
+	fake.cq.ring_offset = allocate(context->cmd_fd, fake.cq.ring_size);
+	cq->context = context;
+	cq->cqe = static_cast<int>(depth);
+	answer(resp, resp_size, sizeof(ib_uverbs_create_cq_resp), fake.cq);
+	return created();
+}
+
+int ibv_cmd_destroy_cq(ibv_cq *)
+{
+	return destroyed();
+}
+
+int ibv_cmd_create_srq(ibv_pd *pd, ibv_srq *srq, ibv_srq_init_attr *attr, ibv_create_srq_cmd *,
+		       std::size_t, void *resp, std::size_t resp_size)
+{
+	fake.srq = {};
+	fake.srq.depth = attr->attr.max_wr = round_depth(attr->attr.max_wr);
+	fake.srq.stride = static_cast<std::uint32_t>(sizeof(krdma_soft_rqe) +
+						     attr->attr.max_sge * sizeof(krdma_soft_sge)) -
+			  fake.stride_error;
+	fake.srq.ring_size = ring_size(fake.srq.depth, fake.srq.stride);
+	fake.srq.ring_offset = allocate(pd->context->cmd_fd, fake.srq.ring_size);
+	srq->context = pd->context;
+	answer(resp, resp_size, sizeof(ib_uverbs_create_srq_resp), fake.srq);
+	return created();
+}
+
+int ibv_cmd_modify_srq(ibv_srq *, ibv_srq_attr *, int, ibv_modify_srq_cmd *, std::size_t)
+{
+	return fake.fail;
+}
+
+int ibv_cmd_query_srq(ibv_srq *, ibv_srq_attr *, ibv_query_srq_cmd *, std::size_t)
+{
+	return fake.fail;
+}
+
+int ibv_cmd_destroy_srq(ibv_srq *)
+{
+	return destroyed();
+}
+
+int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_ex *attr,
+			 ibv_create_qp_cmd *, std::size_t, void *resp, std::size_t resp_size)
+{
+	if (attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if (attr->srq)
+		attr->cap.max_recv_wr = 0;
+	attr->cap.max_send_wr = round_depth(attr->cap.max_send_wr);
+	attr->cap.max_recv_wr = round_depth(attr->cap.max_recv_wr);
+
+	krdma_soft_qp_resp granted{};
+	const auto data = std::max<std::uint32_t>(attr->cap.max_send_sge * 16,
+						  (attr->cap.max_inline_data + 15) & ~15U);
+	granted.max_inline = data;
+	granted.sq_depth = attr->cap.max_send_wr;
+	granted.sq_stride =
+		static_cast<std::uint32_t>(sizeof(krdma_soft_sqe)) + data - fake.stride_error;
+	granted.sq_size = ring_size(granted.sq_depth, granted.sq_stride);
+	granted.sq_offset = allocate(context->cmd_fd, granted.sq_size);
+	granted.rq_depth = attr->cap.max_recv_wr;
+	granted.rq_stride =
+		static_cast<std::uint32_t>(sizeof(krdma_soft_rqe)) + attr->cap.max_recv_sge * 16;
+	granted.rq_size = ring_size(granted.rq_depth, granted.rq_stride);
+	granted.rq_offset = allocate(context->cmd_fd, granted.rq_size);
+	granted.qp_num = 42;
+	fake.qp = granted;
+
+	vqp->qp.context = context;
+	vqp->qp.srq = attr->srq;
+	vqp->qp.handle = handle;
+	vqp->qp.qp_num = granted.qp_num;
+	vqp->comp_mask = 0;
+	answer(resp, resp_size, sizeof(ib_uverbs_create_qp_resp), granted);
+	return created();
+}
+
+int ibv_cmd_modify_qp(ibv_qp *, ibv_qp_attr *, int, ibv_modify_qp_cmd *, std::size_t)
+{
+	return fake.fail;
+}
+
+int ibv_cmd_query_qp(ibv_qp *, ibv_qp_attr *, int, ibv_qp_init_attr *, ibv_query_qp_cmd *,
+		     std::size_t)
+{
+	return fake.fail;
+}
+
+int ibv_cmd_destroy_qp(ibv_qp *)
+{
+	return destroyed();
+}
+
+int ibv_cmd_post_send(ibv_qp *, ibv_send_wr *, ibv_send_wr **)
+{
+	return EBADF;
+}
+
+} /* extern "C" */

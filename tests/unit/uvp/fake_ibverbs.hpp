@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * libibverbs and the kernel below it, as far as the provider calls them, for
+ * provider_test. The device file is a memfd: rings lie in it, and what the
+ * provider write()s moves its file position, which counts doorbells.
+ */
+#ifndef KRDMA_FAKE_IBVERBS_HPP
+#define KRDMA_FAKE_IBVERBS_HPP
+
+#include <cstdint>
+
+#include <krdma/soft-abi.h>
+
+#include "verbs_abi.hpp"
+
+/** struct FakeKernel - what the next calls answer, and what the last ones did */
+struct FakeKernel {
+	const verbs_device_ops *device_ops; /* as registered */
+	verbs_context_ops ops;
+
+	int fail; /* errno of every following command */
+	std::uint32_t abi_version = KRDMA_SOFT_ABI_VERSION;
+	std::uint32_t stride_error; /* octets that a reported stride lacks */
+
+	int live_objects;
+	std::uint64_t next_offset;
+	krdma_soft_cq_resp cq;
+	krdma_soft_srq_resp srq;
+	krdma_soft_qp_resp qp;
+	std::uint64_t reg_mr_iova;
+
+	/* a second mapping of a ring, for the kernel's side of it */
+	[[nodiscard]] static void *map(int fd, std::uint64_t offset, std::uint64_t size);
+	[[nodiscard]] static int doorbells(int fd);
+	[[nodiscard]] static int make_device_file();
+};
+
+extern FakeKernel fake;
+
+#endif /* KRDMA_FAKE_IBVERBS_HPP */
