@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Connections: policy, and start and end of the connection half of the kAL.
+ * Called by main.c.
+ */
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+
+#include "conn.h"
+#include "counters.h"
+#include "endpoint.h"
+#include "llp.h"
+
+struct workqueue_struct *kal_conn_wq;
+
+unsigned int kal_connect_timeout_ms = 10000;
+module_param_named(connect_timeout_ms, kal_connect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(connect_timeout_ms, "time for TCP to connect (default 10000)");
+
+unsigned int kal_mpa_request_timeout_ms = 5000;
+module_param_named(mpa_request_timeout_ms, kal_mpa_request_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mpa_request_timeout_ms,
+		 "time for a peer that connected to send its whole MPA Request (default 5000)");
+
+unsigned int kal_mpa_reply_timeout_ms = 10000;
+module_param_named(mpa_reply_timeout_ms, kal_mpa_reply_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mpa_reply_timeout_ms,
+		 "time for the peer to answer an MPA Request (default 10000)");
+
+unsigned int kal_accept_timeout_ms = 60000;
+module_param_named(accept_timeout_ms, kal_accept_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(accept_timeout_ms,
+		 "time for the local consumer to accept or reject (default 60000)");
+
+unsigned int kal_disconnect_timeout_ms = 30000;
+module_param_named(disconnect_timeout_ms, kal_disconnect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(disconnect_timeout_ms,
+		 "time for posted work to leave after a graceful disconnect (default 30000)");
+
+unsigned int kal_close_timeout_ms = 5000;
+module_param_named(close_timeout_ms, kal_close_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(close_timeout_ms,
+		 "time to discard input of a closed stream until the peer's FIN (default 5000)");
+
+bool kal_mpa_crc = true;
+module_param_named(mpa_crc, kal_mpa_crc, bool, 0644);
+MODULE_PARM_DESC(mpa_crc, "ask for CRC32c; 0: only when the peer asks (default 1)");
+
+unsigned int kal_mpa_revision = 2;
+module_param_named(mpa_revision, kal_mpa_revision, uint, 0644);
+MODULE_PARM_DESC(mpa_revision,
+		 "MPA revision of our Requests, 1 or 2; both are always served (default 2)");
+
+bool kal_mpa_fallback = true;
+module_param_named(mpa_fallback, kal_mpa_fallback, bool, 0644);
+MODULE_PARM_DESC(mpa_fallback,
+		 "connect again with revision 1 when a peer ends the stream in place of a Reply (default 1)");
+
+unsigned int kal_mpa_rtr = BIT(RI_RTR_WRITE) | BIT(RI_RTR_READ);
+module_param_named(mpa_rtr, kal_mpa_rtr, uint, 0644);
+MODULE_PARM_DESC(mpa_rtr,
+		 "ready-to-receive frames: 2 Send, 4 Write, 8 Read; 0: client-server model (default 12)");
+
+unsigned int kal_max_pending = 256;
+module_param_named(max_pending, kal_max_pending, uint, 0644);
+MODULE_PARM_DESC(max_pending,
+		 "connections of one listener that have not sent their MPA Request yet (default 256)");
+
+unsigned int kal_tcp_user_timeout_ms = 30000;
+module_param_named(tcp_user_timeout_ms, kal_tcp_user_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(tcp_user_timeout_ms,
+		 "time that sent data may stay unacknowledged; 0: TCP's own rule (default 30000)");
+
+unsigned int kal_keepalive_time = 30;
+module_param_named(keepalive_time, kal_keepalive_time, uint, 0644);
+MODULE_PARM_DESC(keepalive_time,
+		 "seconds of silence before a peer is probed; 0: never (default 30)");
+
+unsigned int kal_keepalive_interval = 10;
+module_param_named(keepalive_interval, kal_keepalive_interval, uint, 0644);
+MODULE_PARM_DESC(keepalive_interval, "seconds between two probes (default 10)");
+
+unsigned int kal_keepalive_probes = 3;
+module_param_named(keepalive_probes, kal_keepalive_probes, uint, 0644);
+MODULE_PARM_DESC(keepalive_probes, "unanswered probes that end a stream (default 3)");
+
+const char *const kal_counter_names[KAL_CNT_NUM] = {
+	[KAL_CNT_CONN_ACTIVE] = "conn_active",
+	[KAL_CNT_CONN_PASSIVE] = "conn_passive",
+	[KAL_CNT_CONN_ESTABLISHED] = "conn_established",
+	[KAL_CNT_CONN_CLOSED] = "conn_closed",
+	[KAL_CNT_CONN_RESET] = "conn_reset",
+	[KAL_CNT_CONN_REJECTED] = "conn_rejected",
+	[KAL_CNT_CONN_REFUSED] = "conn_refused",
+	[KAL_CNT_CONN_FAILED] = "conn_failed",
+	[KAL_CNT_CONN_TIMEOUT] = "conn_timeout",
+	[KAL_CNT_LISTEN_OVERFLOW] = "listen_overflow",
+	[KAL_CNT_LISTEN_NO_OWNER] = "listen_no_owner",
+	[KAL_CNT_MPA_MALFORMED] = "mpa_malformed",
+	[KAL_CNT_MPA_EARLY_DATA] = "mpa_early_data",
+	[KAL_CNT_MPA_MARKERS] = "mpa_markers_refused",
+	[KAL_CNT_MPA_FALLBACK] = "mpa_v1_fallback",
+	[KAL_CNT_MPA_TERMINATE] = "mpa_terminate_sent",
+};
+
+/* Context: may sleep. Return: 0 or -ENOMEM. */
+int kal_conn_init(void)
+{
+	kal_conn_wq = alloc_workqueue("krdma_conn", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return kal_conn_wq ? 0 : -ENOMEM;
+}
+
+/* All RNICs are gone. Ends what is left of connections. Context: may sleep. */
+void kal_conn_exit(void)
+{
+	kal_ep_exit();
+	kal_llp_exit();
+	destroy_workqueue(kal_conn_wq);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Counters that the kAL keeps for each RNIC, in ri_rnic.base_counters. They are
+ * shown behind the provider's own ("rdma statistic").
+ */
+#ifndef KAL_COUNTERS_H
+#define KAL_COUNTERS_H
+
+#include <linux/atomic.h>
+
+#include <krdma/rnicpi.h>
+
+/** enum kal_counter - what is counted; names in kal_counter_names */
+enum kal_counter {
+	KAL_CNT_CONN_ACTIVE,		/* connections that we began */
+	KAL_CNT_CONN_PASSIVE,		/* connections that came */
+	KAL_CNT_CONN_ESTABLISHED,
+	KAL_CNT_CONN_CLOSED,		/* established ones that ended with FIN */
+	KAL_CNT_CONN_RESET,		/* established ones that ended with RST */
+	KAL_CNT_CONN_REJECTED,		/* we sent a Reply with R=1 */
+	KAL_CNT_CONN_REFUSED,		/* the peer did, or its TCP refused */
+	KAL_CNT_CONN_FAILED,		/* any other failure before established */
+	KAL_CNT_CONN_TIMEOUT,		/* a phase took too long */
+	KAL_CNT_LISTEN_OVERFLOW,	/* reset: max_pending */
+	KAL_CNT_LISTEN_NO_OWNER,	/* reset: no RNIC has the address */
+	KAL_CNT_MPA_MALFORMED,		/* badly formed Request or Reply */
+	KAL_CNT_MPA_EARLY_DATA,		/* octets behind a Request before our Reply */
+	KAL_CNT_MPA_MARKERS,		/* refused: the peer wants markers */
+	KAL_CNT_MPA_FALLBACK,		/* connected again with revision 1 */
+	KAL_CNT_MPA_TERMINATE,		/* Terminate sent by the start-up */
+	KAL_CNT_NUM,
+};
+
+extern const char *const kal_counter_names[KAL_CNT_NUM];
+
+/* Count one. Any context. Read with kal_counter_read(). */
+static inline void kal_count(struct ri_rnic *rnic, enum kal_counter counter)
+{
+	atomic64_inc((atomic64_t *)&rnic->base_counters[counter]);
+}
+
+static inline u64 kal_counter_read(struct ri_rnic *rnic, enum kal_counter counter)
+{
+	return atomic64_read((atomic64_t *)&rnic->base_counters[counter]);
+}
+
+#endif /* KAL_COUNTERS_H */

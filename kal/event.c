@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Event management: what a provider reports goes to the consumer that it
+ * concerns. Completion events and events of an object are handed on in the
+ * provider's context; events of the RNIC itself go to all consumer sides from an
+ * ordered work queue, because those may sleep.
+ */
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "trace.h"
+
+static struct workqueue_struct *kal_event_wq;
+
+struct kal_rnic_event_work {
+	struct work_struct work;
+	struct ri_rnic *rnic;
+	enum ib_event_type event;
+};
+
+static void kal_rnic_event_fn(struct work_struct *work)
+{
+	struct kal_rnic_event_work *ew =
+		container_of(work, struct kal_rnic_event_work, work);
+
+	if (kal_rnic_live(ew->rnic))
+		kal_clients_event(ew->rnic, ew->event);
+	ri_rnic_put(ew->rnic);
+	kfree(ew);
+}
+
+/**
+ * kal_rnic_event() - tell all consumer sides of an event of the RNIC itself
+ * @rnic: where it happened
+ * @event: what happened
+ *
+ * Context: any but hard interrupt. Lost when there is no memory for it: the
+ * consumer sides read the state itself, too.
+ */
+void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event)
+{
+	struct kal_rnic_event_work *ew = kmalloc(sizeof(*ew), GFP_ATOMIC);
+
+	if (!ew)
+		return;
+	INIT_WORK(&ew->work, kal_rnic_event_fn);
+	kal_rnic_get(rnic);
+	ew->rnic = rnic;
+	ew->event = event;
+	queue_work(kal_event_wq, &ew->work);
+}
+
+/* Wait for events in flight. May sleep. */
+void kal_event_flush(void)
+{
+	flush_workqueue(kal_event_wq);
+}
+
+void ri_completion_event(struct ri_cq *cq)
+{
+	if (cq->on_completion)
+		cq->on_completion(cq);
+}
+EXPORT_SYMBOL_GPL(ri_completion_event);
+
+static void kal_obj_event(struct ri_obj *obj, enum ib_event_type event)
+{
+	struct ri_srq *srq;
+	struct ri_cq *cq;
+	struct ri_qp *qp;
+
+	switch (obj->type) {
+	case RI_OBJ_CQ:
+		cq = container_of(obj, struct ri_cq, obj);
+		if (cq->on_event)
+			cq->on_event(cq, event);
+		break;
+	case RI_OBJ_SRQ:
+		srq = container_of(obj, struct ri_srq, obj);
+		if (srq->on_event)
+			srq->on_event(srq, event);
+		break;
+	case RI_OBJ_QP:
+		qp = container_of(obj, struct ri_qp, obj);
+		if (qp->on_event)
+			qp->on_event(qp, event);
+		break;
+	default:
+		break;
+	}
+}
+
+void ri_async_event(struct ri_rnic *rnic, const struct ri_async_event *event)
+{
+	struct ri_obj *obj;
+
+	trace_async_event(rnic, event);
+	if (event->type >= RI_OBJ_TYPES) {
+		kal_rnic_event(rnic, event->event);
+		return;
+	}
+	obj = kal_obj_get(rnic, event->type, event->id);
+	if (!obj)
+		return;
+	kal_obj_event(obj, event->event);
+	kal_obj_put(obj);
+}
+EXPORT_SYMBOL_GPL(ri_async_event);
+
+int kal_event_init(void)
+{
+	kal_event_wq = alloc_ordered_workqueue("krdma_event", 0);
+	return kal_event_wq ? 0 : -ENOMEM;
+}
+
+void kal_event_exit(void)
+{
+	destroy_workqueue(kal_event_wq);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The ib bridge: a consumer side of the kAL that shows each RNIC to ib_core.
+ * ib_core allocates and frees its objects; each of ours has ib_core's as first
+ * member and points to the kAL's.
+ */
+#ifndef KRDMA_KAL_IB_BRIDGE_H
+#define KRDMA_KAL_IB_BRIDGE_H
+
+#include <linux/if_ether.h>
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include <krdma/kal.h>
+
+/* the driver id of all our devices, here and in libibverbs: "krdm" */
+#define KAL_IB_DRIVER_ID	((enum rdma_driver_id)0x6b72646d)
+#define KAL_IB_PORT		1
+
+/**
+ * struct kal_ib_device - an RNIC as ib_core sees it
+ * @base: ib_core's; the RNIC's client data holds a reference of its struct device
+ * @rnic: outlives the registration with ib_core
+ * @flags: KAL_IB_DEV_*
+ * @mac: stands for the netdev's address when that has none
+ * @requests: connection requests that ib_core has not answered, by token (cm.c)
+ * @next_request: for @requests
+ * @stat_descs: names of the counters (restrack.c)
+ * @num_stats: how many
+ */
+struct kal_ib_device {
+	struct ib_device base;
+	struct ri_rnic *rnic;
+	unsigned long flags;
+	u8 mac[ETH_ALEN];
+	struct xarray requests;
+	u32 next_request;
+	struct rdma_stat_desc *stat_descs;
+	unsigned int num_stats;
+};
+
+#define KAL_IB_DEV_REGISTERED	0	/* ib_register_device() succeeded */
+
+struct kal_ib_ucontext {
+	struct ib_ucontext base;
+	struct ri_ucontext *uctx;
+};
+
+struct kal_ib_pd {
+	struct ib_pd base;
+	struct ri_pd *pd;
+};
+
+struct kal_ib_cq {
+	struct ib_cq base;
+	struct ri_cq *cq;
+};
+
+struct kal_ib_srq {
+	struct ib_srq base;
+	struct ri_srq *srq;
+};
+
+/**
+ * struct kal_ib_qp - queue pair
+ * @base: ib_core's
+ * @qp: the kAL's
+ * @refs: one of the verbs side, one of each iw_cm_id that has the QP
+ * @unused: completed when @refs falls to 0
+ */
+struct kal_ib_qp {
+	struct ib_qp base;
+	struct ri_qp *qp;
+	refcount_t refs;
+	struct completion unused;
+};
+
+/* allocated by us, unlike the others */
+struct kal_ib_mr {
+	struct ib_mr base;
+	struct ri_mr *mr;
+};
+
+static inline struct kal_ib_device *to_kal_ib_device(struct ib_device *base)
+{
+	return container_of(base, struct kal_ib_device, base);
+}
+
+static inline struct kal_ib_ucontext *to_kal_ib_ucontext(struct ib_ucontext *base)
+{
+	return container_of(base, struct kal_ib_ucontext, base);
+}
+
+static inline struct kal_ib_pd *to_kal_ib_pd(struct ib_pd *base)
+{
+	return container_of(base, struct kal_ib_pd, base);
+}
+
+static inline struct kal_ib_cq *to_kal_ib_cq(struct ib_cq *base)
+{
+	return container_of(base, struct kal_ib_cq, base);
+}
+
+static inline struct kal_ib_srq *to_kal_ib_srq(struct ib_srq *base)
+{
+	return container_of(base, struct kal_ib_srq, base);
+}
+
+static inline struct kal_ib_qp *to_kal_ib_qp(struct ib_qp *base)
+{
+	return container_of(base, struct kal_ib_qp, base);
+}
+
+static inline struct kal_ib_mr *to_kal_ib_mr(struct ib_mr *base)
+{
+	return container_of(base, struct kal_ib_mr, base);
+}
+
+/* the operations that each file brings */
+extern const struct ib_device_ops kal_ib_port_ops;	/* port.c */
+extern const struct ib_device_ops kal_ib_verbs_ops;	/* verbs.c */
+extern const struct ib_device_ops kal_ib_srq_ops;	/* qp.c */
+extern const struct ib_device_ops kal_ib_qp_ops;	/* qp.c */
+extern const struct ib_device_ops kal_ib_user_ops;	/* user.c */
+extern const struct ib_device_ops kal_ib_cm_ops;	/* port.c */
+bool kal_ib_netdev_has_mac(const struct net_device *ndev);
+
+/* cm.c */
+extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
+extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
+
+/* port.c */
+bool kal_ib_netdev_has_mac(const struct net_device *ndev);
+
+/* cm.c */
+int kal_ib_cm_init(void);
+void kal_ib_cm_exit(void);
+void kal_ib_cm_remove(struct kal_ib_device *dev);
+
+/* restrack.c */
+int kal_ib_stats_init(struct kal_ib_device *dev);
+void kal_ib_stats_exit(struct kal_ib_device *dev);
+
+/* qp.c */
+bool kal_ib_qp_get(struct kal_ib_qp *qp);
+void kal_ib_qp_put(struct kal_ib_qp *qp);
+
+#endif /* KRDMA_KAL_IB_BRIDGE_H */

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's connection manager: iw_cm's ids on the kAL's endpoints.
+ *
+ * iw_cm's rules, each a kernel BUG when broken, and who keeps them here:
+ *
+ *  - iw_connect() that returned 0 owes exactly one CONNECT_REPLY, iw_accept()
+ *    that returned 0 exactly one ESTABLISHED: endpoints owe the same.
+ *  - CLOSE comes last, once, and only to an established id: endpoints, too.
+ *  - An event may be refused for want of memory. Of a connection's own events
+ *    that can only hit the copy of private data, see kal_ib_conn_reply().
+ *  - The id must not be touched after its last event. A connection holds a
+ *    reference of it from the first possible event to the last.
+ *
+ * A connection's endpoint is destroyed behind its last event, from a work queue,
+ * because that cannot be done from an event.
+ *
+ * Connection requests. iw_cm drops requests silently when their listener goes,
+ * and does not say which. So each waits in the device's table under a token,
+ * which is what iw_cm gets as provider data, and the listener's handler is
+ * replaced by one that marks the request as delivered. When a listener goes, its
+ * requests that were not delivered end with it; a token that iw_cm brings later
+ * is not found.
+ */
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include <rdma/iw_cm.h>
+
+#include "bridge.h"
+
+static struct workqueue_struct *kal_ib_cm_wq;
+
+struct kal_ib_listener {
+	struct kal_ib_device *dev;
+	struct iw_cm_id *cm_id;		/* referenced */
+	iw_cm_handler cm_handler;	/* rdma_cm's, for the children */
+	struct kal_ep *ep;
+};
+
+/**
+ * struct kal_ib_conn - a connection, from its request or iw_connect() to its last event
+ * @dev: device
+ * @ep: owned
+ * @cm_id: referenced while events may come, then NULL; the endpoint's lock
+ *	   protects it once events may come
+ * @done: destroys it
+ * @listener: of a request that was not delivered: who it came to
+ * @cm_handler: of a request: rdma_cm's handler for it
+ * @token: of a request
+ * @delivered: iw_cm has made an id for the request; lock of @dev->requests
+ */
+struct kal_ib_conn {
+	struct kal_ib_device *dev;
+	struct kal_ep *ep;
+	struct iw_cm_id *cm_id;
+	struct work_struct done;
+	struct kal_ib_listener *listener;
+	iw_cm_handler cm_handler;
+	u32 token;
+	bool delivered;
+};
+
+/* Connections *************************************************************** */
+
+static void kal_ib_conn_free(struct kal_ib_conn *conn)
+{
+	kal_ep_destroy(conn->ep);
+	kfree(conn);
+}
+
+static void kal_ib_conn_done(struct work_struct *work)
+{
+	kal_ib_conn_free(container_of(work, struct kal_ib_conn, done));
+}
+
+static struct kal_ib_conn *kal_ib_conn_alloc(struct kal_ib_device *dev)
+{
+	struct kal_ib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (conn) {
+		conn->dev = dev;
+		INIT_WORK(&conn->done, kal_ib_conn_done);
+	}
+	return conn;
+}
+
+static void kal_ib_conn_set_id(struct kal_ib_conn *conn, struct iw_cm_id *cm_id)
+{
+	cm_id->add_ref(cm_id);
+	conn->cm_id = cm_id;
+}
+
+static void kal_ib_conn_clear_id(struct kal_ib_conn *conn)
+{
+	struct iw_cm_id *cm_id = conn->cm_id;
+
+	conn->cm_id = NULL;
+	cm_id->rem_ref(cm_id);
+}
+
+/* Behind the last event. */
+static void kal_ib_conn_end(struct kal_ib_conn *conn)
+{
+	kal_ib_conn_clear_id(conn);
+	queue_work(kal_ib_cm_wq, &conn->done);
+}
+
+/* iw_cm's event of an endpoint's; iw_cm counts in octets, so more is cut off. */
+static void kal_ib_cm_event(struct iw_cm_event *event, enum iw_cm_event_type type,
+			    const struct kal_ep_event *from)
+{
+	memset(event, 0, sizeof(*event));
+	event->event = type;
+	event->status = from->status;
+	if (from->local)
+		event->local_addr = *from->local;
+	if (from->remote)
+		event->remote_addr = *from->remote;
+	event->private_data = (void *)from->private_data;
+	event->private_data_len = min_t(u16, from->private_data_len, U8_MAX);
+	/* as the peer sees it: rdma_cm makes our initiator depth of its IRD */
+	event->ird = min_t(u16, from->ord, U8_MAX);
+	event->ord = min_t(u16, from->ird, U8_MAX);
+}
+
+/*
+ * When there is no memory for the peer's private data the reply cannot be given
+ * as it is, yet one must be given: the connection has failed.
+ */
+static void kal_ib_conn_reply(struct kal_ib_conn *conn,
+			      const struct kal_ep_event *from)
+{
+	struct iw_cm_id *cm_id = conn->cm_id;
+	struct iw_cm_event event;
+	int ret;
+
+	kal_ib_cm_event(&event, IW_CM_EVENT_CONNECT_REPLY, from);
+	if (from->status) {
+		event.local_addr = cm_id->local_addr;
+		event.remote_addr = cm_id->remote_addr;
+	}
+	ret = cm_id->event_handler(cm_id, &event);
+	if (ret) {
+		event.status = event.status ?: ret;
+		event.private_data = NULL;
+		event.private_data_len = 0;
+		WARN_ON_ONCE(cm_id->event_handler(cm_id, &event));
+	}
+	if (event.status)
+		kal_ib_conn_end(conn);
+}
+
+static void kal_ib_conn_established(struct kal_ib_conn *conn,
+				    const struct kal_ep_event *from)
+{
+	struct iw_cm_event event;
+
+	kal_ib_cm_event(&event, IW_CM_EVENT_ESTABLISHED, from);
+	event.private_data = NULL;
+	event.private_data_len = 0;
+	WARN_ON_ONCE(conn->cm_id->event_handler(conn->cm_id, &event));
+}
+
+static void kal_ib_conn_closed(struct kal_ib_conn *conn,
+			       const struct kal_ep_event *from)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CLOSE,
+		.status = from->status,
+	};
+
+	WARN_ON_ONCE(conn->cm_id->event_handler(conn->cm_id, &event));
+	kal_ib_conn_end(conn);
+}
+
+static int kal_ib_conn_event(struct kal_ep *ep, void *context,
+			     const struct kal_ep_event *event)
+{
+	struct kal_ib_conn *conn = context;
+
+	/* the reply was turned into a failure, or iw_accept() has failed */
+	if (!conn->cm_id)
+		return 0;
+	switch (event->type) {
+	case KAL_EP_CONN_REPLY:
+		kal_ib_conn_reply(conn, event);
+		break;
+	case KAL_EP_ESTABLISHED:
+		kal_ib_conn_established(conn, event);
+		break;
+	case KAL_EP_CLOSED:
+		kal_ib_conn_closed(conn, event);
+		break;
+	case KAL_EP_CONN_REQUEST:
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Start and answer ********************************************************** */
+
+/* The QP of a number with a reference, or NULL. */
+static struct kal_ib_qp *kal_ib_qp_find(struct kal_ib_device *dev, u32 qpn)
+{
+	struct ri_obj *obj = kal_obj_get(dev->rnic, RI_OBJ_QP, qpn);
+	struct kal_ib_qp *qp = NULL;
+
+	if (!obj)
+		return NULL;
+	qp = container_of(obj, struct ri_qp, obj)->consumer;
+	if (!kal_ib_qp_get(qp))
+		qp = NULL;
+	kal_obj_put(obj);
+	return qp;
+}
+
+static int kal_ib_conn_param(const struct kal_ib_device *dev,
+			     const struct iw_cm_id *cm_id,
+			     const struct iw_cm_conn_param *from,
+			     struct kal_conn_param *param)
+{
+	const struct ib_device_attr *limits = &dev->rnic->attr.limits;
+
+	if (from->ord > limits->max_qp_init_rd_atom ||
+	    from->ird > limits->max_qp_rd_atom)
+		return -EINVAL;
+	*param = (struct kal_conn_param) {
+		.private_data = from->private_data,
+		.private_data_len = from->private_data_len,
+		.ird = from->ird,
+		.ord = from->ord,
+		.tos = cm_id->tos,
+		.tos_set = cm_id->tos_set,
+	};
+	return 0;
+}
+
+static int kal_ib_conn_connect(struct kal_ib_device *dev,
+			       struct iw_cm_id *cm_id, struct ri_qp *qp,
+			       const struct kal_conn_param *param)
+{
+	struct kal_ib_conn *conn = kal_ib_conn_alloc(dev);
+	int ret;
+
+	if (!conn)
+		return -ENOMEM;
+	conn->ep = kal_ep_create(dev->rnic, kal_ib_conn_event, conn);
+	if (IS_ERR(conn->ep)) {
+		ret = PTR_ERR(conn->ep);
+		kfree(conn);
+		return ret;
+	}
+	kal_ib_conn_set_id(conn, cm_id);
+	ret = kal_ep_connect(conn->ep, qp,
+			     (struct sockaddr *)&cm_id->local_addr,
+			     (struct sockaddr *)&cm_id->remote_addr, param);
+	if (ret) {
+		kal_ib_conn_clear_id(conn);
+		kal_ib_conn_free(conn);
+	}
+	return ret;
+}
+
+static int kal_ib_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *from)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+	struct kal_conn_param param;
+	struct kal_ib_qp *qp;
+	int ret;
+
+	ret = kal_ib_conn_param(dev, cm_id, from, &param);
+	if (ret)
+		return ret;
+	qp = kal_ib_qp_find(dev, from->qpn);
+	if (!qp)
+		return -EINVAL;
+	ret = kal_ib_conn_connect(dev, cm_id, qp->qp, &param);
+	kal_ib_qp_put(qp);
+	return ret;
+}
+
+/* The request that iw_cm answers: from now on the caller's, or NULL. */
+static struct kal_ib_conn *kal_ib_request_take(struct iw_cm_id *cm_id)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+
+	return xa_erase(&dev->requests, (uintptr_t)cm_id->provider_data);
+}
+
+static int kal_ib_conn_accept(struct kal_ib_conn *conn, struct iw_cm_id *cm_id,
+			      const struct iw_cm_conn_param *from)
+{
+	struct kal_conn_param param;
+	struct kal_ib_qp *qp;
+	int ret;
+
+	ret = kal_ib_conn_param(conn->dev, cm_id, from, &param);
+	if (ret)
+		return ret;
+	qp = kal_ib_qp_find(conn->dev, from->qpn);
+	if (!qp)
+		return -EINVAL;
+	kal_ib_conn_set_id(conn, cm_id);
+	ret = kal_ep_accept(conn->ep, qp->qp, &param);
+	if (ret)
+		kal_ib_conn_clear_id(conn);
+	kal_ib_qp_put(qp);
+	return ret;
+}
+
+static int kal_ib_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *from)
+{
+	struct kal_ib_conn *conn = kal_ib_request_take(cm_id);
+	int ret;
+
+	if (!conn)
+		return -EINVAL;
+	ret = kal_ib_conn_accept(conn, cm_id, from);
+	if (ret)
+		kal_ib_conn_free(conn);
+	return ret;
+}
+
+static int kal_ib_reject(struct iw_cm_id *cm_id, const void *private_data,
+			 u8 len)
+{
+	struct kal_ib_conn *conn = kal_ib_request_take(cm_id);
+	int ret;
+
+	if (!conn)
+		return -EINVAL;
+	ret = kal_ep_reject(conn->ep, private_data, len);
+	kal_ib_conn_free(conn);
+	return ret;
+}
+
+/* Listeners ***************************************************************** */
+
+/*
+ * In place of rdma_cm's handler, for the first event of a new id: iw_cm has
+ * made it, so the request is answered by that.
+ */
+static int kal_ib_request_delivered(struct iw_cm_id *cm_id,
+				    struct iw_cm_event *event)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+	iw_cm_handler handler = NULL;
+	struct kal_ib_conn *conn;
+
+	xa_lock(&dev->requests);
+	conn = xa_load(&dev->requests, (uintptr_t)cm_id->provider_data);
+	if (conn) {
+		conn->delivered = true;
+		handler = conn->cm_handler;
+	}
+	xa_unlock(&dev->requests);
+	if (!handler)
+		return -ECONNABORTED;
+	cm_id->cm_handler = handler;
+	return handler(cm_id, event);
+}
+
+static int kal_ib_listener_event(struct kal_ep *ep, void *context,
+				 const struct kal_ep_event *from)
+{
+	struct kal_ib_listener *listener = context;
+	struct kal_ib_device *dev = listener->dev;
+	struct iw_cm_event event;
+	struct kal_ib_conn *conn;
+	int ret;
+
+	if (from->type != KAL_EP_CONN_REQUEST)
+		return -EINVAL;
+	conn = kal_ib_conn_alloc(dev);
+	if (!conn)
+		return -ENOMEM;
+	conn->ep = from->child;
+	conn->listener = listener;
+	conn->cm_handler = listener->cm_handler;
+	ret = xa_alloc_cyclic(&dev->requests, &conn->token, conn, xa_limit_32b,
+			      &dev->next_request, GFP_KERNEL);
+	if (ret < 0)
+		goto err_free;
+	kal_ep_set_handler(conn->ep, kal_ib_conn_event, conn);
+	kal_ib_cm_event(&event, IW_CM_EVENT_CONNECT_REQUEST, from);
+	event.status = 0;
+	event.provider_data = (void *)(uintptr_t)conn->token;
+	/* fails when the backlog is full; the kAL then ends the child */
+	ret = listener->cm_id->event_handler(listener->cm_id, &event);
+	if (!ret)
+		return 0;
+	xa_erase(&dev->requests, conn->token);
+err_free:
+	kfree(conn);
+	return ret;
+}
+
+static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+	struct kal_ib_listener *listener;
+	int ret;
+
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	if (!listener)
+		return -ENOMEM;
+	listener->dev = dev;
+	listener->cm_id = cm_id;
+	listener->cm_handler = cm_id->cm_handler;
+	listener->ep = kal_ep_create(dev->rnic, kal_ib_listener_event, listener);
+	if (IS_ERR(listener->ep)) {
+		ret = PTR_ERR(listener->ep);
+		goto err_free;
+	}
+	cm_id->add_ref(cm_id);
+	cm_id->provider_data = listener;
+	cm_id->cm_handler = kal_ib_request_delivered;
+	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
+			    backlog, cm_id->afonly);
+	if (!ret)
+		return 0;
+
+	cm_id->cm_handler = listener->cm_handler;
+	cm_id->provider_data = NULL;
+	cm_id->rem_ref(cm_id);
+	kal_ep_destroy(listener->ep);
+err_free:
+	kfree(listener);
+	return ret;
+}
+
+/* End the requests of @listener that iw_cm drops, or (NULL) all there are. */
+static void kal_ib_requests_end(struct kal_ib_device *dev,
+				const struct kal_ib_listener *listener)
+{
+	struct kal_ib_conn *conn;
+	unsigned long token;
+	bool take;
+
+	xa_for_each(&dev->requests, token, conn) {
+		xa_lock(&dev->requests);
+		conn = xa_load(&dev->requests, token);
+		take = conn && (!listener || (conn->listener == listener &&
+					      !conn->delivered));
+		if (take)
+			__xa_erase(&dev->requests, token);
+		xa_unlock(&dev->requests);
+		if (take)
+			kal_ib_conn_free(conn);
+	}
+}
+
+static int kal_ib_destroy_listen(struct iw_cm_id *cm_id)
+{
+	struct kal_ib_listener *listener = cm_id->provider_data;
+
+	if (!listener)
+		return 0;
+	cm_id->provider_data = NULL;
+	/* no new request after this */
+	kal_ep_destroy(listener->ep);
+	kal_ib_requests_end(listener->dev, listener);
+	cm_id->rem_ref(cm_id);
+	kfree(listener);
+	return 0;
+}
+
+/* Queue pairs, for iw_cm **************************************************** */
+
+/*
+ * iw_cm looks a QP up and takes a reference in two calls, and nothing keeps the
+ * QP in between. So the first call takes the reference for the second.
+ */
+static struct ib_qp *kal_ib_iw_get_qp(struct ib_device *base, int qpn)
+{
+	struct kal_ib_qp *qp = kal_ib_qp_find(to_kal_ib_device(base), qpn);
+
+	return qp ? &qp->base : NULL;
+}
+
+static void kal_ib_iw_add_ref(struct ib_qp *base)
+{
+}
+
+static void kal_ib_iw_rem_ref(struct ib_qp *base)
+{
+	kal_ib_qp_put(to_kal_ib_qp(base));
+}
+
+const struct ib_device_ops kal_ib_cm_ops = {
+	.iw_accept = kal_ib_accept,
+	.iw_add_ref = kal_ib_iw_add_ref,
+	.iw_connect = kal_ib_connect,
+	.iw_create_listen = kal_ib_create_listen,
+	.iw_destroy_listen = kal_ib_destroy_listen,
+	.iw_get_qp = kal_ib_iw_get_qp,
+	.iw_reject = kal_ib_reject,
+	.iw_rem_ref = kal_ib_iw_rem_ref,
+};
+
+/* The device is unregistered, so iw_cm has no id of it: end what is left. */
+void kal_ib_cm_remove(struct kal_ib_device *dev)
+{
+	kal_ib_requests_end(dev, NULL);
+	flush_workqueue(kal_ib_cm_wq);
+}
+
+int kal_ib_cm_init(void)
+{
+	kal_ib_cm_wq = alloc_workqueue("krdma_ib_cm", WQ_UNBOUND, 0);
+	return kal_ib_cm_wq ? 0 : -ENOMEM;
+}
+
+void kal_ib_cm_exit(void)
+{
+	destroy_workqueue(kal_ib_cm_wq);
+}

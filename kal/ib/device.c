@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's devices: an RNIC that the kAL shows becomes an ib_device, and
+ * "rdma link add" and "rdma link del" become requests to the kAL.
+ *
+ * An ib_device ends in one of two ways. The kAL takes the RNIC away (its netdev
+ * goes, its provider's module goes): remove() unregisters from ib_core. Or ib_core
+ * unregisters first ("rdma link del"): its last call is dealloc_driver(), which
+ * asks the kAL to destroy the RNIC, and remove() finds ib_core's part done. Both
+ * may happen at once; ib_core then lets the second wait for the first. The kAL's
+ * end runs from a work queue, never inside ib_core's locks.
+ *
+ * The memory of the ib_device lives until remove(): it holds a reference.
+ */
+#include <linux/etherdevice.h>
+#include <net/addrconf.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_netlink.h>
+
+#include "../internal.h"
+#include "bridge.h"
+
+static struct kal_client kal_ib_client;
+
+static void kal_ib_dealloc_driver(struct ib_device *base)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(base);
+
+	/* not when registration failed: the kAL knows */
+	if (test_bit(KAL_IB_DEV_REGISTERED, &dev->flags))
+		kal_rnic_delete(dev->rnic);
+}
+
+static void kal_ib_release(struct kal_ib_device *dev)
+{
+	kal_ib_stats_exit(dev);
+	xa_destroy(&dev->requests);
+	put_device(&dev->base.dev);
+}
+
+static const struct ib_device_ops kal_ib_device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = KAL_IB_DRIVER_ID,
+	.dealloc_driver = kal_ib_dealloc_driver,
+};
+
+static void kal_ib_set_ops(struct kal_ib_device *dev)
+{
+	const struct ri_rnic_attr *attr = &dev->rnic->attr;
+	struct ib_device *base = &dev->base;
+
+	ib_set_device_ops(base, &kal_ib_device_ops);
+	ib_set_device_ops(base, &kal_ib_port_ops);
+	ib_set_device_ops(base, &kal_ib_verbs_ops);
+	ib_set_device_ops(base, &kal_ib_qp_ops);
+	ib_set_device_ops(base, &kal_ib_cm_ops);
+	ib_set_device_ops(base, &kal_ib_restrack_ops);
+	ib_set_device_ops(base, &kal_ib_stats_ops);
+	if (attr->caps & RI_CAP_SRQ)
+		ib_set_device_ops(base, &kal_ib_srq_ops);
+	if (dev->rnic->ops->ucontext_alloc) {
+		ib_set_device_ops(base, &kal_ib_user_ops);
+		base->ops.uverbs_abi_ver = dev->rnic->ops->abi_version;
+	}
+}
+
+/* Name the node by the netdev's address, or by a random one where it has none. */
+static void kal_ib_set_guid(struct kal_ib_device *dev)
+{
+	const struct net_device *ndev = dev->rnic->netdev;
+
+	if (kal_ib_netdev_has_mac(ndev))
+		ether_addr_copy(dev->mac, ndev->dev_addr);
+	else
+		eth_random_addr(dev->mac);
+	addrconf_addr_eui48((u8 *)&dev->base.node_guid, dev->mac);
+}
+
+static int kal_ib_setup(struct kal_ib_device *dev)
+{
+	struct ri_rnic *rnic = dev->rnic;
+	struct ib_device *base = &dev->base;
+	int ret;
+
+	base->node_type = RDMA_NODE_RNIC;
+	base->phys_port_cnt = 1;
+	base->num_comp_vectors = rnic->attr.num_ceh;
+	base->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	base->iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(base->iw_ifname, rnic->netdev->name, sizeof(base->iw_ifname));
+	snprintf(base->node_desc, sizeof(base->node_desc), "krdma on %s",
+		 rnic->netdev->name);
+	if (rnic->attr.caps & RI_CAP_ALLOW_DELETE)
+		ib_mark_name_assigned_by_user(base);
+	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1);
+	kal_ib_set_guid(dev);
+	kal_ib_set_ops(dev);
+	ret = kal_ib_stats_init(dev);
+	if (ret)
+		return ret;
+	return ib_device_set_netdev(base, rnic->netdev, KAL_IB_PORT);
+}
+
+static int kal_ib_add(struct ri_rnic *rnic)
+{
+	struct kal_ib_device *dev;
+	int ret;
+
+	/* ib_core knows it already: the RNIC was made of an ib_device */
+	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
+		return 0;
+
+	dev = ib_alloc_device(kal_ib_device, base);
+	if (!dev)
+		return -ENOMEM;
+	get_device(&dev->base.dev);
+	dev->rnic = rnic;
+	ret = kal_ib_setup(dev);
+	if (ret)
+		goto err_dealloc;
+	ret = kal_set_client_data(rnic, &kal_ib_client, dev);
+	if (ret)
+		goto err_dealloc;
+
+	/* before: the device may be deleted before ib_register_device() returns */
+	set_bit(KAL_IB_DEV_REGISTERED, &dev->flags);
+	ret = ib_register_device(&dev->base, rnic->name, NULL);
+	if (!ret)
+		return 0;
+
+	clear_bit(KAL_IB_DEV_REGISTERED, &dev->flags);
+	kal_set_client_data(rnic, &kal_ib_client, NULL);
+	if (ret == -ENFILE)
+		ret = -EEXIST;
+err_dealloc:
+	ib_dealloc_device(&dev->base);
+	kal_ib_release(dev);
+	return ret;
+}
+
+static void kal_ib_remove(struct ri_rnic *rnic)
+{
+	struct kal_ib_device *dev = kal_client_data(rnic, &kal_ib_client);
+
+	if (!dev)
+		return;
+	ib_unregister_device(&dev->base);
+	kal_ib_cm_remove(dev);
+	kal_set_client_data(rnic, &kal_ib_client, NULL);
+	kal_ib_release(dev);
+}
+
+static void kal_ib_event(struct ri_rnic *rnic, enum ib_event_type type)
+{
+	struct kal_ib_device *dev = kal_client_data(rnic, &kal_ib_client);
+	struct ib_event event = {
+		.event = type,
+		.element.port_num = KAL_IB_PORT,
+	};
+
+	/* unregistered already, by ib_core: nobody to tell */
+	if (!dev || !ib_device_try_get(&dev->base))
+		return;
+	event.device = &dev->base;
+	ib_dispatch_event(&event);
+	ib_device_put(&dev->base);
+}
+
+static struct kal_client kal_ib_client = {
+	.name = "ib",
+	.mandatory = true,
+	.add = kal_ib_add,
+	.remove = kal_ib_remove,
+	.event = kal_ib_event,
+};
+
+static struct rdma_link_ops kal_ib_link_ops = {
+	.type = "krdma",
+	.newlink = kal_rnic_create,
+};
+
+int kal_ib_init(void)
+{
+	int ret;
+
+	ret = kal_ib_cm_init();
+	if (ret)
+		return ret;
+	ret = kal_register_client(&kal_ib_client);
+	if (ret) {
+		kal_ib_cm_exit();
+		return ret;
+	}
+	rdma_link_register(&kal_ib_link_ops);
+	return 0;
+}
+
+void kal_ib_exit(void)
+{
+	rdma_link_unregister(&kal_ib_link_ops);
+	kal_unregister_client(&kal_ib_client);
+	/* fence: no call of ib_core into this module is left */
+	ib_unregister_driver(KAL_IB_DRIVER_ID);
+	kal_ib_cm_exit();
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's queue pairs and shared receive queues. Work requests go
+ * straight to the provider, as they are; uverbs' post without a work request is
+ * a user library's doorbell.
+ */
+#include "bridge.h"
+
+static void kal_ib_qp_event(struct ri_qp *rqp, enum ib_event_type type)
+{
+	struct kal_ib_qp *qp = rqp->consumer;
+	struct ib_event event = {
+		.device = qp->base.device,
+		.element.qp = &qp->base,
+		.event = type,
+	};
+
+	if (qp->base.event_handler)
+		qp->base.event_handler(&event, qp->base.qp_context);
+}
+
+/* False when the QP is being destroyed. Context: any. */
+bool kal_ib_qp_get(struct kal_ib_qp *qp)
+{
+	return refcount_inc_not_zero(&qp->refs);
+}
+
+void kal_ib_qp_put(struct kal_ib_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
+			    struct ib_udata *udata)
+{
+	struct kal_ib_qp *qp = to_kal_ib_qp(base);
+	struct ri_qp_init_attr rattr = {
+		.send_cq = attr->send_cq ? to_kal_ib_cq(attr->send_cq)->cq : NULL,
+		.recv_cq = attr->recv_cq ? to_kal_ib_cq(attr->recv_cq)->cq : NULL,
+		.srq = attr->srq ? to_kal_ib_srq(attr->srq)->srq : NULL,
+		.cap = attr->cap,
+		.sq_sig_type = attr->sq_sig_type,
+		.qp_type = attr->qp_type,
+		.create_flags = attr->create_flags,
+	};
+	struct ri_qp *rqp;
+
+	/* before lookups find it */
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->unused);
+	rqp = kal_qp_create(to_kal_ib_pd(base->pd)->pd, &rattr, kal_ib_qp_event,
+			    qp, base, udata);
+	if (IS_ERR(rqp))
+		return PTR_ERR(rqp);
+	qp->qp = rqp;
+	base->qp_num = rqp->obj.id;
+	attr->cap = rattr.cap;
+	return 0;
+}
+
+static int kal_ib_modify_qp(struct ib_qp *base, struct ib_qp_attr *attr,
+			    int mask, struct ib_udata *udata)
+{
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	return kal_qp_modify(to_kal_ib_qp(base)->qp, attr, mask);
+}
+
+static int kal_ib_query_qp(struct ib_qp *base, struct ib_qp_attr *attr,
+			   int mask, struct ib_qp_init_attr *init_attr)
+{
+	struct ri_qp_init_attr rattr = {};
+	int ret;
+
+	ret = kal_qp_query(to_kal_ib_qp(base)->qp, attr, mask, &rattr);
+	if (ret)
+		return ret;
+	attr->port_num = KAL_IB_PORT;
+	init_attr->event_handler = base->event_handler;
+	init_attr->qp_context = base->qp_context;
+	init_attr->send_cq = base->send_cq;
+	init_attr->recv_cq = base->recv_cq;
+	init_attr->srq = base->srq;
+	init_attr->cap = rattr.cap;
+	init_attr->sq_sig_type = rattr.sq_sig_type;
+	init_attr->qp_type = base->qp_type;
+	return 0;
+}
+
+/*
+ * The connection ends and reports so, iw_cm drops its references when it
+ * processes that, and only then is the QP free to go.
+ */
+static int kal_ib_destroy_qp(struct ib_qp *base, struct ib_udata *udata)
+{
+	struct kal_ib_qp *qp = to_kal_ib_qp(base);
+
+	kal_qp_retire(qp->qp);
+	kal_ib_qp_put(qp);
+	wait_for_completion(&qp->unused);
+	return kal_qp_destroy(qp->qp);
+}
+
+static int kal_ib_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
+			    const struct ib_send_wr **bad_wr)
+{
+	struct ri_qp *qp = to_kal_ib_qp(base)->qp;
+	const struct ri_ops *ops = qp->obj.rnic->ops;
+
+	if (likely(!base->uobject))
+		return ops->post_send(qp, wr, bad_wr);
+	if (!wr)
+		return ops->doorbell ? ops->doorbell(qp) : -EOPNOTSUPP;
+	/* a user's work requests are in its queue, nowhere else */
+	*bad_wr = wr;
+	return -EINVAL;
+}
+
+static int kal_ib_post_recv(struct ib_qp *base, const struct ib_recv_wr *wr,
+			    const struct ib_recv_wr **bad_wr)
+{
+	struct ri_qp *qp = to_kal_ib_qp(base)->qp;
+
+	if (unlikely(base->uobject)) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	return qp->obj.rnic->ops->post_recv(qp, wr, bad_wr);
+}
+
+const struct ib_device_ops kal_ib_qp_ops = {
+	.create_qp = kal_ib_create_qp,
+	.destroy_qp = kal_ib_destroy_qp,
+	.modify_qp = kal_ib_modify_qp,
+	.post_recv = kal_ib_post_recv,
+	.post_send = kal_ib_post_send,
+	.query_qp = kal_ib_query_qp,
+
+	INIT_RDMA_OBJ_SIZE(ib_qp, kal_ib_qp, base),
+};
+
+/* Shared receive queues ***************************************************** */
+
+static void kal_ib_srq_event(struct ri_srq *rsrq, enum ib_event_type type)
+{
+	struct kal_ib_srq *srq = rsrq->consumer;
+	struct ib_event event = {
+		.device = srq->base.device,
+		.element.srq = &srq->base,
+		.event = type,
+	};
+
+	if (srq->base.event_handler)
+		srq->base.event_handler(&event, srq->base.srq_context);
+}
+
+static int kal_ib_create_srq(struct ib_srq *base, struct ib_srq_init_attr *attr,
+			     struct ib_udata *udata)
+{
+	struct kal_ib_srq *srq = to_kal_ib_srq(base);
+	struct ri_srq_init_attr rattr = { .attr = attr->attr };
+	struct ri_srq *rsrq;
+
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	rsrq = kal_srq_create(to_kal_ib_pd(base->pd)->pd, &rattr,
+			      kal_ib_srq_event, srq, udata);
+	if (IS_ERR(rsrq))
+		return PTR_ERR(rsrq);
+	srq->srq = rsrq;
+	attr->attr = rattr.attr;
+	return 0;
+}
+
+static int kal_ib_modify_srq(struct ib_srq *base, struct ib_srq_attr *attr,
+			     enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	return kal_srq_modify(to_kal_ib_srq(base)->srq, attr, mask, udata);
+}
+
+static int kal_ib_query_srq(struct ib_srq *base, struct ib_srq_attr *attr)
+{
+	return kal_srq_query(to_kal_ib_srq(base)->srq, attr);
+}
+
+static int kal_ib_destroy_srq(struct ib_srq *base, struct ib_udata *udata)
+{
+	return kal_srq_destroy(to_kal_ib_srq(base)->srq);
+}
+
+static int kal_ib_post_srq_recv(struct ib_srq *base,
+				const struct ib_recv_wr *wr,
+				const struct ib_recv_wr **bad_wr)
+{
+	struct ri_srq *srq = to_kal_ib_srq(base)->srq;
+
+	if (unlikely(base->uobject)) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	return srq->obj.rnic->ops->post_srq_recv(srq, wr, bad_wr);
+}
+
+const struct ib_device_ops kal_ib_srq_ops = {
+	.create_srq = kal_ib_create_srq,
+	.destroy_srq = kal_ib_destroy_srq,
+	.modify_srq = kal_ib_modify_srq,
+	.post_srq_recv = kal_ib_post_srq_recv,
+	.query_srq = kal_ib_query_srq,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, kal_ib_srq, base),
+};

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * What the ib bridge shows to administrators beyond ib_core's own: counters
+ * ("rdma statistic"), the provider's first and the kAL's behind them, and the
+ * connection of a QP ("rdma resource show qp -d").
+ */
+#include <linux/inet.h>
+#include <linux/slab.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "../counters.h"
+#include "bridge.h"
+
+/* Counters ****************************************************************** */
+
+/* of the port, because "rdma statistic" knows none of a device */
+static struct rdma_hw_stats *kal_ib_alloc_stats(struct ib_device *base, u32 port)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(base);
+
+	return rdma_alloc_hw_stats_struct(dev->stat_descs, dev->num_stats,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+static int kal_ib_get_stats(struct ib_device *base, struct rdma_hw_stats *stats,
+			    u32 port, int index)
+{
+	struct ri_rnic *rnic = to_kal_ib_device(base)->rnic;
+	unsigned int i, num = rnic->attr.num_counters;
+
+	if (!port)
+		return -EOPNOTSUPP;
+	if (num)
+		rnic->ops->query_counters(rnic, stats->value);
+	for (i = 0; i < KAL_CNT_NUM; i++)
+		stats->value[num + i] = kal_counter_read(rnic, i);
+	return stats->num_counters;
+}
+
+const struct ib_device_ops kal_ib_stats_ops = {
+	.alloc_hw_port_stats = kal_ib_alloc_stats,
+	.get_hw_stats = kal_ib_get_stats,
+};
+
+/**
+ * kal_ib_stats_init() - name the counters of a device
+ * @dev: its RNIC's and the kAL's own become one list
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kal_ib_stats_init(struct kal_ib_device *dev)
+{
+	const struct ri_rnic_attr *attr = &dev->rnic->attr;
+	unsigned int i;
+
+	dev->num_stats = attr->num_counters + KAL_CNT_NUM;
+	dev->stat_descs = kcalloc(dev->num_stats, sizeof(*dev->stat_descs),
+				  GFP_KERNEL);
+	if (!dev->stat_descs)
+		return -ENOMEM;
+	for (i = 0; i < attr->num_counters; i++)
+		dev->stat_descs[i].name = attr->counter_names[i];
+	for (i = 0; i < KAL_CNT_NUM; i++)
+		dev->stat_descs[attr->num_counters + i].name =
+			kal_counter_names[i];
+	return 0;
+}
+
+void kal_ib_stats_exit(struct kal_ib_device *dev)
+{
+	kfree(dev->stat_descs);
+}
+
+/* Queue pairs *************************************************************** */
+
+static int kal_ib_put_addr(struct sk_buff *msg, const char *name,
+			   const struct sockaddr_storage *addr)
+{
+	/* "[address%scope]:port" */
+	char str[INET6_ADDRSTRLEN + 24];
+
+	snprintf(str, sizeof(str), "%pISpc", addr);
+	return rdma_nl_put_driver_string(msg, name, str);
+}
+
+static int kal_ib_put_mpa(struct sk_buff *msg, const struct ri_mpa_params *mpa)
+{
+	return rdma_nl_put_driver_string(msg, "side", mpa->initiator ?
+					 "initiator" : "responder") ?:
+	       rdma_nl_put_driver_u32(msg, "mpa_rev", mpa->revision) ?:
+	       rdma_nl_put_driver_u32(msg, "crc", mpa->crc) ?:
+	       rdma_nl_put_driver_u32(msg, "ird", mpa->ird) ?:
+	       rdma_nl_put_driver_u32(msg, "ord", mpa->ord);
+}
+
+static int kal_ib_put_tcp(struct sk_buff *msg, const struct ri_qp_info *info)
+{
+	return kal_ib_put_addr(msg, "src", &info->local) ?:
+	       kal_ib_put_addr(msg, "dst", &info->remote) ?:
+	       rdma_nl_put_driver_u32(msg, "mss", info->mss) ?:
+	       rdma_nl_put_driver_u32(msg, "cwnd", info->cwnd) ?:
+	       rdma_nl_put_driver_u32(msg, "srtt_us", info->srtt_us);
+}
+
+static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
+{
+	struct ri_qp *qp = to_kal_ib_qp(base)->qp;
+	const struct ri_ops *ops = qp->obj.rnic->ops;
+	struct ri_qp_info info = {};
+	struct nlattr *table;
+
+	if (!ops->qp_info)
+		return 0;
+	ops->qp_info(qp, &info);
+	if (!info.connected)
+		return 0;
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (kal_ib_put_tcp(msg, &info) || kal_ib_put_mpa(msg, &info.mpa)) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+const struct ib_device_ops kal_ib_restrack_ops = {
+	.fill_res_qp_entry = kal_ib_fill_qp,
+};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's user contexts: a process' open device, and the mappings of
+ * memory that the provider shares with its user library. ib_core finds a mapping
+ * by its offset among the entries that are inserted here.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "bridge.h"
+
+/* an entry holds a reference of the memory: mmap() may run while it is freed */
+struct kal_ib_mmap_entry {
+	struct rdma_user_mmap_entry base;
+	struct ri_shmem *shm;
+};
+
+static struct kal_ib_mmap_entry *to_entry(struct rdma_user_mmap_entry *base)
+{
+	return container_of(base, struct kal_ib_mmap_entry, base);
+}
+
+static int kal_ib_shm_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
+{
+	struct ib_ucontext *base = uctx->consumer;
+	struct kal_ib_mmap_entry *entry;
+	int ret;
+
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	if (!entry)
+		return -ENOMEM;
+	entry->shm = shm;
+	kal_shmem_get(shm);
+	/* offset 0 stays free: it says that there is no mapping */
+	ret = rdma_user_mmap_entry_insert_range(base, &entry->base, shm->size,
+						1, U32_MAX);
+	if (ret) {
+		kal_shmem_put(shm);
+		kfree(entry);
+		return ret;
+	}
+	shm->consumer = entry;
+	shm->offset = rdma_user_mmap_get_offset(&entry->base);
+	return 0;
+}
+
+static void kal_ib_shm_remove(struct ri_ucontext *uctx, struct ri_shmem *shm)
+{
+	struct kal_ib_mmap_entry *entry = shm->consumer;
+
+	rdma_user_mmap_entry_remove(&entry->base);
+}
+
+static const struct ri_shmem_ops kal_ib_shm_ops = {
+	.insert = kal_ib_shm_insert,
+	.remove = kal_ib_shm_remove,
+};
+
+static void kal_ib_mmap_free(struct rdma_user_mmap_entry *base)
+{
+	struct kal_ib_mmap_entry *entry = to_entry(base);
+
+	kal_shmem_put(entry->shm);
+	kfree(entry);
+}
+
+static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *base;
+	int ret;
+
+	/* checks offset and length */
+	base = rdma_user_mmap_entry_get(ctx, vma);
+	if (!base)
+		return -EINVAL;
+	ret = remap_vmalloc_range(vma, to_entry(base)->shm->addr, 0);
+	rdma_user_mmap_entry_put(base);
+	return ret;
+}
+
+static int kal_ib_alloc_ucontext(struct ib_ucontext *base,
+				 struct ib_udata *udata)
+{
+	struct kal_ib_ucontext *ctx = to_kal_ib_ucontext(base);
+	struct kal_ib_device *dev = to_kal_ib_device(base->device);
+	struct ri_ucontext *uctx;
+
+	uctx = kal_ucontext_alloc(dev->rnic, &kal_ib_shm_ops, base, udata);
+	if (IS_ERR(uctx))
+		return PTR_ERR(uctx);
+	ctx->uctx = uctx;
+	return 0;
+}
+
+static void kal_ib_dealloc_ucontext(struct ib_ucontext *base)
+{
+	kal_ucontext_dealloc(to_kal_ib_ucontext(base)->uctx);
+}
+
+/*
+ * That it exists tells ib_core that a device can go, or change its namespace,
+ * while processes have it open. There is nothing to do: ib_core destroys their
+ * objects, and what they have mapped is plain memory that dies with the mapping.
+ */
+static void kal_ib_disassociate_ucontext(struct ib_ucontext *base)
+{
+}
+
+const struct ib_device_ops kal_ib_user_ops = {
+	.alloc_ucontext = kal_ib_alloc_ucontext,
+	.dealloc_ucontext = kal_ib_dealloc_ucontext,
+	.disassociate_ucontext = kal_ib_disassociate_ucontext,
+	.mmap = kal_ib_mmap,
+	.mmap_free = kal_ib_mmap_free,
+
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, kal_ib_ucontext, base),
+};

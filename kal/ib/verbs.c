@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's protection domains, completion queues and memory regions:
+ * ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
+ * provider.
+ */
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "bridge.h"
+
+/* The kAL's context of a user's call; NULL for a call from the kernel. */
+static struct ri_ucontext *kal_ib_uctx(struct ib_udata *udata)
+{
+	struct kal_ib_ucontext *ctx =
+		rdma_udata_to_drv_context(udata, struct kal_ib_ucontext, base);
+
+	return ctx ? ctx->uctx : NULL;
+}
+
+static int kal_ib_alloc_pd(struct ib_pd *base, struct ib_udata *udata)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(base->device);
+	struct ri_pd *pd;
+
+	pd = kal_pd_alloc(dev->rnic, kal_ib_uctx(udata), udata);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	to_kal_ib_pd(base)->pd = pd;
+	return 0;
+}
+
+static int kal_ib_dealloc_pd(struct ib_pd *base, struct ib_udata *udata)
+{
+	return kal_pd_dealloc(to_kal_ib_pd(base)->pd);
+}
+
+/* Completion queues ********************************************************* */
+
+static void kal_ib_cq_completion(struct ri_cq *rcq)
+{
+	struct kal_ib_cq *cq = rcq->consumer;
+
+	if (cq->base.comp_handler)
+		cq->base.comp_handler(&cq->base, cq->base.cq_context);
+}
+
+static void kal_ib_cq_event(struct ri_cq *rcq, enum ib_event_type type)
+{
+	struct kal_ib_cq *cq = rcq->consumer;
+	struct ib_event event = {
+		.device = cq->base.device,
+		.element.cq = &cq->base,
+		.event = type,
+	};
+
+	if (cq->base.event_handler)
+		cq->base.event_handler(&event, cq->base.cq_context);
+}
+
+static int kal_ib_create_cq(struct ib_cq *base,
+			    const struct ib_cq_init_attr *attr,
+			    struct uverbs_attr_bundle *attrs)
+{
+	struct kal_ib_device *dev = to_kal_ib_device(base->device);
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
+	struct kal_cq_attr rattr = {
+		.depth = attr->cqe,
+		.ceh = attr->comp_vector,
+		.on_completion = kal_ib_cq_completion,
+		.on_event = kal_ib_cq_event,
+		.consumer = to_kal_ib_cq(base),
+	};
+	struct ri_cq *cq;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	cq = kal_cq_create(dev->rnic, kal_ib_uctx(udata), &rattr, udata);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	to_kal_ib_cq(base)->cq = cq;
+	base->cqe = cq->depth;
+	return 0;
+}
+
+static int kal_ib_destroy_cq(struct ib_cq *base, struct ib_udata *udata)
+{
+	return kal_cq_destroy(to_kal_ib_cq(base)->cq);
+}
+
+static int kal_ib_resize_cq(struct ib_cq *base, int cqe, struct ib_udata *udata)
+{
+	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
+	int ret;
+
+	if (cqe < 1)
+		return -EINVAL;
+	ret = kal_cq_resize(cq, cqe, udata);
+	if (!ret)
+		base->cqe = cq->depth;
+	return ret;
+}
+
+static int kal_ib_poll_cq(struct ib_cq *base, int num_entries, struct ib_wc *wc)
+{
+	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
+
+	return cq->obj.rnic->ops->cq_poll(cq, num_entries, wc);
+}
+
+static int kal_ib_req_notify_cq(struct ib_cq *base,
+				enum ib_cq_notify_flags flags)
+{
+	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
+
+	return cq->obj.rnic->ops->cq_req_notify(cq, flags);
+}
+
+/* Memory regions ************************************************************ */
+
+static struct ib_mr *kal_ib_mr_finish(struct kal_ib_mr *mr, struct ri_mr *rmr)
+{
+	if (IS_ERR(rmr)) {
+		kfree(mr);
+		return ERR_CAST(rmr);
+	}
+	mr->mr = rmr;
+	mr->base.lkey = rmr->stag;
+	mr->base.rkey = rmr->stag;
+	mr->base.length = rmr->length;
+	mr->base.iova = rmr->iova;
+	return &mr->base;
+}
+
+static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
+					u64 length, u64 iova, int access,
+					struct ib_udata *udata)
+{
+	struct ri_mr_attr attr = {
+		.start = start,
+		.length = length,
+		.iova = iova,
+		.access = access,
+	};
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
+						    &attr, udata));
+}
+
+static struct ib_mr *kal_ib_get_dma_mr(struct ib_pd *base, int access)
+{
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	return kal_ib_mr_finish(mr, kal_mr_register_dma(to_kal_ib_pd(base)->pd,
+							access));
+}
+
+static int kal_ib_dereg_mr(struct ib_mr *base, struct ib_udata *udata)
+{
+	struct kal_ib_mr *mr = to_kal_ib_mr(base);
+	int ret = kal_mr_deregister(mr->mr);
+
+	if (!ret)
+		kfree(mr);
+	return ret;
+}
+
+const struct ib_device_ops kal_ib_verbs_ops = {
+	.alloc_pd = kal_ib_alloc_pd,
+	.create_cq = kal_ib_create_cq,
+	.dealloc_pd = kal_ib_dealloc_pd,
+	.dereg_mr = kal_ib_dereg_mr,
+	.destroy_cq = kal_ib_destroy_cq,
+	.get_dma_mr = kal_ib_get_dma_mr,
+	.poll_cq = kal_ib_poll_cq,
+	.reg_user_mr = kal_ib_reg_user_mr,
+	.req_notify_cq = kal_ib_req_notify_cq,
+	.resize_cq = kal_ib_resize_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, kal_ib_cq, base),
+	INIT_RDMA_OBJ_SIZE(ib_pd, kal_ib_pd, base),
+};

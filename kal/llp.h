@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * LLP streams: one kernel TCP socket each. Sockets never block here and are
+ * never torn down under their user: endpoint.c owns a stream, lends it to a
+ * provider, and gives it up with kal_llp_linger() or kal_llp_reset().
+ */
+#ifndef KAL_LLP_H
+#define KAL_LLP_H
+
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#include <krdma/rnicpi.h>
+
+/* what a TCP connection is able to, see kal_llp_poll() */
+#define KAL_LLP_UP	BIT(0)	/* the three-way handshake is over */
+#define KAL_LLP_DOWN	BIT(1)	/* nothing will be received behind what is queued */
+
+/* struct kal_llp_hooks - callbacks of a socket before they were replaced */
+struct kal_llp_hooks {
+	void (*data_ready)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
+	void (*error_report)(struct sock *sk);
+};
+
+/**
+ * struct kal_llp - an LLP stream
+ * @ri: what a provider sees; first member
+ * @owner: argument of @notify
+ * @notify: called when anything happened on the socket; any context but hard
+ *	    interrupt, must not sleep nor lock the socket. NULL while a provider
+ *	    has the stream. sk_callback_lock protects it, @owner and @saved.
+ * @saved: the socket's own callbacks
+ * @linger: work of a stream that nobody owns any more
+ * @linger_node: list of such streams
+ * @deadline: when the work gives up, in jiffies
+ *
+ * One owner at a time, no reference count: an endpoint, then the linger work.
+ */
+struct kal_llp {
+	struct ri_llp ri;
+	void *owner;
+	void (*notify)(void *owner);
+	struct kal_llp_hooks saved;
+	struct delayed_work linger;
+	struct list_head linger_node;
+	unsigned long deadline;
+};
+
+struct net;
+
+int kal_sock_create(struct net *net, int family, struct socket **sock);
+int kal_sockaddr_len(const struct sockaddr_storage *addr);
+
+struct kal_llp *kal_llp_open(struct net *net, int family);
+struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk));
+int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local);
+int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote);
+void kal_llp_set_tos(struct kal_llp *llp, u8 tos);
+int kal_llp_names(struct kal_llp *llp);
+
+void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner);
+void kal_llp_unhook(struct kal_llp *llp);
+
+unsigned int kal_llp_poll(struct kal_llp *llp);
+int kal_llp_error(struct kal_llp *llp);
+int kal_llp_inq(struct kal_llp *llp);
+int kal_llp_recv(struct kal_llp *llp, void *buf, size_t len);
+int kal_llp_send(struct kal_llp *llp, const void *buf, size_t len);
+
+void kal_llp_reset(struct kal_llp *llp);
+void kal_llp_linger(struct kal_llp *llp);
+
+void kal_llp_exit(void);
+
+#endif /* KAL_LLP_H */

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * krdma.ko, the kernel access layer: start and end of its blocks, in the order in
+ * which they need each other.
+ */
+#include <linux/module.h>
+#include <rdma/rdma_netlink.h>
+
+#include "conn.h"
+#include "internal.h"
+
+static const struct kal_block {
+	int (*init)(void);
+	void (*exit)(void);
+} kal_blocks[] = {
+	{ kal_crc_init, kal_crc_exit },
+	{ kal_event_init, kal_event_exit },
+	{ kal_registry_init, kal_registry_exit },
+	{ kal_conn_init, kal_conn_exit },
+	{ kal_netdev_init, kal_netdev_exit },
+	{ kal_ib_init, kal_ib_exit },
+};
+
+static void kal_blocks_exit(unsigned int count)
+{
+	while (count--)
+		kal_blocks[count].exit();
+}
+
+static int __init kal_init(void)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(kal_blocks); i++) {
+		ret = kal_blocks[i].init();
+		if (ret) {
+			kal_blocks_exit(i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static void __exit kal_exit(void)
+{
+	kal_blocks_exit(ARRAY_SIZE(kal_blocks));
+}
+
+module_init(kal_init);
+module_exit(kal_exit);
+
+MODULE_DESCRIPTION("krdma kernel access layer");
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_ALIAS_RDMA_LINK("krdma");

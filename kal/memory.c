@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory management: the operating system's side of memory that a provider
+ * reaches. Pinning and translation of user memory, and kernel memory that a
+ * provider shares with its user library. Providers call both; what they do with
+ * the pages (steering tags, protection) is theirs.
+ */
+#include <linux/cleanup.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "internal.h"
+
+/* pages pinned at a time, so that a signal ends a long pinning */
+#define KAL_PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+/*
+ * The same rule and counter as for ib_core's own regions, so that one limit
+ * holds for a process whatever interface it uses.
+ */
+static int kal_charge_pinned(struct mm_struct *mm, unsigned long npages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	u64 pinned;
+
+	if (!can_do_mlock())
+		return -EPERM;
+	pinned = atomic64_add_return(npages, &mm->pinned_vm);
+	if (pinned > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(npages, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int kal_pin_pages(u64 start, struct ri_vm_region *region)
+{
+	unsigned int gup = FOLL_LONGTERM | (region->writable ? FOLL_WRITE : 0);
+	unsigned long done = 0;
+	int ret = 0;
+
+	while (done < region->npages) {
+		unsigned long batch = min(region->npages - done, KAL_PIN_BATCH);
+
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		ret = pin_user_pages_fast(start + done * PAGE_SIZE, batch, gup,
+					  region->pages + done);
+		if (ret <= 0)
+			break;
+		done += ret;
+	}
+	if (done == region->npages)
+		return 0;
+	unpin_user_pages(region->pages, done);
+	return ret < 0 ? ret : -EFAULT;
+}
+
+struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
+{
+	struct ri_vm_region *region __free(kfree) = NULL;
+	struct mm_struct *mm = current->mm;
+	u64 first = start & PAGE_MASK;
+	u64 last, npages;
+	int ret;
+
+	if (!mm || !length || check_add_overflow(start, length - 1, &last) ||
+	    last > U64_MAX - PAGE_SIZE || last > ULONG_MAX)
+		return ERR_PTR(-EINVAL);
+	npages = ((last & PAGE_MASK) - first) / PAGE_SIZE + 1;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	region->mm = mm;
+	region->npages = npages;
+	region->offset = offset_in_page(start);
+	region->writable = writable;
+
+	/* charged first: the limit bounds the array, too */
+	ret = kal_charge_pinned(mm, npages);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
+	region->pages = kvcalloc(npages, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!region->pages)
+		goto err_uncharge;
+	ret = kal_pin_pages(first, region);
+	if (ret)
+		goto err_free;
+	mmgrab(mm);
+	return no_free_ptr(region);
+
+err_free:
+	kvfree(region->pages);
+err_uncharge:
+	atomic64_sub(npages, &mm->pinned_vm);
+	return ERR_PTR(ret);
+}
+EXPORT_SYMBOL_GPL(ri_vm_pin_range);
+
+void ri_vm_unpin_range(struct ri_vm_region *region)
+{
+	unpin_user_pages_dirty_lock(region->pages, region->npages,
+				    region->writable);
+	atomic64_sub(region->npages, &region->mm->pinned_vm);
+	mmdrop(region->mm);
+	kvfree(region->pages);
+	kfree(region);
+}
+EXPORT_SYMBOL_GPL(ri_vm_unpin_range);
+
+/* Shared memory ************************************************************ */
+
+static void kal_shmem_release(struct kref *kref)
+{
+	struct ri_shmem *shm = container_of(kref, struct ri_shmem, kref);
+
+	/* a mapping that is left holds its own references of the pages */
+	vfree(shm->addr);
+	kfree(shm);
+}
+
+/* A consumer side holds one reference while user space can find the memory. */
+void kal_shmem_get(struct ri_shmem *shm)
+{
+	kref_get(&shm->kref);
+}
+
+/* Context: may sleep. */
+void kal_shmem_put(struct ri_shmem *shm)
+{
+	kref_put(&shm->kref, kal_shmem_release);
+}
+
+struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
+{
+	struct ri_shmem *shm __free(kfree) = NULL;
+	int ret;
+
+	if (!size || size > SIZE_MAX - PAGE_SIZE)
+		return ERR_PTR(-EINVAL);
+	shm = kzalloc(sizeof(*shm), GFP_KERNEL);
+	if (!shm)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&shm->kref);
+	shm->size = PAGE_ALIGN(size);
+	shm->addr = vmalloc_user(shm->size);
+	if (!shm->addr)
+		return ERR_PTR(-ENOMEM);
+	if (uctx && uctx->shm_ops) {
+		shm->uctx = uctx;
+		ret = uctx->shm_ops->insert(uctx, shm);
+		if (ret) {
+			vfree(shm->addr);
+			return ERR_PTR(ret);
+		}
+	}
+	return no_free_ptr(shm);
+}
+EXPORT_SYMBOL_GPL(ri_shmem_alloc);
+
+void ri_shmem_free(struct ri_shmem *shm)
+{
+	if (!shm)
+		return;
+	if (shm->uctx)
+		shm->uctx->shm_ops->remove(shm->uctx, shm);
+	kal_shmem_put(shm);
+}
+EXPORT_SYMBOL_GPL(ri_shmem_free);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * What happens to network devices, for the RNICs on them: a netdev that goes or
+ * moves to another network namespace takes its RNIC with it, a change of the
+ * link or of the address becomes an event of the RNIC. The notifier runs under
+ * RTNL and so only queues.
+ */
+#include <linux/netdevice.h>
+
+#include "internal.h"
+
+bool kal_netdev_link_up(const struct net_device *ndev)
+{
+	return netif_running(ndev) && netif_carrier_ok(ndev);
+}
+
+static int kal_netdev_notify(struct notifier_block *nb, unsigned long event,
+			     void *arg)
+{
+	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
+
+	switch (event) {
+	case NETDEV_UNREGISTER:	/* also sent when it leaves its namespace */
+		kal_rnics_netdev_gone(ndev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		kal_rnics_netdev_link(ndev);
+		break;
+	case NETDEV_CHANGEADDR:
+		kal_rnics_netdev_address(ndev);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kal_netdev_nb = {
+	.notifier_call = kal_netdev_notify,
+};
+
+int kal_netdev_init(void)
+{
+	return register_netdevice_notifier(&kal_netdev_nb);
+}
+
+void kal_netdev_exit(void)
+{
+	unregister_netdevice_notifier(&kal_netdev_nb);
+}
