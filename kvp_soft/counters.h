@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Counters of a soft RNIC, shown by "rdma statistic"; their names stand in
+ * main.c.
+ */
+#ifndef SOFT_COUNTERS_H
+#define SOFT_COUNTERS_H
+
+enum soft_counter {
+	SOFT_CNT_TX_FPDU,
+	SOFT_CNT_TX_BYTES,
+	SOFT_CNT_TX_SENDS,
+	SOFT_CNT_TX_STALLS,
+	SOFT_CNT_RX_FPDU,
+	SOFT_CNT_RX_BYTES,
+	SOFT_CNT_RX_BOUNCED,
+	SOFT_CNT_DOORBELLS,
+	SOFT_CNT_TERM_TX,
+	SOFT_CNT_TERM_RX,
+	SOFT_CNT_CRC_ERR,
+	SOFT_CNT_PROTO_ERR,
+	SOFT_CNT_ACCESS_ERR,
+	SOFT_CNT_NO_BUFFER,
+	SOFT_CNT_LLP_RESET,
+	SOFT_CNT_BAD_WQE,
+	SOFT_CNT_CQ_OVERFLOW,
+	SOFT_CNT_FLUSHED,
+	SOFT_CNT_MAX,
+};
+
+#endif /* SOFT_COUNTERS_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A soft RNIC: one for each network device that the administrator asked for.
+ */
+#ifndef SOFT_DEVICE_H
+#define SOFT_DEVICE_H
+
+#include <linux/percpu.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <krdma/rnicpi.h>
+#include "counters.h"
+
+struct soft_counter_set {
+	u64 v[SOFT_CNT_MAX];
+};
+
+/**
+ * struct soft_rnic - a soft RNIC
+ * @ri: the kAL's interface object
+ * @node: in the list of all soft RNICs, under its mutex
+ * @mems: STag index to struct soft_mem; readers under RCU
+ * @next_mem: where the search for a free STag index goes on
+ * @counters: one set for each CPU
+ */
+struct soft_rnic {
+	struct ri_rnic ri;
+	struct list_head node;
+	struct xarray mems;
+	u32 next_mem;
+	struct soft_counter_set __percpu *counters;
+};
+
+static inline struct soft_rnic *to_soft_rnic(struct ri_rnic *ri)
+{
+	return container_of(ri, struct soft_rnic, ri);
+}
+
+static inline void soft_count_add(struct soft_rnic *rnic,
+				  enum soft_counter which, u64 n)
+{
+	this_cpu_add(rnic->counters->v[which], n);
+}
+
+static inline void soft_count(struct soft_rnic *rnic, enum soft_counter which)
+{
+	soft_count_add(rnic, which, 1);
+}
+
+/* transmit, receive and teardown of all QPs */
+extern struct workqueue_struct *soft_wq;
+
+extern const struct ri_ops soft_ops;
+
+int soft_device_create(const char *name, struct net_device *ndev);
+void soft_device_destroy(struct ri_rnic *ri);
+void soft_query_counters(struct ri_rnic *ri, u64 *values);
+
+#endif /* SOFT_DEVICE_H */

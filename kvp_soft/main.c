@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * krdma_soft.ko: the software iWARP RNIC. Makes an RNIC of any network device
+ * when the administrator says so ("rdma link add NAME type krdma netdev DEV").
+ */
+#include <linux/if_arp.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <krdma/soft-abi.h>
+
+#include "cq.h"
+#include "device.h"
+#include "memory.h"
+#include "params.h"
+#include "qp.h"
+#include "queue.h"
+
+unsigned int soft_tx_batch_bytes = 128 * 1024;
+module_param_named(tx_batch_bytes, soft_tx_batch_bytes, uint, 0644);
+MODULE_PARM_DESC(tx_batch_bytes,
+		 "FPDUs are gathered up to this many octets for one send to TCP (131072)");
+
+unsigned int soft_tx_inline_bytes = 256 * 1024;
+module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
+MODULE_PARM_DESC(tx_inline_bytes,
+		 "octets that the poster's own doorbell call sends before a worker takes over (262144)");
+
+unsigned int soft_rx_inline_bytes = 16 * 1024;
+module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
+MODULE_PARM_DESC(rx_inline_bytes,
+		 "octets waiting up to which the receiver runs in softirq, a worker above (16384)");
+
+unsigned int soft_close_timeout_ms = 5000;
+module_param_named(close_timeout_ms, soft_close_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(close_timeout_ms,
+		 "a stream that has to send its last octets is reset after this time (5000)");
+
+struct workqueue_struct *soft_wq;
+
+/* protects the list and that a network device has one soft RNIC at most */
+static DEFINE_MUTEX(soft_devices_lock);
+static LIST_HEAD(soft_devices);
+
+static const char *const soft_counter_names[SOFT_CNT_MAX] = {
+	[SOFT_CNT_TX_FPDU] = "tx_fpdus",
+	[SOFT_CNT_TX_BYTES] = "tx_bytes",
+	[SOFT_CNT_TX_SENDS] = "tx_llp_sends",
+	[SOFT_CNT_TX_STALLS] = "tx_llp_full",
+	[SOFT_CNT_RX_FPDU] = "rx_fpdus",
+	[SOFT_CNT_RX_BYTES] = "rx_bytes",
+	[SOFT_CNT_RX_BOUNCED] = "rx_fpdus_reassembled",
+	[SOFT_CNT_DOORBELLS] = "doorbells",
+	[SOFT_CNT_TERM_TX] = "terminates_sent",
+	[SOFT_CNT_TERM_RX] = "terminates_received",
+	[SOFT_CNT_CRC_ERR] = "rx_crc_errors",
+	[SOFT_CNT_PROTO_ERR] = "rx_protocol_errors",
+	[SOFT_CNT_ACCESS_ERR] = "rx_access_errors",
+	[SOFT_CNT_NO_BUFFER] = "rx_no_buffer",
+	[SOFT_CNT_LLP_RESET] = "llp_resets",
+	[SOFT_CNT_BAD_WQE] = "bad_work_requests",
+	[SOFT_CNT_CQ_OVERFLOW] = "cq_overflows",
+	[SOFT_CNT_FLUSHED] = "flushed_work_requests",
+};
+
+/* ri_ops.query_counters */
+void soft_query_counters(struct ri_rnic *ri, u64 *values)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri);
+	const struct soft_counter_set *set;
+	int cpu, i;
+
+	memset(values, 0, SOFT_CNT_MAX * sizeof(*values));
+	for_each_possible_cpu(cpu) {
+		set = per_cpu_ptr(rnic->counters, cpu);
+		for (i = 0; i < SOFT_CNT_MAX; i++)
+			values[i] += READ_ONCE(set->v[i]);
+	}
+}
+
+static int soft_ucontext_alloc(struct ri_ucontext *uctx,
+			       struct ib_udata *udata)
+{
+	struct krdma_soft_ucontext_resp resp = {
+		.abi_version = KRDMA_SOFT_ABI_VERSION,
+	};
+
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+static void soft_ucontext_dealloc(struct ri_ucontext *uctx)
+{
+}
+
+/* a protection domain is known by its address, see soft_mem_get() */
+static int soft_pd_alloc(struct ri_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static void soft_pd_dealloc(struct ri_pd *pd)
+{
+}
+
+const struct ri_ops soft_ops = {
+	.owner = THIS_MODULE,
+	.abi_version = KRDMA_SOFT_ABI_VERSION,
+
+	.size_ucontext = sizeof(struct ri_ucontext),
+	.size_pd = sizeof(struct ri_pd),
+	.size_cq = sizeof(struct soft_cq),
+	.size_srq = sizeof(struct soft_srq),
+	.size_qp = sizeof(struct soft_qp),
+	.size_mr = sizeof(struct soft_mr),
+
+	.query_counters = soft_query_counters,
+	.ucontext_alloc = soft_ucontext_alloc,
+	.ucontext_dealloc = soft_ucontext_dealloc,
+
+	.pd_alloc = soft_pd_alloc,
+	.pd_dealloc = soft_pd_dealloc,
+
+	.cq_create = soft_cq_create,
+	.cq_destroy = soft_cq_destroy,
+	.cq_poll = soft_cq_poll,
+	.cq_req_notify = soft_cq_req_notify,
+
+	.srq_create = soft_srq_create,
+	.srq_modify = soft_srq_modify,
+	.srq_query = soft_srq_query,
+	.srq_destroy = soft_srq_destroy,
+	.post_srq_recv = soft_post_srq_recv,
+
+	.qp_create = soft_qp_create,
+	.qp_query = soft_qp_query,
+	.qp_modify = soft_qp_modify,
+	.qp_destroy = soft_qp_destroy,
+	.post_send = soft_post_send,
+	.post_recv = soft_post_recv,
+	.doorbell = soft_qp_doorbell,
+	.qp_info = soft_qp_info,
+
+	.mr_register = soft_mr_register,
+	.mr_register_dma = soft_mr_register_dma,
+	.mr_deregister = soft_mr_deregister,
+};
+
+static void soft_device_attr(struct ri_rnic_attr *attr,
+			     struct net_device *ndev)
+{
+	struct ib_device_attr *limits = &attr->limits;
+
+	attr->vendor_id = 0x6b7264; /* "krd" */
+	attr->vendor_part_id = 1;
+	attr->fw_version = 1ULL << 32;
+	attr->transport = RI_TRANSPORT_IWARP;
+	attr->caps = RI_CAP_SRQ | RI_CAP_ALLOW_DELETE;
+	attr->max_inline = KRDMA_SOFT_MAX_INLINE;
+	attr->num_ceh = num_possible_cpus();
+	attr->uvp_library = "libkrdma-soft";
+	attr->num_counters = SOFT_CNT_MAX;
+	attr->counter_names = soft_counter_names;
+	attr->netdev = ndev;
+
+	limits->max_mr_size = U64_MAX;
+	limits->page_size_cap = PAGE_SIZE;
+	limits->max_qp = 1 << 16;
+	limits->max_qp_wr = 1 << 15;
+	limits->max_send_sge = KRDMA_SOFT_MAX_SGE;
+	limits->max_recv_sge = KRDMA_SOFT_MAX_SGE;
+	limits->max_sge_rd = 1;
+	limits->max_cq = 1 << 17;
+	limits->max_cqe = 1 << 20;
+	limits->max_mr = (1 << 24) - 1;
+	limits->max_pd = 1 << 16;
+	limits->max_qp_rd_atom = 128;
+	limits->max_qp_init_rd_atom = 128;
+	limits->max_res_rd_atom = 128 << 16;
+	limits->atomic_cap = IB_ATOMIC_NONE;
+	limits->max_srq = 1 << 16;
+	limits->max_srq_wr = 1 << 15;
+	limits->max_srq_sge = KRDMA_SOFT_MAX_SGE;
+}
+
+static struct soft_rnic *soft_device_alloc(struct net_device *ndev)
+{
+	struct soft_rnic *rnic;
+
+	rnic = ri_rnic_alloc(&soft_ops, soft_rnic, ri);
+	if (!rnic)
+		return ERR_PTR(-ENOMEM);
+	rnic->counters = alloc_percpu(struct soft_counter_set);
+	if (!rnic->counters) {
+		ri_rnic_put(&rnic->ri);
+		return ERR_PTR(-ENOMEM);
+	}
+	xa_init_flags(&rnic->mems, XA_FLAGS_ALLOC1);
+	rnic->next_mem = get_random_u32_below(1U << 24);
+	soft_device_attr(&rnic->ri.attr, ndev);
+	return rnic;
+}
+
+static void soft_device_free(struct soft_rnic *rnic)
+{
+	xa_destroy(&rnic->mems);
+	free_percpu(rnic->counters);
+	ri_rnic_put(&rnic->ri);
+}
+
+static bool soft_device_exists(const struct net_device *ndev)
+{
+	const struct soft_rnic *rnic;
+
+	lockdep_assert_held(&soft_devices_lock);
+	list_for_each_entry(rnic, &soft_devices, node)
+		if (rnic->ri.attr.netdev == ndev)
+			return true;
+	return false;
+}
+
+/* ri_provider.create */
+int soft_device_create(const char *name, struct net_device *ndev)
+{
+	struct soft_rnic *rnic;
+	int ret;
+
+	if (ndev->type != ARPHRD_ETHER && ndev->type != ARPHRD_LOOPBACK &&
+	    ndev->type != ARPHRD_NONE)
+		return -EINVAL;
+
+	rnic = soft_device_alloc(ndev);
+	if (IS_ERR(rnic))
+		return PTR_ERR(rnic);
+	scoped_guard(mutex, &soft_devices_lock) {
+		if (soft_device_exists(ndev)) {
+			soft_device_free(rnic);
+			return -EEXIST;
+		}
+		list_add_tail(&rnic->node, &soft_devices);
+	}
+	ret = ri_register_rnic(&rnic->ri, name);
+	if (ret) {
+		scoped_guard(mutex, &soft_devices_lock)
+			list_del(&rnic->node);
+		soft_device_free(rnic);
+	}
+	return ret;
+}
+
+/* ri_provider.destroy */
+void soft_device_destroy(struct ri_rnic *ri)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri);
+
+	ri_unregister_rnic(ri);
+	scoped_guard(mutex, &soft_devices_lock)
+		list_del(&rnic->node);
+	soft_device_free(rnic);
+}
+
+static struct ri_provider soft_provider = {
+	.name = "soft",
+	.owner = THIS_MODULE,
+	.create = soft_device_create,
+	.destroy = soft_device_destroy,
+};
+
+static int __init soft_init(void)
+{
+	int ret;
+
+	soft_wq = alloc_workqueue("krdma_soft",
+				  WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM |
+					  WQ_SYSFS,
+				  0);
+	if (!soft_wq)
+		return -ENOMEM;
+	ret = ri_register_provider(&soft_provider);
+	if (ret)
+		destroy_workqueue(soft_wq);
+	return ret;
+}
+
+static void __exit soft_exit(void)
+{
+	ri_unregister_provider(&soft_provider);
+	destroy_workqueue(soft_wq);
+	rcu_barrier();
+}
+
+module_init(soft_init);
+module_exit(soft_exit);
+
+MODULE_DESCRIPTION("krdma software iWARP RNIC");
+MODULE_AUTHOR("The krdma project");
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_ALIAS("krdma-provider");

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory regions of the soft RNIC.
+ *
+ * An STag is a 24-bit index into the RNIC's xarray and an 8-bit key. The key
+ * is random and so is the index that a search for a free one starts from, so
+ * that an STag of an earlier registration seldom names a later one.
+ *
+ * soft_mem_get() is the only place that decides whether an access is allowed:
+ * gather, receive, RDMA Write, RDMA Read (at the source and at the sink) and
+ * invalidation all ask it. What it hands out stays pinned until
+ * soft_mem_put(); deregistration waits for that, and nobody holds a reference
+ * while waiting for the network.
+ */
+#include <linux/highmem.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <krdma/soft-abi.h>
+
+#include "device.h"
+#include "memory.h"
+#include "qp.h"
+
+#define SOFT_REMOTE_RIGHTS (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+/* Is @mem the one that @qp means by @stag, and may it do @need there? */
+static enum soft_access soft_mem_check(const struct soft_qp *qp,
+				       const struct soft_mem *mem, u32 stag,
+				       u64 to, u64 len, int need)
+{
+	if (mem->stag != stag || !READ_ONCE(mem->valid))
+		return SOFT_ACCESS_STAG;
+	if (mem->pd != qp->ri.pd)
+		return SOFT_ACCESS_PD;
+	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~qp->access)
+		return SOFT_ACCESS_RIGHTS;
+	if (soft_to_wraps(to, len))
+		return SOFT_ACCESS_WRAP;
+	if (to < mem->iova || to - mem->iova > mem->length ||
+	    len > mem->length - (to - mem->iova))
+		return SOFT_ACCESS_BOUNDS;
+	return SOFT_ACCESS_OK;
+}
+
+/**
+ * soft_mem_get() - look an STag up and check an access to it
+ * @qp: on whose behalf
+ * @stag: steering tag
+ * @to: first octet, tagged offset
+ * @len: octets, not 0: an access to nothing is not checked (RFC 5041 5.2)
+ * @need: rights, enum ib_access_flags; 0 to read locally
+ * @memp: set when allowed; give it back with soft_mem_put()
+ *
+ * Context: any but hard interrupt.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal.
+ */
+enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
+			      int need, struct soft_mem **memp)
+{
+	enum soft_access ret = SOFT_ACCESS_STAG;
+	struct soft_mem *mem;
+
+	rcu_read_lock();
+	mem = xa_load(&qp->rnic->mems, stag >> 8);
+	if (mem && refcount_inc_not_zero(&mem->refs)) {
+		ret = soft_mem_check(qp, mem, stag, to, len, need);
+		if (ret)
+			soft_mem_put(mem);
+		else
+			*memp = mem;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/** soft_mem_put() - the access that soft_mem_get() allowed is over; any context */
+void soft_mem_put(struct soft_mem *mem)
+{
+	if (refcount_dec_and_test(&mem->refs))
+		complete(&mem->unused);
+}
+
+/**
+ * soft_mem_invalidate() - take the remote rights from an STag (RFC 5040 5.3)
+ * @qp: the stream that asks
+ * @stag: what to invalidate
+ *
+ * Only a region with remote rights in the protection domain of @qp can be
+ * invalidated from the wire. Return: false when it cannot.
+ */
+bool soft_mem_invalidate(struct soft_qp *qp, u32 stag)
+{
+	struct soft_mem *mem;
+	bool ret = false;
+
+	rcu_read_lock();
+	mem = xa_load(&qp->rnic->mems, stag >> 8);
+	if (mem && mem->access & SOFT_REMOTE_RIGHTS &&
+	    soft_mem_check(qp, mem, stag, mem->iova, 0, 0) == SOFT_ACCESS_OK) {
+		WRITE_ONCE(mem->valid, false);
+		ret = true;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Copies page by page; @out says which way. */
+static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
+			  size_t len, bool out)
+{
+	u64 off = to - mem->iova;
+	size_t in_page, n;
+	struct page *page;
+	void *va;
+
+	if (!mem->region) {
+		va = (void *)(uintptr_t)to;
+		if (out)
+			memcpy(buf, va, len);
+		else
+			memcpy(va, buf, len);
+		return;
+	}
+	off += mem->region->offset;
+	while (len) {
+		page = mem->region->pages[off >> PAGE_SHIFT];
+		in_page = offset_in_page(off);
+		n = min(len, PAGE_SIZE - in_page);
+		va = kmap_local_page(page);
+		if (out)
+			memcpy(buf, va + in_page, n);
+		else
+			memcpy(va + in_page, buf, n);
+		kunmap_local(va);
+		buf += n;
+		off += n;
+		len -= n;
+	}
+}
+
+/** soft_mem_read() - copy from a region, after soft_mem_get() allowed it; any context */
+void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
+{
+	soft_mem_copy(mem, to, dst, len, true);
+}
+
+/** soft_mem_write() - copy into a region, after soft_mem_get() allowed it; any context */
+void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
+		    size_t len)
+{
+	soft_mem_copy(mem, to, (void *)src, len, false);
+}
+
+static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,
+				       struct ri_pd *pd)
+{
+	struct soft_mem *mem;
+	u32 index;
+	int ret;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&mem->refs, 1);
+	init_completion(&mem->unused);
+	mem->pd = pd;
+	/* reserves the index; nobody finds the region before it is complete */
+	ret = xa_alloc_cyclic(&rnic->mems, &index, NULL,
+			      XA_LIMIT(1, (1U << 24) - 1), &rnic->next_mem,
+			      GFP_KERNEL);
+	if (ret < 0) {
+		kfree(mem);
+		return ERR_PTR(-ENOMEM);
+	}
+	mem->stag = index << 8 | get_random_u8();
+	mem->valid = true;
+	return mem;
+}
+
+static void soft_mem_publish(struct soft_rnic *rnic, struct soft_mr *mr,
+			     struct soft_mem *mem)
+{
+	mr->mem = mem;
+	mr->ri.stag = mem->stag;
+	/* the index is reserved, so nothing is allocated and nothing can fail */
+	xa_store(&rnic->mems, mem->stag >> 8, mem, GFP_KERNEL);
+}
+
+static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
+{
+	xa_erase(&rnic->mems, mem->stag >> 8);
+	soft_mem_put(mem);
+	wait_for_completion(&mem->unused);
+	if (mem->region)
+		ri_vm_unpin_range(mem->region);
+	kfree_rcu(mem, rcu);
+}
+
+#define SOFT_MR_WRITES                                                         \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
+	 IB_ACCESS_REMOTE_ATOMIC)
+#define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
+
+/*
+ * Rights that a region may be asked for. The optional ones and relaxed
+ * ordering are hints. Remote atomics are taken, because programs ask for all
+ * rights at once, and grant nothing: there is no atomic that could use them.
+ */
+#define SOFT_MR_KNOWN                                                          \
+	(SOFT_MR_RIGHTS | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_OPTIONAL)
+
+/* ri_ops.mr_register */
+int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
+		     struct ib_udata *udata)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri->obj.rnic);
+	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
+	struct krdma_soft_mr_resp resp = {};
+	struct soft_mem *mem;
+	int ret;
+
+	if (attr->access & ~SOFT_MR_KNOWN)
+		return -EOPNOTSUPP;
+	if (soft_to_wraps(attr->iova, attr->length))
+		return -EINVAL;
+
+	mem = soft_mem_alloc(rnic, ri->pd);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	mem->iova = attr->iova;
+	mem->length = attr->length;
+	mem->access = attr->access & SOFT_MR_RIGHTS;
+
+	if (attr->length) {
+		mem->region = ri_vm_pin_range(attr->start, attr->length,
+					      attr->access & SOFT_MR_WRITES);
+		if (IS_ERR(mem->region)) {
+			ret = PTR_ERR(mem->region);
+			mem->region = NULL;
+			goto err;
+		}
+	}
+	resp.stag = mem->stag;
+	if (udata && udata->outlen) {
+		ret = ib_copy_to_udata(udata, &resp,
+				       min(sizeof(resp), udata->outlen));
+		if (ret)
+			goto err;
+	}
+	soft_mem_publish(rnic, mr, mem);
+	return 0;
+err:
+	soft_mem_free(rnic, mem);
+	return ret;
+}
+
+/* ri_ops.mr_register_dma: kernel consumers name memory by virtual address */
+int soft_mr_register_dma(struct ri_mr *ri, int access)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri->obj.rnic);
+	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
+	struct soft_mem *mem;
+
+	/* remote access to all of memory is nothing to give away */
+	if (access & ~IB_ACCESS_LOCAL_WRITE || ri->pd->uctx)
+		return -EINVAL;
+	mem = soft_mem_alloc(rnic, ri->pd);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	mem->length = U64_MAX;
+	mem->access = access;
+	soft_mem_publish(rnic, mr, mem);
+	return 0;
+}
+
+/* ri_ops.mr_deregister: waits for accesses in progress, which are short */
+int soft_mr_deregister(struct ri_mr *ri)
+{
+	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
+
+	soft_mem_free(to_soft_rnic(ri->obj.rnic), mr->mem);
+	mr->mem = NULL;
+	return 0;
+}

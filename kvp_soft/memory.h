@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Memory regions: registration, the one access check, and copying.
+ */
+#ifndef SOFT_MEMORY_H
+#define SOFT_MEMORY_H
+
+#include <linux/completion.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <krdma/rnicpi.h>
+#include "rdmap.h"
+
+struct soft_qp;
+struct soft_rnic;
+
+/**
+ * struct soft_mem - what an STag names
+ * @refs: one of the region, one of each access in progress
+ * @unused: completed when @refs falls to 0
+ * @rcu: look-ups by STag run under RCU
+ * @pd: protection domain
+ * @region: pinned pages; NULL for all kernel memory by virtual address
+ * @iova: tagged offset of the first octet
+ * @length: octets
+ * @stag: index << 8 | key
+ * @access: enum ib_access_flags
+ * @valid: false after an invalidation; the STag then names nothing
+ *
+ * Lives from registration until deregistration has waited for @unused.
+ */
+struct soft_mem {
+	refcount_t refs;
+	struct completion unused;
+	struct rcu_head rcu;
+	struct ri_pd *pd;
+	struct ri_vm_region *region;
+	u64 iova;
+	u64 length;
+	u32 stag;
+	int access;
+	bool valid;
+};
+
+struct soft_mr {
+	struct ri_mr ri;
+	struct soft_mem *mem;
+};
+
+enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
+			      int need, struct soft_mem **memp);
+void soft_mem_put(struct soft_mem *mem);
+void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
+void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
+		    size_t len);
+bool soft_mem_invalidate(struct soft_qp *qp, u32 stag);
+
+int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
+		     struct ib_udata *udata);
+int soft_mr_register_dma(struct ri_mr *ri, int access);
+int soft_mr_deregister(struct ri_mr *ri);
+
+#endif /* SOFT_MEMORY_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What an administrator may set, all of it at run time under
+ * /sys/module/krdma_soft/parameters. Defaults and meaning stand in main.c.
+ */
+#ifndef SOFT_PARAMS_H
+#define SOFT_PARAMS_H
+
+extern unsigned int soft_tx_batch_bytes;
+extern unsigned int soft_tx_inline_bytes;
+extern unsigned int soft_rx_inline_bytes;
+extern unsigned int soft_close_timeout_ms;
+
+#endif /* SOFT_PARAMS_H */

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Queue pairs: the verbs that make, change, ask and destroy them, and failing.
+ */
+#include <linux/slab.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "device.h"
+#include "params.h"
+#include "qp.h"
+#include "trace.h"
+
+/** soft_qp_event() - report an asynchronous event of the QP; any context */
+void soft_qp_event(struct soft_qp *qp, enum ib_event_type event)
+{
+	struct ri_async_event record = {
+		.type = RI_OBJ_QP,
+		.id = qp->ri.obj.id,
+		.event = event,
+	};
+
+	ri_async_event(qp->ri.obj.rnic, &record);
+}
+
+/** soft_qp_todo() - have ctl_work do @what; any context */
+void soft_qp_todo(struct soft_qp *qp, int what)
+{
+	set_bit(what, &qp->todo);
+	queue_work(soft_wq, &qp->ctl_work);
+}
+
+/**
+ * soft_qp_fail() - the stream cannot go on
+ * @qp: queue pair
+ * @term: why; shown as vendor_err in completions
+ * @send_term: the peer is to be told; false when it told us
+ * @status: for the consumer of the endpoint
+ *
+ * The first failure counts, later ones are ignored (RFC 5040 7.1). The
+ * transmitter sends the Terminate at the next FPDU boundary and the stream
+ * ends after it. Context: any but hard interrupt.
+ */
+void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
+		  bool send_term, int status)
+{
+	bool first;
+
+	spin_lock_bh(&qp->lock);
+	first = qp->state == SOFT_QP_RTS || qp->state == SOFT_QP_CLOSING;
+	if (first) {
+		qp->term = *term;
+		WRITE_ONCE(qp->term_pending, send_term);
+		WRITE_ONCE(qp->status, status);
+		WRITE_ONCE(qp->state, SOFT_QP_TERMINATE);
+	}
+	spin_unlock_bh(&qp->lock);
+	if (!first)
+		return;
+	trace_soft_qp_state(qp);
+	mod_delayed_work(soft_wq, &qp->close_timer,
+			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
+	soft_tx_kick(qp);
+}
+
+/** soft_qp_flush() - complete all that is posted in error; under tx.mutex, no stream */
+void soft_qp_flush(struct soft_qp *qp)
+{
+	soft_sq_flush(qp);
+	soft_rq_flush(qp);
+}
+
+/* What the user library needs to map the rings. */
+static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
+{
+	const struct soft_ring *sq = &qp->sq.ring;
+	const struct soft_ring *rq = &qp->own_rq.ring;
+	struct krdma_soft_qp_resp resp = {
+		.sq_depth = sq->depth,
+		.sq_stride = sq->stride,
+		.rq_depth = rq->depth,
+		.rq_stride = rq->stride,
+		.max_inline = qp->max_inline,
+		.qp_num = qp->ri.obj.id,
+	};
+
+	if (sq->shm) {
+		resp.sq_offset = sq->shm->offset;
+		resp.sq_size = sq->shm->size;
+	}
+	if (rq->shm) {
+		resp.rq_offset = rq->shm->offset;
+		resp.rq_size = rq->shm->size;
+	}
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+/* ri_ops.qp_create */
+int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	struct ri_ucontext *uctx = ri->pd->uctx;
+	struct soft_qp *qp = to_soft_qp(ri);
+	int ret;
+
+	qp->rnic = to_soft_rnic(ri->obj.rnic);
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	spin_lock_init(&qp->lock);
+	soft_tx_init(&qp->tx);
+	soft_tx_reset(&qp->tx);
+	soft_rx_reset(&qp->rx);
+	qp->rx.stopped = true;
+	INIT_WORK(&qp->rx.work, soft_rx_work);
+	INIT_WORK(&qp->ctl_work, soft_ctl_work);
+	INIT_DELAYED_WORK(&qp->close_timer, soft_close_timer);
+
+	ret = soft_sq_init(&qp->sq, uctx, &attr->cap);
+	if (ret)
+		return ret;
+	qp->max_inline = attr->cap.max_inline_data;
+	if (ri->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
+	ret = soft_rq_init(&qp->own_rq, uctx, attr->cap.max_recv_wr,
+			   attr->cap.max_recv_sge);
+	if (ret)
+		goto err_sq;
+	attr->cap.max_recv_wr = qp->own_rq.ring.depth;
+	qp->rq = ri->srq ? &to_soft_srq(ri->srq)->rq : &qp->own_rq;
+	if (uctx) {
+		ret = soft_qp_respond(qp, udata);
+		if (ret)
+			goto err_rq;
+	}
+	return 0;
+err_rq:
+	soft_rq_free(&qp->own_rq);
+err_sq:
+	soft_sq_free(&qp->sq);
+	return ret;
+}
+
+static enum ib_qp_state soft_qp_ib_state(const struct soft_qp *qp)
+{
+	switch (READ_ONCE(qp->state)) {
+	case SOFT_QP_IDLE:
+		return IB_QPS_INIT;
+	case SOFT_QP_RTS:
+		return IB_QPS_RTS;
+	case SOFT_QP_CLOSING:
+		return IB_QPS_SQD;
+	default:
+		return IB_QPS_ERR;
+	}
+}
+
+/* ri_ops.qp_query */
+int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
+		  struct ri_qp_init_attr *init_attr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+
+	attr->qp_state = soft_qp_ib_state(qp);
+	attr->cur_qp_state = attr->qp_state;
+	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(ri->obj.rnic->netdev->mtu));
+	attr->port_num = 1;
+	attr->qp_access_flags = qp->access;
+	attr->max_rd_atomic = min(qp->mpa.ord, U8_MAX);
+	attr->max_dest_rd_atomic = min(qp->mpa.ird, U8_MAX);
+	attr->cap.max_send_wr = qp->sq.ring.depth;
+	attr->cap.max_recv_wr = qp->own_rq.ring.depth;
+	attr->cap.max_inline_data = qp->max_inline;
+	attr->cap.max_send_sge =
+		min_t(u32, KRDMA_SOFT_MAX_SGE,
+		      (qp->sq.ring.stride - sizeof(struct krdma_soft_sqe)) /
+			      sizeof(struct krdma_soft_sge));
+	attr->cap.max_recv_sge = ri->srq ? 0 : qp->own_rq.max_sge;
+
+	init_attr->send_cq = ri->send_cq;
+	init_attr->recv_cq = ri->recv_cq;
+	init_attr->srq = ri->srq;
+	init_attr->cap = attr->cap;
+	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR :
+					       IB_SIGNAL_REQ_WR;
+	init_attr->qp_type = IB_QPT_RC;
+	return 0;
+}
+
+/* Back to idle: what is posted is forgotten, as the verbs have it. */
+static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
+{
+	struct soft_ring *sq = &qp->sq.ring;
+	struct soft_ring *rq = &qp->own_rq.ring;
+	int ret = 0;
+
+	mutex_lock(&qp->tx.mutex);
+	if (qp->llp) {
+		ret = -EINVAL;
+	} else if (reset) {
+		spin_lock_bh(&qp->sq.lock);
+		sq->fetched += max(soft_ring_pending(sq), 0);
+		WRITE_ONCE(qp->sq.cons, sq->fetched);
+		if (sq->depth)
+			soft_ring_release(sq, sq->fetched);
+		spin_unlock_bh(&qp->sq.lock);
+		spin_lock_bh(&qp->own_rq.lock);
+		rq->fetched += max(soft_ring_pending(rq), 0);
+		if (rq->depth)
+			soft_ring_release(rq, rq->fetched);
+		spin_unlock_bh(&qp->own_rq.lock);
+		soft_ring_no_doorbell(rq);
+		WRITE_ONCE(qp->state, SOFT_QP_IDLE);
+	} else if (qp->state != SOFT_QP_IDLE) {
+		ret = -EINVAL;
+	}
+	mutex_unlock(&qp->tx.mutex);
+	return ret;
+}
+
+/* An idle QP is failed: flush, and flush what is posted from now on. */
+static void soft_qp_to_error(struct soft_qp *qp)
+{
+	soft_stream_end(qp, false, -ECONNABORTED);
+	mutex_lock(&qp->tx.mutex);
+	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
+	soft_qp_flush(qp);
+	mutex_unlock(&qp->tx.mutex);
+}
+
+/* ri_ops.qp_modify */
+int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
+		   struct ri_llp *llp)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	switch (attr->qp_state) {
+	case IB_QPS_RESET:
+		return soft_qp_to_idle(qp, true);
+	case IB_QPS_INIT:
+		return soft_qp_to_idle(qp, false);
+	case IB_QPS_RTS:
+		return llp ? soft_stream_attach(qp, llp) : -EINVAL;
+	case IB_QPS_SQD:
+		soft_stream_close(qp);
+		return 0;
+	case IB_QPS_ERR:
+		soft_qp_to_error(qp);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ri_ops.qp_destroy */
+void soft_qp_destroy(struct ri_qp *ri)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+
+	soft_stream_end(qp, false, -ECONNABORTED);
+	/* with the stream gone nothing but these can queue each other again */
+	cancel_delayed_work_sync(&qp->close_timer);
+	cancel_work_sync(&qp->ctl_work);
+	cancel_work_sync(&qp->tx.work);
+	cancel_work_sync(&qp->rx.work);
+	kfree(qp->in);
+	kfree(qp->out);
+	soft_tx_reset(&qp->tx);
+	soft_rx_reset(&qp->rx);
+	soft_rq_free(&qp->own_rq);
+	soft_sq_free(&qp->sq);
+}
+
+/* ri_ops.doorbell: a user posted and the ring asked to be told */
+int soft_qp_doorbell(struct ri_qp *ri)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+
+	soft_count(qp->rnic, SOFT_CNT_DOORBELLS);
+	soft_tx_run_inline(qp);
+	return 0;
+}
+
+/* ri_ops.qp_info */
+void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	const struct tcp_sock *tp;
+
+	memset(info, 0, sizeof(*info));
+	mutex_lock(&qp->tx.mutex);
+	if (qp->llp) {
+		tp = tcp_sk(qp->llp->sock->sk);
+		info->connected = true;
+		info->mpa = qp->mpa;
+		info->local = qp->llp->local;
+		info->remote = qp->llp->remote;
+		info->mss = READ_ONCE(tp->mss_cache);
+		info->cwnd = READ_ONCE(tp->snd_cwnd);
+		info->srtt_us = READ_ONCE(tp->srtt_us) >> 3;
+	}
+	mutex_unlock(&qp->tx.mutex);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The queue pair of the soft RNIC: its queues, its stream and its state.
+ *
+ * Who runs where:
+ *  - the transmitter (tx.c) in process context, under tx.mutex: in the system
+ *    call that rings the doorbell, or in tx.work;
+ *  - the receiver (rx.c) under the socket's lock: in softirq for little data,
+ *    in rx.work for much;
+ *  - state changes (qp.c) in process context; those that begin in the receiver
+ *    or in a socket callback are only noted in @todo and done by ctl_work.
+ *
+ * Lock order: tx.mutex, socket lock, @lock, queue locks, CQ lock.
+ */
+#ifndef SOFT_QP_H
+#define SOFT_QP_H
+
+#include <linux/bvec.h>
+#include <linux/mm_types_task.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <krdma/rnicpi.h>
+
+#include "cq.h"
+#include "ddp.h"
+#include "queue.h"
+
+/** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
+enum soft_qp_state {
+	SOFT_QP_IDLE,
+	SOFT_QP_RTS,
+	SOFT_QP_CLOSING,	/* posted work leaves, then the stream ends */
+	SOFT_QP_TERMINATE,	/* a Terminate leaves, then the stream ends */
+	SOFT_QP_ERROR,
+};
+
+/* bits of soft_qp.todo, worked off by ctl_work */
+enum {
+	SOFT_TODO_PEER_CLOSED,	/* FIN, RST or time-out of the stream */
+	SOFT_TODO_FINISH,	/* the transmitter has sent the last octet */
+	SOFT_TODO_TIMEOUT,	/* and did not within soft_close_timeout_ms */
+};
+
+/** enum soft_msg_kind - what the transmitter is sending */
+enum soft_msg_kind {
+	SOFT_MSG_NONE,
+	SOFT_MSG_WR,		/* a work request of the send queue */
+	SOFT_MSG_READ_RESP,	/* answer to the peer's RDMA Read */
+};
+
+/**
+ * struct soft_msg - the message that is being cut into FPDUs
+ * @kind: what it is
+ * @opcode: RDMAP opcode
+ * @slot: of the send queue, for SOFT_MSG_WR
+ * @len: octets of payload
+ * @off: octets that are in FPDUs already
+ * @inv_stag: RsvdULP[8:39] of an untagged message
+ * @stag: of a tagged message
+ * @to: tagged offset of its first octet
+ * @msn: and of the request that SOFT_MSG_READ_RESP answers
+ * @read: that request
+ * @inline_data: payload, or NULL for @sge
+ * @sge: payload
+ * @sge_off: octets of the first element of @sge that are sent
+ */
+struct soft_msg {
+	enum soft_msg_kind kind;
+	u8 opcode;
+	u32 slot;
+	u32 len;
+	u32 off;
+	u32 msn;
+	u32 inv_stag;
+	u32 stag;
+	u64 to;
+	struct soft_read_req read;
+	const u8 *inline_data;
+	const struct krdma_soft_sge *sge;
+	u32 sge_off;
+};
+
+/* the transmitter gathers this many pieces for one send */
+#define SOFT_TX_VECS	32
+
+/**
+ * struct soft_tx - transmitter; all of it under @mutex but @work
+ * @frag: page that FPDUs are being built in
+ * @vec: octets built and not taken by TCP; each holds a page reference
+ * @nvec: entries of @vec in use
+ * @staged: octets in @vec
+ * @seq_built: stream octets built so far
+ * @seq_sent: stream octets that TCP took
+ * @msn: next Send, Read Request (by queue number)
+ * @msg: message under way
+ * @resp_turn: an answer comes next if there is one, a work request otherwise
+ * @rtr: frame that the MPA initiator owes before any other
+ * @wr_fetched: sq.wqe holds a work request that is not being sent yet
+ * @wr_slot: its slot
+ */
+struct soft_tx {
+	struct mutex mutex;
+	struct work_struct work;
+	struct page_frag frag;
+	struct bio_vec vec[SOFT_TX_VECS];
+	u32 nvec;
+	u32 staged;
+	u64 seq_built;
+	u64 seq_sent;
+	u32 msn[2];
+	struct soft_msg msg;
+	bool resp_turn;
+	enum ri_rtr rtr;
+	bool wr_fetched;
+	u32 wr_slot;
+};
+
+/**
+ * struct soft_rx - receiver; under the socket's lock but @work
+ * @bounce: an FPDU whose octets did not come in one piece
+ * @bounce_len: octets in @bounce
+ * @bounce_size: octets allocated
+ * @stopped: what still arrives is dropped
+ * @in_message: an untagged or tagged message is incomplete
+ * @untagged: what the next segment of each queue must say
+ * @wqe: receive work request under way
+ * @wqe_status: how it ends when the stream fails
+ */
+struct soft_rx {
+	struct work_struct work;
+	u8 *bounce;
+	u32 bounce_len;
+	u32 bounce_size;
+	bool stopped;
+	bool in_message;
+	struct soft_untagged_state untagged[3];
+	struct soft_rwqe wqe;
+	enum ib_wc_status wqe_status;
+};
+
+/** struct soft_read_in - an RDMA Read of the peer, @msn is the request's */
+struct soft_read_in {
+	struct soft_read_req req;
+	u32 msn;
+};
+
+/**
+ * struct soft_read_out - an RDMA Read of ours that waits for its response
+ * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
+ */
+struct soft_read_out {
+	u32 slot;
+	u32 stag;
+	u64 to;
+	u32 len;
+	u32 got;
+};
+
+#define SOFT_NO_SLOT	U32_MAX
+
+/**
+ * struct soft_qp - queue pair
+ * @rnic: the RNIC
+ * @access: remote rights that the consumer gave the QP
+ * @sig_all: every send work request completes visibly
+ * @max_inline: octets
+ * @sq: send queue
+ * @own_rq: receive queue, empty when there is a shared one
+ * @rq: the receive queue in use
+ * @llp: the stream; changes under tx.mutex and the socket's lock together
+ * @mpa: how the stream was agreed
+ * @saved: the socket's own callbacks
+ * @lock: protects the fields up to @term
+ * @state: see above
+ * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
+ * @in: ring of RDMA Reads to answer, ird entries
+ * @in_head: oldest
+ * @in_count: number
+ * @out: ring of RDMA Reads that wait, ord entries
+ * @out_head: oldest
+ * @out_count: number
+ * @term_pending: @term is to be sent
+ * @term: why the stream ends; the first reason counts
+ * @status: what the consumer of the endpoint is told
+ * @todo: SOFT_TODO_*, atomic bits
+ * @ctl_work: does them
+ * @close_timer: ends a close that takes too long
+ */
+struct soft_qp {
+	struct ri_qp ri;
+	struct soft_rnic *rnic;
+	int access;
+	bool sig_all;
+	u32 max_inline;
+	struct soft_sq sq;
+	struct soft_rq own_rq;
+	struct soft_rq *rq;
+
+	struct soft_tx tx;
+	struct soft_rx rx;
+	struct ri_llp *llp;
+	struct ri_mpa_params mpa;
+	struct {
+		void (*data_ready)(struct sock *sk);
+		void (*state_change)(struct sock *sk);
+		void (*write_space)(struct sock *sk);
+		void *user_data;
+	} saved;
+
+	spinlock_t lock;
+	enum soft_qp_state state;
+	bool peer_ready;
+	struct soft_read_in *in;
+	u32 in_head;
+	u32 in_count;
+	struct soft_read_out *out;
+	u32 out_head;
+	u32 out_count;
+	bool term_pending;
+	struct soft_term term;
+	int status;
+
+	unsigned long todo;
+	struct work_struct ctl_work;
+	struct delayed_work close_timer;
+};
+
+static inline struct soft_qp *to_soft_qp(struct ri_qp *ri)
+{
+	return container_of(ri, struct soft_qp, ri);
+}
+
+static inline struct soft_cq *soft_send_cq(struct soft_qp *qp)
+{
+	return to_soft_cq(qp->ri.send_cq);
+}
+
+static inline struct soft_cq *soft_recv_cq(struct soft_qp *qp)
+{
+	return to_soft_cq(qp->ri.recv_cq);
+}
+
+/* qp.c */
+int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
+		   struct ib_udata *udata);
+int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
+		  struct ri_qp_init_attr *init_attr);
+int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
+		   struct ri_llp *llp);
+void soft_qp_destroy(struct ri_qp *ri);
+int soft_qp_doorbell(struct ri_qp *ri);
+void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info);
+void soft_qp_event(struct soft_qp *qp, enum ib_event_type event);
+void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
+		  bool send_term, int status);
+void soft_qp_todo(struct soft_qp *qp, int what);
+void soft_qp_flush(struct soft_qp *qp);
+
+/* stream.c */
+int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp);
+void soft_stream_close(struct soft_qp *qp);
+void soft_stream_end(struct soft_qp *qp, bool abort, int status);
+void soft_ctl_work(struct work_struct *work);
+void soft_close_timer(struct work_struct *work);
+
+/* tx.c */
+void soft_tx_init(struct soft_tx *tx);
+void soft_tx_reset(struct soft_tx *tx);
+void soft_tx_kick(struct soft_qp *qp);
+void soft_tx_run_inline(struct soft_qp *qp);
+void soft_tx_work(struct work_struct *work);
+
+/* rx.c */
+void soft_rx_reset(struct soft_rx *rx);
+void soft_rx_ready(struct soft_qp *qp, struct sock *sk);
+void soft_rx_drain(struct soft_qp *qp);
+void soft_rx_work(struct work_struct *work);
+
+#endif /* SOFT_QP_H */

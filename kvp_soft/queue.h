@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Work queues: the send queue's life from posting to completion, and receive
+ * queues, of one QP or shared.
+ */
+#ifndef SOFT_QUEUE_H
+#define SOFT_QUEUE_H
+
+#include <linux/spinlock.h>
+#include <krdma/rnicpi.h>
+#include "ring.h"
+
+struct soft_qp;
+
+#define SOFT_SQE_SIZE	(sizeof(struct krdma_soft_sqe) + KRDMA_SOFT_MAX_INLINE)
+#define SOFT_RQE_SIZE                                                          \
+	(sizeof(struct krdma_soft_rqe) +                                       \
+	 KRDMA_SOFT_MAX_SGE * sizeof(struct krdma_soft_sge))
+
+static_assert(KRDMA_SOFT_MAX_INLINE >=
+	      KRDMA_SOFT_MAX_SGE * sizeof(struct krdma_soft_sge));
+
+/**
+ * struct soft_sq_rec - what the kernel remembers of a send work request
+ * @wr_id: the consumer's
+ * @end_seq: stream octets up to its last; U64_MAX until that is known
+ * @byte_len: octets of the message
+ * @op: enum krdma_soft_op
+ * @flags: KRDMA_SOFT_WQE_*
+ * @status: enum ib_wc_status it will complete with
+ * @read_pending: an RDMA Read whose response is not complete
+ */
+struct soft_sq_rec {
+	u64 wr_id;
+	u64 end_seq;
+	u32 byte_len;
+	u8 op;
+	u8 flags;
+	u8 status;
+	bool read_pending;
+};
+
+/**
+ * struct soft_sq - send queue
+ * @ring: shared with the poster; ring.fetched belongs to the transmitter
+ * @post_lock: orders kernel consumers that post
+ * @lock: protects @cons and @recs; taken in softirq
+ * @cons: oldest work request that has not completed
+ * @recs: one for each slot of the ring
+ * @wqe: copy of the work request that is being sent; the transmitter's
+ */
+struct soft_sq {
+	struct soft_ring ring;
+	spinlock_t post_lock;
+	spinlock_t lock;
+	u32 cons;
+	struct soft_sq_rec *recs;
+	struct krdma_soft_sqe *wqe;
+};
+
+/**
+ * struct soft_rq - receive queue of a QP, or a shared one
+ * @ring: shared with the poster
+ * @post_lock: orders kernel consumers that post
+ * @lock: protects ring.fetched and @limit; taken in softirq
+ * @max_sge: elements of an entry
+ * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer entries wait; 0 is never
+ */
+struct soft_rq {
+	struct soft_ring ring;
+	spinlock_t post_lock;
+	spinlock_t lock;
+	u32 max_sge;
+	u32 limit;
+};
+
+/**
+ * struct soft_rwqe - a receive work request in use, checked copy
+ * @active: there is one
+ * @wr_id: the consumer's
+ * @length: octets of all elements
+ * @num_sge: elements
+ * @sge: elements
+ */
+struct soft_rwqe {
+	bool active;
+	u64 wr_id;
+	u64 length;
+	u32 num_sge;
+	struct krdma_soft_sge sge[KRDMA_SOFT_MAX_SGE];
+};
+
+struct soft_srq {
+	struct ri_srq ri;
+	struct soft_rq rq;
+};
+
+static inline struct soft_srq *to_soft_srq(struct ri_srq *ri)
+{
+	return container_of(ri, struct soft_srq, ri);
+}
+
+/* sendq.c */
+int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
+		 struct ib_qp_cap *cap);
+void soft_sq_free(struct soft_sq *sq);
+int soft_sq_fetch(struct soft_qp *qp, u32 *slot);
+void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq);
+void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
+void soft_sq_read_done(struct soft_qp *qp, u32 slot);
+bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status);
+void soft_sq_complete(struct soft_qp *qp);
+void soft_sq_flush(struct soft_qp *qp);
+int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr);
+
+/* recvq.c */
+int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
+		 u32 max_sge);
+void soft_rq_free(struct soft_rq *rq);
+int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe);
+void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
+		      bool solicited, const u32 *invalidated);
+void soft_rq_flush(struct soft_qp *qp);
+int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad_wr);
+
+int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
+		    struct ib_udata *udata);
+int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int soft_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr);
+void soft_srq_destroy(struct ri_srq *ri);
+int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr);
+
+#endif /* SOFT_QUEUE_H */

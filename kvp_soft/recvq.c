@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Receive queues, of one QP or shared by several.
+ *
+ * The receiver fetches an entry when the first segment of a Send arrives, and
+ * the slot is free again at once: what is needed of it was copied and checked.
+ */
+#include "device.h"
+#include "qp.h"
+
+/**
+ * soft_rq_init() - make a receive queue
+ * @rq: to fill in
+ * @uctx: whose it is, NULL for a kernel consumer
+ * @depth: entries wanted, rounded up; 0 makes an empty queue
+ * @max_sge: elements of an entry
+ */
+int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
+		 u32 max_sge)
+{
+	u32 stride = sizeof(struct krdma_soft_rqe) +
+		     max(max_sge, 1U) * sizeof(struct krdma_soft_sge);
+
+	spin_lock_init(&rq->post_lock);
+	spin_lock_init(&rq->lock);
+	rq->max_sge = max(max_sge, 1U);
+	return soft_ring_init(&rq->ring, uctx, depth, roundup_pow_of_two(stride));
+}
+
+void soft_rq_free(struct soft_rq *rq)
+{
+	soft_ring_free(&rq->ring);
+}
+
+/* Copy an entry, once; the copy is checked. */
+static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
+{
+	const struct krdma_soft_rqe *src;
+	u32 i;
+
+	src = soft_ring_entry(&rq->ring, rq->ring.fetched);
+	wqe->wr_id = READ_ONCE(src->wr_id);
+	wqe->num_sge = READ_ONCE(src->num_sge);
+	wqe->length = 0;
+	if (wqe->num_sge > rq->max_sge) {
+		wqe->num_sge = 0;
+		return -EINVAL;
+	}
+	memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(src->sge[0]));
+	for (i = 0; i < wqe->num_sge; i++)
+		wqe->length += wqe->sge[i].length;
+	return 0;
+}
+
+static void soft_srq_limit_event(struct soft_qp *qp)
+{
+	struct ri_async_event event = {
+		.type = RI_OBJ_SRQ,
+		.id = qp->ri.srq->obj.id,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	ri_async_event(qp->ri.obj.rnic, &event);
+}
+
+/**
+ * soft_rq_fetch() - take the next receive work request for a QP
+ * @qp: queue pair; its queue may be shared
+ * @wqe: filled in
+ *
+ * Context: the receiver.
+ * Return: 0; -ENOENT when none is posted; -EINVAL when the ring or the entry
+ * makes no sense.
+ */
+int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
+{
+	struct soft_rq *rq = qp->rq;
+	bool limit = false;
+	int n, ret;
+
+	spin_lock_bh(&rq->lock);
+	n = soft_ring_pending(&rq->ring);
+	if (n <= 0) {
+		spin_unlock_bh(&rq->lock);
+		return n ? -EINVAL : -ENOENT;
+	}
+	ret = soft_rqe_copy(rq, wqe);
+	wqe->active = true;
+	rq->ring.fetched++;
+	soft_ring_release(&rq->ring, rq->ring.fetched);
+	if (rq->limit && n - 1 < rq->limit) {
+		rq->limit = 0;
+		limit = true;
+	}
+	spin_unlock_bh(&rq->lock);
+	if (limit)
+		soft_srq_limit_event(qp);
+	if (ret)
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+	return ret;
+}
+
+static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
+			    enum ib_wc_status status, u32 len,
+			    const u32 *invalidated)
+{
+	struct krdma_soft_cqe cqe = {
+		.wr_id = wr_id,
+		.byte_len = len,
+		.qp_num = qp->ri.obj.id,
+		.status = status,
+		.opcode = (u8)IB_WC_RECV,
+	};
+
+	if (invalidated) {
+		cqe.invalidated = *invalidated;
+		cqe.flags |= KRDMA_SOFT_WC_INVALIDATED;
+	}
+	if (status) {
+		cqe.vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
+				 qp->term.code;
+		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
+	}
+	soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp);
+}
+
+/**
+ * soft_rq_complete() - complete the receive work request in use
+ * @qp: queue pair
+ * @status: how it ended
+ * @len: octets received
+ * @solicited: the sender asked for an event
+ * @invalidated: STag that the message invalidated, or NULL
+ * Context: the receiver, or with the receiver stopped.
+ */
+void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
+		      bool solicited, const u32 *invalidated)
+{
+	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, status, len, invalidated);
+	qp->rx.wqe.active = false;
+	soft_cq_notify(soft_recv_cq(qp), solicited || status);
+}
+
+/**
+ * soft_rq_flush() - complete everything that is posted in error
+ * @qp: queue pair
+ *
+ * Of a shared queue only what this QP had taken. Asks for a doorbell, so that
+ * what is posted later is flushed too. Context: with the receiver stopped.
+ */
+void soft_rq_flush(struct soft_qp *qp)
+{
+	struct soft_rq *rq = &qp->own_rq;
+	const struct krdma_soft_rqe *rqe;
+	bool added = false;
+	int n;
+
+	if (qp->rx.wqe.active)
+		soft_rq_complete(qp, qp->rx.wqe_status ?: IB_WC_WR_FLUSH_ERR, 0,
+				 true, NULL);
+	if (!rq->ring.depth)
+		return;
+	soft_ring_want_doorbell(&rq->ring);
+	spin_lock_bh(&rq->lock);
+	for (n = soft_ring_pending(&rq->ring); n > 0; n--) {
+		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
+		soft_rq_add_cqe(qp, READ_ONCE(rqe->wr_id), IB_WC_WR_FLUSH_ERR,
+				0, NULL);
+		added = true;
+	}
+	soft_ring_release(&rq->ring, rq->ring.fetched);
+	spin_unlock_bh(&rq->lock);
+	if (added)
+		soft_cq_notify(soft_recv_cq(qp), true);
+}
+
+/* Post a kernel consumer's list; the slots are filled under the post lock. */
+static int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad_wr)
+{
+	struct krdma_soft_rqe *rqe;
+	unsigned long flags;
+	int i, ret = 0;
+
+	spin_lock_irqsave(&rq->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		rqe = soft_ring_slot(&rq->ring);
+		if (!rqe)
+			ret = -ENOMEM;
+		else if (wr->num_sge > rq->max_sge)
+			ret = -EINVAL;
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		rqe->wr_id = wr->wr_id;
+		rqe->num_sge = wr->num_sge;
+		for (i = 0; i < wr->num_sge; i++) {
+			rqe->sge[i].addr = wr->sg_list[i].addr;
+			rqe->sge[i].length = wr->sg_list[i].length;
+			rqe->sge[i].lkey = wr->sg_list[i].lkey;
+		}
+		rq->ring.posted++;
+	}
+	if (rq->ring.depth)
+		soft_ring_publish(&rq->ring);
+	spin_unlock_irqrestore(&rq->post_lock, flags);
+	return ret;
+}
+
+/* ri_ops.post_recv: for kernel consumers, any context but hard interrupt */
+int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	int ret;
+
+	if (ri->pd->uctx || ri->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
+	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	if (qp->own_rq.ring.depth && READ_ONCE(qp->own_rq.ring.head->flags))
+		soft_tx_kick(qp);
+	return ret;
+}
+
+/* ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt */
+int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr)
+{
+	if (ri->pd->uctx) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	return soft_rq_post(&to_soft_srq(ri)->rq, wr, bad_wr);
+}
+
+/* ri_ops.srq_create */
+int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
+		    struct ib_udata *udata)
+{
+	struct soft_srq *srq = to_soft_srq(ri);
+	struct krdma_soft_srq_resp resp = {};
+	int ret;
+
+	ret = soft_rq_init(&srq->rq, ri->pd->uctx, attr->attr.max_wr,
+			   attr->attr.max_sge);
+	if (ret)
+		return ret;
+	srq->rq.limit = attr->attr.srq_limit;
+	attr->attr.max_wr = srq->rq.ring.depth;
+	attr->attr.max_sge = srq->rq.max_sge;
+	if (!ri->pd->uctx)
+		return 0;
+
+	resp.ring_offset = srq->rq.ring.shm->offset;
+	resp.ring_size = srq->rq.ring.shm->size;
+	resp.depth = srq->rq.ring.depth;
+	resp.stride = srq->rq.ring.stride;
+	resp.srq_id = ri->obj.id;
+	ret = udata->outlen < sizeof(resp) ?
+		      -EINVAL :
+		      ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		soft_rq_free(&srq->rq);
+	return ret;
+}
+
+/* ri_ops.srq_modify: arms the limit event; a new size is not offered */
+int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct soft_rq *rq = &to_soft_srq(ri)->rq;
+
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EOPNOTSUPP;
+	if (attr->srq_limit > rq->ring.depth)
+		return -EINVAL;
+	spin_lock_bh(&rq->lock);
+	rq->limit = attr->srq_limit;
+	spin_unlock_bh(&rq->lock);
+	return 0;
+}
+
+/* ri_ops.srq_query */
+int soft_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr)
+{
+	struct soft_rq *rq = &to_soft_srq(ri)->rq;
+
+	attr->max_wr = rq->ring.depth;
+	attr->max_sge = rq->max_sge;
+	spin_lock_bh(&rq->lock);
+	attr->srq_limit = rq->limit;
+	spin_unlock_bh(&rq->lock);
+	return 0;
+}
+
+/* ri_ops.srq_destroy: its QPs are gone */
+void soft_srq_destroy(struct ri_srq *ri)
+{
+	soft_rq_free(&to_soft_srq(ri)->rq);
+}

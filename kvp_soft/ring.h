@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The kernel's side of the rings that user space shares (krdma/soft-abi.h).
+ *
+ * Everything in a ring but the kernel's own indices may change under our
+ * hands: an index is loaded once and checked, an entry is copied once.
+ */
+#ifndef SOFT_RING_H
+#define SOFT_RING_H
+
+#include <linux/types.h>
+#include <krdma/rnicpi.h>
+#include <krdma/soft-abi.h>
+
+/**
+ * struct soft_ring - a send or (shared) receive ring
+ * @shm: the memory; NULL for a ring of depth 0
+ * @head: indices and flags
+ * @entries: first entry
+ * @depth: entries, power of two, or 0
+ * @stride: octets from entry to entry
+ * @fetched: next entry that the kernel takes
+ * @posted: next entry that a kernel consumer fills; unused for a user's ring
+ *
+ * The owner's lock protects @fetched, its post lock @posted.
+ */
+struct soft_ring {
+	struct ri_shmem *shm;
+	struct krdma_soft_ring *head;
+	u8 *entries;
+	u32 depth;
+	u32 stride;
+	u32 fetched;
+	u32 posted;
+};
+
+int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
+		   u32 stride);
+void soft_ring_free(struct soft_ring *ring);
+
+static inline void *soft_ring_entry(const struct soft_ring *ring, u32 index)
+{
+	return ring->entries + (size_t)(index & (ring->depth - 1)) * ring->stride;
+}
+
+/* Entries posted and not fetched; -EINVAL when the producer's index is nonsense. */
+static inline int soft_ring_pending(const struct soft_ring *ring)
+{
+	u32 n;
+
+	if (!ring->depth)
+		return 0;
+	/* pairs with the poster's release: the entries are there */
+	n = smp_load_acquire(&ring->head->prod) - ring->fetched;
+	return n <= ring->depth ? (int)n : -EINVAL;
+}
+
+/* Tell the producer that entries up to @cons are free again. */
+static inline void soft_ring_release(struct soft_ring *ring, u32 cons)
+{
+	/* pairs with the poster's acquire: we are done with the entries */
+	smp_store_release(&ring->head->cons, cons);
+}
+
+/*
+ * Ask for a doorbell with the next entry. The caller looks at the ring again
+ * afterwards: an entry posted before the flag was visible rings none.
+ */
+static inline void soft_ring_want_doorbell(struct soft_ring *ring)
+{
+	if (!ring->depth)
+		return;
+	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_DOORBELL);
+	smp_mb(); /* flag before the index: pairs with the poster's barrier */
+}
+
+static inline void soft_ring_no_doorbell(struct soft_ring *ring)
+{
+	if (ring->depth && READ_ONCE(ring->head->flags))
+		WRITE_ONCE(ring->head->flags, 0);
+}
+
+/* Slot for a kernel consumer's next work request, or NULL when full. */
+static inline void *soft_ring_slot(struct soft_ring *ring)
+{
+	if (!ring->depth ||
+	    ring->posted - READ_ONCE(ring->head->cons) >= ring->depth)
+		return NULL;
+	return soft_ring_entry(ring, ring->posted);
+}
+
+static inline void soft_ring_publish(struct soft_ring *ring)
+{
+	/* pairs with soft_ring_pending() */
+	smp_store_release(&ring->head->prod, ring->posted);
+}
+
+#endif /* SOFT_RING_H */

@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The receiver.
+ *
+ * FPDUs are taken from TCP's receive queue one by one, whole: the CRC of an
+ * FPDU is checked before an octet of it is believed or placed. An FPDU that
+ * lies in one socket buffer is checked and placed from there, so its payload is
+ * copied once; one that is spread over several is put together in a bounce
+ * buffer first. As the transmitter cuts FPDUs to TCP's segments, that is the
+ * exception.
+ *
+ * Little data is handled in softirq, where it arrives, because that is the
+ * shortest way to a completion; much data goes to a work item, so that
+ * copying runs beside the network stack and not inside it.
+ *
+ * All of it runs under the socket's lock.
+ */
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "device.h"
+#include "memory.h"
+#include "params.h"
+#include "qp.h"
+#include "trace.h"
+
+/**
+ * struct soft_src - where the octets of an FPDU are
+ * @skb: socket buffer, or NULL for @lin
+ * @off: of the FPDU in @skb
+ * @lin: all of the FPDU
+ */
+struct soft_src {
+	struct sk_buff *skb;
+	u32 off;
+	const u8 *lin;
+};
+
+/**
+ * struct soft_rx_seg - a segment on its way through the receiver
+ * @seg: decoded header
+ * @src: its octets
+ * @raw: ULPDU_Length and headers as received
+ * @term: what to send when it is refused
+ */
+struct soft_rx_seg {
+	struct soft_seg seg;
+	struct soft_src src;
+	u8 raw[SOFT_HDR_MAX];
+	struct soft_term term;
+};
+
+/** soft_rx_reset() - before a stream and after it */
+void soft_rx_reset(struct soft_rx *rx)
+{
+	int i;
+
+	kfree(rx->bounce);
+	rx->bounce = NULL;
+	rx->bounce_len = 0;
+	rx->bounce_size = 0;
+	rx->in_message = false;
+	rx->wqe.active = false;
+	rx->wqe_status = IB_WC_SUCCESS;
+	for (i = 0; i < ARRAY_SIZE(rx->untagged); i++)
+		rx->untagged[i] = (struct soft_untagged_state){ .msn = 1 };
+}
+
+/* Octets ******************************************************************* */
+
+static void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
+{
+	if (src->skb)
+		/* cannot fail: the range was found in the buffer */
+		WARN_ON_ONCE(skb_copy_bits(src->skb, src->off + off, dst, n));
+	else
+		memcpy(dst, src->lin + off, n);
+}
+
+/* The next piece; skb_seq_read() answers with all of a fragment, the end or not. */
+static u32 soft_src_piece(struct skb_seq_state *st, u32 done, u32 n,
+			  const u8 **data)
+{
+	return min(skb_seq_read(done, data, st), n - done);
+}
+
+static u32 soft_src_crc(const struct soft_src *src, u32 n)
+{
+	u32 crc = soft_crc_begin();
+	struct skb_seq_state st;
+	const u8 *data;
+	u32 done, len;
+
+	if (!src->skb)
+		return soft_crc_add(crc, src->lin, n);
+	skb_prepare_seq_read(src->skb, src->off, src->off + n, &st);
+	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
+		crc = soft_crc_add(crc, data, len);
+	return crc;
+}
+
+static void soft_src_place(const struct soft_src *src, u32 off,
+			   const struct soft_mem *mem, u64 to, u32 n)
+{
+	struct skb_seq_state st;
+	const u8 *data;
+	u32 done, len;
+
+	if (!src->skb) {
+		soft_mem_write(mem, to, src->lin + off, n);
+		return;
+	}
+	skb_prepare_seq_read(src->skb, src->off + off, src->off + off + n, &st);
+	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
+		soft_mem_write(mem, to + done, data, len);
+}
+
+/* Tagged messages ********************************************************** */
+
+static u32 soft_payload_off(const struct soft_seg *seg)
+{
+	return SOFT_MPA_HDR + seg->hdr_len;
+}
+
+static int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
+			   enum soft_access why)
+{
+	soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
+	soft_term_access(&s->seg, s->raw, why, &s->term);
+	return -EACCES;
+}
+
+/* Check and place tagged payload. */
+static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
+{
+	const struct soft_seg *seg = &s->seg;
+	enum soft_access why;
+	struct soft_mem *mem;
+
+	/* RFC 5041 5.2: STag and TO of nothing are not checked */
+	if (!seg->payload_len)
+		return 0;
+	why = soft_mem_get(qp, seg->stag, seg->to, seg->payload_len, need,
+			   &mem);
+	if (why)
+		return soft_rx_refused(qp, s, why);
+	soft_src_place(&s->src, soft_payload_off(seg), mem, seg->to,
+		       seg->payload_len);
+	soft_mem_put(mem);
+	return 0;
+}
+
+static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	qp->rx.in_message = !s->seg.last;
+	return soft_rx_place(qp, s, IB_ACCESS_REMOTE_WRITE);
+}
+
+/* The response must be to our oldest read and go where that asked. */
+static int soft_rx_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	const struct soft_seg *seg = &s->seg;
+	struct soft_read_out *out = &qp->out[qp->out_head];
+
+	if (!READ_ONCE(qp->out_count))
+		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
+	if (!seg->payload_len && !out->len)
+		return 0;
+	if (seg->stag != out->stag)
+		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
+	if (seg->to != out->to + out->got ||
+	    seg->payload_len > out->len - out->got)
+		return soft_rx_refused(qp, s, SOFT_ACCESS_BOUNDS);
+	if (seg->last && seg->payload_len != out->len - out->got)
+		return soft_rx_refused(qp, s, SOFT_ACCESS_BOUNDS);
+	return 0;
+}
+
+static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	struct soft_read_out *out = &qp->out[qp->out_head];
+	enum ib_wc_status status = IB_WC_BAD_RESP_ERR;
+	u32 slot;
+	int ret;
+
+	ret = soft_rx_resp_check(qp, s);
+	if (!ret) {
+		status = IB_WC_LOC_PROT_ERR;
+		ret = soft_rx_place(qp, s, IB_ACCESS_LOCAL_WRITE);
+	}
+	if (ret) {
+		if (READ_ONCE(qp->out_count) && out->slot != SOFT_NO_SLOT)
+			soft_sq_fail(qp, out->slot, status);
+		return ret;
+	}
+	out->got += s->seg.payload_len;
+	qp->rx.in_message = !s->seg.last;
+	if (!s->seg.last)
+		return 0;
+
+	slot = out->slot;
+	spin_lock_bh(&qp->lock);
+	if (++qp->out_head == qp->mpa.ord)
+		qp->out_head = 0;
+	qp->out_count--;
+	spin_unlock_bh(&qp->lock);
+	if (slot != SOFT_NO_SLOT) {
+		soft_sq_read_done(qp, slot);
+		soft_sq_complete(qp);
+	}
+	/* the next read, or what was fenced behind this one, may go */
+	soft_tx_kick(qp);
+	return 0;
+}
+
+/* Untagged messages ******************************************************** */
+
+static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_READ_REQ];
+	const struct soft_read_req *rr = &s->seg.rr;
+	enum soft_access why;
+	struct soft_mem *mem;
+	u32 i;
+
+	if (soft_untagged_check(st, &s->seg,
+				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
+				&s->term))
+		return -EPROTO;
+	soft_untagged_advance(st, &s->seg);
+	if (rr->length) {
+		why = soft_mem_get(qp, rr->src_stag, rr->src_to, rr->length,
+				   IB_ACCESS_REMOTE_READ, &mem);
+		if (why)
+			return soft_rx_refused(qp, s, why);
+		soft_mem_put(mem);
+	}
+	spin_lock_bh(&qp->lock);
+	i = qp->in_head + qp->in_count;
+	if (i >= qp->mpa.ird)
+		i -= qp->mpa.ird;
+	qp->in[i].req = *rr;
+	qp->in[i].msn = s->seg.msn;
+	qp->in_count++;
+	spin_unlock_bh(&qp->lock);
+	soft_tx_kick(qp);
+	return 0;
+}
+
+/* A failure on our side that the peer cannot mend (RFC 5040 7.2). */
+static int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
+			       enum ib_wc_status status)
+{
+	qp->rx.wqe_status = status;
+	soft_term_with_hdr(&s->term, &s->seg, s->raw, SOFT_TERM_RDMAP,
+			   SOFT_RDMAP_OPERATION, SOFT_OPER_STREAM);
+	return -EIO;
+}
+
+/* Place the payload of a Send segment in the receive buffer, from MO on. */
+static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	const struct soft_rwqe *wqe = &qp->rx.wqe;
+	u32 off = soft_payload_off(&s->seg);
+	u32 left = s->seg.payload_len;
+	u32 skip = s->seg.mo;
+	const struct krdma_soft_sge *sge;
+	struct soft_mem *mem;
+	u32 n;
+
+	for (sge = wqe->sge; left && sge < wqe->sge + wqe->num_sge; sge++) {
+		if (skip >= sge->length) {
+			skip -= sge->length;
+			continue;
+		}
+		n = min(left, sge->length - skip);
+		if (soft_mem_get(qp, sge->lkey, sge->addr + skip, n,
+				 IB_ACCESS_LOCAL_WRITE, &mem))
+			return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
+		soft_src_place(&s->src, off, mem, sge->addr + skip, n);
+		soft_mem_put(mem);
+		off += n;
+		left -= n;
+		skip = 0;
+	}
+	return 0;
+}
+
+/* The last segment of a Send is placed: invalidate, then complete. */
+static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	const struct soft_op *op = soft_op(s->seg.opcode);
+	const u32 *inv = NULL;
+
+	if (op->flags & SOFT_OP_INVALIDATE) {
+		if (!soft_mem_invalidate(qp, s->seg.inv_stag)) {
+			soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
+			qp->rx.wqe_status = IB_WC_REM_INV_REQ_ERR;
+			soft_term_with_hdr(&s->term, &s->seg, s->raw,
+					   SOFT_TERM_RDMAP,
+					   SOFT_RDMAP_OPERATION,
+					   SOFT_CODE_NOT_INVALIDATED);
+			return -EACCES;
+		}
+		inv = &s->seg.inv_stag;
+	}
+	soft_rq_complete(qp, IB_WC_SUCCESS, s->seg.mo + s->seg.payload_len,
+			 op->flags & SOFT_OP_SOLICITED, inv);
+	return 0;
+}
+
+static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_SEND];
+	struct soft_rwqe *wqe = &qp->rx.wqe;
+	int ret;
+
+	if (!wqe->active && s->seg.msn == st->msn && s->seg.mo == st->mo) {
+		ret = soft_rq_fetch(qp, wqe);
+		if (ret == -EINVAL)
+			return soft_rx_local_error(qp, s, IB_WC_LOC_QP_OP_ERR);
+		if (ret)
+			soft_count(qp->rnic, SOFT_CNT_NO_BUFFER);
+	}
+	if (soft_untagged_check(st, &s->seg, wqe->active, wqe->length,
+				&s->term)) {
+		if (s->term.code == SOFT_UNTAG_TOO_LONG)
+			qp->rx.wqe_status = IB_WC_LOC_LEN_ERR;
+		return -EPROTO;
+	}
+	ret = soft_rx_scatter(qp, s);
+	if (ret)
+		return ret;
+	soft_untagged_advance(st, &s->seg);
+	qp->rx.in_message = !s->seg.last;
+	return s->seg.last ? soft_rx_deliver(qp, s) : 0;
+}
+
+/* Which of our work requests, in the verbs' words, did the peer refuse? */
+static enum ib_wc_status soft_term_status(const struct soft_term *term)
+{
+	if (term->layer == SOFT_TERM_RDMAP &&
+	    term->etype == SOFT_RDMAP_PROTECTION)
+		return IB_WC_REM_ACCESS_ERR;
+	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_TAGGED)
+		return IB_WC_REM_ACCESS_ERR;
+	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_UNTAGGED)
+		return IB_WC_REM_INV_REQ_ERR;
+	return IB_WC_REM_OP_ERR;
+}
+
+static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	u8 body[SOFT_TERM_MAX];
+	u32 n = min_t(u32, s->seg.payload_len, sizeof(body));
+
+	if (soft_untagged_check(&qp->rx.untagged[SOFT_QN_TERMINATE], &s->seg,
+				true, U32_MAX, &s->term))
+		return -EPROTO;
+	soft_src_copy(&s->src, soft_payload_off(&s->seg), body, n);
+	if (soft_term_decode(body, n, &s->term))
+		return -EPROTO;
+	soft_count(qp->rnic, SOFT_CNT_TERM_RX);
+	trace_soft_terminate(qp, &s->term, false);
+	soft_qp_fail(qp, &s->term, false, -ECONNRESET);
+	if (!soft_sq_fail_oldest(qp, soft_term_status(&s->term)))
+		soft_qp_event(qp, IB_EVENT_QP_FATAL);
+	qp->rx.stopped = true;
+	return 0;
+}
+
+/* FPDUs ******************************************************************** */
+
+static int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	switch (s->seg.opcode) {
+	case SOFT_RDMAP_WRITE:
+		return soft_rx_write(qp, s);
+	case SOFT_RDMAP_READ_REQ:
+		return soft_rx_read_req(qp, s);
+	case SOFT_RDMAP_READ_RESP:
+		return soft_rx_read_resp(qp, s);
+	case SOFT_RDMAP_TERMINATE:
+		return soft_rx_terminate(qp, s);
+	default:
+		/* soft_seg_decode() lets nothing else than the Send family by */
+		return soft_rx_send(qp, s);
+	}
+}
+
+/* The stream cannot go on: tell the peer, the consumer, and stop listening. */
+static void soft_rx_fail(struct soft_qp *qp, const struct soft_term *term)
+{
+	bool access = (term->layer == SOFT_TERM_RDMAP &&
+		       term->etype == SOFT_RDMAP_PROTECTION) ||
+		      (term->layer == SOFT_TERM_DDP &&
+		       term->etype == SOFT_DDP_TAGGED);
+
+	soft_count(qp->rnic, SOFT_CNT_PROTO_ERR);
+	qp->rx.stopped = true;
+	soft_qp_fail(qp, term, true, -EPROTO);
+	soft_qp_event(qp, access ? IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+}
+
+static bool soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src,
+			   u32 len)
+{
+	u8 wire[SOFT_MPA_CRC];
+
+	if (!qp->mpa.crc)
+		return true;
+	soft_src_copy(src, len - SOFT_MPA_CRC, wire, sizeof(wire));
+	return soft_crc_ok(soft_src_crc(src, len - SOFT_MPA_CRC), wire);
+}
+
+/* The initiator has spoken: the responder may send (RFC 5044 7.1.2). */
+static void soft_rx_peer_ready(struct soft_qp *qp)
+{
+	WRITE_ONCE(qp->peer_ready, true);
+	soft_tx_kick(qp);
+}
+
+/* A whole FPDU of @len octets. */
+static void soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
+			 u32 len)
+{
+	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
+	struct soft_rx_seg s;
+	int ret;
+
+	s.src = *src;
+	soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
+	if (!soft_rx_crc_ok(qp, src, len)) {
+		soft_count(qp->rnic, SOFT_CNT_CRC_ERR);
+		soft_term_set(&s.term, SOFT_TERM_MPA, SOFT_MPA_ERROR,
+			      SOFT_MPA_CRC_ERROR);
+		soft_rx_fail(qp, &s.term);
+		return;
+	}
+	soft_src_copy(src, 0, s.raw, have);
+	ret = soft_seg_decode(s.raw, have, &s.seg, &s.term);
+	if (!ret) {
+		trace_soft_recv(qp, &s.seg);
+		if (!READ_ONCE(qp->peer_ready))
+			soft_rx_peer_ready(qp);
+		ret = soft_rx_dispatch(qp, &s);
+	}
+	if (ret)
+		soft_rx_fail(qp, &s.term);
+}
+
+/* The stream ******************************************************************/
+
+/* Make room for @size octets; what was collected stays. */
+static int soft_rx_bounce_room(struct soft_rx *rx, u32 size)
+{
+	u8 *buf;
+
+	if (size <= rx->bounce_size)
+		return 0;
+	size = roundup_pow_of_two(size);
+	buf = krealloc(rx->bounce, size, GFP_ATOMIC | __GFP_NOWARN);
+	if (!buf)
+		return -ENOMEM;
+	rx->bounce = buf;
+	rx->bounce_size = size;
+	return 0;
+}
+
+/* Octets of the FPDU that is being collected, as far as they are known. */
+static u32 soft_rx_bounce_want(const struct soft_rx *rx)
+{
+	if (rx->bounce_len < SOFT_MPA_HDR)
+		return SOFT_MPA_HDR;
+	return soft_fpdu_len(get_unaligned_be16(rx->bounce));
+}
+
+/* Collect octets of an FPDU that is spread over socket buffers. */
+static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
+			   u32 avail)
+{
+	struct soft_rx *rx = &qp->rx;
+	u32 want = soft_rx_bounce_want(rx);
+	u32 n = min(avail, want - rx->bounce_len);
+	struct soft_src src = {};
+
+	if (soft_rx_bounce_room(rx, want))
+		return -ENOMEM;
+	if (skb_copy_bits(skb, off, rx->bounce + rx->bounce_len, n))
+		return -EFAULT;
+	rx->bounce_len += n;
+	if (rx->bounce_len < SOFT_MPA_HDR ||
+	    rx->bounce_len < soft_rx_bounce_want(rx))
+		return n;
+
+	soft_count(qp->rnic, SOFT_CNT_RX_BOUNCED);
+	src.lin = rx->bounce;
+	rx->bounce_len = 0;
+	soft_rx_fpdu(qp, &src, want);
+	return n;
+}
+
+/* The next FPDU, if all of it is in the buffer; else what there is of it. */
+static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb, u32 off,
+			u32 avail)
+{
+	struct soft_src src = { .skb = skb, .off = off };
+	u8 head[SOFT_MPA_HDR];
+	u32 len;
+
+	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR)
+		return soft_rx_collect(qp, skb, off, avail);
+	if (skb_copy_bits(skb, off, head, sizeof(head)))
+		return -EFAULT;
+	len = soft_fpdu_len(get_unaligned_be16(head));
+	if (len > avail)
+		return soft_rx_collect(qp, skb, off, avail);
+	soft_rx_fpdu(qp, &src, len);
+	return len;
+}
+
+/* tcp_read_sock() actor: returns how many octets were used. */
+static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			 unsigned int off, size_t len)
+{
+	struct soft_qp *qp = desc->arg.data;
+	size_t used = 0;
+	int n;
+
+	while (used < len && !qp->rx.stopped) {
+		n = soft_rx_next(qp, skb, off + used, len - used);
+		if (n < 0) {
+			/* out of memory: leave the rest with TCP, try again */
+			desc->error = n;
+			break;
+		}
+		used += n;
+	}
+	if (qp->rx.stopped)
+		used = len;
+	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);
+	return used;
+}
+
+/* Take what TCP has. The socket is locked. */
+static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
+{
+	read_descriptor_t desc = { .arg.data = qp, .count = 1 };
+
+	tcp_read_sock(sk, &desc, soft_rx_actor);
+	if (desc.error)
+		queue_work(soft_wq, &qp->rx.work);
+}
+
+/**
+ * soft_rx_ready() - data has arrived
+ * @qp: queue pair
+ * @sk: its socket, locked
+ * Context: the socket's data_ready callback.
+ */
+void soft_rx_ready(struct soft_qp *qp, struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 waiting = READ_ONCE(tp->rcv_nxt) - READ_ONCE(tp->copied_seq);
+
+	if (qp->rx.stopped || work_pending(&qp->rx.work))
+		return;
+	if (waiting <= READ_ONCE(soft_rx_inline_bytes))
+		soft_rx_read(qp, sk);
+	else
+		queue_work(soft_wq, &qp->rx.work);
+}
+
+/** soft_rx_drain() - take what TCP has, from process context with a stream */
+void soft_rx_drain(struct soft_qp *qp)
+{
+	struct sock *sk = qp->llp->sock->sk;
+
+	lock_sock(sk);
+	soft_rx_read(qp, sk);
+	release_sock(sk);
+}
+
+/* The stream outlives the work item: soft_stream_end() waits for it. */
+void soft_rx_work(struct work_struct *work)
+{
+	struct soft_qp *qp = container_of(work, struct soft_qp, rx.work);
+
+	soft_rx_drain(qp);
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Send queues: from the ring to a completion.
+ *
+ * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it
+ * into FPDUs and says at which octet of the stream it ends
+ * (soft_sq_encoded()). It completes when TCP has taken that octet and, for an
+ * RDMA Read, the response is complete. Completions are in the order of posting
+ * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
+ * oldest on and stops at the first that is not.
+ */
+#include <linux/slab.h>
+
+#include "device.h"
+#include "qp.h"
+
+/**
+ * soft_sq_init() - make a send queue
+ * @sq: to fill in
+ * @uctx: whose it is, NULL for a kernel consumer
+ * @cap: what was asked for; rounded up to what is granted
+ */
+int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
+		 struct ib_qp_cap *cap)
+{
+	u32 body = max_t(u32, cap->max_inline_data,
+			 cap->max_send_sge * sizeof(struct krdma_soft_sge));
+	u32 stride = roundup_pow_of_two(sizeof(struct krdma_soft_sqe) + body);
+	int ret;
+
+	spin_lock_init(&sq->post_lock);
+	spin_lock_init(&sq->lock);
+	ret = soft_ring_init(&sq->ring, uctx, cap->max_send_wr, stride);
+	if (ret)
+		return ret;
+	sq->wqe = kmalloc(SOFT_SQE_SIZE, GFP_KERNEL);
+	sq->recs = kvcalloc(max(sq->ring.depth, 1U), sizeof(*sq->recs),
+			    GFP_KERNEL);
+	if (!sq->wqe || !sq->recs) {
+		soft_sq_free(sq);
+		return -ENOMEM;
+	}
+	body = min_t(u32, stride - sizeof(struct krdma_soft_sqe),
+		     KRDMA_SOFT_MAX_INLINE);
+	cap->max_send_wr = sq->ring.depth;
+	cap->max_inline_data = body;
+	cap->max_send_sge = min_t(u32, body / sizeof(struct krdma_soft_sge),
+				  KRDMA_SOFT_MAX_SGE);
+	soft_ring_want_doorbell(&sq->ring);
+	return 0;
+}
+
+void soft_sq_free(struct soft_sq *sq)
+{
+	soft_ring_free(&sq->ring);
+	kvfree(sq->recs);
+	sq->recs = NULL;
+	kfree(sq->wqe);
+	sq->wqe = NULL;
+}
+
+static struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
+{
+	return &sq->recs[index & (sq->ring.depth - 1)];
+}
+
+/*
+ * Check the copy of a work request and sum its payload up. @body is what the
+ * slot has room for. Everything that user space could have written must end
+ * here or be harmless.
+ */
+static int soft_sqe_check(const struct soft_qp *qp,
+			  const struct krdma_soft_sqe *wqe, u32 body)
+{
+	if (wqe->opcode >= KRDMA_SOFT_OP_USER_END)
+		return -EINVAL;
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE) {
+		if (wqe->opcode == KRDMA_SOFT_OP_READ)
+			return -EINVAL;
+		return wqe->length <= min(body, qp->max_inline) ? 0 : -EINVAL;
+	}
+	if (wqe->opcode == KRDMA_SOFT_OP_READ && wqe->num_sge > 1)
+		return -EINVAL;
+	if (wqe->num_sge > KRDMA_SOFT_MAX_SGE ||
+	    wqe->num_sge * sizeof(struct krdma_soft_sge) > body)
+		return -EINVAL;
+	return 0;
+}
+
+/* Octets of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
+static s64 soft_sqe_length(const struct krdma_soft_sqe *wqe)
+{
+	u64 sum = 0;
+	u32 i;
+
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
+		return wqe->length;
+	for (i = 0; i < wqe->num_sge; i++)
+		sum += wqe->sge[i].length;
+	return sum <= U32_MAX ? (s64)sum : -EMSGSIZE;
+}
+
+/* Copy the next work request out of the ring, once, and check the copy. */
+static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
+{
+	struct soft_sq *sq = &qp->sq;
+	const struct krdma_soft_sqe *src;
+	struct krdma_soft_sqe *wqe = sq->wqe;
+	u32 body = sq->ring.stride - sizeof(*wqe);
+	s64 len;
+
+	src = soft_ring_entry(&sq->ring, sq->ring.fetched);
+	memcpy(wqe, src, sizeof(*wqe));
+	rec->wr_id = wqe->wr_id;
+	rec->op = wqe->opcode;
+	rec->flags = wqe->flags;
+	if (soft_sqe_check(qp, wqe, body))
+		return -EINVAL;
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
+		memcpy(wqe->sge, src->sge, wqe->length);
+	else
+		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
+	len = soft_sqe_length(wqe);
+	if (len < 0)
+		return -EINVAL;
+	wqe->length = len;
+	rec->byte_len = len;
+	rec->read_pending = wqe->opcode == KRDMA_SOFT_OP_READ;
+	return 0;
+}
+
+/**
+ * soft_sq_fetch() - take the next work request
+ * @qp: queue pair
+ * @slot: set to its index
+ *
+ * The checked copy is in sq->wqe, its length field is the message's.
+ * Context: the transmitter.
+ * Return: 0; -ENOENT when none waits; -EINVAL when the ring or the entry makes
+ * no sense: the QP is to fail.
+ */
+int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	int n;
+
+	n = soft_ring_pending(&sq->ring);
+	if (!n)
+		return -ENOENT;
+	/* a poster that honours ring->cons cannot get further ahead */
+	if (n < 0 || sq->ring.fetched - READ_ONCE(sq->cons) >= sq->ring.depth) {
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+		return -EINVAL;
+	}
+	*slot = sq->ring.fetched;
+	rec = soft_sq_rec(sq, *slot);
+	memset(rec, 0, sizeof(*rec));
+	rec->end_seq = U64_MAX;
+	if (soft_sq_copy(qp, rec)) {
+		rec->status = IB_WC_LOC_QP_OP_ERR;
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+	}
+	spin_lock_bh(&sq->lock);
+	sq->ring.fetched++;
+	spin_unlock_bh(&sq->lock);
+	return rec->status ? -EINVAL : 0;
+}
+
+/** soft_sq_encoded() - all octets of @slot are built, the last is @end_seq - 1 */
+void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq)
+{
+	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->end_seq, end_seq);
+}
+
+/** soft_sq_fail() - @slot will complete with @status when the queue is flushed */
+void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
+{
+	soft_sq_rec(&qp->sq, slot)->status = status;
+}
+
+/** soft_sq_read_done() - the response of the RDMA Read in @slot is complete */
+void soft_sq_read_done(struct soft_qp *qp, u32 slot)
+{
+	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->read_pending, false);
+}
+
+/**
+ * soft_sq_fail_oldest() - blame the oldest incomplete work request
+ * @qp: queue pair
+ * @status: what it will complete with when the queue is flushed
+ * Return: false when there is none.
+ */
+bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool ret = false;
+
+	spin_lock_bh(&sq->lock);
+	if (sq->cons != sq->ring.fetched) {
+		soft_sq_rec(sq, sq->cons)->status = status;
+		ret = true;
+	}
+	spin_unlock_bh(&sq->lock);
+	return ret;
+}
+
+static u8 soft_wc_opcode(u8 op)
+{
+	switch (op) {
+	case KRDMA_SOFT_OP_WRITE:
+		return IB_WC_RDMA_WRITE;
+	case KRDMA_SOFT_OP_READ:
+		return IB_WC_RDMA_READ;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
+			    enum ib_wc_status status)
+{
+	struct krdma_soft_cqe cqe = {
+		.wr_id = rec->wr_id,
+		.byte_len = rec->byte_len,
+		.qp_num = qp->ri.obj.id,
+		.status = status,
+		.opcode = soft_wc_opcode(rec->op),
+	};
+
+	if (status) {
+		cqe.vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
+				 qp->term.code;
+		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
+	}
+	soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp);
+}
+
+/**
+ * soft_sq_complete() - complete what is finished, in order
+ * @qp: queue pair
+ * Context: any but hard interrupt; process context or softirq.
+ */
+void soft_sq_complete(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	bool added = false;
+	u32 first;
+	u64 sent;
+
+	spin_lock_bh(&sq->lock);
+	/*
+	 * Under the lock: the transmitter and the receiver both come here after
+	 * they moved on, and the later of the two must see both moves.
+	 */
+	sent = READ_ONCE(qp->tx.seq_sent);
+	first = sq->cons;
+	while (sq->cons != sq->ring.fetched) {
+		rec = soft_sq_rec(sq, sq->cons);
+		if (rec->status || READ_ONCE(rec->read_pending) ||
+		    READ_ONCE(rec->end_seq) > sent)
+			break;
+		if (qp->sig_all || rec->flags & KRDMA_SOFT_WQE_SIGNALED) {
+			soft_sq_add_cqe(qp, rec, IB_WC_SUCCESS);
+			added = true;
+		}
+		WRITE_ONCE(sq->cons, sq->cons + 1);
+	}
+	if (sq->cons != first)
+		soft_ring_release(&sq->ring, sq->cons);
+	spin_unlock_bh(&sq->lock);
+	if (added)
+		soft_cq_notify(soft_send_cq(qp), false);
+}
+
+/* Complete every work request that the transmitter knows, in error. */
+static bool soft_sq_flush_fetched(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	bool added = sq->cons != sq->ring.fetched;
+
+	while (sq->cons != sq->ring.fetched) {
+		rec = soft_sq_rec(sq, sq->cons);
+		soft_sq_add_cqe(qp, rec, rec->status ?: IB_WC_WR_FLUSH_ERR);
+		WRITE_ONCE(sq->cons, sq->cons + 1);
+	}
+	return added;
+}
+
+/* And those that still stand in the ring. */
+static bool soft_sq_flush_posted(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	const struct krdma_soft_sqe *sqe;
+	struct soft_sq_rec rec = {};
+	int n = soft_ring_pending(&sq->ring);
+	bool added = n > 0;
+
+	for (; n > 0; n--) {
+		sqe = soft_ring_entry(&sq->ring, sq->ring.fetched);
+		rec.wr_id = READ_ONCE(sqe->wr_id);
+		rec.op = READ_ONCE(sqe->opcode);
+		soft_sq_add_cqe(qp, &rec, IB_WC_WR_FLUSH_ERR);
+		sq->ring.fetched++;
+	}
+	WRITE_ONCE(sq->cons, sq->ring.fetched);
+	return added;
+}
+
+/**
+ * soft_sq_flush() - complete everything that is posted in error
+ * @qp: queue pair
+ *
+ * Asks for a doorbell, so that what is posted later is flushed too.
+ * Context: the transmitter, with no stream.
+ */
+void soft_sq_flush(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool added;
+
+	soft_ring_want_doorbell(&sq->ring);
+	spin_lock_bh(&sq->lock);
+	added = soft_sq_flush_fetched(qp);
+	added |= soft_sq_flush_posted(qp);
+	if (sq->ring.depth)
+		soft_ring_release(&sq->ring, sq->cons);
+	spin_unlock_bh(&sq->lock);
+	if (added)
+		soft_cq_notify(soft_send_cq(qp), true);
+}
+
+/* Translate a kernel consumer's work request into the slot of the ring. */
+static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
+			 const struct ib_send_wr *wr)
+{
+	const struct ib_rdma_wr *rdma = rdma_wr(wr);
+	u32 off = 0;
+	int i;
+
+	memset(sqe, 0, sizeof(*sqe));
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		sqe->opcode = KRDMA_SOFT_OP_SEND;
+		break;
+	case IB_WR_SEND_WITH_INV:
+		sqe->opcode = KRDMA_SOFT_OP_SEND_INV;
+		sqe->invalidate = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+		sqe->opcode = wr->opcode == IB_WR_RDMA_READ ?
+				      KRDMA_SOFT_OP_READ :
+				      KRDMA_SOFT_OP_WRITE;
+		sqe->raddr = rdma->remote_addr;
+		sqe->rkey = rdma->rkey;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	sqe->wr_id = wr->wr_id;
+	if (wr->send_flags & IB_SEND_SIGNALED)
+		sqe->flags |= KRDMA_SOFT_WQE_SIGNALED;
+	if (wr->send_flags & IB_SEND_SOLICITED)
+		sqe->flags |= KRDMA_SOFT_WQE_SOLICITED;
+	if (wr->send_flags & IB_SEND_FENCE)
+		sqe->flags |= KRDMA_SOFT_WQE_FENCE;
+
+	if (wr->num_sge > KRDMA_SOFT_MAX_SGE)
+		return -EINVAL;
+	if (!(wr->send_flags & IB_SEND_INLINE)) {
+		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)
+			return -EINVAL;
+		sqe->num_sge = wr->num_sge;
+		for (i = 0; i < wr->num_sge; i++) {
+			sqe->sge[i].addr = wr->sg_list[i].addr;
+			sqe->sge[i].length = wr->sg_list[i].length;
+			sqe->sge[i].lkey = wr->sg_list[i].lkey;
+		}
+		return 0;
+	}
+	for (i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length > qp->max_inline - off)
+			return -EINVAL;
+		memcpy((u8 *)sqe->sge + off,
+		       (void *)(uintptr_t)wr->sg_list[i].addr,
+		       wr->sg_list[i].length);
+		off += wr->sg_list[i].length;
+	}
+	sqe->flags |= KRDMA_SOFT_WQE_INLINE;
+	sqe->length = off;
+	return 0;
+}
+
+/* ri_ops.post_send: for kernel consumers, any context but hard interrupt */
+int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	struct soft_sq *sq = &qp->sq;
+	struct krdma_soft_sqe *sqe;
+	unsigned long flags;
+	int ret = 0;
+
+	if (ri->pd->uctx) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&sq->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		sqe = soft_ring_slot(&sq->ring);
+		ret = sqe ? soft_sqe_fill(qp, sqe, wr) : -ENOMEM;
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		sq->ring.posted++;
+	}
+	if (sq->ring.depth)
+		soft_ring_publish(&sq->ring);
+	spin_unlock_irqrestore(&sq->post_lock, flags);
+
+	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	if (sq->ring.depth && READ_ONCE(sq->ring.head->flags))
+		soft_tx_kick(qp);
+	return ret;
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The QP and its TCP stream: taking it over from the kAL, the socket's
+ * callbacks, and giving it back.
+ *
+ * A stream ends in one way, soft_stream_end(), whatever the reason: the
+ * receiver is stopped, everything posted is flushed, and the kAL gets the
+ * stream back to let TCP deliver what it took and to close it. What differs is
+ * what comes before: a graceful close lets posted work leave, an error lets the
+ * Terminate leave, both within soft_close_timeout_ms.
+ */
+#include <linux/slab.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "device.h"
+#include "params.h"
+#include "qp.h"
+#include "trace.h"
+
+/* Socket callbacks ********************************************************* */
+
+static struct soft_qp *soft_sk_qp(struct sock *sk)
+{
+	return rcu_dereference_sk_user_data(sk);
+}
+
+static void soft_sk_data_ready(struct sock *sk)
+{
+	struct soft_qp *qp;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	qp = soft_sk_qp(sk);
+	if (qp)
+		soft_rx_ready(qp, sk);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void soft_sk_write_space(struct sock *sk)
+{
+	struct soft_qp *qp;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	qp = soft_sk_qp(sk);
+	if (qp && sk_stream_is_writeable(sk)) {
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		soft_tx_kick(qp);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static bool soft_sk_closed(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
+}
+
+static void soft_sk_state_change(struct sock *sk)
+{
+	struct soft_qp *qp;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	qp = soft_sk_qp(sk);
+	if (qp && soft_sk_closed(sk))
+		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	qp->saved.data_ready = sk->sk_data_ready;
+	qp->saved.state_change = sk->sk_state_change;
+	qp->saved.write_space = sk->sk_write_space;
+	qp->saved.user_data = sk->sk_user_data;
+	__rcu_assign_sk_user_data_with_flags(sk, qp, SK_USER_DATA_NOCOPY);
+	sk->sk_data_ready = soft_sk_data_ready;
+	sk->sk_state_change = soft_sk_state_change;
+	sk->sk_write_space = soft_sk_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* On return no callback of ours is running and none will. */
+static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = qp->saved.user_data;
+	sk->sk_data_ready = qp->saved.data_ready;
+	sk->sk_state_change = qp->saved.state_change;
+	sk->sk_write_space = qp->saved.write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Beginning and end ******************************************************** */
+
+static void soft_reads_free(struct soft_qp *qp)
+{
+	kfree(qp->in);
+	kfree(qp->out);
+	qp->in = NULL;
+	qp->out = NULL;
+	qp->in_head = 0;
+	qp->in_count = 0;
+	qp->out_head = 0;
+	qp->out_count = 0;
+}
+
+static int soft_reads_alloc(struct soft_qp *qp)
+{
+	soft_reads_free(qp);
+	if (qp->mpa.ird)
+		qp->in = kcalloc(qp->mpa.ird, sizeof(*qp->in), GFP_KERNEL);
+	if (qp->mpa.ord)
+		qp->out = kcalloc(qp->mpa.ord, sizeof(*qp->out), GFP_KERNEL);
+	if ((qp->mpa.ird && !qp->in) || (qp->mpa.ord && !qp->out)) {
+		soft_reads_free(qp);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * soft_stream_attach() - take a stream over; the QP goes to RTS
+ * @qp: idle
+ * @llp: from the kAL; stays the kAL's when this fails
+ * Return: 0; -EINVAL when the QP is not idle or the stream is of a kind that is
+ * not offered; -ENOMEM. Context: may sleep.
+ */
+int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
+{
+	struct sock *sk = llp->sock->sk;
+	int ret = -EINVAL;
+
+	/* the kAL asks the RNIC for no markers and promises the peer none */
+	if (llp->mpa.tx_markers || llp->mpa.rx_markers)
+		return -EOPNOTSUPP;
+
+	mutex_lock(&qp->tx.mutex);
+	if (qp->llp || READ_ONCE(qp->state) != SOFT_QP_IDLE)
+		goto out;
+	qp->mpa = llp->mpa;
+	ret = soft_reads_alloc(qp);
+	if (ret)
+		goto out;
+	soft_tx_reset(&qp->tx);
+	soft_rx_reset(&qp->rx);
+	qp->rx.stopped = false;
+	if (llp->mpa.initiator)
+		qp->tx.rtr = llp->mpa.rtr;
+	spin_lock_bh(&qp->lock);
+	qp->peer_ready = llp->mpa.initiator;
+	qp->term_pending = false;
+	memset(&qp->term, 0, sizeof(qp->term));
+	qp->status = 0;
+	qp->state = SOFT_QP_RTS;
+	spin_unlock_bh(&qp->lock);
+	qp->todo = 0;
+	qp->llp = llp;
+	soft_sk_take(qp, sk);
+	trace_soft_qp_state(qp);
+	ret = 0;
+out:
+	mutex_unlock(&qp->tx.mutex);
+	if (ret)
+		return ret;
+
+	/* what came before the callbacks were ours */
+	if (soft_sk_closed(sk))
+		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
+	queue_work(soft_wq, &qp->rx.work);
+	soft_tx_kick(qp);
+	return 0;
+}
+
+/* With tx.mutex held. Returns the stream, now the caller's to give back. */
+static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
+{
+	struct ri_llp *llp = qp->llp;
+	struct sock *sk;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	if (!llp)
+		return NULL;
+	sk = llp->sock->sk;
+	soft_sk_give_back(qp, sk);
+	/* neither of the two takes tx.mutex */
+	cancel_work_sync(&qp->rx.work);
+	cancel_delayed_work_sync(&qp->close_timer);
+	qp->rx.stopped = true;
+	qp->llp = NULL;
+
+	spin_lock_bh(&qp->lock);
+	qp->state = SOFT_QP_ERROR;
+	spin_unlock_bh(&qp->lock);
+	trace_soft_qp_state(qp);
+	soft_qp_flush(qp);
+	soft_tx_reset(&qp->tx);
+	soft_rx_reset(&qp->rx);
+	if (qp->ri.srq)
+		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	return llp;
+}
+
+static void soft_stream_return(struct soft_qp *qp, struct ri_llp *llp,
+			       bool abort, int status)
+{
+	if (!llp)
+		return;
+	if (status)
+		soft_count(qp->rnic, SOFT_CNT_LLP_RESET);
+	if (abort)
+		ri_llp_abort(llp, status);
+	else
+		ri_llp_close(llp, status);
+}
+
+/**
+ * soft_stream_end() - end the stream, if there is one, now
+ * @qp: queue pair; goes to the error state, everything posted is flushed
+ * @abort: reset it; otherwise TCP delivers what it took
+ * @status: for the consumer of the endpoint
+ * Context: may sleep.
+ */
+void soft_stream_end(struct soft_qp *qp, bool abort, int status)
+{
+	struct ri_llp *llp;
+
+	mutex_lock(&qp->tx.mutex);
+	llp = soft_stream_detach(qp);
+	mutex_unlock(&qp->tx.mutex);
+	soft_stream_return(qp, llp, abort, status);
+}
+
+/**
+ * soft_stream_close() - end the stream when posted work has left
+ * @qp: queue pair
+ * Context: may sleep; does not wait for the network.
+ */
+void soft_stream_close(struct soft_qp *qp)
+{
+	bool closing = false;
+
+	spin_lock_bh(&qp->lock);
+	if (qp->state == SOFT_QP_RTS) {
+		qp->state = SOFT_QP_CLOSING;
+		closing = true;
+	}
+	spin_unlock_bh(&qp->lock);
+	if (!closing)
+		return;
+	trace_soft_qp_state(qp);
+	mod_delayed_work(soft_wq, &qp->close_timer,
+			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
+	soft_tx_run_inline(qp);
+	/* usually nothing was left to send, and the end need not wait */
+	flush_work(&qp->tx.work);
+	flush_work(&qp->ctl_work);
+}
+
+/*
+ * The peer ended the stream, or it broke. What had arrived before is still to
+ * be handled. With tx.mutex held.
+ * Return: true when the stream is at its end.
+ */
+static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
+{
+	struct sock *sk = qp->llp->sock->sk;
+
+	soft_rx_drain(qp);
+	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+		*status = -ECONNRESET;
+	else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
+		/* the drain found an error: the Terminate may still go out */
+		return false;
+	else if (qp->rx.in_message || qp->rx.bounce_len)
+		*status = -ECONNRESET;
+	return true;
+}
+
+/* Everything that the receiver, a socket callback or a timer asked for. */
+void soft_ctl_work(struct work_struct *work)
+{
+	struct soft_qp *qp = container_of(work, struct soft_qp, ctl_work);
+	unsigned long todo = xchg(&qp->todo, 0);
+	struct ri_llp *llp = NULL;
+	bool abort = false;
+	int status;
+
+	mutex_lock(&qp->tx.mutex);
+	if (!qp->llp)
+		goto out;
+	status = READ_ONCE(qp->status);
+	if (todo & BIT(SOFT_TODO_TIMEOUT)) {
+		abort = true;
+		if (!status)
+			status = -ETIMEDOUT;
+		llp = soft_stream_detach(qp);
+	} else if (todo & BIT(SOFT_TODO_FINISH) ||
+		   soft_stream_peer_closed(qp, &status)) {
+		llp = soft_stream_detach(qp);
+	}
+out:
+	mutex_unlock(&qp->tx.mutex);
+	soft_stream_return(qp, llp, abort, status);
+}
+
+void soft_close_timer(struct work_struct *work)
+{
+	struct soft_qp *qp =
+		container_of(work, struct soft_qp, close_timer.work);
+
+	soft_qp_todo(qp, SOFT_TODO_TIMEOUT);
+}

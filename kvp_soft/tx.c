@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The transmitter.
+ *
+ * Work requests and answers to RDMA Reads are cut into FPDUs that fit TCP's
+ * segments. The FPDUs are built back to back in page fragments, as they will
+ * stand on the wire, and many of them go to TCP in one send, which takes the
+ * pages by reference. So payload is copied once, its CRC is computed while it
+ * is in the cache, what was built cannot change any more however often TCP
+ * sends it again, and a send that TCP takes in part goes on from an octet
+ * count.
+ *
+ * The transmitter runs in the system call that rang the doorbell, for a
+ * bounded amount of data, and in a work item otherwise. It goes on until
+ * nothing is left, TCP is full (the socket's write_space callback starts it
+ * again) or it waits for the peer (the receiver starts it again).
+ */
+#include <linux/socket.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "device.h"
+#include "memory.h"
+#include "params.h"
+#include "qp.h"
+#include "trace.h"
+
+/* Result of one step of the build. */
+enum soft_step {
+	SOFT_STEP_BUILT,	/* something was built, try again */
+	SOFT_STEP_FULL,		/* no room until something is sent */
+	SOFT_STEP_EMPTY,	/* nothing to send */
+	SOFT_STEP_BLOCKED,	/* what there is waits for the peer */
+};
+
+/** soft_tx_init() - at the QP's creation */
+void soft_tx_init(struct soft_tx *tx)
+{
+	mutex_init(&tx->mutex);
+	INIT_WORK(&tx->work, soft_tx_work);
+}
+
+/** soft_tx_reset() - forget what was built; under tx.mutex or before use */
+void soft_tx_reset(struct soft_tx *tx)
+{
+	u32 i;
+
+	for (i = 0; i < tx->nvec; i++)
+		put_page(tx->vec[i].bv_page);
+	tx->nvec = 0;
+	tx->staged = 0;
+	if (tx->frag.page)
+		put_page(tx->frag.page);
+	tx->frag = (struct page_frag){};
+	tx->seq_built = 0;
+	WRITE_ONCE(tx->seq_sent, 0);
+	tx->msn[SOFT_QN_SEND] = 1;
+	tx->msn[SOFT_QN_READ_REQ] = 1;
+	tx->msg.kind = SOFT_MSG_NONE;
+	tx->resp_turn = false;
+	tx->rtr = RI_RTR_NONE;
+	tx->wr_fetched = false;
+}
+
+/* Building ***************************************************************** */
+
+/*
+ * Room for @want octets in one piece. May be less when memory is short, but
+ * never less than a page.
+ */
+static u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
+{
+	want = min_t(u32, want, SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
+	if (!skb_page_frag_refill(want, &tx->frag, GFP_KERNEL))
+		return NULL;
+	*room = tx->frag.size - tx->frag.offset;
+	return page_address(tx->frag.page) + tx->frag.offset;
+}
+
+/* The next @n octets of the reserved room are a whole FPDU. */
+static void soft_tx_commit(struct soft_tx *tx, u32 n)
+{
+	struct bio_vec *last = tx->nvec ? &tx->vec[tx->nvec - 1] : NULL;
+
+	if (last && last->bv_page == tx->frag.page &&
+	    last->bv_offset + last->bv_len == tx->frag.offset) {
+		last->bv_len += n;
+	} else {
+		get_page(tx->frag.page);
+		bvec_set_page(&tx->vec[tx->nvec++], tx->frag.page, n,
+			      tx->frag.offset);
+	}
+	tx->frag.offset += n;
+	tx->staged += n;
+	tx->seq_built += n;
+}
+
+/* Pad and CRC behind @n octets of ULPDU_Length and ULPDU, and commit. */
+static void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+{
+	u32 pad = soft_mpa_pad(n - SOFT_MPA_HDR);
+
+	memset(p + n, 0, pad);
+	n += pad;
+	/* with CRC off the field is there all the same (RFC 5044 4.4) */
+	if (qp->mpa.crc)
+		soft_crc_end(soft_crc_add(soft_crc_begin(), p, n), p + n);
+	else
+		memset(p + n, 0, SOFT_MPA_CRC);
+	soft_tx_commit(&qp->tx, n + SOFT_MPA_CRC);
+	soft_count(qp->rnic, SOFT_CNT_TX_FPDU);
+}
+
+static bool soft_tx_room(const struct soft_tx *tx)
+{
+	return tx->nvec < SOFT_TX_VECS &&
+	       tx->staged < READ_ONCE(soft_tx_batch_bytes);
+}
+
+/* Copy @n octets of the list, from where the last call stopped. */
+static enum soft_access soft_tx_gather(struct soft_qp *qp, struct soft_msg *msg,
+				       u8 *dst, u32 n)
+{
+	const struct krdma_soft_sge *sge;
+	enum soft_access why;
+	struct soft_mem *mem;
+	u32 part;
+
+	while (n) {
+		sge = msg->sge;
+		part = min(n, sge->length - msg->sge_off);
+		if (part) {
+			why = soft_mem_get(qp, sge->lkey,
+					   sge->addr + msg->sge_off, part, 0,
+					   &mem);
+			if (why)
+				return why;
+			soft_mem_read(mem, sge->addr + msg->sge_off, dst, part);
+			soft_mem_put(mem);
+		}
+		dst += part;
+		n -= part;
+		msg->sge_off += part;
+		if (msg->sge_off == sge->length) {
+			msg->sge++;
+			msg->sge_off = 0;
+		}
+	}
+	return SOFT_ACCESS_OK;
+}
+
+static enum soft_access soft_tx_payload(struct soft_qp *qp,
+					struct soft_msg *msg, u8 *dst, u32 n)
+{
+	enum soft_access why;
+	struct soft_mem *mem;
+
+	if (!n)
+		return SOFT_ACCESS_OK;
+	if (msg->inline_data) {
+		memcpy(dst, msg->inline_data + msg->off, n);
+		return SOFT_ACCESS_OK;
+	}
+	if (msg->kind == SOFT_MSG_WR)
+		return soft_tx_gather(qp, msg, dst, n);
+
+	why = soft_mem_get(qp, msg->read.src_stag, msg->read.src_to + msg->off,
+			   n, IB_ACCESS_REMOTE_READ, &mem);
+	if (why)
+		return why;
+	soft_mem_read(mem, msg->read.src_to + msg->off, dst, n);
+	soft_mem_put(mem);
+	return SOFT_ACCESS_OK;
+}
+
+/* The source of a read went away after the request was checked (RFC 5040 4.8). */
+static void soft_tx_read_refused(struct soft_qp *qp, struct soft_msg *msg,
+				 enum soft_access why)
+{
+	u8 raw[SOFT_HDR_MAX];
+	struct soft_term term = {};
+	struct soft_seg seg;
+	u32 n;
+
+	n = soft_put_read_req(raw, msg->msn, &msg->read);
+	if (soft_seg_decode(raw, n, &seg, &term) == 0) {
+		soft_term_access(&seg, raw, why, &term);
+		soft_term_read_progress(&term, msg->off);
+	}
+	soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
+	soft_qp_fail(qp, &term, true, -EPROTO);
+	soft_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* A work request of ours cannot be carried out: the QP fails with it. */
+static void soft_tx_wr_failed(struct soft_qp *qp, u32 slot,
+			      enum ib_wc_status status)
+{
+	struct soft_term term;
+
+	soft_sq_fail(qp, slot, status);
+	soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
+		      SOFT_CODE_LOCAL);
+	soft_qp_fail(qp, &term, true, -EIO);
+}
+
+/* The last FPDU of the message is built. */
+static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
+{
+	if (msg->kind == SOFT_MSG_WR) {
+		soft_sq_encoded(qp, msg->slot, qp->tx.seq_built);
+	} else {
+		spin_lock_bh(&qp->lock);
+		if (++qp->in_head == qp->mpa.ird)
+			qp->in_head = 0;
+		qp->in_count--;
+		spin_unlock_bh(&qp->lock);
+	}
+	msg->kind = SOFT_MSG_NONE;
+}
+
+/* Header of the next segment; @n octets of payload follow. */
+static u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
+{
+	bool last = msg->off + n == msg->len;
+
+	if (soft_op(msg->opcode)->flags & SOFT_OP_TAGGED)
+		return soft_put_tagged(p, msg->opcode, last, msg->stag,
+				       msg->to + msg->off, n);
+	return soft_put_untagged(p, msg->opcode, last, msg->inv_stag,
+				 SOFT_QN_SEND, msg->msn, msg->off, n);
+}
+
+/* Build the next FPDU of the message under way. */
+static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_msg *msg = &tx->msg;
+	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
+	u32 hdr = tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
+	u32 n = min(msg->len - msg->off, mulpdu - hdr);
+	enum soft_access why;
+	u32 room;
+	u8 *p;
+
+	p = soft_tx_reserve(tx, soft_fpdu_len(hdr + n), &room);
+	if (!p)
+		return SOFT_STEP_FULL;
+	if (room < soft_fpdu_len(hdr + n))
+		n = round_down(room - soft_fpdu_len(hdr), 4);
+
+	hdr = soft_tx_header(msg, p, n);
+	why = soft_tx_payload(qp, msg, p + hdr, n);
+	if (why) {
+		if (msg->kind == SOFT_MSG_WR)
+			soft_tx_wr_failed(qp, msg->slot, IB_WC_LOC_PROT_ERR);
+		else
+			soft_tx_read_refused(qp, msg, why);
+		return SOFT_STEP_BUILT;
+	}
+	soft_tx_seal(qp, p, hdr + n);
+	msg->off += n;
+	if (msg->off == msg->len)
+		soft_tx_msg_done(qp, msg);
+	return SOFT_STEP_BUILT;
+}
+
+/* Choosing ***************************************************************** */
+
+/* Remember a read that goes out now; false when ORD is used up. */
+static bool soft_tx_read_out(struct soft_qp *qp, u32 slot,
+			     const struct soft_read_req *req)
+{
+	struct soft_read_out *out;
+	bool ret = false;
+	u32 i;
+
+	spin_lock_bh(&qp->lock);
+	if (qp->out_count < qp->mpa.ord) {
+		i = qp->out_head + qp->out_count;
+		if (i >= qp->mpa.ord)
+			i -= qp->mpa.ord;
+		out = &qp->out[i];
+		out->slot = slot;
+		out->stag = req->sink_stag;
+		out->to = req->sink_to;
+		out->len = req->length;
+		out->got = 0;
+		qp->out_count++;
+		ret = true;
+	}
+	spin_unlock_bh(&qp->lock);
+	return ret;
+}
+
+/* Build a Read Request, a message of one FPDU. */
+static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot,
+				       const struct soft_read_req *req)
+{
+	u32 room;
+	u8 *p;
+
+	p = soft_tx_reserve(&qp->tx, soft_fpdu_len(SOFT_HDR_MAX), &room);
+	if (!p)
+		return SOFT_STEP_FULL;
+	if (!soft_tx_read_out(qp, slot, req))
+		return SOFT_STEP_BLOCKED;
+	soft_tx_seal(qp, p,
+		     soft_put_read_req(p, qp->tx.msn[SOFT_QN_READ_REQ]++, req));
+	if (slot != SOFT_NO_SLOT)
+		soft_sq_encoded(qp, slot, qp->tx.seq_built);
+	return SOFT_STEP_BUILT;
+}
+
+/* An RDMA Read: check the sink, then ask. */
+static enum soft_step soft_tx_start_read(struct soft_qp *qp,
+					 const struct krdma_soft_sqe *wqe,
+					 u32 slot)
+{
+	struct soft_read_req req = {
+		.length = wqe->length,
+		.src_stag = wqe->rkey,
+		.src_to = wqe->raddr,
+	};
+	enum soft_step step;
+	struct soft_mem *mem;
+
+	if (!qp->mpa.ord) {
+		soft_tx_wr_failed(qp, slot, IB_WC_LOC_QP_OP_ERR);
+		return SOFT_STEP_BUILT;
+	}
+	if (wqe->length) {
+		req.sink_stag = wqe->sge[0].lkey;
+		req.sink_to = wqe->sge[0].addr;
+		if (soft_mem_get(qp, req.sink_stag, req.sink_to, req.length,
+				 IB_ACCESS_LOCAL_WRITE, &mem)) {
+			soft_tx_wr_failed(qp, slot, IB_WC_LOC_PROT_ERR);
+			return SOFT_STEP_BUILT;
+		}
+		soft_mem_put(mem);
+	}
+	step = soft_tx_read_req(qp, slot, &req);
+	if (step == SOFT_STEP_BUILT)
+		qp->tx.wr_fetched = false;
+	return step;
+}
+
+/* Make the fetched work request the message under way. */
+static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
+{
+	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
+	struct soft_tx *tx = &qp->tx;
+	struct soft_msg *msg = &tx->msg;
+	bool solicited = wqe->flags & KRDMA_SOFT_WQE_SOLICITED;
+
+	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && READ_ONCE(qp->out_count))
+		return SOFT_STEP_BLOCKED;
+	if (wqe->opcode == KRDMA_SOFT_OP_READ)
+		return soft_tx_start_read(qp, wqe, tx->wr_slot);
+
+	memset(msg, 0, sizeof(*msg));
+	msg->kind = SOFT_MSG_WR;
+	msg->slot = tx->wr_slot;
+	msg->len = wqe->length;
+	msg->sge = wqe->sge;
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
+		msg->inline_data = (const u8 *)wqe->sge;
+	switch (wqe->opcode) {
+	case KRDMA_SOFT_OP_WRITE:
+		msg->opcode = SOFT_RDMAP_WRITE;
+		msg->stag = wqe->rkey;
+		msg->to = wqe->raddr;
+		break;
+	case KRDMA_SOFT_OP_SEND_INV:
+		msg->opcode = solicited ? SOFT_RDMAP_SEND_SE_INV :
+					  SOFT_RDMAP_SEND_INV;
+		msg->inv_stag = wqe->invalidate;
+		msg->msn = tx->msn[SOFT_QN_SEND]++;
+		break;
+	default:
+		msg->opcode = solicited ? SOFT_RDMAP_SEND_SE : SOFT_RDMAP_SEND;
+		msg->msn = tx->msn[SOFT_QN_SEND]++;
+		break;
+	}
+	tx->wr_fetched = false;
+	return SOFT_STEP_BUILT;
+}
+
+/* Make the peer's oldest RDMA Read the message under way. */
+static bool soft_tx_start_resp(struct soft_qp *qp)
+{
+	struct soft_msg *msg = &qp->tx.msg;
+	struct soft_read_in in;
+	bool ret;
+
+	spin_lock_bh(&qp->lock);
+	ret = qp->in_count;
+	if (ret)
+		in = qp->in[qp->in_head];
+	spin_unlock_bh(&qp->lock);
+	if (!ret)
+		return false;
+
+	memset(msg, 0, sizeof(*msg));
+	msg->kind = SOFT_MSG_READ_RESP;
+	msg->opcode = SOFT_RDMAP_READ_RESP;
+	msg->len = in.req.length;
+	msg->stag = in.req.sink_stag;
+	msg->to = in.req.sink_to;
+	msg->read = in.req;
+	msg->msn = in.msn;
+	return true;
+}
+
+static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_term term;
+	int ret;
+
+	/* RFC 5044 7.1.2: the responder is silent until the initiator spoke */
+	if (!READ_ONCE(qp->peer_ready))
+		return READ_ONCE(qp->state) == SOFT_QP_CLOSING ?
+			       SOFT_STEP_EMPTY :
+			       SOFT_STEP_BLOCKED;
+	if (!tx->wr_fetched) {
+		ret = soft_sq_fetch(qp, &tx->wr_slot);
+		if (ret == -ENOENT)
+			return SOFT_STEP_EMPTY;
+		if (ret) {
+			soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
+				      SOFT_CODE_LOCAL);
+			soft_qp_fail(qp, &term, true, -EIO);
+			soft_qp_event(qp, IB_EVENT_QP_FATAL);
+			return SOFT_STEP_BUILT;
+		}
+		tx->wr_fetched = true;
+	}
+	return soft_tx_start_wr(qp);
+}
+
+/* The frame that ends the responder's wait (RFC 6581 5). */
+static enum soft_step soft_tx_rtr(struct soft_qp *qp)
+{
+	static const struct soft_read_req nothing = { .src_stag = 1 };
+	struct soft_tx *tx = &qp->tx;
+	enum soft_step step = SOFT_STEP_BUILT;
+	u32 room;
+	u8 *p;
+
+	if (tx->rtr == RI_RTR_READ) {
+		step = soft_tx_read_req(qp, SOFT_NO_SLOT, &nothing);
+		goto out;
+	}
+	p = soft_tx_reserve(tx, soft_fpdu_len(SOFT_UNTAGGED_HDR), &room);
+	if (!p)
+		return SOFT_STEP_FULL;
+	/* STag 1: some hardware refuses 0 even for a zero-length Write */
+	if (tx->rtr == RI_RTR_WRITE)
+		soft_tx_seal(qp, p,
+			     soft_put_tagged(p, SOFT_RDMAP_WRITE, true, 1, 0,
+					     0));
+	else
+		soft_tx_seal(qp, p,
+			     soft_put_untagged(p, SOFT_RDMAP_SEND, true, 0,
+					       SOFT_QN_SEND,
+					       tx->msn[SOFT_QN_SEND]++, 0, 0));
+out:
+	if (step == SOFT_STEP_BUILT)
+		tx->rtr = RI_RTR_NONE;
+	return step;
+}
+
+/* The last message of the stream. */
+static enum soft_step soft_tx_terminate(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	u32 room;
+	u8 *p;
+
+	p = soft_tx_reserve(tx, soft_fpdu_len(SOFT_TERM_ULPDU_MAX), &room);
+	if (!p)
+		return SOFT_STEP_FULL;
+	soft_tx_seal(qp, p, soft_put_terminate(p, &qp->term));
+	soft_count(qp->rnic, SOFT_CNT_TERM_TX);
+	trace_soft_terminate(qp, &qp->term, true);
+	spin_lock_bh(&qp->lock);
+	qp->term_pending = false;
+	spin_unlock_bh(&qp->lock);
+	return SOFT_STEP_BUILT;
+}
+
+/* One step: start the next message or build the next FPDU. */
+static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
+{
+	struct soft_tx *tx = &qp->tx;
+	enum soft_step step;
+
+	if (!soft_tx_room(tx))
+		return SOFT_STEP_FULL;
+	if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
+		return READ_ONCE(qp->term_pending) ? soft_tx_terminate(qp) :
+						     SOFT_STEP_EMPTY;
+	if (tx->rtr != RI_RTR_NONE)
+		return soft_tx_rtr(qp);
+	if (tx->msg.kind != SOFT_MSG_NONE)
+		return soft_tx_segment(qp, mulpdu);
+
+	/* answers and work requests take turns, message by message */
+	if (tx->resp_turn && soft_tx_start_resp(qp)) {
+		tx->resp_turn = false;
+		return SOFT_STEP_BUILT;
+	}
+	step = soft_tx_next_wr(qp);
+	if (step == SOFT_STEP_BUILT) {
+		tx->resp_turn = true;
+		return step;
+	}
+	return soft_tx_start_resp(qp) ? SOFT_STEP_BUILT : step;
+}
+
+static enum soft_step soft_tx_build(struct soft_qp *qp)
+{
+	u32 mss = READ_ONCE(tcp_sk(qp->llp->sock->sk)->mss_cache);
+	u32 mulpdu = soft_mulpdu(mss);
+	enum soft_step step;
+
+	do {
+		step = soft_tx_step(qp, mulpdu);
+	} while (step == SOFT_STEP_BUILT);
+	return step;
+}
+
+/* Sending ****************************************************************** */
+
+/* TCP took @n octets: let go of them. */
+static void soft_tx_taken(struct soft_tx *tx, u32 n)
+{
+	u32 gone = 0;
+
+	tx->staged -= n;
+	WRITE_ONCE(tx->seq_sent, tx->seq_sent + n);
+	while (gone < tx->nvec && n >= tx->vec[gone].bv_len) {
+		n -= tx->vec[gone].bv_len;
+		put_page(tx->vec[gone++].bv_page);
+	}
+	if (n) {
+		tx->vec[gone].bv_offset += n;
+		tx->vec[gone].bv_len -= n;
+	}
+	tx->nvec -= gone;
+	memmove(tx->vec, tx->vec + gone, tx->nvec * sizeof(tx->vec[0]));
+}
+
+/*
+ * Give TCP what is built. With @more, TCP waits for the next piece before it
+ * sends a segment that is not full; another send follows for sure.
+ * Return: 0, -EAGAIN when TCP is full, another errno when the stream is gone.
+ */
+static int soft_tx_send(struct soft_qp *qp, bool more)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |
+			     (more ? MSG_MORE : 0),
+	};
+	struct soft_tx *tx = &qp->tx;
+	u32 staged = tx->staged;
+	int n;
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->vec, tx->nvec, staged);
+	n = sock_sendmsg(qp->llp->sock, &msg);
+	trace_soft_send(qp, staged, n);
+	if (n < 0)
+		return n;
+	soft_count(qp->rnic, SOFT_CNT_TX_SENDS);
+	soft_count_add(qp->rnic, SOFT_CNT_TX_BYTES, n);
+	soft_tx_taken(tx, n);
+	return n == staged ? 0 : -EAGAIN;
+}
+
+/* Nothing is left to send. True when the stream is ready to end. */
+static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
+{
+	bool ret = false;
+
+	spin_lock_bh(&qp->lock);
+	if (qp->state == SOFT_QP_TERMINATE)
+		ret = !qp->term_pending;
+	else if (qp->state == SOFT_QP_CLOSING)
+		ret = step == SOFT_STEP_EMPTY && !qp->in_count &&
+		      !qp->out_count;
+	spin_unlock_bh(&qp->lock);
+	return ret;
+}
+
+/*
+ * Run until there is nothing to do or @budget octets are sent.
+ * Return: true when there is more to do.
+ */
+static bool soft_tx_run(struct soft_qp *qp, u64 budget)
+{
+	struct soft_sq *sq = &qp->sq;
+	u64 end = qp->tx.seq_sent + budget;
+	enum soft_step step;
+	u32 built;
+	int ret;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	if (!qp->llp) {
+		if (READ_ONCE(qp->state) == SOFT_QP_ERROR)
+			soft_qp_flush(qp);
+		return false;
+	}
+	soft_ring_no_doorbell(&sq->ring);
+	for (;;) {
+		step = soft_tx_build(qp);
+		built = qp->tx.staged;
+		ret = built ? soft_tx_send(qp, step == SOFT_STEP_FULL) : 0;
+		soft_sq_complete(qp);
+		if (ret == -EAGAIN) {
+			soft_count(qp->rnic, SOFT_CNT_TX_STALLS);
+			return false;
+		}
+		if (ret) {
+			cmpxchg(&qp->status, 0, ret);
+			soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
+			return false;
+		}
+		if (step == SOFT_STEP_FULL) {
+			/* out of budget, or of memory */
+			if (qp->tx.seq_sent >= end || !built)
+				return true;
+			cond_resched();
+			continue;
+		}
+		if (soft_tx_finished(qp, step)) {
+			soft_qp_todo(qp, SOFT_TODO_FINISH);
+			return false;
+		}
+		if (step == SOFT_STEP_BLOCKED)
+			return false;
+		soft_ring_want_doorbell(&sq->ring);
+		if (!soft_ring_pending(&sq->ring))
+			return false;
+		soft_ring_no_doorbell(&sq->ring);
+	}
+}
+
+/** soft_tx_kick() - there may be something to send; any context */
+void soft_tx_kick(struct soft_qp *qp)
+{
+	queue_work(soft_wq, &qp->tx.work);
+}
+
+/** soft_tx_run_inline() - send now, in the caller's process context, within bounds */
+void soft_tx_run_inline(struct soft_qp *qp)
+{
+	bool more = true;
+
+	if (mutex_trylock(&qp->tx.mutex)) {
+		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+		mutex_unlock(&qp->tx.mutex);
+	}
+	/* whoever holds the mutex may have looked at the ring before us */
+	if (more)
+		soft_tx_kick(qp);
+}
+
+void soft_tx_work(struct work_struct *work)
+{
+	struct soft_qp *qp = container_of(work, struct soft_qp, tx.work);
+
+	bool more;
+
+	mutex_lock(&qp->tx.mutex);
+	more = soft_tx_run(qp, U64_MAX - qp->tx.seq_sent);
+	mutex_unlock(&qp->tx.mutex);
+	if (more)
+		soft_tx_kick(qp);
+}
