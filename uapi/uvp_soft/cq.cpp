@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Completion queues: creation, ibv_poll_cq() and the extended polling calls,
+ * arming. Polling and arming make no system call.
+ */
+#include "provider.hpp"
+
+namespace krdma {
+namespace {
+
+Cq &ours_ex(ibv_cq_ex *cq)
+{
+	return ours<Cq>(cq);
+}
+
+/* the completion that start_poll() or next_poll() stands on */
+const krdma_soft_cqe &current(ibv_cq_ex *cq)
+{
+	const Cq &c = ours_ex(cq);
+
+	return c.ring.peek(c.polled - 1);
+}
+
+unsigned int wc_flags(const krdma_soft_cqe &cqe)
+{
+	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? IBV_WC_WITH_INV : 0;
+}
+
+void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
+{
+	wc.wr_id = cqe.wr_id;
+	wc.status = static_cast<ibv_wc_status>(cqe.status);
+	wc.opcode = static_cast<ibv_wc_opcode>(cqe.opcode);
+	wc.vendor_err = cqe.vendor_err;
+	wc.byte_len = cqe.byte_len;
+	wc.invalidated_rkey = cqe.invalidated;
+	wc.qp_num = cqe.qp_num;
+	wc.src_qp = 0;
+	wc.wc_flags = wc_flags(cqe);
+	wc.pkey_index = 0;
+	wc.slid = 0;
+	wc.sl = 0;
+	wc.dlid_path_bits = 0;
+}
+
+int create(Cq &cq, ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector)
+{
+	ibv_create_cq_cmd cmd{};
+	verbs_response<ib_uverbs_create_cq_resp, krdma_soft_cq_resp> response{};
+	const krdma_soft_cq_resp &granted = response.driver;
+
+	int err = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq.base.cq, &cmd,
+				    sizeof(cmd), &response, response.size);
+	if (err)
+		return err;
+
+	const RingShape shape{granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};
+	if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
+		err = EPROTO;
+	else
+		err = cq.memory.map(context->cmd_fd, granted.ring_offset, granted.ring_size);
+	if (err) {
+		ibv_cmd_destroy_cq(&cq.base.cq);
+		return err;
+	}
+	cq.ring.attach(cq.memory.address(), shape);
+	return 0;
+}
+
+/* Steps to the next completion. Statuses and ids are read without a call, so copy them. */
+int step(ibv_cq_ex *cq)
+{
+	Cq &c = ours_ex(cq);
+
+	if (c.polled == c.ring.available())
+		return ENOENT;
+	const krdma_soft_cqe &cqe = c.ring.peek(c.polled++);
+	cq->wr_id = cqe.wr_id;
+	cq->status = static_cast<ibv_wc_status>(cqe.status);
+	return 0;
+}
+
+int start_poll(ibv_cq_ex *cq, ibv_poll_cq_attr *attr)
+{
+	Cq &c = ours_ex(cq);
+
+	if (attr->comp_mask)
+		return EINVAL;
+	c.lock.lock();
+	c.polled = 0;
+	int err = step(cq);
+	if (err) {
+		if (c.ring.dead())
+			err = EIO;
+		c.lock.unlock();
+	}
+	return err;
+}
+
+void end_poll(ibv_cq_ex *cq)
+{
+	Cq &c = ours_ex(cq);
+
+	c.ring.release(c.polled);
+	c.lock.unlock();
+}
+
+} /* namespace */
+
+ibv_cq *create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector)
+{
+	auto *cq = make<Cq>();
+	if (!cq)
+		return nullptr;
+	if (int err = create(*cq, context, cqe, channel, comp_vector)) {
+		dispose(cq);
+		errno = err;
+		return nullptr;
+	}
+	return &cq->base.cq;
+}
+
+ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
+{
+	constexpr std::uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	bool single_threaded = false;
+
+	if (attr->comp_mask & ~known || attr->wc_flags & ~std::uint64_t{IBV_WC_STANDARD_FLAGS}) {
+		errno = EOPNOTSUPP;
+		return nullptr;
+	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
+		if (attr->flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) {
+			errno = EOPNOTSUPP;
+			return nullptr;
+		}
+		single_threaded = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		if (!attr->parent_domain || !ours<Pd>(attr->parent_domain).stands_for) {
+			errno = EINVAL;
+			return nullptr;
+		}
+		single_threaded |= ours<Pd>(attr->parent_domain).single_threaded();
+	}
+	if (attr->cqe > INT32_MAX) {
+		errno = EINVAL;
+		return nullptr;
+	}
+
+	ibv_cq *cq = create_cq(context, static_cast<int>(attr->cqe), attr->channel,
+			       static_cast<int>(attr->comp_vector));
+	if (!cq)
+		return nullptr;
+	ours<Cq>(cq).lock.set_single_threaded(single_threaded);
+	set_cq_readers(ours<Cq>(cq).base.cq_ex);
+	return &ours<Cq>(cq).base.cq_ex;
+}
+
+void set_cq_readers(ibv_cq_ex &cq)
+{
+	cq.start_poll = start_poll;
+	cq.next_poll = step;
+	cq.end_poll = end_poll;
+	cq.read_opcode = [](ibv_cq_ex *c) { return static_cast<ibv_wc_opcode>(current(c).opcode); };
+	cq.read_vendor_err = [](ibv_cq_ex *c) { return std::uint32_t{current(c).vendor_err}; };
+	cq.read_byte_len = [](ibv_cq_ex *c) { return std::uint32_t{current(c).byte_len}; };
+	/* also serves ibv_wc_read_invalidated_rkey() */
+	cq.read_imm_data = [](ibv_cq_ex *c) { return __be32{current(c).invalidated}; };
+	cq.read_qp_num = [](ibv_cq_ex *c) { return std::uint32_t{current(c).qp_num}; };
+	cq.read_wc_flags = [](ibv_cq_ex *c) { return wc_flags(current(c)); };
+	/* of InfiniBand and of datagrams only */
+	cq.read_src_qp = [](ibv_cq_ex *) { return std::uint32_t{0}; };
+	cq.read_slid = [](ibv_cq_ex *) { return std::uint32_t{0}; };
+	cq.read_sl = [](ibv_cq_ex *) { return std::uint8_t{0}; };
+	cq.read_dlid_path_bits = [](ibv_cq_ex *) { return std::uint8_t{0}; };
+}
+
+/* A queue whose device is gone answers with an error once it is empty: nothing will come. */
+int poll_cq(ibv_cq *base, int num_entries, ibv_wc *wc)
+{
+	Cq &cq = ours<Cq>(base);
+	QueueGuard guard{cq.lock};
+	std::uint32_t n = cq.ring.available();
+
+	if (n == 0) [[likely]]
+		return cq.ring.dead() ? -EIO : 0;
+	if (num_entries <= 0)
+		return 0;
+	if (n > static_cast<std::uint32_t>(num_entries))
+		n = static_cast<std::uint32_t>(num_entries);
+	for (std::uint32_t i = 0; i < n; i++)
+		fill_wc(wc[i], cq.ring.peek(i));
+	cq.ring.release(n);
+	return static_cast<int>(n);
+}
+
+int req_notify_cq(ibv_cq *base, int solicited_only)
+{
+	Cq &cq = ours<Cq>(base);
+
+	cq.ring.arm(solicited_only);
+	return cq.ring.dead() ? EIO : 0;
+}
+
+int destroy_cq(ibv_cq *base)
+{
+	if (int err = ibv_cmd_destroy_cq(base))
+		return err;
+	dispose(&ours<Cq>(base));
+	return 0;
+}
+
+} /* namespace krdma */

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Queue pairs: life, attributes, the doorbell and the receive queue. The send
+ * queue is in send.cpp.
+ */
+#include <unistd.h>
+
+#include "provider.hpp"
+
+namespace krdma {
+namespace {
+
+constexpr std::uint32_t known_comp_mask =
+	IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+std::size_t send_stride(const ibv_qp_cap &cap)
+{
+	const std::size_t sges = cap.max_send_sge * sizeof(krdma_soft_sge);
+
+	return sizeof(krdma_soft_sqe) + (sges > cap.max_inline_data ? sges : cap.max_inline_data);
+}
+
+std::size_t recv_stride(const ibv_qp_cap &cap)
+{
+	return sizeof(krdma_soft_rqe) + cap.max_recv_sge * sizeof(krdma_soft_sge);
+}
+
+int attach_rings(Qp &qp, int cmd_fd, const ibv_qp_cap &cap, const krdma_soft_qp_resp &granted)
+{
+	const RingShape sq{granted.sq_size, granted.sq_depth, granted.sq_stride};
+	const RingShape rq{granted.rq_size, granted.rq_depth, granted.rq_stride};
+
+	if (!sq.valid(send_stride(cap)) || !rq.valid(recv_stride(cap)))
+		return EPROTO;
+	if (int err = qp.sq_memory.map(cmd_fd, granted.sq_offset, granted.sq_size))
+		return err;
+	if (int err = qp.rq_memory.map(cmd_fd, granted.rq_offset, granted.rq_size))
+		return err;
+	qp.sq.attach(qp.sq_memory.address(), sq);
+	qp.rq.attach(qp.rq_memory.address(), rq);
+	return 0;
+}
+
+int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
+{
+	ibv_create_qp_cmd cmd{};
+	verbs_response<ib_uverbs_create_qp_resp, krdma_soft_qp_resp> response{};
+	const krdma_soft_qp_resp &granted = response.driver;
+
+	int err = ibv_cmd_create_qp_ex(context, &qp.base, &attr, &cmd, sizeof(cmd), &response,
+				       response.size);
+	if (err)
+		return err;
+
+	attr.cap.max_inline_data = granted.max_inline;
+	err = attach_rings(qp, context->cmd_fd, attr.cap, granted);
+	if (err) {
+		ibv_cmd_destroy_qp(&qp.base.qp);
+		return err;
+	}
+	qp.max_send_sge = attr.cap.max_send_sge;
+	qp.max_recv_sge = attr.cap.max_recv_sge;
+	qp.max_inline = granted.max_inline;
+	qp.signal_all = attr.sq_sig_all;
+
+	const bool single_threaded = ours<Pd>(attr.pd).single_threaded();
+	qp.sq_lock.set_single_threaded(single_threaded);
+	qp.rq_lock.set_single_threaded(single_threaded);
+	return 0;
+}
+
+} /* namespace */
+
+int Qp::ring_doorbell() noexcept
+{
+	ib_uverbs_post_send_resp response;
+	const Doorbell doorbell = make_doorbell(base.qp.handle, response);
+
+	const int saved = errno;
+	while (write(base.qp.context->cmd_fd, &doorbell, sizeof(doorbell)) < 0) {
+		const int err = errno;
+
+		errno = saved;
+		if (err == EINTR)
+			continue;
+		/* A process that changed its credentials may not write(), but ioctl(). */
+		if (err == EACCES) {
+			ibv_send_wr *bad_wr;
+
+			return ibv_cmd_post_send(&base.qp, nullptr, &bad_wr);
+		}
+		return err;
+	}
+	return 0;
+}
+
+ibv_qp *create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
+{
+	const bool send_ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return nullptr;
+	}
+	if (attr->comp_mask & ~known_comp_mask ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags) ||
+	    (send_ops && attr->send_ops_flags & ~supported_send_ops)) {
+		errno = EOPNOTSUPP;
+		return nullptr;
+	}
+
+	auto *qp = make<Qp>();
+	if (!qp)
+		return nullptr;
+
+	/* the call below knows no create_flags */
+	ibv_qp_init_attr_ex request = *attr;
+	request.comp_mask &= ~std::uint32_t{IBV_QP_INIT_ATTR_CREATE_FLAGS};
+	if (int err = create(*qp, context, request)) {
+		dispose(qp);
+		errno = err;
+		return nullptr;
+	}
+	attr->cap = request.cap;
+	if (send_ops) {
+		qp->base.comp_mask |= VERBS_QP_EX;
+		set_send_ops(qp->base.qp_ex, attr->send_ops_flags);
+	}
+	return &qp->base.qp;
+}
+
+ibv_qp *create_qp(ibv_pd *pd, ibv_qp_init_attr *attr)
+{
+	ibv_qp_init_attr_ex request{};
+
+	request.qp_context = attr->qp_context;
+	request.send_cq = attr->send_cq;
+	request.recv_cq = attr->recv_cq;
+	request.srq = attr->srq;
+	request.cap = attr->cap;
+	request.qp_type = attr->qp_type;
+	request.sq_sig_all = attr->sq_sig_all;
+	request.comp_mask = IBV_QP_INIT_ATTR_PD;
+	request.pd = pd;
+
+	ibv_qp *qp = create_qp_ex(pd->context, &request);
+	if (qp)
+		attr->cap = request.cap;
+	return qp;
+}
+
+int modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask)
+{
+	ibv_modify_qp_cmd cmd{};
+
+	return ibv_cmd_modify_qp(qp, attr, attr_mask, &cmd, sizeof(cmd));
+}
+
+int query_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask, ibv_qp_init_attr *init_attr)
+{
+	ibv_query_qp_cmd cmd{};
+
+	return ibv_cmd_query_qp(qp, attr, attr_mask, init_attr, &cmd, sizeof(cmd));
+}
+
+int destroy_qp(ibv_qp *base)
+{
+	if (int err = ibv_cmd_destroy_qp(base))
+		return err;
+	dispose(&ours<Qp>(base));
+	return 0;
+}
+
+int post_recv(ibv_qp *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
+{
+	Qp &qp = ours<Qp>(base);
+	ibv_recv_wr *const first = wr;
+	bool doorbell = false;
+	int err;
+
+	{
+		QueueGuard guard{qp.rq_lock};
+
+		err = base->srq ? EINVAL : qp.rq.dead() ? EIO : 0;
+		while (wr && !err) {
+			err = push_recv(qp.rq, *wr, qp.max_recv_sge);
+			if (!err)
+				wr = wr->next;
+		}
+		if (qp.rq.pending())
+			doorbell = qp.rq.publish();
+	}
+	if (err)
+		*bad_wr = wr;
+	if (doorbell) {
+		if (int failed = qp.ring_doorbell(); failed && !err) {
+			*bad_wr = first;
+			err = failed;
+		}
+	}
+	return err;
+}
+
+} /* namespace krdma */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The rings shared with krdma_soft.ko as user space sees them: producer of
+ * send, receive and shared receive rings, consumer of completion rings. The
+ * ordering rules of <krdma/soft-abi.h> live here and nowhere else. Pure: no
+ * system call, no lock; a ring's user makes its calls one at a time. The
+ * rdma-core provider uses it.
+ */
+#ifndef KRDMA_RING_HPP
+#define KRDMA_RING_HPP
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <krdma/soft-abi.h>
+
+namespace krdma {
+
+static_assert(sizeof(krdma_soft_ring) == 128);
+static_assert(offsetof(krdma_soft_ring, cons) == 64);
+static_assert(offsetof(krdma_soft_ring, flags) == 68);
+static_assert(sizeof(krdma_soft_cq_ring) == 128);
+static_assert(offsetof(krdma_soft_cq_ring, flags) == 4);
+static_assert(offsetof(krdma_soft_cq_ring, cons) == 64);
+static_assert(offsetof(krdma_soft_cq_ring, arm) == 68);
+static_assert(sizeof(krdma_soft_sge) == 16);
+static_assert(sizeof(krdma_soft_sqe) == 64);
+static_assert(sizeof(krdma_soft_rqe) == 16);
+static_assert(sizeof(krdma_soft_cqe) == 32);
+
+/* Shared words. Plain fields of a C structure, so the builtins and not std::atomic. */
+
+inline std::uint32_t load_relaxed(const std::uint32_t &word) noexcept
+{
+	return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+
+inline std::uint32_t load_acquire(const std::uint32_t &word) noexcept
+{
+	return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+inline void store_release(std::uint32_t &word, std::uint32_t value) noexcept
+{
+	__atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+inline void full_barrier() noexcept
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/** struct RingShape - what the kernel says of a ring */
+struct RingShape {
+	std::uint64_t size; /* octets to map */
+	std::uint32_t depth;
+	std::uint32_t stride;
+
+	/* an absent ring, or one whose entries of min_stride octets lie inside the mapping */
+	[[nodiscard]] constexpr bool valid(std::size_t min_stride) const noexcept
+	{
+		if (depth == 0)
+			return size == 0;
+		return std::has_single_bit(depth) && stride >= min_stride && stride % 8 == 0 &&
+		       size >= KRDMA_SOFT_RING_ENTRIES + std::uint64_t{depth} * stride;
+	}
+};
+
+/**
+ * class ProducerRing - a send, receive or shared receive queue
+ *
+ * reserve() and commit() fill entries that the kernel does not see before
+ * publish(); rewind() drops them again. The kernel's index is read only when
+ * the ring looks full, so that posting does not fetch its cache line.
+ */
+template <typename Entry> class ProducerRing {
+public:
+	ProducerRing() noexcept = default;
+
+	/* memory: zeroed by the kernel and mapped as shape says; nullptr with depth 0 */
+	void attach(void *memory, const RingShape &shape) noexcept
+	{
+		head_ = static_cast<krdma_soft_ring *>(memory);
+		depth_ = memory ? shape.depth : 0;
+		stride_ = shape.stride;
+		if (memory) {
+			prod_ = published_ = load_relaxed(head_->prod);
+			cons_ = load_acquire(head_->cons);
+		}
+	}
+
+	[[nodiscard]] std::uint32_t depth() const noexcept
+	{
+		return depth_;
+	}
+
+	/* the device is gone, nothing posted will ever complete */
+	[[nodiscard]] bool dead() const noexcept
+	{
+		return head_ && (load_relaxed(head_->flags) & KRDMA_SOFT_RING_DEAD);
+	}
+
+	/* the next entry to fill, nullptr when the ring is full */
+	[[nodiscard]] Entry *reserve() noexcept
+	{
+		if (prod_ - cons_ >= depth_) [[unlikely]] {
+			if (!head_)
+				return nullptr;
+			cons_ = load_acquire(head_->cons);
+			if (prod_ - cons_ >= depth_)
+				return nullptr;
+		}
+		return entry(prod_);
+	}
+
+	void commit() noexcept
+	{
+		++prod_;
+	}
+
+	/* forget what was committed since the last publish() */
+	void rewind() noexcept
+	{
+		prod_ = published_;
+	}
+
+	[[nodiscard]] bool pending() const noexcept
+	{
+		return prod_ != published_;
+	}
+
+	/* show the committed entries to the kernel; true when it wants the doorbell */
+	[[nodiscard]] bool publish() noexcept
+	{
+		publish_silently();
+		full_barrier();
+		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DOORBELL;
+	}
+
+	/* the same for a ring that has no doorbell */
+	void publish_silently() noexcept
+	{
+		published_ = prod_;
+		store_release(head_->prod, prod_);
+	}
+
+private:
+	[[nodiscard]] Entry *entry(std::uint32_t index) const noexcept
+	{
+		auto *octets = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<Entry *>(octets +
+						 std::size_t{index & (depth_ - 1)} * stride_);
+	}
+
+	krdma_soft_ring *head_{};
+	std::uint32_t depth_{};
+	std::uint32_t stride_{};
+	std::uint32_t prod_{};
+	std::uint32_t published_{};
+	std::uint32_t cons_{}; /* as last read, behind the kernel's */
+};
+
+using SendRing = ProducerRing<krdma_soft_sqe>;
+using RecvRing = ProducerRing<krdma_soft_rqe>;
+
+/** class CompletionRing - a completion queue: the kernel produces, we consume */
+class CompletionRing {
+public:
+	void attach(void *memory, const RingShape &shape) noexcept
+	{
+		head_ = static_cast<krdma_soft_cq_ring *>(memory);
+		mask_ = shape.depth - 1;
+		cons_ = load_relaxed(head_->cons);
+	}
+
+	/* completions that peek() may look at */
+	[[nodiscard]] std::uint32_t available() const noexcept
+	{
+		return load_acquire(head_->prod) - cons_;
+	}
+
+	/* the nth completion that was not released yet, n < available() */
+	[[nodiscard]] const krdma_soft_cqe &peek(std::uint32_t n) const noexcept
+	{
+		auto *octets = reinterpret_cast<const std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<const krdma_soft_cqe *>(octets)[(cons_ + n) & mask_];
+	}
+
+	/* give n entries back to the kernel */
+	void release(std::uint32_t n) noexcept
+	{
+		cons_ += n;
+		store_release(head_->cons, cons_);
+	}
+
+	[[nodiscard]] bool dead() const noexcept
+	{
+		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DEAD;
+	}
+
+	/* ask for an event at the next completion; what is armed for any stays so */
+	void arm(bool solicited_only) noexcept
+	{
+		if (solicited_only) {
+			std::uint32_t none = KRDMA_SOFT_CQ_ARM_NONE;
+
+			__atomic_compare_exchange_n(&head_->arm, &none, KRDMA_SOFT_CQ_ARM_SOLICITED,
+						    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		} else {
+			store_release(head_->arm, KRDMA_SOFT_CQ_ARM_NEXT);
+		}
+		full_barrier();
+	}
+
+private:
+	krdma_soft_cq_ring *head_{};
+	std::uint32_t mask_{};
+	std::uint32_t cons_{};
+};
+
+} /* namespace krdma */
+
+#endif /* KRDMA_RING_HPP */

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The send queue's two interfaces, ibv_post_send() and ibv_wr_*(), on one way
+ * to build an entry.
+ */
+#include <cstring>
+
+#include "provider.hpp"
+
+namespace krdma {
+namespace {
+
+constexpr std::uint8_t no_op = 0xff;
+static_assert(KRDMA_SOFT_OP_USER_END < no_op);
+
+constexpr std::uint8_t soft_op(ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+		return KRDMA_SOFT_OP_SEND;
+	case IBV_WR_SEND_WITH_INV:
+		return KRDMA_SOFT_OP_SEND_INV;
+	case IBV_WR_RDMA_WRITE:
+		return KRDMA_SOFT_OP_WRITE;
+	case IBV_WR_RDMA_READ:
+		return KRDMA_SOFT_OP_READ;
+	default:
+		return no_op;
+	}
+}
+
+constexpr unsigned int known_send_flags =
+	IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+std::uint8_t soft_flags(unsigned int send_flags, bool signal_all)
+{
+	std::uint8_t flags = 0;
+
+	if (send_flags & IBV_SEND_SIGNALED || signal_all)
+		flags |= KRDMA_SOFT_WQE_SIGNALED;
+	if (send_flags & IBV_SEND_SOLICITED)
+		flags |= KRDMA_SOFT_WQE_SOLICITED;
+	if (send_flags & IBV_SEND_FENCE)
+		flags |= KRDMA_SOFT_WQE_FENCE;
+	return flags;
+}
+
+/* octets of a list of ibv_sge or ibv_data_buf; 64 bits hold what 32 do not */
+template <typename Buf> std::uint64_t total_length(const Buf *bufs, std::size_t n)
+{
+	std::uint64_t total = 0;
+
+	for (std::size_t i = 0; i < n; i++)
+		total += bufs[i].length;
+	return total;
+}
+
+/* one piece of inline data; returns where the next one goes */
+std::byte *put_inline(std::byte *to, const void *from, std::size_t length)
+{
+	if (length)
+		std::memcpy(to, from, length);
+	return to + length;
+}
+
+std::byte *payload(krdma_soft_sqe &sqe)
+{
+	return reinterpret_cast<std::byte *>(sqe.sge);
+}
+
+void put_sges(krdma_soft_sqe &sqe, const ibv_sge *sges, std::size_t n)
+{
+	sqe.num_sge = static_cast<std::uint16_t>(n);
+	if (n)
+		std::memcpy(sqe.sge, sges, n * sizeof(*sges));
+}
+
+/* ibv_post_send() ********************************************************** */
+
+int push_send(Qp &qp, const ibv_send_wr &wr)
+{
+	const std::uint8_t op = soft_op(wr.opcode);
+	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
+
+	if (op == no_op || wr.num_sge < 0 || num_sge > qp.max_send_sge ||
+	    wr.send_flags & ~known_send_flags) [[unlikely]]
+		return EINVAL;
+
+	const bool is_inline = wr.send_flags & IBV_SEND_INLINE;
+	std::uint64_t length = 0;
+	if (is_inline) {
+		length = total_length(wr.sg_list, num_sge);
+		if (op == KRDMA_SOFT_OP_READ || length > qp.max_inline)
+			return EINVAL;
+	}
+
+	krdma_soft_sqe *sqe = qp.sq.reserve();
+	if (!sqe) [[unlikely]]
+		return ENOMEM;
+
+	sqe->wr_id = wr.wr_id;
+	sqe->opcode = op;
+	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
+	if (op == KRDMA_SOFT_OP_WRITE || op == KRDMA_SOFT_OP_READ) {
+		sqe->raddr = wr.wr.rdma.remote_addr;
+		sqe->rkey = wr.wr.rdma.rkey;
+	} else if (op == KRDMA_SOFT_OP_SEND_INV) {
+		sqe->invalidate = wr.invalidate_rkey;
+	}
+	if (is_inline) {
+		std::byte *to = payload(*sqe);
+
+		sqe->flags |= KRDMA_SOFT_WQE_INLINE;
+		sqe->num_sge = 0;
+		sqe->length = static_cast<std::uint32_t>(length);
+		for (std::uint32_t i = 0; i < num_sge; i++)
+			to = put_inline(to, reinterpret_cast<const void *>(wr.sg_list[i].addr),
+					wr.sg_list[i].length);
+	} else {
+		put_sges(*sqe, wr.sg_list, num_sge);
+	}
+	qp.sq.commit();
+	return 0;
+}
+
+/* ibv_wr_*() *************************************************************** */
+
+Qp &ours_ex(ibv_qp_ex *qp)
+{
+	return ours<Qp>(qp);
+}
+
+/* Begins an entry; its data comes with wr_set_*(). An error is kept for wr_complete(). */
+krdma_soft_sqe *begin(ibv_qp_ex *base, krdma_soft_op op)
+{
+	Qp &qp = ours_ex(base);
+
+	qp.building = nullptr;
+	if (qp.build_error) [[unlikely]]
+		return nullptr;
+	if (base->wr_flags & ~known_send_flags) [[unlikely]] {
+		qp.build_error = EINVAL;
+		return nullptr;
+	}
+	krdma_soft_sqe *sqe = qp.sq.reserve();
+	if (!sqe) [[unlikely]] {
+		qp.build_error = ENOMEM;
+		return nullptr;
+	}
+	sqe->wr_id = base->wr_id;
+	sqe->opcode = static_cast<std::uint8_t>(op);
+	sqe->flags = soft_flags(base->wr_flags, qp.signal_all);
+	sqe->num_sge = 0;
+	qp.sq.commit();
+	qp.building = sqe;
+	return sqe;
+}
+
+void begin_rdma(ibv_qp_ex *qp, krdma_soft_op op, std::uint32_t rkey, std::uint64_t remote_addr)
+{
+	if (krdma_soft_sqe *sqe = begin(qp, op)) {
+		sqe->rkey = rkey;
+		sqe->raddr = remote_addr;
+	}
+}
+
+void wr_send(ibv_qp_ex *qp)
+{
+	begin(qp, KRDMA_SOFT_OP_SEND);
+}
+
+void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
+{
+	if (krdma_soft_sqe *sqe = begin(qp, KRDMA_SOFT_OP_SEND_INV))
+		sqe->invalidate = invalidate_rkey;
+}
+
+void wr_rdma_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr)
+{
+	begin_rdma(qp, KRDMA_SOFT_OP_WRITE, rkey, remote_addr);
+}
+
+void wr_rdma_read(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr)
+{
+	begin_rdma(qp, KRDMA_SOFT_OP_READ, rkey, remote_addr);
+}
+
+void wr_set_sge_list(ibv_qp_ex *base, std::size_t num_sge, const ibv_sge *sges)
+{
+	Qp &qp = ours_ex(base);
+
+	if (!qp.building)
+		return;
+	if (num_sge > qp.max_send_sge) [[unlikely]]
+		qp.build_error = EINVAL;
+	else
+		put_sges(*qp.building, sges, num_sge);
+}
+
+void wr_set_sge(ibv_qp_ex *qp, std::uint32_t lkey, std::uint64_t addr, std::uint32_t length)
+{
+	const ibv_sge sge{.addr = addr, .length = length, .lkey = lkey};
+
+	wr_set_sge_list(qp, 1, &sge);
+}
+
+void wr_set_inline_data_list(ibv_qp_ex *base, std::size_t num_buf, const ibv_data_buf *bufs)
+{
+	Qp &qp = ours_ex(base);
+
+	if (!qp.building)
+		return;
+	const std::uint64_t length = total_length(bufs, num_buf);
+	if (length > qp.max_inline || qp.building->opcode == KRDMA_SOFT_OP_READ) [[unlikely]] {
+		qp.build_error = EINVAL;
+		return;
+	}
+	std::byte *to = payload(*qp.building);
+	qp.building->flags |= KRDMA_SOFT_WQE_INLINE;
+	qp.building->length = static_cast<std::uint32_t>(length);
+	for (std::size_t i = 0; i < num_buf; i++)
+		to = put_inline(to, bufs[i].addr, bufs[i].length);
+}
+
+void wr_set_inline_data(ibv_qp_ex *qp, void *addr, std::size_t length)
+{
+	const ibv_data_buf buf{.addr = addr, .length = length};
+
+	wr_set_inline_data_list(qp, 1, &buf);
+}
+
+void wr_start(ibv_qp_ex *base)
+{
+	Qp &qp = ours_ex(base);
+
+	qp.sq_lock.lock();
+	qp.building = nullptr;
+	qp.build_error = qp.sq.dead() ? EIO : 0;
+}
+
+/* all or nothing, unlike ibv_post_send() */
+int wr_complete(ibv_qp_ex *base)
+{
+	Qp &qp = ours_ex(base);
+	const int err = qp.build_error;
+	bool doorbell = false;
+
+	if (err)
+		qp.sq.rewind();
+	else if (qp.sq.pending())
+		doorbell = qp.sq.publish();
+	qp.sq_lock.unlock();
+	return doorbell ? qp.ring_doorbell() : err;
+}
+
+void wr_abort(ibv_qp_ex *base)
+{
+	Qp &qp = ours_ex(base);
+
+	qp.sq.rewind();
+	qp.sq_lock.unlock();
+}
+
+} /* namespace */
+
+int post_send(ibv_qp *base, ibv_send_wr *wr, ibv_send_wr **bad_wr)
+{
+	Qp &qp = ours<Qp>(base);
+	ibv_send_wr *const first = wr;
+	bool doorbell = false;
+	int err;
+
+	{
+		QueueGuard guard{qp.sq_lock};
+
+		err = qp.sq.dead() ? EIO : 0;
+		while (wr && !err) {
+			err = push_send(qp, *wr);
+			if (!err)
+				wr = wr->next;
+		}
+		if (qp.sq.pending())
+			doorbell = qp.sq.publish();
+	}
+	if (err) [[unlikely]]
+		*bad_wr = wr;
+	if (doorbell) {
+		if (int failed = qp.ring_doorbell(); failed && !err) {
+			*bad_wr = first;
+			err = failed;
+		}
+	}
+	return err;
+}
+
+void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)
+{
+	qp.wr_start = wr_start;
+	qp.wr_complete = wr_complete;
+	qp.wr_abort = wr_abort;
+	qp.wr_set_sge = wr_set_sge;
+	qp.wr_set_sge_list = wr_set_sge_list;
+	qp.wr_set_inline_data = wr_set_inline_data;
+	qp.wr_set_inline_data_list = wr_set_inline_data_list;
+	if (ops & IBV_QP_EX_WITH_SEND)
+		qp.wr_send = wr_send;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		qp.wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		qp.wr_rdma_write = wr_rdma_write;
+	if (ops & IBV_QP_EX_WITH_RDMA_READ)
+		qp.wr_rdma_read = wr_rdma_read;
+}
+
+} /* namespace krdma */

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The private ABI between libibverbs and its providers, version 34 (rdma-core
+ * 34 to 56), declared anew: rdma-core installs no header for it, and the one it
+ * keeps is not C++. Only what the krdma provider uses has a type; every layout
+ * is asserted, and ld.so checks the version through the symbols' version node.
+ */
+#ifndef KRDMA_VERBS_ABI_HPP
+#define KRDMA_VERBS_ABI_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+
+struct list_node {
+	list_node *next;
+	list_node *prev;
+};
+
+enum verbs_match_kind : std::uint8_t {
+	VERBS_MATCH_SENTINEL = 0,
+	VERBS_MATCH_MODALIAS = 2,
+	VERBS_MATCH_DRIVER_ID = 3,
+};
+
+struct verbs_match_ent {
+	void *driver_data;
+	union {
+		const char *modalias;
+		std::uint64_t driver_id;
+	} u;
+	std::uint16_t vendor;
+	std::uint16_t device;
+	verbs_match_kind kind;
+};
+
+struct verbs_sysfs_dev {
+	list_node entry;
+	void *provider_data;
+	const verbs_match_ent *match;
+	unsigned int flags;
+	char sysfs_name[IBV_SYSFS_NAME_MAX];
+	dev_t sysfs_cdev;
+	char ibdev_name[IBV_SYSFS_NAME_MAX];
+	char ibdev_path[IBV_SYSFS_PATH_MAX];
+	char modalias[512];
+	std::uint64_t node_guid;
+	std::uint32_t driver_id;
+	ibv_node_type node_type;
+	int ibdev_idx;
+	std::uint32_t num_ports;
+	std::uint32_t abi_ver;
+	std::timespec time_created;
+};
+
+struct verbs_device;
+
+struct verbs_device_ops {
+	const char *name;
+	std::uint32_t match_min_abi_version;
+	std::uint32_t match_max_abi_version;
+	const verbs_match_ent *match_table;
+	const verbs_device_ops **static_providers;
+	bool (*match_device)(verbs_sysfs_dev *sysfs_dev);
+	verbs_context *(*alloc_context)(ibv_device *device, int cmd_fd, void *private_data);
+	verbs_context *(*import_context)(ibv_device *device, int cmd_fd);
+	verbs_device *(*alloc_device)(verbs_sysfs_dev *sysfs_dev);
+	void (*uninit_device)(verbs_device *device);
+};
+
+struct verbs_device {
+	ibv_device device;
+	const verbs_device_ops *ops;
+	int refcount;
+	list_node entry;
+	verbs_sysfs_dev *sysfs;
+	std::uint64_t core_support;
+};
+
+struct verbs_mr {
+	::ibv_mr ibv_mr;
+	int mr_type;
+	int access;
+};
+
+enum verbs_qp_mask : std::uint32_t {
+	VERBS_QP_EX = 1U << 1,
+};
+
+struct verbs_qp {
+	union {
+		ibv_qp qp;
+		ibv_qp_ex qp_ex;
+	};
+	std::uint32_t comp_mask;
+	void *xrcd;
+};
+
+struct verbs_cq {
+	union {
+		ibv_cq cq;
+		ibv_cq_ex cq_ex;
+	};
+};
+
+/* a verb that this provider leaves to the library's dummy */
+using verbs_absent_op = void (*)();
+
+struct verbs_context_ops {
+	verbs_absent_op advise_mr{};
+	verbs_absent_op alloc_dm{};
+	verbs_absent_op alloc_mw{};
+	verbs_absent_op alloc_null_mr{};
+	ibv_pd *(*alloc_parent_domain)(ibv_context *, ibv_parent_domain_init_attr *);
+	ibv_pd *(*alloc_pd)(ibv_context *);
+	ibv_td *(*alloc_td)(ibv_context *, ibv_td_init_attr *);
+	verbs_absent_op async_event{};
+	verbs_absent_op attach_counters_point_flow{};
+	verbs_absent_op attach_mcast{};
+	verbs_absent_op bind_mw{};
+	verbs_absent_op close_xrcd{};
+	verbs_absent_op cq_event{};
+	verbs_absent_op create_ah{};
+	verbs_absent_op create_counters{};
+	ibv_cq *(*create_cq)(ibv_context *, int cqe, ibv_comp_channel *, int comp_vector);
+	ibv_cq_ex *(*create_cq_ex)(ibv_context *, ibv_cq_init_attr_ex *);
+	verbs_absent_op create_flow{};
+	verbs_absent_op create_flow_action_esp{};
+	ibv_qp *(*create_qp)(ibv_pd *, ibv_qp_init_attr *);
+	ibv_qp *(*create_qp_ex)(ibv_context *, ibv_qp_init_attr_ex *);
+	verbs_absent_op create_rwq_ind_table{};
+	ibv_srq *(*create_srq)(ibv_pd *, ibv_srq_init_attr *);
+	verbs_absent_op create_srq_ex{};
+	verbs_absent_op create_wq{};
+	verbs_absent_op dealloc_mw{};
+	int (*dealloc_pd)(ibv_pd *);
+	int (*dealloc_td)(ibv_td *);
+	int (*dereg_mr)(verbs_mr *);
+	verbs_absent_op destroy_ah{};
+	verbs_absent_op destroy_counters{};
+	int (*destroy_cq)(ibv_cq *);
+	verbs_absent_op destroy_flow{};
+	verbs_absent_op destroy_flow_action{};
+	int (*destroy_qp)(ibv_qp *);
+	verbs_absent_op destroy_rwq_ind_table{};
+	int (*destroy_srq)(ibv_srq *);
+	verbs_absent_op destroy_wq{};
+	verbs_absent_op detach_mcast{};
+	void (*free_context)(ibv_context *);
+	verbs_absent_op free_dm{};
+	verbs_absent_op get_srq_num{};
+	verbs_absent_op import_dm{};
+	verbs_absent_op import_mr{};
+	verbs_absent_op import_pd{};
+	verbs_absent_op modify_cq{};
+	verbs_absent_op modify_flow_action_esp{};
+	int (*modify_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask);
+	verbs_absent_op modify_qp_rate_limit{};
+	int (*modify_srq)(ibv_srq *, ibv_srq_attr *, int attr_mask);
+	verbs_absent_op modify_wq{};
+	verbs_absent_op open_qp{};
+	verbs_absent_op open_xrcd{};
+	int (*poll_cq)(ibv_cq *, int num_entries, ibv_wc *);
+	int (*post_recv)(ibv_qp *, ibv_recv_wr *, ibv_recv_wr **bad_wr);
+	int (*post_send)(ibv_qp *, ibv_send_wr *, ibv_send_wr **bad_wr);
+	verbs_absent_op post_srq_ops{};
+	int (*post_srq_recv)(ibv_srq *, ibv_recv_wr *, ibv_recv_wr **bad_wr);
+	int (*query_device_ex)(ibv_context *, const ibv_query_device_ex_input *,
+			       ibv_device_attr_ex *, std::size_t attr_size);
+	verbs_absent_op query_ece{};
+	int (*query_port)(ibv_context *, std::uint8_t port, ibv_port_attr *);
+	int (*query_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask, ibv_qp_init_attr *);
+	verbs_absent_op query_qp_data_in_order{};
+	verbs_absent_op query_rt_values{};
+	int (*query_srq)(ibv_srq *, ibv_srq_attr *);
+	verbs_absent_op read_counters{};
+	verbs_absent_op reg_dm_mr{};
+	verbs_absent_op reg_dmabuf_mr{};
+	ibv_mr *(*reg_mr)(ibv_pd *, void *addr, std::size_t length, std::uint64_t iova, int access);
+	int (*req_notify_cq)(ibv_cq *, int solicited_only);
+	verbs_absent_op rereg_mr{};
+	verbs_absent_op resize_cq{};
+	verbs_absent_op set_ece{};
+	verbs_absent_op unimport_dm{};
+	verbs_absent_op unimport_mr{};
+	verbs_absent_op unimport_pd{};
+};
+
+static_assert(sizeof(verbs_match_ent) == 24);
+static_assert(offsetof(verbs_match_ent, u) == 8);
+static_assert(offsetof(verbs_match_ent, vendor) == 16);
+static_assert(offsetof(verbs_match_ent, kind) == 20);
+
+static_assert(sizeof(verbs_sysfs_dev) == 992);
+static_assert(offsetof(verbs_sysfs_dev, match) == 24);
+static_assert(offsetof(verbs_sysfs_dev, ibdev_name) == 112);
+static_assert(offsetof(verbs_sysfs_dev, ibdev_path) == 176);
+static_assert(offsetof(verbs_sysfs_dev, driver_id) == 952);
+static_assert(offsetof(verbs_sysfs_dev, node_type) == 956);
+static_assert(offsetof(verbs_sysfs_dev, abi_ver) == 968);
+
+static_assert(sizeof(verbs_device_ops) == 72);
+static_assert(offsetof(verbs_device_ops, match_min_abi_version) == 8);
+static_assert(offsetof(verbs_device_ops, match_max_abi_version) == 12);
+static_assert(offsetof(verbs_device_ops, match_table) == 16);
+static_assert(offsetof(verbs_device_ops, static_providers) == 24);
+static_assert(offsetof(verbs_device_ops, match_device) == 32);
+static_assert(offsetof(verbs_device_ops, alloc_context) == 40);
+static_assert(offsetof(verbs_device_ops, import_context) == 48);
+static_assert(offsetof(verbs_device_ops, alloc_device) == 56);
+static_assert(offsetof(verbs_device_ops, uninit_device) == 64);
+
+static_assert(sizeof(verbs_device) == 712);
+static_assert(offsetof(verbs_device, ops) == 664);
+static_assert(offsetof(verbs_device, refcount) == 672);
+static_assert(offsetof(verbs_device, entry) == 680);
+static_assert(offsetof(verbs_device, sysfs) == 696);
+static_assert(offsetof(verbs_device, core_support) == 704);
+
+static_assert(sizeof(verbs_mr) == 56);
+static_assert(offsetof(verbs_mr, mr_type) == 48);
+static_assert(offsetof(verbs_mr, access) == 52);
+
+static_assert(sizeof(verbs_qp) == 368);
+static_assert(offsetof(verbs_qp, comp_mask) == 352);
+static_assert(sizeof(verbs_cq) == 288);
+
+static_assert(sizeof(verbs_context) == 648);
+static_assert(offsetof(verbs_context, context) == 320);
+
+static_assert(sizeof(verbs_context_ops) == 76 * sizeof(void *));
+static_assert(offsetof(verbs_context_ops, create_cq_ex) == 128);
+static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
+static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
+
+/*
+ * Requests as the library wants them: room for the legacy command header, in
+ * front of the public request structure. Its fields are the library's to fill.
+ */
+template <typename Core> struct verbs_request {
+	alignas(8) std::byte octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)];
+};
+
+/* Responses: the public structure, behind it the octets of the driver. */
+template <typename Core, typename Driver> struct verbs_response {
+	static_assert(sizeof(Core) % alignof(Driver) == 0);
+	alignas(8) std::byte core[sizeof(Core)];
+	Driver driver;
+
+	/* without the padding that a C++ structure ends with */
+	static constexpr std::size_t size = sizeof(Core) + sizeof(Driver);
+};
+
+using ibv_get_context_cmd = verbs_request<ib_uverbs_get_context>;
+using ibv_query_port_cmd = verbs_request<ib_uverbs_query_port>;
+using ibv_alloc_pd_cmd = verbs_request<ib_uverbs_alloc_pd>;
+using ibv_reg_mr_cmd = verbs_request<ib_uverbs_reg_mr>;
+using ibv_create_cq_cmd = verbs_request<ib_uverbs_create_cq>;
+using ibv_create_srq_cmd = verbs_request<ib_uverbs_create_srq>;
+using ibv_modify_srq_cmd = verbs_request<ib_uverbs_modify_srq>;
+using ibv_query_srq_cmd = verbs_request<ib_uverbs_query_srq>;
+using ibv_create_qp_cmd = verbs_request<ib_uverbs_create_qp>;
+using ibv_modify_qp_cmd = verbs_request<ib_uverbs_modify_qp>;
+using ibv_query_qp_cmd = verbs_request<ib_uverbs_query_qp>;
+
+static_assert(sizeof(ibv_get_context_cmd) == 16);
+static_assert(sizeof(ibv_create_cq_cmd) == 40);
+static_assert(sizeof(ibv_create_qp_cmd) == 64);
+static_assert(sizeof(ibv_create_srq_cmd) == 40);
+static_assert(sizeof(ibv_reg_mr_cmd) == 48);
+
+extern "C" {
+
+void verbs_register_driver_34(const verbs_device_ops *ops);
+void *_verbs_init_and_alloc_context(ibv_device *device, int cmd_fd, std::size_t alloc_size,
+				    verbs_context *context_offset, std::uint32_t driver_id);
+void verbs_uninit_context(verbs_context *context);
+void verbs_set_ops(verbs_context *context, const verbs_context_ops *ops);
+
+int ibv_cmd_get_context(verbs_context *context, ibv_get_context_cmd *cmd, std::size_t cmd_size,
+			void *resp, std::size_t resp_size);
+int ibv_cmd_query_device_any(ibv_context *context, const ibv_query_device_ex_input *input,
+			     ibv_device_attr_ex *attr, std::size_t attr_size,
+			     ib_uverbs_ex_query_device_resp *resp, std::size_t *resp_size);
+int ibv_cmd_query_port(ibv_context *context, std::uint8_t port, ibv_port_attr *attr,
+		       ibv_query_port_cmd *cmd, std::size_t cmd_size);
+
+int ibv_cmd_alloc_pd(ibv_context *context, ibv_pd *pd, ibv_alloc_pd_cmd *cmd, std::size_t cmd_size,
+		     ib_uverbs_alloc_pd_resp *resp, std::size_t resp_size);
+int ibv_cmd_dealloc_pd(ibv_pd *pd);
+
+int ibv_cmd_reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iova, int access,
+		   verbs_mr *mr, ibv_reg_mr_cmd *cmd, std::size_t cmd_size, void *resp,
+		   std::size_t resp_size);
+int ibv_cmd_dereg_mr(verbs_mr *mr);
+
+int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,
+		      ibv_cq *cq, ibv_create_cq_cmd *cmd, std::size_t cmd_size, void *resp,
+		      std::size_t resp_size);
+int ibv_cmd_destroy_cq(ibv_cq *cq);
+
+int ibv_cmd_create_srq(ibv_pd *pd, ibv_srq *srq, ibv_srq_init_attr *attr, ibv_create_srq_cmd *cmd,
+		       std::size_t cmd_size, void *resp, std::size_t resp_size);
+int ibv_cmd_modify_srq(ibv_srq *srq, ibv_srq_attr *attr, int attr_mask, ibv_modify_srq_cmd *cmd,
+		       std::size_t cmd_size);
+int ibv_cmd_query_srq(ibv_srq *srq, ibv_srq_attr *attr, ibv_query_srq_cmd *cmd,
+		      std::size_t cmd_size);
+int ibv_cmd_destroy_srq(ibv_srq *srq);
+
+int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *qp, ibv_qp_init_attr_ex *attr,
+			 ibv_create_qp_cmd *cmd, std::size_t cmd_size, void *resp,
+			 std::size_t resp_size);
+int ibv_cmd_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask, ibv_modify_qp_cmd *cmd,
+		      std::size_t cmd_size);
+int ibv_cmd_query_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask, ibv_qp_init_attr *init_attr,
+		     ibv_query_qp_cmd *cmd, std::size_t cmd_size);
+int ibv_cmd_destroy_qp(ibv_qp *qp);
+int ibv_cmd_post_send(ibv_qp *qp, ibv_send_wr *wr, ibv_send_wr **bad_wr);
+
+} /* extern "C" */
+
+#endif /* KRDMA_VERBS_ABI_HPP */
