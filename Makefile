@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+#
+# Top-level Makefile; "make help" says what there is.
+#
+# Kernel modules are built in place by the kernel's own build (Kbuild),
+# everything else below build/.
+
+RELEASE := $(shell uname -r)
+# newest kernel that the virtual machine can boot and modules can be built for
+VM_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-amd64 2>/dev/null | sort -V)))
+# modules are for the running kernel if it is one that they are written for
+KRELEASE ?= $(if $(and $(filter 6.12.%,$(RELEASE)),$(wildcard /lib/modules/$(RELEASE)/build)),$(RELEASE),$(VM_RELEASE))
+KDIR ?= /lib/modules/$(KRELEASE)/build
+VM_KDIR := /lib/modules/$(VM_RELEASE)/build
+
+BUILD := $(CURDIR)/build
+DESTDIR ?=
+# a package is built for KDIR's kernel, an installation is for the running one
+MODULE_DIR = $(DESTDIR)/lib/modules/$(if $(DESTDIR),$(KRELEASE),$(RELEASE))/updates
+LIBDIR ?= /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)
+PROVIDER_DIR = $(DESTDIR)$(LIBDIR)/libibverbs
+DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
+MODULES := krdma.ko krdma_soft.ko
+PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
+DRIVER := $(BUILD)/uvp_soft/krdma.driver
+
+.DEFAULT_GOAL := all
+.PHONY: all modules user provider progs unit-programs vm-modules deps install uninstall demo \
+	check vm vm-check unit lint clean help
+
+all: modules user ## build everything: modules, provider, test programs
+
+modules: ## build krdma.ko and krdma_soft.ko for KDIR (the running kernel if it is 6.12)
+	@if [ ! -e "$(KDIR)/Makefile" ]; then \
+		echo "No headers of a 6.12 kernel. Run scripts/install-deps, or give KDIR=..."; exit 1; fi
+	+$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+# the same for the kernel of the virtual machine; the two mostly are one
+vm-modules:
+	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR)
+
+user: provider progs unit-programs ## build the user-space parts
+
+provider:
+	+@$(MAKE) --no-print-directory -C uapi/uvp_soft BUILD=$(BUILD)
+
+progs:
+	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
+
+unit-programs:
+	+@$(MAKE) --no-print-directory -C tests/unit build OUT=$(BUILD)/unit
+
+deps: ## install the Debian packages that building and testing need
+	@scripts/install-deps
+
+# A host that does not run 6.12 could not load what would be installed.
+install: ## install modules, provider and driver file for the running kernel (DESTDIR=...)
+	@[ -n "$(DESTDIR)" ] || case $(RELEASE) in 6.12.*) ;; *) \
+		echo "This host runs $(RELEASE); krdma is for 6.12. Next:"; \
+		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
+		exit 1 ;; esac
+	+@$(MAKE) --no-print-directory modules provider $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
+	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR)
+	install -m 644 $(MODULES) $(MODULE_DIR)
+	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
+	install -m 644 $(DRIVER) $(DRIVER_DIR)
+	$(if $(DESTDIR),,depmod $(RELEASE))
+	@echo "Installed. Next: modprobe krdma_soft && rdma link add krdma0 type krdma netdev <interface>"
+
+uninstall: ## take away what install put there
+	rm -f $(addprefix $(MODULE_DIR)/,$(MODULES)) $(PROVIDER_DIR)/$(notdir $(PROVIDER)) \
+		$(DRIVER_DIR)/$(notdir $(DRIVER))
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
+demo: ## from nothing to perftest results: packages, build, virtual machine, table
+	@scripts/install-deps
+	@tests/vm/demo
+
+check: ## all tests: lint, unit tests, virtual machine cases; verdict on the last line
+	@scripts/check
+
+vm: vm-modules user ## a shell in the guest, modules loaded, hosts A and B ready
+	@tests/vm/run --shell
+
+vm-check: vm-modules user ## the virtual machine cases alone; CASE=glob picks some
+	@tests/vm/run $(if $(CASE),-c '$(CASE)')
+
+unit: unit-programs ## the user-space unit tests alone
+	@scripts/check unit
+
+lint: ## sparse, W=1, checkpatch, clang-format, clang-tidy, shellcheck, licence lines
+	@scripts/lint
+
+clean: ## remove all that was built
+	-@[ ! -e "$(KDIR)/Makefile" ] || $(MAKE) -s -C $(KDIR) M=$(CURDIR) clean
+	rm -rf build
+
+help: ## this list
+	@echo "krdma: an OpenRDMA stack for Linux 6.12"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@echo
+	@echo "First time: make demo. One test again: tests/vm/run -c NAME (tests/vm/run -l lists them)."

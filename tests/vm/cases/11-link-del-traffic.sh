@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: rdma link del in the middle of traffic: programs end, the link comes back
+# limit: 180
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+for host in A B; do
+	serve server B 7174 ib_write_bw -R -F -p 7174 -D 120
+	start client A ib_write_bw -R -F -p 7174 -D 120 "$ADDR_B"
+	sleep 4
+	alive client || fail "no traffic: $(cat client.log)"
+	expect "delete $(dev_of $host) under traffic" on $host timeout 30 rdma link delete "$(dev_of $host)"
+	kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
+	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	expect "add it again" rnic_add $host
+	wait_for 10 rnic_active "$(dev_of $host)" || fail "not active again"
+	perf_pair ib_write_bw -s 65536 -n 100
+done

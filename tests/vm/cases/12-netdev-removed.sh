@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: the netdev below an RNIC goes away, idle and under traffic
+# limit: 180
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+say "idle"
+hosts_up
+expect "delete the veth pair" on A ip link delete vethA
+wait_for 15 test -z "$(rdma_devices)" || sleep 2
+same "devices" "" "$(rdma_devices)"
+hosts_down
+
+say "under traffic"
+hosts_up
+serve server B 7174 ib_send_bw -R -F -p 7174 -D 120
+start client A ib_send_bw -R -F -p 7174 -D 120 "$ADDR_B"
+sleep 4
+alive client || fail "no traffic: $(cat client.log)"
+expect "delete the veth pair" on A timeout 30 ip link delete vethA
+sleep 1
+same "devices" "" "$(rdma_devices)"
+kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
+wait "${pid_of[client]}" "${pid_of[server]}" || true

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: rmmod of the provider with the device open and under load
+# limit: 240
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+say "a process holds the device open and blocks in ibv_get_async_event"
+hosts_up
+start holder A ibv_asyncwatch -d krdma0
+wait_for 10 grep -q "async event" holder.log || { cat holder.log; fail "ibv_asyncwatch does not run"; }
+expect "unload krdma_soft" timeout 60 rmmod krdma_soft
+expect "unload krdma with the file still open" timeout 60 rmmod krdma
+kill -9 "${pid_of[holder]}" 2> /dev/null || true
+wait "${pid_of[holder]}" || true
+hosts_down
+expect "load again" insmod_all
+
+say "under load, three times"
+for op in ib_write_bw ib_read_bw ib_send_bw; do
+	hosts_up
+	serve server B 7174 $op -R -F -p 7174 -D 120 -q 2
+	start client A $op -R -F -p 7174 -D 120 -q 2 "$ADDR_B"
+	sleep 5
+	alive client || fail "no traffic: $(cat client.log)"
+	expect "unload krdma_soft under $op" timeout 60 rmmod krdma_soft
+	expect "unload krdma" timeout 60 rmmod krdma
+	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
+	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	hosts_down
+	expect "load again" insmod_all
+done
+hosts_up
+perf_pair ib_write_bw -s 65536 -n 100

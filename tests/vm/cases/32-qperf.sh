@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: qperf rc tests over rdma_cm, the ones with zero-depth queues too
+# limit: 300
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+serve server B 19765 qperf
+for test in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
+	rc_rdma_write_bw rc_rdma_write_poll_lat; do
+	run_on A 60 qperf --use_cm 1 -t 2 "$ADDR_B" $test
+	cat client.log
+	has "$test gives a figure" '= +[0-9.]*[1-9]' client.log
+done
+run_on A 60 qperf --use_cm 1 -t 2 -m 1M "$ADDR_B" rc_bw rc_rdma_write_bw
+cat client.log
+kill_hard server

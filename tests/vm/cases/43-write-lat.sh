@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: ib_write_lat: sizes, both directions, several queue pairs, lists, events
+# limit: 420
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+note_resources
+perf_limit=180
+for size in 1 2 63 64 1024 1460 4096 4097 65536 1048576; do
+	perf_pair ib_write_lat -s $size -n 50
+done
+perf_pair ib_write_lat -a -n 20
+perf_pair ib_write_lat -D 3
+check_no_leak

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: ip link set down in the middle of traffic, and up again
+# limit: 240
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+note_resources
+say "short: TCP carries on"
+serve server B 7174 ib_write_bw -R -F -p 7174 -D 15 -s 65536
+start client A ib_write_bw -R -F -p 7174 -D 15 -s 65536 "$ADDR_B"
+sleep 4
+alive client || fail "no traffic: $(cat client.log)"
+on B ip link set vethB down
+sleep 1
+on B ip link set vethB up
+wait_for 10 on A ping -q -c 1 -W 1 "$ADDR_B" || fail "the hosts do not see each other again"
+finish client 60
+finish server 60
+check_no_leak
+
+say "for good: the programs can be killed and everything goes"
+serve server B 7175 ib_send_bw -R -F -p 7175 -D 120
+start client A ib_send_bw -R -F -p 7175 -D 120 "$ADDR_B"
+sleep 4
+alive client || fail "no traffic: $(cat client.log)"
+on A ip link set vethA down
+sleep 2
+kill_hard client
+kill_hard server
+check_no_leak
+expect "delete the RNIC of a netdev that is down" on A timeout 30 rdma link delete krdma0
+on A ip link set vethA up
+on A ip -6 address replace "$ADDR6_A/64" dev vethA nodad
+expect "add it again" rnic_add A
+wait_for 10 rnic_active krdma0
+wait_for 10 on A ping -q -c 1 -W 1 "$ADDR_B"
+perf_pair ib_send_bw -n 100

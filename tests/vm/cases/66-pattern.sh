@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: every octet compared, both directions, sizes 0 to 64 MiB
+# limit: 420
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+note_resources
+pattern_pair
+check_no_leak

@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: verbs, access rights, events and hostile rings, checked one by one
+# limit: 600
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+note_resources
+run_on A 570 "$VM_PROGS/krdma_verbs" "$ADDR_A"
+cat client.log
+check_no_leak

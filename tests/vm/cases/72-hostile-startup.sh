@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: hostile peer: MPA Requests right and wrong, whole and in pieces
+# limit: 240
+# shellcheck source=tests/vm/guest/hostile.sh
+. "${VM_LIB%/*}/hostile.sh"
+
+hostile_hosts
+attack -g startup
+moved B conn_passive conn_established conn_rejected conn_timeout mpa_malformed mpa_early_data \
+	mpa_markers_refused rx_crc_errors

@@ -1,0 +1,286 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# What a case can say. Sourced by each case of tests/vm/cases through $VM_LIB,
+# and by the guest's init, which loads the modules before a case and checks
+# after it that nothing is left.
+#
+# Two "hosts" are the network namespaces hostA and hostB, joined by a veth
+# pair; each has an RNIC on its end (krdma0, krdma1).
+
+export ADDR_A=10.77.0.1 ADDR_B=10.77.0.2 ADDR6_A=fd77::1 ADDR6_B=fd77::2
+export LINK_TYPE=${LINK_TYPE:-krdma}
+VM_TMP=${VM_TMP:-/tmp/krdma-case}
+
+if [ -n "${VM_CASE:-}" ]; then
+	set -Eeuo pipefail
+	trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"' ERR
+	rm -rf "$VM_TMP"
+	mkdir -p "$VM_TMP"
+	cd "$VM_TMP"
+fi
+
+say() { echo "== $*"; }
+
+fail() {
+	trap - ERR
+	echo "failed: $*"
+	exit 1
+}
+
+# expect TEXT COMMAND...: the command succeeds
+expect() {
+	local text=$1 rc=0
+	shift
+	"$@" > "$VM_TMP/expect" 2>&1 || rc=$?
+	if [ $rc != 0 ]; then
+		cat "$VM_TMP/expect"
+		fail "$text: '$*' answered $rc"
+	fi
+}
+
+# refuse TEXT COMMAND...: the command fails, and not by a signal or a time limit
+refuse() {
+	local text=$1 rc=0
+	shift
+	"$@" > "$VM_TMP/expect" 2>&1 || rc=$?
+	cat "$VM_TMP/expect"
+	[ $rc != 0 ] || fail "$text: '$*' succeeded"
+	! abnormal $rc || fail "$text: '$*' ended with $rc"
+}
+
+# abnormal STATUS: that of "timeout", of a command that is not there, or of a signal
+abnormal() { [ "$1" -ge 124 ] && [ "$1" -le 192 ]; }
+
+# same TEXT WANTED GOT
+same() { [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"; }
+
+# has TEXT REGEX FILE: a line of the file matches
+has() {
+	grep -qE -- "$2" "$3" && return
+	cat "$3"
+	fail "$1: no line matches '$2'"
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" > /dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# on A|B COMMAND...: on that host
+on() {
+	local host=host$1
+	shift
+	ip netns exec "$host" "$@"
+}
+
+addr_of() { local v=ADDR_$1; echo "${!v}"; }
+addr6_of() { local v=ADDR6_$1; echo "${!v}"; }
+dev_of() { case $1 in A) echo krdma0 ;; B) echo krdma1 ;; esac; }
+
+# modules ------------------------------------------------------------------
+
+insmod_all() {
+	insmod "$VM_MODULES/krdma.ko" && insmod "$VM_MODULES/krdma_soft.ko"
+}
+
+loaded() { grep -q "^$1 " /proc/modules; }
+
+rmmod_all() {
+	! loaded krdma_soft || wait_for 15 rmmod krdma_soft || return 1
+	! loaded krdma || wait_for 15 rmmod krdma
+}
+
+reload_modules() { rmmod_all && insmod_all; }
+
+# hosts --------------------------------------------------------------------
+
+# net_up [MTU]: the two hosts without RNICs
+net_up() {
+	local host mtu=${1:-1500}
+
+	ip netns add hostA
+	ip netns add hostB
+	ip link add vethA mtu "$mtu" netns hostA type veth peer name vethB mtu "$mtu" netns hostB
+	for host in A B; do
+		on $host ip link set lo up
+		on $host ip address add "$(addr_of $host)/24" dev veth$host
+		on $host ip -6 address add "$(addr6_of $host)/64" dev veth$host nodad
+		on $host ip link set veth$host up
+	done
+	wait_for 10 on A ping -q -c 1 -W 1 "$ADDR_B"
+}
+
+rnic_add() { on "$1" rdma link add "$(dev_of "$1")" type "$LINK_TYPE" netdev "veth$1"; }
+
+rnic_active() { rdma -j link show "$1/1" | grep -q '"state":"ACTIVE"'; }
+
+# hosts_up [MTU]: both with an active RNIC
+hosts_up() {
+	local host
+	net_up "$@"
+	for host in A B; do
+		rnic_add $host
+		wait_for 10 rnic_active "$(dev_of $host)" || fail "$(dev_of $host) does not become active"
+	done
+}
+
+# rdma_devices [HOST]: names of those that the initial namespace, or that host, sees
+rdma_devices() {
+	${1:+on "$1"} rdma -j dev | tr ',' '\n' | sed -n 's/.*"ifname": *"\([^"]*\)".*/\1/p'
+}
+
+hosts_down() {
+	local host dev
+	for host in A B; do
+		[ -e /run/netns/host$host ] || continue
+		for dev in $(rdma_devices $host); do
+			on $host rdma link delete "$dev"
+		done
+	done
+	for dev in $(rdma_devices); do
+		rdma link delete "$dev"
+	done
+	ip -all netns delete
+	for dev in /sys/class/net/{veth,dummy}*; do
+		[ ! -e "$dev" ] || ip link delete "${dev##*/}"
+	done
+	[ -z "$(rdma_devices)" ]
+}
+
+# programs -----------------------------------------------------------------
+
+listening() { [ -n "$(on "$1" ss -Hltn "sport = :$2")" ]; }
+
+# start NAME HOST COMMAND...: in the background; output in $VM_TMP/NAME.log, its
+# process in ${pid_of[NAME]}
+declare -A pid_of
+start() {
+	local name=$1 host=$2
+	shift 2
+	say "$name on $host: $*"
+	# exec in the namespace's shell keeps one process id for all of it
+	ip netns exec "host$host" "$@" > "$VM_TMP/$name.log" 2>&1 &
+	pid_of[$name]=$!
+}
+
+# serve NAME HOST PORT COMMAND...: start and wait until it listens
+serve() {
+	local name=$1 host=$2 port=$3
+	shift 3
+	start "$name" "$host" "$@"
+	wait_for 30 listening "$host" "$port" || {
+		cat "$VM_TMP/$name.log"
+		fail "$name does not listen on port $port"
+	}
+}
+
+alive() { kill -0 "${pid_of[$1]}" 2> /dev/null; }
+ended() { ! alive "$1"; }
+
+# finish NAME SECONDS: it ends by itself with status 0 in that time
+finish() {
+	local name=$1 rc=0
+	if ! wait_for "$2" ended "$name"; then
+		cat "$VM_TMP/$name.log"
+		cat "/proc/${pid_of[$name]}/stack" || true
+		fail "$name still runs after $2 s"
+	fi
+	wait "${pid_of[$name]}" || rc=$?
+	[ $rc = 0 ] && return
+	cat "$VM_TMP/$name.log"
+	fail "$name ended with $rc"
+}
+
+# finish_any NAME SECONDS: as finish, with whatever status that is no crash
+finish_any() {
+	local name=$1 rc=0
+	if ! wait_for "$2" ended "$name"; then
+		cat "$VM_TMP/$name.log"
+		cat "/proc/${pid_of[$name]}/stack" || true
+		fail "$name still runs after $2 s"
+	fi
+	wait "${pid_of[$name]}" || rc=$?
+	! abnormal $rc || fail "$name ended with $rc"
+	say "$name ended with $rc"
+}
+
+kill_hard() { kill -9 "${pid_of[$1]}"; wait "${pid_of[$1]}" || true; }
+
+# run_on HOST SECONDS COMMAND...: succeeds in that time; its output is kept in
+# $VM_TMP/client.log
+run_on() {
+	local host=$1 limit=$2 rc=0
+	shift 2
+	say "$host: $*"
+	on "$host" timeout -k 5 "$limit" "$@" > "$VM_TMP/client.log" 2>&1 || rc=$?
+	[ $rc = 0 ] && return
+	cat "$VM_TMP/client.log"
+	show_logs
+	fail "'$*' ended with $rc"
+}
+
+# logs of everything in the background, for a failure's report
+show_logs() {
+	local name
+	for name in "${!pid_of[@]}"; do
+		echo "--- output of $name"
+		cat "$VM_TMP/$name.log"
+	done
+}
+
+# perf_pair PROGRAM OPTION...: server on B, client on A, both must succeed
+perf_port=18515
+perf_pair() {
+	local program=$1
+	shift
+	perf_port=$((perf_port + 1))
+	serve perf B $perf_port "$program" -R -F -p $perf_port "$@"
+	run_on A "${perf_limit:-60}" "$program" -R -F -p $perf_port "$@" "$ADDR_B"
+	finish perf 20
+	perf_result "$VM_TMP/client.log"
+}
+
+# perf_result FILE: the table has lines of figures, and the last column (messages
+# a second, or the worst latency) is never 0
+perf_result() {
+	grep -qE '^ [0-9]+ +[0-9]+ ' "$1" || { cat "$1"; fail "no figures"; }
+	grep -E '^ [0-9]+ +[0-9]+ ' "$1"
+	! awk '/^ [0-9]+ +[0-9]+ / && $NF <= 0 { bad = 1 } END { exit !bad }' "$1" ||
+		fail "a figure is 0"
+}
+
+# pattern_pair [MAXSIZE]: data of all sizes up to that there and back by Send,
+# RDMA Write and RDMA Read, every octet compared
+pattern_pair() {
+	local max=${1:-67108864}
+	serve pattern B 7300 "$VM_PROGS/krdma_pattern" -s -p 7300 -m "$max" "$ADDR_B"
+	run_on A "${pattern_limit:-240}" "$VM_PROGS/krdma_pattern" -p 7300 -m "$max" "$ADDR_B"
+	cat client.log
+	finish pattern 30
+}
+
+# leaks --------------------------------------------------------------------
+
+# resources DEVICE: pd, cq, qp, cm_id and mr counts on one line
+resources() { rdma resource show "$1" | sed 's/^[0-9]*: [^:]*: //; s/ ctx [0-9]*//'; }
+
+# resources that a device has with no user, for check_no_leak
+note_resources() {
+	res_a=$(resources krdma0)
+	res_b=$(resources krdma1)
+}
+
+resources_back() { [ "$(resources krdma0)" = "$res_a" ] && [ "$(resources krdma1)" = "$res_b" ]; }
+
+# check_no_leak: the same as at note_resources, at last
+check_no_leak() {
+	wait_for 15 resources_back && return
+	rdma resource show qp
+	rdma resource show cm_id
+	fail "leaked: '$res_a' -> '$(resources krdma0)', '$res_b' -> '$(resources krdma1)'"
+}

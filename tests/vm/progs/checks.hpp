@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The checks of krdma_verbs: each a function that throws rdma::Failure, in one
+ * table. They get a World: an address of an RNIC of this host, at which both
+ * ends of every connection are.
+ */
+#ifndef KRDMA_TEST_CHECKS_HPP
+#define KRDMA_TEST_CHECKS_HPP
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "rdma.hpp"
+
+namespace checks {
+
+class World {
+public:
+	explicit World(const char *address);
+
+	[[nodiscard]] ibv_context *context() const
+	{
+		return bound_->verbs;
+	}
+	[[nodiscard]] const ibv_device_attr &device() const
+	{
+		return device_;
+	}
+	[[nodiscard]] const char *address() const
+	{
+		return address_;
+	}
+	[[nodiscard]] const char *port() const
+	{
+		return port_.c_str();
+	}
+	[[nodiscard]] rdma_cm_id *listener() const
+	{
+		return listener_.get();
+	}
+
+private:
+	const char *address_;
+	rdma::CmId bound_;
+	rdma::CmId listener_;
+	std::string port_;
+	ibv_device_attr device_{};
+};
+
+/** class Pair - a connection with both ends here; the client sends first */
+class Pair {
+public:
+	explicit Pair(World &world, const rdma::SideOptions &client_options = {},
+		      const rdma::SideOptions &server_options = {});
+
+	rdma::Side &client()
+	{
+		return *client_;
+	}
+	rdma::Side &server()
+	{
+		return *server_;
+	}
+
+private:
+	std::unique_ptr<rdma::Side> client_;
+	std::unique_ptr<rdma::Side> server_;
+};
+
+/* a message of that many octets goes through a connection: the device still works */
+void still_works(World &world);
+
+struct Check {
+	const char *name;
+	void (*run)(World &world);
+};
+
+/* one table for each file */
+extern const std::vector<Check> object_checks;
+extern const std::vector<Check> data_checks;
+extern const std::vector<Check> access_checks;
+extern const std::vector<Check> hostile_checks;
+
+} /* namespace checks */
+
+#endif /* KRDMA_TEST_CHECKS_HPP */

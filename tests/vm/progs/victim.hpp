@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What krdma_victim and krdma_hostile have to agree on besides the protocol: the
+ * regions and what they hold, and the private data with which the hostile side
+ * says how the victim shall treat a connection.
+ */
+#ifndef KRDMA_TEST_VICTIM_HPP
+#define KRDMA_TEST_VICTIM_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace victim {
+
+/* Every region has guards around it that belong to the same allocation. */
+enum Region : std::uint8_t {
+	local,   /* local write only; receives and Reads land here */
+	write,   /* remote write */
+	read,    /* remote read */
+	both,    /* remote write and read */
+	foreign, /* remote write and read, in another protection domain */
+	gone,    /* remote write and read, deregistered */
+	spare,   /* remote write and read, for a Send with Invalidate */
+	regions,
+};
+
+inline constexpr std::array<const char *, regions> region_names{
+	"local", "write", "read", "both", "foreign", "gone", "spare",
+};
+
+inline constexpr std::size_t guard = 4096 + 64;
+inline constexpr std::size_t region_size = std::size_t{256} << 10;
+inline constexpr std::size_t receive_size = 64;
+inline constexpr std::size_t receives_max = 64;
+/* in the local region: first the sink of Reads, then the receive buffers */
+inline constexpr std::size_t read_size = 256;
+inline constexpr std::size_t receives_at = 4096;
+
+/* what the victim sends and whence it reads when told to */
+inline constexpr char greeting[] = "greetings from the victim";
+inline constexpr std::uint32_t read_stag = 0xdeadbeef;
+inline constexpr std::uint64_t read_to = 0x3000;
+
+/* what stands @offset octets into a region before anybody wrote to it */
+constexpr std::uint8_t pattern(Region region, std::size_t offset)
+{
+	return static_cast<std::uint8_t>(offset * 7 + (offset >> 8) + std::size_t{41} * region + 3);
+}
+
+enum Wish : std::uint8_t {
+	wish_send = 1,  /* post a Send as soon as connected */
+	wish_read = 2,  /* post an RDMA Read */
+	wish_reads = 4, /* post three more of them */
+	wish_reject = 8 /* refuse the connection */
+};
+
+/**
+ * struct Order - private data of a Request or Reply to the victim
+ * @id: comes back in what the victim prints
+ * @receives: to post
+ * @wishes: enum Wish
+ */
+struct Order {
+	static constexpr std::size_t size = 8;
+
+	std::uint32_t id = 0;
+	std::uint8_t receives = 8;
+	std::uint8_t wishes = 0;
+
+	[[nodiscard]] std::array<std::uint8_t, size> encode() const
+	{
+		return {'k',
+			'r',
+			static_cast<std::uint8_t>(id >> 24),
+			static_cast<std::uint8_t>(id >> 16),
+			static_cast<std::uint8_t>(id >> 8),
+			static_cast<std::uint8_t>(id),
+			receives,
+			wishes};
+	}
+
+	/* of anything else: the default order */
+	[[nodiscard]] static Order decode(std::span<const std::uint8_t> data)
+	{
+		if (data.size() < size || data[0] != 'k' || data[1] != 'r')
+			return {};
+		return {.id = static_cast<std::uint32_t>(data[2]) << 24 | data[3] << 16 |
+			      data[4] << 8 | data[5],
+			.receives = data[6],
+			.wishes = data[7]};
+	}
+};
+
+} /* namespace victim */
+
+#endif /* KRDMA_TEST_VICTIM_HPP */

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""Boot a kernel in QEMU on the host's own root file system and follow what runs in it.
+
+Used by tests/vm/run (cases, shell) and tests/vm/demo. The guest sees the
+host's root read-only over 9p with a tmpfs overlay on it, so nothing is
+installed into an image and nothing that a guest does stays. One writable
+share, the "out" folder, carries the configuration in and the logs out; one
+virtio-serial port carries events, a line each:
+
+    krdma-vm WORD [argument...]
+"""
+import ctypes
+import hashlib
+import lzma
+import os
+import queue
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(REPO, "build", "vm")
+STOCK = re.compile(r"^6\.12\..*deb12-amd64$")
+# what a stock kernel needs before it can see the share; in loading order
+EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
+EVENT = b"krdma-vm "
+# seconds until a guest must have said that it is up
+BOOT_LIMIT = 180
+
+
+class VmError(Exception):
+    """The guest cannot be prepared or started; the text says what to do."""
+
+
+def version_key(release):
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", release)]
+
+
+def stock_release():
+    """The newest installed stock kernel that modules can be built for."""
+    found = [r for r in os.listdir("/lib/modules")
+             if STOCK.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
+    if not found:
+        raise VmError("no Debian 6.12 kernel is installed; run scripts/install-deps")
+    return max(found, key=version_key)
+
+
+def kernel_release(image):
+    """The release string inside a bzImage, or None."""
+    with open(image, "rb") as f:
+        head = f.read(0x10000)
+    if head[0x202:0x206] == b"\0\0\0\0" or len(head) < 0x300:
+        return None
+    offset = int.from_bytes(head[0x20E:0x210], "little") + 0x200
+    text = head[offset:offset + 256].split(b"\0")[0].decode(errors="replace")
+    return text.split(" ")[0] if text else None
+
+
+class Kernel:
+    """A kernel image and the early modules that go with it."""
+
+    def __init__(self, choice):
+        if choice == "stock":
+            self.release = stock_release()
+            self.image = f"/boot/vmlinuz-{self.release}"
+        else:
+            self.image = os.path.abspath(choice)
+            if not os.path.isfile(self.image):
+                raise VmError(f"no kernel image {self.image}")
+            self.release = kernel_release(self.image)
+        self.stock = choice == "stock"
+
+    def early_modules(self):
+        """Paths in loading order; a kernel that has them built in gives none."""
+        folder = f"/lib/modules/{self.release}"
+        if not os.path.isdir(folder):
+            return []
+        paths = []
+        for name in EARLY_MODULES:
+            answer = subprocess.run(["/sbin/modinfo", "-k", self.release, "-n", name],
+                                    capture_output=True, text=True, check=False)
+            path = answer.stdout.strip()
+            if answer.returncode == 0 and path.startswith("/"):
+                paths.append(path)
+        return paths
+
+
+def build_initramfs(kernel):
+    """Busybox, the early modules and tests/vm/guest/stage1; cached by content."""
+    stage1 = os.path.join(REPO, "tests", "vm", "guest", "stage1")
+    busybox = shutil.which("busybox", path="/usr/bin:/bin")
+    if not busybox:
+        raise VmError("busybox-static is missing; run scripts/install-deps")
+    modules = kernel.early_modules()
+    key = hashlib.sha256()
+    for path in [stage1, busybox] + modules:
+        with open(path, "rb") as f:
+            key.update(path.encode() + b"\0" + f.read())
+    cache = os.path.join(BUILD, f"initramfs-{key.hexdigest()[:16]}.cpio")
+    if os.path.exists(cache):
+        return cache
+    os.makedirs(BUILD, exist_ok=True)
+    tree = os.path.join(BUILD, f"initramfs.{os.getpid()}")
+    for folder in ("bin", "modules", "dev", "proc", "sys", "lower", "upper", "root"):
+        os.makedirs(os.path.join(tree, folder))
+    shutil.copy(busybox, os.path.join(tree, "bin", "busybox"))
+    os.symlink("busybox", os.path.join(tree, "bin", "sh"))
+    shutil.copy(stage1, os.path.join(tree, "init"))
+    os.chmod(os.path.join(tree, "init"), 0o755)
+    order = []
+    for path in modules:
+        name = os.path.basename(path)
+        with open(path, "rb") as f:
+            data = f.read()
+        if name.endswith(".xz"):
+            data, name = lzma.decompress(data), name[:-3]
+        with open(os.path.join(tree, "modules", name), "wb") as f:
+            f.write(data)
+        order.append(name)
+    with open(os.path.join(tree, "modules", "order"), "w", encoding="utf-8") as f:
+        f.write("".join(f"{name}\n" for name in order))
+    names = []
+    for folder, folders, files in os.walk(tree):
+        for name in folders + files:
+            names.append(os.path.relpath(os.path.join(folder, name), tree))
+    with open(cache + ".new", "wb") as out:
+        subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=tree, check=True,
+                       input="\n".join(sorted(names)).encode(), stdout=out)
+    os.rename(cache + ".new", cache)
+    shutil.rmtree(tree)
+    return cache
+
+
+def end_with_parent():
+    """In the child before exec: QEMU goes when this process does, however it goes."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Vm:
+    """One boot. Events arrive with next_event(); stop() always ends QEMU."""
+
+    def __init__(self, kernel, out, icount=False, shell=False, append="", cpus=2, memory=4096):
+        self.kernel, self.out, self.icount, self.shell = kernel, out, icount, shell
+        self.append, self.cpus, self.memory = append, cpus, memory
+        self.console = os.path.join(out, "console.log")
+        self.process = None
+        self.events = queue.Queue()
+
+    def command(self, accel):
+        for option in (REPO, self.out):
+            if re.search(r"[\s,]", option):
+                raise VmError(f"the path {option} must not hold blanks or commas")
+        if self.icount:
+            machine = ["-accel", "tcg,thread=single,tb-size=1024", "-icount", "shift=0,sleep=off",
+                       "-cpu", "max,-erms,-fsrm", "-smp", "1"]
+        elif accel == "kvm":
+            machine = ["-accel", "kvm", "-cpu", "host", "-smp", str(self.cpus)]
+        else:
+            machine = ["-accel", "tcg,thread=multi,tb-size=1024",
+                       "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
+        append = ("console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on "
+                  f"rcupdate.rcu_cpu_stall_timeout=60 krdma.repo={REPO} {self.append}")
+        if self.shell:
+            console = ["-serial", "mon:stdio",
+                       "-chardev", f"file,id=events,path={self.out}/events"]
+        else:
+            console = ["-chardev", f"file,id=console,path={self.console}",
+                       "-serial", "chardev:console", "-monitor", "none",
+                       "-chardev", "file,id=events,path=/dev/stdout"]
+        return (["qemu-system-x86_64", "-machine", "q35"] + machine +
+                ["-m", str(self.memory), "-display", "none", "-nodefaults", "-no-reboot"] +
+                console +
+                ["-device", "virtio-serial-pci",
+                 "-device", "virtserialport,chardev=events,name=krdma.events",
+                 "-device", "virtio-rng-pci",
+                 "-kernel", self.kernel.image, "-initrd", build_initramfs(self.kernel),
+                 "-append", append,
+                 "-fsdev", "local,id=fs0,path=/,security_model=none,readonly=on,multidevs=remap",
+                 "-device", "virtio-9p-pci,fsdev=fs0,mount_tag=rootfs",
+                 "-fsdev", f"local,id=fs1,path={self.out},security_model=none,multidevs=remap",
+                 "-device", "virtio-9p-pci,fsdev=fs1,mount_tag=out"])
+
+    def start(self, accel):
+        """Starts QEMU; with shell the terminal is the guest's."""
+        if not shutil.which("qemu-system-x86_64"):
+            raise VmError("qemu-system-x86 is missing; run scripts/install-deps")
+        command = self.command(accel)
+        if self.shell:
+            self.process = subprocess.Popen(command, preexec_fn=end_with_parent)
+            return
+        with open(os.path.join(self.out, "qemu.log"), "ab") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log,
+                                            stdout=subprocess.PIPE, start_new_session=True,
+                                            preexec_fn=end_with_parent)
+        threading.Thread(target=self._read_events, args=(self.process.stdout,),
+                         daemon=True).start()
+
+    def _read_events(self, stream):
+        for line in stream:
+            if line.startswith(EVENT):
+                words = line[len(EVENT):].decode(errors="replace").strip().split(" ")
+                self.events.put(words)
+        self.events.put(None)
+
+    def next_event(self, timeout):
+        """Words of the next event, None when QEMU has ended; raises queue.Empty."""
+        return self.events.get(timeout=timeout)
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.process:
+            self.process.wait()
+
+    def console_tail(self, lines=60):
+        return tail(self.console, lines)
+
+
+def fresh_out(name):
+    """An empty folder build/vm/NAME, to be the guest's writable share."""
+    out = os.path.join(BUILD, name)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    return out
+
+
+def guest_config(modules, **values):
+    """What the guest's init is told, with the provider that it installs."""
+    uvp = os.path.join(REPO, "build", "uvp_soft")
+    return {"REPO": REPO, "MODULES": os.path.abspath(modules),
+            "PROVIDER": os.path.join(uvp, "libkrdma-rdmav34.so"),
+            "DRIVER": os.path.join(uvp, "krdma.driver"), **values}
+
+
+def write_config(out, values):
+    """The guest's init sources it."""
+    with open(os.path.join(out, "config"), "w", encoding="utf-8") as f:
+        f.writelines(f"{key}={shlex.quote(str(value))}\n" for key, value in values.items())
+
+
+def tail(path, lines):
+    try:
+        with open(path, "rb") as f:
+            f.seek(0, os.SEEK_END)
+            f.seek(max(0, f.tell() - 65536))
+            text = f.read().decode(errors="replace").replace("\r", "")
+    except OSError:
+        return ""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc", "", text)
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def choose_accel(wanted):
+    """kvm where it was asked for or can run a guest, else tcg (emulation)."""
+    if wanted != "auto":
+        return wanted
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "tcg"
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        boot = f.read().strip()
+    verdict = os.path.join(BUILD, "kvm-" + boot)
+    if not os.path.exists(verdict):
+        os.makedirs(BUILD, exist_ok=True)
+        with open(verdict, "w", encoding="ascii") as f:
+            f.write("kvm\n" if kvm_works() else "tcg\n")
+    with open(verdict, encoding="ascii") as f:
+        return f.read().strip()
+
+
+def kvm_works():
+    """Boots the stock kernel with no root: it must get as far as its panic.
+
+    A /dev/kvm that opens proves little: nested ones may fail at the first
+    instruction that they have to emulate.
+    """
+    command = ["qemu-system-x86_64", "-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m",
+               "512", "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",
+               "-monitor", "none", "-kernel", f"/boot/vmlinuz-{stock_release()}",
+               "-append", "console=ttyS0 panic=-1"]
+    try:
+        answer = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, timeout=15, check=False)
+    except (subprocess.TimeoutExpired, OSError):
+        return False
+    return b"Kernel panic - not syncing: VFS" in answer.stdout
+
+
+def progress(text):
+    print(text, flush=True)
+
+
+def since(start):
+    return f"{time.monotonic() - start:.0f} s"
+
+
+def die(text):
+    print(f"error: {text}", file=sys.stderr, flush=True)
+    sys.exit(2)
