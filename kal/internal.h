@@ -33,6 +33,7 @@ static inline bool kal_rnic_live(const struct ri_rnic *rnic)
 int kal_registry_init(void);
 void kal_registry_exit(void);
 void kal_rnic_get(struct ri_rnic *rnic);
+void kal_rnic_rename(struct ri_rnic *rnic, const char *name);
 void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event);
 
 /* netdev.c */

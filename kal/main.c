@@ -53,3 +53,5 @@ module_exit(kal_exit);
 MODULE_DESCRIPTION("krdma kernel access layer");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_ALIAS_RDMA_LINK("krdma");
+/* what programs reach the devices through */
+MODULE_SOFTDEP("post: ib_uverbs rdma_ucm");

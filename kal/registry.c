@@ -185,6 +185,14 @@ static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 	return -EEXIST;
 }
 
+/* The administrator has renamed the device that a consumer side shows. */
+void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
+{
+	guard(mutex)(&registry_lock);
+	if (!kal_rnic_by_name(name))
+		strscpy(rnic->name, name, sizeof(rnic->name));
+}
+
 /* An RNIC that may be deleted on request needs the provider who can do so. */
 static int kal_rnic_set_provider(struct ri_rnic *rnic)
 {

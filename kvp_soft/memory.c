@@ -32,7 +32,7 @@ static enum soft_access soft_mem_check(const struct soft_qp *qp,
 		return SOFT_ACCESS_STAG;
 	if (mem->pd != qp->ri.pd)
 		return SOFT_ACCESS_PD;
-	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~qp->access)
+	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~READ_ONCE(qp->access))
 		return SOFT_ACCESS_RIGHTS;
 	if (soft_to_wraps(to, len))
 		return SOFT_ACCESS_WRAP;

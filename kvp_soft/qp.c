@@ -107,6 +107,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 
 	qp->rnic = to_soft_rnic(ri->obj.rnic);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
 	spin_lock_init(&qp->lock);
 	soft_tx_init(&qp->tx);
 	soft_tx_reset(&qp->tx);
@@ -230,6 +231,17 @@ static void soft_qp_to_error(struct soft_qp *qp)
 	mutex_unlock(&qp->tx.mutex);
 }
 
+/*
+ * The remote rights of a QP. rdma_cm brings an idle QP that has no connection
+ * yet to INIT with none, and never says otherwise, so none then means that the
+ * regions alone decide.
+ */
+static void soft_qp_set_access(struct soft_qp *qp, int access)
+{
+	if (access || READ_ONCE(qp->state) != SOFT_QP_IDLE)
+		WRITE_ONCE(qp->access, access);
+}
+
 /* ri_ops.qp_modify */
 int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 		   struct ri_llp *llp)
@@ -237,7 +249,7 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 	struct soft_qp *qp = to_soft_qp(ri);
 
 	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
+		soft_qp_set_access(qp, attr->qp_access_flags);
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	switch (attr->qp_state) {

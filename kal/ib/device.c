@@ -174,6 +174,31 @@ static struct kal_client kal_ib_client = {
 	.event = kal_ib_event,
 };
 
+/* As a client of ib_core, only to hear of new names ("rdma dev set ... name"). */
+
+static int kal_ib_core_add(struct ib_device *base)
+{
+	return base->ops.driver_id == KAL_IB_DRIVER_ID ? 0 : -EOPNOTSUPP;
+}
+
+static void kal_ib_core_remove(struct ib_device *base, void *data)
+{
+}
+
+static void kal_ib_core_rename(struct ib_device *base, void *data)
+{
+	if (base->ops.driver_id == KAL_IB_DRIVER_ID)
+		kal_rnic_rename(to_kal_ib_device(base)->rnic,
+				dev_name(&base->dev));
+}
+
+static struct ib_client kal_ib_core_client = {
+	.name = "krdma",
+	.add = kal_ib_core_add,
+	.remove = kal_ib_core_remove,
+	.rename = kal_ib_core_rename,
+};
+
 static struct rdma_link_ops kal_ib_link_ops = {
 	.type = "krdma",
 	.newlink = kal_rnic_create,
@@ -186,13 +211,20 @@ int kal_ib_init(void)
 	ret = kal_ib_cm_init();
 	if (ret)
 		return ret;
+	ret = ib_register_client(&kal_ib_core_client);
+	if (ret)
+		goto err_cm;
 	ret = kal_register_client(&kal_ib_client);
-	if (ret) {
-		kal_ib_cm_exit();
-		return ret;
-	}
+	if (ret)
+		goto err_core;
 	rdma_link_register(&kal_ib_link_ops);
 	return 0;
+
+err_core:
+	ib_unregister_client(&kal_ib_core_client);
+err_cm:
+	kal_ib_cm_exit();
+	return ret;
 }
 
 void kal_ib_exit(void)
@@ -201,5 +233,6 @@ void kal_ib_exit(void)
 	kal_unregister_client(&kal_ib_client);
 	/* fence: no call of ib_core into this module is left */
 	ib_unregister_driver(KAL_IB_DRIVER_ID);
+	ib_unregister_client(&kal_ib_core_client);
 	kal_ib_cm_exit();
 }

@@ -28,7 +28,7 @@ done
 
 rdma -j -d dev show krdma0 > dev.json
 has "node type" '"node_type": *"rnic"|"node_type":"rnic"' dev.json
-rdma -j link show krdma0/1 > link.json
+on A rdma -j link show krdma0/1 > link.json
 has "netdev" '"netdev":"vethA"' link.json
 
 say "port state follows the netdev"
