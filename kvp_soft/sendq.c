@@ -236,6 +236,19 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 	soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp);
 }
 
+/*
+ * The oldest work request is over. Its slot is free before the consumer can see
+ * the completion: who polls may post at once. So what completes is a copy.
+ */
+static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
+{
+	struct soft_sq_rec rec = *soft_sq_rec(sq, sq->cons);
+
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	soft_ring_release(&sq->ring, sq->cons);
+	return rec;
+}
+
 /**
  * soft_sq_complete() - complete what is finished, in order
  * @qp: queue pair
@@ -244,9 +257,9 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 void soft_sq_complete(struct soft_qp *qp)
 {
 	struct soft_sq *sq = &qp->sq;
-	struct soft_sq_rec *rec;
+	const struct soft_sq_rec *oldest;
+	struct soft_sq_rec rec;
 	bool added = false;
-	u32 first;
 	u64 sent;
 
 	spin_lock_bh(&sq->lock);
@@ -255,20 +268,17 @@ void soft_sq_complete(struct soft_qp *qp)
 	 * they moved on, and the later of the two must see both moves.
 	 */
 	sent = READ_ONCE(qp->tx.seq_sent);
-	first = sq->cons;
 	while (sq->cons != sq->ring.fetched) {
-		rec = soft_sq_rec(sq, sq->cons);
-		if (rec->status || READ_ONCE(rec->read_pending) ||
-		    READ_ONCE(rec->end_seq) > sent)
+		oldest = soft_sq_rec(sq, sq->cons);
+		if (oldest->status || READ_ONCE(oldest->read_pending) ||
+		    READ_ONCE(oldest->end_seq) > sent)
 			break;
-		if (qp->sig_all || rec->flags & KRDMA_SOFT_WQE_SIGNALED) {
-			soft_sq_add_cqe(qp, rec, IB_WC_SUCCESS);
+		rec = soft_sq_pop(sq);
+		if (qp->sig_all || rec.flags & KRDMA_SOFT_WQE_SIGNALED) {
+			soft_sq_add_cqe(qp, &rec, IB_WC_SUCCESS);
 			added = true;
 		}
-		WRITE_ONCE(sq->cons, sq->cons + 1);
 	}
-	if (sq->cons != first)
-		soft_ring_release(&sq->ring, sq->cons);
 	spin_unlock_bh(&sq->lock);
 	if (added)
 		soft_cq_notify(soft_send_cq(qp), false);
@@ -278,13 +288,12 @@ void soft_sq_complete(struct soft_qp *qp)
 static bool soft_sq_flush_fetched(struct soft_qp *qp)
 {
 	struct soft_sq *sq = &qp->sq;
-	struct soft_sq_rec *rec;
 	bool added = sq->cons != sq->ring.fetched;
+	struct soft_sq_rec rec;
 
 	while (sq->cons != sq->ring.fetched) {
-		rec = soft_sq_rec(sq, sq->cons);
-		soft_sq_add_cqe(qp, rec, rec->status ?: IB_WC_WR_FLUSH_ERR);
-		WRITE_ONCE(sq->cons, sq->cons + 1);
+		rec = soft_sq_pop(sq);
+		soft_sq_add_cqe(qp, &rec, rec.status ?: IB_WC_WR_FLUSH_ERR);
 	}
 	return added;
 }
@@ -302,10 +311,10 @@ static bool soft_sq_flush_posted(struct soft_qp *qp)
 		sqe = soft_ring_entry(&sq->ring, sq->ring.fetched);
 		rec.wr_id = READ_ONCE(sqe->wr_id);
 		rec.op = READ_ONCE(sqe->opcode);
-		soft_sq_add_cqe(qp, &rec, IB_WC_WR_FLUSH_ERR);
 		sq->ring.fetched++;
+		soft_sq_pop(sq);
+		soft_sq_add_cqe(qp, &rec, IB_WC_WR_FLUSH_ERR);
 	}
-	WRITE_ONCE(sq->cons, sq->ring.fetched);
 	return added;
 }
 
@@ -325,8 +334,6 @@ void soft_sq_flush(struct soft_qp *qp)
 	spin_lock_bh(&sq->lock);
 	added = soft_sq_flush_fetched(qp);
 	added |= soft_sq_flush_posted(qp);
-	if (sq->ring.depth)
-		soft_ring_release(&sq->ring, sq->cons);
 	spin_unlock_bh(&sq->lock);
 	if (added)
 		soft_cq_notify(soft_send_cq(qp), true);

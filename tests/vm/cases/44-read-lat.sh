@@ -7,7 +7,7 @@
 
 hosts_up
 note_resources
-perf_limit=180
+perf_limit=90
 for size in 1 2 63 64 1024 1460 4096 4097 65536 1048576; do
 	perf_pair ib_read_lat -s $size -n 50
 done
