@@ -201,16 +201,17 @@ int kal_srq_destroy(struct ri_srq *srq)
 
 /* Memory regions ************************************************************ */
 
-/* What the RNIC cannot do is refused; only the optional flags may be ignored. */
-static int kal_mr_access_check(const struct ri_rnic *rnic, int access)
+/*
+ * What the RNIC cannot do is refused, but for the optional flags and the rights
+ * to operations that it does not have: programs ask for all rights at once, and
+ * a right that no operation can use grants nothing.
+ */
+static int kal_mr_access_check(int access)
 {
 	int able = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
-		   IB_ACCESS_REMOTE_READ | IB_ACCESS_OPTIONAL;
+		   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
+		   IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL;
 
-	if (rnic->attr.limits.atomic_cap != IB_ATOMIC_NONE)
-		able |= IB_ACCESS_REMOTE_ATOMIC;
-	if (rnic->attr.limits.max_mw)
-		able |= IB_ACCESS_MW_BIND;
 	if (access & ~able)
 		return -EOPNOTSUPP;
 	/* who lets a peer write has the right itself */
@@ -238,7 +239,7 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *attr,
 	u64 end;
 	int ret;
 
-	ret = kal_mr_access_check(rnic, attr->access);
+	ret = kal_mr_access_check(attr->access);
 	if (ret)
 		return ERR_PTR(ret);
 	if (attr->length > rnic->attr.limits.max_mr_size ||
@@ -267,7 +268,7 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 
 	if (!rnic->ops->mr_register_dma || pd->uctx)
 		return ERR_PTR(-EOPNOTSUPP);
-	ret = kal_mr_access_check(rnic, access);
+	ret = kal_mr_access_check(access);
 	if (ret)
 		return ERR_PTR(ret);
 	mr = kal_mr_alloc(pd);

@@ -201,14 +201,6 @@ static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 	 IB_ACCESS_REMOTE_ATOMIC)
 #define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
 
-/*
- * Rights that a region may be asked for. The optional ones and relaxed
- * ordering are hints. Remote atomics are taken, because programs ask for all
- * rights at once, and grant nothing: there is no atomic that could use them.
- */
-#define SOFT_MR_KNOWN                                                          \
-	(SOFT_MR_RIGHTS | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_OPTIONAL)
-
 /* ri_ops.mr_register */
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata)
@@ -218,11 +210,6 @@ int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 	struct krdma_soft_mr_resp resp = {};
 	struct soft_mem *mem;
 	int ret;
-
-	if (attr->access & ~SOFT_MR_KNOWN)
-		return -EOPNOTSUPP;
-	if (soft_to_wraps(attr->iova, attr->length))
-		return -EINVAL;
 
 	mem = soft_mem_alloc(rnic, ri->pd);
 	if (IS_ERR(mem))

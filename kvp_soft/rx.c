@@ -317,7 +317,7 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 	struct soft_rwqe *wqe = &qp->rx.wqe;
 	int ret;
 
-	if (!wqe->active && s->seg.msn == st->msn && s->seg.mo == st->mo) {
+	if (!wqe->active && s->seg.msn == st->msn) {
 		ret = soft_rq_fetch(qp, wqe);
 		if (ret == -EINVAL)
 			return soft_rx_local_error(qp, s, IB_WC_LOC_QP_OP_ERR);
@@ -443,12 +443,12 @@ static void soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 	ret = soft_seg_decode(s.raw, have, &s.seg, &s.term);
 	if (!ret) {
 		trace_soft_recv(qp, &s.seg);
-		if (!READ_ONCE(qp->peer_ready))
-			soft_rx_peer_ready(qp);
 		ret = soft_rx_dispatch(qp, &s);
 	}
 	if (ret)
 		soft_rx_fail(qp, &s.term);
+	else if (!READ_ONCE(qp->peer_ready))
+		soft_rx_peer_ready(qp);
 }
 
 /* The stream ******************************************************************/

@@ -57,7 +57,8 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->msn[SOFT_QN_SEND] = 1;
 	tx->msn[SOFT_QN_READ_REQ] = 1;
 	tx->msg.kind = SOFT_MSG_NONE;
-	tx->resp_turn = false;
+	/* a Read that was the peer's ready-to-receive frame is answered first */
+	tx->resp_turn = true;
 	tx->rtr = RI_RTR_NONE;
 	tx->wr_fetched = false;
 }

@@ -8,7 +8,7 @@
 hosts_up
 port=7800
 for options in "-T v -S 64 -C 100 -I 10" "-T v -S 65536 -C 20 -I 10" \
-	"-T v -T a -S 4096 -C 50 -I 10" "-T v -T n -S 1048576 -C 5 -I 4" "-T b -S all -C 10 -I 2"; do
+	"-T v -T n -S 4096 -C 50 -I 10" "-T v -T n -S 1048576 -C 5 -I 4" "-T b -S all -C 10 -I 2"; do
 	port=$((port + 1))
 	# the server verifies as the client does, so both get the same options
 	# shellcheck disable=SC2086

@@ -24,16 +24,26 @@ struct Incoming {
 	Order order;
 };
 
+/* the next that is still there: an attempt may be over when we get to it */
 Incoming receive(Listener &listener)
 {
-	Connection connection = listener.accept();
-	MpaFrame request = connection.receive_mpa(mpa::request_key);
-	const std::size_t skip = request.flags & mpa::S ? 4 : 0;
+	for (;;) {
+		Connection connection = listener.accept();
+		MpaFrame request;
 
-	require(request.data.size() >= skip, "a Request without its enhanced data");
-	const Order order = Order::decode(View{request.data}.subspan(skip));
-	require(order.id != 0, "the private data was not carried");
-	return {std::move(connection), std::move(request), order};
+		try {
+			request = connection.receive_mpa(mpa::request_key);
+		} catch (const wire::Ended &) {
+			continue;
+		}
+		if (connection.readable(20ms))
+			continue;
+		const std::size_t skip = request.flags & mpa::S ? 4 : 0;
+		require(request.data.size() >= skip, "a Request without its enhanced data");
+		const Order order = Order::decode(View{request.data}.subspan(skip));
+		require(order.id != 0, "the private data was not carried");
+		return {std::move(connection), std::move(request), order};
+	}
 }
 
 MpaFrame reply(std::uint8_t flags, std::uint8_t revision, const Octets &data)

@@ -73,6 +73,17 @@ Fpdus one_write(const Session &s, victim::Region region, std::uint64_t offset = 
 	return one(write(s[region].stag, s[region].to + offset, abcd));
 }
 
+/* the end of a region, every octet of it other than before */
+Fpdus last_octets(const Session &s)
+{
+	constexpr std::size_t count = 4;
+	Octets other = s[victim::both].content(victim::region_size - count, count);
+
+	for (std::uint8_t &octet : other)
+		octet = ~octet;
+	return one(write(s[victim::both].stag, s[victim::both].end() - count, other));
+}
+
 /* a Send of "abcd" with something changed */
 template <typename Change> Fpdus odd_send(Change change)
 {
@@ -292,7 +303,7 @@ const SegmentCase table[] = {
 	 {.changed = "write:0-3"}},
 	{"write-last-octets",
 	 "89, RFC 5041 7.1",
-	 [](S) { return one_write(s, victim::both, victim::region_size - 4); },
+	 [](S) { return last_octets(s); },
 	 fine,
 	 none,
 	 {.changed = "both:262140-262143"}},

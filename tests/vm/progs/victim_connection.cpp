@@ -64,7 +64,8 @@ void Connection::post_read()
 
 void Connection::connect(const Options &options)
 {
-	const auto order = Order{.id = number_}.encode();
+	order_.id = number_;
+	const auto order = order_.encode();
 	rdma_conn_param param{};
 
 	post_receives();
