@@ -157,18 +157,18 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	qp->llp = llp;
 	soft_sk_take(qp, sk);
 	trace_soft_qp_state(qp);
-	ret = 0;
-out:
-	mutex_unlock(&qp->tx.mutex);
-	if (ret)
-		return ret;
-
-	/* what came before the callbacks were ours */
+	/*
+	 * What came before the callbacks were ours. Still under the mutex: from
+	 * its release on the stream may be gone, and rx.work with it.
+	 */
 	if (soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 	queue_work(soft_wq, &qp->rx.work);
 	soft_tx_kick(qp);
-	return 0;
+	ret = 0;
+out:
+	mutex_unlock(&qp->tx.mutex);
+	return ret;
 }
 
 /* With tx.mutex held. Returns the stream, now the caller's to give back. */
