@@ -195,7 +195,7 @@ struct kal_conn_param {
 struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler,
 			     void *context);
 
-/* Give an endpoint of a CONN_REQUEST its own handler. In the listener's handler or before accept. */
+/* Give the endpoint of a CONN_REQUEST its own handler: in the listener's, or before accept. */
 void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
 			void *context);
 
