@@ -18,7 +18,11 @@ capture() { # name, command of the server, command of the client
 	kill -INT "${pid_of[dump]}"
 	wait "${pid_of[dump]}" || true
 }
-decode() { tshark -r "$VM_TMP/$1.pcapng" -o tcp.try_heuristic_first:TRUE "${@:2}" 2> tshark.err; }
+# what the messages carry is perftest's own, but tshark would take it for NFS or SMB
+decode() {
+	tshark -r "$VM_TMP/$1.pcapng" -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma \
+		--disable-protocol smb_direct "${@:2}" 2> tshark.err
+}
 
 check_capture() {
 	decode "$1" > summary
