@@ -17,7 +17,9 @@ capture() { # name, command of the server, command of the client
 	sleep 1
 	kill -INT "${pid_of[dump]}"
 	wait "${pid_of[dump]}" || true
+	cp "$1.pcapng" "$VM_OUT/"
 }
+
 # what the messages carry is perftest's own, but tshark would take it for NFS or SMB
 decode() {
 	tshark -r "$VM_TMP/$1.pcapng" -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma \

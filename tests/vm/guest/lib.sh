@@ -13,7 +13,7 @@ VM_TMP=${VM_TMP:-/tmp/krdma-case}
 
 if [ -n "${VM_CASE:-}" ]; then
 	set -Eeuo pipefail
-	trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"' ERR
+	trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"; show_state' ERR
 	rm -rf "$VM_TMP"
 	mkdir -p "$VM_TMP"
 	cd "$VM_TMP"
@@ -24,8 +24,22 @@ say() { echo "== $*"; }
 fail() {
 	trap - ERR
 	echo "failed: $*"
+	show_state
 	exit 1
 }
+
+# for a failure's report: the RNICs' objects, connections and counters
+show_state() {
+	local host
+	rdma resource show
+	rdma resource show qp
+	for host in A B; do
+		[ -e /run/netns/host$host ] || continue
+		on $host rdma statistic show link "$(dev_of $host)/1" | tr -d '\n' |
+			awk -v dev="$(dev_of $host)" '{ printf "counters of %s:", dev
+				for (i = 3; i < NF; i += 2) if ($(i + 1)) printf " %s %s", $i, $(i + 1); print "" }'
+	done
+} 2> /dev/null
 
 # expect TEXT COMMAND...: the command succeeds
 expect() {

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: make install, modprobe by dependency, the installed provider, make uninstall
+# limit: 400
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+tree=$VM_REPO
+updates=/lib/modules/$(uname -r)/updates
+library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
+driver=/etc/libibverbs.d/krdma.driver
+
+expect "the modules that init loaded go" rmmod_all
+# the guest's own, for the cases to come
+mv "$library" "$driver" "$VM_TMP"
+expect "install" make -C "$tree" install
+for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
+	[ -f "$file" ] || fail "make install brought no $file"
+done
+expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft
+same "krdma came along" 1 "$(grep -c '^krdma ' /proc/modules)"
+hosts_up
+perf_pair ib_send_bw -n 50
+hosts_down
+expect "unload" modprobe -r krdma_soft
+
+say "rdma link add loads what is installed"
+net_up
+expect "add" rnic_add A
+hosts_down
+
+expect "unload" rmmod_all
+expect "uninstall" make -C "$tree" uninstall
+for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
+	[ ! -e "$file" ] || fail "make uninstall left $file"
+done
+refuse "krdma_soft is gone" modprobe krdma_soft
+mv "$VM_TMP/${library##*/}" "$library"
+mv "$VM_TMP/${driver##*/}" "$driver"
+insmod_all
