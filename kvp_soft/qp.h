@@ -120,6 +120,7 @@ struct soft_tx {
  * @bounce: an FPDU whose octets did not come in one piece
  * @bounce_len: octets in @bounce
  * @bounce_size: octets allocated
+ * @bounce_want: octets that an FPDU has needed
  * @stopped: what still arrives is dropped
  * @in_message: an untagged or tagged message is incomplete
  * @untagged: what the next segment of each queue must say
@@ -131,6 +132,7 @@ struct soft_rx {
 	u8 *bounce;
 	u32 bounce_len;
 	u32 bounce_size;
+	u32 bounce_want;
 	bool stopped;
 	bool in_message;
 	struct soft_untagged_state untagged[3];

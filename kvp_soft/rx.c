@@ -57,10 +57,11 @@ void soft_rx_reset(struct soft_rx *rx)
 {
 	int i;
 
-	kfree(rx->bounce);
+	kvfree(rx->bounce);
 	rx->bounce = NULL;
 	rx->bounce_len = 0;
 	rx->bounce_size = 0;
+	rx->bounce_want = 0;
 	rx->in_message = false;
 	rx->wqe.active = false;
 	rx->wqe_status = IB_WC_SUCCESS;
@@ -453,17 +454,24 @@ static void soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 
 /* The stream ******************************************************************/
 
-/* Make room for @size octets; what was collected stays. */
-static int soft_rx_bounce_room(struct soft_rx *rx, u32 size)
+/*
+ * Make room for @size octets; what was collected stays. Where softirq gets no
+ * memory the work item does, which may wait for it.
+ */
+static int soft_rx_bounce_room(struct soft_rx *rx, u32 size, bool may_sleep)
 {
 	u8 *buf;
 
 	if (size <= rx->bounce_size)
 		return 0;
+	rx->bounce_want = size;
 	size = roundup_pow_of_two(size);
-	buf = krealloc(rx->bounce, size, GFP_ATOMIC | __GFP_NOWARN);
+	buf = may_sleep ? kvmalloc(size, GFP_KERNEL) :
+			  kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
 	if (!buf)
 		return -ENOMEM;
+	memcpy(buf, rx->bounce, rx->bounce_len);
+	kvfree(rx->bounce);
 	rx->bounce = buf;
 	rx->bounce_size = size;
 	return 0;
@@ -486,7 +494,7 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 	u32 n = min(avail, want - rx->bounce_len);
 	struct soft_src src = {};
 
-	if (soft_rx_bounce_room(rx, want))
+	if (soft_rx_bounce_room(rx, want, false))
 		return -ENOMEM;
 	if (skb_copy_bits(skb, off, rx->bounce + rx->bounce_len, n))
 		return -EFAULT;
@@ -579,6 +587,8 @@ void soft_rx_drain(struct soft_qp *qp)
 	struct sock *sk = qp->llp->sock->sk;
 
 	lock_sock(sk);
+	/* without the memory the octets stay with TCP and the work item returns */
+	soft_rx_bounce_room(&qp->rx, qp->rx.bounce_want, true);
 	soft_rx_read(qp, sk);
 	release_sock(sk);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: make install, modprobe by dependency, the installed provider, make uninstall
-# limit: 400
+# limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
