@@ -20,9 +20,10 @@
 
 /* Socket callbacks ********************************************************* */
 
+/* with sk_callback_lock held */
 static struct soft_qp *soft_sk_qp(struct sock *sk)
 {
-	return rcu_dereference_sk_user_data(sk);
+	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
 static void soft_sk_data_ready(struct sock *sk)
