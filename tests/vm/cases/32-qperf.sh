@@ -7,15 +7,17 @@
 
 hosts_up
 serve server B 19765 qperf
-for test in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_bw \
+for test in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw \
 	rc_rdma_write_poll_lat; do
 	run_on A 60 qperf --use_cm 1 -t 2 "$ADDR_B" $test
 	cat client.log
 	has "$test gives a figure" '= +[0-9.]*[1-9]' client.log
 done
-run_on A 60 qperf --use_cm 1 -t 2 -m 1M "$ADDR_B" rc_bw rc_rdma_write_bw
+run_on A 60 qperf --use_cm 1 -t 2 -m 1M "$ADDR_B" rc_bw rc_rdma_read_bw
 cat client.log
 say "immediate data, which there is not, is refused and harms nobody"
-refuse "write with immediate" on A timeout 60 qperf --use_cm 1 -t 2 "$ADDR_B" rc_rdma_write_lat
+for test in rc_rdma_write_lat rc_rdma_write_bw; do
+	refuse "write with immediate" on A timeout 60 qperf --use_cm 1 -t 2 "$ADDR_B" $test
+done
 run_on A 60 qperf --use_cm 1 -t 2 "$ADDR_B" rc_lat
 kill_hard server
