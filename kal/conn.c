@@ -22,10 +22,10 @@ module_param_named(mpa_request_timeout_ms, kal_mpa_request_timeout_ms, uint, 064
 MODULE_PARM_DESC(mpa_request_timeout_ms,
 		 "time for a peer that connected to send its whole MPA Request (default 5000)");
 
-unsigned int kal_mpa_reply_timeout_ms = 10000;
+unsigned int kal_mpa_reply_timeout_ms = 30000;
 module_param_named(mpa_reply_timeout_ms, kal_mpa_reply_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(mpa_reply_timeout_ms,
-		 "time for the peer to answer an MPA Request (default 10000)");
+		 "time for the peer to answer an MPA Request (default 30000)");
 
 unsigned int kal_accept_timeout_ms = 60000;
 module_param_named(accept_timeout_ms, kal_accept_timeout_ms, uint, 0644);

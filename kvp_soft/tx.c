@@ -603,6 +603,7 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 	struct soft_sq *sq = &qp->sq;
 	u64 end = qp->tx.seq_sent + budget;
 	enum soft_step step;
+	bool more;
 	u32 built;
 	int ret;
 
@@ -616,7 +617,9 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 	for (;;) {
 		step = soft_tx_build(qp);
 		built = qp->tx.staged;
-		ret = built ? soft_tx_send(qp, step == SOFT_STEP_FULL) : 0;
+		/* in the middle of a message there is always more */
+		more = qp->tx.msg.kind != SOFT_MSG_NONE;
+		ret = built ? soft_tx_send(qp, more) : 0;
 		soft_sq_complete(qp);
 		if (ret == -EAGAIN) {
 			soft_count(qp->rnic, SOFT_CNT_TX_STALLS);
