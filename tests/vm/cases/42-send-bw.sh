@@ -20,6 +20,5 @@ done
 # not -e: on iWARP the client waits for credits, which come as silent RDMA Writes,
 # and with events it may wait for a completion that only they would bring
 perf_pair ib_send_bw --use-srq -n 200
-perf_pair ib_send_bw --use-srq -q 4 -n 200
 perf_pair ib_send_bw --recv_post_list 8 -r 64 -n 256
 check_no_leak
