@@ -19,10 +19,7 @@ expect "load again" insmod_all
 say "under load, three times"
 for op in ib_write_bw ib_read_bw ib_send_bw; do
 	hosts_up
-	serve server B 7174 $op -R -F -p 7174 -D 120 -q 2
-	start client A $op -R -F -p 7174 -D 120 -q 2 "$ADDR_B"
-	sleep 5
-	alive client || fail "no traffic: $(cat client.log)"
+	traffic $op -D 120 -q 2
 	expect "unload krdma_soft under $op" timeout 60 rmmod krdma_soft
 	expect "unload krdma" timeout 60 rmmod krdma
 	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true

@@ -9,8 +9,7 @@ hosts_up
 rdma -j resource show krdma0 > before
 has "resources" '"qp": *[0-9]' before
 
-serve server B 7174 ib_write_bw -R -F -p 7174 -D 60
-start client A ib_write_bw -R -F -p 7174 -D 60 "$ADDR_B"
+traffic ib_write_bw -D 60
 connected() { rdma resource show qp link krdma0 | grep -q 'state RTS'; }
 expect "a connected queue pair" wait_for 20 connected
 
@@ -18,7 +17,7 @@ rdma resource show qp link krdma0 > qp.out
 has "its owner" 'comm ib_write_bw|\[ib_write_bw\]' qp.out
 has "its type" 'type RC' qp.out
 rdma resource show cm_id link krdma0 > cm.out
-has "its connection" "$ADDR_B:7174" cm.out
+has "its connection" "$ADDR_B:$perf_port" cm.out
 has "connection state" 'state CONNECT' cm.out
 rdma resource show mr dev krdma0 > mr.out || rdma resource show mr link krdma0 > mr.out
 has "its memory" 'mrlen [1-9]' mr.out

@@ -9,10 +9,7 @@ hosts_up
 note_resources
 for op in write read send; do
 	for victim in client server; do
-		serve server B 7174 ib_${op}_bw -R -F -p 7174 -D 120 -q 2
-		start client A ib_${op}_bw -R -F -p 7174 -D 120 -q 2 "$ADDR_B"
-		sleep 4
-		alive client || fail "no traffic: $(cat client.log)"
+		traffic ib_${op}_bw -D 120 -q 2
 		say "kill -9 of the $victim"
 		kill_hard $victim
 		[ $victim = client ] && other=server || other=client

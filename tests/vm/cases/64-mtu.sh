@@ -28,8 +28,7 @@ done
 
 say "changes under traffic"
 hosts_up 9000
-serve server B 7174 ib_send_bw -R -F -p 7174 -D 12 -s 65536
-start client A ib_send_bw -R -F -p 7174 -D 12 -s 65536 "$ADDR_B"
+traffic ib_send_bw -D 12 -s 65536
 for mtu in 1500 600 9000 1400; do
 	sleep 2
 	on A ip link set vethA mtu $mtu

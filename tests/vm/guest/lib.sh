@@ -196,31 +196,31 @@ serve() {
 alive() { kill -0 "${pid_of[$1]}" 2> /dev/null; }
 ended() { ! alive "$1"; }
 
+# await_end NAME SECONDS: sets the caller's "status"
+await_end() {
+	if ! wait_for "$2" ended "$1"; then
+		cat "$VM_TMP/$1.log"
+		cat "/proc/${pid_of[$1]}/stack" || true
+		fail "$1 still runs after $2 s"
+	fi
+	wait "${pid_of[$1]}" || status=$?
+}
+
 # finish NAME SECONDS: it ends by itself with status 0 in that time
 finish() {
-	local name=$1 rc=0
-	if ! wait_for "$2" ended "$name"; then
-		cat "$VM_TMP/$name.log"
-		cat "/proc/${pid_of[$name]}/stack" || true
-		fail "$name still runs after $2 s"
-	fi
-	wait "${pid_of[$name]}" || rc=$?
-	[ $rc = 0 ] && return
-	cat "$VM_TMP/$name.log"
-	fail "$name ended with $rc"
+	local status=0
+	await_end "$@"
+	[ $status = 0 ] && return
+	cat "$VM_TMP/$1.log"
+	fail "$1 ended with $status"
 }
 
 # finish_any NAME SECONDS: as finish, with whatever status that is no crash
 finish_any() {
-	local name=$1 rc=0
-	if ! wait_for "$2" ended "$name"; then
-		cat "$VM_TMP/$name.log"
-		cat "/proc/${pid_of[$name]}/stack" || true
-		fail "$name still runs after $2 s"
-	fi
-	wait "${pid_of[$name]}" || rc=$?
-	! abnormal $rc || fail "$name ended with $rc"
-	say "$name ended with $rc"
+	local status=0
+	await_end "$@"
+	! abnormal $status || fail "$1 ended with $status"
+	say "$1 ended with $status"
 }
 
 kill_hard() { kill -9 "${pid_of[$1]}"; wait "${pid_of[$1]}" || true; }
@@ -270,6 +270,39 @@ perf_pair() {
 	done
 	finish perf 20
 	perf_result "$VM_TMP/client.log"
+}
+
+# octets_sent: by both RNICs so far
+octets_sent() {
+	local host
+	for host in A B; do
+		on $host rdma statistic show link "$(dev_of $host)/1"
+	done | grep -oE '\btx_bytes [0-9]+' | awk '{ sum += $2 } END { print sum + 0 }'
+}
+
+# traffic PROGRAM OPTION...: "server" on B and "client" on A run, and data flows. A
+# client that was too early with its second connection is started again, as in
+# perf_pair.
+traffic() {
+	local program=$1 tries=5 before
+	shift
+	while :; do
+		perf_port=$((perf_port + 1)) tries=$((tries - 1)) before=$(octets_sent)
+		serve server B $perf_port "$program" -R -F -p $perf_port "$@"
+		start client A "$program" -R -F -p $perf_port "$@" "$ADDR_B"
+		flows() { [ $(($(octets_sent) - before)) -gt 1000000 ]; }
+		flows_or_ended() { flows || ended client; }
+		if wait_for 40 flows_or_ended && alive client; then
+			sleep 1
+			return
+		fi
+		if [ $tries = 0 ] || alive client || ! grep -q 'EVENT_REJECTED; error: -111' client.log; then
+			show_logs
+			fail "no traffic of '$program $*'"
+		fi
+		wait "${pid_of[client]}" || true
+		kill_hard server
+	done
 }
 
 # perf_result FILE: the table has lines of figures, and the last column (messages
