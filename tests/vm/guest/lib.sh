@@ -280,6 +280,9 @@ octets_sent() {
 	done | grep -oE '\btx_bytes [0-9]+' | awk '{ sum += $2 } END { print sum + 0 }'
 }
 
+# flows_or_ended OCTETS NAME: much more was sent than that, or the program ended
+flows_or_ended() { ended "$2" || [ $(($(octets_sent) - $1)) -gt 1000000 ]; }
+
 # traffic PROGRAM OPTION...: "server" on B and "client" on A run, and data flows. A
 # client that was too early with its second connection is started again, as in
 # perf_pair.
@@ -290,9 +293,7 @@ traffic() {
 		perf_port=$((perf_port + 1)) tries=$((tries - 1)) before=$(octets_sent)
 		serve server B $perf_port "$program" -R -F -p $perf_port "$@"
 		start client A "$program" -R -F -p $perf_port "$@" "$ADDR_B"
-		flows() { [ $(($(octets_sent) - before)) -gt 1000000 ]; }
-		flows_or_ended() { flows || ended client; }
-		if wait_for 40 flows_or_ended && alive client; then
+		if wait_for 40 flows_or_ended "$before" client && alive client; then
 			sleep 1
 			return
 		fi
