@@ -169,7 +169,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_qp_wr = 1 << 15;
 	limits->max_send_sge = KRDMA_SOFT_MAX_SGE;
 	limits->max_recv_sge = KRDMA_SOFT_MAX_SGE;
-	limits->max_sge_rd = 1;
+	limits->max_sge_rd = KRDMA_SOFT_MAX_SGE;
 	limits->max_cq = 1 << 17;
 	limits->max_cqe = 1 << 20;
 	limits->max_mr = (1 << 24) - 1;

@@ -97,6 +97,8 @@ struct soft_msg {
  * @rtr: frame that the MPA initiator owes before any other
  * @wr_fetched: sq.wqe holds a work request that is not being sent yet
  * @wr_slot: its slot
+ * @read_sge: if it is an RDMA Read, next element to ask data for
+ * @read_off: octets asked for before that
  */
 struct soft_tx {
 	struct mutex mutex;
@@ -113,6 +115,8 @@ struct soft_tx {
 	enum ri_rtr rtr;
 	bool wr_fetched;
 	u32 wr_slot;
+	u32 read_sge;
+	u32 read_off;
 };
 
 /**
@@ -149,9 +153,11 @@ struct soft_read_in {
 /**
  * struct soft_read_out - an RDMA Read of ours that waits for its response
  * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
+ * @last: the work request is over with it
  */
 struct soft_read_out {
 	u32 slot;
+	bool last;
 	u32 stag;
 	u64 to;
 	u32 len;

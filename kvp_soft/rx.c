@@ -201,7 +201,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (!s->seg.last)
 		return 0;
 
-	slot = out->slot;
+	slot = out->last ? out->slot : SOFT_NO_SLOT;
 	spin_lock_bh(&qp->lock);
 	if (++qp->out_head == qp->mpa.ord)
 		qp->out_head = 0;

@@ -79,8 +79,6 @@ static int soft_sqe_check(const struct soft_qp *qp,
 			return -EINVAL;
 		return wqe->length <= min(body, qp->max_inline) ? 0 : -EINVAL;
 	}
-	if (wqe->opcode == KRDMA_SOFT_OP_READ && wqe->num_sge > 1)
-		return -EINVAL;
 	if (wqe->num_sge > KRDMA_SOFT_MAX_SGE ||
 	    wqe->num_sge * sizeof(struct krdma_soft_sge) > body)
 		return -EINVAL;
@@ -375,7 +373,8 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 	if (wr->send_flags & IB_SEND_FENCE)
 		sqe->flags |= KRDMA_SOFT_WQE_FENCE;
 
-	if (wr->num_sge > KRDMA_SOFT_MAX_SGE)
+	if (wr->num_sge > KRDMA_SOFT_MAX_SGE ||
+	    (wr->opcode == IB_WR_RDMA_READ && wr->send_flags & IB_SEND_INLINE))
 		return -EINVAL;
 	if (!(wr->send_flags & IB_SEND_INLINE)) {
 		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)

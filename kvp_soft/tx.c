@@ -269,7 +269,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 /* Choosing ***************************************************************** */
 
 /* Remember a read that goes out now; false when ORD is used up. */
-static bool soft_tx_read_out(struct soft_qp *qp, u32 slot,
+static bool soft_tx_read_out(struct soft_qp *qp, u32 slot, bool last,
 			     const struct soft_read_req *req)
 {
 	struct soft_read_out *out;
@@ -283,6 +283,7 @@ static bool soft_tx_read_out(struct soft_qp *qp, u32 slot,
 			i -= qp->mpa.ord;
 		out = &qp->out[i];
 		out->slot = slot;
+		out->last = last;
 		out->stag = req->sink_stag;
 		out->to = req->sink_to;
 		out->len = req->length;
@@ -294,8 +295,8 @@ static bool soft_tx_read_out(struct soft_qp *qp, u32 slot,
 	return ret;
 }
 
-/* Build a Read Request, a message of one FPDU. */
-static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot,
+/* Build a Read Request, a message of one FPDU; the @last of its work request. */
+static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 				       const struct soft_read_req *req)
 {
 	u32 room;
@@ -304,45 +305,81 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot,
 	p = soft_tx_reserve(&qp->tx, soft_fpdu_len(SOFT_HDR_MAX), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
-	if (!soft_tx_read_out(qp, slot, req))
+	if (!soft_tx_read_out(qp, slot, last, req))
 		return SOFT_STEP_BLOCKED;
 	soft_tx_seal(qp, p,
 		     soft_put_read_req(p, qp->tx.msn[SOFT_QN_READ_REQ]++, req));
-	if (slot != SOFT_NO_SLOT)
+	if (slot != SOFT_NO_SLOT && last)
 		soft_sq_encoded(qp, slot, qp->tx.seq_built);
 	return SOFT_STEP_BUILT;
 }
 
-/* An RDMA Read: check the sink, then ask. */
+/* May the response be placed in all of @wqe's elements? */
+static bool soft_tx_sinks_ok(struct soft_qp *qp,
+			     const struct krdma_soft_sqe *wqe)
+{
+	const struct krdma_soft_sge *sge;
+	struct soft_mem *mem;
+
+	for (sge = wqe->sge; sge < wqe->sge + wqe->num_sge; sge++) {
+		if (!sge->length)
+			continue;
+		if (soft_mem_get(qp, sge->lkey, sge->addr, sge->length,
+				 IB_ACCESS_LOCAL_WRITE, &mem))
+			return false;
+		soft_mem_put(mem);
+	}
+	return true;
+}
+
+/* The first element from @i on that is not empty. */
+static u32 soft_tx_next_sink(const struct krdma_soft_sqe *wqe, u32 i)
+{
+	while (i < wqe->num_sge && !wqe->sge[i].length)
+		i++;
+	return i;
+}
+
+/*
+ * An RDMA Read: check the sinks, then ask. A Read Request has one sink
+ * (RFC 5040 4.4), so one goes out for each element that is not empty, or a
+ * single one for nothing at all. Their responses come in order (RFC 5040 5.5),
+ * so the work request is over with that to the last. Each of them counts for
+ * ORD: what it does not allow now goes out when a response has come.
+ */
 static enum soft_step soft_tx_start_read(struct soft_qp *qp,
 					 const struct krdma_soft_sqe *wqe,
 					 u32 slot)
 {
+	struct soft_tx *tx = &qp->tx;
 	struct soft_read_req req = {
-		.length = wqe->length,
 		.src_stag = wqe->rkey,
-		.src_to = wqe->raddr,
+		.src_to = wqe->raddr + tx->read_off,
 	};
 	enum soft_step step;
-	struct soft_mem *mem;
+	u32 i, next;
 
-	if (!qp->mpa.ord) {
-		soft_tx_wr_failed(qp, slot, IB_WC_LOC_QP_OP_ERR);
+	if (!tx->read_sge && (!qp->mpa.ord || !soft_tx_sinks_ok(qp, wqe))) {
+		soft_tx_wr_failed(qp, slot,
+				  qp->mpa.ord ? IB_WC_LOC_PROT_ERR :
+						IB_WC_LOC_QP_OP_ERR);
 		return SOFT_STEP_BUILT;
 	}
-	if (wqe->length) {
-		req.sink_stag = wqe->sge[0].lkey;
-		req.sink_to = wqe->sge[0].addr;
-		if (soft_mem_get(qp, req.sink_stag, req.sink_to, req.length,
-				 IB_ACCESS_LOCAL_WRITE, &mem)) {
-			soft_tx_wr_failed(qp, slot, IB_WC_LOC_PROT_ERR);
-			return SOFT_STEP_BUILT;
-		}
-		soft_mem_put(mem);
+	i = soft_tx_next_sink(wqe, tx->read_sge);
+	next = i;
+	if (i < wqe->num_sge) {
+		req.sink_stag = wqe->sge[i].lkey;
+		req.sink_to = wqe->sge[i].addr;
+		req.length = wqe->sge[i].length;
+		next = soft_tx_next_sink(wqe, i + 1);
 	}
-	step = soft_tx_read_req(qp, slot, &req);
-	if (step == SOFT_STEP_BUILT)
-		qp->tx.wr_fetched = false;
+	step = soft_tx_read_req(qp, slot, next == wqe->num_sge, &req);
+	if (step != SOFT_STEP_BUILT)
+		return step;
+	tx->read_sge = next;
+	tx->read_off += req.length;
+	if (next == wqe->num_sge)
+		tx->wr_fetched = false;
 	return step;
 }
 
@@ -354,7 +391,9 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	struct soft_msg *msg = &tx->msg;
 	bool solicited = wqe->flags & KRDMA_SOFT_WQE_SOLICITED;
 
-	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && READ_ONCE(qp->out_count))
+	/* a Read that has begun does not wait for itself */
+	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && !tx->read_sge &&
+	    READ_ONCE(qp->out_count))
 		return SOFT_STEP_BLOCKED;
 	if (wqe->opcode == KRDMA_SOFT_OP_READ)
 		return soft_tx_start_read(qp, wqe, tx->wr_slot);
@@ -436,6 +475,8 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 			return SOFT_STEP_BUILT;
 		}
 		tx->wr_fetched = true;
+		tx->read_sge = 0;
+		tx->read_off = 0;
 	}
 	return soft_tx_start_wr(qp);
 }
@@ -450,7 +491,7 @@ static enum soft_step soft_tx_rtr(struct soft_qp *qp)
 	u8 *p;
 
 	if (tx->rtr == RI_RTR_READ) {
-		step = soft_tx_read_req(qp, SOFT_NO_SLOT, &nothing);
+		step = soft_tx_read_req(qp, SOFT_NO_SLOT, true, &nothing);
 		goto out;
 	}
 	p = soft_tx_reserve(tx, soft_fpdu_len(SOFT_UNTAGGED_HDR), &room);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_verbs: each a function that throws rdma::Failure, in one
- * table. They get a World: an address of an RNIC of this host, at which both
- * ends of every connection are.
+ * The checks of krdma_verbs and krdma_memory: each a function that throws
+ * rdma::Failure, in tables. They get a World: an address of an RNIC of this host,
+ * at which both ends of every connection are.
  */
 #ifndef KRDMA_TEST_CHECKS_HPP
 #define KRDMA_TEST_CHECKS_HPP
@@ -76,11 +76,16 @@ struct Check {
 	void (*run)(World &world);
 };
 
-/* one table for each file */
+/* main() of a program of checks: the command line, all of @all or one of it */
+int run_program(int argc, char **argv, const std::vector<Check> &all);
+
+/* one table for each file; of krdma_verbs */
 extern const std::vector<Check> object_checks;
 extern const std::vector<Check> data_checks;
 extern const std::vector<Check> access_checks;
 extern const std::vector<Check> hostile_checks;
+/* of krdma_memory */
+extern const std::vector<Check> read_sink_checks;
 
 } /* namespace checks */
 

@@ -1,140 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of what the verbs answer, each on its own, all in one process. One
- * line for each; the last line is the verdict.
+ * Checks of what the verbs answer, each on its own, all in one process.
  */
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <future>
-
-#include <endian.h>
-#include <unistd.h>
-
 #include "checks.hpp"
 
-namespace checks {
-
-World::World(const char *address)
-	: address_{address}, bound_{rdma::make_listener(address, nullptr)},
-	  listener_{rdma::make_listener(address, nullptr)},
-	  port_{std::to_string(be16toh(rdma_get_src_port(listener_.get())))}
+int main(int argc, char **argv)
 {
-	rdma::must(bound_->verbs ? 0 : ENODEV, "RDMA device of the address");
-	rdma::must(ibv_query_device(context(), &device_), "ibv_query_device");
-}
-
-Pair::Pair(World &world, const rdma::SideOptions &client_options,
-	   const rdma::SideOptions &server_options)
-{
-	client_ = std::make_unique<rdma::Side>(rdma::make_client(world.address(), world.port()),
-					       client_options);
-	auto accepted = std::async(std::launch::async, [&] {
-		server_ = std::make_unique<rdma::Side>(rdma::next_request(world.listener()),
-						       server_options);
-		server_->accept();
-	});
-	client_->connect();
-	accepted.get();
-}
-
-void still_works(World &world)
-{
-	constexpr std::size_t size = 10000;
-	Pair pair{world};
-	rdma::Memory from{pair.client().pd(), size, IBV_ACCESS_LOCAL_WRITE, std::byte{0x5a}};
-	rdma::Memory to{pair.server().pd(), size, IBV_ACCESS_LOCAL_WRITE};
-	const std::array source{from.sge()};
-	const std::array target{to.sge()};
-
-	rdma::must(pair.server().post_recv(target), "post_recv");
-	rdma::must(pair.client().post_send(source), "post_send");
-	const ibv_wc sent = pair.client().sends.wait();
-	rdma::require_status(sent, IBV_WC_SUCCESS, "Send");
-	const ibv_wc got = pair.server().recvs.wait();
-	rdma::require_status(got, IBV_WC_SUCCESS, "receive");
-	rdma::require_eq(std::size_t{got.byte_len}, size, "byte_len");
-	rdma::require(to.is_all(std::byte{0x5a}), "received data");
-}
-
-} /* namespace checks */
-
-namespace {
-
-using checks::Check;
-using checks::World;
-
-constexpr unsigned int check_limit = 150; /* seconds; more than rdma::patience */
-
-std::vector<Check> all_checks()
-{
-	std::vector<Check> all;
+	std::vector<checks::Check> all;
 
 	for (const auto *table : {&checks::object_checks, &checks::data_checks,
 				  &checks::access_checks, &checks::hostile_checks})
 		all.insert(all.end(), table->begin(), table->end());
-	return all;
-}
-
-bool run(const Check &check, World &world)
-{
-	std::printf("%-40s ", check.name);
-	std::fflush(stdout);
-	/* whatever hangs ends the program */
-	alarm(check_limit);
-	try {
-		check.run(world);
-		std::puts("ok");
-		return true;
-	} catch (const rdma::Failure &failure) {
-		std::printf("FAILED: %s\n", failure.what());
-		return false;
-	}
-}
-
-} /* namespace */
-
-int main(int argc, char **argv)
-{
-	const char *wanted = nullptr;
-	bool list = false;
-
-	for (int c; (c = getopt(argc, argv, "lt:")) != -1;) {
-		if (c == 'l')
-			list = true;
-		else if (c == 't')
-			wanted = optarg;
-		else
-			argc = 0;
-	}
-	if (list) {
-		for (const Check &check : all_checks())
-			std::puts(check.name);
-		return 0;
-	}
-	if (optind + 1 != argc) {
-		std::fputs(
-			"krdma_verbs [-t CHECK] ADDRESS	run all checks or one, on the RNIC with\n"
-			"				that address of this host\n"
-			"krdma_verbs -l			list them\n",
-			stderr);
-		return 2;
-	}
-
-	int passed = 0;
-	int failed = 0;
-	try {
-		World world{argv[optind]};
-
-		for (const Check &check : all_checks()) {
-			if (wanted && std::strcmp(wanted, check.name) != 0)
-				continue;
-			run(check, world) ? passed++ : failed++;
-		}
-	} catch (const rdma::Failure &failure) {
-		std::fprintf(stderr, "krdma_verbs: %s\n", failure.what());
-		return 2;
-	}
-	std::printf("%d passed, %d failed\n", passed, failed);
-	return failed || !passed;
+	return checks::run_program(argc, argv, all);
 }

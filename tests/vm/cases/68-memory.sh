@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: the verbs about memory: Reads into several elements
+# limit: 600
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+note_resources
+run_on A 570 "$VM_PROGS/krdma_memory" "$ADDR_A"
+cat client.log
+check_no_leak

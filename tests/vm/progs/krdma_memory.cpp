@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Checks of the verbs that are about memory: RDMA Reads into several elements.
+ */
+#include "checks.hpp"
+
+int main(int argc, char **argv)
+{
+	std::vector<checks::Check> all;
+
+	for (const auto *table : {&checks::read_sink_checks})
+		all.insert(all.end(), table->begin(), table->end());
+	return checks::run_program(argc, argv, all);
+}
