@@ -60,6 +60,7 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_BAD_WQE] = "bad_work_requests",
 	[SOFT_CNT_CQ_OVERFLOW] = "cq_overflows",
 	[SOFT_CNT_FLUSHED] = "flushed_work_requests",
+	[SOFT_CNT_LOCAL_ERR] = "local_operation_errors",
 };
 
 /* ri_ops.query_counters */

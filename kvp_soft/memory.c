@@ -7,10 +7,11 @@
  * that an STag of an earlier registration seldom names a later one.
  *
  * soft_mem_get() is the only place that decides whether an access is allowed:
- * gather, receive, RDMA Write, RDMA Read (at the source and at the sink) and
- * invalidation all ask it. What it hands out stays pinned until
- * soft_mem_put(); deregistration waits for that, and nobody holds a reference
- * while waiting for the network.
+ * gather, receive, RDMA Write and RDMA Read (at the source and at the sink) all
+ * ask it, and invalidation asks the same check. What it hands out stays pinned
+ * until soft_mem_put(). An access is a copy with softirqs off, between the two:
+ * so deregistration can sleep until it is over, and invalidation, which a Send
+ * of the peer may ask for in softirq, can spin.
  */
 #include <linux/highmem.h>
 #include <linux/random.h>
@@ -28,7 +29,9 @@ static enum soft_access soft_mem_check(const struct soft_qp *qp,
 				       const struct soft_mem *mem, u32 stag,
 				       u64 to, u64 len, int need)
 {
-	if (mem->stag != stag || !READ_ONCE(mem->valid))
+	/* acquire: what the STag names was written before */
+	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
+	    mem->stag != stag)
 		return SOFT_ACCESS_STAG;
 	if (mem->pd != qp->ri.pd)
 		return SOFT_ACCESS_PD;
@@ -42,6 +45,27 @@ static enum soft_access soft_mem_check(const struct soft_qp *qp,
 	return SOFT_ACCESS_OK;
 }
 
+/*
+ * What has the index of @stag, with a reference, or NULL. A reference keeps
+ * softirqs off until soft_mem_put().
+ */
+static struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
+{
+	struct soft_mem *mem;
+
+	local_bh_disable();
+	rcu_read_lock();
+	mem = xa_load(&qp->rnic->mems, stag >> 8);
+	if (mem && !refcount_inc_not_zero(&mem->refs))
+		mem = NULL;
+	rcu_read_unlock();
+	if (mem)
+		smp_mb__after_atomic(); /* pairs with soft_mem_end() */
+	else
+		local_bh_enable();
+	return mem;
+}
+
 /**
  * soft_mem_get() - look an STag up and check an access to it
  * @qp: on whose behalf
@@ -51,33 +75,55 @@ static enum soft_access soft_mem_check(const struct soft_qp *qp,
  * @need: rights, enum ib_access_flags; 0 to read locally
  * @memp: set when allowed; give it back with soft_mem_put()
  *
+ * Softirqs are off until soft_mem_put(): nothing in between may sleep.
  * Context: any but hard interrupt.
  * Return: SOFT_ACCESS_OK or the reason of the refusal.
  */
 enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
 			      int need, struct soft_mem **memp)
 {
-	enum soft_access ret = SOFT_ACCESS_STAG;
-	struct soft_mem *mem;
+	struct soft_mem *mem = soft_mem_find(qp, stag);
+	enum soft_access ret;
 
-	rcu_read_lock();
-	mem = xa_load(&qp->rnic->mems, stag >> 8);
-	if (mem && refcount_inc_not_zero(&mem->refs)) {
-		ret = soft_mem_check(qp, mem, stag, to, len, need);
-		if (ret)
-			soft_mem_put(mem);
-		else
-			*memp = mem;
-	}
-	rcu_read_unlock();
+	if (!mem)
+		return SOFT_ACCESS_STAG;
+	ret = soft_mem_check(qp, mem, stag, to, len, need);
+	if (ret)
+		soft_mem_put(mem);
+	else
+		*memp = mem;
 	return ret;
+}
+
+static void soft_mem_unref(struct soft_mem *mem)
+{
+	if (refcount_dec_and_test(&mem->refs))
+		complete(&mem->unused);
 }
 
 /** soft_mem_put() - the access that soft_mem_get() allowed is over; any context */
 void soft_mem_put(struct soft_mem *mem)
 {
-	if (refcount_dec_and_test(&mem->refs))
-		complete(&mem->unused);
+	soft_mem_unref(mem);
+	local_bh_enable();
+}
+
+/*
+ * End what @stag names: no access begins any more, and those that other CPUs
+ * have in progress, each a short copy, are over on return. The caller has one of
+ * two references. Only one of several callers does it, so that they do not wait
+ * for each other.
+ */
+static bool soft_mem_end(struct soft_mem *mem)
+{
+	if (atomic_cmpxchg(&mem->state, SOFT_MEM_VALID, SOFT_MEM_CHANGING) !=
+	    SOFT_MEM_VALID)
+		return false;
+	/* the exchange orders: who has no reference yet will see the state */
+	while (refcount_read(&mem->refs) > 2)
+		cpu_relax();
+	atomic_set_release(&mem->state, SOFT_MEM_FREE);
+	return true;
 }
 
 /**
@@ -90,17 +136,40 @@ void soft_mem_put(struct soft_mem *mem)
  */
 bool soft_mem_invalidate(struct soft_qp *qp, u32 stag)
 {
-	struct soft_mem *mem;
-	bool ret = false;
+	struct soft_mem *mem = soft_mem_find(qp, stag);
+	bool ret;
 
-	rcu_read_lock();
-	mem = xa_load(&qp->rnic->mems, stag >> 8);
-	if (mem && mem->access & SOFT_REMOTE_RIGHTS &&
-	    soft_mem_check(qp, mem, stag, mem->iova, 0, 0) == SOFT_ACCESS_OK) {
-		WRITE_ONCE(mem->valid, false);
-		ret = true;
-	}
-	rcu_read_unlock();
+	if (!mem)
+		return false;
+	ret = mem->access & SOFT_REMOTE_RIGHTS &&
+	      soft_mem_check(qp, mem, stag, mem->iova, 0, 0) == SOFT_ACCESS_OK &&
+	      soft_mem_end(mem);
+	soft_mem_put(mem);
+	return ret;
+}
+
+/**
+ * soft_mem_local_inv() - invalidate an STag for its owner
+ * @qp: whose work request asks, or has read into it
+ * @stag: what to invalidate
+ *
+ * Accesses that have begun are over on return. Context: any but hard interrupt.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal.
+ */
+enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
+{
+	struct soft_mem *mem = soft_mem_find(qp, stag);
+	enum soft_access ret;
+
+	if (!mem)
+		return SOFT_ACCESS_STAG;
+	ret = soft_mem_check(qp, mem, stag, mem->iova, 0, 0);
+	/* all of the kernel's memory is nobody's to invalidate */
+	if (!ret && mem->length == U64_MAX)
+		ret = SOFT_ACCESS_RIGHTS;
+	if (!ret && !soft_mem_end(mem))
+		ret = SOFT_ACCESS_STAG;
+	soft_mem_put(mem);
 	return ret;
 }
 
@@ -173,7 +242,7 @@ static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,
 		return ERR_PTR(-ENOMEM);
 	}
 	mem->stag = index << 8 | get_random_u8();
-	mem->valid = true;
+	atomic_set(&mem->state, SOFT_MEM_VALID);
 	return mem;
 }
 
@@ -189,7 +258,7 @@ static void soft_mem_publish(struct soft_rnic *rnic, struct soft_mr *mr,
 static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 {
 	xa_erase(&rnic->mems, mem->stag >> 8);
-	soft_mem_put(mem);
+	soft_mem_unref(mem);
 	wait_for_completion(&mem->unused);
 	if (mem->region)
 		ri_vm_unpin_range(mem->region);

@@ -5,6 +5,7 @@
 #ifndef SOFT_MEMORY_H
 #define SOFT_MEMORY_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -13,6 +14,13 @@
 
 struct soft_qp;
 struct soft_rnic;
+
+/** enum soft_mem_state - changes by compare and exchange only */
+enum soft_mem_state {
+	SOFT_MEM_FREE,		/* names nothing: invalidated, or not registered yet */
+	SOFT_MEM_CHANGING,	/* somebody takes it to one of the others */
+	SOFT_MEM_VALID,
+};
 
 /**
  * struct soft_mem - what an STag names
@@ -25,8 +33,10 @@ struct soft_rnic;
  * @length: octets
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
- * @valid: false after an invalidation; the STag then names nothing
+ * @state: enum soft_mem_state
  *
+ * @iova to @access belong to who took @state to SOFT_MEM_CHANGING, and do not
+ * change while it is SOFT_MEM_VALID or an access is in progress.
  * Lives from registration until deregistration has waited for @unused.
  */
 struct soft_mem {
@@ -39,7 +49,7 @@ struct soft_mem {
 	u64 length;
 	u32 stag;
 	int access;
-	bool valid;
+	atomic_t state;
 };
 
 struct soft_mr {
@@ -54,6 +64,7 @@ void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len);
 bool soft_mem_invalidate(struct soft_qp *qp, u32 stag);
+enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag);
 
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata);

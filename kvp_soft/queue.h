@@ -20,6 +20,17 @@ struct soft_qp;
 static_assert(KRDMA_SOFT_MAX_INLINE >=
 	      KRDMA_SOFT_MAX_SGE * sizeof(struct krdma_soft_sge));
 
+/* Carried out by the transmitter in its turn; nothing goes on the wire. */
+static inline bool soft_op_is_local(u8 op)
+{
+	return op == KRDMA_SOFT_OP_LOCAL_INV || op == KRDMA_SOFT_OP_REG_MR;
+}
+
+static inline bool soft_op_is_read(u8 op)
+{
+	return op == KRDMA_SOFT_OP_READ || op == KRDMA_SOFT_OP_READ_INV;
+}
+
 /**
  * struct soft_sq_rec - what the kernel remembers of a send work request
  * @wr_id: the consumer's
@@ -29,11 +40,13 @@ static_assert(KRDMA_SOFT_MAX_INLINE >=
  * @flags: KRDMA_SOFT_WQE_*
  * @status: enum ib_wc_status it will complete with
  * @read_pending: an RDMA Read whose response is not complete
+ * @invalidate: STag that ends with the response, or 0
  */
 struct soft_sq_rec {
 	u64 wr_id;
 	u64 end_seq;
 	u32 byte_len;
+	u32 invalidate;
 	u8 op;
 	u8 flags;
 	u8 status;
@@ -107,12 +120,17 @@ void soft_sq_free(struct soft_sq *sq);
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot);
 void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq);
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
+bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status);
 void soft_sq_complete(struct soft_qp *qp);
 void soft_sq_flush(struct soft_qp *qp);
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr);
+
+/* localop.c */
+enum ib_wc_status soft_local_wr(struct soft_qp *qp,
+				const struct krdma_soft_sqe *wqe);
 
 /* recvq.c */
 int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,

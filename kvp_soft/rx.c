@@ -202,6 +202,11 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 		return 0;
 
 	slot = out->last ? out->slot : SOFT_NO_SLOT;
+	if (slot != SOFT_NO_SLOT && !soft_sq_read_inv(qp, slot)) {
+		/* somebody else has, since the last octet was placed */
+		soft_sq_fail(qp, slot, IB_WC_LOC_PROT_ERR);
+		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
+	}
 	spin_lock_bh(&qp->lock);
 	if (++qp->out_head == qp->mpa.ord)
 		qp->out_head = 0;

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "device.h"
+#include "memory.h"
 #include "qp.h"
 
 /**
@@ -64,6 +65,14 @@ static struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
 	return &sq->recs[index & (sq->ring.depth - 1)];
 }
 
+static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
+{
+	if (op < KRDMA_SOFT_OP_USER_END)
+		return true;
+	return !qp->ri.pd->uctx && op >= KRDMA_SOFT_OP_KERNEL &&
+	       op < KRDMA_SOFT_OP_KERNEL_END;
+}
+
 /*
  * Check the copy of a work request and sum its payload up. @body is what the
  * slot has room for. Everything that user space could have written must end
@@ -72,13 +81,19 @@ static struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
 static int soft_sqe_check(const struct soft_qp *qp,
 			  const struct krdma_soft_sqe *wqe, u32 body)
 {
-	if (wqe->opcode >= KRDMA_SOFT_OP_USER_END)
+	if (!soft_sqe_op_ok(qp, wqe->opcode))
 		return -EINVAL;
+	if (soft_op_is_local(wqe->opcode))
+		return wqe->num_sge || wqe->flags & KRDMA_SOFT_WQE_INLINE ?
+			       -EINVAL :
+			       0;
 	if (wqe->flags & KRDMA_SOFT_WQE_INLINE) {
-		if (wqe->opcode == KRDMA_SOFT_OP_READ)
+		if (soft_op_is_read(wqe->opcode))
 			return -EINVAL;
 		return wqe->length <= min(body, qp->max_inline) ? 0 : -EINVAL;
 	}
+	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV && wqe->num_sge != 1)
+		return -EINVAL;
 	if (wqe->num_sge > KRDMA_SOFT_MAX_SGE ||
 	    wqe->num_sge * sizeof(struct krdma_soft_sge) > body)
 		return -EINVAL;
@@ -123,7 +138,9 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 		return -EINVAL;
 	wqe->length = len;
 	rec->byte_len = len;
-	rec->read_pending = wqe->opcode == KRDMA_SOFT_OP_READ;
+	rec->read_pending = soft_op_is_read(wqe->opcode);
+	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV)
+		rec->invalidate = wqe->invalidate;
 	return 0;
 }
 
@@ -177,6 +194,14 @@ void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_sq_rec(&qp->sq, slot)->status = status;
 }
 
+/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; false: it cannot be */
+bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
+{
+	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
+
+	return !stag || soft_mem_local_inv(qp, stag) == SOFT_ACCESS_OK;
+}
+
 /** soft_sq_read_done() - the response of the RDMA Read in @slot is complete */
 void soft_sq_read_done(struct soft_qp *qp, u32 slot)
 {
@@ -209,7 +234,12 @@ static u8 soft_wc_opcode(u8 op)
 	case KRDMA_SOFT_OP_WRITE:
 		return IB_WC_RDMA_WRITE;
 	case KRDMA_SOFT_OP_READ:
+	case KRDMA_SOFT_OP_READ_INV:
 		return IB_WC_RDMA_READ;
+	case KRDMA_SOFT_OP_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case KRDMA_SOFT_OP_REG_MR:
+		return IB_WC_REG_MR;
 	default:
 		return IB_WC_SEND;
 	}
@@ -355,15 +385,25 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 		sqe->invalidate = wr->ex.invalidate_rkey;
 		break;
 	case IB_WR_RDMA_WRITE:
+		sqe->opcode = KRDMA_SOFT_OP_WRITE;
+		break;
 	case IB_WR_RDMA_READ:
-		sqe->opcode = wr->opcode == IB_WR_RDMA_READ ?
-				      KRDMA_SOFT_OP_READ :
-				      KRDMA_SOFT_OP_WRITE;
-		sqe->raddr = rdma->remote_addr;
-		sqe->rkey = rdma->rkey;
+		sqe->opcode = KRDMA_SOFT_OP_READ;
+		break;
+	case IB_WR_RDMA_READ_WITH_INV:
+		sqe->opcode = KRDMA_SOFT_OP_READ_INV;
+		sqe->invalidate = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_LOCAL_INV:
+		sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
+		sqe->invalidate = wr->ex.invalidate_rkey;
 		break;
 	default:
 		return -EOPNOTSUPP;
+	}
+	if (sqe->opcode == KRDMA_SOFT_OP_WRITE || soft_op_is_read(sqe->opcode)) {
+		sqe->raddr = rdma->remote_addr;
+		sqe->rkey = rdma->rkey;
 	}
 	sqe->wr_id = wr->wr_id;
 	if (wr->send_flags & IB_SEND_SIGNALED)
@@ -373,8 +413,10 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 	if (wr->send_flags & IB_SEND_FENCE)
 		sqe->flags |= KRDMA_SOFT_WQE_FENCE;
 
+	if (soft_op_is_local(sqe->opcode))
+		return 0;
 	if (wr->num_sge > KRDMA_SOFT_MAX_SGE ||
-	    (wr->opcode == IB_WR_RDMA_READ && wr->send_flags & IB_SEND_INLINE))
+	    (soft_op_is_read(sqe->opcode) && wr->send_flags & IB_SEND_INLINE))
 		return -EINVAL;
 	if (!(wr->send_flags & IB_SEND_INLINE)) {
 		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)

@@ -383,6 +383,23 @@ static enum soft_step soft_tx_start_read(struct soft_qp *qp,
 	return step;
 }
 
+/*
+ * A local work request: nothing to build. It completes when those before it
+ * have completed.
+ */
+static enum soft_step soft_tx_local(struct soft_qp *qp,
+				    const struct krdma_soft_sqe *wqe, u32 slot)
+{
+	enum ib_wc_status status = soft_local_wr(qp, wqe);
+
+	qp->tx.wr_fetched = false;
+	if (status)
+		soft_tx_wr_failed(qp, slot, status);
+	else
+		soft_sq_encoded(qp, slot, 0);
+	return SOFT_STEP_BUILT;
+}
+
 /* Make the fetched work request the message under way. */
 static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 {
@@ -395,7 +412,9 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && !tx->read_sge &&
 	    READ_ONCE(qp->out_count))
 		return SOFT_STEP_BLOCKED;
-	if (wqe->opcode == KRDMA_SOFT_OP_READ)
+	if (soft_op_is_local(wqe->opcode))
+		return soft_tx_local(qp, wqe, tx->wr_slot);
+	if (soft_op_is_read(wqe->opcode))
 		return soft_tx_start_read(qp, wqe, tx->wr_slot);
 
 	memset(msg, 0, sizeof(*msg));
@@ -458,11 +477,6 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 	struct soft_term term;
 	int ret;
 
-	/* RFC 5044 7.1.2: the responder is silent until the initiator spoke */
-	if (!READ_ONCE(qp->peer_ready))
-		return READ_ONCE(qp->state) == SOFT_QP_CLOSING ?
-			       SOFT_STEP_EMPTY :
-			       SOFT_STEP_BLOCKED;
 	if (!tx->wr_fetched) {
 		ret = soft_sq_fetch(qp, &tx->wr_slot);
 		if (ret == -ENOENT)
@@ -478,6 +492,12 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 		tx->read_sge = 0;
 		tx->read_off = 0;
 	}
+	/* RFC 5044 7.1.2: the responder is silent until the initiator spoke */
+	if (!READ_ONCE(qp->peer_ready) &&
+	    !soft_op_is_local(qp->sq.wqe->opcode))
+		return READ_ONCE(qp->state) == SOFT_QP_CLOSING ?
+			       SOFT_STEP_EMPTY :
+			       SOFT_STEP_BLOCKED;
 	return soft_tx_start_wr(qp);
 }
 

@@ -24,6 +24,8 @@ constexpr std::uint8_t soft_op(ibv_wr_opcode opcode)
 		return KRDMA_SOFT_OP_WRITE;
 	case IBV_WR_RDMA_READ:
 		return KRDMA_SOFT_OP_READ;
+	case IBV_WR_LOCAL_INV:
+		return KRDMA_SOFT_OP_LOCAL_INV;
 	default:
 		return no_op;
 	}
@@ -77,6 +79,22 @@ void put_sges(krdma_soft_sqe &sqe, const ibv_sge *sges, std::size_t n)
 
 /* ibv_post_send() ********************************************************** */
 
+/* a work request without data, whatever its list says */
+int push_local_inv(Qp &qp, const ibv_send_wr &wr)
+{
+	krdma_soft_sqe *sqe = qp.sq.reserve();
+
+	if (!sqe) [[unlikely]]
+		return ENOMEM;
+	sqe->wr_id = wr.wr_id;
+	sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
+	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
+	sqe->num_sge = 0;
+	sqe->invalidate = wr.invalidate_rkey;
+	qp.sq.commit();
+	return 0;
+}
+
 int push_send(Qp &qp, const ibv_send_wr &wr)
 {
 	const std::uint8_t op = soft_op(wr.opcode);
@@ -86,6 +104,8 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 	    wr.send_flags & ~known_send_flags) [[unlikely]]
 		return EINVAL;
 
+	if (op == KRDMA_SOFT_OP_LOCAL_INV)
+		return push_local_inv(qp, wr);
 	const bool is_inline = wr.send_flags & IBV_SEND_INLINE;
 	std::uint64_t length = 0;
 	if (is_inline) {
@@ -172,6 +192,12 @@ void wr_send(ibv_qp_ex *qp)
 void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 {
 	if (krdma_soft_sqe *sqe = begin(qp, KRDMA_SOFT_OP_SEND_INV))
+		sqe->invalidate = invalidate_rkey;
+}
+
+void wr_local_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
+{
+	if (krdma_soft_sqe *sqe = begin(qp, KRDMA_SOFT_OP_LOCAL_INV))
 		sqe->invalidate = invalidate_rkey;
 }
 
@@ -306,6 +332,8 @@ void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)
 		qp.wr_send = wr_send;
 	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
 		qp.wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		qp.wr_local_inv = wr_local_inv;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		qp.wr_rdma_write = wr_rdma_write;
 	if (ops & IBV_QP_EX_WITH_RDMA_READ)

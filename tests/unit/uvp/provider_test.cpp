@@ -339,6 +339,20 @@ TEST_F(WithQp, SendQueueEntries)
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 }
 
+TEST_F(WithQp, LocalInvalidateHasNoData)
+{
+	std::array<ibv_sge, 2> sges{};
+	ibv_send_wr wr = send_wr(IBV_WR_LOCAL_INV, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	wr.invalidate_rkey = 0x1234ab;
+	wr.sg_list = sges.data();
+	wr.num_sge = 2;
+	EXPECT_EQ(post(wr), 0);
+	EXPECT_EQ(sqe(0).opcode, KRDMA_SOFT_OP_LOCAL_INV);
+	EXPECT_EQ(sqe(0).flags, KRDMA_SOFT_WQE_SIGNALED | KRDMA_SOFT_WQE_FENCE);
+	EXPECT_EQ(sqe(0).num_sge, 0);
+	EXPECT_EQ(sqe(0).invalidate, 0x1234abU);
+}
+
 TEST_F(WithQp, SignalAll)
 {
 	ibv_qp_init_attr attr = qp_attr(1, 1);
@@ -356,10 +370,9 @@ TEST_F(WithQp, SignalAll)
 
 TEST_F(WithQp, WhatCannotBeSentIsEinval)
 {
-	for (ibv_wr_opcode opcode :
-	     {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM, IBV_WR_ATOMIC_CMP_AND_SWP,
-	      IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_TSO,
-	      static_cast<ibv_wr_opcode>(1000)})
+	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM,
+				     IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+				     IBV_WR_BIND_MW, IBV_WR_TSO, static_cast<ibv_wr_opcode>(1000)})
 		EXPECT_EQ(post(send_wr(opcode)), EINVAL) << opcode;
 
 	std::array<ibv_sge, 3> sges{};

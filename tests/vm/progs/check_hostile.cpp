@@ -109,6 +109,14 @@ void hostile_entries(World &world)
 {
 	entry_fails(world, "first opcode that is not a user's",
 		    [](krdma_soft_sqe &s) { s.opcode = KRDMA_SOFT_OP_USER_END; });
+	entry_fails(world, "the kernel's Read with Invalidate",
+		    [](krdma_soft_sqe &s) { s.opcode = KRDMA_SOFT_OP_READ_INV; });
+	entry_fails(world, "the kernel's fast registration",
+		    [](krdma_soft_sqe &s) { s.opcode = KRDMA_SOFT_OP_REG_MR; });
+	entry_fails(world, "Local Invalidate of inline data", [](krdma_soft_sqe &s) {
+		s.opcode = KRDMA_SOFT_OP_LOCAL_INV;
+		s.flags |= KRDMA_SOFT_WQE_INLINE;
+	});
 	entry_fails(world, "opcode 255", [](krdma_soft_sqe &s) { s.opcode = 255; });
 	entry_fails(world, "65535 sges", [](krdma_soft_sqe &s) { s.num_sge = 65535; });
 	entry_fails(world, "17 sges", [](krdma_soft_sqe &s) { s.num_sge = 17; });

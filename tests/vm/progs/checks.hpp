@@ -83,6 +83,7 @@ int run_program(int argc, char **argv, const std::vector<Check> &all);
 extern const std::vector<Check> object_checks;
 extern const std::vector<Check> data_checks;
 extern const std::vector<Check> access_checks;
+extern const std::vector<Check> local_checks;
 extern const std::vector<Check> hostile_checks;
 /* of krdma_memory */
 extern const std::vector<Check> read_sink_checks;

@@ -56,8 +56,13 @@ enum krdma_soft_op {
 	KRDMA_SOFT_OP_SEND_INV,
 	KRDMA_SOFT_OP_WRITE,
 	KRDMA_SOFT_OP_READ,
+	KRDMA_SOFT_OP_LOCAL_INV,
 	/* the opcodes above may come from user space, those below may not */
 	KRDMA_SOFT_OP_USER_END,
+	KRDMA_SOFT_OP_KERNEL = 0x80,
+	KRDMA_SOFT_OP_READ_INV = KRDMA_SOFT_OP_KERNEL,
+	KRDMA_SOFT_OP_REG_MR,
+	KRDMA_SOFT_OP_KERNEL_END,
 };
 
 #define KRDMA_SOFT_WQE_SIGNALED		(1U << 0)
@@ -71,10 +76,13 @@ struct krdma_soft_sqe {
 	__u8 flags;
 	__u16 num_sge;
 	__u32 length;		/* inline data only */
-	__u32 invalidate;	/* STag for SEND_INV */
-	__u32 rkey;
-	__aligned_u64 raddr;
-	__aligned_u64 reserved[4];
+	__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV, READ_INV */
+	__u32 rkey;		/* remote STag; REG_MR: new STag of the region */
+	__aligned_u64 raddr;	/* remote TO; REG_MR: TO of the first octet */
+	__aligned_u64 mem_length;	/* REG_MR: octets */
+	__u32 mem_access;	/* REG_MR: enum ib_access_flags */
+	__u32 reserved0;
+	__aligned_u64 reserved[2];
 	struct krdma_soft_sge sge[];	/* or inline data */
 };
 

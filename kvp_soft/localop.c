@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Local work requests: those that the transmitter carries out in their turn of
+ * the send queue and that put nothing on the wire. What was posted before them
+ * is in FPDUs by then, what is posted behind them is not looked at yet.
+ */
+#include "device.h"
+#include "memory.h"
+#include "qp.h"
+
+/* A bad parameter or a wrong state, in the verbs' words. */
+static enum ib_wc_status soft_local_status(enum soft_access why)
+{
+	switch (why) {
+	case SOFT_ACCESS_OK:
+		return IB_WC_SUCCESS;
+	case SOFT_ACCESS_PD:
+		return IB_WC_LOC_PROT_ERR;
+	default:
+		return IB_WC_MW_BIND_ERR;
+	}
+}
+
+/**
+ * soft_local_wr() - carry a local work request out
+ * @qp: queue pair
+ * @wqe: checked copy of it, soft_op_is_local()
+ *
+ * Context: the transmitter, process context.
+ * Return: what it completes with: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory
+ * management operation error") when the STag is not valid or not in the right
+ * state; IB_WC_LOC_PROT_ERR when it is of another protection domain.
+ */
+enum ib_wc_status soft_local_wr(struct soft_qp *qp,
+				const struct krdma_soft_sqe *wqe)
+{
+	enum soft_access why;
+
+	switch (wqe->opcode) {
+	case KRDMA_SOFT_OP_LOCAL_INV:
+		why = soft_mem_local_inv(qp, wqe->invalidate);
+		break;
+	default:
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (why)
+		soft_count(qp->rnic, SOFT_CNT_LOCAL_ERR);
+	return soft_local_status(why);
+}
