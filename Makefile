@@ -25,8 +25,8 @@ PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider progs unit-programs vm-modules deps install uninstall demo \
-	check vm vm-check unit lint clean help
+.PHONY: all modules user provider progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
+	demo check vm vm-check unit lint clean help
 
 all: modules user ## build everything: modules, provider, test programs
 
@@ -49,6 +49,9 @@ progs:
 
 unit-programs:
 	+@$(MAKE) --no-print-directory -C tests/unit build OUT=$(BUILD)/unit
+
+fuzz-programs:
+	+@$(MAKE) --no-print-directory -C tests/fuzz KDIR=$(VM_KDIR) OUT=$(BUILD)/fuzz
 
 deps: ## install the Debian packages that building and testing need
 	@scripts/install-deps
@@ -87,6 +90,9 @@ vm-check: vm-modules user ## the virtual machine cases alone; CASE=glob picks so
 
 unit: unit-programs ## the user-space unit tests alone
 	@scripts/check unit
+
+fuzz: fuzz-programs ## fuzz the receive path and the MPA negotiation; TIME=seconds for each
+	@tests/fuzz/run $(or $(TIME),600)
 
 lint: ## sparse, W=1, checkpatch, clang-format, clang-tidy, shellcheck, licence lines
 	@scripts/lint

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Between the two worlds of fuzz_stream: rnic.c and kernel.c are compiled with
+ * the kernel's headers, stream.cpp with those of user space. Included by both,
+ * so it uses nothing but C itself.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* regions of the victim, by the order of registration: their STags never change */
+enum fz_region {
+	FZ_RECV,	/* local write; receives are posted from it */
+	FZ_OPEN,	/* all rights */
+	FZ_READ_ONLY,	/* remote read */
+	FZ_HIGH,	/* remote write, ends with the tagged offset 2^64 - 1 */
+	FZ_FOREIGN,	/* all rights, in another protection domain */
+	FZ_SINK,	/* local write; RDMA Reads are posted with it */
+	FZ_FLEETING,	/* all rights; for invalidation */
+	FZ_REGIONS
+};
+
+#define FZ_STAG(region)		(((unsigned int)(region) + 1) << 8 | 0x5a)
+#define FZ_RECV_SIZE		600	/* of each receive */
+#define FZ_READ_SIZE		700	/* of each RDMA Read */
+
+/* how a stream begins and what the harness does beside it */
+struct fz_setup {
+	unsigned char initiator;
+	unsigned char crc;
+	unsigned char ird;
+	unsigned char ord;
+	unsigned char recvs;
+	unsigned char reads;
+	unsigned char sends;
+	unsigned char rtr;
+	unsigned int mss;
+	unsigned char fail_atomic;	/* this many allocations in softirq succeed, the next fails */
+	unsigned char send_room;	/* 0: TCP takes all; else at most 64 times as many octets a time */
+};
+
+/* rnic.c: the victim */
+void fz_begin(const struct fz_setup *setup);
+void fz_octets(const unsigned char *p, unsigned int n);	/* one socket buffer arrives */
+void fz_post_recv(void);
+void fz_settle(void);		/* work items run, invariants are checked */
+void fz_peer_ends(int reset);
+void fz_timers(void);
+void fz_end(void);
+
+unsigned long long fz_region_start(int region);
+unsigned int fz_region_length(int region);
+
+/* stream.cpp */
+void fz_sent(const unsigned char *p, unsigned int n);	/* the victim sent octets */
+void fz_broken(const char *what) __attribute__((noreturn));
+
+#define fz_must(condition)	((condition) ? (void)0 : fz_broken(#condition))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FUZZ_H */
