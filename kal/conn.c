@@ -46,6 +46,11 @@ bool kal_mpa_crc = true;
 module_param_named(mpa_crc, kal_mpa_crc, bool, 0644);
 MODULE_PARM_DESC(mpa_crc, "ask for CRC32c; 0: only when the peer asks (default 1)");
 
+bool kal_mpa_markers;
+module_param_named(mpa_markers, kal_mpa_markers, bool, 0644);
+MODULE_PARM_DESC(mpa_markers,
+		 "ask peers for markers; they always get those that they ask for (default 0)");
+
 unsigned int kal_mpa_revision = 2;
 module_param_named(mpa_revision, kal_mpa_revision, uint, 0644);
 MODULE_PARM_DESC(mpa_revision,

@@ -34,6 +34,7 @@ extern unsigned int kal_keepalive_time;
 extern unsigned int kal_keepalive_interval;
 extern unsigned int kal_keepalive_probes;
 extern bool kal_mpa_crc;
+extern bool kal_mpa_markers;
 extern bool kal_mpa_fallback;
 
 /* a time-out parameter as jiffies, at least one */

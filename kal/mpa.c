@@ -187,6 +187,7 @@ void kal_mpa_request(const struct kal_mpa_local *local, struct kal_mpa_frame *re
 {
 	memset(req, 0, sizeof(*req));
 	req->crc = local->crc;
+	req->markers = local->markers;
 	req->revision = local->revision;
 	req->enhanced = local->revision > 1;
 	if (!req->enhanced)
@@ -220,6 +221,7 @@ static void answer(const struct kal_mpa_local *local,
 {
 	memset(rep, 0, sizeof(*rep));
 	rep->crc = local->crc || req->crc;
+	rep->markers = local->markers;
 	rep->revision = req->revision;
 	rep->enhanced = req->enhanced;
 	if (!rep->enhanced)
@@ -247,7 +249,7 @@ void kal_mpa_reject(const struct kal_mpa_local *local,
 /**
  * kal_mpa_respond - the responder accepts: Reply and outcome
  * @local: own side
- * @req: the Request, without markers: the caller refuses those
+ * @req: the Request; one that asks for markers only if the RNIC has them
  * @rep: result, without private data
  * @params: result
  *
@@ -262,6 +264,8 @@ void kal_mpa_respond(const struct kal_mpa_local *local,
 
 	memset(params, 0, sizeof(*params));
 	params->crc = rep->crc;
+	params->tx_markers = req->markers;
+	params->rx_markers = rep->markers;
 	params->revision = req->revision;
 	params->ird = own_ird(local);
 	params->ord = own_ord(local);
@@ -306,7 +310,7 @@ static int conclude_reads(const struct kal_mpa_local *local,
  * @term: what a Terminate must tell the peer before the stream ends
  *
  * Return: 0; -ECONNREFUSED for R=1; -EPROTONOSUPPORT when the peer answers in
- * another revision; -EOPNOTSUPP when it wants markers; -ENOBUFS when it needs
+ * another revision; -EOPNOTSUPP when it wants markers and the RNIC has none; -ENOBUFS when it needs
  * more inbound reads than the RNIC has; -EPROTO when it broke RFC 6581 or no
  * ready-to-receive frame suits both.
  */
@@ -324,11 +328,13 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 		return -ECONNREFUSED;
 	if (rep->revision != req->revision)
 		return -EPROTONOSUPPORT;
-	if (rep->markers)
+	if (rep->markers && !local->marks)
 		return -EOPNOTSUPP;
 
 	params->initiator = true;
 	params->crc = req->crc || rep->crc;
+	params->tx_markers = rep->markers;
+	params->rx_markers = req->markers;
 	params->revision = rep->revision;
 	params->ird = own_ird(local);
 	params->ord = own_ord(local);

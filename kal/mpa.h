@@ -81,6 +81,8 @@ struct kal_mpa_frame {
 /**
  * struct kal_mpa_local - what this side brings
  * @crc: ask for CRC32c; it is used whenever either side asks
+ * @markers: ask for markers in what this side receives
+ * @marks: the RNIC can insert them for a peer that asks
  * @revision: of the Request that this side sends
  * @rtr: ready-to-receive frames that this side supports, KAL_MPA_RTR_*
  * @ird: inbound reads that the consumer offers
@@ -90,6 +92,8 @@ struct kal_mpa_frame {
  */
 struct kal_mpa_local {
 	bool crc;
+	bool markers;
+	bool marks;
 	u8 revision;
 	u8 rtr;
 	u16 ird;

@@ -23,6 +23,8 @@ struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic)
 	if (!su)
 		return NULL;
 	su->local.crc = READ_ONCE(kal_mpa_crc);
+	su->local.marks = rnic->attr.caps & RI_CAP_MARKERS;
+	su->local.markers = su->local.marks && READ_ONCE(kal_mpa_markers);
 	su->local.revision = clamp(READ_ONCE(kal_mpa_revision), 1u, 2u);
 	su->local.rtr = READ_ONCE(kal_mpa_rtr) & KAL_MPA_RTR_ALL;
 	su->local.max_ird = clamp(limits->max_qp_rd_atom, 0, READS_LIMIT);
@@ -388,8 +390,8 @@ int kal_startup_read_request(struct kal_ep *ep)
 	err = check_early_data(ep);
 	if (err)
 		return err;
-	/* our sender cannot insert them: the peer may try without */
-	if (su->req.markers) {
+	/* the RNIC cannot insert them: the peer may try without */
+	if (su->req.markers && !su->local.marks) {
 		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
 		send_reject(ep, NULL, 0);
 		return -EOPNOTSUPP;

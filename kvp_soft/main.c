@@ -30,6 +30,11 @@ module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(rx_inline_bytes,
 		 "octets waiting up to which the receiver runs in softirq, a worker above (16384)");
 
+unsigned int soft_rx_wait_ms = 3000;
+module_param_named(rx_wait_ms, soft_rx_wait_ms, uint, 0644);
+MODULE_PARM_DESC(rx_wait_ms,
+		 "a Send that finds no receive posted waits so long before it is refused; 0 refuses at once (3000)");
+
 unsigned int soft_close_timeout_ms = 5000;
 module_param_named(close_timeout_ms, soft_close_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(close_timeout_ms,
@@ -49,6 +54,7 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_RX_FPDU] = "rx_fpdus",
 	[SOFT_CNT_RX_BYTES] = "rx_bytes",
 	[SOFT_CNT_RX_BOUNCED] = "rx_fpdus_reassembled",
+	[SOFT_CNT_RX_WAITS] = "rx_waits",
 	[SOFT_CNT_DOORBELLS] = "doorbells",
 	[SOFT_CNT_TERM_TX] = "terminates_sent",
 	[SOFT_CNT_TERM_RX] = "terminates_received",
@@ -156,7 +162,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	attr->vendor_part_id = 1;
 	attr->fw_version = 1ULL << 32;
 	attr->transport = RI_TRANSPORT_IWARP;
-	attr->caps = RI_CAP_SRQ | RI_CAP_ALLOW_DELETE;
+	attr->caps = RI_CAP_SRQ | RI_CAP_MARKERS | RI_CAP_ALLOW_DELETE;
 	attr->max_inline = KRDMA_SOFT_MAX_INLINE;
 	attr->num_ceh = num_possible_cpus();
 	attr->uvp_library = "libkrdma-soft";

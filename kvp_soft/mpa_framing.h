@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * MPA framing (RFC 5044, section 4) without markers: how long an FPDU is, how
+ * MPA framing (RFC 5044, section 4) without markers (mpa_markers.h): how long an FPDU is, how
  * much of a DDP segment fits into one, and its CRC32c. Pure functions, called
  * by the send and receive halves of the software RNIC and by their tests.
  *

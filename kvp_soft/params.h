@@ -9,6 +9,7 @@
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_rx_inline_bytes;
+extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;
 
 #endif /* SOFT_PARAMS_H */

@@ -114,6 +114,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	soft_rx_reset(&qp->rx);
 	qp->rx.stopped = true;
 	INIT_WORK(&qp->rx.work, soft_rx_work);
+	soft_rx_wait_init(&qp->rx);
 	INIT_WORK(&qp->ctl_work, soft_ctl_work);
 	INIT_DELAYED_WORK(&qp->close_timer, soft_close_timer);
 
@@ -295,6 +296,7 @@ int soft_qp_doorbell(struct ri_qp *ri)
 	struct soft_qp *qp = to_soft_qp(ri);
 
 	soft_count(qp->rnic, SOFT_CNT_DOORBELLS);
+	soft_rq_posted(&qp->own_rq);
 	soft_tx_run_inline(qp);
 	return 0;
 }

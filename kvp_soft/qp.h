@@ -20,6 +20,8 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <krdma/rnicpi.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
 
 #include "cq.h"
 #include "ddp.h"
@@ -120,12 +122,19 @@ struct soft_tx {
 };
 
 /**
- * struct soft_rx - receiver; under the socket's lock but @work
+ * struct soft_rx - receiver; under the socket's lock but @work, @wait_timer, @waiter
  * @bounce: an FPDU whose octets did not come in one piece
  * @bounce_len: octets in @bounce
  * @bounce_size: octets allocated
  * @bounce_want: octets that an FPDU has needed
+ * @bounce_ready: octets of the FPDU in @bounce, checked and without its markers
+ * @marked_pos: stream position of the next FPDU, kept when the peer sends markers
  * @stopped: what still arrives is dropped
+ * @held: an FPDU could not be handled yet; nothing behind it is looked at
+ * @waiting: because no receive work request is posted
+ * @wait_expired: for too long
+ * @waiter: in soft_rq.waiters, that queue's lock
+ * @wait_timer: ends the wait
  * @in_message: an untagged or tagged message is incomplete
  * @untagged: what the next segment of each queue must say
  * @wqe: receive work request under way
@@ -137,7 +146,14 @@ struct soft_rx {
 	u32 bounce_len;
 	u32 bounce_size;
 	u32 bounce_want;
+	u32 bounce_ready;
+	u64 marked_pos;
 	bool stopped;
+	bool held;
+	bool waiting;
+	bool wait_expired;
+	struct list_head waiter;
+	struct delayed_work wait_timer;
 	bool in_message;
 	struct soft_untagged_state untagged[3];
 	struct soft_rwqe wqe;
@@ -264,6 +280,12 @@ void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 void soft_qp_todo(struct soft_qp *qp, int what);
 void soft_qp_flush(struct soft_qp *qp);
 
+/* the peer's FIN or RST has arrived, or our own end was closed */
+static inline bool soft_sk_closed(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
+}
+
 /* stream.c */
 int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp);
 void soft_stream_close(struct soft_qp *qp);
@@ -282,6 +304,13 @@ void soft_tx_work(struct work_struct *work);
 void soft_rx_reset(struct soft_rx *rx);
 void soft_rx_ready(struct soft_qp *qp, struct sock *sk);
 void soft_rx_drain(struct soft_qp *qp);
+void soft_rx_resume(struct soft_qp *qp);
 void soft_rx_work(struct work_struct *work);
+
+/* rxwait.c */
+void soft_rx_wait_init(struct soft_rx *rx);
+int soft_rx_claim(struct soft_qp *qp);
+void soft_rx_wait_end(struct soft_qp *qp);
+void soft_rx_wait_timer(struct work_struct *work);
 
 #endif /* SOFT_QP_H */

@@ -75,9 +75,10 @@ struct soft_sq {
  * struct soft_rq - receive queue of a QP, or a shared one
  * @ring: shared with the poster
  * @post_lock: orders kernel consumers that post
- * @lock: protects ring.fetched and @limit; taken in softirq
+ * @lock: protects ring.fetched, @limit and @waiters; taken in softirq
  * @max_sge: elements of an entry
  * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer entries wait; 0 is never
+ * @waiters: QPs whose receiver waits for an entry (rxwait.c)
  */
 struct soft_rq {
 	struct soft_ring ring;
@@ -85,6 +86,7 @@ struct soft_rq {
 	spinlock_t lock;
 	u32 max_sge;
 	u32 limit;
+	struct list_head waiters;
 };
 
 /**
@@ -142,6 +144,8 @@ void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
 void soft_rq_flush(struct soft_qp *qp);
 int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr);
+
+void soft_rq_posted(struct soft_rq *rq);
 
 int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 		    struct ib_udata *udata);

@@ -23,6 +23,7 @@ int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
 
 	spin_lock_init(&rq->post_lock);
 	spin_lock_init(&rq->lock);
+	INIT_LIST_HEAD(&rq->waiters);
 	rq->max_sge = max(max_sge, 1U);
 	return soft_ring_init(&rq->ring, uctx, depth, roundup_pow_of_two(stride));
 }
@@ -221,20 +222,32 @@ int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 	}
 	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
 	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
-	if (qp->own_rq.ring.depth && READ_ONCE(qp->own_rq.ring.head->flags))
+	if (qp->own_rq.ring.depth && READ_ONCE(qp->own_rq.ring.head->flags)) {
+		soft_rq_posted(&qp->own_rq);
 		soft_tx_kick(qp);
+	}
 	return ret;
 }
 
-/* ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt */
+/*
+ * ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt.
+ * No work request is the doorbell of a user, who has written to the ring.
+ */
 int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad_wr)
 {
-	if (ri->pd->uctx) {
+	struct soft_rq *rq = &to_soft_srq(ri)->rq;
+	int ret = 0;
+
+	if (ri->pd->uctx && wr) {
 		*bad_wr = wr;
 		return -EINVAL;
 	}
-	return soft_rq_post(&to_soft_srq(ri)->rq, wr, bad_wr);
+	if (wr)
+		ret = soft_rq_post(rq, wr, bad_wr);
+	smp_mb(); /* entries before the list: pairs with soft_ring_want_doorbell() */
+	soft_rq_posted(rq);
+	return ret;
 }
 
 /* ri_ops.srq_create */

@@ -22,6 +22,7 @@
 
 #include "device.h"
 #include "memory.h"
+#include "mpa_markers.h"
 #include "params.h"
 #include "qp.h"
 #include "trace.h"
@@ -62,6 +63,9 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->bounce_len = 0;
 	rx->bounce_size = 0;
 	rx->bounce_want = 0;
+	rx->bounce_ready = 0;
+	rx->marked_pos = 0;
+	rx->held = false;
 	rx->in_message = false;
 	rx->wqe.active = false;
 	rx->wqe_status = IB_WC_SUCCESS;
@@ -324,7 +328,9 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 	int ret;
 
 	if (!wqe->active && s->seg.msn == st->msn) {
-		ret = soft_rq_fetch(qp, wqe);
+		ret = soft_rx_claim(qp);
+		if (ret == -EAGAIN)
+			return ret;
 		if (ret == -EINVAL)
 			return soft_rx_local_error(qp, s, IB_WC_LOC_QP_OP_ERR);
 		if (ret)
@@ -410,6 +416,15 @@ static void soft_rx_fail(struct soft_qp *qp, const struct soft_term *term)
 	soft_qp_event(qp, access ? IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
 }
 
+static void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
+{
+	struct soft_term term;
+
+	soft_term_set(&term, SOFT_TERM_MPA, SOFT_MPA_ERROR, code);
+	soft_rx_fail(qp, &term);
+}
+
+/* Check the CRC of a whole FPDU, its markers included. */
 static bool soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src,
 			   u32 len)
 {
@@ -418,7 +433,11 @@ static bool soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src,
 	if (!qp->mpa.crc)
 		return true;
 	soft_src_copy(src, len - SOFT_MPA_CRC, wire, sizeof(wire));
-	return soft_crc_ok(soft_src_crc(src, len - SOFT_MPA_CRC), wire);
+	if (soft_crc_ok(soft_src_crc(src, len - SOFT_MPA_CRC), wire))
+		return true;
+	soft_count(qp->rnic, SOFT_CNT_CRC_ERR);
+	soft_rx_mpa_error(qp, SOFT_MPA_CRC_ERROR);
+	return false;
 }
 
 /* The initiator has spoken: the responder may send (RFC 5044 7.1.2). */
@@ -428,8 +447,11 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 	soft_tx_kick(qp);
 }
 
-/* A whole FPDU of @len octets. */
-static void soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
+/*
+ * A whole FPDU of @len octets, checked. Return: false when it is to be given again later,
+ * and nothing behind it before (rx.held).
+ */
+static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 			 u32 len)
 {
 	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
@@ -437,24 +459,20 @@ static void soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 	int ret;
 
 	s.src = *src;
-	soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
-	if (!soft_rx_crc_ok(qp, src, len)) {
-		soft_count(qp->rnic, SOFT_CNT_CRC_ERR);
-		soft_term_set(&s.term, SOFT_TERM_MPA, SOFT_MPA_ERROR,
-			      SOFT_MPA_CRC_ERROR);
-		soft_rx_fail(qp, &s.term);
-		return;
-	}
 	soft_src_copy(src, 0, s.raw, have);
 	ret = soft_seg_decode(s.raw, have, &s.seg, &s.term);
 	if (!ret) {
 		trace_soft_recv(qp, &s.seg);
 		ret = soft_rx_dispatch(qp, &s);
 	}
-	if (ret)
+	qp->rx.held = ret == -EAGAIN;
+	if (ret && !qp->rx.held)
 		soft_rx_fail(qp, &s.term);
 	else if (!READ_ONCE(qp->peer_ready))
 		soft_rx_peer_ready(qp);
+	if (!qp->rx.held)
+		soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
+	return !qp->rx.held;
 }
 
 /* The stream ******************************************************************/
@@ -482,12 +500,64 @@ static int soft_rx_bounce_room(struct soft_rx *rx, u32 size, bool may_sleep)
 	return 0;
 }
 
-/* Octets of the FPDU that is being collected, as far as they are known. */
-static u32 soft_rx_bounce_want(const struct soft_rx *rx)
+/* Octets up to the one behind ULPDU_Length. */
+static u32 soft_rx_bounce_head(const struct soft_qp *qp)
 {
-	if (rx->bounce_len < SOFT_MPA_HDR)
-		return SOFT_MPA_HDR;
-	return soft_fpdu_len(get_unaligned_be16(rx->bounce));
+	if (qp->mpa.rx_markers && soft_marker_leads(qp->rx.marked_pos))
+		return SOFT_MPA_MARKER + SOFT_MPA_HDR;
+	return SOFT_MPA_HDR;
+}
+
+/* Octets of the FPDU that is being collected, as far as they are known. */
+static u32 soft_rx_bounce_want(const struct soft_qp *qp)
+{
+	const struct soft_rx *rx = &qp->rx;
+	u32 head = soft_rx_bounce_head(qp);
+	u32 len;
+
+	if (rx->bounce_len < head)
+		return head;
+	len = soft_fpdu_len(get_unaligned_be16(rx->bounce + head - SOFT_MPA_HDR));
+	return qp->mpa.rx_markers ? soft_marked_len(rx->marked_pos, len) : len;
+}
+
+static bool soft_rx_bounce_full(const struct soft_qp *qp)
+{
+	return qp->rx.bounce_len >= soft_rx_bounce_head(qp) &&
+	       qp->rx.bounce_len == soft_rx_bounce_want(qp);
+}
+
+/* The FPDU that was collected is whole: check it, and take its markers out. */
+static bool soft_rx_bounce_check(struct soft_qp *qp)
+{
+	struct soft_rx *rx = &qp->rx;
+	struct soft_src src = { .lin = rx->bounce };
+	int len = rx->bounce_len;
+
+	if (!soft_rx_crc_ok(qp, &src, len))
+		return false;
+	if (qp->mpa.rx_markers) {
+		len = soft_markers_remove(rx->bounce, rx->marked_pos, len);
+		if (len < 0) {
+			soft_rx_mpa_error(qp, SOFT_MPA_LENGTH);
+			return false;
+		}
+		rx->marked_pos += rx->bounce_len;
+	}
+	rx->bounce_ready = len;
+	return true;
+}
+
+/* What is in the bounce buffer is ready, once or again after a wait. */
+static void soft_rx_bounced(struct soft_qp *qp)
+{
+	struct soft_rx *rx = &qp->rx;
+	struct soft_src src = { .lin = rx->bounce };
+
+	if (!soft_rx_fpdu(qp, &src, rx->bounce_ready))
+		return;
+	rx->bounce_ready = 0;
+	rx->bounce_len = 0;
 }
 
 /* Collect octets of an FPDU that is spread over socket buffers. */
@@ -495,27 +565,26 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 			   u32 avail)
 {
 	struct soft_rx *rx = &qp->rx;
-	u32 want = soft_rx_bounce_want(rx);
+	u32 want = soft_rx_bounce_want(qp);
 	u32 n = min(avail, want - rx->bounce_len);
-	struct soft_src src = {};
 
 	if (soft_rx_bounce_room(rx, want, false))
 		return -ENOMEM;
 	if (skb_copy_bits(skb, off, rx->bounce + rx->bounce_len, n))
 		return -EFAULT;
 	rx->bounce_len += n;
-	if (rx->bounce_len < SOFT_MPA_HDR ||
-	    rx->bounce_len < soft_rx_bounce_want(rx))
-		return n;
-
-	soft_count(qp->rnic, SOFT_CNT_RX_BOUNCED);
-	src.lin = rx->bounce;
-	rx->bounce_len = 0;
-	soft_rx_fpdu(qp, &src, want);
+	if (soft_rx_bounce_full(qp)) {
+		soft_count(qp->rnic, SOFT_CNT_RX_BOUNCED);
+		if (soft_rx_bounce_check(qp))
+			soft_rx_bounced(qp);
+	}
 	return n;
 }
 
-/* The next FPDU, if all of it is in the buffer; else what there is of it. */
+/*
+ * The next FPDU, if all of it is in the buffer; else what there is of it.
+ * Return: octets used; 0 when the FPDU has to wait.
+ */
 static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 			u32 avail)
 {
@@ -523,15 +592,16 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 	u8 head[SOFT_MPA_HDR];
 	u32 len;
 
-	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR)
+	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR || qp->mpa.rx_markers)
 		return soft_rx_collect(qp, skb, off, avail);
 	if (skb_copy_bits(skb, off, head, sizeof(head)))
 		return -EFAULT;
 	len = soft_fpdu_len(get_unaligned_be16(head));
 	if (len > avail)
 		return soft_rx_collect(qp, skb, off, avail);
-	soft_rx_fpdu(qp, &src, len);
-	return len;
+	if (!soft_rx_crc_ok(qp, &src, len))
+		return len;
+	return soft_rx_fpdu(qp, &src, len) ? len : 0;
 }
 
 /* tcp_read_sock() actor: returns how many octets were used. */
@@ -542,7 +612,7 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	size_t used = 0;
 	int n;
 
-	while (used < len && !qp->rx.stopped) {
+	while (used < len && !qp->rx.stopped && !qp->rx.held) {
 		n = soft_rx_next(qp, skb, off + used, len - used);
 		if (n < 0) {
 			/* out of memory: leave the rest with TCP, try again */
@@ -562,7 +632,12 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = qp, .count = 1 };
 
-	tcp_read_sock(sk, &desc, soft_rx_actor);
+	qp->rx.held = false;
+	/* one that was held in one piece comes before what is still with TCP */
+	if (qp->rx.bounce_ready && !qp->rx.stopped)
+		soft_rx_bounced(qp);
+	if (!qp->rx.held)
+		tcp_read_sock(sk, &desc, soft_rx_actor);
 	if (desc.error)
 		queue_work(soft_wq, &qp->rx.work);
 }
@@ -578,7 +653,7 @@ void soft_rx_ready(struct soft_qp *qp, struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 waiting = READ_ONCE(tp->rcv_nxt) - READ_ONCE(tp->copied_seq);
 
-	if (qp->rx.stopped || work_pending(&qp->rx.work))
+	if (qp->rx.stopped || qp->rx.held || work_pending(&qp->rx.work))
 		return;
 	if (waiting <= READ_ONCE(soft_rx_inline_bytes))
 		soft_rx_read(qp, sk);
@@ -598,10 +673,18 @@ void soft_rx_drain(struct soft_qp *qp)
 	release_sock(sk);
 }
 
+/** soft_rx_resume() - go on after a wait, and with an end that had to wait too */
+void soft_rx_resume(struct soft_qp *qp)
+{
+	soft_rx_drain(qp);
+	if (!READ_ONCE(qp->rx.held) && soft_sk_closed(qp->llp->sock->sk))
+		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
+}
+
 /* The stream outlives the work item: soft_stream_end() waits for it. */
 void soft_rx_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, rx.work);
 
-	soft_rx_drain(qp);
+	soft_rx_resume(qp);
 }

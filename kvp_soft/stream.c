@@ -50,11 +50,6 @@ static void soft_sk_write_space(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static bool soft_sk_closed(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
-}
-
 static void soft_sk_state_change(struct sock *sk)
 {
 	struct soft_qp *qp;
@@ -123,17 +118,12 @@ static int soft_reads_alloc(struct soft_qp *qp)
  * soft_stream_attach() - take a stream over; the QP goes to RTS
  * @qp: idle
  * @llp: from the kAL; stays the kAL's when this fails
- * Return: 0; -EINVAL when the QP is not idle or the stream is of a kind that is
- * not offered; -ENOMEM. Context: may sleep.
+ * Return: 0; -EINVAL when the QP is not idle; -ENOMEM. Context: may sleep.
  */
 int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 {
 	struct sock *sk = llp->sock->sk;
 	int ret = -EINVAL;
-
-	/* the kAL asks the RNIC for no markers and promises the peer none */
-	if (llp->mpa.tx_markers || llp->mpa.rx_markers)
-		return -EOPNOTSUPP;
 
 	mutex_lock(&qp->tx.mutex);
 	if (qp->llp || READ_ONCE(qp->state) != SOFT_QP_IDLE)
@@ -183,10 +173,14 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 		return NULL;
 	sk = llp->sock->sk;
 	soft_sk_give_back(qp, sk);
-	/* neither of the two takes tx.mutex */
-	cancel_work_sync(&qp->rx.work);
-	cancel_delayed_work_sync(&qp->close_timer);
+	lock_sock(sk);
 	qp->rx.stopped = true;
+	soft_rx_wait_end(qp);
+	release_sock(sk);
+	/* none of the three takes tx.mutex, nor queues another from now on */
+	cancel_work_sync(&qp->rx.work);
+	cancel_delayed_work_sync(&qp->rx.wait_timer);
+	cancel_delayed_work_sync(&qp->close_timer);
 	qp->llp = NULL;
 
 	spin_lock_bh(&qp->lock);
@@ -271,6 +265,9 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 		*status = -ECONNRESET;
 	else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
 		/* the drain found an error: the Terminate may still go out */
+		return false;
+	else if (qp->rx.held)
+		/* a Send waits for its receive; soft_rx_resume() comes back here */
 		return false;
 	else if (qp->rx.in_message || qp->rx.bounce_len)
 		*status = -ECONNRESET;

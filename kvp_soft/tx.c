@@ -21,6 +21,7 @@
 
 #include "device.h"
 #include "memory.h"
+#include "mpa_markers.h"
 #include "params.h"
 #include "qp.h"
 #include "trace.h"
@@ -78,6 +79,14 @@ static u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
 	return page_address(tx->frag.page) + tx->frag.offset;
 }
 
+/* Octets of an FPDU that is built next. */
+static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
+{
+	u32 len = soft_fpdu_len(ulpdu_len);
+
+	return qp->mpa.tx_markers ? soft_marked_len(qp->tx.seq_built, len) : len;
+}
+
 /* The next @n octets of the reserved room are a whole FPDU. */
 static void soft_tx_commit(struct soft_tx *tx, u32 n)
 {
@@ -96,19 +105,21 @@ static void soft_tx_commit(struct soft_tx *tx, u32 n)
 	tx->seq_built += n;
 }
 
-/* Pad and CRC behind @n octets of ULPDU_Length and ULPDU, and commit. */
+/* Pad, markers and CRC for @n octets of ULPDU_Length and ULPDU, and commit. */
 static void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 {
-	u32 pad = soft_mpa_pad(n - SOFT_MPA_HDR);
+	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
 
-	memset(p + n, 0, pad);
-	n += pad;
 	/* with CRC off the field is there all the same (RFC 5044 4.4) */
+	memset(p + n, 0, tail);
+	n += tail;
+	if (qp->mpa.tx_markers)
+		n = soft_markers_insert(p, qp->tx.seq_built, n);
 	if (qp->mpa.crc)
-		soft_crc_end(soft_crc_add(soft_crc_begin(), p, n), p + n);
-	else
-		memset(p + n, 0, SOFT_MPA_CRC);
-	soft_tx_commit(&qp->tx, n + SOFT_MPA_CRC);
+		soft_crc_end(soft_crc_add(soft_crc_begin(), p,
+					  n - SOFT_MPA_CRC),
+			     p + n - SOFT_MPA_CRC);
+	soft_tx_commit(&qp->tx, n);
 	soft_count(qp->rnic, SOFT_CNT_TX_FPDU);
 }
 
@@ -244,11 +255,13 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(tx, soft_fpdu_len(hdr + n), &room);
+	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, hdr + n), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
-	if (room < soft_fpdu_len(hdr + n))
-		n = round_down(room - soft_fpdu_len(hdr), 4);
+	/* not less than a page; what is around a shorter ULPDU is at most a pad more */
+	if (room < soft_tx_fpdu_len(qp, hdr + n))
+		n = round_down(2 * room - soft_tx_fpdu_len(qp, room) -
+				       SOFT_MPA_PAD_MAX - hdr, 4);
 
 	hdr = soft_tx_header(msg, p, n);
 	why = soft_tx_payload(qp, msg, p + hdr, n);
@@ -302,7 +315,7 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(&qp->tx, soft_fpdu_len(SOFT_HDR_MAX), &room);
+	p = soft_tx_reserve(&qp->tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
 	if (!soft_tx_read_out(qp, slot, last, req))
@@ -514,7 +527,7 @@ static enum soft_step soft_tx_rtr(struct soft_qp *qp)
 		step = soft_tx_read_req(qp, SOFT_NO_SLOT, true, &nothing);
 		goto out;
 	}
-	p = soft_tx_reserve(tx, soft_fpdu_len(SOFT_UNTAGGED_HDR), &room);
+	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, SOFT_UNTAGGED_HDR), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
 	/* STag 1: some hardware refuses 0 even for a zero-length Write */
@@ -540,7 +553,7 @@ static enum soft_step soft_tx_terminate(struct soft_qp *qp)
 	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(tx, soft_fpdu_len(SOFT_TERM_ULPDU_MAX), &room);
+	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, SOFT_TERM_ULPDU_MAX), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
 	soft_tx_seal(qp, p, soft_put_terminate(p, &qp->term));
@@ -584,7 +597,8 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 static enum soft_step soft_tx_build(struct soft_qp *qp)
 {
 	u32 mss = READ_ONCE(tcp_sk(qp->llp->sock->sk)->mss_cache);
-	u32 mulpdu = soft_mulpdu(mss);
+	u32 mulpdu = qp->mpa.tx_markers ? soft_marked_mulpdu(mss) :
+					  soft_mulpdu(mss);
 	enum soft_step step;
 
 	do {

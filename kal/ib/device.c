@@ -85,7 +85,8 @@ static int kal_ib_setup(struct kal_ib_device *dev)
 	base->node_type = RDMA_NODE_RNIC;
 	base->phys_port_cnt = 1;
 	base->num_comp_vectors = rnic->attr.num_ceh;
-	base->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	base->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+				 BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 	base->iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(base->iw_ifname, rnic->netdev->name, sizeof(base->iw_ifname));
 	snprintf(base->node_desc, sizeof(base->node_desc), "krdma on %s",

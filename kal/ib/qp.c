@@ -195,7 +195,8 @@ static int kal_ib_post_srq_recv(struct ib_srq *base,
 {
 	struct ri_srq *srq = to_kal_ib_srq(base)->srq;
 
-	if (unlikely(base->uobject)) {
+	/* a user's work requests are in its queue; none at all is its doorbell */
+	if (unlikely(base->uobject && wr)) {
 		*bad_wr = wr;
 		return -EINVAL;
 	}

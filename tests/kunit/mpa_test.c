@@ -489,6 +489,33 @@ static void concludes(struct ktest *test)
 	}
 }
 
+/* each direction by itself: who asks for markers receives them */
+static void markers_for_who_asks(struct ktest *test)
+{
+	struct kal_mpa_local initiator = side(8, 8, WRITE_READ);
+	struct kal_mpa_local responder = side(8, 8, WRITE_READ);
+	struct ri_mpa_params active, passive;
+	struct kal_mpa_frame req, rep;
+	enum kal_mpa_term term;
+	int both;
+
+	initiator.marks = true;
+	responder.marks = true;
+	for (both = 0; both < 4; both++) {
+		initiator.markers = both & 1;
+		responder.markers = both & 2;
+		kal_mpa_request(&initiator, &req);
+		kal_mpa_respond(&responder, &req, &rep, &passive);
+		KTEST_EQ(test, kal_mpa_conclude(&initiator, &req, &rep, &active, &term), 0);
+		KTEST_EQ_MSG(test, req.markers, both & 1, "%d", both);
+		KTEST_EQ_MSG(test, rep.markers, both >> 1, "%d", both);
+		KTEST_EQ_MSG(test, active.rx_markers, both & 1, "%d", both);
+		KTEST_EQ_MSG(test, active.tx_markers, both >> 1, "%d", both);
+		KTEST_EQ_MSG(test, passive.tx_markers, both & 1, "%d", both);
+		KTEST_EQ_MSG(test, passive.rx_markers, both >> 1, "%d", both);
+	}
+}
+
 static void refuses_replies(struct ktest *test)
 {
 	const struct kal_mpa_local local = side(8, 8, WRITE_READ);
@@ -584,6 +611,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(serves_plain_peers),
 	KTEST_CASE(rejects),
 	KTEST_CASE(concludes),
+	KTEST_CASE(markers_for_who_asks),
 	KTEST_CASE(refuses_replies),
 	KTEST_CASE(agrees_with_itself),
 	KTEST_CASE(terminates),

@@ -4,5 +4,6 @@
  * krdma_soft exports nothing for the sake of tests.
  */
 #include "../../kvp_soft/mpa_framing.c"
+#include "../../kvp_soft/mpa_markers.c"
 #include "../../kvp_soft/rdmap.c"
 #include "../../kvp_soft/ddp.c"

@@ -133,16 +133,10 @@ public:
 	/* show the committed entries to the kernel; true when it wants the doorbell */
 	[[nodiscard]] bool publish() noexcept
 	{
-		publish_silently();
-		full_barrier();
-		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DOORBELL;
-	}
-
-	/* the same for a ring that has no doorbell */
-	void publish_silently() noexcept
-	{
 		published_ = prod_;
 		store_release(head_->prod, prod_);
+		full_barrier();
+		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DOORBELL;
 	}
 
 private:

@@ -90,18 +90,33 @@ int destroy_srq(ibv_srq *base)
 int post_srq_recv(ibv_srq *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 {
 	Srq &srq = ours<Srq>(base);
-	QueueGuard guard{srq.lock};
-	int err = srq.ring.dead() ? EIO : 0;
+	ibv_recv_wr *const first = wr;
+	bool doorbell = false;
+	int err;
 
-	while (wr && !err) {
-		err = push_recv(srq.ring, *wr, srq.max_sge);
-		if (!err)
-			wr = wr->next;
+	{
+		QueueGuard guard{srq.lock};
+
+		err = srq.ring.dead() ? EIO : 0;
+		while (wr && !err) {
+			err = push_recv(srq.ring, *wr, srq.max_sge);
+			if (!err)
+				wr = wr->next;
+		}
+		if (srq.ring.pending())
+			doorbell = srq.ring.publish();
 	}
-	if (srq.ring.pending())
-		srq.ring.publish_silently();
 	if (err)
 		*bad_wr = wr;
+	/* a receiver waits for what was posted */
+	if (doorbell) {
+		ibv_recv_wr *none;
+
+		if (int failed = ibv_cmd_post_srq_recv(base, nullptr, &none); failed && !err) {
+			*bad_wr = first;
+			err = failed;
+		}
+	}
 	return err;
 }
 

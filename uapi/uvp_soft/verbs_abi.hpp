@@ -320,6 +320,7 @@ int ibv_cmd_query_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask, ibv_qp_init_a
 		     ibv_query_qp_cmd *cmd, std::size_t cmd_size);
 int ibv_cmd_destroy_qp(ibv_qp *qp);
 int ibv_cmd_post_send(ibv_qp *qp, ibv_send_wr *wr, ibv_send_wr **bad_wr);
+int ibv_cmd_post_srq_recv(ibv_srq *srq, ibv_recv_wr *wr, ibv_recv_wr **bad_wr);
 
 } /* extern "C" */
 

@@ -272,6 +272,7 @@ struct ri_ops {
 			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
 	int (*srq_query)(struct ri_srq *srq, struct ib_srq_attr *attr);
 	void (*srq_destroy)(struct ri_srq *srq);
+	/* @wr is NULL when a user wrote to the shared queue and rings the doorbell */
 	int (*post_srq_recv)(struct ri_srq *srq, const struct ib_recv_wr *wr,
 			     const struct ib_recv_wr **bad_wr);
 
@@ -334,6 +335,7 @@ enum ri_transport {
 /* ri_rnic_attr.caps */
 #define RI_CAP_LLP_OFFLOAD	BIT(0)	/* brings its own connection management */
 #define RI_CAP_SRQ		BIT(1)
+#define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
 #define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
 
 /**

@@ -267,6 +267,11 @@ int ibv_cmd_destroy_qp(ibv_qp *)
 	return destroyed();
 }
 
+int ibv_cmd_post_srq_recv(ibv_srq *, ibv_recv_wr *, ibv_recv_wr **)
+{
+	return EBADF;
+}
+
 int ibv_cmd_post_send(ibv_qp *, ibv_send_wr *, ibv_send_wr **)
 {
 	return EBADF;

@@ -10,3 +10,5 @@ note_resources
 run_on A 570 "$VM_PROGS/krdma_verbs" "$ADDR_A"
 cat client.log
 check_no_leak
+same "Sends that waited for a receive, in the counters" yes \
+	"$(on A rdma statistic show link krdma0/1 | grep -qE 'rx_waits [1-9]' && echo yes)"

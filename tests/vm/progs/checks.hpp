@@ -85,6 +85,7 @@ extern const std::vector<Check> data_checks;
 extern const std::vector<Check> access_checks;
 extern const std::vector<Check> local_checks;
 extern const std::vector<Check> hostile_checks;
+extern const std::vector<Check> wait_checks;
 /* of krdma_memory */
 extern const std::vector<Check> read_sink_checks;
 

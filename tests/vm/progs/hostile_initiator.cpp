@@ -114,6 +114,21 @@ void expect_greeting(Connection &connection)
 	expect_octets(connection, fpdu(wire::send(1, text)), "the Send");
 }
 
+/* The Reply asks for markers: they are in all that comes. */
+void marked_stream(Session &s, Listener &listener)
+{
+	Incoming in = receive(listener);
+	const Octets ready = wire::marked(fpdu(wire::write(1, 0, {})), 0);
+	const Octets answer = wire::marked(fpdu(wire::read_response(0, 0, {})), ready.size());
+
+	in.connection.send(reply(mpa::M | mpa::C | mpa::S, 2, good_reply.data).build());
+	expect_octets(in.connection, ready, "ready-to-receive Write with markers");
+	in.connection.send(fpdu(wire::read_request(1, {})));
+	expect_octets(in.connection, answer, "Read Response with markers");
+	in.connection.close();
+	s.check_end(in.order, {});
+}
+
 /* A connection that works; @pieces: the Reply in single octets */
 void accepted(Session &s, Listener &listener, bool pieces)
 {
@@ -307,7 +322,7 @@ std::vector<InitiatorCase> initiator_cases()
 		 refused(with_key(mpa::request_key))},
 		{"reply-bad-key", "27, RFC 5044 7.1.1", refused(with_key("MPA ID Rep frame"))},
 		{"reply-markers", "28, RFC 5044 7.1.2 (7)",
-		 refused(reply(mpa::M | mpa::C | mpa::S, 2, good_reply.data))},
+		 marked_stream},
 		{"reply-pd-513", "30, RFC 5044 7.1.1", refused(with_length(513, Octets(513)))},
 		{"reply-pd-65535", "30, RFC 5044 7.1.1", refused(with_length(0xffff, Octets(64)))},
 		{"reply-rev-0", "17, RFC 5044 C.1", refused(with_revision(0))},

@@ -221,6 +221,24 @@ Octets fpdu(const Segment &segment)
 	return fpdu(segment.build());
 }
 
+Octets marked(View fpdu, std::size_t position)
+{
+	Octets out;
+	std::size_t begin = 0; /* of ULPDU_Length */
+
+	for (std::size_t i = 0; i < fpdu.size(); i += 4) {
+		if ((position + out.size()) % 512 == 0) {
+			put(out, out.size() - begin, 4);
+			if (i == 0)
+				begin = 4;
+		}
+		append(out, fpdu.subspan(i, 4));
+	}
+	out.erase(out.end() - 4, out.end());
+	append(out, crc_octets(out));
+	return out;
+}
+
 Octets spoiled(Octets fpdu)
 {
 	fpdu[fpdu.size() - 4] ^= 1;

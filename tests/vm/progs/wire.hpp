@@ -152,6 +152,8 @@ inline constexpr std::uint8_t M = 0x80, D = 0x40, R = 0x20;
 [[nodiscard]] Octets fpdu(const Segment &segment);
 /* the same with one bit of the CRC wrong */
 [[nodiscard]] Octets spoiled(Octets fpdu);
+/* the same with its markers, when it begins there in the stream; a CRC of its own */
+[[nodiscard]] Octets marked(View fpdu, std::size_t position);
 /* the segment inside an FPDU */
 [[nodiscard]] Octets ulpdu_of(View fpdu);
 /* what a right segment says; Failure for one too short for its header */

@@ -11,10 +11,12 @@
  *  - The kernel copies an entry once and then checks its copy; nothing that
  *    user space writes can do more than fail its own QP or CQ.
  *
- * Doorbell (send queue, and receive queue of a failed QP): after the release
- * of prod the library executes a full barrier and loads flags; only when
- * KRDMA_SOFT_RING_DOORBELL is set does it make the post_send system call. The
- * kernel clears the flag while its transmitter runs.
+ * Doorbell: after the release of prod the library executes a full barrier and
+ * loads flags; only when KRDMA_SOFT_RING_DOORBELL is set does it make a system
+ * call without any work request: post_send for a send or receive queue,
+ * post_srq_recv for a shared one. The kernel clears the flag while its
+ * transmitter runs, and sets it in a receive queue while a receiver waits for
+ * an entry or the QP has failed.
  *
  * Fixed-width fields, no implicit padding; both sides assert the sizes.
  */

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * MPA markers (RFC 5044 4.2, 4.3): every 512 octets of the TCP stream, counted
+ * from the first octet of full operation, stands a marker of four octets that
+ * says how far back the FPDU around it begins. Pure; called by the send and
+ * receive halves of the software RNIC.
+ *
+ * FPDUs and markers are multiples of four octets, so a marker never splits
+ * ULPDU_Length or the CRC. A marker at the boundary between two FPDUs belongs
+ * to the second.
+ */
+#include <linux/errno.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#include "mpa_framing.h"
+#include "mpa_markers.h"
+
+#define MARKER_PERIOD	512
+#define MARKER_DATA	(MARKER_PERIOD - SOFT_MPA_MARKER)
+
+/* Octets from stream position @pos to the next marker. */
+static u32 first_marker(u64 pos)
+{
+	return -(u32)pos & (MARKER_PERIOD - 1);
+}
+
+static u32 count_markers(u64 pos, u32 len)
+{
+	u32 first = first_marker(pos);
+
+	return len > first ? DIV_ROUND_UP(len - first, MARKER_DATA) : 0;
+}
+
+/* What a marker @at octets behind the start says; a first one is not counted. */
+static u16 fpduptr(u32 first, u32 at)
+{
+	return at && !first ? at - SOFT_MPA_MARKER : at;
+}
+
+/**
+ * soft_marked_len - octets of an FPDU with its markers
+ * @pos: stream position where it begins
+ * @len: octets without markers
+ */
+u32 soft_marked_len(u64 pos, u32 len)
+{
+	return len + SOFT_MPA_MARKER * count_markers(pos, len);
+}
+
+/**
+ * soft_marked_mulpdu - as soft_mulpdu(), with markers (RFC 5044 4.5)
+ * @emss: effective maximum segment size of the connection, in octets
+ */
+u32 soft_marked_mulpdu(u32 emss)
+{
+	return soft_mulpdu(emss - min(emss, SOFT_MPA_MARKER *
+					    DIV_ROUND_UP(emss, MARKER_PERIOD)));
+}
+
+/**
+ * soft_markers_insert - put the markers into an FPDU, in place
+ * @p: the FPDU, with room for soft_marked_len() octets
+ * @pos: stream position where it begins
+ * @len: octets without markers
+ *
+ * Return: octets with markers. The CRC, which covers them, is not set.
+ */
+u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
+{
+	u32 first = first_marker(pos);
+	u32 n = count_markers(pos, len);
+	u32 total = len + SOFT_MPA_MARKER * n;
+	u32 at, from;
+
+	/* from the end, so that every octet moves once and none is overwritten */
+	while (n--) {
+		at = first + MARKER_PERIOD * n;
+		from = at - SOFT_MPA_MARKER * n;
+		memmove(p + at + SOFT_MPA_MARKER, p + from,
+			min_t(u32, len - from, MARKER_DATA));
+		put_unaligned_be16(0, p + at);
+		put_unaligned_be16(fpduptr(first, at), p + at + 2);
+	}
+	return total;
+}
+
+/**
+ * soft_markers_remove - take the markers out of an FPDU, in place
+ * @p: the FPDU with its markers
+ * @pos: stream position where it begins
+ * @total: octets with markers, as soft_marked_len() says
+ *
+ * Return: octets without markers; -EPROTO when a marker does not point to the
+ * FPDU's first octet (RFC 5044 8, error 3). Reserved bits are not looked at.
+ */
+int soft_markers_remove(u8 *p, u64 pos, u32 total)
+{
+	u32 first = first_marker(pos);
+	u32 to = min(first, total);
+	u32 at, n;
+
+	for (at = first; at < total; at += MARKER_PERIOD) {
+		if ((get_unaligned_be16(p + at + 2) & ~3) != fpduptr(first, at))
+			return -EPROTO;
+		n = min_t(u32, total - at - SOFT_MPA_MARKER, MARKER_DATA);
+		memmove(p + to, p + at + SOFT_MPA_MARKER, n);
+		to += n;
+	}
+	return to;
+}
