@@ -8,4 +8,4 @@
 hostile_hosts
 attack -g startup
 moved B conn_passive conn_established conn_rejected conn_timeout mpa_malformed mpa_early_data \
-	mpa_markers_refused rx_crc_errors
+	rx_crc_errors
