@@ -23,10 +23,11 @@ DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
 MODULES := krdma.ko krdma_soft.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
+DEBUG_MODULES := $(BUILD)/debug/modules
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
-	demo check vm vm-check unit lint clean help
+	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check
 
 all: modules user ## build everything: modules, provider, test programs
 
@@ -38,6 +39,13 @@ modules: ## build krdma.ko and krdma_soft.ko for KDIR (the running kernel if it 
 # the same for the kernel of the virtual machine; the two mostly are one
 vm-modules:
 	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR)
+
+# The sources' twin, so that the objects of one kernel do not replace the other's.
+debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
+	@mkdir -p $(DEBUG_MODULES)
+	@find Makefile Kbuild kal kvp_soft uapi tests/kunit -type f ! -name '*.mod.c' ! -name '*.mod' \
+		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(DEBUG_MODULES) {} +
+	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
 
 user: provider progs unit-programs ## build the user-space parts
 
@@ -87,6 +95,12 @@ vm: vm-modules user ## a shell in the guest, modules loaded, hosts A and B ready
 
 vm-check: vm-modules user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
+
+debug-kernel: ## the kernel of make debug-check, kept below ~/.cache/krdma
+	@scripts/debug-kernel
+
+debug-check: ## KUnit suites and every case on the debug kernel; CASE=glob picks some
+	@scripts/check build debug-all
 
 unit: unit-programs ## the user-space unit tests alone
 	@scripts/check unit

@@ -25,6 +25,8 @@ import time
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(REPO, "build", "vm")
+# where "make debug-modules" builds against the debug kernel
+DEBUG_MODULES = os.path.join(REPO, "build", "debug", "modules")
 STOCK = re.compile(r"^6\.12\..*deb12-amd64$")
 # what a stock kernel needs before it can see the share; in loading order
 EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
@@ -61,24 +63,43 @@ def kernel_release(image):
     return text.split(" ")[0] if text else None
 
 
+def debug_kernel():
+    """The folder of the debug kernel, which scripts/debug-kernel has built."""
+    script = os.path.join(REPO, "scripts", "debug-kernel")
+    answer = subprocess.run([script, "--where"], capture_output=True, text=True, check=False)
+    folder = answer.stdout.strip()
+    if answer.returncode or not os.path.exists(os.path.join(folder, "bzImage")):
+        raise VmError("the debug kernel is not built; run scripts/debug-kernel")
+    return folder
+
+
 class Kernel:
-    """A kernel image and the early modules that go with it."""
+    """A kernel image and the modules that go with it.
+
+    modules is the folder that the guest is to have as /lib/modules/RELEASE, if the
+    host's root has not.
+    """
 
     def __init__(self, choice):
+        self.modules = ""
+        self.debug = choice == "debug"
         if choice == "stock":
             self.release = stock_release()
             self.image = f"/boot/vmlinuz-{self.release}"
-        else:
-            self.image = os.path.abspath(choice)
-            if not os.path.isfile(self.image):
-                raise VmError(f"no kernel image {self.image}")
-            self.release = kernel_release(self.image)
-        self.stock = choice == "stock"
+            return
+        self.image = os.path.abspath(choice)
+        if self.debug:
+            folder = debug_kernel()
+            self.image = os.path.join(folder, "bzImage")
+            self.modules = os.path.join(folder, "modules")
+        if not os.path.isfile(self.image):
+            raise VmError(f"no kernel image {self.image}")
+        self.release = kernel_release(self.image)
 
     def early_modules(self):
         """Paths in loading order; a kernel that has them built in gives none."""
         folder = f"/lib/modules/{self.release}"
-        if not os.path.isdir(folder):
+        if self.modules or not os.path.isdir(folder):
             return []
         paths = []
         for name in EARLY_MODULES:
@@ -164,7 +185,7 @@ class Vm:
             machine = ["-accel", "tcg,thread=multi,tb-size=1024",
                        "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
         append = ("console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on "
-                  f"rcupdate.rcu_cpu_stall_timeout=60 krdma.repo={REPO} {self.append}")
+                  f"rcupdate.rcu_cpu_stall_timeout={120 if self.kernel.debug else 60} krdma.repo={REPO} {self.append}")
         if self.shell:
             console = ["-serial", "mon:stdio",
                        "-chardev", f"file,id=events,path={self.out}/events"]
@@ -232,10 +253,11 @@ def fresh_out(name):
     return out
 
 
-def guest_config(modules, **values):
+def guest_config(modules, kernel=None, slow=1, **values):
     """What the guest's init is told, with the provider that it installs."""
     uvp = os.path.join(REPO, "build", "uvp_soft")
-    return {"REPO": REPO, "MODULES": os.path.abspath(modules),
+    return {"REPO": REPO, "MODULES": os.path.abspath(modules), "SLOW": slow,
+            "KERNEL_MODULES": kernel.modules if kernel else "",
             "PROVIDER": os.path.join(uvp, "libkrdma-rdmav34.so"),
             "DRIVER": os.path.join(uvp, "krdma.driver"), **values}
 

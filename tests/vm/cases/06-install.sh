@@ -5,7 +5,7 @@
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
-tree=$VM_REPO
+tree=$VM_MODULES
 updates=/lib/modules/$(uname -r)/updates
 library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
 driver=/etc/libibverbs.d/krdma.driver
@@ -13,7 +13,7 @@ driver=/etc/libibverbs.d/krdma.driver
 expect "the modules that init loaded go" rmmod_all
 # the guest's own, for the cases to come
 mv "$library" "$driver" "$VM_TMP"
-expect "install" make -C "$tree" install
+expect "install" make -C "$tree" install BUILD="$VM_REPO/build"
 for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
 	[ -f "$file" ] || fail "make install brought no $file"
 done
@@ -30,7 +30,7 @@ expect "add" rnic_add A
 hosts_down
 
 expect "unload" rmmod_all
-expect "uninstall" make -C "$tree" uninstall
+expect "uninstall" make -C "$tree" uninstall BUILD="$VM_REPO/build"
 for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
 	[ ! -e "$file" ] || fail "make uninstall left $file"
 done

@@ -8,7 +8,7 @@
 hosts_up
 for host in A B; do
 	traffic ib_write_bw -D 120
-	expect "delete $(dev_of $host) under traffic" on $host timeout 30 rdma link delete "$(dev_of $host)"
+	expect "delete $(dev_of $host) under traffic" on $host timeout "$(patient 30)" rdma link delete "$(dev_of $host)"
 	kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
 	wait "${pid_of[client]}" "${pid_of[server]}" || true
 	expect "add it again" rnic_add $host

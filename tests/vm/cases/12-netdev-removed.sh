@@ -15,7 +15,7 @@ hosts_down
 say "under traffic"
 hosts_up
 traffic ib_send_bw -D 120
-expect "delete the veth pair" on A timeout 30 ip link delete vethA
+expect "delete the veth pair" on A timeout "$(patient 30)" ip link delete vethA
 sleep 1
 same "devices" "" "$(rdma_devices)"
 kill -9 "${pid_of[client]}" "${pid_of[server]}" || true

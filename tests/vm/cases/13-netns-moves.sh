@@ -34,5 +34,5 @@ fi
 expect "a new RNIC there" ip netns exec hostC rdma link add krdma0 type "$LINK_TYPE" netdev vethA
 wait_for 10 rnic_active krdma0
 serve server B 7471 rping -s -a "$ADDR_B" -p 7471 -C 10 -v
-expect "rping from there" ip netns exec hostC timeout 30 rping -c -a "$ADDR_B" -p 7471 -C 10 -v
+expect "rping from there" ip netns exec hostC timeout "$(patient 30)" rping -c -a "$ADDR_B" -p 7471 -C 10 -v
 finish server 20

@@ -9,8 +9,8 @@ say "a process holds the device open and blocks in ibv_get_async_event"
 hosts_up
 start holder A ibv_asyncwatch -d krdma0
 wait_for 10 grep -q "async event" holder.log || { cat holder.log; fail "ibv_asyncwatch does not run"; }
-expect "unload krdma_soft" timeout 60 rmmod krdma_soft
-expect "unload krdma with the file still open" timeout 60 rmmod krdma
+expect "unload krdma_soft" timeout "$(patient 60)" rmmod krdma_soft
+expect "unload krdma with the file still open" timeout "$(patient 60)" rmmod krdma
 kill -9 "${pid_of[holder]}" 2> /dev/null || true
 wait "${pid_of[holder]}" || true
 hosts_down
@@ -20,8 +20,8 @@ say "under load, three times"
 for op in ib_write_bw ib_read_bw ib_send_bw; do
 	hosts_up
 	traffic $op -D 120 -q 2
-	expect "unload krdma_soft under $op" timeout 60 rmmod krdma_soft
-	expect "unload krdma" timeout 60 rmmod krdma
+	expect "unload krdma_soft under $op" timeout "$(patient 60)" rmmod krdma_soft
+	expect "unload krdma" timeout "$(patient 60)" rmmod krdma
 	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
 	wait "${pid_of[client]}" "${pid_of[server]}" || true
 	hosts_down

@@ -31,7 +31,7 @@ run_on A 60 rping -c -a "$ADDR_B" -p $port -C 5
 finish server 20
 
 say "nobody listens"
-refuse "connect to a closed port" on A timeout 60 rping -c -a "$ADDR_B" -p 7999 -C 1
+refuse "connect to a closed port" on A timeout "$(patient 60)" rping -c -a "$ADDR_B" -p 7999 -C 1
 check_no_leak
 
 say "persistent server, many clients one after the other"

@@ -18,7 +18,7 @@ run_on A 60 qperf --use_cm 1 -t 2 -m 1M "$ADDR_B" rc_bw rc_rdma_read_bw
 cat client.log
 say "immediate data, which there is not, is refused and harms nobody"
 for test in rc_rdma_write_lat rc_rdma_write_bw; do
-	refuse "write with immediate" on A timeout 60 qperf --use_cm 1 -t 2 "$ADDR_B" $test
+	refuse "write with immediate" on A timeout "$(patient 60)" qperf --use_cm 1 -t 2 "$ADDR_B" $test
 done
 run_on A 60 qperf --use_cm 1 -t 2 "$ADDR_B" rc_lat
 kill_hard server

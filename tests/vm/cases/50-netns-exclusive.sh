@@ -36,7 +36,7 @@ finish server 20
 say "moving a device away under traffic ends its users and nothing else"
 traffic ib_write_bw -D 120
 ip netns attach initial 1
-expect "move krdma0 to the initial namespace" on A timeout 60 rdma dev set krdma0 netns initial
+expect "move krdma0 to the initial namespace" on A timeout "$(patient 60)" rdma dev set krdma0 netns initial
 same "devices of the initial namespace" krdma0 "$(rdma_devices)"
 kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
 wait "${pid_of[client]}" "${pid_of[server]}" || true

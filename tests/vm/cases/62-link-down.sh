@@ -24,7 +24,7 @@ sleep 2
 kill_hard client
 kill_hard server
 check_no_leak
-expect "delete the RNIC of a netdev that is down" on A timeout 30 rdma link delete krdma0
+expect "delete the RNIC of a netdev that is down" on A timeout "$(patient 30)" rdma link delete krdma0
 on A ip link set vethA up
 on A ip -6 address replace "$ADDR6_A/64" dev vethA nodad
 expect "add it again" rnic_add A

@@ -7,5 +7,5 @@
 
 hosts_up
 note_resources
-pattern_pair
+pattern_pair ${VM_QUICK:+1048576}
 check_no_leak

@@ -26,7 +26,7 @@ hostile_hosts() {
 
 hostile() {
 	local rc=0
-	on A timeout -k 5 "${hostile_limit:-150}" "$VM_PROGS/krdma_hostile" -p $hostile_port \
+	on A timeout -k 5 "$(patient "${hostile_limit:-150}")" "$VM_PROGS/krdma_hostile" -p $hostile_port \
 		--victim "$VM_TMP/victim.log" --start-ms $start_ms --reply-ms $reply_ms "$@" \
 		> hostile.log 2>&1 || rc=$?
 	cat hostile.log

@@ -10,6 +10,8 @@
 export ADDR_A=10.77.0.1 ADDR_B=10.77.0.2 ADDR6_A=fd77::1 ADDR6_B=fd77::2
 export LINK_TYPE=${LINK_TYPE:-krdma}
 VM_TMP=${VM_TMP:-/tmp/krdma-case}
+# by how much a debug kernel is slower: a factor for time limits
+VM_SLOW=${VM_SLOW:-1}
 
 if [ -n "${VM_CASE:-}" ]; then
 	set -Eeuo pipefail
@@ -65,6 +67,9 @@ refuse() {
 # abnormal STATUS: that of "timeout", of a command that is not there, or of a signal
 abnormal() { [ "$1" -ge 124 ] && [ "$1" -le 192 ]; }
 
+# counted PASSED FAILED: the case stands for that many tests
+counted() { echo "$1 $2" > "$VM_OUT/$VM_CASE.tests"; }
+
 # same TEXT WANTED GOT
 same() { [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"; }
 
@@ -75,9 +80,15 @@ has() {
 	fail "$1: no line matches '$2'"
 }
 
+# patient SECONDS: that limit on this kernel, for "timeout"
+patient() { echo $(($1 * VM_SLOW)); }
+
+# few MANY...: only the first word of a list in a quick run, else all
+few() { [ -n "${VM_QUICK:-}" ] && echo "$1" || echo "$*"; }
+
 # wait_for SECONDS COMMAND...: until the command succeeds
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * VM_SLOW))
 	shift
 	until "$@" > /dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
@@ -231,7 +242,7 @@ run_on() {
 	local host=$1 limit=$2 rc=0
 	shift 2
 	say "$host: $*"
-	on "$host" timeout -k 5 "$limit" "$@" > "$VM_TMP/client.log" 2>&1 || rc=$?
+	on "$host" timeout -k 5 "$(patient "$limit")" "$@" > "$VM_TMP/client.log" 2>&1 || rc=$?
 	[ $rc = 0 ] && return
 	cat "$VM_TMP/client.log"
 	show_logs
@@ -258,7 +269,7 @@ perf_pair() {
 		perf_port=$((perf_port + 1)) rc=0 tries=$((tries - 1))
 		serve perf B $perf_port "$program" -R -F -p $perf_port "$@"
 		say "A: $program -R -F -p $perf_port $* $ADDR_B"
-		on A timeout -k 5 "${perf_limit:-60}" "$program" -R -F -p $perf_port "$@" "$ADDR_B" \
+		on A timeout -k 5 "$(patient "${perf_limit:-60}")" "$program" -R -F -p $perf_port "$@" "$ADDR_B" \
 			> "$VM_TMP/client.log" 2>&1 || rc=$?
 		if [ $rc = 0 ]; then
 			finish perf 20
