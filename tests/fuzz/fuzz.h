@@ -50,6 +50,7 @@ void fz_settle(void);		/* work items run, invariants are checked */
 void fz_peer_ends(int reset);
 void fz_timers(void);
 void fz_end(void);
+unsigned int fz_received(void);	/* receives that completed well */
 
 unsigned long long fz_region_start(int region);
 unsigned int fz_region_length(int region);

@@ -49,6 +49,7 @@ static const struct region {
 struct ledger {
 	u32 posted;
 	u32 completed;
+	u32 succeeded;
 	bool failed;
 };
 
@@ -283,6 +284,7 @@ static void take_completions(struct soft_cq *cq, struct ledger *ledger, u32 most
 			continue;
 		}
 		fz_must(!ledger->failed);
+		ledger->succeeded++;
 		if (cq == v.recv_cq)
 			fz_must(wc.byte_len <= most);
 	}
@@ -328,6 +330,11 @@ void fz_settle(void)
 		check_sequence();
 	take_completions(v.send_cq, &v.sends, 0);
 	take_completions(v.recv_cq, &v.recvs, FZ_RECV_SIZE);
+}
+
+unsigned int fz_received(void)
+{
+	return v.recvs.succeeded;
 }
 
 void fz_timers(void)
