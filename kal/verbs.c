@@ -7,6 +7,7 @@
  */
 #include <linux/cleanup.h>
 #include <linux/overflow.h>
+#include <linux/slab.h>
 
 #include "internal.h"
 
@@ -221,7 +222,7 @@ static int kal_mr_access_check(int access)
 	return 0;
 }
 
-static struct ri_mr *kal_mr_alloc(struct ri_pd *pd)
+static struct ri_mr *kal_mr_new(struct ri_pd *pd)
 {
 	struct ri_mr *mr = kal_obj_alloc(pd->obj.rnic, RI_OBJ_MR,
 					 pd->obj.rnic->ops->size_mr, &pd->obj);
@@ -246,7 +247,7 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *attr,
 	    check_add_overflow(attr->start, attr->length, &end) ||
 	    check_add_overflow(attr->iova, attr->length, &end))
 		return ERR_PTR(-EINVAL);
-	mr = kal_mr_alloc(pd);
+	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
 	mr->length = attr->length;
@@ -271,13 +272,46 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 	ret = kal_mr_access_check(access);
 	if (ret)
 		return ERR_PTR(ret);
-	mr = kal_mr_alloc(pd);
+	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
 	mr->length = U64_MAX;
 	ret = rnic->ops->mr_register_dma(mr, access);
 	if (ret) {
 		kal_obj_free(&mr->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mr->obj);
+	return mr;
+}
+
+static void kal_mr_free(struct ri_mr *mr)
+{
+	kvfree(mr->list.pages);
+	kal_obj_free(&mr->obj);
+}
+
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mr *mr;
+	int ret = -ENOMEM;
+
+	if (!rnic->ops->mr_alloc || pd->uctx)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_pages ||
+	    max_pages > rnic->attr.limits.max_fast_reg_page_list_len)
+		return ERR_PTR(-EINVAL);
+	mr = kal_mr_new(pd);
+	if (IS_ERR(mr))
+		return mr;
+	mr->list.max = max_pages;
+	mr->list.pages = kvcalloc(max_pages, sizeof(*mr->list.pages),
+				  GFP_KERNEL);
+	if (mr->list.pages)
+		ret = rnic->ops->mr_alloc(mr);
+	if (ret) {
+		kal_mr_free(mr);
 		return ERR_PTR(ret);
 	}
 	kal_obj_publish(&mr->obj);
@@ -293,6 +327,6 @@ int kal_mr_deregister(struct ri_mr *mr)
 	if (ret)
 		return ret;
 	kal_obj_unpublish(&mr->obj);
-	kal_obj_free(&mr->obj);
+	kal_mr_free(mr);
 	return 0;
 }

@@ -21,6 +21,7 @@ struct soft_counter_set {
  * @node: in the list of all soft RNICs, under its mutex
  * @mems: STag index to struct soft_mem; readers under RCU
  * @next_mem: where the search for a free STag index goes on
+ * @all_memory: what the local DMA lkey names
  * @counters: one set for each CPU
  */
 struct soft_rnic {
@@ -28,6 +29,7 @@ struct soft_rnic {
 	struct list_head node;
 	struct xarray mems;
 	u32 next_mem;
+	struct soft_mem *all_memory;
 	struct soft_counter_set __percpu *counters;
 };
 

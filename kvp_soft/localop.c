@@ -40,6 +40,9 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 	case KRDMA_SOFT_OP_LOCAL_INV:
 		why = soft_mem_local_inv(qp, wqe->invalidate);
 		break;
+	case KRDMA_SOFT_OP_REG_MR:
+		why = soft_mem_fast_reg(qp, wqe);
+		break;
 	default:
 		return IB_WC_LOC_QP_OP_ERR;
 	}

@@ -67,6 +67,9 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_CQ_OVERFLOW] = "cq_overflows",
 	[SOFT_CNT_FLUSHED] = "flushed_work_requests",
 	[SOFT_CNT_LOCAL_ERR] = "local_operation_errors",
+	[SOFT_CNT_FAST_REG] = "fast_registrations",
+	[SOFT_CNT_LOCAL_INV] = "local_invalidations",
+	[SOFT_CNT_REMOTE_INV] = "remote_invalidations",
 };
 
 /* ri_ops.query_counters */
@@ -150,6 +153,7 @@ const struct ri_ops soft_ops = {
 
 	.mr_register = soft_mr_register,
 	.mr_register_dma = soft_mr_register_dma,
+	.mr_alloc = soft_mr_alloc,
 	.mr_deregister = soft_mr_deregister,
 };
 
@@ -171,7 +175,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	attr->netdev = ndev;
 
 	limits->max_mr_size = U64_MAX;
-	limits->page_size_cap = PAGE_SIZE;
+	limits->page_size_cap = 0xfffff000;
 	limits->max_qp = 1 << 16;
 	limits->max_qp_wr = 1 << 15;
 	limits->max_send_sge = KRDMA_SOFT_MAX_SGE;
@@ -180,6 +184,9 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_cq = 1 << 17;
 	limits->max_cqe = 1 << 20;
 	limits->max_mr = (1 << 24) - 1;
+	limits->max_fast_reg_page_list_len = 1024;
+	limits->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+	limits->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	limits->max_pd = 1 << 16;
 	limits->max_qp_rd_atom = 128;
 	limits->max_qp_init_rd_atom = 128;
@@ -198,19 +205,19 @@ static struct soft_rnic *soft_device_alloc(struct net_device *ndev)
 	if (!rnic)
 		return ERR_PTR(-ENOMEM);
 	rnic->counters = alloc_percpu(struct soft_counter_set);
-	if (!rnic->counters) {
+	if (!rnic->counters || soft_mem_init(rnic)) {
+		free_percpu(rnic->counters);
 		ri_rnic_put(&rnic->ri);
 		return ERR_PTR(-ENOMEM);
 	}
-	xa_init_flags(&rnic->mems, XA_FLAGS_ALLOC1);
-	rnic->next_mem = get_random_u32_below(1U << 24);
 	soft_device_attr(&rnic->ri.attr, ndev);
+	rnic->ri.attr.local_dma_lkey = rnic->all_memory->stag;
 	return rnic;
 }
 
 static void soft_device_free(struct soft_rnic *rnic)
 {
-	xa_destroy(&rnic->mems);
+	soft_mem_exit(rnic);
 	free_percpu(rnic->counters);
 	ri_rnic_put(&rnic->ri);
 }

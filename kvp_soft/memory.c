@@ -16,25 +16,43 @@
 #include <linux/highmem.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <krdma/soft-abi.h>
 
 #include "device.h"
 #include "memory.h"
 #include "qp.h"
 
 #define SOFT_REMOTE_RIGHTS (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
+#define SOFT_MR_WRITES                                                         \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
+	 IB_ACCESS_REMOTE_ATOMIC)
 
-/* Is @mem the one that @qp means by @stag, and may it do @need there? */
-static enum soft_access soft_mem_check(const struct soft_qp *qp,
-				       const struct soft_mem *mem, u32 stag,
-				       u64 to, u64 len, int need)
+static bool soft_mem_same_pd(const struct soft_qp *qp,
+			     const struct soft_mem *mem)
+{
+	return mem->pd ? mem->pd == qp->ri.pd : !qp->ri.pd->uctx;
+}
+
+/* Is @mem the one that @qp means by @stag, and can use? */
+static enum soft_access soft_mem_usable(const struct soft_qp *qp,
+					const struct soft_mem *mem, u32 stag)
 {
 	/* acquire: what the STag names was written before */
 	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
 	    mem->stag != stag)
 		return SOFT_ACCESS_STAG;
-	if (mem->pd != qp->ri.pd)
-		return SOFT_ACCESS_PD;
+	return soft_mem_same_pd(qp, mem) ? SOFT_ACCESS_OK : SOFT_ACCESS_PD;
+}
+
+/* And may it do @need there? */
+static enum soft_access soft_mem_check(const struct soft_qp *qp,
+				       const struct soft_mem *mem, u32 stag,
+				       u64 to, u64 len, int need)
+{
+	enum soft_access ret = soft_mem_usable(qp, mem, stag);
+
+	if (ret)
+		return ret;
 	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~READ_ONCE(qp->access))
 		return SOFT_ACCESS_RIGHTS;
 	if (soft_to_wraps(to, len))
@@ -141,10 +159,11 @@ bool soft_mem_invalidate(struct soft_qp *qp, u32 stag)
 
 	if (!mem)
 		return false;
-	ret = mem->access & SOFT_REMOTE_RIGHTS &&
-	      soft_mem_check(qp, mem, stag, mem->iova, 0, 0) == SOFT_ACCESS_OK &&
-	      soft_mem_end(mem);
+	ret = soft_mem_usable(qp, mem, stag) == SOFT_ACCESS_OK &&
+	      mem->access & SOFT_REMOTE_RIGHTS && soft_mem_end(mem);
 	soft_mem_put(mem);
+	if (ret)
+		soft_count(qp->rnic, SOFT_CNT_REMOTE_INV);
 	return ret;
 }
 
@@ -163,48 +182,127 @@ enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
 
 	if (!mem)
 		return SOFT_ACCESS_STAG;
-	ret = soft_mem_check(qp, mem, stag, mem->iova, 0, 0);
+	ret = soft_mem_usable(qp, mem, stag);
 	/* all of the kernel's memory is nobody's to invalidate */
 	if (!ret && mem->length == U64_MAX)
 		ret = SOFT_ACCESS_RIGHTS;
 	if (!ret && !soft_mem_end(mem))
 		ret = SOFT_ACCESS_STAG;
 	soft_mem_put(mem);
+	if (!ret)
+		soft_count(qp->rnic, SOFT_CNT_LOCAL_INV);
 	return ret;
 }
 
-/* Copies page by page; @out says which way. */
+/* The page list of a work request becomes what the STag names. */
+static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
+					   const struct krdma_soft_sqe *wqe)
+{
+	const struct ri_page_list *list = &mem->mr->list;
+	u64 room = (u64)list->num << list->page_shift;
+	u64 first = wqe->raddr & (BIT_ULL(list->page_shift) - 1);
+	int access = wqe->mem_access & SOFT_MR_RIGHTS;
+
+	if (access & SOFT_MR_WRITES && !(access & IB_ACCESS_LOCAL_WRITE))
+		return SOFT_ACCESS_RIGHTS;
+	if (wqe->mem_length > room || first > room - wqe->mem_length)
+		return SOFT_ACCESS_BOUNDS;
+	if (soft_to_wraps(wqe->raddr, wqe->mem_length))
+		return SOFT_ACCESS_WRAP;
+	memcpy(mem->pages, list->pages, list->num * sizeof(*mem->pages));
+	mem->page_shift = list->page_shift;
+	mem->iova = wqe->raddr;
+	mem->length = wqe->mem_length;
+	mem->access = access;
+	mem->stag = wqe->rkey;
+	return SOFT_ACCESS_OK;
+}
+
+/**
+ * soft_mem_fast_reg() - have an STag name what its region's page list says
+ * @qp: whose work request asks
+ * @wqe: it; mem_length octets at raddr, the STag in rkey with a key of the
+ *	 consumer's choice
+ *
+ * Context: any but hard interrupt.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal: SOFT_ACCESS_STAG when it
+ * is not the STag of a region for fast registration or names something already.
+ */
+enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
+				   const struct krdma_soft_sqe *wqe)
+{
+	struct soft_mem *mem = soft_mem_find(qp, wqe->rkey);
+	enum soft_access ret;
+
+	if (!mem)
+		return SOFT_ACCESS_STAG;
+	if (!mem->mr) {
+		ret = SOFT_ACCESS_STAG;
+	} else if (!soft_mem_same_pd(qp, mem)) {
+		ret = SOFT_ACCESS_PD;
+	} else if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
+				  SOFT_MEM_CHANGING) != SOFT_MEM_FREE) {
+		ret = SOFT_ACCESS_STAG;
+	} else {
+		ret = soft_mem_set_pages(mem, wqe);
+		/* release: what the STag names before the state that says so */
+		atomic_set_release(&mem->state,
+				   ret ? SOFT_MEM_FREE : SOFT_MEM_VALID);
+	}
+	soft_mem_put(mem);
+	if (!ret)
+		soft_count(qp->rnic, SOFT_CNT_FAST_REG);
+	return ret;
+}
+
+/* Copying ****************************************************************** */
+
+static void soft_mem_copy_flat(void *va, void *buf, size_t len, bool out)
+{
+	if (out)
+		memcpy(buf, va, len);
+	else
+		memcpy(va, buf, len);
+}
+
+static void soft_mem_copy_pinned(const struct ri_vm_region *region, u64 off,
+				 void *buf, size_t len, bool out)
+{
+	size_t n;
+	void *va;
+
+	for (off += region->offset; len; off += n, buf += n, len -= n) {
+		n = min(len, PAGE_SIZE - offset_in_page(off));
+		va = kmap_local_page(region->pages[off >> PAGE_SHIFT]);
+		soft_mem_copy_flat(va + offset_in_page(off), buf, n, out);
+		kunmap_local(va);
+	}
+}
+
+static void soft_mem_copy_listed(const struct soft_mem *mem, u64 off, void *buf,
+				 size_t len, bool out)
+{
+	u64 mask = BIT_ULL(mem->page_shift) - 1;
+	size_t n;
+	u64 va;
+
+	for (off += mem->iova & mask; len; off += n, buf += n, len -= n) {
+		n = min_t(u64, len, mask + 1 - (off & mask));
+		va = mem->pages[off >> mem->page_shift] + (off & mask);
+		soft_mem_copy_flat((void *)(uintptr_t)va, buf, n, out);
+	}
+}
+
+/* @out says which way. */
 static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 			  size_t len, bool out)
 {
-	u64 off = to - mem->iova;
-	size_t in_page, n;
-	struct page *page;
-	void *va;
-
-	if (!mem->region) {
-		va = (void *)(uintptr_t)to;
-		if (out)
-			memcpy(buf, va, len);
-		else
-			memcpy(va, buf, len);
-		return;
-	}
-	off += mem->region->offset;
-	while (len) {
-		page = mem->region->pages[off >> PAGE_SHIFT];
-		in_page = offset_in_page(off);
-		n = min(len, PAGE_SIZE - in_page);
-		va = kmap_local_page(page);
-		if (out)
-			memcpy(buf, va + in_page, n);
-		else
-			memcpy(va + in_page, buf, n);
-		kunmap_local(va);
-		buf += n;
-		off += n;
-		len -= n;
-	}
+	if (mem->region)
+		soft_mem_copy_pinned(mem->region, to - mem->iova, buf, len, out);
+	else if (mem->pages)
+		soft_mem_copy_listed(mem, to - mem->iova, buf, len, out);
+	else
+		soft_mem_copy_flat((void *)(uintptr_t)to, buf, len, out);
 }
 
 /** soft_mem_read() - copy from a region, after soft_mem_get() allowed it; any context */
@@ -242,17 +340,23 @@ static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,
 		return ERR_PTR(-ENOMEM);
 	}
 	mem->stag = index << 8 | get_random_u8();
-	atomic_set(&mem->state, SOFT_MEM_VALID);
 	return mem;
 }
 
-static void soft_mem_publish(struct soft_rnic *rnic, struct soft_mr *mr,
-			     struct soft_mem *mem)
+static void soft_mem_publish(struct soft_rnic *rnic, struct soft_mem *mem,
+			     enum soft_mem_state state)
+{
+	atomic_set(&mem->state, state);
+	/* the index is reserved, so nothing is allocated and nothing can fail */
+	xa_store(&rnic->mems, mem->stag >> 8, mem, GFP_KERNEL);
+}
+
+static void soft_mr_publish(struct soft_rnic *rnic, struct soft_mr *mr,
+			    struct soft_mem *mem, enum soft_mem_state state)
 {
 	mr->mem = mem;
 	mr->ri.stag = mem->stag;
-	/* the index is reserved, so nothing is allocated and nothing can fail */
-	xa_store(&rnic->mems, mem->stag >> 8, mem, GFP_KERNEL);
+	soft_mem_publish(rnic, mem, state);
 }
 
 static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
@@ -262,13 +366,9 @@ static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 	wait_for_completion(&mem->unused);
 	if (mem->region)
 		ri_vm_unpin_range(mem->region);
+	kvfree(mem->pages);
 	kfree_rcu(mem, rcu);
 }
-
-#define SOFT_MR_WRITES                                                         \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
-	 IB_ACCESS_REMOTE_ATOMIC)
-#define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
 
 /* ri_ops.mr_register */
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
@@ -303,7 +403,7 @@ int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		if (ret)
 			goto err;
 	}
-	soft_mem_publish(rnic, mr, mem);
+	soft_mr_publish(rnic, mr, mem, SOFT_MEM_VALID);
 	return 0;
 err:
 	soft_mem_free(rnic, mem);
@@ -325,7 +425,27 @@ int soft_mr_register_dma(struct ri_mr *ri, int access)
 		return PTR_ERR(mem);
 	mem->length = U64_MAX;
 	mem->access = access;
-	soft_mem_publish(rnic, mr, mem);
+	soft_mr_publish(rnic, mr, mem, SOFT_MEM_VALID);
+	return 0;
+}
+
+/* ri_ops.mr_alloc: names nothing until soft_mem_fast_reg() */
+int soft_mr_alloc(struct ri_mr *ri)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri->obj.rnic);
+	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
+	struct soft_mem *mem;
+
+	mem = soft_mem_alloc(rnic, ri->pd);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	mem->mr = ri;
+	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL);
+	if (!mem->pages) {
+		soft_mem_free(rnic, mem);
+		return -ENOMEM;
+	}
+	soft_mr_publish(rnic, mr, mem, SOFT_MEM_FREE);
 	return 0;
 }
 
@@ -337,4 +457,32 @@ int soft_mr_deregister(struct ri_mr *ri)
 	soft_mem_free(to_soft_rnic(ri->obj.rnic), mr->mem);
 	mr->mem = NULL;
 	return 0;
+}
+
+/**
+ * soft_mem_init() - make the STag by which kernel consumers name all memory locally
+ * @rnic: not registered yet
+ * Return: 0 or -ENOMEM. Context: may sleep.
+ */
+int soft_mem_init(struct soft_rnic *rnic)
+{
+	struct soft_mem *mem;
+
+	xa_init_flags(&rnic->mems, XA_FLAGS_ALLOC1);
+	rnic->next_mem = get_random_u32_below(1U << 24);
+	mem = soft_mem_alloc(rnic, NULL);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	mem->length = U64_MAX;
+	mem->access = IB_ACCESS_LOCAL_WRITE;
+	soft_mem_publish(rnic, mem, SOFT_MEM_VALID);
+	rnic->all_memory = mem;
+	return 0;
+}
+
+/** soft_mem_exit() - undo it; all regions are gone */
+void soft_mem_exit(struct soft_rnic *rnic)
+{
+	soft_mem_free(rnic, rnic->all_memory);
+	xa_destroy(&rnic->mems);
 }

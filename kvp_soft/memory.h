@@ -10,6 +10,7 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <krdma/rnicpi.h>
+#include <krdma/soft-abi.h>
 #include "rdmap.h"
 
 struct soft_qp;
@@ -28,15 +29,19 @@ enum soft_mem_state {
  * @unused: completed when @refs falls to 0
  * @rcu: look-ups by STag run under RCU
  * @pd: protection domain
- * @region: pinned pages; NULL for all kernel memory by virtual address
+ * @region: pinned pages, or NULL
+ * @mr: of a region for fast registration, else NULL
+ * @pages: what it names: kernel addresses, as many as @mr->list.max
+ * @page_shift: size of each
  * @iova: tagged offset of the first octet
  * @length: octets
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
  * @state: enum soft_mem_state
  *
- * @iova to @access belong to who took @state to SOFT_MEM_CHANGING, and do not
- * change while it is SOFT_MEM_VALID or an access is in progress.
+ * A @pd of NULL stands for all of kernel consumers. @pages to @access belong to
+ * who took @state to SOFT_MEM_CHANGING, and do not change while it is
+ * SOFT_MEM_VALID or an access is in progress.
  * Lives from registration until deregistration has waited for @unused.
  */
 struct soft_mem {
@@ -45,6 +50,9 @@ struct soft_mem {
 	struct rcu_head rcu;
 	struct ri_pd *pd;
 	struct ri_vm_region *region;
+	struct ri_mr *mr;
+	u64 *pages;
+	u32 page_shift;
 	u64 iova;
 	u64 length;
 	u32 stag;
@@ -65,10 +73,16 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len);
 bool soft_mem_invalidate(struct soft_qp *qp, u32 stag);
 enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag);
+enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
+				   const struct krdma_soft_sqe *wqe);
 
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata);
 int soft_mr_register_dma(struct ri_mr *ri, int access);
+int soft_mr_alloc(struct ri_mr *ri);
 int soft_mr_deregister(struct ri_mr *ri);
+
+int soft_mem_init(struct soft_rnic *rnic);
+void soft_mem_exit(struct soft_rnic *rnic);
 
 #endif /* SOFT_MEMORY_H */

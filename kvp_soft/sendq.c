@@ -140,7 +140,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 	rec->byte_len = len;
 	rec->read_pending = soft_op_is_read(wqe->opcode);
 	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV)
-		rec->invalidate = wqe->invalidate;
+		rec->invalidate = wqe->sge[0].lkey;
 	return 0;
 }
 
@@ -391,12 +391,21 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 		sqe->opcode = KRDMA_SOFT_OP_READ;
 		break;
 	case IB_WR_RDMA_READ_WITH_INV:
+		/* the sink's STag: rdma_rw leaves an old key in invalidate_rkey */
 		sqe->opcode = KRDMA_SOFT_OP_READ_INV;
-		sqe->invalidate = wr->ex.invalidate_rkey;
 		break;
 	case IB_WR_LOCAL_INV:
 		sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
 		sqe->invalidate = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_REG_MR:
+		sqe->opcode = KRDMA_SOFT_OP_REG_MR;
+		if ((reg_wr(wr)->key ^ reg_wr(wr)->mr->rkey) >> 8)
+			return -EINVAL;
+		sqe->rkey = reg_wr(wr)->key;
+		sqe->raddr = reg_wr(wr)->mr->iova;
+		sqe->mem_length = reg_wr(wr)->mr->length;
+		sqe->mem_access = reg_wr(wr)->access;
 		break;
 	default:
 		return -EOPNOTSUPP;

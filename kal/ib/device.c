@@ -87,6 +87,7 @@ static int kal_ib_setup(struct kal_ib_device *dev)
 	base->num_comp_vectors = rnic->attr.num_ceh;
 	base->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				 BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
+	base->local_dma_lkey = rnic->attr.local_dma_lkey;
 	base->iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(base->iw_ifname, rnic->netdev->name, sizeof(base->iw_ifname));
 	snprintf(base->node_desc, sizeof(base->node_desc), "krdma on %s",

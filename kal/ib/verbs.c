@@ -4,6 +4,7 @@
  * ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
  * provider.
  */
+#include <linux/log2.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -160,6 +161,46 @@ static struct ib_mr *kal_ib_get_dma_mr(struct ib_pd *base, int access)
 							access));
 }
 
+static struct ib_mr *kal_ib_alloc_mr(struct ib_pd *base, enum ib_mr_type type,
+				     u32 max_num_sg)
+{
+	struct kal_ib_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	return kal_ib_mr_finish(mr, kal_mr_alloc(to_kal_ib_pd(base)->pd,
+						 max_num_sg));
+}
+
+static int kal_ib_set_page(struct ib_mr *base, u64 addr)
+{
+	struct ri_page_list *list = &to_kal_ib_mr(base)->mr->list;
+
+	if (list->num == list->max)
+		return -ENOMEM;
+	list->pages[list->num++] = addr;
+	return 0;
+}
+
+/*
+ * Called on the way of an I/O: the list is filled, nothing is told to the
+ * provider, which reads it when it comes to the work request.
+ */
+static int kal_ib_map_mr_sg(struct ib_mr *base, struct scatterlist *sg,
+			    int sg_nents, unsigned int *sg_offset)
+{
+	struct ri_page_list *list = &to_kal_ib_mr(base)->mr->list;
+
+	if (base->page_size < PAGE_SIZE || !is_power_of_2(base->page_size))
+		return -EINVAL;
+	list->num = 0;
+	list->page_shift = ilog2(base->page_size);
+	return ib_sg_to_pages(base, sg, sg_nents, sg_offset, kal_ib_set_page);
+}
+
 static int kal_ib_dereg_mr(struct ib_mr *base, struct ib_udata *udata)
 {
 	struct kal_ib_mr *mr = to_kal_ib_mr(base);
@@ -171,12 +212,14 @@ static int kal_ib_dereg_mr(struct ib_mr *base, struct ib_udata *udata)
 }
 
 const struct ib_device_ops kal_ib_verbs_ops = {
+	.alloc_mr = kal_ib_alloc_mr,
 	.alloc_pd = kal_ib_alloc_pd,
 	.create_cq = kal_ib_create_cq,
 	.dealloc_pd = kal_ib_dealloc_pd,
 	.dereg_mr = kal_ib_dereg_mr,
 	.destroy_cq = kal_ib_destroy_cq,
 	.get_dma_mr = kal_ib_get_dma_mr,
+	.map_mr_sg = kal_ib_map_mr_sg,
 	.poll_cq = kal_ib_poll_cq,
 	.reg_user_mr = kal_ib_reg_user_mr,
 	.req_notify_cq = kal_ib_req_notify_cq,

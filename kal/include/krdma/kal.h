@@ -106,6 +106,8 @@ int kal_qp_destroy(struct ri_qp *qp);
 struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *attr,
 			      struct ib_udata *udata);
 struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
+/* for fast registrations of up to @max_pages pages; the consumer fills mr->list */
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages);
 int kal_mr_deregister(struct ri_mr *mr);
 
 /* An object by id with a reference, or NULL; any context. */

@@ -148,12 +148,32 @@ struct ri_qp {
 };
 
 /**
+ * struct ri_page_list - what the next fast registration of a region will name
+ * @pages: addresses, each aligned to the page size; for an RNIC that works by
+ *	   virtual addresses (ib_uses_virt_dma()) those of the kernel
+ * @num: pages in use
+ * @max: pages that there is room for
+ * @page_shift: their size
+ *
+ * The consumer changes it only while no fast registration of the region is posted
+ * that has not completed. The region may still name what it was before.
+ */
+struct ri_page_list {
+	u64 *pages;
+	u32 num;
+	u32 max;
+	u32 page_shift;
+};
+
+/**
  * struct ri_mr - memory region
  * @obj: resource tree
  * @pd: protection domain
- * @stag: steering tag, local and remote key alike; set by the provider
+ * @stag: steering tag, local and remote key alike; set by the provider. Fast
+ *	  registrations change the 8 bits of its key.
  * @length: octets
  * @iova: tagged offset of the first octet
+ * @list: of a region for fast registration, else empty
  */
 struct ri_mr {
 	struct ri_obj obj;
@@ -161,6 +181,7 @@ struct ri_mr {
 	u32 stag;
 	u64 length;
 	u64 iova;
+	struct ri_page_list list;
 };
 
 /** struct ri_mw - memory window */
@@ -308,6 +329,13 @@ struct ri_ops {
 			   struct ib_udata *udata);
 	/* all kernel memory by its virtual address, kernel consumers only */
 	int (*mr_register_dma)(struct ri_mr *mr, int access);
+	/*
+	 * A region for fast registration (IB_WR_REG_MR), kernel consumers only.
+	 * It names nothing until a work request registers what @mr->list says:
+	 * the provider finds the region by the STag in ib_reg_wr.key, and reads
+	 * the list when it carries the work request out.
+	 */
+	int (*mr_alloc)(struct ri_mr *mr);
 	/* fails with nothing changed, or the STag is dead on return */
 	int (*mr_deregister)(struct ri_mr *mr);
 };
@@ -348,6 +376,8 @@ enum ri_transport {
  * @caps: RI_CAP_*
  * @limits: the fields of ib_device_attr that state limits and abilities;
  *	    max_sge, max_qp, max_cqe, atomic_cap, device_cap_flags, ...
+ * @local_dma_lkey: with IBK_LOCAL_DMA_LKEY in @limits.kernel_cap_flags: STag by
+ *		    which kernel consumers name all kernel memory locally
  * @max_inline: octets of inline data that a QP can be given
  * @num_ceh: completion event handlers (completion vectors)
  * @uvp_library: name of the provider's user-space library, for the uAL
@@ -363,6 +393,7 @@ struct ri_rnic_attr {
 	enum ri_transport transport;
 	u32 caps;
 	struct ib_device_attr limits;
+	u32 local_dma_lkey;
 	u32 max_inline;
 	u32 num_ceh;
 	const char *uvp_library;

@@ -78,7 +78,7 @@ struct krdma_soft_sqe {
 	__u8 flags;
 	__u16 num_sge;
 	__u32 length;		/* inline data only */
-	__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV, READ_INV */
+	__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV */
 	__u32 rkey;		/* remote STag; REG_MR: new STag of the region */
 	__aligned_u64 raddr;	/* remote TO; REG_MR: TO of the first octet */
 	__aligned_u64 mem_length;	/* REG_MR: octets */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A kernel consumer for tests: connections with both ends here, memory, and
+ * work requests that are waited for. Failures are counted and printed.
+ */
+#ifndef KRDMA_KTEST_H
+#define KRDMA_KTEST_H
+
+#include <linux/completion.h>
+#include <linux/scatterlist.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+/**
+ * struct kt_side - one end of a connection
+ * @id: its QP is @id->qp
+ * @pd: of its own
+ * @changed: something happened to @id
+ * @connected: it is established
+ * @gone: it was, or could not be
+ */
+struct kt_side {
+	struct rdma_cm_id *id;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct completion changed;
+	bool connected;
+	bool gone;
+};
+
+struct kt_pair {
+	struct kt_side client;
+	struct kt_side server;
+};
+
+/** struct kt_op - a work request of ours and its completion */
+struct kt_op {
+	struct ib_cqe cqe;
+	struct completion done;
+	struct ib_wc wc;
+};
+
+/**
+ * struct kt_mem - pages, and a region for fast registration of them
+ * @npages: pages
+ * @pages: apart from each other
+ * @sgt: of the pages, mapped
+ * @mr: the region
+ */
+struct kt_mem {
+	struct ib_device *dev;
+	unsigned int npages;
+	struct page **pages;
+	struct sg_table sgt;
+	struct ib_mr *mr;
+};
+
+extern unsigned int kt_failures;
+
+#define KT_EXPECT(cond)                                                        \
+	({                                                                     \
+		bool kt_ok = (cond);                                           \
+		if (!kt_ok) {                                                  \
+			kt_failures++;                                         \
+			pr_warn("ktest: failed: %s:%d: %s\n", __func__,        \
+				__LINE__, #cond);                              \
+		}                                                              \
+		kt_ok;                                                         \
+	})
+
+int kt_listen(__be32 addr);
+void kt_unlisten(void);
+int kt_pair_open(struct kt_pair *pair);
+void kt_pair_close(struct kt_pair *pair);
+bool kt_pair_ended(struct kt_pair *pair);
+
+void kt_op_init(struct kt_op *op);
+int kt_op_wait(struct kt_op *op);
+
+int kt_mem_alloc(struct kt_mem *mem, struct ib_pd *pd, unsigned int npages);
+void kt_mem_free(struct kt_mem *mem);
+int kt_mem_map(struct kt_mem *mem, unsigned int offset);
+void kt_mem_fill(struct kt_mem *mem, u8 seed);
+bool kt_mem_is(struct kt_mem *mem, unsigned int from, unsigned int to, u8 seed);
+
+int kt_post_reg(struct kt_side *side, struct kt_mem *mem, u32 key, int access);
+int kt_post_inv(struct kt_side *side, u32 key, int flags);
+int kt_post_recv(struct kt_side *side, struct kt_op *op, struct ib_sge *sge);
+int kt_post_send(struct kt_side *side, struct ib_sge *sge, u32 invalidate);
+int kt_post_rdma(struct kt_side *side, enum ib_wr_opcode opcode,
+		 struct ib_sge *sge, u64 addr, u32 key);
+
+int kt_run_all(void);
+
+#endif /* KRDMA_KTEST_H */

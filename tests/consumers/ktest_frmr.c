@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Checks of fast registration and its end, by a kernel consumer: what works, and
+ * that nothing else does. Each check has connections of its own, because a
+ * refusal ends one.
+ */
+#include <linux/module.h>
+#include <linux/sizes.h>
+
+#include "ktest.h"
+
+#define KT_ALL	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |               \
+		 IB_ACCESS_REMOTE_WRITE)
+#define KT_PAGES	16
+
+/** struct kt_bed - a connection with memory on both sides; the server's is the target */
+struct kt_bed {
+	struct kt_pair pair;
+	struct kt_mem near;
+	struct kt_mem far;
+};
+
+static bool kt_bed_open(struct kt_bed *bed, unsigned int npages)
+{
+	memset(bed, 0, sizeof(*bed));
+	if (!KT_EXPECT(!kt_pair_open(&bed->pair)))
+		return false;
+	return KT_EXPECT(!kt_mem_alloc(&bed->near, bed->pair.client.pd,
+				       npages)) &&
+	       KT_EXPECT(!kt_mem_alloc(&bed->far, bed->pair.server.pd, npages)) &&
+	       KT_EXPECT(!kt_mem_map(&bed->near, 0)) &&
+	       KT_EXPECT(!kt_mem_map(&bed->far, 0));
+}
+
+static void kt_bed_close(struct kt_bed *bed)
+{
+	/* the queues are drained before the regions go */
+	if (bed->pair.client.id && !IS_ERR(bed->pair.client.id) &&
+	    bed->pair.client.id->qp)
+		ib_drain_qp(bed->pair.client.id->qp);
+	if (bed->pair.server.id && bed->pair.server.id->qp)
+		ib_drain_qp(bed->pair.server.id->qp);
+	kt_mem_free(&bed->near);
+	kt_mem_free(&bed->far);
+	kt_pair_close(&bed->pair);
+}
+
+static struct ib_sge kt_sge(const struct kt_mem *mem, u32 len)
+{
+	return (struct ib_sge){
+		.addr = mem->mr->iova,
+		.length = len,
+		.lkey = mem->mr->lkey,
+	};
+}
+
+/* An RDMA Read, then a Write, of all of a region registered with 512 pages. */
+static void kt_512_pages(struct kt_bed *bed)
+{
+	u32 len = bed->far.npages * PAGE_SIZE;
+	struct kt_side *client = &bed->pair.client;
+	struct ib_sge sge = kt_sge(&bed->near, len);
+	struct kt_op recv;
+
+	KT_EXPECT(!kt_post_reg(client, &bed->near, bed->near.mr->lkey,
+			       IB_ACCESS_LOCAL_WRITE));
+	KT_EXPECT(!kt_post_reg(&bed->pair.server, &bed->far, bed->far.mr->rkey,
+			       KT_ALL));
+	kt_mem_fill(&bed->far, 5);
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_READ, &sge,
+				bed->far.mr->iova, bed->far.mr->rkey));
+	KT_EXPECT(kt_mem_is(&bed->near, 0, len, 5));
+	kt_mem_fill(&bed->near, 9);
+	KT_EXPECT(!kt_post_recv(&bed->pair.server, &recv, NULL));
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_WRITE, &sge,
+				bed->far.mr->iova, bed->far.mr->rkey));
+	/* a Send behind the Write says that it is placed */
+	KT_EXPECT(!kt_post_send(client, NULL, 0));
+	KT_EXPECT(!kt_op_wait(&recv));
+	KT_EXPECT(kt_mem_is(&bed->far, 0, len, 9));
+}
+
+/* From the middle of a page, under another address and key, again and again. */
+static void kt_register_again(struct kt_bed *bed)
+{
+	struct kt_side *server = &bed->pair.server;
+	struct ib_mr *mr = bed->far.mr;
+	struct ib_sge sge = kt_sge(&bed->near, 3 * PAGE_SIZE);
+	unsigned int i, from;
+
+	KT_EXPECT(!kt_post_reg(&bed->pair.client, &bed->near,
+			       bed->near.mr->lkey, IB_ACCESS_LOCAL_WRITE));
+	for (i = 1; i < 20; i++) {
+		from = i * 100;
+		KT_EXPECT(!kt_mem_map(&bed->far, from));
+		mr->iova = (u64)i << 40 | (mr->iova & 0xffffffff);
+		ib_update_fast_reg_key(mr, i);
+		KT_EXPECT(!kt_post_reg(server, &bed->far, mr->rkey,
+				       IB_ACCESS_REMOTE_READ));
+		kt_mem_fill(&bed->far, i);
+		KT_EXPECT(!kt_post_rdma(&bed->pair.client, IB_WR_RDMA_READ, &sge,
+					mr->iova, mr->rkey));
+		/* the same octets, @from further in the pattern */
+		KT_EXPECT(!memcmp(page_address(bed->near.pages[0]),
+				  page_address(bed->far.pages[0]) + from,
+				  PAGE_SIZE - from));
+		KT_EXPECT(!memcmp(page_address(bed->near.pages[1]) + PAGE_SIZE - from,
+				  page_address(bed->far.pages[2]), from));
+		KT_EXPECT(!kt_post_inv(server, mr->rkey, 0));
+	}
+}
+
+/* The far side must refuse that access: it brings nothing and ends the connection. */
+static void kt_refused(struct kt_bed *bed, enum ib_wr_opcode opcode, u64 addr,
+		       u32 len, u32 key)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)page_address(bed->near.pages[0]),
+		.length = len,
+		.lkey = bed->pair.client.pd->local_dma_lkey,
+	};
+	int ret;
+
+	kt_mem_fill(&bed->near, 77);
+	kt_mem_fill(&bed->far, 33);
+	ret = kt_post_rdma(&bed->pair.client, opcode, &sge, addr, key);
+	/* a Write is complete when it is sent */
+	if (opcode != IB_WR_RDMA_WRITE)
+		KT_EXPECT(ret == IB_WC_REM_ACCESS_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+	KT_EXPECT(kt_mem_is(&bed->near, 0, PAGE_SIZE, 77));
+	KT_EXPECT(kt_mem_is(&bed->far, 0, bed->far.npages * PAGE_SIZE, 33));
+}
+
+static int kt_reg_far(struct kt_bed *bed, int access)
+{
+	return kt_post_reg(&bed->pair.server, &bed->far, bed->far.mr->rkey,
+			   access);
+}
+
+static void kt_not_registered(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	kt_refused(bed, opcode, bed->far.mr->iova, 64, bed->far.mr->rkey);
+}
+
+static void kt_invalidated(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	KT_EXPECT(!kt_post_inv(&bed->pair.server, bed->far.mr->rkey,
+			       IB_SEND_FENCE));
+	kt_refused(bed, opcode, bed->far.mr->iova, 64, bed->far.mr->rkey);
+}
+
+static void kt_remotely_invalidated(struct kt_bed *bed,
+				    enum ib_wr_opcode opcode)
+{
+	u32 key = bed->far.mr->rkey;
+	struct kt_op recv;
+
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	KT_EXPECT(!kt_post_recv(&bed->pair.server, &recv, NULL));
+	KT_EXPECT(!kt_post_send(&bed->pair.client, NULL, key));
+	KT_EXPECT(!kt_op_wait(&recv));
+	KT_EXPECT(recv.wc.wc_flags & IB_WC_WITH_INVALIDATE &&
+		  recv.wc.ex.invalidate_rkey == key);
+	/* it can be registered again at once, and then the old key is no key */
+	ib_update_fast_reg_key(bed->far.mr, key + 1);
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	kt_refused(bed, opcode, bed->far.mr->iova, 64, key);
+}
+
+static void kt_beyond(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	kt_refused(bed, opcode,
+		   bed->far.mr->iova + bed->far.npages * PAGE_SIZE - 1, 2,
+		   bed->far.mr->rkey);
+}
+
+static void kt_before(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	KT_EXPECT(!kt_mem_map(&bed->far, 512));
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	kt_refused(bed, opcode, bed->far.mr->iova - 1, 2, bed->far.mr->rkey);
+}
+
+static void kt_without_right(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	KT_EXPECT(!kt_reg_far(bed, opcode == IB_WR_RDMA_WRITE ?
+					   IB_ACCESS_REMOTE_READ :
+					   IB_ACCESS_LOCAL_WRITE |
+						   IB_ACCESS_REMOTE_WRITE));
+	kt_refused(bed, opcode, bed->far.mr->iova, 64, bed->far.mr->rkey);
+}
+
+static void kt_local_dma_lkey(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	kt_refused(bed, opcode, (uintptr_t)page_address(bed->far.pages[0]), 64,
+		   bed->pair.server.pd->local_dma_lkey);
+}
+
+/* Read with Invalidate: the data is there and the sink is gone. */
+static void kt_read_with_inv(struct kt_bed *bed)
+{
+	u32 len = bed->near.npages * PAGE_SIZE;
+	struct kt_side *client = &bed->pair.client;
+	struct ib_sge sge = kt_sge(&bed->near, len);
+
+	KT_EXPECT(!kt_reg_far(bed, IB_ACCESS_REMOTE_READ));
+	KT_EXPECT(!kt_post_reg(client, &bed->near, bed->near.mr->lkey,
+			       IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE));
+	kt_mem_fill(&bed->far, 3);
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_READ_WITH_INV, &sge,
+				bed->far.mr->iova, bed->far.mr->rkey));
+	KT_EXPECT(kt_mem_is(&bed->near, 0, len, 3));
+	KT_EXPECT(kt_post_send(client, &sge, 0) == IB_WC_LOC_PROT_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_registered_twice(struct kt_bed *bed)
+{
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	KT_EXPECT(kt_reg_far(bed, KT_ALL) == IB_WC_MW_BIND_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_invalidated_twice(struct kt_bed *bed)
+{
+	u32 key = bed->far.mr->rkey;
+
+	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
+	KT_EXPECT(!kt_post_inv(&bed->pair.server, key, 0));
+	KT_EXPECT(kt_post_inv(&bed->pair.server, key, 0) == IB_WC_MW_BIND_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_longer_than_its_pages(struct kt_bed *bed)
+{
+	bed->far.mr->length++;
+	KT_EXPECT(kt_reg_far(bed, KT_ALL) == IB_WC_MW_BIND_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_remote_write_alone(struct kt_bed *bed)
+{
+	KT_EXPECT(kt_reg_far(bed, IB_ACCESS_REMOTE_WRITE) == IB_WC_MW_BIND_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_region_of_another_pd(struct kt_bed *bed)
+{
+	KT_EXPECT(kt_post_reg(&bed->pair.client, &bed->far, bed->far.mr->rkey,
+			      KT_ALL) == IB_WC_LOC_PROT_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+static void kt_no_all_memory_inv(struct kt_bed *bed)
+{
+	KT_EXPECT(kt_post_inv(&bed->pair.client,
+			      bed->pair.client.pd->local_dma_lkey, 0) ==
+		  IB_WC_MW_BIND_ERR);
+	KT_EXPECT(kt_pair_ended(&bed->pair));
+}
+
+/* A key that belongs to another region is refused when posting. */
+static void kt_key_of_another_region(struct kt_bed *bed)
+{
+	KT_EXPECT(kt_post_reg(&bed->pair.server, &bed->far,
+			      bed->near.mr->rkey, KT_ALL) == -EINVAL);
+}
+
+static void kt_drained(struct kt_bed *bed)
+{
+	struct kt_op recv[4];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(recv); i++)
+		KT_EXPECT(!kt_post_recv(&bed->pair.client, &recv[i], NULL));
+	ib_drain_qp(bed->pair.client.id->qp);
+	for (i = 0; i < ARRAY_SIZE(recv); i++)
+		KT_EXPECT(kt_op_wait(&recv[i]) == IB_WC_WR_FLUSH_ERR);
+	/* a queue in the error state flushes what is posted */
+	KT_EXPECT(kt_post_send(&bed->pair.client, NULL, 0) == IB_WC_WR_FLUSH_ERR);
+	KT_EXPECT(kt_post_inv(&bed->pair.client, bed->near.mr->rkey, 0) ==
+		  IB_WC_WR_FLUSH_ERR);
+	ib_drain_qp(bed->pair.client.id->qp);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct kt_bed *bed);
+	void (*both)(struct kt_bed *bed, enum ib_wr_opcode opcode);
+	unsigned int npages;
+} kt_checks[] = {
+	{ "512 pages", .run = kt_512_pages, .npages = 512 },
+	{ "registered again", .run = kt_register_again },
+	{ "Read with Invalidate", .run = kt_read_with_inv },
+	{ "drained", .run = kt_drained },
+	{ "not registered", .both = kt_not_registered },
+	{ "invalidated", .both = kt_invalidated },
+	{ "invalidated by the peer", .both = kt_remotely_invalidated },
+	{ "beyond the pages", .both = kt_beyond },
+	{ "before the first octet", .both = kt_before },
+	{ "without the right", .both = kt_without_right },
+	{ "the local DMA lkey", .both = kt_local_dma_lkey },
+	{ "registered twice", .run = kt_registered_twice },
+	{ "invalidated twice", .run = kt_invalidated_twice },
+	{ "longer than its pages", .run = kt_longer_than_its_pages },
+	{ "remote write alone", .run = kt_remote_write_alone },
+	{ "region of another PD", .run = kt_region_of_another_pd },
+	{ "all memory invalidated", .run = kt_no_all_memory_inv },
+	{ "key of another region", .run = kt_key_of_another_region },
+};
+
+static void kt_run(struct kt_bed *bed, int i, enum ib_wr_opcode opcode)
+{
+	unsigned int before = kt_failures;
+
+	if (kt_bed_open(bed, kt_checks[i].npages ?: KT_PAGES)) {
+		if (kt_checks[i].run)
+			kt_checks[i].run(bed);
+		else
+			kt_checks[i].both(bed, opcode);
+	}
+	kt_bed_close(bed);
+	pr_info("ktest: %s: %s\n", kt_checks[i].name,
+		kt_failures == before ? "ok" : "FAILED");
+}
+
+int kt_run_all(void)
+{
+	static struct kt_bed bed;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(kt_checks); i++) {
+		kt_run(&bed, i, IB_WR_RDMA_READ);
+		if (kt_checks[i].both)
+			kt_run(&bed, i, IB_WR_RDMA_WRITE);
+	}
+	pr_info("ktest: %u failures\n", kt_failures);
+	return kt_failures ? -EIO : 0;
+}

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# What the cases of kernel storage protocols share. Initiator and target are
+# both in the initial namespace, the only one that the kernel's know, with one RNIC.
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+# the portal's address, for the cases
+# shellcheck disable=SC2034
+portal=10.77.1.1
+
+# storage_up: krdma0 in the initial namespace
+storage_up() {
+	modprobe dummy numdummies=0
+	ip link set lo up
+	ip link add dummy0 mtu "${1:-1500}" type dummy
+	ip address add $portal/24 dev dummy0
+	ip link set dummy0 up
+	rdma link add krdma0 type "$LINK_TYPE" netdev dummy0
+	wait_for 10 rnic_active krdma0 || fail "krdma0 does not become active"
+	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+}
+
+# ram_disk MIB: /dev/nullb0, which keeps what is written
+ram_disk() {
+	local disk=/sys/kernel/config/nullb/nullb0
+	modprobe null_blk nr_devices=0
+	mkdir $disk
+	echo 1 > $disk/memory_backed
+	echo "$1" > $disk/size
+	echo 512 > $disk/blocksize
+	echo 1 > $disk/power
+	[ -b /dev/nullb0 ] || fail "no /dev/nullb0"
+}
+
+ram_disk_down() {
+	rmdir /sys/kernel/config/nullb/nullb0
+	modprobe -r null_blk
+}
+
+# counter NAME: of krdma0
+counter() {
+	rdma statistic show link krdma0/1 | grep -oE "\b$1 [0-9]+" | awk '{ print $2 }'
+}
+
+# exercise DEVICE: a file system, random I/O that is verified, a file compared
+exercise() {
+	local device=$1
+	expect "file system" timeout 60 mkfs.ext4 -q -E nodiscard "$device"
+	mkdir -p /mnt/krdma
+	mount -t ext4 "$device" /mnt/krdma
+	head -c 20000003 /dev/urandom > file
+	cp file /mnt/krdma/file
+	run_storage fio --name=verify --directory=/mnt/krdma --size=24M --rw=randrw \
+		--bsrange=512-1m --blockalign=512 --direct=1 --ioengine=libaio --iodepth=8 \
+		--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
+	umount /mnt/krdma
+	# nothing of it is in a cache any more
+	echo 3 > /proc/sys/vm/drop_caches
+	mount -t ext4 -o ro "$device" /mnt/krdma
+	cmp file /mnt/krdma/file
+	umount /mnt/krdma
+}
+
+run_storage() {
+	say "$*"
+	timeout -k 5 "${storage_limit:-300}" "$@" > client.log 2>&1 || {
+		cat client.log
+		dmesg | tail -30
+		fail "'$1' failed"
+	}
+}
+
+# registered: regions were registered and ended, and none of it failed
+registered() {
+	local name
+	say "fast_registrations $(counter fast_registrations) local_invalidations" \
+		"$(counter local_invalidations) remote_invalidations $(counter remote_invalidations)"
+	[ "$(counter fast_registrations)" -gt 100 ] || fail "no fast registrations"
+	for name in local_operation_errors rx_access_errors rx_protocol_errors terminates_sent \
+		bad_work_requests cq_overflows; do
+		same "$name" 0 "$(counter $name)"
+	done
+}
+
+# what krdma0 has, without the CQs that ib_core's pool keeps until the device goes
+held() { resources krdma0 | sed 's/ cq [0-9]*//'; }
+held_as() { [ "$(held)" = "$1" ]; }
+
+# nothing_left RESOURCES: the same as held() answered before
+nothing_left() { wait_for 15 held_as "$1" || fail "leaked: '$1' -> '$(held)'"; }
