@@ -159,7 +159,10 @@ static void soft_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
 	wc->byte_len = cqe->byte_len;
 	wc->qp = qp;
 	wc->port_num = 1;
-	if (cqe->flags & KRDMA_SOFT_WC_INVALIDATED) {
+	if (cqe->flags & KRDMA_SOFT_WC_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = cqe->imm;
+	} else if (cqe->flags & KRDMA_SOFT_WC_INVALIDATED) {
 		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc->ex.invalidate_rkey = cqe->invalidated;
 	}

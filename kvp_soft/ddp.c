@@ -151,12 +151,17 @@ static int check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term 
 /*
  * An operation of bounded length is one segment. One without L would be a
  * message whose end never comes, which no RFC names a code for: local
- * catastrophic in the DDP layer is what other RNICs send.
+ * catastrophic in the DDP layer is what other RNICs send. RFC 7306 6.3 wants the
+ * 8 octets of Immediate Data checked and names no code either: as for the one
+ * error that it does name, the stream is beyond repair.
  */
 static int check_body(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
 
+	if (op->flags & SOFT_OP_IMMEDIATE && seg->payload_len != op->body_max)
+		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+			      SOFT_OPER_STREAM);
 	if (seg->payload_len < op->body_min)
 		return refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LENGTH);
 	if (op->flags & SOFT_OP_PAYLOAD)
@@ -169,6 +174,39 @@ static int check_body(const struct soft_seg *seg, const u8 *p, struct soft_term 
 	return 0;
 }
 
+/* The RDMAP header, for the operations that have one */
+static void rdmap_get(const u8 *p, struct soft_seg *seg)
+{
+	const u8 *hdr = p + SOFT_MPA_HDR + SOFT_UNTAGGED_HDR;
+	const u32 len = rdmap_hdr_len(seg->tagged, seg->opcode);
+
+	switch (seg->opcode) {
+	case SOFT_RDMAP_READ_REQ:
+		soft_read_req_get(hdr, &seg->rr);
+		break;
+	case SOFT_RDMAP_ATOMIC_REQ:
+		soft_atomic_req_get(hdr, &seg->atomic);
+		break;
+	case SOFT_RDMAP_ATOMIC_RESP:
+		soft_atomic_resp_get(hdr, &seg->resp);
+		break;
+	case SOFT_RDMAP_IMM:
+	case SOFT_RDMAP_IMM_SE:
+		seg->imm = get_unaligned_be64(hdr);
+		break;
+	}
+	seg->hdr_len += len;
+	seg->payload_len -= len;
+}
+
+/* RFC 7306 5.2.1: an operation that is none is to be reported */
+static bool atomic_op_ok(const struct soft_seg *seg)
+{
+	return seg->opcode != SOFT_RDMAP_ATOMIC_REQ ||
+	       seg->atomic.op == SOFT_ATOMIC_FETCH_ADD ||
+	       seg->atomic.op == SOFT_ATOMIC_CMP_SWAP;
+}
+
 /**
  * soft_seg_decode - decode a segment header and check all that needs no state
  * @p: octets from ULPDU_Length on
@@ -177,7 +215,8 @@ static int check_body(const struct soft_seg *seg, const u8 *p, struct soft_term 
  * @term: on -EPROTO the Terminate to send, headers included
  *
  * Checked are: length against the header, both versions, opcode, T bit, queue
- * number, length and L of the messages that have a fixed form. Reserved bits,
+ * number, length and L of the messages that have a fixed form, and the operation
+ * of an Atomic Request. Reserved bits,
  * and STag and TO of a zero-length segment, are not (RFC 5041 4.1, 5.2).
  *
  * Return: 0; -EAGAIN if @have is less than soft_seg_need() says, with nothing
@@ -198,11 +237,10 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 	if (err)
 		return err;
 
-	if (seg->opcode == SOFT_RDMAP_READ_REQ) {
-		soft_read_req_get(p + SOFT_MPA_HDR + SOFT_UNTAGGED_HDR, &seg->rr);
-		seg->hdr_len += SOFT_READ_REQ_HDR;
-		seg->payload_len -= SOFT_READ_REQ_HDR;
-	}
+	rdmap_get(p, seg);
+	if (!atomic_op_ok(seg))
+		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+			      SOFT_OPER_OPCODE);
 	return 0;
 }
 

@@ -16,16 +16,17 @@
 #define SOFT_DDP_VERSION	1
 #define SOFT_TAGGED_HDR		14
 #define SOFT_UNTAGGED_HDR	18
-/* the longest header octets worth waiting for: ULPDU_Length, DDP, Read Request */
-#define SOFT_HDR_MAX		(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_READ_REQ_HDR)
+/* the longest header octets worth waiting for: ULPDU_Length, DDP, Atomic Request */
+#define SOFT_HDR_MAX		(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_ATOMIC_REQ_HDR)
 /* largest result of soft_put_terminate() */
 #define SOFT_TERM_ULPDU_MAX	(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_TERM_MAX)
 
 /**
  * struct soft_seg - a decoded segment header
  * @ulpdu_len: octets of the DDP segment, headers included
- * @hdr_len: octets of DDP and RDMAP header at its start: 14, 18, or 46 for a
- *	Read Request; what a Terminate carries counts as payload
+ * @hdr_len: octets of DDP and RDMAP header at its start: 14, 18, 46 for a Read
+ *	Request, 70 for an Atomic Request, 30 for an Atomic Response, 26 for
+ *	Immediate Data; what a Terminate carries counts as payload
  * @payload_len: @ulpdu_len - @hdr_len
  * @ctrl: the DDP and RDMAP control octets as received, reserved bits included
  * @tagged: T
@@ -40,6 +41,9 @@
  * @msn: untagged: message sequence number
  * @mo: untagged: message offset
  * @rr: Read Request only
+ * @atomic: Atomic Request only
+ * @resp: Atomic Response only
+ * @imm: Immediate Data only
  */
 struct soft_seg {
 	u16 ulpdu_len;
@@ -57,7 +61,12 @@ struct soft_seg {
 	u32 qn;
 	u32 msn;
 	u32 mo;
-	struct soft_read_req rr;
+	union {
+		struct soft_read_req rr;
+		struct soft_atomic_req atomic;
+		struct soft_atomic_resp resp;
+		u64 imm;
+	};
 };
 
 /**

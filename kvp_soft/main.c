@@ -191,7 +191,10 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_qp_rd_atom = 128;
 	limits->max_qp_init_rd_atom = 128;
 	limits->max_res_rd_atom = 128 << 16;
-	limits->atomic_cap = IB_ATOMIC_NONE;
+	/* without an exchange of 64 bits of its own the processor takes no part */
+	limits->atomic_cap = IS_ENABLED(CONFIG_GENERIC_ATOMIC64) ? IB_ATOMIC_HCA :
+								   IB_ATOMIC_GLOB;
+	limits->masked_atomic_cap = limits->atomic_cap;
 	limits->max_srq = 1 << 16;
 	limits->max_srq_wr = 1 << 15;
 	limits->max_srq_sge = KRDMA_SOFT_MAX_SGE;

@@ -7,8 +7,8 @@
  * that an STag of an earlier registration seldom names a later one.
  *
  * soft_mem_get() is the only place that decides whether an access is allowed:
- * gather, receive, RDMA Write and RDMA Read (at the source and at the sink) all
- * ask it, and invalidation asks the same check. What it hands out stays pinned
+ * gather, receive, RDMA Write, RDMA Read and atomic operations (at the source and
+ * at the sink) all ask it, and invalidation asks the same check. What it hands out stays pinned
  * until soft_mem_put(). An access is a copy with softirqs off, between the two:
  * so deregistration can sleep until it is over, and invalidation, which a Send
  * of the peer may ask for in softirq, can spin.
@@ -21,7 +21,9 @@
 #include "memory.h"
 #include "qp.h"
 
-#define SOFT_REMOTE_RIGHTS (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define SOFT_REMOTE_RIGHTS                                                     \
+	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
+	 IB_ACCESS_REMOTE_ATOMIC)
 #define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
 #define SOFT_MR_WRITES                                                         \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
@@ -316,6 +318,45 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len)
 {
 	soft_mem_copy(mem, to, (void *)src, len, false);
+}
+
+/** soft_mem_aligned() - do 8 octets at @to have an address that is a multiple of 8 */
+bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
+{
+	u64 addr = mem->region ? to - mem->iova + mem->region->offset : to;
+
+	return IS_ALIGNED(addr, sizeof(u64));
+}
+
+/**
+ * soft_mem_atomic() - an atomic operation on a region
+ * @mem: soft_mem_get() and soft_mem_aligned() allowed it
+ * @rq: what to do
+ *
+ * Aligned, so the target lies in one page. Context: any.
+ * Return: what was there before.
+ */
+u64 soft_mem_atomic(const struct soft_mem *mem,
+		    const struct soft_atomic_req *rq)
+{
+	u64 off = rq->to - mem->iova;
+	atomic64_t *target;
+	void *va = NULL;
+	s64 old;
+
+	if (mem->region) {
+		off += mem->region->offset;
+		va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+		target = va + offset_in_page(off);
+	} else {
+		target = (atomic64_t *)(uintptr_t)rq->to;
+	}
+	old = atomic64_read(target);
+	while (!atomic64_try_cmpxchg(target, &old, soft_atomic_result(rq, old)))
+		;
+	if (va)
+		kunmap_local(va);
+	return old;
 }
 
 static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,

@@ -71,6 +71,9 @@ void soft_mem_put(struct soft_mem *mem);
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len);
+bool soft_mem_aligned(const struct soft_mem *mem, u64 to);
+u64 soft_mem_atomic(const struct soft_mem *mem,
+		    const struct soft_atomic_req *rq);
 bool soft_mem_invalidate(struct soft_qp *qp, u32 stag);
 enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag);
 enum soft_access soft_mem_fast_reg(struct soft_qp *qp,

@@ -107,7 +107,8 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 
 	qp->rnic = to_soft_rnic(ri->obj.rnic);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+		     IB_ACCESS_REMOTE_ATOMIC;
 	spin_lock_init(&qp->lock);
 	soft_tx_init(&qp->tx);
 	soft_tx_reset(&qp->tx);
@@ -235,10 +236,16 @@ static void soft_qp_to_error(struct soft_qp *qp)
 /*
  * The remote rights of a QP. rdma_cm brings an idle QP that has no connection
  * yet to INIT with none, and never says otherwise, so none then means that the
- * regions alone decide.
+ * regions alone decide. To the accepting side's QP it gives reads and writes and
+ * knows of nothing else in iWARP; who may read and write may do both at once, where
+ * the region allows it.
  */
 static void soft_qp_set_access(struct soft_qp *qp, int access)
 {
+	const int both = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+
+	if ((access & both) == both)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
 	if (access || READ_ONCE(qp->state) != SOFT_QP_IDLE)
 		WRITE_ONCE(qp->access, access);
 }

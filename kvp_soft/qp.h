@@ -50,6 +50,13 @@ enum soft_msg_kind {
 	SOFT_MSG_READ_RESP,	/* answer to the peer's RDMA Read */
 };
 
+/** enum soft_imm_due - when an Immediate Data message belongs to another */
+enum soft_imm_due {
+	SOFT_IMM_NEVER,
+	SOFT_IMM_NOW,		/* it is next */
+	SOFT_IMM_AFTER,		/* the other's last segment */
+};
+
 /**
  * struct soft_msg - the message that is being cut into FPDUs
  * @kind: what it is
@@ -65,6 +72,10 @@ enum soft_msg_kind {
  * @inline_data: payload, or NULL for @sge
  * @sge: payload
  * @sge_off: octets of the first element of @sge that are sent
+ * @imm_due: Immediate Data that belongs to it
+ * @imm_solicited: asks for a solicited event
+ * @imm_msn: message sequence number of that
+ * @imm: its octets
  */
 struct soft_msg {
 	enum soft_msg_kind kind;
@@ -80,6 +91,10 @@ struct soft_msg {
 	const u8 *inline_data;
 	const struct krdma_soft_sge *sge;
 	u32 sge_off;
+	enum soft_imm_due imm_due;
+	bool imm_solicited;
+	u32 imm_msn;
+	u64 imm;
 };
 
 /* the transmitter gathers this many pieces for one send */
@@ -93,7 +108,8 @@ struct soft_msg {
  * @staged: octets in @vec
  * @seq_built: stream octets built so far
  * @seq_sent: stream octets that TCP took
- * @msn: next Send, Read Request (by queue number)
+ * @msn: next Send or Immediate Data, next Read or Atomic Request (by queue number)
+ * @atomic_resp_msn: next Atomic Response
  * @msg: message under way
  * @resp_turn: an answer comes next if there is one, a work request otherwise
  * @rtr: frame that the MPA initiator owes before any other
@@ -112,6 +128,7 @@ struct soft_tx {
 	u64 seq_built;
 	u64 seq_sent;
 	u32 msn[2];
+	u32 atomic_resp_msn;
 	struct soft_msg msg;
 	bool resp_turn;
 	enum ri_rtr rtr;
@@ -137,6 +154,11 @@ struct soft_tx {
  * @wait_timer: ends the wait
  * @in_message: an untagged or tagged message is incomplete
  * @untagged: what the next segment of each queue must say
+ * @write_len: octets of the RDMA Write that arrived last, or is arriving, since
+ *	the last message that consumed a receive
+ * @in_write: it is incomplete
+ * @imm_kept: the Send that is next has immediate data
+ * @imm: that
  * @wqe: receive work request under way
  * @wqe_status: how it ends when the stream fails
  */
@@ -155,25 +177,48 @@ struct soft_rx {
 	struct list_head waiter;
 	struct delayed_work wait_timer;
 	bool in_message;
-	struct soft_untagged_state untagged[3];
+	struct soft_untagged_state untagged[SOFT_QNS];
+	u32 write_len;
+	bool in_write;
+	bool imm_kept;
+	__be32 imm;
 	struct soft_rwqe wqe;
 	enum ib_wc_status wqe_status;
 };
 
-/** struct soft_read_in - an RDMA Read of the peer, @msn is the request's */
+/**
+ * struct soft_read_in - an RDMA Read or an atomic operation of the peer
+ * @is_atomic: which of them
+ * @msn: the request's
+ * @req: RDMA Read
+ * @atomic: atomic operation
+ */
 struct soft_read_in {
-	struct soft_read_req req;
+	bool is_atomic;
 	u32 msn;
+	union {
+		struct soft_read_req req;
+		struct soft_atomic_req atomic;
+	};
 };
 
 /**
- * struct soft_read_out - an RDMA Read of ours that waits for its response
+ * struct soft_read_out - an RDMA Read or an atomic operation of ours that waits for
+ * its response
  * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
  * @last: the work request is over with it
+ * @is_atomic: which of them
+ * @id: of an atomic operation
+ * @stag: where the answer goes
+ * @to: tagged offset there
+ * @len: octets
+ * @got: of them, placed
  */
 struct soft_read_out {
 	u32 slot;
 	bool last;
+	bool is_atomic;
+	u32 id;
 	u32 stag;
 	u64 to;
 	u32 len;
@@ -197,10 +242,10 @@ struct soft_read_out {
  * @lock: protects the fields up to @term
  * @state: see above
  * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
- * @in: ring of RDMA Reads to answer, ird entries
+ * @in: ring of RDMA Reads and atomic operations to answer, ird entries
  * @in_head: oldest
  * @in_count: number
- * @out: ring of RDMA Reads that wait, ord entries
+ * @out: ring of RDMA Reads and atomic operations that wait, ord entries
  * @out_head: oldest
  * @out_count: number
  * @term_pending: @term is to be sent

@@ -31,6 +31,17 @@ static inline bool soft_op_is_read(u8 op)
 	return op == KRDMA_SOFT_OP_READ || op == KRDMA_SOFT_OP_READ_INV;
 }
 
+static inline bool soft_op_is_atomic(u8 op)
+{
+	return op == KRDMA_SOFT_OP_FETCH_ADD || op == KRDMA_SOFT_OP_CMP_SWAP;
+}
+
+/* It waits for data of the peer. */
+static inline bool soft_op_is_answered(u8 op)
+{
+	return soft_op_is_read(op) || soft_op_is_atomic(op);
+}
+
 /**
  * struct soft_sq_rec - what the kernel remembers of a send work request
  * @wr_id: the consumer's
@@ -39,7 +50,7 @@ static inline bool soft_op_is_read(u8 op)
  * @op: enum krdma_soft_op
  * @flags: KRDMA_SOFT_WQE_*
  * @status: enum ib_wc_status it will complete with
- * @read_pending: an RDMA Read whose response is not complete
+ * @read_pending: an RDMA Read or an atomic operation whose response is not complete
  * @invalidate: STag that ends with the response, or 0
  */
 struct soft_sq_rec {
@@ -105,6 +116,28 @@ struct soft_rwqe {
 	struct krdma_soft_sge sge[KRDMA_SOFT_MAX_SGE];
 };
 
+/**
+ * struct soft_recv_done - how a receive work request ended
+ * @status: enum ib_wc_status
+ * @opcode: enum ib_wc_opcode
+ * @flags: KRDMA_SOFT_WC_*
+ * @solicited: the sender asked for an event
+ * @len: octets received
+ * @invalidated: STag, with KRDMA_SOFT_WC_INVALIDATED
+ * @imm: immediate data, with KRDMA_SOFT_WC_IMM
+ */
+struct soft_recv_done {
+	enum ib_wc_status status;
+	enum ib_wc_opcode opcode;
+	u8 flags;
+	bool solicited;
+	u32 len;
+	union {
+		u32 invalidated;
+		__be32 imm;
+	};
+};
+
 struct soft_srq {
 	struct ri_srq ri;
 	struct soft_rq rq;
@@ -139,8 +172,7 @@ int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
 		 u32 max_sge);
 void soft_rq_free(struct soft_rq *rq);
 int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe);
-void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
-		      bool solicited, const u32 *invalidated);
+void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done);
 void soft_rq_flush(struct soft_qp *qp);
 int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr);

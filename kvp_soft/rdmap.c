@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * RDMAP: the table of operations, the Read Request header and the Terminate
- * message (RFC 5040, sections 4 and 7). Pure; called by ddp.c and by the
- * receive, send and terminate paths of the software RNIC.
+ * message (RFC 5040, sections 4 and 7); the headers of atomic operations and
+ * Immediate Data (RFC 7306). Pure; called by ddp.c and by the receive, send and
+ * terminate paths of the software RNIC.
  */
 #include <linux/array_size.h>
 #include <linux/build_bug.h>
@@ -24,7 +25,30 @@ struct read_req_wire {
 
 static_assert(sizeof(struct read_req_wire) == SOFT_READ_REQ_HDR);
 
-/* RFC 5040 figures 4 and 5; 8 to 11 are RFC 7306, which this RNIC refuses */
+/* The Atomic Request header, RFC 7306 figure 4; the operation is in op[3] */
+struct atomic_req_wire {
+	u8 op[4];
+	u8 id[4];
+	u8 stag[4];
+	u8 to[8];
+	u8 data[8];
+	u8 mask[8];
+	u8 compare[8];
+	u8 compare_mask[8];
+};
+
+/* The Atomic Response header, RFC 7306 figure 6 */
+struct atomic_resp_wire {
+	u8 id[4];
+	u8 value[8];
+};
+
+static_assert(sizeof(struct atomic_req_wire) == SOFT_ATOMIC_REQ_HDR);
+static_assert(sizeof(struct atomic_resp_wire) == SOFT_ATOMIC_RESP_HDR);
+
+#define ATOMIC_OP	0x0f
+
+/* RFC 5040 figures 4 and 5; RFC 7306 figure 3 and section 10 */
 static const struct soft_op ops[SOFT_RDMAP_OPS] = {
 	[SOFT_RDMAP_WRITE] = {
 		.name = "RDMA Write",
@@ -72,20 +96,35 @@ static const struct soft_op ops[SOFT_RDMAP_OPS] = {
 	},
 	[SOFT_RDMAP_IMM] = {
 		.name = "Immediate Data",
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_IMMEDIATE,
 		.qn = SOFT_QN_SEND,
+		.rdmap_hdr = SOFT_IMM_LEN,
+		.body_min = SOFT_IMM_LEN,
+		.body_max = SOFT_IMM_LEN,
 	},
 	[SOFT_RDMAP_IMM_SE] = {
 		.name = "Immediate Data with Solicited Event",
-		.flags = SOFT_OP_SOLICITED,
+		.flags = SOFT_OP_SUPPORTED | SOFT_OP_IMMEDIATE | SOFT_OP_SOLICITED,
 		.qn = SOFT_QN_SEND,
+		.rdmap_hdr = SOFT_IMM_LEN,
+		.body_min = SOFT_IMM_LEN,
+		.body_max = SOFT_IMM_LEN,
 	},
 	[SOFT_RDMAP_ATOMIC_REQ] = {
 		.name = "Atomic Request",
+		.flags = SOFT_OP_SUPPORTED,
 		.qn = SOFT_QN_READ_REQ,
+		.rdmap_hdr = SOFT_ATOMIC_REQ_HDR,
+		.body_min = SOFT_ATOMIC_REQ_HDR,
+		.body_max = SOFT_ATOMIC_REQ_HDR,
 	},
 	[SOFT_RDMAP_ATOMIC_RESP] = {
 		.name = "Atomic Response",
+		.flags = SOFT_OP_SUPPORTED,
 		.qn = SOFT_QN_ATOMIC_RESP,
+		.rdmap_hdr = SOFT_ATOMIC_RESP_HDR,
+		.body_min = SOFT_ATOMIC_RESP_HDR,
+		.body_max = SOFT_ATOMIC_RESP_HDR,
 	},
 };
 
@@ -157,6 +196,124 @@ u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr)
 	return n + SOFT_READ_REQ_HDR;
 }
 
+/**
+ * soft_atomic_req_get - decode the header of an Atomic Request
+ * @p: SOFT_ATOMIC_REQ_HDR octets
+ * @rq: filled
+ */
+void soft_atomic_req_get(const u8 *p, struct soft_atomic_req *rq)
+{
+	const struct atomic_req_wire *w = (const void *)p;
+
+	rq->op = w->op[3] & ATOMIC_OP;
+	rq->id = get_unaligned_be32(w->id);
+	rq->stag = get_unaligned_be32(w->stag);
+	rq->to = get_unaligned_be64(w->to);
+	rq->data = get_unaligned_be64(w->data);
+	rq->mask = get_unaligned_be64(w->mask);
+	rq->compare = get_unaligned_be64(w->compare);
+	rq->compare_mask = get_unaligned_be64(w->compare_mask);
+}
+
+/**
+ * soft_put_atomic_req - encode an Atomic Request from ULPDU_Length on
+ * @p: room for SOFT_HDR_MAX octets
+ * @msn: message sequence number on queue 1
+ * @rq: what to do; the comparands of a FetchAdd are sent as RFC 7306 5.2.1 has it
+ *
+ * Return: octets written.
+ */
+u32 soft_put_atomic_req(u8 *p, u32 msn, const struct soft_atomic_req *rq)
+{
+	const bool compares = rq->op == SOFT_ATOMIC_CMP_SWAP;
+	const u32 n = soft_put_untagged(p, SOFT_RDMAP_ATOMIC_REQ, true, 0, SOFT_QN_READ_REQ, msn,
+					0, SOFT_ATOMIC_REQ_HDR);
+	struct atomic_req_wire *w = (void *)(p + n);
+
+	put_unaligned_be32(rq->op & ATOMIC_OP, w->op);
+	put_unaligned_be32(rq->id, w->id);
+	put_unaligned_be32(rq->stag, w->stag);
+	put_unaligned_be64(rq->to, w->to);
+	put_unaligned_be64(rq->data, w->data);
+	put_unaligned_be64(rq->mask, w->mask);
+	put_unaligned_be64(compares ? rq->compare : 0, w->compare);
+	put_unaligned_be64(compares ? rq->compare_mask : ~0ULL, w->compare_mask);
+	return n + SOFT_ATOMIC_REQ_HDR;
+}
+
+/**
+ * soft_atomic_resp_get - decode the header of an Atomic Response
+ * @p: SOFT_ATOMIC_RESP_HDR octets
+ * @resp: filled
+ */
+void soft_atomic_resp_get(const u8 *p, struct soft_atomic_resp *resp)
+{
+	const struct atomic_resp_wire *w = (const void *)p;
+
+	resp->id = get_unaligned_be32(w->id);
+	resp->value = get_unaligned_be64(w->value);
+}
+
+/**
+ * soft_put_atomic_resp - encode an Atomic Response from ULPDU_Length on
+ * @p: room for SOFT_HDR_MAX octets
+ * @msn: message sequence number on queue 3
+ * @resp: what to answer
+ *
+ * Return: octets written.
+ */
+u32 soft_put_atomic_resp(u8 *p, u32 msn, const struct soft_atomic_resp *resp)
+{
+	const u32 n = soft_put_untagged(p, SOFT_RDMAP_ATOMIC_RESP, true, 0, SOFT_QN_ATOMIC_RESP,
+					msn, 0, SOFT_ATOMIC_RESP_HDR);
+	struct atomic_resp_wire *w = (void *)(p + n);
+
+	put_unaligned_be32(resp->id, w->id);
+	put_unaligned_be64(resp->value, w->value);
+	return n + SOFT_ATOMIC_RESP_HDR;
+}
+
+/*
+ * The sum of each field by itself: the highest bit of a field is the exclusive or
+ * of both and of the carry from below, and nothing is carried out of it.
+ */
+static u64 masked_sum(u64 a, u64 b, u64 mask)
+{
+	return ((a & ~mask) + (b & ~mask)) ^ ((a ^ b) & mask);
+}
+
+/**
+ * soft_atomic_result - what an atomic operation leaves in memory (RFC 7306 5.1)
+ * @rq: the operation
+ * @old: what was there, in the memory's own byte order
+ */
+u64 soft_atomic_result(const struct soft_atomic_req *rq, u64 old)
+{
+	if (rq->op == SOFT_ATOMIC_FETCH_ADD)
+		return masked_sum(old, rq->data, rq->mask);
+	if ((rq->compare ^ old) & rq->compare_mask)
+		return old;
+	return (old & ~rq->mask) | (rq->data & rq->mask);
+}
+
+/**
+ * soft_put_imm - encode an Immediate Data message from ULPDU_Length on
+ * @p: room for SOFT_HDR_MAX octets
+ * @msn: message sequence number on queue 0
+ * @solicited: ask for a solicited event
+ * @imm: the data, most significant octet first on the wire
+ *
+ * Return: octets written.
+ */
+u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm)
+{
+	const u8 opcode = solicited ? SOFT_RDMAP_IMM_SE : SOFT_RDMAP_IMM;
+	const u32 n = soft_put_untagged(p, opcode, true, 0, SOFT_QN_SEND, msn, 0, SOFT_IMM_LEN);
+
+	put_unaligned_be64(imm, p + n);
+	return n + SOFT_IMM_LEN;
+}
+
 /* Terminate: bits of octet 2, RFC 5040 4.8 */
 #define TERM_M		0x80	/* DDP Segment Length valid */
 #define TERM_D		0x40	/* terminated DDP header included */
@@ -173,7 +330,7 @@ struct term_code {
 /* kinds of message that an access failure is reported differently for */
 enum access_kind {
 	ACCESS_TAGGED,		/* Write, Read Response: the DDP layer places */
-	ACCESS_READ,		/* Read Request: the source buffer */
+	ACCESS_READ,		/* Read Request: the source buffer; Atomic Request */
 	ACCESS_INVALIDATE,	/* Send with Invalidate: its STag */
 	ACCESS_UNTAGGED,	/* other: a receive buffer of our own is bad */
 	ACCESS_KINDS
@@ -289,7 +446,7 @@ static enum access_kind access_kind(const struct soft_seg *seg)
 
 	if (seg->tagged)
 		return ACCESS_TAGGED;
-	if (seg->opcode == SOFT_RDMAP_READ_REQ)
+	if (seg->opcode == SOFT_RDMAP_READ_REQ || seg->opcode == SOFT_RDMAP_ATOMIC_REQ)
 		return ACCESS_READ;
 	if (op && op->flags & SOFT_OP_INVALIDATE)
 		return ACCESS_INVALIDATE;
@@ -303,15 +460,21 @@ static enum access_kind access_kind(const struct soft_seg *seg)
  * @why: anything but SOFT_ACCESS_OK
  * @term: filled
  *
- * Write, Read Response: placement. Read Request: its source. Send with
- * Invalidate: the STag to invalidate. Any other: our own receive buffer, a
- * local error of the DDP layer.
+ * Write, Read Response: placement. Read Request: its source. Atomic Request: its
+ * target. Send with Invalidate: the STag to invalidate. Any other: our own receive
+ * buffer, a local error of the DDP layer. Whatever asks for it, a target that is not
+ * aligned has its own code (RFC 7306 8.2).
  */
 void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_access why,
 		      struct soft_term *term)
 {
+	static const struct term_code unaligned = {
+		SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION, SOFT_OPER_STREAM
+	};
 	const struct term_code *c = &access_codes[access_kind(seg)][why];
 
+	if (why == SOFT_ACCESS_ALIGN)
+		c = &unaligned;
 	soft_term_with_hdr(term, seg, raw, c->layer, c->etype, c->code);
 }
 

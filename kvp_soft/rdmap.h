@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * RDMAP (RFC 5040): the operation codes and what is true of each, the Read
- * Request header, and the Terminate message. Pure functions; ddp.h builds on
- * them, and the software RNIC's receive, send and terminate paths call them.
+ * RDMAP (RFC 5040, RFC 7306): the operation codes and what is true of each, the
+ * headers of Read and Atomic Requests and of what answers the latter, Immediate
+ * Data, and the Terminate message. Pure functions; ddp.h builds on them, and the
+ * software RNIC's receive, send and terminate paths call them.
  */
 #ifndef SOFT_RDMAP_H
 #define SOFT_RDMAP_H
@@ -32,11 +33,21 @@ enum soft_qn {
 	SOFT_QN_SEND		= 0,
 	SOFT_QN_READ_REQ	= 1,
 	SOFT_QN_TERMINATE	= 2,
-	SOFT_QN_ATOMIC_RESP	= 3
+	SOFT_QN_ATOMIC_RESP	= 3,
+	SOFT_QNS
+};
+
+/* RFC 7306 figure 5; the low nibble of the Atomic Request header's first word */
+enum soft_atomic_op {
+	SOFT_ATOMIC_FETCH_ADD	= 0,
+	SOFT_ATOMIC_CMP_SWAP	= 2
 };
 
 #define SOFT_RDMAP_VERSION	1
 #define SOFT_READ_REQ_HDR	28	/* RDMAP part of a Read Request */
+#define SOFT_ATOMIC_REQ_HDR	52	/* of an Atomic Request, RFC 7306 figure 4 */
+#define SOFT_ATOMIC_RESP_HDR	12	/* of an Atomic Response, figure 6 */
+#define SOFT_IMM_LEN		8	/* Immediate Data, figure 7 */
 #define SOFT_TERM_CTRL		4	/* control word of a Terminate */
 #define SOFT_TERM_SEG_LEN	2	/* DDP Segment Length behind it */
 #define SOFT_TERM_HDR_MAX	46	/* untagged DDP + Read Request */
@@ -48,6 +59,7 @@ enum soft_qn {
 #define SOFT_OP_PAYLOAD		0x04	/* carries ULP data of any length */
 #define SOFT_OP_SOLICITED	0x08	/* asks for a solicited event */
 #define SOFT_OP_INVALIDATE	0x10	/* RsvdULP[8:39] is the STag to invalidate */
+#define SOFT_OP_IMMEDIATE	0x20	/* its body is of one length, RFC 7306 6.3 */
 
 /**
  * struct soft_op - what the RFCs fix about an operation
@@ -82,6 +94,39 @@ struct soft_read_req {
 	u32 length;
 	u32 src_stag;
 	u64 src_to;
+};
+
+/**
+ * struct soft_atomic_req - the header of an Atomic Request (RFC 7306 5.2.1)
+ * @op: enum soft_atomic_op
+ * @id: chosen by the requester, comes back in the response
+ * @stag: target
+ * @to: tagged offset of its 8 octets
+ * @data: to add, or to swap in
+ * @mask: FetchAdd: the highest bit of each field, 0 for one of 64 bits;
+ *	CmpSwap: the bits to swap
+ * @compare: CmpSwap: what to find there
+ * @compare_mask: CmpSwap: the bits to compare
+ */
+struct soft_atomic_req {
+	u8 op;
+	u32 id;
+	u32 stag;
+	u64 to;
+	u64 data;
+	u64 mask;
+	u64 compare;
+	u64 compare_mask;
+};
+
+/**
+ * struct soft_atomic_resp - the header of an Atomic Response (RFC 7306 5.2.2)
+ * @id: of the request
+ * @value: what was there before the operation
+ */
+struct soft_atomic_resp {
+	u32 id;
+	u64 value;
 };
 
 /* Terminate: layer, error types and codes (RFC 5040 4.8, RFC 5041 7.2, RFC 5044 8) */
@@ -174,6 +219,7 @@ enum soft_access {
 	SOFT_ACCESS_RIGHTS,
 	SOFT_ACCESS_PD,		/* other protection domain or stream */
 	SOFT_ACCESS_WRAP,	/* TO + length passes 2^64 */
+	SOFT_ACCESS_ALIGN,	/* the target of an atomic operation is not aligned */
 	SOFT_ACCESS_NR
 };
 
@@ -192,6 +238,13 @@ const char *soft_rdmap_name(u8 opcode);
 
 void soft_read_req_get(const u8 *p, struct soft_read_req *rr);
 u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr);
+
+void soft_atomic_req_get(const u8 *p, struct soft_atomic_req *rq);
+void soft_atomic_resp_get(const u8 *p, struct soft_atomic_resp *resp);
+u32 soft_put_atomic_req(u8 *p, u32 msn, const struct soft_atomic_req *rq);
+u32 soft_put_atomic_resp(u8 *p, u32 msn, const struct soft_atomic_resp *resp);
+u64 soft_atomic_result(const struct soft_atomic_req *rq, u64 old);
+u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm);
 
 void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code);
 void soft_term_with_hdr(struct soft_term *term, const struct soft_seg *seg, const u8 *raw,

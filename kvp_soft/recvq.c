@@ -101,23 +101,29 @@ int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 	return ret;
 }
 
+/* what a receive ends with when the stream does */
+static const struct soft_recv_done soft_recv_flushed = {
+	.status = IB_WC_WR_FLUSH_ERR,
+	.opcode = IB_WC_RECV,
+};
+
 static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
-			    enum ib_wc_status status, u32 len,
-			    const u32 *invalidated)
+			    const struct soft_recv_done *done)
 {
 	struct krdma_soft_cqe cqe = {
 		.wr_id = wr_id,
-		.byte_len = len,
+		.byte_len = done->len,
 		.qp_num = qp->ri.obj.id,
-		.status = status,
-		.opcode = (u8)IB_WC_RECV,
+		.status = done->status,
+		.opcode = (u8)done->opcode,
+		.flags = done->flags,
 	};
 
-	if (invalidated) {
-		cqe.invalidated = *invalidated;
-		cqe.flags |= KRDMA_SOFT_WC_INVALIDATED;
-	}
-	if (status) {
+	if (done->flags & KRDMA_SOFT_WC_IMM)
+		cqe.imm = done->imm;
+	else if (done->flags & KRDMA_SOFT_WC_INVALIDATED)
+		cqe.invalidated = done->invalidated;
+	if (done->status) {
 		cqe.vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
 				 qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
@@ -128,18 +134,14 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 /**
  * soft_rq_complete() - complete the receive work request in use
  * @qp: queue pair
- * @status: how it ended
- * @len: octets received
- * @solicited: the sender asked for an event
- * @invalidated: STag that the message invalidated, or NULL
+ * @done: how it ended
  * Context: the receiver, or with the receiver stopped.
  */
-void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
-		      bool solicited, const u32 *invalidated)
+void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
 {
-	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, status, len, invalidated);
+	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, done);
 	qp->rx.wqe.active = false;
-	soft_cq_notify(soft_recv_cq(qp), solicited || status);
+	soft_cq_notify(soft_recv_cq(qp), done->solicited || done->status);
 }
 
 /**
@@ -151,22 +153,23 @@ void soft_rq_complete(struct soft_qp *qp, enum ib_wc_status status, u32 len,
  */
 void soft_rq_flush(struct soft_qp *qp)
 {
+	struct soft_recv_done under_way = soft_recv_flushed;
 	struct soft_rq *rq = &qp->own_rq;
 	const struct krdma_soft_rqe *rqe;
 	bool added = false;
 	int n;
 
+	if (qp->rx.wqe_status)
+		under_way.status = qp->rx.wqe_status;
 	if (qp->rx.wqe.active)
-		soft_rq_complete(qp, qp->rx.wqe_status ?: IB_WC_WR_FLUSH_ERR, 0,
-				 true, NULL);
+		soft_rq_complete(qp, &under_way);
 	if (!rq->ring.depth)
 		return;
 	soft_ring_want_doorbell(&rq->ring);
 	spin_lock_bh(&rq->lock);
 	for (n = soft_ring_pending(&rq->ring); n > 0; n--) {
 		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
-		soft_rq_add_cqe(qp, READ_ONCE(rqe->wr_id), IB_WC_WR_FLUSH_ERR,
-				0, NULL);
+		soft_rq_add_cqe(qp, READ_ONCE(rqe->wr_id), &soft_recv_flushed);
 		added = true;
 	}
 	soft_ring_release(&rq->ring, rq->ring.fetched);

@@ -25,33 +25,8 @@
 #include "mpa_markers.h"
 #include "params.h"
 #include "qp.h"
+#include "rx.h"
 #include "trace.h"
-
-/**
- * struct soft_src - where the octets of an FPDU are
- * @skb: socket buffer, or NULL for @lin
- * @off: of the FPDU in @skb
- * @lin: all of the FPDU
- */
-struct soft_src {
-	struct sk_buff *skb;
-	u32 off;
-	const u8 *lin;
-};
-
-/**
- * struct soft_rx_seg - a segment on its way through the receiver
- * @seg: decoded header
- * @src: its octets
- * @raw: ULPDU_Length and headers as received
- * @term: what to send when it is refused
- */
-struct soft_rx_seg {
-	struct soft_seg seg;
-	struct soft_src src;
-	u8 raw[SOFT_HDR_MAX];
-	struct soft_term term;
-};
 
 /** soft_rx_reset() - before a stream and after it */
 void soft_rx_reset(struct soft_rx *rx)
@@ -67,6 +42,9 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->marked_pos = 0;
 	rx->held = false;
 	rx->in_message = false;
+	rx->write_len = 0;
+	rx->in_write = false;
+	rx->imm_kept = false;
 	rx->wqe.active = false;
 	rx->wqe_status = IB_WC_SUCCESS;
 	for (i = 0; i < ARRAY_SIZE(rx->untagged); i++)
@@ -129,12 +107,21 @@ static u32 soft_payload_off(const struct soft_seg *seg)
 	return SOFT_MPA_HDR + seg->hdr_len;
 }
 
-static int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
-			   enum soft_access why)
+/** soft_rx_refused() - an access that soft_mem_get() did not allow */
+int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
+		    enum soft_access why)
 {
 	soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
 	soft_term_access(&s->seg, s->raw, why, &s->term);
 	return -EACCES;
+}
+
+/** soft_rx_bad_opcode() - no such message here (RFC 5040 7.2) */
+int soft_rx_bad_opcode(struct soft_rx_seg *s)
+{
+	soft_term_with_hdr(&s->term, &s->seg, s->raw, SOFT_TERM_RDMAP,
+			   SOFT_RDMAP_OPERATION, SOFT_OPER_OPCODE);
+	return -EPROTO;
 }
 
 /* Check and place tagged payload. */
@@ -159,7 +146,13 @@ static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
 
 static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
 {
-	qp->rx.in_message = !s->seg.last;
+	struct soft_rx *rx = &qp->rx;
+
+	if (!rx->in_write)
+		rx->write_len = 0;
+	rx->write_len += s->seg.payload_len;
+	rx->in_write = !s->seg.last;
+	rx->in_message = !s->seg.last;
 	return soft_rx_place(qp, s, IB_ACCESS_REMOTE_WRITE);
 }
 
@@ -169,7 +162,7 @@ static int soft_rx_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
 	const struct soft_seg *seg = &s->seg;
 	struct soft_read_out *out = &qp->out[qp->out_head];
 
-	if (!READ_ONCE(qp->out_count))
+	if (!READ_ONCE(qp->out_count) || out->is_atomic)
 		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
 	if (!seg->payload_len && !out->len)
 		return 0;
@@ -183,11 +176,29 @@ static int soft_rx_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
+/** soft_rx_out_done() - our oldest request is answered */
+void soft_rx_out_done(struct soft_qp *qp)
+{
+	const struct soft_read_out *out = &qp->out[qp->out_head];
+	u32 slot = out->last ? out->slot : SOFT_NO_SLOT;
+
+	spin_lock_bh(&qp->lock);
+	if (++qp->out_head == qp->mpa.ord)
+		qp->out_head = 0;
+	qp->out_count--;
+	spin_unlock_bh(&qp->lock);
+	if (slot != SOFT_NO_SLOT) {
+		soft_sq_read_done(qp, slot);
+		soft_sq_complete(qp);
+	}
+	/* the next one, or what was fenced behind this one, may go */
+	soft_tx_kick(qp);
+}
+
 static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_read_out *out = &qp->out[qp->out_head];
 	enum ib_wc_status status = IB_WC_BAD_RESP_ERR;
-	u32 slot;
 	int ret;
 
 	ret = soft_rx_resp_check(qp, s);
@@ -204,36 +215,40 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 	qp->rx.in_message = !s->seg.last;
 	if (!s->seg.last)
 		return 0;
-
-	slot = out->last ? out->slot : SOFT_NO_SLOT;
-	if (slot != SOFT_NO_SLOT && !soft_sq_read_inv(qp, slot)) {
+	if (out->last && out->slot != SOFT_NO_SLOT &&
+	    !soft_sq_read_inv(qp, out->slot)) {
 		/* somebody else has, since the last octet was placed */
-		soft_sq_fail(qp, slot, IB_WC_LOC_PROT_ERR);
+		soft_sq_fail(qp, out->slot, IB_WC_LOC_PROT_ERR);
 		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
 	}
-	spin_lock_bh(&qp->lock);
-	if (++qp->out_head == qp->mpa.ord)
-		qp->out_head = 0;
-	qp->out_count--;
-	spin_unlock_bh(&qp->lock);
-	if (slot != SOFT_NO_SLOT) {
-		soft_sq_read_done(qp, slot);
-		soft_sq_complete(qp);
-	}
-	/* the next read, or what was fenced behind this one, may go */
-	soft_tx_kick(qp);
+	soft_rx_out_done(qp);
 	return 0;
 }
 
 /* Untagged messages ******************************************************** */
 
+/** soft_rx_in_add() - a request of the peer to answer; IRD has a place for it */
+void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
+{
+	u32 i;
+
+	spin_lock_bh(&qp->lock);
+	i = qp->in_head + qp->in_count;
+	if (i >= qp->mpa.ird)
+		i -= qp->mpa.ird;
+	qp->in[i] = *in;
+	qp->in_count++;
+	spin_unlock_bh(&qp->lock);
+	soft_tx_kick(qp);
+}
+
 static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_READ_REQ];
 	const struct soft_read_req *rr = &s->seg.rr;
+	const struct soft_read_in in = { .msn = s->seg.msn, .req = *rr };
 	enum soft_access why;
 	struct soft_mem *mem;
-	u32 i;
 
 	if (soft_untagged_check(st, &s->seg,
 				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
@@ -247,21 +262,13 @@ static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
 			return soft_rx_refused(qp, s, why);
 		soft_mem_put(mem);
 	}
-	spin_lock_bh(&qp->lock);
-	i = qp->in_head + qp->in_count;
-	if (i >= qp->mpa.ird)
-		i -= qp->mpa.ird;
-	qp->in[i].req = *rr;
-	qp->in[i].msn = s->seg.msn;
-	qp->in_count++;
-	spin_unlock_bh(&qp->lock);
-	soft_tx_kick(qp);
+	soft_rx_in_add(qp, &in);
 	return 0;
 }
 
-/* A failure on our side that the peer cannot mend (RFC 5040 7.2). */
-static int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
-			       enum ib_wc_status status)
+/** soft_rx_local_error() - a failure that no message can mend (RFC 5040 7.2) */
+int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
+			enum ib_wc_status status)
 {
 	qp->rx.wqe_status = status;
 	soft_term_with_hdr(&s->term, &s->seg, s->raw, SOFT_TERM_RDMAP,
@@ -302,9 +309,17 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_op *op = soft_op(s->seg.opcode);
-	const u32 *inv = NULL;
+	struct soft_rx *rx = &qp->rx;
+	struct soft_recv_done done = {
+		.opcode = IB_WC_RECV,
+		.solicited = op->flags & SOFT_OP_SOLICITED,
+		.len = s->seg.mo + s->seg.payload_len,
+	};
 
 	if (op->flags & SOFT_OP_INVALIDATE) {
+		/* a completion has room for one of the two */
+		if (rx->imm_kept)
+			return soft_rx_local_error(qp, s, IB_WC_REM_INV_REQ_ERR);
 		if (!soft_mem_invalidate(qp, s->seg.inv_stag)) {
 			soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
 			qp->rx.wqe_status = IB_WC_REM_INV_REQ_ERR;
@@ -314,14 +329,20 @@ static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 					   SOFT_CODE_NOT_INVALIDATED);
 			return -EACCES;
 		}
-		inv = &s->seg.inv_stag;
+		done.flags = KRDMA_SOFT_WC_INVALIDATED;
+		done.invalidated = s->seg.inv_stag;
+	} else if (rx->imm_kept) {
+		done.flags = KRDMA_SOFT_WC_IMM;
+		done.imm = rx->imm;
 	}
-	soft_rq_complete(qp, IB_WC_SUCCESS, s->seg.mo + s->seg.payload_len,
-			 op->flags & SOFT_OP_SOLICITED, inv);
+	rx->imm_kept = false;
+	rx->write_len = 0;
+	soft_rq_complete(qp, &done);
 	return 0;
 }
 
-static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
+/** soft_rx_receive() - take a receive for what the segment begins; check its place */
+int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_SEND];
 	struct soft_rwqe *wqe = &qp->rx.wqe;
@@ -342,10 +363,17 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 			qp->rx.wqe_status = IB_WC_LOC_LEN_ERR;
 		return -EPROTO;
 	}
-	ret = soft_rx_scatter(qp, s);
+	return 0;
+}
+
+static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	int ret;
+
+	ret = soft_rx_receive(qp, s) ?: soft_rx_scatter(qp, s);
 	if (ret)
 		return ret;
-	soft_untagged_advance(st, &s->seg);
+	soft_untagged_advance(&qp->rx.untagged[SOFT_QN_SEND], &s->seg);
 	qp->rx.in_message = !s->seg.last;
 	return s->seg.last ? soft_rx_deliver(qp, s) : 0;
 }
@@ -359,6 +387,10 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_TAGGED)
 		return IB_WC_REM_ACCESS_ERR;
 	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_UNTAGGED)
+		return IB_WC_REM_INV_REQ_ERR;
+	/* the peer knows no such message: RFC 7306 is optional */
+	if (term->layer == SOFT_TERM_RDMAP && term->etype == SOFT_RDMAP_OPERATION &&
+	    term->code == SOFT_OPER_OPCODE)
 		return IB_WC_REM_INV_REQ_ERR;
 	return IB_WC_REM_OP_ERR;
 }
@@ -394,6 +426,13 @@ static int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
 		return soft_rx_read_req(qp, s);
 	case SOFT_RDMAP_READ_RESP:
 		return soft_rx_read_resp(qp, s);
+	case SOFT_RDMAP_ATOMIC_REQ:
+		return soft_rx_atomic_req(qp, s);
+	case SOFT_RDMAP_ATOMIC_RESP:
+		return soft_rx_atomic_resp(qp, s);
+	case SOFT_RDMAP_IMM:
+	case SOFT_RDMAP_IMM_SE:
+		return soft_rx_imm(qp, s);
 	case SOFT_RDMAP_TERMINATE:
 		return soft_rx_terminate(qp, s);
 	default:

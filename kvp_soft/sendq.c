@@ -88,7 +88,7 @@ static int soft_sqe_check(const struct soft_qp *qp,
 			       -EINVAL :
 			       0;
 	if (wqe->flags & KRDMA_SOFT_WQE_INLINE) {
-		if (soft_op_is_read(wqe->opcode))
+		if (soft_op_is_answered(wqe->opcode))
 			return -EINVAL;
 		return wqe->length <= min(body, qp->max_inline) ? 0 : -EINVAL;
 	}
@@ -134,11 +134,12 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
 	len = soft_sqe_length(wqe);
-	if (len < 0)
+	if (len < 0 || (soft_op_is_atomic(wqe->opcode) &&
+			(wqe->num_sge != 1 || len != sizeof(u64))))
 		return -EINVAL;
 	wqe->length = len;
 	rec->byte_len = len;
-	rec->read_pending = soft_op_is_read(wqe->opcode);
+	rec->read_pending = soft_op_is_answered(wqe->opcode);
 	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV)
 		rec->invalidate = wqe->sge[0].lkey;
 	return 0;
@@ -202,7 +203,7 @@ bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
 	return !stag || soft_mem_local_inv(qp, stag) == SOFT_ACCESS_OK;
 }
 
-/** soft_sq_read_done() - the response of the RDMA Read in @slot is complete */
+/** soft_sq_read_done() - the response of the Read or atomic operation in @slot is complete */
 void soft_sq_read_done(struct soft_qp *qp, u32 slot)
 {
 	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->read_pending, false);
@@ -228,10 +229,17 @@ bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
 	return ret;
 }
 
-static u8 soft_wc_opcode(u8 op)
+static u8 soft_wc_opcode(u8 op, u8 flags)
 {
+	bool masked = flags & KRDMA_SOFT_WQE_MASKED;
+
 	switch (op) {
+	case KRDMA_SOFT_OP_FETCH_ADD:
+		return masked ? IB_WC_MASKED_FETCH_ADD : IB_WC_FETCH_ADD;
+	case KRDMA_SOFT_OP_CMP_SWAP:
+		return masked ? IB_WC_MASKED_COMP_SWAP : IB_WC_COMP_SWAP;
 	case KRDMA_SOFT_OP_WRITE:
+	case KRDMA_SOFT_OP_WRITE_IMM:
 		return IB_WC_RDMA_WRITE;
 	case KRDMA_SOFT_OP_READ:
 	case KRDMA_SOFT_OP_READ_INV:
@@ -253,7 +261,7 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 		.byte_len = rec->byte_len,
 		.qp_num = qp->ri.obj.id,
 		.status = status,
-		.opcode = soft_wc_opcode(rec->op),
+		.opcode = soft_wc_opcode(rec->op, rec->flags),
 	};
 
 	if (status) {
@@ -367,6 +375,37 @@ void soft_sq_flush(struct soft_qp *qp)
 		soft_cq_notify(soft_send_cq(qp), true);
 }
 
+static void soft_sqe_fill_atomic(struct krdma_soft_sqe *sqe,
+				 const struct ib_send_wr *wr)
+{
+	const struct ib_atomic_wr *atomic = atomic_wr(wr);
+
+	sqe->raddr = atomic->remote_addr;
+	sqe->rkey = atomic->rkey;
+	switch (wr->opcode) {
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
+		sqe->atomic.swap_add_mask = atomic->compare_add_mask;
+		fallthrough;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		sqe->opcode = KRDMA_SOFT_OP_FETCH_ADD;
+		sqe->atomic.swap_add = atomic->compare_add;
+		return;
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
+		sqe->atomic.compare_mask = atomic->compare_add_mask;
+		sqe->atomic.swap_add_mask = atomic->swap_mask;
+		break;
+	default:
+		sqe->atomic.compare_mask = U64_MAX;
+		sqe->atomic.swap_add_mask = U64_MAX;
+		break;
+	}
+	sqe->opcode = KRDMA_SOFT_OP_CMP_SWAP;
+	sqe->atomic.compare = atomic->compare_add;
+	sqe->atomic.swap_add = atomic->swap;
+}
+
 /* Translate a kernel consumer's work request into the slot of the ring. */
 static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 			 const struct ib_send_wr *wr)
@@ -384,8 +423,24 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 		sqe->opcode = KRDMA_SOFT_OP_SEND_INV;
 		sqe->invalidate = wr->ex.invalidate_rkey;
 		break;
+	case IB_WR_SEND_WITH_IMM:
+		sqe->opcode = KRDMA_SOFT_OP_SEND_IMM;
+		sqe->imm = wr->ex.imm_data;
+		break;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		if (wr->num_sge != 1 || wr->sg_list->length != sizeof(u64))
+			return -EINVAL;
+		soft_sqe_fill_atomic(sqe, wr);
+		break;
 	case IB_WR_RDMA_WRITE:
 		sqe->opcode = KRDMA_SOFT_OP_WRITE;
+		break;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		sqe->opcode = KRDMA_SOFT_OP_WRITE_IMM;
+		sqe->imm = wr->ex.imm_data;
 		break;
 	case IB_WR_RDMA_READ:
 		sqe->opcode = KRDMA_SOFT_OP_READ;
@@ -410,7 +465,9 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (sqe->opcode == KRDMA_SOFT_OP_WRITE || soft_op_is_read(sqe->opcode)) {
+	if (sqe->opcode == KRDMA_SOFT_OP_WRITE ||
+	    sqe->opcode == KRDMA_SOFT_OP_WRITE_IMM ||
+	    soft_op_is_read(sqe->opcode)) {
 		sqe->raddr = rdma->remote_addr;
 		sqe->rkey = rdma->rkey;
 	}
@@ -425,7 +482,8 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 	if (soft_op_is_local(sqe->opcode))
 		return 0;
 	if (wr->num_sge > KRDMA_SOFT_MAX_SGE ||
-	    (soft_op_is_read(sqe->opcode) && wr->send_flags & IB_SEND_INLINE))
+	    (soft_op_is_answered(sqe->opcode) &&
+	     wr->send_flags & IB_SEND_INLINE))
 		return -EINVAL;
 	if (!(wr->send_flags & IB_SEND_INLINE)) {
 		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)

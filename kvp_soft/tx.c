@@ -25,14 +25,7 @@
 #include "params.h"
 #include "qp.h"
 #include "trace.h"
-
-/* Result of one step of the build. */
-enum soft_step {
-	SOFT_STEP_BUILT,	/* something was built, try again */
-	SOFT_STEP_FULL,		/* no room until something is sent */
-	SOFT_STEP_EMPTY,	/* nothing to send */
-	SOFT_STEP_BLOCKED,	/* what there is waits for the peer */
-};
+#include "tx.h"
 
 /** soft_tx_init() - at the QP's creation */
 void soft_tx_init(struct soft_tx *tx)
@@ -57,6 +50,7 @@ void soft_tx_reset(struct soft_tx *tx)
 	WRITE_ONCE(tx->seq_sent, 0);
 	tx->msn[SOFT_QN_SEND] = 1;
 	tx->msn[SOFT_QN_READ_REQ] = 1;
+	tx->atomic_resp_msn = 1;
 	tx->msg.kind = SOFT_MSG_NONE;
 	/* a Read that was the peer's ready-to-receive frame is answered first */
 	tx->resp_turn = true;
@@ -70,7 +64,7 @@ void soft_tx_reset(struct soft_tx *tx)
  * Room for @want octets in one piece. May be less when memory is short, but
  * never less than a page.
  */
-static u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
+u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
 {
 	want = min_t(u32, want, SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
 	if (!skb_page_frag_refill(want, &tx->frag, GFP_KERNEL))
@@ -80,7 +74,7 @@ static u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
 }
 
 /* Octets of an FPDU that is built next. */
-static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
+u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
 {
 	u32 len = soft_fpdu_len(ulpdu_len);
 
@@ -106,7 +100,7 @@ static void soft_tx_commit(struct soft_tx *tx, u32 n)
 }
 
 /* Pad, markers and CRC for @n octets of ULPDU_Length and ULPDU, and commit. */
-static void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 {
 	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
 
@@ -185,19 +179,19 @@ static enum soft_access soft_tx_payload(struct soft_qp *qp,
 	return SOFT_ACCESS_OK;
 }
 
-/* The source of a read went away after the request was checked (RFC 5040 4.8). */
-static void soft_tx_read_refused(struct soft_qp *qp, struct soft_msg *msg,
-				 enum soft_access why)
+/*
+ * What a request of the peer, @raw, is about went away after it was checked and
+ * @done octets were answered (RFC 5040 4.8).
+ */
+void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
+		     enum soft_access why)
 {
-	u8 raw[SOFT_HDR_MAX];
 	struct soft_term term = {};
 	struct soft_seg seg;
-	u32 n;
 
-	n = soft_put_read_req(raw, msg->msn, &msg->read);
 	if (soft_seg_decode(raw, n, &seg, &term) == 0) {
 		soft_term_access(&seg, raw, why, &term);
-		soft_term_read_progress(&term, msg->off);
+		soft_term_read_progress(&term, done);
 	}
 	soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
 	soft_qp_fail(qp, &term, true, -EPROTO);
@@ -205,8 +199,7 @@ static void soft_tx_read_refused(struct soft_qp *qp, struct soft_msg *msg,
 }
 
 /* A work request of ours cannot be carried out: the QP fails with it. */
-static void soft_tx_wr_failed(struct soft_qp *qp, u32 slot,
-			      enum ib_wc_status status)
+void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 {
 	struct soft_term term;
 
@@ -216,18 +209,27 @@ static void soft_tx_wr_failed(struct soft_qp *qp, u32 slot,
 	soft_qp_fail(qp, &term, true, -EIO);
 }
 
-/* The last FPDU of the message is built. */
+/* The peer's oldest request is answered. */
+void soft_tx_in_done(struct soft_qp *qp)
+{
+	spin_lock_bh(&qp->lock);
+	if (++qp->in_head == qp->mpa.ird)
+		qp->in_head = 0;
+	qp->in_count--;
+	spin_unlock_bh(&qp->lock);
+}
+
+/* The last segment of the message is built, if not the last FPDU. */
 static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 {
-	if (msg->kind == SOFT_MSG_WR) {
-		soft_sq_encoded(qp, msg->slot, qp->tx.seq_built);
-	} else {
-		spin_lock_bh(&qp->lock);
-		if (++qp->in_head == qp->mpa.ird)
-			qp->in_head = 0;
-		qp->in_count--;
-		spin_unlock_bh(&qp->lock);
+	if (msg->imm_due == SOFT_IMM_AFTER) {
+		msg->imm_due = SOFT_IMM_NOW;
+		return;
 	}
+	if (msg->kind == SOFT_MSG_WR)
+		soft_sq_encoded(qp, msg->slot, qp->tx.seq_built);
+	else
+		soft_tx_in_done(qp);
 	msg->kind = SOFT_MSG_NONE;
 }
 
@@ -251,6 +253,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
 	u32 hdr = tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
 	u32 n = min(msg->len - msg->off, mulpdu - hdr);
+	u8 raw[SOFT_HDR_MAX];
 	enum soft_access why;
 	u32 room;
 	u8 *p;
@@ -269,7 +272,10 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 		if (msg->kind == SOFT_MSG_WR)
 			soft_tx_wr_failed(qp, msg->slot, IB_WC_LOC_PROT_ERR);
 		else
-			soft_tx_read_refused(qp, msg, why);
+			soft_tx_refused(qp, raw,
+					soft_put_read_req(raw, msg->msn,
+							  &msg->read),
+					msg->off, why);
 		return SOFT_STEP_BUILT;
 	}
 	soft_tx_seal(qp, p, hdr + n);
@@ -279,13 +285,26 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	return SOFT_STEP_BUILT;
 }
 
+/* Build what is next of the message under way: a segment, or its immediate data. */
+static enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
+{
+	struct soft_msg *msg = &qp->tx.msg;
+	enum soft_step step;
+
+	if (msg->imm_due != SOFT_IMM_NOW)
+		return soft_tx_segment(qp, mulpdu);
+	step = soft_tx_imm(qp, msg);
+	/* that of a Send goes before it */
+	if (step == SOFT_STEP_BUILT && msg->opcode == SOFT_RDMAP_WRITE)
+		soft_tx_msg_done(qp, msg);
+	return step;
+}
+
 /* Choosing ***************************************************************** */
 
-/* Remember a read that goes out now; false when ORD is used up. */
-static bool soft_tx_read_out(struct soft_qp *qp, u32 slot, bool last,
-			     const struct soft_read_req *req)
+/* Remember what is asked for now; false when ORD is used up. */
+bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 {
-	struct soft_read_out *out;
 	bool ret = false;
 	u32 i;
 
@@ -294,13 +313,7 @@ static bool soft_tx_read_out(struct soft_qp *qp, u32 slot, bool last,
 		i = qp->out_head + qp->out_count;
 		if (i >= qp->mpa.ord)
 			i -= qp->mpa.ord;
-		out = &qp->out[i];
-		out->slot = slot;
-		out->last = last;
-		out->stag = req->sink_stag;
-		out->to = req->sink_to;
-		out->len = req->length;
-		out->got = 0;
+		qp->out[i] = *out;
 		qp->out_count++;
 		ret = true;
 	}
@@ -312,13 +325,20 @@ static bool soft_tx_read_out(struct soft_qp *qp, u32 slot, bool last,
 static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 				       const struct soft_read_req *req)
 {
+	const struct soft_read_out out = {
+		.slot = slot,
+		.last = last,
+		.stag = req->sink_stag,
+		.to = req->sink_to,
+		.len = req->length,
+	};
 	u32 room;
 	u8 *p;
 
 	p = soft_tx_reserve(&qp->tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
 	if (!p)
 		return SOFT_STEP_FULL;
-	if (!soft_tx_read_out(qp, slot, last, req))
+	if (!soft_tx_out_add(qp, &out))
 		return SOFT_STEP_BLOCKED;
 	soft_tx_seal(qp, p,
 		     soft_put_read_req(p, qp->tx.msn[SOFT_QN_READ_REQ]++, req));
@@ -429,6 +449,8 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 		return soft_tx_local(qp, wqe, tx->wr_slot);
 	if (soft_op_is_read(wqe->opcode))
 		return soft_tx_start_read(qp, wqe, tx->wr_slot);
+	if (soft_op_is_atomic(wqe->opcode))
+		return soft_tx_start_atomic(qp, wqe, tx->wr_slot);
 
 	memset(msg, 0, sizeof(*msg));
 	msg->kind = SOFT_MSG_WR;
@@ -438,6 +460,9 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
 		msg->inline_data = (const u8 *)wqe->sge;
 	switch (wqe->opcode) {
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		soft_tx_imm_with_write(tx, msg, wqe);
+		fallthrough;
 	case KRDMA_SOFT_OP_WRITE:
 		msg->opcode = SOFT_RDMAP_WRITE;
 		msg->stag = wqe->rkey;
@@ -449,6 +474,9 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 		msg->inv_stag = wqe->invalidate;
 		msg->msn = tx->msn[SOFT_QN_SEND]++;
 		break;
+	case KRDMA_SOFT_OP_SEND_IMM:
+		soft_tx_imm_with_send(tx, msg, wqe);
+		fallthrough;
 	default:
 		msg->opcode = solicited ? SOFT_RDMAP_SEND_SE : SOFT_RDMAP_SEND;
 		msg->msn = tx->msn[SOFT_QN_SEND]++;
@@ -458,8 +486,8 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	return SOFT_STEP_BUILT;
 }
 
-/* Make the peer's oldest RDMA Read the message under way. */
-static bool soft_tx_start_resp(struct soft_qp *qp)
+/* Answer the peer's oldest request: an RDMA Read becomes the message under way. */
+static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 {
 	struct soft_msg *msg = &qp->tx.msg;
 	struct soft_read_in in;
@@ -471,7 +499,9 @@ static bool soft_tx_start_resp(struct soft_qp *qp)
 		in = qp->in[qp->in_head];
 	spin_unlock_bh(&qp->lock);
 	if (!ret)
-		return false;
+		return SOFT_STEP_EMPTY;
+	if (in.is_atomic)
+		return soft_tx_atomic_resp(qp, &in);
 
 	memset(msg, 0, sizeof(*msg));
 	msg->kind = SOFT_MSG_READ_RESP;
@@ -481,7 +511,7 @@ static bool soft_tx_start_resp(struct soft_qp *qp)
 	msg->to = in.req.sink_to;
 	msg->read = in.req;
 	msg->msn = in.msn;
-	return true;
+	return SOFT_STEP_BUILT;
 }
 
 static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
@@ -569,7 +599,7 @@ static enum soft_step soft_tx_terminate(struct soft_qp *qp)
 static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = &qp->tx;
-	enum soft_step step;
+	enum soft_step step, resp;
 
 	if (!soft_tx_room(tx))
 		return SOFT_STEP_FULL;
@@ -579,19 +609,22 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 	if (tx->rtr != RI_RTR_NONE)
 		return soft_tx_rtr(qp);
 	if (tx->msg.kind != SOFT_MSG_NONE)
-		return soft_tx_segment(qp, mulpdu);
+		return soft_tx_go_on(qp, mulpdu);
 
 	/* answers and work requests take turns, message by message */
-	if (tx->resp_turn && soft_tx_start_resp(qp)) {
-		tx->resp_turn = false;
-		return SOFT_STEP_BUILT;
+	if (tx->resp_turn) {
+		resp = soft_tx_start_resp(qp);
+		tx->resp_turn = resp == SOFT_STEP_EMPTY;
+		if (resp != SOFT_STEP_EMPTY)
+			return resp;
 	}
 	step = soft_tx_next_wr(qp);
 	if (step == SOFT_STEP_BUILT) {
 		tx->resp_turn = true;
 		return step;
 	}
-	return soft_tx_start_resp(qp) ? SOFT_STEP_BUILT : step;
+	resp = soft_tx_start_resp(qp);
+	return resp == SOFT_STEP_EMPTY ? step : resp;
 }
 
 static enum soft_step soft_tx_build(struct soft_qp *qp)

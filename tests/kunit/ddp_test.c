@@ -155,6 +155,77 @@ static void fields_of_a_read_request(struct ktest *test)
 	KTEST_EQ(test, seg.rr.src_to, 0x3000);
 }
 
+static void fields_of_atomic_messages(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "X3", &seg);
+	KTEST_EQ(test, seg.hdr_len, 70);
+	KTEST_EQ(test, seg.payload_len, 0);
+	KTEST_EQ(test, seg.qn, SOFT_QN_READ_REQ);
+	KTEST_EQ(test, seg.msn, 1);
+	KTEST_EQ(test, seg.atomic.op, SOFT_ATOMIC_FETCH_ADD);
+	KTEST_EQ(test, seg.atomic.id, 7);
+	KTEST_EQ(test, seg.atomic.stag, 0x1234);
+	KTEST_EQ(test, seg.atomic.to, 0x4000);
+	KTEST_EQ(test, seg.atomic.data, 1);
+	KTEST_EQ(test, seg.atomic.mask, 0);
+
+	decode_vector(test, "X5", &seg);
+	KTEST_EQ(test, seg.msn, 2);
+	KTEST_EQ(test, seg.atomic.op, SOFT_ATOMIC_CMP_SWAP);
+	KTEST_EQ(test, seg.atomic.id, 8);
+	KTEST_EQ(test, seg.atomic.data, 0x63);
+	KTEST_EQ(test, seg.atomic.mask, ~0ULL);
+	KTEST_EQ(test, seg.atomic.compare, 0x29);
+	KTEST_EQ(test, seg.atomic.compare_mask, ~0ULL);
+
+	decode_vector(test, "X6", &seg);
+	KTEST_EQ(test, seg.hdr_len, 30);
+	KTEST_EQ(test, seg.payload_len, 0);
+	KTEST_EQ(test, seg.qn, SOFT_QN_ATOMIC_RESP);
+	KTEST_EQ(test, seg.resp.id, 7);
+	KTEST_EQ(test, seg.resp.value, 41);
+}
+
+static void fields_of_immediate_data(struct ktest *test)
+{
+	struct soft_seg seg;
+
+	decode_vector(test, "X1", &seg);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_IMM);
+	KTEST_EQ(test, seg.hdr_len, 26);
+	KTEST_EQ(test, seg.payload_len, 0);
+	KTEST_EQ(test, seg.qn, SOFT_QN_SEND);
+	KTEST_EQ(test, seg.imm, 0x0102030405060708ULL);
+	decode_vector(test, "X2", &seg);
+	KTEST_EQ(test, seg.opcode, SOFT_RDMAP_IMM_SE);
+	KTEST_EQ(test, seg.imm, 0x0102030405060708ULL);
+}
+
+/* RFC 7306 5.2.1: the 28 bits beside the operation are not looked at */
+static void atomic_operation_codes(struct ktest *test)
+{
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	u32 op, n;
+
+	n = vector_get(test, "X5", fpdu);
+	memset(fpdu + 20, 0xff, 3);
+	for (op = 0; op < 16; op++) {
+		const bool known = op == 0 || op == 2;
+
+		fpdu[23] = 0xf0 | op;
+		KTEST_EQ_MSG(test, decode(test, fpdu, n, &seg, &term), known ? 0 : -EPROTO,
+			     "operation %u", op);
+		if (known)
+			KTEST_EQ_MSG(test, seg.atomic.op, op, "operation %u", op);
+		else
+			KTEST_EQ_MSG(test, term_octets(&term), 0x0206, "operation %u", op);
+	}
+}
+
 /* A Terminate is decoded as a segment here; its body is payload */
 static void terminate_is_payload(struct ktest *test)
 {
@@ -208,11 +279,20 @@ static void to_wrap(struct ktest *test)
 	KTEST_FALSE(test, soft_to_wraps(0, ~0ULL));
 }
 
-/* Header octets of a good FPDU; 41 is the Read Request */
+/* Header octets of a good FPDU */
 static u32 header_octets(const u8 *fpdu)
 {
-	if (fpdu[3] == 0x41)
+	switch (fpdu[3]) {
+	case 0x41:
 		return 48;
+	case 0x48:
+	case 0x49:
+		return 28;
+	case 0x4a:
+		return 72;
+	case 0x4b:
+		return 32;
+	}
 	return fpdu[2] & 0x80 ? 16 : 20;
 }
 
@@ -256,7 +336,10 @@ static void partial_headers(struct ktest *test)
 /* What the RFCs allow, written down a second time and without the table */
 static u16 expected(u8 ddp, u8 rdmap, u32 qn, u32 body)
 {
-	static const u32 queue[] = { 0, 1, 0, 0, 0, 0, 0, 2 };
+	static const struct { u8 qn, fewest, most; } fixed[] = {
+		[1] = { 1, 28, 28 }, [7] = { 2, 4, 52 }, [8] = { 0, 8, 8 },
+		[9] = { 0, 8, 8 }, [10] = { 1, 52, 52 }, [11] = { 3, 12, 12 },
+	};
 	const bool tagged = ddp & 0x80;
 	const u8 op = rdmap & 0x0f;
 
@@ -264,15 +347,19 @@ static u16 expected(u8 ddp, u8 rdmap, u32 qn, u32 body)
 		return tagged ? 0x1104 : 0x1206;
 	if (rdmap >> 6 != 1)
 		return 0x0205;
-	if (op > 7 || tagged != (op == 0 || op == 2))
+	if (op > 11 || tagged != (op == 0 || op == 2))
 		return 0x0206;
-	if (!tagged && qn != queue[op])
+	if (!tagged && qn != fixed[op].qn)
 		return 0x1201;
-	if ((op == 1 && body < 28) || (op == 7 && body < 4))
+	if (!fixed[op].most)
+		return VECTOR_ACCEPT;
+	if ((op == 8 || op == 9) && body != 8)
+		return 0x0207;
+	if (body < fixed[op].fewest)
 		return 0x2003;
-	if ((op == 1 && body > 28) || (op == 7 && body > 52))
+	if (body > fixed[op].most)
 		return 0x1205;
-	if ((op == 1 || op == 7) && !(ddp & 0x40))
+	if (!(ddp & 0x40))
 		return 0x1000;
 	return VECTOR_ACCEPT;
 }
@@ -280,17 +367,17 @@ static u16 expected(u8 ddp, u8 rdmap, u32 qn, u32 body)
 static void every_control_octet(struct ktest *test)
 {
 	static const u32 qns[] = { 0, 1, 2, 3, 4, 0x100, 0xffffffff };
-	static const u32 bodies[] = { 0, 3, 4, 27, 28, 29, 52, 53, 1000 };
+	static const u32 bodies[] = {
+		0, 3, 4, 7, 8, 9, 11, 12, 13, 27, 28, 29, 51, 52, 53, 1000
+	};
 	u32 ctrl, q, b;
 
 	for (ctrl = 0; ctrl < 0x10000; ctrl++) {
 		const u8 ddp = ctrl >> 8, rdmap = ctrl;
 
 		for (q = 0; q < ARRAY_SIZE(qns); q++) {
-			const u32 body = bodies[(ctrl + q) % ARRAY_SIZE(bodies)];
-
-			for (b = 0; b < 2; b++) {
-				const u32 len = b ? body : 28;
+			for (b = 0; b < 4; b++) {
+				const u32 len = bodies[(ctrl / 5 + q + 4 * b) % ARRAY_SIZE(bodies)];
 				struct soft_term term;
 				struct soft_seg seg;
 				u8 p[SOFT_HDR_MAX] = {};
@@ -343,6 +430,36 @@ static void encoders_give_the_vectors(struct ktest *test)
 	vector_get(test, "R1", want);
 	KTEST_EQ(test, soft_put_read_req(p, 1, &rr), 48);
 	KTEST_MEMEQ(test, p, want, 48);
+}
+
+static void encoders_give_the_vectors_of_rfc7306(struct ktest *test)
+{
+	static const struct soft_atomic_req add = {
+		.op = SOFT_ATOMIC_FETCH_ADD, .id = 7, .stag = 0x1234, .to = 0x4000, .data = 1,
+		.compare = 99,	/* of no meaning: not sent */
+	};
+	static const struct soft_atomic_req swap = {
+		.op = SOFT_ATOMIC_CMP_SWAP, .id = 8, .stag = 0x1234, .to = 0x4000, .data = 0x63,
+		.mask = ~0ULL, .compare = 0x29, .compare_mask = ~0ULL,
+	};
+	static const struct soft_atomic_resp resp = { .id = 7, .value = 41 };
+	u8 want[VECTOR_MAX], p[SOFT_HDR_MAX];
+
+	vector_get(test, "X1", want);
+	KTEST_EQ(test, soft_put_imm(p, 1, false, 0x0102030405060708ULL), 28);
+	KTEST_MEMEQ(test, p, want, 28);
+	vector_get(test, "X2", want);
+	KTEST_EQ(test, soft_put_imm(p, 1, true, 0x0102030405060708ULL), 28);
+	KTEST_MEMEQ(test, p, want, 28);
+	vector_get(test, "X3", want);
+	KTEST_EQ(test, soft_put_atomic_req(p, 1, &add), 72);
+	KTEST_MEMEQ(test, p, want, 72);
+	vector_get(test, "X5", want);
+	KTEST_EQ(test, soft_put_atomic_req(p, 2, &swap), 72);
+	KTEST_MEMEQ(test, p, want, 72);
+	vector_get(test, "X6", want);
+	KTEST_EQ(test, soft_put_atomic_resp(p, 1, &resp), 32);
+	KTEST_MEMEQ(test, p, want, 32);
 }
 
 static void round_trips(struct ktest *test)
@@ -415,6 +532,15 @@ static void untagged_checks(struct ktest *test)
 		{ "R1", 2, 0, true, 0, 0x1203 },
 		{ "T2", 1, 0, true, SOFT_TERM_MAX, VECTOR_ACCEPT },
 		{ "T2", 2, 0, true, SOFT_TERM_MAX, 0x1203 },
+		{ "X1", 1, 0, true, 0, VECTOR_ACCEPT },
+		{ "X1", 1, 0, false, 0, 0x1202 },	/* no receive */
+		{ "X1", 2, 0, true, 0, 0x1203 },
+		{ "X1", 1, 4, true, 64, 0x1204 },	/* inside a Send */
+		{ "X3", 1, 0, true, 0, VECTOR_ACCEPT },
+		{ "X3", 1, 0, false, 0, 0x1202 },	/* IRD exhausted */
+		{ "X5", 1, 0, true, 0, 0x1203 },
+		{ "X6", 1, 0, true, 0, VECTOR_ACCEPT },
+		{ "X6", 1, 0, false, 0, 0x1202 },	/* not asked for */
 	};
 	size_t i;
 
@@ -508,6 +634,9 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(fields_of_a_write),
 	KTEST_CASE(fields_of_a_send),
 	KTEST_CASE(fields_of_a_read_request),
+	KTEST_CASE(fields_of_atomic_messages),
+	KTEST_CASE(fields_of_immediate_data),
+	KTEST_CASE(atomic_operation_codes),
 	KTEST_CASE(terminate_is_payload),
 	KTEST_CASE(reserved_fields_ignored),
 	KTEST_CASE(zero_length_segments),
@@ -515,6 +644,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(partial_headers),
 	KTEST_CASE(every_control_octet),
 	KTEST_CASE(encoders_give_the_vectors),
+	KTEST_CASE(encoders_give_the_vectors_of_rfc7306),
 	KTEST_CASE(round_trips),
 	KTEST_CASE(untagged_checks),
 	KTEST_CASE(refused_header_is_a_copy),

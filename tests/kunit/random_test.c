@@ -84,7 +84,7 @@ static void random_segments(struct ktest *test)
 			p[n][0] = i % 8 ? 0 : p[n][0] & 1;
 		if (n > 3 && i % 2) {
 			p[n][2] = (p[n][2] & ~3) | 1;
-			p[n][3] = (p[n][3] & 7) | 0x40;
+			p[n][3] = (p[n][3] & (i % 4 == 1 ? 0x07 : 0x0b)) | 0x40;
 		}
 		if (n > 12 && i % 3)
 			memset(p[n] + 8, 0, 3);

@@ -58,8 +58,7 @@ static void terminate_frames_with_headers(struct ktest *test)
 	expect_frame(test, "T9", &term);
 
 	seg_of(test, "X4", fpdu, &seg, &term);
-	soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
-			   SOFT_OPER_STREAM);
+	soft_term_access(&seg, fpdu, SOFT_ACCESS_ALIGN, &term);
 	expect_frame(test, "T10", &term);
 }
 
@@ -227,6 +226,13 @@ static void access_failures(struct ktest *test)
 		{ "R8", SOFT_ACCESS_STAG, 0x0209, 0xc0 },
 		{ "F2", SOFT_ACCESS_STAG, 0x1000, 0xc0 },
 		{ "R7", SOFT_ACCESS_BOUNDS, 0x1000, 0xc0 },
+		{ "X3", SOFT_ACCESS_STAG, 0x0100, 0xc0 },
+		{ "X3", SOFT_ACCESS_BOUNDS, 0x0101, 0xc0 },
+		{ "X5", SOFT_ACCESS_RIGHTS, 0x0102, 0xc0 },
+		{ "X5", SOFT_ACCESS_PD, 0x0103, 0xc0 },
+		{ "X5", SOFT_ACCESS_WRAP, 0x0104, 0xc0 },
+		{ "X4", SOFT_ACCESS_ALIGN, 0x0207, 0xc0 },
+		{ "X6", SOFT_ACCESS_STAG, 0x1000, 0xc0 },
 	};
 	size_t i;
 
@@ -338,7 +344,63 @@ static void every_code_has_its_name(struct ktest *test)
 	KTEST_EQ(test, named, ARRAY_SIZE(known_codes) + 7 + 256);
 }
 
-/* RFC 5040 figure 4, a second time */
+/* RFC 7306 5.1: what stands in memory afterwards */
+static void atomic_results(struct ktest *test)
+{
+	static const struct {
+		struct soft_atomic_req rq;
+		u64 old, want;
+	} cases[] = {
+		{ { .op = 0, .data = 1 }, 41, 42 },
+		{ { .op = 0, .data = 1 }, ~0ULL, 0 },
+		{ { .op = 0, .data = ~0ULL }, 0, ~0ULL },
+		{ { .op = 0, .data = 0 }, 0x1234, 0x1234 },
+		/* the highest bit alone as a mask: one field of 64 bits, too */
+		{ { .op = 0, .data = 1, .mask = 1ULL << 63 }, ~0ULL, 0 },
+		/* two fields of 32 bits: no carry between them */
+		{ { .op = 0, .data = 1, .mask = 0x8000000080000000ULL }, 0xffffffffULL, 0 },
+		{ { .op = 0, .data = 0x0000000180000000ULL, .mask = 0x8000000080000000ULL },
+		  0xffffffff80000000ULL, 0 },
+		/* fields of one bit each: exclusive or */
+		{ { .op = 0, .data = 0xf0f0ULL, .mask = ~0ULL }, 0xff00ULL, 0x0ff0ULL },
+		{ { .op = 2, .data = 0x63, .mask = ~0ULL, .compare = 0x29,
+		    .compare_mask = ~0ULL }, 0x29, 0x63 },
+		{ { .op = 2, .data = 0x63, .mask = ~0ULL, .compare = 0x29,
+		    .compare_mask = ~0ULL }, 0x2a, 0x2a },
+		/* compare the low octet, replace the one above */
+		{ { .op = 2, .data = 0xffffULL, .mask = 0xff00, .compare = 0x1129,
+		    .compare_mask = 0xff }, 0x770029ULL, 0x77ff29ULL },
+		/* compare nothing: a swap */
+		{ { .op = 2, .data = 5, .mask = ~0ULL, .compare = 1 }, 2, 5 },
+		{ { .op = 2, .data = 5, .mask = 0, .compare = 1 }, 2, 2 },
+	};
+	u32 rnd = 7306, i, bit;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		KTEST_EQ_MSG(test, soft_atomic_result(&cases[i].rq, cases[i].old), cases[i].want,
+			     "case %u", i);
+
+	/* against the RFC's own way to say it, bit by bit */
+	for (i = 0; i < 2000; i++) {
+		const u64 old = (u64)next_random(&rnd) << 32 | next_random(&rnd);
+		struct soft_atomic_req rq = {
+			.op = SOFT_ATOMIC_FETCH_ADD,
+			.data = (u64)next_random(&rnd) << 32 | next_random(&rnd),
+			.mask = (u64)next_random(&rnd) << 32 | next_random(&rnd),
+		};
+		u64 want = 0, carry = 0;
+
+		for (bit = 0; bit < 64; bit++) {
+			const u64 sum = carry + (old >> bit & 1) + (rq.data >> bit & 1);
+
+			want |= (sum & 1) << bit;
+			carry = rq.mask >> bit & 1 ? 0 : sum >> 1;
+		}
+		KTEST_EQ(test, soft_atomic_result(&rq, old), want);
+	}
+}
+
+/* RFC 5040 figure 4 and RFC 7306 figure 3, a second time */
 static void operation_table(struct ktest *test)
 {
 	static const struct {
@@ -354,6 +416,10 @@ static void operation_table(struct ktest *test)
 		{ 5, false, true, true, false, 0 },
 		{ 6, false, true, true, true, 0 },
 		{ 7, false, false, false, false, 2 },
+		{ 8, false, false, false, false, 0 },
+		{ 9, false, false, true, false, 0 },
+		{ 10, false, false, false, false, 1 },
+		{ 11, false, false, false, false, 3 },
 	};
 	size_t i;
 	u32 op;
@@ -376,7 +442,6 @@ static void operation_table(struct ktest *test)
 	}
 	for (op = ARRAY_SIZE(want); op < 256; op++)
 		KTEST_FALSE_MSG(test, soft_op(op), "opcode %u", op);
-	KTEST_STREQ(test, soft_rdmap_name(SOFT_RDMAP_ATOMIC_REQ), "Atomic Request");
 	KTEST_STREQ(test, soft_rdmap_name(12), "unassigned opcode");
 	KTEST_STREQ(test, soft_rdmap_name(200), "unassigned opcode");
 }
@@ -393,6 +458,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(headers_by_error_class),
 	KTEST_CASE(read_request_progress),
 	KTEST_CASE(every_code_has_its_name),
+	KTEST_CASE(atomic_results),
 	KTEST_CASE(operation_table),
 	{}
 };

@@ -182,37 +182,37 @@ static const struct vector vectors[] = {
 	  "02 07 c0 00 00 46 41 4a 00 00 00 00 00 00 00 01 00 00 00 01\n"
 	  "00 00 00 00 86 a8 55 da" },
 	/* Immediate Data 01..08, QN 0, MSN 1 */
-	{ "X1", 0x0206,
+	{ "X1", VECTOR_ACCEPT,
 	  "00 1a 41 48 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "01 02 03 04 05 06 07 08 06 c2 28 05" },
 	/* Immediate Data with SE 01..08, QN 0, MSN 1 */
-	{ "X2", 0x0206,
+	{ "X2", VECTOR_ACCEPT,
 	  "00 1a 41 49 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "01 02 03 04 05 06 07 08 9b 09 1c 2b" },
 	/* FetchAdd +1, request id 7, STag 0x1234, TO 0x4000, QN 1, MSN 1 */
-	{ "X3", 0x0206,
+	{ "X3", VECTOR_ACCEPT,
 	  "00 46 41 4a 00 00 00 00 00 00 00 01 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 07 00 00 12 34 00 00 00 00 00 00 40 00\n"
 	  "00 00 00 00 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00\n"
 	  "00 00 00 00 ff ff ff ff ff ff ff ff 32 d4 58 ed" },
 	/* FetchAdd with TO 0x4001 (misaligned) */
-	{ "X4", 0x0206,
+	{ "X4", VECTOR_ACCEPT,
 	  "00 46 41 4a 00 00 00 00 00 00 00 01 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 07 00 00 12 34 00 00 00 00 00 00 40 01\n"
 	  "00 00 00 00 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00\n"
 	  "00 00 00 00 ff ff ff ff ff ff ff ff 1d ff 61 b7" },
 	/* CmpSwap, id 8, compare 0x29 swap 0x63, full masks, MSN 2 */
-	{ "X5", 0x0206,
+	{ "X5", VECTOR_ACCEPT,
 	  "00 46 41 4a 00 00 00 00 00 00 00 01 00 00 00 02 00 00 00 00\n"
 	  "00 00 00 02 00 00 00 08 00 00 12 34 00 00 00 00 00 00 40 00\n"
 	  "00 00 00 00 00 00 00 63 ff ff ff ff ff ff ff ff 00 00 00 00\n"
 	  "00 00 00 29 ff ff ff ff ff ff ff ff d6 55 c7 20" },
 	/* Atomic Response to X3, original value 41, QN 3, MSN 1 */
-	{ "X6", 0x0206,
+	{ "X6", VECTOR_ACCEPT,
 	  "00 1e 41 4b 00 00 00 00 00 00 00 03 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 07 00 00 00 00 00 00 00 29 b9 eb af e8" },
 	/* Immediate Data with 7 octets (illegal) */
-	{ "X7", 0x0206,
+	{ "X7", 0x0207,
 	  "00 19 41 48 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 00 ed d8 ca 2d" },
 	/* Atomic Request, AOpCode 1 (reserved) */

@@ -23,6 +23,8 @@ const krdma_soft_cqe &current(ibv_cq_ex *cq)
 
 unsigned int wc_flags(const krdma_soft_cqe &cqe)
 {
+	if (cqe.flags & KRDMA_SOFT_WC_IMM)
+		return IBV_WC_WITH_IMM;
 	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? IBV_WC_WITH_INV : 0;
 }
 
@@ -33,7 +35,7 @@ void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 	wc.opcode = static_cast<ibv_wc_opcode>(cqe.opcode);
 	wc.vendor_err = cqe.vendor_err;
 	wc.byte_len = cqe.byte_len;
-	wc.invalidated_rkey = cqe.invalidated;
+	wc.imm_data = cqe.imm; /* or the invalidated STag */
 	wc.qp_num = cqe.qp_num;
 	wc.src_qp = 0;
 	wc.wc_flags = wc_flags(cqe);
@@ -166,7 +168,7 @@ void set_cq_readers(ibv_cq_ex &cq)
 	cq.read_vendor_err = [](ibv_cq_ex *c) { return std::uint32_t{current(c).vendor_err}; };
 	cq.read_byte_len = [](ibv_cq_ex *c) { return std::uint32_t{current(c).byte_len}; };
 	/* also serves ibv_wc_read_invalidated_rkey() */
-	cq.read_imm_data = [](ibv_cq_ex *c) { return __be32{current(c).invalidated}; };
+	cq.read_imm_data = [](ibv_cq_ex *c) { return __be32{current(c).imm}; };
 	cq.read_qp_num = [](ibv_cq_ex *c) { return std::uint32_t{current(c).qp_num}; };
 	cq.read_wc_flags = [](ibv_cq_ex *c) { return wc_flags(current(c)); };
 	/* of InfiniBand and of datagrams only */

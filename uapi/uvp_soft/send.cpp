@@ -26,9 +26,28 @@ constexpr std::uint8_t soft_op(ibv_wr_opcode opcode)
 		return KRDMA_SOFT_OP_READ;
 	case IBV_WR_LOCAL_INV:
 		return KRDMA_SOFT_OP_LOCAL_INV;
+	case IBV_WR_SEND_WITH_IMM:
+		return KRDMA_SOFT_OP_SEND_IMM;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return KRDMA_SOFT_OP_WRITE_IMM;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return KRDMA_SOFT_OP_FETCH_ADD;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return KRDMA_SOFT_OP_CMP_SWAP;
 	default:
 		return no_op;
 	}
+}
+
+constexpr bool is_atomic(std::uint8_t op)
+{
+	return op == KRDMA_SOFT_OP_FETCH_ADD || op == KRDMA_SOFT_OP_CMP_SWAP;
+}
+
+/* its data comes from the peer, so it cannot be inline */
+constexpr bool is_answered(std::uint8_t op)
+{
+	return op == KRDMA_SOFT_OP_READ || is_atomic(op);
 }
 
 constexpr unsigned int known_send_flags =
@@ -77,6 +96,25 @@ void put_sges(krdma_soft_sqe &sqe, const ibv_sge *sges, std::size_t n)
 		std::memcpy(sqe.sge, sges, n * sizeof(*sges));
 }
 
+/* the result of an atomic operation is 8 octets in one piece */
+bool list_fits(std::uint8_t op, const ibv_sge *sges, std::size_t n)
+{
+	return !is_atomic(op) || (n == 1 && sges->length == sizeof(std::uint64_t));
+}
+
+void put_fetch_add(krdma_soft_sqe &sqe, std::uint64_t add)
+{
+	sqe.atomic = {.swap_add = add, .swap_add_mask = 0, .compare = 0, .compare_mask = 0};
+}
+
+void put_cmp_swap(krdma_soft_sqe &sqe, std::uint64_t compare, std::uint64_t swap)
+{
+	sqe.atomic = {.swap_add = swap,
+		      .swap_add_mask = UINT64_MAX,
+		      .compare = compare,
+		      .compare_mask = UINT64_MAX};
+}
+
 /* ibv_post_send() ********************************************************** */
 
 /* a work request without data, whatever its list says */
@@ -95,13 +133,44 @@ int push_local_inv(Qp &qp, const ibv_send_wr &wr)
 	return 0;
 }
 
+/* what a request says besides its data */
+void put_operands(krdma_soft_sqe &sqe, const ibv_send_wr &wr)
+{
+	switch (sqe.opcode) {
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		sqe.imm = wr.imm_data;
+		[[fallthrough]];
+	case KRDMA_SOFT_OP_WRITE:
+	case KRDMA_SOFT_OP_READ:
+		sqe.raddr = wr.wr.rdma.remote_addr;
+		sqe.rkey = wr.wr.rdma.rkey;
+		return;
+	case KRDMA_SOFT_OP_SEND_IMM:
+		sqe.imm = wr.imm_data;
+		return;
+	case KRDMA_SOFT_OP_SEND_INV:
+		sqe.invalidate = wr.invalidate_rkey;
+		return;
+	case KRDMA_SOFT_OP_FETCH_ADD:
+		put_fetch_add(sqe, wr.wr.atomic.compare_add);
+		break;
+	case KRDMA_SOFT_OP_CMP_SWAP:
+		put_cmp_swap(sqe, wr.wr.atomic.compare_add, wr.wr.atomic.swap);
+		break;
+	default:
+		return;
+	}
+	sqe.raddr = wr.wr.atomic.remote_addr;
+	sqe.rkey = wr.wr.atomic.rkey;
+}
+
 int push_send(Qp &qp, const ibv_send_wr &wr)
 {
 	const std::uint8_t op = soft_op(wr.opcode);
 	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
 
 	if (op == no_op || wr.num_sge < 0 || num_sge > qp.max_send_sge ||
-	    wr.send_flags & ~known_send_flags) [[unlikely]]
+	    wr.send_flags & ~known_send_flags || !list_fits(op, wr.sg_list, num_sge)) [[unlikely]]
 		return EINVAL;
 
 	if (op == KRDMA_SOFT_OP_LOCAL_INV)
@@ -110,7 +179,7 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 	std::uint64_t length = 0;
 	if (is_inline) {
 		length = total_length(wr.sg_list, num_sge);
-		if (op == KRDMA_SOFT_OP_READ || length > qp.max_inline)
+		if (is_answered(op) || length > qp.max_inline)
 			return EINVAL;
 	}
 
@@ -121,12 +190,7 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 	sqe->wr_id = wr.wr_id;
 	sqe->opcode = op;
 	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
-	if (op == KRDMA_SOFT_OP_WRITE || op == KRDMA_SOFT_OP_READ) {
-		sqe->raddr = wr.wr.rdma.remote_addr;
-		sqe->rkey = wr.wr.rdma.rkey;
-	} else if (op == KRDMA_SOFT_OP_SEND_INV) {
-		sqe->invalidate = wr.invalidate_rkey;
-	}
+	put_operands(*sqe, wr);
 	if (is_inline) {
 		std::byte *to = payload(*sqe);
 
@@ -176,12 +240,16 @@ krdma_soft_sqe *begin(ibv_qp_ex *base, krdma_soft_op op)
 	return sqe;
 }
 
-void begin_rdma(ibv_qp_ex *qp, krdma_soft_op op, std::uint32_t rkey, std::uint64_t remote_addr)
+krdma_soft_sqe *begin_rdma(ibv_qp_ex *qp, krdma_soft_op op, std::uint32_t rkey,
+			   std::uint64_t remote_addr)
 {
-	if (krdma_soft_sqe *sqe = begin(qp, op)) {
+	krdma_soft_sqe *sqe = begin(qp, op);
+
+	if (sqe) {
 		sqe->rkey = rkey;
 		sqe->raddr = remote_addr;
 	}
+	return sqe;
 }
 
 void wr_send(ibv_qp_ex *qp)
@@ -201,6 +269,33 @@ void wr_local_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 		sqe->invalidate = invalidate_rkey;
 }
 
+void wr_send_imm(ibv_qp_ex *qp, __be32 imm_data)
+{
+	if (krdma_soft_sqe *sqe = begin(qp, KRDMA_SOFT_OP_SEND_IMM))
+		sqe->imm = imm_data;
+}
+
+void wr_rdma_write_imm(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr,
+		       __be32 imm_data)
+{
+	if (krdma_soft_sqe *sqe = begin_rdma(qp, KRDMA_SOFT_OP_WRITE_IMM, rkey, remote_addr))
+		sqe->imm = imm_data;
+}
+
+void wr_atomic_fetch_add(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr,
+			 std::uint64_t add)
+{
+	if (krdma_soft_sqe *sqe = begin_rdma(qp, KRDMA_SOFT_OP_FETCH_ADD, rkey, remote_addr))
+		put_fetch_add(*sqe, add);
+}
+
+void wr_atomic_cmp_swp(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr,
+		       std::uint64_t compare, std::uint64_t swap)
+{
+	if (krdma_soft_sqe *sqe = begin_rdma(qp, KRDMA_SOFT_OP_CMP_SWAP, rkey, remote_addr))
+		put_cmp_swap(*sqe, compare, swap);
+}
+
 void wr_rdma_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t remote_addr)
 {
 	begin_rdma(qp, KRDMA_SOFT_OP_WRITE, rkey, remote_addr);
@@ -217,7 +312,8 @@ void wr_set_sge_list(ibv_qp_ex *base, std::size_t num_sge, const ibv_sge *sges)
 
 	if (!qp.building)
 		return;
-	if (num_sge > qp.max_send_sge) [[unlikely]]
+	if (num_sge > qp.max_send_sge || !list_fits(qp.building->opcode, sges, num_sge))
+		[[unlikely]]
 		qp.build_error = EINVAL;
 	else
 		put_sges(*qp.building, sges, num_sge);
@@ -237,7 +333,7 @@ void wr_set_inline_data_list(ibv_qp_ex *base, std::size_t num_buf, const ibv_dat
 	if (!qp.building)
 		return;
 	const std::uint64_t length = total_length(bufs, num_buf);
-	if (length > qp.max_inline || qp.building->opcode == KRDMA_SOFT_OP_READ) [[unlikely]] {
+	if (length > qp.max_inline || is_answered(qp.building->opcode)) [[unlikely]] {
 		qp.build_error = EINVAL;
 		return;
 	}
@@ -334,6 +430,14 @@ void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)
 		qp.wr_send_inv = wr_send_inv;
 	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
 		qp.wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		qp.wr_send_imm = wr_send_imm;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		qp.wr_rdma_write_imm = wr_rdma_write_imm;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
 	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		qp.wr_rdma_write = wr_rdma_write;
 	if (ops & IBV_QP_EX_WITH_RDMA_READ)

@@ -353,6 +353,72 @@ TEST_F(WithQp, LocalInvalidateHasNoData)
 	EXPECT_EQ(sqe(0).invalidate, 0x1234abU);
 }
 
+TEST_F(WithQp, ImmediateDataAndAtomicOperations)
+{
+	std::array<ibv_sge, 1> sges{{{0x1000, 8, 1}}};
+	std::array<ibv_send_wr, 4> wrs{};
+
+	wrs[0] = send_wr(IBV_WR_SEND_WITH_IMM);
+	wrs[0].imm_data = 0x04030201;
+	wrs[1] = send_wr(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED);
+	wrs[1].imm_data = 0x08070605;
+	wrs[1].wr.rdma = {.remote_addr = 0x123456789, .rkey = 0x77};
+	wrs[2] = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD);
+	wrs[2].wr.atomic = {.remote_addr = 0xabc8, .compare_add = 5, .swap = 6, .rkey = 0x88};
+	wrs[3] = send_wr(IBV_WR_ATOMIC_CMP_AND_SWP, IBV_SEND_FENCE);
+	wrs[3].wr.atomic = {.remote_addr = 0xabd0, .compare_add = 7, .swap = 8, .rkey = 0x99};
+	for (std::size_t i = 0; i < wrs.size(); i++) {
+		wrs[i].next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr;
+		wrs[i].sg_list = sges.data();
+		wrs[i].num_sge = 1;
+	}
+	ibv_send_wr *bad = nullptr;
+	ASSERT_EQ(fake.ops.post_send(qp, wrs.data(), &bad), 0);
+
+	EXPECT_EQ(sqe(0).opcode, KRDMA_SOFT_OP_SEND_IMM);
+	EXPECT_EQ(sqe(0).imm, 0x04030201U);
+	EXPECT_EQ(sqe(1).opcode, KRDMA_SOFT_OP_WRITE_IMM);
+	EXPECT_EQ(sqe(1).imm, 0x08070605U);
+	EXPECT_EQ(sqe(1).flags, KRDMA_SOFT_WQE_SOLICITED);
+	EXPECT_EQ(sqe(1).raddr, 0x123456789U);
+	EXPECT_EQ(sqe(1).rkey, 0x77U);
+	EXPECT_EQ(sqe(2).opcode, KRDMA_SOFT_OP_FETCH_ADD);
+	EXPECT_EQ(sqe(2).raddr, 0xabc8U);
+	EXPECT_EQ(sqe(2).rkey, 0x88U);
+	EXPECT_EQ(sqe(2).atomic.swap_add, 5U);
+	EXPECT_EQ(sqe(2).atomic.swap_add_mask, 0U) << "one field of 64 bits";
+	EXPECT_EQ(sqe(3).opcode, KRDMA_SOFT_OP_CMP_SWAP);
+	EXPECT_EQ(sqe(3).raddr, 0xabd0U);
+	EXPECT_EQ(sqe(3).rkey, 0x99U);
+	EXPECT_EQ(sqe(3).atomic.compare, 7U);
+	EXPECT_EQ(sqe(3).atomic.swap_add, 8U);
+	EXPECT_EQ(sqe(3).atomic.compare_mask, UINT64_MAX);
+	EXPECT_EQ(sqe(3).atomic.swap_add_mask, UINT64_MAX);
+}
+
+TEST_F(WithQp, TheResultOfAnAtomicOperationHasEightOctetsInOnePiece)
+{
+	std::array<ibv_sge, 2> sges{{{0x1000, 8, 1}, {0x2000, 0, 1}}};
+
+	for (ibv_wr_opcode opcode : {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+		ibv_send_wr wr = send_wr(opcode);
+
+		wr.sg_list = sges.data();
+		wr.num_sge = 2;
+		EXPECT_EQ(post(wr), EINVAL);
+		wr.num_sge = 1;
+		for (std::uint32_t length : {0U, 4U, 7U, 9U, 16U}) {
+			sges[0].length = length;
+			EXPECT_EQ(post(wr), EINVAL) << length;
+		}
+		sges[0].length = 8;
+		wr.send_flags = IBV_SEND_INLINE;
+		EXPECT_EQ(post(wr), EINVAL);
+		wr.send_flags = 0;
+		EXPECT_EQ(post(wr), 0);
+	}
+}
+
 TEST_F(WithQp, SignalAll)
 {
 	ibv_qp_init_attr attr = qp_attr(1, 1);
@@ -370,8 +436,7 @@ TEST_F(WithQp, SignalAll)
 
 TEST_F(WithQp, WhatCannotBeSentIsEinval)
 {
-	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM,
-				     IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+	for (ibv_wr_opcode opcode : {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
 				     IBV_WR_BIND_MW, IBV_WR_TSO, static_cast<ibv_wr_opcode>(1000)})
 		EXPECT_EQ(post(send_wr(opcode)), EINVAL) << opcode;
 
@@ -575,6 +640,22 @@ TEST_F(Provider, PollingTakesWhatIsThere)
 	EXPECT_EQ(fake.ops.poll_cq(cq, 4, wc.data()), -EIO);
 }
 
+TEST_F(Provider, PollingImmediateData)
+{
+	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	auto &cqe = ring.entry<krdma_soft_cqe>(0);
+	ibv_wc wc{};
+
+	cqe.opcode = static_cast<std::uint8_t>(IBV_WC_RECV_RDMA_WITH_IMM);
+	cqe.flags = KRDMA_SOFT_WC_IMM;
+	cqe.imm = 0x04030201;
+	ring.cq_head().prod = 1;
+	ASSERT_EQ(fake.ops.poll_cq(cq, 1, &wc), 1);
+	EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	EXPECT_EQ(wc.wc_flags, unsigned{IBV_WC_WITH_IMM});
+	EXPECT_EQ(wc.imm_data, 0x04030201U);
+}
+
 TEST_F(Provider, Arming)
 {
 	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
@@ -613,8 +694,8 @@ TEST_F(Provider, ExtendedPolling)
 		cqe.byte_len = 100 + i;
 		cqe.qp_num = 42;
 		cqe.opcode = IBV_WC_RECV;
-		cqe.flags = KRDMA_SOFT_WC_INVALIDATED;
-		cqe.invalidated = 0xabc;
+		cqe.flags = i ? KRDMA_SOFT_WC_IMM : KRDMA_SOFT_WC_INVALIDATED;
+		cqe.invalidated = 0xabc + i;
 	}
 	ring.cq_head().prod = 2;
 	ASSERT_EQ(ibv_start_poll(ex, &poll_attr), 0);
@@ -629,6 +710,8 @@ TEST_F(Provider, ExtendedPolling)
 	EXPECT_EQ(ex->wr_id, 2U);
 	EXPECT_EQ(ex->status, IBV_WC_LOC_PROT_ERR);
 	EXPECT_EQ(ibv_wc_read_byte_len(ex), 101U);
+	EXPECT_EQ(ibv_wc_read_wc_flags(ex), unsigned{IBV_WC_WITH_IMM});
+	EXPECT_EQ(ibv_wc_read_imm_data(ex), 0xabdU);
 	EXPECT_EQ(ibv_next_poll(ex), ENOENT);
 	EXPECT_EQ(ring.cq_head().cons, 0U);
 	ibv_end_poll(ex);
@@ -655,7 +738,10 @@ protected:
 		EXPECT_EQ(fake.ops.create_qp_ex(context, &attr), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP);
 		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
-				      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
+				      IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
+				      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 		ibv_qp *base = fake.ops.create_qp_ex(context, &attr);
 		ASSERT_NE(base, nullptr);
 		EXPECT_TRUE(reinterpret_cast<verbs_qp *>(base)->comp_mask & VERBS_QP_EX);
@@ -725,6 +811,57 @@ TEST_F(ExtendedPosting, AllKindsInOneBatch)
 	EXPECT_EQ(sqe(3).flags, KRDMA_SOFT_WQE_FENCE);
 	ASSERT_EQ(sqe(3).num_sge, 2);
 	EXPECT_EQ(std::memcmp(sqe(3).sge, sges.data(), sizeof(sges)), 0);
+}
+
+TEST_F(ExtendedPosting, ImmediateDataAndAtomicOperations)
+{
+	std::array<char, 2> data{'d', 'e'};
+
+	ibv_wr_start(qp);
+	ibv_wr_send_imm(qp, 0x04030201);
+	ibv_wr_set_inline_data(qp, data.data(), data.size());
+	ibv_wr_rdma_write_imm(qp, 0x22, 0x222, 0x08070605);
+	ibv_wr_set_sge(qp, 9, 0x3000, 30);
+	ibv_wr_atomic_fetch_add(qp, 0x33, 0x338, 5);
+	ibv_wr_set_sge(qp, 9, 0x3000, 8);
+	ibv_wr_atomic_cmp_swp(qp, 0x44, 0x440, 7, 8);
+	ibv_wr_set_sge(qp, 9, 0x3008, 8);
+	ASSERT_EQ(ibv_wr_complete(qp), 0);
+	EXPECT_EQ(sqe(0).opcode, KRDMA_SOFT_OP_SEND_IMM);
+	EXPECT_EQ(sqe(0).imm, 0x04030201U);
+	EXPECT_EQ(sqe(1).opcode, KRDMA_SOFT_OP_WRITE_IMM);
+	EXPECT_EQ(sqe(1).imm, 0x08070605U);
+	EXPECT_EQ(sqe(1).rkey, 0x22U);
+	EXPECT_EQ(sqe(1).raddr, 0x222U);
+	EXPECT_EQ(sqe(2).opcode, KRDMA_SOFT_OP_FETCH_ADD);
+	EXPECT_EQ(sqe(2).raddr, 0x338U);
+	EXPECT_EQ(sqe(2).atomic.swap_add, 5U);
+	EXPECT_EQ(sqe(2).atomic.swap_add_mask, 0U);
+	EXPECT_EQ(sqe(3).opcode, KRDMA_SOFT_OP_CMP_SWAP);
+	EXPECT_EQ(sqe(3).rkey, 0x44U);
+	EXPECT_EQ(sqe(3).atomic.compare, 7U);
+	EXPECT_EQ(sqe(3).atomic.swap_add, 8U);
+	EXPECT_EQ(sqe(3).atomic.compare_mask, UINT64_MAX);
+}
+
+TEST_F(ExtendedPosting, TheResultOfAnAtomicOperationHasEightOctetsInOnePiece)
+{
+	const std::array<ibv_sge, 2> sges{{{0x1000, 8, 1}, {0x2000, 0, 2}}};
+	std::array<char, 8> data{};
+
+	ibv_wr_start(qp);
+	ibv_wr_atomic_fetch_add(qp, 1, 8, 5);
+	ibv_wr_set_sge(qp, 9, 0x3000, 7);
+	EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_atomic_cmp_swp(qp, 1, 8, 5, 6);
+	ibv_wr_set_sge_list(qp, sges.size(), sges.data());
+	EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_atomic_cmp_swp(qp, 1, 8, 5, 6);
+	ibv_wr_set_inline_data(qp, data.data(), data.size());
+	EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+	EXPECT_EQ(ring->head().prod, 0U);
 }
 
 TEST_F(ExtendedPosting, AnErrorOrAbortPostsNothing)

@@ -91,8 +91,7 @@ void bad_requests(World &world)
 	require_eq(client.post_send(many), EINVAL, "too many sges");
 	require_eq(client.post_recv(many_recv), EINVAL, "too many sges to receive");
 	for (ibv_wr_opcode opcode :
-	     {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM, IBV_WR_ATOMIC_CMP_AND_SWP,
-	      IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_BIND_MW, IBV_WR_TSO})
+	     {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_BIND_MW, IBV_WR_TSO})
 		require_eq(client.post_rdma(opcode, {}, 0, 0), EINVAL, "opcode");
 	require_eq(int{client.state()}, int{IBV_QPS_RTS}, "state after refused requests");
 }

@@ -88,6 +88,9 @@ extern const std::vector<Check> hostile_checks;
 extern const std::vector<Check> wait_checks;
 /* of krdma_memory */
 extern const std::vector<Check> read_sink_checks;
+/* of krdma_rfc7306 */
+extern const std::vector<Check> immediate_checks;
+extern const std::vector<Check> atomic_checks;
 
 } /* namespace checks */
 

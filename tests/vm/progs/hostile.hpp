@@ -176,6 +176,7 @@ struct Case {
 [[nodiscard]] std::vector<Case> startup_cases();
 [[nodiscard]] std::vector<Case> segment_cases();
 [[nodiscard]] std::vector<Case> stream_cases();
+[[nodiscard]] std::vector<Case> rfc7306_cases();
 [[nodiscard]] std::vector<Case> storm_cases();
 [[nodiscard]] std::vector<Case> random_cases();
 

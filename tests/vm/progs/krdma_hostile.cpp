@@ -20,7 +20,8 @@ using namespace hostile;
 struct Options {
 	Settings settings;
 	std::string listen;
-	std::vector<std::string> groups{"startup", "segments", "stream", "storm", "random"};
+	std::vector<std::string> groups{"startup", "segments", "stream",
+					"rfc7306", "storm",    "random"};
 	std::string only = "*";
 	bool list = false;
 	unsigned int start_ms = 5000;
@@ -31,11 +32,9 @@ using Groups = std::map<std::string, std::vector<Case>>;
 
 Groups all_groups()
 {
-	return {{"startup", startup_cases()},
-		{"segments", segment_cases()},
-		{"stream", stream_cases()},
-		{"storm", storm_cases()},
-		{"random", random_cases()}};
+	return {{"startup", startup_cases()}, {"segments", segment_cases()},
+		{"stream", stream_cases()},   {"rfc7306", rfc7306_cases()},
+		{"storm", storm_cases()},     {"random", random_cases()}};
 }
 
 /** class Tally - runs cases and counts */

@@ -23,11 +23,12 @@ enum Region : std::uint8_t {
 	foreign, /* remote write and read, in another protection domain */
 	gone,    /* remote write and read, deregistered */
 	spare,   /* remote write and read, for a Send with Invalidate */
+	atomic,  /* remote atomic */
 	regions,
 };
 
 inline constexpr std::array<const char *, regions> region_names{
-	"local", "write", "read", "both", "foreign", "gone", "spare",
+	"local", "write", "read", "both", "foreign", "gone", "spare", "atomic",
 };
 
 inline constexpr std::size_t guard = 4096 + 64;
@@ -42,6 +43,10 @@ inline constexpr std::size_t receives_at = 4096;
 inline constexpr char greeting[] = "greetings from the victim";
 inline constexpr std::uint32_t read_stag = 0xdeadbeef;
 inline constexpr std::uint64_t read_to = 0x3000;
+/* there it adds this, and sends the greeting with these immediate data */
+inline constexpr std::uint64_t summand = 5;
+inline constexpr std::uint32_t send_imm = 0x01020304;
+inline constexpr std::uint32_t write_imm = 0xf1f2f3f4;
 
 /* what stands @offset octets into a region before anybody wrote to it */
 constexpr std::uint8_t pattern(Region region, std::size_t offset)
@@ -50,10 +55,12 @@ constexpr std::uint8_t pattern(Region region, std::size_t offset)
 }
 
 enum Wish : std::uint8_t {
-	wish_send = 1,  /* post a Send as soon as connected */
-	wish_read = 2,  /* post an RDMA Read */
-	wish_reads = 4, /* post three more of them */
-	wish_reject = 8 /* refuse the connection */
+	wish_send = 1,    /* post a Send as soon as connected */
+	wish_read = 2,    /* post an RDMA Read */
+	wish_reads = 4,   /* post three more of them */
+	wish_reject = 8,  /* refuse the connection */
+	wish_atomic = 16, /* post a FetchAdd */
+	wish_imm = 32     /* post a Send and an RDMA Write with immediate data */
 };
 
 /**

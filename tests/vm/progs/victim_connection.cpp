@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include <arpa/inet.h>
+
 namespace victim {
 namespace {
 
@@ -58,6 +60,45 @@ void Connection::post_read()
 	wr.wr.rdma.rkey = read_stag;
 	wr.wr.rdma.remote_addr = read_to;
 	/* the stream may have ended already */
+	if (!ibv_post_send(id_->qp, &wr, &bad))
+		sends_.posted++;
+}
+
+void Connection::post_atomic()
+{
+	Area &memory = memory_[local];
+	ibv_sge sge{memory.address(), sizeof(std::uint64_t), memory.key()};
+	ibv_send_wr wr{}, *bad = nullptr;
+
+	wr.wr_id = send_id;
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.wr.atomic = {
+		.remote_addr = read_to, .compare_add = summand, .swap = 0, .rkey = read_stag};
+	if (!ibv_post_send(id_->qp, &wr, &bad))
+		sends_.posted++;
+}
+
+void Connection::post_immediate()
+{
+	ibv_sge sge{reinterpret_cast<std::uintptr_t>(greeting), sizeof(greeting), 0};
+	ibv_send_wr wr{}, *bad = nullptr;
+
+	wr.wr_id = send_id;
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	wr.imm_data = htonl(send_imm);
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	if (!ibv_post_send(id_->qp, &wr, &bad))
+		sends_.posted++;
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.send_flags |= IBV_SEND_SOLICITED;
+	wr.imm_data = htonl(write_imm);
+	wr.wr.rdma.rkey = read_stag;
+	wr.wr.rdma.remote_addr = read_to;
 	if (!ibv_post_send(id_->qp, &wr, &bad))
 		sends_.posted++;
 }
@@ -116,6 +157,10 @@ void Connection::established()
 		post_read();
 	for (int i = 0; i < 3 && order_.wishes & wish_reads; i++)
 		post_read();
+	if (order_.wishes & wish_atomic)
+		post_atomic();
+	if (order_.wishes & wish_imm)
+		post_immediate();
 }
 
 void Connection::poll()
@@ -138,6 +183,8 @@ void Connection::poll()
 				memory_[local].data() + receives_at + wc.wr_id * receive_size;
 
 			line.number("bytes", wc.byte_len);
+			if (wc.wc_flags & IBV_WC_WITH_IMM)
+				line.number("imm", ntohl(wc.imm_data));
 			line.text("data",
 				  hex({data, std::min<std::size_t>(wc.byte_len, receive_size)}));
 		}

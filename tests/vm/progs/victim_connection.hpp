@@ -104,6 +104,8 @@ public:
 		order_ = order;
 	}
 	void post_receives();
+	void post_atomic();
+	void post_immediate();
 	void connect(const Options &options);
 	void accept(const Options &options);
 	void established();

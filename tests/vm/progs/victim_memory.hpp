@@ -93,6 +93,7 @@ public:
 			full,
 			full,
 			full,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 		};
 
 		areas_.reserve(regions);

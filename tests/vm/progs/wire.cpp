@@ -154,6 +154,40 @@ Octets ReadRequest::build() const
 	return out;
 }
 
+Octets AtomicRequest::build() const
+{
+	Octets out;
+
+	put(out, op, 4);
+	put(out, id, 4);
+	put(out, stag, 4);
+	for (const std::uint64_t word : {to, data, mask, compare, compare_mask})
+		put(out, word, 8);
+	return out;
+}
+
+Segment imm(std::uint32_t msn, std::uint64_t data)
+{
+	Segment segment{.opcode = op_imm, .msn = msn};
+
+	put(segment.payload, data, 8);
+	return segment;
+}
+
+Segment atomic_request(std::uint32_t msn, const AtomicRequest &request)
+{
+	return {.opcode = op_atomic_request, .qn = 1, .msn = msn, .payload = request.build()};
+}
+
+Segment atomic_response(std::uint32_t msn, std::uint32_t id, std::uint64_t value)
+{
+	Segment segment{.opcode = op_atomic_response, .qn = 3, .msn = msn};
+
+	put(segment.payload, id, 4);
+	put(segment.payload, value, 8);
+	return segment;
+}
+
 Segment send(std::uint32_t msn, View payload)
 {
 	return {.msn = msn, .payload = {payload.begin(), payload.end()}};

@@ -90,6 +90,10 @@ enum Opcode : std::uint8_t {
 	op_send_se = 5,
 	op_send_se_inv = 6,
 	op_terminate = 7,
+	op_imm = 8,
+	op_imm_se = 9,
+	op_atomic_request = 10,
+	op_atomic_response = 11,
 };
 
 /**
@@ -130,6 +134,23 @@ struct ReadRequest {
 	[[nodiscard]] Octets build() const;
 };
 
+/** struct AtomicRequest - RFC 7306 5.2.1 */
+struct AtomicRequest {
+	std::uint32_t op = 0; /* all 32 bits that it is part of */
+	std::uint32_t id = 7;
+	std::uint32_t stag = 0;
+	std::uint64_t to = 0;
+	std::uint64_t data = 0;
+	std::uint64_t mask = 0;
+	std::uint64_t compare = 0;
+	std::uint64_t compare_mask = ~std::uint64_t{0};
+
+	[[nodiscard]] Octets build() const;
+};
+
+[[nodiscard]] Segment imm(std::uint32_t msn, std::uint64_t data);
+[[nodiscard]] Segment atomic_request(std::uint32_t msn, const AtomicRequest &request);
+[[nodiscard]] Segment atomic_response(std::uint32_t msn, std::uint32_t id, std::uint64_t value);
 [[nodiscard]] Segment send(std::uint32_t msn, View payload);
 [[nodiscard]] Segment send(std::uint32_t msn, std::string_view payload);
 [[nodiscard]] Segment write(std::uint32_t stag, std::uint64_t to, View payload);

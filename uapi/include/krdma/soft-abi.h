@@ -59,6 +59,10 @@ enum krdma_soft_op {
 	KRDMA_SOFT_OP_WRITE,
 	KRDMA_SOFT_OP_READ,
 	KRDMA_SOFT_OP_LOCAL_INV,
+	KRDMA_SOFT_OP_SEND_IMM,
+	KRDMA_SOFT_OP_WRITE_IMM,
+	KRDMA_SOFT_OP_FETCH_ADD,
+	KRDMA_SOFT_OP_CMP_SWAP,
 	/* the opcodes above may come from user space, those below may not */
 	KRDMA_SOFT_OP_USER_END,
 	KRDMA_SOFT_OP_KERNEL = 0x80,
@@ -71,6 +75,18 @@ enum krdma_soft_op {
 #define KRDMA_SOFT_WQE_SOLICITED	(1U << 1)
 #define KRDMA_SOFT_WQE_FENCE		(1U << 2)
 #define KRDMA_SOFT_WQE_INLINE		(1U << 3)	/* length octets instead of sge[] */
+#define KRDMA_SOFT_WQE_MASKED		(1U << 4)	/* completes as a masked atomic operation */
+
+/*
+ * Operands of FETCH_ADD and CMP_SWAP, in the byte order of memory. The result, what
+ * was at raddr before, goes to the only element, of 8 octets.
+ */
+struct krdma_soft_atomic {
+	__aligned_u64 swap_add;		/* CMP_SWAP: new value; FETCH_ADD: summand */
+	__aligned_u64 swap_add_mask;	/* bits to swap; highest bit of each field to add */
+	__aligned_u64 compare;
+	__aligned_u64 compare_mask;
+};
 
 struct krdma_soft_sqe {
 	__aligned_u64 wr_id;
@@ -78,13 +94,21 @@ struct krdma_soft_sqe {
 	__u8 flags;
 	__u16 num_sge;
 	__u32 length;		/* inline data only */
-	__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV */
+	union {
+		__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV, READ_INV */
+		__be32 imm;		/* immediate data for SEND_IMM, WRITE_IMM */
+	};
 	__u32 rkey;		/* remote STag; REG_MR: new STag of the region */
 	__aligned_u64 raddr;	/* remote TO; REG_MR: TO of the first octet */
-	__aligned_u64 mem_length;	/* REG_MR: octets */
-	__u32 mem_access;	/* REG_MR: enum ib_access_flags */
-	__u32 reserved0;
-	__aligned_u64 reserved[2];
+	union {
+		struct {
+			__aligned_u64 mem_length;	/* REG_MR: octets */
+			__u32 mem_access;	/* REG_MR: enum ib_access_flags */
+			__u32 reserved0;
+		};
+		struct krdma_soft_atomic atomic;
+		__aligned_u64 reserved[4];
+	};
 	struct krdma_soft_sge sge[];	/* or inline data */
 };
 
@@ -99,7 +123,10 @@ struct krdma_soft_cqe {
 	__aligned_u64 wr_id;
 	__u32 byte_len;
 	__u32 qp_num;
-	__u32 invalidated;	/* STag, with KRDMA_SOFT_WC_INVALIDATED */
+	union {
+		__u32 invalidated;	/* STag, with KRDMA_SOFT_WC_INVALIDATED */
+		__be32 imm;		/* immediate data, with KRDMA_SOFT_WC_IMM */
+	};
 	__u32 vendor_err;	/* Terminate: layer << 12 | etype << 8 | code, 0 if none */
 	__u8 status;		/* enum ibv_wc_status, same numbers as ib_wc_status */
 	__u8 opcode;		/* enum ibv_wc_opcode */
@@ -108,6 +135,7 @@ struct krdma_soft_cqe {
 };
 
 #define KRDMA_SOFT_WC_INVALIDATED	(1U << 0)
+#define KRDMA_SOFT_WC_IMM		(1U << 1)
 
 /* head of a completion ring: kernel produces, user consumes */
 struct krdma_soft_cq_ring {

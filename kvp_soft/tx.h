@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Inside the transmitter: what tx.c has for the files that build messages of
+ * their own. All of it runs under tx.mutex.
+ */
+#ifndef SOFT_TX_H
+#define SOFT_TX_H
+
+#include "qp.h"
+
+/** enum soft_step - result of one step of the build */
+enum soft_step {
+	SOFT_STEP_BUILT,	/* something was built, try again */
+	SOFT_STEP_FULL,		/* no room until something is sent */
+	SOFT_STEP_EMPTY,	/* nothing to send */
+	SOFT_STEP_BLOCKED,	/* what there is waits for the peer */
+};
+
+/* tx.c */
+u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len);
+u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room);
+void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n);
+bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out);
+void soft_tx_in_done(struct soft_qp *qp);
+void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
+		     enum soft_access why);
+void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
+
+/* atomic.c */
+enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
+				    const struct krdma_soft_sqe *wqe, u32 slot);
+enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
+				   const struct soft_read_in *in);
+
+/* immediate.c */
+void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
+			   const struct krdma_soft_sqe *wqe);
+void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
+			    const struct krdma_soft_sqe *wqe);
+enum soft_step soft_tx_imm(struct soft_qp *qp, struct soft_msg *msg);
+
+#endif /* SOFT_TX_H */

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: immediate data and atomic operations, checked one by one, data compared
+# limit: 420
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+hosts_up
+# both ends are on host A: messages of several segments, as on a wire
+on A ip link set lo mtu 1500
+note_resources
+run_on A 400 "$VM_PROGS/krdma_rfc7306" "$ADDR_A"
+cat client.log
+check_no_leak
