@@ -61,6 +61,9 @@ void kal_obj_publish(struct ri_obj *obj);
 void kal_obj_unpublish(struct ri_obj *obj);
 void kal_obj_free(struct ri_obj *obj);
 
+/* dmabuf.c */
+void kal_dmabuf_unpin(struct ri_vm_region *region);
+
 /* ib/device.c */
 int kal_ib_init(void);
 void kal_ib_exit(void);

@@ -109,6 +109,10 @@ EXPORT_SYMBOL_GPL(ri_vm_pin_range);
 
 void ri_vm_unpin_range(struct ri_vm_region *region)
 {
+	if (region->dmabuf) {
+		kal_dmabuf_unpin(region);
+		return;
+	}
 	unpin_user_pages_dirty_lock(region->pages, region->npages,
 				    region->writable);
 	atomic64_sub(region->npages, &region->mm->pinned_vm);

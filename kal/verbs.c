@@ -211,7 +211,8 @@ static int kal_mr_access_check(int access)
 {
 	int able = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
-		   IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL;
+		   IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+		   IB_ACCESS_OPTIONAL;
 
 	if (access & ~able)
 		return -EOPNOTSUPP;
@@ -220,6 +221,35 @@ static int kal_mr_access_check(int access)
 	    !(access & IB_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
 	return 0;
+}
+
+/* @attr as the provider is to see it. */
+static int kal_mr_attr_check(const struct ri_rnic *rnic,
+			     struct ri_mr_attr *attr)
+{
+	u64 end;
+	int ret;
+
+	ret = kal_mr_access_check(attr->access);
+	if (ret)
+		return ret;
+	if (attr->dmabuf && !(rnic->attr.caps & RI_CAP_DMABUF))
+		return -EOPNOTSUPP;
+	if (attr->access & IB_ZERO_BASED)
+		attr->iova = 0;
+	if (attr->length > rnic->attr.limits.max_mr_size ||
+	    check_add_overflow(attr->start, attr->length, &end) ||
+	    check_add_overflow(attr->iova, attr->length, &end))
+		return -EINVAL;
+	return 0;
+}
+
+static void kal_mr_set_attr(struct ri_mr *mr, const struct ri_mr_attr *attr)
+{
+	mr->access = attr->access;
+	mr->start = attr->start;
+	mr->length = attr->length;
+	mr->iova = attr->iova;
 }
 
 static struct ri_mr *kal_mr_new(struct ri_pd *pd)
@@ -232,27 +262,22 @@ static struct ri_mr *kal_mr_new(struct ri_pd *pd)
 	return mr;
 }
 
-struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *attr,
+struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
 			      struct ib_udata *udata)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mr_attr attr = *wanted;
 	struct ri_mr *mr;
-	u64 end;
 	int ret;
 
-	ret = kal_mr_access_check(attr->access);
+	ret = kal_mr_attr_check(rnic, &attr);
 	if (ret)
 		return ERR_PTR(ret);
-	if (attr->length > rnic->attr.limits.max_mr_size ||
-	    check_add_overflow(attr->start, attr->length, &end) ||
-	    check_add_overflow(attr->iova, attr->length, &end))
-		return ERR_PTR(-EINVAL);
 	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
-	mr->length = attr->length;
-	mr->iova = attr->iova;
-	ret = rnic->ops->mr_register(mr, attr, udata);
+	kal_mr_set_attr(mr, &attr);
+	ret = rnic->ops->mr_register(mr, &attr, udata);
 	if (ret) {
 		kal_obj_free(&mr->obj);
 		return ERR_PTR(ret);
@@ -316,6 +341,53 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages)
 	}
 	kal_obj_publish(&mr->obj);
 	return mr;
+}
+
+/* The region is @pd's child from now on, which may be its own. */
+static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
+{
+	atomic_inc(&pd->obj.children);
+	atomic_dec(&mr->pd->obj.children);
+	mr->obj.parent = &pd->obj;
+	mr->pd = pd;
+}
+
+int kal_mr_reregister(struct ri_mr *mr, int flags,
+		      const struct ri_mr_attr *wanted, struct ri_pd *pd)
+{
+	struct ri_rnic *rnic = mr->obj.rnic;
+	struct ri_mr_attr attr = {
+		.start = mr->start,
+		.length = mr->length,
+		.iova = mr->iova,
+		.access = mr->access,
+	};
+	int ret;
+
+	if (!rnic->ops->mr_reregister)
+		return -EOPNOTSUPP;
+	if (!flags || flags & ~IB_MR_REREG_SUPPORTED)
+		return -EINVAL;
+	if (!(flags & IB_MR_REREG_PD))
+		pd = mr->pd;
+	if (pd->obj.rnic != rnic || pd->uctx != mr->pd->uctx)
+		return -EINVAL;
+	if (flags & IB_MR_REREG_TRANS) {
+		attr.start = wanted->start;
+		attr.length = wanted->length;
+		attr.iova = wanted->iova;
+	}
+	if (flags & IB_MR_REREG_ACCESS)
+		attr.access = wanted->access;
+	ret = kal_mr_attr_check(rnic, &attr);
+	if (ret)
+		return ret;
+	ret = rnic->ops->mr_reregister(mr, flags, &attr, pd);
+	if (ret)
+		return ret;
+	kal_mr_set_attr(mr, &attr);
+	kal_mr_set_pd(mr, pd);
+	return 0;
 }
 
 int kal_mr_deregister(struct ri_mr *mr)

@@ -154,6 +154,7 @@ const struct ri_ops soft_ops = {
 	.mr_register = soft_mr_register,
 	.mr_register_dma = soft_mr_register_dma,
 	.mr_alloc = soft_mr_alloc,
+	.mr_reregister = soft_mr_reregister,
 	.mr_deregister = soft_mr_deregister,
 };
 
@@ -166,7 +167,8 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	attr->vendor_part_id = 1;
 	attr->fw_version = 1ULL << 32;
 	attr->transport = RI_TRANSPORT_IWARP;
-	attr->caps = RI_CAP_SRQ | RI_CAP_MARKERS | RI_CAP_ALLOW_DELETE;
+	attr->caps = RI_CAP_SRQ | RI_CAP_MARKERS | RI_CAP_ALLOW_DELETE |
+		     RI_CAP_DMABUF;
 	attr->max_inline = KRDMA_SOFT_MAX_INLINE;
 	attr->num_ceh = num_possible_cpus();
 	attr->uvp_library = "libkrdma-soft";

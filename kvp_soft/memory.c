@@ -295,11 +295,26 @@ static void soft_mem_copy_listed(const struct soft_mem *mem, u64 off, void *buf,
 	}
 }
 
+static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
+			     void *buf, size_t len, bool out)
+{
+	struct iosys_map map = region->map;
+
+	if (out)
+		iosys_map_memcpy_from(buf, &map, off, len);
+	else
+		iosys_map_memcpy_to(&map, off, buf, len);
+}
+
 /* @out says which way. */
 static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 			  size_t len, bool out)
 {
-	if (mem->region)
+	if (mem->region && mem->region->dmabuf)
+		soft_dmabuf_copy(mem->region,
+				 mem->region->offset + to - mem->iova, buf, len,
+				 out);
+	else if (mem->region)
 		soft_mem_copy_pinned(mem->region, to - mem->iova, buf, len, out);
 	else if (mem->pages)
 		soft_mem_copy_listed(mem, to - mem->iova, buf, len, out);
@@ -411,6 +426,19 @@ static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 	kfree_rcu(mem, rcu);
 }
 
+/* The memory of a region to be, NULL when it is empty. */
+static struct ri_vm_region *soft_mr_pin(const struct ri_mr_attr *attr)
+{
+	bool writes = attr->access & SOFT_MR_WRITES;
+
+	if (attr->dmabuf)
+		return ri_vm_pin_dmabuf(attr->fd, attr->start, attr->length,
+					writes);
+	if (!attr->length)
+		return NULL;
+	return ri_vm_pin_range(attr->start, attr->length, writes);
+}
+
 /* ri_ops.mr_register */
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata)
@@ -428,14 +456,11 @@ int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 	mem->length = attr->length;
 	mem->access = attr->access & SOFT_MR_RIGHTS;
 
-	if (attr->length) {
-		mem->region = ri_vm_pin_range(attr->start, attr->length,
-					      attr->access & SOFT_MR_WRITES);
-		if (IS_ERR(mem->region)) {
-			ret = PTR_ERR(mem->region);
-			mem->region = NULL;
-			goto err;
-		}
+	mem->region = soft_mr_pin(attr);
+	if (IS_ERR(mem->region)) {
+		ret = PTR_ERR(mem->region);
+		mem->region = NULL;
+		goto err;
 	}
 	resp.stag = mem->stag;
 	if (udata && udata->outlen) {
@@ -526,4 +551,86 @@ void soft_mem_exit(struct soft_rnic *rnic)
 {
 	soft_mem_free(rnic, rnic->all_memory);
 	xa_destroy(&rnic->mems);
+}
+
+/* The same index with the next key. */
+static u32 soft_stag_next(u32 stag)
+{
+	return (stag & ~0xffU) | (u8)(stag + 1);
+}
+
+/*
+ * Take a region from all who use it, to change it: none does on return. The
+ * caller has the reference that lasts. Return: false when its STag named nothing
+ * before.
+ */
+static bool soft_mem_own(struct soft_mem *mem)
+{
+	bool valid = true;
+
+	for (;;) {
+		local_bh_disable();
+		refcount_inc(&mem->refs);
+		if (!soft_mem_end(mem))
+			valid = false;
+		soft_mem_put(mem);
+		if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
+				   SOFT_MEM_CHANGING) == SOFT_MEM_FREE)
+			return valid;
+		/* somebody invalidates it just now */
+		cpu_relax();
+	}
+}
+
+/*
+ * The memory that a region is to have: other memory, or the same pinned anew
+ * because it was not to be written to so far, or just what it has.
+ */
+static struct ri_vm_region *soft_mr_repin(const struct soft_mem *mem, int flags,
+					  const struct ri_mr_attr *attr)
+{
+	struct ri_vm_region *region = mem->region;
+
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (!region || region->writable ||
+		    !(attr->access & SOFT_MR_WRITES))
+			return region;
+		/* pinned by its address, so that address must mean the same */
+		if (region->dmabuf)
+			return ERR_PTR(-EACCES);
+		if (region->mm != current->mm)
+			return ERR_PTR(-EPERM);
+	}
+	return soft_mr_pin(attr);
+}
+
+/*
+ * ri_ops.mr_reregister: in place. The index stays, and with other memory or
+ * another protection domain the key is a new one: who has the old STag has
+ * nothing. Waits for accesses in progress, which are short.
+ */
+int soft_mr_reregister(struct ri_mr *ri, int flags,
+		       const struct ri_mr_attr *attr, struct ri_pd *pd)
+{
+	struct soft_mem *mem = container_of(ri, struct soft_mr, ri)->mem;
+	struct ri_vm_region *old = mem->region;
+	struct ri_vm_region *region;
+	bool ended;
+
+	region = soft_mr_repin(mem, flags, attr);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	ended = soft_mem_own(mem);
+	if (!ended || flags & (IB_MR_REREG_TRANS | IB_MR_REREG_PD))
+		mem->stag = soft_stag_next(mem->stag);
+	mem->pd = pd;
+	mem->region = region;
+	mem->iova = attr->iova;
+	mem->length = attr->length;
+	mem->access = attr->access & SOFT_MR_RIGHTS;
+	ri->stag = mem->stag;
+	atomic_set_release(&mem->state, SOFT_MEM_VALID);
+	if (old && old != region)
+		ri_vm_unpin_range(old);
+	return 0;
 }

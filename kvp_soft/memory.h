@@ -81,6 +81,8 @@ enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
 
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata);
+int soft_mr_reregister(struct ri_mr *ri, int flags,
+		       const struct ri_mr_attr *attr, struct ri_pd *pd);
 int soft_mr_register_dma(struct ri_mr *ri, int access);
 int soft_mr_alloc(struct ri_mr *ri);
 int soft_mr_deregister(struct ri_mr *ri);

@@ -151,6 +151,51 @@ static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 						    &attr, udata));
 }
 
+/* the driver's part of @attrs carries nothing */
+static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
+					       u64 length, u64 iova, int fd,
+					       int access,
+					       struct uverbs_attr_bundle *attrs)
+{
+	struct ri_mr_attr attr = {
+		.start = offset,
+		.length = length,
+		.iova = iova,
+		.access = access,
+		.dmabuf = true,
+		.fd = fd,
+	};
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
+						    &attr, NULL));
+}
+
+/* Always in place: ib_core gets no other object. */
+static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
+					  u64 start, u64 length, u64 iova,
+					  int access, struct ib_pd *pd,
+					  struct ib_udata *udata)
+{
+	struct ri_mr_attr attr = {
+		.start = start,
+		.length = length,
+		.iova = iova,
+		.access = access,
+	};
+	struct ri_mr *mr = to_kal_ib_mr(base)->mr;
+	int ret;
+
+	ret = kal_mr_reregister(mr, flags, &attr, to_kal_ib_pd(pd)->pd);
+	if (ret)
+		return ERR_PTR(ret);
+	base->lkey = mr->stag;
+	base->rkey = mr->stag;
+	return NULL;
+}
+
 static struct ib_mr *kal_ib_get_dma_mr(struct ib_pd *base, int access)
 {
 	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -222,7 +267,9 @@ const struct ib_device_ops kal_ib_verbs_ops = {
 	.map_mr_sg = kal_ib_map_mr_sg,
 	.poll_cq = kal_ib_poll_cq,
 	.reg_user_mr = kal_ib_reg_user_mr,
+	.reg_user_mr_dmabuf = kal_ib_reg_user_mr_dmabuf,
 	.req_notify_cq = kal_ib_req_notify_cq,
+	.rereg_user_mr = kal_ib_rereg_user_mr,
 	.resize_cq = kal_ib_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kal_ib_cq, base),

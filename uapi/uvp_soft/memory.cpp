@@ -122,6 +122,31 @@ ibv_mr *reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iova, i
 	return &mr->ibv_mr;
 }
 
+ibv_mr *reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+		      int fd, int access)
+{
+	auto *mr = make<verbs_mr>();
+	if (!mr)
+		return nullptr;
+	if (int err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr, nullptr)) {
+		dispose(mr);
+		errno = err;
+		return nullptr;
+	}
+	return &mr->ibv_mr;
+}
+
+/* The library notes the new keys, domain and address. */
+int rereg_mr(verbs_mr *mr, int flags, ibv_pd *pd, void *addr, std::size_t length, int access)
+{
+	ibv_rereg_mr_cmd cmd{};
+	ib_uverbs_rereg_mr_resp response{};
+
+	return ibv_cmd_rereg_mr(mr, static_cast<std::uint32_t>(flags), addr, length,
+				reinterpret_cast<std::uintptr_t>(addr), access, pd, &cmd,
+				sizeof(cmd), &response, sizeof(response));
+}
+
 int dereg_mr(verbs_mr *mr)
 {
 	if (int err = ibv_cmd_dereg_mr(mr))

@@ -70,8 +70,10 @@ constexpr verbs_context_ops context_ops = {
 	.query_port = query_port,
 	.query_qp = query_qp,
 	.query_srq = query_srq,
+	.reg_dmabuf_mr = reg_dmabuf_mr,
 	.reg_mr = reg_mr,
 	.req_notify_cq = req_notify_cq,
+	.rereg_mr = rereg_mr,
 };
 
 verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_data*/)

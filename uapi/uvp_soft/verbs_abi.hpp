@@ -179,10 +179,12 @@ struct verbs_context_ops {
 	int (*query_srq)(ibv_srq *, ibv_srq_attr *);
 	verbs_absent_op read_counters{};
 	verbs_absent_op reg_dm_mr{};
-	verbs_absent_op reg_dmabuf_mr{};
+	ibv_mr *(*reg_dmabuf_mr)(ibv_pd *, std::uint64_t offset, std::size_t length,
+				 std::uint64_t iova, int fd, int access);
 	ibv_mr *(*reg_mr)(ibv_pd *, void *addr, std::size_t length, std::uint64_t iova, int access);
 	int (*req_notify_cq)(ibv_cq *, int solicited_only);
-	verbs_absent_op rereg_mr{};
+	int (*rereg_mr)(verbs_mr *, int flags, ibv_pd *, void *addr, std::size_t length,
+			int access);
 	verbs_absent_op resize_cq{};
 	verbs_absent_op set_ece{};
 	verbs_absent_op unimport_dm{};
@@ -259,6 +261,7 @@ using ibv_get_context_cmd = verbs_request<ib_uverbs_get_context>;
 using ibv_query_port_cmd = verbs_request<ib_uverbs_query_port>;
 using ibv_alloc_pd_cmd = verbs_request<ib_uverbs_alloc_pd>;
 using ibv_reg_mr_cmd = verbs_request<ib_uverbs_reg_mr>;
+using ibv_rereg_mr_cmd = verbs_request<ib_uverbs_rereg_mr>;
 using ibv_create_cq_cmd = verbs_request<ib_uverbs_create_cq>;
 using ibv_create_srq_cmd = verbs_request<ib_uverbs_create_srq>;
 using ibv_modify_srq_cmd = verbs_request<ib_uverbs_modify_srq>;
@@ -296,6 +299,12 @@ int ibv_cmd_dealloc_pd(ibv_pd *pd);
 int ibv_cmd_reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iova, int access,
 		   verbs_mr *mr, ibv_reg_mr_cmd *cmd, std::size_t cmd_size, void *resp,
 		   std::size_t resp_size);
+int ibv_cmd_rereg_mr(verbs_mr *mr, std::uint32_t flags, void *addr, std::size_t length,
+		     std::uint64_t iova, int access, ibv_pd *pd, ibv_rereg_mr_cmd *cmd,
+		     std::size_t cmd_size, ib_uverbs_rereg_mr_resp *resp, std::size_t resp_size);
+/* the last argument came with rdma-core 53; before, nobody looks at it */
+int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+			  int fd, int access, verbs_mr *mr, void *driver);
 int ibv_cmd_dereg_mr(verbs_mr *mr);
 
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,

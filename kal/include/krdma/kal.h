@@ -103,8 +103,15 @@ void kal_qp_disconnect(struct ri_qp *qp, bool abrupt);
 void kal_qp_retire(struct ri_qp *qp);
 int kal_qp_destroy(struct ri_qp *qp);
 
-struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *attr,
+struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
 			      struct ib_udata *udata);
+/*
+ * Changes what @flags (enum ib_mr_rereg_flags) names to what @wanted and @pd
+ * say, or fails and changes nothing. The caller keeps the region's other users
+ * out: one change at a time.
+ */
+int kal_mr_reregister(struct ri_mr *mr, int flags,
+		      const struct ri_mr_attr *wanted, struct ri_pd *pd);
 struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
 /* for fast registrations of up to @max_pages pages; the consumer fills mr->list */
 struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages);

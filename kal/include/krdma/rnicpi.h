@@ -24,6 +24,7 @@
 
 #include <linux/completion.h>
 #include <linux/if.h>
+#include <linux/iosys-map.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/module.h>
@@ -36,6 +37,7 @@
 
 #include <krdma/mpa_params.h>
 
+struct dma_buf;
 struct socket;
 struct ri_rnic;
 struct ri_llp;
@@ -171,6 +173,8 @@ struct ri_page_list {
  * @pd: protection domain
  * @stag: steering tag, local and remote key alike; set by the provider. Fast
  *	  registrations change the 8 bits of its key.
+ * @access: enum ib_access_flags, as asked for
+ * @start: first user virtual address, or octet of the dma-buf
  * @length: octets
  * @iova: tagged offset of the first octet
  * @list: of a region for fast registration, else empty
@@ -179,6 +183,8 @@ struct ri_mr {
 	struct ri_obj obj;
 	struct ri_pd *pd;
 	u32 stag;
+	int access;
+	u64 start;
 	u64 length;
 	u64 iova;
 	struct ri_page_list list;
@@ -210,16 +216,20 @@ struct ri_qp_init_attr {
 
 /**
  * struct ri_mr_attr - a region to register
- * @start: first user virtual address
+ * @start: first user virtual address, or octet of the dma-buf
  * @length: octets, may be 0
- * @iova: tagged offset that the first octet gets
+ * @iova: tagged offset that the first octet gets; 0 with IB_ZERO_BASED
  * @access: enum ib_access_flags
+ * @dmabuf: the memory is that of a dma-buf, only with RI_CAP_DMABUF
+ * @fd: the dma-buf
  */
 struct ri_mr_attr {
 	u64 start;
 	u64 length;
 	u64 iova;
 	int access;
+	bool dmabuf;
+	int fd;
 };
 
 /* LLP stream *************************************************************** */
@@ -324,7 +334,7 @@ struct ri_ops {
 	/* driver fields of "rdma resource show qp": see ri_qp_info */
 	void (*qp_info)(struct ri_qp *qp, struct ri_qp_info *info);
 
-	/* pins through ri_vm_pin_range() itself, sets mr->stag */
+	/* pins through ri_vm_pin_*() itself, sets mr->stag */
 	int (*mr_register)(struct ri_mr *mr, const struct ri_mr_attr *attr,
 			   struct ib_udata *udata);
 	/* all kernel memory by its virtual address, kernel consumers only */
@@ -336,6 +346,12 @@ struct ri_ops {
 	 * the list when it carries the work request out.
 	 */
 	int (*mr_alloc)(struct ri_mr *mr);
+	/*
+	 * @flags (enum ib_mr_rereg_flags) says what changes; @attr and @pd say
+	 * all of what is to be. Sets mr->stag. Fails with nothing changed.
+	 */
+	int (*mr_reregister)(struct ri_mr *mr, int flags,
+			     const struct ri_mr_attr *attr, struct ri_pd *pd);
 	/* fails with nothing changed, or the STag is dead on return */
 	int (*mr_deregister)(struct ri_mr *mr);
 };
@@ -365,6 +381,7 @@ enum ri_transport {
 #define RI_CAP_SRQ		BIT(1)
 #define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
 #define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
+#define RI_CAP_DMABUF		BIT(4)	/* registers dma-bufs */
 
 /**
  * struct ri_rnic_attr - what a provider says of an RNIC when it registers it
@@ -541,17 +558,23 @@ void ri_llp_abort(struct ri_llp *llp, int status);
 /* Upcalls: memory ********************************************************** */
 
 /**
- * struct ri_vm_region - pinned user memory
- * @offset: of the first octet in pages[0]
+ * struct ri_vm_region - pinned memory of a user, or a part of a dma-buf
+ * @mm: whose memory, NULL for a dma-buf's
  * @npages: number of pages
+ * @offset: of the first octet in pages[0], or in the dma-buf
+ * @writable: it may be written to
  * @pages: in order
+ * @dmabuf: the dma-buf
+ * @map: kernel mapping of all of the dma-buf, in place of @pages
  */
 struct ri_vm_region {
 	struct mm_struct *mm;
 	unsigned long npages;
-	u32 offset;
+	u64 offset;
 	bool writable;
 	struct page **pages;
+	struct dma_buf *dmabuf;
+	struct iosys_map map;
 };
 
 /**
@@ -566,7 +589,23 @@ struct ri_vm_region {
  */
 struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable);
 
-/** ri_vm_unpin_range() - undo; marks pages dirty if writable. May sleep, any process */
+/**
+ * ri_vm_pin_dmabuf() - map a part of a dma-buf
+ * @fd: of the calling process
+ * @offset: first octet
+ * @length: octets, not 0
+ * @writable: the provider will write to it
+ *
+ * For a provider without a device that does DMA: the CPU copies. The exporter
+ * keeps the memory where it is until ri_vm_unpin_range(), and accounts it.
+ * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
+ * much of it), -EACCES (not writable), -ENOMEM, or what the exporter says.
+ * Context: process context of the owner; may sleep.
+ */
+struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
+				      bool writable);
+
+/** ri_vm_unpin_range() - undo either; marks pages dirty if writable. May sleep, any process */
 void ri_vm_unpin_range(struct ri_vm_region *region);
 
 /**

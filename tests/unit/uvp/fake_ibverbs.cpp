@@ -160,6 +160,32 @@ int ibv_cmd_reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iov
 	return created();
 }
 
+int ibv_cmd_rereg_mr(verbs_mr *mr, std::uint32_t flags, void *, std::size_t, std::uint64_t iova,
+		     int, ibv_pd *, ibv_rereg_mr_cmd *, std::size_t, ib_uverbs_rereg_mr_resp *,
+		     std::size_t)
+{
+	if (fake.fail)
+		return fake.fail;
+	fake.rereg_mr_flags = flags;
+	fake.reg_mr_iova = iova;
+	mr->ibv_mr.lkey = mr->ibv_mr.rkey = 0x101;
+	return 0;
+}
+
+int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t, std::size_t length, std::uint64_t iova, int fd,
+			  int access, verbs_mr *mr, void *driver)
+{
+	if (fake.fail)
+		return fake.fail;
+	if (driver)
+		return EINVAL;
+	mr->ibv_mr = {pd->context, pd, nullptr, length, handle, 0x100, 0x100};
+	mr->access = access;
+	fake.reg_mr_iova = iova;
+	fake.reg_mr_fd = fd;
+	return created();
+}
+
 int ibv_cmd_dereg_mr(verbs_mr *)
 {
 	return destroyed();

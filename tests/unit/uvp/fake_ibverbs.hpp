@@ -28,6 +28,8 @@ struct FakeKernel {
 	krdma_soft_srq_resp srq;
 	krdma_soft_qp_resp qp;
 	std::uint64_t reg_mr_iova;
+	int reg_mr_fd;
+	std::uint32_t rereg_mr_flags;
 
 	/* a second mapping of a ring, for the kernel's side of it */
 	[[nodiscard]] static void *map(int fd, std::uint64_t offset, std::uint64_t size);

@@ -261,6 +261,39 @@ TEST_F(Provider, RegionKeepsItsIova)
 	EXPECT_EQ(fake.ops.dereg_mr(reinterpret_cast<verbs_mr *>(mr)), 0);
 }
 
+TEST_F(Provider, RegionIsRegisteredAnew)
+{
+	std::array<std::byte, 16> buffer;
+	ibv_mr *mr = fake.ops.reg_mr(pd, buffer.data(), buffer.size(), 0, 1);
+	auto *vmr = reinterpret_cast<verbs_mr *>(mr);
+
+	ASSERT_NE(mr, nullptr);
+	EXPECT_EQ(fake.ops.rereg_mr(vmr, IBV_REREG_MR_CHANGE_TRANSLATION, pd, buffer.data(),
+				    buffer.size(), 0),
+		  0);
+	EXPECT_EQ(fake.reg_mr_iova, reinterpret_cast<std::uintptr_t>(buffer.data()));
+	EXPECT_EQ(fake.rereg_mr_flags, std::uint32_t{IBV_REREG_MR_CHANGE_TRANSLATION});
+	EXPECT_EQ(mr->rkey, 0x101U);
+	fake.fail = EINVAL;
+	EXPECT_EQ(fake.ops.rereg_mr(vmr, IBV_REREG_MR_CHANGE_ACCESS, pd, nullptr, 0, 1), EINVAL);
+	fake.fail = 0;
+	EXPECT_EQ(fake.ops.dereg_mr(vmr), 0);
+}
+
+TEST_F(Provider, RegionOfADmabuf)
+{
+	ibv_mr *mr = fake.ops.reg_dmabuf_mr(pd, 4096, 100, 8192, 17, 1);
+
+	ASSERT_NE(mr, nullptr);
+	EXPECT_EQ(fake.reg_mr_iova, 8192U);
+	EXPECT_EQ(fake.reg_mr_fd, 17);
+	EXPECT_EQ(fake.ops.dereg_mr(reinterpret_cast<verbs_mr *>(mr)), 0);
+	fake.fail = EBADF;
+	EXPECT_EQ(fake.ops.reg_dmabuf_mr(pd, 0, 100, 0, -1, 1), nullptr);
+	EXPECT_EQ(errno, EBADF);
+	fake.fail = 0;
+}
+
 TEST_F(Provider, ParentDomainKeepsItsParts)
 {
 	ibv_td_init_attr td_attr{};

@@ -91,6 +91,7 @@ extern const std::vector<Check> read_sink_checks;
 /* of krdma_rfc7306 */
 extern const std::vector<Check> immediate_checks;
 extern const std::vector<Check> atomic_checks;
+extern const std::vector<Check> region_checks;
 
 } /* namespace checks */
 
