@@ -402,3 +402,38 @@ int kal_mr_deregister(struct ri_mr *mr)
 	kal_mr_free(mr);
 	return 0;
 }
+
+/* Memory windows ************************************************************ */
+
+struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mw *mw;
+	u64 cap;
+	int ret;
+
+	cap = type == IB_MW_TYPE_1 ? IB_DEVICE_MEM_WINDOW :
+				     IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	if (!rnic->ops->mw_alloc ||
+	    !(rnic->attr.limits.device_cap_flags & cap))
+		return ERR_PTR(-EOPNOTSUPP);
+	mw = kal_obj_alloc(rnic, RI_OBJ_MW, rnic->ops->size_mw, &pd->obj);
+	if (IS_ERR(mw))
+		return mw;
+	mw->pd = pd;
+	mw->type = type;
+	ret = rnic->ops->mw_alloc(mw);
+	if (ret) {
+		kal_obj_free(&mw->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mw->obj);
+	return mw;
+}
+
+void kal_mw_dealloc(struct ri_mw *mw)
+{
+	kal_obj_unpublish(&mw->obj);
+	mw->obj.rnic->ops->mw_dealloc(mw);
+	kal_obj_free(&mw->obj);
+}

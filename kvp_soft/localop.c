@@ -43,6 +43,11 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 	case KRDMA_SOFT_OP_REG_MR:
 		why = soft_mem_fast_reg(qp, wqe);
 		break;
+	case KRDMA_SOFT_OP_BIND_MW:
+		/* one status for whatever is wrong with it */
+		why = soft_mw_bind(qp, wqe) ? SOFT_ACCESS_OK :
+					      SOFT_ACCESS_RIGHTS;
+		break;
 	default:
 		return IB_WC_LOC_QP_OP_ERR;
 	}

@@ -123,6 +123,7 @@ const struct ri_ops soft_ops = {
 	.size_srq = sizeof(struct soft_srq),
 	.size_qp = sizeof(struct soft_qp),
 	.size_mr = sizeof(struct soft_mr),
+	.size_mw = sizeof(struct soft_mw),
 
 	.query_counters = soft_query_counters,
 	.ucontext_alloc = soft_ucontext_alloc,
@@ -156,6 +157,9 @@ const struct ri_ops soft_ops = {
 	.mr_alloc = soft_mr_alloc,
 	.mr_reregister = soft_mr_reregister,
 	.mr_deregister = soft_mr_deregister,
+
+	.mw_alloc = soft_mw_alloc,
+	.mw_dealloc = soft_mw_dealloc,
 };
 
 static void soft_device_attr(struct ri_rnic_attr *attr,
@@ -176,6 +180,9 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	attr->counter_names = soft_counter_names;
 	attr->netdev = ndev;
 
+	limits->device_cap_flags = IB_DEVICE_MEM_WINDOW |
+				   IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				   IB_DEVICE_MEM_MGT_EXTENSIONS;
 	limits->max_mr_size = U64_MAX;
 	limits->page_size_cap = 0xfffff000;
 	limits->max_qp = 1 << 16;
@@ -187,8 +194,8 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_cqe = 1 << 20;
 	limits->max_mr = (1 << 24) - 1;
 	limits->max_fast_reg_page_list_len = 1024;
-	limits->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
 	limits->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	limits->max_mw = (1 << 24) - 1;
 	limits->max_pd = 1 << 16;
 	limits->max_qp_rd_atom = 128;
 	limits->max_qp_init_rd_atom = 128;

@@ -24,7 +24,8 @@
 #define SOFT_REMOTE_RIGHTS                                                     \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
 	 IB_ACCESS_REMOTE_ATOMIC)
-#define SOFT_MR_RIGHTS (IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS)
+#define SOFT_MR_RIGHTS                                                         \
+	(IB_ACCESS_LOCAL_WRITE | SOFT_REMOTE_RIGHTS | IB_ACCESS_MW_BIND)
 #define SOFT_MR_WRITES                                                         \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
 	 IB_ACCESS_REMOTE_ATOMIC)
@@ -43,13 +44,16 @@ static enum soft_access soft_mem_usable(const struct soft_qp *qp,
 	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
 	    mem->stag != stag)
 		return SOFT_ACCESS_STAG;
-	return soft_mem_same_pd(qp, mem) ? SOFT_ACCESS_OK : SOFT_ACCESS_PD;
+	if (!soft_mem_same_pd(qp, mem) ||
+	    (mem->mw_type == IB_MW_TYPE_2 && mem->owner != qp->serial))
+		return SOFT_ACCESS_PD;
+	return SOFT_ACCESS_OK;
 }
 
 /* And may it do @need there? */
-static enum soft_access soft_mem_check(const struct soft_qp *qp,
-				       const struct soft_mem *mem, u32 stag,
-				       u64 to, u64 len, int need)
+enum soft_access soft_mem_check(const struct soft_qp *qp,
+				const struct soft_mem *mem, u32 stag, u64 to,
+				u64 len, int need)
 {
 	enum soft_access ret = soft_mem_usable(qp, mem, stag);
 
@@ -69,7 +73,7 @@ static enum soft_access soft_mem_check(const struct soft_qp *qp,
  * What has the index of @stag, with a reference, or NULL. A reference keeps
  * softirqs off until soft_mem_put().
  */
-static struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
+struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
 {
 	struct soft_mem *mem;
 
@@ -108,6 +112,9 @@ enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
 	if (!mem)
 		return SOFT_ACCESS_STAG;
 	ret = soft_mem_check(qp, mem, stag, to, len, need);
+	/* a window is the peer's: it is no local key */
+	if (!ret && mem->mw_type && !(need & SOFT_REMOTE_RIGHTS))
+		ret = SOFT_ACCESS_RIGHTS;
 	if (ret)
 		soft_mem_put(mem);
 	else
@@ -132,9 +139,9 @@ void soft_mem_put(struct soft_mem *mem)
  * End what @stag names: no access begins any more, and those that other CPUs
  * have in progress, each a short copy, are over on return. The caller has one of
  * two references. Only one of several callers does it, so that they do not wait
- * for each other.
+ * for each other. A window leaves its region.
  */
-static bool soft_mem_end(struct soft_mem *mem)
+bool soft_mem_end(struct soft_mem *mem)
 {
 	if (atomic_cmpxchg(&mem->state, SOFT_MEM_VALID, SOFT_MEM_CHANGING) !=
 	    SOFT_MEM_VALID)
@@ -142,8 +149,43 @@ static bool soft_mem_end(struct soft_mem *mem)
 	/* the exchange orders: who has no reference yet will see the state */
 	while (refcount_read(&mem->refs) > 2)
 		cpu_relax();
+	if (mem->base) {
+		atomic_dec(&mem->base->windows);
+		mem->base = NULL;
+		mem->region = NULL;
+	}
 	atomic_set_release(&mem->state, SOFT_MEM_FREE);
 	return true;
+}
+
+/*
+ * Keep windows from a region until soft_mem_allow_windows(); false when some are
+ * bound to it, which keep it as it is.
+ */
+static bool soft_mem_no_windows(struct soft_mem *mem)
+{
+	return atomic_cmpxchg(&mem->windows, 0, SOFT_NO_WINDOWS) == 0;
+}
+
+static void soft_mem_allow_windows(struct soft_mem *mem)
+{
+	atomic_set_release(&mem->windows, 0);
+}
+
+/*
+ * End what may be ended one by one: a region without windows, or a window of
+ * type 2. Those of type 1 are unbound by a bind (draft-hilland-rddp-verbs 7.10).
+ */
+static enum soft_access soft_mem_end_one(struct soft_mem *mem)
+{
+	enum soft_access ret = SOFT_ACCESS_OK;
+
+	if (mem->mw_type == IB_MW_TYPE_1 || !soft_mem_no_windows(mem))
+		return SOFT_ACCESS_RIGHTS;
+	if (!soft_mem_end(mem))
+		ret = SOFT_ACCESS_STAG;
+	soft_mem_allow_windows(mem);
+	return ret;
 }
 
 /**
@@ -151,18 +193,22 @@ static bool soft_mem_end(struct soft_mem *mem)
  * @qp: the stream that asks
  * @stag: what to invalidate
  *
- * Only a region with remote rights in the protection domain of @qp can be
- * invalidated from the wire. Return: false when it cannot.
+ * Only what @qp may use remotely can be invalidated from the wire: a region of
+ * its protection domain with remote rights and without windows, or a type 2
+ * window that @qp bound. Return: SOFT_ACCESS_OK or the reason of the refusal.
  */
-bool soft_mem_invalidate(struct soft_qp *qp, u32 stag)
+enum soft_access soft_mem_invalidate(struct soft_qp *qp, u32 stag)
 {
 	struct soft_mem *mem = soft_mem_find(qp, stag);
-	bool ret;
+	enum soft_access ret;
 
 	if (!mem)
-		return false;
-	ret = soft_mem_usable(qp, mem, stag) == SOFT_ACCESS_OK &&
-	      mem->access & SOFT_REMOTE_RIGHTS && soft_mem_end(mem);
+		return SOFT_ACCESS_STAG;
+	ret = soft_mem_check(qp, mem, stag, mem->iova, 0, 0);
+	if (!ret && !mem->mw_type && !(mem->access & SOFT_REMOTE_RIGHTS))
+		ret = SOFT_ACCESS_RIGHTS;
+	if (!ret)
+		ret = soft_mem_end_one(mem);
 	soft_mem_put(mem);
 	if (ret)
 		soft_count(qp->rnic, SOFT_CNT_REMOTE_INV);
@@ -188,8 +234,8 @@ enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
 	/* all of the kernel's memory is nobody's to invalidate */
 	if (!ret && mem->length == U64_MAX)
 		ret = SOFT_ACCESS_RIGHTS;
-	if (!ret && !soft_mem_end(mem))
-		ret = SOFT_ACCESS_STAG;
+	if (!ret)
+		ret = soft_mem_end_one(mem);
 	soft_mem_put(mem);
 	if (!ret)
 		soft_count(qp->rnic, SOFT_CNT_LOCAL_INV);
@@ -310,14 +356,15 @@ static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
 static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 			  size_t len, bool out)
 {
+	u64 off = to - mem->iova + mem->offset;
+
 	if (mem->region && mem->region->dmabuf)
-		soft_dmabuf_copy(mem->region,
-				 mem->region->offset + to - mem->iova, buf, len,
-				 out);
+		soft_dmabuf_copy(mem->region, mem->region->offset + off, buf,
+				 len, out);
 	else if (mem->region)
-		soft_mem_copy_pinned(mem->region, to - mem->iova, buf, len, out);
+		soft_mem_copy_pinned(mem->region, off, buf, len, out);
 	else if (mem->pages)
-		soft_mem_copy_listed(mem, to - mem->iova, buf, len, out);
+		soft_mem_copy_listed(mem, off, buf, len, out);
 	else
 		soft_mem_copy_flat((void *)(uintptr_t)to, buf, len, out);
 }
@@ -335,12 +382,47 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 	soft_mem_copy(mem, to, (void *)src, len, false);
 }
 
-/** soft_mem_aligned() - do 8 octets at @to have an address that is a multiple of 8 */
+/*
+ * The kernel's address of the octet at @to, good for the rest of its page. NULL
+ * for one that processor instructions cannot reach: the I/O memory of a dma-buf.
+ */
+static void *soft_mem_map(const struct soft_mem *mem, u64 to, void **mapped)
+{
+	u64 off = to - mem->iova + mem->offset;
+	u64 mask = BIT_ULL(mem->page_shift) - 1;
+
+	*mapped = NULL;
+	if (mem->region && mem->region->dmabuf) {
+		if (mem->region->map.is_iomem)
+			return NULL;
+		return mem->region->map.vaddr + mem->region->offset + off;
+	}
+	if (mem->region) {
+		off += mem->region->offset;
+		*mapped = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+		return *mapped + offset_in_page(off);
+	}
+	if (mem->pages) {
+		off += mem->iova & mask;
+		return (void *)(uintptr_t)(mem->pages[off >> mem->page_shift] +
+					   (off & mask));
+	}
+	return (void *)(uintptr_t)to;
+}
+
+static void soft_mem_unmap(void *mapped)
+{
+	if (mapped)
+		kunmap_local(mapped);
+}
+
+/** soft_mem_aligned() - may 8 octets at @to be operated on atomically */
 bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 {
-	u64 addr = mem->region ? to - mem->iova + mem->region->offset : to;
+	void *mapped, *va = soft_mem_map(mem, to, &mapped);
 
-	return IS_ALIGNED(addr, sizeof(u64));
+	soft_mem_unmap(mapped);
+	return va && IS_ALIGNED((uintptr_t)va, sizeof(u64));
 }
 
 /**
@@ -354,28 +436,17 @@ bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq)
 {
-	u64 off = rq->to - mem->iova;
-	atomic64_t *target;
-	void *va = NULL;
-	s64 old;
+	void *mapped;
+	atomic64_t *target = soft_mem_map(mem, rq->to, &mapped);
+	s64 old = atomic64_read(target);
 
-	if (mem->region) {
-		off += mem->region->offset;
-		va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
-		target = va + offset_in_page(off);
-	} else {
-		target = (atomic64_t *)(uintptr_t)rq->to;
-	}
-	old = atomic64_read(target);
 	while (!atomic64_try_cmpxchg(target, &old, soft_atomic_result(rq, old)))
 		;
-	if (va)
-		kunmap_local(va);
+	soft_mem_unmap(mapped);
 	return old;
 }
 
-static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,
-				       struct ri_pd *pd)
+struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic, struct ri_pd *pd)
 {
 	struct soft_mem *mem;
 	u32 index;
@@ -399,8 +470,8 @@ static struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic,
 	return mem;
 }
 
-static void soft_mem_publish(struct soft_rnic *rnic, struct soft_mem *mem,
-			     enum soft_mem_state state)
+void soft_mem_publish(struct soft_rnic *rnic, struct soft_mem *mem,
+		      enum soft_mem_state state)
 {
 	atomic_set(&mem->state, state);
 	/* the index is reserved, so nothing is allocated and nothing can fail */
@@ -415,7 +486,7 @@ static void soft_mr_publish(struct soft_rnic *rnic, struct soft_mr *mr,
 	soft_mem_publish(rnic, mem, state);
 }
 
-static void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
+void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 {
 	xa_erase(&rnic->mems, mem->stag >> 8);
 	soft_mem_unref(mem);
@@ -520,6 +591,8 @@ int soft_mr_deregister(struct ri_mr *ri)
 {
 	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
 
+	if (!soft_mem_no_windows(mr->mem))
+		return -EBUSY;
 	soft_mem_free(to_soft_rnic(ri->obj.rnic), mr->mem);
 	mr->mem = NULL;
 	return 0;
@@ -564,7 +637,7 @@ static u32 soft_stag_next(u32 stag)
  * caller has the reference that lasts. Return: false when its STag named nothing
  * before.
  */
-static bool soft_mem_own(struct soft_mem *mem)
+bool soft_mem_own(struct soft_mem *mem)
 {
 	bool valid = true;
 
@@ -617,9 +690,13 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 	struct ri_vm_region *region;
 	bool ended;
 
+	if (!soft_mem_no_windows(mem))
+		return -EBUSY;
 	region = soft_mr_repin(mem, flags, attr);
-	if (IS_ERR(region))
+	if (IS_ERR(region)) {
+		soft_mem_allow_windows(mem);
 		return PTR_ERR(region);
+	}
 	ended = soft_mem_own(mem);
 	if (!ended || flags & (IB_MR_REREG_TRANS | IB_MR_REREG_PD))
 		mem->stag = soft_stag_next(mem->stag);
@@ -630,6 +707,7 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 	mem->access = attr->access & SOFT_MR_RIGHTS;
 	ri->stag = mem->stag;
 	atomic_set_release(&mem->state, SOFT_MEM_VALID);
+	soft_mem_allow_windows(mem);
 	if (old && old != region)
 		ri_vm_unpin_range(old);
 	return 0;

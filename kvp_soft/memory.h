@@ -13,6 +13,7 @@
 #include <krdma/soft-abi.h>
 #include "rdmap.h"
 
+struct krdma_soft_sqe;
 struct soft_qp;
 struct soft_rnic;
 
@@ -33,14 +34,19 @@ enum soft_mem_state {
  * @mr: of a region for fast registration, else NULL
  * @pages: what it names: kernel addresses, as many as @mr->list.max
  * @page_shift: size of each
+ * @offset: octets of @region in front of the first; a window may begin anywhere
  * @iova: tagged offset of the first octet
  * @length: octets
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
  * @state: enum soft_mem_state
+ * @windows: of a region: memory windows bound to it, or SOFT_NO_WINDOWS
+ * @mw_type: of a window, else 0; does not change
+ * @base: of a bound window: its region
+ * @owner: of a bound window: soft_qp.serial of who bound it
  *
- * A @pd of NULL stands for all of kernel consumers. @pages to @access belong to
- * who took @state to SOFT_MEM_CHANGING, and do not change while it is
+ * A @pd of NULL stands for all of kernel consumers. @region to @access, @base and
+ * @owner belong to who took @state to SOFT_MEM_CHANGING, and do not change while it is
  * SOFT_MEM_VALID or an access is in progress.
  * Lives from registration until deregistration has waited for @unused.
  */
@@ -53,15 +59,28 @@ struct soft_mem {
 	struct ri_mr *mr;
 	u64 *pages;
 	u32 page_shift;
+	u64 offset;
 	u64 iova;
 	u64 length;
 	u32 stag;
 	int access;
 	atomic_t state;
+	atomic_t windows;
+	enum ib_mw_type mw_type;
+	struct soft_mem *base;
+	u64 owner;
 };
+
+/* soft_mem.windows while none can be bound: the region ends or changes */
+#define SOFT_NO_WINDOWS	(-1)
 
 struct soft_mr {
 	struct ri_mr ri;
+	struct soft_mem *mem;
+};
+
+struct soft_mw {
+	struct ri_mw ri;
 	struct soft_mem *mem;
 };
 
@@ -74,10 +93,27 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 bool soft_mem_aligned(const struct soft_mem *mem, u64 to);
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq);
-bool soft_mem_invalidate(struct soft_qp *qp, u32 stag);
+enum soft_access soft_mem_invalidate(struct soft_qp *qp, u32 stag);
 enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag);
 enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
 				   const struct krdma_soft_sqe *wqe);
+
+/* memory.c for window.c */
+struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag);
+enum soft_access soft_mem_check(const struct soft_qp *qp,
+				const struct soft_mem *mem, u32 stag, u64 to,
+				u64 len, int need);
+bool soft_mem_end(struct soft_mem *mem);
+bool soft_mem_own(struct soft_mem *mem);
+struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic, struct ri_pd *pd);
+void soft_mem_publish(struct soft_rnic *rnic, struct soft_mem *mem,
+		      enum soft_mem_state state);
+void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem);
+
+/* window.c */
+bool soft_mw_bind(struct soft_qp *qp, const struct krdma_soft_sqe *wqe);
+int soft_mw_alloc(struct ri_mw *ri);
+void soft_mw_dealloc(struct ri_mw *ri);
 
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
 		     struct ib_udata *udata);

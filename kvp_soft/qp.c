@@ -97,6 +97,8 @@ static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
+static atomic64_t soft_qp_serial;
+
 /* ri_ops.qp_create */
 int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 		   struct ib_udata *udata)
@@ -106,6 +108,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	int ret;
 
 	qp->rnic = to_soft_rnic(ri->obj.rnic);
+	qp->serial = atomic64_inc_return(&soft_qp_serial);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
 		     IB_ACCESS_REMOTE_ATOMIC;

@@ -230,6 +230,7 @@ struct soft_read_out {
 /**
  * struct soft_qp - queue pair
  * @rnic: the RNIC
+ * @serial: no other QP has or had it; memory windows of type 2 are bound by it
  * @access: remote rights that the consumer gave the QP
  * @sig_all: every send work request completes visibly
  * @max_inline: octets
@@ -258,6 +259,7 @@ struct soft_read_out {
 struct soft_qp {
 	struct ri_qp ri;
 	struct soft_rnic *rnic;
+	u64 serial;
 	int access;
 	bool sig_all;
 	u32 max_inline;

@@ -23,7 +23,8 @@ static_assert(KRDMA_SOFT_MAX_INLINE >=
 /* Carried out by the transmitter in its turn; nothing goes on the wire. */
 static inline bool soft_op_is_local(u8 op)
 {
-	return op == KRDMA_SOFT_OP_LOCAL_INV || op == KRDMA_SOFT_OP_REG_MR;
+	return op == KRDMA_SOFT_OP_LOCAL_INV || op == KRDMA_SOFT_OP_BIND_MW ||
+	       op == KRDMA_SOFT_OP_REG_MR;
 }
 
 static inline bool soft_op_is_read(u8 op)

@@ -310,6 +310,7 @@ static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_op *op = soft_op(s->seg.opcode);
 	struct soft_rx *rx = &qp->rx;
+	enum soft_access why;
 	struct soft_recv_done done = {
 		.opcode = IB_WC_RECV,
 		.solicited = op->flags & SOFT_OP_SOLICITED,
@@ -320,14 +321,10 @@ static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 		/* a completion has room for one of the two */
 		if (rx->imm_kept)
 			return soft_rx_local_error(qp, s, IB_WC_REM_INV_REQ_ERR);
-		if (!soft_mem_invalidate(qp, s->seg.inv_stag)) {
-			soft_count(qp->rnic, SOFT_CNT_ACCESS_ERR);
+		why = soft_mem_invalidate(qp, s->seg.inv_stag);
+		if (why) {
 			qp->rx.wqe_status = IB_WC_REM_INV_REQ_ERR;
-			soft_term_with_hdr(&s->term, &s->seg, s->raw,
-					   SOFT_TERM_RDMAP,
-					   SOFT_RDMAP_OPERATION,
-					   SOFT_CODE_NOT_INVALIDATED);
-			return -EACCES;
+			return soft_rx_refused(qp, s, why);
 		}
 		done.flags = KRDMA_SOFT_WC_INVALIDATED;
 		done.invalidated = s->seg.inv_stag;

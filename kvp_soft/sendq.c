@@ -246,6 +246,8 @@ static u8 soft_wc_opcode(u8 op, u8 flags)
 		return IB_WC_RDMA_READ;
 	case KRDMA_SOFT_OP_LOCAL_INV:
 		return IB_WC_LOCAL_INV;
+	case KRDMA_SOFT_OP_BIND_MW:
+		return IB_WC_BIND_MW;
 	case KRDMA_SOFT_OP_REG_MR:
 		return IB_WC_REG_MR;
 	default:

@@ -76,6 +76,11 @@ struct kal_ib_qp {
 	struct completion unused;
 };
 
+struct kal_ib_mw {
+	struct ib_mw base;
+	struct ri_mw *mw;
+};
+
 /* allocated by us, unlike the others */
 struct kal_ib_mr {
 	struct ib_mr base;
@@ -117,9 +122,15 @@ static inline struct kal_ib_mr *to_kal_ib_mr(struct ib_mr *base)
 	return container_of(base, struct kal_ib_mr, base);
 }
 
+static inline struct kal_ib_mw *to_kal_ib_mw(struct ib_mw *base)
+{
+	return container_of(base, struct kal_ib_mw, base);
+}
+
 /* the operations that each file brings */
 extern const struct ib_device_ops kal_ib_port_ops;	/* port.c */
 extern const struct ib_device_ops kal_ib_verbs_ops;	/* verbs.c */
+extern const struct ib_device_ops kal_ib_mw_ops;	/* verbs.c */
 extern const struct ib_device_ops kal_ib_srq_ops;	/* qp.c */
 extern const struct ib_device_ops kal_ib_qp_ops;	/* qp.c */
 extern const struct ib_device_ops kal_ib_user_ops;	/* user.c */

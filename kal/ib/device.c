@@ -56,6 +56,8 @@ static void kal_ib_set_ops(struct kal_ib_device *dev)
 	ib_set_device_ops(base, &kal_ib_cm_ops);
 	ib_set_device_ops(base, &kal_ib_restrack_ops);
 	ib_set_device_ops(base, &kal_ib_stats_ops);
+	if (dev->rnic->ops->mw_alloc)
+		ib_set_device_ops(base, &kal_ib_mw_ops);
 	if (attr->caps & RI_CAP_SRQ)
 		ib_set_device_ops(base, &kal_ib_srq_ops);
 	if (dev->rnic->ops->ucontext_alloc) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's protection domains, completion queues and memory regions:
- * ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
+ * The ib bridge's protection domains, completion queues, memory regions and
+ * windows: ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
  * provider.
  */
 #include <linux/log2.h>
@@ -274,4 +274,30 @@ const struct ib_device_ops kal_ib_verbs_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kal_ib_cq, base),
 	INIT_RDMA_OBJ_SIZE(ib_pd, kal_ib_pd, base),
+};
+
+/* Memory windows ************************************************************ */
+
+static int kal_ib_alloc_mw(struct ib_mw *base, struct ib_udata *udata)
+{
+	struct ri_mw *mw = kal_mw_alloc(to_kal_ib_pd(base->pd)->pd, base->type);
+
+	if (IS_ERR(mw))
+		return PTR_ERR(mw);
+	to_kal_ib_mw(base)->mw = mw;
+	base->rkey = mw->stag;
+	return 0;
+}
+
+static int kal_ib_dealloc_mw(struct ib_mw *base)
+{
+	kal_mw_dealloc(to_kal_ib_mw(base)->mw);
+	return 0;
+}
+
+const struct ib_device_ops kal_ib_mw_ops = {
+	.alloc_mw = kal_ib_alloc_mw,
+	.dealloc_mw = kal_ib_dealloc_mw,
+
+	INIT_RDMA_OBJ_SIZE(ib_mw, kal_ib_mw, base),
 };

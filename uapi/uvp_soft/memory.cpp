@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Protection domains, thread and parent domains, memory regions. Only a
- * protection domain and a memory region exist in the kernel; the other two
- * save locks.
+ * Protection domains, thread and parent domains, memory regions and windows.
+ * Thread and parent domains do not exist in the kernel: they save locks.
  */
 #include "provider.hpp"
 
@@ -152,6 +151,31 @@ int dereg_mr(verbs_mr *mr)
 	if (int err = ibv_cmd_dereg_mr(mr))
 		return err;
 	dispose(mr);
+	return 0;
+}
+
+ibv_mw *alloc_mw(ibv_pd *pd, ibv_mw_type type)
+{
+	auto *mw = make<ibv_mw>();
+	if (!mw)
+		return nullptr;
+
+	ibv_alloc_mw_cmd cmd{};
+	ib_uverbs_alloc_mw_resp response{};
+	int err = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &response, sizeof(response));
+	if (err) {
+		dispose(mw);
+		errno = err;
+		return nullptr;
+	}
+	return mw;
+}
+
+int dealloc_mw(ibv_mw *mw)
+{
+	if (int err = ibv_cmd_dealloc_mw(mw))
+		return err;
+	dispose(mw);
 	return 0;
 }
 

@@ -45,14 +45,17 @@ void free_context(ibv_context *context)
 }
 
 constexpr verbs_context_ops context_ops = {
+	.alloc_mw = alloc_mw,
 	.alloc_parent_domain = alloc_parent_domain,
 	.alloc_pd = alloc_pd,
 	.alloc_td = alloc_td,
+	.bind_mw = bind_mw,
 	.create_cq = create_cq,
 	.create_cq_ex = create_cq_ex,
 	.create_qp = create_qp,
 	.create_qp_ex = create_qp_ex,
 	.create_srq = create_srq,
+	.dealloc_mw = dealloc_mw,
 	.dealloc_pd = dealloc_pd,
 	.dealloc_td = dealloc_td,
 	.dereg_mr = dereg_mr,

@@ -239,6 +239,9 @@ ibv_mr *reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std:
 		      int fd, int access);
 int rereg_mr(verbs_mr *mr, int flags, ibv_pd *pd, void *addr, std::size_t length, int access);
 int dereg_mr(verbs_mr *mr);
+ibv_mw *alloc_mw(ibv_pd *pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw *mw);
+int bind_mw(ibv_qp *qp, ibv_mw *mw, ibv_mw_bind *bind);
 
 ibv_cq *create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector);
 ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr);
@@ -266,7 +269,7 @@ inline constexpr std::uint64_t supported_send_ops =
 	IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
 	IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |
 	IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-	IBV_QP_EX_WITH_LOCAL_INV;
+	IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops);
 
 } /* namespace krdma */

@@ -34,6 +34,8 @@ constexpr std::uint8_t soft_op(ibv_wr_opcode opcode)
 		return KRDMA_SOFT_OP_FETCH_ADD;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 		return KRDMA_SOFT_OP_CMP_SWAP;
+	case IBV_WR_BIND_MW:
+		return KRDMA_SOFT_OP_BIND_MW;
 	default:
 		return no_op;
 	}
@@ -164,6 +166,37 @@ void put_operands(krdma_soft_sqe &sqe, const ibv_send_wr &wr)
 	sqe.rkey = wr.wr.atomic.rkey;
 }
 
+bool names_window(std::uint32_t rkey, const ibv_mw *mw)
+{
+	return mw && rkey >> 8 == mw->rkey >> 8;
+}
+
+void put_bind(krdma_soft_sqe &sqe, std::uint32_t rkey, const ibv_mw_bind_info &info)
+{
+	sqe.rkey = rkey;
+	sqe.mem_stag = info.mr ? info.mr->lkey : 0;
+	sqe.raddr = info.addr;
+	sqe.mem_length = info.length;
+	sqe.mem_access = info.mw_access_flags;
+}
+
+int push_bind(Qp &qp, const ibv_send_wr &wr)
+{
+	if (!names_window(wr.bind_mw.rkey, wr.bind_mw.mw) || wr.send_flags & IBV_SEND_INLINE)
+		return EINVAL;
+
+	krdma_soft_sqe *sqe = qp.sq.reserve();
+	if (!sqe) [[unlikely]]
+		return ENOMEM;
+	sqe->wr_id = wr.wr_id;
+	sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
+	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
+	sqe->num_sge = 0;
+	put_bind(*sqe, wr.bind_mw.rkey, wr.bind_mw.bind_info);
+	qp.sq.commit();
+	return 0;
+}
+
 int push_send(Qp &qp, const ibv_send_wr &wr)
 {
 	const std::uint8_t op = soft_op(wr.opcode);
@@ -175,6 +208,9 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 
 	if (op == KRDMA_SOFT_OP_LOCAL_INV)
 		return push_local_inv(qp, wr);
+	if (op == KRDMA_SOFT_OP_BIND_MW)
+		return wr.bind_mw.mw && wr.bind_mw.mw->type == IBV_MW_TYPE_2 ? push_bind(qp, wr)
+									     : EINVAL;
 	const bool is_inline = wr.send_flags & IBV_SEND_INLINE;
 	std::uint64_t length = 0;
 	if (is_inline) {
@@ -261,6 +297,23 @@ void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 {
 	if (krdma_soft_sqe *sqe = begin(qp, KRDMA_SOFT_OP_SEND_INV))
 		sqe->invalidate = invalidate_rkey;
+}
+
+/* a window of type 2: those of type 1 have ibv_bind_mw() */
+void wr_bind_mw(ibv_qp_ex *base, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bind_info *info)
+{
+	krdma_soft_sqe *sqe = begin(base, KRDMA_SOFT_OP_BIND_MW);
+	Qp &qp = ours_ex(base);
+
+	if (!sqe)
+		return;
+	/* nothing is set behind it */
+	qp.building = nullptr;
+	if (!names_window(rkey, mw) || mw->type != IBV_MW_TYPE_2 ||
+	    base->wr_flags & IBV_SEND_INLINE) [[unlikely]]
+		qp.build_error = EINVAL;
+	else
+		put_bind(*sqe, rkey, *info);
 }
 
 void wr_local_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
@@ -385,6 +438,33 @@ void wr_abort(ibv_qp_ex *base)
 
 } /* namespace */
 
+/* Type 1: the window's next key is the library's to choose. */
+int bind_mw(ibv_qp *base, ibv_mw *mw, ibv_mw_bind *bind)
+{
+	Qp &qp = ours<Qp>(base);
+	ibv_send_wr wr{};
+	bool doorbell = false;
+
+	wr.wr_id = bind->wr_id;
+	wr.send_flags = bind->send_flags;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = bind->bind_info;
+	if (wr.send_flags & ~known_send_flags)
+		return EINVAL;
+	{
+		QueueGuard guard{qp.sq_lock};
+
+		if (qp.sq.dead())
+			return EIO;
+		if (int err = push_bind(qp, wr))
+			return err;
+		doorbell = qp.sq.publish();
+	}
+	mw->rkey = wr.bind_mw.rkey;
+	return doorbell ? qp.ring_doorbell() : 0;
+}
+
 int post_send(ibv_qp *base, ibv_send_wr *wr, ibv_send_wr **bad_wr)
 {
 	Qp &qp = ours<Qp>(base);
@@ -428,6 +508,8 @@ void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)
 		qp.wr_send = wr_send;
 	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
 		qp.wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		qp.wr_bind_mw = wr_bind_mw;
 	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
 		qp.wr_local_inv = wr_local_inv;
 	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)

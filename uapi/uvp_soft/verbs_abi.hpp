@@ -113,7 +113,7 @@ using verbs_absent_op = void (*)();
 struct verbs_context_ops {
 	verbs_absent_op advise_mr{};
 	verbs_absent_op alloc_dm{};
-	verbs_absent_op alloc_mw{};
+	ibv_mw *(*alloc_mw)(ibv_pd *, ibv_mw_type);
 	verbs_absent_op alloc_null_mr{};
 	ibv_pd *(*alloc_parent_domain)(ibv_context *, ibv_parent_domain_init_attr *);
 	ibv_pd *(*alloc_pd)(ibv_context *);
@@ -121,7 +121,7 @@ struct verbs_context_ops {
 	verbs_absent_op async_event{};
 	verbs_absent_op attach_counters_point_flow{};
 	verbs_absent_op attach_mcast{};
-	verbs_absent_op bind_mw{};
+	int (*bind_mw)(ibv_qp *, ibv_mw *, ibv_mw_bind *);
 	verbs_absent_op close_xrcd{};
 	verbs_absent_op cq_event{};
 	verbs_absent_op create_ah{};
@@ -136,7 +136,7 @@ struct verbs_context_ops {
 	ibv_srq *(*create_srq)(ibv_pd *, ibv_srq_init_attr *);
 	verbs_absent_op create_srq_ex{};
 	verbs_absent_op create_wq{};
-	verbs_absent_op dealloc_mw{};
+	int (*dealloc_mw)(ibv_mw *);
 	int (*dealloc_pd)(ibv_pd *);
 	int (*dealloc_td)(ibv_td *);
 	int (*dereg_mr)(verbs_mr *);
@@ -262,6 +262,7 @@ using ibv_query_port_cmd = verbs_request<ib_uverbs_query_port>;
 using ibv_alloc_pd_cmd = verbs_request<ib_uverbs_alloc_pd>;
 using ibv_reg_mr_cmd = verbs_request<ib_uverbs_reg_mr>;
 using ibv_rereg_mr_cmd = verbs_request<ib_uverbs_rereg_mr>;
+using ibv_alloc_mw_cmd = verbs_request<ib_uverbs_alloc_mw>;
 using ibv_create_cq_cmd = verbs_request<ib_uverbs_create_cq>;
 using ibv_create_srq_cmd = verbs_request<ib_uverbs_create_srq>;
 using ibv_modify_srq_cmd = verbs_request<ib_uverbs_modify_srq>;
@@ -306,6 +307,10 @@ int ibv_cmd_rereg_mr(verbs_mr *mr, std::uint32_t flags, void *addr, std::size_t 
 int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
 			  int fd, int access, verbs_mr *mr, void *driver);
 int ibv_cmd_dereg_mr(verbs_mr *mr);
+
+int ibv_cmd_alloc_mw(ibv_pd *pd, ibv_mw_type type, ibv_mw *mw, ibv_alloc_mw_cmd *cmd,
+		     std::size_t cmd_size, ib_uverbs_alloc_mw_resp *resp, std::size_t resp_size);
+int ibv_cmd_dealloc_mw(ibv_mw *mw);
 
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,
 		      ibv_cq *cq, ibv_create_cq_cmd *cmd, std::size_t cmd_size, void *resp,

@@ -117,6 +117,9 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
 struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages);
 int kal_mr_deregister(struct ri_mr *mr);
 
+struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type);
+void kal_mw_dealloc(struct ri_mw *mw);
+
 /* An object by id with a reference, or NULL; any context. */
 struct ri_obj *kal_obj_get(struct ri_rnic *rnic, enum ri_obj_type type, u32 id);
 void kal_obj_put(struct ri_obj *obj);

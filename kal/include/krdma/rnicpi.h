@@ -190,10 +190,17 @@ struct ri_mr {
 	struct ri_page_list list;
 };
 
-/** struct ri_mw - memory window */
+/**
+ * struct ri_mw - memory window
+ * @obj: resource tree
+ * @pd: protection domain
+ * @type: 1, or 2 (2B: of the QP that binds it)
+ * @stag: steering tag that the first bind makes a new one of; set by the provider
+ */
 struct ri_mw {
 	struct ri_obj obj;
 	struct ri_pd *pd;
+	enum ib_mw_type type;
 	u32 stag;
 };
 
@@ -352,8 +359,16 @@ struct ri_ops {
 	 */
 	int (*mr_reregister)(struct ri_mr *mr, int flags,
 			     const struct ri_mr_attr *attr, struct ri_pd *pd);
-	/* fails with nothing changed, or the STag is dead on return */
+	/*
+	 * Fails with nothing changed (-EBUSY while a window is bound to it), or
+	 * the STag is dead on return.
+	 */
 	int (*mr_deregister)(struct ri_mr *mr);
+
+	/* sets mw->stag; a window is bound by a work request */
+	int (*mw_alloc)(struct ri_mw *mw);
+	/* bound or not */
+	void (*mw_dealloc)(struct ri_mw *mw);
 };
 
 /** struct ri_qp_info - a connection, as the administrator sees it */

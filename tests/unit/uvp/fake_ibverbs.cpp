@@ -191,6 +191,18 @@ int ibv_cmd_dereg_mr(verbs_mr *)
 	return destroyed();
 }
 
+int ibv_cmd_alloc_mw(ibv_pd *pd, ibv_mw_type type, ibv_mw *mw, ibv_alloc_mw_cmd *, std::size_t,
+		     ib_uverbs_alloc_mw_resp *, std::size_t)
+{
+	*mw = {pd->context, pd, 0x2000, handle, type};
+	return created();
+}
+
+int ibv_cmd_dealloc_mw(ibv_mw *)
+{
+	return destroyed();
+}
+
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *, int, ibv_cq *cq,
 		      ibv_create_cq_cmd *, std::size_t, void *resp, std::size_t resp_size)
 {

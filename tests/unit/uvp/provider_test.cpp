@@ -452,6 +452,60 @@ TEST_F(WithQp, TheResultOfAnAtomicOperationHasEightOctetsInOnePiece)
 	}
 }
 
+TEST_F(WithQp, BindsWindowsOfType2)
+{
+	ibv_mw *mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_2);
+	ASSERT_NE(mw, nullptr);
+	ibv_mr mr{};
+	mr.lkey = 0x4711;
+	ibv_send_wr wr = send_wr(IBV_WR_BIND_MW, IBV_SEND_SIGNALED);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = {&mr, 0x123456789, 0x1000, IBV_ACCESS_REMOTE_READ};
+	EXPECT_EQ(post(wr), 0);
+	EXPECT_EQ(sqe(0).opcode, KRDMA_SOFT_OP_BIND_MW);
+	EXPECT_EQ(sqe(0).flags, KRDMA_SOFT_WQE_SIGNALED);
+	EXPECT_EQ(sqe(0).num_sge, 0);
+	EXPECT_EQ(sqe(0).rkey, mw->rkey + 1);
+	EXPECT_EQ(sqe(0).mem_stag, 0x4711U);
+	EXPECT_EQ(sqe(0).raddr, 0x123456789U);
+	EXPECT_EQ(sqe(0).mem_length, 0x1000U);
+	EXPECT_EQ(sqe(0).mem_access, std::uint32_t{IBV_ACCESS_REMOTE_READ});
+
+	wr.bind_mw.rkey = mw->rkey + 0x100;
+	EXPECT_EQ(post(wr), EINVAL) << "another window's key";
+	wr.bind_mw.rkey = mw->rkey;
+	wr.send_flags = IBV_SEND_INLINE;
+	EXPECT_EQ(post(wr), EINVAL);
+	EXPECT_EQ(fake.ops.dealloc_mw(mw), 0);
+}
+
+TEST_F(WithQp, BindsWindowsOfType1)
+{
+	ibv_mw *mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_1);
+	ASSERT_NE(mw, nullptr);
+	const std::uint32_t before = mw->rkey;
+	ibv_mw_bind bind{};
+	EXPECT_EQ(fake.ops.bind_mw(qp, mw, &bind), 0);
+	EXPECT_EQ(sqe(0).opcode, KRDMA_SOFT_OP_BIND_MW);
+	EXPECT_EQ(sqe(0).mem_length, 0U);
+	EXPECT_EQ(mw->rkey, before + 1);
+	EXPECT_EQ(sqe(0).rkey, mw->rkey);
+	bind.send_flags = IBV_SEND_INLINE;
+	EXPECT_EQ(fake.ops.bind_mw(qp, mw, &bind), EINVAL);
+	EXPECT_EQ(mw->rkey, before + 1) << "a refused bind leaves the key";
+
+	ibv_send_wr wr = send_wr(IBV_WR_BIND_MW);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = mw->rkey;
+	EXPECT_EQ(post(wr), EINVAL) << "type 1 has ibv_bind_mw()";
+	EXPECT_EQ(fake.ops.dealloc_mw(mw), 0);
+	fake.fail = ENOMEM;
+	EXPECT_EQ(fake.ops.alloc_mw(pd, IBV_MW_TYPE_1), nullptr);
+	EXPECT_EQ(errno, ENOMEM);
+	fake.fail = 0;
+}
+
 TEST_F(WithQp, SignalAll)
 {
 	ibv_qp_init_attr attr = qp_attr(1, 1);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: the verbs about memory: Reads into several elements, regions anew, zero-based, huge, dma-buf
+# what: the verbs about memory: Reads into several elements, regions anew, zero-based, huge, dma-buf; windows
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -92,6 +92,8 @@ extern const std::vector<Check> read_sink_checks;
 extern const std::vector<Check> immediate_checks;
 extern const std::vector<Check> atomic_checks;
 extern const std::vector<Check> region_checks;
+extern const std::vector<Check> window_checks;
+extern const std::vector<Check> refusal_checks;
 
 } /* namespace checks */
 

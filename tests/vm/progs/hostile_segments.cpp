@@ -395,7 +395,7 @@ const SegmentCase table[] = {
 			 g.rsvd_ulp = s[victim::local].stag;
 		 });
 	 },
-	 0x0209,
+	 0x0109,
 	 md,
 	 {0, bad_invalidate}},
 	{"invalidate-then-write",

@@ -114,6 +114,10 @@ public:
 	{
 		return reinterpret_cast<std::uintptr_t>(bytes_.data()) + offset;
 	}
+	[[nodiscard]] ibv_mr *mr() const
+	{
+		return mr_.get();
+	}
 	[[nodiscard]] std::uint32_t key() const
 	{
 		return mr_->rkey;

@@ -63,6 +63,7 @@ enum krdma_soft_op {
 	KRDMA_SOFT_OP_WRITE_IMM,
 	KRDMA_SOFT_OP_FETCH_ADD,
 	KRDMA_SOFT_OP_CMP_SWAP,
+	KRDMA_SOFT_OP_BIND_MW,
 	/* the opcodes above may come from user space, those below may not */
 	KRDMA_SOFT_OP_USER_END,
 	KRDMA_SOFT_OP_KERNEL = 0x80,
@@ -98,13 +99,13 @@ struct krdma_soft_sqe {
 		__u32 invalidate;	/* STag for SEND_INV, LOCAL_INV, READ_INV */
 		__be32 imm;		/* immediate data for SEND_IMM, WRITE_IMM */
 	};
-	__u32 rkey;		/* remote STag; REG_MR: new STag of the region */
-	__aligned_u64 raddr;	/* remote TO; REG_MR: TO of the first octet */
+	__u32 rkey;		/* remote STag; REG_MR, BIND_MW: new STag of region, window */
+	__aligned_u64 raddr;	/* remote TO; REG_MR, BIND_MW: TO of the first octet */
 	union {
 		struct {
-			__aligned_u64 mem_length;	/* REG_MR: octets */
-			__u32 mem_access;	/* REG_MR: enum ib_access_flags */
-			__u32 reserved0;
+			__aligned_u64 mem_length;	/* REG_MR, BIND_MW: octets */
+			__u32 mem_access;	/* REG_MR, BIND_MW: enum ib_access_flags */
+			__u32 mem_stag;		/* BIND_MW: of the region */
 		};
 		struct krdma_soft_atomic atomic;
 		__aligned_u64 reserved[4];
