@@ -131,6 +131,18 @@ int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ib_udata *udata)
 	return rnic->ops->cq_resize(cq, depth, udata);
 }
 
+int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period)
+{
+	const struct ib_cq_caps *caps = &cq->obj.rnic->attr.limits.cq_caps;
+
+	if (!cq->obj.rnic->ops->cq_modify)
+		return -EOPNOTSUPP;
+	if (count > caps->max_cq_moderation_count ||
+	    period > caps->max_cq_moderation_period)
+		return -EINVAL;
+	return cq->obj.rnic->ops->cq_modify(cq, count, period);
+}
+
 int kal_cq_destroy(struct ri_cq *cq)
 {
 	if (atomic_read(&cq->obj.children))

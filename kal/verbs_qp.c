@@ -93,6 +93,9 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		 struct ri_qp_init_attr *init_attr)
 {
+	/* a provider fills in what it has; consumers hand in anything */
+	memset(attr, 0, sizeof(*attr));
+	memset(init_attr, 0, sizeof(*init_attr));
 	return qp->obj.rnic->ops->qp_query(qp, attr, mask, init_attr);
 }
 
@@ -117,7 +120,10 @@ static int kal_qp_modify_rtr(struct ri_qp *qp, const struct ib_qp_attr *attr,
 	return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
 }
 
-/* RTS: only to a QP that is there already, to change other attributes. */
+/*
+ * RTS: only to a QP that is there already, to change other attributes, or that
+ * rests in SQD.
+ */
 static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)
 {
@@ -128,6 +134,8 @@ static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 	ret = kal_qp_query(qp, &now, IB_QP_STATE, &init_attr);
 	if (ret)
 		return ret;
+	if (now.qp_state == IB_QPS_SQD)
+		return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
 	if (now.qp_state != IB_QPS_RTS)
 		return -EINVAL;
 	mask &= ~(IB_QP_STATE | IB_QP_CUR_STATE);
@@ -138,15 +146,20 @@ static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 
 /*
  * SQD (graceful) and ERR (abrupt) end the connection, which leaves the QP in
- * ERR. Asked twice, by rdma_disconnect() in user space and then by the kernel's
- * iw_cm, it succeeds twice. Without a connection ERR is the provider's, and SQD
- * has nothing to drain.
+ * ERR: that is how iw_cm and rdma_disconnect() in user space disconnect. Asked
+ * twice, by both of them, it succeeds twice. Without a connection ERR is the
+ * provider's, and SQD has nothing to drain.
+ *
+ * InfiniBand's SQD, from which a QP comes back, is asked for by saying whether
+ * IB_EVENT_SQ_DRAINED is wanted, which neither of the two does.
  */
 static int kal_qp_modify_end(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)
 {
 	bool abrupt = attr->qp_state == IB_QPS_ERR;
 
+	if (!abrupt && mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
 	kal_qp_disconnect(qp, abrupt);
 	if (!abrupt)
 		return 0;

@@ -5,8 +5,9 @@
  * The kernel produces under the queue's lock. A user consumes by itself, from
  * the ring that it maps; a kernel consumer through soft_cq_poll(). Entries are
  * added one by one and the consumer is woken once for a batch of them, when it
- * armed the queue.
+ * armed the queue (cq_event.c).
  */
+#include <linux/cleanup.h>
 #include <linux/log2.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -14,10 +15,12 @@
 #include "cq.h"
 #include "device.h"
 
+static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
+
 /* The consumer's index; a user's may be anything. */
 static u32 soft_cq_cons(const struct soft_cq *cq)
 {
-	return cq->ri.uctx ? READ_ONCE(cq->head->cons) : cq->cons;
+	return cq->ri.uctx ? READ_ONCE(cq->mem.head->cons) : cq->cons;
 }
 
 static void soft_cq_overflow(struct soft_cq *cq)
@@ -40,113 +43,226 @@ static void soft_cq_overflow(struct soft_cq *cq)
  * @wc_qp: ib_wc.qp for a kernel consumer
  *
  * Call soft_cq_notify() after the last one of a batch. Context: any.
+ * Return: false when the completion is lost; its QP cannot go on then.
  */
-void soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
+bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
 		 struct ib_qp *wc_qp)
 {
+	struct soft_cq_mem *mem = &cq->mem;
 	bool overflow = false;
+	bool added = false;
 	unsigned long flags;
 	u32 slot;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overflowed)
 		goto out;
-	if (cq->prod - soft_cq_cons(cq) >= cq->depth) {
+	if (cq->prod - soft_cq_cons(cq) >= mem->depth) {
 		cq->overflowed = true;
 		overflow = true;
 		goto out;
 	}
-	slot = cq->prod & (cq->depth - 1);
-	cq->entries[slot] = *cqe;
-	if (cq->wc_qps)
-		cq->wc_qps[slot] = wc_qp;
+	slot = cq->prod & (mem->depth - 1);
+	mem->entries[slot] = *cqe;
+	if (mem->wc_qps)
+		mem->wc_qps[slot] = wc_qp;
 	/* the entry before the index: pairs with the consumer's acquire */
-	smp_store_release(&cq->head->prod, ++cq->prod);
+	smp_store_release(&mem->head->prod, ++cq->prod);
+	added = true;
 out:
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (overflow)
 		soft_cq_overflow(cq);
+	return added;
 }
 
-/**
- * soft_cq_notify() - wake the consumer if it asked for it
- * @cq: queue
- * @solicited: one of the completions added is solicited or an error
- * Context: any but hard interrupt.
- */
-void soft_cq_notify(struct soft_cq *cq, bool solicited)
-{
-	u32 arm;
+/* The ring's memory ********************************************************* */
 
-	smp_mb(); /* entries before the arm word: pairs with req_notify */
-	arm = READ_ONCE(cq->head->arm);
-	if (arm == KRDMA_SOFT_CQ_ARM_NONE ||
-	    (arm == KRDMA_SOFT_CQ_ARM_SOLICITED && !solicited))
-		return;
-	if (xchg(&cq->head->arm, KRDMA_SOFT_CQ_ARM_NONE))
-		ri_completion_event(&cq->ri);
+static void soft_cq_mem_free(struct soft_cq_mem *mem)
+{
+	kvfree(mem->wc_qps);
+	if (mem->shm)
+		WRITE_ONCE(mem->head->flags, KRDMA_SOFT_RING_DEAD);
+	ri_shmem_free(mem->shm);
+	*mem = (struct soft_cq_mem){};
 }
 
-static void soft_cq_free(struct soft_cq *cq)
+static int soft_cq_mem_alloc(struct soft_cq_mem *mem, struct ri_ucontext *uctx,
+			     u32 depth)
 {
-	kvfree(cq->wc_qps);
-	if (cq->shm)
-		WRITE_ONCE(cq->head->flags, KRDMA_SOFT_RING_DEAD);
-	ri_shmem_free(cq->shm);
+	size_t size;
+
+	*mem = (struct soft_cq_mem){ .depth = roundup_pow_of_two(depth) };
+	size = array_size(mem->depth, sizeof(*mem->entries));
+	mem->shm = ri_shmem_alloc(uctx, KRDMA_SOFT_RING_ENTRIES + size);
+	if (IS_ERR(mem->shm)) {
+		int ret = PTR_ERR(mem->shm);
+
+		mem->shm = NULL;
+		return ret;
+	}
+	mem->head = mem->shm->addr;
+	mem->entries = mem->shm->addr + KRDMA_SOFT_RING_ENTRIES;
+	if (uctx)
+		return 0;
+	mem->wc_qps = kvcalloc(mem->depth, sizeof(*mem->wc_qps), GFP_KERNEL);
+	if (!mem->wc_qps) {
+		soft_cq_mem_free(mem);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the user library needs to map it. */
+static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
+			   struct ib_udata *udata)
+{
+	struct krdma_soft_cq_resp resp = {
+		.ring_offset = mem->shm->offset,
+		.ring_size = mem->shm->size,
+		.depth = mem->depth,
+		.cq_id = cq->ri.obj.id,
+	};
+
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
 /* ri_ops.cq_create */
 int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
-	struct krdma_soft_cq_resp resp = {};
-	size_t size;
 	int ret;
 
 	spin_lock_init(&cq->lock);
-	cq->depth = roundup_pow_of_two(ri->depth);
-	size = array_size(cq->depth, sizeof(*cq->entries));
-	cq->shm = ri_shmem_alloc(ri->uctx, KRDMA_SOFT_RING_ENTRIES + size);
-	if (IS_ERR(cq->shm)) {
-		ret = PTR_ERR(cq->shm);
-		cq->shm = NULL;
-		return ret;
-	}
-	cq->head = cq->shm->addr;
-	cq->entries = cq->shm->addr + KRDMA_SOFT_RING_ENTRIES;
-	ri->depth = cq->depth;
-
-	if (!ri->uctx) {
-		cq->wc_qps = kvcalloc(cq->depth, sizeof(*cq->wc_qps),
-				      GFP_KERNEL);
-		if (!cq->wc_qps) {
-			ret = -ENOMEM;
-			goto err;
-		}
-		return 0;
-	}
-	resp.ring_offset = cq->shm->offset;
-	resp.ring_size = cq->shm->size;
-	resp.depth = cq->depth;
-	resp.cq_id = ri->obj.id;
-	if (udata->outlen < sizeof(resp)) {
-		ret = -EINVAL;
-		goto err;
-	}
-	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	mutex_init(&cq->resize_lock);
+	soft_cq_event_init(cq);
+	ret = soft_cq_mem_alloc(&cq->mem, ri->uctx, ri->depth);
 	if (ret)
-		goto err;
-	return 0;
-err:
-	soft_cq_free(cq);
+		return ret;
+	ri->depth = cq->mem.depth;
+	if (!ri->uctx)
+		return 0;
+	ret = soft_cq_respond(cq, &cq->mem, udata);
+	if (ret)
+		soft_cq_mem_free(&cq->mem);
 	return ret;
 }
 
 /* ri_ops.cq_destroy: its QPs are gone */
 void soft_cq_destroy(struct ri_cq *ri)
 {
-	soft_cq_free(to_soft_cq(ri));
+	struct soft_cq *cq = to_soft_cq(ri);
+
+	soft_cq_event_exit(cq);
+	soft_cq_mem_free(&cq->mem);
+	soft_cq_mem_free(&cq->next);
+	mutex_destroy(&cq->resize_lock);
 }
+
+/* A new size **************************************************************** */
+
+static bool soft_cq_fits(const struct soft_cq *cq, u32 depth)
+{
+	u32 waiting = cq->prod - soft_cq_cons(cq);
+
+	/* a user's index may be nonsense */
+	return waiting <= cq->mem.depth && waiting <= depth;
+}
+
+static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
+{
+	unsigned long flags;
+	bool fits;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	fits = soft_cq_fits(cq, roundup_pow_of_two(depth));
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (!fits)
+		return -EINVAL;
+	soft_cq_mem_free(&cq->next);
+	return soft_cq_mem_alloc(&cq->next, cq->ri.uctx, depth);
+}
+
+/* With the lock held and room enough: what waits, the indices, the arm word. */
+static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to)
+{
+	const struct soft_cq_mem *from = &cq->mem;
+	u32 cons = soft_cq_cons(cq);
+	u32 i;
+
+	for (i = cons; i != cq->prod; i++) {
+		to->entries[i & (to->depth - 1)] =
+			from->entries[i & (from->depth - 1)];
+		if (to->wc_qps)
+			to->wc_qps[i & (to->depth - 1)] =
+				from->wc_qps[i & (from->depth - 1)];
+	}
+	to->head->cons = cons;
+	to->head->prod = cq->prod;
+	to->head->arm = xchg(&from->head->arm, KRDMA_SOFT_CQ_ARM_NONE);
+}
+
+static int soft_cq_switch(struct soft_cq *cq)
+{
+	struct soft_cq_mem *next = &cq->next;
+	unsigned long flags;
+	int ret = -EINVAL;
+
+	if (!next->shm)
+		return ret;
+	spin_lock_irqsave(&cq->lock, flags);
+	if (soft_cq_fits(cq, next->depth)) {
+		soft_cq_move(cq, next);
+		swap(cq->mem, *next);
+		cq->ri.depth = cq->mem.depth;
+		ret = 0;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* the old ring, or the one that was made in vain */
+	soft_cq_mem_free(next);
+	return ret;
+}
+
+/**
+ * soft_cq_resize() - ri_ops.cq_resize
+ * @ri: queue
+ * @depth: entries wanted
+ * @udata: which of the two steps of krdma_soft_resize_cq_req; a kernel
+ *	   consumer takes both at once
+ *
+ * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM. The queue
+ * goes on as it was when this fails. Context: may sleep.
+ */
+int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	struct krdma_soft_resize_cq_req req;
+	int ret;
+
+	guard(mutex)(&cq->resize_lock);
+	if (!ri->uctx) {
+		ret = soft_cq_prepare(cq, depth);
+		return ret ?: soft_cq_switch(cq);
+	}
+	if (udata->inlen < sizeof(req))
+		return -EINVAL;
+	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	if (ret)
+		return ret;
+	switch (req.step) {
+	case KRDMA_SOFT_RESIZE_PREPARE:
+		ret = soft_cq_prepare(cq, depth);
+		return ret ?: soft_cq_respond(cq, &cq->next, udata);
+	case KRDMA_SOFT_RESIZE_SWITCH:
+		return soft_cq_switch(cq);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Kernel consumers ********************************************************** */
 
 static void soft_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
 			   struct ib_wc *wc)
@@ -172,6 +288,7 @@ static void soft_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
 int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
+	struct soft_cq_mem *mem = &cq->mem;
 	unsigned long flags;
 	int n = 0;
 	u32 slot;
@@ -180,30 +297,38 @@ int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < num_entries && cq->cons != cq->prod) {
-		slot = cq->cons++ & (cq->depth - 1);
-		soft_cqe_to_wc(&cq->entries[slot], cq->wc_qps[slot], &wc[n++]);
+		slot = cq->cons++ & (mem->depth - 1);
+		soft_cqe_to_wc(&mem->entries[slot], mem->wc_qps[slot], &wc[n++]);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
 
-/* ri_ops.cq_req_notify: for kernel consumers; a user arms in the ring */
-int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
+/**
+ * soft_cq_purge() - drop the completions of a QP that is reset or destroyed
+ * @cq: queue; a user's library does it itself, in its ring
+ * @qp_num: the QP, which adds no more
+ * Context: any but hard interrupt.
+ */
+void soft_cq_purge(struct soft_cq *cq, u32 qp_num)
 {
-	struct soft_cq *cq = to_soft_cq(ri);
-	unsigned long irq;
-	int missed = 0;
+	struct soft_cq_mem *mem = &cq->mem;
+	unsigned long flags;
+	u32 from, to, mask;
 
-	if (ri->uctx)
-		return -EINVAL;
-	spin_lock_irqsave(&cq->lock, irq);
-	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
-		WRITE_ONCE(cq->head->arm, KRDMA_SOFT_CQ_ARM_NEXT);
-	else if (READ_ONCE(cq->head->arm) != KRDMA_SOFT_CQ_ARM_NEXT)
-		WRITE_ONCE(cq->head->arm, KRDMA_SOFT_CQ_ARM_SOLICITED);
-	smp_mb(); /* arm before the index: pairs with soft_cq_notify() */
-	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
-		missed = cq->prod != cq->cons;
-	spin_unlock_irqrestore(&cq->lock, irq);
-	return missed;
+	if (cq->ri.uctx)
+		return;
+	spin_lock_irqsave(&cq->lock, flags);
+	mask = mem->depth - 1;
+	/* from the newest on, so that what stays keeps its order */
+	to = cq->prod;
+	for (from = cq->prod; from-- != cq->cons;) {
+		if (mem->entries[from & mask].qp_num == qp_num)
+			continue;
+		to--;
+		mem->entries[to & mask] = mem->entries[from & mask];
+		mem->wc_qps[to & mask] = mem->wc_qps[from & mask];
+	}
+	cq->cons = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
 }

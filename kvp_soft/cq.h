@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues: what the transmitter and the receiver put in, and how a
- * kernel consumer takes it out.
+ * Completion queues: what the transmitter and the receiver put in, how a kernel
+ * consumer takes it out, and how the consumer hears of it.
  */
 #ifndef SOFT_CQ_H
 #define SOFT_CQ_H
 
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <krdma/rnicpi.h>
 #include <krdma/soft-abi.h>
 
 /**
- * struct soft_cq - completion queue
- * @lock: protects the next three fields and the order of entries
- * @prod: next entry to fill
- * @overflowed: an entry was lost; nothing is added any more
- * @cons: next entry that a kernel consumer takes; a user's stands in the ring
- * @shm: the memory of the ring
+ * struct soft_cq_mem - memory of a completion ring
+ * @shm: shared with the user; NULL when there is no ring
  * @head: indices and the arm word
  * @entries: the entries
  * @depth: entries, power of two
  * @wc_qps: ib_wc.qp of each entry, for a kernel consumer; else NULL
  */
-struct soft_cq {
-	struct ri_cq ri;
-	spinlock_t lock;
-	u32 prod;
-	bool overflowed;
-	u32 cons;
+struct soft_cq_mem {
 	struct ri_shmem *shm;
 	struct krdma_soft_cq_ring *head;
 	struct krdma_soft_cqe *entries;
@@ -35,18 +29,58 @@ struct soft_cq {
 	struct ib_qp **wc_qps;
 };
 
+/**
+ * struct soft_cq - completion queue
+ * @lock: protects what follows up to @mod_period, and the order of entries
+ * @prod: next entry to fill
+ * @overflowed: an entry was lost; nothing is added any more
+ * @cons: next entry that a kernel consumer takes; a user's stands in the ring
+ * @mem: the ring in use
+ * @event_prod: @prod when the last event was raised
+ * @mod_count: completions that make an event due at once
+ * @mod_period: microseconds after which fewer do; 0 is at once
+ * @mod_timer: runs while completions wait for more
+ * @event_work: raises an event on the CPU of the completion vector
+ * @resize_lock: one resize at a time, and @next
+ * @next: the ring to change to, made and not used yet
+ */
+struct soft_cq {
+	struct ri_cq ri;
+	spinlock_t lock;
+	u32 prod;
+	bool overflowed;
+	u32 cons;
+	struct soft_cq_mem mem;
+	u32 event_prod;
+	u16 mod_count;
+	u16 mod_period;
+	struct hrtimer mod_timer;
+	struct work_struct event_work;
+	struct mutex resize_lock;
+	struct soft_cq_mem next;
+};
+
 static inline struct soft_cq *to_soft_cq(struct ri_cq *ri)
 {
 	return container_of(ri, struct soft_cq, ri);
 }
 
-void soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
+/* cq.c */
+bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
 		 struct ib_qp *wc_qp);
-void soft_cq_notify(struct soft_cq *cq, bool solicited);
+void soft_cq_purge(struct soft_cq *cq, u32 qp_num);
 
 int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata);
+int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata);
 void soft_cq_destroy(struct ri_cq *ri);
 int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc);
+
+/* cq_event.c */
+void soft_cq_event_init(struct soft_cq *cq);
+void soft_cq_event_exit(struct soft_cq *cq);
+void soft_cq_event_flush(struct soft_cq *cq);
+void soft_cq_notify(struct soft_cq *cq, bool solicited);
+int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period);
 int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags);
 
 #endif /* SOFT_CQ_H */

@@ -51,6 +51,8 @@ static inline void soft_count(struct soft_rnic *rnic, enum soft_counter which)
 
 /* transmit, receive and teardown of all QPs */
 extern struct workqueue_struct *soft_wq;
+/* completion events, each on the CPU of its vector */
+extern struct workqueue_struct *soft_event_wq;
 
 extern const struct ri_ops soft_ops;
 

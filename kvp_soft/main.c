@@ -40,7 +40,13 @@ module_param_named(close_timeout_ms, soft_close_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(close_timeout_ms,
 		 "a stream that has to send its last octets is reset after this time (5000)");
 
+bool soft_comp_affinity = true;
+module_param_named(comp_affinity, soft_comp_affinity, bool, 0644);
+MODULE_PARM_DESC(comp_affinity,
+		 "completion events of vector n > 0 are raised on CPU n, not where the work completed (Y)");
+
 struct workqueue_struct *soft_wq;
+struct workqueue_struct *soft_event_wq;
 
 /* protects the list and that a network device has one soft RNIC at most */
 static DEFINE_MUTEX(soft_devices_lock);
@@ -133,6 +139,8 @@ const struct ri_ops soft_ops = {
 	.pd_dealloc = soft_pd_dealloc,
 
 	.cq_create = soft_cq_create,
+	.cq_resize = soft_cq_resize,
+	.cq_modify = soft_cq_moderate,
 	.cq_destroy = soft_cq_destroy,
 	.cq_poll = soft_cq_poll,
 	.cq_req_notify = soft_cq_req_notify,
@@ -207,6 +215,8 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_srq = 1 << 16;
 	limits->max_srq_wr = 1 << 15;
 	limits->max_srq_sge = KRDMA_SOFT_MAX_SGE;
+	limits->cq_caps.max_cq_moderation_count = U16_MAX;
+	limits->cq_caps.max_cq_moderation_period = U16_MAX;
 }
 
 static struct soft_rnic *soft_device_alloc(struct net_device *ndev)
@@ -300,10 +310,19 @@ static int __init soft_init(void)
 				  WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM |
 					  WQ_SYSFS,
 				  0);
-	if (!soft_wq)
-		return -ENOMEM;
+	soft_event_wq = alloc_workqueue("krdma_soft_event",
+					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (!soft_wq || !soft_event_wq) {
+		ret = -ENOMEM;
+		goto err;
+	}
 	ret = ri_register_provider(&soft_provider);
-	if (ret)
+	if (!ret)
+		return 0;
+err:
+	if (soft_event_wq)
+		destroy_workqueue(soft_event_wq);
+	if (soft_wq)
 		destroy_workqueue(soft_wq);
 	return ret;
 }
@@ -312,6 +331,7 @@ static void __exit soft_exit(void)
 {
 	ri_unregister_provider(&soft_provider);
 	destroy_workqueue(soft_wq);
+	destroy_workqueue(soft_event_wq);
 	rcu_barrier();
 }
 

@@ -11,5 +11,6 @@ extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;
+extern bool soft_comp_affinity;
 
 #endif /* SOFT_PARAMS_H */

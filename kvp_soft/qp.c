@@ -149,13 +149,17 @@ err_sq:
 	return ret;
 }
 
+/*
+ * The verbs' name of the state. There is no SQE: a work request of an iWARP
+ * stream that fails takes the stream with it (RFC 5040 7.1).
+ */
 static enum ib_qp_state soft_qp_ib_state(const struct soft_qp *qp)
 {
 	switch (READ_ONCE(qp->state)) {
 	case SOFT_QP_IDLE:
 		return IB_QPS_INIT;
 	case SOFT_QP_RTS:
-		return IB_QPS_RTS;
+		return READ_ONCE(qp->sq.held) ? IB_QPS_SQD : IB_QPS_RTS;
 	case SOFT_QP_CLOSING:
 		return IB_QPS_SQD;
 	default:
@@ -163,7 +167,24 @@ static enum ib_qp_state soft_qp_ib_state(const struct soft_qp *qp)
 	}
 }
 
-/* ri_ops.qp_query */
+static bool soft_qp_draining(struct soft_qp *qp)
+{
+	if (READ_ONCE(qp->state) == SOFT_QP_CLOSING)
+		return true;
+	return READ_ONCE(qp->sq.held) && !READ_ONCE(qp->sq.drained);
+}
+
+/* The verbs know five values; the largest that fits, or the smallest. */
+static enum ib_mtu soft_path_mtu(int mtu)
+{
+	enum ib_mtu ret = IB_MTU_4096;
+
+	while (ret > IB_MTU_256 && ib_mtu_enum_to_int(ret) > mtu)
+		ret--;
+	return ret;
+}
+
+/* ri_ops.qp_query: what the verbs know and iWARP does not stays 0 */
 int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 		  struct ri_qp_init_attr *init_attr)
 {
@@ -171,7 +192,9 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 
 	attr->qp_state = soft_qp_ib_state(qp);
 	attr->cur_qp_state = attr->qp_state;
-	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(ri->obj.rnic->netdev->mtu));
+	attr->sq_draining = soft_qp_draining(qp);
+	attr->en_sqd_async_notify = qp->sq.held && qp->sq.drain_event;
+	attr->path_mtu = soft_path_mtu(READ_ONCE(ri->obj.rnic->netdev->mtu));
 	attr->port_num = 1;
 	attr->qp_access_flags = qp->access;
 	attr->max_rd_atomic = min(qp->mpa.ord, U8_MAX);
@@ -195,32 +218,40 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Back to idle: what is posted is forgotten, as the verbs have it. */
-static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
+/* Forget what is posted and, of a kernel consumer, what has completed. */
+static void soft_qp_forget(struct soft_qp *qp)
 {
 	struct soft_ring *sq = &qp->sq.ring;
 	struct soft_ring *rq = &qp->own_rq.ring;
+
+	spin_lock_bh(&qp->sq.lock);
+	sq->fetched += max(soft_ring_pending(sq), 0);
+	WRITE_ONCE(qp->sq.cons, sq->fetched);
+	if (sq->depth)
+		soft_ring_release(sq, sq->fetched);
+	spin_unlock_bh(&qp->sq.lock);
+	spin_lock_bh(&qp->own_rq.lock);
+	rq->fetched += max(soft_ring_pending(rq), 0);
+	if (rq->depth)
+		soft_ring_release(rq, rq->fetched);
+	spin_unlock_bh(&qp->own_rq.lock);
+	soft_ring_no_doorbell(rq);
+	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
+	soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
+}
+
+/* Back to idle: RESET from anywhere, INIT only from there. */
+static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
+{
 	int ret = 0;
 
 	mutex_lock(&qp->tx.mutex);
-	if (qp->llp) {
+	if (qp->llp || (!reset && qp->state != SOFT_QP_IDLE)) {
 		ret = -EINVAL;
-	} else if (reset) {
-		spin_lock_bh(&qp->sq.lock);
-		sq->fetched += max(soft_ring_pending(sq), 0);
-		WRITE_ONCE(qp->sq.cons, sq->fetched);
-		if (sq->depth)
-			soft_ring_release(sq, sq->fetched);
-		spin_unlock_bh(&qp->sq.lock);
-		spin_lock_bh(&qp->own_rq.lock);
-		rq->fetched += max(soft_ring_pending(rq), 0);
-		if (rq->depth)
-			soft_ring_release(rq, rq->fetched);
-		spin_unlock_bh(&qp->own_rq.lock);
-		soft_ring_no_doorbell(rq);
+	} else {
+		if (reset)
+			soft_qp_forget(qp);
 		WRITE_ONCE(qp->state, SOFT_QP_IDLE);
-	} else if (qp->state != SOFT_QP_IDLE) {
-		ret = -EINVAL;
 	}
 	mutex_unlock(&qp->tx.mutex);
 	return ret;
@@ -229,11 +260,17 @@ static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 /* An idle QP is failed: flush, and flush what is posted from now on. */
 static void soft_qp_to_error(struct soft_qp *qp)
 {
+	bool news;
+
 	soft_stream_end(qp, false, -ECONNABORTED);
 	mutex_lock(&qp->tx.mutex);
+	news = qp->state != SOFT_QP_ERROR;
 	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
 	soft_qp_flush(qp);
 	mutex_unlock(&qp->tx.mutex);
+	/* with a stream, its end said so */
+	if (news && qp->ri.srq)
+		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /*
@@ -253,6 +290,34 @@ static void soft_qp_set_access(struct soft_qp *qp, int access)
 		WRITE_ONCE(qp->access, access);
 }
 
+/* SQD as InfiniBand has it: the stream stays, the send queue rests. */
+static int soft_qp_drain(struct soft_qp *qp, bool event)
+{
+	int ret = -EINVAL;
+
+	mutex_lock(&qp->tx.mutex);
+	if (qp->llp && READ_ONCE(qp->state) == SOFT_QP_RTS) {
+		soft_sq_hold(qp, event);
+		ret = 0;
+	}
+	mutex_unlock(&qp->tx.mutex);
+	return ret;
+}
+
+/* And back. */
+static int soft_qp_undrain(struct soft_qp *qp)
+{
+	bool held;
+
+	mutex_lock(&qp->tx.mutex);
+	held = READ_ONCE(qp->state) == SOFT_QP_RTS && soft_sq_resume(qp);
+	mutex_unlock(&qp->tx.mutex);
+	if (!held)
+		return -EINVAL;
+	soft_tx_kick(qp);
+	return 0;
+}
+
 /* ri_ops.qp_modify */
 int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 		   struct ri_llp *llp)
@@ -269,8 +334,10 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 	case IB_QPS_INIT:
 		return soft_qp_to_idle(qp, false);
 	case IB_QPS_RTS:
-		return llp ? soft_stream_attach(qp, llp) : -EINVAL;
+		return llp ? soft_stream_attach(qp, llp) : soft_qp_undrain(qp);
 	case IB_QPS_SQD:
+		if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+			return soft_qp_drain(qp, attr->en_sqd_async_notify);
 		soft_stream_close(qp);
 		return 0;
 	case IB_QPS_ERR:
@@ -292,6 +359,10 @@ void soft_qp_destroy(struct ri_qp *ri)
 	cancel_work_sync(&qp->ctl_work);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
+	soft_cq_purge(soft_send_cq(qp), ri->obj.id);
+	soft_cq_purge(soft_recv_cq(qp), ri->obj.id);
+	soft_cq_event_flush(soft_send_cq(qp));
+	soft_cq_event_flush(soft_recv_cq(qp));
 	kfree(qp->in);
 	kfree(qp->out);
 	soft_tx_reset(&qp->tx);

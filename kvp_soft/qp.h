@@ -41,6 +41,7 @@ enum {
 	SOFT_TODO_PEER_CLOSED,	/* FIN, RST or time-out of the stream */
 	SOFT_TODO_FINISH,	/* the transmitter has sent the last octet */
 	SOFT_TODO_TIMEOUT,	/* and did not within soft_close_timeout_ms */
+	SOFT_TODO_CQ_LOST,	/* a completion did not fit in its CQ */
 };
 
 /** enum soft_msg_kind - what the transmitter is sending */
@@ -299,6 +300,12 @@ struct soft_qp {
 static inline struct soft_qp *to_soft_qp(struct ri_qp *ri)
 {
 	return container_of(ri, struct soft_qp, ri);
+}
+
+/* A work request is fetched of which nothing was sent. */
+static inline bool soft_tx_wr_waits(const struct soft_tx *tx)
+{
+	return tx->wr_fetched && !tx->read_sge && !tx->read_off;
 }
 
 static inline struct soft_cq *soft_send_cq(struct soft_qp *qp)

@@ -6,6 +6,7 @@
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H
 
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <krdma/rnicpi.h>
 #include "ring.h"
@@ -73,6 +74,9 @@ struct soft_sq_rec {
  * @cons: oldest work request that has not completed
  * @recs: one for each slot of the ring
  * @wqe: copy of the work request that is being sent; the transmitter's
+ * @held: nothing new is begun (the verbs' SQD); changes under tx.mutex and @lock
+ * @drained: and what was begun is over
+ * @drain_event: which the consumer wants to hear
  */
 struct soft_sq {
 	struct soft_ring ring;
@@ -81,6 +85,9 @@ struct soft_sq {
 	u32 cons;
 	struct soft_sq_rec *recs;
 	struct krdma_soft_sqe *wqe;
+	bool held;
+	bool drained;
+	bool drain_event;
 };
 
 /**
@@ -139,9 +146,17 @@ struct soft_recv_done {
 	};
 };
 
+/**
+ * struct soft_srq - shared receive queue
+ * @rq: the queue
+ * @resize_lock: one resize at a time, and @next
+ * @next: the ring to change to, made and not used yet
+ */
 struct soft_srq {
 	struct ri_srq ri;
 	struct soft_rq rq;
+	struct mutex resize_lock;
+	struct soft_ring next;
 };
 
 static inline struct soft_srq *to_soft_srq(struct ri_srq *ri)
@@ -161,6 +176,8 @@ void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status);
 void soft_sq_complete(struct soft_qp *qp);
 void soft_sq_flush(struct soft_qp *qp);
+void soft_sq_hold(struct soft_qp *qp, bool event);
+bool soft_sq_resume(struct soft_qp *qp);
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr);
 
@@ -177,9 +194,12 @@ void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done);
 void soft_rq_flush(struct soft_qp *qp);
 int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr);
+int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
+		 const struct ib_recv_wr **bad_wr);
 
 void soft_rq_posted(struct soft_rq *rq);
 
+/* srq.c */
 int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 		    struct ib_udata *udata);
 int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,

@@ -128,7 +128,8 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 				 qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
-	soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp);
+	if (!soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp))
+		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 
 /**
@@ -178,9 +179,17 @@ void soft_rq_flush(struct soft_qp *qp)
 		soft_cq_notify(soft_recv_cq(qp), true);
 }
 
-/* Post a kernel consumer's list; the slots are filled under the post lock. */
-static int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
-			const struct ib_recv_wr **bad_wr)
+/**
+ * soft_rq_post() - post a kernel consumer's list
+ * @rq: queue
+ * @wr: the list
+ * @bad_wr: set to the first that did not fit
+ *
+ * The slots are filled under the post lock.
+ * Return: 0, -ENOMEM, -EINVAL. Context: any but hard interrupt.
+ */
+int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
+		 const struct ib_recv_wr **bad_wr)
 {
 	struct krdma_soft_rqe *rqe;
 	unsigned long flags;
@@ -230,91 +239,4 @@ int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		soft_tx_kick(qp);
 	}
 	return ret;
-}
-
-/*
- * ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt.
- * No work request is the doorbell of a user, who has written to the ring.
- */
-int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
-		       const struct ib_recv_wr **bad_wr)
-{
-	struct soft_rq *rq = &to_soft_srq(ri)->rq;
-	int ret = 0;
-
-	if (ri->pd->uctx && wr) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
-	if (wr)
-		ret = soft_rq_post(rq, wr, bad_wr);
-	smp_mb(); /* entries before the list: pairs with soft_ring_want_doorbell() */
-	soft_rq_posted(rq);
-	return ret;
-}
-
-/* ri_ops.srq_create */
-int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
-		    struct ib_udata *udata)
-{
-	struct soft_srq *srq = to_soft_srq(ri);
-	struct krdma_soft_srq_resp resp = {};
-	int ret;
-
-	ret = soft_rq_init(&srq->rq, ri->pd->uctx, attr->attr.max_wr,
-			   attr->attr.max_sge);
-	if (ret)
-		return ret;
-	srq->rq.limit = attr->attr.srq_limit;
-	attr->attr.max_wr = srq->rq.ring.depth;
-	attr->attr.max_sge = srq->rq.max_sge;
-	if (!ri->pd->uctx)
-		return 0;
-
-	resp.ring_offset = srq->rq.ring.shm->offset;
-	resp.ring_size = srq->rq.ring.shm->size;
-	resp.depth = srq->rq.ring.depth;
-	resp.stride = srq->rq.ring.stride;
-	resp.srq_id = ri->obj.id;
-	ret = udata->outlen < sizeof(resp) ?
-		      -EINVAL :
-		      ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (ret)
-		soft_rq_free(&srq->rq);
-	return ret;
-}
-
-/* ri_ops.srq_modify: arms the limit event; a new size is not offered */
-int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
-		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
-{
-	struct soft_rq *rq = &to_soft_srq(ri)->rq;
-
-	if (mask & ~IB_SRQ_LIMIT)
-		return -EOPNOTSUPP;
-	if (attr->srq_limit > rq->ring.depth)
-		return -EINVAL;
-	spin_lock_bh(&rq->lock);
-	rq->limit = attr->srq_limit;
-	spin_unlock_bh(&rq->lock);
-	return 0;
-}
-
-/* ri_ops.srq_query */
-int soft_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr)
-{
-	struct soft_rq *rq = &to_soft_srq(ri)->rq;
-
-	attr->max_wr = rq->ring.depth;
-	attr->max_sge = rq->max_sge;
-	spin_lock_bh(&rq->lock);
-	attr->srq_limit = rq->limit;
-	spin_unlock_bh(&rq->lock);
-	return 0;
-}
-
-/* ri_ops.srq_destroy: its QPs are gone */
-void soft_srq_destroy(struct ri_srq *ri)
-{
-	soft_rq_free(&to_soft_srq(ri)->rq);
 }

@@ -271,7 +271,8 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 				 qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
-	soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp);
+	if (!soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp))
+		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 
 /*
@@ -287,6 +288,63 @@ static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 	return rec;
 }
 
+/*
+ * With the lock held: nothing that was begun is left. What the transmitter has
+ * fetched but not begun stays: while the queue is held that does not change.
+ * Return: true when that is news the consumer asked for.
+ */
+static bool soft_sq_check_drained(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	u32 begun = sq->ring.fetched - (soft_tx_wr_waits(&qp->tx) ? 1 : 0);
+
+	if (!sq->held || sq->drained || sq->cons != begun)
+		return false;
+	sq->drained = true;
+	return sq->drain_event;
+}
+
+/**
+ * soft_sq_hold() - begin no new work request
+ * @qp: queue pair with a stream
+ * @event: IB_EVENT_SQ_DRAINED when what was begun is over
+ * Context: under tx.mutex.
+ */
+void soft_sq_hold(struct soft_qp *qp, bool event)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool report;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	spin_lock_bh(&sq->lock);
+	sq->held = true;
+	sq->drained = false;
+	sq->drain_event = event;
+	report = soft_sq_check_drained(qp);
+	spin_unlock_bh(&sq->lock);
+	if (report)
+		soft_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+/**
+ * soft_sq_resume() - undo soft_sq_hold()
+ * @qp: queue pair
+ *
+ * Return: it was held; the caller starts the transmitter. Context: under tx.mutex.
+ */
+bool soft_sq_resume(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool ret;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	spin_lock_bh(&sq->lock);
+	ret = sq->held;
+	sq->held = false;
+	spin_unlock_bh(&sq->lock);
+	return ret;
+}
+
 /**
  * soft_sq_complete() - complete what is finished, in order
  * @qp: queue pair
@@ -298,6 +356,7 @@ void soft_sq_complete(struct soft_qp *qp)
 	const struct soft_sq_rec *oldest;
 	struct soft_sq_rec rec;
 	bool added = false;
+	bool drained;
 	u64 sent;
 
 	spin_lock_bh(&sq->lock);
@@ -317,9 +376,12 @@ void soft_sq_complete(struct soft_qp *qp)
 			added = true;
 		}
 	}
+	drained = soft_sq_check_drained(qp);
 	spin_unlock_bh(&sq->lock);
 	if (added)
 		soft_cq_notify(soft_send_cq(qp), false);
+	if (drained)
+		soft_qp_event(qp, IB_EVENT_SQ_DRAINED);
 }
 
 /* Complete every work request that the transmitter knows, in error. */

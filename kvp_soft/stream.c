@@ -182,6 +182,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	cancel_delayed_work_sync(&qp->rx.wait_timer);
 	cancel_delayed_work_sync(&qp->close_timer);
 	qp->llp = NULL;
+	soft_sq_resume(qp);
 
 	spin_lock_bh(&qp->lock);
 	qp->state = SOFT_QP_ERROR;
@@ -243,6 +244,9 @@ void soft_stream_close(struct soft_qp *qp)
 	if (!closing)
 		return;
 	trace_soft_qp_state(qp);
+	mutex_lock(&qp->tx.mutex);
+	soft_sq_resume(qp);
+	mutex_unlock(&qp->tx.mutex);
 	mod_delayed_work(soft_wq, &qp->close_timer,
 			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
 	soft_tx_run_inline(qp);
@@ -274,17 +278,40 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 	return true;
 }
 
+/*
+ * The consumer cannot learn any more how its work ends, so the QP fails, as the
+ * verbs have it for a CQ that overflows.
+ */
+static void soft_stream_cq_lost(struct soft_qp *qp)
+{
+	enum soft_qp_state state = READ_ONCE(qp->state);
+	struct soft_term term;
+
+	if (state != SOFT_QP_RTS && state != SOFT_QP_CLOSING)
+		return;
+	soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL, SOFT_CODE_LOCAL);
+	soft_qp_fail(qp, &term, true, -EOVERFLOW);
+	soft_qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
 /* Everything that the receiver, a socket callback or a timer asked for. */
 void soft_ctl_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, ctl_work);
 	unsigned long todo = xchg(&qp->todo, 0);
+	const unsigned long end = BIT(SOFT_TODO_PEER_CLOSED) |
+				  BIT(SOFT_TODO_FINISH) |
+				  BIT(SOFT_TODO_TIMEOUT);
 	struct ri_llp *llp = NULL;
 	bool abort = false;
 	int status;
 
 	mutex_lock(&qp->tx.mutex);
 	if (!qp->llp)
+		goto out;
+	if (todo & BIT(SOFT_TODO_CQ_LOST))
+		soft_stream_cq_lost(qp);
+	if (!(todo & end))
 		goto out;
 	status = READ_ONCE(qp->status);
 	if (todo & BIT(SOFT_TODO_TIMEOUT)) {

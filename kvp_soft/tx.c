@@ -521,6 +521,8 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 	int ret;
 
 	if (!tx->wr_fetched) {
+		if (qp->sq.held)
+			return SOFT_STEP_BLOCKED;
 		ret = soft_sq_fetch(qp, &tx->wr_slot);
 		if (ret == -ENOENT)
 			return SOFT_STEP_EMPTY;
@@ -535,6 +537,8 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 		tx->read_sge = 0;
 		tx->read_off = 0;
 	}
+	if (qp->sq.held && soft_tx_wr_waits(tx))
+		return SOFT_STEP_BLOCKED;
 	/* RFC 5044 7.1.2: the responder is silent until the initiator spoke */
 	if (!READ_ONCE(qp->peer_ready) &&
 	    !soft_op_is_local(qp->sq.wqe->opcode))

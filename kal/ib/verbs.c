@@ -102,6 +102,11 @@ static int kal_ib_resize_cq(struct ib_cq *base, int cqe, struct ib_udata *udata)
 	return ret;
 }
 
+static int kal_ib_modify_cq(struct ib_cq *base, u16 count, u16 period)
+{
+	return kal_cq_modify(to_kal_ib_cq(base)->cq, count, period);
+}
+
 static int kal_ib_poll_cq(struct ib_cq *base, int num_entries, struct ib_wc *wc)
 {
 	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
@@ -265,6 +270,7 @@ const struct ib_device_ops kal_ib_verbs_ops = {
 	.destroy_cq = kal_ib_destroy_cq,
 	.get_dma_mr = kal_ib_get_dma_mr,
 	.map_mr_sg = kal_ib_map_mr_sg,
+	.modify_cq = kal_ib_modify_cq,
 	.poll_cq = kal_ib_poll_cq,
 	.reg_user_mr = kal_ib_reg_user_mr,
 	.reg_user_mr_dmabuf = kal_ib_reg_user_mr_dmabuf,

@@ -69,6 +69,18 @@ int create(Cq &cq, ibv_context *context, int cqe, ibv_comp_channel *channel, int
 	return 0;
 }
 
+int resize_step(ibv_cq *cq, int cqe, krdma_soft_resize_step step, krdma_soft_cq_resp &granted)
+{
+	verbs_driver_request<ibv_resize_cq_cmd, krdma_soft_resize_cq_req> request{};
+	verbs_response<ib_uverbs_resize_cq_resp, krdma_soft_cq_resp> response{};
+
+	request.driver.step = step;
+	int err = ibv_cmd_resize_cq(cq, cqe, &request.core, request.size, &response, response.size);
+	if (!err)
+		granted = response.driver;
+	return err;
+}
+
 /* Steps to the next completion. Statuses and ids are read without a call, so copy them. */
 int step(ibv_cq_ex *cq)
 {
@@ -200,9 +212,53 @@ int poll_cq(ibv_cq *base, int num_entries, ibv_wc *wc)
 int req_notify_cq(ibv_cq *base, int solicited_only)
 {
 	Cq &cq = ours<Cq>(base);
+	/* arming a ring that is being replaced would be forgotten */
+	QueueGuard guard{cq.lock};
 
 	cq.ring.arm(solicited_only);
 	return cq.ring.dead() ? EIO : 0;
+}
+
+int resize_cq(ibv_cq *base, int cqe)
+{
+	Cq &cq = ours<Cq>(base);
+	krdma_soft_cq_resp granted{};
+	Mapping memory;
+
+	if (int err = resize_step(base, cqe, KRDMA_SOFT_RESIZE_PREPARE, granted))
+		return err;
+	const RingShape shape{granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};
+	if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
+		return EPROTO;
+	if (int err = memory.map(base->context->cmd_fd, granted.ring_offset, granted.ring_size))
+		return err;
+
+	/* nobody polls or arms while the kernel moves what waits */
+	QueueGuard guard{cq.lock};
+	krdma_soft_cq_resp nothing{};
+	if (int err = resize_step(base, cqe, KRDMA_SOFT_RESIZE_SWITCH, nothing))
+		return err;
+	cq.ring.attach(memory.address(), shape);
+	cq.memory.swap(memory);
+	return 0;
+}
+
+int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr)
+{
+	ibv_modify_cq_cmd cmd{};
+
+	return ibv_cmd_modify_cq(cq, attr, &cmd, sizeof(cmd));
+}
+
+/* The QP was reset or is gone: what it left in its CQs means nothing any more. */
+void purge_cqs(const ibv_qp &qp) noexcept
+{
+	for (ibv_cq *base : {qp.send_cq, qp.recv_cq}) {
+		Cq &cq = ours<Cq>(base);
+		QueueGuard guard{cq.lock};
+
+		cq.ring.purge(qp.qp_num);
+	}
 }
 
 int destroy_cq(ibv_cq *base)

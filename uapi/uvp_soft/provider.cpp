@@ -63,6 +63,7 @@ constexpr verbs_context_ops context_ops = {
 	.destroy_qp = destroy_qp,
 	.destroy_srq = destroy_srq,
 	.free_context = free_context,
+	.modify_cq = modify_cq,
 	.modify_qp = modify_qp,
 	.modify_srq = modify_srq,
 	.poll_cq = poll_cq,
@@ -77,6 +78,7 @@ constexpr verbs_context_ops context_ops = {
 	.reg_mr = reg_mr,
 	.req_notify_cq = req_notify_cq,
 	.rereg_mr = rereg_mr,
+	.resize_cq = resize_cq,
 };
 
 verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_data*/)

@@ -73,6 +73,12 @@ public:
 		return address_;
 	}
 
+	void swap(Mapping &other) noexcept
+	{
+		std::swap(address_, other.address_);
+		std::swap(size_, other.size_);
+	}
+
 private:
 	void *address_{};
 	std::size_t size_{};
@@ -247,6 +253,9 @@ ibv_cq *create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int 
 ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr);
 int poll_cq(ibv_cq *cq, int num_entries, ibv_wc *wc);
 int req_notify_cq(ibv_cq *cq, int solicited_only);
+int resize_cq(ibv_cq *cq, int cqe);
+int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr);
+void purge_cqs(const ibv_qp &qp) noexcept;
 int destroy_cq(ibv_cq *cq);
 void set_cq_readers(ibv_cq_ex &cq);
 

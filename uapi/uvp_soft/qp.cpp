@@ -153,7 +153,10 @@ int modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask)
 {
 	ibv_modify_qp_cmd cmd{};
 
-	return ibv_cmd_modify_qp(qp, attr, attr_mask, &cmd, sizeof(cmd));
+	int err = ibv_cmd_modify_qp(qp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (!err && attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		purge_cqs(*qp);
+	return err;
 }
 
 int query_qp(ibv_qp *qp, ibv_qp_attr *attr, int attr_mask, ibv_qp_init_attr *init_attr)
@@ -167,6 +170,7 @@ int destroy_qp(ibv_qp *base)
 {
 	if (int err = ibv_cmd_destroy_qp(base))
 		return err;
+	purge_cqs(*base);
 	dispose(&ours<Qp>(base));
 	return 0;
 }

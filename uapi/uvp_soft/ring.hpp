@@ -85,6 +85,7 @@ public:
 		depth_ = memory ? shape.depth : 0;
 		stride_ = shape.stride;
 		if (memory) {
+			/* a ring that takes over from another goes on where that was */
 			prod_ = published_ = load_relaxed(head_->prod);
 			cons_ = load_acquire(head_->cons);
 		}
@@ -177,8 +178,7 @@ public:
 	/* the nth completion that was not released yet, n < available() */
 	[[nodiscard]] const krdma_soft_cqe &peek(std::uint32_t n) const noexcept
 	{
-		auto *octets = reinterpret_cast<const std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
-		return reinterpret_cast<const krdma_soft_cqe *>(octets)[(cons_ + n) & mask_];
+		return at(n);
 	}
 
 	/* give n entries back to the kernel */
@@ -186,6 +186,19 @@ public:
 	{
 		cons_ += n;
 		store_release(head_->cons, cons_);
+	}
+
+	/* drop the completions of a QP that adds no more; the others keep their order */
+	void purge(std::uint32_t qp_num) noexcept
+	{
+		std::uint32_t kept = available();
+
+		for (std::uint32_t n = kept; n-- > 0;) {
+			if (peek(n).qp_num != qp_num)
+				at(--kept) = peek(n);
+		}
+		if (kept)
+			release(kept);
 	}
 
 	[[nodiscard]] bool dead() const noexcept
@@ -208,6 +221,12 @@ public:
 	}
 
 private:
+	[[nodiscard]] krdma_soft_cqe &at(std::uint32_t n) const noexcept
+	{
+		auto *octets = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<krdma_soft_cqe *>(octets)[(cons_ + n) & mask_];
+	}
+
 	krdma_soft_cq_ring *head_{};
 	std::uint32_t mask_{};
 	std::uint32_t cons_{};

@@ -65,10 +65,49 @@ ibv_srq *create_srq(ibv_pd *pd, ibv_srq_init_attr *attr)
 	return &srq->base;
 }
 
+namespace {
+
+int resize_step(ibv_srq *srq, ibv_srq_attr *attr, int attr_mask, krdma_soft_resize_step step,
+		krdma_soft_srq_resp *granted)
+{
+	verbs_driver_request<ibv_modify_srq_cmd, krdma_soft_modify_srq_req> request{};
+
+	request.driver.step = step;
+	request.driver.resp = reinterpret_cast<std::uintptr_t>(granted);
+	return ibv_cmd_modify_srq(srq, attr, attr_mask, &request.core, request.size);
+}
+
+int resize_srq(Srq &srq, ibv_srq_attr *attr, int attr_mask)
+{
+	krdma_soft_srq_resp granted{};
+	Mapping memory;
+
+	if (int err = resize_step(&srq.base, attr, IBV_SRQ_MAX_WR, KRDMA_SOFT_RESIZE_PREPARE,
+				  &granted))
+		return err;
+	const RingShape shape{granted.ring_size, granted.depth, granted.stride};
+	if (!shape.valid(sizeof(krdma_soft_rqe) + srq.max_sge * sizeof(krdma_soft_sge)))
+		return EPROTO;
+	if (int err = memory.map(srq.base.context->cmd_fd, granted.ring_offset, granted.ring_size))
+		return err;
+
+	/* nobody posts while the kernel moves what is posted */
+	QueueGuard guard{srq.lock};
+	if (int err = resize_step(&srq.base, attr, attr_mask, KRDMA_SOFT_RESIZE_SWITCH, nullptr))
+		return err;
+	srq.ring.attach(memory.address(), shape);
+	srq.memory.swap(memory);
+	return 0;
+}
+
+} /* namespace */
+
 int modify_srq(ibv_srq *srq, ibv_srq_attr *attr, int attr_mask)
 {
 	ibv_modify_srq_cmd cmd{};
 
+	if (attr_mask & IBV_SRQ_MAX_WR)
+		return resize_srq(ours<Srq>(srq), attr, attr_mask);
 	return ibv_cmd_modify_srq(srq, attr, attr_mask, &cmd, sizeof(cmd));
 }
 

@@ -156,7 +156,7 @@ struct verbs_context_ops {
 	verbs_absent_op import_dm{};
 	verbs_absent_op import_mr{};
 	verbs_absent_op import_pd{};
-	verbs_absent_op modify_cq{};
+	int (*modify_cq)(ibv_cq *, ibv_modify_cq_attr *);
 	verbs_absent_op modify_flow_action_esp{};
 	int (*modify_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask);
 	verbs_absent_op modify_qp_rate_limit{};
@@ -185,7 +185,7 @@ struct verbs_context_ops {
 	int (*req_notify_cq)(ibv_cq *, int solicited_only);
 	int (*rereg_mr)(verbs_mr *, int flags, ibv_pd *, void *addr, std::size_t length,
 			int access);
-	verbs_absent_op resize_cq{};
+	int (*resize_cq)(ibv_cq *, int cqe);
 	verbs_absent_op set_ece{};
 	verbs_absent_op unimport_dm{};
 	verbs_absent_op unimport_mr{};
@@ -247,6 +247,21 @@ template <typename Core> struct verbs_request {
 	alignas(8) std::byte octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)];
 };
 
+/* A request of the extended kind, whose header is longer; also the library's to fill. */
+template <typename Core> struct verbs_ex_request {
+	alignas(8) std::byte
+		octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)];
+};
+
+/* A request with octets of the driver behind it. */
+template <typename Request, typename Driver> struct verbs_driver_request {
+	static_assert(sizeof(Request) % alignof(Driver) == 0);
+	Request core;
+	Driver driver;
+
+	static constexpr std::size_t size = sizeof(Request) + sizeof(Driver);
+};
+
 /* Responses: the public structure, behind it the octets of the driver. */
 template <typename Core, typename Driver> struct verbs_response {
 	static_assert(sizeof(Core) % alignof(Driver) == 0);
@@ -264,6 +279,7 @@ using ibv_reg_mr_cmd = verbs_request<ib_uverbs_reg_mr>;
 using ibv_rereg_mr_cmd = verbs_request<ib_uverbs_rereg_mr>;
 using ibv_alloc_mw_cmd = verbs_request<ib_uverbs_alloc_mw>;
 using ibv_create_cq_cmd = verbs_request<ib_uverbs_create_cq>;
+using ibv_resize_cq_cmd = verbs_request<ib_uverbs_resize_cq>;
 using ibv_create_srq_cmd = verbs_request<ib_uverbs_create_srq>;
 using ibv_modify_srq_cmd = verbs_request<ib_uverbs_modify_srq>;
 using ibv_query_srq_cmd = verbs_request<ib_uverbs_query_srq>;
@@ -271,7 +287,12 @@ using ibv_create_qp_cmd = verbs_request<ib_uverbs_create_qp>;
 using ibv_modify_qp_cmd = verbs_request<ib_uverbs_modify_qp>;
 using ibv_query_qp_cmd = verbs_request<ib_uverbs_query_qp>;
 
+using ibv_modify_cq_cmd = verbs_ex_request<ib_uverbs_ex_modify_cq>;
+
 static_assert(sizeof(ibv_get_context_cmd) == 16);
+static_assert(sizeof(ibv_resize_cq_cmd) == 24);
+static_assert(sizeof(ibv_modify_cq_cmd) == 40);
+static_assert(sizeof(ibv_modify_srq_cmd) == 24);
 static_assert(sizeof(ibv_create_cq_cmd) == 40);
 static_assert(sizeof(ibv_create_qp_cmd) == 64);
 static_assert(sizeof(ibv_create_srq_cmd) == 40);
@@ -315,6 +336,10 @@ int ibv_cmd_dealloc_mw(ibv_mw *mw);
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,
 		      ibv_cq *cq, ibv_create_cq_cmd *cmd, std::size_t cmd_size, void *resp,
 		      std::size_t resp_size);
+int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t cmd_size, void *resp,
+		      std::size_t resp_size);
+int ibv_cmd_modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr, ibv_modify_cq_cmd *cmd,
+		      std::size_t cmd_size);
 int ibv_cmd_destroy_cq(ibv_cq *cq);
 
 int ibv_cmd_create_srq(ibv_pd *pd, ibv_srq *srq, ibv_srq_init_attr *attr, ibv_create_srq_cmd *cmd,

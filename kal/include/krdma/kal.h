@@ -74,6 +74,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 			    const struct kal_cq_attr *attr,
 			    struct ib_udata *udata);
 int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
+int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period);
 int kal_cq_destroy(struct ri_cq *cq);
 
 struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,

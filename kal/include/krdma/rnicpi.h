@@ -299,7 +299,10 @@ struct ri_ops {
 
 	/* cq->depth holds what was asked for; the provider may raise it */
 	int (*cq_create)(struct ri_cq *cq, struct ib_udata *udata);
+	/* sets cq->depth; the CQ goes on as it was when this fails */
 	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
+	/* moderation: an event when @count completions wait or @period usecs are over */
+	int (*cq_modify)(struct ri_cq *cq, u16 count, u16 period);
 	void (*cq_destroy)(struct ri_cq *cq);
 	int (*cq_poll)(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
 	int (*cq_req_notify)(struct ri_cq *cq, enum ib_cq_notify_flags flags);
@@ -317,12 +320,16 @@ struct ri_ops {
 	/* rounds attr->cap up to what was granted */
 	int (*qp_create)(struct ri_qp *qp, struct ri_qp_init_attr *attr,
 			 struct ib_udata *udata);
+	/* both structures are zeroed; what does not apply stays so */
 	int (*qp_query)(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 			struct ri_qp_init_attr *init_attr);
 	/*
 	 * States, in the verbs' names: INIT (Idle), RTS with @llp (the only
 	 * transition that takes one), SQD (Closing: let posted work leave,
-	 * then end the stream), ERR (abort), RESET.
+	 * then end the stream), ERR (abort), RESET. SQD with
+	 * IB_QP_EN_SQD_ASYNC_NOTIFY in @mask is InfiniBand's: the stream stays,
+	 * no new work is begun until RTS without @llp; -EINVAL where there is
+	 * no such thing.
 	 *
 	 * Once RTS with @llp has succeeded the provider owes exactly one
 	 * ri_llp_close() or ri_llp_abort(). If it fails the stream stays the

@@ -62,6 +62,32 @@ int destroyed()
 	return 0;
 }
 
+/* the driver's octets of a resize stand behind the command */
+template <typename Command> std::uint32_t step_of(const Command *cmd, std::size_t size)
+{
+	if (size < sizeof(*cmd) + sizeof(krdma_soft_resize_cq_req))
+		abort();
+	return reinterpret_cast<const krdma_soft_resize_cq_req *>(cmd + 1)->step;
+}
+
+/* what the kernel does when a queue changes its ring */
+template <typename Head, typename Ring>
+void move_ring(int fd, const Ring &from, const Ring &to, std::size_t stride)
+{
+	auto *old_ring = static_cast<std::byte *>(fake.map(fd, from.ring_offset, from.ring_size));
+	auto *new_ring = static_cast<std::byte *>(fake.map(fd, to.ring_offset, to.ring_size));
+	const auto &head = *reinterpret_cast<const Head *>(old_ring);
+	const auto slot = [&](std::byte *ring, std::uint32_t index, std::uint32_t depth) {
+		return ring + KRDMA_SOFT_RING_ENTRIES + (index & (depth - 1)) * stride;
+	};
+
+	*reinterpret_cast<Head *>(new_ring) = head;
+	for (std::uint32_t i = head.cons; i != head.prod; i++)
+		std::memcpy(slot(new_ring, i, to.depth), slot(old_ring, i, from.depth), stride);
+	munmap(old_ring, from.ring_size);
+	munmap(new_ring, to.ring_size);
+}
+
 } /* namespace */
 
 void *FakeKernel::map(int fd, std::uint64_t offset, std::uint64_t size)
@@ -218,6 +244,34 @@ int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *, int, ib
 	return created();
 }
 
+int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t cmd_size, void *resp,
+		      std::size_t resp_size)
+{
+	const std::uint32_t depth = round_depth(static_cast<std::uint32_t>(cqe));
+
+	if (fake.fail || (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_SWITCH && fake.fail_switch))
+		return ENOMEM;
+	if (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_PREPARE) {
+		fake.next_cq = fake.cq;
+		fake.next_cq.depth = depth;
+		fake.next_cq.ring_size =
+			ring_size(depth, sizeof(krdma_soft_cqe)) - fake.stride_error;
+		fake.next_cq.ring_offset = allocate(cq->context->cmd_fd, fake.next_cq.ring_size);
+		answer(resp, resp_size, sizeof(ib_uverbs_resize_cq_resp), fake.next_cq);
+		return 0;
+	}
+	move_ring<krdma_soft_cq_ring>(cq->context->cmd_fd, fake.cq, fake.next_cq,
+				      sizeof(krdma_soft_cqe));
+	fake.cq = fake.next_cq;
+	cq->cqe = static_cast<int>(depth);
+	return 0;
+}
+
+int ibv_cmd_modify_cq(ibv_cq *, ibv_modify_cq_attr *, ibv_modify_cq_cmd *, std::size_t)
+{
+	return fake.fail;
+}
+
 int ibv_cmd_destroy_cq(ibv_cq *)
 {
 	return destroyed();
@@ -238,9 +292,23 @@ int ibv_cmd_create_srq(ibv_pd *pd, ibv_srq *srq, ibv_srq_init_attr *attr, ibv_cr
 	return created();
 }
 
-int ibv_cmd_modify_srq(ibv_srq *, ibv_srq_attr *, int, ibv_modify_srq_cmd *, std::size_t)
+int ibv_cmd_modify_srq(ibv_srq *srq, ibv_srq_attr *attr, int mask, ibv_modify_srq_cmd *cmd,
+		       std::size_t cmd_size)
 {
-	return fake.fail;
+	if (fake.fail || !(mask & IBV_SRQ_MAX_WR))
+		return fake.fail;
+	if (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_PREPARE) {
+		fake.next_srq = fake.srq;
+		fake.next_srq.depth = round_depth(attr->max_wr);
+		fake.next_srq.ring_size = ring_size(fake.next_srq.depth, fake.next_srq.stride);
+		fake.next_srq.ring_offset = allocate(srq->context->cmd_fd, fake.next_srq.ring_size);
+		const auto *request = reinterpret_cast<const krdma_soft_modify_srq_req *>(cmd + 1);
+		*reinterpret_cast<krdma_soft_srq_resp *>(request->resp) = fake.next_srq;
+		return 0;
+	}
+	move_ring<krdma_soft_ring>(srq->context->cmd_fd, fake.srq, fake.next_srq, fake.srq.stride);
+	fake.srq = fake.next_srq;
+	return 0;
 }
 
 int ibv_cmd_query_srq(ibv_srq *, ibv_srq_attr *, ibv_query_srq_cmd *, std::size_t)
@@ -281,6 +349,8 @@ int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_e
 	fake.qp = granted;
 
 	vqp->qp.context = context;
+	vqp->qp.send_cq = attr->send_cq;
+	vqp->qp.recv_cq = attr->recv_cq;
 	vqp->qp.srq = attr->srq;
 	vqp->qp.handle = handle;
 	vqp->qp.qp_num = granted.qp_num;

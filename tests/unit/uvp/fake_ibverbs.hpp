@@ -20,12 +20,15 @@ struct FakeKernel {
 
 	int fail; /* errno of every following command */
 	std::uint32_t abi_version = KRDMA_SOFT_ABI_VERSION;
+	bool fail_switch;           /* the second step of a resize fails */
 	std::uint32_t stride_error; /* octets that a reported stride lacks */
 
 	int live_objects;
 	std::uint64_t next_offset;
 	krdma_soft_cq_resp cq;
+	krdma_soft_cq_resp next_cq; /* made by the first step of a resize */
 	krdma_soft_srq_resp srq;
+	krdma_soft_srq_resp next_srq;
 	krdma_soft_qp_resp qp;
 	std::uint64_t reg_mr_iova;
 	int reg_mr_fd;

@@ -59,6 +59,7 @@ protected:
 		fake.fail = 0;
 		fake.abi_version = KRDMA_SOFT_ABI_VERSION;
 		fake.stride_error = 0;
+		fake.fail_switch = false;
 		fake.live_objects = 0;
 		ASSERT_NE(fake.device_ops, nullptr);
 		fd = FakeKernel::make_device_file();
@@ -741,6 +742,86 @@ TEST_F(Provider, PollingImmediateData)
 	EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	EXPECT_EQ(wc.wc_flags, unsigned{IBV_WC_WITH_IMM});
 	EXPECT_EQ(wc.imm_data, 0x04030201U);
+}
+
+TEST_F(Provider, AResizedCqGoesOnWhereItWas)
+{
+	Shared before{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	std::array<ibv_wc, 8> wc{};
+
+	for (std::uint32_t i = 0; i < 4; i++)
+		before.entry<krdma_soft_cqe>(i).wr_id = 1000 + i;
+	before.cq_head().prod = 4;
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, wc.data()), 1);
+	EXPECT_EQ(fake.ops.req_notify_cq(cq, 0), 0);
+
+	fake.stride_error = 8;
+	EXPECT_EQ(fake.ops.resize_cq(cq, 8), EPROTO) << "a ring that is too short";
+	fake.stride_error = 0;
+	fake.fail_switch = true;
+	EXPECT_EQ(fake.ops.resize_cq(cq, 8), ENOMEM);
+	EXPECT_EQ(cq->cqe, 4);
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, wc.data()), 1) << "the old ring is in use still";
+	fake.fail_switch = false;
+	EXPECT_EQ(fake.ops.resize_cq(cq, 8), 0);
+	EXPECT_EQ(cq->cqe, 8);
+
+	Shared after{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	EXPECT_EQ(after.cq_head().arm, unsigned{KRDMA_SOFT_CQ_ARM_NEXT});
+	after.entry<krdma_soft_cqe>(4).wr_id = 1004;
+	after.cq_head().prod = 5;
+	EXPECT_EQ(fake.ops.poll_cq(cq, 8, wc.data()), 3);
+	for (std::uint32_t i = 0; i < 3; i++)
+		EXPECT_EQ(wc[i].wr_id, 1002 + i);
+	EXPECT_EQ(after.cq_head().cons, 5U);
+}
+
+TEST_F(Provider, AResizedSrqKeepsWhatIsPosted)
+{
+	ibv_srq_init_attr init{.srq_context = nullptr, .attr = {2, 1, 0}};
+	ibv_srq *srq = fake.ops.create_srq(pd, &init);
+	ASSERT_NE(srq, nullptr);
+	ibv_recv_wr wr{};
+	ibv_recv_wr *bad = nullptr;
+	ibv_srq_attr attr{.max_wr = 4, .max_sge = 1, .srq_limit = 0};
+
+	for (wr.wr_id = 0; wr.wr_id < 2; wr.wr_id++)
+		EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), 0);
+	EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), ENOMEM);
+	EXPECT_EQ(fake.ops.modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	for (; wr.wr_id < 4; wr.wr_id++)
+		EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), 0);
+	EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), ENOMEM);
+
+	Shared ring{fd, fake.srq.ring_offset, fake.srq.ring_size};
+	EXPECT_EQ(ring.head().prod, 4U);
+	for (std::uint32_t i = 0; i < 4; i++)
+		EXPECT_EQ(ring.entry<krdma_soft_rqe>(i, fake.srq.stride).wr_id, i);
+	fake.fail = EINVAL;
+	EXPECT_EQ(fake.ops.modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	fake.fail = 0;
+	EXPECT_EQ(fake.ops.destroy_srq(srq), 0);
+}
+
+TEST_F(WithQp, AResetQpLeavesNoCompletions)
+{
+	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	std::array<ibv_wc, 4> wc{};
+	ibv_qp_attr attr{};
+
+	for (std::uint32_t i = 0; i < 4; i++) {
+		ring.entry<krdma_soft_cqe>(i).wr_id = i;
+		ring.entry<krdma_soft_cqe>(i).qp_num = i % 2 ? qp->qp_num : qp->qp_num + 1;
+	}
+	ring.cq_head().prod = 4;
+	attr.qp_state = IBV_QPS_ERR;
+	EXPECT_EQ(fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	EXPECT_EQ(ring.cq_head().cons, 0U);
+	attr.qp_state = IBV_QPS_RESET;
+	EXPECT_EQ(fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	EXPECT_EQ(fake.ops.poll_cq(cq, 4, wc.data()), 2);
+	EXPECT_EQ(wc[0].wr_id, 0U);
+	EXPECT_EQ(wc[1].wr_id, 2U);
 }
 
 TEST_F(Provider, Arming)

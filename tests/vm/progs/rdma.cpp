@@ -73,9 +73,9 @@ bool Memory::is_all(std::byte value) const
 			   [value](std::byte b) { return b == value; });
 }
 
-Queue::Queue(ibv_context *context, int depth)
+Queue::Queue(ibv_context *context, int depth, int vector)
 	: channel_{must(ibv_create_comp_channel(context), "ibv_create_comp_channel")},
-	  cq_{must(ibv_create_cq(context, depth, nullptr, channel_.get(), 0), "ibv_create_cq")}
+	  cq_{must(ibv_create_cq(context, depth, nullptr, channel_.get(), vector), "ibv_create_cq")}
 {}
 
 std::optional<ibv_wc> Queue::poll()
@@ -125,8 +125,9 @@ ibv_wc Queue::wait(Where where)
 Side::Side(CmId id, const SideOptions &options)
 	: id_{std::move(id)}, own_pd_{options.pd ? nullptr
 						 : must(ibv_alloc_pd(id_->verbs), "ibv_alloc_pd")},
-	  pd_{options.pd ? options.pd : own_pd_.get()}, sends{id_->verbs, options.cqe},
-	  recvs{id_->verbs, options.cqe}
+	  pd_{options.pd ? options.pd : own_pd_.get()},
+	  sends{id_->verbs, options.cqe, options.vector}, recvs{id_->verbs, options.cqe,
+								options.vector}
 {
 	ibv_qp_init_attr_ex attr{};
 

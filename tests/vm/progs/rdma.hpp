@@ -148,7 +148,7 @@ inline constexpr int all_access =
 /** class Queue - a CQ with its event channel */
 class Queue {
 public:
-	Queue(ibv_context *context, int depth);
+	Queue(ibv_context *context, int depth, int vector = 0);
 
 	[[nodiscard]] ibv_cq *cq() const
 	{
@@ -174,6 +174,7 @@ struct SideOptions {
 		       .max_recv_sge = 4,
 		       .max_inline_data = 0};
 	int cqe = 64;
+	int vector = 0; /* completion vector */
 	bool signal_all = false;
 	ibv_pd *pd = nullptr; /* default: one of its own */
 	ibv_srq *srq = nullptr;

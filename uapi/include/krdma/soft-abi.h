@@ -167,6 +167,31 @@ struct krdma_soft_cq_resp {
 	__u32 cq_id;
 };
 
+/*
+ * A ring gets a new size in two calls, so that nothing can fail in between: the
+ * kernel makes the new ring and the library maps it; then, with the library's
+ * side of the ring at rest, the kernel moves what waits and changes over. Indices
+ * go on counting. A ring that was made and not changed to is freed by the next
+ * first call, or with its queue.
+ */
+enum krdma_soft_resize_step {
+	KRDMA_SOFT_RESIZE_PREPARE = 1,
+	KRDMA_SOFT_RESIZE_SWITCH = 2,
+};
+
+/* resize_cq; the answer to the first step is struct krdma_soft_cq_resp */
+struct krdma_soft_resize_cq_req {
+	__u32 step;
+	__u32 reserved;
+};
+
+/* modify_srq with a new size; that verb has no response, so it gets an address */
+struct krdma_soft_modify_srq_req {
+	__u32 step;
+	__u32 reserved;
+	__aligned_u64 resp;	/* of struct krdma_soft_srq_resp, first step */
+};
+
 struct krdma_soft_srq_resp {
 	__aligned_u64 ring_offset;
 	__aligned_u64 ring_size;

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: queues: new sizes under load, moderation, vectors, SRQ, QP states, flushing, overflow
+# limit: 600
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+tracing=/sys/kernel/debug/tracing
+
+hosts_up
+note_resources
+run_on A 570 "$VM_PROGS/krdma_queues" "$ADDR_A"
+cat client.log
+
+# events of vector 1 are raised on CPU 1, wherever the work completed
+if [ "$(nproc)" -gt 1 ]; then
+	say "completion vectors"
+	echo 1 > $tracing/events/workqueue/workqueue_execute_start/enable
+	run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+	echo 0 > $tracing/events/workqueue/workqueue_execute_start/enable
+	grep -c 'soft_cq_event_fn' $tracing/trace || fail "no event went over a vector's CPU"
+	if grep 'soft_cq_event_fn' $tracing/trace | grep -v '\[001\]'; then
+		fail "events of vector 1 on another CPU"
+	fi
+	say "not with comp_affinity off"
+	echo > $tracing/trace
+	echo N > /sys/module/krdma_soft/parameters/comp_affinity
+	echo 1 > $tracing/events/workqueue/workqueue_execute_start/enable
+	run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+	echo 0 > $tracing/events/workqueue/workqueue_execute_start/enable
+	echo Y > /sys/module/krdma_soft/parameters/comp_affinity
+	! grep 'soft_cq_event_fn' $tracing/trace || fail "an event took the detour"
+fi
+check_no_leak
