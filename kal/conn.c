@@ -111,7 +111,12 @@ const char *const kal_counter_names[KAL_CNT_NUM] = {
 /* Context: may sleep. Return: 0 or -ENOMEM. */
 int kal_conn_init(void)
 {
-	kal_conn_wq = alloc_workqueue("krdma_conn", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	/*
+	 * Ordered: programs such as perftest make several connections at once and
+	 * take it for granted that requests come in the order in which they asked.
+	 * No step of a connection waits for the network.
+	 */
+	kal_conn_wq = alloc_ordered_workqueue("krdma_conn", WQ_MEM_RECLAIM);
 	return kal_conn_wq ? 0 : -ENOMEM;
 }
 

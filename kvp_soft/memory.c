@@ -210,7 +210,7 @@ enum soft_access soft_mem_invalidate(struct soft_qp *qp, u32 stag)
 	if (!ret)
 		ret = soft_mem_end_one(mem);
 	soft_mem_put(mem);
-	if (ret)
+	if (!ret)
 		soft_count(qp->rnic, SOFT_CNT_REMOTE_INV);
 	return ret;
 }

@@ -16,7 +16,11 @@ cat client.log
 if [ "$(nproc)" -gt 1 ]; then
 	say "completion vectors"
 	echo 1 > $tracing/events/workqueue/workqueue_execute_start/enable
-	run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+	# work may happen to complete on that CPU every time, which needs no detour
+	for _ in {1..10}; do
+		run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+		! grep -q 'soft_cq_event_fn' $tracing/trace || break
+	done
 	echo 0 > $tracing/events/workqueue/workqueue_execute_start/enable
 	grep -c 'soft_cq_event_fn' $tracing/trace || fail "no event went over a vector's CPU"
 	if grep 'soft_cq_event_fn' $tracing/trace | grep -v '\[001\]'; then
