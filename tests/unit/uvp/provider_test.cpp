@@ -6,6 +6,7 @@
  */
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -44,6 +45,8 @@ struct Shared {
 	template <typename Entry>
 	Entry &entry(std::uint32_t n, std::uint32_t stride = sizeof(Entry))
 	{
+		if (!address)
+			std::abort();
 		auto *octets = static_cast<std::byte *>(address) + KRDMA_SOFT_RING_ENTRIES;
 		return *reinterpret_cast<Entry *>(octets + std::size_t{n} * stride);
 	}

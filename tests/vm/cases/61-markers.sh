@@ -22,7 +22,7 @@ say "without CRC"
 echo 0 > $parameters/mpa_crc
 pattern_pair 1048576
 check_no_leak
-rdma statistic show | tr -d '\n' > statistic
+rdma statistic show | tr -d '\n' > counters
 for wrong in rx_crc_errors rx_protocol_errors mpa_markers_refused; do
-	! grep -qE "$wrong [1-9]" statistic || fail "$wrong is not 0: $(cat statistic)"
+	! grep -qE "$wrong [1-9]" counters || fail "$wrong is not 0: $(cat counters)"
 done
