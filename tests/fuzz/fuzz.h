@@ -23,7 +23,7 @@ enum fz_region {
 	FZ_REGIONS
 };
 
-#define FZ_STAG(region)		(((unsigned int)(region) + 1) << 8 | 0x5a)
+#define FZ_STAG(region)		(((unsigned int)(region) + 2) << 8 | 0x5a)
 #define FZ_RECV_SIZE		600	/* of each receive */
 #define FZ_READ_SIZE		700	/* of each RDMA Read */
 

@@ -31,6 +31,8 @@ static struct kal_mpa_local read_local(const u8 *p)
 {
 	return (struct kal_mpa_local){
 		.crc = p[0] & 1,
+		.marks = p[0] & 4,
+		.markers = (p[0] & 12) == 12,
 		.revision = p[0] & 2 ? 1 : 2,
 		.rtr = p[1] & KAL_MPA_RTR_ALL,
 		.ird = get_unaligned_be16(p + 2),
@@ -96,7 +98,6 @@ static void check_params(const struct kal_mpa_local *local, const struct ri_mpa_
 {
 	must(params->ird <= local->max_ird);
 	must(params->ord <= local->max_ord);
-	must(!params->tx_markers && !params->rx_markers);
 	must(params->rtr <= RI_RTR_READ);
 }
 
@@ -110,10 +111,14 @@ static void respond(const struct kal_mpa_local *local, const struct kal_mpa_fram
 	must(rep.reject && rep.revision == req->revision && rep.enhanced == req->enhanced);
 	check_build(KAL_MPA_REPLY, &rep);
 
+	/* startup.c refuses what the RNIC cannot do */
+	if (req->markers && !local->marks)
+		return;
 	kal_mpa_respond(local, req, &rep, &params);
 	check_build(KAL_MPA_REPLY, &rep);
 	check_params(local, &params);
-	must(!rep.reject && !rep.markers);
+	must(!rep.reject && rep.markers == local->markers);
+	must(params.rx_markers == local->markers && params.tx_markers == req->markers);
 	must(rep.revision == req->revision && params.revision == req->revision);
 	must(rep.enhanced == req->enhanced);
 	/* RFC 5044 7.1.1: if one wants it both use it */
@@ -160,7 +165,8 @@ static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_fra
 	}
 	if (err)
 		return;
-	must(!rep->markers && rep->revision == req->revision && rep->enhanced == req->enhanced);
+	must(!rep->markers || local->marks);
+	must(rep->revision == req->revision && rep->enhanced == req->enhanced);
 	check_params(local, &params);
 	must(params.initiator && params.crc == (req->crc || rep->crc));
 	if (!rep->enhanced)
@@ -185,10 +191,13 @@ static void both(const struct kal_mpa_local *local, const struct kal_mpa_local *
 
 	kal_mpa_request(local, &req);
 	check_build(KAL_MPA_REQUEST, &req);
+	if (req.markers && !peer->marks)
+		return;
 	kal_mpa_respond(peer, &req, &rep, &theirs);
 	if (kal_mpa_conclude(local, &req, &rep, &mine, &term))
 		return;
 	must(mine.crc == theirs.crc && mine.revision == theirs.revision);
+	must(mine.tx_markers == theirs.rx_markers && mine.rx_markers == theirs.tx_markers);
 	if (!req.enhanced)
 		return;
 	must(mine.ord <= theirs.ird && theirs.ord <= mine.ird);
