@@ -121,7 +121,9 @@ void marked_stream(Session &s, Listener &listener)
 	const Octets ready = wire::marked(fpdu(wire::write(1, 0, {})), 0);
 	const Octets answer = wire::marked(fpdu(wire::read_response(0, 0, {})), ready.size());
 
-	in.connection.send(reply(mpa::M | mpa::C | mpa::S, 2, good_reply.data).build());
+	MpaFrame frame = enhanced_reply(enhanced::A | 4, enhanced::C | 4, in.order);
+	frame.flags |= mpa::M;
+	in.connection.send(frame.build());
 	expect_octets(in.connection, ready, "ready-to-receive Write with markers");
 	in.connection.send(fpdu(wire::read_request(1, {})));
 	expect_octets(in.connection, answer, "Read Response with markers");
