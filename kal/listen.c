@@ -180,7 +180,8 @@ static void listen_data_ready(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	l = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
-	if (l)
+	/* a child may have got an owner since this was called; the data is not ours then */
+	if (l && sk->sk_data_ready == listen_data_ready)
 		mod_delayed_work(kal_conn_wq, &l->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }

@@ -224,7 +224,8 @@ static void llp_notify(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	llp = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
-	if (llp)
+	/* the socket may have changed hands since this was called */
+	if (llp && sk->sk_data_ready == llp_notify)
 		llp->notify(llp->owner);
 	read_unlock_bh(&sk->sk_callback_lock);
 }

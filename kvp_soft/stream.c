@@ -20,9 +20,16 @@
 
 /* Socket callbacks ********************************************************* */
 
-/* with sk_callback_lock held */
+static void soft_sk_data_ready(struct sock *sk);
+
+/*
+ * With sk_callback_lock held. NULL when the socket changed hands between the call
+ * of a callback and the lock: what it points to is another's then.
+ */
 static struct soft_qp *soft_sk_qp(struct sock *sk)
 {
+	if (sk->sk_data_ready != soft_sk_data_ready)
+		return NULL;
 	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
