@@ -17,6 +17,9 @@ void kal_conn_exit(void);
 /* ends every endpoint of @rnic; each has reported so on return. May sleep. */
 void kal_rnic_abort_eps(struct ri_rnic *rnic);
 
+/* crc_policy.c */
+bool kal_crc_wanted(const struct sockaddr_storage *peer);
+
 /* one work item for each endpoint, listener and lingering stream */
 extern struct workqueue_struct *kal_conn_wq;
 
@@ -33,7 +36,6 @@ extern unsigned int kal_tcp_user_timeout_ms;
 extern unsigned int kal_keepalive_time;
 extern unsigned int kal_keepalive_interval;
 extern unsigned int kal_keepalive_probes;
-extern bool kal_mpa_crc;
 extern bool kal_mpa_markers;
 extern bool kal_mpa_fallback;
 

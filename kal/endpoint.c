@@ -443,6 +443,7 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 {
 	struct ri_rnic *rnic = parent->rnic;
 	struct kal_ep *ep = NULL;
+	struct kal_llp *llp;
 
 	kal_count(rnic, KAL_CNT_CONN_PASSIVE);
 	if (atomic_inc_return(&parent->pending) > READ_ONCE(kal_max_pending)) {
@@ -452,12 +453,18 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 	ep = ep_alloc(rnic, parent->handler, parent->context);
 	if (!ep)
 		goto refuse;
-	ep->startup = kal_startup_alloc(rnic);
-	if (!ep->startup)
+	llp = kal_llp_adopt(sock, data_ready);
+	if (IS_ERR(llp))
 		goto refuse;
-	ep->llp = kal_llp_adopt(sock, data_ready);
-	if (IS_ERR(ep->llp))
+	ep->startup = kal_startup_alloc(rnic, &llp->ri.remote);
+	if (!ep->startup) {
+		kfree(llp);
 		goto refuse;
+	}
+	ep->llp = llp;
+
+	if (parent->tos_set)
+		kal_sock_set_tos(sock, parent->tos);
 
 	kal_ep_get(parent);
 	ep->parent = parent;
@@ -471,10 +478,8 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 	return;
 
 refuse:
-	if (ep) {
-		kfree(ep->startup);
+	if (ep)
 		kal_ep_put(ep);
-	}
 	atomic_dec(&parent->pending);
 	sock_no_linger(sock->sk);
 	sock_release(sock);
@@ -570,14 +575,11 @@ static int copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *fro
 	return 0;
 }
 
-int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local, int backlog, bool v6only)
+int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
+		  const struct kal_listen_param *param)
 {
 	struct sockaddr_storage addr;
-	const struct kal_ep_listen_arg arg = {
-		.local = &addr,
-		.backlog = backlog,
-		.v6only = v6only,
-	};
+	const struct kal_ep_listen_arg arg = { .local = &addr, .param = param };
 	int err;
 
 	err = copy_sockaddr(&addr, local);

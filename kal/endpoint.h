@@ -115,6 +115,8 @@ struct kal_startup {
  * @arg: arguments of the consumer's call that is an input
  * @parent: listener of a child that is not delivered, with a reference
  * @pending: listener: children that are not delivered
+ * @tos_set: listener: @tos is valid; like it set once, before connections come
+ * @tos: listener: IP type of service of its children
  * @listener: listener: its TCP socket, NULL for a deaf one; listen.c
  * @listen_node: listener: among those of the same TCP socket; listen.c
  */
@@ -145,6 +147,8 @@ struct kal_ep {
 
 	struct kal_ep *parent;
 	atomic_t pending;
+	bool tos_set;
+	u8 tos;
 	struct kal_listener *listener;
 	struct list_head listen_node;
 };
@@ -152,8 +156,7 @@ struct kal_ep {
 /* arguments of the consumer's calls, in kal_ep.arg */
 struct kal_ep_listen_arg {
 	const struct sockaddr_storage *local;
-	int backlog;
-	bool v6only;
+	const struct kal_listen_param *param;
 };
 
 struct kal_ep_open_arg {
@@ -193,7 +196,7 @@ void kal_ep_end_work(struct work_struct *work);
 #define KAL_EP_STAY	1
 
 /* startup.c: actions; 0, KAL_EP_STAY, or an errno that becomes IN_FAIL */
-struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic);
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer);
 int kal_startup_connect(struct kal_ep *ep);
 int kal_startup_fallback(struct kal_ep *ep);
 int kal_startup_send_request(struct kal_ep *ep);

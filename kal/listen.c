@@ -5,6 +5,7 @@
  * the endpoint whose RNIC's netdev owns the address that the peer called.
  * Called by endpoint.c.
  */
+#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -70,17 +71,41 @@ static bool owns_ipv4(struct net_device *ndev, __be32 addr)
 	return __ip_dev_find(dev_net(ndev), addr, false) == ndev;
 }
 
-static bool rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *in4 = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-	struct net_device *ndev = rnic->netdev;
 
 	if (addr->ss_family == AF_INET)
 		return owns_ipv4(ndev, in4->sin_addr.s_addr);
 	if (ipv6_addr_v4mapped(&in6->sin6_addr))
 		return owns_ipv4(ndev, in6->sin6_addr.s6_addr32[3]);
 	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
+}
+
+/*
+ * rdma_cm takes any RNIC for an address whose netdev is a VLAN on the RNIC's, or
+ * what the RNIC's VLAN is on.
+ */
+static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
+{
+	struct net *net = dev_net(ndev);
+	struct net_device *dev;
+
+	guard(rcu)();
+	if (is_vlan_dev(ndev)) {
+		dev = vlan_dev_real_dev(ndev);
+		return net_eq(dev_net(dev), net) && netdev_owns(dev, addr);
+	}
+	for_each_netdev_rcu(net, dev)
+		if (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev && netdev_owns(dev, addr))
+			return true;
+	return false;
+}
+
+static bool rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+{
+	return netdev_owns(rnic->netdev, addr) || vlan_owns(rnic->netdev, addr);
 }
 
 static bool is_wildcard(const struct sockaddr_storage *addr)
@@ -114,6 +139,7 @@ static __be16 addr_port(const struct sockaddr_storage *addr)
 
 /* Accept ******************************************************************* */
 
+/* The first, as rdma_cm does: it takes the first RNIC that may have the address. */
 static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local)
 {
 	struct kal_ep *ep, *owner = NULL;
@@ -243,7 +269,7 @@ static struct kal_listener *listener_create(struct net *net, const struct kal_ep
 	if (!l)
 		return ERR_PTR(-ENOMEM);
 	l->addr = *arg->local;
-	l->v6only = arg->v6only;
+	l->v6only = arg->param->v6only;
 	INIT_DELAYED_WORK(&l->work, accept_work);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->eps);
@@ -260,7 +286,7 @@ static struct kal_listener *listener_find(struct net *net, const struct kal_ep_l
 	struct kal_listener *l;
 
 	list_for_each_entry(l, &listeners, node)
-		if (net_eq(sock_net(l->sock->sk), net) && l->v6only == arg->v6only &&
+		if (net_eq(sock_net(l->sock->sk), net) && l->v6only == arg->param->v6only &&
 		    same_addr(&l->addr, arg->local))
 			return l;
 	return NULL;
@@ -295,12 +321,17 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 		list_add(&l->node, &listeners);
 	}
 
+	/* the SYN-ACK comes before it is known whose the connection is */
+	if (arg->param->tos_set)
+		kal_sock_set_tos(l->sock, arg->param->tos);
+	ep->tos_set = arg->param->tos_set;
+	ep->tos = arg->param->tos;
 	spin_lock(&l->lock);
 	list_add_tail(&ep->listen_node, &l->eps);
 	spin_unlock(&l->lock);
 	ep->listener = l;
 
-	backlog = arg->backlog > 0 ? arg->backlog : SOMAXCONN;
+	backlog = arg->param->backlog > 0 ? arg->param->backlog : SOMAXCONN;
 	if (backlog <= l->backlog)
 		return 0;
 	err = kernel_listen(l->sock, backlog);

@@ -17,10 +17,11 @@
 
 /* Creation ***************************************************************** */
 
-/* Policy that every stream of ours follows; a child does not inherit all of it. */
+/* Policy that every stream of ours follows; a child inherits that of its listener's time. */
 static void sock_setup(struct sock *sk)
 {
 	const unsigned int idle = READ_ONCE(kal_keepalive_time);
+	int on = idle != 0;
 
 	/* a stream may carry the swap device: no reclaim into file systems */
 	sk->sk_allocation = GFP_NOIO;
@@ -31,8 +32,8 @@ static void sock_setup(struct sock *sk)
 		tcp_sock_set_keepidle(sk, idle);
 		tcp_sock_set_keepintvl(sk, READ_ONCE(kal_keepalive_interval));
 		tcp_sock_set_keepcnt(sk, READ_ONCE(kal_keepalive_probes));
-		sock_set_keepalive(sk);
 	}
+	sock_setsockopt(sk->sk_socket, SOL_SOCKET, SO_KEEPALIVE, KERNEL_SOCKPTR(&on), sizeof(on));
 }
 
 /**
@@ -205,9 +206,8 @@ int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 }
 
 /* Set type of service or traffic class; a hint, so a failure does not matter. */
-void kal_llp_set_tos(struct kal_llp *llp, u8 tos)
+void kal_sock_set_tos(struct socket *sock, u8 tos)
 {
-	struct socket *sock = llp->ri.sock;
 	int value = tos;
 
 	ip_sock_set_tos(sock->sk, tos);

@@ -51,12 +51,12 @@ struct net;
 
 int kal_sock_create(struct net *net, int family, struct socket **sock);
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
+void kal_sock_set_tos(struct socket *sock, u8 tos);
 
 struct kal_llp *kal_llp_open(struct net *net, int family);
 struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk));
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local);
 int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote);
-void kal_llp_set_tos(struct kal_llp *llp, u8 tos);
 int kal_llp_names(struct kal_llp *llp);
 
 void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner);

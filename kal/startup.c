@@ -14,15 +14,15 @@
 /* struct ib_qp_attr has 8 bits for either depth */
 #define READS_LIMIT	U8_MAX
 
-/* Context: may sleep. Return: what a start-up needs, or NULL. */
-struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic)
+/* Context: may sleep. Return: what a start-up with @peer needs, or NULL. */
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
 	struct kal_startup *su = kzalloc(sizeof(*su), GFP_KERNEL);
 
 	if (!su)
 		return NULL;
-	su->local.crc = READ_ONCE(kal_mpa_crc);
+	su->local.crc = kal_crc_wanted(peer);
 	su->local.marks = rnic->attr.caps & RI_CAP_MARKERS;
 	su->local.markers = su->local.marks && READ_ONCE(kal_mpa_markers);
 	su->local.revision = clamp(READ_ONCE(kal_mpa_revision), 1u, 2u);
@@ -149,7 +149,7 @@ static int open_stream(struct kal_ep *ep)
 	llp->ri.local = su->from;
 	llp->ri.remote = su->to;
 	if (su->tos_set)
-		kal_llp_set_tos(llp, su->tos);
+		kal_sock_set_tos(llp->ri.sock, su->tos);
 	if (wants_bind(&su->from)) {
 		err = kal_llp_bind(llp, &su->from);
 		if (err)
@@ -170,7 +170,7 @@ int kal_startup_connect(struct kal_ep *ep)
 
 	if (arg->local->ss_family && arg->local->ss_family != arg->remote->ss_family)
 		return -EINVAL;
-	su = kal_startup_alloc(ep->rnic);
+	su = kal_startup_alloc(ep->rnic, arg->remote);
 	if (!su)
 		return -ENOMEM;
 	ep->startup = su;
@@ -425,7 +425,7 @@ int kal_startup_accept(struct kal_ep *ep)
 	kal_mpa_respond(&su->local, &su->req, &su->rep, &mpa);
 	su->rep.pd_len = param->private_data_len;
 	if (param->tos_set)
-		kal_llp_set_tos(ep->llp, param->tos);
+		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
 	err = kal_ep_attach_qp(ep, arg->qp);
 	if (err)
 		return err;

@@ -39,7 +39,6 @@ static enum soft_access soft_atomic_get(struct soft_qp *qp,
 /** soft_rx_atomic_req() - an Atomic Request: check it and put it in the line */
 int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s)
 {
-	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_READ_REQ];
 	struct soft_read_in in = {
 		.is_atomic = true,
 		.msn = s->seg.msn,
@@ -48,11 +47,8 @@ int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s)
 	enum soft_access why;
 	struct soft_mem *mem;
 
-	if (soft_untagged_check(st, &s->seg,
-				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
-				&s->term))
+	if (soft_rx_in_check(qp, s))
 		return -EPROTO;
-	soft_untagged_advance(st, &s->seg);
 	why = soft_atomic_get(qp, &in.atomic, &mem);
 	if (why)
 		return soft_rx_refused(qp, s, why);
@@ -75,10 +71,9 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 	u8 raw[SOFT_HDR_MAX];
 	enum soft_access why;
 	struct soft_mem *mem;
-	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(&qp->tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
+	p = soft_tx_reserve(qp, SOFT_HDR_MAX);
 	if (!p)
 		return SOFT_STEP_FULL;
 	why = soft_atomic_get(qp, &in->atomic, &mem);
@@ -132,7 +127,6 @@ enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 		.len = SOFT_ATOMIC_LEN,
 	};
 	struct soft_mem *mem;
-	u32 room;
 	u8 *p;
 
 	if (!qp->mpa.ord) {
@@ -145,7 +139,7 @@ enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 		return SOFT_STEP_BUILT;
 	}
 	soft_mem_put(mem);
-	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
+	p = soft_tx_reserve(qp, SOFT_HDR_MAX);
 	if (!p)
 		return SOFT_STEP_FULL;
 	if (!soft_tx_out_add(qp, &out))

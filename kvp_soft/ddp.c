@@ -14,7 +14,6 @@
 
 /* first octet: DDP control, RFC 5041 4.1; reserved bits are not checked */
 #define DDP_T		0x80
-#define DDP_L		0x40
 #define DDP_DV		0x03
 /* second octet: RDMAP control, RFC 5040 4.1 */
 #define RDMAP_RV_SHIFT	6
@@ -105,7 +104,7 @@ static bool ddp_get(const u8 *p, struct soft_seg *seg)
 		return false;
 	memcpy(seg->ctrl, p + CTRL_DDP, sizeof(seg->ctrl));
 	seg->tagged = seg->ctrl[0] & DDP_T;
-	seg->last = seg->ctrl[0] & DDP_L;
+	seg->last = seg->ctrl[0] & SOFT_DDP_LAST;
 	seg->dv = seg->ctrl[0] & DDP_DV;
 	seg->rv = seg->ctrl[1] >> RDMAP_RV_SHIFT;
 	seg->opcode = seg->ctrl[1] & RDMAP_OPCODE;
@@ -300,7 +299,7 @@ void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg
 
 static void ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
 {
-	ctrl[0] = (tagged ? DDP_T : 0) | (last ? DDP_L : 0) | SOFT_DDP_VERSION;
+	ctrl[0] = (tagged ? DDP_T : 0) | (last ? SOFT_DDP_LAST : 0) | SOFT_DDP_VERSION;
 	ctrl[1] = (SOFT_RDMAP_VERSION << RDMAP_RV_SHIFT) | (opcode & RDMAP_OPCODE);
 }
 

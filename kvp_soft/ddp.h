@@ -14,6 +14,7 @@
 #include "rdmap.h"
 
 #define SOFT_DDP_VERSION	1
+#define SOFT_DDP_LAST		0x40	/* in the first octet of a header */
 #define SOFT_TAGGED_HDR		14
 #define SOFT_UNTAGGED_HDR	18
 /* the longest header octets worth waiting for: ULPDU_Length, DDP, Atomic Request */

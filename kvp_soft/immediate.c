@@ -51,10 +51,9 @@ void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
 /** soft_tx_imm() - build the Immediate Data message of @msg */
 enum soft_step soft_tx_imm(struct soft_qp *qp, struct soft_msg *msg)
 {
-	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(&qp->tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
+	p = soft_tx_reserve(qp, SOFT_HDR_MAX);
 	if (!p)
 		return SOFT_STEP_FULL;
 	soft_tx_seal(qp, p,

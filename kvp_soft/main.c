@@ -69,6 +69,7 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_ACCESS_ERR] = "rx_access_errors",
 	[SOFT_CNT_NO_BUFFER] = "rx_no_buffer",
 	[SOFT_CNT_LLP_RESET] = "llp_resets",
+	[SOFT_CNT_LLP_LOST] = "llp_lost",
 	[SOFT_CNT_BAD_WQE] = "bad_work_requests",
 	[SOFT_CNT_CQ_OVERFLOW] = "cq_overflows",
 	[SOFT_CNT_FLUSHED] = "flushed_work_requests",

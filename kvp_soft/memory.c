@@ -305,40 +305,42 @@ enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
 
 /* Copying ****************************************************************** */
 
-static void soft_mem_copy_flat(void *va, void *buf, size_t len, bool out)
+/*
+ * The kernel's address of the octet at @to; @len is cut to what lies behind it in
+ * one piece. NULL for one that processor instructions cannot reach: the I/O memory
+ * of a dma-buf.
+ */
+static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
+			  void **mapped)
 {
-	if (out)
-		memcpy(buf, va, len);
-	else
-		memcpy(va, buf, len);
-}
-
-static void soft_mem_copy_pinned(const struct ri_vm_region *region, u64 off,
-				 void *buf, size_t len, bool out)
-{
-	size_t n;
-	void *va;
-
-	for (off += region->offset; len; off += n, buf += n, len -= n) {
-		n = min(len, PAGE_SIZE - offset_in_page(off));
-		va = kmap_local_page(region->pages[off >> PAGE_SHIFT]);
-		soft_mem_copy_flat(va + offset_in_page(off), buf, n, out);
-		kunmap_local(va);
-	}
-}
-
-static void soft_mem_copy_listed(const struct soft_mem *mem, u64 off, void *buf,
-				 size_t len, bool out)
-{
+	u64 off = to - mem->iova + mem->offset;
 	u64 mask = BIT_ULL(mem->page_shift) - 1;
-	size_t n;
-	u64 va;
 
-	for (off += mem->iova & mask; len; off += n, buf += n, len -= n) {
-		n = min_t(u64, len, mask + 1 - (off & mask));
-		va = mem->pages[off >> mem->page_shift] + (off & mask);
-		soft_mem_copy_flat((void *)(uintptr_t)va, buf, n, out);
+	*mapped = NULL;
+	if (mem->region && mem->region->dmabuf) {
+		if (mem->region->map.is_iomem)
+			return NULL;
+		return mem->region->map.vaddr + mem->region->offset + off;
 	}
+	if (mem->region) {
+		off += mem->region->offset;
+		*len = min(*len, PAGE_SIZE - offset_in_page(off));
+		*mapped = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+		return *mapped + offset_in_page(off);
+	}
+	if (mem->pages) {
+		off += mem->iova & mask;
+		*len = min_t(u64, *len, mask + 1 - (off & mask));
+		return (void *)(uintptr_t)(mem->pages[off >> mem->page_shift] +
+					   (off & mask));
+	}
+	return (void *)(uintptr_t)to;
+}
+
+static void soft_mem_unmap(void *mapped)
+{
+	if (mapped)
+		kunmap_local(mapped);
 }
 
 static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
@@ -352,21 +354,28 @@ static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
 		iosys_map_memcpy_to(&map, off, buf, len);
 }
 
-/* @out says which way. */
+/* Copies piece by piece; @out says which way. */
 static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 			  size_t len, bool out)
 {
-	u64 off = to - mem->iova + mem->offset;
+	void *va, *mapped;
+	size_t n;
 
-	if (mem->region && mem->region->dmabuf)
-		soft_dmabuf_copy(mem->region, mem->region->offset + off, buf,
-				 len, out);
-	else if (mem->region)
-		soft_mem_copy_pinned(mem->region, off, buf, len, out);
-	else if (mem->pages)
-		soft_mem_copy_listed(mem, off, buf, len, out);
-	else
-		soft_mem_copy_flat((void *)(uintptr_t)to, buf, len, out);
+	if (mem->region && mem->region->dmabuf) {
+		soft_dmabuf_copy(mem->region,
+				 mem->region->offset + to - mem->iova + mem->offset,
+				 buf, len, out);
+		return;
+	}
+	for (; len; to += n, buf += n, len -= n) {
+		n = len;
+		va = soft_mem_map(mem, to, &n, &mapped);
+		if (out)
+			memcpy(buf, va, n);
+		else
+			memcpy(va, buf, n);
+		soft_mem_unmap(mapped);
+	}
 }
 
 /** soft_mem_read() - copy from a region, after soft_mem_get() allowed it; any context */
@@ -382,44 +391,11 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 	soft_mem_copy(mem, to, (void *)src, len, false);
 }
 
-/*
- * The kernel's address of the octet at @to, good for the rest of its page. NULL
- * for one that processor instructions cannot reach: the I/O memory of a dma-buf.
- */
-static void *soft_mem_map(const struct soft_mem *mem, u64 to, void **mapped)
-{
-	u64 off = to - mem->iova + mem->offset;
-	u64 mask = BIT_ULL(mem->page_shift) - 1;
-
-	*mapped = NULL;
-	if (mem->region && mem->region->dmabuf) {
-		if (mem->region->map.is_iomem)
-			return NULL;
-		return mem->region->map.vaddr + mem->region->offset + off;
-	}
-	if (mem->region) {
-		off += mem->region->offset;
-		*mapped = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
-		return *mapped + offset_in_page(off);
-	}
-	if (mem->pages) {
-		off += mem->iova & mask;
-		return (void *)(uintptr_t)(mem->pages[off >> mem->page_shift] +
-					   (off & mask));
-	}
-	return (void *)(uintptr_t)to;
-}
-
-static void soft_mem_unmap(void *mapped)
-{
-	if (mapped)
-		kunmap_local(mapped);
-}
-
 /** soft_mem_aligned() - may 8 octets at @to be operated on atomically */
 bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 {
-	void *mapped, *va = soft_mem_map(mem, to, &mapped);
+	size_t len = sizeof(u64);
+	void *mapped, *va = soft_mem_map(mem, to, &len, &mapped);
 
 	soft_mem_unmap(mapped);
 	return va && IS_ALIGNED((uintptr_t)va, sizeof(u64));
@@ -436,8 +412,9 @@ bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq)
 {
+	size_t len = sizeof(u64);
 	void *mapped;
-	atomic64_t *target = soft_mem_map(mem, rq->to, &mapped);
+	atomic64_t *target = soft_mem_map(mem, rq->to, &len, &mapped);
 	s64 old = atomic64_read(target);
 
 	while (!atomic64_try_cmpxchg(target, &old, soft_atomic_result(rq, old)))

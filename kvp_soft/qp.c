@@ -57,6 +57,7 @@ void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 	spin_unlock_bh(&qp->lock);
 	if (!first)
 		return;
+	trace_soft_fail(qp, term, send_term, status);
 	trace_soft_qp_state(qp);
 	mod_delayed_work(soft_wq, &qp->close_timer,
 			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
@@ -390,8 +391,12 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 
 	memset(info, 0, sizeof(*info));
 	mutex_lock(&qp->tx.mutex);
+	info->tx = qp->sent;
+	info->rx = qp->received;
+	info->retransmissions = qp->retransmissions;
 	if (qp->llp) {
 		tp = tcp_sk(qp->llp->sock->sk);
+		info->retransmissions += READ_ONCE(tp->total_retrans);
 		info->connected = true;
 		info->mpa = qp->mpa;
 		info->local = qp->llp->local;
@@ -399,6 +404,9 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 		info->mss = READ_ONCE(tp->mss_cache);
 		info->cwnd = READ_ONCE(tp->snd_cwnd);
 		info->srtt_us = READ_ONCE(tp->srtt_us) >> 3;
+		info->unacked = READ_ONCE(tp->packets_out);
+		info->reads_in = READ_ONCE(qp->in_count);
+		info->reads_out = READ_ONCE(qp->out_count);
 	}
 	mutex_unlock(&qp->tx.mutex);
 }

@@ -253,6 +253,9 @@ struct soft_read_out {
  * @term_pending: @term is to be sent
  * @term: why the stream ends; the first reason counts
  * @status: what the consumer of the endpoint is told
+ * @sent: counts, all streams; under tx.mutex
+ * @received: counts, all streams; the receiver's
+ * @retransmissions: of streams that are over
  * @todo: SOFT_TODO_*, atomic bits
  * @ctl_work: does them
  * @close_timer: ends a close that takes too long
@@ -291,6 +294,10 @@ struct soft_qp {
 	bool term_pending;
 	struct soft_term term;
 	int status;
+
+	struct ri_traffic sent;
+	struct ri_traffic received;
+	u64 retransmissions;
 
 	unsigned long todo;
 	struct work_struct ctl_work;
@@ -338,6 +345,14 @@ void soft_qp_flush(struct soft_qp *qp);
 static inline bool soft_sk_closed(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
+}
+
+/* an FPDU; its DDP header says whether the message ends */
+static inline void soft_traffic_fpdu(struct ri_traffic *traffic, const u8 *ddp)
+{
+	traffic->fpdus++;
+	if (ddp[0] & SOFT_DDP_LAST)
+		traffic->messages++;
 }
 
 /* stream.c */

@@ -318,6 +318,8 @@ u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm)
 #define TERM_M		0x80	/* DDP Segment Length valid */
 #define TERM_D		0x40	/* terminated DDP header included */
 #define TERM_R		0x20	/* terminated RDMAP header included */
+#define TERM_FLAGS	(TERM_M | TERM_D | TERM_R)
+#define TERM_REVERSED	0x07	/* all of them in siw's order */
 
 #define CTRL_T		0x80	/* DDP control octet: tagged */
 
@@ -530,6 +532,20 @@ u32 soft_put_terminate(u8 *p, const struct soft_term *term)
 	return n + body;
 }
 
+/*
+ * siw on a little-endian host has the fields of each octet of the control word in
+ * reverse order. Its M, D and R are where RFC 5040 4.8 has zeros, which tells, unless
+ * all are 0.
+ */
+static u8 term_unreverse(struct soft_term *term, u8 flags)
+{
+	if (flags & TERM_FLAGS || !(flags & TERM_REVERSED))
+		return flags;
+	swap(term->layer, term->etype);
+	return (flags & 0x01 ? TERM_M : 0) | (flags & 0x02 ? TERM_D : 0) |
+	       (flags & 0x04 ? TERM_R : 0);
+}
+
 /**
  * soft_term_decode - decode the RDMAP part of a received Terminate
  * @payload: octets behind the untagged DDP header
@@ -552,7 +568,7 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 	term->layer = payload[0] >> 4;
 	term->etype = payload[0] & 0x0f;
 	term->code = payload[1];
-	flags = payload[2];
+	flags = term_unreverse(term, payload[2]);
 	payload += SOFT_TERM_CTRL;
 	len -= SOFT_TERM_CTRL;
 

@@ -7,6 +7,7 @@
  */
 #include "device.h"
 #include "qp.h"
+#include "trace.h"
 
 /**
  * soft_rq_init() - make a receive queue
@@ -128,6 +129,7 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 				 qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
+	trace_soft_completion(qp, &cqe);
 	if (!soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp))
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }

@@ -227,6 +227,19 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* Untagged messages ******************************************************** */
 
+/** soft_rx_in_check() - a request of the peer: is it the next, and has IRD a place */
+int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_READ_REQ];
+
+	if (soft_untagged_check(st, &s->seg,
+				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
+				&s->term))
+		return -EPROTO;
+	soft_untagged_advance(st, &s->seg);
+	return 0;
+}
+
 /** soft_rx_in_add() - a request of the peer to answer; IRD has a place for it */
 void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
 {
@@ -244,17 +257,13 @@ void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
 
 static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
 {
-	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_READ_REQ];
 	const struct soft_read_req *rr = &s->seg.rr;
 	const struct soft_read_in in = { .msn = s->seg.msn, .req = *rr };
 	enum soft_access why;
 	struct soft_mem *mem;
 
-	if (soft_untagged_check(st, &s->seg,
-				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
-				&s->term))
+	if (soft_rx_in_check(qp, s))
 		return -EPROTO;
-	soft_untagged_advance(st, &s->seg);
 	if (rr->length) {
 		why = soft_mem_get(qp, rr->src_stag, rr->src_to, rr->length,
 				   IB_ACCESS_REMOTE_READ, &mem);
@@ -382,13 +391,20 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 	    term->etype == SOFT_RDMAP_PROTECTION)
 		return IB_WC_REM_ACCESS_ERR;
 	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_TAGGED)
-		return IB_WC_REM_ACCESS_ERR;
+		return term->code == SOFT_TAG_VERSION ? IB_WC_REM_INV_REQ_ERR :
+							IB_WC_REM_ACCESS_ERR;
 	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_UNTAGGED)
 		return IB_WC_REM_INV_REQ_ERR;
+	if (term->layer != SOFT_TERM_RDMAP || term->etype != SOFT_RDMAP_OPERATION)
+		return IB_WC_REM_OP_ERR;
+	switch (term->code) {
+	case SOFT_CODE_NOT_INVALIDATED:
+		return IB_WC_REM_ACCESS_ERR;
+	case SOFT_OPER_VERSION:
 	/* the peer knows no such message: RFC 7306 is optional */
-	if (term->layer == SOFT_TERM_RDMAP && term->etype == SOFT_RDMAP_OPERATION &&
-	    term->code == SOFT_OPER_OPCODE)
+	case SOFT_OPER_OPCODE:
 		return IB_WC_REM_INV_REQ_ERR;
+	}
 	return IB_WC_REM_OP_ERR;
 }
 
@@ -506,8 +522,10 @@ static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 		soft_rx_fail(qp, &s.term);
 	else if (!READ_ONCE(qp->peer_ready))
 		soft_rx_peer_ready(qp);
-	if (!qp->rx.held)
+	if (!qp->rx.held) {
 		soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
+		soft_traffic_fpdu(&qp->received, s.raw + SOFT_MPA_HDR);
+	}
 	return !qp->rx.held;
 }
 
@@ -660,6 +678,7 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	if (qp->rx.stopped)
 		used = len;
 	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);
+	qp->received.octets += used;
 	return used;
 }
 

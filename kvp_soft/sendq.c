@@ -14,6 +14,7 @@
 #include "device.h"
 #include "memory.h"
 #include "qp.h"
+#include "trace.h"
 
 /**
  * soft_sq_init() - make a send queue
@@ -177,6 +178,7 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 		rec->status = IB_WC_LOC_QP_OP_ERR;
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	}
+	trace_soft_wr(qp, sq->wqe, rec->status);
 	spin_lock_bh(&sq->lock);
 	sq->ring.fetched++;
 	spin_unlock_bh(&sq->lock);
@@ -271,6 +273,7 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 				 qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
+	trace_soft_completion(qp, &cqe);
 	if (!soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp))
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }

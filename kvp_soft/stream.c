@@ -188,6 +188,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	cancel_work_sync(&qp->rx.work);
 	cancel_delayed_work_sync(&qp->rx.wait_timer);
 	cancel_delayed_work_sync(&qp->close_timer);
+	qp->retransmissions += tcp_sk(sk)->total_retrans;
 	qp->llp = NULL;
 	soft_sq_resume(qp);
 
@@ -203,12 +204,21 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	return llp;
 }
 
+/* TCP gave up because nothing came from the peer any more. */
+static bool soft_status_lost(int status)
+{
+	return status == -ETIMEDOUT || status == -EHOSTUNREACH ||
+	       status == -ENETUNREACH;
+}
+
 static void soft_stream_return(struct soft_qp *qp, struct ri_llp *llp,
 			       bool abort, int status)
 {
 	if (!llp)
 		return;
-	if (status)
+	if (soft_status_lost(status) && !abort)
+		soft_count(qp->rnic, SOFT_CNT_LLP_LOST);
+	else if (status)
 		soft_count(qp->rnic, SOFT_CNT_LLP_RESET);
 	if (abort)
 		ri_llp_abort(llp, status);
@@ -270,10 +280,15 @@ void soft_stream_close(struct soft_qp *qp)
 static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 {
 	struct sock *sk = qp->llp->sock->sk;
+	int err;
 
 	soft_rx_drain(qp);
+	err = -READ_ONCE(sk->sk_err);
+	/* the transmitter's send was told, then */
+	if (!err)
+		err = *status;
 	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
-		*status = -ECONNRESET;
+		*status = soft_status_lost(err) ? err : -ECONNRESET;
 	else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
 		/* the drain found an error: the Terminate may still go out */
 		return false;

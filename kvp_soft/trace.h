@@ -8,6 +8,7 @@
 #if !defined(SOFT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define SOFT_TRACE_H
 
+#include <linux/tcp.h>
 #include <linux/tracepoint.h>
 
 #include "qp.h"
@@ -39,6 +40,106 @@ TRACE_EVENT(soft_qp_state,
 	),
 	TP_printk("qpn=%u state=%s status=%d", __entry->qpn,
 		  soft_show_qp_state(__entry->state), __entry->status)
+);
+
+/* why a stream cannot go on, once for each */
+TRACE_EVENT(soft_fail,
+	TP_PROTO(const struct soft_qp *qp, const struct soft_term *term,
+		 bool tell, int status),
+	TP_ARGS(qp, term, tell, status),
+	TP_STRUCT__entry(
+		__field(u32, qpn)
+		__field(bool, tell)
+		__field(u8, layer)
+		__field(u8, etype)
+		__field(u8, code)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->qpn = qp->ri.obj.id;
+		__entry->tell = tell;
+		__entry->layer = term->layer;
+		__entry->etype = term->etype;
+		__entry->code = term->code;
+		__entry->status = status;
+	),
+	TP_printk("qpn=%u by=%s layer=%u etype=%u code=0x%02x status=%d",
+		  __entry->qpn, __entry->tell ? "us" : "peer", __entry->layer,
+		  __entry->etype, __entry->code, __entry->status)
+);
+
+/* a work request was taken from the send queue */
+TRACE_EVENT(soft_wr,
+	TP_PROTO(const struct soft_qp *qp, const struct krdma_soft_sqe *wqe,
+		 int error),
+	TP_ARGS(qp, wqe, error),
+	TP_STRUCT__entry(
+		__field(u64, wr_id)
+		__field(u32, qpn)
+		__field(u32, len)
+		__field(u8, opcode)
+		__field(u8, flags)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->wr_id = wqe->wr_id;
+		__entry->qpn = qp->ri.obj.id;
+		__entry->len = wqe->length;
+		__entry->opcode = wqe->opcode;
+		__entry->flags = wqe->flags;
+		__entry->error = error;
+	),
+	TP_printk("qpn=%u wr_id=0x%llx op=%u flags=0x%02x len=%u error=%d",
+		  __entry->qpn, __entry->wr_id, __entry->opcode, __entry->flags,
+		  __entry->len, __entry->error)
+);
+
+/* a work request completed: what its consumer will see */
+TRACE_EVENT(soft_completion,
+	TP_PROTO(const struct soft_qp *qp, const struct krdma_soft_cqe *cqe),
+	TP_ARGS(qp, cqe),
+	TP_STRUCT__entry(
+		__field(u64, wr_id)
+		__field(u32, qpn)
+		__field(u32, len)
+		__field(u32, opcode)
+		__field(u32, status)
+	),
+	TP_fast_assign(
+		__entry->wr_id = cqe->wr_id;
+		__entry->qpn = qp->ri.obj.id;
+		__entry->len = cqe->byte_len;
+		__entry->opcode = cqe->opcode;
+		__entry->status = cqe->status;
+	),
+	TP_printk("qpn=%u wr_id=0x%llx op=%u len=%u status=%u", __entry->qpn,
+		  __entry->wr_id, __entry->opcode, __entry->len,
+		  __entry->status)
+);
+
+/* an FPDU is built, @n octets with markers and CRC; mss is the limit */
+TRACE_EVENT(soft_fpdu,
+	TP_PROTO(const struct soft_qp *qp, const u8 *header, u32 n),
+	TP_ARGS(qp, header, n),
+	TP_STRUCT__entry(
+		__field(u32, qpn)
+		__field(u64, seq)
+		__field(u32, len)
+		__field(u32, mss)
+		__field(u8, ddp)
+		__field(u8, rdmap)
+	),
+	TP_fast_assign(
+		__entry->qpn = qp->ri.obj.id;
+		__entry->seq = qp->tx.seq_built;
+		__entry->len = n;
+		__entry->mss = READ_ONCE(tcp_sk(qp->llp->sock->sk)->mss_cache);
+		__entry->ddp = header[0];
+		__entry->rdmap = header[1];
+	),
+	TP_printk("qpn=%u seq=%llu op=%u last=%d len=%u mss=%u", __entry->qpn,
+		  __entry->seq, __entry->rdmap & 0xf,
+		  !!(__entry->ddp & SOFT_DDP_LAST), __entry->len, __entry->mss)
 );
 
 TRACE_EVENT(soft_send,

@@ -60,25 +60,31 @@ void soft_tx_reset(struct soft_tx *tx)
 
 /* Building ***************************************************************** */
 
-/*
- * Room for @want octets in one piece. May be less when memory is short, but
- * never less than a page.
- */
-u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room)
-{
-	want = min_t(u32, want, SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
-	if (!skb_page_frag_refill(want, &tx->frag, GFP_KERNEL))
-		return NULL;
-	*room = tx->frag.size - tx->frag.offset;
-	return page_address(tx->frag.page) + tx->frag.offset;
-}
-
 /* Octets of an FPDU that is built next. */
-u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
+static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
 {
 	u32 len = soft_fpdu_len(ulpdu_len);
 
 	return qp->mpa.tx_markers ? soft_marked_len(qp->tx.seq_built, len) : len;
+}
+
+/**
+ * soft_tx_reserve() - room for the next FPDU, in one piece
+ * @qp: queue pair
+ * @ulpdu_len: octets of its ULPDU
+ *
+ * The room goes to the end of tx.frag; it may be less than asked for when memory
+ * is short, but never less than a page. Return: NULL when there is none.
+ */
+u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
+{
+	struct page_frag *frag = &qp->tx.frag;
+	u32 want = min_t(u32, soft_tx_fpdu_len(qp, ulpdu_len),
+			 SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
+
+	if (!skb_page_frag_refill(want, frag, GFP_KERNEL))
+		return NULL;
+	return page_address(frag->page) + frag->offset;
 }
 
 /* The next @n octets of the reserved room are a whole FPDU. */
@@ -103,6 +109,8 @@ static void soft_tx_commit(struct soft_tx *tx, u32 n)
 void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 {
 	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
+	/* markers come between */
+	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
 	/* with CRC off the field is there all the same (RFC 5044 4.4) */
 	memset(p + n, 0, tail);
@@ -113,6 +121,8 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 		soft_crc_end(soft_crc_add(soft_crc_begin(), p,
 					  n - SOFT_MPA_CRC),
 			     p + n - SOFT_MPA_CRC);
+	trace_soft_fpdu(qp, ddp, n);
+	soft_traffic_fpdu(&qp->sent, ddp);
 	soft_tx_commit(&qp->tx, n);
 	soft_count(qp->rnic, SOFT_CNT_TX_FPDU);
 }
@@ -258,9 +268,10 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, hdr + n), &room);
+	p = soft_tx_reserve(qp, hdr + n);
 	if (!p)
 		return SOFT_STEP_FULL;
+	room = tx->frag.size - tx->frag.offset;
 	/* not less than a page; what is around a shorter ULPDU is at most a pad more */
 	if (room < soft_tx_fpdu_len(qp, hdr + n))
 		n = round_down(2 * room - soft_tx_fpdu_len(qp, room) -
@@ -332,10 +343,9 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 		.to = req->sink_to,
 		.len = req->length,
 	};
-	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(&qp->tx, soft_tx_fpdu_len(qp, SOFT_HDR_MAX), &room);
+	p = soft_tx_reserve(qp, SOFT_HDR_MAX);
 	if (!p)
 		return SOFT_STEP_FULL;
 	if (!soft_tx_out_add(qp, &out))
@@ -554,14 +564,13 @@ static enum soft_step soft_tx_rtr(struct soft_qp *qp)
 	static const struct soft_read_req nothing = { .src_stag = 1 };
 	struct soft_tx *tx = &qp->tx;
 	enum soft_step step = SOFT_STEP_BUILT;
-	u32 room;
 	u8 *p;
 
 	if (tx->rtr == RI_RTR_READ) {
 		step = soft_tx_read_req(qp, SOFT_NO_SLOT, true, &nothing);
 		goto out;
 	}
-	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, SOFT_UNTAGGED_HDR), &room);
+	p = soft_tx_reserve(qp, SOFT_UNTAGGED_HDR);
 	if (!p)
 		return SOFT_STEP_FULL;
 	/* STag 1: some hardware refuses 0 even for a zero-length Write */
@@ -583,11 +592,9 @@ out:
 /* The last message of the stream. */
 static enum soft_step soft_tx_terminate(struct soft_qp *qp)
 {
-	struct soft_tx *tx = &qp->tx;
-	u32 room;
 	u8 *p;
 
-	p = soft_tx_reserve(tx, soft_tx_fpdu_len(qp, SOFT_TERM_ULPDU_MAX), &room);
+	p = soft_tx_reserve(qp, SOFT_TERM_ULPDU_MAX);
 	if (!p)
 		return SOFT_STEP_FULL;
 	soft_tx_seal(qp, p, soft_put_terminate(p, &qp->term));
@@ -631,9 +638,27 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 	return resp == SOFT_STEP_EMPTY ? step : resp;
 }
 
+/*
+ * What a segment carries. TCP notes a new path MTU when it sends, which is too
+ * late for what is built before that (RFC 5044 4.5).
+ */
+static u32 soft_tx_emss(struct sock *sk)
+{
+	int mss = READ_ONCE(tcp_sk(sk)->mss_cache);
+	const struct dst_entry *dst;
+	int over;
+
+	guard(rcu)();
+	dst = rcu_dereference(sk->sk_dst_cache);
+	if (!dst)
+		return mss;
+	over = tcp_mss_to_mtu(sk, mss) - (int)dst_mtu(dst);
+	return over > 0 ? max(mss - over, TCP_MIN_SND_MSS) : mss;
+}
+
 static enum soft_step soft_tx_build(struct soft_qp *qp)
 {
-	u32 mss = READ_ONCE(tcp_sk(qp->llp->sock->sk)->mss_cache);
+	u32 mss = soft_tx_emss(qp->llp->sock->sk);
 	u32 mulpdu = qp->mpa.tx_markers ? soft_marked_mulpdu(mss) :
 					  soft_mulpdu(mss);
 	enum soft_step step;
@@ -687,6 +712,7 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 		return n;
 	soft_count(qp->rnic, SOFT_CNT_TX_SENDS);
 	soft_count_add(qp->rnic, SOFT_CNT_TX_BYTES, n);
+	qp->sent.octets += n;
 	soft_tx_taken(tx, n);
 	return n == staged ? 0 : -EAGAIN;
 }

@@ -17,8 +17,7 @@ enum soft_step {
 };
 
 /* tx.c */
-u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len);
-u8 *soft_tx_reserve(struct soft_tx *tx, u32 want, u32 *room);
+u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len);
 void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n);
 bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out);
 void soft_tx_in_done(struct soft_qp *qp);

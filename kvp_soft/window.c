@@ -20,6 +20,8 @@
 #define SOFT_MW_RIGHTS                                                         \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
+/* local rights are the region's; programs give them to their windows, too */
+#define SOFT_MW_FLAGS (SOFT_MW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
 #define SOFT_MW_WRITES (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
 /* May @qp bind @mw to what @wqe says, as far as the window goes? */
@@ -28,7 +30,7 @@ static bool soft_mw_may_bind(const struct soft_qp *qp,
 			     const struct krdma_soft_sqe *wqe)
 {
 	if (!mw->mw_type || mw->pd != qp->ri.pd ||
-	    wqe->mem_access & ~SOFT_MW_RIGHTS)
+	    wqe->mem_access & ~SOFT_MW_FLAGS)
 		return false;
 	return mw->mw_type == IB_MW_TYPE_1 ||
 	       (wqe->mem_length &&
@@ -73,7 +75,7 @@ static void soft_mw_set(struct soft_qp *qp, struct soft_mem *mw,
 	mw->offset = wqe->raddr - mr->iova;
 	mw->iova = wqe->mem_access & IB_ZERO_BASED ? 0 : wqe->raddr;
 	mw->length = wqe->mem_length;
-	mw->access = wqe->mem_access & ~IB_ZERO_BASED;
+	mw->access = wqe->mem_access & SOFT_MW_RIGHTS & ~IB_ZERO_BASED;
 	mw->owner = qp->serial;
 	atomic_set_release(&mw->state, SOFT_MEM_VALID);
 }

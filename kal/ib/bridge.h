@@ -21,6 +21,7 @@
 /**
  * struct kal_ib_device - an RNIC as ib_core sees it
  * @base: ib_core's; the RNIC's client data holds a reference of its struct device
+ * @node: among all devices (device.c)
  * @rnic: outlives the registration with ib_core
  * @flags: KAL_IB_DEV_*
  * @mac: stands for the netdev's address when that has none
@@ -31,6 +32,7 @@
  */
 struct kal_ib_device {
 	struct ib_device base;
+	struct list_head node;
 	struct ri_rnic *rnic;
 	unsigned long flags;
 	u8 mac[ETH_ALEN];

@@ -398,6 +398,12 @@ err_free:
 static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+	const struct kal_listen_param param = {
+		.backlog = backlog,
+		.v6only = cm_id->afonly,
+		.tos_set = cm_id->tos_set,
+		.tos = cm_id->tos,
+	};
 	struct kal_ib_listener *listener;
 	int ret;
 
@@ -416,7 +422,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->provider_data = listener;
 	cm_id->cm_handler = kal_ib_request_delivered;
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
-			    backlog, cm_id->afonly);
+			    &param);
 	if (!ret)
 		return 0;
 

@@ -13,6 +13,7 @@
  * The memory of the ib_device lives until remove(): it holds a reference.
  */
 #include <linux/etherdevice.h>
+#include <linux/unaligned.h>
 #include <net/addrconf.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
@@ -31,8 +32,13 @@ static void kal_ib_dealloc_driver(struct ib_device *base)
 		kal_rnic_delete(dev->rnic);
 }
 
+static LIST_HEAD(kal_ib_devices);
+static DEFINE_MUTEX(kal_ib_devices_lock);	/* protects kal_ib_devices */
+
 static void kal_ib_release(struct kal_ib_device *dev)
 {
+	scoped_guard(mutex, &kal_ib_devices_lock)
+		list_del_init(&dev->node);
 	kal_ib_stats_exit(dev);
 	xa_destroy(&dev->requests);
 	put_device(&dev->base.dev);
@@ -66,16 +72,37 @@ static void kal_ib_set_ops(struct kal_ib_device *dev)
 	}
 }
 
-/* Name the node by the netdev's address, or by a random one where it has none. */
+static bool kal_ib_guid_taken(__be64 guid)
+{
+	const struct kal_ib_device *dev;
+
+	list_for_each_entry(dev, &kal_ib_devices, node)
+		if (dev->base.node_guid == guid)
+			return true;
+	return false;
+}
+
+/*
+ * Name the node by the netdev's address, or by a random one where it has none.
+ * librdmacm knows devices by that name, and a VLAN, a bridge or a bond has the
+ * address of what it is on: the second RNIC with an address gets another filler
+ * between its halves.
+ */
 static void kal_ib_set_guid(struct kal_ib_device *dev)
 {
 	const struct net_device *ndev = dev->rnic->netdev;
+	u8 *guid = (u8 *)&dev->base.node_guid;
+	u16 filler = 0;
 
 	if (kal_ib_netdev_has_mac(ndev))
 		ether_addr_copy(dev->mac, ndev->dev_addr);
 	else
 		eth_random_addr(dev->mac);
-	addrconf_addr_eui48((u8 *)&dev->base.node_guid, dev->mac);
+	addrconf_addr_eui48(guid, dev->mac);
+	guard(mutex)(&kal_ib_devices_lock);
+	while (kal_ib_guid_taken(dev->base.node_guid))
+		put_unaligned_be16(++filler, guid + 3);
+	list_add_tail(&dev->node, &kal_ib_devices);
 }
 
 static int kal_ib_setup(struct kal_ib_device *dev)
@@ -118,6 +145,7 @@ static int kal_ib_add(struct ri_rnic *rnic)
 	if (!dev)
 		return -ENOMEM;
 	get_device(&dev->base.dev);
+	INIT_LIST_HEAD(&dev->node);
 	dev->rnic = rnic;
 	ret = kal_ib_setup(dev);
 	if (ret)

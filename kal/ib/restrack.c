@@ -84,12 +84,21 @@ static int kal_ib_put_addr(struct sk_buff *msg, const char *name,
 	return rdma_nl_put_driver_string(msg, name, str);
 }
 
+static int kal_ib_put_markers(struct sk_buff *msg, const struct ri_mpa_params *mpa)
+{
+	static const char *const names[] = { "none", "sent", "received", "both" };
+
+	return rdma_nl_put_driver_string(msg, "markers",
+					 names[mpa->tx_markers + 2 * mpa->rx_markers]);
+}
+
 static int kal_ib_put_mpa(struct sk_buff *msg, const struct ri_mpa_params *mpa)
 {
 	return rdma_nl_put_driver_string(msg, "side", mpa->initiator ?
 					 "initiator" : "responder") ?:
 	       rdma_nl_put_driver_u32(msg, "mpa_rev", mpa->revision) ?:
 	       rdma_nl_put_driver_u32(msg, "crc", mpa->crc) ?:
+	       kal_ib_put_markers(msg, mpa) ?:
 	       rdma_nl_put_driver_u32(msg, "ird", mpa->ird) ?:
 	       rdma_nl_put_driver_u32(msg, "ord", mpa->ord);
 }
@@ -100,7 +109,28 @@ static int kal_ib_put_tcp(struct sk_buff *msg, const struct ri_qp_info *info)
 	       kal_ib_put_addr(msg, "dst", &info->remote) ?:
 	       rdma_nl_put_driver_u32(msg, "mss", info->mss) ?:
 	       rdma_nl_put_driver_u32(msg, "cwnd", info->cwnd) ?:
-	       rdma_nl_put_driver_u32(msg, "srtt_us", info->srtt_us);
+	       rdma_nl_put_driver_u32(msg, "srtt_us", info->srtt_us) ?:
+	       rdma_nl_put_driver_u32(msg, "unacked", info->unacked) ?:
+	       rdma_nl_put_driver_u32(msg, "reads_in", info->reads_in) ?:
+	       rdma_nl_put_driver_u32(msg, "reads_out", info->reads_out);
+}
+
+static int kal_ib_put_traffic(struct sk_buff *msg, const struct ri_qp_info *info)
+{
+	return rdma_nl_put_driver_u64(msg, "tx_bytes", info->tx.octets) ?:
+	       rdma_nl_put_driver_u64(msg, "tx_fpdus", info->tx.fpdus) ?:
+	       rdma_nl_put_driver_u64(msg, "tx_messages", info->tx.messages) ?:
+	       rdma_nl_put_driver_u64(msg, "rx_bytes", info->rx.octets) ?:
+	       rdma_nl_put_driver_u64(msg, "rx_fpdus", info->rx.fpdus) ?:
+	       rdma_nl_put_driver_u64(msg, "rx_messages", info->rx.messages) ?:
+	       rdma_nl_put_driver_u64(msg, "retransmissions", info->retransmissions);
+}
+
+static int kal_ib_put_qp(struct sk_buff *msg, const struct ri_qp_info *info)
+{
+	if (info->connected && (kal_ib_put_tcp(msg, info) || kal_ib_put_mpa(msg, &info->mpa)))
+		return -EMSGSIZE;
+	return kal_ib_put_traffic(msg, info);
 }
 
 static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
@@ -113,12 +143,10 @@ static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
 	if (!ops->qp_info)
 		return 0;
 	ops->qp_info(qp, &info);
-	if (!info.connected)
-		return 0;
 	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
 		return -EMSGSIZE;
-	if (kal_ib_put_tcp(msg, &info) || kal_ib_put_mpa(msg, &info.mpa)) {
+	if (kal_ib_put_qp(msg, &info)) {
 		nla_nest_cancel(msg, table);
 		return -EMSGSIZE;
 	}

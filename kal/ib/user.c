@@ -5,6 +5,7 @@
  * by its offset among the entries that are inserted here.
  */
 #include <linux/mm.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -79,6 +80,17 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	return ret;
 }
 
+/*
+ * ib_core frees a context that came to nothing, but not what it noted in it: of its
+ * two callers one (UVERBS_METHOD_GET_CONTEXT) keeps the reference of the task.
+ */
+static void kal_ib_forget_task(struct ib_ucontext *base)
+{
+	if (base->res.task)
+		put_task_struct(base->res.task);
+	base->res.task = NULL;
+}
+
 static int kal_ib_alloc_ucontext(struct ib_ucontext *base,
 				 struct ib_udata *udata)
 {
@@ -87,8 +99,10 @@ static int kal_ib_alloc_ucontext(struct ib_ucontext *base,
 	struct ri_ucontext *uctx;
 
 	uctx = kal_ucontext_alloc(dev->rnic, &kal_ib_shm_ops, base, udata);
-	if (IS_ERR(uctx))
+	if (IS_ERR(uctx)) {
+		kal_ib_forget_task(base);
 		return PTR_ERR(uctx);
+	}
 	ctx->uctx = uctx;
 	return 0;
 }

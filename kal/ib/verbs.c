@@ -138,6 +138,18 @@ static struct ib_mr *kal_ib_mr_finish(struct kal_ib_mr *mr, struct ri_mr *rmr)
 	return &mr->base;
 }
 
+static struct ib_mr *kal_ib_mr_register(struct ib_pd *base,
+					const struct ri_mr_attr *attr,
+					struct ib_udata *udata)
+{
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
+						    attr, udata));
+}
+
 static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 					u64 length, u64 iova, int access,
 					struct ib_udata *udata)
@@ -148,12 +160,8 @@ static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 		.iova = iova,
 		.access = access,
 	};
-	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
-						    &attr, udata));
+	return kal_ib_mr_register(base, &attr, udata);
 }
 
 /* the driver's part of @attrs carries nothing */
@@ -170,12 +178,8 @@ static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
 		.dmabuf = true,
 		.fd = fd,
 	};
-	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
-						    &attr, NULL));
+	return kal_ib_mr_register(base, &attr, NULL);
 }
 
 /* Always in place: ib_core gets no other object. */

@@ -232,6 +232,41 @@ template <typename T, typename Base> T &ours(Base *base) noexcept
 	return *reinterpret_cast<T *>(base);
 }
 
+/*
+ * What ibv_post_*() of any queue does: @push each request into @ring until one is
+ * refused, publish those before it, and @ring_doorbell when the kernel asked for it.
+ */
+template <typename Ring, typename Wr, typename Push, typename RingDoorbell>
+int post_list(QueueLock &lock, Ring &ring, Wr *wr, Wr **bad_wr, Push push,
+	      RingDoorbell ring_doorbell)
+{
+	Wr *const first = wr;
+	bool doorbell = false;
+	int err;
+
+	{
+		QueueGuard guard{lock};
+
+		err = ring.dead() ? EIO : 0;
+		while (wr && !err) {
+			err = push(*wr);
+			if (!err)
+				wr = wr->next;
+		}
+		if (ring.pending())
+			doorbell = ring.publish();
+	}
+	if (err) [[unlikely]]
+		*bad_wr = wr;
+	if (doorbell) {
+		if (int failed = ring_doorbell(); failed && !err) {
+			*bad_wr = first;
+			err = failed;
+		}
+	}
+	return err;
+}
+
 /* a receive request into ring, for RQ and SRQ alike: 0, EINVAL, ENOMEM */
 int push_recv(RecvRing &ring, const ibv_recv_wr &wr, std::uint32_t max_sge) noexcept;
 

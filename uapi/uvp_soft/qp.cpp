@@ -178,31 +178,15 @@ int destroy_qp(ibv_qp *base)
 int post_recv(ibv_qp *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 {
 	Qp &qp = ours<Qp>(base);
-	ibv_recv_wr *const first = wr;
-	bool doorbell = false;
-	int err;
 
-	{
-		QueueGuard guard{qp.rq_lock};
-
-		err = base->srq ? EINVAL : qp.rq.dead() ? EIO : 0;
-		while (wr && !err) {
-			err = push_recv(qp.rq, *wr, qp.max_recv_sge);
-			if (!err)
-				wr = wr->next;
-		}
-		if (qp.rq.pending())
-			doorbell = qp.rq.publish();
-	}
-	if (err)
+	if (base->srq) {
 		*bad_wr = wr;
-	if (doorbell) {
-		if (int failed = qp.ring_doorbell(); failed && !err) {
-			*bad_wr = first;
-			err = failed;
-		}
+		return EINVAL;
 	}
-	return err;
+	return post_list(
+		qp.rq_lock, qp.rq, wr, bad_wr,
+		[&](const ibv_recv_wr &next) { return push_recv(qp.rq, next, qp.max_recv_sge); },
+		[&] { return qp.ring_doorbell(); });
 }
 
 } /* namespace krdma */

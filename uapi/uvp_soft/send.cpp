@@ -117,19 +117,29 @@ void put_cmp_swap(krdma_soft_sqe &sqe, std::uint64_t compare, std::uint64_t swap
 		      .compare_mask = UINT64_MAX};
 }
 
+/* an entry that has no data yet; it is one with commit() */
+krdma_soft_sqe *reserve(Qp &qp, std::uint64_t wr_id, std::uint8_t op, unsigned int send_flags)
+{
+	krdma_soft_sqe *sqe = qp.sq.reserve();
+
+	if (!sqe) [[unlikely]]
+		return nullptr;
+	sqe->wr_id = wr_id;
+	sqe->opcode = op;
+	sqe->flags = soft_flags(send_flags, qp.signal_all);
+	sqe->num_sge = 0;
+	return sqe;
+}
+
 /* ibv_post_send() ********************************************************** */
 
 /* a work request without data, whatever its list says */
 int push_local_inv(Qp &qp, const ibv_send_wr &wr)
 {
-	krdma_soft_sqe *sqe = qp.sq.reserve();
+	krdma_soft_sqe *sqe = reserve(qp, wr.wr_id, KRDMA_SOFT_OP_LOCAL_INV, wr.send_flags);
 
 	if (!sqe) [[unlikely]]
 		return ENOMEM;
-	sqe->wr_id = wr.wr_id;
-	sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
-	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
-	sqe->num_sge = 0;
 	sqe->invalidate = wr.invalidate_rkey;
 	qp.sq.commit();
 	return 0;
@@ -185,13 +195,9 @@ int push_bind(Qp &qp, const ibv_send_wr &wr)
 	if (!names_window(wr.bind_mw.rkey, wr.bind_mw.mw) || wr.send_flags & IBV_SEND_INLINE)
 		return EINVAL;
 
-	krdma_soft_sqe *sqe = qp.sq.reserve();
+	krdma_soft_sqe *sqe = reserve(qp, wr.wr_id, KRDMA_SOFT_OP_BIND_MW, wr.send_flags);
 	if (!sqe) [[unlikely]]
 		return ENOMEM;
-	sqe->wr_id = wr.wr_id;
-	sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
-	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
-	sqe->num_sge = 0;
 	put_bind(*sqe, wr.bind_mw.rkey, wr.bind_mw.bind_info);
 	qp.sq.commit();
 	return 0;
@@ -219,19 +225,15 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 			return EINVAL;
 	}
 
-	krdma_soft_sqe *sqe = qp.sq.reserve();
+	krdma_soft_sqe *sqe = reserve(qp, wr.wr_id, op, wr.send_flags);
 	if (!sqe) [[unlikely]]
 		return ENOMEM;
 
-	sqe->wr_id = wr.wr_id;
-	sqe->opcode = op;
-	sqe->flags = soft_flags(wr.send_flags, qp.signal_all);
 	put_operands(*sqe, wr);
 	if (is_inline) {
 		std::byte *to = payload(*sqe);
 
 		sqe->flags |= KRDMA_SOFT_WQE_INLINE;
-		sqe->num_sge = 0;
 		sqe->length = static_cast<std::uint32_t>(length);
 		for (std::uint32_t i = 0; i < num_sge; i++)
 			to = put_inline(to, reinterpret_cast<const void *>(wr.sg_list[i].addr),
@@ -262,15 +264,12 @@ krdma_soft_sqe *begin(ibv_qp_ex *base, krdma_soft_op op)
 		qp.build_error = EINVAL;
 		return nullptr;
 	}
-	krdma_soft_sqe *sqe = qp.sq.reserve();
+	krdma_soft_sqe *sqe =
+		reserve(qp, base->wr_id, static_cast<std::uint8_t>(op), base->wr_flags);
 	if (!sqe) [[unlikely]] {
 		qp.build_error = ENOMEM;
 		return nullptr;
 	}
-	sqe->wr_id = base->wr_id;
-	sqe->opcode = static_cast<std::uint8_t>(op);
-	sqe->flags = soft_flags(base->wr_flags, qp.signal_all);
-	sqe->num_sge = 0;
 	qp.sq.commit();
 	qp.building = sqe;
 	return sqe;
@@ -468,31 +467,11 @@ int bind_mw(ibv_qp *base, ibv_mw *mw, ibv_mw_bind *bind)
 int post_send(ibv_qp *base, ibv_send_wr *wr, ibv_send_wr **bad_wr)
 {
 	Qp &qp = ours<Qp>(base);
-	ibv_send_wr *const first = wr;
-	bool doorbell = false;
-	int err;
 
-	{
-		QueueGuard guard{qp.sq_lock};
-
-		err = qp.sq.dead() ? EIO : 0;
-		while (wr && !err) {
-			err = push_send(qp, *wr);
-			if (!err)
-				wr = wr->next;
-		}
-		if (qp.sq.pending())
-			doorbell = qp.sq.publish();
-	}
-	if (err) [[unlikely]]
-		*bad_wr = wr;
-	if (doorbell) {
-		if (int failed = qp.ring_doorbell(); failed && !err) {
-			*bad_wr = first;
-			err = failed;
-		}
-	}
-	return err;
+	return post_list(
+		qp.sq_lock, qp.sq, wr, bad_wr,
+		[&](const ibv_send_wr &next) { return push_send(qp, next); },
+		[&] { return qp.ring_doorbell(); });
 }
 
 void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)

@@ -129,34 +129,15 @@ int destroy_srq(ibv_srq *base)
 int post_srq_recv(ibv_srq *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 {
 	Srq &srq = ours<Srq>(base);
-	ibv_recv_wr *const first = wr;
-	bool doorbell = false;
-	int err;
 
-	{
-		QueueGuard guard{srq.lock};
+	return post_list(
+		srq.lock, srq.ring, wr, bad_wr,
+		[&](const ibv_recv_wr &next) { return push_recv(srq.ring, next, srq.max_sge); },
+		[&] {
+			ibv_recv_wr *none;
 
-		err = srq.ring.dead() ? EIO : 0;
-		while (wr && !err) {
-			err = push_recv(srq.ring, *wr, srq.max_sge);
-			if (!err)
-				wr = wr->next;
-		}
-		if (srq.ring.pending())
-			doorbell = srq.ring.publish();
-	}
-	if (err)
-		*bad_wr = wr;
-	/* a receiver waits for what was posted */
-	if (doorbell) {
-		ibv_recv_wr *none;
-
-		if (int failed = ibv_cmd_post_srq_recv(base, nullptr, &none); failed && !err) {
-			*bad_wr = first;
-			err = failed;
-		}
-	}
-	return err;
+			return ibv_cmd_post_srq_recv(base, nullptr, &none);
+		});
 }
 
 } /* namespace krdma */

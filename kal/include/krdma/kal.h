@@ -213,10 +213,23 @@ void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
 			void *context);
 
 /**
- * kal_ep_listen() - accept connections for @local
- * @local: address, wildcard or one of the RNIC's netdev, and TCP port, not 0
+ * struct kal_listen_param - how to listen
  * @backlog: connections that may wait for the consumer
  * @v6only: an IPv6 wildcard does not take IPv4
+ * @tos_set: @tos is valid
+ * @tos: IP type of service of the connections that come
+ */
+struct kal_listen_param {
+	int backlog;
+	bool v6only;
+	bool tos_set;
+	u8 tos;
+};
+
+/**
+ * kal_ep_listen() - accept connections for @local
+ * @local: address, wildcard or one of the RNIC's netdev, and TCP port, not 0
+ * @param: how
  *
  * All RNICs of a network namespace that listen on one address and port share
  * one TCP listener; a connection goes to the RNIC whose netdev owns the
@@ -226,8 +239,8 @@ void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
  *
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -ENOMEM. May sleep.
  */
-int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local, int backlog,
-		  bool v6only);
+int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
+		  const struct kal_listen_param *param);
 
 /**
  * kal_ep_connect() - start a connection; never blocks on the network

@@ -378,8 +378,38 @@ struct ri_ops {
 	void (*mw_dealloc)(struct ri_mw *mw);
 };
 
-/** struct ri_qp_info - a connection, as the administrator sees it */
+/**
+ * struct ri_traffic - what went over a QP's streams in one direction
+ * @octets: of the stream
+ * @fpdus: whole ones
+ * @messages: whole ones; each part of a work request that is one on the wire counts
+ */
+struct ri_traffic {
+	u64 octets;
+	u64 fpdus;
+	u64 messages;
+};
+
+/**
+ * struct ri_qp_info - a QP and its connection, as the administrator sees them
+ * @tx: sent since the QP was created
+ * @rx: received since then
+ * @retransmissions: segments that TCP sent again since then
+ * @connected: what follows is valid
+ * @mpa: how the two sides agreed
+ * @local: own address
+ * @remote: the peer's
+ * @mss: octets that a segment carries: the limit of an FPDU
+ * @cwnd: congestion window, in segments
+ * @srtt_us: smoothed round-trip time
+ * @unacked: segments under way
+ * @reads_in: RDMA Reads and atomic operations of the peer that are not answered
+ * @reads_out: own ones that are not answered
+ */
 struct ri_qp_info {
+	struct ri_traffic tx;
+	struct ri_traffic rx;
+	u64 retransmissions;
 	bool connected;
 	struct ri_mpa_params mpa;
 	struct sockaddr_storage local;
@@ -387,6 +417,9 @@ struct ri_qp_info {
 	u32 mss;
 	u32 cwnd;
 	u32 srtt_us;
+	u32 unacked;
+	u32 reads_in;
+	u32 reads_out;
 };
 
 /* The RNIC ***************************************************************** */
