@@ -55,6 +55,34 @@ struct kt_mem {
 	struct ib_mr *mr;
 };
 
+/** struct kt_bed - a connection with memory on both sides; the server's is the target */
+struct kt_bed {
+	struct kt_pair pair;
+	struct kt_mem near;
+	struct kt_mem far;
+};
+
+/**
+ * struct kt_check - a check with a bed of its own
+ * @name: for the log
+ * @run: it
+ * @both: in its place: run with RDMA Read and with RDMA Write
+ * @npages: of the memory of each side; 0: KT_PAGES
+ */
+struct kt_check {
+	const char *name;
+	void (*run)(struct kt_bed *bed);
+	void (*both)(struct kt_bed *bed, enum ib_wr_opcode opcode);
+	unsigned int npages;
+};
+
+#define KT_ALL	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |               \
+		 IB_ACCESS_REMOTE_WRITE)
+#define KT_PAGES	16
+#define KT_INLINE	128	/* octets that a work request may hold */
+
+extern const struct kt_check kt_frmr_checks[];
+extern const struct kt_check kt_message_checks[];
 extern unsigned int kt_failures;
 
 #define KT_EXPECT(cond)                                                        \
@@ -75,6 +103,7 @@ void kt_pair_close(struct kt_pair *pair);
 bool kt_pair_ended(struct kt_pair *pair);
 
 void kt_op_init(struct kt_op *op);
+int kt_do(struct kt_side *side, struct ib_send_wr *wr, enum ib_wc_opcode opcode);
 int kt_op_wait(struct kt_op *op);
 
 int kt_mem_alloc(struct kt_mem *mem, struct ib_pd *pd, unsigned int npages);
@@ -90,6 +119,8 @@ int kt_post_send(struct kt_side *side, struct ib_sge *sge, u32 invalidate);
 int kt_post_rdma(struct kt_side *side, enum ib_wr_opcode opcode,
 		 struct ib_sge *sge, u64 addr, u32 key);
 
+struct ib_sge kt_sge(const struct kt_mem *mem, u32 len);
+void kt_reg_both(struct kt_bed *bed, int access);
 int kt_run_all(void);
 
 #endif /* KRDMA_KTEST_H */

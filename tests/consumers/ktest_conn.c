@@ -33,6 +33,7 @@ static int kt_side_open(struct kt_side *side)
 			.max_recv_wr = KT_QUEUE,
 			.max_send_sge = 2,
 			.max_recv_sge = 1,
+			.max_inline_data = KT_INLINE,
 		},
 		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_type = IB_QPT_RC,
@@ -216,8 +217,7 @@ int kt_op_wait(struct kt_op *op)
 }
 
 /* Post and wait; also checks what the completion says that it was. */
-static int kt_do(struct kt_side *side, struct ib_send_wr *wr,
-		 enum ib_wc_opcode opcode)
+int kt_do(struct kt_side *side, struct ib_send_wr *wr, enum ib_wc_opcode opcode)
 {
 	struct kt_op op;
 	int ret;

@@ -4,68 +4,19 @@
  * that nothing else does. Each check has connections of its own, because a
  * refusal ends one.
  */
-#include <linux/module.h>
-#include <linux/sizes.h>
+#include <linux/mm.h>
 
 #include "ktest.h"
 
-#define KT_ALL	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |               \
-		 IB_ACCESS_REMOTE_WRITE)
-#define KT_PAGES	16
-
-/** struct kt_bed - a connection with memory on both sides; the server's is the target */
-struct kt_bed {
-	struct kt_pair pair;
-	struct kt_mem near;
-	struct kt_mem far;
-};
-
-static bool kt_bed_open(struct kt_bed *bed, unsigned int npages)
-{
-	memset(bed, 0, sizeof(*bed));
-	if (!KT_EXPECT(!kt_pair_open(&bed->pair)))
-		return false;
-	return KT_EXPECT(!kt_mem_alloc(&bed->near, bed->pair.client.pd,
-				       npages)) &&
-	       KT_EXPECT(!kt_mem_alloc(&bed->far, bed->pair.server.pd, npages)) &&
-	       KT_EXPECT(!kt_mem_map(&bed->near, 0)) &&
-	       KT_EXPECT(!kt_mem_map(&bed->far, 0));
-}
-
-static void kt_bed_close(struct kt_bed *bed)
-{
-	/* the queues are drained before the regions go */
-	if (bed->pair.client.id && !IS_ERR(bed->pair.client.id) &&
-	    bed->pair.client.id->qp)
-		ib_drain_qp(bed->pair.client.id->qp);
-	if (bed->pair.server.id && bed->pair.server.id->qp)
-		ib_drain_qp(bed->pair.server.id->qp);
-	kt_mem_free(&bed->near);
-	kt_mem_free(&bed->far);
-	kt_pair_close(&bed->pair);
-}
-
-static struct ib_sge kt_sge(const struct kt_mem *mem, u32 len)
-{
-	return (struct ib_sge){
-		.addr = mem->mr->iova,
-		.length = len,
-		.lkey = mem->mr->lkey,
-	};
-}
-
-/* An RDMA Read, then a Write, of all of a region registered with 512 pages. */
-static void kt_512_pages(struct kt_bed *bed)
+/* An RDMA Read, then a Write, of all of a region with many pages. */
+static void kt_many_pages(struct kt_bed *bed)
 {
 	u32 len = bed->far.npages * PAGE_SIZE;
 	struct kt_side *client = &bed->pair.client;
 	struct ib_sge sge = kt_sge(&bed->near, len);
 	struct kt_op recv;
 
-	KT_EXPECT(!kt_post_reg(client, &bed->near, bed->near.mr->lkey,
-			       IB_ACCESS_LOCAL_WRITE));
-	KT_EXPECT(!kt_post_reg(&bed->pair.server, &bed->far, bed->far.mr->rkey,
-			       KT_ALL));
+	kt_reg_both(bed, KT_ALL);
 	kt_mem_fill(&bed->far, 5);
 	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_READ, &sge,
 				bed->far.mr->iova, bed->far.mr->rkey));
@@ -286,13 +237,9 @@ static void kt_drained(struct kt_bed *bed)
 	ib_drain_qp(bed->pair.client.id->qp);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(struct kt_bed *bed);
-	void (*both)(struct kt_bed *bed, enum ib_wr_opcode opcode);
-	unsigned int npages;
-} kt_checks[] = {
-	{ "512 pages", .run = kt_512_pages, .npages = 512 },
+const struct kt_check kt_frmr_checks[] = {
+	{ "512 pages", .run = kt_many_pages, .npages = 512 },
+	{ "1024 pages", .run = kt_many_pages, .npages = 1024 },
 	{ "registered again", .run = kt_register_again },
 	{ "Read with Invalidate", .run = kt_read_with_inv },
 	{ "drained", .run = kt_drained },
@@ -310,33 +257,6 @@ static const struct {
 	{ "region of another PD", .run = kt_region_of_another_pd },
 	{ "all memory invalidated", .run = kt_no_all_memory_inv },
 	{ "key of another region", .run = kt_key_of_another_region },
+	{}
 };
 
-static void kt_run(struct kt_bed *bed, int i, enum ib_wr_opcode opcode)
-{
-	unsigned int before = kt_failures;
-
-	if (kt_bed_open(bed, kt_checks[i].npages ?: KT_PAGES)) {
-		if (kt_checks[i].run)
-			kt_checks[i].run(bed);
-		else
-			kt_checks[i].both(bed, opcode);
-	}
-	kt_bed_close(bed);
-	pr_info("ktest: %s: %s\n", kt_checks[i].name,
-		kt_failures == before ? "ok" : "FAILED");
-}
-
-int kt_run_all(void)
-{
-	static struct kt_bed bed;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(kt_checks); i++) {
-		kt_run(&bed, i, IB_WR_RDMA_READ);
-		if (kt_checks[i].both)
-			kt_run(&bed, i, IB_WR_RDMA_WRITE);
-	}
-	pr_info("ktest: %u failures\n", kt_failures);
-	return kt_failures ? -EIO : 0;
-}

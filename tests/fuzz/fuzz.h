@@ -26,6 +26,8 @@ enum fz_region {
 #define FZ_STAG(region)		(((unsigned int)(region) + 2) << 8 | 0x5a)
 #define FZ_RECV_SIZE		600	/* of each receive */
 #define FZ_READ_SIZE		700	/* of each RDMA Read */
+#define FZ_MAX_RECVS		64	/* each has a place of its own */
+#define FZ_MAX_READS		4
 
 /* how a stream begins and what the harness does beside it */
 struct fz_setup {
@@ -50,13 +52,18 @@ void fz_settle(void);		/* work items run, invariants are checked */
 void fz_peer_ends(int reset);
 void fz_timers(void);
 void fz_end(void);
-unsigned int fz_received(void);	/* receives that completed well */
+/* a buffer of the victim's, by the number of the receive or Read, and what was there */
+const unsigned char *fz_recv_buffer(unsigned int n);
+const unsigned char *fz_read_sink(unsigned int n);
+unsigned char fz_sink_filler(unsigned int at);
 
 unsigned long long fz_region_start(int region);
 unsigned int fz_region_length(int region);
 
 /* stream.cpp */
 void fz_sent(const unsigned char *p, unsigned int n);	/* the victim sent octets */
+void fz_received(unsigned int n, int with_data, unsigned int len);	/* a receive is done */
+void fz_reads_done(unsigned int n);	/* at the end: that many Reads went well */
 void fz_broken(const char *what) __attribute__((noreturn));
 
 #define fz_must(condition)	((condition) ? (void)0 : fz_broken(#condition))

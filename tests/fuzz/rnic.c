@@ -5,6 +5,8 @@
  *
  *  - Nothing outside the registered regions is touched: all else of their pages is
  *    poisoned. Regions without the right for it keep their octets.
+ *  - What a receive or a Read completed with is what the peer sent for it, and no
+ *    Read changes the place of another (stream.cpp knows).
  *  - Each posted work request completes exactly once, in order, and all of them
  *    when the stream has ended; no completion claims more octets than fit.
  *  - MSN and MO only grow; IRD and ORD are not passed.
@@ -23,8 +25,8 @@
 void *calloc(size_t n, size_t size);
 void free(void *p);
 
-#define REGION_PAGES	4	/* of the arena for each, with room before and behind */
-#define MAX_RECVS	64
+#define REGION_PAGES	12	/* of the arena for each, with room before and behind */
+#define MAX_RECVS	FZ_MAX_RECVS
 #define MAX_SENDS	32
 #define RIGHTS		(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
@@ -36,7 +38,7 @@ static const struct region {
 	bool foreign;
 	bool constant;	/* nobody may write there */
 } regions[FZ_REGIONS] = {
-	[FZ_RECV] = { 64, 3005, 0, IB_ACCESS_LOCAL_WRITE },
+	[FZ_RECV] = { 64, FZ_MAX_RECVS * FZ_RECV_SIZE + 5, 0, IB_ACCESS_LOCAL_WRITE },
 	[FZ_OPEN] = { 4000, 5003, 0x10000, RIGHTS },
 	[FZ_READ_ONLY] = { 8, 2001, 0x20000, IB_ACCESS_REMOTE_READ, .constant = true },
 	[FZ_HIGH] = { 512, 4096, 0ULL - 4096, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE },
@@ -50,6 +52,7 @@ struct ledger {
 	u32 posted;
 	u32 completed;
 	u32 succeeded;
+	u32 reads;	/* of them */
 	bool failed;
 };
 
@@ -189,10 +192,10 @@ static void make_stream(const struct fz_setup *setup)
 void fz_post_recv(void)
 {
 	u32 n = v.recvs.posted;
+	u64 at = fz_region_start(FZ_RECV) + n % FZ_MAX_RECVS * FZ_RECV_SIZE;
 	struct ib_sge sge[2] = {
-		{ fz_region_start(FZ_RECV) + n % 4 * FZ_RECV_SIZE, 100, FZ_STAG(FZ_RECV) },
-		{ fz_region_start(FZ_RECV) + n % 4 * FZ_RECV_SIZE + 100, FZ_RECV_SIZE - 100,
-		  FZ_STAG(FZ_RECV) },
+		{ at, 100, FZ_STAG(FZ_RECV) },
+		{ at + 100, FZ_RECV_SIZE - 100, FZ_STAG(FZ_RECV) },
 	};
 	struct ib_recv_wr wr = { .wr_id = n, .sg_list = sge, .num_sge = 2 };
 	const struct ib_recv_wr *bad;
@@ -207,7 +210,7 @@ static void post_send(enum ib_wr_opcode opcode)
 {
 	u32 n = v.sends.posted;
 	int region = opcode == IB_WR_RDMA_READ ? FZ_SINK : FZ_OPEN;
-	struct ib_sge sge = { fz_region_start(region) + n % 4 * FZ_READ_SIZE, FZ_READ_SIZE,
+	struct ib_sge sge = { fz_region_start(region) + n % FZ_MAX_READS * FZ_READ_SIZE, FZ_READ_SIZE,
 			      FZ_STAG(region) };
 	struct ib_rdma_wr wr = {
 		.wr = { .wr_id = n, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
@@ -285,9 +288,12 @@ static void take_completions(struct soft_cq *cq, struct ledger *ledger, u32 most
 		}
 		fz_must(!ledger->failed);
 		ledger->succeeded++;
+		ledger->reads += wc.opcode == IB_WC_RDMA_READ;
 		/* with immediate data it is the length of a Write */
 		if (cq == v.recv_cq && wc.opcode == IB_WC_RECV)
 			fz_must(wc.byte_len <= most);
+		if (cq == v.recv_cq)
+			fz_received(wc.wr_id, wc.opcode == IB_WC_RECV, wc.byte_len);
 	}
 	fz_must(!n);
 }
@@ -333,9 +339,19 @@ void fz_settle(void)
 	take_completions(v.recv_cq, &v.recvs, FZ_RECV_SIZE);
 }
 
-unsigned int fz_received(void)
+const unsigned char *fz_recv_buffer(unsigned int n)
 {
-	return v.recvs.succeeded;
+	return region_memory(FZ_RECV) + n % FZ_MAX_RECVS * FZ_RECV_SIZE;
+}
+
+const unsigned char *fz_read_sink(unsigned int n)
+{
+	return region_memory(FZ_SINK) + n * FZ_READ_SIZE;
+}
+
+unsigned char fz_sink_filler(unsigned int at)
+{
+	return filler(FZ_SINK, at);
 }
 
 void fz_timers(void)
@@ -380,6 +396,7 @@ void fz_end(void)
 	fz_must(v.sends.completed == v.sends.posted);
 	fz_must(v.recvs.completed == v.recvs.posted);
 	check_constant();
+	fz_reads_done(v.sends.reads);
 	destroy();
 	fz_kernel_end();
 }

@@ -180,14 +180,28 @@ static void cut_off_terminate(struct ktest *test)
 /* What peers send that differs from the RFC, and what we make of it */
 static void terminates_of_other_stacks(struct ktest *test)
 {
-	static const u8 swapped_flags[] = { 0x11, 0x00, 0x03, 0x00, 0x00, 0x12, 0xc1, 0x40 };
+	/* siw on a little-endian host: Write out of bounds, Read of a bad STag, opcode */
+	static const u8 reversed_ddp[] = {
+		0x11, 0x01, 0x03, 0x00, 0x00, 0x12, 0xc1, 0x40,
+		0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00,
+	};
+	static const u8 reversed_prot[] = { 0x10, 0x00, 0x07, 0x00, 0x00, 0x12, 0x41, 0x41 };
+	static const u8 reversed_opcode[] = { 0x20, 0x06, 0x00, 0x00 };
 	static const u8 mpa_type_3[] = { 0x23, 0x02, 0x00, 0x00 };
 	static const u8 length_only[] = { 0x12, 0x01, 0x80, 0x00, 0x00, 0x0c };
 	struct soft_term term, ours;
 
-	KTEST_EQ(test, soft_term_decode(swapped_flags, sizeof(swapped_flags), &term), 0);
-	KTEST_FALSE(test, term.has_len || term.has_ddp || term.has_rdmap);
-	KTEST_EQ(test, term.hdr_len, 0);
+	KTEST_EQ(test, soft_term_decode(reversed_ddp, sizeof(reversed_ddp), &term), 0);
+	KTEST_STREQ(test, soft_term_name(&term), "DDP tagged: base or bounds violation");
+	KTEST_TRUE(test, term.has_len && term.has_ddp && !term.has_rdmap);
+	KTEST_EQ(test, term.seg_len, 0x12);
+	KTEST_MEMEQ(test, term.hdr, reversed_ddp + 6, SOFT_TAGGED_HDR);
+	KTEST_EQ(test, soft_term_decode(reversed_prot, sizeof(reversed_prot), &term), 0);
+	KTEST_STREQ(test, soft_term_name(&term), "RDMAP: invalid STag");
+	KTEST_TRUE(test, term.has_len && !term.has_ddp);
+	/* nothing tells this one from what RFC 6581 has */
+	KTEST_EQ(test, soft_term_decode(reversed_opcode, sizeof(reversed_opcode), &term), 0);
+	KTEST_STREQ(test, soft_term_name(&term), "MPA: insufficient IRD");
 
 	KTEST_EQ(test, soft_term_decode(mpa_type_3, sizeof(mpa_type_3), &term), 0);
 	soft_term_set(&ours, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_CRC_ERROR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* User-space stand-in for the kernel header: min and max. For tests/unit only. */
+/* User-space stand-in for the kernel header: min, max, swap. For tests/unit only. */
 #ifndef COMPAT_LINUX_MINMAX_H
 #define COMPAT_LINUX_MINMAX_H
 
@@ -13,6 +13,11 @@
 #define max(a, b)		COMPAT_PICK(a, >, b)
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
+#define swap(a, b) do {				\
+	__auto_type compat_swap = (a);		\
+	(a) = (b);				\
+	(b) = compat_swap;			\
+} while (0)
 #define umin(a, b)		min((a) + 0ULL, (b) + 0ULL)
 #define umax(a, b)		max((a) + 0ULL, (b) + 0ULL)
 #define clamp(v, lo, hi)	min(max(v, lo), hi)
