@@ -24,10 +24,13 @@ MODULES := krdma.ko krdma_soft.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 DEBUG_MODULES := $(BUILD)/debug/modules
+SIW_KDIR ?= $(VM_KDIR)
+SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
-	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check
+	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check \
+	siw
 
 all: modules user ## build everything: modules, provider, test programs
 
@@ -43,9 +46,13 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
 	@mkdir -p $(DEBUG_MODULES)
-	@find Makefile Kbuild kal kvp_soft uapi tests/kunit -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft uapi tests/kunit tests/consumers -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(DEBUG_MODULES) {} +
 	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
+	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw
+
+siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
+	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
 
 user: provider progs unit-programs ## build the user-space parts
 
@@ -90,10 +97,10 @@ demo: ## from nothing to perftest results: packages, build, virtual machine, tab
 check: ## all tests: lint, unit tests, virtual machine cases; verdict on the last line
 	@scripts/check
 
-vm: vm-modules user ## a shell in the guest, modules loaded, hosts A and B ready
+vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B ready
 	@tests/vm/run --shell
 
-vm-check: vm-modules user ## the virtual machine cases alone; CASE=glob picks some
+vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
 
 debug-kernel: ## the kernel of make debug-check, kept below ~/.cache/krdma
@@ -105,7 +112,7 @@ debug-check: ## KUnit suites and every case on the debug kernel; CASE=glob picks
 unit: unit-programs ## the user-space unit tests alone
 	@scripts/check unit
 
-fuzz: fuzz-programs ## fuzz the receive path and the MPA negotiation; TIME=seconds for each
+fuzz: fuzz-programs ## fuzz the receive path and the MPA start-up; TIME=seconds for each
 	@tests/fuzz/run $(or $(TIME),600)
 
 lint: ## sparse, W=1, checkpatch, clang-format, clang-tidy, shellcheck, licence lines
