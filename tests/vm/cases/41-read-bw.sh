@@ -8,9 +8,10 @@
 hosts_up
 note_resources
 perf_limit=90
-for size in $(few 4097 1 2 63 64 1024 1460 4096 65536 1048576); do
+for size in $(few 4097 1 63 1460); do
 	perf_pair ib_read_bw -s "$size" -n 50
 done
+# and each power of two up to 8 MiB
 [ -n "${VM_QUICK:-}" ] || perf_pair ib_read_bw -a -n 20
 for options in "-b" "-q 4" "-l 8 -n 800" "-b -q 4 -s 16384" "-D 3" "-Q 1 -n 200" \
 	"-t 1 -n 50" "-N --mr_per_qp -q 2"; do

@@ -8,9 +8,10 @@
 hosts_up
 note_resources
 perf_limit=90
-for size in $(few 4097 1 2 63 64 1024 1460 4096 65536 1048576); do
+for size in $(few 4097 1 63 1460); do
 	perf_pair ib_send_lat -s "$size" -n 50
 done
+# and each power of two up to 8 MiB
 [ -n "${VM_QUICK:-}" ] || perf_pair ib_send_lat -a -n 20
 perf_pair ib_send_lat -D 3
 perf_pair ib_send_lat -e -n 200

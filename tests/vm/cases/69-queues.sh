@@ -18,7 +18,7 @@ if [ "$(nproc)" -gt 1 ]; then
 	echo 1 > $tracing/events/workqueue/workqueue_execute_start/enable
 	# work may happen to complete on that CPU every time, which needs no detour
 	for _ in {1..10}; do
-		run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+		run_on A 60 "$VM_PROGS/krdma_queues" -t cq_vectors "$ADDR_A"
 		! grep -q 'soft_cq_event_fn' $tracing/trace || break
 	done
 	echo 0 > $tracing/events/workqueue/workqueue_execute_start/enable
@@ -30,7 +30,7 @@ if [ "$(nproc)" -gt 1 ]; then
 	echo > $tracing/trace
 	echo N > /sys/module/krdma_soft/parameters/comp_affinity
 	echo 1 > $tracing/events/workqueue/workqueue_execute_start/enable
-	run_on A 60 "$VM_PROGS/krdma_queues" "$ADDR_A" cq_vectors
+	run_on A 60 "$VM_PROGS/krdma_queues" -t cq_vectors "$ADDR_A"
 	echo 0 > $tracing/events/workqueue/workqueue_execute_start/enable
 	echo Y > /sys/module/krdma_soft/parameters/comp_affinity
 	! grep 'soft_cq_event_fn' $tracing/trace || fail "an event took the detour"

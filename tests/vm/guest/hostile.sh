@@ -9,6 +9,8 @@
 start_ms=1500 reply_ms=2000
 parameters=/sys/module/krdma/parameters
 hostile_port=7471
+# the RNIC's counters as the initial namespace sees them
+hostile_counters=/proc/1/root/sys/class/infiniband/krdma1/ports/1/hw_counters
 
 # counter HOST NAME: of that host's RNIC
 counter() {
@@ -27,7 +29,7 @@ hostile_hosts() {
 hostile() {
 	local rc=0
 	on A timeout -k 5 "$(patient "${hostile_limit:-150}")" "$VM_PROGS/krdma_hostile" -p $hostile_port \
-		--victim "$VM_TMP/victim.log" --start-ms $start_ms --reply-ms $reply_ms "$@" \
+		--victim "$VM_TMP/victim.log" --counters $hostile_counters --start-ms $start_ms --reply-ms $reply_ms "$@" \
 		> hostile.log 2>&1 || rc=$?
 	cat hostile.log
 	[ $rc = 0 ] && return

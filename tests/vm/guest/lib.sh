@@ -39,7 +39,7 @@ show_state() {
 		[ -e /run/netns/host$host ] || continue
 		on $host rdma statistic show link "$(dev_of $host)/1" | tr -d '\n' |
 			awk -v dev="$(dev_of $host)" '{ printf "counters of %s:", dev
-				for (i = 3; i < NF; i += 2) if ($(i + 1)) printf " %s %s", $i, $(i + 1); print "" }'
+				for (i = 3; i < NF; i += 2) if ($(i + 1)) printf " %s %s", $i, $(i + 1); print "" }' || true
 	done
 } 2> /dev/null
 
@@ -116,6 +116,7 @@ insmod_all() {
 loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {
+	! loaded siw || wait_for 15 rmmod siw || return 1
 	! loaded krdma_soft || wait_for 15 rmmod krdma_soft || return 1
 	! loaded krdma || wait_for 15 rmmod krdma
 }
@@ -258,25 +259,34 @@ show_logs() {
 	done
 }
 
-# perf_pair PROGRAM OPTION...: server on B, client on A, both must succeed. perftest
-# makes two connections, and its client may be faster with the second than its
-# server is with listening for it. That is refused by TCP, and tried again.
+# too_early LOG: perftest makes two connections, and its client may be faster with
+# the second than its server is with listening for it. That is refused by TCP; siw
+# says so in rdma_connect() already.
+too_early() { grep -qE 'EVENT_REJECTED; error: -111|ERRNO: Connection refused' "$1"; }
+
+# where the server and the client of a pair run
+server_host=B client_host=A
+# what both ends of pattern_pair are told beyond port and size
+pattern_options=()
+
+# perf_pair PROGRAM OPTION...: server and client, both must succeed; a client that was
+# too early begins again.
 perf_port=18515
 perf_pair() {
 	local program=$1 tries=5 rc
 	shift
 	while :; do
 		perf_port=$((perf_port + 1)) rc=0 tries=$((tries - 1))
-		serve perf B $perf_port "$program" -R -F -p $perf_port "$@"
-		say "A: $program -R -F -p $perf_port $* $ADDR_B"
-		on A timeout -k 5 "$(patient "${perf_limit:-60}")" "$program" -R -F -p $perf_port "$@" "$ADDR_B" \
-			> "$VM_TMP/client.log" 2>&1 || rc=$?
+		serve perf "$server_host" $perf_port "$program" -R -F -p $perf_port "$@"
+		say "$client_host: $program -R -F -p $perf_port $* $(addr_of "$server_host")"
+		on "$client_host" timeout -k 5 "$(patient "${perf_limit:-60}")" "$program" -R -F -p $perf_port "$@" \
+			"$(addr_of "$server_host")" > "$VM_TMP/client.log" 2>&1 || rc=$?
 		if [ $rc = 0 ]; then
 			finish perf 20
 			[ $tries = 0 ] || perf_clock_works "$VM_TMP/client.log" || continue
 			break
 		fi
-		if [ $tries = 0 ] || ! grep -q 'EVENT_REJECTED; error: -111' "$VM_TMP/client.log"; then
+		if [ $tries = 0 ] || ! too_early "$VM_TMP/client.log"; then
 			cat "$VM_TMP/client.log"
 			show_logs
 			fail "'$program $*' ended with $rc"
@@ -298,8 +308,7 @@ octets_sent() {
 flows_or_ended() { ended "$2" || [ $(($(octets_sent) - $1)) -gt 1000000 ]; }
 
 # traffic PROGRAM OPTION...: "server" on B and "client" on A run, and data flows. A
-# client that was too early with its second connection is started again, as in
-# perf_pair.
+# client that was too early begins again.
 traffic() {
 	local program=$1 tries=5 before
 	shift
@@ -311,7 +320,7 @@ traffic() {
 			sleep 1
 			return
 		fi
-		if [ $tries = 0 ] || alive client || ! grep -q 'EVENT_REJECTED; error: -111' client.log; then
+		if [ $tries = 0 ] || alive client || ! too_early "$VM_TMP/client.log"; then
 			show_logs
 			fail "no traffic of '$program $*'"
 		fi
@@ -336,8 +345,13 @@ perf_result() {
 # RDMA Write and RDMA Read, every octet compared
 pattern_pair() {
 	local max=${1:-67108864}
-	serve pattern B 7300 "$VM_PROGS/krdma_pattern" -s -p 7300 -m "$max" "$ADDR_B"
-	run_on A "${pattern_limit:-240}" "$VM_PROGS/krdma_pattern" -p 7300 -m "$max" "$ADDR_B"
+	local address port=7300
+
+	address=$(addr_of "$server_host")
+	serve pattern "$server_host" $port "$VM_PROGS/krdma_pattern" -s "${pattern_options[@]}" -p $port \
+		-m "$max" "$address"
+	run_on "$client_host" "${pattern_limit:-240}" "$VM_PROGS/krdma_pattern" "${pattern_options[@]}" \
+		-p $port -m "$max" "$address"
 	cat client.log
 	finish pattern 30
 }

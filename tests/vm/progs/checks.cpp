@@ -4,6 +4,7 @@
  * made of, and running a table of them: one line for each, the last line is the
  * verdict.
  */
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <future>
@@ -73,8 +74,11 @@ bool run(const Check &check, World &world)
 		return true;
 	} catch (const rdma::Failure &failure) {
 		std::printf("FAILED: %s\n", failure.what());
-		return false;
 	}
+	/* events of what went wrong are not the next check's */
+	while (rdma::async_event(world.context(), std::chrono::milliseconds{300}))
+		;
+	return false;
 }
 
 } /* namespace */

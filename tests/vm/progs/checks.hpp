@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_verbs and krdma_memory: each a function that throws
+ * The checks of krdma_verbs and its kin: each a function that throws
  * rdma::Failure, in tables. They get a World: an address of an RNIC of this host,
  * at which both ends of every connection are.
  */

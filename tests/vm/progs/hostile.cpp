@@ -75,6 +75,84 @@ void Log::skip()
 		;
 }
 
+/* Counters ***************************************************************** */
+
+static constexpr std::array counted{"terminates_sent",    "terminates_received", "rx_crc_errors",
+				    "rx_protocol_errors", "rx_access_errors",    "rx_no_buffer"};
+
+Counters::Values Counters::read() const
+{
+	Values values;
+
+	for (const char *name : counted) {
+		std::ifstream file{folder_ + '/' + name};
+
+		if (!(file >> values[name]))
+			throw Failure{"cannot read the counter " + folder_ + '/' + name};
+	}
+	return values;
+}
+
+void Counters::begin()
+{
+	if (!folder_.empty())
+		before_ = read();
+}
+
+void Counters::expect(const Values &moved) const
+{
+	const auto deadline = std::chrono::steady_clock::now() + 2s;
+	Values wanted = before_;
+
+	if (folder_.empty())
+		return;
+	for (const auto &[name, by] : moved)
+		wanted.at(name) += by;
+	/* sysfs shows values that are some milliseconds old */
+	for (;;) {
+		const Values now = read();
+
+		if (now == wanted)
+			return;
+		if (std::chrono::steady_clock::now() < deadline) {
+			std::this_thread::sleep_for(5ms);
+			continue;
+		}
+		for (const auto &[name, value] : now)
+			require(value == wanted.at(name), "counter " + name + " is " +
+								  std::to_string(value) + ", not " +
+								  std::to_string(wanted.at(name)));
+	}
+}
+
+/* Did the segment ask for memory that it may not have? */
+static bool is_access(std::uint16_t code)
+{
+	return code >> 8 == 0x01 || code == 0x0209 || (code >= 0x1100 && code <= 0x1103);
+}
+
+/* What the victim's RNIC must count for a Terminate that it sent. */
+static Counters::Values counted_for(const After &after)
+{
+	Counters::Values moved{{"terminates_sent", 1}, {"rx_protocol_errors", 1}};
+
+	if (after.code == 0x2002)
+		moved["rx_crc_errors"] = 1;
+	if (after.access.value_or(is_access(after.code)))
+		moved["rx_access_errors"] = 1;
+	if (after.code == 0x1202 && after.queue == 0)
+		moved["rx_no_buffer"] = 1;
+	return moved;
+}
+
+/* Which asynchronous event tells the victim's program of that Terminate. */
+static std::string_view event_for(std::uint16_t code)
+{
+	if (code >> 8 == 0x01 || code >> 8 == 0x11)
+		return "local access violation work queue error";
+	return "invalid request local work queue error";
+}
+
 /* Session ****************************************************************** */
 
 Octets Target::content(std::size_t offset, std::size_t count) const
@@ -86,7 +164,8 @@ Octets Target::content(std::size_t offset, std::size_t count) const
 	return all;
 }
 
-Session::Session(const Settings &settings) : settings_{settings}, log_{settings.log}
+Session::Session(const Settings &settings)
+	: settings_{settings}, log_{settings.log}, counters_{settings.counters}
 {
 	const Line ready = log_.next("ready");
 
@@ -102,8 +181,9 @@ Session::Session(const Settings &settings) : settings_{settings}, log_{settings.
 	}
 }
 
-Order Session::order(std::uint8_t receives, std::uint8_t wishes)
+Order Session::order(std::uint8_t receives, std::uint16_t wishes)
 {
+	counters_.begin();
 	return {.id = ++last_id_, .receives = receives, .wishes = wishes};
 }
 
@@ -165,6 +245,10 @@ void Session::check_end(const Order &order, const After &after)
 	want(end.number("lost") == 0, "work requests are lost");
 	want(same("send_error", after.send_error), "send error");
 	want(after.async.empty() || same("async", after.async), "asynchronous event");
+	if (after.code) {
+		want(end.text("async") == event_for(after.code), "asynchronous event");
+		counters_.expect(counted_for(after));
+	}
 	if (after.changed == "*") {
 		want(only_writable_changed(end), "memory");
 		return;

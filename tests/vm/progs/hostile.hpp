@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +39,8 @@ struct Rejected : Failure {
 struct Settings {
 	std::string address; /* of the victim, or to listen on */
 	std::uint16_t port = 7471;
-	std::string log; /* what the victim prints */
+	std::string log;      /* what the victim prints */
+	std::string counters; /* folder of its RNIC's counters; "": they are not looked at */
 	std::uint32_t seed = 1;
 	unsigned int rounds = 300;
 	unsigned int seconds = 60;      /* for the random rounds */
@@ -106,7 +108,10 @@ struct Target {
  * @changed: regions that changed, as the victim prints it, the receive buffers
  *	     left out when there was something to receive; "*": random input, any
  *	     number of receives and any change that a peer has the right to make
- * @async: part of the asynchronous events' names
+ * @async: part of the asynchronous events' names; "": that of @code
+ * @code: of the Terminate that it sent; 0: it sent none
+ * @queue: that the refused segment was for, when @code depends on it
+ * @access: the refusal counts as one of an access; absent: as @code says
  */
 struct After {
 	unsigned int receives_ok = 0;
@@ -114,6 +119,29 @@ struct After {
 	std::string_view send_error = {};
 	std::string_view changed = {};
 	std::string_view async = {};
+	std::uint16_t code = 0;
+	std::uint32_t queue = 0;
+	std::optional<bool> access = {};
+};
+
+/** class Counters - what the victim's RNIC counts of errors */
+class Counters {
+public:
+	using Values = std::map<std::string, std::uint64_t>;
+
+	/* @folder: hw_counters of sysfs */
+	explicit Counters(std::string folder) : folder_{std::move(folder)}
+	{}
+	/* differences are as from now on */
+	void begin();
+	/* exactly these have moved since; they may need a moment */
+	void expect(const Values &moved) const;
+
+private:
+	[[nodiscard]] Values read() const;
+
+	std::string folder_;
+	Values before_;
 };
 
 /** class Session - the victim as seen from here */
@@ -140,17 +168,23 @@ public:
 		return Connection::to(settings_.address, settings_.port, receive_buffer);
 	}
 	/* the next order; its id finds the victim's lines of this connection */
-	[[nodiscard]] Order order(std::uint8_t receives = 8, std::uint8_t wishes = 0);
+	[[nodiscard]] Order order(std::uint8_t receives = 8, std::uint16_t wishes = 0);
 	/* connected, with CRC and without markers; revision 1 */
 	[[nodiscard]] Connection establish(const Order &order, int receive_buffer = 0);
 	/* the victim's last line of that connection is as it must be */
 	void check_end(const Order &order, const After &after);
 	/* a well-behaved connection works */
 	void check_alive();
+	/* the error counters since the last order() */
+	void check_counters(const Counters::Values &moved) const
+	{
+		counters_.expect(moved);
+	}
 
 private:
 	Settings settings_;
 	Log log_;
+	Counters counters_;
 	std::vector<Target> targets_;
 	std::uint32_t last_id_ = 0;
 };
@@ -179,6 +213,11 @@ struct Case {
 [[nodiscard]] std::vector<Case> rfc7306_cases();
 [[nodiscard]] std::vector<Case> storm_cases();
 [[nodiscard]] std::vector<Case> random_cases();
+[[nodiscard]] std::vector<Case> pair_cases();
+[[nodiscard]] std::vector<Case> terminate_cases();
+[[nodiscard]] std::vector<Case> delivery_cases();
+[[nodiscard]] std::vector<Case> marker_cases();
+[[nodiscard]] std::vector<Case> nocrc_cases();
 
 /** struct InitiatorCase - the victim connects to us */
 struct InitiatorCase {

@@ -64,7 +64,11 @@ void refused(Session &s, const Segments &segments, std::uint16_t code, const Aft
 		"Terminate: " + wire::hex(got));
 	connection.expect_end();
 	connection.close();
-	s.check_end(order, after);
+	After all = after;
+
+	all.code = code;
+	all.queue = segments.back().qn;
+	s.check_end(order, all);
 }
 
 template <typename Change> Segment odd(Segment segment, Change change)
@@ -240,7 +244,9 @@ std::function<void(Session &)> refused_place(std::uint16_t code, victim::Region 
 					     std::uint64_t offset = 0)
 {
 	return [=](Session &s) {
-		refused(s, {wire::atomic_request(1, add_to(s, region, offset))}, code);
+		/* a place that is not aligned has a code of its own, but is a place */
+		refused(s, {wire::atomic_request(1, add_to(s, region, offset))}, code,
+			{.access = true});
 	};
 }
 
@@ -321,7 +327,8 @@ std::function<void(Session &)> bad_response(std::uint16_t code, std::string_view
 		expect_terminate(connection,
 				 wire::terminate(code, code >> 12 == 2 ? 0 : md, g.build()));
 		connection.close();
-		s.check_end(order, {.receives_ok = 1, .send_error = error});
+		s.check_end(order,
+			    {.receives_ok = 1, .send_error = error, .code = code, .queue = g.qn});
 	};
 }
 

@@ -585,7 +585,12 @@ void run(const SegmentCase &row, Session &session)
 				 wire::terminate(row.code, row.bits, wire::ulpdu_of(offender)));
 	}
 	connection.close();
-	session.check_end(order, row.after);
+	After after = row.after;
+
+	if (row.code != fine) {
+		after.code = row.code;
+	}
+	session.check_end(order, after);
 }
 
 } /* namespace */

@@ -254,7 +254,7 @@ void bad_response(Session &s, std::uint16_t code, std::size_t size, Change chang
 	connection.send(fpdu(g));
 	expect_terminate(connection, wire::terminate(code, md, g.build()));
 	connection.close();
-	s.check_end(order, {.receives_ok = 1, .send_error = "response"});
+	s.check_end(order, {.receives_ok = 1, .send_error = "response", .code = code});
 }
 
 /* Three reads more than the one, all answered; never more than ORD at a time. */

@@ -32,9 +32,12 @@ using Groups = std::map<std::string, std::vector<Case>>;
 
 Groups all_groups()
 {
-	return {{"startup", startup_cases()}, {"segments", segment_cases()},
-		{"stream", stream_cases()},   {"rfc7306", rfc7306_cases()},
-		{"storm", storm_cases()},     {"random", random_cases()}};
+	return {{"startup", startup_cases()},   {"segments", segment_cases()},
+		{"stream", stream_cases()},     {"rfc7306", rfc7306_cases()},
+		{"storm", storm_cases()},       {"random", random_cases()},
+		{"pairs", pair_cases()},        {"terminates", terminate_cases()},
+		{"delivery", delivery_cases()}, {"markers", marker_cases()},
+		{"nocrc", nocrc_cases()}};
 }
 
 /** class Tally - runs cases and counts */
@@ -118,6 +121,8 @@ try {
 		       "address to listen on for a krdma_victim that connects");
 	app.add_option("-p,--port", settings.port, "port")->capture_default_str();
 	app.add_option("-v,--victim", settings.log, "file that the victim prints to");
+	app.add_option("-n,--counters", settings.counters,
+		       "folder of the counters of the victim's RNIC");
 	app.add_option("-g,--group", options.groups, "groups of cases")->capture_default_str();
 	app.add_option("-o,--only", options.only, "cases whose name matches")
 		->capture_default_str();

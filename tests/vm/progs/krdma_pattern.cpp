@@ -58,6 +58,7 @@ struct Options {
 	const char *port = "7174";
 	std::size_t max_size = std::size_t{64} << 20;
 	bool server = false;
+	bool no_empty = false; /* what siw stumbles over: see docs/interop.md */
 };
 
 constexpr std::array<std::size_t, 10> sizes{
@@ -65,14 +66,16 @@ constexpr std::array<std::size_t, 10> sizes{
 };
 constexpr std::size_t big = std::size_t{16} << 20;
 
-std::vector<Step> make_steps(std::size_t max_size, std::size_t max_sge, std::size_t max_read_sge)
+std::vector<Step> make_steps(const Options &options, std::size_t max_sge, std::size_t max_read_sge)
 {
 	std::vector<Step> steps;
 
 	for (std::size_t size : sizes) {
-		if (size > max_size)
+		if (size > options.max_size)
 			break;
 		for (Op op : {Op::send, Op::write, Op::read}) {
+			if (op == Op::read && !size && options.no_empty)
+				continue;
 			const std::size_t most = op == Op::read ? max_read_sge : max_sge;
 
 			/* the client sends first: a responder may have to wait for that */
@@ -94,11 +97,12 @@ std::vector<Step> make_steps(std::size_t max_size, std::size_t max_sge, std::siz
 class Runner {
 public:
 	Runner(rdma::CmId id, const Options &options)
-		: client_{!options.server}, device_{query(id->verbs)}, side_{std::move(id),
-									     side_options(device_)},
-		  data_{side_.pd(), options.max_size + margin, rdma::all_access},
+		: client_{!options.server}, no_empty_{options.no_empty}, device_{query(id->verbs)},
+		  side_{std::move(id), side_options(device_)}, data_{side_.pd(),
+								     options.max_size + margin,
+								     rdma::all_access},
 		  control_{side_.pd(), 4 * sizeof(Ready), IBV_ACCESS_LOCAL_WRITE},
-		  steps_{make_steps(options.max_size, max_sge(device_), max_read_sge(device_))}
+		  steps_{make_steps(options, max_sge(device_), max_read_sge(device_))}
 	{
 		if (active(0))
 			post_control_recv(0);
@@ -181,8 +185,12 @@ private:
 	{
 		std::vector<ibv_sge> list;
 
-		for (const Piece &piece : pieces)
-			list.push_back(data_.sge(piece.offset, piece.length));
+		for (const Piece &piece : pieces) {
+			if (piece.length || !no_empty_)
+				list.push_back(data_.sge(piece.offset, piece.length));
+		}
+		if (list.empty())
+			list.push_back(data_.sge(pieces.front().offset, 0));
 		return list;
 	}
 
@@ -307,6 +315,7 @@ private:
 	}
 
 	bool client_;
+	bool no_empty_;
 	ibv_device_attr device_;
 	rdma::Side side_;
 	rdma::Memory data_;
@@ -337,8 +346,9 @@ std::size_t run(const Options &options)
 
 [[noreturn]] void usage()
 {
-	std::fputs("krdma_pattern -s [-p PORT] [-m MAXSIZE] [ADDRESS]	server\n"
-		   "krdma_pattern [-p PORT] [-m MAXSIZE] ADDRESS		client\n",
+	std::fputs("krdma_pattern -s [-e] [-p PORT] [-m MAXSIZE] [ADDRESS]	server\n"
+		   "krdma_pattern [-e] [-p PORT] [-m MAXSIZE] ADDRESS	client\n"
+		   "	-e	no empty elements in scatter lists, no empty RDMA Reads\n",
 		   stderr);
 	std::exit(2);
 }
@@ -349,10 +359,13 @@ int main(int argc, char **argv)
 {
 	Options options;
 
-	for (int c; (c = getopt(argc, argv, "sp:m:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "sep:m:")) != -1;) {
 		switch (c) {
 		case 's':
 			options.server = true;
+			break;
+		case 'e':
+			options.no_empty = true;
 			break;
 		case 'p':
 			options.port = optarg;

@@ -8,12 +8,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <future>
 #include <thread>
-
-#include <unistd.h>
 
 #include "queues.hpp"
 
@@ -610,77 +607,30 @@ void device_limits(World &world)
 		"resources of other transports");
 }
 
-const std::array own_checks{
-	Check{"device_limits", device_limits},
-	Check{"cq_resize_keeps_what_waits", cq_resize_keeps_what_waits},
-	Check{"cq_resize_keeps_it_armed", cq_resize_keeps_it_armed},
-	Check{"cq_resize_under_load", cq_resize_under_load},
-	Check{"cq_moderation", cq_moderation},
-	Check{"cq_vectors", cq_vectors},
-	Check{"solicited_events", solicited_events},
-	Check{"cq_overflow", cq_overflow},
-	Check{"srq_resize", srq_resize},
-	Check{"srq_last_wqe_without_connection", srq_last_wqe_without_connection},
-	Check{"srq_of_many", srq_of_many},
-	Check{"states_without_connection", states_without_connection},
-	Check{"send_queue_drains_and_goes_on", send_queue_drains_and_goes_on},
-	Check{"flushed_in_order", flushed_in_order},
-	Check{"reset_takes_its_completions", reset_takes_its_completions},
-	Check{"destroy_takes_its_completions", destroy_takes_its_completions},
-	Check{"destroy_waits_for_acknowledged_events", destroy_waits_for_acknowledged_events},
+const std::vector<checks::Check> own_checks{
+	{"device_limits", device_limits},
+	{"cq_resize_keeps_what_waits", cq_resize_keeps_what_waits},
+	{"cq_resize_keeps_it_armed", cq_resize_keeps_it_armed},
+	{"cq_resize_under_load", cq_resize_under_load},
+	{"cq_moderation", cq_moderation},
+	{"cq_vectors", cq_vectors},
+	{"solicited_events", solicited_events},
+	{"cq_overflow", cq_overflow},
+	{"srq_resize", srq_resize},
+	{"srq_last_wqe_without_connection", srq_last_wqe_without_connection},
+	{"srq_of_many", srq_of_many},
+	{"states_without_connection", states_without_connection},
+	{"send_queue_drains_and_goes_on", send_queue_drains_and_goes_on},
+	{"flushed_in_order", flushed_in_order},
+	{"reset_takes_its_completions", reset_takes_its_completions},
+	{"destroy_takes_its_completions", destroy_takes_its_completions},
+	{"destroy_waits_for_acknowledged_events", destroy_waits_for_acknowledged_events},
 };
-
-constexpr unsigned int check_limit = 150; /* seconds */
-
-bool run(const Check &check, World &world)
-{
-	std::printf("%-40s ", check.name);
-	std::fflush(stdout);
-	/* whatever hangs ends the program */
-	alarm(check_limit);
-	try {
-		check.run(world);
-		std::puts("ok");
-		return true;
-	} catch (const rdma::Failure &failure) {
-		std::printf("FAILED: %s\n", failure.what());
-	}
-	/* events of what went wrong are not the next check's */
-	while (rdma::async_event(world.context(), 300ms))
-		;
-	return false;
-}
 
 } /* namespace */
 } /* namespace queues */
 
 int main(int argc, char **argv)
 {
-	int passed = 0;
-	int failed = 0;
-
-	if (argc < 2) {
-		std::fputs("krdma_queues ADDRESS [CHECK...]	on the RNIC with that address of "
-			   "this host\n",
-			   stderr);
-		return 2;
-	}
-	try {
-		queues::World world{argv[1]};
-
-		for (const queues::Check &check : queues::own_checks) {
-			const auto named = [&](const char *name) {
-				return std::strcmp(name, check.name) == 0;
-			};
-
-			if (argc > 2 && std::none_of(argv + 2, argv + argc, named))
-				continue;
-			queues::run(check, world) ? passed++ : failed++;
-		}
-	} catch (const rdma::Failure &failure) {
-		std::fprintf(stderr, "krdma_queues: %s\n", failure.what());
-		return 2;
-	}
-	std::printf("%d passed, %d failed\n", passed, failed);
-	return failed || !passed;
+	return checks::run_program(argc, argv, queues::own_checks);
 }

@@ -287,7 +287,9 @@ void Program::run()
 	for (;;) {
 		if (!options_.connect.empty())
 			connect_again();
-		if (poll(fds.data(), fds.size(), 100) < 0 && errno != EINTR)
+		/* the end of a connection is no event: look now and then */
+		if (poll(fds.data(), fds.size(), connections_.empty() ? 100 : 10) < 0 &&
+		    errno != EINTR)
 			rdma::fail_errno("poll", errno);
 		if (fds[3].revents)
 			break;

@@ -552,6 +552,47 @@ void dmabuf_of_a_heap(World &world)
 	through_dmabuf(world, buffer, 64 * page);
 }
 
+/* An atomic operation works on memory that only the exporter maps, too. */
+void atomics_on_dmabuf(World &world)
+{
+	constexpr std::size_t length = 4 * page;
+	constexpr std::uint64_t summand = 0x100000003, rounds = 20;
+	const File buffer{udmabuf_of(length), "UDMABUF_CREATE"};
+	const Area view{length, 0, buffer.get()};
+	Pair pair{world};
+	const rdma::Mr mr{must(ibv_reg_dmabuf_mr(pair.server().pd(), 0, length, 0, buffer.get(),
+						 rdma::all_access | IBV_ACCESS_REMOTE_ATOMIC),
+			       "ibv_reg_dmabuf_mr")};
+	rdma::Memory result{pair.client().pd(), page, rdma::all_access, std::byte{0xee}};
+	ibv_sge sge = result.sge(0, sizeof(std::uint64_t));
+	const auto word = [](const std::byte *at) {
+		std::uint64_t value = 0;
+
+		std::memcpy(&value, at, sizeof(value));
+		return value;
+	};
+
+	for (std::uint64_t i = 0; i < rounds; i++) {
+		ibv_send_wr wr{}, *bad = nullptr;
+
+		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		wr.send_flags = IBV_SEND_SIGNALED;
+		wr.sg_list = &sge;
+		wr.num_sge = 1;
+		wr.wr.atomic = {.remote_addr = length - sizeof(std::uint64_t),
+				.compare_add = summand,
+				.swap = 0,
+				.rkey = mr->rkey};
+		must(ibv_post_send(pair.client().qp(), &wr, &bad), "post_send");
+		rdma::require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "FetchAdd");
+		require_eq(word(result.data()), i * summand, "value before");
+	}
+	require_eq(word(view.span().data() + length - sizeof(std::uint64_t)), rounds * summand,
+		   "value in the buffer");
+	require_eq(word(view.span().data() + length - 2 * sizeof(std::uint64_t)), std::uint64_t{0},
+		   "value beside it");
+}
+
 /* the region holds the buffer, not the descriptor */
 void dmabuf_outlives_its_descriptor(World &world)
 {
@@ -630,6 +671,7 @@ const std::vector<Check> region_checks{
 	{"huge_pages", huge_pages},
 	{"dmabuf_of_a_memfd", dmabuf_of_a_memfd},
 	{"dmabuf_of_a_heap", dmabuf_of_a_heap},
+	{"atomics_on_dmabuf", atomics_on_dmabuf},
 	{"dmabuf_outlives_its_descriptor", dmabuf_outlives_its_descriptor},
 	{"bad_dmabufs", bad_dmabufs},
 };

@@ -546,7 +546,7 @@ void bad_binds(World &world)
 		{"past the end", bindable, both, 1, size},
 		{"behind the region", bindable, both, size + 1, 8},
 		{"a length that wraps", bindable, both, 8, SIZE_MAX - 7},
-		{"a right that windows do not have", bindable, IBV_ACCESS_LOCAL_WRITE, 0, 8},
+		{"a right that windows do not have", bindable, IBV_ACCESS_MW_BIND, 0, 8},
 	};
 
 	for (ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {

@@ -35,6 +35,9 @@ inline constexpr std::size_t guard = 4096 + 64;
 inline constexpr std::size_t region_size = std::size_t{256} << 10;
 inline constexpr std::size_t receive_size = 64;
 inline constexpr std::size_t receives_max = 64;
+/* what a completed receive shows of the region "write" is what stands before that */
+inline constexpr std::size_t shown_end = 65536;
+inline constexpr std::size_t shown_size = 4;
 /* in the local region: first the sink of Reads, then the receive buffers */
 inline constexpr std::size_t read_size = 256;
 inline constexpr std::size_t receives_at = 4096;
@@ -43,6 +46,10 @@ inline constexpr std::size_t receives_at = 4096;
 inline constexpr char greeting[] = "greetings from the victim";
 inline constexpr std::uint32_t read_stag = 0xdeadbeef;
 inline constexpr std::uint64_t read_to = 0x3000;
+/* from the local region to there, at an odd place */
+inline constexpr std::uint32_t large_size = 4096;
+inline constexpr std::uint64_t large_to = 0x1003;
+inline constexpr unsigned int flood_writes = 4;
 /* there it adds this, and sends the greeting with these immediate data */
 inline constexpr std::uint64_t summand = 5;
 inline constexpr std::uint32_t send_imm = 0x01020304;
@@ -54,13 +61,17 @@ constexpr std::uint8_t pattern(Region region, std::size_t offset)
 	return static_cast<std::uint8_t>(offset * 7 + (offset >> 8) + std::size_t{41} * region + 3);
 }
 
-enum Wish : std::uint8_t {
-	wish_send = 1,    /* post a Send as soon as connected */
-	wish_read = 2,    /* post an RDMA Read */
-	wish_reads = 4,   /* post three more of them */
-	wish_reject = 8,  /* refuse the connection */
-	wish_atomic = 16, /* post a FetchAdd */
-	wish_imm = 32     /* post a Send and an RDMA Write with immediate data */
+enum Wish : std::uint16_t {
+	wish_send = 1,        /* post a Send as soon as connected */
+	wish_read = 2,        /* post an RDMA Read */
+	wish_reads = 4,       /* post three more of them */
+	wish_reject = 8,      /* refuse the connection */
+	wish_atomic = 16,     /* post a FetchAdd */
+	wish_imm = 32,        /* post a Send and an RDMA Write with immediate data */
+	wish_large = 64,      /* post a Send and an RDMA Write of large_size each */
+	wish_flood = 128,     /* post flood_writes RDMA Writes of region_size each */
+	wish_solicited = 256, /* completion events for solicited messages only */
+	wish_late = 512       /* post a Send when the connection has failed */
 };
 
 /**
@@ -70,11 +81,11 @@ enum Wish : std::uint8_t {
  * @wishes: enum Wish
  */
 struct Order {
-	static constexpr std::size_t size = 8;
+	static constexpr std::size_t size = 10;
 
 	std::uint32_t id = 0;
 	std::uint8_t receives = 8;
-	std::uint8_t wishes = 0;
+	std::uint16_t wishes = 0;
 
 	[[nodiscard]] std::array<std::uint8_t, size> encode() const
 	{
@@ -85,7 +96,9 @@ struct Order {
 			static_cast<std::uint8_t>(id >> 8),
 			static_cast<std::uint8_t>(id),
 			receives,
-			wishes};
+			static_cast<std::uint8_t>(wishes >> 8),
+			static_cast<std::uint8_t>(wishes),
+			0};
 	}
 
 	/* of anything else: the default order */
@@ -96,7 +109,7 @@ struct Order {
 		return {.id = static_cast<std::uint32_t>(data[2]) << 24 | data[3] << 16 |
 			      data[4] << 8 | data[5],
 			.receives = data[6],
-			.wishes = data[7]};
+			.wishes = static_cast<std::uint16_t>(data[7] << 8 | data[8])};
 	}
 };
 

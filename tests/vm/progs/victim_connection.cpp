@@ -46,61 +46,105 @@ void Connection::post_receives()
 	}
 }
 
-void Connection::post_read()
+/* the stream may have ended already */
+void Connection::post_send(ibv_send_wr &wr)
 {
-	Area &memory = memory_[local];
-	ibv_sge sge{memory.address(), read_size, memory.key()};
-	ibv_send_wr wr{}, *bad = nullptr;
+	ibv_send_wr *bad = nullptr;
 
 	wr.wr_id = send_id;
-	wr.opcode = IBV_WR_RDMA_READ;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.send_flags |= IBV_SEND_SIGNALED;
+	if (!ibv_post_send(id_->qp, &wr, &bad))
+		sends_.posted++;
+}
+
+void Connection::post_greeting()
+{
+	ibv_sge sge{reinterpret_cast<std::uintptr_t>(greeting), sizeof(greeting), 0};
+	ibv_send_wr wr{};
+
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_INLINE;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	post_send(wr);
+}
+
+void Connection::post_large()
+{
+	Area &memory = memory_[local];
+	ibv_sge sge{memory.address(), large_size, memory.key()};
+	ibv_send_wr wr{};
+
+	wr.opcode = IBV_WR_SEND;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	post_send(wr);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	wr.wr.rdma.rkey = read_stag;
+	wr.wr.rdma.remote_addr = large_to;
+	post_send(wr);
+}
+
+void Connection::post_flood()
+{
+	Area &memory = memory_[local];
+	ibv_sge sge{memory.address(), region_size, memory.key()};
+	ibv_send_wr wr{};
+
+	wr.opcode = IBV_WR_RDMA_WRITE;
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.wr.rdma.rkey = read_stag;
 	wr.wr.rdma.remote_addr = read_to;
-	/* the stream may have ended already */
-	if (!ibv_post_send(id_->qp, &wr, &bad))
-		sends_.posted++;
+	for (unsigned int i = 0; i < flood_writes; i++)
+		post_send(wr);
+}
+
+void Connection::post_read()
+{
+	Area &memory = memory_[local];
+	ibv_sge sge{memory.address(), read_size, memory.key()};
+	ibv_send_wr wr{};
+
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.wr.rdma.rkey = read_stag;
+	wr.wr.rdma.remote_addr = read_to;
+	post_send(wr);
 }
 
 void Connection::post_atomic()
 {
 	Area &memory = memory_[local];
 	ibv_sge sge{memory.address(), sizeof(std::uint64_t), memory.key()};
-	ibv_send_wr wr{}, *bad = nullptr;
+	ibv_send_wr wr{};
 
-	wr.wr_id = send_id;
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-	wr.send_flags = IBV_SEND_SIGNALED;
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.wr.atomic = {
 		.remote_addr = read_to, .compare_add = summand, .swap = 0, .rkey = read_stag};
-	if (!ibv_post_send(id_->qp, &wr, &bad))
-		sends_.posted++;
+	post_send(wr);
 }
 
 void Connection::post_immediate()
 {
 	ibv_sge sge{reinterpret_cast<std::uintptr_t>(greeting), sizeof(greeting), 0};
-	ibv_send_wr wr{}, *bad = nullptr;
+	ibv_send_wr wr{};
 
-	wr.wr_id = send_id;
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
-	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	wr.send_flags = IBV_SEND_INLINE;
 	wr.imm_data = htonl(send_imm);
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
-	if (!ibv_post_send(id_->qp, &wr, &bad))
-		sends_.posted++;
+	post_send(wr);
 	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 	wr.send_flags |= IBV_SEND_SOLICITED;
 	wr.imm_data = htonl(write_imm);
 	wr.wr.rdma.rkey = read_stag;
 	wr.wr.rdma.remote_addr = read_to;
-	if (!ibv_post_send(id_->qp, &wr, &bad))
-		sends_.posted++;
+	post_send(wr);
 }
 
 void Connection::connect(const Options &options)
@@ -109,6 +153,7 @@ void Connection::connect(const Options &options)
 	const auto order = order_.encode();
 	rdma_conn_param param{};
 
+	arm();
 	post_receives();
 	param.private_data = order.data();
 	param.private_data_len = order.size();
@@ -127,6 +172,7 @@ void Connection::accept(const Options &options)
 		end("rejected");
 		return;
 	}
+	arm();
 	post_receives();
 	param.responder_resources = param.initiator_depth = options.depth;
 	if (rdma_accept(id_, &param))
@@ -141,18 +187,8 @@ void Connection::established()
 		.number("id", order_.id)
 		.number("qp", qp_number())
 		.print();
-	if (order_.wishes & wish_send) {
-		ibv_sge sge{reinterpret_cast<std::uintptr_t>(greeting), sizeof(greeting), 0};
-		ibv_send_wr wr{}, *bad = nullptr;
-
-		wr.wr_id = send_id;
-		wr.opcode = IBV_WR_SEND;
-		wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
-		if (!ibv_post_send(id_->qp, &wr, &bad))
-			sends_.posted++;
-	}
+	if (order_.wishes & wish_send)
+		post_greeting();
 	if (order_.wishes & wish_read)
 		post_read();
 	for (int i = 0; i < 3 && order_.wishes & wish_reads; i++)
@@ -161,6 +197,17 @@ void Connection::established()
 		post_atomic();
 	if (order_.wishes & wish_imm)
 		post_immediate();
+	if (order_.wishes & wish_large)
+		post_large();
+	if (order_.wishes & wish_flood)
+		post_flood();
+}
+
+void Connection::async(const char *name)
+{
+	async_ += async_.empty() ? name : std::string{", "} + name;
+	if (order_.wishes & wish_late)
+		post_greeting();
 }
 
 void Connection::poll()
@@ -187,6 +234,9 @@ void Connection::poll()
 				line.number("imm", ntohl(wc.imm_data));
 			line.text("data",
 				  hex({data, std::min<std::size_t>(wc.byte_len, receive_size)}));
+			line.text("shown", hex({memory_[write].data() + shown_end - shown_size,
+						shown_size}));
+			line.number("events", cq_events_);
 		}
 		line.print();
 	}
@@ -204,6 +254,7 @@ void Connection::report()
 		.number("sends_ok", sends_.ok)
 		.number("sends_flushed", sends_.flushed)
 		.text("send_error", sends_.error)
+		.number("send_code", sends_.code)
 		.number("lost", established_ ? receives_.outstanding() + sends_.outstanding() : 0)
 		.text("async", async_)
 		.text("changed", memory_.changes())

@@ -33,7 +33,8 @@ struct Tally {
 	unsigned int posted = 0;
 	unsigned int ok = 0;
 	unsigned int flushed = 0;
-	std::string error; /* of the first that was neither */
+	std::string error;      /* of the first that was neither */
+	std::uint32_t code = 0; /* the Terminate's, in that completion */
 
 	void count(const ibv_wc &wc)
 	{
@@ -41,8 +42,10 @@ struct Tally {
 			ok++;
 		else if (wc.status == IBV_WC_WR_FLUSH_ERR || !error.empty())
 			flushed++;
-		else
+		else {
 			error = ibv_wc_status_str(wc.status);
+			code = wc.vendor_err;
+		}
 	}
 	[[nodiscard]] unsigned int outstanding() const
 	{
@@ -60,7 +63,6 @@ public:
 
 		cq_.reset(must(ibv_create_cq(id->verbs, depth, nullptr, channel, 0),
 			       "ibv_create_cq"));
-		must(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
 		ibv_qp_init_attr attr{};
 		attr.qp_type = IBV_QPT_RC;
 		attr.send_cq = attr.recv_cq = cq_.get();
@@ -112,13 +114,10 @@ public:
 	void cq_event()
 	{
 		cq_events_++;
-		must(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
+		arm();
 	}
 	void poll();
-	void async(const char *name)
-	{
-		async_ += async_.empty() ? name : std::string{", "} + name;
-	}
+	void async(const char *name);
 	void end(const std::string &result)
 	{
 		if (result_.empty())
@@ -140,7 +139,16 @@ public:
 	void report();
 
 private:
+	void arm()
+	{
+		must(ibv_req_notify_cq(cq_.get(), order_.wishes & wish_solicited ? 1 : 0),
+		     "ibv_req_notify_cq");
+	}
+	void post_send(ibv_send_wr &wr);
+	void post_greeting();
 	void post_read();
+	void post_large();
+	void post_flood();
 
 	unsigned int number_;
 	rdma_cm_id *id_;

@@ -268,9 +268,14 @@ Octets marked(View fpdu, std::size_t position)
 		}
 		append(out, fpdu.subspan(i, 4));
 	}
-	out.erase(out.end() - 4, out.end());
-	append(out, crc_octets(out));
-	return out;
+	return sealed(std::move(out));
+}
+
+Octets sealed(Octets fpdu)
+{
+	fpdu.erase(fpdu.end() - 4, fpdu.end());
+	append(fpdu, crc_octets(fpdu));
+	return fpdu;
 }
 
 Octets spoiled(Octets fpdu)
@@ -428,6 +433,31 @@ Connection Connection::to(const std::string &address, std::uint16_t port, int re
 		fail_errno("connect");
 	}
 	return Connection{std::move(socket)};
+}
+
+Connection Connection::to_at(const std::string &address, std::uint16_t port, std::uint32_t sequence)
+{
+	const Address peer{address, port};
+	Socket socket = tcp_socket(peer);
+
+	/* the SYN takes one */
+	set_option(socket, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	set_option(socket, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+	set_option(socket, IPPROTO_TCP, TCP_QUEUE_SEQ, static_cast<int>(sequence - 1));
+	set_option(socket, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
+	if (connect(socket.fd(), peer.get(), peer.size))
+		fail_errno("connect");
+	return Connection{std::move(socket)};
+}
+
+std::size_t Connection::segment_size() const
+{
+	int size = 0;
+	socklen_t length = sizeof(size);
+
+	if (getsockopt(socket_.fd(), IPPROTO_TCP, TCP_MAXSEG, &size, &length))
+		fail_errno("getsockopt");
+	return size;
 }
 
 void Connection::send(View octets)

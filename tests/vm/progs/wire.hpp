@@ -175,6 +175,8 @@ inline constexpr std::uint8_t M = 0x80, D = 0x40, R = 0x20;
 [[nodiscard]] Octets spoiled(Octets fpdu);
 /* the same with its markers, when it begins there in the stream; a CRC of its own */
 [[nodiscard]] Octets marked(View fpdu, std::size_t position);
+/* the same octets with a CRC that fits them */
+[[nodiscard]] Octets sealed(Octets fpdu);
 /* the segment inside an FPDU */
 [[nodiscard]] Octets ulpdu_of(View fpdu);
 /* what a right segment says; Failure for one too short for its header */
@@ -216,7 +218,12 @@ public:
 	/* @receive_buffer: least that TCP does with if 0 < it, else its default */
 	[[nodiscard]] static Connection to(const std::string &address, std::uint16_t port,
 					   int receive_buffer = 0);
+	/* the first octet that we send has that TCP sequence number */
+	[[nodiscard]] static Connection to_at(const std::string &address, std::uint16_t port,
+					      std::uint32_t sequence);
 
+	/* octets of a full TCP segment */
+	[[nodiscard]] std::size_t segment_size() const;
 	/* in one piece; Ended when the stream is down */
 	void send(View octets);
 	/* in TCP segments of @piece octets */

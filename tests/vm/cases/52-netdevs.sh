@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: RNICs on VLAN, macvlan and bridge netdevs: IPv4, IPv6, renamed and removed under traffic
+# limit: 480
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+# upper_up KIND: on both hosts a netdev "top0" of that kind above the veth, with an RNIC. A
+# VLAN has the MAC address of what it is on, and that gets an RNIC.
+upper_up() {
+	local kind=$1 host on=top0
+	net_up
+	export ADDR_A=10.78.0.1 ADDR_B=10.78.0.2
+	for host in A B; do
+		case $kind in
+		vlan | below-vlan | both-vlan)
+			on $host ip link add link veth$host name top0 type vlan id 10
+			[ "$kind" != below-vlan ] || on=veth$host
+			[ "$kind" != both-vlan ] ||
+				on $host rdma link add "below$host" type "$LINK_TYPE" netdev veth$host
+			;;
+		macvlan) on $host ip link add link veth$host name top0 type macvlan mode bridge ;;
+		bridge)
+			on $host ip link add top0 type bridge
+			on $host ip link set veth$host master top0
+			;;
+		esac
+		on $host ip address add "$(addr_of $host)/24" dev top0
+		on $host ip -6 address add "fd78::$(addr_of $host | sed 's/.*\.//')/64" dev top0 nodad
+		on $host ip link set top0 up
+		on $host rdma link add "$(dev_of $host)" type "$LINK_TYPE" netdev $on
+	done
+	for host in A B; do
+		wait_for 10 rnic_active "$(dev_of $host)" || fail "$(dev_of $host) does not become active"
+	done
+	wait_for 30 on A ping -q -c 1 -W 1 "$ADDR_B"
+	wait_for 30 on A ping -q -c 1 -W 1 fd78::2
+}
+
+# what TCP cannot deliver any more shall be gone before the case is over
+echo 5000 > /sys/module/krdma/parameters/tcp_user_timeout_ms
+
+upper_down() {
+	export ADDR_A=10.77.0.1 ADDR_B=10.77.0.2
+	hosts_down
+}
+
+kill_traffic() {
+	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
+	wait "${pid_of[client]}" "${pid_of[server]}" || true
+}
+
+gone() { ! rdma_devices | grep -qx "$1"; }
+
+data() {
+	local address
+	for address in $ADDR_B fd78::2; do
+		serve server B 7471 rping -s -a "$address" -p 7471 -C 10 -V
+		run_on A 60 rping -c -a "$address" -p 7471 -C 10 -V
+		finish server 20
+		ADDR_B=$address pattern_pair 4096
+	done
+	# perftest knows no IPv6 with rdma_cm
+	perf_pair ib_write_bw -s 65536 -n 100
+	say "wildcard listener"
+	serve server B 7472 rping -s -p 7472 -C 5
+	run_on A 60 rping -c -a "$ADDR_B" -p 7472 -C 5
+	finish server 20
+}
+
+for kind in below-vlan both-vlan; do
+	say "$kind: data"
+	upper_up $kind
+	note_resources
+	data
+	check_no_leak
+	upper_down
+done
+
+for kind in vlan macvlan bridge; do
+	say "$kind: data"
+	upper_up $kind
+	note_resources
+	data
+	check_no_leak
+
+	say "$kind: renamed under traffic"
+	traffic ib_send_bw -D 10
+	on A ip link set top0 name renamed
+	has "the RNIC's netdev" "netdev renamed" <(on A rdma link show krdma0/1)
+	finish client 60
+	finish server 60
+	perf_pair ib_write_bw -s 65536 -n 20
+	check_no_leak
+
+	say "$kind: removed under traffic"
+	traffic ib_send_bw -D 120
+	expect "delete it" on A timeout "$(patient 30)" ip link delete renamed
+	expect "the RNIC goes with it" wait_for 15 gone krdma0
+	kill_traffic
+
+	if [ $kind != bridge ]; then
+		say "$kind: what it is on goes"
+		expect "delete the veth" on B timeout "$(patient 30)" ip link delete vethB
+		expect "the RNIC goes, too" wait_for 15 gone krdma1
+	fi
+	upper_down
+done

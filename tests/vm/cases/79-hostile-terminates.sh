@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: hostile peer: Terminates of every code, and misshapen ones
+# limit: 400
+# shellcheck source=tests/vm/guest/hostile.sh
+. "${VM_LIB%/*}/hostile.sh"
+
+export hostile_limit=340
+hostile_hosts
+attack -g terminates
+moved B terminates_sent terminates_received

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: no memory below each verb: registration, queues, connections, teardown
+# limit: 400
+# kernel: debug
+# shellcheck source=tests/vm/guest/failslab.sh
+. "${VM_LIB%/*}/failslab.sh"
+
+hosts_up
+note_resources
+mapfile -t checks < <("$VM_PROGS/krdma_verbs" -l)
+for every in $(few 20 100 5); do
+	faults_on "$every"
+	for check in "${checks[@]}"; do
+		start verbs A "$VM_PROGS/krdma_verbs" -t "$check" "$ADDR_A"
+		survive 60 verbs
+		echo "$check: $(tail -1 "$VM_TMP/verbs.log")"
+	done
+	faults_off "krdma_verbs, each ${every}th"
+	ended_how
+	check_no_leak
+done
+run_on A 300 "$VM_PROGS/krdma_verbs" "$ADDR_A"
+check_no_leak

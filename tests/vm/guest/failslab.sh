@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# What the failslab cases share: memory runs out below the code of krdma and
+# krdma_soft, in whatever context it runs, and nowhere else. A program may fail
+# then; it may not crash, and it must end. Sourced by them.
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+failslab=/sys/kernel/debug/failslab
+# injections that are allowed for; the kernel counts down
+faults_most=1000000
+
+set_fault() { echo "$2" > "$failslab/$1"; }
+
+# faults_where: only with one of the modules on the stack. They are loaded one
+# after the other, and what little lies between their texts may fail, too.
+faults_where() {
+	local module size begin
+	for module in krdma krdma_soft; do
+		begin=$(cat "/sys/module/$module/sections/.text")
+		size=$(awk -v m=$module '$1 == m { print $2 }' /proc/modules)
+		echo "$begin $(printf '0x%x' $((begin + size)))"
+	done | sort > range
+	set_fault require-start "$(awk 'NR == 1 { print $1 }' range)"
+	set_fault require-end "$(awk 'END { print $2 }' range)"
+	set_fault stacktrace-depth 32
+}
+
+# faults_on N: from now on each Nth allocation fails
+faults_on() {
+	faults_where
+	set_fault verbose 0
+	set_fault task-filter N
+	set_fault ignore-gfp-wait N
+	set_fault interval "$1"
+	set_fault space 0
+	set_fault times $faults_most
+	set_fault probability 100
+}
+
+# faults_off WHAT: and not any more; some must have failed
+faults_off() {
+	local met
+	set_fault probability 0
+	met=$((faults_most - $(cat "$failslab/times")))
+	say "$1: $met allocations failed"
+	[ $met -gt 0 ] || fail "$1: no allocation failed"
+}
+
+# survive SECONDS NAME: it ends, in whatever way but a crash
+survive() {
+	local status=0
+	wait_for "$1" ended "$2" || {
+		cat "$VM_TMP/$2.log" "/proc/${pid_of[$2]}/stack"
+		fail "$2 still runs after $1 s of failed allocations"
+	}
+	wait "${pid_of[$2]}" || status=$?
+	# 129 and more is a signal, but programs also say -1
+	[ $status -le 128 ] || [ $status -gt 192 ] || { cat "$VM_TMP/$2.log"; fail "$2 ended with $status"; }
+	ends[$status]=$((${ends[$status]:-0} + 1))
+}
+declare -A ends
+
+# ended_how: what the programs' ends were
+ended_how() {
+	local status
+	for status in "${!ends[@]}"; do
+		say "status $status: ${ends[$status]} programs"
+	done
+	ends=()
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Terminates of every layer, type and code, and misshapen ones, to a victim with an
+ * RDMA Read outstanding and to one without: what its program is told of them.
+ */
+#include <cstdio>
+
+#include "hostile.hpp"
+
+namespace hostile {
+namespace {
+
+using wire::fpdu;
+using wire::Segment;
+
+constexpr std::uint8_t md = wire::term::M | wire::term::D;
+constexpr std::uint8_t mdr = md | wire::term::R;
+constexpr const char *access = "remote access error";
+constexpr const char *request = "remote invalid request error";
+constexpr const char *operation = "remote operation error";
+constexpr const char *fatal = "local work queue catastrophic error";
+
+/* What the work request that the peer may have meant completes with. */
+struct Told {
+	std::uint16_t code;
+	const char *status;
+};
+
+const Told table[] = {
+	/* RDMAP, RFC 5040 7.2 and RFC 7306 8.2 */
+	{0x0000, operation},
+	{0x0001, operation},
+	{0x0100, access},
+	{0x0101, access},
+	{0x0102, access},
+	{0x0103, access},
+	{0x0104, access},
+	{0x0109, access},
+	{0x01ff, access},
+	{0x0205, request},
+	{0x0206, request},
+	{0x0207, operation},
+	{0x0208, operation},
+	{0x0209, access},
+	{0x02ff, operation},
+	/* DDP, RFC 5041 7.2 */
+	{0x1000, operation},
+	{0x1100, access},
+	{0x1101, access},
+	{0x1102, access},
+	{0x1103, access},
+	{0x1104, request},
+	{0x1201, request},
+	{0x1202, request},
+	{0x1203, request},
+	{0x1204, request},
+	{0x1205, request},
+	{0x1206, request},
+	/* MPA, RFC 5044 8 and RFC 6581 9.3, also as other RNICs number its type */
+	{0x2001, operation},
+	{0x2002, operation},
+	{0x2003, operation},
+	{0x2004, operation},
+	{0x2005, operation},
+	{0x2006, operation},
+	{0x2007, operation},
+	{0x2302, operation},
+	{0x2303, operation},
+	{0x2306, operation},
+	{0x2307, operation},
+	/* nobody's */
+	{0x0300, operation},
+	{0x0f00, operation},
+	{0x0242, operation},
+	{0x0142, access},
+	{0x1042, operation},
+	{0x1142, access},
+	{0x1242, request},
+	{0x1300, operation},
+	{0x20ff, operation},
+	{0x2100, operation},
+	{0x3000, operation},
+	{0xf000, operation},
+	{0xffff, operation},
+};
+
+/* The victim's RDMA Read is on its way; its Read Request. */
+Segment wait_for_read(Connection &connection)
+{
+	connection.send(fpdu(wire::send(1, "")));
+	Segment g = wire::parse_segment(connection.receive_fpdu());
+
+	(void)wire::parse_read_request(g);
+	return g;
+}
+
+/*
+ * That Terminate ends the stream with not an octet more, and the completion has that
+ * status and code; without one the program is told by an event.
+ */
+template <typename Make>
+void terminated(Session &s, bool with_read, std::uint16_t code, std::string_view status, Make make)
+{
+	const Order order = s.order(8, with_read ? victim::wish_read : 0);
+	Connection connection = s.establish(order);
+	Segment asked;
+
+	if (with_read)
+		asked = wait_for_read(connection);
+	connection.send(fpdu(make(asked)));
+	connection.expect_end();
+	connection.close();
+	s.check_counters({{"terminates_received", 1}});
+	const Line end = s.log().next("end", order.id);
+	require(end.number("lost") == 0 && end.text("changed").empty() &&
+			end.number("receives_ok") == (with_read ? 1U : 0U) &&
+			end.text("receive_error").empty(),
+		"the victim's end: " + end.all());
+	if (with_read)
+		require(end.text("send_error") == status && end.number("send_code") == code &&
+				end.text("async").empty(),
+			"the Read's end: " + end.all());
+	else
+		require(end.text("async") == fatal, "the victim's event: " + end.all());
+}
+
+std::string name_of(std::uint16_t code)
+{
+	std::array<char, 8> text{};
+
+	std::snprintf(text.data(), text.size(), "%04x: ", code);
+	return text.data();
+}
+
+void every_code(Session &s, bool with_read)
+{
+	std::string wrong;
+
+	for (const Told &row : table) {
+		try {
+			terminated(s, with_read, row.code, row.status,
+				   [&](const Segment &) { return wire::terminate(row.code); });
+		} catch (const Failure &failure) {
+			wrong += "\n  " + name_of(row.code) + failure.what();
+		}
+	}
+	require(wrong.empty(), wrong);
+}
+
+/* With the headers of the segment that it is about, as RFC 5040 figure 10 has it. */
+void with_headers(Session &s)
+{
+	terminated(s, true, 0x0101, access, [](const Segment &asked) {
+		return wire::terminate(0x0101, mdr, asked.build());
+	});
+	terminated(s, true, 0x1203, request,
+		   [](const Segment &asked) { return wire::terminate(0x1203, md, asked.build()); });
+	terminated(s, true, 0x1100, access, [](const Segment &) {
+		return wire::terminate(0x1100, md, wire::write(1, 2, wire::octets("abcd")).build());
+	});
+	terminated(s, false, 0x1100, access, [](const Segment &) {
+		return wire::terminate(0x1100, md, wire::write(1, 2, wire::octets("abcd")).build());
+	});
+}
+
+/* Header bits that are not what follows: the code counts, nothing else is believed. */
+void wrong_header_bits(Session &s)
+{
+	for (unsigned int bits = 0; bits < 256; bits += 0x10) {
+		for (const std::size_t more : {0U, 1U, 2U, 15U, 16U, 20U, 47U, 48U}) {
+			terminated(s, true, 0x1100, access, [&](const Segment &) {
+				Segment g = wire::terminate(0x1100);
+
+				g.payload[2] = static_cast<std::uint8_t>(bits | 0x0f);
+				g.payload[3] = 0xff;
+				g.payload.resize(g.payload.size() + more, 0xee);
+				return g;
+			});
+			if (bits & 0x10) /* reserved: once is enough */
+				break;
+		}
+	}
+}
+
+/* One that cannot be a Terminate is an error of the peer like any other. */
+void refused(Session &s, std::uint16_t code, std::size_t size)
+{
+	const Order order = s.order(8, victim::wish_read);
+	Connection connection = s.establish(order);
+	Segment g = wire::terminate(0x1100);
+
+	(void)wait_for_read(connection);
+	g.payload.resize(size);
+	connection.send(fpdu(g));
+	expect_terminate(connection, wire::terminate(code, code >> 12 == 2 ? 0 : md, g.build()));
+	connection.close();
+	s.check_end(order, {.receives_ok = 1, .code = code});
+}
+
+void wrong_sizes(Session &s)
+{
+	for (const std::size_t size : {0U, 1U, 2U, 3U})
+		refused(s, 0x2003, size);
+	for (const std::size_t size : {53U, 1000U})
+		refused(s, 0x1205, size);
+}
+
+} /* namespace */
+
+std::vector<Case> terminate_cases()
+{
+	return {
+		{"terminate-every-code", "132 133 134, RFC 5040 7.2, RFC 5041 7.2, RFC 5044 8",
+		 [](Session &s) { every_code(s, true); }},
+		{"terminate-every-code-idle", "133, RFC 5040 5.4",
+		 [](Session &s) { every_code(s, false); }},
+		{"terminate-with-headers", "132, RFC 5040 4.8", with_headers},
+		{"terminate-header-bits", "136, RFC 5040 4.8", wrong_header_bits},
+		{"terminate-sizes", "137, RFC 5040 4.8", wrong_sizes},
+	};
+}
+
+} /* namespace hostile */
