@@ -17,13 +17,11 @@ MODULE_PARM_DESC(mpa_crc, "ask for CRC32c; 0: only when the peer asks (default 1
 
 /**
  * struct crc_peers - value of mpa_crc_peers
- * @rcu: readers are start-ups
  * @text: as it was set
  * @num: rules
  * @rules: what it means
  */
 struct crc_peers {
-	struct rcu_head rcu;
 	char *text;
 	unsigned int num;
 	struct kal_peer_rule rules[KAL_PEER_RULES];

@@ -401,8 +401,8 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 	case SOFT_CODE_NOT_INVALIDATED:
 		return IB_WC_REM_ACCESS_ERR;
 	case SOFT_OPER_VERSION:
-	/* the peer knows no such message: RFC 7306 is optional */
 	case SOFT_OPER_OPCODE:
+		/* the peer knows no such message: RFC 7306 is optional */
 		return IB_WC_REM_INV_REQ_ERR;
 	}
 	return IB_WC_REM_OP_ERR;

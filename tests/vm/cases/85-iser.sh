@@ -73,12 +73,7 @@ sleep 1
 expect "node" timeout 30 iscsiadm -m node -o new -T $iqn -p $portal:3260 -I iser
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --login
 iscsiadm -m session
-wait_for 30 iscsi_disk || { dmesg | tail -40; fail "no disk"; }
-disk=$(iscsi_disk)
-say "disk $disk of $(cat /sys/block/"${disk#/dev/}"/size) sectors"
-rdma resource show qp
-exercise "$disk"
-registered
+use_disk iscsi_disk
 [ "$(counter remote_invalidations)" -gt 0 ] || fail "the target invalidated nothing"
 [ "$(counter local_invalidations)" -gt 0 ] || fail "no Read with Invalidate"
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --logout

@@ -45,22 +45,14 @@ nvme_disk() {
 }
 
 storage_up
-# ib_core keeps the completion queues that it lends until the device goes
-ours() { resources krdma0 | sed 's/\bcq [0-9]* //'; }
-before=$(ours)
+before=$(held)
 ram_disk 192
 target_up
 modprobe nvme-rdma
 expect "connect" connect
-wait_for 30 nvme_disk || { dmesg | tail -40; fail "no disk"; }
-disk=$(nvme_disk)
-say "disk $disk of $(cat /sys/block/"${disk#/dev/}"/size) sectors"
-rdma resource show qp
-exercise "$disk"
-registered
+use_disk nvme_disk
 expect "disconnect" tee "$(controller)/delete_controller" <<< 1
 target_down
 modprobe -r nvme-rdma
 ram_disk_down
-resources_gone() { [ "$(ours)" = "$before" ]; }
-wait_for 15 resources_gone || fail "leaked: '$before' -> '$(ours)'"
+nothing_left "$before"

@@ -13,12 +13,7 @@ starve() { bash -c 'echo 1 > /proc/self/make-it-fail; exec "$@"' starve "$@"; }
 
 expect "unload" rmmod_all
 for every in $(few 100 300 50); do
-	set_fault verbose 0
-	set_fault task-filter Y
-	set_fault ignore-gfp-wait N
-	set_fault interval "$every"
-	set_fault times $faults_most
-	set_fault probability 100
+	faults_begin "$every" Y
 	loaded=0
 	for _ in {1..15}; do
 		starve insmod "$VM_MODULES/krdma.ko" 2> /dev/null || continue

@@ -27,16 +27,22 @@ faults_where() {
 	set_fault stacktrace-depth 32
 }
 
-# faults_on N: from now on each Nth allocation fails
-faults_on() {
-	faults_where
+# faults_begin N TASKS: from now on each Nth allocation fails; TASKS Y: only of
+# tasks that asked for it
+faults_begin() {
 	set_fault verbose 0
-	set_fault task-filter N
+	set_fault task-filter "$2"
 	set_fault ignore-gfp-wait N
 	set_fault interval "$1"
 	set_fault space 0
 	set_fault times $faults_most
 	set_fault probability 100
+}
+
+# faults_on N: each Nth allocation below our code fails
+faults_on() {
+	faults_where
+	faults_begin "$1" N
 }
 
 # faults_off WHAT: and not any more; some must have failed

@@ -160,6 +160,9 @@ rdma_devices() {
 	${1:+on "$1"} rdma -j dev | tr ',' '\n' | sed -n 's/.*"ifname": *"\([^"]*\)".*/\1/p'
 }
 
+# TCP sockets of the guest, in whatever state
+tcp_sockets() { awk '/^TCP:/ { print $9 }' /proc/net/sockstat; }
+
 hosts_down() {
 	local host dev
 	for host in A B; do

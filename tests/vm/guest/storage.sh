@@ -62,6 +62,17 @@ exercise() {
 	umount /mnt/krdma
 }
 
+# use_disk FINDER: the disk that it prints, once there is one, does all of that
+use_disk() {
+	local disk
+	wait_for 30 "$1" || { dmesg | tail -40; fail "no disk"; }
+	disk=$("$1")
+	say "disk $disk of $(cat /sys/block/"${disk#/dev/}"/size) sectors"
+	rdma resource show qp
+	exercise "$disk"
+	registered
+}
+
 run_storage() {
 	say "$*"
 	timeout -k 5 "${storage_limit:-300}" "$@" > client.log 2>&1 || {

@@ -69,49 +69,34 @@ void Connection::post_greeting()
 	post_send(wr);
 }
 
-void Connection::post_large()
+void Connection::post_rdma(ibv_wr_opcode opcode, std::uint32_t size, std::uint64_t to)
 {
 	Area &memory = memory_[local];
-	ibv_sge sge{memory.address(), large_size, memory.key()};
+	ibv_sge sge{memory.address(), size, memory.key()};
 	ibv_send_wr wr{};
 
-	wr.opcode = IBV_WR_SEND;
+	wr.opcode = opcode;
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
+	wr.wr.rdma = {.remote_addr = to, .rkey = read_stag};
 	post_send(wr);
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	wr.wr.rdma.rkey = read_stag;
-	wr.wr.rdma.remote_addr = large_to;
-	post_send(wr);
+}
+
+void Connection::post_large()
+{
+	post_rdma(IBV_WR_SEND, large_size, 0);
+	post_rdma(IBV_WR_RDMA_WRITE, large_size, large_to);
 }
 
 void Connection::post_flood()
 {
-	Area &memory = memory_[local];
-	ibv_sge sge{memory.address(), region_size, memory.key()};
-	ibv_send_wr wr{};
-
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.wr.rdma.rkey = read_stag;
-	wr.wr.rdma.remote_addr = read_to;
 	for (unsigned int i = 0; i < flood_writes; i++)
-		post_send(wr);
+		post_rdma(IBV_WR_RDMA_WRITE, region_size, read_to);
 }
 
 void Connection::post_read()
 {
-	Area &memory = memory_[local];
-	ibv_sge sge{memory.address(), read_size, memory.key()};
-	ibv_send_wr wr{};
-
-	wr.opcode = IBV_WR_RDMA_READ;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.wr.rdma.rkey = read_stag;
-	wr.wr.rdma.remote_addr = read_to;
-	post_send(wr);
+	post_rdma(IBV_WR_RDMA_READ, read_size, read_to);
 }
 
 void Connection::post_atomic()

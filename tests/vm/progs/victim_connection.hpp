@@ -147,6 +147,7 @@ private:
 	void post_send(ibv_send_wr &wr);
 	void post_greeting();
 	void post_read();
+	void post_rdma(ibv_wr_opcode opcode, std::uint32_t size, std::uint64_t to);
 	void post_large();
 	void post_flood();
 
