@@ -5,6 +5,7 @@
 #ifndef SOFT_DEVICE_H
 #define SOFT_DEVICE_H
 
+#include <linux/atomic.h>
 #include <linux/percpu.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -20,6 +21,7 @@ struct soft_counter_set {
  * @ri: the kAL's interface object
  * @node: in the list of all soft RNICs, under its mutex
  * @mems: STag index to struct soft_mem; readers under RCU
+ * @mems_gen: counts what was taken from @mems
  * @next_mem: where the search for a free STag index goes on
  * @all_memory: what the local DMA lkey names
  * @counters: one set for each CPU
@@ -28,6 +30,7 @@ struct soft_rnic {
 	struct ri_rnic ri;
 	struct list_head node;
 	struct xarray mems;
+	atomic64_t mems_gen;
 	u32 next_mem;
 	struct soft_mem *all_memory;
 	struct soft_counter_set __percpu *counters;

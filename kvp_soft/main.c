@@ -25,6 +25,11 @@ module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(tx_inline_bytes,
 		 "octets that the poster's own doorbell call sends before a worker takes over (262144)");
 
+unsigned int soft_tx_gather_us = 50;
+module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
+MODULE_PARM_DESC(tx_gather_us,
+		 "work requests of one who posts many may wait so long to be gathered; 0: never (50)");
+
 unsigned int soft_rx_inline_bytes = 16 * 1024;
 module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(rx_inline_bytes,

@@ -17,6 +17,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
+#include "copy.h"
 #include "device.h"
 #include "memory.h"
 #include "qp.h"
@@ -70,16 +71,36 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
 }
 
 /*
- * What has the index of @stag, with a reference, or NULL. A reference keeps
- * softirqs off until soft_mem_put().
+ * What has the index of @stag, or NULL. Under RCU: what was erased from the table
+ * is there as long as @gen, which is counted up before it may be freed, was the same
+ * inside of the read side.
  */
-struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
+static struct soft_mem *soft_mem_look_up(struct soft_rnic *rnic, u32 stag,
+					 struct soft_mem_cache *cache)
+{
+	/* acquire: a table read after the count has no entry that went before it */
+	const s64 gen = atomic64_read_acquire(&rnic->mems_gen);
+	const u32 index = stag >> 8;
+
+	if (!cache)
+		return xa_load(&rnic->mems, index);
+	if (!cache->mem || cache->index != index || cache->gen != gen) {
+		cache->mem = xa_load(&rnic->mems, index);
+		cache->index = index;
+		cache->gen = gen;
+	}
+	return cache->mem;
+}
+
+/* The same with a reference, which keeps softirqs off until soft_mem_put(). */
+static struct soft_mem *soft_mem_find_cached(const struct soft_qp *qp, u32 stag,
+					     struct soft_mem_cache *cache)
 {
 	struct soft_mem *mem;
 
 	local_bh_disable();
 	rcu_read_lock();
-	mem = xa_load(&qp->rnic->mems, stag >> 8);
+	mem = soft_mem_look_up(qp->rnic, stag, cache);
 	if (mem && !refcount_inc_not_zero(&mem->refs))
 		mem = NULL;
 	rcu_read_unlock();
@@ -88,6 +109,11 @@ struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
 	else
 		local_bh_enable();
 	return mem;
+}
+
+struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
+{
+	return soft_mem_find_cached(qp, stag, NULL);
 }
 
 /**
@@ -106,7 +132,27 @@ struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
 enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
 			      int need, struct soft_mem **memp)
 {
-	struct soft_mem *mem = soft_mem_find(qp, stag);
+	return soft_mem_get_cached(qp, NULL, stag, to, len, need, memp);
+}
+
+/**
+ * soft_mem_get_cached() - soft_mem_get() for one who asks for the same often
+ * @qp: see there
+ * @cache: the caller's own, zeroed before its first use; spares the search, not the
+ *	check
+ * @stag: see there
+ * @to: see there
+ * @len: see there
+ * @need: see there
+ * @memp: see there
+ * Return: SOFT_ACCESS_OK or the reason of the refusal.
+ */
+enum soft_access soft_mem_get_cached(struct soft_qp *qp,
+				     struct soft_mem_cache *cache, u32 stag,
+				     u64 to, u64 len, int need,
+				     struct soft_mem **memp)
+{
+	struct soft_mem *mem = soft_mem_find_cached(qp, stag, cache);
 	enum soft_access ret;
 
 	if (!mem)
@@ -371,9 +417,9 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 		n = len;
 		va = soft_mem_map(mem, to, &n, &mapped);
 		if (out)
-			memcpy(buf, va, n);
+			soft_copy(buf, va, n);
 		else
-			memcpy(va, buf, n);
+			soft_copy(va, buf, n);
 		soft_mem_unmap(mapped);
 	}
 }
@@ -466,6 +512,8 @@ static void soft_mr_publish(struct soft_rnic *rnic, struct soft_mr *mr,
 void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 {
 	xa_erase(&rnic->mems, mem->stag >> 8);
+	smp_mb__before_atomic(); /* pairs with soft_mem_look_up() */
+	atomic64_inc(&rnic->mems_gen);
 	soft_mem_unref(mem);
 	wait_for_completion(&mem->unused);
 	if (mem->region)

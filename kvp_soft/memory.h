@@ -74,6 +74,18 @@ struct soft_mem {
 /* soft_mem.windows while none can be bound: the region ends or changes */
 #define SOFT_NO_WINDOWS	(-1)
 
+/**
+ * struct soft_mem_cache - what a user of soft_mem_get_cached() found last
+ * @mem: it, or NULL
+ * @index: of its STag
+ * @gen: soft_rnic.mems_gen before it was looked up
+ */
+struct soft_mem_cache {
+	struct soft_mem *mem;
+	u32 index;
+	s64 gen;
+};
+
 struct soft_mr {
 	struct ri_mr ri;
 	struct soft_mem *mem;
@@ -86,6 +98,10 @@ struct soft_mw {
 
 enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
 			      int need, struct soft_mem **memp);
+enum soft_access soft_mem_get_cached(struct soft_qp *qp,
+				     struct soft_mem_cache *cache, u32 stag,
+				     u64 to, u64 len, int need,
+				     struct soft_mem **memp);
 void soft_mem_put(struct soft_mem *mem);
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,

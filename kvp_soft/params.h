@@ -8,6 +8,7 @@
 
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
+extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;

@@ -358,6 +358,7 @@ void soft_qp_destroy(struct ri_qp *ri)
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
 	cancel_work_sync(&qp->ctl_work);
+	hrtimer_cancel(&qp->tx.gather_timer);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
 	soft_cq_purge(soft_send_cq(qp), ri->obj.id);
@@ -379,7 +380,7 @@ int soft_qp_doorbell(struct ri_qp *ri)
 
 	soft_count(qp->rnic, SOFT_CNT_DOORBELLS);
 	soft_rq_posted(&qp->own_rq);
-	soft_tx_run_inline(qp);
+	soft_tx_doorbell(qp);
 	return 0;
 }
 

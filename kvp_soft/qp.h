@@ -16,6 +16,7 @@
 #define SOFT_QP_H
 
 #include <linux/bvec.h>
+#include <linux/hrtimer.h>
 #include <linux/mm_types_task.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -25,6 +26,7 @@
 
 #include "cq.h"
 #include "ddp.h"
+#include "memory.h"
 #include "queue.h"
 
 /** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
@@ -118,6 +120,12 @@ struct soft_msg {
  * @wr_slot: its slot
  * @read_sge: if it is an RDMA Read, next element to ask data for
  * @read_off: octets asked for before that
+ * @mem: where payload was taken from last
+ * @call_end: when the last doorbell's call ended, ns
+ * @call_ns: how long it took
+ * @hasty: doorbells in a row that came in less than half of that time
+ * @gather: ask for few doorbells
+ * @gather_timer: and look when none comes
  */
 struct soft_tx {
 	struct mutex mutex;
@@ -137,6 +145,12 @@ struct soft_tx {
 	u32 wr_slot;
 	u32 read_sge;
 	u32 read_off;
+	struct soft_mem_cache mem;
+	u64 call_end;
+	u64 call_ns;
+	u32 hasty;
+	bool gather;
+	struct hrtimer gather_timer;
 };
 
 /**
@@ -162,6 +176,7 @@ struct soft_tx {
  * @imm: that
  * @wqe: receive work request under way
  * @wqe_status: how it ends when the stream fails
+ * @mem: where payload was placed last
  */
 struct soft_rx {
 	struct work_struct work;
@@ -185,6 +200,7 @@ struct soft_rx {
 	__be32 imm;
 	struct soft_rwqe wqe;
 	enum ib_wc_status wqe_status;
+	struct soft_mem_cache mem;
 };
 
 /**
@@ -367,6 +383,7 @@ void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp);
+void soft_tx_doorbell(struct soft_qp *qp);
 void soft_tx_work(struct work_struct *work);
 
 /* rx.c */

@@ -74,6 +74,13 @@ static inline void soft_ring_want_doorbell(struct soft_ring *ring)
 	smp_mb(); /* flag before the index: pairs with the poster's barrier */
 }
 
+/* The same, but the poster may gather more entries first. */
+static inline void soft_ring_want_soon(struct soft_ring *ring)
+{
+	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_SOON);
+	smp_mb(); /* as above */
+}
+
 static inline void soft_ring_no_doorbell(struct soft_ring *ring)
 {
 	if (ring->depth && READ_ONCE(ring->head->flags))

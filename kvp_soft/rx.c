@@ -53,6 +53,63 @@ void soft_rx_reset(struct soft_rx *rx)
 
 /* Octets ******************************************************************* */
 
+/**
+ * struct soft_window - octets of a socket buffer that lie in one piece
+ * @st: keeps them mapped
+ * @data: the first of them
+ * @begin: its offset in the buffer
+ * @end: offset behind the last
+ */
+struct soft_window {
+	struct skb_seq_state st;
+	const u8 *data;
+	u32 begin;
+	u32 end;
+};
+
+static void soft_window_close(struct soft_window *w)
+{
+	if (w->data)
+		skb_abort_seq_read(&w->st);
+	w->data = NULL;
+	w->end = 0;
+}
+
+/* The first piece, and those that happen to lie behind it: a sender's pages mostly do. */
+static u32 soft_window_read(struct soft_window *w)
+{
+	const u8 *data;
+	u32 len, n;
+
+	len = skb_seq_read(0, &w->data, &w->st);
+	if (!len)
+		w->data = NULL;
+	if (!len || IS_ENABLED(CONFIG_HIGHMEM))
+		return len;
+	while ((n = skb_seq_read(len, &data, &w->st)) && data == w->data + len)
+		len += n;
+	return len;
+}
+
+/* @n of @avail octets at @off as one piece, or NULL when they are spread. */
+static const u8 *soft_window_at(struct soft_window *w, struct sk_buff *skb,
+				u32 off, u32 n, u32 avail)
+{
+	u32 len;
+
+	/* off never goes back */
+	if (!w->data || off + n > w->end) {
+		soft_window_close(w);
+		skb_prepare_seq_read(skb, off, off + avail, &w->st);
+		len = soft_window_read(w);
+		w->begin = off;
+		w->end = off + min(len, avail);
+		if (n > min(len, avail))
+			return NULL;
+	}
+	return w->data + (off - w->begin);
+}
+
 static void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 {
 	if (src->skb)
@@ -134,8 +191,8 @@ static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
 	/* RFC 5041 5.2: STag and TO of nothing are not checked */
 	if (!seg->payload_len)
 		return 0;
-	why = soft_mem_get(qp, seg->stag, seg->to, seg->payload_len, need,
-			   &mem);
+	why = soft_mem_get_cached(qp, &qp->rx.mem, seg->stag, seg->to,
+				  seg->payload_len, need, &mem);
 	if (why)
 		return soft_rx_refused(qp, s, why);
 	soft_src_place(&s->src, soft_payload_off(seg), mem, seg->to,
@@ -302,8 +359,9 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 			continue;
 		}
 		n = min(left, sge->length - skip);
-		if (soft_mem_get(qp, sge->lkey, sge->addr + skip, n,
-				 IB_ACCESS_LOCAL_WRITE, &mem))
+		if (soft_mem_get_cached(qp, &qp->rx.mem, sge->lkey,
+					sge->addr + skip, n,
+					IB_ACCESS_LOCAL_WRITE, &mem))
 			return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
 		soft_src_place(&s->src, off, mem, sge->addr + skip, n);
 		soft_mem_put(mem);
@@ -500,11 +558,12 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 }
 
 /*
- * A whole FPDU of @len octets, checked. Return: false when it is to be given again later,
- * and nothing behind it before (rx.held).
+ * A whole FPDU of @len octets, checked, and its ULPDU_Length as it was read to find
+ * that: the pages of a sender on this host may be anybody's, and change. Return: false
+ * when it is to be given again later, and nothing behind it before (rx.held).
  */
 static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
-			 u32 len)
+			 u32 len, u16 ulpdu_len)
 {
 	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
 	struct soft_rx_seg s;
@@ -512,6 +571,7 @@ static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 
 	s.src = *src;
 	soft_src_copy(src, 0, s.raw, have);
+	put_unaligned_be16(ulpdu_len, s.raw);
 	ret = soft_seg_decode(s.raw, have, &s.seg, &s.term);
 	if (!ret) {
 		trace_soft_recv(qp, &s.seg);
@@ -608,7 +668,8 @@ static void soft_rx_bounced(struct soft_qp *qp)
 	struct soft_rx *rx = &qp->rx;
 	struct soft_src src = { .lin = rx->bounce };
 
-	if (!soft_rx_fpdu(qp, &src, rx->bounce_ready))
+	if (!soft_rx_fpdu(qp, &src, rx->bounce_ready,
+			  get_unaligned_be16(rx->bounce)))
 		return;
 	rx->bounce_ready = 0;
 	rx->bounce_len = 0;
@@ -639,23 +700,34 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
  * The next FPDU, if all of it is in the buffer; else what there is of it.
  * Return: octets used; 0 when the FPDU has to wait.
  */
-static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb, u32 off,
-			u32 avail)
+static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
+			struct soft_window *w, u32 off, u32 avail)
 {
 	struct soft_src src = { .skb = skb, .off = off };
 	u8 head[SOFT_MPA_HDR];
+	const u8 *p;
+	u16 ulpdu_len;
 	u32 len;
 
 	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR || qp->mpa.rx_markers)
 		return soft_rx_collect(qp, skb, off, avail);
-	if (skb_copy_bits(skb, off, head, sizeof(head)))
+	p = soft_window_at(w, skb, off, sizeof(head), avail);
+	if (p)
+		memcpy(head, p, sizeof(head));
+	else if (skb_copy_bits(skb, off, head, sizeof(head)))
 		return -EFAULT;
-	len = soft_fpdu_len(get_unaligned_be16(head));
+	ulpdu_len = get_unaligned_be16(head);
+	/* not to be read again */
+	OPTIMIZER_HIDE_VAR(ulpdu_len);
+	len = soft_fpdu_len(ulpdu_len);
 	if (len > avail)
 		return soft_rx_collect(qp, skb, off, avail);
+	src.lin = soft_window_at(w, skb, off, len, avail);
+	if (src.lin)
+		src.skb = NULL;
 	if (!soft_rx_crc_ok(qp, &src, len))
 		return len;
-	return soft_rx_fpdu(qp, &src, len) ? len : 0;
+	return soft_rx_fpdu(qp, &src, len, ulpdu_len) ? len : 0;
 }
 
 /* tcp_read_sock() actor: returns how many octets were used. */
@@ -663,11 +735,12 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			 unsigned int off, size_t len)
 {
 	struct soft_qp *qp = desc->arg.data;
+	struct soft_window w = {};
 	size_t used = 0;
 	int n;
 
 	while (used < len && !qp->rx.stopped && !qp->rx.held) {
-		n = soft_rx_next(qp, skb, off + used, len - used);
+		n = soft_rx_next(qp, skb, &w, off + used, len - used);
 		if (n < 0) {
 			/* out of memory: leave the rest with TCP, try again */
 			desc->error = n;
@@ -675,6 +748,7 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		}
 		used += n;
 	}
+	soft_window_close(&w);
 	if (qp->rx.stopped)
 		used = len;
 	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);

@@ -27,11 +27,20 @@
 #include "trace.h"
 #include "tx.h"
 
+/* Gathered too long: the poster neither polls nor posts more. */
+static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
+{
+	soft_tx_kick(container_of(timer, struct soft_qp, tx.gather_timer));
+	return HRTIMER_NORESTART;
+}
+
 /** soft_tx_init() - at the QP's creation */
 void soft_tx_init(struct soft_tx *tx)
 {
 	mutex_init(&tx->mutex);
 	INIT_WORK(&tx->work, soft_tx_work);
+	hrtimer_init(&tx->gather_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	tx->gather_timer.function = soft_tx_gathered;
 }
 
 /** soft_tx_reset() - forget what was built; under tx.mutex or before use */
@@ -56,6 +65,8 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->resp_turn = true;
 	tx->rtr = RI_RTR_NONE;
 	tx->wr_fetched = false;
+	tx->hasty = 0;
+	tx->gather = false;
 }
 
 /* Building ***************************************************************** */
@@ -112,8 +123,9 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 	/* markers come between */
 	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
-	/* with CRC off the field is there all the same (RFC 5044 4.4) */
-	memset(p + n, 0, tail);
+	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
+	put_unaligned_le32(0, p + n);
+	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
 	n += tail;
 	if (qp->mpa.tx_markers)
 		n = soft_markers_insert(p, qp->tx.seq_built, n);
@@ -146,9 +158,9 @@ static enum soft_access soft_tx_gather(struct soft_qp *qp, struct soft_msg *msg,
 		sge = msg->sge;
 		part = min(n, sge->length - msg->sge_off);
 		if (part) {
-			why = soft_mem_get(qp, sge->lkey,
-					   sge->addr + msg->sge_off, part, 0,
-					   &mem);
+			why = soft_mem_get_cached(qp, &qp->tx.mem, sge->lkey,
+						  sge->addr + msg->sge_off,
+						  part, 0, &mem);
 			if (why)
 				return why;
 			soft_mem_read(mem, sge->addr + msg->sge_off, dst, part);
@@ -180,8 +192,9 @@ static enum soft_access soft_tx_payload(struct soft_qp *qp,
 	if (msg->kind == SOFT_MSG_WR)
 		return soft_tx_gather(qp, msg, dst, n);
 
-	why = soft_mem_get(qp, msg->read.src_stag, msg->read.src_to + msg->off,
-			   n, IB_ACCESS_REMOTE_READ, &mem);
+	why = soft_mem_get_cached(qp, &qp->tx.mem, msg->read.src_stag,
+				  msg->read.src_to + msg->off, n,
+				  IB_ACCESS_REMOTE_READ, &mem);
 	if (why)
 		return why;
 	soft_mem_read(mem, msg->read.src_to + msg->off, dst, n);
@@ -732,6 +745,22 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 	return ret;
 }
 
+/* Nothing is left to do: how does the poster announce the next work request? */
+static void soft_tx_rest(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+
+	if (!tx->gather) {
+		soft_ring_want_doorbell(&qp->sq.ring);
+		return;
+	}
+	hrtimer_start(&tx->gather_timer,
+		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
+				  (u64)NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_SOFT);
+	soft_ring_want_soon(&qp->sq.ring);
+}
+
 /*
  * Run until there is nothing to do or @budget octets are sent.
  * Return: true when there is more to do.
@@ -781,7 +810,7 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 		}
 		if (step == SOFT_STEP_BLOCKED)
 			return false;
-		soft_ring_want_doorbell(&sq->ring);
+		soft_tx_rest(qp);
 		if (!soft_ring_pending(&sq->ring))
 			return false;
 		soft_ring_no_doorbell(&sq->ring);
@@ -808,6 +837,45 @@ void soft_tx_run_inline(struct soft_qp *qp)
 		soft_tx_kick(qp);
 }
 
+/*
+ * A poster that comes again in less than half the time that its last call took has
+ * much to send and does not wait for each: calls are what holds it up, so it is
+ * asked for fewer. Until gathering does not bring anything together any more.
+ */
+#define SOFT_TX_HASTY	8
+
+static void soft_tx_pace(struct soft_tx *tx, u64 begin)
+{
+	if (tx->call_ns && begin - tx->call_end < tx->call_ns / 2)
+		tx->hasty++;
+	else
+		tx->hasty = 0;
+	if (tx->hasty >= SOFT_TX_HASTY && READ_ONCE(soft_tx_gather_us))
+		tx->gather = true;
+}
+
+/** soft_tx_doorbell() - send now for a user who has posted; process context */
+void soft_tx_doorbell(struct soft_qp *qp)
+{
+	const u64 begin = ktime_get_ns();
+	struct soft_tx *tx = &qp->tx;
+	bool more = true;
+	u32 fetched;
+
+	if (mutex_trylock(&tx->mutex)) {
+		fetched = qp->sq.ring.fetched;
+		soft_tx_pace(tx, begin);
+		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+		if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
+			tx->gather = false;
+		tx->call_end = ktime_get_ns();
+		tx->call_ns = tx->call_end - begin;
+		mutex_unlock(&tx->mutex);
+	}
+	if (more)
+		soft_tx_kick(qp);
+}
+
 void soft_tx_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, tx.work);
@@ -815,6 +883,7 @@ void soft_tx_work(struct work_struct *work)
 	bool more;
 
 	mutex_lock(&qp->tx.mutex);
+	qp->tx.gather = false;
 	more = soft_tx_run(qp, U64_MAX - qp->tx.seq_sent);
 	mutex_unlock(&qp->tx.mutex);
 	if (more)

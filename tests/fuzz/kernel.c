@@ -576,6 +576,10 @@ unsigned int skb_seq_read(unsigned int consumed, const u8 **data, struct skb_seq
 	return min(round_up(at + 1, 128), st->cur_skb->len) - at;
 }
 
+void skb_abort_seq_read(struct skb_seq_state *st)
+{
+}
+
 bool tcp_stream_memory_free(const struct sock *sk, int wake)
 {
 	return true;

@@ -5,6 +5,8 @@
  */
 #include "provider.hpp"
 
+#include <sched.h>
+
 namespace krdma {
 namespace {
 
@@ -104,9 +106,13 @@ int start_poll(ibv_cq_ex *cq, ibv_poll_cq_attr *attr)
 	c.polled = 0;
 	int err = step(cq);
 	if (err) {
+		const bool exhausted = c.patience.exhausted();
+
 		if (c.ring.dead())
 			err = EIO;
 		c.lock.unlock();
+		if (!ring_due(cq->context) && exhausted)
+			sched_yield();
 	}
 	return err;
 }
@@ -194,29 +200,46 @@ void set_cq_readers(ibv_cq_ex &cq)
 int poll_cq(ibv_cq *base, int num_entries, ibv_wc *wc)
 {
 	Cq &cq = ours<Cq>(base);
-	QueueGuard guard{cq.lock};
-	std::uint32_t n = cq.ring.available();
+	bool exhausted = false;
 
-	if (n == 0) [[likely]]
-		return cq.ring.dead() ? -EIO : 0;
-	if (num_entries <= 0)
-		return 0;
-	if (n > static_cast<std::uint32_t>(num_entries))
-		n = static_cast<std::uint32_t>(num_entries);
-	for (std::uint32_t i = 0; i < n; i++)
-		fill_wc(wc[i], cq.ring.peek(i));
-	cq.ring.release(n);
-	return static_cast<int>(n);
+	{
+		QueueGuard guard{cq.lock};
+		std::uint32_t n = cq.ring.available();
+
+		if (n > 0) {
+			if (num_entries <= 0)
+				return 0;
+			if (n > static_cast<std::uint32_t>(num_entries))
+				n = static_cast<std::uint32_t>(num_entries);
+			for (std::uint32_t i = 0; i < n; i++)
+				fill_wc(wc[i], cq.ring.peek(i));
+			cq.ring.release(n);
+			cq.patience.found();
+			return static_cast<int>(n);
+		}
+		if (cq.ring.dead())
+			return -EIO;
+		exhausted = cq.patience.exhausted();
+	}
+	if (!ring_due(base->context) && exhausted)
+		sched_yield();
+	return 0;
 }
 
 int req_notify_cq(ibv_cq *base, int solicited_only)
 {
 	Cq &cq = ours<Cq>(base);
-	/* arming a ring that is being replaced would be forgotten */
-	QueueGuard guard{cq.lock};
+	int err = 0;
 
-	cq.ring.arm(solicited_only);
-	return cq.ring.dead() ? EIO : 0;
+	{
+		/* arming a ring that is being replaced would be forgotten */
+		QueueGuard guard{cq.lock};
+
+		cq.ring.arm(solicited_only);
+		err = cq.ring.dead() ? EIO : 0;
+	}
+	(void)ring_due(base->context);
+	return err;
 }
 
 int resize_cq(ibv_cq *base, int cqe)

@@ -141,8 +141,13 @@ private:
 	QueueLock &lock_;
 };
 
+/* 0 or an errno: tells the kernel to look at the rings of a QP */
+[[nodiscard]] int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept;
+
 struct Context {
 	verbs_context base;
+	/* atomic: handle + 1 of a QP whose doorbell is due before anything is waited for, or 0 */
+	std::uint64_t due;
 };
 
 struct Td {
@@ -163,8 +168,36 @@ struct Pd {
 	}
 };
 
+/**
+ * class Patience - what a thread does that polls and finds nothing
+ *
+ * The RNIC is software: its workers may wait for the very processor that the
+ * polling thread keeps busy. After @limit empty polls in a row it lets them have it.
+ */
+class Patience {
+public:
+	/* an empty poll; true when it is time to yield() */
+	[[nodiscard]] bool exhausted() noexcept
+	{
+		if (++empty_ < limit)
+			return false;
+		empty_ = 0;
+		return true;
+	}
+
+	void found() noexcept
+	{
+		empty_ = 0;
+	}
+
+private:
+	static constexpr std::uint32_t limit = 16;
+	std::uint32_t empty_{};
+};
+
 struct Cq {
 	verbs_cq base;
+	Patience patience;
 	CompletionRing ring;
 	QueueLock lock;
 	Mapping memory;
@@ -201,6 +234,18 @@ inline Doorbell make_doorbell(std::uint32_t qp_handle, ib_uverbs_post_send_resp 
 	return doorbell;
 }
 
+/* What is to be said of requests that were published just now; under the queue's lock. */
+enum class Tell : std::uint8_t { nothing, soon, now };
+
+template <typename Ring> Tell publish(Ring &ring) noexcept
+{
+	if (ring.publish())
+		return Tell::now;
+	if (!ring.gathering())
+		return Tell::nothing;
+	return ring.half_full() ? Tell::now : Tell::soon;
+}
+
 struct Qp {
 	verbs_qp base;
 
@@ -223,6 +268,12 @@ struct Qp {
 
 	/* 0 or an errno */
 	[[nodiscard]] int ring_doorbell() noexcept;
+
+	/* what publish() answered: 0 or an errno */
+	[[nodiscard]] int notify(Tell tell) noexcept;
+
+	/* the doorbell can wait; that of another QP that could, too, cannot any more */
+	void ring_soon() noexcept;
 };
 
 /* The library's object is the first member of ours, so the addresses are the same. */
@@ -232,16 +283,27 @@ template <typename T, typename Base> T &ours(Base *base) noexcept
 	return *reinterpret_cast<T *>(base);
 }
 
+/* a thread is about to wait: what was gathered goes out first; true when there was some */
+inline bool ring_due(ibv_context *context) noexcept
+{
+	Context &ctx = ours<Context>(verbs_get_ctx(context));
+
+	if (!__atomic_load_n(&ctx.due, __ATOMIC_RELAXED)) [[likely]]
+		return false;
+	const std::uint64_t due = __atomic_exchange_n(&ctx.due, 0, __ATOMIC_ACQ_REL);
+	/* a QP that is gone meanwhile has nothing to send; the kernel says so */
+	return due && !ring_doorbell(context, static_cast<std::uint32_t>(due - 1));
+}
+
 /*
  * What ibv_post_*() of any queue does: @push each request into @ring until one is
- * refused, publish those before it, and @ring_doorbell when the kernel asked for it.
+ * refused, publish those before it, and @notify when the kernel asked for it.
  */
-template <typename Ring, typename Wr, typename Push, typename RingDoorbell>
-int post_list(QueueLock &lock, Ring &ring, Wr *wr, Wr **bad_wr, Push push,
-	      RingDoorbell ring_doorbell)
+template <typename Ring, typename Wr, typename Push, typename Notify>
+int post_list(QueueLock &lock, Ring &ring, Wr *wr, Wr **bad_wr, Push push, Notify notify)
 {
 	Wr *const first = wr;
-	bool doorbell = false;
+	Tell tell = Tell::nothing;
 	int err;
 
 	{
@@ -254,12 +316,12 @@ int post_list(QueueLock &lock, Ring &ring, Wr *wr, Wr **bad_wr, Push push,
 				wr = wr->next;
 		}
 		if (ring.pending())
-			doorbell = ring.publish();
+			tell = publish(ring);
 	}
 	if (err) [[unlikely]]
 		*bad_wr = wr;
-	if (doorbell) {
-		if (int failed = ring_doorbell(); failed && !err) {
+	if (tell != Tell::nothing) {
+		if (int failed = notify(tell); failed && !err) {
 			*bad_wr = first;
 			err = failed;
 		}

@@ -71,26 +71,54 @@ int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 
 } /* namespace */
 
-int Qp::ring_doorbell() noexcept
+int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 {
 	ib_uverbs_post_send_resp response;
-	const Doorbell doorbell = make_doorbell(base.qp.handle, response);
+	const Doorbell doorbell = make_doorbell(qp_handle, response);
 
 	const int saved = errno;
-	while (write(base.qp.context->cmd_fd, &doorbell, sizeof(doorbell)) < 0) {
+	while (write(context->cmd_fd, &doorbell, sizeof(doorbell)) < 0) {
 		const int err = errno;
 
 		errno = saved;
-		if (err == EINTR)
-			continue;
-		/* A process that changed its credentials may not write(), but ioctl(). */
-		if (err == EACCES) {
-			ibv_send_wr *bad_wr;
-
-			return ibv_cmd_post_send(&base.qp, nullptr, &bad_wr);
-		}
-		return err;
+		if (err != EINTR)
+			return err;
 	}
+	return 0;
+}
+
+int Qp::ring_doorbell() noexcept
+{
+	const int err = krdma::ring_doorbell(base.qp.context, base.qp.handle);
+
+	/* A process that changed its credentials may not write(), but ioctl(). */
+	if (err == EACCES) {
+		ibv_send_wr *bad_wr;
+
+		return ibv_cmd_post_send(&base.qp, nullptr, &bad_wr);
+	}
+	return err;
+}
+
+void Qp::ring_soon() noexcept
+{
+	Context &ctx = ours<Context>(verbs_get_ctx(base.qp.context));
+	const std::uint64_t mine = std::uint64_t{base.qp.handle} + 1;
+
+	if (__atomic_load_n(&ctx.due, __ATOMIC_RELAXED) == mine)
+		return;
+	const std::uint64_t other = __atomic_exchange_n(&ctx.due, mine, __ATOMIC_ACQ_REL);
+	/* the kernel comes to look in any case, so this need not succeed */
+	if (other && other != mine)
+		(void)krdma::ring_doorbell(base.qp.context, static_cast<std::uint32_t>(other - 1));
+}
+
+int Qp::notify(Tell tell) noexcept
+{
+	if (tell == Tell::now)
+		return ring_doorbell();
+	if (tell == Tell::soon)
+		ring_soon();
 	return 0;
 }
 
@@ -186,7 +214,7 @@ int post_recv(ibv_qp *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 	return post_list(
 		qp.rq_lock, qp.rq, wr, bad_wr,
 		[&](const ibv_recv_wr &next) { return push_recv(qp.rq, next, qp.max_recv_sge); },
-		[&] { return qp.ring_doorbell(); });
+		[&](Tell tell) { return qp.notify(tell); });
 }
 
 } /* namespace krdma */

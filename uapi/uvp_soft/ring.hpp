@@ -140,6 +140,20 @@ public:
 		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DOORBELL;
 	}
 
+	/* what was published may wait for more to come */
+	[[nodiscard]] bool gathering() const noexcept
+	{
+		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_SOON;
+	}
+
+	[[nodiscard]] bool half_full() noexcept
+	{
+		if (prod_ - cons_ <= depth_ / 2) [[likely]]
+			return false;
+		cons_ = load_acquire(head_->cons);
+		return prod_ - cons_ > depth_ / 2;
+	}
+
 private:
 	[[nodiscard]] Entry *entry(std::uint32_t index) const noexcept
 	{

@@ -417,14 +417,14 @@ int wr_complete(ibv_qp_ex *base)
 {
 	Qp &qp = ours_ex(base);
 	const int err = qp.build_error;
-	bool doorbell = false;
+	Tell tell = Tell::nothing;
 
 	if (err)
 		qp.sq.rewind();
 	else if (qp.sq.pending())
-		doorbell = qp.sq.publish();
+		tell = publish(qp.sq);
 	qp.sq_lock.unlock();
-	return doorbell ? qp.ring_doorbell() : err;
+	return err ?: qp.notify(tell);
 }
 
 void wr_abort(ibv_qp_ex *base)
@@ -442,7 +442,7 @@ int bind_mw(ibv_qp *base, ibv_mw *mw, ibv_mw_bind *bind)
 {
 	Qp &qp = ours<Qp>(base);
 	ibv_send_wr wr{};
-	bool doorbell = false;
+	Tell tell = Tell::nothing;
 
 	wr.wr_id = bind->wr_id;
 	wr.send_flags = bind->send_flags;
@@ -458,10 +458,10 @@ int bind_mw(ibv_qp *base, ibv_mw *mw, ibv_mw_bind *bind)
 			return EIO;
 		if (int err = push_bind(qp, wr))
 			return err;
-		doorbell = qp.sq.publish();
+		tell = publish(qp.sq);
 	}
 	mw->rkey = wr.bind_mw.rkey;
-	return doorbell ? qp.ring_doorbell() : 0;
+	return qp.notify(tell);
 }
 
 int post_send(ibv_qp *base, ibv_send_wr *wr, ibv_send_wr **bad_wr)
@@ -471,7 +471,7 @@ int post_send(ibv_qp *base, ibv_send_wr *wr, ibv_send_wr **bad_wr)
 	return post_list(
 		qp.sq_lock, qp.sq, wr, bad_wr,
 		[&](const ibv_send_wr &next) { return push_send(qp, next); },
-		[&] { return qp.ring_doorbell(); });
+		[&](Tell tell) { return qp.notify(tell); });
 }
 
 void set_send_ops(ibv_qp_ex &qp, std::uint64_t ops)

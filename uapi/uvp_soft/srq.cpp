@@ -133,7 +133,7 @@ int post_srq_recv(ibv_srq *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 	return post_list(
 		srq.lock, srq.ring, wr, bad_wr,
 		[&](const ibv_recv_wr &next) { return push_recv(srq.ring, next, srq.max_sge); },
-		[&] {
+		[&](Tell) {
 			ibv_recv_wr *none;
 
 			return ibv_cmd_post_srq_recv(base, nullptr, &none);

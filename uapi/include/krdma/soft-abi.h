@@ -16,7 +16,9 @@
  * call without any work request: post_send for a send or receive queue,
  * post_srq_recv for a shared one. The kernel clears the flag while its
  * transmitter runs, and sets it in a receive queue while a receiver waits for
- * an entry or the QP has failed.
+ * an entry or the QP has failed. KRDMA_SOFT_RING_SOON instead asks to gather: the
+ * call is due when a CQ is polled in vain or armed, or the queue is half full. The
+ * kernel looks by itself, later, when none comes.
  *
  * Fixed-width fields, no implicit padding; both sides assert the sizes.
  */
@@ -43,6 +45,7 @@ struct krdma_soft_ring {
 
 #define KRDMA_SOFT_RING_DOORBELL	(1U << 0)	/* tell the kernel of new entries */
 #define KRDMA_SOFT_RING_DEAD		(1U << 1)	/* device is gone: posting answers EIO */
+#define KRDMA_SOFT_RING_SOON		(1U << 2)	/* the same before anything is waited for */
 
 /* entries follow the head at this offset, each of the stride the kernel reported */
 #define KRDMA_SOFT_RING_ENTRIES	4096
