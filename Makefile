@@ -30,7 +30,7 @@ SIW_OUT ?= $(BUILD)/siw
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
 	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check \
-	siw
+	siw bench
 
 all: modules user ## build everything: modules, provider, test programs
 
@@ -102,6 +102,10 @@ vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B r
 
 vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
+
+bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount|real ONLY=glob ROUNDS=n PROFILE=[STACK:]TEST:SIZE
+	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs)
 
 debug-kernel: ## the kernel of make debug-check, kept below ~/.cache/krdma
 	@scripts/debug-kernel

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""What is measured: the list of jobs of a run, a job for each stack, measurement and round.
+
+Stacks follow each other within a measurement, so that what changes on the machine over time
+meets all of them. How often a program repeats its work depends on how fast that stack is
+known to be; its own command is kept with the result.
+"""
+RNICS = ("krdma", "siw", "rxe")
+KIB, MIB = 1024, 1024 * 1024
+# megabytes and messages a second by which work is portioned; not results
+EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000}
+EXPECTED_MESSAGES = {"krdma": 100e3, "siw": 25e3, "rxe": 12e3, "tcp": 200e3}
+VERB = {"write": "ib_write", "read": "ib_read", "send": "ib_send"}
+SIZES = {True: (64, 64 * KIB, MIB),
+         False: (2, 64, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB)}
+
+
+class List:
+    """Jobs of one mode; seconds is how long a bandwidth job should move data."""
+
+    def __init__(self, mode, quick):
+        self.mode, self.quick = mode, quick
+        self.seconds = {"icount": 0.15, "real": 0.5}[mode] * (0.7 if quick else 1)
+        self.limit = {"icount": 20, "real": 60}[mode]
+        self.jobs = []
+
+    def add(self, group, stack, kind, test, args, **more):
+        job = {"mode": self.mode, "group": group, "stack": stack, "kind": kind, "test": test,
+               "mtu": 1500, "crc": 0, "same_host": 0, "limit": self.limit, "round": 0,
+               **more, "args": [str(a) for a in args]}
+        self.jobs.append(job)
+
+    def iterations(self, stack, size, qps=1, factor=1.0):
+        count = min(EXPECTED_MB[stack] * 1e6 / size, EXPECTED_MESSAGES[stack])
+        least = 10 if size >= MIB else 100
+        return max(least, int(count * self.seconds * factor / qps))
+
+    def bandwidth(self, group, verb, size, stacks=RNICS, qps=1, post_list=1, options=(), **more):
+        for stack in stacks:
+            count = self.iterations(stack, size, qps)
+            args = ["-s", size, *options]
+            if qps > 1:
+                args += ["-q", qps]
+            if post_list > 1:
+                args += ["-l", post_list]
+                count = max(count // post_list, 16) * post_list
+            self.add(group, stack, "perftest", f"ib_{verb}_bw", [*args, "-n", count],
+                     program=f"ib_{verb}_bw", size=size, qps=qps, list=post_list, **more)
+
+    def tcp_bandwidth(self, group, size, **more):
+        octets = max(int(min(EXPECTED_MB["tcp"] * 1e6, EXPECTED_MESSAGES["tcp"] * size) *
+                         self.seconds), 10 * size)
+        self.add(group, "tcp", "iperf3", "iperf3", ["-l", size, "-n", octets], size=size, qps=1,
+                 list=1, **more)
+
+    def latency(self, group, verb, size, events, count, stacks=RNICS, **more):
+        for stack in stacks:
+            self.add(group, stack, "perftest", f"ib_{verb}_lat",
+                     ["-s", size, *(["-e"] if events else []), "-n", count],
+                     program=f"ib_{verb}_lat", size=size, events=events, **more)
+
+    def tcp_latency(self, group, size, **more):
+        self.add(group, "tcp", "qperf", "tcp_lat",
+                 ["-m", size, *(["-t", "1"] if self.mode == "real" else ["-n", "4000"])],
+                 size=size, events=True, **more)
+
+    # what the modes have ------------------------------------------------------
+
+    def sizes(self):
+        for size in SIZES[self.quick]:
+            for verb in ("write", "read", "send"):
+                self.bandwidth("bandwidth", verb, size)
+            self.tcp_bandwidth("bandwidth", size)
+
+    def mtu_9000(self):
+        for size in (64 * KIB, MIB):
+            for verb in ("write", "read", "send"):
+                self.bandwidth("mtu 9000", verb, size, mtu=9000)
+            self.tcp_bandwidth("mtu 9000", size, mtu=9000)
+
+    def with_crc(self):
+        for size in (64, 64 * KIB, MIB):
+            for verb in ("write", "read", "send"):
+                self.bandwidth("crc", verb, size, stacks=("krdma", "siw"), crc=1)
+
+    def message_rate(self):
+        for verb in ("write", "send"):
+            for qps in (1, 4, 16, 64):
+                for post_list in (1, 8):
+                    self.bandwidth("message rate", verb, 64, qps=qps, post_list=post_list)
+
+    def latencies(self, polled):
+        count = 1000 if self.quick else 5000
+        for verb in ("send", "write", "read"):
+            for size in (64,) if self.quick else (64, 4 * KIB, 64 * KIB):
+                # write_lat has no events: it looks at memory
+                if verb != "write":
+                    self.latency("latency, events", verb, size, True, count)
+                if polled:
+                    self.latency("latency, polled", verb, size, False, count)
+        for size in (64,) if self.quick else (64, 4 * KIB, 64 * KIB):
+            self.tcp_latency("latency, events", size)
+
+    def queue_pairs(self):
+        for qps in (1, 10, 100, 1000):
+            # a small ring for each: 1000 times the default is 128000 work requests
+            options = ["-t", 16] if qps > 1 else []
+            self.bandwidth("queue pairs", "write", 16 * KIB, qps=qps, options=options)
+
+    def connections(self):
+        for stack in RNICS:
+            count = 50 if self.quick else 200
+            self.add("connections", stack, "cmtime", "cmtime", ["-c", count], number=count)
+
+    def memory(self):
+        for alone in (True, False):
+            for number in (100, 1000):
+                for stack in RNICS:
+                    self.add("memory", stack, "conns",
+                             "queue pairs" if alone else "connections",
+                             ["-m", 64], number=number, alone=alone, limit=4 * self.limit)
+
+    def same_host(self):
+        for size in (64 * KIB,) if self.quick else (64 * KIB, MIB, 8 * MIB):
+            for verb in ("write", "read", "send"):
+                self.bandwidth("same host", verb, size, stacks=("krdma",), same_host=1)
+            # libc's copies by vectors; a kernel has none, so the same by words stands beside it
+            for test, options in (("memcpy", []), ("memcpy by words", ["-w"])):
+                self.add("same host", "memory", "memcpy", test,
+                         ["-s", size, "-n", max(20, int(2e9 * self.seconds / size)), *options],
+                         size=size)
+        self.latency("same host latency", "send", 64, True, 1000, stacks=("krdma",), same_host=1)
+
+
+def all_of(mode, quick, rounds):
+    """The jobs of a mode, numbered, in the order in which they run."""
+    jobs = List(mode, quick)
+    jobs.sizes()
+    jobs.latencies(polled=mode == "real")
+    jobs.connections()
+    jobs.same_host()
+    if not quick:
+        jobs.message_rate()
+        jobs.with_crc()
+        jobs.mtu_9000()
+        jobs.queue_pairs()
+        if mode == "icount":
+            jobs.memory()
+    return numbered(jobs.jobs, rounds)
+
+
+def numbered(jobs, rounds):
+    every = [{**job, "round": number} for number in range(rounds) for job in jobs]
+    for number, job in enumerate(every):
+        job["id"] = number
+    return every
+
+
+def profiled(mode, stack, verb_test, size):
+    """One bandwidth measurement, long, with perf beside it."""
+    jobs = List(mode, False)
+    jobs.seconds *= 4
+    jobs.limit *= 4
+    if verb_test == "iperf3":
+        jobs.tcp_bandwidth("profile", size)
+    else:
+        verb = verb_test.split("_")[1]
+        jobs.bandwidth("profile", verb, size, stacks=(stack,))
+    for job in jobs.jobs:
+        job["profile"] = f"profile-{stack}-{verb_test}-{size}"
+        job["frequency"] = 20000 if mode == "icount" else 2000
+    return numbered(jobs.jobs, 1)
+
+
+def name(job):
+    """What tells a job from the others of its stack and round; names are what --only knows."""
+    words = [job["group"], job["test"]]
+    for key in ("size", "number"):
+        if key in job:
+            words.append(str(job[key]))
+    if job.get("qps", 1) > 1:
+        words.append(f"{job['qps']} QPs")
+    if job.get("list", 1) > 1:
+        words.append(f"lists of {job['list']}")
+    return " ".join(words)

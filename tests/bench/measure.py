@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""In the guest: runs the jobs of a file one after the other and writes what came of each.
+
+    measure.py JOBS RESULTS
+
+A job is a line of JSON (tests/bench/jobs.py makes them): what to run on which stack, under
+which MTU and CRC setting. A result is the job with the commands, their output as it was, and
+an error if it did not work; it is a line of JSON too. Progress goes to the host by the event
+port, descriptor 3.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import parse
+
+ADDRESS = {"krdma": "10.78.0.1", "siw": "10.78.1.1", "rxe": "10.78.2.1", "tcp": "10.78.3.1"}
+NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
+PROGS = os.environ["VM_PROGS"]
+TMP = "/tmp/krdma-bench"
+TRIES = 5
+
+
+class JobError(Exception):
+    """This job did not work; the text says why."""
+
+
+def event(text):
+    os.write(3, f"krdma-vm {text}\n".encode())
+
+
+def read(path):
+    with open(path, encoding="ascii", errors="replace") as f:
+        return f.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+class Settings:
+    """MTU and module parameters, changed when a job wants others."""
+
+    PARAMETERS = {
+        "crc": (("krdma", "mpa_crc"), ("siw", "mpa_crc_required")),
+        "same_host": (("krdma_soft", "same_host"),),
+    }
+
+    def __init__(self):
+        self.now = {}
+
+    def want(self, job):
+        for name in ("mtu", "crc", "same_host"):
+            if name in job and self.now.get(name) != job[name]:
+                self.set(name, job[name])
+                self.now[name] = job[name]
+
+    def set(self, name, value):
+        if name == "mtu":
+            # what an address of this host is reached by is lo; rxe looks at its netdev
+            for netdev in ("lo", *NETDEV.values()):
+                subprocess.run(["ip", "link", "set", netdev, "mtu", str(value)], check=True)
+            return
+        for module, parameter in self.PARAMETERS[name]:
+            path = f"/sys/module/{module}/parameters/{parameter}"
+            if os.path.exists(path):
+                write(path, str(value))
+            elif name == "same_host" and value:
+                raise JobError("skipped: this krdma has no same-host path")
+
+
+class Process:
+    """A program in the background, its output in a file."""
+
+    def __init__(self, name, command, environment=None):
+        self.command = command
+        self.path = f"{TMP}/{name}.log"
+        with open(self.path, "wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT,
+                                            env={**os.environ, **(environment or {})})
+
+    def output(self):
+        with open(self.path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def wait(self, seconds):
+        """Exit status, None when the time is over."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def stop(self):
+        if not self.ended():
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def listens(port):
+    """By TCP or, on a device that is no TCP, by the RDMA CM."""
+    if re.search(rf":{port:04X} 0+:0000 0A ", read("/proc/net/tcp") + read("/proc/net/tcp6")):
+        return True
+    shown = subprocess.run(["rdma", "resource", "show", "cm_id"], capture_output=True, text=True,
+                           check=False).stdout
+    return any(f":{port} " in line + " " and "LISTEN" in line for line in shown.splitlines())
+
+
+class Runner:
+    """One job after the other."""
+
+    def __init__(self):
+        self.settings = Settings()
+        self.port = 20000
+
+    def pair(self, job, server, client, result, environment=None, ends=True):
+        """Server and client, until both have ended; the server is stopped if it does not end
+        by itself. Their output goes into the result."""
+        processes = []
+        result["commands"] = {"server": server, "client": client}
+        try:
+            processes.append(Process("server", server, environment))
+            up = until(lambda: listens(self.port) or processes[0].ended(), job["limit"])
+            if not up or processes[0].ended():
+                raise JobError("the server does not listen")
+            processes.append(Process("client", client))
+            status = processes[1].wait(job["limit"])
+            if status is None:
+                raise JobError(f"not finished after {job['limit']} s")
+            if status:
+                raise JobError(f"the client ended with {status}")
+            if ends and processes[0].wait(10):
+                raise JobError(f"the server ended with {processes[0].process.returncode}")
+        finally:
+            for name, process in zip(("server", "client"), processes):
+                process.stop()
+                result["output"][name] = process.output()
+
+    def perftest(self, job, result):
+        common = [job["program"], "-R", "-F", "-p", str(self.port), *job["args"]]
+        self.pair(job, common, common + [ADDRESS[job["stack"]]], result,
+                  {"LD_PRELOAD": f"{PROGS}/bind_address.so",
+                   "BIND_ADDRESS": ADDRESS[job["stack"]]})
+
+    def iperf3(self, job, result):
+        address = ADDRESS[job["stack"]]
+        self.pair(job, ["iperf3", "-s", "-1", "-B", address, "-p", str(self.port)],
+                  ["iperf3", "-J", "-c", address, "-p", str(self.port), *job["args"]], result)
+
+    def qperf(self, job, result):
+        self.pair(job, ["qperf", "-lp", str(self.port)],
+                  ["qperf", ADDRESS[job["stack"]], "-lp", str(self.port), *job["args"],
+                   job["test"]], result, ends=False)
+
+    def cmtime(self, job, result):
+        address = ADDRESS[job["stack"]]
+        common = ["cmtime", "-p", str(self.port), *job["args"]]
+        self.pair(job, [*common, "-b", address], [*common, "-s", address], result, ends=False)
+
+    def memcpy(self, job, result):
+        command = [f"{PROGS}/krdma_memcpy", *job["args"]]
+        result["commands"] = {"client": command}
+        process = Process("client", command)
+        try:
+            if process.wait(job["limit"]) != 0:
+                raise JobError("failed")
+        finally:
+            process.stop()
+            result["output"]["client"] = process.output()
+
+    def conns(self, job, result):
+        """Connections that rest, and what memory is less with them."""
+        address = ADDRESS[job["stack"]]
+        number = job["number"]
+        go = f"{TMP}/go"
+        if os.path.exists(go):
+            os.unlink(go)
+        common = [f"{PROGS}/krdma_conns", "-p", str(self.port), "-n", str(number), "-k", go,
+                  *job["args"]]
+        sides = []
+        before = memory_settled()
+        try:
+            if not job["alone"]:
+                sides.append(Process("server", [*common, "-s", address]))
+                until(lambda: listens(self.port) or sides[0].ended(), 20)
+            sides.append(Process("client", [*common, *(["-q"] if job["alone"] else []), address]))
+            names = ("client",) if job["alone"] else ("server", "client")
+            result["commands"] = {n: p.command for n, p in zip(names, sides)}
+            wanted = f"{number} queue pairs" if job["alone"] else f"{number} connections"
+            up = until(lambda: all(wanted in p.output() for p in sides) or
+                       any(p.ended() for p in sides), job["limit"])
+            if not up or any(p.ended() for p in sides):
+                raise JobError(f"no {wanted}")
+            after = memory_settled()
+            write(go, "")
+            for process in sides:
+                if process.wait(job["limit"]):
+                    raise JobError("does not end well")
+            result["output"]["note"] = (f"used_kib {before[0] - after[0]} "
+                                        f"slab_kib {after[1] - before[1]} number {number}\n")
+        finally:
+            for process in sides:
+                process.stop()
+                result["output"][os.path.basename(process.path)[:-4]] = process.output()
+
+    def run(self, job):
+        result = {**job, "commands": {}, "output": {}, "error": "", "tries": 0}
+        begin = time.monotonic()
+        while True:
+            self.port += 1
+            result["tries"] += 1
+            result["output"] = {}
+            result["error"] = ""
+            try:
+                self.settings.want(job)
+                getattr(self, job["kind"])(job, result)
+                output = result["output"]
+                result["figures"] = parse.figures(job["kind"],
+                                                  output.get("note") or output["client"])
+            except JobError as problem:
+                result["error"] = str(problem)
+                if parse.too_early(result["output"].get("client", "")) and \
+                        result["tries"] < TRIES:
+                    continue
+            except parse.ParseError as problem:
+                result["error"] = str(problem)
+                if result["tries"] < TRIES:
+                    continue
+            break
+        result["seconds"] = round(time.monotonic() - begin, 3)
+        return result
+
+
+def memory_settled():
+    """MemAvailable and Slab in KiB, once what is freed late is back; caches do not count."""
+    os.sync()
+    write("/proc/sys/vm/drop_caches", "3")
+    time.sleep(2)
+    values = dict(re.findall(r"^(\w+): +(\d+) kB", read("/proc/meminfo"), re.M))
+    return int(values["MemAvailable"]), int(values["Slab"])
+
+
+class Profile:
+    """perf over one job: samples of everything that runs, for tests/bench/profile.py."""
+
+    def __init__(self, job):
+        self.folder = os.path.join(os.environ["VM_OUT"], job["profile"])
+        os.makedirs(self.folder, exist_ok=True)
+        self.data = f"{TMP}/perf.data"
+        self.command = ["perf", "record", "-a", "-e", "cpu-clock", "-F", str(job["frequency"]),
+                        "-o", self.data]
+        self.process = Process("perf", self.command)
+        until(lambda: os.path.exists(self.data), 20)
+        time.sleep(0.5)
+
+    def stop(self):
+        self.process.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        self.process.stop()
+        # names are the guest's to give: its kernel has its addresses
+        with open(f"{self.folder}/perf.script", "wb") as out, \
+                open(f"{self.folder}/perf.log", "wb") as log:
+            log.write(self.process.output().encode())
+            subprocess.run(["perf", "script", "-i", self.data, "-F", "comm,tid,cpu,time,ip,sym,dso"],
+                           stdout=out, stderr=log, check=False)
+        write(f"{self.folder}/perf.command", " ".join(self.command) + "\n")
+
+
+def main():
+    jobs = [json.loads(line) for line in read(sys.argv[1]).splitlines()]
+    os.makedirs(TMP, exist_ok=True)
+    runner = Runner()
+    with open(sys.argv[2], "a", encoding="utf-8") as results:
+        for job in jobs:
+            event(f"JOB {job['id']}")
+            profile = Profile(job) if "profile" in job else None
+            result = runner.run(job)
+            if profile:
+                profile.stop()
+            results.write(json.dumps(result) + "\n")
+            results.flush()
+            event(f"RESULT {job['id']} {result['seconds']} {result['error'] or 'ok'}")
+
+
+main()

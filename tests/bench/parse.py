@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""What the measuring programs print, read. Text in, figures out; used in the guest, where a
+job that printed nonsense begins again, and by the report, which works from the raw output."""
+import json
+import re
+
+# perftest's "MB" is 2^20 octets; ours is 10^6
+MIB = 1048576 / 1e6
+
+
+class ParseError(Exception):
+    """The output has no figures, or ones that cannot be."""
+
+
+def perftest_rows(text):
+    """The table's lines as lists of numbers."""
+    rows = []
+    for line in text.splitlines():
+        if re.match(r"^ \d+ +\d+ +[\d.]", line):
+            rows.append([float(word) for word in line.split()])
+    return rows
+
+
+def perftest(text):
+    """The last line of perftest's table: bandwidth or latency, by its number of columns."""
+    rows = perftest_rows(text)
+    if not rows:
+        raise ParseError("no figures")
+    row = rows[-1]
+    if row[-1] <= 0:
+        # perftest measures its clock as it begins; on a busy machine it finds nonsense
+        raise ParseError("a figure is 0")
+    if len(row) == 5:
+        return {"mb_per_s": row[3] * MIB, "messages_per_s": row[4] * 1e6,
+                "octets": row[0], "iterations": row[1]}
+    if len(row) == 9:
+        return {"us_min": row[2], "us_max": row[3], "us": row[4], "us_average": row[5],
+                "us_stdev": row[6], "us_99": row[7], "us_999": row[8],
+                "octets": row[0], "iterations": row[1]}
+    raise ParseError(f"a table of {len(row)} columns")
+
+
+def iperf3(text):
+    """iperf3 -J: what the receiver got."""
+    try:
+        end = json.loads(text)["end"]
+        bits = end["sum_received"]["bits_per_second"]
+        sent = end["sum_sent"]["bytes"]
+        seconds = end["sum_received"]["seconds"]
+    except (ValueError, KeyError) as problem:
+        raise ParseError(f"no figures ({problem})") from problem
+    if bits <= 0:
+        raise ParseError("a figure is 0")
+    return {"mb_per_s": bits / 8e6, "octets_in_all": sent, "seconds": seconds}
+
+
+QPERF_UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}
+
+
+def qperf(text):
+    """qperf tcp_lat: half a round trip, as perftest counts."""
+    found = re.search(r"latency += +([\d.]+) (ns|us|ms|sec)", text)
+    if not found:
+        raise ParseError("no figures")
+    return {"us": float(found[1]) * QPERF_UNITS[found[2]]}
+
+
+def cmtime(text):
+    """cmtime: "step total ms max us min us us/conn"; the time of each step for a connection."""
+    figures = {}
+    for line in text.splitlines():
+        found = re.match(r"^(\w[\w ]*?) *: +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+)", line)
+        if found:
+            figures["us_" + found[1].replace(" ", "_")] = float(found[3])
+    if "us_connect" not in figures:
+        raise ParseError("no figures")
+    figures["us"] = figures["us_connect"]
+    return figures
+
+
+def conns(text):
+    """What measure.py notes of krdma_conns: KiB in use with that many."""
+    found = re.search(r"^used_kib (-?\d+) slab_kib (-?\d+) number (\d+)$", text, re.M)
+    if not found:
+        raise ParseError("no figures")
+    return {"kib": float(found[1]), "slab_kib": float(found[2]), "number": float(found[3])}
+
+
+def memcpy(text):
+    """krdma_memcpy: "OCTETS COUNT MB/s" on a line."""
+    found = re.search(r"^(\d+) (\d+) ([\d.]+)$", text, re.M)
+    if not found:
+        raise ParseError("no figures")
+    return {"mb_per_s": float(found[3]), "octets": float(found[1])}
+
+
+PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
+           "conns": conns, "memcpy": memcpy}
+
+
+def figures(job_kind, text):
+    return PARSERS[job_kind](text)
+
+
+def too_early(text):
+    """A perftest client can be faster with its second connection than its server is with
+    listening for it; TCP refuses that."""
+    return bool(re.search(r"EVENT_REJECTED; error: -111|ERRNO: Connection refused", text))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""Samples of perf to a table: which functions the instructions of a measurement went to.
+
+Only the steady part counts: between the first and the last tenth of the samples that hit
+the stack's own module (for TCP: iperf3), so that starting programs and connecting do not.
+"""
+import collections
+import os
+import re
+
+import parse
+
+# the text of "perf script -F comm,tid,cpu,time,ip,sym,dso"
+SAMPLE = re.compile(r"^\s*(?P<comm>.+?)\s+(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<time>[\d.]+):\s+"
+                    r"(?P<ip>[0-9a-f]+)\s+(?P<sym>.+?)\s+\((?P<dso>[^()]+|\[[^\]]+\])\)\s*$")
+OWN = {"krdma": ("krdma", "krdma_soft"), "siw": ("siw",), "rxe": ("rdma_rxe",)}
+IDLE = re.compile(r"^(default_idle|native_safe_halt|pv_native_safe_halt|acpi_idle|acpi_safe_halt|"
+                  r"cpuidle_|intel_idle|mwait_idle|do_idle)")
+
+
+def samples(lines):
+    for line in lines:
+        found = SAMPLE.match(line)
+        if found:
+            dso = found["dso"].strip("[]")
+            name = re.sub(r"\+0x[0-9a-f]+$", "", found["sym"])
+            yield float(found["time"]), found["comm"], re.sub(r"-\d+$", "", name), os.path.basename(dso)
+
+
+def steady(found, stack):
+    """The samples of the part in which data flows."""
+    if stack in OWN:
+        own = [s[0] for s in found if s[3] in OWN[stack]]
+    else:
+        own = [s[0] for s in found if s[1].startswith("iperf3")]
+    if len(own) < 20:
+        return found
+    begin, end = own[len(own) // 10], own[len(own) * 9 // 10]
+    return [s for s in found if begin <= s[0] <= end]
+
+
+def table(found, result):
+    """The text: by kind of code, by program, by function."""
+    figures = parse.figures(result["kind"], result["output"]["client"])
+    busy = [s for s in found if not IDLE.match(s[2])]
+    total = len(busy) or 1
+    size = result["size"]
+    # a microsecond of the guest is 1000 instructions in icount mode
+    per_message = 1e3 * size / figures["mb_per_s"]
+    unit = "instr" if result["mode"] == "icount" else "ns"
+    lines = [f"{result['stack']} {result['test']} {size} octets, MTU {result['mtu']}, "
+             f"{'CRC' if result['crc'] else 'no CRC'}, mode {result['mode']}: "
+             f"{figures['mb_per_s']:.1f} MB/s, {per_message:,.0f} {unit} a message",
+             f"{total} samples of the steady part, {len(found) - len(busy)} more idle", ""]
+
+    def add(title, key, least):
+        counts = collections.Counter(key(s) for s in busy)
+        lines.append(f"{'share':>7} {unit + '/message':>14}  {title}")
+        for name, count in counts.most_common():
+            if count / total < least:
+                break
+            lines.append(f"{100 * count / total:6.2f}% {per_message * count / total:14,.0f}  {name}")
+        lines.append("")
+
+    add("by module", lambda s: s[3], 0.001)
+    add("by program", lambda s: re.sub(r"[/:].*", "", s[1]), 0.005)
+    add("by function", lambda s: f"{s[2]:44} {s[3]}", 0.002)
+    return "\n".join(lines)
+
+
+def write(folder, result):
+    """Makes profile.txt of the folder's perf.script; returns its text."""
+    with open(os.path.join(folder, "perf.script"), encoding="utf-8", errors="replace") as f:
+        found = list(samples(f))
+    text = table(steady(found, result["stack"]), result)
+    with open(os.path.join(folder, "profile.txt"), "w", encoding="utf-8") as f:
+        f.write(text)
+    return text
