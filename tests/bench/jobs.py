@@ -21,7 +21,7 @@ class List:
     def __init__(self, mode, quick):
         self.mode, self.quick = mode, quick
         self.seconds = {"icount": 0.15, "real": 0.5}[mode] * (0.7 if quick else 1)
-        self.limit = {"icount": 20, "real": 60}[mode]
+        self.limit = {"icount": 30, "real": 60}[mode]
         self.jobs = []
 
     def add(self, group, stack, kind, test, args, **more):
@@ -159,7 +159,7 @@ def numbered(jobs, rounds):
 def profiled(mode, stack, verb_test, size):
     """One bandwidth measurement, long, with perf beside it."""
     jobs = List(mode, False)
-    jobs.seconds *= 4
+    jobs.seconds *= 2
     jobs.limit *= 4
     if verb_test == "iperf3":
         jobs.tcp_bandwidth("profile", size)

@@ -8,9 +8,11 @@ which MTU and CRC setting. A result is the job with the commands, their output a
 an error if it did not work; it is a line of JSON too. Progress goes to the host by the event
 port, descriptor 3.
 """
+import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -258,23 +260,37 @@ def memory_settled():
 
 
 class Profile:
-    """perf over one job: samples of everything that runs, for tests/bench/profile.py."""
+    """perf over one job: samples of everything that runs, for tests/bench/profile_report.py.
+    Whether it has begun is its own to say: the counted clock leaps while files are read from
+    the host, so no time is long enough to wait."""
 
     def __init__(self, job):
         self.folder = os.path.join(os.environ["VM_OUT"], job["profile"])
         os.makedirs(self.folder, exist_ok=True)
         self.data = f"{TMP}/perf.data"
+        for name in ("control", "ack"):
+            os.mkfifo(f"{TMP}/{name}")
         self.command = ["perf", "record", "-a", "-e", "cpu-clock", "-F", str(job["frequency"]),
-                        "-o", self.data]
+                        "-D", "-1", "--control", f"fifo:{TMP}/control,{TMP}/ack", "-o", self.data]
+        # for reading and writing, so that opening does not wait for perf
+        self.control, self.ack = (os.open(f"{TMP}/{name}", os.O_RDWR) for name in ("control", "ack"))
         self.process = Process("perf", self.command)
-        until(lambda: os.path.exists(self.data), 20)
-        time.sleep(0.5)
+        self.tell("enable")
+
+    def tell(self, word):
+        os.write(self.control, f"{word}\n".encode())
+        while b"ack" not in os.read(self.ack, 64):
+            pass
 
     def stop(self):
+        self.tell("disable")
         self.process.process.send_signal(signal.SIGINT)
         self.process.wait(60)
         self.process.stop()
-        # names are the guest's to give: its kernel has its addresses
+        # names are the guest's to give: its kernel has its addresses; perf takes modules for
+        # parts of the kernel, so their symbols go with it
+        write(f"{self.folder}/modules", "".join(
+            line + "\n" for line in read("/proc/kallsyms").splitlines() if line.endswith("]")))
         with open(f"{self.folder}/perf.script", "wb") as out, \
                 open(f"{self.folder}/perf.log", "wb") as log:
             log.write(self.process.output().encode())
@@ -283,9 +299,27 @@ class Profile:
         write(f"{self.folder}/perf.command", " ".join(self.command) + "\n")
 
 
+def preload():
+    """Programs and what they load, once, into the guest's memory: the counted clock leaps at
+    each wait for the host, which is no time of a job."""
+    programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
+                "ib_send_lat", "iperf3", "qperf", "cmtime", "rdma", "ip", "perf",
+                f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy"]
+    paths = {f"{PROGS}/bind_address.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
+    for program in programs:
+        path = shutil.which(program)
+        shown = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+        paths |= {path, *re.findall(r"(/\S+) \(0x", shown)}
+    for path in sorted(paths):
+        with open(path, "rb") as f:
+            while f.read(1 << 20):
+                pass
+
+
 def main():
     jobs = [json.loads(line) for line in read(sys.argv[1]).splitlines()]
     os.makedirs(TMP, exist_ok=True)
+    preload()
     runner = Runner()
     with open(sys.argv[2], "a", encoding="utf-8") as results:
         for job in jobs:

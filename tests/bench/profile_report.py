@@ -4,6 +4,7 @@
 Only the steady part counts: between the first and the last tenth of the samples that hit
 the stack's own module (for TCP: iperf3), so that starting programs and connecting do not.
 """
+import bisect
 import collections
 import os
 import re
@@ -18,13 +19,32 @@ IDLE = re.compile(r"^(default_idle|native_safe_halt|pv_native_safe_halt|acpi_idl
                   r"cpuidle_|intel_idle|mwait_idle|do_idle)")
 
 
-def samples(lines):
+class Modules:
+    """Which module an address is in, by the guest's /proc/kallsyms."""
+
+    def __init__(self, lines):
+        words = sorted((line.split() for line in lines), key=lambda w: int(w[0], 16))
+        self.addresses = [int(w[0], 16) for w in words]
+        self.names = [(w[2], w[3].strip("[]")) for w in words]
+
+    def find(self, address):
+        """Function and module, or None."""
+        at = bisect.bisect_right(self.addresses, address) - 1
+        # no function is as long as what lies between the kernel and its modules
+        if at < 0 or address - self.addresses[at] > 1 << 20:
+            return None
+        return self.names[at]
+
+
+def samples(lines, modules=Modules(())):
     for line in lines:
         found = SAMPLE.match(line)
         if found:
-            dso = found["dso"].strip("[]")
+            dso = os.path.basename(found["dso"].strip("[]"))
             name = re.sub(r"\+0x[0-9a-f]+$", "", found["sym"])
-            yield float(found["time"]), found["comm"], re.sub(r"-\d+$", "", name), os.path.basename(dso)
+            if dso in ("vmlinux", "kernel.kallsyms"):
+                name, dso = modules.find(int(found["ip"], 16)) or (name, "kernel")
+            yield float(found["time"]), found["comm"], name, dso
 
 
 def steady(found, stack):
@@ -63,15 +83,18 @@ def table(found, result):
         lines.append("")
 
     add("by module", lambda s: s[3], 0.001)
-    add("by program", lambda s: re.sub(r"[/:].*", "", s[1]), 0.005)
+    # perf knows a kernel thread that is younger than it by its parent's name
+    add("by program", lambda s: re.sub(r"[/:].*", "", s[1]).replace("kthreadd", "kernel thread"), 0.005)
     add("by function", lambda s: f"{s[2]:44} {s[3]}", 0.002)
     return "\n".join(lines)
 
 
 def write(folder, result):
     """Makes profile.txt of the folder's perf.script; returns its text."""
+    with open(os.path.join(folder, "modules"), encoding="ascii") as f:
+        modules = Modules(f)
     with open(os.path.join(folder, "perf.script"), encoding="utf-8", errors="replace") as f:
-        found = list(samples(f))
+        found = list(samples(f, modules))
     text = table(steady(found, result["stack"]), result)
     with open(os.path.join(folder, "profile.txt"), "w", encoding="utf-8") as f:
         f.write(text)

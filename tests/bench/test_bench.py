@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+"""What make bench reads and works out, on output as the programs printed it once.
+
+    python3 -m unittest discover -s tests/bench
+"""
+import json
+import unittest
+
+import jobs
+import parse
+import profile_report
+import report
+import svg
+
+BANDWIDTH = """ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 65536      500              890.40             276.76 		   0.004428
+---------------------------------------------------------------------------------------
+"""
+LATENCY = """ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
+ 64      1000          19.01          88.70        20.80    	       21.02        	1.93		25.11  		88.70
+"""
+SAMPLES = """     ib_write_bw   214 [000]   237.375468:  ffffffffba0650a3 copy_user (/lib/modules/x/build/vmlinux)
+ kworker/0:1-ev     9 [000]   237.375568:  ffffffffc08f41bd soft_tx_build+0x1d (/lib/modules/x/build/vmlinux)
+         swapper     0 [001]   237.375668:  ffffffffb9f89a6e default_idle ([kernel.kallsyms])
+       iperf3-x y    7 [001]   238.1:  7f00 [unknown] (/usr/lib/x86_64-linux-gnu/libc.so.6)
+"""
+
+
+def result(stack, test, text, **more):
+    return {"mode": "icount", "group": "bandwidth", "stack": stack, "kind": "perftest", "test": test,
+            "size": 65536, "mtu": 1500, "crc": 0, "round": 0, "error": "", "commands": {},
+            "output": {"client": text}, **more}
+
+
+def bandwidth(value):
+    return BANDWIDTH.replace("276.76", str(value))
+
+
+class Parse(unittest.TestCase):
+    def test_bandwidth_is_of_millions(self):
+        f = parse.perftest(BANDWIDTH)
+        self.assertAlmostEqual(f["mb_per_s"], 276.76 * 1.048576)
+        self.assertAlmostEqual(f["messages_per_s"], 4428)
+
+    def test_latency_has_tails(self):
+        f = parse.perftest(LATENCY)
+        self.assertEqual((f["us"], f["us_99"], f["us_999"]), (20.8, 25.11, 88.7))
+
+    def test_no_figures(self):
+        for kind in parse.PARSERS:
+            with self.assertRaises(parse.ParseError):
+                parse.figures(kind, "Completion with error at client\n")
+
+    def test_clock_that_failed(self):
+        with self.assertRaises(parse.ParseError):
+            parse.perftest(BANDWIDTH.replace("0.004428", "0.000000"))
+
+    def test_iperf3(self):
+        text = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1.5},
+                                   "sum_sent": {"bytes": 10}}})
+        self.assertEqual(parse.iperf3(text)["mb_per_s"], 1000)
+
+    def test_qperf(self):
+        self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  14.9 us\n")["us"], 14.9)
+        self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  900 ns\n")["us"], 0.9)
+
+    def test_too_early(self):
+        self.assertTrue(parse.too_early("RDMA_CM_EVENT_REJECTED; error: -111\n"))
+        self.assertFalse(parse.too_early("RDMA_CM_EVENT_REJECTED; error: -104\n"))
+
+
+class Report(unittest.TestCase):
+    def row(self, *results):
+        groups = report.rows_of({"results": list(results)}, "icount")
+        return groups["bandwidth"][0]
+
+    def test_median_and_ratio(self):
+        row = self.row(*(result("krdma", "ib_write_bw", bandwidth(v)) for v in (100, 300, 200)),
+                       result("siw", "ib_write_bw", bandwidth(50)))
+        self.assertAlmostEqual(row.ratio("siw"), 4)
+        self.assertIsNone(row.ratio("rxe"))
+
+    def test_failure_is_shown(self):
+        row = self.row(result("krdma", "ib_write_bw", BANDWIDTH),
+                       result("rxe", "ib_write_bw", "", error="the client ended with 1"))
+        self.assertEqual(row.cell("rxe"), "failed")
+
+    def test_tcp_stands_beside_each_operation(self):
+        tcp = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1},
+                                  "sum_sent": {"bytes": 10}}})
+        row = self.row(result("krdma", "ib_read_bw", bandwidth(500)),
+                       result("tcp", "iperf3", tcp, kind="iperf3"))
+        self.assertAlmostEqual(row.ratio("tcp"), 500 * 1.048576 / 1000)
+
+    def test_plot_names_each_stack(self):
+        text = svg.plot("t", "x", "y", {"krdma": [(2, 1.5), (64, 20)], "siw": [(2, 3)]}, str)
+        self.assertIn(">krdma<", text)
+        self.assertIn(">siw<", text)
+
+
+class Profile(unittest.TestCase):
+    def test_samples(self):
+        modules = profile_report.Modules(["ffffffffc08f4100 t soft_tx_build\t[krdma_soft]"])
+        found = list(profile_report.samples(SAMPLES.splitlines(), modules))
+        self.assertEqual([(s[2], s[3]) for s in found],
+                         [("copy_user", "kernel"), ("soft_tx_build", "krdma_soft"),
+                          ("default_idle", "kernel"), ("[unknown]", "libc.so.6")])
+
+
+class Jobs(unittest.TestCase):
+    def test_stacks_alternate(self):
+        order = [j["stack"] for j in jobs.all_of("real", True, 2)]
+        self.assertEqual(order[:3], ["krdma", "siw", "rxe"])
+
+    def test_numbers_are_unique(self):
+        for quick in (True, False):
+            every = jobs.all_of("icount", quick, 1)
+            self.assertEqual(len({j["id"] for j in every}), len(every))
+            self.assertEqual(len({(j["group"], report.what(j), j["stack"]) for j in every}), len(every))
+
+
+if __name__ == "__main__":
+    unittest.main()
