@@ -103,7 +103,7 @@ vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B r
 vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
 
-bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount|real ONLY=glob ROUNDS=n PROFILE=[STACK:]TEST:SIZE
+bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536
 	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs)
 

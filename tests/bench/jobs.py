@@ -61,8 +61,7 @@ class List:
 
     def tcp_latency(self, group, size, **more):
         self.add(group, "tcp", "qperf", "tcp_lat",
-                 ["-m", size, *(["-t", "1"] if self.mode == "real" else ["-n", "4000"])],
-                 size=size, events=True, **more)
+                 ["-m", size, "-t", "1"], size=size, events=True, **more)
 
     # what the modes have ------------------------------------------------------
 
