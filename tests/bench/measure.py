@@ -25,6 +25,9 @@ NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
 TMP = "/tmp/krdma-bench"
 TRIES = 5
+# the counted clock leaps while the guest waits for the host, and takes a time limit with it;
+# such a job runs once more
+LEAPS = ("not finished", "the server does not listen")
 
 
 class JobError(Exception):
@@ -240,6 +243,10 @@ class Runner:
                 result["error"] = str(problem)
                 if parse.too_early(result["output"].get("client", "")) and \
                         result["tries"] < TRIES:
+                    continue
+                if job["mode"] == "icount" and result["tries"] < 2 and \
+                        str(problem).startswith(LEAPS):
+                    result["first_try"] = {"error": str(problem), "output": result["output"]}
                     continue
             except parse.ParseError as problem:
                 result["error"] = str(problem)
