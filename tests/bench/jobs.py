@@ -133,18 +133,18 @@ class List:
 
 def all_of(mode, quick, rounds):
     """The jobs of a mode, numbered, in the order in which they run."""
-    jobs = List(mode, quick)
+    # real time is for what one CPU cannot show, and has rounds: few sizes do
+    jobs = List(mode, quick or mode == "real")
     jobs.sizes()
     jobs.latencies(polled=mode == "real")
     jobs.connections()
     jobs.same_host()
-    if not quick:
+    if not quick and mode == "icount":
         jobs.message_rate()
         jobs.with_crc()
         jobs.mtu_9000()
         jobs.queue_pairs()
-        if mode == "icount":
-            jobs.memory()
+        jobs.memory()
     return numbered(jobs.jobs, rounds)
 
 
