@@ -615,6 +615,62 @@ TEST_F(WithQp, DoorbellOncePerListAndOnlyWhenAsked)
 	EXPECT_EQ(command.request.wqe_size, sizeof(ib_uverbs_send_wr));
 }
 
+TEST_F(WithQp, WhatMayWaitIsAnnouncedBeforeAnybodyWaits)
+{
+	ibv_wc wc{};
+
+	sq->head().flags = KRDMA_SOFT_RING_SOON;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, &wc), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1);
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, &wc), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "it was announced";
+
+	sq->head().cons = 2;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(fake.ops.req_notify_cq(cq, 0), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
+}
+
+TEST_F(WithQp, WhatMayWaitDoesNotFillTheQueue)
+{
+	sq->head().flags = KRDMA_SOFT_RING_SOON;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "more than half of four";
+
+	/* the kernel took them without being told, so there is room again */
+	sq->head().cons = 3;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1);
+}
+
+TEST_F(WithQp, OneQueuePairIsAnnouncedWhenAnotherOneWaits)
+{
+	ibv_qp_init_attr attr = qp_attr(3, 3);
+	ibv_qp *other = fake.ops.create_qp(pd, &attr);
+	ASSERT_NE(other, nullptr);
+	Shared ring{fd, fake.qp.sq_offset, fake.qp.sq_size};
+	ibv_send_wr wr = send_wr(IBV_WR_SEND);
+	ibv_send_wr *bad = nullptr;
+	ibv_wc wc{};
+
+	other->handle = qp->handle + 1;
+	sq->head().flags = KRDMA_SOFT_RING_SOON;
+	ring.head().flags = KRDMA_SOFT_RING_SOON;
+	EXPECT_EQ(post(wr), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
+	EXPECT_EQ(fake.ops.post_send(other, &wr, &bad), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "the first";
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, &wc), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
+	EXPECT_EQ(fake.ops.destroy_qp(other), 0);
+}
+
 TEST_F(WithQp, DeadDeviceIsEio)
 {
 	ibv_recv_wr recv{};
