@@ -286,7 +286,7 @@ template <typename T, typename Base> T &ours(Base *base) noexcept
 /* a thread is about to wait: what was gathered goes out first; true when there was some */
 inline bool ring_due(ibv_context *context) noexcept
 {
-	Context &ctx = ours<Context>(verbs_get_ctx(context));
+	auto &ctx = ours<Context>(verbs_get_ctx(context));
 
 	if (!__atomic_load_n(&ctx.due, __ATOMIC_RELAXED)) [[likely]]
 		return false;

@@ -102,7 +102,7 @@ int Qp::ring_doorbell() noexcept
 
 void Qp::ring_soon() noexcept
 {
-	Context &ctx = ours<Context>(verbs_get_ctx(base.qp.context));
+	auto &ctx = ours<Context>(verbs_get_ctx(base.qp.context));
 	const std::uint64_t mine = std::uint64_t{base.qp.handle} + 1;
 
 	if (__atomic_load_n(&ctx.due, __ATOMIC_RELAXED) == mine)
