@@ -77,6 +77,8 @@ static inline void soft_ring_want_doorbell(struct soft_ring *ring)
 /* The same, but the poster may gather more entries first. */
 static inline void soft_ring_want_soon(struct soft_ring *ring)
 {
+	if (!ring->depth)
+		return;
 	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_SOON);
 	smp_mb(); /* as above */
 }
