@@ -607,8 +607,42 @@ void device_limits(World &world)
 		"resources of other transports");
 }
 
+/*
+ * A burst of Writes, and then only memory is looked at: what the RNIC has let wait
+ * to gather it must go without a poll or another post.
+ */
+void writes_go_without_a_poll(World &world)
+{
+	constexpr std::uint32_t burst = 12;
+	constexpr std::uint32_t rounds = 300;
+	Link link{world};
+	auto *from = reinterpret_cast<std::uint32_t *>(link.into_client.data());
+	auto *last = reinterpret_cast<std::uint32_t *>(link.into_server.data());
+
+	for (std::uint32_t round = 1; round <= rounds; round++) {
+		for (std::uint32_t i = 0; i < burst; i++) {
+			const bool end = i + 1 == burst;
+			const std::array source{
+				link.into_client.sge(i * sizeof(*from), sizeof(*from))};
+
+			from[i] = round * burst + i;
+			must(link.client->post_rdma(
+				     IBV_WR_RDMA_WRITE, source, link.into_server.address(),
+				     link.into_server.key(), end ? IBV_SEND_SIGNALED : 0, round),
+			     "post of a Write");
+		}
+		const auto deadline = steady_clock::now() + 20s;
+		while (std::atomic_ref{*last}.load() != round * burst + burst - 1)
+			require(steady_clock::now() < deadline, "the Writes do not arrive");
+		const ibv_wc wc = link.client->sends.wait();
+		rdma::require_status(wc, IBV_WC_SUCCESS, "Write");
+		require_eq(wc.wr_id, std::uint64_t{round}, "completion");
+	}
+}
+
 const std::vector<checks::Check> own_checks{
 	{"device_limits", device_limits},
+	{"writes_go_without_a_poll", writes_go_without_a_poll},
 	{"cq_resize_keeps_what_waits", cq_resize_keeps_what_waits},
 	{"cq_resize_keeps_it_armed", cq_resize_keeps_it_armed},
 	{"cq_resize_under_load", cq_resize_under_load},
