@@ -162,6 +162,26 @@ void check_answers(Connection &connection)
 	} catch (const wire::Ended &) {}
 }
 
+/*
+ * A peer on the same host sends pages that it goes on to write to: ULPDU_Length says
+ * one thing now and another thing then. Whichever is taken, it is taken once.
+ */
+void length_that_changes(Session &s)
+{
+	for (int round = 0; round < 40; round++) {
+		const Order order = s.order(16);
+		Connection connection = s.establish(order);
+		const Octets frame = fpdu(wire::terminate(0x1000));
+
+		connection.send_changing(frame, 0, frame[0] ^ 0x04, 20ms);
+		connection.shut_write();
+		check_answers(connection);
+		connection.close();
+		s.check_end(order, {.changed = "*"});
+	}
+	s.check_alive();
+}
+
 void random_stream(Session &s, Chance &chance)
 {
 	const Order order = s.order(16);
@@ -242,6 +262,7 @@ std::vector<Case> random_cases()
 		{"random-requests", "RFC 5044 7.1", [](Session &s) { rounds(s, random_request); }},
 		{"random-fpdus", "RFC 5040, 5041, 5044",
 		 [](Session &s) { rounds(s, random_stream); }},
+		{"length-that-changes", "RFC 5044 4.1", length_that_changes},
 	};
 }
 

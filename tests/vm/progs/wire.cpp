@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -12,6 +13,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -471,6 +474,44 @@ void Connection::send(View octets)
 			fail_errno("send");
 		octets = octets.subspan(n);
 	}
+}
+
+void Connection::send_changing(View octets, std::size_t offset, std::uint8_t other,
+			       Milliseconds time)
+{
+	const Socket file{memfd_create("octets", MFD_CLOEXEC)};
+
+	if (file.fd() < 0 || ftruncate(file.fd(), static_cast<off_t>(octets.size())))
+		fail_errno("memfd_create");
+	void *map = mmap(nullptr, octets.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+	if (map == MAP_FAILED)
+		fail_errno("mmap");
+	auto *page = static_cast<std::uint8_t *>(map);
+	std::ranges::copy(octets, page);
+
+	std::atomic<bool> stop{false};
+	std::atomic<unsigned int> changed{0};
+	std::thread changes{[&] {
+		const std::atomic_ref octet{page[offset]};
+
+		for (; !stop; changed++) {
+			octet = other;
+			octet = octets[offset];
+		}
+	}};
+	while (changed < 1000)
+		std::this_thread::yield();
+	off_t from = 0;
+	const ssize_t n = sendfile(socket_.fd(), file.fd(), &from, octets.size());
+	const int err = errno;
+
+	std::this_thread::sleep_for(time);
+	stop = true;
+	changes.join();
+	munmap(map, octets.size());
+	errno = err;
+	if (n != static_cast<ssize_t>(octets.size()))
+		fail_errno("sendfile");
 }
 
 void Connection::dribble(View octets, std::size_t piece)

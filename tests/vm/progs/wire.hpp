@@ -226,6 +226,11 @@ public:
 	[[nodiscard]] std::size_t segment_size() const;
 	/* in one piece; Ended when the stream is down */
 	void send(View octets);
+	/*
+	 * Not copied: TCP sends a page, whose octet at @offset becomes @other and itself
+	 * again as long as it is looked at.
+	 */
+	void send_changing(View octets, std::size_t offset, std::uint8_t other, Milliseconds time);
 	/* in TCP segments of @piece octets */
 	void dribble(View octets, std::size_t piece = 1);
 
