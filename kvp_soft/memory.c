@@ -78,12 +78,13 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
 static struct soft_mem *soft_mem_look_up(struct soft_rnic *rnic, u32 stag,
 					 struct soft_mem_cache *cache)
 {
-	/* acquire: a table read after the count has no entry that went before it */
-	const s64 gen = atomic64_read_acquire(&rnic->mems_gen);
 	const u32 index = stag >> 8;
+	s64 gen;
 
 	if (!cache)
 		return xa_load(&rnic->mems, index);
+	/* acquire: a table read after the count has no entry that went before it */
+	gen = atomic64_read_acquire(&rnic->mems_gen);
 	if (!cache->mem || cache->index != index || cache->gen != gen) {
 		cache->mem = xa_load(&rnic->mems, index);
 		cache->index = index;

@@ -383,7 +383,6 @@ void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp);
-void soft_tx_doorbell(struct soft_qp *qp);
 void soft_tx_work(struct work_struct *work);
 
 /* rx.c */

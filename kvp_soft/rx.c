@@ -101,10 +101,10 @@ static const u8 *soft_window_at(struct soft_window *w, struct sk_buff *skb,
 	if (!w->data || off + n > w->end) {
 		soft_window_close(w);
 		skb_prepare_seq_read(skb, off, off + avail, &w->st);
-		len = soft_window_read(w);
+		len = min(soft_window_read(w), avail);
 		w->begin = off;
-		w->end = off + min(len, avail);
-		if (n > min(len, avail))
+		w->end = off + len;
+		if (n > len)
 			return NULL;
 	}
 	return w->data + (off - w->begin);

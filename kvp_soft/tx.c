@@ -823,20 +823,6 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
-/** soft_tx_run_inline() - send now, in the caller's process context, within bounds */
-void soft_tx_run_inline(struct soft_qp *qp)
-{
-	bool more = true;
-
-	if (mutex_trylock(&qp->tx.mutex)) {
-		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-		mutex_unlock(&qp->tx.mutex);
-	}
-	/* whoever holds the mutex may have looked at the ring before us */
-	if (more)
-		soft_tx_kick(qp);
-}
-
 /*
  * A poster that comes again in less than half the time that its last call took has
  * much to send and does not wait for each: calls are what holds it up, so it is
@@ -854,8 +840,8 @@ static void soft_tx_pace(struct soft_tx *tx, u64 begin)
 		tx->gather = true;
 }
 
-/** soft_tx_doorbell() - send now for a user who has posted; process context */
-void soft_tx_doorbell(struct soft_qp *qp)
+/** soft_tx_run_inline() - send now, in the caller's process context, within bounds */
+void soft_tx_run_inline(struct soft_qp *qp)
 {
 	const u64 begin = ktime_get_ns();
 	struct soft_tx *tx = &qp->tx;
@@ -872,6 +858,7 @@ void soft_tx_doorbell(struct soft_qp *qp)
 		tx->call_ns = tx->call_end - begin;
 		mutex_unlock(&tx->mutex);
 	}
+	/* whoever holds the mutex may have looked at the ring before us */
 	if (more)
 		soft_tx_kick(qp);
 }

@@ -10,7 +10,6 @@ KIB, MIB = 1024, 1024 * 1024
 # megabytes and messages a second by which work is portioned; not results
 EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000}
 EXPECTED_MESSAGES = {"krdma": 100e3, "siw": 25e3, "rxe": 12e3, "tcp": 200e3}
-VERB = {"write": "ib_write", "read": "ib_read", "send": "ib_send"}
 SIZES = {True: (64, 64 * KIB, MIB),
          False: (2, 64, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB)}
 
@@ -30,10 +29,10 @@ class List:
                **more, "args": [str(a) for a in args]}
         self.jobs.append(job)
 
-    def iterations(self, stack, size, qps=1, factor=1.0):
+    def iterations(self, stack, size, qps=1):
         count = min(EXPECTED_MB[stack] * 1e6 / size, EXPECTED_MESSAGES[stack])
         least = 10 if size >= MIB else 100
-        return max(least, int(count * self.seconds * factor / qps))
+        return max(least, int(count * self.seconds / qps))
 
     def bandwidth(self, group, verb, size, stacks=RNICS, qps=1, post_list=1, options=(), **more):
         for stack in stacks:

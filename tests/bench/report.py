@@ -25,22 +25,22 @@ def figures(result):
 
 
 def main_figure(result, f):
-    """The figure that is compared, its unit, and whether more is better."""
+    """The figure that is compared, and its unit."""
     if "mb_per_s" in f:
         if result.get("size", 1 << 30) <= 1024 and "messages_per_s" in f:
-            return f["messages_per_s"] / 1e3, "1000 messages/s", True
+            return f["messages_per_s"] / 1e3, "1000 messages/s"
         if result.get("size", 1 << 30) <= 1024 and result["kind"] == "iperf3":
-            return f["mb_per_s"] * 1e3 / result["size"], "1000 messages/s", True
-        return f["mb_per_s"], "MB/s", True
+            return f["mb_per_s"] * 1e3 / result["size"], "1000 messages/s"
+        return f["mb_per_s"], "MB/s"
     if "kib" in f:
-        return f["kib"], "KiB in all", False
-    return f["us"], "us", False
+        return f["kib"], "KiB in all"
+    return f["us"], "us"
 
 
 def short(result):
     """One line of progress."""
     f = figures(result)
-    value, unit, _ = main_figure(result, f)
+    value, unit = main_figure(result, f)
     text = f"{value:.4g} {unit}"
     if "us_999" in f:
         text += f", 99 % {f['us_99']:.4g}, 99.9 % {f['us_999']:.4g}"
@@ -53,7 +53,7 @@ class Row:
     def __init__(self, job):
         self.job = job
         self.values, self.tails, self.errors = {}, {}, {}
-        self.unit, self.more = "", True
+        self.unit = ""
 
     def add(self, result):
         stack = result["stack"]
@@ -65,7 +65,7 @@ class Row:
         except parse.ParseError as problem:
             self.errors[stack] = str(problem)
             return
-        value, self.unit, self.more = main_figure(result, f)
+        value, self.unit = main_figure(result, f)
         self.values.setdefault(stack, []).append(value)
         if "us_999" in f:
             self.tails.setdefault(stack, []).append((f["us_99"], f["us_999"]))
@@ -273,14 +273,12 @@ def write(folder, data):
 
 # text ----------------------------------------------------------------------
 
-def text(data, groups_wanted=None):
+def text(data):
     """Tables in Markdown."""
     out = []
     for mode, title in MODES.items():
         groups = rows_of(data, mode)
         for group, rows in groups.items():
-            if groups_wanted and group not in groups_wanted:
-                continue
             stacks = [s for s in STACKS if any(s in r.values or s in r.errors for r in rows)]
             compared = [s for s in ("siw", "rxe", "tcp") if s in stacks]
             job = rows[0].job

@@ -113,6 +113,11 @@ insmod_all() {
 	insmod "$VM_MODULES/krdma.ko" && insmod "$VM_MODULES/krdma_soft.ko"
 }
 
+siw_load() {
+	modprobe -q libcrc32c || true # where it is built in
+	insmod "$VM_MODULES/build/siw/siw.ko"
+}
+
 loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {

@@ -12,11 +12,6 @@
 
 dev_of() { case $1 in A) echo siw0 ;; B) echo krdma1 ;; esac; }
 
-siw_load() {
-	modprobe -q libcrc32c || true # where it is built in
-	insmod "$VM_MODULES/build/siw/siw.ko"
-}
-
 # the veth end of the initial namespace has to go with the case
 siw_hosts_up() { # [MTU]
 	local host mtu=${1:-1500}
