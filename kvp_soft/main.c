@@ -10,6 +10,7 @@
 
 #include "cq.h"
 #include "device.h"
+#include "direct.h"
 #include "memory.h"
 #include "params.h"
 #include "qp.h"
@@ -50,6 +51,22 @@ module_param_named(comp_affinity, soft_comp_affinity, bool, 0644);
 MODULE_PARM_DESC(comp_affinity,
 		 "completion events of vector n > 0 are raised on CPU n, not where the work completed (Y)");
 
+static int soft_set_same_host(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, SOFT_SAME_HOST_OFF,
+				     SOFT_SAME_HOST_ANY);
+}
+
+static const struct kernel_param_ops soft_same_host_ops = {
+	.set = soft_set_same_host,
+	.get = param_get_uint,
+};
+
+unsigned int soft_same_host = SOFT_SAME_HOST_NETNS;
+module_param_cb(same_host, &soft_same_host_ops, &soft_same_host, 0644);
+MODULE_PARM_DESC(same_host,
+		 "streams whose ends are both on this host leave TCP for one copy of the payload: 0 none, 1 those inside of a network namespace, 2 all (1)");
+
 struct workqueue_struct *soft_wq;
 struct workqueue_struct *soft_event_wq;
 
@@ -82,6 +99,8 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_FAST_REG] = "fast_registrations",
 	[SOFT_CNT_LOCAL_INV] = "local_invalidations",
 	[SOFT_CNT_REMOTE_INV] = "remote_invalidations",
+	[SOFT_CNT_DIRECT_SEGMENTS] = "same_host_segments",
+	[SOFT_CNT_DIRECT_BYTES] = "same_host_bytes",
 };
 
 /* ri_ops.query_counters */
@@ -322,9 +341,13 @@ static int __init soft_init(void)
 		ret = -ENOMEM;
 		goto err;
 	}
+	ret = soft_direct_init();
+	if (ret)
+		goto err;
 	ret = ri_register_provider(&soft_provider);
 	if (!ret)
 		return 0;
+	soft_direct_exit();
 err:
 	if (soft_event_wq)
 		destroy_workqueue(soft_event_wq);
@@ -338,6 +361,7 @@ static void __exit soft_exit(void)
 	ri_unregister_provider(&soft_provider);
 	destroy_workqueue(soft_wq);
 	destroy_workqueue(soft_event_wq);
+	soft_direct_exit();
 	rcu_barrier();
 }
 

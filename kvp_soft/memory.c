@@ -352,6 +352,17 @@ enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
 
 /* Copying ****************************************************************** */
 
+/* Where @to is in the pinned memory of @mem. */
+static u64 soft_mem_offset(const struct soft_mem *mem, u64 to)
+{
+	return mem->region->offset + to - mem->iova + mem->offset;
+}
+
+static bool soft_mem_is_dmabuf(const struct soft_mem *mem)
+{
+	return mem->region && mem->region->dmabuf;
+}
+
 /*
  * The kernel's address of the octet at @to; @len is cut to what lies behind it in
  * one piece. NULL for one that processor instructions cannot reach: the I/O memory
@@ -364,7 +375,7 @@ static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
 	u64 mask = BIT_ULL(mem->page_shift) - 1;
 
 	*mapped = NULL;
-	if (mem->region && mem->region->dmabuf) {
+	if (soft_mem_is_dmabuf(mem)) {
 		if (mem->region->map.is_iomem)
 			return NULL;
 		return mem->region->map.vaddr + mem->region->offset + off;
@@ -408,10 +419,9 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 	void *va, *mapped;
 	size_t n;
 
-	if (mem->region && mem->region->dmabuf) {
-		soft_dmabuf_copy(mem->region,
-				 mem->region->offset + to - mem->iova + mem->offset,
-				 buf, len, out);
+	if (soft_mem_is_dmabuf(mem)) {
+		soft_dmabuf_copy(mem->region, soft_mem_offset(mem, to), buf,
+				 len, out);
 		return;
 	}
 	for (; len; to += n, buf += n, len -= n) {
@@ -436,6 +446,78 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len)
 {
 	soft_mem_copy(mem, to, (void *)src, len, false);
+}
+
+/* Offsets in the regions, whose pages lie anywhere. */
+static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
+			    const struct ri_vm_region *src, u64 from, size_t len)
+{
+	struct page **to_page = dst->pages + (to >> PAGE_SHIFT);
+	struct page **from_page = src->pages + (from >> PAGE_SHIFT);
+	void *to_va, *from_va;
+	size_t n;
+
+	to = offset_in_page(to);
+	from = offset_in_page(from);
+	for (; len; len -= n) {
+		n = min(len, PAGE_SIZE - max(to, from));
+		to_va = kmap_local_page(*to_page);
+		from_va = kmap_local_page(*from_page);
+		soft_copy(to_va + to, from_va + from, n);
+		kunmap_local(from_va);
+		kunmap_local(to_va);
+		to += n;
+		from += n;
+		to_page += to >> PAGE_SHIFT;
+		from_page += from >> PAGE_SHIFT;
+		to = offset_in_page(to);
+		from = offset_in_page(from);
+	}
+}
+
+/* Is it pages of a program? */
+static bool soft_mem_is_pages(const struct soft_mem *mem)
+{
+	return mem->region && !mem->region->dmabuf;
+}
+
+/**
+ * soft_mem_move() - copy from one region to another
+ * @dst: soft_mem_get() allowed it
+ * @to: tagged offset there
+ * @src: soft_mem_get() allowed it
+ * @from: tagged offset there
+ * @len: octets
+ * Context: any.
+ */
+void soft_mem_move(const struct soft_mem *dst, u64 to,
+		   const struct soft_mem *src, u64 from, size_t len)
+{
+	u8 between[256]; /* for two dma-bufs */
+	void *va, *mapped;
+	size_t n;
+
+	if (soft_mem_is_pages(dst) && soft_mem_is_pages(src)) {
+		soft_pages_move(dst->region, soft_mem_offset(dst, to),
+				src->region, soft_mem_offset(src, from), len);
+		return;
+	}
+	for (; len; to += n, from += n, len -= n) {
+		n = len;
+		if (!soft_mem_is_dmabuf(src)) {
+			va = soft_mem_map(src, from, &n, &mapped);
+			soft_mem_write(dst, to, va, n);
+			soft_mem_unmap(mapped);
+		} else if (!soft_mem_is_dmabuf(dst)) {
+			va = soft_mem_map(dst, to, &n, &mapped);
+			soft_mem_read(src, from, va, n);
+			soft_mem_unmap(mapped);
+		} else {
+			n = min(n, sizeof(between));
+			soft_mem_read(src, from, between, n);
+			soft_mem_write(dst, to, between, n);
+		}
+	}
 }
 
 /** soft_mem_aligned() - may 8 octets at @to be operated on atomically */

@@ -106,6 +106,8 @@ void soft_mem_put(struct soft_mem *mem);
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len);
+void soft_mem_move(const struct soft_mem *dst, u64 to,
+		   const struct soft_mem *src, u64 from, size_t len);
 bool soft_mem_aligned(const struct soft_mem *mem, u64 to);
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq);

@@ -13,5 +13,6 @@ extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;
 extern bool soft_comp_affinity;
+extern unsigned int soft_same_host;
 
 #endif /* SOFT_PARAMS_H */

@@ -120,6 +120,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	qp->rx.stopped = true;
 	INIT_WORK(&qp->rx.work, soft_rx_work);
 	soft_rx_wait_init(&qp->rx);
+	init_completion(&qp->direct.unused);
 	INIT_WORK(&qp->ctl_work, soft_ctl_work);
 	INIT_DELAYED_WORK(&qp->close_timer, soft_close_timer);
 

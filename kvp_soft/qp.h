@@ -26,6 +26,7 @@
 
 #include "cq.h"
 #include "ddp.h"
+#include "direct.h"
 #include "memory.h"
 #include "queue.h"
 
@@ -126,6 +127,9 @@ struct soft_msg {
  * @hasty: doorbells in a row that came in less than half of that time
  * @gather: ask for few doorbells
  * @gather_timer: and look when none comes
+ * @direct: what is built goes to the peer's receiver, no longer to TCP
+ * @seg: there: what is to go next
+ * @pushed: octets that went there in this turn
  */
 struct soft_tx {
 	struct mutex mutex;
@@ -151,6 +155,9 @@ struct soft_tx {
 	u32 hasty;
 	bool gather;
 	struct hrtimer gather_timer;
+	bool direct;
+	struct soft_direct_seg *seg;
+	u32 pushed;
 };
 
 /**
@@ -177,6 +184,9 @@ struct soft_tx {
  * @wqe: receive work request under way
  * @wqe_status: how it ends when the stream fails
  * @mem: where payload was placed last
+ * @seq_read: stream octets taken from TCP
+ * @push_waits: a peer on this host waits until all from TCP is taken
+ * @pushing: it is in the receiver, and looks at what the segment asked for
  */
 struct soft_rx {
 	struct work_struct work;
@@ -201,6 +211,9 @@ struct soft_rx {
 	struct soft_rwqe wqe;
 	enum ib_wc_status wqe_status;
 	struct soft_mem_cache mem;
+	u64 seq_read;
+	bool push_waits;
+	bool pushing;
 };
 
 /**
@@ -255,6 +268,7 @@ struct soft_read_out {
  * @own_rq: receive queue, empty when there is a shared one
  * @rq: the receive queue in use
  * @llp: the stream; changes under tx.mutex and the socket's lock together
+ * @direct: whether its other end is here, too
  * @mpa: how the stream was agreed
  * @saved: the socket's own callbacks
  * @lock: protects the fields up to @term
@@ -266,6 +280,7 @@ struct soft_read_out {
  * @out: ring of RDMA Reads and atomic operations that wait, ord entries
  * @out_head: oldest
  * @out_count: number
+ * @tx_waits: the transmitter waits for an answer to one of them
  * @term_pending: @term is to be sent
  * @term: why the stream ends; the first reason counts
  * @status: what the consumer of the endpoint is told
@@ -290,6 +305,7 @@ struct soft_qp {
 	struct soft_tx tx;
 	struct soft_rx rx;
 	struct ri_llp *llp;
+	struct soft_direct direct;
 	struct ri_mpa_params mpa;
 	struct {
 		void (*data_ready)(struct sock *sk);
@@ -307,6 +323,7 @@ struct soft_qp {
 	struct soft_read_out *out;
 	u32 out_head;
 	u32 out_count;
+	bool tx_waits;
 	bool term_pending;
 	struct soft_term term;
 	int status;
@@ -383,6 +400,7 @@ void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp);
+void soft_tx_try_inline(struct soft_qp *qp);
 void soft_tx_work(struct work_struct *work);
 
 /* rx.c */

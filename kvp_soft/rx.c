@@ -47,6 +47,8 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->imm_kept = false;
 	rx->wqe.active = false;
 	rx->wqe_status = IB_WC_SUCCESS;
+	rx->seq_read = 0;
+	rx->push_waits = false;
 	for (i = 0; i < ARRAY_SIZE(rx->untagged); i++)
 		rx->untagged[i] = (struct soft_untagged_state){ .msn = 1 };
 }
@@ -141,20 +143,40 @@ static u32 soft_src_crc(const struct soft_src *src, u32 n)
 	return crc;
 }
 
-static void soft_src_place(const struct soft_src *src, u32 off,
-			   const struct soft_mem *mem, u64 to, u32 n)
+/* From the sender's memory; it may have lost its right to that since it asked. */
+static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
+			 const struct soft_mem *mem, u64 to, u32 n)
+{
+	struct soft_qp *from = seg->from;
+	struct soft_mem *src;
+
+	off -= seg->len;
+	if (soft_mem_get_cached(from, &from->tx.mem, seg->stag, seg->to + off,
+				n, seg->need, &src))
+		return -ESTALE;
+	soft_mem_move(mem, to, src, seg->to + off, n);
+	soft_mem_put(src);
+	return 0;
+}
+
+/* Return: 0, or -ESTALE when the octets are gone, which is the sender's fault. */
+static int soft_src_place(const struct soft_src *src, u32 off,
+			  const struct soft_mem *mem, u64 to, u32 n)
 {
 	struct skb_seq_state st;
 	const u8 *data;
 	u32 done, len;
 
+	if (src->direct && src->direct->payload)
+		return soft_src_move(src->direct, off, mem, to, n);
 	if (!src->skb) {
 		soft_mem_write(mem, to, src->lin + off, n);
-		return;
+		return 0;
 	}
 	skb_prepare_seq_read(src->skb, src->off + off, src->off + off + n, &st);
 	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
 		soft_mem_write(mem, to + done, data, len);
+	return 0;
 }
 
 /* Tagged messages ********************************************************** */
@@ -187,6 +209,7 @@ static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
 	const struct soft_seg *seg = &s->seg;
 	enum soft_access why;
 	struct soft_mem *mem;
+	int ret;
 
 	/* RFC 5041 5.2: STag and TO of nothing are not checked */
 	if (!seg->payload_len)
@@ -195,10 +218,10 @@ static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
 				  seg->payload_len, need, &mem);
 	if (why)
 		return soft_rx_refused(qp, s, why);
-	soft_src_place(&s->src, soft_payload_off(seg), mem, seg->to,
-		       seg->payload_len);
+	ret = soft_src_place(&s->src, soft_payload_off(seg), mem, seg->to,
+			     seg->payload_len);
 	soft_mem_put(mem);
-	return 0;
+	return ret;
 }
 
 static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
@@ -238,18 +261,22 @@ void soft_rx_out_done(struct soft_qp *qp)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
 	u32 slot = out->last ? out->slot : SOFT_NO_SLOT;
+	bool tx_waits;
 
 	spin_lock_bh(&qp->lock);
 	if (++qp->out_head == qp->mpa.ord)
 		qp->out_head = 0;
 	qp->out_count--;
+	tx_waits = qp->tx_waits;
+	qp->tx_waits = false;
 	spin_unlock_bh(&qp->lock);
 	if (slot != SOFT_NO_SLOT) {
 		soft_sq_read_done(qp, slot);
 		soft_sq_complete(qp);
 	}
 	/* the next one, or what was fenced behind this one, may go */
-	soft_tx_kick(qp);
+	if (tx_waits)
+		soft_tx_kick(qp);
 }
 
 static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
@@ -263,6 +290,8 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 		status = IB_WC_LOC_PROT_ERR;
 		ret = soft_rx_place(qp, s, IB_ACCESS_LOCAL_WRITE);
 	}
+	if (ret == -ESTALE)
+		return ret;
 	if (ret) {
 		if (READ_ONCE(qp->out_count) && out->slot != SOFT_NO_SLOT)
 			soft_sq_fail(qp, out->slot, status);
@@ -309,7 +338,8 @@ void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
 	qp->in[i] = *in;
 	qp->in_count++;
 	spin_unlock_bh(&qp->lock);
-	soft_tx_kick(qp);
+	if (!qp->rx.pushing)
+		soft_tx_kick(qp);
 }
 
 static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
@@ -351,6 +381,7 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 	u32 skip = s->seg.mo;
 	const struct krdma_soft_sge *sge;
 	struct soft_mem *mem;
+	int ret;
 	u32 n;
 
 	for (sge = wqe->sge; left && sge < wqe->sge + wqe->num_sge; sge++) {
@@ -363,8 +394,10 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 					sge->addr + skip, n,
 					IB_ACCESS_LOCAL_WRITE, &mem))
 			return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
-		soft_src_place(&s->src, off, mem, sge->addr + skip, n);
+		ret = soft_src_place(&s->src, off, mem, sge->addr + skip, n);
 		soft_mem_put(mem);
+		if (ret)
+			return ret;
 		off += n;
 		left -= n;
 		skip = 0;
@@ -558,35 +591,78 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 }
 
 /*
+ * A segment of which @have octets stand in @s->raw. Return: 0, also when the stream
+ * has failed with it; -EAGAIN when it is to be given again later, and nothing behind
+ * it before (rx.held); -ESTALE as soft_src_place().
+ */
+static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
+{
+	int ret;
+
+	ret = soft_seg_decode(s->raw, have, &s->seg, &s->term);
+	if (!ret) {
+		trace_soft_recv(qp, &s->seg);
+		ret = soft_rx_dispatch(qp, s);
+	}
+	qp->rx.held = ret == -EAGAIN;
+	if (qp->rx.held || ret == -ESTALE)
+		return ret;
+	if (ret)
+		soft_rx_fail(qp, &s->term);
+	else if (!READ_ONCE(qp->peer_ready))
+		soft_rx_peer_ready(qp);
+	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
+	return 0;
+}
+
+/*
  * A whole FPDU of @len octets, checked, and its ULPDU_Length as it was read to find
  * that: the pages of a sender on this host may be anybody's, and change. Return: false
- * when it is to be given again later, and nothing behind it before (rx.held).
+ * when it is to be given again later.
  */
 static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
 			 u32 len, u16 ulpdu_len)
 {
 	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
 	struct soft_rx_seg s;
-	int ret;
 
 	s.src = *src;
 	soft_src_copy(src, 0, s.raw, have);
 	put_unaligned_be16(ulpdu_len, s.raw);
-	ret = soft_seg_decode(s.raw, have, &s.seg, &s.term);
-	if (!ret) {
-		trace_soft_recv(qp, &s.seg);
-		ret = soft_rx_dispatch(qp, &s);
-	}
-	qp->rx.held = ret == -EAGAIN;
-	if (ret && !qp->rx.held)
-		soft_rx_fail(qp, &s.term);
-	else if (!READ_ONCE(qp->peer_ready))
-		soft_rx_peer_ready(qp);
-	if (!qp->rx.held) {
-		soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
-		soft_traffic_fpdu(&qp->received, s.raw + SOFT_MPA_HDR);
-	}
-	return !qp->rx.held;
+	if (soft_rx_segment(qp, &s, have))
+		return false;
+	soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
+	return true;
+}
+
+/**
+ * soft_rx_direct() - a segment from a queue pair of this host
+ * @qp: who receives
+ * @seg: the segment
+ *
+ * Context: process context, with the socket of @qp locked.
+ * Return: 0, also when it was refused, which the peer hears by a Terminate; -EAGAIN
+ * when there is no receive for it yet, and -ENOTCONN when the stream has failed: it and
+ * what is behind it are to come by TCP; -ESTALE when its payload cannot be read.
+ */
+int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
+{
+	u32 have = min_t(u32, seg->len, SOFT_HDR_MAX);
+	struct soft_rx_seg s;
+	int ret;
+
+	if (qp->rx.stopped)
+		return -ENOTCONN;
+	if (qp->rx.held)
+		return -EAGAIN;
+	s.src = (struct soft_src){ .lin = seg->raw, .direct = seg };
+	memcpy(s.raw, seg->raw, have);
+	qp->rx.pushing = true;
+	ret = soft_rx_segment(qp, &s, have);
+	qp->rx.pushing = false;
+	if (!ret)
+		qp->received.octets += seg->len + seg->payload;
+	return ret;
 }
 
 /* The stream ******************************************************************/
@@ -752,8 +828,29 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	if (qp->rx.stopped)
 		used = len;
 	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);
+	qp->rx.seq_read += used;
 	qp->received.octets += used;
 	return used;
+}
+
+/**
+ * soft_rx_caught_up() - has everything from TCP been handled
+ * @qp: queue pair
+ * @seq: stream octets that the peer gave TCP
+ *
+ * Return: 0; -EAGAIN when not, and the peer's transmitter is started at the end of
+ * the next read; -EBUSY when that may take long. Context: with the socket locked.
+ */
+int soft_rx_caught_up(struct soft_qp *qp, u64 seq)
+{
+	struct soft_rx *rx = &qp->rx;
+
+	if (rx->stopped || rx->held)
+		return -EBUSY;
+	if (!rx->bounce_len && rx->seq_read == seq)
+		return 0;
+	rx->push_waits = true;
+	return -EAGAIN;
 }
 
 /* Take what TCP has. The socket is locked. */
@@ -769,6 +866,10 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 		tcp_read_sock(sk, &desc, soft_rx_actor);
 	if (desc.error)
 		queue_work(soft_wq, &qp->rx.work);
+	if (qp->rx.push_waits) {
+		qp->rx.push_waits = false;
+		soft_direct_wake(qp);
+	}
 }
 
 /**

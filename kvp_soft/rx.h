@@ -16,12 +16,14 @@ struct sk_buff;
  * struct soft_src - where the octets of an FPDU are
  * @skb: socket buffer, or NULL for @lin
  * @off: of the FPDU in @skb
- * @lin: all of the FPDU
+ * @lin: all of the FPDU, or of @direct what is not in the sender's memory
+ * @direct: it comes from a queue pair of this host, or NULL
  */
 struct soft_src {
 	struct sk_buff *skb;
 	u32 off;
 	const u8 *lin;
+	const struct soft_direct_seg *direct;
 };
 
 /**
@@ -39,6 +41,8 @@ struct soft_rx_seg {
 };
 
 /* rx.c */
+int soft_rx_caught_up(struct soft_qp *qp, u64 seq);
+int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg);
 int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
 		    enum soft_access why);
 int soft_rx_bad_opcode(struct soft_rx_seg *s);

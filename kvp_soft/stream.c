@@ -105,6 +105,7 @@ static void soft_reads_free(struct soft_qp *qp)
 	qp->in_count = 0;
 	qp->out_head = 0;
 	qp->out_count = 0;
+	qp->tx_waits = false;
 }
 
 static int soft_reads_alloc(struct soft_qp *qp)
@@ -154,6 +155,7 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	qp->todo = 0;
 	qp->llp = llp;
 	soft_sk_take(qp, sk);
+	soft_direct_join(qp);
 	trace_soft_qp_state(qp);
 	/*
 	 * What came before the callbacks were ours. Still under the mutex: from
@@ -179,6 +181,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	if (!llp)
 		return NULL;
 	sk = llp->sock->sk;
+	soft_direct_leave(qp);
 	soft_sk_give_back(qp, sk);
 	lock_sock(sk);
 	qp->rx.stopped = true;

@@ -67,6 +67,9 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->wr_fetched = false;
 	tx->hasty = 0;
 	tx->gather = false;
+	tx->direct = false;
+	kfree(tx->seg);
+	tx->seg = NULL;
 }
 
 /* Building ***************************************************************** */
@@ -85,7 +88,8 @@ static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
  * @ulpdu_len: octets of its ULPDU
  *
  * The room goes to the end of tx.frag; it may be less than asked for when memory
- * is short, but never less than a page. Return: NULL when there is none.
+ * is short, but never less than a page. On the direct path it is tx.seg's, for a
+ * message that is all headers. Return: NULL when there is none.
  */
 u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 {
@@ -93,6 +97,8 @@ u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 	u32 want = min_t(u32, soft_tx_fpdu_len(qp, ulpdu_len),
 			 SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
 
+	if (qp->tx.direct)
+		return qp->tx.seg->raw;
 	if (!skb_page_frag_refill(want, frag, GFP_KERNEL))
 		return NULL;
 	return page_address(frag->page) + frag->offset;
@@ -123,6 +129,12 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 	/* markers come between */
 	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
+	if (qp->tx.direct) {
+		qp->tx.seg->len = n;
+		qp->tx.seg->payload = 0;
+		qp->tx.seg->of_message = false;
+		return;
+	}
 	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
 	put_unaligned_le32(0, p + n);
 	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
@@ -142,7 +154,7 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 static bool soft_tx_room(const struct soft_tx *tx)
 {
 	return tx->nvec < SOFT_TX_VECS &&
-	       tx->staged < READ_ONCE(soft_tx_batch_bytes);
+	       tx->staged + tx->pushed < READ_ONCE(soft_tx_batch_bytes);
 }
 
 /* Copy @n octets of the list, from where the last call stopped. */
@@ -242,6 +254,21 @@ void soft_tx_in_done(struct soft_qp *qp)
 	spin_unlock_bh(&qp->lock);
 }
 
+/* The payload of the message under way cannot be read any more. */
+static void soft_tx_msg_refused(struct soft_qp *qp, struct soft_msg *msg,
+				enum soft_access why)
+{
+	u8 raw[SOFT_HDR_MAX];
+	u32 n;
+
+	if (msg->kind == SOFT_MSG_WR) {
+		soft_tx_wr_failed(qp, msg->slot, IB_WC_LOC_PROT_ERR);
+		return;
+	}
+	n = soft_put_read_req(raw, msg->msn, &msg->read);
+	soft_tx_refused(qp, raw, n, msg->off, why);
+}
+
 /* The last segment of the message is built, if not the last FPDU. */
 static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 {
@@ -256,6 +283,14 @@ static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 	msg->kind = SOFT_MSG_NONE;
 }
 
+/* Octets in front of the payload of each segment, ULPDU_Length included. */
+static u32 soft_tx_header_len(const struct soft_msg *msg)
+{
+	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
+
+	return SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
+}
+
 /* Header of the next segment; @n octets of payload follow. */
 static u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 {
@@ -268,19 +303,131 @@ static u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 				 SOFT_QN_SEND, msg->msn, msg->off, n);
 }
 
+/*
+ * Hand tx.seg to the peer; the message it belongs to moves on when that has taken it.
+ * What the peer does not take now goes through TCP, as do those behind it.
+ */
+static enum soft_step soft_tx_push(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_direct_seg *seg = tx->seg;
+	struct soft_msg *msg = &tx->msg;
+	const u32 n = seg->len + seg->payload;
+	u32 body;
+	int ret;
+
+	ret = soft_direct_push(qp);
+	if (ret == -EAGAIN || ret == -ENOTCONN) {
+		tx->direct = false;
+		/* it is built anew */
+		if (seg->of_message)
+			seg->len = 0;
+		return SOFT_STEP_BUILT;
+	}
+	if (ret) {
+		seg->len = 0;
+		soft_tx_msg_refused(qp, msg, SOFT_ACCESS_STAG);
+		return SOFT_STEP_BUILT;
+	}
+	trace_soft_fpdu(qp, seg->raw + SOFT_MPA_HDR, n);
+	soft_traffic_fpdu(&qp->sent, seg->raw + SOFT_MPA_HDR);
+	soft_count(qp->rnic, SOFT_CNT_DIRECT_SEGMENTS);
+	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_BYTES, n);
+	qp->sent.octets += n;
+	tx->pushed += n;
+	seg->len = 0;
+	if (!seg->of_message)
+		return SOFT_STEP_BUILT;
+	body = n - soft_tx_header_len(msg);
+	msg->off += body;
+	msg->sge_off += body;
+	if (msg->off == msg->len)
+		soft_tx_msg_done(qp, msg);
+	return SOFT_STEP_BUILT;
+}
+
+/* What stands in tx.seg, a message that is all headers, becomes an FPDU. */
+static enum soft_step soft_tx_to_wire(struct soft_qp *qp)
+{
+	struct soft_direct_seg *seg = qp->tx.seg;
+	u32 n = seg->len;
+	u8 *p;
+
+	p = soft_tx_reserve(qp, n - SOFT_MPA_HDR);
+	if (!p)
+		return SOFT_STEP_FULL;
+	memcpy(p, seg->raw, n);
+	seg->len = 0;
+	soft_tx_seal(qp, p, n);
+	return SOFT_STEP_BUILT;
+}
+
+/* Where the next octets of the message under way are: one piece, @n of them at most. */
+static u32 soft_tx_locate(struct soft_msg *msg, struct soft_direct_seg *seg, u32 n)
+{
+	if (msg->kind == SOFT_MSG_READ_RESP) {
+		seg->stag = msg->read.src_stag;
+		seg->to = msg->read.src_to + msg->off;
+		seg->need = IB_ACCESS_REMOTE_READ;
+		return n;
+	}
+	while (msg->sge_off == msg->sge->length) {
+		msg->sge++;
+		msg->sge_off = 0;
+	}
+	seg->stag = msg->sge->lkey;
+	seg->to = msg->sge->addr + msg->sge_off;
+	seg->need = 0;
+	return min(n, msg->sge->length - msg->sge_off);
+}
+
+/* Make tx.seg the next segment of the message under way, and push it. */
+static enum soft_step soft_tx_direct(struct soft_qp *qp)
+{
+	struct soft_direct_seg *seg = qp->tx.seg;
+	struct soft_msg *msg = &qp->tx.msg;
+	u32 n = min(msg->len - msg->off, SOFT_DIRECT_PAYLOAD);
+	enum soft_access why;
+	struct soft_mem *mem;
+
+	seg->of_message = true;
+	seg->from = qp;
+	seg->payload = 0;
+	if (msg->inline_data) {
+		seg->len = soft_tx_header(msg, seg->raw, n);
+		memcpy(seg->raw + seg->len, msg->inline_data + msg->off, n);
+		seg->len += n;
+		return soft_tx_push(qp);
+	}
+	if (n) {
+		n = soft_tx_locate(msg, seg, n);
+		/* what the sender may not read is no business of the receiver */
+		why = soft_mem_get_cached(qp, &qp->tx.mem, seg->stag, seg->to,
+					  n, seg->need, &mem);
+		if (why) {
+			soft_tx_msg_refused(qp, msg, why);
+			return SOFT_STEP_BUILT;
+		}
+		soft_mem_put(mem);
+	}
+	seg->payload = n;
+	seg->len = soft_tx_header(msg, seg->raw, n);
+	return soft_tx_push(qp);
+}
+
 /* Build the next FPDU of the message under way. */
 static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = &qp->tx;
 	struct soft_msg *msg = &tx->msg;
-	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
-	u32 hdr = tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
+	u32 hdr = soft_tx_header_len(msg) - SOFT_MPA_HDR;
 	u32 n = min(msg->len - msg->off, mulpdu - hdr);
-	u8 raw[SOFT_HDR_MAX];
 	enum soft_access why;
 	u32 room;
 	u8 *p;
 
+	if (tx->direct)
+		return soft_tx_direct(qp);
 	p = soft_tx_reserve(qp, hdr + n);
 	if (!p)
 		return SOFT_STEP_FULL;
@@ -293,13 +440,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	hdr = soft_tx_header(msg, p, n);
 	why = soft_tx_payload(qp, msg, p + hdr, n);
 	if (why) {
-		if (msg->kind == SOFT_MSG_WR)
-			soft_tx_wr_failed(qp, msg->slot, IB_WC_LOC_PROT_ERR);
-		else
-			soft_tx_refused(qp, raw,
-					soft_put_read_req(raw, msg->msn,
-							  &msg->read),
-					msg->off, why);
+		soft_tx_msg_refused(qp, msg, why);
 		return SOFT_STEP_BUILT;
 	}
 	soft_tx_seal(qp, p, hdr + n);
@@ -341,6 +482,19 @@ bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 		qp->out_count++;
 		ret = true;
 	}
+	qp->tx_waits = !ret;
+	spin_unlock_bh(&qp->lock);
+	return ret;
+}
+
+/* Is a Read or an atomic operation unanswered? The answer starts the transmitter, then. */
+static bool soft_tx_unanswered(struct soft_qp *qp)
+{
+	bool ret;
+
+	spin_lock_bh(&qp->lock);
+	ret = qp->out_count;
+	qp->tx_waits = ret;
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
@@ -466,7 +620,7 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 
 	/* a Read that has begun does not wait for itself */
 	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && !tx->read_sge &&
-	    READ_ONCE(qp->out_count))
+	    soft_tx_unanswered(qp))
 		return SOFT_STEP_BLOCKED;
 	if (soft_op_is_local(wqe->opcode))
 		return soft_tx_local(qp, wqe, tx->wr_slot);
@@ -627,6 +781,8 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 
 	if (!soft_tx_room(tx))
 		return SOFT_STEP_FULL;
+	if (tx->seg && tx->seg->len)
+		return tx->direct ? soft_tx_push(qp) : soft_tx_to_wire(qp);
 	if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
 		return READ_ONCE(qp->term_pending) ? soft_tx_terminate(qp) :
 						     SOFT_STEP_EMPTY;
@@ -736,11 +892,13 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 	bool ret = false;
 
 	spin_lock_bh(&qp->lock);
-	if (qp->state == SOFT_QP_TERMINATE)
+	if (qp->state == SOFT_QP_TERMINATE) {
 		ret = !qp->term_pending;
-	else if (qp->state == SOFT_QP_CLOSING)
+	} else if (qp->state == SOFT_QP_CLOSING) {
 		ret = step == SOFT_STEP_EMPTY && !qp->in_count &&
 		      !qp->out_count;
+		qp->tx_waits = qp->out_count;
+	}
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
@@ -769,6 +927,7 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 {
 	struct soft_sq *sq = &qp->sq;
 	u64 end = qp->tx.seq_sent + budget;
+	u64 pushed = 0;
 	enum soft_step step;
 	bool more;
 	u32 built;
@@ -780,13 +939,18 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 			soft_qp_flush(qp);
 		return false;
 	}
+	if (!qp->tx.direct && !qp->tx.staged && !soft_direct_switch(qp))
+		return false;
 	soft_ring_no_doorbell(&sq->ring);
 	for (;;) {
+		qp->tx.pushed = 0;
 		step = soft_tx_build(qp);
 		built = qp->tx.staged;
 		/* in the middle of a message there is always more */
 		more = qp->tx.msg.kind != SOFT_MSG_NONE;
 		ret = built ? soft_tx_send(qp, more) : 0;
+		built += qp->tx.pushed;
+		pushed += qp->tx.pushed;
 		soft_sq_complete(qp);
 		if (ret == -EAGAIN) {
 			soft_count(qp->rnic, SOFT_CNT_TX_STALLS);
@@ -799,7 +963,7 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 		}
 		if (step == SOFT_STEP_FULL) {
 			/* out of budget, or of memory */
-			if (qp->tx.seq_sent >= end || !built)
+			if (qp->tx.seq_sent + pushed >= end || !built)
 				return true;
 			cond_resched();
 			continue;
@@ -824,19 +988,23 @@ void soft_tx_kick(struct soft_qp *qp)
 }
 
 /*
- * A poster that comes again in less than half the time that its last call took has
- * much to send and does not wait for each: calls are what holds it up, so it is
- * asked for fewer. Until gathering does not bring anything together any more.
+ * A poster that comes again in less than half the time that its last call took, or in
+ * a tenth of what it may be made to wait, has much to send and does not wait for each:
+ * calls are what holds it up, so it is asked for fewer. Until gathering does not bring
+ * anything together any more.
  */
 #define SOFT_TX_HASTY	8
 
 static void soft_tx_pace(struct soft_tx *tx, u64 begin)
 {
-	if (tx->call_ns && begin - tx->call_end < tx->call_ns / 2)
+	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
+
+	if (tx->call_ns &&
+	    begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10))
 		tx->hasty++;
 	else
 		tx->hasty = 0;
-	if (tx->hasty >= SOFT_TX_HASTY && READ_ONCE(soft_tx_gather_us))
+	if (tx->hasty >= SOFT_TX_HASTY && gather_ns)
 		tx->gather = true;
 }
 
@@ -850,6 +1018,9 @@ void soft_tx_run_inline(struct soft_qp *qp)
 
 	if (mutex_trylock(&tx->mutex)) {
 		fetched = qp->sq.ring.fetched;
+		/* not while the poster is here */
+		if (tx->gather)
+			hrtimer_try_to_cancel(&tx->gather_timer);
 		soft_tx_pace(tx, begin);
 		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 		if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
@@ -859,6 +1030,19 @@ void soft_tx_run_inline(struct soft_qp *qp)
 		mutex_unlock(&tx->mutex);
 	}
 	/* whoever holds the mutex may have looked at the ring before us */
+	if (more)
+		soft_tx_kick(qp);
+}
+
+/** soft_tx_try_inline() - send now, unless somebody else does; process context */
+void soft_tx_try_inline(struct soft_qp *qp)
+{
+	bool more = true;
+
+	if (mutex_trylock(&qp->tx.mutex)) {
+		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+		mutex_unlock(&qp->tx.mutex);
+	}
 	if (more)
 		soft_tx_kick(qp);
 }

@@ -119,7 +119,11 @@ class List:
                              ["-m", 64], number=number, alone=alone, limit=4 * self.limit)
 
     def same_host(self):
-        for size in (64 * KIB,) if self.quick else (64 * KIB, MIB, 8 * MIB):
+        for verb in ("write", "send"):
+            for post_list in (1, 8):
+                self.bandwidth("same host", verb, 64, stacks=("krdma",), post_list=post_list,
+                               same_host=1)
+        for size in (64 * KIB, MIB) if self.quick else (64 * KIB, MIB, 8 * MIB):
             for verb in ("write", "read", "send"):
                 self.bandwidth("same host", verb, size, stacks=("krdma",), same_host=1)
             # libc's copies by vectors; a kernel has none, so the same by words stands beside it

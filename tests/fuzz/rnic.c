@@ -17,9 +17,11 @@
 #include <net/tcp.h>
 
 #include "device.h"
+#include "direct.h"
 #include "fuzz.h"
 #include "kernel.h"
 #include "memory.h"
+#include "params.h"
 #include "qp.h"
 
 void *calloc(size_t n, size_t size);
@@ -236,6 +238,8 @@ void fz_begin(const struct fz_setup *setup)
 		v.ndev = calloc(1, sizeof(*v.ndev));
 		v.ndev->type = ARPHRD_ETHER;
 		v.ndev->mtu = 1500;
+		/* the peer is the fuzzer */
+		soft_same_host = SOFT_SAME_HOST_OFF;
 		fz_must(!soft_device_create("fuzz0", v.ndev));
 		obj_init(&v.pd.obj, RI_OBJ_PD, 1);
 		obj_init(&v.other_pd.obj, RI_OBJ_PD, 2);

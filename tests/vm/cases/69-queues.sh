@@ -9,8 +9,7 @@ tracing=/sys/kernel/debug/tracing
 
 hosts_up
 note_resources
-run_on A 570 "$VM_PROGS/krdma_queues" "$ADDR_A"
-cat client.log
+both_ways run_on A 280 "$VM_PROGS/krdma_queues" "$ADDR_A"
 
 # events of vector 1 are raised on CPU 1, wherever the work completed
 if [ "$(nproc)" -gt 1 ]; then

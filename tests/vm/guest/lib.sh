@@ -304,13 +304,20 @@ perf_pair() {
 	perf_result "$VM_TMP/client.log"
 }
 
-# octets_sent: by both RNICs so far
-octets_sent() {
+# counted_by_both COUNTER...: of both RNICs, the sum
+counted_by_both() {
 	local host
 	for host in A B; do
 		on $host rdma statistic show link "$(dev_of $host)/1"
-	done | grep -oE '\btx_bytes [0-9]+' | awk '{ sum += $2 } END { print sum + 0 }'
+	done | awk -v names=" $* " '{ for (i = 1; i < NF; i++) if (index(names, " " $i " ")) sum += $(i + 1) }
+		END { printf "%.0f\n", sum }'
 }
+
+# octets_sent: by both RNICs so far, through TCP and beside it
+octets_sent() { counted_by_both tx_bytes same_host_bytes; }
+
+# same_host WHICH: streams that may leave TCP from now on: 0 none, 1 in a namespace, 2 all
+same_host() { echo "$1" > /sys/module/krdma_soft/parameters/same_host; }
 
 # flows_or_ended OCTETS NAME: much more was sent than that, or the program ended
 flows_or_ended() { ended "$2" || [ $(($(octets_sent) - $1)) -gt 1000000 ]; }
@@ -383,4 +390,15 @@ check_no_leak() {
 	rdma resource show qp
 	rdma resource show cm_id
 	fail "leaked: '$res_a' -> '$(resources krdma0)', '$res_b' -> '$(resources krdma1)'"
+}
+
+# both_ways COMMAND...: of host A with itself: through TCP, and beside it
+both_ways() {
+	local path
+	for path in 0 1; do
+		same_host $path
+		"$@"
+		cat client.log
+		check_no_leak
+	done
 }

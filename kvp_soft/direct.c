@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The direct path: both ends of a stream are queue pairs of this host, and one
+ * copy takes the payload from the sender's memory to the receiver's.
+ *
+ * The connection is made, kept and ended by TCP as any other, and to the two
+ * ends nothing else changes, either: the transmitter chooses and cuts messages as
+ * for the wire, with segments as large as DDP knows, and hands each to the peer's
+ * receiver in place of giving it to TCP. The receiver decodes and checks it with
+ * the same functions, so rights, errors and Terminates are the wire's. When it has no
+ * receive for a Send yet the stream goes back to TCP, which keeps what waits.
+ *
+ * The two ends find each other by what TCP knows of the connection (struct
+ * soft_stream_id). Each direction then changes over by itself, at a moment when
+ * the receiver has read all that the transmitter ever gave TCP, and so in order.
+ *
+ * A push runs in the sender's process context, under its tx.mutex and the
+ * receiver's socket lock. It keeps the receiver's stream: soft_direct_leave()
+ * waits for it.
+ */
+#include <linux/mutex.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "device.h"
+#include "params.h"
+#include "qp.h"
+#include "rx.h"
+
+static const struct rhashtable_params soft_streams_params = {
+	.key_len = sizeof(struct soft_stream_id),
+	.key_offset = offsetof(struct soft_qp, direct.id),
+	.head_offset = offsetof(struct soft_qp, direct.node),
+	.automatic_shrinking = true,
+};
+
+static struct rhashtable soft_streams;
+/* protects the table and who is whose peer */
+static DEFINE_MUTEX(soft_streams_lock);
+
+/** soft_direct_init() - at the module's start */
+int soft_direct_init(void)
+{
+	return rhashtable_init(&soft_streams, &soft_streams_params);
+}
+
+/** soft_direct_exit() - and at its end; no stream is left */
+void soft_direct_exit(void)
+{
+	rhashtable_destroy(&soft_streams);
+}
+
+static void soft_stream_addr(const struct sock *sk, struct soft_stream_id *id)
+{
+	id->local_port = inet_sk(sk)->inet_sport;
+	id->remote_port = sk->sk_dport;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		id->local = sk->sk_v6_rcv_saddr;
+		id->remote = sk->sk_v6_daddr;
+		return;
+	}
+#endif
+	ipv6_addr_set_v4mapped(sk->sk_rcv_saddr, &id->local);
+	ipv6_addr_set_v4mapped(sk->sk_daddr, &id->remote);
+}
+
+static void soft_stream_identify(const struct soft_qp *qp,
+				 struct soft_stream_id *id)
+{
+	struct sock *sk = qp->llp->sock->sk;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	memset(id, 0, sizeof(*id));
+	soft_stream_addr(sk, id);
+	lock_sock(sk);
+	/* who opens actively counts its SYN among the octets that were acknowledged */
+	id->sent = tp->snd_una - (u32)tp->bytes_acked + qp->mpa.initiator;
+	id->received = tp->rcv_nxt - (u32)tp->bytes_received;
+	release_sock(sk);
+}
+
+static struct soft_stream_id soft_stream_mirror(const struct soft_stream_id *id)
+{
+	return (struct soft_stream_id){
+		.local = id->remote,
+		.remote = id->local,
+		.local_port = id->remote_port,
+		.remote_port = id->local_port,
+		.sent = id->received,
+		.received = id->sent,
+	};
+}
+
+static void soft_direct_set_peer(struct soft_qp *qp, struct soft_qp *peer)
+{
+	spin_lock_bh(&qp->lock);
+	qp->direct.peer = peer;
+	spin_unlock_bh(&qp->lock);
+}
+
+static bool soft_direct_allowed(const struct soft_qp *a, const struct soft_qp *b)
+{
+	return READ_ONCE(soft_same_host) == SOFT_SAME_HOST_ANY ||
+	       net_eq(sock_net(a->llp->sock->sk), sock_net(b->llp->sock->sk));
+}
+
+/**
+ * soft_direct_join() - a stream begins: is its other end here, too?
+ * @qp: queue pair, whose receiver is ready
+ *
+ * Without memory the stream stays with TCP. Context: may sleep, under tx.mutex.
+ */
+void soft_direct_join(struct soft_qp *qp)
+{
+	struct soft_direct *direct = &qp->direct;
+	struct soft_stream_id other;
+	struct soft_qp *peer;
+
+	refcount_set(&direct->users, 1);
+	reinit_completion(&direct->unused);
+	if (READ_ONCE(soft_same_host) == SOFT_SAME_HOST_OFF)
+		return;
+	soft_stream_identify(qp, &direct->id);
+	other = soft_stream_mirror(&direct->id);
+	guard(mutex)(&soft_streams_lock);
+	if (rhashtable_insert_fast(&soft_streams, &direct->node,
+				   soft_streams_params))
+		return;
+	direct->listed = true;
+	peer = rhashtable_lookup_fast(&soft_streams, &other,
+				      soft_streams_params);
+	if (!peer || peer == qp || !soft_direct_allowed(qp, peer))
+		return;
+	soft_direct_set_peer(qp, peer);
+	soft_direct_set_peer(peer, qp);
+}
+
+static void soft_direct_unlist(struct soft_qp *qp)
+{
+	struct soft_direct *direct = &qp->direct;
+
+	guard(mutex)(&soft_streams_lock);
+	if (!direct->listed)
+		return;
+	rhashtable_remove_fast(&soft_streams, &direct->node,
+			       soft_streams_params);
+	direct->listed = false;
+	if (!direct->peer)
+		return;
+	soft_direct_set_peer(direct->peer, NULL);
+	soft_direct_set_peer(qp, NULL);
+}
+
+static void soft_direct_put(struct soft_qp *peer)
+{
+	if (refcount_dec_and_test(&peer->direct.users))
+		complete(&peer->direct.unused);
+}
+
+/**
+ * soft_direct_leave() - the stream ends: no push is in progress any more, nor begins
+ * @qp: queue pair that joined
+ * Context: may sleep, under tx.mutex.
+ */
+void soft_direct_leave(struct soft_qp *qp)
+{
+	soft_direct_unlist(qp);
+	soft_direct_put(qp);
+	wait_for_completion(&qp->direct.unused);
+}
+
+/* The other end, with its stream, until soft_direct_put(); NULL when it is gone. */
+static struct soft_qp *soft_direct_get(struct soft_qp *qp)
+{
+	struct soft_qp *peer;
+
+	spin_lock_bh(&qp->lock);
+	peer = qp->direct.peer;
+	if (peer && !refcount_inc_not_zero(&peer->direct.users))
+		peer = NULL;
+	spin_unlock_bh(&qp->lock);
+	return peer;
+}
+
+/**
+ * soft_direct_switch() - leave TCP, if the other end is here and has read all of it
+ * @qp: queue pair of which TCP has taken all that was built
+ *
+ * Return: false when the transmitter is to wait; the peer's receiver starts it
+ * again. Context: the transmitter.
+ */
+bool soft_direct_switch(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_qp *peer;
+	int ret;
+
+	if (!READ_ONCE(qp->direct.peer))
+		return true;
+	if (!tx->seg)
+		tx->seg = kzalloc(sizeof(*tx->seg), GFP_KERNEL);
+	peer = tx->seg ? soft_direct_get(qp) : NULL;
+	if (!peer)
+		return true;
+	lock_sock(peer->llp->sock->sk);
+	ret = soft_rx_caught_up(peer, tx->seq_sent);
+	release_sock(peer->llp->sock->sk);
+	soft_direct_put(peer);
+	tx->direct = !ret;
+	return ret != -EAGAIN;
+}
+
+/*
+ * What the segment asked for, the peer's transmitter does best at once and here,
+ * where the data is in the cache. Where the two meet, one of them leaves it to its
+ * worker.
+ */
+static void soft_direct_answer(struct soft_qp *peer)
+{
+	if (READ_ONCE(peer->in_count))
+		soft_tx_try_inline(peer);
+}
+
+/**
+ * soft_direct_push() - hand tx.seg to the peer's receiver
+ * @qp: queue pair that sends
+ *
+ * Return: 0; an errno of soft_rx_direct(), -ENOTCONN also when the peer's stream is
+ * over. Context: the transmitter.
+ */
+int soft_direct_push(struct soft_qp *qp)
+{
+	struct soft_qp *peer = soft_direct_get(qp);
+	struct sock *sk;
+	int ret;
+
+	if (!peer)
+		return -ENOTCONN;
+	sk = peer->llp->sock->sk;
+	lock_sock(sk);
+	ret = soft_rx_direct(peer, qp->tx.seg);
+	release_sock(sk);
+	if (!ret)
+		soft_direct_answer(peer);
+	soft_direct_put(peer);
+	return ret;
+}
+
+/** soft_direct_wake() - the receiver of @qp can take more; any context but hard interrupt */
+void soft_direct_wake(struct soft_qp *qp)
+{
+	spin_lock_bh(&qp->lock);
+	/* whose stream does not end before it has set this to NULL */
+	if (qp->direct.peer)
+		soft_tx_kick(qp->direct.peer);
+	spin_unlock_bh(&qp->lock);
+}
