@@ -225,7 +225,8 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 {
 	int err;
 
-	if (have < soft_seg_need(p, have))
+	/* none needs more than that */
+	if (have < SOFT_HDR_MAX && have < soft_seg_need(p, have))
 		return -EAGAIN;
 
 	memset(seg, 0, sizeof(*seg));

@@ -362,6 +362,7 @@ static void __exit soft_exit(void)
 	destroy_workqueue(soft_wq);
 	destroy_workqueue(soft_event_wq);
 	soft_direct_exit();
+	soft_tx_exit();
 	rcu_barrier();
 }
 

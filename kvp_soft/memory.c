@@ -71,9 +71,9 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
 }
 
 /*
- * What has the index of @stag, or NULL. Under RCU: what was erased from the table
- * is there as long as @gen, which is counted up before it may be freed, was the same
- * inside of the read side.
+ * What has the index of @stag, or NULL. With softirqs off, which RCU waits for: what was
+ * erased from the table is there as long as @gen, which is counted up before it may be
+ * freed, was the same inside of that.
  */
 static struct soft_mem *soft_mem_look_up(struct soft_rnic *rnic, u32 stag,
 					 struct soft_mem_cache *cache)
@@ -100,11 +100,9 @@ static struct soft_mem *soft_mem_find_cached(const struct soft_qp *qp, u32 stag,
 	struct soft_mem *mem;
 
 	local_bh_disable();
-	rcu_read_lock();
 	mem = soft_mem_look_up(qp->rnic, stag, cache);
 	if (mem && !refcount_inc_not_zero(&mem->refs))
 		mem = NULL;
-	rcu_read_unlock();
 	if (mem)
 		smp_mb__after_atomic(); /* pairs with soft_mem_end() */
 	else

@@ -106,7 +106,7 @@ struct soft_msg {
 
 /**
  * struct soft_tx - transmitter; all of it under @mutex but @work
- * @frag: page that FPDUs are being built in
+ * @frag: pages that FPDUs are being built in, while it runs
  * @vec: octets built and not taken by TCP; each holds a page reference
  * @nvec: entries of @vec in use
  * @staged: octets in @vec
@@ -396,6 +396,7 @@ void soft_ctl_work(struct work_struct *work);
 void soft_close_timer(struct work_struct *work);
 
 /* tx.c */
+void soft_tx_exit(void);
 void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);

@@ -49,7 +49,7 @@ static_assert(sizeof(struct atomic_resp_wire) == SOFT_ATOMIC_RESP_HDR);
 #define ATOMIC_OP	0x0f
 
 /* RFC 5040 figures 4 and 5; RFC 7306 figure 3 and section 10 */
-static const struct soft_op ops[SOFT_RDMAP_OPS] = {
+const struct soft_op soft_ops_by_code[SOFT_RDMAP_OPS] = {
 	[SOFT_RDMAP_WRITE] = {
 		.name = "RDMA Write",
 		.flags = SOFT_OP_SUPPORTED | SOFT_OP_TAGGED | SOFT_OP_PAYLOAD,
@@ -129,27 +129,14 @@ static const struct soft_op ops[SOFT_RDMAP_OPS] = {
 };
 
 /**
- * soft_op - what is fixed about a supported operation
- * @opcode: low nibble of the RDMAP control octet
- *
- * Return: its table entry, NULL if this RNIC neither sends nor accepts it.
- */
-const struct soft_op *soft_op(u8 opcode)
-{
-	if (opcode >= ARRAY_SIZE(ops) || !(ops[opcode].flags & SOFT_OP_SUPPORTED))
-		return NULL;
-	return &ops[opcode];
-}
-
-/**
  * soft_rdmap_name - name of an operation, supported or not
  * @opcode: low nibble of the RDMAP control octet
  */
 const char *soft_rdmap_name(u8 opcode)
 {
-	if (opcode >= ARRAY_SIZE(ops) || !ops[opcode].name)
+	if (opcode >= ARRAY_SIZE(soft_ops_by_code) || !soft_ops_by_code[opcode].name)
 		return "unassigned opcode";
-	return ops[opcode].name;
+	return soft_ops_by_code[opcode].name;
 }
 
 /**

@@ -233,7 +233,22 @@ static inline bool soft_to_wraps(u64 to, u64 len)
 	return len && to + (len - 1) < to;
 }
 
-const struct soft_op *soft_op(u8 opcode);
+extern const struct soft_op soft_ops_by_code[SOFT_RDMAP_OPS];
+
+/**
+ * soft_op - what is fixed about a supported operation
+ * @opcode: low nibble of the RDMAP control octet
+ *
+ * Return: its table entry, NULL if this RNIC neither sends nor accepts it.
+ */
+static inline const struct soft_op *soft_op(u8 opcode)
+{
+	if (opcode >= SOFT_RDMAP_OPS ||
+	    !(soft_ops_by_code[opcode].flags & SOFT_OP_SUPPORTED))
+		return NULL;
+	return &soft_ops_by_code[opcode];
+}
+
 const char *soft_rdmap_name(u8 opcode);
 
 void soft_read_req_get(const u8 *p, struct soft_read_req *rr);

@@ -34,6 +34,38 @@ static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/*
+ * What is left of the pages that FPDUs were built in is of use to whoever builds next,
+ * so a transmitter has some only while it runs.
+ */
+static DEFINE_PER_CPU(struct page_frag, soft_tx_frags);
+
+static void soft_tx_swap_frag(struct soft_tx *tx)
+{
+	struct page_frag *frag;
+
+	local_bh_disable();
+	frag = this_cpu_ptr(&soft_tx_frags);
+	swap(tx->frag, *frag);
+	local_bh_enable();
+}
+
+static void soft_tx_drop_frag(struct page_frag *frag)
+{
+	if (frag->page)
+		put_page(frag->page);
+	*frag = (struct page_frag){};
+}
+
+/** soft_tx_exit() - at the module's end */
+void soft_tx_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		soft_tx_drop_frag(per_cpu_ptr(&soft_tx_frags, cpu));
+}
+
 /** soft_tx_init() - at the QP's creation */
 void soft_tx_init(struct soft_tx *tx)
 {
@@ -52,9 +84,6 @@ void soft_tx_reset(struct soft_tx *tx)
 		put_page(tx->vec[i].bv_page);
 	tx->nvec = 0;
 	tx->staged = 0;
-	if (tx->frag.page)
-		put_page(tx->frag.page);
-	tx->frag = (struct page_frag){};
 	tx->seq_built = 0;
 	WRITE_ONCE(tx->seq_sent, 0);
 	tx->msn[SOFT_QN_SEND] = 1;
@@ -923,7 +952,7 @@ static void soft_tx_rest(struct soft_qp *qp)
  * Run until there is nothing to do or @budget octets are sent.
  * Return: true when there is more to do.
  */
-static bool soft_tx_run(struct soft_qp *qp, u64 budget)
+static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 {
 	struct soft_sq *sq = &qp->sq;
 	u64 end = qp->tx.seq_sent + budget;
@@ -933,12 +962,6 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 	u32 built;
 	int ret;
 
-	lockdep_assert_held(&qp->tx.mutex);
-	if (!qp->llp) {
-		if (READ_ONCE(qp->state) == SOFT_QP_ERROR)
-			soft_qp_flush(qp);
-		return false;
-	}
 	if (!qp->tx.direct && !qp->tx.staged && !soft_direct_switch(qp))
 		return false;
 	soft_ring_no_doorbell(&sq->ring);
@@ -979,6 +1002,23 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 			return false;
 		soft_ring_no_doorbell(&sq->ring);
 	}
+}
+
+static bool soft_tx_run(struct soft_qp *qp, u64 budget)
+{
+	bool more;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	if (!qp->llp) {
+		if (READ_ONCE(qp->state) == SOFT_QP_ERROR)
+			soft_qp_flush(qp);
+		return false;
+	}
+	soft_tx_swap_frag(&qp->tx);
+	more = soft_tx_run_stream(qp, budget);
+	soft_tx_swap_frag(&qp->tx);
+	soft_tx_drop_frag(&qp->tx.frag);
+	return more;
 }
 
 /** soft_tx_kick() - there may be something to send; any context */

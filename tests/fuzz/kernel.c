@@ -237,6 +237,7 @@ int fz_cond_resched(void)
 /* Odds and ends ************************************************************ */
 
 unsigned long __per_cpu_offset[NR_CPUS];
+DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
 unsigned int nr_cpu_ids = 1;
 struct cpumask __cpu_possible_mask = { { 1 } };
 const struct kernel_param_ops param_ops_uint, param_ops_bool, param_ops_int, param_ops_ulong;

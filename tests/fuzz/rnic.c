@@ -402,5 +402,7 @@ void fz_end(void)
 	check_constant();
 	fz_reads_done(v.sends.reads);
 	destroy();
+	/* what transmitters leave for each other */
+	soft_tx_exit();
 	fz_kernel_end();
 }
