@@ -222,7 +222,7 @@ bool soft_direct_switch(struct soft_qp *qp)
 static void soft_direct_answer(struct soft_qp *peer)
 {
 	if (READ_ONCE(peer->in_count))
-		soft_tx_try_inline(peer);
+		soft_tx_run_inline(peer, false);
 }
 
 /**

@@ -381,7 +381,7 @@ int soft_qp_doorbell(struct ri_qp *ri)
 
 	soft_count(qp->rnic, SOFT_CNT_DOORBELLS);
 	soft_rq_posted(&qp->own_rq);
-	soft_tx_run_inline(qp);
+	soft_tx_run_inline(qp, true);
 	return 0;
 }
 

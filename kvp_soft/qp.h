@@ -124,7 +124,7 @@ struct soft_msg {
  * @mem: where payload was taken from last
  * @call_end: when the last doorbell's call ended, ns
  * @call_ns: how long it took
- * @hasty: doorbells in a row that came in less than half of that time
+ * @hasty: doorbells in a row that came soon after that
  * @gather: ask for few doorbells
  * @gather_timer: and look when none comes
  * @direct: what is built goes to the peer's receiver, no longer to TCP
@@ -400,8 +400,7 @@ void soft_tx_exit(void);
 void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
-void soft_tx_run_inline(struct soft_qp *qp);
-void soft_tx_try_inline(struct soft_qp *qp);
+void soft_tx_run_inline(struct soft_qp *qp, bool posted);
 void soft_tx_work(struct work_struct *work);
 
 /* rx.c */

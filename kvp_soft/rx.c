@@ -167,7 +167,7 @@ static int soft_src_place(const struct soft_src *src, u32 off,
 	const u8 *data;
 	u32 done, len;
 
-	if (src->direct && src->direct->payload)
+	if (src->direct)
 		return soft_src_move(src->direct, off, mem, to, n);
 	if (!src->skb) {
 		soft_mem_write(mem, to, src->lin + off, n);
@@ -655,7 +655,10 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 		return -ENOTCONN;
 	if (qp->rx.held)
 		return -EAGAIN;
-	s.src = (struct soft_src){ .lin = seg->raw, .direct = seg };
+	s.src = (struct soft_src){
+		.lin = seg->raw,
+		.direct = seg->payload ? seg : NULL,
+	};
 	memcpy(s.raw, seg->raw, have);
 	qp->rx.pushing = true;
 	ret = soft_rx_segment(qp, &s, have);

@@ -16,8 +16,8 @@ struct sk_buff;
  * struct soft_src - where the octets of an FPDU are
  * @skb: socket buffer, or NULL for @lin
  * @off: of the FPDU in @skb
- * @lin: all of the FPDU, or of @direct what is not in the sender's memory
- * @direct: it comes from a queue pair of this host, or NULL
+ * @lin: all of the FPDU, or with @direct its headers
+ * @direct: its payload is in the memory of a queue pair of this host, or NULL
  */
 struct soft_src {
 	struct sk_buff *skb;

@@ -280,7 +280,7 @@ void soft_stream_close(struct soft_qp *qp)
 	mutex_unlock(&qp->tx.mutex);
 	mod_delayed_work(soft_wq, &qp->close_timer,
 			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
-	soft_tx_run_inline(qp);
+	soft_tx_run_inline(qp, false);
 	/* usually nothing was left to send, and the end need not wait */
 	flush_work(&qp->tx.work);
 	flush_work(&qp->ctl_work);

@@ -1048,41 +1048,42 @@ static void soft_tx_pace(struct soft_tx *tx, u64 begin)
 		tx->gather = true;
 }
 
-/** soft_tx_run_inline() - send now, in the caller's process context, within bounds */
-void soft_tx_run_inline(struct soft_qp *qp)
+/* Run for the poster, who came at @begin, and learn from it. */
+static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 {
-	const u64 begin = ktime_get_ns();
+	const u32 fetched = qp->sq.ring.fetched;
 	struct soft_tx *tx = &qp->tx;
-	bool more = true;
-	u32 fetched;
+	bool more;
 
-	if (mutex_trylock(&tx->mutex)) {
-		fetched = qp->sq.ring.fetched;
-		/* not while the poster is here */
-		if (tx->gather)
-			hrtimer_try_to_cancel(&tx->gather_timer);
-		soft_tx_pace(tx, begin);
-		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-		if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
-			tx->gather = false;
-		tx->call_end = ktime_get_ns();
-		tx->call_ns = tx->call_end - begin;
-		mutex_unlock(&tx->mutex);
-	}
-	/* whoever holds the mutex may have looked at the ring before us */
-	if (more)
-		soft_tx_kick(qp);
+	/* not while the poster is here */
+	if (tx->gather)
+		hrtimer_try_to_cancel(&tx->gather_timer);
+	soft_tx_pace(tx, begin);
+	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+	if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
+		tx->gather = false;
+	tx->call_end = ktime_get_ns();
+	tx->call_ns = tx->call_end - begin;
+	return more;
 }
 
-/** soft_tx_try_inline() - send now, unless somebody else does; process context */
-void soft_tx_try_inline(struct soft_qp *qp)
+/**
+ * soft_tx_run_inline() - send now, within bounds, unless somebody else does
+ * @qp: queue pair
+ * @posted: the caller has posted to it
+ * Context: process context.
+ */
+void soft_tx_run_inline(struct soft_qp *qp, bool posted)
 {
+	const u64 begin = posted ? ktime_get_ns() : 0;
 	bool more = true;
 
 	if (mutex_trylock(&qp->tx.mutex)) {
-		more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+		more = posted ? soft_tx_run_posted(qp, begin) :
+				soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 		mutex_unlock(&qp->tx.mutex);
 	}
+	/* whoever holds the mutex may have looked at the ring before us */
 	if (more)
 		soft_tx_kick(qp);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: streams inside of the host beside TCP: which ones, data compared, ends in the middle, rights
+# what: streams inside of the host beside TCP: which ones, data compared, ends in the middle
 # limit: 500
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -58,19 +58,8 @@ kill_hard client
 wait_for 20 ended server || kill_hard server
 check_no_leak
 
-for op in $(few write read send); do
-	for victim in client server; do
-		traffic "ib_${op}_bw" -D 120 -q 2
-		say "kill -9 of the $victim"
-		kill_hard $victim
-		[ $victim = client ] && other=server || other=client
-		if ! wait_for 20 ended "$other"; then
-			kill -INT "${pid_of[$other]}"
-			wait_for 5 ended "$other" || kill_hard "$other"
-		fi
-		check_no_leak
-	done
-done
+# shellcheck disable=SC2046
+kill_in_traffic $(few write read send)
 
 say "an RNIC goes away in the middle of traffic"
 traffic ib_send_bw -D 120

@@ -7,20 +7,7 @@
 
 hosts_up
 note_resources
-for op in write read send; do
-	for victim in client server; do
-		traffic ib_${op}_bw -D 120 -q 2
-		say "kill -9 of the $victim"
-		kill_hard $victim
-		[ $victim = client ] && other=server || other=client
-		# bandwidth programs that only post never look at connection events
-		if ! wait_for 20 ended "$other"; then
-			kill -INT "${pid_of[$other]}"
-			wait_for 5 ended "$other" || kill_hard "$other"
-		fi
-		check_no_leak
-	done
-done
+kill_in_traffic write read send
 
 say "while a connection is being set up"
 for _ in {1..10}; do

@@ -392,6 +392,26 @@ check_no_leak() {
 	fail "leaked: '$res_a' -> '$(resources krdma0)', '$res_b' -> '$(resources krdma1)'"
 }
 
+# kill_in_traffic OPERATION...: kill -9 of either side in the middle of each: the other
+# one ends and nothing stays
+kill_in_traffic() {
+	local op victim other
+	for op; do
+		for victim in client server; do
+			traffic "ib_${op}_bw" -D 120 -q 2
+			say "kill -9 of the $victim"
+			kill_hard $victim
+			[ $victim = client ] && other=server || other=client
+			# bandwidth programs that only post never look at connection events
+			if ! wait_for 20 ended "$other"; then
+				kill -INT "${pid_of[$other]}"
+				wait_for 5 ended "$other" || kill_hard "$other"
+			fi
+			check_no_leak
+		done
+	done
+}
+
 # both_ways COMMAND...: of host A with itself: through TCP, and beside it
 both_ways() {
 	local path
