@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * ABI of /dev/krdma: what a process asks of the kernel access layer.
+ *
+ * An open file belongs to the network namespace it was opened in and sees its
+ * RNICs alone. Everything made through it has a handle, a number that is unique
+ * in the file and means nothing elsewhere, and is gone after the last close.
+ *
+ * Commands: ioctl(fd, KRDMA_IOC_..., &cmd). Each structure begins with its size
+ * as the caller knows it. One that is shorter than the kernel's stands for zeros
+ * in what it lacks; a longer one must have zeros there (E2BIG), so that either
+ * side may be the newer one. Results are written back into the structure. A
+ * reserved field or unknown flag that is not 0 answers EINVAL, an unknown
+ * command ENOTTY, a wrong handle ENOENT, one of another kind EINVAL, a verb that
+ * the RNIC does not have EOPNOTSUPP, an RNIC that is gone ENODEV.
+ *
+ * Events: read(fd) gives whole records, as many as fit; poll() says whether there
+ * is one. A read too short for the first record answers EINVAL and takes nothing.
+ *
+ * Numbers of operations, states, statuses, access flags and events are those of
+ * <rdma/ib_user_verbs.h> and <rdma/ib_user_ioctl_verbs.h>, which are the verbs'.
+ *
+ * Fixed-width fields, no implicit padding, alike for 32-bit and 64-bit programs;
+ * both sides assert sizes and offsets.
+ */
+#ifndef KRDMA_ABI_H
+#define KRDMA_ABI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KRDMA_ABI_VERSION	1
+#define KRDMA_DEVICE		"/dev/krdma"
+#define KRDMA_NAME_LEN		64
+#define KRDMA_IOC_TYPE		'k'
+
+/* an IPv4 or IPv6 address, or that with a port; family 0: none */
+struct krdma_addr {
+	__u16 family;		/* AF_INET, AF_INET6 */
+	__be16 port;
+	__u32 scope_id;		/* interface of a link-local IPv6 address */
+	__u8 addr[16];		/* the first 4 octets for IPv4, the rest 0 */
+};
+
+/* RNICs ******************************************************************** */
+
+struct krdma_rnic_entry {
+	__u32 index;		/* of the RNIC, never given again */
+	__u32 ifindex;		/* of its network device, 0: none */
+	char name[KRDMA_NAME_LEN];
+};
+
+/* KRDMA_IOC_RNIC_LIST: the RNICs of the namespace */
+struct krdma_rnic_list {
+	__u32 size;
+	__u32 count;		/* in: room at entries; out: RNICs that there are */
+	__aligned_u64 entries;	/* struct krdma_rnic_entry[] */
+};
+
+#define KRDMA_RNIC_UP		(1U << 0)	/* its link is */
+
+/* KRDMA_IOC_RNIC_QUERY */
+struct krdma_rnic_query {
+	__u32 size;
+	__u32 index;		/* in */
+	__u32 flags;		/* KRDMA_RNIC_*, and this is what comes out */
+	__u32 ifindex;
+	char name[KRDMA_NAME_LEN];
+	char netdev[16];
+	char provider[KRDMA_NAME_LEN];	/* its module */
+	char uvp[KRDMA_NAME_LEN];	/* its user library; empty: none */
+	__u32 uvp_abi;		/* version between the two */
+	__u32 transport;	/* 0 iWARP, 1 InfiniBand, 2 RoCE */
+	__u32 caps;		/* RI_CAP_* of the RNIC-PI */
+	__u32 vendor_id;
+	__u32 vendor_part_id;
+	__u32 hw_version;
+	__aligned_u64 fw_version;
+	__aligned_u64 node_guid;	/* as a number, not network order */
+	__u8 mac[8];		/* the first mac_len octets */
+	__u32 mac_len;
+	__u32 mtu;		/* of the network device */
+	__u32 num_ceh;		/* completion event handlers */
+	__u32 num_counters;
+	__aligned_u64 max_mr_size;
+	__aligned_u64 device_cap_flags;
+	__u32 max_qp;
+	__u32 max_qp_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_sge_rd;
+	__u32 max_inline;
+	__u32 max_cq;
+	__u32 max_cqe;
+	__u32 max_mr;
+	__u32 max_mw;
+	__u32 max_pd;
+	__u32 max_srq;
+	__u32 max_srq_wr;
+	__u32 max_srq_sge;
+	__u32 max_ird;		/* inbound reads of a QP */
+	__u32 max_ord;		/* outbound */
+	__u32 objects[8];	/* in use, all users: contexts, PD, CQ, SRQ, QP, MR, MW; last: 0 */
+};
+
+struct krdma_counter {
+	char name[56];
+	__aligned_u64 value;
+};
+
+/* KRDMA_IOC_RNIC_COUNTERS */
+struct krdma_rnic_counters {
+	__u32 size;
+	__u32 index;
+	__u32 count;		/* in: room; out: counters that there are */
+	__u32 reserved;
+	__aligned_u64 entries;	/* struct krdma_counter[] */
+};
+
+/*
+ * KRDMA_IOC_RNIC_FIND: the RNIC whose network device has the local address, or
+ * through whose network device the remote one is reached. ENODEV: none.
+ */
+struct krdma_rnic_find {
+	__u32 size;
+	__u32 index;		/* out */
+	struct krdma_addr local;	/* one of the two */
+	struct krdma_addr remote;
+};
+
+/* Contexts and objects ***************************************************** */
+
+/* provider-private octets of a verb, as its user library and module agreed */
+struct krdma_private {
+	__aligned_u64 in;
+	__aligned_u64 out;
+	__u32 in_len;
+	__u32 out_len;
+};
+
+/* KRDMA_IOC_CONTEXT: use of an RNIC */
+struct krdma_context {
+	__u32 size;
+	__u32 index;		/* in: RNIC */
+	__u32 handle;		/* out */
+	__u32 flags;		/* KRDMA_SLOW: through the kernel for every call, no user library */
+	__aligned_u64 cookie;	/* comes with events of the RNIC */
+	struct krdma_private priv;
+};
+
+#define KRDMA_SLOW	(1U << 0)
+
+/*
+ * KRDMA_IOC_DESTROY: an object of any kind. EBUSY while others need it. Records of it
+ * that were not read are dropped: none comes after return.
+ */
+struct krdma_destroy {
+	__u32 size;
+	__u32 handle;
+};
+
+/* KRDMA_IOC_PD */
+struct krdma_pd {
+	__u32 size;
+	__u32 context;
+	__u32 handle;		/* out */
+	__u32 id;		/* out: the kAL's, as "rdma resource" shows */
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_CQ. One of a slow context is polled and armed by commands. */
+struct krdma_cq {
+	__u32 size;
+	__u32 context;
+	__u32 handle;		/* out */
+	__u32 id;		/* out */
+	__u32 depth;		/* in: wanted; out: granted */
+	__u32 ceh;		/* completion event handler */
+	__aligned_u64 cookie;	/* comes with its events */
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_CQ_MODIFY */
+#define KRDMA_CQ_DEPTH		(1U << 0)
+#define KRDMA_CQ_MODERATION	(1U << 1)
+struct krdma_cq_modify {
+	__u32 size;
+	__u32 handle;
+	__u32 mask;		/* KRDMA_CQ_*, one of them */
+	__u32 depth;		/* in and out */
+	__u16 count;		/* moderation: completions */
+	__u16 period_us;
+	__u32 reserved;
+	struct krdma_private priv;
+};
+
+struct krdma_wc {
+	__aligned_u64 wr_id;
+	__u32 status;		/* enum ib_uverbs_wc_status's order, IBV_WC_* */
+	__u32 opcode;		/* IB_UVERBS_WC_* */
+	__u32 vendor_err;
+	__u32 byte_len;
+	__be32 imm;		/* or the STag that was invalidated */
+	__u32 qp;		/* its number */
+	__u32 flags;		/* IBV_WC_* */
+	__u32 reserved;
+};
+
+/* KRDMA_IOC_CQ_POLL: of a slow context */
+struct krdma_cq_poll {
+	__u32 size;
+	__u32 handle;
+	__u32 count;		/* in: room; out: taken */
+	__u32 reserved;
+	__aligned_u64 entries;	/* struct krdma_wc[] */
+};
+
+/* KRDMA_IOC_CQ_NOTIFY: of a slow context */
+struct krdma_cq_notify {
+	__u32 size;
+	__u32 handle;
+	__u32 solicited;	/* only of solicited completions and errors */
+	__u32 missed;		/* out: something may wait in it; poll */
+};
+
+/* KRDMA_IOC_SRQ */
+struct krdma_srq {
+	__u32 size;
+	__u32 pd;
+	__u32 handle;		/* out */
+	__u32 id;		/* out */
+	__u32 max_wr;		/* in and out */
+	__u32 max_sge;		/* in and out */
+	__u32 limit;
+	__u32 reserved;
+	__aligned_u64 cookie;
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_SRQ_MODIFY, KRDMA_IOC_SRQ_QUERY */
+#define KRDMA_SRQ_MAX_WR	(1U << 0)
+#define KRDMA_SRQ_LIMIT		(1U << 1)
+struct krdma_srq_attr {
+	__u32 size;
+	__u32 handle;
+	__u32 mask;		/* of a modification: KRDMA_SRQ_*; of a query 0 */
+	__u32 max_wr;
+	__u32 max_sge;		/* out */
+	__u32 limit;
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_QP */
+#define KRDMA_QP_SIGNAL_ALL	(1U << 0)
+struct krdma_qp {
+	__u32 size;
+	__u32 pd;
+	__u32 handle;		/* out */
+	__u32 number;		/* out: QP number */
+	__u32 send_cq;
+	__u32 recv_cq;
+	__u32 srq;		/* 0: none */
+	__u32 flags;		/* KRDMA_QP_* */
+	__u32 max_send_wr;	/* these in: wanted; out: granted */
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline;
+	__u32 reserved;
+	__aligned_u64 cookie;	/* comes with its events and its connection's */
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_QP_QUERY, KRDMA_IOC_QP_MODIFY */
+#define KRDMA_QP_STATE		(1U << 0)
+#define KRDMA_QP_ACCESS		(1U << 1)
+struct krdma_qp_attr {
+	__u32 size;
+	__u32 handle;
+	__u32 mask;		/* of a modification: KRDMA_QP_STATE, KRDMA_QP_ACCESS; of a query 0 */
+	__u32 state;		/* IBV_QPS_*: modifications to RESET, INIT, SQD, ERR */
+	__u32 access;		/* IB_UVERBS_ACCESS_REMOTE_* */
+	__u32 ird;		/* this and what follows: out */
+	__u32 ord;
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline;
+	struct krdma_addr local;	/* family 0: not connected */
+	struct krdma_addr remote;
+	__u32 mpa_revision;
+	__u32 mss;
+	__u32 crc;		/* 1: in use */
+	__u32 markers;		/* bit 0: sent, bit 1: received */
+	__u32 cwnd;
+	__u32 srtt_us;
+	__aligned_u64 tx_octets;
+	__aligned_u64 tx_messages;
+	__aligned_u64 rx_octets;
+	__aligned_u64 rx_messages;
+	__aligned_u64 retransmissions;
+};
+
+struct krdma_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+#define KRDMA_SEND_FENCE	(1U << 0)
+#define KRDMA_SEND_SIGNALED	(1U << 1)
+#define KRDMA_SEND_SOLICITED	(1U << 2)
+#define KRDMA_SEND_INLINE	(1U << 3)
+/* a work request of KRDMA_IOC_POST_SEND, and with the first three fields and sges of the two others */
+struct krdma_wr {
+	__aligned_u64 wr_id;
+	__aligned_u64 sges;	/* struct krdma_sge[num_sge]; inline: of the caller's memory */
+	__u32 num_sge;
+	__u32 opcode;		/* IB_UVERBS_WR_* */
+	__u32 flags;		/* KRDMA_SEND_* */
+	__be32 imm;		/* or the STag to invalidate */
+	__aligned_u64 remote_addr;
+	__u32 rkey;
+	__u32 mw;		/* BIND_MW: handle of the window */
+	__aligned_u64 compare_add;	/* atomic operations */
+	__aligned_u64 swap;
+	__aligned_u64 bind_addr;	/* BIND_MW */
+	__aligned_u64 bind_length;
+	__u32 bind_lkey;	/* STag of the region */
+	__u32 bind_access;
+};
+
+/*
+ * KRDMA_IOC_POST_SEND, KRDMA_IOC_POST_RECV, KRDMA_IOC_POST_SRQ: of a slow context. With
+ * count 0 the doorbell of a shared ring, of any other. On an error, done says how many
+ * were posted before it.
+ */
+struct krdma_post {
+	__u32 size;
+	__u32 handle;
+	__u32 count;
+	__u32 done;		/* out */
+	__aligned_u64 wrs;	/* struct krdma_wr[] */
+};
+
+/* KRDMA_IOC_MR */
+#define KRDMA_MR_DMABUF		(1U << 0)
+struct krdma_mr {
+	__u32 size;
+	__u32 pd;
+	__u32 handle;		/* out */
+	__u32 stag;		/* out */
+	__u32 flags;		/* KRDMA_MR_* */
+	__u32 access;		/* IB_UVERBS_ACCESS_* */
+	__aligned_u64 start;	/* address, or octet of the dma-buf */
+	__aligned_u64 length;
+	__aligned_u64 iova;	/* tagged offset of the first octet */
+	__s32 fd;		/* the dma-buf */
+	__u32 reserved;
+	struct krdma_private priv;
+};
+
+/* KRDMA_IOC_MR_REREGISTER */
+#define KRDMA_REREG_TRANSLATION	(1U << 0)
+#define KRDMA_REREG_PD		(1U << 1)
+#define KRDMA_REREG_ACCESS	(1U << 2)
+struct krdma_mr_reregister {
+	__u32 size;
+	__u32 handle;
+	__u32 mask;		/* KRDMA_REREG_* */
+	__u32 pd;
+	__u32 access;
+	__u32 stag;		/* out */
+	__aligned_u64 start;
+	__aligned_u64 length;
+	__aligned_u64 iova;
+};
+
+/* KRDMA_IOC_MW */
+struct krdma_mw {
+	__u32 size;
+	__u32 pd;
+	__u32 handle;		/* out */
+	__u32 stag;		/* out */
+	__u32 type;		/* 1, 2 */
+	__u32 reserved;
+	struct krdma_private priv;
+};
+
+/* Connections ************************************************************** */
+
+#define KRDMA_PRIVATE_DATA_MAX	512
+
+#define KRDMA_CONN_TOS		(1U << 0)	/* tos is valid */
+#define KRDMA_LISTEN_V6ONLY	(1U << 1)
+
+/* KRDMA_IOC_LISTEN */
+struct krdma_listen {
+	__u32 size;
+	__u32 context;
+	__u32 handle;		/* out */
+	__u32 backlog;
+	__u32 flags;		/* KRDMA_CONN_TOS, KRDMA_LISTEN_V6ONLY */
+	__u32 tos;
+	__aligned_u64 cookie;	/* comes with CONN_REQUEST */
+	struct krdma_addr local;	/* port 0: the kernel chooses; in and out */
+};
+
+/*
+ * KRDMA_IOC_CONNECT, KRDMA_IOC_ACCEPT, KRDMA_IOC_REJECT. A connection that was asked for
+ * or came in has a handle of its own; DESTROY of it ends the connection.
+ */
+struct krdma_conn {
+	__u32 size;
+	__u32 handle;		/* CONNECT: out; else in: that of the CONN_REQUEST */
+	__u32 qp;		/* not for REJECT */
+	__u32 flags;		/* KRDMA_CONN_TOS */
+	__u32 tos;
+	__u16 ird;
+	__u16 ord;
+	__aligned_u64 private_data;
+	__u32 private_data_len;
+	__u32 reserved;
+	__aligned_u64 cookie;	/* comes with the connection's events */
+	struct krdma_addr local;	/* CONNECT; family 0: the host chooses */
+	struct krdma_addr remote;	/* CONNECT */
+};
+
+/* KRDMA_IOC_DISCONNECT: of a QP; CLOSED follows */
+struct krdma_disconnect {
+	__u32 size;
+	__u32 qp;
+	__u32 abrupt;
+	__u32 reserved;
+};
+
+/* Network stack ************************************************************ */
+
+struct krdma_net_local {
+	struct krdma_addr addr;
+	__u32 ifindex;
+	__u32 rnic;		/* index of the RNIC there, 0: none */
+};
+
+/* KRDMA_IOC_NET_LOCAL: local addresses that reach dst, best first */
+struct krdma_net_locals {
+	__u32 size;
+	__u32 count;		/* in: room; out: addresses that there are */
+	__aligned_u64 entries;	/* struct krdma_net_local[] */
+	struct krdma_addr dst;
+};
+
+#define KRDMA_ROUTE_GATEWAY	(1U << 0)	/* next_hop is a router */
+#define KRDMA_ROUTE_LOCAL	(1U << 1)	/* dst is an address of this host */
+
+/* KRDMA_IOC_NET_ROUTE: the next hop */
+struct krdma_net_route {
+	__u32 size;
+	__u32 flags;		/* out: KRDMA_ROUTE_* */
+	struct krdma_addr dst;
+	struct krdma_addr src;	/* in: family 0 or the address to send from; out: it */
+	struct krdma_addr next_hop;	/* out */
+	__u32 ifindex;		/* in: 0 or the interface to send by; out: it */
+	__u32 mtu;		/* out: of the path */
+	__u32 rnic;		/* out: index of the RNIC there, 0: none */
+	__u32 reserved;
+};
+
+/* KRDMA_IOC_NET_NEIGH: link address of a next hop */
+#define KRDMA_NEIGH_ASK		(1U << 0)	/* resolve it; an event KRDMA_EVENT_NEIGH follows */
+#define KRDMA_NEIGH_WATCH	(1U << 1)	/* and one at each change, until DESTROY of the handle */
+struct krdma_net_neigh {
+	__u32 size;
+	__u32 flags;		/* in: KRDMA_NEIGH_* */
+	struct krdma_addr addr;
+	__u32 ifindex;
+	__u32 state;		/* out: NUD_*; 0: nothing known */
+	__u8 lladdr[8];		/* out: the first lladdr_len octets */
+	__u32 lladdr_len;	/* out: 0: not resolved */
+	__u32 handle;		/* out: with ASK or WATCH, 0 when nothing will follow */
+	__aligned_u64 cookie;	/* comes with the events */
+};
+
+/*
+ * KRDMA_IOC_PORT: a port of the host's port space, until DESTROY of its handle.
+ * EADDRINUSE: a socket or another user has it. EACCES: a privileged one.
+ */
+struct krdma_port {
+	__u32 size;
+	__u32 handle;		/* out */
+	struct krdma_addr addr;	/* port 0: any; address 0: all local RNICs' of the family; out: port */
+	__u32 protocol;		/* IPPROTO_TCP */
+	__u32 reserved;
+};
+
+/* KRDMA_IOC_NET_SUBSCRIBE: which events of the namespace the file wants; replaces what was */
+#define KRDMA_NET_LINK		(1U << 0)	/* up, down, MTU, name of RNICs' network devices */
+#define KRDMA_NET_ADDRESS	(1U << 1)	/* addresses of the namespace */
+#define KRDMA_NET_ROUTE		(1U << 2)	/* routes */
+#define KRDMA_NET_RNIC		(1U << 3)	/* RNICs come and go */
+struct krdma_net_subscribe {
+	__u32 size;
+	__u32 mask;
+};
+
+/* KRDMA_IOC_MIB: host and offloaded TCP/IP counters as one, of the namespace */
+struct krdma_mib {
+	__u32 size;
+	__u32 count;		/* in: room; out: counters that there are */
+	__aligned_u64 entries;	/* struct krdma_counter[]: "tcpInSegs" ... */
+};
+
+/* Limits ******************************************************************* */
+
+/* KRDMA_IOC_USAGE: this file's */
+struct krdma_usage {
+	__u32 size;
+	__u32 objects;		/* with handles */
+	__u32 max_objects;
+	__u32 events;		/* that wait to be read */
+	__u32 max_events;
+	__u32 reserved;
+	__aligned_u64 lost_events;	/* since open */
+	__aligned_u64 pinned_pages;	/* of the process, as RLIMIT_MEMLOCK counts */
+};
+
+/* Events ******************************************************************* */
+
+enum krdma_event_type {
+	KRDMA_EVENT_COMPLETION = 1,	/* of an armed CQ */
+	KRDMA_EVENT_ASYNC,		/* affiliated: of a QP, CQ, SRQ; or of the RNIC: handle is the context */
+	KRDMA_EVENT_CONN_REQUEST,	/* handle: the listener, conn: the new connection */
+	KRDMA_EVENT_CONN_REPLY,		/* answer to CONNECT */
+	KRDMA_EVENT_ESTABLISHED,	/* after ACCEPT */
+	KRDMA_EVENT_CLOSED,		/* end of a connection */
+	KRDMA_EVENT_NEIGH,
+	KRDMA_EVENT_NET,		/* code: one KRDMA_NET_* */
+	KRDMA_EVENT_OVERFLOW,		/* events were lost here: code says how many */
+};
+
+/* each record is of struct krdma_event and what its type adds; size is a multiple of 8 */
+struct krdma_event {
+	__u32 size;		/* octets of the record */
+	__u32 type;		/* enum krdma_event_type */
+	__u32 handle;
+	__u32 code;		/* ASYNC: IBV_EVENT_*; NET: KRDMA_NET_* */
+	__s32 status;		/* 0 or a negative errno */
+	__u32 reserved;
+	__aligned_u64 cookie;	/* of the object */
+	__aligned_u64 time_ns;	/* CLOCK_MONOTONIC */
+};
+
+/* CONN_REQUEST, CONN_REPLY, ESTABLISHED */
+struct krdma_conn_event {
+	struct krdma_event base;
+	__u32 conn;		/* CONN_REQUEST: handle for ACCEPT or REJECT */
+	__u16 ird;
+	__u16 ord;
+	struct krdma_addr local;
+	struct krdma_addr remote;
+	__u32 private_data_len;
+	__u32 reserved;
+	__u8 private_data[];	/* filled up with zeros to a multiple of 8 */
+};
+
+/* NEIGH */
+struct krdma_neigh_event {
+	struct krdma_event base;	/* status: 0 or -EHOSTUNREACH */
+	struct krdma_addr addr;
+	__u32 ifindex;
+	__u32 state;
+	__u8 lladdr[8];
+	__u32 lladdr_len;
+	__u32 reserved;
+};
+
+/* NET */
+struct krdma_net_event {
+	struct krdma_event base;
+	__u32 gone;		/* 1: removed; 0: new or changed */
+	__u32 ifindex;
+	__u32 rnic;		/* index, 0: none */
+	__u32 mtu;		/* LINK */
+	__u32 up;		/* LINK */
+	__u32 prefix_len;	/* ADDRESS, ROUTE */
+	struct krdma_addr addr;	/* ADDRESS; ROUTE: destination */
+	char name[KRDMA_NAME_LEN];	/* LINK: network device; RNIC: RNIC */
+};
+
+/* Numbers ****************************************************************** */
+
+#define KRDMA_IOC_RNIC_LIST	_IO(KRDMA_IOC_TYPE, 0x00)
+#define KRDMA_IOC_RNIC_QUERY	_IO(KRDMA_IOC_TYPE, 0x01)
+#define KRDMA_IOC_RNIC_COUNTERS	_IO(KRDMA_IOC_TYPE, 0x02)
+#define KRDMA_IOC_RNIC_FIND	_IO(KRDMA_IOC_TYPE, 0x03)
+#define KRDMA_IOC_USAGE		_IO(KRDMA_IOC_TYPE, 0x04)
+
+#define KRDMA_IOC_CONTEXT	_IO(KRDMA_IOC_TYPE, 0x10)
+#define KRDMA_IOC_DESTROY	_IO(KRDMA_IOC_TYPE, 0x11)
+#define KRDMA_IOC_PD		_IO(KRDMA_IOC_TYPE, 0x12)
+#define KRDMA_IOC_CQ		_IO(KRDMA_IOC_TYPE, 0x13)
+#define KRDMA_IOC_CQ_MODIFY	_IO(KRDMA_IOC_TYPE, 0x14)
+#define KRDMA_IOC_CQ_POLL	_IO(KRDMA_IOC_TYPE, 0x15)
+#define KRDMA_IOC_CQ_NOTIFY	_IO(KRDMA_IOC_TYPE, 0x16)
+#define KRDMA_IOC_SRQ		_IO(KRDMA_IOC_TYPE, 0x17)
+#define KRDMA_IOC_SRQ_MODIFY	_IO(KRDMA_IOC_TYPE, 0x18)
+#define KRDMA_IOC_SRQ_QUERY	_IO(KRDMA_IOC_TYPE, 0x19)
+#define KRDMA_IOC_QP		_IO(KRDMA_IOC_TYPE, 0x1a)
+#define KRDMA_IOC_QP_MODIFY	_IO(KRDMA_IOC_TYPE, 0x1b)
+#define KRDMA_IOC_QP_QUERY	_IO(KRDMA_IOC_TYPE, 0x1c)
+#define KRDMA_IOC_POST_SEND	_IO(KRDMA_IOC_TYPE, 0x1d)
+#define KRDMA_IOC_POST_RECV	_IO(KRDMA_IOC_TYPE, 0x1e)
+#define KRDMA_IOC_POST_SRQ	_IO(KRDMA_IOC_TYPE, 0x1f)
+#define KRDMA_IOC_MR		_IO(KRDMA_IOC_TYPE, 0x20)
+#define KRDMA_IOC_MR_REREGISTER	_IO(KRDMA_IOC_TYPE, 0x21)
+#define KRDMA_IOC_MW		_IO(KRDMA_IOC_TYPE, 0x22)
+
+#define KRDMA_IOC_LISTEN	_IO(KRDMA_IOC_TYPE, 0x30)
+#define KRDMA_IOC_CONNECT	_IO(KRDMA_IOC_TYPE, 0x31)
+#define KRDMA_IOC_ACCEPT	_IO(KRDMA_IOC_TYPE, 0x32)
+#define KRDMA_IOC_REJECT	_IO(KRDMA_IOC_TYPE, 0x33)
+#define KRDMA_IOC_DISCONNECT	_IO(KRDMA_IOC_TYPE, 0x34)
+
+#define KRDMA_IOC_NET_LOCAL	_IO(KRDMA_IOC_TYPE, 0x40)
+#define KRDMA_IOC_NET_ROUTE	_IO(KRDMA_IOC_TYPE, 0x41)
+#define KRDMA_IOC_NET_NEIGH	_IO(KRDMA_IOC_TYPE, 0x42)
+#define KRDMA_IOC_PORT		_IO(KRDMA_IOC_TYPE, 0x43)
+#define KRDMA_IOC_NET_SUBSCRIBE	_IO(KRDMA_IOC_TYPE, 0x44)
+#define KRDMA_IOC_MIB		_IO(KRDMA_IOC_TYPE, 0x45)
+
+#endif /* KRDMA_ABI_H */
