@@ -368,12 +368,14 @@ void kal_ep_get(struct kal_ep *ep)
 {
 	kref_get(&ep->kref);
 }
+EXPORT_SYMBOL_GPL(kal_ep_get);
 
 /* Context: may sleep. */
 void kal_ep_put(struct kal_ep *ep)
 {
 	kref_put(&ep->kref, ep_release);
 }
+EXPORT_SYMBOL_GPL(kal_ep_put);
 
 /**
  * kal_ep_end() - end whatever the endpoint does
@@ -532,6 +534,24 @@ void kal_ep_destroy(struct kal_ep *ep)
 	kal_ep_put(ep);
 }
 EXPORT_SYMBOL_GPL(kal_ep_destroy);
+
+void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
+{
+	unsigned long now = jiffies;
+
+	memset(info, 0, sizeof(*info));
+	guard(mutex)(&ep->lock);
+	info->state = kal_ep_state_name(ep->state);
+	if (ep->deadline && time_after(ep->deadline, now))
+		info->expires_ms = jiffies_to_msecs(ep->deadline - now);
+	if (ep->state == KAL_EP_CONNECTED || ep->state == KAL_EP_CLOSING) {
+		info->connected = true;
+		info->mpa = ep->llp->ri.mpa;
+	} else if (ep->state == KAL_EP_LISTENING) {
+		kal_listen_query(ep, info);
+	}
+}
+EXPORT_SYMBOL_GPL(kal_ep_query);
 
 /* Tell the consumer, under the endpoint's lock. Return: its answer. */
 int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)

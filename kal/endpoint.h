@@ -172,8 +172,6 @@ struct kal_ep_reject_arg {
 };
 
 /* endpoint.c */
-void kal_ep_get(struct kal_ep *ep);
-void kal_ep_put(struct kal_ep *ep);
 int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input);
 void kal_ep_notify(void *ep);
 void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms);
@@ -214,6 +212,7 @@ int kal_startup_timeout(struct kal_ep *ep);
 /* listen.c */
 int kal_listen_start(struct kal_ep *ep);
 int kal_listen_stop(struct kal_ep *ep);
+void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info);
 struct net *kal_rnic_net_get(const struct ri_rnic *rnic);
 
 #endif /* KAL_ENDPOINT_H */

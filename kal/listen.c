@@ -407,3 +407,24 @@ int kal_listen_stop(struct kal_ep *ep)
 	}
 	return 0;
 }
+
+/**
+ * kal_listen_query() - how full a listener is
+ * @ep: listener
+ * @info: where to say so
+ *
+ * Context: endpoint's lock held, which keeps the socket.
+ */
+void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
+{
+	const struct kal_listener *l = ep->listener;
+
+	info->listening = true;
+	info->pending = atomic_read(&ep->pending);
+	if (!l) {
+		info->state = "deaf";
+		return;
+	}
+	info->backlog = READ_ONCE(l->sock->sk->sk_max_ack_backlog);
+	info->waiting = READ_ONCE(l->sock->sk->sk_ack_backlog);
+}

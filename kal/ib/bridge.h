@@ -14,6 +14,8 @@
 
 #include <krdma/kal.h>
 
+struct iw_cm_id;
+
 /* the driver id of all our devices, here and in libibverbs: "krdm" */
 #define KAL_IB_DRIVER_ID	((enum rdma_driver_id)0x6b72646d)
 #define KAL_IB_PORT		1
@@ -136,10 +138,7 @@ extern const struct ib_device_ops kal_ib_mw_ops;	/* verbs.c */
 extern const struct ib_device_ops kal_ib_srq_ops;	/* qp.c */
 extern const struct ib_device_ops kal_ib_qp_ops;	/* qp.c */
 extern const struct ib_device_ops kal_ib_user_ops;	/* user.c */
-extern const struct ib_device_ops kal_ib_cm_ops;	/* port.c */
-bool kal_ib_netdev_has_mac(const struct net_device *ndev);
-
-/* cm.c */
+extern const struct ib_device_ops kal_ib_cm_ops;	/* cm.c */
 extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
 
@@ -150,6 +149,24 @@ bool kal_ib_netdev_has_mac(const struct net_device *ndev);
 int kal_ib_cm_init(void);
 void kal_ib_cm_exit(void);
 void kal_ib_cm_remove(struct kal_ib_device *dev);
+
+/**
+ * struct kal_ib_cm_entry - who stands behind an iw_cm_id
+ * @node: in the table; cm_table.c's lock protects it
+ * @cm_id: the id, as a key only
+ * @ep: alive as long as the entry is in the table
+ */
+struct kal_ib_cm_entry {
+	struct hlist_node node;
+	const struct iw_cm_id *cm_id;
+	struct kal_ep *ep;
+};
+
+/* cm_table.c */
+void kal_ib_cm_show(struct kal_ib_cm_entry *entry, const struct iw_cm_id *cm_id,
+		    struct kal_ep *ep);
+void kal_ib_cm_hide(struct kal_ib_cm_entry *entry);
+struct kal_ep *kal_ib_cm_find(const struct iw_cm_id *cm_id);
 
 /* restrack.c */
 int kal_ib_stats_init(struct kal_ib_device *dev);

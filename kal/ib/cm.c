@@ -31,6 +31,7 @@
 static struct workqueue_struct *kal_ib_cm_wq;
 
 struct kal_ib_listener {
+	struct kal_ib_cm_entry entry;
 	struct kal_ib_device *dev;
 	struct iw_cm_id *cm_id;		/* referenced */
 	iw_cm_handler cm_handler;	/* rdma_cm's, for the children */
@@ -39,6 +40,7 @@ struct kal_ib_listener {
 
 /**
  * struct kal_ib_conn - a connection, from its request or iw_connect() to its last event
+ * @entry: from delivery or iw_connect() to the last event
  * @dev: device
  * @ep: owned
  * @cm_id: referenced while events may come, then NULL; the endpoint's lock
@@ -50,6 +52,7 @@ struct kal_ib_listener {
  * @delivered: iw_cm has made an id for the request; lock of @dev->requests
  */
 struct kal_ib_conn {
+	struct kal_ib_cm_entry entry;
 	struct kal_ib_device *dev;
 	struct kal_ep *ep;
 	struct iw_cm_id *cm_id;
@@ -64,6 +67,7 @@ struct kal_ib_conn {
 
 static void kal_ib_conn_free(struct kal_ib_conn *conn)
 {
+	kal_ib_cm_hide(&conn->entry);
 	kal_ep_destroy(conn->ep);
 	kfree(conn);
 }
@@ -88,12 +92,14 @@ static void kal_ib_conn_set_id(struct kal_ib_conn *conn, struct iw_cm_id *cm_id)
 {
 	cm_id->add_ref(cm_id);
 	conn->cm_id = cm_id;
+	kal_ib_cm_show(&conn->entry, cm_id, conn->ep);
 }
 
 static void kal_ib_conn_clear_id(struct kal_ib_conn *conn)
 {
 	struct iw_cm_id *cm_id = conn->cm_id;
 
+	kal_ib_cm_hide(&conn->entry);
 	conn->cm_id = NULL;
 	cm_id->rem_ref(cm_id);
 }
@@ -352,6 +358,8 @@ static int kal_ib_request_delivered(struct iw_cm_id *cm_id,
 	if (conn) {
 		conn->delivered = true;
 		handler = conn->cm_handler;
+		/* iw_cm rejects the request before it frees the id */
+		kal_ib_cm_show(&conn->entry, cm_id, conn->ep);
 	}
 	xa_unlock(&dev->requests);
 	if (!handler)
@@ -423,8 +431,10 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->cm_handler = kal_ib_request_delivered;
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
 			    &param);
-	if (!ret)
+	if (!ret) {
+		kal_ib_cm_show(&listener->entry, cm_id, listener->ep);
 		return 0;
+	}
 
 	cm_id->cm_handler = listener->cm_handler;
 	cm_id->provider_data = NULL;
@@ -463,6 +473,7 @@ static int kal_ib_destroy_listen(struct iw_cm_id *cm_id)
 	if (!listener)
 		return 0;
 	cm_id->provider_data = NULL;
+	kal_ib_cm_hide(&listener->entry);
 	/* no new request after this */
 	kal_ep_destroy(listener->ep);
 	kal_ib_requests_end(listener->dev, listener);

@@ -2,10 +2,11 @@
 /*
  * What the ib bridge shows to administrators beyond ib_core's own: counters
  * ("rdma statistic"), the provider's first and the kAL's behind them, and the
- * connection of a QP ("rdma resource show qp -d").
+ * connections ("rdma resource show qp -dd" and "... cm_id -dd").
  */
 #include <linux/inet.h>
 #include <linux/slab.h>
+#include <rdma/rdma_cm.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
@@ -154,6 +155,54 @@ static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
 	return 0;
 }
 
+/* Connections and listeners ************************************************* */
+
+static int kal_ib_put_listener(struct sk_buff *msg, const struct kal_ep_info *info)
+{
+	return rdma_nl_put_driver_u32(msg, "backlog", info->backlog) ?:
+	       rdma_nl_put_driver_u32(msg, "waiting", info->waiting) ?:
+	       rdma_nl_put_driver_u32(msg, "pending", info->pending);
+}
+
+static int kal_ib_put_ep(struct sk_buff *msg, const struct kal_ep_info *info)
+{
+	if (rdma_nl_put_driver_string(msg, "state", info->state))
+		return -EMSGSIZE;
+	if (info->expires_ms &&
+	    rdma_nl_put_driver_u32(msg, "expires_ms", info->expires_ms))
+		return -EMSGSIZE;
+	if (info->connected)
+		return kal_ib_put_mpa(msg, &info->mpa);
+	return info->listening ? kal_ib_put_listener(msg, info) : 0;
+}
+
+/*
+ * ib_core keeps @id until this returns, but not the iw_cm_id, which may be gone
+ * by the time that we have it. It is a key here.
+ */
+static int kal_ib_fill_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct kal_ep_info info;
+	struct nlattr *table;
+	struct kal_ep *ep;
+
+	ep = kal_ib_cm_find(rdma_iw_cm_id(id));
+	if (!ep)
+		return 0;
+	kal_ep_query(ep, &info);
+	kal_ep_put(ep);
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (kal_ib_put_ep(msg, &info)) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
 const struct ib_device_ops kal_ib_restrack_ops = {
+	.fill_res_cm_id_entry = kal_ib_fill_cm_id,
 	.fill_res_qp_entry = kal_ib_fill_qp,
 };

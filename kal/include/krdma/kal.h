@@ -273,4 +273,36 @@ void kal_ep_destroy(struct kal_ep *ep);
 
 struct ri_rnic *kal_ep_rnic(struct kal_ep *ep);
 
+/*
+ * References for one who looks at an endpoint that is not his: it may end
+ * meanwhile. put may sleep.
+ */
+void kal_ep_get(struct kal_ep *ep);
+void kal_ep_put(struct kal_ep *ep);
+
+/**
+ * struct kal_ep_info - an endpoint as the administrator sees it
+ * @state: name of its state; "deaf" for a listener without TCP's
+ * @expires_ms: when the state ends by itself, 0 for never
+ * @connected: @mpa is valid
+ * @mpa: how the two sides agreed
+ * @listening: what follows is valid
+ * @backlog: connections that TCP keeps for all RNICs that listen there
+ * @waiting: of these, those that wait
+ * @pending: connections whose MPA Request was not delivered
+ */
+struct kal_ep_info {
+	const char *state;
+	u32 expires_ms;
+	bool connected;
+	struct ri_mpa_params mpa;
+	bool listening;
+	u32 backlog;
+	u32 waiting;
+	u32 pending;
+};
+
+/* How @ep is now. The caller has a reference; not from a handler. May sleep. */
+void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info);
+
 #endif /* KRDMA_KAL_H */

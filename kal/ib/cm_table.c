@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The ib bridge's table of iw_cm's ids and the endpoints behind them, for those
+ * who look at an id from outside (restrack.c). iw_cm may free an id while
+ * somebody asks for it, so an id is a key here and never looked into.
+ */
+#include <linux/hashtable.h>
+
+#include "bridge.h"
+
+static DEFINE_HASHTABLE(kal_ib_cm_table, 8);
+static DEFINE_SPINLOCK(kal_ib_cm_table_lock);	/* protects kal_ib_cm_table */
+
+/**
+ * kal_ib_cm_show() - from now on @ep is found by @cm_id
+ * @entry: the owner's, zeroed at first; may be in the table already
+ * @cm_id: alive until kal_ib_cm_hide()
+ * @ep: with the owner's reference until then
+ *
+ * Context: process.
+ */
+void kal_ib_cm_show(struct kal_ib_cm_entry *entry, const struct iw_cm_id *cm_id,
+		    struct kal_ep *ep)
+{
+	guard(spinlock)(&kal_ib_cm_table_lock);
+	if (hash_hashed(&entry->node))
+		return;
+	entry->cm_id = cm_id;
+	entry->ep = ep;
+	hash_add(kal_ib_cm_table, &entry->node, (unsigned long)cm_id);
+}
+
+/* Not any more; may not be in the table. Context: process. */
+void kal_ib_cm_hide(struct kal_ib_cm_entry *entry)
+{
+	guard(spinlock)(&kal_ib_cm_table_lock);
+	hash_del(&entry->node);
+}
+
+/* The endpoint of an id, which need not exist any more, with a reference, or NULL. */
+struct kal_ep *kal_ib_cm_find(const struct iw_cm_id *cm_id)
+{
+	struct kal_ib_cm_entry *entry;
+
+	guard(spinlock)(&kal_ib_cm_table_lock);
+	hash_for_each_possible(kal_ib_cm_table, entry, node, (unsigned long)cm_id) {
+		if (entry->cm_id == cm_id) {
+			kal_ep_get(entry->ep);
+			return entry->ep;
+		}
+	}
+	return NULL;
+}
