@@ -20,6 +20,9 @@ struct iw_cm_id;
 #define KAL_IB_DRIVER_ID	((enum rdma_driver_id)0x6b72646d)
 #define KAL_IB_PORT		1
 
+/* counters that a set of QPs has (qp_counter.c) */
+#define KAL_IB_QP_COUNTERS	7
+
 /**
  * struct kal_ib_device - an RNIC as ib_core sees it
  * @base: ib_core's; the RNIC's client data holds a reference of its struct device
@@ -31,6 +34,7 @@ struct iw_cm_id;
  * @next_request: for @requests
  * @stat_descs: names of the counters (restrack.c)
  * @num_stats: how many
+ * @counters: of sets of QPs, by id (qp_counter.c)
  */
 struct kal_ib_device {
 	struct ib_device base;
@@ -42,6 +46,7 @@ struct kal_ib_device {
 	u32 next_request;
 	struct rdma_stat_desc *stat_descs;
 	unsigned int num_stats;
+	struct xarray counters;
 };
 
 #define KAL_IB_DEV_REGISTERED	0	/* ib_register_device() succeeded */
@@ -72,12 +77,16 @@ struct kal_ib_srq {
  * @qp: the kAL's
  * @refs: one of the verbs side, one of each iw_cm_id that has the QP
  * @unused: completed when @refs falls to 0
+ * @counter_node: among the QPs of its counter, whose lock protects it and @counted
+ * @counted: what was counted of the QP when it was bound
  */
 struct kal_ib_qp {
 	struct ib_qp base;
 	struct ri_qp *qp;
 	refcount_t refs;
 	struct completion unused;
+	struct list_head counter_node;
+	u64 counted[KAL_IB_QP_COUNTERS];
 };
 
 struct kal_ib_mw {
@@ -141,6 +150,7 @@ extern const struct ib_device_ops kal_ib_user_ops;	/* user.c */
 extern const struct ib_device_ops kal_ib_cm_ops;	/* cm.c */
 extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
+extern const struct ib_device_ops kal_ib_counter_ops;	/* qp_counter.c */
 
 /* port.c */
 bool kal_ib_netdev_has_mac(const struct net_device *ndev);
@@ -171,6 +181,10 @@ struct kal_ep *kal_ib_cm_find(const struct iw_cm_id *cm_id);
 /* restrack.c */
 int kal_ib_stats_init(struct kal_ib_device *dev);
 void kal_ib_stats_exit(struct kal_ib_device *dev);
+
+/* qp_counter.c */
+extern const char *const kal_ib_qp_counter_names[KAL_IB_QP_COUNTERS];
+void kal_ib_counter_forget(struct kal_ib_qp *qp);
 
 /* qp.c */
 bool kal_ib_qp_get(struct kal_ib_qp *qp);

@@ -41,6 +41,7 @@ static void kal_ib_release(struct kal_ib_device *dev)
 		list_del_init(&dev->node);
 	kal_ib_stats_exit(dev);
 	xa_destroy(&dev->requests);
+	xa_destroy(&dev->counters);
 	put_device(&dev->base.dev);
 }
 
@@ -62,6 +63,8 @@ static void kal_ib_set_ops(struct kal_ib_device *dev)
 	ib_set_device_ops(base, &kal_ib_cm_ops);
 	ib_set_device_ops(base, &kal_ib_restrack_ops);
 	ib_set_device_ops(base, &kal_ib_stats_ops);
+	if (dev->rnic->ops->qp_info)
+		ib_set_device_ops(base, &kal_ib_counter_ops);
 	if (dev->rnic->ops->mw_alloc)
 		ib_set_device_ops(base, &kal_ib_mw_ops);
 	if (attr->caps & RI_CAP_SRQ)
@@ -124,6 +127,7 @@ static int kal_ib_setup(struct kal_ib_device *dev)
 	if (rnic->attr.caps & RI_CAP_ALLOW_DELETE)
 		ib_mark_name_assigned_by_user(base);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	kal_ib_set_guid(dev);
 	kal_ib_set_ops(dev);
 	ret = kal_ib_stats_init(dev);

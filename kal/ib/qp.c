@@ -49,6 +49,7 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 	/* before lookups find it */
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
+	INIT_LIST_HEAD(&qp->counter_node);
 	rqp = kal_qp_create(to_kal_ib_pd(base->pd)->pd, &rattr, kal_ib_qp_event,
 			    qp, base, udata);
 	if (IS_ERR(rqp))
@@ -99,6 +100,7 @@ static int kal_ib_destroy_qp(struct ib_qp *base, struct ib_udata *udata)
 	kal_qp_retire(qp->qp);
 	kal_ib_qp_put(qp);
 	wait_for_completion(&qp->unused);
+	kal_ib_counter_forget(qp);
 	return kal_qp_destroy(qp->qp);
 }
 

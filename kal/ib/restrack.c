@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * What the ib bridge shows to administrators beyond ib_core's own: counters
- * ("rdma statistic"), the provider's first and the kAL's behind them, and the
- * connections ("rdma resource show qp -dd" and "... cm_id -dd").
+ * ("rdma statistic"), the provider's first, the kAL's and those of sets of QPs
+ * (qp_counter.c) behind them, and the connections ("rdma resource show qp -dd" and "... cm_id -dd").
  */
 #include <linux/inet.h>
 #include <linux/slab.h>
@@ -36,6 +36,7 @@ static int kal_ib_get_stats(struct ib_device *base, struct rdma_hw_stats *stats,
 		rnic->ops->query_counters(rnic, stats->value);
 	for (i = 0; i < KAL_CNT_NUM; i++)
 		stats->value[num + i] = kal_counter_read(rnic, i);
+	/* what is behind stays 0: ib_core adds the sets' */
 	return stats->num_counters;
 }
 
@@ -44,27 +45,32 @@ const struct ib_device_ops kal_ib_stats_ops = {
 	.get_hw_stats = kal_ib_get_stats,
 };
 
+static void kal_ib_stats_name(struct kal_ib_device *dev,
+			      const char *const *names, unsigned int num)
+{
+	while (num--)
+		dev->stat_descs[dev->num_stats++].name = *names++;
+}
+
 /**
  * kal_ib_stats_init() - name the counters of a device
- * @dev: its RNIC's and the kAL's own become one list
+ * @dev: its RNIC's, the kAL's and those of sets of QPs become one list
  *
  * Return: 0 or -ENOMEM.
  */
 int kal_ib_stats_init(struct kal_ib_device *dev)
 {
-	const struct ri_rnic_attr *attr = &dev->rnic->attr;
-	unsigned int i;
+	const struct ri_rnic *rnic = dev->rnic;
+	const struct ri_rnic_attr *attr = &rnic->attr;
 
-	dev->num_stats = attr->num_counters + KAL_CNT_NUM;
-	dev->stat_descs = kcalloc(dev->num_stats, sizeof(*dev->stat_descs),
-				  GFP_KERNEL);
+	dev->stat_descs = kcalloc(attr->num_counters + KAL_CNT_NUM + KAL_IB_QP_COUNTERS,
+				  sizeof(*dev->stat_descs), GFP_KERNEL);
 	if (!dev->stat_descs)
 		return -ENOMEM;
-	for (i = 0; i < attr->num_counters; i++)
-		dev->stat_descs[i].name = attr->counter_names[i];
-	for (i = 0; i < KAL_CNT_NUM; i++)
-		dev->stat_descs[attr->num_counters + i].name =
-			kal_counter_names[i];
+	kal_ib_stats_name(dev, attr->counter_names, attr->num_counters);
+	kal_ib_stats_name(dev, kal_counter_names, KAL_CNT_NUM);
+	if (rnic->ops->qp_info)
+		kal_ib_stats_name(dev, kal_ib_qp_counter_names, KAL_IB_QP_COUNTERS);
 	return 0;
 }
 
