@@ -7,8 +7,7 @@
 
 #include <linux/string.h>
 
-/* from here on a string instruction is worth its start-up */
-#define SOFT_COPY_STRING_MIN	256
+#include "params.h"
 
 /**
  * soft_copy() - memcpy() for payload
@@ -23,7 +22,7 @@
 static inline void soft_copy(void *dst, const void *src, size_t n)
 {
 #if defined(CONFIG_X86_64) && !defined(__SANITIZE_ADDRESS__)
-	if (n >= SOFT_COPY_STRING_MIN) {
+	if (n >= READ_ONCE(soft_copy_string_min)) {
 		size_t words = n / sizeof(u64);
 
 		asm volatile("rep movsq"

@@ -16,6 +16,19 @@
 #include "qp.h"
 #include "queue.h"
 
+/* a parameter with bounds */
+#define SOFT_UINT_PARAM(name, var, low, high)					\
+	static int soft_set_##name(const char *val, const struct kernel_param *kp) \
+	{									\
+		return param_set_uint_minmax(val, kp, low, high);		\
+	}									\
+	static const struct kernel_param_ops soft_##name##_ops = {		\
+		.set = soft_set_##name,						\
+		.get = param_get_uint,						\
+	};									\
+	module_param_cb(name, &soft_##name##_ops, &(var), 0644);		\
+	__MODULE_PARM_TYPE(name, "uint")
+
 unsigned int soft_tx_batch_bytes = 128 * 1024;
 module_param_named(tx_batch_bytes, soft_tx_batch_bytes, uint, 0644);
 MODULE_PARM_DESC(tx_batch_bytes,
@@ -30,6 +43,11 @@ unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
 MODULE_PARM_DESC(tx_gather_us,
 		 "work requests of one who posts many may wait so long to be gathered; 0: never (50)");
+
+unsigned int soft_tx_hasty_posts = 8;
+SOFT_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
+MODULE_PARM_DESC(tx_hasty_posts,
+		 "doorbells in a row that follow so fast on each other that one posts many (8)");
 
 unsigned int soft_rx_inline_bytes = 16 * 1024;
 module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
@@ -51,19 +69,18 @@ module_param_named(comp_affinity, soft_comp_affinity, bool, 0644);
 MODULE_PARM_DESC(comp_affinity,
 		 "completion events of vector n > 0 are raised on CPU n, not where the work completed (Y)");
 
-static int soft_set_same_host(const char *val, const struct kernel_param *kp)
-{
-	return param_set_uint_minmax(val, kp, SOFT_SAME_HOST_OFF,
-				     SOFT_SAME_HOST_ANY);
-}
+unsigned int soft_copy_string_min = 256;
+SOFT_UINT_PARAM(copy_string_min, soft_copy_string_min, 0, UINT_MAX);
+MODULE_PARM_DESC(copy_string_min,
+		 "octets from which payload is copied by a string instruction of the processor (256)");
 
-static const struct kernel_param_ops soft_same_host_ops = {
-	.set = soft_set_same_host,
-	.get = param_get_uint,
-};
+static unsigned int soft_poll_yield = 16;
+SOFT_UINT_PARAM(poll_yield, soft_poll_yield, 1, UINT_MAX);
+MODULE_PARM_DESC(poll_yield,
+		 "a thread that polls a completion queue in vain so often in a row lets others run; for programs that begin from then on (16)");
 
 unsigned int soft_same_host = SOFT_SAME_HOST_NETNS;
-module_param_cb(same_host, &soft_same_host_ops, &soft_same_host, 0644);
+SOFT_UINT_PARAM(same_host, soft_same_host, SOFT_SAME_HOST_OFF, SOFT_SAME_HOST_ANY);
 MODULE_PARM_DESC(same_host,
 		 "streams whose ends are both on this host leave TCP for one copy of the payload: 0 none, 1 those inside of a network namespace, 2 all (1)");
 
@@ -123,6 +140,7 @@ static int soft_ucontext_alloc(struct ri_ucontext *uctx,
 {
 	struct krdma_soft_ucontext_resp resp = {
 		.abi_version = KRDMA_SOFT_ABI_VERSION,
+		.poll_yield = READ_ONCE(soft_poll_yield),
 	};
 
 	if (udata->outlen < sizeof(resp))

@@ -9,10 +9,12 @@
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_tx_gather_us;
+extern unsigned int soft_tx_hasty_posts;
 extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;
 extern bool soft_comp_affinity;
+extern unsigned int soft_copy_string_min;
 extern unsigned int soft_same_host;
 
 #endif /* SOFT_PARAMS_H */

@@ -1033,8 +1033,6 @@ void soft_tx_kick(struct soft_qp *qp)
  * calls are what holds it up, so it is asked for fewer. Until gathering does not bring
  * anything together any more.
  */
-#define SOFT_TX_HASTY	8
-
 static void soft_tx_pace(struct soft_tx *tx, u64 begin)
 {
 	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
@@ -1044,7 +1042,7 @@ static void soft_tx_pace(struct soft_tx *tx, u64 begin)
 		tx->hasty++;
 	else
 		tx->hasty = 0;
-	if (tx->hasty >= SOFT_TX_HASTY && gather_ns)
+	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) && gather_ns)
 		tx->gather = true;
 }
 

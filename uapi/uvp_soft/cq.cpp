@@ -68,6 +68,7 @@ int create(Cq &cq, ibv_context *context, int cqe, ibv_comp_channel *channel, int
 		return err;
 	}
 	cq.ring.attach(cq.memory.address(), shape);
+	cq.patience.set_limit(ours<Context>(verbs_get_ctx(context)).poll_yield);
 	return 0;
 }
 

@@ -148,6 +148,7 @@ struct Context {
 	verbs_context base;
 	/* atomic: handle + 1 of a QP whose doorbell is due before anything is waited for, or 0 */
 	std::uint64_t due;
+	std::uint32_t poll_yield; /* for class Patience */
 };
 
 struct Td {
@@ -172,14 +173,23 @@ struct Pd {
  * class Patience - what a thread does that polls and finds nothing
  *
  * The RNIC is software: its workers may wait for the very processor that the
- * polling thread keeps busy. After @limit empty polls in a row it lets them have it.
+ * polling thread keeps busy. After so many empty polls in a row as the kernel says
+ * it lets them have it.
  */
 class Patience {
 public:
+	/* of a kernel that does not say */
+	static constexpr std::uint32_t usual = 16;
+
+	void set_limit(std::uint32_t limit) noexcept
+	{
+		limit_ = limit;
+	}
+
 	/* an empty poll; true when it is time to yield() */
 	[[nodiscard]] bool exhausted() noexcept
 	{
-		if (++empty_ < limit)
+		if (++empty_ < limit_)
 			return false;
 		empty_ = 0;
 		return true;
@@ -191,7 +201,7 @@ public:
 	}
 
 private:
-	static constexpr std::uint32_t limit = 16;
+	std::uint32_t limit_{usual};
 	std::uint32_t empty_{};
 };
 

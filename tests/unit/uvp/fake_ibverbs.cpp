@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -111,6 +112,13 @@ int FakeKernel::make_device_file()
 
 extern "C" {
 
+/* in place of libc's */
+int sched_yield() noexcept
+{
+	fake.yields++;
+	return 0;
+}
+
 void verbs_register_driver_34(const verbs_device_ops *ops)
 {
 	fake.device_ops = ops;
@@ -146,7 +154,8 @@ int ibv_cmd_get_context(verbs_context *, ibv_get_context_cmd *, std::size_t, voi
 			std::size_t resp_size)
 {
 	answer(resp, resp_size, sizeof(ib_uverbs_get_context_resp),
-	       krdma_soft_ucontext_resp{.abi_version = fake.abi_version, .reserved = 0});
+	       krdma_soft_ucontext_resp{.abi_version = fake.abi_version,
+					.poll_yield = fake.poll_yield});
 	return fake.fail;
 }
 

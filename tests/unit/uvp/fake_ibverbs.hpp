@@ -20,6 +20,8 @@ struct FakeKernel {
 
 	int fail; /* errno of every following command */
 	std::uint32_t abi_version = KRDMA_SOFT_ABI_VERSION;
+	std::uint32_t poll_yield;   /* as the kernel says */
+	int yields;                 /* calls of sched_yield() */
 	bool fail_switch;           /* the second step of a resize fails */
 	std::uint32_t stride_error; /* octets that a reported stride lacks */
 

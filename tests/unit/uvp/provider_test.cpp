@@ -166,6 +166,30 @@ TEST_F(Provider, ContextOfAnotherAbiIsRefused)
 	EXPECT_LT(lseek(other, 0, SEEK_CUR), 0) << "the descriptor belongs to the context";
 }
 
+TEST_F(Provider, PollingInVainYields)
+{
+	constexpr int usual = 16;
+	constexpr int polls = 3 * 5 * usual;
+	ibv_wc wc{};
+
+	for (const std::uint32_t limit : {0U, 1U, 5U, UINT32_MAX}) {
+		fake.poll_yield = limit;
+		verbs_context *vctx = fake.device_ops->alloc_context(
+			&device, FakeKernel::make_device_file(), nullptr);
+		ASSERT_NE(vctx, nullptr);
+		ibv_cq *other = fake.ops.create_cq(&vctx->context, 4, nullptr, 0);
+		ASSERT_NE(other, nullptr);
+		fake.yields = 0;
+		for (int i = 0; i < polls; i++)
+			EXPECT_EQ(fake.ops.poll_cq(other, 1, &wc), 0);
+		const std::uint32_t every = limit ? limit : usual;
+		EXPECT_EQ(fake.yields, static_cast<int>(polls / every)) << "limit " << limit;
+		EXPECT_EQ(fake.ops.destroy_cq(other), 0);
+		fake.ops.free_context(&vctx->context);
+	}
+	fake.poll_yield = 0;
+}
+
 TEST_F(Provider, FirmwareVersionIsReadable)
 {
 	ibv_device_attr_ex attr{};

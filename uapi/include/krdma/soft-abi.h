@@ -160,7 +160,7 @@ struct krdma_soft_cq_ring {
 
 struct krdma_soft_ucontext_resp {
 	__u32 abi_version;
-	__u32 reserved;
+	__u32 poll_yield;	/* polls in vain after which a thread yields; 0: not said */
 };
 
 struct krdma_soft_cq_resp {

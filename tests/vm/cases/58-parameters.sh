@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: parameters of the software RNIC: bounds, and what they do at run time
+# limit: 150
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+parameters=/sys/module/krdma_soft/parameters
+never=4294967295
+yield=/sys/kernel/tracing/events/syscalls/sys_enter_sched_yield
+
+set_to() { echo "$2" > $parameters/"$1"; }
+
+# yields: calls of sched_yield() by perftest while it runs
+yields() {
+	echo > /sys/kernel/tracing/trace
+	echo 1 > $yield/enable
+	perf_pair ib_send_lat -s 16 -n 300 > /dev/null
+	echo 0 > $yield/enable
+	grep -c ' ib_send_lat-.*sys_sched_yield' /sys/kernel/tracing/trace || true
+}
+
+# doorbells: of host A while it writes much that is small
+doorbells() {
+	local before
+	before=$(counted_by_both doorbells)
+	perf_pair ib_write_bw -s 64 -n 5000 > /dev/null
+	echo $(($(counted_by_both doorbells) - before))
+}
+
+say "bounds"
+for setting in tx_hasty_posts=0 tx_hasty_posts=x copy_string_min=-1 copy_string_min=4294967296 \
+	poll_yield=0 same_host=3; do
+	before=$(cat $parameters/${setting%=*})
+	refuse "$setting" bash -c "echo ${setting#*=} > $parameters/${setting%=*}"
+	same "$setting" "$before" "$(cat $parameters/${setting%=*})"
+done
+same "defaults" "8 256 16" "$(cd $parameters && cat tx_hasty_posts copy_string_min poll_yield | tr '\n' ' ' | sed 's/ $//')"
+
+hosts_up
+note_resources
+
+say "polls in vain before a thread yields"
+many=$(yields)
+set_to poll_yield $never
+none=$(yields)
+say "$many, and with no limit $none"
+[ "$many" -gt 10 ] || fail "nobody yields"
+same "yields" 0 "$none"
+set_to poll_yield 16
+
+say "how hasty one must be for doorbells to be gathered"
+few=$(doorbells)
+set_to tx_hasty_posts $never
+all=$(doorbells)
+say "$few, and without gathering $all"
+[ "$all" -gt $((2 * few)) ] || fail "no difference"
+set_to tx_hasty_posts 8
+
+for octets in 0 $never; do
+	say "string copies from $octets octets on"
+	set_to copy_string_min $octets
+	pattern_pair 16384
+done
+check_no_leak
