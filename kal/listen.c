@@ -139,23 +139,35 @@ static __be16 addr_port(const struct sockaddr_storage *addr)
 
 /* Accept ******************************************************************* */
 
-/* The first, as rdma_cm does: it takes the first RNIC that may have the address. */
+static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_storage *local,
+				  bool (*owns)(struct net_device *ndev,
+					       const struct sockaddr_storage *addr))
+{
+	struct kal_ep *ep;
+
+	lockdep_assert_held(&l->lock);
+	list_for_each_entry(ep, &l->eps, listen_node)
+		if (owns(ep->rnic->netdev, local))
+			return ep;
+	return NULL;
+}
+
+/*
+ * An RNIC on the netdev that has the address, before one that stands in for it.
+ * rdma_cm gives the connection to the RNIC of the listener that we choose, if
+ * that may have the address.
+ */
 static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local)
 {
-	struct kal_ep *ep, *owner = NULL;
+	struct kal_ep *ep, *owner;
 
-	spin_lock(&l->lock);
-	list_for_each_entry(ep, &l->eps, listen_node) {
-		if (rnic_owns(ep->rnic, local)) {
-			kal_ep_get(ep);
-			owner = ep;
-			break;
-		}
-	}
+	guard(spinlock)(&l->lock);
+	owner = first_owner(l, local, netdev_owns) ?: first_owner(l, local, vlan_owns);
 	ep = list_first_entry_or_null(&l->eps, struct kal_ep, listen_node);
-	if (!owner && ep)
+	if (owner)
+		kal_ep_get(owner);
+	else if (ep)
 		kal_count(ep->rnic, KAL_CNT_LISTEN_NO_OWNER);
-	spin_unlock(&l->lock);
 	return owner;
 }
 

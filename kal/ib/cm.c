@@ -25,6 +25,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 
 #include "bridge.h"
 
@@ -403,6 +404,20 @@ err_free:
 	return ret;
 }
 
+/*
+ * rdma_cm leaves the port of a wildcard's listeners unset, and then gives their
+ * connections to the first of all RNICs that may have the address, whichever
+ * they came to: that RNIC could not accept them. With the port it takes the
+ * listener's own RNIC. rdma_cm is the only user of iw_cm and its id the context.
+ */
+static void kal_ib_listen_port(const struct iw_cm_id *cm_id)
+{
+	struct rdma_cm_id *id = cm_id->context;
+
+	if (rdma_iw_cm_id(id) == cm_id && !id->port_num)
+		id->port_num = KAL_IB_PORT;
+}
+
 static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
@@ -429,6 +444,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->add_ref(cm_id);
 	cm_id->provider_data = listener;
 	cm_id->cm_handler = kal_ib_request_delivered;
+	kal_ib_listen_port(cm_id);
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
 			    &param);
 	if (!ret) {

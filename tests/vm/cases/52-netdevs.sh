@@ -68,12 +68,43 @@ data() {
 	finish server 20
 }
 
+# came DEVICE: connections to that RNIC of host B so far
+came() { on B rdma statistic show link "$1/1" | tr -s '\n\t ' '\n' | grep -A1 -x conn_passive | sed 1d; }
+
+# comes_to ADDRESS DEVICE OTHER: a connection to a listener on the wildcard address
+comes_to() {
+	local address=$1 device=$2 other=$3 any=0.0.0.0 before after
+	[[ $address != *:* ]] || any=::
+	before="$(($(came "$device") + 1)) $(came "$other")"
+	serve server B 7473 rping -s -a $any -p 7473 -C 5
+	run_on A 60 rping -c -a "$address" -p 7473 -C 5
+	finish server 20
+	after="$(came "$device") $(came "$other")"
+	same "connections to $address: of $device and of $other" "$before" "$after"
+}
+
+each_to_its_own() {
+	comes_to 10.78.0.2 krdma1 belowB
+	comes_to fd78::2 krdma1 belowB
+	comes_to 10.77.0.2 belowB krdma1
+	comes_to fd77::2 belowB krdma1
+}
+
 for kind in below-vlan both-vlan; do
 	say "$kind: data"
 	upper_up $kind
 	note_resources
 	data
 	check_no_leak
+	if [ $kind = both-vlan ]; then
+		say "a listener on both RNICs, whichever comes first"
+		each_to_its_own
+		on B rdma link delete belowB
+		on B rdma link add belowB type "$LINK_TYPE" netdev vethB
+		wait_for 10 rnic_active belowB || fail "belowB does not become active"
+		each_to_its_own
+		check_no_leak
+	fi
 	upper_down
 done
 
