@@ -161,13 +161,14 @@ static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_s
 {
 	struct kal_ep *ep, *owner;
 
-	guard(spinlock)(&l->lock);
+	spin_lock(&l->lock);
 	owner = first_owner(l, local, netdev_owns) ?: first_owner(l, local, vlan_owns);
 	ep = list_first_entry_or_null(&l->eps, struct kal_ep, listen_node);
 	if (owner)
 		kal_ep_get(owner);
 	else if (ep)
 		kal_count(ep->rnic, KAL_CNT_LISTEN_NO_OWNER);
+	spin_unlock(&l->lock);
 	return owner;
 }
 

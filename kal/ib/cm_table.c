@@ -22,32 +22,37 @@ static DEFINE_SPINLOCK(kal_ib_cm_table_lock);	/* protects kal_ib_cm_table */
 void kal_ib_cm_show(struct kal_ib_cm_entry *entry, const struct iw_cm_id *cm_id,
 		    struct kal_ep *ep)
 {
-	guard(spinlock)(&kal_ib_cm_table_lock);
-	if (hash_hashed(&entry->node))
-		return;
-	entry->cm_id = cm_id;
-	entry->ep = ep;
-	hash_add(kal_ib_cm_table, &entry->node, (unsigned long)cm_id);
+	spin_lock(&kal_ib_cm_table_lock);
+	if (!hash_hashed(&entry->node)) {
+		entry->cm_id = cm_id;
+		entry->ep = ep;
+		hash_add(kal_ib_cm_table, &entry->node, (unsigned long)cm_id);
+	}
+	spin_unlock(&kal_ib_cm_table_lock);
 }
 
 /* Not any more; may not be in the table. Context: process. */
 void kal_ib_cm_hide(struct kal_ib_cm_entry *entry)
 {
-	guard(spinlock)(&kal_ib_cm_table_lock);
+	spin_lock(&kal_ib_cm_table_lock);
 	hash_del(&entry->node);
+	spin_unlock(&kal_ib_cm_table_lock);
 }
 
 /* The endpoint of an id, which need not exist any more, with a reference, or NULL. */
 struct kal_ep *kal_ib_cm_find(const struct iw_cm_id *cm_id)
 {
 	struct kal_ib_cm_entry *entry;
+	struct kal_ep *ep = NULL;
 
-	guard(spinlock)(&kal_ib_cm_table_lock);
+	spin_lock(&kal_ib_cm_table_lock);
 	hash_for_each_possible(kal_ib_cm_table, entry, node, (unsigned long)cm_id) {
 		if (entry->cm_id == cm_id) {
-			kal_ep_get(entry->ep);
-			return entry->ep;
+			ep = entry->ep;
+			kal_ep_get(ep);
+			break;
 		}
 	}
-	return NULL;
+	spin_unlock(&kal_ib_cm_table_lock);
+	return ep;
 }

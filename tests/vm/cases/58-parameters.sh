@@ -59,7 +59,7 @@ set_to tx_hasty_posts 8
 
 for octets in 0 $never; do
 	say "string copies from $octets octets on"
-	set_to copy_string_min $octets
+	set_to copy_string_min "$octets"
 	pattern_pair 16384
 done
 check_no_leak
