@@ -103,7 +103,8 @@ static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *ad
 	return false;
 }
 
-static bool rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+/* Is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
+bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
 	return netdev_owns(rnic->netdev, addr) || vlan_owns(rnic->netdev, addr);
 }
@@ -146,7 +147,7 @@ static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_s
 
 	spin_lock(&l->lock);
 	list_for_each_entry(ep, &l->eps, listen_node) {
-		if (rnic_owns(ep->rnic, local)) {
+		if (kal_rnic_owns(ep->rnic, local)) {
 			kal_ep_get(ep);
 			owner = ep;
 			break;
@@ -370,7 +371,7 @@ int kal_listen_start(struct kal_ep *ep)
 	if (!net)
 		return -ENODEV;
 	if (!is_wildcard(arg->local))
-		err = rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
+		err = kal_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
 	else
 		err = net_eq(net, current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;
 	if (!err)

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * RNICs as /dev/krdma shows them: a consumer side of the kAL. An RNIC has an index that
+ * is never given again. When it goes, commands that use it are waited for and its objects
+ * in all open files come to their end.
+ */
+#include <linux/cleanup.h>
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include <linux/unaligned.h>
+#include <net/addrconf.h>
+#include <net/ip6_route.h>
+#include <net/route.h>
+
+#include "chardev.h"
+#include "counters.h"
+#include "endpoint.h"
+#include "internal.h"
+
+static DEFINE_XARRAY_ALLOC1(kal_devs);
+static u32 kal_next_dev;
+static struct kal_client kal_dev_client;
+
+/* The table **************************************************************** */
+
+void kal_dev_release(struct kref *kref)
+{
+	struct kal_dev *dev = container_of(kref, struct kal_dev, kref);
+
+	ri_rnic_put(dev->rnic);
+	kfree(dev);
+}
+
+/* Is it in @net? While the caller keeps it from going. */
+static bool kal_dev_visible(const struct kal_dev *dev, const struct net *net)
+{
+	return net_eq(dev_net(dev->rnic->netdev), net);
+}
+
+/*
+ * The next one from *@index on that @net has, kept. Entries are erased before their users
+ * are waited for, so one that is found under the lock has some.
+ */
+static struct kal_dev *kal_dev_next(const struct net *net, unsigned long *index)
+{
+	struct kal_dev *dev;
+
+	guard(spinlock)(&kal_devs.xa_lock);
+	for (dev = xa_find(&kal_devs, index, ULONG_MAX, XA_PRESENT); dev;
+	     dev = xa_find_after(&kal_devs, index, ULONG_MAX, XA_PRESENT)) {
+		if (kal_dev_visible(dev, net)) {
+			refcount_inc(&dev->users);
+			return dev;
+		}
+	}
+	return NULL;
+}
+
+void kal_dev_put(struct kal_dev *dev)
+{
+	if (refcount_dec_and_test(&dev->users))
+		complete(&dev->unused);
+}
+
+struct kal_dev *kal_dev_get(const struct net *net, u32 index)
+{
+	unsigned long i = index;
+	struct kal_dev *dev = kal_dev_next(net, &i);
+
+	if (dev && i != index) {
+		kal_dev_put(dev);
+		return NULL;
+	}
+	return dev;
+}
+
+/* The first for which @match says so. */
+static struct kal_dev *kal_dev_search(const struct net *net,
+				      bool (*match)(const struct ri_rnic *rnic, const void *key),
+				      const void *key)
+{
+	struct kal_dev *dev;
+	unsigned long i = 0;
+
+	while ((dev = kal_dev_next(net, &i))) {
+		if (match(dev->rnic, key))
+			return dev;
+		kal_dev_put(dev);
+		i++;
+	}
+	return NULL;
+}
+
+static bool kal_dev_is_ifindex(const struct ri_rnic *rnic, const void *key)
+{
+	return rnic->netdev->ifindex == *(const u32 *)key;
+}
+
+struct kal_dev *kal_dev_get_ifindex(const struct net *net, u32 ifindex)
+{
+	return kal_dev_search(net, kal_dev_is_ifindex, &ifindex);
+}
+
+static bool kal_dev_has_address(const struct ri_rnic *rnic, const void *key)
+{
+	return kal_rnic_owns(rnic, key);
+}
+
+struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr)
+{
+	return kal_dev_search(net, kal_dev_has_address, addr);
+}
+
+u32 kal_dev_index(const struct net *net, u32 ifindex)
+{
+	struct kal_dev *dev = kal_dev_get_ifindex(net, ifindex);
+	u32 index = 0;
+
+	if (dev) {
+		index = dev->index;
+		kal_dev_put(dev);
+	}
+	return index;
+}
+
+/* The consumer side ******************************************************** */
+
+static int kal_dev_add(struct ri_rnic *rnic)
+{
+	struct kal_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	int ret;
+
+	if (!dev)
+		return -ENOMEM;
+	kref_init(&dev->kref);
+	kal_rnic_get(rnic);
+	dev->rnic = rnic;
+	refcount_set(&dev->users, 1);
+	init_completion(&dev->unused);
+	ret = xa_alloc_cyclic(&kal_devs, &dev->index, NULL, XA_LIMIT(1, S32_MAX), &kal_next_dev,
+			      GFP_KERNEL);
+	if (ret >= 0)
+		ret = kal_set_client_data(rnic, &kal_dev_client, dev);
+	if (ret) {
+		if (dev->index)
+			xa_erase(&kal_devs, dev->index);
+		kref_put(&dev->kref, kal_dev_release);
+		return ret;
+	}
+	xa_store(&kal_devs, dev->index, dev, GFP_KERNEL);
+	return 0;
+}
+
+static void kal_dev_end_in(struct kal_file *file, void *dev)
+{
+	kal_handles_end(file, dev);
+}
+
+static void kal_dev_remove(struct ri_rnic *rnic)
+{
+	struct kal_dev *dev = kal_client_data(rnic, &kal_dev_client);
+
+	xa_erase(&kal_devs, dev->index);
+	kal_dev_put(dev);
+	wait_for_completion(&dev->unused);
+	/* no context of it is made any more */
+	kal_files_each(kal_dev_end_in, dev);
+	kal_set_client_data(rnic, &kal_dev_client, NULL);
+	kref_put(&dev->kref, kal_dev_release);
+}
+
+struct kal_dev_event_arg {
+	const struct kal_dev *dev;
+	enum ib_event_type event;
+};
+
+static void kal_dev_event_in(struct kal_file *file, void *_arg)
+{
+	const struct kal_dev_event_arg *arg = _arg;
+	struct kal_handle *h;
+	unsigned long id;
+
+	/* keeps the objects */
+	guard(mutex)(&file->destroy_lock);
+	xa_for_each(&file->handles, id, h)
+		if (h->dev == arg->dev && h->ops->type == KAL_H_CONTEXT)
+			kal_handle_async(h, arg->event);
+}
+
+static void kal_dev_event(struct ri_rnic *rnic, enum ib_event_type event)
+{
+	struct kal_dev_event_arg arg = {
+		.dev = kal_client_data(rnic, &kal_dev_client),
+		.event = event,
+	};
+
+	kal_files_each(kal_dev_event_in, &arg);
+}
+
+static struct kal_client kal_dev_client = {
+	.name = "chardev",
+	.add = kal_dev_add,
+	.remove = kal_dev_remove,
+	.event = kal_dev_event,
+};
+
+int kal_chardev_rnic_init(void)
+{
+	return kal_register_client(&kal_dev_client);
+}
+
+void kal_chardev_rnic_exit(void)
+{
+	kal_unregister_client(&kal_dev_client);
+	xa_destroy(&kal_devs);
+}
+
+/* Commands ***************************************************************** */
+
+int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
+{
+	struct krdma_rnic_list *cmd = _cmd;
+	struct krdma_rnic_entry __user *to = u64_to_user_ptr(cmd->entries);
+	unsigned long i = 0;
+	struct kal_dev *dev;
+	u32 count = 0;
+
+	while ((dev = kal_dev_next(file->net, &i))) {
+		struct krdma_rnic_entry entry = {
+			.index = dev->index,
+			.ifindex = dev->rnic->netdev->ifindex,
+		};
+
+		strscpy(entry.name, dev->rnic->name, sizeof(entry.name));
+		kal_dev_put(dev);
+		if (count < cmd->count && copy_to_user(to + count, &entry, sizeof(entry)))
+			return -EFAULT;
+		count++;
+		i++;
+	}
+	cmd->count = count;
+	return 0;
+}
+
+static u64 kal_dev_guid(const struct net_device *ndev)
+{
+	u8 guid[8];
+
+	if (ndev->addr_len != ETH_ALEN || is_zero_ether_addr(ndev->dev_addr))
+		return 0;
+	addrconf_addr_eui48(guid, ndev->dev_addr);
+	return get_unaligned_be64(guid);
+}
+
+static void kal_query_netdev(struct krdma_rnic_query *cmd, const struct net_device *ndev)
+{
+	cmd->ifindex = ndev->ifindex;
+	cmd->mtu = READ_ONCE(ndev->mtu);
+	cmd->mac_len = min_t(u32, ndev->addr_len, sizeof(cmd->mac));
+	memcpy(cmd->mac, ndev->dev_addr, cmd->mac_len);
+	cmd->node_guid = kal_dev_guid(ndev);
+	strscpy_pad(cmd->netdev, ndev->name, sizeof(cmd->netdev));
+}
+
+static void kal_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_attr *attr)
+{
+	const struct ib_device_attr *limits = &attr->limits;
+
+	cmd->max_mr_size = limits->max_mr_size;
+	cmd->device_cap_flags = limits->device_cap_flags;
+	cmd->max_qp = limits->max_qp;
+	cmd->max_qp_wr = limits->max_qp_wr;
+	cmd->max_send_sge = limits->max_send_sge;
+	cmd->max_recv_sge = limits->max_recv_sge;
+	cmd->max_sge_rd = limits->max_sge_rd;
+	cmd->max_inline = attr->max_inline;
+	cmd->max_cq = limits->max_cq;
+	cmd->max_cqe = limits->max_cqe;
+	cmd->max_mr = limits->max_mr;
+	cmd->max_mw = limits->max_mw;
+	cmd->max_pd = limits->max_pd;
+	cmd->max_srq = limits->max_srq;
+	cmd->max_srq_wr = limits->max_srq_wr;
+	cmd->max_srq_sge = limits->max_srq_sge;
+	cmd->max_ird = limits->max_qp_rd_atom;
+	cmd->max_ord = limits->max_qp_init_rd_atom;
+}
+
+static void kal_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
+{
+	const struct ri_rnic_attr *attr = &rnic->attr;
+	enum ri_obj_type type;
+
+	if (test_bit(RI_RNIC_LINK_UP, &rnic->flags))
+		cmd->flags |= KRDMA_RNIC_UP;
+	strscpy_pad(cmd->name, rnic->name, sizeof(cmd->name));
+	strscpy_pad(cmd->provider, module_name(rnic->ops->owner), sizeof(cmd->provider));
+	/* without contexts of users there is nothing for a user library to do */
+	if (attr->uvp_library && rnic->ops->ucontext_alloc)
+		strscpy_pad(cmd->uvp, attr->uvp_library, sizeof(cmd->uvp));
+	cmd->uvp_abi = rnic->ops->abi_version;
+	cmd->transport = attr->transport;
+	cmd->caps = attr->caps;
+	cmd->vendor_id = attr->vendor_id;
+	cmd->vendor_part_id = attr->vendor_part_id;
+	cmd->hw_version = attr->hw_version;
+	cmd->fw_version = attr->fw_version;
+	cmd->num_ceh = attr->num_ceh;
+	cmd->num_counters = attr->num_counters + KAL_CNT_NUM;
+	BUILD_BUG_ON(RI_OBJ_TYPES >= ARRAY_SIZE(cmd->objects));
+	for (type = 0; type < RI_OBJ_TYPES; type++)
+		cmd->objects[type] = atomic_read(&rnic->num_objects[type]);
+}
+
+int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
+{
+	struct krdma_rnic_query *cmd = _cmd;
+	struct kal_dev *dev = kal_dev_get(file->net, cmd->index);
+	const u32 size = cmd->size, index = cmd->index;
+
+	if (!dev)
+		return -ENODEV;
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->size = size;
+	cmd->index = index;
+	kal_query_netdev(cmd, dev->rnic->netdev);
+	kal_query_limits(cmd, &dev->rnic->attr);
+	kal_query_rnic(cmd, dev->rnic);
+	kal_dev_put(dev);
+	return 0;
+}
+
+/* The provider's counters and the kAL's own, to be freed; NULL: no memory. */
+static struct krdma_counter *kal_dev_counters(struct ri_rnic *rnic, u32 num)
+{
+	const u32 own = rnic->attr.num_counters;
+	u64 *values __free(kvfree) = kvcalloc(max(own, 1U), sizeof(*values), GFP_KERNEL_ACCOUNT);
+	struct krdma_counter *counters;
+	u32 i;
+
+	counters = kvcalloc(num, sizeof(*counters), GFP_KERNEL_ACCOUNT);
+	if (!values || !counters) {
+		kvfree(counters);
+		return NULL;
+	}
+	if (own)
+		rnic->ops->query_counters(rnic, values);
+	for (i = 0; i < own; i++) {
+		strscpy(counters[i].name, rnic->attr.counter_names[i], sizeof(counters[i].name));
+		counters[i].value = values[i];
+	}
+	for (i = 0; i < KAL_CNT_NUM; i++) {
+		strscpy(counters[own + i].name, kal_counter_names[i], sizeof(counters[i].name));
+		counters[own + i].value = kal_counter_read(rnic, i);
+	}
+	return counters;
+}
+
+int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
+{
+	struct krdma_rnic_counters *cmd = _cmd;
+	struct krdma_counter *counters;
+	struct kal_dev *dev;
+	u32 num;
+	int ret;
+
+	if (cmd->reserved)
+		return -EINVAL;
+	dev = kal_dev_get(file->net, cmd->index);
+	if (!dev)
+		return -ENODEV;
+	num = dev->rnic->attr.num_counters + KAL_CNT_NUM;
+	counters = kal_dev_counters(dev->rnic, num);
+	kal_dev_put(dev);
+	if (!counters)
+		return -ENOMEM;
+	ret = kal_put_entries(cmd->entries, &cmd->count, counters, num, sizeof(*counters));
+	kvfree(counters);
+	return ret;
+}
+
+/* The interface that leads to @addr, and in *@local whether that is this host; or an errno. */
+static int kal_route_ipv4(struct net *net, const struct sockaddr_storage *addr, bool *local)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+	struct rtable *rt = ip_route_output(net, in->sin_addr.s_addr, 0, 0, 0, RT_SCOPE_UNIVERSE);
+	int ifindex;
+
+	if (IS_ERR(rt))
+		return PTR_ERR(rt);
+	*local = rt->rt_type == RTN_LOCAL;
+	ifindex = rt->dst.dev->ifindex;
+	ip_rt_put(rt);
+	return ifindex;
+}
+
+static int kal_route_ipv6(struct net *net, const struct sockaddr_storage *addr, bool *local)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+	struct flowi6 fl6 = {
+		.daddr = in6->sin6_addr,
+		.flowi6_oif = in6->sin6_scope_id,
+	};
+	struct dst_entry *dst = ip6_route_output(net, NULL, &fl6);
+	int ret = dst->error;
+
+	if (!ret) {
+		*local = dst_rt6_info(dst)->rt6i_flags & RTF_LOCAL;
+		ret = dst->dev->ifindex;
+	}
+	dst_release(dst);
+	return ret;
+}
+
+static struct kal_dev *kal_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
+{
+	bool local = false;
+	int ifindex;
+
+	ifindex = addr->ss_family == AF_INET ? kal_route_ipv4(net, addr, &local) :
+					       kal_route_ipv6(net, addr, &local);
+	if (ifindex < 0)
+		return NULL;
+	return local ? kal_dev_get_address(net, addr) : kal_dev_get_ifindex(net, ifindex);
+}
+
+int kal_cmd_rnic_find(struct kal_file *file, void *_cmd)
+{
+	struct krdma_rnic_find *cmd = _cmd;
+	struct sockaddr_storage addr;
+	struct kal_dev *dev;
+	int ret;
+
+	if (!cmd->local.family == !cmd->remote.family)
+		return -EINVAL;
+	ret = kal_addr_to_sockaddr(cmd->local.family ? &cmd->local : &cmd->remote, &addr);
+	if (ret)
+		return ret;
+	dev = cmd->local.family ? kal_dev_get_address(file->net, &addr) :
+				  kal_dev_get_route(file->net, &addr);
+	if (!dev)
+		return -ENODEV;
+	cmd->index = dev->index;
+	kal_dev_put(dev);
+	return 0;
+}
