@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "chardev.h"
+#include "chardev_verbs.h"
 #include "internal.h"
 
 static LIST_HEAD(kal_files);
@@ -128,7 +128,31 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(kal_cmd_usage, krdma_usage, objects),
 	/* objects */
 	[_IOC_NR(KRDMA_IOC_DESTROY)] = KAL_COMMAND(kal_cmd_destroy, krdma_destroy, handle),
+	[_IOC_NR(KRDMA_IOC_CONTEXT)] = KAL_COMMAND_NEW(kal_cmd_context, krdma_context, flags),
+	[_IOC_NR(KRDMA_IOC_PD)] = KAL_COMMAND_NEW(kal_cmd_pd, krdma_pd, id),
+	[_IOC_NR(KRDMA_IOC_CQ)] = KAL_COMMAND_NEW(kal_cmd_cq, krdma_cq, depth),
+	[_IOC_NR(KRDMA_IOC_CQ_MODIFY)] = KAL_COMMAND(kal_cmd_cq_modify, krdma_cq_modify, depth),
+	[_IOC_NR(KRDMA_IOC_CQ_POLL)] = KAL_COMMAND(kal_cmd_cq_poll, krdma_cq_poll, entries),
+	[_IOC_NR(KRDMA_IOC_CQ_NOTIFY)] = KAL_COMMAND(kal_cmd_cq_notify, krdma_cq_notify, missed),
+	[_IOC_NR(KRDMA_IOC_SRQ)] = KAL_COMMAND_NEW(kal_cmd_srq, krdma_srq, max_sge),
+	[_IOC_NR(KRDMA_IOC_SRQ_MODIFY)] = KAL_COMMAND(kal_cmd_srq_modify, krdma_srq_attr, limit),
+	[_IOC_NR(KRDMA_IOC_SRQ_QUERY)] = KAL_COMMAND(kal_cmd_srq_query, krdma_srq_attr, limit),
+	[_IOC_NR(KRDMA_IOC_QP)] = KAL_COMMAND_NEW(kal_cmd_qp, krdma_qp, max_inline),
+	[_IOC_NR(KRDMA_IOC_QP_MODIFY)] = KAL_COMMAND(kal_cmd_qp_modify, krdma_qp_attr, access),
+	[_IOC_NR(KRDMA_IOC_QP_QUERY)] = KAL_COMMAND(kal_cmd_qp_query, krdma_qp_attr, state),
+	[_IOC_NR(KRDMA_IOC_POST_SEND)] = KAL_COMMAND_ALWAYS(kal_cmd_post_send, krdma_post, done),
+	[_IOC_NR(KRDMA_IOC_POST_RECV)] = KAL_COMMAND_ALWAYS(kal_cmd_post_recv, krdma_post, done),
+	[_IOC_NR(KRDMA_IOC_POST_SRQ)] = KAL_COMMAND_ALWAYS(kal_cmd_post_srq, krdma_post, done),
+	[_IOC_NR(KRDMA_IOC_MR)] = KAL_COMMAND_NEW(kal_cmd_mr, krdma_mr, iova),
+	[_IOC_NR(KRDMA_IOC_MR_REREGISTER)] =
+		KAL_COMMAND(kal_cmd_mr_reregister, krdma_mr_reregister, iova),
+	[_IOC_NR(KRDMA_IOC_MW)] = KAL_COMMAND_NEW(kal_cmd_mw, krdma_mw, type),
 	/* connections */
+	[_IOC_NR(KRDMA_IOC_LISTEN)] = KAL_COMMAND_NEW(kal_cmd_listen, krdma_listen, local),
+	[_IOC_NR(KRDMA_IOC_CONNECT)] = KAL_COMMAND_NEW(kal_cmd_connect, krdma_conn, remote),
+	[_IOC_NR(KRDMA_IOC_ACCEPT)] = KAL_COMMAND(kal_cmd_accept, krdma_conn, ord),
+	[_IOC_NR(KRDMA_IOC_REJECT)] = KAL_COMMAND(kal_cmd_reject, krdma_conn, handle),
+	[_IOC_NR(KRDMA_IOC_DISCONNECT)] = KAL_COMMAND(kal_cmd_disconnect, krdma_disconnect, qp),
 	/* network stack */
 };
 
@@ -254,12 +278,18 @@ static __poll_t kal_chardev_poll(struct file *filp, poll_table *table)
 	return kal_events_wait(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
+static int kal_chardev_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	return kal_map_mmap(filp->private_data, vma);
+}
+
 static const struct file_operations kal_chardev_fops = {
 	.owner = THIS_MODULE,
 	.open = kal_chardev_open,
 	.release = kal_chardev_release,
 	.read = kal_chardev_read,
 	.poll = kal_chardev_poll,
+	.mmap = kal_chardev_mmap,
 	.unlocked_ioctl = kal_chardev_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

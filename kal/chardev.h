@@ -96,6 +96,15 @@ struct kal_record {
  */
 void kal_file_raise(struct kal_file *file, struct kal_record *rec);
 
+/* Room for a record of @owner, which says @event. */
+static inline void kal_record_init(struct kal_record *rec, struct kal_handle *owner,
+				   struct krdma_event *event)
+{
+	INIT_LIST_HEAD(&rec->node);
+	rec->owner = owner;
+	rec->event = event;
+}
+
 /*
  * A copy of @event, event->size octets, becomes a record of @owner (NULL: of none). The
  * time is filled in. When there is no room or memory it is lost, and KRDMA_EVENT_OVERFLOW
@@ -198,8 +207,19 @@ void kal_handle_cancel(struct kal_handle *h);
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type);
 void kal_handle_put(struct kal_handle *h);
 
+/* The same as kal_handle_get() for its maker, before it is published. */
+static inline void kal_handle_hold(struct kal_handle *h)
+{
+	refcount_inc(&h->users);
+}
+
+/* @parent, which the caller uses, is what @h needs in place of its first parent. */
+void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent);
+
 /* As KRDMA_IOC_DESTROY does. May sleep. */
 int kal_handle_destroy(struct kal_file *file, u32 id);
+/* The same for one without children that a destroy() takes with it. */
+void kal_handle_destroy_locked(struct kal_handle *h);
 /* All objects on @dev come to their end, but keep their numbers. */
 void kal_handles_end(struct kal_file *file, struct kal_dev *dev);
 u32 kal_file_objects_limit(void);
@@ -303,5 +323,11 @@ int kal_cmd_rnic_list(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_query(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_counters(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_find(struct kal_file *file, void *cmd);
+
+/* The address of this host from which @remote is reached; port 0. May sleep. */
+int kal_route_source(struct net *net, const struct sockaddr_storage *remote,
+		     struct sockaddr_storage *source);
+/* listen.c: is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
+bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 
 #endif /* KAL_CHARDEV_H */

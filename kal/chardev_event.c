@@ -88,9 +88,7 @@ void kal_file_event(struct kal_file *file, struct kal_handle *owner,
 
 	rec = kzalloc(sizeof(*rec) + event->size, GFP_ATOMIC | __GFP_NOWARN);
 	if (rec) {
-		INIT_LIST_HEAD(&rec->node);
-		rec->event = (struct krdma_event *)(rec + 1);
-		rec->owner = owner;
+		kal_record_init(rec, owner, (struct krdma_event *)(rec + 1));
 		rec->dynamic = true;
 		memcpy(rec->event, event, event->size);
 	}
@@ -247,8 +245,7 @@ void kal_events_init(struct kal_file *file)
 	INIT_LIST_HEAD(&file->records);
 	init_waitqueue_head(&file->wait);
 	mutex_init(&file->read_lock);
-	INIT_LIST_HEAD(&file->overflow.node);
-	file->overflow.event = &file->overflow_event;
+	kal_record_init(&file->overflow, NULL, &file->overflow_event);
 	file->overflow_event.size = sizeof(file->overflow_event);
 	file->overflow_event.type = KRDMA_EVENT_OVERFLOW;
 }

@@ -66,9 +66,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 			      &file->next_handle, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto err_free;
-	INIT_LIST_HEAD(&h->async.node);
-	h->async.owner = h;
-	h->async.event = &h->async_event;
+	kal_record_init(&h->async, h, &h->async_event);
 	h->async_event.size = sizeof(h->async_event);
 	h->async_event.type = KRDMA_EVENT_ASYNC;
 	h->async_event.handle = h->id;
@@ -100,6 +98,14 @@ int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
 	h->parents[i] = parent;
 	parent->children++;
 	return 0;
+}
+
+void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent)
+{
+	guard(spinlock)(&h->file->handles.xa_lock);
+	parent->children++;
+	h->parents[0]->children--;
+	h->parents[0] = parent;
 }
 
 void kal_handle_publish(struct kal_handle *h)
@@ -170,7 +176,8 @@ static int kal_handle_end(struct kal_handle *h)
 	lockdep_assert_held(&h->file->destroy_lock);
 	if (h->gone)
 		return 0;
-	kal_handle_stop(h);
+	if (!h->dead)
+		kal_handle_stop(h);
 	/* a command that used it may have made something that needs it */
 	ret = kal_handle_needed(h) ? -EBUSY : h->ops->destroy(h);
 	if (ret)
@@ -196,6 +203,12 @@ int kal_handle_destroy(struct kal_file *file, u32 id)
 	if (!ret)
 		kal_handle_free(h);
 	return ret;
+}
+
+void kal_handle_destroy_locked(struct kal_handle *h)
+{
+	if (!WARN_ON(kal_handle_end(h)))
+		kal_handle_free(h);
 }
 
 /*
