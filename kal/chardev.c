@@ -18,6 +18,8 @@
 #include "chardev_verbs.h"
 #include "internal.h"
 
+#include <krdma/krdma-abi-layout.h>
+
 static LIST_HEAD(kal_files);
 static DEFINE_MUTEX(kal_files_lock);	/* protects kal_files */
 
