@@ -109,9 +109,9 @@ int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 	struct kal_h_mr *mr;
 	int ret;
 
-	BUILD_BUG_ON(KRDMA_REREG_TRANSLATION != IB_MR_REREG_TRANS ||
-		     KRDMA_REREG_PD != IB_MR_REREG_PD ||
-		     KRDMA_REREG_ACCESS != IB_MR_REREG_ACCESS);
+	BUILD_BUG_ON(KRDMA_REREG_TRANSLATION ^ IB_MR_REREG_TRANS);
+	BUILD_BUG_ON(KRDMA_REREG_PD ^ IB_MR_REREG_PD);
+	BUILD_BUG_ON(KRDMA_REREG_ACCESS ^ IB_MR_REREG_ACCESS);
 	if (!cmd->mask || cmd->mask & ~IB_MR_REREG_SUPPORTED)
 		return -EINVAL;
 	mr = kal_get_mr(file, cmd->handle);

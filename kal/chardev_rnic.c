@@ -308,7 +308,7 @@ static void kal_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *r
 	cmd->fw_version = attr->fw_version;
 	cmd->num_ceh = attr->num_ceh;
 	cmd->num_counters = attr->num_counters + KAL_CNT_NUM;
-	BUILD_BUG_ON(RI_OBJ_TYPES >= ARRAY_SIZE(cmd->objects));
+	BUILD_BUG_ON(ARRAY_SIZE(cmd->objects) <= RI_OBJ_TYPES);
 	for (type = 0; type < RI_OBJ_TYPES; type++)
 		cmd->objects[type] = atomic_read(&rnic->num_objects[type]);
 }
@@ -335,10 +335,11 @@ int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
 static struct krdma_counter *kal_dev_counters(struct ri_rnic *rnic, u32 num)
 {
 	const u32 own = rnic->attr.num_counters;
-	u64 *values __free(kvfree) = kvcalloc(max(own, 1U), sizeof(*values), GFP_KERNEL_ACCOUNT);
 	struct krdma_counter *counters;
+	u64 *values __free(kvfree) = NULL;
 	u32 i;
 
+	values = kvcalloc(max(own, 1U), sizeof(*values), GFP_KERNEL_ACCOUNT);
 	counters = kvcalloc(num, sizeof(*counters), GFP_KERNEL_ACCOUNT);
 	if (!values || !counters) {
 		kvfree(counters);

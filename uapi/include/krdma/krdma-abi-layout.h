@@ -9,8 +9,8 @@
 #define KRDMA_ABI_LAYOUT_H
 
 #define KRDMA_LAYOUT(type, octets, last, where)                                  \
-	static_assert(sizeof(struct type) == (octets), "size of " #type);        \
-	static_assert(offsetof(struct type, last) == (where), #last " of " #type)
+	static_assert(sizeof(struct type) == (octets) &&                         \
+		      offsetof(struct type, last) == (where), #type)
 
 KRDMA_LAYOUT(krdma_addr, 24, addr, 8);
 KRDMA_LAYOUT(krdma_rnic_entry, 72, name, 8);
