@@ -130,10 +130,11 @@ static int kal_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_
 /* Its listener does not count it any more. */
 static void kal_conn_answered(struct kal_h_conn *conn)
 {
-	guard(spinlock_irqsave)(&conn->h.file->event_lock);
+	spin_lock_irq(&conn->h.file->event_lock);
 	if (conn->listener)
 		conn->listener->pending--;
 	conn->listener = NULL;
+	spin_unlock_irq(&conn->h.file->event_lock);
 }
 
 static int kal_conn_destroy(struct kal_handle *h)
@@ -176,11 +177,14 @@ static struct kal_h_conn *kal_get_conn(struct kal_file *file, u32 id)
 /* Room for one more request? */
 static bool kal_listener_count(struct kal_h_listener *l)
 {
-	guard(spinlock_irqsave)(&l->h.file->event_lock);
-	if (l->pending >= l->backlog)
-		return false;
-	l->pending++;
-	return true;
+	bool ret;
+
+	spin_lock_irq(&l->h.file->event_lock);
+	ret = l->pending < l->backlog;
+	if (ret)
+		l->pending++;
+	spin_unlock_irq(&l->h.file->event_lock);
+	return ret;
 }
 
 static void kal_request_read(struct kal_record *rec)
@@ -222,12 +226,16 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 /* Is it a request of @l? It is not from now on. Whether user space knows it in *@unread. */
 static bool kal_conn_leave(struct kal_h_conn *conn, const struct kal_h_listener *l, bool *unread)
 {
-	guard(spinlock_irqsave)(&conn->h.file->event_lock);
-	if (conn->listener != l)
-		return false;
-	conn->listener = NULL;
-	*unread = conn->unread;
-	return true;
+	bool ret;
+
+	spin_lock_irq(&conn->h.file->event_lock);
+	ret = conn->listener == l;
+	if (ret) {
+		conn->listener = NULL;
+		*unread = conn->unread;
+	}
+	spin_unlock_irq(&conn->h.file->event_lock);
+	return ret;
 }
 
 static int kal_listener_destroy(struct kal_handle *h)

@@ -109,10 +109,10 @@ void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
 {
 	struct kal_record *rec, *next;
 
-	guard(spinlock_irqsave)(&file->event_lock);
-	list_for_each_entry_safe(rec, next, &file->records, node)
-		if (rec->owner == owner)
-			kal_record_unqueue(file, rec);
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		list_for_each_entry_safe(rec, next, &file->records, node)
+			if (rec->owner == owner)
+				kal_record_unqueue(file, rec);
 }
 
 /* Reading ****************************************************************** */
@@ -162,13 +162,8 @@ struct kal_reading {
 	u8 data[KAL_RECORD_MAX];
 };
 
-/* 0; -EAGAIN: none; -EINVAL: longer than @room */
-static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
+static int kal_record_copy(struct kal_record *rec, struct kal_reading *r, size_t room)
 {
-	struct kal_record *rec;
-
-	guard(spinlock_irq)(&file->event_lock);
-	rec = kal_record_first(file);
 	if (!rec)
 		return -EAGAIN;
 	kal_record_fill(rec);
@@ -181,6 +176,17 @@ static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_
 	return 0;
 }
 
+/* 0; -EAGAIN: none; -EINVAL: longer than @room */
+static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
+{
+	int ret;
+
+	spin_lock_irq(&file->event_lock);
+	ret = kal_record_copy(kal_record_first(file), r, room);
+	spin_unlock_irq(&file->event_lock);
+	return ret;
+}
+
 /*
  * User space has it. Readers come one at a time, but its object may have been destroyed
  * since, and then another record is first; or more has happened, and it stays.
@@ -189,10 +195,11 @@ static void kal_reading_end(struct kal_file *file, const struct kal_reading *r)
 {
 	struct kal_record *rec;
 
-	guard(spinlock_irq)(&file->event_lock);
+	spin_lock_irq(&file->event_lock);
 	rec = kal_record_first(file);
-	if (rec == r->rec && rec->generation == r->generation)
+	if (rec && rec == r->rec && rec->generation == r->generation)
 		kal_record_done(file, rec);
+	spin_unlock_irq(&file->event_lock);
 }
 
 static ssize_t kal_events_copy(struct kal_file *file, char __user *buf, size_t len)
@@ -219,8 +226,7 @@ static ssize_t kal_events_copy(struct kal_file *file, char __user *buf, size_t l
 
 bool kal_events_wait(struct kal_file *file)
 {
-	guard(spinlock_irqsave)(&file->event_lock);
-	return !list_empty(&file->records);
+	return !list_empty_careful(&file->records);
 }
 
 ssize_t kal_events_read(struct kal_file *file, char __user *buf, size_t len, bool nonblock)

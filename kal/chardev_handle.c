@@ -29,9 +29,10 @@ static void kal_handle_drop_parents(struct kal_handle *h)
 {
 	unsigned int i;
 
-	guard(spinlock)(&h->file->handles.xa_lock);
+	xa_lock(&h->file->handles);
 	for (i = 0; i < KAL_HANDLE_PARENTS && h->parents[i]; i++)
 		h->parents[i]->children--;
+	xa_unlock(&h->file->handles);
 }
 
 static void kal_handle_free(struct kal_handle *h)
@@ -90,22 +91,25 @@ int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
 
 	if (parent->dev != h->dev)
 		return -EINVAL;
-	guard(spinlock)(&h->file->handles.xa_lock);
+	/* nobody else has @h yet */
 	while (i < KAL_HANDLE_PARENTS && h->parents[i])
 		i++;
 	if (WARN_ON_ONCE(i == KAL_HANDLE_PARENTS))
 		return -EINVAL;
 	h->parents[i] = parent;
+	xa_lock(&h->file->handles);
 	parent->children++;
+	xa_unlock(&h->file->handles);
 	return 0;
 }
 
 void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent)
 {
-	guard(spinlock)(&h->file->handles.xa_lock);
+	xa_lock(&h->file->handles);
 	parent->children++;
 	h->parents[0]->children--;
 	h->parents[0] = parent;
+	xa_unlock(&h->file->handles);
 }
 
 void kal_handle_publish(struct kal_handle *h)
@@ -122,17 +126,20 @@ void kal_handle_cancel(struct kal_handle *h)
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type)
 {
 	struct kal_handle *h;
+	int ret = 0;
 
-	guard(spinlock)(&file->handles.xa_lock);
+	xa_lock(&file->handles);
 	h = xa_load(&file->handles, id);
 	if (!h)
-		return ERR_PTR(-ENOENT);
-	if (h->ops->type != type)
-		return ERR_PTR(-EINVAL);
-	if (h->dead)
-		return ERR_PTR(h->gone ? -ENODEV : -ENOENT);
-	refcount_inc(&h->users);
-	return h;
+		ret = -ENOENT;
+	else if (h->ops->type != type)
+		ret = -EINVAL;
+	else if (h->dead)
+		ret = READ_ONCE(h->gone) ? -ENODEV : -ENOENT;
+	else
+		refcount_inc(&h->users);
+	xa_unlock(&file->handles);
+	return ret ? ERR_PTR(ret) : h;
 }
 
 void kal_handle_put(struct kal_handle *h)
@@ -165,8 +172,12 @@ static void kal_handle_revive(struct kal_handle *h)
 
 static bool kal_handle_needed(struct kal_handle *h)
 {
-	guard(spinlock)(&h->file->handles.xa_lock);
-	return h->children;
+	bool ret;
+
+	xa_lock(&h->file->handles);
+	ret = h->children;
+	xa_unlock(&h->file->handles);
+	return ret;
 }
 
 static int kal_handle_end(struct kal_handle *h)

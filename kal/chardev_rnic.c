@@ -46,15 +46,14 @@ static struct kal_dev *kal_dev_next(const struct net *net, unsigned long *index)
 {
 	struct kal_dev *dev;
 
-	guard(spinlock)(&kal_devs.xa_lock);
-	for (dev = xa_find(&kal_devs, index, ULONG_MAX, XA_PRESENT); dev;
-	     dev = xa_find_after(&kal_devs, index, ULONG_MAX, XA_PRESENT)) {
-		if (kal_dev_visible(dev, net)) {
-			refcount_inc(&dev->users);
-			return dev;
-		}
-	}
-	return NULL;
+	xa_lock(&kal_devs);
+	dev = xa_find(&kal_devs, index, ULONG_MAX, XA_PRESENT);
+	while (dev && !kal_dev_visible(dev, net))
+		dev = xa_find_after(&kal_devs, index, ULONG_MAX, XA_PRESENT);
+	if (dev)
+		refcount_inc(&dev->users);
+	xa_unlock(&kal_devs);
+	return dev;
 }
 
 void kal_dev_put(struct kal_dev *dev)
@@ -336,12 +335,13 @@ static struct krdma_counter *kal_dev_counters(struct ri_rnic *rnic, u32 num)
 {
 	const u32 own = rnic->attr.num_counters;
 	struct krdma_counter *counters;
-	u64 *values __free(kvfree) = NULL;
+	u64 *values;
 	u32 i;
 
 	values = kvcalloc(max(own, 1U), sizeof(*values), GFP_KERNEL_ACCOUNT);
 	counters = kvcalloc(num, sizeof(*counters), GFP_KERNEL_ACCOUNT);
 	if (!values || !counters) {
+		kvfree(values);
 		kvfree(counters);
 		return NULL;
 	}
@@ -355,6 +355,7 @@ static struct krdma_counter *kal_dev_counters(struct ri_rnic *rnic, u32 num)
 		strscpy(counters[own + i].name, kal_counter_names[i], sizeof(counters[i].name));
 		counters[own + i].value = kal_counter_read(rnic, i);
 	}
+	kvfree(values);
 	return counters;
 }
 

@@ -130,6 +130,7 @@ void backlog(const char *address)
 	const krdma_listen listener = make_listener(file, ctx, address, 2);
 	std::vector<krdma_conn> conns;
 
+	conns.reserve(4);
 	for (int i = 0; i < 4; i++)
 		conns.push_back(
 			start_connect(other, make_qp(other, other_ctx).handle, listener.local));
