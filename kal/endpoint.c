@@ -608,6 +608,13 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 }
 EXPORT_SYMBOL_GPL(kal_ep_listen);
 
+int kal_ep_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
+{
+	guard(mutex)(&ep->lock);
+	return kal_listen_address(ep, addr);
+}
+EXPORT_SYMBOL_GPL(kal_ep_listen_address);
+
 int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *local,
 		   const struct sockaddr *remote, const struct kal_conn_param *param)
 {

@@ -103,7 +103,8 @@ static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *ad
 	return false;
 }
 
-static bool rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+/* Is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
+bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
 	return netdev_owns(rnic->netdev, addr) || vlan_owns(rnic->netdev, addr);
 }
@@ -130,11 +131,11 @@ static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_st
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-static __be16 addr_port(const struct sockaddr_storage *addr)
+static __be16 *addr_port(struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_port;
-	return ((const struct sockaddr_in6 *)addr)->sin6_port;
+		return &((struct sockaddr_in *)addr)->sin_port;
+	return &((struct sockaddr_in6 *)addr)->sin6_port;
 }
 
 /* Accept ******************************************************************* */
@@ -247,6 +248,22 @@ static void listener_destroy(struct kal_listener *l)
 	kfree(l);
 }
 
+/* Bind to the address; port 0 becomes the one that TCP chose. */
+static int listener_bind(struct kal_listener *l)
+{
+	struct sockaddr_storage name = {};
+	int err;
+
+	err = kernel_bind(l->sock, (struct sockaddr *)&l->addr, kal_sockaddr_len(&l->addr));
+	if (err || *addr_port(&l->addr))
+		return err;
+	err = kernel_getsockname(l->sock, (struct sockaddr *)&name);
+	if (err < 0)
+		return err;
+	*addr_port(&l->addr) = *addr_port(&name);
+	return 0;
+}
+
 static int listener_open(struct kal_listener *l, struct net *net)
 {
 	struct sock *sk;
@@ -259,7 +276,7 @@ static int listener_open(struct kal_listener *l, struct net *net)
 	sock_set_reuseaddr(sk);
 	if (l->addr.ss_family == AF_INET6)
 		set_v6only(sk, l->v6only);
-	err = kernel_bind(l->sock, (struct sockaddr *)&l->addr, kal_sockaddr_len(&l->addr));
+	err = listener_bind(l);
 	if (err) {
 		sock_release(l->sock);
 		return err;
@@ -377,19 +394,26 @@ int kal_listen_start(struct kal_ep *ep)
 	struct net *net;
 	int err;
 
-	if (!addr_port(arg->local))
-		return -EINVAL;
 	net = kal_rnic_net_get(ep->rnic);
 	if (!net)
 		return -ENODEV;
 	if (!is_wildcard(arg->local))
-		err = rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
+		err = kal_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
 	else
-		err = net_eq(net, current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;
+		err = net_eq(net, arg->param->net ?: current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;
 	if (!err)
 		err = listener_join(ep, net, arg);
 	put_net(net);
 	return err == KAL_EP_STAY ? 0 : err;
+}
+
+/* Where @ep listens; its lock held. Return: 0, or -EINVAL: nowhere. */
+int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
+{
+	if (!ep->listener)
+		return -EINVAL;
+	*addr = ep->listener->addr;
+	return 0;
 }
 
 /**

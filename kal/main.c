@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
+#include "chardev.h"
 #include "conn.h"
 #include "internal.h"
 
@@ -19,6 +20,7 @@ static const struct kal_block {
 	{ kal_conn_init, kal_conn_exit },
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
+	{ kal_chardev_init, kal_chardev_exit },
 };
 
 static void kal_blocks_exit(unsigned int count)

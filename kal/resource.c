@@ -133,7 +133,7 @@ void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
 		return ERR_PTR(ret);
 
 	ret = -ENOMEM;
-	obj = kzalloc(size, GFP_KERNEL);
+	obj = kzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!obj)
 		goto err_uncharge;
 	obj->rnic = rnic;

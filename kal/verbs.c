@@ -53,8 +53,8 @@ static struct ri_obj *kal_uctx_obj(struct ri_ucontext *uctx)
 
 /* Protection domains ******************************************************** */
 
-struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
-			   struct ib_udata *udata)
+static struct ri_pd *kal_pd_new(struct ri_rnic *rnic, struct ri_ucontext *uctx,
+				bool slow, struct ib_udata *udata)
 {
 	struct ri_pd *pd;
 	int ret;
@@ -64,6 +64,7 @@ struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	if (IS_ERR(pd))
 		return pd;
 	pd->uctx = uctx;
+	pd->slow = slow;
 	ret = rnic->ops->pd_alloc ? rnic->ops->pd_alloc(pd, udata) : 0;
 	if (ret) {
 		kal_obj_free(&pd->obj);
@@ -71,6 +72,17 @@ struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	}
 	kal_obj_publish(&pd->obj);
 	return pd;
+}
+
+struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
+			   struct ib_udata *udata)
+{
+	return kal_pd_new(rnic, uctx, false, udata);
+}
+
+struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic)
+{
+	return kal_pd_new(rnic, NULL, true, NULL);
 }
 
 int kal_pd_dealloc(struct ri_pd *pd)
@@ -304,7 +316,7 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 	struct ri_mr *mr;
 	int ret;
 
-	if (!rnic->ops->mr_register_dma || pd->uctx)
+	if (!rnic->ops->mr_register_dma || !ri_pd_is_kernels(pd))
 		return ERR_PTR(-EOPNOTSUPP);
 	ret = kal_mr_access_check(access);
 	if (ret)
@@ -334,7 +346,7 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages)
 	struct ri_mr *mr;
 	int ret = -ENOMEM;
 
-	if (!rnic->ops->mr_alloc || pd->uctx)
+	if (!rnic->ops->mr_alloc || !ri_pd_is_kernels(pd))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_pages ||
 	    max_pages > rnic->attr.limits.max_fast_reg_page_list_len)
@@ -382,7 +394,8 @@ int kal_mr_reregister(struct ri_mr *mr, int flags,
 		return -EINVAL;
 	if (!(flags & IB_MR_REREG_PD))
 		pd = mr->pd;
-	if (pd->obj.rnic != rnic || pd->uctx != mr->pd->uctx)
+	if (pd->obj.rnic != rnic || pd->uctx != mr->pd->uctx ||
+	    pd->slow != mr->pd->slow)
 		return -EINVAL;
 	if (flags & IB_MR_REREG_TRANS) {
 		attr.start = wanted->start;

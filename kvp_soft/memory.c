@@ -34,7 +34,7 @@
 static bool soft_mem_same_pd(const struct soft_qp *qp,
 			     const struct soft_mem *mem)
 {
-	return mem->pd ? mem->pd == qp->ri.pd : !qp->ri.pd->uctx;
+	return mem->pd ? mem->pd == qp->ri.pd : ri_pd_is_kernels(qp->ri.pd);
 }
 
 /* Is @mem the one that @qp means by @stag, and can use? */
@@ -661,7 +661,7 @@ int soft_mr_register_dma(struct ri_mr *ri, int access)
 	struct soft_mem *mem;
 
 	/* remote access to all of memory is nothing to give away */
-	if (access & ~IB_ACCESS_LOCAL_WRITE || ri->pd->uctx)
+	if (access & ~IB_ACCESS_LOCAL_WRITE || !ri_pd_is_kernels(ri->pd))
 		return -EINVAL;
 	mem = soft_mem_alloc(rnic, ri->pd);
 	if (IS_ERR(mem))

@@ -70,7 +70,7 @@ static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
 {
 	if (op < KRDMA_SOFT_OP_USER_END)
 		return true;
-	return !qp->ri.pd->uctx && op >= KRDMA_SOFT_OP_KERNEL &&
+	return ri_pd_is_kernels(qp->ri.pd) && op >= KRDMA_SOFT_OP_KERNEL &&
 	       op < KRDMA_SOFT_OP_KERNEL_END;
 }
 
@@ -528,6 +528,17 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 		sqe->raddr = reg_wr(wr)->mr->iova;
 		sqe->mem_length = reg_wr(wr)->mr->length;
 		sqe->mem_access = reg_wr(wr)->access;
+		break;
+	case IB_WR_BIND_MW:
+		/* a struct ri_bind_wr; the kernel's consumers have no such thing */
+		if (!qp->ri.pd->slow)
+			return -EOPNOTSUPP;
+		sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
+		sqe->rkey = ri_bind_wr(wr)->stag;
+		sqe->raddr = ri_bind_wr(wr)->addr;
+		sqe->mem_length = ri_bind_wr(wr)->length;
+		sqe->mem_access = ri_bind_wr(wr)->access;
+		sqe->mem_stag = ri_bind_wr(wr)->region;
 		break;
 	default:
 		return -EOPNOTSUPP;

@@ -60,6 +60,8 @@ void kal_ucontext_dealloc(struct ri_ucontext *uctx);
 
 struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 			   struct ib_udata *udata);
+/* of a user who has no context: all calls go through the kernel */
+struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic);
 int kal_pd_dealloc(struct ri_pd *pd);	/* -EBUSY while it has children */
 
 struct kal_cq_attr {
@@ -218,17 +220,19 @@ void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
  * @v6only: an IPv6 wildcard does not take IPv4
  * @tos_set: @tos is valid
  * @tos: IP type of service of the connections that come
+ * @net: whose addresses a wildcard means; NULL: the calling task's network namespace
  */
 struct kal_listen_param {
 	int backlog;
 	bool v6only;
 	bool tos_set;
 	u8 tos;
+	const struct net *net;
 };
 
 /**
  * kal_ep_listen() - accept connections for @local
- * @local: address, wildcard or one of the RNIC's netdev, and TCP port, not 0
+ * @local: address, wildcard or one of the RNIC's netdev, and TCP port; 0: any that is free
  * @param: how
  *
  * All RNICs of a network namespace that listen on one address and port share
@@ -241,6 +245,9 @@ struct kal_listen_param {
  */
 int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 		  const struct kal_listen_param *param);
+
+/* The address and port that it listens on. Return: 0 or -EINVAL: it does not. */
+int kal_ep_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr);
 
 /**
  * kal_ep_connect() - start a connection; never blocks on the network

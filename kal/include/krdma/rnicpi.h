@@ -91,11 +91,30 @@ struct ri_ucontext {
 	void *consumer;
 };
 
-/** struct ri_pd - protection domain; @uctx is NULL for a kernel consumer's */
+/**
+ * struct ri_pd - protection domain
+ * @obj: resource tree
+ * @uctx: its user; NULL for a kernel consumer's, and for one of a user whose calls all go
+ *	  through the kernel
+ * @slow: it is of such a user
+ *
+ * To a provider a slow user's objects are a kernel consumer's in all but the rights: see
+ * ri_pd_is_kernels().
+ */
 struct ri_pd {
 	struct ri_obj obj;
 	struct ri_ucontext *uctx;
+	bool slow;
 };
+
+/*
+ * May its QPs name the kernel's memory (local_dma_lkey), and have its own work requests
+ * (IB_WR_REG_MR)? Never a user's.
+ */
+static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
+{
+	return !pd->uctx && !pd->slow;
+}
 
 /**
  * struct ri_cq - completion queue
@@ -238,6 +257,29 @@ struct ri_mr_attr {
 	bool dmabuf;
 	int fd;
 };
+
+/**
+ * struct ri_bind_wr - IB_WR_BIND_MW, which the kernel's verbs have no structure for
+ * @wr: opcode, flags and wr_id
+ * @stag: of the window, with the key that it is to have
+ * @region: STag of the region
+ * @addr: tagged offset of the first octet there
+ * @length: octets; 0 unbinds a window of type 1
+ * @access: enum ib_access_flags
+ */
+struct ri_bind_wr {
+	struct ib_send_wr wr;
+	u32 stag;
+	u32 region;
+	u64 addr;
+	u64 length;
+	int access;
+};
+
+static inline const struct ri_bind_wr *ri_bind_wr(const struct ib_send_wr *wr)
+{
+	return container_of(wr, struct ri_bind_wr, wr);
+}
 
 /* LLP stream *************************************************************** */
 

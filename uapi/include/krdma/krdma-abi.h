@@ -277,7 +277,7 @@ struct krdma_qp {
 struct krdma_qp_attr {
 	__u32 size;
 	__u32 handle;
-	__u32 mask;		/* of a modification: KRDMA_QP_STATE, KRDMA_QP_ACCESS; of a query 0 */
+	__u32 mask;		/* of a modification: KRDMA_QP_*; of a query 0 */
 	__u32 state;		/* IBV_QPS_*: modifications to RESET, INIT, SQD, ERR */
 	__u32 access;		/* IB_UVERBS_ACCESS_REMOTE_* */
 	__u32 ird;		/* this and what follows: out */
@@ -312,7 +312,7 @@ struct krdma_sge {
 #define KRDMA_SEND_SIGNALED	(1U << 1)
 #define KRDMA_SEND_SOLICITED	(1U << 2)
 #define KRDMA_SEND_INLINE	(1U << 3)
-/* a work request of KRDMA_IOC_POST_SEND, and with the first three fields and sges of the two others */
+/* a work request of KRDMA_IOC_POST_SEND; of the others wr_id, sges and num_sge count */
 struct krdma_wr {
 	__aligned_u64 wr_id;
 	__aligned_u64 sges;	/* struct krdma_sge[num_sge]; inline: of the caller's memory */
@@ -321,7 +321,7 @@ struct krdma_wr {
 	__u32 flags;		/* KRDMA_SEND_* */
 	__be32 imm;		/* or the STag to invalidate */
 	__aligned_u64 remote_addr;
-	__u32 rkey;
+	__u32 rkey;		/* BIND_MW: the STag that the window gets, of its index */
 	__u32 mw;		/* BIND_MW: handle of the window */
 	__aligned_u64 compare_add;	/* atomic operations */
 	__aligned_u64 swap;
@@ -469,7 +469,7 @@ struct krdma_net_route {
 
 /* KRDMA_IOC_NET_NEIGH: link address of a next hop */
 #define KRDMA_NEIGH_ASK		(1U << 0)	/* resolve it; an event KRDMA_EVENT_NEIGH follows */
-#define KRDMA_NEIGH_WATCH	(1U << 1)	/* and one at each change, until DESTROY of the handle */
+#define KRDMA_NEIGH_WATCH	(1U << 1)	/* and one at each change, until DESTROY */
 struct krdma_net_neigh {
 	__u32 size;
 	__u32 flags;		/* in: KRDMA_NEIGH_* */
@@ -489,7 +489,7 @@ struct krdma_net_neigh {
 struct krdma_port {
 	__u32 size;
 	__u32 handle;		/* out */
-	struct krdma_addr addr;	/* port 0: any; address 0: all local RNICs' of the family; out: port */
+	struct krdma_addr addr;	/* port 0: any; out: it; address 0: all RNICs' of the family */
 	__u32 protocol;		/* IPPROTO_TCP */
 	__u32 reserved;
 };
@@ -529,7 +529,7 @@ struct krdma_usage {
 
 enum krdma_event_type {
 	KRDMA_EVENT_COMPLETION = 1,	/* of an armed CQ */
-	KRDMA_EVENT_ASYNC,		/* affiliated: of a QP, CQ, SRQ; or of the RNIC: handle is the context */
+	KRDMA_EVENT_ASYNC,		/* of a QP, CQ, SRQ; of the RNIC: handle is the context */
 	KRDMA_EVENT_CONN_REQUEST,	/* handle: the listener, conn: the new connection */
 	KRDMA_EVENT_CONN_REPLY,		/* answer to CONNECT */
 	KRDMA_EVENT_ESTABLISHED,	/* after ACCEPT */

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Events of an open /dev/krdma: records that wait to be read.
+ *
+ * What must not be lost has its record in the object that it is of, made with it, so
+ * that an event needs no memory: completion events (one record for each CQ, however many
+ * there were), asynchronous ones (one for each kind of event of an object), and those of
+ * connections. Only what has no such object (the network's events) is copied into new
+ * memory, within a limit, and may be lost; that is counted and said.
+ */
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "chardev.h"
+
+static unsigned int kal_file_events = 1024;
+module_param_named(file_events, kal_file_events, uint, 0644);
+MODULE_PARM_DESC(file_events,
+		 "network events that may wait in an open /dev/krdma; more are lost (1024)");
+
+u32 kal_file_events_limit(void)
+{
+	return READ_ONCE(kal_file_events);
+}
+
+static void kal_record_queue(struct kal_file *file, struct kal_record *rec)
+{
+	lockdep_assert_held(&file->event_lock);
+	rec->generation = ++file->generation;
+	if (!list_empty(&rec->node))
+		return;
+	rec->event->time_ns = ktime_get_ns();
+	list_add_tail(&rec->node, &file->records);
+	file->num_records++;
+}
+
+static void kal_record_unqueue(struct kal_file *file, struct kal_record *rec)
+{
+	lockdep_assert_held(&file->event_lock);
+	list_del_init(&rec->node);
+	file->num_records--;
+	if (rec->dynamic) {
+		file->num_dynamic--;
+		kfree(rec);
+	}
+}
+
+static void kal_events_wake(struct kal_file *file)
+{
+	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void kal_file_raise(struct kal_file *file, struct kal_record *rec)
+{
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		kal_record_queue(file, rec);
+	kal_events_wake(file);
+}
+
+void kal_handle_async(struct kal_handle *h, enum ib_event_type code)
+{
+	struct kal_file *file = h->file;
+
+	if (code >= BITS_PER_TYPE(h->async.codes))
+		return;
+	scoped_guard(spinlock_irqsave, &file->event_lock) {
+		h->async.codes |= BIT(code);
+		kal_record_queue(file, &h->async);
+	}
+	kal_events_wake(file);
+}
+
+static void kal_event_lost(struct kal_file *file)
+{
+	file->lost++;
+	file->overflow_event.code++;
+	kal_record_queue(file, &file->overflow);
+}
+
+void kal_file_event(struct kal_file *file, struct kal_handle *owner,
+		    const struct krdma_event *event)
+{
+	struct kal_record *rec;
+
+	rec = kzalloc(sizeof(*rec) + event->size, GFP_ATOMIC | __GFP_NOWARN);
+	if (rec) {
+		kal_record_init(rec, owner, (struct krdma_event *)(rec + 1));
+		rec->dynamic = true;
+		memcpy(rec->event, event, event->size);
+	}
+	scoped_guard(spinlock_irqsave, &file->event_lock) {
+		if (rec && file->num_dynamic < kal_file_events_limit()) {
+			file->num_dynamic++;
+			kal_record_queue(file, rec);
+			rec = NULL;
+		} else {
+			kal_event_lost(file);
+		}
+	}
+	kfree(rec);
+	kal_events_wake(file);
+}
+
+void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
+{
+	struct kal_record *rec, *next;
+
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		list_for_each_entry_safe(rec, next, &file->records, node)
+			if (rec->owner == owner)
+				kal_record_unqueue(file, rec);
+}
+
+/* Reading ****************************************************************** */
+
+/* What is read of @rec; an asynchronous one stands for several. */
+static void kal_record_fill(struct kal_record *rec)
+{
+	if (rec->codes)
+		rec->event->code = __ffs(rec->codes);
+}
+
+/* It was read as it is now. */
+static void kal_record_done(struct kal_file *file, struct kal_record *rec)
+{
+	if (rec == &file->overflow)
+		rec->event->code = 0;
+	if (rec->codes) {
+		rec->codes &= ~BIT(rec->event->code);
+		/* the next of them stays where this one was */
+		if (rec->codes)
+			return;
+	}
+	if (rec->on_read)
+		rec->on_read(rec);
+	kal_record_unqueue(file, rec);
+}
+
+static struct kal_record *kal_record_first(struct kal_file *file)
+{
+	return list_first_entry_or_null(&file->records, struct kal_record, node);
+}
+
+/* more than any record has */
+#define KAL_RECORD_MAX	1024
+
+/**
+ * struct kal_reading - a record on its way to user space
+ * @rec: to be compared only: it may be gone
+ * @generation: as it was when it was copied
+ * @len: octets of @data
+ * @data: the copy
+ */
+struct kal_reading {
+	struct kal_record *rec;
+	u64 generation;
+	u32 len;
+	u8 data[KAL_RECORD_MAX];
+};
+
+static int kal_record_copy(struct kal_record *rec, struct kal_reading *r, size_t room)
+{
+	if (!rec)
+		return -EAGAIN;
+	kal_record_fill(rec);
+	r->len = rec->event->size;
+	if (r->len > room || WARN_ON_ONCE(r->len > sizeof(r->data)))
+		return -EINVAL;
+	r->rec = rec;
+	r->generation = rec->generation;
+	memcpy(r->data, rec->event, r->len);
+	return 0;
+}
+
+/* 0; -EAGAIN: none; -EINVAL: longer than @room */
+static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
+{
+	int ret;
+
+	spin_lock_irq(&file->event_lock);
+	ret = kal_record_copy(kal_record_first(file), r, room);
+	spin_unlock_irq(&file->event_lock);
+	return ret;
+}
+
+/*
+ * User space has it. Readers come one at a time, but its object may have been destroyed
+ * since, and then another record is first; or more has happened, and it stays.
+ */
+static void kal_reading_end(struct kal_file *file, const struct kal_reading *r)
+{
+	struct kal_record *rec;
+
+	spin_lock_irq(&file->event_lock);
+	rec = kal_record_first(file);
+	if (rec && rec == r->rec && rec->generation == r->generation)
+		kal_record_done(file, rec);
+	spin_unlock_irq(&file->event_lock);
+}
+
+static ssize_t kal_events_copy(struct kal_file *file, char __user *buf, size_t len)
+{
+	struct kal_reading *r __free(kfree) = kmalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	size_t done = 0;
+	int ret = 0;
+
+	if (!r)
+		return -ENOMEM;
+	while (!ret) {
+		ret = kal_reading_begin(file, r, len - done);
+		if (!ret && copy_to_user(buf + done, r->data, r->len))
+			ret = -EFAULT;
+		if (ret)
+			break;
+		kal_reading_end(file, r);
+		done += r->len;
+		if (fatal_signal_pending(current))
+			break;
+	}
+	return done ?: ret;
+}
+
+bool kal_events_wait(struct kal_file *file)
+{
+	return !list_empty_careful(&file->records);
+}
+
+ssize_t kal_events_read(struct kal_file *file, char __user *buf, size_t len, bool nonblock)
+{
+	ssize_t ret;
+
+	for (;;) {
+		if (mutex_lock_interruptible(&file->read_lock))
+			return -ERESTARTSYS;
+		ret = kal_events_copy(file, buf, len);
+		mutex_unlock(&file->read_lock);
+		if (ret != -EAGAIN || nonblock)
+			return ret;
+		if (wait_event_interruptible(file->wait, kal_events_wait(file)))
+			return -ERESTARTSYS;
+	}
+}
+
+void kal_events_init(struct kal_file *file)
+{
+	spin_lock_init(&file->event_lock);
+	INIT_LIST_HEAD(&file->records);
+	init_waitqueue_head(&file->wait);
+	mutex_init(&file->read_lock);
+	kal_record_init(&file->overflow, NULL, &file->overflow_event);
+	file->overflow_event.size = sizeof(file->overflow_event);
+	file->overflow_event.type = KRDMA_EVENT_OVERFLOW;
+}
+
+/* No event comes any more. */
+void kal_events_exit(struct kal_file *file)
+{
+	struct kal_record *rec, *next;
+
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		list_for_each_entry_safe(rec, next, &file->records, node)
+			kal_record_unqueue(file, rec);
+	mutex_destroy(&file->read_lock);
+}

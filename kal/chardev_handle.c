@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The objects of an open /dev/krdma by number.
+ *
+ * A command uses an object between kal_handle_get() and kal_handle_put(). To destroy one
+ * it is made dead, so that no use begins; those in progress, none of which waits for a
+ * peer, are waited for; then its kind's destroy() is called. An object that another needs
+ * cannot be destroyed, and is needed from before the other is made.
+ *
+ * When an RNIC goes its objects end in the same way but keep their numbers: commands on
+ * them answer ENODEV until user space destroys them.
+ */
+#include <linux/cleanup.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "chardev.h"
+
+static unsigned int kal_file_objects = 262144;
+module_param_named(file_objects, kal_file_objects, uint, 0644);
+MODULE_PARM_DESC(file_objects, "objects that an open /dev/krdma may have (262144)");
+
+u32 kal_file_objects_limit(void)
+{
+	return READ_ONCE(kal_file_objects);
+}
+
+static void kal_handle_drop_parents(struct kal_handle *h)
+{
+	unsigned int i;
+
+	xa_lock(&h->file->handles);
+	for (i = 0; i < KAL_HANDLE_PARENTS && h->parents[i]; i++)
+		h->parents[i]->children--;
+	xa_unlock(&h->file->handles);
+}
+
+static void kal_handle_free(struct kal_handle *h)
+{
+	kal_handle_drop_parents(h);
+	xa_erase(&h->file->handles, h->id);
+	kal_file_drop_events(h->file, h);
+	atomic_dec(&h->file->objects);
+	if (h->dev)
+		kref_put(&h->dev->kref, kal_dev_release);
+	kfree(h);
+}
+
+struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
+				  struct kal_dev *dev, u64 cookie)
+{
+	struct kal_handle *h;
+	int ret = -ENOSPC;
+
+	if (atomic_inc_return(&file->objects) > kal_file_objects_limit())
+		goto err_count;
+	ret = -ENOMEM;
+	h = kzalloc(ops->size, GFP_KERNEL_ACCOUNT);
+	if (!h)
+		goto err_count;
+	h->file = file;
+	h->ops = ops;
+	h->cookie = cookie;
+	refcount_set(&h->users, 1);
+	init_completion(&h->unused);
+	ret = xa_alloc_cyclic(&file->handles, &h->id, NULL, XA_LIMIT(1, S32_MAX),
+			      &file->next_handle, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_free;
+	kal_record_init(&h->async, h, &h->async_event);
+	h->async_event.size = sizeof(h->async_event);
+	h->async_event.type = KRDMA_EVENT_ASYNC;
+	h->async_event.handle = h->id;
+	h->async_event.cookie = cookie;
+	if (dev) {
+		kref_get(&dev->kref);
+		h->dev = dev;
+	}
+	return h;
+
+err_free:
+	kfree(h);
+err_count:
+	atomic_dec(&file->objects);
+	return ERR_PTR(ret);
+}
+
+int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
+{
+	unsigned int i = 0;
+
+	if (parent->dev != h->dev)
+		return -EINVAL;
+	/* nobody else has @h yet */
+	while (i < KAL_HANDLE_PARENTS && h->parents[i])
+		i++;
+	if (WARN_ON_ONCE(i == KAL_HANDLE_PARENTS))
+		return -EINVAL;
+	h->parents[i] = parent;
+	xa_lock(&h->file->handles);
+	parent->children++;
+	xa_unlock(&h->file->handles);
+	return 0;
+}
+
+void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent)
+{
+	xa_lock(&h->file->handles);
+	parent->children++;
+	h->parents[0]->children--;
+	h->parents[0] = parent;
+	xa_unlock(&h->file->handles);
+}
+
+void kal_handle_publish(struct kal_handle *h)
+{
+	/* the number is reserved: nothing is allocated, nothing can fail */
+	xa_store(&h->file->handles, h->id, h, GFP_KERNEL);
+}
+
+void kal_handle_cancel(struct kal_handle *h)
+{
+	kal_handle_free(h);
+}
+
+struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type)
+{
+	struct kal_handle *h;
+	int ret = 0;
+
+	xa_lock(&file->handles);
+	h = xa_load(&file->handles, id);
+	if (!h)
+		ret = -ENOENT;
+	else if (h->ops->type != type)
+		ret = -EINVAL;
+	else if (h->dead)
+		ret = READ_ONCE(h->gone) ? -ENODEV : -ENOENT;
+	else
+		refcount_inc(&h->users);
+	xa_unlock(&file->handles);
+	return ret ? ERR_PTR(ret) : h;
+}
+
+void kal_handle_put(struct kal_handle *h)
+{
+	if (refcount_dec_and_test(&h->users))
+		complete(&h->unused);
+}
+
+/* The end ****************************************************************** */
+
+/* No use of it begins any more, and none is in progress on return. */
+static void kal_handle_stop(struct kal_handle *h)
+{
+	xa_lock(&h->file->handles);
+	h->dead = true;
+	xa_unlock(&h->file->handles);
+	kal_handle_put(h);
+	wait_for_completion(&h->unused);
+}
+
+/* Undo it. */
+static void kal_handle_revive(struct kal_handle *h)
+{
+	reinit_completion(&h->unused);
+	refcount_set(&h->users, 1);
+	xa_lock(&h->file->handles);
+	h->dead = false;
+	xa_unlock(&h->file->handles);
+}
+
+static bool kal_handle_needed(struct kal_handle *h)
+{
+	bool ret;
+
+	xa_lock(&h->file->handles);
+	ret = h->children;
+	xa_unlock(&h->file->handles);
+	return ret;
+}
+
+static int kal_handle_end(struct kal_handle *h)
+{
+	int ret;
+
+	lockdep_assert_held(&h->file->destroy_lock);
+	if (h->gone)
+		return 0;
+	if (!h->dead)
+		kal_handle_stop(h);
+	/* a command that used it may have made something that needs it */
+	ret = kal_handle_needed(h) ? -EBUSY : h->ops->destroy(h);
+	if (ret)
+		kal_handle_revive(h);
+	else
+		WRITE_ONCE(h->gone, true);
+	return ret;
+}
+
+int kal_handle_destroy(struct kal_file *file, u32 id)
+{
+	struct kal_handle *h;
+	int ret;
+
+	guard(mutex)(&file->destroy_lock);
+	/* the lock keeps it */
+	h = xa_load(&file->handles, id);
+	if (!h)
+		return -ENOENT;
+	if (kal_handle_needed(h))
+		return -EBUSY;
+	ret = kal_handle_end(h);
+	if (!ret)
+		kal_handle_free(h);
+	return ret;
+}
+
+void kal_handle_destroy_locked(struct kal_handle *h)
+{
+	if (!WARN_ON(kal_handle_end(h)))
+		kal_handle_free(h);
+}
+
+/*
+ * Have nobody use any of the objects on @dev (NULL: any), or make a new one of one.
+ * A command in progress may make one while its parents are waited for.
+ */
+static void kal_handles_stop(struct kal_file *file, struct kal_dev *dev)
+{
+	struct kal_handle *h;
+	unsigned long id;
+	bool again;
+
+	do {
+		again = false;
+		xa_for_each(&file->handles, id, h) {
+			if (h->dead || (dev && h->dev != dev))
+				continue;
+			kal_handle_stop(h);
+			again = true;
+		}
+	} while (again);
+}
+
+static void kal_handles_destroy(struct kal_file *file, struct kal_dev *dev)
+{
+	enum kal_handle_type type;
+	struct kal_handle *h;
+	unsigned long id;
+
+	for (type = 0; type < KAL_H_TYPES; type++) {
+		xa_for_each(&file->handles, id, h) {
+			if (h->gone || h->ops->type != type || (dev && h->dev != dev))
+				continue;
+			/* a connection that came while its listener ended */
+			if (!h->dead)
+				kal_handle_stop(h);
+			WARN_ON(h->ops->destroy(h));
+			WRITE_ONCE(h->gone, true);
+		}
+	}
+}
+
+void kal_handles_end(struct kal_file *file, struct kal_dev *dev)
+{
+	struct kal_handle *h;
+	unsigned long id;
+
+	guard(mutex)(&file->destroy_lock);
+	kal_handles_stop(file, dev);
+	kal_handles_destroy(file, dev);
+	xa_for_each(&file->handles, id, h)
+		if (h->dev == dev && h->ops->type == KAL_H_CONTEXT)
+			kal_handle_async(h, IB_EVENT_DEVICE_FATAL);
+}
+
+/* No command runs; an RNIC may go at the same time. */
+void kal_handles_exit(struct kal_file *file)
+{
+	enum kal_handle_type type;
+	struct kal_handle *h;
+	unsigned long id;
+
+	guard(mutex)(&file->destroy_lock);
+	kal_handles_stop(file, NULL);
+	kal_handles_destroy(file, NULL);
+	for (type = 0; type < KAL_H_TYPES; type++)
+		xa_for_each(&file->handles, id, h)
+			if (h->ops->type == type)
+				kal_handle_free(h);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The verbs' objects behind the numbers of /dev/krdma, for the files that bring their
+ * commands: chardev_verbs.c (contexts, PDs, CQs), chardev_qp.c (QPs, SRQs), chardev_mem.c
+ * (regions, windows), chardev_post.c (the slow path), chardev_map.c (mmap),
+ * chardev_conn.c (connections).
+ */
+#ifndef KAL_CHARDEV_VERBS_H
+#define KAL_CHARDEV_VERBS_H
+
+#include <linux/mm_types.h>
+
+#include "chardev.h"
+
+/**
+ * struct kal_h_context - use of an RNIC
+ * @h: object
+ * @uctx: the provider's context; NULL: all calls go through the kernel
+ */
+struct kal_h_context {
+	struct kal_handle h;
+	struct ri_ucontext *uctx;
+};
+
+struct kal_h_pd {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_pd *pd;
+};
+
+/**
+ * struct kal_h_cq - completion queue
+ * @h: object
+ * @ctx: its context
+ * @cq: the kAL's
+ * @completion: record of its completion events
+ * @completion_event: what that says
+ */
+struct kal_h_cq {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_cq *cq;
+	struct kal_record completion;
+	struct krdma_event completion_event;
+};
+
+struct kal_h_srq {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_srq *srq;
+};
+
+struct kal_h_qp {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_qp *qp;
+};
+
+/**
+ * struct kal_h_mr - memory region
+ * @h: object; its first parent is the PD, which @lock protects
+ * @ctx: its context
+ * @mr: the kAL's
+ * @lock: one change at a time
+ */
+struct kal_h_mr {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_mr *mr;
+	struct mutex lock;	/* see above */
+};
+
+struct kal_h_mw {
+	struct kal_handle h;
+	struct kal_h_context *ctx;
+	struct ri_mw *mw;
+};
+
+/* Calls through the kernel only: no user library, no private octets. */
+static inline bool kal_context_slow(const struct kal_h_context *ctx)
+{
+	return !ctx->uctx;
+}
+
+/* A typed kal_handle_get(), of use as ERR_PTR, too. */
+#define KAL_GET(file, id, type, member)                                            \
+	({                                                                         \
+		struct kal_handle *_h = kal_handle_get(file, id, type);           \
+		IS_ERR(_h) ? ERR_CAST(_h) :                                        \
+			     (void *)container_of(_h, struct member, h);           \
+	})
+
+static inline struct kal_h_context *kal_get_context(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_CONTEXT, kal_h_context);
+}
+
+static inline struct kal_h_pd *kal_get_pd(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_PD, kal_h_pd);
+}
+
+static inline struct kal_h_cq *kal_get_cq(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_CQ, kal_h_cq);
+}
+
+static inline struct kal_h_srq *kal_get_srq(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_SRQ, kal_h_srq);
+}
+
+static inline struct kal_h_qp *kal_get_qp(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_QP, kal_h_qp);
+}
+
+static inline struct kal_h_mr *kal_get_mr(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_MR, kal_h_mr);
+}
+
+static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
+{
+	return KAL_GET(file, id, KAL_H_MW, kal_h_mw);
+}
+
+/*
+ * The provider's private octets of a call in *@udata; NULL in a slow context, where the
+ * provider takes the call for one of the kernel's. -EINVAL: private octets there.
+ */
+struct ib_udata *kal_udata(const struct kal_h_context *ctx, const struct krdma_private *priv,
+			   struct ib_udata *udata);
+
+/* chardev_map.c */
+extern const struct ri_shmem_ops kal_map_ops;	/* the consumer is the file */
+int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma);
+
+/* commands */
+int kal_cmd_context(struct kal_file *file, void *cmd);
+int kal_cmd_pd(struct kal_file *file, void *cmd);
+int kal_cmd_cq(struct kal_file *file, void *cmd);
+int kal_cmd_cq_modify(struct kal_file *file, void *cmd);
+int kal_cmd_cq_poll(struct kal_file *file, void *cmd);
+int kal_cmd_cq_notify(struct kal_file *file, void *cmd);
+int kal_cmd_srq(struct kal_file *file, void *cmd);
+int kal_cmd_srq_modify(struct kal_file *file, void *cmd);
+int kal_cmd_srq_query(struct kal_file *file, void *cmd);
+int kal_cmd_qp(struct kal_file *file, void *cmd);
+int kal_cmd_qp_modify(struct kal_file *file, void *cmd);
+int kal_cmd_qp_query(struct kal_file *file, void *cmd);
+int kal_cmd_post_send(struct kal_file *file, void *cmd);
+int kal_cmd_post_recv(struct kal_file *file, void *cmd);
+int kal_cmd_post_srq(struct kal_file *file, void *cmd);
+int kal_cmd_mr(struct kal_file *file, void *cmd);
+int kal_cmd_mr_reregister(struct kal_file *file, void *cmd);
+int kal_cmd_mw(struct kal_file *file, void *cmd);
+int kal_cmd_listen(struct kal_file *file, void *cmd);
+int kal_cmd_connect(struct kal_file *file, void *cmd);
+int kal_cmd_accept(struct kal_file *file, void *cmd);
+int kal_cmd_reject(struct kal_file *file, void *cmd);
+int kal_cmd_disconnect(struct kal_file *file, void *cmd);
+
+#endif /* KAL_CHARDEV_VERBS_H */

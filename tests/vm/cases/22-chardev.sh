@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: /dev/krdma by its ABI: commands, data, connections, events, kill -9, removal, races
+# limit: 300
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+chardev=$VM_PROGS/krdma_chardev
+
+# what "rdma resource" shows of the two, PDs, CQs, QPs, regions
+objects() { for dev in krdma0 krdma1; do resources $dev; done; }
+
+# no object of any kind in the RNIC of host A, contexts included
+nothing_left() { [ "$(objects)" = "$objects_before" ]; }
+
+hosts_up
+objects_before=$(objects)
+same "mode of /dev/krdma" "666" "$(stat -c %a /dev/krdma)"
+
+say "checks, through TCP and beside it"
+for path in 0 1; do
+	same_host $path
+	run_on A 120 "$chardev" "$ADDR_A"
+	cat client.log
+	wait_for 10 nothing_left || fail "left: $(objects)"
+done
+tests=$(awk '/ passed, / { print $1 }' client.log)
+
+say "killed in traffic"
+for delay in 0.05 0.2 0.5 1; do
+	start victim A "$chardev" -v "$ADDR_A"
+	wait_for 20 grep -q ready victim.log || { cat victim.log; fail "no traffic"; }
+	sleep $delay
+	kill_hard victim
+	wait_for 10 nothing_left || fail "left: $(objects)"
+done
+
+say "killed while it begins"
+for _ in {1..10}; do
+	start victim A "$chardev" -v "$ADDR_A"
+	sleep "0.0$((RANDOM % 9))"
+	kill_hard victim
+done
+wait_for 10 nothing_left || fail "left: $(objects)"
+
+say "limit of objects"
+echo 3 > /sys/module/krdma/parameters/file_objects
+refuse "more objects than a file may have" on A "$chardev" -v "$ADDR_A"
+has "the errno" "No space left" expect
+echo 262144 > /sys/module/krdma/parameters/file_objects
+
+say "races: random commands by threads"
+run_on A 60 "$VM_PROGS/krdma_chardev_fuzz" 8 "${SEED:-$RANDOM}" "$ADDR_A"
+cat client.log
+wait_for 15 nothing_left || fail "left: $(objects)"
+
+say "the RNIC goes while files are open: link del, then rmmod"
+start holder A "$chardev" -r "$ADDR_A"
+wait_for 20 grep -q ready holder.log || { cat holder.log; fail "no holder"; }
+expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
+finish holder 30
+rnic_add A
+wait_for 10 rnic_active krdma0
+start holder A "$chardev" -r "$ADDR_A"
+wait_for 20 grep -q ready holder.log || { cat holder.log; fail "no holder"; }
+refuse "krdma.ko is in use" rmmod krdma
+expect "unload krdma_soft" timeout "$(patient 60)" rmmod krdma_soft
+finish holder 30
+
+say "and under random commands"
+expect "load it" insmod "$VM_MODULES/krdma_soft.ko"
+for host in A B; do
+	rnic_add $host
+	wait_for 10 rnic_active "$(dev_of $host)"
+done
+start fuzz A "$VM_PROGS/krdma_chardev_fuzz" 4 "${SEED:-$RANDOM}" "$ADDR_A"
+sleep 2
+expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
+finish_any fuzz 30
+counted "$((2 * tests + 8))" 0

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * /dev/krdma by its ABI alone: an open file, commands, events; and two queue pairs of this
+ * host, connected with each other, whose every call goes through the kernel.
+ */
+#ifndef KRDMA_TEST_CHARDEV_HPP
+#define KRDMA_TEST_CHARDEV_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <krdma/krdma-abi.h>
+
+#include "rdma.hpp"
+
+namespace chardev {
+
+/** class Event - a record that was read */
+class Event {
+public:
+	/* what krdma_conn_event says but for private data, which cannot be copied with it */
+	struct Conn {
+		std::uint32_t conn;
+		std::uint16_t ird;
+		std::uint16_t ord;
+		krdma_addr local;
+		krdma_addr remote;
+	};
+
+	explicit Event(std::span<const std::byte> record);
+
+	[[nodiscard]] const krdma_event &base() const
+	{
+		return base_;
+	}
+	/* of a connection's */
+	[[nodiscard]] const Conn &conn() const
+	{
+		return conn_;
+	}
+	[[nodiscard]] std::span<const std::byte> private_data() const
+	{
+		return private_data_;
+	}
+
+private:
+	krdma_event base_{};
+	Conn conn_{};
+	std::vector<std::byte> private_data_;
+};
+
+/** class File - an open /dev/krdma */
+class File {
+public:
+	File();
+	~File();
+	File(const File &) = delete;
+	File &operator=(const File &) = delete;
+	File(File &&) = delete;
+	File &operator=(File &&) = delete;
+
+	[[nodiscard]] int fd() const
+	{
+		return fd_;
+	}
+
+	/* 0 or the errno that it answers */
+	template <typename T> int try_call(unsigned long number, T &cmd) const
+	{
+		cmd.size = sizeof(cmd);
+		return raw(number, &cmd);
+	}
+
+	/* succeeds */
+	template <typename T>
+	void call(unsigned long number, T &cmd, rdma::Where where = rdma::Where::current()) const
+	{
+		const int err = try_call(number, cmd);
+
+		if (err)
+			rdma::fail_errno("ioctl " + std::to_string(number & 0xff), err, where);
+	}
+
+	int raw(unsigned long number, void *cmd) const;
+	[[nodiscard]] int try_destroy(std::uint32_t handle) const;
+	void destroy(std::uint32_t handle, rdma::Where where = rdma::Where::current()) const;
+
+	/* the next record, waiting for it */
+	[[nodiscard]] std::optional<Event> next(std::chrono::milliseconds limit) const;
+	Event expect(std::uint32_t type, rdma::Where where = rdma::Where::current()) const;
+	/* nothing is there to be read */
+	void expect_nothing(rdma::Where where = rdma::Where::current()) const;
+
+	[[nodiscard]] krdma_usage usage() const;
+
+private:
+	int fd_;
+};
+
+krdma_addr parse_address(const char *text, std::uint16_t port = 0);
+/* the RNIC with that address */
+std::uint32_t find_rnic(const File &file, const krdma_addr &local);
+
+/* fails when @got is not @wanted, and says which errno it is */
+void require_errno(int got, int wanted, const std::string &what,
+		   rdma::Where where = rdma::Where::current());
+
+/** class Memory - a registered buffer */
+class Memory {
+public:
+	Memory(const File &file, std::uint32_t pd, std::size_t size, std::uint32_t access);
+
+	std::vector<std::byte> &data()
+	{
+		return data_;
+	}
+	[[nodiscard]] std::uint64_t address(std::size_t offset = 0) const
+	{
+		return reinterpret_cast<std::uintptr_t>(data_.data()) + offset;
+	}
+	[[nodiscard]] std::uint32_t stag() const
+	{
+		return stag_;
+	}
+	[[nodiscard]] std::uint32_t handle() const
+	{
+		return handle_;
+	}
+	[[nodiscard]] krdma_sge sge(std::size_t offset, std::uint32_t length) const
+	{
+		return {address(offset), length, stag_};
+	}
+
+private:
+	std::vector<std::byte> data_;
+	std::uint32_t stag_ = 0;
+	std::uint32_t handle_ = 0;
+};
+
+/** struct Context - one, with a PD and a CQ */
+struct Context {
+	Context(const File &file, const char *address, std::uint32_t flags = KRDMA_SLOW);
+
+	std::uint32_t index;
+	std::uint32_t context;
+	std::uint32_t pd;
+	std::uint32_t cq;
+};
+
+std::uint32_t make_cq(const File &file, std::uint32_t context, std::uint32_t depth,
+		      std::uint64_t cookie = 0);
+krdma_qp make_qp(const File &file, const Context &ctx, std::uint32_t srq = 0,
+		 std::uint64_t cookie = 0);
+krdma_listen make_listener(const File &file, const Context &ctx, const char *address,
+			   std::uint32_t backlog = 8, std::uint64_t cookie = 0);
+krdma_conn start_connect(const File &file, std::uint32_t qp, const krdma_addr &remote,
+			 std::span<const std::byte> private_data = {}, std::uint64_t cookie = 0);
+/* 0 or the errno */
+int accept_conn(const File &file, std::uint32_t conn, std::uint32_t qp,
+		std::span<const std::byte> private_data = {}, std::uint64_t cookie = 0);
+
+/** struct Ends - two connected queue pairs of a context, client and server */
+struct Ends {
+	Ends(const File &file, const Context &ctx, const char *address, std::uint32_t srq = 0);
+
+	krdma_qp client;
+	krdma_qp server;
+	std::uint32_t client_conn;
+	std::uint32_t server_conn;
+};
+
+/* posts one; the errno, or 0 */
+int post_send(const File &file, std::uint32_t qp, krdma_wr wr, std::span<const krdma_sge> sges);
+int post_recv(const File &file, unsigned long number, std::uint32_t queue, std::uint64_t wr_id,
+	      std::span<const krdma_sge> sges);
+/* the next completion, waiting for it */
+krdma_wc next_wc(const File &file, std::uint32_t cq, rdma::Where where = rdma::Where::current());
+
+struct Check {
+	const char *name;
+	void (*run)(const char *address);
+};
+
+extern const std::vector<Check> error_checks;
+extern const std::vector<Check> data_checks;
+extern const std::vector<Check> conn_checks;
+
+} /* namespace chardev */
+
+#endif /* KRDMA_TEST_CHARDEV_HPP */

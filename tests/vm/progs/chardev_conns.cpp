@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Connections by /dev/krdma: what both sides hear, refusals, the backlog, the end. */
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <poll.h>
+
+#include "chardev.hpp"
+
+namespace chardev {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::byte> pattern(std::size_t size, int seed)
+{
+	std::vector<std::byte> data(size);
+
+	for (std::size_t i = 0; i < size; i++)
+		data[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(seed));
+	return data;
+}
+
+bool same(std::span<const std::byte> a, std::span<const std::byte> b)
+{
+	return std::ranges::equal(a, b);
+}
+
+/* private data of all sizes, cookies, addresses, depths; the end seen by both */
+void whole_life(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_listen listener = make_listener(file, ctx, address, 8, 0x11);
+
+	for (const std::size_t size : {0UL, 1UL, 7UL, 8UL, 200UL, 508UL}) {
+		const krdma_qp client = make_qp(file, ctx), server = make_qp(file, ctx);
+		const auto ask = pattern(size, 1), answer = pattern(size, 2);
+		const krdma_conn conn =
+			start_connect(file, client.handle, listener.local, ask, 0x22);
+		const Event request = file.expect(KRDMA_EVENT_CONN_REQUEST);
+
+		rdma::require_eq(request.base().handle, listener.handle, "listener");
+		rdma::require_eq(request.base().cookie, std::uint64_t{0x11}, "listener's cookie");
+		rdma::require(same(request.private_data(), ask), "private data of the request");
+		rdma::require(std::ranges::equal(request.conn().local.addr, listener.local.addr) &&
+				      request.conn().local.port == listener.local.port,
+			      "address that was called");
+		require_errno(accept_conn(file, request.conn().conn, server.handle, answer, 0x33),
+			      0, "ACCEPT");
+		bool replied = false, established = false;
+
+		while (!replied || !established) {
+			const auto event = file.next(rdma::patience);
+
+			rdma::require(event.has_value(), "connected");
+			require_errno(-event->base().status, 0, "status");
+			if (event->base().type == KRDMA_EVENT_CONN_REPLY) {
+				replied = true;
+				rdma::require_eq(event->base().handle, conn.handle, "connection");
+				rdma::require_eq(event->base().cookie, std::uint64_t{0x22},
+						 "cookie");
+				rdma::require(same(event->private_data(), answer),
+					      "private data back");
+			} else {
+				established = true;
+				rdma::require_eq(event->base().handle, request.conn().conn,
+						 "connection");
+				rdma::require_eq(event->base().cookie, std::uint64_t{0x33},
+						 "cookie");
+			}
+		}
+		krdma_qp_attr attr{.handle = client.handle};
+
+		file.call(KRDMA_IOC_QP_QUERY, attr);
+		rdma::require_eq(attr.state, std::uint32_t{IBV_QPS_RTS}, "state");
+		rdma::require_eq(attr.remote.port, listener.local.port, "the peer's port");
+		krdma_disconnect end{.qp = client.handle};
+
+		file.call(KRDMA_IOC_DISCONNECT, end);
+		for (int i = 0; i < 2; i++)
+			require_errno(-file.expect(KRDMA_EVENT_CLOSED).base().status, 0, "CLOSED");
+		file.expect_nothing();
+		for (const std::uint32_t handle :
+		     {conn.handle, request.conn().conn, client.handle, server.handle})
+			file.destroy(handle);
+	}
+	file.destroy(listener.handle);
+}
+
+void refused(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_qp qp = make_qp(file, ctx);
+	const krdma_listen listener = make_listener(file, ctx, address);
+	const auto why = pattern(100, 3);
+	krdma_conn conn = start_connect(file, qp.handle, listener.local);
+	const Event request = file.expect(KRDMA_EVENT_CONN_REQUEST);
+	krdma_conn reject{.handle = request.conn().conn,
+			  .private_data = reinterpret_cast<std::uintptr_t>(why.data()),
+			  .private_data_len = static_cast<std::uint32_t>(why.size())};
+
+	file.call(KRDMA_IOC_REJECT, reject);
+	Event reply = file.expect(KRDMA_EVENT_CONN_REPLY);
+
+	require_errno(-reply.base().status, ECONNREFUSED, "rejected");
+	rdma::require(same(reply.private_data(), why), "private data of the refusal");
+	require_errno(file.try_call(KRDMA_IOC_REJECT, reject) != 0, 1, "REJECT twice");
+	file.destroy(reject.handle);
+	file.destroy(conn.handle);
+
+	/* nobody listens there any more */
+	file.destroy(listener.handle);
+	conn = start_connect(file, qp.handle, listener.local);
+	reply = file.expect(KRDMA_EVENT_CONN_REPLY);
+	require_errno(-reply.base().status, ECONNREFUSED, "no listener");
+	require_errno(accept_conn(file, conn.handle, qp.handle) != 0, 1, "ACCEPT of one's own");
+	file.destroy(conn.handle);
+}
+
+/* more than the backlog are refused; a listener that goes takes what was not read */
+void backlog(const char *address)
+{
+	const File file, other;
+	const Context ctx{file, address}, other_ctx{other, address};
+	const krdma_listen listener = make_listener(file, ctx, address, 2);
+	std::vector<krdma_conn> conns;
+
+	conns.reserve(4);
+	for (int i = 0; i < 4; i++)
+		conns.push_back(
+			start_connect(other, make_qp(other, other_ctx).handle, listener.local));
+	int failed = 0;
+
+	while (failed < 2) {
+		const Event reply = other.expect(KRDMA_EVENT_CONN_REPLY);
+
+		rdma::require(reply.base().status != 0, "beyond the backlog");
+		failed++;
+	}
+	const Event first = file.expect(KRDMA_EVENT_CONN_REQUEST);
+
+	rdma::require_eq(file.usage().objects, 6U, "context, PD, CQ, listener, two requests");
+	file.destroy(listener.handle);
+	file.expect_nothing();
+	rdma::require_eq(file.usage().objects, 4U, "the request that was read is left");
+	const krdma_qp qp = make_qp(file, ctx);
+
+	require_errno(accept_conn(file, first.conn().conn, qp.handle), 0,
+		      "ACCEPT without its listener");
+	int good = 0;
+
+	for (int i = 0; i < 2; i++)
+		good += other.expect(KRDMA_EVENT_CONN_REPLY).base().status == 0;
+	rdma::require_eq(good, 1, "connections");
+	file.expect(KRDMA_EVENT_ESTABLISHED);
+	/* the peer's file goes as it is */
+}
+
+/* DESTROY of what is on its way, and of a connection whose QP has gone */
+void destroyed(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	const krdma_qp qp = make_qp(file, ctx);
+
+	for (int i = 0; i < 20; i++) {
+		const krdma_conn conn = start_connect(file, qp.handle, listener.local);
+
+		if (i % 2)
+			std::this_thread::sleep_for(std::chrono::milliseconds{i});
+		file.destroy(conn.handle);
+	}
+	while (auto event = file.next(200ms)) {
+		rdma::require_eq(event->base().type, std::uint32_t{KRDMA_EVENT_CONN_REQUEST},
+				 "event");
+		file.destroy(event->conn().conn);
+	}
+	file.destroy(listener.handle);
+	file.destroy(qp.handle);
+
+	const Ends ends{file, ctx, address};
+
+	file.destroy(ends.client.handle);
+	for (int i = 0; i < 2; i++)
+		file.expect(KRDMA_EVENT_CLOSED);
+	file.destroy(ends.client_conn);
+	file.destroy(ends.server_conn);
+	file.expect_nothing();
+}
+
+void ports(const char *address)
+{
+	const File file, other;
+	const Context ctx{file, address}, other_ctx{other, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	krdma_listen again{.context = other_ctx.context, .backlog = 1, .local = listener.local};
+
+	require_errno(other.try_call(KRDMA_IOC_LISTEN, again), EADDRINUSE, "a port in use");
+	again.local = parse_address("192.0.2.1", 9999);
+	require_errno(other.try_call(KRDMA_IOC_LISTEN, again), EADDRNOTAVAIL,
+		      "not the RNIC's address");
+	/* a wildcard, IPv6 as well */
+	again.local = parse_address("::");
+	other.call(KRDMA_IOC_LISTEN, again);
+	krdma_addr to = parse_address(address);
+
+	to.port = again.local.port;
+	const krdma_conn conn = start_connect(file, make_qp(file, ctx).handle, to);
+	const Event request = other.expect(KRDMA_EVENT_CONN_REQUEST);
+
+	other.destroy(request.conn().conn);
+	rdma::require(file.expect(KRDMA_EVENT_CONN_REPLY).base().status != 0,
+		      "ended by the other side");
+	file.destroy(conn.handle);
+}
+
+/* a reader that waits is woken; one whose buffer is too small loses nothing */
+void reading(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	const krdma_qp qp = make_qp(file, ctx);
+	std::thread asker{[&] {
+		std::this_thread::sleep_for(50ms);
+		start_connect(file, qp.handle, listener.local);
+	}};
+	pollfd p{.fd = file.fd(), .events = POLLIN, .revents = 0};
+	const int n = ::poll(&p, 1, 30'000);
+
+	asker.join();
+	rdma::require_eq(n, 1, "poll is woken");
+	const Event request = file.expect(KRDMA_EVENT_CONN_REQUEST);
+
+	/* gone with the object, unread */
+	require_errno(accept_conn(file, request.conn().conn, make_qp(file, ctx).handle), 0,
+		      "ACCEPT");
+	std::this_thread::sleep_for(100ms);
+	rdma::require_eq(file.usage().events, 2U, "events that wait");
+	file.destroy(request.conn().conn);
+	while (const auto event = file.next(200ms))
+		rdma::require(event->base().handle != request.conn().conn,
+			      "none of what was destroyed");
+}
+
+} /* namespace */
+
+const std::vector<Check> conn_checks{
+	{"whole life", whole_life}, {"refused", refused}, {"backlog", backlog},
+	{"destroyed", destroyed},   {"ports", ports},     {"reading", reading},
+};
+
+} /* namespace chardev */

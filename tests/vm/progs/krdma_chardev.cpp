@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * krdma_chardev ADDRESS: checks of /dev/krdma by its ABI alone.
+ * krdma_chardev -v ADDRESS: traffic until somebody ends it, with everything open.
+ * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
+ *
+ * ADDRESS is an RNIC's of this namespace.
+ */
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include <rdma/ib_user_verbs.h>
+
+#include "chardev.hpp"
+
+namespace {
+
+using namespace chardev;
+
+constexpr std::uint32_t rights =
+	IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+int run_checks(const char *address)
+{
+	int passed = 0, failed = 0;
+
+	for (const auto *checks : {&error_checks, &data_checks, &conn_checks}) {
+		for (const Check &check : *checks) {
+			try {
+				check.run(address);
+				passed++;
+				std::printf("ok: %s\n", check.name);
+			} catch (const std::exception &e) {
+				failed++;
+				std::printf("failed: %s: %s\n", check.name, e.what());
+			}
+			std::fflush(stdout);
+		}
+	}
+	std::printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
+
+void victim(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const Ends ends{file, ctx, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	Memory from{file, ctx.pd, 1 << 20, rights}, to{file, ctx.pd, 1 << 20, rights};
+	const std::array out{from.sge(0, 1 << 20)};
+
+	/* one that is asked for and never answered */
+	start_connect(file, make_qp(file, ctx).handle, listener.local);
+	std::puts("ready");
+	std::fflush(stdout);
+	for (;;) {
+		const krdma_wr wr{.opcode = IB_UVERBS_WR_RDMA_WRITE,
+				  .flags = KRDMA_SEND_SIGNALED,
+				  .remote_addr = to.address(),
+				  .rkey = to.stag()};
+
+		require_errno(post_send(file, ends.client.handle, wr, out), 0, "POST_SEND");
+		rdma::require_eq(next_wc(file, ctx.cq).status, 0U, "Write");
+	}
+}
+
+void removal(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const Ends ends{file, ctx, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	const Memory memory{file, ctx.pd, 1 << 20, rights};
+	const auto objects = file.usage().objects;
+
+	std::puts("ready");
+	std::fflush(stdout);
+	bool fatal = false;
+	int closed = 0;
+
+	while (!fatal || closed < 2) {
+		const auto event = file.next(rdma::patience);
+
+		rdma::require(event.has_value(), "events of the RNIC's end");
+		closed += event->base().type == KRDMA_EVENT_CLOSED;
+		if (event->base().type == KRDMA_EVENT_ASYNC &&
+		    event->base().handle == ctx.context &&
+		    event->base().code == IBV_EVENT_DEVICE_FATAL) {
+			rdma::require_eq(event->base().cookie, std::uint64_t{0xc0}, "cookie");
+			fatal = true;
+		}
+	}
+	rdma::require_eq(file.usage().objects, objects, "numbers stay");
+	krdma_cq_poll poll{.handle = ctx.cq};
+	krdma_pd pd{.context = ctx.context};
+	krdma_qp_attr attr{.handle = ends.client.handle};
+	krdma_listen listen{.context = ctx.context, .local = parse_address(address)};
+	krdma_rnic_query query{.index = ctx.index};
+
+	require_errno(file.try_call(KRDMA_IOC_CQ_POLL, poll), ENODEV, "CQ");
+	require_errno(file.try_call(KRDMA_IOC_PD, pd), ENODEV, "context");
+	require_errno(file.try_call(KRDMA_IOC_QP_QUERY, attr), ENODEV, "QP");
+	require_errno(file.try_call(KRDMA_IOC_LISTEN, listen), ENODEV, "LISTEN");
+	require_errno(file.try_call(KRDMA_IOC_RNIC_QUERY, query), ENODEV, "RNIC");
+	require_errno(file.try_destroy(ctx.pd), EBUSY, "what others need");
+	for (const std::uint32_t handle :
+	     {listener.handle, ends.client_conn, ends.server_conn, ends.client.handle,
+	      ends.server.handle, memory.handle(), ctx.cq, ctx.pd, ctx.context})
+		file.destroy(handle);
+	rdma::require_eq(file.usage().objects, 0U, "objects");
+	file.expect_nothing();
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
+	const bool mode = argc == 3 && argv[1][0] == '-';
+
+	if (argc != 2 && !mode) {
+		std::fprintf(stderr, "usage: %s [-v | -r] ADDRESS\n", argv[0]);
+		return 2;
+	}
+	try {
+		if (!mode)
+			return run_checks(argv[1]);
+		if (argv[1][1] == 'v')
+			victim(argv[2]);
+		else
+			removal(argv[2]);
+		return 0;
+	} catch (const std::exception &e) {
+		std::fprintf(stderr, "failed: %s\n", e.what());
+		return 1;
+	}
+}
