@@ -158,6 +158,9 @@ struct kal_handle_ops {
 
 #define KAL_HANDLE_PARENTS	4
 
+/* of contexts in kal_file.handles */
+#define KAL_CONTEXT_MARK	XA_MARK_1
+
 /**
  * struct kal_handle - an object of a file
  * @file: whose

@@ -116,6 +116,8 @@ void kal_handle_publish(struct kal_handle *h)
 {
 	/* the number is reserved: nothing is allocated, nothing can fail */
 	xa_store(&h->file->handles, h->id, h, GFP_KERNEL);
+	if (h->ops->type == KAL_H_CONTEXT)
+		xa_set_mark(&h->file->handles, h->id, KAL_CONTEXT_MARK);
 }
 
 void kal_handle_cancel(struct kal_handle *h)
@@ -270,8 +272,8 @@ void kal_handles_end(struct kal_file *file, struct kal_dev *dev)
 	guard(mutex)(&file->destroy_lock);
 	kal_handles_stop(file, dev);
 	kal_handles_destroy(file, dev);
-	xa_for_each(&file->handles, id, h)
-		if (h->dev == dev && h->ops->type == KAL_H_CONTEXT)
+	xa_for_each_marked(&file->handles, id, h, KAL_CONTEXT_MARK)
+		if (h->dev == dev)
 			kal_handle_async(h, IB_EVENT_DEVICE_FATAL);
 }
 

@@ -180,11 +180,12 @@ static void kal_dev_event_in(struct kal_file *file, void *_arg)
 	struct kal_handle *h;
 	unsigned long id;
 
-	/* keeps the objects */
-	guard(mutex)(&file->destroy_lock);
-	xa_for_each(&file->handles, id, h)
-		if (h->dev == arg->dev && h->ops->type == KAL_H_CONTEXT)
+	/* keeps the objects, and waits for nobody */
+	xa_lock(&file->handles);
+	xa_for_each_marked(&file->handles, id, h, KAL_CONTEXT_MARK)
+		if (h->dev == arg->dev)
 			kal_handle_async(h, arg->event);
+	xa_unlock(&file->handles);
 }
 
 static void kal_dev_event(struct ri_rnic *rnic, enum ib_event_type event)
