@@ -156,6 +156,14 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_REJECT)] = KAL_COMMAND(kal_cmd_reject, krdma_conn, handle),
 	[_IOC_NR(KRDMA_IOC_DISCONNECT)] = KAL_COMMAND(kal_cmd_disconnect, krdma_disconnect, qp),
 	/* network stack */
+	[_IOC_NR(KRDMA_IOC_NET_LOCAL)] = KAL_COMMAND(kal_cmd_net_local, krdma_net_locals, dst),
+	[_IOC_NR(KRDMA_IOC_NET_ROUTE)] = KAL_COMMAND(kal_cmd_net_route, krdma_net_route, dst),
+	[_IOC_NR(KRDMA_IOC_NET_NEIGH)] =
+		KAL_COMMAND_NEW(kal_cmd_net_neigh, krdma_net_neigh, ifindex),
+	[_IOC_NR(KRDMA_IOC_PORT)] = KAL_COMMAND_NEW(kal_cmd_port, krdma_port, protocol),
+	[_IOC_NR(KRDMA_IOC_NET_SUBSCRIBE)] =
+		KAL_COMMAND(kal_cmd_net_subscribe, krdma_net_subscribe, mask),
+	[_IOC_NR(KRDMA_IOC_MIB)] = KAL_COMMAND(kal_cmd_mib, krdma_mib, entries),
 };
 
 static const struct kal_command *kal_command_find(unsigned int cmd)
@@ -257,6 +265,7 @@ static int kal_chardev_release(struct inode *inode, struct file *filp)
 	kal_handles_exit(file);
 	scoped_guard(mutex, &kal_files_lock)
 		list_del(&file->node);
+	kal_file_net_exit(file);
 	kal_events_exit(file);
 	WARN_ON(atomic_read(&file->objects) || !xa_empty(&file->maps));
 	xa_destroy(&file->handles);

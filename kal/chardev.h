@@ -327,6 +327,18 @@ int kal_cmd_rnic_query(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_counters(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_find(struct kal_file *file, void *cmd);
 
+/* chardev_net.c */
+int kal_cmd_net_local(struct kal_file *file, void *cmd);
+int kal_cmd_net_route(struct kal_file *file, void *cmd);
+int kal_cmd_net_neigh(struct kal_file *file, void *cmd);
+int kal_cmd_port(struct kal_file *file, void *cmd);
+int kal_cmd_net_subscribe(struct kal_file *file, void *cmd);
+int kal_cmd_mib(struct kal_file *file, void *cmd);
+/* a port that the file has reserved, for a call that binds to it in between */
+struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockaddr_storage *addr);
+void kal_file_port_return(struct kal_handle *h);
+void kal_file_net_exit(struct kal_file *file);
+
 /* The address of this host from which @remote is reached; port 0. May sleep. */
 int kal_route_source(struct net *net, const struct sockaddr_storage *remote,
 		     struct sockaddr_storage *source);

@@ -272,12 +272,15 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 		.tos = cmd->tos,
 		.net = l->h.file->net,
 	};
+	struct kal_handle *reserved;
 	int ret;
 
 	l->ep = kal_ep_create(l->h.dev->rnic, kal_listener_event, l);
 	if (IS_ERR(l->ep))
 		return PTR_ERR(l->ep);
+	reserved = kal_file_port_lend(l->h.file, local);
 	ret = kal_ep_listen(l->ep, (struct sockaddr *)local, &param);
+	kal_file_port_return(reserved);
 	if (!ret)
 		ret = kal_ep_listen_address(l->ep, local);
 	if (ret) {
@@ -395,6 +398,7 @@ static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 			  bool *published)
 {
 	struct sockaddr_storage local, remote;
+	struct kal_handle *reserved;
 	int ret;
 
 	ret = kal_addr_to_sockaddr(&cmd->remote, &remote);
@@ -410,8 +414,10 @@ static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 	/* first: its events may come at once. Used: nobody destroys it under our hands. */
 	kal_handle_hold(&conn->h);
 	kal_handle_publish(&conn->h);
+	reserved = kal_file_port_lend(conn->h.file, &local);
 	ret = kal_ep_connect(conn->ep, qp->qp, (struct sockaddr *)&local,
 			     (struct sockaddr *)&remote, param);
+	kal_file_port_return(reserved);
 	kal_handle_put(&conn->h);
 	*published = true;
 	return ret;

@@ -147,6 +147,7 @@ static int kal_dev_add(struct ri_rnic *rnic)
 		kref_put(&dev->kref, kal_dev_release);
 		return ret;
 	}
+	rnic->index = dev->index;
 	xa_store(&kal_devs, dev->index, dev, GFP_KERNEL);
 	return 0;
 }

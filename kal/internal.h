@@ -20,6 +20,7 @@ enum {
 	RI_RNIC_UNREGISTERING,	/* ri_unregister_rnic() has begun */
 	RI_RNIC_GONE,		/* ... and ended */
 	RI_RNIC_LINK_UP,	/* last state of the link that was reported */
+	RI_RNIC_SYSFS_LINK,	/* its network device links to it in sysfs */
 	RI_RNIC_CLIENT0,	/* and following: shown to the client of this index */
 	RI_RNIC_CLIENT_END = BITS_PER_LONG,
 };
@@ -44,6 +45,9 @@ bool kal_netdev_link_up(const struct net_device *ndev);
 void kal_rnics_netdev_gone(struct net_device *ndev);
 void kal_rnics_netdev_link(struct net_device *ndev);
 void kal_rnics_netdev_address(struct net_device *ndev);
+/* the link "rnic" below /sys/class/net/DEV, to @target */
+void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target);
+void kal_netdev_unlink_rnic(struct ri_rnic *rnic);
 
 /* event.c */
 int kal_event_init(void);

@@ -9,6 +9,7 @@
 #include "chardev.h"
 #include "conn.h"
 #include "internal.h"
+#include "net.h"
 
 static const struct kal_block {
 	int (*init)(void);
@@ -21,6 +22,8 @@ static const struct kal_block {
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
 	{ kal_chardev_init, kal_chardev_exit },
+	/* after it: its events name RNICs by what /dev/krdma calls them */
+	{ kal_netstack_init, kal_netstack_exit },
 };
 
 static void kal_blocks_exit(unsigned int count)

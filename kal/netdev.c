@@ -5,13 +5,40 @@
  * link or of the address becomes an event of the RNIC. The notifier runs under
  * RTNL and so only queues.
  */
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
+#include <linux/sysfs.h>
 
 #include "internal.h"
 
 bool kal_netdev_link_up(const struct net_device *ndev)
 {
 	return netif_running(ndev) && netif_carrier_ok(ndev);
+}
+
+/*
+ * The directory of a network device goes behind its NETDEV_UNREGISTER, which waits
+ * for the mutex: nobody touches it after that. Taken inside RTNL.
+ */
+static DEFINE_MUTEX(kal_sysfs_mutex);
+
+/* A hint for the administrator: that there is none is no failure. */
+void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target)
+{
+	struct net_device *ndev = rnic->netdev;
+
+	guard(mutex)(&kal_sysfs_mutex);
+	if (READ_ONCE(ndev->reg_state) == NETREG_REGISTERED &&
+	    !sysfs_create_link_nowarn(&ndev->dev.kobj, target, "rnic"))
+		set_bit(RI_RNIC_SYSFS_LINK, &rnic->flags);
+}
+
+/* Also when there is none, and more than once. May sleep. */
+void kal_netdev_unlink_rnic(struct ri_rnic *rnic)
+{
+	guard(mutex)(&kal_sysfs_mutex);
+	if (test_and_clear_bit(RI_RNIC_SYSFS_LINK, &rnic->flags))
+		sysfs_remove_link(&rnic->netdev->dev.kobj, "rnic");
 }
 
 static int kal_netdev_notify(struct notifier_block *nb, unsigned long event,

@@ -617,8 +617,10 @@ void kal_rnics_netdev_gone(struct net_device *ndev)
 
 	guard(mutex)(&registry_lock);
 	list_for_each_entry(rnic, &kal_rnics, node)
-		if (rnic->netdev == ndev)
+		if (rnic->netdev == ndev) {
+			kal_netdev_unlink_rnic(rnic);
 			kal_rnic_queue_delete(rnic);
+		}
 }
 
 void kal_rnics_netdev_link(struct net_device *ndev)

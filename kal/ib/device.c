@@ -161,8 +161,10 @@ static int kal_ib_add(struct ri_rnic *rnic)
 	/* before: the device may be deleted before ib_register_device() returns */
 	set_bit(KAL_IB_DEV_REGISTERED, &dev->flags);
 	ret = ib_register_device(&dev->base, rnic->name, NULL);
-	if (!ret)
+	if (!ret) {
+		kal_netdev_link_rnic(rnic, &dev->base.dev.kobj);
 		return 0;
+	}
 
 	clear_bit(KAL_IB_DEV_REGISTERED, &dev->flags);
 	kal_set_client_data(rnic, &kal_ib_client, NULL);
@@ -180,6 +182,7 @@ static void kal_ib_remove(struct ri_rnic *rnic)
 
 	if (!dev)
 		return;
+	kal_netdev_unlink_rnic(rnic);
 	ib_unregister_device(&dev->base);
 	kal_ib_cm_remove(dev);
 	kal_set_client_data(rnic, &kal_ib_client, NULL);

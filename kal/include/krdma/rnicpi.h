@@ -331,6 +331,13 @@ struct ri_ops {
 
 	/* fills @values[ri_rnic_attr.num_counters] */
 	void (*query_counters)(struct ri_rnic *rnic, u64 *values);
+	/*
+	 * Only with RI_CAP_LLP_OFFLOAD: what the connections that the RNIC runs
+	 * by itself have counted since it was registered, @values[RI_MIB_OBJECTS]
+	 * by enum ri_mib_object; zeroed before. Nothing that the host's own
+	 * TCP/IP counts as well.
+	 */
+	void (*query_mib)(struct ri_rnic *rnic, u64 *values);
 
 	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ib_udata *udata);
 	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
@@ -464,6 +471,46 @@ struct ri_qp_info {
 	u32 reads_out;
 };
 
+/* MIB ********************************************************************** */
+
+/** enum ri_mib_ip - objects of the ipSystemStatsTable (RFC 4293), for one version of IP */
+enum ri_mib_ip {
+	RI_MIB_IP_IN_RECEIVES,
+	RI_MIB_IP_IN_OCTETS,
+	RI_MIB_IP_IN_HDR_ERRORS,
+	RI_MIB_IP_IN_ADDR_ERRORS,
+	RI_MIB_IP_IN_DISCARDS,
+	RI_MIB_IP_IN_DELIVERS,
+	RI_MIB_IP_REASM_REQDS,
+	RI_MIB_IP_REASM_OKS,
+	RI_MIB_IP_REASM_FAILS,
+	RI_MIB_IP_OUT_REQUESTS,
+	RI_MIB_IP_OUT_TRANSMITS,
+	RI_MIB_IP_OUT_OCTETS,
+	RI_MIB_IP_OUT_DISCARDS,
+	RI_MIB_IP_FRAG_OKS,
+	RI_MIB_IP_FRAG_FAILS,
+	RI_MIB_IP_FRAG_CREATES,
+	RI_MIB_IP_OBJECTS,
+};
+
+/** enum ri_mib_object - what an RNIC with connections of its own counts; tcp: RFC 4022 */
+enum ri_mib_object {
+	RI_MIB_TCP_ACTIVE_OPENS,
+	RI_MIB_TCP_PASSIVE_OPENS,
+	RI_MIB_TCP_ATTEMPT_FAILS,
+	RI_MIB_TCP_ESTAB_RESETS,
+	RI_MIB_TCP_CURR_ESTAB,	/* now, a gauge */
+	RI_MIB_TCP_IN_SEGS,
+	RI_MIB_TCP_OUT_SEGS,
+	RI_MIB_TCP_RETRANS_SEGS,
+	RI_MIB_TCP_IN_ERRS,
+	RI_MIB_TCP_OUT_RSTS,
+	RI_MIB_IP4,		/* and following: enum ri_mib_ip */
+	RI_MIB_IP6 = RI_MIB_IP4 + RI_MIB_IP_OBJECTS,
+	RI_MIB_OBJECTS = RI_MIB_IP6 + RI_MIB_IP_OBJECTS,
+};
+
 /* The RNIC ***************************************************************** */
 
 /** enum ri_transport - what the RNIC speaks */
@@ -531,6 +578,7 @@ struct ri_rnic {
 
 	struct kref kref;
 	struct list_head node;		/* registry's list, its mutex */
+	u32 index;			/* what /dev/krdma calls it, 0: nothing yet */
 	unsigned long flags;		/* RI_RNIC_*, atomic bits */
 	struct ri_provider *provider;	/* who made it on request, or NULL */
 	struct work_struct delete_work;

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * /dev/krdma: the commands of the network stack interface (krdma/netstack.h), for the
+ * network namespace of the file. They take no RNIC.
+ */
+#include <linux/cleanup.h>
+#include <linux/in.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <krdma/netstack.h>
+
+#include "chardev.h"
+
+static unsigned int kal_file_ports = 1024;
+module_param_named(file_ports, kal_file_ports, uint, 0644);
+MODULE_PARM_DESC(file_ports, "ports that an open /dev/krdma may reserve (1024)");
+
+/**
+ * struct net_user - what a file has of the network stack
+ * @lock: protects @sub, one change at a time
+ * @sub: its subscription, or NULL
+ * @ports: reserved
+ */
+struct net_user {
+	struct mutex lock;	/* protects sub */
+	struct file_sub *sub;
+	atomic_t ports;
+};
+
+/* That of @file, made when it is wanted first; NULL: no memory. */
+static struct net_user *net_user(struct kal_file *file)
+{
+	struct net_user *user = READ_ONCE(file->net_user);
+	struct net_user *fresh;
+
+	if (user)
+		return user;
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return NULL;
+	mutex_init(&fresh->lock);
+	user = cmpxchg(&file->net_user, NULL, fresh);
+	if (!user)
+		return fresh;
+	kfree(fresh);
+	return user;
+}
+
+/* Routes ******************************************************************* */
+
+/* All of them, to be freed; *@count: how many. */
+static struct kal_local *locals(struct net *net, const struct sockaddr_storage *dst, int *count)
+{
+	struct kal_local *entries;
+	int room;
+
+	*count = kal_net_locals(net, dst, NULL, 0);
+	while (*count >= 0) {
+		room = *count;
+		entries = kvcalloc(max(room, 1), sizeof(*entries), GFP_KERNEL_ACCOUNT);
+		if (!entries)
+			return ERR_PTR(-ENOMEM);
+		*count = kal_net_locals(net, dst, entries, room);
+		/* more have come in between: again */
+		if (*count >= 0 && *count <= room)
+			return entries;
+		kvfree(entries);
+	}
+	return ERR_PTR(*count);
+}
+
+int kal_cmd_net_local(struct kal_file *file, void *_cmd)
+{
+	struct krdma_net_locals *cmd = _cmd;
+	struct krdma_net_local __user *to = u64_to_user_ptr(cmd->entries);
+	struct krdma_net_local entry = {};
+	struct sockaddr_storage dst;
+	struct kal_local *from;
+	int i, count, ret;
+
+	ret = kal_addr_to_sockaddr(&cmd->dst, &dst);
+	if (ret)
+		return ret;
+	from = locals(file->net, &dst, &count);
+	if (IS_ERR(from))
+		return PTR_ERR(from);
+	for (i = 0; i < count && i < cmd->count && !ret; i++) {
+		kal_addr_from_sockaddr(&from[i].addr, &entry.addr);
+		entry.ifindex = from[i].ifindex;
+		entry.rnic = kal_dev_index(file->net, entry.ifindex);
+		if (copy_to_user(to + i, &entry, sizeof(entry)))
+			ret = -EFAULT;
+	}
+	kvfree(from);
+	cmd->count = count;
+	return ret;
+}
+
+int kal_cmd_net_route(struct kal_file *file, void *_cmd)
+{
+	struct krdma_net_route *cmd = _cmd;
+	struct sockaddr_storage dst, src = {};
+	struct kal_route route;
+	int ret;
+
+	if (cmd->reserved || cmd->ifindex > INT_MAX)
+		return -EINVAL;
+	ret = kal_addr_to_sockaddr(&cmd->dst, &dst);
+	if (!ret && cmd->src.family)
+		ret = kal_addr_to_sockaddr(&cmd->src, &src);
+	if (!ret)
+		ret = kal_net_route(file->net, &dst, &src, cmd->ifindex, &route);
+	if (ret)
+		return ret;
+	cmd->flags = (route.gateway ? KRDMA_ROUTE_GATEWAY : 0) |
+		     (route.local ? KRDMA_ROUTE_LOCAL : 0);
+	kal_addr_from_sockaddr(&route.src, &cmd->src);
+	kal_addr_from_sockaddr(&route.next_hop, &cmd->next_hop);
+	cmd->ifindex = route.ifindex;
+	cmd->mtu = route.mtu;
+	cmd->rnic = kal_dev_index(file->net, route.owner_ifindex);
+	return 0;
+}
+
+/* Neighbours *************************************************************** */
+
+/**
+ * struct neigh_handle - a neighbour that is asked for or watched
+ * @h: object
+ * @watch: the network stack's
+ * @rec: record of its events: changes that were not read in between are one
+ * @event: the last of them
+ */
+struct neigh_handle {
+	struct kal_handle h;
+	struct kal_neigh_watch watch;
+	struct kal_record rec;
+	struct krdma_neigh_event event;
+};
+
+static u32 put_lladdr(u8 lladdr[8], const struct kal_neigh *neigh)
+{
+	const u32 len = min_t(u32, neigh->lladdr_len, 8);
+
+	memset(lladdr, 0, 8);
+	memcpy(lladdr, neigh->lladdr, len);
+	return len;
+}
+
+static void neigh_event(struct kal_neigh_watch *watch, const struct kal_neigh *neigh, int status)
+{
+	struct neigh_handle *nh = container_of(watch, struct neigh_handle, watch);
+	struct kal_file *file = nh->h.file;
+
+	scoped_guard(spinlock_irqsave, &file->event_lock) {
+		nh->event.base.status = status;
+		nh->event.state = neigh->state;
+		nh->event.lladdr_len = put_lladdr(nh->event.lladdr, neigh);
+	}
+	kal_file_raise(file, &nh->rec);
+}
+
+static int neigh_handle_destroy(struct kal_handle *h)
+{
+	kal_neigh_unwatch(&container_of(h, struct neigh_handle, h)->watch);
+	return 0;
+}
+
+static const struct kal_handle_ops neigh_ops = {
+	.type = KAL_H_NEIGH,
+	.size = sizeof(struct neigh_handle),
+	.destroy = neigh_handle_destroy,
+};
+
+static struct neigh_handle *neigh_new(struct kal_file *file, const struct krdma_net_neigh *cmd,
+				      const struct sockaddr_storage *addr)
+{
+	struct kal_handle *h = kal_handle_new(file, &neigh_ops, NULL, cmd->cookie);
+	struct neigh_handle *nh;
+
+	if (IS_ERR(h))
+		return ERR_CAST(h);
+	nh = container_of(h, struct neigh_handle, h);
+	nh->event.base.size = sizeof(nh->event);
+	nh->event.base.type = KRDMA_EVENT_NEIGH;
+	nh->event.base.handle = h->id;
+	nh->event.base.cookie = cmd->cookie;
+	nh->event.addr = cmd->addr;
+	nh->event.ifindex = cmd->ifindex;
+	INIT_LIST_HEAD(&nh->rec.node);
+	nh->rec.event = &nh->event.base;
+	nh->rec.owner = h;
+	nh->watch.net = file->net;
+	nh->watch.addr = *addr;
+	nh->watch.ifindex = cmd->ifindex;
+	nh->watch.once = !(cmd->flags & KRDMA_NEIGH_WATCH);
+	nh->watch.handler = neigh_event;
+	return nh;
+}
+
+static int neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
+		       const struct sockaddr_storage *addr, struct kal_neigh *neigh)
+{
+	struct neigh_handle *nh = neigh_new(file, cmd, addr);
+	int ret;
+
+	if (IS_ERR(nh))
+		return PTR_ERR(nh);
+	ret = kal_neigh_watch(&nh->watch, cmd->flags & KRDMA_NEIGH_ASK, neigh);
+	if (ret <= 0) {
+		kal_handle_cancel(&nh->h);
+		return ret;
+	}
+	cmd->handle = nh->h.id;
+	kal_handle_publish(&nh->h);
+	return 0;
+}
+
+int kal_cmd_net_neigh(struct kal_file *file, void *_cmd)
+{
+	struct krdma_net_neigh *cmd = _cmd;
+	struct sockaddr_storage addr;
+	struct kal_neigh neigh;
+	int ret;
+
+	if (cmd->flags & ~(KRDMA_NEIGH_ASK | KRDMA_NEIGH_WATCH) || cmd->ifindex > INT_MAX)
+		return -EINVAL;
+	ret = kal_addr_to_sockaddr(&cmd->addr, &addr);
+	if (ret)
+		return ret;
+	cmd->handle = 0;
+	ret = cmd->flags ? neigh_watch(file, cmd, &addr, &neigh) :
+			   kal_neigh_query(file->net, &addr, cmd->ifindex, &neigh);
+	if (ret)
+		return ret;
+	cmd->state = neigh.state;
+	cmd->lladdr_len = put_lladdr(cmd->lladdr, &neigh);
+	return 0;
+}
+
+/* Ports ******************************************************************** */
+
+struct port_handle {
+	struct kal_handle h;
+	struct kal_port *port;
+};
+
+static int port_destroy(struct kal_handle *h)
+{
+	struct net_user *user = h->file->net_user;
+
+	kal_port_free(container_of(h, struct port_handle, h)->port);
+	atomic_dec(&user->ports);
+	return 0;
+}
+
+static const struct kal_handle_ops port_ops = {
+	.type = KAL_H_PORT,
+	.size = sizeof(struct port_handle),
+	.destroy = port_destroy,
+};
+
+static int port_new(struct kal_file *file, struct krdma_port *cmd)
+{
+	struct kal_handle *h = kal_handle_new(file, &port_ops, NULL, 0);
+	struct sockaddr_storage addr;
+	struct kal_port *port;
+	int ret;
+
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	ret = kal_addr_to_sockaddr(&cmd->addr, &addr);
+	port = ret ? ERR_PTR(ret) : kal_port_alloc(file->net, &addr);
+	if (IS_ERR(port)) {
+		kal_handle_cancel(h);
+		return PTR_ERR(port);
+	}
+	container_of(h, struct port_handle, h)->port = port;
+	kal_addr_from_sockaddr(&addr, &cmd->addr);
+	cmd->handle = h->id;
+	kal_handle_publish(h);
+	return 0;
+}
+
+int kal_cmd_port(struct kal_file *file, void *_cmd)
+{
+	struct net_user *user = net_user(file);
+	struct krdma_port *cmd = _cmd;
+	int ret;
+
+	if (cmd->reserved)
+		return -EINVAL;
+	if (cmd->protocol != IPPROTO_TCP)
+		return -EPROTONOSUPPORT;
+	if (!user)
+		return -ENOMEM;
+	if (atomic_inc_return(&user->ports) > READ_ONCE(kal_file_ports))
+		ret = -ENOSPC;
+	else
+		ret = port_new(file, cmd);
+	if (ret)
+		atomic_dec(&user->ports);
+	return ret;
+}
+
+/**
+ * kal_file_port_lend() - let a listen or connect of a file use a port that it reserved
+ * @file: whose
+ * @addr: address and port that it will bind to
+ *
+ * Return: the reservation for kal_file_port_return() after the call, or NULL: there is
+ * none, or @file is about to destroy it. May sleep.
+ */
+struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockaddr_storage *addr)
+{
+	struct kal_handle *h;
+	unsigned long id;
+
+	if (!READ_ONCE(file->net_user))
+		return NULL;
+	for (id = 0; (h = xa_find_after(&file->handles, &id, ULONG_MAX, XA_PRESENT));) {
+		h = kal_handle_get(file, id, KAL_H_PORT);
+		if (IS_ERR(h))
+			continue;
+		if (kal_port_covers(container_of(h, struct port_handle, h)->port, addr)) {
+			kal_port_lend(container_of(h, struct port_handle, h)->port);
+			return h;
+		}
+		kal_handle_put(h);
+	}
+	return NULL;
+}
+
+void kal_file_port_return(struct kal_handle *h)
+{
+	if (!h)
+		return;
+	kal_port_return(container_of(h, struct port_handle, h)->port);
+	kal_handle_put(h);
+}
+
+/* Events ******************************************************************* */
+
+struct file_sub {
+	struct kal_net_sub sub;
+	struct kal_file *file;
+};
+
+static void net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
+{
+	struct krdma_net_event event = {
+		.base.size = sizeof(event),
+		.base.type = KRDMA_EVENT_NET,
+		.base.code = from->type,
+		.gone = from->gone,
+		.ifindex = from->ifindex,
+		.rnic = from->rnic ? from->rnic->index : 0,
+		.mtu = from->mtu,
+		.up = from->up,
+		.prefix_len = from->prefix_len,
+	};
+
+	kal_addr_from_sockaddr(&from->addr, &event.addr);
+	if (from->type == KRDMA_NET_RNIC)
+		strscpy(event.name, from->rnic->name, sizeof(event.name));
+	else if (from->type == KRDMA_NET_LINK)
+		strscpy(event.name, from->ndev->name, sizeof(event.name));
+	kal_file_event(container_of(sub, struct file_sub, sub)->file, NULL, &event.base);
+}
+
+static void sub_free(struct file_sub *sub)
+{
+	if (!sub)
+		return;
+	kal_net_unsubscribe(&sub->sub);
+	kfree(sub);
+}
+
+int kal_cmd_net_subscribe(struct kal_file *file, void *_cmd)
+{
+	const struct krdma_net_subscribe *cmd = _cmd;
+	struct net_user *user = net_user(file);
+	struct file_sub *sub = NULL;
+	int ret;
+
+	if (!user)
+		return -ENOMEM;
+	guard(mutex)(&user->lock);
+	if (cmd->mask) {
+		sub = kzalloc(sizeof(*sub), GFP_KERNEL_ACCOUNT);
+		if (!sub)
+			return -ENOMEM;
+		sub->file = file;
+		sub->sub.mask = cmd->mask;
+		sub->sub.handler = net_event;
+		ret = kal_net_subscribe(file->net, &sub->sub);
+		if (ret) {
+			kfree(sub);
+			return ret;
+		}
+	}
+	sub_free(user->sub);
+	user->sub = sub;
+	return 0;
+}
+
+/* The file is closed and has no objects any more. No event comes after return. */
+void kal_file_net_exit(struct kal_file *file)
+{
+	struct net_user *user = file->net_user;
+
+	if (!user)
+		return;
+	sub_free(user->sub);
+	mutex_destroy(&user->lock);
+	kfree(user);
+}
+
+/* MIB ********************************************************************** */
+
+int kal_cmd_mib(struct kal_file *file, void *_cmd)
+{
+	u64 *values __free(kvfree) = kvcalloc(kal_mib_count, sizeof(*values), GFP_KERNEL_ACCOUNT);
+	struct krdma_counter *counters __free(kvfree) =
+		kvcalloc(kal_mib_count, sizeof(*counters), GFP_KERNEL_ACCOUNT);
+	struct krdma_mib *cmd = _cmd;
+	unsigned int i;
+
+	if (!values || !counters)
+		return -ENOMEM;
+	kal_mib_read(file->net, values);
+	for (i = 0; i < kal_mib_count; i++) {
+		strscpy(counters[i].name, kal_mib_name(i), sizeof(counters[i].name));
+		counters[i].value = values[i];
+	}
+	return kal_put_entries(cmd->entries, &cmd->count, counters, kal_mib_count,
+			       sizeof(*counters));
+}

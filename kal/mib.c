@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * MIB: the TCP/IP objects of RFC 1213, 4022, 4113 and 4293 for a network namespace.
+ * The host counts them; what RNICs count whose connections the host does
+ * not see is added when they are read. The connections of the software RNIC are
+ * the host's and so counted once.
+ *
+ * Objects that Linux does not count are left out (ipRoutingDiscards and the like).
+ * The udp group is of both versions of IP, as RFC 4113 has it.
+ */
+#include <linux/export.h>
+#include <linux/icmp.h>
+#include <linux/inetdevice.h>
+#include <net/icmp.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/snmp.h>
+
+#include "net.h"
+
+/* where an object comes from */
+enum source {
+	SRC_FORWARDING,
+	SRC_TTL,
+	SRC_IP4,
+	SRC_IP6,
+	SRC_ICMP4,
+	SRC_ICMP4_IN,	/* by type */
+	SRC_ICMP4_OUT,
+	SRC_ICMP6,
+	SRC_TCP,
+	SRC_UDP,
+};
+
+/* no RNIC counts it */
+#define NONE	RI_MIB_OBJECTS
+
+/**
+ * struct object - an object
+ * @name: in its RFC
+ * @source: of the host's part
+ * @field: there
+ * @rnic: enum ri_mib_object, or NONE
+ */
+struct object {
+	const char *name;
+	enum source source;
+	u16 field;
+	u16 rnic;
+};
+
+#define HOST(name, source, field)	{ name, SRC_##source, field, NONE }
+#define RNIC_IP(name, version, field, object) \
+	{ name, SRC_IP##version, IPSTATS_MIB_##field, RI_MIB_IP##version + RI_MIB_IP_##object }
+#define RNIC_TCP(name, object, field) \
+	{ name, SRC_TCP, TCP_MIB_##field, RI_MIB_TCP_##object }
+
+static const struct object objects[] = {
+	/* RFC 1213: IPv4 */
+	HOST("ipForwarding", FORWARDING, 0),
+	HOST("ipDefaultTTL", TTL, 0),
+	RNIC_IP("ipInReceives", 4, INPKTS, IN_RECEIVES),
+	RNIC_IP("ipInHdrErrors", 4, INHDRERRORS, IN_HDR_ERRORS),
+	RNIC_IP("ipInAddrErrors", 4, INADDRERRORS, IN_ADDR_ERRORS),
+	HOST("ipForwDatagrams", IP4, IPSTATS_MIB_OUTFORWDATAGRAMS),
+	HOST("ipInUnknownProtos", IP4, IPSTATS_MIB_INUNKNOWNPROTOS),
+	RNIC_IP("ipInDiscards", 4, INDISCARDS, IN_DISCARDS),
+	RNIC_IP("ipInDelivers", 4, INDELIVERS, IN_DELIVERS),
+	RNIC_IP("ipOutRequests", 4, OUTREQUESTS, OUT_REQUESTS),
+	RNIC_IP("ipOutDiscards", 4, OUTDISCARDS, OUT_DISCARDS),
+	HOST("ipOutNoRoutes", IP4, IPSTATS_MIB_OUTNOROUTES),
+	HOST("ipReasmTimeout", IP4, IPSTATS_MIB_REASMTIMEOUT),
+	RNIC_IP("ipReasmReqds", 4, REASMREQDS, REASM_REQDS),
+	RNIC_IP("ipReasmOKs", 4, REASMOKS, REASM_OKS),
+	RNIC_IP("ipReasmFails", 4, REASMFAILS, REASM_FAILS),
+	RNIC_IP("ipFragOKs", 4, FRAGOKS, FRAG_OKS),
+	RNIC_IP("ipFragFails", 4, FRAGFAILS, FRAG_FAILS),
+	RNIC_IP("ipFragCreates", 4, FRAGCREATES, FRAG_CREATES),
+	HOST("icmpInMsgs", ICMP4, ICMP_MIB_INMSGS),
+	HOST("icmpInErrors", ICMP4, ICMP_MIB_INERRORS),
+	HOST("icmpOutMsgs", ICMP4, ICMP_MIB_OUTMSGS),
+	HOST("icmpOutErrors", ICMP4, ICMP_MIB_OUTERRORS),
+	HOST("icmpInDestUnreachs", ICMP4_IN, ICMP_DEST_UNREACH),
+	HOST("icmpOutDestUnreachs", ICMP4_OUT, ICMP_DEST_UNREACH),
+	HOST("icmpInTimeExcds", ICMP4_IN, ICMP_TIME_EXCEEDED),
+	HOST("icmpOutTimeExcds", ICMP4_OUT, ICMP_TIME_EXCEEDED),
+	HOST("icmpInParmProbs", ICMP4_IN, ICMP_PARAMETERPROB),
+	HOST("icmpOutParmProbs", ICMP4_OUT, ICMP_PARAMETERPROB),
+	HOST("icmpInSrcQuenchs", ICMP4_IN, ICMP_SOURCE_QUENCH),
+	HOST("icmpOutSrcQuenchs", ICMP4_OUT, ICMP_SOURCE_QUENCH),
+	HOST("icmpInRedirects", ICMP4_IN, ICMP_REDIRECT),
+	HOST("icmpOutRedirects", ICMP4_OUT, ICMP_REDIRECT),
+	HOST("icmpInEchos", ICMP4_IN, ICMP_ECHO),
+	HOST("icmpOutEchos", ICMP4_OUT, ICMP_ECHO),
+	HOST("icmpInEchoReps", ICMP4_IN, ICMP_ECHOREPLY),
+	HOST("icmpOutEchoReps", ICMP4_OUT, ICMP_ECHOREPLY),
+	HOST("icmpInTimestamps", ICMP4_IN, ICMP_TIMESTAMP),
+	HOST("icmpOutTimestamps", ICMP4_OUT, ICMP_TIMESTAMP),
+	HOST("icmpInTimestampReps", ICMP4_IN, ICMP_TIMESTAMPREPLY),
+	HOST("icmpOutTimestampReps", ICMP4_OUT, ICMP_TIMESTAMPREPLY),
+	HOST("icmpInAddrMasks", ICMP4_IN, ICMP_ADDRESS),
+	HOST("icmpOutAddrMasks", ICMP4_OUT, ICMP_ADDRESS),
+	HOST("icmpInAddrMaskReps", ICMP4_IN, ICMP_ADDRESSREPLY),
+	HOST("icmpOutAddrMaskReps", ICMP4_OUT, ICMP_ADDRESSREPLY),
+	/* RFC 4022 */
+	HOST("tcpRtoAlgorithm", TCP, TCP_MIB_RTOALGORITHM),
+	HOST("tcpRtoMin", TCP, TCP_MIB_RTOMIN),
+	HOST("tcpRtoMax", TCP, TCP_MIB_RTOMAX),
+	HOST("tcpMaxConn", TCP, TCP_MIB_MAXCONN),
+	RNIC_TCP("tcpActiveOpens", ACTIVE_OPENS, ACTIVEOPENS),
+	RNIC_TCP("tcpPassiveOpens", PASSIVE_OPENS, PASSIVEOPENS),
+	RNIC_TCP("tcpAttemptFails", ATTEMPT_FAILS, ATTEMPTFAILS),
+	RNIC_TCP("tcpEstabResets", ESTAB_RESETS, ESTABRESETS),
+	RNIC_TCP("tcpCurrEstab", CURR_ESTAB, CURRESTAB),
+	RNIC_TCP("tcpInSegs", IN_SEGS, INSEGS),
+	RNIC_TCP("tcpOutSegs", OUT_SEGS, OUTSEGS),
+	RNIC_TCP("tcpRetransSegs", RETRANS_SEGS, RETRANSSEGS),
+	RNIC_TCP("tcpInErrs", IN_ERRS, INERRS),
+	RNIC_TCP("tcpOutRsts", OUT_RSTS, OUTRSTS),
+	/* RFC 4113 */
+	HOST("udpInDatagrams", UDP, UDP_MIB_INDATAGRAMS),
+	HOST("udpNoPorts", UDP, UDP_MIB_NOPORTS),
+	HOST("udpInErrors", UDP, UDP_MIB_INERRORS),
+	HOST("udpOutDatagrams", UDP, UDP_MIB_OUTDATAGRAMS),
+	/* RFC 4293 */
+	RNIC_IP("ipSystemStatsInReceives.ipv4", 4, INPKTS, IN_RECEIVES),
+	RNIC_IP("ipSystemStatsInReceives.ipv6", 6, INPKTS, IN_RECEIVES),
+	RNIC_IP("ipSystemStatsInOctets.ipv4", 4, INOCTETS, IN_OCTETS),
+	RNIC_IP("ipSystemStatsInOctets.ipv6", 6, INOCTETS, IN_OCTETS),
+	RNIC_IP("ipSystemStatsInHdrErrors.ipv4", 4, INHDRERRORS, IN_HDR_ERRORS),
+	RNIC_IP("ipSystemStatsInHdrErrors.ipv6", 6, INHDRERRORS, IN_HDR_ERRORS),
+	HOST("ipSystemStatsInNoRoutes.ipv4", IP4, IPSTATS_MIB_INNOROUTES),
+	HOST("ipSystemStatsInNoRoutes.ipv6", IP6, IPSTATS_MIB_INNOROUTES),
+	RNIC_IP("ipSystemStatsInAddrErrors.ipv4", 4, INADDRERRORS, IN_ADDR_ERRORS),
+	RNIC_IP("ipSystemStatsInAddrErrors.ipv6", 6, INADDRERRORS, IN_ADDR_ERRORS),
+	HOST("ipSystemStatsInUnknownProtos.ipv4", IP4, IPSTATS_MIB_INUNKNOWNPROTOS),
+	HOST("ipSystemStatsInUnknownProtos.ipv6", IP6, IPSTATS_MIB_INUNKNOWNPROTOS),
+	HOST("ipSystemStatsInTruncatedPkts.ipv4", IP4, IPSTATS_MIB_INTRUNCATEDPKTS),
+	HOST("ipSystemStatsInTruncatedPkts.ipv6", IP6, IPSTATS_MIB_INTRUNCATEDPKTS),
+	RNIC_IP("ipSystemStatsReasmReqds.ipv4", 4, REASMREQDS, REASM_REQDS),
+	RNIC_IP("ipSystemStatsReasmReqds.ipv6", 6, REASMREQDS, REASM_REQDS),
+	RNIC_IP("ipSystemStatsReasmOKs.ipv4", 4, REASMOKS, REASM_OKS),
+	RNIC_IP("ipSystemStatsReasmOKs.ipv6", 6, REASMOKS, REASM_OKS),
+	RNIC_IP("ipSystemStatsReasmFails.ipv4", 4, REASMFAILS, REASM_FAILS),
+	RNIC_IP("ipSystemStatsReasmFails.ipv6", 6, REASMFAILS, REASM_FAILS),
+	RNIC_IP("ipSystemStatsInDiscards.ipv4", 4, INDISCARDS, IN_DISCARDS),
+	RNIC_IP("ipSystemStatsInDiscards.ipv6", 6, INDISCARDS, IN_DISCARDS),
+	RNIC_IP("ipSystemStatsInDelivers.ipv4", 4, INDELIVERS, IN_DELIVERS),
+	RNIC_IP("ipSystemStatsInDelivers.ipv6", 6, INDELIVERS, IN_DELIVERS),
+	RNIC_IP("ipSystemStatsOutRequests.ipv4", 4, OUTREQUESTS, OUT_REQUESTS),
+	RNIC_IP("ipSystemStatsOutRequests.ipv6", 6, OUTREQUESTS, OUT_REQUESTS),
+	HOST("ipSystemStatsOutNoRoutes.ipv4", IP4, IPSTATS_MIB_OUTNOROUTES),
+	HOST("ipSystemStatsOutNoRoutes.ipv6", IP6, IPSTATS_MIB_OUTNOROUTES),
+	HOST("ipSystemStatsOutForwDatagrams.ipv4", IP4, IPSTATS_MIB_OUTFORWDATAGRAMS),
+	HOST("ipSystemStatsOutForwDatagrams.ipv6", IP6, IPSTATS_MIB_OUTFORWDATAGRAMS),
+	RNIC_IP("ipSystemStatsOutDiscards.ipv4", 4, OUTDISCARDS, OUT_DISCARDS),
+	RNIC_IP("ipSystemStatsOutDiscards.ipv6", 6, OUTDISCARDS, OUT_DISCARDS),
+	RNIC_IP("ipSystemStatsOutFragOKs.ipv4", 4, FRAGOKS, FRAG_OKS),
+	RNIC_IP("ipSystemStatsOutFragOKs.ipv6", 6, FRAGOKS, FRAG_OKS),
+	RNIC_IP("ipSystemStatsOutFragFails.ipv4", 4, FRAGFAILS, FRAG_FAILS),
+	RNIC_IP("ipSystemStatsOutFragFails.ipv6", 6, FRAGFAILS, FRAG_FAILS),
+	RNIC_IP("ipSystemStatsOutFragCreates.ipv4", 4, FRAGCREATES, FRAG_CREATES),
+	RNIC_IP("ipSystemStatsOutFragCreates.ipv6", 6, FRAGCREATES, FRAG_CREATES),
+	RNIC_IP("ipSystemStatsOutTransmits.ipv4", 4, OUTPKTS, OUT_TRANSMITS),
+	RNIC_IP("ipSystemStatsOutTransmits.ipv6", 6, OUTPKTS, OUT_TRANSMITS),
+	RNIC_IP("ipSystemStatsOutOctets.ipv4", 4, OUTOCTETS, OUT_OCTETS),
+	RNIC_IP("ipSystemStatsOutOctets.ipv6", 6, OUTOCTETS, OUT_OCTETS),
+	HOST("ipSystemStatsInMcastPkts.ipv4", IP4, IPSTATS_MIB_INMCASTPKTS),
+	HOST("ipSystemStatsInMcastPkts.ipv6", IP6, IPSTATS_MIB_INMCASTPKTS),
+	HOST("ipSystemStatsInMcastOctets.ipv4", IP4, IPSTATS_MIB_INMCASTOCTETS),
+	HOST("ipSystemStatsInMcastOctets.ipv6", IP6, IPSTATS_MIB_INMCASTOCTETS),
+	HOST("ipSystemStatsOutMcastPkts.ipv4", IP4, IPSTATS_MIB_OUTMCASTPKTS),
+	HOST("ipSystemStatsOutMcastPkts.ipv6", IP6, IPSTATS_MIB_OUTMCASTPKTS),
+	HOST("ipSystemStatsOutMcastOctets.ipv4", IP4, IPSTATS_MIB_OUTMCASTOCTETS),
+	HOST("ipSystemStatsOutMcastOctets.ipv6", IP6, IPSTATS_MIB_OUTMCASTOCTETS),
+	HOST("ipSystemStatsInBcastPkts.ipv4", IP4, IPSTATS_MIB_INBCASTPKTS),
+	HOST("ipSystemStatsInBcastPkts.ipv6", IP6, IPSTATS_MIB_INBCASTPKTS),
+	HOST("ipSystemStatsOutBcastPkts.ipv4", IP4, IPSTATS_MIB_OUTBCASTPKTS),
+	HOST("ipSystemStatsOutBcastPkts.ipv6", IP6, IPSTATS_MIB_OUTBCASTPKTS),
+	HOST("icmpStatsInMsgs.ipv4", ICMP4, ICMP_MIB_INMSGS),
+	HOST("icmpStatsInMsgs.ipv6", ICMP6, ICMP6_MIB_INMSGS),
+	HOST("icmpStatsInErrors.ipv4", ICMP4, ICMP_MIB_INERRORS),
+	HOST("icmpStatsInErrors.ipv6", ICMP6, ICMP6_MIB_INERRORS),
+	HOST("icmpStatsOutMsgs.ipv4", ICMP4, ICMP_MIB_OUTMSGS),
+	HOST("icmpStatsOutMsgs.ipv6", ICMP6, ICMP6_MIB_OUTMSGS),
+	HOST("icmpStatsOutErrors.ipv4", ICMP4, ICMP_MIB_OUTERRORS),
+	HOST("icmpStatsOutErrors.ipv6", ICMP6, ICMP6_MIB_OUTERRORS),
+};
+
+const unsigned int kal_mib_count = ARRAY_SIZE(objects);
+EXPORT_SYMBOL_GPL(kal_mib_count);
+
+const char *kal_mib_name(unsigned int object)
+{
+	return object < ARRAY_SIZE(objects) ? objects[object].name : NULL;
+}
+EXPORT_SYMBOL_GPL(kal_mib_name);
+
+/* The host ***************************************************************** */
+
+/* A host without IPv6 has no such counters. */
+static u64 fold(void __percpu *mib, unsigned int field)
+{
+	return mib ? snmp_fold_field(mib, field) : 0;
+}
+
+static u64 fold64(struct ipstats_mib __percpu *mib, unsigned int field)
+{
+	return mib ? snmp_fold_field64(mib, field, offsetof(struct ipstats_mib, syncp)) : 0;
+}
+
+static u64 icmp_by_type(struct net *net, unsigned int index)
+{
+	return atomic_long_read(&net->mib.icmpmsg_statistics->mibs[index]);
+}
+
+static u64 host_value(struct net *net, enum source source, unsigned int field)
+{
+	switch (source) {
+	case SRC_FORWARDING:
+		return IPV4_DEVCONF_ALL_RO(net, FORWARDING) ? 1 : 2;
+	case SRC_TTL:
+		return READ_ONCE(net->ipv4.sysctl_ip_default_ttl);
+	case SRC_IP4:
+		return fold64(net->mib.ip_statistics, field);
+	case SRC_IP6:
+		return fold64(net->mib.ipv6_statistics, field);
+	case SRC_ICMP4:
+		return fold(net->mib.icmp_statistics, field);
+	case SRC_ICMP4_IN:
+		return icmp_by_type(net, field);
+	case SRC_ICMP4_OUT:
+		return icmp_by_type(net, field | 0x100);
+	case SRC_ICMP6:
+		return fold(net->mib.icmpv6_statistics, field);
+	case SRC_TCP:
+		return fold(net->mib.tcp_statistics, field);
+	case SRC_UDP:
+		return fold(net->mib.udp_statistics, field) +
+		       fold(net->mib.udp_stats_in6, field);
+	}
+	return 0;
+}
+
+/* Both ********************************************************************* */
+
+/**
+ * kal_mib_add() - add what an RNIC has counted
+ * @sum: RI_MIB_OBJECTS values
+ * @counted: as many
+ * @gauges: also values that are not counted up, but say how many there are
+ */
+void kal_mib_add(u64 *sum, const u64 *counted, bool gauges)
+{
+	unsigned int i;
+
+	for (i = 0; i < RI_MIB_OBJECTS; i++)
+		if (gauges || i != RI_MIB_TCP_CURR_ESTAB)
+			sum[i] += counted[i];
+}
+
+void kal_mib_read(struct net *net, u64 *values)
+{
+	u64 rnics[RI_MIB_OBJECTS] = {};
+	unsigned int i;
+
+	kal_net_rnics_mib(kal_net(net), rnics);
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
+		const struct object *o = &objects[i];
+
+		values[i] = host_value(net, o->source, o->field);
+		if (o->rnic != NONE)
+			values[i] += rnics[o->rnic];
+	}
+}
+EXPORT_SYMBOL_GPL(kal_mib_read);

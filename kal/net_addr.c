@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Addresses, of the files of the network stack interface. Pure code.
+ */
+#include <linux/string.h>
+#include <net/ipv6.h>
+
+#include "net.h"
+
+void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET;
+	kal_in4(addr)->sin_addr.s_addr = ip;
+}
+
+/* @ifindex becomes the scope of a link-local address. */
+void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
+		   int ifindex)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET6;
+	kal_in6(addr)->sin6_addr = *ip;
+	if (ipv6_addr_type(ip) & IPV6_ADDR_LINKLOCAL)
+		kal_in6(addr)->sin6_scope_id = ifindex;
+}
+
+/**
+ * kal_addr_check() - may it be the address of one host?
+ * @addr: address, or zero
+ *
+ * Return: 0, -EINVAL (a group's), -EAFNOSUPPORT.
+ */
+int kal_addr_check(const struct sockaddr_storage *addr)
+{
+	const struct in6_addr *ip6 = &kal_in6(addr)->sin6_addr;
+	__be32 ip4 = kal_in4(addr)->sin_addr.s_addr;
+
+	switch (addr->ss_family) {
+	case AF_INET:
+		return ipv4_is_multicast(ip4) || ipv4_is_lbcast(ip4) ? -EINVAL :
+								       0;
+	case AF_INET6:
+		if (!ipv6_mod_enabled() || ipv6_addr_v4mapped(ip6))
+			return -EAFNOSUPPORT;
+		return ipv6_addr_is_multicast(ip6) ? -EINVAL : 0;
+	default:
+		return -EAFNOSUPPORT;
+	}
+}
+
+bool kal_addr_any(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		return !kal_in4(addr)->sin_addr.s_addr;
+	return ipv6_addr_any(&kal_in6(addr)->sin6_addr);
+}
+
+/* The same address, whatever the ports; a link-local one on the same link. */
+bool kal_addr_same(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = kal_in6(a), *b6 = kal_in6(b);
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return kal_in4(a)->sin_addr.s_addr ==
+		       kal_in4(b)->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) &&
+	       (!(ipv6_addr_type(&a6->sin6_addr) & IPV6_ADDR_LINKLOCAL) ||
+		a6->sin6_scope_id == b6->sin6_scope_id);
+}
+
+__be16 kal_addr_port(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		return kal_in4(addr)->sin_port;
+	return kal_in6(addr)->sin6_port;
+}
+
+void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port)
+{
+	if (addr->ss_family == AF_INET)
+		kal_in4(addr)->sin_port = port;
+	else
+		kal_in6(addr)->sin6_port = port;
+}

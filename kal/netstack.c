@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Network stack interface: what it keeps for each network namespace, start and
+ * end. The interface is krdma/netstack.h. Called by main.c.
+ */
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "net.h"
+
+DEFINE_SPINLOCK(kal_net_lock);
+
+static unsigned int kal_net_id;
+
+struct kal_net *kal_net(struct net *net)
+{
+	return net_generic(net, kal_net_id);
+}
+
+static int __net_init net_init(struct net *net)
+{
+	struct kal_net *kn = kal_net(net);
+
+	kn->net = net;
+	INIT_LIST_HEAD(&kn->subs);
+	mutex_init(&kn->route_lock);
+	return 0;
+}
+
+/* Subscribers hold the namespace, so none is left. */
+static void __net_exit net_exit(struct net *net)
+{
+	struct kal_net *kn = kal_net(net);
+
+	kal_net_rnics_forget(kn);
+	WARN_ON_ONCE(!list_empty(&kn->subs) || kn->route_users);
+	mutex_destroy(&kn->route_lock);
+}
+
+static struct pernet_operations kal_net_ops = {
+	.init = net_init,
+	.exit = net_exit,
+	.id = &kal_net_id,
+	.size = sizeof(struct kal_net),
+};
+
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} parts[] = {
+	{ kal_net_events_init, kal_net_events_exit },
+	{ kal_net_neigh_init, kal_net_neigh_exit },
+	{ kal_net_rnic_init, kal_net_rnic_exit },
+};
+
+static void parts_exit(unsigned int count)
+{
+	while (count--)
+		parts[count].exit();
+	unregister_pernet_subsys(&kal_net_ops);
+}
+
+/* Context: may sleep. Return: 0 or an errno. */
+int kal_netstack_init(void)
+{
+	unsigned int i;
+	int err;
+
+	err = register_pernet_subsys(&kal_net_ops);
+	for (i = 0; !err && i < ARRAY_SIZE(parts); i++) {
+		err = parts[i].init();
+		if (err)
+			parts_exit(i);
+	}
+	return err;
+}
+
+/* All RNICs are gone and all who called. Context: may sleep. */
+void kal_netstack_exit(void)
+{
+	parts_exit(ARRAY_SIZE(parts));
+}

@@ -1,0 +1,232 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: neighbours, ports, events and MIB of /dev/krdma are what ip, sockets and /proc/net say
+# limit: 240
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+net=$VM_PROGS/krdma_net
+index_of() { ip -n "host$1" -o link show dev "$2" | cut -d : -f 1; }
+
+hosts_up
+on A ip link add dummy0 mtu 1450 type dummy
+on A ip link set dummy0 up
+on A ip address add 10.78.0.1/24 dev dummy0
+on A ip address add 10.76.0.1/24 dev vethA
+on A ip address add 169.254.7.7/16 dev vethA scope link
+on A ip -6 address add fd76::1/64 dev vethA nodad
+on A ip -6 rule add to fd99:8::/64 table 100
+veth=$(index_of A vethA)
+rnic=$(on A "$net" route 10.77.0.2 | sed 's/.* rnic //')
+[ "$rnic" -gt 0 ] || fail "no RNIC"
+
+say "neighbours"
+mac=$(on B cat /sys/class/net/vethB/address)
+for dst in 10.77.0.60 fd77::60; do
+	expect "not known" on A "$net" neigh $dst "$veth"
+	has "nothing is known of $dst" "^state 0x00 lladdr -" expect
+	start asks A timeout "$(patient 20)" "$net" neigh $dst "$veth" ask
+	expect "asked for" wait_for 5 grep -q "^state 0x01 lladdr -" asks.log
+	if [ $dst = fd77::60 ]; then
+		on B ip -6 address add $dst/64 dev vethB nodad
+	else
+		on B ip address add $dst/24 dev vethB
+	fi
+	finish asks 20
+	has "$dst" "^neigh $dst ifindex $veth state 0x[0-9a-f]* lladdr $mac status 0 cookie 4711" asks.log
+	expect "known" on A "$net" neigh $dst "$veth" ask
+	has "$dst is known" "^state 0x[0-9a-f]* lladdr $mac" expect
+	same "nothing follows" 1 "$(wc -l < expect)"
+	has "ip neigh says so" "lladdr $mac" <(on A ip neigh show $dst)
+done
+start nobody4 A timeout "$(patient 20)" "$net" neigh 10.77.0.99 "$veth" ask
+start nobody6 A timeout "$(patient 20)" "$net" neigh fd77::99 "$veth" ask
+start watch4 A "$net" neigh 10.77.0.50 "$veth" watch
+start watch6 A "$net" neigh fd77::50 "$veth" watch
+expect "watched" wait_for 5 grep -q "^state 0x00" watch4.log
+expect "watched" wait_for 5 grep -q "^state 0x00" watch6.log
+for dst in 10.77.0.50 fd77::50; do
+	log=watch4.log
+	[ $dst = 10.77.0.50 ] || log=watch6.log
+	on A ip neigh add $dst lladdr 02:00:00:00:00:01 dev vethA nud permanent
+	expect "added" wait_for 5 grep -q "state 0x80 lladdr 02:00:00:00:00:01 status 0" $log
+	on A ip neigh change $dst lladdr 02:00:00:00:00:02 dev vethA nud reachable
+	expect "changed" wait_for 5 grep -q "state 0x02 lladdr 02:00:00:00:00:02 status 0" $log
+	on A ip neigh del $dst dev vethA
+	expect "deleted" wait_for 5 grep -q "state 0x\(00\|20\) lladdr - " $log
+done
+finish nobody4 15
+finish nobody6 15
+has "nobody" "^neigh 10.77.0.99 ifindex $veth state 0x[02]0 lladdr - status -113" nobody4.log
+has "nobody" "^neigh fd77::99 ifindex $veth state 0x[02]0 lladdr - status -113" nobody6.log
+kill_hard watch4
+kill_hard watch6
+
+say "ports"
+# socket_on ADDR PORT HOW...: bind a socket of the host
+socket_on() { on A "$net" socket "$@"; }
+port_of() { sed -n 's/^port //p' "$1"; }
+in_use() {
+	refuse "$1" "${@:2}"
+	has "$1" "^errno EADDRINUSE" expect
+}
+
+for addr in 10.77.0.1 fd77::1; do
+	start held A "$net" port $addr 7600 hold
+	expect "reserved" wait_for 5 grep -q "^port 7600" held.log
+	for how in "" reuse reuseport "reuse listen"; do
+		# shellcheck disable=SC2086 # words
+		in_use "a socket on $addr: $how" socket_on $addr 7600 $how
+	done
+	in_use "a wildcard socket" socket_on "$([ $addr = fd77::1 ] && echo :: || echo 0.0.0.0)" 7600 reuse
+	in_use "another user" on A "$net" port $addr 7600
+	expect "another port" socket_on $addr 7601
+	expect "another address" on A "$net" port "$([ $addr = fd77::1 ] && echo fd76::1 || echo 10.76.0.1)" 7600
+	refuse "it does not listen" on B timeout "$(patient 5)" bash -c "exec 3<> /dev/tcp/$addr/7600"
+	has "and says so" "Connection refused" expect
+	kill_hard held
+	expect "free again" socket_on $addr 7600
+
+	start taken A "$net" socket $addr 7602 reuse hold
+	start listens A "$net" socket $addr 7603 reuse listen hold
+	expect "taken" wait_for 10 grep -q "^port" taken.log
+	expect "listens" wait_for 10 grep -q "^port" listens.log
+	in_use "a socket's port" on A "$net" port $addr 7602
+	in_use "a listener's port" on A "$net" port $addr 7603
+	kill_hard taken
+	kill_hard listens
+	expect "free again" on A "$net" port $addr 7602
+
+	start any A "$net" port $addr 0 hold
+	expect "any port" wait_for 5 grep -q "^port [1-9]" any.log
+	in_use "a socket there" socket_on $addr "$(port_of any.log)"
+	kill_hard any
+done
+
+# address zero: all of the RNIC, and no other
+start all4 A "$net" port 0.0.0.0 7604 hold
+start all6 A "$net" port :: 0 hold
+expect "all addresses" wait_for 5 grep -q "^port 7604" all4.log
+expect "all IPv6 addresses" wait_for 5 grep -q "^port [1-9]" all6.log
+for addr in 10.77.0.1 10.76.0.1 169.254.7.7; do
+	in_use "$addr" socket_on $addr 7604 reuse
+done
+for addr in fd77::1 fd76::1; do
+	in_use "$addr" socket_on $addr "$(port_of all6.log)" reuse
+done
+expect "an address of no RNIC" socket_on 10.78.0.1 7604
+expect "nor this one" socket_on 127.0.0.1 7604
+expect "another namespace" on B "$net" socket 10.77.0.2 7604
+kill_hard all4
+kill_hard all6
+start other A "$net" socket 10.76.0.1 7605 hold
+expect "one of them is taken" wait_for 10 grep -q "^port" other.log
+in_use "then not all can be had" on A "$net" port 0.0.0.0 7605
+expect "and none is kept" socket_on 10.77.0.1 7605
+kill_hard other
+
+nobody() { on A setpriv --bounding-set -net_bind_service --inh-caps -net_bind_service "$@"; }
+refuse "a privileged port" nobody "$net" port 10.77.0.1 80
+has "and why" "^errno EACCES" expect
+expect "another one" nobody "$net" port 10.77.0.1 7606
+expect "with the capability" on A "$net" port 10.77.0.1 80
+refuse "no address of this host" on A "$net" port 10.77.0.200 7607
+has "and why" "^errno EADDRNOTAVAIL" expect
+
+say "events"
+start monitor A "$net" monitor 15
+start silent B "$net" monitor 15
+expect "subscribed" wait_for 5 grep -q subscribed monitor.log
+expect "subscribed" wait_for 5 grep -q subscribed silent.log
+# event WORDS COMMAND...: the command raises it
+event() {
+	local wanted=$1
+	shift
+	: > before
+	cp monitor.log before
+	expect "$*" on A "$@"
+	seen() { tail -n +$(($(wc -l < before) + 1)) monitor.log | grep -q -- "$wanted"; }
+	wait_for 10 seen || { cat monitor.log; fail "no event '$wanted' after $*"; }
+}
+dummy=$(index_of A dummy0)
+event "net 1 gone 0 ifindex $veth rnic $rnic mtu 1380 up 1 addr -/0 name vethA" ip link set vethA mtu 1380
+event "net 2 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.75.0.1/24 " ip address add 10.75.0.1/24 dev vethA
+event "net 2 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.75.0.1/24 " ip address del 10.75.0.1/24 dev vethA
+event "net 2 gone 0 ifindex $dummy rnic 0 mtu 0 up 0 addr 10.75.1.1/24 " ip address add 10.75.1.1/24 dev dummy0
+event "net 2 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr fd75::1/64 " ip address add fd75::1/64 dev vethA nodad
+event "net 2 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr fd75::1/64 " ip address del fd75::1/64 dev vethA
+event "net 4 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.99.20.0/24 " ip route add 10.99.20.0/24 via 10.77.0.2
+event "net 4 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.99.20.0/24 " ip route del 10.99.20.0/24
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr 10.99.21.0/24 " ip route add blackhole 10.99.21.0/24
+event "net 4 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr fd99:20::/64 " ip -6 route add fd99:20::/64 via fd77::2
+event "net 4 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr fd99:20::/64 " ip -6 route del fd99:20::/64
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr 0.0.0.0/0 " ip rule add to 10.99.22.0/24 table 100
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr ::/0 " ip -6 rule del to fd99:8::/64 table 100
+event "net 1 gone 0 ifindex $veth rnic $rnic mtu 1380 up 0 addr -/0 name vethA" ip link set vethA down
+event "net 4 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.77.0.0/24 " ip link set vethA up
+event "net 8 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr -/0 name krdma0" rdma link delete krdma0
+expect "no link to the RNIC" wait_for 5 on A test ! -e /sys/class/net/vethA/rnic
+event "net 8 gone 0 ifindex $veth rnic [1-9][0-9]* mtu 0 up 0 addr -/0 name krdma0" rdma link add krdma0 type "$LINK_TYPE" netdev vethA
+same "the RNIC of the network device" krdma0 "$(on A readlink /sys/class/net/vethA/rnic | sed 's/.*\///')"
+event "name renamed" bash -c "ip link set vethA down && ip link set vethA name renamed"
+event "net 1 .* up 1 addr -/0 name vethA" bash -c "ip link set renamed name vethA && ip link set vethA up"
+# B hears of its own alone: the other end's carrier
+same "events of B" 0 "$(grep -vc "subscribed\|ifindex $(index_of B vethB) \|ifindex 0 " silent.log || true)"
+! grep -q "^event" monitor.log || fail "events were lost"
+
+say "MIB"
+on A ip -6 address add fd77::1/64 dev vethA nodad
+wait_for 10 on A ping -q -c 1 -W 1 "$ADDR_B"
+wait_for 10 on A ping -q -c 1 -W 1 fd77::2
+rnic_active krdma0 || wait_for 10 rnic_active krdma0
+serve pair B 7471 rping -s -a "$ADDR_B" -p 7471 -C 5
+run_on A 60 rping -c -a "$ADDR_B" -p 7471 -C 5
+finish pair 20
+# host_mib: /proc/net/snmp and snmp6 in the names of the RFCs
+cat > host_mib.py << 'PY'
+lines = open("/proc/net/snmp").read().split("\n")
+for names, values in zip(lines[::2], lines[1::2]):
+    group, names = names.split(": ")
+    if group in ("Ip", "Icmp", "Tcp"):
+        for name, value in zip(names.split(), values.split(": ")[1].split()):
+            print(group.lower() + name, int(value) % 2**64)
+            if group == "Ip":
+                print("ipSystemStats" + name + ".ipv4", value)
+for line in open("/proc/net/snmp6"):
+    name, value = line.split()
+    if name.startswith("Ip6"):
+        print("ipSystemStats" + name[3:] + ".ipv6", value)
+    elif name.startswith("Icmp6"):
+        print("icmpStats" + name[5:] + ".ipv6", value)
+PY
+mib() {
+	on A bash -c "python3 host_mib.py | LC_ALL=C sort > host.1 && $net mib | LC_ALL=C sort > ours && python3 host_mib.py | LC_ALL=C sort > host.2" &&
+		cmp -s host.1 host.2
+}
+expect "a quiet moment" wait_for 20 mib
+LC_ALL=C join host.1 ours > both
+awk '$2 != $3' both > differ
+[ ! -s differ ] || { cat differ; fail "objects are not what the host counts"; }
+[ "$(wc -l < both)" -ge 80 ] || { cat ours; fail "only $(wc -l < both) objects in both"; }
+for object in ipInReceives ipSystemStatsInOctets.ipv4 ipSystemStatsInReceives.ipv6 icmpInEchoReps tcpInSegs; do
+	awk -v o=$object '$1 == o && $2 > 0 { found = 1 } END { exit !found }' ours || fail "$object is 0"
+done
+same "one connection is one" 1 "$(awk '$1 == "tcpActiveOpens" { print $2 }' both)"
+udp=$(awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $2 }' <(on A cat /proc/net/snmp))
+udp6=$(awk '$1 == "Udp6InDatagrams" { print $2 }' <(on A cat /proc/net/snmp6))
+same "udpInDatagrams" $((udp + udp6)) "$(awk '$1 == "udpInDatagrams" { print $2 }' ours)"
+
+say "the end"
+ip netns add hostC
+ip link add vethC0 type veth peer name vethC1 netns hostC
+start last C "$net" monitor 15
+expect "subscribed" wait_for 5 grep -q subscribed last.log
+ip netns delete hostC
+kill_hard monitor
+kill_hard silent
+# an open file keeps the namespace, and no longer than it is open
+expect "its network device is there" ip link show vethC0
+alive last || fail "it ended with the namespace's name"
+kill_hard last
+freed() { ! ip link show vethC0; }
+expect "the namespace is freed" wait_for 20 freed
