@@ -19,20 +19,28 @@ DESTDIR ?=
 MODULE_DIR = $(DESTDIR)/lib/modules/$(if $(DESTDIR),$(KRELEASE),$(RELEASE))/updates
 LIBDIR ?= /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)
 PROVIDER_DIR = $(DESTDIR)$(LIBDIR)/libibverbs
+UVP_DIR = $(DESTDIR)$(LIBDIR)/krdma
+INCLUDE_DIR = $(DESTDIR)/usr/include/krdma
+BIN_DIR = $(DESTDIR)/usr/bin
+MAN_DIR = $(DESTDIR)/usr/share/man/man1
+COMPLETION_DIR = $(DESTDIR)/usr/share/bash-completion/completions
 DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
 MODULES := krdma.ko krdma_soft.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
+UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
+LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
+HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) uapi/include/krdma/krdma-abi.h
 DEBUG_MODULES := $(BUILD)/debug/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
+.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
 	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check \
 	siw bench
 
-all: modules user ## build everything: modules, provider, test programs
+all: modules user ## build everything: modules, libraries, the krdma command, test programs
 
 modules: ## build krdma.ko and krdma_soft.ko for KDIR (the running kernel if it is 6.12)
 	@if [ ! -e "$(KDIR)/Makefile" ]; then \
@@ -54,10 +62,19 @@ debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
 
-user: provider progs unit-programs ## build the user-space parts
+user: provider tools examples progs unit-programs ## build the user-space parts
 
 provider:
 	+@$(MAKE) --no-print-directory -C uapi/uvp_soft BUILD=$(BUILD)
+
+ual:
+	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD) LIBDIR=$(LIBDIR)
+
+tools: ual
+	+@$(MAKE) --no-print-directory -C uapi/tools BUILD=$(BUILD)
+
+examples: ual
+	+@$(MAKE) --no-print-directory -C uapi/examples BUILD=$(BUILD)
 
 progs:
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
@@ -72,22 +89,37 @@ deps: ## install the Debian packages that building and testing need
 	@scripts/install-deps
 
 # A host that does not run 6.12 could not load what would be installed.
-install: ## install modules, provider and driver file for the running kernel (DESTDIR=...)
+install: ## install modules, libraries and the krdma command for the running kernel (DESTDIR=...)
 	@[ -n "$(DESTDIR)" ] || case $(RELEASE) in 6.12.*) ;; *) \
 		echo "This host runs $(RELEASE); krdma is for 6.12. Next:"; \
 		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
 		exit 1 ;; esac
-	+@$(MAKE) --no-print-directory modules provider $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
-	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR)
+	+@$(MAKE) --no-print-directory modules provider tools $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
+	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(INCLUDE_DIR) $(BIN_DIR) \
+		$(MAN_DIR) $(COMPLETION_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(MODULES) $(MODULE_DIR)
 	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
 	install -m 644 $(DRIVER) $(DRIVER_DIR)
+	install -m 644 $(LIBKRDMA) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(LIBKRDMA)) $(DESTDIR)$(LIBDIR)/libkrdma.so
+	install -m 644 $(UVP) $(UVP_DIR)
+	install -m 644 $(HEADERS) $(INCLUDE_DIR)
+	install -m 644 $(BUILD)/ual/krdma.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 755 $(BUILD)/tools/krdma $(BIN_DIR)
+	install -m 644 uapi/tools/krdma.1 $(MAN_DIR)
+	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
 	$(if $(DESTDIR),,depmod $(RELEASE))
+	$(if $(DESTDIR),,ldconfig)
 	@echo "Installed. Next: modprobe krdma_soft && rdma link add krdma0 type krdma netdev <interface>"
 
 uninstall: ## take away what install put there
 	rm -f $(addprefix $(MODULE_DIR)/,$(MODULES)) $(PROVIDER_DIR)/$(notdir $(PROVIDER)) \
-		$(DRIVER_DIR)/$(notdir $(DRIVER))
+		$(DRIVER_DIR)/$(notdir $(DRIVER)) $(DESTDIR)$(LIBDIR)/libkrdma.so \
+		$(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) $(UVP_DIR)/$(notdir $(UVP)) \
+		$(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) $(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc \
+		$(BIN_DIR)/krdma $(MAN_DIR)/krdma.1 $(COMPLETION_DIR)/krdma
+	-[ ! -d $(UVP_DIR) ] || rmdir --ignore-fail-on-non-empty $(UVP_DIR)
+	-[ ! -d $(INCLUDE_DIR) ] || rmdir --ignore-fail-on-non-empty $(INCLUDE_DIR)
 	$(if $(DESTDIR),,depmod $(RELEASE))
 
 demo: ## from nothing to perftest results: packages, build, virtual machine, table

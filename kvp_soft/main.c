@@ -226,7 +226,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 		     RI_CAP_DMABUF;
 	attr->max_inline = KRDMA_SOFT_MAX_INLINE;
 	attr->num_ceh = num_possible_cpus();
-	attr->uvp_library = "libkrdma-soft";
+	attr->uvp_library = "libkrdma-uvp-soft.so";
 	attr->num_counters = SOFT_CNT_MAX;
 	attr->counter_names = soft_counter_names;
 	attr->netdev = ndev;

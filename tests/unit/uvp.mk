@@ -11,7 +11,8 @@ UVP_LIBRARY := $(UVP_OUT)/libkrdma-rdmav34.so
 UVP_CXXFLAGS := $(CXXFLAGS) -std=c++20 $(WARN) -MMD -MP -I$(UVP_DIR) -I$(TOP)/uapi/include
 # a C program may hand over any number as an enum
 UVP_SAN := $(SAN) $(if $(SAN),-fno-sanitize=enum)
-UVP_SRC := $(wildcard $(UVP_DIR)/*.cpp)
+# not libkrdma's library
+UVP_SRC := $(filter-out %/uvp.cpp,$(wildcard $(UVP_DIR)/*.cpp))
 UVP_HDR := $(wildcard $(UVP_DIR)/*.hpp $(TOP)/uapi/include/krdma/*.h)
 
 TESTS += pattern_test uvp_ring_test uvp_ring_tsan_test uvp_provider_test uvp_loading_test

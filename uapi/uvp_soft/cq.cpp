@@ -20,15 +20,10 @@ const krdma_soft_cqe &current(ibv_cq_ex *cq)
 {
 	const Cq &c = ours_ex(cq);
 
-	return c.ring.peek(c.polled - 1);
+	return c.queue.ring.peek(c.polled - 1);
 }
 
-unsigned int wc_flags(const krdma_soft_cqe &cqe)
-{
-	if (cqe.flags & KRDMA_SOFT_WC_IMM)
-		return IBV_WC_WITH_IMM;
-	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? IBV_WC_WITH_INV : 0;
-}
+static_assert(IBV_WC_WITH_IMM == 1 << 1 && IBV_WC_WITH_INV == 1 << 3);
 
 void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 {
@@ -40,7 +35,7 @@ void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 	wc.imm_data = cqe.imm; /* or the invalidated STag */
 	wc.qp_num = cqe.qp_num;
 	wc.src_qp = 0;
-	wc.wc_flags = wc_flags(cqe);
+	wc.wc_flags = soft_wc_flags(cqe);
 	wc.pkey_index = 0;
 	wc.slid = 0;
 	wc.sl = 0;
@@ -58,18 +53,12 @@ int create(Cq &cq, ibv_context *context, int cqe, ibv_comp_channel *channel, int
 	if (err)
 		return err;
 
-	const RingShape shape{granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};
-	if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
-		err = EPROTO;
-	else
-		err = cq.memory.map(context->cmd_fd, granted.ring_offset, granted.ring_size);
-	if (err) {
+	err = cq.queue.attach(context->cmd_fd, granted);
+	if (err)
 		ibv_cmd_destroy_cq(&cq.base.cq);
-		return err;
-	}
-	cq.ring.attach(cq.memory.address(), shape);
-	cq.patience.set_limit(ours<Context>(verbs_get_ctx(context)).poll_yield);
-	return 0;
+	else
+		cq.queue.patience.set_limit(ours<Context>(verbs_get_ctx(context)).poll_yield);
+	return err;
 }
 
 int resize_step(ibv_cq *cq, int cqe, krdma_soft_resize_step step, krdma_soft_cq_resp &granted)
@@ -89,9 +78,9 @@ int step(ibv_cq_ex *cq)
 {
 	Cq &c = ours_ex(cq);
 
-	if (c.polled == c.ring.available())
+	if (c.polled == c.queue.ring.available())
 		return ENOENT;
-	const krdma_soft_cqe &cqe = c.ring.peek(c.polled++);
+	const krdma_soft_cqe &cqe = c.queue.ring.peek(c.polled++);
 	cq->wr_id = cqe.wr_id;
 	cq->status = static_cast<ibv_wc_status>(cqe.status);
 	return 0;
@@ -103,15 +92,15 @@ int start_poll(ibv_cq_ex *cq, ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	c.lock.lock();
+	c.queue.lock.lock();
 	c.polled = 0;
 	int err = step(cq);
 	if (err) {
-		const bool exhausted = c.patience.exhausted();
+		const bool exhausted = c.queue.patience.exhausted();
 
-		if (c.ring.dead())
+		if (c.queue.ring.dead())
 			err = EIO;
-		c.lock.unlock();
+		c.queue.lock.unlock();
 		if (!ring_due(cq->context) && exhausted)
 			sched_yield();
 	}
@@ -122,8 +111,8 @@ void end_poll(ibv_cq_ex *cq)
 {
 	Cq &c = ours_ex(cq);
 
-	c.ring.release(c.polled);
-	c.lock.unlock();
+	c.queue.ring.release(c.polled);
+	c.queue.lock.unlock();
 }
 
 } /* namespace */
@@ -173,7 +162,7 @@ ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
 			       static_cast<int>(attr->comp_vector));
 	if (!cq)
 		return nullptr;
-	ours<Cq>(cq).lock.set_single_threaded(single_threaded);
+	ours<Cq>(cq).queue.lock.set_single_threaded(single_threaded);
 	set_cq_readers(ours<Cq>(cq).base.cq_ex);
 	return &ours<Cq>(cq).base.cq_ex;
 }
@@ -189,7 +178,7 @@ void set_cq_readers(ibv_cq_ex &cq)
 	/* also serves ibv_wc_read_invalidated_rkey() */
 	cq.read_imm_data = [](ibv_cq_ex *c) { return __be32{current(c).imm}; };
 	cq.read_qp_num = [](ibv_cq_ex *c) { return std::uint32_t{current(c).qp_num}; };
-	cq.read_wc_flags = [](ibv_cq_ex *c) { return wc_flags(current(c)); };
+	cq.read_wc_flags = [](ibv_cq_ex *c) { return soft_wc_flags(current(c)); };
 	/* of InfiniBand and of datagrams only */
 	cq.read_src_qp = [](ibv_cq_ex *) { return std::uint32_t{0}; };
 	cq.read_slid = [](ibv_cq_ex *) { return std::uint32_t{0}; };
@@ -201,70 +190,35 @@ void set_cq_readers(ibv_cq_ex &cq)
 int poll_cq(ibv_cq *base, int num_entries, ibv_wc *wc)
 {
 	Cq &cq = ours<Cq>(base);
-	bool exhausted = false;
+	SoftCq::Idle idle;
+	const int n = cq.queue.poll(
+		num_entries,
+		[wc](std::uint32_t i, const krdma_soft_cqe &cqe) { fill_wc(wc[i], cqe); }, idle);
 
-	{
-		QueueGuard guard{cq.lock};
-		std::uint32_t n = cq.ring.available();
-
-		if (n > 0) {
-			if (num_entries <= 0)
-				return 0;
-			if (n > static_cast<std::uint32_t>(num_entries))
-				n = static_cast<std::uint32_t>(num_entries);
-			for (std::uint32_t i = 0; i < n; i++)
-				fill_wc(wc[i], cq.ring.peek(i));
-			cq.ring.release(n);
-			cq.patience.found();
-			return static_cast<int>(n);
-		}
-		if (cq.ring.dead())
-			return -EIO;
-		exhausted = cq.patience.exhausted();
-	}
-	if (!ring_due(base->context) && exhausted)
+	if (idle.empty && !ring_due(base->context) && idle.yield)
 		sched_yield();
-	return 0;
+	return n;
 }
 
 int req_notify_cq(ibv_cq *base, int solicited_only)
 {
-	Cq &cq = ours<Cq>(base);
-	int err = 0;
+	const int err = ours<Cq>(base).queue.arm(solicited_only);
 
-	{
-		/* arming a ring that is being replaced would be forgotten */
-		QueueGuard guard{cq.lock};
-
-		cq.ring.arm(solicited_only);
-		err = cq.ring.dead() ? EIO : 0;
-	}
 	(void)ring_due(base->context);
 	return err;
 }
 
 int resize_cq(ibv_cq *base, int cqe)
 {
-	Cq &cq = ours<Cq>(base);
 	krdma_soft_cq_resp granted{};
-	Mapping memory;
 
 	if (int err = resize_step(base, cqe, KRDMA_SOFT_RESIZE_PREPARE, granted))
 		return err;
-	const RingShape shape{granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};
-	if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
-		return EPROTO;
-	if (int err = memory.map(base->context->cmd_fd, granted.ring_offset, granted.ring_size))
-		return err;
+	return ours<Cq>(base).queue.replace(base->context->cmd_fd, granted, [base, cqe] {
+		krdma_soft_cq_resp nothing{};
 
-	/* nobody polls or arms while the kernel moves what waits */
-	QueueGuard guard{cq.lock};
-	krdma_soft_cq_resp nothing{};
-	if (int err = resize_step(base, cqe, KRDMA_SOFT_RESIZE_SWITCH, nothing))
-		return err;
-	cq.ring.attach(memory.address(), shape);
-	cq.memory.swap(memory);
-	return 0;
+		return resize_step(base, cqe, KRDMA_SOFT_RESIZE_SWITCH, nothing);
+	});
 }
 
 int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr)
@@ -277,12 +231,8 @@ int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr)
 /* The QP was reset or is gone: what it left in its CQs means nothing any more. */
 void purge_cqs(const ibv_qp &qp) noexcept
 {
-	for (ibv_cq *base : {qp.send_cq, qp.recv_cq}) {
-		Cq &cq = ours<Cq>(base);
-		QueueGuard guard{cq.lock};
-
-		cq.ring.purge(qp.qp_num);
-	}
+	for (ibv_cq *base : {qp.send_cq, qp.recv_cq})
+		ours<Cq>(base).queue.purge(qp.qp_num);
 }
 
 int destroy_cq(ibv_cq *base)

@@ -102,7 +102,7 @@ verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_da
 		errno = err;
 		return nullptr;
 	}
-	context->poll_yield = response.driver.poll_yield ?: Patience::usual;
+	context->poll_yield = response.driver.poll_yield;
 	verbs_set_ops(&context->base, &context_ops);
 	return &context->base;
 }

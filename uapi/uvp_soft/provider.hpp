@@ -1,153 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The provider's objects, each with the library's object as its first member,
- * and the few helpers that replace what the C++ run-time library would bring.
+ * The rdma-core provider's objects, each with libibverbs' object as its first member
+ * and the queues of queue.hpp.
  */
 #ifndef KRDMA_PROVIDER_HPP
 #define KRDMA_PROVIDER_HPP
 
-#include <cerrno>
-#include <cstdlib>
-#include <new>
 #include <type_traits>
-#include <utility>
 
-#include <pthread.h>
-#include <sys/mman.h>
-
-#include "ring.hpp"
+#include "queue.hpp"
 #include "verbs_abi.hpp"
 
 namespace krdma {
-
-/* Objects live in C memory: there is no operator new to link with. */
-template <typename T> T *make() noexcept
-{
-	static_assert(alignof(T) <= alignof(std::max_align_t));
-	void *memory = std::malloc(sizeof(T));
-
-	if (!memory) {
-		errno = ENOMEM;
-		return nullptr;
-	}
-	return ::new (memory) T{};
-}
-
-template <typename T> void dispose(T *object) noexcept
-{
-	if (!object)
-		return;
-	object->~T();
-	std::free(object);
-}
-
-/** class Mapping - memory of the device file, mapped */
-class Mapping {
-public:
-	Mapping() noexcept = default;
-	Mapping(const Mapping &) = delete;
-	Mapping &operator=(const Mapping &) = delete;
-
-	~Mapping()
-	{
-		if (address_)
-			munmap(address_, size_);
-	}
-
-	/* 0 or an errno; nothing to map is fine */
-	[[nodiscard]] int map(int fd, std::uint64_t offset, std::uint64_t size) noexcept
-	{
-		if (size == 0)
-			return 0;
-		void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-				     static_cast<off_t>(offset));
-		if (address == MAP_FAILED)
-			return errno;
-		address_ = address;
-		size_ = size;
-		return 0;
-	}
-
-	[[nodiscard]] void *address() const noexcept
-	{
-		return address_;
-	}
-
-	void swap(Mapping &other) noexcept
-	{
-		std::swap(address_, other.address_);
-		std::swap(size_, other.size_);
-	}
-
-private:
-	void *address_{};
-	std::size_t size_{};
-};
-
-/** class QueueLock - keeps the threads of a queue apart, unless its user promised one thread */
-class QueueLock {
-public:
-	QueueLock() noexcept
-	{
-		pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE);
-	}
-
-	QueueLock(const QueueLock &) = delete;
-	QueueLock &operator=(const QueueLock &) = delete;
-
-	~QueueLock()
-	{
-		pthread_spin_destroy(&lock_);
-	}
-
-	void set_single_threaded(bool single) noexcept
-	{
-		needed_ = !single;
-	}
-
-	void lock() noexcept
-	{
-		if (needed_)
-			pthread_spin_lock(&lock_);
-	}
-
-	void unlock() noexcept
-	{
-		if (needed_)
-			pthread_spin_unlock(&lock_);
-	}
-
-private:
-	pthread_spinlock_t lock_;
-	bool needed_{true};
-};
-
-class QueueGuard {
-public:
-	explicit QueueGuard(QueueLock &lock) noexcept : lock_{lock}
-	{
-		lock_.lock();
-	}
-
-	QueueGuard(const QueueGuard &) = delete;
-	QueueGuard &operator=(const QueueGuard &) = delete;
-
-	~QueueGuard()
-	{
-		lock_.unlock();
-	}
-
-private:
-	QueueLock &lock_;
-};
 
 /* 0 or an errno: tells the kernel to look at the rings of a QP */
 [[nodiscard]] int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept;
 
 struct Context {
 	verbs_context base;
-	/* atomic: handle + 1 of a QP whose doorbell is due before anything is waited for, or 0 */
-	std::uint64_t due;
+	DueDoorbell due;
 	std::uint32_t poll_yield; /* for class Patience */
 };
 
@@ -169,57 +40,15 @@ struct Pd {
 	}
 };
 
-/**
- * class Patience - what a thread does that polls and finds nothing
- *
- * The RNIC is software: its workers may wait for the very processor that the
- * polling thread keeps busy. After so many empty polls in a row as the kernel says
- * it lets them have it.
- */
-class Patience {
-public:
-	/* of a kernel that does not say */
-	static constexpr std::uint32_t usual = 16;
-
-	void set_limit(std::uint32_t limit) noexcept
-	{
-		limit_ = limit;
-	}
-
-	/* an empty poll; true when it is time to yield() */
-	[[nodiscard]] bool exhausted() noexcept
-	{
-		if (++empty_ < limit_)
-			return false;
-		empty_ = 0;
-		return true;
-	}
-
-	void found() noexcept
-	{
-		empty_ = 0;
-	}
-
-private:
-	std::uint32_t limit_{usual};
-	std::uint32_t empty_{};
-};
-
 struct Cq {
 	verbs_cq base;
-	Patience patience;
-	CompletionRing ring;
-	QueueLock lock;
-	Mapping memory;
+	SoftCq queue;
 	std::uint32_t polled; /* by start_poll() and next_poll(), not yet released */
 };
 
 struct Srq {
 	ibv_srq base;
-	RecvRing ring;
-	QueueLock lock;
-	Mapping memory;
-	std::uint32_t max_sge;
+	RecvQueue queue;
 };
 
 /** struct Doorbell - the system call that tells the kernel to look at a QP's rings */
@@ -244,37 +73,15 @@ inline Doorbell make_doorbell(std::uint32_t qp_handle, ib_uverbs_post_send_resp 
 	return doorbell;
 }
 
-/* What is to be said of requests that were published just now; under the queue's lock. */
-enum class Tell : std::uint8_t { nothing, soon, now };
-
-template <typename Ring> Tell publish(Ring &ring) noexcept
-{
-	if (ring.publish())
-		return Tell::now;
-	if (!ring.gathering())
-		return Tell::nothing;
-	return ring.half_full() ? Tell::now : Tell::soon;
-}
-
 struct Qp {
 	verbs_qp base;
 
-	SendRing sq;
-	QueueLock sq_lock;
-	std::uint32_t max_send_sge;
-	std::uint32_t max_inline;
-	bool signal_all;
+	SendQueue sq;
+	RecvQueue rq;
 
 	/* between wr_start() and wr_complete() */
 	krdma_soft_sqe *building;
 	int build_error;
-
-	RecvRing rq;
-	QueueLock rq_lock;
-	std::uint32_t max_recv_sge;
-
-	Mapping sq_memory;
-	Mapping rq_memory;
 
 	/* 0 or an errno */
 	[[nodiscard]] int ring_doorbell() noexcept;
@@ -282,7 +89,7 @@ struct Qp {
 	/* what publish() answered: 0 or an errno */
 	[[nodiscard]] int notify(Tell tell) noexcept;
 
-	/* the doorbell can wait; that of another QP that could, too, cannot any more */
+	/* the doorbell can wait */
 	void ring_soon() noexcept;
 };
 
@@ -296,51 +103,71 @@ template <typename T, typename Base> T &ours(Base *base) noexcept
 /* a thread is about to wait: what was gathered goes out first; true when there was some */
 inline bool ring_due(ibv_context *context) noexcept
 {
-	auto &ctx = ours<Context>(verbs_get_ctx(context));
-
-	if (!__atomic_load_n(&ctx.due, __ATOMIC_RELAXED)) [[likely]]
-		return false;
-	const std::uint64_t due = __atomic_exchange_n(&ctx.due, 0, __ATOMIC_ACQ_REL);
-	/* a QP that is gone meanwhile has nothing to send; the kernel says so */
-	return due && !ring_doorbell(context, static_cast<std::uint32_t>(due - 1));
+	return ours<Context>(verbs_get_ctx(context)).due.settle([context](std::uint32_t handle) {
+		return ring_doorbell(context, handle);
+	});
 }
 
+/* libibverbs' lists, for post_all() */
+template <typename Wr> class List {
+public:
+	explicit List(Wr *first) noexcept : at_{first}
+	{}
+	[[nodiscard]] bool more() const noexcept
+	{
+		return at_;
+	}
+	[[nodiscard]] const Wr &item() const noexcept
+	{
+		return *at_;
+	}
+	void next() noexcept
+	{
+		at_ = at_->next;
+	}
+	[[nodiscard]] Wr *at() const noexcept
+	{
+		return at_;
+	}
+
+private:
+	Wr *at_;
+};
+
 /*
- * What ibv_post_*() of any queue does: @push each request into @ring until one is
+ * What ibv_post_*() of any queue does: @push each request into the ring until one is
  * refused, publish those before it, and @notify when the kernel asked for it.
  */
-template <typename Ring, typename Wr, typename Push, typename Notify>
-int post_list(QueueLock &lock, Ring &ring, Wr *wr, Wr **bad_wr, Push push, Notify notify)
+template <typename Queue, typename Wr, typename Push, typename Notify>
+int post_list(Queue &queue, Wr *wr, Wr **bad_wr, Push push, Notify notify)
 {
-	Wr *const first = wr;
+	List<Wr> list{wr};
 	Tell tell = Tell::nothing;
-	int err;
+	int err = post_all(queue.lock, queue.ring, list, push, tell);
 
-	{
-		QueueGuard guard{lock};
-
-		err = ring.dead() ? EIO : 0;
-		while (wr && !err) {
-			err = push(*wr);
-			if (!err)
-				wr = wr->next;
-		}
-		if (ring.pending())
-			tell = publish(ring);
-	}
 	if (err) [[unlikely]]
-		*bad_wr = wr;
+		*bad_wr = list.at();
 	if (tell != Tell::nothing) {
 		if (int failed = notify(tell); failed && !err) {
-			*bad_wr = first;
+			*bad_wr = wr;
 			err = failed;
 		}
 	}
 	return err;
 }
 
-/* a receive request into ring, for RQ and SRQ alike: 0, EINVAL, ENOMEM */
-int push_recv(RecvRing &ring, const ibv_recv_wr &wr, std::uint32_t max_sge) noexcept;
+static_assert(sizeof(ibv_sge) == sizeof(krdma_soft_sge));
+static_assert(offsetof(ibv_sge, addr) == offsetof(krdma_soft_sge, addr));
+static_assert(offsetof(ibv_sge, length) == offsetof(krdma_soft_sge, length));
+static_assert(offsetof(ibv_sge, lkey) == offsetof(krdma_soft_sge, lkey));
+
+inline const krdma_soft_sge *soft_sges(const ibv_sge *sges) noexcept
+{
+	return reinterpret_cast<const krdma_soft_sge *>(sges);
+}
+
+/* a receive request, for RQ and SRQ alike: 0, EINVAL, ENOMEM */
+int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept;
 
 ibv_pd *alloc_pd(ibv_context *context);
 ibv_pd *alloc_parent_domain(ibv_context *context, ibv_parent_domain_init_attr *attr);

@@ -13,34 +13,6 @@ namespace {
 constexpr std::uint32_t known_comp_mask =
 	IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
 
-std::size_t send_stride(const ibv_qp_cap &cap)
-{
-	const std::size_t sges = cap.max_send_sge * sizeof(krdma_soft_sge);
-
-	return sizeof(krdma_soft_sqe) + (sges > cap.max_inline_data ? sges : cap.max_inline_data);
-}
-
-std::size_t recv_stride(const ibv_qp_cap &cap)
-{
-	return sizeof(krdma_soft_rqe) + cap.max_recv_sge * sizeof(krdma_soft_sge);
-}
-
-int attach_rings(Qp &qp, int cmd_fd, const ibv_qp_cap &cap, const krdma_soft_qp_resp &granted)
-{
-	const RingShape sq{granted.sq_size, granted.sq_depth, granted.sq_stride};
-	const RingShape rq{granted.rq_size, granted.rq_depth, granted.rq_stride};
-
-	if (!sq.valid(send_stride(cap)) || !rq.valid(recv_stride(cap)))
-		return EPROTO;
-	if (int err = qp.sq_memory.map(cmd_fd, granted.sq_offset, granted.sq_size))
-		return err;
-	if (int err = qp.rq_memory.map(cmd_fd, granted.rq_offset, granted.rq_size))
-		return err;
-	qp.sq.attach(qp.sq_memory.address(), sq);
-	qp.rq.attach(qp.rq_memory.address(), rq);
-	return 0;
-}
-
 int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 {
 	ibv_create_qp_cmd cmd{};
@@ -53,19 +25,21 @@ int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 		return err;
 
 	attr.cap.max_inline_data = granted.max_inline;
-	err = attach_rings(qp, context->cmd_fd, attr.cap, granted);
+	err = attach_rings(qp.sq, qp.rq, context->cmd_fd, granted,
+			   SendQueue::stride(attr.cap.max_send_sge, attr.cap.max_inline_data),
+			   RecvQueue::stride(attr.cap.max_recv_sge));
 	if (err) {
 		ibv_cmd_destroy_qp(&qp.base.qp);
 		return err;
 	}
-	qp.max_send_sge = attr.cap.max_send_sge;
-	qp.max_recv_sge = attr.cap.max_recv_sge;
-	qp.max_inline = granted.max_inline;
-	qp.signal_all = attr.sq_sig_all;
+	qp.sq.max_sge = attr.cap.max_send_sge;
+	qp.rq.max_sge = attr.cap.max_recv_sge;
+	qp.sq.max_inline = granted.max_inline;
+	qp.sq.signal_all = attr.sq_sig_all;
 
 	const bool single_threaded = ours<Pd>(attr.pd).single_threaded();
-	qp.sq_lock.set_single_threaded(single_threaded);
-	qp.rq_lock.set_single_threaded(single_threaded);
+	qp.sq.lock.set_single_threaded(single_threaded);
+	qp.rq.lock.set_single_threaded(single_threaded);
 	return 0;
 }
 
@@ -102,15 +76,12 @@ int Qp::ring_doorbell() noexcept
 
 void Qp::ring_soon() noexcept
 {
-	auto &ctx = ours<Context>(verbs_get_ctx(base.qp.context));
-	const std::uint64_t mine = std::uint64_t{base.qp.handle} + 1;
+	ibv_context *context = base.qp.context;
 
-	if (__atomic_load_n(&ctx.due, __ATOMIC_RELAXED) == mine)
-		return;
-	const std::uint64_t other = __atomic_exchange_n(&ctx.due, mine, __ATOMIC_ACQ_REL);
-	/* the kernel comes to look in any case, so this need not succeed */
-	if (other && other != mine)
-		(void)krdma::ring_doorbell(base.qp.context, static_cast<std::uint32_t>(other - 1));
+	ours<Context>(verbs_get_ctx(context))
+		.due.put_off(base.qp.handle, [context](std::uint32_t handle) {
+			return krdma::ring_doorbell(context, handle);
+		});
 }
 
 int Qp::notify(Tell tell) noexcept
@@ -212,8 +183,7 @@ int post_recv(ibv_qp *base, ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 		return EINVAL;
 	}
 	return post_list(
-		qp.rq_lock, qp.rq, wr, bad_wr,
-		[&](const ibv_recv_wr &next) { return push_recv(qp.rq, next, qp.max_recv_sge); },
+		qp.rq, wr, bad_wr, [&](const ibv_recv_wr &next) { return push_recv(qp.rq, next); },
 		[&](Tell tell) { return qp.notify(tell); });
 }
 

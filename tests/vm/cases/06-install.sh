@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: make install, modprobe by dependency, the installed provider, make uninstall
+# what: make install, modprobe by dependency, the installed provider, libkrdma and krdma, make uninstall
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -10,6 +10,10 @@ tree=$VM_MODULES
 updates=/lib/modules/$(uname -r)/updates
 library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
 driver=/etc/libibverbs.d/krdma.driver
+libs=$(ls -d /usr/lib/*-linux-gnu)
+files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
+	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,uvp.h,krdma-abi.h}
+	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/bash-completion/completions/krdma)
 
 # depmod reads every module, which an emulated machine is minutes with; those that no
 # case knows are out of its sight
@@ -25,13 +29,20 @@ expect "the modules that init loaded go" rmmod_all
 # the guest's own, for the cases to come
 mv "$library" "$driver" "$VM_TMP"
 expect "install" make -C "$tree" install BUILD="$VM_REPO/build"
-for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
+for file in "${files[@]}"; do
 	[ -f "$file" ] || fail "make install brought no $file"
 done
 expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft
 same "krdma came along" 1 "$(grep -c '^krdma ' /proc/modules)"
 hosts_up
 perf_pair ib_send_bw -n 50
+expect "RNICs, by them" on A krdma list
+has "the RNIC" '^krdma0 +vethA' expect
+start ping B krdma ping --server "$ADDR_B" 7800 -c 1
+pings() { grep -q '^listening.*fast' ping.log; }
+wait_for 10 pings || { cat ping.log; fail "no server, or without its user library"; }
+expect "ping by them" on A krdma ping "$ADDR_B" 7800 -c 3 -i 0
+finish ping 10
 hosts_down
 expect "unload" modprobe -r krdma_soft
 
@@ -42,7 +53,7 @@ hosts_down
 
 expect "unload" rmmod_all
 expect "uninstall" make -C "$tree" uninstall BUILD="$VM_REPO/build"
-for file in "$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver"; do
+for file in "${files[@]}" /usr/include/krdma "$libs/krdma"; do
 	[ ! -e "$file" ] || fail "make uninstall left $file"
 done
 refuse "krdma_soft is gone" modprobe krdma_soft

@@ -30,28 +30,28 @@ public:
 
 	[[nodiscard]] krdma_soft_ring &sq_head() const
 	{
-		return *static_cast<krdma_soft_ring *>(qp_.sq_memory.address());
+		return *static_cast<krdma_soft_ring *>(qp_.sq.memory.address());
 	}
 
 	[[nodiscard]] krdma_soft_ring &rq_head() const
 	{
-		return *static_cast<krdma_soft_ring *>(qp_.rq_memory.address());
+		return *static_cast<krdma_soft_ring *>(qp_.rq.memory.address());
 	}
 
 	/* the first entry: nothing was posted yet */
 	[[nodiscard]] krdma_soft_sqe &first_sqe() const
 	{
-		return *static_cast<krdma_soft_sqe *>(entries(qp_.sq_memory));
+		return *static_cast<krdma_soft_sqe *>(entries(qp_.sq.memory));
 	}
 
 	[[nodiscard]] krdma_soft_rqe &first_rqe() const
 	{
-		return *static_cast<krdma_soft_rqe *>(entries(qp_.rq_memory));
+		return *static_cast<krdma_soft_rqe *>(entries(qp_.rq.memory));
 	}
 
 	[[nodiscard]] std::uint32_t depth() const
 	{
-		return qp_.sq.depth();
+		return qp_.sq.ring.depth();
 	}
 
 	void publish(std::uint32_t prod) const
@@ -187,7 +187,7 @@ void hostile_kernel_words(World &world)
 	Pair pair{world};
 	const RawQp raw{pair.client()};
 	auto *cq = static_cast<krdma_soft_cq_ring *>(
-		krdma::ours<krdma::Cq>(pair.client().sends.cq()).memory.address());
+		krdma::ours<krdma::Cq>(pair.client().sends.cq()).queue.memory.address());
 
 	for (std::uint32_t value : {0xffffffffU, 0x80000000U, 12345U}) {
 		krdma::store_release(raw.sq_head().cons, value);

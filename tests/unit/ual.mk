@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+#
+# libkrdma over a kernel that the test plays, and what the krdma command prints.
+
+UAL_DIR := $(TOP)/uapi/ual
+UAL_TEST_DIR := $(TOP)/tests/unit/ual
+UAL_OBJ_DIR := $(OUT)/obj/uapi
+UAL_CXXFLAGS := $(CXXFLAGS) -std=c++20 $(WARN) -MMD -MP -I$(UAL_DIR)/include -I$(TOP)/uapi/include \
+	-I$(UAL_DIR) -I$(TOP)/uapi/tools -I$(TOP)/uapi/uvp_soft -I$(UAL_TEST_DIR)
+UAL_SRC := $(wildcard $(UAL_DIR)/*.cpp $(UAL_TEST_DIR)/*.cpp) $(TOP)/uapi/tools/output.cpp
+UAL_OBJ := $(UAL_SRC:$(TOP)/%.cpp=$(OUT)/obj/%.o)
+
+TESTS += ual_test
+
+# its user library stands beside it, as the library under test finds it
+$(UAL_OBJ): UAL_DEFINES := -DKRDMA_UVP_DIR='"$(OUT)/uvp_soft"'
+$(UAL_OBJ): $(OUT)/obj/%.o: $(TOP)/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(UAL_CXXFLAGS) $(SAN) $(UAL_DEFINES) -c -o $@ $<
+
+$(OUT)/ual_test: $(UAL_OBJ) | $(UVP_LIBRARY)
+	$(CXX) $(CXXFLAGS) $(SAN) -o $@ $(UAL_OBJ) -lfmt -lgtest -lgtest_main -lpthread -ldl

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A kernel that a test plays: handlers by command, events by hand, objects that refuse to
+ * go before those that need them.
+ */
+#ifndef KRDMA_FAKE_KERNEL_HPP
+#define KRDMA_FAKE_KERNEL_HPP
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include <krdma/session.hpp>
+
+class FakeKernel final : public krdma::Kernel {
+public:
+	FakeKernel();
+	~FakeKernel() override;
+
+	[[nodiscard]] int command(unsigned long number, void *argument) noexcept override;
+	[[nodiscard]] std::int64_t read(std::span<std::byte> to) noexcept override;
+	[[nodiscard]] int descriptor() const noexcept override
+	{
+		return memory_;
+	}
+
+	/* answers a command in place of what is built in */
+	std::map<unsigned long, std::function<int(void *)>> handlers;
+	/* commands in the order they came */
+	std::vector<unsigned long> log;
+	/* user library of the RNIC */
+	std::string user_library;
+	/* posted through commands; doorbells have no requests */
+	std::vector<krdma_wr> posted;
+	unsigned int doorbells{};
+
+	/* an event record to be read */
+	template <typename Record> void raise(Record record, std::span<const std::byte> behind = {})
+	{
+		const std::size_t size = (sizeof(record) + behind.size() + 7) / 8 * 8;
+		const std::lock_guard guard{lock_};
+		auto *base = reinterpret_cast<krdma_event *>(&record);
+		const std::size_t at = events_.size();
+
+		base->size = static_cast<std::uint32_t>(size);
+		events_.resize(at + size);
+		std::memcpy(events_.data() + at, &record, sizeof(record));
+		std::copy(behind.begin(), behind.end(),
+			  events_.begin() + static_cast<std::ptrdiff_t>(at + sizeof(record)));
+	}
+	void raise_raw(std::span<const std::byte> record);
+
+	[[nodiscard]] std::size_t objects() const noexcept
+	{
+		return objects_.size();
+	}
+	[[nodiscard]] std::uint64_t cookie(std::uint32_t handle) const
+	{
+		return objects_.at(handle).cookie;
+	}
+	/* octets of the file that rings are mapped from */
+	[[nodiscard]] std::byte *ring(std::uint64_t offset);
+
+private:
+	struct Object {
+		std::set<std::uint32_t> needs;
+		std::uint64_t cookie{};
+	};
+
+	std::uint32_t add(std::initializer_list<std::uint32_t> needs, std::uint64_t cookie);
+	int destroy(std::uint32_t handle);
+	int builtin(unsigned long number, void *argument);
+	std::uint64_t grant(std::size_t size);
+
+	int memory_;
+	std::uint64_t used_{};
+	std::uint32_t next_{100};
+	std::map<std::uint32_t, Object> objects_;
+	std::mutex lock_;
+	std::vector<std::byte> events_;
+	std::vector<std::pair<void *, std::size_t>> mapped_;
+};
+
+#endif /* KRDMA_FAKE_KERNEL_HPP */

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* libkrdma over the fake kernel: lists, lifetimes, both data paths, events. */
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+
+#include <krdma/krdma.hpp>
+
+#include "fake_kernel.hpp"
+#include "ring.hpp"
+#include "uvp.hpp"
+
+namespace {
+
+using namespace krdma;
+using namespace std::chrono_literals;
+
+int code_of(const std::function<void()> &action)
+{
+	try {
+		action();
+	} catch (const std::system_error &error) {
+		return error.code().value();
+	}
+	return 0;
+}
+
+class Library : public testing::Test {
+protected:
+	std::shared_ptr<FakeKernel> kernel = std::make_shared<FakeKernel>();
+	Session session{kernel};
+
+	Context slow_context()
+	{
+		return Context{session.find("krdma0"), {.slow = true}};
+	}
+
+	/* over the real user library of the software RNIC */
+	Context fast_context()
+	{
+		kernel->user_library = "libkrdma-uvp-soft.so";
+		return Context{session.find("krdma0")};
+	}
+
+	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
+	{
+		krdma_event event{};
+
+		event.type = type;
+		event.cookie = cookie;
+		event.code = code;
+		kernel->raise(event);
+	}
+
+	void raise_connection(std::uint32_t type, std::uint64_t cookie, std::uint32_t conn,
+			      int status = 0)
+	{
+		krdma_conn_event event{};
+
+		event.base.type = type;
+		event.base.cookie = cookie;
+		event.base.status = -status;
+		event.conn = conn;
+		event.remote = Address::parse("10.0.0.9:9").raw();
+		kernel->raise(event);
+	}
+};
+
+TEST_F(Library, FindsDevices)
+{
+	ASSERT_EQ(session.devices().size(), 1U);
+	EXPECT_EQ(session.find("krdma0").index(), 1U);
+	EXPECT_EQ(session.find("eth0").name(), "krdma0");
+	EXPECT_EQ(code_of([&] { (void)session.find("krdma"); }), ENODEV);
+
+	kernel->handlers[KRDMA_IOC_RNIC_FIND] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_rnic_find *>(argument);
+
+		EXPECT_EQ(cmd.size, sizeof(cmd));
+		EXPECT_EQ(cmd.local.family, 0);
+		EXPECT_EQ(cmd.remote.port, 0);
+		cmd.index = 1;
+		return 0;
+	};
+	EXPECT_EQ(session.find_remote(Address::parse("10.0.0.1:5")).name(), "krdma0");
+}
+
+TEST_F(Library, ListsLongerThanTheFirstTry)
+{
+	unsigned int calls = 0;
+
+	kernel->handlers[KRDMA_IOC_MIB] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_mib *>(argument);
+		auto *entries = reinterpret_cast<krdma_counter *>(cmd.entries);
+
+		calls++;
+		for (std::uint32_t i = 0; i < 200 && i < cmd.count; i++)
+			entries[i].value = i;
+		cmd.count = 200;
+		return 0;
+	};
+	const std::vector<Counter> counters = session.mib();
+	EXPECT_EQ(calls, 2U);
+	ASSERT_EQ(counters.size(), 200U);
+	EXPECT_EQ(counters.back().value, 199U);
+}
+
+TEST_F(Library, ErrorsAreTheKernels)
+{
+	for (const int err : {EPERM, ENODEV, EMFILE}) {
+		kernel->handlers[KRDMA_IOC_CONTEXT] = [err](void *) { return err; };
+		EXPECT_EQ(code_of([&] { (void)slow_context(); }), err);
+	}
+	EXPECT_EQ(kernel->objects(), 0U);
+}
+
+TEST_F(Library, ObjectsEndInAnyOrder)
+{
+	for (const bool fast : {false, true}) {
+		std::optional<Context> context{fast ? fast_context() : slow_context()};
+		ASSERT_EQ(context->fast(), fast) << context->why_slow();
+		std::optional<ProtectionDomain> pd{*context};
+		std::optional<CompletionQueue> cq{*context};
+		std::optional<QueuePair> qp{std::in_place, *pd, *cq, *cq};
+		std::vector<std::byte> memory(64);
+		std::optional<MemoryRegion> region{std::in_place, *pd, memory, access::local_write};
+		std::optional<Connection> connection{
+			Connection::connect(*qp, Address::parse("10.0.0.9:9"))};
+
+		EXPECT_EQ(kernel->objects(), 6U);
+		context.reset();
+		pd.reset();
+		cq.reset();
+		qp.reset();
+		EXPECT_EQ(kernel->objects(), 6U) << "the connection needs all but the region";
+		connection.reset();
+		EXPECT_EQ(kernel->objects(), 3U) << "the region, its domain and context";
+		region.reset();
+		EXPECT_EQ(kernel->objects(), 0U);
+	}
+}
+
+TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
+{
+	const Context context{session.find("krdma0")};
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Slice slice{0x1000, 64, 7};
+
+	EXPECT_FALSE(context.fast());
+	EXPECT_NE(context.why_slow(), "");
+	qp.send(5, slice, {.solicited = true});
+	qp.write(6, slice, {0x2000, 9});
+	qp.fetch_add(7, slice, {0x3000, 8}, 3);
+	ASSERT_EQ(kernel->posted.size(), 3U);
+	EXPECT_EQ(kernel->posted[0].wr_id, 5U);
+	EXPECT_EQ(kernel->posted[0].opcode, 2U);
+	EXPECT_EQ(kernel->posted[0].flags, KRDMA_SEND_SIGNALED | KRDMA_SEND_SOLICITED);
+	EXPECT_EQ(kernel->posted[1].rkey, 9U);
+	EXPECT_EQ(kernel->posted[2].compare_add, 3U);
+
+	kernel->handlers[KRDMA_IOC_CQ_POLL] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_cq_poll *>(argument);
+		auto *entries = reinterpret_cast<krdma_wc *>(cmd.entries);
+
+		entries[0] = {};
+		entries[0].wr_id = 77;
+		entries[0].status = 5;
+		entries[0].flags = 2;
+		entries[0].imm = htonl(0x01020304);
+		cmd.count = 1;
+		return 0;
+	};
+	std::array<Completion, 4> completions;
+	const auto got = cq.poll(completions);
+	ASSERT_EQ(got.size(), 1U);
+	EXPECT_EQ(got[0].id(), 77U);
+	EXPECT_EQ(got[0].status_text(), "flushed");
+	EXPECT_EQ(got[0].immediate(), 0x01020304U);
+	EXPECT_FALSE(got[0].invalidated());
+
+	kernel->handlers[KRDMA_IOC_POST_SEND] = [](void *) { return ENOMEM; };
+	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENOMEM);
+}
+
+TEST_F(Library, WithUserLibraryPostingAndPollingAreNone)
+{
+	const Context context = fast_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq, {.max_send_sge = 2}};
+	std::byte *const cq_ring = kernel->ring(0);
+	std::byte *const send_ring = kernel->ring(0x10000);
+	const auto *head = reinterpret_cast<const krdma_soft_ring *>(send_ring);
+	const auto *first = reinterpret_cast<const krdma_soft_sqe *>(send_ring + 4096);
+	const std::size_t before = kernel->log.size();
+
+	ASSERT_TRUE(context.fast()) << context.why_slow();
+	EXPECT_EQ(qp.granted().max_inline, 64U);
+	const std::array slices{Slice{0x1000, 8, 7}, Slice{0x2000, 16, 7}};
+	qp.write(11, slices, {0x3000, 99});
+	EXPECT_EQ(head->prod, 1U);
+	EXPECT_EQ(first->wr_id, 11U);
+	EXPECT_EQ(first->opcode, KRDMA_SOFT_OP_WRITE);
+	EXPECT_EQ(first->flags, KRDMA_SOFT_WQE_SIGNALED);
+	EXPECT_EQ(first->rkey, 99U);
+	ASSERT_EQ(first->num_sge, 2);
+	EXPECT_EQ(first->sge[1].addr, 0x2000U);
+
+	char text[] = "inline";
+	qp.send(12, Slice{reinterpret_cast<std::uintptr_t>(text), 6, 0}, {.inline_data = true});
+	const auto *second = reinterpret_cast<const krdma_soft_sqe *>(send_ring + 4096 +
+								      sizeof(krdma_soft_sqe) + 256);
+	EXPECT_EQ(second->length, 6U);
+	EXPECT_EQ(std::memcmp(second->sge, "inline", 6), 0);
+
+	auto *completed = reinterpret_cast<krdma_soft_cq_ring *>(cq_ring);
+	auto *cqe = reinterpret_cast<krdma_soft_cqe *>(cq_ring + 4096);
+	cqe->wr_id = 11;
+	cqe->qp_num = 42;
+	std::array<Completion, 4> completions;
+	EXPECT_TRUE(cq.poll(completions).empty());
+	__atomic_store_n(&completed->prod, 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(cq.poll(completions).size(), 1U);
+	EXPECT_EQ(completions[0].id(), 11U);
+	EXPECT_TRUE(completions[0].ok());
+	EXPECT_FALSE(cq.arm());
+	EXPECT_EQ(completed->arm, std::uint32_t{KRDMA_SOFT_CQ_ARM_NEXT});
+	EXPECT_EQ(kernel->log.size(), before) << "no command until here";
+
+	/* the ring asks to be told */
+	auto *flags = reinterpret_cast<krdma_soft_ring *>(send_ring);
+	flags->flags = KRDMA_SOFT_RING_DOORBELL;
+	qp.send(13, Slice{0x1000, 8, 7});
+	EXPECT_EQ(kernel->doorbells, 1U);
+	flags->flags = KRDMA_SOFT_RING_SOON;
+	qp.send(14, Slice{0x1000, 8, 7});
+	EXPECT_EQ(kernel->doorbells, 1U);
+	(void)cq.poll(completions);
+	EXPECT_EQ(kernel->doorbells, 2U) << "before it is waited in vain";
+}
+
+TEST_F(Library, AUserLibraryRefusesWhatTheQueueCannot)
+{
+	const Context context = fast_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Slice slice{0x1000, 8, 7};
+	const std::array two{slice, slice};
+	krdma_wr wr{};
+	std::error_code error;
+
+	EXPECT_EQ(code_of([&] { qp.send(1, two); }), EINVAL) << "one element was asked for";
+	EXPECT_EQ(code_of([&] { qp.fetch_add(1, Slice{0x1000, 4, 7}, {0, 1}, 1); }), EINVAL);
+	wr.opcode = 1000;
+	EXPECT_EQ(qp.post_send({&wr, 1}, error), 0U);
+	EXPECT_EQ(error.value(), EINVAL);
+	wr.opcode = 2;
+	wr.flags = 1U << 31;
+	EXPECT_EQ(qp.post_send({&wr, 1}, error), 0U);
+	for (int i = 0; i < 16; i++)
+		qp.send(1, slice);
+	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENOMEM);
+	for (int i = 0; i < 16; i++)
+		qp.receive(1, slice);
+	EXPECT_EQ(code_of([&] { qp.receive(1, slice); }), ENOMEM);
+	EXPECT_EQ(kernel->posted.size(), 0U);
+}
+
+TEST_F(Library, QueuesOfAnotherContextAreRefused)
+{
+	const Context one = fast_context();
+	const Context two = fast_context();
+	const ProtectionDomain pd{one};
+	const CompletionQueue cq{two};
+
+	EXPECT_EQ(code_of([&] { QueuePair{pd, cq, cq}; }), EINVAL);
+}
+
+TEST_F(Library, UserLibrariesThatDoNotFit)
+{
+	const std::string library = "libkrdma-uvp-soft.so";
+
+	EXPECT_EQ(detail::load_user_library(library, KRDMA_SOFT_ABI_VERSION).why, "");
+	for (const char *name : {"", "no-such.so", "../uvp_soft/libkrdma-uvp-soft.so", ".hidden",
+				 "libkrdma-rdmav34.so"}) {
+		const detail::UserLibrary loaded =
+			detail::load_user_library(name, KRDMA_SOFT_ABI_VERSION);
+
+		EXPECT_EQ(loaded.ops, nullptr) << name;
+		EXPECT_NE(loaded.why, "") << name;
+	}
+	EXPECT_NE(detail::load_user_library(library, 99).why.find("version"), std::string::npos);
+
+	/* a module that does not agree is worked with through the kernel */
+	kernel->user_library = library;
+	kernel->handlers[KRDMA_IOC_CONTEXT] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_context *>(argument);
+
+		cmd.handle = 0;
+		return cmd.flags & KRDMA_SLOW ? 0 : EPROTO;
+	};
+	const Context context{session.find("krdma0")};
+	EXPECT_FALSE(context.fast());
+}
+
+TEST_F(Library, EventsFindTheirObjects)
+{
+	const Context context = slow_context();
+	const CompletionQueue one{context};
+	const CompletionQueue two{context};
+	const std::uint64_t cookie_one = kernel->cookie(101);
+	const std::uint64_t cookie_two = kernel->cookie(102);
+
+	EXPECT_NE(cookie_one, cookie_two);
+	raise(KRDMA_EVENT_COMPLETION, cookie_two);
+	raise(KRDMA_EVENT_COMPLETION, cookie_one);
+	raise(KRDMA_EVENT_COMPLETION, 999);
+	raise(KRDMA_EVENT_ASYNC, cookie_one, 3);
+	EXPECT_EQ(one.events().wait(1s)->type, std::uint32_t{KRDMA_EVENT_COMPLETION});
+	EXPECT_EQ(one.events().wait(1s)->code, 3U);
+	EXPECT_FALSE(one.events().wait(0ms));
+	EXPECT_TRUE(two.events().wait(0ms));
+	EXPECT_FALSE(session.events().wait(0ms));
+
+	raise(KRDMA_EVENT_OVERFLOW, 0, 12);
+	EXPECT_EQ(session.events().wait(1s)->code, 12U);
+	EXPECT_TRUE(two.events().wait(0ms)) << "it may have been this one's";
+}
+
+TEST_F(Library, CallbacksOfAProgramThatDispatches)
+{
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+	const std::uint64_t cookie = kernel->cookie(101);
+	unsigned int count = 0;
+
+	raise(KRDMA_EVENT_COMPLETION, cookie);
+	EXPECT_EQ(session.dispatch(), 1U);
+	cq.events().on_event([&](const Event &) { count++; });
+	EXPECT_EQ(count, 1U) << "what waited comes first";
+	raise(KRDMA_EVENT_COMPLETION, cookie);
+	EXPECT_EQ(session.dispatch(1s), 1U);
+	EXPECT_EQ(count, 2U);
+	cq.events().on_event({});
+	raise(KRDMA_EVENT_COMPLETION, cookie);
+	EXPECT_EQ(session.dispatch(1s), 1U);
+	EXPECT_EQ(count, 2U);
+	EXPECT_EQ(session.dispatch(5ms), 0U);
+}
+
+TEST_F(Library, ADispatcherKeepsTheOrderOfEachObject)
+{
+	const Context context = slow_context();
+	const CompletionQueue one{context};
+	const CompletionQueue two{context};
+	std::vector<std::uint32_t> seen_one;
+	std::vector<std::uint32_t> seen_two;
+	std::atomic<unsigned int> count{};
+
+	one.events().on_event([&](const Event &event) {
+		seen_one.push_back(event.code);
+		count++;
+	});
+	two.events().on_event([&](const Event &event) {
+		seen_two.push_back(event.code);
+		count++;
+	});
+	{
+		const Dispatcher dispatcher{session, 3};
+
+		for (std::uint32_t i = 0; i < 500; i++) {
+			raise(KRDMA_EVENT_ASYNC, kernel->cookie(i % 2 ? 101 : 102), i / 2);
+			if (i % 50 == 0)
+				std::this_thread::sleep_for(1ms);
+		}
+		for (int i = 0; i < 5000 && count < 500; i++)
+			std::this_thread::sleep_for(1ms);
+	}
+	EXPECT_EQ(count, 500U);
+	EXPECT_TRUE(std::is_sorted(seen_one.begin(), seen_one.end()));
+	EXPECT_TRUE(std::is_sorted(seen_two.begin(), seen_two.end()));
+	one.events().on_event({});
+	two.events().on_event({});
+}
+
+TEST_F(Library, ThreadsThatWaitForTheirOwn)
+{
+	const Context context = slow_context();
+	const CompletionQueue one{context};
+	const CompletionQueue two{context};
+	std::atomic<bool> got_one{};
+	std::atomic<bool> got_two{};
+	std::thread first{[&] { got_one = one.events().wait(10s).has_value(); }};
+	std::thread second{[&] { got_two = two.events().wait(10s).has_value(); }};
+
+	std::this_thread::sleep_for(10ms);
+	raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
+	raise(KRDMA_EVENT_COMPLETION, kernel->cookie(102));
+	first.join();
+	second.join();
+	EXPECT_TRUE(got_one);
+	EXPECT_TRUE(got_two);
+}
+
+TEST_F(Library, ConnectionsAndWhatBecomesOfThem)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Address peer = Address::parse("10.0.0.9:9");
+
+	Connection made = Connection::connect(qp, peer);
+	raise_connection(KRDMA_EVENT_CONN_REPLY, kernel->cookie(made.handle()), made.handle());
+	made.established(1s);
+	EXPECT_EQ(made.info().remote, peer);
+	EXPECT_FALSE(made.closed(1ms));
+	raise(KRDMA_EVENT_CLOSED, kernel->cookie(made.handle()));
+	EXPECT_TRUE(made.closed(1s));
+	EXPECT_TRUE(made.closed(0ms));
+
+	Connection refused = Connection::connect(qp, peer);
+	raise_connection(KRDMA_EVENT_CONN_REPLY, kernel->cookie(refused.handle()), 0, ECONNREFUSED);
+	EXPECT_EQ(code_of([&] { refused.established(1s); }), ECONNREFUSED);
+	Connection silent = Connection::connect(qp, peer);
+	EXPECT_EQ(code_of([&] { silent.established(1ms); }), ETIMEDOUT);
+}
+
+TEST_F(Library, RequestsAreRefusedWhenNobodyTakesThem)
+{
+	const Context context = slow_context();
+	const Listener listener{context, Address::parse("10.0.0.1")};
+	const std::uint64_t cookie = kernel->cookie(101);
+	unsigned int destroyed = 0;
+	unsigned int rejected = 0;
+
+	EXPECT_EQ(listener.address(), Address::parse("10.0.0.1:7000"));
+	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
+		EXPECT_EQ(static_cast<krdma_destroy *>(argument)->handle, 555U);
+		destroyed++;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_REJECT] = [&](void *argument) {
+		const auto &cmd = *static_cast<krdma_conn *>(argument);
+
+		EXPECT_EQ(cmd.handle, 555U);
+		EXPECT_EQ(cmd.private_data_len, 2U);
+		rejected++;
+		return 0;
+	};
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, cookie, 555);
+	EXPECT_TRUE(listener.wait(1s));
+	EXPECT_EQ(destroyed, 1U);
+
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, cookie, 555);
+	std::optional<ConnectionRequest> request = listener.wait(1s);
+	ASSERT_TRUE(request);
+	const std::array reason{std::byte{1}, std::byte{2}};
+	request->reject(reason);
+	EXPECT_EQ(rejected, 1U);
+	EXPECT_FALSE(listener.wait(1ms));
+	request.reset();
+	kernel->handlers.clear();
+}
+
+TEST_F(Library, AMalformedRecordIsAnError)
+{
+	const std::array<std::byte, 16> nonsense{};
+
+	kernel->raise_raw(nonsense);
+	EXPECT_EQ(code_of([&] { (void)session.dispatch(1s); }), EBADMSG);
+	EXPECT_EQ(session.dispatch(), 0U);
+}
+
+TEST_F(Library, SlicesLieInTheirRegion)
+{
+	const ProtectionDomain pd{slow_context()};
+	std::array<std::byte, 64> memory{};
+	const MemoryRegion region{pd, memory, access::local_write};
+
+	EXPECT_EQ(region.slice().length, 64U);
+	EXPECT_EQ(region.slice(60, 4).address, region.address() + 60);
+	EXPECT_THROW((void)region.slice(61, 4), std::out_of_range);
+	EXPECT_THROW((void)region.slice(65, 0), std::out_of_range);
+	EXPECT_THROW((void)region.slice(UINT64_MAX, 2), std::out_of_range);
+}
+
+} /* namespace */

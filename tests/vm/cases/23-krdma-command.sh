@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: every subcommand of krdma on two RNICs, ping by both paths, the examples of libkrdma
+# limit: 120
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+export PATH=$VM_REPO/build/tools:$PATH LD_LIBRARY_PATH=$VM_REPO/build/ual
+export KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
+
+# json TEXT HOST EXPRESSION WORD...: what krdma says as JSON: the expression in Python is
+# true of the object "o", or of "lines", the objects of a live command
+json() {
+	local text=$1 host=$2 expression=$3
+	shift 3
+	expect "$text" on "$host" krdma "$@" --json
+	python3 - "$expression" "$VM_TMP/expect" << 'END' || { cat "$VM_TMP/expect"; fail "$text: $expression"; }
+import json, sys
+with open(sys.argv[2], encoding="utf-8") as f:
+    text = f.read()
+try:
+    o = json.loads(text)
+except ValueError:
+    o = None
+lines = [o] if o else [json.loads(line) for line in text.splitlines()]
+sys.exit(not eval(f"({sys.argv[1]})"))
+END
+}
+
+# status TEXT WANTED HOST WORD...: krdma ends with that status and says why
+status() {
+	local text=$1 wanted=$2 host=$3 rc=0
+	shift 3
+	on "$host" krdma "$@" > out 2> err || rc=$?
+	[ "$rc" = "$wanted" ] || { cat out err; fail "$text: status $rc, not $wanted"; }
+	[ "$wanted" = 0 ] || [ -s err ] || fail "$text: nothing on stderr"
+}
+
+# says NAME REGEX: a line of what runs in the background
+says() { grep -qE -- "$2" "$1.log"; }
+
+# until_says NAME REGEX: and wait for it
+until_says() {
+	wait_for 10 says "$@" && return
+	cat "$1.log"
+	fail "$1 does not say '$2'"
+}
+
+hosts_up
+note_resources
+
+say "list, show, stat, resource"
+json "list" A 'len(o["rnics"]) >= 1 and any(r["name"] == "krdma0" and r["netdev"] == "vethA" and r["up"]
+	and r["mtu"] == 1500 and r["user_library"] == "libkrdma-uvp-soft.so" for r in o["rnics"])' list
+expect "list as text" on A krdma list
+has "a line for the RNIC" '^krdma0 +vethA +up +1500 +iWARP' expect
+mac=$(on A cat /sys/class/net/vethA/address)
+json "show" A "o['rnics'][0]['mac'] == '$mac' and o['rnics'][0]['limits']['qp'] == 65536" show krdma0
+json "show by network device" A 'o["rnics"][0]["name"] == "krdma0"' show vethA
+expect "show as text" on A krdma show krdma0
+has "limits" '^ +qp_wr +32768' expect
+json "stat" A 'len(o["counters"]["krdma0"]) > 20' stat krdma0
+json "resource" A 'o["rnics"]["krdma0"]["objects"]["qp"] == 0 and o["own"]["max_objects"] > 0' resource
+
+say "exit codes"
+status "no subcommand" 2 A
+status "unknown subcommand" 2 A frobnicate
+status "no such RNIC" 1 A show nobody
+status "help" 0 A --help
+status "bad address" 2 A ping 10.77.0 7000
+status "nobody listens" 1 A ping "$ADDR_B" 7999
+
+say "ping"
+for path in fast slow; do
+	slow=()
+	[ $path = fast ] || slow=(--slow)
+	start server B krdma ping --server "$ADDR_B" 7800 "${slow[@]}" -c 3 --json
+	until_says server listening
+	has "path of the server" "\"fast\":$([ $path = fast ] && echo true || echo false)" server.log
+	json "ping, $path" A "o['summary']['received'] == 100 and o['summary']['fast'] == $([ $path = fast ] &&
+		echo True || echo False) and 0 < o['summary']['min_us'] <= o['summary']['p50_us'] <= o['summary']['max_us']" \
+		ping "$ADDR_B" 7800 -c 100 -i 0 -q "${slow[@]}"
+	cat expect
+	json "ping with a line each" A '[l["seq"] for l in lines[:-1]] == [1, 2, 3] and lines[-1]["summary"]["sent"] == 3' \
+		ping "$ADDR_B" 7800 -c 3 -i 0.01 "${slow[@]}"
+	expect "ping with events, $path" on A krdma ping "$ADDR_B" 7800 -c 3 -i 0.05 -b 100000 -e "${slow[@]}"
+	cat expect
+	has "three came back" '3 sent, 3 came back' expect
+	finish server 10
+done
+json "counters of it" A 'o["counters"]["krdma0"]["tx_bytes"] > 300000' stat krdma0
+json "only those that counted" A 'all(o["counters"]["krdma0"].values())' stat -n krdma0
+
+say "interrupted: a server, and a client in the middle"
+start server B krdma ping --server "$ADDR_B" 7801
+until_says server listening
+start client A krdma ping "$ADDR_B" 7801 -c 1000 -i 0.05
+until_says client 'seq=3 '
+kill -INT "${pid_of[client]}"
+finish client 10
+has "what there was" ' sent, [0-9]+ came back' client.log
+until_says server '^10\.77\.0\.1:[0-9]+: [0-9]+ messages$'
+kill -INT "${pid_of[server]}"
+finish server 10
+
+say "top"
+json "rates" A 'o["rnic"] == "krdma0" and o["interval_s"] > 0.1 and "tx_bytes" in o["rates"]' top --once -i 0.2
+expect "top as text" on A krdma top -n 2 -i 0.1
+same "two tables without control characters" 2 "$(grep -c '^RNIC ' expect)"
+! grep -q $'\033' expect || fail "colours beside a terminal"
+
+say "examples"
+examples=$VM_REPO/build/examples
+start watch A "$examples/watch_rnics" 600
+until_says watch '^krdma0 on vethA'
+start echo B "$examples/listen_echo" "$ADDR_B:7802"
+until_says echo listening
+run_on A 10 "$examples/connect_send" "$ADDR_B:7802"
+has "a message" "came back through krdma0, without system calls" client.log
+finish echo 10
+has "the server's word" '^19 octets sent back to 10.77.0.1' echo.log
+
+say "route, addr, neigh, mib against what ip says"
+json "route" A 'o["source"] == "10.77.0.1" and o["next_hop"] == "10.77.0.2" and not o["gateway"] and not o["local"]
+	and o["dev"] == "vethA" and o["mtu"] == 1500 and o["rnic"] > 0' route get "$ADDR_B"
+json "the same without get, IPv6" A 'o["source"] == "fd77::1" and o["dev"] == "vethA"' route "$ADDR6_B" from "$ADDR6_A" oif vethA
+json "local" A 'o["local"]' route get "$ADDR_A"
+status "no route" 1 A route get 192.0.2.1
+on A ip route add 192.0.2.0/24 via "$ADDR_B"
+json "gateway" A 'o["gateway"] and o["next_hop"] == "10.77.0.2"' route get 192.0.2.1
+json "local addresses" A 'o["addresses"][0]["address"] == "10.77.0.1" and o["addresses"][0]["dev"] == "vethA"' addr "$ADDR_B"
+peer=$(on B cat /sys/class/net/vethB/address)
+on A ip neigh flush dev vethA
+json "resolved" A "o['link_address'] == '$peer' and o['status'] == 0" neigh get "$ADDR_B" dev vethA --resolve
+json "known" A "o['link_address'] == '$peer'" neigh "$ADDR_B" dev vethA
+expect "neighbour as text" on A krdma neigh "$ADDR_B" dev vethA
+has "like ip neigh" "^10.77.0.2 dev vethA lladdr $peer " expect
+status "nobody there" 1 A neigh 10.77.0.99 dev vethA -r
+json "MIB" A 'o["mib"]["tcpActiveOpens"] > 0 and len(o["mib"]) > 40' mib
+
+say "port"
+start port A krdma port "$ADDR_A" 0 --json
+until_says port '"port"'
+port=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["port"])' < port.log)
+[ "$port" -gt 0 ] || fail "port $port"
+status "taken" 1 A port "$ADDR_A" "$port"
+refuse "not to be had by a socket" on A timeout 5 python3 -c "import socket; socket.create_server(('$ADDR_A', $port))"
+kill -INT "${pid_of[port]}"
+finish port 10
+expect "free again" on A timeout 5 python3 -c "import socket; socket.create_server(('$ADDR_A', $port))"
+
+say "monitor"
+start monitor A krdma monitor --json
+sleep 1
+on A ip link set vethA mtu 1400
+until_says monitor '"what":"link".*"name":"vethA".*"mtu":1400'
+on A rdma link delete krdma0
+until_says monitor '"what":"rnic","gone":true.*"name":"krdma0"'
+rnic_add A
+until_says monitor '"what":"rnic","gone":false.*"name":"krdma0"'
+on A ip address add 10.78.0.1/24 dev vethA
+until_says monitor '"what":"address".*"address":"10.78.0.1","prefix_len":24'
+kill -INT "${pid_of[monitor]}"
+finish monitor 10
+python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' < monitor.log || fail "a line is no JSON"
+start some A krdma monitor link -c 1
+sleep 1
+on A ip address add 10.79.0.1/24 dev vethA
+on A ip link set vethA mtu 1500
+finish some 10
+same "one line, of the kind that was asked for" 1 "$(grep -c 'net what link' some.log)"
+until_says watch '^krdma0 went'
+until_says watch '^krdma0 came'
+kill_hard watch
+wait_for 10 rnic_active krdma0
+check_no_leak

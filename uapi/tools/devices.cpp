@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* list, show, stat, resource, mib */
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "command.hpp"
+
+namespace krdma::tools {
+namespace {
+
+/* those of that name, or all */
+std::vector<Device> chosen_devices(const Session &session, const std::string &name)
+{
+	if (!name.empty())
+		return {session.find(name)};
+	return session.devices();
+}
+
+/* one that has gone since it was listed is left out, unless it was asked for */
+template <typename Each>
+void for_each_device(const Session &session, const std::string &name, Each each)
+{
+	for (const Device &device : chosen_devices(session, name)) {
+		try {
+			each(device);
+		} catch (const std::system_error &error) {
+			if (!name.empty() || error.code().value() != ENODEV)
+				throw;
+		}
+	}
+}
+
+void print_object(const Json &json)
+{
+	print(json.dump(4, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+std::string value_text(const Json &value)
+{
+	if (value.is_string())
+		return value.get<std::string>().empty() ? "-" : value.get<std::string>();
+	if (value.is_boolean())
+		return value.get<bool>() ? "yes" : "no";
+	return value.dump();
+}
+
+/* "  key   value", objects further in */
+std::string lines(const Json &object, int depth)
+{
+	std::size_t width = 0;
+	std::string text;
+
+	for (const auto &[key, value] : object.items())
+		width = std::max(width, key.size());
+	for (const auto &[key, value] : object.items()) {
+		if (value.is_object())
+			text += fmt::format("{:{}}{}\n{}", "", depth, key, lines(value, depth + 4));
+		else
+			text += fmt::format("{:{}}{:<{}}  {}\n", "", depth, key, width,
+					    value_text(value));
+	}
+	return text;
+}
+
+void list(const Environment &environment)
+{
+	const Session session;
+	Json all = Json::array();
+	Table table{{"RNIC", "NETDEV", "STATE", "MTU", "TRANSPORT", "PROVIDER", "USER LIBRARY"}};
+
+	for_each_device(session, "", [&](const Device &device) {
+		const Attributes attributes = device.attributes();
+		const Json json = to_json(attributes);
+		Json entry;
+
+		for (const char *key : {"index", "name", "netdev", "ifindex", "up", "mtu",
+					"transport", "provider", "user_library"})
+			entry[key] = json[key];
+		all.push_back(entry);
+		table.add({attributes.name, attributes.netdev, attributes.up ? "up" : "down",
+			   std::to_string(attributes.raw.mtu), std::string{attributes.transport()},
+			   attributes.provider,
+			   attributes.user_library.empty() ? "-" : attributes.user_library});
+	});
+	if (environment.json)
+		print_object({{"rnics", all}});
+	else
+		print(table.text(environment.style));
+}
+
+void show(const Environment &environment, const std::string &name)
+{
+	const Session session;
+	Json all = Json::array();
+
+	for_each_device(session, name, [&](const Device &device) {
+		Json json = to_json(device.attributes());
+
+		if (environment.json) {
+			all.push_back(std::move(json));
+			return;
+		}
+		json.erase("name");
+		print(environment.style.strong(device.name()) + '\n' + lines(json, 4));
+	});
+	if (environment.json)
+		print_object({{"rnics", all}});
+}
+
+void stat(const Environment &environment, const std::string &name, bool nonzero)
+{
+	const Session session;
+	Json all = Json::object();
+
+	for_each_device(session, name, [&](const Device &device) {
+		std::vector<Counter> counters = device.counters();
+
+		if (nonzero)
+			std::erase_if(counters, [](const Counter &c) { return c.value == 0; });
+		if (environment.json)
+			all[device.name()] = to_json(counters);
+		else
+			print(environment.style.strong(device.name()) + '\n' +
+			      lines(to_json(counters), 4));
+	});
+	if (environment.json)
+		print_object({{"counters", all}});
+}
+
+void mib(const Environment &environment, bool nonzero)
+{
+	std::vector<Counter> counters = Session{}.mib();
+
+	if (nonzero)
+		std::erase_if(counters, [](const Counter &c) { return c.value == 0; });
+	if (environment.json)
+		print_object({{"mib", to_json(counters)}});
+	else
+		print(lines(to_json(counters), 0));
+}
+
+Json usage_json(const krdma_usage &usage)
+{
+	return {{"objects", usage.objects},
+		{"max_objects", usage.max_objects},
+		{"events", usage.events},
+		{"max_events", usage.max_events},
+		{"lost_events", std::uint64_t{usage.lost_events}},
+		{"pinned_pages", std::uint64_t{usage.pinned_pages}}};
+}
+
+void resource(const Environment &environment)
+{
+	const Session session;
+	Json rnics = Json::object();
+	Table table{{"RNIC", "CONTEXTS", "PD", "CQ", "SRQ", "QP", "MR", "MW"}};
+
+	for_each_device(session, "", [&](const Device &device) {
+		const Json json = to_json(device.attributes());
+		std::vector<std::string> cells{device.name()};
+
+		rnics[device.name()] = {{"objects", json["objects"]}, {"limits", json["limits"]}};
+		for (const auto &[key, value] : json["objects"].items())
+			cells.push_back(value.dump());
+		table.add(std::move(cells));
+	});
+	const Json own = usage_json(session.usage());
+	if (environment.json)
+		print_object({{"rnics", rnics}, {"own", own}});
+	else
+		print(table.text(environment.style) + environment.style.strong("own limits") +
+		      '\n' + lines(own, 4));
+}
+
+} /* namespace */
+
+void add_device_commands(CLI::App &app, Environment &environment)
+{
+	CLI::App *command = app.add_subcommand("list", "the RNICs of this network namespace");
+	command->callback(
+		[&environment] { environment.chosen = [&environment] { list(environment); }; });
+
+	const auto name = std::make_shared<std::string>();
+	const auto nonzero = std::make_shared<bool>(false);
+	command = app.add_subcommand("show", "all that there is to know of an RNIC, or of each");
+	command->add_option("RNIC", *name, "its name or that of its network device");
+	command->callback([&environment, name] {
+		environment.chosen = [&environment, name] { show(environment, *name); };
+	});
+
+	command = app.add_subcommand("stat", "counters of an RNIC, or of each");
+	command->add_option("RNIC", *name, "its name or that of its network device");
+	command->add_flag("-n,--nonzero", *nonzero, "only those that have counted");
+	command->callback([&environment, name, nonzero] {
+		environment.chosen = [&environment, name, nonzero] {
+			stat(environment, *name, *nonzero);
+		};
+	});
+
+	command =
+		app.add_subcommand("mib", "TCP/IP counters, the host's and offloaded ones as one");
+	command->add_flag("-n,--nonzero", *nonzero, "only those that have counted");
+	command->callback([&environment, nonzero] {
+		environment.chosen = [&environment, nonzero] { mib(environment, *nonzero); };
+	});
+
+	command = app.add_subcommand("resource", "objects in use on each RNIC, and own limits");
+	command->callback(
+		[&environment] { environment.chosen = [&environment] { resource(environment); }; });
+}
+
+} /* namespace krdma::tools */

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# shellcheck shell=bash
+# Completion of krdma(1) for bash.
+
+_krdma_rnics() { krdma list 2> /dev/null | awk 'NR > 1 { print $1 }'; }
+
+_krdma_devices() {
+	local path
+	for path in /sys/class/net/*; do
+		echo "${path##*/}"
+	done
+}
+
+_krdma() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local commands='list show stat resource mib route neigh addr port monitor top ping'
+	local command='' words='' i
+
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ " $commands " != *" ${COMP_WORDS[i]} "* ]] || { command=${COMP_WORDS[i]}; break; }
+	done
+	case $command in
+	'') words="$commands --version" ;;
+	show) words=$(_krdma_rnics) ;;
+	stat) words="$(_krdma_rnics) --nonzero" ;;
+	mib) words=--nonzero ;;
+	route) words='get from oif' ;;
+	neigh) words='get dev --resolve --watch' ;;
+	monitor) words='link address route rnic --count --timeout' ;;
+	top) words='--interval --count --once' ;;
+	ping) words='--server --count --size --interval --timeout --quiet --slow --events' ;;
+	esac
+	case $before in
+	dev | oif) words=$(_krdma_devices) ;;
+	*) words="$words --json --help" ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -F _krdma krdma

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* krdma: RNICs, network stack services and events of /dev/krdma from the command line. */
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "command.hpp"
+
+namespace krdma::tools {
+
+Interrupt::Interrupt()
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, nullptr);
+	fd_ = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd_ < 0)
+		throw std::system_error{errno, std::generic_category(), "signalfd"};
+}
+
+Interrupt::~Interrupt()
+{
+	close(fd_);
+}
+
+bool Interrupt::wait(int fd, std::chrono::milliseconds timeout)
+{
+	std::array<pollfd, 2> fds{{{fd_, POLLIN, 0}, {fd, POLLIN, 0}}};
+
+	return poll(fds.data(), fds.size(), static_cast<int>(timeout.count())) > 0 &&
+	       fds[0].revents;
+}
+
+void print(std::string_view text)
+{
+	if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+	    std::fflush(stdout) != 0)
+		throw std::system_error{errno, std::generic_category(), "output"};
+}
+
+void print_line(const Json &json)
+{
+	print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+std::uint32_t interface_index(const std::string &name)
+{
+	const std::uint32_t index = if_nametoindex(name.c_str());
+
+	if (!index)
+		throw std::system_error{errno, std::generic_category(), name};
+	return index;
+}
+
+namespace {
+
+constexpr int exit_error = 1;
+constexpr int exit_usage = 2;
+
+int run(int argc, char **argv)
+{
+	Environment environment;
+	CLI::App app{"RNICs, network stack and events of krdma"};
+
+	app.require_subcommand(1);
+	app.fallthrough();
+	app.add_flag("-j,--json", environment.json, "JSON; live commands write one object a line");
+	app.set_version_flag("-V,--version", "krdma 1.0.0");
+	add_device_commands(app, environment);
+	add_net_commands(app, environment);
+	add_live_commands(app, environment);
+	add_ping_command(app, environment);
+	try {
+		app.parse(argc, argv);
+	} catch (const CLI::ParseError &error) {
+		return app.exit(error) ? exit_usage : 0;
+	}
+	environment.style = Style::of_stdout();
+	environment.chosen();
+	return 0;
+}
+
+} /* namespace */
+} /* namespace krdma::tools */
+
+int main(int argc, char **argv)
+{
+	try {
+		return krdma::tools::run(argc, argv);
+	} catch (const std::system_error &error) {
+		const bool no_module = error.code().value() == ENOENT &&
+				       std::string_view{error.what()}.starts_with(KRDMA_DEVICE);
+
+		fmt::print(stderr, "krdma: {}{}\n", error.what(),
+			   no_module ? " (is krdma.ko loaded?)" : "");
+	} catch (const std::exception &error) {
+		fmt::print(stderr, "krdma: {}\n", error.what());
+	}
+	return krdma::tools::exit_error;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Connections and listeners. */
+#include "state.hpp"
+
+namespace krdma {
+namespace detail {
+
+/* a connection, or the request for one */
+class ConnectionState {
+public:
+	explicit ConnectionState(std::shared_ptr<Core> owner)
+		: core{std::move(owner)}, mailbox{core->make_mailbox()}, events{mailbox}
+	{}
+
+	std::shared_ptr<Core> core;
+	std::shared_ptr<Mailbox> mailbox;
+	EventSource events;
+	std::shared_ptr<QpState> qp; /* ends after the handle */
+	Handle handle;
+	ConnectionInfo info{};
+	bool ended{};
+};
+
+class ListenerState : public Source {
+public:
+	explicit ListenerState(const Context &owner) : Source{owner.state()}
+	{}
+
+	Address address;
+};
+
+namespace {
+
+krdma_conn connection_command(const ConnectionState &state, const ConnectionOptions &options)
+{
+	auto cmd = make_command<krdma_conn>();
+
+	cmd.qp = state.qp->id;
+	cmd.ird = options.ird;
+	cmd.ord = options.ord;
+	if (options.tos) {
+		cmd.flags |= KRDMA_CONN_TOS;
+		cmd.tos = *options.tos;
+	}
+	cmd.private_data = reinterpret_cast<std::uintptr_t>(options.private_data.data());
+	cmd.private_data_len = static_cast<std::uint32_t>(options.private_data.size());
+	cmd.cookie = state.mailbox->cookie();
+	return cmd;
+}
+
+} /* namespace */
+} /* namespace detail */
+
+Connection Connection::connect(const QueuePair &qp, const Address &remote,
+			       const ConnectionOptions &options)
+{
+	Connection connection;
+	auto state = std::make_shared<detail::ConnectionState>(qp.state()->context->core);
+
+	state->qp = qp.state();
+	auto cmd = detail::connection_command(*state, options);
+	cmd.local = options.local.raw();
+	cmd.remote = remote.raw();
+	state->core->command(KRDMA_IOC_CONNECT, cmd, remote.to_string().c_str());
+	state->handle = detail::Handle{state->core, cmd.handle};
+	state->info.handle = cmd.handle;
+	state->info.remote = remote;
+	state->info.local = options.local;
+	connection.state_ = std::move(state);
+	return connection;
+}
+
+void Connection::established(std::chrono::milliseconds timeout)
+{
+	using Clock = std::chrono::steady_clock;
+	const Clock::time_point deadline = Clock::now() + timeout;
+	std::chrono::milliseconds left = timeout;
+
+	for (;;) {
+		const std::optional<Event> event = state_->events.wait(left);
+		const std::string who = state_->info.remote.to_string();
+
+		if (!event)
+			detail::throw_errno(ETIMEDOUT, who.c_str());
+		if (const ConnectionInfo *info = event->connection()) {
+			state_->info = *info;
+			state_->info.handle = state_->handle.value();
+			detail::check(event->status, who.c_str());
+			return;
+		}
+		if (event->type == KRDMA_EVENT_CLOSED) {
+			state_->ended = true;
+			detail::throw_errno(event->status ? event->status : ECONNRESET,
+					    who.c_str());
+		}
+		if (timeout >= std::chrono::milliseconds{0})
+			left = std::max(std::chrono::milliseconds{0},
+					std::chrono::ceil<std::chrono::milliseconds>(deadline -
+										     Clock::now()));
+	}
+}
+
+bool Connection::closed(std::chrono::milliseconds timeout)
+{
+	using Clock = std::chrono::steady_clock;
+	const Clock::time_point deadline = Clock::now() + timeout;
+	std::chrono::milliseconds left = timeout;
+
+	while (!state_->ended) {
+		const std::optional<Event> event = state_->events.wait(left);
+
+		if (!event)
+			return false;
+		if (event->type == KRDMA_EVENT_CLOSED)
+			state_->ended = true;
+		if (timeout >= std::chrono::milliseconds{0})
+			left = std::max(std::chrono::milliseconds{0},
+					std::chrono::ceil<std::chrono::milliseconds>(deadline -
+										     Clock::now()));
+	}
+	return true;
+}
+
+const ConnectionInfo &Connection::info() const noexcept
+{
+	return state_->info;
+}
+
+const EventSource &Connection::events() const noexcept
+{
+	return state_->events;
+}
+
+std::uint32_t Connection::handle() const noexcept
+{
+	return state_->handle.value();
+}
+
+ConnectionRequest::ConnectionRequest(std::shared_ptr<detail::Core> core, ConnectionInfo info)
+	: state_{std::make_shared<detail::ConnectionState>(std::move(core))}
+{
+	state_->handle = detail::Handle{state_->core, info.handle};
+	state_->info = std::move(info);
+}
+
+const ConnectionInfo &ConnectionRequest::info() const noexcept
+{
+	return state_->info;
+}
+
+Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOptions &options)
+{
+	Connection connection;
+
+	state_->qp = qp.state();
+	auto cmd = detail::connection_command(*state_, options);
+	cmd.handle = state_->handle.value();
+	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->info.remote.to_string().c_str());
+	connection.state_ = state_;
+	return connection;
+}
+
+void ConnectionRequest::reject(std::span<const std::byte> private_data)
+{
+	auto cmd = detail::make_command<krdma_conn>();
+
+	cmd.handle = state_->handle.value();
+	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
+	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());
+	state_->core->command(KRDMA_IOC_REJECT, cmd, state_->info.remote.to_string().c_str());
+	state_->handle.reset();
+}
+
+Listener::Listener(const Context &context, const Address &local, ListenerOptions options)
+	: state_{std::make_shared<detail::ListenerState>(context)}
+{
+	auto cmd = detail::make_command<krdma_listen>();
+
+	cmd.context = context.state()->handle.value();
+	cmd.backlog = options.backlog;
+	cmd.flags = options.v6only ? KRDMA_LISTEN_V6ONLY : 0;
+	if (options.tos) {
+		cmd.flags |= KRDMA_CONN_TOS;
+		cmd.tos = *options.tos;
+	}
+	cmd.cookie = state_->mailbox->cookie();
+	cmd.local = local.raw();
+	state_->core.command(KRDMA_IOC_LISTEN, cmd, local.to_string().c_str());
+	state_->handle = detail::Handle{context.state()->core, cmd.handle};
+	state_->address = Address{cmd.local};
+}
+
+const Address &Listener::address() const noexcept
+{
+	return state_->address;
+}
+
+std::optional<ConnectionRequest> Listener::wait(std::chrono::milliseconds timeout) const
+{
+	using Clock = std::chrono::steady_clock;
+	const Clock::time_point deadline = Clock::now() + timeout;
+	std::chrono::milliseconds left = timeout;
+
+	for (;;) {
+		const std::optional<Event> event = state_->events.wait(left);
+
+		if (!event)
+			return std::nullopt;
+		if (const ConnectionInfo *info = event->connection())
+			return ConnectionRequest{state_->context->core, *info};
+		if (timeout >= std::chrono::milliseconds{0})
+			left = std::max(std::chrono::milliseconds{0},
+					std::chrono::ceil<std::chrono::milliseconds>(deadline -
+										     Clock::now()));
+	}
+}
+
+void Listener::on_request(std::function<void(ConnectionRequest)> callback) const
+{
+	if (!callback) {
+		state_->events.on_event({});
+		return;
+	}
+	state_->events.on_event(
+		[core = state_->context->core, callback = std::move(callback)](const Event &event) {
+			if (const ConnectionInfo *info = event.connection())
+				callback(ConnectionRequest{core, *info});
+		});
+}
+
+} /* namespace krdma */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Contexts, with or without a user library; protection domains, regions, windows. */
+#include "state.hpp"
+
+#include <stdexcept>
+
+namespace krdma {
+namespace detail {
+namespace {
+
+/* what the user library asks of the kernel */
+int ri_syscall(void *host, unsigned long command, void *argument)
+{
+	return static_cast<Core *>(host)->try_command(command, argument);
+}
+
+} /* namespace */
+
+ContextState::ContextState(const Device &dev, ContextOptions options)
+	: device{dev}, core{dev.core()}, mailbox{core->make_mailbox()}, events{mailbox}
+{
+	auto cmd = make_command<krdma_context>();
+
+	cmd.index = device.index();
+	cmd.cookie = mailbox->cookie();
+	if (options.slow) {
+		why_slow = "the program wants it so";
+	} else {
+		const Attributes attributes = device.attributes();
+		const UserLibrary library =
+			load_user_library(attributes.user_library, attributes.raw.uvp_abi);
+
+		why_slow = library.why;
+		uvp = library.complete;
+		if (library.ops)
+			open_fast(cmd);
+	}
+	if (!user) {
+		cmd.flags = KRDMA_SLOW;
+		cmd.priv = {};
+		core->command(KRDMA_IOC_CONTEXT, cmd, device.name().c_str());
+	}
+	handle = Handle{core, cmd.handle};
+}
+
+/* A library that does not get along with its module is none; other errors are the RNIC's. */
+void ContextState::open_fast(krdma_context &cmd)
+{
+	host = {sizeof(host), core->kernel().descriptor(), core.get(), ri_syscall};
+	const int err = uvp.context_open(&host, &cmd, &user);
+
+	if (err == EPROTO || err == EOPNOTSUPP) {
+		why_slow = "the user library and the kernel module do not agree";
+		user = nullptr;
+		return;
+	}
+	check(err, device.name().c_str());
+}
+
+ContextState::~ContextState()
+{
+	handle.reset();
+	if (user)
+		uvp.context_close(user);
+}
+
+PdState::PdState(const Context &owner) : Member{owner.state()}
+{
+	auto cmd = make_command<krdma_pd>();
+
+	cmd.context = context->handle.value();
+	core.command(KRDMA_IOC_PD, cmd, "protection domain");
+	handle = Handle{context->core, cmd.handle};
+	id = cmd.id;
+}
+
+MrState::MrState(const ProtectionDomain &domain, krdma_mr &cmd)
+	: Member{domain.state()->context}, pd{domain.state()}, address{cmd.iova}, length{cmd.length}
+{
+	cmd.pd = pd->handle.value();
+	core.command(KRDMA_IOC_MR, cmd, "memory region");
+	handle = Handle{context->core, cmd.handle};
+	stag = cmd.stag;
+}
+
+MrState::~MrState()
+{
+	handle.reset();
+}
+
+MwState::MwState(const ProtectionDomain &domain, std::uint32_t type)
+	: Member{domain.state()->context}, pd{domain.state()}
+{
+	auto cmd = make_command<krdma_mw>();
+
+	cmd.pd = pd->handle.value();
+	cmd.type = type;
+	core.command(KRDMA_IOC_MW, cmd, "memory window");
+	handle = Handle{context->core, cmd.handle};
+	stag = cmd.stag;
+}
+
+MwState::~MwState()
+{
+	handle.reset();
+}
+
+} /* namespace detail */
+
+Context::Context(const Device &device, ContextOptions options)
+	: state_{std::make_shared<detail::ContextState>(device, options)}
+{}
+
+bool Context::fast() const noexcept
+{
+	return state_->fast();
+}
+
+const std::string &Context::why_slow() const noexcept
+{
+	return state_->why_slow;
+}
+
+const Device &Context::device() const noexcept
+{
+	return state_->device;
+}
+
+const EventSource &Context::events() const noexcept
+{
+	return state_->events;
+}
+
+ProtectionDomain::ProtectionDomain(const Context &context)
+	: state_{std::make_shared<detail::PdState>(context)}
+{}
+
+std::uint32_t ProtectionDomain::id() const noexcept
+{
+	return state_->id;
+}
+
+MemoryRegion::MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory,
+			   std::uint32_t access)
+{
+	auto cmd = detail::make_command<krdma_mr>();
+
+	cmd.access = access;
+	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
+	cmd.length = memory.size();
+	cmd.iova = access & access::zero_based ? 0 : cmd.start;
+	state_ = std::make_shared<detail::MrState>(pd, cmd);
+}
+
+MemoryRegion::MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t offset,
+			   std::uint64_t length, std::uint64_t iova, std::uint32_t access)
+{
+	auto cmd = detail::make_command<krdma_mr>();
+
+	cmd.flags = KRDMA_MR_DMABUF;
+	cmd.fd = dmabuf;
+	cmd.access = access;
+	cmd.start = offset;
+	cmd.length = length;
+	cmd.iova = iova;
+	state_ = std::make_shared<detail::MrState>(pd, cmd);
+}
+
+std::uint32_t MemoryRegion::stag() const noexcept
+{
+	return state_->stag;
+}
+
+std::uint64_t MemoryRegion::address() const noexcept
+{
+	return state_->address;
+}
+
+std::uint64_t MemoryRegion::length() const noexcept
+{
+	return state_->length;
+}
+
+Slice MemoryRegion::slice() const
+{
+	if (state_->length > UINT32_MAX)
+		throw std::out_of_range{"a slice has less than 4 GiB"};
+	return {state_->address, static_cast<std::uint32_t>(state_->length), state_->stag};
+}
+
+Slice MemoryRegion::slice(std::uint64_t offset, std::uint32_t length) const
+{
+	if (offset > state_->length || length > state_->length - offset)
+		throw std::out_of_range{"a slice lies in its region"};
+	return {state_->address + offset, length, state_->stag};
+}
+
+void MemoryRegion::change_access(std::uint32_t access) const
+{
+	auto cmd = detail::make_command<krdma_mr_reregister>();
+
+	cmd.handle = state_->handle.value();
+	cmd.mask = KRDMA_REREG_ACCESS;
+	cmd.access = access;
+	state_->core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	state_->stag = cmd.stag;
+}
+
+void MemoryRegion::change_memory(std::span<std::byte> memory) const
+{
+	auto cmd = detail::make_command<krdma_mr_reregister>();
+
+	cmd.handle = state_->handle.value();
+	cmd.mask = KRDMA_REREG_TRANSLATION;
+	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
+	cmd.length = memory.size();
+	cmd.iova = cmd.start;
+	state_->core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	state_->stag = cmd.stag;
+	state_->address = cmd.iova;
+	state_->length = cmd.length;
+}
+
+MemoryWindow::MemoryWindow(const ProtectionDomain &pd, std::uint32_t type)
+	: state_{std::make_shared<detail::MwState>(pd, type)}
+{}
+
+std::uint32_t MemoryWindow::stag() const noexcept
+{
+	return state_->stag;
+}
+
+/* the index stays, the key of 8 bits counts on */
+std::uint32_t MemoryWindow::next_stag() noexcept
+{
+	const std::uint32_t stag = state_->stag;
+
+	state_->stag = (stag & ~0xffU) | ((stag + 1) & 0xffU);
+	return state_->stag;
+}
+
+std::uint32_t MemoryWindow::handle() const noexcept
+{
+	return state_->handle.value();
+}
+
+} /* namespace krdma */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Inside of libkrdma: the open file that all objects share, who gets which event, and
+ * handles that are destroyed with their owners.
+ */
+#ifndef KRDMA_CORE_HPP
+#define KRDMA_CORE_HPP
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <krdma/session.hpp>
+
+namespace krdma::detail {
+
+[[noreturn]] inline void throw_errno(int err, const char *what)
+{
+	throw std::system_error{err, std::generic_category(), what};
+}
+
+inline void check(int err, const char *what)
+{
+	if (err) [[unlikely]]
+		throw_errno(err, what);
+}
+
+/** a command with its size set */
+template <typename Command> Command make_command() noexcept
+{
+	Command command{};
+
+	command.size = sizeof(command);
+	return command;
+}
+
+class Mailbox;
+
+/**
+ * class Core - an open /dev/krdma
+ *
+ * One thread at a time reads events and puts them into the mailboxes of the cookies
+ * that they carry; others that wait sleep until it has. Mailboxes are the lock's.
+ */
+class Core : public std::enable_shared_from_this<Core> {
+public:
+	explicit Core(std::shared_ptr<Kernel> kernel);
+
+	/* 0 or an errno */
+	[[nodiscard]] int try_command(unsigned long number, void *argument) noexcept
+	{
+		return kernel_->command(number, argument);
+	}
+
+	template <typename Command>
+	void command(unsigned long number, Command &argument, const char *what)
+	{
+		check(kernel_->command(number, &argument), what);
+	}
+
+	[[nodiscard]] Kernel &kernel() noexcept
+	{
+		return *kernel_;
+	}
+
+	/* a mailbox with a cookie of its own */
+	[[nodiscard]] std::shared_ptr<Mailbox> make_mailbox();
+	/* that of events without cookie */
+	[[nodiscard]] const std::shared_ptr<Mailbox> &own_mailbox() const noexcept
+	{
+		return own_;
+	}
+
+	/* reads once, after at most that time, or sleeps while another thread does: events */
+	std::size_t pump(std::unique_lock<std::mutex> &guard,
+			 std::chrono::steady_clock::time_point deadline, bool limited,
+			 int wake = -1);
+
+	/* those that sleep while another thread reads look again */
+	void wake() noexcept
+	{
+		changed_.notify_all();
+	}
+
+	std::size_t dispatch(std::chrono::milliseconds timeout);
+
+	std::mutex lock;
+	/* gets mailboxes that have events and a callback, if a Dispatcher runs; the lock's */
+	std::function<void(std::shared_ptr<Mailbox>)> schedule;
+
+private:
+	friend class Mailbox;
+
+	using Mailboxes = std::vector<std::shared_ptr<Mailbox>>;
+
+	void deliver(Event event, Mailboxes &touched);
+	void forget(std::uint64_t cookie) noexcept;
+
+	std::shared_ptr<Kernel> kernel_;
+	std::shared_ptr<Mailbox> own_;
+	std::condition_variable changed_;
+	bool reading_{};
+	std::uint64_t next_cookie_{1};
+	std::unordered_map<std::uint64_t, std::weak_ptr<Mailbox>> mailboxes_;
+};
+
+/** class Mailbox - the events of one object until somebody takes them */
+class Mailbox : public std::enable_shared_from_this<Mailbox> {
+public:
+	Mailbox(Core &core, std::uint64_t cookie, bool is_own);
+	Mailbox(const Mailbox &) = delete;
+	Mailbox &operator=(const Mailbox &) = delete;
+	~Mailbox();
+
+	[[nodiscard]] std::uint64_t cookie() const noexcept
+	{
+		return cookie_;
+	}
+
+	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout);
+	void set_callback(EventCallback callback);
+
+	/* runs the callback for what is there; the core's lock is not held */
+	void run();
+
+	/* the lock's */
+	void put(Event event);
+	[[nodiscard]] bool has_work() const noexcept
+	{
+		return callback_ && !events_.empty();
+	}
+	[[nodiscard]] bool has_event() const noexcept
+	{
+		return !events_.empty();
+	}
+
+private:
+	friend class Core;
+
+	/* a program that takes nothing does not fill the memory: the oldest goes */
+	static constexpr std::size_t most = 16384;
+
+	std::shared_ptr<Core> core_; /* empty for the core's own mailbox */
+	Core &owner_;
+	std::uint64_t cookie_;
+	std::deque<Event> events_;
+	EventCallback callback_;
+	std::recursive_mutex running_;
+};
+
+/** class Handle - an object of the kernel, destroyed with it */
+class Handle {
+public:
+	Handle() noexcept = default;
+	Handle(std::shared_ptr<Core> core, std::uint32_t value) noexcept
+		: core_{std::move(core)}, value_{value}
+	{}
+	Handle(Handle &&other) noexcept
+		: core_{std::move(other.core_)}, value_{std::exchange(other.value_, 0)}
+	{}
+	Handle &operator=(Handle &&other) noexcept
+	{
+		std::swap(core_, other.core_);
+		std::swap(value_, other.value_);
+		return *this;
+	}
+	~Handle()
+	{
+		reset();
+	}
+
+	[[nodiscard]] std::uint32_t value() const noexcept
+	{
+		return value_;
+	}
+
+	/* 0 or an errno; the object is given up in any case */
+	int reset() noexcept
+	{
+		if (!value_)
+			return 0;
+		krdma_destroy destroy{sizeof(destroy), std::exchange(value_, 0)};
+		return core_->try_command(KRDMA_IOC_DESTROY, &destroy);
+	}
+
+private:
+	std::shared_ptr<Core> core_;
+	std::uint32_t value_{};
+};
+
+/* a character array that the kernel filled, ended or not */
+template <std::size_t size> std::string text(const char (&from)[size])
+{
+	return {from, strnlen(from, size)};
+}
+
+/*
+ * Lists that say how many entries there are: asked again with more room until all fit.
+ * Command has count and entries.
+ */
+template <typename Entry, typename Command>
+std::vector<Entry> list(Core &core, unsigned long number, Command command, const char *what)
+{
+	std::vector<Entry> entries(64);
+
+	for (;;) {
+		const auto room = static_cast<std::uint32_t>(entries.size());
+
+		command.count = room;
+		command.entries = reinterpret_cast<std::uintptr_t>(entries.data());
+		core.command(number, command, what);
+		entries.resize(command.count);
+		if (command.count <= room)
+			return entries;
+	}
+}
+
+} /* namespace krdma::detail */
+
+#endif /* KRDMA_CORE_HPP */

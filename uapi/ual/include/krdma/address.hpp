@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Network addresses with a port, IPv4 and IPv6. */
+#ifndef KRDMA_ADDRESS_HPP
+#define KRDMA_ADDRESS_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <krdma/krdma-abi.h>
+
+namespace krdma {
+
+/** An IPv4 or IPv6 address, with a port; or none. */
+class Address {
+public:
+	/** No address. */
+	Address() noexcept = default;
+
+	/** As the kernel has it. */
+	explicit Address(const krdma_addr &raw) noexcept : raw_{raw}
+	{}
+
+	/**
+	 * Reads "10.0.0.1", "10.0.0.1:7000", "fd00::1", "fe80::1%eth0", "[fd00::1]:7000";
+	 * "*" and "::" are the addresses of all interfaces, IPv4 and IPv6.
+	 * @throws std::system_error EINVAL: it is none of these; ENODEV: no such interface.
+	 */
+	[[nodiscard]] static Address parse(std::string_view text);
+
+	/** The same, or nothing. */
+	[[nodiscard]] static std::optional<Address> try_parse(std::string_view text) noexcept;
+
+	/** Address of all interfaces of a family. @param family AF_INET or AF_INET6 */
+	[[nodiscard]] static Address any(int family, std::uint16_t port = 0) noexcept;
+
+	/** The same address with another port. */
+	[[nodiscard]] Address with_port(std::uint16_t port) const noexcept;
+
+	/** AF_INET, AF_INET6, or 0: none. */
+	[[nodiscard]] int family() const noexcept
+	{
+		return raw_.family;
+	}
+
+	[[nodiscard]] bool empty() const noexcept
+	{
+		return raw_.family == 0;
+	}
+
+	/** In the host's byte order. */
+	[[nodiscard]] std::uint16_t port() const noexcept;
+
+	/** The address alone; "" for none. */
+	[[nodiscard]] std::string host() const;
+
+	/** With its port when that is not 0; what parse() reads. */
+	[[nodiscard]] std::string to_string() const;
+
+	[[nodiscard]] const krdma_addr &raw() const noexcept
+	{
+		return raw_;
+	}
+
+	friend bool operator==(const Address &a, const Address &b) noexcept;
+
+private:
+	krdma_addr raw_{};
+};
+
+} /* namespace krdma */
+
+#endif /* KRDMA_ADDRESS_HPP */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Connections: made, listened for, accepted, refused. Private data goes along. */
+#ifndef KRDMA_CONNECTION_HPP
+#define KRDMA_CONNECTION_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <krdma/verbs.hpp>
+
+namespace krdma {
+
+struct ConnectionOptions {
+	std::span<const std::byte> private_data{};
+	std::uint16_t ird{8}; /**< inbound RDMA Reads */
+	std::uint16_t ord{8}; /**< outbound RDMA Reads */
+	std::optional<std::uint8_t> tos{};
+	Address local{}; /**< to connect from; none: the host chooses */
+};
+
+namespace detail {
+class ConnectionState;
+class ListenerState;
+} /* namespace detail */
+
+/** A connection of a queue pair. Its end ends it. */
+class Connection {
+public:
+	/**
+	 * Begins to connect and returns; established() or the event KRDMA_EVENT_CONN_REPLY
+	 * tells what came of it.
+	 */
+	[[nodiscard]] static Connection connect(const QueuePair &qp, const Address &remote,
+						const ConnectionOptions &options = {});
+
+	/**
+	 * Waits until it is made; not together with a callback.
+	 * @throws std::system_error ECONNREFUSED: the peer (with private_data()) or its host
+	 *         refused; ETIMEDOUT: the time is over; or why it failed.
+	 */
+	void established(std::chrono::milliseconds timeout = forever);
+	/** Waits until it has ended; false after the time. */
+	[[nodiscard]] bool closed(std::chrono::milliseconds timeout = forever);
+
+	/** As they are known: complete when it is established. */
+	[[nodiscard]] const ConnectionInfo &info() const noexcept;
+	/** KRDMA_EVENT_CONN_REPLY or _ESTABLISHED, then _CLOSED. */
+	[[nodiscard]] const EventSource &events() const noexcept;
+	[[nodiscard]] std::uint32_t handle() const noexcept;
+
+private:
+	friend class ConnectionRequest;
+	std::shared_ptr<detail::ConnectionState> state_;
+};
+
+/** Somebody wants to connect. What is neither accepted nor refused is refused at its end. */
+class ConnectionRequest {
+public:
+	ConnectionRequest(std::shared_ptr<detail::Core> core, ConnectionInfo info);
+
+	/** Addresses, wished depths of RDMA Reads, private data. */
+	[[nodiscard]] const ConnectionInfo &info() const noexcept;
+	/** Begins to accept; Connection::established() tells when it is done. Once only. */
+	[[nodiscard]] Connection accept(const QueuePair &qp, const ConnectionOptions &options = {});
+	/** Refuses, with private data. Once only. */
+	void reject(std::span<const std::byte> private_data = {});
+
+private:
+	std::shared_ptr<detail::ConnectionState> state_;
+};
+
+struct ListenerOptions {
+	std::uint32_t backlog{64};
+	bool v6only{false};
+	std::optional<std::uint8_t> tos{};
+};
+
+/** Hears of those who want to connect to an address of the RNIC. */
+class Listener {
+public:
+	/** @param local address (or all of a family) and port; 0: the kernel chooses. */
+	Listener(const Context &context, const Address &local, ListenerOptions options = {});
+
+	/** With the port that was given. */
+	[[nodiscard]] const Address &address() const noexcept;
+	/** The next request, or nothing after the time. */
+	[[nodiscard]] std::optional<ConnectionRequest>
+	wait(std::chrono::milliseconds timeout = forever) const;
+	/** Calls back with each request, see EventSource::on_event(). */
+	void on_request(std::function<void(ConnectionRequest)> callback) const;
+
+private:
+	std::shared_ptr<detail::ListenerState> state_;
+};
+
+} /* namespace krdma */
+
+#endif /* KRDMA_CONNECTION_HPP */

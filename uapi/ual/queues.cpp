@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Completion queues, shared receive queues, queue pairs: through the user library, or
+ * each call through the kernel.
+ */
+#include "state.hpp"
+
+#include <array>
+
+namespace krdma {
+namespace detail {
+namespace {
+
+/* requests through the kernel; how many were posted */
+std::size_t post(Core &core, unsigned long number, std::uint32_t handle,
+		 std::span<const krdma_wr> requests, int &err) noexcept
+{
+	auto cmd = make_command<krdma_post>();
+
+	err = 0;
+	/* no requests would be a doorbell */
+	if (requests.empty())
+		return 0;
+	cmd.handle = handle;
+	cmd.count = static_cast<std::uint32_t>(requests.size());
+	cmd.wrs = reinterpret_cast<std::uintptr_t>(requests.data());
+	err = core.try_command(number, &cmd);
+	return cmd.done;
+}
+
+krdma_wr receive_request(std::uint64_t id, std::span<const Slice> slices) noexcept
+{
+	krdma_wr wr{};
+
+	wr.wr_id = id;
+	wr.sges = reinterpret_cast<std::uintptr_t>(slices.data());
+	wr.num_sge = static_cast<std::uint32_t>(slices.size());
+	return wr;
+}
+
+} /* namespace */
+
+CqState::CqState(const Context &owner, const CompletionQueueOptions &options)
+	: Source{owner.state()}
+{
+	auto cmd = make_command<krdma_cq>();
+
+	cmd.context = context->handle.value();
+	cmd.depth = options.depth;
+	cmd.ceh = options.event_handler;
+	cmd.cookie = mailbox->cookie();
+	if (context->fast()) {
+		check(context->uvp.cq_create(context->user, &cmd, &user), "completion queue");
+	} else {
+		core.command(KRDMA_IOC_CQ, cmd, "completion queue");
+		handle = Handle{context->core, cmd.handle};
+	}
+	number = cmd.handle;
+	depth = cmd.depth;
+}
+
+CqState::~CqState()
+{
+	if (user)
+		context->uvp.cq_destroy(user);
+}
+
+SrqState::SrqState(const ProtectionDomain &domain, const ReceiveQueueOptions &options)
+	: Source{domain.state()->context}, pd{domain.state()}
+{
+	auto cmd = make_command<krdma_srq>();
+
+	cmd.pd = pd->handle.value();
+	cmd.max_wr = options.max_wr;
+	cmd.max_sge = options.max_sge;
+	cmd.limit = options.limit;
+	cmd.cookie = mailbox->cookie();
+	if (context->fast()) {
+		check(context->uvp.srq_create ? context->uvp.srq_create(context->user, &cmd, &user)
+					      : EOPNOTSUPP,
+		      "shared receive queue");
+	} else {
+		core.command(KRDMA_IOC_SRQ, cmd, "shared receive queue");
+		handle = Handle{context->core, cmd.handle};
+	}
+	number = cmd.handle;
+}
+
+SrqState::~SrqState()
+{
+	if (user)
+		context->uvp.srq_destroy(user);
+	handle.reset();
+}
+
+QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
+		 const CompletionQueue &receive, const QueuePairOptions &options)
+	: Source{domain.state()->context}, pd{domain.state()}, send_cq{send.state()},
+	  recv_cq{receive.state()}, granted{options}
+{
+	auto cmd = make_command<krdma_qp>();
+
+	/* a user library takes pointers for what they are */
+	if (send_cq->context != context || recv_cq->context != context)
+		throw_errno(EINVAL, "completion queue of another context");
+	if (options.receives) {
+		srq = options.receives->state();
+		if (srq->context != context)
+			throw_errno(EINVAL, "shared receive queue of another context");
+	}
+	granted.receives = nullptr;
+	cmd.pd = pd->handle.value();
+	cmd.send_cq = send_cq->number;
+	cmd.recv_cq = recv_cq->number;
+	cmd.srq = srq ? srq->number : 0;
+	cmd.flags = options.signal_all ? KRDMA_QP_SIGNAL_ALL : 0;
+	cmd.max_send_wr = options.max_send_wr;
+	cmd.max_recv_wr = srq ? 0 : options.max_recv_wr;
+	cmd.max_send_sge = options.max_send_sge;
+	cmd.max_recv_sge = srq ? 0 : options.max_recv_sge;
+	cmd.max_inline = options.max_inline;
+	cmd.cookie = mailbox->cookie();
+	if (context->fast()) {
+		check(context->uvp.qp_create(context->user, &cmd, send_cq->user, recv_cq->user,
+					     srq ? srq->user : nullptr, &user),
+		      "queue pair");
+	} else {
+		core.command(KRDMA_IOC_QP, cmd, "queue pair");
+		handle = Handle{context->core, cmd.handle};
+	}
+	number = cmd.number;
+	id = cmd.handle;
+	granted.max_send_wr = cmd.max_send_wr;
+	granted.max_recv_wr = cmd.max_recv_wr;
+	granted.max_send_sge = cmd.max_send_sge;
+	granted.max_recv_sge = cmd.max_recv_sge;
+	granted.max_inline = cmd.max_inline;
+}
+
+QpState::~QpState()
+{
+	if (user)
+		context->uvp.qp_destroy(user);
+	handle.reset();
+}
+
+} /* namespace detail */
+
+using detail::check;
+
+std::string_view Completion::status_text() const noexcept
+{
+	/* enum ibv_wc_status */
+	static constexpr std::array<std::string_view, 22> names = {
+		"success",
+		"local length error",
+		"local queue pair operation error",
+		"local EE context operation error",
+		"local protection error",
+		"flushed",
+		"memory window bind error",
+		"bad response",
+		"local access error",
+		"remote invalid request",
+		"remote access error",
+		"remote operation error",
+		"transport retries exceeded",
+		"receiver not ready",
+		"local RDD violation",
+		"remote invalid RD request",
+		"remote abort",
+		"invalid EE context number",
+		"invalid EE context state",
+		"fatal error",
+		"response time-out",
+		"general error",
+	};
+
+	return raw_.status < names.size() ? names[raw_.status] : "unknown status";
+}
+
+CompletionQueue::CompletionQueue(const Context &context, CompletionQueueOptions options)
+	: state_{std::make_shared<detail::CqState>(context, options)}
+{}
+
+std::span<Completion> CompletionQueue::poll(std::span<Completion> to) const
+{
+	auto *entries = reinterpret_cast<krdma_wc *>(to.data());
+
+	if (state_->user) {
+		const int got = state_->context->uvp.cq_poll(
+			state_->user, entries,
+			static_cast<int>(std::min<std::size_t>(to.size(), INT32_MAX)));
+		check(got < 0 ? -got : 0, "poll");
+		return to.first(static_cast<std::size_t>(got));
+	}
+	auto cmd = detail::make_command<krdma_cq_poll>();
+	cmd.handle = state_->number;
+	cmd.count = static_cast<std::uint32_t>(std::min<std::size_t>(to.size(), UINT32_MAX));
+	cmd.entries = reinterpret_cast<std::uintptr_t>(entries);
+	state_->core.command(KRDMA_IOC_CQ_POLL, cmd, "poll");
+	return to.first(std::min<std::size_t>(cmd.count, to.size()));
+}
+
+bool CompletionQueue::arm(bool solicited_only) const
+{
+	if (state_->user) {
+		std::uint32_t missed = 0;
+
+		check(state_->context->uvp.cq_notify(state_->user, solicited_only, &missed), "arm");
+		return missed;
+	}
+	auto cmd = detail::make_command<krdma_cq_notify>();
+	cmd.handle = state_->number;
+	cmd.solicited = solicited_only;
+	state_->core.command(KRDMA_IOC_CQ_NOTIFY, cmd, "arm");
+	return cmd.missed;
+}
+
+std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeout) const
+{
+	using Clock = std::chrono::steady_clock;
+	const bool limited = timeout >= std::chrono::milliseconds{0};
+	const Clock::time_point deadline = Clock::now() + timeout;
+	std::chrono::milliseconds left = timeout;
+	Completion completion;
+
+	for (;;) {
+		if (!poll({&completion, 1}).empty())
+			return completion;
+		/* what came before it was armed raises no event */
+		arm();
+		if (!poll({&completion, 1}).empty())
+			return completion;
+		if (limited) {
+			left = std::chrono::ceil<std::chrono::milliseconds>(deadline -
+									    Clock::now());
+			if (left.count() <= 0)
+				return std::nullopt;
+		}
+		(void)state_->events.wait(left);
+	}
+}
+
+std::uint32_t CompletionQueue::depth() const noexcept
+{
+	return state_->depth;
+}
+
+void CompletionQueue::resize(std::uint32_t depth) const
+{
+	auto cmd = detail::make_command<krdma_cq_modify>();
+
+	cmd.handle = state_->number;
+	cmd.mask = KRDMA_CQ_DEPTH;
+	cmd.depth = depth;
+	if (state_->user)
+		check(state_->context->uvp.cq_modify
+			      ? state_->context->uvp.cq_modify(state_->user, &cmd)
+			      : EOPNOTSUPP,
+		      "resize");
+	else
+		state_->core.command(KRDMA_IOC_CQ_MODIFY, cmd, "resize");
+	state_->depth = cmd.depth;
+}
+
+void CompletionQueue::moderate(std::uint16_t count, std::uint16_t period_us) const
+{
+	auto cmd = detail::make_command<krdma_cq_modify>();
+
+	cmd.handle = state_->number;
+	cmd.mask = KRDMA_CQ_MODERATION;
+	cmd.count = count;
+	cmd.period_us = period_us;
+	state_->core.command(KRDMA_IOC_CQ_MODIFY, cmd, "moderation");
+}
+
+const EventSource &CompletionQueue::events() const noexcept
+{
+	return state_->events;
+}
+
+SharedReceiveQueue::SharedReceiveQueue(const ProtectionDomain &pd, ReceiveQueueOptions options)
+	: state_{std::make_shared<detail::SrqState>(pd, options)}
+{}
+
+void SharedReceiveQueue::post(std::uint64_t id, std::span<const Slice> slices) const
+{
+	const krdma_wr wr = detail::receive_request(id, slices);
+	int err = 0;
+
+	if (state_->user) {
+		std::uint32_t done = 0;
+
+		err = state_->context->uvp.srq_post(state_->user, &wr, 1, &done);
+	} else {
+		(void)detail::post(state_->core, KRDMA_IOC_POST_SRQ, state_->number, {&wr, 1}, err);
+	}
+	check(err, "post to shared receive queue");
+}
+
+namespace {
+
+void modify_srq(detail::SrqState &srq, krdma_srq_attr &cmd)
+{
+	cmd.handle = srq.number;
+	if (srq.user && cmd.mask & KRDMA_SRQ_MAX_WR)
+		check(srq.context->uvp.srq_modify ? srq.context->uvp.srq_modify(srq.user, &cmd)
+						  : EOPNOTSUPP,
+		      "shared receive queue");
+	else
+		srq.core.command(KRDMA_IOC_SRQ_MODIFY, cmd, "shared receive queue");
+}
+
+} /* namespace */
+
+void SharedReceiveQueue::resize(std::uint32_t max_wr) const
+{
+	auto cmd = detail::make_command<krdma_srq_attr>();
+
+	cmd.mask = KRDMA_SRQ_MAX_WR;
+	cmd.max_wr = max_wr;
+	modify_srq(*state_, cmd);
+}
+
+void SharedReceiveQueue::set_limit(std::uint32_t limit) const
+{
+	auto cmd = detail::make_command<krdma_srq_attr>();
+
+	cmd.mask = KRDMA_SRQ_LIMIT;
+	cmd.limit = limit;
+	modify_srq(*state_, cmd);
+}
+
+krdma_srq_attr SharedReceiveQueue::query() const
+{
+	auto cmd = detail::make_command<krdma_srq_attr>();
+
+	cmd.handle = state_->number;
+	state_->core.command(KRDMA_IOC_SRQ_QUERY, cmd, "shared receive queue");
+	return cmd;
+}
+
+const EventSource &SharedReceiveQueue::events() const noexcept
+{
+	return state_->events;
+}
+
+QueuePair::QueuePair(const ProtectionDomain &pd, const CompletionQueue &send,
+		     const CompletionQueue &receive, QueuePairOptions options)
+	: state_{std::make_shared<detail::QpState>(pd, send, receive, options)}
+{}
+
+std::size_t QueuePair::post_send(std::span<const krdma_wr> requests,
+				 std::error_code &error) const noexcept
+{
+	std::size_t posted = 0;
+	int err = 0;
+
+	if (state_->user) {
+		std::uint32_t done = 0;
+
+		err = state_->context->uvp.post_send(state_->user, requests.data(),
+						     static_cast<std::uint32_t>(requests.size()),
+						     &done);
+		posted = done;
+	} else {
+		posted = detail::post(state_->core, KRDMA_IOC_POST_SEND, state_->id, requests, err);
+	}
+	error.assign(err, std::generic_category());
+	return posted;
+}
+
+std::size_t QueuePair::post_receive(std::span<const krdma_wr> requests,
+				    std::error_code &error) const noexcept
+{
+	std::size_t posted = 0;
+	int err = 0;
+
+	if (state_->user) {
+		std::uint32_t done = 0;
+
+		err = state_->context->uvp.post_recv(state_->user, requests.data(),
+						     static_cast<std::uint32_t>(requests.size()),
+						     &done);
+		posted = done;
+	} else {
+		posted = detail::post(state_->core, KRDMA_IOC_POST_RECV, state_->id, requests, err);
+	}
+	error.assign(err, std::generic_category());
+	return posted;
+}
+
+namespace {
+
+/* IB_UVERBS_WR_* */
+enum class Operation : std::uint32_t {
+	write = 0,
+	send = 2,
+	send_immediate = 3,
+	read = 4,
+	compare_swap = 5,
+	fetch_add = 6,
+	local_invalidate = 7,
+	bind_window = 8,
+	send_invalidate = 9,
+};
+
+krdma_wr request(Operation operation, std::uint64_t id, std::span<const Slice> slices,
+		 const SendOptions &options) noexcept
+{
+	krdma_wr wr = detail::receive_request(id, slices);
+
+	wr.opcode = static_cast<std::uint32_t>(operation);
+	wr.flags = (options.signaled ? KRDMA_SEND_SIGNALED : 0U) |
+		   (options.solicited ? KRDMA_SEND_SOLICITED : 0U) |
+		   (options.fence ? KRDMA_SEND_FENCE : 0U) |
+		   (options.inline_data ? KRDMA_SEND_INLINE : 0U);
+	return wr;
+}
+
+krdma_wr request(Operation operation, std::uint64_t id, std::span<const Slice> slices,
+		 const SendOptions &options, Remote remote) noexcept
+{
+	krdma_wr wr = request(operation, id, slices, options);
+
+	wr.remote_addr = remote.address;
+	wr.rkey = remote.stag;
+	return wr;
+}
+
+void post_one(const QueuePair &qp, const krdma_wr &wr)
+{
+	std::error_code error;
+
+	if (qp.post_send({&wr, 1}, error) != 1) [[unlikely]]
+		throw std::system_error{error, "post send"};
+}
+
+} /* namespace */
+
+void QueuePair::send(std::uint64_t id, std::span<const Slice> slices, SendOptions options) const
+{
+	post_one(*this, request(Operation::send, id, slices, options));
+}
+
+void QueuePair::send_immediate(std::uint64_t id, std::span<const Slice> slices,
+			       std::uint32_t immediate, SendOptions options) const
+{
+	krdma_wr wr = request(Operation::send_immediate, id, slices, options);
+
+	wr.imm = htonl(immediate);
+	post_one(*this, wr);
+}
+
+void QueuePair::send_invalidate(std::uint64_t id, std::span<const Slice> slices, std::uint32_t stag,
+				SendOptions options) const
+{
+	krdma_wr wr = request(Operation::send_invalidate, id, slices, options);
+
+	wr.imm = stag;
+	post_one(*this, wr);
+}
+
+void QueuePair::write(std::uint64_t id, std::span<const Slice> slices, Remote to,
+		      SendOptions options) const
+{
+	post_one(*this, request(Operation::write, id, slices, options, to));
+}
+
+void QueuePair::read(std::uint64_t id, std::span<const Slice> slices, Remote from,
+		     SendOptions options) const
+{
+	post_one(*this, request(Operation::read, id, slices, options, from));
+}
+
+void QueuePair::fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t add,
+			  SendOptions options) const
+{
+	krdma_wr wr = request(Operation::fetch_add, id, {&slice, 1}, options, at);
+
+	wr.compare_add = add;
+	post_one(*this, wr);
+}
+
+void QueuePair::compare_swap(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t compare,
+			     std::uint64_t swap, SendOptions options) const
+{
+	krdma_wr wr = request(Operation::compare_swap, id, {&slice, 1}, options, at);
+
+	wr.compare_add = compare;
+	wr.swap = swap;
+	post_one(*this, wr);
+}
+
+void QueuePair::invalidate(std::uint64_t id, std::uint32_t stag, SendOptions options) const
+{
+	krdma_wr wr = request(Operation::local_invalidate, id, {}, options);
+
+	wr.imm = stag;
+	post_one(*this, wr);
+}
+
+void QueuePair::bind(std::uint64_t id, MemoryWindow &window, const MemoryRegion &region,
+		     const Slice &part, std::uint32_t access, SendOptions options) const
+{
+	krdma_wr wr = request(Operation::bind_window, id, {}, options);
+
+	wr.mw = window.handle();
+	wr.rkey = window.next_stag();
+	wr.bind_addr = part.address;
+	wr.bind_length = part.length;
+	wr.bind_lkey = region.stag();
+	wr.bind_access = access;
+	post_one(*this, wr);
+}
+
+void QueuePair::receive(std::uint64_t id, std::span<const Slice> slices) const
+{
+	const krdma_wr wr = detail::receive_request(id, slices);
+	std::error_code error;
+
+	if (post_receive({&wr, 1}, error) != 1) [[unlikely]]
+		throw std::system_error{error, "post receive"};
+}
+
+std::uint32_t QueuePair::number() const noexcept
+{
+	return state_->number;
+}
+
+std::uint32_t QueuePair::handle() const noexcept
+{
+	return state_->id;
+}
+
+const QueuePairOptions &QueuePair::granted() const noexcept
+{
+	return state_->granted;
+}
+
+krdma_qp_attr QueuePair::query() const
+{
+	auto cmd = detail::make_command<krdma_qp_attr>();
+
+	cmd.handle = state_->id;
+	state_->core.command(KRDMA_IOC_QP_QUERY, cmd, "queue pair");
+	return cmd;
+}
+
+void QueuePair::change_state(QueueState state) const
+{
+	auto cmd = detail::make_command<krdma_qp_attr>();
+
+	cmd.handle = state_->id;
+	cmd.mask = KRDMA_QP_STATE;
+	cmd.state = static_cast<std::uint32_t>(state);
+	if (state_->user && state_->context->uvp.qp_modify)
+		check(state_->context->uvp.qp_modify(state_->user, &cmd), "queue pair");
+	else
+		state_->core.command(KRDMA_IOC_QP_MODIFY, cmd, "queue pair");
+}
+
+void QueuePair::change_access(std::uint32_t access) const
+{
+	auto cmd = detail::make_command<krdma_qp_attr>();
+
+	cmd.handle = state_->id;
+	cmd.mask = KRDMA_QP_ACCESS;
+	cmd.access = access;
+	state_->core.command(KRDMA_IOC_QP_MODIFY, cmd, "queue pair");
+}
+
+void QueuePair::disconnect(bool abrupt) const
+{
+	auto cmd = detail::make_command<krdma_disconnect>();
+
+	cmd.qp = state_->id;
+	cmd.abrupt = abrupt;
+	state_->core.command(KRDMA_IOC_DISCONNECT, cmd, "disconnect");
+}
+
+const EventSource &QueuePair::events() const noexcept
+{
+	return state_->events;
+}
+
+} /* namespace krdma */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What stands behind the verbs' objects. Each keeps what it needs alive and ends in its
+ * destructor: through the user library if it was made through it, else by its handle.
+ */
+#ifndef KRDMA_STATE_HPP
+#define KRDMA_STATE_HPP
+
+#include <krdma/connection.hpp>
+#include <krdma/verbs.hpp>
+
+#include "core.hpp"
+#include "uvp.hpp"
+
+namespace krdma::detail {
+
+class ContextState {
+public:
+	ContextState(const Device &device, ContextOptions options);
+	ContextState(const ContextState &) = delete;
+	ContextState &operator=(const ContextState &) = delete;
+	~ContextState();
+
+	/* the data path is the library's */
+	[[nodiscard]] bool fast() const noexcept
+	{
+		return user;
+	}
+
+	Device device;
+	std::shared_ptr<Core> core;
+	std::shared_ptr<Mailbox> mailbox;
+	EventSource events;
+	Handle handle;
+	std::string why_slow;
+
+	krdma_uvp_host host{};
+	krdma_uvp_ops uvp{};
+	void *user{}; /* the library's context, nullptr without one */
+
+private:
+	void open_fast(krdma_context &cmd);
+};
+
+/* an object of a context */
+class Member {
+public:
+	explicit Member(std::shared_ptr<ContextState> owner)
+		: context{std::move(owner)}, core{*context->core}
+	{}
+	Member(const Member &) = delete;
+	Member &operator=(const Member &) = delete;
+	~Member() = default;
+
+	std::shared_ptr<ContextState> context;
+	Core &core;
+	/* of what the library does not destroy itself; ends before what it was made from */
+	Handle handle;
+};
+
+/* that has events */
+class Source : public Member {
+public:
+	explicit Source(std::shared_ptr<ContextState> owner)
+		: Member{std::move(owner)}, mailbox{core.make_mailbox()}, events{mailbox}
+	{}
+
+	std::shared_ptr<Mailbox> mailbox;
+	EventSource events;
+};
+
+class PdState : public Member {
+public:
+	explicit PdState(const Context &context);
+
+	std::uint32_t id{};
+};
+
+class CqState : public Source {
+public:
+	CqState(const Context &context, const CompletionQueueOptions &options);
+	~CqState();
+
+	std::uint32_t number{}; /* handle */
+	std::uint32_t depth{};
+	void *user{};
+};
+
+class SrqState : public Source {
+public:
+	SrqState(const ProtectionDomain &pd, const ReceiveQueueOptions &options);
+	~SrqState();
+
+	std::shared_ptr<PdState> pd;
+	std::uint32_t number{};
+	void *user{};
+};
+
+class QpState : public Source {
+public:
+	QpState(const ProtectionDomain &pd, const CompletionQueue &send,
+		const CompletionQueue &receive, const QueuePairOptions &options);
+	~QpState();
+
+	std::shared_ptr<PdState> pd;
+	std::shared_ptr<CqState> send_cq;
+	std::shared_ptr<CqState> recv_cq;
+	std::shared_ptr<SrqState> srq;
+	QueuePairOptions granted;
+	std::uint32_t number{}; /* QP number */
+	std::uint32_t id{};     /* handle */
+	void *user{};
+};
+
+class MrState : public Member {
+public:
+	MrState(const ProtectionDomain &pd, krdma_mr &cmd);
+	~MrState();
+
+	std::shared_ptr<PdState> pd;
+	std::uint32_t stag{};
+	std::uint64_t address{};
+	std::uint64_t length{};
+};
+
+class MwState : public Member {
+public:
+	MwState(const ProtectionDomain &pd, std::uint32_t type);
+	~MwState();
+
+	std::shared_ptr<PdState> pd;
+	std::uint32_t stag{};
+};
+
+} /* namespace krdma::detail */
+
+#endif /* KRDMA_STATE_HPP */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Providers' user libraries: found by the name that the kernel tells, loaded once. */
+#ifndef KRDMA_UVP_HPP
+#define KRDMA_UVP_HPP
+
+#include <cstdint>
+#include <string>
+
+#include <krdma/uvp.h>
+
+namespace krdma::detail {
+
+struct UserLibrary {
+	const krdma_uvp_ops *ops{}; /* nullptr: none, and why */
+	krdma_uvp_ops complete{};   /* what it has, the rest NULL */
+	std::string why;
+};
+
+/* The library stays loaded: a thread may be in it at any time. */
+[[nodiscard]] UserLibrary load_user_library(const std::string &name, std::uint32_t abi);
+
+} /* namespace krdma::detail */
+
+#endif /* KRDMA_UVP_HPP */

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The software RNIC's queues on their rings, for the rdma-core provider and for
+ * libkrdma's user library alike: how a request becomes an entry, when the kernel is
+ * told of it, how completions are taken. A request is a struct krdma_wr, whose numbers
+ * are the verbs' own. No system call but mmap(); no libstdc++ at run time.
+ */
+#ifndef KRDMA_QUEUE_HPP
+#define KRDMA_QUEUE_HPP
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <krdma/krdma-abi.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "ring.hpp"
+
+namespace krdma {
+
+/* Objects live in C memory: there is no operator new to link with. */
+template <typename T> T *make() noexcept
+{
+	static_assert(alignof(T) <= alignof(std::max_align_t));
+	void *memory = std::malloc(sizeof(T));
+
+	if (!memory) {
+		errno = ENOMEM;
+		return nullptr;
+	}
+	return ::new (memory) T{};
+}
+
+template <typename T> void dispose(T *object) noexcept
+{
+	if (!object)
+		return;
+	object->~T();
+	std::free(object);
+}
+
+/** class Mapping - memory of the device file, mapped */
+class Mapping {
+public:
+	Mapping() noexcept = default;
+	Mapping(const Mapping &) = delete;
+	Mapping &operator=(const Mapping &) = delete;
+
+	~Mapping()
+	{
+		if (address_)
+			munmap(address_, size_);
+	}
+
+	/* 0 or an errno; nothing to map is fine */
+	[[nodiscard]] int map(int fd, std::uint64_t offset, std::uint64_t size) noexcept
+	{
+		if (size == 0)
+			return 0;
+		void *address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				     static_cast<off_t>(offset));
+		if (address == MAP_FAILED)
+			return errno;
+		address_ = address;
+		size_ = size;
+		return 0;
+	}
+
+	[[nodiscard]] void *address() const noexcept
+	{
+		return address_;
+	}
+
+	void swap(Mapping &other) noexcept
+	{
+		std::swap(address_, other.address_);
+		std::swap(size_, other.size_);
+	}
+
+private:
+	void *address_{};
+	std::size_t size_{};
+};
+
+/** class QueueLock - keeps the threads of a queue apart, unless its user promised one thread */
+class QueueLock {
+public:
+	QueueLock() noexcept
+	{
+		pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE);
+	}
+
+	QueueLock(const QueueLock &) = delete;
+	QueueLock &operator=(const QueueLock &) = delete;
+
+	~QueueLock()
+	{
+		pthread_spin_destroy(&lock_);
+	}
+
+	void set_single_threaded(bool single) noexcept
+	{
+		needed_ = !single;
+	}
+
+	void lock() noexcept
+	{
+		if (needed_)
+			pthread_spin_lock(&lock_);
+	}
+
+	void unlock() noexcept
+	{
+		if (needed_)
+			pthread_spin_unlock(&lock_);
+	}
+
+private:
+	pthread_spinlock_t lock_;
+	bool needed_{true};
+};
+
+class QueueGuard {
+public:
+	explicit QueueGuard(QueueLock &lock) noexcept : lock_{lock}
+	{
+		lock_.lock();
+	}
+
+	QueueGuard(const QueueGuard &) = delete;
+	QueueGuard &operator=(const QueueGuard &) = delete;
+
+	~QueueGuard()
+	{
+		lock_.unlock();
+	}
+
+private:
+	QueueLock &lock_;
+};
+
+/**
+ * class Patience - what a thread does that polls and finds nothing
+ *
+ * The RNIC is software: its workers may wait for the very processor that the
+ * polling thread keeps busy. After so many empty polls in a row as the kernel says
+ * it lets them have it.
+ */
+class Patience {
+public:
+	/* @said: by the kernel, 0 when it says nothing */
+	void set_limit(std::uint32_t said) noexcept
+	{
+		limit_ = said ? said : usual;
+	}
+
+	/* an empty poll; true when it is time to yield() */
+	[[nodiscard]] bool exhausted() noexcept
+	{
+		if (++empty_ < limit_)
+			return false;
+		empty_ = 0;
+		return true;
+	}
+
+	void found() noexcept
+	{
+		empty_ = 0;
+	}
+
+private:
+	static constexpr std::uint32_t usual = 16;
+	std::uint32_t limit_{usual};
+	std::uint32_t empty_{};
+};
+
+/* What is to be said of requests that were published just now; under the queue's lock. */
+enum class Tell : std::uint8_t { nothing, soon, now };
+
+template <typename Ring> Tell publish(Ring &ring) noexcept
+{
+	if (ring.publish())
+		return Tell::now;
+	if (!ring.gathering())
+		return Tell::nothing;
+	return ring.half_full() ? Tell::now : Tell::soon;
+}
+
+/**
+ * class DueDoorbell - the one doorbell of a context that can wait until something is
+ * waited for
+ *
+ * @ring, in both calls, is int(std::uint32_t handle): the system call, 0 or an errno.
+ */
+class DueDoorbell {
+public:
+	/* the doorbell can wait; that of another QP that could, too, cannot any more */
+	template <typename Ring> void put_off(std::uint32_t handle, Ring ring) noexcept
+	{
+		const std::uint64_t mine = std::uint64_t{handle} + 1;
+
+		if (__atomic_load_n(&due_, __ATOMIC_RELAXED) == mine)
+			return;
+		const std::uint64_t other = __atomic_exchange_n(&due_, mine, __ATOMIC_ACQ_REL);
+		/* the kernel comes to look in any case, so this need not succeed */
+		if (other && other != mine)
+			(void)ring(static_cast<std::uint32_t>(other - 1));
+	}
+
+	/* a thread is about to wait: what was gathered goes out first; true when there was some */
+	template <typename Ring> bool settle(Ring ring) noexcept
+	{
+		if (!__atomic_load_n(&due_, __ATOMIC_RELAXED)) [[likely]]
+			return false;
+		const std::uint64_t due = __atomic_exchange_n(&due_, 0, __ATOMIC_ACQ_REL);
+		/* a QP that is gone meanwhile has nothing to send; the kernel says so */
+		return due && !ring(static_cast<std::uint32_t>(due - 1));
+	}
+
+private:
+	std::uint64_t due_{}; /* atomic: handle + 1 of a QP, or 0 */
+};
+
+/*
+ * Posting of a list: @push each request of @cursor into @ring until one is refused,
+ * publish those before it. What the kernel is to be told goes to @tell. Cursor has
+ * more() and next(); it stands on the refused one afterwards.
+ */
+template <typename Ring, typename Cursor, typename Push>
+int post_all(QueueLock &lock, Ring &ring, Cursor &cursor, Push push, Tell &tell)
+{
+	QueueGuard guard{lock};
+	int err = ring.dead() ? EIO : 0;
+
+	while (!err && cursor.more()) {
+		err = push(cursor.item());
+		if (!err)
+			cursor.next();
+	}
+	tell = ring.pending() ? publish(ring) : Tell::nothing;
+	return err;
+}
+
+/* Entries ****************************************************************** */
+
+inline constexpr std::uint8_t no_op = 0xff;
+static_assert(KRDMA_SOFT_OP_USER_END < no_op);
+
+/* KRDMA_SOFT_OP_* of an IB_UVERBS_WR_*, or no_op */
+constexpr std::uint8_t soft_op(std::uint32_t opcode) noexcept
+{
+	switch (opcode) {
+	case IB_UVERBS_WR_SEND:
+		return KRDMA_SOFT_OP_SEND;
+	case IB_UVERBS_WR_SEND_WITH_INV:
+		return KRDMA_SOFT_OP_SEND_INV;
+	case IB_UVERBS_WR_RDMA_WRITE:
+		return KRDMA_SOFT_OP_WRITE;
+	case IB_UVERBS_WR_RDMA_READ:
+		return KRDMA_SOFT_OP_READ;
+	case IB_UVERBS_WR_LOCAL_INV:
+		return KRDMA_SOFT_OP_LOCAL_INV;
+	case IB_UVERBS_WR_SEND_WITH_IMM:
+		return KRDMA_SOFT_OP_SEND_IMM;
+	case IB_UVERBS_WR_RDMA_WRITE_WITH_IMM:
+		return KRDMA_SOFT_OP_WRITE_IMM;
+	case IB_UVERBS_WR_ATOMIC_FETCH_AND_ADD:
+		return KRDMA_SOFT_OP_FETCH_ADD;
+	case IB_UVERBS_WR_ATOMIC_CMP_AND_SWP:
+		return KRDMA_SOFT_OP_CMP_SWAP;
+	case IB_UVERBS_WR_BIND_MW:
+		return KRDMA_SOFT_OP_BIND_MW;
+	default:
+		return no_op;
+	}
+}
+
+constexpr bool is_atomic(std::uint8_t op) noexcept
+{
+	return op == KRDMA_SOFT_OP_FETCH_ADD || op == KRDMA_SOFT_OP_CMP_SWAP;
+}
+
+/* its data comes from the peer, so it cannot be inline */
+constexpr bool is_answered(std::uint8_t op) noexcept
+{
+	return op == KRDMA_SOFT_OP_READ || is_atomic(op);
+}
+
+inline constexpr std::uint32_t known_send_flags =
+	KRDMA_SEND_FENCE | KRDMA_SEND_SIGNALED | KRDMA_SEND_SOLICITED | KRDMA_SEND_INLINE;
+
+inline std::uint8_t soft_flags(std::uint32_t send_flags, bool signal_all) noexcept
+{
+	std::uint8_t flags = 0;
+
+	if (send_flags & KRDMA_SEND_SIGNALED || signal_all)
+		flags |= KRDMA_SOFT_WQE_SIGNALED;
+	if (send_flags & KRDMA_SEND_SOLICITED)
+		flags |= KRDMA_SOFT_WQE_SOLICITED;
+	if (send_flags & KRDMA_SEND_FENCE)
+		flags |= KRDMA_SOFT_WQE_FENCE;
+	return flags;
+}
+
+static_assert(sizeof(krdma_sge) == sizeof(krdma_soft_sge));
+static_assert(offsetof(krdma_sge, addr) == offsetof(krdma_soft_sge, addr));
+static_assert(offsetof(krdma_sge, length) == offsetof(krdma_soft_sge, length));
+static_assert(offsetof(krdma_sge, lkey) == offsetof(krdma_soft_sge, lkey));
+
+inline const krdma_soft_sge *sges_of(const krdma_wr &wr) noexcept
+{
+	return reinterpret_cast<const krdma_soft_sge *>(wr.sges);
+}
+
+/* octets of a list of elements or buffers; 64 bits hold what 32 do not */
+template <typename Buf> std::uint64_t total_length(const Buf *bufs, std::size_t n) noexcept
+{
+	std::uint64_t total = 0;
+
+	for (std::size_t i = 0; i < n; i++)
+		total += bufs[i].length;
+	return total;
+}
+
+/* one piece of inline data; returns where the next one goes */
+inline std::byte *put_inline(std::byte *to, const void *from, std::size_t length) noexcept
+{
+	if (length)
+		std::memcpy(to, from, length);
+	return to + length;
+}
+
+inline std::byte *payload(krdma_soft_sqe &sqe) noexcept
+{
+	return reinterpret_cast<std::byte *>(sqe.sge);
+}
+
+inline void put_sges(krdma_soft_sqe &sqe, const krdma_soft_sge *sges, std::size_t n) noexcept
+{
+	sqe.num_sge = static_cast<std::uint16_t>(n);
+	if (n)
+		std::memcpy(sqe.sge, sges, n * sizeof(*sges));
+}
+
+/* the result of an atomic operation is 8 octets in one piece */
+inline bool list_fits(std::uint8_t op, const krdma_soft_sge *sges, std::size_t n) noexcept
+{
+	return !is_atomic(op) || (n == 1 && sges->length == sizeof(std::uint64_t));
+}
+
+inline void put_fetch_add(krdma_soft_sqe &sqe, std::uint64_t add) noexcept
+{
+	sqe.atomic = {.swap_add = add, .swap_add_mask = 0, .compare = 0, .compare_mask = 0};
+}
+
+inline void put_cmp_swap(krdma_soft_sqe &sqe, std::uint64_t compare, std::uint64_t swap) noexcept
+{
+	sqe.atomic = {.swap_add = swap,
+		      .swap_add_mask = UINT64_MAX,
+		      .compare = compare,
+		      .compare_mask = UINT64_MAX};
+}
+
+inline void put_bind(krdma_soft_sqe &sqe, std::uint32_t rkey, std::uint32_t region_stag,
+		     std::uint64_t addr, std::uint64_t length, std::uint32_t access) noexcept
+{
+	sqe.rkey = rkey;
+	sqe.mem_stag = region_stag;
+	sqe.raddr = addr;
+	sqe.mem_length = length;
+	sqe.mem_access = access;
+}
+
+/* what a request says besides its data */
+inline void put_operands(krdma_soft_sqe &sqe, const krdma_wr &wr) noexcept
+{
+	switch (sqe.opcode) {
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		sqe.imm = wr.imm;
+		[[fallthrough]];
+	case KRDMA_SOFT_OP_WRITE:
+	case KRDMA_SOFT_OP_READ:
+		break;
+	case KRDMA_SOFT_OP_SEND_IMM:
+		sqe.imm = wr.imm;
+		return;
+	case KRDMA_SOFT_OP_SEND_INV:
+	case KRDMA_SOFT_OP_LOCAL_INV:
+		sqe.invalidate = wr.imm;
+		return;
+	case KRDMA_SOFT_OP_BIND_MW:
+		put_bind(sqe, wr.rkey, wr.bind_lkey, wr.bind_addr, wr.bind_length, wr.bind_access);
+		return;
+	case KRDMA_SOFT_OP_FETCH_ADD:
+		put_fetch_add(sqe, wr.compare_add);
+		break;
+	case KRDMA_SOFT_OP_CMP_SWAP:
+		put_cmp_swap(sqe, wr.compare_add, wr.swap);
+		break;
+	default:
+		return;
+	}
+	sqe.raddr = wr.remote_addr;
+	sqe.rkey = wr.rkey;
+}
+
+/** struct SendQueue - a QP's send requests */
+struct SendQueue {
+	SendRing ring;
+	QueueLock lock;
+	Mapping memory;
+	std::uint32_t max_sge{};
+	std::uint32_t max_inline{};
+	bool signal_all{};
+
+	/* octets that an entry needs for such requests */
+	[[nodiscard]] static std::size_t stride(std::uint32_t max_sge,
+						std::uint32_t max_inline) noexcept
+	{
+		const std::size_t sges = max_sge * sizeof(krdma_soft_sge);
+
+		return sizeof(krdma_soft_sqe) + (sges > max_inline ? sges : max_inline);
+	}
+
+	/* an entry that has no data yet; it is one with commit() */
+	[[nodiscard]] krdma_soft_sqe *reserve(std::uint64_t wr_id, std::uint8_t op,
+					      std::uint32_t send_flags) noexcept
+	{
+		krdma_soft_sqe *sqe = ring.reserve();
+
+		if (!sqe) [[unlikely]]
+			return nullptr;
+		sqe->wr_id = wr_id;
+		sqe->opcode = op;
+		sqe->flags = soft_flags(send_flags, signal_all);
+		sqe->num_sge = 0;
+		return sqe;
+	}
+
+	/* a request into the ring, under the lock: 0, EINVAL, ENOMEM */
+	[[nodiscard]] int push(const krdma_wr &wr) noexcept
+	{
+		const std::uint8_t op = soft_op(wr.opcode);
+
+		if (op == no_op || wr.num_sge > max_sge || wr.flags & ~known_send_flags ||
+		    !list_fits(op, sges_of(wr), wr.num_sge)) [[unlikely]]
+			return EINVAL;
+
+		/* requests without data, whatever their lists say */
+		const bool has_data = op != KRDMA_SOFT_OP_LOCAL_INV && op != KRDMA_SOFT_OP_BIND_MW;
+		const bool is_inline = wr.flags & KRDMA_SEND_INLINE;
+		std::uint64_t length = 0;
+		if (is_inline && op == KRDMA_SOFT_OP_BIND_MW)
+			return EINVAL;
+		if (is_inline && has_data) {
+			length = total_length(sges_of(wr), wr.num_sge);
+			if (is_answered(op) || length > max_inline)
+				return EINVAL;
+		}
+
+		krdma_soft_sqe *sqe = reserve(wr.wr_id, op, wr.flags);
+		if (!sqe) [[unlikely]]
+			return ENOMEM;
+		put_operands(*sqe, wr);
+		if (is_inline && has_data)
+			put_inline_data(*sqe, wr, length);
+		else if (has_data)
+			put_sges(*sqe, sges_of(wr), wr.num_sge);
+		ring.commit();
+		return 0;
+	}
+
+private:
+	static void put_inline_data(krdma_soft_sqe &sqe, const krdma_wr &wr,
+				    std::uint64_t length) noexcept
+	{
+		const krdma_soft_sge *sges = sges_of(wr);
+		std::byte *to = payload(sqe);
+
+		sqe.flags |= KRDMA_SOFT_WQE_INLINE;
+		sqe.length = static_cast<std::uint32_t>(length);
+		for (std::uint32_t i = 0; i < wr.num_sge; i++)
+			to = put_inline(to, reinterpret_cast<const void *>(sges[i].addr),
+					sges[i].length);
+	}
+};
+
+/** struct RecvQueue - a QP's receive requests, or those that several share */
+struct RecvQueue {
+	RecvRing ring;
+	QueueLock lock;
+	Mapping memory;
+	std::uint32_t max_sge{};
+
+	[[nodiscard]] static std::size_t stride(std::uint32_t max_sge) noexcept
+	{
+		return sizeof(krdma_soft_rqe) + max_sge * sizeof(krdma_soft_sge);
+	}
+
+	/* a request into the ring, under the lock: 0, EINVAL, ENOMEM */
+	[[nodiscard]] int push(std::uint64_t wr_id, const krdma_soft_sge *sges,
+			       std::uint32_t num_sge) noexcept
+	{
+		if (num_sge > max_sge)
+			return EINVAL;
+		krdma_soft_rqe *rqe = ring.reserve();
+		if (!rqe)
+			return ENOMEM;
+
+		rqe->wr_id = wr_id;
+		rqe->num_sge = num_sge;
+		if (num_sge)
+			std::memcpy(rqe->sge, sges, num_sge * sizeof(*sges));
+		ring.commit();
+		return 0;
+	}
+};
+
+/* maps and attaches a ring that the kernel made: 0 or an errno */
+template <typename Queue>
+int attach_ring(Queue &queue, int fd, std::uint64_t offset, const RingShape &shape,
+		std::size_t min_stride) noexcept
+{
+	if (!shape.valid(min_stride))
+		return EPROTO;
+	if (int err = queue.memory.map(fd, offset, shape.size))
+		return err;
+	queue.ring.attach(queue.memory.address(), shape);
+	return 0;
+}
+
+/* both rings of a QP that was granted */
+inline int attach_rings(SendQueue &sq, RecvQueue &rq, int fd, const krdma_soft_qp_resp &granted,
+			std::size_t send_stride, std::size_t recv_stride) noexcept
+{
+	const RingShape send{granted.sq_size, granted.sq_depth, granted.sq_stride};
+	const RingShape recv{granted.rq_size, granted.rq_depth, granted.rq_stride};
+
+	if (!recv.valid(recv_stride))
+		return EPROTO;
+	if (int err = attach_ring(sq, fd, granted.sq_offset, send, send_stride))
+		return err;
+	return attach_ring(rq, fd, granted.rq_offset, recv, recv_stride);
+}
+
+/* Completions ************************************************************** */
+
+/* IBV_WC_* of a completion */
+inline std::uint32_t soft_wc_flags(const krdma_soft_cqe &cqe) noexcept
+{
+	constexpr std::uint32_t with_imm = 1U << 1;
+	constexpr std::uint32_t with_inv = 1U << 3;
+
+	if (cqe.flags & KRDMA_SOFT_WC_IMM)
+		return with_imm;
+	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? with_inv : 0;
+}
+
+/** struct SoftCq - completions and the thread that looks for them */
+struct SoftCq {
+	CompletionRing ring;
+	QueueLock lock;
+	Mapping memory;
+	Patience patience;
+
+	/* what a thread does that found nothing: settle what is due, perhaps yield */
+	struct Idle {
+		bool empty{};
+		bool yield{};
+	};
+
+	/*
+	 * Up to @count completions to @fill(n, completion). How many, or -EIO: it is empty and its
+	 * device gone, nothing will come.
+	 */
+	template <typename Fill> int poll(int count, Fill fill, Idle &idle) noexcept
+	{
+		QueueGuard guard{lock};
+		std::uint32_t n = ring.available();
+
+		if (n > 0) {
+			if (count <= 0)
+				return 0;
+			if (n > static_cast<std::uint32_t>(count))
+				n = static_cast<std::uint32_t>(count);
+			for (std::uint32_t i = 0; i < n; i++)
+				fill(i, ring.peek(i));
+			ring.release(n);
+			patience.found();
+			return static_cast<int>(n);
+		}
+		if (ring.dead())
+			return -EIO;
+		idle = {true, patience.exhausted()};
+		return 0;
+	}
+
+	/* 0 or EIO */
+	int arm(bool solicited_only) noexcept
+	{
+		/* arming a ring that is being replaced would be forgotten */
+		QueueGuard guard{lock};
+
+		ring.arm(solicited_only);
+		return ring.dead() ? EIO : 0;
+	}
+
+	[[nodiscard]] bool empty() noexcept
+	{
+		QueueGuard guard{lock};
+
+		return ring.available() == 0;
+	}
+
+	/* what a QP left here means nothing any more */
+	void purge(std::uint32_t qp_num) noexcept
+	{
+		QueueGuard guard{lock};
+
+		ring.purge(qp_num);
+	}
+
+	[[nodiscard]] int attach(int fd, const krdma_soft_cq_resp &granted) noexcept
+	{
+		const RingShape shape = shape_of(granted);
+
+		if (shape.depth == 0)
+			return EPROTO;
+		return attach_ring(*this, fd, granted.ring_offset, shape, sizeof(krdma_soft_cqe));
+	}
+
+	/* the ring of the first step takes over with @change, the second step */
+	template <typename Change>
+	[[nodiscard]] int replace(int fd, const krdma_soft_cq_resp &granted, Change change) noexcept
+	{
+		const RingShape shape = shape_of(granted);
+		Mapping next;
+
+		if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
+			return EPROTO;
+		if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
+			return err;
+
+		/* nobody polls or arms while the kernel moves what waits */
+		QueueGuard guard{lock};
+		if (int err = change())
+			return err;
+		ring.attach(next.address(), shape);
+		memory.swap(next);
+		return 0;
+	}
+
+private:
+	[[nodiscard]] static RingShape shape_of(const krdma_soft_cq_resp &granted) noexcept
+	{
+		return {granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};
+	}
+};
+
+/* the same of a shared receive queue */
+template <typename Change>
+int replace_srq_ring(RecvQueue &queue, int fd, const krdma_soft_srq_resp &granted,
+		     Change change) noexcept
+{
+	const RingShape shape{granted.ring_size, granted.depth, granted.stride};
+	Mapping next;
+
+	if (!shape.valid(RecvQueue::stride(queue.max_sge)))
+		return EPROTO;
+	if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
+		return err;
+
+	/* nobody posts while the kernel moves what is posted */
+	QueueGuard guard{queue.lock};
+	if (int err = change())
+		return err;
+	queue.ring.attach(next.address(), shape);
+	queue.memory.swap(next);
+	return 0;
+}
+
+} /* namespace krdma */
+
+#endif /* KRDMA_QUEUE_HPP */
