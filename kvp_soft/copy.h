@@ -19,7 +19,7 @@
  * they are fast for short copies, too. Ours are long ones mostly, as those to and
  * from user space, which use them whatever the processor. Context: any.
  */
-static inline void soft_copy(void *dst, const void *src, size_t n)
+static __always_inline void soft_copy(void *dst, const void *src, size_t n)
 {
 #if defined(CONFIG_X86_64) && !defined(__SANITIZE_ADDRESS__)
 	if (n >= READ_ONCE(soft_copy_string_min)) {

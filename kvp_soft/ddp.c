@@ -244,6 +244,33 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 	return 0;
 }
 
+/* length, control octets, and STag or RsvdULP[8:39] */
+#define COMMON		8
+
+/**
+ * soft_seg_follows - does a segment of the same length go on where another ends
+ * @seg: decoded, not the last of its message; its payload_len says where it ends, and may
+ *	be that of several in a row
+ * @raw: its octets from ULPDU_Length on
+ * @next: those of the other: as many as @seg's header has
+ *
+ * If so, all that soft_seg_decode() checks is as right as with @seg. Each octet of @next
+ * is read once.
+ */
+bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
+{
+	const struct untagged_wire *w = (const void *)raw, *v = (const void *)next;
+
+	static_assert(offsetof(struct tagged_wire, to) == COMMON);
+	static_assert(offsetof(struct untagged_wire, qn) == COMMON);
+	if (get_unaligned_be64(raw) != get_unaligned_be64(next))
+		return false;
+	if (seg->tagged)
+		return get_unaligned_be64(next + COMMON) == seg->to + seg->payload_len;
+	return get_unaligned_be64(w->qn) == get_unaligned_be64(v->qn) &&
+	       get_unaligned_be32(v->mo) == seg->mo + seg->payload_len;
+}
+
 /* The header as it was received: encode it again, with the reserved bits */
 static int refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
 {
@@ -351,4 +378,34 @@ u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn
 	put_unaligned_be32(msn, w->msn);
 	put_unaligned_be32(mo, w->mo);
 	return sizeof(*w);
+}
+
+/**
+ * soft_put_more - encode the headers of segments that go on where another ends
+ * @p: ULPDU_Length and header of that, encoded by one of the two above; not the last of
+ *	its message
+ * @hdr: octets of it
+ * @payload_len: octets behind each of the headers
+ * @stride: octets from each header to the next
+ * @count: headers, the first included
+ */
+void soft_put_more(u8 *p, u32 hdr, u32 payload_len, u32 stride, u32 count)
+{
+	const struct untagged_wire untagged = *(struct untagged_wire *)p;
+	const struct tagged_wire tagged = *(struct tagged_wire *)p;
+	u64 to = get_unaligned_be64(tagged.to);
+	u32 mo = get_unaligned_be32(untagged.mo);
+
+	while (--count) {
+		p += stride;
+		if (hdr == sizeof(tagged)) {
+			to += payload_len;
+			memcpy(p, &tagged, sizeof(tagged));
+			put_unaligned_be64(to, ((struct tagged_wire *)p)->to);
+		} else {
+			mo += payload_len;
+			memcpy(p, &untagged, sizeof(untagged));
+			put_unaligned_be32(mo, ((struct untagged_wire *)p)->mo);
+		}
+	}
 }

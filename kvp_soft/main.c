@@ -15,6 +15,7 @@
 #include "params.h"
 #include "qp.h"
 #include "queue.h"
+#include "tx.h"
 
 /* a parameter with bounds */
 #define SOFT_UINT_PARAM(name, var, low, high)					\
@@ -48,6 +49,11 @@ unsigned int soft_tx_hasty_posts = 8;
 SOFT_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_hasty_posts,
 		 "doorbells in a row that follow so fast on each other that one posts many (8)");
+
+unsigned int soft_tx_blocks = 128;
+SOFT_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
+MODULE_PARM_DESC(tx_blocks,
+		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 128 (128)");
 
 unsigned int soft_rx_inline_bytes = 16 * 1024;
 module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
@@ -359,13 +365,18 @@ static int __init soft_init(void)
 		ret = -ENOMEM;
 		goto err;
 	}
-	ret = soft_direct_init();
+	ret = soft_tx_pages_init();
 	if (ret)
 		goto err;
+	ret = soft_direct_init();
+	if (ret)
+		goto err_pages;
 	ret = ri_register_provider(&soft_provider);
 	if (!ret)
 		return 0;
 	soft_direct_exit();
+err_pages:
+	soft_tx_pages_exit();
 err:
 	if (soft_event_wq)
 		destroy_workqueue(soft_event_wq);
@@ -380,7 +391,7 @@ static void __exit soft_exit(void)
 	destroy_workqueue(soft_wq);
 	destroy_workqueue(soft_event_wq);
 	soft_direct_exit();
-	soft_tx_exit();
+	soft_tx_pages_exit();
 	rcu_barrier();
 }
 

@@ -410,9 +410,46 @@ static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
 		iosys_map_memcpy_to(&map, off, buf, len);
 }
 
-/* Copies piece by piece; @out says which way. */
-static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
-			  size_t len, bool out)
+/* Is it pages of a program? */
+static bool soft_mem_is_pages(const struct soft_mem *mem)
+{
+	return mem->region && !mem->region->dmabuf;
+}
+
+/* Pages that lie anywhere; @off in the region. */
+static __always_inline void soft_pages_copy(const struct ri_vm_region *region, u64 off,
+			    const struct soft_parts *buf, size_t len, bool out)
+{
+	struct page **page = region->pages + (off >> PAGE_SHIFT);
+	u32 part = buf->len;
+	u8 *p = buf->first;
+	void *va;
+	size_t n;
+
+	off = offset_in_page(off);
+	for (; len; len -= n) {
+		n = min3(len, (size_t)part, PAGE_SIZE - off);
+		va = kmap_local_page(*page);
+		if (out)
+			soft_copy(p, va + off, n);
+		else
+			soft_copy(va + off, p, n);
+		kunmap_local(va);
+		off += n;
+		page += off >> PAGE_SHIFT;
+		off = offset_in_page(off);
+		p += n;
+		part -= n;
+		if (!part) {
+			p += buf->gap;
+			part = buf->len;
+		}
+	}
+}
+
+/* One part of that, piece by piece; @out says which way. */
+static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
+			       size_t len, bool out)
 {
 	void *va, *mapped;
 	size_t n;
@@ -433,17 +470,63 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to, void *buf,
 	}
 }
 
-/** soft_mem_read() - copy from a region, after soft_mem_get() allowed it; any context */
-void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
+/* What is not pages of a program. */
+static void soft_mem_copy(const struct soft_mem *mem, u64 to,
+			  const struct soft_parts *buf, size_t len, bool out)
 {
-	soft_mem_copy(mem, to, dst, len, true);
+	u8 *p = buf->first;
+	size_t n;
+
+	for (; len; to += n, p += n + buf->gap, len -= n) {
+		n = min(len, (size_t)buf->len);
+		soft_mem_copy_part(mem, to, p, n, out);
+	}
 }
 
-/** soft_mem_write() - copy into a region, after soft_mem_get() allowed it; any context */
+/**
+ * soft_mem_read_parts() - copy from a region
+ * @mem: soft_mem_get() allowed it
+ * @to: tagged offset there
+ * @dst: where to
+ * @len: octets
+ * Context: any.
+ */
+void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
+			 const struct soft_parts *dst, size_t len)
+{
+	if (soft_mem_is_pages(mem))
+		soft_pages_copy(mem->region, soft_mem_offset(mem, to), dst, len,
+				true);
+	else
+		soft_mem_copy(mem, to, dst, len, true);
+}
+
+/** soft_mem_write_parts() - copy into a region; see soft_mem_read_parts() */
+void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
+			  const struct soft_parts *src, size_t len)
+{
+	if (soft_mem_is_pages(mem))
+		soft_pages_copy(mem->region, soft_mem_offset(mem, to), src, len,
+				false);
+	else
+		soft_mem_copy(mem, to, src, len, false);
+}
+
+/** soft_mem_read() - the same to one piece */
+void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
+{
+	const struct soft_parts parts = { .first = dst, .len = len };
+
+	soft_mem_read_parts(mem, to, &parts, len);
+}
+
+/** soft_mem_write() - the same from one piece */
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len)
 {
-	soft_mem_copy(mem, to, (void *)src, len, false);
+	const struct soft_parts parts = { .first = (void *)src, .len = len };
+
+	soft_mem_write_parts(mem, to, &parts, len);
 }
 
 /* Offsets in the regions, whose pages lie anywhere. */
@@ -471,12 +554,6 @@ static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
 		to = offset_in_page(to);
 		from = offset_in_page(from);
 	}
-}
-
-/* Is it pages of a program? */
-static bool soft_mem_is_pages(const struct soft_mem *mem)
-{
-	return mem->region && !mem->region->dmabuf;
 }
 
 /**

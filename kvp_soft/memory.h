@@ -86,6 +86,18 @@ struct soft_mem_cache {
 	s64 gen;
 };
 
+/**
+ * struct soft_parts - pieces of one length, at one distance, of kernel memory
+ * @first: of them
+ * @len: octets of each
+ * @gap: octets between two
+ */
+struct soft_parts {
+	u8 *first;
+	u32 len;
+	u32 gap;
+};
+
 struct soft_mr {
 	struct ri_mr ri;
 	struct soft_mem *mem;
@@ -106,6 +118,10 @@ void soft_mem_put(struct soft_mem *mem);
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len);
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len);
+void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
+			 const struct soft_parts *dst, size_t len);
+void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
+			  const struct soft_parts *src, size_t len);
 void soft_mem_move(const struct soft_mem *dst, u64 to,
 		   const struct soft_mem *src, u64 from, size_t len);
 bool soft_mem_aligned(const struct soft_mem *mem, u64 to);

@@ -6,10 +6,14 @@
 #ifndef SOFT_PARAMS_H
 #define SOFT_PARAMS_H
 
+/* most that tx_blocks may be */
+#define SOFT_TX_PAGES_MAX	128U
+
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_tx_hasty_posts;
+extern unsigned int soft_tx_blocks;
 extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;

@@ -396,7 +396,6 @@ void soft_ctl_work(struct work_struct *work);
 void soft_close_timer(struct work_struct *work);
 
 /* tx.c */
-void soft_tx_exit(void);
 void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);

@@ -7,7 +7,8 @@
  * lies in one socket buffer is checked and placed from there, so its payload is
  * copied once; one that is spread over several is put together in a bounce
  * buffer first. As the transmitter cuts FPDUs to TCP's segments, that is the
- * exception.
+ * exception. In the middle of a long message FPDUs are handled as one, as many as
+ * lie side by side.
  *
  * Little data is handled in softirq, where it arrives, because that is the
  * shortest way to a completion; much data goes to a work item, so that
@@ -51,132 +52,6 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->push_waits = false;
 	for (i = 0; i < ARRAY_SIZE(rx->untagged); i++)
 		rx->untagged[i] = (struct soft_untagged_state){ .msn = 1 };
-}
-
-/* Octets ******************************************************************* */
-
-/**
- * struct soft_window - octets of a socket buffer that lie in one piece
- * @st: keeps them mapped
- * @data: the first of them
- * @begin: its offset in the buffer
- * @end: offset behind the last
- */
-struct soft_window {
-	struct skb_seq_state st;
-	const u8 *data;
-	u32 begin;
-	u32 end;
-};
-
-static void soft_window_close(struct soft_window *w)
-{
-	if (w->data)
-		skb_abort_seq_read(&w->st);
-	w->data = NULL;
-	w->end = 0;
-}
-
-/* The first piece, and those that happen to lie behind it: a sender's pages mostly do. */
-static u32 soft_window_read(struct soft_window *w)
-{
-	const u8 *data;
-	u32 len, n;
-
-	len = skb_seq_read(0, &w->data, &w->st);
-	if (!len)
-		w->data = NULL;
-	if (!len || IS_ENABLED(CONFIG_HIGHMEM))
-		return len;
-	while ((n = skb_seq_read(len, &data, &w->st)) && data == w->data + len)
-		len += n;
-	return len;
-}
-
-/* @n of @avail octets at @off as one piece, or NULL when they are spread. */
-static const u8 *soft_window_at(struct soft_window *w, struct sk_buff *skb,
-				u32 off, u32 n, u32 avail)
-{
-	u32 len;
-
-	/* off never goes back */
-	if (!w->data || off + n > w->end) {
-		soft_window_close(w);
-		skb_prepare_seq_read(skb, off, off + avail, &w->st);
-		len = min(soft_window_read(w), avail);
-		w->begin = off;
-		w->end = off + len;
-		if (n > len)
-			return NULL;
-	}
-	return w->data + (off - w->begin);
-}
-
-static void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
-{
-	if (src->skb)
-		/* cannot fail: the range was found in the buffer */
-		WARN_ON_ONCE(skb_copy_bits(src->skb, src->off + off, dst, n));
-	else
-		memcpy(dst, src->lin + off, n);
-}
-
-/* The next piece; skb_seq_read() answers with all of a fragment, the end or not. */
-static u32 soft_src_piece(struct skb_seq_state *st, u32 done, u32 n,
-			  const u8 **data)
-{
-	return min(skb_seq_read(done, data, st), n - done);
-}
-
-static u32 soft_src_crc(const struct soft_src *src, u32 n)
-{
-	u32 crc = soft_crc_begin();
-	struct skb_seq_state st;
-	const u8 *data;
-	u32 done, len;
-
-	if (!src->skb)
-		return soft_crc_add(crc, src->lin, n);
-	skb_prepare_seq_read(src->skb, src->off, src->off + n, &st);
-	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
-		crc = soft_crc_add(crc, data, len);
-	return crc;
-}
-
-/* From the sender's memory; it may have lost its right to that since it asked. */
-static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
-			 const struct soft_mem *mem, u64 to, u32 n)
-{
-	struct soft_qp *from = seg->from;
-	struct soft_mem *src;
-
-	off -= seg->len;
-	if (soft_mem_get_cached(from, &from->tx.mem, seg->stag, seg->to + off,
-				n, seg->need, &src))
-		return -ESTALE;
-	soft_mem_move(mem, to, src, seg->to + off, n);
-	soft_mem_put(src);
-	return 0;
-}
-
-/* Return: 0, or -ESTALE when the octets are gone, which is the sender's fault. */
-static int soft_src_place(const struct soft_src *src, u32 off,
-			  const struct soft_mem *mem, u64 to, u32 n)
-{
-	struct skb_seq_state st;
-	const u8 *data;
-	u32 done, len;
-
-	if (src->direct)
-		return soft_src_move(src->direct, off, mem, to, n);
-	if (!src->skb) {
-		soft_mem_write(mem, to, src->lin + off, n);
-		return 0;
-	}
-	skb_prepare_seq_read(src->skb, src->off + off, src->off + off + n, &st);
-	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
-		soft_mem_write(mem, to + done, data, len);
-	return 0;
 }
 
 /* Tagged messages ********************************************************** */
@@ -237,23 +112,23 @@ static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
 }
 
 /* The response must be to our oldest read and go where that asked. */
-static int soft_rx_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
+static enum soft_access soft_rx_resp_check(struct soft_qp *qp,
+					   const struct soft_seg *seg)
 {
-	const struct soft_seg *seg = &s->seg;
-	struct soft_read_out *out = &qp->out[qp->out_head];
+	const struct soft_read_out *out = &qp->out[qp->out_head];
 
 	if (!READ_ONCE(qp->out_count) || out->is_atomic)
-		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
+		return SOFT_ACCESS_STAG;
 	if (!seg->payload_len && !out->len)
-		return 0;
+		return SOFT_ACCESS_OK;
 	if (seg->stag != out->stag)
-		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
+		return SOFT_ACCESS_STAG;
 	if (seg->to != out->to + out->got ||
 	    seg->payload_len > out->len - out->got)
-		return soft_rx_refused(qp, s, SOFT_ACCESS_BOUNDS);
+		return SOFT_ACCESS_BOUNDS;
 	if (seg->last && seg->payload_len != out->len - out->got)
-		return soft_rx_refused(qp, s, SOFT_ACCESS_BOUNDS);
-	return 0;
+		return SOFT_ACCESS_BOUNDS;
+	return SOFT_ACCESS_OK;
 }
 
 /** soft_rx_out_done() - our oldest request is answered */
@@ -283,10 +158,12 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_read_out *out = &qp->out[qp->out_head];
 	enum ib_wc_status status = IB_WC_BAD_RESP_ERR;
+	enum soft_access why = soft_rx_resp_check(qp, &s->seg);
 	int ret;
 
-	ret = soft_rx_resp_check(qp, s);
-	if (!ret) {
+	if (why) {
+		ret = soft_rx_refused(qp, s, why);
+	} else {
 		status = IB_WC_LOC_PROT_ERR;
 		ret = soft_rx_place(qp, s, IB_ACCESS_LOCAL_WRITE);
 	}
@@ -571,12 +448,7 @@ static void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
 static bool soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src,
 			   u32 len)
 {
-	u8 wire[SOFT_MPA_CRC];
-
-	if (!qp->mpa.crc)
-		return true;
-	soft_src_copy(src, len - SOFT_MPA_CRC, wire, sizeof(wire));
-	if (soft_crc_ok(soft_src_crc(src, len - SOFT_MPA_CRC), wire))
+	if (!qp->mpa.crc || soft_src_crc_ok(src, len))
 		return true;
 	soft_count(qp->rnic, SOFT_CNT_CRC_ERR);
 	soft_rx_mpa_error(qp, SOFT_MPA_CRC_ERROR);
@@ -590,18 +462,58 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 	soft_tx_kick(qp);
 }
 
+/* Could several segments, as one, be refused? What can be is told of each by itself. */
+static bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
+{
+	const struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_SEND];
+	const struct soft_rwqe *wqe = &qp->rx.wqe;
+	int need = IB_ACCESS_REMOTE_WRITE;
+	struct soft_mem *mem;
+
+	if (!seg->tagged)
+		return wqe->active && seg->msn == st->msn && seg->mo == st->mo &&
+		       (u64)seg->mo + seg->payload_len <= wqe->length;
+	if (seg->opcode == SOFT_RDMAP_READ_RESP) {
+		need = IB_ACCESS_LOCAL_WRITE;
+		if (soft_rx_resp_check(qp, seg))
+			return false;
+	}
+	if (soft_mem_get_cached(qp, &qp->rx.mem, seg->stag, seg->to,
+				seg->payload_len, need, &mem))
+		return false;
+	soft_mem_put(mem);
+	return true;
+}
+
+/* How many segments behind @s, in the middle of a message, go with it as one. */
+static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	u32 n;
+
+	if (s->seg.last || !s->seg.payload_len || !s->src.more ||
+	    trace_soft_recv_enabled())
+		return 0;
+	n = soft_src_join(&s->src, &s->seg, s->raw, qp->mpa.crc);
+	if (!n || soft_rx_join_ok(qp, &s->seg))
+		return n;
+	soft_src_part(&s->src, &s->seg);
+	return 0;
+}
+
 /*
- * A segment of which @have octets stand in @s->raw. Return: 0, also when the stream
- * has failed with it; -EAGAIN when it is to be given again later, and nothing behind
- * it before (rx.held); -ESTALE as soft_src_place().
+ * A segment of which @have octets stand in @s->raw, and those that go with it. Return:
+ * how many, also when the stream has failed with them; -EAGAIN when it is to be given
+ * again later, and nothing behind it before (rx.held); -ESTALE as soft_src_place().
  */
 static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 {
+	u32 joined = 0;
 	int ret;
 
 	ret = soft_seg_decode(s->raw, have, &s->seg, &s->term);
 	if (!ret) {
 		trace_soft_recv(qp, &s->seg);
+		joined = soft_rx_join(qp, s);
 		ret = soft_rx_dispatch(qp, s);
 	}
 	qp->rx.held = ret == -EAGAIN;
@@ -612,27 +524,30 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 	else if (!READ_ONCE(qp->peer_ready))
 		soft_rx_peer_ready(qp);
 	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
-	return 0;
+	qp->received.fpdus += joined;
+	return 1 + joined;
 }
 
 /*
  * A whole FPDU of @len octets, checked, and its ULPDU_Length as it was read to find
- * that: the pages of a sender on this host may be anybody's, and change. Return: false
- * when it is to be given again later.
+ * that: the pages of a sender on this host may be anybody's, and change. Return: octets
+ * used, more than @len with those that go with it; 0 when it is to be given again later.
  */
-static bool soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src,
-			 u32 len, u16 ulpdu_len)
+static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
+			u16 ulpdu_len)
 {
 	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
 	struct soft_rx_seg s;
+	int n;
 
 	s.src = *src;
 	soft_src_copy(src, 0, s.raw, have);
 	put_unaligned_be16(ulpdu_len, s.raw);
-	if (soft_rx_segment(qp, &s, have))
-		return false;
-	soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
-	return true;
+	n = soft_rx_segment(qp, &s, have);
+	if (n < 0)
+		return 0;
+	soft_count_add(qp->rnic, SOFT_CNT_RX_FPDU, n);
+	return n * len;
 }
 
 /**
@@ -663,9 +578,10 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 	qp->rx.pushing = true;
 	ret = soft_rx_segment(qp, &s, have);
 	qp->rx.pushing = false;
-	if (!ret)
-		qp->received.octets += seg->len + seg->payload;
-	return ret;
+	if (ret < 0)
+		return ret;
+	qp->received.octets += seg->len + seg->payload;
+	return 0;
 }
 
 /* The stream ******************************************************************/
@@ -790,7 +706,7 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
 
 	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR || qp->mpa.rx_markers)
 		return soft_rx_collect(qp, skb, off, avail);
-	p = soft_window_at(w, skb, off, sizeof(head), avail);
+	p = soft_window_at(w, off, sizeof(head));
 	if (p)
 		memcpy(head, p, sizeof(head));
 	else if (skb_copy_bits(skb, off, head, sizeof(head)))
@@ -801,12 +717,14 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
 	len = soft_fpdu_len(ulpdu_len);
 	if (len > avail)
 		return soft_rx_collect(qp, skb, off, avail);
-	src.lin = soft_window_at(w, skb, off, len, avail);
-	if (src.lin)
+	src.lin = soft_window_at(w, off, len);
+	if (src.lin) {
 		src.skb = NULL;
+		src.more = min(w->end - off, avail) - len;
+	}
 	if (!soft_rx_crc_ok(qp, &src, len))
 		return len;
-	return soft_rx_fpdu(qp, &src, len, ulpdu_len) ? len : 0;
+	return soft_rx_fpdu(qp, &src, len, ulpdu_len);
 }
 
 /* tcp_read_sock() actor: returns how many octets were used. */
@@ -814,10 +732,11 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			 unsigned int off, size_t len)
 {
 	struct soft_qp *qp = desc->arg.data;
-	struct soft_window w = {};
+	struct soft_window w;
 	size_t used = 0;
 	int n;
 
+	soft_window_open(&w, skb);
 	while (used < len && !qp->rx.stopped && !qp->rx.held) {
 		n = soft_rx_next(qp, skb, &w, off + used, len - used);
 		if (n < 0) {
@@ -827,7 +746,6 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		}
 		used += n;
 	}
-	soft_window_close(&w);
 	if (qp->rx.stopped)
 		used = len;
 	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);

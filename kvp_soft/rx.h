@@ -8,9 +8,33 @@
 #ifndef SOFT_RX_H
 #define SOFT_RX_H
 
+#include <linux/skbuff.h>
+
 #include "qp.h"
 
-struct sk_buff;
+struct soft_mem;
+
+/**
+ * struct soft_window - octets of a socket buffer that lie in one piece
+ * @skb: the buffer
+ * @data: the first of them
+ * @begin: its offset in the buffer
+ * @end: offset behind the last
+ * @next: what stands at @end, or NULL at the end of the buffer
+ * @next_len: octets there
+ * @part: where that is: in @skb, in one of the buffers it is made of
+ * @piece: number of the piece behind it
+ */
+struct soft_window {
+	struct sk_buff *skb;
+	const u8 *data;
+	u32 begin;
+	u32 end;
+	const u8 *next;
+	u32 next_len;
+	struct sk_buff *part;
+	u32 piece;
+};
 
 /**
  * struct soft_src - where the octets of an FPDU are
@@ -18,12 +42,20 @@ struct sk_buff;
  * @off: of the FPDU in @skb
  * @lin: all of the FPDU, or with @direct its headers
  * @direct: its payload is in the memory of a queue pair of this host, or NULL
+ * @more: octets that lie behind @lin's FPDU in one piece with it
+ * @stride: octets from each of several FPDUs to the next, see soft_src_join(), or 0
+ * @hdr: then, in front of the payload of each
+ * @body: of payload in each
  */
 struct soft_src {
 	struct sk_buff *skb;
 	u32 off;
 	const u8 *lin;
 	const struct soft_direct_seg *direct;
+	u32 more;
+	u32 stride;
+	u32 hdr;
+	u32 body;
 };
 
 /**
@@ -39,6 +71,17 @@ struct soft_rx_seg {
 	u8 raw[SOFT_HDR_MAX];
 	struct soft_term term;
 };
+
+/* rxsrc.c */
+void soft_window_open(struct soft_window *w, struct sk_buff *skb);
+const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n);
+void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n);
+bool soft_src_crc_ok(const struct soft_src *src, u32 len);
+int soft_src_place(const struct soft_src *src, u32 off,
+		   const struct soft_mem *mem, u64 to, u32 n);
+u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
+		  bool crc);
+void soft_src_part(struct soft_src *src, struct soft_seg *seg);
 
 /* rx.c */
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq);

@@ -34,38 +34,6 @@ static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * What is left of the pages that FPDUs were built in is of use to whoever builds next,
- * so a transmitter has some only while it runs.
- */
-static DEFINE_PER_CPU(struct page_frag, soft_tx_frags);
-
-static void soft_tx_swap_frag(struct soft_tx *tx)
-{
-	struct page_frag *frag;
-
-	local_bh_disable();
-	frag = this_cpu_ptr(&soft_tx_frags);
-	swap(tx->frag, *frag);
-	local_bh_enable();
-}
-
-static void soft_tx_drop_frag(struct page_frag *frag)
-{
-	if (frag->page)
-		put_page(frag->page);
-	*frag = (struct page_frag){};
-}
-
-/** soft_tx_exit() - at the module's end */
-void soft_tx_exit(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		soft_tx_drop_frag(per_cpu_ptr(&soft_tx_frags, cpu));
-}
-
 /** soft_tx_init() - at the QP's creation */
 void soft_tx_init(struct soft_tx *tx)
 {
@@ -128,7 +96,7 @@ u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 
 	if (qp->tx.direct)
 		return qp->tx.seg->raw;
-	if (!skb_page_frag_refill(want, frag, GFP_KERNEL))
+	if (!soft_tx_pages_refill(frag, want))
 		return NULL;
 	return page_address(frag->page) + frag->offset;
 }
@@ -151,29 +119,41 @@ static void soft_tx_commit(struct soft_tx *tx, u32 n)
 	tx->seq_built += n;
 }
 
-/* Pad, markers and CRC for @n octets of ULPDU_Length and ULPDU, and commit. */
-void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+/* Pad and CRC for @n octets of ULPDU_Length and ULPDU. Return: octets of the FPDU. */
+static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
 {
 	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
+
+	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
+	put_unaligned_le32(0, p + n);
+	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
+	return n + tail;
+}
+
+static void soft_tx_crc(u8 *p, u32 n)
+{
+	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n - SOFT_MPA_CRC),
+		     p + n - SOFT_MPA_CRC);
+}
+
+/** soft_tx_seal() - what was reserved holds @n octets of ULPDU_Length and ULPDU: send it */
+void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+{
+	struct soft_direct_seg *seg = qp->tx.seg;
 	/* markers come between */
 	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
 	if (qp->tx.direct) {
-		qp->tx.seg->len = n;
-		qp->tx.seg->payload = 0;
-		qp->tx.seg->of_message = false;
+		seg->len = n;
+		seg->payload = 0;
+		seg->of_message = false;
 		return;
 	}
-	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
-	put_unaligned_le32(0, p + n);
-	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
-	n += tail;
+	n = soft_tx_tail(p, n);
 	if (qp->mpa.tx_markers)
 		n = soft_markers_insert(p, qp->tx.seq_built, n);
 	if (qp->mpa.crc)
-		soft_crc_end(soft_crc_add(soft_crc_begin(), p,
-					  n - SOFT_MPA_CRC),
-			     p + n - SOFT_MPA_CRC);
+		soft_tx_crc(p, n);
 	trace_soft_fpdu(qp, ddp, n);
 	soft_traffic_fpdu(&qp->sent, ddp);
 	soft_tx_commit(&qp->tx, n);
@@ -444,7 +424,53 @@ static enum soft_step soft_tx_direct(struct soft_qp *qp)
 	return soft_tx_push(qp);
 }
 
-/* Build the next FPDU of the message under way. */
+/*
+ * Build as many FPDUs of @n octets of payload each as there is room for at @p, but for the
+ * message's last, from one piece of memory: one check and one search for that do for all.
+ * Return: how many; 0 too when an access is refused, which is told of each by itself.
+ */
+static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_msg *msg = &tx->msg;
+	const u32 hdr = soft_tx_header_len(msg);
+	const u32 len = soft_fpdu_len(hdr - SOFT_MPA_HDR + n);
+	struct soft_direct_seg at;
+	struct soft_mem *mem;
+	u32 count, i;
+
+	if (msg->len - msg->off <= 2 * n || msg->inline_data ||
+	    qp->mpa.tx_markers || trace_soft_fpdu_enabled())
+		return 0;
+	count = min((msg->len - msg->off - 1) / n,
+		    (tx->frag.size - tx->frag.offset) / len);
+	count = min(count, soft_tx_locate(msg, &at, count * n) / n);
+	if (count < 2 || soft_mem_get_cached(qp, &tx->mem, at.stag, at.to,
+					     count * n, at.need, &mem))
+		return 0;
+	soft_mem_read_parts(mem, at.to,
+			    &(struct soft_parts){
+				    .first = p + hdr,
+				    .len = n,
+				    .gap = len - n,
+			    },
+			    count * n);
+	soft_mem_put(mem);
+	soft_put_more(p, soft_tx_header(msg, p, n), n, len, count);
+	for (i = 0; i < count; i++, p += len) {
+		soft_tx_tail(p, hdr + n);
+		if (qp->mpa.crc)
+			soft_tx_crc(p, len);
+	}
+	qp->sent.fpdus += count;
+	msg->off += count * n;
+	msg->sge_off += count * n;
+	soft_tx_commit(tx, count * len);
+	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, count);
+	return count;
+}
+
+/* Build the next FPDU of the message under way, or several. */
 static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = &qp->tx;
@@ -460,6 +486,8 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	p = soft_tx_reserve(qp, hdr + n);
 	if (!p)
 		return SOFT_STEP_FULL;
+	if (soft_tx_several(qp, p, n))
+		return SOFT_STEP_BUILT;
 	room = tx->frag.size - tx->frag.offset;
 	/* not less than a page; what is around a shorter ULPDU is at most a pad more */
 	if (room < soft_tx_fpdu_len(qp, hdr + n))
@@ -1014,10 +1042,10 @@ static bool soft_tx_run(struct soft_qp *qp, u64 budget)
 			soft_qp_flush(qp);
 		return false;
 	}
-	soft_tx_swap_frag(&qp->tx);
+	soft_tx_pages_swap(&qp->tx);
 	more = soft_tx_run_stream(qp, budget);
-	soft_tx_swap_frag(&qp->tx);
-	soft_tx_drop_frag(&qp->tx.frag);
+	soft_tx_pages_swap(&qp->tx);
+	soft_tx_pages_drop(&qp->tx.frag);
 	return more;
 }
 
@@ -1094,7 +1122,7 @@ void soft_tx_work(struct work_struct *work)
 
 	mutex_lock(&qp->tx.mutex);
 	qp->tx.gather = false;
-	more = soft_tx_run(qp, U64_MAX - qp->tx.seq_sent);
+	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 	mutex_unlock(&qp->tx.mutex);
 	if (more)
 		soft_tx_kick(qp);

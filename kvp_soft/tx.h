@@ -25,6 +25,13 @@ void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 		     enum soft_access why);
 void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 
+/* txpages.c */
+int soft_tx_pages_init(void);
+void soft_tx_pages_exit(void);
+void soft_tx_pages_swap(struct soft_tx *tx);
+void soft_tx_pages_drop(struct page_frag *frag);
+bool soft_tx_pages_refill(struct page_frag *frag, u32 want);
+
 /* atomic.c */
 enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 				    const struct krdma_soft_sqe *wqe, u32 slot);

@@ -119,6 +119,8 @@ bool skb_page_frag_refill(unsigned int size, struct page_frag *frag, gfp_t gfp)
 	return true;
 }
 
+void shrinker_free(struct shrinker *shrinker) {}
+
 void __folio_put(struct folio *folio)
 {
 	fz_pages_used--;
@@ -487,9 +489,10 @@ void fz_run_works(void)
 
 /* TCP ********************************************************************** */
 
-/* socket buffers that the receiver has not taken */
+/* socket buffers that the receiver has not taken; each of one piece or of several */
 static struct fz_skb {
 	struct sk_buff skb;
+	struct skb_shared_info info;
 	struct fz_skb *next;
 	u32 taken;
 } *fz_skbs;
@@ -497,22 +500,59 @@ static bool fz_sock_locked;
 
 static void fz_skb_free(struct fz_skb *s)
 {
-	free(s->skb.head);
+	struct sk_buff *part, *next;
+
+	for (part = s->info.frag_list; part; part = next) {
+		next = part->next;
+		free(part->data);
+		free(container_of(part, struct fz_skb, skb));
+	}
+	free(s->skb.data);
 	free(s);
+}
+
+/* A piece, of its exact size, so that an access beyond is seen. */
+static struct fz_skb *fz_skb_piece(const u8 *p, u32 n)
+{
+	struct fz_skb *s = calloc(1, sizeof(*s));
+
+	s->skb.head = (void *)&s->info;
+	s->skb.data = malloc(n);
+	s->skb.len = n;
+	memcpy(s->skb.data, p, n);
+	return s;
 }
 
 void fz_arrive(const u8 *p, u32 n)
 {
-	struct fz_skb *s = calloc(1, sizeof(*s)), **end = &fz_skbs;
+	static const u32 sizes[] = { U32_MAX, 128, 1024, 3000 };
+	const u32 size = sizes[n % ARRAY_SIZE(sizes)];
+	struct fz_skb *s = fz_skb_piece(p, min(n, size)), **end = &fz_skbs;
+	struct sk_buff **part = &s->info.frag_list;
+	u32 at;
 
-	/* of the exact size, so that an access beyond is seen */
-	s->skb.head = malloc(n);
-	s->skb.data = s->skb.head;
+	for (at = s->skb.len; at < n; at += min(n - at, size)) {
+		*part = &fz_skb_piece(p + at, min(n - at, size))->skb;
+		part = &(*part)->next;
+	}
+	s->skb.data_len = n - s->skb.len;
 	s->skb.len = n;
-	memcpy(s->skb.data, p, n);
 	while (*end)
 		end = &(*end)->next;
 	*end = s;
+}
+
+/* The piece with the octet at @off, which becomes the offset in it. */
+static const struct sk_buff *fz_skb_at(const struct sk_buff *skb, u32 *off)
+{
+	const struct sk_buff *part = skb;
+	u32 len;
+
+	while (*off >= (len = part->len - part->data_len)) {
+		*off -= len;
+		part = part == skb ? skb_shinfo(skb)->frag_list : part->next;
+	}
+	return part;
 }
 
 void lock_sock_nested(struct sock *sk, int subclass)
@@ -550,9 +590,17 @@ int tcp_read_sock(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t acto
 
 int skb_copy_bits(const struct sk_buff *skb, int offset, void *to, int len)
 {
+	const struct sk_buff *part;
+	u32 off, n;
+
 	if (offset < 0 || len < 0 || offset > (int)skb->len - len)
 		return -EFAULT;
-	memcpy(to, skb->data + offset, len);
+	for (; len; to += n, offset += n, len -= n) {
+		off = offset;
+		part = fz_skb_at(skb, &off);
+		n = min((u32)len, part->len - part->data_len - off);
+		memcpy(to, part->data + off, n);
+	}
 	return 0;
 }
 
@@ -565,20 +613,17 @@ void skb_prepare_seq_read(struct sk_buff *skb, unsigned int from, unsigned int t
 	st->root_skb = skb;
 }
 
-/* In pieces, as from fragments: here each ends where the offset is a multiple of 128. */
 unsigned int skb_seq_read(unsigned int consumed, const u8 **data, struct skb_seq_state *st)
 {
 	u32 at = st->lower_offset + consumed;
+	const struct sk_buff *part;
 
 	if (at >= st->upper_offset)
 		return 0;
-	fz_must(at < st->cur_skb->len);
-	*data = st->cur_skb->data + at;
-	return min(round_up(at + 1, 128), st->cur_skb->len) - at;
-}
-
-void skb_abort_seq_read(struct skb_seq_state *st)
-{
+	fz_must(at < st->root_skb->len);
+	part = fz_skb_at(st->root_skb, &at);
+	*data = part->data + at;
+	return part->len - part->data_len - at;
 }
 
 bool tcp_stream_memory_free(const struct sock *sk, int wake)

@@ -23,6 +23,7 @@
 #include "memory.h"
 #include "params.h"
 #include "qp.h"
+#include "tx.h"
 
 void *calloc(size_t n, size_t size);
 void free(void *p);
@@ -403,6 +404,6 @@ void fz_end(void)
 	fz_reads_done(v.sends.reads);
 	destroy();
 	/* what transmitters leave for each other */
-	soft_tx_exit();
+	soft_tx_pages_exit();
 	fz_kernel_end();
 }

@@ -628,6 +628,40 @@ static void sequence_advances(struct ktest *test)
 	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1, &term), 0);
 }
 
+/* Headers of segments in a row: each follows those before it, and nothing else does */
+static void segments_in_a_row(struct ktest *test)
+{
+	enum { COUNT = 5, LEN = 100, STRIDE = 128 };
+	u8 row[COUNT * STRIDE] = {}, copy[SOFT_HDR_MAX];
+	struct soft_term term;
+	struct soft_seg seg, next;
+	u32 tagged, hdr, i;
+
+	for (tagged = 0; tagged < 2; tagged++) {
+		hdr = tagged ? soft_put_tagged(row, SOFT_RDMAP_WRITE, false, 77,
+					       0xffffff00ULL, LEN) :
+			       soft_put_untagged(row, SOFT_RDMAP_SEND_SE, false, 0, 0, 3, 400,
+						 LEN);
+		soft_put_more(row, hdr, LEN, STRIDE, COUNT);
+		KTEST_EQ(test, soft_seg_decode(row, STRIDE, &seg, &term), 0);
+		for (i = 1; i < COUNT; i++) {
+			KTEST_EQ(test, soft_seg_decode(row + i * STRIDE, STRIDE, &next, &term), 0);
+			KTEST_EQ(test, next.payload_len, LEN);
+			KTEST_EQ(test, next.to, tagged ? 0xffffff00ULL + i * LEN : 0);
+			KTEST_EQ(test, next.mo, tagged ? 0 : 400 + i * LEN);
+			KTEST_TRUE(test, soft_seg_follows(&seg, row, row + i * STRIDE));
+			KTEST_TRUE(test, !soft_seg_follows(&seg, row, row));
+			seg.payload_len += LEN;
+		}
+		seg.payload_len = LEN;
+		for (i = 0; i < 8 * hdr; i++) {
+			memcpy(copy, row + STRIDE, hdr);
+			copy[i / 8] ^= 1 << i % 8;
+			KTEST_TRUE_MSG(test, !soft_seg_follows(&seg, row, copy), "bit %u", i);
+		}
+	}
+}
+
 static struct ktest_case cases[] = {
 	KTEST_CASE(vectors_accepted_or_refused),
 	KTEST_CASE(refusal_carries_header),
@@ -650,6 +684,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(refused_header_is_a_copy),
 	KTEST_CASE(message_length_does_not_wrap),
 	KTEST_CASE(sequence_advances),
+	KTEST_CASE(segments_in_a_row),
 	{}
 };
 
