@@ -158,7 +158,7 @@ void rnics(const char *address)
 
 	rdma::require(std::string_view{q.name} == entry.name, "name");
 	rdma::require(std::string_view{q.provider} == "krdma_soft", "provider");
-	rdma::require(std::string_view{q.uvp} == "libkrdma-soft", "user library");
+	rdma::require(std::string_view{q.uvp} == "libkrdma-uvp-soft.so", "user library");
 	rdma::require_eq(q.ifindex, entry.ifindex, "ifindex");
 	rdma::require(q.flags & KRDMA_RNIC_UP, "the link is up");
 	rdma::require(q.max_qp && q.max_cqe && q.max_mr && q.mtu && q.num_ceh, "limits");
