@@ -14,6 +14,8 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait_bit.h>
+#include <net/ipv6.h>
 
 #include "chardev_verbs.h"
 #include "internal.h"
@@ -27,9 +29,30 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg)
 {
 	struct kal_file *file;
 
-	guard(mutex)(&kal_files_lock);
-	list_for_each_entry(file, &kal_files, node)
+	mutex_lock(&kal_files_lock);
+	list_for_each_entry(file, &kal_files, node) {
+		/* @fn may wait for the file's user, whom others need not wait for */
+		file->visits++;
+		mutex_unlock(&kal_files_lock);
 		fn(file, arg);
+		mutex_lock(&kal_files_lock);
+		if (!--file->visits)
+			wake_up_var(&file->visits);
+	}
+	mutex_unlock(&kal_files_lock);
+}
+
+/* Nobody visits @file on return, nor will. */
+static void kal_files_remove(struct kal_file *file)
+{
+	mutex_lock(&kal_files_lock);
+	while (file->visits) {
+		mutex_unlock(&kal_files_lock);
+		wait_var_event(&file->visits, !READ_ONCE(file->visits));
+		mutex_lock(&kal_files_lock);
+	}
+	list_del(&file->node);
+	mutex_unlock(&kal_files_lock);
 }
 
 /* What commands have in common ********************************************* */
@@ -49,6 +72,8 @@ int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage 
 		memcpy(&in->sin_addr, from->addr, sizeof(in->sin_addr));
 		return 0;
 	case AF_INET6:
+		if (!ipv6_mod_enabled())
+			return -EAFNOSUPPORT;
 		in6->sin6_family = AF_INET6;
 		in6->sin6_port = from->port;
 		in6->sin6_scope_id = from->scope_id;
@@ -263,8 +288,7 @@ static int kal_chardev_release(struct inode *inode, struct file *filp)
 
 	/* in the list until then: an RNIC that goes waits for it */
 	kal_handles_exit(file);
-	scoped_guard(mutex, &kal_files_lock)
-		list_del(&file->node);
+	kal_files_remove(file);
 	kal_file_net_exit(file);
 	kal_events_exit(file);
 	WARN_ON(atomic_read(&file->objects) || !xa_empty(&file->maps));
@@ -314,19 +338,10 @@ static struct miscdevice kal_chardev = {
 
 int kal_chardev_init(void)
 {
-	int ret;
-
-	ret = kal_chardev_rnic_init();
-	if (ret)
-		return ret;
-	ret = misc_register(&kal_chardev);
-	if (ret)
-		kal_chardev_rnic_exit();
-	return ret;
+	return misc_register(&kal_chardev);
 }
 
 void kal_chardev_exit(void)
 {
 	misc_deregister(&kal_chardev);
-	kal_chardev_rnic_exit();
 }

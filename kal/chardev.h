@@ -118,6 +118,7 @@ void kal_handle_async(struct kal_handle *h, enum ib_event_type code);
 
 /* Records of @owner that were not read are gone on return; none may come any more. */
 void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner);
+void kal_file_drop_all_events(struct kal_file *file);
 
 u32 kal_file_events_limit(void);
 void kal_events_init(struct kal_file *file);
@@ -234,6 +235,7 @@ void kal_handles_exit(struct kal_file *file);
 /**
  * struct kal_file - an open /dev/krdma
  * @node: in the list of files; kal_files_lock
+ * @visits: of kal_files_each(), it stays in the list; kal_files_lock
  * @net: the network namespace it was opened in, referenced
  * @destroy_lock: see above
  * @handles: objects by number
@@ -255,6 +257,7 @@ void kal_handles_exit(struct kal_file *file);
  */
 struct kal_file {
 	struct list_head node;
+	u32 visits;
 	struct net *net;
 	struct mutex destroy_lock;	/* see above */
 	struct xarray handles;

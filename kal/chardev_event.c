@@ -115,6 +115,16 @@ void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
 				kal_record_unqueue(file, rec);
 }
 
+/* No object can raise another. */
+void kal_file_drop_all_events(struct kal_file *file)
+{
+	struct kal_record *rec, *next;
+
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		list_for_each_entry_safe(rec, next, &file->records, node)
+			kal_record_unqueue(file, rec);
+}
+
 /* Reading ****************************************************************** */
 
 /* What is read of @rec; an asynchronous one stands for several. */

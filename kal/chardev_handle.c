@@ -287,8 +287,13 @@ void kal_handles_exit(struct kal_file *file)
 	guard(mutex)(&file->destroy_lock);
 	kal_handles_stop(file, NULL);
 	kal_handles_destroy(file, NULL);
-	for (type = 0; type < KAL_H_TYPES; type++)
-		xa_for_each(&file->handles, id, h)
+	/* all at once, not for each object */
+	kal_file_drop_all_events(file);
+	for (type = 0; type < KAL_H_TYPES; type++) {
+		xa_for_each(&file->handles, id, h) {
 			if (h->ops->type == type)
 				kal_handle_free(h);
+			cond_resched();
+		}
+	}
 }

@@ -5,6 +5,8 @@
  * the endpoint whose RNIC's netdev owns the address that the peer called.
  * Called by endpoint.c.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/nsproxy.h>
@@ -36,6 +38,7 @@ struct kal_listener {
 	struct socket *sock;
 	struct sockaddr_storage addr;
 	bool v6only;
+	kuid_t uid;	/* who made it */
 	int backlog;
 	void (*data_ready)(struct sock *sk);
 	struct delayed_work work;
@@ -300,6 +303,7 @@ static struct kal_listener *listener_create(struct net *net, const struct kal_ep
 		return ERR_PTR(-ENOMEM);
 	l->addr = *arg->local;
 	l->v6only = arg->param->v6only;
+	l->uid = current_euid();
 	INIT_DELAYED_WORK(&l->work, accept_work);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->eps);
@@ -334,6 +338,13 @@ static bool has_rnic(struct kal_listener *l, const struct ri_rnic *rnic)
 	return found;
 }
 
+/* A listener is no less its user's when other RNICs can join it. */
+static bool may_join(const struct kal_listener *l, const struct net *net)
+{
+	return uid_eq(l->uid, current_euid()) ||
+	       ns_capable(net->user_ns, CAP_NET_BIND_SERVICE);
+}
+
 /* Add @ep to the listener of its address, which is made if there is none. */
 static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep_listen_arg *arg)
 {
@@ -342,7 +353,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 
 	guard(mutex)(&listen_mutex);
 	l = listener_find(net, arg);
-	if (l && has_rnic(l, ep->rnic))
+	if (l && (has_rnic(l, ep->rnic) || !may_join(l, net)))
 		return -EADDRINUSE;
 	if (!l) {
 		l = listener_create(net, arg);
@@ -439,8 +450,13 @@ int kal_listen_stop(struct kal_ep *ep)
 		list_del(&l->node);
 		listener_destroy(l);
 	} else {
-		/* a connection may be on its way to the endpoint */
-		flush_delayed_work(&l->work);
+		/*
+		 * A connection may be on its way to the endpoint. Behind a child
+		 * that waits for our lock the work would never begin, so it
+		 * is not waited for that it does.
+		 */
+		cancel_delayed_work_sync(&l->work);
+		mod_delayed_work(kal_conn_wq, &l->work, 0);
 	}
 	return 0;
 }

@@ -21,9 +21,11 @@ static const struct kal_block {
 	{ kal_conn_init, kal_conn_exit },
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
-	{ kal_chardev_init, kal_chardev_exit },
+	{ kal_chardev_rnic_init, kal_chardev_rnic_exit },
 	/* after it: its events name RNICs by what /dev/krdma calls them */
 	{ kal_netstack_init, kal_netstack_exit },
+	/* last: programs call from here on, and a module that fails goes with files open */
+	{ kal_chardev_init, kal_chardev_exit },
 };
 
 static void kal_blocks_exit(unsigned int count)

@@ -157,7 +157,9 @@ struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&shm->kref);
 	shm->size = PAGE_ALIGN(size);
-	shm->addr = vmalloc_user(shm->size);
+	/* what is mapped cannot be charged so */
+	shm->addr = uctx ? vmalloc_user(shm->size) :
+			   __vmalloc(shm->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!shm->addr)
 		return ERR_PTR(-ENOMEM);
 	if (uctx && uctx->shm_ops) {

@@ -26,6 +26,7 @@ extern spinlock_t kal_net_lock;
  * struct kal_net - what the network stack interface keeps for a namespace
  * @net: the namespace
  * @subs: subscriptions; kal_net_lock
+ * @watches: of neighbours; net_neigh.c
  * @mib_gone: what RNICs had counted that are gone; kal_net_lock
  * @route_lock: protects @route_users
  * @route_users: subscriptions that want routes
@@ -35,6 +36,7 @@ extern spinlock_t kal_net_lock;
 struct kal_net {
 	struct net *net;
 	struct list_head subs;
+	unsigned int watches;
 	u64 mib_gone[RI_MIB_OBJECTS];
 	struct mutex route_lock;	/* protects route_users */
 	unsigned int route_users;

@@ -8,10 +8,13 @@
 #include <linux/export.h>
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <net/arp.h>
 #include <net/ipv6.h>
 #include <net/ndisc.h>
 #include <net/neighbour.h>
+#include <net/netns/hash.h>
 #include <net/netevent.h>
 
 #include "net.h"
@@ -19,16 +22,26 @@
 /* a dead entry may still be found: ask for another one */
 #define ASK_TRIES	3
 
+/* the host's tables are locked while it goes through those of one address */
+static unsigned int kal_neigh_watches = 1024;
+module_param_named(neigh_watches, kal_neigh_watches, uint, 0644);
+MODULE_PARM_DESC(neigh_watches,
+		 "neighbours that may be watched at a time in a network namespace (1024)");
+
 static DEFINE_HASHTABLE(watches, 8);
-/* protects watches; held while a handler runs; inside of the tables' locks */
+static u32 watch_seed;
+/* protects watches and kal_net.watches; held while a handler runs; inside of the tables' locks */
 static DEFINE_SPINLOCK(watch_lock);
 
-static u32 watch_hash(const struct sockaddr_storage *addr, int ifindex)
+static u32 watch_hash(const struct net *net, const struct sockaddr_storage *addr,
+		      int ifindex)
 {
+	const u32 seed = watch_seed ^ net_hash_mix(net);
+
 	if (addr->ss_family == AF_INET)
 		return jhash_2words((__force u32)kal_in4(addr)->sin_addr.s_addr,
-				    ifindex, 0);
-	return jhash(&kal_in6(addr)->sin6_addr, sizeof(struct in6_addr), ifindex);
+				    ifindex, seed);
+	return jhash(&kal_in6(addr)->sin6_addr, sizeof(struct in6_addr), ifindex ^ seed);
 }
 
 static struct neigh_table *table(const struct sockaddr_storage *addr)
@@ -95,7 +108,8 @@ static void neigh_changed(struct neighbour *n)
 	else
 		return;
 	spin_lock_bh(&watch_lock);
-	hash_for_each_possible(watches, watch, node, watch_hash(&addr, n->dev->ifindex)) {
+	hash_for_each_possible(watches, watch, node,
+			       watch_hash(dev_net(n->dev), &addr, n->dev->ifindex)) {
 		if (!is_of(watch, n))
 			continue;
 		read_neigh(n, &neigh);
@@ -175,11 +189,13 @@ static int ask(struct net *net, const struct sockaddr_storage *addr, int ifindex
 	return neigh->state ? 0 : -EAGAIN;
 }
 
-static void watch_add(struct kal_neigh_watch *watch)
+static int watch_add(struct kal_neigh_watch *watch)
 {
+	struct kal_net *kn = kal_net(watch->net);
 	const bool any = watch->addr.ss_family == AF_INET;
 	struct sockaddr_storage addr = watch->addr;
 	struct net_device *ndev;
+	int err = -ENOSPC;
 
 	/* under the key that its entry has */
 	guard(rcu)();
@@ -187,8 +203,14 @@ static void watch_add(struct kal_neigh_watch *watch)
 	if (any && ndev && ndev->flags & (IFF_LOOPBACK | IFF_POINTOPOINT))
 		kal_set_addr4(&addr, 0);
 	spin_lock_bh(&watch_lock);
-	hash_add(watches, &watch->node, watch_hash(&addr, watch->ifindex));
+	if (kn->watches < READ_ONCE(kal_neigh_watches)) {
+		kn->watches++;
+		hash_add(watches, &watch->node,
+			 watch_hash(watch->net, &addr, watch->ifindex));
+		err = 0;
+	}
 	spin_unlock_bh(&watch_lock);
+	return err;
 }
 
 int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
@@ -202,7 +224,9 @@ int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
 	if (err)
 		return err;
 	/* before it is asked for, so that no answer is missed */
-	watch_add(watch);
+	err = watch_add(watch);
+	if (err)
+		return err;
 	if (resolve)
 		err = ask(watch->net, &watch->addr, watch->ifindex, neigh);
 	if (!err && !(watch->once && neigh->state & (NUD_VALID | NUD_FAILED)))
@@ -215,6 +239,8 @@ EXPORT_SYMBOL_GPL(kal_neigh_watch);
 void kal_neigh_unwatch(struct kal_neigh_watch *watch)
 {
 	spin_lock_bh(&watch_lock);
+	if (hash_hashed(&watch->node))
+		kal_net(watch->net)->watches--;
 	hash_del(&watch->node);
 	spin_unlock_bh(&watch_lock);
 }
@@ -222,6 +248,7 @@ EXPORT_SYMBOL_GPL(kal_neigh_unwatch);
 
 int kal_net_neigh_init(void)
 {
+	watch_seed = get_random_u32();
 	return register_netevent_notifier(&neigh_nb);
 }
 

@@ -169,6 +169,7 @@ struct soft_tx {
  * @bounce_ready: octets of the FPDU in @bounce, checked and without its markers
  * @marked_pos: stream position of the next FPDU, kept when the peer sends markers
  * @stopped: what still arrives is dropped
+ * @apart: segments of the socket buffer at hand are handled one by one
  * @held: an FPDU could not be handled yet; nothing behind it is looked at
  * @waiting: because no receive work request is posted
  * @wait_expired: for too long
@@ -197,6 +198,7 @@ struct soft_rx {
 	u32 bounce_ready;
 	u64 marked_pos;
 	bool stopped;
+	bool apart;
 	bool held;
 	bool waiting;
 	bool wait_expired;

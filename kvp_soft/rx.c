@@ -462,6 +462,33 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 	soft_tx_kick(qp);
 }
 
+/* Would soft_rx_scatter() be allowed all of it? */
+static bool soft_rx_scatter_ok(struct soft_qp *qp, const struct soft_seg *seg)
+{
+	const struct soft_rwqe *wqe = &qp->rx.wqe;
+	u32 left = seg->payload_len;
+	u32 skip = seg->mo;
+	const struct krdma_soft_sge *sge;
+	struct soft_mem *mem;
+	u32 n;
+
+	for (sge = wqe->sge; left && sge < wqe->sge + wqe->num_sge; sge++) {
+		if (skip >= sge->length) {
+			skip -= sge->length;
+			continue;
+		}
+		n = min(left, sge->length - skip);
+		if (soft_mem_get_cached(qp, &qp->rx.mem, sge->lkey,
+					sge->addr + skip, n,
+					IB_ACCESS_LOCAL_WRITE, &mem))
+			return false;
+		soft_mem_put(mem);
+		left -= n;
+		skip = 0;
+	}
+	return true;
+}
+
 /* Could several segments, as one, be refused? What can be is told of each by itself. */
 static bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 {
@@ -471,8 +498,9 @@ static bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 	struct soft_mem *mem;
 
 	if (!seg->tagged)
-		return wqe->active && seg->msn == st->msn && seg->mo == st->mo &&
-		       (u64)seg->mo + seg->payload_len <= wqe->length;
+		return seg->msn == st->msn && seg->mo == st->mo &&
+		       (u64)seg->mo + seg->payload_len <= wqe->length &&
+		       soft_rx_scatter_ok(qp, seg);
 	if (seg->opcode == SOFT_RDMAP_READ_RESP) {
 		need = IB_ACCESS_LOCAL_WRITE;
 		if (soft_rx_resp_check(qp, seg))
@@ -491,12 +519,17 @@ static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
 	u32 n;
 
 	if (s->seg.last || !s->seg.payload_len || !s->src.more ||
-	    trace_soft_recv_enabled())
+	    qp->rx.apart || trace_soft_recv_enabled())
+		return 0;
+	/* the first of a message takes its receive */
+	if (!s->seg.tagged && !qp->rx.wqe.active)
 		return 0;
 	n = soft_src_join(&s->src, &s->seg, s->raw, qp->mpa.crc);
 	if (!n || soft_rx_join_ok(qp, &s->seg))
 		return n;
 	soft_src_part(&s->src, &s->seg);
+	/* one of them will be: not to be tried with each before it */
+	qp->rx.apart = true;
 	return 0;
 }
 
@@ -737,6 +770,7 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	int n;
 
 	soft_window_open(&w, skb);
+	qp->rx.apart = false;
 	while (used < len && !qp->rx.stopped && !qp->rx.held) {
 		n = soft_rx_next(qp, skb, &w, off + used, len - used);
 		if (n < 0) {

@@ -187,6 +187,7 @@ extern const char *const kal_ib_qp_counter_names[KAL_IB_QP_COUNTERS];
 void kal_ib_counter_forget(struct kal_ib_qp *qp);
 
 /* qp.c */
+bool kal_ib_owns_qp(const struct ri_qp *rqp);
 bool kal_ib_qp_get(struct kal_ib_qp *qp);
 void kal_ib_qp_put(struct kal_ib_qp *qp);
 

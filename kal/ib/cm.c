@@ -211,12 +211,14 @@ static struct kal_ib_qp *kal_ib_qp_find(struct kal_ib_device *dev, u32 qpn)
 {
 	struct ri_obj *obj = kal_obj_get(dev->rnic, RI_OBJ_QP, qpn);
 	struct kal_ib_qp *qp = NULL;
+	const struct ri_qp *rqp;
 
 	if (!obj)
 		return NULL;
-	qp = container_of(obj, struct ri_qp, obj)->consumer;
-	if (!kal_ib_qp_get(qp))
-		qp = NULL;
+	rqp = container_of(obj, struct ri_qp, obj);
+	/* other consumer sides have theirs among them */
+	if (kal_ib_owns_qp(rqp) && kal_ib_qp_get(rqp->consumer))
+		qp = rqp->consumer;
 	kal_obj_put(obj);
 	return qp;
 }

@@ -19,6 +19,12 @@ static void kal_ib_qp_event(struct ri_qp *rqp, enum ib_event_type type)
 		qp->base.event_handler(&event, qp->base.qp_context);
 }
 
+/* Is it a queue pair of this consumer side? */
+bool kal_ib_owns_qp(const struct ri_qp *rqp)
+{
+	return rqp->on_event == kal_ib_qp_event;
+}
+
 /* False when the QP is being destroyed. Context: any. */
 bool kal_ib_qp_get(struct kal_ib_qp *qp)
 {

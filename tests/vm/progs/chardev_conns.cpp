@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <thread>
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <rdma/rdma_cma.h>
 
 #include "chardev.hpp"
 
@@ -120,6 +122,42 @@ void refused(const char *address)
 	require_errno(-reply.base().status, ECONNREFUSED, "no listener");
 	require_errno(accept_conn(file, conn.handle, qp.handle) != 0, 1, "ACCEPT of one's own");
 	file.destroy(conn.handle);
+}
+
+/* The number of a queue pair of /dev/krdma names none to the RDMA CM. */
+void other_side(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_qp qp = make_qp(file, ctx);
+	const std::unique_ptr<rdma_event_channel, decltype(&rdma_destroy_event_channel)> channel{
+		rdma_create_event_channel(), &rdma_destroy_event_channel};
+	rdma_cm_id *raw = nullptr;
+	sockaddr_in to{.sin_family = AF_INET, .sin_port = htons(18998)};
+	const auto step = [&](rdma_cm_event_type wanted) {
+		rdma_cm_event *event = nullptr;
+
+		require_errno(rdma_get_cm_event(channel.get(), &event) ? errno : 0, 0, "event");
+		const auto type = event->event;
+		(void)rdma_ack_cm_event(event);
+		rdma::require_eq(int{type}, int{wanted}, "event");
+	};
+
+	inet_pton(AF_INET, address, &to.sin_addr);
+	require_errno(rdma_create_id(channel.get(), &raw, nullptr, RDMA_PS_TCP) ? errno : 0, 0,
+		      "rdma_create_id");
+	const std::unique_ptr<rdma_cm_id, decltype(&rdma_destroy_id)> id{raw, &rdma_destroy_id};
+
+	require_errno(rdma_resolve_addr(raw, nullptr, reinterpret_cast<sockaddr *>(&to), 5000)
+			      ? errno
+			      : 0,
+		      0, "rdma_resolve_addr");
+	step(RDMA_CM_EVENT_ADDR_RESOLVED);
+	require_errno(rdma_resolve_route(raw, 5000) ? errno : 0, 0, "rdma_resolve_route");
+	step(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	rdma_conn_param param{};
+	param.qp_num = qp.number;
+	require_errno(rdma_connect(raw, &param) ? errno : 0, EINVAL, "rdma_connect");
 }
 
 /* more than the backlog are refused; a listener that goes takes what was not read */
@@ -252,8 +290,10 @@ void reading(const char *address)
 } /* namespace */
 
 const std::vector<Check> conn_checks{
-	{"whole life", whole_life}, {"refused", refused}, {"backlog", backlog},
-	{"destroyed", destroyed},   {"ports", ports},     {"reading", reading},
+	{"whole life", whole_life}, {"refused", refused},
+	{"backlog", backlog},       {"numbers of another side", other_side},
+	{"destroyed", destroyed},   {"ports", ports},
+	{"reading", reading},
 };
 
 } /* namespace chardev */
