@@ -27,6 +27,7 @@
  * @sock: the socket; its user data is the listener
  * @addr: address and port
  * @v6only: an IPv6 wildcard that takes no IPv4
+ * @uid: who made it
  * @backlog: largest that was asked for; listen_mutex
  * @data_ready: the socket's own callback
  * @work: accepts
@@ -38,7 +39,7 @@ struct kal_listener {
 	struct socket *sock;
 	struct sockaddr_storage addr;
 	bool v6only;
-	kuid_t uid;	/* who made it */
+	kuid_t uid;
 	int backlog;
 	void (*data_ready)(struct sock *sk);
 	struct delayed_work work;

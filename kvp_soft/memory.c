@@ -417,8 +417,9 @@ static bool soft_mem_is_pages(const struct soft_mem *mem)
 }
 
 /* Pages that lie anywhere; @off in the region. */
-static __always_inline void soft_pages_copy(const struct ri_vm_region *region, u64 off,
-			    const struct soft_parts *buf, size_t len, bool out)
+static __always_inline void
+soft_pages_copy(const struct ri_vm_region *region, u64 off,
+		const struct soft_parts *buf, size_t len, bool out)
 {
 	struct page **page = region->pages + (off >> PAGE_SHIFT);
 	u32 part = buf->len;
@@ -478,7 +479,7 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to,
 	size_t n;
 
 	for (; len; to += n, p += n + buf->gap, len -= n) {
-		n = min(len, (size_t)buf->len);
+		n = min_t(size_t, len, buf->len);
 		soft_mem_copy_part(mem, to, p, n, out);
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * What the ib bridge shows to administrators beyond ib_core's own: counters
  * ("rdma statistic"), the provider's first, the kAL's and those of sets of QPs
- * (qp_counter.c) behind them, and the connections ("rdma resource show qp -dd" and "... cm_id -dd").
+ * (qp_counter.c) behind them, and the connections ("rdma resource show qp -dd" and
+ * "... cm_id -dd").
  */
 #include <linux/inet.h>
 #include <linux/slab.h>

@@ -469,7 +469,7 @@ struct krdma_net_route {
 
 /* KRDMA_IOC_NET_NEIGH: link address of a next hop */
 #define KRDMA_NEIGH_ASK		(1U << 0)	/* resolve it; an event KRDMA_EVENT_NEIGH follows */
-#define KRDMA_NEIGH_WATCH	(1U << 1)	/* an event at changes, those not read in between as one */
+#define KRDMA_NEIGH_WATCH	(1U << 1)	/* at changes, one event until it is read */
 struct krdma_net_neigh {
 	__u32 size;
 	__u32 flags;		/* in: KRDMA_NEIGH_* */
