@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 """Boot a kernel in QEMU on the host's own root file system and follow what runs in it.
 
-Used by tests/vm/run (cases, shell) and tests/vm/demo. The guest sees the
+Used by tests/vm/run (cases, shell), tests/vm/demo and tests/bench. The guest sees the
 host's root read-only over 9p with a tmpfs overlay on it, so nothing is
 installed into an image and nothing that a guest does stays. One writable
 share, the "out" folder, carries the configuration in and the logs out; one
@@ -33,6 +33,8 @@ EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
 # seconds until a guest must have said that it is up
 BOOT_LIMIT = 180
+# how a kernel begins to say why it dies
+LAST_WORDS = re.compile(r"\] ((?:Oops|BUG|Kernel panic|Unable to handle|general protection)\b.*)")
 
 
 class VmError(Exception):
@@ -243,6 +245,45 @@ class Vm:
 
     def console_tail(self, lines=60):
         return tail(self.console, lines)
+
+    def last_words(self):
+        """Why the guest's kernel died, in a few words; empty when it did not say."""
+        return last_words(self.console_tail(1000))
+
+
+class Forgiveness:
+    """Guests that a run may lose to the emulator, see emulators_fault()."""
+
+    def __init__(self, times=3):
+        self.left = times
+
+    def given(self, vm, doing):
+        """True when DOING is to be done again, in a new guest."""
+        if not self.left or not emulators_fault(vm.console_tail(1000)):
+            return False
+        self.left -= 1
+        progress(f"        the emulator's fault, so once more: {doing}: {vm.last_words()}")
+        return True
+
+
+def last_words(console):
+    """The first complaint of a kernel that then died, and the place in its code."""
+    first = LAST_WORDS.search(console)
+    if not first:
+        return ""
+    place = re.search(r"\] RIP: \w+:(\S+.*)", console[first.start():])
+    return first[1].strip() + (f" at {place[1].strip()}" if place else "")
+
+
+def emulators_fault(console):
+    """True when the guest died of a breakpoint that is not in its memory.
+
+    A kernel changes its own code through a breakpoint, and QEMU before 8.1 ("Always lock pages
+    before translation") may run the translation with the breakpoint after that is gone. A
+    breakpoint that is really there is the octet cc before the one that the kernel marks.
+    """
+    trap = re.search(r"\] (?:Oops: )?int3: 0000 \[#1\](?:.*\n)*?.*\] Code: .*?(\w\w) <\w\w>", console)
+    return bool(trap) and trap[1] != "cc"
 
 
 def fresh_out(name):
