@@ -4,7 +4,7 @@
  * Called by main.c.
  */
 #include <linux/module.h>
-#include <linux/moduleparam.h>
+#include <krdma/uint_param.h>
 #include <net/tcp.h>
 
 #include "conn.h"
@@ -69,34 +69,22 @@ MODULE_PARM_DESC(max_pending,
 		 "connections of one listener that have not sent their MPA Request yet (default 256)");
 
 /* TCP would refuse other values when a connection is made, silently. */
-#define TCP_PARAM(name, var, low, high)							\
-	static int set_##name(const char *val, const struct kernel_param *kp)		\
-	{										\
-		return param_set_uint_minmax(val, kp, low, high);			\
-	}										\
-	static const struct kernel_param_ops name##_ops = {				\
-		.set = set_##name,							\
-		.get = param_get_uint,							\
-	};										\
-	module_param_cb(name, &name##_ops, &(var), 0644);				\
-	__MODULE_PARM_TYPE(name, "uint")
-
 unsigned int kal_tcp_user_timeout_ms = 30000;
-TCP_PARAM(tcp_user_timeout_ms, kal_tcp_user_timeout_ms, 0, INT_MAX);
+KRDMA_UINT_PARAM(tcp_user_timeout_ms, kal_tcp_user_timeout_ms, 0, INT_MAX);
 MODULE_PARM_DESC(tcp_user_timeout_ms,
 		 "time that sent data or a probe may stay unanswered; 0: TCP's own rule (default 30000)");
 
 unsigned int kal_keepalive_time = 30;
-TCP_PARAM(keepalive_time, kal_keepalive_time, 0, MAX_TCP_KEEPIDLE);
+KRDMA_UINT_PARAM(keepalive_time, kal_keepalive_time, 0, MAX_TCP_KEEPIDLE);
 MODULE_PARM_DESC(keepalive_time,
 		 "seconds of silence before a peer is probed; 0: never (default 30)");
 
 unsigned int kal_keepalive_interval = 10;
-TCP_PARAM(keepalive_interval, kal_keepalive_interval, 1, MAX_TCP_KEEPINTVL);
+KRDMA_UINT_PARAM(keepalive_interval, kal_keepalive_interval, 1, MAX_TCP_KEEPINTVL);
 MODULE_PARM_DESC(keepalive_interval, "seconds between two probes (default 10)");
 
 unsigned int kal_keepalive_probes = 3;
-TCP_PARAM(keepalive_probes, kal_keepalive_probes, 1, MAX_TCP_KEEPCNT);
+KRDMA_UINT_PARAM(keepalive_probes, kal_keepalive_probes, 1, MAX_TCP_KEEPCNT);
 MODULE_PARM_DESC(keepalive_probes,
 		 "unanswered probes that end a stream when tcp_user_timeout_ms is 0 (default 3)");
 

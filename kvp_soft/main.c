@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <krdma/soft-abi.h>
+#include <krdma/uint_param.h>
 
 #include "cq.h"
 #include "device.h"
@@ -16,19 +17,6 @@
 #include "qp.h"
 #include "queue.h"
 #include "tx.h"
-
-/* a parameter with bounds */
-#define SOFT_UINT_PARAM(name, var, low, high)					\
-	static int soft_set_##name(const char *val, const struct kernel_param *kp) \
-	{									\
-		return param_set_uint_minmax(val, kp, low, high);		\
-	}									\
-	static const struct kernel_param_ops soft_##name##_ops = {		\
-		.set = soft_set_##name,						\
-		.get = param_get_uint,						\
-	};									\
-	module_param_cb(name, &soft_##name##_ops, &(var), 0644);		\
-	__MODULE_PARM_TYPE(name, "uint")
 
 unsigned int soft_tx_batch_bytes = 128 * 1024;
 module_param_named(tx_batch_bytes, soft_tx_batch_bytes, uint, 0644);
@@ -46,12 +34,12 @@ MODULE_PARM_DESC(tx_gather_us,
 		 "work requests of one who posts many may wait so long to be gathered; 0: never (50)");
 
 unsigned int soft_tx_hasty_posts = 8;
-SOFT_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
+KRDMA_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_hasty_posts,
 		 "doorbells in a row that follow so fast on each other that one posts many (8)");
 
 unsigned int soft_tx_blocks = 128;
-SOFT_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
+KRDMA_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
 MODULE_PARM_DESC(tx_blocks,
 		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 128 (128)");
 
@@ -76,17 +64,17 @@ MODULE_PARM_DESC(comp_affinity,
 		 "completion events of vector n > 0 are raised on CPU n, not where the work completed (Y)");
 
 unsigned int soft_copy_string_min = 256;
-SOFT_UINT_PARAM(copy_string_min, soft_copy_string_min, 0, UINT_MAX);
+KRDMA_UINT_PARAM(copy_string_min, soft_copy_string_min, 0, UINT_MAX);
 MODULE_PARM_DESC(copy_string_min,
 		 "octets from which payload is copied by a string instruction of the processor (256)");
 
 static unsigned int soft_poll_yield = 16;
-SOFT_UINT_PARAM(poll_yield, soft_poll_yield, 1, UINT_MAX);
+KRDMA_UINT_PARAM(poll_yield, soft_poll_yield, 1, UINT_MAX);
 MODULE_PARM_DESC(poll_yield,
 		 "a thread that polls a completion queue in vain so often in a row lets others run; for programs that begin from then on (16)");
 
 unsigned int soft_same_host = SOFT_SAME_HOST_NETNS;
-SOFT_UINT_PARAM(same_host, soft_same_host, SOFT_SAME_HOST_OFF, SOFT_SAME_HOST_ANY);
+KRDMA_UINT_PARAM(same_host, soft_same_host, SOFT_SAME_HOST_OFF, SOFT_SAME_HOST_ANY);
 MODULE_PARM_DESC(same_host,
 		 "streams whose ends are both on this host leave TCP for one copy of the payload: 0 none, 1 those inside of a network namespace, 2 all (1)");
 
