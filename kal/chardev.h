@@ -207,6 +207,15 @@ void kal_handle_publish(struct kal_handle *h);
 /* It came to nothing; not published, nothing to destroy. */
 void kal_handle_cancel(struct kal_handle *h);
 
+/*
+ * A command that makes an object which needs @parent. The caller uses that and does not
+ * any more on return. @make makes what the object stands for and writes its answer,
+ * the number included, into @cmd. May sleep.
+ */
+typedef int (*kal_handle_maker)(struct kal_handle *h, struct kal_handle *parent, void *cmd);
+int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
+		    kal_handle_maker make, void *cmd);
+
 /* To use one until kal_handle_put(): ERR_PTR -ENOENT, -EINVAL (its kind), -ENODEV. */
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type);
 void kal_handle_put(struct kal_handle *h);
@@ -342,9 +351,6 @@ struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockad
 void kal_file_port_return(struct kal_handle *h);
 void kal_file_net_exit(struct kal_file *file);
 
-/* The address of this host from which @remote is reached; port 0. May sleep. */
-int kal_route_source(struct net *net, const struct sockaddr_storage *remote,
-		     struct sockaddr_storage *source);
 /* listen.c: is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 

@@ -15,6 +15,8 @@
 
 #include "chardev_verbs.h"
 
+#include <krdma/netstack.h>
+
 /**
  * struct kal_h_listener - listener
  * @h: object
@@ -337,21 +339,28 @@ int kal_cmd_listen(struct kal_file *file, void *_cmd)
 
 /* Connections ************************************************************** */
 
-/* what CONNECT and ACCEPT bring, out of user space's memory */
+/* what CONNECT, ACCEPT and REJECT bring, out of user space's memory */
 struct kal_conn_args {
 	struct kal_conn_param param;
 	u8 private_data[KRDMA_PRIVATE_DATA_MAX];
 };
 
-static int kal_conn_args_get(const struct krdma_conn *cmd, struct kal_conn_args *args)
+DEFINE_FREE(kal_conn_args, struct kal_conn_args *, if (!IS_ERR_OR_NULL(_T)) kfree(_T))
+
+static struct kal_conn_args *kal_conn_args_get(const struct krdma_conn *cmd)
 {
+	struct kal_conn_args *args __free(kfree) = NULL;
+
 	if (cmd->reserved || cmd->flags & ~KRDMA_CONN_TOS || cmd->tos > U8_MAX ||
 	    cmd->private_data_len > sizeof(args->private_data))
-		return -EINVAL;
+		return ERR_PTR(-EINVAL);
+	args = kmalloc(sizeof(*args), GFP_KERNEL_ACCOUNT);
+	if (!args)
+		return ERR_PTR(-ENOMEM);
 	if (cmd->private_data_len &&
 	    copy_from_user(args->private_data, u64_to_user_ptr(cmd->private_data),
 			   cmd->private_data_len))
-		return -EFAULT;
+		return ERR_PTR(-EFAULT);
 	args->param = (struct kal_conn_param) {
 		.private_data = args->private_data,
 		.private_data_len = cmd->private_data_len,
@@ -360,7 +369,7 @@ static int kal_conn_args_get(const struct krdma_conn *cmd, struct kal_conn_args 
 		.tos_set = cmd->flags & KRDMA_CONN_TOS,
 		.tos = cmd->tos,
 	};
-	return 0;
+	return no_free_ptr(args);
 }
 
 static int kal_conn_check_depths(const struct ri_rnic *rnic, const struct kal_conn_param *param)
@@ -376,6 +385,7 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 			   const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
 			   struct sockaddr_storage *local)
 {
+	struct kal_route route;
 	int ret;
 
 	if (cmd->local.family) {
@@ -385,9 +395,10 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 		if (local->ss_family != remote->ss_family)
 			return -EINVAL;
 	} else {
-		ret = kal_route_source(file->net, remote, local);
+		ret = kal_net_route(file->net, remote, NULL, 0, &route);
 		if (ret)
 			return ret;
+		*local = route.src;
 	}
 	return kal_rnic_owns(rnic, local) ? 0 : -EADDRNOTAVAIL;
 }
@@ -429,18 +440,15 @@ err_cancel:
 
 int kal_cmd_connect(struct kal_file *file, void *_cmd)
 {
-	struct kal_conn_args *args __free(kfree) = kmalloc(sizeof(*args), GFP_KERNEL_ACCOUNT);
 	struct krdma_conn *cmd = _cmd;
+	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	bool published = false;
 	struct kal_h_qp *qp;
 	int ret;
 
-	if (!args)
-		return -ENOMEM;
-	ret = kal_conn_args_get(cmd, args);
-	if (ret)
-		return ret;
+	if (IS_ERR(args))
+		return PTR_ERR(args);
 	qp = kal_get_qp(file, cmd->qp);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
@@ -477,17 +485,14 @@ static int kal_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
 
 int kal_cmd_accept(struct kal_file *file, void *_cmd)
 {
-	struct kal_conn_args *args __free(kfree) = kmalloc(sizeof(*args), GFP_KERNEL_ACCOUNT);
 	const struct krdma_conn *cmd = _cmd;
+	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	struct kal_h_qp *qp;
 	int ret;
 
-	if (!args)
-		return -ENOMEM;
-	ret = kal_conn_args_get(cmd, args);
-	if (ret)
-		return ret;
+	if (IS_ERR(args))
+		return PTR_ERR(args);
 	conn = kal_get_conn(file, cmd->handle);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
@@ -503,16 +508,13 @@ int kal_cmd_accept(struct kal_file *file, void *_cmd)
 
 int kal_cmd_reject(struct kal_file *file, void *_cmd)
 {
-	struct kal_conn_args *args __free(kfree) = kmalloc(sizeof(*args), GFP_KERNEL_ACCOUNT);
 	const struct krdma_conn *cmd = _cmd;
+	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	int ret;
 
-	if (!args)
-		return -ENOMEM;
-	ret = kal_conn_args_get(cmd, args);
-	if (ret)
-		return ret;
+	if (IS_ERR(args))
+		return PTR_ERR(args);
 	conn = kal_get_conn(file, cmd->handle);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);

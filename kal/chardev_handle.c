@@ -125,6 +125,26 @@ void kal_handle_cancel(struct kal_handle *h)
 	kal_handle_free(h);
 }
 
+int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
+		    kal_handle_maker make, void *cmd)
+{
+	struct kal_handle *h = kal_handle_new(parent->file, ops, parent->dev, cookie);
+	int ret = PTR_ERR_OR_ZERO(h);
+
+	if (ret)
+		goto out;
+	ret = kal_handle_need(h, parent);
+	if (!ret)
+		ret = make(h, parent, cmd);
+	if (ret)
+		kal_handle_cancel(h);
+	else
+		kal_handle_publish(h);
+out:
+	kal_handle_put(parent);
+	return ret;
+}
+
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type)
 {
 	struct kal_handle *h;

@@ -23,8 +23,11 @@ static const struct kal_handle_ops kal_h_mr_ops = {
 	.destroy = kal_h_mr_destroy,
 };
 
-static int kal_mr_make(struct kal_h_mr *mr, struct kal_h_pd *pd, struct krdma_mr *cmd)
+static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
 {
+	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
+	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
+	struct krdma_mr *cmd = _cmd;
 	const struct ri_mr_attr attr = {
 		.start = cmd->start,
 		.length = cmd->length,
@@ -34,14 +37,10 @@ static int kal_mr_make(struct kal_h_mr *mr, struct kal_h_pd *pd, struct krdma_mr
 		.fd = cmd->fd,
 	};
 	struct ib_udata buf, *udata;
-	int ret;
 
 	udata = kal_udata(pd->ctx, &cmd->priv, &buf);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
-	ret = kal_handle_need(&mr->h, &pd->h);
-	if (ret)
-		return ret;
 	mr->ctx = pd->ctx;
 	mutex_init(&mr->lock);
 	mr->mr = kal_mr_register(pd->pd, &attr, udata);
@@ -51,31 +50,20 @@ static int kal_mr_make(struct kal_h_mr *mr, struct kal_h_pd *pd, struct krdma_mr
 	}
 	cmd->handle = mr->h.id;
 	cmd->stag = mr->mr->stag;
-	kal_handle_publish(&mr->h);
 	return 0;
 }
 
 int kal_cmd_mr(struct kal_file *file, void *_cmd)
 {
 	struct krdma_mr *cmd = _cmd;
-	struct kal_handle *h;
 	struct kal_h_pd *pd;
-	int ret;
 
 	if (cmd->reserved || cmd->flags & ~KRDMA_MR_DMABUF)
 		return -EINVAL;
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	h = kal_handle_new(file, &kal_h_mr_ops, pd->h.dev, 0);
-	ret = PTR_ERR_OR_ZERO(h);
-	if (!ret) {
-		ret = kal_mr_make(container_of(h, struct kal_h_mr, h), pd, cmd);
-		if (ret)
-			kal_handle_cancel(h);
-	}
-	kal_handle_put(&pd->h);
-	return ret;
+	return kal_handle_make(&pd->h, &kal_h_mr_ops, 0, kal_mr_make, cmd);
 }
 
 static int kal_mr_change(struct kal_h_mr *mr, struct kal_h_pd *pd,
@@ -143,45 +131,33 @@ static const struct kal_handle_ops kal_h_mw_ops = {
 	.destroy = kal_h_mw_destroy,
 };
 
-static int kal_mw_make(struct kal_h_mw *mw, struct kal_h_pd *pd, struct krdma_mw *cmd)
+static int kal_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
 {
-	int ret;
+	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
+	struct kal_h_mw *mw = container_of(h, struct kal_h_mw, h);
+	struct krdma_mw *cmd = _cmd;
 
 	/* the RNIC-PI has none for windows */
 	if (cmd->priv.in_len || cmd->priv.out_len)
 		return -EINVAL;
-	ret = kal_handle_need(&mw->h, &pd->h);
-	if (ret)
-		return ret;
 	mw->ctx = pd->ctx;
 	mw->mw = kal_mw_alloc(pd->pd, cmd->type == 1 ? IB_MW_TYPE_1 : IB_MW_TYPE_2);
 	if (IS_ERR(mw->mw))
 		return PTR_ERR(mw->mw);
 	cmd->handle = mw->h.id;
 	cmd->stag = mw->mw->stag;
-	kal_handle_publish(&mw->h);
 	return 0;
 }
 
 int kal_cmd_mw(struct kal_file *file, void *_cmd)
 {
 	struct krdma_mw *cmd = _cmd;
-	struct kal_handle *h;
 	struct kal_h_pd *pd;
-	int ret;
 
 	if (cmd->reserved || (cmd->type != 1 && cmd->type != 2))
 		return -EINVAL;
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	h = kal_handle_new(file, &kal_h_mw_ops, pd->h.dev, 0);
-	ret = PTR_ERR_OR_ZERO(h);
-	if (!ret) {
-		ret = kal_mw_make(container_of(h, struct kal_h_mw, h), pd, cmd);
-		if (ret)
-			kal_handle_cancel(h);
-	}
-	kal_handle_put(&pd->h);
-	return ret;
+	return kal_handle_make(&pd->h, &kal_h_mw_ops, 0, kal_mw_make, cmd);
 }

@@ -25,8 +25,11 @@ static void kal_h_srq_event(struct ri_srq *rsrq, enum ib_event_type event)
 	kal_handle_async(&srq->h, event);
 }
 
-static int kal_srq_make(struct kal_h_srq *srq, struct kal_h_pd *pd, struct krdma_srq *cmd)
+static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
 {
+	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
+	struct kal_h_srq *srq = container_of(h, struct kal_h_srq, h);
+	struct krdma_srq *cmd = _cmd;
 	struct ri_srq_init_attr attr = {
 		.attr = {
 			.max_wr = cmd->max_wr,
@@ -35,14 +38,10 @@ static int kal_srq_make(struct kal_h_srq *srq, struct kal_h_pd *pd, struct krdma
 		},
 	};
 	struct ib_udata buf, *udata;
-	int ret;
 
 	udata = kal_udata(pd->ctx, &cmd->priv, &buf);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
-	ret = kal_handle_need(&srq->h, &pd->h);
-	if (ret)
-		return ret;
 	srq->ctx = pd->ctx;
 	srq->srq = kal_srq_create(pd->pd, &attr, kal_h_srq_event, srq, udata);
 	if (IS_ERR(srq->srq))
@@ -51,31 +50,20 @@ static int kal_srq_make(struct kal_h_srq *srq, struct kal_h_pd *pd, struct krdma
 	cmd->id = srq->srq->obj.id;
 	cmd->max_wr = attr.attr.max_wr;
 	cmd->max_sge = attr.attr.max_sge;
-	kal_handle_publish(&srq->h);
 	return 0;
 }
 
 int kal_cmd_srq(struct kal_file *file, void *_cmd)
 {
 	struct krdma_srq *cmd = _cmd;
-	struct kal_handle *h;
 	struct kal_h_pd *pd;
-	int ret;
 
 	if (cmd->reserved)
 		return -EINVAL;
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	h = kal_handle_new(file, &kal_h_srq_ops, pd->h.dev, cmd->cookie);
-	ret = PTR_ERR_OR_ZERO(h);
-	if (!ret) {
-		ret = kal_srq_make(container_of(h, struct kal_h_srq, h), pd, cmd);
-		if (ret)
-			kal_handle_cancel(h);
-	}
-	kal_handle_put(&pd->h);
-	return ret;
+	return kal_handle_make(&pd->h, &kal_h_srq_ops, cmd->cookie, kal_srq_make, cmd);
 }
 
 int kal_cmd_srq_modify(struct kal_file *file, void *_cmd)

@@ -9,14 +9,13 @@
 #include <linux/slab.h>
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
-#include <net/ip6_route.h>
-#include <net/ipv6.h>
-#include <net/route.h>
 
 #include "chardev.h"
 #include "counters.h"
 #include "endpoint.h"
 #include "internal.h"
+
+#include <krdma/netstack.h>
 
 static DEFINE_XARRAY_ALLOC1(kal_devs);
 static u32 kal_next_dev;
@@ -384,77 +383,14 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
 	return ret;
 }
 
-/* How an address is reached: by which interface, from which address, or that it is this host's. */
-struct kal_way {
-	int ifindex;
-	bool local;
-	struct sockaddr_storage source;
-};
-
-static int kal_way_ipv4(struct net *net, const struct sockaddr_in *to, struct kal_way *way)
-{
-	struct sockaddr_in *source = (struct sockaddr_in *)&way->source;
-	struct flowi4 fl4 = { .daddr = to->sin_addr.s_addr };
-	struct rtable *rt = ip_route_output_key(net, &fl4);
-
-	if (IS_ERR(rt))
-		return PTR_ERR(rt);
-	way->local = rt->rt_type == RTN_LOCAL;
-	way->ifindex = rt->dst.dev->ifindex;
-	source->sin_family = AF_INET;
-	source->sin_addr.s_addr = fl4.saddr;
-	ip_rt_put(rt);
-	return 0;
-}
-
-static int kal_way_ipv6(struct net *net, const struct sockaddr_in6 *to, struct kal_way *way)
-{
-	struct sockaddr_in6 *source = (struct sockaddr_in6 *)&way->source;
-	struct flowi6 fl6 = {
-		.daddr = to->sin6_addr,
-		.flowi6_oif = to->sin6_scope_id,
-	};
-	struct dst_entry *dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
-
-	if (IS_ERR(dst))
-		return PTR_ERR(dst);
-	way->local = dst_rt6_info(dst)->rt6i_flags & RTF_LOCAL;
-	way->ifindex = dst->dev->ifindex;
-	source->sin6_family = AF_INET6;
-	source->sin6_addr = fl6.saddr;
-	if (ipv6_addr_type(&fl6.saddr) & IPV6_ADDR_LINKLOCAL)
-		source->sin6_scope_id = way->ifindex;
-	dst_release(dst);
-	return 0;
-}
-
-static int kal_way_find(struct net *net, const struct sockaddr_storage *to, struct kal_way *way)
-{
-	memset(way, 0, sizeof(*way));
-	if (to->ss_family == AF_INET)
-		return kal_way_ipv4(net, (const struct sockaddr_in *)to, way);
-	return kal_way_ipv6(net, (const struct sockaddr_in6 *)to, way);
-}
-
-int kal_route_source(struct net *net, const struct sockaddr_storage *remote,
-		     struct sockaddr_storage *source)
-{
-	struct kal_way way;
-	int ret;
-
-	ret = kal_way_find(net, remote, &way);
-	if (!ret)
-		*source = way.source;
-	return ret;
-}
-
 static struct kal_dev *kal_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
 {
-	struct kal_way way;
+	struct kal_route route;
 
-	if (kal_way_find(net, addr, &way))
+	if (kal_net_route(net, addr, NULL, 0, &route))
 		return NULL;
-	return way.local ? kal_dev_get_address(net, addr) : kal_dev_get_ifindex(net, way.ifindex);
+	return route.local ? kal_dev_get_address(net, addr) :
+			     kal_dev_get_ifindex(net, route.ifindex);
 }
 
 int kal_cmd_rnic_find(struct kal_file *file, void *_cmd)

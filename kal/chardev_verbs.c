@@ -103,18 +103,17 @@ static const struct kal_handle_ops kal_h_pd_ops = {
 	.destroy = kal_h_pd_destroy,
 };
 
-static int kal_pd_make(struct kal_h_pd *pd, struct kal_h_context *ctx, struct krdma_pd *cmd)
+static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
 {
+	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
+	struct kal_h_pd *pd = container_of(h, struct kal_h_pd, h);
+	struct krdma_pd *cmd = _cmd;
 	struct ri_rnic *rnic = ctx->h.dev->rnic;
 	struct ib_udata buf, *udata;
-	int ret;
 
 	udata = kal_udata(ctx, &cmd->priv, &buf);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
-	ret = kal_handle_need(&pd->h, &ctx->h);
-	if (ret)
-		return ret;
 	pd->ctx = ctx;
 	pd->pd = kal_context_slow(ctx) ? kal_pd_alloc_slow(rnic) :
 					 kal_pd_alloc(rnic, ctx->uctx, udata);
@@ -122,7 +121,6 @@ static int kal_pd_make(struct kal_h_pd *pd, struct kal_h_context *ctx, struct kr
 		return PTR_ERR(pd->pd);
 	cmd->handle = pd->h.id;
 	cmd->id = pd->pd->obj.id;
-	kal_handle_publish(&pd->h);
 	return 0;
 }
 
@@ -130,20 +128,10 @@ int kal_cmd_pd(struct kal_file *file, void *_cmd)
 {
 	struct krdma_pd *cmd = _cmd;
 	struct kal_h_context *ctx = kal_get_context(file, cmd->context);
-	struct kal_handle *h;
-	int ret;
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	h = kal_handle_new(file, &kal_h_pd_ops, ctx->h.dev, 0);
-	ret = PTR_ERR_OR_ZERO(h);
-	if (!ret) {
-		ret = kal_pd_make(container_of(h, struct kal_h_pd, h), ctx, cmd);
-		if (ret)
-			kal_handle_cancel(h);
-	}
-	kal_handle_put(&ctx->h);
-	return ret;
+	return kal_handle_make(&ctx->h, &kal_h_pd_ops, 0, kal_pd_make, cmd);
 }
 
 /* Completion queues ******************************************************** */
@@ -184,8 +172,11 @@ static void kal_cq_init_record(struct kal_h_cq *cq)
 	kal_record_init(&cq->completion, &cq->h, &cq->completion_event);
 }
 
-static int kal_cq_make(struct kal_h_cq *cq, struct kal_h_context *ctx, struct krdma_cq *cmd)
+static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
 {
+	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
+	struct kal_h_cq *cq = container_of(h, struct kal_h_cq, h);
+	struct krdma_cq *cmd = _cmd;
 	const struct kal_cq_attr attr = {
 		.depth = cmd->depth,
 		.ceh = cmd->ceh,
@@ -194,14 +185,10 @@ static int kal_cq_make(struct kal_h_cq *cq, struct kal_h_context *ctx, struct kr
 		.consumer = cq,
 	};
 	struct ib_udata buf, *udata;
-	int ret;
 
 	udata = kal_udata(ctx, &cmd->priv, &buf);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
-	ret = kal_handle_need(&cq->h, &ctx->h);
-	if (ret)
-		return ret;
 	cq->ctx = ctx;
 	kal_cq_init_record(cq);
 	cq->cq = kal_cq_create(ctx->h.dev->rnic, ctx->uctx, &attr, udata);
@@ -210,7 +197,6 @@ static int kal_cq_make(struct kal_h_cq *cq, struct kal_h_context *ctx, struct kr
 	cmd->handle = cq->h.id;
 	cmd->id = cq->cq->obj.id;
 	cmd->depth = cq->cq->depth;
-	kal_handle_publish(&cq->h);
 	return 0;
 }
 
@@ -218,20 +204,10 @@ int kal_cmd_cq(struct kal_file *file, void *_cmd)
 {
 	struct krdma_cq *cmd = _cmd;
 	struct kal_h_context *ctx = kal_get_context(file, cmd->context);
-	struct kal_handle *h;
-	int ret;
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	h = kal_handle_new(file, &kal_h_cq_ops, ctx->h.dev, cmd->cookie);
-	ret = PTR_ERR_OR_ZERO(h);
-	if (!ret) {
-		ret = kal_cq_make(container_of(h, struct kal_h_cq, h), ctx, cmd);
-		if (ret)
-			kal_handle_cancel(h);
-	}
-	kal_handle_put(&ctx->h);
-	return ret;
+	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd);
 }
 
 static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd)

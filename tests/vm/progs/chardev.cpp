@@ -230,8 +230,9 @@ krdma_listen make_listener(const File &file, const Context &ctx, const char *add
 	return cmd;
 }
 
-krdma_conn start_connect(const File &file, std::uint32_t qp, const krdma_addr &remote,
-			 std::span<const std::byte> private_data, std::uint64_t cookie)
+/* what both sides say of a connection */
+static krdma_conn conn_command(std::uint32_t qp, std::span<const std::byte> private_data,
+			       std::uint64_t cookie)
 {
 	krdma_conn cmd{};
 
@@ -241,6 +242,14 @@ krdma_conn start_connect(const File &file, std::uint32_t qp, const krdma_addr &r
 	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
 	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());
 	cmd.cookie = cookie;
+	return cmd;
+}
+
+krdma_conn start_connect(const File &file, std::uint32_t qp, const krdma_addr &remote,
+			 std::span<const std::byte> private_data, std::uint64_t cookie)
+{
+	krdma_conn cmd = conn_command(qp, private_data, cookie);
+
 	cmd.remote = remote;
 	file.call(KRDMA_IOC_CONNECT, cmd);
 	return cmd;
@@ -249,15 +258,9 @@ krdma_conn start_connect(const File &file, std::uint32_t qp, const krdma_addr &r
 int accept_conn(const File &file, std::uint32_t conn, std::uint32_t qp,
 		std::span<const std::byte> private_data, std::uint64_t cookie)
 {
-	krdma_conn cmd{};
+	krdma_conn cmd = conn_command(qp, private_data, cookie);
 
 	cmd.handle = conn;
-	cmd.qp = qp;
-	cmd.ird = 8;
-	cmd.ord = 8;
-	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
-	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());
-	cmd.cookie = cookie;
 	return file.try_call(KRDMA_IOC_ACCEPT, cmd);
 }
 
