@@ -8,34 +8,15 @@
 #include <linux/cleanup.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
+#include "pins.h"
 
 /* pages pinned at a time, so that a signal ends a long pinning */
 #define KAL_PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
-
-/*
- * The same rule and counter as for ib_core's own regions, so that one limit
- * holds for a process whatever interface it uses.
- */
-static int kal_charge_pinned(struct mm_struct *mm, unsigned long npages)
-{
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	u64 pinned;
-
-	if (!can_do_mlock())
-		return -EPERM;
-	pinned = atomic64_add_return(npages, &mm->pinned_vm);
-	if (pinned > limit && !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(npages, &mm->pinned_vm);
-		return -ENOMEM;
-	}
-	return 0;
-}
 
 static int kal_pin_pages(u64 start, struct ri_vm_region *region)
 {
@@ -55,10 +36,17 @@ static int kal_pin_pages(u64 start, struct ri_vm_region *region)
 					  region->pages + done);
 		if (ret <= 0)
 			break;
-		done += ret;
+		batch = ret;
+		ret = kal_pins_add(region->pins, region->pages + done, batch);
+		if (ret) {
+			unpin_user_pages(region->pages + done, batch);
+			break;
+		}
+		done += batch;
 	}
 	if (done == region->npages)
 		return 0;
+	kal_pins_remove(region->pins, region->pages, done);
 	unpin_user_pages(region->pages, done);
 	return ret < 0 ? ret : -EFAULT;
 }
@@ -84,25 +72,22 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
 	region->offset = offset_in_page(start);
 	region->writable = writable;
 
-	/* charged first: the limit bounds the array, too */
-	ret = kal_charge_pinned(mm, npages);
+	/* before the array, which the limit bounds, too */
+	ret = kal_pins_allowed(npages);
 	if (ret)
 		return ERR_PTR(ret);
+	region->pins = kal_pins_get(mm);
+	if (!region->pins)
+		return ERR_PTR(-ENOMEM);
 	ret = -ENOMEM;
 	region->pages = kvcalloc(npages, sizeof(*region->pages),
 				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!region->pages)
-		goto err_uncharge;
-	ret = kal_pin_pages(first, region);
-	if (ret)
-		goto err_free;
-	mmgrab(mm);
-	return no_free_ptr(region);
-
-err_free:
+	if (region->pages)
+		ret = kal_pin_pages(first, region);
+	if (!ret)
+		return no_free_ptr(region);
 	kvfree(region->pages);
-err_uncharge:
-	atomic64_sub(npages, &mm->pinned_vm);
+	kal_pins_put(region->pins);
 	return ERR_PTR(ret);
 }
 EXPORT_SYMBOL_GPL(ri_vm_pin_range);
@@ -113,10 +98,10 @@ void ri_vm_unpin_range(struct ri_vm_region *region)
 		kal_dmabuf_unpin(region);
 		return;
 	}
+	kal_pins_remove(region->pins, region->pages, region->npages);
 	unpin_user_pages_dirty_lock(region->pages, region->npages,
 				    region->writable);
-	atomic64_sub(region->npages, &region->mm->pinned_vm);
-	mmdrop(region->mm);
+	kal_pins_put(region->pins);
 	kvfree(region->pages);
 	kfree(region);
 }

@@ -705,6 +705,7 @@ void ri_llp_abort(struct ri_llp *llp, int status);
 /**
  * struct ri_vm_region - pinned memory of a user, or a part of a dma-buf
  * @mm: whose memory, NULL for a dma-buf's
+ * @pins: the kAL's account of it
  * @npages: number of pages
  * @offset: of the first octet in pages[0], or in the dma-buf
  * @writable: it may be written to
@@ -714,6 +715,7 @@ void ri_llp_abort(struct ri_llp *llp, int status);
  */
 struct ri_vm_region {
 	struct mm_struct *mm;
+	struct kal_pins *pins;
 	unsigned long npages;
 	u64 offset;
 	bool writable;
@@ -728,7 +730,8 @@ struct ri_vm_region {
  * @length: octets, not 0
  * @writable: the provider will write to it
  *
- * Charged once to mm->pinned_vm against RLIMIT_MEMLOCK.
+ * Charged to mm->pinned_vm against RLIMIT_MEMLOCK, but for pages that the process
+ * has registered already, with whatever RNIC.
  * Return: the region or an ERR_PTR: -EINVAL (wraps), -ENOMEM (limit or
  * memory), -EPERM, -EFAULT. Context: process context of the owner; may sleep.
  */
