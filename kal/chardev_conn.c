@@ -345,8 +345,6 @@ struct kal_conn_args {
 	u8 private_data[KRDMA_PRIVATE_DATA_MAX];
 };
 
-DEFINE_FREE(kal_conn_args, struct kal_conn_args *, if (!IS_ERR_OR_NULL(_T)) kfree(_T))
-
 static struct kal_conn_args *kal_conn_args_get(const struct krdma_conn *cmd)
 {
 	struct kal_conn_args *args __free(kfree) = NULL;
@@ -441,7 +439,7 @@ err_cancel:
 int kal_cmd_connect(struct kal_file *file, void *_cmd)
 {
 	struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	bool published = false;
 	struct kal_h_qp *qp;
@@ -486,7 +484,7 @@ static int kal_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
 int kal_cmd_accept(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	struct kal_h_qp *qp;
 	int ret;
@@ -509,7 +507,7 @@ int kal_cmd_accept(struct kal_file *file, void *_cmd)
 int kal_cmd_reject(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kal_conn_args) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	int ret;
 

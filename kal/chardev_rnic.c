@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
 
@@ -382,6 +383,78 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
 	kvfree(counters);
 	return ret;
 }
+
+/* QPs ********************************************************************** */
+
+/* at once */
+#define KAL_QP_LIST_MAX	256
+
+static void kal_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp)
+{
+	const struct ri_ops *ops = qp->obj.rnic->ops;
+	struct ri_qp_info info = {};
+
+	entry->number = qp->obj.id;
+	if (!ops->qp_info)
+		return;
+	ops->qp_info(qp, &info);
+	entry->tx_octets = info.tx.octets;
+	entry->tx_messages = info.tx.messages;
+	entry->rx_octets = info.rx.octets;
+	entry->rx_messages = info.rx.messages;
+	entry->retransmissions = info.retransmissions;
+	if (!info.connected)
+		return;
+	kal_addr_from_sockaddr(&info.local, &entry->local);
+	kal_addr_from_sockaddr(&info.remote, &entry->remote);
+}
+
+/* Up to @room of them from *@next on; how many, and from where to go on. */
+static u32 kal_qps_list(struct ri_rnic *rnic, struct krdma_qp_entry *entries, u32 room, u32 *next)
+{
+	struct ri_obj *obj;
+	u32 count = 0;
+
+	while ((obj = kal_obj_next(rnic, RI_OBJ_QP, *next))) {
+		*next = obj->id;
+		if (count < room)
+			kal_qp_entry_fill(&entries[count], container_of(obj, struct ri_qp, obj));
+		kal_obj_put(obj);
+		if (count == room)
+			return count;
+		count++;
+		++*next;
+	}
+	*next = 0;
+	return count;
+}
+
+int kal_cmd_qp_list(struct kal_file *file, void *_cmd)
+{
+	struct krdma_qp_entry *entries __free(kvfree) = NULL;
+	struct krdma_qp_list *cmd = _cmd;
+	const u32 room = min_t(u32, cmd->count, KAL_QP_LIST_MAX);
+	struct kal_dev *dev;
+
+	if (!ns_capable(file->net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (!room)
+		return -EINVAL;
+	entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
+	if (!entries)
+		return -ENOMEM;
+	dev = kal_dev_get(file->net, cmd->index);
+	if (!dev)
+		return -ENODEV;
+	cmd->count = kal_qps_list(dev->rnic, entries, room, &cmd->next);
+	kal_dev_put(dev);
+	if (copy_to_user(u64_to_user_ptr(cmd->entries), entries,
+			 array_size(cmd->count, sizeof(*entries))))
+		return -EFAULT;
+	return 0;
+}
+
+/* By address *************************************************************** */
 
 static struct kal_dev *kal_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
 {

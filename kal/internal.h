@@ -64,6 +64,7 @@ void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
 void kal_obj_publish(struct ri_obj *obj);
 void kal_obj_unpublish(struct ri_obj *obj);
 void kal_obj_free(struct ri_obj *obj);
+struct ri_obj *kal_obj_next(struct ri_rnic *rnic, enum ri_obj_type type, u32 id);
 
 /* dmabuf.c */
 void kal_dmabuf_unpin(struct ri_vm_region *region);

@@ -213,6 +213,27 @@ struct ri_obj *kal_obj_get(struct ri_rnic *rnic, enum ri_obj_type type, u32 id)
 	return obj;
 }
 
+/**
+ * kal_obj_next() - as kal_obj_get(): the first one whose id is not below @id
+ * @rnic: where
+ * @type: what
+ * @id: from which on
+ */
+struct ri_obj *kal_obj_next(struct ri_rnic *rnic, enum ri_obj_type type, u32 id)
+{
+	struct xarray *objects = &rnic->objects[type];
+	unsigned long index = id;
+	unsigned long flags;
+	struct ri_obj *obj;
+
+	xa_lock_irqsave(objects, flags);
+	obj = xa_find(objects, &index, ULONG_MAX, XA_PRESENT);
+	if (obj)
+		refcount_inc(&obj->refs);
+	xa_unlock_irqrestore(objects, flags);
+	return obj;
+}
+
 /* Context: any. */
 void kal_obj_put(struct ri_obj *obj)
 {

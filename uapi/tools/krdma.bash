@@ -27,7 +27,7 @@ _krdma() {
 	route) words='get from oif' ;;
 	neigh) words='get dev --resolve --watch' ;;
 	monitor) words='link address route rnic --count --timeout' ;;
-	top) words='--interval --count --once' ;;
+	top) words='--interval --count --once --qps' ;;
 	ping) words='--server --count --size --interval --timeout --quiet --slow --events' ;;
 	esac
 	case $before in

@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <krdma/address.hpp>
+
 #include "command.hpp"
+#include "qps.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -80,6 +83,14 @@ struct TopOptions {
 	double interval{1};
 	std::uint64_t count{0};
 	bool once{};
+	unsigned int qps{10};
+};
+
+/* a queue pair's at a time */
+struct QpSample {
+	Address local;
+	Address remote;
+	std::map<std::string, std::uint64_t> values;
 };
 
 /* an RNIC's counters at a time */
@@ -87,20 +98,38 @@ struct Sample {
 	std::string name;
 	Clock::time_point time;
 	std::map<std::string, std::uint64_t> values;
+	std::map<std::uint32_t, QpSample> qps; /* by number */
 };
 
 using Samples = std::map<std::uint32_t, Sample>; /* by index of the RNIC */
 
-Samples sample(const Session &session)
+std::map<std::uint32_t, QpSample> sample_qps(const QueuePairs &qps, std::uint32_t index)
+{
+	std::map<std::uint32_t, QpSample> samples;
+
+	for (const krdma_qp_entry &entry : qps.of(index))
+		samples.emplace(entry.number,
+				QpSample{Address{entry.local},
+					 Address{entry.remote},
+					 {{"tx_bytes", entry.tx_octets},
+					  {"tx_messages", entry.tx_messages},
+					  {"rx_bytes", entry.rx_octets},
+					  {"rx_messages", entry.rx_messages},
+					  {"retransmissions", entry.retransmissions}}});
+	return samples;
+}
+
+Samples sample(const Session &session, const QueuePairs &qps)
 {
 	Samples samples;
 
 	for (const Device &device : session.devices()) {
-		Sample one{device.name(), Clock::now(), {}};
+		Sample one{device.name(), Clock::now(), {}, {}};
 
 		try {
 			for (const Counter &counter : device.counters())
 				one.values[counter.name] = counter.value;
+			one.qps = sample_qps(qps, device.index());
 		} catch (const std::system_error &error) {
 			if (error.code().value() != ENODEV)
 				throw;
@@ -111,17 +140,18 @@ Samples sample(const Session &session)
 	return samples;
 }
 
-/* counts a second of one RNIC since the sample before */
-Json rates(const Sample &before, const Sample &now)
+using Values = std::map<std::string, std::uint64_t>;
+
+/* counts a second since the values before */
+Json rates(const Values &before, const Values &now, double seconds)
 {
-	const double seconds = Seconds{now.time - before.time}.count();
 	Json json = Json::object();
 
-	for (const auto &[name, value] : now.values) {
-		const auto old = before.values.find(name);
+	for (const auto &[name, value] : now) {
+		const auto old = before.find(name);
 
 		/* a gauge that fell is none for a rate */
-		if (old != before.values.end() && value >= old->second && seconds > 0)
+		if (old != before.end() && value >= old->second && seconds > 0)
 			json[name] = static_cast<double>(value - old->second) / seconds;
 	}
 	return json;
@@ -150,31 +180,84 @@ double rate_of(const Json &all, const char *name)
 	return all.contains(name) ? all[name].get<double>() : 0;
 }
 
+/* those of queue pairs that there were before, most octets first */
+Json qp_rates(const Sample &before, const Sample &now, double seconds)
+{
+	std::vector<Json> all;
+	Json json = Json::array();
+	const auto octets = [](const Json &qp) {
+		return rate_of(qp["rates"], "tx_bytes") + rate_of(qp["rates"], "rx_bytes");
+	};
+
+	for (const auto &[number, qp] : now.qps) {
+		const auto old = before.qps.find(number);
+
+		if (old == before.qps.end())
+			continue;
+		Json one{{"qp", number}, {"rates", rates(old->second.values, qp.values, seconds)}};
+
+		if (!qp.local.empty()) {
+			one["local"] = qp.local.to_string();
+			one["remote"] = qp.remote.to_string();
+		}
+		all.push_back(std::move(one));
+	}
+	std::stable_sort(all.begin(), all.end(),
+			 [&octets](const Json &a, const Json &b) { return octets(a) > octets(b); });
+	for (Json &one : all)
+		json.push_back(std::move(one));
+	return json;
+}
+
+/* lines for those of an RNIC that are connected, up to @most */
+void add_qps(Table &table, const std::string &rnic, const Json &qps, unsigned int most)
+{
+	for (const Json &qp : qps) {
+		if (!qp.contains("remote") || !most--)
+			return;
+		const Json &all = qp["rates"];
+
+		table.add(
+			{fmt::format("{}", qp["qp"].get<std::uint32_t>()), rnic,
+			 scaled(rate_of(all, "tx_bytes")) + 'B',
+			 scaled(rate_of(all, "rx_bytes")) + 'B',
+			 scaled(rate_of(all, "tx_messages")), scaled(rate_of(all, "rx_messages")),
+			 qp["local"].get<std::string>() + " - " + qp["remote"].get<std::string>()});
+	}
+}
+
 void top(const Environment &environment, const TopOptions &options)
 {
 	Interrupt interrupt;
 	const Session session;
+	const QueuePairs queue_pairs;
 	const std::uint64_t count = options.once ? 1 : options.count;
-	Samples before = sample(session);
+	Samples before = sample(session, queue_pairs);
 
 	for (std::uint64_t i = 0; !count || i < count; i++) {
 		if (interrupt.wait(-1, milliseconds(options.interval)))
 			return;
-		Samples now = sample(session);
+		Samples now = sample(session, queue_pairs);
 		Table table{{"RNIC", "SENT/s", "RECEIVED/s", "SAME HOST/s", "BUSIEST COUNTERS/s"}};
+		Table qp_table{{"QP", "RNIC", "SENT/s", "RECEIVED/s", "MESSAGES/s", "MESSAGES IN/s",
+				"CONNECTION"}};
 
 		for (const auto &[index, one] : now) {
 			const auto old = before.find(index);
 
 			if (old == before.end())
 				continue;
-			const Json all = rates(old->second, one);
+			const double seconds = Seconds{one.time - old->second.time}.count();
+			const Json all = rates(old->second.values, one.values, seconds);
+			const Json qps = qp_rates(old->second, one, seconds);
+
 			if (environment.json)
 				print_line({{"rnic", one.name},
 					    {"index", index},
-					    {"interval_s",
-					     Seconds{one.time - old->second.time}.count()},
-					    {"rates", all}});
+					    {"interval_s", seconds},
+					    {"rates", all},
+					    {"qps", qps}});
+			add_qps(qp_table, one.name, qps, options.qps);
 			table.add({one.name, scaled(rate_of(all, "tx_bytes")) + 'B',
 				   scaled(rate_of(all, "rx_bytes")) + 'B',
 				   scaled(rate_of(all, "same_host_bytes")) + 'B', busiest(all, 4)});
@@ -183,7 +266,8 @@ void top(const Environment &environment, const TopOptions &options)
 			/* a terminal is drawn anew */
 			const bool redraw = environment.style.colours() && count != 1;
 
-			print((redraw ? "\033[H\033[J" : "") + table.text(environment.style));
+			print((redraw ? "\033[H\033[J" : "") + table.text(environment.style) +
+			      (options.qps ? qp_table.text(environment.style) : ""));
 		}
 		before = std::move(now);
 	}
@@ -207,11 +291,13 @@ void add_live_commands(CLI::App &app, Environment &environment)
 	});
 
 	const auto options = std::make_shared<TopOptions>();
-	command = app.add_subcommand("top", "rates of each RNIC");
+	command = app.add_subcommand("top", "rates of each RNIC and its queue pairs");
 	command->add_option("-i,--interval", options->interval, "seconds between two looks (1)")
 		->check(CLI::Range(0.05, 3600.0));
 	command->add_option("-n,--count", options->count, "end after so many looks");
 	command->add_flag("-1,--once", options->once, "one look");
+	command->add_option("-q,--qps", options->qps,
+			    "lines for the busiest queue pairs of each RNIC (10)");
 	command->callback([&environment, options] {
 		environment.chosen = [&environment, options] { top(environment, *options); };
 	});

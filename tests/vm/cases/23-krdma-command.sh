@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: every subcommand of krdma on two RNICs, ping by both paths, the examples of libkrdma
-# limit: 120
+# limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -90,6 +90,26 @@ for path in fast slow; do
 done
 json "counters of it" A 'o["counters"]["krdma0"]["tx_bytes"] > 300000' stat krdma0
 json "only those that counted" A 'all(o["counters"]["krdma0"].values())' stat -n krdma0
+
+say "top, of a queue pair with traffic, and of nobody's business"
+start server B krdma ping --server "$ADDR_B" 7803
+until_says server listening
+start client A krdma ping "$ADDR_B" 7803 -c 100000 -i 0 -q -b 4096
+wait_for 20 on A bash -c "krdma top --once -i 0.3 --json | grep -q '\"remote\":\"$ADDR_B:7803\"'" ||
+	fail "no queue pair with traffic"
+json "rates of the queue pair" A 'any(q["remote"] == "10.77.0.2:7803" and q["rates"]["tx_bytes"] > 4096
+	and q["rates"]["rx_messages"] > 1 and q["qp"] > 1 for q in o["qps"])' top --once -i 0.5
+json "sum" A 'sum(q["rates"]["tx_bytes"] for q in o["qps"]) <= 1.3 * (o["rates"]["tx_bytes"] + o["rates"]["same_host_bytes"]) + 100000' \
+	top --once -i 0.5
+expect "as text" on A krdma top --once -i 0.3
+has "a line of it" '^[0-9]+ +krdma0 .* 10\.77\.0\.1:[0-9]+ - 10\.77\.0\.2:7803$' expect
+expect "not asked for" on A krdma top --once -i 0.1 --qps 0
+! grep -q '^QP ' expect || fail "queue pairs"
+expect "without privilege" on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma top --once -i 0.1 --json
+has "not for everybody" '"qps":\[\]' expect
+kill -INT "${pid_of[client]}" "${pid_of[server]}"
+finish client 10
+finish server 10
 
 say "interrupted: a server, and a client in the middle"
 start server B krdma ping --server "$ADDR_B" 7801

@@ -19,6 +19,8 @@ KRDMA_LAYOUT(krdma_rnic_query, 400, objects, 368);
 KRDMA_LAYOUT(krdma_counter, 64, value, 56);
 KRDMA_LAYOUT(krdma_rnic_counters, 24, entries, 16);
 KRDMA_LAYOUT(krdma_rnic_find, 56, remote, 32);
+KRDMA_LAYOUT(krdma_qp_entry, 96, retransmissions, 88);
+KRDMA_LAYOUT(krdma_qp_list, 24, entries, 16);
 KRDMA_LAYOUT(krdma_private, 24, out_len, 20);
 KRDMA_LAYOUT(krdma_context, 48, priv, 24);
 KRDMA_LAYOUT(krdma_destroy, 8, handle, 4);

@@ -128,6 +128,30 @@ struct krdma_rnic_find {
 	struct krdma_addr remote;
 };
 
+struct krdma_qp_entry {
+	__u32 number;		/* of the QP */
+	__u32 reserved;
+	struct krdma_addr local;	/* family 0: not connected */
+	struct krdma_addr remote;
+	__aligned_u64 tx_octets;
+	__aligned_u64 tx_messages;
+	__aligned_u64 rx_octets;
+	__aligned_u64 rx_messages;
+	__aligned_u64 retransmissions;
+};
+
+/*
+ * KRDMA_IOC_QP_LIST: QPs of an RNIC, whoever has them, by number, up to 256 at once. EPERM
+ * without CAP_NET_ADMIN over the namespace.
+ */
+struct krdma_qp_list {
+	__u32 size;
+	__u32 index;
+	__u32 count;		/* in: room at entries; out: how many it has now */
+	__u32 next;		/* in: the least number; out: that of the next call, 0: all told */
+	__aligned_u64 entries;	/* struct krdma_qp_entry[] */
+};
+
 /* Contexts and objects ***************************************************** */
 
 /* provider-private octets of a verb, as its user library and module agreed */
@@ -595,6 +619,7 @@ struct krdma_net_event {
 #define KRDMA_IOC_RNIC_COUNTERS	_IO(KRDMA_IOC_TYPE, 0x02)
 #define KRDMA_IOC_RNIC_FIND	_IO(KRDMA_IOC_TYPE, 0x03)
 #define KRDMA_IOC_USAGE		_IO(KRDMA_IOC_TYPE, 0x04)
+#define KRDMA_IOC_QP_LIST	_IO(KRDMA_IOC_TYPE, 0x05)
 
 #define KRDMA_IOC_CONTEXT	_IO(KRDMA_IOC_TYPE, 0x10)
 #define KRDMA_IOC_DESTROY	_IO(KRDMA_IOC_TYPE, 0x11)
