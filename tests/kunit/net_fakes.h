@@ -6,9 +6,11 @@
 #ifndef NET_FAKES_H
 #define NET_FAKES_H
 
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/export.h>
 
 #undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)	extern typeof(symbol) symbol
+#define EXPORT_SYMBOL_GPL(symbol)	static_assert(__same_type(symbol, symbol))
 
 #endif /* NET_FAKES_H */

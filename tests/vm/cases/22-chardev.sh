@@ -5,12 +5,13 @@
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
+export PATH=$VM_REPO/build/tools:$PATH LD_LIBRARY_PATH=$VM_REPO/build/ual
 chardev=$VM_PROGS/krdma_chardev
 
-# what "rdma resource" shows of the two, PDs, CQs, QPs, regions
-objects() { for dev in krdma0 krdma1; do resources $dev; done; }
+# objects of the two RNICs by kind, contexts included: the kAL's count, "rdma resource" knows its own only
+objects() { for host in A B; do on $host krdma resource | grep '^krdma'; done; }
 
-# no object of any kind in the RNIC of host A, contexts included
+# no object of any kind is left
 nothing_left() { [ "$(objects)" = "$objects_before" ]; }
 
 hosts_up
@@ -49,8 +50,14 @@ refuse "more objects than a file may have" on A "$chardev" -v "$ADDR_A"
 has "the errno" "No space left" expect
 echo 262144 > /sys/module/krdma/parameters/file_objects
 
+# the last commands, if the kernel dies of them
+echo 1 > /proc/sys/kernel/ftrace_dump_on_oops
+echo 64 > /sys/kernel/tracing/buffer_size_kb
+exec 9> /sys/kernel/tracing/trace_marker
+fuzz=("$VM_PROGS/krdma_chardev_fuzz" --seed "${SEED:-$RANDOM}" --marker 9)
+
 say "races: random commands by threads"
-run_on A 60 "$VM_PROGS/krdma_chardev_fuzz" 8 "${SEED:-$RANDOM}" "$ADDR_A"
+run_on A 180 "${fuzz[@]}" --seconds "${FUZZ_SECONDS:-15}" "$ADDR_A"
 cat client.log
 wait_for 15 nothing_left || fail "left: $(objects)"
 
@@ -73,7 +80,7 @@ for host in A B; do
 	rnic_add $host
 	wait_for 10 rnic_active "$(dev_of $host)"
 done
-start fuzz A "$VM_PROGS/krdma_chardev_fuzz" 4 "${SEED:-$RANDOM}" "$ADDR_A"
+start fuzz A "${fuzz[@]}" --any --seconds 4 "$ADDR_A"
 sleep 2
 expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
 finish_any fuzz 30

@@ -57,6 +57,9 @@ private:
 class File {
 public:
 	File();
+	/* one that was opened elsewhere */
+	explicit File(int fd) : fd_{fd}
+	{}
 	~File();
 	File(const File &) = delete;
 	File &operator=(const File &) = delete;
@@ -188,6 +191,7 @@ struct Check {
 extern const std::vector<Check> error_checks;
 extern const std::vector<Check> data_checks;
 extern const std::vector<Check> conn_checks;
+extern const std::vector<Check> shared_checks;
 
 } /* namespace chardev */
 

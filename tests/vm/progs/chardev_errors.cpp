@@ -16,46 +16,10 @@
 #include <unistd.h>
 
 #include "chardev.hpp"
+#include "chardev_grammar.hpp"
 
 namespace chardev {
 namespace {
-
-struct Command {
-	unsigned long number;
-	std::uint32_t size;
-};
-
-constexpr std::array commands{
-	Command{KRDMA_IOC_RNIC_LIST, sizeof(krdma_rnic_list)},
-	Command{KRDMA_IOC_RNIC_QUERY, sizeof(krdma_rnic_query)},
-	Command{KRDMA_IOC_RNIC_COUNTERS, sizeof(krdma_rnic_counters)},
-	Command{KRDMA_IOC_RNIC_FIND, sizeof(krdma_rnic_find)},
-	Command{KRDMA_IOC_USAGE, sizeof(krdma_usage)},
-	Command{KRDMA_IOC_CONTEXT, sizeof(krdma_context)},
-	Command{KRDMA_IOC_DESTROY, sizeof(krdma_destroy)},
-	Command{KRDMA_IOC_PD, sizeof(krdma_pd)},
-	Command{KRDMA_IOC_CQ, sizeof(krdma_cq)},
-	Command{KRDMA_IOC_CQ_MODIFY, sizeof(krdma_cq_modify)},
-	Command{KRDMA_IOC_CQ_POLL, sizeof(krdma_cq_poll)},
-	Command{KRDMA_IOC_CQ_NOTIFY, sizeof(krdma_cq_notify)},
-	Command{KRDMA_IOC_SRQ, sizeof(krdma_srq)},
-	Command{KRDMA_IOC_SRQ_MODIFY, sizeof(krdma_srq_attr)},
-	Command{KRDMA_IOC_SRQ_QUERY, sizeof(krdma_srq_attr)},
-	Command{KRDMA_IOC_QP, sizeof(krdma_qp)},
-	Command{KRDMA_IOC_QP_MODIFY, sizeof(krdma_qp_attr)},
-	Command{KRDMA_IOC_QP_QUERY, sizeof(krdma_qp_attr)},
-	Command{KRDMA_IOC_POST_SEND, sizeof(krdma_post)},
-	Command{KRDMA_IOC_POST_RECV, sizeof(krdma_post)},
-	Command{KRDMA_IOC_POST_SRQ, sizeof(krdma_post)},
-	Command{KRDMA_IOC_MR, sizeof(krdma_mr)},
-	Command{KRDMA_IOC_MR_REREGISTER, sizeof(krdma_mr_reregister)},
-	Command{KRDMA_IOC_MW, sizeof(krdma_mw)},
-	Command{KRDMA_IOC_LISTEN, sizeof(krdma_listen)},
-	Command{KRDMA_IOC_CONNECT, sizeof(krdma_conn)},
-	Command{KRDMA_IOC_ACCEPT, sizeof(krdma_conn)},
-	Command{KRDMA_IOC_REJECT, sizeof(krdma_conn)},
-	Command{KRDMA_IOC_DISCONNECT, sizeof(krdma_disconnect)},
-};
 
 /* a command's structure with octets behind it */
 struct Buffer {
@@ -71,8 +35,8 @@ void sizes(const char *)
 {
 	const File file;
 
-	for (const Command &c : commands) {
-		const std::string name = "command " + std::to_string(c.number & 0xff);
+	for (const grammar::Command &c : grammar::commands()) {
+		const std::string name = c.name;
 		Buffer buf;
 
 		for (const std::uint32_t size : {0U, 4U}) {
@@ -125,7 +89,7 @@ void unknown(const char *)
 	Buffer buf;
 
 	buf.set_size(64);
-	for (const unsigned long number : {0x05UL, 0x0fUL, 0x23UL, 0x35UL, 0x7fUL, 0xffUL})
+	for (const unsigned long number : {0x06UL, 0x0fUL, 0x23UL, 0x35UL, 0x7fUL, 0xffUL})
 		require_errno(file.raw(_IO(KRDMA_IOC_TYPE, number), buf.octets.data()), ENOTTY,
 			      "unknown command");
 	require_errno(file.raw(_IO('K', 1), buf.octets.data()), ENOTTY, "another type");

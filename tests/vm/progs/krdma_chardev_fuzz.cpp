@@ -1,253 +1,254 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_chardev_fuzz SECONDS SEED ADDRESS: threads that give /dev/krdma random commands of
- * its grammar: each kind of field has its own values, mostly ones that mean something,
- * handles are mostly such as there are, of all kinds and of another file, and some octets
- * are changed at random. What comes back does not matter; that the kernel lives does, and
- * that nothing is left when the files are closed, which some of them are in between.
+ * krdma_chardev_fuzz [OPTION...] ADDRESS: threads that give /dev/krdma random commands of
+ * its grammar (chardev_grammar.hpp). Each kind of field has its own values, mostly ones that
+ * mean something; handles are mostly such as there are; some octets, sizes and numbers are
+ * wrong. In between they read, map, duplicate and close files under each other's hands, and
+ * fork. ADDRESS is an RNIC's of this namespace.
  *
- * To add a command: one more line in the table.
+ *	--seed N	of the threads' random numbers (the order between threads is chance)
+ *	--seconds N	how long
+ *	--marker FD	an open trace_marker, told of each command: with ftrace_dump_on_oops the
+ *			last of them are in the log of a kernel that dies
+ *	--any		a command that never succeeds is no failure: the RNIC goes meanwhile
+ *
+ * It fails when the kernel complains (its taint) or a thread hangs, and shows the last
+ * commands then; and when one of the commands has never succeeded.
  */
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <random>
 #include <thread>
 
+#include <csignal>
 #include <fcntl.h>
+#include <getopt.h>
+#include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <krdma/soft-abi.h>
-#include <rdma/ib_user_verbs.h>
-
 #include "chardev.hpp"
+#include "chardev_grammar.hpp"
 
 namespace {
 
 using namespace chardev;
+using namespace grammar;
+using Clock = std::chrono::steady_clock;
 
-/* what a field is, and so which values are worth trying */
-enum class Kind {
-	handle, /* in */
-	made,   /* out: a new handle */
-	index,  /* of an RNIC */
-	small,  /* a count, a depth */
-	flags,
-	state,
-	access,
-	pointer, /* to user memory */
-	length,  /* of it */
-	priv_len,
-	address, /* struct krdma_addr */
-	wrs,     /* array of work requests */
-	any,
+constexpr std::size_t num_threads = 4;
+constexpr std::size_t num_files = 3;
+constexpr std::size_t max_commands = 64;
+
+struct Options {
+	std::uint64_t seed = 1;
+	int seconds = 10;
+	int marker = -1;
+	bool any = false;
+	const char *address = nullptr;
 };
 
-struct Field {
-	std::uint32_t offset;
-	std::uint32_t size;
-	Kind kind;
+/* What all processes know, in memory that they share *********************** */
+
+/** struct Entry - a command that was given; result -1: it has not answered */
+struct Entry {
+	std::uint64_t number;
+	std::uint32_t command;
+	std::int32_t result;
+	std::array<std::byte, 96> octets;
 };
 
-#define FIELD(type, member, kind)                                        \
-	Field                                                            \
-	{                                                                \
-		offsetof(type, member), sizeof(type::member), Kind::kind \
-	}
-#define PRIV(type)                                                           \
-	Field{offsetof(type, priv.in), 8, Kind::pointer},                    \
-		Field{offsetof(type, priv.out), 8, Kind::pointer},           \
-		Field{offsetof(type, priv.in_len), 4, Kind::priv_len}, Field \
-	{                                                                    \
-		offsetof(type, priv.out_len), 4, Kind::priv_len              \
-	}
-
-struct Command {
-	unsigned long number;
-	std::uint32_t size;
-	std::uint32_t weight;
-	std::vector<Field> fields;
-};
-
-const std::vector<Command> &commands()
-{
-	static const std::vector<Command> table{
-		{KRDMA_IOC_RNIC_LIST,
-		 sizeof(krdma_rnic_list),
-		 1,
-		 {FIELD(krdma_rnic_list, count, small), FIELD(krdma_rnic_list, entries, pointer)}},
-		{KRDMA_IOC_RNIC_QUERY,
-		 sizeof(krdma_rnic_query),
-		 1,
-		 {FIELD(krdma_rnic_query, index, index)}},
-		{KRDMA_IOC_RNIC_COUNTERS,
-		 sizeof(krdma_rnic_counters),
-		 1,
-		 {FIELD(krdma_rnic_counters, index, index),
-		  FIELD(krdma_rnic_counters, count, small),
-		  FIELD(krdma_rnic_counters, entries, pointer)}},
-		{KRDMA_IOC_RNIC_FIND,
-		 sizeof(krdma_rnic_find),
-		 1,
-		 {FIELD(krdma_rnic_find, local, address), FIELD(krdma_rnic_find, remote, address)}},
-		{KRDMA_IOC_USAGE, sizeof(krdma_usage), 1, {}},
-		{KRDMA_IOC_CONTEXT,
-		 sizeof(krdma_context),
-		 4,
-		 {FIELD(krdma_context, index, index), FIELD(krdma_context, handle, made),
-		  FIELD(krdma_context, flags, flags), FIELD(krdma_context, cookie, any),
-		  PRIV(krdma_context)}},
-		{KRDMA_IOC_DESTROY,
-		 sizeof(krdma_destroy),
-		 12,
-		 {FIELD(krdma_destroy, handle, handle)}},
-		{KRDMA_IOC_PD,
-		 sizeof(krdma_pd),
-		 6,
-		 {FIELD(krdma_pd, context, handle), FIELD(krdma_pd, handle, made), PRIV(krdma_pd)}},
-		{KRDMA_IOC_CQ,
-		 sizeof(krdma_cq),
-		 6,
-		 {FIELD(krdma_cq, context, handle), FIELD(krdma_cq, handle, made),
-		  FIELD(krdma_cq, depth, small), FIELD(krdma_cq, ceh, flags), PRIV(krdma_cq)}},
-		{KRDMA_IOC_CQ_MODIFY,
-		 sizeof(krdma_cq_modify),
-		 2,
-		 {FIELD(krdma_cq_modify, handle, handle), FIELD(krdma_cq_modify, mask, flags),
-		  FIELD(krdma_cq_modify, depth, small), FIELD(krdma_cq_modify, count, small),
-		  FIELD(krdma_cq_modify, period_us, small), PRIV(krdma_cq_modify)}},
-		{KRDMA_IOC_CQ_POLL,
-		 sizeof(krdma_cq_poll),
-		 4,
-		 {FIELD(krdma_cq_poll, handle, handle), FIELD(krdma_cq_poll, count, small),
-		  FIELD(krdma_cq_poll, entries, pointer)}},
-		{KRDMA_IOC_CQ_NOTIFY,
-		 sizeof(krdma_cq_notify),
-		 3,
-		 {FIELD(krdma_cq_notify, handle, handle),
-		  FIELD(krdma_cq_notify, solicited, flags)}},
-		{KRDMA_IOC_SRQ,
-		 sizeof(krdma_srq),
-		 3,
-		 {FIELD(krdma_srq, pd, handle), FIELD(krdma_srq, handle, made),
-		  FIELD(krdma_srq, max_wr, small), FIELD(krdma_srq, max_sge, flags),
-		  FIELD(krdma_srq, limit, flags), PRIV(krdma_srq)}},
-		{KRDMA_IOC_SRQ_MODIFY,
-		 sizeof(krdma_srq_attr),
-		 2,
-		 {FIELD(krdma_srq_attr, handle, handle), FIELD(krdma_srq_attr, mask, flags),
-		  FIELD(krdma_srq_attr, max_wr, small), FIELD(krdma_srq_attr, limit, flags),
-		  PRIV(krdma_srq_attr)}},
-		{KRDMA_IOC_SRQ_QUERY,
-		 sizeof(krdma_srq_attr),
-		 1,
-		 {FIELD(krdma_srq_attr, handle, handle)}},
-		{KRDMA_IOC_QP,
-		 sizeof(krdma_qp),
-		 8,
-		 {FIELD(krdma_qp, pd, handle), FIELD(krdma_qp, handle, made),
-		  FIELD(krdma_qp, send_cq, handle), FIELD(krdma_qp, recv_cq, handle),
-		  FIELD(krdma_qp, flags, flags), FIELD(krdma_qp, max_send_wr, small),
-		  FIELD(krdma_qp, max_recv_wr, small), FIELD(krdma_qp, max_send_sge, flags),
-		  FIELD(krdma_qp, max_recv_sge, flags), FIELD(krdma_qp, max_inline, small),
-		  PRIV(krdma_qp)}},
-		{KRDMA_IOC_QP_MODIFY,
-		 sizeof(krdma_qp_attr),
-		 3,
-		 {FIELD(krdma_qp_attr, handle, handle), FIELD(krdma_qp_attr, mask, flags),
-		  FIELD(krdma_qp_attr, state, state), FIELD(krdma_qp_attr, access, access)}},
-		{KRDMA_IOC_QP_QUERY,
-		 sizeof(krdma_qp_attr),
-		 2,
-		 {FIELD(krdma_qp_attr, handle, handle)}},
-		{KRDMA_IOC_POST_SEND,
-		 sizeof(krdma_post),
-		 8,
-		 {FIELD(krdma_post, handle, handle), FIELD(krdma_post, count, flags),
-		  FIELD(krdma_post, wrs, wrs)}},
-		{KRDMA_IOC_POST_RECV,
-		 sizeof(krdma_post),
-		 6,
-		 {FIELD(krdma_post, handle, handle), FIELD(krdma_post, count, flags),
-		  FIELD(krdma_post, wrs, wrs)}},
-		{KRDMA_IOC_POST_SRQ,
-		 sizeof(krdma_post),
-		 3,
-		 {FIELD(krdma_post, handle, handle), FIELD(krdma_post, count, flags),
-		  FIELD(krdma_post, wrs, wrs)}},
-		{KRDMA_IOC_MR,
-		 sizeof(krdma_mr),
-		 6,
-		 {FIELD(krdma_mr, pd, handle), FIELD(krdma_mr, handle, made),
-		  FIELD(krdma_mr, access, access), FIELD(krdma_mr, start, pointer),
-		  FIELD(krdma_mr, length, length), FIELD(krdma_mr, iova, pointer)}},
-		{KRDMA_IOC_MR_REREGISTER,
-		 sizeof(krdma_mr_reregister),
-		 3,
-		 {FIELD(krdma_mr_reregister, handle, handle),
-		  FIELD(krdma_mr_reregister, mask, flags), FIELD(krdma_mr_reregister, pd, handle),
-		  FIELD(krdma_mr_reregister, access, access),
-		  FIELD(krdma_mr_reregister, start, pointer),
-		  FIELD(krdma_mr_reregister, length, length),
-		  FIELD(krdma_mr_reregister, iova, pointer)}},
-		{KRDMA_IOC_MW,
-		 sizeof(krdma_mw),
-		 2,
-		 {FIELD(krdma_mw, pd, handle), FIELD(krdma_mw, handle, made),
-		  FIELD(krdma_mw, type, flags)}},
-		{KRDMA_IOC_LISTEN,
-		 sizeof(krdma_listen),
-		 3,
-		 {FIELD(krdma_listen, context, handle), FIELD(krdma_listen, handle, made),
-		  FIELD(krdma_listen, backlog, small), FIELD(krdma_listen, local, address)}},
-		{KRDMA_IOC_CONNECT,
-		 sizeof(krdma_conn),
-		 6,
-		 {FIELD(krdma_conn, handle, made), FIELD(krdma_conn, qp, handle),
-		  FIELD(krdma_conn, ird, flags), FIELD(krdma_conn, ord, flags),
-		  FIELD(krdma_conn, private_data, pointer),
-		  FIELD(krdma_conn, private_data_len, priv_len),
-		  FIELD(krdma_conn, remote, address)}},
-		{KRDMA_IOC_ACCEPT,
-		 sizeof(krdma_conn),
-		 6,
-		 {FIELD(krdma_conn, handle, handle), FIELD(krdma_conn, qp, handle),
-		  FIELD(krdma_conn, private_data, pointer),
-		  FIELD(krdma_conn, private_data_len, priv_len)}},
-		{KRDMA_IOC_REJECT,
-		 sizeof(krdma_conn),
-		 2,
-		 {FIELD(krdma_conn, handle, handle), FIELD(krdma_conn, private_data, pointer),
-		  FIELD(krdma_conn, private_data_len, priv_len)}},
-		{KRDMA_IOC_DISCONNECT,
-		 sizeof(krdma_disconnect),
-		 3,
-		 {FIELD(krdma_disconnect, qp, handle), FIELD(krdma_disconnect, abrupt, flags)}},
-	};
-	return table;
-}
-
-/* of all processes, in memory that they share */
-struct Counts {
+struct Count {
 	std::atomic<std::uint64_t> calls, good;
 };
 
-/* what all threads know */
+/** struct Common - counts, and each thread's last commands */
+struct Common {
+	std::array<Count, max_commands> counts;
+	std::array<std::array<Entry, 16>, num_threads> last;
+	std::atomic<bool> stop;
+	std::atomic<unsigned int> forks, maps, closes, events;
+};
+
+Common &make_common()
+{
+	void *at = ::mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	rdma::require(at != MAP_FAILED, "mmap");
+	return *new (at) Common{};
+}
+
+/* bad page, oops, warning, lockup: what it can complain of (Documentation: tainted kernels) */
+unsigned long taint()
+{
+	constexpr unsigned long mask = 1UL << 5 | 1UL << 7 | 1UL << 9 | 1UL << 14;
+	std::array<char, 32> text{};
+	const int fd = ::open("/proc/sys/kernel/tainted", O_RDONLY | O_CLOEXEC);
+
+	rdma::require(fd >= 0, "tainted");
+	const ssize_t n = ::read(fd, text.data(), text.size() - 1);
+
+	::close(fd);
+	rdma::require(n > 0, "tainted");
+	return std::strtoul(text.data(), nullptr, 10) & mask;
+}
+
+void print_entry(const Entry &e)
+{
+	const Command &c = commands()[e.command];
+
+	std::printf("%8llu %-14s", static_cast<unsigned long long>(e.number), c.name);
+	if (e.result < 0)
+		std::printf(" (has not answered)");
+	else
+		std::printf(" %s", e.result ? std::strerror(e.result) : "ok");
+	for (std::size_t i = 0; i < std::min<std::size_t>(c.size, e.octets.size()); i += 4) {
+		std::uint32_t word = 0;
+
+		std::memcpy(&word, e.octets.data() + i, sizeof(word));
+		std::printf(" %x", word);
+	}
+	std::puts("");
+}
+
+void print_last(const Common &common)
+{
+	for (std::size_t t = 0; t < common.last.size(); t++) {
+		auto entries = common.last[t];
+
+		std::printf("last commands of thread %zu, words of the structure:\n", t);
+		std::ranges::sort(entries, {}, &Entry::number);
+		for (const Entry &e : entries)
+			if (e.number)
+				print_entry(e);
+	}
+}
+
+/* Files, and the objects that they have ************************************ */
+
+/** class Slot - a file that all threads use, and close */
+class Slot {
+public:
+	Slot() : fd_{open()}
+	{}
+	~Slot()
+	{
+		::close(fd_);
+	}
+	Slot(const Slot &) = delete;
+	Slot &operator=(const Slot &) = delete;
+	Slot(Slot &&) = delete;
+	Slot &operator=(Slot &&) = delete;
+
+	/* it may be closed, or another file's, when it is used */
+	[[nodiscard]] int fd() const
+	{
+		return fd_;
+	}
+
+	/* its objects go when the last call in progress has ended */
+	void reopen()
+	{
+		const int old = fd_.exchange(open());
+
+		{
+			const std::lock_guard guard{lock_};
+
+			for (auto &handles : handles_)
+				handles.clear();
+		}
+		::close(old);
+	}
+
+	/* the same file by another number */
+	void duplicate()
+	{
+		const int fresh = ::dup(fd_);
+
+		if (fresh >= 0)
+			::close(fd_.exchange(fresh));
+	}
+
+	/* the handle that has no place any more, or 0 */
+	std::uint32_t add(Object type, std::uint32_t handle)
+	{
+		const std::lock_guard guard{lock_};
+		auto &handles = handles_.at(static_cast<std::size_t>(type));
+		std::uint32_t out = 0;
+
+		if (handles.size() >= 24) {
+			out = handles.front();
+			handles.erase(handles.begin());
+		}
+		handles.push_back(handle);
+		return out;
+	}
+
+	void remove(std::uint32_t handle)
+	{
+		const std::lock_guard guard{lock_};
+
+		for (auto &handles : handles_)
+			std::erase(handles, handle);
+	}
+
+	/* 0: none. @n: which, the newest first. */
+	std::uint32_t find(Object type, std::size_t n)
+	{
+		const std::lock_guard guard{lock_};
+		const auto &handles = handles_.at(static_cast<std::size_t>(type));
+
+		return handles.empty() ? 0 : handles[handles.size() - 1 - n % handles.size()];
+	}
+
+	/* a ring that can be mapped */
+	void add_ring(std::uint64_t offset, std::uint64_t size)
+	{
+		const std::lock_guard guard{lock_};
+
+		rings_[next_ring_++ % rings_.size()] = {offset, size};
+	}
+
+	std::pair<std::uint64_t, std::uint64_t> ring(std::size_t n)
+	{
+		const std::lock_guard guard{lock_};
+
+		return rings_[n % rings_.size()];
+	}
+
+private:
+	static int open()
+	{
+		const int fd = ::open(KRDMA_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd < 0)
+			rdma::fail_errno("open " KRDMA_DEVICE, errno);
+		return fd;
+	}
+
+	std::atomic<int> fd_;
+	std::mutex lock_;
+	std::array<std::vector<std::uint32_t>, objects> handles_;
+	std::array<std::pair<std::uint64_t, std::uint64_t>, 8> rings_{};
+	std::size_t next_ring_ = 0;
+};
+
+/** class Shared - what the threads of a process know */
 class Shared {
 public:
-	explicit Shared(const char *address) : address_{address}
+	Shared(const Options &options, Common &common) : options{options}, common{common}
 	{
 		/* alone, far from anything: a region may be larger, and is written to */
 		void *all = ::mmap(nullptr, 2 * guard + memory_size, PROT_NONE,
@@ -256,73 +257,67 @@ public:
 		rdma::require(all != MAP_FAILED, "mmap");
 		memory = static_cast<std::byte *>(all) + guard;
 		rdma::must(::mprotect(memory, memory_size, PROT_READ | PROT_WRITE), "mprotect");
-		for (auto &file : files_)
-			file = std::make_shared<File>();
-		index = find_rnic(*files_[0], parse_address(address));
-	}
+		const File file;
 
-	std::shared_ptr<File> file(std::size_t n)
-	{
-		const std::lock_guard guard{lock_};
+		check_complete(file.fd());
+		index = find_rnic(file, parse_address(options.address));
+		krdma_rnic_query query{.index = index};
 
-		return files_[n % files_.size()];
-	}
-
-	/* the old one is closed by the last thread that uses it */
-	void reopen(std::size_t n)
-	{
-		auto next = std::make_shared<File>();
-		const std::lock_guard guard{lock_};
-
-		files_[n % files_.size()].swap(next);
-		ports_.clear();
+		file.call(KRDMA_IOC_RNIC_QUERY, query);
+		ifindex = query.ifindex;
 	}
 
 	void add_port(std::uint16_t port)
 	{
-		const std::lock_guard guard{lock_};
-
-		if (ports_.size() < 64)
-			ports_.push_back(port);
+		ports_[next_port_++ % ports_.size()] = port;
 	}
 
 	std::uint16_t port(std::size_t n)
 	{
-		const std::lock_guard guard{lock_};
-
-		return ports_.empty() ? std::uint16_t{0} : ports_[n % ports_.size()];
-	}
-
-	[[nodiscard]] const char *address() const
-	{
-		return address_;
+		return ports_[n % ports_.size()];
 	}
 
 	static constexpr std::size_t memory_size = 1 << 20;
 	static constexpr std::size_t guard = 1 << 26;
+	const Options &options;
+	Common &common;
 	std::byte *memory;
 	std::uint32_t index;
+	std::uint32_t ifindex;
+	std::array<Slot, num_files> files;
+	std::atomic<std::uint32_t> stag;
 
 private:
-	const char *address_;
-	std::mutex lock_;
-	std::array<std::shared_ptr<File>, 3> files_;
-	std::vector<std::uint16_t> ports_;
+	std::array<std::atomic<std::uint16_t>, 16> ports_{};
+	std::atomic<std::size_t> next_port_;
+};
+
+/* A thread ***************************************************************** */
+
+/** struct Call - a command as it is given */
+struct Call {
+	std::size_t command = 0;
+	unsigned long number = 0;
+	alignas(8) std::array<std::byte, 4200> octets{};
 };
 
 class Fuzzer {
 public:
-	Fuzzer(Shared &shared, Counts &counts, std::uint64_t seed)
-		: shared_{shared}, counts_{counts}, random_{seed}
+	Fuzzer(Shared &shared, std::size_t thread)
+		: shared_{shared}, thread_{thread}, random_{shared.options.seed * 1000 + thread},
+		  taint_{taint()}
 	{
 		for (std::size_t i = 0; i < commands().size(); i++)
 			deck_.insert(deck_.end(), commands()[i].weight, i);
 	}
 
-	void run(std::chrono::steady_clock::time_point end)
+	void run(Clock::time_point end)
 	{
-		while (std::chrono::steady_clock::now() < end)
+		while (Clock::now() < end && !shared_.common.stop) {
 			step();
+			if (number_ % 256 == 0 && taint() != taint_)
+				shared_.common.stop = true;
+		}
 	}
 
 private:
@@ -336,14 +331,23 @@ private:
 		return below(100) < percent;
 	}
 
-	std::uint64_t handle()
+	/* Values */
+
+	std::uint64_t handle(Slot &slot, std::uint32_t arg)
 	{
-		/* numbers go up by one: the last ones are likely to be there */
-		if (chance(4))
+		if (chance(3))
 			return random_();
-		if (chance(30) || last_ < 2)
-			return 1 + below(12);
-		return last_ - below(std::min<std::uint64_t>(last_, 24));
+		if (chance(2))
+			return below(64);
+		const bool wrong = arg >= objects || chance(4);
+		const auto type =
+			wrong ? static_cast<Object>(below(objects)) : static_cast<Object>(arg);
+
+		/* none is an answer, too: no SRQ, no window */
+		if (type == Object::srq && chance(60))
+			return 0;
+		/* the newest ones are likely to be of one context, and to work */
+		return slot.find(type, chance(70) ? 0 : below(24));
 	}
 
 	std::uint64_t pointer()
@@ -351,7 +355,7 @@ private:
 		static constexpr std::array<std::uint64_t, 5> odd{0, 8, 0xffff888000000000, ~0ULL,
 								  1ULL << 47};
 
-		if (chance(6))
+		if (chance(4))
 			return odd[below(odd.size())];
 		return reinterpret_cast<std::uintptr_t>(shared_.memory) +
 		       below(Shared::memory_size / 2);
@@ -362,41 +366,58 @@ private:
 		static constexpr std::array<std::uint64_t, 6> some{0,       1,       4096,
 								   100'000, 1 << 20, ~0ULL};
 
-		return chance(50) ? below(65536) : some[below(some.size())];
+		return chance(60) ? 1 + below(65536) : some[below(some.size())];
 	}
 
-	std::uint64_t value(Kind kind)
+	std::uint32_t stag()
 	{
-		static constexpr std::array<std::uint64_t, 6> lens{0, 8, 16, 24, 56, 512};
+		return chance(80) ? shared_.stag.load() : static_cast<std::uint32_t>(random_());
+	}
 
-		switch (kind) {
+	std::uint64_t flags(std::uint32_t mask)
+	{
+		if (chance(95))
+			return chance(50) ? random_() & mask : 1ULL << below(2) & mask;
+		return random_();
+	}
+
+	std::uint64_t value(Slot &slot, const Field &f)
+	{
+		switch (f.kind) {
 		case Kind::handle:
-			return handle();
+			return handle(slot, f.arg);
 		case Kind::index:
-			return chance(90) ? shared_.index : random_();
-		case Kind::small:
-			return chance(95) ? 1 + below(40) : random_();
+			return chance(95) ? shared_.index : random_();
+		case Kind::ifindex:
+			return chance(80) ? shared_.ifindex : chance(80) ? below(4) : random_();
+		case Kind::count:
+			return chance(96) ? 1 + below(40) : random_();
 		case Kind::flags:
-			return chance(90) ? below(4) : random_();
-		case Kind::state:
-			return below(8);
+			return flags(f.arg);
+		case Kind::choice:
+			return chance(96) ? below(f.arg) : random_();
 		case Kind::access:
 			return chance(90) ? below(32) : random_();
 		case Kind::pointer:
 			return pointer();
 		case Kind::length:
 			return length();
-		case Kind::priv_len:
-			return chance(50) ? 0 : lens[below(lens.size())];
+		case Kind::short_length:
+			return chance(50) ? 0 : below(600);
 		case Kind::wrs:
-			return work_requests();
+			return work_requests(slot);
+		case Kind::stag:
+			return stag();
+		case Kind::cookie:
+			return random_();
 		default:
-			return chance(50) ? 0 : random_();
+			/* what must be zero, or is not read */
+			return chance(97) ? 0 : random_();
 		}
 	}
 
 	/* in this thread's memory, so that it means something mostly */
-	std::uint64_t work_requests()
+	std::uint64_t work_requests(Slot &slot)
 	{
 		for (auto &wr : wrs_) {
 			sges_.fill({pointer(), static_cast<std::uint32_t>(below(5000)), stag()});
@@ -410,7 +431,9 @@ private:
 			      .imm = stag(),
 			      .remote_addr = pointer(),
 			      .rkey = stag(),
-			      .mw = static_cast<std::uint32_t>(handle()),
+			      .mw = slot.find(Object::mw, below(24)),
+			      .compare_add = random_(),
+			      .swap = random_(),
 			      .bind_addr = pointer(),
 			      .bind_length = below(5000),
 			      .bind_lkey = stag(),
@@ -419,237 +442,484 @@ private:
 		return chance(97) ? reinterpret_cast<std::uintptr_t>(wrs_.data()) : pointer();
 	}
 
-	std::uint32_t stag()
-	{
-		return chance(80) ? stag_ : static_cast<std::uint32_t>(random_());
-	}
-
+	/* mostly this host's, with the port of a listener or none */
 	krdma_addr address()
 	{
 		krdma_addr addr{};
 
-		if (chance(10))
+		if (chance(25))
 			return addr;
-		if (chance(95))
-			addr = parse_address(shared_.address());
-		else
+		addr = parse_address(chance(95) ? shared_.options.address : "10.77.0.2");
+		if (chance(3))
 			addr.family = static_cast<std::uint16_t>(below(20));
-		const std::uint16_t port = shared_.port(below(64));
-
-		addr.port = chance(90) ? port : static_cast<std::uint16_t>(random_());
+		addr.port = chance(60)   ? shared_.port(below(16))
+			    : chance(90) ? std::uint16_t{0}
+					 : static_cast<std::uint16_t>(random_());
 		return addr;
 	}
 
-	void fill(const Command &c)
+	krdma_private private_octets(std::uint32_t arg)
 	{
-		buf_.fill(std::byte{});
-		for (const Field &f : c.fields) {
-			if (f.kind == Kind::address) {
-				const krdma_addr addr = address();
+		static constexpr std::array<std::uint32_t, 6> odd{0, 8, 16, 24, 56, 512};
 
-				std::memcpy(buf_.data() + f.offset, &addr, sizeof(addr));
-				continue;
-			}
-			const std::uint64_t v = value(f.kind);
-
-			std::memcpy(buf_.data() + f.offset, &v, f.size);
-		}
-		const std::uint32_t size =
-			chance(97) ? c.size : static_cast<std::uint32_t>(below(300));
-
-		std::memcpy(buf_.data(), &size, sizeof(size));
-		while (chance(6))
-			buf_[4 + below(c.size - 4)] = static_cast<std::byte>(random_());
+		/* as a slow context has them, as the user library does, or else */
+		if (chance(55))
+			return {};
+		if (chance(80))
+			return {pointer(), pointer(), arg >> 16, arg & 0xffff};
+		return {pointer(), pointer(), odd[below(odd.size())], odd[below(odd.size())]};
 	}
 
-	/* a new listener's port is free to choose, and to be told to the others */
-	void prepare(const Command &c)
-	{
-		if (c.number == KRDMA_IOC_LISTEN && chance(80)) {
-			krdma_listen cmd{};
+	/* The structure */
 
-			std::memcpy(&cmd, buf_.data(), sizeof(cmd));
-			cmd.local.port = 0;
-			std::memcpy(buf_.data(), &cmd, sizeof(cmd));
+	void fill_field(Slot &slot, const Field &f, std::byte *at)
+	{
+		if (f.kind == Kind::address) {
+			const krdma_addr addr = address();
+
+			std::memcpy(at, &addr, sizeof(addr));
+		} else if (f.kind == Kind::priv) {
+			const krdma_private priv = private_octets(f.arg);
+
+			std::memcpy(at, &priv, sizeof(priv));
+		} else if (f.size <= sizeof(std::uint64_t)) {
+			const std::uint64_t v = value(slot, f);
+
+			std::memcpy(at, &v, f.size);
 		}
 	}
 
-	void note(const Command &c)
+	/* shorter, longer, zero or not behind the end */
+	std::uint32_t wrong_size(const Command &c, Call &call)
 	{
+		static constexpr std::array<std::uint32_t, 6> odd{0, 3, 4, 4096, 4097, ~0U};
+		const auto around = static_cast<std::uint32_t>(c.size - 8 + below(24));
+
+		if (chance(30))
+			call.octets[c.size + below(16)] = static_cast<std::byte>(random_());
+		return chance(70) ? around : odd[below(odd.size())];
+	}
+
+	void fill(Slot &slot, std::size_t command, Call &call)
+	{
+		const Command &c = commands()[command];
+
+		call.command = command;
+		call.number = c.number;
+		call.octets.fill(std::byte{});
 		for (const Field &f : c.fields)
-			if (f.kind == Kind::made) {
-				std::uint32_t made = 0;
+			fill_field(slot, f, call.octets.data() + f.offset);
+		const std::uint32_t size = chance(96) ? c.size : wrong_size(c, call);
 
-				std::memcpy(&made, buf_.data() + f.offset, sizeof(made));
-				last_ = made;
-			}
-		if (c.number == KRDMA_IOC_MR) {
-			krdma_mr cmd{};
-
-			std::memcpy(&cmd, buf_.data(), sizeof(cmd));
-			stag_ = cmd.stag;
-		} else if (c.number == KRDMA_IOC_LISTEN) {
-			krdma_listen cmd{};
-
-			std::memcpy(&cmd, buf_.data(), sizeof(cmd));
-			shared_.add_port(cmd.local.port);
-		}
+		std::memcpy(call.octets.data(), &size, sizeof(size));
+		while (chance(4))
+			call.octets[4 + below(c.size - 4)] = static_cast<std::byte>(random_());
+		/* another direction, size or letter */
+		if (below(300) == 0)
+			call.number ^= 1UL << below(32);
 	}
+
+	Entry &log(const Call &call)
+	{
+		auto &last = shared_.common.last[thread_];
+		Entry &e = last[++number_ % last.size()];
+
+		e.command = static_cast<std::uint32_t>(call.command);
+		e.result = -1;
+		std::ranges::copy_n(call.octets.data(), e.octets.size(), e.octets.data());
+		e.number = number_;
+		return e;
+	}
+
+	void mark(const Entry &e) const
+	{
+		std::array<char, 512> line{};
+		int len = std::snprintf(line.data(), line.size(), "fuzz %zu %llu %s", thread_,
+					static_cast<unsigned long long>(e.number),
+					commands()[e.command].name);
+
+		for (std::size_t i = 0; i < e.octets.size(); i += 4) {
+			std::uint32_t word = 0;
+
+			std::memcpy(&word, e.octets.data() + i, sizeof(word));
+			len += std::snprintf(line.data() + len,
+					     line.size() - static_cast<std::size_t>(len), " %x",
+					     word);
+		}
+		(void)!::write(shared_.options.marker, line.data(), static_cast<std::size_t>(len));
+	}
+
+	void give(Slot &slot, Call &call)
+	{
+		Count &count = shared_.common.counts.at(call.command);
+		Entry &e = log(call);
+
+		if (shared_.options.marker >= 0)
+			mark(e);
+		count.calls++;
+		const int err = ::ioctl(slot.fd(), call.number, call.octets.data()) ? errno : 0;
+
+		e.result = err;
+		if (err || call.number != commands()[call.command].number)
+			return;
+		count.good++;
+		note(slot, call);
+	}
+
+	/* Results */
+
+	template <typename T> static T as(const Call &call)
+	{
+		T cmd{};
+
+		std::memcpy(&cmd, call.octets.data(), sizeof(cmd));
+		return cmd;
+	}
+
+	static std::uint32_t word(const Call &call, std::uint32_t offset)
+	{
+		std::uint32_t v = 0;
+
+		std::memcpy(&v, call.octets.data() + offset, sizeof(v));
+		return v;
+	}
+
+	void keep(Slot &slot, Object type, std::uint32_t handle)
+	{
+		const std::uint32_t out = handle ? slot.add(type, handle) : 0;
+		krdma_destroy cmd{.size = sizeof(cmd), .handle = out};
+
+		if (out)
+			(void)::ioctl(slot.fd(), KRDMA_IOC_DESTROY, &cmd);
+	}
+
+	/* what the provider's answer says of rings: pairs of offset and size come first */
+	void note_rings(Slot &slot, const Call &call, std::uint32_t offset)
+	{
+		krdma_private priv{};
+		std::array<std::uint64_t, 4> rings{};
+
+		std::memcpy(&priv, call.octets.data() + offset, sizeof(priv));
+		const std::uint64_t at =
+			priv.out - reinterpret_cast<std::uintptr_t>(shared_.memory);
+
+		if (priv.out_len < 24 || at > Shared::memory_size - sizeof(rings))
+			return;
+		std::memcpy(rings.data(), shared_.memory + at, sizeof(rings));
+		slot.add_ring(rings[0], rings[1]);
+		if (call.number == KRDMA_IOC_QP)
+			slot.add_ring(rings[2], rings[3]);
+	}
+
+	void note(Slot &slot, const Call &call)
+	{
+		for (const Field &f : commands()[call.command].fields) {
+			if (f.kind == Kind::made)
+				keep(slot, static_cast<Object>(f.arg), word(call, f.offset));
+			else if (f.kind == Kind::priv)
+				note_rings(slot, call, f.offset);
+		}
+		if (call.number == KRDMA_IOC_DESTROY)
+			slot.remove(as<krdma_destroy>(call).handle);
+		else if (call.number == KRDMA_IOC_MR)
+			shared_.stag = as<krdma_mr>(call).stag;
+		else if (call.number == KRDMA_IOC_LISTEN)
+			shared_.add_port(as<krdma_listen>(call).local.port);
+	}
+
+	/* In between */
 
 	/* what a program does first, so that there is something to be wrong with */
-	void build(const File &file)
+	void build(Slot &slot)
 	{
 		try {
-			const Context ctx{file, shared_.address()};
-			const krdma_qp qp = make_qp(file, ctx);
-			const krdma_listen l = make_listener(file, ctx, shared_.address());
+			const File file{::dup(slot.fd())};
+			const Context ctx{file, shared_.options.address};
 
+			keep(slot, Object::context, ctx.context);
+			keep(slot, Object::pd, ctx.pd);
+			keep(slot, Object::cq, ctx.cq);
+			for (int i = 0; i < 3; i++)
+				keep(slot, Object::qp, make_qp(file, ctx).handle);
+			const krdma_listen l = make_listener(file, ctx, shared_.options.address);
+
+			keep(slot, Object::listener, l.handle);
 			shared_.add_port(l.local.port);
-			last_ = l.handle;
-			start_connect(file, qp.handle, l.local);
+			const krdma_qp qp = make_qp(file, ctx);
+
+			keep(slot, Object::qp, qp.handle);
+			keep(slot, Object::conn, start_connect(file, qp.handle, l.local).handle);
 		} catch (const std::exception &) {
 			/* another thread has destroyed a part of it already */
 		}
 	}
 
-	void read_events(const File &file)
+	void read_events(Slot &slot)
 	{
-		std::array<std::byte, 700> room{};
+		std::array<std::byte, 4096> room{};
+		const ssize_t n = ::read(slot.fd(), room.data(), below(room.size()));
+		std::size_t at = 0;
 
-		/* whoever opened it */
-		::fcntl(file.fd(), F_SETFL, O_NONBLOCK);
-		const ssize_t n = ::read(file.fd(), room.data(), below(room.size()));
+		while (n > 0 && at + sizeof(krdma_event) <= static_cast<std::size_t>(n)) {
+			krdma_event base{};
 
-		if (n < static_cast<ssize_t>(sizeof(krdma_conn_event)))
-			return;
-		krdma_event base{};
+			std::memcpy(&base, room.data() + at, sizeof(base));
+			if (base.type == KRDMA_EVENT_CONN_REQUEST) {
+				std::uint32_t conn = 0;
 
-		std::memcpy(&base, room.data(), sizeof(base));
-		if (base.type == KRDMA_EVENT_CONN_REQUEST)
-			std::memcpy(&last_, room.data() + offsetof(krdma_conn_event, conn), 4);
+				std::memcpy(&conn,
+					    room.data() + at + offsetof(krdma_conn_event, conn),
+					    sizeof(conn));
+				keep(slot, Object::request, conn);
+			}
+			shared_.common.events++;
+			if (!base.size)
+				break;
+			at += base.size;
+		}
 	}
 
-	void map(const File &file)
+	void map(Slot &slot)
 	{
-		const std::size_t octets = 4096 * (1 + below(4));
+		auto [offset, octets] = slot.ring(below(8));
+
+		if (!octets || octets % 4096 || octets > (1 << 24) || chance(10)) {
+			offset = 4096 * below(64);
+			octets = 4096 * (1 + below(4));
+		}
 		void *at = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE,
-				  chance(90) ? MAP_SHARED : MAP_PRIVATE, file.fd(),
-				  static_cast<off_t>(4096 * below(64)));
+				  chance(95) ? MAP_SHARED : MAP_PRIVATE, slot.fd(),
+				  static_cast<off_t>(offset));
 
 		if (at == MAP_FAILED)
 			return;
-		/* a ring that another program's library would not write so */
+		shared_.common.maps++;
+		/* a ring that another program's library would not write so; mostly its head */
 		for (int i = 0; i < 20; i++)
-			static_cast<volatile std::uint32_t *>(at)[below(octets / 4)] =
+			static_cast<volatile std::uint32_t *>(
+				at)[chance(50) ? below(34) : below(octets / 4)] =
 				static_cast<std::uint32_t>(chance(50) ? below(64) : random_());
+		/* a part of it first */
+		if (chance(20))
+			::munmap(at, 4096);
 		::munmap(at, octets);
+	}
+
+	/*
+	 * Another process with the same files and memory, which goes on for a while. It takes
+	 * no lock: another thread may have had that.
+	 */
+	void fork_one(Slot &slot)
+	{
+		std::array<Call, 4> calls;
+		const bool early = chance(50);
+		const int fd = slot.fd();
+
+		for (Call &call : calls)
+			fill(slot, deck_[below(deck_.size())], call);
+		const pid_t child = ::fork();
+
+		if (child < 0)
+			return;
+		if (child == 0) {
+			for (Call &call : calls)
+				(void)::ioctl(fd, call.number, call.octets.data());
+			*reinterpret_cast<volatile char *>(shared_.memory) = 1;
+			::_exit(0);
+		}
+		if (early)
+			::kill(child, SIGKILL);
+		::waitpid(child, nullptr, 0);
+		shared_.common.forks++;
+	}
+
+	void disturb(Slot &slot)
+	{
+		if (below(2500) == 0) {
+			slot.reopen();
+			shared_.common.closes++;
+		}
+		if (below(500) == 0)
+			slot.duplicate();
+		if (below(700) == 0)
+			fork_one(slot);
+		if (chance(1))
+			build(slot);
+		if (chance(6))
+			read_events(slot);
+		if (chance(3))
+			map(slot);
 	}
 
 	void step()
 	{
-		const std::size_t n = below(3);
-		const auto file = shared_.file(n);
+		Slot &slot = shared_.files[below(num_files)];
 
-		if (below(3000) == 0) {
-			shared_.reopen(n);
-			return;
-		}
-		if (chance(1))
-			build(*file);
-		if (chance(4))
-			read_events(*file);
-		if (chance(3))
-			map(*file);
-		const Command &c = commands()[deck_[below(deck_.size())]];
-
-		fill(c);
-		prepare(c);
-		counts_.calls++;
-		if (file->raw(c.number, buf_.data()) == 0) {
-			counts_.good++;
-			note(c);
-		}
+		disturb(slot);
+		fill(slot, deck_[below(deck_.size())], call_);
+		give(slot, call_);
 	}
 
 	Shared &shared_;
-	Counts &counts_;
+	std::size_t thread_;
 	std::mt19937_64 random_;
+	unsigned long taint_;
+	std::uint64_t number_ = 0;
 	std::vector<std::size_t> deck_;
-	alignas(8) std::array<std::byte, 4096> buf_{};
+	Call call_;
 	std::array<krdma_wr, 4> wrs_{};
 	std::array<krdma_sge, 4> sges_{};
-	std::uint32_t last_ = 0;
-	std::uint32_t stag_ = 0;
 };
 
+/* Processes **************************************************************** */
+
 /* the threads of one process, until @end */
-void fuzz(const char *address, std::uint64_t seed, Counts &counts,
-	  std::chrono::steady_clock::time_point end)
+void fuzz(const Options &options, Common &common, Clock::time_point end)
 {
-	Shared shared{address};
+	Shared shared{options, common};
 	std::vector<std::thread> threads;
 
-	for (unsigned int i = 0; i < 4; i++)
-		threads.emplace_back([&shared, &counts, seed, i, end] {
-			Fuzzer{shared, counts, seed + i}.run(end);
-		});
+	for (std::size_t i = 0; i < num_threads; i++)
+		threads.emplace_back([&shared, i, end] { Fuzzer{shared, i}.run(end); });
 	for (auto &thread : threads)
 		thread.join();
+}
+
+/* its status; fails when it goes on for long after @end */
+int wait_for(pid_t child, Clock::time_point end)
+{
+	int status = 0;
+
+	while (::waitpid(child, &status, WNOHANG) == 0) {
+		if (Clock::now() > end + 2 * rdma::patience) {
+			::kill(child, SIGKILL);
+			rdma::fail("the threads hang");
+		}
+		std::this_thread::sleep_for(std::chrono::milliseconds{50});
+	}
+	return status;
 }
 
 /*
  * In a child: an address that is changed at random may be one of the program's own, and
  * what the kernel then writes there, as it was told, may end it. Return: it ran to the end.
  */
-bool fuzz_in_child(const char *address, std::uint64_t seed, Counts &counts,
-		   std::chrono::steady_clock::time_point end)
+bool fuzz_in_child(const Options &options, Common &common, Clock::time_point end)
 {
+	std::fflush(stdout);
 	const pid_t child = ::fork();
-	int status = 0;
 
 	rdma::require(child >= 0, "fork");
 	if (child == 0) {
 		try {
-			fuzz(address, seed, counts, end);
+			fuzz(options, common, end);
 		} catch (const std::exception &e) {
 			std::fprintf(stderr, "failed: %s\n", e.what());
 			::_exit(1);
 		}
 		::_exit(0);
 	}
-	rdma::require(::waitpid(child, &status, 0) == child, "waitpid");
+	const int status = wait_for(child, end);
+
 	rdma::require(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "the child works");
 	return !WIFSIGNALED(status);
+}
+
+/* how often each command was given and succeeded; the number of those that never did */
+unsigned int print_counts(const Common &common)
+{
+	unsigned int never = 0;
+	std::uint64_t calls = 0, good = 0;
+
+	for (std::size_t i = 0; i < commands().size(); i++) {
+		const Count &count = common.counts.at(i);
+
+		std::printf("%-14s %8llu %8llu\n", commands()[i].name,
+			    static_cast<unsigned long long>(count.calls),
+			    static_cast<unsigned long long>(count.good));
+		never += !count.good;
+		calls += count.calls;
+		good += count.good;
+	}
+	std::printf("%llu commands, %llu succeeded; %u events, %u mappings, %u forks, %u closes\n",
+		    static_cast<unsigned long long>(calls), static_cast<unsigned long long>(good),
+		    common.events.load(), common.maps.load(), common.forks.load(),
+		    common.closes.load());
+	return never;
+}
+
+int run(const Options &options, Common &common)
+{
+	const auto end = Clock::now() + std::chrono::seconds{options.seconds};
+	const unsigned long before = taint();
+	Options now = options;
+	int lost = 0;
+
+	std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
+	/* another seed: the same would end at the same place, maybe at once */
+	for (; !fuzz_in_child(now, common, end); now.seed++)
+		lost++;
+	const unsigned int never = print_counts(common);
+
+	std::printf("%d processes lost\n", lost);
+	if (taint() != before)
+		rdma::fail("the kernel complains, see its log");
+	if (never && !options.any)
+		rdma::fail(std::to_string(never) + " commands have never succeeded");
+	return 0;
+}
+
+bool parse(int argc, char **argv, Options &options)
+{
+	static const std::array<option, 5> known{{{"seed", required_argument, nullptr, 's'},
+						  {"seconds", required_argument, nullptr, 't'},
+						  {"marker", required_argument, nullptr, 'm'},
+						  {"any", no_argument, nullptr, 'a'},
+						  {nullptr, 0, nullptr, 0}}};
+
+	for (int c = 0; (c = ::getopt_long(argc, argv, "", known.data(), nullptr)) != -1;) {
+		switch (c) {
+		case 's':
+			options.seed = std::strtoull(optarg, nullptr, 0);
+			break;
+		case 't':
+			options.seconds = std::atoi(optarg);
+			break;
+		case 'm':
+			options.marker = std::atoi(optarg);
+			break;
+		case 'a':
+			options.any = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	options.address = argv[optind];
+	return optind == argc - 1;
 }
 
 } /* namespace */
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		std::fprintf(stderr, "usage: %s SECONDS SEED ADDRESS\n", argv[0]);
+	Options options;
+
+	if (!parse(argc, argv, options)) {
+		std::fprintf(stderr,
+			     "usage: %s [--seed N] [--seconds N] [--marker FD] [--any] ADDRESS\n",
+			     argv[0]);
 		return 2;
 	}
+	Common *common = nullptr;
+
 	try {
-		const auto end =
-			std::chrono::steady_clock::now() + std::chrono::seconds{std::atoi(argv[1])};
-		auto seed = std::strtoull(argv[2], nullptr, 0);
-		void *page = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		int lost = 0;
-
-		rdma::require(page != MAP_FAILED, "mmap");
-		Counts &counts = *new (page) Counts{};
-
-		for (; !fuzz_in_child(argv[3], seed, counts, end); seed += 1000)
-			lost++;
-		std::printf("%llu commands, %llu succeeded, %d processes lost\n",
-			    static_cast<unsigned long long>(counts.calls),
-			    static_cast<unsigned long long>(counts.good), lost);
-		/* one that succeeds in nothing tests nothing */
-		return counts.good * 50 < counts.calls;
+		common = &make_common();
+		return run(options, *common);
 	} catch (const std::exception &e) {
-		std::fprintf(stderr, "failed: %s\n", e.what());
+		if (common)
+			print_last(*common);
+		std::printf("failed: %s\n", e.what());
 		return 1;
 	}
 }

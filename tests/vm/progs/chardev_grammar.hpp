@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The grammar of /dev/krdma's commands, for krdma_chardev_fuzz: all commands of
+ * krdma/krdma-abi.h, each octet of their structures, and what a value there means.
+ */
+#ifndef KRDMA_TEST_CHARDEV_GRAMMAR_HPP
+#define KRDMA_TEST_CHARDEV_GRAMMAR_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace grammar {
+
+/* kinds of objects, by which handles are kept */
+enum class Object {
+	context,
+	pd,
+	cq,
+	srq,
+	qp,
+	mr,
+	mw,
+	listener,
+	conn,
+	request, /* a connection that came in */
+	neigh,
+	port,
+	any,
+};
+inline constexpr std::size_t objects = static_cast<std::size_t>(Object::any);
+
+/* what a field is, and so which values are worth trying */
+enum class Kind {
+	handle,  /* in, of an Object */
+	made,    /* out: the handle of a new Object */
+	index,   /* of an RNIC */
+	ifindex, /* of a network device */
+	count,   /* a count, a depth */
+	flags,   /* of a mask */
+	choice,  /* up to a number */
+	access,
+	pointer, /* to user memory */
+	length,  /* of it */
+	short_length,
+	priv,    /* struct krdma_private: octets in and out that the soft RNIC has */
+	address, /* struct krdma_addr of this host, or of a listener */
+	wrs,     /* array of work requests */
+	cookie,
+	fd,
+	stag,
+	out, /* not read */
+	reserved,
+};
+
+struct Field {
+	std::uint32_t offset;
+	std::uint32_t size;
+	Kind kind;
+	std::uint32_t arg;
+};
+
+struct Command {
+	const char *name;
+	unsigned long number;
+	std::uint32_t size;
+	std::uint32_t weight; /* how often, beside the others */
+	std::vector<Field> fields;
+};
+
+const std::vector<Command> &commands();
+
+/*
+ * Are all octets of all structures in the table, and is each number that the kernel answers
+ * to? Fails when not. @fd: of an open /dev/krdma.
+ */
+void check_complete(int fd);
+
+} /* namespace grammar */
+
+#endif /* KRDMA_TEST_CHARDEV_GRAMMAR_HPP */
