@@ -113,6 +113,9 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	if (!kal_cq_depth_ok(rnic, attr->depth) ||
 	    attr->ceh >= rnic->attr.num_ceh)
 		return ERR_PTR(-EINVAL);
+	/* struct ib_wc, a kernel consumer's completion, has no place for one */
+	if (attr->timestamps && (!uctx || !rnic->attr.limits.timestamp_mask))
+		return ERR_PTR(-EOPNOTSUPP);
 	cq = kal_obj_alloc(rnic, RI_OBJ_CQ, rnic->ops->size_cq,
 			   kal_uctx_obj(uctx));
 	if (IS_ERR(cq))
@@ -120,6 +123,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	cq->uctx = uctx;
 	cq->depth = attr->depth;
 	cq->ceh = attr->ceh;
+	cq->timestamps = attr->timestamps;
 	cq->on_completion = attr->on_completion;
 	cq->on_event = attr->on_event;
 	cq->consumer = attr->consumer;

@@ -11,6 +11,8 @@
 #include <linux/log2.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
 
 #include "cq.h"
 #include "device.h"
@@ -33,6 +35,26 @@ static void soft_cq_overflow(struct soft_cq *cq)
 
 	soft_count(to_soft_rnic(cq->ri.obj.rnic), SOFT_CNT_CQ_OVERFLOW);
 	ri_async_event(cq->ri.obj.rnic, &event);
+}
+
+/* Of a process in a time namespace, which has a monotonic clock of its own. */
+static s64 soft_cq_clock_offset(void)
+{
+	struct timespec64 offset = {};
+
+	timens_add_monotonic(&offset);
+	return timespec64_to_ns(&offset);
+}
+
+/* With the lock held, so that a later completion has no earlier time. */
+static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
+{
+	ktime_t now = ktime_get();
+
+	cq->mem.stamps[slot] = (struct krdma_soft_cq_stamp){
+		.monotonic = now + cq->clock_offset,
+		.real = ktime_mono_to_real(now),
+	};
 }
 
 /**
@@ -66,6 +88,8 @@ bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
 	mem->entries[slot] = *cqe;
 	if (mem->wc_qps)
 		mem->wc_qps[slot] = wc_qp;
+	if (mem->stamps)
+		soft_cq_stamp(cq, slot);
 	/* the entry before the index: pairs with the consumer's acquire */
 	smp_store_release(&mem->head->prod, ++cq->prod);
 	added = true;
@@ -87,14 +111,18 @@ static void soft_cq_mem_free(struct soft_cq_mem *mem)
 	*mem = (struct soft_cq_mem){};
 }
 
-static int soft_cq_mem_alloc(struct soft_cq_mem *mem, struct ri_ucontext *uctx,
+static int soft_cq_mem_alloc(struct soft_cq_mem *mem, const struct ri_cq *ri,
 			     u32 depth)
 {
-	size_t size;
+	struct ri_ucontext *uctx = ri->uctx;
+	size_t entries, stamps = 0;
 
 	*mem = (struct soft_cq_mem){ .depth = roundup_pow_of_two(depth) };
-	size = array_size(mem->depth, sizeof(*mem->entries));
-	mem->shm = ri_shmem_alloc(uctx, KRDMA_SOFT_RING_ENTRIES + size);
+	entries = KRDMA_SOFT_RING_ENTRIES +
+		  array_size(mem->depth, sizeof(*mem->entries));
+	if (ri->timestamps)
+		stamps = array_size(mem->depth, sizeof(*mem->stamps));
+	mem->shm = ri_shmem_alloc(uctx, size_add(entries, stamps));
 	if (IS_ERR(mem->shm)) {
 		int ret = PTR_ERR(mem->shm);
 
@@ -103,6 +131,8 @@ static int soft_cq_mem_alloc(struct soft_cq_mem *mem, struct ri_ucontext *uctx,
 	}
 	mem->head = mem->shm->addr;
 	mem->entries = mem->shm->addr + KRDMA_SOFT_RING_ENTRIES;
+	if (stamps)
+		mem->stamps = mem->shm->addr + entries;
 	if (uctx)
 		return 0;
 	mem->wc_qps = kvcalloc(mem->depth, sizeof(*mem->wc_qps), GFP_KERNEL);
@@ -124,9 +154,13 @@ static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
 		.cq_id = cq->ri.obj.id,
 	};
 
-	if (udata->outlen < sizeof(resp))
+	if (mem->stamps)
+		resp.stamp_offset = (void *)mem->stamps - mem->shm->addr;
+	/* a library that knows of no times has room for less */
+	if (udata->outlen < offsetof(struct krdma_soft_cq_resp, stamp_offset))
 		return -EINVAL;
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	return ib_copy_to_udata(udata, &resp,
+				min(sizeof(resp), udata->outlen));
 }
 
 /* ri_ops.cq_create */
@@ -138,7 +172,9 @@ int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata)
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
 	soft_cq_event_init(cq);
-	ret = soft_cq_mem_alloc(&cq->mem, ri->uctx, ri->depth);
+	if (ri->timestamps)
+		cq->clock_offset = soft_cq_clock_offset();
+	ret = soft_cq_mem_alloc(&cq->mem, ri, ri->depth);
 	if (ret)
 		return ret;
 	ri->depth = cq->mem.depth;
@@ -182,7 +218,7 @@ static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
 	if (!fits)
 		return -EINVAL;
 	soft_cq_mem_free(&cq->next);
-	return soft_cq_mem_alloc(&cq->next, cq->ri.uctx, depth);
+	return soft_cq_mem_alloc(&cq->next, &cq->ri, depth);
 }
 
 /* With the lock held and room enough: what waits, the indices, the arm word. */
@@ -198,6 +234,9 @@ static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to)
 		if (to->wc_qps)
 			to->wc_qps[i & (to->depth - 1)] =
 				from->wc_qps[i & (from->depth - 1)];
+		if (to->stamps)
+			to->stamps[i & (to->depth - 1)] =
+				from->stamps[i & (from->depth - 1)];
 	}
 	to->head->cons = cons;
 	to->head->prod = cq->prod;

@@ -18,6 +18,7 @@
  * @shm: shared with the user; NULL when there is no ring
  * @head: indices and the arm word
  * @entries: the entries
+ * @stamps: when each entry was added, for a user who asked for it; else NULL
  * @depth: entries, power of two
  * @wc_qps: ib_wc.qp of each entry, for a kernel consumer; else NULL
  */
@@ -25,6 +26,7 @@ struct soft_cq_mem {
 	struct ri_shmem *shm;
 	struct krdma_soft_cq_ring *head;
 	struct krdma_soft_cqe *entries;
+	struct krdma_soft_cq_stamp *stamps;
 	u32 depth;
 	struct ib_qp **wc_qps;
 };
@@ -41,6 +43,7 @@ struct soft_cq_mem {
  * @mod_period: microseconds after which fewer do; 0 is at once
  * @mod_timer: runs while completions wait for more
  * @event_work: raises an event on the CPU of the completion vector
+ * @clock_offset: nanoseconds by which the user's monotonic clock is ahead of the kernel's
  * @resize_lock: one resize at a time, and @next
  * @next: the ring to change to, made and not used yet
  */
@@ -56,6 +59,7 @@ struct soft_cq {
 	u16 mod_period;
 	struct hrtimer mod_timer;
 	struct work_struct event_work;
+	s64 clock_offset;
 	struct mutex resize_lock;
 	struct soft_cq_mem next;
 };

@@ -129,14 +129,24 @@ void soft_query_counters(struct ri_rnic *ri, u64 *values)
 	}
 }
 
-static int soft_ucontext_alloc(struct ri_ucontext *uctx,
-			       struct ib_udata *udata)
+static int soft_ucontext_query(struct ri_ucontext *uctx, void *answer)
 {
-	struct krdma_soft_ucontext_resp resp = {
+	struct krdma_soft_ucontext_resp *resp = answer;
+
+	static_assert(sizeof(*resp) <= RI_UCONTEXT_ANSWER);
+	*resp = (struct krdma_soft_ucontext_resp){
 		.abi_version = KRDMA_SOFT_ABI_VERSION,
 		.poll_yield = READ_ONCE(soft_poll_yield),
 	};
+	return sizeof(*resp);
+}
 
+static int soft_ucontext_alloc(struct ri_ucontext *uctx,
+			       struct ib_udata *udata)
+{
+	struct krdma_soft_ucontext_resp resp;
+
+	soft_ucontext_query(uctx, &resp);
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
@@ -171,6 +181,7 @@ const struct ri_ops soft_ops = {
 	.query_counters = soft_query_counters,
 	.ucontext_alloc = soft_ucontext_alloc,
 	.ucontext_dealloc = soft_ucontext_dealloc,
+	.ucontext_query = soft_ucontext_query,
 
 	.pd_alloc = soft_pd_alloc,
 	.pd_dealloc = soft_pd_dealloc,
@@ -252,6 +263,8 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_srq = 1 << 16;
 	limits->max_srq_wr = 1 << 15;
 	limits->max_srq_sge = KRDMA_SOFT_MAX_SGE;
+	limits->timestamp_mask = U64_MAX;
+	limits->hca_core_clock = NSEC_PER_SEC / MSEC_PER_SEC; /* kHz */
 	limits->cq_caps.max_cq_moderation_count = U16_MAX;
 	limits->cq_caps.max_cq_moderation_period = U16_MAX;
 }

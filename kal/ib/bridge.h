@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <krdma/kal.h>
 
@@ -151,6 +152,9 @@ extern const struct ib_device_ops kal_ib_cm_ops;	/* cm.c */
 extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_counter_ops;	/* qp_counter.c */
+
+/* user.c: what the bridge adds to ib_core's commands */
+extern const struct uapi_definition kal_ib_user_defs[];
 
 /* port.c */
 bool kal_ib_netdev_has_mac(const struct net_device *ndev);

@@ -72,6 +72,7 @@ static void kal_ib_set_ops(struct kal_ib_device *dev)
 	if (dev->rnic->ops->ucontext_alloc) {
 		ib_set_device_ops(base, &kal_ib_user_ops);
 		base->ops.uverbs_abi_ver = dev->rnic->ops->abi_version;
+		base->driver_def = kal_ib_user_defs;
 	}
 }
 

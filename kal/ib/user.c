@@ -2,14 +2,21 @@
 /*
  * The ib bridge's user contexts: a process' open device, and the mappings of
  * memory that the provider shares with its user library. ib_core finds a mapping
- * by its offset among the entries that are inserted here.
+ * by its offset among the entries that are inserted here. Another process that is
+ * given the open device (ibv_import_device()) asks here for what the first was told.
  */
 #include <linux/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include <krdma/ib-abi.h>
+
 #include "bridge.h"
+
+/* names that the declarations below get */
+#define UVERBS_MODULE_NAME kal_ib
+#include <rdma/uverbs_named_ioctl.h>
 
 /* an entry holds a reference of the memory: mmap() may run while it is freed */
 struct kal_ib_mmap_entry {
@@ -112,6 +119,49 @@ static void kal_ib_dealloc_ucontext(struct ib_ucontext *base)
 	kal_ucontext_dealloc(to_kal_ib_ucontext(base)->uctx);
 }
 
+static int kal_ib_query_ucontext(struct ib_ucontext *base,
+				 struct uverbs_attr_bundle *attrs)
+{
+	struct ri_ucontext *uctx = to_kal_ib_ucontext(base)->uctx;
+	u8 answer[RI_UCONTEXT_ANSWER] __aligned(8) = {};
+	int n;
+
+	if (!uctx->obj.rnic->ops->ucontext_query)
+		return -EOPNOTSUPP;
+	if (!uverbs_attr_is_valid(attrs, KRDMA_IB_ATTR_QUERY_CONTEXT_ANSWER))
+		return 0;
+	n = uctx->obj.rnic->ops->ucontext_query(uctx, answer);
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     KRDMA_IB_ATTR_QUERY_CONTEXT_ANSWER,
+					     answer, n);
+}
+
+/* ib_core looks the handle up, which is all that is asked. */
+static int UVERBS_HANDLER(KRDMA_IB_METHOD_PD_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(KRDMA_IB_METHOD_PD_QUERY,
+			    UVERBS_ATTR_IDR(KRDMA_IB_ATTR_PD_QUERY_HANDLE,
+					    UVERBS_OBJECT_PD,
+					    UVERBS_ACCESS_READ, UA_MANDATORY));
+
+ADD_UVERBS_METHODS(kal_ib_pd_methods, UVERBS_OBJECT_PD,
+		   &UVERBS_METHOD(KRDMA_IB_METHOD_PD_QUERY));
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(kal_ib_context_attrs, UVERBS_OBJECT_DEVICE,
+			     UVERBS_METHOD_QUERY_CONTEXT,
+			     UVERBS_ATTR_PTR_OUT(KRDMA_IB_ATTR_QUERY_CONTEXT_ANSWER,
+						 UVERBS_ATTR_MIN_SIZE(1),
+						 UA_OPTIONAL));
+
+const struct uapi_definition kal_ib_user_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_PD, &kal_ib_pd_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &kal_ib_context_attrs),
+	{},
+};
+
 /*
  * That it exists tells ib_core that a device can go, or change its namespace,
  * while processes have it open. There is nothing to do: ib_core destroys their
@@ -127,6 +177,7 @@ const struct ib_device_ops kal_ib_user_ops = {
 	.disassociate_ucontext = kal_ib_disassociate_ucontext,
 	.mmap = kal_ib_mmap,
 	.mmap_free = kal_ib_mmap_free,
+	.query_ucontext = kal_ib_query_ucontext,
 
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, kal_ib_ucontext, base),
 };

@@ -68,13 +68,15 @@ static int kal_ib_create_cq(struct ib_cq *base,
 	struct kal_cq_attr rattr = {
 		.depth = attr->cqe,
 		.ceh = attr->comp_vector,
+		.timestamps = attr->flags &
+			      IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
 		.on_completion = kal_ib_cq_completion,
 		.on_event = kal_ib_cq_event,
 		.consumer = to_kal_ib_cq(base),
 	};
 	struct ri_cq *cq;
 
-	if (attr->flags)
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	cq = kal_cq_create(dev->rnic, kal_ib_uctx(udata), &rattr, udata);
 	if (IS_ERR(cq))

@@ -422,6 +422,16 @@ int hrtimer_cancel(struct hrtimer *timer)
 	return 0;
 }
 
+ktime_t ktime_get(void)
+{
+	return 0;
+}
+
+ktime_t ktime_mono_to_any(ktime_t mono, enum tk_offsets offs)
+{
+	return mono;
+}
+
 bool mod_delayed_work_on(int cpu, struct workqueue_struct *wq, struct delayed_work *work,
 			 unsigned long delay)
 {

@@ -23,6 +23,13 @@ const krdma_soft_cqe &current(ibv_cq_ex *cq)
 	return c.queue.ring.peek(c.polled - 1);
 }
 
+const krdma_soft_cq_stamp &current_stamp(ibv_cq_ex *cq)
+{
+	const Cq &c = ours_ex(cq);
+
+	return c.queue.ring.stamp(c.polled - 1);
+}
+
 static_assert(IBV_WC_WITH_IMM == 1 << 1 && IBV_WC_WITH_INV == 1 << 3);
 
 void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
@@ -42,17 +49,43 @@ void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 	wc.dlid_path_bits = 0;
 }
 
-int create(Cq &cq, ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector)
-{
-	ibv_create_cq_cmd cmd{};
-	verbs_response<ib_uverbs_create_cq_resp, krdma_soft_cq_resp> response{};
-	const krdma_soft_cq_resp &granted = response.driver;
+constexpr std::uint64_t timestamp_flags =
+	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
-	int err = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq.base.cq, &cmd,
-				    sizeof(cmd), &response, response.size);
+/* the kernel's part; @attr as far as it is the kernel's business */
+int create_in_kernel(Cq &cq, ibv_context *context, const ibv_cq_init_attr_ex &attr,
+		     krdma_soft_cq_resp &granted)
+{
+	if (!(attr.wc_flags & timestamp_flags)) {
+		ibv_create_cq_cmd cmd{};
+		verbs_response<ib_uverbs_create_cq_resp, krdma_soft_cq_resp> response{};
+		const int err = ibv_cmd_create_cq(context, static_cast<int>(attr.cqe), attr.channel,
+						  static_cast<int>(attr.comp_vector), &cq.base.cq,
+						  &cmd, sizeof(cmd), &response, response.size);
+
+		granted = response.driver;
+		return err;
+	}
+
+	ibv_create_cq_ex_cmd cmd{};
+	verbs_response<ib_uverbs_ex_create_cq_resp, krdma_soft_cq_resp> response{};
+	const int err = ibv_cmd_create_cq_ex(context, &attr, &cq.base, &cmd, sizeof(cmd), &response,
+					     response.size, 0);
+
+	granted = response.driver;
+	if (err || granted.stamp_offset)
+		return err;
+	ibv_cmd_destroy_cq(&cq.base.cq);
+	return EOPNOTSUPP;
+}
+
+int create(Cq &cq, ibv_context *context, const ibv_cq_init_attr_ex &attr)
+{
+	krdma_soft_cq_resp granted{};
+	int err = create_in_kernel(cq, context, attr, granted);
+
 	if (err)
 		return err;
-
 	err = cq.queue.attach(context->cmd_fd, granted);
 	if (err)
 		ibv_cmd_destroy_cq(&cq.base.cq);
@@ -115,19 +148,30 @@ void end_poll(ibv_cq_ex *cq)
 	c.queue.lock.unlock();
 }
 
-} /* namespace */
-
-ibv_cq *create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector)
+Cq *create(ibv_context *context, const ibv_cq_init_attr_ex &attr)
 {
 	auto *cq = make<Cq>();
 	if (!cq)
 		return nullptr;
-	if (int err = create(*cq, context, cqe, channel, comp_vector)) {
+	if (int err = create(*cq, context, attr)) {
 		dispose(cq);
 		errno = err;
 		return nullptr;
 	}
-	return &cq->base.cq;
+	return cq;
+}
+
+} /* namespace */
+
+ibv_cq *create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector)
+{
+	ibv_cq_init_attr_ex attr{};
+
+	attr.cqe = static_cast<std::uint32_t>(cqe);
+	attr.channel = channel;
+	attr.comp_vector = static_cast<std::uint32_t>(comp_vector);
+	Cq *cq = create(context, attr);
+	return cq ? &cq->base.cq : nullptr;
 }
 
 ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
@@ -135,7 +179,8 @@ ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
 	constexpr std::uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	bool single_threaded = false;
 
-	if (attr->comp_mask & ~known || attr->wc_flags & ~std::uint64_t{IBV_WC_STANDARD_FLAGS}) {
+	if (attr->comp_mask & ~known ||
+	    attr->wc_flags & ~(std::uint64_t{IBV_WC_STANDARD_FLAGS} | timestamp_flags)) {
 		errno = EOPNOTSUPP;
 		return nullptr;
 	}
@@ -158,17 +203,29 @@ ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
 		return nullptr;
 	}
 
-	ibv_cq *cq = create_cq(context, static_cast<int>(attr->cqe), attr->channel,
-			       static_cast<int>(attr->comp_vector));
+	ibv_cq_init_attr_ex kernels{};
+	kernels.cqe = attr->cqe;
+	kernels.channel = attr->channel;
+	kernels.comp_vector = attr->comp_vector;
+	kernels.wc_flags = attr->wc_flags & timestamp_flags;
+	Cq *cq = create(context, kernels);
 	if (!cq)
 		return nullptr;
-	ours<Cq>(cq).queue.lock.set_single_threaded(single_threaded);
-	set_cq_readers(ours<Cq>(cq).base.cq_ex);
-	return &ours<Cq>(cq).base.cq_ex;
+	cq->queue.lock.set_single_threaded(single_threaded);
+	set_cq_readers(cq->base.cq_ex, attr->wc_flags);
+	return &cq->base.cq_ex;
 }
 
-void set_cq_readers(ibv_cq_ex &cq)
+void set_cq_readers(ibv_cq_ex &cq, std::uint64_t wc_flags)
 {
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		cq.read_completion_ts = [](ibv_cq_ex *c) {
+			return std::uint64_t{current_stamp(c).monotonic};
+		};
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq.read_completion_wallclock_ns = [](ibv_cq_ex *c) {
+			return std::uint64_t{current_stamp(c).real};
+		};
 	cq.start_poll = start_poll;
 	cq.next_poll = step;
 	cq.end_poll = end_poll;

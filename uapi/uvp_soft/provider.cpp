@@ -29,6 +29,22 @@ int query_device(ibv_context *context, const ibv_query_device_ex_input *input,
 	return 0;
 }
 
+/* The clock of completions' times. Like other drivers all of it in tv_nsec, as its count. */
+int query_rt_values(ibv_context * /*context*/, ibv_values_ex *values)
+{
+	std::timespec now{};
+
+	if (values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK})
+		return EINVAL;
+	if (!values->comp_mask)
+		return 0;
+	if (clock_gettime(CLOCK_MONOTONIC, &now))
+		return errno;
+	values->raw_clock.tv_sec = 0;
+	values->raw_clock.tv_nsec = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+	return 0;
+}
+
 int query_port(ibv_context *context, std::uint8_t port, ibv_port_attr *attr)
 {
 	ibv_query_port_cmd cmd{};
@@ -63,6 +79,8 @@ constexpr verbs_context_ops context_ops = {
 	.destroy_qp = destroy_qp,
 	.destroy_srq = destroy_srq,
 	.free_context = free_context,
+	.import_mr = import_mr,
+	.import_pd = import_pd,
 	.modify_cq = modify_cq,
 	.modify_qp = modify_qp,
 	.modify_srq = modify_srq,
@@ -73,12 +91,15 @@ constexpr verbs_context_ops context_ops = {
 	.query_device_ex = query_device,
 	.query_port = query_port,
 	.query_qp = query_qp,
+	.query_rt_values = query_rt_values,
 	.query_srq = query_srq,
 	.reg_dmabuf_mr = reg_dmabuf_mr,
 	.reg_mr = reg_mr,
 	.req_notify_cq = req_notify_cq,
 	.rereg_mr = rereg_mr,
 	.resize_cq = resize_cq,
+	.unimport_mr = unimport_mr,
+	.unimport_pd = unimport_pd,
 };
 
 verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_data*/)
@@ -93,18 +114,9 @@ verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_da
 	ibv_get_context_cmd cmd{};
 	verbs_response<ib_uverbs_get_context_resp, krdma_soft_ucontext_resp> response{};
 
-	int err = ibv_cmd_get_context(&context->base, &cmd, sizeof(cmd), &response, response.size);
-	if (!err && response.driver.abi_version != KRDMA_SOFT_ABI_VERSION)
-		err = EPROTO;
-	if (err) {
-		verbs_uninit_context(&context->base);
-		dispose(context);
-		errno = err;
-		return nullptr;
-	}
-	context->poll_yield = response.driver.poll_yield;
-	verbs_set_ops(&context->base, &context_ops);
-	return &context->base;
+	const int err =
+		ibv_cmd_get_context(&context->base, &cmd, sizeof(cmd), &response, response.size);
+	return begin_context(context, err, response.driver);
 }
 
 /*
@@ -152,7 +164,7 @@ constexpr verbs_device_ops device_ops = {
 	.static_providers = nullptr,
 	.match_device = match_device,
 	.alloc_context = alloc_context,
-	.import_context = nullptr,
+	.import_context = import_context,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 };
@@ -163,4 +175,20 @@ constexpr verbs_device_ops device_ops = {
 }
 
 } /* namespace */
+
+verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &told)
+{
+	if (!err && told.abi_version != KRDMA_SOFT_ABI_VERSION)
+		err = EPROTO;
+	if (err) {
+		verbs_uninit_context(&context->base);
+		dispose(context);
+		errno = err;
+		return nullptr;
+	}
+	context->poll_yield = told.poll_yield;
+	verbs_set_ops(&context->base, &context_ops);
+	return &context->base;
+}
+
 } /* namespace krdma */

@@ -20,6 +20,7 @@ struct Context {
 	verbs_context base;
 	DueDoorbell due;
 	std::uint32_t poll_yield; /* for class Patience */
+	bool imported;            /* another process opened the device */
 };
 
 struct Td {
@@ -170,6 +171,8 @@ inline const krdma_soft_sge *soft_sges(const ibv_sge *sges) noexcept
 int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept;
 
 ibv_pd *alloc_pd(ibv_context *context);
+ibv_pd *import_pd(ibv_context *context, std::uint32_t handle);
+void unimport_pd(ibv_pd *pd);
 ibv_pd *alloc_parent_domain(ibv_context *context, ibv_parent_domain_init_attr *attr);
 int dealloc_pd(ibv_pd *pd);
 ibv_td *alloc_td(ibv_context *context, ibv_td_init_attr *attr);
@@ -179,6 +182,11 @@ ibv_mr *reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std:
 		      int fd, int access);
 int rereg_mr(verbs_mr *mr, int flags, ibv_pd *pd, void *addr, std::size_t length, int access);
 int dereg_mr(verbs_mr *mr);
+ibv_mr *import_mr(ibv_pd *pd, std::uint32_t handle);
+void unimport_mr(ibv_mr *mr);
+verbs_context *import_context(ibv_device *device, int cmd_fd);
+/* a context that the kernel has said @told of; takes it, also when that fails */
+verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &told);
 ibv_mw *alloc_mw(ibv_pd *pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw *mw);
 int bind_mw(ibv_qp *qp, ibv_mw *mw, ibv_mw_bind *bind);
@@ -191,7 +199,7 @@ int resize_cq(ibv_cq *cq, int cqe);
 int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr);
 void purge_cqs(const ibv_qp &qp) noexcept;
 int destroy_cq(ibv_cq *cq);
-void set_cq_readers(ibv_cq_ex &cq);
+void set_cq_readers(ibv_cq_ex &cq, std::uint64_t wc_flags);
 
 ibv_srq *create_srq(ibv_pd *pd, ibv_srq_init_attr *attr);
 int modify_srq(ibv_srq *srq, ibv_srq_attr *attr, int attr_mask);

@@ -47,6 +47,10 @@ int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 
 int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 {
+	/* The kernel takes a write() from none but the process that opened the file. */
+	if (ours<Context>(verbs_get_ctx(context)).imported)
+		return EACCES;
+
 	ib_uverbs_post_send_resp response;
 	const Doorbell doorbell = make_doorbell(qp_handle, response);
 
@@ -65,7 +69,7 @@ int Qp::ring_doorbell() noexcept
 {
 	const int err = krdma::ring_doorbell(base.qp.context, base.qp.handle);
 
-	/* A process that changed its credentials may not write(), but ioctl(). */
+	/* A process that changed its credentials, or another one, may not write(), but ioctl(). */
 	if (err == EACCES) {
 		ibv_send_wr *bad_wr;
 

@@ -630,9 +630,12 @@ struct SoftCq {
 	{
 		const RingShape shape = shape_of(granted);
 
-		if (shape.depth == 0)
+		if (!valid(granted, shape))
 			return EPROTO;
-		return attach_ring(*this, fd, granted.ring_offset, shape, sizeof(krdma_soft_cqe));
+		if (int err = memory.map(fd, granted.ring_offset, granted.ring_size))
+			return err;
+		ring.attach(memory.address(), shape, granted.stamp_offset);
+		return 0;
 	}
 
 	/* the ring of the first step takes over with @change, the second step */
@@ -642,7 +645,7 @@ struct SoftCq {
 		const RingShape shape = shape_of(granted);
 		Mapping next;
 
-		if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
+		if (!valid(granted, shape))
 			return EPROTO;
 		if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
 			return err;
@@ -651,12 +654,28 @@ struct SoftCq {
 		QueueGuard guard{lock};
 		if (int err = change())
 			return err;
-		ring.attach(next.address(), shape);
+		ring.attach(next.address(), shape, granted.stamp_offset);
 		memory.swap(next);
 		return 0;
 	}
 
 private:
+	[[nodiscard]] static bool valid(const krdma_soft_cq_resp &granted,
+					const RingShape &shape) noexcept
+	{
+		const std::uint64_t entries = std::uint64_t{shape.depth} * sizeof(krdma_soft_cqe);
+		const std::uint64_t stamps =
+			std::uint64_t{shape.depth} * sizeof(krdma_soft_cq_stamp);
+
+		if (shape.depth == 0 || !shape.valid(sizeof(krdma_soft_cqe)))
+			return false;
+		return !granted.stamp_offset ||
+		       (granted.stamp_offset >= KRDMA_SOFT_RING_ENTRIES + entries &&
+			granted.stamp_offset % alignof(krdma_soft_cq_stamp) == 0 &&
+			stamps <= granted.ring_size &&
+			granted.stamp_offset <= granted.ring_size - stamps);
+	}
+
 	[[nodiscard]] static RingShape shape_of(const krdma_soft_cq_resp &granted) noexcept
 	{
 		return {granted.ring_size, granted.depth, sizeof(krdma_soft_cqe)};

@@ -176,9 +176,15 @@ using RecvRing = ProducerRing<krdma_soft_rqe>;
 /** class CompletionRing - a completion queue: the kernel produces, we consume */
 class CompletionRing {
 public:
-	void attach(void *memory, const RingShape &shape) noexcept
+	/* @stamp_offset: of the times in @memory, 0 when there are none */
+	void attach(void *memory, const RingShape &shape, std::uint64_t stamp_offset = 0) noexcept
 	{
+		auto *octets = static_cast<std::byte *>(memory);
+
 		head_ = static_cast<krdma_soft_cq_ring *>(memory);
+		stamps_ = stamp_offset
+				  ? reinterpret_cast<krdma_soft_cq_stamp *>(octets + stamp_offset)
+				  : nullptr;
 		mask_ = shape.depth - 1;
 		cons_ = load_relaxed(head_->cons);
 	}
@@ -195,6 +201,12 @@ public:
 		return at(n);
 	}
 
+	/* when the nth was added; only of a queue that tells it */
+	[[nodiscard]] const krdma_soft_cq_stamp &stamp(std::uint32_t n) const noexcept
+	{
+		return stamps_[slot(n)];
+	}
+
 	/* give n entries back to the kernel */
 	void release(std::uint32_t n) noexcept
 	{
@@ -208,8 +220,11 @@ public:
 		std::uint32_t kept = available();
 
 		for (std::uint32_t n = kept; n-- > 0;) {
-			if (peek(n).qp_num != qp_num)
-				at(--kept) = peek(n);
+			if (peek(n).qp_num == qp_num)
+				continue;
+			at(--kept) = peek(n);
+			if (stamps_)
+				stamps_[slot(kept)] = stamps_[slot(n)];
 		}
 		if (kept)
 			release(kept);
@@ -235,13 +250,19 @@ public:
 	}
 
 private:
+	[[nodiscard]] std::uint32_t slot(std::uint32_t n) const noexcept
+	{
+		return (cons_ + n) & mask_;
+	}
+
 	[[nodiscard]] krdma_soft_cqe &at(std::uint32_t n) const noexcept
 	{
 		auto *octets = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
-		return reinterpret_cast<krdma_soft_cqe *>(octets)[(cons_ + n) & mask_];
+		return reinterpret_cast<krdma_soft_cqe *>(octets)[slot(n)];
 	}
 
 	krdma_soft_cq_ring *head_{};
+	krdma_soft_cq_stamp *stamps_{};
 	std::uint32_t mask_{};
 	std::uint32_t cons_{};
 };

@@ -154,8 +154,8 @@ struct verbs_context_ops {
 	verbs_absent_op free_dm{};
 	verbs_absent_op get_srq_num{};
 	verbs_absent_op import_dm{};
-	verbs_absent_op import_mr{};
-	verbs_absent_op import_pd{};
+	ibv_mr *(*import_mr)(ibv_pd *, std::uint32_t handle);
+	ibv_pd *(*import_pd)(ibv_context *, std::uint32_t handle);
 	int (*modify_cq)(ibv_cq *, ibv_modify_cq_attr *);
 	verbs_absent_op modify_flow_action_esp{};
 	int (*modify_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask);
@@ -175,7 +175,7 @@ struct verbs_context_ops {
 	int (*query_port)(ibv_context *, std::uint8_t port, ibv_port_attr *);
 	int (*query_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask, ibv_qp_init_attr *);
 	verbs_absent_op query_qp_data_in_order{};
-	verbs_absent_op query_rt_values{};
+	int (*query_rt_values)(ibv_context *, ibv_values_ex *);
 	int (*query_srq)(ibv_srq *, ibv_srq_attr *);
 	verbs_absent_op read_counters{};
 	verbs_absent_op reg_dm_mr{};
@@ -188,8 +188,8 @@ struct verbs_context_ops {
 	int (*resize_cq)(ibv_cq *, int cqe);
 	verbs_absent_op set_ece{};
 	verbs_absent_op unimport_dm{};
-	verbs_absent_op unimport_mr{};
-	verbs_absent_op unimport_pd{};
+	void (*unimport_mr)(ibv_mr *);
+	void (*unimport_pd)(ibv_pd *);
 };
 
 static_assert(sizeof(verbs_match_ent) == 24);
@@ -237,6 +237,7 @@ static_assert(offsetof(verbs_context, context) == 320);
 static_assert(sizeof(verbs_context_ops) == 76 * sizeof(void *));
 static_assert(offsetof(verbs_context_ops, create_cq_ex) == 128);
 static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
+static_assert(offsetof(verbs_context_ops, query_rt_values) == 504);
 static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
 
 /*
@@ -287,6 +288,7 @@ using ibv_create_qp_cmd = verbs_request<ib_uverbs_create_qp>;
 using ibv_modify_qp_cmd = verbs_request<ib_uverbs_modify_qp>;
 using ibv_query_qp_cmd = verbs_request<ib_uverbs_query_qp>;
 
+using ibv_create_cq_ex_cmd = verbs_ex_request<ib_uverbs_ex_create_cq>;
 using ibv_modify_cq_cmd = verbs_ex_request<ib_uverbs_ex_modify_cq>;
 
 static_assert(sizeof(ibv_get_context_cmd) == 16);
@@ -294,6 +296,7 @@ static_assert(sizeof(ibv_resize_cq_cmd) == 24);
 static_assert(sizeof(ibv_modify_cq_cmd) == 40);
 static_assert(sizeof(ibv_modify_srq_cmd) == 24);
 static_assert(sizeof(ibv_create_cq_cmd) == 40);
+static_assert(sizeof(ibv_create_cq_ex_cmd) == 56);
 static_assert(sizeof(ibv_create_qp_cmd) == 64);
 static_assert(sizeof(ibv_create_srq_cmd) == 40);
 static_assert(sizeof(ibv_reg_mr_cmd) == 48);
@@ -328,6 +331,7 @@ int ibv_cmd_rereg_mr(verbs_mr *mr, std::uint32_t flags, void *addr, std::size_t 
 int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
 			  int fd, int access, verbs_mr *mr, void *driver);
 int ibv_cmd_dereg_mr(verbs_mr *mr);
+int ibv_cmd_query_mr(ibv_pd *pd, verbs_mr *mr, std::uint32_t handle);
 
 int ibv_cmd_alloc_mw(ibv_pd *pd, ibv_mw_type type, ibv_mw *mw, ibv_alloc_mw_cmd *cmd,
 		     std::size_t cmd_size, ib_uverbs_alloc_mw_resp *resp, std::size_t resp_size);
@@ -336,6 +340,9 @@ int ibv_cmd_dealloc_mw(ibv_mw *mw);
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,
 		      ibv_cq *cq, ibv_create_cq_cmd *cmd, std::size_t cmd_size, void *resp,
 		      std::size_t resp_size);
+int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr, verbs_cq *cq,
+			 ibv_create_cq_ex_cmd *cmd, std::size_t cmd_size, void *resp,
+			 std::size_t resp_size, std::uint32_t cmd_flags);
 int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t cmd_size, void *resp,
 		      std::size_t resp_size);
 int ibv_cmd_modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr, ibv_modify_cq_cmd *cmd,

@@ -67,6 +67,7 @@ int kal_pd_dealloc(struct ri_pd *pd);	/* -EBUSY while it has children */
 struct kal_cq_attr {
 	u32 depth;
 	u32 ceh;
+	bool timestamps;	/* see struct ri_cq */
 	void (*on_completion)(struct ri_cq *cq);
 	void (*on_event)(struct ri_cq *cq, enum ib_event_type event);
 	void *consumer;
@@ -261,12 +262,13 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
 /**
  * kal_ep_accept() - accept the connection of a CONN_REQUEST
  * Return: 0 and exactly one KAL_EP_ESTABLISHED follows; or an errno and none,
- * the endpoint is closed.
+ * the endpoint is closed. It is not, and waits on for its answer, with -EINVAL for
+ * more private data than a Reply to that Request has room for.
  */
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp,
 		  const struct kal_conn_param *param);
 
-/* Refuse it with private data (RFC 5044 7.1.2); no event follows. */
+/* Refuse it with private data (RFC 5044 7.1.2); no event follows. -EINVAL as above. */
 int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len);
 
 /**

@@ -122,6 +122,8 @@ static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
  * @uctx: its user, NULL for a kernel consumer
  * @depth: entries asked for and granted
  * @ceh: completion event handler (completion vector) that it belongs to
+ * @timestamps: a user's, who is told when each completion was added, by the user library;
+ *		only where ri_rnic_attr.limits has a timestamp_mask
  * @on_completion: the consumer's handler; any context, must not sleep
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
@@ -131,6 +133,7 @@ struct ri_cq {
 	struct ri_ucontext *uctx;
 	u32 depth;
 	u32 ceh;
+	bool timestamps;
 	void (*on_completion)(struct ri_cq *cq);
 	void (*on_event)(struct ri_cq *cq, enum ib_event_type event);
 	void *consumer;
@@ -304,6 +307,9 @@ struct ri_llp {
 
 /* The provider's table ***************************************************** */
 
+/* octets that ucontext_query() may answer with */
+#define RI_UCONTEXT_ANSWER	64
+
 /**
  * struct ri_ops - the verbs of a provider
  *
@@ -341,6 +347,12 @@ struct ri_ops {
 
 	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ib_udata *udata);
 	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
+	/*
+	 * What ucontext_alloc answered, again, for another process that was given the
+	 * open device: to @answer, which has room for RI_UCONTEXT_ANSWER octets. Their
+	 * number. May be left out: then no process can be given it.
+	 */
+	int (*ucontext_query)(struct ri_ucontext *uctx, void *answer);
 
 	/* may be left out: a PD need be no more than the kAL's object */
 	int (*pd_alloc)(struct ri_pd *pd, struct ib_udata *udata);

@@ -221,6 +221,14 @@ int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t, std::size_t length, std::ui
 	return created();
 }
 
+int ibv_cmd_query_mr(ibv_pd *pd, verbs_mr *mr, std::uint32_t mr_handle)
+{
+	if (fake.fail)
+		return fake.fail;
+	mr->ibv_mr = {pd->context, pd, nullptr, 4096, mr_handle, 0x100, 0x100};
+	return 0;
+}
+
 int ibv_cmd_dereg_mr(verbs_mr *)
 {
 	return destroyed();
@@ -250,6 +258,27 @@ int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *, int, ib
 	cq->context = context;
 	cq->cqe = static_cast<int>(depth);
 	answer(resp, resp_size, sizeof(ib_uverbs_create_cq_resp), fake.cq);
+	return created();
+}
+
+int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr, verbs_cq *cq,
+			 ibv_create_cq_ex_cmd *, std::size_t, void *resp, std::size_t resp_size,
+			 std::uint32_t)
+{
+	const std::uint32_t depth = round_depth(attr->cqe);
+
+	fake.cq = {};
+	fake.cq.depth = depth;
+	fake.cq.ring_size = ring_size(depth, sizeof(krdma_soft_cqe));
+	if (!fake.no_stamps) {
+		fake.cq.stamp_offset = fake.cq.ring_size;
+		fake.cq.ring_size += std::uint64_t{depth} * sizeof(krdma_soft_cq_stamp);
+	}
+	fake.cq.ring_size -= fake.stride_error;
+	fake.cq.ring_offset = allocate(context->cmd_fd, fake.cq.ring_size);
+	cq->cq.context = context;
+	cq->cq.cqe = static_cast<int>(depth);
+	answer(resp, resp_size, sizeof(ib_uverbs_ex_create_cq_resp), fake.cq);
 	return created();
 }
 

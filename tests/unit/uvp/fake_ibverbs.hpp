@@ -23,6 +23,7 @@ struct FakeKernel {
 	std::uint32_t poll_yield;   /* as the kernel says */
 	int yields;                 /* calls of sched_yield() */
 	bool fail_switch;           /* the second step of a resize fails */
+	bool no_stamps;             /* a CQ has no times, whatever was asked for */
 	std::uint32_t stride_error; /* octets that a reported stride lacks */
 
 	int live_objects;

@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_ibverbs.hpp"
+#include "provider.hpp"
 
 namespace {
 
@@ -923,7 +924,7 @@ TEST_F(Provider, ExtendedPolling)
 	ibv_poll_cq_attr poll_attr{};
 
 	attr.cqe = 4;
-	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
 	EXPECT_EQ(fake.ops.create_cq_ex(context, &attr), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	attr.wc_flags = IBV_WC_STANDARD_FLAGS;
@@ -970,6 +971,91 @@ TEST_F(Provider, ExtendedPolling)
 	poll_attr.comp_mask = 1;
 	EXPECT_EQ(ibv_start_poll(ex, &poll_attr), EINVAL);
 	EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+}
+
+TEST_F(Provider, CompletionTimes)
+{
+	const int before = fake.live_objects;
+	ibv_cq_init_attr_ex attr{};
+	ibv_poll_cq_attr poll_attr{};
+
+	attr.cqe = 4;
+	attr.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	fake.no_stamps = true;
+	EXPECT_EQ(fake.ops.create_cq_ex(context, &attr), nullptr);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	fake.no_stamps = false;
+	/* times that are not all in the mapping */
+	fake.stride_error = 8;
+	EXPECT_EQ(fake.ops.create_cq_ex(context, &attr), nullptr);
+	EXPECT_EQ(errno, EPROTO);
+	fake.stride_error = 0;
+	EXPECT_EQ(fake.live_objects, before);
+
+	ibv_cq_ex *ex = fake.ops.create_cq_ex(context, &attr);
+	ASSERT_NE(ex, nullptr);
+	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	auto *stamps = reinterpret_cast<krdma_soft_cq_stamp *>(
+		reinterpret_cast<std::byte *>(&ring.cq_head()) + fake.cq.stamp_offset);
+
+	for (std::uint32_t i = 0; i < 3; i++) {
+		ring.entry<krdma_soft_cqe>(i).qp_num = i % 2 ? 42 : 43;
+		stamps[i] = {.monotonic = 1000 + i, .real = 2000 + i};
+	}
+	ring.cq_head().prod = 3;
+	/* the times of those that stay go with them */
+	krdma::ours<krdma::Cq>(ex).queue.purge(42);
+	ASSERT_EQ(ibv_start_poll(ex, &poll_attr), 0);
+	EXPECT_EQ(ibv_wc_read_completion_ts(ex), 1000U);
+	EXPECT_EQ(ibv_wc_read_completion_wallclock_ns(ex), 2000U);
+	ASSERT_EQ(ibv_next_poll(ex), 0);
+	EXPECT_EQ(ibv_wc_read_completion_ts(ex), 1002U);
+	EXPECT_EQ(ibv_wc_read_completion_wallclock_ns(ex), 2002U);
+	EXPECT_EQ(ibv_next_poll(ex), ENOENT);
+	ibv_end_poll(ex);
+	EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+
+	/* each is there only for who asked for it */
+	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	ex = fake.ops.create_cq_ex(context, &attr);
+	ASSERT_NE(ex, nullptr);
+	EXPECT_NE(ex->read_completion_ts, nullptr);
+	EXPECT_EQ(ex->read_completion_wallclock_ns, nullptr);
+	EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+}
+
+TEST_F(Provider, RawClock)
+{
+	ibv_values_ex values{};
+
+	values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+	ASSERT_EQ(fake.ops.query_rt_values(context, &values), 0);
+	EXPECT_EQ(values.comp_mask, unsigned{IBV_VALUES_MASK_RAW_CLOCK});
+	EXPECT_EQ(values.raw_clock.tv_sec, 0);
+	const auto before = values.raw_clock.tv_nsec;
+	EXPECT_GT(before, 0);
+	ASSERT_EQ(fake.ops.query_rt_values(context, &values), 0);
+	EXPECT_GE(values.raw_clock.tv_nsec, before);
+	values.comp_mask = 2;
+	EXPECT_EQ(fake.ops.query_rt_values(context, &values), EINVAL);
+}
+
+TEST_F(Provider, ImportedRegion)
+{
+	ibv_mr *mr = fake.ops.import_mr(pd, 5);
+
+	ASSERT_NE(mr, nullptr);
+	EXPECT_EQ(mr->handle, 5U);
+	EXPECT_EQ(mr->lkey, 0x100U);
+	fake.ops.unimport_mr(mr);
+	fake.fail = ENOENT;
+	EXPECT_EQ(fake.ops.import_mr(pd, 6), nullptr);
+	EXPECT_EQ(errno, ENOENT);
+	/* the device file here is no ib_uverbs' */
+	EXPECT_EQ(fake.ops.import_pd(context, 7), nullptr);
+	EXPECT_EQ(errno, ENOTTY);
+	fake.fail = 0;
 }
 
 class ExtendedPosting : public Provider {

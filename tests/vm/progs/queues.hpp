@@ -19,6 +19,7 @@ inline constexpr std::size_t message_size = 256;
 struct LinkOptions {
 	int cqe = 64;
 	int vector = 0;
+	std::uint64_t wc_flags = 0;
 	ibv_pd *pd = nullptr;
 	ibv_srq *srq = nullptr;
 };
@@ -48,6 +49,11 @@ public:
 	rdma::Memory into_client;
 	rdma::Memory into_server;
 };
+
+/* when completions came (queues_times.cpp) */
+void completion_times(World &world);
+void completion_times_of_a_new_ring(World &world);
+void completion_times_only_when_asked_for(World &world);
 
 /* many QPs on one SRQ, random sizes, limit events and new sizes under load (queues_srq.cpp) */
 void srq_of_many(World &world);

@@ -10,6 +10,7 @@ rdma::SideOptions side_options(const LinkOptions &options)
 
 	side.cqe = options.cqe;
 	side.vector = options.vector;
+	side.wc_flags = options.wc_flags;
 	side.pd = options.pd;
 	side.srq = options.srq;
 	return side;

@@ -73,10 +73,23 @@ bool Memory::is_all(std::byte value) const
 			   [value](std::byte b) { return b == value; });
 }
 
-Queue::Queue(ibv_context *context, int depth, int vector)
-	: channel_{must(ibv_create_comp_channel(context), "ibv_create_comp_channel")},
-	  cq_{must(ibv_create_cq(context, depth, nullptr, channel_.get(), vector), "ibv_create_cq")}
-{}
+Queue::Queue(ibv_context *context, int depth, int vector, std::uint64_t wc_flags)
+	: channel_{must(ibv_create_comp_channel(context), "ibv_create_comp_channel")}
+{
+	if (wc_flags) {
+		ibv_cq_init_attr_ex attr{};
+
+		attr.cqe = static_cast<std::uint32_t>(depth);
+		attr.channel = channel_.get();
+		attr.comp_vector = static_cast<std::uint32_t>(vector);
+		attr.wc_flags = wc_flags;
+		cq_.reset(ibv_cq_ex_to_cq(
+			must(ibv_create_cq_ex(context, &attr), "ibv_create_cq_ex")));
+	} else {
+		cq_.reset(must(ibv_create_cq(context, depth, nullptr, channel_.get(), vector),
+			       "ibv_create_cq"));
+	}
+}
 
 std::optional<ibv_wc> Queue::poll()
 {
@@ -125,9 +138,9 @@ ibv_wc Queue::wait(Where where)
 Side::Side(CmId id, const SideOptions &options)
 	: id_{std::move(id)}, own_pd_{options.pd ? nullptr
 						 : must(ibv_alloc_pd(id_->verbs), "ibv_alloc_pd")},
-	  pd_{options.pd ? options.pd : own_pd_.get()},
-	  sends{id_->verbs, options.cqe, options.vector}, recvs{id_->verbs, options.cqe,
-								options.vector}
+	  pd_{options.pd ? options.pd : own_pd_.get()}, sends{id_->verbs, options.cqe,
+							      options.vector, options.wc_flags},
+	  recvs{id_->verbs, options.cqe, options.vector, options.wc_flags}
 {
 	ibv_qp_init_attr_ex attr{};
 

@@ -148,11 +148,17 @@ inline constexpr int all_access =
 /** class Queue - a CQ with its event channel */
 class Queue {
 public:
-	Queue(ibv_context *context, int depth, int vector = 0);
+	/* with @wc_flags, IBV_WC_EX_*, an extended one */
+	Queue(ibv_context *context, int depth, int vector = 0, std::uint64_t wc_flags = 0);
 
 	[[nodiscard]] ibv_cq *cq() const
 	{
 		return cq_.get();
+	}
+	/* only of an extended one */
+	[[nodiscard]] ibv_cq_ex *cq_ex() const
+	{
+		return reinterpret_cast<ibv_cq_ex *>(cq_.get());
 	}
 	[[nodiscard]] std::optional<ibv_wc> poll();
 	/* sleeps for an event; Failure when none comes in time */
@@ -174,7 +180,8 @@ struct SideOptions {
 		       .max_recv_sge = 4,
 		       .max_inline_data = 0};
 	int cqe = 64;
-	int vector = 0; /* completion vector */
+	int vector = 0;             /* completion vector */
+	std::uint64_t wc_flags = 0; /* of extended CQs */
 	bool signal_all = false;
 	ibv_pd *pd = nullptr; /* default: one of its own */
 	ibv_srq *srq = nullptr;

@@ -141,6 +141,16 @@ struct krdma_soft_cqe {
 #define KRDMA_SOFT_WC_INVALIDATED	(1U << 0)
 #define KRDMA_SOFT_WC_IMM		(1U << 1)
 
+/*
+ * When a completion was added, for a CQ that was created to tell it: by the clocks
+ * CLOCK_MONOTONIC, in the time namespace of the process that created the CQ, and
+ * CLOCK_REALTIME, in nanoseconds. One for each entry, in an array of their own.
+ */
+struct krdma_soft_cq_stamp {
+	__aligned_u64 monotonic;
+	__aligned_u64 real;
+};
+
 /* head of a completion ring: kernel produces, user consumes */
 struct krdma_soft_cq_ring {
 	__u32 prod;		/* kernel writes */
@@ -168,6 +178,8 @@ struct krdma_soft_cq_resp {
 	__aligned_u64 ring_size;	/* octets to map */
 	__u32 depth;			/* entries, power of two */
 	__u32 cq_id;
+	/* in the mapping, of struct krdma_soft_cq_stamp[depth]; 0: there are none */
+	__aligned_u64 stamp_offset;
 };
 
 /*
