@@ -634,10 +634,19 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 }
 EXPORT_SYMBOL_GPL(kal_ep_connect);
 
+/* More than fits is the consumer's mistake: its request goes on waiting for an answer. */
+static bool reply_has_room(struct kal_ep *ep, u16 len)
+{
+	guard(mutex)(&ep->lock);
+	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
+}
+
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
 	const struct kal_ep_open_arg arg = { .qp = qp, .param = param };
 
+	if (!reply_has_room(ep, param->private_data_len))
+		return -EINVAL;
 	return ep_call(ep, KAL_EP_IN_ACCEPT, &arg);
 }
 EXPORT_SYMBOL_GPL(kal_ep_accept);
@@ -646,6 +655,8 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 {
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
+	if (!reply_has_room(ep, len))
+		return -EINVAL;
 	return ep_call(ep, KAL_EP_IN_REJECT, &arg);
 }
 EXPORT_SYMBOL_GPL(kal_ep_reject);

@@ -203,6 +203,7 @@ int kal_startup_reply_lost(struct kal_ep *ep);
 int kal_startup_report_failure(struct kal_ep *ep);
 int kal_startup_read_request(struct kal_ep *ep);
 int kal_startup_early_data(struct kal_ep *ep);
+u16 kal_startup_reply_room(const struct kal_ep *ep);
 int kal_startup_accept(struct kal_ep *ep);
 int kal_startup_reject(struct kal_ep *ep);
 int kal_startup_refuse(struct kal_ep *ep);

@@ -403,6 +403,12 @@ int kal_startup_read_request(struct kal_ep *ep)
 	return err;
 }
 
+/* Octets of private data that an answer may have, which is of the Request's kind. */
+u16 kal_startup_reply_room(const struct kal_ep *ep)
+{
+	return kal_mpa_pd_max(&ep->startup->req);
+}
+
 /*
  * IN_ACCEPT: the Reply goes first. The peer's first FPDU waits in the socket
  * until the QP is ready, and ours must wait for it anyway (RFC 5044 7.1.2 (4)).

@@ -27,6 +27,13 @@ for path in 0 1; do
 done
 tests=$(awk '/ passed, / { print $1 }' client.log)
 
+say "private data, as much as MPA has"
+for revision in 1 2; do
+	echo $revision > /sys/module/krdma/parameters/mpa_revision
+	run_on A 60 "$chardev" -p "$ADDR_A"
+	has "all of it" "up to $((516 - 4 * revision)) octets" client.log
+done
+
 say "killed in traffic"
 for delay in 0.05 0.2 0.5 1; do
 	start victim A "$chardev" -v "$ADDR_A"

@@ -193,6 +193,9 @@ extern const std::vector<Check> data_checks;
 extern const std::vector<Check> conn_checks;
 extern const std::vector<Check> shared_checks;
 
+/* as much as one MPA revision allows, and more (chardev_conns.cpp) */
+void private_data(const char *address);
+
 } /* namespace chardev */
 
 #endif /* KRDMA_TEST_CHARDEV_HPP */

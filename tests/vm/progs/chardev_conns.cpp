@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -91,6 +93,67 @@ void whole_life(const char *address)
 			file.destroy(handle);
 	}
 	file.destroy(listener.handle);
+}
+
+/* most that a connection can carry, by the MPA revision in use: the enhanced data takes 4 */
+std::size_t most_private_data()
+{
+	unsigned int revision = 0;
+
+	std::ifstream{"/sys/module/krdma/parameters/mpa_revision"} >> revision;
+	rdma::require(revision == 1 || revision == 2, "MPA revision");
+	return revision == 1 ? 512 : 508;
+}
+
+int reject_conn(const File &file, std::uint32_t conn, std::span<const std::byte> why)
+{
+	krdma_conn cmd{.handle = conn,
+		       .private_data = reinterpret_cast<std::uintptr_t>(why.data()),
+		       .private_data_len = static_cast<std::uint32_t>(why.size())};
+
+	return file.try_call(KRDMA_IOC_REJECT, cmd);
+}
+
+/* a Request and its answer, each whole; what is too long is refused here and costs nothing */
+void private_data_of(const File &file, const Context &ctx, const krdma_listen &listener,
+		     std::size_t size, bool accepted)
+{
+	const std::size_t most = most_private_data();
+	const krdma_qp client = make_qp(file, ctx), server = make_qp(file, ctx);
+	const auto ask = pattern(size, 1), answer = pattern(size, 2);
+	const krdma_conn conn = start_connect(file, client.handle, listener.local, ask);
+	const Event request = file.expect(KRDMA_EVENT_CONN_REQUEST);
+	const std::uint32_t child = request.conn().conn;
+
+	rdma::require(same(request.private_data(), ask), "private data of the Request");
+	for (const std::size_t long_one : {most + 1, std::size_t{513}, std::size_t{65536}}) {
+		const auto too_much = pattern(long_one, 3);
+
+		require_errno(accept_conn(file, child, server.handle, too_much), EINVAL,
+			      "ACCEPT with too much");
+		require_errno(reject_conn(file, child, too_much), EINVAL, "REJECT with too much");
+	}
+	if (!accepted) {
+		require_errno(reject_conn(file, child, answer), 0, "REJECT");
+		const Event reply = file.expect(KRDMA_EVENT_CONN_REPLY);
+		require_errno(-reply.base().status, ECONNREFUSED, "rejected");
+		rdma::require(same(reply.private_data(), answer), "private data of the refusal");
+	} else {
+		require_errno(accept_conn(file, child, server.handle, answer), 0, "ACCEPT");
+		for (int i = 0; i < 2; i++) {
+			const auto event = file.next(rdma::patience);
+
+			rdma::require(event.has_value(), "connected");
+			require_errno(-event->base().status, 0, "status");
+			if (event->base().type == KRDMA_EVENT_CONN_REPLY)
+				rdma::require(same(event->private_data(), answer),
+					      "private data of the Reply");
+		}
+	}
+	for (const std::uint32_t handle : {conn.handle, child, client.handle, server.handle})
+		file.destroy(handle);
+	while (file.next(200ms))
+		; /* of the end */
 }
 
 void refused(const char *address)
@@ -288,6 +351,32 @@ void reading(const char *address)
 }
 
 } /* namespace */
+
+void private_data(const char *address)
+{
+	const std::size_t most = most_private_data();
+	const File file;
+	const Context ctx{file, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+
+	for (const std::size_t size : {std::size_t{0}, std::size_t{255}, std::size_t{256}, most}) {
+		private_data_of(file, ctx, listener, size, true);
+		private_data_of(file, ctx, listener, size, false);
+	}
+	const krdma_qp qp = make_qp(file, ctx);
+	for (const std::size_t size : {most + 1, std::size_t{513}}) {
+		const auto too_much = pattern(size, 4);
+		krdma_conn cmd{.qp = qp.handle,
+			       .private_data = reinterpret_cast<std::uintptr_t>(too_much.data()),
+			       .private_data_len = static_cast<std::uint32_t>(size),
+			       .remote = listener.local};
+
+		require_errno(file.try_call(KRDMA_IOC_CONNECT, cmd), EINVAL,
+			      "CONNECT with too much");
+	}
+	file.expect_nothing();
+	std::printf("private data of up to %zu octets\n", most);
+}
 
 const std::vector<Check> conn_checks{
 	{"whole life", whole_life}, {"refused", refused},

@@ -2,6 +2,7 @@
 /*
  * krdma_chardev ADDRESS: checks of /dev/krdma by its ABI alone.
  * krdma_chardev -v ADDRESS: traffic until somebody ends it, with everything open.
+ * krdma_chardev -p ADDRESS: private data of all lengths, in the MPA revision in use.
  * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
  *
  * ADDRESS is an RNIC's of this namespace.
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-v | -r] ADDRESS\n", argv[0]);
+		std::fprintf(stderr, "usage: %s [-p | -v | -r] ADDRESS\n", argv[0]);
 		return 2;
 	}
 	try {
@@ -130,6 +131,8 @@ int main(int argc, char **argv)
 			return run_checks(argv[1]);
 		if (argv[1][1] == 'v')
 			victim(argv[2]);
+		else if (argv[1][1] == 'p')
+			private_data(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;
