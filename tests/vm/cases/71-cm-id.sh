@@ -16,6 +16,11 @@ ids() {
 # field HOST STATE NAME: of the only one
 field() { ids "$1" "$2" | grep -oE " drv_$3 [^ ]+" | sed 's/.* //'; }
 
+# nothing_agreed HOST: there are no MPA parameters yet
+nothing_agreed() {
+	if ids "$1" CONNECT | grep drv_mpa_rev; then fail "MPA parameters too early"; fi
+}
+
 waits() { [ "$(field B LISTEN pending)" = "$1" ]; }
 
 hosts_up
@@ -65,6 +70,47 @@ left=$(field A CONNECT expires_ms)
 kill_hard silent
 finish_any client 60
 
+say "no answer to the SYN"
+expect "B's link address" on A ping -c 1 -W 10 "$ADDR_B"
+expect "no packet leaves A" on A tc qdisc add dev vethA root netem loss 100%
+start client A "$conns" -p 7177 "$ADDR_B"
+connecting() { [ "$(field A CONNECT state)" = connecting ]; }
+expect "it waits" wait_for 20 connecting
+left=$(field A CONNECT expires_ms)
+[ "$left" -gt 1000 ] && [ "$left" -le 30000 ] || fail "waits for $left ms"
+nothing_agreed A
+kill_hard client
+expect "packets leave A" on A tc qdisc del dev vethA root
+expect "it is gone" wait_for 10 resources_back
+
+say "a request that nobody has answered yet"
+cat > slow.py << 'END'
+import sys, time
+from pyverbs.cmid import AddrInfo, CMEvent, CMEventChannel, CMID
+from pyverbs.cm_enums import RAI_PASSIVE, RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_PS_TCP
+
+channel = CMEventChannel()
+listener = CMID(creator=channel, port_space=RDMA_PS_TCP)
+listener.bind_addr(AddrInfo(src=sys.argv[1], src_service="7178", port_space=RDMA_PS_TCP, flags=RAI_PASSIVE))
+listener.listen()
+request = CMEvent(channel)
+assert request.event_type == RDMA_CM_EVENT_CONNECT_REQUEST
+child = CMID(creator=request, listen_id=listener)
+request.ack_cm_event()
+time.sleep(60)
+END
+serve slow B 7178 python3 slow.py "$ADDR_B"
+start client A "$conns" -p 7178 "$ADDR_B"
+undecided() { [ "$(field B CONNECT state)" = decision-wait ] && [ "$(field A CONNECT state)" = reply-wait ]; }
+expect "it waits" wait_for 30 undecided
+ids B CONNECT
+left=$(field B CONNECT expires_ms)
+[ "$left" -gt 1000 ] || fail "waits for $left ms"
+nothing_agreed B
+kill_hard slow
+finish_any client 60
+expect "both are gone" wait_for 10 resources_back
+
 say "asked all the time, beside connections that come and go"
 touch ask
 while [ -e ask ]; do
@@ -78,7 +124,8 @@ for _ in 1 2 3; do
 	serve server B 7175 "$conns" -s -n 60 "$ADDR_B"
 	start client A "$conns" -n 60 "$ADDR_B"
 	sleep 0.3
-	kill_hard server
+	# it may have come to its end
+	! alive server || kill_hard server
 	finish_any client 60
 done
 rm ask
