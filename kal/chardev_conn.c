@@ -130,7 +130,7 @@ static int kal_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_
 }
 
 /* Its listener does not count it any more. */
-static void kal_conn_answered(struct kal_h_conn *conn)
+static void kal_conn_uncount(struct kal_h_conn *conn)
 {
 	spin_lock_irq(&conn->h.file->event_lock);
 	if (conn->listener)
@@ -139,11 +139,19 @@ static void kal_conn_answered(struct kal_h_conn *conn)
 	spin_unlock_irq(&conn->h.file->event_lock);
 }
 
+/* With -EINVAL, more private data than there is room for, it waits on for its answer. */
+static int kal_conn_answered(struct kal_h_conn *conn, int ret)
+{
+	if (ret != -EINVAL)
+		kal_conn_uncount(conn);
+	return ret;
+}
+
 static int kal_conn_destroy(struct kal_handle *h)
 {
 	struct kal_h_conn *conn = container_of(h, struct kal_h_conn, h);
 
-	kal_conn_answered(conn);
+	kal_conn_uncount(conn);
 	kal_ep_destroy(conn->ep);
 	return 0;
 }
@@ -476,9 +484,7 @@ static int kal_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
 	if (ret)
 		return ret;
 	WRITE_ONCE(conn->h.cookie, cmd->cookie);
-	ret = kal_ep_accept(conn->ep, qp->qp, param);
-	kal_conn_answered(conn);
-	return ret;
+	return kal_conn_answered(conn, kal_ep_accept(conn->ep, qp->qp, param));
 }
 
 int kal_cmd_accept(struct kal_file *file, void *_cmd)
@@ -516,8 +522,8 @@ int kal_cmd_reject(struct kal_file *file, void *_cmd)
 	conn = kal_get_conn(file, cmd->handle);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	ret = kal_ep_reject(conn->ep, args->private_data, args->param.private_data_len);
-	kal_conn_answered(conn);
+	ret = kal_conn_answered(conn, kal_ep_reject(conn->ep, args->private_data,
+						    args->param.private_data_len));
 	kal_handle_put(&conn->h);
 	return ret;
 }
