@@ -231,12 +231,11 @@ std::uint32_t MemoryWindow::stag() const noexcept
 }
 
 /* the index stays, the key of 8 bits counts on */
-std::uint32_t MemoryWindow::next_stag() noexcept
+std::uint32_t MemoryWindow::next_stag() const noexcept
 {
 	const std::uint32_t stag = state_->stag;
 
-	state_->stag = (stag & ~0xffU) | ((stag + 1) & 0xffU);
-	return state_->stag;
+	return (stag & ~0xffU) | ((stag + 1) & 0xffU);
 }
 
 std::uint32_t MemoryWindow::handle() const noexcept

@@ -11,20 +11,31 @@ namespace krdma {
 namespace detail {
 namespace {
 
-/* requests through the kernel; how many were posted */
-std::size_t post(Core &core, unsigned long number, std::uint32_t handle,
-		 std::span<const krdma_wr> requests, int &err) noexcept
+using UserPost = int (*)(void *queue, const krdma_wr *wrs, __u32 count, __u32 *done);
+
+/*
+ * Requests to a queue pair or shared receive queue: by that function of the user library
+ * if the queue is its own, else by that command. How many were posted.
+ */
+template <typename Queue>
+std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_ops::*function,
+		 unsigned long number, std::span<const krdma_wr> requests, int &err) noexcept
 {
+	const auto count = static_cast<std::uint32_t>(requests.size());
 	auto cmd = make_command<krdma_post>();
 
 	err = 0;
 	/* no requests would be a doorbell */
 	if (requests.empty())
 		return 0;
+	if (queue.user) {
+		err = (queue.context->uvp.*function)(queue.user, requests.data(), count, &cmd.done);
+		return cmd.done;
+	}
 	cmd.handle = handle;
-	cmd.count = static_cast<std::uint32_t>(requests.size());
+	cmd.count = count;
 	cmd.wrs = reinterpret_cast<std::uintptr_t>(requests.data());
-	err = core.try_command(number, &cmd);
+	err = queue.core.try_command(number, &cmd);
 	return cmd.done;
 }
 
@@ -289,13 +300,8 @@ void SharedReceiveQueue::post(std::uint64_t id, std::span<const Slice> slices) c
 	const krdma_wr wr = detail::receive_request(id, slices);
 	int err = 0;
 
-	if (state_->user) {
-		std::uint32_t done = 0;
-
-		err = state_->context->uvp.srq_post(state_->user, &wr, 1, &done);
-	} else {
-		(void)detail::post(state_->core, KRDMA_IOC_POST_SRQ, state_->number, {&wr, 1}, err);
-	}
+	(void)detail::post(*state_, state_->number, &krdma_uvp_ops::srq_post, KRDMA_IOC_POST_SRQ,
+			   {&wr, 1}, err);
 	check(err, "post to shared receive queue");
 }
 
@@ -354,19 +360,10 @@ QueuePair::QueuePair(const ProtectionDomain &pd, const CompletionQueue &send,
 std::size_t QueuePair::post_send(std::span<const krdma_wr> requests,
 				 std::error_code &error) const noexcept
 {
-	std::size_t posted = 0;
 	int err = 0;
+	const std::size_t posted = detail::post(*state_, state_->id, &krdma_uvp_ops::post_send,
+						KRDMA_IOC_POST_SEND, requests, err);
 
-	if (state_->user) {
-		std::uint32_t done = 0;
-
-		err = state_->context->uvp.post_send(state_->user, requests.data(),
-						     static_cast<std::uint32_t>(requests.size()),
-						     &done);
-		posted = done;
-	} else {
-		posted = detail::post(state_->core, KRDMA_IOC_POST_SEND, state_->id, requests, err);
-	}
 	error.assign(err, std::generic_category());
 	return posted;
 }
@@ -374,19 +371,10 @@ std::size_t QueuePair::post_send(std::span<const krdma_wr> requests,
 std::size_t QueuePair::post_receive(std::span<const krdma_wr> requests,
 				    std::error_code &error) const noexcept
 {
-	std::size_t posted = 0;
 	int err = 0;
+	const std::size_t posted = detail::post(*state_, state_->id, &krdma_uvp_ops::post_recv,
+						KRDMA_IOC_POST_RECV, requests, err);
 
-	if (state_->user) {
-		std::uint32_t done = 0;
-
-		err = state_->context->uvp.post_recv(state_->user, requests.data(),
-						     static_cast<std::uint32_t>(requests.size()),
-						     &done);
-		posted = done;
-	} else {
-		posted = detail::post(state_->core, KRDMA_IOC_POST_RECV, state_->id, requests, err);
-	}
 	error.assign(err, std::generic_category());
 	return posted;
 }
@@ -396,6 +384,7 @@ namespace {
 /* IB_UVERBS_WR_* */
 enum class Operation : std::uint32_t {
 	write = 0,
+	write_immediate = 1,
 	send = 2,
 	send_immediate = 3,
 	read = 4,
@@ -468,6 +457,15 @@ void QueuePair::write(std::uint64_t id, std::span<const Slice> slices, Remote to
 	post_one(*this, request(Operation::write, id, slices, options, to));
 }
 
+void QueuePair::write_immediate(std::uint64_t id, std::span<const Slice> slices, Remote to,
+				std::uint32_t immediate, SendOptions options) const
+{
+	krdma_wr wr = request(Operation::write_immediate, id, slices, options, to);
+
+	wr.imm = htonl(immediate);
+	post_one(*this, wr);
+}
+
 void QueuePair::read(std::uint64_t id, std::span<const Slice> slices, Remote from,
 		     SendOptions options) const
 {
@@ -501,7 +499,7 @@ void QueuePair::invalidate(std::uint64_t id, std::uint32_t stag, SendOptions opt
 	post_one(*this, wr);
 }
 
-void QueuePair::bind(std::uint64_t id, MemoryWindow &window, const MemoryRegion &region,
+void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryRegion &region,
 		     const Slice &part, std::uint32_t access, SendOptions options) const
 {
 	krdma_wr wr = request(Operation::bind_window, id, {}, options);
@@ -513,6 +511,8 @@ void QueuePair::bind(std::uint64_t id, MemoryWindow &window, const MemoryRegion 
 	wr.bind_lkey = region.stag();
 	wr.bind_access = access;
 	post_one(*this, wr);
+	window.state()->stag = wr.rkey;
+	window.state()->region = region.state();
 }
 
 void QueuePair::receive(std::uint64_t id, std::span<const Slice> slices) const

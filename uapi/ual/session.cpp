@@ -146,6 +146,11 @@ Device Session::find_remote(const Address &remote) const
 	return find_by(core_, *this, {}, remote);
 }
 
+int Session::ri_syscall(unsigned long number, void *argument) const noexcept
+{
+	return core_->try_command(number, argument);
+}
+
 krdma_usage Session::usage() const
 {
 	auto usage = detail::make_command<krdma_usage>();

@@ -129,6 +129,7 @@ public:
 	~MwState();
 
 	std::shared_ptr<PdState> pd;
+	std::shared_ptr<MrState> region; /* bound to; the kernel keeps it as long */
 	std::uint32_t stag{};
 };
 

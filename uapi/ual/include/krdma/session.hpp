@@ -192,6 +192,13 @@ public:
 	/** That through which the address is reached. @throws std::system_error ENODEV */
 	[[nodiscard]] Device find_remote(const Address &remote) const;
 
+	/**
+	 * A privileged verb or any other command, KRDMA_IOC_* and its structure with its size,
+	 * for what has no function here. With cookie 0 its events come to events().
+	 * Returns 0 or an errno.
+	 */
+	[[nodiscard]] int ri_syscall(unsigned long number, void *argument) const noexcept;
+
 	/** This file's use of its limits. */
 	[[nodiscard]] krdma_usage usage() const;
 

@@ -222,16 +222,24 @@ private:
 	std::shared_ptr<detail::MrState> state_;
 };
 
-/** Names a part of a region that a work request binds it to. */
+/**
+ * Names a part of a region that a work request binds it to, for the peer. It keeps the
+ * region that it was bound to last.
+ */
 class MemoryWindow {
 public:
 	/** @param type 1 or 2 */
 	explicit MemoryWindow(const ProtectionDomain &pd, std::uint32_t type = 2);
 
 	[[nodiscard]] std::uint32_t stag() const noexcept;
-	/** The STag with the next key, for a bind. */
-	[[nodiscard]] std::uint32_t next_stag() noexcept;
+	/** The same with the next key: what a bind gives it. */
+	[[nodiscard]] std::uint32_t next_stag() const noexcept;
 	[[nodiscard]] std::uint32_t handle() const noexcept;
+
+	[[nodiscard]] const std::shared_ptr<detail::MwState> &state() const noexcept
+	{
+		return state_;
+	}
 
 private:
 	std::shared_ptr<detail::MwState> state_;
@@ -240,7 +248,7 @@ private:
 struct ReceiveQueueOptions {
 	std::uint32_t max_wr{256};
 	std::uint32_t max_sge{1};
-	std::uint32_t limit{0}; /**< an event when fewer are left; 0: none */
+	std::uint32_t limit{0}; /**< an event when one is taken and fewer are left; 0: none */
 };
 
 /** Receives that several queue pairs share. */
@@ -254,6 +262,7 @@ public:
 		post(id, std::span{&slice, 1});
 	}
 	void resize(std::uint32_t max_wr) const;
+	/** For one event; it disarms itself. */
 	void set_limit(std::uint32_t limit) const;
 	[[nodiscard]] krdma_srq_attr query() const;
 	[[nodiscard]] const EventSource &events() const noexcept;
@@ -316,6 +325,9 @@ public:
 	{
 		write(id, std::span{&slice, 1}, to, options);
 	}
+	/** Takes a receive of the peer, whose completion has the immediate data. */
+	void write_immediate(std::uint64_t id, std::span<const Slice> slices, Remote to,
+			     std::uint32_t immediate, SendOptions options = {}) const;
 	void read(std::uint64_t id, std::span<const Slice> slices, Remote from,
 		  SendOptions options = {}) const;
 	void read(std::uint64_t id, const Slice &slice, Remote from, SendOptions options = {}) const
@@ -327,9 +339,13 @@ public:
 		       SendOptions options = {}) const;
 	void compare_swap(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t compare,
 			  std::uint64_t swap, SendOptions options = {}) const;
+	/** @param stag of a window of type 2, or of a region without windows */
 	void invalidate(std::uint64_t id, std::uint32_t stag, SendOptions options = {}) const;
-	/** Binds a window of type 2 to a part of a region; its STag is then @p window.stag(). */
-	void bind(std::uint64_t id, MemoryWindow &window, const MemoryRegion &region,
+	/**
+	 * Binds a window to a part of a region; its STag is then @p window.stag(). One of type 2
+	 * must not be bound already; one of type 1 is, in place of what it was bound to.
+	 */
+	void bind(std::uint64_t id, const MemoryWindow &window, const MemoryRegion &region,
 		  const Slice &part, std::uint32_t access, SendOptions options = {}) const;
 	/** Requests in the ABI's own form, several at once; how many were posted comes back. */
 	[[nodiscard]] std::size_t post_send(std::span<const krdma_wr> requests,
@@ -351,7 +367,7 @@ public:
 	[[nodiscard]] krdma_qp_attr query() const;
 	/** To init, sqd or error. */
 	void change_state(QueueState state) const;
-	/** Remote rights: access::remote_*. */
+	/** Remote rights: access::remote_*. A new queue pair has them all. */
 	void change_access(std::uint32_t access) const;
 	/** Ends the connection; at once, or when what was posted has left. */
 	void disconnect(bool abrupt = false) const;
