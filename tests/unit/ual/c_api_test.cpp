@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The C interface over the fake kernel: errors, options, lists, callbacks, lifetimes. */
+#include <array>
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+#include "c_api.hpp"
+#include "fake_kernel.hpp"
+
+namespace {
+
+class CInterface : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		ASSERT_EQ(ual_find(session.get(), "krdma0", &index), 0);
+		ASSERT_EQ(ual_context_create(session.get(), index, KRDMA_SLOW, &context), 0);
+		ASSERT_EQ(ual_pd_create(context, &pd), 0);
+		ASSERT_EQ(ual_cq_create(context, nullptr, &cq), 0);
+		ASSERT_EQ(ual_qp_create(pd, cq, cq, nullptr, &qp), 0);
+	}
+
+	void TearDown() override
+	{
+		/* the context first: the order is free */
+		ual_context_destroy(context);
+		ual_pd_destroy(pd);
+		ual_qp_destroy(qp);
+		ual_cq_destroy(cq);
+		EXPECT_EQ(kernel->objects(), 0U);
+	}
+
+	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
+	{
+		krdma_event event{};
+
+		event.type = type;
+		event.cookie = cookie;
+		event.code = code;
+		kernel->raise(event);
+	}
+
+	std::shared_ptr<FakeKernel> kernel = std::make_shared<FakeKernel>();
+	std::unique_ptr<ual_session> session = std::make_unique<ual_session>(kernel);
+	std::uint32_t index{};
+	ual_context *context{};
+	ual_pd *pd{};
+	ual_cq *cq{};
+	ual_qp *qp{};
+};
+
+TEST_F(CInterface, ErrorsAreNegativeErrnos)
+{
+	std::uint32_t other = 7;
+	ual_pd *none = nullptr;
+
+	EXPECT_EQ(ual_find(session.get(), "nobody", &other), -ENODEV);
+	EXPECT_EQ(other, 7U) << "nothing is written";
+	EXPECT_EQ(ual_context_create(session.get(), 4711, 0, &context), -ENODEV);
+	EXPECT_EQ(ual_context_create(session.get(), index, 8, &context), -EINVAL);
+	kernel->handlers[KRDMA_IOC_PD] = [](void *) { return ENOSPC; };
+	EXPECT_EQ(ual_pd_create(context, &none), -ENOSPC);
+	EXPECT_EQ(none, nullptr);
+	EXPECT_EQ(ual_ri_syscall(session.get(), KRDMA_IOC_PD, nullptr), -ENOSPC);
+	EXPECT_EQ(ual_cq_poll(cq, nullptr, -1), -EINVAL);
+}
+
+TEST_F(CInterface, DestroysNothing)
+{
+	ual_close(nullptr);
+	ual_context_destroy(nullptr);
+	ual_qp_destroy(nullptr);
+	ual_connection_destroy(nullptr);
+	ual_listener_destroy(nullptr);
+	ual_request_destroy(nullptr);
+}
+
+TEST_F(CInterface, OptionsHaveSizes)
+{
+	struct {
+		ual_cq_options known;
+		std::uint64_t later;
+	} longer{UAL_CQ_OPTIONS, 0};
+	ual_cq_options options = UAL_CQ_OPTIONS;
+	ual_cq *made = nullptr;
+
+	options.size = 0;
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -EINVAL);
+	longer.known.size = sizeof(longer);
+	ASSERT_EQ(ual_cq_create(context, &longer.known, &made), 0);
+	ual_cq_destroy(made);
+	longer.later = 1;
+	EXPECT_EQ(ual_cq_create(context, &longer.known, &made), -E2BIG);
+}
+
+TEST_F(CInterface, OptionsReachTheKernel)
+{
+	ual_qp_options options = UAL_QP_OPTIONS;
+	ual_srq *srq = nullptr;
+	ual_qp *made = nullptr;
+	krdma_qp seen{};
+
+	kernel->handlers[KRDMA_IOC_SRQ] = [](void *argument) {
+		static_cast<krdma_srq *>(argument)->handle = 4711;
+		return 0;
+	};
+	ASSERT_EQ(ual_srq_create(pd, nullptr, &srq), 0);
+	EXPECT_EQ(ual_srq_handle(srq), 4711U);
+	options.max_send_wr = 11;
+	options.max_send_sge = 3;
+	options.flags = KRDMA_QP_SIGNAL_ALL;
+	options.srq = srq;
+	kernel->handlers[KRDMA_IOC_QP] = [&](void *argument) {
+		seen = *static_cast<krdma_qp *>(argument);
+		return ENOMEM;
+	};
+	EXPECT_EQ(ual_qp_create(pd, cq, cq, &options, &made), -ENOMEM);
+	EXPECT_EQ(seen.max_send_wr, 11U);
+	EXPECT_EQ(seen.max_send_sge, 3U);
+	EXPECT_EQ(seen.flags, std::uint32_t{KRDMA_QP_SIGNAL_ALL});
+	EXPECT_EQ(seen.srq, 4711U);
+	options.flags = 1U << 5;
+	EXPECT_EQ(ual_qp_create(pd, cq, cq, &options, &made), -EINVAL);
+	ual_srq_destroy(srq);
+}
+
+TEST_F(CInterface, RequestsAreAsSaid)
+{
+	const krdma_sge slice{0x1000, 64, 7};
+
+	EXPECT_EQ(ual_send(qp, 5, &slice, 1, KRDMA_SEND_SOLICITED), 0);
+	EXPECT_EQ(
+		ual_write_immediate(qp, 6, &slice, 1, {0x2000, 9}, 0x01020304, KRDMA_SEND_SIGNALED),
+		0);
+	EXPECT_EQ(ual_compare_swap(qp, 7, &slice, {0x3000, 8}, 3, 4, 0), 0);
+	EXPECT_EQ(ual_send(qp, 8, &slice, 1, 1U << 9), -EINVAL);
+	ASSERT_EQ(kernel->posted.size(), 3U);
+	EXPECT_EQ(kernel->posted[0].opcode, 2U);
+	EXPECT_EQ(kernel->posted[0].flags, std::uint32_t{KRDMA_SEND_SOLICITED});
+	EXPECT_EQ(kernel->posted[0].num_sge, 1U);
+	EXPECT_EQ(kernel->posted[1].opcode, 1U);
+	EXPECT_EQ(kernel->posted[1].imm, htonl(0x01020304));
+	EXPECT_EQ(kernel->posted[1].rkey, 9U);
+	EXPECT_EQ(kernel->posted[2].compare_add, 3U);
+	EXPECT_EQ(kernel->posted[2].swap, 4U);
+
+	const std::array<krdma_wr, 2> two{kernel->posted[0], kernel->posted[1]};
+	int error = 1;
+	EXPECT_EQ(ual_post_send(qp, two.data(), two.size(), &error), 2U);
+	EXPECT_EQ(error, 0);
+	kernel->handlers[KRDMA_IOC_POST_SEND] = [](void *argument) {
+		static_cast<krdma_post *>(argument)->done = 1;
+		return ENOMEM;
+	};
+	EXPECT_EQ(ual_post_send(qp, two.data(), two.size(), &error), 1U);
+	EXPECT_EQ(error, -ENOMEM);
+	EXPECT_EQ(ual_send(qp, 5, &slice, 1, 0), 0) << "one was posted";
+}
+
+TEST_F(CInterface, SlicesStayInTheirRegion)
+{
+	std::array<std::byte, 64> memory{};
+	ual_mr *mr = nullptr;
+	krdma_sge slice{};
+
+	ASSERT_EQ(ual_mr_create(pd, memory.data(), memory.size(), 1, &mr), 0);
+	EXPECT_EQ(ual_mr_slice(mr, 60, 4, &slice), 0);
+	EXPECT_EQ(slice.addr, ual_mr_address(mr) + 60);
+	EXPECT_EQ(slice.lkey, ual_mr_stag(mr));
+	EXPECT_EQ(ual_mr_slice(mr, 60, 5, &slice), -ERANGE);
+	ual_mr_destroy(mr);
+}
+
+TEST_F(CInterface, ListsSayHowMuchThereIs)
+{
+	krdma_rnic_entry entry{};
+	std::array<krdma_counter, 2> counters{};
+
+	EXPECT_EQ(ual_devices(session.get(), nullptr, 0), 1);
+	EXPECT_EQ(ual_devices(session.get(), &entry, 1), 1);
+	EXPECT_STREQ(entry.name, "krdma0");
+	kernel->handlers[KRDMA_IOC_MIB] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_mib *>(argument);
+		auto *entries = reinterpret_cast<krdma_counter *>(cmd.entries);
+
+		for (std::uint32_t i = 0; i < 3 && i < cmd.count; i++)
+			entries[i] = {"tcpInSegs", i};
+		cmd.count = 3;
+		return 0;
+	};
+	EXPECT_EQ(ual_mib(session.get(), counters.data(), counters.size()), 3);
+	EXPECT_STREQ(counters[1].name, "tcpInSegs");
+	EXPECT_EQ(counters[1].value, 1U);
+}
+
+TEST_F(CInterface, TextIsCutAndEnded)
+{
+	krdma_addr address{};
+	std::array<char, 8> text;
+
+	EXPECT_EQ(ual_addr_parse("not one", &address), -EINVAL);
+	ASSERT_EQ(ual_addr_parse("[fd00::1]:7000", &address), 0);
+	EXPECT_EQ(ual_addr_port(&address), 7000);
+	EXPECT_EQ(ual_addr_format(&address, text.data(), text.size()), 14U);
+	EXPECT_STREQ(text.data(), "[fd00::");
+	EXPECT_EQ(ual_addr_format(&address, nullptr, 0), 14U);
+	EXPECT_EQ(ual_event_name(KRDMA_EVENT_CLOSED, text.data(), text.size()), 6U);
+	EXPECT_STREQ(text.data(), "closed");
+	EXPECT_STREQ(ual_status_text(5), "flushed");
+	EXPECT_STREQ(ual_status_text(4711), "unknown status");
+}
+
+TEST_F(CInterface, EventsAreWaitedForOrCalledBack)
+{
+	const std::uint64_t cookie = kernel->cookie(ual_cq_handle(cq));
+	ual_event event{};
+	std::vector<std::uint32_t> codes;
+
+	EXPECT_EQ(ual_event_wait(ual_cq_events(cq), &event, 0), 0);
+	raise(KRDMA_EVENT_ASYNC, cookie, 3);
+	EXPECT_EQ(ual_event_wait(ual_cq_events(cq), &event, 1000), 1);
+	EXPECT_EQ(event.code, 3U);
+
+	ASSERT_EQ(ual_event_callback(
+			  ual_cq_events(cq),
+			  [](void *arg, const ual_event *got) {
+				  static_cast<std::vector<std::uint32_t> *>(arg)->push_back(
+					  got->code);
+			  },
+			  &codes),
+		  0);
+	raise(KRDMA_EVENT_ASYNC, cookie, 4);
+	raise(KRDMA_EVENT_ASYNC, cookie, 5);
+	EXPECT_EQ(ual_dispatch(session.get(), 1000), 2);
+	EXPECT_EQ(codes, (std::vector<std::uint32_t>{4, 5}));
+	/* the queue pair keeps the queue, but what was destroyed here calls nobody */
+	ual_cq_destroy(std::exchange(cq, nullptr));
+	raise(KRDMA_EVENT_ASYNC, cookie, 6);
+	EXPECT_EQ(ual_dispatch(session.get(), 1000), 1);
+	EXPECT_EQ(codes.size(), 2U);
+}
+
+TEST_F(CInterface, ConnectionsTellPrivateData)
+{
+	const std::array<std::byte, 3> octets{std::byte{1}, std::byte{2}, std::byte{3}};
+	ual_conn_options options = UAL_CONN_OPTIONS;
+	ual_connection *connection = nullptr;
+	ual_conn_info info{};
+	krdma_addr remote{};
+
+	ASSERT_EQ(ual_addr_parse("10.0.0.9:9", &remote), 0);
+	options.tos = 256;
+	EXPECT_EQ(ual_connect(qp, &remote, &options, &connection), -EINVAL);
+	ASSERT_EQ(ual_connect(qp, &remote, nullptr, &connection), 0);
+	EXPECT_EQ(ual_established(connection, 0), -ETIMEDOUT);
+
+	krdma_conn_event refusal{};
+	refusal.base.type = KRDMA_EVENT_CONN_REPLY;
+	refusal.base.cookie = kernel->cookie(connection->object.handle());
+	refusal.base.status = -ECONNREFUSED;
+	refusal.private_data_len = octets.size();
+	kernel->raise(refusal, octets);
+	EXPECT_EQ(ual_established(connection, 1000), -ECONNREFUSED);
+	ual_connection_info(connection, &info);
+	ASSERT_EQ(info.private_data_len, octets.size());
+	EXPECT_EQ(std::memcmp(info.private_data, octets.data(), octets.size()), 0);
+	ual_connection_destroy(connection);
+}
+
+TEST_F(CInterface, RequestsOfAListenerAreTheCallbacks)
+{
+	ual_listener *listener = nullptr;
+	ual_request *asked = nullptr;
+	unsigned int destroyed = 0;
+	krdma_addr local{};
+
+	ASSERT_EQ(ual_addr_parse("10.0.0.1:0", &local), 0);
+	ASSERT_EQ(ual_listen(context, &local, nullptr, &listener), 0);
+	ASSERT_EQ(ual_listener_callback(
+			  listener,
+			  [](void *arg, ual_request *request) {
+				  *static_cast<ual_request **>(arg) = request;
+			  },
+			  &asked),
+		  0);
+	krdma_conn_event event{};
+	event.base.type = KRDMA_EVENT_CONN_REQUEST;
+	event.base.cookie = kernel->cookie(ual_qp_handle(qp) + 1);
+	event.conn = 555;
+	event.ird = 4;
+	kernel->raise(event);
+	EXPECT_EQ(ual_dispatch(session.get(), 1000), 1);
+	ASSERT_NE(asked, nullptr);
+	ual_conn_info info{};
+	ual_request_info(asked, &info);
+	EXPECT_EQ(info.ird, 4U);
+	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
+		EXPECT_EQ(static_cast<krdma_destroy *>(argument)->handle, 555U);
+		destroyed++;
+		return 0;
+	};
+	ual_request_destroy(asked);
+	EXPECT_EQ(destroyed, 1U) << "it is refused";
+	kernel->handlers.erase(KRDMA_IOC_DESTROY);
+	ual_listener_destroy(listener);
+}
+
+} /* namespace */

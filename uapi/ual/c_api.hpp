@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What stands behind <krdma/ual.h>: each C object holds the C++ one and its events. No
+ * exception leaves guarded(), and every function of the C interface is made of one.
+ */
+#ifndef KRDMA_C_API_HPP
+#define KRDMA_C_API_HPP
+
+#include <krdma/krdma.hpp>
+#include <krdma/ual.h>
+
+#include "state.hpp"
+
+/** struct ual_source - the events of an object; its end ends the callback */
+struct ual_source {
+	explicit ual_source(krdma::EventSource from) noexcept : source{std::move(from)}
+	{}
+	ual_source(const ual_source &) = delete;
+	ual_source &operator=(const ual_source &) = delete;
+	~ual_source()
+	{
+		if (called)
+			source.on_event({});
+	}
+
+	krdma::EventSource source;
+	bool called{};
+};
+
+namespace krdma::capi {
+
+/** An object without events. */
+template <typename T> struct Plain {
+	template <typename... From>
+	explicit Plain(From &&...from) : object(std::forward<From>(from)...)
+	{}
+
+	T object;
+};
+
+/** One with. The events end first. */
+template <typename T> struct Heard {
+	template <typename... From>
+	explicit Heard(From &&...from)
+		: object(std::forward<From>(from)...), events{object.events()}
+	{}
+
+	T object;
+	ual_source events;
+};
+
+/* 0 or what @action answers, or as a negative errno what it throws */
+template <typename Action> int guarded(Action action) noexcept
+{
+	try {
+		if constexpr (std::is_void_v<decltype(action())>) {
+			action();
+			return 0;
+		} else {
+			return static_cast<int>(action());
+		}
+	} catch (const std::system_error &error) {
+		return error.code() ? -error.code().value() : -EIO;
+	} catch (const std::bad_alloc &) {
+		return -ENOMEM;
+	} catch (const std::out_of_range &) {
+		return -ERANGE;
+	} catch (...) {
+		return -EIO;
+	}
+}
+
+/* a C object of what the rest says */
+template <typename T, typename... From> int make(T **result, From &&...from) noexcept
+{
+	return guarded(
+		[&] { *result = std::make_unique<T>(std::forward<From>(from)...).release(); });
+}
+
+template <typename T> void destroy(T *object) noexcept
+{
+	const std::unique_ptr<T> last{object};
+}
+
+/* options that may be of a later header's size, with zeros in what is not known here */
+template <typename T> T options(const T *given, const T &defaults)
+{
+	if (!given)
+		return defaults;
+	if (given->size < sizeof(T))
+		detail::throw_errno(EINVAL, "size of options");
+	const auto *octets = reinterpret_cast<const std::byte *>(given);
+	if (std::any_of(octets + sizeof(T), octets + given->size,
+			[](std::byte octet) { return octet != std::byte{0}; }))
+		detail::throw_errno(E2BIG, "options");
+	return *given;
+}
+
+/* as snprintf() */
+inline std::size_t put_text(std::string_view from, char *to, std::size_t room) noexcept
+{
+	if (room) {
+		const std::size_t fits = std::min(from.size(), room - 1);
+
+		std::memcpy(to, from.data(), fits);
+		to[fits] = '\0';
+	}
+	return from.size();
+}
+
+inline void put_name(std::string_view from, char (&to)[KRDMA_NAME_LEN]) noexcept
+{
+	(void)put_text(from, to, sizeof(to));
+}
+
+/* as many entries as there is room for; how many there are */
+template <typename Entry, typename From, typename Put>
+std::uint32_t put_list(const std::vector<From> &from, Entry *to, std::uint32_t room, Put put)
+{
+	for (std::size_t i = 0; i < from.size() && i < room; i++)
+		to[i] = put(from[i]);
+	return static_cast<std::uint32_t>(from.size());
+}
+
+ual_conn_info conn_info(const ConnectionInfo &from) noexcept;
+
+inline std::chrono::milliseconds milliseconds(int timeout) noexcept
+{
+	return timeout < 0 ? forever : std::chrono::milliseconds{timeout};
+}
+
+} /* namespace krdma::capi */
+
+struct ual_session : krdma::capi::Heard<krdma::Session> {
+	using Heard::Heard;
+};
+struct ual_context : krdma::capi::Heard<krdma::Context> {
+	using Heard::Heard;
+};
+struct ual_pd : krdma::capi::Plain<krdma::ProtectionDomain> {
+	using Plain::Plain;
+};
+struct ual_mr : krdma::capi::Plain<krdma::MemoryRegion> {
+	using Plain::Plain;
+};
+struct ual_mw : krdma::capi::Plain<krdma::MemoryWindow> {
+	using Plain::Plain;
+};
+struct ual_cq : krdma::capi::Heard<krdma::CompletionQueue> {
+	using Heard::Heard;
+};
+struct ual_srq : krdma::capi::Heard<krdma::SharedReceiveQueue> {
+	using Heard::Heard;
+};
+struct ual_qp : krdma::capi::Heard<krdma::QueuePair> {
+	using Heard::Heard;
+};
+struct ual_connection : krdma::capi::Heard<krdma::Connection> {
+	using Heard::Heard;
+};
+struct ual_neighbour : krdma::capi::Heard<krdma::Neighbour> {
+	using Heard::Heard;
+};
+struct ual_request : krdma::capi::Plain<krdma::ConnectionRequest> {
+	using Plain::Plain;
+};
+struct ual_port : krdma::capi::Plain<krdma::PortReservation> {
+	using Plain::Plain;
+};
+struct ual_dispatcher : krdma::capi::Plain<krdma::Dispatcher> {
+	using Plain::Plain;
+};
+
+/** struct ual_listener - its callback's end is its own, as ual_source's is */
+struct ual_listener : krdma::capi::Plain<krdma::Listener> {
+	using Plain::Plain;
+	ual_listener(const ual_listener &) = delete;
+	ual_listener &operator=(const ual_listener &) = delete;
+	~ual_listener()
+	{
+		if (called)
+			object.on_request({});
+	}
+
+	bool called{};
+};
+
+#endif /* KRDMA_C_API_HPP */
