@@ -76,7 +76,7 @@ tools: ual
 examples: ual
 	+@$(MAKE) --no-print-directory -C uapi/examples BUILD=$(BUILD)
 
-progs:
+progs: ual
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
 
 unit-programs:

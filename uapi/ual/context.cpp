@@ -75,7 +75,8 @@ PdState::PdState(const Context &owner) : Member{owner.state()}
 }
 
 MrState::MrState(const ProtectionDomain &domain, krdma_mr &cmd)
-	: Member{domain.state()->context}, pd{domain.state()}, address{cmd.iova}, length{cmd.length}
+	: Member{domain.state()->context}, pd{domain.state()}, address{cmd.iova},
+	  length{cmd.length}, zero_based{(cmd.access & access::zero_based) != 0}
 {
 	cmd.pd = pd->handle.value();
 	core.command(KRDMA_IOC_MR, cmd, "memory region");
@@ -214,7 +215,7 @@ void MemoryRegion::change_memory(std::span<std::byte> memory) const
 	cmd.mask = KRDMA_REREG_TRANSLATION;
 	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
 	cmd.length = memory.size();
-	cmd.iova = cmd.start;
+	cmd.iova = state_->zero_based ? 0 : cmd.start;
 	state_->core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
 	state_->stag = cmd.stag;
 	state_->address = cmd.iova;

@@ -121,6 +121,7 @@ public:
 	std::uint32_t stag{};
 	std::uint64_t address{};
 	std::uint64_t length{};
+	bool zero_based{}; /* the address is 0, wherever the memory is */
 };
 
 class MwState : public Member {

@@ -194,7 +194,10 @@ static_assert(sizeof(Slice) == sizeof(krdma_sge));
 /** Memory that an RNIC may use. */
 class MemoryRegion {
 public:
-	/** Memory of this process, which stays where it is while the region lives. */
+	/**
+	 * Memory of this process, which stays where it is while the region lives. Tagged offsets
+	 * are its addresses, or begin at 0 with access::zero_based.
+	 */
 	MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory, std::uint32_t access);
 	/** Octets of a dma-buf; tagged offsets begin at @p iova. */
 	MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t offset,

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: libkrdma's verbs between two hosts, by the user library and by commands; the C examples
+# limit: 180
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+export LD_LIBRARY_PATH=$VM_REPO/build/ual
+examples=$VM_REPO/build/examples
+uvp=$VM_REPO/build/uvp_soft
+
+# listens NAME: an example says so
+listens() { grep -q '^listening' "$1.log"; }
+
+# serve_example NAME COMMAND...: on B, and wait until it listens
+serve_example() {
+	local name=$1
+	shift
+	start "$name" B "$@"
+	wait_for 10 listens "$name" || { cat "$name.log"; fail "$name does not listen"; }
+}
+
+say "symbols: nothing but the two interfaces"
+expect "symbols" nm -D -C --defined-only "$LD_LIBRARY_PATH/libkrdma.so.1"
+has "a version" ' ual_open@@KRDMA_1$' expect
+! cut -d ' ' -f 3- expect | grep -vE '^(ual_|krdma::[A-Za-z_:=~ ]*|typeinfo (name )?for krdma::Kernel@|KRDMA_1$)' ||
+	fail "symbols that are nobody's to use"
+! grep -E '^[0-9a-f]+ . krdma::(detail|capi)' expect || fail "symbols of the inside"
+
+hosts_up
+note_resources
+
+tests=0
+for path in fast slow; do
+	# the RNIC names its user library in any case; here it is not found
+	export KRDMA_UVP_DIR=$uvp
+	[ $path = fast ] || export KRDMA_UVP_DIR=/nowhere
+	say "verbs, $path"
+	expect "verbs, $path" timeout "$(patient 60)" "$VM_PROGS/krdma_ual" $path hostA "$ADDR_A" hostB "$ADDR_B"
+	cat expect
+	tests=$((tests + $(awk '/ passed, / { print $1 }' expect)))
+	check_no_leak
+
+	say "examples in C, $path"
+	serve_example ping "$examples/ping_pong" -l "$ADDR_B:7810"
+	run_on A 10 "$examples/ping_pong" "$ADDR_B:7810" 50
+	cat client.log
+	has "the client's word" '^50 messages, [0-9.]+ us each$' client.log
+	finish ping 10
+	has "the server's word" '^50 messages of 10.77.0.1:[0-9]+ sent back$' ping.log
+	serve_example write "$examples/write_read" -l "[$ADDR6_B]:7811"
+	run_on A 10 "$examples/write_read" "[$ADDR6_B]:7811" "written by the peer"
+	has "the client's word" "^'written by the peer' written and read back$" client.log
+	finish write 10
+	has "the server's word" "^the client wrote 'written by the peer'$" write.log
+	check_no_leak
+done
+
+say "RNICs, and errors, in C"
+run_on A 10 "$examples/list_rnics"
+has "the RNIC" '^krdma0 on vethA: up, [0-9]+ queue pairs, mtu 1500$' client.log
+run_on A 10 "$examples/list_rnics" "$ADDR_B"
+has "that which leads there" '^krdma0 on vethA' client.log
+refuse "no way there" on A "$examples/list_rnics" 192.0.2.1
+refuse "no address" on A "$examples/list_rnics" 10.77
+refuse "nobody listens" on A "$examples/ping_pong" "$ADDR_B:7999"
+has "why" '^connect: Connection refused$' expect
+counted $((tests + 9)) 0

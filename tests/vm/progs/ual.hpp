@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The checks of krdma_ual: a program over libkrdma's public headers alone. It stands in two
+ * hosts at once: a session belongs to the network namespace that it was opened in.
+ */
+#ifndef KRDMA_TEST_UAL_HPP
+#define KRDMA_TEST_UAL_HPP
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <krdma/krdma.hpp>
+
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+
+namespace ual {
+
+using namespace krdma;
+using namespace std::chrono_literals;
+
+/* for one step; the machine may be an emulated one */
+inline constexpr std::chrono::milliseconds patience = 30s;
+/* for what must not come */
+inline constexpr std::chrono::milliseconds moment = 50ms;
+
+inline constexpr std::uint32_t everything = access::local_write | access::remote_write |
+					    access::remote_read | access::remote_atomic |
+					    access::window_bind;
+
+/** struct Where - a place in a test */
+struct Where {
+	const char *file;
+	int line;
+
+	static constexpr Where current(const char *file = __builtin_FILE(),
+				       int line = __builtin_LINE())
+	{
+		return {file, line};
+	}
+};
+
+struct Failure : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void fail(const std::string &what, Where where = Where::current());
+
+inline void require(bool ok, const char *what, Where where = Where::current())
+{
+	if (!ok)
+		fail(what, where);
+}
+
+template <typename A, typename B>
+void same(const A &got, const B &wanted, const char *what, Where where = Where::current())
+{
+	if (!(got == wanted))
+		fail(std::string{what} + ": got " + std::to_string(got) + ", wanted " +
+			     std::to_string(wanted),
+		     where);
+}
+
+/* what the action throws is that errno */
+void refused(int wanted, const char *what, const std::function<void()> &action,
+	     Where where = Where::current());
+
+/** struct Host - the RNIC of a network namespace */
+struct Host {
+	Host(const char *netns, const char *ip);
+
+	Session session;
+	Address address;
+	Context context;
+};
+
+/** struct World - both of them; @a connects, @b listens */
+struct World {
+	Host a;
+	Host b;
+};
+
+/** struct Memory - octets and their region */
+struct Memory {
+	Memory(const ProtectionDomain &pd, std::size_t size, std::uint32_t access = everything,
+	       std::byte fill = std::byte{0});
+
+	[[nodiscard]] Remote remote(std::size_t offset = 0) const
+	{
+		return {region.address() + offset, region.stag()};
+	}
+	[[nodiscard]] bool is_all(std::byte value, std::size_t from, std::size_t length) const
+	{
+		return std::all_of(octets.begin() + static_cast<std::ptrdiff_t>(from),
+				   octets.begin() + static_cast<std::ptrdiff_t>(from + length),
+				   [value](std::byte octet) { return octet == value; });
+	}
+
+	std::vector<std::byte> octets;
+	MemoryRegion region;
+};
+
+struct SideOptions {
+	QueuePairOptions qp{};
+	std::uint32_t depth{64};             /* of the completion queues */
+	const ProtectionDomain *pd{nullptr}; /* nullptr: one of its own */
+};
+
+/** class Side - a queue pair with what it needs */
+class Side {
+public:
+	Side(const Host &host, const SideOptions &options);
+
+	/* the next completion of the queue, in time */
+	[[nodiscard]] static Completion next(const CompletionQueue &cq,
+					     Where where = Where::current());
+	/* that of a send request, or of a receive, and it has that status */
+	Completion sent(std::uint32_t status = IBV_WC_SUCCESS,
+			Where where = Where::current()) const;
+	Completion received(std::uint32_t status = IBV_WC_SUCCESS,
+			    Where where = Where::current()) const;
+	void wait_for_state(QueueState state, Where where = Where::current()) const;
+
+	ProtectionDomain pd;
+	CompletionQueue sends;
+	CompletionQueue receives;
+	QueuePair qp;
+};
+
+/** class Pair - two of them, connected over the wire; @a has spoken first */
+class Pair {
+public:
+	explicit Pair(const World &world, const SideOptions &options = {})
+		: Pair{world, options, options}
+	{}
+	Pair(const World &world, const SideOptions &of_a, const SideOptions &of_b);
+
+	Side a;
+	Side b;
+
+	/* The peer's access to @b is refused; the connection ends with it. */
+	void refuses_read(Remote from, Where where = Where::current()) const;
+	void refuses_write(Remote to, Where where = Where::current()) const;
+
+private:
+	std::unique_ptr<Connection> at_a_;
+	std::unique_ptr<Connection> at_b_;
+};
+
+/* @a writes to and reads from @b, octets compared */
+void reaches(const Pair &pair, Remote there, std::size_t length, std::byte value,
+	     Where where = Where::current());
+
+struct Check {
+	const char *name;
+	void (*run)(World &world);
+};
+
+extern const std::vector<Check> data_checks;
+extern const std::vector<Check> queue_checks;
+extern const std::vector<Check> memory_checks;
+
+} /* namespace ual */
+
+#endif /* KRDMA_TEST_UAL_HPP */

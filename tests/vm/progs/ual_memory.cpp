@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Checks of memory: windows of both types, invalidation, regions anew, dma-bufs, refusals. */
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ual.hpp"
+
+namespace ual {
+namespace {
+
+constexpr std::size_t size = 8192;
+constexpr std::size_t first = 1000; /* octets of the region in front of the window */
+constexpr std::uint32_t length = 5000;
+constexpr std::byte mark{0x5a};
+constexpr std::uint32_t bindable = access::local_write | access::window_bind;
+constexpr std::uint32_t both = access::remote_read | access::remote_write;
+
+Slice part_of(const Memory &memory)
+{
+	return memory.region.slice(first, length);
+}
+
+/* binds a window at @b */
+void bind(const Pair &pair, const MemoryWindow &window, const Memory &memory,
+	  std::uint32_t rights = both)
+{
+	pair.b.qp.bind(50, window, memory.region, part_of(memory), rights);
+	same(pair.b.sent().opcode(), std::uint32_t{IBV_WC_BIND_MW}, "opcode of a bind");
+}
+
+Remote remote_of(const MemoryWindow &window, const Memory &memory, std::size_t offset = first)
+{
+	return {memory.region.address() + offset, window.stag()};
+}
+
+/* Windows ****************************************************************** */
+
+void window_reaches(World &world)
+{
+	for (const std::uint32_t type : {1U, 2U}) {
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, bindable};
+		const MemoryWindow window{pair.b.pd, type};
+		const std::uint32_t before = window.stag();
+
+		bind(pair, window, memory);
+		require(window.stag() != before, "a bind gives another STag");
+		reaches(pair, remote_of(window, memory), length, mark);
+		require(memory.is_all(std::byte{0}, 0, first) &&
+				memory.is_all(mark, first, length) &&
+				memory.is_all(std::byte{0}, first + length, size - first - length),
+			"octets of the region after a Write through the window");
+		pair.refuses_read(remote_of(window, memory, first + length - 7));
+	}
+}
+
+void window_refuses(World &world)
+{
+	{
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, bindable};
+		const MemoryWindow window{pair.b.pd};
+
+		/* names nothing yet */
+		pair.refuses_read(remote_of(window, memory));
+	}
+	{
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, bindable};
+		const MemoryWindow window{pair.b.pd};
+
+		bind(pair, window, memory, access::remote_read);
+		pair.refuses_write(remote_of(window, memory));
+		require(memory.is_all(std::byte{0}, 0, size), "a refused Write wrote");
+	}
+	{
+		/* the region itself stays closed */
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, bindable};
+		const MemoryWindow window{pair.b.pd};
+
+		bind(pair, window, memory);
+		pair.refuses_read(memory.remote(first));
+	}
+}
+
+/* the peer ends the window with its message; the next bind gives another STag */
+void window_invalidated_by_the_peer(World &world)
+{
+	const Pair pair{world};
+	const Memory memory{pair.b.pd, size, bindable};
+	const Memory to{pair.b.pd, 8};
+	const MemoryWindow window{pair.b.pd};
+
+	for (int i = 0; i < 3; i++) {
+		bind(pair, window, memory);
+		reaches(pair, remote_of(window, memory), length, mark);
+		pair.b.qp.receive(1, to.region.slice());
+		pair.a.qp.send_invalidate(2, {}, window.stag());
+		(void)pair.a.sent();
+		same(pair.b.received().invalidated().value_or(0), window.stag(),
+		     "what was invalidated");
+	}
+	pair.refuses_read(remote_of(window, memory));
+}
+
+void window_invalidated_here(World &world)
+{
+	const Pair pair{world};
+	const Memory memory{pair.b.pd, size, bindable};
+	const MemoryWindow window{pair.b.pd};
+
+	bind(pair, window, memory);
+	pair.b.qp.invalidate(1, window.stag());
+	same(pair.b.sent().opcode(), std::uint32_t{IBV_WC_LOCAL_INV}, "opcode");
+	bind(pair, window, memory);
+	reaches(pair, remote_of(window, memory), length, mark);
+	pair.b.qp.invalidate(2, window.stag());
+	(void)pair.b.sent();
+	pair.refuses_write(remote_of(window, memory));
+}
+
+void binds_refused(World &world)
+{
+	struct Case {
+		const char *what;
+		std::uint32_t region;
+		std::uint32_t window;
+		std::uint32_t beyond;
+	};
+	constexpr std::array<Case, 3> cases{
+		{{"of a region without the right", access::local_write, both, 0},
+		 {"for writing to what is read alone", access::window_bind, both, 0},
+		 {"beyond the region", bindable, both, size}}};
+
+	for (const Case &one : cases) {
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, one.region};
+		const MemoryWindow window{pair.b.pd};
+		Slice part = part_of(memory);
+
+		part.length += one.beyond;
+		pair.b.qp.bind(1, window, memory.region, part, one.window);
+		const Completion done = Side::next(pair.b.sends);
+		if (done.status() != IBV_WC_MW_BIND_ERR)
+			fail(std::string{one.what} + ": " + std::string{done.status_text()});
+	}
+	{
+		/* type 2, bound already */
+		const Pair pair{world};
+		const Memory memory{pair.b.pd, size, bindable};
+		const MemoryWindow window{pair.b.pd};
+
+		bind(pair, window, memory);
+		pair.b.qp.bind(1, window, memory.region, part_of(memory), both);
+		(void)pair.b.sent(IBV_WC_MW_BIND_ERR);
+	}
+	const ProtectionDomain pd{world.b.context};
+	refused(EINVAL, "a window of type 3", [&] { const MemoryWindow window{pd, 3}; });
+}
+
+/* the program's last handle of a region may go before the window's */
+void window_keeps_its_region(World &world)
+{
+	const Pair pair{world};
+	std::vector<std::byte> octets(size);
+	const std::uint64_t pinned = world.b.session.usage().pinned_pages;
+	{
+		const MemoryWindow window{pair.b.pd};
+		{
+			const MemoryRegion region{pair.b.pd, octets, bindable};
+
+			pair.b.qp.bind(1, window, region, region.slice(), both);
+			(void)pair.b.sent();
+		}
+		reaches(pair, {reinterpret_cast<std::uintptr_t>(octets.data()), window.stag()},
+			size, mark);
+		require(world.b.session.usage().pinned_pages > pinned, "pages of the region");
+	}
+	same(world.b.session.usage().pinned_pages, pinned, "pages pinned afterwards");
+}
+
+/* Regions ****************************************************************** */
+
+void region_invalidated_by_the_peer(World &world)
+{
+	const Pair pair{world};
+	const Memory memory{pair.b.pd, size};
+	const Memory to{pair.b.pd, 8};
+
+	reaches(pair, memory.remote(), size, mark);
+	pair.b.qp.receive(1, to.region.slice());
+	pair.a.qp.send_invalidate(2, {}, memory.region.stag());
+	(void)pair.a.sent();
+	same(pair.b.received().invalidated().value_or(0), memory.region.stag(),
+	     "what was invalidated");
+	pair.refuses_read(memory.remote());
+}
+
+void region_changed(World &world)
+{
+	const Pair pair{world};
+	const Memory memory{pair.b.pd, size, access::local_write};
+	std::vector<std::byte> other(2 * size);
+
+	memory.region.change_access(everything);
+	reaches(pair, memory.remote(), size, mark);
+	memory.region.change_memory(other);
+	same(memory.region.length(), std::uint64_t{2 * size}, "new length");
+	same(memory.region.address(), std::uint64_t{reinterpret_cast<std::uintptr_t>(other.data())},
+	     "new address");
+	reaches(pair, memory.remote(), 2 * size, std::byte{0x77});
+	require(other.front() == std::byte{0x77} && other.back() == std::byte{0x77},
+		"the new memory");
+	require(memory.is_all(mark, 0, size), "the old memory");
+	memory.region.change_access(access::local_write);
+	pair.refuses_read(memory.remote());
+}
+
+/* tagged offsets from 0, also of other memory */
+void region_from_zero(World &world)
+{
+	const Pair pair{world};
+	const Memory memory{pair.b.pd, size, everything | access::zero_based};
+	std::vector<std::byte> other(2 * size);
+
+	same(memory.region.address(), std::uint64_t{0}, "first tagged offset");
+	reaches(pair, memory.remote(), size, mark);
+	require(memory.is_all(mark, 0, size), "what was written");
+	memory.region.change_memory(other);
+	same(memory.region.address(), std::uint64_t{0}, "first tagged offset of other memory");
+	reaches(pair, memory.remote(size), size, mark);
+	require(other[size - 1] == std::byte{0} && other[size] == mark && other.back() == mark,
+		"what was written to other memory");
+	pair.refuses_read(memory.remote(2 * size));
+}
+
+void regions_refused(World &world)
+{
+	const ProtectionDomain pd{world.a.context};
+	std::vector<std::byte> octets(size);
+	const auto region = [&](std::uint32_t rights) {
+		const MemoryRegion made{pd, octets, rights};
+	};
+
+	refused(EINVAL, "remote write without local", [&] { region(access::remote_write); });
+	refused(EOPNOTSUPP, "a right that is none", [&] { region(1U << 19); });
+	refused(EFAULT, "memory that is not there", [&] {
+		const MemoryRegion made{
+			pd, {reinterpret_cast<std::byte *>(4096), 4096}, access::local_write};
+	});
+	refused(EBADF, "no dma-buf",
+		[&] { const MemoryRegion made{pd, -1, 0, 4096, 0, access::local_write}; });
+	const MemoryRegion good{pd, octets, access::local_write};
+	try {
+		(void)good.slice(size - 1, 2);
+		fail("a slice beyond its region");
+	} catch (const std::out_of_range &) {
+		/* as it must be */
+	}
+}
+
+/* dma-bufs ***************************************************************** */
+
+class File {
+public:
+	explicit File(int fd) : fd_{fd}
+	{
+		if (fd < 0)
+			throw std::system_error{errno, std::generic_category(), "dma-buf"};
+	}
+	File(const File &) = delete;
+	File &operator=(const File &) = delete;
+	~File()
+	{
+		close(fd_);
+	}
+	[[nodiscard]] int get() const
+	{
+		return fd_;
+	}
+
+private:
+	int fd_;
+};
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t pages = 8;
+
+int dmabuf_of(int memory)
+{
+	const File device{open("/dev/udmabuf", O_RDWR | O_CLOEXEC)};
+	udmabuf_create create{};
+
+	create.memfd = static_cast<std::uint32_t>(memory);
+	create.flags = UDMABUF_FLAGS_CLOEXEC;
+	create.size = pages * page;
+	return ioctl(device.get(), UDMABUF_CREATE, &create);
+}
+
+void dmabuf(World &world)
+{
+	const Pair pair{world};
+	const File memory{memfd_create("krdma", MFD_ALLOW_SEALING | MFD_CLOEXEC)};
+
+	require(ftruncate(memory.get(), pages * page) == 0 &&
+			fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0,
+		"memory of the dma-buf");
+	const File buffer{dmabuf_of(memory.get())};
+	constexpr std::size_t skip = page + 24;
+	constexpr std::size_t part = (pages - 2) * page;
+	/* tagged offsets begin where the program says */
+	const MemoryRegion region{pair.b.pd, buffer.get(), skip, part, 24, everything};
+
+	same(region.address(), std::uint64_t{24}, "first tagged offset");
+	reaches(pair, {24, region.stag()}, part, mark);
+	std::vector<std::byte> seen(pages * page);
+	require(pread(memory.get(), seen.data(), seen.size(), 0) ==
+			static_cast<ssize_t>(seen.size()),
+		"pread");
+	for (std::size_t i = 0; i < seen.size(); i++)
+		require(seen[i] == (i >= skip && i < skip + part ? mark : std::byte{0}),
+			"octets of the dma-buf");
+	refused(EINVAL, "beyond the dma-buf", [&] {
+		const MemoryRegion more{pair.b.pd,    buffer.get(), skip,
+					pages * page, 24,           everything};
+	});
+	pair.refuses_read({23, region.stag()});
+}
+
+} /* namespace */
+
+const std::vector<Check> memory_checks = {
+	{"window_reaches", window_reaches},
+	{"window_refuses", window_refuses},
+	{"window_invalidated_by_the_peer", window_invalidated_by_the_peer},
+	{"window_invalidated_here", window_invalidated_here},
+	{"binds_refused", binds_refused},
+	{"window_keeps_its_region", window_keeps_its_region},
+	{"region_invalidated_by_the_peer", region_invalidated_by_the_peer},
+	{"region_changed", region_changed},
+	{"region_from_zero", region_from_zero},
+	{"regions_refused", regions_refused},
+	{"dmabuf", dmabuf},
+};
+
+} /* namespace ual */
