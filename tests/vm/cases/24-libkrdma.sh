@@ -20,13 +20,6 @@ serve_example() {
 	wait_for 10 listens "$name" || { cat "$name.log"; fail "$name does not listen"; }
 }
 
-say "symbols: nothing but the two interfaces"
-expect "symbols" nm -D -C --defined-only "$LD_LIBRARY_PATH/libkrdma.so.1"
-has "a version" ' ual_open@@KRDMA_1$' expect
-! cut -d ' ' -f 3- expect | grep -vE '^(ual_|krdma::[A-Za-z_:=~ ]*|typeinfo (name )?for krdma::Kernel@|KRDMA_1$)' ||
-	fail "symbols that are nobody's to use"
-! grep -E '^[0-9a-f]+ . krdma::(detail|capi)' expect || fail "symbols of the inside"
-
 hosts_up
 note_resources
 
@@ -65,4 +58,4 @@ refuse "no way there" on A "$examples/list_rnics" 192.0.2.1
 refuse "no address" on A "$examples/list_rnics" 10.77
 refuse "nobody listens" on A "$examples/ping_pong" "$ADDR_B:7999"
 has "why" '^connect: Connection refused$' expect
-counted $((tests + 9)) 0
+counted $((tests + 8)) 0
