@@ -38,7 +38,7 @@ MODULE_PARM_DESC(tx_batch_bytes,
 unsigned int soft_tx_inline_bytes = 256 * 1024;
 module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(tx_inline_bytes,
-		 "octets that the poster's own doorbell call sends before a worker takes over (262144)");
+		 "octets that the poster's own doorbell call sends before a worker takes over, and that a worker sends before it gives others their turn (262144)");
 
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);

@@ -121,14 +121,15 @@ bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
 			 const struct soft_mem *mem, u64 to, u32 n)
 {
+	const struct soft_place *at = &seg->at;
 	struct soft_qp *from = seg->from;
 	struct soft_mem *src;
 
 	off -= seg->len;
-	if (soft_mem_get_cached(from, &from->tx.mem, seg->stag, seg->to + off,
-				n, seg->need, &src))
+	if (soft_mem_get_cached(from, &from->tx.mem, at->stag, at->to + off, n,
+				at->need, &src))
 		return -ESTALE;
-	soft_mem_move(mem, to, src, seg->to + off, n);
+	soft_mem_move(mem, to, src, at->to + off, n);
 	soft_mem_put(src);
 	return 0;
 }

@@ -372,21 +372,21 @@ static enum soft_step soft_tx_to_wire(struct soft_qp *qp)
 }
 
 /* Where the next octets of the message under way are: one piece, @n of them at most. */
-static u32 soft_tx_locate(struct soft_msg *msg, struct soft_direct_seg *seg, u32 n)
+static u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 {
 	if (msg->kind == SOFT_MSG_READ_RESP) {
-		seg->stag = msg->read.src_stag;
-		seg->to = msg->read.src_to + msg->off;
-		seg->need = IB_ACCESS_REMOTE_READ;
+		at->stag = msg->read.src_stag;
+		at->to = msg->read.src_to + msg->off;
+		at->need = IB_ACCESS_REMOTE_READ;
 		return n;
 	}
 	while (msg->sge_off == msg->sge->length) {
 		msg->sge++;
 		msg->sge_off = 0;
 	}
-	seg->stag = msg->sge->lkey;
-	seg->to = msg->sge->addr + msg->sge_off;
-	seg->need = 0;
+	at->stag = msg->sge->lkey;
+	at->to = msg->sge->addr + msg->sge_off;
+	at->need = 0;
 	return min(n, msg->sge->length - msg->sge_off);
 }
 
@@ -409,10 +409,10 @@ static enum soft_step soft_tx_direct(struct soft_qp *qp)
 		return soft_tx_push(qp);
 	}
 	if (n) {
-		n = soft_tx_locate(msg, seg, n);
+		n = soft_tx_locate(msg, &seg->at, n);
 		/* what the sender may not read is no business of the receiver */
-		why = soft_mem_get_cached(qp, &qp->tx.mem, seg->stag, seg->to,
-					  n, seg->need, &mem);
+		why = soft_mem_get_cached(qp, &qp->tx.mem, seg->at.stag,
+					  seg->at.to, n, seg->at.need, &mem);
 		if (why) {
 			soft_tx_msg_refused(qp, msg, why);
 			return SOFT_STEP_BUILT;
@@ -435,7 +435,7 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
 	struct soft_msg *msg = &tx->msg;
 	const u32 hdr = soft_tx_header_len(msg);
 	const u32 len = soft_fpdu_len(hdr - SOFT_MPA_HDR + n);
-	struct soft_direct_seg at;
+	struct soft_place at;
 	struct soft_mem *mem;
 	u32 count, i;
 
