@@ -142,8 +142,9 @@ void soft_rx_out_done(struct soft_qp *qp)
 	if (++qp->out_head == qp->mpa.ord)
 		qp->out_head = 0;
 	qp->out_count--;
-	tx_waits = qp->tx_waits;
-	qp->tx_waits = false;
+	tx_waits = qp->tx_waits && qp->out_count <= qp->tx_waits_for;
+	if (tx_waits)
+		qp->tx_waits = false;
 	spin_unlock_bh(&qp->lock);
 	if (slot != SOFT_NO_SLOT) {
 		soft_sq_read_done(qp, slot);

@@ -27,10 +27,33 @@
 #include "trace.h"
 #include "tx.h"
 
-/* Gathered too long: the poster neither polls nor posts more. */
+/* so often gather_timer runs for nothing before a doorbell is asked for again */
+#define SOFT_TX_GATHER_IDLE	16
+
+static void soft_tx_gather_start(struct soft_tx *tx)
+{
+	hrtimer_start(&tx->gather_timer,
+		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
+				  (u64)NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * Gathered too long: the poster neither polls nor posts more. If it has not posted at
+ * all it may only wait for the CPU, which our workers have.
+ */
 static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
 {
-	soft_tx_kick(container_of(timer, struct soft_qp, tx.gather_timer));
+	struct soft_qp *qp = container_of(timer, struct soft_qp, tx.gather_timer);
+	const u32 idle = READ_ONCE(qp->tx.gather_idle);
+
+	if (!soft_ring_pending(&qp->sq.ring) && idle < SOFT_TX_GATHER_IDLE) {
+		WRITE_ONCE(qp->tx.gather_idle, idle + 1);
+		soft_tx_gather_start(&qp->tx);
+		return HRTIMER_NORESTART;
+	}
+	WRITE_ONCE(qp->tx.gather_over, true);
+	soft_tx_kick(qp);
 	return HRTIMER_NORESTART;
 }
 
@@ -63,7 +86,11 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->rtr = RI_RTR_NONE;
 	tx->wr_fetched = false;
 	tx->hasty = 0;
+	tx->hasty_least = 0;
 	tx->gather = false;
+	tx->gather_idle = 0;
+	tx->gather_over = false;
+	tx->gather_away = false;
 	tx->direct = false;
 	kfree(tx->seg);
 	tx->seg = NULL;
@@ -524,7 +551,11 @@ static enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 
 /* Choosing ***************************************************************** */
 
-/* Remember what is asked for now; false when ORD is used up. */
+/*
+ * Remember what is asked for now; false when ORD is used up. The transmitter goes on
+ * when half of that is answered, not with each answer: starting it costs more than the
+ * answer, and the peer has the other half to do.
+ */
 bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 {
 	bool ret = false;
@@ -540,11 +571,12 @@ bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 		ret = true;
 	}
 	qp->tx_waits = !ret;
+	qp->tx_waits_for = qp->mpa.ord / 2;
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
 
-/* Is a Read or an atomic operation unanswered? The answer starts the transmitter, then. */
+/* Is a Read or an atomic operation unanswered? The last answer starts the transmitter, then. */
 static bool soft_tx_unanswered(struct soft_qp *qp)
 {
 	bool ret;
@@ -552,6 +584,7 @@ static bool soft_tx_unanswered(struct soft_qp *qp)
 	spin_lock_bh(&qp->lock);
 	ret = qp->out_count;
 	qp->tx_waits = ret;
+	qp->tx_waits_for = 0;
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
@@ -955,6 +988,7 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 		ret = step == SOFT_STEP_EMPTY && !qp->in_count &&
 		      !qp->out_count;
 		qp->tx_waits = qp->out_count;
+		qp->tx_waits_for = 0;
 	}
 	spin_unlock_bh(&qp->lock);
 	return ret;
@@ -965,14 +999,12 @@ static void soft_tx_rest(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
 
-	if (!tx->gather) {
+	if (!tx->gather || tx->gather_away) {
 		soft_ring_want_doorbell(&qp->sq.ring);
 		return;
 	}
-	hrtimer_start(&tx->gather_timer,
-		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
-				  (u64)NSEC_PER_USEC),
-		      HRTIMER_MODE_REL_SOFT);
+	WRITE_ONCE(tx->gather_idle, 0);
+	soft_tx_gather_start(tx);
 	soft_ring_want_soon(&qp->sq.ring);
 }
 
@@ -1055,23 +1087,65 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
+/* what doubles when gathering was in vain stays below that */
+#define SOFT_TX_HASTY_MAX	4096U
+
+/* Is something that was posted before not over yet, or not looked at? */
+static bool soft_tx_ahead(struct soft_qp *qp)
+{
+	return READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
+	       soft_cq_waiting(soft_send_cq(qp));
+}
+
 /*
- * A poster that comes again in less than half the time that its last call took, or in
- * a tenth of what it may be made to wait, has much to send and does not wait for each:
- * calls are what holds it up, so it is asked for fewer. Until gathering does not bring
- * anything together any more.
+ * A poster that comes again in less than half the time that its last call took, in
+ * a tenth of what it may be made to wait, or before what it posted has completed, has
+ * much to send and does not wait for each: calls are what holds it up, so it is asked
+ * for fewer. Until gathering does not bring anything together any more.
  */
-static void soft_tx_pace(struct soft_tx *tx, u64 begin)
+static void soft_tx_pace(struct soft_qp *qp, u64 begin)
 {
 	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
+	struct soft_tx *tx = &qp->tx;
 
 	if (tx->call_ns &&
-	    begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10))
+	    (begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10) ||
+	     soft_tx_ahead(qp)))
 		tx->hasty++;
 	else
 		tx->hasty = 0;
-	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) && gather_ns)
+	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) &&
+	    tx->hasty > tx->hasty_least && gather_ns)
 		tx->gather = true;
+}
+
+/* The poster came with @n work requests: is gathering of use? */
+static void soft_tx_pace_learn(struct soft_tx *tx, u32 n)
+{
+	if (!tx->gather)
+		return;
+	if (n >= 2)
+		tx->hasty_least = 0;
+	else if (!tx->hasty)
+		tx->gather = false;
+}
+
+/*
+ * The poster has not come back in time. If it had posted, that has waited for nothing:
+ * it may be one who looks at something else than its CQ, so the next try is later.
+ */
+static void soft_tx_gather_end(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+
+	if (!xchg(&tx->gather_over, false))
+		return;
+	tx->gather_away = true;
+	if (!soft_ring_pending(&qp->sq.ring))
+		return;
+	tx->gather = false;
+	tx->hasty = 0;
+	tx->hasty_least = min(2 * tx->hasty_least + 8, SOFT_TX_HASTY_MAX);
 }
 
 /* Run for the poster, who came at @begin, and learn from it. */
@@ -1084,10 +1158,11 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 	/* not while the poster is here */
 	if (tx->gather)
 		hrtimer_try_to_cancel(&tx->gather_timer);
-	soft_tx_pace(tx, begin);
+	WRITE_ONCE(tx->gather_over, false);
+	tx->gather_away = false;
+	soft_tx_pace(qp, begin);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-	if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
-		tx->gather = false;
+	soft_tx_pace_learn(tx, qp->sq.ring.fetched - fetched);
 	tx->call_end = ktime_get_ns();
 	tx->call_ns = tx->call_end - begin;
 	return more;
@@ -1121,7 +1196,7 @@ void soft_tx_work(struct work_struct *work)
 	bool more;
 
 	mutex_lock(&qp->tx.mutex);
-	qp->tx.gather = false;
+	soft_tx_gather_end(qp);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 	mutex_unlock(&qp->tx.mutex);
 	if (more)
