@@ -83,6 +83,11 @@ def table(found, result):
             lines.append(f"{100 * count / total:6.2f}% {per_message * count / total:14,.0f}  {name}")
         lines.append("")
 
+    messages = figures.get("iterations", 0)
+    for name, value in sorted(result.get("counters", {}).items()):
+        if messages and value > messages / 1000:
+            lines.append(f"{value / messages:14.3f}  {name} a message, all of the run")
+    lines.append("")
     add("by module", lambda s: s[3], 0.001)
     # perf knows a kernel thread that is younger than it by its parent's name
     add("by program", lambda s: re.sub(r"[/:].*", "", s[1]).replace("kthreadd", "kernel thread"), 0.005)
