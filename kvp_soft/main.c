@@ -48,7 +48,7 @@ MODULE_PARM_DESC(tx_gather_us,
 unsigned int soft_tx_hasty_posts = 8;
 SOFT_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_hasty_posts,
-		 "doorbells in a row that follow so fast on each other that one posts many (8)");
+		 "doorbells in a row that do not wait for each other, of one who posts many (8)");
 
 unsigned int soft_tx_blocks = 128;
 SOFT_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);

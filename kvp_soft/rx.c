@@ -562,7 +562,13 @@ static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 	int n;
 
 	s.src = *src;
-	soft_src_copy(src, 0, s.raw, have);
+	if (src->lin && have == SOFT_HDR_MAX) {
+		/* of known length: no call; and not to be read again */
+		memcpy(s.raw, src->lin, SOFT_HDR_MAX);
+		barrier_data(s.raw);
+	} else {
+		soft_src_copy(src, 0, s.raw, have);
+	}
 	put_unaligned_be16(ulpdu_len, s.raw);
 	n = soft_rx_segment(qp, &s, have);
 	if (n < 0)

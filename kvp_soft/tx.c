@@ -760,6 +760,9 @@ static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 	struct soft_read_in in;
 	bool ret;
 
+	/* who adds one starts the transmitter after that */
+	if (!READ_ONCE(qp->in_count))
+		return SOFT_STEP_EMPTY;
 	spin_lock_bh(&qp->lock);
 	ret = qp->in_count;
 	if (ret)
