@@ -1090,8 +1090,8 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
-/* what doubles when gathering was in vain stays below that */
-#define SOFT_TX_HASTY_MAX	4096U
+/* so many doorbells more, after gathering was in vain */
+#define SOFT_TX_HASTY_MORE	64
 
 /* Is something that was posted before not over yet, or not looked at? */
 static bool soft_tx_ahead(struct soft_qp *qp)
@@ -1110,15 +1110,16 @@ static void soft_tx_pace(struct soft_qp *qp, u64 begin)
 {
 	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
 	struct soft_tx *tx = &qp->tx;
+	bool soon;
 
-	if (tx->call_ns &&
-	    (begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10) ||
-	     soft_tx_ahead(qp)))
+	soon = tx->call_ns &&
+	       begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10);
+	if (soon || (tx->call_ns && soft_tx_ahead(qp)))
 		tx->hasty++;
 	else
 		tx->hasty = 0;
 	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) &&
-	    tx->hasty > tx->hasty_least && gather_ns)
+	    (soon || tx->hasty > tx->hasty_least) && gather_ns)
 		tx->gather = true;
 }
 
@@ -1147,8 +1148,7 @@ static void soft_tx_gather_end(struct soft_qp *qp)
 	if (!soft_ring_pending(&qp->sq.ring))
 		return;
 	tx->gather = false;
-	tx->hasty = 0;
-	tx->hasty_least = min(2 * tx->hasty_least + 8, SOFT_TX_HASTY_MAX);
+	tx->hasty_least = tx->hasty + SOFT_TX_HASTY_MORE;
 }
 
 /* Run for the poster, who came at @begin, and learn from it. */
