@@ -100,6 +100,23 @@ out:
 	return added;
 }
 
+/**
+ * soft_cq_waiting() - are there completions that the consumer has not taken
+ * @cq: queue
+ * Context: any.
+ */
+bool soft_cq_waiting(struct soft_cq *cq)
+{
+	unsigned long flags;
+	bool ret;
+
+	/* the lock keeps the ring from being changed */
+	spin_lock_irqsave(&cq->lock, flags);
+	ret = cq->prod != soft_cq_cons(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return ret;
+}
+
 /* The ring's memory ********************************************************* */
 
 static void soft_cq_mem_free(struct soft_cq_mem *mem)

@@ -72,6 +72,7 @@ static inline struct soft_cq *to_soft_cq(struct ri_cq *ri)
 /* cq.c */
 bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
 		 struct ib_qp *wc_qp);
+bool soft_cq_waiting(struct soft_cq *cq);
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num);
 
 int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata);

@@ -69,12 +69,22 @@ struct soft_direct {
 };
 
 /**
+ * struct soft_place - where octets of a sender's memory are
+ * @stag: of the memory
+ * @need: the right that the sender needs to read them
+ * @to: tagged offset of the first
+ */
+struct soft_place {
+	u32 stag;
+	int need;
+	u64 to;
+};
+
+/**
  * struct soft_direct_seg - a segment on its way to a peer on this host
  * @len: octets of @raw in use; 0 when there is no segment
  * @payload: octets that follow them, in the sender's memory
- * @stag: where
- * @to: tagged offset of the first
- * @need: the right that the sender needs to read them
+ * @at: where
  * @from: the sender
  * @of_message: a segment of soft_tx.msg, which moves on when it is delivered
  * @raw: ULPDU_Length, headers and what comes with them
@@ -82,9 +92,7 @@ struct soft_direct {
 struct soft_direct_seg {
 	u32 len;
 	u32 payload;
-	u32 stag;
-	u64 to;
-	int need;
+	struct soft_place at;
 	struct soft_qp *from;
 	bool of_message;
 	u8 raw[SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + KRDMA_SOFT_MAX_INLINE];

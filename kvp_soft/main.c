@@ -26,7 +26,7 @@ MODULE_PARM_DESC(tx_batch_bytes,
 unsigned int soft_tx_inline_bytes = 256 * 1024;
 module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(tx_inline_bytes,
-		 "octets that the poster's own doorbell call sends before a worker takes over (262144)");
+		 "octets that the poster's own doorbell call sends before a worker takes over, and that a worker sends before it gives others their turn (262144)");
 
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
@@ -36,7 +36,7 @@ MODULE_PARM_DESC(tx_gather_us,
 unsigned int soft_tx_hasty_posts = 8;
 KRDMA_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_hasty_posts,
-		 "doorbells in a row that follow so fast on each other that one posts many (8)");
+		 "doorbells in a row that do not wait for each other, of one who posts many (8)");
 
 unsigned int soft_tx_blocks = 128;
 KRDMA_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);

@@ -513,12 +513,37 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 		soft_mem_copy(mem, to, src, len, false);
 }
 
+/*
+ * One piece that lies in one page, the rule with short messages. Return: false when it
+ * is none of a program's.
+ */
+static __always_inline bool soft_page_copy(const struct soft_mem *mem, u64 to,
+					   void *buf, size_t len, bool out)
+{
+	u64 off;
+	void *va;
+
+	if (!soft_mem_is_pages(mem))
+		return false;
+	off = soft_mem_offset(mem, to);
+	if (offset_in_page(off) + len > PAGE_SIZE)
+		return false;
+	va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+	if (out)
+		soft_copy(buf, va + offset_in_page(off), len);
+	else
+		soft_copy(va + offset_in_page(off), buf, len);
+	kunmap_local(va);
+	return true;
+}
+
 /** soft_mem_read() - the same to one piece */
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
 {
 	const struct soft_parts parts = { .first = dst, .len = len };
 
-	soft_mem_read_parts(mem, to, &parts, len);
+	if (!soft_page_copy(mem, to, dst, len, true))
+		soft_mem_read_parts(mem, to, &parts, len);
 }
 
 /** soft_mem_write() - the same from one piece */
@@ -527,7 +552,8 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 {
 	const struct soft_parts parts = { .first = (void *)src, .len = len };
 
-	soft_mem_write_parts(mem, to, &parts, len);
+	if (!soft_page_copy(mem, to, (void *)src, len, false))
+		soft_mem_write_parts(mem, to, &parts, len);
 }
 
 /* Offsets in the regions, whose pages lie anywhere. */

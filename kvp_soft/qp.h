@@ -124,8 +124,12 @@ struct soft_msg {
  * @mem: where payload was taken from last
  * @call_end: when the last doorbell's call ended, ns
  * @call_ns: how long it took
- * @hasty: doorbells in a row that came soon after that
+ * @hasty: doorbells in a row of a poster that did not wait
+ * @hasty_least: so many are not enough: gathering was in vain
  * @gather: ask for few doorbells
+ * @gather_idle: how often in a row gather_timer found that nothing waits
+ * @gather_over: gather_timer has run: the poster has not come back in time
+ * @gather_away: so it rings when it does
  * @gather_timer: and look when none comes
  * @direct: what is built goes to the peer's receiver, no longer to TCP
  * @seg: there: what is to go next
@@ -153,7 +157,11 @@ struct soft_tx {
 	u64 call_end;
 	u64 call_ns;
 	u32 hasty;
+	u32 hasty_least;
 	bool gather;
+	u32 gather_idle;
+	bool gather_over;
+	bool gather_away;
 	struct hrtimer gather_timer;
 	bool direct;
 	struct soft_direct_seg *seg;
@@ -282,7 +290,8 @@ struct soft_read_out {
  * @out: ring of RDMA Reads and atomic operations that wait, ord entries
  * @out_head: oldest
  * @out_count: number
- * @tx_waits: the transmitter waits for an answer to one of them
+ * @tx_waits: the transmitter waits for answers to them
+ * @tx_waits_for: until no more than so many are to come
  * @term_pending: @term is to be sent
  * @term: why the stream ends; the first reason counts
  * @status: what the consumer of the endpoint is told
@@ -326,6 +335,7 @@ struct soft_qp {
 	u32 out_head;
 	u32 out_count;
 	bool tx_waits;
+	u32 tx_waits_for;
 	bool term_pending;
 	struct soft_term term;
 	int status;

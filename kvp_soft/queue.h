@@ -68,7 +68,8 @@ struct soft_sq_rec {
 
 /**
  * struct soft_sq - send queue
- * @ring: shared with the poster; ring.fetched belongs to the transmitter
+ * @ring: shared with the poster; ring.fetched belongs to the transmitter, others see it
+ *	by acquire and release
  * @post_lock: orders kernel consumers that post
  * @lock: protects @cons and @recs; taken in softirq
  * @cons: oldest work request that has not completed

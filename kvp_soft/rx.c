@@ -142,8 +142,9 @@ void soft_rx_out_done(struct soft_qp *qp)
 	if (++qp->out_head == qp->mpa.ord)
 		qp->out_head = 0;
 	qp->out_count--;
-	tx_waits = qp->tx_waits;
-	qp->tx_waits = false;
+	tx_waits = qp->tx_waits && qp->out_count <= qp->tx_waits_for;
+	if (tx_waits)
+		qp->tx_waits = false;
 	spin_unlock_bh(&qp->lock);
 	if (slot != SOFT_NO_SLOT) {
 		soft_sq_read_done(qp, slot);
@@ -249,16 +250,21 @@ int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
 	return -EIO;
 }
 
-/* Place the payload of a Send segment in the receive buffer, from MO on. */
-static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
+/*
+ * Place the payload of a Send segment in the receive buffer, from MO on; without @src
+ * only ask for each piece of it. Return: -EACCES when that is not allowed, or
+ * soft_src_place()'s.
+ */
+static int soft_rx_pieces(struct soft_qp *qp, const struct soft_seg *seg,
+			  const struct soft_src *src)
 {
 	const struct soft_rwqe *wqe = &qp->rx.wqe;
-	u32 off = soft_payload_off(&s->seg);
-	u32 left = s->seg.payload_len;
-	u32 skip = s->seg.mo;
+	u32 off = soft_payload_off(seg);
+	u32 left = seg->payload_len;
+	u32 skip = seg->mo;
 	const struct krdma_soft_sge *sge;
 	struct soft_mem *mem;
-	int ret;
+	int ret = 0;
 	u32 n;
 
 	for (sge = wqe->sge; left && sge < wqe->sge + wqe->num_sge; sge++) {
@@ -270,8 +276,9 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 		if (soft_mem_get_cached(qp, &qp->rx.mem, sge->lkey,
 					sge->addr + skip, n,
 					IB_ACCESS_LOCAL_WRITE, &mem))
-			return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
-		ret = soft_src_place(&s->src, off, mem, sge->addr + skip, n);
+			return -EACCES;
+		if (src)
+			ret = soft_src_place(src, off, mem, sge->addr + skip, n);
 		soft_mem_put(mem);
 		if (ret)
 			return ret;
@@ -280,6 +287,14 @@ static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
 		skip = 0;
 	}
 	return 0;
+}
+
+static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	int ret = soft_rx_pieces(qp, &s->seg, &s->src);
+
+	return ret == -EACCES ? soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR) :
+				ret;
 }
 
 /* The last segment of a Send is placed: invalidate, then complete. */
@@ -462,33 +477,6 @@ static void soft_rx_peer_ready(struct soft_qp *qp)
 	soft_tx_kick(qp);
 }
 
-/* Would soft_rx_scatter() be allowed all of it? */
-static bool soft_rx_scatter_ok(struct soft_qp *qp, const struct soft_seg *seg)
-{
-	const struct soft_rwqe *wqe = &qp->rx.wqe;
-	u32 left = seg->payload_len;
-	u32 skip = seg->mo;
-	const struct krdma_soft_sge *sge;
-	struct soft_mem *mem;
-	u32 n;
-
-	for (sge = wqe->sge; left && sge < wqe->sge + wqe->num_sge; sge++) {
-		if (skip >= sge->length) {
-			skip -= sge->length;
-			continue;
-		}
-		n = min(left, sge->length - skip);
-		if (soft_mem_get_cached(qp, &qp->rx.mem, sge->lkey,
-					sge->addr + skip, n,
-					IB_ACCESS_LOCAL_WRITE, &mem))
-			return false;
-		soft_mem_put(mem);
-		left -= n;
-		skip = 0;
-	}
-	return true;
-}
-
 /* Could several segments, as one, be refused? What can be is told of each by itself. */
 static bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 {
@@ -500,7 +488,7 @@ static bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 	if (!seg->tagged)
 		return seg->msn == st->msn && seg->mo == st->mo &&
 		       (u64)seg->mo + seg->payload_len <= wqe->length &&
-		       soft_rx_scatter_ok(qp, seg);
+		       !soft_rx_pieces(qp, seg, NULL);
 	if (seg->opcode == SOFT_RDMAP_READ_RESP) {
 		need = IB_ACCESS_LOCAL_WRITE;
 		if (soft_rx_resp_check(qp, seg))
@@ -574,7 +562,13 @@ static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 	int n;
 
 	s.src = *src;
-	soft_src_copy(src, 0, s.raw, have);
+	if (src->lin && have == SOFT_HDR_MAX) {
+		/* of known length: no call; and not to be read again */
+		memcpy(s.raw, src->lin, SOFT_HDR_MAX);
+		barrier_data(s.raw);
+	} else {
+		soft_src_copy(src, 0, s.raw, have);
+	}
 	put_unaligned_be16(ulpdu_len, s.raw);
 	n = soft_rx_segment(qp, &s, have);
 	if (n < 0)

@@ -74,7 +74,7 @@ struct soft_rx_seg {
 
 /* rxsrc.c */
 void soft_window_open(struct soft_window *w, struct sk_buff *skb);
-const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n);
+void soft_window_step(struct soft_window *w);
 void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n);
 bool soft_src_crc_ok(const struct soft_src *src, u32 len);
 int soft_src_place(const struct soft_src *src, u32 off,
@@ -82,6 +82,20 @@ int soft_src_place(const struct soft_src *src, u32 off,
 u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
 		  bool crc);
 void soft_src_part(struct soft_src *src, struct soft_seg *seg);
+
+/**
+ * soft_window_at() - octets of a socket buffer as one piece
+ * @w: of the buffer
+ * @off: of the first; never goes back
+ * @n: octets
+ * Return: the first of them, or NULL when they are spread.
+ */
+static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
+{
+	while (off >= w->end && w->next)
+		soft_window_step(w);
+	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
+}
 
 /* rx.c */
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq);

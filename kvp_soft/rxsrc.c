@@ -33,7 +33,7 @@ static void soft_window_peek(struct soft_window *w)
 }
 
 /* To the next piece, and those that happen to lie behind it: a sender's pages mostly do. */
-static void soft_window_step(struct soft_window *w)
+void soft_window_step(struct soft_window *w)
 {
 	w->data = w->next;
 	w->begin = w->end;
@@ -55,20 +55,6 @@ void soft_window_open(struct soft_window *w, struct sk_buff *skb)
 	if (IS_ENABLED(CONFIG_HIGHMEM) || !skb_frags_readable(skb))
 		w->part = NULL;
 	soft_window_peek(w);
-}
-
-/**
- * soft_window_at() - octets of a socket buffer as one piece
- * @w: of the buffer
- * @off: of the first; never goes back
- * @n: octets
- * Return: the first of them, or NULL when they are spread.
- */
-const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
-{
-	while (off >= w->end && w->next)
-		soft_window_step(w);
-	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
 }
 
 /** soft_src_copy() - @n octets of an FPDU from @off on */
@@ -121,14 +107,15 @@ bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
 			 const struct soft_mem *mem, u64 to, u32 n)
 {
+	const struct soft_place *at = &seg->at;
 	struct soft_qp *from = seg->from;
 	struct soft_mem *src;
 
 	off -= seg->len;
-	if (soft_mem_get_cached(from, &from->tx.mem, seg->stag, seg->to + off,
-				n, seg->need, &src))
+	if (soft_mem_get_cached(from, &from->tx.mem, at->stag, at->to + off, n,
+				at->need, &src))
 		return -ESTALE;
-	soft_mem_move(mem, to, src, seg->to + off, n);
+	soft_mem_move(mem, to, src, at->to + off, n);
 	soft_mem_put(src);
 	return 0;
 }

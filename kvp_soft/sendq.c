@@ -66,6 +66,13 @@ static struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
 	return &sq->recs[index & (sq->ring.depth - 1)];
 }
 
+/* Records from this one on are still the transmitter's alone. */
+static u32 soft_sq_fetched(const struct soft_sq *sq)
+{
+	/* pairs with soft_sq_fetch(), which takes no lock */
+	return smp_load_acquire(&sq->ring.fetched);
+}
+
 static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
 {
 	if (op < KRDMA_SOFT_OP_USER_END)
@@ -179,9 +186,8 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	}
 	trace_soft_wr(qp, sq->wqe, rec->status);
-	spin_lock_bh(&sq->lock);
-	sq->ring.fetched++;
-	spin_unlock_bh(&sq->lock);
+	/* the record before the index: pairs with soft_sq_fetched() */
+	smp_store_release(&sq->ring.fetched, *slot + 1);
 	return rec->status ? -EINVAL : 0;
 }
 
@@ -223,7 +229,7 @@ bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
 	bool ret = false;
 
 	spin_lock_bh(&sq->lock);
-	if (sq->cons != sq->ring.fetched) {
+	if (sq->cons != soft_sq_fetched(sq)) {
 		soft_sq_rec(sq, sq->cons)->status = status;
 		ret = true;
 	}
@@ -368,7 +374,7 @@ void soft_sq_complete(struct soft_qp *qp)
 	 * they moved on, and the later of the two must see both moves.
 	 */
 	sent = READ_ONCE(qp->tx.seq_sent);
-	while (sq->cons != sq->ring.fetched) {
+	while (sq->cons != soft_sq_fetched(sq)) {
 		oldest = soft_sq_rec(sq, sq->cons);
 		if (oldest->status || READ_ONCE(oldest->read_pending) ||
 		    READ_ONCE(oldest->end_seq) > sent)

@@ -27,10 +27,33 @@
 #include "trace.h"
 #include "tx.h"
 
-/* Gathered too long: the poster neither polls nor posts more. */
+/* so often gather_timer runs for nothing before a doorbell is asked for again */
+#define SOFT_TX_GATHER_IDLE	16
+
+static void soft_tx_gather_start(struct soft_tx *tx)
+{
+	hrtimer_start(&tx->gather_timer,
+		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
+				  (u64)NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * Gathered too long: the poster neither polls nor posts more. If it has not posted at
+ * all it may only wait for the CPU, which our workers have.
+ */
 static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
 {
-	soft_tx_kick(container_of(timer, struct soft_qp, tx.gather_timer));
+	struct soft_qp *qp = container_of(timer, struct soft_qp, tx.gather_timer);
+	const u32 idle = READ_ONCE(qp->tx.gather_idle);
+
+	if (!soft_ring_pending(&qp->sq.ring) && idle < SOFT_TX_GATHER_IDLE) {
+		WRITE_ONCE(qp->tx.gather_idle, idle + 1);
+		soft_tx_gather_start(&qp->tx);
+		return HRTIMER_NORESTART;
+	}
+	WRITE_ONCE(qp->tx.gather_over, true);
+	soft_tx_kick(qp);
 	return HRTIMER_NORESTART;
 }
 
@@ -63,7 +86,11 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->rtr = RI_RTR_NONE;
 	tx->wr_fetched = false;
 	tx->hasty = 0;
+	tx->hasty_least = 0;
 	tx->gather = false;
+	tx->gather_idle = 0;
+	tx->gather_over = false;
+	tx->gather_away = false;
 	tx->direct = false;
 	kfree(tx->seg);
 	tx->seg = NULL;
@@ -372,21 +399,21 @@ static enum soft_step soft_tx_to_wire(struct soft_qp *qp)
 }
 
 /* Where the next octets of the message under way are: one piece, @n of them at most. */
-static u32 soft_tx_locate(struct soft_msg *msg, struct soft_direct_seg *seg, u32 n)
+static u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 {
 	if (msg->kind == SOFT_MSG_READ_RESP) {
-		seg->stag = msg->read.src_stag;
-		seg->to = msg->read.src_to + msg->off;
-		seg->need = IB_ACCESS_REMOTE_READ;
+		at->stag = msg->read.src_stag;
+		at->to = msg->read.src_to + msg->off;
+		at->need = IB_ACCESS_REMOTE_READ;
 		return n;
 	}
 	while (msg->sge_off == msg->sge->length) {
 		msg->sge++;
 		msg->sge_off = 0;
 	}
-	seg->stag = msg->sge->lkey;
-	seg->to = msg->sge->addr + msg->sge_off;
-	seg->need = 0;
+	at->stag = msg->sge->lkey;
+	at->to = msg->sge->addr + msg->sge_off;
+	at->need = 0;
 	return min(n, msg->sge->length - msg->sge_off);
 }
 
@@ -409,10 +436,10 @@ static enum soft_step soft_tx_direct(struct soft_qp *qp)
 		return soft_tx_push(qp);
 	}
 	if (n) {
-		n = soft_tx_locate(msg, seg, n);
+		n = soft_tx_locate(msg, &seg->at, n);
 		/* what the sender may not read is no business of the receiver */
-		why = soft_mem_get_cached(qp, &qp->tx.mem, seg->stag, seg->to,
-					  n, seg->need, &mem);
+		why = soft_mem_get_cached(qp, &qp->tx.mem, seg->at.stag,
+					  seg->at.to, n, seg->at.need, &mem);
 		if (why) {
 			soft_tx_msg_refused(qp, msg, why);
 			return SOFT_STEP_BUILT;
@@ -435,7 +462,7 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
 	struct soft_msg *msg = &tx->msg;
 	const u32 hdr = soft_tx_header_len(msg);
 	const u32 len = soft_fpdu_len(hdr - SOFT_MPA_HDR + n);
-	struct soft_direct_seg at;
+	struct soft_place at;
 	struct soft_mem *mem;
 	u32 count, i;
 
@@ -524,7 +551,11 @@ static enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 
 /* Choosing ***************************************************************** */
 
-/* Remember what is asked for now; false when ORD is used up. */
+/*
+ * Remember what is asked for now; false when ORD is used up. The transmitter goes on
+ * when half of that is answered, not with each answer: starting it costs more than the
+ * answer, and the peer has the other half to do.
+ */
 bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 {
 	bool ret = false;
@@ -540,11 +571,12 @@ bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 		ret = true;
 	}
 	qp->tx_waits = !ret;
+	qp->tx_waits_for = qp->mpa.ord / 2;
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
 
-/* Is a Read or an atomic operation unanswered? The answer starts the transmitter, then. */
+/* Is a Read or an atomic operation unanswered? The last answer starts the transmitter, then. */
 static bool soft_tx_unanswered(struct soft_qp *qp)
 {
 	bool ret;
@@ -552,6 +584,7 @@ static bool soft_tx_unanswered(struct soft_qp *qp)
 	spin_lock_bh(&qp->lock);
 	ret = qp->out_count;
 	qp->tx_waits = ret;
+	qp->tx_waits_for = 0;
 	spin_unlock_bh(&qp->lock);
 	return ret;
 }
@@ -727,6 +760,9 @@ static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 	struct soft_read_in in;
 	bool ret;
 
+	/* who adds one starts the transmitter after that */
+	if (!READ_ONCE(qp->in_count))
+		return SOFT_STEP_EMPTY;
 	spin_lock_bh(&qp->lock);
 	ret = qp->in_count;
 	if (ret)
@@ -955,6 +991,7 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 		ret = step == SOFT_STEP_EMPTY && !qp->in_count &&
 		      !qp->out_count;
 		qp->tx_waits = qp->out_count;
+		qp->tx_waits_for = 0;
 	}
 	spin_unlock_bh(&qp->lock);
 	return ret;
@@ -965,14 +1002,12 @@ static void soft_tx_rest(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
 
-	if (!tx->gather) {
+	if (!tx->gather || tx->gather_away) {
 		soft_ring_want_doorbell(&qp->sq.ring);
 		return;
 	}
-	hrtimer_start(&tx->gather_timer,
-		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
-				  (u64)NSEC_PER_USEC),
-		      HRTIMER_MODE_REL_SOFT);
+	WRITE_ONCE(tx->gather_idle, 0);
+	soft_tx_gather_start(tx);
 	soft_ring_want_soon(&qp->sq.ring);
 }
 
@@ -1055,23 +1090,65 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
+/* so many doorbells more, after gathering was in vain */
+#define SOFT_TX_HASTY_MORE	64
+
+/* Is something that was posted before not over yet, or not looked at? */
+static bool soft_tx_ahead(struct soft_qp *qp)
+{
+	return READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
+	       soft_cq_waiting(soft_send_cq(qp));
+}
+
 /*
- * A poster that comes again in less than half the time that its last call took, or in
- * a tenth of what it may be made to wait, has much to send and does not wait for each:
- * calls are what holds it up, so it is asked for fewer. Until gathering does not bring
- * anything together any more.
+ * A poster that comes again in less than half the time that its last call took, in
+ * a tenth of what it may be made to wait, or before what it posted has completed, has
+ * much to send and does not wait for each: calls are what holds it up, so it is asked
+ * for fewer. Until gathering does not bring anything together any more.
  */
-static void soft_tx_pace(struct soft_tx *tx, u64 begin)
+static void soft_tx_pace(struct soft_qp *qp, u64 begin)
 {
 	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
+	struct soft_tx *tx = &qp->tx;
+	bool soon;
 
-	if (tx->call_ns &&
-	    begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10))
+	soon = tx->call_ns &&
+	       begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10);
+	if (soon || (tx->call_ns && soft_tx_ahead(qp)))
 		tx->hasty++;
 	else
 		tx->hasty = 0;
-	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) && gather_ns)
+	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) &&
+	    (soon || tx->hasty > tx->hasty_least) && gather_ns)
 		tx->gather = true;
+}
+
+/* The poster came with @n work requests: is gathering of use? */
+static void soft_tx_pace_learn(struct soft_tx *tx, u32 n)
+{
+	if (!tx->gather)
+		return;
+	if (n >= 2)
+		tx->hasty_least = 0;
+	else if (!tx->hasty)
+		tx->gather = false;
+}
+
+/*
+ * The poster has not come back in time. If it had posted, that has waited for nothing:
+ * it may be one who looks at something else than its CQ, so the next try is later.
+ */
+static void soft_tx_gather_end(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+
+	if (!xchg(&tx->gather_over, false))
+		return;
+	tx->gather_away = true;
+	if (!soft_ring_pending(&qp->sq.ring))
+		return;
+	tx->gather = false;
+	tx->hasty_least = tx->hasty + SOFT_TX_HASTY_MORE;
 }
 
 /* Run for the poster, who came at @begin, and learn from it. */
@@ -1084,10 +1161,11 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 	/* not while the poster is here */
 	if (tx->gather)
 		hrtimer_try_to_cancel(&tx->gather_timer);
-	soft_tx_pace(tx, begin);
+	WRITE_ONCE(tx->gather_over, false);
+	tx->gather_away = false;
+	soft_tx_pace(qp, begin);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-	if (tx->gather && qp->sq.ring.fetched - fetched < 2 && !tx->hasty)
-		tx->gather = false;
+	soft_tx_pace_learn(tx, qp->sq.ring.fetched - fetched);
 	tx->call_end = ktime_get_ns();
 	tx->call_ns = tx->call_end - begin;
 	return more;
@@ -1121,7 +1199,7 @@ void soft_tx_work(struct work_struct *work)
 	bool more;
 
 	mutex_lock(&qp->tx.mutex);
-	qp->tx.gather = false;
+	soft_tx_gather_end(qp);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 	mutex_unlock(&qp->tx.mutex);
 	if (more)

@@ -30,7 +30,21 @@ int soft_tx_pages_init(void);
 void soft_tx_pages_exit(void);
 void soft_tx_pages_swap(struct soft_tx *tx);
 void soft_tx_pages_drop(struct page_frag *frag);
-bool soft_tx_pages_refill(struct page_frag *frag, u32 want);
+bool soft_tx_pages_next(struct page_frag *frag, u32 want);
+
+/**
+ * soft_tx_pages_refill() - room at the end of what is left of a block
+ * @frag: that
+ * @want: octets
+ *
+ * May be less when memory is short, but never less than a page. Context: may sleep.
+ * Return: false when there is none.
+ */
+static inline bool soft_tx_pages_refill(struct page_frag *frag, u32 want)
+{
+	return (frag->page && frag->offset + want <= frag->size) ||
+	       soft_tx_pages_next(frag, want);
+}
 
 /* atomic.c */
 enum soft_step soft_tx_start_atomic(struct soft_qp *qp,

@@ -126,18 +126,9 @@ static void soft_tx_pages_keep(const struct page_frag *frag)
 		put_page(old);
 }
 
-/**
- * soft_tx_pages_refill() - room at the end of what is left of a block
- * @frag: that
- * @want: octets
- *
- * May be less when memory is short, but never less than a page. Context: may sleep.
- * Return: false when there is none.
- */
-bool soft_tx_pages_refill(struct page_frag *frag, u32 want)
+/** soft_tx_pages_next() - another block; see soft_tx_pages_refill() */
+bool soft_tx_pages_next(struct page_frag *frag, u32 want)
 {
-	if (frag->page && frag->offset + want <= frag->size)
-		return true;
 	soft_tx_pages_drop(frag);
 	if (soft_tx_pages_reuse(frag))
 		return true;

@@ -159,12 +159,18 @@ def numbered(jobs, rounds):
 
 
 def profiled(mode, stack, verb_test, size):
-    """One bandwidth measurement, long, with perf beside it."""
+    """One measurement, long, with perf beside it."""
     jobs = List(mode, False)
     jobs.seconds *= 2
     jobs.limit *= 4
     if verb_test == "iperf3":
         jobs.tcp_bandwidth("profile", size)
+    elif verb_test == "tcp_lat":
+        jobs.tcp_latency("profile", size)
+    elif verb_test == "cmtime":
+        jobs.add("profile", stack, "cmtime", "cmtime", ["-c", size], number=size, size=size)
+    elif verb_test.endswith("_lat"):
+        jobs.latency("profile", verb_test.split("_")[1], size, True, 5000, stacks=(stack,))
     else:
         verb = verb_test.split("_")[1]
         jobs.bandwidth("profile", verb, size, stacks=(stack,))

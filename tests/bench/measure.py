@@ -48,6 +48,17 @@ def write(path, text):
         f.write(text)
 
 
+def counters(job):
+    """What the stack's RNIC has counted so far, and the scheduler's changes of threads."""
+    values = {"context_switches": int(re.search(r"^ctxt (\d+)$", read("/proc/stat"), re.M)[1])}
+    for path in glob.glob(f"/sys/class/infiniband/{job['stack']}0/ports/1/hw_counters/*") + \
+            glob.glob(f"/sys/class/infiniband/{job['stack']}0/hw_counters/*"):
+        text = read(path).strip()
+        if os.path.basename(path) != "lifespan" and text.isdigit():
+            values[os.path.basename(path)] = int(text)
+    return values
+
+
 class Settings:
     """MTU and module parameters, changed when a job wants others."""
 
@@ -235,7 +246,10 @@ class Runner:
             result["error"] = ""
             try:
                 self.settings.want(job)
+                before = counters(job)
                 getattr(self, job["kind"])(job, result)
+                result["counters"] = {name: value - before.get(name, 0)
+                                      for name, value in counters(job).items()}
                 output = result["output"]
                 result["figures"] = parse.figures(job["kind"],
                                                   output.get("note") or output["client"])

@@ -52,7 +52,7 @@ def steady(found, stack):
     if stack in OWN:
         own = [s[0] for s in found if s[3] in OWN[stack]]
     else:
-        own = [s[0] for s in found if s[1].startswith("iperf3")]
+        own = [s[0] for s in found if s[1].startswith(("iperf3", "qperf"))]
     if len(own) < 20:
         return found
     begin, end = own[len(own) // 10], own[len(own) * 9 // 10]
@@ -66,11 +66,12 @@ def table(found, result):
     total = len(busy) or 1
     size = result["size"]
     # a microsecond of the guest is 1000 instructions in icount mode
-    per_message = 1e3 * size / figures["mb_per_s"]
+    per_message = 1e3 * (figures["us"] if "us" in figures else size / figures["mb_per_s"])
+    speed = f"{figures['us']:.1f} us" if "us" in figures else f"{figures['mb_per_s']:.1f} MB/s"
     unit = "instr" if result["mode"] == "icount" else "ns"
     lines = [f"{result['stack']} {result['test']} {size} octets, MTU {result['mtu']}, "
              f"{'CRC' if result['crc'] else 'no CRC'}, mode {result['mode']}: "
-             f"{figures['mb_per_s']:.1f} MB/s, {per_message:,.0f} {unit} a message",
+             f"{speed}, {per_message:,.0f} {unit} a message",
              f"{total} samples of the steady part, {len(found) - len(busy)} more idle", ""]
 
     def add(title, key, least):
@@ -82,6 +83,11 @@ def table(found, result):
             lines.append(f"{100 * count / total:6.2f}% {per_message * count / total:14,.0f}  {name}")
         lines.append("")
 
+    messages = figures.get("iterations", 0)
+    for name, value in sorted(result.get("counters", {}).items()):
+        if messages and value > messages / 1000:
+            lines.append(f"{value / messages:14.3f}  {name} a message, all of the run")
+    lines.append("")
     add("by module", lambda s: s[3], 0.001)
     # perf knows a kernel thread that is younger than it by its parent's name
     add("by program", lambda s: re.sub(r"[/:].*", "", s[1]).replace("kthreadd", "kernel thread"), 0.005)
