@@ -242,6 +242,8 @@ static int kal_mr_access_check(int access)
 		   IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
 		   IB_ACCESS_OPTIONAL;
 
+	if (access & ~IB_ACCESS_SUPPORTED)
+		return -EINVAL;
 	if (access & ~able)
 		return -EOPNOTSUPP;
 	/* who lets a peer write has the right itself */

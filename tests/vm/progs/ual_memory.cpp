@@ -247,7 +247,8 @@ void regions_refused(World &world)
 	};
 
 	refused(EINVAL, "remote write without local", [&] { region(access::remote_write); });
-	refused(EOPNOTSUPP, "a right that is none", [&] { region(1U << 19); });
+	refused(EINVAL, "a right that is none", [&] { region(1U << 19); });
+	refused(EOPNOTSUPP, "a right that no RNIC here can give", [&] { region(1U << 6); });
 	refused(EFAULT, "memory that is not there", [&] {
 		const MemoryRegion made{
 			pd, {reinterpret_cast<std::byte *>(4096), 4096}, access::local_write};
