@@ -11,8 +11,8 @@ hosts_up
 note_resources
 both_ways run_on A 280 "$VM_PROGS/krdma_queues" "$ADDR_A"
 
-# a process whose monotonic clock is not the kernel's
-run_on A 60 unshare --time --monotonic 100000 --fork "$VM_PROGS/krdma_queues" -t completion_times "$ADDR_A"
+# a process whose monotonic clock is not the kernel's, where the kernel has that
+[ ! -e /proc/self/ns/time ] || run_on A 60 unshare --time --monotonic 100000 --fork "$VM_PROGS/krdma_queues" -t completion_times "$ADDR_A"
 
 # events of vector 1 are raised on CPU 1, wherever the work completed
 if [ "$(nproc)" -gt 1 ]; then
