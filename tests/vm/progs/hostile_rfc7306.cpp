@@ -425,10 +425,12 @@ void knows_no_immediate(Session &s)
 	const Order order = s.order(8, victim::wish_imm);
 	Connection connection = sent_immediate(s, order);
 
+	for (const char *queue : {"receive", "send", "send"})
+		require(s.log().next("completion", order.id).text("queue") == queue, queue);
 	connection.send(fpdu(wire::terminate(0x0206, md, wire::imm(1, marked).build())));
 	connection.expect_end();
 	connection.close();
-	/* both had completed: they were sent. What is left to tell is an event. */
+	/* all was sent and has completed. What is left to tell is an event. */
 	s.check_end(order, {.receives_ok = 1, .async = "catastrophic"});
 	s.check_alive();
 }
