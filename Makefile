@@ -54,7 +54,7 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
 	@mkdir -p $(DEBUG_MODULES)
-	@find Makefile Kbuild kal kvp_soft uapi tests/kunit tests/consumers -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(DEBUG_MODULES) {} +
 	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw

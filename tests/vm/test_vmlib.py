@@ -14,8 +14,13 @@ STALE = """\
 [    1.983061] RIP: 0010:sched_clock_cpu+0x9/0x190
 [    1.983338] Code: 90 90 f3 0f 1e fa 41 54 55 53 66 <90> e8 41 ac f0 ff 48 03 05 a2 02 d2 01
 [    1.983395] RSP: 0018:ff6ec11fc0013ba0 EFLAGS: 00000046
+[    1.983999] Call Trace:
 [    1.984324]  <TASK>
 [    1.984785]  ttwu_queue_wakelist+0xa4/0x100
+[    1.984785]  ? kick_pool+0x65/0x130
+[    1.984786]  try_to_wake_up+0x300/0x680
+[    1.984787]  </TASK>
+[    1.984788] Modules linked in: krdma_soft(OE)
 [    1.985918] Oops: int3: 0000 [#2] PREEMPT SMP NOPTI
 [    1.986167] Kernel panic - not syncing: Fatal exception in interrupt
 """
@@ -42,11 +47,16 @@ class Console(unittest.TestCase):
 
     def test_last_words(self):
         self.assertEqual(vmlib.last_words(STALE),
-                         "Oops: int3: 0000 [#1] PREEMPT SMP NOPTI at sched_clock_cpu+0x9/0x190")
+                         "Oops: int3: 0000 [#1] PREEMPT SMP NOPTI at sched_clock_cpu+0x9/0x190 "
+                         "< ttwu_queue_wakelist < try_to_wake_up")
         self.assertEqual(vmlib.last_words(NULL),
                          "BUG: kernel NULL pointer dereference, address: 0000000000000010 "
                          "at siw_rtr_data_ready+0x9/0x190 [siw]")
         self.assertEqual(vmlib.last_words("[ 1.0] Linux version 6.12\n"), "")
+
+    def test_last_words_of_who_says_little(self):
+        self.assertEqual(vmlib.last_words("[ 1.0] Linux version 6.12\n[ 2.0] Kernel panic - no reason\n"),
+                         "Kernel panic - no reason, after: [ 1.0] Linux version 6.12")
 
 
 if __name__ == "__main__":

@@ -178,6 +178,7 @@ class Vm:
         for option in (REPO, self.out):
             if re.search(r"[\s,]", option):
                 raise VmError(f"the path {option} must not hold blanks or commas")
+        append = self.append
         if self.icount:
             machine = ["-accel", "tcg,thread=single,tb-size=1024", "-icount", "shift=0,sleep=off",
                        "-cpu", "max,-erms,-fsrm", "-smp", "1"]
@@ -186,8 +187,10 @@ class Vm:
         else:
             machine = ["-accel", "tcg,thread=multi,tb-size=1024",
                        "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
+            # the guest's init then cures what emulators_fault() only recognises
+            append += " krdma.accel=tcg"
         append = ("console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on "
-                  f"rcupdate.rcu_cpu_stall_timeout={120 if self.kernel.debug else 60} krdma.repo={REPO} {self.append}")
+                  f"rcupdate.rcu_cpu_stall_timeout={120 if self.kernel.debug else 60} krdma.repo={REPO} {append}")
         if self.shell:
             console = ["-serial", "mon:stdio",
                        "-chardev", f"file,id=events,path={self.out}/events"]
@@ -267,12 +270,19 @@ class Forgiveness:
 
 
 def last_words(console):
-    """The first complaint of a kernel that then died, and the place in its code."""
+    """The first complaint of a kernel that then died, the place in its code, and how it got there."""
     first = LAST_WORDS.search(console)
     if not first:
         return ""
-    place = re.search(r"\] RIP: \w+:(\S+.*)", console[first.start():])
-    return first[1].strip() + (f" at {place[1].strip()}" if place else "")
+    words = first[1].strip()
+    before, after = console[:first.start()], console[first.start():]
+    place = re.search(r"\] RIP: \w+:(\S+.*)", after)
+    if not place:
+        return f"{words}, after: " + " | ".join(before.splitlines()[-5:-1])
+    words += f" at {place[1].strip()}"
+    trace = re.search(r"\] Call Trace:\n((?:.*\n)*?).*\] (?:Modules linked|---\[ end)", after)
+    frames = re.findall(r"\]  (\w[\w.]*)\+0x", trace[1]) if trace else []
+    return " < ".join([words] + frames[:8])
 
 
 def emulators_fault(console):
