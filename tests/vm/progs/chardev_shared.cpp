@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "chardev.hpp"
+#include "descriptor.hpp"
 
 namespace chardev {
 namespace {
@@ -179,42 +180,14 @@ template <typename T> T hear(int line)
 
 void pass(int line, int fd)
 {
-	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-	char octet = 0;
-	iovec io{.iov_base = &octet, .iov_len = 1};
-	msghdr message{};
-
-	message.msg_iov = &io;
-	message.msg_iovlen = 1;
-	message.msg_control = room.data();
-	message.msg_controllen = room.size();
-	cmsghdr *head = CMSG_FIRSTHDR(&message);
-
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(int));
-	std::memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-	rdma::require(::sendmsg(line, &message, MSG_NOSIGNAL) == 1, "a descriptor is passed");
+	rdma::give_fd(line, char{}, fd);
 }
 
 int take(int line)
 {
-	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
 	char octet = 0;
-	iovec io{.iov_base = &octet, .iov_len = 1};
-	msghdr message{};
-	int fd = -1;
 
-	message.msg_iov = &io;
-	message.msg_iovlen = 1;
-	message.msg_control = room.data();
-	message.msg_controllen = room.size();
-	rdma::require(::recvmsg(line, &message, MSG_CMSG_CLOEXEC) == 1, "a descriptor comes");
-	const cmsghdr *head = CMSG_FIRSTHDR(&message);
-
-	rdma::require(head && head->cmsg_type == SCM_RIGHTS, "a descriptor is there");
-	std::memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
+	return rdma::take_fd(line, octet);
 }
 
 /* A slow reader ************************************************************ */

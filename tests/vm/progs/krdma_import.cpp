@@ -20,13 +20,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptor.hpp"
 #include "rdma.hpp"
 
 namespace {
 
+using rdma::give_fd;
 using rdma::must;
 using rdma::require;
 using rdma::require_eq;
+using rdma::take_fd;
 
 constexpr std::size_t region_size = 100'000;
 constexpr std::size_t half = region_size / 2;
@@ -49,43 +52,6 @@ struct Offer {
 std::byte pattern(std::size_t i)
 {
 	return static_cast<std::byte>(i * 7 + i / 251);
-}
-
-void give(int socket, const Offer &offer, int fd)
-{
-	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-	Offer copy = offer;
-	iovec data{&copy, sizeof(copy)};
-	msghdr message{};
-
-	message.msg_iov = &data;
-	message.msg_iovlen = 1;
-	message.msg_control = control.data();
-	message.msg_controllen = control.size();
-	cmsghdr *header = CMSG_FIRSTHDR(&message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fd));
-	std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	require_eq(sendmsg(socket, &message, 0), ssize_t{sizeof(copy)}, "sendmsg");
-}
-
-int take(int socket, Offer &offer)
-{
-	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-	iovec data{&offer, sizeof(offer)};
-	msghdr message{};
-	int fd = -1;
-
-	message.msg_iov = &data;
-	message.msg_iovlen = 1;
-	message.msg_control = control.data();
-	message.msg_controllen = control.size();
-	require_eq(recvmsg(socket, &message, MSG_CMSG_CLOEXEC), ssize_t{sizeof(offer)}, "recvmsg");
-	const cmsghdr *header = CMSG_FIRSTHDR(&message);
-	require(header && header->cmsg_type == SCM_RIGHTS, "no descriptor came");
-	std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
 }
 
 /* the other process says so, or ends */
@@ -120,8 +86,9 @@ struct Owner {
 	{
 		for (std::size_t i = 0; i < region_size; i++)
 			memory.data()[i] = pattern(i);
-		give(socket, {pd->handle, memory.mr()->handle, memory.mr()->lkey, memory.address()},
-		     device->cmd_fd);
+		give_fd(socket,
+			Offer{pd->handle, memory.mr()->handle, memory.mr()->lkey, memory.address()},
+			device->cmd_fd);
 	}
 
 	void check_what_came()
@@ -146,7 +113,7 @@ struct Owner {
 /** struct Importer - the other process, with a connected queue pair of its own */
 struct Importer {
 	Importer(const char *address, int socket)
-		: device{must(ibv_import_device(take(socket, offer)), "ibv_import_device")},
+		: device{must(ibv_import_device(take_fd(socket, offer)), "ibv_import_device")},
 		  pd{must(ibv_import_pd(device.get(), offer.pd), "ibv_import_pd")},
 		  mr{must(ibv_import_mr(pd.get(), offer.mr), "ibv_import_mr")}, queue{device.get(),
 										      16}
@@ -333,7 +300,7 @@ void owner_of_little(const char *address, int socket)
 void importer_of_nothing(const char *, int socket)
 {
 	Offer offer{};
-	const int fd = take(socket, offer);
+	const int fd = take_fd(socket, offer);
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	require(!ibv_import_device(null), "/dev/null is a device");
