@@ -130,6 +130,36 @@ void kal_shmem_put(struct ri_shmem *shm)
 	kref_put(&shm->kref, kal_shmem_release);
 }
 
+/* For user space to map, and charged to its memory cgroup: vmalloc_user() does not. */
+static void *kal_shmem_pages(size_t size)
+{
+	const size_t count = size >> PAGE_SHIFT;
+	struct page **pages;
+	size_t num = 0;
+	void *addr;
+
+	if (count > UINT_MAX)
+		return NULL;
+	pages = kvcalloc(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return NULL;
+	while (num < count) {
+		pages[num] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[num])
+			goto err;
+		num++;
+	}
+	/* vfree() frees the pages and the array, too */
+	addr = vmap(pages, count, VM_MAP | VM_MAP_PUT_PAGES | VM_USERMAP, PAGE_KERNEL);
+	if (addr)
+		return addr;
+err:
+	while (num--)
+		__free_page(pages[num]);
+	kvfree(pages);
+	return NULL;
+}
+
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 {
 	struct ri_shmem *shm __free(kfree) = NULL;
@@ -137,13 +167,12 @@ struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 
 	if (!size || size > SIZE_MAX - PAGE_SIZE)
 		return ERR_PTR(-EINVAL);
-	shm = kzalloc(sizeof(*shm), GFP_KERNEL);
+	shm = kzalloc(sizeof(*shm), GFP_KERNEL_ACCOUNT);
 	if (!shm)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&shm->kref);
 	shm->size = PAGE_ALIGN(size);
-	/* what is mapped cannot be charged so */
-	shm->addr = uctx ? vmalloc_user(shm->size) :
+	shm->addr = uctx ? kal_shmem_pages(shm->size) :
 			   __vmalloc(shm->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!shm->addr)
 		return ERR_PTR(-ENOMEM);

@@ -787,7 +787,7 @@ int soft_mr_alloc(struct ri_mr *ri)
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	mem->mr = ri;
-	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL);
+	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT);
 	if (!mem->pages) {
 		soft_mem_free(rnic, mem);
 		return -ENOMEM;

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: queues that programs map are charged to their memory cgroup, by both ways in, and given back
+# limit: 60
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+group=/sys/fs/cgroup/krdma
+# a kernel may be built without
+grep -q '^memory' /proc/cgroups 2> /dev/null || exit 0
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+mkdir $group
+hosts_up
+
+# MiB of the kernel's memory that the group's processes hold
+charged() { awk '$1 == "kernel" { print int($2 / 1048576) }' $group/memory.stat; }
+at_least() { [ "$(charged)" -ge "$1" ]; }
+at_most() { [ "$(charged)" -le "$1" ]; }
+
+# queues NAME COMMAND...: a program that makes 16 MiB of completion queues after its first line
+# of input and ends with the second
+queues() {
+	local name=$1
+	shift
+	say "$name"
+	mkfifo "$name.in"
+	start "$name" A bash -c 'exec "$@" < '"$name.in" - "$@"
+	exec 9> "$name.in"
+	echo "${pid_of[$name]}" > $group/cgroup.procs
+	echo >&9
+	wait_for 20 at_least 16 || fail "only $(charged) MiB are charged"
+	echo "charged: $(charged) MiB"
+	[ "$(charged)" -lt 24 ] || fail "more than there is"
+	echo >&9
+	exec 9>&-
+	finish "$name" 20
+	wait_for 20 at_most 2 || fail "$(charged) MiB stay charged"
+}
+
+queues verbs python3 -c '
+import sys
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+sys.stdin.readline()
+context = Context(name="krdma0")
+queues = [CQ(context, 32768) for _ in range(16)]
+sys.stdin.readline()
+'
+export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
+queues libkrdma python3 -c '
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def good(status):
+    assert status == 0, status
+class Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("event_handler", ctypes.c_uint32)]
+sys.stdin.readline()
+options = Options(ctypes.sizeof(Options), 32768)
+session, context, queue = (ctypes.c_void_p() for _ in range(3))
+index = ctypes.c_uint32()
+good(ual.ual_open(ctypes.byref(session)))
+good(ual.ual_find(session, b"krdma0", ctypes.byref(index)))
+good(ual.ual_context_create(session, index, 0, ctypes.byref(context)))
+for _ in range(16):
+    good(ual.ual_cq_create(context, ctypes.byref(options), ctypes.byref(queue)))
+sys.stdin.readline()
+'
+
+rmdir $group
+umount /sys/fs/cgroup
