@@ -3,6 +3,8 @@
 
     python3 -m unittest discover -s tests/vm
 """
+import os
+import tempfile
 import unittest
 
 import vmlib
@@ -53,6 +55,15 @@ class Console(unittest.TestCase):
                          "BUG: kernel NULL pointer dereference, address: 0000000000000010 "
                          "at siw_rtr_data_ready+0x9/0x190 [siw]")
         self.assertEqual(vmlib.last_words("[ 1.0] Linux version 6.12\n"), "")
+
+    def test_a_dump_of_the_trace_hides_nothing(self):
+        with tempfile.TemporaryDirectory() as out:
+            vm = vmlib.Vm(None, out)
+            first, panic = STALE[:STALE.index("[    1.986167]")], STALE[STALE.index("[    1.986167]"):]
+            with open(os.path.join(out, "console.log"), "w", encoding="ascii") as console:
+                console.write(first + "[    1.99] kworker/-7 soft_fpdu: len=1448\n" * 5000 + panic)
+            self.assertIn("int3", vm.last_words())
+            self.assertTrue(vmlib.Forgiveness().given(vm, "this test"))
 
     def test_last_words_of_who_says_little(self):
         self.assertEqual(vmlib.last_words("[ 1.0] Linux version 6.12\n[ 2.0] Kernel panic - no reason\n"),

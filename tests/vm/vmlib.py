@@ -251,7 +251,7 @@ class Vm:
 
     def last_words(self):
         """Why the guest's kernel died, in a few words; empty when it did not say."""
-        return last_words(self.console_tail(1000))
+        return last_words(plain(self.console))
 
 
 class Forgiveness:
@@ -262,7 +262,8 @@ class Forgiveness:
 
     def given(self, vm, doing):
         """True when DOING is to be done again, in a new guest."""
-        if not self.left or not emulators_fault(vm.console_tail(1000)):
+        # all of it: a dump of the trace may follow
+        if not self.left or not emulators_fault(plain(vm.console)):
             return False
         self.left -= 1
         progress(f"        the emulator's fault, so once more: {doing}: {vm.last_words()}")
@@ -319,16 +320,19 @@ def write_config(out, values):
         f.writelines(f"{key}={shlex.quote(str(value))}\n" for key, value in values.items())
 
 
-def tail(path, lines):
+def plain(path, last=sys.maxsize):
+    """The text of a log, or of its last octets, without what only a terminal wants."""
     try:
         with open(path, "rb") as f:
-            f.seek(0, os.SEEK_END)
-            f.seek(max(0, f.tell() - 65536))
+            f.seek(max(0, os.path.getsize(path) - last))
             text = f.read().decode(errors="replace").replace("\r", "")
     except OSError:
         return ""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc", "", text)
-    return "\n".join(text.splitlines()[-lines:])
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc", "", text)
+
+
+def tail(path, lines):
+    return "\n".join(plain(path, 65536).splitlines()[-lines:])
 
 
 def choose_accel(wanted):
