@@ -9,7 +9,6 @@
 #include <krdma/address.hpp>
 
 #include "command.hpp"
-#include "qps.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -103,11 +102,21 @@ struct Sample {
 
 using Samples = std::map<std::uint32_t, Sample>; /* by index of the RNIC */
 
-std::map<std::uint32_t, QpSample> sample_qps(const QueuePairs &qps, std::uint32_t index)
+/* only the administrator may know them */
+std::vector<krdma_qp_entry> queue_pairs(const Device &device)
+try {
+	return device.queue_pairs();
+} catch (const std::system_error &error) {
+	if (error.code().value() != EPERM)
+		throw;
+	return {};
+}
+
+std::map<std::uint32_t, QpSample> sample_qps(const Device &device)
 {
 	std::map<std::uint32_t, QpSample> samples;
 
-	for (const krdma_qp_entry &entry : qps.of(index))
+	for (const krdma_qp_entry &entry : queue_pairs(device))
 		samples.emplace(entry.number,
 				QpSample{Address{entry.local},
 					 Address{entry.remote},
@@ -119,7 +128,7 @@ std::map<std::uint32_t, QpSample> sample_qps(const QueuePairs &qps, std::uint32_
 	return samples;
 }
 
-Samples sample(const Session &session, const QueuePairs &qps)
+Samples sample(const Session &session)
 {
 	Samples samples;
 
@@ -129,7 +138,7 @@ Samples sample(const Session &session, const QueuePairs &qps)
 		try {
 			for (const Counter &counter : device.counters())
 				one.values[counter.name] = counter.value;
-			one.qps = sample_qps(qps, device.index());
+			one.qps = sample_qps(device);
 		} catch (const std::system_error &error) {
 			if (error.code().value() != ENODEV)
 				throw;
@@ -230,14 +239,13 @@ void top(const Environment &environment, const TopOptions &options)
 {
 	Interrupt interrupt;
 	const Session session;
-	const QueuePairs queue_pairs;
 	const std::uint64_t count = options.once ? 1 : options.count;
-	Samples before = sample(session, queue_pairs);
+	Samples before = sample(session);
 
 	for (std::uint64_t i = 0; !count || i < count; i++) {
 		if (interrupt.wait(-1, milliseconds(options.interval)))
 			return;
-		Samples now = sample(session, queue_pairs);
+		Samples now = sample(session);
 		Table table{{"RNIC", "SENT/s", "RECEIVED/s", "SAME HOST/s", "BUSIEST COUNTERS/s"}};
 		Table qp_table{{"QP", "RNIC", "SENT/s", "RECEIVED/s", "MESSAGES/s", "MESSAGES IN/s",
 				"CONNECTION"}};

@@ -168,6 +168,14 @@ int ual_counters(ual_session *session, uint32_t index, krdma_counter *entries, u
 	});
 }
 
+int ual_queue_pairs(ual_session *session, uint32_t index, krdma_qp_entry *entries, uint32_t room)
+{
+	return guarded([&] {
+		return put_list(device_of(session, index).queue_pairs(), entries, room,
+				[](const krdma_qp_entry &entry) { return entry; });
+	});
+}
+
 int ual_mib(ual_session *session, krdma_counter *entries, uint32_t room)
 {
 	return guarded([&] { return put_list(session->object.mib(), entries, room, counter_of); });

@@ -3,6 +3,7 @@
 #include <krdma/session.hpp>
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 
 #include "core.hpp"
@@ -78,6 +79,26 @@ std::vector<Counter> Device::counters() const
 	command.index = index_;
 	return named(detail::list<krdma_counter>(*core_, KRDMA_IOC_RNIC_COUNTERS, command,
 						 name_.c_str()));
+}
+
+std::vector<krdma_qp_entry> Device::queue_pairs() const
+{
+	std::vector<krdma_qp_entry> all;
+	std::array<krdma_qp_entry, 64> some{};
+	std::uint32_t next = 0;
+
+	do {
+		auto command = detail::make_command<krdma_qp_list>();
+
+		command.index = index_;
+		command.next = next;
+		command.count = some.size();
+		command.entries = reinterpret_cast<std::uintptr_t>(some.data());
+		core_->command(KRDMA_IOC_QP_LIST, command, name_.c_str());
+		all.insert(all.end(), some.begin(), some.begin() + command.count);
+		next = command.next;
+	} while (next);
+	return all;
 }
 
 Session::Session() : Session{open_kernel()}

@@ -31,16 +31,6 @@ protected:
 		EXPECT_EQ(kernel->objects(), 0U);
 	}
 
-	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
-	{
-		krdma_event event{};
-
-		event.type = type;
-		event.cookie = cookie;
-		event.code = code;
-		kernel->raise(event);
-	}
-
 	std::shared_ptr<FakeKernel> kernel = std::make_shared<FakeKernel>();
 	std::unique_ptr<ual_session> session = std::make_unique<ual_session>(kernel);
 	std::uint32_t index{};
@@ -218,7 +208,7 @@ TEST_F(CInterface, EventsAreWaitedForOrCalledBack)
 	std::vector<std::uint32_t> codes;
 
 	EXPECT_EQ(ual_event_wait(ual_cq_events(cq), &event, 0), 0);
-	raise(KRDMA_EVENT_ASYNC, cookie, 3);
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 3);
 	EXPECT_EQ(ual_event_wait(ual_cq_events(cq), &event, 1000), 1);
 	EXPECT_EQ(event.code, 3U);
 
@@ -230,13 +220,13 @@ TEST_F(CInterface, EventsAreWaitedForOrCalledBack)
 			  },
 			  &codes),
 		  0);
-	raise(KRDMA_EVENT_ASYNC, cookie, 4);
-	raise(KRDMA_EVENT_ASYNC, cookie, 5);
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 4);
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 5);
 	EXPECT_EQ(ual_dispatch(session.get(), 1000), 2);
 	EXPECT_EQ(codes, (std::vector<std::uint32_t>{4, 5}));
 	/* the queue pair keeps the queue, but what was destroyed here calls nobody */
 	ual_cq_destroy(std::exchange(cq, nullptr));
-	raise(KRDMA_EVENT_ASYNC, cookie, 6);
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 6);
 	EXPECT_EQ(ual_dispatch(session.get(), 1000), 1);
 	EXPECT_EQ(codes.size(), 2U);
 }

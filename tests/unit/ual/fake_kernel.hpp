@@ -52,6 +52,15 @@ public:
 			  events_.begin() + static_cast<std::ptrdiff_t>(at + sizeof(record)));
 	}
 	void raise_raw(std::span<const std::byte> record);
+	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
+	{
+		krdma_event event{};
+
+		event.type = type;
+		event.cookie = cookie;
+		event.code = code;
+		raise(event);
+	}
 
 	[[nodiscard]] std::size_t objects() const noexcept
 	{

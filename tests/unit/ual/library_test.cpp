@@ -46,16 +46,6 @@ protected:
 		return Context{session.find("krdma0")};
 	}
 
-	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
-	{
-		krdma_event event{};
-
-		event.type = type;
-		event.cookie = cookie;
-		event.code = code;
-		kernel->raise(event);
-	}
-
 	void raise_connection(std::uint32_t type, std::uint64_t cookie, std::uint32_t conn,
 			      int status = 0)
 	{
@@ -107,6 +97,30 @@ TEST_F(Library, ListsLongerThanTheFirstTry)
 	EXPECT_EQ(calls, 2U);
 	ASSERT_EQ(counters.size(), 200U);
 	EXPECT_EQ(counters.back().value, 199U);
+}
+
+TEST_F(Library, QueuePairsAreAskedForUntilAllAreTold)
+{
+	kernel->handlers[KRDMA_IOC_QP_LIST] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_qp_list *>(argument);
+		auto *entries = reinterpret_cast<krdma_qp_entry *>(cmd.entries);
+		std::uint32_t told = 0;
+
+		EXPECT_EQ(cmd.index, 1U);
+		for (std::uint32_t number = cmd.next; number < 150 && told < cmd.count; number++)
+			entries[told++].number = number;
+		cmd.count = told;
+		cmd.next =
+			told && entries[told - 1].number < 149 ? entries[told - 1].number + 1 : 0;
+		return 0;
+	};
+	const std::vector<krdma_qp_entry> all = session.find("krdma0").queue_pairs();
+	ASSERT_EQ(all.size(), 150U);
+	for (std::uint32_t i = 0; i < all.size(); i++)
+		EXPECT_EQ(all[i].number, i);
+
+	kernel->handlers[KRDMA_IOC_QP_LIST] = [](void *) { return EPERM; };
+	EXPECT_EQ(code_of([&] { (void)session.find("krdma0").queue_pairs(); }), EPERM);
 }
 
 TEST_F(Library, ErrorsAreTheKernels)
@@ -319,17 +333,17 @@ TEST_F(Library, EventsFindTheirObjects)
 	const std::uint64_t cookie_two = kernel->cookie(102);
 
 	EXPECT_NE(cookie_one, cookie_two);
-	raise(KRDMA_EVENT_COMPLETION, cookie_two);
-	raise(KRDMA_EVENT_COMPLETION, cookie_one);
-	raise(KRDMA_EVENT_COMPLETION, 999);
-	raise(KRDMA_EVENT_ASYNC, cookie_one, 3);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie_two);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie_one);
+	kernel->raise(KRDMA_EVENT_COMPLETION, 999);
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie_one, 3);
 	EXPECT_EQ(one.events().wait(1s)->type, std::uint32_t{KRDMA_EVENT_COMPLETION});
 	EXPECT_EQ(one.events().wait(1s)->code, 3U);
 	EXPECT_FALSE(one.events().wait(0ms));
 	EXPECT_TRUE(two.events().wait(0ms));
 	EXPECT_FALSE(session.events().wait(0ms));
 
-	raise(KRDMA_EVENT_OVERFLOW, 0, 12);
+	kernel->raise(KRDMA_EVENT_OVERFLOW, 0, 12);
 	EXPECT_EQ(session.events().wait(1s)->code, 12U);
 	EXPECT_TRUE(two.events().wait(0ms)) << "it may have been this one's";
 }
@@ -341,15 +355,15 @@ TEST_F(Library, CallbacksOfAProgramThatDispatches)
 	const std::uint64_t cookie = kernel->cookie(101);
 	unsigned int count = 0;
 
-	raise(KRDMA_EVENT_COMPLETION, cookie);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);
 	EXPECT_EQ(session.dispatch(), 1U);
 	cq.events().on_event([&](const Event &) { count++; });
 	EXPECT_EQ(count, 1U) << "what waited comes first";
-	raise(KRDMA_EVENT_COMPLETION, cookie);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);
 	EXPECT_EQ(session.dispatch(1s), 1U);
 	EXPECT_EQ(count, 2U);
 	cq.events().on_event({});
-	raise(KRDMA_EVENT_COMPLETION, cookie);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);
 	EXPECT_EQ(session.dispatch(1s), 1U);
 	EXPECT_EQ(count, 2U);
 	EXPECT_EQ(session.dispatch(5ms), 0U);
@@ -376,7 +390,7 @@ TEST_F(Library, ADispatcherKeepsTheOrderOfEachObject)
 		const Dispatcher dispatcher{session, 3};
 
 		for (std::uint32_t i = 0; i < 500; i++) {
-			raise(KRDMA_EVENT_ASYNC, kernel->cookie(i % 2 ? 101 : 102), i / 2);
+			kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(i % 2 ? 101 : 102), i / 2);
 			if (i % 50 == 0)
 				std::this_thread::sleep_for(1ms);
 		}
@@ -401,8 +415,8 @@ TEST_F(Library, ThreadsThatWaitForTheirOwn)
 	std::thread second{[&] { got_two = two.events().wait(10s).has_value(); }};
 
 	std::this_thread::sleep_for(10ms);
-	raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
-	raise(KRDMA_EVENT_COMPLETION, kernel->cookie(102));
+	kernel->raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
+	kernel->raise(KRDMA_EVENT_COMPLETION, kernel->cookie(102));
 	first.join();
 	second.join();
 	EXPECT_TRUE(got_one);
@@ -422,7 +436,7 @@ TEST_F(Library, ConnectionsAndWhatBecomesOfThem)
 	made.established(1s);
 	EXPECT_EQ(made.info().remote, peer);
 	EXPECT_FALSE(made.closed(1ms));
-	raise(KRDMA_EVENT_CLOSED, kernel->cookie(made.handle()));
+	kernel->raise(KRDMA_EVENT_CLOSED, kernel->cookie(made.handle()));
 	EXPECT_TRUE(made.closed(1s));
 	EXPECT_TRUE(made.closed(0ms));
 

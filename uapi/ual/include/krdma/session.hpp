@@ -90,6 +90,12 @@ public:
 	/** @throws std::system_error ENODEV: it is gone. */
 	[[nodiscard]] Attributes attributes() const;
 	[[nodiscard]] std::vector<Counter> counters() const;
+	/**
+	 * Its queue pairs, whoever has them, and what each has counted. One that comes or goes
+	 * meanwhile may be told or not.
+	 * @throws std::system_error EPERM: only the administrator may know; ENODEV: it is gone.
+	 */
+	[[nodiscard]] std::vector<krdma_qp_entry> queue_pairs() const;
 
 	[[nodiscard]] const std::shared_ptr<detail::Core> &core() const noexcept
 	{

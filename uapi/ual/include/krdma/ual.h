@@ -122,6 +122,9 @@ int ual_query(struct ual_session *session, uint32_t index, struct krdma_rnic_que
 /* Return: how many counters there are, at most @room of them at @entries; a negative errno. */
 int ual_counters(struct ual_session *session, uint32_t index, struct krdma_counter *entries,
 		 uint32_t room);
+/* an RNIC's queue pairs, whoever has them, in the same way; -EPERM: the administrator's */
+int ual_queue_pairs(struct ual_session *session, uint32_t index, struct krdma_qp_entry *entries,
+		    uint32_t room);
 /* host's and offloaded TCP/IP counters as one, in the same way */
 int ual_mib(struct ual_session *session, struct krdma_counter *entries, uint32_t room);
 
