@@ -216,9 +216,10 @@ void soft_cq_destroy(struct ri_cq *ri)
 
 /* A new size **************************************************************** */
 
-static bool soft_cq_fits(const struct soft_cq *cq, u32 depth)
+/* @cons: as it was read once, since a user may change it at any time */
+static bool soft_cq_fits(const struct soft_cq *cq, u32 cons, u32 depth)
 {
-	u32 waiting = cq->prod - soft_cq_cons(cq);
+	u32 waiting = cq->prod - cons;
 
 	/* a user's index may be nonsense */
 	return waiting <= cq->mem.depth && waiting <= depth;
@@ -230,7 +231,7 @@ static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
 	bool fits;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	fits = soft_cq_fits(cq, roundup_pow_of_two(depth));
+	fits = soft_cq_fits(cq, soft_cq_cons(cq), roundup_pow_of_two(depth));
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (!fits)
 		return -EINVAL;
@@ -238,11 +239,10 @@ static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
 	return soft_cq_mem_alloc(&cq->next, &cq->ri, depth);
 }
 
-/* With the lock held and room enough: what waits, the indices, the arm word. */
-static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to)
+/* With the lock held and room enough: what waits from @cons on, the indices, the arm word. */
+static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to, u32 cons)
 {
 	const struct soft_cq_mem *from = &cq->mem;
-	u32 cons = soft_cq_cons(cq);
 	u32 i;
 
 	for (i = cons; i != cq->prod; i++) {
@@ -265,12 +265,14 @@ static int soft_cq_switch(struct soft_cq *cq)
 	struct soft_cq_mem *next = &cq->next;
 	unsigned long flags;
 	int ret = -EINVAL;
+	u32 cons;
 
 	if (!next->shm)
 		return ret;
 	spin_lock_irqsave(&cq->lock, flags);
-	if (soft_cq_fits(cq, next->depth)) {
-		soft_cq_move(cq, next);
+	cons = soft_cq_cons(cq);
+	if (soft_cq_fits(cq, cons, next->depth)) {
+		soft_cq_move(cq, next, cons);
 		swap(cq->mem, *next);
 		cq->ri.depth = cq->mem.depth;
 		ret = 0;

@@ -305,7 +305,8 @@ int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_
 		return refuse_untagged(seg, term, SOFT_UNTAG_NO_BUFFER);
 	if (seg->mo != st->mo)
 		return refuse_untagged(seg, term, SOFT_UNTAG_MO);
-	if ((u64)seg->mo + seg->payload_len > buffer_len)
+	/* whatever the buffer, MO and the length of a message have 32 bits */
+	if ((u64)seg->mo + seg->payload_len > (buffer_len > U32_MAX ? U32_MAX : buffer_len))
 		return refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
 	return 0;
 }

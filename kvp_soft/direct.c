@@ -202,7 +202,7 @@ bool soft_direct_switch(struct soft_qp *qp)
 	if (!READ_ONCE(qp->direct.peer))
 		return true;
 	if (!tx->seg)
-		tx->seg = kzalloc(sizeof(*tx->seg), GFP_KERNEL);
+		tx->seg = kzalloc(sizeof(*tx->seg), GFP_NOIO);
 	peer = tx->seg ? soft_direct_get(qp) : NULL;
 	if (!peer)
 		return true;

@@ -19,7 +19,7 @@
 #include "tx.h"
 
 unsigned int soft_tx_batch_bytes = 128 * 1024;
-module_param_named(tx_batch_bytes, soft_tx_batch_bytes, uint, 0644);
+KRDMA_UINT_PARAM(tx_batch_bytes, soft_tx_batch_bytes, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_batch_bytes,
 		 "FPDUs are gathered up to this many octets for one send to TCP (131072)");
 

@@ -217,6 +217,17 @@ static void soft_mem_allow_windows(struct soft_mem *mem)
 	atomic_set_release(&mem->windows, 0);
 }
 
+/* The same for its owner, who waits while an invalidation is looking at it. May sleep. */
+static bool soft_mem_owner_no_windows(struct soft_mem *mem)
+{
+	while (!soft_mem_no_windows(mem)) {
+		if (atomic_read(&mem->windows) > 0)
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
 /*
  * End what may be ended one by one: a region without windows, or a window of
  * type 2. Those of type 1 are unbound by a bind (draft-hilland-rddp-verbs 7.10).
@@ -801,7 +812,7 @@ int soft_mr_deregister(struct ri_mr *ri)
 {
 	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
 
-	if (!soft_mem_no_windows(mr->mem))
+	if (!soft_mem_owner_no_windows(mr->mem))
 		return -EBUSY;
 	soft_mem_free(to_soft_rnic(ri->obj.rnic), mr->mem);
 	mr->mem = NULL;
@@ -900,7 +911,7 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 	struct ri_vm_region *region;
 	bool ended;
 
-	if (!soft_mem_no_windows(mem))
+	if (!soft_mem_owner_no_windows(mem))
 		return -EBUSY;
 	region = soft_mr_repin(mem, flags, attr);
 	if (IS_ERR(region)) {

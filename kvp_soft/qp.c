@@ -358,10 +358,11 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_stream_end(qp, false, -ECONNABORTED);
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
-	cancel_work_sync(&qp->ctl_work);
 	hrtimer_cancel(&qp->tx.gather_timer);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
+	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */
+	cancel_work_sync(&qp->ctl_work);
 	soft_cq_purge(soft_send_cq(qp), ri->obj.id);
 	soft_cq_purge(soft_recv_cq(qp), ri->obj.id);
 	soft_cq_event_flush(soft_send_cq(qp));

@@ -70,7 +70,8 @@ static inline void soft_ring_want_doorbell(struct soft_ring *ring)
 {
 	if (!ring->depth)
 		return;
-	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_DOORBELL);
+	/* after what the caller did so that it is found: a poster that sees it looks for that */
+	smp_store_release(&ring->head->flags, KRDMA_SOFT_RING_DOORBELL);
 	smp_mb(); /* flag before the index: pairs with the poster's barrier */
 }
 

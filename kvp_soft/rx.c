@@ -625,7 +625,7 @@ static int soft_rx_bounce_room(struct soft_rx *rx, u32 size, bool may_sleep)
 		return 0;
 	rx->bounce_want = size;
 	size = roundup_pow_of_two(size);
-	buf = may_sleep ? kvmalloc(size, GFP_KERNEL) :
+	buf = may_sleep ? kvmalloc(size, GFP_NOIO) :
 			  kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
 	if (!buf)
 		return -ENOMEM;
@@ -844,11 +844,14 @@ void soft_rx_ready(struct soft_qp *qp, struct sock *sk)
 void soft_rx_drain(struct soft_qp *qp)
 {
 	struct sock *sk = qp->llp->sock->sk;
+	int ret;
 
 	lock_sock(sk);
 	/* without the memory the octets stay with TCP and the work item returns */
-	soft_rx_bounce_room(&qp->rx, qp->rx.bounce_want, true);
-	soft_rx_read(qp, sk);
+	do {
+		ret = soft_rx_bounce_room(&qp->rx, qp->rx.bounce_want, true);
+		soft_rx_read(qp, sk);
+	} while (!ret && qp->rx.bounce_want > qp->rx.bounce_size);
 	release_sock(sk);
 }
 

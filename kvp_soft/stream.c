@@ -277,9 +277,11 @@ void soft_stream_close(struct soft_qp *qp)
 	trace_soft_qp_state(qp);
 	mutex_lock(&qp->tx.mutex);
 	soft_sq_resume(qp);
+	/* it may have ended meanwhile, and the timer is for this stream alone */
+	if (qp->llp)
+		mod_delayed_work(soft_wq, &qp->close_timer,
+				 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
 	mutex_unlock(&qp->tx.mutex);
-	mod_delayed_work(soft_wq, &qp->close_timer,
-			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
 	soft_tx_run_inline(qp, false);
 	/* usually nothing was left to send, and the end need not wait */
 	flush_work(&qp->tx.work);
@@ -334,15 +336,17 @@ static void soft_stream_cq_lost(struct soft_qp *qp)
 void soft_ctl_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, ctl_work);
-	unsigned long todo = xchg(&qp->todo, 0);
 	const unsigned long end = BIT(SOFT_TODO_PEER_CLOSED) |
 				  BIT(SOFT_TODO_FINISH) |
 				  BIT(SOFT_TODO_TIMEOUT);
 	struct ri_llp *llp = NULL;
+	unsigned long todo;
 	bool abort = false;
 	int status;
 
 	mutex_lock(&qp->tx.mutex);
+	/* a stream that came while we waited has its own */
+	todo = xchg(&qp->todo, 0);
 	if (!qp->llp)
 		goto out;
 	if (todo & BIT(SOFT_TODO_CQ_LOST))

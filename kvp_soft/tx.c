@@ -1011,6 +1011,9 @@ static void soft_tx_rest(struct soft_qp *qp)
 	soft_ring_want_soon(&qp->sq.ring);
 }
 
+/* so often one that posts at the same time is followed before others get their turn */
+#define SOFT_TX_ROUNDS		64
+
 /*
  * Run until there is nothing to do or @budget octets are sent.
  * Return: true when there is more to do.
@@ -1019,6 +1022,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 {
 	struct soft_sq *sq = &qp->sq;
 	u64 end = qp->tx.seq_sent + budget;
+	u32 rounds = 0;
 	u64 pushed = 0;
 	enum soft_step step;
 	bool more;
@@ -1064,6 +1068,10 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 		if (!soft_ring_pending(&sq->ring))
 			return false;
 		soft_ring_no_doorbell(&sq->ring);
+		/* who waits for the mutex must not wait for the poster's end */
+		if (qp->tx.seq_sent + pushed >= end || ++rounds == SOFT_TX_ROUNDS)
+			return true;
+		cond_resched();
 	}
 }
 

@@ -132,7 +132,7 @@ bool soft_tx_pages_next(struct page_frag *frag, u32 want)
 	soft_tx_pages_drop(frag);
 	if (soft_tx_pages_reuse(frag))
 		return true;
-	if (!skb_page_frag_refill(want, frag, GFP_KERNEL))
+	if (!skb_page_frag_refill(want, frag, GFP_NOIO))
 		return false;
 	soft_tx_pages_keep(frag);
 	return true;
