@@ -7,8 +7,10 @@
  */
 #include <linux/cleanup.h>
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/nsproxy.h>
 #include <linux/overflow.h>
 #include <linux/poll.h>
@@ -194,12 +196,13 @@ static const struct kal_command kal_commands[] = {
 
 static const struct kal_command *kal_command_find(unsigned int cmd)
 {
-	const unsigned int nr = _IOC_NR(cmd);
+	unsigned int nr = _IOC_NR(cmd);
 
 	if (_IOC_TYPE(cmd) != KRDMA_IOC_TYPE || cmd != _IO(KRDMA_IOC_TYPE, nr) ||
-	    nr >= ARRAY_SIZE(kal_commands) || !kal_commands[nr].handler)
+	    nr >= ARRAY_SIZE(kal_commands))
 		return NULL;
-	return &kal_commands[nr];
+	nr = array_index_nospec(nr, ARRAY_SIZE(kal_commands));
+	return kal_commands[nr].handler ? &kal_commands[nr] : NULL;
 }
 
 /*
@@ -273,6 +276,7 @@ static int kal_chardev_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 	file->net = get_net(current->nsproxy->net_ns);
+	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	mutex_init(&file->destroy_lock);
 	xa_init_flags(&file->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
@@ -297,6 +301,7 @@ static int kal_chardev_release(struct inode *inode, struct file *filp)
 	xa_destroy(&file->maps);
 	mutex_destroy(&file->destroy_lock);
 	put_net(file->net);
+	mem_cgroup_put(file->memcg);
 	kfree(file);
 	return 0;
 }

@@ -57,12 +57,12 @@ struct kal_dev {
  */
 struct kal_dev *kal_dev_get(const struct net *net, u32 index);
 /* the one whose network device has @ifindex */
-struct kal_dev *kal_dev_get_ifindex(const struct net *net, u32 ifindex);
+struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex);
 /* the one whose network device has the address @addr */
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr);
 void kal_dev_put(struct kal_dev *dev);
 /* the index of the RNIC of a network device, 0: none */
-u32 kal_dev_index(const struct net *net, u32 ifindex);
+u32 kal_dev_index(struct net *net, u32 ifindex);
 
 void kal_dev_release(struct kref *kref);
 
@@ -75,7 +75,8 @@ void kal_dev_release(struct kref *kref);
  * @generation: of the file, when it last became part of it
  * @codes: of asynchronous events: which, one record for each
  * @owner: the object that it is dropped with, NULL: none
- * @dynamic: counts against the limit, and is freed when it was read
+ * @owner_node: in @owner's queued, else empty
+ * @dynamic: of no object; counts against the limit, and is freed when it was read
  * @on_read: called with the event_lock held when it was read; may be NULL
  *
  * kal_file.event_lock protects all of it.
@@ -86,6 +87,7 @@ struct kal_record {
 	u64 generation;
 	u32 codes;
 	struct kal_handle *owner;
+	struct list_head owner_node;
 	bool dynamic;
 	void (*on_read)(struct kal_record *rec);
 };
@@ -101,23 +103,23 @@ static inline void kal_record_init(struct kal_record *rec, struct kal_handle *ow
 				   struct krdma_event *event)
 {
 	INIT_LIST_HEAD(&rec->node);
+	INIT_LIST_HEAD(&rec->owner_node);
 	rec->owner = owner;
 	rec->event = event;
 }
 
 /*
- * A copy of @event, event->size octets, becomes a record of @owner (NULL: of none). The
- * time is filled in. When there is no room or memory it is lost, and KRDMA_EVENT_OVERFLOW
- * says so. Any context.
+ * A copy of @event, event->size octets, becomes a record. The time is filled in. When there
+ * is no room or memory it is lost, and KRDMA_EVENT_OVERFLOW says so. Any context.
  */
-void kal_file_event(struct kal_file *file, struct kal_handle *owner,
-		    const struct krdma_event *event);
+void kal_file_event(struct kal_file *file, const struct krdma_event *event);
 
 /* An asynchronous event, enum ib_event_type, of an object. Never lost. Any context. */
 void kal_handle_async(struct kal_handle *h, enum ib_event_type code);
 
 /* Records of @owner that were not read are gone on return; none may come any more. */
 void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner);
+/* the same of all objects; may sleep */
 void kal_file_drop_all_events(struct kal_file *file);
 
 u32 kal_file_events_limit(void);
@@ -175,6 +177,7 @@ struct kal_handle_ops {
  * @dead: nobody may begin to use it; lock of kal_file.handles
  * @gone: dead for ever, @ops->destroy() was called; kal_file.destroy_lock
  * @cookie: comes with its events
+ * @queued: its records that wait to be read; kal_file.event_lock
  * @async: record of its asynchronous events
  * @async_event: what that says
  */
@@ -190,6 +193,7 @@ struct kal_handle {
 	bool dead;
 	bool gone;
 	u64 cookie;
+	struct list_head queued;
 	struct kal_record async;
 	struct krdma_event async_event;
 };
@@ -268,6 +272,7 @@ struct kal_file {
 	struct list_head node;
 	u32 visits;
 	struct net *net;
+	struct mem_cgroup *memcg;	/* of who opened it: its events are charged to that */
 	struct mutex destroy_lock;	/* see above */
 	struct xarray handles;
 	u32 next_handle;
@@ -352,7 +357,8 @@ struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockad
 void kal_file_port_return(struct kal_handle *h);
 void kal_file_net_exit(struct kal_file *file);
 
-/* listen.c: is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
+/* listen.c: is @addr one of the RNIC's netdev; that, or of what stands for it? Any context. */
+bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 
 #endif /* KAL_CHARDEV_H */

@@ -282,6 +282,7 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 		.tos = cmd->tos,
 		.net = l->h.file->net,
 	};
+	struct sockaddr_storage bound;
 	struct kal_handle *reserved;
 	int ret;
 
@@ -289,15 +290,13 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 	if (IS_ERR(l->ep))
 		return PTR_ERR(l->ep);
 	reserved = kal_file_port_lend(l->h.file, local);
-	ret = kal_ep_listen(l->ep, (struct sockaddr *)local, &param);
+	ret = kal_ep_listen(l->ep, (struct sockaddr *)local, &param, &bound);
 	kal_file_port_return(reserved);
-	if (!ret)
-		ret = kal_ep_listen_address(l->ep, local);
 	if (ret) {
 		kal_ep_destroy(l->ep);
 		return ret;
 	}
-	kal_addr_from_sockaddr(local, &cmd->local);
+	kal_addr_from_sockaddr(&bound, &cmd->local);
 	return 0;
 }
 

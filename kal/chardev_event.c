@@ -11,6 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/poll.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -35,6 +36,8 @@ static void kal_record_queue(struct kal_file *file, struct kal_record *rec)
 		return;
 	rec->event->time_ns = ktime_get_ns();
 	list_add_tail(&rec->node, &file->records);
+	if (rec->owner)
+		list_add_tail(&rec->owner_node, &rec->owner->queued);
 	file->num_records++;
 }
 
@@ -42,11 +45,17 @@ static void kal_record_unqueue(struct kal_file *file, struct kal_record *rec)
 {
 	lockdep_assert_held(&file->event_lock);
 	list_del_init(&rec->node);
+	list_del_init(&rec->owner_node);
 	file->num_records--;
 	if (rec->dynamic) {
 		file->num_dynamic--;
 		kfree(rec);
 	}
+}
+
+static struct kal_record *kal_record_first(struct kal_file *file)
+{
+	return list_first_entry_or_null(&file->records, struct kal_record, node);
 }
 
 static void kal_events_wake(struct kal_file *file)
@@ -81,17 +90,28 @@ static void kal_event_lost(struct kal_file *file)
 	kal_record_queue(file, &file->overflow);
 }
 
-void kal_file_event(struct kal_file *file, struct kal_handle *owner,
-		    const struct krdma_event *event)
+/* NULL: no memory, or no more of its cgroup's; a charge beyond that is not asked for. */
+static struct kal_record *kal_record_new(struct kal_file *file, const struct krdma_event *event)
 {
+	struct mem_cgroup *before = set_active_memcg(file->memcg);
 	struct kal_record *rec;
 
-	rec = kzalloc(sizeof(*rec) + event->size, GFP_ATOMIC | __GFP_NOWARN);
-	if (rec) {
-		kal_record_init(rec, owner, (struct krdma_event *)(rec + 1));
-		rec->dynamic = true;
-		memcpy(rec->event, event, event->size);
-	}
+	rec = kzalloc(sizeof(*rec) + event->size, GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN);
+	set_active_memcg(before);
+	if (!rec)
+		return NULL;
+	kal_record_init(rec, NULL, (struct krdma_event *)(rec + 1));
+	rec->dynamic = true;
+	memcpy(rec->event, event, event->size);
+	return rec;
+}
+
+void kal_file_event(struct kal_file *file, const struct krdma_event *event)
+{
+	struct kal_record *rec = NULL;
+
+	if (READ_ONCE(file->num_dynamic) < kal_file_events_limit())
+		rec = kal_record_new(file, event);
 	scoped_guard(spinlock_irqsave, &file->event_lock) {
 		if (rec && file->num_dynamic < kal_file_events_limit()) {
 			file->num_dynamic++;
@@ -110,19 +130,35 @@ void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
 	struct kal_record *rec, *next;
 
 	scoped_guard(spinlock_irqsave, &file->event_lock)
-		list_for_each_entry_safe(rec, next, &file->records, node)
-			if (rec->owner == owner)
-				kal_record_unqueue(file, rec);
+		list_for_each_entry_safe(rec, next, &owner->queued, owner_node)
+			kal_record_unqueue(file, rec);
+}
+
+/* some at a time: there may be as many as objects */
+#define KAL_RECORDS_AT_ONCE	256
+
+/* Return: there are more. */
+static bool kal_file_drop_some(struct kal_file *file)
+{
+	struct kal_record *rec;
+	unsigned int i;
+
+	spin_lock_irq(&file->event_lock);
+	for (i = 0; i < KAL_RECORDS_AT_ONCE; i++) {
+		rec = kal_record_first(file);
+		if (!rec)
+			break;
+		kal_record_unqueue(file, rec);
+	}
+	spin_unlock_irq(&file->event_lock);
+	return rec;
 }
 
 /* No object can raise another. */
 void kal_file_drop_all_events(struct kal_file *file)
 {
-	struct kal_record *rec, *next;
-
-	scoped_guard(spinlock_irqsave, &file->event_lock)
-		list_for_each_entry_safe(rec, next, &file->records, node)
-			kal_record_unqueue(file, rec);
+	while (kal_file_drop_some(file))
+		cond_resched();
 }
 
 /* Reading ****************************************************************** */
@@ -148,11 +184,6 @@ static void kal_record_done(struct kal_file *file, struct kal_record *rec)
 	if (rec->on_read)
 		rec->on_read(rec);
 	kal_record_unqueue(file, rec);
-}
-
-static struct kal_record *kal_record_first(struct kal_file *file)
-{
-	return list_first_entry_or_null(&file->records, struct kal_record, node);
 }
 
 /* more than any record has */
@@ -269,10 +300,6 @@ void kal_events_init(struct kal_file *file)
 /* No event comes any more. */
 void kal_events_exit(struct kal_file *file)
 {
-	struct kal_record *rec, *next;
-
-	scoped_guard(spinlock_irqsave, &file->event_lock)
-		list_for_each_entry_safe(rec, next, &file->records, node)
-			kal_record_unqueue(file, rec);
+	kal_file_drop_all_events(file);
 	mutex_destroy(&file->read_lock);
 }

@@ -67,6 +67,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 			      &file->next_handle, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto err_free;
+	INIT_LIST_HEAD(&h->queued);
 	kal_record_init(&h->async, h, &h->async_event);
 	h->async_event.size = sizeof(h->async_event);
 	h->async_event.type = KRDMA_EVENT_ASYNC;
@@ -114,10 +115,17 @@ void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent)
 
 void kal_handle_publish(struct kal_handle *h)
 {
+	const bool context = h->ops->type == KAL_H_CONTEXT;
+	struct xarray *handles = &h->file->handles;
+	const u32 id = h->id;
+
+	/* who guesses the number may destroy @h at once, so it is not looked at again */
+	xa_lock(handles);
 	/* the number is reserved: nothing is allocated, nothing can fail */
-	xa_store(&h->file->handles, h->id, h, GFP_KERNEL);
-	if (h->ops->type == KAL_H_CONTEXT)
-		xa_set_mark(&h->file->handles, h->id, KAL_CONTEXT_MARK);
+	__xa_store(handles, id, h, 0);
+	if (context)
+		__xa_set_mark(handles, id, KAL_CONTEXT_MARK);
+	xa_unlock(handles);
 }
 
 void kal_handle_cancel(struct kal_handle *h)

@@ -189,9 +189,7 @@ static struct neigh_handle *neigh_new(struct kal_file *file, const struct krdma_
 	nh->event.base.cookie = cmd->cookie;
 	nh->event.addr = cmd->addr;
 	nh->event.ifindex = cmd->ifindex;
-	INIT_LIST_HEAD(&nh->rec.node);
-	nh->rec.event = &nh->event.base;
-	nh->rec.owner = h;
+	kal_record_init(&nh->rec, h, &nh->event.base);
 	nh->watch.net = file->net;
 	nh->watch.addr = *addr;
 	nh->watch.ifindex = cmd->ifindex;
@@ -367,7 +365,7 @@ static void net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
 		strscpy(event.name, from->rnic->name, sizeof(event.name));
 	else if (from->type == KRDMA_NET_LINK)
 		strscpy(event.name, from->ndev->name, sizeof(event.name));
-	kal_file_event(container_of(sub, struct file_sub, sub)->file, NULL, &event.base);
+	kal_file_event(container_of(sub, struct file_sub, sub)->file, &event.base);
 }
 
 static void sub_free(struct file_sub *sub)

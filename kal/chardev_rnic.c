@@ -15,6 +15,7 @@
 #include "counters.h"
 #include "endpoint.h"
 #include "internal.h"
+#include "net.h"
 
 #include <krdma/netstack.h>
 
@@ -96,22 +97,40 @@ static bool kal_dev_is_ifindex(const struct ri_rnic *rnic, const void *key)
 	return rnic->netdev->ifindex == *(const u32 *)key;
 }
 
-struct kal_dev *kal_dev_get_ifindex(const struct net *net, u32 ifindex)
+static bool kal_dev_is_vlan_pair(const struct ri_rnic *rnic, const void *key)
 {
-	return kal_dev_search(net, kal_dev_is_ifindex, &ifindex);
+	return kal_net_vlan_pair(rnic->netdev, key);
+}
+
+struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
+{
+	struct kal_dev *dev = kal_dev_search(net, kal_dev_is_ifindex, &ifindex);
+	struct net_device *ndev;
+
+	if (dev)
+		return dev;
+	guard(rcu)();
+	ndev = dev_get_by_index_rcu(net, ifindex);
+	return ndev ? kal_dev_search(net, kal_dev_is_vlan_pair, ndev) : NULL;
 }
 
 static bool kal_dev_has_address(const struct ri_rnic *rnic, const void *key)
+{
+	return kal_rnic_has(rnic, key);
+}
+
+static bool kal_dev_owns_address(const struct ri_rnic *rnic, const void *key)
 {
 	return kal_rnic_owns(rnic, key);
 }
 
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr)
 {
-	return kal_dev_search(net, kal_dev_has_address, addr);
+	return kal_dev_search(net, kal_dev_has_address, addr) ?:
+	       kal_dev_search(net, kal_dev_owns_address, addr);
 }
 
-u32 kal_dev_index(const struct net *net, u32 ifindex)
+u32 kal_dev_index(struct net *net, u32 ifindex)
 {
 	struct kal_dev *dev = kal_dev_get_ifindex(net, ifindex);
 	u32 index = 0;

@@ -569,17 +569,22 @@ int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
 	return ep->handler(ep, ep->context, event);
 }
 
-static int ep_call(struct kal_ep *ep, enum kal_ep_input input, const void *arg)
+static int ep_call_locked(struct kal_ep *ep, enum kal_ep_input input, const void *arg)
 {
 	int err;
 
-	guard(mutex)(&ep->lock);
 	if (ep->state == KAL_EP_DEAD)
 		return ep->error ?: -ENOTCONN;
 	ep->arg = arg;
 	err = kal_ep_step(ep, input);
 	ep->arg = NULL;
 	return err;
+}
+
+static int ep_call(struct kal_ep *ep, enum kal_ep_input input, const void *arg)
+{
+	guard(mutex)(&ep->lock);
+	return ep_call_locked(ep, input, arg);
 }
 
 /* Copy an address of a family that TCP runs on. */
@@ -597,23 +602,23 @@ static int copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *fro
 }
 
 int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
-		  const struct kal_listen_param *param)
+		  const struct kal_listen_param *param, struct sockaddr_storage *bound)
 {
 	struct sockaddr_storage addr;
 	const struct kal_ep_listen_arg arg = { .local = &addr, .param = param };
 	int err;
 
 	err = copy_sockaddr(&addr, local);
-	return err ?: ep_call(ep, KAL_EP_IN_LISTEN, &arg);
+	if (err)
+		return err;
+	guard(mutex)(&ep->lock);
+	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
+	/* with the lock still held: the first request comes after that */
+	if (!err && bound)
+		err = kal_listen_address(ep, bound);
+	return err;
 }
 EXPORT_SYMBOL_GPL(kal_ep_listen);
-
-int kal_ep_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
-{
-	guard(mutex)(&ep->lock);
-	return kal_listen_address(ep, addr);
-}
-EXPORT_SYMBOL_GPL(kal_ep_listen_address);
 
 int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *local,
 		   const struct sockaddr *remote, const struct kal_conn_param *param)

@@ -7,7 +7,6 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -17,6 +16,7 @@
 
 #include "counters.h"
 #include "endpoint.h"
+#include "net.h"
 
 #define ACCEPT_BUDGET	64
 #define ACCEPT_RETRY	(HZ / 10)
@@ -93,24 +93,25 @@ static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *
  */
 static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
 {
-	struct net *net = dev_net(ndev);
 	struct net_device *dev;
 
 	guard(rcu)();
-	if (is_vlan_dev(ndev)) {
-		dev = vlan_dev_real_dev(ndev);
-		return net_eq(dev_net(dev), net) && netdev_owns(dev, addr);
-	}
-	for_each_netdev_rcu(net, dev)
-		if (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev && netdev_owns(dev, addr))
+	for_each_netdev_rcu(dev_net(ndev), dev)
+		if (kal_net_vlan_pair(ndev, dev) && netdev_owns(dev, addr))
 			return true;
 	return false;
 }
 
-/* Is @addr one of the RNIC's netdev, or of what stands for it? Any context. */
+/* Is @addr one of the RNIC's netdev? Any context. */
+bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+{
+	return netdev_owns(rnic->netdev, addr);
+}
+
+/* The same, or of what stands for that. */
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return netdev_owns(rnic->netdev, addr) || vlan_owns(rnic->netdev, addr);
+	return kal_rnic_has(rnic, addr) || vlan_owns(rnic->netdev, addr);
 }
 
 static bool is_wildcard(const struct sockaddr_storage *addr)

@@ -36,6 +36,7 @@ extern spinlock_t kal_net_lock;
 struct kal_net {
 	struct net *net;
 	struct list_head subs;
+	unsigned int num_subs;
 	unsigned int watches;
 	u64 mib_gone[RI_MIB_OBJECTS];
 	struct mutex route_lock;	/* protects route_users */
@@ -83,6 +84,7 @@ void kal_net_neigh_exit(void);
 /* net_rnic.c */
 int kal_net_rnic_init(void);
 void kal_net_rnic_exit(void);
+bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b);
 struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev);
 bool kal_net_has_rnic(const struct net *net, const struct net_device *ndev);
 void kal_net_rnics_forget(struct kal_net *kn);

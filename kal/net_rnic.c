@@ -6,6 +6,7 @@
  * the kAL.
  */
 #include <linux/export.h>
+#include <linux/if_vlan.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -34,16 +35,32 @@ static LIST_HEAD(net_rnics);
 static DECLARE_RWSEM(calls_sem);
 static struct kal_client net_client;
 
-/* The RNIC on a network device or NULL. kal_net_lock is held, and keeps it. */
+/* Is one a VLAN on the other? Their RNICs stand in for each other, as rdma_cm has it. */
+bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
+{
+	if (!net_eq(dev_net(a), dev_net(b)))
+		return false;
+	return (is_vlan_dev(a) && vlan_dev_real_dev(a) == b) ||
+	       (is_vlan_dev(b) && vlan_dev_real_dev(b) == a);
+}
+
+/*
+ * The RNIC on a network device, or that which stands in for it, or NULL. kal_net_lock is
+ * held, and keeps it.
+ */
 struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 {
+	struct ri_rnic *other = NULL;
 	const struct net_rnic *nr;
 
 	lockdep_assert_held(&kal_net_lock);
-	list_for_each_entry(nr, &net_rnics, node)
+	list_for_each_entry(nr, &net_rnics, node) {
 		if (nr->rnic->netdev == ndev)
 			return nr->rnic;
-	return NULL;
+		if (!other && kal_net_vlan_pair(nr->rnic->netdev, ndev))
+			other = nr->rnic;
+	}
+	return other;
 }
 
 /* Has it one, as seen from @net? Any context but hard interrupt. */

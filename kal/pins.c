@@ -99,11 +99,22 @@ int kal_pins_allowed(unsigned long npages)
 	return kal_pins_fit(npages) ? 0 : -ENOMEM;
 }
 
+/*
+ * A process is charged for a page once, however often it pins that; but each pin takes
+ * references, and the kernel warns when somebody else's find none left.
+ */
+static bool kal_pins_too_many(struct page *page)
+{
+	return folio_ref_count(page_folio(page)) > INT_MAX / 2;
+}
+
 static int kal_pins_count(struct kal_pins *pins, struct page *page, unsigned long *fresh)
 {
 	XA_STATE(xas, &pins->pages, page_to_pfn(page));
 	void *entry;
 
+	if (kal_pins_too_many(page))
+		return -ENOMEM;
 	do {
 		xas_lock(&xas);
 		entry = xas_load(&xas);
@@ -130,6 +141,8 @@ static unsigned long kal_pins_uncount(struct kal_pins *pins, struct page **pages
 		xas_store(&xas, times ? xa_mk_value(times) : NULL);
 		xas_unlock(&xas);
 		gone += !times;
+		if (i % 1024 == 1023)
+			cond_resched();
 	}
 	return gone;
 }

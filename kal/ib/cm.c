@@ -448,7 +448,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->cm_handler = kal_ib_request_delivered;
 	kal_ib_listen_port(cm_id);
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
-			    &param);
+			    &param, NULL);
 	if (!ret) {
 		kal_ib_cm_show(&listener->entry, cm_id, listener->ep);
 		return 0;

@@ -235,20 +235,19 @@ struct kal_listen_param {
  * kal_ep_listen() - accept connections for @local
  * @local: address, wildcard or one of the RNIC's netdev, and TCP port; 0: any that is free
  * @param: how
+ * @bound: takes the address and port that it listens on; NULL: not asked for
  *
  * All RNICs of a network namespace that listen on one address and port share
  * one TCP listener; a connection goes to the RNIC whose netdev owns the
  * destination address. A listener asked for with a wildcard address by a task
  * of another network namespace than the netdev's accepts nothing: ib_core's
  * shared mode asks every RNIC, but a wildcard means the caller's own addresses.
+ * With @bound that is -EINVAL. No request has come when it fails.
  *
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -ENOMEM. May sleep.
  */
 int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
-		  const struct kal_listen_param *param);
-
-/* The address and port that it listens on. Return: 0 or -EINVAL: it does not. */
-int kal_ep_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr);
+		  const struct kal_listen_param *param, struct sockaddr_storage *bound);
 
 /**
  * kal_ep_connect() - start a connection; never blocks on the network

@@ -90,8 +90,9 @@ struct kal_local {
  * other interface with a route to @dst, the same. Addresses that are
  * tentative or deprecated are left out.
  *
- * Return: the number of addresses that there are, which may be more than @room,
- * or an errno of kal_net_route(). Context: process or softirq, does not sleep.
+ * Return: the number of addresses that there are, which may be more than @room but
+ * not than 1024: the others are left out; or an errno of kal_net_route().
+ * Context: process or softirq, does not sleep.
  */
 int kal_net_locals(struct net *net, const struct sockaddr_storage *dst,
 		   struct kal_local *entries, unsigned int room);
@@ -277,7 +278,8 @@ struct kal_net_sub {
  * @net: namespace
  * @sub: with @mask and @handler filled in
  *
- * Return: 0; -EINVAL for an unknown bit; -EBUSY when routes change too fast to
+ * Return: 0; -EINVAL for an unknown bit; -ENOSPC: the namespace has as many as the
+ * parameter net_subscriptions allows; -EBUSY when routes change too fast to
  * begin. Context: may sleep; no RTNL held.
  */
 int kal_net_subscribe(struct net *net, struct kal_net_sub *sub);
@@ -289,6 +291,9 @@ void kal_net_unsubscribe(struct kal_net_sub *sub);
 /**
  * kal_rnic_of_netdev() - the RNIC on a network device
  * @ndev: network device
+ *
+ * An RNIC serves the VLANs on its network device, and one on a VLAN what that is on,
+ * unless they have their own.
  *
  * Return: the RNIC with a reference, which keeps its memory and not the RNIC
  * from going, for ri_rnic_put(); NULL: none. Context: any but hard interrupt.

@@ -90,11 +90,36 @@ each_to_its_own() {
 	comes_to fd77::2 belowB krdma1
 }
 
+# leads_to ADDRESS RNIC: what /dev/krdma says of the way from host A, and of A's own address
+leads_to() {
+	local index
+	index=$(on A krdma show "$2" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["rnics"][0]["index"])')
+	expect "route to $1" on A krdma route "$1" --json
+	has "the RNIC of the route" "\"rnic\": *$index\b" expect
+	expect "devices by the remote address $1" on A "$VM_REPO/build/examples/list_rnics" "$1"
+	has "the RNIC" "^$2 " expect
+}
+
+# ways KIND: RNICs are found by addresses of VLANs and of what they are on
+ways() {
+	local PATH=$VM_REPO/build/tools:$PATH LD_LIBRARY_PATH=$VM_REPO/build/ual below=krdma0
+	export PATH LD_LIBRARY_PATH
+	[ "$1" = below-vlan ] || below=belowA
+	leads_to 10.78.0.2 krdma0
+	leads_to fd78::2 krdma0
+	leads_to 10.77.0.2 $below
+	start ponger B env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping --server 10.78.0.2 7800 -c 1
+	wait_for 10 grep -q listening ponger.log
+	run_on A 20 env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping 10.78.0.2 7800 -c 5 -i 0
+	finish ponger 10
+}
+
 for kind in below-vlan both-vlan; do
 	say "$kind: data"
 	upper_up $kind
 	note_resources
 	data
+	ways $kind
 	check_no_leak
 	if [ $kind = both-vlan ]; then
 		say "a listener on both RNICs, whichever comes first"
