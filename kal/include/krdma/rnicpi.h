@@ -5,8 +5,9 @@
  *
  * Calls go down: the kAL calls a provider through struct ri_ops.
  * Events come up: a provider reports through the ri_*_event() upcalls.
- * A provider uses nothing of the kAL but this header; it never sees a
- * consumer, ib_core's device side or /dev/krdma.
+ * A provider uses nothing of the kAL but this header and, for what the host
+ * knows of routes, neighbours, ports and MTUs, krdma/netstack.h; it never sees
+ * a consumer, ib_core's device side or /dev/krdma.
  *
  * Vocabulary (work requests, completions, attributes, states, access flags)
  * is that of <rdma/ib_verbs.h>, so that no work request is translated between

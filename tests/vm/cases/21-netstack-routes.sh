@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: routes and local addresses of /dev/krdma are what "ip route get" says
+# what: routes and local addresses of /dev/krdma are what "ip route get" says; a kernel consumer of the same
 # limit: 200
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -191,3 +191,10 @@ on A ip address del 10.77.0.5/24 dev vethA
 on A ip route del 10.77.0.0/24 dev dummy0 metric 500
 reach A 10.77.0.2 10.77.0.1 169.254.7.7 10.76.0.1
 expect "wrong commands" on A "$net" refusals
+
+say "a kernel consumer: routes, neighbours, ports, events"
+lines=$(dmesg | wc -l) rc=0
+within A insmod "$VM_MODULES/tests/consumers/krdma_ktest_net.ko" peer="$ADDR_B" netdev=vethA || rc=$?
+dmesg --color=never | tail -n +$((lines + 1)) | grep ktest
+[ $rc = 0 ] || fail "insmod answered $rc"
+rmmod krdma_ktest_net
