@@ -115,12 +115,21 @@ void Core::forget(std::uint64_t cookie) noexcept
 	mailboxes_.erase(cookie);
 }
 
+/* Nobody will take it. A request that was read stays in the kernel until it is destroyed. */
+void Core::drop(const Event &event) noexcept
+{
+	const ConnectionInfo *info = event.connection();
+
+	if (info && event.type == KRDMA_EVENT_CONN_REQUEST)
+		(void)destroy(info->handle);
+}
+
 /* An object that is gone may have had an event in what was read already: nobody's. */
-void Core::deliver(Event event, Mailboxes &touched)
+void Core::deliver(Event event, Delivery &delivery)
 {
 	const auto give = [&](std::shared_ptr<Mailbox> mailbox, Event copy) {
-		mailbox->put(std::move(copy));
-		touched.push_back(std::move(mailbox));
+		mailbox->put(std::move(copy), delivery.dropped);
+		delivery.touched.push_back(std::move(mailbox));
 	};
 
 	if (event.type == KRDMA_EVENT_OVERFLOW) {
@@ -137,10 +146,11 @@ void Core::deliver(Event event, Mailboxes &touched)
 		return;
 	}
 	const auto found = mailboxes_.find(event.cookie);
-	if (found == mailboxes_.end())
-		return;
-	if (auto mailbox = found->second.lock())
+	auto mailbox = found != mailboxes_.end() ? found->second.lock() : nullptr;
+	if (mailbox)
 		give(std::move(mailbox), std::move(event));
+	else
+		delivery.dropped.push_back(std::move(event));
 }
 
 std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point deadline,
@@ -181,14 +191,14 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 		failure = std::current_exception();
 	}
 
-	/* dropped without the lock, which the end of a mailbox takes */
-	Mailboxes touched;
+	/* ends without the lock, which the end of a mailbox takes */
+	Delivery delivery;
 	guard.lock();
 	reading_ = false;
 	for (Event &event : events)
-		deliver(std::move(event), touched);
+		deliver(std::move(event), delivery);
 	if (schedule) {
-		for (const auto &mailbox : touched) {
+		for (const auto &mailbox : delivery.touched) {
 			if (mailbox->has_work())
 				schedule(mailbox);
 		}
@@ -196,11 +206,13 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 	const bool scheduled = static_cast<bool>(schedule);
 	changed_.notify_all();
 	guard.unlock();
+	for (const Event &event : delivery.dropped)
+		drop(event);
 	if (!scheduled) {
-		for (const auto &mailbox : touched)
+		for (const auto &mailbox : delivery.touched)
 			mailbox->run();
 	}
-	touched.clear();
+	delivery.touched.clear();
 	guard.lock();
 	if (failure)
 		std::rethrow_exception(failure);
@@ -228,14 +240,19 @@ Mailbox::Mailbox(Core &core, std::uint64_t cookie, bool is_own)
 
 Mailbox::~Mailbox()
 {
-	if (core_)
-		core_->forget(cookie_);
+	if (!core_)
+		return;
+	core_->forget(cookie_);
+	for (const Event &event : events_)
+		core_->drop(event);
 }
 
-void Mailbox::put(Event event)
+void Mailbox::put(Event event, std::vector<Event> &dropped)
 {
-	if (events_.size() >= most)
+	if (events_.size() >= most) {
+		dropped.push_back(std::move(events_.front()));
 		events_.pop_front();
+	}
 	events_.push_back(std::move(event));
 }
 

@@ -64,6 +64,14 @@ public:
 		check(kernel_->command(number, &argument), what);
 	}
 
+	/* 0 or an errno */
+	int destroy(std::uint32_t handle) noexcept
+	{
+		krdma_destroy destroy{sizeof(destroy), handle};
+
+		return try_command(KRDMA_IOC_DESTROY, &destroy);
+	}
+
 	[[nodiscard]] Kernel &kernel() noexcept
 	{
 		return *kernel_;
@@ -97,9 +105,14 @@ public:
 private:
 	friend class Mailbox;
 
-	using Mailboxes = std::vector<std::shared_ptr<Mailbox>>;
+	/* what deliver() leaves for when the lock is not held any more */
+	struct Delivery {
+		std::vector<std::shared_ptr<Mailbox>> touched;
+		std::vector<Event> dropped;
+	};
 
-	void deliver(Event event, Mailboxes &touched);
+	void deliver(Event event, Delivery &delivery);
+	void drop(const Event &event) noexcept;
 	void forget(std::uint64_t cookie) noexcept;
 
 	std::shared_ptr<Kernel> kernel_;
@@ -129,8 +142,8 @@ public:
 	/* runs the callback for what is there; the core's lock is not held */
 	void run();
 
-	/* the lock's */
-	void put(Event event);
+	/* the lock's; what there is no room for goes to @dropped */
+	void put(Event event, std::vector<Event> &dropped);
 	[[nodiscard]] bool has_work() const noexcept
 	{
 		return callback_ && !events_.empty();
@@ -185,8 +198,7 @@ public:
 	{
 		if (!value_)
 			return 0;
-		krdma_destroy destroy{sizeof(destroy), std::exchange(value_, 0)};
-		return core_->try_command(KRDMA_IOC_DESTROY, &destroy);
+		return core_->destroy(std::exchange(value_, 0));
 	}
 
 private:

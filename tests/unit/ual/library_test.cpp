@@ -484,6 +484,36 @@ TEST_F(Library, RequestsAreRefusedWhenNobodyTakesThem)
 	kernel->handlers.clear();
 }
 
+TEST_F(Library, RequestsThatWereReadAreRefusedWithTheirListener)
+{
+	const Context context = slow_context();
+	std::optional<Listener> listener{std::in_place, context, Address::parse("10.0.0.1")};
+	const std::uint64_t cookie = kernel->cookie(101);
+	std::vector<std::uint32_t> destroyed;
+
+	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
+		destroyed.push_back(static_cast<krdma_destroy *>(argument)->handle);
+		return 0;
+	};
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, cookie, 555);
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, cookie, 556);
+	EXPECT_EQ(session.dispatch(), 2U);
+	EXPECT_TRUE(destroyed.empty()) << "somebody may take them";
+	listener.reset();
+	ASSERT_EQ(destroyed.size(), 3U);
+	EXPECT_EQ(std::count(destroyed.begin(), destroyed.end(), 555U), 1);
+	EXPECT_EQ(std::count(destroyed.begin(), destroyed.end(), 556U), 1);
+	EXPECT_EQ(std::count(destroyed.begin(), destroyed.end(), 101U), 1);
+
+	/* read after the listener has ended */
+	destroyed.clear();
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, cookie, 557);
+	raise_connection(KRDMA_EVENT_CONN_REPLY, cookie, 4711);
+	EXPECT_EQ(session.dispatch(), 2U);
+	EXPECT_EQ(destroyed, std::vector<std::uint32_t>{557U});
+	kernel->handlers.clear();
+}
+
 TEST_F(Library, AMalformedRecordIsAnError)
 {
 	const std::array<std::byte, 16> nonsense{};

@@ -81,7 +81,10 @@ struct ListenerOptions {
 	std::optional<std::uint8_t> tos{};
 };
 
-/** Hears of those who want to connect to an address of the RNIC. */
+/**
+ * Hears of those who want to connect to an address of the RNIC. Those whom nobody took are
+ * refused at its end.
+ */
 class Listener {
 public:
 	/** @param local address (or all of a family) and port; 0: the kernel chooses. */
