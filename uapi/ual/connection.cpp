@@ -8,8 +8,10 @@ namespace detail {
 /* a connection, or the request for one */
 class ConnectionState {
 public:
-	explicit ConnectionState(std::shared_ptr<Core> owner)
-		: core{std::move(owner)}, mailbox{core->make_mailbox()}, events{mailbox}
+	/* @scope: of the context, once it is known */
+	explicit ConnectionState(std::shared_ptr<Core> owner, std::shared_ptr<Scope> scope = {})
+		: core{std::move(owner)}, mailbox{core->make_mailbox(std::move(scope))},
+		  events{mailbox}
 	{}
 
 	std::shared_ptr<Core> core;
@@ -55,7 +57,8 @@ Connection Connection::connect(const QueuePair &qp, const Address &remote,
 			       const ConnectionOptions &options)
 {
 	Connection connection;
-	auto state = std::make_shared<detail::ConnectionState>(qp.state()->context->core);
+	const detail::ContextState &context = *qp.state()->context;
+	auto state = std::make_shared<detail::ConnectionState>(context.core, context.scope);
 
 	state->qp = qp.state();
 	auto cmd = detail::connection_command(*state, options);
@@ -153,6 +156,7 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 	Connection connection;
 
 	state_->qp = qp.state();
+	state_->mailbox->join(state_->qp->context->scope);
 	auto cmd = detail::connection_command(*state_, options);
 	cmd.handle = state_->handle.value();
 	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->info.remote.to_string().c_str());

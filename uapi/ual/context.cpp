@@ -17,7 +17,8 @@ int ri_syscall(void *host, unsigned long command, void *argument)
 } /* namespace */
 
 ContextState::ContextState(const Device &dev, ContextOptions options)
-	: device{dev}, core{dev.core()}, mailbox{core->make_mailbox()}, events{mailbox}
+	: device{dev}, core{dev.core()}, scope{std::make_shared<Scope>()},
+	  mailbox{core->make_mailbox(scope)}, events{mailbox}
 {
 	auto cmd = make_command<krdma_context>();
 
@@ -55,6 +56,18 @@ void ContextState::open_fast(krdma_context &cmd)
 		return;
 	}
 	check(err, device.name().c_str());
+}
+
+int ContextState::cause(int err) noexcept
+{
+	if (err != EIO) [[likely]]
+		return err;
+	if (scope->ended)
+		return ENODEV;
+	/* the event that says so may not have been read yet */
+	auto query = make_command<krdma_rnic_query>();
+	query.index = device.index();
+	return core->try_command(KRDMA_IOC_RNIC_QUERY, &query) == ENODEV ? ENODEV : EIO;
 }
 
 ContextState::~ContextState()

@@ -18,6 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::uint32_t device_fatal = 8; /* IBV_EVENT_DEVICE_FATAL */
+
 class Descriptor {
 public:
 	explicit Descriptor(int fd) noexcept : fd_{fd}
@@ -98,11 +100,11 @@ Core::Core(std::shared_ptr<Kernel> kernel)
 	: kernel_{std::move(kernel)}, own_{std::make_shared<Mailbox>(*this, 0, true)}
 {}
 
-std::shared_ptr<Mailbox> Core::make_mailbox()
+std::shared_ptr<Mailbox> Core::make_mailbox(std::shared_ptr<Scope> scope)
 {
 	const std::lock_guard guard{lock};
 	const std::uint64_t cookie = next_cookie_++;
-	auto mailbox = std::make_shared<Mailbox>(*this, cookie, false);
+	auto mailbox = std::make_shared<Mailbox>(*this, cookie, false, std::move(scope));
 
 	mailboxes_.emplace(cookie, mailbox);
 	return mailbox;
@@ -234,8 +236,9 @@ std::size_t Core::dispatch(std::chrono::milliseconds timeout)
 	return count;
 }
 
-Mailbox::Mailbox(Core &core, std::uint64_t cookie, bool is_own)
-	: core_{is_own ? nullptr : core.shared_from_this()}, owner_{core}, cookie_{cookie}
+Mailbox::Mailbox(Core &core, std::uint64_t cookie, bool is_own, std::shared_ptr<Scope> scope)
+	: core_{is_own ? nullptr : core.shared_from_this()}, owner_{core}, cookie_{cookie},
+	  scope_{std::move(scope)}
 {}
 
 Mailbox::~Mailbox()
@@ -249,6 +252,9 @@ Mailbox::~Mailbox()
 
 void Mailbox::put(Event event, std::vector<Event> &dropped)
 {
+	/* said to the context alone; those that wait for something else hear of it here */
+	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == device_fatal)
+		scope_->ended = true;
 	if (events_.size() >= most) {
 		dropped.push_back(std::move(events_.front()));
 		events_.pop_front();
@@ -258,24 +264,42 @@ void Mailbox::put(Event event, std::vector<Event> &dropped)
 
 std::optional<Event> Mailbox::wait(std::chrono::milliseconds timeout)
 {
+	std::optional<Event> event;
+
+	wait_until(timeout, [&] {
+		if (events_.empty())
+			return false;
+		event = std::move(events_.front());
+		events_.pop_front();
+		return true;
+	});
+	return event;
+}
+
+bool Mailbox::wait_until(std::chrono::milliseconds timeout, const std::function<bool()> &done)
+{
 	const bool limited = timeout >= std::chrono::milliseconds{0};
 	const Clock::time_point deadline = Clock::now() + timeout;
 	std::unique_lock guard{owner_.lock};
 	bool again = true;
 
-	for (;;) {
-		if (!events_.empty()) {
-			Event event = std::move(events_.front());
-
-			events_.pop_front();
-			return event;
-		}
+	while (!done()) {
+		if (scope_ && scope_->ended)
+			throw_errno(ENODEV, "RNIC");
 		if (!again)
-			return std::nullopt;
+			return false;
 		/* what waits in the kernel counts, also with no time left */
 		owner_.pump(guard, deadline, limited);
 		again = !limited || Clock::now() < deadline;
 	}
+	return true;
+}
+
+void Mailbox::join(std::shared_ptr<Scope> scope)
+{
+	const std::lock_guard guard{owner_.lock};
+
+	scope_ = std::move(scope);
 }
 
 void Mailbox::set_callback(EventCallback callback)

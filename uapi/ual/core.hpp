@@ -6,6 +6,7 @@
 #ifndef KRDMA_CORE_HPP
 #define KRDMA_CORE_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -42,6 +43,11 @@ template <typename Command> Command make_command() noexcept
 
 class Mailbox;
 
+/** struct Scope - what all objects of a context know of it */
+struct Scope {
+	std::atomic<bool> ended{}; /* its RNIC is gone; an event said so */
+};
+
 /**
  * class Core - an open /dev/krdma
  *
@@ -77,8 +83,8 @@ public:
 		return *kernel_;
 	}
 
-	/* a mailbox with a cookie of its own */
-	[[nodiscard]] std::shared_ptr<Mailbox> make_mailbox();
+	/* a mailbox with a cookie of its own; of an object of that context */
+	[[nodiscard]] std::shared_ptr<Mailbox> make_mailbox(std::shared_ptr<Scope> scope = {});
 	/* that of events without cookie */
 	[[nodiscard]] const std::shared_ptr<Mailbox> &own_mailbox() const noexcept
 	{
@@ -126,7 +132,7 @@ private:
 /** class Mailbox - the events of one object until somebody takes them */
 class Mailbox : public std::enable_shared_from_this<Mailbox> {
 public:
-	Mailbox(Core &core, std::uint64_t cookie, bool is_own);
+	Mailbox(Core &core, std::uint64_t cookie, bool is_own, std::shared_ptr<Scope> scope = {});
 	Mailbox(const Mailbox &) = delete;
 	Mailbox &operator=(const Mailbox &) = delete;
 	~Mailbox();
@@ -137,6 +143,13 @@ public:
 	}
 
 	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout);
+	/*
+	 * Reads until @done, which runs under the lock, is true, or the time is over. Throws ENODEV
+	 * when nothing will come any more.
+	 */
+	bool wait_until(std::chrono::milliseconds timeout, const std::function<bool()> &done);
+	/* it belongs to that context from now on */
+	void join(std::shared_ptr<Scope> scope);
 	void set_callback(EventCallback callback);
 
 	/* runs the callback for what is there; the core's lock is not held */
@@ -162,6 +175,7 @@ private:
 	std::shared_ptr<Core> core_; /* empty for the core's own mailbox */
 	Core &owner_;
 	std::uint64_t cookie_;
+	std::shared_ptr<Scope> scope_; /* the lock's */
 	std::deque<Event> events_;
 	EventCallback callback_;
 	std::recursive_mutex running_;

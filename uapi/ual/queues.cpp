@@ -29,7 +29,8 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 	if (requests.empty())
 		return 0;
 	if (queue.user) {
-		err = (queue.context->uvp.*function)(queue.user, requests.data(), count, &cmd.done);
+		err = queue.context->cause((queue.context->uvp.*function)(
+			queue.user, requests.data(), count, &cmd.done));
 		return cmd.done;
 	}
 	cmd.handle = handle;
@@ -202,7 +203,8 @@ std::span<Completion> CompletionQueue::poll(std::span<Completion> to) const
 		const int got = state_->context->uvp.cq_poll(
 			state_->user, entries,
 			static_cast<int>(std::min<std::size_t>(to.size(), INT32_MAX)));
-		check(got < 0 ? -got : 0, "poll");
+		if (got < 0) [[unlikely]]
+			detail::throw_errno(state_->context->cause(-got), "poll");
 		return to.first(static_cast<std::size_t>(got));
 	}
 	auto cmd = detail::make_command<krdma_cq_poll>();
@@ -218,7 +220,9 @@ bool CompletionQueue::arm(bool solicited_only) const
 	if (state_->user) {
 		std::uint32_t missed = 0;
 
-		check(state_->context->uvp.cq_notify(state_->user, solicited_only, &missed), "arm");
+		check(state_->context->cause(state_->context->uvp.cq_notify(
+			      state_->user, solicited_only, &missed)),
+		      "arm");
 		return missed;
 	}
 	auto cmd = detail::make_command<krdma_cq_notify>();

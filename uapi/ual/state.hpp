@@ -27,8 +27,12 @@ public:
 		return user;
 	}
 
+	/* errno of the user library, whose EIO may be that the RNIC is gone: then ENODEV */
+	[[nodiscard]] int cause(int err) noexcept;
+
 	Device device;
 	std::shared_ptr<Core> core;
+	std::shared_ptr<Scope> scope;
 	std::shared_ptr<Mailbox> mailbox;
 	EventSource events;
 	Handle handle;
@@ -62,7 +66,8 @@ public:
 class Source : public Member {
 public:
 	explicit Source(std::shared_ptr<ContextState> owner)
-		: Member{std::move(owner)}, mailbox{core.make_mailbox()}, events{mailbox}
+		: Member{std::move(owner)}, mailbox{core.make_mailbox(context->scope)},
+		  events{mailbox}
 	{}
 
 	std::shared_ptr<Mailbox> mailbox;

@@ -514,6 +514,92 @@ TEST_F(Library, RequestsThatWereReadAreRefusedWithTheirListener)
 	kernel->handlers.clear();
 }
 
+TEST_F(Library, AnRnicThatGoesEndsWaits)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Listener listener{context, Address::parse("10.0.0.1")};
+	const Connection connection = Connection::connect(qp, Address::parse("10.0.0.9:9"));
+	const Context other = slow_context();
+	const CompletionQueue of_other{other};
+	std::array<int, 4> codes{};
+
+	kernel->handlers[KRDMA_IOC_CQ_POLL] = [](void *argument) {
+		static_cast<krdma_cq_poll *>(argument)->count = 0;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_CQ_NOTIFY] = [](void *) { return 0; };
+	{
+		const std::array threads{
+			std::jthread{
+				[&] { codes[0] = code_of([&] { (void)listener.wait(10s); }); }},
+			std::jthread{[&] { codes[1] = code_of([&] { (void)cq.wait(10s); }); }},
+			std::jthread{[&] {
+				codes[2] =
+					code_of([&] { Connection{connection}.established(10s); });
+			}},
+			std::jthread{
+				[&] { codes[3] = code_of([&] { (void)qp.events().wait(10s); }); }},
+		};
+
+		std::this_thread::sleep_for(10ms);
+		/* of the first context, which is object 100 */
+		kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(100), 8);
+	}
+	EXPECT_EQ(codes, (std::array{ENODEV, ENODEV, ENODEV, ENODEV}));
+	EXPECT_EQ(context.events().wait(0ms)->code, 8U);
+	EXPECT_EQ(code_of([&] { (void)context.events().wait(0ms); }), ENODEV);
+	EXPECT_FALSE(of_other.events().wait(1ms)) << "the other context lives";
+	EXPECT_FALSE(session.events().wait(0ms));
+}
+
+TEST_F(Library, WhatWasToldBeforeAnRnicWentIsTaken)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Listener listener{context, Address::parse("10.0.0.1")};
+
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, kernel->cookie(104), 555);
+	kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(100), 8);
+	EXPECT_EQ(session.dispatch(), 2U);
+	std::optional<ConnectionRequest> request = listener.wait(1s);
+	ASSERT_TRUE(request);
+	EXPECT_EQ(code_of([&] { (void)listener.wait(1s); }), ENODEV);
+	/* accepted while it went */
+	kernel->handlers[KRDMA_IOC_ACCEPT] = [](void *) { return 0; };
+	Connection connection = request->accept(qp);
+	EXPECT_EQ(code_of([&] { connection.established(1s); }), ENODEV);
+}
+
+TEST_F(Library, AUserLibrarysErrorIsExplained)
+{
+	const Context context = fast_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Slice slice{0x1000, 8, 7};
+
+	ASSERT_TRUE(context.fast()) << context.why_slow();
+	reinterpret_cast<krdma_soft_cq_ring *>(kernel->ring(0))->flags = KRDMA_SOFT_RING_DEAD;
+	reinterpret_cast<krdma_soft_ring *>(kernel->ring(0x10000))->flags = KRDMA_SOFT_RING_DEAD;
+	EXPECT_EQ(code_of([&] { (void)cq.wait(1s); }), EIO) << "the queue alone";
+	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), EIO);
+
+	kernel->handlers[KRDMA_IOC_RNIC_QUERY] = [](void *) { return ENODEV; };
+	EXPECT_EQ(code_of([&] { (void)cq.wait(1s); }), ENODEV);
+	kernel->handlers.clear();
+
+	kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(100), 8);
+	(void)session.dispatch();
+	EXPECT_EQ(code_of([&] { (void)cq.wait(1s); }), ENODEV);
+	EXPECT_EQ(code_of([&] { (void)cq.arm(); }), ENODEV);
+	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENODEV);
+}
+
 TEST_F(Library, AMalformedRecordIsAnError)
 {
 	const std::array<std::byte, 16> nonsense{};

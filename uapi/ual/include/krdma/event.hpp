@@ -107,7 +107,11 @@ public:
 	EventSource() noexcept = default;
 	explicit EventSource(std::shared_ptr<detail::Mailbox> mailbox) noexcept;
 
-	/** The next event, or nothing after the time. Not together with a callback. */
+	/**
+	 * The next event, or nothing after the time. Not together with a callback.
+	 * @throws std::system_error ENODEV: the RNIC is gone and all that it said was taken. The
+	 *         context's event says so first: KRDMA_EVENT_ASYNC, IBV_EVENT_DEVICE_FATAL.
+	 */
 	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout = forever) const;
 
 	/**
