@@ -255,11 +255,39 @@ void Mailbox::put(Event event, std::vector<Event> &dropped)
 	/* said to the context alone; those that wait for something else hear of it here */
 	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == device_fatal)
 		scope_->ended = true;
+	past_.note(event);
 	if (events_.size() >= most) {
 		dropped.push_back(std::move(events_.front()));
 		events_.pop_front();
 	}
 	events_.push_back(std::move(event));
+}
+
+void Past::note(const Event &event)
+{
+	switch (event.type) {
+	case KRDMA_EVENT_COMPLETION:
+	case KRDMA_EVENT_OVERFLOW:
+		completions++;
+		break;
+	case KRDMA_EVENT_ASYNC:
+		failed = true;
+		break;
+	default:
+		break;
+	}
+}
+
+bool Mailbox::take(std::uint32_t type)
+{
+	if (callback_)
+		return false;
+	const auto found = std::find_if(events_.begin(), events_.end(),
+					[&](const Event &event) { return event.type == type; });
+	if (found == events_.end())
+		return false;
+	events_.erase(found);
+	return true;
 }
 
 std::optional<Event> Mailbox::wait(std::chrono::milliseconds timeout)

@@ -129,6 +129,14 @@ private:
 	std::unordered_map<std::uint64_t, std::weak_ptr<Mailbox>> mailboxes_;
 };
 
+/** struct Past - what an object was told so far, whoever took the events */
+struct Past {
+	std::uint64_t completions{}; /* how often to look into a completion queue */
+	bool failed{};               /* ASYNC; of a completion queue it is the end */
+
+	void note(const Event &event);
+};
+
 /** class Mailbox - the events of one object until somebody takes them */
 class Mailbox : public std::enable_shared_from_this<Mailbox> {
 public:
@@ -157,6 +165,12 @@ public:
 
 	/* the lock's; what there is no room for goes to @dropped */
 	void put(Event event, std::vector<Event> &dropped);
+	[[nodiscard]] const Past &past() const noexcept
+	{
+		return past_;
+	}
+	/* the first event of that type is taken, unless it is a callback's */
+	bool take(std::uint32_t type);
 	[[nodiscard]] bool has_work() const noexcept
 	{
 		return callback_ && !events_.empty();
@@ -177,6 +191,7 @@ private:
 	std::uint64_t cookie_;
 	std::shared_ptr<Scope> scope_; /* the lock's */
 	std::deque<Event> events_;
+	Past past_;
 	EventCallback callback_;
 	std::recursive_mutex running_;
 };

@@ -77,6 +77,28 @@ CqState::~CqState()
 		context->uvp.cq_destroy(user);
 }
 
+Past CqState::past()
+{
+	const std::lock_guard guard{core.lock};
+
+	return mailbox->past();
+}
+
+/* One event is for all threads that wait: each looks into the queue. */
+Past CqState::next(std::chrono::milliseconds timeout, const Past &seen)
+{
+	Past now;
+
+	(void)mailbox->wait_until(timeout, [&] {
+		while (mailbox->take(KRDMA_EVENT_COMPLETION))
+			;
+		(void)mailbox->take(KRDMA_EVENT_OVERFLOW);
+		now = mailbox->past();
+		return now.completions != seen.completions || now.failed;
+	});
+	return now;
+}
+
 SrqState::SrqState(const ProtectionDomain &domain, const ReceiveQueueOptions &options)
 	: Source{domain.state()->context}, pd{domain.state()}
 {
@@ -238,6 +260,7 @@ std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeou
 	const bool limited = timeout >= std::chrono::milliseconds{0};
 	const Clock::time_point deadline = Clock::now() + timeout;
 	std::chrono::milliseconds left = timeout;
+	detail::Past seen = state_->past();
 	Completion completion;
 
 	for (;;) {
@@ -247,13 +270,15 @@ std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeou
 		arm();
 		if (!poll({&completion, 1}).empty())
 			return completion;
+		if (seen.failed)
+			detail::throw_errno(EIO, "completion queue");
 		if (limited) {
 			left = std::chrono::ceil<std::chrono::milliseconds>(deadline -
 									    Clock::now());
 			if (left.count() <= 0)
 				return std::nullopt;
 		}
-		(void)state_->events.wait(left);
+		seen = state_->next(left, seen);
 	}
 }
 

@@ -86,6 +86,10 @@ public:
 	CqState(const Context &context, const CompletionQueueOptions &options);
 	~CqState();
 
+	[[nodiscard]] Past past();
+	/* waits until there was more than that: a completion, or a failure */
+	[[nodiscard]] Past next(std::chrono::milliseconds timeout, const Past &seen);
+
 	std::uint32_t number{}; /* handle */
 	std::uint32_t depth{};
 	void *user{};

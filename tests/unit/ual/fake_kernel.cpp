@@ -59,6 +59,8 @@ std::uint64_t FakeKernel::grant(std::size_t size)
 
 int FakeKernel::command(unsigned long number, void *argument) noexcept
 {
+	const std::lock_guard guard{commands_};
+
 	log.push_back(number);
 	const auto handler = handlers.find(number);
 	return handler != handlers.end() ? handler->second(argument) : builtin(number, argument);

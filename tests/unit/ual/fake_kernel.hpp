@@ -27,7 +27,7 @@ public:
 		return memory_;
 	}
 
-	/* answers a command in place of what is built in */
+	/* answers a command in place of what is built in, and makes none itself */
 	std::map<unsigned long, std::function<int(void *)>> handlers;
 	/* commands in the order they came */
 	std::vector<unsigned long> log;
@@ -88,6 +88,7 @@ private:
 	std::uint64_t used_{};
 	std::uint32_t next_{100};
 	std::map<std::uint32_t, Object> objects_;
+	std::mutex commands_; /* one command at a time */
 	std::mutex lock_;
 	std::vector<std::byte> events_;
 	std::vector<std::pair<void *, std::size_t>> mapped_;

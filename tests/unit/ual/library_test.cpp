@@ -514,6 +514,56 @@ TEST_F(Library, RequestsThatWereReadAreRefusedWithTheirListener)
 	kernel->handlers.clear();
 }
 
+TEST_F(Library, AFailedCompletionQueueEndsWaits)
+{
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+	unsigned int left = 1;
+
+	kernel->handlers[KRDMA_IOC_CQ_POLL] = [&](void *argument) {
+		static_cast<krdma_cq_poll *>(argument)->count = left ? left-- : 0;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_CQ_NOTIFY] = [](void *) { return 0; };
+	kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(101), 0);
+	EXPECT_TRUE(cq.wait(1s)) << "what is there comes first";
+	EXPECT_EQ(code_of([&] { (void)cq.wait(10s); }), EIO);
+	EXPECT_EQ(cq.events().wait(0ms)->type, std::uint32_t{KRDMA_EVENT_ASYNC});
+	EXPECT_EQ(code_of([&] { (void)cq.wait(10s); }), EIO) << "it stays so";
+}
+
+TEST_F(Library, OneEventIsForAllThatWaitForCompletions)
+{
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+	std::atomic<unsigned int> armed{};
+	std::atomic<unsigned int> left{};
+	std::array<bool, 2> got{};
+
+	kernel->handlers[KRDMA_IOC_CQ_POLL] = [&](void *argument) {
+		static_cast<krdma_cq_poll *>(argument)->count = left ? left--, 1 : 0;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_CQ_NOTIFY] = [&](void *) {
+		armed++;
+		return 0;
+	};
+	{
+		const std::array threads{
+			std::jthread{[&] { got[0] = cq.wait(10s).has_value(); }},
+			std::jthread{[&] { got[1] = cq.wait(10s).has_value(); }},
+		};
+
+		while (armed < 2)
+			std::this_thread::sleep_for(1ms);
+		std::this_thread::sleep_for(10ms);
+		left = 2;
+		kernel->raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
+	}
+	EXPECT_EQ(got, (std::array{true, true}));
+	EXPECT_FALSE(cq.events().wait(0ms));
+}
+
 TEST_F(Library, AnRnicThatGoesEndsWaits)
 {
 	const Context context = slow_context();

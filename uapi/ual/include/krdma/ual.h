@@ -292,7 +292,10 @@ int ual_cq_poll(struct ual_cq *cq, struct krdma_wc *entries, int room);
  * Return: 1: something may wait already, so poll before waiting; 0; a negative errno.
  */
 int ual_cq_arm(struct ual_cq *cq, int solicited_only);
-/* The next completion: polled, then armed and waited for. 1, 0: the time was over, an errno. */
+/*
+ * The next completion: polled, then armed and waited for. 1, 0: the time was over, an errno:
+ * -EIO: the queue has failed and is empty, -ENODEV: the RNIC is gone.
+ */
 int ual_cq_wait(struct ual_cq *cq, struct krdma_wc *entry, int timeout_ms);
 uint32_t ual_cq_depth(const struct ual_cq *cq);
 int ual_cq_resize(struct ual_cq *cq, uint32_t depth);

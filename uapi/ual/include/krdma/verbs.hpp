@@ -161,7 +161,11 @@ public:
 	 * before waiting.
 	 */
 	bool arm(bool solicited_only = false) const;
-	/** The next completion: polled, then armed and waited for; nothing after the time. */
+	/**
+	 * The next completion: polled, then armed and waited for; nothing after the time.
+	 * @throws std::system_error EIO: the queue has failed, as events() tells, and is empty;
+	 *         ENODEV: the RNIC is gone.
+	 */
 	[[nodiscard]] std::optional<Completion>
 	wait(std::chrono::milliseconds timeout = forever) const;
 
