@@ -58,7 +58,8 @@ int ual_closed(ual_connection *connection, int timeout_ms)
 
 void ual_connection_info(const ual_connection *connection, ual_conn_info *info)
 {
-	*info = conn_info(connection->object.info());
+	*info = {};
+	(void)guarded([&] { *info = conn_info(connection->object.info()); });
 }
 
 void ual_connection_destroy(ual_connection *connection)

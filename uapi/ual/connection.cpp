@@ -19,9 +19,58 @@ public:
 	EventSource events;
 	std::shared_ptr<QpState> qp; /* ends after the handle */
 	Handle handle;
-	ConnectionInfo info{};
-	bool ended{};
+	ConnectionInfo asked{}; /* as it was asked for */
+
+	/* 0 or an errno; ETIMEDOUT: not in that time */
+	[[nodiscard]] int established(std::chrono::milliseconds timeout) const;
+	[[nodiscard]] bool closed(std::chrono::milliseconds timeout) const;
+	[[nodiscard]] ConnectionInfo info() const;
 };
+
+int ConnectionState::established(std::chrono::milliseconds timeout) const
+{
+	int status = ETIMEDOUT;
+
+	(void)mailbox->wait_until(timeout, [&] {
+		const Past &past = mailbox->past();
+
+		if (!past.made)
+			return false;
+		if (!mailbox->take(KRDMA_EVENT_CONN_REPLY))
+			(void)mailbox->take(KRDMA_EVENT_ESTABLISHED);
+		status = past.made->status;
+		return true;
+	});
+	return status;
+}
+
+bool ConnectionState::closed(std::chrono::milliseconds timeout) const
+{
+	return mailbox->wait_until(timeout, [&] {
+		const Past &past = mailbox->past();
+
+		/* what was never made has no end of its own */
+		if (past.made && past.made->status)
+			return true;
+		if (!past.closed)
+			return false;
+		(void)mailbox->take(KRDMA_EVENT_CLOSED);
+		return true;
+	});
+}
+
+ConnectionInfo ConnectionState::info() const
+{
+	ConnectionInfo known = asked;
+	{
+		const std::lock_guard guard{core->lock};
+
+		if (const auto &made = mailbox->past().made)
+			known = made->info;
+	}
+	known.handle = handle.value();
+	return known;
+}
 
 class ListenerState : public Source {
 public:
@@ -66,67 +115,25 @@ Connection Connection::connect(const QueuePair &qp, const Address &remote,
 	cmd.remote = remote.raw();
 	state->core->command(KRDMA_IOC_CONNECT, cmd, remote.to_string().c_str());
 	state->handle = detail::Handle{state->core, cmd.handle};
-	state->info.handle = cmd.handle;
-	state->info.remote = remote;
-	state->info.local = options.local;
+	state->asked.remote = remote;
+	state->asked.local = options.local;
 	connection.state_ = std::move(state);
 	return connection;
 }
 
 void Connection::established(std::chrono::milliseconds timeout)
 {
-	using Clock = std::chrono::steady_clock;
-	const Clock::time_point deadline = Clock::now() + timeout;
-	std::chrono::milliseconds left = timeout;
-
-	for (;;) {
-		const std::optional<Event> event = state_->events.wait(left);
-		const std::string who = state_->info.remote.to_string();
-
-		if (!event)
-			detail::throw_errno(ETIMEDOUT, who.c_str());
-		if (const ConnectionInfo *info = event->connection()) {
-			state_->info = *info;
-			state_->info.handle = state_->handle.value();
-			detail::check(event->status, who.c_str());
-			return;
-		}
-		if (event->type == KRDMA_EVENT_CLOSED) {
-			state_->ended = true;
-			detail::throw_errno(event->status ? event->status : ECONNRESET,
-					    who.c_str());
-		}
-		if (timeout >= std::chrono::milliseconds{0})
-			left = std::max(std::chrono::milliseconds{0},
-					std::chrono::ceil<std::chrono::milliseconds>(deadline -
-										     Clock::now()));
-	}
+	detail::check(state_->established(timeout), state_->asked.remote.to_string().c_str());
 }
 
 bool Connection::closed(std::chrono::milliseconds timeout)
 {
-	using Clock = std::chrono::steady_clock;
-	const Clock::time_point deadline = Clock::now() + timeout;
-	std::chrono::milliseconds left = timeout;
-
-	while (!state_->ended) {
-		const std::optional<Event> event = state_->events.wait(left);
-
-		if (!event)
-			return false;
-		if (event->type == KRDMA_EVENT_CLOSED)
-			state_->ended = true;
-		if (timeout >= std::chrono::milliseconds{0})
-			left = std::max(std::chrono::milliseconds{0},
-					std::chrono::ceil<std::chrono::milliseconds>(deadline -
-										     Clock::now()));
-	}
-	return true;
+	return state_->closed(timeout);
 }
 
-const ConnectionInfo &Connection::info() const noexcept
+ConnectionInfo Connection::info() const
 {
-	return state_->info;
+	return state_->info();
 }
 
 const EventSource &Connection::events() const noexcept
@@ -143,12 +150,12 @@ ConnectionRequest::ConnectionRequest(std::shared_ptr<detail::Core> core, Connect
 	: state_{std::make_shared<detail::ConnectionState>(std::move(core))}
 {
 	state_->handle = detail::Handle{state_->core, info.handle};
-	state_->info = std::move(info);
+	state_->asked = std::move(info);
 }
 
 const ConnectionInfo &ConnectionRequest::info() const noexcept
 {
-	return state_->info;
+	return state_->asked;
 }
 
 Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOptions &options)
@@ -159,7 +166,7 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 	state_->mailbox->join(state_->qp->context->scope);
 	auto cmd = detail::connection_command(*state_, options);
 	cmd.handle = state_->handle.value();
-	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->info.remote.to_string().c_str());
+	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->asked.remote.to_string().c_str());
 	connection.state_ = state_;
 	return connection;
 }
@@ -171,7 +178,7 @@ void ConnectionRequest::reject(std::span<const std::byte> private_data)
 	cmd.handle = state_->handle.value();
 	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
 	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());
-	state_->core->command(KRDMA_IOC_REJECT, cmd, state_->info.remote.to_string().c_str());
+	state_->core->command(KRDMA_IOC_REJECT, cmd, state_->asked.remote.to_string().c_str());
 	state_->handle.reset();
 }
 

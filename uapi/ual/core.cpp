@@ -273,6 +273,14 @@ void Past::note(const Event &event)
 	case KRDMA_EVENT_ASYNC:
 		failed = true;
 		break;
+	case KRDMA_EVENT_CONN_REPLY:
+	case KRDMA_EVENT_ESTABLISHED:
+		if (const ConnectionInfo *info = event.connection())
+			made = Made{*info, event.status};
+		break;
+	case KRDMA_EVENT_CLOSED:
+		closed = event.status;
+		break;
 	default:
 		break;
 	}

@@ -131,8 +131,15 @@ private:
 
 /** struct Past - what an object was told so far, whoever took the events */
 struct Past {
+	struct Made {
+		ConnectionInfo info;
+		int status;
+	};
+
 	std::uint64_t completions{}; /* how often to look into a completion queue */
 	bool failed{};               /* ASYNC; of a completion queue it is the end */
+	std::optional<Made> made;    /* what became of CONNECT or ACCEPT */
+	std::optional<int> closed;   /* status of CLOSED */
 
 	void note(const Event &event);
 };

@@ -447,6 +447,48 @@ TEST_F(Library, ConnectionsAndWhatBecomesOfThem)
 	EXPECT_EQ(code_of([&] { silent.established(1ms); }), ETIMEDOUT);
 }
 
+TEST_F(Library, ACallbackLeavesTheConnectionComplete)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	Connection connection = Connection::connect(qp, Address::parse("10.0.0.9:9"));
+	std::vector<std::string> local;
+
+	EXPECT_TRUE(connection.info().local.empty());
+	connection.events().on_event(
+		[&](const Event &) { local.push_back(connection.info().local.to_string()); });
+	krdma_conn_event event{};
+	event.base.type = KRDMA_EVENT_CONN_REPLY;
+	event.base.cookie = kernel->cookie(connection.handle());
+	event.local = Address::parse("10.0.0.1:7").raw();
+	event.ird = 3;
+	kernel->raise(event);
+	EXPECT_EQ(session.dispatch(), 1U);
+	EXPECT_EQ(local, std::vector<std::string>{"10.0.0.1:7"});
+	EXPECT_EQ(connection.info().ird, 3U);
+	EXPECT_EQ(connection.info().handle, connection.handle());
+	connection.established(0ms);
+	connection.events().on_event({});
+}
+
+TEST_F(Library, WhatWasRefusedHasEnded)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	Connection connection = Connection::connect(qp, Address::parse("10.0.0.9:9"));
+
+	EXPECT_FALSE(connection.closed(0ms));
+	raise_connection(KRDMA_EVENT_CONN_REPLY, kernel->cookie(connection.handle()), 0,
+			 ECONNREFUSED);
+	EXPECT_TRUE(connection.closed(1s));
+	EXPECT_EQ(code_of([&] { connection.established(0ms); }), ECONNREFUSED);
+	EXPECT_EQ(code_of([&] { connection.established(0ms); }), ECONNREFUSED) << "and again";
+}
+
 TEST_F(Library, RequestsAreRefusedWhenNobodyTakesThem)
 {
 	const Context context = slow_context();

@@ -40,16 +40,16 @@ public:
 						const ConnectionOptions &options = {});
 
 	/**
-	 * Waits until it is made; not together with a callback.
+	 * Waits until it is made, and takes the event, unless there is a callback for it.
 	 * @throws std::system_error ECONNREFUSED: the peer (with private_data()) or its host
 	 *         refused; ETIMEDOUT: the time is over; or why it failed.
 	 */
 	void established(std::chrono::milliseconds timeout = forever);
-	/** Waits until it has ended; false after the time. */
+	/** Waits until it has ended, or could not be made; false after the time. */
 	[[nodiscard]] bool closed(std::chrono::milliseconds timeout = forever);
 
-	/** As they are known: complete when it is established. */
-	[[nodiscard]] const ConnectionInfo &info() const noexcept;
+	/** As they are known: complete when it is established, before a callback hears of it. */
+	[[nodiscard]] ConnectionInfo info() const;
 	/** KRDMA_EVENT_CONN_REPLY or _ESTABLISHED, then _CLOSED. */
 	[[nodiscard]] const EventSource &events() const noexcept;
 	[[nodiscard]] std::uint32_t handle() const noexcept;

@@ -439,12 +439,12 @@ struct ual_conn_options {
 int ual_connect(struct ual_qp *qp, const struct krdma_addr *remote,
 		const struct ual_conn_options *options, struct ual_connection **connection);
 /**
- * ual_established() - wait until it is made; not together with a callback
+ * ual_established() - wait until it is made; its event is taken, unless a callback wants it
  * Return: 0; -ECONNREFUSED: the peer, with private data, or its host refused; -ETIMEDOUT:
  * the time is over; or why it failed.
  */
 int ual_established(struct ual_connection *connection, int timeout_ms);
-/* 1: it has ended, 0: not in that time */
+/* 1: it has ended, or could not be made; 0: not in that time */
 int ual_closed(struct ual_connection *connection, int timeout_ms);
 /* complete when it is established; after a refusal the peer's private data */
 void ual_connection_info(const struct ual_connection *connection, struct ual_conn_info *info);
