@@ -56,6 +56,11 @@ int ual_closed(ual_connection *connection, int timeout_ms)
 	return guarded([&] { return connection->object.closed(milliseconds(timeout_ms)); });
 }
 
+int ual_close_status(const ual_connection *connection)
+{
+	return guarded([&] { return -connection->object.close_status(); });
+}
+
 void ual_connection_info(const ual_connection *connection, ual_conn_info *info)
 {
 	*info = {};

@@ -24,6 +24,8 @@ public:
 	/* 0 or an errno; ETIMEDOUT: not in that time */
 	[[nodiscard]] int established(std::chrono::milliseconds timeout) const;
 	[[nodiscard]] bool closed(std::chrono::milliseconds timeout) const;
+	/* 0 or an errno; EINPROGRESS: it has not ended */
+	[[nodiscard]] int close_status() const;
 	[[nodiscard]] ConnectionInfo info() const;
 };
 
@@ -34,11 +36,15 @@ int ConnectionState::established(std::chrono::milliseconds timeout) const
 	(void)mailbox->wait_until(timeout, [&] {
 		const Past &past = mailbox->past();
 
-		if (!past.made)
+		/* what was made, and not told yet, may have left messages before its end */
+		if (mailbox->take(KRDMA_EVENT_CONN_REPLY) || mailbox->take(KRDMA_EVENT_ESTABLISHED))
+			status = past.made->status;
+		else if (past.closed)
+			status = *past.closed ? *past.closed : ECONNRESET;
+		else if (past.made)
+			status = past.made->status;
+		else
 			return false;
-		if (!mailbox->take(KRDMA_EVENT_CONN_REPLY))
-			(void)mailbox->take(KRDMA_EVENT_ESTABLISHED);
-		status = past.made->status;
 		return true;
 	});
 	return status;
@@ -57,6 +63,18 @@ bool ConnectionState::closed(std::chrono::milliseconds timeout) const
 		(void)mailbox->take(KRDMA_EVENT_CLOSED);
 		return true;
 	});
+}
+
+int ConnectionState::close_status() const
+{
+	const std::lock_guard guard{core->lock};
+	const Past &past = mailbox->past();
+
+	if (past.closed)
+		return *past.closed;
+	if (past.made && past.made->status)
+		return past.made->status;
+	return mailbox->ended() ? ENODEV : EINPROGRESS;
 }
 
 ConnectionInfo ConnectionState::info() const
@@ -129,6 +147,11 @@ void Connection::established(std::chrono::milliseconds timeout)
 bool Connection::closed(std::chrono::milliseconds timeout)
 {
 	return state_->closed(timeout);
+}
+
+int Connection::close_status() const
+{
+	return state_->close_status();
 }
 
 ConnectionInfo Connection::info() const

@@ -320,7 +320,7 @@ bool Mailbox::wait_until(std::chrono::milliseconds timeout, const std::function<
 	bool again = true;
 
 	while (!done()) {
-		if (scope_ && scope_->ended)
+		if (ended())
 			throw_errno(ENODEV, "RNIC");
 		if (!again)
 			return false;

@@ -176,6 +176,11 @@ public:
 	{
 		return past_;
 	}
+	/* nothing will come any more */
+	[[nodiscard]] bool ended() const noexcept
+	{
+		return scope_ && scope_->ended;
+	}
 	/* the first event of that type is taken, unless it is a callback's */
 	bool take(std::uint32_t type);
 	[[nodiscard]] bool has_work() const noexcept

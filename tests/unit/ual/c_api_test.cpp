@@ -251,7 +251,9 @@ TEST_F(CInterface, ConnectionsTellPrivateData)
 	refusal.base.status = -ECONNREFUSED;
 	refusal.private_data_len = octets.size();
 	kernel->raise(refusal, octets);
+	EXPECT_EQ(ual_close_status(connection), -EINPROGRESS);
 	EXPECT_EQ(ual_established(connection, 1000), -ECONNREFUSED);
+	EXPECT_EQ(ual_close_status(connection), -ECONNREFUSED);
 	ual_connection_info(connection, &info);
 	ASSERT_EQ(info.private_data_len, octets.size());
 	EXPECT_EQ(std::memcmp(info.private_data, octets.data(), octets.size()), 0);

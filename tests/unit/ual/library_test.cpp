@@ -473,6 +473,35 @@ TEST_F(Library, ACallbackLeavesTheConnectionComplete)
 	connection.events().on_event({});
 }
 
+TEST_F(Library, AnEndHasItsCause)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+
+	for (const int status : {0, ECONNABORTED}) {
+		Connection connection = Connection::connect(qp, Address::parse("10.0.0.9:9"));
+		const std::uint64_t cookie = kernel->cookie(connection.handle());
+		krdma_event end{};
+
+		EXPECT_EQ(connection.close_status(), EINPROGRESS);
+		end.type = KRDMA_EVENT_CLOSED;
+		end.cookie = cookie;
+		end.status = -status;
+		raise_connection(KRDMA_EVENT_CONN_REPLY, cookie, connection.handle());
+		kernel->raise(end);
+		EXPECT_EQ(session.dispatch(), 2U);
+		EXPECT_EQ(connection.close_status(), status);
+		connection.established(1s);
+		EXPECT_TRUE(connection.closed(1s));
+		EXPECT_EQ(connection.close_status(), status);
+		EXPECT_EQ(code_of([&] { connection.established(1s); }),
+			  status ? status : ECONNRESET);
+		EXPECT_FALSE(connection.events().wait(0ms)) << "both were taken";
+	}
+}
+
 TEST_F(Library, WhatWasRefusedHasEnded)
 {
 	const Context context = slow_context();
@@ -485,6 +514,7 @@ TEST_F(Library, WhatWasRefusedHasEnded)
 	raise_connection(KRDMA_EVENT_CONN_REPLY, kernel->cookie(connection.handle()), 0,
 			 ECONNREFUSED);
 	EXPECT_TRUE(connection.closed(1s));
+	EXPECT_EQ(connection.close_status(), ECONNREFUSED);
 	EXPECT_EQ(code_of([&] { connection.established(0ms); }), ECONNREFUSED);
 	EXPECT_EQ(code_of([&] { connection.established(0ms); }), ECONNREFUSED) << "and again";
 }

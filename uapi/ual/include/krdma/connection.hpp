@@ -42,11 +42,18 @@ public:
 	/**
 	 * Waits until it is made, and takes the event, unless there is a callback for it.
 	 * @throws std::system_error ECONNREFUSED: the peer (with private_data()) or its host
-	 *         refused; ETIMEDOUT: the time is over; or why it failed.
+	 *         refused; ETIMEDOUT: the time is over; or why it failed. Once this was told: why
+	 *         it has ended since, ECONNRESET for a graceful end.
 	 */
 	void established(std::chrono::milliseconds timeout = forever);
 	/** Waits until it has ended, or could not be made; false after the time. */
 	[[nodiscard]] bool closed(std::chrono::milliseconds timeout = forever);
+
+	/**
+	 * Why it has ended: 0: gracefully; ECONNABORTED, ECONNRESET ...; why it could not be made.
+	 * EINPROGRESS: it has not ended, as far as was read.
+	 */
+	[[nodiscard]] int close_status() const;
 
 	/** As they are known: complete when it is established, before a callback hears of it. */
 	[[nodiscard]] ConnectionInfo info() const;

@@ -441,11 +441,17 @@ int ual_connect(struct ual_qp *qp, const struct krdma_addr *remote,
 /**
  * ual_established() - wait until it is made; its event is taken, unless a callback wants it
  * Return: 0; -ECONNREFUSED: the peer, with private data, or its host refused; -ETIMEDOUT:
- * the time is over; or why it failed.
+ * the time is over; or why it failed. Once this was told: why it has ended since,
+ * -ECONNRESET for a graceful end.
  */
 int ual_established(struct ual_connection *connection, int timeout_ms);
 /* 1: it has ended, or could not be made; 0: not in that time */
 int ual_closed(struct ual_connection *connection, int timeout_ms);
+/*
+ * Why it has ended: 0: gracefully; -ECONNABORTED, -ECONNRESET ...; why it could not be made.
+ * -EINPROGRESS: it has not ended, as far as was read.
+ */
+int ual_close_status(const struct ual_connection *connection);
 /* complete when it is established; after a refusal the peer's private data */
 void ual_connection_info(const struct ual_connection *connection, struct ual_conn_info *info);
 void ual_connection_destroy(struct ual_connection *connection);
