@@ -10,7 +10,7 @@ UAL_CXXFLAGS := $(CXXFLAGS) -std=c++20 $(WARN) -MMD -MP -I$(UAL_DIR)/include -I$
 UAL_SRC := $(wildcard $(UAL_DIR)/*.cpp $(UAL_TEST_DIR)/*.cpp) $(TOP)/uapi/tools/output.cpp
 UAL_OBJ := $(UAL_SRC:$(TOP)/%.cpp=$(OUT)/obj/%.o)
 
-TESTS += ual_test
+TESTS += ual_test ual_tsan_test
 
 # its user library stands beside it, as the library under test finds it
 $(UAL_OBJ): UAL_DEFINES := -DKRDMA_UVP_DIR='"$(OUT)/uvp_soft"'
@@ -20,3 +20,14 @@ $(UAL_OBJ): $(OUT)/obj/%.o: $(TOP)/%.cpp
 
 $(OUT)/ual_test: $(UAL_OBJ) | $(UVP_LIBRARY)
 	$(CXX) $(CXXFLAGS) $(SAN) -o $@ $(UAL_OBJ) -lfmt -lgtest -lgtest_main -lpthread -ldl
+
+# threads that share objects
+UAL_TSAN_SRC := $(wildcard $(UAL_DIR)/*.cpp) $(UAL_TEST_DIR)/fake_kernel.cpp $(UAL_TEST_DIR)/threads_test.cpp
+UAL_TSAN_OBJ := $(UAL_TSAN_SRC:$(TOP)/%.cpp=$(OUT)/obj/tsan/%.o)
+
+$(UAL_TSAN_OBJ): $(OUT)/obj/tsan/%.o: $(TOP)/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(UAL_CXXFLAGS) -fsanitize=thread -DKRDMA_UVP_DIR='"$(OUT)/uvp_soft"' -c -o $@ $<
+
+$(OUT)/ual_tsan_test: $(UAL_TSAN_OBJ)
+	$(CXX) $(CXXFLAGS) -fsanitize=thread -o $@ $^ -lgtest -lgtest_main -lpthread -ldl

@@ -6,6 +6,8 @@
 #ifndef KRDMA_C_API_HPP
 #define KRDMA_C_API_HPP
 
+#include <atomic>
+
 #include <krdma/krdma.hpp>
 #include <krdma/ual.h>
 
@@ -24,7 +26,7 @@ struct ual_source {
 	}
 
 	krdma::EventSource source;
-	bool called{};
+	std::atomic<bool> called{};
 };
 
 namespace krdma::capi {
@@ -182,7 +184,7 @@ struct ual_listener : krdma::capi::Plain<krdma::Listener> {
 			object.on_request({});
 	}
 
-	bool called{};
+	std::atomic<bool> called{};
 };
 
 #endif /* KRDMA_C_API_HPP */

@@ -109,7 +109,7 @@ int ual_listener_wait(ual_listener *listener, ual_request **request, int timeout
 int ual_listener_callback(ual_listener *listener, ual_request_fn fn, void *arg)
 {
 	return guarded([&] {
-		listener->called = fn;
+		listener->called = fn != nullptr;
 		if (!fn) {
 			listener->object.on_request({});
 			return;

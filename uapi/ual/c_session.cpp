@@ -246,7 +246,7 @@ int ual_event_wait(ual_source *source, ual_event *event, int timeout_ms)
 int ual_event_callback(ual_source *source, ual_event_fn fn, void *arg)
 {
 	return guarded([&] {
-		source->called = fn;
+		source->called = fn != nullptr;
 		if (!fn) {
 			source->source.on_event({});
 			return;

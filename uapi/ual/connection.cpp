@@ -17,6 +17,7 @@ public:
 	std::shared_ptr<Core> core;
 	std::shared_ptr<Mailbox> mailbox;
 	EventSource events;
+	std::mutex answering;        /* one accept() or reject() at a time */
 	std::shared_ptr<QpState> qp; /* ends after the handle */
 	Handle handle;
 	ConnectionInfo asked{}; /* as it was asked for */
@@ -100,11 +101,12 @@ public:
 
 namespace {
 
-krdma_conn connection_command(const ConnectionState &state, const ConnectionOptions &options)
+krdma_conn connection_command(const ConnectionState &state, const QpState &qp,
+			      const ConnectionOptions &options)
 {
 	auto cmd = make_command<krdma_conn>();
 
-	cmd.qp = state.qp->id;
+	cmd.qp = qp.id;
 	cmd.ird = options.ird;
 	cmd.ord = options.ord;
 	if (options.tos) {
@@ -128,7 +130,7 @@ Connection Connection::connect(const QueuePair &qp, const Address &remote,
 	auto state = std::make_shared<detail::ConnectionState>(context.core, context.scope);
 
 	state->qp = qp.state();
-	auto cmd = detail::connection_command(*state, options);
+	auto cmd = detail::connection_command(*state, *state->qp, options);
 	cmd.local = options.local.raw();
 	cmd.remote = remote.raw();
 	state->core->command(KRDMA_IOC_CONNECT, cmd, remote.to_string().c_str());
@@ -184,12 +186,15 @@ const ConnectionInfo &ConnectionRequest::info() const noexcept
 Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOptions &options)
 {
 	Connection connection;
+	auto cmd = detail::connection_command(*state_, *qp.state(), options);
+	const std::lock_guard guard{state_->answering};
 
-	state_->qp = qp.state();
-	state_->mailbox->join(state_->qp->context->scope);
-	auto cmd = detail::connection_command(*state_, options);
+	if (state_->qp)
+		detail::throw_errno(EINVAL, "accepted already");
+	state_->mailbox->join(qp.state()->context->scope);
 	cmd.handle = state_->handle.value();
 	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->asked.remote.to_string().c_str());
+	state_->qp = qp.state();
 	connection.state_ = state_;
 	return connection;
 }
@@ -197,7 +202,10 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 void ConnectionRequest::reject(std::span<const std::byte> private_data)
 {
 	auto cmd = detail::make_command<krdma_conn>();
+	const std::lock_guard guard{state_->answering};
 
+	if (state_->qp)
+		detail::throw_errno(EINVAL, "accepted already");
 	cmd.handle = state_->handle.value();
 	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
 	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());

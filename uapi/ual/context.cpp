@@ -88,18 +88,44 @@ PdState::PdState(const Context &owner) : Member{owner.state()}
 }
 
 MrState::MrState(const ProtectionDomain &domain, krdma_mr &cmd)
-	: Member{domain.state()->context}, pd{domain.state()}, address{cmd.iova},
-	  length{cmd.length}, zero_based{(cmd.access & access::zero_based) != 0}
+	: Member{domain.state()->context}, pd{domain.state()},
+	  zero_based_{(cmd.access & access::zero_based) != 0}
 {
 	cmd.pd = pd->handle.value();
 	core.command(KRDMA_IOC_MR, cmd, "memory region");
 	handle = Handle{context->core, cmd.handle};
-	stag = cmd.stag;
+	name_ = {cmd.stag, cmd.iova, cmd.length};
 }
 
 MrState::~MrState()
 {
 	handle.reset();
+}
+
+void MrState::change_access(std::uint32_t access)
+{
+	auto cmd = make_command<krdma_mr_reregister>();
+	const std::lock_guard guard{lock_};
+
+	cmd.handle = handle.value();
+	cmd.mask = KRDMA_REREG_ACCESS;
+	cmd.access = access;
+	core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	name_.stag = cmd.stag;
+}
+
+void MrState::change_memory(std::span<std::byte> memory)
+{
+	auto cmd = make_command<krdma_mr_reregister>();
+	const std::lock_guard guard{lock_};
+
+	cmd.handle = handle.value();
+	cmd.mask = KRDMA_REREG_TRANSLATION;
+	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
+	cmd.length = memory.size();
+	cmd.iova = zero_based_ ? 0 : cmd.start;
+	core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	name_ = {cmd.stag, cmd.iova, cmd.length};
 }
 
 MwState::MwState(const ProtectionDomain &domain, std::uint32_t type)
@@ -182,57 +208,45 @@ MemoryRegion::MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t
 
 std::uint32_t MemoryRegion::stag() const noexcept
 {
-	return state_->stag;
+	return state_->name().stag;
 }
 
 std::uint64_t MemoryRegion::address() const noexcept
 {
-	return state_->address;
+	return state_->name().address;
 }
 
 std::uint64_t MemoryRegion::length() const noexcept
 {
-	return state_->length;
+	return state_->name().length;
 }
 
 Slice MemoryRegion::slice() const
 {
-	if (state_->length > UINT32_MAX)
+	const detail::MrState::Name name = state_->name();
+
+	if (name.length > UINT32_MAX)
 		throw std::out_of_range{"a slice has less than 4 GiB"};
-	return {state_->address, static_cast<std::uint32_t>(state_->length), state_->stag};
+	return {name.address, static_cast<std::uint32_t>(name.length), name.stag};
 }
 
 Slice MemoryRegion::slice(std::uint64_t offset, std::uint32_t length) const
 {
-	if (offset > state_->length || length > state_->length - offset)
+	const detail::MrState::Name name = state_->name();
+
+	if (offset > name.length || length > name.length - offset)
 		throw std::out_of_range{"a slice lies in its region"};
-	return {state_->address + offset, length, state_->stag};
+	return {name.address + offset, length, name.stag};
 }
 
 void MemoryRegion::change_access(std::uint32_t access) const
 {
-	auto cmd = detail::make_command<krdma_mr_reregister>();
-
-	cmd.handle = state_->handle.value();
-	cmd.mask = KRDMA_REREG_ACCESS;
-	cmd.access = access;
-	state_->core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
-	state_->stag = cmd.stag;
+	state_->change_access(access);
 }
 
 void MemoryRegion::change_memory(std::span<std::byte> memory) const
 {
-	auto cmd = detail::make_command<krdma_mr_reregister>();
-
-	cmd.handle = state_->handle.value();
-	cmd.mask = KRDMA_REREG_TRANSLATION;
-	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
-	cmd.length = memory.size();
-	cmd.iova = state_->zero_based ? 0 : cmd.start;
-	state_->core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
-	state_->stag = cmd.stag;
-	state_->address = cmd.iova;
-	state_->length = cmd.length;
+	state_->change_memory(memory);
 }
 
 MemoryWindow::MemoryWindow(const ProtectionDomain &pd, std::uint32_t type)
@@ -241,15 +255,16 @@ MemoryWindow::MemoryWindow(const ProtectionDomain &pd, std::uint32_t type)
 
 std::uint32_t MemoryWindow::stag() const noexcept
 {
+	const std::lock_guard guard{state_->lock};
+
 	return state_->stag;
 }
 
-/* the index stays, the key of 8 bits counts on */
 std::uint32_t MemoryWindow::next_stag() const noexcept
 {
-	const std::uint32_t stag = state_->stag;
+	const std::lock_guard guard{state_->lock};
 
-	return (stag & ~0xffU) | ((stag + 1) & 0xffU);
+	return state_->next_stag();
 }
 
 std::uint32_t MemoryWindow::handle() const noexcept

@@ -290,6 +290,7 @@ std::uint32_t CompletionQueue::depth() const noexcept
 void CompletionQueue::resize(std::uint32_t depth) const
 {
 	auto cmd = detail::make_command<krdma_cq_modify>();
+	const std::lock_guard guard{state_->resizing};
 
 	cmd.handle = state_->number;
 	cmd.mask = KRDMA_CQ_DEPTH;
@@ -532,16 +533,20 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 		     const Slice &part, std::uint32_t access, SendOptions options) const
 {
 	krdma_wr wr = request(Operation::bind_window, id, {}, options);
+	detail::MwState &bound = *window.state();
+	std::shared_ptr<detail::MrState> next = region.state();
+	/* each STag is given once, and belongs to the region that was posted with it */
+	const std::lock_guard guard{bound.lock};
 
 	wr.mw = window.handle();
-	wr.rkey = window.next_stag();
+	wr.rkey = bound.next_stag();
 	wr.bind_addr = part.address;
 	wr.bind_length = part.length;
 	wr.bind_lkey = region.stag();
 	wr.bind_access = access;
 	post_one(*this, wr);
-	window.state()->stag = wr.rkey;
-	window.state()->region = region.state();
+	bound.stag = wr.rkey;
+	bound.region.swap(next); /* what it was bound to ends without the lock */
 }
 
 void QueuePair::receive(std::uint64_t id, std::span<const Slice> slices) const

@@ -91,7 +91,8 @@ public:
 	[[nodiscard]] Past next(std::chrono::milliseconds timeout, const Past &seen);
 
 	std::uint32_t number{}; /* handle */
-	std::uint32_t depth{};
+	std::mutex resizing;
+	std::atomic<std::uint32_t> depth{};
 	void *user{};
 };
 
@@ -126,11 +127,29 @@ public:
 	MrState(const ProtectionDomain &pd, krdma_mr &cmd);
 	~MrState();
 
+	/* what names it, at one time */
+	struct Name {
+		std::uint32_t stag;
+		std::uint64_t address;
+		std::uint64_t length;
+	};
+
+	[[nodiscard]] Name name() const
+	{
+		const std::lock_guard guard{lock_};
+
+		return name_;
+	}
+	void change_access(std::uint32_t access);
+	void change_memory(std::span<std::byte> memory);
+
 	std::shared_ptr<PdState> pd;
-	std::uint32_t stag{};
-	std::uint64_t address{};
-	std::uint64_t length{};
-	bool zero_based{}; /* the address is 0, wherever the memory is */
+
+private:
+	/* also for as long as the kernel changes it: there is no right name meanwhile */
+	mutable std::mutex lock_;
+	Name name_{};
+	bool zero_based_{}; /* the address is 0, wherever the memory is */
 };
 
 class MwState : public Member {
@@ -139,8 +158,15 @@ public:
 	~MwState();
 
 	std::shared_ptr<PdState> pd;
+	mutable std::mutex lock;         /* of what is below; a bind at a time */
 	std::shared_ptr<MrState> region; /* bound to; the kernel keeps it as long */
 	std::uint32_t stag{};
+
+	/* the index stays, the key of 8 bits counts on */
+	[[nodiscard]] std::uint32_t next_stag() const noexcept
+	{
+		return (stag & ~0xffU) | ((stag + 1) & 0xffU);
+	}
 };
 
 } /* namespace krdma::detail */
