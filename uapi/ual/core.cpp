@@ -256,11 +256,27 @@ void Mailbox::put(Event event, std::vector<Event> &dropped)
 	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == device_fatal)
 		scope_->ended = true;
 	past_.note(event);
-	if (events_.size() >= most) {
-		dropped.push_back(std::move(events_.front()));
-		events_.pop_front();
-	}
+	if (events_.size() >= most)
+		make_room(dropped);
 	events_.push_back(std::move(event));
+}
+
+/* The oldest event goes; the first one says how many went before the second. */
+void Mailbox::make_room(std::vector<Event> &dropped)
+{
+	if (events_.front().type != KRDMA_EVENT_OVERFLOW)
+		events_.push_front(
+			{KRDMA_EVENT_OVERFLOW, 0, 0, 0, cookie_, events_.front().time, {}});
+	Event &first = events_[0];
+	Event &oldest = events_[1];
+
+	first.time = oldest.time;
+	if (oldest.type == KRDMA_EVENT_OVERFLOW)
+		first.code += oldest.code;
+	else
+		first.code++;
+	dropped.push_back(std::move(oldest));
+	events_.erase(events_.begin() + 1);
 }
 
 void Past::note(const Event &event)

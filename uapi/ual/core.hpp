@@ -198,6 +198,8 @@ private:
 	/* a program that takes nothing does not fill the memory: the oldest goes */
 	static constexpr std::size_t most = 16384;
 
+	void make_room(std::vector<Event> &dropped);
+
 	std::shared_ptr<Core> core_; /* empty for the core's own mailbox */
 	Core &owner_;
 	std::uint64_t cookie_;

@@ -348,6 +348,35 @@ TEST_F(Library, EventsFindTheirObjects)
 	EXPECT_TRUE(two.events().wait(0ms)) << "it may have been this one's";
 }
 
+TEST_F(Library, AFullMailboxTellsHowMuchWasLost)
+{
+	krdma_net_event event{};
+	unsigned int told = 0;
+	unsigned int lost = 0;
+
+	event.base.type = KRDMA_EVENT_NET;
+	event.base.code = KRDMA_NET_LINK;
+	for (std::uint32_t i = 0; i < 20000; i++) {
+		event.mtu = i;
+		kernel->raise(event);
+		if (i == 100)
+			kernel->raise(KRDMA_EVENT_OVERFLOW, 0, 7);
+		if (i % 50 == 49)
+			(void)session.dispatch();
+	}
+	const std::optional<Event> first = session.events().wait(0ms);
+	ASSERT_TRUE(first);
+	EXPECT_EQ(first->type, std::uint32_t{KRDMA_EVENT_OVERFLOW}) << "where they were lost";
+	lost = first->code;
+	while (const std::optional<Event> next = session.events().wait(0ms)) {
+		ASSERT_EQ(next->type, std::uint32_t{KRDMA_EVENT_NET});
+		EXPECT_EQ(next->net()->mtu, 20000 - 16384 + told);
+		told++;
+	}
+	EXPECT_EQ(told, 16384U);
+	EXPECT_EQ(told + lost, 20007U);
+}
+
 TEST_F(Library, CallbacksOfAProgramThatDispatches)
 {
 	const Context context = slow_context();
