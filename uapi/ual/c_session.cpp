@@ -261,7 +261,7 @@ int ual_event_callback(ual_source *source, ual_event_fn fn, void *arg)
 
 int ual_fd(ual_session *session)
 {
-	return session->object.descriptor();
+	return guarded([&] { return session->object.descriptor(); });
 }
 
 int ual_dispatch(ual_session *session, int timeout_ms)

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,26 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t device_fatal = 8; /* IBV_EVENT_DEVICE_FATAL */
-
-class Descriptor {
-public:
-	explicit Descriptor(int fd) noexcept : fd_{fd}
-	{}
-	Descriptor(const Descriptor &) = delete;
-	Descriptor &operator=(const Descriptor &) = delete;
-	~Descriptor()
-	{
-		if (fd_ >= 0)
-			close(fd_);
-	}
-	[[nodiscard]] int get() const noexcept
-	{
-		return fd_;
-	}
-
-private:
-	int fd_;
-};
 
 class DeviceFile final : public Kernel {
 public:
@@ -75,7 +56,7 @@ public:
 	}
 
 private:
-	Descriptor fd_;
+	detail::Descriptor fd_;
 };
 
 /* for poll(): milliseconds, rounded up; -1: no limit */
@@ -199,21 +180,12 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 	reading_ = false;
 	for (Event &event : events)
 		deliver(std::move(event), delivery);
-	if (schedule) {
-		for (const auto &mailbox : delivery.touched) {
-			if (mailbox->has_work())
-				schedule(mailbox);
-		}
-	}
-	const bool scheduled = static_cast<bool>(schedule);
+	for (const auto &mailbox : delivery.touched)
+		schedule(mailbox);
 	changed_.notify_all();
 	guard.unlock();
 	for (const Event &event : delivery.dropped)
 		drop(event);
-	if (!scheduled) {
-		for (const auto &mailbox : delivery.touched)
-			mailbox->run();
-	}
 	delivery.touched.clear();
 	guard.lock();
 	if (failure)
@@ -223,17 +195,162 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 
 std::size_t Core::dispatch(std::chrono::milliseconds timeout)
 {
-	const bool limited = timeout >= std::chrono::milliseconds{0};
-	const Clock::time_point deadline = Clock::now() + timeout;
+	const auto self = shared_from_this();
 	std::unique_lock guard{lock};
-	std::size_t count = 0;
+	/* those whose events somebody else has read come first, and are not waited behind */
+	const std::size_t kept = run_ready(guard);
+	const bool limited = kept || timeout >= std::chrono::milliseconds{0};
+	const Clock::time_point deadline =
+		Clock::now() + (kept ? std::chrono::milliseconds{0} : timeout);
+	std::size_t came = 0;
 
 	/* another thread that reads is waited for, as events are */
-	while ((count = pump(guard, deadline, limited)) == 0) {
-		if (limited && Clock::now() >= deadline)
+	while ((came = pump(guard, deadline, limited)) == 0) {
+		if ((limited && Clock::now() >= deadline) || (is_ready() && !dispatcher_))
 			break;
 	}
+	const std::size_t ran = run_ready(guard);
+	return kept + (came ? came : ran);
+}
+
+std::size_t Core::run_ready(std::unique_lock<std::mutex> &guard)
+{
+	std::size_t count = 0;
+
+	while (!dispatcher_ && run_one(guard))
+		count++;
 	return count;
+}
+
+bool Core::run_one(std::unique_lock<std::mutex> &guard)
+{
+	while (is_ready()) {
+		std::shared_ptr<Mailbox> mailbox = ready_.front().lock();
+		std::exception_ptr failure;
+		bool ran = false;
+
+		ready_.pop_front();
+		signal();
+		if (!mailbox)
+			continue;
+		guard.unlock();
+		try {
+			ran = mailbox->step();
+		} catch (...) {
+			failure = std::current_exception();
+		}
+		guard.lock();
+		mailbox->scheduled_ = false;
+		schedule(mailbox);
+		/* its end takes the lock */
+		guard.unlock();
+		mailbox.reset();
+		guard.lock();
+		if (failure)
+			std::rethrow_exception(failure);
+		if (ran)
+			return true;
+	}
+	return false;
+}
+
+/* A new callback is given what waits; by its caller, unless there are threads for that. */
+void Core::run_waiting(const std::shared_ptr<Mailbox> &mailbox)
+{
+	{
+		const std::lock_guard guard{lock};
+
+		/* the callback that runs goes on with the next */
+		if (mailbox->scheduled_ || mailbox->runs_here())
+			return;
+		if (dispatcher_) {
+			schedule(mailbox);
+			return;
+		}
+	}
+	try {
+		while (mailbox->step())
+			;
+	} catch (...) {
+		const std::lock_guard guard{lock};
+
+		schedule(mailbox);
+		throw;
+	}
+}
+
+void Core::schedule(const std::shared_ptr<Mailbox> &mailbox)
+{
+	if (mailbox->scheduled_ || !mailbox->has_work())
+		return;
+	mailbox->scheduled_ = true;
+	ready_.push_back(mailbox);
+	signal();
+	if (dispatcher_)
+		work.notify_one();
+	else
+		wake();
+}
+
+void Core::signal() noexcept
+{
+	const bool wanted = is_ready() && !dispatcher_;
+	std::uint64_t value = 1;
+
+	if (signal_.get() < 0 || wanted == signaled_)
+		return;
+	signaled_ = wanted;
+	if (wanted)
+		(void)!write(signal_.get(), &value, sizeof(value));
+	else
+		(void)!read(signal_.get(), &value, sizeof(value));
+}
+
+int Core::descriptor()
+{
+	const std::lock_guard guard{lock};
+
+	if (pollable_.get() >= 0)
+		return pollable_.get();
+	Descriptor ready{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	Descriptor both{epoll_create1(EPOLL_CLOEXEC)};
+	if (ready.get() < 0 || both.get() < 0)
+		throw_errno(errno, "descriptor to poll");
+	for (const int fd : {kernel_->descriptor(), ready.get()}) {
+		epoll_event wanted{};
+
+		wanted.events = EPOLLIN;
+		if (epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &wanted) == 0)
+			continue;
+		/* a file, which is always readable: of another Kernel than the device */
+		if (errno == EPERM)
+			return kernel_->descriptor();
+		throw_errno(errno, "descriptor to poll");
+	}
+	signal_ = std::move(ready);
+	pollable_ = std::move(both);
+	signal();
+	return pollable_.get();
+}
+
+int Core::begin_dispatcher()
+{
+	const std::lock_guard guard{lock};
+
+	if (dispatcher_)
+		return EBUSY;
+	dispatcher_ = true;
+	signal();
+	return 0;
+}
+
+void Core::end_dispatcher()
+{
+	const std::lock_guard guard{lock};
+
+	dispatcher_ = false;
+	signal();
+	wake();
 }
 
 Mailbox::Mailbox(Core &core, std::uint64_t cookie, bool is_own, std::shared_ptr<Scope> scope)
@@ -356,39 +473,35 @@ void Mailbox::join(std::shared_ptr<Scope> scope)
 
 void Mailbox::set_callback(EventCallback callback)
 {
+	auto next = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
 	{
 		const std::lock_guard running{running_};
 		const std::lock_guard guard{owner_.lock};
 
-		callback_ = std::move(callback);
-		if (!has_work())
-			return;
-		if (owner_.schedule) {
-			owner_.schedule(shared_from_this());
-			return;
-		}
+		callback_.swap(next);
 	}
-	run();
+	/* what the previous one held ends without the locks */
+	next.reset();
+	owner_.run_waiting(shared_from_this());
 }
 
-void Mailbox::run()
+bool Mailbox::step()
 {
 	const std::lock_guard running{running_};
+	std::shared_ptr<const EventCallback> callback;
+	std::optional<Event> event;
+	{
+		const std::lock_guard guard{owner_.lock};
 
-	for (;;) {
-		EventCallback callback;
-		std::optional<Event> event;
-		{
-			const std::lock_guard guard{owner_.lock};
-
-			if (!has_work())
-				return;
-			callback = callback_;
-			event = std::move(events_.front());
-			events_.pop_front();
-		}
-		callback(*event);
+		if (!has_work())
+			return false;
+		callback = callback_;
+		event = std::move(events_.front());
+		events_.pop_front();
 	}
+	const Running here{*this};
+	(*callback)(*event);
+	return true;
 }
 
 } /* namespace detail */
@@ -408,7 +521,7 @@ void EventSource::on_event(EventCallback callback) const
 		mailbox_->set_callback(std::move(callback));
 }
 
-/* One thread reads; a mailbox always goes to the same one of the others. */
+/* One thread reads; the others take what is ready, whichever of them is idle. */
 class Dispatcher::Impl {
 public:
 	Impl(std::shared_ptr<detail::Core> core, unsigned int threads)
@@ -417,21 +530,26 @@ public:
 	{
 		if (wake_.get() < 0)
 			detail::throw_errno(errno, "eventfd");
-		{
-			const std::lock_guard guard{core_->lock};
-
-			core_->schedule = [this](std::shared_ptr<detail::Mailbox> mailbox) {
-				schedule(std::move(mailbox));
-			};
+		detail::check(core_->begin_dispatcher(), "session has a dispatcher");
+		try {
+			for (std::thread &worker : workers_)
+				worker = std::thread{[this] { work(); }};
+			reader_ = std::thread{[this] { read(); }};
+		} catch (...) {
+			stop();
+			throw;
 		}
-		for (Worker &worker : workers_)
-			worker.thread = std::thread{[this, &worker] { work(worker); }};
-		reader_ = std::thread{[this] { read(); }};
 	}
 	Impl(const Impl &) = delete;
 	Impl &operator=(const Impl &) = delete;
 
 	~Impl()
+	{
+		stop();
+	}
+
+private:
+	void stop()
 	{
 		const std::uint64_t one = 1;
 
@@ -439,52 +557,33 @@ public:
 			const std::lock_guard guard{core_->lock};
 
 			ending_ = true;
-			core_->schedule = nullptr;
 			core_->wake();
 		}
 		(void)!write(wake_.get(), &one, sizeof(one));
-		reader_.join();
+		if (reader_.joinable())
+			reader_.join();
 		{
-			const std::lock_guard guard{lock_};
+			const std::lock_guard guard{core_->lock};
 
 			stopped_ = true;
+			core_->work.notify_all();
 		}
-		changed_.notify_all();
-		for (Worker &worker : workers_)
-			worker.thread.join();
+		for (std::thread &worker : workers_) {
+			if (worker.joinable())
+				worker.join();
+		}
+		core_->end_dispatcher();
 	}
 
-private:
-	struct Worker {
-		std::deque<std::shared_ptr<detail::Mailbox>> ready;
-		std::thread thread;
-	};
-
-	void schedule(std::shared_ptr<detail::Mailbox> mailbox)
+	/* what is ready is done before the end */
+	void work()
 	{
-		{
-			const std::lock_guard guard{lock_};
-
-			workers_[mailbox->cookie() % workers_.size()].ready.push_back(
-				std::move(mailbox));
-		}
-		changed_.notify_all();
-	}
-
-	void work(Worker &worker)
-	{
-		std::unique_lock guard{lock_};
+		std::unique_lock guard{core_->lock};
 
 		for (;;) {
-			changed_.wait(guard, [&] { return stopped_ || !worker.ready.empty(); });
-			if (worker.ready.empty())
+			core_->work.wait(guard, [&] { return stopped_ || core_->is_ready(); });
+			if (!core_->run_one(guard) && stopped_)
 				return;
-			auto mailbox = std::move(worker.ready.front());
-			worker.ready.pop_front();
-			guard.unlock();
-			mailbox->run();
-			mailbox.reset();
-			guard.lock();
 		}
 	}
 
@@ -497,13 +596,11 @@ private:
 	}
 
 	std::shared_ptr<detail::Core> core_;
-	Descriptor wake_;
-	std::mutex lock_; /* protects the workers' lists and stopped_ */
-	std::condition_variable changed_;
-	std::vector<Worker> workers_;
+	detail::Descriptor wake_;
+	std::vector<std::thread> workers_;
 	std::thread reader_;
-	bool ending_{}; /* the core's lock */
-	bool stopped_{};
+	bool ending_{};  /* the core's lock */
+	bool stopped_{}; /* the core's lock */
 };
 
 Dispatcher::Dispatcher(const Session &session, unsigned int threads)

@@ -14,8 +14,11 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
+
+#include <unistd.h>
 
 #include <krdma/session.hpp>
 
@@ -41,6 +44,32 @@ template <typename Command> Command make_command() noexcept
 	return command;
 }
 
+/** class Descriptor - a file descriptor, closed with it */
+class Descriptor {
+public:
+	explicit Descriptor(int fd = -1) noexcept : fd_{fd}
+	{}
+	Descriptor(Descriptor &&other) noexcept : fd_{std::exchange(other.fd_, -1)}
+	{}
+	Descriptor &operator=(Descriptor &&other) noexcept
+	{
+		std::swap(fd_, other.fd_);
+		return *this;
+	}
+	~Descriptor()
+	{
+		if (fd_ >= 0)
+			close(fd_);
+	}
+	[[nodiscard]] int get() const noexcept
+	{
+		return fd_;
+	}
+
+private:
+	int fd_;
+};
+
 class Mailbox;
 
 /** struct Scope - what all objects of a context know of it */
@@ -53,6 +82,10 @@ struct Scope {
  *
  * One thread at a time reads events and puts them into the mailboxes of the cookies
  * that they carry; others that wait sleep until it has. Mailboxes are the lock's.
+ *
+ * A mailbox with events and a callback is ready. Those that are stand in one list, each once,
+ * from which dispatch(), or any thread of a Dispatcher, takes the first for one event at a
+ * time. Nobody else runs callbacks: who waits leaves them to these.
  */
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -104,9 +137,26 @@ public:
 
 	std::size_t dispatch(std::chrono::milliseconds timeout);
 
+	/* readable when dispatch() has something to do */
+	[[nodiscard]] int descriptor();
+
+	/* a Dispatcher's threads run the callbacks, from now on or no more: 0, or EBUSY */
+	[[nodiscard]] int begin_dispatcher();
+	void end_dispatcher();
+
+	/* the lock's: @mailbox may have become ready */
+	void schedule(const std::shared_ptr<Mailbox> &mailbox);
+	[[nodiscard]] bool is_ready() const noexcept
+	{
+		return !ready_.empty();
+	}
+	/* the callback of @mailbox is new */
+	void run_waiting(const std::shared_ptr<Mailbox> &mailbox);
+	/* one callback for one event, without the lock; false: there was none */
+	bool run_one(std::unique_lock<std::mutex> &guard);
+
 	std::mutex lock;
-	/* gets mailboxes that have events and a callback, if a Dispatcher runs; the lock's */
-	std::function<void(std::shared_ptr<Mailbox>)> schedule;
+	std::condition_variable work; /* something is ready, or the Dispatcher ends */
 
 private:
 	friend class Mailbox;
@@ -120,11 +170,19 @@ private:
 	void deliver(Event event, Delivery &delivery);
 	void drop(const Event &event) noexcept;
 	void forget(std::uint64_t cookie) noexcept;
+	/* the lock's: descriptor() is readable while something is ready */
+	void signal() noexcept;
+	std::size_t run_ready(std::unique_lock<std::mutex> &guard);
 
 	std::shared_ptr<Kernel> kernel_;
 	std::shared_ptr<Mailbox> own_;
 	std::condition_variable changed_;
 	bool reading_{};
+	std::deque<std::weak_ptr<Mailbox>> ready_;
+	bool dispatcher_{};
+	Descriptor signal_;   /* eventfd, 1 if signaled_ */
+	Descriptor pollable_; /* the kernel's and signal_, once somebody asked */
+	bool signaled_{};
 	std::uint64_t next_cookie_{1};
 	std::unordered_map<std::uint64_t, std::weak_ptr<Mailbox>> mailboxes_;
 };
@@ -167,8 +225,8 @@ public:
 	void join(std::shared_ptr<Scope> scope);
 	void set_callback(EventCallback callback);
 
-	/* runs the callback for what is there; the core's lock is not held */
-	void run();
+	/* runs the callback for one event, without the core's lock; false: there is none */
+	bool step();
 
 	/* the lock's; what there is no room for goes to @dropped */
 	void put(Event event, std::vector<Event> &dropped);
@@ -195,6 +253,30 @@ public:
 private:
 	friend class Core;
 
+	/* for as long as a callback runs, which may call its own object */
+	class Running {
+	public:
+		explicit Running(Mailbox &mailbox) noexcept
+			: mailbox_{mailbox}, before_{mailbox.runner_.exchange(
+						     std::this_thread::get_id())}
+		{}
+		Running(const Running &) = delete;
+		Running &operator=(const Running &) = delete;
+		~Running()
+		{
+			mailbox_.runner_ = before_;
+		}
+
+	private:
+		Mailbox &mailbox_;
+		std::thread::id before_;
+	};
+
+	[[nodiscard]] bool runs_here() const noexcept
+	{
+		return runner_.load() == std::this_thread::get_id();
+	}
+
 	/* a program that takes nothing does not fill the memory: the oldest goes */
 	static constexpr std::size_t most = 16384;
 
@@ -206,8 +288,10 @@ private:
 	std::shared_ptr<Scope> scope_; /* the lock's */
 	std::deque<Event> events_;
 	Past past_;
-	EventCallback callback_;
-	std::recursive_mutex running_;
+	std::shared_ptr<const EventCallback> callback_;
+	bool scheduled_{};                      /* in the ready list, or taken from it and run */
+	std::recursive_mutex running_;          /* a callback runs */
+	std::atomic<std::thread::id> runner_{}; /* in that thread */
 };
 
 /** class Handle - an object of the kernel, destroyed with it */

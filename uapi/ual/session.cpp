@@ -186,9 +186,9 @@ std::vector<Counter> Session::mib() const
 						 detail::make_command<krdma_mib>(), "MIB"));
 }
 
-int Session::descriptor() const noexcept
+int Session::descriptor() const
 {
-	return core_->kernel().descriptor();
+	return core_->descriptor();
 }
 
 std::size_t Session::dispatch(std::chrono::milliseconds timeout) const

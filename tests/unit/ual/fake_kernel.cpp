@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <arpa/inet.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,8 +26,10 @@ template <typename Response> int answer(const krdma_private &priv, const Respons
 
 } /* namespace */
 
-FakeKernel::FakeKernel() : memory_{memfd_create("rings", MFD_CLOEXEC)}
+FakeKernel::FakeKernel(bool pollable) : memory_{memfd_create("rings", MFD_CLOEXEC)}
 {
+	if (pollable)
+		events_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ftruncate(memory_, 1 << 20) < 0)
 		std::abort();
 }
@@ -36,6 +39,16 @@ FakeKernel::~FakeKernel()
 	for (const auto &[address, size] : mapped_)
 		munmap(address, size);
 	close(memory_);
+	if (events_fd_ >= 0)
+		close(events_fd_);
+}
+
+void FakeKernel::signal() const noexcept
+{
+	const std::uint64_t one = 1;
+
+	if (events_fd_ >= 0)
+		(void)!write(events_fd_, &one, sizeof(one));
 }
 
 std::byte *FakeKernel::ring(std::uint64_t offset)
@@ -72,7 +85,8 @@ std::int64_t FakeKernel::read(std::span<std::byte> to) noexcept
 	const std::lock_guard guard{lock_};
 
 	if (events_.empty()) {
-		usleep(1000);
+		if (events_fd_ < 0)
+			usleep(1000);
 		return -EAGAIN;
 	}
 	if (to.size() < events_.size())
@@ -80,6 +94,9 @@ std::int64_t FakeKernel::read(std::span<std::byte> to) noexcept
 	const std::size_t size = events_.size();
 	std::memcpy(to.data(), events_.data(), size);
 	events_.clear();
+	std::uint64_t signals = 0;
+	if (events_fd_ >= 0)
+		(void)!::read(events_fd_, &signals, sizeof(signals));
 	return static_cast<std::int64_t>(size);
 }
 
@@ -87,6 +104,7 @@ void FakeKernel::raise_raw(std::span<const std::byte> record)
 {
 	const std::lock_guard guard{lock_};
 
+	signal();
 	events_.insert(events_.end(), record.begin(), record.end());
 }
 

@@ -17,14 +17,15 @@
 
 class FakeKernel final : public krdma::Kernel {
 public:
-	FakeKernel();
+	/* @pollable: its descriptor can be waited at, but not mapped */
+	explicit FakeKernel(bool pollable = false);
 	~FakeKernel() override;
 
 	[[nodiscard]] int command(unsigned long number, void *argument) noexcept override;
 	[[nodiscard]] std::int64_t read(std::span<std::byte> to) noexcept override;
 	[[nodiscard]] int descriptor() const noexcept override
 	{
-		return memory_;
+		return events_fd_ < 0 ? memory_ : events_fd_;
 	}
 
 	/* answers a command in place of what is built in, and makes none itself */
@@ -45,6 +46,7 @@ public:
 		auto *base = reinterpret_cast<krdma_event *>(&record);
 		const std::size_t at = events_.size();
 
+		signal();
 		base->size = static_cast<std::uint32_t>(size);
 		events_.resize(at + size);
 		std::memcpy(events_.data() + at, &record, sizeof(record));
@@ -83,8 +85,10 @@ private:
 	int destroy(std::uint32_t handle);
 	int builtin(unsigned long number, void *argument);
 	std::uint64_t grant(std::size_t size);
+	void signal() const noexcept;
 
 	int memory_;
+	int events_fd_{-1};
 	std::uint64_t used_{};
 	std::uint32_t next_{100};
 	std::map<std::uint32_t, Object> objects_;

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <krdma/krdma.hpp>
 
@@ -431,6 +432,143 @@ TEST_F(Library, ADispatcherKeepsTheOrderOfEachObject)
 	EXPECT_TRUE(std::is_sorted(seen_two.begin(), seen_two.end()));
 	one.events().on_event({});
 	two.events().on_event({});
+}
+
+TEST_F(Library, AnyIdleThreadOfADispatcherTakesTheNextObject)
+{
+	constexpr std::size_t all = 4;
+	const Context context = slow_context();
+	std::vector<CompletionQueue> queues;
+	std::atomic<unsigned int> together{};
+	std::atomic<unsigned int> most{};
+
+	for (std::size_t i = 0; i < all; i++)
+		queues.emplace_back(context);
+	for (const CompletionQueue &queue : queues)
+		queue.events().on_event([&](const Event &) {
+			together++;
+			for (int i = 0; i < 5000 && most < all; i++) {
+				most = std::max(most.load(), together.load());
+				std::this_thread::sleep_for(1ms);
+			}
+			together--;
+		});
+	{
+		const Dispatcher dispatcher{session, all};
+
+		for (std::size_t i = 0; i < all; i++)
+			kernel->raise(KRDMA_EVENT_COMPLETION,
+				      kernel->cookie(static_cast<std::uint32_t>(101 + i)));
+		for (int i = 0; i < 5000 && most < all; i++)
+			std::this_thread::sleep_for(1ms);
+	}
+	EXPECT_EQ(most, all);
+	for (const CompletionQueue &queue : queues)
+		queue.events().on_event({});
+}
+
+TEST_F(Library, ASessionHasOneDispatcher)
+{
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+	std::atomic<unsigned int> count{};
+
+	cq.events().on_event([&](const Event &) { count++; });
+	{
+		const Dispatcher first{session};
+
+		EXPECT_EQ(code_of([&] { const Dispatcher second{session}; }), EBUSY);
+		kernel->raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
+		for (int i = 0; i < 5000 && count < 1; i++)
+			std::this_thread::sleep_for(1ms);
+		EXPECT_EQ(count, 1U) << "the first still runs";
+	}
+	{
+		const Dispatcher after{session};
+	}
+	kernel->raise(KRDMA_EVENT_COMPLETION, kernel->cookie(101));
+	EXPECT_EQ(session.dispatch(1s), 1U);
+	EXPECT_EQ(count, 2U);
+	cq.events().on_event({});
+}
+
+TEST_F(Library, WaitsRunNoCallbacks)
+{
+	const auto pollable = std::make_shared<FakeKernel>(true);
+	const Session other{pollable};
+	const Context context{other.find("krdma0"), {.slow = true}};
+	const CompletionQueue one{context};
+	const CompletionQueue two{context};
+	const std::uint64_t cookie = pollable->cookie(101);
+	std::vector<std::thread::id> ran;
+	const auto readable = [&] {
+		pollfd fd{other.descriptor(), POLLIN, 0};
+
+		return poll(&fd, 1, 0) == 1;
+	};
+
+	one.events().on_event([&](const Event &event) {
+		ran.push_back(std::this_thread::get_id());
+		if (event.code == 13)
+			throw std::runtime_error{"of one"};
+	});
+	EXPECT_FALSE(readable());
+	pollable->raise(KRDMA_EVENT_ASYNC, cookie, 13);
+	pollable->raise(KRDMA_EVENT_ASYNC, cookie, 14);
+	EXPECT_TRUE(readable()) << "the kernel's";
+	EXPECT_FALSE(two.events().wait(1ms)) << "reads, and keeps them";
+	EXPECT_TRUE(ran.empty());
+	EXPECT_TRUE(readable()) << "the loop that has callbacks is to come";
+	EXPECT_THROW((void)other.dispatch(), std::runtime_error);
+	EXPECT_TRUE(readable()) << "one is left";
+	EXPECT_EQ(other.dispatch(), 1U);
+	EXPECT_EQ(ran.size(), 2U);
+	EXPECT_FALSE(readable());
+
+	/* of a thread that dispatches while another one reads */
+	{
+		const std::jthread waits{[&] { (void)two.events().wait(10s); }};
+
+		std::this_thread::sleep_for(10ms);
+		pollable->raise(KRDMA_EVENT_ASYNC, cookie, 15);
+		EXPECT_EQ(other.dispatch(10s), 1U);
+		ASSERT_EQ(ran.size(), 3U);
+		EXPECT_EQ(ran.back(), std::this_thread::get_id());
+		pollable->raise(KRDMA_EVENT_COMPLETION, pollable->cookie(102));
+	}
+	one.events().on_event({});
+}
+
+TEST_F(Library, ACallbackMayDoAnything)
+{
+	const Context context = slow_context();
+	const CompletionQueue one{context};
+	const CompletionQueue two{context};
+	std::vector<std::uint32_t> codes;
+	unsigned int deep = 0;
+
+	one.events().on_event([&](const Event &event) {
+		EXPECT_EQ(deep, 0U) << "not again before it returned";
+		deep++;
+		codes.push_back(event.code);
+		if (event.code == 1) {
+			kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(101), 3);
+			kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(102), 4);
+			EXPECT_EQ(two.events().wait(1s)->code, 4U);
+			(void)session.dispatch();
+		}
+		if (event.code == 3)
+			one.events().on_event(
+				[&](const Event &next) { codes.push_back(10 + next.code); });
+		deep--;
+	});
+	for (const std::uint32_t code : {1U, 2U})
+		kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(101), code);
+	EXPECT_EQ(session.dispatch(), 2U);
+	kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(101), 5);
+	EXPECT_EQ(session.dispatch(), 1U);
+	EXPECT_EQ(codes, (std::vector<std::uint32_t>{1, 2, 3, 15}));
+	one.events().on_event({});
 }
 
 TEST_F(Library, ThreadsThatWaitForTheirOwn)

@@ -100,7 +100,10 @@ class Mailbox;
 
 /**
  * The events of one object, in order: taken one by one, or given to a callback.
- * Either the program waits, or Session::dispatch() or a Dispatcher brings them.
+ * Either the program waits, or Session::dispatch() or a Dispatcher brings them. Callbacks run
+ * there and in on_event(), not in the waits of anybody. A callback may call anything: wait,
+ * dispatch() for the others, end its own callback or object. It is not called again before it
+ * has returned. Two whose callbacks end each other's at the same time wait forever.
  */
 class EventSource {
 public:

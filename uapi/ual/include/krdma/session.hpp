@@ -35,7 +35,7 @@ public:
 	[[nodiscard]] virtual int command(unsigned long number, void *argument) noexcept = 0;
 	/** Octets of whole records, or a negative errno; -EAGAIN: none waits. */
 	[[nodiscard]] virtual std::int64_t read(std::span<std::byte> to) noexcept = 0;
-	/** For poll() and mmap(). */
+	/** For poll(), epoll and mmap(). */
 	[[nodiscard]] virtual int descriptor() const noexcept = 0;
 };
 
@@ -235,10 +235,11 @@ public:
 		return events_;
 	}
 
-	/** Readable when dispatch() has something to do. */
-	[[nodiscard]] int descriptor() const noexcept;
+	/** Readable when dispatch() has something to do. For poll() alone; the session's. */
+	[[nodiscard]] int descriptor() const;
 	/**
-	 * Reads what waits, after at most that time, and runs the callbacks of its objects.
+	 * Reads what waits, after at most that time, and runs the callbacks for it, and for what
+	 * threads that waited have read. A Dispatcher leaves it none to run.
 	 * Returns how many events came.
 	 */
 	std::size_t dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds{
@@ -256,11 +257,15 @@ private:
 
 /**
  * Reads a session's events and runs the callbacks in threads of its own: those of one
- * object one after the other, those of several at the same time.
+ * object one after the other, in order; those of several at the same time, by whichever thread
+ * is idle. A session has one at a time.
  */
 class Dispatcher {
 public:
-	/** @param threads that run callbacks, at least one */
+	/**
+	 * @param threads that run callbacks, at least one
+	 * @throws std::system_error EBUSY: the session has one already.
+	 */
 	explicit Dispatcher(const Session &session, unsigned int threads = 1);
 	Dispatcher(Dispatcher &&) noexcept;
 	Dispatcher &operator=(Dispatcher &&) noexcept;

@@ -202,11 +202,13 @@ int ual_event_wait(struct ual_source *source, struct ual_event *event, int timeo
  * ual_event_callback() - be called for each event from now on, those that wait first
  * @fn: NULL ends that. When this returns, the previous one does not run, unless it calls.
  *
- * ual_dispatch() or a dispatcher's threads call it. The end of the object ends it, too.
+ * ual_dispatch() or a dispatcher's threads call it, or this for what waits; nobody's wait
+ * does. It may call anything, and is not called again before it has returned. The end of the
+ * object ends it, too.
  */
 int ual_event_callback(struct ual_source *source, ual_event_fn fn, void *arg);
 
-/* for poll(): readable when ual_dispatch() has something to do */
+/* for poll() alone: readable when ual_dispatch() has something to do; or a negative errno */
 int ual_fd(struct ual_session *session);
 
 /**
@@ -215,7 +217,10 @@ int ual_fd(struct ual_session *session);
  */
 int ual_dispatch(struct ual_session *session, int timeout_ms);
 
-/* reads and runs callbacks in threads: of one object one after the other, in order */
+/*
+ * reads and runs callbacks in threads: of one object one after the other, in order; of several
+ * at the same time, by whichever is idle. -EBUSY: the session has a dispatcher already.
+ */
 int ual_dispatcher_create(struct ual_session *session, unsigned int threads,
 			  struct ual_dispatcher **dispatcher);
 /* waits for the callbacks that run; not from one of them */
