@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <type_traits>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -639,6 +640,9 @@ TEST_F(Library, ACallbackLeavesTheConnectionComplete)
 	connection.established(0ms);
 	connection.events().on_event({});
 }
+
+/* one comes from connect() or accept() alone, or there would be some without anything */
+static_assert(!std::is_default_constructible_v<Connection>);
 
 TEST_F(Library, AnEndHasItsCause)
 {

@@ -63,6 +63,7 @@ public:
 
 private:
 	friend class ConnectionRequest;
+	Connection() noexcept = default;
 	std::shared_ptr<detail::ConnectionState> state_;
 };
 
