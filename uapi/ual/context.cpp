@@ -73,7 +73,7 @@ int ContextState::cause(int err) noexcept
 ContextState::~ContextState()
 {
 	handle.reset();
-	if (user)
+	if (user && !core->forked())
 		uvp.context_close(user);
 }
 

@@ -360,7 +360,7 @@ Mailbox::Mailbox(Core &core, std::uint64_t cookie, bool is_own, std::shared_ptr<
 
 Mailbox::~Mailbox()
 {
-	if (!core_)
+	if (!core_ || core_->forked())
 		return;
 	core_->forget(cookie_);
 	for (const Event &event : events_)
@@ -474,6 +474,9 @@ void Mailbox::join(std::shared_ptr<Scope> scope)
 void Mailbox::set_callback(EventCallback callback)
 {
 	auto next = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
+
+	if (owner_.forked())
+		return;
 	{
 		const std::lock_guard running{running_};
 		const std::lock_guard guard{owner_.lock};
@@ -548,6 +551,11 @@ public:
 		stop();
 	}
 
+	[[nodiscard]] bool forked() const noexcept
+	{
+		return core_->forked();
+	}
+
 private:
 	void stop()
 	{
@@ -609,6 +617,12 @@ Dispatcher::Dispatcher(const Session &session, unsigned int threads)
 
 Dispatcher::Dispatcher(Dispatcher &&) noexcept = default;
 Dispatcher &Dispatcher::operator=(Dispatcher &&) noexcept = default;
-Dispatcher::~Dispatcher() = default;
+
+Dispatcher::~Dispatcher()
+{
+	/* the threads are the parent's */
+	if (impl_ && impl_->forked())
+		(void)impl_.release();
+}
 
 } /* namespace krdma */

@@ -86,6 +86,9 @@ struct Scope {
  * A mailbox with events and a callback is ready. Those that are stand in one list, each once,
  * from which dispatch(), or any thread of a Dispatcher, takes the first for one event at a
  * time. Nobody else runs callbacks: who waits leaves them to these.
+ *
+ * In a child that fork() made, the ends of objects do nothing: the open file, and what is in
+ * it, are the parent's, and a lock may be held by a thread that the child does not have.
  */
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -103,9 +106,17 @@ public:
 		check(kernel_->command(number, &argument), what);
 	}
 
+	/* this is a child of the process that opened it */
+	[[nodiscard]] bool forked() const noexcept
+	{
+		return getpid() != opener_;
+	}
+
 	/* 0 or an errno */
 	int destroy(std::uint32_t handle) noexcept
 	{
+		if (forked())
+			return 0;
 		krdma_destroy destroy{sizeof(destroy), handle};
 
 		return try_command(KRDMA_IOC_DESTROY, &destroy);
@@ -175,6 +186,7 @@ private:
 	std::size_t run_ready(std::unique_lock<std::mutex> &guard);
 
 	std::shared_ptr<Kernel> kernel_;
+	const pid_t opener_{getpid()};
 	std::shared_ptr<Mailbox> own_;
 	std::condition_variable changed_;
 	bool reading_{};

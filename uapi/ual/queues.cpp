@@ -73,7 +73,7 @@ CqState::CqState(const Context &owner, const CompletionQueueOptions &options)
 
 CqState::~CqState()
 {
-	if (user)
+	if (user && !core.forked())
 		context->uvp.cq_destroy(user);
 }
 
@@ -122,7 +122,7 @@ SrqState::SrqState(const ProtectionDomain &domain, const ReceiveQueueOptions &op
 
 SrqState::~SrqState()
 {
-	if (user)
+	if (user && !core.forked())
 		context->uvp.srq_destroy(user);
 	handle.reset();
 }
@@ -173,7 +173,7 @@ QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
 
 QpState::~QpState()
 {
-	if (user)
+	if (user && !core.forked())
 		context->uvp.qp_destroy(user);
 	handle.reset();
 }

@@ -9,6 +9,8 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <krdma/krdma.hpp>
 
@@ -891,6 +893,49 @@ TEST_F(Library, AUserLibrarysErrorIsExplained)
 	EXPECT_EQ(code_of([&] { (void)cq.wait(1s); }), ENODEV);
 	EXPECT_EQ(code_of([&] { (void)cq.arm(); }), ENODEV);
 	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENODEV);
+}
+
+/* objects of any kind, over both paths, whose destructors run in a child: as exit() has it */
+TEST_F(Library, AChildDestroysNothing)
+{
+	for (const bool fast : {false, true}) {
+		std::optional<Context> context{fast ? fast_context() : slow_context()};
+		std::optional<ProtectionDomain> pd{*context};
+		std::optional<CompletionQueue> cq{*context};
+		std::optional<QueuePair> qp{std::in_place, *pd, *cq, *cq};
+		std::array<std::byte, 64> memory{};
+		std::optional<MemoryRegion> region{std::in_place, *pd, memory, access::local_write};
+		std::optional<Listener> listener{std::in_place, *context,
+						 Address::parse("10.0.0.1")};
+		std::optional<Connection> connection{
+			Connection::connect(*qp, Address::parse("10.0.0.9:9"))};
+		std::optional<Dispatcher> dispatcher{session};
+		const std::size_t objects = kernel->objects();
+
+		ASSERT_EQ(context->fast(), fast);
+		cq->events().on_event([](const Event &) {});
+		const std::size_t commands = kernel->log.size();
+		const pid_t child = fork();
+		if (child == 0) {
+			alarm(20);
+			dispatcher.reset();
+			cq->events().on_event({});
+			connection.reset();
+			listener.reset();
+			region.reset();
+			qp.reset();
+			cq.reset();
+			pd.reset();
+			context.reset();
+			_exit(kernel->objects() == objects && kernel->log.size() == commands ? 0
+											     : 1);
+		}
+		int status = -1;
+		ASSERT_EQ(waitpid(child, &status, 0), child);
+		EXPECT_EQ(status, 0);
+		cq->events().on_event({});
+	}
+	EXPECT_EQ(kernel->objects(), 0U);
 }
 
 TEST_F(Library, AMalformedRecordIsAnError)
