@@ -16,7 +16,6 @@
 #include <time.h>
 
 #include <krdma/ual.h>
-#include <rdma/ib_user_ioctl_verbs.h>
 
 #define SIZE	64
 #define TIMEOUT	5000 /* ms */
@@ -50,7 +49,7 @@ static void side_open(struct side *side, struct ual_session *session, uint32_t i
 	must(ual_cq_create(side->context, NULL, &side->cq), "completion queue");
 	must(ual_qp_create(side->pd, side->cq, side->cq, NULL, &side->qp), "queue pair");
 	must(ual_mr_create(side->pd, side->memory, sizeof(side->memory),
-			   IB_UVERBS_ACCESS_LOCAL_WRITE, &side->mr),
+			   KRDMA_ACCESS_LOCAL_WRITE, &side->mr),
 	     "memory region");
 }
 

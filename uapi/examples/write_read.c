@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include <krdma/ual.h>
-#include <rdma/ib_user_ioctl_verbs.h>
 
 #define SIZE	4096
 #define TIMEOUT	5000 /* ms */
@@ -95,8 +94,8 @@ static void serve(struct ual_session *session, const struct krdma_addr *local)
 	must(ual_find_local(session, local, &index), "RNIC of the address");
 	/* a peer that may write needs memory that the RNIC may write to */
 	side_open(&side, session, index,
-		  IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |
-			  IB_UVERBS_ACCESS_REMOTE_READ);
+		  KRDMA_ACCESS_LOCAL_WRITE | KRDMA_ACCESS_REMOTE_WRITE |
+			  KRDMA_ACCESS_REMOTE_READ);
 	must(ual_listen(side.context, local, NULL, &listener), "listen");
 	printf("listening\n");
 	fflush(stdout);
@@ -132,7 +131,7 @@ static void run(struct ual_session *session, const struct krdma_addr *remote, co
 	uint32_t index;
 
 	must(ual_find_remote(session, remote, &index), "RNIC to the address");
-	side_open(&side, session, index, IB_UVERBS_ACCESS_LOCAL_WRITE);
+	side_open(&side, session, index, KRDMA_ACCESS_LOCAL_WRITE);
 	must(ual_connect(side.qp, remote, NULL, &connection), "connect");
 	must(ual_established(connection, TIMEOUT), "connect");
 	ual_connection_info(connection, &info);

@@ -128,7 +128,7 @@ std::string event_name(std::uint32_t type)
 
 std::string async_name(std::uint32_t code)
 {
-	/* enum ibv_event_type */
+	/* enum krdma_async */
 	static constexpr std::array names = {
 		"cq-error",         "qp-fatal",          "qp-request-error", "qp-access-error",
 		"comm-established", "sq-drained",        "path-migrated",    "path-migration-error",

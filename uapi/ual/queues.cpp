@@ -184,7 +184,7 @@ using detail::check;
 
 std::string_view Completion::status_text() const noexcept
 {
-	/* enum ibv_wc_status */
+	/* enum krdma_status */
 	static constexpr std::array<std::string_view, 22> names = {
 		"success",
 		"local length error",
@@ -411,26 +411,12 @@ std::size_t QueuePair::post_receive(std::span<const krdma_wr> requests,
 
 namespace {
 
-/* IB_UVERBS_WR_* */
-enum class Operation : std::uint32_t {
-	write = 0,
-	write_immediate = 1,
-	send = 2,
-	send_immediate = 3,
-	read = 4,
-	compare_swap = 5,
-	fetch_add = 6,
-	local_invalidate = 7,
-	bind_window = 8,
-	send_invalidate = 9,
-};
-
-krdma_wr request(Operation operation, std::uint64_t id, std::span<const Slice> slices,
+krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, std::span<const Slice> slices,
 		 const SendOptions &options) noexcept
 {
 	krdma_wr wr = detail::receive_request(id, slices);
 
-	wr.opcode = static_cast<std::uint32_t>(operation);
+	wr.opcode = operation;
 	wr.flags = (options.signaled ? KRDMA_SEND_SIGNALED : 0U) |
 		   (options.solicited ? KRDMA_SEND_SOLICITED : 0U) |
 		   (options.fence ? KRDMA_SEND_FENCE : 0U) |
@@ -438,7 +424,7 @@ krdma_wr request(Operation operation, std::uint64_t id, std::span<const Slice> s
 	return wr;
 }
 
-krdma_wr request(Operation operation, std::uint64_t id, std::span<const Slice> slices,
+krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, std::span<const Slice> slices,
 		 const SendOptions &options, Remote remote) noexcept
 {
 	krdma_wr wr = request(operation, id, slices, options);
@@ -460,13 +446,13 @@ void post_one(const QueuePair &qp, const krdma_wr &wr)
 
 void QueuePair::send(std::uint64_t id, std::span<const Slice> slices, SendOptions options) const
 {
-	post_one(*this, request(Operation::send, id, slices, options));
+	post_one(*this, request(KRDMA_WR_SEND, id, slices, options));
 }
 
 void QueuePair::send_immediate(std::uint64_t id, std::span<const Slice> slices,
 			       std::uint32_t immediate, SendOptions options) const
 {
-	krdma_wr wr = request(Operation::send_immediate, id, slices, options);
+	krdma_wr wr = request(KRDMA_WR_SEND_WITH_IMM, id, slices, options);
 
 	wr.imm = htonl(immediate);
 	post_one(*this, wr);
@@ -475,7 +461,7 @@ void QueuePair::send_immediate(std::uint64_t id, std::span<const Slice> slices,
 void QueuePair::send_invalidate(std::uint64_t id, std::span<const Slice> slices, std::uint32_t stag,
 				SendOptions options) const
 {
-	krdma_wr wr = request(Operation::send_invalidate, id, slices, options);
+	krdma_wr wr = request(KRDMA_WR_SEND_WITH_INV, id, slices, options);
 
 	wr.imm = stag;
 	post_one(*this, wr);
@@ -484,13 +470,13 @@ void QueuePair::send_invalidate(std::uint64_t id, std::span<const Slice> slices,
 void QueuePair::write(std::uint64_t id, std::span<const Slice> slices, Remote to,
 		      SendOptions options) const
 {
-	post_one(*this, request(Operation::write, id, slices, options, to));
+	post_one(*this, request(KRDMA_WR_RDMA_WRITE, id, slices, options, to));
 }
 
 void QueuePair::write_immediate(std::uint64_t id, std::span<const Slice> slices, Remote to,
 				std::uint32_t immediate, SendOptions options) const
 {
-	krdma_wr wr = request(Operation::write_immediate, id, slices, options, to);
+	krdma_wr wr = request(KRDMA_WR_RDMA_WRITE_WITH_IMM, id, slices, options, to);
 
 	wr.imm = htonl(immediate);
 	post_one(*this, wr);
@@ -499,13 +485,13 @@ void QueuePair::write_immediate(std::uint64_t id, std::span<const Slice> slices,
 void QueuePair::read(std::uint64_t id, std::span<const Slice> slices, Remote from,
 		     SendOptions options) const
 {
-	post_one(*this, request(Operation::read, id, slices, options, from));
+	post_one(*this, request(KRDMA_WR_RDMA_READ, id, slices, options, from));
 }
 
 void QueuePair::fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t add,
 			  SendOptions options) const
 {
-	krdma_wr wr = request(Operation::fetch_add, id, {&slice, 1}, options, at);
+	krdma_wr wr = request(KRDMA_WR_ATOMIC_FETCH_AND_ADD, id, {&slice, 1}, options, at);
 
 	wr.compare_add = add;
 	post_one(*this, wr);
@@ -514,7 +500,7 @@ void QueuePair::fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::
 void QueuePair::compare_swap(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t compare,
 			     std::uint64_t swap, SendOptions options) const
 {
-	krdma_wr wr = request(Operation::compare_swap, id, {&slice, 1}, options, at);
+	krdma_wr wr = request(KRDMA_WR_ATOMIC_CMP_AND_SWP, id, {&slice, 1}, options, at);
 
 	wr.compare_add = compare;
 	wr.swap = swap;
@@ -523,7 +509,7 @@ void QueuePair::compare_swap(std::uint64_t id, const Slice &slice, Remote at, st
 
 void QueuePair::invalidate(std::uint64_t id, std::uint32_t stag, SendOptions options) const
 {
-	krdma_wr wr = request(Operation::local_invalidate, id, {}, options);
+	krdma_wr wr = request(KRDMA_WR_LOCAL_INV, id, {}, options);
 
 	wr.imm = stag;
 	post_one(*this, wr);
@@ -532,7 +518,7 @@ void QueuePair::invalidate(std::uint64_t id, std::uint32_t stag, SendOptions opt
 void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryRegion &region,
 		     const Slice &part, std::uint32_t access, SendOptions options) const
 {
-	krdma_wr wr = request(Operation::bind_window, id, {}, options);
+	krdma_wr wr = request(KRDMA_WR_BIND_MW, id, {}, options);
 	detail::MwState &bound = *window.state();
 	std::shared_ptr<detail::MrState> next = region.state();
 	/* each STag is given once, and belongs to the region that was posted with it */

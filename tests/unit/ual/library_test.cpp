@@ -188,8 +188,9 @@ TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
 
 		entries[0] = {};
 		entries[0].wr_id = 77;
-		entries[0].status = 5;
-		entries[0].flags = 2;
+		entries[0].status = KRDMA_STATUS_WR_FLUSH_ERR;
+		entries[0].opcode = KRDMA_WC_RECV;
+		entries[0].flags = KRDMA_WC_WITH_IMM;
 		entries[0].imm = htonl(0x01020304);
 		cmd.count = 1;
 		return 0;
@@ -198,7 +199,10 @@ TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
 	const auto got = cq.poll(completions);
 	ASSERT_EQ(got.size(), 1U);
 	EXPECT_EQ(got[0].id(), 77U);
+	EXPECT_EQ(got[0].status(), Status::flushed);
 	EXPECT_EQ(got[0].status_text(), "flushed");
+	EXPECT_EQ(got[0].opcode(), Opcode::receive);
+	EXPECT_TRUE(got[0].received());
 	EXPECT_EQ(got[0].immediate(), 0x01020304U);
 	EXPECT_FALSE(got[0].invalidated());
 

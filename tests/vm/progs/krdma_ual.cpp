@@ -76,25 +76,25 @@ Completion Side::next(const CompletionQueue &cq, Where where)
 
 namespace {
 
-Completion expect(const CompletionQueue &cq, std::uint32_t status, Where where)
+Completion expect(const CompletionQueue &cq, Status status, Where where)
 {
 	const Completion done = Side::next(cq, where);
 
 	if (done.status() != status)
 		fail("request " + std::to_string(done.id()) + ": " +
-			     std::string{done.status_text()} + ", wanted " + std::to_string(status),
+			     std::string{done.status_text()} + ", wanted " + as_text(status),
 		     where);
 	return done;
 }
 
 } /* namespace */
 
-Completion Side::sent(std::uint32_t status, Where where) const
+Completion Side::sent(Status status, Where where) const
 {
 	return expect(sends, status, where);
 }
 
-Completion Side::received(std::uint32_t status, Where where) const
+Completion Side::received(Status status, Where where) const
 {
 	return expect(receives, status, where);
 }
@@ -132,7 +132,7 @@ void Pair::refuses_read(Remote from, Where where) const
 	const Memory local{a.pd, 8, access::local_write, std::byte{0x11}};
 
 	a.qp.read(7, local.region.slice(), from);
-	(void)a.sent(IBV_WC_REM_ACCESS_ERR, where);
+	(void)a.sent(Status::remote_access_error, where);
 	a.wait_for_state(QueueState::error, where);
 	b.wait_for_state(QueueState::error, where);
 	require(local.is_all(std::byte{0x11}, 0, 8), "a refused Read brought data", where);
@@ -154,7 +154,7 @@ void reaches(const Pair &pair, Remote there, std::size_t length, std::byte value
 
 	pair.a.qp.write(1, from.region.slice(), there, {.signaled = false});
 	pair.a.qp.read(2, to.region.slice(), there);
-	(void)pair.a.sent(IBV_WC_SUCCESS, where);
+	(void)pair.a.sent(Status::success, where);
 	require(to.is_all(value, 0, length), "what was written and read back", where);
 }
 

@@ -13,12 +13,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <krdma/krdma.hpp>
-
-#include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
 
 namespace ual {
 
@@ -58,12 +56,19 @@ inline void require(bool ok, const char *what, Where where = Where::current())
 		fail(what, where);
 }
 
+template <typename A> std::string as_text(const A &value)
+{
+	if constexpr (std::is_enum_v<A>)
+		return std::to_string(static_cast<std::underlying_type_t<A>>(value));
+	else
+		return std::to_string(value);
+}
+
 template <typename A, typename B>
 void same(const A &got, const B &wanted, const char *what, Where where = Where::current())
 {
 	if (!(got == wanted))
-		fail(std::string{what} + ": got " + std::to_string(got) + ", wanted " +
-			     std::to_string(wanted),
+		fail(std::string{what} + ": got " + as_text(got) + ", wanted " + as_text(wanted),
 		     where);
 }
 
@@ -121,10 +126,8 @@ public:
 	[[nodiscard]] static Completion next(const CompletionQueue &cq,
 					     Where where = Where::current());
 	/* that of a send request, or of a receive, and it has that status */
-	Completion sent(std::uint32_t status = IBV_WC_SUCCESS,
-			Where where = Where::current()) const;
-	Completion received(std::uint32_t status = IBV_WC_SUCCESS,
-			    Where where = Where::current()) const;
+	Completion sent(Status status = Status::success, Where where = Where::current()) const;
+	Completion received(Status status = Status::success, Where where = Where::current()) const;
 	void wait_for_state(QueueState state, Where where = Where::current()) const;
 
 	ProtectionDomain pd;

@@ -169,7 +169,7 @@ void immediate_data(World &world)
 	got = pair.b.received();
 	same(got.id(), std::uint64_t{3}, "id of the receive");
 	same(got.immediate().value_or(0), 0xfffefdfcU, "immediate data of a Write");
-	same(got.opcode(), std::uint32_t{IBV_WC_RECV_RDMA_WITH_IMM}, "opcode");
+	same(got.opcode(), Opcode::receive_write_immediate, "opcode");
 	require(to.is_all(mark, 8, 40) && to.is_all(std::byte{0}, 48, 16), "what was written");
 
 	/* without */
@@ -192,12 +192,12 @@ void atomics(World &world)
 
 	set_word(there, start);
 	pair.a.qp.fetch_add(1, first, there.remote(), 5);
-	same(pair.a.sent().opcode(), std::uint32_t{IBV_WC_FETCH_ADD}, "opcode");
+	same(pair.a.sent().opcode(), Opcode::fetch_add, "opcode");
 	same(word(before), start, "what was there");
 	pair.a.qp.fetch_add(2, first, there.remote(), ~std::uint64_t{0});
 	pair.a.qp.compare_swap(3, second, there.remote(), start + 4, 99);
 	(void)pair.a.sent();
-	same(pair.a.sent().opcode(), std::uint32_t{IBV_WC_COMP_SWAP}, "opcode");
+	same(pair.a.sent().opcode(), Opcode::compare_swap, "opcode");
 	same(word(before, 0), start + 5, "before the second addition");
 	same(word(before, 1), start + 4, "before the swap");
 	same(word(there), std::uint64_t{99}, "after the swap");
@@ -216,7 +216,7 @@ void atomics_refused(World &world)
 
 		/* across the words' bounds */
 		pair.a.qp.fetch_add(1, before.region.slice(), there.remote(4), 1);
-		(void)pair.a.sent(IBV_WC_REM_OP_ERR);
+		(void)pair.a.sent(Status::remote_operation_error);
 		require(there.is_all(std::byte{0}, 0, 16), "memory of a refused addition");
 	}
 	{
@@ -225,7 +225,7 @@ void atomics_refused(World &world)
 		const Memory there{pair.b.pd, 16, everything & ~access::remote_atomic};
 
 		pair.a.qp.fetch_add(1, before.region.slice(), there.remote(), 1);
-		(void)pair.a.sent(IBV_WC_REM_ACCESS_ERR);
+		(void)pair.a.sent(Status::remote_access_error);
 		require(there.is_all(std::byte{0}, 0, 16), "memory of a refused addition");
 	}
 }
@@ -252,24 +252,24 @@ void local_errors(World &world)
 {
 	struct Case {
 		const char *what;
-		std::uint32_t status;
+		Status status;
 		std::function<void(const Pair &, const Memory &)> post;
 	};
-	const std::array<Case, 3> cases{{{"Send of a wrong STag", IBV_WC_LOC_PROT_ERR,
+	const std::array<Case, 3> cases{{{"Send of a wrong STag", Status::local_protection_error,
 					  [](const Pair &pair, const Memory &memory) {
 						  Slice slice = memory.region.slice();
 
 						  slice.key ^= 0x100;
 						  pair.a.qp.send(1, slice);
 					  }},
-					 {"Send beyond the region", IBV_WC_LOC_PROT_ERR,
+					 {"Send beyond the region", Status::local_protection_error,
 					  [](const Pair &pair, const Memory &memory) {
 						  Slice slice = memory.region.slice();
 
 						  slice.length++;
 						  pair.a.qp.send(1, slice);
 					  }},
-					 {"invalidation of nothing", IBV_WC_MW_BIND_ERR,
+					 {"invalidation of nothing", Status::bind_error,
 					  [](const Pair &pair, const Memory &memory) {
 						  pair.a.qp.invalidate(1, memory.region.stag() ^
 										  0x100);
@@ -298,9 +298,9 @@ void flushed(World &world)
 		pair.a.qp.receive(id, memory.region.slice());
 	pair.a.qp.change_state(QueueState::error);
 	for (std::uint64_t id = 0; id < 5; id++)
-		same(pair.a.received(IBV_WC_WR_FLUSH_ERR).id(), id, "order of what is flushed");
+		same(pair.a.received(Status::flushed).id(), id, "order of what is flushed");
 	pair.a.qp.send(6, memory.region.slice());
-	same(pair.a.sent(IBV_WC_WR_FLUSH_ERR).id(), std::uint64_t{6}, "posted afterwards");
+	same(pair.a.sent(Status::flushed).id(), std::uint64_t{6}, "posted afterwards");
 	pair.b.wait_for_state(QueueState::error);
 }
 

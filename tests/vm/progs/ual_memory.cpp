@@ -28,7 +28,7 @@ void bind(const Pair &pair, const MemoryWindow &window, const Memory &memory,
 	  std::uint32_t rights = both)
 {
 	pair.b.qp.bind(50, window, memory.region, part_of(memory), rights);
-	same(pair.b.sent().opcode(), std::uint32_t{IBV_WC_BIND_MW}, "opcode of a bind");
+	same(pair.b.sent().opcode(), Opcode::bind, "opcode of a bind");
 }
 
 Remote remote_of(const MemoryWindow &window, const Memory &memory, std::size_t offset = first)
@@ -115,7 +115,7 @@ void window_invalidated_here(World &world)
 
 	bind(pair, window, memory);
 	pair.b.qp.invalidate(1, window.stag());
-	same(pair.b.sent().opcode(), std::uint32_t{IBV_WC_LOCAL_INV}, "opcode");
+	same(pair.b.sent().opcode(), Opcode::invalidate, "opcode");
 	bind(pair, window, memory);
 	reaches(pair, remote_of(window, memory), length, mark);
 	pair.b.qp.invalidate(2, window.stag());
@@ -145,7 +145,7 @@ void binds_refused(World &world)
 		part.length += one.beyond;
 		pair.b.qp.bind(1, window, memory.region, part, one.window);
 		const Completion done = Side::next(pair.b.sends);
-		if (done.status() != IBV_WC_MW_BIND_ERR)
+		if (done.status() != Status::bind_error)
 			fail(std::string{one.what} + ": " + std::string{done.status_text()});
 	}
 	{
@@ -156,7 +156,7 @@ void binds_refused(World &world)
 
 		bind(pair, window, memory);
 		pair.b.qp.bind(1, window, memory.region, part_of(memory), both);
-		(void)pair.b.sent(IBV_WC_MW_BIND_ERR);
+		(void)pair.b.sent(Status::bind_error);
 	}
 	const ProtectionDomain pd{world.b.context};
 	refused(EINVAL, "a window of type 3", [&] { const MemoryWindow window{pd, 3}; });

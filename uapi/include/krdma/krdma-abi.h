@@ -17,8 +17,8 @@
  * Events: read(fd) gives whole records, as many as fit; poll() says whether there
  * is one. A read too short for the first record answers EINVAL and takes nothing.
  *
- * Numbers of operations, states, statuses, access flags and events are those of
- * <rdma/ib_user_verbs.h> and <rdma/ib_user_ioctl_verbs.h>, which are the verbs'.
+ * Numbers of operations, states, statuses, access flags and asynchronous events are
+ * the verbs', which ib_core and libibverbs have, too (IBV_...), under names of this header.
  *
  * Fixed-width fields, no implicit padding, alike for 32-bit and 64-bit programs;
  * both sides assert sizes and offsets.
@@ -40,6 +40,108 @@ struct krdma_addr {
 	__be16 port;
 	__u32 scope_id;		/* interface of a link-local IPv6 address */
 	__u8 addr[16];		/* the first 4 octets for IPv4, the rest 0 */
+};
+
+/* Numbers of the verbs ***************************************************** */
+
+/* rights to a region, a window, through a queue pair */
+#define KRDMA_ACCESS_LOCAL_WRITE	(1U << 0)
+#define KRDMA_ACCESS_REMOTE_WRITE	(1U << 1)
+#define KRDMA_ACCESS_REMOTE_READ	(1U << 2)
+#define KRDMA_ACCESS_REMOTE_ATOMIC	(1U << 3)
+#define KRDMA_ACCESS_MW_BIND		(1U << 4)	/* windows may be bound to it */
+#define KRDMA_ACCESS_ZERO_BASED		(1U << 5)	/* tagged offsets begin at 0 */
+
+/* operations of work requests */
+enum krdma_wr_opcode {
+	KRDMA_WR_RDMA_WRITE		= 0,
+	KRDMA_WR_RDMA_WRITE_WITH_IMM	= 1,
+	KRDMA_WR_SEND			= 2,
+	KRDMA_WR_SEND_WITH_IMM		= 3,
+	KRDMA_WR_RDMA_READ		= 4,
+	KRDMA_WR_ATOMIC_CMP_AND_SWP	= 5,
+	KRDMA_WR_ATOMIC_FETCH_AND_ADD	= 6,
+	KRDMA_WR_LOCAL_INV		= 7,
+	KRDMA_WR_BIND_MW		= 8,
+	KRDMA_WR_SEND_WITH_INV		= 9,
+};
+
+/* what a completion is of, if it succeeded */
+enum krdma_wc_opcode {
+	KRDMA_WC_SEND			= 0,	/* with or without more */
+	KRDMA_WC_RDMA_WRITE		= 1,
+	KRDMA_WC_RDMA_READ		= 2,
+	KRDMA_WC_COMP_SWAP		= 3,
+	KRDMA_WC_FETCH_ADD		= 4,
+	KRDMA_WC_BIND_MW		= 5,
+	KRDMA_WC_LOCAL_INV		= 6,
+	KRDMA_WC_RECV			= 128,	/* this bit: of a receive */
+	KRDMA_WC_RECV_RDMA_WITH_IMM	= 129,	/* taken by an RDMA Write */
+};
+
+/* flags of a completion: what imm is, if anything */
+#define KRDMA_WC_WITH_IMM	(1U << 1)	/* immediate data */
+#define KRDMA_WC_WITH_INV	(1U << 3)	/* the STag that the peer invalidated */
+
+/* how it ended */
+enum krdma_status {
+	KRDMA_STATUS_SUCCESS		= 0,
+	KRDMA_STATUS_LOC_LEN_ERR	= 1,	/* a receive was too short */
+	KRDMA_STATUS_LOC_QP_OP_ERR	= 2,
+	KRDMA_STATUS_LOC_EEC_OP_ERR	= 3,
+	KRDMA_STATUS_LOC_PROT_ERR	= 4,	/* of this side's memory */
+	KRDMA_STATUS_WR_FLUSH_ERR	= 5,	/* the connection had ended before */
+	KRDMA_STATUS_MW_BIND_ERR	= 6,	/* Bind, Local Invalidate */
+	KRDMA_STATUS_BAD_RESP_ERR	= 7,
+	KRDMA_STATUS_LOC_ACCESS_ERR	= 8,
+	KRDMA_STATUS_REM_INV_REQ_ERR	= 9,	/* the peer has no use for it */
+	KRDMA_STATUS_REM_ACCESS_ERR	= 10,	/* of the peer's memory */
+	KRDMA_STATUS_REM_OP_ERR		= 11,
+	KRDMA_STATUS_RETRY_EXC_ERR	= 12,
+	KRDMA_STATUS_RNR_RETRY_EXC_ERR	= 13,
+	KRDMA_STATUS_LOC_RDD_VIOL_ERR	= 14,
+	KRDMA_STATUS_REM_INV_RD_REQ_ERR	= 15,
+	KRDMA_STATUS_REM_ABORT_ERR	= 16,
+	KRDMA_STATUS_INV_EECN_ERR	= 17,
+	KRDMA_STATUS_INV_EEC_STATE_ERR	= 18,
+	KRDMA_STATUS_FATAL_ERR		= 19,
+	KRDMA_STATUS_RESP_TIMEOUT_ERR	= 20,
+	KRDMA_STATUS_GENERAL_ERR	= 21,
+};
+
+/* states of a queue pair; an RNIC shows INIT, RTS, SQD and ERR */
+enum krdma_qp_state {
+	KRDMA_QP_STATE_RESET		= 0,
+	KRDMA_QP_STATE_INIT		= 1,	/* new, or reset */
+	KRDMA_QP_STATE_RTR		= 2,
+	KRDMA_QP_STATE_RTS		= 3,	/* connected */
+	KRDMA_QP_STATE_SQD		= 4,	/* what was posted leaves, then ERR */
+	KRDMA_QP_STATE_SQE		= 5,
+	KRDMA_QP_STATE_ERR		= 6,	/* the connection has ended */
+};
+
+/* asynchronous events: code of KRDMA_EVENT_ASYNC */
+enum krdma_async {
+	KRDMA_ASYNC_CQ_ERR		= 0,	/* it overflowed, and is dead */
+	KRDMA_ASYNC_QP_FATAL		= 1,
+	KRDMA_ASYNC_QP_REQ_ERR		= 2,
+	KRDMA_ASYNC_QP_ACCESS_ERR	= 3,
+	KRDMA_ASYNC_COMM_EST		= 4,
+	KRDMA_ASYNC_SQ_DRAINED		= 5,
+	KRDMA_ASYNC_PATH_MIG		= 6,
+	KRDMA_ASYNC_PATH_MIG_ERR	= 7,
+	KRDMA_ASYNC_DEVICE_FATAL	= 8,	/* the RNIC is gone */
+	KRDMA_ASYNC_PORT_ACTIVE		= 9,
+	KRDMA_ASYNC_PORT_ERR		= 10,
+	KRDMA_ASYNC_LID_CHANGE		= 11,
+	KRDMA_ASYNC_PKEY_CHANGE		= 12,
+	KRDMA_ASYNC_SM_CHANGE		= 13,
+	KRDMA_ASYNC_SRQ_ERR		= 14,
+	KRDMA_ASYNC_SRQ_LIMIT_REACHED	= 15,
+	KRDMA_ASYNC_QP_LAST_WQE_REACHED	= 16,
+	KRDMA_ASYNC_CLIENT_REREGISTER	= 17,
+	KRDMA_ASYNC_GID_CHANGE		= 18,
+	KRDMA_ASYNC_WQ_FATAL		= 19,
 };
 
 /* RNICs ******************************************************************** */
@@ -220,13 +322,13 @@ struct krdma_cq_modify {
 
 struct krdma_wc {
 	__aligned_u64 wr_id;
-	__u32 status;		/* enum ib_uverbs_wc_status's order, IBV_WC_* */
-	__u32 opcode;		/* IB_UVERBS_WC_* */
+	__u32 status;		/* enum krdma_status */
+	__u32 opcode;		/* enum krdma_wc_opcode */
 	__u32 vendor_err;
 	__u32 byte_len;
-	__be32 imm;		/* or the STag that was invalidated */
+	__be32 imm;		/* or, as a number of the host, the STag that was invalidated */
 	__u32 qp;		/* its number */
-	__u32 flags;		/* IBV_WC_* */
+	__u32 flags;		/* KRDMA_WC_WITH_* */
 	__u32 reserved;
 };
 
@@ -302,8 +404,8 @@ struct krdma_qp_attr {
 	__u32 size;
 	__u32 handle;
 	__u32 mask;		/* of a modification: KRDMA_QP_*; of a query 0 */
-	__u32 state;		/* IBV_QPS_*: modifications to RESET, INIT, SQD, ERR */
-	__u32 access;		/* IB_UVERBS_ACCESS_REMOTE_* */
+	__u32 state;		/* enum krdma_qp_state; modifications: to RESET, INIT, SQD, ERR */
+	__u32 access;		/* KRDMA_ACCESS_REMOTE_* */
 	__u32 ird;		/* this and what follows: out */
 	__u32 ord;
 	__u32 max_send_wr;
@@ -341,9 +443,9 @@ struct krdma_wr {
 	__aligned_u64 wr_id;
 	__aligned_u64 sges;	/* struct krdma_sge[num_sge]; inline: of the caller's memory */
 	__u32 num_sge;
-	__u32 opcode;		/* IB_UVERBS_WR_* */
+	__u32 opcode;		/* enum krdma_wr_opcode */
 	__u32 flags;		/* KRDMA_SEND_* */
-	__be32 imm;		/* or the STag to invalidate */
+	__be32 imm;		/* or, as a number of the host, the STag to invalidate */
 	__aligned_u64 remote_addr;
 	__u32 rkey;		/* BIND_MW: the STag that the window gets, of its index */
 	__u32 mw;		/* BIND_MW: handle of the window */
@@ -376,7 +478,7 @@ struct krdma_mr {
 	__u32 handle;		/* out */
 	__u32 stag;		/* out */
 	__u32 flags;		/* KRDMA_MR_* */
-	__u32 access;		/* IB_UVERBS_ACCESS_* */
+	__u32 access;		/* KRDMA_ACCESS_* */
 	__aligned_u64 start;	/* address, or octet of the dma-buf */
 	__aligned_u64 length;
 	__aligned_u64 iova;	/* tagged offset of the first octet */
@@ -568,7 +670,7 @@ struct krdma_event {
 	__u32 size;		/* octets of the record */
 	__u32 type;		/* enum krdma_event_type */
 	__u32 handle;
-	__u32 code;		/* ASYNC: IBV_EVENT_*; NET: KRDMA_NET_* */
+	__u32 code;		/* ASYNC: enum krdma_async; NET: KRDMA_NET_* */
 	__s32 status;		/* 0 or a negative errno */
 	__u32 reserved;
 	__aligned_u64 cookie;	/* of the object */

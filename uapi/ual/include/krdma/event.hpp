@@ -50,16 +50,36 @@ struct NetInfo {
 	std::string name;
 };
 
+/** Code of KRDMA_EVENT_ASYNC, as enum krdma_async has it. */
+enum class AsyncCode : std::uint32_t {
+	cq_error = KRDMA_ASYNC_CQ_ERR, /**< it overflowed, and is dead */
+	qp_fatal = KRDMA_ASYNC_QP_FATAL,
+	qp_request_error = KRDMA_ASYNC_QP_REQ_ERR,
+	qp_access_error = KRDMA_ASYNC_QP_ACCESS_ERR,
+	sq_drained = KRDMA_ASYNC_SQ_DRAINED,
+	device_fatal = KRDMA_ASYNC_DEVICE_FATAL, /**< the RNIC is gone */
+	port_active = KRDMA_ASYNC_PORT_ACTIVE,
+	port_error = KRDMA_ASYNC_PORT_ERR,
+	srq_error = KRDMA_ASYNC_SRQ_ERR,
+	srq_limit_reached = KRDMA_ASYNC_SRQ_LIMIT_REACHED,
+	qp_last_wqe = KRDMA_ASYNC_QP_LAST_WQE_REACHED,
+};
+
 /** What a record said. */
 struct Event {
 	std::uint32_t type;   /**< enum krdma_event_type, or a later kernel's */
 	std::uint32_t handle; /**< of the object */
-	std::uint32_t code;   /**< IBV_EVENT_*, KRDMA_NET_*, how many were lost */
+	std::uint32_t code;   /**< enum krdma_async, KRDMA_NET_*, how many were lost */
 	int status;           /**< 0 or an errno */
 	std::uint64_t cookie;
 	std::chrono::nanoseconds time; /**< CLOCK_MONOTONIC */
 	std::variant<std::monostate, ConnectionInfo, NeighbourInfo, NetInfo> detail;
 
+	/** What an asynchronous event says; nothing if it is another one. */
+	[[nodiscard]] std::optional<AsyncCode> async() const noexcept
+	{
+		return type == KRDMA_EVENT_ASYNC ? std::optional{AsyncCode{code}} : std::nullopt;
+	}
 	/** The part of its type; nullptr if it is another one. */
 	[[nodiscard]] const ConnectionInfo *connection() const noexcept
 	{

@@ -168,7 +168,7 @@ struct ual_net_info {
 struct ual_event {
 	uint32_t type;		/* enum krdma_event_type, or a later kernel's */
 	uint32_t handle;	/* of the object */
-	uint32_t code;		/* IBV_EVENT_*, KRDMA_NET_*, how many were lost */
+	uint32_t code;		/* enum krdma_async, KRDMA_NET_*, how many were lost */
 	int status;		/* 0 or a negative errno */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
 	union {			/* by the type */
@@ -244,7 +244,7 @@ void ual_pd_destroy(struct ual_pd *pd);
 
 /**
  * ual_mr_create() - register memory of this process
- * @access: IB_UVERBS_ACCESS_* of <rdma/ib_user_ioctl_verbs.h>
+ * @access: KRDMA_ACCESS_*
  * The memory stays the program's; it must outlive the region and what was posted.
  */
 int ual_mr_create(struct ual_pd *pd, void *memory, size_t length, uint32_t access,
@@ -363,9 +363,9 @@ void ual_qp_destroy(struct ual_qp *qp);
 uint32_t ual_qp_number(const struct ual_qp *qp);
 /* state, limits as granted, connection and its traffic */
 int ual_qp_query(struct ual_qp *qp, struct krdma_qp_attr *attr);
-/* @state: IBV_QPS_RESET 0, _INIT 1, _SQD 4, _ERR 6 */
+/* @state: KRDMA_QP_STATE_RESET, _INIT, _SQD or _ERR; -EINVAL: another one */
 int ual_qp_set_state(struct ual_qp *qp, uint32_t state);
-/* @access: IB_UVERBS_ACCESS_REMOTE_*; a new queue pair has them all */
+/* @access: KRDMA_ACCESS_REMOTE_*; a new queue pair has them all */
 int ual_qp_set_access(struct ual_qp *qp, uint32_t access);
 /* ends the connection: at once if @abrupt, else when what was posted has left */
 int ual_disconnect(struct ual_qp *qp, int abrupt);

@@ -3,7 +3,7 @@
  * The verbs: what a program makes on an RNIC and works with. Copies of an object are the
  * same object, which ends with the last one; each keeps what it was made from, so the order
  * of destruction is free. Numbers of the verbs (access, states, opcodes, statuses) are those
- * of <rdma/ib_user_ioctl_verbs.h>, with names below for the usual ones.
+ * of <krdma/krdma-abi.h>, with the names below.
  */
 #ifndef KRDMA_VERBS_HPP
 #define KRDMA_VERBS_HPP
@@ -26,13 +26,47 @@
 namespace krdma {
 
 namespace access {
-inline constexpr std::uint32_t local_write = 1U << 0;
-inline constexpr std::uint32_t remote_write = 1U << 1;
-inline constexpr std::uint32_t remote_read = 1U << 2;
-inline constexpr std::uint32_t remote_atomic = 1U << 3;
-inline constexpr std::uint32_t window_bind = 1U << 4;
-inline constexpr std::uint32_t zero_based = 1U << 5;
+inline constexpr std::uint32_t local_write = KRDMA_ACCESS_LOCAL_WRITE;
+inline constexpr std::uint32_t remote_write = KRDMA_ACCESS_REMOTE_WRITE;
+inline constexpr std::uint32_t remote_read = KRDMA_ACCESS_REMOTE_READ;
+inline constexpr std::uint32_t remote_atomic = KRDMA_ACCESS_REMOTE_ATOMIC;
+inline constexpr std::uint32_t window_bind = KRDMA_ACCESS_MW_BIND;
+inline constexpr std::uint32_t zero_based = KRDMA_ACCESS_ZERO_BASED;
 } /* namespace access */
+
+/** What a completion is of. */
+enum class Opcode : std::uint32_t {
+	send = KRDMA_WC_SEND, /**< with immediate data or invalidation, too */
+	write = KRDMA_WC_RDMA_WRITE,
+	read = KRDMA_WC_RDMA_READ,
+	compare_swap = KRDMA_WC_COMP_SWAP,
+	fetch_add = KRDMA_WC_FETCH_ADD,
+	bind = KRDMA_WC_BIND_MW,
+	invalidate = KRDMA_WC_LOCAL_INV,
+	receive = KRDMA_WC_RECV,
+	receive_write_immediate = KRDMA_WC_RECV_RDMA_WITH_IMM, /**< taken by an RDMA Write */
+};
+
+/** How it ended; another number is a later provider's. */
+enum class Status : std::uint32_t {
+	success = KRDMA_STATUS_SUCCESS,
+	local_length_error = KRDMA_STATUS_LOC_LEN_ERR, /**< a receive was too short */
+	local_operation_error = KRDMA_STATUS_LOC_QP_OP_ERR,
+	local_protection_error = KRDMA_STATUS_LOC_PROT_ERR, /**< of this side's memory */
+	flushed = KRDMA_STATUS_WR_FLUSH_ERR,                /**< the connection had ended before */
+	bind_error = KRDMA_STATUS_MW_BIND_ERR,              /**< or of an invalidation */
+	bad_response = KRDMA_STATUS_BAD_RESP_ERR,
+	local_access_error = KRDMA_STATUS_LOC_ACCESS_ERR,
+	remote_invalid_request = KRDMA_STATUS_REM_INV_REQ_ERR, /**< the peer has no use for it */
+	remote_access_error = KRDMA_STATUS_REM_ACCESS_ERR,     /**< of the peer's memory */
+	remote_operation_error = KRDMA_STATUS_REM_OP_ERR,
+	retries_exceeded = KRDMA_STATUS_RETRY_EXC_ERR,
+	receiver_not_ready = KRDMA_STATUS_RNR_RETRY_EXC_ERR,
+	remote_abort = KRDMA_STATUS_REM_ABORT_ERR,
+	fatal_error = KRDMA_STATUS_FATAL_ERR,
+	response_timeout = KRDMA_STATUS_RESP_TIMEOUT_ERR,
+	general_error = KRDMA_STATUS_GENERAL_ERR,
+};
 
 enum class QueueState : std::uint32_t { reset, init, rtr, rts, sqd, sqe, error };
 
@@ -98,19 +132,24 @@ public:
 	}
 	[[nodiscard]] bool ok() const noexcept
 	{
-		return raw_.status == 0;
+		return raw_.status == KRDMA_STATUS_SUCCESS;
 	}
-	/** IBV_WC_* */
-	[[nodiscard]] std::uint32_t status() const noexcept
+	/** As a number: raw().status. */
+	[[nodiscard]] Status status() const noexcept
 	{
-		return raw_.status;
+		return Status{raw_.status};
 	}
 	/** "success", "flushed" ... */
 	[[nodiscard]] std::string_view status_text() const noexcept;
-	/** IB_UVERBS_WC_* */
-	[[nodiscard]] std::uint32_t opcode() const noexcept
+	/** Only when ok(). As a number: raw().opcode. */
+	[[nodiscard]] Opcode opcode() const noexcept
 	{
-		return raw_.opcode;
+		return Opcode{raw_.opcode};
+	}
+	/** It is of a receive. Only when ok(). */
+	[[nodiscard]] bool received() const noexcept
+	{
+		return (raw_.opcode & KRDMA_WC_RECV) != 0;
 	}
 	/** Octets received or read. */
 	[[nodiscard]] std::uint32_t length() const noexcept
@@ -124,12 +163,13 @@ public:
 	/** Immediate data in the host's byte order, if it came with some. */
 	[[nodiscard]] std::optional<std::uint32_t> immediate() const noexcept
 	{
-		return raw_.flags & with_immediate ? std::optional{ntohl(raw_.imm)} : std::nullopt;
+		return raw_.flags & KRDMA_WC_WITH_IMM ? std::optional{ntohl(raw_.imm)}
+						      : std::nullopt;
 	}
 	/** STag that the peer invalidated, if it did. */
 	[[nodiscard]] std::optional<std::uint32_t> invalidated() const noexcept
 	{
-		return raw_.flags & with_invalidate ? std::optional{raw_.imm} : std::nullopt;
+		return raw_.flags & KRDMA_WC_WITH_INV ? std::optional{raw_.imm} : std::nullopt;
 	}
 	[[nodiscard]] const krdma_wc &raw() const noexcept
 	{
@@ -137,8 +177,6 @@ public:
 	}
 
 private:
-	static constexpr std::uint32_t with_immediate = 1U << 1;
-	static constexpr std::uint32_t with_invalidate = 1U << 3;
 	krdma_wc raw_{};
 };
 
