@@ -21,6 +21,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t device_fatal = 8; /* IBV_EVENT_DEVICE_FATAL */
 
+bool posts(unsigned long number) noexcept
+{
+	return number == KRDMA_IOC_POST_SEND || number == KRDMA_IOC_POST_RECV ||
+	       number == KRDMA_IOC_POST_SRQ;
+}
+
 class DeviceFile final : public Kernel {
 public:
 	explicit DeviceFile(const char *path) : fd_{open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)}
@@ -37,7 +43,8 @@ public:
 			const int err = errno;
 
 			errno = saved;
-			if (err != EINTR)
+			/* what was posted before the signal must not be posted again */
+			if (err != EINTR || posts(number))
 				return err;
 		}
 		return 0;

@@ -23,6 +23,7 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 {
 	const auto count = static_cast<std::uint32_t>(requests.size());
 	auto cmd = make_command<krdma_post>();
+	std::uint32_t done = 0;
 
 	err = 0;
 	/* no requests would be a doorbell */
@@ -30,17 +31,22 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 		return 0;
 	if (queue.user) {
 		err = queue.context->cause((queue.context->uvp.*function)(
-			queue.user, requests.data(), count, &cmd.done));
-		return cmd.done;
+			queue.user, requests.data(), count, &done));
+		return done;
 	}
 	cmd.handle = handle;
-	cmd.count = count;
-	cmd.wrs = reinterpret_cast<std::uintptr_t>(requests.data());
-	err = queue.core.try_command(number, &cmd);
-	return cmd.done;
+	do {
+		/* a signal ends a command between two requests */
+		cmd.count = count - done;
+		cmd.wrs = reinterpret_cast<std::uintptr_t>(requests.data() + done);
+		cmd.done = 0;
+		err = queue.core.try_command(number, &cmd);
+		done += cmd.done;
+	} while (err == EINTR && done < count);
+	return done;
 }
 
-krdma_wr receive_request(std::uint64_t id, std::span<const Slice> slices) noexcept
+krdma_wr receive_request(std::uint64_t id, Slices slices) noexcept
 {
 	krdma_wr wr{};
 

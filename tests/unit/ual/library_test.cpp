@@ -210,6 +210,32 @@ TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
 	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENOMEM);
 }
 
+TEST_F(Library, ASignalPostsNothingTwice)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	std::array<krdma_wr, 5> requests{};
+	std::vector<std::uint64_t> posted;
+	std::error_code error;
+
+	for (std::size_t i = 0; i < requests.size(); i++)
+		requests[i].wr_id = i;
+	/* as the kernel does when a signal waits: two at a time */
+	kernel->handlers[KRDMA_IOC_POST_RECV] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_post *>(argument);
+		const auto *wrs = reinterpret_cast<const krdma_wr *>(cmd.wrs);
+
+		for (cmd.done = 0; cmd.done < cmd.count && cmd.done < 2; cmd.done++)
+			posted.push_back(wrs[cmd.done].wr_id);
+		return cmd.done < cmd.count ? EINTR : 0;
+	};
+	EXPECT_EQ(qp.post_receive(requests, error), requests.size());
+	EXPECT_FALSE(error);
+	EXPECT_EQ(posted, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+}
+
 TEST_F(Library, WithUserLibraryPostingAndPollingAreNone)
 {
 	const Context context = fast_context();
