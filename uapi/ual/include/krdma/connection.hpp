@@ -16,6 +16,7 @@
 
 namespace krdma {
 
+/** EINVAL: more private data than 508 octets (512: MPA revision 1), more Reads than the RNIC's. */
 struct ConnectionOptions {
 	std::span<const std::byte> private_data{};
 	std::uint16_t ird{8}; /**< inbound RDMA Reads */
