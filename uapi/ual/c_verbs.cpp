@@ -11,7 +11,7 @@ static_assert(std::is_trivially_copyable_v<krdma::Completion>);
 
 namespace {
 
-std::span<const krdma::Slice> slices_of(const krdma_sge *slices, std::uint32_t count) noexcept
+krdma::Slices slices_of(const krdma_sge *slices, std::uint32_t count) noexcept
 {
 	return {reinterpret_cast<const krdma::Slice *>(slices), count};
 }

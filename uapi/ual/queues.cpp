@@ -331,7 +331,7 @@ SharedReceiveQueue::SharedReceiveQueue(const ProtectionDomain &pd, ReceiveQueueO
 	: state_{std::make_shared<detail::SrqState>(pd, options)}
 {}
 
-void SharedReceiveQueue::post(std::uint64_t id, std::span<const Slice> slices) const
+void SharedReceiveQueue::post(std::uint64_t id, Slices slices) const
 {
 	const krdma_wr wr = detail::receive_request(id, slices);
 	int err = 0;
@@ -417,7 +417,7 @@ std::size_t QueuePair::post_receive(std::span<const krdma_wr> requests,
 
 namespace {
 
-krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, std::span<const Slice> slices,
+krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, Slices slices,
 		 const SendOptions &options) noexcept
 {
 	krdma_wr wr = detail::receive_request(id, slices);
@@ -430,7 +430,7 @@ krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, std::span<const Sl
 	return wr;
 }
 
-krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, std::span<const Slice> slices,
+krdma_wr request(krdma_wr_opcode operation, std::uint64_t id, Slices slices,
 		 const SendOptions &options, Remote remote) noexcept
 {
 	krdma_wr wr = request(operation, id, slices, options);
@@ -450,13 +450,13 @@ void post_one(const QueuePair &qp, const krdma_wr &wr)
 
 } /* namespace */
 
-void QueuePair::send(std::uint64_t id, std::span<const Slice> slices, SendOptions options) const
+void QueuePair::send(std::uint64_t id, Slices slices, SendOptions options) const
 {
 	post_one(*this, request(KRDMA_WR_SEND, id, slices, options));
 }
 
-void QueuePair::send_immediate(std::uint64_t id, std::span<const Slice> slices,
-			       std::uint32_t immediate, SendOptions options) const
+void QueuePair::send_immediate(std::uint64_t id, Slices slices, std::uint32_t immediate,
+			       SendOptions options) const
 {
 	krdma_wr wr = request(KRDMA_WR_SEND_WITH_IMM, id, slices, options);
 
@@ -464,7 +464,7 @@ void QueuePair::send_immediate(std::uint64_t id, std::span<const Slice> slices,
 	post_one(*this, wr);
 }
 
-void QueuePair::send_invalidate(std::uint64_t id, std::span<const Slice> slices, std::uint32_t stag,
+void QueuePair::send_invalidate(std::uint64_t id, Slices slices, std::uint32_t stag,
 				SendOptions options) const
 {
 	krdma_wr wr = request(KRDMA_WR_SEND_WITH_INV, id, slices, options);
@@ -473,14 +473,13 @@ void QueuePair::send_invalidate(std::uint64_t id, std::span<const Slice> slices,
 	post_one(*this, wr);
 }
 
-void QueuePair::write(std::uint64_t id, std::span<const Slice> slices, Remote to,
-		      SendOptions options) const
+void QueuePair::write(std::uint64_t id, Slices slices, Remote to, SendOptions options) const
 {
 	post_one(*this, request(KRDMA_WR_RDMA_WRITE, id, slices, options, to));
 }
 
-void QueuePair::write_immediate(std::uint64_t id, std::span<const Slice> slices, Remote to,
-				std::uint32_t immediate, SendOptions options) const
+void QueuePair::write_immediate(std::uint64_t id, Slices slices, Remote to, std::uint32_t immediate,
+				SendOptions options) const
 {
 	krdma_wr wr = request(KRDMA_WR_RDMA_WRITE_WITH_IMM, id, slices, options, to);
 
@@ -488,8 +487,7 @@ void QueuePair::write_immediate(std::uint64_t id, std::span<const Slice> slices,
 	post_one(*this, wr);
 }
 
-void QueuePair::read(std::uint64_t id, std::span<const Slice> slices, Remote from,
-		     SendOptions options) const
+void QueuePair::read(std::uint64_t id, Slices slices, Remote from, SendOptions options) const
 {
 	post_one(*this, request(KRDMA_WR_RDMA_READ, id, slices, options, from));
 }
@@ -497,7 +495,7 @@ void QueuePair::read(std::uint64_t id, std::span<const Slice> slices, Remote fro
 void QueuePair::fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t add,
 			  SendOptions options) const
 {
-	krdma_wr wr = request(KRDMA_WR_ATOMIC_FETCH_AND_ADD, id, {&slice, 1}, options, at);
+	krdma_wr wr = request(KRDMA_WR_ATOMIC_FETCH_AND_ADD, id, slice, options, at);
 
 	wr.compare_add = add;
 	post_one(*this, wr);
@@ -506,7 +504,7 @@ void QueuePair::fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::
 void QueuePair::compare_swap(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t compare,
 			     std::uint64_t swap, SendOptions options) const
 {
-	krdma_wr wr = request(KRDMA_WR_ATOMIC_CMP_AND_SWP, id, {&slice, 1}, options, at);
+	krdma_wr wr = request(KRDMA_WR_ATOMIC_CMP_AND_SWP, id, slice, options, at);
 
 	wr.compare_add = compare;
 	wr.swap = swap;
@@ -541,7 +539,7 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 	bound.region.swap(next); /* what it was bound to ends without the lock */
 }
 
-void QueuePair::receive(std::uint64_t id, std::span<const Slice> slices) const
+void QueuePair::receive(std::uint64_t id, Slices slices) const
 {
 	const krdma_wr wr = detail::receive_request(id, slices);
 	std::error_code error;

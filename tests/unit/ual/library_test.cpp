@@ -210,6 +210,47 @@ TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
 	EXPECT_EQ(code_of([&] { qp.send(1, slice); }), ENOMEM);
 }
 
+TEST_F(Library, RequestsAreOfSlicesInAnyForm)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Slice a{0x1000, 64, 7};
+	const Slice b{0x2000, 64, 7};
+	const std::vector<Slice> both{a, b};
+	const Slice plain[]{a, b, a};
+	std::vector<std::uint32_t> lengths;
+
+	kernel->handlers[KRDMA_IOC_POST_SEND] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_post *>(argument);
+		const auto &wr = *reinterpret_cast<const krdma_wr *>(cmd.wrs);
+		const auto *sges = reinterpret_cast<const krdma_sge *>(wr.sges);
+
+		lengths.push_back(wr.num_sge);
+		for (std::uint32_t i = 0; i < wr.num_sge; i++)
+			EXPECT_EQ(sges[i].addr, i % 2 ? b.address : a.address);
+		cmd.done = 1;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_POST_RECV] = kernel->handlers[KRDMA_IOC_POST_SEND];
+	qp.receive(1, {});
+	qp.receive(1, a);
+	qp.receive(1, {a, b});
+	qp.send(1, {a});
+	qp.send(1, both);
+	qp.send(1, plain);
+	qp.send(1, std::span{plain}.first(2));
+	qp.send(1, {plain, 2});
+	qp.write(1, {a, b}, {0x3000, 9});
+	qp.write(1, {}, {0x3000, 9});
+	qp.read(1, {a, b}, {0x3000, 9});
+	qp.send_immediate(1, a, 5);
+	qp.send_invalidate(1, {a, b}, 5);
+	qp.write_immediate(1, a, {0x3000, 9}, 5);
+	EXPECT_EQ(lengths, (std::vector<std::uint32_t>{0, 1, 2, 1, 2, 3, 2, 2, 2, 0, 2, 1, 2, 1}));
+}
+
 TEST_F(Library, ASignalPostsNothingTwice)
 {
 	const Context context = slow_context();

@@ -9,8 +9,10 @@
 #define KRDMA_VERBS_HPP
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,7 +70,14 @@ enum class Status : std::uint32_t {
 	general_error = KRDMA_STATUS_GENERAL_ERR,
 };
 
-enum class QueueState : std::uint32_t { reset, init, rtr, rts, sqd, sqe, error };
+/** As query().state has it, and of it what change_state() takes. */
+enum class QueueState : std::uint32_t {
+	reset = KRDMA_QP_STATE_RESET, /**< a wish: it is init then */
+	init = KRDMA_QP_STATE_INIT,   /**< new, or reset: not connected yet */
+	rts = KRDMA_QP_STATE_RTS,     /**< connected; no wish */
+	sqd = KRDMA_QP_STATE_SQD,     /**< what was posted leaves, then error */
+	error = KRDMA_QP_STATE_ERR,   /**< the connection has ended */
+};
 
 /** How and through what a context works. */
 struct ContextOptions {
@@ -233,6 +242,36 @@ struct Slice {
 
 static_assert(sizeof(Slice) == sizeof(krdma_sge));
 
+/** What a request is of: a slice, {several, slices}, any sequence of them, or {}: none. */
+class Slices {
+public:
+	constexpr Slices() noexcept = default;
+	constexpr Slices(const Slice &slice) noexcept : slices_{&slice, 1}
+	{}
+	/* the call that they are for is over before they are */
+	constexpr Slices(std::initializer_list<Slice> slices) noexcept
+		: slices_{slices.begin(), slices.size()}
+	{}
+	constexpr Slices(const Slice *first, std::size_t count) noexcept : slices_{first, count}
+	{}
+	template <typename Sequence>
+	requires std::convertible_to<const Sequence &, std::span<const Slice>>
+	constexpr Slices(const Sequence &sequence) noexcept : slices_{sequence}
+	{}
+
+	[[nodiscard]] constexpr const Slice *data() const noexcept
+	{
+		return slices_.data();
+	}
+	[[nodiscard]] constexpr std::size_t size() const noexcept
+	{
+		return slices_.size();
+	}
+
+private:
+	std::span<const Slice> slices_;
+};
+
 /** Memory that an RNIC may use. */
 class MemoryRegion {
 public:
@@ -241,7 +280,10 @@ public:
 	 * are its addresses, or begin at 0 with access::zero_based.
 	 */
 	MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory, std::uint32_t access);
-	/** Octets of a dma-buf; tagged offsets begin at @p iova. */
+	/**
+	 * Octets of a dma-buf, which the region keeps, not the descriptor; tagged offsets begin
+	 * at @p iova.
+	 */
 	MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t offset,
 		     std::uint64_t length, std::uint64_t iova, std::uint32_t access);
 
@@ -301,11 +343,7 @@ class SharedReceiveQueue {
 public:
 	explicit SharedReceiveQueue(const ProtectionDomain &pd, ReceiveQueueOptions options = {});
 
-	void post(std::uint64_t id, std::span<const Slice> slices) const;
-	void post(std::uint64_t id, const Slice &slice) const
-	{
-		post(id, std::span{&slice, 1});
-	}
+	void post(std::uint64_t id, Slices slices) const;
 	void resize(std::uint32_t max_wr) const;
 	/** For one event; it disarms itself. */
 	void set_limit(std::uint32_t limit) const;
@@ -346,39 +384,26 @@ struct Remote {
 };
 
 /**
- * Two queues of work, connected to a peer by connect() or accept(). Posting throws
- * std::system_error ENOMEM when the queue is full.
+ * Two queues of work, connected to a peer by connect() or accept(). Requests may be posted at
+ * any time: before it is connected they wait, after that they are flushed. Posting throws
+ * std::system_error ENOMEM when the queue is full. Slices are read before it returns.
  */
 class QueuePair {
 public:
 	QueuePair(const ProtectionDomain &pd, const CompletionQueue &send,
 		  const CompletionQueue &receive, QueuePairOptions options = {});
 
-	void send(std::uint64_t id, std::span<const Slice> slices, SendOptions options = {}) const;
-	void send(std::uint64_t id, const Slice &slice, SendOptions options = {}) const
-	{
-		send(id, std::span{&slice, 1}, options);
-	}
+	void send(std::uint64_t id, Slices slices, SendOptions options = {}) const;
 	/** @param immediate in the host's byte order */
-	void send_immediate(std::uint64_t id, std::span<const Slice> slices,
-			    std::uint32_t immediate, SendOptions options = {}) const;
-	void send_invalidate(std::uint64_t id, std::span<const Slice> slices, std::uint32_t stag,
+	void send_immediate(std::uint64_t id, Slices slices, std::uint32_t immediate,
+			    SendOptions options = {}) const;
+	void send_invalidate(std::uint64_t id, Slices slices, std::uint32_t stag,
 			     SendOptions options = {}) const;
-	void write(std::uint64_t id, std::span<const Slice> slices, Remote to,
-		   SendOptions options = {}) const;
-	void write(std::uint64_t id, const Slice &slice, Remote to, SendOptions options = {}) const
-	{
-		write(id, std::span{&slice, 1}, to, options);
-	}
+	void write(std::uint64_t id, Slices slices, Remote to, SendOptions options = {}) const;
 	/** Takes a receive of the peer, whose completion has the immediate data. */
-	void write_immediate(std::uint64_t id, std::span<const Slice> slices, Remote to,
-			     std::uint32_t immediate, SendOptions options = {}) const;
-	void read(std::uint64_t id, std::span<const Slice> slices, Remote from,
-		  SendOptions options = {}) const;
-	void read(std::uint64_t id, const Slice &slice, Remote from, SendOptions options = {}) const
-	{
-		read(id, std::span{&slice, 1}, from, options);
-	}
+	void write_immediate(std::uint64_t id, Slices slices, Remote to, std::uint32_t immediate,
+			     SendOptions options = {}) const;
+	void read(std::uint64_t id, Slices slices, Remote from, SendOptions options = {}) const;
 	/** What was there goes to the slice of 8 octets. */
 	void fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t add,
 		       SendOptions options = {}) const;
@@ -387,8 +412,9 @@ public:
 	/** @param stag of a window of type 2, or of a region without windows */
 	void invalidate(std::uint64_t id, std::uint32_t stag, SendOptions options = {}) const;
 	/**
-	 * Binds a window to a part of a region; its STag is then @p window.stag(). One of type 2
-	 * must not be bound already; one of type 1 is, in place of what it was bound to.
+	 * Binds a window to a part of a region; its STag is then @p window.stag(), for the peer
+	 * when the bind has completed, which needs a connection. One of type 2 must not be bound
+	 * already; one of type 1 is, in place of what it was bound to.
 	 */
 	void bind(std::uint64_t id, const MemoryWindow &window, const MemoryRegion &region,
 		  const Slice &part, std::uint32_t access, SendOptions options = {}) const;
@@ -396,11 +422,7 @@ public:
 	[[nodiscard]] std::size_t post_send(std::span<const krdma_wr> requests,
 					    std::error_code &error) const noexcept;
 
-	void receive(std::uint64_t id, std::span<const Slice> slices) const;
-	void receive(std::uint64_t id, const Slice &slice) const
-	{
-		receive(id, std::span{&slice, 1});
-	}
+	void receive(std::uint64_t id, Slices slices) const;
 	[[nodiscard]] std::size_t post_receive(std::span<const krdma_wr> requests,
 					       std::error_code &error) const noexcept;
 
@@ -410,7 +432,10 @@ public:
 	[[nodiscard]] const QueuePairOptions &granted() const noexcept;
 	/** State, limits, connection and its traffic. */
 	[[nodiscard]] krdma_qp_attr query() const;
-	/** To init, sqd or error. */
+	/**
+	 * To reset (as new, for another connection), init (of a new one), sqd or error.
+	 * @throws std::system_error EINVAL: another state, or not from the present one.
+	 */
 	void change_state(QueueState state) const;
 	/** Remote rights: access::remote_*. A new queue pair has them all. */
 	void change_access(std::uint32_t access) const;
