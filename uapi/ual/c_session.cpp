@@ -196,6 +196,14 @@ size_t ual_event_name(uint32_t type, char *text, size_t room)
 	return length;
 }
 
+size_t ual_async_name(uint32_t code, char *text, size_t room)
+{
+	size_t length = put_text("", text, room);
+
+	(void)guarded([&] { length = put_text(krdma::async_name(code), text, room); });
+	return length;
+}
+
 ual_source *ual_session_events(ual_session *session)
 {
 	return &session->events;

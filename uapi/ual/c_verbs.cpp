@@ -252,6 +252,28 @@ const char *ual_status_text(uint32_t status)
 	return std::bit_cast<krdma::Completion>(raw).status_text().data();
 }
 
+namespace {
+
+/* 1 if there is such a value, 0 if not */
+int put_value(const std::optional<std::uint32_t> &from, uint32_t *to) noexcept
+{
+	if (from && to)
+		*to = *from;
+	return from.has_value();
+}
+
+} /* namespace */
+
+int ual_wc_immediate(const krdma_wc *entry, uint32_t *immediate)
+{
+	return put_value(std::bit_cast<krdma::Completion>(*entry).immediate(), immediate);
+}
+
+int ual_wc_invalidated(const krdma_wc *entry, uint32_t *stag)
+{
+	return put_value(std::bit_cast<krdma::Completion>(*entry).invalidated(), stag);
+}
+
 /* Shared receive queues **************************************************** */
 
 int ual_srq_create(ual_pd *pd, const ual_srq_options *given, ual_srq **srq)

@@ -197,8 +197,70 @@ TEST_F(CInterface, TextIsCutAndEnded)
 	EXPECT_EQ(ual_addr_format(&address, nullptr, 0), 14U);
 	EXPECT_EQ(ual_event_name(KRDMA_EVENT_CLOSED, text.data(), text.size()), 6U);
 	EXPECT_STREQ(text.data(), "closed");
-	EXPECT_STREQ(ual_status_text(5), "flushed");
+	EXPECT_EQ(ual_async_name(KRDMA_ASYNC_QP_FATAL, text.data(), text.size()), 8U);
+	EXPECT_STREQ(text.data(), "qp-fata");
+	EXPECT_STREQ(ual_status_text(KRDMA_STATUS_WR_FLUSH_ERR), "flushed");
 	EXPECT_STREQ(ual_status_text(4711), "unknown status");
+}
+
+TEST_F(CInterface, CompletionsTellWhatCameWithThem)
+{
+	krdma_wc entry{};
+	std::uint32_t value = 7;
+
+	entry.imm = htonl(0x01020304);
+	EXPECT_EQ(ual_wc_immediate(&entry, &value), 0);
+	EXPECT_EQ(ual_wc_invalidated(&entry, &value), 0);
+	EXPECT_EQ(value, 7U) << "nothing is written";
+	entry.flags = KRDMA_WC_WITH_IMM;
+	EXPECT_EQ(ual_wc_invalidated(&entry, &value), 0);
+	EXPECT_EQ(ual_wc_immediate(&entry, &value), 1);
+	EXPECT_EQ(value, 0x01020304U);
+	entry.flags = KRDMA_WC_WITH_INV;
+	entry.imm = 0x1234;
+	EXPECT_EQ(ual_wc_immediate(&entry, &value), 0);
+	EXPECT_EQ(ual_wc_invalidated(&entry, &value), 1);
+	EXPECT_EQ(value, 0x1234U) << "an STag is no octets of the network";
+	EXPECT_EQ(ual_wc_invalidated(&entry, nullptr), 1);
+}
+
+TEST_F(CInterface, StructuresThatAreAnsweredNeedNoSize)
+{
+	krdma_qp_attr attr{};
+	krdma_usage usage{};
+
+	kernel->handlers[KRDMA_IOC_QP_QUERY] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_qp_attr *>(argument);
+
+		EXPECT_EQ(cmd.size, sizeof(cmd));
+		cmd.state = KRDMA_QP_STATE_RTS;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_USAGE] = [](void *argument) {
+		EXPECT_EQ(static_cast<krdma_usage *>(argument)->size, sizeof(krdma_usage));
+		return 0;
+	};
+	EXPECT_EQ(ual_qp_query(qp, &attr), 0);
+	EXPECT_EQ(attr.state, std::uint32_t{KRDMA_QP_STATE_RTS});
+	EXPECT_EQ(ual_usage(session.get(), &usage), 0);
+}
+
+TEST_F(CInterface, OptionsBeginAsTheirMacrosSay)
+{
+	const ual_conn_options connection = UAL_CONN_OPTIONS;
+	const ual_qp_options queues = UAL_QP_OPTIONS;
+	const ual_listen_options listener = UAL_LISTEN_OPTIONS;
+	const ual_srq_options shared = UAL_SRQ_OPTIONS;
+
+	EXPECT_EQ(connection.ird, krdma::ConnectionOptions{}.ird);
+	EXPECT_EQ(connection.ord, krdma::ConnectionOptions{}.ord);
+	EXPECT_EQ(connection.tos, -1);
+	EXPECT_EQ(queues.max_send_wr, krdma::QueuePairOptions{}.max_send_wr);
+	EXPECT_EQ(queues.max_recv_sge, krdma::QueuePairOptions{}.max_recv_sge);
+	EXPECT_EQ(queues.srq, nullptr);
+	EXPECT_EQ(listener.backlog, krdma::ListenerOptions{}.backlog);
+	EXPECT_EQ(listener.tos, -1);
+	EXPECT_EQ(shared.max_wr, krdma::ReceiveQueueOptions{}.max_wr);
 }
 
 TEST_F(CInterface, EventsAreWaitedForOrCalledBack)

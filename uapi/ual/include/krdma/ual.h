@@ -11,11 +11,20 @@
  *
  * An object ends with its ..._destroy(), which takes NULL, too. The order is free: the kernel
  * destroys one when nothing needs it any more. A pointer must not be used after it was
- * destroyed; otherwise any thread may call anything at any time.
+ * destroyed; otherwise any thread may call anything at any time. A signal ends no call.
+ *
+ * What arguments point to (slices, options, private data, addresses) is read before a function
+ * returns, and is not looked at afterwards.
+ *
+ * Objects: -EINVAL: more than the RNIC's limits, of ual_query(); -ENOMEM: memory, RLIMIT_MEMLOCK,
+ * or the RNIC has no more of them; -EPERM: RLIMIT_MEMLOCK is 0; -ENOSPC: the session's own limits;
+ * -EMFILE: no descriptor is left; -ENODEV: the RNIC is gone; -EOPNOTSUPP: it has no such thing.
  *
  * Options are structures that begin as their UAL_..._OPTIONS; NULL stands for those.
  * EINVAL: one whose size was not set; E2BIG: it wants something that this library, being
- * older, does not know.
+ * older, does not know. Of the kernel's structures, here ual_ri_syscall() alone needs the size
+ * set; functions that answer one (ual_query(), ual_usage(), ual_qp_query(), ual_srq_query(),
+ * ual_route()) set it.
  */
 #ifndef KRDMA_UAL_H
 #define KRDMA_UAL_H
@@ -180,6 +189,8 @@ struct ual_event {
 
 /* "completion", "conn-request" ..., of at most @room octets; as ual_addr_format() */
 size_t ual_event_name(uint32_t type, char *text, size_t room);
+/* of the code of KRDMA_EVENT_ASYNC: "qp-fatal" ..., in the same way */
+size_t ual_async_name(uint32_t code, char *text, size_t room);
 
 typedef void (*ual_event_fn)(void *arg, const struct ual_event *event);
 
@@ -203,8 +214,9 @@ int ual_event_wait(struct ual_source *source, struct ual_event *event, int timeo
  * @fn: NULL ends that. When this returns, the previous one does not run, unless it calls.
  *
  * ual_dispatch() or a dispatcher's threads call it, or this for what waits; nobody's wait
- * does. It may call anything, and is not called again before it has returned. The end of the
- * object ends it, too.
+ * does. It is not called again before it has returned. The end of the object ends it, too. It
+ * may destroy any object, its own included; not: wait for events of its own object, destroy
+ * the dispatcher that runs it.
  */
 int ual_event_callback(struct ual_source *source, ual_event_fn fn, void *arg);
 
@@ -249,7 +261,7 @@ void ual_pd_destroy(struct ual_pd *pd);
  */
 int ual_mr_create(struct ual_pd *pd, void *memory, size_t length, uint32_t access,
 		  struct ual_mr **mr);
-/* octets of a dma-buf; tagged offsets begin at @iova */
+/* octets of a dma-buf, which the region keeps, not @fd; tagged offsets begin at @iova */
 int ual_mr_create_dmabuf(struct ual_pd *pd, int fd, uint64_t offset, uint64_t length,
 			 uint64_t iova, uint32_t access, struct ual_mr **mr);
 void ual_mr_destroy(struct ual_mr *mr);
@@ -280,11 +292,8 @@ struct ual_cq_options {
 	uint32_t event_handler;	/* completion event handler (vector) */
 };
 
-#define UAL_CQ_OPTIONS                                                         \
-	{                                                                      \
-		.size = sizeof(struct ual_cq_options), .depth = 256,           \
-		.event_handler = 0                                             \
-	}
+/* depth 256, vector 0 */
+#define UAL_CQ_OPTIONS { sizeof(struct ual_cq_options), 256, 0 }
 
 int ual_cq_create(struct ual_context *context, const struct ual_cq_options *options,
 		  struct ual_cq **cq);
@@ -309,6 +318,10 @@ int ual_cq_moderate(struct ual_cq *cq, uint16_t count, uint16_t period_us);
 
 /* "success", "flushed" ... of a completion's status */
 const char *ual_status_text(uint32_t status);
+/* Immediate data, in the host's byte order, if it came with some: 1, else 0. */
+int ual_wc_immediate(const struct krdma_wc *entry, uint32_t *immediate);
+/* The STag that the peer invalidated, if it did: 1, else 0. */
+int ual_wc_invalidated(const struct krdma_wc *entry, uint32_t *stag);
 
 /* Shared receive queues **************************************************** */
 
@@ -320,11 +333,8 @@ struct ual_srq_options {
 	uint32_t limit;		/* an event when one is taken and fewer are left; 0: none */
 };
 
-#define UAL_SRQ_OPTIONS                                                        \
-	{                                                                      \
-		.size = sizeof(struct ual_srq_options), .max_wr = 256,         \
-		.max_sge = 1, .limit = 0                                       \
-	}
+/* 256 receives of one slice, no limit */
+#define UAL_SRQ_OPTIONS { sizeof(struct ual_srq_options), 256, 1, 0 }
 
 int ual_srq_create(struct ual_pd *pd, const struct ual_srq_options *options,
 		   struct ual_srq **srq);
@@ -350,12 +360,8 @@ struct ual_qp_options {
 	struct ual_srq *srq;	/* its receives; NULL: of its own */
 };
 
-#define UAL_QP_OPTIONS                                                         \
-	{                                                                      \
-		.size = sizeof(struct ual_qp_options), .max_send_wr = 128,     \
-		.max_recv_wr = 128, .max_send_sge = 1, .max_recv_sge = 1,      \
-		.max_inline = 0, .flags = 0, .srq = NULL                       \
-	}
+/* 128 requests of one slice in either queue, no inline data, receives of its own */
+#define UAL_QP_OPTIONS { sizeof(struct ual_qp_options), 128, 128, 1, 1, 0, 0, NULL }
 
 int ual_qp_create(struct ual_pd *pd, struct ual_cq *send, struct ual_cq *receive,
 		  const struct ual_qp_options *options, struct ual_qp **qp);
@@ -363,7 +369,11 @@ void ual_qp_destroy(struct ual_qp *qp);
 uint32_t ual_qp_number(const struct ual_qp *qp);
 /* state, limits as granted, connection and its traffic */
 int ual_qp_query(struct ual_qp *qp, struct krdma_qp_attr *attr);
-/* @state: KRDMA_QP_STATE_RESET, _INIT, _SQD or _ERR; -EINVAL: another one */
+/*
+ * @state: KRDMA_QP_STATE_RESET, _INIT, _SQD or _ERR; -EINVAL: another one. After the end of its
+ * connection a queue pair is in _ERR; RESET makes it like new, for another one, and forgets its
+ * completions.
+ */
 int ual_qp_set_state(struct ual_qp *qp, uint32_t state);
 /* @access: KRDMA_ACCESS_REMOTE_*; a new queue pair has them all */
 int ual_qp_set_access(struct ual_qp *qp, uint32_t access);
@@ -371,7 +381,8 @@ int ual_qp_set_access(struct ual_qp *qp, uint32_t access);
 int ual_disconnect(struct ual_qp *qp, int abrupt);
 
 /*
- * Work requests. @id comes with the completion, @flags are KRDMA_SEND_*: a request without
+ * Work requests, at any time: before the queue pair is connected they wait, after that they are
+ * flushed. @id comes with the completion, @flags are KRDMA_SEND_*: a request without
  * KRDMA_SEND_SIGNALED completes only if it fails. With KRDMA_SEND_INLINE the slices name this
  * process' memory, whatever their lkey, which may be used again at once.
  * -ENOMEM: the queue is full; -EINVAL: a request that cannot be.
@@ -406,7 +417,10 @@ int ual_compare_swap(struct ual_qp *qp, uint64_t id, const struct krdma_sge *sli
 		     struct ual_remote at, uint64_t compare, uint64_t swap, uint32_t flags);
 /* @stag: of a window of type 2, or of a region without windows */
 int ual_invalidate(struct ual_qp *qp, uint64_t id, uint32_t stag, uint32_t flags);
-/* binds a window to a part of a region; ual_mw_stag() is then another one */
+/*
+ * Binds a window to a part of a region; ual_mw_stag() is then another one, for the peer when the
+ * bind has completed, which needs a connection.
+ */
 int ual_bind(struct ual_qp *qp, uint64_t id, struct ual_mw *mw, struct ual_mr *mr,
 	     const struct krdma_sge *part, uint32_t access, uint32_t flags);
 
@@ -422,19 +436,16 @@ uint32_t ual_post_receive(struct ual_qp *qp, const struct krdma_wr *requests, ui
 struct ual_conn_options {
 	size_t size;
 	const void *private_data;
-	uint32_t private_data_len;
-	uint16_t ird;		/* inbound RDMA Reads */
-	uint16_t ord;		/* outbound */
+	uint32_t private_data_len;	/* 508 at most, 512 with MPA revision 1 */
+	uint16_t ird;		/* inbound RDMA Reads; -EINVAL: more than max_ird */
+	uint16_t ord;		/* outbound; -EINVAL: more than max_ord of the RNIC */
 	int tos;		/* -1: the host's */
 	struct krdma_addr local;	/* to connect from; family 0: the host chooses */
 };
 
-#define UAL_CONN_OPTIONS                                                       \
-	{                                                                      \
-		.size = sizeof(struct ual_conn_options), .private_data = NULL, \
-		.private_data_len = 0, .ird = 8, .ord = 8, .tos = -1,          \
-		.local = { 0, 0, 0, { 0 } }                                    \
-	}
+/* no private data, 8 Reads either way */
+#define UAL_CONN_OPTIONS \
+	{ sizeof(struct ual_conn_options), NULL, 0, 8, 8, -1, { 0, 0, 0, { 0 } } }
 
 /**
  * ual_connect() - begin to connect
@@ -469,11 +480,8 @@ struct ual_listen_options {
 	int tos;		/* -1: the host's */
 };
 
-#define UAL_LISTEN_OPTIONS                                                     \
-	{                                                                      \
-		.size = sizeof(struct ual_listen_options), .backlog = 64,      \
-		.flags = 0, .tos = -1                                          \
-	}
+/* a backlog of 64 */
+#define UAL_LISTEN_OPTIONS { sizeof(struct ual_listen_options), 64, 0, -1 }
 
 /* @local: an address of the RNIC, or all of a family; port 0: the kernel chooses */
 int ual_listen(struct ual_context *context, const struct krdma_addr *local,
