@@ -18,7 +18,18 @@ $(UAL_OBJ): $(OUT)/obj/%.o: $(TOP)/%.cpp
 	@mkdir -p $(@D)
 	$(CXX) $(UAL_CXXFLAGS) $(SAN) $(UAL_DEFINES) -c -o $@ $<
 
-$(OUT)/ual_test: $(UAL_OBJ) | $(UVP_LIBRARY)
+# user libraries that lack something, for uvp_test.cpp
+UAL_FAKES := $(patsubst %,$(OUT)/uvp_fake/%.so,gaps no-receive half-srq short version)
+$(OUT)/uvp_fake/no-receive.so: FAKE := -DFAKE_NO_RECEIVE
+$(OUT)/uvp_fake/half-srq.so: FAKE := -DFAKE_HALF_SRQ
+$(OUT)/uvp_fake/short.so: FAKE := -DFAKE_SIZE='offsetof(struct krdma_uvp_ops,qp_create)'
+$(OUT)/uvp_fake/version.so: FAKE := -DFAKE_VERSION=99
+$(UAL_FAKES): $(UAL_TEST_DIR)/fake_uvp.c $(UAL_DIR)/include/krdma/uvp.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=c11 -pedantic $(WARN) -fPIC -shared -I$(UAL_DIR)/include -I$(TOP)/uapi/include \
+		$(FAKE) -o $@ $<
+
+$(OUT)/ual_test: $(UAL_OBJ) | $(UVP_LIBRARY) $(UAL_FAKES)
 	$(CXX) $(CXXFLAGS) $(SAN) -o $@ $(UAL_OBJ) -lfmt -lgtest -lgtest_main -lpthread -ldl
 
 # threads that share objects

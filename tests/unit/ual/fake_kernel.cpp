@@ -156,7 +156,7 @@ int FakeKernel::builtin(unsigned long number, void *argument)
 		auto &cmd = *static_cast<krdma_context *>(argument);
 
 		cmd.handle = add({}, cmd.cookie);
-		if (cmd.flags & KRDMA_SLOW)
+		if (cmd.flags & KRDMA_SLOW || !cmd.priv.out_len)
 			return 0;
 		return answer(cmd.priv, krdma_soft_ucontext_resp{KRDMA_SOFT_ABI_VERSION, 0});
 	}

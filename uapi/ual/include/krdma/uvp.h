@@ -6,9 +6,14 @@
  * The library is the file that RNIC_QUERY names, in libkrdma's directory of them. It has
  * one symbol, krdma_uvp_open(). A verb goes to the library, which prepares the provider's
  * private octets and calls ri_syscall() for the privileged part; libkrdma hands that
- * to the kernel, and the library maps what the kernel granted. A function that is NULL
- * means that libkrdma asks the kernel itself. Posting, polling and arming then touch
- * the library alone.
+ * to the kernel, and the library maps what the kernel granted. Posting, polling and arming
+ * then touch the library alone. What has no function here (domains, regions, windows,
+ * queries, moderation, limits, connections) libkrdma asks of the kernel.
+ *
+ * Without one of the functions below the library is not used, and everything goes through the
+ * kernel; but these may be NULL: qp_modify (libkrdma asks the kernel), cq_modify and
+ * srq_modify (a new size is refused: EOPNOTSUPP), and srq_create, with srq_destroy and
+ * srq_post (no shared receive queues: EOPNOTSUPP).
  *
  * Functions answer 0 or an errno, unless said otherwise, and do not throw. Commands are
  * the structures of <krdma/krdma-abi.h>, complete but for their private octets.
@@ -48,6 +53,7 @@ struct krdma_uvp_ops {
 	__u32 abi;
 	__u32 reserved;
 
+	/* EPROTO, EOPNOTSUPP: it cannot work with this kernel module; then it is not used */
 	int (*context_open)(const struct krdma_uvp_host *host, struct krdma_context *cmd,
 			    void **context);
 	void (*context_close)(void *context);
