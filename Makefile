@@ -36,7 +36,8 @@ SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install uninstall \
+.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
+	install-headers uninstall \
 	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check \
 	siw bench
 
@@ -95,22 +96,27 @@ install: ## install modules, libraries and the krdma command for the running ker
 		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
 		exit 1 ;; esac
 	+@$(MAKE) --no-print-directory modules provider tools $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
-	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(INCLUDE_DIR) $(BIN_DIR) \
-		$(MAN_DIR) $(COMPLETION_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	+@$(MAKE) --no-print-directory install-headers
+	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR) $(COMPLETION_DIR)
 	install -m 644 $(MODULES) $(MODULE_DIR)
 	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
 	install -m 644 $(DRIVER) $(DRIVER_DIR)
 	install -m 644 $(LIBKRDMA) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(LIBKRDMA)) $(DESTDIR)$(LIBDIR)/libkrdma.so
 	install -m 644 $(UVP) $(UVP_DIR)
-	install -m 644 $(HEADERS) $(INCLUDE_DIR)
-	install -m 644 $(BUILD)/ual/krdma.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/tools/krdma $(BIN_DIR)
 	install -m 644 uapi/tools/krdma.1 $(MAN_DIR)
 	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
 	$(if $(DESTDIR),,depmod $(RELEASE))
 	$(if $(DESTDIR),,ldconfig)
 	@echo "Installed. Next: modprobe krdma_soft && rdma link add krdma0 type krdma netdev <interface>"
+
+# all that a program needs to be compiled
+install-headers:
+	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD) LIBDIR=$(LIBDIR) $(abspath $(BUILD))/ual/krdma.pc
+	install -d $(INCLUDE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(HEADERS) $(INCLUDE_DIR)
+	install -m 644 $(BUILD)/ual/krdma.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 
 uninstall: ## take away what install put there
 	rm -f $(addprefix $(MODULE_DIR)/,$(MODULES)) $(PROVIDER_DIR)/$(notdir $(PROVIDER)) \
