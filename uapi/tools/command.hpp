@@ -43,6 +43,13 @@ void print_line(const Json &json);
 /* index of a network device; throws if there is none */
 [[nodiscard]] std::uint32_t interface_index(const std::string &name);
 
+/**
+ * A subcommand. @arguments stand in its usage line as they are typed: what CLI11 calls one
+ * list of words has several meanings here.
+ */
+CLI::App *add_command(CLI::App &app, Environment &environment, const std::string &name,
+		      const std::string &arguments, const std::string &description);
+
 void add_device_commands(CLI::App &app, Environment &environment);
 void add_net_commands(CLI::App &app, Environment &environment);
 void add_live_commands(CLI::App &app, Environment &environment);

@@ -177,19 +177,22 @@ void resource(const Environment &environment)
 
 void add_device_commands(CLI::App &app, Environment &environment)
 {
-	CLI::App *command = app.add_subcommand("list", "the RNICs of this network namespace");
+	CLI::App *command =
+		add_command(app, environment, "list", "", "the RNICs of this network namespace");
 	command->callback(
 		[&environment] { environment.chosen = [&environment] { list(environment); }; });
 
 	const auto name = std::make_shared<std::string>();
 	const auto nonzero = std::make_shared<bool>(false);
-	command = app.add_subcommand("show", "all that there is to know of an RNIC, or of each");
+	command = add_command(app, environment, "show", "[RNIC]",
+			      "all that there is to know of an RNIC, or of each");
 	command->add_option("RNIC", *name, "its name or that of its network device");
 	command->callback([&environment, name] {
 		environment.chosen = [&environment, name] { show(environment, *name); };
 	});
 
-	command = app.add_subcommand("stat", "counters of an RNIC, or of each");
+	command =
+		add_command(app, environment, "stat", "[RNIC]", "counters of an RNIC, or of each");
 	command->add_option("RNIC", *name, "its name or that of its network device");
 	command->add_flag("-n,--nonzero", *nonzero, "only those that have counted");
 	command->callback([&environment, name, nonzero] {
@@ -198,14 +201,15 @@ void add_device_commands(CLI::App &app, Environment &environment)
 		};
 	});
 
-	command =
-		app.add_subcommand("mib", "TCP/IP counters, the host's and offloaded ones as one");
+	command = add_command(app, environment, "mib", "",
+			      "TCP/IP counters, the host's and offloaded ones as one");
 	command->add_flag("-n,--nonzero", *nonzero, "only those that have counted");
 	command->callback([&environment, nonzero] {
 		environment.chosen = [&environment, nonzero] { mib(environment, *nonzero); };
 	});
 
-	command = app.add_subcommand("resource", "objects in use on each RNIC, and own limits");
+	command = add_command(app, environment, "resource", "",
+			      "objects in use on each RNIC, and own limits");
 	command->callback(
 		[&environment] { environment.chosen = [&environment] { resource(environment); }; });
 }

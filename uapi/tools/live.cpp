@@ -286,8 +286,9 @@ void top(const Environment &environment, const TopOptions &options)
 void add_live_commands(CLI::App &app, Environment &environment)
 {
 	const auto wanted = std::make_shared<MonitorOptions>();
-	CLI::App *command = app.add_subcommand(
-		"monitor", "events as they come: [link] [address] [route] [rnic], none: all");
+	CLI::App *command =
+		add_command(app, environment, "monitor", "[link] [address] [route] [rnic]",
+			    "events as they come: [link] [address] [route] [rnic], none: all");
 	command->add_option("WHAT", wanted->what, "link, address, route, rnic");
 	command->add_option("-c,--count", wanted->count, "end after so many events");
 	command->add_option("-t,--timeout", wanted->timeout, "end after so many seconds")
@@ -299,7 +300,8 @@ void add_live_commands(CLI::App &app, Environment &environment)
 	});
 
 	const auto options = std::make_shared<TopOptions>();
-	command = app.add_subcommand("top", "rates of each RNIC and its queue pairs");
+	command =
+		add_command(app, environment, "top", "", "rates of each RNIC and its queue pairs");
 	command->add_option("-i,--interval", options->interval, "seconds between two looks (1)")
 		->check(CLI::Range(0.05, 3600.0));
 	command->add_option("-n,--count", options->count, "end after so many looks");

@@ -64,17 +64,58 @@ std::uint32_t interface_index(const std::string &name)
 
 namespace {
 
+constexpr const char *json_help = "JSON; live commands write one object a line";
+
+/** Help of a subcommand: its arguments as they are typed. */
+class Help final : public CLI::Formatter {
+public:
+	explicit Help(std::string arguments) : arguments_{std::move(arguments)}
+	{}
+
+	[[nodiscard]] std::string make_usage(const CLI::App * /*app*/,
+					     std::string name) const override
+	{
+		return "Usage: " + name + (arguments_.empty() ? "" : " " + arguments_) +
+		       " [OPTIONS]\n";
+	}
+
+	/* an argument's type is told by its text */
+	[[nodiscard]] std::string make_option_opts(const CLI::Option *option) const override
+	{
+		return option->get_positional() || option->get_expected_min() == 0 ? "" : " N";
+	}
+
+private:
+	std::string arguments_;
+};
+
+} /* namespace */
+
+CLI::App *add_command(CLI::App &app, Environment &environment, const std::string &name,
+		      const std::string &arguments, const std::string &description)
+{
+	CLI::App *command = app.add_subcommand(name, description);
+
+	command->formatter(std::make_shared<Help>(arguments));
+	command->add_flag("-j,--json", environment.json, json_help);
+	return command;
+}
+
+namespace {
+
 constexpr int exit_error = 1;
 constexpr int exit_usage = 2;
 
 int run(int argc, char **argv)
 {
 	Environment environment;
-	CLI::App app{"RNICs, network stack and events of krdma"};
+	CLI::App app{"RNICs, network stack and events of krdma", "krdma"};
 
 	app.require_subcommand(1);
 	app.fallthrough();
-	app.add_flag("-j,--json", environment.json, "JSON; live commands write one object a line");
+	/* of the subcommands, too */
+	app.footer("Exit codes: 0: done, 1: something failed, 2: wrong usage. See man krdma.");
+	app.add_flag("-j,--json", environment.json, json_help);
 	app.set_version_flag("-V,--version", "krdma 1.0.0");
 	add_device_commands(app, environment);
 	add_net_commands(app, environment);

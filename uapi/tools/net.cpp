@@ -177,8 +177,8 @@ std::uint16_t port_number(const std::string &text)
 void add_net_commands(CLI::App &app, Environment &environment)
 {
 	const auto words = std::make_shared<Words>();
-	CLI::App *command =
-		app.add_subcommand("route", "way to a destination: [get] DST [from SRC] [oif DEV]");
+	CLI::App *command = add_command(app, environment, "route", "[get] DST [from SRC] [oif DEV]",
+					"way to a destination: [get] DST [from SRC] [oif DEV]");
 	command->add_option("DST", *words, "destination, then from SRC, oif DEV")->required();
 	command->callback([&environment, words] {
 		const std::size_t at = skip_get(*words);
@@ -193,7 +193,8 @@ void add_net_commands(CLI::App &app, Environment &environment)
 
 	const auto resolve = std::make_shared<bool>(false);
 	const auto watch = std::make_shared<bool>(false);
-	command = app.add_subcommand("neigh", "link address of a next hop: [get] ADDR dev DEV");
+	command = add_command(app, environment, "neigh", "[get] ADDR dev DEV",
+			      "link address of a next hop: [get] ADDR dev DEV");
 	command->add_option("ADDR", *words, "its address, then dev DEV")->required();
 	command->add_flag("-r,--resolve", *resolve, "ask the network and wait for the answer");
 	command->add_flag("-w,--watch", *watch, "and tell each change until interrupted");
@@ -213,8 +214,8 @@ void add_net_commands(CLI::App &app, Environment &environment)
 	});
 
 	const auto destination = std::make_shared<std::string>();
-	command =
-		app.add_subcommand("addr", "local addresses that reach a destination, best first");
+	command = add_command(app, environment, "addr", "DST",
+			      "local addresses that reach a destination, best first");
 	command->add_option("DST", *destination, "destination")->required();
 	command->callback([&environment, destination] {
 		environment.chosen = [&environment, address = address_of(*destination)] {
@@ -222,7 +223,8 @@ void add_net_commands(CLI::App &app, Environment &environment)
 		};
 	});
 
-	command = app.add_subcommand("port", "reserve a TCP port until interrupted: [ADDR] PORT");
+	command = add_command(app, environment, "port", "[ADDR] PORT",
+			      "reserve a TCP port until interrupted: [ADDR] PORT");
 	command->add_option("PORT", *words, "address (none: all RNICs' IPv4 ones), port (0: any)")
 		->required()
 		->expected(1, 2);

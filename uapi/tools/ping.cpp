@@ -389,8 +389,9 @@ Address ping_address(const PingOptions &options)
 void add_ping_command(CLI::App &app, Environment &environment)
 {
 	const auto options = std::make_shared<PingOptions>();
-	CLI::App *command = app.add_subcommand(
-		"ping", "latency of messages there and back: ADDR PORT, or --server [ADDR] PORT");
+	CLI::App *command = add_command(
+		app, environment, "ping", "ADDR PORT | --server [ADDR] PORT",
+		"latency of messages there and back: ADDR PORT, or --server [ADDR] PORT");
 
 	command->add_option("ADDR", options->words, "the server's address, and its port")
 		->required()

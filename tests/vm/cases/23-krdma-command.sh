@@ -46,6 +46,13 @@ until_says() {
 	fail "$1 does not say '$2'"
 }
 
+# completes WORD...: what bash would offer for the last of them
+completes() {
+	# shellcheck disable=SC2016
+	on A bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _krdma; echo "${COMPREPLY[*]}"' \
+		"$VM_REPO/uapi/tools/krdma.bash" "$@"
+}
+
 hosts_up
 note_resources
 
@@ -69,6 +76,24 @@ status "no such RNIC" 1 A show nobody
 status "help" 0 A --help
 status "bad address" 2 A ping 10.77.0 7000
 status "nobody listens" 1 A ping "$ADDR_B" 7999
+
+say "help, colours, completion"
+for command in list show stat resource mib route neigh addr port monitor top ping; do
+	expect "help of $command" on A krdma "$command" --help
+	has "usage of $command" "^Usage: krdma $command " expect
+	has "JSON of $command" '^  -j,--json  ' expect
+	has "exit codes of $command" '^Exit codes: 0: ' expect
+done
+has "both uses of ping" '^Usage: krdma ping ADDR PORT \| --server \[ADDR\] PORT \[OPTIONS\]$' expect
+expect "on a terminal" on A script -qec "krdma list" /dev/null
+has "colours" $'^\033\\[1mRNIC' expect
+expect "on a terminal without colours" on A env NO_COLOR=1 script -qec "krdma list" /dev/null
+has "the list" '^RNIC' expect
+! grep -q $'\033' expect || fail "colours in spite of NO_COLOR"
+same "subcommands" "port ping" "$(completes krdma p)"
+same "options" "--server --size --slow" "$(completes krdma ping "$ADDR_B" --s)"
+same "network devices" vethA "$(completes krdma route "$ADDR_B" oif veth)"
+[[ " $(completes krdma show '') " = *" krdma0 "* ]] || fail "no RNIC is offered to krdma show"
 
 say "ping"
 for path in fast slow; do
