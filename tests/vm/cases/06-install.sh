@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: make install, modprobe by dependency, the installed provider, libkrdma and krdma, make uninstall
+# what: make install, modprobe by dependency, the installed provider, libkrdma and krdma, a program of its own, make uninstall
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -38,6 +38,12 @@ hosts_up
 perf_pair ib_send_bw -n 50
 expect "RNICs, by them" on A krdma list
 has "the RNIC" '^krdma0 +vethA' expect
+say "a program of another tree, with the installed headers and library"
+cp "$VM_REPO/uapi/examples/list_rnics.c" .
+read -ra flags <<< "$(pkg-config --cflags --libs krdma)"
+expect "compile" cc -std=c11 -D_DEFAULT_SOURCE -pedantic -Wall -Wextra -Werror -o list_rnics list_rnics.c "${flags[@]}"
+expect "run" on A ./list_rnics
+has "the RNIC" '^krdma0' expect
 start ping B krdma ping --server "$ADDR_B" 7800 -c 1
 pings() { grep -q '^listening.*fast' ping.log; }
 wait_for 10 pings || { cat ping.log; fail "no server, or without its user library"; }
