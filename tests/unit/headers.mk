@@ -6,5 +6,5 @@ TESTS += headers_test
 
 $(OUT)/headers_test: $(TOP)/tests/unit/headers/headers_test.cpp
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) -std=c++20 $(WARN) -DTREE='"$(TOP)"' -DBUILD='"$(OUT)/obj/headers"' \
-		-DCC='"$(CC)"' -DCXX='"$(CXX)"' -o $@ $< -lgtest -lgtest_main -lpthread
+	$(CXX) $(CXXFLAGS) -std=c++20 $(WARN) -DHEADERS_TREE='"$(TOP)"' -DHEADERS_BUILD='"$(OUT)/obj/headers"' \
+		-DHEADERS_CC='"$(CC)"' -DHEADERS_CXX='"$(CXX)"' -o $@ $< -lgtest -lgtest_main -lpthread

@@ -49,10 +49,10 @@ protected:
 		std::string name = (fs::temp_directory_path() / "krdma-headers-XXXXXX").string();
 
 		root = mkdtemp(name.data());
-		const Result installed =
-			run("make --no-print-directory -C " TREE " install-headers BUILD=" BUILD
-			    " LIBDIR=/usr/lib/krdma-test DESTDIR=" +
-			    root.string());
+		const Result installed = run("make --no-print-directory -C " HEADERS_TREE
+					     " install-headers BUILD=" HEADERS_BUILD
+					     " LIBDIR=/usr/lib/krdma-test DESTDIR=" +
+					     root.string());
 		ASSERT_EQ(installed.status, 0) << installed.output;
 		const Result found = run(
 			"PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_SYSROOT_DIR=" + root.string() +
@@ -89,7 +89,7 @@ std::string Headers::flags;
 /* the number-th block between ``` lines */
 std::string snippet(unsigned int number)
 {
-	std::ifstream file{TREE "/docs/libkrdma.md"};
+	std::ifstream file{HEADERS_TREE "/docs/libkrdma.md"};
 	std::string line;
 	std::string text;
 	unsigned int fences = 0;
@@ -108,7 +108,7 @@ TEST_F(Headers, TheProgramInCxxCompiles)
 	const std::string text = snippet(0);
 
 	ASSERT_NE(text.find("krdma::Session session"), std::string::npos);
-	const Result result = compile(CXX " -std=c++20 -Werror", "cpp",
+	const Result result = compile(HEADERS_CXX " -std=c++20 -Werror", "cpp",
 				      "#include <array>\n#include <chrono>\n#include <optional>\n"
 				      "#include <span>\n#include <string_view>\n"
 				      "#include <krdma/krdma.hpp>\nint main()\n{\n" +
@@ -122,7 +122,7 @@ TEST_F(Headers, TheProgramInCCompiles)
 
 	ASSERT_NE(text.find("ual_open(&session)"), std::string::npos);
 	const Result result =
-		compile(CC " -std=c11 -pedantic -Werror", "c",
+		compile(HEADERS_CC " -std=c11 -pedantic -Werror", "c",
 			"#include <krdma/ual.h>\nint main(void)\n{\n"
 			"\tstruct ual_session *session;\n\tstruct ual_context *context;\n"
 			"\tstruct ual_pd *pd;\n\tstruct ual_cq *cq;\n\tstruct ual_qp *qp;\n"
@@ -141,9 +141,9 @@ TEST_F(Headers, OptionsBeginInBothLanguages)
 				 "struct ual_qp_options c = UAL_QP_OPTIONS;\n"
 				 "struct ual_conn_options d = UAL_CONN_OPTIONS;\n"
 				 "struct ual_listen_options e = UAL_LISTEN_OPTIONS;\n";
-	const Result c = compile(CC " -std=c11 -pedantic -Werror", "c", text);
+	const Result c = compile(HEADERS_CC " -std=c11 -pedantic -Werror", "c", text);
 	/* but for what C alone has: the member without a size */
-	const Result cxx = compile(CXX " -std=c++17 -pedantic", "cpp", text);
+	const Result cxx = compile(HEADERS_CXX " -std=c++17 -pedantic", "cpp", text);
 
 	EXPECT_EQ(c.status, 0) << c.output;
 	EXPECT_EQ(cxx.status, 0) << cxx.output;
@@ -153,8 +153,8 @@ TEST_F(Headers, OptionsBeginInBothLanguages)
 
 TEST_F(Headers, OlderCxxIsToldWhatIsMissing)
 {
-	const Result result =
-		compile(CXX " -std=c++17", "cpp", "#include <krdma/krdma.hpp>\nint main() {}\n");
+	const Result result = compile(HEADERS_CXX " -std=c++17", "cpp",
+				      "#include <krdma/krdma.hpp>\nint main() {}\n");
 
 	EXPECT_NE(result.status, 0);
 	EXPECT_NE(result.output.find("krdma.hpp needs C++20"), std::string::npos);
@@ -167,7 +167,8 @@ TEST_F(Headers, EachStandsAlone)
 	     fs::directory_iterator{root / "usr/include/krdma"}) {
 		const bool is_c = header.path().extension() == ".h";
 		const Result result =
-			compile(is_c ? CC " -std=c11 -pedantic -Werror" : CXX " -std=c++20 -Werror",
+			compile(is_c ? HEADERS_CC " -std=c11 -pedantic -Werror"
+				     : HEADERS_CXX " -std=c++20 -Werror",
 				is_c ? "c" : "cpp",
 				"#include <krdma/" + header.path().filename().string() +
 					">\nint unused;\n");
