@@ -38,9 +38,10 @@ int ConnectionState::established(std::chrono::milliseconds timeout) const
 		const Past &past = mailbox->past();
 
 		/* what was made, and not told yet, may have left messages before its end */
-		if (mailbox->take(KRDMA_EVENT_CONN_REPLY) || mailbox->take(KRDMA_EVENT_ESTABLISHED))
-			status = past.made->status;
-		else if (past.closed)
+		const bool news = mailbox->take(KRDMA_EVENT_CONN_REPLY) ||
+				  mailbox->take(KRDMA_EVENT_ESTABLISHED);
+
+		if (past.closed && !news)
 			status = *past.closed ? *past.closed : ECONNRESET;
 		else if (past.made)
 			status = past.made->status;
