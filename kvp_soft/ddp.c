@@ -306,7 +306,8 @@ int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_
 	if (seg->mo != st->mo)
 		return refuse_untagged(seg, term, SOFT_UNTAG_MO);
 	/* whatever the buffer, MO and the length of a message have 32 bits */
-	if ((u64)seg->mo + seg->payload_len > (buffer_len > U32_MAX ? U32_MAX : buffer_len))
+	if ((u64)seg->mo + seg->payload_len > buffer_len ||
+	    (u32)(seg->mo + seg->payload_len) < seg->mo)
 		return refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
 	return 0;
 }

@@ -626,6 +626,15 @@ static void sequence_advances(struct ktest *test)
 	n = soft_put_untagged(p, SOFT_RDMAP_SEND_SE, true, 0, 0, 0, 0, 1);
 	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
 	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1, &term), 0);
+
+	/* but no message is longer than MO can say, whatever the buffer */
+	st = (struct soft_untagged_state){ 1, 0xffffffc0 };
+	n = soft_put_untagged(p, SOFT_RDMAP_SEND, false, 0, 0, 1, 0xffffffc0, 0x3f);
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1ULL << 33, &term), 0);
+	n = soft_put_untagged(p, SOFT_RDMAP_SEND, false, 0, 0, 1, 0xffffffc0, 0x40);
+	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
+	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1ULL << 33, &term), -EPROTO);
 }
 
 /* Headers of segments in a row: each follows those before it, and nothing else does */
