@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: libkrdma's verbs between two hosts, by the user library and by commands; the C examples
+# what: libkrdma's verbs between two hosts, by the user library and by commands; an RNIC that goes under waits; the C examples
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -49,6 +49,21 @@ for path in fast slow; do
 	check_no_leak
 done
 
+for path in fast slow; do
+	export KRDMA_UVP_DIR=$uvp
+	[ $path = fast ] || export KRDMA_UVP_DIR=/nowhere
+	say "the RNIC goes under waits, $path"
+	start waiter A "$VM_PROGS/krdma_ual" removal hostA "$ADDR_A"
+	wait_for 20 grep -q '^waiting' waiter.log || { cat waiter.log; fail "nobody waits"; }
+	sleep 0.5
+	expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
+	finish waiter 30
+	cat waiter.log
+	has "the program's word" '^all were told$' waiter.log
+	rnic_add A
+	wait_for 10 rnic_active krdma0
+done
+
 say "RNICs, and errors, in C"
 run_on A 10 "$examples/list_rnics"
 has "the RNIC" '^krdma0 on vethA: up, [0-9]+ queue pairs, mtu 1500$' client.log
@@ -58,4 +73,4 @@ refuse "no way there" on A "$examples/list_rnics" 192.0.2.1
 refuse "no address" on A "$examples/list_rnics" 10.77
 refuse "nobody listens" on A "$examples/ping_pong" "$ADDR_B:7999"
 has "why" '^connect: Connection refused$' expect
-counted $((tests + 8)) 0
+counted $((tests + 10)) 0

@@ -3,6 +3,9 @@
  * krdma_ual fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]: libkrdma's verbs between two
  * hosts, by the provider's user library or by commands alone. One line for each check, the
  * last line is the verdict.
+ *
+ * krdma_ual removal NETNS ADDRESS: says "waiting" when threads wait for all that a program may
+ * wait for; then the RNIC is to go, and all of them have to be told.
  */
 #include <cstdio>
 #include <cstring>
@@ -204,16 +207,61 @@ int run_all(char **argv, const char *only)
 	return failed || !passed;
 }
 
+/* waits in a thread; the RNIC's end is the only one that it may have */
+std::future<void> ends(const char *what, std::function<void()> wait)
+{
+	return std::async(std::launch::async, [what, wait = std::move(wait)] {
+		refused(ENODEV, what, wait);
+		std::printf("%s ended\n", what);
+	});
+}
+
+int run_removal(char **argv)
+{
+	const Host host{argv[2], argv[3]};
+	const Side side{host, {}};
+	const Side caller{host, {}};
+	const Listener listener{host.context, host.address};
+	const Listener deaf{host.context, host.address};
+	Connection silent = Connection::connect(caller.qp, deaf.address());
+	std::vector<std::future<void>> waits;
+
+	alarm(check_limit);
+	waits.push_back(ends("a wait for requests", [&] { (void)listener.wait(); }));
+	waits.push_back(ends("a wait for completions", [&] { (void)side.receives.wait(); }));
+	std::puts("waiting");
+	std::fflush(stdout);
+	for (std::future<void> &wait : waits)
+		wait.get();
+	/* a connection under way is over, with an error */
+	try {
+		silent.established(patience);
+		fail("a connection of an RNIC that is gone");
+	} catch (const std::system_error &error) {
+		std::printf("the connection: %s\n", error.what());
+	}
+	refused(ENODEV, "a new queue", [&] { const CompletionQueue queue{host.context}; });
+	std::puts("all were told");
+	return 0;
+}
+
 } /* namespace */
 } /* namespace ual */
 
 int main(int argc, char **argv)
 {
-	if (argc < 6 || argc > 7) {
-		std::fprintf(stderr, "%s fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]\n", argv[0]);
+	const bool removal = argc == 4 && std::string_view{argv[1]} == "removal";
+
+	if (!removal && (argc < 6 || argc > 7)) {
+		std::fprintf(stderr,
+			     "%s fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]\n"
+			     "%s removal NETNS ADDRESS\n",
+			     argv[0], argv[0]);
 		return 2;
 	}
 	try {
+		if (removal)
+			return ual::run_removal(argv);
 		return ual::run_all(argv, argc > 6 ? argv[6] : nullptr);
 	} catch (const std::exception &error) {
 		std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
