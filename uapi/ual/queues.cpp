@@ -30,8 +30,8 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 	if (requests.empty())
 		return 0;
 	if (queue.user) {
-		err = queue.context->cause((queue.context->uvp.*function)(
-			queue.user, requests.data(), count, &done));
+		err = queue.context->cause(
+			(queue.context->uvp.*function)(queue.user, requests.data(), count, &done));
 		return done;
 	}
 	cmd.handle = handle;
