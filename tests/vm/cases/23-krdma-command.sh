@@ -194,6 +194,21 @@ kill -INT "${pid_of[port]}"
 finish port 10
 expect "free again" on A timeout 5 python3 -c "import socket; socket.create_server(('$ADDR_A', $port))"
 
+# none_left PARAMETER WORD...: with no room for what it bounds the command is refused, and says why
+none_left() {
+	local parameter=/sys/module/krdma/parameters/$1 before
+	before=$(cat "$parameter")
+	echo 0 > "$parameter"
+	status "no room for $1" 1 A "${@:2}"
+	grep -q "No space left" err || { cat err; fail "another reason"; }
+	echo "$before" > "$parameter"
+}
+
+say "limits of the network's objects"
+none_left file_ports port "$ADDR_A" 0
+none_left neigh_watches neigh 10.77.0.98 dev vethA -r
+none_left net_subscriptions monitor -t 1
+
 say "monitor"
 start monitor A krdma monitor --json
 sleep 1
