@@ -65,7 +65,8 @@ Memory::Memory(const ProtectionDomain &pd, std::size_t size, std::uint32_t acces
 Side::Side(const Host &host, const SideOptions &options)
 	: pd{options.pd ? *options.pd : ProtectionDomain{host.context}},
 	  sends{host.context, {.depth = options.depth}},
-	  receives{host.context, {.depth = options.depth}}, qp{pd, sends, receives, options.qp}
+	  receives{host.context, {.depth = options.depth, .event_handler = options.event_handler}},
+	  qp{pd, sends, receives, options.qp}
 {}
 
 Completion Side::next(const CompletionQueue &cq, Where where)

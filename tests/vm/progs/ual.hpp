@@ -115,6 +115,7 @@ struct SideOptions {
 	QueuePairOptions qp{};
 	std::uint32_t depth{64};             /* of the completion queues */
 	const ProtectionDomain *pd{nullptr}; /* nullptr: one of its own */
+	std::uint32_t event_handler{0};      /* of the receives */
 };
 
 /** class Side - a queue pair with what it needs */

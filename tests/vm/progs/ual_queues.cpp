@@ -245,6 +245,49 @@ void solicited_events(World &world)
 	(void)pair.b.received();
 }
 
+void raises(const Pair &pair, AsyncCode wanted)
+{
+	const std::optional<Event> event = pair.b.qp.events().wait(patience);
+
+	require(event.has_value(), "no event of the queue pair");
+	require(event->async() == wanted, "an event of another kind");
+}
+
+void queue_pair_events(World &world)
+{
+	const ProtectionDomain pd{world.b.context};
+	const SharedReceiveQueue srq{pd, {.max_wr = 16}};
+	const Pair shared{world, {}, {.qp = {.receives = &srq}, .pd = &pd}};
+
+	shared.b.qp.change_state(QueueState::error);
+	raises(shared, AsyncCode::qp_last_wqe);
+
+	const Pair pair{world};
+	const Memory closed{pair.b.pd, 8, 0};
+	pair.refuses_write({closed.region.address(), closed.region.stag()});
+	raises(pair, AsyncCode::qp_access_error);
+}
+
+/* each of the RNIC's completion event handlers tells of its own queues */
+void event_handlers(World &world)
+{
+	const std::uint32_t handlers =
+		world.b.session.find_local(world.b.address).attributes().raw.num_ceh;
+
+	require(handlers >= 2, "one completion event handler alone");
+	for (std::uint32_t handler = 0; handler < handlers; handler++) {
+		const Pair pair{world, {}, {.event_handler = handler}};
+		const Memory from{pair.a.pd, 8};
+		const Memory to{pair.b.pd, 8};
+
+		(void)pair.b.receives.arm();
+		pair.b.qp.receive(1, to.region.slice());
+		pair.a.qp.send(1, from.region.slice());
+		require(pair.b.receives.events().wait(patience).has_value(), "no event");
+		(void)pair.b.received();
+	}
+}
+
 /* Connections ************************************************************** */
 
 std::vector<std::byte> octets(std::size_t length, std::byte first)
@@ -356,6 +399,8 @@ const std::vector<Check> queue_checks = {
 	{"full_queues", full_queues},
 	{"callbacks_by_descriptor", callbacks_by_descriptor},
 	{"solicited_events", solicited_events},
+	{"queue_pair_events", queue_pair_events},
+	{"event_handlers", event_handlers},
 	{"private_data", private_data},
 	{"accepting_side_speaks_first", accepting_side_speaks_first},
 	{"nobody_listens", nobody_listens},
