@@ -27,6 +27,13 @@ for path in 0 1; do
 done
 tests=$(awk '/ passed, / { print $1 }' client.log)
 
+# a kernel may be built without
+if [ -e /proc/sys/abi/vsyscall32 ]; then
+	say "by a 32-bit program"
+	expect "32 bits" on A "$VM_PROGS/chardev32"
+	nothing_left || fail "left: $(objects)"
+fi
+
 say "private data, as much as MPA has"
 for revision in 1 2; do
 	echo $revision > /sys/module/krdma/parameters/mpa_revision
