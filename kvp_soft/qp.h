@@ -180,7 +180,6 @@ struct soft_tx {
  * @apart: segments of the socket buffer at hand are handled one by one
  * @held: an FPDU could not be handled yet; nothing behind it is looked at
  * @waiting: because no receive work request is posted
- * @wait_until: in jiffies, how long it may
  * @wait_expired: for too long
  * @waiter: in soft_rq.waiters, that queue's lock
  * @wait_timer: ends the wait
@@ -210,7 +209,6 @@ struct soft_rx {
 	bool apart;
 	bool held;
 	bool waiting;
-	unsigned long wait_until;
 	bool wait_expired;
 	struct list_head waiter;
 	struct delayed_work wait_timer;

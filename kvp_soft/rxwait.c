@@ -41,7 +41,6 @@ static void soft_rx_wait_begin(struct soft_qp *qp, unsigned int timeout_ms)
 	if (qp->rx.waiting)
 		return;
 	qp->rx.waiting = true;
-	qp->rx.wait_until = jiffies + msecs_to_jiffies(timeout_ms);
 	soft_count(qp->rnic, SOFT_CNT_RX_WAITS);
 	mod_delayed_work(soft_wq, &qp->rx.wait_timer,
 			 msecs_to_jiffies(timeout_ms));
@@ -124,8 +123,8 @@ void soft_rx_wait_timer(struct work_struct *work)
 	struct sock *sk = qp->llp->sock->sk;
 
 	lock_sock(sk);
-	/* the timer may be that of a wait before this one */
-	if (qp->rx.waiting && time_after_eq(jiffies, qp->rx.wait_until))
+	/* armed again, it is that of a wait which began meanwhile */
+	if (qp->rx.waiting && !delayed_work_pending(&qp->rx.wait_timer))
 		qp->rx.wait_expired = true;
 	release_sock(sk);
 	soft_rx_resume(qp);

@@ -260,9 +260,6 @@ u32 __get_random_u32_below(u32 ceil)
 	return 0;
 }
 
-/* moves when timers fire */
-unsigned long volatile jiffies;
-
 unsigned long __msecs_to_jiffies(const unsigned int m)
 {
 	return m;
@@ -440,7 +437,6 @@ bool mod_delayed_work_on(int cpu, struct workqueue_struct *wq, struct delayed_wo
 {
 	u32 i, empty = FZ_WORKS;
 
-	work->timer.expires = jiffies + delay;
 	for (i = FZ_WORKS; i-- > 0;) {
 		if (fz_timer[i] == work)
 			return true;
@@ -485,11 +481,8 @@ void fz_fire_timers(void)
 		struct delayed_work *work = fz_timer[i];
 
 		fz_timer[i] = NULL;
-		if (!work)
-			continue;
-		if (time_after(work->timer.expires, jiffies))
-			jiffies = work->timer.expires;
-		work->work.func(&work->work);
+		if (work)
+			work->work.func(&work->work);
 	}
 }
 
