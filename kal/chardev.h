@@ -56,7 +56,7 @@ struct kal_dev {
  * none. May sleep, and nothing may wait for user space in between.
  */
 struct kal_dev *kal_dev_get(const struct net *net, u32 index);
-/* the one whose network device has @ifindex */
+/* the one on the network device with @ifindex, or that stands in for it */
 struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex);
 /* the one whose network device has the address @addr */
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr);
@@ -356,9 +356,5 @@ int kal_cmd_mib(struct kal_file *file, void *cmd);
 struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockaddr_storage *addr);
 void kal_file_port_return(struct kal_handle *h);
 void kal_file_net_exit(struct kal_file *file);
-
-/* listen.c: is @addr one of the RNIC's netdev; that, or of what stands for it? Any context. */
-bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
-bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 
 #endif /* KAL_CHARDEV_H */

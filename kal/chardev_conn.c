@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "chardev_verbs.h"
+#include "endpoint.h"
 
 #include <krdma/netstack.h>
 

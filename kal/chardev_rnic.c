@@ -15,7 +15,6 @@
 #include "counters.h"
 #include "endpoint.h"
 #include "internal.h"
-#include "net.h"
 
 #include <krdma/netstack.h>
 
@@ -92,26 +91,18 @@ static struct kal_dev *kal_dev_search(const struct net *net,
 	return NULL;
 }
 
-static bool kal_dev_is_ifindex(const struct ri_rnic *rnic, const void *key)
-{
-	return rnic->netdev->ifindex == *(const u32 *)key;
-}
-
-static bool kal_dev_is_vlan_pair(const struct ri_rnic *rnic, const void *key)
-{
-	return kal_net_vlan_pair(rnic->netdev, key);
-}
-
 struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
 {
-	struct kal_dev *dev = kal_dev_search(net, kal_dev_is_ifindex, &ifindex);
-	struct net_device *ndev;
+	struct net_device *ndev = dev_get_by_index(net, ifindex);
+	struct ri_rnic *rnic = ndev ? kal_rnic_of_netdev(ndev) : NULL;
+	struct kal_dev *dev = NULL;
 
-	if (dev)
-		return dev;
-	guard(rcu)();
-	ndev = dev_get_by_index_rcu(net, ifindex);
-	return ndev ? kal_dev_search(net, kal_dev_is_vlan_pair, ndev) : NULL;
+	if (rnic) {
+		dev = kal_dev_get(net, rnic->index);
+		ri_rnic_put(rnic);
+	}
+	dev_put(ndev);
+	return dev;
 }
 
 static bool kal_dev_has_address(const struct ri_rnic *rnic, const void *key)
