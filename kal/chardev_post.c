@@ -323,10 +323,6 @@ int kal_cmd_post_srq(struct kal_file *file, void *_cmd)
 
 /* Completions ************************************************************** */
 
-/* numbers of libibverbs' flags, which differ from the kernel's */
-#define KAL_WC_WITH_IMM	(1U << 1)
-#define KAL_WC_WITH_INV	(1U << 3)
-
 static void kal_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
 {
 	*to = (struct krdma_wc) {
@@ -339,10 +335,10 @@ static void kal_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
 	};
 	if (wc->wc_flags & IB_WC_WITH_IMM) {
 		to->imm = wc->ex.imm_data;
-		to->flags = KAL_WC_WITH_IMM;
+		to->flags = KRDMA_WC_WITH_IMM;
 	} else if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
 		to->imm = (__force __be32)wc->ex.invalidate_rkey;
-		to->flags = KAL_WC_WITH_INV;
+		to->flags = KRDMA_WC_WITH_INV;
 	}
 }
 

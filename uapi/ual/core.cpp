@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t device_fatal = 8; /* IBV_EVENT_DEVICE_FATAL */
-
 bool posts(unsigned long number) noexcept
 {
 	return number == KRDMA_IOC_POST_SEND || number == KRDMA_IOC_POST_RECV ||
@@ -377,7 +375,7 @@ Mailbox::~Mailbox()
 void Mailbox::put(Event event, std::vector<Event> &dropped)
 {
 	/* said to the context alone; those that wait for something else hear of it here */
-	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == device_fatal)
+	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == KRDMA_ASYNC_DEVICE_FATAL)
 		scope_->ended = true;
 	past_.note(event);
 	if (events_.size() >= most)

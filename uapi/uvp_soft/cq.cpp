@@ -30,7 +30,7 @@ const krdma_soft_cq_stamp &current_stamp(ibv_cq_ex *cq)
 	return c.queue.ring.stamp(c.polled - 1);
 }
 
-static_assert(IBV_WC_WITH_IMM == 1 << 1 && IBV_WC_WITH_INV == 1 << 3);
+static_assert(IBV_WC_WITH_IMM == KRDMA_WC_WITH_IMM && IBV_WC_WITH_INV == KRDMA_WC_WITH_INV);
 
 void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 {

@@ -551,15 +551,12 @@ inline int attach_rings(SendQueue &sq, RecvQueue &rq, int fd, const krdma_soft_q
 
 /* Completions ************************************************************** */
 
-/* IBV_WC_* of a completion */
+/* KRDMA_WC_WITH_* of a completion, which are libibverbs' IBV_WC_WITH_*, too */
 inline std::uint32_t soft_wc_flags(const krdma_soft_cqe &cqe) noexcept
 {
-	constexpr std::uint32_t with_imm = 1U << 1;
-	constexpr std::uint32_t with_inv = 1U << 3;
-
 	if (cqe.flags & KRDMA_SOFT_WC_IMM)
-		return with_imm;
-	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? with_inv : 0;
+		return KRDMA_WC_WITH_IMM;
+	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? KRDMA_WC_WITH_INV : 0;
 }
 
 /** struct SoftCq - completions and the thread that looks for them */
