@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include <krdma/session.hpp>
@@ -97,5 +98,16 @@ private:
 	std::vector<std::byte> events_;
 	std::vector<std::pair<void *, std::size_t>> mapped_;
 };
+
+/* the errno that it fails with; 0: it does not */
+template <typename Action> int code_of(const Action &action)
+{
+	try {
+		action();
+	} catch (const std::system_error &error) {
+		return error.code().value();
+	}
+	return 0;
+}
 
 #endif /* KRDMA_FAKE_KERNEL_HPP */

@@ -23,16 +23,6 @@ namespace {
 using namespace krdma;
 using namespace std::chrono_literals;
 
-int code_of(const std::function<void()> &action)
-{
-	try {
-		action();
-	} catch (const std::system_error &error) {
-		return error.code().value();
-	}
-	return 0;
-}
-
 class Library : public testing::Test {
 protected:
 	std::shared_ptr<FakeKernel> kernel = std::make_shared<FakeKernel>();

@@ -49,16 +49,6 @@ protected:
 	Session session{kernel};
 };
 
-int code_of(const std::function<void()> &action)
-{
-	try {
-		action();
-	} catch (const std::system_error &error) {
-		return error.code().value();
-	}
-	return 0;
-}
-
 TEST_F(UserLibraries, WhatMayBeMissing)
 {
 	const Context context = context_of("gaps.so");
