@@ -25,6 +25,16 @@ for dir in "/lib/modules/$(uname -r)/kernel"/{sound,drivers/*,drivers/net/{ether
 	[ ! -d "$dir" ] || { mount -t tmpfs none "$dir" && hidden+=("$dir"); }
 done
 
+# whatever becomes of this case, those to come have what init gave them
+give_back() {
+	local file
+	for file in "$library" "$driver"; do
+		[ ! -e "$VM_TMP/${file##*/}" ] || mv "$VM_TMP/${file##*/}" "$file"
+	done
+	[ ${#hidden[@]} = 0 ] || umount "${hidden[@]}"
+}
+trap give_back EXIT
+
 expect "the modules that init loaded go" rmmod_all
 # the guest's own, for the cases to come
 mv "$library" "$driver" "$VM_TMP"
@@ -63,7 +73,4 @@ for file in "${files[@]}" /usr/include/krdma "$libs/krdma"; do
 	[ ! -e "$file" ] || fail "make uninstall left $file"
 done
 refuse "krdma_soft is gone" modprobe krdma_soft
-umount "${hidden[@]}"
-mv "$VM_TMP/${library##*/}" "$library"
-mv "$VM_TMP/${driver##*/}" "$driver"
 insmod_all
