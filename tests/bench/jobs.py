@@ -106,9 +106,10 @@ class List:
             self.bandwidth("queue pairs", "write", 16 * KIB, qps=qps, options=options)
 
     def connections(self):
-        for stack in RNICS:
-            count = 50 if self.quick else 200
-            self.add("connections", stack, "cmtime", "cmtime", ["-c", count], number=count)
+        # siw has never made 200 at once
+        for count in (50,) if self.quick else (50, 200):
+            for stack in RNICS:
+                self.add("connections", stack, "cmtime", "cmtime", ["-c", count], number=count)
 
     def memory(self):
         for alone in (True, False):

@@ -66,7 +66,13 @@ def qperf(text):
 
 
 def cmtime(text):
-    """cmtime: "step total ms max us min us us/conn"; the time of each step for a connection."""
+    """cmtime: "step total ms max us min us us/conn"; the time of each step for a connection.
+
+    It divides by the number that was asked for, however many failed, and then ends well.
+    """
+    failed = re.findall(r"^(?:failure .*|RDMA_CM_EVENT_\w+, error: .*)", text, re.MULTILINE)
+    if failed:
+        raise ParseError(f"{len(failed)} steps failed, the first: {failed[0]}")
     figures = {}
     for line in text.splitlines():
         found = re.match(r"^(\w[\w ]*?) *: +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+)", line)

@@ -51,6 +51,14 @@ class Parse(unittest.TestCase):
             with self.assertRaises(parse.ParseError):
                 parse.figures(kind, "Completion with error at client\n")
 
+    def test_connections_that_failed(self):
+        table = "connect      :       14.87       8.67     428.00      74.36\n"
+        self.assertEqual(parse.cmtime(table)["us"], 74.36)
+        for line in ("failure creating qp: Invalid argument",
+                     "RDMA_CM_EVENT_ADDR_ERROR, error: -19"):
+            with self.assertRaises(parse.ParseError):
+                parse.cmtime(f"creating id\n{line}\n{table}")
+
     def test_clock_that_failed(self):
         with self.assertRaises(parse.ParseError):
             parse.perftest(BANDWIDTH.replace("0.004428", "0.000000"))
