@@ -30,6 +30,8 @@
 
 #include <krdma/kal.h>
 
+#include "cgroup.h"
+
 struct kal_file;
 struct kal_handle;
 
@@ -180,6 +182,7 @@ struct kal_handle_ops {
  * @queued: its records that wait to be read; kal_file.event_lock
  * @async: record of its asynchronous events
  * @async_event: what that says
+ * @charge: to the rdma cgroup of who made it
  */
 struct kal_handle {
 	struct kal_file *file;
@@ -196,11 +199,12 @@ struct kal_handle {
 	struct list_head queued;
 	struct kal_record async;
 	struct krdma_event async_event;
+	struct kal_charge charge;
 };
 
 /*
- * A new object with a number, which nobody finds yet. ERR_PTR: -ENOMEM, -ENOSPC: the
- * file has too many. May sleep.
+ * A new object with a number, which nobody finds yet, charged to the caller. ERR_PTR:
+ * -ENOMEM, -ENOSPC: the file has too many, -EAGAIN: the rdma cgroup, -ENODEV. May sleep.
  */
 struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
 				  struct kal_dev *dev, u64 cookie);

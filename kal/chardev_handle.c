@@ -35,8 +35,27 @@ static void kal_handle_drop_parents(struct kal_handle *h)
 	xa_unlock(&h->file->handles);
 }
 
+/* What the rdma cgroup is charged with: what ib_uverbs would make it of. */
+static enum rdmacg_resource_type kal_handle_resource(enum kal_handle_type type)
+{
+	switch (type) {
+	case KAL_H_CONTEXT:
+		return RDMACG_RESOURCE_HCA_HANDLE;
+	case KAL_H_QP:
+	case KAL_H_SRQ:
+	case KAL_H_MW:
+	case KAL_H_MR:
+	case KAL_H_CQ:
+	case KAL_H_PD:
+		return RDMACG_RESOURCE_HCA_OBJECT;
+	default:
+		return RDMACG_RESOURCE_MAX;
+	}
+}
+
 static void kal_handle_free(struct kal_handle *h)
 {
+	kal_uncharge(&h->charge);
 	kal_handle_drop_parents(h);
 	xa_erase(&h->file->handles, h->id);
 	kal_file_drop_events(h->file, h);
@@ -63,10 +82,16 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 	h->cookie = cookie;
 	refcount_set(&h->users, 1);
 	init_completion(&h->unused);
+	INIT_LIST_HEAD(&h->charge.node);
+	if (dev) {
+		ret = kal_charge(dev->rnic, &h->charge, kal_handle_resource(ops->type));
+		if (ret)
+			goto err_free;
+	}
 	ret = xa_alloc_cyclic(&file->handles, &h->id, NULL, XA_LIMIT(1, S32_MAX),
 			      &file->next_handle, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
-		goto err_free;
+		goto err_uncharge;
 	INIT_LIST_HEAD(&h->queued);
 	kal_record_init(&h->async, h, &h->async_event);
 	h->async_event.size = sizeof(h->async_event);
@@ -79,6 +104,8 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 	}
 	return h;
 
+err_uncharge:
+	kal_uncharge(&h->charge);
 err_free:
 	kfree(h);
 err_count:
@@ -210,6 +237,13 @@ static bool kal_handle_needed(struct kal_handle *h)
 	return ret;
 }
 
+/* What it stood for is no more. */
+static void kal_handle_ended(struct kal_handle *h)
+{
+	WRITE_ONCE(h->gone, true);
+	kal_uncharge(&h->charge);
+}
+
 static int kal_handle_end(struct kal_handle *h)
 {
 	int ret;
@@ -224,7 +258,7 @@ static int kal_handle_end(struct kal_handle *h)
 	if (ret)
 		kal_handle_revive(h);
 	else
-		WRITE_ONCE(h->gone, true);
+		kal_handle_ended(h);
 	return ret;
 }
 
@@ -287,7 +321,7 @@ static void kal_handles_destroy(struct kal_file *file, struct kal_dev *dev)
 			if (!h->dead)
 				kal_handle_stop(h);
 			WARN_ON(h->ops->destroy(h));
-			WRITE_ONCE(h->gone, true);
+			kal_handle_ended(h);
 		}
 	}
 }

@@ -25,6 +25,7 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
+#include "cgroup.h"
 #include "conn.h"
 #include "counters.h"
 #include "internal.h"
@@ -72,6 +73,7 @@ struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size)
 	INIT_WORK(&rnic->delete_work, kal_rnic_delete_fn);
 	xa_init(&rnic->client_data);
 	kal_resource_init(rnic);
+	kal_charges_init(rnic);
 	return rnic;
 }
 EXPORT_SYMBOL_GPL(_ri_rnic_alloc);

@@ -18,6 +18,7 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
 
+#include "../cgroup.h"
 #include "../internal.h"
 #include "bridge.h"
 
@@ -214,15 +215,22 @@ static struct kal_client kal_ib_client = {
 	.event = kal_ib_event,
 };
 
-/* As a client of ib_core, only to hear of new names ("rdma dev set ... name"). */
+/*
+ * As a client of ib_core: to hear of new names ("rdma dev set ... name"), and from when
+ * to when the rdma cgroup controller has the device, which is a little longer.
+ */
 
 static int kal_ib_core_add(struct ib_device *base)
 {
-	return base->ops.driver_id == KAL_IB_DRIVER_ID ? 0 : -EOPNOTSUPP;
+	if (base->ops.driver_id != KAL_IB_DRIVER_ID)
+		return -EOPNOTSUPP;
+	kal_charges_open(to_kal_ib_device(base)->rnic, base);
+	return 0;
 }
 
 static void kal_ib_core_remove(struct ib_device *base, void *data)
 {
+	kal_charges_close(to_kal_ib_device(base)->rnic);
 }
 
 static void kal_ib_core_rename(struct ib_device *base, void *data)

@@ -600,6 +600,9 @@ struct ri_rnic {
 	atomic_t num_objects[RI_OBJ_TYPES];
 	struct xarray client_data;	/* by kal_client index */
 	u64 *base_counters;
+	struct rdmacg_device *cg_device;	/* NULL: not known; this and the rest: cgroup.c */
+	struct list_head charges;
+	bool cg_closed;
 };
 
 /** ri_rnic_alloc() - allocate an RNIC with its provider's private part, see _ri_rnic_alloc() */

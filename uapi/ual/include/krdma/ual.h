@@ -18,6 +18,7 @@
  *
  * Objects: -EINVAL: more than the RNIC's limits, of ual_query(); -ENOMEM: memory, RLIMIT_MEMLOCK,
  * or the RNIC has no more of them; -EPERM: RLIMIT_MEMLOCK is 0; -ENOSPC: the session's own limits;
+ * -EAGAIN: the process' rdma cgroup has all that it may have;
  * -EMFILE: no descriptor is left; -ENODEV: the RNIC is gone; -EOPNOTSUPP: it has no such thing.
  *
  * Options are structures that begin as their UAL_..._OPTIONS; NULL stands for those.

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What a process holds of an RNIC, charged to its rdma cgroup; cgroup.c. ib_core does so
+ * itself for what is made through ib_uverbs. The handles of /dev/krdma use it, and the ib
+ * bridge says from when to when the controller knows the RNIC.
+ */
+#ifndef KAL_CGROUP_H
+#define KAL_CGROUP_H
+
+#include <linux/cgroup_rdma.h>
+#include <linux/list.h>
+
+struct ib_device;
+struct ri_rnic;
+
+/**
+ * struct kal_charge - a charge, or room for one
+ * @node: among those of @rnic; empty: nothing is charged
+ * @rnic: what of
+ * @cg: who is charged
+ * @resource: with what
+ *
+ * A lock of cgroup.c protects it.
+ */
+struct kal_charge {
+	struct list_head node;
+	struct ri_rnic *rnic;
+	struct rdma_cgroup *cg;
+	enum rdmacg_resource_type resource;
+};
+
+int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_resource_type resource);
+void kal_uncharge(struct kal_charge *charge);
+
+void kal_charges_init(struct ri_rnic *rnic);
+void kal_charges_open(struct ri_rnic *rnic, struct ib_device *dev);
+void kal_charges_close(struct ri_rnic *rnic);
+
+#endif /* KAL_CGROUP_H */

@@ -1,0 +1,215 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: objects of /dev/krdma are charged to the rdma cgroup like those of ib_uverbs, and given back once
+# limit: 180
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+group=/sys/fs/cgroup/krdma
+# a kernel may be built without
+grep -q '^rdma' /proc/cgroups 2> /dev/null || exit 0
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +rdma > /sys/fs/cgroup/cgroup.subtree_control
+mkdir $group
+hosts_up
+export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
+
+# reads "make KIND" and "drop KIND" and says what came of it
+cat > holder.py << 'PY'
+import ctypes, mmap, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+class Cq(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("event_handler", ctypes.c_uint32)]
+session, index, memory = ctypes.c_void_p(), ctypes.c_uint32(), mmap.mmap(-1, 65536)
+at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+assert ual.ual_open(ctypes.byref(session)) == 0
+have = {kind: [] for kind in ("context", "pd", "cq", "srq", "qp", "mr", "mw")}
+def first(kind):
+    return have[kind][0]
+def context(flags, to):
+    assert ual.ual_find(session, b"krdma0", ctypes.byref(index)) == 0
+    return ual.ual_context_create(session, index, flags, to)
+huge = Cq(ctypes.sizeof(Cq), 1 << 30, 0)
+makers = {
+    "context": lambda to: context(0, to),
+    "slow": lambda to: context(1, to),
+    "pd": lambda to: ual.ual_pd_create(first("context"), to),
+    "cq": lambda to: ual.ual_cq_create(first("context"), None, to),
+    "badcq": lambda to: ual.ual_cq_create(first("context"), ctypes.byref(huge), to),
+    "srq": lambda to: ual.ual_srq_create(first("pd"), None, to),
+    "qp": lambda to: ual.ual_qp_create(first("pd"), first("cq"), first("cq"), None, to),
+    "mr": lambda to: ual.ual_mr_create(first("pd"), at, ctypes.c_size_t(65536), 1, to),
+    "badmr": lambda to: ual.ual_mr_create(first("pd"), None, ctypes.c_size_t(65536), 1, to),
+    "mw": lambda to: ual.ual_mw_create(first("pd"), 2, to),
+}
+for number, line in enumerate(sys.stdin):
+    what, kind = line.split()
+    status = 0
+    if what == "make":
+        it = ctypes.c_void_p()
+        status = makers[kind](ctypes.byref(it))
+        if status == 0:
+            have["context" if kind == "slow" else kind].append(it)
+    else:
+        getattr(ual, "ual_" + kind + "_destroy")(have[kind].pop())
+    print(number, what, kind, status, flush=True)
+PY
+
+# holder NAME: one that waits for what to do, in the group
+holder() {
+	mkfifo "$1.in"
+	start "$1" A bash -c 'exec python3 holder.py < '"$1.in"
+	exec 9> "$1.in"
+	echo "${pid_of[$1]}" > $group/cgroup.procs
+	name=$1 said=0
+}
+# tell WANTED WHAT KIND: the status of that
+tell() {
+	echo "$2 $3" >&9
+	wait_for 20 grep -q "^$said " "$name.log" || { cat "$name.log"; fail "no answer to $2 $3"; }
+	same "$2 $3" "$said $2 $3 $1" "$(grep "^$said " "$name.log")"
+	said=$((said + 1))
+}
+make_all() { for kind in "$1" pd cq srq qp mr mw; do tell 0 make "$kind"; done; }
+# held DEVICE: contexts and objects that the group has of it
+held() { sed -n "s/^$1 hca_handle=\([0-9]*\) hca_object=\([0-9]*\).*/\1 \2/p" $group/rdma.current; }
+holds() { same "held $3" "$1 $2" "$(held krdma0)"; }
+held_is() { [ "$(held krdma0)" = "$1" ]; }
+
+echo "krdma0 hca_handle=1 hca_object=6" > $group/rdma.max
+for kind in context slow; do
+	say "limits of a $kind"
+	holder "limits$kind"
+	holds 0 0 before
+	tell 0 make $kind
+	holds 1 0 "with a $kind"
+	tell -11 make context
+	tell -11 make slow
+	for object in pd cq srq qp mr mw; do tell 0 make $object; done
+	holds 1 6 "with one of each"
+	for object in pd cq srq qp mr mw; do tell -11 make $object; done
+	tell 0 drop mw
+	holds 1 5 "without the window"
+	tell -14 make badmr
+	tell -22 make badcq
+	holds 1 5 "after failures"
+	tell 0 make pd
+	tell 0 drop pd
+	tell 0 make mr
+	holds 1 6 "with a region in its place"
+	for object in mr qp srq cq mr pd; do tell 0 drop $object; done
+	holds 1 0 "without objects"
+	tell 0 drop context
+	holds 0 0 "after all were destroyed"
+	make_all $kind
+	holds 1 6 "before the kill"
+	kill_hard "$name"
+	exec 9>&-
+	wait_for 20 held_is "0 0" || fail "$(held krdma0) held by nobody"
+done
+
+say "one limit for both ways in"
+mkfifo uverbs.in
+start uverbs A bash -c 'exec python3 - < '"uverbs.in"
+exec 8> uverbs.in
+echo "${pid_of[uverbs]}" > $group/cgroup.procs
+cat >&8 << 'PY'
+import time
+from pyverbs.device import Context
+context = Context(name="krdma0")
+time.sleep(3600)
+PY
+exec 8>&-
+wait_for 20 held_is "1 0" || { cat uverbs.log; fail "ib_uverbs is not charged"; }
+holder both
+tell -11 make context
+kill_hard uverbs
+wait_for 20 held_is "0 0" || fail "ib_uverbs keeps a charge"
+tell 0 make context
+exec 9>&-
+finish both 20
+wait_for 20 held_is "0 0" || fail "the end of the program keeps a charge"
+
+echo "krdma0 hca_handle=max hca_object=max" > $group/rdma.max
+# gone HOW...: the RNIC goes by that command while a program has all kinds of it
+gone() {
+	say "gone by $*"
+	holder "gone$((++times))"
+	make_all context
+	make_all slow
+	holds 2 12 "of both contexts"
+	"$@"
+	wait_for 20 held_is "" || fail "$(held krdma0) of an RNIC that is gone"
+	tell -19 make pd
+	back
+	wait_for 10 rnic_active krdma0 || fail "it does not come back"
+	holds 0 0 "of the new one"
+	tell 0 drop qp
+	tell 0 drop mw
+	holds 0 0 "of the new one still"
+	tell 0 make slow
+	holds 1 0 "of the new one"
+	exec 9>&-
+	finish "$name" 20
+	wait_for 20 held_is "0 0" || fail "$(held krdma0) held by nobody"
+}
+times=0
+back() { rnic_add A; }
+gone on A rdma link delete krdma0
+back() {
+	on B ip link add vethA netns hostA type veth peer name vethB
+	for host in A B; do
+		on $host ip address add "$(addr_of $host)/24" dev veth$host
+		on $host ip link set veth$host up
+	done
+	rnic_add A
+}
+gone on A ip link delete vethA
+back() { insmod "$VM_MODULES/krdma_soft.ko" && rnic_add A; }
+gone rmmod krdma_soft
+
+say "races"
+# programs that make and drop, in the group, until they are killed or there is no RNIC
+cat > churn.py << 'PY'
+import subprocess, sys, random
+random.seed(int(sys.argv[1]))
+holder = subprocess.Popen([sys.executable, "holder.py"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+order = ["pd", "cq", "srq", "qp", "mr", "mw"]
+try:
+    while True:
+        kind = random.choice(["context", "slow"])
+        for line in ["make " + kind] + ["make " + k for k in order] + ["drop " + k for k in reversed(order)] + ["drop context"]:
+            holder.stdin.write(line + "\n")
+        holder.stdin.flush()
+except OSError:
+    pass
+PY
+# two of each of three
+all_there() { [ "$(wc -l < $group/cgroup.procs)" = 6 ] && ! held_is "0 0"; }
+# whoever is left in the group, and nobody is
+killed() {
+	while read -r pid; do kill -9 "$pid" 2> /dev/null || true; done < $group/cgroup.procs
+	[ -z "$(cat $group/cgroup.procs)" ]
+}
+for round in 1 2 3; do
+	rm -f go
+	for n in 1 2 3; do
+		start "churn$round$n" A bash -c "until [ -e go ]; do sleep 0.1; done; exec python3 churn.py $round$n"
+		echo "${pid_of[churn$round$n]}" > $group/cgroup.procs
+	done
+	touch go
+	wait_for 60 all_there || fail "they do not begin"
+	sleep 1
+	[ $round = 1 ] || on A rdma link delete krdma0
+	wait_for 20 killed || fail "processes stay"
+	for n in 1 2 3; do wait "${pid_of[churn$round$n]}" || true; done
+	[ $round = 1 ] || rnic_add A
+	wait_for 20 held_is "0 0" || fail "$(held krdma0) held by nobody"
+done
+! dmesg | grep "Invalid device" || fail "something was given back twice, or after its device"
+
+rmdir $group
+# each charge holds the cgroup
+no_dying() { grep -q '^nr_dying_descendants 0$' /sys/fs/cgroup/cgroup.stat; }
+wait_for 30 no_dying || fail "a charge holds the cgroup: $(cat /sys/fs/cgroup/cgroup.stat)"
+umount /sys/fs/cgroup
