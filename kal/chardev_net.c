@@ -418,21 +418,46 @@ void kal_file_net_exit(struct kal_file *file)
 
 /* MIB ********************************************************************** */
 
-int kal_cmd_mib(struct kal_file *file, void *_cmd)
-{
-	u64 *values __free(kvfree) = kvcalloc(kal_mib_count, sizeof(*values), GFP_KERNEL_ACCOUNT);
-	struct krdma_counter *counters __free(kvfree) =
-		kvcalloc(kal_mib_count, sizeof(*counters), GFP_KERNEL_ACCOUNT);
-	struct krdma_mib *cmd = _cmd;
-	unsigned int i;
+/* two for each row */
+#define KAL_MIB_MOST	(kal_mib_count + 2 * KAL_MIB_MESSAGES)
 
-	if (!values || !counters)
-		return -ENOMEM;
-	kal_mib_read(file->net, values);
+static void kal_mib_row(struct krdma_counter *to, const char *column,
+			const struct kal_mib_message *row, u64 value)
+{
+	snprintf(to->name, sizeof(to->name), "icmpMsgStats%s.ipv%u.%u", column, row->version,
+		 row->type);
+	to->value = value;
+}
+
+/* @values: of the objects; how many there are of all */
+static u32 kal_mib_fill(struct net *net, struct krdma_counter *counters, const u64 *values)
+{
+	struct kal_mib_message row;
+	unsigned int next = 0;
+	u32 i;
+
 	for (i = 0; i < kal_mib_count; i++) {
 		strscpy(counters[i].name, kal_mib_name(i), sizeof(counters[i].name));
 		counters[i].value = values[i];
 	}
-	return kal_put_entries(cmd->entries, &cmd->count, counters, kal_mib_count,
-			       sizeof(*counters));
+	while (kal_mib_message(net, &next, &row)) {
+		kal_mib_row(&counters[i++], "InPkts", &row, row.in);
+		kal_mib_row(&counters[i++], "OutPkts", &row, row.out);
+	}
+	return i;
+}
+
+int kal_cmd_mib(struct kal_file *file, void *_cmd)
+{
+	u64 *values __free(kvfree) = kvcalloc(kal_mib_count, sizeof(*values), GFP_KERNEL_ACCOUNT);
+	struct krdma_counter *counters __free(kvfree) =
+		kvcalloc(KAL_MIB_MOST, sizeof(*counters), GFP_KERNEL_ACCOUNT);
+	struct krdma_mib *cmd = _cmd;
+	u32 num;
+
+	if (!values || !counters)
+		return -ENOMEM;
+	kal_mib_read(file->net, values);
+	num = kal_mib_fill(file->net, counters, values);
+	return kal_put_entries(cmd->entries, &cmd->count, counters, num, sizeof(*counters));
 }

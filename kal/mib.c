@@ -6,7 +6,8 @@
  * the host's and so counted once.
  *
  * Objects that Linux does not count are left out (ipRoutingDiscards and the like).
- * The udp group is of both versions of IP, as RFC 4113 has it.
+ * The udp group is of both versions of IP, as RFC 4113 has it. docs/architecture.md
+ * says what else is missing.
  */
 #include <linux/export.h>
 #include <linux/icmp.h>
@@ -22,6 +23,9 @@
 enum source {
 	SRC_FORWARDING,
 	SRC_TTL,
+	SRC_REASM,
+	SRC_FORWARDING6,
+	SRC_HOP_LIMIT,
 	SRC_IP4,
 	SRC_IP6,
 	SRC_ICMP4,
@@ -69,7 +73,7 @@ static const struct object objects[] = {
 	RNIC_IP("ipOutRequests", 4, OUTREQUESTS, OUT_REQUESTS),
 	RNIC_IP("ipOutDiscards", 4, OUTDISCARDS, OUT_DISCARDS),
 	HOST("ipOutNoRoutes", IP4, IPSTATS_MIB_OUTNOROUTES),
-	HOST("ipReasmTimeout", IP4, IPSTATS_MIB_REASMTIMEOUT),
+	HOST("ipReasmTimeout", REASM, 0),
 	RNIC_IP("ipReasmReqds", 4, REASMREQDS, REASM_REQDS),
 	RNIC_IP("ipReasmOKs", 4, REASMOKS, REASM_OKS),
 	RNIC_IP("ipReasmFails", 4, REASMFAILS, REASM_FAILS),
@@ -117,12 +121,18 @@ static const struct object objects[] = {
 	RNIC_TCP("tcpRetransSegs", RETRANS_SEGS, RETRANSSEGS),
 	RNIC_TCP("tcpInErrs", IN_ERRS, INERRS),
 	RNIC_TCP("tcpOutRsts", OUT_RSTS, OUTRSTS),
+	RNIC_TCP("tcpHCInSegs", IN_SEGS, INSEGS),
+	RNIC_TCP("tcpHCOutSegs", OUT_SEGS, OUTSEGS),
 	/* RFC 4113 */
 	HOST("udpInDatagrams", UDP, UDP_MIB_INDATAGRAMS),
 	HOST("udpNoPorts", UDP, UDP_MIB_NOPORTS),
 	HOST("udpInErrors", UDP, UDP_MIB_INERRORS),
 	HOST("udpOutDatagrams", UDP, UDP_MIB_OUTDATAGRAMS),
+	HOST("udpHCInDatagrams", UDP, UDP_MIB_INDATAGRAMS),
+	HOST("udpHCOutDatagrams", UDP, UDP_MIB_OUTDATAGRAMS),
 	/* RFC 4293 */
+	HOST("ipv6IpForwarding", FORWARDING6, 0),
+	HOST("ipv6IpDefaultHopLimit", HOP_LIMIT, 0),
 	RNIC_IP("ipSystemStatsInReceives.ipv4", 4, INPKTS, IN_RECEIVES),
 	RNIC_IP("ipSystemStatsInReceives.ipv6", 6, INPKTS, IN_RECEIVES),
 	RNIC_IP("ipSystemStatsInOctets.ipv4", 4, INOCTETS, IN_OCTETS),
@@ -214,6 +224,34 @@ static u64 icmp_by_type(struct net *net, unsigned int index)
 	return atomic_long_read(&net->mib.icmpmsg_statistics->mibs[index]);
 }
 
+static u64 icmp6_by_type(struct net *net, unsigned int index)
+{
+	const struct icmpv6msg_mib *mib = net->mib.icmpv6msg_statistics;
+
+	return mib ? atomic_long_read(&mib->mibs[index]) : 0;
+}
+
+static u64 reasm_timeout(struct net *net)
+{
+	const struct fqdir *fqdir = net->ipv4.fqdir;
+
+	return fqdir ? READ_ONCE(fqdir->timeout) / HZ : 0;
+}
+
+static u64 forwarding6(struct net *net)
+{
+	const struct ipv6_devconf *all = net->ipv6.devconf_all;
+
+	return all && READ_ONCE(all->forwarding) ? 1 : 2;
+}
+
+static u64 hop_limit(struct net *net)
+{
+	const struct ipv6_devconf *all = net->ipv6.devconf_all;
+
+	return all ? READ_ONCE(all->hop_limit) : 0;
+}
+
 static u64 host_value(struct net *net, enum source source, unsigned int field)
 {
 	switch (source) {
@@ -221,6 +259,12 @@ static u64 host_value(struct net *net, enum source source, unsigned int field)
 		return IPV4_DEVCONF_ALL_RO(net, FORWARDING) ? 1 : 2;
 	case SRC_TTL:
 		return READ_ONCE(net->ipv4.sysctl_ip_default_ttl);
+	case SRC_REASM:
+		return reasm_timeout(net);
+	case SRC_FORWARDING6:
+		return forwarding6(net);
+	case SRC_HOP_LIMIT:
+		return hop_limit(net);
 	case SRC_IP4:
 		return fold64(net->mib.ip_statistics, field);
 	case SRC_IP6:
@@ -274,3 +318,33 @@ void kal_mib_read(struct net *net, u64 *values)
 	}
 }
 EXPORT_SYMBOL_GPL(kal_mib_read);
+
+/* Messages of ICMP by type ************************************************* */
+
+#define TYPES	256
+/* where the host's arrays have what was sent */
+#define SENT	TYPES
+
+static void message_read(struct net *net, struct kal_mib_message *message)
+{
+	u64 (*by_type)(struct net *net, unsigned int index);
+
+	by_type = message->version == 4 ? icmp_by_type : icmp6_by_type;
+	message->in = by_type(net, message->type);
+	message->out = by_type(net, message->type + SENT);
+}
+
+bool kal_mib_message(struct net *net, unsigned int *next, struct kal_mib_message *message)
+{
+	BUILD_BUG_ON(KAL_MIB_MESSAGES != 2 * TYPES);
+	while (*next < KAL_MIB_MESSAGES) {
+		message->version = *next < TYPES ? 4 : 6;
+		message->type = *next % TYPES;
+		++*next;
+		message_read(net, message);
+		if (message->in || message->out)
+			return true;
+	}
+	return false;
+}
+EXPORT_SYMBOL_GPL(kal_mib_message);

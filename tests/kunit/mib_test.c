@@ -184,9 +184,36 @@ static void merges_with_the_host(struct ktest *test)
 	kal_net_rnic_exit();
 }
 
+/* rows of types that the host has counted, and no others */
+static void lists_messages(struct ktest *test)
+{
+	atomic_long_t *counted = init_net.mib.icmpmsg_statistics->mibs;
+	/* reserved, so nobody sends one meanwhile */
+	const u8 type = 7;
+	struct kal_mib_message row;
+	unsigned int next = 0, found = 0;
+
+	while (kal_mib_message(&init_net, &next, &row))
+		KTEST_TRUE(test, row.in || row.out);
+	KTEST_EQ(test, next, KAL_MIB_MESSAGES);
+	atomic_long_add(3, &counted[type]);
+	atomic_long_add(5, &counted[type + 256]);
+	for (next = 0; kal_mib_message(&init_net, &next, &row);) {
+		if (row.version != 4 || row.type != type)
+			continue;
+		KTEST_EQ(test, row.in, 3);
+		KTEST_EQ(test, row.out, 5);
+		found++;
+	}
+	KTEST_EQ(test, found, 1);
+	atomic_long_sub(3, &counted[type]);
+	atomic_long_sub(5, &counted[type + 256]);
+}
+
 static struct ktest_case cases[] = {
 	KTEST_CASE(sums_and_remembers),
 	KTEST_CASE(merges_with_the_host),
+	KTEST_CASE(lists_messages),
 	{}
 };
 

@@ -318,4 +318,31 @@ extern const unsigned int kal_mib_count;
 /* the object's name in its RFC; "...ipv4" and "...ipv6" are rows of a table */
 const char *kal_mib_name(unsigned int object);
 
+/**
+ * struct kal_mib_message - a row of RFC 4293's icmpMsgStatsTable
+ * @version: of IP, 4 or 6
+ * @type: of the message
+ * @in: received, icmpMsgStatsInPkts
+ * @out: sent, icmpMsgStatsOutPkts
+ */
+struct kal_mib_message {
+	u8 version;
+	u8 type;
+	u64 in;
+	u64 out;
+};
+
+/* rows at most */
+#define KAL_MIB_MESSAGES	512
+
+/**
+ * kal_mib_message() - the rows of that table, one for each type that was counted
+ * @net: namespace
+ * @next: 0 at first, says where to go on
+ * @message: filled in
+ *
+ * Return: false: there is none left. Context: any.
+ */
+bool kal_mib_message(struct net *net, unsigned int *next, struct kal_mib_message *message);
+
 #endif /* KRDMA_NETSTACK_H */

@@ -192,17 +192,29 @@ cat > host_mib.py << 'PY'
 lines = open("/proc/net/snmp").read().split("\n")
 for names, values in zip(lines[::2], lines[1::2]):
     group, names = names.split(": ")
-    if group in ("Ip", "Icmp", "Tcp"):
-        for name, value in zip(names.split(), values.split(": ")[1].split()):
+    for name, value in zip(names.split(), values.split(": ")[1].split()):
+        if group == "IcmpMsg":
+            print("icmpMsgStats" + name.replace("Type", "Pkts.ipv4."), value)
+        if group == "Tcp" and name in ("InSegs", "OutSegs"):
+            print("tcpHC" + name, value)
+        # that is how often it was over
+        if group in ("Ip", "Icmp", "Tcp") and name != "ReasmTimeout":
             print(group.lower() + name, int(value) % 2**64)
-            if group == "Ip":
-                print("ipSystemStats" + name + ".ipv4", value)
+        if group == "Ip":
+            print("ipSystemStats" + name + ".ipv4", value)
 for line in open("/proc/net/snmp6"):
     name, value = line.split()
     if name.startswith("Ip6"):
         print("ipSystemStats" + name[3:] + ".ipv6", value)
+    elif name.startswith(("Icmp6InType", "Icmp6OutType")):
+        print("icmpMsgStats" + name[5:].replace("Type", "Pkts.ipv6."), value)
     elif name.startswith("Icmp6"):
         print("icmpStats" + name[5:] + ".ipv6", value)
+def sysctl(name):
+    return int(open("/proc/sys/net/" + name).read())
+print("ipv6IpForwarding", 1 if sysctl("ipv6/conf/all/forwarding") else 2)
+print("ipv6IpDefaultHopLimit", sysctl("ipv6/conf/all/hop_limit"))
+print("ipReasmTimeout", sysctl("ipv4/ipfrag_time"))
 PY
 mib() {
 	on A bash -c "python3 host_mib.py | LC_ALL=C sort > host.1 && $net mib | LC_ALL=C sort > ours && python3 host_mib.py | LC_ALL=C sort > host.2" &&
@@ -216,8 +228,25 @@ awk '$2 != $3' both > differ
 for object in ipInReceives ipSystemStatsInOctets.ipv4 ipSystemStatsInReceives.ipv6 icmpInEchoReps tcpInSegs; do
 	awk -v o=$object '$1 == o && $2 > 0 { found = 1 } END { exit !found }' ours || fail "$object is 0"
 done
+# messages by type: the same rows, but for columns that are 0
+rows() { awk '/^icmpMsgStats/ && $2 > 0' "$1"; }
+same "messages by type" "$(rows host.1)" "$(rows ours)"
+for object in InPkts.ipv4.0 OutPkts.ipv4.8 InPkts.ipv6.129 OutPkts.ipv6.128 OutPkts.ipv6.135 InPkts.ipv6.136; do
+	has "of this one" "^icmpMsgStats$object [1-9]" ours
+done
+has "its other column" "^icmpMsgStatsOutPkts.ipv4.0 [0-9]" ours
+has "no router" "^ipv6IpForwarding 2" ours
+on A sysctl -q -w net.ipv6.conf.all.forwarding=1 net.ipv4.ip_forward=1 net.ipv4.ipfrag_time=17 net.ipv6.conf.all.hop_limit=77
+expect "a router" on A "$net" mib
+for object in "ipv6IpForwarding 1" "ipForwarding 1" "ipReasmTimeout 17" "ipv6IpDefaultHopLimit 77"; do
+	has "changed" "^$object\$" expect
+done
+on A sysctl -q -w net.ipv6.conf.all.forwarding=0 net.ipv4.ip_forward=0
+expect "no router any more" on A "$net" mib
+has "changed" "^ipv6IpForwarding 2" expect
 same "one connection is one" 1 "$(awk '$1 == "tcpActiveOpens" { print $2 }' both)"
 udp=$(awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $2 }' <(on A cat /proc/net/snmp))
+same "udpHCInDatagrams" "$(awk '$1 == "udpInDatagrams" { print $2 }' ours)" "$(awk '$1 == "udpHCInDatagrams" { print $2 }' ours)"
 udp6=$(awk '$1 == "Udp6InDatagrams" { print $2 }' <(on A cat /proc/net/snmp6))
 same "udpInDatagrams" $((udp + udp6)) "$(awk '$1 == "udpInDatagrams" { print $2 }' ours)"
 
