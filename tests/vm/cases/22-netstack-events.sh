@@ -128,6 +128,70 @@ in_use "then not all can be had" on A "$net" port 0.0.0.0 7605
 expect "and none is kept" socket_on 10.77.0.1 7605
 kill_hard other
 
+say "ports as ss lists them"
+# "ss --bound-inactive" of a newer iproute2: sockets that are bound and do nothing
+cat > bound.py << 'PY'
+import socket, struct
+BOUND_INACTIVE, BY_FAMILY, DUMP, ERROR, DONE = 1 << 13, 20, 0x301, 2, 3
+def answers(family):
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diag:
+        ask = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, BOUND_INACTIVE) + bytes(48)
+        diag.send(struct.pack("=IHHII", 16 + len(ask), BY_FAMILY, DUMP, 1, 0) + ask)
+        while True:
+            data = diag.recv(1 << 16)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind == DONE:
+                    return
+                assert kind != ERROR, data
+                yield data[16:length]
+                data = data[(length + 3) & ~3:]
+for family, octets in ((socket.AF_INET, 4), (socket.AF_INET6, 16)):
+    for it in answers(family):
+        print(socket.inet_ntop(family, it[8:8 + octets]), struct.unpack_from(">H", it, 4)[0])
+PY
+bound() { on "$1" python3 bound.py | LC_ALL=C sort; }
+listen_on() { on "$1" ss -Hltn | awk '{ sub(/%[^:\]]*/, "", $4); n = split($4, a, ":"); print a[n] }' | sort -u; }
+lines() { printf '%s\n' "$@" | LC_ALL=C sort; }
+for addr in 10.77.0.1 fd77::1; do
+	peer=$ADDR_B
+	[ $addr = 10.77.0.1 ] || peer=$ADDR6_B
+	same "nothing is held" "" "$(bound A)"
+	start given A "$net" port $addr 7610 hold
+	start any A "$net" port $addr 0 hold
+	start bound A "$net" socket $addr 7611 hold
+	start listens A "$net" socket $addr 7612 reuse listen hold
+	for name in given any bound listens; do
+		expect "$name" wait_for 10 grep -q "^port [1-9]" $name.log
+	done
+	same "what is bound" "$(lines "$addr 7610" "$addr 7611" "$addr $(port_of any.log)")" "$(bound A)"
+	same "who listens" 7612 "$(listen_on A)"
+	same "what B has" "" "$(bound B)$(listen_on B)"
+	for port in $(bound A | cut -d ' ' -f 2) $(listen_on A); do
+		in_use "listed: $port" on A "$net" port $addr "$port"
+		in_use "and a socket's" socket_on $addr "$port" reuse
+		expect "not in B" on B "$net" port $peer "$port"
+		expect "nor a socket's" on B "$net" socket $peer "$port"
+	done
+	taken=$(port_of any.log)
+	for name in given any bound listens; do kill_hard $name; done
+	same "all released" "" "$(bound A)$(listen_on A)"
+	for port in 7610 7611 7612 "$taken"; do
+		expect "$port for a socket again" socket_on $addr "$port"
+		expect "$port again" on A "$net" port $addr "$port"
+	done
+done
+for zero in 0.0.0.0 ::; do
+	family=-4
+	[ $zero = 0.0.0.0 ] || family=-6
+	start all A "$net" port $zero 0 hold
+	expect "all" wait_for 10 grep -q "^port [1-9]" all.log
+	same "all addresses of $zero" "$(on A ip $family -o address show dev vethA |
+		awk -v port="$(port_of all.log)" '{ sub("/.*", "", $4); print $4, port }' | LC_ALL=C sort)" "$(bound A)"
+	kill_hard all
+	same "all released" "" "$(bound A)"
+done
+
 nobody() { on A setpriv --bounding-set -net_bind_service --inh-caps -net_bind_service "$@"; }
 refuse "a privileged port" nobody "$net" port 10.77.0.1 80
 has "and why" "^errno EACCES" expect
