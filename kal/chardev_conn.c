@@ -140,10 +140,10 @@ static void kal_conn_uncount(struct kal_h_conn *conn)
 	spin_unlock_irq(&conn->h.file->event_lock);
 }
 
-/* With -EINVAL, more private data than there is room for, it waits on for its answer. */
+/* Unless the call was wrong: then it waits on for its answer. */
 static int kal_conn_answered(struct kal_h_conn *conn, int ret)
 {
-	if (ret != -EINVAL)
+	if (!kal_ep_undecided(conn->ep))
 		kal_conn_uncount(conn);
 	return ret;
 }

@@ -639,20 +639,48 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 }
 EXPORT_SYMBOL_GPL(kal_ep_connect);
 
-/* More than fits is the consumer's mistake: its request goes on waiting for an answer. */
-static bool reply_has_room(struct kal_ep *ep, u16 len)
+bool kal_ep_undecided(struct kal_ep *ep)
 {
 	guard(mutex)(&ep->lock);
+	return ep->state == KAL_EP_DECISION_WAIT;
+}
+EXPORT_SYMBOL_GPL(kal_ep_undecided);
+
+static bool reply_has_room(const struct kal_ep *ep, u16 len)
+{
 	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
+}
+
+/* No connection can be made of it before it is reset. */
+static bool qp_spoiled(struct ri_qp *qp)
+{
+	struct ri_qp_init_attr init_attr;
+	struct ib_qp_attr attr = {};
+
+	return kal_qp_query(qp, &attr, IB_QP_STATE, &init_attr) || attr.qp_state == IB_QPS_ERR;
+}
+
+/*
+ * What is wrong with the consumer's call, and not with the connection, is seen before the
+ * endpoint takes a step: the request goes on waiting for an answer.
+ */
+static int ep_check_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
+{
+	if (!reply_has_room(ep, param->private_data_len))
+		return -EINVAL;
+	if (ep->state != KAL_EP_DECISION_WAIT)
+		return 0;
+	return qp_spoiled(qp) ? -EINVAL : kal_ep_attach_qp(ep, qp);
 }
 
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
 	const struct kal_ep_open_arg arg = { .qp = qp, .param = param };
+	int err;
 
-	if (!reply_has_room(ep, param->private_data_len))
-		return -EINVAL;
-	return ep_call(ep, KAL_EP_IN_ACCEPT, &arg);
+	guard(mutex)(&ep->lock);
+	err = ep_check_accept(ep, qp, param);
+	return err ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);
 }
 EXPORT_SYMBOL_GPL(kal_ep_accept);
 
@@ -660,8 +688,9 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 {
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
+	guard(mutex)(&ep->lock);
 	if (!reply_has_room(ep, len))
 		return -EINVAL;
-	return ep_call(ep, KAL_EP_IN_REJECT, &arg);
+	return ep_call_locked(ep, KAL_EP_IN_REJECT, &arg);
 }
 EXPORT_SYMBOL_GPL(kal_ep_reject);

@@ -410,8 +410,8 @@ u16 kal_startup_reply_room(const struct kal_ep *ep)
 }
 
 /*
- * IN_ACCEPT: the Reply goes first. The peer's first FPDU waits in the socket
- * until the QP is ready, and ours must wait for it anyway (RFC 5044 7.1.2 (4)).
+ * IN_ACCEPT, with the QP attached: the Reply goes first. The peer's first FPDU waits
+ * in the socket until the QP is ready, and ours must wait for it anyway (RFC 5044 7.1.2 (4)).
  */
 int kal_startup_accept(struct kal_ep *ep)
 {
@@ -432,13 +432,11 @@ int kal_startup_accept(struct kal_ep *ep)
 	su->rep.pd_len = param->private_data_len;
 	if (param->tos_set)
 		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
-	err = kal_ep_attach_qp(ep, arg->qp);
-	if (err)
-		return err;
-	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data);
-	if (err)
-		return err;
-	err = kal_ep_hand_over(ep, &mpa);
+	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
+	      kal_ep_hand_over(ep, &mpa);
+	/* it is over: not what a call is answered that may be made again */
+	if (err == -EINVAL || err == -ENOMEM)
+		err = -ECONNABORTED;
 	if (err)
 		return err;
 	event.ird = mpa.ird;

@@ -260,15 +260,19 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
 
 /**
  * kal_ep_accept() - accept the connection of a CONN_REQUEST
- * Return: 0 and exactly one KAL_EP_ESTABLISHED follows; or an errno and none,
- * the endpoint is closed. It is not, and waits on for its answer, with -EINVAL for
- * more private data than a Reply to that Request has room for.
+ * Return: 0 and exactly one KAL_EP_ESTABLISHED follows; or an errno and none, the
+ * endpoint is closed. It is not, and waits on for its answer, when the call was wrong:
+ * -EINVAL for more private data than a Reply to that Request has room for, or a QP in
+ * the error state; -EISCONN for a QP with an endpoint.
  */
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp,
 		  const struct kal_conn_param *param);
 
 /* Refuse it with private data (RFC 5044 7.1.2); no event follows. -EINVAL as above. */
 int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len);
+
+/* Does it wait for either of these? Not from the handler. */
+bool kal_ep_undecided(struct kal_ep *ep);
 
 /**
  * kal_ep_destroy() - end whatever the endpoint does and drop the owner's reference

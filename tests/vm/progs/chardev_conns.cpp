@@ -262,6 +262,71 @@ void backlog(const char *address)
 	/* the peer's file goes as it is */
 }
 
+void set_state(const File &file, const krdma_qp &qp, std::uint32_t state)
+{
+	krdma_qp_attr cmd{.handle = qp.handle, .mask = KRDMA_QP_STATE, .state = state};
+
+	file.call(KRDMA_IOC_QP_MODIFY, cmd);
+}
+
+/* an ACCEPT that is wrong leaves the request and its place in the backlog as they were */
+void wrong_accept(const char *address)
+{
+	const File file, other;
+	const Context ctx{file, address}, other_ctx{other, address};
+	const Ends busy{file, ctx, address};
+	const krdma_listen listener = make_listener(file, ctx, address, 1);
+	const krdma_qp qp = make_qp(file, ctx);
+	const auto ask = [&] {
+		return start_connect(other, make_qp(other, other_ctx).handle, listener.local);
+	};
+
+	for (const bool mended : {true, false, true}) {
+		const krdma_conn conn = ask();
+		const std::uint32_t request = file.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+
+		set_state(file, qp, KRDMA_QP_STATE_ERR);
+		for (int i = 0; i < 2; i++) {
+			require_errno(accept_conn(file, request, qp.handle), EINVAL,
+				      "ACCEPT with a queue pair in error");
+			require_errno(accept_conn(file, request, busy.server.handle), EISCONN,
+				      "ACCEPT with a queue pair of another connection");
+		}
+		const krdma_conn beyond = ask();
+		Event reply = other.expect(KRDMA_EVENT_CONN_REPLY);
+
+		rdma::require_eq(reply.base().handle, beyond.handle, "beyond the backlog");
+		require_errno(-reply.base().status, ECONNREFUSED, "it still counts");
+		other.destroy(beyond.handle);
+		set_state(file, qp, KRDMA_QP_STATE_RESET);
+		if (mended)
+			require_errno(accept_conn(file, request, qp.handle), 0, "ACCEPT, mended");
+		else
+			require_errno(reject_conn(file, request, {}), 0, "REJECT instead");
+		reply = other.expect(KRDMA_EVENT_CONN_REPLY);
+		rdma::require_eq(reply.base().handle, conn.handle, "the answer");
+		require_errno(-reply.base().status, mended ? 0 : ECONNREFUSED, "answered");
+		other.destroy(conn.handle);
+		if (mended) {
+			file.expect(KRDMA_EVENT_ESTABLISHED);
+			file.expect(KRDMA_EVENT_CLOSED);
+		}
+		file.destroy(request);
+	}
+	/* one that was wrong to the end: its place is free when its peer has gone */
+	const krdma_conn conn = ask();
+	const std::uint32_t request = file.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+
+	set_state(file, qp, KRDMA_QP_STATE_ERR);
+	require_errno(accept_conn(file, request, qp.handle), EINVAL, "ACCEPT, never mended");
+	other.destroy(conn.handle);
+	set_state(file, qp, KRDMA_QP_STATE_RESET);
+	/* whether it has noticed already or not */
+	(void)reject_conn(file, request, {});
+	ask();
+	file.expect(KRDMA_EVENT_CONN_REQUEST);
+}
+
 /* DESTROY of what is on its way, and of a connection whose QP has gone */
 void destroyed(const char *address)
 {
@@ -379,9 +444,13 @@ void private_data(const char *address)
 }
 
 const std::vector<Check> conn_checks{
-	{"whole life", whole_life}, {"refused", refused},
-	{"backlog", backlog},       {"numbers of another side", other_side},
-	{"destroyed", destroyed},   {"ports", ports},
+	{"whole life", whole_life},
+	{"refused", refused},
+	{"wrong answers", wrong_accept},
+	{"backlog", backlog},
+	{"numbers of another side", other_side},
+	{"destroyed", destroyed},
+	{"ports", ports},
 	{"reading", reading},
 };
 
