@@ -274,15 +274,19 @@ out:
 
 static int kal_qp_attr_check(const struct krdma_qp_attr *cmd)
 {
-	if (!cmd->mask || cmd->mask & ~(KRDMA_QP_STATE | KRDMA_QP_ACCESS))
+	if (!cmd->mask || cmd->mask & ~(KRDMA_QP_STATE | KRDMA_QP_ACCESS | KRDMA_QP_SQD_NOTIFY))
 		return -EINVAL;
 	if (cmd->mask & KRDMA_QP_ACCESS && cmd->access & ~KAL_QP_ACCESS)
+		return -EINVAL;
+	if (cmd->mask & KRDMA_QP_SQD_NOTIFY &&
+	    (!(cmd->mask & KRDMA_QP_STATE) || cmd->state != IB_QPS_SQD || cmd->sqd_notify > 1))
 		return -EINVAL;
 	if (!(cmd->mask & KRDMA_QP_STATE))
 		return 0;
 	switch (cmd->state) {
 	case IB_QPS_RESET:
 	case IB_QPS_INIT:
+	case IB_QPS_RTS:
 	case IB_QPS_SQD:
 	case IB_QPS_ERR:
 		return 0;
@@ -297,6 +301,7 @@ int kal_cmd_qp_modify(struct kal_file *file, void *_cmd)
 	const struct ib_qp_attr attr = {
 		.qp_state = cmd->state,
 		.qp_access_flags = cmd->access,
+		.en_sqd_async_notify = cmd->sqd_notify,
 	};
 	struct kal_h_qp *qp;
 	int mask = 0;
@@ -309,6 +314,8 @@ int kal_cmd_qp_modify(struct kal_file *file, void *_cmd)
 		mask |= IB_QP_STATE;
 	if (cmd->mask & KRDMA_QP_ACCESS)
 		mask |= IB_QP_ACCESS_FLAGS;
+	if (cmd->mask & KRDMA_QP_SQD_NOTIFY)
+		mask |= IB_QP_EN_SQD_ASYNC_NOTIFY;
 	qp = kal_get_qp(file, cmd->handle);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
@@ -328,6 +335,8 @@ static void kal_qp_put_attr(const struct ib_qp_attr *attr, struct krdma_qp_attr 
 	cmd->max_send_sge = attr->cap.max_send_sge;
 	cmd->max_recv_sge = attr->cap.max_recv_sge;
 	cmd->max_inline = attr->cap.max_inline_data;
+	cmd->sqd_notify = attr->en_sqd_async_notify;
+	cmd->draining = attr->sq_draining;
 }
 
 static void kal_qp_put_info(const struct ri_qp_info *info, struct krdma_qp_attr *cmd)

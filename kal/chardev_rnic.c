@@ -296,6 +296,8 @@ static void kal_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_
 	cmd->max_srq_sge = limits->max_srq_sge;
 	cmd->max_ird = limits->max_qp_rd_atom;
 	cmd->max_ord = limits->max_qp_init_rd_atom;
+	cmd->timestamp_mask = limits->timestamp_mask;
+	cmd->clock_khz = limits->hca_core_clock;
 }
 
 static void kal_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)

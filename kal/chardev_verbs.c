@@ -180,6 +180,7 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	const struct kal_cq_attr attr = {
 		.depth = cmd->depth,
 		.ceh = cmd->ceh,
+		.timestamps = cmd->flags & KRDMA_CQ_TIMES,
 		.on_completion = kal_h_cq_completion,
 		.on_event = kal_h_cq_event,
 		.consumer = cq,
@@ -203,8 +204,11 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 int kal_cmd_cq(struct kal_file *file, void *_cmd)
 {
 	struct krdma_cq *cmd = _cmd;
-	struct kal_h_context *ctx = kal_get_context(file, cmd->context);
+	struct kal_h_context *ctx;
 
+	if (cmd->reserved2 || cmd->flags & ~KRDMA_CQ_TIMES)
+		return -EINVAL;
+	ctx = kal_get_context(file, cmd->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd);

@@ -84,18 +84,26 @@ template <typename T> void destroy(T *object) noexcept
 	const std::unique_ptr<T> last{object};
 }
 
-/* options that may be of a later header's size, with zeros in what is not known here */
-template <typename T> T options(const T *given, const T &defaults)
+/*
+ * Options that may be of a later header's size, with zeros in what is not known here, or of an
+ * earlier one's, which had @least octets.
+ */
+template <typename T> T options(const T *given, const T &defaults, std::size_t least = sizeof(T))
 {
+	T all = defaults;
+
 	if (!given)
-		return defaults;
-	if (given->size < sizeof(T))
+		return all;
+	if (given->size < least)
 		detail::throw_errno(EINVAL, "size of options");
+	std::memcpy(&all, given, std::min(given->size, sizeof(T)));
+	if (given->size <= sizeof(T))
+		return all;
 	const auto *octets = reinterpret_cast<const std::byte *>(given);
 	if (std::any_of(octets + sizeof(T), octets + given->size,
 			[](std::byte octet) { return octet != std::byte{0}; }))
 		detail::throw_errno(E2BIG, "options");
-	return *given;
+	return all;
 }
 
 /* as snprintf() */

@@ -181,9 +181,13 @@ uint32_t ual_mw_handle(const ual_mw *mw)
 int ual_cq_create(ual_context *context, const ual_cq_options *given, ual_cq **cq)
 {
 	return guarded([&] {
-		const ual_cq_options wanted = options(given, UAL_CQ_OPTIONS);
+		const ual_cq_options wanted =
+			options(given, UAL_CQ_OPTIONS, offsetof(ual_cq_options, times));
+		if (wanted.times > 1 || wanted.reserved)
+			krdma::detail::throw_errno(EINVAL, "options of a completion queue");
 		const krdma::CompletionQueueOptions how{.depth = wanted.depth,
-							.event_handler = wanted.event_handler};
+							.event_handler = wanted.event_handler,
+							.times = wanted.times != 0};
 
 		*cq = std::make_unique<ual_cq>(context->object, how).release();
 	});
@@ -202,6 +206,19 @@ int ual_cq_poll(ual_cq *cq, krdma_wc *entries, int room)
 		return cq->object
 			.poll({reinterpret_cast<krdma::Completion *>(entries),
 			       static_cast<std::size_t>(room)})
+			.size();
+	});
+}
+
+int ual_cq_poll_times(ual_cq *cq, krdma_wc *entries, krdma_wc_time *times, int room)
+{
+	if (room < 0)
+		return -EINVAL;
+	return guarded([&] {
+		const auto size = static_cast<std::size_t>(room);
+
+		return cq->object
+			.poll({reinterpret_cast<krdma::Completion *>(entries), size}, {times, size})
 			.size();
 	});
 }
@@ -363,6 +380,16 @@ int ual_qp_query(ual_qp *qp, krdma_qp_attr *attr)
 int ual_qp_set_state(ual_qp *qp, uint32_t state)
 {
 	return guarded([&] { qp->object.change_state(static_cast<krdma::QueueState>(state)); });
+}
+
+int ual_qp_drain(ual_qp *qp, int event)
+{
+	return guarded([&] { qp->object.drain(event); });
+}
+
+int ual_qp_resume(ual_qp *qp)
+{
+	return guarded([&] { qp->object.resume(); });
 }
 
 int ual_qp_set_access(ual_qp *qp, uint32_t access)

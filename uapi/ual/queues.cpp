@@ -67,6 +67,10 @@ CqState::CqState(const Context &owner, const CompletionQueueOptions &options)
 	cmd.depth = options.depth;
 	cmd.ceh = options.event_handler;
 	cmd.cookie = mailbox->cookie();
+	cmd.flags = options.times ? KRDMA_CQ_TIMES : 0;
+	times = options.times;
+	if (times && !(context->fast() && context->uvp.cq_poll_times))
+		throw_errno(EOPNOTSUPP, "times of completions");
 	if (context->fast()) {
 		check(context->uvp.cq_create(context->user, &cmd, &user), "completion queue");
 	} else {
@@ -241,6 +245,21 @@ std::span<Completion> CompletionQueue::poll(std::span<Completion> to) const
 	cmd.entries = reinterpret_cast<std::uintptr_t>(entries);
 	state_->core.command(KRDMA_IOC_CQ_POLL, cmd, "poll");
 	return to.first(std::min<std::size_t>(cmd.count, to.size()));
+}
+
+std::span<Completion> CompletionQueue::poll(std::span<Completion> to,
+					    std::span<CompletionTime> times) const
+{
+	const std::size_t room = std::min({to.size(), times.size(), std::size_t{INT32_MAX}});
+
+	if (!state_->times)
+		detail::throw_errno(EINVAL, "a queue without times");
+	const int got = state_->context->uvp.cq_poll_times(state_->user,
+							   reinterpret_cast<krdma_wc *>(to.data()),
+							   times.data(), static_cast<int>(room));
+	if (got < 0) [[unlikely]]
+		detail::throw_errno(state_->context->cause(-got), "poll");
+	return to.first(static_cast<std::size_t>(got));
 }
 
 bool CompletionQueue::arm(bool solicited_only) const
@@ -572,17 +591,41 @@ krdma_qp_attr QueuePair::query() const
 	return cmd;
 }
 
+namespace {
+
+void modify(const detail::QpState &qp, krdma_qp_attr &cmd)
+{
+	cmd.handle = qp.id;
+	if (qp.user && qp.context->uvp.qp_modify)
+		check(qp.context->uvp.qp_modify(qp.user, &cmd), "queue pair");
+	else
+		qp.core.command(KRDMA_IOC_QP_MODIFY, cmd, "queue pair");
+}
+
+} /* namespace */
+
 void QueuePair::change_state(QueueState state) const
 {
 	auto cmd = detail::make_command<krdma_qp_attr>();
 
-	cmd.handle = state_->id;
 	cmd.mask = KRDMA_QP_STATE;
 	cmd.state = static_cast<std::uint32_t>(state);
-	if (state_->user && state_->context->uvp.qp_modify)
-		check(state_->context->uvp.qp_modify(state_->user, &cmd), "queue pair");
-	else
-		state_->core.command(KRDMA_IOC_QP_MODIFY, cmd, "queue pair");
+	modify(*state_, cmd);
+}
+
+void QueuePair::drain(bool event) const
+{
+	auto cmd = detail::make_command<krdma_qp_attr>();
+
+	cmd.mask = KRDMA_QP_STATE | KRDMA_QP_SQD_NOTIFY;
+	cmd.state = KRDMA_QP_STATE_SQD;
+	cmd.sqd_notify = event;
+	modify(*state_, cmd);
+}
+
+void QueuePair::resume() const
+{
+	change_state(QueueState::rts);
 }
 
 void QueuePair::change_access(std::uint32_t access) const

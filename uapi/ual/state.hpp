@@ -93,6 +93,7 @@ public:
 	std::uint32_t number{}; /* handle */
 	std::mutex resizing;
 	std::atomic<std::uint32_t> depth{};
+	bool times{};
 	void *user{};
 };
 

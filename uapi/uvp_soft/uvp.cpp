@@ -173,7 +173,10 @@ int cq_create(void *base, krdma_cq *cmd, void **result)
 	cmd->priv = {};
 	if (!err) {
 		cq->handle = cmd->handle;
-		err = cq->queue.attach(cq->context->host->fd, granted);
+		if (cmd->flags & KRDMA_CQ_TIMES && !granted.stamp_offset)
+			err = EOPNOTSUPP;
+		else
+			err = cq->queue.attach(cq->context->host->fd, granted);
 		if (err)
 			(void)cq->context->destroy(cq->handle);
 	}
@@ -238,18 +241,34 @@ void fill_wc(krdma_wc &wc, const krdma_soft_cqe &cqe)
 	wc.reserved = 0;
 }
 
-int cq_poll(void *base, krdma_wc *entries, int count)
+template <typename Fill> int poll_with(UserCq &cq, int count, Fill fill)
 {
-	auto &cq = *static_cast<UserCq *>(base);
 	SoftCq::Idle idle;
-	const int n = cq.queue.poll(
-		count,
-		[entries](std::uint32_t i, const krdma_soft_cqe &cqe) { fill_wc(entries[i], cqe); },
-		idle);
+	const int n = cq.queue.poll(count, fill, idle);
 
 	if (idle.empty && !cq.context->ring_due() && idle.yield)
 		sched_yield();
 	return n;
+}
+
+int cq_poll(void *base, krdma_wc *entries, int count)
+{
+	return poll_with(*static_cast<UserCq *>(base), count,
+			 [entries](std::uint32_t i, const krdma_soft_cqe &cqe) {
+				 fill_wc(entries[i], cqe);
+			 });
+}
+
+int cq_poll_times(void *base, krdma_wc *entries, krdma_wc_time *times, int count)
+{
+	auto &cq = *static_cast<UserCq *>(base);
+
+	return poll_with(cq, count, [&](std::uint32_t i, const krdma_soft_cqe &cqe) {
+		const krdma_soft_cq_stamp &stamp = cq.queue.ring.stamp(i);
+
+		fill_wc(entries[i], cqe);
+		times[i] = {stamp.monotonic, stamp.real};
+	});
 }
 
 int cq_notify(void *base, int solicited_only, __u32 *missed)
@@ -470,6 +489,7 @@ constexpr krdma_uvp_ops ops = {
 	.qp_destroy = qp_destroy,
 	.post_send = post_send,
 	.post_recv = post_recv,
+	.cq_poll_times = cq_poll_times,
 };
 
 } /* namespace */

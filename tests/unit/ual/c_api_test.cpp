@@ -84,6 +84,65 @@ TEST_F(CInterface, OptionsHaveSizes)
 	EXPECT_EQ(ual_cq_create(context, &longer.known, &made), -E2BIG);
 }
 
+TEST_F(CInterface, OptionsOfAnEarlierHeader)
+{
+	ual_cq_options options = UAL_CQ_OPTIONS;
+	ual_cq *made = nullptr;
+	krdma_cq seen{};
+
+	kernel->handlers[KRDMA_IOC_CQ] = [&](void *argument) {
+		seen = *static_cast<krdma_cq *>(argument);
+		return ENOSPC;
+	};
+	/* what is behind its size is not looked at */
+	options.size = offsetof(ual_cq_options, times);
+	options.depth = 17;
+	options.times = 4711;
+	options.reserved = 1;
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -ENOSPC);
+	EXPECT_EQ(seen.depth, 17U);
+	EXPECT_EQ(seen.flags, 0U);
+	options.size--;
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -EINVAL);
+	options.size = sizeof(options);
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -EINVAL);
+	options.times = 1;
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -EINVAL) << "reserved";
+	options.reserved = 0;
+	EXPECT_EQ(ual_cq_create(context, &options, &made), -EOPNOTSUPP) << "through the kernel";
+}
+
+TEST_F(CInterface, TimesOfAQueueWithout)
+{
+	std::array<krdma_wc, 2> entries{};
+	std::array<krdma_wc_time, 2> times{};
+
+	EXPECT_EQ(ual_cq_poll_times(cq, entries.data(), times.data(), 2), -EINVAL);
+	EXPECT_EQ(ual_cq_poll_times(cq, entries.data(), times.data(), -1), -EINVAL);
+}
+
+TEST_F(CInterface, DrainAndResume)
+{
+	std::vector<std::array<std::uint32_t, 3>> seen;
+
+	kernel->handlers[KRDMA_IOC_QP_MODIFY] = [&](void *argument) {
+		const auto &cmd = *static_cast<const krdma_qp_attr *>(argument);
+
+		seen.push_back({cmd.mask, cmd.state, cmd.sqd_notify});
+		return 0;
+	};
+	EXPECT_EQ(ual_qp_drain(qp, 7), 0);
+	EXPECT_EQ(ual_qp_drain(qp, 0), 0);
+	EXPECT_EQ(ual_qp_resume(qp), 0);
+	constexpr std::uint32_t rest = KRDMA_QP_STATE | KRDMA_QP_SQD_NOTIFY;
+	const std::vector<std::array<std::uint32_t, 3>> wanted = {
+		{rest, KRDMA_QP_STATE_SQD, 1},
+		{rest, KRDMA_QP_STATE_SQD, 0},
+		{KRDMA_QP_STATE, KRDMA_QP_STATE_RTS, 0},
+	};
+	EXPECT_EQ(seen, wanted);
+}
+
 TEST_F(CInterface, OptionsReachTheKernel)
 {
 	ual_qp_options options = UAL_QP_OPTIONS;

@@ -62,6 +62,10 @@ TEST_F(UserLibraries, WhatMayBeMissing)
 	/* the rings are the library's: nobody else can do it */
 	EXPECT_EQ(code_of([&] { cq.resize(512); }), EOPNOTSUPP);
 	EXPECT_EQ(code_of([&] { const SharedReceiveQueue srq{pd}; }), EOPNOTSUPP);
+	EXPECT_EQ(code_of([&] {
+			  const CompletionQueue timed{context, {.times = true}};
+		  }),
+		  EOPNOTSUPP);
 	/* the kernel can */
 	kernel->handlers[KRDMA_IOC_QP_MODIFY] = [&](void *argument) {
 		state = static_cast<krdma_qp_attr *>(argument)->state;
@@ -80,6 +84,7 @@ TEST_F(UserLibraries, WhatMayBeMissing)
 
 TEST_F(UserLibraries, WhatMayNotBeMissing)
 {
+
 	EXPECT_NE(refusal_of("no-receive.so").find("lacks functions"), std::string::npos);
 	EXPECT_NE(refusal_of("half-srq.so").find("lacks functions"), std::string::npos);
 	EXPECT_NE(refusal_of("short.so").find("lacks functions"), std::string::npos)

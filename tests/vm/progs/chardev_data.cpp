@@ -85,6 +85,84 @@ void require_ok(const krdma_wc &wc, std::uint32_t opcode, const char *what)
 	rdma::require_eq(wc.opcode, opcode, what);
 }
 
+/* InfiniBand's SQD: requests rest, receiving goes on, RTS resumes */
+void rests(const char *address)
+{
+	Scene s{address};
+	const std::array sges{s.from.sge(0, 1000)};
+	const auto modify = [&](std::uint32_t mask, std::uint32_t state, std::uint32_t notify) {
+		krdma_qp_attr cmd{.handle = s.ends.client.handle,
+				  .mask = mask,
+				  .state = state,
+				  .sqd_notify = notify};
+
+		s.file.call(KRDMA_IOC_QP_MODIFY, cmd);
+	};
+	const auto query = [&] {
+		krdma_qp_attr cmd{.handle = s.ends.client.handle};
+
+		s.file.call(KRDMA_IOC_QP_QUERY, cmd);
+		return cmd;
+	};
+
+	for (const std::uint32_t notify : {1U, 0U}) {
+		modify(KRDMA_QP_STATE | KRDMA_QP_SQD_NOTIFY, KRDMA_QP_STATE_SQD, notify);
+		if (notify) {
+			const Event event = s.file.expect(KRDMA_EVENT_ASYNC);
+
+			rdma::require_eq(event.base().handle, s.ends.client.handle, "whose event");
+			rdma::require_eq(event.base().code, std::uint32_t{KRDMA_ASYNC_SQ_DRAINED},
+					 "event");
+		}
+		rdma::wait_until([&] { return !query().draining; }, "it does not drain");
+		s.file.expect_nothing();
+		rdma::require_eq(query().state, std::uint32_t{KRDMA_QP_STATE_SQD}, "state");
+		rdma::require_eq(query().sqd_notify, notify, "sqd_notify");
+		/* what is posted rests */
+		s.receive();
+		require_errno(post_send(s.file, s.ends.client.handle,
+					{.wr_id = 7,
+					 .opcode = IB_UVERBS_WR_SEND,
+					 .flags = KRDMA_SEND_SIGNALED},
+					sges),
+			      0, "POST_SEND in SQD");
+		/* ... and what comes is taken */
+		const std::array to{s.to.sge(50'000, 1000)};
+
+		require_errno(post_recv(s.file, KRDMA_IOC_POST_RECV, s.ends.client.handle, 11, to),
+			      0, "POST_RECV in SQD");
+		require_errno(post_send(s.file, s.ends.server.handle,
+					{.wr_id = 12, .opcode = IB_UVERBS_WR_SEND}, sges),
+			      0, "POST_SEND of the peer");
+		rdma::require_eq(next_wc(s.file, s.ctx.cq).wr_id, std::uint64_t{11},
+				 "a receive in SQD");
+		std::array<krdma_wc, 1> none{};
+		krdma_cq_poll poll{.handle = s.ctx.cq,
+				   .count = 1,
+				   .entries = reinterpret_cast<std::uintptr_t>(none.data())};
+
+		s.file.call(KRDMA_IOC_CQ_POLL, poll);
+		rdma::require_eq(poll.count, 0U, "nothing was sent");
+		modify(KRDMA_QP_STATE, KRDMA_QP_STATE_RTS, 0);
+		std::array<std::uint64_t, 2> ids{next_wc(s.file, s.ctx.cq).wr_id,
+						 next_wc(s.file, s.ctx.cq).wr_id};
+
+		std::ranges::sort(ids);
+		rdma::require(ids == std::array<std::uint64_t, 2>{7, 9}, "sent after RTS");
+		rdma::require_eq(query().state, std::uint32_t{KRDMA_QP_STATE_RTS}, "state");
+	}
+	/* an older program's structure is enough, and nothing behind it is written */
+	std::array<std::uint64_t, 22> old{};
+	auto *cmd = reinterpret_cast<krdma_qp_attr *>(old.data());
+
+	cmd->size = 160;
+	cmd->handle = s.ends.client.handle;
+	old[20] = 0x5a5a;
+	require_errno(s.file.raw(KRDMA_IOC_QP_QUERY, cmd), 0, "the structure before SQD");
+	rdma::require_eq(cmd->state, std::uint32_t{KRDMA_QP_STATE_RTS}, "its state");
+	rdma::require_eq(old[20], std::uint64_t{0x5a5a}, "what is behind it");
+}
+
 void send(const char *address)
 {
 	Scene s{address};
@@ -351,6 +429,53 @@ void overflow(const char *address)
 }
 
 /* a context for a user library: rings that can be mapped, and only as a whole */
+/* queues that tell times, and the sizes of the structures from before there were some */
+void cq_times(const File &file, const krdma_context &ctx)
+{
+	krdma_soft_cq_resp resp{};
+	krdma_cq cq{
+		.context = ctx.handle,
+		.depth = 100,
+		.priv = {.out = reinterpret_cast<std::uintptr_t>(&resp), .out_len = sizeof(resp)},
+		.flags = KRDMA_CQ_TIMES};
+	krdma_rnic_query rnic{.index = ctx.index};
+
+	file.call(KRDMA_IOC_CQ, cq);
+	rdma::require_eq(std::uint64_t{resp.stamp_offset},
+			 KRDMA_SOFT_RING_ENTRIES + 128 * sizeof(krdma_soft_cqe),
+			 "times behind the entries");
+	rdma::require(resp.ring_size >= resp.stamp_offset + 128 * sizeof(krdma_soft_cq_stamp),
+		      "room for them");
+	file.destroy(cq.handle);
+	file.call(KRDMA_IOC_RNIC_QUERY, rnic);
+	rdma::require(rnic.timestamp_mask == UINT64_MAX && rnic.clock_khz == 1'000'000U,
+		      "a clock of nanoseconds");
+
+	cq.flags = 2;
+	require_errno(file.try_call(KRDMA_IOC_CQ, cq), EINVAL, "a flag that is not known");
+	cq.flags = 0;
+	cq.reserved2 = 1;
+	require_errno(file.try_call(KRDMA_IOC_CQ, cq), EINVAL, "reserved");
+	/* what is behind the size does not count, and is not written */
+	cq.size = 56;
+	require_errno(file.raw(KRDMA_IOC_CQ, &cq), 0, "the structure before times");
+	rdma::require_eq(std::uint64_t{resp.stamp_offset}, std::uint64_t{0}, "no times");
+	rdma::require_eq(cq.reserved2, 1U, "what is behind it");
+	file.destroy(cq.handle);
+	rnic.size = 400;
+	rnic.clock_khz = 4711;
+	require_errno(file.raw(KRDMA_IOC_RNIC_QUERY, &rnic), 0, "the query before times");
+	rdma::require_eq(rnic.clock_khz, 4711U, "what is behind it");
+
+	krdma_context slow{.index = ctx.index, .flags = KRDMA_SLOW};
+
+	file.call(KRDMA_IOC_CONTEXT, slow);
+	krdma_cq none{.context = slow.handle, .depth = 8, .flags = KRDMA_CQ_TIMES};
+
+	require_errno(file.try_call(KRDMA_IOC_CQ, none), EOPNOTSUPP, "times in a slow context");
+	file.destroy(slow.handle);
+}
+
 void fast(const char *address)
 {
 	const File file;
@@ -370,6 +495,8 @@ void fast(const char *address)
 
 	file.call(KRDMA_IOC_CQ, cq);
 	rdma::require_eq(cq_resp.depth, 128U, "depth");
+	rdma::require_eq(cq_resp.stamp_offset, decltype(cq_resp.stamp_offset){}, "no times");
+	cq_times(file, ctx);
 	const auto map = [&](std::uint64_t octets, int flags, std::uint64_t offset) {
 		return ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, flags, file.fd(),
 			      static_cast<off_t>(offset));
@@ -460,6 +587,7 @@ const std::vector<Check> data_checks{
 	{"Send", send},
 	{"Write and Read", write_and_read},
 	{"windows", windows},
+	{"queues that rest", rests},
 	{"completion events", notify},
 	{"shared receive queue", shared},
 	{"rights", rights},

@@ -251,7 +251,16 @@ void reserved(const char *address)
 
 	const krdma_qp qp = make_qp(file, ctx);
 
-	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 4}, "QP mask");
+	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 8}, "QP mask");
+	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 4},
+	       "SQD_NOTIFY alone");
+	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 5, .state = 6},
+	       "SQD_NOTIFY with ERR");
+	refuse(KRDMA_IOC_QP_MODIFY,
+	       krdma_qp_attr{.handle = qp.handle, .mask = 5, .state = 4, .sqd_notify = 2},
+	       "SQD_NOTIFY of 2");
+	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 5, .state = 4},
+	       "SQD without connection");
 	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 1, .state = 3},
 	       "RTS");
 	refuse(KRDMA_IOC_QP_MODIFY, krdma_qp_attr{.handle = qp.handle, .mask = 2, .access = 1},

@@ -64,8 +64,11 @@ Memory::Memory(const ProtectionDomain &pd, std::size_t size, std::uint32_t acces
 
 Side::Side(const Host &host, const SideOptions &options)
 	: pd{options.pd ? *options.pd : ProtectionDomain{host.context}},
-	  sends{host.context, {.depth = options.depth}},
-	  receives{host.context, {.depth = options.depth, .event_handler = options.event_handler}},
+	  sends{host.context, {.depth = options.depth}}, receives{host.context,
+								  {.depth = options.depth,
+								   .event_handler =
+									   options.event_handler,
+								   .times = options.times}},
 	  qp{pd, sends, receives, options.qp}
 {}
 

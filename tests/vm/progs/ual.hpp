@@ -116,6 +116,7 @@ struct SideOptions {
 	std::uint32_t depth{64};             /* of the completion queues */
 	const ProtectionDomain *pd{nullptr}; /* nullptr: one of its own */
 	std::uint32_t event_handler{0};      /* of the receives */
+	bool times{false};                   /* of those */
 };
 
 /** class Side - a queue pair with what it needs */

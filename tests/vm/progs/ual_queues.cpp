@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Checks of queues: shared receives and their limit, new sizes, events, connections' data. */
+#include <array>
+#include <ctime>
+#include <thread>
+
 #include <poll.h>
 
 #include "ual.hpp"
@@ -268,6 +272,102 @@ void queue_pair_events(World &world)
 	raises(pair, AsyncCode::qp_access_error);
 }
 
+/* requests rest until the queue pair resumes, receives are taken meanwhile */
+void queue_pair_rests(World &world)
+{
+	const Pair pair{world};
+	const Memory from{pair.a.pd, 8};
+	const Memory to{pair.b.pd, 8};
+	const Memory back{pair.b.pd, 8};
+	const Memory here{pair.a.pd, 8};
+	const Side idle{world.a, {}};
+
+	refused(EINVAL, "a rest without a connection", [&] { idle.qp.drain(); });
+	refused(EINVAL, "to go on without one", [&] { idle.qp.resume(); });
+	for (const bool told : {true, false}) {
+		pair.a.qp.drain(told);
+		if (told) {
+			const std::optional<Event> event = pair.a.qp.events().wait(patience);
+
+			require(event.has_value(), "no event of the rest");
+			require(event->async() == AsyncCode::sq_drained, "of another kind");
+		} else {
+			require(!pair.a.qp.events().wait(moment), "an event nobody asked for");
+		}
+		same(pair.a.qp.query().state, std::uint32_t{KRDMA_QP_STATE_SQD}, "state");
+		same(pair.a.qp.query().draining, 0U, "what was begun");
+		pair.b.qp.receive(1, to.region.slice());
+		pair.a.qp.send(2, from.region.slice());
+		pair.a.qp.receive(3, here.region.slice());
+		pair.b.qp.send(4, back.region.slice());
+		(void)pair.b.sent();
+		same(pair.a.received().id(), std::uint64_t{3}, "a receive meanwhile");
+		require(!pair.b.receives.wait(moment), "sent while it rests");
+		pair.a.qp.resume();
+		same(pair.b.received().id(), std::uint64_t{1}, "what has rested");
+		same(pair.a.sent().id(), std::uint64_t{2}, "its completion");
+		same(pair.a.qp.query().state, std::uint32_t{KRDMA_QP_STATE_RTS}, "state");
+	}
+}
+
+std::uint64_t clock_ns(clockid_t clock)
+{
+	timespec now{};
+
+	clock_gettime(clock, &now);
+	return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+	       static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/* the time of each completion, by both clocks, also when the queue has got a new size */
+void times_of_completions(World &world)
+{
+	const CompletionQueueOptions options{.depth = 8, .times = true};
+
+	if (!world.b.context.fast()) {
+		refused(EOPNOTSUPP, "times through the kernel", [&] {
+			const CompletionQueue none{world.b.context, options};
+		});
+		return;
+	}
+	const Pair pair{world, {}, {.depth = 8, .times = true}};
+	const Memory from{pair.a.pd, 8};
+	const Memory to{pair.b.pd, 8};
+	std::array<Completion, 8> got;
+	std::array<CompletionTime, 4> times{};
+	std::uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
+	std::uint64_t real = clock_ns(CLOCK_REALTIME);
+
+	refused(EINVAL, "times of a queue without", [&] { (void)pair.a.sends.poll(got, times); });
+	for (std::uint64_t id = 0; id < 6; id++) {
+		pair.b.qp.receive(id, to.region.slice());
+		pair.a.qp.send(id, from.region.slice());
+		(void)pair.a.sent();
+		if (id == 3)
+			pair.b.receives.resize(64);
+	}
+	std::uint64_t next = 0;
+
+	for (int tries = 0; next < 6 && tries < 1000; tries++) {
+		/* no more than there is room for in both */
+		const std::span<Completion> some = pair.b.receives.poll(got, times);
+
+		require(some.size() <= times.size(), "more than there is room for");
+		for (std::size_t i = 0; i < some.size(); i++, next++) {
+			same(some[i].id(), next, "order");
+			require(times[i].device >= monotonic, "earlier than the one before");
+			require(times[i].real + 1'000'000'000U > real, "the clock on the wall");
+			monotonic = times[i].device;
+			real = times[i].real;
+		}
+		if (some.empty())
+			std::this_thread::sleep_for(std::chrono::milliseconds{5});
+	}
+	same(next, std::uint64_t{6}, "completions");
+	require(monotonic <= clock_ns(CLOCK_MONOTONIC), "a time to come");
+	require(real <= clock_ns(CLOCK_REALTIME) + 1'000'000'000U, "a time to come on the wall");
+}
+
 /* each of the RNIC's completion event handlers tells of its own queues */
 void event_handlers(World &world)
 {
@@ -401,6 +501,8 @@ const std::vector<Check> queue_checks = {
 	{"solicited_events", solicited_events},
 	{"queue_pair_events", queue_pair_events},
 	{"event_handlers", event_handlers},
+	{"queue_pair_rests", queue_pair_rests},
+	{"times_of_completions", times_of_completions},
 	{"private_data", private_data},
 	{"accepting_side_speaks_first", accepting_side_speaks_first},
 	{"nobody_listens", nobody_listens},

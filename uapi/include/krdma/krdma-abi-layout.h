@@ -21,7 +21,7 @@
 KRDMA_LAYOUT(krdma_addr, 24, AT(family, 0) && AT(port, 2) && AT(scope_id, 4) && AT(addr, 8));
 KRDMA_LAYOUT(krdma_rnic_entry, 72, AT(index, 0) && AT(ifindex, 4) && AT(name, 8));
 KRDMA_LAYOUT(krdma_rnic_list, 16, AT(size, 0) && AT(count, 4) && AT(entries, 8));
-KRDMA_LAYOUT(krdma_rnic_query, 400, AT(size, 0) && AT(index, 4) && AT(flags, 8) &&
+KRDMA_LAYOUT(krdma_rnic_query, 416, AT(size, 0) && AT(index, 4) && AT(flags, 8) &&
 	     AT(ifindex, 12) && AT(name, 16) && AT(netdev, 80) && AT(provider, 96) &&
 	     AT(uvp, 160) && AT(uvp_abi, 224) && AT(transport, 228) && AT(caps, 232) &&
 	     AT(vendor_id, 236) && AT(vendor_part_id, 240) && AT(hw_version, 244) &&
@@ -31,7 +31,8 @@ KRDMA_LAYOUT(krdma_rnic_query, 400, AT(size, 0) && AT(index, 4) && AT(flags, 8) 
 	     AT(max_send_sge, 312) && AT(max_recv_sge, 316) && AT(max_sge_rd, 320) &&
 	     AT(max_inline, 324) && AT(max_cq, 328) && AT(max_cqe, 332) && AT(max_mr, 336) &&
 	     AT(max_mw, 340) && AT(max_pd, 344) && AT(max_srq, 348) && AT(max_srq_wr, 352) &&
-	     AT(max_srq_sge, 356) && AT(max_ird, 360) && AT(max_ord, 364) && AT(objects, 368));
+	     AT(max_srq_sge, 356) && AT(max_ird, 360) && AT(max_ord, 364) && AT(objects, 368) &&
+	     AT(timestamp_mask, 400) && AT(clock_khz, 408) && AT(reserved, 412));
 KRDMA_LAYOUT(krdma_counter, 64, AT(name, 0) && AT(value, 56));
 KRDMA_LAYOUT(krdma_rnic_counters, 24, AT(size, 0) && AT(index, 4) && AT(count, 8) &&
 	     AT(reserved, 12) && AT(entries, 16));
@@ -47,8 +48,10 @@ KRDMA_LAYOUT(krdma_context, 48, AT(size, 0) && AT(index, 4) && AT(handle, 8) && 
 KRDMA_LAYOUT(krdma_destroy, 8, AT(size, 0) && AT(handle, 4));
 KRDMA_LAYOUT(krdma_pd, 40, AT(size, 0) && AT(context, 4) && AT(handle, 8) && AT(id, 12) &&
 	     AT(priv, 16));
-KRDMA_LAYOUT(krdma_cq, 56, AT(size, 0) && AT(context, 4) && AT(handle, 8) && AT(id, 12) &&
-	     AT(depth, 16) && AT(ceh, 20) && AT(cookie, 24) && AT(priv, 32));
+KRDMA_LAYOUT(krdma_cq, 64, AT(size, 0) && AT(context, 4) && AT(handle, 8) && AT(id, 12) &&
+	     AT(depth, 16) && AT(ceh, 20) && AT(cookie, 24) && AT(priv, 32) &&
+	     AT(flags, 56) && AT(reserved2, 60));
+KRDMA_LAYOUT(krdma_wc_time, 16, AT(device, 0) && AT(real, 8));
 KRDMA_LAYOUT(krdma_cq_modify, 48, AT(size, 0) && AT(handle, 4) && AT(mask, 8) && AT(depth, 12) &&
 	     AT(count, 16) && AT(period_us, 18) && AT(reserved, 20) && AT(priv, 24));
 KRDMA_LAYOUT(krdma_wc, 40, AT(wr_id, 0) && AT(status, 8) && AT(opcode, 12) &&
@@ -68,13 +71,14 @@ KRDMA_LAYOUT(krdma_qp, 88, AT(size, 0) && AT(pd, 4) && AT(handle, 8) && AT(numbe
 	     AT(max_send_wr, 32) && AT(max_recv_wr, 36) && AT(max_send_sge, 40) &&
 	     AT(max_recv_sge, 44) && AT(max_inline, 48) && AT(reserved, 52) && AT(cookie, 56) &&
 	     AT(priv, 64));
-KRDMA_LAYOUT(krdma_qp_attr, 160, AT(size, 0) && AT(handle, 4) && AT(mask, 8) && AT(state, 12) &&
+KRDMA_LAYOUT(krdma_qp_attr, 168, AT(size, 0) && AT(handle, 4) && AT(mask, 8) && AT(state, 12) &&
 	     AT(access, 16) && AT(ird, 20) && AT(ord, 24) && AT(max_send_wr, 28) &&
 	     AT(max_recv_wr, 32) && AT(max_send_sge, 36) && AT(max_recv_sge, 40) &&
 	     AT(max_inline, 44) && AT(local, 48) && AT(remote, 72) && AT(mpa_revision, 96) &&
 	     AT(mss, 100) && AT(crc, 104) && AT(markers, 108) && AT(cwnd, 112) &&
 	     AT(srtt_us, 116) && AT(tx_octets, 120) && AT(tx_messages, 128) &&
-	     AT(rx_octets, 136) && AT(rx_messages, 144) && AT(retransmissions, 152));
+	     AT(rx_octets, 136) && AT(rx_messages, 144) && AT(retransmissions, 152) &&
+	     AT(sqd_notify, 160) && AT(draining, 164));
 KRDMA_LAYOUT(krdma_sge, 16, AT(addr, 0) && AT(length, 8) && AT(lkey, 12));
 KRDMA_LAYOUT(krdma_wr, 88, AT(wr_id, 0) && AT(sges, 8) && AT(num_sge, 16) && AT(opcode, 20) &&
 	     AT(flags, 24) && AT(imm, 28) && AT(remote_addr, 32) && AT(rkey, 40) && AT(mw, 44) &&

@@ -115,7 +115,7 @@ enum krdma_qp_state {
 	KRDMA_QP_STATE_INIT		= 1,	/* new, or reset */
 	KRDMA_QP_STATE_RTR		= 2,
 	KRDMA_QP_STATE_RTS		= 3,	/* connected */
-	KRDMA_QP_STATE_SQD		= 4,	/* what was posted leaves, then ERR */
+	KRDMA_QP_STATE_SQD		= 4,	/* what was posted leaves, then ERR; or it rests */
 	KRDMA_QP_STATE_SQE		= 5,
 	KRDMA_QP_STATE_ERR		= 6,	/* the connection has ended */
 };
@@ -203,6 +203,9 @@ struct krdma_rnic_query {
 	__u32 max_ird;		/* inbound reads of a QP */
 	__u32 max_ord;		/* outbound */
 	__u32 objects[8];	/* in use, all users: contexts, PD, CQ, SRQ, QP, MR, MW; last: 0 */
+	__aligned_u64 timestamp_mask;	/* bits of a completion's time, 0: it has none */
+	__u32 clock_khz;	/* of the clock that it is by */
+	__u32 reserved;
 };
 
 struct krdma_counter {
@@ -295,6 +298,7 @@ struct krdma_pd {
 };
 
 /* KRDMA_IOC_CQ. One of a slow context is polled and armed by commands. */
+#define KRDMA_CQ_TIMES		(1U << 0)
 struct krdma_cq {
 	__u32 size;
 	__u32 context;
@@ -304,6 +308,14 @@ struct krdma_cq {
 	__u32 ceh;		/* completion event handler */
 	__aligned_u64 cookie;	/* comes with its events */
 	struct krdma_private priv;
+	__u32 flags;		/* KRDMA_CQ_TIMES: each completion has its time */
+	__u32 reserved2;
+};
+
+/* when a completion was added, for the user library of a CQ that tells it */
+struct krdma_wc_time {
+	__aligned_u64 device;	/* the RNIC's clock, of clock_khz and timestamp_mask */
+	__aligned_u64 real;	/* CLOCK_REALTIME in nanoseconds, 0: not known */
 };
 
 /* KRDMA_IOC_CQ_MODIFY */
@@ -400,11 +412,13 @@ struct krdma_qp {
 /* KRDMA_IOC_QP_QUERY, KRDMA_IOC_QP_MODIFY */
 #define KRDMA_QP_STATE		(1U << 0)
 #define KRDMA_QP_ACCESS		(1U << 1)
+/* with STATE, to SQD: InfiniBand's, in which requests rest and from which RTS comes back */
+#define KRDMA_QP_SQD_NOTIFY	(1U << 2)
 struct krdma_qp_attr {
 	__u32 size;
 	__u32 handle;
 	__u32 mask;		/* of a modification: KRDMA_QP_*; of a query 0 */
-	__u32 state;		/* enum krdma_qp_state; modifications: to RESET, INIT, SQD, ERR */
+	__u32 state;		/* enum krdma_qp_state; modifications: RESET, INIT, RTS, SQD, ERR */
 	__u32 access;		/* KRDMA_ACCESS_REMOTE_* */
 	__u32 ird;		/* this and what follows: out */
 	__u32 ord;
@@ -426,6 +440,8 @@ struct krdma_qp_attr {
 	__aligned_u64 rx_octets;
 	__aligned_u64 rx_messages;
 	__aligned_u64 retransmissions;
+	__u32 sqd_notify;	/* 1: KRDMA_ASYNC_SQ_DRAINED is wished; also of a modification */
+	__u32 draining;		/* 1: in SQD, and what was begun is not finished */
 };
 
 struct krdma_sge {

@@ -291,16 +291,21 @@ struct ual_cq_options {
 	size_t size;
 	uint32_t depth;
 	uint32_t event_handler;	/* completion event handler (vector) */
+	uint32_t times;		/* 1: of each completion; -EOPNOTSUPP: not through the kernel */
+	uint32_t reserved;	/* 0 */
 };
 
-/* depth 256, vector 0 */
-#define UAL_CQ_OPTIONS { sizeof(struct ual_cq_options), 256, 0 }
+/* depth 256, vector 0, no times */
+#define UAL_CQ_OPTIONS { sizeof(struct ual_cq_options), 256, 0, 0, 0 }
 
 int ual_cq_create(struct ual_context *context, const struct ual_cq_options *options,
 		  struct ual_cq **cq);
 void ual_cq_destroy(struct ual_cq *cq);
 /* Return: completions taken, at most @room; a negative errno. No system call when fast. */
 int ual_cq_poll(struct ual_cq *cq, struct krdma_wc *entries, int room);
+/* The same with the time of each, of a queue that was made to tell them; else -EINVAL. */
+int ual_cq_poll_times(struct ual_cq *cq, struct krdma_wc *entries, struct krdma_wc_time *times,
+		      int room);
 /**
  * ual_cq_arm() - ask for one event at the next completion
  * @solicited_only: at the next solicited one, or error
@@ -371,11 +376,17 @@ uint32_t ual_qp_number(const struct ual_qp *qp);
 /* state, limits as granted, connection and its traffic */
 int ual_qp_query(struct ual_qp *qp, struct krdma_qp_attr *attr);
 /*
- * @state: KRDMA_QP_STATE_RESET, _INIT, _SQD or _ERR; -EINVAL: another one. After the end of its
- * connection a queue pair is in _ERR; RESET makes it like new, for another one, and forgets its
- * completions.
+ * @state: KRDMA_QP_STATE_RESET, _INIT, _RTS (as ual_qp_resume()), _SQD or _ERR; -EINVAL: another
+ * one. After the end of its connection a queue pair is in _ERR; RESET makes it like new, for
+ * another one, and forgets its completions.
  */
 int ual_qp_set_state(struct ual_qp *qp, uint32_t state);
+/*
+ * A connected queue pair rests: what was begun is finished, other requests wait, receiving goes
+ * on, until ual_qp_resume(). If @event, KRDMA_ASYNC_SQ_DRAINED tells when that is finished.
+ */
+int ual_qp_drain(struct ual_qp *qp, int event);
+int ual_qp_resume(struct ual_qp *qp);
 /* @access: KRDMA_ACCESS_REMOTE_*; a new queue pair has them all */
 int ual_qp_set_access(struct ual_qp *qp, uint32_t access);
 /* ends the connection: at once if @abrupt, else when what was posted has left */

@@ -12,8 +12,9 @@
  *
  * Without one of the functions below the library is not used, and everything goes through the
  * kernel; but these may be NULL: qp_modify (libkrdma asks the kernel), cq_modify and
- * srq_modify (a new size is refused: EOPNOTSUPP), and srq_create, with srq_destroy and
- * srq_post (no shared receive queues: EOPNOTSUPP).
+ * srq_modify (a new size is refused: EOPNOTSUPP), cq_poll_times (no queue with times:
+ * EOPNOTSUPP), and srq_create, with srq_destroy and srq_post (no shared receive queues:
+ * EOPNOTSUPP).
  *
  * Functions answer 0 or an errno, unless said otherwise, and do not throw. Commands are
  * the structures of <krdma/krdma-abi.h>, complete but for their private octets.
@@ -78,6 +79,10 @@ struct krdma_uvp_ops {
 	int (*qp_destroy)(void *qp);
 	int (*post_send)(void *qp, const struct krdma_wr *wrs, __u32 count, __u32 *done);
 	int (*post_recv)(void *qp, const struct krdma_wr *wrs, __u32 count, __u32 *done);
+
+	/* as cq_poll, of a queue that was created with KRDMA_CQ_TIMES: count times, too */
+	int (*cq_poll_times)(void *cq, struct krdma_wc *entries, struct krdma_wc_time *times,
+			     int count);
 };
 
 /* the functions, or NULL: the library does not know that version */

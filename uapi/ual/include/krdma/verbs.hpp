@@ -74,8 +74,8 @@ enum class Status : std::uint32_t {
 enum class QueueState : std::uint32_t {
 	reset = KRDMA_QP_STATE_RESET, /**< a wish: it is init then */
 	init = KRDMA_QP_STATE_INIT,   /**< new, or reset: not connected yet */
-	rts = KRDMA_QP_STATE_RTS,     /**< connected; no wish */
-	sqd = KRDMA_QP_STATE_SQD,     /**< what was posted leaves, then error */
+	rts = KRDMA_QP_STATE_RTS,     /**< connected; a wish after QueuePair::drain() alone */
+	sqd = KRDMA_QP_STATE_SQD,     /**< what was posted leaves, then error; or drain() */
 	error = KRDMA_QP_STATE_ERR,   /**< the connection has ended */
 };
 
@@ -194,7 +194,15 @@ static_assert(sizeof(Completion) == sizeof(krdma_wc));
 struct CompletionQueueOptions {
 	std::uint32_t depth{256};
 	std::uint32_t event_handler{0}; /**< completion event handler (vector) */
+	bool times{false}; /**< of each completion; EOPNOTSUPP: not through the kernel */
 };
+
+/**
+ * When a completion was added: by the RNIC's clock, of Attributes::raw.clock_khz, and by
+ * CLOCK_REALTIME in nanoseconds, 0 if that is not known. The software RNIC's clock is
+ * CLOCK_MONOTONIC.
+ */
+using CompletionTime = krdma_wc_time;
 
 /** Where work requests complete. */
 class CompletionQueue {
@@ -203,6 +211,11 @@ public:
 
 	/** Takes what is there; the part of @p to that was filled. No system call when fast. */
 	std::span<Completion> poll(std::span<Completion> to) const;
+	/**
+	 * The same with their times, as many as there is room for in both.
+	 * @throws std::system_error EINVAL: the queue was not made to tell them.
+	 */
+	std::span<Completion> poll(std::span<Completion> to, std::span<CompletionTime> times) const;
 	/**
 	 * Asks for one event at the next completion. True: something may wait already; poll
 	 * before waiting.
@@ -433,10 +446,20 @@ public:
 	/** State, limits, connection and its traffic. */
 	[[nodiscard]] krdma_qp_attr query() const;
 	/**
-	 * To reset (as new, for another connection), init (of a new one), sqd or error.
+	 * To reset (as new, for another connection), init (of a new one), sqd, error, or rts,
+	 * which is resume().
 	 * @throws std::system_error EINVAL: another state, or not from the present one.
 	 */
 	void change_state(QueueState state) const;
+	/**
+	 * Has a connected queue pair rest: requests that were begun are finished, the others and
+	 * new ones wait, receiving goes on, until resume(). With @p event KRDMA_ASYNC_SQ_DRAINED
+	 * tells when what was begun is finished; query().draining does, too.
+	 * @throws std::system_error EINVAL: it is not connected; EOPNOTSUPP or EINVAL: the RNIC
+	 *         cannot.
+	 */
+	void drain(bool event = true) const;
+	void resume() const;
 	/** Remote rights: access::remote_*. A new queue pair has them all. */
 	void change_access(std::uint32_t access) const;
 	/** Ends the connection; at once, or when what was posted has left. */
