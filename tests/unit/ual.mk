@@ -19,11 +19,13 @@ $(UAL_OBJ): $(OUT)/obj/%.o: $(TOP)/%.cpp
 	$(CXX) $(UAL_CXXFLAGS) $(SAN) $(UAL_DEFINES) -c -o $@ $<
 
 # user libraries that lack something, for uvp_test.cpp
-UAL_FAKES := $(patsubst %,$(OUT)/uvp_fake/%.so,gaps no-receive half-srq short version)
+UAL_FAKES := $(patsubst %,$(OUT)/uvp_fake/%.so,gaps no-receive half-srq short version objects half-mr)
 $(OUT)/uvp_fake/no-receive.so: FAKE := -DFAKE_NO_RECEIVE
 $(OUT)/uvp_fake/half-srq.so: FAKE := -DFAKE_HALF_SRQ
 $(OUT)/uvp_fake/short.so: FAKE := -DFAKE_SIZE='offsetof(struct krdma_uvp_ops,qp_create)'
 $(OUT)/uvp_fake/version.so: FAKE := -DFAKE_VERSION=99
+$(OUT)/uvp_fake/objects.so: FAKE := -DFAKE_OBJECTS
+$(OUT)/uvp_fake/half-mr.so: FAKE := -DFAKE_OBJECTS -DFAKE_NO_REREGISTER
 $(UAL_FAKES): $(UAL_TEST_DIR)/fake_uvp.c $(UAL_DIR)/include/krdma/uvp.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=c11 -pedantic $(WARN) -fPIC -shared -I$(UAL_DIR)/include -I$(TOP)/uapi/include \

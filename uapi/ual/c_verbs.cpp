@@ -96,7 +96,7 @@ void ual_pd_destroy(ual_pd *pd)
 
 uint32_t ual_pd_handle(const ual_pd *pd)
 {
-	return pd->object.state()->handle.value();
+	return pd->object.state()->number;
 }
 
 /* Memory ******************************************************************* */
@@ -134,7 +134,7 @@ uint64_t ual_mr_length(const ual_mr *mr)
 
 uint32_t ual_mr_handle(const ual_mr *mr)
 {
-	return mr->object.state()->handle.value();
+	return mr->object.state()->number;
 }
 
 int ual_mr_slice(const ual_mr *mr, uint64_t offset, uint32_t length, krdma_sge *slice)

@@ -77,29 +77,41 @@ ContextState::~ContextState()
 		uvp.context_close(user);
 }
 
-PdState::PdState(const Context &owner) : Member{owner.state()}
+PdState::PdState(const Context &owner) : Optional{owner.state()}
 {
 	auto cmd = make_command<krdma_pd>();
 
 	cmd.context = context->handle.value();
-	core.command(KRDMA_IOC_PD, cmd, "protection domain");
-	handle = Handle{context->core, cmd.handle};
+	make(context->uvp.pd_create, KRDMA_IOC_PD, cmd, "protection domain");
 	id = cmd.id;
 }
 
+PdState::~PdState()
+{
+	end(context->uvp.pd_destroy);
+}
+
 MrState::MrState(const ProtectionDomain &domain, krdma_mr &cmd)
-	: Member{domain.state()->context}, pd{domain.state()},
+	: Optional{domain.state()->context}, pd{domain.state()},
 	  zero_based_{(cmd.access & access::zero_based) != 0}
 {
-	cmd.pd = pd->handle.value();
-	core.command(KRDMA_IOC_MR, cmd, "memory region");
-	handle = Handle{context->core, cmd.handle};
+	cmd.pd = pd->number;
+	make(context->uvp.mr_create, KRDMA_IOC_MR, cmd, "memory region");
 	name_ = {cmd.stag, cmd.iova, cmd.length};
 }
 
 MrState::~MrState()
 {
-	handle.reset();
+	end(context->uvp.mr_destroy);
+}
+
+void MrState::reregister(krdma_mr_reregister &cmd)
+{
+	cmd.handle = number;
+	if (user)
+		check(context->uvp.mr_reregister(user, &cmd), "memory region");
+	else
+		core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
 }
 
 void MrState::change_access(std::uint32_t access)
@@ -107,10 +119,9 @@ void MrState::change_access(std::uint32_t access)
 	auto cmd = make_command<krdma_mr_reregister>();
 	const std::lock_guard guard{lock_};
 
-	cmd.handle = handle.value();
 	cmd.mask = KRDMA_REREG_ACCESS;
 	cmd.access = access;
-	core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	reregister(cmd);
 	name_.stag = cmd.stag;
 }
 
@@ -119,30 +130,28 @@ void MrState::change_memory(std::span<std::byte> memory)
 	auto cmd = make_command<krdma_mr_reregister>();
 	const std::lock_guard guard{lock_};
 
-	cmd.handle = handle.value();
 	cmd.mask = KRDMA_REREG_TRANSLATION;
 	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
 	cmd.length = memory.size();
 	cmd.iova = zero_based_ ? 0 : cmd.start;
-	core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
+	reregister(cmd);
 	name_ = {cmd.stag, cmd.iova, cmd.length};
 }
 
 MwState::MwState(const ProtectionDomain &domain, std::uint32_t type)
-	: Member{domain.state()->context}, pd{domain.state()}
+	: Optional{domain.state()->context}, pd{domain.state()}
 {
 	auto cmd = make_command<krdma_mw>();
 
-	cmd.pd = pd->handle.value();
+	cmd.pd = pd->number;
 	cmd.type = type;
-	core.command(KRDMA_IOC_MW, cmd, "memory window");
-	handle = Handle{context->core, cmd.handle};
+	make(context->uvp.mw_create, KRDMA_IOC_MW, cmd, "memory window");
 	stag = cmd.stag;
 }
 
 MwState::~MwState()
 {
-	handle.reset();
+	end(context->uvp.mw_destroy);
 }
 
 } /* namespace detail */
@@ -269,7 +278,7 @@ std::uint32_t MemoryWindow::next_stag() const noexcept
 
 std::uint32_t MemoryWindow::handle() const noexcept
 {
-	return state_->handle.value();
+	return state_->number;
 }
 
 } /* namespace krdma */

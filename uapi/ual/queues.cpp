@@ -114,7 +114,7 @@ SrqState::SrqState(const ProtectionDomain &domain, const ReceiveQueueOptions &op
 {
 	auto cmd = make_command<krdma_srq>();
 
-	cmd.pd = pd->handle.value();
+	cmd.pd = pd->number;
 	cmd.max_wr = options.max_wr;
 	cmd.max_sge = options.max_sge;
 	cmd.limit = options.limit;
@@ -153,7 +153,7 @@ QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
 			throw_errno(EINVAL, "shared receive queue of another context");
 	}
 	granted.receives = nullptr;
-	cmd.pd = pd->handle.value();
+	cmd.pd = pd->number;
 	cmd.send_cq = send_cq->number;
 	cmd.recv_cq = recv_cq->number;
 	cmd.srq = srq ? srq->number : 0;

@@ -74,9 +74,40 @@ public:
 	EventSource events;
 };
 
-class PdState : public Member {
+/* that a user library may make, else the kernel does */
+class Optional : public Member {
+public:
+	using Member::Member;
+
+	std::uint32_t number{}; /* the kernel's handle, whoever made it */
+	void *user{};           /* the library's, if that did */
+
+protected:
+	template <typename Command>
+	void make(int (*create)(void *, Command *, void **), unsigned long command, Command &cmd,
+		  const char *what)
+	{
+		if (context->fast() && create) {
+			check(create(context->user, &cmd, &user), what);
+		} else {
+			core.command(command, cmd, what);
+			handle = Handle{context->core, cmd.handle};
+		}
+		number = cmd.handle;
+	}
+
+	void end(int (*destroy)(void *)) noexcept
+	{
+		if (user && !core.forked())
+			destroy(user);
+		handle.reset();
+	}
+};
+
+class PdState : public Optional {
 public:
 	explicit PdState(const Context &context);
+	~PdState();
 
 	std::uint32_t id{};
 };
@@ -123,7 +154,7 @@ public:
 	void *user{};
 };
 
-class MrState : public Member {
+class MrState : public Optional {
 public:
 	MrState(const ProtectionDomain &pd, krdma_mr &cmd);
 	~MrState();
@@ -147,13 +178,15 @@ public:
 	std::shared_ptr<PdState> pd;
 
 private:
+	void reregister(krdma_mr_reregister &cmd);
+
 	/* also for as long as the kernel changes it: there is no right name meanwhile */
 	mutable std::mutex lock_;
 	Name name_{};
 	bool zero_based_{}; /* the address is 0, wherever the memory is */
 };
 
-class MwState : public Member {
+class MwState : public Optional {
 public:
 	MwState(const ProtectionDomain &pd, std::uint32_t type);
 	~MwState();

@@ -22,12 +22,21 @@ std::string folder()
 	return other && *other ? other : KRDMA_UVP_DIR;
 }
 
-/* The data path is all or nothing, and so is each queue's life. */
+/* Who makes an object ends it, too. */
+bool paired(const krdma_uvp_ops &ops)
+{
+	return (!ops.srq_create || (ops.srq_destroy && ops.srq_post)) &&
+	       (!ops.pd_create || ops.pd_destroy) &&
+	       (!ops.mr_create || (ops.mr_destroy && ops.mr_reregister)) &&
+	       (!ops.mw_create || ops.mw_destroy);
+}
+
+/* The data path is all or nothing, and so is each object's life. */
 bool complete(const krdma_uvp_ops &ops)
 {
 	return ops.context_open && ops.context_close && ops.cq_create && ops.cq_destroy &&
 	       ops.cq_poll && ops.cq_notify && ops.qp_create && ops.qp_destroy && ops.post_send &&
-	       ops.post_recv && (!ops.srq_create || (ops.srq_destroy && ops.srq_post));
+	       ops.post_recv && paired(ops);
 }
 
 } /* namespace */

@@ -490,6 +490,14 @@ constexpr krdma_uvp_ops ops = {
 	.post_send = post_send,
 	.post_recv = post_recv,
 	.cq_poll_times = cq_poll_times,
+	/* nothing of its own hangs on these */
+	.pd_create = nullptr,
+	.pd_destroy = nullptr,
+	.mr_create = nullptr,
+	.mr_reregister = nullptr,
+	.mr_destroy = nullptr,
+	.mw_create = nullptr,
+	.mw_destroy = nullptr,
 };
 
 } /* namespace */

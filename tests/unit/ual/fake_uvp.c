@@ -93,6 +93,53 @@ static int post(void *queue, const struct krdma_wr *wrs, __u32 count, __u32 *don
 	return ENOMEM;
 }
 
+#ifdef FAKE_OBJECTS
+/* octets that the kernel is to see, and which the library takes away again */
+static const __u32 octets = 0x5eed;
+
+static void bring(struct krdma_private *priv)
+{
+	priv->in = (__u64)(size_t)&octets;
+	priv->in_len = sizeof(octets);
+}
+
+static int pd_create(void *context, struct krdma_pd *cmd, void **pd)
+{
+	int err;
+
+	bring(&cmd->priv);
+	err = make(((struct object *)context)->host, KRDMA_IOC_PD, cmd, &cmd->handle, pd);
+	cmd->priv = (struct krdma_private){ 0 };
+	return err;
+}
+
+static int mr_create(void *context, struct krdma_mr *cmd, void **mr)
+{
+	int err;
+
+	bring(&cmd->priv);
+	err = make(((struct object *)context)->host, KRDMA_IOC_MR, cmd, &cmd->handle, mr);
+	cmd->priv = (struct krdma_private){ 0 };
+	return err;
+}
+
+#ifndef FAKE_NO_REREGISTER
+static int mr_reregister(void *mr, struct krdma_mr_reregister *cmd)
+{
+	const struct krdma_uvp_host *host = ((struct object *)mr)->host;
+
+	/* its way through the library is seen by that */
+	cmd->access |= KRDMA_ACCESS_REMOTE_READ;
+	return host->ri_syscall(host->host, KRDMA_IOC_MR_REREGISTER, cmd);
+}
+#endif
+
+static int mw_create(void *context, struct krdma_mw *cmd, void **mw)
+{
+	return make(((struct object *)context)->host, KRDMA_IOC_MW, cmd, &cmd->handle, mw);
+}
+#endif
+
 static const struct krdma_uvp_ops ops = {
 	.size = FAKE_SIZE,
 	.version = FAKE_VERSION,
@@ -112,6 +159,17 @@ static const struct krdma_uvp_ops ops = {
 	.post_send = post,
 #ifndef FAKE_NO_RECEIVE
 	.post_recv = post,
+#endif
+#ifdef FAKE_OBJECTS
+	.pd_create = pd_create,
+	.pd_destroy = end,
+	.mr_create = mr_create,
+#ifndef FAKE_NO_REREGISTER
+	.mr_reregister = mr_reregister,
+#endif
+	.mr_destroy = end,
+	.mw_create = mw_create,
+	.mw_destroy = end,
 #endif
 };
 

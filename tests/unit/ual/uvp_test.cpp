@@ -82,8 +82,76 @@ TEST_F(UserLibraries, WhatMayBeMissing)
 	EXPECT_EQ(code_of([&] { qp.send(1, {}); }), ENOMEM) << "the library's word";
 }
 
+TEST_F(UserLibraries, ObjectsOfItsOwn)
+{
+	const Context context = context_of("objects.so");
+	ASSERT_TRUE(context.fast()) << context.why_slow();
+	std::uint32_t handle = 4711;
+	std::vector<std::uint32_t> private_octets, domains;
+	std::uint32_t rights = 0;
+	const auto seen = [&](const krdma_private &priv) {
+		private_octets.push_back(
+			priv.in_len == 4 ? *reinterpret_cast<const std::uint32_t *>(priv.in) : 0);
+	};
+
+	kernel->handlers[KRDMA_IOC_PD] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_pd *>(argument);
+
+		seen(cmd.priv);
+		cmd.handle = handle++;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_MR] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_mr *>(argument);
+
+		seen(cmd.priv);
+		domains.push_back(cmd.pd);
+		cmd.handle = handle++;
+		cmd.stag = 0x1700;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_MW] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_mw *>(argument);
+
+		domains.push_back(cmd.pd);
+		cmd.handle = handle++;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_MR_REREGISTER] = [&](void *argument) {
+		auto &cmd = *static_cast<krdma_mr_reregister *>(argument);
+
+		EXPECT_EQ(cmd.handle, 4712U);
+		rights = cmd.access;
+		cmd.stag = 0x1701;
+		return 0;
+	};
+	std::vector<std::uint32_t> ended;
+
+	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
+		ended.push_back(static_cast<krdma_destroy *>(argument)->handle);
+		return 0;
+	};
+	{
+		const ProtectionDomain pd{context};
+		std::array<std::byte, 64> memory{};
+		const MemoryRegion region{pd, memory, access::local_write};
+		const MemoryWindow window{pd, 2};
+
+		EXPECT_EQ(region.stag(), 0x1700U);
+		region.change_access(access::local_write);
+		EXPECT_EQ(region.stag(), 0x1701U);
+		EXPECT_EQ(rights, access::local_write | access::remote_read) << "not by it";
+		EXPECT_EQ(window.handle(), 4713U);
+	}
+	EXPECT_EQ(private_octets, (std::vector<std::uint32_t>{0x5eed, 0x5eed}));
+	EXPECT_EQ(domains, (std::vector<std::uint32_t>{4711, 4711}));
+	EXPECT_EQ(ended, (std::vector<std::uint32_t>{4713, 4712, 4711})) << "each once, in order";
+	kernel->handlers.clear();
+}
+
 TEST_F(UserLibraries, WhatMayNotBeMissing)
 {
+	EXPECT_NE(refusal_of("half-mr.so").find("lacks functions"), std::string::npos);
 
 	EXPECT_NE(refusal_of("no-receive.so").find("lacks functions"), std::string::npos);
 	EXPECT_NE(refusal_of("half-srq.so").find("lacks functions"), std::string::npos);

@@ -7,11 +7,12 @@
  * one symbol, krdma_uvp_open(). A verb goes to the library, which prepares the provider's
  * private octets and calls ri_syscall() for the privileged part; libkrdma hands that
  * to the kernel, and the library maps what the kernel granted. Posting, polling and arming
- * then touch the library alone. What has no function here (domains, regions, windows,
- * queries, moderation, limits, connections) libkrdma asks of the kernel.
+ * then touch the library alone. What has no function here (queries, moderation, limits,
+ * connections) libkrdma asks of the kernel.
  *
  * Without one of the functions below the library is not used, and everything goes through the
- * kernel; but these may be NULL: qp_modify (libkrdma asks the kernel), cq_modify and
+ * kernel; but these may be NULL: qp_modify, and all functions of domains, of regions or of
+ * windows (libkrdma asks the kernel, in the library's context), cq_modify and
  * srq_modify (a new size is refused: EOPNOTSUPP), cq_poll_times (no queue with times:
  * EOPNOTSUPP), and srq_create, with srq_destroy and srq_post (no shared receive queues:
  * EOPNOTSUPP).
@@ -83,6 +84,19 @@ struct krdma_uvp_ops {
 	/* as cq_poll, of a queue that was created with KRDMA_CQ_TIMES: count times, too */
 	int (*cq_poll_times)(void *cq, struct krdma_wc *entries, struct krdma_wc_time *times,
 			     int count);
+
+	/*
+	 * For a library with something of its own to each. Other commands, and BIND_MW, name them
+	 * by the kernel's handle, which is in the command when it was made. The kernel takes
+	 * private octets for domains and for registrations of memory by address.
+	 */
+	int (*pd_create)(void *context, struct krdma_pd *cmd, void **pd);
+	int (*pd_destroy)(void *pd);
+	int (*mr_create)(void *context, struct krdma_mr *cmd, void **mr);
+	int (*mr_reregister)(void *mr, struct krdma_mr_reregister *cmd);
+	int (*mr_destroy)(void *mr);
+	int (*mw_create)(void *context, struct krdma_mw *cmd, void **mw);
+	int (*mw_destroy)(void *mw);
 };
 
 /* the functions, or NULL: the library does not know that version */
