@@ -142,6 +142,23 @@ struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct soc
 	return llp;
 }
 
+/*
+ * A listener on the IPv6 wildcard takes IPv4, too. Its connections have IPv4 addresses
+ * for whoever asks: rdma_cm finds no device for a mapped one.
+ */
+static void unmap_ipv4(struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+	struct sockaddr_in in4 = { .sin_family = AF_INET };
+
+	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&in6->sin6_addr))
+		return;
+	in4.sin_port = in6->sin6_port;
+	in4.sin_addr.s_addr = in6->sin6_addr.s6_addr32[3];
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &in4, sizeof(in4));
+}
+
 /* Fill in both addresses of a connected stream. */
 int kal_llp_names(struct kal_llp *llp)
 {
@@ -151,7 +168,11 @@ int kal_llp_names(struct kal_llp *llp)
 	if (err < 0)
 		return err;
 	err = kernel_getpeername(llp->ri.sock, (struct sockaddr *)&llp->ri.remote);
-	return err < 0 ? err : 0;
+	if (err < 0)
+		return err;
+	unmap_ipv4(&llp->ri.local);
+	unmap_ipv4(&llp->ri.remote);
+	return 0;
 }
 
 static __be16 *sockaddr_port(struct sockaddr_storage *addr)

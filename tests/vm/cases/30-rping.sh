@@ -30,6 +30,15 @@ serve server B $port rping -s -p $port -C 5
 run_on A 60 rping -c -a "$ADDR_B" -p $port -C 5
 finish server 20
 
+say "the IPv6 wildcard takes both"
+port=$((port + 1))
+serve server B $port rping -s -P -a :: -p $port
+for address in "$ADDR_B" "$ADDR6_B" "$ADDR_B"; do
+	run_on A 60 rping -c -a "$address" -p $port -C 5 -V
+done
+kill_hard server
+check_no_leak
+
 say "nobody listens"
 refuse "connect to a closed port" on A timeout "$(patient 60)" rping -c -a "$ADDR_B" -p 7999 -C 1
 check_no_leak
