@@ -15,6 +15,9 @@
  * struct kt_side - one end of a connection
  * @id: its QP is @id->qp
  * @pd: of its own
+ * @srq: instead of a receive queue of its own, when @srq_depth is not 0
+ * @events: asynchronous events so far, a bit for each enum ib_event_type
+ * @event: there was one
  * @changed: something happened to @id
  * @connected: it is established
  * @gone: it was, or could not be
@@ -23,6 +26,10 @@ struct kt_side {
 	struct rdma_cm_id *id;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
+	struct ib_srq *srq;
+	unsigned int srq_depth;
+	unsigned long events;
+	struct completion event;
 	struct completion changed;
 	bool connected;
 	bool gone;
@@ -67,22 +74,31 @@ struct kt_bed {
  * @name: for the log
  * @run: it
  * @both: in its place: run with RDMA Read and with RDMA Write
+ * @alone: in its place: needs no bed
  * @npages: of the memory of each side; 0: KT_PAGES
+ * @srq: entries of the server's shared receive queue; 0: it has none
  */
 struct kt_check {
 	const char *name;
 	void (*run)(struct kt_bed *bed);
 	void (*both)(struct kt_bed *bed, enum ib_wr_opcode opcode);
+	void (*alone)(void);
 	unsigned int npages;
+	unsigned int srq;
 };
 
 #define KT_ALL	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |               \
 		 IB_ACCESS_REMOTE_WRITE)
 #define KT_PAGES	16
 #define KT_INLINE	128	/* octets that a work request may hold */
+#define KT_QUEUE	64	/* work requests that a queue holds */
+#define KT_READS	8	/* IRD and ORD */
+#define KT_PATIENCE	(60 * HZ) /* an emulated machine is slow */
 
 extern const struct kt_check kt_frmr_checks[];
 extern const struct kt_check kt_message_checks[];
+extern const struct kt_check kt_queue_checks[];
+extern const struct kt_check kt_cq_checks[];
 extern unsigned int kt_failures;
 
 #define KT_EXPECT(cond)                                                        \
@@ -98,9 +114,11 @@ extern unsigned int kt_failures;
 
 int kt_listen(__be32 addr);
 void kt_unlisten(void);
-int kt_pair_open(struct kt_pair *pair);
+struct ib_device *kt_device(void);
+int kt_pair_open(struct kt_pair *pair, unsigned int srq);
 void kt_pair_close(struct kt_pair *pair);
 bool kt_pair_ended(struct kt_pair *pair);
+bool kt_event_wait(struct kt_side *side, enum ib_event_type type);
 
 void kt_op_init(struct kt_op *op);
 int kt_do(struct kt_side *side, struct ib_send_wr *wr, enum ib_wc_opcode opcode);

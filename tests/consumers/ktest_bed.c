@@ -7,10 +7,11 @@
 
 #include "ktest.h"
 
-static bool kt_bed_open(struct kt_bed *bed, unsigned int npages)
+static bool kt_bed_open(struct kt_bed *bed, unsigned int npages,
+			unsigned int srq)
 {
 	memset(bed, 0, sizeof(*bed));
-	if (!KT_EXPECT(!kt_pair_open(&bed->pair)))
+	if (!KT_EXPECT(!kt_pair_open(&bed->pair, srq)))
 		return false;
 	return KT_EXPECT(!kt_mem_alloc(&bed->near, bed->pair.client.pd,
 				       npages)) &&
@@ -25,7 +26,9 @@ static void kt_bed_close(struct kt_bed *bed)
 	if (bed->pair.client.id && !IS_ERR(bed->pair.client.id) &&
 	    bed->pair.client.id->qp)
 		ib_drain_qp(bed->pair.client.id->qp);
-	if (bed->pair.server.id && bed->pair.server.id->qp)
+	/* one with a shared queue can be drained once, which is its check's */
+	if (bed->pair.server.id && bed->pair.server.id->qp &&
+	    !bed->pair.server.srq)
 		ib_drain_qp(bed->pair.server.id->qp);
 	kt_mem_free(&bed->near);
 	kt_mem_free(&bed->far);
@@ -55,13 +58,16 @@ static void kt_run(struct kt_bed *bed, const struct kt_check *check,
 {
 	unsigned int before = kt_failures;
 
-	if (kt_bed_open(bed, check->npages ?: KT_PAGES)) {
+	if (check->alone) {
+		check->alone();
+	} else if (kt_bed_open(bed, check->npages ?: KT_PAGES, check->srq)) {
 		if (check->run)
 			check->run(bed);
 		else
 			check->both(bed, opcode);
 	}
-	kt_bed_close(bed);
+	if (!check->alone)
+		kt_bed_close(bed);
 	pr_info("ktest: %s: %s\n", check->name,
 		kt_failures == before ? "ok" : "FAILED");
 }
@@ -81,6 +87,8 @@ int kt_run_all(void)
 {
 	kt_run_some(kt_frmr_checks);
 	kt_run_some(kt_message_checks);
+	kt_run_some(kt_queue_checks);
+	kt_run_some(kt_cq_checks);
 	pr_info("ktest: %u failures\n", kt_failures);
 	return kt_failures ? -EIO : 0;
 }

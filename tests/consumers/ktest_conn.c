@@ -10,9 +10,6 @@
 
 #include "ktest.h"
 
-#define KT_PATIENCE	(60 * HZ)	/* an emulated machine is slow */
-#define KT_QUEUE	64
-
 static char *address = "";
 module_param(address, charp, 0444);
 MODULE_PARM_DESC(address, "IPv4 address of the RNIC to test, in the initial namespace");
@@ -24,6 +21,29 @@ static struct sockaddr_in kt_addr;
 static struct kt_side *kt_accepting;
 
 /* Connections ************************************************************** */
+
+static void kt_event(struct ib_event *event, void *context)
+{
+	struct kt_side *side = context;
+
+	set_bit(event->event, &side->events);
+	complete(&side->event);
+}
+
+static int kt_srq_open(struct kt_side *side)
+{
+	struct ib_srq_init_attr attr = {
+		.event_handler = kt_event,
+		.srq_context = side,
+		.attr = { .max_wr = side->srq_depth, .max_sge = 1 },
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	if (!side->srq_depth)
+		return 0;
+	side->srq = ib_create_srq(side->pd, &attr);
+	return PTR_ERR_OR_ZERO(side->srq);
+}
 
 static int kt_side_open(struct kt_side *side)
 {
@@ -37,7 +57,10 @@ static int kt_side_open(struct kt_side *side)
 		},
 		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_type = IB_QPT_RC,
+		.event_handler = kt_event,
+		.qp_context = side,
 	};
+	int ret;
 
 	side->pd = ib_alloc_pd(side->id->device, 0);
 	if (IS_ERR(side->pd))
@@ -49,16 +72,20 @@ static int kt_side_open(struct kt_side *side)
 		ib_dealloc_pd(side->pd);
 		return PTR_ERR(side->cq);
 	}
+	ret = kt_srq_open(side);
+	if (ret)
+		return ret;
 	attr.send_cq = side->cq;
 	attr.recv_cq = side->cq;
+	attr.srq = side->srq;
 	return rdma_create_qp(side->id, side->pd, &attr);
 }
 
 static int kt_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = {
-		.responder_resources = 8,
-		.initiator_depth = 8,
+		.responder_resources = KT_READS,
+		.initiator_depth = KT_READS,
 	};
 	struct kt_side *side = id->context;
 	int ret = 0;
@@ -126,19 +153,28 @@ static int kt_until_connected(struct kt_side *side)
 	return ret;
 }
 
-/* The client's QP exists before it connects. */
-int kt_pair_open(struct kt_pair *pair)
+/* The RNIC under test. */
+struct ib_device *kt_device(void)
+{
+	return kt_listener->device;
+}
+
+/* The client's QP exists before it connects; @srq entries for the server, see kt_check. */
+int kt_pair_open(struct kt_pair *pair, unsigned int srq)
 {
 	struct rdma_conn_param param = {
-		.responder_resources = 8,
-		.initiator_depth = 8,
+		.responder_resources = KT_READS,
+		.initiator_depth = KT_READS,
 	};
 	struct kt_side *client = &pair->client;
 	int ret;
 
 	memset(pair, 0, sizeof(*pair));
 	init_completion(&client->changed);
+	init_completion(&client->event);
 	init_completion(&pair->server.changed);
+	init_completion(&pair->server.event);
+	pair->server.srq_depth = srq;
 	kt_accepting = &pair->server;
 	client->id = rdma_create_id(&init_net, kt_handler, client, RDMA_PS_TCP,
 				    IB_QPT_RC);
@@ -161,10 +197,13 @@ static void kt_side_close(struct kt_side *side)
 		return;
 	if (side->id->qp) {
 		rdma_disconnect(side->id);
-		ib_drain_qp(side->id->qp);
+		if (!side->srq)
+			ib_drain_qp(side->id->qp);
 		rdma_destroy_qp(side->id);
 	}
 	rdma_destroy_id(side->id);
+	if (!IS_ERR_OR_NULL(side->srq))
+		ib_destroy_srq(side->srq);
 	if (!IS_ERR_OR_NULL(side->cq))
 		ib_free_cq(side->cq);
 	if (!IS_ERR_OR_NULL(side->pd))
@@ -189,6 +228,15 @@ static bool kt_side_ended(struct kt_side *side)
 bool kt_pair_ended(struct kt_pair *pair)
 {
 	return kt_side_ended(&pair->client) && kt_side_ended(&pair->server);
+}
+
+/* An asynchronous event of that type has come, or comes in time. */
+bool kt_event_wait(struct kt_side *side, enum ib_event_type type)
+{
+	while (!test_bit(type, &side->events))
+		if (!wait_for_completion_timeout(&side->event, KT_PATIENCE))
+			return false;
+	return true;
 }
 
 /* Work requests ************************************************************ */

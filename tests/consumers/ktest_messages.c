@@ -128,6 +128,63 @@ static void kt_atomics(struct kt_bed *bed)
 	KT_EXPECT(!word[1]);
 }
 
+static int kt_masked(struct kt_bed *bed, const struct ib_atomic_wr *what)
+{
+	struct ib_sge sge = kt_sge(&bed->near, sizeof(u64));
+	struct ib_atomic_wr wr = *what;
+
+	wr.wr.sg_list = &sge;
+	wr.wr.num_sge = 1;
+	wr.remote_addr = bed->far.mr->iova;
+	wr.rkey = bed->far.mr->rkey;
+	kt_words(&bed->near)[0] = 0;
+	return kt_do(&bed->pair.client, &wr.wr,
+		     wr.wr.opcode == IB_WR_MASKED_ATOMIC_CMP_AND_SWP ?
+			     IB_WC_MASKED_COMP_SWAP :
+			     IB_WC_MASKED_FETCH_ADD);
+}
+
+/* The masks of RFC 7306 5.1; with nothing to compare a CmpSwap is a Swap. */
+static void kt_masked_atomics(struct kt_bed *bed)
+{
+	u64 *word = kt_words(&bed->far);
+	u64 *old = kt_words(&bed->near);
+
+	kt_reg_both(bed, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_ATOMIC);
+	/* four fields of 16 bits: no carry from one to the next */
+	word[0] = 0x0001ffff0002fffe;
+	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
+		.wr.opcode = IB_WR_MASKED_ATOMIC_FETCH_AND_ADD,
+		.compare_add = 0x0001000100010003,
+		.compare_add_mask = 0x8000800080008000,
+	}));
+	KT_EXPECT(word[0] == 0x0002000000030001 && old[0] == 0x0001ffff0002fffe);
+	/* compares the low half, swaps an octet of the high one */
+	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
+		.wr.opcode = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
+		.compare_add = 0xdeadbeef00030001,
+		.compare_add_mask = 0x00000000ffffffff,
+		.swap = 0xaaaaaaaaaaaaaaaa,
+		.swap_mask = 0x0000ff0000000000,
+	}));
+	KT_EXPECT(word[0] == 0x0002aa0000030001 && old[0] == 0x0002000000030001);
+	/* the high half differs, too: nothing happens when that is compared */
+	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
+		.wr.opcode = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
+		.compare_add = 0xdeadbeef00030001,
+		.compare_add_mask = ~0ULL,
+		.swap = 7,
+		.swap_mask = ~0ULL,
+	}));
+	KT_EXPECT(word[0] == 0x0002aa0000030001 && old[0] == 0x0002aa0000030001);
+	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
+		.wr.opcode = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
+		.swap = 0x1122334455667788,
+		.swap_mask = ~0ULL,
+	}));
+	KT_EXPECT(word[0] == 0x1122334455667788 && old[0] == 0x0002aa0000030001);
+}
+
 static void kt_atomic_refused(struct kt_bed *bed, int access, u64 offset,
 			      enum ib_wc_status status)
 {
@@ -291,6 +348,7 @@ const struct kt_check kt_message_checks[] = {
 	{ "Send with immediate data", .run = kt_send_imm },
 	{ "Write with immediate data", .run = kt_write_imm },
 	{ "atomic operations", .run = kt_atomics },
+	{ "masked atomic operations, Swap", .run = kt_masked_atomics },
 	{ "atomic without the right", .run = kt_atomic_without_right },
 	{ "atomic not aligned", .run = kt_atomic_unaligned },
 	{ "inline data", .run = kt_inline },

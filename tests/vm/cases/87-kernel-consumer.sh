@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: a kernel consumer: fast registration, immediate data, atomics, inline data, drains; each misuse refused
+# what: a kernel consumer: fast registration, immediate data, atomics, inline data, drains, SRQ, CQs, SQD, events; each misuse refused
 # limit: 600
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
@@ -20,6 +20,6 @@ say "fast_registrations $(counter fast_registrations) local_invalidations" \
 	"local_operation_errors $(counter local_operation_errors) rx_access_errors $(counter rx_access_errors)"
 same "remote_invalidations" 2 "$(counter remote_invalidations)"
 same "local_operation_errors" 6 "$(counter local_operation_errors)"
-same "rx_access_errors" 16 "$(counter rx_access_errors)"
+same "rx_access_errors" 17 "$(counter rx_access_errors)"
 rmmod krdma_ktest
 nothing_left "$before"
