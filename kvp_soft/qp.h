@@ -248,6 +248,7 @@ struct soft_read_in {
  * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
  * @last: the work request is over with it
  * @is_atomic: which of them
+ * @msn: of the request
  * @id: of an atomic operation
  * @stag: where the answer goes
  * @to: tagged offset there
@@ -258,6 +259,7 @@ struct soft_read_out {
 	u32 slot;
 	bool last;
 	bool is_atomic;
+	u32 msn;
 	u32 id;
 	u32 stag;
 	u64 to;

@@ -576,6 +576,27 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 	return 0;
 }
 
+/* where they are in an untagged DDP header without ULPDU_Length, RFC 5041 4.3 */
+#define TERM_HDR_QN	6
+#define TERM_HDR_MSN	10
+
+/**
+ * soft_term_request - the request that a Terminate is about
+ * @term: as received
+ * @msn: set to its message sequence number
+ *
+ * Return: false when it is about something else than an RDMA Read or Atomic Request, or
+ * does not say.
+ */
+bool soft_term_request(const struct soft_term *term, u32 *msn)
+{
+	if (!term->has_ddp || term->hdr[0] & CTRL_T ||
+	    get_unaligned_be32(term->hdr + TERM_HDR_QN) != SOFT_QN_READ_REQ)
+		return false;
+	*msn = get_unaligned_be32(term->hdr + TERM_HDR_MSN);
+	return true;
+}
+
 /* layer, error type and code as RFC 5040 figure 9 and RFC 6580 number them */
 static const struct {
 	struct term_code code;

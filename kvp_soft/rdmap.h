@@ -269,6 +269,7 @@ void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_acces
 void soft_term_read_progress(struct soft_term *term, u32 done);
 u32 soft_put_terminate(u8 *p, const struct soft_term *term);
 int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term);
+bool soft_term_request(const struct soft_term *term, u32 *msn);
 const char *soft_term_name(const struct soft_term *term);
 
 #endif /* SOFT_RDMAP_H */

@@ -391,6 +391,29 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 	return IB_WC_REM_OP_ERR;
 }
 
+/* Of several Reads or atomic operations the Terminate may name the one that was refused. */
+static bool soft_rx_fail_named(struct soft_qp *qp, const struct soft_term *term)
+{
+	u32 slot = SOFT_NO_SLOT;
+	u32 msn, i;
+
+	if (!soft_term_request(term, &msn))
+		return false;
+	spin_lock_bh(&qp->lock);
+	for (i = 0; i < qp->out_count; i++) {
+		const struct soft_read_out *out =
+			&qp->out[(qp->out_head + i) % qp->mpa.ord];
+
+		if (out->msn == msn)
+			slot = out->slot;
+	}
+	spin_unlock_bh(&qp->lock);
+	if (slot == SOFT_NO_SLOT)
+		return false;
+	soft_sq_fail(qp, slot, soft_term_status(term));
+	return true;
+}
+
 static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	u8 body[SOFT_TERM_MAX];
@@ -405,7 +428,8 @@ static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 	soft_count(qp->rnic, SOFT_CNT_TERM_RX);
 	trace_soft_terminate(qp, &s->term, false);
 	soft_qp_fail(qp, &s->term, false, -ECONNRESET);
-	if (!soft_sq_fail_oldest(qp, soft_term_status(&s->term)))
+	if (!soft_rx_fail_named(qp, &s->term) &&
+	    !soft_sq_fail_oldest(qp, soft_term_status(&s->term)))
 		soft_qp_event(qp, IB_EVENT_QP_FATAL);
 	qp->rx.stopped = true;
 	return 0;

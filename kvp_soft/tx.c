@@ -596,6 +596,7 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 	const struct soft_read_out out = {
 		.slot = slot,
 		.last = last,
+		.msn = qp->tx.msn[SOFT_QN_READ_REQ],
 		.stag = req->sink_stag,
 		.to = req->sink_to,
 		.len = req->length,

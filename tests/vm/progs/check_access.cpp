@@ -97,6 +97,40 @@ void write_without_remote_write(World &world)
 	}
 }
 
+/* Of several Reads on their way the one that was refused is blamed, not the first. */
+void the_refused_one_of_several_reads(World &world)
+{
+	constexpr std::size_t large = 1 << 20;
+	constexpr std::uint64_t reads = 4;
+	constexpr std::uint64_t bad = 2;
+	Pair pair{world};
+	Memory open{pair.server().pd(), large, rdma::all_access, remote_fill};
+	Memory closed{pair.server().pd(), large, IBV_ACCESS_LOCAL_WRITE, remote_fill};
+	Memory local{pair.client().pd(), reads * large, IBV_ACCESS_LOCAL_WRITE, local_fill};
+
+	for (std::uint64_t i = 0; i < reads; i++) {
+		Memory &from = i == bad ? closed : open;
+		const std::array to{local.sge(i * large, large)};
+
+		must(pair.client().post_rdma(IBV_WR_RDMA_READ, to, from.address(), from.key(),
+					     IBV_SEND_SIGNALED, i),
+		     "post_send");
+	}
+	for (std::uint64_t i = 0; i < reads; i++) {
+		const ibv_wc wc = pair.client().sends.wait();
+
+		rdma::require_eq(wc.wr_id, i, "order");
+		if (i != bad && (i > bad || wc.status != IBV_WC_SUCCESS))
+			require_status(wc, IBV_WC_WR_FLUSH_ERR, "Read that nobody refused");
+		if (i == bad)
+			require_status(wc, IBV_WC_REM_ACCESS_ERR, "refused Read");
+	}
+	ends(pair);
+	require(std::ranges::all_of(local.span().subspan(bad * large),
+				    [](std::byte b) { return b == local_fill; }),
+		"a refused Read brought data");
+}
+
 void behind_the_end(World &world)
 {
 	refuses_both(world, [](Pair &, Memory &m) { return Target{m.address(1), m.key(), size}; });
@@ -237,6 +271,7 @@ void iova_differs_from_address(World &world)
 const std::vector<Check> access_checks{
 	{"read_without_remote_read", read_without_remote_read},
 	{"write_without_remote_write", write_without_remote_write},
+	{"the_refused_one_of_several_reads", the_refused_one_of_several_reads},
 	{"behind_the_end", behind_the_end},
 	{"before_the_beginning", before_the_beginning},
 	{"around_the_end_of_the_address_space", around_the_end_of_the_address_space},
