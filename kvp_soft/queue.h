@@ -95,9 +95,10 @@ struct soft_sq {
  * struct soft_rq - receive queue of a QP, or a shared one
  * @ring: shared with the poster
  * @post_lock: orders kernel consumers that post
- * @lock: protects ring.fetched, @limit and @waiters; taken in softirq
+ * @lock: protects ring.fetched, @limit, @broken and @waiters; taken in softirq
  * @max_sge: elements of an entry
  * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer entries wait; 0 is never
+ * @broken: the ring made no sense and is not read any more
  * @waiters: QPs whose receiver waits for an entry (rxwait.c)
  */
 struct soft_rq {
@@ -106,6 +107,7 @@ struct soft_rq {
 	spinlock_t lock;
 	u32 max_sge;
 	u32 limit;
+	bool broken;
 	struct list_head waiters;
 };
 

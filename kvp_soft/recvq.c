@@ -9,6 +9,9 @@
 #include "qp.h"
 #include "trace.h"
 
+/* none of the verbs' */
+#define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
+
 /**
  * soft_rq_init() - make a receive queue
  * @rq: to fill in
@@ -54,15 +57,30 @@ static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
 	return 0;
 }
 
-static void soft_srq_limit_event(struct soft_qp *qp)
+static void soft_srq_event(struct soft_qp *qp, enum ib_event_type type)
 {
 	struct ri_async_event event = {
 		.type = RI_OBJ_SRQ,
 		.id = qp->ri.srq->obj.id,
-		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+		.event = type,
 	};
 
 	ri_async_event(qp->ri.obj.rnic, &event);
+}
+
+/*
+ * With the lock held: entries that wait. A ring whose index made no sense once is not
+ * read any more: what else it says may be as wrong. @event when that is news.
+ */
+static int soft_rq_pending(struct soft_rq *rq, enum ib_event_type *event)
+{
+	int n = rq->broken ? -EINVAL : soft_ring_pending(&rq->ring);
+
+	if (n < 0 && !rq->broken) {
+		rq->broken = true;
+		*event = IB_EVENT_SRQ_ERR;
+	}
+	return n;
 }
 
 /**
@@ -70,34 +88,36 @@ static void soft_srq_limit_event(struct soft_qp *qp)
  * @qp: queue pair; its queue may be shared
  * @wqe: filled in
  *
+ * A shared queue whose ring makes no sense is said to have failed, once, and fails
+ * each QP that takes from it.
+ *
  * Context: the receiver.
  * Return: 0; -ENOENT when none is posted; -EINVAL when the ring or the entry
  * makes no sense.
  */
 int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 {
+	enum ib_event_type event = SOFT_RQ_NO_EVENT;
 	struct soft_rq *rq = qp->rq;
-	bool limit = false;
 	int n, ret;
 
 	spin_lock_bh(&rq->lock);
-	n = soft_ring_pending(&rq->ring);
-	if (n <= 0) {
-		spin_unlock_bh(&rq->lock);
-		return n ? -EINVAL : -ENOENT;
+	n = soft_rq_pending(rq, &event);
+	ret = n < 0 ? n : -ENOENT;
+	if (n > 0) {
+		ret = soft_rqe_copy(rq, wqe);
+		wqe->active = true;
+		rq->ring.fetched++;
+		soft_ring_release(&rq->ring, rq->ring.fetched);
 	}
-	ret = soft_rqe_copy(rq, wqe);
-	wqe->active = true;
-	rq->ring.fetched++;
-	soft_ring_release(&rq->ring, rq->ring.fetched);
-	if (rq->limit && n - 1 < rq->limit) {
+	if (n > 0 && rq->limit && n - 1 < rq->limit) {
 		rq->limit = 0;
-		limit = true;
+		event = IB_EVENT_SRQ_LIMIT_REACHED;
 	}
 	spin_unlock_bh(&rq->lock);
-	if (limit)
-		soft_srq_limit_event(qp);
-	if (ret)
+	if (event != SOFT_RQ_NO_EVENT && qp->ri.srq)
+		soft_srq_event(qp, event);
+	if (ret == -EINVAL)
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	return ret;
 }

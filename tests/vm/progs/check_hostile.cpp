@@ -21,6 +21,9 @@ namespace {
 using rdma::must;
 using rdma::require;
 using rdma::require_eq;
+using namespace std::chrono_literals;
+
+constexpr auto moment = 300ms;
 
 /** class RawQp - a side's rings, past the library */
 class RawQp {
@@ -181,6 +184,39 @@ void hostile_receive_queue(World &world)
 	still_works(world);
 }
 
+/* The index of a shared queue: each QP that takes from it fails, and the queue once. */
+void hostile_shared_receive_queue(World &world)
+{
+	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
+	ibv_srq_init_attr init{.srq_context = nullptr, .attr = {8, 1, 0}};
+	const rdma::Srq srq{must(ibv_create_srq(pd.get(), &init), "ibv_create_srq")};
+	auto &head = *static_cast<krdma_soft_ring *>(
+		krdma::ours<krdma::Srq>(srq.get()).queue.memory.address());
+	rdma::SideOptions options;
+	int broken = 0;
+
+	options.pd = pd.get();
+	options.srq = srq.get();
+	options.cap.max_recv_wr = 0;
+	Pair one{world, {}, options};
+	Pair two{world, {}, options};
+	krdma::store_release(head.prod, 0x40000000);
+	for (Pair *pair : {&one, &two}) {
+		must(pair->client().post_send({}), "post_send");
+		pair->server().wait_for_state(IBV_QPS_ERR);
+		/* to make good for it is too late */
+		krdma::store_release(head.prod, 1);
+	}
+	while (const auto event = rdma::async_event(world.context(), broken ? moment : 20000ms)) {
+		if (event->event_type != IBV_EVENT_SRQ_ERR)
+			continue;
+		require(event->element.srq == srq.get(), "event of another SRQ");
+		broken++;
+	}
+	require_eq(broken, 1, "IBV_EVENT_SRQ_ERR");
+	still_works(world);
+}
+
 /* What the kernel writes for itself must not matter when a process overwrites it. */
 void hostile_kernel_words(World &world)
 {
@@ -270,6 +306,7 @@ const std::vector<Check> hostile_checks{
 	{"hostile_entries", hostile_entries},
 	{"hostile_send_indices", hostile_send_indices},
 	{"hostile_receive_queue", hostile_receive_queue},
+	{"hostile_shared_receive_queue", hostile_shared_receive_queue},
 	{"hostile_kernel_words", hostile_kernel_words},
 	{"entries_that_change", entries_that_change},
 	{"doorbell_of_other_objects", doorbell_of_other_objects},
