@@ -39,6 +39,14 @@ done
 kill_hard server
 check_no_leak
 
+say "link-local addresses"
+port=$((port + 1))
+local=$(on B ip -6 -o address show dev vethB scope link | awk '{ sub("/.*", "", $4); print $4 }')
+serve server B $port rping -s -a "$local%vethB" -p $port -C 5 -V
+run_on A 60 rping -c -a "$local%vethA" -p $port -C 5 -V
+finish server 20
+check_no_leak
+
 say "nobody listens"
 refuse "connect to a closed port" on A timeout "$(patient 60)" rping -c -a "$ADDR_B" -p 7999 -C 1
 check_no_leak
