@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: NVMe over RDMA of the stock kernel, host and target over krdma, file system, verified I/O
+# what: NVMe over RDMA of the stock kernel, host and target: file system, verified I/O; shared receive queues, adaptive moderation
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
@@ -9,8 +9,10 @@ nqn=nqn.2026-01.krdma.test:disk
 nvmet=/sys/kernel/config/nvmet
 subsystem=$nvmet/subsystems/$nqn
 
+# target_up [OPTION...]: of the module
 target_up() {
-	modprobe -a nvmet nvmet-rdma
+	modprobe nvmet
+	modprobe nvmet-rdma "$@"
 	mkdir $subsystem $subsystem/namespaces/1 $nvmet/ports/1
 	echo 1 > $subsystem/attr_allow_any_host
 	echo /dev/nullb0 > $subsystem/namespaces/1/device_path
@@ -53,6 +55,36 @@ expect "connect" connect
 use_disk nvme_disk
 expect "disconnect" tee "$(controller)/delete_controller" <<< 1
 target_down
+
+say "a target with shared receive queues; moderation by ib_core's library"
+# those of the RNIC so far are in ib_core's pool, and stay what they are
+rdma link delete krdma0
+rdma link add krdma0 type "$LINK_TYPE" netdev dummy0
+wait_for 10 rnic_active krdma0 || fail "krdma0 does not become active"
+expect "adaptive moderation" rdma dev set krdma0 adaptive-moderation on
+target_up use_srq=Y
+expect "connect" connect
+wait_for 30 nvme_disk || fail "no disk"
+rdma resource show srq > srqs
+has "a queue of the target" 'krdma0' srqs
+rdma -d resource show cq > cqs
+has "a queue of adaptive moderation" 'adaptive-moderation on' cqs
+disk=$(nvme_disk)
+head -c 8000000 /dev/urandom > file
+for _ in 1 2 3; do
+	dd if=file of="$disk" bs=64K oflag=direct conv=fsync status=none
+	echo 3 > /proc/sys/vm/drop_caches
+	cmp -n 8000000 file "$disk"
+done
+# of this RNIC only a few were needed
+[ "$(counter fast_registrations)" -gt 10 ] || fail "no fast registrations"
+same "cq_overflows" 0 "$(counter cq_overflows)"
+# a drain that misses the event of the last work request waits a minute for it
+begin=$SECONDS
+expect "disconnect" tee "$(controller)/delete_controller" <<< 1
+target_down
+[ $((SECONDS - begin)) -lt "$(patient 40)" ] || fail "the target took $((SECONDS - begin)) s to go"
+expect "no adaptive moderation" rdma dev set krdma0 adaptive-moderation off
 modprobe -r nvme-rdma
 ram_disk_down
 nothing_left "$before"
