@@ -82,7 +82,8 @@ done
 resized 1200 on A ip route add "$ADDR_B" dev vethA mtu 1200
 on A ip route del "$ADDR_B"
 resized 9000 set_mtu 9000
-finish checked 120
-finish pattern 60
+# without the load what is left of the data is through sooner
 kill_hard client
 kill_hard server
+finish checked 120
+finish pattern 60

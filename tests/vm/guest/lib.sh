@@ -21,7 +21,8 @@ if [ -n "${VM_CASE:-}" ]; then
 	cd "$VM_TMP"
 fi
 
-say() { echo "== $*"; }
+# with the seconds since the case began
+say() { echo "== $SECONDS s: $*"; }
 
 fail() {
 	trap - ERR
