@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -79,7 +80,10 @@ int FakeKernel::command(unsigned long number, void *argument) noexcept
 	return handler != handlers.end() ? handler->second(argument) : builtin(number, argument);
 }
 
-/* none waits without a wait: poll() of a file says at once that it is readable */
+/*
+ * As many whole records as there is room for. None waits without a wait: poll() of a file
+ * says at once that it is readable.
+ */
 std::int64_t FakeKernel::read(std::span<std::byte> to) noexcept
 {
 	const std::lock_guard guard{lock_};
@@ -89,13 +93,17 @@ std::int64_t FakeKernel::read(std::span<std::byte> to) noexcept
 			usleep(1000);
 		return -EAGAIN;
 	}
-	if (to.size() < events_.size())
+	std::size_t size = 0;
+
+	while (!events_.empty() && events_.front().size() <= to.size() - size) {
+		std::ranges::copy(events_.front(), to.begin() + static_cast<std::ptrdiff_t>(size));
+		size += events_.front().size();
+		events_.pop_front();
+	}
+	if (size == 0)
 		return -EINVAL;
-	const std::size_t size = events_.size();
-	std::memcpy(to.data(), events_.data(), size);
-	events_.clear();
 	std::uint64_t signals = 0;
-	if (events_fd_ >= 0)
+	if (events_fd_ >= 0 && events_.empty())
 		(void)!::read(events_fd_, &signals, sizeof(signals));
 	return static_cast<std::int64_t>(size);
 }
@@ -105,7 +113,7 @@ void FakeKernel::raise_raw(std::span<const std::byte> record)
 	const std::lock_guard guard{lock_};
 
 	signal();
-	events_.insert(events_.end(), record.begin(), record.end());
+	events_.emplace_back(record.begin(), record.end());
 }
 
 std::uint32_t FakeKernel::add(std::initializer_list<std::uint32_t> needs, std::uint64_t cookie)

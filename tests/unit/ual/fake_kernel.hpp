@@ -6,7 +6,9 @@
 #ifndef KRDMA_FAKE_KERNEL_HPP
 #define KRDMA_FAKE_KERNEL_HPP
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -45,14 +47,12 @@ public:
 		const std::size_t size = (sizeof(record) + behind.size() + 7) / 8 * 8;
 		const std::lock_guard guard{lock_};
 		auto *base = reinterpret_cast<krdma_event *>(&record);
-		const std::size_t at = events_.size();
 
 		signal();
 		base->size = static_cast<std::uint32_t>(size);
-		events_.resize(at + size);
-		std::memcpy(events_.data() + at, &record, sizeof(record));
-		std::copy(behind.begin(), behind.end(),
-			  events_.begin() + static_cast<std::ptrdiff_t>(at + sizeof(record)));
+		std::vector<std::byte> &to = events_.emplace_back(size);
+		std::memcpy(to.data(), &record, sizeof(record));
+		std::ranges::copy(behind, to.begin() + sizeof(record));
 	}
 	void raise_raw(std::span<const std::byte> record);
 	void raise(std::uint32_t type, std::uint64_t cookie, std::uint32_t code = 0)
@@ -95,7 +95,7 @@ private:
 	std::map<std::uint32_t, Object> objects_;
 	std::mutex commands_; /* one command at a time */
 	std::mutex lock_;
-	std::vector<std::byte> events_;
+	std::deque<std::vector<std::byte>> events_; /* a record each */
 	std::vector<std::pair<void *, std::size_t>> mapped_;
 };
 
