@@ -132,8 +132,9 @@ expect "not asked for" on A krdma top --once -i 0.1 --qps 0
 ! grep -q '^QP ' expect || fail "queue pairs"
 expect "without privilege" on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma top --once -i 0.1 --json
 has "not for everybody" '"qps":\[\]' expect
-kill -INT "${pid_of[client]}" "${pid_of[server]}"
+kill -INT "${pid_of[client]}"
 finish client 10
+kill -INT "${pid_of[server]}"
 finish server 10
 
 say "interrupted: a server, and a client in the middle"
