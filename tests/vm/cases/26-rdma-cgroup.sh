@@ -57,17 +57,18 @@ PY
 
 # holder NAME: one that waits for what to do, in the group
 holder() {
-	mkfifo "$1.in"
-	start "$1" A bash -c 'exec python3 holder.py < '"$1.in"
-	exec 9> "$1.in"
+	mkfifo "$1.in" "$1.out"
+	start "$1" A bash -c 'exec python3 holder.py < '"$1.in > $1.out"
+	exec 9> "$1.in" 7<> "$1.out"
 	echo "${pid_of[$1]}" > $group/cgroup.procs
 	name=$1 said=0
 }
 # tell WANTED WHAT KIND: the status of that
 tell() {
+	local answer
 	echo "$2 $3" >&9
-	wait_for 20 grep -q "^$said " "$name.log" || { cat "$name.log"; fail "no answer to $2 $3"; }
-	same "$2 $3" "$said $2 $3 $1" "$(grep "^$said " "$name.log")"
+	read -r -t "$(patient 20)" -u 7 answer || { cat "$name.log"; fail "no answer to $2 $3"; }
+	same "$2 $3" "$said $2 $3 $1" "$answer"
 	said=$((said + 1))
 }
 make_all() { for kind in "$1" pd cq srq qp mr mw; do tell 0 make "$kind"; done; }
