@@ -13,6 +13,9 @@
 
 /**
  * struct kt_queue - a completion queue and who fills it
+ * @pd: of @qp
+ * @cq: completion queue
+ * @qp: without a connection, so that what is posted completes in error
  * @event: there was a completion event
  * @cpu: where the last one was raised
  * @when: and when
