@@ -50,14 +50,6 @@ target_down() {
 	modprobe -r ib_isert iscsi_target_mod target_core_iblock
 }
 
-iscsi_disk() {
-	local disk
-	for disk in /sys/block/sd*; do
-		grep -q LIO-ORG "$disk/device/vendor" && echo "/dev/${disk##*/}" && return
-	done
-	return 1
-} 2> /dev/null
-
 storage_up
 before=$(held)
 ram_disk 192
@@ -73,7 +65,7 @@ sleep 1
 expect "node" timeout 30 iscsiadm -m node -o new -T $iqn -p $portal:3260 -I iser
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --login
 iscsiadm -m session
-use_disk iscsi_disk
+use_disk lio_disk
 [ "$(counter remote_invalidations)" -gt 0 ] || fail "the target invalidated nothing"
 [ "$(counter local_invalidations)" -gt 0 ] || fail "no Read with Invalidate"
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --logout

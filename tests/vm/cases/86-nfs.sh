@@ -53,9 +53,7 @@ mkdir /mnt/krdma/many
 for n in {1..100}; do
 	echo "$n" > "/mnt/krdma/many/$n"
 done
-run_storage fio --name=verify --directory=/mnt/krdma --size=24M --rw=randrw \
-	--bsrange=512-1m --blockalign=512 --direct=1 --ioengine=libaio --iodepth=8 \
-	--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
+verified_io
 echo 3 > /proc/sys/vm/drop_caches
 cmp file /mnt/krdma/file
 same "files" 100 "$(find /mnt/krdma/many -type f | wc -l)"

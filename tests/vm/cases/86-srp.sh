@@ -34,14 +34,6 @@ target_down() {
 	modprobe -r ib_srpt target_core_iblock
 }
 
-srp_disk() {
-	local disk
-	for disk in /sys/block/sd*; do
-		grep -q LIO-ORG "$disk/device/vendor" && echo "/dev/${disk##*/}" && return
-	done
-	return 1
-} 2> /dev/null
-
 login() {
 	echo "id_ext=${port//:/},ioc_guid=${port//:/},dest=$portal:5555,src=$portal,queue_size=32" \
 		> /sys/class/infiniband_srp/srp-krdma0-1/add_target
@@ -62,7 +54,7 @@ ram_disk 192
 target_up
 modprobe -a sd_mod ib_srp
 expect "login" login
-use_disk srp_disk
+use_disk lio_disk
 expect "logout" logout
 target_down
 modprobe -r ib_srp

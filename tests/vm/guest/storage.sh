@@ -43,6 +43,13 @@ counter() {
 	rdma statistic show link krdma0/1 | grep -oE "\b$1 [0-9]+" | awk '{ print $2 }'
 }
 
+# random I/O in the file system on /mnt/krdma, verified
+verified_io() {
+	run_storage fio --name=verify --directory=/mnt/krdma --size=24M --rw=randrw \
+		--bsrange=512-1m --blockalign=512 --direct=1 --ioengine=libaio --iodepth=8 \
+		--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
+}
+
 # exercise DEVICE: a file system, random I/O that is verified, a file compared
 exercise() {
 	local device=$1
@@ -51,9 +58,7 @@ exercise() {
 	mount -t ext4 "$device" /mnt/krdma
 	head -c 20000003 /dev/urandom > file
 	cp file /mnt/krdma/file
-	run_storage fio --name=verify --directory=/mnt/krdma --size=24M --rw=randrw \
-		--bsrange=512-1m --blockalign=512 --direct=1 --ioengine=libaio --iodepth=8 \
-		--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
+	verified_io
 	umount /mnt/krdma
 	# nothing of it is in a cache any more
 	echo 3 > /proc/sys/vm/drop_caches
@@ -61,6 +66,15 @@ exercise() {
 	cmp file /mnt/krdma/file
 	umount /mnt/krdma
 }
+
+# the disk that LIO offers
+lio_disk() {
+	local disk
+	for disk in /sys/block/sd*; do
+		grep -q LIO-ORG "$disk/device/vendor" && echo "/dev/${disk##*/}" && return
+	done
+	return 1
+} 2> /dev/null
 
 # use_disk FINDER: the disk that it prints, once there is one, does all of that
 use_disk() {
