@@ -5,6 +5,8 @@ Stacks follow each other within a measurement, so that what changes on the machi
 meets all of them. How often a program repeats its work depends on how fast that stack is
 known to be; its own command is kept with the result.
 """
+import math
+
 RNICS = ("krdma", "siw", "rxe")
 KIB, MIB = 1024, 1024 * 1024
 # megabytes and messages a second by which work is portioned; not results
@@ -12,6 +14,9 @@ EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000}
 EXPECTED_MESSAGES = {"krdma": 100e3, "siw": 25e3, "rxe": 12e3, "tcp": 200e3}
 SIZES = {True: (64, 64 * KIB, MIB),
          False: (2, 64, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB)}
+
+# perftest compares the times of all requests in pairs, of 100000 as well
+NO_PEAK = ("-N",)
 
 
 class List:
@@ -38,11 +43,15 @@ class List:
         for stack in stacks:
             count = self.iterations(stack, size, qps)
             args = ["-s", size, *options]
-            if qps > 1:
-                args += ["-q", qps]
+            step = post_list
             if post_list > 1:
                 args += ["-l", post_list]
-                count = max(count // post_list, 16) * post_list
+            if qps > 1:
+                args += ["-q", qps]
+                # Each completion counts for 100 requests, the last one, too. With a rest
+                # perftest believes that it has all of them before it has posted all.
+                step = math.lcm(step, 100)
+            count = max(count, 16 * post_list) // step * step or step
             self.add(group, stack, "perftest", f"ib_{verb}_bw", [*args, "-n", count],
                      program=f"ib_{verb}_bw", size=size, qps=qps, list=post_list, **more)
 
@@ -101,9 +110,7 @@ class List:
 
     def queue_pairs(self):
         for qps in (1, 10, 100, 1000):
-            # a small ring for each: 1000 times the default is 128000 work requests
-            options = ["-t", 16] if qps > 1 else []
-            self.bandwidth("queue pairs", "write", 16 * KIB, qps=qps, options=options)
+            self.bandwidth("queue pairs", "write", 16 * KIB, qps=qps, options=NO_PEAK)
 
     def connections(self):
         # siw has never made 200 at once
@@ -159,7 +166,7 @@ def numbered(jobs, rounds):
     return every
 
 
-def profiled(mode, stack, verb_test, size):
+def profiled(mode, stack, verb_test, size, qps=1):
     """One measurement, long, with perf beside it."""
     jobs = List(mode, False)
     jobs.seconds *= 2
@@ -174,9 +181,10 @@ def profiled(mode, stack, verb_test, size):
         jobs.latency("profile", verb_test.split("_")[1], size, True, 5000, stacks=(stack,))
     else:
         verb = verb_test.split("_")[1]
-        jobs.bandwidth("profile", verb, size, stacks=(stack,))
+        jobs.bandwidth("profile", verb, size, stacks=(stack,), qps=qps,
+                       options=NO_PEAK if qps > 1 else ())
     for job in jobs.jobs:
-        job["profile"] = f"profile-{stack}-{verb_test}-{size}"
+        job["profile"] = f"profile-{stack}-{verb_test}-{size}" + (f"-{qps}" if qps > 1 else "")
         job["frequency"] = 20000 if mode == "icount" else 2000
     return numbered(jobs.jobs, 1)
 

@@ -139,6 +139,14 @@ def listens(port):
     return any(f":{port} " in line + " " and "LISTEN" in line for line in shown.splitlines())
 
 
+def state(processes):
+    """Why a measurement does not end: where its programs are, what its queue pairs wait for."""
+    where = [f"{p.command[0]}: {read(f'/proc/{p.process.pid}/stack')}" for p in processes]
+    shown = subprocess.run(["rdma", "resource", "show", "qp", "-dd"], capture_output=True,
+                           text=True, check=False).stdout
+    return "\n".join([*where, *shown.splitlines()[-16:]])
+
+
 class Runner:
     """One job after the other."""
 
@@ -159,6 +167,7 @@ class Runner:
             processes.append(Process("client", client))
             status = processes[1].wait(job["limit"])
             if status is None:
+                result["output"]["state"] = state(processes)
                 raise JobError(f"not finished after {job['limit']} s")
             if status:
                 raise JobError(f"the client ended with {status}")

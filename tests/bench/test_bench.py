@@ -116,6 +116,21 @@ class Profile(unittest.TestCase):
 
 
 class Jobs(unittest.TestCase):
+    def test_perftest_gets_no_rest(self):
+        for job in jobs.all_of("icount", False, 1):
+            args = [str(word) for word in job["args"]]
+            if job["kind"] == "perftest" and job["program"].endswith("_bw"):
+                count = int(args[args.index("-n") + 1])
+                self.assertEqual(count % job["list"], 0)
+                self.assertTrue(count)
+                if job["qps"] > 1:
+                    self.assertEqual(count % 100, 0)
+
+    def test_profile_of_queue_pairs(self):
+        job, = jobs.profiled("icount", "krdma", "ib_write_bw", 65536, 10)
+        self.assertEqual(job["qps"], 10)
+        self.assertTrue(job["profile"].endswith("-65536-10"))
+
     def test_stacks_alternate(self):
         order = [j["stack"] for j in jobs.all_of("real", True, 2)]
         self.assertEqual(order[:3], ["krdma", "siw", "rxe"])
