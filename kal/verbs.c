@@ -343,28 +343,36 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 static void kal_mr_free(struct ri_mr *mr)
 {
 	kvfree(mr->list.pages);
+	kvfree(mr->list.ends);
 	kal_obj_free(&mr->obj);
 }
 
-struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages)
+static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
+{
+	struct ri_page_list *list = &mr->list;
+
+	list->max = max;
+	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL);
+	if (gaps)
+		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL);
+	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
+}
+
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
 	struct ri_mr *mr;
-	int ret = -ENOMEM;
+	int ret;
 
-	if (!rnic->ops->mr_alloc || !ri_pd_is_kernels(pd))
+	if (!rnic->ops->mr_alloc || !ri_pd_is_kernels(pd) ||
+	    (gaps && !(rnic->attr.caps & RI_CAP_SG_GAPS)))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!max_pages ||
-	    max_pages > rnic->attr.limits.max_fast_reg_page_list_len)
+	if (!max || max > rnic->attr.limits.max_fast_reg_page_list_len)
 		return ERR_PTR(-EINVAL);
 	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
-	mr->list.max = max_pages;
-	mr->list.pages = kvcalloc(max_pages, sizeof(*mr->list.pages),
-				  GFP_KERNEL);
-	if (mr->list.pages)
-		ret = rnic->ops->mr_alloc(mr);
+	ret = kal_mr_make_list(mr, max, gaps) ?: rnic->ops->mr_alloc(mr);
 	if (ret) {
 		kal_mr_free(mr);
 		return ERR_PTR(ret);

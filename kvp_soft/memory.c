@@ -298,13 +298,21 @@ enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
 	return ret;
 }
 
+/* Octets that a list can name. */
+static u64 soft_list_room(const struct ri_page_list *list)
+{
+	if (!list->ends)
+		return (u64)list->num << list->page_shift;
+	return list->num ? list->ends[list->num - 1] : 0;
+}
+
 /* The page list of a work request becomes what the STag names. */
 static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 					   const struct krdma_soft_sqe *wqe)
 {
 	const struct ri_page_list *list = &mem->mr->list;
-	u64 room = (u64)list->num << list->page_shift;
-	u64 first = wqe->raddr & (BIT_ULL(list->page_shift) - 1);
+	u64 first = list->ends ? 0 : wqe->raddr & (BIT_ULL(list->page_shift) - 1);
+	u64 room = soft_list_room(list);
 	int access = wqe->mem_access & SOFT_MR_RIGHTS;
 
 	if (access & SOFT_MR_WRITES && !(access & IB_ACCESS_LOCAL_WRITE))
@@ -314,6 +322,9 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 	if (soft_to_wraps(wqe->raddr, wqe->mem_length))
 		return SOFT_ACCESS_WRAP;
 	memcpy(mem->pages, list->pages, list->num * sizeof(*mem->pages));
+	if (mem->ends)
+		memcpy(mem->ends, list->ends, list->num * sizeof(*mem->ends));
+	mem->num = list->num;
 	mem->page_shift = list->page_shift;
 	mem->iova = wqe->raddr;
 	mem->length = wqe->mem_length;
@@ -372,6 +383,24 @@ static bool soft_mem_is_dmabuf(const struct soft_mem *mem)
 	return mem->region && mem->region->dmabuf;
 }
 
+/* In a region of elements: the address of the octet at @off; @len is cut to its element. */
+static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
+{
+	u32 low = 0, high = mem->num - 1, middle;
+
+	/* the first that ends behind @off, which is in bounds */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (mem->ends[middle] > off)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*len = min_t(u64, *len, mem->ends[low] - off);
+	off -= low ? mem->ends[low - 1] : 0;
+	return (void *)(uintptr_t)(mem->pages[low] + off);
+}
+
 /*
  * The kernel's address of the octet at @to; @len is cut to what lies behind it in
  * one piece. NULL for one that processor instructions cannot reach: the I/O memory
@@ -395,6 +424,8 @@ static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
 		*mapped = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
 		return *mapped + offset_in_page(off);
 	}
+	if (mem->ends)
+		return soft_mem_element(mem, off, len);
 	if (mem->pages) {
 		off += mem->iova & mask;
 		*len = min_t(u64, *len, mask + 1 - (off & mask));
@@ -640,7 +671,7 @@ bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 	void *mapped, *va = soft_mem_map(mem, to, &len, &mapped);
 
 	soft_mem_unmap(mapped);
-	return va && IS_ALIGNED((uintptr_t)va, sizeof(u64));
+	return va && len == sizeof(u64) && IS_ALIGNED((uintptr_t)va, sizeof(u64));
 }
 
 /**
@@ -648,7 +679,7 @@ bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
  * @mem: soft_mem_get() and soft_mem_aligned() allowed it
  * @rq: what to do
  *
- * Aligned, so the target lies in one page. Context: any.
+ * Aligned, so the target lies in one page or element. Context: any.
  * Return: what was there before.
  */
 u64 soft_mem_atomic(const struct soft_mem *mem,
@@ -715,6 +746,7 @@ void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem)
 	if (mem->region)
 		ri_vm_unpin_range(mem->region);
 	kvfree(mem->pages);
+	kvfree(mem->ends);
 	kfree_rcu(mem, rcu);
 }
 
@@ -799,7 +831,9 @@ int soft_mr_alloc(struct ri_mr *ri)
 		return PTR_ERR(mem);
 	mem->mr = ri;
 	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT);
-	if (!mem->pages) {
+	if (ri->list.ends)
+		mem->ends = kvcalloc(ri->list.max, sizeof(*mem->ends), GFP_KERNEL_ACCOUNT);
+	if (!mem->pages || (ri->list.ends && !mem->ends)) {
 		soft_mem_free(rnic, mem);
 		return -ENOMEM;
 	}

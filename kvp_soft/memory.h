@@ -34,6 +34,8 @@ enum soft_mem_state {
  * @mr: of a region for fast registration, else NULL
  * @pages: what it names: kernel addresses, as many as @mr->list.max
  * @page_shift: size of each
+ * @ends: of elements in place of pages: octets up to the end of each, else NULL
+ * @num: of a region with @ends: elements
  * @offset: octets of @region in front of the first; a window may begin anywhere
  * @iova: tagged offset of the first octet
  * @length: octets
@@ -59,6 +61,8 @@ struct soft_mem {
 	struct ri_mr *mr;
 	u64 *pages;
 	u32 page_shift;
+	u64 *ends;
+	u32 num;
 	u64 offset;
 	u64 iova;
 	u64 length;

@@ -29,6 +29,8 @@ static int kal_ib_query_device(struct ib_device *base,
 	attr->sys_image_guid = base->node_guid;
 	if (rattr->caps & RI_CAP_ALLOW_DELETE)
 		attr->kernel_cap_flags |= IBK_ALLOW_USER_UNREG;
+	if (rattr->caps & RI_CAP_SG_GAPS)
+		attr->kernel_cap_flags |= IBK_SG_GAPS_REG;
 	return 0;
 }
 

@@ -222,13 +222,13 @@ static struct ib_mr *kal_ib_alloc_mr(struct ib_pd *base, enum ib_mr_type type,
 {
 	struct kal_ib_mr *mr;
 
-	if (type != IB_MR_TYPE_MEM_REG)
+	if (type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	return kal_ib_mr_finish(mr, kal_mr_alloc(to_kal_ib_pd(base)->pd,
-						 max_num_sg));
+	return kal_ib_mr_finish(mr, kal_mr_alloc(to_kal_ib_pd(base)->pd, max_num_sg,
+						 type == IB_MR_TYPE_SG_GAPS));
 }
 
 static int kal_ib_set_page(struct ib_mr *base, u64 addr)
@@ -241,6 +241,30 @@ static int kal_ib_set_page(struct ib_mr *base, u64 addr)
 	return 0;
 }
 
+/* Elements of any address and length, as many as there is room for. */
+static int kal_ib_map_gaps(struct ib_mr *base, struct scatterlist *sgl, int nents,
+			   unsigned int *offsetp)
+{
+	struct ri_page_list *list = &to_kal_ib_mr(base)->mr->list;
+	unsigned int offset = offsetp ? *offsetp : 0;
+	struct scatterlist *sg;
+	int i;
+
+	base->iova = sg_dma_address(sgl) + offset;
+	base->length = 0;
+	nents = min_t(u32, nents, list->max);
+	for_each_sg(sgl, sg, nents, i) {
+		base->length += sg_dma_len(sg) - offset;
+		list->pages[i] = sg_dma_address(sg) + offset;
+		list->ends[i] = base->length;
+		offset = 0;
+	}
+	list->num = nents;
+	if (offsetp)
+		*offsetp = 0;
+	return nents;
+}
+
 /*
  * Called on the way of an I/O: the list is filled, nothing is told to the
  * provider, which reads it when it comes to the work request.
@@ -250,6 +274,8 @@ static int kal_ib_map_mr_sg(struct ib_mr *base, struct scatterlist *sg,
 {
 	struct ri_page_list *list = &to_kal_ib_mr(base)->mr->list;
 
+	if (list->ends)
+		return kal_ib_map_gaps(base, sg, sg_nents, sg_offset);
 	if (base->page_size < PAGE_SIZE || !is_power_of_2(base->page_size))
 		return -EINVAL;
 	list->num = 0;

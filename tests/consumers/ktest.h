@@ -127,6 +127,7 @@ int kt_op_wait(struct kt_op *op);
 int kt_mem_alloc(struct kt_mem *mem, struct ib_pd *pd, unsigned int npages);
 void kt_mem_free(struct kt_mem *mem);
 int kt_mem_map(struct kt_mem *mem, unsigned int offset);
+u8 kt_octet(unsigned int at, u8 seed);
 void kt_mem_fill(struct kt_mem *mem, u8 seed);
 bool kt_mem_is(struct kt_mem *mem, unsigned int from, unsigned int to, u8 seed);
 

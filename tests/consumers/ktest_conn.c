@@ -403,7 +403,8 @@ int kt_mem_map(struct kt_mem *mem, unsigned int offset)
 	return n == mem->npages ? 0 : n < 0 ? n : -EIO;
 }
 
-static u8 kt_octet(unsigned int at, u8 seed)
+/* of the pattern of kt_mem_fill() */
+u8 kt_octet(unsigned int at, u8 seed)
 {
 	return seed ? (u8)(at * 7 + (at >> 8) * 13 + seed) : 0;
 }

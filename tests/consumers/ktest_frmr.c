@@ -237,10 +237,161 @@ static void kt_drained(struct kt_bed *bed)
 	ib_drain_qp(bed->pair.client.id->qp);
 }
 
+/*
+ * Elements with gaps between them: one in each page, of odd addresses and lengths.
+ */
+
+/* what ib_map_mr_sg() is told to leave out of the first */
+#define KT_GAPS_SKIP	3
+
+static unsigned int kt_gaps_first(unsigned int i)
+{
+	return 37 * i % 512 + KT_GAPS_SKIP;
+}
+
+static unsigned int kt_gaps_len(unsigned int i)
+{
+	return 523 * i % 3000 + 1;
+}
+
+/* A region for fast registration, of @max elements at most, on the pages of @mem. */
+static int kt_gaps_open(struct kt_mem *gaps, const struct kt_mem *mem, struct ib_pd *pd,
+			unsigned int max)
+{
+	unsigned int i, skip = KT_GAPS_SKIP;
+	struct scatterlist *sg;
+
+	*gaps = *mem;
+	gaps->mr = NULL;
+	if (sg_alloc_table(&gaps->sgt, mem->npages, GFP_KERNEL))
+		return -ENOMEM;
+	for_each_sgtable_sg(&gaps->sgt, sg, i) {
+		sg_set_page(sg, mem->pages[i], kt_gaps_len(i) + skip, kt_gaps_first(i) - skip);
+		skip = 0;
+	}
+	if (!ib_dma_map_sg(gaps->dev, gaps->sgt.sgl, gaps->npages, DMA_BIDIRECTIONAL))
+		return -EIO;
+	gaps->mr = ib_alloc_mr(pd, IB_MR_TYPE_SG_GAPS, max);
+	return PTR_ERR_OR_ZERO(gaps->mr);
+}
+
+static void kt_gaps_close(struct kt_mem *gaps)
+{
+	if (!IS_ERR_OR_NULL(gaps->mr))
+		ib_dereg_mr(gaps->mr);
+	sg_free_table(&gaps->sgt);
+}
+
+/* The elements have one pattern, from end to end; what is between them has another. */
+static bool kt_gaps_are(const struct kt_mem *gaps, u8 inside, u8 outside)
+{
+	unsigned int i, k, at = 0;
+	const u8 *va;
+	u8 octet;
+
+	for (i = 0; i < gaps->npages; i++) {
+		va = page_address(gaps->pages[i]);
+		for (k = 0; k < PAGE_SIZE; k++) {
+			if (k - kt_gaps_first(i) < kt_gaps_len(i))
+				octet = kt_octet(at++, inside);
+			else
+				octet = kt_octet(i * PAGE_SIZE + k, outside);
+			if (va[k] != octet)
+				return false;
+		}
+	}
+	return true;
+}
+
+static int kt_gaps_map(struct kt_mem *gaps)
+{
+	unsigned int skip = KT_GAPS_SKIP;
+
+	return ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, gaps->npages, &skip, PAGE_SIZE);
+}
+
+/* Everything there and back, and a part that begins and ends inside of elements. */
+static void kt_gaps_copied(struct kt_bed *bed, struct kt_mem *gaps)
+{
+	struct kt_side *client = &bed->pair.client;
+	const u32 len = gaps->mr->length, from = len / 3, part = len / 2;
+	struct ib_sge sge = kt_sge(&bed->near, len);
+	struct kt_op recv;
+
+	KT_EXPECT(!kt_post_recv(&bed->pair.server, &recv, NULL));
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_WRITE, &sge, gaps->mr->iova,
+				gaps->mr->rkey));
+	KT_EXPECT(!kt_post_send(client, NULL, 0));
+	KT_EXPECT(!kt_op_wait(&recv));
+	KT_EXPECT(kt_gaps_are(gaps, 9, 33));
+	kt_mem_fill(&bed->near, 0);
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_READ, &sge, gaps->mr->iova,
+				gaps->mr->rkey));
+	KT_EXPECT(kt_mem_is(&bed->near, 0, len, 9));
+	kt_mem_fill(&bed->near, 0);
+	sge.addr += from;
+	sge.length = part;
+	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_READ, &sge, gaps->mr->iova + from,
+				gaps->mr->rkey));
+	KT_EXPECT(kt_mem_is(&bed->near, 0, from, 0));
+	KT_EXPECT(kt_mem_is(&bed->near, from, from + part, 9));
+	KT_EXPECT(kt_mem_is(&bed->near, from + part, len, 0));
+}
+
+static void kt_gaps(struct kt_bed *bed)
+{
+	struct kt_side *server = &bed->pair.server;
+	struct kt_mem gaps;
+
+	KT_EXPECT(server->pd->device->attrs.kernel_cap_flags & IBK_SG_GAPS_REG);
+	KT_EXPECT(!kt_post_reg(&bed->pair.client, &bed->near, bed->near.mr->lkey,
+			       IB_ACCESS_LOCAL_WRITE));
+	kt_mem_fill(&bed->near, 9);
+	kt_mem_fill(&bed->far, 33);
+	if (KT_EXPECT(!kt_gaps_open(&gaps, &bed->far, server->pd, bed->far.npages))) {
+		KT_EXPECT(kt_gaps_map(&gaps) == gaps.npages);
+		KT_EXPECT(!kt_post_reg(server, &gaps, gaps.mr->rkey, KT_ALL));
+		kt_gaps_copied(bed, &gaps);
+	}
+	kt_gaps_close(&gaps);
+}
+
+/* As many as there is room for; what ends with them ends the access, too. */
+static void kt_gaps_too_many(struct kt_bed *bed, enum ib_wr_opcode opcode)
+{
+	struct kt_side *server = &bed->pair.server;
+	const unsigned int room = bed->far.npages / 2;
+	struct kt_mem gaps;
+
+	if (KT_EXPECT(!kt_gaps_open(&gaps, &bed->far, server->pd, room)) &&
+	    KT_EXPECT(kt_gaps_map(&gaps) == room) &&
+	    KT_EXPECT(!kt_post_reg(server, &gaps, gaps.mr->rkey, KT_ALL)))
+		kt_refused(bed, opcode, gaps.mr->iova + gaps.mr->length - 1, 2, gaps.mr->rkey);
+	kt_gaps_close(&gaps);
+}
+
+static void kt_gaps_longer(struct kt_bed *bed)
+{
+	struct kt_side *server = &bed->pair.server;
+	struct kt_mem gaps;
+
+	if (KT_EXPECT(!kt_gaps_open(&gaps, &bed->far, server->pd, bed->far.npages)) &&
+	    KT_EXPECT(kt_gaps_map(&gaps) == gaps.npages)) {
+		gaps.mr->length++;
+		KT_EXPECT(kt_post_reg(server, &gaps, gaps.mr->rkey, KT_ALL) ==
+			  IB_WC_MW_BIND_ERR);
+		KT_EXPECT(kt_pair_ended(&bed->pair));
+	}
+	kt_gaps_close(&gaps);
+}
+
 const struct kt_check kt_frmr_checks[] = {
 	{ "512 pages", .run = kt_many_pages, .npages = 512 },
 	{ "1024 pages", .run = kt_many_pages, .npages = 1024 },
 	{ "registered again", .run = kt_register_again },
+	{ "elements with gaps", .run = kt_gaps },
+	{ "more elements than room", .both = kt_gaps_too_many },
+	{ "longer than its elements", .run = kt_gaps_longer },
 	{ "Read with Invalidate", .run = kt_read_with_inv },
 	{ "drained", .run = kt_drained },
 	{ "not registered", .both = kt_not_registered },

@@ -117,8 +117,11 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
 int kal_mr_reregister(struct ri_mr *mr, int flags,
 		      const struct ri_mr_attr *wanted, struct ri_pd *pd);
 struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
-/* for fast registrations of up to @max_pages pages; the consumer fills mr->list */
-struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max_pages);
+/*
+ * For fast registrations of up to @max pages, with @gaps elements; the consumer fills
+ * mr->list.
+ */
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps);
 int kal_mr_deregister(struct ri_mr *mr);
 
 struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type);

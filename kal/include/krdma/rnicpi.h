@@ -176,15 +176,18 @@ struct ri_qp {
  * struct ri_page_list - what the next fast registration of a region will name
  * @pages: addresses, each aligned to the page size; for an RNIC that works by
  *	   virtual addresses (ib_uses_virt_dma()) those of the kernel
- * @num: pages in use
- * @max: pages that there is room for
- * @page_shift: their size
+ * @ends: NULL; of a list of elements of any address and length (RI_CAP_SG_GAPS): octets
+ *	  from the beginning of the first to the end of each
+ * @num: pages or elements in use
+ * @max: that there is room for
+ * @page_shift: size of a page
  *
  * The consumer changes it only while no fast registration of the region is posted
  * that has not completed. The region may still name what it was before.
  */
 struct ri_page_list {
 	u64 *pages;
+	u64 *ends;
 	u32 num;
 	u32 max;
 	u32 page_shift;
@@ -539,6 +542,7 @@ enum ri_transport {
 #define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
 #define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
 #define RI_CAP_DMABUF		BIT(4)	/* registers dma-bufs */
+#define RI_CAP_SG_GAPS		BIT(5)	/* fast registration of elements with gaps between */
 
 /**
  * struct ri_rnic_attr - what a provider says of an RNIC when it registers it

@@ -19,7 +19,7 @@ say "fast_registrations $(counter fast_registrations) local_invalidations" \
 	"$(counter local_invalidations) remote_invalidations $(counter remote_invalidations)" \
 	"local_operation_errors $(counter local_operation_errors) rx_access_errors $(counter rx_access_errors)"
 same "remote_invalidations" 2 "$(counter remote_invalidations)"
-same "local_operation_errors" 6 "$(counter local_operation_errors)"
-same "rx_access_errors" 17 "$(counter rx_access_errors)"
+same "local_operation_errors" 7 "$(counter local_operation_errors)"
+same "rx_access_errors" 19 "$(counter rx_access_errors)"
 rmmod krdma_ktest
 nothing_left "$before"

@@ -50,6 +50,31 @@ verified_io() {
 		--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
 }
 
+# gaps DEVICE: direct I/O from and into pieces of memory between which others lie
+gaps() {
+	python3 - "$1" <<- 'EOF'
+		import mmap, os, sys
+
+		def pieces(memory):
+		    """Some sectors of each page."""
+		    view, pages = memoryview(memory), range(256)
+		    return [view[4096 * n + 512 * (n % 3 + 1):][:512 * (n % 4 + 1)] for n in pages]
+
+		device = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+		source, sink, whole = (mmap.mmap(-1, 1 << 20) for _ in range(3))
+		source[:] = os.urandom(len(source))
+		sent, got = pieces(source), pieces(sink)
+		total = sum(map(len, sent))
+		assert os.pwritev(device, sent, 512) == total
+		assert os.preadv(device, got, 512) == total
+		assert os.preadv(device, [memoryview(whole)[:total]], 512) == total
+		assert b"".join(got) == b"".join(sent) == whole[:total]
+		for piece in got:
+		    piece[:] = bytes(len(piece))
+		assert sink[:] == bytes(len(sink))
+	EOF
+}
+
 # exercise DEVICE: a file system, random I/O that is verified, a file compared
 exercise() {
 	local device=$1
@@ -82,7 +107,11 @@ use_disk() {
 	wait_for 30 "$1" || { dmesg | tail -40; fail "no disk"; }
 	disk=$("$1")
 	say "disk $disk of $(cat /sys/block/"${disk#/dev/}"/size) sectors"
+	# no driver but NVMe's wants pieces to follow each other
+	[[ $disk == /dev/nvme* ]] ||
+		same "boundary" 0 "$(cat /sys/block/"${disk#/dev/}"/queue/virt_boundary_mask)"
 	rdma resource show qp
+	expect "pieces with gaps" gaps "$disk"
 	exercise "$disk"
 	registered
 }
