@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: NFS 4.2 over RDMA of the stock kernel: client and server over krdma, files compared, verified I/O
 # limit: 900
-# kernel: stock
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
 

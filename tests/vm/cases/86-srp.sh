@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: SRP of the stock kernel: ib_srp and LIO's ib_srpt over krdma, file system, verified I/O
 # limit: 900
-# kernel: stock
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
 
