@@ -13,6 +13,8 @@ portal=10.77.1.1
 storage_up() {
 	modprobe dummy numdummies=0
 	ip link set lo up
+	# a kernel with the driver built in has made one
+	ip link del dummy0 2> /dev/null || true
 	ip link add dummy0 mtu "${1:-1500}" type dummy
 	ip address add $portal/24 dev dummy0
 	ip link set dummy0 up
