@@ -58,8 +58,9 @@ class List:
     def tcp_bandwidth(self, group, size, **more):
         octets = max(int(min(EXPECTED_MB["tcp"] * 1e6, EXPECTED_MESSAGES["tcp"] * size) *
                          self.seconds), 10 * size)
-        self.add(group, "tcp", "iperf3", "iperf3", ["-l", size, "-n", octets], size=size, qps=1,
-                 list=1, **more)
+        # iperf3 writes a MiB at most
+        self.add(group, "tcp", "iperf3", "iperf3", ["-l", min(size, MIB), "-n", octets],
+                 size=size, qps=1, list=1, **more)
 
     def latency(self, group, verb, size, events, count, stacks=RNICS, **more):
         for stack in stacks:
