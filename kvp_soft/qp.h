@@ -126,8 +126,13 @@ struct soft_msg {
  * @call_ns: how long it took
  * @hasty: doorbells in a row of a poster that did not wait
  * @hasty_least: so many are not enough: gathering was in vain
+ * @gather_vain: so often
  * @gather: ask for few doorbells
- * @gather_idle: how often in a row gather_timer found that nothing waits
+ * @gather_most: after so many at the latest; 0: half of the queue
+ * @gather_full: doorbells that came with so many, since it was made less or more
+ * @gather_idle: how often in a row gather_timer let the poster go on
+ * @gather_goes: how often because it was posting
+ * @gather_seen: so many were waiting then
  * @gather_over: gather_timer has run: the poster has not come back in time
  * @gather_away: so it rings when it does
  * @gather_timer: and look when none comes
@@ -159,7 +164,12 @@ struct soft_tx {
 	u32 hasty;
 	u32 hasty_least;
 	bool gather;
+	u32 gather_vain;
+	u32 gather_most;
+	u32 gather_full;
 	u32 gather_idle;
+	u32 gather_goes;
+	int gather_seen;
 	bool gather_over;
 	bool gather_away;
 	struct hrtimer gather_timer;

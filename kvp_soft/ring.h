@@ -75,12 +75,13 @@ static inline void soft_ring_want_doorbell(struct soft_ring *ring)
 	smp_mb(); /* flag before the index: pairs with the poster's barrier */
 }
 
-/* The same, but the poster may gather more entries first. */
-static inline void soft_ring_want_soon(struct soft_ring *ring)
+/* The same, but the poster may gather up to @most entries first. */
+static inline void soft_ring_want_soon(struct soft_ring *ring, u32 most)
 {
 	if (!ring->depth)
 		return;
-	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_SOON);
+	WRITE_ONCE(ring->head->due, ring->fetched + most);
+	smp_store_release(&ring->head->flags, KRDMA_SOFT_RING_SOON);
 	smp_mb(); /* as above */
 }
 

@@ -35,7 +35,7 @@ int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 	ret = soft_ring_init(&sq->ring, uctx, cap->max_send_wr, stride);
 	if (ret)
 		return ret;
-	sq->wqe = kmalloc(SOFT_SQE_SIZE, GFP_KERNEL_ACCOUNT);
+	sq->wqe = kzalloc(SOFT_SQE_SIZE, GFP_KERNEL_ACCOUNT);
 	sq->recs = kvcalloc(max(sq->ring.depth, 1U), sizeof(*sq->recs),
 			    GFP_KERNEL_ACCOUNT);
 	if (!sq->wqe || !sq->recs) {

@@ -28,27 +28,49 @@
 #include "tx.h"
 
 /* so often gather_timer runs for nothing before a doorbell is asked for again */
-#define SOFT_TX_GATHER_IDLE	16
+#define SOFT_TX_GATHER_IDLE	32
+/* and so often while the poster goes on posting */
+#define SOFT_TX_GATHER_GOES	2
+/* so many doorbells with all that a poster may gather, and it may gather more */
+#define SOFT_TX_GATHER_GROW	64
 
 static void soft_tx_gather_start(struct soft_tx *tx)
 {
 	hrtimer_start(&tx->gather_timer,
 		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
-				  (u64)NSEC_PER_USEC),
+				  (u64)NSEC_PER_USEC / 2),
 		      HRTIMER_MODE_REL_SOFT);
 }
 
 /*
- * Gathered too long: the poster neither polls nor posts more. If it has not posted at
- * all it may only wait for the CPU, which our workers have.
+ * Half of the time to gather is over. Is the poster still to come? If it has not posted
+ * at all, or a worker has the CPU, it may only wait for that; and it may have waited when
+ * it has posted since the last time.
  */
+static bool soft_tx_gather_on(struct soft_qp *qp)
+{
+	const int pending = soft_ring_pending(&qp->sq.ring);
+	struct soft_tx *tx = &qp->tx;
+	const u32 idle = READ_ONCE(tx->gather_idle);
+	const u32 goes = READ_ONCE(tx->gather_goes);
+	const bool posts = pending != READ_ONCE(tx->gather_seen);
+
+	WRITE_ONCE(tx->gather_seen, pending);
+	WRITE_ONCE(tx->gather_idle, idle + 1);
+	if (idle >= SOFT_TX_GATHER_IDLE)
+		return false;
+	if (!pending || current->flags & PF_WQ_WORKER)
+		return true;
+	if (posts)
+		WRITE_ONCE(tx->gather_goes, goes + 1);
+	return posts && goes < SOFT_TX_GATHER_GOES;
+}
+
 static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
 {
 	struct soft_qp *qp = container_of(timer, struct soft_qp, tx.gather_timer);
-	const u32 idle = READ_ONCE(qp->tx.gather_idle);
 
-	if (!soft_ring_pending(&qp->sq.ring) && idle < SOFT_TX_GATHER_IDLE) {
-		WRITE_ONCE(qp->tx.gather_idle, idle + 1);
+	if (soft_tx_gather_on(qp)) {
 		soft_tx_gather_start(&qp->tx);
 		return HRTIMER_NORESTART;
 	}
@@ -88,6 +110,9 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->hasty = 0;
 	tx->hasty_least = 0;
 	tx->gather = false;
+	tx->gather_vain = 0;
+	tx->gather_most = 0;
+	tx->gather_full = 0;
 	tx->gather_idle = 0;
 	tx->gather_over = false;
 	tx->gather_away = false;
@@ -1008,8 +1033,11 @@ static void soft_tx_rest(struct soft_qp *qp)
 		return;
 	}
 	WRITE_ONCE(tx->gather_idle, 0);
+	WRITE_ONCE(tx->gather_goes, 0);
+	WRITE_ONCE(tx->gather_seen, 0);
 	soft_tx_gather_start(tx);
-	soft_ring_want_soon(&qp->sq.ring);
+	soft_ring_want_soon(&qp->sq.ring,
+			    min_not_zero(tx->gather_most, qp->sq.ring.depth / 2));
 }
 
 /* so often one that posts at the same time is followed before others get their turn */
@@ -1099,13 +1127,16 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
-/* so many doorbells more, after gathering was in vain */
+/* so many doorbells more, after gathering was in vain; twice as many each time, so often */
 #define SOFT_TX_HASTY_MORE	64
+#define SOFT_TX_VAIN_MAX	10
 
 /* Is something that was posted before not over yet, or not looked at? */
 static bool soft_tx_ahead(struct soft_qp *qp)
 {
-	return READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
+	/* who waits for a work request wants its completion */
+	return !(qp->sig_all || qp->sq.wqe->flags & KRDMA_SOFT_WQE_SIGNALED) ||
+	       READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
 	       soft_cq_waiting(soft_send_cq(qp));
 }
 
@@ -1132,32 +1163,49 @@ static void soft_tx_pace(struct soft_qp *qp, u64 begin)
 		tx->gather = true;
 }
 
-/* The poster came with @n work requests: is gathering of use? */
-static void soft_tx_pace_learn(struct soft_tx *tx, u32 n)
+/* The poster came with @n work requests, @gathered or at once: is gathering of use? */
+static void soft_tx_pace_learn(struct soft_tx *tx, u32 n, bool gathered)
 {
 	if (!tx->gather)
 		return;
-	if (n >= 2)
+	if (n < 2) {
+		tx->gather = tx->hasty;
+	} else if (gathered) {
 		tx->hasty_least = 0;
-	else if (!tx->hasty)
-		tx->gather = false;
+		tx->gather_vain = 0;
+	}
+	if (tx->gather_most && n >= tx->gather_most &&
+	    ++tx->gather_full >= SOFT_TX_GATHER_GROW) {
+		tx->gather_most *= 2;
+		tx->gather_full = 0;
+	}
 }
 
 /*
- * The poster has not come back in time. If it had posted, that has waited for nothing:
- * it may be one who looks at something else than its CQ, so the next try is later.
+ * The poster has not come back in time. One that goes on posting is slow with that: it is
+ * to come with fewer. Otherwise what it posted has waited for nothing: it may look at
+ * something else than its CQ, so the next try is later.
  */
 static void soft_tx_gather_end(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
+	int pending;
 
 	if (!xchg(&tx->gather_over, false))
 		return;
 	tx->gather_away = true;
-	if (!soft_ring_pending(&qp->sq.ring))
+	pending = soft_ring_pending(&qp->sq.ring);
+	if (!pending)
 		return;
+	if (pending > 0 && READ_ONCE(tx->gather_goes) > SOFT_TX_GATHER_GOES) {
+		tx->gather_most = max(pending / 2, 2);
+		tx->gather_full = 0;
+		return;
+	}
 	tx->gather = false;
-	tx->hasty_least = tx->hasty + SOFT_TX_HASTY_MORE;
+	tx->hasty_least = tx->hasty + (SOFT_TX_HASTY_MORE << tx->gather_vain);
+	if (tx->gather_vain < SOFT_TX_VAIN_MAX)
+		tx->gather_vain++;
 }
 
 /* Run for the poster, who came at @begin, and learn from it. */
@@ -1165,6 +1213,7 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 {
 	const u32 fetched = qp->sq.ring.fetched;
 	struct soft_tx *tx = &qp->tx;
+	const bool gathered = tx->gather && !tx->gather_away;
 	bool more;
 
 	/* not while the poster is here */
@@ -1174,7 +1223,7 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 	tx->gather_away = false;
 	soft_tx_pace(qp, begin);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-	soft_tx_pace_learn(tx, qp->sq.ring.fetched - fetched);
+	soft_tx_pace_learn(tx, qp->sq.ring.fetched - fetched, gathered);
 	tx->call_end = ktime_get_ns();
 	tx->call_ns = tx->call_end - begin;
 	return more;

@@ -189,7 +189,7 @@ template <typename Ring> Tell publish(Ring &ring) noexcept
 		return Tell::now;
 	if (!ring.gathering())
 		return Tell::nothing;
-	return ring.half_full() ? Tell::now : Tell::soon;
+	return ring.due() ? Tell::now : Tell::soon;
 }
 
 /**

@@ -143,15 +143,13 @@ public:
 	/* what was published may wait for more to come */
 	[[nodiscard]] bool gathering() const noexcept
 	{
-		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_SOON;
+		return load_acquire(head_->flags) & KRDMA_SOFT_RING_SOON;
 	}
 
-	[[nodiscard]] bool half_full() noexcept
+	/* but not any longer */
+	[[nodiscard]] bool due() const noexcept
 	{
-		if (prod_ - cons_ <= depth_ / 2) [[likely]]
-			return false;
-		cons_ = load_acquire(head_->cons);
-		return prod_ - cons_ > depth_ / 2;
+		return static_cast<std::int32_t>(published_ - load_relaxed(head_->due)) >= 0;
 	}
 
 private:

@@ -317,6 +317,7 @@ TEST_F(Library, WithUserLibraryPostingAndPollingAreNone)
 	flags->flags = KRDMA_SOFT_RING_DOORBELL;
 	qp.send(13, Slice{0x1000, 8, 7});
 	EXPECT_EQ(kernel->doorbells, 1U);
+	flags->due = 100;
 	flags->flags = KRDMA_SOFT_RING_SOON;
 	qp.send(14, Slice{0x1000, 8, 7});
 	EXPECT_EQ(kernel->doorbells, 1U);

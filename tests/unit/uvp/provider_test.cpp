@@ -644,6 +644,7 @@ TEST_F(WithQp, WhatMayWaitIsAnnouncedBeforeAnybodyWaits)
 {
 	ibv_wc wc{};
 
+	sq->head().due = 100;
 	sq->head().flags = KRDMA_SOFT_RING_SOON;
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
@@ -659,19 +660,31 @@ TEST_F(WithQp, WhatMayWaitIsAnnouncedBeforeAnybodyWaits)
 	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
 }
 
-TEST_F(WithQp, WhatMayWaitDoesNotFillTheQueue)
+TEST_F(WithQp, WhatMayWaitIsAnnouncedWhenItIsDue)
 {
+	sq->head().due = 3;
 	sq->head().flags = KRDMA_SOFT_RING_SOON;
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
-	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "more than half of four";
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "three";
 
-	/* the kernel took them without being told, so there is room again */
+	/* the kernel took them, so as many may wait again */
 	sq->head().cons = 3;
+	sq->head().due = 5;
 	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 	EXPECT_EQ(FakeKernel::doorbells(fd), 1);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
+}
+
+TEST_F(WithQp, WhatIsDueWrapsLikeTheIndices)
+{
+	sq->head().due = 0xffffffff;
+	sq->head().flags = KRDMA_SOFT_RING_SOON;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "due before the first";
 }
 
 TEST_F(WithQp, OneQueuePairIsAnnouncedWhenAnotherOneWaits)
@@ -685,6 +698,7 @@ TEST_F(WithQp, OneQueuePairIsAnnouncedWhenAnotherOneWaits)
 	ibv_wc wc{};
 
 	other->handle = qp->handle + 1;
+	sq->head().due = ring.head().due = 100;
 	sq->head().flags = KRDMA_SOFT_RING_SOON;
 	ring.head().flags = KRDMA_SOFT_RING_SOON;
 	EXPECT_EQ(post(wr), 0);

@@ -17,7 +17,7 @@
  * post_srq_recv for a shared one. The kernel clears the flag while its
  * transmitter runs, and sets it in a receive queue while a receiver waits for
  * an entry or the QP has failed. KRDMA_SOFT_RING_SOON instead asks to gather: the
- * call is due when a CQ is polled in vain or armed, or the queue is half full. The
+ * call is due when a CQ is polled in vain or armed, or prod has reached due. The
  * kernel looks by itself, later, when none comes.
  *
  * Fixed-width fields, no implicit padding; both sides assert the sizes.
@@ -40,7 +40,8 @@ struct krdma_soft_ring {
 	__u32 pad0[15];
 	__u32 cons;		/* send, receive: kernel writes */
 	__u32 flags;		/* KRDMA_SOFT_RING_*, kernel writes */
-	__u32 pad1[14];
+	__u32 due;		/* of KRDMA_SOFT_RING_SOON, kernel writes before flags */
+	__u32 pad1[13];
 };
 
 #define KRDMA_SOFT_RING_DOORBELL	(1U << 0)	/* tell the kernel of new entries */
