@@ -24,6 +24,6 @@ perf_pair ib_send_bw --use-srq -n 200
 # with several queue pairs perftest gives credits to the one that posted a receive, not to the one
 # that used it, and one that has more credits than it has sent stops for good. So none may fall due:
 # that is after a third of the receives, for each queue pair
-perf_pair ib_send_bw --use-srq -q 4 -D 3 -s 1048576 -r 12000
+perf_pair ib_send_bw --use-srq -q 4 -D $((3 * VM_SLOW)) -s 1048576 -r 12000
 perf_pair ib_send_bw --recv_post_list 8 -r 64 -n 256
 check_no_leak
