@@ -81,6 +81,7 @@ static inline void soft_ring_want_soon(struct soft_ring *ring, u32 most)
 	if (!ring->depth)
 		return;
 	WRITE_ONCE(ring->head->due, ring->fetched + most);
+	/* and after that: a poster that sees it looks at due */
 	smp_store_release(&ring->head->flags, KRDMA_SOFT_RING_SOON);
 	smp_mb(); /* as above */
 }

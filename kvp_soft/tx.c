@@ -1028,7 +1028,7 @@ static void soft_tx_rest(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
 
-	if (!tx->gather || tx->gather_away) {
+	if (!tx->gather || tx->gather_away || !READ_ONCE(soft_tx_gather_us)) {
 		soft_ring_want_doorbell(&qp->sq.ring);
 		return;
 	}
