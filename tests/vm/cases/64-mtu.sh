@@ -72,7 +72,7 @@ set_mtu() {
 
 say "changes under traffic, with data compared beside it"
 hosts_up 9000
-traffic ib_send_bw -D $((100 * VM_SLOW)) -s 65536
+traffic ib_send_bw -D $((300 * VM_SLOW)) -s 65536
 serve pattern B 7300 "$VM_PROGS/krdma_pattern" -s -p 7300 -m 8388608 "$ADDR_B"
 start checked A "$VM_PROGS/krdma_pattern" -p 7300 -m 8388608 "$ADDR_B"
 for mtu in $(few 600 1400); do
