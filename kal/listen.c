@@ -380,6 +380,8 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	err = kernel_listen(l->sock, backlog);
 	if (!err) {
 		l->backlog = backlog;
+		/* forgotten when a socket begins to listen; its children inherit it */
+		kal_sock_delay_acks(l->sock->sk);
 		return 0;
 	}
 	spin_lock(&l->lock);

@@ -17,6 +17,15 @@
 
 /* Creation ***************************************************************** */
 
+/*
+ * A start-up frame is answered by the next one, which acknowledges it, too, so TCP need not
+ * do so at once: TCP_QUICKACK off.
+ */
+void kal_sock_delay_acks(struct sock *sk)
+{
+	tcp_sock_set_quickack(sk, 0);
+}
+
 /* Policy that every stream of ours follows; a child inherits that of its listener's time. */
 static void sock_setup(struct sock *sk)
 {
@@ -27,6 +36,7 @@ static void sock_setup(struct sock *sk)
 	sk->sk_allocation = GFP_NOIO;
 	sk->sk_use_task_frag = false;
 	tcp_sock_set_nodelay(sk);
+	kal_sock_delay_acks(sk);
 	tcp_sock_set_user_timeout(sk, READ_ONCE(kal_tcp_user_timeout_ms));
 	if (idle) {
 		tcp_sock_set_keepidle(sk, idle);

@@ -51,6 +51,7 @@ struct net;
 
 int kal_sock_create(struct net *net, int family, struct socket **sock);
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
+void kal_sock_delay_acks(struct sock *sk);
 void kal_sock_set_tos(struct socket *sock, u8 tos);
 
 struct kal_llp *kal_llp_open(struct net *net, int family);
