@@ -68,19 +68,8 @@ static void soft_sk_state_change(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* What the start-up's frames were copied into; FPDUs come with pages of their own. */
-static void soft_sk_drop_frag(struct sock *sk)
-{
-	lock_sock(sk);
-	if (sk->sk_frag.page)
-		put_page(sk->sk_frag.page);
-	sk->sk_frag.page = NULL;
-	release_sock(sk);
-}
-
 static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
 {
-	soft_sk_drop_frag(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	qp->saved.data_ready = sk->sk_data_ready;
 	qp->saved.state_change = sk->sk_state_change;
