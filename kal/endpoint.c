@@ -678,9 +678,13 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_par
 	const struct kal_ep_open_arg arg = { .qp = qp, .param = param };
 	int err;
 
-	guard(mutex)(&ep->lock);
-	err = ep_check_accept(ep, qp, param);
-	return err ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);
+	/* the end may come, and the consumer destroy the endpoint, before this returns */
+	kal_ep_get(ep);
+	mutex_lock(&ep->lock);
+	err = ep_check_accept(ep, qp, param) ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);
+	mutex_unlock(&ep->lock);
+	kal_ep_put(ep);
+	return err;
 }
 EXPORT_SYMBOL_GPL(kal_ep_accept);
 
