@@ -307,6 +307,20 @@ static void ep_look_at_socket(struct kal_ep *ep)
 		kal_ep_step(ep, KAL_EP_IN_DOWN);
 }
 
+/*
+ * To a peer on this host TCP has connected by the time it says that it begins to: the
+ * Request goes on its way with no other thread. All else is the work's.
+ */
+static void ep_look_at_once(struct kal_ep *ep)
+{
+	const unsigned int flags = kal_llp_poll(ep->llp);
+
+	if (flags == KAL_LLP_UP)
+		kal_ep_step(ep, KAL_EP_IN_UP);
+	else if (flags)
+		kal_ep_notify(ep);
+}
+
 static void ep_work(struct work_struct *work)
 {
 	struct kal_ep *ep = container_of(work, struct kal_ep, work);
@@ -581,12 +595,6 @@ static int ep_call_locked(struct kal_ep *ep, enum kal_ep_input input, const void
 	return err;
 }
 
-static int ep_call(struct kal_ep *ep, enum kal_ep_input input, const void *arg)
-{
-	guard(mutex)(&ep->lock);
-	return ep_call_locked(ep, input, arg);
-}
-
 /* Copy an address of a family that TCP runs on. */
 static int copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from)
 {
@@ -635,7 +643,17 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 	err = copy_sockaddr(&to, remote);
 	if (!err && local)
 		err = copy_sockaddr(&from, local);
-	return err ?: ep_call(ep, KAL_EP_IN_CONNECT, &arg);
+	if (err)
+		return err;
+	/* the answer may come, and the consumer destroy the endpoint, before this returns */
+	kal_ep_get(ep);
+	mutex_lock(&ep->lock);
+	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, &arg);
+	if (!err)
+		ep_look_at_once(ep);
+	mutex_unlock(&ep->lock);
+	kal_ep_put(ep);
+	return err;
 }
 EXPORT_SYMBOL_GPL(kal_ep_connect);
 

@@ -131,6 +131,7 @@ static bool wants_bind(const struct sockaddr_storage *from)
 	return from->ss_family != AF_UNSPEC;
 }
 
+/* Begin to connect. What happens before the hook is in place is the caller's to look for. */
 static int open_stream(struct kal_ep *ep)
 {
 	struct kal_startup *su = ep->startup;
@@ -156,8 +157,10 @@ static int open_stream(struct kal_ep *ep)
 			return err;
 	}
 	kal_ep_arm(ep, &kal_connect_timeout_ms);
-	kal_llp_hook(llp, kal_ep_notify, ep);
-	return kal_llp_connect(llp, &su->to);
+	err = kal_llp_connect(llp, &su->to);
+	if (!err)
+		kal_llp_hook(llp, kal_ep_notify, ep);
+	return err;
 }
 
 /* IN_CONNECT */
@@ -215,6 +218,7 @@ int kal_startup_send_request(struct kal_ep *ep)
 int kal_startup_fallback(struct kal_ep *ep)
 {
 	struct kal_startup *su = ep->startup;
+	int err;
 
 	kal_count(ep->rnic, KAL_CNT_MPA_FALLBACK);
 	kal_llp_reset(ep->llp);
@@ -223,7 +227,10 @@ int kal_startup_fallback(struct kal_ep *ep)
 	su->error = 0;
 	su->local.revision = 1;
 	kal_mpa_request(&su->local, &su->req);
-	return open_stream(ep);
+	err = open_stream(ep);
+	if (!err)
+		kal_ep_notify(ep);
+	return err;
 }
 
 static bool may_fall_back(const struct kal_startup *su)
