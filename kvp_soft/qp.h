@@ -423,6 +423,7 @@ void soft_close_timer(struct work_struct *work);
 void soft_tx_init(struct soft_tx *tx);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
+void soft_tx_begin(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp, bool posted);
 void soft_tx_work(struct work_struct *work);
 

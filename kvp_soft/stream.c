@@ -82,6 +82,17 @@ static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* With the lock, behind which TCP tells the callbacks that the socket has by then. */
+static bool soft_sk_has_data(struct sock *sk)
+{
+	bool ret;
+
+	lock_sock(sk);
+	ret = tcp_inq(sk);
+	release_sock(sk);
+	return ret;
+}
+
 /* On return no callback of ours is running and none will. */
 static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
 {
@@ -163,8 +174,9 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	 */
 	if (soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
-	queue_work(soft_wq, &qp->rx.work);
-	soft_tx_kick(qp);
+	if (soft_sk_has_data(sk))
+		queue_work(soft_wq, &qp->rx.work);
+	soft_tx_begin(qp);
 	ret = 0;
 out:
 	mutex_unlock(&qp->tx.mutex);

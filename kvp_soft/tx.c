@@ -1127,6 +1127,17 @@ void soft_tx_kick(struct soft_qp *qp)
 	queue_work(soft_wq, &qp->tx.work);
 }
 
+/**
+ * soft_tx_begin() - send what there is at the beginning of a stream
+ * @qp: queue pair
+ * Context: may sleep; tx.mutex held.
+ */
+void soft_tx_begin(struct soft_qp *qp)
+{
+	if (soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes)))
+		soft_tx_kick(qp);
+}
+
 /* so many doorbells more, after gathering was in vain; twice as many each time, so often */
 #define SOFT_TX_HASTY_MORE	64
 #define SOFT_TX_VAIN_MAX	10
