@@ -71,6 +71,16 @@ void soft_qp_flush(struct soft_qp *qp)
 	soft_rq_flush(qp);
 }
 
+/* Where a ring begins in what is mapped, and how much there is from there on. */
+static void soft_ring_respond(const struct soft_ring *ring, const struct ri_shmem *shm,
+			      u64 *offset, u64 *size)
+{
+	const size_t begin = (void *)ring->head - shm->addr;
+
+	*offset = shm->offset + begin;
+	*size = shm->size - begin;
+}
+
 /* What the user library needs to map the rings. */
 static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
 {
@@ -85,14 +95,10 @@ static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
 		.qp_num = qp->ri.obj.id,
 	};
 
-	if (sq->shm) {
-		resp.sq_offset = sq->shm->offset;
-		resp.sq_size = sq->shm->size;
-	}
-	if (rq->shm) {
-		resp.rq_offset = rq->shm->offset;
-		resp.rq_size = rq->shm->size;
-	}
+	if (sq->depth)
+		soft_ring_respond(sq, sq->shm, &resp.sq_offset, &resp.sq_size);
+	if (rq->depth)
+		soft_ring_respond(rq, rq->shm ?: sq->shm, &resp.rq_offset, &resp.rq_size);
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
@@ -124,16 +130,18 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	INIT_WORK(&qp->ctl_work, soft_ctl_work);
 	INIT_DELAYED_WORK(&qp->close_timer, soft_close_timer);
 
-	ret = soft_sq_init(&qp->sq, uctx, &attr->cap);
-	if (ret)
-		return ret;
-	qp->max_inline = attr->cap.max_inline_data;
 	if (ri->srq) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
+	/* both rings in one piece: user space maps once */
+	ret = soft_sq_init(&qp->sq, uctx, &attr->cap,
+			   soft_rq_size(attr->cap.max_recv_wr, attr->cap.max_recv_sge));
+	if (ret)
+		return ret;
+	qp->max_inline = attr->cap.max_inline_data;
 	ret = soft_rq_init(&qp->own_rq, uctx, attr->cap.max_recv_wr,
-			   attr->cap.max_recv_sge);
+			   attr->cap.max_recv_sge, &qp->sq.ring);
 	if (ret)
 		goto err_sq;
 	attr->cap.max_recv_wr = qp->own_rq.ring.depth;

@@ -169,7 +169,7 @@ static inline struct soft_srq *to_soft_srq(struct ri_srq *ri)
 
 /* sendq.c */
 int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
-		 struct ib_qp_cap *cap);
+		 struct ib_qp_cap *cap, size_t room);
 void soft_sq_free(struct soft_sq *sq);
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot);
 void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq);
@@ -189,8 +189,9 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 				const struct krdma_soft_sqe *wqe);
 
 /* recvq.c */
+size_t soft_rq_size(u32 depth, u32 max_sge);
 int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
-		 u32 max_sge);
+		 u32 max_sge, const struct soft_ring *first);
 void soft_rq_free(struct soft_rq *rq);
 int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe);
 void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done);

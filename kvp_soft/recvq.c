@@ -12,24 +12,39 @@
 /* none of the verbs' */
 #define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
 
+static u32 soft_rq_stride(u32 max_sge)
+{
+	return roundup_pow_of_two(sizeof(struct krdma_soft_rqe) +
+				  max(max_sge, 1U) * sizeof(struct krdma_soft_sge));
+}
+
+/* Octets that soft_rq_init() needs behind another ring. */
+size_t soft_rq_size(u32 depth, u32 max_sge)
+{
+	return soft_ring_size(depth, soft_rq_stride(max_sge));
+}
+
 /**
  * soft_rq_init() - make a receive queue
  * @rq: to fill in
  * @uctx: whose it is, NULL for a kernel consumer
  * @depth: entries wanted, rounded up; 0 makes an empty queue
  * @max_sge: elements of an entry
+ * @first: a ring that has room for the queue's behind it, if it is not empty; or NULL
  */
 int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
-		 u32 max_sge)
+		 u32 max_sge, const struct soft_ring *first)
 {
-	u32 stride = sizeof(struct krdma_soft_rqe) +
-		     max(max_sge, 1U) * sizeof(struct krdma_soft_sge);
+	const u32 stride = soft_rq_stride(max_sge);
 
 	spin_lock_init(&rq->post_lock);
 	spin_lock_init(&rq->lock);
 	INIT_LIST_HEAD(&rq->waiters);
 	rq->max_sge = max(max_sge, 1U);
-	return soft_ring_init(&rq->ring, uctx, depth, roundup_pow_of_two(stride));
+	if (!depth || !first || !first->depth)
+		return soft_ring_init(&rq->ring, uctx, depth, stride, 0);
+	soft_ring_init_behind(&rq->ring, first, depth, stride);
+	return 0;
 }
 
 void soft_rq_free(struct soft_rq *rq)

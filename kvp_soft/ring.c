@@ -14,40 +14,70 @@ static_assert(sizeof(struct krdma_soft_rqe) == 16);
 static_assert(sizeof(struct krdma_soft_cqe) == 32);
 static_assert(sizeof(struct krdma_soft_cq_ring) == 128);
 
+/* Octets that a ring takes, whole cache lines; 0 for an empty one. */
+size_t soft_ring_size(u32 depth, u32 stride)
+{
+	if (!depth)
+		return 0;
+	return ALIGN(KRDMA_SOFT_RING_ENTRIES +
+			     array_size(roundup_pow_of_two(depth), stride),
+		     KRDMA_SOFT_RING_ENTRIES);
+}
+
+static void soft_ring_place(struct soft_ring *ring, void *addr, u32 depth,
+			    u32 stride)
+{
+	ring->head = addr;
+	ring->entries = addr + KRDMA_SOFT_RING_ENTRIES;
+	ring->depth = roundup_pow_of_two(depth);
+	ring->stride = stride;
+}
+
 /**
  * soft_ring_init() - make a ring
  * @ring: to fill in
  * @uctx: whose it is, NULL for a kernel consumer
  * @depth: entries wanted, rounded up to a power of two; 0 makes an empty ring
  * @stride: octets of an entry
+ * @room: octets of another one behind it
  * Return: 0 or -ENOMEM. Context: may sleep.
  */
 int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
-		   u32 stride)
+		   u32 stride, size_t room)
 {
+	struct ri_shmem *shm;
+
 	memset(ring, 0, sizeof(*ring));
 	if (!depth)
 		return 0;
-	depth = roundup_pow_of_two(depth);
-	ring->shm = ri_shmem_alloc(uctx, KRDMA_SOFT_RING_ENTRIES +
-					 array_size(depth, stride));
-	if (IS_ERR(ring->shm)) {
-		int ret = PTR_ERR(ring->shm);
-
-		ring->shm = NULL;
-		return ret;
-	}
-	ring->head = ring->shm->addr;
-	ring->entries = ring->shm->addr + KRDMA_SOFT_RING_ENTRIES;
-	ring->depth = depth;
-	ring->stride = stride;
+	shm = ri_shmem_alloc(uctx, size_add(soft_ring_size(depth, stride), room));
+	if (IS_ERR(shm))
+		return PTR_ERR(shm);
+	ring->shm = shm;
+	soft_ring_place(ring, shm->addr, depth, stride);
 	return 0;
 }
 
-/** soft_ring_free() - undo soft_ring_init(); tells a user that still looks */
+/**
+ * soft_ring_init_behind() - make a ring in the room that another one has left
+ * @ring: to fill in
+ * @first: the other one, not empty; outlives it
+ * @depth: as for soft_ring_init(), and not 0
+ * @stride: octets of an entry
+ */
+void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first,
+			   u32 depth, u32 stride)
+{
+	memset(ring, 0, sizeof(*ring));
+	soft_ring_place(ring,
+			first->shm->addr + soft_ring_size(first->depth, first->stride),
+			depth, stride);
+}
+
+/** soft_ring_free() - undo either; tells a user that still looks */
 void soft_ring_free(struct soft_ring *ring)
 {
-	if (!ring->shm)
+	if (!ring->depth)
 		return;
 	WRITE_ONCE(ring->head->flags, KRDMA_SOFT_RING_DEAD);
 	ri_shmem_free(ring->shm);

@@ -14,7 +14,7 @@
 
 /**
  * struct soft_ring - a send or (shared) receive ring
- * @shm: the memory; NULL for a ring of depth 0
+ * @shm: its memory; NULL for a ring of depth 0, or behind another
  * @head: indices and flags
  * @entries: first entry
  * @depth: entries, power of two, or 0
@@ -34,8 +34,11 @@ struct soft_ring {
 	u32 posted;
 };
 
+size_t soft_ring_size(u32 depth, u32 stride);
 int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
-		   u32 stride);
+		   u32 stride, size_t room);
+void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first,
+			   u32 depth, u32 stride);
 void soft_ring_free(struct soft_ring *ring);
 
 static inline void *soft_ring_entry(const struct soft_ring *ring, u32 index)

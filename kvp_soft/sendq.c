@@ -21,9 +21,10 @@
  * @sq: to fill in
  * @uctx: whose it is, NULL for a kernel consumer
  * @cap: what was asked for; rounded up to what is granted
+ * @room: octets of a receive ring behind the send ring
  */
 int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
-		 struct ib_qp_cap *cap)
+		 struct ib_qp_cap *cap, size_t room)
 {
 	u32 body = max_t(u32, cap->max_inline_data,
 			 cap->max_send_sge * sizeof(struct krdma_soft_sge));
@@ -32,7 +33,7 @@ int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 
 	spin_lock_init(&sq->post_lock);
 	spin_lock_init(&sq->lock);
-	ret = soft_ring_init(&sq->ring, uctx, cap->max_send_wr, stride);
+	ret = soft_ring_init(&sq->ring, uctx, cap->max_send_wr, stride, room);
 	if (ret)
 		return ret;
 	sq->wqe = kzalloc(SOFT_SQE_SIZE, GFP_KERNEL_ACCOUNT);

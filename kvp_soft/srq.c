@@ -35,7 +35,7 @@ int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 	int ret;
 
 	ret = soft_rq_init(&srq->rq, ri->pd->uctx, attr->attr.max_wr,
-			   attr->attr.max_sge);
+			   attr->attr.max_sge, NULL);
 	if (ret)
 		return ret;
 	mutex_init(&srq->resize_lock);
@@ -99,7 +99,7 @@ static int soft_srq_prepare(struct soft_srq *srq, u32 depth)
 		return -EINVAL;
 	soft_ring_free(&srq->next);
 	return soft_ring_init(&srq->next, srq->ri.pd->uctx, depth,
-			      rq->ring.stride);
+			      rq->ring.stride, 0);
 }
 
 /* With both locks held: what is posted, and the indices. */

@@ -26,7 +26,7 @@ $(OUT)/uvp_fake/short.so: FAKE := -DFAKE_SIZE='offsetof(struct krdma_uvp_ops,qp_
 $(OUT)/uvp_fake/version.so: FAKE := -DFAKE_VERSION=99
 $(OUT)/uvp_fake/objects.so: FAKE := -DFAKE_OBJECTS
 $(OUT)/uvp_fake/half-mr.so: FAKE := -DFAKE_OBJECTS -DFAKE_NO_REREGISTER
-$(UAL_FAKES): $(UAL_TEST_DIR)/fake_uvp.c $(UAL_DIR)/include/krdma/uvp.h
+$(UAL_FAKES): $(UAL_TEST_DIR)/fake_uvp.c $(UAL_DIR)/include/krdma/uvp.h $(TOP)/uapi/include/krdma/soft-abi.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=c11 -pedantic $(WARN) -fPIC -shared -I$(UAL_DIR)/include -I$(TOP)/uapi/include \
 		$(FAKE) -o $@ $<

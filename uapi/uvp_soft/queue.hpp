@@ -546,6 +546,14 @@ inline int attach_rings(SendQueue &sq, RecvQueue &rq, int fd, const krdma_soft_q
 		return EPROTO;
 	if (int err = attach_ring(sq, fd, granted.sq_offset, send, send_stride))
 		return err;
+	if (granted.rq_offset - granted.sq_offset < granted.sq_size) {
+		const std::uint64_t begin = granted.rq_offset - granted.sq_offset;
+
+		if (recv.size > send.size - begin)
+			return EPROTO;
+		rq.ring.attach(static_cast<char *>(sq.memory.address()) + begin, recv);
+		return 0;
+	}
 	return attach_ring(rq, fd, granted.rq_offset, recv, recv_stride);
 }
 

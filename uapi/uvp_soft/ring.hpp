@@ -96,6 +96,12 @@ public:
 		return depth_;
 	}
 
+	/* what is shared with the kernel, the entries behind it; nullptr for an absent ring */
+	[[nodiscard]] krdma_soft_ring *head() const noexcept
+	{
+		return head_;
+	}
+
 	/* the device is gone, nothing posted will ever complete */
 	[[nodiscard]] bool dead() const noexcept
 	{

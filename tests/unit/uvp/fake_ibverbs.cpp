@@ -377,12 +377,21 @@ int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_e
 	granted.sq_stride =
 		static_cast<std::uint32_t>(sizeof(krdma_soft_sqe)) + data - fake.stride_error;
 	granted.sq_size = ring_size(granted.sq_depth, granted.sq_stride);
-	granted.sq_offset = allocate(context->cmd_fd, granted.sq_size);
 	granted.rq_depth = attr->cap.max_recv_wr;
 	granted.rq_stride =
 		static_cast<std::uint32_t>(sizeof(krdma_soft_rqe)) + attr->cap.max_recv_sge * 16;
 	granted.rq_size = ring_size(granted.rq_depth, granted.rq_stride);
-	granted.rq_offset = allocate(context->cmd_fd, granted.rq_size);
+	if (granted.sq_size && granted.rq_size && !fake.rings_apart) {
+		const std::uint64_t begin = (granted.sq_size + 127) & ~std::uint64_t{127};
+
+		granted.sq_size = begin + granted.rq_size;
+		granted.sq_offset = allocate(context->cmd_fd, granted.sq_size);
+		granted.rq_offset = granted.sq_offset + begin;
+		granted.rq_size += fake.room_error;
+	} else {
+		granted.sq_offset = allocate(context->cmd_fd, granted.sq_size);
+		granted.rq_offset = allocate(context->cmd_fd, granted.rq_size);
+	}
 	granted.qp_num = 42;
 	fake.qp = granted;
 

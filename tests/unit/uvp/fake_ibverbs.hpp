@@ -24,6 +24,8 @@ struct FakeKernel {
 	int yields;                 /* calls of sched_yield() */
 	bool fail_switch;           /* the second step of a resize fails */
 	bool no_stamps;             /* a CQ has no times, whatever was asked for */
+	bool rings_apart;           /* a QP's are not in one piece of memory */
+	std::uint32_t room_error;   /* octets that the receive ring claims behind its memory */
 	std::uint32_t stride_error; /* octets that a reported stride lacks */
 
 	int live_objects;

@@ -28,6 +28,7 @@
 
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <krdma/soft-abi.h>
 
 namespace fs = std::filesystem;
 
@@ -101,9 +102,9 @@ TEST(Loading, StockLibraryMatchesAndListsTheDevice)
 {
 	FakeSysfs sysfs;
 
-	sysfs.add("uverbs0", "krdma7", "1");
-	sysfs.add("uverbs1", "other0", "1");
-	sysfs.add("uverbs2", "krdma8", "2");
+	sysfs.add("uverbs0", "krdma7", std::to_string(KRDMA_SOFT_ABI_VERSION));
+	sysfs.add("uverbs1", "other0", std::to_string(KRDMA_SOFT_ABI_VERSION));
+	sysfs.add("uverbs2", "krdma8", std::to_string(KRDMA_SOFT_ABI_VERSION + 1));
 
 	std::string_view driver{provider_path};
 	constexpr std::string_view suffix{"-rdmav34.so"};

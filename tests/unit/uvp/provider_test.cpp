@@ -25,14 +25,18 @@ namespace {
 
 struct Shared {
 	Shared(int fd, std::uint64_t offset, std::uint64_t length)
-		: address{length ? FakeKernel::map(fd, offset, length) : nullptr}, size{length}
+		: page{length ? static_cast<std::byte *>(FakeKernel::map(
+					fd, offset & ~page_mask, length + (offset & page_mask)))
+			      : nullptr},
+		  address{page ? page + (offset & page_mask) : nullptr}, size{length +
+									      (offset & page_mask)}
 	{}
 	Shared(const Shared &) = delete;
 	Shared &operator=(const Shared &) = delete;
 	~Shared()
 	{
-		if (address)
-			munmap(address, size);
+		if (page)
+			munmap(page, size);
 	}
 
 	krdma_soft_ring &head()
@@ -52,6 +56,9 @@ struct Shared {
 		return *reinterpret_cast<Entry *>(octets + std::size_t{n} * stride);
 	}
 
+	static constexpr std::uint64_t page_mask = 4095;
+
+	std::byte *page;
 	void *address;
 	std::size_t size;
 };
@@ -64,6 +71,8 @@ protected:
 		fake.abi_version = KRDMA_SOFT_ABI_VERSION;
 		fake.stride_error = 0;
 		fake.fail_switch = false;
+		fake.rings_apart = false;
+		fake.room_error = 0;
 		fake.live_objects = 0;
 		ASSERT_NE(fake.device_ops, nullptr);
 		fd = FakeKernel::make_device_file();
@@ -533,6 +542,31 @@ TEST_F(WithQp, BindsWindowsOfType1)
 	EXPECT_EQ(fake.ops.alloc_mw(pd, IBV_MW_TYPE_1), nullptr);
 	EXPECT_EQ(errno, ENOMEM);
 	fake.fail = 0;
+}
+
+TEST_F(WithQp, RingsInPiecesOfTheirOwn)
+{
+	fake.rings_apart = true;
+	ibv_qp_init_attr attr = qp_attr(2, 2);
+	ibv_qp *other = fake.ops.create_qp(pd, &attr);
+	ASSERT_NE(other, nullptr);
+	Shared ring{fd, fake.qp.rq_offset, fake.qp.rq_size};
+	ibv_recv_wr recv{};
+	ibv_recv_wr *bad;
+
+	recv.wr_id = 7;
+	EXPECT_EQ(fake.ops.post_recv(other, &recv, &bad), 0);
+	EXPECT_EQ(ring.head().prod, 1U);
+	EXPECT_EQ(ring.entry<krdma_soft_rqe>(0, fake.qp.rq_stride).wr_id, 7U);
+	EXPECT_EQ(fake.ops.destroy_qp(other), 0);
+}
+
+TEST_F(WithQp, ReceiveRingEndsWithItsMapping)
+{
+	fake.room_error = 1;
+	ibv_qp_init_attr attr = qp_attr(2, 2);
+	EXPECT_EQ(fake.ops.create_qp(pd, &attr), nullptr);
+	EXPECT_EQ(errno, EPROTO);
 }
 
 TEST_F(WithQp, SignalAll)

@@ -33,23 +33,23 @@ public:
 
 	[[nodiscard]] krdma_soft_ring &sq_head() const
 	{
-		return *static_cast<krdma_soft_ring *>(qp_.sq.memory.address());
+		return *qp_.sq.ring.head();
 	}
 
 	[[nodiscard]] krdma_soft_ring &rq_head() const
 	{
-		return *static_cast<krdma_soft_ring *>(qp_.rq.memory.address());
+		return *qp_.rq.ring.head();
 	}
 
 	/* the first entry: nothing was posted yet */
 	[[nodiscard]] krdma_soft_sqe &first_sqe() const
 	{
-		return *static_cast<krdma_soft_sqe *>(entries(qp_.sq.memory));
+		return *static_cast<krdma_soft_sqe *>(entries(sq_head()));
 	}
 
 	[[nodiscard]] krdma_soft_rqe &first_rqe() const
 	{
-		return *static_cast<krdma_soft_rqe *>(entries(qp_.rq.memory));
+		return *static_cast<krdma_soft_rqe *>(entries(rq_head()));
 	}
 
 	[[nodiscard]] std::uint32_t depth() const
@@ -79,9 +79,9 @@ public:
 	}
 
 private:
-	static void *entries(const krdma::Mapping &memory)
+	static void *entries(krdma_soft_ring &head)
 	{
-		return static_cast<std::byte *>(memory.address()) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<std::byte *>(&head) + KRDMA_SOFT_RING_ENTRIES;
 	}
 
 	rdma::Side &side_;

@@ -27,7 +27,7 @@
 
 #include <linux/types.h>
 
-#define KRDMA_SOFT_ABI_VERSION	1
+#define KRDMA_SOFT_ABI_VERSION	2
 /* driver id in ib_core and libibverbs; "krdm", far from the upstream range */
 #define KRDMA_DRIVER_ID		0x6b72646dU
 
@@ -217,7 +217,10 @@ struct krdma_soft_srq_resp {
 	__u32 reserved;
 };
 
-/* a queue of depth 0 has ring_size 0 and no mapping */
+/*
+ * A queue of depth 0 has size 0 and no mapping. A receive ring whose offset is inside of
+ * the send ring's sq_size octets is there in that mapping and has none of its own.
+ */
 struct krdma_soft_qp_resp {
 	__aligned_u64 sq_offset;
 	__aligned_u64 sq_size;
