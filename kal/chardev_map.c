@@ -5,7 +5,6 @@
  * mapped outlives the object: it is plain memory then.
  */
 #include <linux/mm.h>
-#include <linux/vmalloc.h>
 
 #include "chardev_verbs.h"
 
@@ -56,7 +55,7 @@ int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma)
 	if (!shm)
 		return -EINVAL;
 	if (vma->vm_end - vma->vm_start == shm->size)
-		ret = remap_vmalloc_range(vma, shm->addr, 0);
+		ret = kal_shmem_mmap(shm, vma);
 	kal_shmem_put(shm);
 	return ret;
 }

@@ -109,12 +109,20 @@ EXPORT_SYMBOL_GPL(ri_vm_unpin_range);
 
 /* Shared memory ************************************************************ */
 
+/* a mapping that is left holds its own references of the pages */
+static void kal_shmem_free_pages(void *addr)
+{
+	if (is_vmalloc_addr(addr))
+		vfree(addr);
+	else
+		free_page((unsigned long)addr);
+}
+
 static void kal_shmem_release(struct kref *kref)
 {
 	struct ri_shmem *shm = container_of(kref, struct ri_shmem, kref);
 
-	/* a mapping that is left holds its own references of the pages */
-	vfree(shm->addr);
+	kal_shmem_free_pages(shm->addr);
 	kfree(shm);
 }
 
@@ -160,6 +168,33 @@ err:
 	return NULL;
 }
 
+/**
+ * kal_shmem_mmap() - map all of it into a user's address space
+ * @shm: memory with a user
+ * @vma: of its size
+ * Return: 0 or an errno. Context: in a file's mmap().
+ */
+int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma)
+{
+	int ret;
+
+	if (is_vmalloc_addr(shm->addr))
+		return remap_vmalloc_range(vma, shm->addr, 0);
+	ret = vm_insert_page(vma, vma->vm_start, virt_to_page(shm->addr));
+	if (!ret)
+		vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return ret;
+}
+
+static void *kal_shmem_alloc_pages(const struct ri_ucontext *uctx, size_t size)
+{
+	/* a small queue is not worth an area in vmalloc's space */
+	if (size == PAGE_SIZE)
+		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	return uctx ? kal_shmem_pages(size) :
+		      __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
+
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 {
 	struct ri_shmem *shm __free(kfree) = NULL;
@@ -172,15 +207,14 @@ struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&shm->kref);
 	shm->size = PAGE_ALIGN(size);
-	shm->addr = uctx ? kal_shmem_pages(shm->size) :
-			   __vmalloc(shm->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	shm->addr = kal_shmem_alloc_pages(uctx, shm->size);
 	if (!shm->addr)
 		return ERR_PTR(-ENOMEM);
 	if (uctx && uctx->shm_ops) {
 		shm->uctx = uctx;
 		ret = uctx->shm_ops->insert(uctx, shm);
 		if (ret) {
-			vfree(shm->addr);
+			kal_shmem_free_pages(shm->addr);
 			return ERR_PTR(ret);
 		}
 	}

@@ -8,7 +8,6 @@
 #include <linux/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include <krdma/ib-abi.h>
 
@@ -82,7 +81,7 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	base = rdma_user_mmap_entry_get(ctx, vma);
 	if (!base)
 		return -EINVAL;
-	ret = remap_vmalloc_range(vma, to_entry(base)->shm->addr, 0);
+	ret = kal_shmem_mmap(to_entry(base)->shm, vma);
 	rdma_user_mmap_entry_put(base);
 	return ret;
 }

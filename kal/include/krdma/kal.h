@@ -137,6 +137,7 @@ void kal_obj_put(struct ri_obj *obj);
  */
 void kal_shmem_get(struct ri_shmem *shm);
 void kal_shmem_put(struct ri_shmem *shm);
+int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma);
 
 /* Endpoints **************************************************************** */
 
