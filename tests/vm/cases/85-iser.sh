@@ -66,6 +66,7 @@ expect "node" timeout 30 iscsiadm -m node -o new -T $iqn -p $portal:3260 -I iser
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --login
 iscsiadm -m session
 use_disk lio_disk
+over_wire
 [ "$(counter remote_invalidations)" -gt 0 ] || fail "the target invalidated nothing"
 [ "$(counter local_invalidations)" -gt 0 ] || fail "no Read with Invalidate"
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --logout

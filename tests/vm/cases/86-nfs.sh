@@ -62,6 +62,7 @@ cmp file /export/file
 rm -r /mnt/krdma/*
 umount /mnt/krdma
 registered
+over_wire
 server_down
 modprobe -r nfsv4 nfs rpcrdma
 nothing_left "$before"

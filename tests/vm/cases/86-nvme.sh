@@ -53,10 +53,12 @@ target_up
 modprobe nvme-rdma
 expect "connect" connect
 use_disk nvme_disk
+over_wire
 expect "disconnect" tee "$(controller)/delete_controller" <<< 1
 target_down
 
-say "a target with shared receive queues; moderation by ib_core's library"
+say "a target with shared receive queues; moderation by ib_core's library; past TCP"
+same_host 1
 # those of the RNIC so far are in ib_core's pool, and stay what they are
 rdma link delete krdma0
 rdma link add krdma0 type "$LINK_TYPE" netdev dummy0
@@ -79,6 +81,7 @@ done
 # of this RNIC only a few were needed
 [ "$(counter fast_registrations)" -gt 10 ] || fail "no fast registrations"
 same "cq_overflows" 0 "$(counter cq_overflows)"
+[ "$(counter same_host_bytes)" -gt 48000000 ] || fail "hardly anything went past TCP"
 # a drain that misses the event of the last work request waits a minute for it
 begin=$SECONDS
 expect "disconnect" tee "$(controller)/delete_controller" <<< 1

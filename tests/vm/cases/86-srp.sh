@@ -54,6 +54,7 @@ target_up
 modprobe -a sd_mod ib_srp
 expect "login" login
 use_disk lio_disk
+over_wire
 expect "logout" logout
 target_down
 modprobe -r ib_srp

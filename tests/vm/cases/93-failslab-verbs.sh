@@ -9,9 +9,14 @@
 hosts_up
 note_resources
 mapfile -t checks < <("$VM_PROGS/krdma_verbs" -l)
+round=0
 for every in $(few 20 100 5); do
 	faults_on "$every"
-	for check in "${checks[@]}"; do
+	round=$((round + 1))
+	for n in "${!checks[@]}"; do
+		check=${checks[n]}
+		# through TCP and past it by turns, each check both ways in the end
+		same_host $(((n + round) % 2))
 		start verbs A "$VM_PROGS/krdma_verbs" -t "$check" "$ADDR_A"
 		survive 60 verbs
 		echo "$check: $(tail -1 "$VM_TMP/verbs.log")"
@@ -20,5 +25,4 @@ for every in $(few 20 100 5); do
 	ended_how
 	check_no_leak
 done
-run_on A 300 "$VM_PROGS/krdma_verbs" "$ADDR_A"
-check_no_leak
+both_ways run_on A 300 "$VM_PROGS/krdma_verbs" "$ADDR_A"

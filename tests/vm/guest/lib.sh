@@ -171,6 +171,7 @@ tcp_sockets() { awk '/^TCP:/ { print $9 }' /proc/net/sockstat; }
 
 hosts_down() {
 	local host dev
+	ip link set lo mtu 65536
 	for host in A B; do
 		[ -e /run/netns/host$host ] || continue
 		for dev in $(rdma_devices $host); do
@@ -413,12 +414,35 @@ kill_in_traffic() {
 	done
 }
 
+# counter_of DEVICE NAME
+counter_of() {
+	rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | awk '{ print $2 }'
+}
+
+# went_by 0|1 COMMAND...: host A's connections that it makes with itself go through TCP, or
+# beside it
+went_by() {
+	local path=$1 fpdus segments
+	shift
+	same_host "$path"
+	fpdus=$(counter_of krdma0 tx_fpdus) segments=$(counter_of krdma0 same_host_segments)
+	"$@"
+	fpdus=$(($(counter_of krdma0 tx_fpdus) - fpdus))
+	segments=$(($(counter_of krdma0 same_host_segments) - segments))
+	say "$fpdus FPDUs through TCP, $segments segments beside it"
+	if [ "$path" = 0 ]; then
+		[ $fpdus -gt 20 ] || fail "hardly anything went over the wire"
+		same "segments beside TCP" 0 $segments
+	else
+		[ $segments -gt $fpdus ] || fail "hardly anything went beside TCP"
+	fi
+}
+
 # both_ways COMMAND...: of host A with itself: through TCP, and beside it
 both_ways() {
 	local path
 	for path in 0 1; do
-		same_host $path
-		"$@"
+		went_by $path "$@"
 		cat client.log
 		check_no_leak
 	done

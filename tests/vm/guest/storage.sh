@@ -9,10 +9,12 @@
 # shellcheck disable=SC2034
 portal=10.77.1.1
 
-# storage_up: krdma0 in the initial namespace
+# storage_up: krdma0 in the initial namespace. What it sends goes through TCP, in segments of
+# that size, until a case says otherwise.
 storage_up() {
+	same_host 0
 	modprobe dummy numdummies=0
-	ip link set lo up
+	ip link set lo mtu "${1:-1500}" up
 	# a kernel with the driver built in has made one
 	ip link del dummy0 2> /dev/null || true
 	ip link add dummy0 mtu "${1:-1500}" type dummy
@@ -41,8 +43,13 @@ ram_disk_down() {
 }
 
 # counter NAME: of krdma0
-counter() {
-	rdma statistic show link krdma0/1 | grep -oE "\b$1 [0-9]+" | awk '{ print $2 }'
+counter() { counter_of krdma0 "$1"; }
+
+# over_wire: all that krdma0 has sent went through TCP
+over_wire() {
+	say "tx_fpdus $(counter tx_fpdus) same_host_segments $(counter same_host_segments)"
+	[ "$(counter tx_fpdus)" -gt 500 ] || fail "hardly anything went over the wire"
+	same "same_host_segments" 0 "$(counter same_host_segments)"
 }
 
 # random I/O in the file system on /mnt/krdma, verified
