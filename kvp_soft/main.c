@@ -238,7 +238,10 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 
 	limits->device_cap_flags = IB_DEVICE_MEM_WINDOW |
 				   IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				   IB_DEVICE_MEM_MGT_EXTENSIONS;
+				   IB_DEVICE_MEM_MGT_EXTENSIONS |
+				   IB_DEVICE_SRQ_RESIZE |
+				   IB_DEVICE_PORT_ACTIVE_EVENT |
+				   IB_DEVICE_SYS_IMAGE_GUID;
 	limits->max_mr_size = U64_MAX;
 	limits->page_size_cap = 0xfffff000;
 	limits->max_qp = 1 << 16;

@@ -60,6 +60,11 @@ void device_attributes(World &world)
 	require(attr.node_guid != 0, "node_guid is 0");
 	require(attr.sys_image_guid != 0, "sys_image_guid is 0");
 	require(attr.vendor_id != 0, "vendor_id is 0");
+	require_eq(attr.device_cap_flags,
+		   unsigned{IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+			    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE |
+			    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID},
+		   "device_cap_flags");
 	require(attr.fw_ver[0] != 0, "fw_ver is empty");
 	require(attr.max_mr_size > 4096, "max_mr_size");
 	require(attr.max_sge >= 16, "max_sge below 16");
