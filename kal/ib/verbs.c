@@ -241,7 +241,7 @@ static int kal_ib_set_page(struct ib_mr *base, u64 addr)
 	return 0;
 }
 
-/* Elements of any address and length, as many as there is room for. */
+/* Elements of any address and length, as many as there is room for. As ib_sg_to_pages(). */
 static int kal_ib_map_gaps(struct ib_mr *base, struct scatterlist *sgl, int nents,
 			   unsigned int *offsetp)
 {
@@ -250,6 +250,8 @@ static int kal_ib_map_gaps(struct ib_mr *base, struct scatterlist *sgl, int nent
 	struct scatterlist *sg;
 	int i;
 
+	if (nents <= 0 || offset > sg_dma_len(sgl))
+		return -EINVAL;
 	base->iova = sg_dma_address(sgl) + offset;
 	base->length = 0;
 	nents = min_t(u32, nents, list->max);

@@ -310,6 +310,15 @@ static int kt_gaps_map(struct kt_mem *gaps)
 	return ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, gaps->npages, &skip, PAGE_SIZE);
 }
 
+/* No elements, and a beginning behind the first. */
+static void kt_gaps_nonsense(struct kt_mem *gaps)
+{
+	unsigned int skip = kt_gaps_len(0) + KT_GAPS_SKIP + 1;
+
+	KT_EXPECT(ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, 0, NULL, PAGE_SIZE) == -EINVAL);
+	KT_EXPECT(ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, gaps->npages, &skip, PAGE_SIZE) == -EINVAL);
+}
+
 /* Everything there and back, and a part that begins and ends inside of elements. */
 static void kt_gaps_copied(struct kt_bed *bed, struct kt_mem *gaps)
 {
@@ -349,6 +358,7 @@ static void kt_gaps(struct kt_bed *bed)
 	kt_mem_fill(&bed->near, 9);
 	kt_mem_fill(&bed->far, 33);
 	if (KT_EXPECT(!kt_gaps_open(&gaps, &bed->far, server->pd, bed->far.npages))) {
+		kt_gaps_nonsense(&gaps);
 		KT_EXPECT(kt_gaps_map(&gaps) == gaps.npages);
 		KT_EXPECT(!kt_post_reg(server, &gaps, gaps.mr->rkey, KT_ALL));
 		kt_gaps_copied(bed, &gaps);
