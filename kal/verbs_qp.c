@@ -99,6 +99,13 @@ int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 	return qp->obj.rnic->ops->qp_query(qp, attr, mask, init_attr);
 }
 
+/*
+ * What cannot be done and no connection manager writes: a queue keeps its size, and the
+ * path is TCP's. What else is InfiniBand's may be in the mask and means nothing.
+ */
+#define KAL_QP_NEVER_MASK	(IB_QP_CAP | IB_QP_ALT_PATH | \
+				 IB_QP_PATH_MIG_STATE | IB_QP_QKEY)
+
 /* what connection managers set on the way to RTR; the rest is InfiniBand's */
 #define KAL_QP_RTR_MASK	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_PORT | \
 			 IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS)
@@ -168,6 +175,8 @@ static int kal_qp_modify_end(struct ri_qp *qp, const struct ib_qp_attr *attr,
 
 int kal_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
+	if (mask & KAL_QP_NEVER_MASK)
+		return -EINVAL;
 	if (mask & IB_QP_STATE) {
 		switch (attr->qp_state) {
 		case IB_QPS_RTR:

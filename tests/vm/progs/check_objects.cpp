@@ -192,7 +192,16 @@ void modify_rules(World &world)
 
 	must(ibv_modify_qp(qp.get(), &attr, 0), "modify of nothing");
 	attr.qp_state = IBV_QPS_INIT;
-	attr.port_num = 1;
+	attr.port_num = attr.alt_port_num = 1;
+	attr.alt_ah_attr.port_num = 1;
+	attr.cap = init.cap;
+	attr.path_mig_state = IBV_MIG_MIGRATED;
+	/* what a queue pair of an RNIC cannot be told, alone and with a state */
+	for (const int mask :
+	     {int{IBV_QP_CAP}, int{IBV_QP_ALT_PATH}, int{IBV_QP_PATH_MIG_STATE}, int{IBV_QP_QKEY}})
+		for (const int more : {0, int{IBV_QP_STATE}})
+			require_eq(ibv_modify_qp(qp.get(), &attr, mask | more), EINVAL,
+				   "modify of what cannot change");
 	must(ibv_modify_qp(qp.get(), &attr,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 	     "to INIT as InfiniBand does it");
