@@ -254,6 +254,15 @@ static unsigned int kt_gaps_len(unsigned int i)
 	return 523 * i % 3000 + 1;
 }
 
+/* What of @gaps is there when its elements are set: of @max at most. */
+static int kt_gaps_finish(struct kt_mem *gaps, struct ib_pd *pd, unsigned int max)
+{
+	if (!ib_dma_map_sg(gaps->dev, gaps->sgt.sgl, gaps->npages, DMA_BIDIRECTIONAL))
+		return -EIO;
+	gaps->mr = ib_alloc_mr(pd, IB_MR_TYPE_SG_GAPS, max);
+	return PTR_ERR_OR_ZERO(gaps->mr);
+}
+
 /* A region for fast registration, of @max elements at most, on the pages of @mem. */
 static int kt_gaps_open(struct kt_mem *gaps, const struct kt_mem *mem, struct ib_pd *pd,
 			unsigned int max)
@@ -269,10 +278,7 @@ static int kt_gaps_open(struct kt_mem *gaps, const struct kt_mem *mem, struct ib
 		sg_set_page(sg, mem->pages[i], kt_gaps_len(i) + skip, kt_gaps_first(i) - skip);
 		skip = 0;
 	}
-	if (!ib_dma_map_sg(gaps->dev, gaps->sgt.sgl, gaps->npages, DMA_BIDIRECTIONAL))
-		return -EIO;
-	gaps->mr = ib_alloc_mr(pd, IB_MR_TYPE_SG_GAPS, max);
-	return PTR_ERR_OR_ZERO(gaps->mr);
+	return kt_gaps_finish(gaps, pd, max);
 }
 
 static void kt_gaps_close(struct kt_mem *gaps)
@@ -395,6 +401,110 @@ static void kt_gaps_longer(struct kt_bed *bed)
 	kt_gaps_close(&gaps);
 }
 
+/* Where elements with room for atomic operations are in their pages, and how long */
+static const struct {
+	unsigned int first;
+	unsigned int len;
+} kt_atomic_elements[] = { { 64, 20 }, { 128, 12 }, { 8, 8 }, { 16, 16 } };
+
+/* Those elements, registered. */
+static bool kt_atomic_gaps_open(struct kt_bed *bed, struct kt_mem *gaps)
+{
+	const unsigned int num = ARRAY_SIZE(kt_atomic_elements);
+	struct kt_side *server = &bed->pair.server;
+	struct scatterlist *sg;
+	unsigned int i;
+
+	*gaps = bed->far;
+	gaps->mr = NULL;
+	gaps->npages = num;
+	if (!KT_EXPECT(!sg_alloc_table(&gaps->sgt, num, GFP_KERNEL)))
+		return false;
+	for_each_sgtable_sg(&gaps->sgt, sg, i)
+		sg_set_page(sg, gaps->pages[i], kt_atomic_elements[i].len,
+			    kt_atomic_elements[i].first);
+	kt_mem_fill(&bed->far, 33);
+	return KT_EXPECT(!kt_gaps_finish(gaps, server->pd, num)) &&
+	       KT_EXPECT(ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, num, NULL, PAGE_SIZE) == num) &&
+	       KT_EXPECT(!kt_post_reg(server, gaps, gaps->mr->rkey,
+				      IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_ATOMIC)) &&
+	       KT_EXPECT(!kt_post_reg(&bed->pair.client, &bed->near, bed->near.mr->lkey,
+				      IB_ACCESS_LOCAL_WRITE));
+}
+
+static int kt_gaps_add(struct kt_bed *bed, const struct kt_mem *gaps, u64 offset)
+{
+	struct ib_sge sge = kt_sge(&bed->near, sizeof(u64));
+	struct ib_atomic_wr wr = {
+		.wr = {
+			.opcode = IB_WR_ATOMIC_FETCH_AND_ADD,
+			.sg_list = &sge,
+			.num_sge = 1,
+		},
+		.remote_addr = gaps->mr->iova + offset,
+		.compare_add = 1,
+		.rkey = gaps->mr->rkey,
+	};
+
+	return kt_do(&bed->pair.client, &wr.wr, IB_WC_FETCH_ADD);
+}
+
+/* In the middle of an element, of the whole of one, and in the last octets. */
+static void kt_gaps_atomics(struct kt_bed *bed)
+{
+	static const struct {
+		u64 offset;
+		unsigned int page;
+		unsigned int at;
+	} places[] = { { 8, 0, 72 }, { 32, 2, 8 }, { 48, 3, 24 } };
+	const u64 *old = page_address(bed->near.pages[0]);
+	struct kt_mem gaps;
+	unsigned int i;
+	u64 *word, before;
+
+	if (kt_atomic_gaps_open(bed, &gaps)) {
+		for (i = 0; i < ARRAY_SIZE(places); i++) {
+			word = page_address(bed->far.pages[places[i].page]) + places[i].at;
+			before = *word;
+			*word = i << 16 | 41;
+			KT_EXPECT(!kt_gaps_add(bed, &gaps, places[i].offset));
+			KT_EXPECT(*word == (i << 16 | 42) && *old == (i << 16 | 41));
+			*word = before;
+		}
+		KT_EXPECT(kt_mem_is(&bed->far, 0, bed->far.npages * PAGE_SIZE, 33));
+	}
+	kt_gaps_close(&gaps);
+}
+
+static void kt_gaps_atomic_refused(struct kt_bed *bed, u64 offset, enum ib_wc_status status)
+{
+	struct kt_mem gaps;
+
+	if (kt_atomic_gaps_open(bed, &gaps)) {
+		KT_EXPECT(kt_gaps_add(bed, &gaps, offset) == status);
+		KT_EXPECT(kt_pair_ended(&bed->pair));
+		KT_EXPECT(kt_mem_is(&bed->far, 0, bed->far.npages * PAGE_SIZE, 33));
+	}
+	kt_gaps_close(&gaps);
+}
+
+/* The offset is aligned, half of the octets are in the next element. */
+static void kt_gaps_atomic_straddles(struct kt_bed *bed)
+{
+	kt_gaps_atomic_refused(bed, 16, IB_WC_REM_OP_ERR);
+}
+
+/* The offset is aligned, the memory is not. */
+static void kt_gaps_atomic_unaligned(struct kt_bed *bed)
+{
+	kt_gaps_atomic_refused(bed, 24, IB_WC_REM_OP_ERR);
+}
+
+static void kt_gaps_atomic_beyond(struct kt_bed *bed)
+{
+	kt_gaps_atomic_refused(bed, 52, IB_WC_REM_ACCESS_ERR);
+}
+
 const struct kt_check kt_frmr_checks[] = {
 	{ "512 pages", .run = kt_many_pages, .npages = 512 },
 	{ "1024 pages", .run = kt_many_pages, .npages = 1024 },
@@ -402,6 +512,10 @@ const struct kt_check kt_frmr_checks[] = {
 	{ "elements with gaps", .run = kt_gaps },
 	{ "more elements than room", .both = kt_gaps_too_many },
 	{ "longer than its elements", .run = kt_gaps_longer },
+	{ "atomic operations in elements", .run = kt_gaps_atomics },
+	{ "atomic over two elements", .run = kt_gaps_atomic_straddles },
+	{ "atomic not aligned in its element", .run = kt_gaps_atomic_unaligned },
+	{ "atomic beyond the last element", .run = kt_gaps_atomic_beyond },
 	{ "Read with Invalidate", .run = kt_read_with_inv },
 	{ "drained", .run = kt_drained },
 	{ "not registered", .both = kt_not_registered },
