@@ -11,7 +11,9 @@
 #include <krdma/rnicpi.h>
 #include "ring.h"
 
+struct soft_msg;
 struct soft_qp;
+struct soft_term_about;
 
 #define SOFT_SQE_SIZE	(sizeof(struct krdma_soft_sqe) + KRDMA_SOFT_MAX_INLINE)
 #define SOFT_RQE_SIZE                                                          \
@@ -48,22 +50,32 @@ static inline bool soft_op_is_answered(u8 op)
  * struct soft_sq_rec - what the kernel remembers of a send work request
  * @wr_id: the consumer's
  * @end_seq: stream octets up to its last; U64_MAX until that is known
+ * @raddr: of a Write
  * @byte_len: octets of the message
+ * @key: of a Write its rkey, of a Send its message sequence number
+ * @imm_msn: message sequence number of its immediate data
  * @op: enum krdma_soft_op
  * @flags: KRDMA_SOFT_WQE_*
  * @status: enum ib_wc_status it will complete with
  * @read_pending: an RDMA Read or an atomic operation whose response is not complete
+ * @begun: the peer may have something of it; @raddr, @key and @imm_msn are valid
  * @invalidate: STag that ends with the response, or 0
  */
 struct soft_sq_rec {
 	u64 wr_id;
 	u64 end_seq;
+	u64 raddr;
 	u32 byte_len;
-	u32 invalidate;
+	union {
+		u32 invalidate;
+		u32 key;
+	};
+	u32 imm_msn;
 	u8 op;
 	u8 flags;
 	u8 status;
 	bool read_pending;
+	bool begun;
 };
 
 /**
@@ -172,11 +184,15 @@ int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 		 struct ib_qp_cap *cap, size_t room);
 void soft_sq_free(struct soft_sq *sq);
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot);
+void soft_sq_begun(struct soft_qp *qp, u32 slot);
+void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg);
 void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq);
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status);
+bool soft_sq_fail_named(struct soft_qp *qp, const struct soft_term_about *about,
+			enum ib_wc_status status);
 void soft_sq_complete(struct soft_qp *qp);
 void soft_sq_flush(struct soft_qp *qp);
 void soft_sq_hold(struct soft_qp *qp, bool event);

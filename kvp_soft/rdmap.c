@@ -576,25 +576,54 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 	return 0;
 }
 
-/* where they are in an untagged DDP header without ULPDU_Length, RFC 5041 4.3 */
+/* where they are in a DDP header without ULPDU_Length, RFC 5041 4.2 and 4.3 */
+#define TERM_HDR_STAG	2
+#define TERM_HDR_TO	6
 #define TERM_HDR_QN	6
 #define TERM_HDR_MSN	10
+/* the first two octets of each header that this RNIC sends: DV, RV and opcode */
+#define TERM_HDR_DV	0x03
+#define TERM_HDR_RV	6
+#define TERM_HDR_OP	0x0f
 
 /**
- * soft_term_request - the request that a Terminate is about
+ * soft_term_about - the message of ours that a Terminate is about
  * @term: as received
- * @msn: set to its message sequence number
+ * @about: filled
  *
- * Return: false when it is about something else than an RDMA Read or Atomic Request, or
- * does not say.
+ * A header that is none of this RNIC's, by its versions or its opcode, says nothing.
+ *
+ * Return: false when the Terminate does not say.
  */
-bool soft_term_request(const struct soft_term *term, u32 *msn)
+bool soft_term_about(const struct soft_term *term, struct soft_term_about *about)
 {
-	if (!term->has_ddp || term->hdr[0] & CTRL_T ||
-	    get_unaligned_be32(term->hdr + TERM_HDR_QN) != SOFT_QN_READ_REQ)
+	const u8 *hdr = term->hdr;
+	const struct soft_op *op = soft_op(hdr[1] & TERM_HDR_OP);
+	struct soft_read_req rr;
+
+	if (!term->has_ddp || !op || (hdr[0] & TERM_HDR_DV) != 1 ||
+	    hdr[1] >> TERM_HDR_RV != SOFT_RDMAP_VERSION)
 		return false;
-	*msn = get_unaligned_be32(term->hdr + TERM_HDR_MSN);
-	return true;
+	*about = (struct soft_term_about){
+		.opcode = hdr[1] & TERM_HDR_OP,
+		.tagged = hdr[0] & CTRL_T,
+	};
+	if (about->tagged != !!(op->flags & SOFT_OP_TAGGED))
+		return false;
+	if (about->tagged) {
+		about->stag = get_unaligned_be32(hdr + TERM_HDR_STAG);
+		about->to = get_unaligned_be64(hdr + TERM_HDR_TO);
+		return true;
+	}
+	about->qn = get_unaligned_be32(hdr + TERM_HDR_QN);
+	about->msn = get_unaligned_be32(hdr + TERM_HDR_MSN);
+	if (about->opcode == SOFT_RDMAP_READ_REQ && term->has_rdmap) {
+		soft_read_req_get(hdr + SOFT_UNTAGGED_HDR, &rr);
+		about->by_sink = about->msn == rr.length;
+		about->stag = rr.sink_stag;
+		about->to = rr.sink_to;
+	}
+	return about->qn == op->qn;
 }
 
 /* layer, error type and code as RFC 5040 figure 9 and RFC 6580 number them */

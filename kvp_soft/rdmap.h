@@ -211,6 +211,26 @@ struct soft_term {
 	u8 hdr[SOFT_TERM_HDR_MAX];
 };
 
+/**
+ * struct soft_term_about - the message that a Terminate reports the header of
+ * @opcode: enum soft_rdmap_op
+ * @tagged: @qn and @msn are not valid
+ * @by_sink: its MSN is its length, as siw has it: @stag and @to are those of the sink
+ * @qn: enum soft_qn
+ * @msn: message sequence number
+ * @stag: of a tagged segment
+ * @to: of its first octet
+ */
+struct soft_term_about {
+	u8 opcode;
+	bool tagged;
+	bool by_sink;
+	u32 qn;
+	u32 msn;
+	u32 stag;
+	u64 to;
+};
+
 /* why an access to tagged memory, or an invalidation, was refused */
 enum soft_access {
 	SOFT_ACCESS_OK,
@@ -269,7 +289,7 @@ void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_acces
 void soft_term_read_progress(struct soft_term *term, u32 done);
 u32 soft_put_terminate(u8 *p, const struct soft_term *term);
 int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term);
-bool soft_term_request(const struct soft_term *term, u32 *msn);
+bool soft_term_about(const struct soft_term *term, struct soft_term_about *about);
 const char *soft_term_name(const struct soft_term *term);
 
 #endif /* SOFT_RDMAP_H */

@@ -391,27 +391,65 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 	return IB_WC_REM_OP_ERR;
 }
 
-/* Of several Reads or atomic operations the Terminate may name the one that was refused. */
-static bool soft_rx_fail_named(struct soft_qp *qp, const struct soft_term *term)
+/* Is the sink of this Read the one in the header? It moves on as the Read is answered. */
+static bool soft_rx_out_has_sink(const struct soft_read_out *out,
+				 const struct soft_term_about *about)
+{
+	return !out->is_atomic && out->stag == about->stag &&
+	       about->to - out->to <= out->len;
+}
+
+/*
+ * The Read or atomic operation whose request that is, if it is not answered. siw has the
+ * length of a Read where its MSN belongs: then the oldest with that sink.
+ */
+static bool soft_rx_fail_request(struct soft_qp *qp,
+				 const struct soft_term_about *about,
+				 enum ib_wc_status status)
 {
 	u32 slot = SOFT_NO_SLOT;
-	u32 msn, i;
+	u32 i;
 
-	if (!soft_term_request(term, &msn))
-		return false;
 	spin_lock_bh(&qp->lock);
 	for (i = 0; i < qp->out_count; i++) {
 		const struct soft_read_out *out =
 			&qp->out[(qp->out_head + i) % qp->mpa.ord];
 
-		if (out->msn == msn)
+		if (about->by_sink && !soft_rx_out_has_sink(out, about))
+			continue;
+		if (out->msn == about->msn) {
+			slot = out->slot;
+			break;
+		}
+		if (about->by_sink && slot == SOFT_NO_SLOT)
 			slot = out->slot;
 	}
 	spin_unlock_bh(&qp->lock);
 	if (slot == SOFT_NO_SLOT)
 		return false;
-	soft_sq_fail(qp, slot, soft_term_status(term));
+	soft_sq_fail(qp, slot, status);
 	return true;
+}
+
+/*
+ * Blame the work request that the Terminate names. That has often completed: a Send or
+ * Write has when TCP took it, and then nobody else is to blame. Where the Terminate names
+ * nothing it is the oldest. Return: somebody is to blame.
+ */
+static bool soft_rx_blame(struct soft_qp *qp, const struct soft_term *term)
+{
+	const enum ib_wc_status status = soft_term_status(term);
+	struct soft_term_about about;
+
+	if (!soft_term_about(term, &about))
+		return soft_sq_fail_oldest(qp, status);
+	if (about.tagged)
+		return about.opcode == SOFT_RDMAP_WRITE &&
+		       soft_sq_fail_named(qp, &about, status);
+	if (about.qn == SOFT_QN_READ_REQ)
+		return soft_rx_fail_request(qp, &about, status);
+	return about.qn == SOFT_QN_SEND &&
+	       soft_sq_fail_named(qp, &about, status);
 }
 
 static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
@@ -428,8 +466,7 @@ static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 	soft_count(qp->rnic, SOFT_CNT_TERM_RX);
 	trace_soft_terminate(qp, &s->term, false);
 	soft_qp_fail(qp, &s->term, false, -ECONNRESET);
-	if (!soft_rx_fail_named(qp, &s->term) &&
-	    !soft_sq_fail_oldest(qp, soft_term_status(&s->term)))
+	if (!soft_rx_blame(qp, &s->term))
 		soft_qp_event(qp, IB_EVENT_QP_FATAL);
 	qp->rx.stopped = true;
 	return 0;

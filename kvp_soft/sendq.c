@@ -192,6 +192,24 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 	return rec->status ? -EINVAL : 0;
 }
 
+/** soft_sq_begun() - from now on the peer may refuse @slot */
+void soft_sq_begun(struct soft_qp *qp, u32 slot)
+{
+	/* what names it before this: pairs with soft_sq_rec_begun() */
+	smp_store_release(&soft_sq_rec(&qp->sq, slot)->begun, true);
+}
+
+/** soft_sq_begun_msg() - and @msg, a Send or a Write, is how it will be named */
+void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg)
+{
+	struct soft_sq_rec *rec = soft_sq_rec(&qp->sq, msg->slot);
+
+	rec->raddr = msg->to;
+	rec->key = msg->opcode == SOFT_RDMAP_WRITE ? msg->stag : msg->msn;
+	rec->imm_msn = msg->imm_msn;
+	soft_sq_begun(qp, msg->slot);
+}
+
 /** soft_sq_encoded() - all octets of @slot are built, the last is @end_seq - 1 */
 void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq)
 {
@@ -218,24 +236,89 @@ void soft_sq_read_done(struct soft_qp *qp, u32 slot)
 	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->read_pending, false);
 }
 
+static bool soft_sq_rec_begun(const struct soft_sq_rec *rec)
+{
+	/* pairs with soft_sq_begun(), which takes no lock */
+	return smp_load_acquire(&rec->begun);
+}
+
+/* Is the segment at @to, of that STag, one of this Write's? */
+static bool soft_sq_rec_has_to(const struct soft_sq_rec *rec,
+			       const struct soft_term_about *about)
+{
+	return rec->key == about->stag &&
+	       about->to - rec->raddr < max(rec->byte_len, 1U);
+}
+
+/* Is a message of this work request the one that the peer names? */
+static bool soft_sq_rec_is(const struct soft_sq_rec *rec,
+			   const struct soft_term_about *about)
+{
+	if (!soft_sq_rec_begun(rec))
+		return false;
+	switch (rec->op) {
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		if (!about->tagged)
+			return rec->imm_msn == about->msn;
+		fallthrough;
+	case KRDMA_SOFT_OP_WRITE:
+		return about->tagged && soft_sq_rec_has_to(rec, about);
+	case KRDMA_SOFT_OP_SEND_IMM:
+		if (!about->tagged && rec->imm_msn == about->msn)
+			return true;
+		fallthrough;
+	case KRDMA_SOFT_OP_SEND:
+	case KRDMA_SOFT_OP_SEND_INV:
+		return !about->tagged && rec->key == about->msn;
+	default:
+		return false;
+	}
+}
+
+/* Blame the oldest incomplete work request that was begun, and of which @about speaks. */
+static bool soft_sq_fail_first(struct soft_qp *qp,
+			       const struct soft_term_about *about,
+			       enum ib_wc_status status)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	bool ret = false;
+	u32 slot;
+
+	spin_lock_bh(&sq->lock);
+	for (slot = sq->cons; !ret && slot != soft_sq_fetched(sq); slot++) {
+		rec = soft_sq_rec(sq, slot);
+		ret = about ? soft_sq_rec_is(rec, about) :
+			      soft_sq_rec_begun(rec);
+		if (ret)
+			rec->status = status;
+	}
+	spin_unlock_bh(&sq->lock);
+	return ret;
+}
+
 /**
- * soft_sq_fail_oldest() - blame the oldest incomplete work request
+ * soft_sq_fail_oldest() - blame the oldest incomplete work request that the peer may know of
  * @qp: queue pair
  * @status: what it will complete with when the queue is flushed
  * Return: false when there is none.
  */
 bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
 {
-	struct soft_sq *sq = &qp->sq;
-	bool ret = false;
+	return soft_sq_fail_first(qp, NULL, status);
+}
 
-	spin_lock_bh(&sq->lock);
-	if (sq->cons != soft_sq_fetched(sq)) {
-		soft_sq_rec(sq, sq->cons)->status = status;
-		ret = true;
-	}
-	spin_unlock_bh(&sq->lock);
-	return ret;
+/**
+ * soft_sq_fail_named() - blame the incomplete Send or Write that the peer names
+ * @qp: queue pair
+ * @about: a message on the queue of Sends, or an RDMA Write
+ * @status: what it will complete with when the queue is flushed
+ * Return: false when there is none.
+ */
+bool soft_sq_fail_named(struct soft_qp *qp, const struct soft_term_about *about,
+			enum ib_wc_status status)
+{
+	return soft_sq_fail_first(qp, about, status);
 }
 
 static u8 soft_wc_opcode(u8 op, u8 flags)

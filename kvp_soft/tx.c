@@ -594,6 +594,8 @@ bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 		qp->out[i] = *out;
 		qp->out_count++;
 		ret = true;
+		if (out->slot != SOFT_NO_SLOT)
+			soft_sq_begun(qp, out->slot);
 	}
 	qp->tx_waits = !ret;
 	qp->tx_waits_for = qp->mpa.ord / 2;
@@ -775,6 +777,7 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 		msg->msn = tx->msn[SOFT_QN_SEND]++;
 		break;
 	}
+	soft_sq_begun_msg(qp, msg);
 	tx->wr_fetched = false;
 	return SOFT_STEP_BUILT;
 }

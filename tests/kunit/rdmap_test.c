@@ -213,6 +213,58 @@ static void terminates_of_other_stacks(struct ktest *test)
 	KTEST_EQ(test, term.seg_len, 12);
 }
 
+/* What a Terminate with the header of a vector says that it is about */
+static void terminate_names_message(struct ktest *test)
+{
+	static const struct { const char *id; struct soft_term_about about; } cases[] = {
+		{ "D8", { .tagged = true, .stag = 0x11223344, .to = 0x1000 } },
+		{ "R3", { SOFT_RDMAP_READ_RESP, true } },
+		{ "R1", { SOFT_RDMAP_READ_REQ, .qn = SOFT_QN_READ_REQ, .msn = 1,
+			  .stag = 0x55, .to = 0x2000 } },
+		{ "X5", { SOFT_RDMAP_ATOMIC_REQ, .qn = SOFT_QN_READ_REQ, .msn = 2 } },
+		{ "R6", { SOFT_RDMAP_SEND_INV, .msn = 1 } },
+		{ "R8", { SOFT_RDMAP_SEND_SE_INV, .msn = 1 } },
+	};
+	/* DV=0, RV=2, a Send on QN 4, an opcode that is none */
+	static const char * const strange[] = { "D6", "D9", "R4", "D5", "R5" };
+	struct soft_term_about about;
+	u8 fpdu[VECTOR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct soft_term_about *want = &cases[i].about;
+
+		seg_of(test, cases[i].id, fpdu, &seg, &term);
+		soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, 0);
+		KTEST_TRUE_MSG(test, soft_term_about(&term, &about), "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.opcode, want->opcode, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.tagged, want->tagged, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.by_sink, want->by_sink, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.qn, want->qn, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.msn, want->msn, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.stag, want->stag, "%s", cases[i].id);
+		KTEST_EQ_MSG(test, about.to, want->to, "%s", cases[i].id);
+		term.has_ddp = false;
+		KTEST_FALSE_MSG(test, soft_term_about(&term, &about), "%s", cases[i].id);
+	}
+	/* siw's: the length where the MSN belongs */
+	seg_of(test, "R1", fpdu, &seg, &term);
+	soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, 0);
+	term.hdr[13] = 0x40;
+	KTEST_TRUE(test, soft_term_about(&term, &about));
+	KTEST_TRUE(test, about.by_sink && about.stag == 0x55 && about.to == 0x2000);
+	for (i = 0; i < ARRAY_SIZE(strange); i++) {
+		seg_of(test, strange[i], fpdu, &seg, &term);
+		soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_DDP, SOFT_DDP_TAGGED, 0);
+		term.has_ddp = true;
+		KTEST_FALSE_MSG(test, soft_term_about(&term, &about), "%s", strange[i]);
+	}
+	soft_term_set(&term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_CRC_ERROR);
+	KTEST_FALSE(test, soft_term_about(&term, &about));
+}
+
 /* Refused access to what the vector names; the two octets and the M, D, R bits */
 static void access_failures(struct ktest *test)
 {
@@ -468,6 +520,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(terminate_fields),
 	KTEST_CASE(cut_off_terminate),
 	KTEST_CASE(terminates_of_other_stacks),
+	KTEST_CASE(terminate_names_message),
 	KTEST_CASE(access_failures),
 	KTEST_CASE(headers_by_error_class),
 	KTEST_CASE(read_request_progress),

@@ -4,6 +4,7 @@
  * RDMA Read outstanding and to one without: what its program is told of them.
  */
 #include <cstdio>
+#include <thread>
 
 #include "hostile.hpp"
 
@@ -155,12 +156,149 @@ void with_headers(Session &s)
 	});
 	terminated(s, true, 0x1203, request,
 		   [](const Segment &asked) { return wire::terminate(0x1203, md, asked.build()); });
-	terminated(s, true, 0x1100, access, [](const Segment &) {
-		return wire::terminate(0x1100, md, wire::write(1, 2, wire::octets("abcd")).build());
-	});
 	terminated(s, false, 0x1100, access, [](const Segment &) {
 		return wire::terminate(0x1100, md, wire::write(1, 2, wire::octets("abcd")).build());
 	});
+}
+
+/*
+ * What a victim sends that waits for the answer to its Read, so that none of it is
+ * complete: the Read Request, Immediate Data and its Send, a Write and its Immediate
+ * Data, a Send and a Write of several segments.
+ */
+constexpr std::uint16_t wishes_all = victim::wish_read | victim::wish_imm | victim::wish_large;
+enum : int { the_read, the_send_imm, the_write_imm, the_send, the_write, requests, nobody = -1 };
+
+std::vector<Segment> receive_all(Connection &connection)
+{
+	std::vector<Segment> all;
+
+	connection.send(fpdu(wire::send(1, "")));
+	do
+		all.push_back(wire::parse_segment(connection.receive_fpdu()));
+	while (!all.back().tagged || !all.back().last || all.back().to < victim::large_to ||
+	       all.back().to > victim::large_to + victim::large_size);
+	return all;
+}
+
+/* The work request that a segment of receive_all() is of. */
+int sender_of(const Segment &g)
+{
+	if (g.tagged)
+		return g.to == victim::read_to ? the_write_imm : the_write;
+	if (g.qn == 1)
+		return the_read;
+	return g.msn < 3 ? the_send_imm : g.msn == 3 ? the_write_imm : the_send;
+}
+
+/*
+ * A Terminate that reports the segment that @choose makes of them ends the work request
+ * that it says, or none, and flushes the others.
+ */
+template <typename Choose> void blames(Session &s, Choose choose, std::uint8_t bits = md)
+{
+	const Order order = s.order(8, wishes_all);
+	Connection connection = s.establish(order);
+	int blamed = nobody;
+	const Segment about = choose(receive_all(connection), blamed);
+	const std::string what = "about " + wire::hex(about.build()).substr(0, 36) + ": ";
+
+	connection.send(fpdu(wire::terminate(0x1100, bits, about.build())));
+	connection.expect_end();
+	connection.close();
+	if (blamed != nobody) {
+		Line line = s.log().next("completion", order.id);
+
+		if (line.text("queue") == "receive")
+			line = s.log().next("completion", order.id);
+		require(line.number("wr") == victim::send_id + static_cast<unsigned>(blamed) &&
+				line.text("status") == access,
+			what + line.all());
+	}
+	const Line end = s.log().next("end", order.id);
+	require(end.number("lost") == 0 && end.number("sends_ok") == 0 &&
+			end.number("sends_flushed") ==
+				static_cast<unsigned>(requests - (blamed != nobody)) &&
+			end.text("async") == (blamed == nobody ? fatal : ""),
+		what + end.all());
+}
+
+/* Each segment that they sent. */
+void names_request(Session &s)
+{
+	std::size_t count = 1;
+
+	for (std::size_t i = 0; i < count; i++)
+		blames(s, [&](const std::vector<Segment> &all, int &blamed) {
+			count = all.size();
+			blamed = sender_of(all.at(i));
+			return all[i];
+		});
+	require(count >= 9, std::to_string(count) + " segments");
+	/* siw's Read Requests have their length where the MSN belongs; the sink tells */
+	blames(
+		s,
+		[](const std::vector<Segment> &all, int &blamed) {
+			Segment g = all.front();
+
+			g.msn = victim::read_size;
+			blamed = the_read;
+			return g;
+		},
+		mdr);
+}
+
+/* And what is none of theirs, made of the last of them or of the first. */
+void names_nobody(Session &s)
+{
+	const auto change = [&](std::size_t which, auto apply) {
+		blames(s, [&](const std::vector<Segment> &all, int &) {
+			Segment g = which ? all.back() : all.front();
+
+			apply(g);
+			return g;
+		});
+	};
+
+	/* of the Write: one octet behind it and before it, another STag, a Read Response */
+	change(1, [](Segment &g) { g.to = victim::large_to + victim::large_size; });
+	change(1, [](Segment &g) { g.to = victim::large_to - 1; });
+	change(1, [](Segment &g) { g.stag++; });
+	change(1, [](Segment &g) { g.opcode = wire::op_read_response; });
+	/* of the Read Request: another of its queue, and a Send that was never sent */
+	change(0, [](Segment &g) { g.msn = 2; });
+	blames(
+		s,
+		[](const std::vector<Segment> &all, int &) {
+			Segment g = all.front();
+
+			g.msn = victim::read_size;
+			g.payload[0] ^= 1; /* the sink's STag */
+			return g;
+		},
+		mdr);
+	change(0, [](Segment &g) { g = wire::send(5, ""); });
+	change(0, [](Segment &g) { g = wire::atomic_response(1, 7, 0); });
+}
+
+/*
+ * The victim may send nothing before it has heard from us, so of the Send that it has
+ * posted there is nothing to refuse.
+ */
+void before_any_request(Session &s)
+{
+	const Order order = s.order(8, victim::wish_send);
+	Connection connection = s.establish(order);
+
+	(void)s.log().next("established", order.id);
+	std::this_thread::sleep_for(200ms);
+	connection.send(fpdu(wire::terminate(0x1100)));
+	connection.expect_end();
+	connection.close();
+	const Line end = s.log().next("end", order.id);
+	require(end.number("lost") == 0 && end.number("sends_flushed") == 1 &&
+			end.text("send_error").empty() && end.text("async") == fatal,
+		end.all());
 }
 
 /* Header bits that are not what follows: the code counts, nothing else is believed. */
@@ -215,6 +353,9 @@ std::vector<Case> terminate_cases()
 		{"terminate-every-code-idle", "133, RFC 5040 5.4",
 		 [](Session &s) { every_code(s, false); }},
 		{"terminate-with-headers", "132, RFC 5040 4.8", with_headers},
+		{"terminate-names-request", "132, RFC 5040 4.8", names_request},
+		{"terminate-names-nobody", "132, RFC 5040 4.8", names_nobody},
+		{"terminate-before-any-request", "132, RFC 5044 7.1.2", before_any_request},
 		{"terminate-header-bits", "136, RFC 5040 4.8", wrong_header_bits},
 		{"terminate-sizes", "137, RFC 5040 4.8", wrong_sizes},
 	};

@@ -35,6 +35,8 @@ inline constexpr std::size_t guard = 4096 + 64;
 inline constexpr std::size_t region_size = std::size_t{256} << 10;
 inline constexpr std::size_t receive_size = 64;
 inline constexpr std::size_t receives_max = 64;
+/* work requests below are receives, the others Sends and the like, in order of posting */
+inline constexpr std::uint64_t send_id = 1000;
 /* what a completed receive shows of the region "write" is what stands before that */
 inline constexpr std::size_t shown_end = 65536;
 inline constexpr std::size_t shown_size = 4;

@@ -12,8 +12,6 @@
 namespace victim {
 namespace {
 
-constexpr std::uint64_t send_id = 1000; /* work requests below are receives */
-
 std::string hex(std::span<const std::uint8_t> octets)
 {
 	std::string out;
@@ -51,7 +49,7 @@ void Connection::post_send(ibv_send_wr &wr)
 {
 	ibv_send_wr *bad = nullptr;
 
-	wr.wr_id = send_id;
+	wr.wr_id = send_id + sends_.posted;
 	wr.send_flags |= IBV_SEND_SIGNALED;
 	if (!ibv_post_send(id_->qp, &wr, &bad))
 		sends_.posted++;
