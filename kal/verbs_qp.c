@@ -154,8 +154,9 @@ static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 /*
  * SQD (graceful) and ERR (abrupt) end the connection, which leaves the QP in
  * ERR: that is how iw_cm and rdma_disconnect() in user space disconnect. Asked
- * twice, by both of them, it succeeds twice. Without a connection ERR is the
- * provider's, and SQD has nothing to drain.
+ * twice, by both of them, it succeeds twice. rsockets ask with SQD alone: that their
+ * receives are flushed is what wakes the thread in rpoll(). Without a connection ERR is
+ * the provider's, and SQD has nothing to drain.
  *
  * InfiniBand's SQD, from which a QP comes back, is asked for by saying whether
  * IB_EVENT_SQ_DRAINED is wanted, which neither of the two does.

@@ -484,6 +484,34 @@ void send_queue_drains_and_goes_on(World &world)
 	link.client->wait_for_state(IBV_QPS_ERR);
 }
 
+/*
+ * SQD with the state alone is iWARP's Closing, after what is posted. rdma_disconnect() says
+ * so before it asks the kernel, and rshutdown() says nothing else: flushed receives are
+ * what wakes rsockets.
+ */
+void closes_without_more_words(World &world)
+{
+	Link link{world};
+
+	for (std::uint64_t i = 0; i < 3; i++) {
+		must(link.client->post_recv(link.target(), i), "post_recv");
+		must(link.server->post_recv(link.target(), i), "post_recv of the peer");
+	}
+	must(link.client->post_send(link.source(), IBV_SEND_SIGNALED), "post_send");
+	must(to_state(link.client->qp(), IBV_QPS_SQD), "to SQD");
+	rdma::require_status(link.client->sends.wait(), IBV_WC_SUCCESS, "last message");
+	rdma::require_status(link.server->recvs.wait(), IBV_WC_SUCCESS, "its receive");
+	for (int i = 0; i < 3; i++)
+		rdma::require_status(link.client->recvs.wait(), IBV_WC_WR_FLUSH_ERR, "receive");
+	for (int i = 0; i < 2; i++)
+		rdma::require_status(link.server->recvs.wait(), IBV_WC_WR_FLUSH_ERR,
+				     "receive of the peer");
+	link.client->wait_for_state(IBV_QPS_ERR);
+	link.server->wait_for_state(IBV_QPS_ERR);
+	must(to_state(link.client->qp(), IBV_QPS_SQD), "to SQD again");
+	rdma_disconnect(link.client->id());
+}
+
 void flushed_in_order(World &world)
 {
 	Link link{world};
@@ -658,6 +686,7 @@ const std::vector<checks::Check> own_checks{
 	{"srq_of_many", srq_of_many},
 	{"states_without_connection", states_without_connection},
 	{"send_queue_drains_and_goes_on", send_queue_drains_and_goes_on},
+	{"closes_without_more_words", closes_without_more_words},
 	{"flushed_in_order", flushed_in_order},
 	{"reset_takes_its_completions", reset_takes_its_completions},
 	{"destroy_takes_its_completions", destroy_takes_its_completions},
