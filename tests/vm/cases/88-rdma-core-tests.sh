@@ -16,7 +16,7 @@ suite() {
 		test_pd test_mr test_cq test_cqex test_cq_events test_qp test_qpex test_atomic \
 		test_parent_domain test_relaxed_ordering test_fork test_rdmacm test_shared_pd
 	# as many as there are, so that none is skipped unseen
-	same "passed" 61 "$(sed -n 's/^passed \([0-9]*\) .*/\1/p' client.log)"
+	same "passed" 62 "$(sed -n 's/^passed \([0-9]*\) .*/\1/p' client.log)"
 }
 both_ways suite
 echo 0 > /proc/sys/vm/nr_hugepages
