@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: MTU 576, 1500, 9000 and changes in the middle of a connection: data compared, FPDUs of the new size
-# limit: 300
-# shellcheck source=tests/vm/guest/lib.sh
-. "$VM_LIB"
+# limit: 420
+# shellcheck source=tests/vm/guest/mtu.sh
+. "${VM_LIB%/*}/mtu.sh"
 
 for mtu in 576 1500 9000; do
 	say "MTU $mtu"
@@ -25,45 +25,6 @@ for mtu in 576 1500 9000; do
 	pattern_pair 1048576
 	hosts_down
 done
-
-trace=/sys/kernel/tracing
-# the last of them will do
-echo 128 > $trace/buffer_size_kb
-
-# sent: octets and FPDUs of host A so far, both at one moment
-sent() {
-	on A rdma statistic show link krdma0/1 |
-		awk '{ for (i = 1; i < NF; i++) n[$i] = $(i + 1) } END { print n["tx_bytes"], n["tx_fpdus"] }'
-}
-forget() { echo > $trace/trace; }
-largest() { grep -oE ' len=[0-9]+' $trace/trace | cut -d = -f 2 | sort -n | tail -1; }
-# beyond: FPDUs that were larger than what TCP said at that moment
-beyond() { sed -nE 's/.* len=([0-9]+) mss=([0-9]+)$/\1 \2/p' $trace/trace | awk '$1 > $2' | wc -l; }
-
-# resized MTU COMMAND...: FPDUs built after it are whole segments of the new size: none larger,
-# and as large as that. Without the trace FPDUs are built in runs; then their mean tells.
-resized() {
-	local segment=$((($1 - 52) / 4 * 4)) octets fpdus more_octets more_fpdus
-	say "${*:2}"
-	"${@:2}"
-	# what was built before is on its way, or was acknowledged
-	sleep "$(patient 1)"
-	read -r octets fpdus <<< "$(sent)"
-	sleep 1
-	read -r more_octets more_fpdus <<< "$(sent)"
-	octets=$((more_octets - octets)) fpdus=$((more_fpdus - fpdus))
-	[ "$fpdus" -gt 20 ] || fail "only $fpdus FPDUs in a second"
-	echo "$fpdus FPDUs of $((octets / fpdus)) octets on average"
-	# octets count when TCP takes them, a little later than their FPDUs
-	[ $(((octets - 524288) / fpdus)) -le $segment ] || fail "FPDUs of $((octets / fpdus)) octets"
-	[ $((octets / fpdus)) -ge $((segment / 2)) ] || fail "FPDUs of $((octets / fpdus)) octets"
-	echo 1 > $trace/events/krdma_soft/soft_fpdu/enable
-	forget
-	sleep 0.5
-	echo 0 > $trace/events/krdma_soft/soft_fpdu/enable
-	same "largest FPDU" $segment "$(largest)"
-	same "larger than TCP's segments" 0 "$(beyond)"
-}
 
 set_mtu() {
 	on A ip link set vethA mtu "$1"
