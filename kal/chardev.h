@@ -31,6 +31,7 @@
 #include <krdma/kal.h>
 
 #include "cgroup.h"
+#include "event_codes.h"
 
 struct kal_file;
 struct kal_handle;
@@ -75,7 +76,7 @@ void kal_dev_release(struct kref *kref);
  * @node: in kal_file.records, else empty
  * @event: what is read, @event->size octets of it
  * @generation: of the file, when it last became part of it
- * @codes: of asynchronous events: which, one record for each
+ * @codes: of asynchronous events: which, one record for each; else NULL
  * @owner: the object that it is dropped with, NULL: none
  * @owner_node: in @owner's queued, else empty
  * @dynamic: of no object; counts against the limit, and is freed when it was read
@@ -87,7 +88,7 @@ struct kal_record {
 	struct list_head node;
 	struct krdma_event *event;
 	u64 generation;
-	u32 codes;
+	struct kal_event_codes *codes;
 	struct kal_handle *owner;
 	struct list_head owner_node;
 	bool dynamic;
@@ -182,6 +183,7 @@ struct kal_handle_ops {
  * @queued: its records that wait to be read; kal_file.event_lock
  * @async: record of its asynchronous events
  * @async_event: what that says
+ * @async_codes: of which kinds
  * @charge: to the rdma cgroup of who made it
  */
 struct kal_handle {
@@ -199,6 +201,7 @@ struct kal_handle {
 	struct list_head queued;
 	struct kal_record async;
 	struct krdma_event async_event;
+	struct kal_event_codes async_codes;
 	struct kal_charge charge;
 };
 

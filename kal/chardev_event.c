@@ -70,16 +70,15 @@ void kal_file_raise(struct kal_file *file, struct kal_record *rec)
 	kal_events_wake(file);
 }
 
+static_assert(IB_EVENT_WQ_FATAL < KAL_EVENT_CODES);
+
 void kal_handle_async(struct kal_handle *h, enum ib_event_type code)
 {
 	struct kal_file *file = h->file;
 
-	if (code >= BITS_PER_TYPE(h->async.codes))
-		return;
-	scoped_guard(spinlock_irqsave, &file->event_lock) {
-		h->async.codes |= BIT(code);
-		kal_record_queue(file, &h->async);
-	}
+	scoped_guard(spinlock_irqsave, &file->event_lock)
+		if (kal_event_codes_add(&h->async_codes, code, ktime_get_ns()))
+			kal_record_queue(file, &h->async);
 	kal_events_wake(file);
 }
 
@@ -163,11 +162,13 @@ void kal_file_drop_all_events(struct kal_file *file)
 
 /* Reading ****************************************************************** */
 
-/* What is read of @rec; an asynchronous one stands for several. */
+/* What is read of @rec; an asynchronous one stands for several, the oldest is first. */
 static void kal_record_fill(struct kal_record *rec)
 {
-	if (rec->codes)
-		rec->event->code = __ffs(rec->codes);
+	if (!rec->codes)
+		return;
+	rec->event->code = rec->codes->code[0];
+	rec->event->time_ns = rec->codes->time_ns[0];
 }
 
 /* It was read as it is now. */
@@ -176,9 +177,9 @@ static void kal_record_done(struct kal_file *file, struct kal_record *rec)
 	if (rec == &file->overflow)
 		rec->event->code = 0;
 	if (rec->codes) {
-		rec->codes &= ~BIT(rec->event->code);
+		kal_event_codes_remove(rec->codes, 0);
 		/* the next of them stays where this one was */
-		if (rec->codes)
+		if (rec->codes->num)
 			return;
 	}
 	if (rec->on_read)

@@ -94,6 +94,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 		goto err_uncharge;
 	INIT_LIST_HEAD(&h->queued);
 	kal_record_init(&h->async, h, &h->async_event);
+	h->async.codes = &h->async_codes;
 	h->async_event.size = sizeof(h->async_event);
 	h->async_event.type = KRDMA_EVENT_ASYNC;
 	h->async_event.handle = h->id;

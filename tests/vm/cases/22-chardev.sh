@@ -15,6 +15,8 @@ objects() { for host in A B; do on $host krdma resource | grep '^krdma'; done; }
 nothing_left() { [ "$(objects)" = "$objects_before" ]; }
 
 hosts_up
+# a check has the link go down and come up
+on A sysctl -q net.ipv6.conf.vethA.keep_addr_on_down=1
 objects_before=$(objects)
 same "mode of /dev/krdma" "666" "$(stat -c %a /dev/krdma)"
 

@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -332,6 +333,109 @@ void overflow(const char *address)
 	told = read_all(slow);
 	rdma::require_eq(told.net, all, "and then none");
 	rdma::require_eq(told.overflows, 0U, "OVERFLOW when nothing was lost");
+}
+
+/* The link of an RNIC ******************************************************* */
+
+/** class Link - the network device of an RNIC, up again at the end */
+class Link {
+public:
+	Link(const File &file, const Context &ctx)
+		: socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"}
+	{
+		krdma_rnic_query query{.index = ctx.index};
+
+		file.call(KRDMA_IOC_RNIC_QUERY, query);
+		std::memcpy(name_.data(), query.netdev, name_.size() - 1);
+	}
+	~Link()
+	{
+		ifreq request = named();
+
+		request.ifr_flags = IFF_UP;
+		(void)::ioctl(socket_.get(), SIOCSIFFLAGS, &request);
+	}
+	Link(const Link &) = delete;
+	Link &operator=(const Link &) = delete;
+	Link(Link &&) = delete;
+	Link &operator=(Link &&) = delete;
+
+	void set(bool up) const
+	{
+		ifreq request = named();
+
+		request.ifr_flags = static_cast<short>(up ? IFF_UP : 0);
+		rdma::must(::ioctl(socket_.get(), SIOCSIFFLAGS, &request), "SIOCSIFFLAGS");
+	}
+
+private:
+	[[nodiscard]] ifreq named() const
+	{
+		ifreq request{};
+
+		std::memcpy(request.ifr_name, name_.data(), name_.size());
+		return request;
+	}
+
+	Fd socket_;
+	std::array<char, IFNAMSIZ> name_{};
+};
+
+std::uint64_t monotonic_ns()
+{
+	timespec now{};
+
+	rdma::must(::clock_gettime(CLOCK_MONOTONIC, &now), "clock_gettime");
+	return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+	       static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/* sets the link, and returns when who keeps up has heard; when that began */
+std::uint64_t set_link(const Link &link, const File &quick, bool up)
+{
+	const std::uint64_t begin = monotonic_ns();
+	const std::uint32_t code = up ? KRDMA_ASYNC_PORT_ACTIVE : KRDMA_ASYNC_PORT_ERR;
+
+	link.set(up);
+	while (quick.expect(KRDMA_EVENT_ASYNC).base().code != code)
+		;
+	return begin;
+}
+
+/* the next of the link that was not read yet: it is @up, since @begin or later */
+void expect_link(const File &slow, bool up, std::uint64_t begin, std::uint64_t end)
+{
+	const Event event = slow.expect(KRDMA_EVENT_ASYNC);
+
+	rdma::require_eq(event.base().code,
+			 std::uint32_t{up ? KRDMA_ASYNC_PORT_ACTIVE : KRDMA_ASYNC_PORT_ERR},
+			 "the link's events in order");
+	rdma::require(event.base().time_ns >= begin, "the time of this one, not of the one before");
+	rdma::require(event.base().time_ns <= end, "nor of the one behind");
+}
+
+/* who reads late learns what was last at last */
+void link_events(const char *address)
+{
+	const File quick, slow;
+	const Context seen{quick, address}, late{slow, address};
+	const Link link{quick, seen};
+	std::uint64_t down = set_link(link, quick, false);
+	std::uint64_t up = set_link(link, quick, true);
+
+	expect_link(slow, false, down, up);
+	expect_link(slow, true, up, monotonic_ns());
+	slow.expect_nothing();
+
+	/* what happens again is told once, where it happened last */
+	set_link(link, quick, false);
+	up = set_link(link, quick, true);
+	down = set_link(link, quick, false);
+	expect_link(slow, true, up, down);
+	expect_link(slow, false, down, monotonic_ns());
+	slow.expect_nothing();
+	up = set_link(link, quick, true);
+	expect_link(slow, true, up, monotonic_ns());
 }
 
 /* A descriptor that is passed on ******************************************* */
@@ -855,6 +959,7 @@ void killed_in_setup(const char *address)
 
 const std::vector<Check> shared_checks{
 	{"overflow", overflow},
+	{"the link goes down and up, unread", link_events},
 	{"descriptor passed on", passed},
 	{"descriptor that outlives its maker", outlived},
 	{"pages pinned once", pinned_once},
