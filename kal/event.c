@@ -5,29 +5,76 @@
  * provider's context; events of the RNIC itself go to all consumer sides from an
  * ordered work queue, because those may sleep.
  */
+#include <linux/cleanup.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
+#include "event_codes.h"
 #include "internal.h"
 #include "trace.h"
 
 static struct workqueue_struct *kal_event_wq;
 
-struct kal_rnic_event_work {
+/**
+ * struct kal_rnic_events - events of an RNIC that its consumer sides are to be told
+ * @work: tells them; has a reference to @rnic while it is queued
+ * @rnic: whose
+ * @lock: protects @codes
+ * @codes: which; any context
+ *
+ * Of the RNIC's life. An event needs no memory, and none is lost: one that happens again
+ * before it was told is told once, behind what happened in between.
+ */
+struct kal_rnic_events {
 	struct work_struct work;
 	struct ri_rnic *rnic;
-	enum ib_event_type event;
+	spinlock_t lock;	/* protects codes */
+	struct kal_event_codes codes;
 };
+
+/* The next one, or -1. */
+static int kal_rnic_event_next(struct kal_rnic_events *events)
+{
+	int event;
+
+	guard(spinlock_irqsave)(&events->lock);
+	if (!events->codes.num)
+		return -1;
+	event = events->codes.code[0];
+	kal_event_codes_remove(&events->codes, 0);
+	return event;
+}
 
 static void kal_rnic_event_fn(struct work_struct *work)
 {
-	struct kal_rnic_event_work *ew =
-		container_of(work, struct kal_rnic_event_work, work);
+	struct kal_rnic_events *events = container_of(work, struct kal_rnic_events, work);
+	struct ri_rnic *rnic = events->rnic;
+	int event;
 
-	if (kal_rnic_live(ew->rnic))
-		kal_clients_event(ew->rnic, ew->event);
-	ri_rnic_put(ew->rnic);
-	kfree(ew);
+	while ((event = kal_rnic_event_next(events)) >= 0)
+		if (kal_rnic_live(rnic))
+			kal_clients_event(rnic, event);
+	ri_rnic_put(rnic);
+}
+
+int kal_rnic_events_init(struct ri_rnic *rnic)
+{
+	struct kal_rnic_events *events = kzalloc(sizeof(*events), GFP_KERNEL);
+
+	if (!events)
+		return -ENOMEM;
+	INIT_WORK(&events->work, kal_rnic_event_fn);
+	spin_lock_init(&events->lock);
+	events->rnic = rnic;
+	rnic->events = events;
+	return 0;
+}
+
+void kal_rnic_events_exit(struct ri_rnic *rnic)
+{
+	kfree(rnic->events);
 }
 
 /**
@@ -35,20 +82,17 @@ static void kal_rnic_event_fn(struct work_struct *work)
  * @rnic: where it happened
  * @event: what happened
  *
- * Context: any but hard interrupt. Lost when there is no memory for it: the
- * consumer sides read the state itself, too.
+ * Context: any but hard interrupt. Never lost.
  */
 void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
-	struct kal_rnic_event_work *ew = kmalloc(sizeof(*ew), GFP_ATOMIC);
+	struct kal_rnic_events *events = rnic->events;
 
-	if (!ew)
-		return;
-	INIT_WORK(&ew->work, kal_rnic_event_fn);
+	scoped_guard(spinlock_irqsave, &events->lock)
+		kal_event_codes_add(&events->codes, event, ktime_get_ns());
 	kal_rnic_get(rnic);
-	ew->rnic = rnic;
-	ew->event = event;
-	queue_work(kal_event_wq, &ew->work);
+	if (!queue_work(kal_event_wq, &events->work))
+		ri_rnic_put(rnic);
 }
 
 /* Wait for events in flight. May sleep. */

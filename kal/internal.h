@@ -52,6 +52,8 @@ void kal_netdev_unlink_rnic(struct ri_rnic *rnic);
 /* event.c */
 int kal_event_init(void);
 void kal_event_exit(void);
+int kal_rnic_events_init(struct ri_rnic *rnic);
+void kal_rnic_events_exit(struct ri_rnic *rnic);
 void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event);
 void kal_event_flush(void);
 

@@ -49,6 +49,7 @@ static void kal_rnic_release(struct kref *kref)
 
 	kal_resource_exit(rnic);
 	xa_destroy(&rnic->client_data);
+	kal_rnic_events_exit(rnic);
 	kfree(rnic->base_counters);
 	kfree(rnic);
 }
@@ -63,7 +64,8 @@ struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size)
 	if (!rnic)
 		return NULL;
 	rnic->base_counters = kcalloc(KAL_CNT_NUM, sizeof(u64), GFP_KERNEL);
-	if (!rnic->base_counters) {
+	if (!rnic->base_counters || kal_rnic_events_init(rnic)) {
+		kfree(rnic->base_counters);
 		kfree(rnic);
 		return NULL;
 	}

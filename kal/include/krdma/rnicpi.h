@@ -43,6 +43,7 @@ struct socket;
 struct ri_rnic;
 struct ri_llp;
 struct ri_qp_info;
+struct kal_rnic_events;
 
 /* Objects ***************************************************************** */
 
@@ -604,6 +605,7 @@ struct ri_rnic {
 	atomic_t num_objects[RI_OBJ_TYPES];
 	struct xarray client_data;	/* by kal_client index */
 	u64 *base_counters;
+	struct kal_rnic_events *events;		/* of the RNIC itself, to be told: event.c */
 	struct rdmacg_device *cg_device;	/* NULL: not known; this and the rest: cgroup.c */
 	struct list_head charges;
 	bool cg_closed;

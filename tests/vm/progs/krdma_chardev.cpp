@@ -4,6 +4,8 @@
  * krdma_chardev -v ADDRESS: traffic until somebody ends it, with everything open.
  * krdma_chardev -p ADDRESS: private data of all lengths, in the MPA revision in use.
  * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
+ * krdma_chardev -e ADDRESS: the codes of asynchronous events of a context, one a line, until
+ * somebody ends it; what cannot be read for want of memory is read later.
  *
  * ADDRESS is an RNIC's of this namespace.
  */
@@ -12,8 +14,10 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 #include <rdma/ib_user_verbs.h>
+#include <unistd.h>
 
 #include "chardev.hpp"
 
@@ -116,6 +120,35 @@ void removal(const char *address)
 	file.expect_nothing();
 }
 
+/* one that can be read now */
+bool print_event(const File &file)
+{
+	krdma_event event{};
+	const ssize_t n = ::read(file.fd(), &event, sizeof(event));
+
+	if (n < 0 && errno == ENOMEM)
+		return false;
+	if (n < 0)
+		rdma::fail_errno("read", errno);
+	rdma::require_eq(n, ssize_t{sizeof(event)}, "octets of the event");
+	rdma::require_eq(event.type, std::uint32_t{KRDMA_EVENT_ASYNC}, "type of the event");
+	std::printf("event %u\n", event.code);
+	std::fflush(stdout);
+	return true;
+}
+
+[[noreturn]] void print_events(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+
+	std::puts("ready");
+	std::fflush(stdout);
+	for (;;)
+		if (!print_event(file))
+			std::this_thread::sleep_for(std::chrono::milliseconds{50});
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -123,7 +156,7 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r] ADDRESS\n", argv[0]);
+		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e] ADDRESS\n", argv[0]);
 		return 2;
 	}
 	try {
@@ -133,6 +166,8 @@ int main(int argc, char **argv)
 			victim(argv[2]);
 		else if (argv[1][1] == 'p')
 			private_data(argv[2]);
+		else if (argv[1][1] == 'e')
+			print_events(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;
