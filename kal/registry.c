@@ -150,6 +150,9 @@ static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
 	if (strchr(name, '%') &&
 	    (strchr(name, '%') != strrchr(name, '%') || !strstr(name, "%d")))
 		return -EINVAL;
+	/* ri_ops has nothing to have it connect: its consumers would get the host's sockets */
+	if (attr->caps & RI_CAP_LLP_OFFLOAD)
+		return -EOPNOTSUPP;
 	return 0;
 }
 

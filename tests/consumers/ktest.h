@@ -112,6 +112,9 @@ extern unsigned int kt_failures;
 		kt_ok;                                                         \
 	})
 
+/* ktest_rnic.c; @ndev: any that is registered */
+void kt_check_register(struct net_device *ndev);
+
 int kt_listen(__be32 addr);
 void kt_unlisten(void);
 struct ib_device *kt_device(void);

@@ -213,6 +213,7 @@ static int __init kt_net_init(void)
 	check_neighbour();
 	check_ports(&src);
 	check_events();
+	kt_check_register(ndev);
 	dev_put(ndev);
 	pr_info("ktest: %u failures\n", kt_failures);
 	return kt_failures ? -EIO : 0;

@@ -538,7 +538,7 @@ enum ri_transport {
 };
 
 /* ri_rnic_attr.caps */
-#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* brings its own connection management */
+#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* has its own connection management: not yet */
 #define RI_CAP_SRQ		BIT(1)
 #define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
 #define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
@@ -639,7 +639,8 @@ void ri_rnic_put(struct ri_rnic *rnic);
  * @name: of the device, "%d" takes the next free number
  *
  * Return: 0; -EEXIST when the name is taken; -EINVAL for a table or attribute
- * that makes no sense; -ENOMEM. Context: may sleep; no RTNL held.
+ * that makes no sense; -EOPNOTSUPP with RI_CAP_LLP_OFFLOAD: struct ri_ops has no
+ * connection management yet; -ENOMEM. Context: may sleep; no RTNL held.
  */
 int ri_register_rnic(struct ri_rnic *rnic, const char *name);
 
