@@ -276,6 +276,7 @@ static int kal_chardev_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 	file->net = get_net(current->nsproxy->net_ns);
+	file->user = kal_net_user();
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	mutex_init(&file->destroy_lock);
 	xa_init_flags(&file->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);

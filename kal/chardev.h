@@ -32,6 +32,7 @@
 
 #include "cgroup.h"
 #include "event_codes.h"
+#include "net.h"
 
 struct kal_file;
 struct kal_handle;
@@ -257,6 +258,7 @@ void kal_handles_exit(struct kal_file *file);
  * @node: in the list of files; kal_files_lock
  * @visits: of kal_files_each(), it stays in the list; kal_files_lock
  * @net: the network namespace it was opened in, referenced
+ * @user: who opened it, whose share of the namespace it uses
  * @destroy_lock: see above
  * @handles: objects by number
  * @next_handle: for @handles
@@ -279,6 +281,7 @@ struct kal_file {
 	struct list_head node;
 	u32 visits;
 	struct net *net;
+	struct kal_net_user user;
 	struct mem_cgroup *memcg;	/* of who opened it: its events are charged to that */
 	struct mutex destroy_lock;	/* see above */
 	struct xarray handles;

@@ -165,6 +165,7 @@ static void neigh_event(struct kal_neigh_watch *watch, const struct kal_neigh *n
 static int neigh_handle_destroy(struct kal_handle *h)
 {
 	kal_neigh_unwatch(&container_of(h, struct neigh_handle, h)->watch);
+	kal_net_share_put(h->file->net, KAL_SHARE_NEIGH, &h->file->user);
 	return 0;
 }
 
@@ -198,8 +199,9 @@ static struct neigh_handle *neigh_new(struct kal_file *file, const struct krdma_
 	return nh;
 }
 
-static int neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
-		       const struct sockaddr_storage *addr, struct kal_neigh *neigh)
+/* 1: it is watched; 0: @neigh is the answer; an errno */
+static int neigh_watch_begin(struct kal_file *file, struct krdma_net_neigh *cmd,
+			     const struct sockaddr_storage *addr, struct kal_neigh *neigh)
 {
 	struct neigh_handle *nh = neigh_new(file, cmd, addr);
 	int ret;
@@ -213,7 +215,21 @@ static int neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
 	}
 	cmd->handle = nh->h.id;
 	kal_handle_publish(&nh->h);
-	return 0;
+	return 1;
+}
+
+static int neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
+		       const struct sockaddr_storage *addr, struct kal_neigh *neigh)
+{
+	int ret = kal_net_share_get(file->net, KAL_SHARE_NEIGH, &file->user);
+
+	if (ret)
+		return ret;
+	ret = neigh_watch_begin(file, cmd, addr, neigh);
+	/* else it goes with the watch */
+	if (ret <= 0)
+		kal_net_share_put(file->net, KAL_SHARE_NEIGH, &file->user);
+	return min(ret, 0);
 }
 
 int kal_cmd_net_neigh(struct kal_file *file, void *_cmd)
@@ -368,6 +384,23 @@ static void net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
 	kal_file_event(container_of(sub, struct file_sub, sub)->file, &event.base);
 }
 
+static struct file_sub *sub_new(struct kal_file *file, u32 mask)
+{
+	struct file_sub *sub = kzalloc(sizeof(*sub), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!sub)
+		return ERR_PTR(-ENOMEM);
+	sub->file = file;
+	sub->sub.mask = mask;
+	sub->sub.handler = net_event;
+	ret = kal_net_subscribe(file->net, &sub->sub);
+	if (!ret)
+		return sub;
+	kfree(sub);
+	return ERR_PTR(ret);
+}
+
 static void sub_free(struct file_sub *sub)
 {
 	if (!sub)
@@ -376,30 +409,37 @@ static void sub_free(struct file_sub *sub)
 	kfree(sub);
 }
 
+/* in place of @old, which may be NULL; the file has one share, however often it changes */
+static struct file_sub *sub_replace(struct kal_file *file, struct file_sub *old, u32 mask)
+{
+	struct file_sub *sub = NULL;
+	int ret = 0;
+
+	if (mask && !old)
+		ret = kal_net_share_get(file->net, KAL_SHARE_SUB, &file->user);
+	if (ret)
+		return ERR_PTR(ret);
+	if (mask)
+		sub = sub_new(file, mask);
+	if (!IS_ERR(sub))
+		sub_free(old);
+	if (IS_ERR(sub) ? !old : old && !mask)
+		kal_net_share_put(file->net, KAL_SHARE_SUB, &file->user);
+	return sub;
+}
+
 int kal_cmd_net_subscribe(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_net_subscribe *cmd = _cmd;
 	struct net_user *user = net_user(file);
-	struct file_sub *sub = NULL;
-	int ret;
+	struct file_sub *sub;
 
 	if (!user)
 		return -ENOMEM;
 	guard(mutex)(&user->lock);
-	if (cmd->mask) {
-		sub = kzalloc(sizeof(*sub), GFP_KERNEL_ACCOUNT);
-		if (!sub)
-			return -ENOMEM;
-		sub->file = file;
-		sub->sub.mask = cmd->mask;
-		sub->sub.handler = net_event;
-		ret = kal_net_subscribe(file->net, &sub->sub);
-		if (ret) {
-			kfree(sub);
-			return ret;
-		}
-	}
-	sub_free(user->sub);
+	sub = sub_replace(file, user->sub, cmd->mask);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
 	user->sub = sub;
 	return 0;
 }
@@ -411,7 +451,7 @@ void kal_file_net_exit(struct kal_file *file)
 
 	if (!user)
 		return;
-	sub_free(user->sub);
+	sub_replace(file, user->sub, 0);
 	mutex_destroy(&user->lock);
 	kfree(user);
 }

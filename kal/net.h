@@ -11,6 +11,8 @@
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/spinlock.h>
+#include <linux/uidgid_types.h>
+#include <linux/xarray.h>
 #include <net/net_namespace.h>
 
 #include <krdma/netstack.h>
@@ -22,11 +24,40 @@
  */
 extern spinlock_t kal_net_lock;
 
+/** enum kal_share - what each user of /dev/krdma has a share of */
+enum kal_share {
+	KAL_SHARE_NEIGH,	/* watches of neighbours */
+	KAL_SHARE_SUB,		/* subscriptions */
+	KAL_SHARES,
+};
+
+/**
+ * struct kal_net_share - how many there are of one kind
+ * @lock: protects the rest
+ * @count: of all users
+ * @users: of each, by uid
+ */
+struct kal_net_share {
+	struct mutex lock;	/* protects the rest */
+	unsigned int count;
+	struct xarray users;
+};
+
+/**
+ * struct kal_net_user - whose share
+ * @uid: user
+ * @admin: has CAP_NET_ADMIN, and is not held to it
+ */
+struct kal_net_user {
+	kuid_t uid;
+	bool admin;
+};
+
 /**
  * struct kal_net - what the network stack interface keeps for a namespace
  * @net: the namespace
  * @subs: subscriptions; kal_net_lock
- * @watches: of neighbours; net_neigh.c
+ * @shares: what users of /dev/krdma have; net_share.c
  * @mib_gone: what RNICs had counted that are gone; kal_net_lock
  * @route_lock: protects @route_users
  * @route_users: subscriptions that want routes
@@ -36,8 +67,7 @@ extern spinlock_t kal_net_lock;
 struct kal_net {
 	struct net *net;
 	struct list_head subs;
-	unsigned int num_subs;
-	unsigned int watches;
+	struct kal_net_share shares[KAL_SHARES];
 	u64 mib_gone[RI_MIB_OBJECTS];
 	struct mutex route_lock;	/* protects route_users */
 	unsigned int route_users;
@@ -76,6 +106,13 @@ void kal_netstack_exit(void);
 void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event);
 int kal_net_events_init(void);
 void kal_net_events_exit(void);
+
+/* net_share.c */
+struct kal_net_user kal_net_user(void);
+int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_net_user *user);
+void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user);
+void kal_net_shares_init(struct kal_net *kn);
+void kal_net_shares_exit(struct kal_net *kn);
 
 /* net_neigh.c */
 int kal_net_neigh_init(void);

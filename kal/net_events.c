@@ -10,7 +10,6 @@
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
-#include <linux/moduleparam.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/ip6_fib.h>
@@ -22,11 +21,6 @@
 #include "net.h"
 
 #define ALL_EVENTS (KRDMA_NET_LINK | KRDMA_NET_ADDRESS | KRDMA_NET_ROUTE | KRDMA_NET_RNIC)
-
-static unsigned int kal_net_subscriptions = 1024;
-module_param_named(net_subscriptions, kal_net_subscriptions, uint, 0644);
-MODULE_PARM_DESC(net_subscriptions,
-		 "subscribers to the events of a network namespace, more are refused (1024)");
 
 /* kal_net_lock is held */
 void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
@@ -216,21 +210,6 @@ static void routes_put(struct kal_net *kn)
 
 /* Subscriptions ************************************************************ */
 
-/* Each is called under kal_net_lock, which all namespaces share. */
-static int sub_add(struct kal_net *kn, struct kal_net_sub *sub)
-{
-	int err = -ENOSPC;
-
-	spin_lock_bh(&kal_net_lock);
-	if (kn->num_subs < READ_ONCE(kal_net_subscriptions)) {
-		kn->num_subs++;
-		list_add_tail(&sub->node, &kn->subs);
-		err = 0;
-	}
-	spin_unlock_bh(&kal_net_lock);
-	return err;
-}
-
 int kal_net_subscribe(struct net *net, struct kal_net_sub *sub)
 {
 	struct kal_net *kn = kal_net(net);
@@ -244,10 +223,11 @@ int kal_net_subscribe(struct net *net, struct kal_net_sub *sub)
 			return err;
 	}
 	sub->net = net;
-	err = sub_add(kn, sub);
-	if (err && sub->mask & KRDMA_NET_ROUTE)
-		routes_put(kn);
-	return err;
+	/* each is called under it, which all namespaces share */
+	spin_lock_bh(&kal_net_lock);
+	list_add_tail(&sub->node, &kn->subs);
+	spin_unlock_bh(&kal_net_lock);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(kal_net_subscribe);
 
@@ -255,7 +235,6 @@ void kal_net_unsubscribe(struct kal_net_sub *sub)
 {
 	spin_lock_bh(&kal_net_lock);
 	list_del(&sub->node);
-	kal_net(sub->net)->num_subs--;
 	spin_unlock_bh(&kal_net_lock);
 	if (sub->mask & KRDMA_NET_ROUTE)
 		routes_put(kal_net(sub->net));

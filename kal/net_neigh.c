@@ -8,7 +8,6 @@
 #include <linux/export.h>
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
-#include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <net/arp.h>
 #include <net/ipv6.h>
@@ -22,15 +21,9 @@
 /* a dead entry may still be found: ask for another one */
 #define ASK_TRIES	3
 
-/* the host's tables are locked while it goes through those of one address */
-static unsigned int kal_neigh_watches = 1024;
-module_param_named(neigh_watches, kal_neigh_watches, uint, 0644);
-MODULE_PARM_DESC(neigh_watches,
-		 "neighbours that may be watched at a time in a network namespace (1024)");
-
 static DEFINE_HASHTABLE(watches, 8);
 static u32 watch_seed;
-/* protects watches and kal_net.watches; held while a handler runs; inside of the tables' locks */
+/* protects watches; held while a handler runs; inside of the tables' locks */
 static DEFINE_SPINLOCK(watch_lock);
 
 static u32 watch_hash(const struct net *net, const struct sockaddr_storage *addr,
@@ -189,13 +182,11 @@ static int ask(struct net *net, const struct sockaddr_storage *addr, int ifindex
 	return neigh->state ? 0 : -EAGAIN;
 }
 
-static int watch_add(struct kal_neigh_watch *watch)
+static void watch_add(struct kal_neigh_watch *watch)
 {
-	struct kal_net *kn = kal_net(watch->net);
 	const bool any = watch->addr.ss_family == AF_INET;
 	struct sockaddr_storage addr = watch->addr;
 	struct net_device *ndev;
-	int err = -ENOSPC;
 
 	/* under the key that its entry has */
 	guard(rcu)();
@@ -203,14 +194,8 @@ static int watch_add(struct kal_neigh_watch *watch)
 	if (any && ndev && ndev->flags & (IFF_LOOPBACK | IFF_POINTOPOINT))
 		kal_set_addr4(&addr, 0);
 	spin_lock_bh(&watch_lock);
-	if (kn->watches < READ_ONCE(kal_neigh_watches)) {
-		kn->watches++;
-		hash_add(watches, &watch->node,
-			 watch_hash(watch->net, &addr, watch->ifindex));
-		err = 0;
-	}
+	hash_add(watches, &watch->node, watch_hash(watch->net, &addr, watch->ifindex));
 	spin_unlock_bh(&watch_lock);
-	return err;
 }
 
 int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
@@ -224,9 +209,7 @@ int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
 	if (err)
 		return err;
 	/* before it is asked for, so that no answer is missed */
-	err = watch_add(watch);
-	if (err)
-		return err;
+	watch_add(watch);
 	if (resolve)
 		err = ask(watch->net, &watch->addr, watch->ifindex, neigh);
 	if (!err && !(watch->once && neigh->state & (NUD_VALID | NUD_FAILED)))
@@ -239,8 +222,6 @@ EXPORT_SYMBOL_GPL(kal_neigh_watch);
 void kal_neigh_unwatch(struct kal_neigh_watch *watch)
 {
 	spin_lock_bh(&watch_lock);
-	if (hash_hashed(&watch->node))
-		kal_net(watch->net)->watches--;
 	hash_del(&watch->node);
 	spin_unlock_bh(&watch_lock);
 }

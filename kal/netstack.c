@@ -24,6 +24,7 @@ static int __net_init net_init(struct net *net)
 	kn->net = net;
 	INIT_LIST_HEAD(&kn->subs);
 	mutex_init(&kn->route_lock);
+	kal_net_shares_init(kn);
 	return 0;
 }
 
@@ -34,6 +35,7 @@ static void __net_exit net_exit(struct net *net)
 
 	kal_net_rnics_forget(kn);
 	WARN_ON_ONCE(!list_empty(&kn->subs) || kn->route_users);
+	kal_net_shares_exit(kn);
 	mutex_destroy(&kn->route_lock);
 }
 

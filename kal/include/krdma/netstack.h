@@ -278,8 +278,7 @@ struct kal_net_sub {
  * @net: namespace
  * @sub: with @mask and @handler filled in
  *
- * Return: 0; -EINVAL for an unknown bit; -ENOSPC: the namespace has as many as the
- * parameter net_subscriptions allows; -EBUSY when routes change too fast to
+ * Return: 0; -EINVAL for an unknown bit; -EBUSY when routes change too fast to
  * begin. Context: may sleep; no RTNL held.
  */
 int kal_net_subscribe(struct net *net, struct kal_net_sub *sub);

@@ -840,6 +840,96 @@ void reserved_ports(const char *address)
 	socket_first(file, ctx, address);
 }
 
+/* Each user's share ******************************************************** */
+
+/* so many neighbours are watched before there is no room, @most at most */
+unsigned int watch(const File &file, unsigned int most)
+{
+	for (unsigned int i = 0; i < most; i++) {
+		krdma_net_neigh cmd{.flags = KRDMA_NEIGH_WATCH,
+				    .addr = parse_address("10.77.0.99"),
+				    .ifindex = 1};
+		const int err = file.try_call(KRDMA_IOC_NET_NEIGH, cmd);
+
+		if (err) {
+			require_errno(err, ENOSPC, "NET_NEIGH");
+			return i;
+		}
+	}
+	return most;
+}
+
+int subscribe(const File &file, std::uint32_t mask)
+{
+	krdma_net_subscribe cmd{.mask = mask};
+
+	return file.try_call(KRDMA_IOC_NET_SUBSCRIBE, cmd);
+}
+
+constexpr unsigned int user_share = 4;
+
+/* another user, with all that it may have until it is killed; @own_namespace: of users */
+void take_share(int line, uid_t uid, bool own_namespace, unsigned int share)
+{
+	rdma::must(::setuid(uid), "setuid");
+	if (own_namespace)
+		rdma::must(::unshare(CLONE_NEWUSER), "unshare");
+	const File one, two, three;
+
+	rdma::require_eq(watch(one, 3) + watch(two, 2 * user_share), share, "watches of a user");
+	if (share) {
+		require_errno(subscribe(one, KRDMA_NET_LINK), 0, "NET_SUBSCRIBE");
+		require_errno(subscribe(two, KRDMA_NET_ADDRESS), 0, "another");
+		require_errno(subscribe(two, KRDMA_NET_ROUTE), 0, "changed");
+		require_errno(subscribe(two, ~0U), EINVAL, "wrongly changed");
+	}
+	require_errno(subscribe(three, KRDMA_NET_LINK), ENOSPC, "NET_SUBSCRIBE of one too many");
+	if (share) {
+		require_errno(subscribe(one, 0), 0, "no more");
+		require_errno(subscribe(three, KRDMA_NET_LINK), 0, "in its place");
+	}
+	say(line, char{1});
+	::pause();
+}
+
+/** class User - a process with its share */
+class User {
+public:
+	User(uid_t uid, unsigned int share, bool own_namespace = false)
+		: child_{[=](int line) { take_share(line, uid, own_namespace, share); }}
+	{
+		hear<char>(child_.line());
+	}
+
+private:
+	Child child_;
+};
+
+void shares(const char *)
+{
+	const Parameter watches{"neigh_watches", "14"}, subscriptions{"net_subscriptions", "5"};
+	const Parameter user_watches{"user_neigh_watches", std::to_string(user_share)};
+	const Parameter user_subscriptions{"user_net_subscriptions", "2"};
+	auto first = std::make_unique<User>(65534, user_share);
+	const User second{65533, user_share};
+
+	/* the same user all the same */
+	const User disguised{65534, 0, true};
+
+	/* the administrator has what is left of all, and not more */
+	auto admin = std::make_unique<File>();
+	const File another;
+
+	rdma::require_eq(watch(*admin, 10), 14 - 2 * user_share, "watches of the administrator's");
+	require_errno(subscribe(*admin, KRDMA_NET_LINK), 0, "NET_SUBSCRIBE");
+	require_errno(subscribe(another, KRDMA_NET_LINK), ENOSPC, "beyond the namespace's");
+	/* and all of it comes back */
+	first.reset();
+	rdma::require_eq(watch(another, 10), user_share, "what a user had");
+	admin.reset();
+	const User third{65532, user_share};
+}
+
 /* Killed while a connection is set up ************************************** */
 
 /* a process that has asked, and is killed before (@late: after) the request is read */
@@ -964,6 +1054,7 @@ const std::vector<Check> shared_checks{
 	{"descriptor that outlives its maker", outlived},
 	{"pages pinned once", pinned_once},
 	{"reserved ports", reserved_ports},
+	{"each user's share of the network's objects", shares},
 	{"killed in a connection's setup", killed_in_setup},
 };
 

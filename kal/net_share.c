@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * What the users of /dev/krdma may have of a network namespace: neighbours that are watched
+ * and subscriptions to its events. The host's notifications go through them under a lock, so
+ * there is a bound, and a share of it for each user, so that none takes all from the others.
+ * Kernel callers of krdma/netstack.h are not counted. Called by chardev_net.c.
+ */
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/cred.h>
+#include <linux/moduleparam.h>
+#include <linux/user_namespace.h>
+
+#include "net.h"
+
+static unsigned int kal_neigh_watches = 1024;
+module_param_named(neigh_watches, kal_neigh_watches, uint, 0644);
+MODULE_PARM_DESC(neigh_watches,
+		 "neighbours that programs may watch at a time in a network namespace (1024)");
+
+static unsigned int kal_user_neigh_watches = 256;
+module_param_named(user_neigh_watches, kal_user_neigh_watches, uint, 0644);
+MODULE_PARM_DESC(user_neigh_watches, "of these, one user's without CAP_NET_ADMIN (256)");
+
+static unsigned int kal_net_subscriptions = 1024;
+module_param_named(net_subscriptions, kal_net_subscriptions, uint, 0644);
+MODULE_PARM_DESC(net_subscriptions,
+		 "programs' subscriptions to the events of a network namespace (1024)");
+
+static unsigned int kal_user_net_subscriptions = 256;
+module_param_named(user_net_subscriptions, kal_user_net_subscriptions, uint, 0644);
+MODULE_PARM_DESC(user_net_subscriptions, "of these, one user's without CAP_NET_ADMIN (256)");
+
+static const struct {
+	const unsigned int *all;
+	const unsigned int *user;
+} limits[KAL_SHARES] = {
+	[KAL_SHARE_NEIGH] = { &kal_neigh_watches, &kal_user_neigh_watches },
+	[KAL_SHARE_SUB] = { &kal_net_subscriptions, &kal_user_net_subscriptions },
+};
+
+/**
+ * kal_net_user() - whom what the calling task has is counted for
+ *
+ * In a user namespace that is who made it: its ids are no other users to the host.
+ */
+struct kal_net_user kal_net_user(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	struct kal_net_user user = { .uid = current_uid() };
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		user.uid = ns->owner;
+	user.admin = ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN);
+	return user;
+}
+
+static unsigned long users_count(struct kal_net_share *share, kuid_t uid)
+{
+	const void *entry = xa_load(&share->users, __kuid_val(uid));
+
+	return entry ? xa_to_value(entry) : 0;
+}
+
+/**
+ * kal_net_share_get() - one more of @which for @user
+ *
+ * Return: 0, for kal_net_share_put(); -ENOSPC: the namespace's are used up, or the user's;
+ * -ENOMEM. Context: may sleep.
+ */
+int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_net_user *user)
+{
+	struct kal_net_share *share = &kal_net(net)->shares[which];
+	unsigned long count;
+	int err;
+
+	guard(mutex)(&share->lock);
+	count = users_count(share, user->uid);
+	if (share->count >= READ_ONCE(*limits[which].all) ||
+	    (!user->admin && count >= READ_ONCE(*limits[which].user)))
+		return -ENOSPC;
+	err = xa_err(xa_store(&share->users, __kuid_val(user->uid), xa_mk_value(count + 1),
+			      GFP_KERNEL_ACCOUNT));
+	if (!err)
+		share->count++;
+	return err;
+}
+
+/* May sleep. */
+void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user)
+{
+	struct kal_net_share *share = &kal_net(net)->shares[which];
+	unsigned long count;
+
+	guard(mutex)(&share->lock);
+	share->count--;
+	count = users_count(share, user->uid) - 1;
+	/* the entry is there: no memory is needed */
+	if (count)
+		xa_store(&share->users, __kuid_val(user->uid), xa_mk_value(count), GFP_KERNEL);
+	else
+		xa_erase(&share->users, __kuid_val(user->uid));
+}
+
+void kal_net_shares_init(struct kal_net *kn)
+{
+	enum kal_share which;
+
+	for (which = 0; which < KAL_SHARES; which++) {
+		mutex_init(&kn->shares[which].lock);
+		xa_init_flags(&kn->shares[which].users, XA_FLAGS_ACCOUNT);
+	}
+}
+
+/* No open /dev/krdma has the namespace any more. */
+void kal_net_shares_exit(struct kal_net *kn)
+{
+	enum kal_share which;
+
+	for (which = 0; which < KAL_SHARES; which++) {
+		WARN_ON_ONCE(kn->shares[which].count);
+		xa_destroy(&kn->shares[which].users);
+		mutex_destroy(&kn->shares[which].lock);
+	}
+}
