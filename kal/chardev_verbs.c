@@ -161,12 +161,13 @@ static void kal_h_cq_event(struct ri_cq *rcq, enum ib_event_type event)
 	kal_handle_async(&cq->h, event);
 }
 
-static void kal_cq_init_record(struct kal_h_cq *cq)
+static void kal_cq_init_record(struct kal_h_cq *cq, u32 ceh)
 {
 	cq->completion_event = (struct krdma_event) {
 		.size = sizeof(cq->completion_event),
 		.type = KRDMA_EVENT_COMPLETION,
 		.handle = cq->h.id,
+		.code = ceh,
 		.cookie = cq->h.cookie,
 	};
 	kal_record_init(&cq->completion, &cq->h, &cq->completion_event);
@@ -191,7 +192,7 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	cq->ctx = ctx;
-	kal_cq_init_record(cq);
+	kal_cq_init_record(cq, cmd->ceh);
 	cq->cq = kal_cq_create(ctx->h.dev->rnic, ctx->uctx, &attr, udata);
 	if (IS_ERR(cq->cq))
 		return PTR_ERR(cq->cq);

@@ -103,6 +103,7 @@ void kal_event_flush(void)
 
 void ri_completion_event(struct ri_cq *cq)
 {
+	trace_completion_event(cq);
 	if (cq->on_completion)
 		cq->on_completion(cq);
 }

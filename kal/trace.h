@@ -77,6 +77,23 @@ DEFINE_EVENT(kal_obj_class, object_create,
 DEFINE_EVENT(kal_obj_class, object_destroy,
 	TP_PROTO(const struct ri_obj *obj), TP_ARGS(obj));
 
+/* on the CPU of the completion event handler, if the provider has one for each */
+TRACE_EVENT(completion_event,
+	TP_PROTO(const struct ri_cq *cq),
+	TP_ARGS(cq),
+	TP_STRUCT__entry(
+		__string(name, cq->obj.rnic->name)
+		__field(u32, id)
+		__field(u32, ceh)
+	),
+	TP_fast_assign(
+		__assign_str(name);
+		__entry->id = cq->obj.id;
+		__entry->ceh = cq->ceh;
+	),
+	TP_printk("rnic=%s cq=%u ceh=%u", __get_str(name), __entry->id, __entry->ceh)
+);
+
 TRACE_EVENT(async_event,
 	TP_PROTO(const struct ri_rnic *rnic, const struct ri_async_event *event),
 	TP_ARGS(rnic, event),

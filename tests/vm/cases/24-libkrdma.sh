@@ -23,6 +23,14 @@ serve_example() {
 hosts_up
 note_resources
 
+# where events of completion event handlers other than 0 are raised: handler n is CPU n
+tracing=/sys/kernel/tracing
+mkdir "$tracing/instances/ceh"
+echo 'ceh > 0' > "$tracing/instances/ceh/events/krdma/completion_event/filter"
+echo 1 > "$tracing/instances/ceh/events/krdma/completion_event/enable"
+# raised: pairs of a CPU and a handler, each once
+raised() { sed -nE 's/.*\[0*([0-9]+)\].* ceh=([0-9]+)$/\1 \2/p' "$tracing/instances/ceh/trace" | sort -u; }
+
 tests=0
 for path in fast slow; do
 	# the RNIC names its user library in any case; here it is not found
@@ -32,6 +40,8 @@ for path in fast slow; do
 	expect "verbs, $path" timeout "$(patient 60)" "$VM_PROGS/krdma_ual" $path hostA "$ADDR_A" hostB "$ADDR_B"
 	cat expect
 	tests=$((tests + $(awk '/ passed, / { print $1 }' expect)))
+	same "each handler's CPU, $path" "$(seq "$(($(nproc) - 1))" | sed 's/.*/& &/')" "$(raised)"
+	echo > "$tracing/instances/ceh/trace"
 	check_no_leak
 
 	say "examples in C, $path"
@@ -49,6 +59,8 @@ for path in fast slow; do
 	check_no_leak
 done
 
+echo 0 > "$tracing/instances/ceh/events/enable"
+rmdir "$tracing/instances/ceh"
 for path in fast slow; do
 	export KRDMA_UVP_DIR=$uvp
 	[ $path = fast ] || export KRDMA_UVP_DIR=/nowhere

@@ -686,7 +686,7 @@ struct krdma_event {
 	__u32 size;		/* octets of the record */
 	__u32 type;		/* enum krdma_event_type */
 	__u32 handle;
-	__u32 code;		/* ASYNC: enum krdma_async; NET: KRDMA_NET_* */
+	__u32 code;		/* COMPLETION: ceh; ASYNC: enum krdma_async; NET: KRDMA_NET_* */
 	__s32 status;		/* 0 or a negative errno */
 	__u32 reserved;
 	__aligned_u64 cookie;	/* of the object */

@@ -69,8 +69,9 @@ enum class AsyncCode : std::uint32_t {
 struct Event {
 	std::uint32_t type;   /**< enum krdma_event_type, or a later kernel's */
 	std::uint32_t handle; /**< of the object */
-	std::uint32_t code;   /**< enum krdma_async, KRDMA_NET_*, how many were lost */
-	int status;           /**< 0 or an errno */
+	/** Event handler of the queue, enum krdma_async, KRDMA_NET_*, how many were lost. */
+	std::uint32_t code;
+	int status; /**< 0 or an errno */
 	std::uint64_t cookie;
 	std::chrono::nanoseconds time; /**< CLOCK_MONOTONIC */
 	std::variant<std::monostate, ConnectionInfo, NeighbourInfo, NetInfo> detail;

@@ -178,10 +178,11 @@ struct ual_net_info {
 struct ual_event {
 	uint32_t type;		/* enum krdma_event_type, or a later kernel's */
 	uint32_t handle;	/* of the object */
-	uint32_t code;		/* enum krdma_async, KRDMA_NET_*, how many were lost */
+	/* COMPLETION: the queue's event handler; enum krdma_async; KRDMA_NET_*; how many were lost */
+	uint32_t code;
 	int status;		/* 0 or a negative errno */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	union {			/* by the type */
+	__extension__ union {	/* by the type */
 		struct ual_conn_info conn;
 		struct ual_neigh_info neigh;
 		struct ual_net_info net;
