@@ -67,6 +67,11 @@ void ual_connection_info(const ual_connection *connection, ual_conn_info *info)
 	(void)guarded([&] { *info = conn_info(connection->object.info()); });
 }
 
+uint32_t ual_connection_handle(const ual_connection *connection)
+{
+	return connection->object.handle();
+}
+
 void ual_connection_destroy(ual_connection *connection)
 {
 	destroy(connection);

@@ -81,7 +81,7 @@ const char *ual_context_why_slow(const ual_context *context)
 
 uint32_t ual_context_handle(const ual_context *context)
 {
-	return context->object.state()->handle.value();
+	return context->object.handle();
 }
 
 int ual_pd_create(ual_context *context, ual_pd **pd)
@@ -96,7 +96,12 @@ void ual_pd_destroy(ual_pd *pd)
 
 uint32_t ual_pd_handle(const ual_pd *pd)
 {
-	return pd->object.state()->number;
+	return pd->object.handle();
+}
+
+uint32_t ual_pd_id(const ual_pd *pd)
+{
+	return pd->object.id();
 }
 
 /* Memory ******************************************************************* */
@@ -104,6 +109,12 @@ uint32_t ual_pd_handle(const ual_pd *pd)
 int ual_mr_create(ual_pd *pd, void *memory, size_t length, uint32_t access, ual_mr **mr)
 {
 	return make(mr, pd->object, memory_of(memory, length), access);
+}
+
+int ual_mr_create_at(ual_pd *pd, void *memory, size_t length, uint64_t iova, uint32_t access,
+		     ual_mr **mr)
+{
+	return make(mr, pd->object, memory_of(memory, length), iova, access);
 }
 
 int ual_mr_create_dmabuf(ual_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
@@ -134,7 +145,7 @@ uint64_t ual_mr_length(const ual_mr *mr)
 
 uint32_t ual_mr_handle(const ual_mr *mr)
 {
-	return mr->object.state()->number;
+	return mr->object.handle();
 }
 
 int ual_mr_slice(const ual_mr *mr, uint64_t offset, uint32_t length, krdma_sge *slice)
@@ -156,6 +167,16 @@ int ual_mr_set_memory(ual_mr *mr, void *memory, size_t length)
 	return guarded([&] { mr->object.change_memory(memory_of(memory, length)); });
 }
 
+int ual_mr_set_memory_at(ual_mr *mr, void *memory, size_t length, uint64_t iova)
+{
+	return guarded([&] { mr->object.change_memory(memory_of(memory, length), iova); });
+}
+
+int ual_mr_set_pd(ual_mr *mr, ual_pd *pd)
+{
+	return guarded([&] { mr->object.change_domain(pd->object); });
+}
+
 int ual_mw_create(ual_pd *pd, uint32_t type, ual_mw **mw)
 {
 	return make(mw, pd->object, type);
@@ -169,6 +190,11 @@ void ual_mw_destroy(ual_mw *mw)
 uint32_t ual_mw_stag(const ual_mw *mw)
 {
 	return mw->object.stag();
+}
+
+uint32_t ual_mw_next_stag(const ual_mw *mw)
+{
+	return mw->object.next_stag();
 }
 
 uint32_t ual_mw_handle(const ual_mw *mw)
@@ -257,7 +283,7 @@ int ual_cq_moderate(ual_cq *cq, uint16_t count, uint16_t period_us)
 
 uint32_t ual_cq_handle(const ual_cq *cq)
 {
-	return cq->object.state()->number;
+	return cq->object.handle();
 }
 
 const char *ual_status_text(uint32_t status)
@@ -314,6 +340,15 @@ int ual_srq_post(ual_srq *srq, uint64_t id, const krdma_sge *slices, uint32_t co
 	return guarded([&] { srq->object.post(id, slices_of(slices, count)); });
 }
 
+uint32_t ual_post_srq(ual_srq *srq, const krdma_wr *requests, uint32_t count, int *error)
+{
+	std::error_code code;
+	const std::size_t posted = srq->object.post({requests, count}, code);
+
+	*error = -code.value();
+	return static_cast<uint32_t>(posted);
+}
+
 int ual_srq_resize(ual_srq *srq, uint32_t max_wr)
 {
 	return guarded([&] { srq->object.resize(max_wr); });
@@ -331,7 +366,7 @@ int ual_srq_query(ual_srq *srq, krdma_srq_attr *attr)
 
 uint32_t ual_srq_handle(const ual_srq *srq)
 {
-	return srq->object.state()->number;
+	return srq->object.handle();
 }
 
 /* Queue pairs ************************************************************** */

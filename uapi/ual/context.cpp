@@ -125,7 +125,7 @@ void MrState::change_access(std::uint32_t access)
 	name_.stag = cmd.stag;
 }
 
-void MrState::change_memory(std::span<std::byte> memory)
+void MrState::change_memory(std::span<std::byte> memory, std::uint64_t iova)
 {
 	auto cmd = make_command<krdma_mr_reregister>();
 	const std::lock_guard guard{lock_};
@@ -133,9 +133,26 @@ void MrState::change_memory(std::span<std::byte> memory)
 	cmd.mask = KRDMA_REREG_TRANSLATION;
 	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
 	cmd.length = memory.size();
-	cmd.iova = zero_based_ ? 0 : cmd.start;
+	cmd.iova = zero_based_ ? 0 : iova;
 	reregister(cmd);
 	name_ = {cmd.stag, cmd.iova, cmd.length};
+}
+
+void MrState::change_domain(const ProtectionDomain &domain)
+{
+	auto cmd = make_command<krdma_mr_reregister>();
+	std::shared_ptr<PdState> next = domain.state();
+
+	/* its number may be another session's */
+	if (next->context != context)
+		throw_errno(EINVAL, "protection domain of another context");
+	const std::lock_guard guard{lock_};
+
+	cmd.mask = KRDMA_REREG_PD;
+	cmd.pd = next->number;
+	reregister(cmd);
+	name_.stag = cmd.stag;
+	pd.swap(next); /* what it was in ends without the lock */
 }
 
 MwState::MwState(const ProtectionDomain &domain, std::uint32_t type)
@@ -170,6 +187,11 @@ const std::string &Context::why_slow() const noexcept
 	return state_->why_slow;
 }
 
+std::uint32_t Context::handle() const noexcept
+{
+	return state_->handle.value();
+}
+
 const Device &Context::device() const noexcept
 {
 	return state_->device;
@@ -184,6 +206,11 @@ ProtectionDomain::ProtectionDomain(const Context &context)
 	: state_{std::make_shared<detail::PdState>(context)}
 {}
 
+std::uint32_t ProtectionDomain::handle() const noexcept
+{
+	return state_->number;
+}
+
 std::uint32_t ProtectionDomain::id() const noexcept
 {
 	return state_->id;
@@ -191,13 +218,18 @@ std::uint32_t ProtectionDomain::id() const noexcept
 
 MemoryRegion::MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory,
 			   std::uint32_t access)
+	: MemoryRegion{pd, memory, reinterpret_cast<std::uintptr_t>(memory.data()), access}
+{}
+
+MemoryRegion::MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory,
+			   std::uint64_t iova, std::uint32_t access)
 {
 	auto cmd = detail::make_command<krdma_mr>();
 
 	cmd.access = access;
 	cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
 	cmd.length = memory.size();
-	cmd.iova = access & access::zero_based ? 0 : cmd.start;
+	cmd.iova = access & access::zero_based ? 0 : iova;
 	state_ = std::make_shared<detail::MrState>(pd, cmd);
 }
 
@@ -213,6 +245,11 @@ MemoryRegion::MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t
 	cmd.length = length;
 	cmd.iova = iova;
 	state_ = std::make_shared<detail::MrState>(pd, cmd);
+}
+
+std::uint32_t MemoryRegion::handle() const noexcept
+{
+	return state_->number;
 }
 
 std::uint32_t MemoryRegion::stag() const noexcept
@@ -255,7 +292,17 @@ void MemoryRegion::change_access(std::uint32_t access) const
 
 void MemoryRegion::change_memory(std::span<std::byte> memory) const
 {
-	state_->change_memory(memory);
+	state_->change_memory(memory, reinterpret_cast<std::uintptr_t>(memory.data()));
+}
+
+void MemoryRegion::change_memory(std::span<std::byte> memory, std::uint64_t iova) const
+{
+	state_->change_memory(memory, iova);
+}
+
+void MemoryRegion::change_domain(const ProtectionDomain &pd) const
+{
+	state_->change_domain(pd);
 }
 
 MemoryWindow::MemoryWindow(const ProtectionDomain &pd, std::uint32_t type)

@@ -341,6 +341,11 @@ void CompletionQueue::moderate(std::uint16_t count, std::uint16_t period_us) con
 	state_->core.command(KRDMA_IOC_CQ_MODIFY, cmd, "moderation");
 }
 
+std::uint32_t CompletionQueue::handle() const noexcept
+{
+	return state_->number;
+}
+
 const EventSource &CompletionQueue::events() const noexcept
 {
 	return state_->events;
@@ -353,11 +358,26 @@ SharedReceiveQueue::SharedReceiveQueue(const ProtectionDomain &pd, ReceiveQueueO
 void SharedReceiveQueue::post(std::uint64_t id, Slices slices) const
 {
 	const krdma_wr wr = detail::receive_request(id, slices);
-	int err = 0;
+	std::error_code error;
 
-	(void)detail::post(*state_, state_->number, &krdma_uvp_ops::srq_post, KRDMA_IOC_POST_SRQ,
-			   {&wr, 1}, err);
-	check(err, "post to shared receive queue");
+	if (post({&wr, 1}, error) != 1) [[unlikely]]
+		throw std::system_error{error, "post to shared receive queue"};
+}
+
+std::size_t SharedReceiveQueue::post(std::span<const krdma_wr> requests,
+				     std::error_code &error) const noexcept
+{
+	int err = 0;
+	const std::size_t posted = detail::post(*state_, state_->number, &krdma_uvp_ops::srq_post,
+						KRDMA_IOC_POST_SRQ, requests, err);
+
+	error.assign(err, std::generic_category());
+	return posted;
+}
+
+std::uint32_t SharedReceiveQueue::handle() const noexcept
+{
+	return state_->number;
 }
 
 namespace {

@@ -173,7 +173,8 @@ public:
 		return name_;
 	}
 	void change_access(std::uint32_t access);
-	void change_memory(std::span<std::byte> memory);
+	void change_memory(std::span<std::byte> memory, std::uint64_t iova);
+	void change_domain(const ProtectionDomain &domain);
 
 	std::shared_ptr<PdState> pd;
 

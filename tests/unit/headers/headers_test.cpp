@@ -133,6 +133,20 @@ TEST_F(Headers, TheProgramInCCompiles)
 	EXPECT_EQ(result.status, 0) << result.output;
 }
 
+TEST_F(Headers, APedantHasNothingToSay)
+{
+	const std::string c = "#include <krdma/ual.h>\n";
+	const std::string cxx = "#include <krdma/krdma.hpp>\n";
+
+	for (const char *standard : {"c99", "c11", "c17"}) {
+		const Result result = compile(
+			HEADERS_CC " -Wpedantic -Werror -std=" + std::string{standard}, "c", c);
+		EXPECT_EQ(result.status, 0) << standard << '\n' << result.output;
+	}
+	const Result result = compile(HEADERS_CXX " -Wpedantic -Werror -std=c++20", "cpp", c + cxx);
+	EXPECT_EQ(result.status, 0) << result.output;
+}
+
 TEST_F(Headers, OptionsBeginInBothLanguages)
 {
 	const std::string text = "#include <krdma/ual.h>\n"

@@ -174,6 +174,103 @@ TEST_F(CInterface, OptionsReachTheKernel)
 	ual_srq_destroy(srq);
 }
 
+TEST_F(CInterface, ReceivesOfSharedQueueInAList)
+{
+	std::array<krdma_wr, 3> requests{};
+	ual_srq *srq = nullptr;
+	int error = 7;
+
+	kernel->handlers[KRDMA_IOC_SRQ] = [](void *argument) {
+		static_cast<krdma_srq *>(argument)->handle = 4711;
+		return 0;
+	};
+	ASSERT_EQ(ual_srq_create(pd, nullptr, &srq), 0);
+	for (std::size_t i = 0; i < requests.size(); i++)
+		requests[i].wr_id = i;
+	EXPECT_EQ(ual_post_srq(srq, requests.data(), 3, &error), 3U);
+	EXPECT_EQ(error, 0);
+	ASSERT_EQ(kernel->posted.size(), 3U);
+	EXPECT_EQ(kernel->posted[2].wr_id, 2U);
+	kernel->handlers[KRDMA_IOC_POST_SRQ] = [](void *argument) {
+		auto &cmd = *static_cast<krdma_post *>(argument);
+
+		cmd.done = cmd.count / 2;
+		return ENOMEM;
+	};
+	EXPECT_EQ(ual_post_srq(srq, requests.data(), 3, &error), 1U);
+	EXPECT_EQ(error, -ENOMEM);
+	EXPECT_EQ(ual_srq_post(srq, 1, nullptr, 0), -ENOMEM);
+	ual_srq_destroy(srq);
+}
+
+TEST_F(CInterface, RegionsAnywhereAndInOtherDomains)
+{
+	std::array<std::byte, 64> memory{};
+	krdma_mr_reregister changed{};
+	ual_context *elsewhere = nullptr;
+	ual_pd *second = nullptr;
+	ual_pd *foreign = nullptr;
+	ual_mr *mr = nullptr;
+	krdma_mr seen{};
+
+	kernel->handlers[KRDMA_IOC_MR] = [&](void *argument) {
+		seen = *static_cast<krdma_mr *>(argument);
+		static_cast<krdma_mr *>(argument)->handle = 4712;
+		return 0;
+	};
+	kernel->handlers[KRDMA_IOC_MR_REREGISTER] = [&](void *argument) {
+		changed = *static_cast<krdma_mr_reregister *>(argument);
+		static_cast<krdma_mr_reregister *>(argument)->stag = 0x99;
+		return 0;
+	};
+	ASSERT_EQ(ual_pd_create(context, &second), 0);
+	ASSERT_EQ(ual_mr_create_at(pd, memory.data(), 64, 0x7000, KRDMA_ACCESS_LOCAL_WRITE, &mr),
+		  0);
+	EXPECT_EQ(seen.iova, 0x7000U);
+	EXPECT_EQ(seen.start, reinterpret_cast<std::uintptr_t>(memory.data()));
+	EXPECT_EQ(ual_mr_handle(mr), 4712U);
+	EXPECT_EQ(ual_mr_address(mr), 0x7000U);
+
+	EXPECT_EQ(ual_mr_set_memory_at(mr, memory.data(), 32, 0x8000), 0);
+	EXPECT_EQ(changed.mask, KRDMA_REREG_TRANSLATION);
+	EXPECT_EQ(changed.iova, 0x8000U);
+	EXPECT_EQ(ual_mr_address(mr), 0x8000U);
+
+	EXPECT_EQ(ual_mr_set_pd(mr, second), 0);
+	EXPECT_EQ(changed.mask, KRDMA_REREG_PD);
+	EXPECT_EQ(changed.pd, ual_pd_handle(second));
+	EXPECT_EQ(ual_mr_stag(mr), 0x99U);
+	EXPECT_EQ(ual_mr_address(mr), 0x8000U);
+
+	/* whose handle may be a domain's here */
+	ASSERT_EQ(ual_context_create(session.get(), index, 0, &elsewhere), 0);
+	ASSERT_EQ(ual_pd_create(elsewhere, &foreign), 0);
+	EXPECT_EQ(ual_mr_set_pd(mr, foreign), -EINVAL);
+	ual_mr_destroy(mr);
+	ual_pd_destroy(second);
+	ual_pd_destroy(foreign);
+	ual_context_destroy(elsewhere);
+}
+
+TEST_F(CInterface, NumbersForOtherCommands)
+{
+	ual_mw *mw = nullptr;
+
+	kernel->handlers[KRDMA_IOC_MW] = [](void *argument) {
+		static_cast<krdma_mw *>(argument)->stag = 0x56ff;
+		return 0;
+	};
+	ASSERT_EQ(ual_mw_create(pd, 2, &mw), 0);
+	EXPECT_EQ(ual_mw_stag(mw), 0x56ffU);
+	EXPECT_EQ(ual_mw_next_stag(mw), 0x5600U);
+	EXPECT_EQ(ual_context_handle(context), context->object.handle());
+	EXPECT_EQ(ual_pd_handle(pd), pd->object.handle());
+	EXPECT_EQ(ual_pd_id(pd), pd->object.id());
+	EXPECT_EQ(ual_cq_handle(cq), cq->object.handle());
+	EXPECT_NE(ual_cq_handle(cq), ual_pd_handle(pd));
+	ual_mw_destroy(mw);
+}
+
 TEST_F(CInterface, RequestsAreAsSaid)
 {
 	const krdma_sge slice{0x1000, 64, 7};

@@ -227,7 +227,8 @@ int FakeKernel::builtin(unsigned long number, void *argument)
 		return 0;
 	}
 	case KRDMA_IOC_POST_SEND:
-	case KRDMA_IOC_POST_RECV: {
+	case KRDMA_IOC_POST_RECV:
+	case KRDMA_IOC_POST_SRQ: {
 		auto &cmd = *static_cast<krdma_post *>(argument);
 		const auto *wrs = reinterpret_cast<const krdma_wr *>(cmd.wrs);
 

@@ -238,6 +238,42 @@ void region_from_zero(World &world)
 	pair.refuses_read(memory.remote(2 * size));
 }
 
+/* tagged offsets from anywhere, and in one domain after the other */
+void region_elsewhere(World &world)
+{
+	constexpr std::uint64_t here = 0x123456789abcd000 + 5;
+	constexpr std::uint64_t there = 0xfffffffff0000000;
+	const Pair pair{world};
+	const ProtectionDomain apart{world.b.context};
+	std::vector<std::byte> memory(size);
+	std::vector<std::byte> other(2 * size);
+	const MemoryRegion region{apart, memory, here, everything};
+	const auto remote = [&](std::uint64_t offset = 0) {
+		return Remote{region.address() + offset, region.stag()};
+	};
+
+	same(region.address(), here, "first tagged offset");
+	{
+		const Pair stranger{world};
+
+		stranger.refuses_read(remote());
+	}
+	region.change_domain(pair.b.pd);
+	same(region.address(), here, "first tagged offset in another domain");
+	reaches(pair, remote(), size, mark);
+	require(std::ranges::all_of(memory, [](std::byte b) { return b == mark; }),
+		"what was written");
+	region.change_memory(other, there);
+	same(region.address(), there, "first tagged offset of other memory");
+	reaches(pair, remote(size), size, mark);
+	require(other[size - 1] == std::byte{0} && other[size] == mark && other.back() == mark,
+		"what was written to other memory");
+	refused(EINVAL, "a domain of another context",
+		[&] { region.change_domain(ProtectionDomain{world.a.context}); });
+	region.change_domain(apart);
+	pair.refuses_read(remote());
+}
+
 void regions_refused(World &world)
 {
 	const ProtectionDomain pd{world.a.context};
@@ -344,6 +380,7 @@ const std::vector<Check> memory_checks = {
 	{"region_invalidated_by_the_peer", region_invalidated_by_the_peer},
 	{"region_changed", region_changed},
 	{"region_from_zero", region_from_zero},
+	{"region_elsewhere", region_elsewhere},
 	{"regions_refused", regions_refused},
 	{"dmabuf", dmabuf},
 };

@@ -29,8 +29,18 @@ void shared_receives_and_limit(World &world)
 	const Memory from_one{one.a.pd, 8};
 	const Memory from_other{other.a.pd, 8};
 
-	for (std::uint64_t id = 10; id < 16; id++)
-		srq.post(id, to.region.slice(0, 8));
+	const Slice slice = to.region.slice(0, 8);
+	const krdma_sge place{slice.address, slice.length, slice.key};
+	std::array<krdma_wr, 6> receives{};
+	std::error_code error;
+
+	for (std::size_t i = 0; i < receives.size(); i++) {
+		receives[i].wr_id = 10 + i;
+		receives[i].num_sge = 1;
+		receives[i].sges = reinterpret_cast<std::uintptr_t>(&place);
+	}
+	same(srq.post(receives, error), receives.size(), "receives in a list");
+	require(!error, "an error with them");
 	same(srq.query().limit, 4U, "limit");
 	/* by turns; four are left after two, which is not yet fewer than four */
 	send_one(one, from_one);

@@ -703,7 +703,8 @@ struct krdma_conn_event {
 	struct krdma_addr remote;
 	__u32 private_data_len;
 	__u32 reserved;
-	__u8 private_data[];	/* filled up with zeros to a multiple of 8 */
+
+	__extension__ __u8 private_data[];	/* filled up with zeros to a multiple of 8 */
 };
 
 /* NEIGH */

@@ -35,7 +35,11 @@ class Connection {
 public:
 	/**
 	 * Begins to connect and returns; established() or the event KRDMA_EVENT_CONN_REPLY
-	 * tells what came of it.
+	 * tells what came of it. Either may tell the errors of the way and of TCP.
+	 * @throws std::system_error EINVAL: the queue pair has failed, or see ConnectionOptions;
+	 *         EISCONN: it has a connection; EADDRNOTAVAIL: the local address, or the one that
+	 *         the host chooses, is not the RNIC's; EADDRINUSE, EACCES: of the local port;
+	 *         ENETUNREACH, EHOSTUNREACH: no way there.
 	 */
 	[[nodiscard]] static Connection connect(const QueuePair &qp, const Address &remote,
 						const ConnectionOptions &options = {});
@@ -43,8 +47,11 @@ public:
 	/**
 	 * Waits until it is made, and takes the event, unless there is a callback for it.
 	 * @throws std::system_error ECONNREFUSED: the peer (with private_data()) or its host
-	 *         refused; ETIMEDOUT: the time is over; or why it failed. Once this was told: why
-	 *         it has ended since, ECONNRESET for a graceful end.
+	 *         refused; ETIMEDOUT: the time is over, here or in the kernel; ECONNRESET: the peer
+	 *         went without an answer; EPROTO, EPROTONOSUPPORT, EOPNOTSUPP: it does not speak
+	 *         MPA, or not so that both can; ECONNABORTED: it was ended here; ENODEV: the RNIC
+	 *         is gone. Once this was told: why it has ended since, ECONNRESET for a graceful
+	 *         end.
 	 */
 	void established(std::chrono::milliseconds timeout = forever);
 	/** Waits until it has ended, or could not be made; false after the time. */
@@ -75,7 +82,13 @@ public:
 
 	/** Addresses, wished depths of RDMA Reads, private data. */
 	[[nodiscard]] const ConnectionInfo &info() const noexcept;
-	/** Begins to accept; Connection::established() tells when it is done. Once only. */
+	/**
+	 * Begins to accept; Connection::established() tells when it is done. Once only.
+	 * @throws std::system_error and the request may be answered again: EINVAL: the queue pair
+	 *         has failed or is of another RNIC, or see ConnectionOptions; EISCONN: it has a
+	 *         connection; ENOMEM. With any other errno it is over: ECONNRESET, ENOTCONN: the
+	 *         peer has gone; ECONNABORTED: the queue pair failed.
+	 */
 	[[nodiscard]] Connection accept(const QueuePair &qp, const ConnectionOptions &options = {});
 	/** Refuses, with private data. Once only. */
 	void reject(std::span<const std::byte> private_data = {});
@@ -96,7 +109,12 @@ struct ListenerOptions {
  */
 class Listener {
 public:
-	/** @param local address (or all of a family) and port; 0: the kernel chooses. */
+	/**
+	 * @param local address (or all of a family) and port; 0: the kernel chooses.
+	 * @throws std::system_error EADDRNOTAVAIL: it is not an address of the RNIC;
+	 *         EADDRINUSE: a socket, a listener or somebody's reservation has the port;
+	 *         EACCES: a privileged one; EAFNOSUPPORT: no address of IPv4 or IPv6.
+	 */
 	Listener(const Context &context, const Address &local, ListenerOptions options = {});
 
 	/** With the port that was given. */

@@ -134,7 +134,7 @@ public:
 	/**
 	 * The next event, or nothing after the time. Not together with a callback.
 	 * @throws std::system_error ENODEV: the RNIC is gone and all that it said was taken. The
-	 *         context's event says so first: KRDMA_EVENT_ASYNC, IBV_EVENT_DEVICE_FATAL.
+	 *         context's event says so first: KRDMA_EVENT_ASYNC, KRDMA_ASYNC_DEVICE_FATAL.
 	 */
 	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout = forever) const;
 

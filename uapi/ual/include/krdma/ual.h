@@ -110,6 +110,7 @@ uint32_t ual_mw_handle(const struct ual_mw *mw);
 uint32_t ual_cq_handle(const struct ual_cq *cq);
 uint32_t ual_srq_handle(const struct ual_srq *srq);
 uint32_t ual_qp_handle(const struct ual_qp *qp);
+uint32_t ual_connection_handle(const struct ual_connection *connection);
 
 /**
  * ual_devices() - the RNICs of the namespace
@@ -255,6 +256,8 @@ const char *ual_context_why_slow(const struct ual_context *context);
 
 int ual_pd_create(struct ual_context *context, struct ual_pd **pd);
 void ual_pd_destroy(struct ual_pd *pd);
+/* as "rdma resource show pd" has it */
+uint32_t ual_pd_id(const struct ual_pd *pd);
 
 /**
  * ual_mr_create() - register memory of this process
@@ -263,6 +266,9 @@ void ual_pd_destroy(struct ual_pd *pd);
  */
 int ual_mr_create(struct ual_pd *pd, void *memory, size_t length, uint32_t access,
 		  struct ual_mr **mr);
+/* the same, but tagged offsets begin at @iova (at 0 with KRDMA_ACCESS_ZERO_BASED) */
+int ual_mr_create_at(struct ual_pd *pd, void *memory, size_t length, uint64_t iova,
+		     uint32_t access, struct ual_mr **mr);
 /* octets of a dma-buf, which the region keeps, not @fd; tagged offsets begin at @iova */
 int ual_mr_create_dmabuf(struct ual_pd *pd, int fd, uint64_t offset, uint64_t length,
 			 uint64_t iova, uint32_t access, struct ual_mr **mr);
@@ -275,15 +281,19 @@ uint64_t ual_mr_length(const struct ual_mr *mr);
 /* a part of it, for work requests; -ERANGE: it does not lie in the region */
 int ual_mr_slice(const struct ual_mr *mr, uint64_t offset, uint32_t length,
 		 struct krdma_sge *slice);
-/* the same region with other rights, or other memory */
+/* the same region with other rights, other memory, in another domain of its context */
 int ual_mr_set_access(struct ual_mr *mr, uint32_t access);
 int ual_mr_set_memory(struct ual_mr *mr, void *memory, size_t length);
+int ual_mr_set_memory_at(struct ual_mr *mr, void *memory, size_t length, uint64_t iova);
+int ual_mr_set_pd(struct ual_mr *mr, struct ual_pd *pd);
 
 /* @type: 1 or 2 */
 int ual_mw_create(struct ual_pd *pd, uint32_t type, struct ual_mw **mw);
 void ual_mw_destroy(struct ual_mw *mw);
 /* changes with each ual_bind() */
 uint32_t ual_mw_stag(const struct ual_mw *mw);
+/* the same with the next key: what ual_bind() will give it */
+uint32_t ual_mw_next_stag(const struct ual_mw *mw);
 
 /* Completion queues ******************************************************** */
 
@@ -348,6 +358,9 @@ int ual_srq_create(struct ual_pd *pd, const struct ual_srq_options *options,
 void ual_srq_destroy(struct ual_srq *srq);
 int ual_srq_post(struct ual_srq *srq, uint64_t id, const struct krdma_sge *slices,
 		 uint32_t count);
+/* requests in the ABI's own form, as ual_post_receive() */
+uint32_t ual_post_srq(struct ual_srq *srq, const struct krdma_wr *requests, uint32_t count,
+		      int *error);
 int ual_srq_resize(struct ual_srq *srq, uint32_t max_wr);
 /* for one event; it disarms itself */
 int ual_srq_set_limit(struct ual_srq *srq, uint32_t limit);
@@ -464,13 +477,18 @@ struct ual_conn_options {
  * ual_connect() - begin to connect
  * ual_established() or the event KRDMA_EVENT_CONN_REPLY tells what came of it. The end of the
  * object ends the connection.
+ * Return: 0; -EINVAL: the queue pair has failed, or the options; -EISCONN: it has a
+ * connection; -EADDRNOTAVAIL: the local address, or the one that the host chooses, is not the
+ * RNIC's; -EADDRINUSE, -EACCES: of the local port; -ENETUNREACH, -EHOSTUNREACH: no way there.
  */
 int ual_connect(struct ual_qp *qp, const struct krdma_addr *remote,
 		const struct ual_conn_options *options, struct ual_connection **connection);
 /**
  * ual_established() - wait until it is made; its event is taken, unless a callback wants it
  * Return: 0; -ECONNREFUSED: the peer, with private data, or its host refused; -ETIMEDOUT:
- * the time is over; or why it failed. Once this was told: why it has ended since,
+ * the time is over, here or in the kernel; -ECONNRESET: the peer went without an answer; -EPROTO,
+ * -EPROTONOSUPPORT, -EOPNOTSUPP: it does not speak MPA, or not so that both can; -ECONNABORTED:
+ * it was ended here; -ENODEV: the RNIC is gone. Once this was told: why it has ended since,
  * -ECONNRESET for a graceful end.
  */
 int ual_established(struct ual_connection *connection, int timeout_ms);
@@ -496,7 +514,13 @@ struct ual_listen_options {
 /* a backlog of 64 */
 #define UAL_LISTEN_OPTIONS { sizeof(struct ual_listen_options), 64, 0, -1 }
 
-/* @local: an address of the RNIC, or all of a family; port 0: the kernel chooses */
+/**
+ * ual_listen() - hear of those who want to connect
+ * @local: an address of the RNIC, or all of a family; port 0: the kernel chooses
+ * Return: 0; -EADDRNOTAVAIL: it is not an address of the RNIC; -EADDRINUSE: a socket, a listener
+ * or somebody's reservation has the port; -EACCES: a privileged one; -EAFNOSUPPORT: no address
+ * of IPv4 or IPv6.
+ */
 int ual_listen(struct ual_context *context, const struct krdma_addr *local,
 	       const struct ual_listen_options *options, struct ual_listener **listener);
 /* with the port that was given */
@@ -511,7 +535,12 @@ void ual_listener_destroy(struct ual_listener *listener);
 
 /* addresses, wished depths of RDMA Reads, private data */
 void ual_request_info(const struct ual_request *request, struct ual_conn_info *info);
-/* begins to accept; ual_established() tells when it is done. Once only. */
+/**
+ * ual_accept() - begin to accept; ual_established() tells when it is done. Once only.
+ * Return: 0. The request may be answered again after -EINVAL: the queue pair has failed or is
+ * of another RNIC, or the options; -EISCONN: it has a connection; -ENOMEM. With any other errno
+ * it is over: -ECONNRESET, -ENOTCONN: the peer has gone; -ECONNABORTED: the queue pair failed.
+ */
 int ual_accept(struct ual_request *request, struct ual_qp *qp,
 	       const struct ual_conn_options *options, struct ual_connection **connection);
 int ual_reject(struct ual_request *request, const void *private_data, uint32_t length);

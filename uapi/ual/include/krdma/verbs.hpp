@@ -107,6 +107,9 @@ public:
 	/** Asynchronous events of the RNIC. */
 	[[nodiscard]] const EventSource &events() const noexcept;
 
+	/** The kernel's number, for Session::ri_syscall(). */
+	[[nodiscard]] std::uint32_t handle() const noexcept;
+
 	[[nodiscard]] const std::shared_ptr<detail::ContextState> &state() const noexcept
 	{
 		return state_;
@@ -122,6 +125,9 @@ public:
 	explicit ProtectionDomain(const Context &context);
 	/** As "rdma resource show pd" has it. */
 	[[nodiscard]] std::uint32_t id() const noexcept;
+
+	/** The kernel's number, for Session::ri_syscall(). */
+	[[nodiscard]] std::uint32_t handle() const noexcept;
 
 	[[nodiscard]] const std::shared_ptr<detail::PdState> &state() const noexcept
 	{
@@ -237,6 +243,9 @@ public:
 	/** KRDMA_EVENT_COMPLETION after arm(), KRDMA_EVENT_ASYNC. */
 	[[nodiscard]] const EventSource &events() const noexcept;
 
+	/** The kernel's number, for Session::ri_syscall(). */
+	[[nodiscard]] std::uint32_t handle() const noexcept;
+
 	[[nodiscard]] const std::shared_ptr<detail::CqState> &state() const noexcept
 	{
 		return state_;
@@ -293,6 +302,9 @@ public:
 	 * are its addresses, or begin at 0 with access::zero_based.
 	 */
 	MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory, std::uint32_t access);
+	/** The same, but tagged offsets begin at @p iova (at 0 with access::zero_based). */
+	MemoryRegion(const ProtectionDomain &pd, std::span<std::byte> memory, std::uint64_t iova,
+		     std::uint32_t access);
 	/**
 	 * Octets of a dma-buf, which the region keeps, not the descriptor; tagged offsets begin
 	 * at @p iova.
@@ -300,7 +312,7 @@ public:
 	MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t offset,
 		     std::uint64_t length, std::uint64_t iova, std::uint32_t access);
 
-	/** For local use and for the peer. Changes with reregister(). */
+	/** For local use and for the peer. Changes with change_...(). */
 	[[nodiscard]] std::uint32_t stag() const noexcept;
 	[[nodiscard]] std::uint64_t address() const noexcept;
 	[[nodiscard]] std::uint64_t length() const noexcept;
@@ -312,6 +324,13 @@ public:
 	void change_access(std::uint32_t access) const;
 	/** The same region with other memory. */
 	void change_memory(std::span<std::byte> memory) const;
+	/** The same, but tagged offsets begin at @p iova. */
+	void change_memory(std::span<std::byte> memory, std::uint64_t iova) const;
+	/** The same region in another domain of its context. */
+	void change_domain(const ProtectionDomain &pd) const;
+
+	/** The kernel's number, for Session::ri_syscall(). */
+	[[nodiscard]] std::uint32_t handle() const noexcept;
 
 	[[nodiscard]] const std::shared_ptr<detail::MrState> &state() const noexcept
 	{
@@ -357,11 +376,17 @@ public:
 	explicit SharedReceiveQueue(const ProtectionDomain &pd, ReceiveQueueOptions options = {});
 
 	void post(std::uint64_t id, Slices slices) const;
+	/** Requests in the ABI's own form, as QueuePair::post_receive(). */
+	[[nodiscard]] std::size_t post(std::span<const krdma_wr> requests,
+				       std::error_code &error) const noexcept;
 	void resize(std::uint32_t max_wr) const;
 	/** For one event; it disarms itself. */
 	void set_limit(std::uint32_t limit) const;
 	[[nodiscard]] krdma_srq_attr query() const;
 	[[nodiscard]] const EventSource &events() const noexcept;
+
+	/** The kernel's number, for Session::ri_syscall(). */
+	[[nodiscard]] std::uint32_t handle() const noexcept;
 
 	[[nodiscard]] const std::shared_ptr<detail::SrqState> &state() const noexcept
 	{
