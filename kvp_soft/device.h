@@ -11,6 +11,7 @@
 #include <linux/xarray.h>
 #include <krdma/rnicpi.h>
 #include "counters.h"
+#include "pace.h"
 
 struct soft_counter_set {
 	u64 v[SOFT_CNT_MAX];
@@ -39,6 +40,21 @@ struct soft_rnic {
 static inline struct soft_rnic *to_soft_rnic(struct ri_rnic *ri)
 {
 	return container_of(ri, struct soft_rnic, ri);
+}
+
+/**
+ * struct soft_ucontext - a user's opened RNIC
+ * @ri: the kAL's interface object
+ * @gather: its QPs whose doorbells can wait
+ */
+struct soft_ucontext {
+	struct ri_ucontext ri;
+	struct soft_gather gather;
+};
+
+static inline struct soft_ucontext *to_soft_ucontext(struct ri_ucontext *ri)
+{
+	return container_of(ri, struct soft_ucontext, ri);
 }
 
 static inline void soft_count_add(struct soft_rnic *rnic,

@@ -31,17 +31,17 @@ MODULE_PARM_DESC(tx_inline_bytes,
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
 MODULE_PARM_DESC(tx_gather_us,
-		 "work requests of one who posts many may wait so long to be gathered; 0: never (50)");
+		 "work requests of one who posts many may wait so long to be gathered, and four times that while he goes on posting; 0: never (50)");
 
 unsigned int soft_tx_hasty_posts = 8;
 KRDMA_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
 MODULE_PARM_DESC(tx_hasty_posts,
 		 "doorbells in a row that do not wait for each other, of one who posts many (8)");
 
-unsigned int soft_tx_blocks = 128;
+unsigned int soft_tx_blocks = 256;
 KRDMA_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
 MODULE_PARM_DESC(tx_blocks,
-		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 128 (128)");
+		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 1024 (256)");
 
 unsigned int soft_rx_inline_bytes = 16 * 1024;
 module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
@@ -149,11 +149,13 @@ static int soft_ucontext_alloc(struct ri_ucontext *uctx,
 	soft_ucontext_query(uctx, &resp);
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
+	soft_gather_init(&to_soft_ucontext(uctx)->gather);
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
 static void soft_ucontext_dealloc(struct ri_ucontext *uctx)
 {
+	soft_gather_exit(&to_soft_ucontext(uctx)->gather);
 }
 
 /* a protection domain is known by its address, see soft_mem_get() */
@@ -170,7 +172,7 @@ const struct ri_ops soft_ops = {
 	.owner = THIS_MODULE,
 	.abi_version = KRDMA_SOFT_ABI_VERSION,
 
-	.size_ucontext = sizeof(struct ri_ucontext),
+	.size_ucontext = sizeof(struct soft_ucontext),
 	.size_pd = sizeof(struct ri_pd),
 	.size_cq = sizeof(struct soft_cq),
 	.size_srq = sizeof(struct soft_srq),
@@ -359,10 +361,9 @@ static int __init soft_init(void)
 {
 	int ret;
 
+	/* not WQ_HIGHPRI: that has the CPU between two calls of whoever posts to several QPs */
 	soft_wq = alloc_workqueue("krdma_soft",
-				  WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM |
-					  WQ_SYSFS,
-				  0);
+				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);
 	soft_event_wq = alloc_workqueue("krdma_soft_event",
 					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!soft_wq || !soft_event_wq) {

@@ -7,7 +7,7 @@
 #define SOFT_PARAMS_H
 
 /* most that tx_blocks may be */
-#define SOFT_TX_PAGES_MAX	128U
+#define SOFT_TX_PAGES_MAX	1024U
 
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;

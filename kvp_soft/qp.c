@@ -120,7 +120,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
 		     IB_ACCESS_REMOTE_ATOMIC;
 	spin_lock_init(&qp->lock);
-	soft_tx_init(&qp->tx);
+	soft_tx_init(&qp->tx, uctx ? &to_soft_ucontext(uctx)->gather : NULL);
 	soft_tx_reset(&qp->tx);
 	soft_rx_reset(&qp->rx);
 	qp->rx.stopped = true;
@@ -366,7 +366,6 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_stream_end(qp, false, -ECONNABORTED);
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
-	hrtimer_cancel(&qp->tx.gather_timer);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
 	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */

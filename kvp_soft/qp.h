@@ -16,7 +16,6 @@
 #define SOFT_QP_H
 
 #include <linux/bvec.h>
-#include <linux/hrtimer.h>
 #include <linux/mm_types_task.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -28,6 +27,7 @@
 #include "ddp.h"
 #include "direct.h"
 #include "memory.h"
+#include "pace.h"
 #include "queue.h"
 
 /** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
@@ -122,20 +122,7 @@ struct soft_msg {
  * @read_sge: if it is an RDMA Read, next element to ask data for
  * @read_off: octets asked for before that
  * @mem: where payload was taken from last
- * @call_end: when the last doorbell's call ended, ns
- * @call_ns: how long it took
- * @hasty: doorbells in a row of a poster that did not wait
- * @hasty_least: so many are not enough: gathering was in vain
- * @gather_vain: so often
- * @gather: ask for few doorbells
- * @gather_most: after so many at the latest; 0: half of the queue
- * @gather_full: doorbells that came with so many, since it was made less or more
- * @gather_idle: how often in a row gather_timer let the poster go on
- * @gather_goes: how often because it was posting
- * @gather_seen: so many were waiting then
- * @gather_over: gather_timer has run: the poster has not come back in time
- * @gather_away: so it rings when it does
- * @gather_timer: and look when none comes
+ * @pace: how its poster announces what is posted
  * @direct: what is built goes to the peer's receiver, no longer to TCP
  * @seg: there: what is to go next
  * @pushed: octets that went there in this turn
@@ -159,20 +146,7 @@ struct soft_tx {
 	u32 read_sge;
 	u32 read_off;
 	struct soft_mem_cache mem;
-	u64 call_end;
-	u64 call_ns;
-	u32 hasty;
-	u32 hasty_least;
-	bool gather;
-	u32 gather_vain;
-	u32 gather_most;
-	u32 gather_full;
-	u32 gather_idle;
-	u32 gather_goes;
-	int gather_seen;
-	bool gather_over;
-	bool gather_away;
-	struct hrtimer gather_timer;
+	struct soft_pace pace;
 	bool direct;
 	struct soft_direct_seg *seg;
 	u32 pushed;
@@ -420,7 +394,7 @@ void soft_ctl_work(struct work_struct *work);
 void soft_close_timer(struct work_struct *work);
 
 /* tx.c */
-void soft_tx_init(struct soft_tx *tx);
+void soft_tx_init(struct soft_tx *tx, struct soft_gather *gather);
 void soft_tx_reset(struct soft_tx *tx);
 void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_begin(struct soft_qp *qp);

@@ -27,65 +27,16 @@
 #include "trace.h"
 #include "tx.h"
 
-/* so often gather_timer runs for nothing before a doorbell is asked for again */
-#define SOFT_TX_GATHER_IDLE	32
-/* and so often while the poster goes on posting */
-#define SOFT_TX_GATHER_GOES	2
-/* so many doorbells with all that a poster may gather, and it may gather more */
-#define SOFT_TX_GATHER_GROW	64
-
-static void soft_tx_gather_start(struct soft_tx *tx)
-{
-	hrtimer_start(&tx->gather_timer,
-		      ns_to_ktime(READ_ONCE(soft_tx_gather_us) *
-				  (u64)NSEC_PER_USEC / 2),
-		      HRTIMER_MODE_REL_SOFT);
-}
-
-/*
- * Half of the time to gather is over. Is the poster still to come? If it has not posted
- * at all, or a worker has the CPU, it may only wait for that; and it may have waited when
- * it has posted since the last time.
+/**
+ * soft_tx_init() - at the QP's creation
+ * @tx: to fill in
+ * @gather: of the user's context, NULL for a kernel consumer
  */
-static bool soft_tx_gather_on(struct soft_qp *qp)
-{
-	const int pending = soft_ring_pending(&qp->sq.ring);
-	struct soft_tx *tx = &qp->tx;
-	const u32 idle = READ_ONCE(tx->gather_idle);
-	const u32 goes = READ_ONCE(tx->gather_goes);
-	const bool posts = pending != READ_ONCE(tx->gather_seen);
-
-	WRITE_ONCE(tx->gather_seen, pending);
-	WRITE_ONCE(tx->gather_idle, idle + 1);
-	if (idle >= SOFT_TX_GATHER_IDLE)
-		return false;
-	if (!pending || current->flags & PF_WQ_WORKER)
-		return true;
-	if (posts)
-		WRITE_ONCE(tx->gather_goes, goes + 1);
-	return posts && goes < SOFT_TX_GATHER_GOES;
-}
-
-static enum hrtimer_restart soft_tx_gathered(struct hrtimer *timer)
-{
-	struct soft_qp *qp = container_of(timer, struct soft_qp, tx.gather_timer);
-
-	if (soft_tx_gather_on(qp)) {
-		soft_tx_gather_start(&qp->tx);
-		return HRTIMER_NORESTART;
-	}
-	WRITE_ONCE(qp->tx.gather_over, true);
-	soft_tx_kick(qp);
-	return HRTIMER_NORESTART;
-}
-
-/** soft_tx_init() - at the QP's creation */
-void soft_tx_init(struct soft_tx *tx)
+void soft_tx_init(struct soft_tx *tx, struct soft_gather *gather)
 {
 	mutex_init(&tx->mutex);
 	INIT_WORK(&tx->work, soft_tx_work);
-	hrtimer_init(&tx->gather_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	tx->gather_timer.function = soft_tx_gathered;
+	soft_pace_init(&tx->pace, gather);
 }
 
 /** soft_tx_reset() - forget what was built; under tx.mutex or before use */
@@ -107,15 +58,7 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->resp_turn = true;
 	tx->rtr = RI_RTR_NONE;
 	tx->wr_fetched = false;
-	tx->hasty = 0;
-	tx->hasty_least = 0;
-	tx->gather = false;
-	tx->gather_vain = 0;
-	tx->gather_most = 0;
-	tx->gather_full = 0;
-	tx->gather_idle = 0;
-	tx->gather_over = false;
-	tx->gather_away = false;
+	soft_pace_reset(&tx->pace);
 	tx->direct = false;
 	kfree(tx->seg);
 	tx->seg = NULL;
@@ -1026,23 +969,6 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 	return ret;
 }
 
-/* Nothing is left to do: how does the poster announce the next work request? */
-static void soft_tx_rest(struct soft_qp *qp)
-{
-	struct soft_tx *tx = &qp->tx;
-
-	if (!tx->gather || tx->gather_away || !READ_ONCE(soft_tx_gather_us)) {
-		soft_ring_want_doorbell(&qp->sq.ring);
-		return;
-	}
-	WRITE_ONCE(tx->gather_idle, 0);
-	WRITE_ONCE(tx->gather_goes, 0);
-	WRITE_ONCE(tx->gather_seen, 0);
-	soft_tx_gather_start(tx);
-	soft_ring_want_soon(&qp->sq.ring,
-			    min_not_zero(tx->gather_most, qp->sq.ring.depth / 2));
-}
-
 /* so often one that posts at the same time is followed before others get their turn */
 #define SOFT_TX_ROUNDS		64
 
@@ -1063,6 +989,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 
 	if (!qp->tx.direct && !qp->tx.staged && !soft_direct_switch(qp))
 		return false;
+	soft_pace_busy(&qp->tx.pace);
 	soft_ring_no_doorbell(&sq->ring);
 	for (;;) {
 		qp->tx.pushed = 0;
@@ -1096,9 +1023,10 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 		}
 		if (step == SOFT_STEP_BLOCKED)
 			return false;
-		soft_tx_rest(qp);
+		soft_pace_rest(qp);
 		if (!soft_ring_pending(&sq->ring))
 			return false;
+		soft_pace_busy(&qp->tx.pace);
 		soft_ring_no_doorbell(&sq->ring);
 		/* who waits for the mutex must not wait for the poster's end */
 		if (qp->tx.seq_sent + pushed >= end || ++rounds == SOFT_TX_ROUNDS)
@@ -1141,105 +1069,15 @@ void soft_tx_begin(struct soft_qp *qp)
 		soft_tx_kick(qp);
 }
 
-/* so many doorbells more, after gathering was in vain; twice as many each time, so often */
-#define SOFT_TX_HASTY_MORE	64
-#define SOFT_TX_VAIN_MAX	10
-
-/* Is something that was posted before not over yet, or not looked at? */
-static bool soft_tx_ahead(struct soft_qp *qp)
-{
-	/* who waits for a work request wants its completion */
-	return !(qp->sig_all || qp->sq.wqe->flags & KRDMA_SOFT_WQE_SIGNALED) ||
-	       READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
-	       soft_cq_waiting(soft_send_cq(qp));
-}
-
-/*
- * A poster that comes again in less than half the time that its last call took, in
- * a tenth of what it may be made to wait, or before what it posted has completed, has
- * much to send and does not wait for each: calls are what holds it up, so it is asked
- * for fewer. Until gathering does not bring anything together any more.
- */
-static void soft_tx_pace(struct soft_qp *qp, u64 begin)
-{
-	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
-	struct soft_tx *tx = &qp->tx;
-	bool soon;
-
-	soon = tx->call_ns &&
-	       begin - tx->call_end < max(tx->call_ns / 2, gather_ns / 10);
-	if (soon || (tx->call_ns && soft_tx_ahead(qp)))
-		tx->hasty++;
-	else
-		tx->hasty = 0;
-	if (tx->hasty >= READ_ONCE(soft_tx_hasty_posts) &&
-	    (soon || tx->hasty > tx->hasty_least) && gather_ns)
-		tx->gather = true;
-}
-
-/* The poster came with @n work requests, @gathered or at once: is gathering of use? */
-static void soft_tx_pace_learn(struct soft_tx *tx, u32 n, bool gathered)
-{
-	if (!tx->gather)
-		return;
-	if (n < 2) {
-		tx->gather = tx->hasty;
-	} else if (gathered) {
-		tx->hasty_least = 0;
-		tx->gather_vain = 0;
-	}
-	if (tx->gather_most && n >= tx->gather_most &&
-	    ++tx->gather_full >= SOFT_TX_GATHER_GROW) {
-		tx->gather_most *= 2;
-		tx->gather_full = 0;
-	}
-}
-
-/*
- * The poster has not come back in time. One that goes on posting is slow with that: it is
- * to come with fewer. Otherwise what it posted has waited for nothing: it may look at
- * something else than its CQ, so the next try is later.
- */
-static void soft_tx_gather_end(struct soft_qp *qp)
-{
-	struct soft_tx *tx = &qp->tx;
-	int pending;
-
-	if (!xchg(&tx->gather_over, false))
-		return;
-	tx->gather_away = true;
-	pending = soft_ring_pending(&qp->sq.ring);
-	if (!pending)
-		return;
-	if (pending > 0 && READ_ONCE(tx->gather_goes) > SOFT_TX_GATHER_GOES) {
-		tx->gather_most = max(pending / 2, 2);
-		tx->gather_full = 0;
-		return;
-	}
-	tx->gather = false;
-	tx->hasty_least = tx->hasty + (SOFT_TX_HASTY_MORE << tx->gather_vain);
-	if (tx->gather_vain < SOFT_TX_VAIN_MAX)
-		tx->gather_vain++;
-}
-
 /* Run for the poster, who came at @begin, and learn from it. */
 static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 {
 	const u32 fetched = qp->sq.ring.fetched;
-	struct soft_tx *tx = &qp->tx;
-	const bool gathered = tx->gather && !tx->gather_away;
+	bool gathered = soft_pace_called(qp, begin);
 	bool more;
 
-	/* not while the poster is here */
-	if (tx->gather)
-		hrtimer_try_to_cancel(&tx->gather_timer);
-	WRITE_ONCE(tx->gather_over, false);
-	tx->gather_away = false;
-	soft_tx_pace(qp, begin);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-	soft_tx_pace_learn(tx, qp->sq.ring.fetched - fetched, gathered);
-	tx->call_end = ktime_get_ns();
-	tx->call_ns = tx->call_end - begin;
+	soft_pace_returns(qp, begin, qp->sq.ring.fetched - fetched, gathered);
 	return more;
 }
 
@@ -1267,11 +1105,10 @@ void soft_tx_run_inline(struct soft_qp *qp, bool posted)
 void soft_tx_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, tx.work);
-
 	bool more;
 
 	mutex_lock(&qp->tx.mutex);
-	soft_tx_gather_end(qp);
+	soft_pace_late(qp);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
 	mutex_unlock(&qp->tx.mutex);
 	if (more)

@@ -36,16 +36,14 @@ struct soft_tx_pages {
 	u32 next;
 };
 
-static DEFINE_PER_CPU(struct soft_tx_pages, soft_tx_pages) = {
-	.lock = __SPIN_LOCK_UNLOCKED(soft_tx_pages.lock),
-};
+static struct soft_tx_pages __percpu *soft_tx_pages;
 
 static struct shrinker *soft_tx_shrinker;
 
 /** soft_tx_pages_swap() - at the begin and the end of a run; process context */
 void soft_tx_pages_swap(struct soft_tx *tx)
 {
-	struct soft_tx_pages *p = raw_cpu_ptr(&soft_tx_pages);
+	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
 
 	spin_lock_bh(&p->lock);
 	swap(tx->frag, p->rest);
@@ -91,7 +89,7 @@ static struct page *soft_tx_pages_take(struct soft_tx_pages *p)
 
 static bool soft_tx_pages_reuse(struct page_frag *frag)
 {
-	struct soft_tx_pages *p = raw_cpu_ptr(&soft_tx_pages);
+	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
 	struct page *page;
 
 	spin_lock_bh(&p->lock);
@@ -107,7 +105,7 @@ static bool soft_tx_pages_reuse(struct page_frag *frag)
 
 static void soft_tx_pages_keep(const struct page_frag *frag)
 {
-	struct soft_tx_pages *p = raw_cpu_ptr(&soft_tx_pages);
+	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
 	struct page *old = NULL;
 	struct page **block;
 
@@ -164,7 +162,7 @@ static unsigned long soft_tx_pages_count(struct shrinker *shrinker,
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		n += soft_tx_pages_idle(per_cpu_ptr(&soft_tx_pages, cpu), 0);
+		n += soft_tx_pages_idle(per_cpu_ptr(soft_tx_pages, cpu), 0);
 	return n << SKB_FRAG_PAGE_ORDER ?: SHRINK_EMPTY;
 }
 
@@ -177,7 +175,7 @@ static unsigned long soft_tx_pages_scan(struct shrinker *shrinker,
 
 	for_each_possible_cpu(cpu)
 		freed += min(most - freed,
-			     soft_tx_pages_idle(per_cpu_ptr(&soft_tx_pages, cpu),
+			     soft_tx_pages_idle(per_cpu_ptr(soft_tx_pages, cpu),
 						most - freed));
 	return (unsigned long)freed << SKB_FRAG_PAGE_ORDER;
 }
@@ -199,9 +197,18 @@ static void soft_tx_pages_forget(struct soft_tx_pages *p)
  */
 int soft_tx_pages_init(void)
 {
-	soft_tx_shrinker = shrinker_alloc(0, "krdma_soft");
-	if (!soft_tx_shrinker)
+	int cpu;
+
+	soft_tx_pages = alloc_percpu(struct soft_tx_pages);
+	if (!soft_tx_pages)
 		return -ENOMEM;
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(soft_tx_pages, cpu)->lock);
+	soft_tx_shrinker = shrinker_alloc(0, "krdma_soft");
+	if (!soft_tx_shrinker) {
+		free_percpu(soft_tx_pages);
+		return -ENOMEM;
+	}
 	soft_tx_shrinker->count_objects = soft_tx_pages_count;
 	soft_tx_shrinker->scan_objects = soft_tx_pages_scan;
 	shrinker_register(soft_tx_shrinker);
@@ -216,8 +223,9 @@ void soft_tx_pages_exit(void)
 
 	shrinker_free(soft_tx_shrinker);
 	for_each_possible_cpu(cpu) {
-		p = per_cpu_ptr(&soft_tx_pages, cpu);
+		p = per_cpu_ptr(soft_tx_pages, cpu);
 		soft_tx_pages_drop(&p->rest);
 		soft_tx_pages_forget(p);
 	}
+	free_percpu(soft_tx_pages);
 }

@@ -18,7 +18,7 @@ namespace krdma {
 
 struct Context {
 	verbs_context base;
-	DueDoorbell due;
+	DueDoorbells due;
 	std::uint32_t poll_yield; /* for class Patience */
 	bool imported;            /* another process opened the device */
 };

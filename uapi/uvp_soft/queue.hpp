@@ -193,38 +193,53 @@ template <typename Ring> Tell publish(Ring &ring) noexcept
 }
 
 /**
- * class DueDoorbell - the one doorbell of a context that can wait until something is
- * waited for
+ * class DueDoorbells - those of a context that can wait until something is waited for
  *
- * @ring, in both calls, is int(std::uint32_t handle): the system call, 0 or an errno.
+ * A place for each of a few QPs; two that share one cannot wait at a time. @ring, in both
+ * calls, is int(std::uint32_t handle): the system call, 0 or an errno.
  */
-class DueDoorbell {
+class DueDoorbells {
 public:
-	/* the doorbell can wait; that of another QP that could, too, cannot any more */
+	/* the doorbell can wait */
 	template <typename Ring> void put_off(std::uint32_t handle, Ring ring) noexcept
 	{
 		const std::uint64_t mine = std::uint64_t{handle} + 1;
+		std::uint64_t &due = due_[handle % places];
 
-		if (__atomic_load_n(&due_, __ATOMIC_RELAXED) == mine)
+		if (__atomic_load_n(&due, __ATOMIC_RELAXED) == mine)
 			return;
-		const std::uint64_t other = __atomic_exchange_n(&due_, mine, __ATOMIC_ACQ_REL);
+		const std::uint64_t other = __atomic_exchange_n(&due, mine, __ATOMIC_ACQ_REL);
+		/* whoever empties the place comes after the bit, or finds the bit again */
+		if (!other)
+			__atomic_fetch_or(&taken_, std::uint64_t{1} << handle % places,
+					  __ATOMIC_RELEASE);
 		/* the kernel comes to look in any case, so this need not succeed */
-		if (other && other != mine)
+		else if (other != mine)
 			(void)ring(static_cast<std::uint32_t>(other - 1));
 	}
 
 	/* a thread is about to wait: what was gathered goes out first; true when there was some */
 	template <typename Ring> bool settle(Ring ring) noexcept
 	{
-		if (!__atomic_load_n(&due_, __ATOMIC_RELAXED)) [[likely]]
+		if (!__atomic_load_n(&taken_, __ATOMIC_RELAXED)) [[likely]]
 			return false;
-		const std::uint64_t due = __atomic_exchange_n(&due_, 0, __ATOMIC_ACQ_REL);
-		/* a QP that is gone meanwhile has nothing to send; the kernel says so */
-		return due && !ring(static_cast<std::uint32_t>(due - 1));
+		std::uint64_t taken = __atomic_exchange_n(&taken_, 0, __ATOMIC_ACQUIRE);
+		bool some = false;
+
+		for (; taken; taken &= taken - 1) {
+			const std::uint64_t due = __atomic_exchange_n(
+				&due_[std::countr_zero(taken)], 0, __ATOMIC_ACQ_REL);
+			/* a QP that is gone meanwhile has nothing to send; the kernel says so */
+			if (due && !ring(static_cast<std::uint32_t>(due - 1)))
+				some = true;
+		}
+		return some;
 	}
 
 private:
-	std::uint64_t due_{}; /* atomic: handle + 1 of a QP, or 0 */
+	static constexpr std::uint32_t places = 64;
+	std::uint64_t due_[places]{}; /* atomic: handle + 1 of a QP, or 0 */
+	std::uint64_t taken_{};       /* atomic: a bit for each place that may be */
 };
 
 /*

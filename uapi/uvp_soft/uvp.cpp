@@ -14,7 +14,7 @@ namespace {
 
 struct UserContext {
 	const krdma_uvp_host *host;
-	DueDoorbell due;
+	DueDoorbells due;
 	std::uint32_t poll_yield; /* for class Patience */
 
 	[[nodiscard]] int syscall(unsigned long command, void *argument) noexcept
