@@ -417,7 +417,8 @@ void expect_link(const File &slow, bool up, std::uint64_t begin, std::uint64_t e
 /* who reads late learns what was last at last */
 void link_events(const char *address)
 {
-	const File quick, slow;
+	/* in this order: who has the device open for longer is told first */
+	const File slow, quick;
 	const Context seen{quick, address}, late{slow, address};
 	const Link link{quick, seen};
 	std::uint64_t down = set_link(link, quick, false);
