@@ -37,13 +37,14 @@ struct kal_rnic_events {
 /* The next one, or -1. */
 static int kal_rnic_event_next(struct kal_rnic_events *events)
 {
-	int event;
+	int event = -1;
 
-	guard(spinlock_irqsave)(&events->lock);
-	if (!events->codes.num)
-		return -1;
-	event = events->codes.code[0];
-	kal_event_codes_remove(&events->codes, 0);
+	scoped_guard(spinlock_irqsave, &events->lock) {
+		if (events->codes.num) {
+			event = events->codes.code[0];
+			kal_event_codes_remove(&events->codes, 0);
+		}
+	}
 	return event;
 }
 

@@ -63,7 +63,10 @@ static unsigned long users_count(struct kal_net_share *share, kuid_t uid)
 }
 
 /**
- * kal_net_share_get() - one more of @which for @user
+ * kal_net_share_get() - one more
+ * @net: the namespace
+ * @which: of what
+ * @user: for whom
  *
  * Return: 0, for kal_net_share_put(); -ENOSPC: the namespace's are used up, or the user's;
  * -ENOMEM. Context: may sleep.

@@ -77,7 +77,7 @@ static bool soft_gather_look(struct soft_gather *gather, bool *waits)
 	int pending;
 
 	gather->calls_seen = calls;
-	list_for_each_entry (pace, &gather->pacing, node) {
+	list_for_each_entry(pace, &gather->pacing, node) {
 		pending = soft_ring_pending(&soft_paced_qp(pace)->sq.ring);
 		if (pending)
 			*waits = true;
@@ -102,14 +102,14 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	bool waits = false;
 	bool idle, moved;
 
-	guard(spinlock)(&gather->lock);
+	spin_lock(&gather->lock);
 	idle = ++gather->idle > SOFT_GATHER_IDLE;
 	moved = soft_gather_look(gather, &waits);
 	waits = waits && !(current->flags & PF_WQ_WORKER);
 	if (waits && moved)
 		gather->goes++;
 	if (idle || waits) {
-		list_for_each_entry_safe (pace, next, &gather->pacing, node) {
+		list_for_each_entry_safe(pace, next, &gather->pacing, node) {
 			if (idle || (pace->seen && !moved) ||
 			    soft_gather_stale(pace))
 				soft_gather_end(pace, moved);
@@ -117,6 +117,7 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	}
 	if (gather->n)
 		soft_gather_start(gather);
+	spin_unlock(&gather->lock);
 	return HRTIMER_NORESTART;
 }
 
@@ -144,8 +145,9 @@ void soft_pace_init(struct soft_pace *pace, struct soft_gather *with)
 
 void __soft_pace_busy(struct soft_pace *pace)
 {
-	guard(spinlock_bh)(&pace->with->lock);
+	spin_lock_bh(&pace->with->lock);
 	soft_gather_leave(pace);
+	spin_unlock_bh(&pace->with->lock);
 }
 
 /** soft_pace_reset() - nothing is known of the poster; under tx.mutex or before use */
@@ -197,7 +199,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 		return false;
 	WRITE_ONCE(gather->calls, gather->calls + 1);
 	if (pace->on || READ_ONCE(gather->n)) {
-		guard(spinlock_bh)(&gather->lock);
+		spin_lock_bh(&gather->lock);
 		soft_gather_leave(pace);
 		gather->inside++;
 		/* not while the poster is here */
@@ -205,6 +207,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 			hrtimer_try_to_cancel(&gather->timer);
 		WRITE_ONCE(pace->end, SOFT_PACE_GATHERS);
 		pace->inside = true;
+		spin_unlock_bh(&gather->lock);
 	}
 	pace->away = false;
 	soon = pace->call_ns &&
@@ -248,9 +251,10 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 	struct soft_pace *pace = &qp->tx.pace;
 
 	if (pace->inside) {
-		guard(spinlock_bh)(&pace->with->lock);
+		spin_lock_bh(&pace->with->lock);
 		pace->with->inside--;
 		pace->inside = false;
+		spin_unlock_bh(&pace->with->lock);
 	}
 	if (pace->on)
 		soft_pace_learn(pace, n, gathered);
@@ -268,7 +272,7 @@ void soft_pace_rest(struct soft_qp *qp)
 		soft_ring_want_doorbell(&qp->sq.ring);
 		return;
 	}
-	scoped_guard (spinlock_bh, &gather->lock) {
+	scoped_guard(spinlock_bh, &gather->lock) {
 		pace->seen = 0;
 		pace->began = gather->goes;
 		gather->idle = 0;
@@ -284,6 +288,7 @@ void soft_pace_rest(struct soft_qp *qp)
 
 /**
  * soft_pace_late() - if the poster has not come back in time, learn from that
+ * @qp: queue pair
  *
  * One that goes on posting is slow with that: it is to come with fewer. Otherwise what it
  * posted has waited for nothing: it may look at something else than its CQ, so the next try

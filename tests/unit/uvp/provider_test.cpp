@@ -721,27 +721,70 @@ TEST_F(WithQp, WhatIsDueWrapsLikeTheIndices)
 	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "due before the first";
 }
 
-TEST_F(WithQp, OneQueuePairIsAnnouncedWhenAnotherOneWaits)
-{
-	ibv_qp_init_attr attr = qp_attr(3, 3);
-	ibv_qp *other = fake.ops.create_qp(pd, &attr);
-	ASSERT_NE(other, nullptr);
-	Shared ring{fd, fake.qp.sq_offset, fake.qp.sq_size};
-	ibv_send_wr wr = send_wr(IBV_WR_SEND);
-	ibv_send_wr *bad = nullptr;
-	ibv_wc wc{};
+/* A second QP, whose doorbells may wait like the first's. */
+class WithQps : public WithQp {
+protected:
+	void SetUp() override
+	{
+		WithQp::SetUp();
+		ibv_qp_init_attr attr = qp_attr(3, 3);
+		other = fake.ops.create_qp(pd, &attr);
+		ASSERT_NE(other, nullptr);
+		Shared ring{fd, fake.qp.sq_offset, fake.qp.sq_size};
+		sq->head().due = ring.head().due = 100;
+		sq->head().flags = ring.head().flags = KRDMA_SOFT_RING_SOON;
+	}
 
+	void TearDown() override
+	{
+		EXPECT_EQ(fake.ops.destroy_qp(other), 0);
+		WithQp::TearDown();
+	}
+
+	int post_other()
+	{
+		ibv_send_wr wr = send_wr(IBV_WR_SEND);
+		ibv_send_wr *bad = nullptr;
+
+		return fake.ops.post_send(other, &wr, &bad);
+	}
+
+	int poll()
+	{
+		ibv_wc wc{};
+
+		return fake.ops.poll_cq(cq, 1, &wc);
+	}
+
+	ibv_qp *other{};
+};
+
+TEST_F(WithQps, DoorbellsOfSeveralWaitTogether)
+{
 	other->handle = qp->handle + 1;
-	sq->head().due = ring.head().due = 100;
-	sq->head().flags = KRDMA_SOFT_RING_SOON;
-	ring.head().flags = KRDMA_SOFT_RING_SOON;
-	EXPECT_EQ(post(wr), 0);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(post_other(), 0);
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
 	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
-	EXPECT_EQ(fake.ops.post_send(other, &wr, &bad), 0);
+	EXPECT_EQ(poll(), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2) << "one for each";
+	EXPECT_EQ(poll(), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2) << "and once";
+}
+
+TEST_F(WithQps, OneRingsWhenAnotherTakesItsPlace)
+{
+	other->handle = qp->handle + 64;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
+	EXPECT_EQ(post_other(), 0);
 	EXPECT_EQ(FakeKernel::doorbells(fd), 1) << "the first";
-	EXPECT_EQ(fake.ops.poll_cq(cq, 1, &wc), 0);
+	EXPECT_EQ(poll(), 0);
 	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
-	EXPECT_EQ(fake.ops.destroy_qp(other), 0);
+	EXPECT_EQ(post_other(), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 2) << "the place is free again";
+	EXPECT_EQ(poll(), 0);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 3);
 }
 
 TEST_F(WithQp, DeadDeviceIsEio)
