@@ -143,6 +143,18 @@ void soft_pace_init(struct soft_pace *pace, struct soft_gather *with)
 	INIT_LIST_HEAD(&pace->node);
 }
 
+/**
+ * soft_pace_exit() - the timer knows nothing of the QP any more
+ * @pace: its; without a stream, so that it does not come back
+ *
+ * Also not on another CPU that has taken it off the list and is about to start its transmitter.
+ */
+void soft_pace_exit(struct soft_pace *pace)
+{
+	if (pace->with)
+		__soft_pace_busy(pace);
+}
+
 void __soft_pace_busy(struct soft_pace *pace)
 {
 	spin_lock_bh(&pace->with->lock);

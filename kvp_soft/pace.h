@@ -85,6 +85,7 @@ struct soft_pace {
 void soft_gather_init(struct soft_gather *gather);
 void soft_gather_exit(struct soft_gather *gather);
 void soft_pace_init(struct soft_pace *pace, struct soft_gather *with);
+void soft_pace_exit(struct soft_pace *pace);
 void soft_pace_reset(struct soft_pace *pace);
 bool soft_pace_called(struct soft_qp *qp, u64 begin);
 void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered);

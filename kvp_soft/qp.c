@@ -366,6 +366,7 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_stream_end(qp, false, -ECONNABORTED);
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
+	soft_pace_exit(&qp->tx.pace);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
 	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */
