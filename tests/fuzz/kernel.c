@@ -119,6 +119,14 @@ bool skb_page_frag_refill(unsigned int size, struct page_frag *frag, gfp_t gfp)
 	return true;
 }
 
+static struct shrinker fz_shrinker;
+
+struct shrinker *shrinker_alloc(unsigned int flags, const char *fmt, ...)
+{
+	return &fz_shrinker;
+}
+
+void shrinker_register(struct shrinker *shrinker) {}
 void shrinker_free(struct shrinker *shrinker) {}
 
 void __folio_put(struct folio *folio)

@@ -235,6 +235,7 @@ void fz_begin(const struct fz_setup *setup)
 	u32 i;
 
 	fz_kernel_begin();
+	fz_must(!soft_tx_pages_init());
 	if (!v.ndev) {
 		v.ndev = calloc(1, sizeof(*v.ndev));
 		v.ndev->type = ARPHRD_ETHER;
@@ -258,7 +259,7 @@ void fz_begin(const struct fz_setup *setup)
 	for (i = 0; i < setup->reads; i++)
 		post_send(IB_WR_RDMA_READ);
 	for (i = 0; i < setup->sends; i++)
-		post_send(opcodes[i % ARRAY_SIZE(opcodes)]);
+		post_send(opcodes[i / 2 % ARRAY_SIZE(opcodes)]);
 	fz_settle();
 	fz_fail_atomic = setup->fail_atomic;
 }
