@@ -271,6 +271,47 @@ bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
 	       get_unaligned_be32(v->mo) == seg->mo + seg->payload_len;
 }
 
+/**
+ * soft_seg_same - is a tagged segment as another, but for its tagged offset
+ * @raw: octets of a decoded one from ULPDU_Length on
+ * @next: those of the other: as many as the header has
+ * @to: set to its tagged offset, if so
+ *
+ * All that soft_seg_decode() checks is as right as with the first, then. Each octet of
+ * @next is read once.
+ */
+bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
+{
+	if (get_unaligned_be64(raw) != get_unaligned_be64(next))
+		return false;
+	*to = get_unaligned_be64(next + COMMON);
+	return true;
+}
+
+/**
+ * soft_seg_is_next - is an untagged segment the message behind another, and else the same
+ * @raw: octets of the other from ULPDU_Length on
+ * @next: those of the one: as many as the header has
+ * @seg: the other, decoded; a whole message without header of RDMAP
+ *
+ * Each octet of @next is read once.
+ */
+bool soft_seg_is_next(const u8 *raw, const u8 *next, const struct soft_seg *seg)
+{
+	const struct untagged_wire *w = (const void *)next;
+
+	return get_unaligned_be64(raw) == get_unaligned_be64(next) &&
+	       get_unaligned_be32(w->qn) == seg->qn &&
+	       get_unaligned_be32(w->msn) == seg->msn + 1 &&
+	       get_unaligned_be32(w->mo) == seg->mo;
+}
+
+/** soft_seg_next - make @seg and its octets @raw the one of which soft_seg_is_next() is true */
+void soft_seg_next(u8 *raw, struct soft_seg *seg)
+{
+	put_unaligned_be32(++seg->msn, ((struct untagged_wire *)raw)->msn);
+}
+
 /* The header as it was received: encode it again, with the reserved bits */
 static int refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
 {

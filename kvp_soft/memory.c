@@ -38,8 +38,8 @@ static bool soft_mem_same_pd(const struct soft_qp *qp,
 }
 
 /* Is @mem the one that @qp means by @stag, and can use? */
-static enum soft_access soft_mem_usable(const struct soft_qp *qp,
-					const struct soft_mem *mem, u32 stag)
+static __always_inline enum soft_access
+soft_mem_usable(const struct soft_qp *qp, const struct soft_mem *mem, u32 stag)
 {
 	/* acquire: what the STag names was written before */
 	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
@@ -75,8 +75,8 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
  * erased from the table is there as long as @gen, which is counted up before it may be
  * freed, was the same inside of that.
  */
-static struct soft_mem *soft_mem_look_up(struct soft_rnic *rnic, u32 stag,
-					 struct soft_mem_cache *cache)
+static __always_inline struct soft_mem *
+soft_mem_look_up(struct soft_rnic *rnic, u32 stag, struct soft_mem_cache *cache)
 {
 	const u32 index = stag >> 8;
 	s64 gen;
@@ -94,8 +94,8 @@ static struct soft_mem *soft_mem_look_up(struct soft_rnic *rnic, u32 stag,
 }
 
 /* The same with a reference, which keeps softirqs off until soft_mem_put(). */
-static struct soft_mem *soft_mem_find_cached(const struct soft_qp *qp, u32 stag,
-					     struct soft_mem_cache *cache)
+static __always_inline struct soft_mem *
+soft_mem_find_cached(const struct soft_qp *qp, u32 stag, struct soft_mem_cache *cache)
 {
 	struct soft_mem *mem;
 

@@ -72,7 +72,6 @@ enum soft_imm_due {
  * @stag: of a tagged message
  * @to: tagged offset of its first octet
  * @msn: and of the request that SOFT_MSG_READ_RESP answers
- * @read: that request
  * @inline_data: payload, or NULL for @sge
  * @sge: payload
  * @sge_off: octets of the first element of @sge that are sent
@@ -80,6 +79,7 @@ enum soft_imm_due {
  * @imm_solicited: asks for a solicited event
  * @imm_msn: message sequence number of that
  * @imm: its octets
+ * @read: of SOFT_MSG_READ_RESP, the request
  */
 struct soft_msg {
 	enum soft_msg_kind kind;
@@ -91,7 +91,6 @@ struct soft_msg {
 	u32 inv_stag;
 	u32 stag;
 	u64 to;
-	struct soft_read_req read;
 	const u8 *inline_data;
 	const struct krdma_soft_sge *sge;
 	u32 sge_off;
@@ -99,10 +98,13 @@ struct soft_msg {
 	bool imm_solicited;
 	u32 imm_msn;
 	u64 imm;
+	struct soft_read_req read;
 };
 
 /* the transmitter gathers this many pieces for one send */
 #define SOFT_TX_VECS	32
+/* so many short messages are handled with one access to memory: softirqs are off meanwhile */
+#define SOFT_RUN_MAX	64
 
 /**
  * struct soft_tx - transmitter; all of it under @mutex but @work

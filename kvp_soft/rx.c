@@ -56,11 +56,6 @@ void soft_rx_reset(struct soft_rx *rx)
 
 /* Tagged messages ********************************************************** */
 
-static u32 soft_payload_off(const struct soft_seg *seg)
-{
-	return SOFT_MPA_HDR + seg->hdr_len;
-}
-
 /** soft_rx_refused() - an access that soft_mem_get() did not allow */
 int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
 		    enum soft_access why)
@@ -355,7 +350,8 @@ int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
-static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
+/** soft_rx_send() - a segment of the Send family: place it, with the last deliver the message */
+int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	int ret;
 
@@ -582,10 +578,30 @@ static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
+/**
+ * soft_rx_handled() - a segment's handler has answered
+ * @qp: queue pair
+ * @s: the segment
+ * @ret: 0, or its errno
+ * Return: 0, also when the stream has failed with it; -EAGAIN when it is to be given again
+ * later, and nothing behind it before (rx.held); -ESTALE as soft_src_place().
+ */
+int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
+{
+	qp->rx.held = ret == -EAGAIN;
+	if (qp->rx.held || ret == -ESTALE)
+		return ret;
+	if (ret)
+		soft_rx_fail(qp, &s->term);
+	else if (!READ_ONCE(qp->peer_ready))
+		soft_rx_peer_ready(qp);
+	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
+	return 0;
+}
+
 /*
  * A segment of which @have octets stand in @s->raw, and those that go with it. Return:
- * how many, also when the stream has failed with them; -EAGAIN when it is to be given
- * again later, and nothing behind it before (rx.held); -ESTALE as soft_src_place().
+ * how many, or soft_rx_handled()'s errno.
  */
 static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 {
@@ -598,14 +614,9 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 		joined = soft_rx_join(qp, s);
 		ret = soft_rx_dispatch(qp, s);
 	}
-	qp->rx.held = ret == -EAGAIN;
-	if (qp->rx.held || ret == -ESTALE)
-		return ret;
+	ret = soft_rx_handled(qp, s, ret);
 	if (ret)
-		soft_rx_fail(qp, &s->term);
-	else if (!READ_ONCE(qp->peer_ready))
-		soft_rx_peer_ready(qp);
-	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
+		return ret;
 	qp->received.fpdus += joined;
 	return 1 + joined;
 }
@@ -634,6 +645,8 @@ static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 	n = soft_rx_segment(qp, &s, have);
 	if (n < 0)
 		return 0;
+	if (n == 1 && s.src.more >= len)
+		n += soft_rx_more(qp, &s, len);
 	soft_count_add(qp->rnic, SOFT_CNT_RX_FPDU, n);
 	return n * len;
 }

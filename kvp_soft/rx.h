@@ -97,6 +97,12 @@ static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
 	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
 }
 
+/* octets in front of the payload of a segment */
+static inline u32 soft_payload_off(const struct soft_seg *seg)
+{
+	return SOFT_MPA_HDR + seg->hdr_len;
+}
+
 /* rx.c */
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq);
 int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg);
@@ -106,9 +112,14 @@ int soft_rx_bad_opcode(struct soft_rx_seg *s);
 int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
 			enum ib_wc_status status);
 int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s);
+int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s);
+int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret);
 int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s);
 void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in);
 void soft_rx_out_done(struct soft_qp *qp);
+
+/* rxrun.c */
+u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len);
 
 /* atomic.c */
 int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s);

@@ -140,6 +140,8 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 		return -EINVAL;
 	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
 		memcpy(wqe->sge, src->sge, wqe->length);
+	else if (wqe->num_sge == 1)
+		wqe->sge[0] = src->sge[0];
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
 	len = soft_sqe_length(wqe);
@@ -180,8 +182,7 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 	}
 	*slot = sq->ring.fetched;
 	rec = soft_sq_rec(sq, *slot);
-	memset(rec, 0, sizeof(*rec));
-	rec->end_seq = U64_MAX;
+	*rec = (struct soft_sq_rec){ .end_seq = U64_MAX };
 	if (soft_sq_copy(qp, rec)) {
 		rec->status = IB_WC_LOC_QP_OP_ERR;
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
@@ -368,16 +369,22 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 
+/* The oldest work request is over, and its slot free. */
+static void soft_sq_free_slot(struct soft_sq *sq)
+{
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	soft_ring_release(&sq->ring, sq->cons);
+}
+
 /*
- * The oldest work request is over. Its slot is free before the consumer can see
- * the completion: who polls may post at once. So what completes is a copy.
+ * The same with a completion. The slot is free before the consumer can see that: who
+ * polls may post at once. So what completes is a copy.
  */
 static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 {
 	struct soft_sq_rec rec = *soft_sq_rec(sq, sq->cons);
 
-	WRITE_ONCE(sq->cons, sq->cons + 1);
-	soft_ring_release(&sq->ring, sq->cons);
+	soft_sq_free_slot(sq);
 	return rec;
 }
 
@@ -463,11 +470,13 @@ void soft_sq_complete(struct soft_qp *qp)
 		if (oldest->status || READ_ONCE(oldest->read_pending) ||
 		    READ_ONCE(oldest->end_seq) > sent)
 			break;
-		rec = soft_sq_pop(sq);
-		if (qp->sig_all || rec.flags & KRDMA_SOFT_WQE_SIGNALED) {
-			soft_sq_add_cqe(qp, &rec, IB_WC_SUCCESS);
-			added = true;
+		if (!qp->sig_all && !(oldest->flags & KRDMA_SOFT_WQE_SIGNALED)) {
+			soft_sq_free_slot(sq);
+			continue;
 		}
+		rec = soft_sq_pop(sq);
+		soft_sq_add_cqe(qp, &rec, IB_WC_SUCCESS);
+		added = true;
 	}
 	drained = soft_sq_check_drained(qp);
 	spin_unlock_bh(&sq->lock);

@@ -465,6 +465,143 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
 	return count;
 }
 
+/* Take the next work request. Return: soft_sq_fetch()'s; the QP has failed with -EINVAL. */
+static int soft_tx_fetch(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	struct soft_term term;
+	int ret;
+
+	ret = soft_sq_fetch(qp, &tx->wr_slot);
+	if (!ret) {
+		tx->wr_fetched = true;
+		tx->read_sge = 0;
+		tx->read_off = 0;
+	} else if (ret != -ENOENT) {
+		soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
+			      SOFT_CODE_LOCAL);
+		soft_qp_fail(qp, &term, true, -EIO);
+		soft_qp_event(qp, IB_EVENT_QP_FATAL);
+	}
+	return ret;
+}
+
+/* Is there something to answer? Who adds it starts the transmitter after that. */
+static bool soft_tx_has_requests(const struct soft_qp *qp)
+{
+	return READ_ONCE(qp->in_count);
+}
+
+/* What the Writes and Sends of soft_tx_more() have in common. */
+struct soft_tx_kind {
+	u8 opcode;
+	u8 flags;
+	u32 lkey;
+	u32 len;
+};
+
+/* A Write or Send of one element? Whether it is signaled makes no difference. */
+static bool soft_tx_kind(const struct krdma_soft_sqe *wqe,
+			 struct soft_tx_kind *kind)
+{
+	*kind = (struct soft_tx_kind){
+		.opcode = wqe->opcode,
+		.flags = wqe->flags & ~KRDMA_SOFT_WQE_SIGNALED,
+		.lkey = wqe->sge[0].lkey,
+		.len = wqe->length,
+	};
+	return wqe->num_sge == 1 && wqe->length &&
+	       !(wqe->flags & (KRDMA_SOFT_WQE_INLINE | KRDMA_SOFT_WQE_FENCE)) &&
+	       (wqe->opcode == KRDMA_SOFT_OP_WRITE ||
+		wqe->opcode == KRDMA_SOFT_OP_SEND);
+}
+
+static bool soft_tx_same_kind(const struct krdma_soft_sqe *wqe,
+			      const struct soft_tx_kind *kind)
+{
+	struct soft_tx_kind other;
+
+	return soft_tx_kind(wqe, &other) && other.opcode == kind->opcode &&
+	       other.flags == kind->flags && other.lkey == kind->lkey &&
+	       other.len == kind->len;
+}
+
+/* May the transmitter go on with work requests, and is there one? */
+static bool soft_tx_goes_on(const struct soft_qp *qp)
+{
+	return READ_ONCE(qp->state) != SOFT_QP_TERMINATE &&
+	       !soft_tx_has_requests(qp) && soft_ring_pending(&qp->sq.ring);
+}
+
+/* Build the fetched work request at @p, a message of one FPDU of @len octets. */
+static void soft_tx_one_more(struct soft_qp *qp, struct soft_mem *mem, u8 *p,
+			     u32 len, u64 end_seq)
+{
+	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
+	struct soft_tx *tx = &qp->tx;
+	struct soft_msg *msg = &tx->msg;
+	u32 hdr;
+
+	msg->slot = tx->wr_slot;
+	if (wqe->opcode == KRDMA_SOFT_OP_WRITE) {
+		msg->stag = wqe->rkey;
+		msg->to = wqe->raddr;
+	} else {
+		msg->msn = tx->msn[SOFT_QN_SEND]++;
+	}
+	soft_sq_begun_msg(qp, msg);
+	tx->wr_fetched = false;
+	hdr = soft_tx_header(msg, p, msg->len);
+	soft_mem_read(mem, wqe->sge[0].addr, p + hdr, msg->len);
+	soft_tx_tail(p, hdr + msg->len);
+	if (qp->mpa.crc)
+		soft_tx_crc(p, len);
+	soft_sq_encoded(qp, msg->slot, end_seq);
+}
+
+/*
+ * Short messages, as from a list of work requests: those behind the one that was just built
+ * as an FPDU, that are as it was but for what they send and where to, with one search for
+ * the region. The first that is not, or that must be refused, is left for the usual way.
+ */
+static void soft_tx_more(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
+	const u32 hdr = soft_tx_header_len(&tx->msg) - SOFT_MPA_HDR;
+	const u32 len = soft_fpdu_len(hdr + wqe->length);
+	const u32 batch = READ_ONCE(soft_tx_batch_bytes);
+	u8 *p = page_address(tx->frag.page) + tx->frag.offset;
+	u32 room = min(tx->frag.size - tx->frag.offset, SOFT_RUN_MAX * len);
+	struct soft_tx_kind kind;
+	struct soft_mem *mem;
+	u32 built = 0;
+
+	if (!soft_tx_kind(wqe, &kind) || !soft_tx_goes_on(qp) ||
+	    qp->mpa.tx_markers || trace_soft_fpdu_enabled() ||
+	    soft_mem_get_cached(qp, &tx->mem, kind.lkey, wqe->sge[0].addr,
+				kind.len, 0, &mem))
+		return;
+	tx->msg.off = 0;
+	while (room - built >= len && tx->staged + built < batch &&
+	       soft_tx_goes_on(qp) && !soft_tx_fetch(qp)) {
+		if (!soft_tx_same_kind(wqe, &kind) ||
+		    soft_mem_check(qp, mem, kind.lkey, wqe->sge[0].addr,
+				   kind.len, 0))
+			break;
+		soft_tx_one_more(qp, mem, p + built, len,
+				 tx->seq_built + built + len);
+		built += len;
+	}
+	soft_mem_put(mem);
+	if (!built)
+		return;
+	qp->sent.fpdus += built / len;
+	qp->sent.messages += built / len;
+	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, built / len);
+	soft_tx_commit(tx, built);
+}
+
 /* Build the next FPDU of the message under way, or several. */
 static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 {
@@ -473,6 +610,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	u32 hdr = soft_tx_header_len(msg) - SOFT_MPA_HDR;
 	u32 n = min(msg->len - msg->off, mulpdu - hdr);
 	enum soft_access why;
+	bool is_short;
 	u32 room;
 	u8 *p;
 
@@ -497,8 +635,12 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	}
 	soft_tx_seal(qp, p, hdr + n);
 	msg->off += n;
-	if (msg->off == msg->len)
-		soft_tx_msg_done(qp, msg);
+	if (msg->off != msg->len)
+		return SOFT_STEP_BUILT;
+	is_short = n == msg->len && msg->kind == SOFT_MSG_WR;
+	soft_tx_msg_done(qp, msg);
+	if (is_short && msg->kind == SOFT_MSG_NONE)
+		soft_tx_more(qp);
 	return SOFT_STEP_BUILT;
 }
 
@@ -690,7 +832,7 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	if (soft_op_is_atomic(wqe->opcode))
 		return soft_tx_start_atomic(qp, wqe, tx->wr_slot);
 
-	memset(msg, 0, sizeof(*msg));
+	memset(msg, 0, offsetof(struct soft_msg, read));
 	msg->kind = SOFT_MSG_WR;
 	msg->slot = tx->wr_slot;
 	msg->len = wqe->length;
@@ -732,9 +874,6 @@ static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 	struct soft_read_in in;
 	bool ret;
 
-	/* who adds one starts the transmitter after that */
-	if (!READ_ONCE(qp->in_count))
-		return SOFT_STEP_EMPTY;
 	spin_lock_bh(&qp->lock);
 	ret = qp->in_count;
 	if (ret)
@@ -759,25 +898,16 @@ static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
-	struct soft_term term;
 	int ret;
 
 	if (!tx->wr_fetched) {
 		if (qp->sq.held)
 			return SOFT_STEP_BLOCKED;
-		ret = soft_sq_fetch(qp, &tx->wr_slot);
+		ret = soft_tx_fetch(qp);
 		if (ret == -ENOENT)
 			return SOFT_STEP_EMPTY;
-		if (ret) {
-			soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
-				      SOFT_CODE_LOCAL);
-			soft_qp_fail(qp, &term, true, -EIO);
-			soft_qp_event(qp, IB_EVENT_QP_FATAL);
+		if (ret)
 			return SOFT_STEP_BUILT;
-		}
-		tx->wr_fetched = true;
-		tx->read_sge = 0;
-		tx->read_off = 0;
 	}
 	if (qp->sq.held && soft_tx_wr_waits(tx))
 		return SOFT_STEP_BLOCKED;
@@ -857,7 +987,7 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 		return soft_tx_go_on(qp, mulpdu);
 
 	/* answers and work requests take turns, message by message */
-	if (tx->resp_turn) {
+	if (tx->resp_turn && soft_tx_has_requests(qp)) {
 		resp = soft_tx_start_resp(qp);
 		tx->resp_turn = resp == SOFT_STEP_EMPTY;
 		if (resp != SOFT_STEP_EMPTY)
@@ -866,8 +996,11 @@ static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
 	step = soft_tx_next_wr(qp);
 	if (step == SOFT_STEP_BUILT) {
 		tx->resp_turn = true;
-		return step;
+		return tx->msg.kind == SOFT_MSG_NONE ? step :
+						       soft_tx_go_on(qp, mulpdu);
 	}
+	if (!soft_tx_has_requests(qp))
+		return step;
 	resp = soft_tx_start_resp(qp);
 	return resp == SOFT_STEP_EMPTY ? step : resp;
 }

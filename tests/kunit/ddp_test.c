@@ -671,6 +671,40 @@ static void segments_in_a_row(struct ktest *test)
 	}
 }
 
+/* Headers of whole messages: a Write is the same as another to anywhere, a Send is the next */
+static void messages_in_a_row(struct ktest *test)
+{
+	u8 first[SOFT_HDR_MAX], next[SOFT_HDR_MAX], copy[SOFT_HDR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	u32 hdr, i;
+	u64 to = 0;
+
+	hdr = soft_put_tagged(first, SOFT_RDMAP_WRITE, true, 77, 0x100000000ULL, 8);
+	soft_put_tagged(next, SOFT_RDMAP_WRITE, true, 77, 0xfedcba9876543210ULL, 8);
+	KTEST_TRUE(test, soft_seg_same(first, next, &to));
+	KTEST_EQ(test, to, 0xfedcba9876543210ULL);
+	for (i = 0; i < 8 * (hdr - sizeof(to)); i++) {
+		memcpy(copy, next, hdr);
+		copy[i / 8] ^= 1 << i % 8;
+		KTEST_TRUE_MSG(test, !soft_seg_same(first, copy, &to), "bit %u", i);
+	}
+
+	hdr = soft_put_untagged(first, SOFT_RDMAP_SEND_SE, true, 5, 0, 0xffffffff, 0, 8);
+	soft_put_untagged(next, SOFT_RDMAP_SEND_SE, true, 5, 0, 0, 0, 8);
+	KTEST_EQ(test, soft_seg_decode(first, sizeof(first), &seg, &term), 0);
+	KTEST_TRUE(test, !soft_seg_is_next(first, first, &seg));
+	KTEST_TRUE(test, soft_seg_is_next(first, next, &seg));
+	for (i = 0; i < 8 * hdr; i++) {
+		memcpy(copy, next, hdr);
+		copy[i / 8] ^= 1 << i % 8;
+		KTEST_TRUE_MSG(test, !soft_seg_is_next(first, copy, &seg), "bit %u", i);
+	}
+	soft_seg_next(first, &seg);
+	KTEST_EQ(test, seg.msn, 0);
+	KTEST_EQ(test, memcmp(first, next, hdr), 0);
+}
+
 static struct ktest_case cases[] = {
 	KTEST_CASE(vectors_accepted_or_refused),
 	KTEST_CASE(refusal_carries_header),
@@ -694,6 +728,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(message_length_does_not_wrap),
 	KTEST_CASE(sequence_advances),
 	KTEST_CASE(segments_in_a_row),
+	KTEST_CASE(messages_in_a_row),
 	{}
 };
 

@@ -143,6 +143,32 @@ Fpdus many_sends(std::uint32_t count)
 	return {all};
 }
 
+/* Writes of 4 octets each, one behind the other, every octet other than before. */
+Fpdus writes_in_a_row(const Session &s, std::size_t count)
+{
+	const Target &t = s[victim::write];
+	Fpdus fpdus;
+
+	for (std::size_t at = 0; at < 4 * count; at += 4) {
+		Octets other = t.content(at, 4);
+
+		for (std::uint8_t &octet : other)
+			octet = ~octet;
+		fpdus.push_back(fpdu(write(t.stag, t.to + at, other)));
+	}
+	return fpdus;
+}
+
+/* Sends of "abcd" with these MSNs. */
+Fpdus sends_in_a_row(std::initializer_list<std::uint32_t> msns)
+{
+	Fpdus fpdus;
+
+	for (const std::uint32_t msn : msns)
+		fpdus.push_back(fpdu(send(msn, "abcd")));
+	return fpdus;
+}
+
 const char *const too_long = "length error";
 const char *const bad_invalidate = "invalid request";
 #define S [[maybe_unused]] const Session &s
@@ -539,6 +565,82 @@ const SegmentCase table[] = {
 		 return one(g);
 	 },
 	 0x2003},
+
+	/* short messages in a row, which the victim handles as one */
+	{"writes-in-a-row",
+	 "89, RFC 5041 5.2",
+	 [](S) { return writes_in_a_row(s, 100); },
+	 fine,
+	 none,
+	 {.changed = "write:0-399"}},
+	{"writes-in-a-row-one-behind-end",
+	 "91, RFC 5041 7.1",
+	 [](S) {
+		 Fpdus fpdus = writes_in_a_row(s, 20);
+
+		 fpdus[10] = one_write(s, victim::write, victim::region_size)[0];
+		 return fpdus;
+	 },
+	 0x1101,
+	 md,
+	 {.changed = "write:0-39"},
+	 8,
+	 10},
+	{"writes-in-a-row-one-wraps",
+	 "93, RFC 5041 7.1",
+	 [](S) {
+		 Fpdus fpdus = writes_in_a_row(s, 20);
+
+		 fpdus[10] = fpdu(write(s[victim::write].stag, 0xfffffffffffffffe, abcd));
+		 return fpdus;
+	 },
+	 0x1103,
+	 md,
+	 {.changed = "write:0-39"},
+	 8,
+	 10},
+	{"writes-in-a-row-one-crc",
+	 "60, RFC 5044 8",
+	 [](S) {
+		 Fpdus fpdus = writes_in_a_row(s, 20);
+
+		 fpdus[10] = spoiled(fpdus[10]);
+		 return fpdus;
+	 },
+	 0x2002,
+	 none,
+	 {.changed = "write:0-39"}},
+	{"sends-in-a-row-no-receive",
+	 "83, RFC 5041 7.1",
+	 [](S) {
+		 return sends_in_a_row({1, 2, 3, 4, 5});
+	 },
+	 0x1202,
+	 md,
+	 {3},
+	 3,
+	 3},
+	{"sends-in-a-row-msn-gap",
+	 "78, RFC 5041 4.3",
+	 [](S) {
+		 return sends_in_a_row({1, 2, 3, 5, 6});
+	 },
+	 0x1203,
+	 md,
+	 {3},
+	 8,
+	 3},
+	{"sends-in-a-row-one-crc",
+	 "60, RFC 5044 8",
+	 [](S) {
+		 Fpdus fpdus = sends_in_a_row({1, 2, 3, 4, 5});
+
+		 fpdus[3] = spoiled(fpdus[3]);
+		 return fpdus;
+	 },
+	 0x2002,
+	 none,
+	 {3}},
 
 	/* more than one */
 	{"first-of-two-errors",

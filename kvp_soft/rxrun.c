@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Short messages, one behind the other, as lists of work requests make them: those that are
+ * as the one before but for where they go are decoded by a comparison. What could be refused
+ * of them goes the usual way (rx.c), and is refused there.
+ */
+#include "device.h"
+#include "memory.h"
+#include "qp.h"
+#include "rx.h"
+#include "trace.h"
+
+/* Writes to one region, with one search for that. */
+static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
+			       u32 len, u32 more)
+{
+	const struct soft_seg *seg = &s->seg;
+	const u32 n = seg->payload_len;
+	struct soft_src next = { .lin = s->src.lin + len };
+	struct soft_mem *mem;
+	u32 count = 0;
+	u64 to;
+
+	if (soft_mem_get_cached(qp, &qp->rx.mem, seg->stag, seg->to, n,
+				IB_ACCESS_REMOTE_WRITE, &mem))
+		return 0;
+	for (; more >= len && soft_seg_same(s->raw, next.lin, &to); more -= len) {
+		if (soft_mem_check(qp, mem, seg->stag, to, n,
+				   IB_ACCESS_REMOTE_WRITE) ||
+		    (qp->mpa.crc && !soft_src_crc_ok(&next, len)))
+			break;
+		soft_mem_write(mem, to, next.lin + soft_payload_off(seg), n);
+		next.lin += len;
+		count++;
+	}
+	soft_mem_put(mem);
+	qp->received.fpdus += count;
+	qp->received.messages += count;
+	return count;
+}
+
+/* Sends, each to the receive that is its. */
+static u32 soft_rx_more_sends(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
+			      u32 more)
+{
+	u32 count = 0;
+
+	for (; more >= len && !qp->rx.stopped; more -= len) {
+		s->src.lin += len;
+		if (!soft_seg_is_next(s->raw, s->src.lin, &s->seg) ||
+		    (qp->mpa.crc && !soft_src_crc_ok(&s->src, len)))
+			break;
+		soft_seg_next(s->raw, &s->seg);
+		if (soft_rx_handled(qp, s, soft_rx_send(qp, s)))
+			break;
+		count++;
+	}
+	return count;
+}
+
+/**
+ * soft_rx_more() - messages that are like the one that was just handled
+ * @qp: queue pair
+ * @s: its segment, with as many octets behind it
+ * @len: octets of its FPDU, and of theirs
+ *
+ * Return: how many were handled; the stream has failed with the last, or one behind it is to
+ * be given again later, if rx.stopped or rx.held is set. Context: the receiver.
+ */
+u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
+{
+	const struct soft_seg *seg = &s->seg;
+	const u32 more = min(s->src.more, SOFT_RUN_MAX * len);
+
+	if (!seg->last || !seg->payload_len || qp->rx.stopped ||
+	    trace_soft_recv_enabled())
+		return 0;
+	if (seg->opcode == SOFT_RDMAP_WRITE && seg->payload_len == qp->rx.write_len)
+		return soft_rx_more_writes(qp, s, len, more);
+	/* Immediate Data has a header of its own */
+	if (!seg->tagged && seg->qn == SOFT_QN_SEND && !seg->mo &&
+	    seg->hdr_len == SOFT_UNTAGGED_HDR)
+		return soft_rx_more_sends(qp, s, len, more);
+	return 0;
+}
