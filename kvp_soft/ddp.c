@@ -289,27 +289,37 @@ bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
 }
 
 /**
- * soft_seg_is_next - is an untagged segment the message behind another, and else the same
+ * soft_seg_again - is a segment the message behind another, and else as that was
  * @raw: octets of the other from ULPDU_Length on
- * @next: those of the one: as many as the header has
- * @seg: the other, decoded; a whole message without header of RDMAP
+ * @next: those of the one: as many as all headers have
+ * @seg: the other, decoded, a whole message: tagged, of the Send family or a Read Request
  *
- * Each octet of @next is read once.
+ * If so, @raw and @seg become its: all that soft_seg_decode() checks is as right as with the
+ * other. A Read Request may ask for something else. Each octet of @next is read once.
  */
-bool soft_seg_is_next(const u8 *raw, const u8 *next, const struct soft_seg *seg)
+bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 {
-	const struct untagged_wire *w = (const void *)next;
+	const struct untagged_wire *v = (const void *)next;
+	u64 to;
 
-	return get_unaligned_be64(raw) == get_unaligned_be64(next) &&
-	       get_unaligned_be32(w->qn) == seg->qn &&
-	       get_unaligned_be32(w->msn) == seg->msn + 1 &&
-	       get_unaligned_be32(w->mo) == seg->mo;
-}
-
-/** soft_seg_next - make @seg and its octets @raw the one of which soft_seg_is_next() is true */
-void soft_seg_next(u8 *raw, struct soft_seg *seg)
-{
+	if (seg->tagged) {
+		if (!soft_seg_same(raw, next, &to))
+			return false;
+		seg->to = to;
+		put_unaligned_be64(to, ((struct tagged_wire *)raw)->to);
+		return true;
+	}
+	if (get_unaligned_be64(raw) != get_unaligned_be64(next) ||
+	    get_unaligned_be32(v->qn) != seg->qn ||
+	    get_unaligned_be32(v->msn) != seg->msn + 1 ||
+	    get_unaligned_be32(v->mo) != seg->mo)
+		return false;
 	put_unaligned_be32(++seg->msn, ((struct untagged_wire *)raw)->msn);
+	if (seg->opcode == SOFT_RDMAP_READ_REQ) {
+		memcpy(raw + sizeof(*v), next + sizeof(*v), SOFT_READ_REQ_HDR);
+		soft_read_req_get(raw + sizeof(*v), &seg->rr);
+	}
+	return true;
 }
 
 /* The header as it was received: encode it again, with the reserved bits */

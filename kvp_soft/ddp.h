@@ -84,8 +84,7 @@ u32 soft_seg_need(const u8 *p, u32 have);
 int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_term *term);
 bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next);
 bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to);
-bool soft_seg_is_next(const u8 *raw, const u8 *next, const struct soft_seg *seg);
-void soft_seg_next(u8 *raw, struct soft_seg *seg);
+bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg);
 int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_seg *seg,
 			bool buffer_available, u64 buffer_len, struct soft_term *term);
 void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg *seg);

@@ -225,8 +225,9 @@ static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (soft_rx_in_check(qp, s))
 		return -EPROTO;
 	if (rr->length) {
-		why = soft_mem_get(qp, rr->src_stag, rr->src_to, rr->length,
-				   IB_ACCESS_REMOTE_READ, &mem);
+		why = soft_mem_get_cached(qp, &qp->rx.mem, rr->src_stag,
+					  rr->src_to, rr->length,
+					  IB_ACCESS_REMOTE_READ, &mem);
 		if (why)
 			return soft_rx_refused(qp, s, why);
 		soft_mem_put(mem);
@@ -350,8 +351,7 @@ int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
-/** soft_rx_send() - a segment of the Send family: place it, with the last deliver the message */
-int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
+static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	int ret;
 
@@ -470,7 +470,8 @@ static int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* FPDUs ******************************************************************** */
 
-static int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
+/** soft_rx_dispatch() - to the handler of a decoded segment; returns its answer */
+int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	switch (s->seg.opcode) {
 	case SOFT_RDMAP_WRITE:

@@ -39,23 +39,33 @@ static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 	return count;
 }
 
-/* Sends, each to the receive that is its. */
-static u32 soft_rx_more_sends(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
-			      u32 more)
+/* Others, each with its handler. */
+static u32 soft_rx_more_of(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
+			   u32 more)
 {
 	u32 count = 0;
 
 	for (; more >= len && !qp->rx.stopped; more -= len) {
 		s->src.lin += len;
-		if (!soft_seg_is_next(s->raw, s->src.lin, &s->seg) ||
+		if (!soft_seg_again(s->raw, s->src.lin, &s->seg) ||
 		    (qp->mpa.crc && !soft_src_crc_ok(&s->src, len)))
 			break;
-		soft_seg_next(s->raw, &s->seg);
-		if (soft_rx_handled(qp, s, soft_rx_send(qp, s)))
+		if (soft_rx_handled(qp, s, soft_rx_dispatch(qp, s)))
 			break;
 		count++;
 	}
 	return count;
+}
+
+/* Messages of which the one behind is decoded by soft_seg_again() */
+static bool soft_rx_may_come_again(const struct soft_seg *seg)
+{
+	if (seg->tagged)
+		return seg->opcode == SOFT_RDMAP_READ_RESP;
+	/* Immediate Data has a header of its own */
+	return (seg->qn == SOFT_QN_SEND && !seg->mo &&
+		seg->hdr_len == SOFT_UNTAGGED_HDR) ||
+	       seg->opcode == SOFT_RDMAP_READ_REQ;
 }
 
 /**
@@ -72,14 +82,11 @@ u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
 	const struct soft_seg *seg = &s->seg;
 	const u32 more = min(s->src.more, SOFT_RUN_MAX * len);
 
-	if (!seg->last || !seg->payload_len || qp->rx.stopped ||
-	    trace_soft_recv_enabled())
+	if (!seg->last || qp->rx.stopped || trace_soft_recv_enabled())
 		return 0;
-	if (seg->opcode == SOFT_RDMAP_WRITE && seg->payload_len == qp->rx.write_len)
-		return soft_rx_more_writes(qp, s, len, more);
-	/* Immediate Data has a header of its own */
-	if (!seg->tagged && seg->qn == SOFT_QN_SEND && !seg->mo &&
-	    seg->hdr_len == SOFT_UNTAGGED_HDR)
-		return soft_rx_more_sends(qp, s, len, more);
-	return 0;
+	if (seg->opcode == SOFT_RDMAP_WRITE)
+		return seg->payload_len && seg->payload_len == qp->rx.write_len ?
+			       soft_rx_more_writes(qp, s, len, more) :
+			       0;
+	return soft_rx_may_come_again(seg) ? soft_rx_more_of(qp, s, len, more) : 0;
 }

@@ -737,8 +737,8 @@ static bool soft_tx_sinks_ok(struct soft_qp *qp,
 	for (sge = wqe->sge; sge < wqe->sge + wqe->num_sge; sge++) {
 		if (!sge->length)
 			continue;
-		if (soft_mem_get(qp, sge->lkey, sge->addr, sge->length,
-				 IB_ACCESS_LOCAL_WRITE, &mem))
+		if (soft_mem_get_cached(qp, &qp->tx.mem, sge->lkey, sge->addr,
+					sge->length, IB_ACCESS_LOCAL_WRITE, &mem))
 			return false;
 		soft_mem_put(mem);
 	}

@@ -690,19 +690,46 @@ static void messages_in_a_row(struct ktest *test)
 		KTEST_TRUE_MSG(test, !soft_seg_same(first, copy, &to), "bit %u", i);
 	}
 
+	/* and what it was compared with becomes it */
+	KTEST_EQ(test, soft_seg_decode(first, sizeof(first), &seg, &term), 0);
+	KTEST_TRUE(test, soft_seg_again(first, next, &seg));
+	KTEST_EQ(test, seg.to, 0xfedcba9876543210ULL);
+	KTEST_EQ(test, memcmp(first, next, hdr), 0);
+
 	hdr = soft_put_untagged(first, SOFT_RDMAP_SEND_SE, true, 5, 0, 0xffffffff, 0, 8);
 	soft_put_untagged(next, SOFT_RDMAP_SEND_SE, true, 5, 0, 0, 0, 8);
 	KTEST_EQ(test, soft_seg_decode(first, sizeof(first), &seg, &term), 0);
-	KTEST_TRUE(test, !soft_seg_is_next(first, first, &seg));
-	KTEST_TRUE(test, soft_seg_is_next(first, next, &seg));
+	KTEST_TRUE(test, !soft_seg_again(first, first, &seg));
 	for (i = 0; i < 8 * hdr; i++) {
 		memcpy(copy, next, hdr);
 		copy[i / 8] ^= 1 << i % 8;
-		KTEST_TRUE_MSG(test, !soft_seg_is_next(first, copy, &seg), "bit %u", i);
+		KTEST_TRUE_MSG(test, !soft_seg_again(first, copy, &seg), "bit %u", i);
 	}
-	soft_seg_next(first, &seg);
+	KTEST_TRUE(test, soft_seg_again(first, next, &seg));
 	KTEST_EQ(test, seg.msn, 0);
 	KTEST_EQ(test, memcmp(first, next, hdr), 0);
+}
+
+/* Read Requests in a row: each asks for what it says */
+static void requests_in_a_row(struct ktest *test)
+{
+	const struct soft_read_req a = { 1, 2, 3, 4, 5 }, b = { 6, 7, 8, 9, 10 };
+	u8 first[SOFT_HDR_MAX], next[SOFT_HDR_MAX];
+	struct soft_term term;
+	struct soft_seg seg;
+	u32 n;
+
+	soft_put_read_req(first, 9, &a);
+	n = soft_put_read_req(next, 10, &b);
+	KTEST_EQ(test, soft_seg_decode(first, n, &seg, &term), 0);
+	KTEST_TRUE(test, soft_seg_again(first, next, &seg));
+	KTEST_EQ(test, memcmp(first, next, n), 0);
+	KTEST_EQ(test, seg.msn, 10);
+	KTEST_EQ(test, seg.rr.sink_stag, b.sink_stag);
+	KTEST_EQ(test, seg.rr.sink_to, b.sink_to);
+	KTEST_EQ(test, seg.rr.length, b.length);
+	KTEST_EQ(test, seg.rr.src_stag, b.src_stag);
+	KTEST_EQ(test, seg.rr.src_to, b.src_to);
 }
 
 static struct ktest_case cases[] = {
@@ -729,6 +756,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(sequence_advances),
 	KTEST_CASE(segments_in_a_row),
 	KTEST_CASE(messages_in_a_row),
+	KTEST_CASE(requests_in_a_row),
 	{}
 };
 
