@@ -23,7 +23,17 @@ veth=$(index_of A vethA)
 rnic=$(on A "$net" route 10.77.0.2 | sed 's/.* rnic //')
 [ "$rnic" -gt 0 ] || fail "no RNIC"
 
+# solicits N: so many seconds until a neighbour is not there
+solicits() {
+	local family
+	for family in ipv4 ipv6; do
+		on A tee "/proc/sys/net/$family/neigh/vethA/mcast_solicit" <<< "$1" > /dev/null
+	done
+}
+
 say "neighbours"
+# a slow machine may need more than 3 s to give the other host its address
+solicits 15
 mac=$(on B cat /sys/class/net/vethB/address)
 for dst in 10.77.0.60 fd77::60; do
 	expect "not known" on A "$net" neigh $dst "$veth"
@@ -42,6 +52,7 @@ for dst in 10.77.0.60 fd77::60; do
 	same "nothing follows" 1 "$(wc -l < expect)"
 	has "ip neigh says so" "lladdr $mac" <(on A ip neigh show $dst)
 done
+solicits 3
 start nobody4 A timeout "$(patient 20)" "$net" neigh 10.77.0.99 "$veth" ask
 start nobody6 A timeout "$(patient 20)" "$net" neigh fd77::99 "$veth" ask
 start watch4 A "$net" neigh 10.77.0.50 "$veth" watch
