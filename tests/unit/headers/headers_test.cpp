@@ -42,6 +42,12 @@ Result run(const std::string &command)
 	return result;
 }
 
+/* a compiler that may be there or not */
+bool exists(const std::string &compiler)
+{
+	return run("command -v " + compiler).status == 0;
+}
+
 class Headers : public testing::Test {
 protected:
 	static void SetUpTestSuite()
@@ -138,13 +144,22 @@ TEST_F(Headers, APedantHasNothingToSay)
 	const std::string c = "#include <krdma/ual.h>\n";
 	const std::string cxx = "#include <krdma/krdma.hpp>\n";
 
-	for (const char *standard : {"c99", "c11", "c17"}) {
-		const Result result = compile(
-			HEADERS_CC " -Wpedantic -Werror -std=" + std::string{standard}, "c", c);
-		EXPECT_EQ(result.status, 0) << standard << '\n' << result.output;
+	for (const std::string compiler : {HEADERS_CC, "clang"})
+		for (const char *standard : {"c99", "c11", "c17"}) {
+			if (!exists(compiler))
+				continue;
+			const Result result =
+				compile(compiler + " -Wpedantic -Werror -std=" + standard, "c", c);
+			EXPECT_EQ(result.status, 0) << compiler << ' ' << standard << '\n'
+						    << result.output;
+		}
+	for (const std::string compiler : {HEADERS_CXX, "clang++"}) {
+		if (!exists(compiler))
+			continue;
+		const Result result =
+			compile(compiler + " -Wpedantic -Werror -std=c++20", "cpp", c + cxx);
+		EXPECT_EQ(result.status, 0) << compiler << '\n' << result.output;
 	}
-	const Result result = compile(HEADERS_CXX " -Wpedantic -Werror -std=c++20", "cpp", c + cxx);
-	EXPECT_EQ(result.status, 0) << result.output;
 }
 
 TEST_F(Headers, OptionsBeginInBothLanguages)
@@ -156,13 +171,10 @@ TEST_F(Headers, OptionsBeginInBothLanguages)
 				 "struct ual_conn_options d = UAL_CONN_OPTIONS;\n"
 				 "struct ual_listen_options e = UAL_LISTEN_OPTIONS;\n";
 	const Result c = compile(HEADERS_CC " -std=c11 -pedantic -Werror", "c", text);
-	/* but for what C alone has: the member without a size */
-	const Result cxx = compile(HEADERS_CXX " -std=c++17 -pedantic", "cpp", text);
+	const Result cxx = compile(HEADERS_CXX " -std=c++17 -pedantic -Werror", "cpp", text);
 
 	EXPECT_EQ(c.status, 0) << c.output;
 	EXPECT_EQ(cxx.status, 0) << cxx.output;
-	EXPECT_EQ(cxx.output.find("program.cpp:2"), std::string::npos) << cxx.output;
-	EXPECT_EQ(cxx.output.find("designated"), std::string::npos) << cxx.output;
 }
 
 TEST_F(Headers, OlderCxxIsToldWhatIsMissing)

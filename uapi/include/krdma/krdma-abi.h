@@ -694,7 +694,7 @@ struct krdma_event {
 };
 
 /* CONN_REQUEST, CONN_REPLY, ESTABLISHED */
-struct krdma_conn_event {
+__extension__ struct krdma_conn_event {
 	struct krdma_event base;
 	__u32 conn;		/* CONN_REQUEST: handle for ACCEPT or REJECT */
 	__u16 ird;
@@ -703,8 +703,7 @@ struct krdma_conn_event {
 	struct krdma_addr remote;
 	__u32 private_data_len;
 	__u32 reserved;
-
-	__extension__ __u8 private_data[];	/* filled up with zeros to a multiple of 8 */
+	__u8 private_data[];	/* filled up with zeros to a multiple of 8 */
 };
 
 /* NEIGH */
