@@ -125,6 +125,10 @@ class Mailbox;
  * there and in on_event(), not in the waits of anybody. A callback may call anything: wait,
  * dispatch() for the others, end its own callback or object. It is not called again before it
  * has returned. Two whose callbacks end each other's at the same time wait forever.
+ *
+ * What a callback captures lives as long as it: one that has a copy of its own object keeps
+ * that, until on_event({}). A copy of the source keeps no object, and nothing comes to it any
+ * more when that has ended.
  */
 class EventSource {
 public:

@@ -387,7 +387,7 @@ int ual_qp_create(struct ual_pd *pd, struct ual_cq *send, struct ual_cq *receive
 		  const struct ual_qp_options *options, struct ual_qp **qp);
 void ual_qp_destroy(struct ual_qp *qp);
 uint32_t ual_qp_number(const struct ual_qp *qp);
-/* state, limits as granted, connection and its traffic */
+/* state, limits as granted, which may be more than was wished, connection and its traffic */
 int ual_qp_query(struct ual_qp *qp, struct krdma_qp_attr *attr);
 /*
  * @state: KRDMA_QP_STATE_RESET, _INIT, _RTS (as ual_qp_resume()), _SQD or _ERR; -EINVAL: another
@@ -411,7 +411,8 @@ int ual_disconnect(struct ual_qp *qp, int abrupt);
  * flushed. @id comes with the completion, @flags are KRDMA_SEND_*: a request without
  * KRDMA_SEND_SIGNALED completes only if it fails. With KRDMA_SEND_INLINE the slices name this
  * process' memory, whatever their lkey, which may be used again at once.
- * -ENOMEM: the queue is full; -EINVAL: a request that cannot be.
+ * -ENOMEM: the queue is full, in which a place is free when a request is done, before its
+ * completion is polled; -EINVAL: a request that cannot be.
  */
 
 /** struct ual_remote - memory of the peer */

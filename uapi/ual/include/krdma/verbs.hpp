@@ -424,7 +424,8 @@ struct Remote {
 /**
  * Two queues of work, connected to a peer by connect() or accept(). Requests may be posted at
  * any time: before it is connected they wait, after that they are flushed. Posting throws
- * std::system_error ENOMEM when the queue is full. Slices are read before it returns.
+ * std::system_error ENOMEM when the queue is full; a place in it is free when a request is done,
+ * before its completion is polled. Slices are read before it returns.
  */
 class QueuePair {
 public:
@@ -466,7 +467,7 @@ public:
 
 	[[nodiscard]] std::uint32_t number() const noexcept;
 	[[nodiscard]] std::uint32_t handle() const noexcept;
-	/** What was granted. */
+	/** What was granted: as much as was wished, or more. */
 	[[nodiscard]] const QueuePairOptions &granted() const noexcept;
 	/** State, limits, connection and its traffic. */
 	[[nodiscard]] krdma_qp_attr query() const;
