@@ -290,8 +290,8 @@ void add_live_commands(CLI::App &app, Environment &environment)
 		add_command(app, environment, "monitor", "[link] [address] [route] [rnic]",
 			    "events as they come: [link] [address] [route] [rnic], none: all");
 	command->add_option("WHAT", wanted->what, "link, address, route, rnic");
-	command->add_option("-c,--count", wanted->count, "end after so many events");
-	command->add_option("-t,--timeout", wanted->timeout, "end after so many seconds")
+	command->add_option("-c,--count", wanted->count, "end after so many events; 0: never");
+	command->add_option("-t,--timeout", wanted->timeout, "end after so many seconds; 0: never")
 		->check(CLI::NonNegativeNumber);
 	command->callback([&environment, wanted] {
 		environment.chosen = [&environment, wanted, mask = mask_of(wanted->what)] {
@@ -304,7 +304,7 @@ void add_live_commands(CLI::App &app, Environment &environment)
 		add_command(app, environment, "top", "", "rates of each RNIC and its queue pairs");
 	command->add_option("-i,--interval", options->interval, "seconds between two looks (1)")
 		->check(CLI::Range(0.05, 3600.0));
-	command->add_option("-n,--count", options->count, "end after so many looks");
+	command->add_option("-n,--count", options->count, "end after so many looks; 0: never");
 	command->add_flag("-1,--once", options->once, "one look");
 	command->add_option("-q,--qps", options->qps,
 			    "lines for the busiest queue pairs of each RNIC (10)");

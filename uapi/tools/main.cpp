@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -124,7 +125,12 @@ int run(int argc, char **argv)
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
-		return app.exit(error) ? exit_usage : 0;
+		const bool wrong = app.exit(error) != 0;
+
+		/* help and the version are output, too */
+		if (!std::cout.flush())
+			throw std::system_error{errno, std::generic_category(), "output"};
+		return wrong ? exit_usage : 0;
 	}
 	environment.style = Style::of_stdout();
 	environment.chosen();

@@ -399,6 +399,7 @@ void add_ping_command(CLI::App &app, Environment &environment)
 	command->add_flag("-s,--server", options->server, "answer clients until interrupted");
 	CLI::Option *count = command->add_option("-c,--count", options->count,
 						 "messages (5); server: end after so many clients");
+	count->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62));
 	command->add_option("-b,--size", options->size, "octets of a message (64)")
 		->check(CLI::Range(smallest, largest));
 	command->add_option("-i,--interval", options->interval, "seconds between messages (1)")

@@ -74,6 +74,14 @@ status "no subcommand" 2 A
 status "unknown subcommand" 2 A frobnicate
 status "no such RNIC" 1 A show nobody
 status "help" 0 A --help
+status "no message" 2 A ping "$ADDR_B" 7999 -c 0
+# what nobody can read is no success
+for word in --help --version list; do
+	rc=0
+	on A krdma $word > /dev/full 2> err || rc=$?
+	same "status of '$word' to a full device" 1 "$rc"
+	has "why" 'No space left on device' err
+done
 status "bad address" 2 A ping 10.77.0 7000
 status "nobody listens" 1 A ping "$ADDR_B" 7999
 
