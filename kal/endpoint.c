@@ -71,6 +71,7 @@ static int act_closed(struct kal_ep *ep)
 	/* an RNIC that goes takes its streams with it: TCP tries nothing in its stead */
 	ep->polite = !ep->llp_aborted && kal_rnic_live(ep->rnic);
 	kal_count(ep->rnic, ep->polite ? KAL_CNT_CONN_CLOSED : KAL_CNT_CONN_RESET);
+	kal_ep_free_qp(ep);
 	kal_ep_report(ep, &event);
 	return 0;
 }

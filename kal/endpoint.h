@@ -111,6 +111,7 @@ struct kal_startup {
  * @llp_status: what the provider said when it gave the stream back
  * @llp_aborted: the provider wants it reset
  * @qp: with a reference, from connect or accept until DEAD
+ * @qp_free: its end is told, so that another endpoint may take @qp; handover.c
  * @startup: NULL when CONNECTED, DEAD or a listener
  * @arg: arguments of the consumer's call that is an input
  * @parent: listener of a child that is not delivered, with a reference
@@ -142,6 +143,7 @@ struct kal_ep {
 	int llp_status;
 	bool llp_aborted;
 	struct ri_qp *qp;
+	bool qp_free;
 	struct kal_startup *startup;
 	const void *arg;
 
@@ -186,6 +188,7 @@ const char *kal_ep_input_name(enum kal_ep_input input);
 
 /* handover.c */
 int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp);
+void kal_ep_free_qp(struct kal_ep *ep);
 void kal_ep_detach_qp(struct kal_ep *ep);
 int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa);
 void kal_ep_end_work(struct work_struct *work);

@@ -7,7 +7,7 @@
 #include "counters.h"
 #include "endpoint.h"
 
-static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep */
+static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */
 
 /* ri_qp.ep of a QP that no endpoint may take any more */
 #define QP_RETIRED	ERR_PTR(-ENODEV)
@@ -22,6 +22,7 @@ static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep */
  */
 int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 {
+	const struct kal_ep *other;
 	int err = 0;
 
 	if (qp->obj.rnic != ep->rnic)
@@ -29,9 +30,10 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 	if (!kal_obj_get(ep->rnic, RI_OBJ_QP, qp->obj.id))
 		return -EINVAL;
 	spin_lock(&qp_lock);
-	if (qp->ep == QP_RETIRED)
+	other = qp->ep;
+	if (other == QP_RETIRED)
 		err = -EINVAL;
-	else if (qp->ep)
+	else if (other && !other->qp_free)
 		err = -EISCONN;
 	else
 		qp->ep = ep;
@@ -43,7 +45,18 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 	return err;
 }
 
-/* Undo it, if there is one. Endpoint's lock held. */
+/*
+ * The consumer is about to hear that this is over, and may be fast: from now on
+ * another endpoint may take the QP. Endpoint's lock held.
+ */
+void kal_ep_free_qp(struct kal_ep *ep)
+{
+	spin_lock(&qp_lock);
+	ep->qp_free = true;
+	spin_unlock(&qp_lock);
+}
+
+/* Undo kal_ep_attach_qp(), if there is a QP. Endpoint's lock held. */
 void kal_ep_detach_qp(struct kal_ep *ep)
 {
 	struct ri_qp *qp = ep->qp;
@@ -52,7 +65,8 @@ void kal_ep_detach_qp(struct kal_ep *ep)
 		return;
 	ep->qp = NULL;
 	spin_lock(&qp_lock);
-	qp->ep = NULL;
+	if (qp->ep == ep)
+		qp->ep = NULL;
 	spin_unlock(&qp_lock);
 	kal_obj_put(&qp->obj);
 }

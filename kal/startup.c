@@ -312,6 +312,7 @@ int kal_startup_report_failure(struct kal_ep *ep)
 		ep->polite = true;
 	}
 	kal_count(ep->rnic, refused ? KAL_CNT_CONN_REFUSED : KAL_CNT_CONN_FAILED);
+	kal_ep_free_qp(ep);
 	kal_ep_report(ep, &event);
 	return 0;
 }

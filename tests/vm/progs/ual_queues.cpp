@@ -492,6 +492,32 @@ void nobody_listens(World &world)
 	});
 }
 
+/*
+ * As soon as the end of an attempt is told the queue pair is free for the next one, though
+ * that attempt's connection is still there.
+ */
+void refused_and_tried_again(World &world)
+{
+	const Side a{world.a, {}};
+	const Side b{world.b, {}};
+	const Address nobody = world.b.address.with_port(9);
+	const Listener listener{world.b.context, world.b.address};
+	Connection attempt = Connection::connect(a.qp, nobody);
+
+	for (unsigned int i = 0; i < 200; i++) {
+		refused(ECONNREFUSED, "nobody listens", [&] { attempt.established(patience); });
+		attempt = Connection::connect(a.qp, nobody);
+	}
+	refused(ECONNREFUSED, "nobody listens", [&] { attempt.established(patience); });
+	attempt = Connection::connect(a.qp, listener.address());
+	std::optional<ConnectionRequest> request = listener.wait(patience);
+	require(request.has_value(), "no request");
+	Connection at_b = request->accept(b.qp);
+	attempt.established(patience);
+	refused(EISCONN, "a connection beside it",
+		[&] { (void)Connection::connect(a.qp, listener.address()); });
+}
+
 /* a command that has no function here, and one that there is none of */
 void commands(World &world)
 {
@@ -520,6 +546,7 @@ const std::vector<Check> queue_checks = {
 	{"private_data", private_data},
 	{"accepting_side_speaks_first", accepting_side_speaks_first},
 	{"nobody_listens", nobody_listens},
+	{"refused_and_tried_again", refused_and_tried_again},
 	{"commands", commands},
 };
 
