@@ -55,12 +55,14 @@ class List:
             self.add(group, stack, "perftest", f"ib_{verb}_bw", [*args, "-n", count],
                      program=f"ib_{verb}_bw", size=size, qps=qps, list=post_list, **more)
 
-    def tcp_bandwidth(self, group, size, **more):
+    def tcp_bandwidth(self, group, size, streams=1, **more):
         octets = max(int(min(EXPECTED_MB["tcp"] * 1e6, EXPECTED_MESSAGES["tcp"] * size) *
                          self.seconds), 10 * size)
         # iperf3 writes a MiB at most
-        self.add(group, "tcp", "iperf3", "iperf3", ["-l", min(size, MIB), "-n", octets],
-                 size=size, qps=1, list=1, **more)
+        args = ["-l", min(size, MIB), "-n", octets]
+        if streams > 1:
+            args += ["-P", streams]
+        self.add(group, "tcp", "iperf3", "iperf3", args, size=size, qps=streams, list=1, **more)
 
     def latency(self, group, verb, size, events, count, stacks=RNICS, **more):
         for stack in stacks:
@@ -112,6 +114,9 @@ class List:
     def queue_pairs(self):
         for qps in (1, 10, 100, 1000):
             self.bandwidth("queue pairs", "write", 16 * KIB, qps=qps, options=NO_PEAK)
+            # what as many streams cost TCP itself; iperf3 has 128 at most
+            if qps <= 128:
+                self.tcp_bandwidth("queue pairs", 16 * KIB, streams=qps)
 
     def connections(self):
         # siw has never made 200 at once
@@ -197,7 +202,12 @@ def name(job):
         if key in job:
             words.append(str(job[key]))
     if job.get("qps", 1) > 1:
-        words.append(f"{job['qps']} QPs")
+        words.append(queues(job))
     if job.get("list", 1) > 1:
         words.append(f"lists of {job['list']}")
     return " ".join(words)
+
+
+def queues(job):
+    """How many of what carries the data."""
+    return f"{job['qps']} {'streams' if job['stack'] == 'tcp' else 'QPs'}"

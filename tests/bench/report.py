@@ -107,7 +107,7 @@ def what(job):
     if "size" in job:
         words.append(octets(job["size"]))
     if job.get("qps", 1) > 1:
-        words.append(f"{job['qps']} QPs")
+        words.append(job_list.queues(job))
     if job.get("list", 1) > 1:
         words.append(f"lists of {job['list']}")
     if "number" in job:
@@ -141,8 +141,9 @@ def rows_of(data, mode):
     for result in references:
         for (group, _), row in rows.items():
             same = group == result["group"] or (result["stack"] == "tcp" and group in (
-                "same host", "crc", "queue pairs") and result["group"] == "bandwidth")
+                "same host", "crc") and result["group"] == "bandwidth")
             if same and row.job.get("size") == result.get("size") and \
+                    row.job.get("qps", 1) == result.get("qps", 1) and \
                     row.job["stack"] not in ("tcp", "memory") and \
                     row.job["test"] in TCP_FOR.get(result["test"], ()):
                 row.add(result)

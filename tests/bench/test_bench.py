@@ -100,6 +100,18 @@ class Report(unittest.TestCase):
                        result("tcp", "iperf3", tcp, kind="iperf3"))
         self.assertAlmostEqual(row.ratio("tcp"), 500 * 1.048576 / 1000)
 
+    def test_as_many_streams_stand_beside_queue_pairs(self):
+        tcp = json.dumps({"end": {"sum_received": {"bits_per_second": 4e9, "seconds": 1},
+                                  "sum_sent": {"bytes": 10}}})
+        one, ten = (result("krdma", "ib_write_bw", bandwidth(500)) for _ in range(2))
+        streams = result("tcp", "iperf3", tcp, kind="iperf3")
+        ten["qps"] = streams["qps"] = 10
+        rows = report.rows_of({"results": [one, ten, streams]}, "icount")["bandwidth"]
+        self.assertEqual([report.what(r.job).split(", ")[-1] for r in rows],
+                         ["64 KiB", "10 QPs", "10 streams"])
+        self.assertIsNone(rows[0].ratio("tcp"))
+        self.assertAlmostEqual(rows[1].ratio("tcp"), 500 * 1.048576 / 500)
+
     def test_plot_names_each_stack(self):
         text = svg.plot("t", "x", "y", {"krdma": [(2, 1.5), (64, 20)], "siw": [(2, 3)]}, str)
         self.assertIn(">krdma<", text)
