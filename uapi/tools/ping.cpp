@@ -23,7 +23,7 @@ constexpr std::uint32_t smallest = 8;
 constexpr std::uint32_t largest = 16U << 20;
 
 struct PingOptions {
-	std::vector<std::string> words; /* ADDR PORT, or [ADDR] PORT of a server */
+	std::vector<std::string> words; /* ADDR PORT or ADDR:PORT; of a server PORT, too */
 	bool server{};
 	std::uint64_t count{5};
 	bool count_given{};
@@ -373,13 +373,19 @@ Address ping_address(const PingOptions &options)
 {
 	const std::string &host = options.words.front();
 	const std::string &port = options.words.back();
+	const bool two_words = options.words.size() > 1;
+	const bool joined = !two_words && host.find(':') != std::string::npos;
 	const std::optional<Address> address =
-		options.words.size() > 1 ? Address::try_parse(host) : Address::any(AF_INET);
+		two_words || joined ? Address::try_parse(host) : Address::any(AF_INET);
 	std::uint16_t number = 0;
 
+	if (!two_words && !joined && !options.server)
+		throw CLI::RequiredError("PORT");
 	if (!address)
 		throw CLI::ValidationError(host, "no IPv4 or IPv6 address");
-	if (!CLI::detail::lexical_cast(port, number) || (!number && !options.server))
+	if (joined)
+		number = address->port();
+	if ((!joined && !CLI::detail::lexical_cast(port, number)) || (!number && !options.server))
 		throw CLI::ValidationError(port, "no port number");
 	return address->with_port(number);
 }
@@ -393,7 +399,8 @@ void add_ping_command(CLI::App &app, Environment &environment)
 		app, environment, "ping", "ADDR PORT | --server [ADDR] PORT",
 		"latency of messages there and back: ADDR PORT, or --server [ADDR] PORT");
 
-	command->add_option("ADDR", options->words, "the server's address, and its port")
+	command->add_option("ADDR", options->words,
+			    "the server's address, and its port; or both as ADDR:PORT")
 		->required()
 		->expected(1, 2);
 	command->add_flag("-s,--server", options->server, "answer clients until interrupted");
@@ -412,8 +419,6 @@ void add_ping_command(CLI::App &app, Environment &environment)
 	command->callback([&environment, options, count] {
 		options->count_given = count->count() > 0;
 		options->address = ping_address(*options);
-		if (!options->server && options->words.size() < 2)
-			throw CLI::RequiredError("PORT");
 		environment.chosen = [&environment, options] {
 			if (options->server)
 				serve(environment, *options);

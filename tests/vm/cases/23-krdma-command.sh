@@ -84,6 +84,10 @@ for word in --help --version list; do
 done
 status "bad address" 2 A ping 10.77.0 7000
 status "nobody listens" 1 A ping "$ADDR_B" 7999
+status "nobody listens" 1 A ping "$ADDR_B:7999"
+status "no port" 2 A ping "$ADDR_B"
+status "no port" 2 A ping "$ADDR6_B"
+status "port 0" 2 A ping "[$ADDR6_B]:0"
 
 say "help, colours, completion"
 for command in list show stat resource mib route neigh addr port monitor top ping; do
@@ -146,14 +150,14 @@ kill -INT "${pid_of[server]}"
 finish server 10
 
 say "interrupted: a server, and a client in the middle"
-start server B krdma ping --server "$ADDR_B" 7801
+start server B krdma ping --server "[$ADDR6_B]:7801"
 until_says server listening
-start client A krdma ping "$ADDR_B" 7801 -c 1000 -i 0.05
+start client A krdma ping "[$ADDR6_B]:7801" -c 1000 -i 0.05
 until_says client 'seq=3 '
 kill -INT "${pid_of[client]}"
 finish client 10
 has "what there was" ' sent, [0-9]+ came back' client.log
-until_says server '^10\.77\.0\.1:[0-9]+: [0-9]+ messages$'
+until_says server '^\[fd77::1\]:[0-9]+: [0-9]+ messages$'
 kill -INT "${pid_of[server]}"
 finish server 10
 
@@ -180,6 +184,9 @@ json "route" A 'o["source"] == "10.77.0.1" and o["next_hop"] == "10.77.0.2" and 
 json "the same without get, IPv6" A 'o["source"] == "fd77::1" and o["dev"] == "vethA"' route "$ADDR6_B" from "$ADDR6_A" oif vethA
 json "local" A 'o["local"]' route get "$ADDR_A"
 status "no route" 1 A route get 192.0.2.1
+status "no route, IPv6" 1 A route get 2001:db8::1
+status "no such network device" 1 A neigh get "$ADDR_B" dev nosuch
+status "no such network device" 1 A route get "$ADDR_B" oif nosuch
 on A ip route add 192.0.2.0/24 via "$ADDR_B"
 json "gateway" A 'o["gateway"] and o["next_hop"] == "10.77.0.2"' route get 192.0.2.1
 json "local addresses" A 'o["addresses"][0]["address"] == "10.77.0.1" and o["addresses"][0]["dev"] == "vethA"' addr "$ADDR_B"

@@ -336,7 +336,7 @@ struct krdma_wc {
 	__aligned_u64 wr_id;
 	__u32 status;		/* enum krdma_status */
 	__u32 opcode;		/* enum krdma_wc_opcode */
-	__u32 vendor_err;
+	__u32 vendor_err;	/* of a failure: the provider's own code; see krdma-abi.md */
 	__u32 byte_len;
 	__be32 imm;		/* or, as a number of the host, the STag that was invalidated */
 	__u32 qp;		/* its number */

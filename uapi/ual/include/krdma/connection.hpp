@@ -112,7 +112,7 @@ public:
 	/**
 	 * @param local address (or all of a family) and port; 0: the kernel chooses.
 	 * @throws std::system_error EADDRNOTAVAIL: it is not an address of the RNIC;
-	 *         EADDRINUSE: a socket, a listener or somebody's reservation has the port;
+	 *         EADDRINUSE: a socket, a listener or another session's reservation has it;
 	 *         EACCES: a privileged one; EAFNOSUPPORT: no address of IPv4 or IPv6.
 	 */
 	Listener(const Context &context, const Address &local, ListenerOptions options = {});

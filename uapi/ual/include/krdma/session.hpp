@@ -220,8 +220,9 @@ public:
 	[[nodiscard]] Neighbour neighbour(const Address &address, std::uint32_t ifindex,
 					  Neighbour::Follow follow) const;
 	/**
-	 * Reserves a TCP port: any when it is 0, at all RNICs' addresses when that is zero.
-	 * @throws std::system_error EADDRINUSE, EACCES
+	 * Reserves a TCP port: any when it is 0, at all RNICs' addresses when that is zero. This
+	 * session alone may listen there and connect from it.
+	 * @throws std::system_error EADDRINUSE: a socket, a listener or a reservation has it; EACCES
 	 */
 	[[nodiscard]] PortReservation reserve_port(const Address &address) const;
 	/** Host's and offloaded TCP/IP counters as one. */

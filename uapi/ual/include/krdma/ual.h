@@ -519,8 +519,8 @@ struct ual_listen_options {
  * ual_listen() - hear of those who want to connect
  * @local: an address of the RNIC, or all of a family; port 0: the kernel chooses
  * Return: 0; -EADDRNOTAVAIL: it is not an address of the RNIC; -EADDRINUSE: a socket, a listener
- * or somebody's reservation has the port; -EACCES: a privileged one; -EAFNOSUPPORT: no address
- * of IPv4 or IPv6.
+ * or another session's reservation has the port; -EACCES: a privileged one; -EAFNOSUPPORT: no
+ * address of IPv4 or IPv6.
  */
 int ual_listen(struct ual_context *context, const struct krdma_addr *local,
 	       const struct ual_listen_options *options, struct ual_listener **listener);
@@ -567,7 +567,11 @@ int ual_neighbour_get(struct ual_session *session, const struct krdma_addr *addr
 		      uint32_t flags, struct ual_neigh_info *info, struct ual_neighbour **neighbour);
 void ual_neighbour_destroy(struct ual_neighbour *neighbour);
 
-/* @addr: port 0: any; address 0: all RNICs'. Out: what was reserved. -EADDRINUSE, -EACCES */
+/**
+ * ual_port_reserve() - keep a TCP port, at which this session alone may listen, and connect from
+ * @addr: port 0: any; address 0: all RNICs'. Out: what was reserved.
+ * Return: 0; -EADDRINUSE: a socket, a listener or a reservation has it; -EACCES: a privileged one.
+ */
 int ual_port_reserve(struct ual_session *session, struct krdma_addr *addr,
 		     struct ual_port **port);
 void ual_port_destroy(struct ual_port *port);

@@ -166,6 +166,14 @@ public:
 	{
 		return (raw_.opcode & KRDMA_WC_RECV) != 0;
 	}
+	/**
+	 * The RNIC's own code of a failure, 0: none. Of the software RNIC: the Terminate that ended
+	 * the connection (krdma-abi.md), which tells what the peer refused.
+	 */
+	[[nodiscard]] std::uint32_t vendor_error() const noexcept
+	{
+		return raw_.vendor_err;
+	}
 	/** Octets received or read. */
 	[[nodiscard]] std::uint32_t length() const noexcept
 	{
@@ -404,7 +412,7 @@ struct QueuePairOptions {
 	std::uint32_t max_recv_sge{1};
 	std::uint32_t max_inline{0};
 	bool signal_all{false}; /**< every send request completes, wished or not */
-	const SharedReceiveQueue *receives{nullptr};
+	const SharedReceiveQueue *receives{nullptr}; /**< which the queue pair keeps */
 };
 
 /** What may be said of any send request. */
