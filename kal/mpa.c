@@ -361,22 +361,30 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 /**
  * kal_mpa_terminate - a Terminate of the LLP that ends a failed start-up
  * @code: why
- * @fpdu: result; octets of the stream, CRC included
+ * @markers: the peer wants them: the stream's first octets are one, which points to
+ *	itself (RFC 5044 4.3)
+ * @stream: result; octets of the stream, CRC included
  *
  * RFC 5040 4.8: untagged, last, queue 2, MSN 1, MO 0; no headers of another
  * message. Layer 2 (LLP), error type 0 (MPA), as RFC 6581 8 registers it.
+ *
+ * Return: how many octets.
  */
-void kal_mpa_terminate(enum kal_mpa_term code, u8 fpdu[KAL_MPA_TERM_LEN])
+size_t kal_mpa_terminate(enum kal_mpa_term code, bool markers,
+			 u8 stream[KAL_MPA_TERM_MAX])
 {
-	const size_t crc_at = KAL_MPA_TERM_LEN - 4;
+	const size_t len = KAL_MPA_TERM_LEN - KAL_MPA_CRC_LEN;
+	const size_t before = markers ? KAL_MPA_MARKER_LEN : 0;
+	u8 *fpdu = stream + before;
 
-	memset(fpdu, 0, KAL_MPA_TERM_LEN);
-	put_unaligned_be16(crc_at - 2, fpdu);	/* ULPDU_Length, no pad */
+	memset(stream, 0, KAL_MPA_TERM_MAX);
+	put_unaligned_be16(len - 2, fpdu);	/* ULPDU_Length, no pad */
 	fpdu[2] = 0x41;				/* DDP: untagged, last, version 1 */
 	fpdu[3] = 0x47;				/* RDMAP: version 1, Terminate */
 	put_unaligned_be32(2, fpdu + 8);	/* QN */
 	put_unaligned_be32(1, fpdu + 12);	/* MSN */
 	fpdu[20] = 0x20;			/* layer LLP, type MPA */
 	fpdu[21] = code;
-	put_unaligned_le32(~ri_crc32c(~0U, fpdu, crc_at), fpdu + crc_at);
+	put_unaligned_le32(~ri_crc32c(~0U, stream, before + len), fpdu + len);
+	return before + KAL_MPA_TERM_LEN;
 }

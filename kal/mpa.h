@@ -44,7 +44,10 @@ enum kal_mpa_term {
 	KAL_MPA_TERM_RTR = 7,
 };
 
+#define KAL_MPA_CRC_LEN		4
+#define KAL_MPA_MARKER_LEN	4
 #define KAL_MPA_TERM_LEN	28	/* a whole FPDU */
+#define KAL_MPA_TERM_MAX	(KAL_MPA_MARKER_LEN + KAL_MPA_TERM_LEN)
 
 /** enum kal_mpa_kind - which of the two start-up frames */
 enum kal_mpa_kind {
@@ -132,6 +135,7 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 		     const struct kal_mpa_frame *rep,
 		     struct ri_mpa_params *params, enum kal_mpa_term *term);
 
-void kal_mpa_terminate(enum kal_mpa_term code, u8 fpdu[KAL_MPA_TERM_LEN]);
+size_t kal_mpa_terminate(enum kal_mpa_term code, bool markers,
+			 u8 stream[KAL_MPA_TERM_MAX]);
 
 #endif /* KAL_MPA_H */

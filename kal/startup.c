@@ -251,10 +251,11 @@ int kal_startup_reply_lost(struct kal_ep *ep)
 
 static void send_terminate(struct kal_ep *ep, enum kal_mpa_term term)
 {
-	u8 fpdu[KAL_MPA_TERM_LEN];
+	u8 stream[KAL_MPA_TERM_MAX];
+	size_t len;
 
-	kal_mpa_terminate(term, fpdu);
-	if (kal_llp_send(ep->llp, fpdu, sizeof(fpdu)))
+	len = kal_mpa_terminate(term, ep->startup->rep.markers, stream);
+	if (kal_llp_send(ep->llp, stream, len))
 		return;
 	kal_count(ep->rnic, KAL_CNT_MPA_TERMINATE);
 	ep->polite = true;

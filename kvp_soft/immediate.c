@@ -71,8 +71,6 @@ static void soft_rx_imm_keep(struct soft_qp *qp, struct soft_rx_seg *s)
 	soft_untagged_advance(&qp->rx.untagged[SOFT_QN_SEND], &s->seg);
 	qp->rx.imm_kept = true;
 	qp->rx.imm = cpu_to_be32(upper_32_bits(s->seg.imm));
-	/* the stream must not end here */
-	qp->rx.in_message = true;
 }
 
 /** soft_rx_imm() - an Immediate Data message */

@@ -8,19 +8,6 @@
 #include "memory.h"
 #include "qp.h"
 
-/* A bad parameter or a wrong state, in the verbs' words. */
-static enum ib_wc_status soft_local_status(enum soft_access why)
-{
-	switch (why) {
-	case SOFT_ACCESS_OK:
-		return IB_WC_SUCCESS;
-	case SOFT_ACCESS_PD:
-		return IB_WC_LOC_PROT_ERR;
-	default:
-		return IB_WC_MW_BIND_ERR;
-	}
-}
-
 /**
  * soft_local_wr() - carry a local work request out
  * @qp: queue pair
@@ -28,8 +15,7 @@ static enum ib_wc_status soft_local_status(enum soft_access why)
  *
  * Context: the transmitter, process context.
  * Return: what it completes with: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory
- * management operation error") when the STag is not valid or not in the right
- * state; IB_WC_LOC_PROT_ERR when it is of another protection domain.
+ * management operation error") for whatever is wrong with it.
  */
 enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 				const struct krdma_soft_sqe *wqe)
@@ -44,14 +30,14 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 		why = soft_mem_fast_reg(qp, wqe);
 		break;
 	case KRDMA_SOFT_OP_BIND_MW:
-		/* one status for whatever is wrong with it */
 		why = soft_mw_bind(qp, wqe) ? SOFT_ACCESS_OK :
 					      SOFT_ACCESS_RIGHTS;
 		break;
 	default:
 		return IB_WC_LOC_QP_OP_ERR;
 	}
-	if (why)
-		soft_count(qp->rnic, SOFT_CNT_LOCAL_ERR);
-	return soft_local_status(why);
+	if (!why)
+		return IB_WC_SUCCESS;
+	soft_count(qp->rnic, SOFT_CNT_LOCAL_ERR);
+	return IB_WC_MW_BIND_ERR;
 }

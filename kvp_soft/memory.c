@@ -31,24 +31,31 @@
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |                      \
 	 IB_ACCESS_REMOTE_ATOMIC)
 
-static bool soft_mem_same_pd(const struct soft_qp *qp,
-			     const struct soft_mem *mem)
+static bool soft_mem_of_pd(const struct soft_mem *mem, const struct ri_pd *pd)
 {
-	return mem->pd ? mem->pd == qp->ri.pd : ri_pd_is_kernels(qp->ri.pd);
+	return mem->pd ? mem->pd == pd : ri_pd_is_kernels(pd);
 }
 
-/* Is @mem the one that @qp means by @stag, and can use? */
+/* Is @mem the one that @qp means by @stag, and can use in @pd? */
 static __always_inline enum soft_access
-soft_mem_usable(const struct soft_qp *qp, const struct soft_mem *mem, u32 stag)
+soft_mem_usable(const struct soft_qp *qp, const struct ri_pd *pd,
+		const struct soft_mem *mem, u32 stag)
 {
 	/* acquire: what the STag names was written before */
 	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
 	    mem->stag != stag)
 		return SOFT_ACCESS_STAG;
-	if (!soft_mem_same_pd(qp, mem) ||
+	if (!soft_mem_of_pd(mem, pd) ||
 	    (mem->mw_type == IB_MW_TYPE_2 && mem->owner != qp->serial))
 		return SOFT_ACCESS_PD;
 	return SOFT_ACCESS_OK;
+}
+
+/* A receive's buffers are of the protection domain of the queue that it was posted to. */
+static const struct ri_pd *soft_mem_pd(const struct soft_qp *qp, int need)
+{
+	return need & SOFT_FOR_RECEIVE && qp->ri.srq ? qp->ri.srq->pd :
+						       qp->ri.pd;
 }
 
 /* And may it do @need there? */
@@ -56,10 +63,12 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
 				const struct soft_mem *mem, u32 stag, u64 to,
 				u64 len, int need)
 {
-	enum soft_access ret = soft_mem_usable(qp, mem, stag);
+	enum soft_access ret =
+		soft_mem_usable(qp, soft_mem_pd(qp, need), mem, stag);
 
 	if (ret)
 		return ret;
+	need &= ~SOFT_FOR_RECEIVE;
 	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~READ_ONCE(qp->access))
 		return SOFT_ACCESS_RIGHTS;
 	if (soft_to_wraps(to, len))
@@ -121,7 +130,7 @@ struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag)
  * @stag: steering tag
  * @to: first octet, tagged offset
  * @len: octets, not 0: an access to nothing is not checked (RFC 5041 5.2)
- * @need: rights, enum ib_access_flags; 0 to read locally
+ * @need: rights, enum ib_access_flags; 0 to read locally; SOFT_FOR_RECEIVE besides
  * @memp: set when allowed; give it back with soft_mem_put()
  *
  * Softirqs are off until soft_mem_put(): nothing in between may sleep.
@@ -271,12 +280,22 @@ enum soft_access soft_mem_invalidate(struct soft_qp *qp, u32 stag)
 	return ret;
 }
 
+/* Does @stag name nothing now, and could again? */
+static bool soft_mem_invalid(const struct soft_qp *qp,
+			     const struct soft_mem *mem, u32 stag)
+{
+	return atomic_read_acquire(&mem->state) == SOFT_MEM_FREE &&
+	       mem->stag == stag && mem->mw_type != IB_MW_TYPE_1 &&
+	       soft_mem_of_pd(mem, qp->ri.pd);
+}
+
 /**
  * soft_mem_local_inv() - invalidate an STag for its owner
  * @qp: whose work request asks, or has read into it
  * @stag: what to invalidate
  *
- * Accesses that have begun are over on return. Context: any but hard interrupt.
+ * Accesses that have begun are over on return. One that is invalid already, perhaps by
+ * the peer, stays it. Context: any but hard interrupt.
  * Return: SOFT_ACCESS_OK or the reason of the refusal.
  */
 enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
@@ -286,7 +305,11 @@ enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag)
 
 	if (!mem)
 		return SOFT_ACCESS_STAG;
-	ret = soft_mem_usable(qp, mem, stag);
+	if (soft_mem_invalid(qp, mem, stag)) {
+		soft_mem_put(mem);
+		return SOFT_ACCESS_OK;
+	}
+	ret = soft_mem_usable(qp, qp->ri.pd, mem, stag);
 	/* all of the kernel's memory is nobody's to invalidate */
 	if (!ret && mem->length == U64_MAX)
 		ret = SOFT_ACCESS_RIGHTS;
@@ -353,7 +376,7 @@ enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
 		return SOFT_ACCESS_STAG;
 	if (!mem->mr) {
 		ret = SOFT_ACCESS_STAG;
-	} else if (!soft_mem_same_pd(qp, mem)) {
+	} else if (!soft_mem_of_pd(mem, qp->ri.pd)) {
 		ret = SOFT_ACCESS_PD;
 	} else if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
 				  SOFT_MEM_CHANGING) != SOFT_MEM_FREE) {

@@ -75,6 +75,9 @@ struct soft_mem {
 	u64 owner;
 };
 
+/* besides rights: the access is a receive's to its buffers */
+#define SOFT_FOR_RECEIVE	BIT(30)
+
 /* soft_mem.windows while none can be bound: the region ends or changes */
 #define SOFT_NO_WINDOWS	(-1)
 

@@ -169,7 +169,6 @@ struct soft_tx {
  * @wait_expired: for too long
  * @waiter: in soft_rq.waiters, that queue's lock
  * @wait_timer: ends the wait
- * @in_message: an untagged or tagged message is incomplete
  * @untagged: what the next segment of each queue must say
  * @write_len: octets of the RDMA Write that arrived last, or is arriving, since
  *	the last message that consumed a receive
@@ -198,7 +197,6 @@ struct soft_rx {
 	bool wait_expired;
 	struct list_head waiter;
 	struct delayed_work wait_timer;
-	bool in_message;
 	struct soft_untagged_state untagged[SOFT_QNS];
 	u32 write_len;
 	bool in_write;
@@ -271,6 +269,8 @@ struct soft_read_out {
  * @saved: the socket's own callbacks
  * @lock: protects the fields up to @term
  * @state: see above
+ * @peer_done: the peer has ended its half: what was begun is finished, no more is begun;
+ *	under tx.mutex
  * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
  * @in: ring of RDMA Reads and atomic operations to answer, ird entries
  * @in_head: oldest
@@ -315,6 +315,7 @@ struct soft_qp {
 
 	spinlock_t lock;
 	enum soft_qp_state state;
+	bool peer_done;
 	bool peer_ready;
 	struct soft_read_in *in;
 	u32 in_head;
@@ -398,6 +399,7 @@ void soft_close_timer(struct work_struct *work);
 /* tx.c */
 void soft_tx_init(struct soft_tx *tx, struct soft_gather *gather);
 void soft_tx_reset(struct soft_tx *tx);
+bool soft_tx_owes(const struct soft_qp *qp);
 void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_begin(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp, bool posted);

@@ -42,7 +42,6 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->bounce_ready = 0;
 	rx->marked_pos = 0;
 	rx->held = false;
-	rx->in_message = false;
 	rx->write_len = 0;
 	rx->in_write = false;
 	rx->imm_kept = false;
@@ -52,6 +51,19 @@ void soft_rx_reset(struct soft_rx *rx)
 	rx->push_waits = false;
 	for (i = 0; i < ARRAY_SIZE(rx->untagged); i++)
 		rx->untagged[i] = (struct soft_untagged_state){ .msn = 1 };
+}
+
+/**
+ * soft_rx_in_message() - is a message incomplete (the stream must not end here)
+ * @qp: queue pair; its receiver rests
+ */
+bool soft_rx_in_message(const struct soft_qp *qp)
+{
+	const struct soft_rx *rx = &qp->rx;
+
+	return rx->bounce_len || rx->in_write || rx->wqe.active ||
+	       rx->imm_kept ||
+	       (READ_ONCE(qp->out_count) && qp->out[qp->out_head].got);
 }
 
 /* Tagged messages ********************************************************** */
@@ -102,7 +114,6 @@ static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
 		rx->write_len = 0;
 	rx->write_len += s->seg.payload_len;
 	rx->in_write = !s->seg.last;
-	rx->in_message = !s->seg.last;
 	return soft_rx_place(qp, s, IB_ACCESS_REMOTE_WRITE);
 }
 
@@ -171,7 +182,6 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 		return ret;
 	}
 	out->got += s->seg.payload_len;
-	qp->rx.in_message = !s->seg.last;
 	if (!s->seg.last)
 		return 0;
 	if (out->last && out->slot != SOFT_NO_SLOT &&
@@ -271,7 +281,8 @@ static int soft_rx_pieces(struct soft_qp *qp, const struct soft_seg *seg,
 		n = min(left, sge->length - skip);
 		if (soft_mem_get_cached(qp, &qp->rx.mem, sge->lkey,
 					sge->addr + skip, n,
-					IB_ACCESS_LOCAL_WRITE, &mem))
+					IB_ACCESS_LOCAL_WRITE | SOFT_FOR_RECEIVE,
+					&mem))
 			return -EACCES;
 		if (src)
 			ret = soft_src_place(src, off, mem, sge->addr + skip, n);
@@ -359,7 +370,6 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (ret)
 		return ret;
 	soft_untagged_advance(&qp->rx.untagged[SOFT_QN_SEND], &s->seg);
-	qp->rx.in_message = !s->seg.last;
 	return s->seg.last ? soft_rx_deliver(qp, s) : 0;
 }
 
@@ -385,6 +395,16 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 		return IB_WC_REM_INV_REQ_ERR;
 	}
 	return IB_WC_REM_OP_ERR;
+}
+
+/* RFC 7306 8.2 has one code for an atomic operation's address, and others' lack of all */
+static bool soft_term_is_misaligned(const struct soft_term *term,
+				    const struct soft_term_about *about)
+{
+	return !about->tagged && about->opcode == SOFT_RDMAP_ATOMIC_REQ &&
+	       term->layer == SOFT_TERM_RDMAP &&
+	       term->etype == SOFT_RDMAP_OPERATION &&
+	       term->code == SOFT_OPER_STREAM;
 }
 
 /* Is the sink of this Read the one in the header? It moves on as the Read is answered. */
@@ -434,11 +454,13 @@ static bool soft_rx_fail_request(struct soft_qp *qp,
  */
 static bool soft_rx_blame(struct soft_qp *qp, const struct soft_term *term)
 {
-	const enum ib_wc_status status = soft_term_status(term);
+	enum ib_wc_status status = soft_term_status(term);
 	struct soft_term_about about;
 
 	if (!soft_term_about(term, &about))
 		return soft_sq_fail_oldest(qp, status);
+	if (soft_term_is_misaligned(term, &about))
+		status = IB_WC_REM_INV_REQ_ERR;
 	if (about.tagged)
 		return about.opcode == SOFT_RDMAP_WRITE &&
 		       soft_sq_fail_named(qp, &about, status);

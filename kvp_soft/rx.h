@@ -113,6 +113,7 @@ int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
 			enum ib_wc_status status);
 int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s);
 int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s);
+bool soft_rx_in_message(const struct soft_qp *qp);
 int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret);
 int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s);
 void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in);

@@ -122,7 +122,10 @@ static s64 soft_sqe_length(const struct krdma_soft_sqe *wqe)
 	return sum <= U32_MAX ? (s64)sum : -EMSGSIZE;
 }
 
-/* Copy the next work request out of the ring, once, and check the copy. */
+/*
+ * Copy the next work request out of the ring, once, and check the copy. Return: 0; -EINVAL;
+ * -EMSGSIZE for a message that is too long.
+ */
 static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -145,8 +148,10 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
 	len = soft_sqe_length(wqe);
-	if (len < 0 || (soft_op_is_atomic(wqe->opcode) &&
-			(wqe->num_sge != 1 || len != sizeof(u64))))
+	if (len < 0)
+		return len;
+	if (soft_op_is_atomic(wqe->opcode) &&
+	    (wqe->num_sge != 1 || len != sizeof(u64)))
 		return -EINVAL;
 	wqe->length = len;
 	rec->byte_len = len;
@@ -163,14 +168,14 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
  *
  * The checked copy is in sq->wqe, its length field is the message's.
  * Context: the transmitter.
- * Return: 0; -ENOENT when none waits; -EINVAL when the ring or the entry makes
- * no sense: the QP is to fail.
+ * Return: 0; -ENOENT when none waits; -EBADMSG when the entry, which completes with that,
+ * and -EINVAL when the ring makes no sense: the QP is to fail.
  */
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 {
 	struct soft_sq *sq = &qp->sq;
 	struct soft_sq_rec *rec;
-	int n;
+	int n, err;
 
 	n = soft_ring_pending(&sq->ring);
 	if (!n)
@@ -183,14 +188,16 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 	*slot = sq->ring.fetched;
 	rec = soft_sq_rec(sq, *slot);
 	*rec = (struct soft_sq_rec){ .end_seq = U64_MAX };
-	if (soft_sq_copy(qp, rec)) {
-		rec->status = IB_WC_LOC_QP_OP_ERR;
+	err = soft_sq_copy(qp, rec);
+	if (err) {
+		rec->status = err == -EMSGSIZE ? IB_WC_LOC_LEN_ERR :
+						 IB_WC_LOC_QP_OP_ERR;
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	}
 	trace_soft_wr(qp, sq->wqe, rec->status);
 	/* the record before the index: pairs with soft_sq_fetched() */
 	smp_store_release(&sq->ring.fetched, *slot + 1);
-	return rec->status ? -EINVAL : 0;
+	return err ? -EBADMSG : 0;
 }
 
 /** soft_sq_begun() - from now on the peer may refuse @slot */

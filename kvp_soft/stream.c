@@ -16,6 +16,7 @@
 #include "device.h"
 #include "params.h"
 #include "qp.h"
+#include "rx.h"
 #include "trace.h"
 
 /* Socket callbacks ********************************************************* */
@@ -157,6 +158,7 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	if (llp->mpa.initiator)
 		qp->tx.rtr = llp->mpa.rtr;
 	spin_lock_bh(&qp->lock);
+	qp->peer_done = false;
 	qp->peer_ready = llp->mpa.initiator;
 	qp->term_pending = false;
 	memset(&qp->term, 0, sizeof(qp->term));
@@ -290,6 +292,25 @@ void soft_stream_close(struct soft_qp *qp)
 }
 
 /*
+ * The peer has ended its half, and ours is in the middle of something: that is finished, in
+ * soft_close_timeout_ms, and nothing else is begun. With tx.mutex held.
+ */
+static void soft_stream_last_words(struct soft_qp *qp)
+{
+	if (qp->peer_done)
+		return;
+	qp->peer_done = true;
+	soft_sq_hold(qp, false);
+	spin_lock_bh(&qp->lock);
+	qp->state = SOFT_QP_CLOSING;
+	spin_unlock_bh(&qp->lock);
+	trace_soft_qp_state(qp);
+	mod_delayed_work(soft_wq, &qp->close_timer,
+			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
+	soft_tx_kick(qp);
+}
+
+/*
  * The peer ended the stream, or it broke. What had arrived before is still to
  * be handled. With tx.mutex held.
  * Return: true when the stream is at its end.
@@ -304,16 +325,20 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 	/* the transmitter's send was told, then */
 	if (!err)
 		err = *status;
-	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE) {
 		*status = soft_status_lost(err) ? err : -ECONNRESET;
-	else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE)
+	} else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE) {
 		/* the drain found an error: the Terminate may still go out */
 		return false;
-	else if (qp->rx.held)
+	} else if (qp->rx.held) {
 		/* a Send waits for its receive; soft_rx_resume() comes back here */
 		return false;
-	else if (qp->rx.in_message || qp->rx.bounce_len)
+	} else if (soft_rx_in_message(qp)) {
 		*status = -ECONNRESET;
+	} else if (soft_tx_owes(qp)) {
+		soft_stream_last_words(qp);
+		return false;
+	}
 	return true;
 }
 

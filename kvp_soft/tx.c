@@ -465,7 +465,7 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
 	return count;
 }
 
-/* Take the next work request. Return: soft_sq_fetch()'s; the QP has failed with -EINVAL. */
+/* Take the next work request. Return: soft_sq_fetch()'s, which may have failed the QP. */
 static int soft_tx_fetch(struct soft_qp *qp)
 {
 	struct soft_tx *tx = &qp->tx;
@@ -481,7 +481,9 @@ static int soft_tx_fetch(struct soft_qp *qp)
 		soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
 			      SOFT_CODE_LOCAL);
 		soft_qp_fail(qp, &term, true, -EIO);
-		soft_qp_event(qp, IB_EVENT_QP_FATAL);
+		/* no completion says so */
+		if (ret == -EINVAL)
+			soft_qp_event(qp, IB_EVENT_QP_FATAL);
 	}
 	return ret;
 }
@@ -529,7 +531,7 @@ static bool soft_tx_same_kind(const struct krdma_soft_sqe *wqe,
 /* May the transmitter go on with work requests, and is there one? */
 static bool soft_tx_goes_on(const struct soft_qp *qp)
 {
-	return READ_ONCE(qp->state) != SOFT_QP_TERMINATE &&
+	return READ_ONCE(qp->state) != SOFT_QP_TERMINATE && !qp->sq.held &&
 	       !soft_tx_has_requests(qp) && soft_ring_pending(&qp->sq.ring);
 }
 
@@ -1084,6 +1086,18 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 	return n == staged ? 0 : -EAGAIN;
 }
 
+/**
+ * soft_tx_owes() - has this side begun a message, or been asked for one
+ * @qp: queue pair, its tx.mutex held
+ */
+bool soft_tx_owes(const struct soft_qp *qp)
+{
+	const struct soft_tx *tx = &qp->tx;
+
+	return soft_tx_has_requests(qp) || tx->msg.kind != SOFT_MSG_NONE ||
+	       tx->staged || (tx->seg && tx->seg->len);
+}
+
 /* Nothing is left to send. True when the stream is ready to end. */
 static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 {
@@ -1092,6 +1106,8 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 	spin_lock_bh(&qp->lock);
 	if (qp->state == SOFT_QP_TERMINATE) {
 		ret = !qp->term_pending;
+	} else if (qp->peer_done) {
+		ret = !qp->in_count && qp->tx.msg.kind == SOFT_MSG_NONE;
 	} else if (qp->state == SOFT_QP_CLOSING) {
 		ret = step == SOFT_STEP_EMPTY && !qp->in_count &&
 		      !qp->out_count;

@@ -172,6 +172,8 @@ static int kal_ib_create_srq(struct ib_srq *base, struct ib_srq_init_attr *attr,
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
+	/* of no meaning here (ibv_create_srq(3)): ibv_modify_srq() arms it */
+	rattr.attr.srq_limit = 0;
 	rsrq = kal_srq_create(to_kal_ib_pd(base->pd)->pd, &rattr,
 			      kal_ib_srq_event, srq, udata);
 	if (IS_ERR(rsrq))

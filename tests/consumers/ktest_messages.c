@@ -206,7 +206,7 @@ static void kt_atomic_without_right(struct kt_bed *bed)
 static void kt_atomic_unaligned(struct kt_bed *bed)
 {
 	kt_atomic_refused(bed, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_ATOMIC,
-			  4, IB_WC_REM_OP_ERR);
+			  4, IB_WC_REM_INV_REQ_ERR);
 }
 
 /* Inline data is taken when it is posted: what happens to it later does not matter. */

@@ -145,7 +145,8 @@ static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_fra
 {
 	struct ri_mpa_params params;
 	enum kal_mpa_term term;
-	u8 *fpdu;
+	u8 *stream;
+	size_t len;
 	int err;
 
 	err = kal_mpa_conclude(local, req, rep, &params, &term);
@@ -156,12 +157,12 @@ static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_fra
 	must(!rep->reject || err == -ECONNREFUSED);
 	if (term != KAL_MPA_TERM_NONE) {
 		must(err);
-		fpdu = malloc(KAL_MPA_TERM_LEN);
-		kal_mpa_terminate(term, fpdu);
-		must(get_unaligned_be16(fpdu) == KAL_MPA_TERM_LEN - 6);
-		must(get_unaligned_le32(fpdu + KAL_MPA_TERM_LEN - 4) ==
-		     (u32)~ri_crc32c(~0U, fpdu, KAL_MPA_TERM_LEN - 4));
-		free(fpdu);
+		stream = malloc(KAL_MPA_TERM_MAX);
+		len = kal_mpa_terminate(term, rep->markers, stream);
+		must(len == (rep->markers ? KAL_MPA_TERM_MAX : KAL_MPA_TERM_LEN));
+		must(get_unaligned_be16(stream + len - KAL_MPA_TERM_LEN) == KAL_MPA_TERM_LEN - 6);
+		must(get_unaligned_le32(stream + len - 4) == (u32)~ri_crc32c(~0U, stream, len - 4));
+		free(stream);
 	}
 	if (err)
 		return;

@@ -128,6 +128,11 @@ int kal_llp_send(struct kal_llp *l, const void *buf, size_t len)
 
 	if (v.setup[0] & SETUP_NO_ROOM)
 		return -EPIPE;
+	/* no start-up frame is so short but that of an empty one without a marker's zeros */
+	if (len == KAL_MPA_TERM_MAX && !get_unaligned_be32(p)) {
+		p += KAL_MPA_MARKER_LEN;
+		len -= KAL_MPA_MARKER_LEN;
+	}
 	if (len == KAL_MPA_TERM_LEN && get_unaligned_be16(p) == len - 6) {
 		/* layer 2, type 0: RFC 6581 9 */
 		must(!is_request() && p[20] == 0x20 && p[21] >= 5 && p[21] <= 7);

@@ -7,6 +7,7 @@
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <linux/unaligned.h>
 
 #include "../../kal/mpa.h"
 #include "ktest.h"
@@ -578,22 +579,33 @@ static void agrees_with_itself(struct ktest *test)
 
 static void terminates(struct ktest *test)
 {
+	static const u8 marker[KAL_MPA_MARKER_LEN];
 	static const struct {
 		const char *id;
 		enum kal_mpa_term code;
+		u32 marked_crc;	/* of the marker and what follows */
 	} terms[] = {
-		{ "T5", KAL_MPA_TERM_LOCAL },
-		{ "T6", KAL_MPA_TERM_IRD },
-		{ "T7", KAL_MPA_TERM_RTR },
+		{ "T5", KAL_MPA_TERM_LOCAL, 0x82e7ab91 },
+		{ "T6", KAL_MPA_TERM_IRD, 0x68c96be2 },
+		{ "T7", KAL_MPA_TERM_RTR, 0xcd88f99c },
 	};
-	u8 fpdu[KAL_MPA_TERM_LEN], want[VECTOR_MAX];
+	const size_t len = KAL_MPA_TERM_LEN, crc_at = len - KAL_MPA_CRC_LEN;
+	u8 stream[KAL_MPA_TERM_MAX], want[VECTOR_MAX];
+	const u8 *marked = stream + sizeof(marker);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(terms); i++) {
-		kal_mpa_terminate(terms[i].code, fpdu);
-		KTEST_EQ_MSG(test, vector_get(test, terms[i].id, want), sizeof(fpdu),
+		KTEST_EQ_MSG(test, kal_mpa_terminate(terms[i].code, false, stream), len,
 			     "%s", terms[i].id);
-		KTEST_MEMEQ_MSG(test, fpdu, want, sizeof(fpdu), "%s", terms[i].id);
+		KTEST_EQ_MSG(test, vector_get(test, terms[i].id, want), len, "%s", terms[i].id);
+		KTEST_MEMEQ_MSG(test, stream, want, len, "%s", terms[i].id);
+
+		KTEST_EQ_MSG(test, kal_mpa_terminate(terms[i].code, true, stream),
+			     sizeof(stream), "%s", terms[i].id);
+		KTEST_MEMEQ_MSG(test, stream, marker, sizeof(marker), "%s", terms[i].id);
+		KTEST_MEMEQ_MSG(test, marked, want, crc_at, "%s", terms[i].id);
+		KTEST_EQ_MSG(test, get_unaligned_le32(marked + crc_at), terms[i].marked_crc,
+			     "%s", terms[i].id);
 	}
 }
 

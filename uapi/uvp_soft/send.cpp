@@ -20,9 +20,10 @@ static_assert(int{IBV_WR_SEND_WITH_INV} == int{IB_UVERBS_WR_SEND_WITH_INV});
 
 /* ibv_post_send() ********************************************************** */
 
-bool names_window(std::uint32_t rkey, const ibv_mw *mw)
+/* the STag of a window that is bound: the consumer chooses its key, the low 8 bits */
+std::uint32_t bound_stag(const ibv_mw &mw, std::uint32_t rkey)
 {
-	return mw && rkey >> 8 == mw->rkey >> 8;
+	return (mw.rkey & ~0xffU) | (rkey & 0xffU);
 }
 
 std::uint32_t stag_of(const ibv_mw_bind_info &info)
@@ -35,12 +36,10 @@ int push_bind(Qp &qp, const ibv_send_wr &wr)
 	const ibv_mw_bind_info &info = wr.bind_mw.bind_info;
 	krdma_wr request{};
 
-	if (!names_window(wr.bind_mw.rkey, wr.bind_mw.mw))
-		return EINVAL;
 	request.wr_id = wr.wr_id;
 	request.opcode = IB_UVERBS_WR_BIND_MW;
 	request.flags = wr.send_flags;
-	request.rkey = wr.bind_mw.rkey;
+	request.rkey = bound_stag(*wr.bind_mw.mw, wr.bind_mw.rkey);
 	request.bind_lkey = stag_of(info);
 	request.bind_addr = info.addr;
 	request.bind_length = info.length;
@@ -145,11 +144,10 @@ void wr_bind_mw(ibv_qp_ex *base, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bi
 		return;
 	/* nothing is set behind it */
 	qp.building = nullptr;
-	if (!names_window(rkey, mw) || mw->type != IBV_MW_TYPE_2 ||
-	    base->wr_flags & IBV_SEND_INLINE) [[unlikely]]
+	if (!mw || mw->type != IBV_MW_TYPE_2 || base->wr_flags & IBV_SEND_INLINE) [[unlikely]]
 		qp.build_error = EINVAL;
 	else
-		put_bind(*sqe, rkey, stag_of(*info), info->addr, info->length,
+		put_bind(*sqe, bound_stag(*mw, rkey), stag_of(*info), info->addr, info->length,
 			 info->mw_access_flags);
 }
 

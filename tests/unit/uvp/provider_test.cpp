@@ -510,9 +510,13 @@ TEST_F(WithQp, BindsWindowsOfType2)
 	EXPECT_EQ(sqe(0).mem_length, 0x1000U);
 	EXPECT_EQ(sqe(0).mem_access, std::uint32_t{IBV_ACCESS_REMOTE_READ});
 
-	wr.bind_mw.rkey = mw->rkey + 0x100;
-	EXPECT_EQ(post(wr), EINVAL) << "another window's key";
-	wr.bind_mw.rkey = mw->rkey;
+	/* of another index nothing is taken but the key */
+	wr.bind_mw.rkey = 0x12300 + ((mw->rkey + 2) & 0xff);
+	EXPECT_EQ(post(wr), 0);
+	EXPECT_EQ(sqe(1).rkey, (mw->rkey & ~0xffU) | ((mw->rkey + 2) & 0xff));
+	wr.bind_mw.mw = nullptr;
+	EXPECT_EQ(post(wr), EINVAL);
+	wr.bind_mw.mw = mw;
 	wr.send_flags = IBV_SEND_INLINE;
 	EXPECT_EQ(post(wr), EINVAL);
 	EXPECT_EQ(fake.ops.dealloc_mw(mw), 0);

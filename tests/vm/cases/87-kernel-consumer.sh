@@ -26,7 +26,7 @@ consume() {
 		"$(counter local_invalidations) remote_invalidations $(added remote_invalidations)" \
 		"local_operation_errors $(added local_operation_errors) rx_access_errors $(added rx_access_errors)"
 	same "remote_invalidations" 2 "$(added remote_invalidations)"
-	same "local_operation_errors" 7 "$(added local_operation_errors)"
+	same "local_operation_errors" 6 "$(added local_operation_errors)"
 	same "rx_access_errors" 22 "$(added rx_access_errors)"
 	rmmod krdma_ktest
 	nothing_left "$before"

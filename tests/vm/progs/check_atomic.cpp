@@ -279,7 +279,7 @@ void refused(World &world, int access, std::int64_t octet, std::uint32_t key_cha
 void unaligned(World &world)
 {
 	for (std::int64_t octet = 1; octet < 8; octet++)
-		refused(world, with_atomics, octet, 0, IBV_WC_REM_OP_ERR, 0x0207);
+		refused(world, with_atomics, octet, 0, IBV_WC_REM_INV_REQ_ERR, 0x0207);
 }
 
 void without_the_right(World &world)

@@ -169,14 +169,30 @@ void needs_a_valid_key(World &world)
 	fails(world, memory.key() ^ 0x5a5a5a00, pd.get(), IBV_WC_MW_BIND_ERR);
 	fails(world, 0, pd.get(), IBV_WC_MW_BIND_ERR);
 	/* of another protection domain */
-	fails(world, memory.key(), nullptr, IBV_WC_LOC_PROT_ERR);
+	fails(world, memory.key(), nullptr, IBV_WC_MW_BIND_ERR);
 	{
 		Pair pair{world, {.pd = pd.get()}};
 
-		local_inv(pair.client(), memory.key());
-		invalidated(pair.client());
+		/* what is invalid already stays it */
+		for (int i = 0; i < 2; i++) {
+			local_inv(pair.client(), memory.key());
+			invalidated(pair.client());
+		}
 	}
-	fails(world, memory.key(), pd.get(), IBV_WC_MW_BIND_ERR);
+	fails(world, memory.key(), nullptr, IBV_WC_MW_BIND_ERR);
+}
+
+/* 2^32 octets: its completion says so, and no event besides */
+void message_too_long(World &world)
+{
+	Pair pair{world};
+	Memory memory{pair.client().pd(), size, rdma::all_access};
+	ibv_sge half = memory.sge();
+
+	half.length = 1U << 31;
+	must(pair.client().post_send(std::array{half, half}), "post_send");
+	require_status(pair.client().sends.wait(), IBV_WC_LOC_LEN_ERR, "Send of 2^32 octets");
+	ends(pair);
 }
 
 void by_the_extended_interface(World &world)
@@ -203,6 +219,7 @@ const std::vector<Check> local_checks{
 	{"local_inv_needs_no_peer", needs_no_peer},
 	{"local_inv_needs_a_valid_key", needs_a_valid_key},
 	{"local_inv_by_the_extended_interface", by_the_extended_interface},
+	{"message_too_long", message_too_long},
 };
 
 } /* namespace checks */

@@ -244,6 +244,7 @@ void Session::check_end(const Order &order, const After &after)
 
 	want(end.number("lost") == 0, "work requests are lost");
 	want(same("send_error", after.send_error), "send error");
+	want(after.result.empty() || same("result", after.result), "end");
 	want(after.async.empty() || same("async", after.async), "asynchronous event");
 	if (after.code) {
 		want(end.text("async") == event_for(after.code), "asynchronous event");

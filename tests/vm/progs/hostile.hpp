@@ -109,6 +109,7 @@ struct Target {
  *	     left out when there was something to receive; "*": random input, any
  *	     number of receives and any change that a peer has the right to make
  * @async: part of the asynchronous events' names; "": that of @code
+ * @result: part of how the stream ended, for the consumer; "": any
  * @code: of the Terminate that it sent; 0: it sent none
  * @queue: that the refused segment was for, when @code depends on it
  * @access: the refusal counts as one of an access; absent: as @code says
@@ -119,6 +120,7 @@ struct After {
 	std::string_view send_error = {};
 	std::string_view changed = {};
 	std::string_view async = {};
+	std::string_view result = {};
 	std::uint16_t code = 0;
 	std::uint32_t queue = 0;
 	std::optional<bool> access = {};

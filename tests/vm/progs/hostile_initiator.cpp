@@ -92,7 +92,11 @@ std::function<void(Session &, Listener &)> terminated(const MpaFrame &frame, std
 		Incoming in = receive(listener);
 
 		in.connection.send(frame.build());
-		expect_terminate(in.connection, wire::terminate(code));
+		if (frame.flags & mpa::M)
+			expect_octets(in.connection, wire::marked(fpdu(wire::terminate(code)), 0),
+				      "Terminate with markers");
+		else
+			expect_terminate(in.connection, wire::terminate(code));
 		in.connection.close();
 		check_failed(s, in.order);
 	};
@@ -310,6 +314,11 @@ std::vector<InitiatorCase> initiator_cases()
 		return frame;
 	};
 
+	const auto with_markers = [](MpaFrame frame) {
+		frame.flags |= mpa::M;
+		return frame;
+	};
+
 	return {
 		{"connect", "24 25 48, RFC 6581 9",
 		 [](Session &s, Listener &l) { accepted(s, l, false); }},
@@ -349,6 +358,9 @@ std::vector<InitiatorCase> initiator_cases()
 		{"reply-no-rtr", "50, RFC 6581 9.2", terminated(enhanced_reply(A | 4, 4), 0x2007)},
 		{"reply-large-ord", "51, RFC 6581 9.1",
 		 terminated(enhanced_reply(A | 4, wire::enhanced::C | 0x2000), 0x2006)},
+		{"reply-large-ord-markers", "51, RFC 6581 9.1, RFC 5044 4.3",
+		 terminated(with_markers(enhanced_reply(A | 4, wire::enhanced::C | 0x2000)),
+			    0x2006)},
 		{"reply-client-server", "53, RFC 6581 9.3",
 		 terminated(enhanced_reply(4, 4), 0x2005)},
 		{"reply-not-enhanced", "54, RFC 6581 10", terminated(reply(mpa::C, 2, {}), 0x2005)},

@@ -328,6 +328,21 @@ void graceful(Session &s)
 	s.check_end(order, {.receives_ok = 1});
 }
 
+/* The peer says no more, but has asked: it is answered. */
+void fin_behind_requests(Session &s)
+{
+	const Order order = s.order();
+	Connection connection = s.establish(order);
+
+	connection.send(
+		wire::join({fpdu(wire::read_request(1, {})), fpdu(wire::read_request(2, {}))}));
+	connection.shut_write();
+	for (int i = 0; i < 2; i++)
+		expect_octets(connection, fpdu(wire::read_response(0, 0, {})), "Read Response");
+	require(connection.expect_end() == wire::End::fin, "RST in answer to FIN");
+	s.check_end(order, {.result = "DISCONNECTED"});
+}
+
 void end_within(Session &s, const Octets &octets, bool reset, const After &after)
 {
 	const Order order = s.order();
@@ -370,6 +385,17 @@ Octets half_a_write(const Session &s)
 
 	octets.resize(30000);
 	return octets;
+}
+
+/* A whole message behind half of another does not make that whole. */
+void fin_between_messages(Session &s)
+{
+	const Target &target = s[victim::write];
+	Segment half = wire::write(target.stag, target.to, {});
+
+	half.last = false;
+	end_within(s, wire::join({fpdu(half), fpdu(wire::send(1, "abcd"))}), false,
+		   {.receives_ok = 1, .result = "reset by peer"});
 }
 
 void ends(Session &s, bool reset)
@@ -454,6 +480,8 @@ std::vector<Case> stream_cases()
 		 }},
 		{"terminate-without-headers", "136, RFC 5040 4.8", terminate_without_headers},
 		{"fin", "142, RFC 5041 6.2.1", graceful},
+		{"fin-behind-requests", "142, RFC 5040 5.2.1", fin_behind_requests},
+		{"fin-between-messages", "143, RFC 5041 6.2.1", fin_between_messages},
 		{"fin-in-the-middle", "143, RFC 5044 8 (1)", [](Session &s) { ends(s, false); }},
 		{"reset-in-the-middle", "143, RFC 5044 8 (1)", [](Session &s) { ends(s, true); }},
 		{"peer-stays-after-terminate", "145, RFC 5040 6.2.1", peer_stays},

@@ -317,6 +317,30 @@ void srq_resize(World &world)
 	require(only(events, IBV_EVENT_QP_LAST_WQE_REACHED), "IBV_EVENT_QP_LAST_WQE_REACHED");
 }
 
+/* Receives are checked against the protection domain of their queue, not of who takes them. */
+void srq_has_a_pd_of_its_own(World &world)
+{
+	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
+
+	for (const bool of_the_srq : {true, false}) {
+		/* of no meaning at creation, whatever it says */
+		ibv_srq_init_attr init{.srq_context = nullptr, .attr = {4, 1, 1000}};
+		const rdma::Srq srq{must(ibv_create_srq(pd.get(), &init), "ibv_create_srq")};
+		Link link{world, {.srq = srq.get()}};
+		rdma::Memory memory{of_the_srq ? pd.get() : link.server->pd(), message_size,
+				    IBV_ACCESS_LOCAL_WRITE};
+		ibv_sge sge = memory.sge();
+		ibv_recv_wr wr{.wr_id = 5, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+		ibv_recv_wr *bad = nullptr;
+
+		must(ibv_post_srq_recv(srq.get(), &wr, &bad), "ibv_post_srq_recv");
+		must(link.client->post_send(link.source(), 0), "post_send");
+		rdma::require_status(link.server->recvs.wait(),
+				     of_the_srq ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, "receive");
+		(void)events_of(world);
+	}
+}
+
 void srq_last_wqe_without_connection(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -682,6 +706,7 @@ const std::vector<checks::Check> own_checks{
 	{"completion_times_only_when_asked_for", completion_times_only_when_asked_for},
 	{"cq_overflow", cq_overflow},
 	{"srq_resize", srq_resize},
+	{"srq_has_a_pd_of_its_own", srq_has_a_pd_of_its_own},
 	{"srq_last_wqe_without_connection", srq_last_wqe_without_connection},
 	{"srq_of_many", srq_of_many},
 	{"states_without_connection", states_without_connection},

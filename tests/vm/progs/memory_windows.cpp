@@ -623,8 +623,7 @@ void bad_binds_of_type2(World &world)
 		must(post_bind(pair.server(), mw.get(), ibv_inc_rkey(mw->rkey), region.part()),
 		     "bind");
 		const ibv_wc wc = pair.server().sends.wait();
-		require(wc.status == IBV_WC_MW_BIND_ERR || wc.status == IBV_WC_LOC_PROT_ERR,
-			"status of a bind across protection domains");
+		require_status(wc, IBV_WC_MW_BIND_ERR, "bind across protection domains");
 		ends(pair);
 	}
 }
@@ -640,8 +639,6 @@ void binds_refused_when_posted(World &world)
 	const Mw one = alloc(server.pd(), IBV_MW_TYPE_1);
 	const Mw two = alloc(server.pd(), IBV_MW_TYPE_2);
 
-	require_eq(post_bind(server, two.get(), two->rkey ^ 0x100, region.part()), EINVAL,
-		   "key of another window");
 	require_eq(post_bind(server, nullptr, 0, region.part()), EINVAL, "no window");
 	require_eq(post_bind(server, two.get(), ibv_inc_rkey(two->rkey), region.part(),
 			     IBV_SEND_SIGNALED | IBV_SEND_INLINE),

@@ -77,11 +77,12 @@ public:
 	Shared(World &world, ibv_pd *pd)
 		: world_{world}, memory_{pd, buffers * largest, IBV_ACCESS_LOCAL_WRITE}
 	{
-		ibv_srq_init_attr init{.srq_context = nullptr, .attr = {buffers, 1, limit}};
+		ibv_srq_init_attr init{.srq_context = nullptr, .attr = {buffers, 1, 0}};
 
 		srq_.reset(must(ibv_create_srq(pd, &init), "ibv_create_srq"));
 		for (std::uint32_t i = 0; i < buffers; i++)
 			post(i);
+		arm(buffers);
 	}
 
 	[[nodiscard]] ibv_srq *srq() const
@@ -110,15 +111,20 @@ public:
 			for (std::uint64_t id : free_)
 				post(id);
 			free_.clear();
-			ibv_srq_attr attr{};
-			attr.max_wr = limit_events_++ % 2 ? buffers : 2 * buffers;
-			attr.srq_limit = limit;
-			must(ibv_modify_srq(srq(), &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT),
-			     "ibv_modify_srq");
+			arm(limit_events_++ % 2 ? buffers : 2 * buffers);
 		}
 	}
 
 private:
+	/* one more event, in a queue of that size */
+	void arm(std::uint32_t size)
+	{
+		ibv_srq_attr attr{.max_wr = size, .max_sge = 0, .srq_limit = limit};
+
+		must(ibv_modify_srq(srq(), &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT),
+		     "ibv_modify_srq");
+	}
+
 	void post(std::uint64_t id)
 	{
 		ibv_sge sge = memory_.sge(id * largest, largest);

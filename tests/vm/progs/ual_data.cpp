@@ -216,7 +216,7 @@ void atomics_refused(World &world)
 
 		/* across the words' bounds */
 		pair.a.qp.fetch_add(1, before.region.slice(), there.remote(4), 1);
-		(void)pair.a.sent(Status::remote_operation_error);
+		(void)pair.a.sent(Status::remote_invalid_request);
 		require(there.is_all(std::byte{0}, 0, 16), "memory of a refused addition");
 	}
 	{
