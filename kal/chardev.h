@@ -53,6 +53,7 @@ struct kal_dev {
 	u32 index;
 	refcount_t users;
 	struct completion unused;
+	bool leaves;	/* its objects end, and nobody else's command does that */
 };
 
 /*

@@ -386,12 +386,13 @@ static int kal_conn_check_depths(const struct ri_rnic *rnic, const struct kal_co
 		       -EINVAL : 0;
 }
 
-/* Where to connect from: the RNIC's, as the caller or the host's routes say. */
+/* Where to connect from: the RNIC's, as the caller or, if he says all, the host's routes say. */
 static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rnic,
 			   const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
 			   struct sockaddr_storage *local)
 {
 	struct kal_route route;
+	__be16 port = 0;
 	int ret;
 
 	if (cmd->local.family) {
@@ -400,11 +401,14 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 			return ret;
 		if (local->ss_family != remote->ss_family)
 			return -EINVAL;
-	} else {
+		port = kal_addr_port(local);
+	}
+	if (!cmd->local.family || kal_addr_any(local)) {
 		ret = kal_net_route(file->net, remote, NULL, 0, &route);
 		if (ret)
 			return ret;
 		*local = route.src;
+		kal_addr_set_port(local, port);
 	}
 	return kal_rnic_owns(rnic, local) ? 0 : -EADDRNOTAVAIL;
 }

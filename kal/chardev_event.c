@@ -201,7 +201,7 @@ struct kal_reading {
 	struct kal_record *rec;
 	u64 generation;
 	u32 len;
-	u8 data[KAL_RECORD_MAX];
+	u8 data[KAL_RECORD_MAX] __aligned(8);
 };
 
 static int kal_record_copy(struct kal_record *rec, struct kal_reading *r, size_t room)
@@ -239,8 +239,13 @@ static void kal_reading_end(struct kal_file *file, const struct kal_reading *r)
 
 	spin_lock_irq(&file->event_lock);
 	rec = kal_record_first(file);
-	if (rec && rec == r->rec && rec->generation == r->generation)
-		kal_record_done(file, rec);
+	if (rec && rec == r->rec) {
+		if (rec->generation == r->generation)
+			kal_record_done(file, rec);
+		else if (rec == &file->overflow)
+			/* those that were told of are not told again */
+			rec->event->code -= ((const struct krdma_event *)r->data)->code;
+	}
 	spin_unlock_irq(&file->event_lock);
 }
 

@@ -181,6 +181,12 @@ out:
 	return ret;
 }
 
+/* Is it of an RNIC that is gone, or goes? Its number stays until DESTROY, then. */
+static bool kal_handle_left(const struct kal_handle *h)
+{
+	return READ_ONCE(h->gone) || (h->dev && READ_ONCE(h->dev->leaves));
+}
+
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type)
 {
 	struct kal_handle *h;
@@ -193,7 +199,7 @@ struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle
 	else if (h->ops->type != type)
 		ret = -EINVAL;
 	else if (h->dead)
-		ret = READ_ONCE(h->gone) ? -ENODEV : -ENOENT;
+		ret = kal_handle_left(h) ? -ENODEV : -ENOENT;
 	else
 		refcount_inc(&h->users);
 	xa_unlock(&file->handles);

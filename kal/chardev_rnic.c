@@ -174,6 +174,7 @@ static void kal_dev_remove(struct ri_rnic *rnic)
 	xa_erase(&kal_devs, dev->index);
 	kal_dev_put(dev);
 	wait_for_completion(&dev->unused);
+	WRITE_ONCE(dev->leaves, true);
 	/* no context of it is made any more */
 	kal_files_each(kal_dev_end_in, dev);
 	kal_set_client_data(rnic, &kal_dev_client, NULL);

@@ -50,8 +50,14 @@ struct addrs {
 	unsigned int count;
 };
 
+/* Once each: several prefixes may have one address, and several RNICs. */
 static void found(struct addrs *a, const struct sockaddr_storage *addr)
 {
+	unsigned int i;
+
+	for (i = 0; i < min(a->count, a->room); i++)
+		if (kal_addr_same(&a->holds[i].addr, addr))
+			return;
 	if (a->count < a->room)
 		a->holds[a->count].addr = *addr;
 	a->count++;

@@ -46,26 +46,24 @@ static struct soft_qp *soft_paced_qp(struct soft_pace *pace)
 	return container_of(pace, struct soft_qp, tx.pace);
 }
 
-/* The transmitter looks at the queue; @goes_on: the poster is posting. */
-static void soft_gather_end(struct soft_pace *pace, bool goes_on)
+/* The transmitter looks at the queue; @goes_on: the poster is posting, to @several. */
+static void soft_gather_end(struct soft_pace *pace, bool goes_on, bool several)
 {
 	enum soft_pace_end end = SOFT_PACE_LATE;
 
 	if (goes_on)
-		end = pace->moved && pace->with->n == 1 ? SOFT_PACE_SLOW
-							: SOFT_PACE_BUSY;
+		end = pace->moved && !several ? SOFT_PACE_SLOW : SOFT_PACE_BUSY;
 	soft_gather_leave(pace);
 	WRITE_ONCE(pace->end, end);
 	soft_tx_kick(soft_paced_qp(pace));
 }
 
 /* Has something waited for too long, although the poster goes on? */
-static bool soft_gather_stale(const struct soft_pace *pace)
+static bool soft_gather_stale(const struct soft_pace *pace, bool several)
 {
-	const struct soft_gather *gather = pace->with;
-	u32 most = gather->n > 1 ? SOFT_GATHER_GOES_MORE : SOFT_GATHER_GOES;
+	u32 most = several ? SOFT_GATHER_GOES_MORE : SOFT_GATHER_GOES;
 
-	return pace->seen && gather->goes - pace->began > most;
+	return pace->seen && pace->with->goes - pace->began > most;
 }
 
 /* Look at all queues. @waits: work requests do. Return: the poster was here since the last tick. */
@@ -99,10 +97,12 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	struct soft_gather *gather =
 		container_of(timer, struct soft_gather, timer);
 	struct soft_pace *pace, *next;
+	bool idle, moved, several;
 	bool waits = false;
-	bool idle, moved;
 
 	spin_lock(&gather->lock);
+	/* as they were: each that ends makes them fewer */
+	several = gather->n > 1;
 	idle = ++gather->idle > SOFT_GATHER_IDLE;
 	moved = soft_gather_look(gather, &waits);
 	waits = waits && !(current->flags & PF_WQ_WORKER);
@@ -111,8 +111,8 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	if (idle || waits) {
 		list_for_each_entry_safe(pace, next, &gather->pacing, node) {
 			if (idle || (pace->seen && !moved) ||
-			    soft_gather_stale(pace))
-				soft_gather_end(pace, moved);
+			    soft_gather_stale(pace, several))
+				soft_gather_end(pace, moved, several);
 		}
 	}
 	if (gather->n)

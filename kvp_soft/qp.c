@@ -11,6 +11,11 @@
 #include "qp.h"
 #include "trace.h"
 
+/* of a new QP: the regions alone decide */
+#define SOFT_QP_ACCESS                                                         \
+	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
+	 IB_ACCESS_REMOTE_ATOMIC)
+
 /** soft_qp_event() - report an asynchronous event of the QP; any context */
 void soft_qp_event(struct soft_qp *qp, enum ib_event_type event)
 {
@@ -117,8 +122,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 	qp->rnic = to_soft_rnic(ri->obj.rnic);
 	qp->serial = atomic64_inc_return(&soft_qp_serial);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
-		     IB_ACCESS_REMOTE_ATOMIC;
+	qp->access = SOFT_QP_ACCESS;
 	spin_lock_init(&qp->lock);
 	soft_tx_init(&qp->tx, uctx ? &to_soft_ucontext(uctx)->gather : NULL);
 	soft_tx_reset(&qp->tx);
@@ -233,6 +237,7 @@ static void soft_qp_forget(struct soft_qp *qp)
 {
 	struct soft_ring *sq = &qp->sq.ring;
 	struct soft_ring *rq = &qp->own_rq.ring;
+	int pending;
 
 	spin_lock_bh(&qp->sq.lock);
 	sq->fetched += max(soft_ring_pending(sq), 0);
@@ -241,7 +246,10 @@ static void soft_qp_forget(struct soft_qp *qp)
 		soft_ring_release(sq, sq->fetched);
 	spin_unlock_bh(&qp->sq.lock);
 	spin_lock_bh(&qp->own_rq.lock);
-	rq->fetched += max(soft_ring_pending(rq), 0);
+	pending = soft_ring_pending(rq);
+	rq->fetched += max(pending, 0);
+	/* the program may have mended its index */
+	qp->own_rq.broken = pending < 0;
 	if (rq->depth)
 		soft_ring_release(rq, rq->fetched);
 	spin_unlock_bh(&qp->own_rq.lock);
@@ -259,8 +267,10 @@ static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 	if (qp->llp || (!reset && qp->state != SOFT_QP_IDLE)) {
 		ret = -EINVAL;
 	} else {
-		if (reset)
+		if (reset) {
 			soft_qp_forget(qp);
+			WRITE_ONCE(qp->access, SOFT_QP_ACCESS);
+		}
 		WRITE_ONCE(qp->state, SOFT_QP_IDLE);
 	}
 	mutex_unlock(&qp->tx.mutex);
@@ -270,34 +280,9 @@ static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 /* An idle QP is failed: flush, and flush what is posted from now on. */
 static void soft_qp_to_error(struct soft_qp *qp)
 {
-	bool news;
-
-	soft_stream_end(qp, false, -ECONNABORTED);
-	mutex_lock(&qp->tx.mutex);
-	news = qp->state != SOFT_QP_ERROR;
-	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
-	soft_qp_flush(qp);
-	mutex_unlock(&qp->tx.mutex);
 	/* with a stream, its end said so */
-	if (news && qp->ri.srq)
+	if (soft_stream_fail(qp) && qp->ri.srq)
 		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-}
-
-/*
- * The remote rights of a QP. rdma_cm brings an idle QP that has no connection
- * yet to INIT with none, and never says otherwise, so none then means that the
- * regions alone decide. To the accepting side's QP it gives reads and writes and
- * knows of nothing else in iWARP; who may read and write may do both at once, where
- * the region allows it.
- */
-static void soft_qp_set_access(struct soft_qp *qp, int access)
-{
-	const int both = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
-
-	if ((access & both) == both)
-		access |= IB_ACCESS_REMOTE_ATOMIC;
-	if (access || READ_ONCE(qp->state) != SOFT_QP_IDLE)
-		WRITE_ONCE(qp->access, access);
 }
 
 /* SQD as InfiniBand has it: the stream stays, the send queue rests. */
@@ -335,7 +320,7 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 	struct soft_qp *qp = to_soft_qp(ri);
 
 	if (mask & IB_QP_ACCESS_FLAGS)
-		soft_qp_set_access(qp, attr->qp_access_flags);
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	switch (attr->qp_state) {

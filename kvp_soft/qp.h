@@ -393,6 +393,7 @@ static inline void soft_traffic_fpdu(struct ri_traffic *traffic, const u8 *ddp)
 int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp);
 void soft_stream_close(struct soft_qp *qp);
 void soft_stream_end(struct soft_qp *qp, bool abort, int status);
+bool soft_stream_fail(struct soft_qp *qp);
 void soft_ctl_work(struct work_struct *work);
 void soft_close_timer(struct work_struct *work);
 

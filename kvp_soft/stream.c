@@ -261,6 +261,27 @@ void soft_stream_end(struct soft_qp *qp, bool abort, int status)
 }
 
 /**
+ * soft_stream_fail() - the same, and the queue pair goes to the error state without one, too
+ * @qp: queue pair; no stream comes in between
+ * Return: it had no stream and was not in that state. Context: may sleep.
+ */
+bool soft_stream_fail(struct soft_qp *qp)
+{
+	struct ri_llp *llp;
+	bool news;
+
+	mutex_lock(&qp->tx.mutex);
+	llp = soft_stream_detach(qp);
+	news = qp->state != SOFT_QP_ERROR;
+	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
+	/* also what was posted in that state */
+	soft_qp_flush(qp);
+	mutex_unlock(&qp->tx.mutex);
+	soft_stream_return(qp, llp, false, -ECONNABORTED);
+	return news;
+}
+
+/**
  * soft_stream_close() - end the stream when posted work has left
  * @qp: queue pair
  * Context: may sleep; does not wait for the network.

@@ -1136,7 +1136,9 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 	u32 built;
 	int ret;
 
-	if (!qp->tx.direct && !qp->tx.staged && !soft_direct_switch(qp))
+	/* between messages: in the middle of one TCP may keep octets until there are more */
+	if (!qp->tx.direct && !qp->tx.staged &&
+	    qp->tx.msg.kind == SOFT_MSG_NONE && !soft_direct_switch(qp))
 		return false;
 	soft_pace_busy(&qp->tx.pace);
 	soft_ring_no_doorbell(&sq->ring);

@@ -66,12 +66,36 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 	return 0;
 }
 
+/*
+ * The remote rights of a QP, as rdma_cm gives them. It brings one without a connection to
+ * INIT with none, and never says otherwise, so none then means that the regions alone
+ * decide. To the accepting side's it gives reads and writes and knows of nothing else in
+ * iWARP; who may read and write may do both at once, where the region allows it.
+ * Return: what is left of @mask.
+ */
+static int kal_ib_qp_rights(struct ib_qp_attr *attr, int mask)
+{
+	const int both = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+
+	if (!(mask & IB_QP_ACCESS_FLAGS))
+		return mask;
+	if ((attr->qp_access_flags & both) == both)
+		attr->qp_access_flags |= IB_ACCESS_REMOTE_ATOMIC;
+	if (!attr->qp_access_flags && mask & IB_QP_STATE &&
+	    attr->qp_state == IB_QPS_INIT)
+		mask &= ~IB_QP_ACCESS_FLAGS;
+	return mask;
+}
+
 static int kal_ib_modify_qp(struct ib_qp *base, struct ib_qp_attr *attr,
 			    int mask, struct ib_udata *udata)
 {
+	struct ib_qp_attr own = *attr;
+
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
-	return kal_qp_modify(to_kal_ib_qp(base)->qp, attr, mask);
+	mask = kal_ib_qp_rights(&own, mask);
+	return kal_qp_modify(to_kal_ib_qp(base)->qp, &own, mask);
 }
 
 static int kal_ib_query_qp(struct ib_qp *base, struct ib_qp_attr *attr,

@@ -134,10 +134,14 @@ void mib(const Environment &environment, bool nonzero)
 
 	if (nonzero)
 		std::erase_if(counters, [](const Counter &c) { return c.value == 0; });
+	Json json = to_json(counters);
+	/* the one that is signed (RFC 4022): -1 where there is no limit */
+	if (const auto most = json.find("tcpMaxConn"); most != json.end())
+		*most = most->get<std::int64_t>();
 	if (environment.json)
-		print_object({{"mib", to_json(counters)}});
+		print_object({{"mib", json}});
 	else
-		print(lines(to_json(counters), 0));
+		print(lines(json, 0));
 }
 
 Json usage_json(const krdma_usage &usage)

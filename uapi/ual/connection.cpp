@@ -11,11 +11,11 @@ public:
 	/* @scope: of the context, once it is known */
 	explicit ConnectionState(std::shared_ptr<Core> owner, std::shared_ptr<Scope> scope = {})
 		: core{std::move(owner)}, mailbox{core->make_mailbox(std::move(scope))},
-		  events{mailbox}
+		  events{mailbox.get()}
 	{}
 
 	std::shared_ptr<Core> core;
-	std::shared_ptr<Mailbox> mailbox;
+	Inbox mailbox;
 	EventSource events;
 	std::mutex answering;        /* one accept() or reject() at a time */
 	std::shared_ptr<QpState> qp; /* ends after the handle */
@@ -240,8 +240,7 @@ const Address &Listener::address() const noexcept
 
 std::optional<ConnectionRequest> Listener::wait(std::chrono::milliseconds timeout) const
 {
-	using Clock = std::chrono::steady_clock;
-	const Clock::time_point deadline = Clock::now() + timeout;
+	const detail::Clock::time_point deadline = detail::deadline_in(timeout);
 	std::chrono::milliseconds left = timeout;
 
 	for (;;) {
@@ -253,8 +252,8 @@ std::optional<ConnectionRequest> Listener::wait(std::chrono::milliseconds timeou
 			return ConnectionRequest{state_->context->core, *info};
 		if (timeout >= std::chrono::milliseconds{0})
 			left = std::max(std::chrono::milliseconds{0},
-					std::chrono::ceil<std::chrono::milliseconds>(deadline -
-										     Clock::now()));
+					std::chrono::ceil<std::chrono::milliseconds>(
+						deadline - detail::Clock::now()));
 	}
 }
 

@@ -18,7 +18,7 @@ int ri_syscall(void *host, unsigned long command, void *argument)
 
 ContextState::ContextState(const Device &dev, ContextOptions options)
 	: device{dev}, core{dev.core()}, scope{std::make_shared<Scope>()},
-	  mailbox{core->make_mailbox(scope)}, events{mailbox}
+	  mailbox{core->make_mailbox(scope)}, events{mailbox.get()}
 {
 	auto cmd = make_command<krdma_context>();
 

@@ -17,7 +17,7 @@
 namespace krdma {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using detail::Clock;
 
 bool posts(unsigned long number) noexcept
 {
@@ -206,7 +206,7 @@ std::size_t Core::dispatch(std::chrono::milliseconds timeout)
 	const std::size_t kept = run_ready(guard);
 	const bool limited = kept || timeout >= std::chrono::milliseconds{0};
 	const Clock::time_point deadline =
-		Clock::now() + (kept ? std::chrono::milliseconds{0} : timeout);
+		deadline_in(kept ? std::chrono::milliseconds{0} : timeout);
 	std::size_t came = 0;
 
 	/* another thread that reads is waited for, as events are */
@@ -453,7 +453,7 @@ std::optional<Event> Mailbox::wait(std::chrono::milliseconds timeout)
 bool Mailbox::wait_until(std::chrono::milliseconds timeout, const std::function<bool()> &done)
 {
 	const bool limited = timeout >= std::chrono::milliseconds{0};
-	const Clock::time_point deadline = Clock::now() + timeout;
+	const Clock::time_point deadline = deadline_in(timeout);
 	std::unique_lock guard{owner_.lock};
 	bool again = true;
 
@@ -491,6 +491,25 @@ void Mailbox::set_callback(EventCallback callback)
 	/* what the previous one held ends without the locks */
 	next.reset();
 	owner_.run_waiting(shared_from_this());
+}
+
+void Mailbox::close() noexcept
+{
+	if (owner_.forked())
+		return;
+	owner_.forget(cookie_);
+
+	std::shared_ptr<const EventCallback> last;
+	std::deque<Event> left;
+	{
+		const std::lock_guard running{running_};
+		const std::lock_guard guard{owner_.lock};
+
+		callback_.swap(last);
+		events_.swap(left);
+	}
+	for (const Event &event : left)
+		owner_.drop(event);
 }
 
 bool Mailbox::step()

@@ -72,6 +72,14 @@ private:
 
 class Mailbox;
 
+using Clock = std::chrono::steady_clock;
+
+/* so long from now; what is more than a clock can tell is ten years */
+[[nodiscard]] inline Clock::time_point deadline_in(std::chrono::milliseconds timeout)
+{
+	return Clock::now() + std::min<std::chrono::milliseconds>(timeout, std::chrono::years{10});
+}
+
 /** struct Scope - what all objects of a context know of it */
 struct Scope {
 	std::atomic<bool> ended{}; /* its RNIC is gone; an event said so */
@@ -236,6 +244,8 @@ public:
 	/* it belongs to that context from now on */
 	void join(std::shared_ptr<Scope> scope);
 	void set_callback(EventCallback callback);
+	/* The object is no more: nothing comes any more, and no callback runs on return. */
+	void close() noexcept;
 
 	/* runs the callback for one event, without the core's lock; false: there is none */
 	bool step();
@@ -304,6 +314,31 @@ private:
 	bool scheduled_{};                      /* in the ready list, or taken from it and run */
 	std::recursive_mutex running_;          /* a callback runs */
 	std::atomic<std::thread::id> runner_{}; /* in that thread */
+};
+
+/** class Inbox - an object's mailbox, which the object's end closes */
+class Inbox {
+public:
+	explicit Inbox(std::shared_ptr<Mailbox> mailbox) noexcept : mailbox_{std::move(mailbox)}
+	{}
+	Inbox(const Inbox &) = delete;
+	Inbox &operator=(const Inbox &) = delete;
+	~Inbox()
+	{
+		mailbox_->close();
+	}
+
+	[[nodiscard]] Mailbox *operator->() const noexcept
+	{
+		return mailbox_.get();
+	}
+	[[nodiscard]] const std::shared_ptr<Mailbox> &get() const noexcept
+	{
+		return mailbox_;
+	}
+
+private:
+	std::shared_ptr<Mailbox> mailbox_;
 };
 
 /** class Handle - an object of the kernel, destroyed with it */

@@ -16,7 +16,11 @@ krdma_addr without_port(const Address &address)
 }
 
 struct Watched {
-	std::shared_ptr<detail::Mailbox> mailbox;
+	explicit Watched(std::shared_ptr<detail::Mailbox> events) noexcept
+		: mailbox{std::move(events)}
+	{}
+
+	detail::Inbox mailbox;
 	detail::Handle handle;
 };
 
@@ -55,9 +59,8 @@ Neighbour Session::neighbour(const Address &address, std::uint32_t ifindex,
 			     Neighbour::Follow follow) const
 {
 	auto command = detail::make_command<krdma_net_neigh>();
-	auto watched = std::make_shared<Watched>();
+	auto watched = std::make_shared<Watched>(core_->make_mailbox());
 
-	watched->mailbox = core_->make_mailbox();
 	command.addr = without_port(address);
 	command.ifindex = ifindex;
 	command.cookie = watched->mailbox->cookie();
@@ -74,7 +77,7 @@ Neighbour Session::neighbour(const Address &address, std::uint32_t ifindex,
 		std::min<std::size_t>(command.lladdr_len, sizeof(command.lladdr));
 	neighbour.info_ = {address, ifindex, command.state, {octets, octets + length}};
 	if (command.handle) {
-		neighbour.events_ = EventSource{watched->mailbox};
+		neighbour.events_ = EventSource{watched->mailbox.get()};
 		neighbour.state_ = std::move(watched);
 	}
 	return neighbour;

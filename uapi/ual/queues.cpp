@@ -281,9 +281,8 @@ bool CompletionQueue::arm(bool solicited_only) const
 
 std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeout) const
 {
-	using Clock = std::chrono::steady_clock;
 	const bool limited = timeout >= std::chrono::milliseconds{0};
-	const Clock::time_point deadline = Clock::now() + timeout;
+	const detail::Clock::time_point deadline = detail::deadline_in(timeout);
 	std::chrono::milliseconds left = timeout;
 	detail::Past seen = state_->past();
 	Completion completion;
@@ -299,7 +298,7 @@ std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeou
 			detail::throw_errno(EIO, "completion queue");
 		if (limited) {
 			left = std::chrono::ceil<std::chrono::milliseconds>(deadline -
-									    Clock::now());
+									    detail::Clock::now());
 			if (left.count() <= 0)
 				return std::nullopt;
 		}

@@ -33,7 +33,7 @@ public:
 	Device device;
 	std::shared_ptr<Core> core;
 	std::shared_ptr<Scope> scope;
-	std::shared_ptr<Mailbox> mailbox;
+	Inbox mailbox;
 	EventSource events;
 	Handle handle;
 	std::string why_slow;
@@ -67,10 +67,10 @@ class Source : public Member {
 public:
 	explicit Source(std::shared_ptr<ContextState> owner)
 		: Member{std::move(owner)}, mailbox{core.make_mailbox(context->scope)},
-		  events{mailbox}
+		  events{mailbox.get()}
 	{}
 
-	std::shared_ptr<Mailbox> mailbox;
+	Inbox mailbox;
 	EventSource events;
 };
 

@@ -791,6 +791,37 @@ TEST_F(Library, RequestsAreRefusedWhenNobodyTakesThem)
 	kernel->handlers.clear();
 }
 
+TEST_F(Library, WhatHasEndedCallsNobody)
+{
+	const Context context = slow_context();
+	std::optional<CompletionQueue> cq{std::in_place, context};
+	const std::uint64_t cookie = kernel->cookie(cq->handle());
+	const EventSource copy = cq->events();
+	unsigned int called = 0;
+
+	copy.on_event([&](const Event &) { called++; });
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 3);
+	/* who waits for something else reads it */
+	EXPECT_FALSE(context.events().wait(1ms));
+	cq.reset();
+	EXPECT_EQ(session.dispatch(0ms), 0U);
+	EXPECT_EQ(called, 0U);
+	copy.on_event({});
+	EXPECT_FALSE(copy.wait(0ms));
+}
+
+TEST_F(Library, TheLongestTimeOutIsNone)
+{
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+
+	const std::jthread later{[&] {
+		std::this_thread::sleep_for(50ms);
+		kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(cq.handle()), 3);
+	}};
+	EXPECT_TRUE(cq.events().wait(std::chrono::milliseconds::max()));
+}
+
 TEST_F(Library, RequestsThatWereReadAreRefusedWithTheirListener)
 {
 	const Context context = slow_context();

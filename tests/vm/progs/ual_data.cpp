@@ -246,6 +246,31 @@ void rights_of_a_queue_pair(World &world)
 	pair.refuses_read(there.remote());
 }
 
+/* What a peer may not do from the start it may not do when it is connected. */
+void no_rights_before_it_connects(World &world)
+{
+	const Side a{world.a, {}};
+	const Side b{world.b, {}};
+	const Memory from{a.pd, 8, everything, mark};
+	const Memory there{b.pd, 8};
+	const Listener listener{world.b.context, world.b.address};
+
+	b.qp.change_access(0);
+	same(b.qp.query().access, 0U, "no rights");
+	Connection at_a = Connection::connect(a.qp, listener.address());
+	std::optional<ConnectionRequest> request = listener.wait(patience);
+	require(request.has_value(), "no request");
+	Connection at_b = request->accept(b.qp);
+	at_a.established(patience);
+	a.qp.write(1, from.region.slice(), there.remote());
+	require(at_b.closed(patience) && at_a.closed(patience), "the end of both");
+	require(there.is_all(std::byte{0}, 0, 8), "memory of a refused Write");
+	b.qp.change_state(QueueState::reset);
+	same(b.qp.query().access,
+	     std::uint32_t{access::remote_write | access::remote_read | access::remote_atomic},
+	     "rights of one that is like new");
+}
+
 /* Errors ******************************************************************* */
 
 void local_errors(World &world)
@@ -315,6 +340,7 @@ const std::vector<Check> data_checks = {
 	{"atomics", atomics},
 	{"atomics_refused", atomics_refused},
 	{"rights_of_a_queue_pair", rights_of_a_queue_pair},
+	{"no_rights_before_it_connects", no_rights_before_it_connects},
 	{"local_errors", local_errors},
 	{"flushed", flushed},
 };

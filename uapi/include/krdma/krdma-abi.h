@@ -405,7 +405,7 @@ struct krdma_qp {
 	__u32 max_recv_sge;
 	__u32 max_inline;
 	__u32 reserved;
-	__aligned_u64 cookie;	/* comes with its events and its connection's */
+	__aligned_u64 cookie;	/* comes with its events; its connection has one of its own */
 	struct krdma_private priv;
 };
 

@@ -222,7 +222,8 @@ public:
 	/**
 	 * Reserves a TCP port: any when it is 0, at all RNICs' addresses when that is zero. This
 	 * session alone may listen there and connect from it.
-	 * @throws std::system_error EADDRINUSE: a socket, a listener or a reservation has it; EACCES
+	 * @throws std::system_error EADDRINUSE: a socket, a listener or a reservation has it;
+	 * EACCES
 	 */
 	[[nodiscard]] PortReservation reserve_port(const Address &address) const;
 	/** Host's and offloaded TCP/IP counters as one. */
