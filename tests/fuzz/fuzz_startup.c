@@ -255,6 +255,13 @@ int kal_ep_attach_qp(struct kal_ep *e, struct ri_qp *qp)
 	return 0;
 }
 
+/* once, and before anybody is told that it failed */
+void kal_ep_free_qp(struct kal_ep *e)
+{
+	must(!e->qp_free && !v.handed_over);
+	e->qp_free = true;
+}
+
 int kal_ep_hand_over(struct kal_ep *e, const struct ri_mpa_params *mpa)
 {
 	const u8 flags = v.octets[16];
