@@ -88,6 +88,16 @@ static bool soft_gather_look(struct soft_gather *gather, bool *waits)
 	return moved;
 }
 
+/* Does a worker have the poster's CPU, perhaps? Always, on a busy one: so not for ever. */
+static bool soft_gather_worker(struct soft_gather *gather)
+{
+	if (current->flags & PF_WQ_WORKER &&
+	    ++gather->workers < SOFT_GATHER_IDLE)
+		return true;
+	gather->workers = 0;
+	return false;
+}
+
 /*
  * Is the poster still to come? If it has not posted at all, or a worker has the CPU, it may
  * only wait for that; and it may have waited when it has posted since the last tick.
@@ -105,7 +115,7 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	several = gather->n > 1;
 	idle = ++gather->idle > SOFT_GATHER_IDLE;
 	moved = soft_gather_look(gather, &waits);
-	waits = waits && !(current->flags & PF_WQ_WORKER);
+	waits = waits && !soft_gather_worker(gather);
 	if (waits && moved)
 		gather->goes++;
 	if (idle || waits) {

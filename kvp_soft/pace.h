@@ -21,6 +21,7 @@ struct soft_qp;
  * @calls: doorbells of the context, about
  * @calls_seen: at the last tick
  * @idle: ticks in a row without anything else
+ * @workers: ticks in which somebody waited and a worker had the CPU
  * @goes: ticks in which somebody waited and the poster went on
  * @timer: ticks while there are any
  */
@@ -32,6 +33,7 @@ struct soft_gather {
 	u32 calls;
 	u32 calls_seen;
 	u32 idle;
+	u32 workers;
 	u32 goes;
 	struct hrtimer timer;
 };

@@ -59,6 +59,7 @@ enum soft_imm_due {
 	SOFT_IMM_NEVER,
 	SOFT_IMM_NOW,		/* it is next */
 	SOFT_IMM_AFTER,		/* the other's last segment */
+	SOFT_IMM_GIVEN,		/* it was the last, and the other is over when it has gone */
 };
 
 /**

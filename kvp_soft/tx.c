@@ -652,13 +652,20 @@ static enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 	struct soft_msg *msg = &qp->tx.msg;
 	enum soft_step step;
 
-	if (msg->imm_due != SOFT_IMM_NOW)
-		return soft_tx_segment(qp, mulpdu);
-	step = soft_tx_imm(qp, msg);
-	/* that of a Send goes before it */
-	if (step == SOFT_STEP_BUILT && msg->opcode == SOFT_RDMAP_WRITE)
+	switch (msg->imm_due) {
+	case SOFT_IMM_NOW:
+		step = soft_tx_imm(qp, msg);
+		/* that of a Send goes before it */
+		if (step == SOFT_STEP_BUILT && msg->opcode == SOFT_RDMAP_WRITE)
+			msg->imm_due = SOFT_IMM_GIVEN;
+		return step;
+	case SOFT_IMM_GIVEN:
+		/* now the peer has it, or the stream's octets count it */
 		soft_tx_msg_done(qp, msg);
-	return step;
+		return SOFT_STEP_BUILT;
+	default:
+		return soft_tx_segment(qp, mulpdu);
+	}
 }
 
 /* Choosing ***************************************************************** */
