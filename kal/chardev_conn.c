@@ -23,13 +23,15 @@
  * @h: object
  * @ep: owned
  * @backlog: requests that may wait for an answer
- * @pending: that do; event_lock
+ * @pending: that do, or are about to; event_lock
+ * @requests: that do; event_lock
  */
 struct kal_h_listener {
 	struct kal_handle h;
 	struct kal_ep *ep;
 	u32 backlog;
 	u32 pending;
+	struct list_head requests;
 };
 
 /* a record with the peer's private data */
@@ -46,6 +48,7 @@ struct kal_conn_record {
  * @h: object
  * @ep: owned
  * @listener: of a request that was not answered; event_lock
+ * @node: in its list, then; event_lock
  * @unread: of a request: user space does not know it; event_lock
  * @first: record of CONN_REQUEST or CONN_REPLY
  * @established: record of ESTABLISHED
@@ -57,6 +60,7 @@ struct kal_h_conn {
 	struct kal_handle h;
 	struct kal_ep *ep;
 	struct kal_h_listener *listener;
+	struct list_head node;
 	bool unread;
 	struct kal_conn_record first;
 	struct kal_record established;
@@ -134,8 +138,10 @@ static int kal_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_
 static void kal_conn_uncount(struct kal_h_conn *conn)
 {
 	spin_lock_irq(&conn->h.file->event_lock);
-	if (conn->listener)
+	if (conn->listener) {
 		conn->listener->pending--;
+		list_del(&conn->node);
+	}
 	conn->listener = NULL;
 	spin_unlock_irq(&conn->h.file->event_lock);
 }
@@ -224,6 +230,8 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 	conn->ep = from->child;
 	conn->listener = l;
 	conn->unread = true;
+	scoped_guard(spinlock_irqsave, &l->h.file->event_lock)
+		list_add_tail(&conn->node, &l->requests);
 	conn->first.rec.on_read = kal_request_read;
 	kal_conn_fill_first(conn, KRDMA_EVENT_CONN_REQUEST, from);
 	conn->first.event.base.handle = l->h.id;
@@ -234,35 +242,33 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 	return 0;
 }
 
-/* Is it a request of @l? It is not from now on. Whether user space knows it in *@unread. */
-static bool kal_conn_leave(struct kal_h_conn *conn, const struct kal_h_listener *l, bool *unread)
+/* One of @l's requests, which is not from now on; whether user space knows it in *@unread. */
+static struct kal_h_conn *kal_listener_leave(struct kal_h_listener *l, bool *unread)
 {
-	bool ret;
+	struct kal_h_conn *conn;
 
-	spin_lock_irq(&conn->h.file->event_lock);
-	ret = conn->listener == l;
-	if (ret) {
+	spin_lock_irq(&l->h.file->event_lock);
+	conn = list_first_entry_or_null(&l->requests, struct kal_h_conn, node);
+	if (conn) {
+		list_del(&conn->node);
 		conn->listener = NULL;
 		*unread = conn->unread;
 	}
-	spin_unlock_irq(&conn->h.file->event_lock);
-	return ret;
+	spin_unlock_irq(&l->h.file->event_lock);
+	return conn;
 }
 
 static int kal_listener_destroy(struct kal_handle *h)
 {
 	struct kal_h_listener *l = container_of(h, struct kal_h_listener, h);
-	struct kal_handle *child;
-	unsigned long id;
+	struct kal_h_conn *conn;
 	bool unread;
 
 	/* no request comes after this */
 	kal_ep_destroy(l->ep);
-	xa_for_each(&h->file->handles, id, child) {
-		if (child->ops != &kal_conn_ops)
-			continue;
-		if (kal_conn_leave(container_of(child, struct kal_h_conn, h), l, &unread) && unread)
-			kal_handle_destroy_locked(child);
+	while ((conn = kal_listener_leave(l, &unread))) {
+		if (unread)
+			kal_handle_destroy_locked(&conn->h);
 	}
 	return 0;
 }
@@ -313,6 +319,7 @@ static int kal_listener_make(struct kal_h_context *ctx, struct krdma_listen *cmd
 		return PTR_ERR(h);
 	l = container_of(h, struct kal_h_listener, h);
 	l->backlog = clamp(cmd->backlog ?: SOMAXCONN, 1U, SOMAXCONN);
+	INIT_LIST_HEAD(&l->requests);
 	ret = kal_handle_need(h, &ctx->h);
 	if (!ret)
 		ret = kal_listener_start(l, cmd, local);

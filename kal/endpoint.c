@@ -344,7 +344,7 @@ static void ep_work(struct work_struct *work)
 
 static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, void *context)
 {
-	struct kal_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	struct kal_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 
 	if (!ep)
 		return NULL;

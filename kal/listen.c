@@ -298,7 +298,7 @@ static int listener_open(struct kal_listener *l, struct net *net)
 
 static struct kal_listener *listener_create(struct net *net, const struct kal_ep_listen_arg *arg)
 {
-	struct kal_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct kal_listener *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!l)

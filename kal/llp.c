@@ -86,7 +86,7 @@ static void linger_work(struct work_struct *work);
 
 static struct kal_llp *llp_alloc(void)
 {
-	struct kal_llp *llp = kzalloc(sizeof(*llp), GFP_KERNEL);
+	struct kal_llp *llp = kzalloc(sizeof(*llp), GFP_KERNEL_ACCOUNT);
 
 	if (llp) {
 		INIT_DELAYED_WORK(&llp->linger, linger_work);

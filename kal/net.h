@@ -62,6 +62,8 @@ struct kal_net_user {
  * @route_lock: protects @route_users
  * @route_users: subscriptions that want routes
  * @fib_nb: the notifier of routes, registered while there are such
+ * @nexthop_nb: that of next hops, which routes only name; the same
+ * @nexthop_work: tells of a change of those
  * @route_live: it has been told of the routes that there were
  */
 struct kal_net {
@@ -72,6 +74,8 @@ struct kal_net {
 	struct mutex route_lock;	/* protects route_users */
 	unsigned int route_users;
 	struct notifier_block fib_nb;
+	struct notifier_block nexthop_nb;
+	struct work_struct nexthop_work;
 	bool route_live;
 };
 

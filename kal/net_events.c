@@ -5,11 +5,12 @@
  * notifies in softirq context, too, so nothing here sleeps, and a subscriber
  * keeps what it wants in its own, bounded queue.
  *
- * The notifier of routes is registered for a namespace only while somebody there
- * wants routes, because the host then tells of all that there are.
+ * The notifiers of routes and next hops are registered for a namespace only while
+ * somebody there wants routes, because the host then tells of all that there are.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/ip6_fib.h>
@@ -144,7 +145,7 @@ static bool route6_event(const void *info, struct kal_net_event *event)
 	return true;
 }
 
-static bool rule_event(int family, struct kal_net_event *event)
+static bool any_route_event(int family, struct kal_net_event *event)
 {
 	event->gone = false;
 	event->addr.ss_family = family;
@@ -173,9 +174,11 @@ static int route_notify(struct notifier_block *nb, unsigned long what, void *arg
 		else if (info->family == AF_INET6)
 			known = route6_event(info, &event);
 		break;
+	case FIB_EVENT_NH_ADD:
+	case FIB_EVENT_NH_DEL:
 	case FIB_EVENT_RULE_ADD:
 	case FIB_EVENT_RULE_DEL:
-		known = rule_event(info->family, &event);
+		known = any_route_event(info->family, &event);
 		break;
 	}
 	if (known)
@@ -183,20 +186,58 @@ static int route_notify(struct notifier_block *nb, unsigned long what, void *arg
 	return NOTIFY_DONE;
 }
 
+/* Next hops that routes only name: of which routes, the host does not tell. */
+static void nexthop_changed(struct work_struct *work)
+{
+	struct kal_net *kn = container_of(work, struct kal_net, nexthop_work);
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct kal_net_event event = { .type = KRDMA_NET_ROUTE };
+	unsigned int i;
+
+	/* it tells before the change, and makes it under this lock */
+	rtnl_lock();
+	rtnl_unlock();
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		if (any_route_event(families[i], &event))
+			report(kn->net, &event, false);
+	}
+}
+
+/* The end of one comes as that of its routes. */
+static int nexthop_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	struct kal_net *kn = container_of(nb, struct kal_net, nexthop_nb);
+
+	if (READ_ONCE(kn->route_live) &&
+	    (what == NEXTHOP_EVENT_REPLACE || what == NEXTHOP_EVENT_BUCKET_REPLACE))
+		schedule_work(&kn->nexthop_work);
+	return NOTIFY_DONE;
+}
+
 static int routes_get(struct kal_net *kn)
 {
-	int err = 0;
+	int err;
 
 	guard(mutex)(&kn->route_lock);
-	if (!kn->route_users) {
-		kn->fib_nb.notifier_call = route_notify;
-		err = register_fib_notifier(kn->net, &kn->fib_nb, NULL, NULL);
-	}
+	if (kn->route_users++)
+		return 0;
+	kn->fib_nb.notifier_call = route_notify;
+	kn->nexthop_nb.notifier_call = nexthop_notify;
+	INIT_WORK(&kn->nexthop_work, nexthop_changed);
+	err = register_fib_notifier(kn->net, &kn->fib_nb, NULL, NULL);
 	if (err)
-		return err;
-	kn->route_users++;
+		goto err_users;
+	err = register_nexthop_notifier(kn->net, &kn->nexthop_nb, NULL);
+	if (err)
+		goto err_fib;
 	WRITE_ONCE(kn->route_live, true);
 	return 0;
+
+err_fib:
+	unregister_fib_notifier(kn->net, &kn->fib_nb);
+err_users:
+	kn->route_users--;
+	return err;
 }
 
 static void routes_put(struct kal_net *kn)
@@ -204,8 +245,10 @@ static void routes_put(struct kal_net *kn)
 	guard(mutex)(&kn->route_lock);
 	if (--kn->route_users)
 		return;
+	unregister_nexthop_notifier(kn->net, &kn->nexthop_nb);
 	unregister_fib_notifier(kn->net, &kn->fib_nb);
 	WRITE_ONCE(kn->route_live, false);
+	cancel_work_sync(&kn->nexthop_work);
 }
 
 /* Subscriptions ************************************************************ */

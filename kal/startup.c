@@ -18,7 +18,7 @@
 struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
-	struct kal_startup *su = kzalloc(sizeof(*su), GFP_KERNEL);
+	struct kal_startup *su = kzalloc(sizeof(*su), GFP_KERNEL_ACCOUNT);
 
 	if (!su)
 		return NULL;

@@ -239,8 +239,8 @@ void kal_port_return(struct kal_port *port);
  * @mtu: LINK
  * @up: LINK
  * @prefix_len: ADDRESS, ROUTE
- * @addr: ADDRESS, or the destination of a ROUTE. A change of policy rules is a
- *	  change of the route to everywhere, of prefix length 0.
+ * @addr: ADDRESS, or the destination of a ROUTE. A change of policy rules or of next
+ *	  hops is a change of the route to everywhere, of prefix length 0.
  */
 struct kal_net_event {
 	u32 type;

@@ -242,6 +242,14 @@ if [ -n "$rules" ]; then
 	event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr 0.0.0.0/0 " ip rule add to 10.99.22.0/24 table 100
 	event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr ::/0 " ip -6 rule del to fd99:8::/64 table 100
 fi
+on A ip nexthop add id 77 via 10.77.0.2 dev vethA
+event "net 4 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.99.23.0/24 " ip route add 10.99.23.0/24 nhid 77
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr 0.0.0.0/0 " ip nexthop replace id 77 via 10.77.0.3 dev vethA
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr ::/0 " ip nexthop replace id 77 via 10.77.0.2 dev vethA
+event "net 4 gone 1 ifindex .* mtu 0 up 0 addr 10.99.23.0/24 " ip nexthop del id 77
+on A ip route add 10.99.24.0/24 nexthop via 10.77.0.2 dev vethA nexthop via 10.78.0.2 dev dummy0
+event "net 4 gone 0 ifindex 0 rnic 0 mtu 0 up 0 addr 0.0.0.0/0 " ip link set dummy0 down
+on A ip route del 10.99.24.0/24
 event "net 1 gone 0 ifindex $veth rnic $rnic mtu 1380 up 0 addr -/0 name vethA" ip link set vethA down
 event "net 4 gone 0 ifindex $veth rnic $rnic mtu 0 up 0 addr 10.77.0.0/24 " ip link set vethA up
 event "net 8 gone 1 ifindex $veth rnic $rnic mtu 0 up 0 addr -/0 name krdma0" rdma link delete krdma0

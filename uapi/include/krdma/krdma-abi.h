@@ -161,6 +161,14 @@ struct krdma_rnic_list {
 
 #define KRDMA_RNIC_UP		(1U << 0)	/* its link is */
 
+/* krdma_rnic_query.caps */
+#define KRDMA_CAP_LLP_OFFLOAD	(1U << 0)	/* its connections are not the host's sockets */
+#define KRDMA_CAP_SRQ		(1U << 1)	/* shared receive queues */
+#define KRDMA_CAP_ALLOW_DELETE	(1U << 2)	/* "rdma link add" made it */
+#define KRDMA_CAP_MARKERS	(1U << 3)	/* MPA markers, if the peer wants them */
+#define KRDMA_CAP_DMABUF	(1U << 4)	/* registers dma-bufs */
+#define KRDMA_CAP_SG_GAPS	(1U << 5)	/* kernel consumers register lists with gaps */
+
 /* KRDMA_IOC_RNIC_QUERY */
 struct krdma_rnic_query {
 	__u32 size;
@@ -173,7 +181,7 @@ struct krdma_rnic_query {
 	char uvp[KRDMA_NAME_LEN];	/* its user library; empty: none */
 	__u32 uvp_abi;		/* version between the two */
 	__u32 transport;	/* 0 iWARP, 1 InfiniBand, 2 RoCE */
-	__u32 caps;		/* RI_CAP_* of the RNIC-PI */
+	__u32 caps;		/* KRDMA_CAP_* */
 	__u32 vendor_id;
 	__u32 vendor_part_id;
 	__u32 hw_version;
@@ -185,7 +193,7 @@ struct krdma_rnic_query {
 	__u32 num_ceh;		/* completion event handlers */
 	__u32 num_counters;
 	__aligned_u64 max_mr_size;
-	__aligned_u64 device_cap_flags;
+	__aligned_u64 device_cap_flags;	/* as in ibv_device_attr_ex: IBV_DEVICE_* */
 	__u32 max_qp;
 	__u32 max_qp_wr;
 	__u32 max_send_sge;
