@@ -132,7 +132,7 @@ class List:
                              "queue pairs" if alone else "connections",
                              ["-m", 64], number=number, alone=alone, limit=4 * self.limit)
 
-    def same_host(self):
+    def same_host(self, polled):
         for verb in ("write", "send"):
             for post_list in (1, 8):
                 self.bandwidth("same host", verb, 64, stacks=("krdma",), post_list=post_list,
@@ -146,6 +146,12 @@ class List:
                          ["-s", size, "-n", max(20, int(2e9 * self.seconds / size)), *options],
                          size=size)
         self.latency("same host latency", "send", 64, True, 1000, stacks=("krdma",), same_host=1)
+        # what a change of threads and its two system calls take, with nothing to carry
+        self.add("same host latency", "pipe", "pipe", "pipe", ["-l", 5000])
+        if polled:
+            for verb in ("send", "write"):
+                self.latency("same host latency, polled", verb, 64, False, 1000,
+                             stacks=("krdma",), same_host=1)
 
 
 def all_of(mode, quick, rounds):
@@ -155,7 +161,7 @@ def all_of(mode, quick, rounds):
     jobs.sizes()
     jobs.latencies(polled=mode == "real")
     jobs.connections()
-    jobs.same_host()
+    jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()
         jobs.with_crc()
@@ -173,8 +179,9 @@ def numbered(jobs, rounds):
 
 
 def profiled(mode, stack, verb_test, size, qps=1):
-    """One measurement, long, with perf beside it."""
+    """One measurement, long, with perf beside it; the stack "host" is krdma inside of one."""
     jobs = List(mode, False)
+    kind = {"stacks": ("krdma",), "same_host": 1} if stack == "host" else {"stacks": (stack,)}
     jobs.seconds *= 2
     jobs.limit *= 4
     if verb_test == "iperf3":
@@ -184,11 +191,11 @@ def profiled(mode, stack, verb_test, size, qps=1):
     elif verb_test == "cmtime":
         jobs.add("profile", stack, "cmtime", "cmtime", ["-c", size], number=size, size=size)
     elif verb_test.endswith("_lat"):
-        jobs.latency("profile", verb_test.split("_")[1], size, True, 5000, stacks=(stack,))
+        jobs.latency("profile", verb_test.split("_")[1], size, True, 5000, **kind)
     else:
         verb = verb_test.split("_")[1]
-        jobs.bandwidth("profile", verb, size, stacks=(stack,), qps=qps,
-                       options=NO_PEAK if qps > 1 else ())
+        jobs.bandwidth("profile", verb, size, qps=qps,
+                       options=NO_PEAK if qps > 1 else (), **kind)
     for job in jobs.jobs:
         job["profile"] = f"profile-{stack}-{verb_test}-{size}" + (f"-{qps}" if qps > 1 else "")
         job["frequency"] = 20000 if mode == "icount" else 2000

@@ -200,7 +200,14 @@ class Runner:
         self.pair(job, [*common, "-b", address], [*common, "-s", address], result, ends=False)
 
     def memcpy(self, job, result):
-        command = [f"{PROGS}/krdma_memcpy", *job["args"]]
+        self.alone(job, [f"{PROGS}/krdma_memcpy", *job["args"]], result)
+
+    def pipe(self, job, result):
+        self.alone(job, ["perf", "bench", "sched", "pipe", *job["args"]], result)
+
+    @staticmethod
+    def alone(job, command, result):
+        """One program."""
         result["commands"] = {"client": command}
         process = Process("client", command)
         try:

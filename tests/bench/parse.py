@@ -100,8 +100,16 @@ def memcpy(text):
     return {"mb_per_s": float(found[3]), "octets": float(found[1])}
 
 
+def pipe(text):
+    """perf bench sched pipe: a round trip of two programs; half of it, as perftest counts."""
+    found = re.search(r"^ *([\d.]+) usecs/op$", text, re.M)
+    if not found:
+        raise ParseError("no figures")
+    return {"us": float(found[1]) / 2}
+
+
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
-           "conns": conns, "memcpy": memcpy}
+           "conns": conns, "memcpy": memcpy, "pipe": pipe}
 
 
 def figures(job_kind, text):

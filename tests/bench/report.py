@@ -13,7 +13,9 @@ import jobs as job_list
 import parse
 import svg
 
-STACKS = ("krdma", "siw", "rxe", "tcp", "memory")
+STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe")
+# what is not a stack that krdma is measured against
+BOUNDS = ("memory", "pipe")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",
          "real": "real time on two CPUs, stacks alternating, medians"}
 BEGIN, END = "<!-- make bench: begin -->", "<!-- make bench: end -->"
@@ -124,7 +126,11 @@ def octets(size):
 
 # TCP stands beside RDMA operations of its size: one measurement for three
 TCP_FOR = {"iperf3": ("ib_write_bw", "ib_read_bw", "ib_send_bw"),
-           "tcp_lat": ("ib_send_lat", "ib_read_lat")}
+           "tcp_lat": ("ib_send_lat", "ib_write_lat", "ib_read_lat")}
+# and in other groups than its own
+TCP_GROUPS = {"bandwidth": ("same host", "crc"),
+              "latency, events": ("latency, polled", "same host latency",
+                                  "same host latency, polled")}
 
 
 def rows_of(data, mode):
@@ -134,17 +140,17 @@ def rows_of(data, mode):
     for result in data["results"]:
         if result["mode"] != mode:
             continue
-        if result["stack"] in ("tcp", "memory"):
+        if result["stack"] == "tcp" or result["stack"] in BOUNDS:
             references.append(result)
         key = (result["group"], what(result))
         rows.setdefault(key, Row(result)).add(result)
     for result in references:
         for (group, _), row in rows.items():
-            same = group == result["group"] or (result["stack"] == "tcp" and group in (
-                "same host", "crc") and result["group"] == "bandwidth")
+            same = group == result["group"] or (
+                result["stack"] == "tcp" and group in TCP_GROUPS.get(result["group"], ()))
             if same and row.job.get("size") == result.get("size") and \
                     row.job.get("qps", 1) == result.get("qps", 1) and \
-                    row.job["stack"] not in ("tcp", "memory") and \
+                    row.job["stack"] != "tcp" and row.job["stack"] not in BOUNDS and \
                     row.job["test"] in TCP_FOR.get(result["test"], ()):
                 row.add(result)
     groups = {}

@@ -51,6 +51,10 @@ class Parse(unittest.TestCase):
             with self.assertRaises(parse.ParseError):
                 parse.figures(kind, "Completion with error at client\n")
 
+    def test_pipe_is_half_a_round_trip(self):
+        text = "     Total time: 0.060 [sec]\n\n      11.982000 usecs/op\n          83458 ops/sec\n"
+        self.assertAlmostEqual(parse.pipe(text)["us"], 5.991)
+
     def test_connections_that_failed(self):
         table = "connect      :       14.87       8.67     428.00      74.36\n"
         self.assertEqual(parse.cmtime(table)["us"], 74.36)
@@ -99,6 +103,17 @@ class Report(unittest.TestCase):
         row = self.row(result("krdma", "ib_read_bw", bandwidth(500)),
                        result("tcp", "iperf3", tcp, kind="iperf3"))
         self.assertAlmostEqual(row.ratio("tcp"), 500 * 1.048576 / 1000)
+
+    def test_tcp_stands_beside_polled_latency_too(self):
+        tcp = result("tcp", "tcp_lat", "latency  =  16 us\n", kind="qperf", group="latency, events")
+        here = [result("krdma", test, LATENCY, group=group) for test, group in (
+            ("ib_send_lat", "latency, events"), ("ib_write_lat", "latency, polled"),
+            ("ib_send_lat", "same host latency"), ("ib_write_lat", "same host latency, polled"))]
+        pipe = result("pipe", "pipe", "12 usecs/op\n", kind="pipe", group="same host latency")
+        rows = report.rows_of({"results": [tcp, *here, pipe]}, "icount")
+        for r in here:
+            [row] = [row for row in rows[r["group"]] if row.job["stack"] == "krdma"]
+            self.assertAlmostEqual(row.ratio("tcp"), 20.8 / 16)
 
     def test_as_many_streams_stand_beside_queue_pairs(self):
         tcp = json.dumps({"end": {"sum_received": {"bits_per_second": 4e9, "seconds": 1},
