@@ -238,6 +238,26 @@ int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 	return err == -EINPROGRESS ? 0 : err;
 }
 
+/**
+ * kal_llp_renew() - have a stream as it was before it connected
+ * @llp: stream; unhooked by this
+ *
+ * The connection is reset. A local port that it was bound to stays its own, one that TCP had
+ * chosen does not. Return: 0 or an error, with which it cannot be used any more. Context: may
+ * sleep.
+ */
+int kal_llp_renew(struct kal_llp *llp)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int err;
+
+	kal_llp_unhook(llp);
+	err = kernel_connect(llp->ri.sock, &none, sizeof(none), 0);
+	/* how the connection ended */
+	sock_error(llp->ri.sock->sk);
+	return err;
+}
+
 /* Set type of service or traffic class; a hint, so a failure does not matter. */
 void kal_sock_set_tos(struct socket *sock, u8 tos)
 {

@@ -58,6 +58,7 @@ struct kal_llp *kal_llp_open(struct net *net, int family);
 struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk));
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local);
 int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote);
+int kal_llp_renew(struct kal_llp *llp);
 int kal_llp_names(struct kal_llp *llp);
 
 void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner);

@@ -132,6 +132,17 @@ static bool wants_bind(const struct sockaddr_storage *from)
 }
 
 /* Begin to connect. What happens before the hook is in place is the caller's to look for. */
+static int connect_stream(struct kal_ep *ep)
+{
+	int err;
+
+	kal_ep_arm(ep, &kal_connect_timeout_ms);
+	err = kal_llp_connect(ep->llp, &ep->startup->to);
+	if (!err)
+		kal_llp_hook(ep->llp, kal_ep_notify, ep);
+	return err;
+}
+
 static int open_stream(struct kal_ep *ep)
 {
 	struct kal_startup *su = ep->startup;
@@ -156,11 +167,7 @@ static int open_stream(struct kal_ep *ep)
 		if (err)
 			return err;
 	}
-	kal_ep_arm(ep, &kal_connect_timeout_ms);
-	err = kal_llp_connect(llp, &su->to);
-	if (!err)
-		kal_llp_hook(llp, kal_ep_notify, ep);
-	return err;
+	return connect_stream(ep);
 }
 
 /* IN_CONNECT */
@@ -213,7 +220,9 @@ int kal_startup_send_request(struct kal_ep *ep)
 /*
  * IN_FALLBACK: a peer without RFC 6581 closes the stream at a Request of
  * revision 2, or answers in revision 1, in which our enhanced data has become
- * private data of its consumer (RFC 6581 10). Begin again with revision 1.
+ * private data of its consumer (RFC 6581 10). Begin again with revision 1, from the
+ * same port if the consumer named one: it may be a reserved one, which was lent for
+ * the first time only.
  */
 int kal_startup_fallback(struct kal_ep *ep)
 {
@@ -221,13 +230,14 @@ int kal_startup_fallback(struct kal_ep *ep)
 	int err;
 
 	kal_count(ep->rnic, KAL_CNT_MPA_FALLBACK);
-	kal_llp_reset(ep->llp);
-	ep->llp = NULL;
+	err = kal_llp_renew(ep->llp);
+	if (err)
+		return err;
 	su->rx_len = 0;
 	su->error = 0;
 	su->local.revision = 1;
 	kal_mpa_request(&su->local, &su->req);
-	err = open_stream(ep);
+	err = connect_stream(ep);
 	if (!err)
 		kal_ep_notify(ep);
 	return err;

@@ -169,6 +169,11 @@ int kal_llp_connect(struct kal_llp *l, const struct sockaddr_storage *remote)
 	return 0;
 }
 
+int kal_llp_renew(struct kal_llp *l)
+{
+	return 0;
+}
+
 void kal_sock_set_tos(struct socket *sock, u8 tos)
 {
 }

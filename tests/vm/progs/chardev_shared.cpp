@@ -780,14 +780,15 @@ void reserved_listener(const File &file, const File &other, const Context &ctx,
 	file.destroy(request.conn().conn);
 }
 
-/* connects from one */
+/* connects from one, named as @from with its port */
 void reserved_connect(const File &file, const File &other, const Context &ctx,
-		      const Context &other_ctx, const char *address)
+		      const Context &other_ctx, const char *address, const char *from)
 {
 	const krdma_port port = reserve(file, parse_address(address));
 	const krdma_listen listener = make_listener(other, other_ctx, address);
-	krdma_conn conn{
-		.qp = make_qp(file, ctx).handle, .local = port.addr, .remote = listener.local};
+	krdma_conn conn{.qp = make_qp(file, ctx).handle,
+			.local = parse_address(from, ntohs(port.addr.port)),
+			.remote = listener.local};
 
 	file.call(KRDMA_IOC_CONNECT, conn);
 	const Event request = other.expect(KRDMA_EVENT_CONN_REQUEST);
@@ -802,6 +803,37 @@ void reserved_connect(const File &file, const File &other, const Context &ctx,
 		file.destroy(handle);
 	other.destroy(request.conn().conn);
 	other.destroy(listener.handle);
+}
+
+/* whether the next of @server's connections is from @port and asks for that revision of MPA */
+void begins(const Fd &server, const krdma_addr &port, unsigned int revision)
+{
+	std::array<std::uint8_t, 20> frame{};
+	sockaddr_in from{};
+	socklen_t len = sizeof(from);
+	const Fd peer{::accept(server.get(), reinterpret_cast<sockaddr *>(&from), &len), "accept"};
+
+	rdma::require_eq(from.sin_port, port.port, "the caller's port");
+	rdma::require_eq(::recv(peer.get(), frame.data(), frame.size(), MSG_WAITALL),
+			 ssize_t{frame.size()}, "a Request");
+	rdma::require_eq(unsigned{frame[17]}, revision, "its revision");
+}
+
+/* the same port when the peer knows no revision 2 */
+void reserved_fallback(const File &file, const Context &ctx, const char *address)
+{
+	const krdma_port port = reserve(file, parse_address(address));
+	const krdma_addr to = parse_address(address, 7789);
+	const Fd server = tcp_socket();
+	krdma_conn conn{.qp = make_qp(file, ctx).handle, .local = port.addr, .remote = to};
+
+	require_errno(host_listen(server, to), 0, "a peer");
+	file.call(KRDMA_IOC_CONNECT, conn);
+	begins(server, port.addr, 2);
+	begins(server, port.addr, 1);
+	require_errno(-file.expect(KRDMA_EVENT_CONN_REPLY).base().status, ECONNRESET, "CONN_REPLY");
+	for (const std::uint32_t handle : {conn.handle, port.handle})
+		file.destroy(handle);
 }
 
 /* the other way: what a socket has */
@@ -837,7 +869,9 @@ void reserved_ports(const char *address)
 	const Context ctx{file, address}, other_ctx{other, address};
 
 	reserved_listener(file, other, ctx, other_ctx, address);
-	reserved_connect(file, other, ctx, other_ctx, address);
+	for (const char *from : {address, "0.0.0.0"})
+		reserved_connect(file, other, ctx, other_ctx, address, from);
+	reserved_fallback(file, ctx, address);
 	socket_first(file, ctx, address);
 }
 
