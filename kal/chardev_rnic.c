@@ -301,10 +301,10 @@ static void kal_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_
 	cmd->clock_khz = limits->hca_core_clock;
 }
 
-static_assert(KRDMA_CAP_LLP_OFFLOAD == RI_CAP_LLP_OFFLOAD && KRDMA_CAP_SRQ == RI_CAP_SRQ &&
-	      KRDMA_CAP_ALLOW_DELETE == RI_CAP_ALLOW_DELETE &&
-	      KRDMA_CAP_MARKERS == RI_CAP_MARKERS && KRDMA_CAP_DMABUF == RI_CAP_DMABUF &&
-	      KRDMA_CAP_SG_GAPS == RI_CAP_SG_GAPS);
+#define SAME_CAP(name) !(KRDMA_CAP_##name ^ RI_CAP_##name)
+
+static_assert(SAME_CAP(LLP_OFFLOAD) && SAME_CAP(SRQ) && SAME_CAP(ALLOW_DELETE) &&
+	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS));
 
 static void kal_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
 {
