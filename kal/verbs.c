@@ -418,6 +418,12 @@ int kal_mr_reregister(struct ri_mr *mr, int flags,
 	}
 	if (flags & IB_MR_REREG_ACCESS)
 		attr.access = wanted->access;
+	/* where tagged offsets begin is a part of the translation, and no right */
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (attr.access & ~mr->access & IB_ZERO_BASED)
+			return -EINVAL;
+		attr.access |= mr->access & IB_ZERO_BASED;
+	}
 	ret = kal_mr_attr_check(rnic, &attr);
 	if (ret)
 		return ret;

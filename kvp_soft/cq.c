@@ -123,7 +123,8 @@ static void soft_cq_mem_free(struct soft_cq_mem *mem)
 {
 	kvfree(mem->wc_qps);
 	if (mem->shm)
-		WRITE_ONCE(mem->head->flags, KRDMA_SOFT_RING_DEAD);
+		/* after the last entry: pairs with a user's acquire, who then looks for one */
+		smp_store_release(&mem->head->flags, KRDMA_SOFT_RING_DEAD);
 	ri_shmem_free(mem->shm);
 	*mem = (struct soft_cq_mem){};
 }

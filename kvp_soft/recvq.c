@@ -195,6 +195,7 @@ void soft_rq_flush(struct soft_qp *qp)
 	struct soft_rq *rq = &qp->own_rq;
 	const struct krdma_soft_rqe *rqe;
 	bool added = false;
+	u64 wr_id;
 	int n;
 
 	if (qp->rx.wqe_status)
@@ -207,10 +208,12 @@ void soft_rq_flush(struct soft_qp *qp)
 	spin_lock_bh(&rq->lock);
 	for (n = soft_ring_pending(&rq->ring); n > 0; n--) {
 		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
-		soft_rq_add_cqe(qp, READ_ONCE(rqe->wr_id), &soft_recv_flushed);
+		wr_id = READ_ONCE(rqe->wr_id);
+		/* who sees the completion may post again: its place is free before */
+		soft_ring_release(&rq->ring, rq->ring.fetched);
+		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed);
 		added = true;
 	}
-	soft_ring_release(&rq->ring, rq->ring.fetched);
 	spin_unlock_bh(&rq->lock);
 	if (added)
 		soft_cq_notify(soft_recv_cq(qp), true);

@@ -157,12 +157,14 @@ static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address)
 	return 0;
 }
 
+/* @done: the queue has its new size */
 static int soft_srq_resize(struct soft_srq *srq, u32 depth,
-			   struct ib_udata *udata)
+			   struct ib_udata *udata, bool *done)
 {
 	struct krdma_soft_modify_srq_req req;
 	int ret;
 
+	*done = true;
 	if (!srq->ri.pd->uctx) {
 		ret = soft_srq_prepare(srq, depth);
 		return ret ?: soft_srq_switch(srq);
@@ -174,6 +176,7 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
 		return ret;
 	switch (req.step) {
 	case KRDMA_SOFT_RESIZE_PREPARE:
+		*done = false;
 		return soft_srq_prepare_user(srq, depth, req.resp);
 	case KRDMA_SOFT_RESIZE_SWITCH:
 		return soft_srq_switch(srq);
@@ -187,7 +190,8 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
  * @ri: queue
  * @attr: what
  * @mask: which of it
- * @udata: for a new size, struct krdma_soft_modify_srq_req
+ * @udata: for a new size, struct krdma_soft_modify_srq_req; its first step checks
+ *	   all and changes nothing
  *
  * Return: 0; -EINVAL when more is posted than fits, or the limit is larger than
  * the queue; -ENOMEM. Nothing has changed when this fails. Context: may sleep.
@@ -197,6 +201,7 @@ int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
 {
 	struct soft_srq *srq = to_soft_srq(ri);
 	struct soft_rq *rq = &srq->rq;
+	bool done = true;
 	u32 depth;
 	int ret;
 
@@ -207,8 +212,8 @@ int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
 	if ((mask & IB_SRQ_LIMIT ? attr->srq_limit : READ_ONCE(rq->limit)) > depth)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
-		ret = soft_srq_resize(srq, attr->max_wr, udata);
-		if (ret)
+		ret = soft_srq_resize(srq, attr->max_wr, udata, &done);
+		if (ret || !done)
 			return ret;
 	}
 	if (mask & IB_SRQ_LIMIT) {

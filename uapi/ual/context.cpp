@@ -243,7 +243,7 @@ MemoryRegion::MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t
 	cmd.access = access;
 	cmd.start = offset;
 	cmd.length = length;
-	cmd.iova = iova;
+	cmd.iova = access & access::zero_based ? 0 : iova;
 	state_ = std::make_shared<detail::MrState>(pd, cmd);
 }
 

@@ -20,14 +20,14 @@ const krdma_soft_cqe &current(ibv_cq_ex *cq)
 {
 	const Cq &c = ours_ex(cq);
 
-	return c.queue.ring.peek(c.polled - 1);
+	return c.queue.ring.peek(c.queue.polled - 1);
 }
 
 const krdma_soft_cq_stamp &current_stamp(ibv_cq_ex *cq)
 {
 	const Cq &c = ours_ex(cq);
 
-	return c.queue.ring.stamp(c.polled - 1);
+	return c.queue.ring.stamp(c.queue.polled - 1);
 }
 
 static_assert(IBV_WC_WITH_IMM == KRDMA_WC_WITH_IMM && IBV_WC_WITH_INV == KRDMA_WC_WITH_INV);
@@ -106,46 +106,41 @@ int resize_step(ibv_cq *cq, int cqe, krdma_soft_resize_step step, krdma_soft_cq_
 	return err;
 }
 
-/* Steps to the next completion. Statuses and ids are read without a call, so copy them. */
-int step(ibv_cq_ex *cq)
+/* Statuses and ids are read without a call, so copy them. */
+void show(ibv_cq_ex *cq)
 {
-	Cq &c = ours_ex(cq);
+	const krdma_soft_cqe &cqe = current(cq);
 
-	if (c.polled == c.queue.ring.available())
-		return ENOENT;
-	const krdma_soft_cqe &cqe = c.queue.ring.peek(c.polled++);
 	cq->wr_id = cqe.wr_id;
 	cq->status = static_cast<ibv_wc_status>(cqe.status);
-	return 0;
 }
 
 int start_poll(ibv_cq_ex *cq, ibv_poll_cq_attr *attr)
 {
-	Cq &c = ours_ex(cq);
+	SoftCq::Idle idle;
 
 	if (attr->comp_mask)
 		return EINVAL;
-	c.queue.lock.lock();
-	c.polled = 0;
-	int err = step(cq);
-	if (err) {
-		const bool exhausted = c.queue.patience.exhausted();
+	const int err = ours_ex(cq).queue.begin(idle);
+	if (!err)
+		show(cq);
+	else if (!ring_due(cq->context) && idle.yield)
+		sched_yield();
+	return err;
+}
 
-		if (c.queue.ring.dead())
-			err = EIO;
-		c.queue.lock.unlock();
-		if (!ring_due(cq->context) && exhausted)
-			sched_yield();
-	}
+int next_poll(ibv_cq_ex *cq)
+{
+	const int err = ours_ex(cq).queue.step();
+
+	if (!err)
+		show(cq);
 	return err;
 }
 
 void end_poll(ibv_cq_ex *cq)
 {
-	Cq &c = ours_ex(cq);
-
-	c.queue.ring.release(c.polled);
-	c.queue.lock.unlock();
+	ours_ex(cq).queue.end();
 }
 
 Cq *create(ibv_context *context, const ibv_cq_init_attr_ex &attr)
@@ -211,7 +206,7 @@ ibv_cq_ex *create_cq_ex(ibv_context *context, ibv_cq_init_attr_ex *attr)
 	Cq *cq = create(context, kernels);
 	if (!cq)
 		return nullptr;
-	cq->queue.lock.set_single_threaded(single_threaded);
+	cq->queue.set_single_threaded(single_threaded);
 	set_cq_readers(cq->base.cq_ex, attr->wc_flags);
 	return &cq->base.cq_ex;
 }
@@ -227,7 +222,7 @@ void set_cq_readers(ibv_cq_ex &cq, std::uint64_t wc_flags)
 			return std::uint64_t{current_stamp(c).real};
 		};
 	cq.start_poll = start_poll;
-	cq.next_poll = step;
+	cq.next_poll = next_poll;
 	cq.end_poll = end_poll;
 	cq.read_opcode = [](ibv_cq_ex *c) { return static_cast<ibv_wc_opcode>(current(c).opcode); };
 	cq.read_vendor_err = [](ibv_cq_ex *c) { return std::uint32_t{current(c).vendor_err}; };
@@ -267,15 +262,20 @@ int req_notify_cq(ibv_cq *base, int solicited_only)
 
 int resize_cq(ibv_cq *base, int cqe)
 {
-	krdma_soft_cq_resp granted{};
+	const auto step = [base, cqe](krdma_soft_resize_step which, krdma_soft_cq_resp &granted) {
+		return resize_step(base, cqe, which, granted);
+	};
 
-	if (int err = resize_step(base, cqe, KRDMA_SOFT_RESIZE_PREPARE, granted))
-		return err;
-	return ours<Cq>(base).queue.replace(base->context->cmd_fd, granted, [base, cqe] {
-		krdma_soft_cq_resp nothing{};
+	return ours<Cq>(base).queue.resize(
+		base->context->cmd_fd,
+		[step](krdma_soft_cq_resp &granted) {
+			return step(KRDMA_SOFT_RESIZE_PREPARE, granted);
+		},
+		[step] {
+			krdma_soft_cq_resp nothing{};
 
-		return resize_step(base, cqe, KRDMA_SOFT_RESIZE_SWITCH, nothing);
-	});
+			return step(KRDMA_SOFT_RESIZE_SWITCH, nothing);
+		});
 }
 
 int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr)

@@ -100,7 +100,7 @@ verbs_context *import_context(ibv_device *device, int cmd_fd)
 	auto *context = static_cast<Context *>(memory);
 	krdma_soft_ucontext_resp told{};
 	const int err = query_context(*context, told);
-	context->imported = true;
+	context->no_write = true;
 	return begin_context(context, err, told);
 }
 

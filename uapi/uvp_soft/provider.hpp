@@ -20,7 +20,7 @@ struct Context {
 	verbs_context base;
 	DueDoorbells due;
 	std::uint32_t poll_yield; /* for class Patience */
-	bool imported;            /* another process opened the device */
+	bool no_write;            /* atomic: the kernel takes doorbells by ioctl() only */
 };
 
 struct Td {
@@ -44,7 +44,6 @@ struct Pd {
 struct Cq {
 	verbs_cq base;
 	SoftCq queue;
-	std::uint32_t polled; /* by start_poll() and next_poll(), not yet released */
 };
 
 struct Srq {

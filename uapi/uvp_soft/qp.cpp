@@ -45,11 +45,27 @@ int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 
 } /* namespace */
 
+/* by ioctl(), which costs more */
+static int ring_slowly(ibv_context *context, std::uint32_t qp_handle) noexcept
+{
+	ibv_send_wr *bad_wr;
+	ibv_qp qp{};
+
+	qp.context = context;
+	qp.handle = qp_handle;
+	qp.qp_type = IBV_QPT_RC;
+	return ibv_cmd_post_send(&qp, nullptr, &bad_wr);
+}
+
 int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 {
-	/* The kernel takes a write() from none but the process that opened the file. */
-	if (ours<Context>(verbs_get_ctx(context)).imported)
-		return EACCES;
+	/*
+	 * The kernel takes a write() from none but the process that opened the file, with the
+	 * credentials that it had then; an ioctl() from whoever has the file.
+	 */
+	bool &no_write = ours<Context>(verbs_get_ctx(context)).no_write;
+	if (__atomic_load_n(&no_write, __ATOMIC_RELAXED))
+		return ring_slowly(context, qp_handle);
 
 	ib_uverbs_post_send_resp response;
 	const Doorbell doorbell = make_doorbell(qp_handle, response);
@@ -59,6 +75,10 @@ int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 		const int err = errno;
 
 		errno = saved;
+		if (err == EACCES) {
+			__atomic_store_n(&no_write, true, __ATOMIC_RELAXED);
+			return ring_slowly(context, qp_handle);
+		}
 		if (err != EINTR)
 			return err;
 	}
@@ -67,15 +87,7 @@ int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 
 int Qp::ring_doorbell() noexcept
 {
-	const int err = krdma::ring_doorbell(base.qp.context, base.qp.handle);
-
-	/* A process that changed its credentials, or another one, may not write(), but ioctl(). */
-	if (err == EACCES) {
-		ibv_send_wr *bad_wr;
-
-		return ibv_cmd_post_send(&base.qp, nullptr, &bad_wr);
-	}
-	return err;
+	return krdma::ring_doorbell(base.qp.context, base.qp.handle);
 }
 
 void Qp::ring_soon() noexcept

@@ -126,9 +126,35 @@ private:
 	bool needed_{true};
 };
 
-class QueueGuard {
+/** class QueueMutex - what may be held during system calls */
+class QueueMutex {
 public:
-	explicit QueueGuard(QueueLock &lock) noexcept : lock_{lock}
+	QueueMutex() noexcept = default;
+	QueueMutex(const QueueMutex &) = delete;
+	QueueMutex &operator=(const QueueMutex &) = delete;
+
+	~QueueMutex()
+	{
+		pthread_mutex_destroy(&mutex_);
+	}
+
+	void lock() noexcept
+	{
+		pthread_mutex_lock(&mutex_);
+	}
+
+	void unlock() noexcept
+	{
+		pthread_mutex_unlock(&mutex_);
+	}
+
+private:
+	pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+template <typename Lock> class QueueGuard {
+public:
+	explicit QueueGuard(Lock &lock) noexcept : lock_{lock}
 	{
 		lock_.lock();
 	}
@@ -142,7 +168,7 @@ public:
 	}
 
 private:
-	QueueLock &lock_;
+	Lock &lock_;
 };
 
 /**
@@ -510,6 +536,7 @@ private:
 struct RecvQueue {
 	RecvRing ring;
 	QueueLock lock;
+	QueueMutex resizing; /* before lock */
 	Mapping memory;
 	std::uint32_t max_sge{};
 
@@ -582,18 +609,93 @@ inline std::uint32_t soft_wc_flags(const krdma_soft_cqe &cqe) noexcept
 	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? KRDMA_WC_WITH_INV : 0;
 }
 
+/** class PollingThread - the one that holds a queue's lock from one call to the next */
+class PollingThread {
+public:
+	void begin() noexcept
+	{
+		__atomic_store_n(&thread_, pthread_self(), __ATOMIC_RELAXED);
+	}
+
+	void end() noexcept
+	{
+		__atomic_store_n(&thread_, none, __ATOMIC_RELAXED);
+	}
+
+	/* nobody else makes this true or false */
+	[[nodiscard]] bool is_this() const noexcept
+	{
+		return __atomic_load_n(&thread_, __ATOMIC_RELAXED) == pthread_self();
+	}
+
+private:
+	static constexpr pthread_t none{};
+	pthread_t thread_{none};
+};
+
 /** struct SoftCq - completions and the thread that looks for them */
 struct SoftCq {
-	CompletionRing ring;
-	QueueLock lock;
-	Mapping memory;
-	Patience patience;
-
 	/* what a thread does that found nothing: settle what is due, perhaps yield */
 	struct Idle {
 		bool empty{};
 		bool yield{};
 	};
+
+	CompletionRing ring;
+	QueueMutex resizing; /* before lock */
+	QueueLock lock;      /* before arming */
+	QueueLock arming;
+	Mapping memory;
+	Patience patience;
+	PollingThread polling;  /* holds lock from one call to another */
+	std::uint32_t polled{}; /* entries that it has seen and not released */
+
+	void set_single_threaded(bool single) noexcept
+	{
+		lock.set_single_threaded(single);
+		arming.set_single_threaded(single);
+	}
+
+	/* completions that wait; when there are none, @dead says that none will come */
+	[[nodiscard]] std::uint32_t available(bool &dead) const noexcept
+	{
+		dead = ring.dead();
+		return ring.available();
+	}
+
+	/* Polling in steps: begin(), step() after each completion, end(). ENOENT or EIO: no more.
+	 */
+	[[nodiscard]] int begin(Idle &idle) noexcept
+	{
+		bool dead = false;
+
+		lock.lock();
+		if (available(dead)) {
+			polling.begin();
+			polled = 1;
+			patience.found();
+			return 0;
+		}
+		idle = {true, patience.exhausted()};
+		lock.unlock();
+		return dead ? EIO : ENOENT;
+	}
+
+	[[nodiscard]] int step() noexcept
+	{
+		if (polled == ring.available())
+			return ENOENT;
+		polled++;
+		return 0;
+	}
+
+	void end() noexcept
+	{
+		ring.release(polled);
+		polled = 0;
+		polling.end();
+		lock.unlock();
+	}
 
 	/*
 	 * Up to @count completions to @fill(n, completion). How many, or -EIO: it is empty and its
@@ -602,7 +704,8 @@ struct SoftCq {
 	template <typename Fill> int poll(int count, Fill fill, Idle &idle) noexcept
 	{
 		QueueGuard guard{lock};
-		std::uint32_t n = ring.available();
+		bool dead = false;
+		std::uint32_t n = available(dead);
 
 		if (n > 0) {
 			if (count <= 0)
@@ -615,7 +718,7 @@ struct SoftCq {
 			patience.found();
 			return static_cast<int>(n);
 		}
-		if (ring.dead())
+		if (dead)
 			return -EIO;
 		idle = {true, patience.exhausted()};
 		return 0;
@@ -624,8 +727,8 @@ struct SoftCq {
 	/* 0 or EIO */
 	int arm(bool solicited_only) noexcept
 	{
-		/* arming a ring that is being replaced would be forgotten */
-		QueueGuard guard{lock};
+		/* a ring that is being replaced would forget it */
+		QueueGuard guard{arming};
 
 		ring.arm(solicited_only);
 		return ring.dead() ? EIO : 0;
@@ -641,9 +744,9 @@ struct SoftCq {
 	/* what a QP left here means nothing any more */
 	void purge(std::uint32_t qp_num) noexcept
 	{
-		QueueGuard guard{lock};
+		const StepGuard guard{*this};
 
-		ring.purge(qp_num);
+		ring.purge(qp_num, polled);
 	}
 
 	[[nodiscard]] int attach(int fd, const krdma_soft_cq_resp &granted) noexcept
@@ -658,20 +761,29 @@ struct SoftCq {
 		return 0;
 	}
 
-	/* the ring of the first step takes over with @change, the second step */
-	template <typename Change>
-	[[nodiscard]] int replace(int fd, const krdma_soft_cq_resp &granted, Change change) noexcept
+	/*
+	 * A new size: @prepare(granted) has the kernel make a ring, which takes over with
+	 * @change(). 0 or an errno.
+	 */
+	template <typename Prepare, typename Change>
+	[[nodiscard]] int resize(int fd, Prepare prepare, Change change) noexcept
 	{
-		const RingShape shape = shape_of(granted);
+		/* another ring that is prepared meanwhile would take this one's place */
+		const QueueGuard one{resizing};
+		krdma_soft_cq_resp granted{};
 		Mapping next;
 
+		if (int err = prepare(granted))
+			return err;
+		const RingShape shape = shape_of(granted);
 		if (!valid(granted, shape))
 			return EPROTO;
 		if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
 			return err;
 
 		/* nobody polls or arms while the kernel moves what waits */
-		QueueGuard guard{lock};
+		const StepGuard polls{*this};
+		const QueueGuard arms{arming};
 		if (int err = change())
 			return err;
 		ring.attach(next.address(), shape, granted.stamp_offset);
@@ -680,6 +792,29 @@ struct SoftCq {
 	}
 
 private:
+	/* for what a thread may also do that polls in steps, between them */
+	class StepGuard {
+	public:
+		explicit StepGuard(SoftCq &cq) noexcept : cq_{cq}, held_{cq.polling.is_this()}
+		{
+			if (!held_)
+				cq_.lock.lock();
+		}
+
+		StepGuard(const StepGuard &) = delete;
+		StepGuard &operator=(const StepGuard &) = delete;
+
+		~StepGuard()
+		{
+			if (!held_)
+				cq_.lock.unlock();
+		}
+
+	private:
+		SoftCq &cq_;
+		bool held_;
+	};
+
 	[[nodiscard]] static bool valid(const krdma_soft_cq_resp &granted,
 					const RingShape &shape) noexcept
 	{
@@ -703,20 +838,23 @@ private:
 };
 
 /* the same of a shared receive queue */
-template <typename Change>
-int replace_srq_ring(RecvQueue &queue, int fd, const krdma_soft_srq_resp &granted,
-		     Change change) noexcept
+template <typename Prepare, typename Change>
+int resize_srq_ring(RecvQueue &queue, int fd, Prepare prepare, Change change) noexcept
 {
-	const RingShape shape{granted.ring_size, granted.depth, granted.stride};
+	const QueueGuard one{queue.resizing};
+	krdma_soft_srq_resp granted{};
 	Mapping next;
 
+	if (int err = prepare(granted))
+		return err;
+	const RingShape shape{granted.ring_size, granted.depth, granted.stride};
 	if (!shape.valid(RecvQueue::stride(queue.max_sge)))
 		return EPROTO;
 	if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
 		return err;
 
 	/* nobody posts while the kernel moves what is posted */
-	QueueGuard guard{queue.lock};
+	const QueueGuard guard{queue.lock};
 	if (int err = change())
 		return err;
 	queue.ring.attach(next.address(), shape);

@@ -218,13 +218,16 @@ public:
 		store_release(head_->cons, cons_);
 	}
 
-	/* drop the completions of a QP that adds no more; the others keep their order */
-	void purge(std::uint32_t qp_num) noexcept
+	/*
+	 * drop the completions of a QP that adds no more; the others keep their order,
+	 * and so do the first @seen, whosever they are
+	 */
+	void purge(std::uint32_t qp_num, std::uint32_t seen = 0) noexcept
 	{
 		std::uint32_t kept = available();
 
 		for (std::uint32_t n = kept; n-- > 0;) {
-			if (peek(n).qp_num == qp_num)
+			if (n >= seen && peek(n).qp_num == qp_num)
 				continue;
 			at(--kept) = peek(n);
 			if (stamps_)
@@ -234,9 +237,10 @@ public:
 			release(kept);
 	}
 
+	/* who then finds nothing available() finds nothing ever */
 	[[nodiscard]] bool dead() const noexcept
 	{
-		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DEAD;
+		return load_acquire(head_->flags) & KRDMA_SOFT_RING_DEAD;
 	}
 
 	/* ask for an event at the next completion; what is armed for any stays so */

@@ -60,14 +60,16 @@ int resize_step(ibv_srq *srq, ibv_srq_attr *attr, int attr_mask, krdma_soft_resi
 
 int resize_srq(Srq &srq, ibv_srq_attr *attr, int attr_mask)
 {
-	krdma_soft_srq_resp granted{};
+	const auto step = [&](krdma_soft_resize_step which, krdma_soft_srq_resp *granted) {
+		return resize_step(&srq.base, attr, attr_mask, which, granted);
+	};
 
-	if (int err = resize_step(&srq.base, attr, IBV_SRQ_MAX_WR, KRDMA_SOFT_RESIZE_PREPARE,
-				  &granted))
-		return err;
-	return replace_srq_ring(srq.queue, srq.base.context->cmd_fd, granted, [&] {
-		return resize_step(&srq.base, attr, attr_mask, KRDMA_SOFT_RESIZE_SWITCH, nullptr);
-	});
+	return resize_srq_ring(
+		srq.queue, srq.base.context->cmd_fd,
+		[&](krdma_soft_srq_resp &granted) {
+			return step(KRDMA_SOFT_RESIZE_PREPARE, &granted);
+		},
+		[&] { return step(KRDMA_SOFT_RESIZE_SWITCH, nullptr); });
 }
 
 } /* namespace */

@@ -205,18 +205,20 @@ int cq_modify(void *base, krdma_cq_modify *cmd)
 {
 	auto &cq = *static_cast<UserCq *>(base);
 	const std::uint32_t wanted = cmd->depth;
-	krdma_soft_cq_resp granted{};
 
 	if (cmd->mask != KRDMA_CQ_DEPTH)
 		return cq.context->syscall(KRDMA_IOC_CQ_MODIFY, cmd);
-	if (int err = resize_step(cq, *cmd, KRDMA_SOFT_RESIZE_PREPARE, granted))
-		return err;
-	return cq.queue.replace(cq.context->host->fd, granted, [&] {
-		krdma_soft_cq_resp nothing{};
+	return cq.queue.resize(
+		cq.context->host->fd,
+		[&](krdma_soft_cq_resp &granted) {
+			return resize_step(cq, *cmd, KRDMA_SOFT_RESIZE_PREPARE, granted);
+		},
+		[&] {
+			krdma_soft_cq_resp nothing{};
 
-		cmd->depth = wanted;
-		return resize_step(cq, *cmd, KRDMA_SOFT_RESIZE_SWITCH, nothing);
-	});
+			cmd->depth = wanted;
+			return resize_step(cq, *cmd, KRDMA_SOFT_RESIZE_SWITCH, nothing);
+		});
 }
 
 int cq_destroy(void *base)
@@ -328,19 +330,18 @@ int srq_modify(void *base, krdma_srq_attr *cmd)
 {
 	auto &srq = *static_cast<UserSrq *>(base);
 	const std::uint32_t wanted = cmd->max_wr;
-	krdma_soft_srq_resp granted{};
 
 	if (!(cmd->mask & KRDMA_SRQ_MAX_WR))
 		return srq.context->syscall(KRDMA_IOC_SRQ_MODIFY, cmd);
-	const std::uint32_t mask = cmd->mask;
-	cmd->mask = KRDMA_SRQ_MAX_WR;
-	if (int err = resize_step(srq, *cmd, KRDMA_SOFT_RESIZE_PREPARE, &granted))
-		return err;
-	return replace_srq_ring(srq.queue, srq.context->host->fd, granted, [&] {
-		cmd->mask = mask;
-		cmd->max_wr = wanted;
-		return resize_step(srq, *cmd, KRDMA_SOFT_RESIZE_SWITCH, nullptr);
-	});
+	return resize_srq_ring(
+		srq.queue, srq.context->host->fd,
+		[&](krdma_soft_srq_resp &granted) {
+			return resize_step(srq, *cmd, KRDMA_SOFT_RESIZE_PREPARE, &granted);
+		},
+		[&] {
+			cmd->max_wr = wanted;
+			return resize_step(srq, *cmd, KRDMA_SOFT_RESIZE_SWITCH, nullptr);
+		});
 }
 
 int srq_destroy(void *base)

@@ -290,6 +290,8 @@ int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t c
 	if (fake.fail || (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_SWITCH && fake.fail_switch))
 		return ENOMEM;
 	if (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_PREPARE) {
+		if (fake.preparing++)
+			fake.out_of_order++;
 		fake.next_cq = fake.cq;
 		fake.next_cq.depth = depth;
 		fake.next_cq.ring_size =
@@ -298,6 +300,7 @@ int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t c
 		answer(resp, resp_size, sizeof(ib_uverbs_resize_cq_resp), fake.next_cq);
 		return 0;
 	}
+	fake.preparing--;
 	move_ring<krdma_soft_cq_ring>(cq->context->cmd_fd, fake.cq, fake.next_cq,
 				      sizeof(krdma_soft_cqe));
 	fake.cq = fake.next_cq;
@@ -335,6 +338,7 @@ int ibv_cmd_modify_srq(ibv_srq *srq, ibv_srq_attr *attr, int mask, ibv_modify_sr
 {
 	if (fake.fail || !(mask & IBV_SRQ_MAX_WR))
 		return fake.fail;
+	fake.srq_masks.push_back(mask);
 	if (step_of(cmd, cmd_size) == KRDMA_SOFT_RESIZE_PREPARE) {
 		fake.next_srq = fake.srq;
 		fake.next_srq.depth = round_depth(attr->max_wr);
@@ -427,9 +431,13 @@ int ibv_cmd_post_srq_recv(ibv_srq *, ibv_recv_wr *, ibv_recv_wr **)
 	return EBADF;
 }
 
-int ibv_cmd_post_send(ibv_qp *, ibv_send_wr *, ibv_send_wr **)
+int ibv_cmd_post_send(ibv_qp *qp, ibv_send_wr *wr, ibv_send_wr **)
 {
-	return EBADF;
+	if (wr)
+		return EBADF;
+	fake.slow_doorbells++;
+	fake.doorbell_handle = qp->handle;
+	return 0;
 }
 
 } /* extern "C" */

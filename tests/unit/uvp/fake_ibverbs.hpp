@@ -7,7 +7,9 @@
 #ifndef KRDMA_FAKE_IBVERBS_HPP
 #define KRDMA_FAKE_IBVERBS_HPP
 
+#include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include <krdma/soft-abi.h>
 
@@ -20,14 +22,19 @@ struct FakeKernel {
 
 	int fail; /* errno of every following command */
 	std::uint32_t abi_version = KRDMA_SOFT_ABI_VERSION;
-	std::uint32_t poll_yield;   /* as the kernel says */
-	int yields;                 /* calls of sched_yield() */
-	bool fail_switch;           /* the second step of a resize fails */
-	bool no_stamps;             /* a CQ has no times, whatever was asked for */
-	bool rings_apart;           /* a QP's are not in one piece of memory */
-	std::uint32_t room_error;   /* octets that the receive ring claims behind its memory */
-	std::uint32_t stride_error; /* octets that a reported stride lacks */
+	std::uint32_t poll_yield;      /* as the kernel says */
+	int yields;                    /* calls of sched_yield() */
+	bool fail_switch;              /* the second step of a resize fails */
+	std::atomic<int> preparing;    /* resizes of CQs between their steps */
+	std::atomic<int> out_of_order; /* that began between those of another */
+	bool no_stamps;                /* a CQ has no times, whatever was asked for */
+	bool rings_apart;              /* a QP's are not in one piece of memory */
+	std::uint32_t room_error;      /* octets that the receive ring claims behind its memory */
+	std::uint32_t stride_error;    /* octets that a reported stride lacks */
 
+	int slow_doorbells;            /* by libibverbs, which makes an ioctl() */
+	std::uint32_t doorbell_handle; /* of the last one */
+	std::vector<int> srq_masks;    /* of modify_srq, of each step */
 	int live_objects;
 	std::uint64_t next_offset;
 	krdma_soft_cq_resp cq;

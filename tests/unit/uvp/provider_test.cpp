@@ -11,7 +11,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -198,6 +200,34 @@ TEST_F(Provider, PollingInVainYields)
 		fake.ops.free_context(&vctx->context);
 	}
 	fake.poll_yield = 0;
+}
+
+TEST_F(Provider, PollingInStepsYieldsToo)
+{
+	ibv_cq_init_attr_ex attr{};
+	ibv_poll_cq_attr poll_attr{};
+
+	attr.cqe = 4;
+	ibv_cq_ex *ex = fake.ops.create_cq_ex(context, &attr);
+	ASSERT_NE(ex, nullptr);
+	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	const auto in_vain = [&](int polls) {
+		for (int i = 0; i < polls; i++)
+			EXPECT_EQ(ibv_start_poll(ex, &poll_attr), ENOENT);
+	};
+
+	fake.yields = 0;
+	in_vain(16);
+	EXPECT_EQ(fake.yields, 1);
+	in_vain(15);
+	ring.cq_head().prod = 1;
+	ASSERT_EQ(ibv_start_poll(ex, &poll_attr), 0);
+	ibv_end_poll(ex);
+	in_vain(15);
+	EXPECT_EQ(fake.yields, 1) << "a completion begins the count anew";
+	in_vain(1);
+	EXPECT_EQ(fake.yields, 2);
+	EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
 }
 
 TEST_F(Provider, FirmwareVersionIsReadable)
@@ -698,6 +728,27 @@ TEST_F(WithQp, WhatMayWaitIsAnnouncedBeforeAnybodyWaits)
 	EXPECT_EQ(FakeKernel::doorbells(fd), 2);
 }
 
+TEST_F(WithQp, WhatMayWaitIsAnnouncedByWhoMayNotWrite)
+{
+	ibv_wc wc{};
+
+	/* as another process, or one with other credentials, finds out */
+	krdma::ours<krdma::Context>(verbs_get_ctx(context)).no_write = true;
+	fake.slow_doorbells = 0;
+	qp->handle = 7;
+	sq->head().due = 100;
+	sq->head().flags = KRDMA_SOFT_RING_SOON;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(fake.slow_doorbells, 0);
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, &wc), 0);
+	EXPECT_EQ(fake.slow_doorbells, 1);
+	EXPECT_EQ(fake.doorbell_handle, 7U);
+	sq->head().flags = KRDMA_SOFT_RING_DOORBELL;
+	EXPECT_EQ(post(send_wr(IBV_WR_SEND)), 0);
+	EXPECT_EQ(fake.slow_doorbells, 2);
+	EXPECT_EQ(FakeKernel::doorbells(fd), 0);
+}
+
 TEST_F(WithQp, WhatMayWaitIsAnnouncedWhenItIsDue)
 {
 	sq->head().due = 3;
@@ -967,7 +1018,9 @@ TEST_F(Provider, AResizedSrqKeepsWhatIsPosted)
 	for (wr.wr_id = 0; wr.wr_id < 2; wr.wr_id++)
 		EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), 0);
 	EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), ENOMEM);
-	EXPECT_EQ(fake.ops.modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	EXPECT_EQ(fake.ops.modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	EXPECT_EQ(fake.srq_masks, (std::vector<int>(2, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)))
+		<< "the kernel knows the new limit at both steps";
 	for (; wr.wr_id < 4; wr.wr_id++)
 		EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), 0);
 	EXPECT_EQ(fake.ops.post_srq_recv(srq, &wr, &bad), ENOMEM);
@@ -1001,6 +1054,76 @@ TEST_F(WithQp, AResetQpLeavesNoCompletions)
 	EXPECT_EQ(fake.ops.poll_cq(cq, 4, wc.data()), 2);
 	EXPECT_EQ(wc[0].wr_id, 0U);
 	EXPECT_EQ(wc[1].wr_id, 2U);
+}
+
+/* what a thread may do between the steps of its polling: all but poll otherwise */
+TEST_F(WithQp, BetweenTheStepsOfPolling)
+{
+	ibv_cq_init_attr_ex init{};
+	ibv_poll_cq_attr poll_attr{};
+	ibv_qp_attr attr{};
+
+	init.cqe = 8;
+	for (const bool single_threaded : {false, true}) {
+		init.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+		init.flags = single_threaded ? unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED} : 0U;
+		ibv_cq_ex *ex = fake.ops.create_cq_ex(context, &init);
+		ASSERT_NE(ex, nullptr);
+		qp->send_cq = qp->recv_cq = ibv_cq_ex_to_cq(ex);
+		auto ring = std::make_unique<Shared>(fd, fake.cq.ring_offset, fake.cq.ring_size);
+
+		for (std::uint32_t i = 0; i < 6; i++) {
+			ring->entry<krdma_soft_cqe>(i).wr_id = i;
+			ring->entry<krdma_soft_cqe>(i).qp_num = qp->qp_num + i % 2;
+		}
+		ring->cq_head().prod = 6;
+		ASSERT_EQ(ibv_start_poll(ex, &poll_attr), 0);
+		EXPECT_EQ(ex->wr_id, 0U);
+		ASSERT_EQ(ibv_next_poll(ex), 0);
+		EXPECT_EQ(fake.ops.req_notify_cq(ibv_cq_ex_to_cq(ex), 0), 0);
+		EXPECT_EQ(ring->cq_head().arm, unsigned{KRDMA_SOFT_CQ_ARM_NEXT});
+
+		attr.qp_state = IBV_QPS_RESET;
+		EXPECT_EQ(fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		EXPECT_EQ(ex->wr_id, 1U);
+		EXPECT_EQ(ibv_wc_read_qp_num(ex), qp->qp_num + 1) << "still the one it stands on";
+		EXPECT_EQ(fake.ops.resize_cq(ibv_cq_ex_to_cq(ex), 16), 0);
+		ring = std::make_unique<Shared>(fd, fake.cq.ring_offset, fake.cq.ring_size);
+		EXPECT_EQ(ibv_wc_read_qp_num(ex), qp->qp_num + 1);
+
+		/* 2 and 4 were the QP's */
+		ASSERT_EQ(ibv_next_poll(ex), 0);
+		EXPECT_EQ(ex->wr_id, 3U);
+		ibv_end_poll(ex);
+		EXPECT_EQ(ring->cq_head().cons, 5U);
+		ASSERT_EQ(ibv_start_poll(ex, &poll_attr), 0);
+		EXPECT_EQ(ex->wr_id, 5U);
+		EXPECT_EQ(ibv_next_poll(ex), ENOENT);
+		ibv_end_poll(ex);
+		EXPECT_EQ(ring->cq_head().cons, 6U);
+		qp->send_cq = qp->recv_cq = cq;
+		EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	}
+}
+
+TEST_F(Provider, ResizesOneAfterTheOther)
+{
+	constexpr int rounds = 2000;
+	std::array<ibv_wc, 1> wc{};
+	const auto resizer = [&](int first) {
+		for (int i = 0; i < rounds; i++)
+			EXPECT_EQ(fake.ops.resize_cq(cq, (first + i) % 2 ? 8 : 4), 0);
+	};
+
+	fake.preparing = fake.out_of_order = 0;
+	std::thread other{resizer, 0};
+	resizer(1);
+	other.join();
+	EXPECT_EQ(fake.out_of_order, 0) << "a ring that took another one's place";
+
+	Shared ring{fd, fake.cq.ring_offset, fake.cq.ring_size};
+	ring.cq_head().prod++;
+	EXPECT_EQ(fake.ops.poll_cq(cq, 1, wc.data()), 1) << "the ring that the kernel has";
 }
 
 TEST_F(Provider, Arming)

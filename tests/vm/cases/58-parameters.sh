@@ -7,17 +7,21 @@
 
 parameters=/sys/module/krdma_soft/parameters
 never=4294967295
-yield=/sys/kernel/tracing/events/syscalls/sys_enter_sched_yield
+# sched_yield() by its number: not every kernel has an event for each call
+yield=/sys/kernel/tracing/events/raw_syscalls/sys_enter
+yield_number=24
 
 set_to() { echo "$2" > $parameters/"$1"; }
 
 # yields: calls of sched_yield() by perftest while it runs
 yields() {
 	echo > /sys/kernel/tracing/trace
+	echo "id == $yield_number" > $yield/filter
 	echo 1 > $yield/enable
 	perf_pair ib_send_lat -s 16 -n 300 > /dev/null
 	echo 0 > $yield/enable
-	grep -c ' ib_send_lat-.*sys_sched_yield' /sys/kernel/tracing/trace || true
+	echo 0 > $yield/filter
+	grep -c " ib_send_lat-.*sys_enter: NR $yield_number " /sys/kernel/tracing/trace || true
 }
 
 # doorbells: of host A while it writes much that is small

@@ -296,6 +296,12 @@ void srq_resize(World &world)
 	require_eq(resize(8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL, "limit above the new size");
 	require_eq(granted(), 32U, "entries after refusals");
 	require_eq(attr.srq_limit, 0U, "limit after refusals");
+	/* smaller than the old limit, with a new one that fits */
+	attr.srq_limit = 20;
+	must(ibv_modify_srq(srq.get(), &attr, IBV_SRQ_LIMIT), "limit of 20");
+	require_eq(resize(6), EINVAL, "below the limit");
+	require_eq(granted(), 32U, "entries after a refusal");
+	require_eq(attr.srq_limit, 20U, "limit after a refusal");
 	attr.srq_limit = 2;
 	must(resize(6, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), "to just what is posted");
 	require_eq(granted(), 8U, "entries after it shrank");
@@ -698,6 +704,7 @@ const std::vector<checks::Check> own_checks{
 	{"cq_resize_keeps_what_waits", cq_resize_keeps_what_waits},
 	{"cq_resize_keeps_it_armed", cq_resize_keeps_it_armed},
 	{"cq_resize_under_load", cq_resize_under_load},
+	{"cq_resizes_at_once", cq_resizes_at_once},
 	{"cq_moderation", cq_moderation},
 	{"cq_vectors", cq_vectors},
 	{"solicited_events", solicited_events},
@@ -706,6 +713,7 @@ const std::vector<checks::Check> own_checks{
 	{"completion_times_only_when_asked_for", completion_times_only_when_asked_for},
 	{"cq_overflow", cq_overflow},
 	{"srq_resize", srq_resize},
+	{"srq_resizes_at_once", srq_resizes_at_once},
 	{"srq_has_a_pd_of_its_own", srq_has_a_pd_of_its_own},
 	{"srq_last_wqe_without_connection", srq_last_wqe_without_connection},
 	{"srq_of_many", srq_of_many},
@@ -713,6 +721,7 @@ const std::vector<checks::Check> own_checks{
 	{"send_queue_drains_and_goes_on", send_queue_drains_and_goes_on},
 	{"closes_without_more_words", closes_without_more_words},
 	{"flushed_in_order", flushed_in_order},
+	{"flushed_places_are_free", flushed_places_are_free},
 	{"reset_takes_its_completions", reset_takes_its_completions},
 	{"destroy_takes_its_completions", destroy_takes_its_completions},
 	{"destroy_waits_for_acknowledged_events", destroy_waits_for_acknowledged_events},

@@ -433,6 +433,31 @@ void zero_based_registered_anew(World &world)
 	reaches(pair, after.span().subspan(8), 0, mr->rkey);
 }
 
+/* where it begins belongs to the translation: rights alone do not change it */
+void base_is_no_right(World &world)
+{
+	const Area area{size};
+	Pair pair{world};
+	const rdma::Mr mr = reg(pair.server().pd(), area, size, rdma::all_access);
+	const auto change = [&](int flags, int access) {
+		return ibv_rereg_mr(mr.get(), flags, nullptr, area.data(), size, access);
+	};
+
+	errno = 0;
+	require(change(IBV_REREG_MR_CHANGE_ACCESS, rdma::all_access | IBV_ACCESS_ZERO_BASED) != 0 &&
+			errno == EINVAL,
+		"a base of zero by a change of rights");
+	reaches(pair, area.span(), area.address(), mr->rkey);
+	must(change(IBV_REREG_MR_CHANGE_ACCESS | IBV_REREG_MR_CHANGE_TRANSLATION,
+		    rdma::all_access | IBV_ACCESS_ZERO_BASED),
+	     "both at once");
+	reaches(pair, area.span(), 0, mr->rkey);
+	must(change(IBV_REREG_MR_CHANGE_ACCESS, rdma::all_access), "other rights");
+	reaches(pair, area.span(), 0, mr->rkey);
+	must(change(IBV_REREG_MR_CHANGE_TRANSLATION, 0), "other memory");
+	reaches(pair, area.span(), 0, mr->rkey);
+}
+
 void optional_flags(World &world)
 {
 	const Area area{size};
@@ -666,6 +691,7 @@ const std::vector<Check> region_checks{
 	{"zero_based", zero_based},
 	{"zero_based_by_iova", zero_based_by_iova},
 	{"zero_based_registered_anew", zero_based_registered_anew},
+	{"base_is_no_right", base_is_no_right},
 	{"optional_flags", optional_flags},
 	{"many_pages", many_pages},
 	{"huge_pages", huge_pages},

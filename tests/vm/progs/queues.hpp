@@ -55,6 +55,11 @@ void completion_times(World &world);
 void completion_times_of_a_new_ring(World &world);
 void completion_times_only_when_asked_for(World &world);
 
+/* two at one queue (queues_races.cpp) */
+void cq_resizes_at_once(World &world);
+void srq_resizes_at_once(World &world);
+void flushed_places_are_free(World &world);
+
 /* many QPs on one SRQ, random sizes, limit events and new sizes under load (queues_srq.cpp) */
 void srq_of_many(World &world);
 

@@ -232,6 +232,8 @@ void region_from_zero(World &world)
 	require(memory.is_all(mark, 0, size), "what was written");
 	memory.region.change_memory(other);
 	same(memory.region.address(), std::uint64_t{0}, "first tagged offset of other memory");
+	memory.region.change_access(everything);
+	same(memory.region.address(), std::uint64_t{0}, "first tagged offset with other rights");
 	reaches(pair, memory.remote(size), size, mark);
 	require(other[size - 1] == std::byte{0} && other[size] == mark && other.back() == mark,
 		"what was written to other memory");
@@ -366,6 +368,12 @@ void dmabuf(World &world)
 					pages * page, 24,           everything};
 	});
 	pair.refuses_read({23, region.stag()});
+
+	const Pair other{world};
+	const MemoryRegion from_zero{other.b.pd, buffer.get(), skip,
+				     part,       24,           everything | access::zero_based};
+	same(from_zero.address(), std::uint64_t{0}, "first tagged offset from zero");
+	reaches(other, {0, from_zero.stag()}, part, std::byte{0x5c});
 }
 
 } /* namespace */

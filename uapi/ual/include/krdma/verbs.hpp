@@ -315,7 +315,7 @@ public:
 		     std::uint32_t access);
 	/**
 	 * Octets of a dma-buf, which the region keeps, not the descriptor; tagged offsets begin
-	 * at @p iova.
+	 * at @p iova (at 0 with access::zero_based).
 	 */
 	MemoryRegion(const ProtectionDomain &pd, int dmabuf, std::uint64_t offset,
 		     std::uint64_t length, std::uint64_t iova, std::uint32_t access);
@@ -328,7 +328,7 @@ public:
 	[[nodiscard]] Slice slice() const;
 	[[nodiscard]] Slice slice(std::uint64_t offset, std::uint32_t length) const;
 
-	/** The same region with other rights. */
+	/** The same region with other rights; its tagged offsets begin where they did. */
 	void change_access(std::uint32_t access) const;
 	/** The same region with other memory. */
 	void change_memory(std::span<std::byte> memory) const;
