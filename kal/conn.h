@@ -16,6 +16,7 @@ void kal_conn_exit(void);
 
 /* ends every endpoint of @rnic; each has reported so on return. May sleep. */
 void kal_rnic_abort_eps(struct ri_rnic *rnic);
+void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler);
 
 /* crc_policy.c */
 bool kal_crc_wanted(const struct sockaddr_storage *peer);

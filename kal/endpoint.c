@@ -408,14 +408,26 @@ void kal_ep_end(struct kal_ep *ep, bool abrupt)
 		wait_for_completion(&ep->ended);
 }
 
+/* @handler: NULL, or only its attempts to connect; a hint, as the lock is the endpoint's */
+static bool ep_matches(const struct kal_ep *ep, const struct ri_rnic *rnic,
+		       kal_ep_handler handler)
+{
+	enum kal_ep_state state = READ_ONCE(ep->state);
+
+	if (rnic && ep->rnic != rnic)
+		return false;
+	return !handler || (READ_ONCE(ep->handler) == handler &&
+			    (state == KAL_EP_CONNECTING || state == KAL_EP_REPLY_WAIT));
+}
+
 /* A live endpoint of @rnic with a reference; a live one always has its owner's. */
-static struct kal_ep *ep_get_first(struct ri_rnic *rnic)
+static struct kal_ep *ep_get_first(struct ri_rnic *rnic, kal_ep_handler handler)
 {
 	struct kal_ep *ep, *found = NULL;
 
 	spin_lock(&eps_lock);
 	list_for_each_entry(ep, &eps, node) {
-		if (!rnic || ep->rnic == rnic) {
+		if (ep_matches(ep, rnic, handler)) {
 			kal_ep_get(ep);
 			found = ep;
 			break;
@@ -436,7 +448,24 @@ void kal_rnic_abort_eps(struct ri_rnic *rnic)
 {
 	struct kal_ep *ep;
 
-	while ((ep = ep_get_first(rnic))) {
+	while ((ep = ep_get_first(rnic, NULL))) {
+		kal_ep_end(ep, true);
+		kal_ep_put(ep);
+	}
+}
+
+/**
+ * kal_rnic_abort_attempts() - end connection attempts that wait for their peers
+ * @rnic: of this RNIC
+ * @handler: whose endpoints
+ *
+ * Each has reported its failure on return. Context: may sleep.
+ */
+void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler)
+{
+	struct kal_ep *ep;
+
+	while ((ep = ep_get_first(rnic, handler))) {
 		kal_ep_end(ep, true);
 		kal_ep_put(ep);
 	}

@@ -281,9 +281,13 @@ static int kal_client_add(struct kal_client *client, struct ri_rnic *rnic)
 	if (test_bit(kal_client_bit(client), &rnic->flags))
 		return 0;
 	ret = client->add(rnic);
-	if (!ret)
-		set_bit(kal_client_bit(client), &rnic->flags);
-	return client->mandatory ? ret : 0;
+	if (ret)
+		return client->mandatory ? ret : 0;
+	set_bit(kal_client_bit(client), &rnic->flags);
+	/* what happened before was not told: have it look again */
+	if (client->event)
+		client->event(rnic, IB_EVENT_GID_CHANGE);
+	return 0;
 }
 
 static void kal_client_remove(struct kal_client *client, struct ri_rnic *rnic)

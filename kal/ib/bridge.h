@@ -162,6 +162,7 @@ bool kal_ib_netdev_has_mac(const struct net_device *ndev);
 /* cm.c */
 int kal_ib_cm_init(void);
 void kal_ib_cm_exit(void);
+void kal_ib_cm_abort(struct kal_ib_device *dev);
 void kal_ib_cm_remove(struct kal_ib_device *dev);
 
 /**

@@ -27,6 +27,7 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
+#include "../conn.h"
 #include "bridge.h"
 
 static struct workqueue_struct *kal_ib_cm_wq;
@@ -420,6 +421,17 @@ static void kal_ib_listen_port(const struct iw_cm_id *cm_id)
 		id->port_num = KAL_IB_PORT;
 }
 
+/*
+ * Whose wildcard it is. Not the caller's, who may be an administrator: rdma_cm asks a
+ * new device for all listeners that there are, those of other namespaces too.
+ */
+static struct net *kal_ib_listen_net(const struct iw_cm_id *cm_id)
+{
+	struct rdma_cm_id *id = cm_id->context;
+
+	return rdma_iw_cm_id(id) == cm_id ? id->route.addr.dev_addr.net : NULL;
+}
+
 static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
@@ -428,6 +440,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 		.v6only = cm_id->afonly,
 		.tos_set = cm_id->tos_set,
 		.tos = cm_id->tos,
+		.net = kal_ib_listen_net(cm_id),
 	};
 	struct kal_ib_listener *listener;
 	int ret;
@@ -532,6 +545,15 @@ const struct ib_device_ops kal_ib_cm_ops = {
 	.iw_reject = kal_ib_reject,
 	.iw_rem_ref = kal_ib_iw_rem_ref,
 };
+
+/*
+ * The device is about to be taken from rdma_cm, which would wait for ids that wait for
+ * their peers.
+ */
+void kal_ib_cm_abort(struct kal_ib_device *dev)
+{
+	kal_rnic_abort_attempts(dev->rnic, kal_ib_conn_event);
+}
 
 /* The device is unregistered, so iw_cm has no id of it: end what is left. */
 void kal_ib_cm_remove(struct kal_ib_device *dev)

@@ -216,20 +216,28 @@ static struct kal_client kal_ib_client = {
 };
 
 /*
- * As a client of ib_core: to hear of new names ("rdma dev set ... name"), and from when
- * to when the rdma cgroup controller has the device, which is a little longer.
+ * As a client of ib_core: to hear of new names ("rdma dev set ... name"), from when to
+ * when the rdma cgroup controller has the device, which is a little longer, and to be
+ * the first to hear that ib_core takes it away. Clients go in the opposite order of their
+ * coming, and rdma_cm came before this module.
  */
 
 static int kal_ib_core_add(struct ib_device *base)
 {
+	struct ri_rnic *rnic;
+
 	if (base->ops.driver_id != KAL_IB_DRIVER_ID)
 		return -EOPNOTSUPP;
-	kal_charges_open(to_kal_ib_device(base)->rnic, base);
+	rnic = to_kal_ib_device(base)->rnic;
+	kal_charges_open(rnic, base);
+	/* what happened while it moved to another namespace was not told */
+	kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);
 	return 0;
 }
 
 static void kal_ib_core_remove(struct ib_device *base, void *data)
 {
+	kal_ib_cm_abort(to_kal_ib_device(base));
 	kal_charges_close(to_kal_ib_device(base)->rnic);
 }
 

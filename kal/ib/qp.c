@@ -101,10 +101,15 @@ static int kal_ib_modify_qp(struct ib_qp *base, struct ib_qp_attr *attr,
 static int kal_ib_query_qp(struct ib_qp *base, struct ib_qp_attr *attr,
 			   int mask, struct ib_qp_init_attr *init_attr)
 {
+	struct kal_ib_qp *qp = to_kal_ib_qp(base);
 	struct ri_qp_init_attr rattr = {};
 	int ret;
 
-	ret = kal_qp_query(to_kal_ib_qp(base)->qp, attr, mask, &rattr);
+	/* asked by "rdma resource show", too, as in kal_ib_fill_qp() */
+	if (!kal_ib_qp_get(qp))
+		return -EINVAL;
+	ret = kal_qp_query(qp->qp, attr, mask, &rattr);
+	kal_ib_qp_put(qp);
 	if (ret)
 		return ret;
 	attr->port_num = KAL_IB_PORT;

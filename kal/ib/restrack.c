@@ -143,14 +143,16 @@ static int kal_ib_put_qp(struct sk_buff *msg, const struct ri_qp_info *info)
 
 static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
 {
-	struct ri_qp *qp = to_kal_ib_qp(base)->qp;
-	const struct ri_ops *ops = qp->obj.rnic->ops;
+	struct kal_ib_qp *qp = to_kal_ib_qp(base);
+	const struct ri_ops *ops = to_kal_ib_device(base->device)->rnic->ops;
 	struct ri_qp_info info = {};
 	struct nlattr *table;
 
-	if (!ops->qp_info)
+	/* not every 6.12 has its readers out before a QP is destroyed */
+	if (!ops->qp_info || !kal_ib_qp_get(qp))
 		return 0;
-	ops->qp_info(qp, &info);
+	ops->qp_info(qp->qp, &info);
+	kal_ib_qp_put(qp);
 	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
 		return -EMSGSIZE;

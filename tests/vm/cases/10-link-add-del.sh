@@ -49,3 +49,17 @@ for i in {24..1}; do
 	ip link delete dummy"$i"
 done
 same "devices at the end" "" "$(rdma_devices)"
+
+say "deleting does not wait for a peer that says nothing"
+expect "add" rnic_add A
+expect "it becomes active" wait_for 10 rnic_active krdma0
+serve mute B 7471 python3 -c 'import socket, time; s = socket.create_server(("", 7471)); time.sleep(1000)'
+start client A rping -c -a "$ADDR_B" -p 7471 -C 1
+connected() { [ -n "$(on A ss -Htn state established dport = :7471)" ]; }
+expect "a connection begins" wait_for 10 connected
+begin=$SECONDS
+expect "delete" on A timeout "$(patient 60)" rdma link delete krdma0
+took=$((SECONDS - begin))
+[ $took -lt "$(patient 5)" ] || fail "it took $took s"
+finish_any client 20
+kill_hard mute

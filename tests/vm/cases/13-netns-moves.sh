@@ -36,3 +36,28 @@ wait_for 10 rnic_active krdma0
 serve server B 7471 rping -s -a "$ADDR_B" -p 7471 -C 10 -v
 expect "rping from there" ip netns exec hostC timeout "$(patient 30)" rping -c -a "$ADDR_B" -p 7471 -C 10 -v
 finish server 20
+
+say "wildcard listeners of two namespaces on one port, before there is an RNIC in either"
+hosts_down
+ip netns delete hostC 2> /dev/null || true
+# librdmacm wants a device
+ip link add dummy0 type dummy
+ip link set dummy0 up
+rdma link add krdma9 type "$LINK_TYPE" netdev dummy0
+net_up
+for host in A B; do
+	start server$host $host rping -s -p 7471 -C 10 -v
+done
+sleep "$(patient 2)"
+for host in A B; do
+	rnic_add $host
+done
+for host in A B; do
+	expect "$host listens on its own RNIC" wait_for 10 listening $host 7471
+	same "and on no other" 1 "$(on $host ss -Hltn 'sport = :7471' | wc -l)"
+	wait_for 10 rnic_active "$(dev_of $host)"
+done
+run_on A 60 rping -c -a "$ADDR_B" -p 7471 -C 10 -v
+run_on B 60 rping -c -a "$ADDR_A" -p 7471 -C 10 -v
+finish serverA 20
+finish serverB 20

@@ -33,9 +33,18 @@ serve server B 7471 rping -s -a "$ADDR_B" -p 7471 -C 10 -v
 run_on A 60 rping -c -a "$ADDR_B" -p 7471 -C 10 -v
 finish server 20
 
+say "a wildcard listener hears the device that comes back, whoever moves it"
+ip netns attach initial 1
+serve server B 7472 rping -s -p 7472 -C 10 -v
+expect "move krdma1 away" on B rdma dev set krdma1 netns initial
+expect "and back" rdma dev set krdma1 netns hostB
+expect "it listens again" wait_for 10 listening B 7472
+wait_for 10 on B rdma link show krdma1/1
+run_on A 60 rping -c -a "$ADDR_B" -p 7472 -C 10 -v
+finish server 20
+
 say "moving a device away under traffic ends its users and nothing else"
 traffic ib_write_bw -D 120
-ip netns attach initial 1
 expect "move krdma0 to the initial namespace" on A timeout "$(patient 60)" rdma dev set krdma0 netns initial
 same "devices of the initial namespace" krdma0 "$(rdma_devices)"
 kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true

@@ -30,9 +30,9 @@ target_down() {
 	modprobe -r nvmet-rdma nvmet
 }
 
-# what "nvme connect" writes
+# connect [PORT]: what "nvme connect" writes
 connect() {
-	echo "transport=rdma,traddr=$portal,trsvcid=4420,nqn=$nqn,nr_io_queues=2,queue_size=32" \
+	echo "transport=rdma,traddr=$portal,trsvcid=${1:-4420},nqn=$nqn,nr_io_queues=2,queue_size=32" \
 		> /dev/nvme-fabrics
 }
 
@@ -88,6 +88,23 @@ expect "disconnect" tee "$(controller)/delete_controller" <<< 1
 target_down
 [ $((SECONDS - begin)) -lt "$(patient 40)" ] || fail "the target took $((SECONDS - begin)) s to go"
 expect "no adaptive moderation" rdma dev set krdma0 adaptive-moderation off
-modprobe -r nvme-rdma
 ram_disk_down
 nothing_left "$before"
+
+say "an RNIC that goes does not wait for a target that says nothing"
+python3 -c "import socket, time; s = socket.create_server(('$portal', 4421)); time.sleep(1000)" &
+mute=$!
+heard() { [ -n "$(ss -Hltn 'sport = :4421')" ]; }
+wait_for 20 heard || fail "nobody listens"
+connect 4421 &
+host=$!
+reached() { [ -n "$(ss -Htn state established 'dport = :4421')" ]; }
+wait_for 20 reached || fail "no attempt to connect"
+begin=$SECONDS
+expect "delete the RNIC" timeout "$(patient 100)" rdma link delete krdma0
+took=$((SECONDS - begin))
+! wait $host || fail "connected to nobody"
+kill -9 $mute
+wait $mute || true
+[ $took -lt "$(patient 6)" ] || fail "it took $took s"
+modprobe -r nvme-rdma
