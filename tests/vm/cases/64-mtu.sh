@@ -39,10 +39,10 @@ start checked A "$VM_PROGS/krdma_pattern" -p 7300 -m 8388608 "$ADDR_B"
 for mtu in $(few 600 1400); do
 	resized "$mtu" set_mtu "$mtu"
 done
-# a path MTU below the link's, and above it again
-resized 1200 on A ip route add "$ADDR_B" dev vethA mtu 1200
-on A ip route del "$ADDR_B"
 resized 9000 set_mtu 9000
+# a path MTU below the link's: above it nothing would arrive
+resized 1200 on A ip route add "$ADDR_B" dev vethA mtu 1200
+resized 9000 on A ip route del "$ADDR_B"
 # without the load what is left of the data is through sooner
 kill_hard client
 kill_hard server
