@@ -147,7 +147,7 @@ enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 		return SOFT_STEP_BLOCKED;
 	soft_tx_seal(qp, p,
 		     soft_put_atomic_req(p, tx->msn[SOFT_QN_READ_REQ]++, &rq));
-	soft_sq_encoded(qp, slot, tx->seq_built);
+	soft_sq_encoded(&qp->sq, slot, tx->seq_built);
 	tx->wr_fetched = false;
 	return SOFT_STEP_BUILT;
 }

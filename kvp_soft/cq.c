@@ -63,16 +63,19 @@ static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
  *	IB_EVENT_CQ_ERR says so, once
  * @cqe: what happened
  * @wc_qp: ib_wc.qp for a kernel consumer
+ * @tell: who is to hear of it; of a batch, soft_cq_notify() says it after the last one
  *
- * Call soft_cq_notify() after the last one of a batch. Context: any.
+ * Context: any; unless @tell is SOFT_CQ_TELL_LATER any but hard interrupt, without locks
+ * of ours.
  * Return: false when the completion is lost; its QP cannot go on then.
  */
 bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
-		 struct ib_qp *wc_qp)
+		 struct ib_qp *wc_qp, enum soft_cq_tell tell)
 {
 	struct soft_cq_mem *mem = &cq->mem;
 	bool overflow = false;
 	bool added = false;
+	bool raise;
 	unsigned long flags;
 	u32 slot;
 
@@ -94,7 +97,11 @@ bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
 	smp_store_release(&mem->head->prod, ++cq->prod);
 	added = true;
 out:
+	raise = tell != SOFT_CQ_TELL_LATER &&
+		soft_cq_event_wanted(cq, tell == SOFT_CQ_TELL_SOLICITED);
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (raise)
+		soft_cq_raise(cq);
 	if (overflow)
 		soft_cq_overflow(cq);
 	return added;

@@ -69,9 +69,19 @@ static inline struct soft_cq *to_soft_cq(struct ri_cq *ri)
 	return container_of(ri, struct soft_cq, ri);
 }
 
+/*
+ * Whom soft_cq_add() tells: nobody yet, who asked for any event, or also who asked for
+ * solicited ones.
+ */
+enum soft_cq_tell {
+	SOFT_CQ_TELL_LATER,
+	SOFT_CQ_TELL,
+	SOFT_CQ_TELL_SOLICITED,
+};
+
 /* cq.c */
 bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
-		 struct ib_qp *wc_qp);
+		 struct ib_qp *wc_qp, enum soft_cq_tell tell);
 bool soft_cq_waiting(struct soft_cq *cq);
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num);
 
@@ -84,8 +94,22 @@ int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc);
 void soft_cq_event_init(struct soft_cq *cq);
 void soft_cq_event_exit(struct soft_cq *cq);
 void soft_cq_event_flush(struct soft_cq *cq);
+bool soft_cq_event_due(struct soft_cq *cq);
+void soft_cq_raise(struct soft_cq *cq);
 void soft_cq_notify(struct soft_cq *cq, bool solicited);
 int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period);
 int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags);
+
+/* Does what was added want soft_cq_raise()? With the lock held, which also keeps the ring. */
+static inline bool soft_cq_event_wanted(struct soft_cq *cq, bool solicited)
+{
+	u32 arm;
+
+	smp_mb(); /* entries before the arm word: pairs with req_notify */
+	arm = READ_ONCE(cq->mem.head->arm);
+	return arm != KRDMA_SOFT_CQ_ARM_NONE &&
+	       (arm != KRDMA_SOFT_CQ_ARM_SOLICITED || solicited) &&
+	       soft_cq_event_due(cq);
+}
 
 #endif /* SOFT_CQ_H */

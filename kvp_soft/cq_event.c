@@ -26,7 +26,8 @@ static bool soft_cq_disarm(struct soft_cq *cq)
 	return true;
 }
 
-static void soft_cq_raise(struct soft_cq *cq)
+/** soft_cq_raise() - tell the consumer; any context but hard interrupt, without locks of ours */
+void soft_cq_raise(struct soft_cq *cq)
 {
 	unsigned int cpu = cq->ri.ceh;
 
@@ -67,7 +68,7 @@ static enum hrtimer_restart soft_cq_mod_timer(struct hrtimer *timer)
 }
 
 /* An event is wanted. True when it is to be raised now. With the lock held. */
-static bool soft_cq_event_due(struct soft_cq *cq)
+bool soft_cq_event_due(struct soft_cq *cq)
 {
 	if (!cq->mod_period || cq->prod - cq->event_prod >= cq->mod_count)
 		return soft_cq_disarm(cq);
@@ -79,7 +80,7 @@ static bool soft_cq_event_due(struct soft_cq *cq)
 }
 
 /**
- * soft_cq_notify() - wake the consumer if it asked for it
+ * soft_cq_event_wanted() - wake the consumer if it asked for it
  * @cq: queue
  * @solicited: one of the completions added is solicited or an error
  * Context: any but hard interrupt.
@@ -87,16 +88,10 @@ static bool soft_cq_event_due(struct soft_cq *cq)
 void soft_cq_notify(struct soft_cq *cq, bool solicited)
 {
 	unsigned long flags;
-	bool raise = false;
-	u32 arm;
+	bool raise;
 
-	/* the lock also keeps the ring from being changed */
 	spin_lock_irqsave(&cq->lock, flags);
-	smp_mb(); /* entries before the arm word: pairs with req_notify */
-	arm = READ_ONCE(cq->mem.head->arm);
-	if (arm != KRDMA_SOFT_CQ_ARM_NONE &&
-	    (arm != KRDMA_SOFT_CQ_ARM_SOLICITED || solicited))
-		raise = soft_cq_event_due(cq);
+	raise = soft_cq_event_wanted(cq, solicited);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (raise)
 		soft_cq_raise(cq);
@@ -140,7 +135,7 @@ int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_NEXT);
 	else if (READ_ONCE(head->arm) != KRDMA_SOFT_CQ_ARM_NEXT)
 		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_SOLICITED);
-	smp_mb(); /* arm before the index: pairs with soft_cq_notify() */
+	smp_mb(); /* arm before the index: pairs with soft_cq_event_wanted() */
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		missed = cq->prod != cq->cons;
 	spin_unlock_irqrestore(&cq->lock, irq);

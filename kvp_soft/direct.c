@@ -188,7 +188,7 @@ static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 
 /**
  * soft_direct_switch() - leave TCP, if the other end is here and has read all of it
- * @qp: queue pair of which TCP has taken all that was built
+ * @qp: queue pair of which TCP has taken all that was built, with a peer
  *
  * Return: false when the transmitter is to wait; the peer's receiver starts it
  * again. Context: the transmitter.
@@ -199,8 +199,6 @@ bool soft_direct_switch(struct soft_qp *qp)
 	struct soft_qp *peer;
 	int ret;
 
-	if (!READ_ONCE(qp->direct.peer))
-		return true;
 	if (!tx->seg)
 		tx->seg = kzalloc(sizeof(*tx->seg), GFP_NOIO);
 	peer = tx->seg ? soft_direct_get(qp) : NULL;

@@ -59,9 +59,9 @@ static const struct ri_pd *soft_mem_pd(const struct soft_qp *qp, int need)
 }
 
 /* And may it do @need there? */
-enum soft_access soft_mem_check(const struct soft_qp *qp,
-				const struct soft_mem *mem, u32 stag, u64 to,
-				u64 len, int need)
+static __always_inline enum soft_access
+__soft_mem_check(const struct soft_qp *qp, const struct soft_mem *mem, u32 stag,
+		 u64 to, u64 len, int need)
 {
 	enum soft_access ret =
 		soft_mem_usable(qp, soft_mem_pd(qp, need), mem, stag);
@@ -77,6 +77,13 @@ enum soft_access soft_mem_check(const struct soft_qp *qp,
 	    len > mem->length - (to - mem->iova))
 		return SOFT_ACCESS_BOUNDS;
 	return SOFT_ACCESS_OK;
+}
+
+enum soft_access soft_mem_check(const struct soft_qp *qp,
+				const struct soft_mem *mem, u32 stag, u64 to,
+				u64 len, int need)
+{
+	return __soft_mem_check(qp, mem, stag, to, len, need);
 }
 
 /*
@@ -165,7 +172,7 @@ enum soft_access soft_mem_get_cached(struct soft_qp *qp,
 
 	if (!mem)
 		return SOFT_ACCESS_STAG;
-	ret = soft_mem_check(qp, mem, stag, to, len, need);
+	ret = __soft_mem_check(qp, mem, stag, to, len, need);
 	/* a window is the peer's: it is no local key */
 	if (!ret && mem->mw_type && !(need & SOFT_REMOTE_RIGHTS))
 		ret = SOFT_ACCESS_RIGHTS;
@@ -176,7 +183,7 @@ enum soft_access soft_mem_get_cached(struct soft_qp *qp,
 	return ret;
 }
 
-static void soft_mem_unref(struct soft_mem *mem)
+static __always_inline void soft_mem_unref(struct soft_mem *mem)
 {
 	if (refcount_dec_and_test(&mem->refs))
 		complete(&mem->unused);

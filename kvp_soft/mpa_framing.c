@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA framing: segment size and CRC of an FPDU (RFC 5044, section 4). Pure;
+ * MPA framing: the CRC of an FPDU (RFC 5044, section 4). Pure;
  * called by the send and receive halves of the software RNIC.
  */
-#include <linux/minmax.h>
 #include <linux/unaligned.h>
 
 #include <krdma/crc32c.h>
 
 #include "mpa_framing.h"
-
-/**
- * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
- * @emss: effective maximum segment size of the connection, in octets
- *
- * RFC 5044 4.5, no markers: EMSS - (6 + EMSS mod 4), but never below 128. The
- * cap is the largest ULPDU that fits the 16-bit length field without a pad.
- *
- * Return: octets of a full ULPDU, header included.
- */
-u32 soft_mulpdu(u32 emss)
-{
-	const u32 overhead = SOFT_MPA_HDR + SOFT_MPA_CRC + emss % 4;
-
-	if (emss < SOFT_MULPDU_MIN + overhead)
-		return SOFT_MULPDU_MIN;
-	return min_t(u32, emss - overhead, SOFT_ULPDU_MAX - 1);
-}
 
 /**
  * soft_crc_begin - state of a CRC over no octets yet

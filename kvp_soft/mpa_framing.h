@@ -12,6 +12,7 @@
 #ifndef SOFT_MPA_FRAMING_H
 #define SOFT_MPA_FRAMING_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #define SOFT_MPA_HDR		2	/* ULPDU_Length */
@@ -38,7 +39,23 @@ static inline u32 soft_fpdu_len(u32 ulpdu_len)
 	return SOFT_MPA_HDR + ulpdu_len + soft_mpa_pad(ulpdu_len) + SOFT_MPA_CRC;
 }
 
-u32 soft_mulpdu(u32 emss);
+/**
+ * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
+ * @emss: effective maximum segment size of the connection, in octets
+ *
+ * RFC 5044 4.5, no markers: EMSS - (6 + EMSS mod 4), but never below 128. The
+ * cap is the largest ULPDU that fits the 16-bit length field without a pad.
+ *
+ * Return: octets of a full ULPDU, header included.
+ */
+static inline u32 soft_mulpdu(u32 emss)
+{
+	const u32 overhead = SOFT_MPA_HDR + SOFT_MPA_CRC + emss % 4;
+
+	if (emss < SOFT_MULPDU_MIN + overhead)
+		return SOFT_MULPDU_MIN;
+	return min_t(u32, emss - overhead, SOFT_ULPDU_MAX - 1);
+}
 
 u32 soft_crc_begin(void);
 u32 soft_crc_add(u32 crc, const void *p, size_t n);

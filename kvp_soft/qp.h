@@ -417,7 +417,18 @@ void soft_rx_work(struct work_struct *work);
 /* rxwait.c */
 void soft_rx_wait_init(struct soft_rx *rx);
 int soft_rx_claim(struct soft_qp *qp);
-void soft_rx_wait_end(struct soft_qp *qp);
+void __soft_rx_wait_end(struct soft_qp *qp);
 void soft_rx_wait_timer(struct work_struct *work);
+
+/**
+ * soft_rx_wait_end() - the QP waits no longer, if it did
+ * @qp: queue pair
+ * Context: the receiver, or with the receiver stopped.
+ */
+static inline void soft_rx_wait_end(struct soft_qp *qp)
+{
+	if (qp->rx.waiting)
+		__soft_rx_wait_end(qp);
+}
 
 #endif /* SOFT_QP_H */

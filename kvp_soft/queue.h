@@ -179,6 +179,17 @@ static inline struct soft_srq *to_soft_srq(struct ri_srq *ri)
 	return container_of(ri, struct soft_srq, ri);
 }
 
+static inline struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
+{
+	return &sq->recs[index & (sq->ring.depth - 1)];
+}
+
+/** soft_sq_encoded() - all octets of @slot are built, the last is @end_seq - 1 */
+static inline void soft_sq_encoded(struct soft_sq *sq, u32 slot, u64 end_seq)
+{
+	WRITE_ONCE(soft_sq_rec(sq, slot)->end_seq, end_seq);
+}
+
 /* sendq.c */
 int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 		 struct ib_qp_cap *cap, size_t room);
@@ -186,7 +197,6 @@ void soft_sq_free(struct soft_sq *sq);
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot);
 void soft_sq_begun(struct soft_qp *qp, u32 slot);
 void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg);
-void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq);
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
@@ -217,7 +227,18 @@ int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr);
 
-void soft_rq_posted(struct soft_rq *rq);
+void __soft_rq_posted(struct soft_rq *rq);
+
+/**
+ * soft_rq_posted() - the doorbell of a receive queue: start those who wait
+ * @rq: queue
+ * Context: any but hard interrupt.
+ */
+static inline void soft_rq_posted(struct soft_rq *rq)
+{
+	if (!list_empty_careful(&rq->waiters))
+		__soft_rq_posted(rq);
+}
 
 /* srq.c */
 int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,

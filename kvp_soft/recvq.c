@@ -144,7 +144,8 @@ static const struct soft_recv_done soft_recv_flushed = {
 };
 
 static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
-			    const struct soft_recv_done *done)
+			    const struct soft_recv_done *done,
+			    enum soft_cq_tell tell)
 {
 	struct krdma_soft_cqe cqe = {
 		.wr_id = wr_id,
@@ -165,7 +166,7 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
 	trace_soft_completion(qp, &cqe);
-	if (!soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp))
+	if (!soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp, tell))
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 
@@ -177,9 +178,11 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
  */
 void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
 {
-	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, done);
 	qp->rx.wqe.active = false;
-	soft_cq_notify(soft_recv_cq(qp), done->solicited || done->status);
+	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, done,
+			done->solicited || done->status ?
+				SOFT_CQ_TELL_SOLICITED :
+				SOFT_CQ_TELL);
 }
 
 /**
@@ -211,7 +214,8 @@ void soft_rq_flush(struct soft_qp *qp)
 		wr_id = READ_ONCE(rqe->wr_id);
 		/* who sees the completion may post again: its place is free before */
 		soft_ring_release(&rq->ring, rq->ring.fetched);
-		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed);
+		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed,
+				SOFT_CQ_TELL_LATER);
 		added = true;
 	}
 	spin_unlock_bh(&rq->lock);

@@ -540,8 +540,8 @@ static void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
 }
 
 /* Check the CRC of a whole FPDU, its markers included. */
-static bool soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src,
-			   u32 len)
+static __always_inline bool
+soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src, u32 len)
 {
 	if (!qp->mpa.crc || soft_src_crc_ok(src, len))
 		return true;

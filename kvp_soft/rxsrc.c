@@ -10,7 +10,7 @@
 #include "rx.h"
 
 /* Look at the next piece: the buffer's own octets, each fragment, those of its parts. */
-static void soft_window_peek(struct soft_window *w)
+static __always_inline void soft_window_peek(struct soft_window *w)
 {
 	const skb_frag_t *frag;
 

@@ -46,17 +46,10 @@ static void soft_rx_wait_begin(struct soft_qp *qp, unsigned int timeout_ms)
 			 msecs_to_jiffies(timeout_ms));
 }
 
-/**
- * soft_rx_wait_end() - the QP waits no longer, if it did
- * @qp: queue pair
- * Context: the receiver, or with the receiver stopped.
- */
-void soft_rx_wait_end(struct soft_qp *qp)
+void __soft_rx_wait_end(struct soft_qp *qp)
 {
 	struct soft_rq *rq = qp->rq;
 
-	if (!qp->rx.waiting)
-		return;
 	qp->rx.waiting = false;
 	qp->rx.wait_expired = false;
 	spin_lock_bh(&rq->lock);
@@ -94,18 +87,11 @@ int soft_rx_claim(struct soft_qp *qp)
 	return ret;
 }
 
-/**
- * soft_rq_posted() - the doorbell of a receive queue: start those who wait
- * @rq: queue
- * Context: any but hard interrupt.
- */
-void soft_rq_posted(struct soft_rq *rq)
+void __soft_rq_posted(struct soft_rq *rq)
 {
 	struct soft_qp *qp, *next;
 	unsigned long flags;
 
-	if (list_empty_careful(&rq->waiters))
-		return;
 	spin_lock_irqsave(&rq->lock, flags);
 	list_for_each_entry_safe(qp, next, &rq->waiters, rx.waiter) {
 		list_del_init(&qp->rx.waiter);

@@ -62,11 +62,6 @@ void soft_sq_free(struct soft_sq *sq)
 	sq->wqe = NULL;
 }
 
-static struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
-{
-	return &sq->recs[index & (sq->ring.depth - 1)];
-}
-
 /* Records from this one on are still the transmitter's alone. */
 static u32 soft_sq_fetched(const struct soft_sq *sq)
 {
@@ -218,12 +213,6 @@ void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg)
 	soft_sq_begun(qp, msg->slot);
 }
 
-/** soft_sq_encoded() - all octets of @slot are built, the last is @end_seq - 1 */
-void soft_sq_encoded(struct soft_qp *qp, u32 slot, u64 end_seq)
-{
-	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->end_seq, end_seq);
-}
-
 /** soft_sq_fail() - @slot will complete with @status when the queue is flushed */
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 {
@@ -372,7 +361,8 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
 	trace_soft_completion(qp, &cqe);
-	if (!soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp))
+	if (!soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp,
+			 SOFT_CQ_TELL_LATER))
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 

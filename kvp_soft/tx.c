@@ -16,6 +16,7 @@
  * again) or it waits for the peer (the receiver starts it again).
  */
 #include <linux/socket.h>
+#include <net/rps.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -281,7 +282,7 @@ static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 		return;
 	}
 	if (msg->kind == SOFT_MSG_WR)
-		soft_sq_encoded(qp, msg->slot, qp->tx.seq_built);
+		soft_sq_encoded(&qp->sq, msg->slot, qp->tx.seq_built);
 	else
 		soft_tx_in_done(qp);
 	msg->kind = SOFT_MSG_NONE;
@@ -530,10 +531,11 @@ static bool soft_tx_same_kind(const struct krdma_soft_sqe *wqe,
 }
 
 /* May the transmitter go on with work requests, and is there one? */
-static bool soft_tx_goes_on(const struct soft_qp *qp)
+static __always_inline bool soft_tx_goes_on(const struct soft_qp *qp)
 {
-	return READ_ONCE(qp->state) != SOFT_QP_TERMINATE && !qp->sq.held &&
-	       !soft_tx_has_requests(qp) && soft_ring_pending(&qp->sq.ring);
+	return soft_ring_pending(&qp->sq.ring) && !qp->sq.held &&
+	       READ_ONCE(qp->state) != SOFT_QP_TERMINATE &&
+	       !soft_tx_has_requests(qp);
 }
 
 /* Build the fetched work request at @p, a message of one FPDU of @len octets. */
@@ -559,7 +561,7 @@ static void soft_tx_one_more(struct soft_qp *qp, struct soft_mem *mem, u8 *p,
 	soft_tx_tail(p, hdr + msg->len);
 	if (qp->mpa.crc)
 		soft_tx_crc(p, len);
-	soft_sq_encoded(qp, msg->slot, end_seq);
+	soft_sq_encoded(&qp->sq, msg->slot, end_seq);
 }
 
 /*
@@ -580,8 +582,8 @@ static void soft_tx_more(struct soft_qp *qp)
 	struct soft_mem *mem;
 	u32 built = 0;
 
-	if (!soft_tx_kind(wqe, &kind) || !soft_tx_goes_on(qp) ||
-	    qp->mpa.tx_markers || trace_soft_fpdu_enabled() ||
+	if (!soft_tx_kind(wqe, &kind) || qp->mpa.tx_markers ||
+	    trace_soft_fpdu_enabled() ||
 	    soft_mem_get_cached(qp, &tx->mem, kind.lkey, wqe->sge[0].addr,
 				kind.len, 0, &mem))
 		return;
@@ -642,7 +644,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 		return SOFT_STEP_BUILT;
 	is_short = n == msg->len && msg->kind == SOFT_MSG_WR;
 	soft_tx_msg_done(qp, msg);
-	if (is_short && msg->kind == SOFT_MSG_NONE)
+	if (is_short && msg->kind == SOFT_MSG_NONE && soft_tx_goes_on(qp))
 		soft_tx_more(qp);
 	return SOFT_STEP_BUILT;
 }
@@ -733,7 +735,7 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 	soft_tx_seal(qp, p,
 		     soft_put_read_req(p, qp->tx.msn[SOFT_QN_READ_REQ]++, req));
 	if (slot != SOFT_NO_SLOT && last)
-		soft_sq_encoded(qp, slot, qp->tx.seq_built);
+		soft_sq_encoded(&qp->sq, slot, qp->tx.seq_built);
 	return SOFT_STEP_BUILT;
 }
 
@@ -819,7 +821,7 @@ static enum soft_step soft_tx_local(struct soft_qp *qp,
 	if (status)
 		soft_tx_wr_failed(qp, slot, status);
 	else
-		soft_sq_encoded(qp, slot, 0);
+		soft_sq_encoded(&qp->sq, slot, 0);
 	return SOFT_STEP_BUILT;
 }
 
@@ -913,11 +915,12 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 	if (!tx->wr_fetched) {
 		if (qp->sq.held)
 			return SOFT_STEP_BLOCKED;
-		ret = soft_tx_fetch(qp);
-		if (ret == -ENOENT)
+		if (!soft_ring_pending(&qp->sq.ring))
 			return SOFT_STEP_EMPTY;
+		ret = soft_tx_fetch(qp);
 		if (ret)
-			return SOFT_STEP_BUILT;
+			return ret == -ENOENT ? SOFT_STEP_EMPTY :
+						SOFT_STEP_BUILT;
 	}
 	if (qp->sq.held && soft_tx_wr_waits(tx))
 		return SOFT_STEP_BLOCKED;
@@ -1074,6 +1077,7 @@ static void soft_tx_taken(struct soft_tx *tx, u32 n)
  */
 static int soft_tx_send(struct soft_qp *qp, bool more)
 {
+	struct sock *sk = qp->llp->sock->sk;
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |
 			     (more ? MSG_MORE : 0),
@@ -1083,7 +1087,11 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 	int n;
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->vec, tx->nvec, staged);
-	n = sock_sendmsg(qp->llp->sock, &msg);
+	sock_rps_record_flow(sk);
+	/* sock_sendmsg() would ask security modules and bind first: for sockets of programs */
+	lock_sock(sk);
+	n = tcp_sendmsg_locked(sk, &msg, staged);
+	release_sock(sk);
 	trace_soft_send(qp, staged, n);
 	if (n < 0)
 		return n;
@@ -1146,7 +1154,8 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 
 	/* between messages: in the middle of one TCP may keep octets until there are more */
 	if (!qp->tx.direct && !qp->tx.staged &&
-	    qp->tx.msg.kind == SOFT_MSG_NONE && !soft_direct_switch(qp))
+	    qp->tx.msg.kind == SOFT_MSG_NONE &&
+	    READ_ONCE(qp->direct.peer) && !soft_direct_switch(qp))
 		return false;
 	soft_pace_busy(&qp->tx.pace);
 	soft_ring_no_doorbell(&sq->ring);

@@ -24,8 +24,8 @@
 
 /**
  * struct soft_tx_pages - of a CPU
- * @lock: protects all of it; process context
- * @rest: what is left of the block that was built in last
+ * @lock: protects @block and @next
+ * @rest: what is left of the block that was built in last; the CPU's own
  * @block: whole blocks, with a reference each
  * @next: entry to look at next
  */
@@ -43,11 +43,10 @@ static struct shrinker *soft_tx_shrinker;
 /** soft_tx_pages_swap() - at the begin and the end of a run; process context */
 void soft_tx_pages_swap(struct soft_tx *tx)
 {
-	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
+	struct soft_tx_pages *p = get_cpu_ptr(soft_tx_pages);
 
-	spin_lock_bh(&p->lock);
 	swap(tx->frag, p->rest);
-	spin_unlock_bh(&p->lock);
+	put_cpu_ptr(soft_tx_pages);
 }
 
 /** soft_tx_pages_drop() - let go of what is left of a block */

@@ -162,7 +162,9 @@ void _raw_write_lock_bh(rwlock_t *lock) {}
 void _raw_write_unlock_bh(rwlock_t *lock) {}
 
 /* what says that softirqs are off; per-CPU data is at its own address here */
-DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot);
+DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
+	.preempt_count = PREEMPT_ENABLED,
+};
 
 void __local_bh_enable_ip(unsigned long ip, unsigned int count)
 {
@@ -243,6 +245,11 @@ int fz_cond_resched(void)
 {
 	return 0;
 }
+
+void fz_preempt(void) asm("__SCT__preempt_schedule");
+void fz_preempt(void) {}
+
+struct static_key_false rfs_needed;
 
 /* Odds and ends ************************************************************ */
 
@@ -661,13 +668,14 @@ void iov_iter_bvec(struct iov_iter *i, unsigned int direction, const struct bio_
 	};
 }
 
-int sock_sendmsg(struct socket *sock, struct msghdr *msg)
+int tcp_sendmsg_locked(struct sock *sk, struct msghdr *msg, size_t size)
 {
 	size_t left = msg->msg_iter.count, n;
 	const struct bio_vec *bv = msg->msg_iter.bvec;
 	int done = 0;
 
-	if (READ_ONCE(sock->sk->sk_state) == TCP_CLOSE)
+	fz_must(fz_sock_locked && size == left);
+	if (READ_ONCE(sk->sk_state) == TCP_CLOSE)
 		return -EPIPE;
 	if (fz_send_room)
 		left = min(left, (size_t)fz_send_room);
