@@ -9,6 +9,7 @@
 #include <krdma/soft-abi.h>
 #include <krdma/uint_param.h>
 
+#include "copy.h"
 #include "cq.h"
 #include "device.h"
 #include "direct.h"
@@ -67,6 +68,17 @@ unsigned int soft_copy_string_min = 256;
 KRDMA_UINT_PARAM(copy_string_min, soft_copy_string_min, 0, UINT_MAX);
 MODULE_PARM_DESC(copy_string_min,
 		 "octets from which payload is copied by a string instruction of the processor (256)");
+
+unsigned int soft_copy_vectors = SOFT_COPY_VECTORS_AUTO;
+KRDMA_UINT_PARAM(copy_vectors, soft_copy_vectors, SOFT_COPY_VECTORS_OFF,
+		 SOFT_COPY_VECTORS_ALWAYS);
+MODULE_PARM_DESC(copy_vectors,
+		 "payload is copied with vector registers: 0 never, 1 on processors whose string instructions are not fast (no ERMS), 2 always (1)");
+
+unsigned int soft_copy_vector_min = 4096;
+KRDMA_UINT_PARAM(copy_vector_min, soft_copy_vector_min, 0, UINT_MAX);
+MODULE_PARM_DESC(copy_vector_min,
+		 "octets in a row from which that is done (4096)");
 
 static unsigned int soft_poll_yield = 16;
 KRDMA_UINT_PARAM(poll_yield, soft_poll_yield, 1, UINT_MAX);
@@ -361,6 +373,7 @@ static int __init soft_init(void)
 {
 	int ret;
 
+	soft_copy_init();
 	/* not WQ_HIGHPRI: that has the CPU between two calls of whoever posts to several QPs */
 	soft_wq = alloc_workqueue("krdma_soft",
 				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);

@@ -494,6 +494,7 @@ soft_pages_copy(const struct ri_vm_region *region, u64 off,
 		const struct soft_parts *buf, size_t len, bool out)
 {
 	struct page **page = region->pages + (off >> PAGE_SHIFT);
+	const bool vectors = soft_copy_begin(len);
 	u32 part = buf->len;
 	u8 *p = buf->first;
 	void *va;
@@ -504,9 +505,9 @@ soft_pages_copy(const struct ri_vm_region *region, u64 off,
 		n = min3(len, (size_t)part, PAGE_SIZE - off);
 		va = kmap_local_page(*page);
 		if (out)
-			soft_copy(p, va + off, n);
+			soft_copy(p, va + off, n, vectors);
 		else
-			soft_copy(va + off, p, n);
+			soft_copy(va + off, p, n, vectors);
 		kunmap_local(va);
 		off += n;
 		page += off >> PAGE_SHIFT;
@@ -518,11 +519,12 @@ soft_pages_copy(const struct ri_vm_region *region, u64 off,
 			part = buf->len;
 		}
 	}
+	soft_copy_end(vectors);
 }
 
 /* One part of that, piece by piece; @out says which way. */
 static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
-			       size_t len, bool out)
+			       size_t len, bool out, bool vectors)
 {
 	void *va, *mapped;
 	size_t n;
@@ -536,9 +538,9 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 		n = len;
 		va = soft_mem_map(mem, to, &n, &mapped);
 		if (out)
-			soft_copy(buf, va, n);
+			soft_copy(buf, va, n, vectors);
 		else
-			soft_copy(va, buf, n);
+			soft_copy(va, buf, n, vectors);
 		soft_mem_unmap(mapped);
 	}
 }
@@ -547,13 +549,15 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 static void soft_mem_copy(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *buf, size_t len, bool out)
 {
+	const bool vectors = !soft_mem_is_dmabuf(mem) && soft_copy_begin(len);
 	u8 *p = buf->first;
 	size_t n;
 
 	for (; len; to += n, p += n + buf->gap, len -= n) {
 		n = min_t(size_t, len, buf->len);
-		soft_mem_copy_part(mem, to, p, n, out);
+		soft_mem_copy_part(mem, to, p, n, out, vectors);
 	}
+	soft_copy_end(vectors);
 }
 
 /**
@@ -602,9 +606,9 @@ static __always_inline bool soft_page_copy(const struct soft_mem *mem, u64 to,
 		return false;
 	va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
 	if (out)
-		soft_copy(buf, va + offset_in_page(off), len);
+		soft_copy(buf, va + offset_in_page(off), len, false);
 	else
-		soft_copy(va + offset_in_page(off), buf, len);
+		soft_copy(va + offset_in_page(off), buf, len, false);
 	kunmap_local(va);
 	return true;
 }
@@ -634,6 +638,7 @@ static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
 {
 	struct page **to_page = dst->pages + (to >> PAGE_SHIFT);
 	struct page **from_page = src->pages + (from >> PAGE_SHIFT);
+	const bool vectors = soft_copy_begin(len);
 	void *to_va, *from_va;
 	size_t n;
 
@@ -643,7 +648,7 @@ static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
 		n = min(len, PAGE_SIZE - max(to, from));
 		to_va = kmap_local_page(*to_page);
 		from_va = kmap_local_page(*from_page);
-		soft_copy(to_va + to, from_va + from, n);
+		soft_copy(to_va + to, from_va + from, n, vectors);
 		kunmap_local(from_va);
 		kunmap_local(to_va);
 		to += n;
@@ -653,6 +658,7 @@ static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
 		to = offset_in_page(to);
 		from = offset_in_page(from);
 	}
+	soft_copy_end(vectors);
 }
 
 /**

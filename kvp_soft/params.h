@@ -9,6 +9,11 @@
 /* most that tx_blocks may be */
 #define SOFT_TX_PAGES_MAX	1024U
 
+/* copy_vectors */
+#define SOFT_COPY_VECTORS_OFF		0
+#define SOFT_COPY_VECTORS_AUTO		1
+#define SOFT_COPY_VECTORS_ALWAYS	2
+
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_tx_gather_us;
@@ -19,6 +24,8 @@ extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;
 extern bool soft_comp_affinity;
 extern unsigned int soft_copy_string_min;
+extern unsigned int soft_copy_vectors;
+extern unsigned int soft_copy_vector_min;
 extern unsigned int soft_same_host;
 
 #endif /* SOFT_PARAMS_H */

@@ -34,12 +34,13 @@ doorbells() {
 
 say "bounds"
 for setting in tx_hasty_posts=0 tx_hasty_posts=x copy_string_min=-1 copy_string_min=4294967296 \
-	poll_yield=0 same_host=3; do
+	poll_yield=0 same_host=3 copy_vectors=3 copy_vectors=-1 copy_vector_min=4294967296; do
 	before=$(cat $parameters/${setting%=*})
 	refuse "$setting" bash -c "echo ${setting#*=} > $parameters/${setting%=*}"
 	same "$setting" "$before" "$(cat $parameters/${setting%=*})"
 done
-same "defaults" "8 256 16" "$(cd $parameters && cat tx_hasty_posts copy_string_min poll_yield | tr '\n' ' ' | sed 's/ $//')"
+same "defaults" "8 256 16 1 4096" "$(cd $parameters && cat tx_hasty_posts copy_string_min poll_yield copy_vectors copy_vector_min |
+	tr '\n' ' ' | sed 's/ $//')"
 
 hosts_up
 note_resources
@@ -65,5 +66,13 @@ for octets in 0 $never; do
 	say "string copies from $octets octets on"
 	set_to copy_string_min "$octets"
 	pattern_pair 16384
+done
+set_to copy_string_min 256
+
+for how in "0 4096" "2 0" "2 4096"; do
+	say "copies with vectors: $how"
+	set_to copy_vectors "${how% *}"
+	set_to copy_vector_min "${how#* }"
+	pattern_pair 70001
 done
 check_no_leak

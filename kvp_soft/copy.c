@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Copying payload with vector registers.
+ *
+ * A processor says whether its string instructions are fast (ERMS, FSRM). Where they are
+ * they move as much as vectors do and save nothing first. Where they are not, vectors of 32
+ * octets take a fraction of their time; that includes emulators. The kernel lends its
+ * vector registers between two calls, which keep the program's, and not to who interrupts
+ * somebody that has them; so one call pays for a run of pieces, and short runs go
+ * without.
+ */
+#include "copy.h"
+
+#if SOFT_COPY_X86
+#include <asm/cpufeature.h>
+#include <asm/fpu/api.h>
+
+static bool soft_copy_has_vectors __ro_after_init;
+static bool soft_copy_slow_strings __ro_after_init;
+
+/** soft_copy_init() - at the module's start: what can the processor */
+void soft_copy_init(void)
+{
+	soft_copy_has_vectors = boot_cpu_has(X86_FEATURE_AVX) &&
+				cpu_has_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM, NULL);
+	soft_copy_slow_strings = !boot_cpu_has(X86_FEATURE_ERMS) && !boot_cpu_has(X86_FEATURE_FSRM);
+}
+
+static bool soft_copy_wants_vectors(void)
+{
+	switch (READ_ONCE(soft_copy_vectors)) {
+	case SOFT_COPY_VECTORS_OFF:
+		return false;
+	case SOFT_COPY_VECTORS_AUTO:
+		return soft_copy_slow_strings;
+	}
+	return true;
+}
+
+/** soft_copy_vectors_begin() - take the vector registers; false when they are not to be had */
+bool soft_copy_vectors_begin(void)
+{
+	if (!soft_copy_has_vectors || !soft_copy_wants_vectors() || !irq_fpu_usable())
+		return false;
+	kernel_fpu_begin();
+	return true;
+}
+
+/** soft_copy_vectors_end() - and give them back */
+void soft_copy_vectors_end(void)
+{
+	asm volatile("vzeroupper");
+	kernel_fpu_end();
+}
+
+/* The blocks in front of @dst and @src, from @at, a negative count of octets, up to there. */
+static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
+{
+	asm volatile("1:	vmovdqu	  0(%[src],%[at]), %%ymm0\n"
+		     "	vmovdqu	 32(%[src],%[at]), %%ymm1\n"
+		     "	vmovdqu	 64(%[src],%[at]), %%ymm2\n"
+		     "	vmovdqu	 96(%[src],%[at]), %%ymm3\n"
+		     "	vmovdqu	128(%[src],%[at]), %%ymm4\n"
+		     "	vmovdqu	160(%[src],%[at]), %%ymm5\n"
+		     "	vmovdqu	192(%[src],%[at]), %%ymm6\n"
+		     "	vmovdqu	224(%[src],%[at]), %%ymm7\n"
+		     "	vmovdqu	%%ymm0,   0(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm1,  32(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm2,  64(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm3,  96(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm4, 128(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm5, 160(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm6, 192(%[dst],%[at])\n"
+		     "	vmovdqu	%%ymm7, 224(%[dst],%[at])\n"
+		     "	add	%[block], %[at]\n"
+		     "	jnz	1b\n"
+		     : [at] "+r"(at)
+		     : [dst] "r"(dst), [src] "r"(src), [block] "i"(SOFT_COPY_BLOCK)
+		     : "memory", "cc");
+}
+
+/**
+ * soft_copy_blocks() - copy a piece in blocks
+ * @dst: where to
+ * @src: where from
+ * @n: octets, a block at least
+ *
+ * What is less than a block at its end is copied with some of what is before it.
+ * Context: between soft_copy_vectors_begin() and _end().
+ */
+void soft_copy_blocks(void *dst, const void *src, size_t n)
+{
+	const size_t whole = round_down(n, SOFT_COPY_BLOCK);
+
+	instrument_read(src, n);
+	instrument_write(dst, n);
+	soft_copy_up_to(dst + whole, src + whole, -(long)whole);
+	if (n != whole)
+		soft_copy_up_to(dst + n, src + n, -SOFT_COPY_BLOCK);
+}
+
+#else
+
+/** soft_copy_init() - nothing to ask of this processor */
+void soft_copy_init(void)
+{}
+
+#endif /* SOFT_COPY_X86 */
