@@ -74,6 +74,10 @@ class List:
         self.add(group, "tcp", "qperf", "tcp_lat",
                  ["-m", size, "-t", "1"], size=size, events=True, **more)
 
+    def tcp_polled_latency(self, group, size, **more):
+        self.add(group, "tcp", "sockperf", "tcp_polled_lat",
+                 ["-m", size, "-t", "1"], size=size, events=False, **more)
+
     # what the modes have ------------------------------------------------------
 
     def sizes(self):
@@ -110,6 +114,8 @@ class List:
                     self.latency("latency, polled", verb, size, False, count)
         for size in (64,) if self.quick else (64, 4 * KIB, 64 * KIB):
             self.tcp_latency("latency, events", size)
+            if polled:
+                self.tcp_polled_latency("latency, polled", size)
 
     def queue_pairs(self):
         for qps in (1, 10, 100, 1000):
@@ -188,10 +194,15 @@ def profiled(mode, stack, verb_test, size, qps=1):
         jobs.tcp_bandwidth("profile", size)
     elif verb_test == "tcp_lat":
         jobs.tcp_latency("profile", size)
+    elif verb_test == "tcp_polled_lat":
+        jobs.tcp_polled_latency("profile", size)
     elif verb_test == "cmtime":
         jobs.add("profile", stack, "cmtime", "cmtime", ["-c", size], number=size, size=size)
     elif verb_test.endswith("_lat"):
-        jobs.latency("profile", verb_test.split("_")[1], size, True, 5000, **kind)
+        # with two CPUs both ends poll; on one a poller would wait for the other's turn
+        events = mode == "icount"
+        jobs.latency("profile", verb_test.split("_")[1], size, events, 5000 if events else 100000,
+                     **kind)
     else:
         verb = verb_test.split("_")[1]
         jobs.bandwidth("profile", verb, size, qps=qps,

@@ -23,6 +23,7 @@ import parse
 ADDRESS = {"krdma": "10.78.0.1", "siw": "10.78.1.1", "rxe": "10.78.2.1", "tcp": "10.78.3.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
 TRIES = 5
 # the counted clock leaps while the guest waits for the host, and takes a time limit with it;
@@ -194,6 +195,12 @@ class Runner:
                   ["qperf", ADDRESS[job["stack"]], "-lp", str(self.port), *job["args"],
                    job["test"]], result, ends=False)
 
+    def sockperf(self, job, result):
+        """Both ends ask a socket that does not wait, again and again, as a CQ is polled."""
+        common = ["--tcp", "--nonblocked", "-i", ADDRESS[job["stack"]], "-p", str(self.port)]
+        self.pair(job, ["sockperf", "server", *common],
+                  ["sockperf", "ping-pong", *common, *job["args"]], result, ends=False)
+
     def cmtime(self, job, result):
         address = ADDRESS[job["stack"]]
         common = ["cmtime", "-p", str(self.port), *job["args"]]
@@ -253,7 +260,8 @@ class Runner:
                 result["output"][os.path.basename(process.path)[:-4]] = process.output()
 
     def run(self, job):
-        result = {**job, "commands": {}, "output": {}, "error": "", "tries": 0}
+        result = {**job, "commands": {}, "output": {}, "error": "", "tries": 0,
+                  "clock": read(CLOCK).strip()}
         begin = time.monotonic()
         while True:
             self.port += 1
@@ -340,7 +348,7 @@ def preload():
     """Programs and what they load, once, into the guest's memory: the counted clock leaps at
     each wait for the host, which is no time of a job."""
     programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
-                "ib_send_lat", "iperf3", "qperf", "cmtime", "rdma", "ip", "perf",
+                "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "rdma", "ip", "perf",
                 f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy"]
     paths = {f"{PROGS}/bind_address.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:

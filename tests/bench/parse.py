@@ -65,6 +65,17 @@ def qperf(text):
     return {"us": float(found[1]) * QPERF_UNITS[found[2]]}
 
 
+def sockperf(text):
+    """sockperf ping-pong: half a round trip; the median stands for perftest's typical one."""
+    percent = {found[1]: float(found[2]) for found in
+               re.finditer(r"percentile (\d+\.\d+) = +([\d.]+)", text)}
+    average = re.search(r"Latency is ([\d.]+) usec", text)
+    if not average or not {"50.000", "99.000", "99.900"} <= percent.keys():
+        raise ParseError("no figures")
+    return {"us": percent["50.000"], "us_99": percent["99.000"], "us_999": percent["99.900"],
+            "us_average": float(average[1])}
+
+
 def cmtime(text):
     """cmtime: "step total ms max us min us us/conn"; the time of each step for a connection.
 
@@ -109,7 +120,7 @@ def pipe(text):
 
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
-           "conns": conns, "memcpy": memcpy, "pipe": pipe}
+           "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf}
 
 
 def figures(job_kind, text):

@@ -52,7 +52,7 @@ def steady(found, stack):
     if stack in OWN:
         own = [s[0] for s in found if s[3] in OWN[stack]]
     else:
-        own = [s[0] for s in found if s[1].startswith(("iperf3", "qperf"))]
+        own = [s[0] for s in found if s[1].startswith(("iperf3", "qperf", "sockperf"))]
     if len(own) < 20:
         return found
     begin, end = own[len(own) // 10], own[len(own) * 9 // 10]

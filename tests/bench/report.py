@@ -126,11 +126,12 @@ def octets(size):
 
 # TCP stands beside RDMA operations of its size: one measurement for three
 TCP_FOR = {"iperf3": ("ib_write_bw", "ib_read_bw", "ib_send_bw"),
-           "tcp_lat": ("ib_send_lat", "ib_write_lat", "ib_read_lat")}
+           "tcp_lat": ("ib_send_lat", "ib_write_lat", "ib_read_lat"),
+           "tcp_polled_lat": ("ib_send_lat", "ib_write_lat", "ib_read_lat")}
 # and in other groups than its own
 TCP_GROUPS = {"bandwidth": ("same host", "crc"),
-              "latency, events": ("latency, polled", "same host latency",
-                                  "same host latency, polled")}
+              "latency, events": ("same host latency",),
+              "latency, polled": ("same host latency, polled",)}
 
 
 def rows_of(data, mode):
@@ -247,14 +248,18 @@ def write(folder, data):
            f"{html.escape(m['cpu'])} ({m['cpus']} CPUs). Command: "
            f"<code>{html.escape(' '.join(data['command']))}</code>. Raw output of every job: results.json.</p>",
            "<p>Both ends are in one guest, on an address of its own, so TCP goes over lo, with the MTU that is named. "
-           "MB is 10<sup>6</sup> octets. Latency is half a round trip: typical (99 %, 99.9 %); TCP's, of qperf, is the average. "
+           "MB is 10<sup>6</sup> octets. Latency is half a round trip: typical (99 %, 99.9 %); TCP's with events, of qperf, is the average, "
+           "polled, of sockperf, the median. "
            "TCP bandwidth is iperf3's with writes of that size. A ratio is krdma's figure over the other's. "
            "* some rounds failed.</p>"]
     for mode, title in MODES.items():
         groups = rows_of(data, mode)
         if not groups:
             continue
-        out.append(f"<h2>{mode}: {title}</h2>{plots(groups)}")
+        clocks = {r["clock"] for r in data["results"] if r["mode"] == mode and "clock" in r}
+        out.append(f"<h2>{mode}: {title}</h2>"
+                   f"<p>The guest's clock: {html.escape(', '.join(sorted(clocks)) or 'not recorded')}</p>"
+                   f"{plots(groups)}")
         for group, rows in groups.items():
             job = rows[0].job
             out.append(f"<h3>{group}</h3><p>MTU {job['mtu']}, CRC {'on' if job['crc'] else 'off'}</p>")

@@ -19,6 +19,13 @@ BANDWIDTH = """ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec] 
 LATENCY = """ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
  64      1000          19.01          88.70        20.80    	       21.02        	1.93		25.11  		88.70
 """
+SOCKPERF = """sockperf: [Valid Duration] RunTime=1.550 sec; SentMessages=236260; ReceivedMessages=236260
+sockperf: Summary: Latency is 3.324 usec
+sockperf: ---> <MAX> observation = 4079.541
+sockperf: ---> percentile 99.900 =   11.386
+sockperf: ---> percentile 99.000 =    3.510
+sockperf: ---> percentile 50.000 =    3.229
+"""
 SAMPLES = """     ib_write_bw   214 [000]   237.375468:  ffffffffba0650a3 copy_user (/lib/modules/x/build/vmlinux)
  kworker/0:1-ev     9 [000]   237.375568:  ffffffffc08f41bd soft_tx_build+0x1d (/lib/modules/x/build/vmlinux)
          swapper     0 [001]   237.375668:  ffffffffb9f89a6e default_idle ([kernel.kallsyms])
@@ -76,6 +83,12 @@ class Parse(unittest.TestCase):
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  14.9 us\n")["us"], 14.9)
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  900 ns\n")["us"], 0.9)
 
+    def test_sockperf(self):
+        found = parse.sockperf(SOCKPERF)
+        self.assertEqual((found["us"], found["us_99"], found["us_999"]), (3.229, 3.51, 11.386))
+        with self.assertRaises(parse.ParseError):
+            parse.sockperf("sockperf: ERROR: _seqN > m_maxSequenceNo\n")
+
     def test_too_early(self):
         self.assertTrue(parse.too_early("RDMA_CM_EVENT_REJECTED; error: -111\n"))
         self.assertFalse(parse.too_early("RDMA_CM_EVENT_REJECTED; error: -104\n"))
@@ -104,16 +117,18 @@ class Report(unittest.TestCase):
                        result("tcp", "iperf3", tcp, kind="iperf3"))
         self.assertAlmostEqual(row.ratio("tcp"), 500 * 1.048576 / 1000)
 
-    def test_tcp_stands_beside_polled_latency_too(self):
-        tcp = result("tcp", "tcp_lat", "latency  =  16 us\n", kind="qperf", group="latency, events")
+    def test_each_latency_has_the_tcp_of_its_kind(self):
+        waits = result("tcp", "tcp_lat", "latency  =  16 us\n", kind="qperf", group="latency, events")
+        polls = result("tcp", "tcp_polled_lat", SOCKPERF, kind="sockperf", group="latency, polled")
         here = [result("krdma", test, LATENCY, group=group) for test, group in (
             ("ib_send_lat", "latency, events"), ("ib_write_lat", "latency, polled"),
             ("ib_send_lat", "same host latency"), ("ib_write_lat", "same host latency, polled"))]
         pipe = result("pipe", "pipe", "12 usecs/op\n", kind="pipe", group="same host latency")
-        rows = report.rows_of({"results": [tcp, *here, pipe]}, "icount")
+        rows = report.rows_of({"results": [waits, polls, *here, pipe]}, "icount")
         for r in here:
             [row] = [row for row in rows[r["group"]] if row.job["stack"] == "krdma"]
-            self.assertAlmostEqual(row.ratio("tcp"), 20.8 / 16)
+            self.assertAlmostEqual(row.ratio("tcp"),
+                                   20.8 / (3.229 if "polled" in r["group"] else 16))
 
     def test_as_many_streams_stand_beside_queue_pairs(self):
         tcp = json.dumps({"end": {"sum_received": {"bits_per_second": 4e9, "seconds": 1},
