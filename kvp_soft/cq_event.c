@@ -80,7 +80,7 @@ bool soft_cq_event_due(struct soft_cq *cq)
 }
 
 /**
- * soft_cq_event_wanted() - wake the consumer if it asked for it
+ * soft_cq_notify() - wake the consumer if it asked for it
  * @cq: queue
  * @solicited: one of the completions added is solicited or an error
  * Context: any but hard interrupt.
