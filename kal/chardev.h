@@ -363,9 +363,10 @@ int kal_cmd_net_neigh(struct kal_file *file, void *cmd);
 int kal_cmd_port(struct kal_file *file, void *cmd);
 int kal_cmd_net_subscribe(struct kal_file *file, void *cmd);
 int kal_cmd_mib(struct kal_file *file, void *cmd);
-/* a port that the file has reserved, for a call that binds to it in between */
-struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockaddr_storage *addr);
-void kal_file_port_return(struct kal_handle *h);
+/* a port that the file has reserved, for a call that binds to it */
+struct kal_handle *kal_file_port_get(struct kal_file *file, const struct sockaddr_storage *addr,
+				     struct kal_port **port);
+void kal_file_port_put(struct kal_handle *h);
 void kal_file_net_exit(struct kal_file *file);
 
 #endif /* KAL_CHARDEV_H */

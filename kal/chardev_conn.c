@@ -282,7 +282,7 @@ static const struct kal_handle_ops kal_listener_ops = {
 static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd,
 			      struct sockaddr_storage *local)
 {
-	const struct kal_listen_param param = {
+	struct kal_listen_param param = {
 		.backlog = l->backlog,
 		.v6only = cmd->flags & KRDMA_LISTEN_V6ONLY,
 		.tos_set = cmd->flags & KRDMA_CONN_TOS,
@@ -296,9 +296,9 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 	l->ep = kal_ep_create(l->h.dev->rnic, kal_listener_event, l);
 	if (IS_ERR(l->ep))
 		return PTR_ERR(l->ep);
-	reserved = kal_file_port_lend(l->h.file, local);
+	reserved = kal_file_port_get(l->h.file, local, &param.port);
 	ret = kal_ep_listen(l->ep, (struct sockaddr *)local, &param, &bound);
-	kal_file_port_return(reserved);
+	kal_file_port_put(reserved);
 	if (ret) {
 		kal_ep_destroy(l->ep);
 		return ret;
@@ -422,7 +422,7 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 
 /* On an error *@published says whether the connection is still there to be destroyed. */
 static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
-			  const struct krdma_conn *cmd, const struct kal_conn_param *param,
+			  const struct krdma_conn *cmd, struct kal_conn_param *param,
 			  bool *published)
 {
 	struct sockaddr_storage local, remote;
@@ -442,10 +442,10 @@ static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 	/* first: its events may come at once. Used: nobody destroys it under our hands. */
 	kal_handle_hold(&conn->h);
 	kal_handle_publish(&conn->h);
-	reserved = kal_file_port_lend(conn->h.file, &local);
+	reserved = kal_file_port_get(conn->h.file, &local, &param->port);
 	ret = kal_ep_connect(conn->ep, qp->qp, (struct sockaddr *)&local,
 			     (struct sockaddr *)&remote, param);
-	kal_file_port_return(reserved);
+	kal_file_port_put(reserved);
 	kal_handle_put(&conn->h);
 	*published = true;
 	return ret;

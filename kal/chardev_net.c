@@ -320,39 +320,40 @@ int kal_cmd_port(struct kal_file *file, void *_cmd)
 }
 
 /**
- * kal_file_port_lend() - let a listen or connect of a file use a port that it reserved
+ * kal_file_port_get() - a reservation of a file, for a listen or connect of it
  * @file: whose
  * @addr: address and port that it will bind to
+ * @port: result, or NULL
  *
- * Return: the reservation for kal_file_port_return() after the call, or NULL: there is
- * none, or @file is about to destroy it. May sleep.
+ * Return: for kal_file_port_put() after the call, or NULL: there is none, or @file is about
+ * to destroy it. May sleep.
  */
-struct kal_handle *kal_file_port_lend(struct kal_file *file, const struct sockaddr_storage *addr)
+struct kal_handle *kal_file_port_get(struct kal_file *file, const struct sockaddr_storage *addr,
+				     struct kal_port **port)
 {
 	struct kal_handle *h;
 	unsigned long id;
 
+	*port = NULL;
 	if (!READ_ONCE(file->net_user))
 		return NULL;
 	for (id = 0; (h = xa_find_after(&file->handles, &id, ULONG_MAX, XA_PRESENT));) {
 		h = kal_handle_get(file, id, KAL_H_PORT);
 		if (IS_ERR(h))
 			continue;
-		if (kal_port_covers(container_of(h, struct port_handle, h)->port, addr)) {
-			kal_port_lend(container_of(h, struct port_handle, h)->port);
+		*port = container_of(h, struct port_handle, h)->port;
+		if (kal_port_covers(*port, addr))
 			return h;
-		}
 		kal_handle_put(h);
 	}
+	*port = NULL;
 	return NULL;
 }
 
-void kal_file_port_return(struct kal_handle *h)
+void kal_file_port_put(struct kal_handle *h)
 {
-	if (!h)
-		return;
-	kal_port_return(container_of(h, struct port_handle, h)->port);
-	kal_handle_put(h);
+	if (h)
+		kal_handle_put(h);
 }
 
 /* Events ******************************************************************* */

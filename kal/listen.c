@@ -254,12 +254,12 @@ static void listener_destroy(struct kal_listener *l)
 }
 
 /* Bind to the address; port 0 becomes the one that TCP chose. */
-static int listener_bind(struct kal_listener *l)
+static int listener_bind(struct kal_listener *l, struct kal_port *port)
 {
 	struct sockaddr_storage name = {};
 	int err;
 
-	err = kernel_bind(l->sock, (struct sockaddr *)&l->addr, kal_sockaddr_len(&l->addr));
+	err = kal_port_bind(port, l->sock, &l->addr);
 	if (err || *addr_port(&l->addr))
 		return err;
 	err = kernel_getsockname(l->sock, (struct sockaddr *)&name);
@@ -269,7 +269,7 @@ static int listener_bind(struct kal_listener *l)
 	return 0;
 }
 
-static int listener_open(struct kal_listener *l, struct net *net)
+static int listener_open(struct kal_listener *l, struct net *net, struct kal_port *port)
 {
 	struct sock *sk;
 	int err;
@@ -281,7 +281,7 @@ static int listener_open(struct kal_listener *l, struct net *net)
 	sock_set_reuseaddr(sk);
 	if (l->addr.ss_family == AF_INET6)
 		set_v6only(sk, l->v6only);
-	err = listener_bind(l);
+	err = listener_bind(l, port);
 	if (err) {
 		sock_release(l->sock);
 		return err;
@@ -309,7 +309,7 @@ static struct kal_listener *listener_create(struct net *net, const struct kal_ep
 	INIT_DELAYED_WORK(&l->work, accept_work);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->eps);
-	err = listener_open(l, net);
+	err = listener_open(l, net, arg->param->port);
 	if (err) {
 		kfree(l);
 		return ERR_PTR(err);
@@ -377,7 +377,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	backlog = arg->param->backlog > 0 ? arg->param->backlog : SOMAXCONN;
 	if (backlog <= l->backlog)
 		return 0;
-	err = kernel_listen(l->sock, backlog);
+	err = kal_port_listen(arg->param->port, l->sock, backlog);
 	if (!err) {
 		l->backlog = backlog;
 		/* forgotten when a socket begins to listen; its children inherit it */

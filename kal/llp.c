@@ -17,6 +17,9 @@
 #include "conn.h"
 #include "llp.h"
 
+#include <krdma/kal.h>
+#include <krdma/netstack.h>
+
 /* Creation ***************************************************************** */
 
 /*
@@ -198,19 +201,21 @@ static __be16 *sockaddr_port(struct sockaddr_storage *addr)
  * kal_llp_bind() - set the local address of a stream before it connects
  * @llp: stream
  * @local: address and port, port 0 for any
+ * @param: whether the port is reserved
  *
  * The RDMA connection manager draws ephemeral ports from a table of its own,
  * which knows nothing of TCP's: such a port that TCP has in use is replaced.
  * Context: may sleep.
  */
-int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local)
+int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
+		 const struct kal_conn_param *param)
 {
 	struct sockaddr_storage addr = *local;
 	__be16 *port = sockaddr_port(&addr);
 	int low, high, err;
 
 	sock_set_reuseaddr(llp->ri.sock->sk);
-	err = kernel_bind(llp->ri.sock, (struct sockaddr *)&addr, kal_sockaddr_len(&addr));
+	err = kal_port_bind(param->port, llp->ri.sock, &addr);
 	if (err != -EADDRINUSE)
 		return err;
 	inet_get_local_port_range(sock_net(llp->ri.sock->sk), &low, &high);

@@ -2,7 +2,7 @@
 /*
  * Ports, of the network stack interface: a reservation is one bound TCP socket
  * for each address, which never listens or connects. Without SO_REUSEADDR it is
- * in everybody's way, and everybody in its.
+ * in everybody's way, and everybody in its; only the owner's sockets pass it.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
@@ -15,6 +15,9 @@
 
 /* ports to try when any will do, and all addresses must have it */
 #define ANY_TRIES	64
+
+/* a user that no process can be */
+#define NOBODY		INVALID_UID
 
 /**
  * struct hold - an address of a reservation
@@ -29,15 +32,11 @@ struct hold {
 /**
  * struct kal_port - a reservation
  * @addr: as it was asked for, with the port
- * @lend_lock: protects @lent
- * @lent: times
  * @num: of @holds
  * @holds: one for each address
  */
 struct kal_port {
 	struct sockaddr_storage addr;
-	struct mutex lend_lock;	/* protects lent */
-	unsigned int lent;
 	unsigned int num;
 	struct hold holds[] __counted_by(num);
 };
@@ -121,6 +120,7 @@ static int hold(struct net *net, struct hold *h)
 	err = kal_sock_create(net, h->addr.ss_family, &h->sock);
 	if (err)
 		return err;
+	SOCK_INODE(h->sock)->i_uid = NOBODY;
 	err = kernel_bind(h->sock, (struct sockaddr *)&h->addr,
 			  kal_sockaddr_len(&h->addr));
 	if (!err)
@@ -183,7 +183,6 @@ static struct kal_port *port_new(const struct sockaddr_storage *addr, unsigned i
 		return NULL;
 	port->num = num;
 	port->addr = *addr;
-	mutex_init(&port->lend_lock);
 	return port;
 }
 
@@ -250,7 +249,6 @@ EXPORT_SYMBOL_GPL(kal_port_alloc);
 void kal_port_free(struct kal_port *port)
 {
 	release(port);
-	mutex_destroy(&port->lend_lock);
 	kfree(port);
 }
 EXPORT_SYMBOL_GPL(kal_port_free);
@@ -273,7 +271,15 @@ bool kal_port_covers(const struct kal_port *port, const struct sockaddr_storage 
 }
 EXPORT_SYMBOL_GPL(kal_port_covers);
 
-static void set_reuse(struct kal_port *port, u8 reuse)
+/*
+ * inet_bind_conflict() lets sockets with SO_REUSEPORT pass each other when one user has
+ * them. So have the holds and the owner's socket, during a call, and their user is nobody
+ * else. All other sockets are in their ways as ever, other reservations' holds too: these
+ * have no SO_REUSEPORT at the time.
+ */
+static DEFINE_MUTEX(pass_mutex);
+
+static void set_reuseport(struct kal_port *port, bool on)
 {
 	unsigned int i;
 
@@ -281,28 +287,81 @@ static void set_reuse(struct kal_port *port, u8 reuse)
 		struct sock *sk = port->holds[i].sock->sk;
 
 		lock_sock(sk);
-		sk->sk_reuse = reuse;
+		sk->sk_reuseport = on;
 		release_sock(sk);
 	}
 }
 
 /*
- * inet_csk_get_port() lets two sockets share a port when both have SO_REUSEADDR and
- * none of those that are there listens. That a bucket once had a socket without
- * it stays with the bucket, so every bind() looks at all sockets.
+ * Have TCP forget that sockets which pass each other are in the port's bucket: it would
+ * not compare the next one with any other. A socket that goes in without SO_REUSEPORT
+ * does that, and with SK_FORCE_REUSE one that is there already may go in.
  */
-void kal_port_lend(struct kal_port *port)
+static void forget(struct sock *sk)
 {
-	guard(mutex)(&port->lend_lock);
-	if (!port->lent++)
-		set_reuse(port, SK_CAN_REUSE);
-}
-EXPORT_SYMBOL_GPL(kal_port_lend);
+	const u8 reuse = sk->sk_reuse;
 
-void kal_port_return(struct kal_port *port)
-{
-	guard(mutex)(&port->lend_lock);
-	if (!--port->lent)
-		set_reuse(port, SK_NO_REUSE);
+	if (!inet_sk(sk)->inet_num)
+		return;
+	sk->sk_reuse = SK_FORCE_REUSE;
+	sk->sk_prot->get_port(sk, inet_sk(sk)->inet_num);
+	sk->sk_reuse = reuse;
 }
-EXPORT_SYMBOL_GPL(kal_port_return);
+
+/* Return: whose the socket is, for pass_end() */
+static kuid_t pass_begin(struct kal_port *port, struct socket *sock)
+{
+	const kuid_t uid = SOCK_INODE(sock)->i_uid;
+	struct sock *sk = sock->sk;
+
+	mutex_lock(&pass_mutex);
+	set_reuseport(port, true);
+	lock_sock(sk);
+	SOCK_INODE(sock)->i_uid = NOBODY;
+	sk->sk_reuseport = true;
+	release_sock(sk);
+	return uid;
+}
+
+static void pass_end(struct kal_port *port, struct socket *sock, kuid_t uid)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	sk->sk_reuseport = false;
+	SOCK_INODE(sock)->i_uid = uid;
+	forget(sk);
+	release_sock(sk);
+	set_reuseport(port, false);
+	mutex_unlock(&pass_mutex);
+}
+
+int kal_port_bind(struct kal_port *port, struct socket *sock, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage to = *addr;
+	kuid_t uid;
+	int err;
+
+	if (!port)
+		return kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+	uid = pass_begin(port, sock);
+	err = kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+	pass_end(port, sock, uid);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kal_port_bind);
+
+int kal_port_listen(struct kal_port *port, struct socket *sock, int backlog)
+{
+	kuid_t uid;
+	int err;
+
+	if (!port)
+		return kernel_listen(sock, backlog);
+	/* inet_csk_get_port() compares a socket that begins to listen once more */
+	uid = pass_begin(port, sock);
+	err = kernel_listen(sock, backlog);
+	pass_end(port, sock, uid);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kal_port_listen);

@@ -143,7 +143,7 @@ static int connect_stream(struct kal_ep *ep)
 	return err;
 }
 
-static int open_stream(struct kal_ep *ep)
+static int open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
 {
 	struct kal_startup *su = ep->startup;
 	struct kal_llp *llp;
@@ -163,7 +163,7 @@ static int open_stream(struct kal_ep *ep)
 	if (su->tos_set)
 		kal_sock_set_tos(llp->ri.sock, su->tos);
 	if (wants_bind(&su->from)) {
-		err = kal_llp_bind(llp, &su->from);
+		err = kal_llp_bind(llp, &su->from, param);
 		if (err)
 			return err;
 	}
@@ -200,7 +200,7 @@ int kal_startup_connect(struct kal_ep *ep)
 	if (err)
 		return err;
 	kal_count(ep->rnic, KAL_CNT_CONN_ACTIVE);
-	return open_stream(ep);
+	return open_stream(ep, param);
 }
 
 /* IN_UP */
@@ -221,8 +221,8 @@ int kal_startup_send_request(struct kal_ep *ep)
  * IN_FALLBACK: a peer without RFC 6581 closes the stream at a Request of
  * revision 2, or answers in revision 1, in which our enhanced data has become
  * private data of its consumer (RFC 6581 10). Begin again with revision 1, from the
- * same port if the consumer named one: it may be a reserved one, which was lent for
- * the first time only.
+ * same port if the consumer named one: it may be a reserved one, which it may bind to the
+ * first time only.
  */
 int kal_startup_fallback(struct kal_ep *ep)
 {

@@ -131,6 +131,22 @@ static int try_bind(const struct sockaddr_storage *addr)
 	return ret;
 }
 
+/* the owner's socket passes the reservation, and listens; nobody else does meanwhile */
+static void check_owner(struct kal_port *port, const struct sockaddr_storage *addr)
+{
+	struct socket *sock;
+
+	if (!KT_EXPECT(!sock_create_kern(net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock)))
+		return;
+	sock_set_reuseaddr(sock->sk);
+	KT_EXPECT(kal_port_bind(NULL, sock, addr) == -EADDRINUSE);
+	KT_EXPECT(!kal_port_bind(port, sock, addr));
+	KT_EXPECT(kal_port_listen(NULL, sock, 1) == -EADDRINUSE);
+	KT_EXPECT(!kal_port_listen(port, sock, 1));
+	KT_EXPECT(!sock->sk->sk_reuseport && sock->sk->sk_reuse == SK_CAN_REUSE);
+	sock_release(sock);
+}
+
 static void check_ports(const struct sockaddr_storage *src)
 {
 	struct sockaddr_storage addr = *src, everywhere = at(0);
@@ -142,8 +158,7 @@ static void check_ports(const struct sockaddr_storage *src)
 	KT_EXPECT(kal_port_covers(port, &addr));
 	KT_EXPECT(PTR_ERR(kal_port_alloc(net, &addr)) == -EADDRINUSE);
 	KT_EXPECT(try_bind(&addr) == -EADDRINUSE);
-	kal_port_lend(port);
-	kal_port_return(port);
+	check_owner(port, &addr);
 	KT_EXPECT(try_bind(&addr) == -EADDRINUSE);
 	kal_port_free(port);
 	KT_EXPECT(!try_bind(&addr));

@@ -159,7 +159,8 @@ struct kal_llp *kal_llp_open(struct net *n, int family)
 	return &llp;
 }
 
-int kal_llp_bind(struct kal_llp *l, const struct sockaddr_storage *local)
+int kal_llp_bind(struct kal_llp *l, const struct sockaddr_storage *local,
+		 const struct kal_conn_param *param)
 {
 	return 0;
 }

@@ -13,6 +13,8 @@
 
 #include <krdma/rnicpi.h>
 
+struct kal_port;
+
 /* Consumer sides *********************************************************** */
 
 /**
@@ -198,6 +200,7 @@ typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
  * @ird: inbound reads offered
  * @ord: outbound reads wanted
  * @tos: IP type of service, used when @tos_set
+ * @port: kal_ep_connect(): reservation of the local port, or NULL; there until it returns
  */
 struct kal_conn_param {
 	const void *private_data;
@@ -206,6 +209,7 @@ struct kal_conn_param {
 	u16 ord;
 	bool tos_set;
 	u8 tos;
+	struct kal_port *port;
 };
 
 /**
@@ -226,6 +230,7 @@ void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
  * @tos_set: @tos is valid
  * @tos: IP type of service of the connections that come
  * @net: whose addresses a wildcard means; NULL: the calling task's network namespace
+ * @port: reservation of the local port, or NULL; there until kal_ep_listen() returns
  */
 struct kal_listen_param {
 	int backlog;
@@ -233,6 +238,7 @@ struct kal_listen_param {
 	bool tos_set;
 	u8 tos;
 	const struct net *net;
+	struct kal_port *port;
 };
 
 /**

@@ -196,7 +196,7 @@ struct kal_port;
  * not, and a port that any socket has, an old connection's in TIME_WAIT too, is
  * refused here. On other addresses the port stays free.
  *
- * The reservation is in the way of its owner as well: see kal_port_lend().
+ * The reservation is in the way of its owner as well: see kal_port_bind().
  *
  * Return: the reservation or an ERR_PTR: -EADDRINUSE; -EADDRNOTAVAIL (not an
  * address of this host, or no RNIC has any); -EACCES (a privileged port, and
@@ -213,17 +213,22 @@ bool kal_port_covers(const struct kal_port *port,
 		     const struct sockaddr_storage *addr);
 
 /**
- * kal_port_lend() - let the owner of a reservation bind a socket to its port
- * @port: the reservation
+ * kal_port_bind() - bind a socket of a reservation's owner
+ * @port: the reservation, which covers @addr; NULL: none, as kernel_bind() does
+ * @sock: TCP socket of the same namespace, with SO_REUSEADDR
+ * @addr: address and port
  *
- * Until kal_port_return() a socket with SO_REUSEADDR, as the kAL's are, can be
- * bound to it: the call that listens or connects goes in between. The
- * socket stays bound afterwards, and the reservation keeps everybody else out
- * again. In between, the host lets others bind a socket with
- * SO_REUSEADDR, too, but not listen on it afterwards. Context: may sleep.
+ * The reservation is not in its way. Every other socket is, and in every other
+ * socket's way the reservation is all the time. The socket stays bound when the
+ * reservation goes.
+ *
+ * Return: 0 or the errno of bind(). Context: may sleep.
  */
-void kal_port_lend(struct kal_port *port);
-void kal_port_return(struct kal_port *port);
+int kal_port_bind(struct kal_port *port, struct socket *sock,
+		  const struct sockaddr_storage *addr);
+
+/* The same for a bound socket that begins to listen, as kernel_listen() does. */
+int kal_port_listen(struct kal_port *port, struct socket *sock, int backlog);
 
 /* Events ******************************************************************* */
 

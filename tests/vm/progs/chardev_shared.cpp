@@ -836,6 +836,87 @@ void reserved_fallback(const File &file, const Context &ctx, const char *address
 		file.destroy(handle);
 }
 
+/** class Taker - somebody who takes a port as soon as he can */
+class Taker {
+public:
+	explicit Taker(const krdma_addr &addr)
+		: thread_{[this, addr](const std::stop_token &stop) { run(stop, addr); }}
+	{}
+
+	/* fails if he ever could */
+	void end()
+	{
+		thread_.request_stop();
+		thread_.join();
+		rdma::require(tries_ > 0, "somebody tried");
+		rdma::require_eq(taken_, 0U, "a reserved port that was taken, times");
+	}
+
+private:
+	void run(const std::stop_token &stop, const krdma_addr &addr)
+	{
+		for (; !stop.stop_requested(); tries_++) {
+			const Fd socket = tcp_socket();
+			const int share = tries_ % 2;
+
+			rdma::must(::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &share,
+						sizeof(share)),
+				   "SO_REUSEPORT");
+			taken_ += !host_listen(socket, addr);
+		}
+	}
+
+	unsigned int tries_ = 0;
+	unsigned int taken_ = 0;
+	std::jthread thread_;
+};
+
+/* the owner's calls leave nobody an instant; @at: what is reserved */
+void reserved_contended(const File &file, const Context &ctx, const char *address, const char *at)
+{
+	const krdma_port port = reserve(file, parse_address(at));
+	const krdma_addr local = parse_address(address, ntohs(port.addr.port));
+	krdma_listen listener{.context = ctx.context, .local = port.addr};
+	krdma_conn conn{.qp = make_qp(file, ctx).handle,
+			.local = local,
+			.remote = parse_address(address, 9)};
+	Taker taker{local};
+
+	for (int i = 0; i < 300; i++) {
+		file.call(KRDMA_IOC_LISTEN, listener);
+		file.destroy(listener.handle);
+		file.call(KRDMA_IOC_CONNECT, conn);
+		file.destroy(conn.handle);
+	}
+	taker.end();
+	for (const std::uint32_t handle : {conn.qp, port.handle})
+		file.destroy(handle);
+}
+
+/* the owner passes his reservation and nothing else: a socket beside it, a listener of his own */
+void reserved_beside(const File &file, const Context &ctx, const char *address)
+{
+	const krdma_port port = reserve(file, parse_address("0.0.0.0"));
+	const std::uint16_t number = ntohs(port.addr.port);
+	krdma_listen all{.context = ctx.context, .local = port.addr};
+	krdma_listen one{.context = ctx.context, .local = parse_address(address, number)};
+
+	{
+		const Fd socket = tcp_socket();
+
+		require_errno(host_listen(socket, parse_address("127.0.0.1", number)), 0,
+			      "a socket on an address without an RNIC");
+		require_errno(file.try_call(KRDMA_IOC_LISTEN, all), EADDRINUSE,
+			      "LISTEN on that, too");
+		file.call(KRDMA_IOC_LISTEN, one);
+		file.destroy(one.handle);
+	}
+	file.call(KRDMA_IOC_LISTEN, all);
+	require_errno(file.try_call(KRDMA_IOC_LISTEN, one), EADDRINUSE, "LISTEN beside one's own");
+	for (const std::uint32_t handle : {all.handle, port.handle})
+		file.destroy(handle);
+}
+
 /* the other way: what a socket has */
 void socket_first(const File &file, const Context &ctx, const char *address)
 {
@@ -872,6 +953,9 @@ void reserved_ports(const char *address)
 	for (const char *from : {address, "0.0.0.0"})
 		reserved_connect(file, other, ctx, other_ctx, address, from);
 	reserved_fallback(file, ctx, address);
+	for (const char *at : {address, "0.0.0.0"})
+		reserved_contended(file, ctx, address, at);
+	reserved_beside(file, ctx, address);
 	socket_first(file, ctx, address);
 }
 
