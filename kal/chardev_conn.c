@@ -439,6 +439,7 @@ static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 		ret = PTR_ERR(conn->ep);
 		goto err_cancel;
 	}
+	param->exact_port = kal_addr_port(&local) != 0;
 	/* first: its events may come at once. Used: nobody destroys it under our hands. */
 	kal_handle_hold(&conn->h);
 	kal_handle_publish(&conn->h);

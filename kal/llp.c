@@ -201,11 +201,11 @@ static __be16 *sockaddr_port(struct sockaddr_storage *addr)
  * kal_llp_bind() - set the local address of a stream before it connects
  * @llp: stream
  * @local: address and port, port 0 for any
- * @param: whether the port is reserved
+ * @param: whether the port is reserved, and whether another may take its place
  *
  * The RDMA connection manager draws ephemeral ports from a table of its own,
- * which knows nothing of TCP's: such a port that TCP has in use is replaced.
- * Context: may sleep.
+ * which knows nothing of TCP's: such a port that TCP has in use is replaced,
+ * unless @param says that it was chosen. Context: may sleep.
  */
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 		 const struct kal_conn_param *param)
@@ -216,7 +216,7 @@ int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 
 	sock_set_reuseaddr(llp->ri.sock->sk);
 	err = kal_port_bind(param->port, llp->ri.sock, &addr);
-	if (err != -EADDRINUSE)
+	if (err != -EADDRINUSE || param->exact_port)
 		return err;
 	inet_get_local_port_range(sock_net(llp->ri.sock->sk), &low, &high);
 	if (ntohs(*port) < low || ntohs(*port) > high)

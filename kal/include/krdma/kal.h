@@ -200,6 +200,7 @@ typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
  * @ird: inbound reads offered
  * @ord: outbound reads wanted
  * @tos: IP type of service, used when @tos_set
+ * @exact_port: kal_ep_connect(): no other local port takes the place of one that is in use
  * @port: kal_ep_connect(): reservation of the local port, or NULL; there until it returns
  */
 struct kal_conn_param {
@@ -209,6 +210,7 @@ struct kal_conn_param {
 	u16 ord;
 	bool tos_set;
 	u8 tos;
+	bool exact_port;
 	struct kal_port *port;
 };
 

@@ -738,6 +738,17 @@ Fd tcp_socket()
 	return Fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
 }
 
+/* in network order */
+in_port_t port_of(const Fd &socket)
+{
+	sockaddr_in name{};
+	socklen_t len = sizeof(name);
+
+	rdma::must(::getsockname(socket.get(), reinterpret_cast<sockaddr *>(&name), &len),
+		   "getsockname");
+	return name.sin_port;
+}
+
 krdma_port reserve(const File &file, const krdma_addr &addr)
 {
 	krdma_port port{.addr = addr, .protocol = IPPROTO_TCP};
@@ -917,14 +928,14 @@ void reserved_beside(const File &file, const Context &ctx, const char *address)
 		file.destroy(handle);
 }
 
-/* the other way: what a socket has */
-void socket_first(const File &file, const Context &ctx, const char *address)
+/* the other way: what a socket has; @number: which port, 0: an ephemeral one */
+void socket_first(const File &file, const Context &ctx, const char *address, std::uint16_t number)
 {
 	const Fd server = tcp_socket();
-	/* not of the range of ephemeral ports: CONNECT replaces one of these that is in use */
-	const krdma_addr taken = parse_address(address, 7788);
+	krdma_addr taken = parse_address(address, number);
 
 	require_errno(host_listen(server, taken), 0, "a socket of the host");
+	taken.port = port_of(server);
 	krdma_port port{.addr = taken, .protocol = IPPROTO_TCP};
 	krdma_listen listener{.context = ctx.context, .local = taken};
 	krdma_conn conn{.qp = make_qp(file, ctx).handle,
@@ -956,7 +967,8 @@ void reserved_ports(const char *address)
 	for (const char *at : {address, "0.0.0.0"})
 		reserved_contended(file, ctx, address, at);
 	reserved_beside(file, ctx, address);
-	socket_first(file, ctx, address);
+	for (const std::uint16_t number : {std::uint16_t{7788}, std::uint16_t{0}})
+		socket_first(file, ctx, address, number);
 }
 
 /* Each user's share ******************************************************** */
@@ -1122,15 +1134,11 @@ void killed_waiting(const char *address, bool mute)
 {
 	const Fd server = tcp_socket();
 	krdma_addr to = parse_address(mute ? address : "10.77.0.250", 9);
-	sockaddr_in name{};
-	socklen_t len = sizeof(name);
 
 	if (mute) {
 		to.port = 0;
 		require_errno(host_listen(server, to), 0, "a server that says nothing");
-		rdma::must(::getsockname(server.get(), reinterpret_cast<sockaddr *>(&name), &len),
-			   "getsockname");
-		to.port = name.sin_port;
+		to.port = port_of(server);
 	}
 	Child child{[&](int line) {
 		const File mine;
