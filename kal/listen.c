@@ -75,6 +75,15 @@ static bool owns_ipv4(struct net_device *ndev, __be32 addr)
 	return __ip_dev_find(dev_net(ndev), addr, false) == ndev;
 }
 
+/* Several interfaces may have one link-local address: a VLAN has the MAC of what it is on. */
+static bool owns_ipv6(struct net_device *ndev, const struct sockaddr_in6 *in6)
+{
+	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL && in6->sin6_scope_id &&
+	    in6->sin6_scope_id != ndev->ifindex)
+		return false;
+	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
+}
+
 static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *in4 = (const struct sockaddr_in *)addr;
@@ -84,7 +93,7 @@ static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *
 		return owns_ipv4(ndev, in4->sin_addr.s_addr);
 	if (ipv6_addr_v4mapped(&in6->sin6_addr))
 		return owns_ipv4(ndev, in6->sin6_addr.s6_addr32[3]);
-	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
+	return owns_ipv6(ndev, in6);
 }
 
 /*

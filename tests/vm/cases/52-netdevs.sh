@@ -88,16 +88,60 @@ each_to_its_own() {
 	comes_to fd78::2 krdma1 belowB
 	comes_to 10.77.0.2 belowB krdma1
 	comes_to fd77::2 belowB krdma1
+	comes_to "$(link_local B top0)%top0" krdma1 belowB
 }
 
 # leads_to ADDRESS RNIC: what /dev/krdma says of the way from host A, and of A's own address
 leads_to() {
 	local index
-	index=$(on A krdma show "$2" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["rnics"][0]["index"])')
+	index=$(index_of "$2")
 	expect "route to $1" on A krdma route "$1" --json
 	has "the RNIC of the route" "\"rnic\": *$index\b" expect
 	expect "devices by the remote address $1" on A "$VM_REPO/build/examples/list_rnics" "$1"
 	has "the RNIC" "^$2 " expect
+}
+
+# link_local HOST DEV: the address that the device has by its MAC
+link_local() { on "$1" ip -6 -o address show dev "$2" scope link -tentative | awk '{ sub("/.*", "", $4); print $4 }'; }
+has_link_local() { [ -n "$(link_local "$@")" ]; }
+
+# of_local ADDRESS: the RNIC of host A with that address
+of_local() {
+	on A python3 -c '
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def good(status):
+    assert status == 0, status
+session, address, index = ctypes.c_void_p(), ctypes.create_string_buffer(64), ctypes.c_uint32()
+good(ual.ual_open(ctypes.byref(session)))
+good(ual.ual_addr_parse(sys.argv[1].encode(), address))
+good(ual.ual_find_local(session, address, ctypes.byref(index)))
+print(index.value)
+' "$1"
+}
+
+# index_of RNIC
+index_of() { on A krdma show "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["rnics"][0]["index"])'; }
+
+# link_locals BELOW: the veth and its VLAN have one link-local address; that of the veth is of the
+# RNIC BELOW
+link_locals() {
+	local dev host
+	for host in A B; do
+		for dev in veth$host top0; do
+			wait_for 20 has_link_local "$host" "$dev" || fail "$dev has no address of its own"
+		done
+		same "link-local addresses" "$(link_local $host veth$host)" "$(link_local $host top0)"
+	done
+	same "RNIC of the VLAN's" "$(index_of krdma0)" "$(of_local "$(link_local A top0)%top0")"
+	same "RNIC of the veth's" "$(index_of "$1")" "$(of_local "$(link_local A vethA)%vethA")"
+	refuse "one of an interface without an RNIC" of_local "$(link_local A vethA)%lo"
+	for dev in top0 vethB; do
+		start ponger B env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping --server "$(link_local B top0)%$dev" 7801 -c 1
+		wait_for 10 grep -q listening ponger.log || { cat ponger.log; fail "no listener"; }
+		run_on A 20 env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping "$(link_local B top0)%${dev/B/A}" 7801 -c 5 -i 0
+		finish ponger 10
+	done
 }
 
 # ways KIND: RNICs are found by addresses of VLANs and of what they are on
@@ -108,6 +152,7 @@ ways() {
 	leads_to 10.78.0.2 krdma0
 	leads_to fd78::2 krdma0
 	leads_to 10.77.0.2 $below
+	link_locals $below
 	start ponger B env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping --server 10.78.0.2 7800 -c 1
 	wait_for 10 grep -q listening ponger.log
 	run_on A 20 env KRDMA_UVP_DIR="$VM_REPO/build/uvp_soft" krdma ping 10.78.0.2 7800 -c 5 -i 0
