@@ -11,6 +11,12 @@
 #include <linux/list.h>
 
 struct ib_device;
+/*
+ * Memory that set_active_memcg() has charged to somebody else's group: none when that is full,
+ * for neither its reclaim nor its oom killer is waited for.
+ */
+#define KAL_GFP_CHARGE	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
+
 struct ri_rnic;
 
 /**

@@ -213,6 +213,12 @@ struct kal_handle {
  */
 struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
 				  struct kal_dev *dev, u64 cookie);
+/*
+ * The same in a thread of the kernel's, for a kind that the rdma cgroup does not count: charged
+ * to who opened the file. -ENOMEM when his memory cgroup is full: its reclaim is not waited for.
+ */
+struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal_handle_ops *ops,
+					 struct kal_dev *dev, u64 cookie);
 /* @h needs @parent, which the caller has; at most KAL_HANDLE_PARENTS times. -ENODEV */
 int kal_handle_need(struct kal_handle *h, struct kal_handle *parent);
 /* It can be found. */
@@ -283,7 +289,7 @@ struct kal_file {
 	u32 visits;
 	struct net *net;
 	struct kal_net_user user;
-	struct mem_cgroup *memcg;	/* of who opened it: its events are charged to that */
+	struct mem_cgroup *memcg;	/* of who opened it: pays for events and requests */
 	struct mutex destroy_lock;	/* see above */
 	struct xarray handles;
 	u32 next_handle;

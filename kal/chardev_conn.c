@@ -169,10 +169,9 @@ static const struct kal_handle_ops kal_conn_ops = {
 	.destroy = kal_conn_destroy,
 };
 
-/* Its endpoint is still to come. */
-static struct kal_h_conn *kal_conn_new(struct kal_file *file, struct kal_dev *dev, u64 cookie)
+/* @h: new; its endpoint is still to come */
+static struct kal_h_conn *kal_conn_made(struct kal_handle *h)
 {
-	struct kal_handle *h = kal_handle_new(file, &kal_conn_ops, dev, cookie);
 	struct kal_h_conn *conn;
 
 	if (IS_ERR(h))
@@ -221,7 +220,8 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 		return -EINVAL;
 	if (!kal_listener_count(l))
 		return -ENOBUFS;
-	conn = kal_conn_new(l->h.file, l->h.dev, l->h.cookie);
+	conn = kal_conn_made(kal_handle_new_nowait(l->h.file, &kal_conn_ops, l->h.dev,
+						   l->h.cookie));
 	if (IS_ERR(conn)) {
 		scoped_guard(spinlock_irqsave, &l->h.file->event_lock)
 			l->pending--;
@@ -288,6 +288,7 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 		.tos_set = cmd->flags & KRDMA_CONN_TOS,
 		.tos = cmd->tos,
 		.net = l->h.file->net,
+		.memcg = l->h.file->memcg,
 	};
 	struct sockaddr_storage bound;
 	struct kal_handle *reserved;
@@ -473,7 +474,7 @@ int kal_cmd_connect(struct kal_file *file, void *_cmd)
 	ret = kal_conn_check_depths(qp->h.dev->rnic, &args->param);
 	if (ret)
 		goto out;
-	conn = kal_conn_new(file, qp->h.dev, cmd->cookie);
+	conn = kal_conn_made(kal_handle_new(file, &kal_conn_ops, qp->h.dev, cmd->cookie));
 	ret = PTR_ERR_OR_ZERO(conn);
 	if (ret)
 		goto out;

@@ -95,7 +95,7 @@ static struct kal_record *kal_record_new(struct kal_file *file, const struct krd
 	struct mem_cgroup *before = set_active_memcg(file->memcg);
 	struct kal_record *rec;
 
-	rec = kzalloc(sizeof(*rec) + event->size, GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN);
+	rec = kzalloc(sizeof(*rec) + event->size, KAL_GFP_CHARGE);
 	set_active_memcg(before);
 	if (!rec)
 		return NULL;

@@ -12,6 +12,7 @@
  */
 #include <linux/cleanup.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "chardev.h"
@@ -65,8 +66,8 @@ static void kal_handle_free(struct kal_handle *h)
 	kfree(h);
 }
 
-struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
-				  struct kal_dev *dev, u64 cookie)
+static struct kal_handle *kal_handle_alloc(struct kal_file *file, const struct kal_handle_ops *ops,
+					   struct kal_dev *dev, u64 cookie, gfp_t gfp)
 {
 	struct kal_handle *h;
 	int ret = -ENOSPC;
@@ -74,7 +75,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 	if (atomic_inc_return(&file->objects) > kal_file_objects_limit())
 		goto err_count;
 	ret = -ENOMEM;
-	h = kzalloc(ops->size, GFP_KERNEL_ACCOUNT);
+	h = kzalloc(ops->size, gfp);
 	if (!h)
 		goto err_count;
 	h->file = file;
@@ -89,7 +90,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 			goto err_free;
 	}
 	ret = xa_alloc_cyclic(&file->handles, &h->id, NULL, XA_LIMIT(1, S32_MAX),
-			      &file->next_handle, GFP_KERNEL_ACCOUNT);
+			      &file->next_handle, gfp);
 	if (ret < 0)
 		goto err_uncharge;
 	INIT_LIST_HEAD(&h->queued);
@@ -112,6 +113,23 @@ err_free:
 err_count:
 	atomic_dec(&file->objects);
 	return ERR_PTR(ret);
+}
+
+struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
+				  struct kal_dev *dev, u64 cookie)
+{
+	return kal_handle_alloc(file, ops, dev, cookie, GFP_KERNEL_ACCOUNT);
+}
+
+struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal_handle_ops *ops,
+					 struct kal_dev *dev, u64 cookie)
+{
+	struct mem_cgroup *before = set_active_memcg(file->memcg);
+	struct kal_handle *h;
+
+	h = kal_handle_alloc(file, ops, dev, cookie, KAL_GFP_CHARGE);
+	set_active_memcg(before);
+	return h;
 }
 
 int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)

@@ -12,8 +12,11 @@
  *	active	IDLE > CONNECTING > REPLY_WAIT > CONNECTED > CLOSING > DEAD
  *	passive	REQUEST_WAIT > DECISION_WAIT > CONNECTED > CLOSING > DEAD
  */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "cgroup.h"
 #include "counters.h"
 #include "endpoint.h"
 #include "internal.h"
@@ -342,9 +345,10 @@ static void ep_work(struct work_struct *work)
 
 /* Life ********************************************************************* */
 
-static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, void *context)
+static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, void *context,
+			       gfp_t gfp)
 {
-	struct kal_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+	struct kal_ep *ep = kzalloc(sizeof(*ep), gfp);
 
 	if (!ep)
 		return NULL;
@@ -362,6 +366,19 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	return ep;
 }
 
+/* One for a connection that came: charged to its listener's group, not to this thread's. */
+static struct kal_ep *ep_alloc_child(struct kal_ep *parent)
+{
+	struct mem_cgroup *memcg = parent->memcg;
+	struct mem_cgroup *before = set_active_memcg(memcg);
+	struct kal_ep *ep;
+
+	ep = ep_alloc(parent->rnic, parent->handler, parent->context,
+		      memcg ? KAL_GFP_CHARGE : GFP_KERNEL);
+	set_active_memcg(before);
+	return ep;
+}
+
 static void ep_publish(struct kal_ep *ep)
 {
 	spin_lock(&eps_lock);
@@ -375,6 +392,7 @@ static void ep_release(struct kref *kref)
 
 	timer_shutdown_sync(&ep->timer);
 	ri_rnic_put(ep->rnic);
+	mem_cgroup_put(ep->memcg);
 	mutex_destroy(&ep->lock);
 	kfree(ep);
 }
@@ -497,7 +515,7 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		kal_count(rnic, KAL_CNT_LISTEN_OVERFLOW);
 		goto refuse;
 	}
-	ep = ep_alloc(rnic, parent->handler, parent->context);
+	ep = ep_alloc_child(parent);
 	if (!ep)
 		goto refuse;
 	llp = kal_llp_adopt(sock, data_ready);
@@ -546,7 +564,7 @@ struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler, void 
 {
 	struct kal_ep *ep;
 
-	ep = ep_alloc(rnic, handler, context);
+	ep = ep_alloc(rnic, handler, context, GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return ERR_PTR(-ENOMEM);
 	ep_publish(ep);
@@ -650,6 +668,8 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	if (err)
 		return err;
 	guard(mutex)(&ep->lock);
+	if (!ep->memcg && mem_cgroup_tryget(param->memcg))
+		ep->memcg = param->memcg;
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
 	/* with the lock still held: the first request comes after that */
 	if (!err && bound)

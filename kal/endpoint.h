@@ -118,6 +118,7 @@ struct kal_startup {
  * @pending: listener: children that are not delivered
  * @tos_set: listener: @tos is valid; like it set once, before connections come
  * @tos: listener: IP type of service of its children
+ * @memcg: listener: what its children are charged to, with a reference; or NULL
  * @listener: listener: its TCP socket, NULL for a deaf one; listen.c
  * @listen_node: listener: among those of the same TCP socket; listen.c
  */
@@ -151,6 +152,7 @@ struct kal_ep {
 	atomic_t pending;
 	bool tos_set;
 	u8 tos;
+	struct mem_cgroup *memcg;
 	struct kal_listener *listener;
 	struct list_head listen_node;
 };

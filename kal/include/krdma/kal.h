@@ -14,6 +14,7 @@
 #include <krdma/rnicpi.h>
 
 struct kal_port;
+struct mem_cgroup;
 
 /* Consumer sides *********************************************************** */
 
@@ -233,6 +234,7 @@ void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
  * @tos: IP type of service of the connections that come
  * @net: whose addresses a wildcard means; NULL: the calling task's network namespace
  * @port: reservation of the local port, or NULL; there until kal_ep_listen() returns
+ * @memcg: what the endpoints of connections that come are charged to; NULL: nothing
  */
 struct kal_listen_param {
 	int backlog;
@@ -241,6 +243,7 @@ struct kal_listen_param {
 	u8 tos;
 	const struct net *net;
 	struct kal_port *port;
+	struct mem_cgroup *memcg;
 };
 
 /**

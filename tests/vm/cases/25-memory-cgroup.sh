@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: queues that programs map are charged to their memory cgroup, by both ways in, and given back
-# limit: 60
+# what: queues that programs map and requests that come to them are charged to their memory cgroup, and given back
+# limit: 90
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -18,27 +18,28 @@ charged() { awk '$1 == "kernel" { print int($2 / 1048576) }' $group/memory.stat;
 at_least() { [ "$(charged)" -ge "$1" ]; }
 at_most() { [ "$(charged)" -le "$1" ]; }
 
-# queues NAME COMMAND...: a program that makes 16 MiB of completion queues after its first line
+# holds NAME LEAST MOST COMMAND...: a program that comes to have so many MiB after its first line
 # of input and ends with the second
-queues() {
-	local name=$1
-	shift
+holds() {
+	local name=$1 least=$2 most=$3
+	shift 3
 	say "$name"
 	mkfifo "$name.in"
 	start "$name" A bash -c 'exec "$@" < '"$name.in" - "$@"
 	exec 9> "$name.in"
 	echo "${pid_of[$name]}" > $group/cgroup.procs
 	echo >&9
-	wait_for 20 at_least 16 || fail "only $(charged) MiB are charged"
+	wait_for 40 at_least "$least" || fail "only $(charged) MiB are charged"
 	echo "charged: $(charged) MiB"
-	[ "$(charged)" -lt 24 ] || fail "more than there is"
+	[ "$(charged)" -lt "$most" ] || fail "more than there is"
 	echo >&9
 	exec 9>&-
 	finish "$name" 20
 	wait_for 20 at_most 2 || fail "$(charged) MiB stay charged"
 }
 
-queues verbs python3 -c '
+# 16 MiB of completion queues, by both ways in
+holds verbs 16 24 python3 -c '
 import sys
 from pyverbs.cq import CQ
 from pyverbs.device import Context
@@ -48,7 +49,7 @@ queues = [CQ(context, 32768) for _ in range(16)]
 sys.stdin.readline()
 '
 export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
-queues libkrdma python3 -c '
+holds libkrdma 16 24 python3 -c '
 import ctypes, sys
 ual = ctypes.CDLL("libkrdma.so.1")
 def good(status):
@@ -66,6 +67,8 @@ for _ in range(16):
     good(ual.ual_cq_create(context, ctypes.byref(options), ctypes.byref(queue)))
 sys.stdin.readline()
 '
+# what the kernel's own thread makes of each of 4096 connections: 3 KiB
+holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
 
 rmdir $group
 umount /sys/fs/cgroup

@@ -6,6 +6,8 @@
  * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
  * krdma_chardev -e ADDRESS: the codes of asynchronous events of a context, one a line, until
  * somebody ends it; what cannot be read for want of memory is read later.
+ * krdma_chardev -c ADDRESS: after a line of input, requests that are rejected and kept; the
+ * next line ends it.
  *
  * ADDRESS is an RNIC's of this namespace.
  */
@@ -149,6 +151,33 @@ bool print_event(const File &file)
 			std::this_thread::sleep_for(std::chrono::milliseconds{50});
 }
 
+void await_line()
+{
+	for (int c = 0; c != '\n' && c != EOF;)
+		c = std::getchar();
+}
+
+void keep_rejected(const char *address)
+{
+	/* opened behind the line: whose group that is counts */
+	await_line();
+	const File server, client;
+	const Context ctx{server, address}, client_ctx{client, address};
+	const krdma_listen listener = make_listener(server, ctx, address);
+	const krdma_qp qp = make_qp(client, client_ctx);
+
+	for (int i = 0; i < 4096; i++) {
+		const krdma_conn conn = start_connect(client, qp.handle, listener.local);
+		krdma_conn reject{};
+
+		reject.handle = server.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+		server.call(KRDMA_IOC_REJECT, reject);
+		client.expect(KRDMA_EVENT_CONN_REPLY);
+		client.destroy(conn.handle);
+	}
+	await_line();
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -156,7 +185,7 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e] ADDRESS\n", argv[0]);
+		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c] ADDRESS\n", argv[0]);
 		return 2;
 	}
 	try {
@@ -168,6 +197,8 @@ int main(int argc, char **argv)
 			private_data(argv[2]);
 		else if (argv[1][1] == 'e')
 			print_events(argv[2]);
+		else if (argv[1][1] == 'c')
+			keep_rejected(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;
