@@ -190,6 +190,9 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 	auto cmd = detail::connection_command(*state_, *qp.state(), options);
 	const std::lock_guard guard{state_->answering};
 
+	/* its number may be that of another queue pair here */
+	if (qp.state()->context->core != state_->core)
+		detail::throw_errno(EINVAL, "queue pair of another session");
 	if (state_->qp)
 		detail::throw_errno(EINVAL, "accepted already");
 	state_->mailbox->join(qp.state()->context->scope);

@@ -505,6 +505,25 @@ TEST_F(CInterface, RequestsOfAListenerAreTheCallbacks)
 	ual_conn_info info{};
 	ual_request_info(asked, &info);
 	EXPECT_EQ(info.ird, 4U);
+	{
+		const auto other = std::make_unique<ual_session>(std::make_shared<FakeKernel>());
+		ual_context *there = nullptr;
+		ual_pd *domain = nullptr;
+		ual_cq *queue = nullptr;
+		ual_qp *stranger = nullptr;
+		ual_connection *none = nullptr;
+
+		ASSERT_EQ(ual_context_create(other.get(), index, KRDMA_SLOW, &there), 0);
+		ASSERT_EQ(ual_pd_create(there, &domain), 0);
+		ASSERT_EQ(ual_cq_create(there, nullptr, &queue), 0);
+		ASSERT_EQ(ual_qp_create(domain, queue, queue, nullptr, &stranger), 0);
+		EXPECT_EQ(ual_accept(asked, stranger, nullptr, &none), -EINVAL);
+		EXPECT_EQ(none, nullptr);
+		ual_qp_destroy(stranger);
+		ual_cq_destroy(queue);
+		ual_pd_destroy(domain);
+		ual_context_destroy(there);
+	}
 	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
 		EXPECT_EQ(static_cast<krdma_destroy *>(argument)->handle, 555U);
 		destroyed++;

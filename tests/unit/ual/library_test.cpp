@@ -791,6 +791,35 @@ TEST_F(Library, RequestsAreRefusedWhenNobodyTakesThem)
 	kernel->handlers.clear();
 }
 
+/* whose queue pair has the number of one here */
+TEST_F(Library, AQueuePairOfAnotherSessionIsRefused)
+{
+	const Session other_session{std::make_shared<FakeKernel>()};
+	const Context other_context{other_session.find("krdma0"), {.slow = true}};
+	const ProtectionDomain other_pd{other_context};
+	const CompletionQueue other_cq{other_context};
+	const QueuePair other{other_pd, other_cq, other_cq};
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	const Listener listener{context, Address::parse("10.0.0.1")};
+	unsigned int accepted = 0;
+
+	kernel->handlers[KRDMA_IOC_ACCEPT] = [&](void *) {
+		accepted++;
+		return 0;
+	};
+	raise_connection(KRDMA_EVENT_CONN_REQUEST, kernel->cookie(qp.handle() + 1), 555);
+	std::optional<ConnectionRequest> request = listener.wait(1s);
+	ASSERT_TRUE(request);
+	ASSERT_EQ(other.handle(), qp.handle());
+	EXPECT_EQ(code_of([&] { (void)request->accept(other); }), EINVAL);
+	EXPECT_EQ(accepted, 0U);
+	(void)request->accept(qp);
+	EXPECT_EQ(accepted, 1U) << "it may be answered again";
+}
+
 TEST_F(Library, WhatHasEndedCallsNobody)
 {
 	const Context context = slow_context();

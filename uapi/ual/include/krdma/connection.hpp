@@ -85,9 +85,9 @@ public:
 	/**
 	 * Begins to accept; Connection::established() tells when it is done. Once only.
 	 * @throws std::system_error and the request may be answered again: EINVAL: the queue pair
-	 *         has failed or is of another RNIC, or see ConnectionOptions; EISCONN: it has a
-	 *         connection; ENOMEM. With any other errno it is over: ECONNRESET, ENOTCONN: the
-	 *         peer has gone; ECONNABORTED: the queue pair failed.
+	 *         has failed or is of another RNIC or session, or see ConnectionOptions; EISCONN:
+	 *         it has a connection; ENOMEM. With any other errno it is over: ECONNRESET,
+	 *         ENOTCONN: the peer has gone; ECONNABORTED: the queue pair failed.
 	 */
 	[[nodiscard]] Connection accept(const QueuePair &qp, const ConnectionOptions &options = {});
 	/** Refuses, with private data. Once only. */

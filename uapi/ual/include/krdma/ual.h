@@ -539,8 +539,9 @@ void ual_request_info(const struct ual_request *request, struct ual_conn_info *i
 /**
  * ual_accept() - begin to accept; ual_established() tells when it is done. Once only.
  * Return: 0. The request may be answered again after -EINVAL: the queue pair has failed or is
- * of another RNIC, or the options; -EISCONN: it has a connection; -ENOMEM. With any other errno
- * it is over: -ECONNRESET, -ENOTCONN: the peer has gone; -ECONNABORTED: the queue pair failed.
+ * of another RNIC or session, or the options; -EISCONN: it has a connection; -ENOMEM. With any
+ * other errno it is over: -ECONNRESET, -ENOTCONN: the peer has gone; -ECONNABORTED: the queue
+ * pair failed.
  */
 int ual_accept(struct ual_request *request, struct ual_qp *qp,
 	       const struct ual_conn_options *options, struct ual_connection **connection);
