@@ -110,7 +110,8 @@ struct ListenerOptions {
 class Listener {
 public:
 	/**
-	 * @param local address (or all of a family) and port; 0: the kernel chooses.
+	 * @param local address (or all of a family, which are those of the RNIC) and port; 0: the
+	 *        kernel chooses. A listener of each RNIC may have all of a family, with one port.
 	 * @throws std::system_error EADDRNOTAVAIL: it is not an address of the RNIC;
 	 *         EADDRINUSE: a socket, a listener or another session's reservation has it;
 	 *         EACCES: a privileged one; EAFNOSUPPORT: no address of IPv4 or IPv6.

@@ -517,7 +517,8 @@ struct ual_listen_options {
 
 /**
  * ual_listen() - hear of those who want to connect
- * @local: an address of the RNIC, or all of a family; port 0: the kernel chooses
+ * @local: an address of the RNIC, or all of a family, which are those of the RNIC; port 0: the
+ * kernel chooses. A listener of each RNIC may have all of a family, with one port.
  * Return: 0; -EADDRNOTAVAIL: it is not an address of the RNIC; -EADDRINUSE: a socket, a listener
  * or another session's reservation has the port; -EACCES: a privileged one; -EAFNOSUPPORT: no
  * address of IPv4 or IPv6.
