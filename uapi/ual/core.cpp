@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include <fcntl.h>
@@ -101,6 +102,47 @@ void Core::forget(std::uint64_t cookie) noexcept
 	const std::lock_guard guard{lock};
 
 	mailboxes_.erase(cookie);
+}
+
+int Core::destroy_now(std::uint32_t handle) noexcept
+{
+	krdma_destroy destroy{sizeof(destroy), handle};
+
+	return kernel_->command(KRDMA_IOC_DESTROY, &destroy);
+}
+
+/* One that goes may have been what another waits for: a domain for its region. */
+void Core::destroy_waiting_locked() noexcept
+{
+	while (std::erase_if(waiting_,
+			     [this](std::uint32_t handle) { return destroy_now(handle) != EBUSY; }))
+		;
+}
+
+void Core::destroy_waiting() noexcept
+{
+	const std::lock_guard guard{waiting_lock_};
+
+	destroy_waiting_locked();
+}
+
+/*
+ * Tried once more with the lock: what needed it may have gone since, and who destroyed that
+ * has not seen it in the list. Whoever destroys from now on does. Others, too, are tried, for
+ * what holds them may have ended by a work request.
+ */
+int Core::destroy_later(std::uint32_t handle) noexcept
+{
+	const std::lock_guard guard{waiting_lock_};
+
+	try {
+		waiting_.push_back(handle);
+	} catch (const std::bad_alloc &) {
+		/* the end of the session destroys it */
+		return destroy_now(handle);
+	}
+	destroy_waiting_locked();
+	return std::ranges::find(waiting_, handle) == waiting_.end() ? 0 : EBUSY;
 }
 
 /* Nobody will take it. A request that was read stays in the kernel until it is destroyed. */

@@ -17,6 +17,7 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -97,6 +98,10 @@ struct Scope {
  *
  * In a child that fork() made, the ends of objects do nothing: the open file, and what is in
  * it, are the parent's, and a lock may be held by a thread that the child does not have.
+ *
+ * An object that the kernel still needs when its last handle ends (a region that a window is
+ * bound to, and the domain and context of that) waits in a list, and is tried again whenever
+ * another was destroyed. The list is no longer than there are objects in the kernel.
  */
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -105,7 +110,12 @@ public:
 	/* 0 or an errno */
 	[[nodiscard]] int try_command(unsigned long number, void *argument) noexcept
 	{
-		return kernel_->command(number, argument);
+		const int err = kernel_->command(number, argument);
+
+		/* whoever asked: a user library and the program destroy, too */
+		if (number == KRDMA_IOC_DESTROY && !err && !forked())
+			destroy_waiting();
+		return err;
 	}
 
 	template <typename Command>
@@ -120,15 +130,18 @@ public:
 		return getpid() != opener_;
 	}
 
-	/* 0 or an errno */
+	/* 0 or an errno; EBUSY: it is destroyed when nothing needs it any more */
 	int destroy(std::uint32_t handle) noexcept
 	{
 		if (forked())
 			return 0;
 		krdma_destroy destroy{sizeof(destroy), handle};
+		const int err = try_command(KRDMA_IOC_DESTROY, &destroy);
 
-		return try_command(KRDMA_IOC_DESTROY, &destroy);
+		return err == EBUSY ? destroy_later(handle) : err;
 	}
+	/* That object has no owner any more, and was needed: 0, or EBUSY, and it waits. */
+	int destroy_later(std::uint32_t handle) noexcept;
 
 	[[nodiscard]] Kernel &kernel() noexcept
 	{
@@ -186,6 +199,11 @@ private:
 		std::vector<Event> dropped;
 	};
 
+	/* the lock of those that wait is held */
+	int destroy_now(std::uint32_t handle) noexcept;
+	void destroy_waiting_locked() noexcept;
+	void destroy_waiting() noexcept;
+
 	void deliver(Event event, Delivery &delivery);
 	void drop(const Event &event) noexcept;
 	void forget(std::uint64_t cookie) noexcept;
@@ -205,6 +223,8 @@ private:
 	bool signaled_{};
 	std::uint64_t next_cookie_{1};
 	std::unordered_map<std::uint64_t, std::weak_ptr<Mailbox>> mailboxes_;
+	std::mutex waiting_lock_;            /* of waiting_; no other is taken below it */
+	std::vector<std::uint32_t> waiting_; /* objects without owner that are needed */
 };
 
 /** struct Past - what an object was told so far, whoever took the events */
@@ -367,7 +387,7 @@ public:
 		return value_;
 	}
 
-	/* 0 or an errno; the object is given up in any case */
+	/* 0 or an errno; the object is given up in any case: the core's, if it is needed */
 	int reset() noexcept
 	{
 		if (!value_)

@@ -574,7 +574,11 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 	wr.bind_access = access;
 	post_one(*this, wr);
 	bound.stag = wr.rkey;
-	bound.region.swap(next); /* what it was bound to ends without the lock */
+	/*
+	 * What it was bound to ends without the lock. The kernel keeps that until the request is
+	 * done, and if it fails until the window's next bind or end: then it waits in the core.
+	 */
+	bound.region.swap(next);
 }
 
 void QueuePair::receive(std::uint64_t id, Slices slices) const

@@ -98,8 +98,8 @@ protected:
 
 	void end(int (*destroy)(void *)) noexcept
 	{
-		if (user && !core.forked())
-			destroy(user);
+		if (user && !core.forked() && destroy(user) == EBUSY)
+			(void)core.destroy_later(number);
 		handle.reset();
 	}
 };
@@ -194,7 +194,7 @@ public:
 
 	std::shared_ptr<PdState> pd;
 	mutable std::mutex lock;         /* of what is below; a bind at a time */
-	std::shared_ptr<MrState> region; /* bound to; the kernel keeps it as long */
+	std::shared_ptr<MrState> region; /* posted to be bound to; see QueuePair::bind() */
 	std::uint32_t stag{};
 
 	/* the index stays, the key of 8 bits counts on */

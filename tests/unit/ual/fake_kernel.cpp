@@ -213,6 +213,13 @@ int FakeKernel::builtin(unsigned long number, void *argument)
 		cmd.stag = 0x1234;
 		return 0;
 	}
+	case KRDMA_IOC_MW: {
+		auto &cmd = *static_cast<krdma_mw *>(argument);
+
+		cmd.handle = add({cmd.pd}, 0);
+		cmd.stag = 0x5600;
+		return 0;
+	}
 	case KRDMA_IOC_LISTEN: {
 		auto &cmd = *static_cast<krdma_listen *>(argument);
 

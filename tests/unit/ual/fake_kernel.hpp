@@ -73,6 +73,15 @@ public:
 	{
 		return objects_.at(handle).cookie;
 	}
+	/* as a window needs the region that it is bound to */
+	void need(std::uint32_t handle, std::uint32_t other)
+	{
+		objects_.at(handle).needs.insert(other);
+	}
+	[[nodiscard]] bool has(std::uint32_t handle) const
+	{
+		return objects_.contains(handle);
+	}
 	/* octets of the file that rings are mapped from */
 	[[nodiscard]] std::byte *ring(std::uint64_t offset);
 

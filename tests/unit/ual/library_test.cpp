@@ -152,6 +152,75 @@ TEST_F(Library, ObjectsEndInAnyOrder)
 	}
 }
 
+/*
+ * A window that is bound to a region, as the kernel sees it: the one before that which a bind
+ * was posted with and failed.
+ */
+TEST_F(Library, WhatIsNeededEndsWithWhatNeedsIt)
+{
+	std::array<std::byte, 64> memory{};
+	std::optional<Context> context{slow_context()};
+	std::optional<ProtectionDomain> pd{*context};
+	std::optional<MemoryWindow> window{std::in_place, *pd, 1};
+	std::optional<MemoryRegion> other{std::in_place, *pd, memory, access::local_write};
+	std::uint32_t bound = 0;
+	{
+		const CompletionQueue cq{*context};
+		const QueuePair qp{*pd, cq, cq};
+		const MemoryRegion region{*pd, memory, access::window_bind};
+
+		bound = region.handle();
+		qp.bind(1, *window, region, region.slice(), access::remote_read);
+		kernel->need(window->handle(), bound);
+		qp.bind(2, *window, *other, other->slice(), access::remote_read);
+	}
+	/* it was tried with each queue's end, too */
+	EXPECT_TRUE(kernel->has(bound));
+	other.reset();
+	context.reset();
+	pd.reset();
+	window.reset();
+	EXPECT_EQ(kernel->objects(), 0U);
+	/* nothing is left to be tried */
+	kernel->log.clear();
+	(void)std::optional{slow_context()};
+	EXPECT_EQ(std::ranges::count(kernel->log, KRDMA_IOC_DESTROY), 1);
+}
+
+/* as a region whose window is bound elsewhere, or ended, by a work request or a raw command */
+TEST_F(Library, WhatIsNeededIsTriedWithEachDestroy)
+{
+	std::vector<std::uint32_t> needed;
+	std::vector<std::uint32_t> ended;
+
+	kernel->handlers[KRDMA_IOC_DESTROY] = [&](void *argument) {
+		const std::uint32_t handle = static_cast<krdma_destroy *>(argument)->handle;
+
+		if (std::ranges::count(needed, handle))
+			return EBUSY;
+		ended.push_back(handle);
+		return 0;
+	};
+	std::array<std::byte, 64> memory{};
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	std::optional<MemoryRegion> one{std::in_place, pd, memory, access::local_write};
+	std::optional<MemoryRegion> two{std::in_place, pd, memory, access::local_write};
+	const std::uint32_t first = one->handle();
+	const std::uint32_t second = two->handle();
+
+	needed = {first, second};
+	one.reset();
+	EXPECT_TRUE(ended.empty());
+	needed = {second};
+	two.reset();
+	EXPECT_EQ(ended, std::vector{first}) << "the next that is needed";
+	needed.clear();
+	krdma_destroy cmd{sizeof(cmd), 4711};
+	EXPECT_EQ(session.ri_syscall(KRDMA_IOC_DESTROY, &cmd), 0);
+	EXPECT_EQ(ended, (std::vector{first, 4711U, second})) << "a command of the program's";
+}
+
 TEST_F(Library, WithoutUserLibraryEachCallIsACommand)
 {
 	const Context context{session.find("krdma0")};

@@ -5,6 +5,7 @@
  */
 #include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -91,6 +92,33 @@ TEST_F(Threads, AWindowIsBoundByOneAtATime)
 	for (std::size_t i = 0; i < kernel->posted.size(); i++)
 		EXPECT_EQ(kernel->posted[i].rkey, 0x5600U | ((i + 1) & 0xff));
 	EXPECT_EQ(window.stag(), kernel->posted.back().rkey);
+}
+
+/* whoever comes first, the window's end or the region's: nothing is left */
+TEST_F(Threads, AWindowAndItsRegionEnd)
+{
+	std::array<std::byte, 64> memory{};
+	const std::size_t objects = kernel->objects();
+
+	for (unsigned int i = 0; i < rounds; i++) {
+		std::optional<MemoryRegion> region{std::in_place, pd, memory, access::window_bind};
+		std::optional<MemoryWindow> window{std::in_place, pd, 1};
+		std::atomic<unsigned int> here{};
+		const auto end = [&here](auto &object) {
+			here++;
+			while (here < 2)
+				std::this_thread::yield();
+			object.reset();
+		};
+
+		kernel->need(window->handle(), region->handle());
+		{
+			const std::jthread other{[&] { end(region); }};
+
+			end(window);
+		}
+		ASSERT_EQ(kernel->objects(), objects);
+	}
 }
 
 TEST_F(Threads, AConnectionIsAskedWhileItIsMade)

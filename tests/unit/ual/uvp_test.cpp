@@ -3,6 +3,7 @@
  */
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -147,6 +148,26 @@ TEST_F(UserLibraries, ObjectsOfItsOwn)
 	EXPECT_EQ(domains, (std::vector<std::uint32_t>{4711, 4711}));
 	EXPECT_EQ(ended, (std::vector<std::uint32_t>{4713, 4712, 4711})) << "each once, in order";
 	kernel->handlers.clear();
+}
+
+TEST_F(UserLibraries, WhatTheKernelNeedsIsDestroyedLater)
+{
+	std::optional<Context> context{context_of("objects.so")};
+	ASSERT_TRUE(context->fast()) << context->why_slow();
+	std::array<std::byte, 64> memory{};
+	std::optional<ProtectionDomain> pd{*context};
+	std::optional<MemoryWindow> window{std::in_place, *pd, 1};
+	{
+		const MemoryRegion region{*pd, memory, access::window_bind};
+
+		kernel->need(window->handle(), region.handle());
+	}
+	/* by the library, which has forgotten it */
+	context.reset();
+	pd.reset();
+	EXPECT_EQ(kernel->objects(), 4U);
+	window.reset();
+	EXPECT_EQ(kernel->objects(), 0U);
 }
 
 TEST_F(UserLibraries, WhatMayNotBeMissing)

@@ -183,6 +183,54 @@ void window_keeps_its_region(World &world)
 	same(world.b.session.usage().pinned_pages, pinned, "pages pinned afterwards");
 }
 
+/* a bind that fails leaves the window where it was: that region ends with the window */
+void window_keeps_what_it_is_bound_to(World &world)
+{
+	const Pair pair{world};
+	std::vector<std::byte> octets(size);
+	const Memory other{pair.b.pd, size, access::local_write};
+	const krdma_usage before = world.b.session.usage();
+	{
+		const MemoryWindow window{pair.b.pd, 1};
+		{
+			const MemoryRegion region{pair.b.pd, octets, bindable};
+
+			pair.b.qp.bind(1, window, region, region.slice(), both);
+			(void)pair.b.sent();
+			pair.b.qp.bind(2, window, other.region, part_of(other), both);
+			(void)pair.b.sent(Status::bind_error);
+		}
+		require(world.b.session.usage().pinned_pages > before.pinned_pages,
+			"pages of the region");
+	}
+	const krdma_usage after = world.b.session.usage();
+	same(after.objects, before.objects, "objects afterwards");
+	same(after.pinned_pages, before.pinned_pages, "pages pinned afterwards");
+}
+
+/* a region whose window is bound anew: it ends with what the program destroys next */
+void window_moves_on(World &world)
+{
+	const Pair pair{world};
+	std::vector<std::byte> octets(size);
+	const Memory last{pair.b.pd, size, bindable};
+	const MemoryWindow window{pair.b.pd, 1};
+	const krdma_usage before = world.b.session.usage();
+
+	for (int i = 0; i < 50; i++) {
+		const MemoryRegion region{pair.b.pd, octets, bindable};
+
+		pair.b.qp.bind(1, window, region, region.slice(), both);
+		(void)pair.b.sent();
+	}
+	pair.b.qp.bind(2, window, last.region, part_of(last), both);
+	(void)pair.b.sent();
+	(void)ProtectionDomain{world.b.context};
+	const krdma_usage after = world.b.session.usage();
+	same(after.objects, before.objects, "objects afterwards");
+	same(after.pinned_pages, before.pinned_pages, "pages pinned afterwards");
+}
+
 /* Regions ****************************************************************** */
 
 void region_invalidated_by_the_peer(World &world)
@@ -385,6 +433,8 @@ const std::vector<Check> memory_checks = {
 	{"window_invalidated_here", window_invalidated_here},
 	{"binds_refused", binds_refused},
 	{"window_keeps_its_region", window_keeps_its_region},
+	{"window_keeps_what_it_is_bound_to", window_keeps_what_it_is_bound_to},
+	{"window_moves_on", window_moves_on},
 	{"region_invalidated_by_the_peer", region_invalidated_by_the_peer},
 	{"region_changed", region_changed},
 	{"region_from_zero", region_from_zero},

@@ -88,7 +88,9 @@ struct krdma_uvp_ops {
 	/*
 	 * For a library with something of its own to each. Other commands, and BIND_MW, name them
 	 * by the kernel's handle, which is in the command when it was made. The kernel takes
-	 * private octets for domains and for registrations of memory by address.
+	 * private octets for domains and for registrations of memory by address. What the
+	 * library has is gone after ..._destroy() in any case; when the kernel still needs the
+	 * object (EBUSY) libkrdma destroys it later, by its handle.
 	 */
 	int (*pd_create)(void *context, struct krdma_pd *cmd, void **pd);
 	int (*pd_destroy)(void *pd);

@@ -351,7 +351,8 @@ private:
 
 /**
  * Names a part of a region that a work request binds it to, for the peer. It keeps the
- * region that it was bound to last.
+ * region of the last bind that was posted. The one before that, if its handles have ended,
+ * is the kernel's until that bind is done, and when it fails until the window ends.
  */
 class MemoryWindow {
 public:
