@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: libkrdma's verbs between two hosts, by the user library and by commands; an RNIC that goes under waits; the C examples
+# what: libkrdma's verbs between two hosts, by the user library and by commands; an RNIC that goes under waits; the C examples, and one of windows
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -56,6 +56,13 @@ for path in fast slow; do
 	has "the client's word" "^'written by the peer' written and read back$" client.log
 	finish write 10
 	has "the server's word" "^the client wrote 'written by the peer'$" write.log
+	say "a window, shared receives and their event, $path"
+	serve_example lend "$examples/lend_window" -l "[$ADDR6_B]:7812"
+	run_on A 10 "$examples/lend_window" "[$ADDR6_B]:7812" "through a window"
+	has "the client's word" "^'through a window' written through a window of 200 octets$" client.log
+	finish lend 10
+	has "what was written" "^the client wrote 'through a window'$" lend.log
+	has "the event" '^receives ran low, and were posted again$' lend.log
 	check_no_leak
 done
 
@@ -85,4 +92,4 @@ refuse "no way there" on A "$examples/list_rnics" 192.0.2.1
 refuse "no address" on A "$examples/list_rnics" 10.77
 refuse "nobody listens" on A "$examples/ping_pong" "$ADDR_B:7999"
 has "why" '^connect: Connection refused$' expect
-counted $((tests + 10)) 0
+counted $((tests + 12)) 0

@@ -57,6 +57,33 @@ void window_reaches(World &world)
 	}
 }
 
+/* tagged offsets of the region's, or from 0 */
+void window_from_zero(World &world)
+{
+	constexpr std::uint64_t here = 0x123456789abcd000;
+	const Pair pair{world};
+	std::vector<std::byte> memory(size);
+	const MemoryRegion region{pair.b.pd, memory, here, bindable};
+	const Slice part = region.slice(first, length);
+	const MemoryWindow window{pair.b.pd, 1};
+	const auto is = [&](std::byte value) {
+		return std::all_of(memory.begin() + first, memory.begin() + first + length,
+				   [&](std::byte octet) { return octet == value; }) &&
+		       memory[first - 1] == std::byte{0} && memory[first + length] == std::byte{0};
+	};
+
+	same(part.address, here + first, "tagged offset of the part");
+	pair.b.qp.bind(1, window, region, part, both);
+	(void)pair.b.sent();
+	reaches(pair, {part.address, window.stag()}, length, mark);
+	require(is(mark), "octets of the region");
+	pair.b.qp.bind(2, window, region, part, both | access::zero_based);
+	(void)pair.b.sent();
+	reaches(pair, {0, window.stag()}, length, std::byte{0x77});
+	require(is(std::byte{0x77}), "octets of the region, from zero");
+	pair.refuses_read({part.address, window.stag()});
+}
+
 void window_refuses(World &world)
 {
 	{
@@ -428,6 +455,7 @@ void dmabuf(World &world)
 
 const std::vector<Check> memory_checks = {
 	{"window_reaches", window_reaches},
+	{"window_from_zero", window_from_zero},
 	{"window_refuses", window_refuses},
 	{"window_invalidated_by_the_peer", window_invalidated_by_the_peer},
 	{"window_invalidated_here", window_invalidated_here},
