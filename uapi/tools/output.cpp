@@ -164,6 +164,8 @@ Json to_json(const Attributes &attributes)
 		{"device_cap_flags", std::uint64_t{raw.device_cap_flags}},
 		{"completion_event_handlers", raw.num_ceh},
 		{"counters", raw.num_counters},
+		{"clock_khz", raw.clock_khz},
+		{"timestamp_mask", fmt::format("{:016x}", std::uint64_t{raw.timestamp_mask})},
 		{"limits",
 		 {{"mr_size", std::uint64_t{raw.max_mr_size}},
 		  {"qp", raw.max_qp},

@@ -57,6 +57,8 @@ TEST(Output, AttributesAsJson)
 	attributes.raw.max_qp = 17;
 	attributes.raw.objects[4] = 5;
 	attributes.raw.node_guid = 0xab;
+	attributes.raw.clock_khz = 125000;
+	attributes.raw.timestamp_mask = 0xffffffffffff;
 	const Json json = to_json(attributes);
 	EXPECT_EQ(json["name"], "krdma0");
 	EXPECT_EQ(json["up"], true);
@@ -66,6 +68,8 @@ TEST(Output, AttributesAsJson)
 	EXPECT_EQ(json["limits"]["qp"], 17);
 	EXPECT_EQ(json["objects"]["qp"], 5);
 	EXPECT_EQ(json["node_guid"], "00000000000000ab");
+	EXPECT_EQ(json["clock_khz"], 125000);
+	EXPECT_EQ(json["timestamp_mask"], "0000ffffffffffff");
 	EXPECT_TRUE(json.is_object());
 
 	attributes.raw.transport = 9;

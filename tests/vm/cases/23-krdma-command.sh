@@ -63,9 +63,12 @@ expect "list as text" on A krdma list
 has "a line for the RNIC" '^krdma0 +vethA +up +1500 +iWARP' expect
 mac=$(on A cat /sys/class/net/vethA/address)
 json "show" A "o['rnics'][0]['mac'] == '$mac' and o['rnics'][0]['limits']['qp'] == 65536" show krdma0
+json "clock of completions" A 'o["rnics"][0]["clock_khz"] == 1000000 and o["rnics"][0]["timestamp_mask"] == "f" * 16' show krdma0
 json "show by network device" A 'o["rnics"][0]["name"] == "krdma0"' show vethA
 expect "show as text" on A krdma show krdma0
 has "limits" '^ +qp_wr +32768' expect
+has "clock" '^ +clock_khz +1000000$' expect
+has "its bits" '^ +timestamp_mask +ffffffffffffffff$' expect
 json "stat" A 'len(o["counters"]["krdma0"]) > 20' stat krdma0
 json "resource" A 'o["rnics"]["krdma0"]["objects"]["qp"] == 0 and o["own"]["max_objects"] > 0' resource
 
