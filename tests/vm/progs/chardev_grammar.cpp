@@ -198,7 +198,7 @@ const std::vector<Command> &commands()
 		 sizeof(krdma_mr),
 		 6,
 		 {NEEDS(krdma_mr, pd, pd), MAKES(krdma_mr, handle, mr),
-		  FIELD(krdma_mr, stag, out, 0), FIELD(krdma_mr, flags, reserved, 0),
+		  FIELD(krdma_mr, stag, out, 0), FIELD(krdma_mr, flags, flags, KRDMA_MR_DMABUF),
 		  FIELD(krdma_mr, access, access, 0), FIELD(krdma_mr, start, pointer, 0),
 		  FIELD(krdma_mr, length, length, 0), FIELD(krdma_mr, iova, pointer, 0),
 		  FIELD(krdma_mr, fd, fd, 0), FIELD(krdma_mr, reserved, reserved, 0),

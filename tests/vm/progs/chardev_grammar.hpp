@@ -48,7 +48,7 @@ enum class Kind {
 	address, /* struct krdma_addr of this host, or of a listener */
 	wrs,     /* array of work requests */
 	cookie,
-	fd,
+	fd, /* of a dma-buf, or of something else */
 	stag,
 	out, /* not read */
 	reserved,

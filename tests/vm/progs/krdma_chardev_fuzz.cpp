@@ -13,7 +13,7 @@
  *	--any		a command that never succeeds is no failure: the RNIC goes meanwhile
  *
  * It fails when the kernel complains (its taint) or a thread hangs, and shows the last
- * commands then; and when one of the commands has never succeeded.
+ * commands then; and when one of the commands, or a region of a dma-buf, has never succeeded.
  */
 #include <algorithm>
 #include <array>
@@ -32,6 +32,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/udmabuf.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -78,7 +79,7 @@ struct Common {
 	std::array<Count, max_commands> counts;
 	std::array<std::array<Entry, 16>, num_threads> last;
 	std::atomic<bool> stop;
-	std::atomic<unsigned int> forks, maps, closes, events;
+	std::atomic<unsigned int> forks, maps, closes, events, dmabufs;
 };
 
 Common &make_common()
@@ -245,6 +246,24 @@ private:
 	std::size_t next_ring_ = 0;
 };
 
+constexpr std::size_t dmabuf_size = std::size_t{16} * 4096;
+
+int make_dmabuf()
+{
+	const File memory{::memfd_create("krdma", MFD_ALLOW_SEALING | MFD_CLOEXEC)};
+	const File device{::open("/dev/udmabuf", O_RDWR | O_CLOEXEC)};
+	udmabuf_create create{.memfd = static_cast<std::uint32_t>(memory.fd()),
+			      .flags = UDMABUF_FLAGS_CLOEXEC,
+			      .size = dmabuf_size};
+
+	rdma::must(::ftruncate(memory.fd(), dmabuf_size), "ftruncate");
+	rdma::must(::fcntl(memory.fd(), F_ADD_SEALS, F_SEAL_SHRINK), "F_SEAL_SHRINK");
+	const int fd = ::ioctl(device.fd(), UDMABUF_CREATE, &create);
+
+	rdma::require(fd >= 0, "UDMABUF_CREATE");
+	return fd;
+}
+
 /** class Shared - what the threads of a process know */
 class Shared {
 public:
@@ -284,6 +303,7 @@ public:
 	std::byte *memory;
 	std::uint32_t index;
 	std::uint32_t ifindex;
+	const File dmabuf{make_dmabuf()};
 	std::array<Slot, num_files> files;
 	std::atomic<std::uint32_t> stag;
 
@@ -381,6 +401,19 @@ private:
 		return random_();
 	}
 
+	/* a dma-buf, no dma-buf, nobody's */
+	std::uint64_t descriptor(Slot &slot)
+	{
+		/* more than a process may have */
+		constexpr std::uint64_t closed = 1 << 20;
+
+		if (chance(80))
+			return static_cast<std::uint64_t>(shared_.dmabuf.fd());
+		if (chance(45))
+			return static_cast<std::uint64_t>(slot.fd());
+		return chance(90) ? closed : random_();
+	}
+
 	std::uint64_t value(Slot &slot, const Field &f)
 	{
 		switch (f.kind) {
@@ -410,6 +443,8 @@ private:
 			return stag();
 		case Kind::cookie:
 			return random_();
+		case Kind::fd:
+			return descriptor(slot);
 		default:
 			/* what must be zero, or is not read */
 			return chance(97) ? 0 : random_();
@@ -489,6 +524,21 @@ private:
 		}
 	}
 
+	/* its start is an octet of the dma-buf then; mostly it and the end are in there */
+	void aim_at_dmabuf(Call &call)
+	{
+		auto cmd = as<krdma_mr>(call);
+
+		if (!(cmd.flags & KRDMA_MR_DMABUF) || chance(10))
+			return;
+		cmd.start = below(dmabuf_size);
+		cmd.length = 1 + below(dmabuf_size + dmabuf_size / 8 - cmd.start);
+		/* it has no private octets */
+		if (chance(90))
+			cmd.priv = {};
+		std::memcpy(call.octets.data(), &cmd, sizeof(cmd));
+	}
+
 	/* shorter, longer, zero or not behind the end */
 	std::uint32_t wrong_size(const Command &c, Call &call)
 	{
@@ -509,6 +559,8 @@ private:
 		call.octets.fill(std::byte{});
 		for (const Field &f : c.fields)
 			fill_field(slot, f, call.octets.data() + f.offset);
+		if (c.number == KRDMA_IOC_MR)
+			aim_at_dmabuf(call);
 		const std::uint32_t size = chance(96) ? c.size : wrong_size(c, call);
 
 		std::memcpy(call.octets.data(), &size, sizeof(size));
@@ -611,6 +663,13 @@ private:
 			slot.add_ring(rings[2], rings[3]);
 	}
 
+	void note_region(const krdma_mr &mr)
+	{
+		shared_.stag = mr.stag;
+		if (mr.flags & KRDMA_MR_DMABUF)
+			shared_.common.dmabufs++;
+	}
+
 	void note(Slot &slot, const Call &call)
 	{
 		for (const Field &f : commands()[call.command].fields) {
@@ -622,7 +681,7 @@ private:
 		if (call.number == KRDMA_IOC_DESTROY)
 			slot.remove(as<krdma_destroy>(call).handle);
 		else if (call.number == KRDMA_IOC_MR)
-			shared_.stag = as<krdma_mr>(call).stag;
+			note_region(as<krdma_mr>(call));
 		else if (call.number == KRDMA_IOC_LISTEN)
 			shared_.add_port(as<krdma_listen>(call).local.port);
 	}
@@ -841,10 +900,11 @@ unsigned int print_counts(const Common &common)
 		calls += count.calls;
 		good += count.good;
 	}
-	std::printf("%llu commands, %llu succeeded; %u events, %u mappings, %u forks, %u closes\n",
+	std::printf("%llu commands, %llu succeeded; %u events, %u mappings, %u forks, %u closes, "
+		    "%u regions of a dma-buf\n",
 		    static_cast<unsigned long long>(calls), static_cast<unsigned long long>(good),
 		    common.events.load(), common.maps.load(), common.forks.load(),
-		    common.closes.load());
+		    common.closes.load(), common.dmabufs.load());
 	return never;
 }
 
@@ -866,6 +926,7 @@ int run(const Options &options, Common &common)
 		rdma::fail("the kernel complains, see its log");
 	if (never && !options.any)
 		rdma::fail(std::to_string(never) + " commands have never succeeded");
+	rdma::require(options.any || common.dmabufs, "a region of a dma-buf");
 	return 0;
 }
 
