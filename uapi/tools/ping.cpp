@@ -46,6 +46,9 @@ struct Hello {
 /* somebody pressed ^C */
 struct Interrupted {};
 
+/* nobody waits in vain for longer than that for an interruption to be seen */
+constexpr std::chrono::milliseconds glance = 100ms;
+
 /* an end of a connection with a buffer for each direction */
 class End {
 public:
@@ -127,9 +130,6 @@ private:
 	static constexpr std::uint64_t send_id = 1;
 	static constexpr std::uint64_t receive_id = 2;
 
-	/* nobody waits in vain for longer than that for an interruption to be seen */
-	static constexpr auto glance = 100ms;
-
 	[[nodiscard]] std::optional<Completion> next(Clock::time_point end)
 	{
 		Completion completion;
@@ -168,6 +168,39 @@ private:
 std::chrono::milliseconds milliseconds(double seconds)
 {
 	return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>{seconds});
+}
+
+/* until the connection is there; false: interrupted */
+bool establish(Connection &connection, Interrupt &interrupt, std::chrono::milliseconds timeout)
+{
+	const Clock::time_point end = Clock::now() + timeout;
+
+	while (!interrupt.wait(-1, 0ms)) {
+		try {
+			connection.established(std::min(glance, timeout));
+			return true;
+		} catch (const std::system_error &error) {
+			/* the connection may have failed with that errno, too */
+			if (error.code().value() != ETIMEDOUT ||
+			    connection.close_status() == ETIMEDOUT || Clock::now() >= end)
+				throw;
+		}
+	}
+	return false;
+}
+
+/* until the peer has closed it, too; one that is interrupted waits for a moment only */
+void finish(Connection &connection, Interrupt &interrupt, std::chrono::milliseconds timeout)
+{
+	constexpr std::chrono::milliseconds moment = 1s;
+	const Clock::time_point begin = Clock::now();
+
+	while (!connection.closed(std::min(glance, timeout))) {
+		if (interrupt.wait(-1, 0ms))
+			timeout = std::min(moment, timeout);
+		if (Clock::now() - begin >= timeout)
+			return;
+	}
 }
 
 /* Server ******************************************************************* */
@@ -215,8 +248,8 @@ void serve_one(const Environment &environment, const Context &context, Interrupt
 		}
 		End end{context, interrupt, *size, options.events};
 		Connection connection = request.accept(end.qp());
-		connection.established(milliseconds(options.timeout));
-		echo(end, count);
+		if (establish(connection, interrupt, milliseconds(options.timeout)))
+			echo(end, count);
 	} catch (const Interrupted &) {
 		/* told like a client that went, and the listening loop ends */
 	} catch (const std::exception &failure) {
@@ -344,11 +377,11 @@ void ping(const Environment &environment, const PingOptions &options)
 	std::uint64_t sent = 0;
 	std::exception_ptr failure;
 
-	connection.established(timeout);
+	const bool begun = establish(connection, interrupt, timeout);
 	for (std::size_t i = 0; i < end.sent().size(); i++)
 		end.sent()[i] = static_cast<std::byte>(i * 7);
 	try {
-		while (sent < options.count) {
+		while (begun && sent < options.count) {
 			/* the first message finds everything cold, as any program's does */
 			if (interrupt.wait(-1, sent ? milliseconds(options.interval) : 0ms))
 				break;
@@ -365,8 +398,10 @@ void ping(const Environment &environment, const PingOptions &options)
 	summarize(environment, context, options.address, sent, statistics, options);
 	if (failure)
 		std::rethrow_exception(failure);
+	if (!begun)
+		return;
 	end.qp().disconnect();
-	(void)connection.closed(timeout);
+	finish(connection, interrupt, timeout);
 }
 
 Address ping_address(const PingOptions &options)

@@ -164,6 +164,38 @@ until_says server '^\[fd77::1\]:[0-9]+: [0-9]+ messages$'
 kill -INT "${pid_of[server]}"
 finish server 10
 
+say "interrupted: while it connects, and while it closes"
+for signal in INT TERM; do
+	start mute B python3 -c "import socket, time
+s = socket.create_server(('$ADDR_B', 7804))
+print('listening', flush=True)
+c = s.accept()
+print('called', flush=True)
+time.sleep(1000)"
+	until_says mute listening
+	start client A krdma ping "$ADDR_B" 7804 -t 30
+	until_says mute called
+	kill -$signal "${pid_of[client]}"
+	finish client 5
+	has "nothing was sent" ' 0 sent, 0 came back$' client.log
+	kill_hard mute
+done
+paths=$(cat /sys/module/krdma_soft/parameters/same_host)
+same_host 0
+start server B krdma ping --server "$ADDR_B" 7805
+until_says server listening
+start client A krdma ping "$ADDR_B" 7805 -c 1000 -i 0.3 -t 30
+until_says client 'seq=3 '
+# nothing of its end reaches the server
+on A tc qdisc add dev vethA root netem loss 100%
+kill -INT "${pid_of[client]}"
+finish client 5
+has "what there was" ' sent, [0-9]+ came back' client.log
+on A tc qdisc del dev vethA root
+kill -INT "${pid_of[server]}"
+finish server 10
+same_host "$paths"
+
 say "top"
 json "rates" A 'o["rnic"] == "krdma0" and o["interval_s"] > 0.1 and "tx_bytes" in o["rates"]' top --once -i 0.2
 expect "top as text" on A krdma top -n 2 -i 0.1
