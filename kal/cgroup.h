@@ -11,13 +11,19 @@
 #include <linux/list.h>
 
 struct ib_device;
+struct ri_rnic;
+
 /*
  * Memory that set_active_memcg() has charged to somebody else's group: none when that is full,
  * for neither its reclaim nor its oom killer is waited for.
  */
 #define KAL_GFP_CHARGE	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
-struct ri_rnic;
+/*
+ * The same for a connection's request, which page cache alone must not refuse: beyond the
+ * limit it is charged all the same, and the group's next own allocation pays with reclaim.
+ */
+#define KAL_GFP_REQUEST	(KAL_GFP_CHARGE | __GFP_HIGH)
 
 /**
  * struct kal_charge - a charge, or room for one

@@ -215,7 +215,7 @@ struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle
 				  struct kal_dev *dev, u64 cookie);
 /*
  * The same in a thread of the kernel's, for a kind that the rdma cgroup does not count: charged
- * to who opened the file. -ENOMEM when his memory cgroup is full: its reclaim is not waited for.
+ * to who opened the file, whose memory cgroup's reclaim is not waited for.
  */
 struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal_handle_ops *ops,
 					 struct kal_dev *dev, u64 cookie);

@@ -127,7 +127,7 @@ struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal
 	struct mem_cgroup *before = set_active_memcg(file->memcg);
 	struct kal_handle *h;
 
-	h = kal_handle_alloc(file, ops, dev, cookie, KAL_GFP_CHARGE);
+	h = kal_handle_alloc(file, ops, dev, cookie, KAL_GFP_REQUEST);
 	set_active_memcg(before);
 	return h;
 }

@@ -374,7 +374,7 @@ static struct kal_ep *ep_alloc_child(struct kal_ep *parent)
 	struct kal_ep *ep;
 
 	ep = ep_alloc(parent->rnic, parent->handler, parent->context,
-		      memcg ? KAL_GFP_CHARGE : GFP_KERNEL);
+		      memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
 	set_active_memcg(before);
 	return ep;
 }
