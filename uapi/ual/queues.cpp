@@ -563,6 +563,10 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 	krdma_wr wr = request(KRDMA_WR_BIND_MW, id, {}, options);
 	detail::MwState &bound = *window.state();
 	std::shared_ptr<detail::MrState> next = region.state();
+
+	/* their numbers may be another session's */
+	if (bound.pd->context != state()->pd->context || next->context != state()->pd->context)
+		detail::throw_errno(EINVAL, "window or region of another context");
 	/* each STag is given once, and belongs to the region that was posted with it */
 	const std::lock_guard guard{bound.lock};
 

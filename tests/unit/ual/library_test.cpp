@@ -889,6 +889,33 @@ TEST_F(Library, AQueuePairOfAnotherSessionIsRefused)
 	EXPECT_EQ(accepted, 1U) << "it may be answered again";
 }
 
+TEST_F(Library, AWindowOfAnotherSessionIsNotBound)
+{
+	const Session other_session{std::make_shared<FakeKernel>()};
+	const Context other_context{other_session.find("krdma0"), {.slow = true}};
+	const ProtectionDomain other_pd{other_context};
+	const MemoryWindow other{other_pd};
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const MemoryWindow window{pd};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	std::array<std::byte, 64> memory{};
+	const MemoryRegion region{pd, memory, access::window_bind};
+	const MemoryRegion other_region{other_pd, memory, access::window_bind};
+	const std::uint32_t stag = other.stag();
+
+	ASSERT_EQ(other.handle(), window.handle());
+	EXPECT_EQ(code_of([&] { qp.bind(1, other, region, region.slice(), access::remote_read); }),
+		  EINVAL);
+	EXPECT_EQ(code_of([&] {
+			  qp.bind(1, window, other_region, other_region.slice(), access::remote_read);
+		  }),
+		  EINVAL);
+	EXPECT_EQ(other.stag(), stag);
+	qp.bind(1, window, region, region.slice(), access::remote_read);
+}
+
 TEST_F(Library, WhatHasEndedCallsNobody)
 {
 	const Context context = slow_context();

@@ -447,7 +447,8 @@ int ual_invalidate(struct ual_qp *qp, uint64_t id, uint32_t stag, uint32_t flags
 /*
  * Binds a window to a part of a region; ual_mw_stag() is then another one, for the peer when the
  * bind has completed, which needs a connection. The peer addresses its first octet as the
- * region's, by @part's addr, or by 0 if @access has KRDMA_ACCESS_ZERO_BASED.
+ * region's, by @part's addr, or by 0 if @access has KRDMA_ACCESS_ZERO_BASED. -EINVAL: they are
+ * not of the queue pair's context.
  */
 int ual_bind(struct ual_qp *qp, uint64_t id, struct ual_mw *mw, struct ual_mr *mr,
 	     const struct krdma_sge *part, uint32_t access, uint32_t flags);

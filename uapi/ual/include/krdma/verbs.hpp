@@ -464,6 +464,8 @@ public:
 	 * when the bind has completed, which needs a connection. One of type 2 must not be bound
 	 * already; one of type 1 is, in place of what it was bound to. The peer addresses its first
 	 * octet as the region's, by @p part.address, or by 0 if @p access has zero_based.
+	 * @throws std::system_error EINVAL: they are not of this queue pair's context; or as the
+	 *         other requests
 	 */
 	void bind(std::uint64_t id, const MemoryWindow &window, const MemoryRegion &region,
 		  const Slice &part, std::uint32_t access, SendOptions options = {}) const;
