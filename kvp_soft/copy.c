@@ -53,30 +53,28 @@ void soft_copy_vectors_end(void)
 	kernel_fpu_end();
 }
 
+#define LOAD(reg, off)		"	vmovdqu	" #off "(%[src],%[at]), %%ymm" #reg "\n"
+#define STORE(reg, off)		"	vmovdqu	%%ymm" #reg ", " #off "(%[dst],%[at])\n"
+
 /* The blocks in front of @dst and @src, from @at, a negative count of octets, up to there. */
 static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
 {
-	asm volatile("1:	vmovdqu	  0(%[src],%[at]), %%ymm0\n"
-		     "	vmovdqu	 32(%[src],%[at]), %%ymm1\n"
-		     "	vmovdqu	 64(%[src],%[at]), %%ymm2\n"
-		     "	vmovdqu	 96(%[src],%[at]), %%ymm3\n"
-		     "	vmovdqu	128(%[src],%[at]), %%ymm4\n"
-		     "	vmovdqu	160(%[src],%[at]), %%ymm5\n"
-		     "	vmovdqu	192(%[src],%[at]), %%ymm6\n"
-		     "	vmovdqu	224(%[src],%[at]), %%ymm7\n"
-		     "	vmovdqu	%%ymm0,   0(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm1,  32(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm2,  64(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm3,  96(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm4, 128(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm5, 160(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm6, 192(%[dst],%[at])\n"
-		     "	vmovdqu	%%ymm7, 224(%[dst],%[at])\n"
+	/* clang-format off */
+	asm volatile("1:\n"
+		     LOAD(0, 0) LOAD(1, 32) LOAD(2, 64) LOAD(3, 96)
+		     LOAD(4, 128) LOAD(5, 160) LOAD(6, 192) LOAD(7, 224)
+		     LOAD(8, 256) LOAD(9, 288) LOAD(10, 320) LOAD(11, 352)
+		     LOAD(12, 384) LOAD(13, 416) LOAD(14, 448) LOAD(15, 480)
+		     STORE(0, 0) STORE(1, 32) STORE(2, 64) STORE(3, 96)
+		     STORE(4, 128) STORE(5, 160) STORE(6, 192) STORE(7, 224)
+		     STORE(8, 256) STORE(9, 288) STORE(10, 320) STORE(11, 352)
+		     STORE(12, 384) STORE(13, 416) STORE(14, 448) STORE(15, 480)
 		     "	add	%[block], %[at]\n"
 		     "	jnz	1b\n"
 		     : [at] "+r"(at)
 		     : [dst] "r"(dst), [src] "r"(src), [block] "i"(SOFT_COPY_BLOCK)
 		     : "memory", "cc");
+	/* clang-format on */
 }
 
 /**

@@ -12,7 +12,7 @@
 #include "params.h"
 
 /* octets of a turn of the vector copy; pieces of a run that are shorter go without */
-#define SOFT_COPY_BLOCK 256
+#define SOFT_COPY_BLOCK 512
 
 /* What the sanitizers of a program cannot see stays out of those, the kernel's can be told. */
 #if defined(CONFIG_X86_64) && (!defined(__SANITIZE_ADDRESS__) || defined(CONFIG_KASAN))
