@@ -67,7 +67,7 @@ for _ in range(16):
     good(ual.ual_cq_create(context, ctypes.byref(options), ctypes.byref(queue)))
 sys.stdin.readline()
 '
-# what the kernel's own thread makes of each of 4096 connections: 3 KiB
+# what the kernel's own thread makes of each connection: 3 KiB
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
 
 rmdir $group

@@ -6,8 +6,8 @@
  * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
  * krdma_chardev -e ADDRESS: the codes of asynchronous events of a context, one a line, until
  * somebody ends it; what cannot be read for want of memory is read later.
- * krdma_chardev -c ADDRESS: after a line of input, requests that are rejected and kept; the
- * next line ends it.
+ * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
+ * kept; the next line ends it.
  *
  * ADDRESS is an RNIC's of this namespace.
  */
@@ -18,6 +18,7 @@
 #include <exception>
 #include <thread>
 
+#include <poll.h>
 #include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
@@ -157,6 +158,13 @@ void await_line()
 		c = std::getchar();
 }
 
+bool line_waits()
+{
+	pollfd input{STDIN_FILENO, POLLIN, 0};
+
+	return ::poll(&input, 1, 0) == 1;
+}
+
 void keep_rejected(const char *address)
 {
 	/* opened behind the line: whose group that is counts */
@@ -166,7 +174,7 @@ void keep_rejected(const char *address)
 	const krdma_listen listener = make_listener(server, ctx, address);
 	const krdma_qp qp = make_qp(client, client_ctx);
 
-	for (int i = 0; i < 4096; i++) {
+	for (int i = 0; i < 4096 && !line_waits(); i++) {
 		const krdma_conn conn = start_connect(client, qp.handle, listener.local);
 		krdma_conn reject{};
 
