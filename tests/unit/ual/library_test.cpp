@@ -908,10 +908,10 @@ TEST_F(Library, AWindowOfAnotherSessionIsNotBound)
 	ASSERT_EQ(other.handle(), window.handle());
 	EXPECT_EQ(code_of([&] { qp.bind(1, other, region, region.slice(), access::remote_read); }),
 		  EINVAL);
-	EXPECT_EQ(code_of([&] {
-			  qp.bind(1, window, other_region, other_region.slice(), access::remote_read);
-		  }),
-		  EINVAL);
+	const auto bind_other = [&] {
+		qp.bind(1, window, other_region, other_region.slice(), access::remote_read);
+	};
+	EXPECT_EQ(code_of(bind_other), EINVAL);
 	EXPECT_EQ(other.stag(), stag);
 	qp.bind(1, window, region, region.slice(), access::remote_read);
 }
