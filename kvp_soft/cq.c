@@ -57,45 +57,58 @@ static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
 	};
 }
 
+/* With the lock held: entries that are free. */
+static u32 soft_cq_room(const struct soft_cq *cq)
+{
+	u32 used = cq->prod - soft_cq_cons(cq);
+
+	return used < cq->mem.depth ? cq->mem.depth - used : 0;
+}
+
 /**
- * soft_cq_add() - add a completion
- * @cq: queue; when it is full the completion is lost, the queue is dead and
+ * soft_cq_add() - add completions
+ * @cq: queue; when it is full the rest is lost, the queue is dead and
  *	IB_EVENT_CQ_ERR says so, once
- * @cqe: what happened
+ * @cqes: what happened
+ * @n: how many, at least 1
  * @wc_qp: ib_wc.qp for a kernel consumer
  * @tell: who is to hear of it; of a batch, soft_cq_notify() says it after the last one
  *
  * Context: any; unless @tell is SOFT_CQ_TELL_LATER any but hard interrupt, without locks
  * of ours.
- * Return: false when the completion is lost; its QP cannot go on then.
+ * Return: false when one is lost; its QP cannot go on then.
  */
-bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
+bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
 		 struct ib_qp *wc_qp, enum soft_cq_tell tell)
 {
 	struct soft_cq_mem *mem = &cq->mem;
+	bool lost = true;
 	bool overflow = false;
-	bool added = false;
 	bool raise;
 	unsigned long flags;
-	u32 slot;
+	u32 room, slot, i;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overflowed)
 		goto out;
-	if (cq->prod - soft_cq_cons(cq) >= mem->depth) {
+	room = soft_cq_room(cq);
+	lost = n > room;
+	if (lost) {
 		cq->overflowed = true;
 		overflow = true;
-		goto out;
+		n = room;
 	}
-	slot = cq->prod & (mem->depth - 1);
-	mem->entries[slot] = *cqe;
-	if (mem->wc_qps)
-		mem->wc_qps[slot] = wc_qp;
-	if (mem->stamps)
-		soft_cq_stamp(cq, slot);
-	/* the entry before the index: pairs with the consumer's acquire */
-	smp_store_release(&mem->head->prod, ++cq->prod);
-	added = true;
+	for (i = 0; i < n; i++) {
+		slot = (cq->prod + i) & (mem->depth - 1);
+		mem->entries[slot] = cqes[i];
+		if (mem->wc_qps)
+			mem->wc_qps[slot] = wc_qp;
+		if (mem->stamps)
+			soft_cq_stamp(cq, slot);
+	}
+	cq->prod += n;
+	/* the entries before the index: pairs with the consumer's acquire */
+	smp_store_release(&mem->head->prod, cq->prod);
 out:
 	raise = tell != SOFT_CQ_TELL_LATER &&
 		soft_cq_event_wanted(cq, tell == SOFT_CQ_TELL_SOLICITED);
@@ -104,7 +117,7 @@ out:
 		soft_cq_raise(cq);
 	if (overflow)
 		soft_cq_overflow(cq);
-	return added;
+	return !lost;
 }
 
 /**

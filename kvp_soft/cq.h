@@ -69,6 +69,9 @@ static inline struct soft_cq *to_soft_cq(struct ri_cq *ri)
 	return container_of(ri, struct soft_cq, ri);
 }
 
+/* so many completions of a run are added at a time; they stand on the stack until then */
+#define SOFT_CQ_RUN	16
+
 /*
  * Whom soft_cq_add() tells: nobody yet, who asked for any event, or also who asked for
  * solicited ones.
@@ -80,7 +83,7 @@ enum soft_cq_tell {
 };
 
 /* cq.c */
-bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqe,
+bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
 		 struct ib_qp *wc_qp, enum soft_cq_tell tell);
 bool soft_cq_waiting(struct soft_cq *cq);
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num);

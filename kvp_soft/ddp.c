@@ -322,6 +322,25 @@ bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 	return true;
 }
 
+/**
+ * soft_sends_follow - is a segment one of the Sends that follow another at once
+ * @seg: the other, decoded, a whole message of the Send family
+ * @raw: its octets from ULPDU_Length on
+ * @next: those of the one: as many as the header has
+ * @msn: message sequence number that it is to have
+ *
+ * If so, all that soft_seg_decode() and soft_untagged_check() look at, but for room, is as
+ * right as with the other. Each octet of @next is read once.
+ */
+bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next, u32 msn)
+{
+	const struct untagged_wire *v = (const void *)next;
+
+	return get_unaligned_be64(raw) == get_unaligned_be64(next) &&
+	       get_unaligned_be64(v->qn) == ((u64)seg->qn << 32 | msn) &&
+	       !get_unaligned_be32(v->mo);
+}
+
 /* The header as it was received: encode it again, with the reserved bits */
 static int refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
 {
@@ -431,6 +450,36 @@ u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn
 	put_unaligned_be32(msn, w->msn);
 	put_unaligned_be32(mo, w->mo);
 	return sizeof(*w);
+}
+
+/**
+ * soft_put_tagged_again - encode a header that differs only in where it says to
+ * @p: room for 16 octets
+ * @like: ULPDU_Length and header, encoded by soft_put_tagged()
+ * @stag: where the payload goes
+ * @to: tagged offset of its first octet
+ */
+void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to)
+{
+	struct tagged_wire *w = (void *)p;
+
+	memcpy(w, like, sizeof(*w));
+	put_unaligned_be32(stag, w->stag);
+	put_unaligned_be64(to, w->to);
+}
+
+/**
+ * soft_put_untagged_again - encode a header that differs only in its number
+ * @p: room for 20 octets
+ * @like: ULPDU_Length and header, encoded by soft_put_untagged()
+ * @msn: message sequence number
+ */
+void soft_put_untagged_again(u8 *p, const u8 *like, u32 msn)
+{
+	struct untagged_wire *w = (void *)p;
+
+	memcpy(w, like, sizeof(*w));
+	put_unaligned_be32(msn, w->msn);
 }
 
 /**

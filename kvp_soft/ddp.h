@@ -85,6 +85,7 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next);
 bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to);
 bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg);
+bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next, u32 msn);
 int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_seg *seg,
 			bool buffer_available, u64 buffer_len, struct soft_term *term);
 void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg *seg);
@@ -92,6 +93,8 @@ void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg
 u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_len);
 u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn, u32 mo,
 		      u32 payload_len);
+void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to);
+void soft_put_untagged_again(u8 *p, const u8 *like, u32 msn);
 void soft_put_more(u8 *p, u32 hdr, u32 payload_len, u32 stride, u32 count);
 
 #endif /* SOFT_DDP_H */

@@ -8,10 +8,11 @@
  *
  * soft_mem_get() is the only place that decides whether an access is allowed:
  * gather, receive, RDMA Write, RDMA Read and atomic operations (at the source and
- * at the sink) all ask it, and invalidation asks the same check. What it hands out stays pinned
- * until soft_mem_put(). An access is a copy with softirqs off, between the two:
- * so deregistration can sleep until it is over, and invalidation, which a Send
- * of the peer may ask for in softirq, can spin.
+ * at the sink) all ask it, and invalidation asks the same check. What it hands out stays
+ * pinned until soft_mem_put(), with the rights that were checked; of the accesses of a run
+ * soft_mem_in_bounds() checks what each has of its own. An access is a copy, or a run of
+ * short ones, with softirqs off, between the two: so deregistration can sleep until it is
+ * over, and invalidation, which a Send of the peer may ask for in softirq, can spin.
  */
 #include <linux/highmem.h>
 #include <linux/random.h>
@@ -71,12 +72,7 @@ __soft_mem_check(const struct soft_qp *qp, const struct soft_mem *mem, u32 stag,
 	need &= ~SOFT_FOR_RECEIVE;
 	if (need & ~mem->access || need & SOFT_REMOTE_RIGHTS & ~READ_ONCE(qp->access))
 		return SOFT_ACCESS_RIGHTS;
-	if (soft_to_wraps(to, len))
-		return SOFT_ACCESS_WRAP;
-	if (to < mem->iova || to - mem->iova > mem->length ||
-	    len > mem->length - (to - mem->iova))
-		return SOFT_ACCESS_BOUNDS;
-	return SOFT_ACCESS_OK;
+	return soft_mem_in_bounds(mem, to, len);
 }
 
 enum soft_access soft_mem_check(const struct soft_qp *qp,

@@ -115,6 +115,27 @@ struct soft_mw {
 	struct soft_mem *mem;
 };
 
+/**
+ * soft_mem_in_bounds() - where is an access
+ * @mem: the region
+ * @to: first octet, tagged offset
+ * @len: octets
+ *
+ * soft_mem_get() asks it. By itself it does for one more access that is as one that was
+ * allowed, but for @to and less octets, until soft_mem_put().
+ * Return: SOFT_ACCESS_OK or the reason of the refusal.
+ */
+static inline enum soft_access soft_mem_in_bounds(const struct soft_mem *mem,
+						  u64 to, u64 len)
+{
+	if (soft_to_wraps(to, len))
+		return SOFT_ACCESS_WRAP;
+	if (to < mem->iova || to - mem->iova > mem->length ||
+	    len > mem->length - (to - mem->iova))
+		return SOFT_ACCESS_BOUNDS;
+	return SOFT_ACCESS_OK;
+}
+
 enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
 			      int need, struct soft_mem **memp);
 enum soft_access soft_mem_get_cached(struct soft_qp *qp,

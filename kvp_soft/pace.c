@@ -13,9 +13,11 @@
 
 /* so many ticks for nothing before a doorbell is asked for again */
 #define SOFT_GATHER_IDLE	32
-/* and so many while the poster goes on posting; more when it has several QPs to post to */
+/* and so many while the poster goes on posting */
 #define SOFT_GATHER_GOES	2
+/* more when it has several QPs to post to, or has posted so much that a doorbell is worth it */
 #define SOFT_GATHER_GOES_MORE	6
+#define SOFT_GATHER_FAST	16
 /* a tick is longer by its length for each so many QPs */
 #define SOFT_GATHER_MANY	32
 /* so many doorbells with all that a poster may gather, and it may gather more */
@@ -61,7 +63,9 @@ static void soft_gather_end(struct soft_pace *pace, bool goes_on, bool several)
 /* Has something waited for too long, although the poster goes on? */
 static bool soft_gather_stale(const struct soft_pace *pace, bool several)
 {
-	u32 most = several ? SOFT_GATHER_GOES_MORE : SOFT_GATHER_GOES;
+	u32 most = several || pace->seen >= SOFT_GATHER_FAST ?
+			   SOFT_GATHER_GOES_MORE :
+			   SOFT_GATHER_GOES;
 
 	return pace->seen && pace->with->goes - pace->began > most;
 }

@@ -12,6 +12,7 @@
 #include "ring.h"
 
 struct soft_msg;
+struct soft_parts;
 struct soft_qp;
 struct soft_term_about;
 
@@ -221,6 +222,8 @@ int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
 void soft_rq_free(struct soft_rq *rq);
 int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe);
 void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done);
+u32 soft_rq_fill(struct soft_qp *qp, const struct soft_parts *from, u32 n,
+		 bool solicited);
 void soft_rq_flush(struct soft_qp *qp);
 int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr);

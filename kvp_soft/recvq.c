@@ -6,6 +6,7 @@
  * the slot is free again at once: what is needed of it was copied and checked.
  */
 #include "device.h"
+#include "memory.h"
 #include "qp.h"
 #include "trace.h"
 
@@ -143,6 +144,14 @@ static const struct soft_recv_done soft_recv_flushed = {
 	.opcode = IB_WC_RECV,
 };
 
+static void soft_rq_add_cqes(struct soft_qp *qp,
+			     const struct krdma_soft_cqe *cqes, u32 n,
+			     enum soft_cq_tell tell)
+{
+	if (!soft_cq_add(soft_recv_cq(qp), cqes, n, qp->ri.wc_qp, tell))
+		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
+}
+
 static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 			    const struct soft_recv_done *done,
 			    enum soft_cq_tell tell)
@@ -166,8 +175,7 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
 	trace_soft_completion(qp, &cqe);
-	if (!soft_cq_add(soft_recv_cq(qp), &cqe, qp->ri.wc_qp, tell))
-		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
+	soft_rq_add_cqes(qp, &cqe, 1, tell);
 }
 
 /**
@@ -183,6 +191,90 @@ void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
 			done->solicited || done->status ?
 				SOFT_CQ_TELL_SOLICITED :
 				SOFT_CQ_TELL);
+}
+
+/* With the lock held: entries that may be taken without a look at anything else. */
+static u32 soft_rq_ready(const struct soft_rq *rq)
+{
+	int n = rq->broken || rq->limit ? 0 : soft_ring_pending(&rq->ring);
+
+	return max(n, 0);
+}
+
+/* Read, once, the entry that is @nth in the ring. Is it one of a single element? */
+static bool soft_rqe_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
+			    struct krdma_soft_sge *sge)
+{
+	const struct krdma_soft_rqe *src =
+		soft_ring_entry(&rq->ring, rq->ring.fetched + nth);
+
+	*wr_id = READ_ONCE(src->wr_id);
+	sge->addr = READ_ONCE(src->sge[0].addr);
+	sge->length = READ_ONCE(src->sge[0].length);
+	sge->lkey = READ_ONCE(src->sge[0].lkey);
+	return READ_ONCE(src->num_sge) == 1;
+}
+
+/**
+ * soft_rq_fill() - place short Sends, each in the next receive, and complete those
+ * @qp: queue pair; no receive is in use
+ * @from: their payloads, not empty
+ * @n: how many
+ * @solicited: they ask for an event
+ *
+ * As long as the receives have one element each, in the region of the first: with one look
+ * at each queue. Context: the receiver.
+ * Return: how many; the next one is to go the usual way.
+ */
+u32 soft_rq_fill(struct soft_qp *qp, const struct soft_parts *from, u32 n,
+		 bool solicited)
+{
+	const int need = IB_ACCESS_LOCAL_WRITE | SOFT_FOR_RECEIVE;
+	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
+	struct soft_rq *rq = qp->rq;
+	struct soft_mem *mem = NULL;
+	const u8 *p = from->first;
+	struct krdma_soft_sge sge;
+	u32 lkey = 0;
+	u64 wr_id;
+	u32 i;
+
+	spin_lock_bh(&rq->lock);
+	n = min3(n, soft_rq_ready(rq), SOFT_CQ_RUN);
+	for (i = 0; i < n; i++) {
+		if (!soft_rqe_single(rq, i, &wr_id, &sge) ||
+		    sge.length < from->len)
+			break;
+		if (!mem) {
+			if (soft_mem_get_cached(qp, &qp->rx.mem, sge.lkey,
+						sge.addr, from->len, need, &mem))
+				break;
+			lkey = sge.lkey;
+		} else if (sge.lkey != lkey ||
+			   soft_mem_in_bounds(mem, sge.addr, from->len)) {
+			break;
+		}
+		soft_mem_write(mem, sge.addr, p, from->len);
+		p += from->len + from->gap;
+		cqes[i] = (struct krdma_soft_cqe){
+			.wr_id = wr_id,
+			.byte_len = from->len,
+			.qp_num = qp->ri.obj.id,
+			.opcode = IB_WC_RECV,
+		};
+		trace_soft_completion(qp, &cqes[i]);
+	}
+	if (mem)
+		soft_mem_put(mem);
+	rq->ring.fetched += i;
+	if (i)
+		soft_ring_release(&rq->ring, rq->ring.fetched);
+	spin_unlock_bh(&rq->lock);
+	if (i)
+		soft_rq_add_cqes(qp, cqes, i,
+				 solicited ? SOFT_CQ_TELL_SOLICITED :
+					     SOFT_CQ_TELL);
+	return i;
 }
 
 /**

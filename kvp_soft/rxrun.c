@@ -25,8 +25,7 @@ static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 				IB_ACCESS_REMOTE_WRITE, &mem))
 		return 0;
 	for (; more >= len && soft_seg_same(s->raw, next.lin, &to); more -= len) {
-		if (soft_mem_check(qp, mem, seg->stag, to, n,
-				   IB_ACCESS_REMOTE_WRITE) ||
+		if (soft_mem_in_bounds(mem, to, n) ||
 		    (qp->mpa.crc && !soft_src_crc_ok(&next, len)))
 			break;
 		soft_mem_write(mem, to, next.lin + soft_payload_off(seg), n);
@@ -34,6 +33,53 @@ static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 		count++;
 	}
 	soft_mem_put(mem);
+	qp->received.fpdus += count;
+	qp->received.messages += count;
+	return count;
+}
+
+/* How many Sends behind that are as it was, up to SOFT_CQ_RUN, from @msn on. */
+static u32 soft_rx_sends_alike(const struct soft_qp *qp,
+			       const struct soft_rx_seg *s,
+			       const struct soft_src *from, u32 len, u32 msn)
+{
+	struct soft_src next = { .lin = from->lin };
+	const u32 most = min(from->more / len, SOFT_CQ_RUN);
+	u32 n = 0;
+
+	while (n < most && soft_sends_follow(&s->seg, s->raw, next.lin, msn + n) &&
+	       (!qp->mpa.crc || soft_src_crc_ok(&next, len))) {
+		next.lin += len;
+		n++;
+	}
+	return n;
+}
+
+/* Sends, with one look at the queues for several. */
+static u32 soft_rx_more_sends(struct soft_qp *qp, const struct soft_rx_seg *s,
+			      u32 len)
+{
+	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_SEND];
+	const struct soft_seg *seg = &s->seg;
+	const bool solicited = soft_op(seg->opcode)->flags & SOFT_OP_SOLICITED;
+	struct soft_src next = { .lin = s->src.lin + len, .more = s->src.more };
+	u32 count = 0;
+	u32 alike, n;
+
+	do {
+		const struct soft_parts parts = {
+			.first = (u8 *)next.lin + soft_payload_off(seg),
+			.len = seg->payload_len,
+			.gap = len - seg->payload_len,
+		};
+
+		alike = soft_rx_sends_alike(qp, s, &next, len, st->msn);
+		n = alike ? soft_rq_fill(qp, &parts, alike, solicited) : 0;
+		st->msn += n;
+		next.lin += n * len;
+		next.more -= n * len;
+		count += n;
+	} while (n == SOFT_CQ_RUN && !qp->rx.stopped);
 	qp->received.fpdus += count;
 	qp->received.messages += count;
 	return count;
@@ -68,6 +114,14 @@ static bool soft_rx_may_come_again(const struct soft_seg *seg)
 	       seg->opcode == SOFT_RDMAP_READ_REQ;
 }
 
+/* Those that soft_rx_more_sends() knows: they only fill a receive. */
+static bool soft_rx_only_fills(const struct soft_qp *qp, const struct soft_seg *seg)
+{
+	return (seg->opcode == SOFT_RDMAP_SEND ||
+		seg->opcode == SOFT_RDMAP_SEND_SE) &&
+	       seg->payload_len && !seg->mo && !qp->rx.imm_kept;
+}
+
 /**
  * soft_rx_more() - messages that are like the one that was just handled
  * @qp: queue pair
@@ -81,6 +135,7 @@ u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
 {
 	const struct soft_seg *seg = &s->seg;
 	const u32 more = min(s->src.more, SOFT_RUN_MAX * len);
+	u32 count = 0;
 
 	if (!seg->last || qp->rx.stopped || trace_soft_recv_enabled())
 		return 0;
@@ -88,5 +143,9 @@ u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
 		return seg->payload_len && seg->payload_len == qp->rx.write_len ?
 			       soft_rx_more_writes(qp, s, len, more) :
 			       0;
-	return soft_rx_may_come_again(seg) ? soft_rx_more_of(qp, s, len, more) : 0;
+	if (soft_rx_only_fills(qp, seg))
+		count = soft_rx_more_sends(qp, s, len);
+	if (!count && soft_rx_may_come_again(seg))
+		count = soft_rx_more_of(qp, s, len, more);
+	return count;
 }

@@ -344,10 +344,11 @@ static u8 soft_wc_opcode(u8 op, u8 flags)
 	}
 }
 
-static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
-			    enum ib_wc_status status)
+/* The completion of a work request, and what is to be said of it elsewhere. */
+static void soft_sq_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
+			enum ib_wc_status status, struct krdma_soft_cqe *cqe)
 {
-	struct krdma_soft_cqe cqe = {
+	*cqe = (struct krdma_soft_cqe){
 		.wr_id = rec->wr_id,
 		.byte_len = rec->byte_len,
 		.qp_num = qp->ri.obj.id,
@@ -356,32 +357,40 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 	};
 
 	if (status) {
-		cqe.vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
-				 qp->term.code;
+		cqe->vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
+				  qp->term.code;
 		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
 	}
-	trace_soft_completion(qp, &cqe);
-	if (!soft_cq_add(soft_send_cq(qp), &cqe, qp->ri.wc_qp,
+	trace_soft_completion(qp, cqe);
+}
+
+static void soft_sq_add_cqes(struct soft_qp *qp,
+			     const struct krdma_soft_cqe *cqes, u32 n)
+{
+	if (!soft_cq_add(soft_send_cq(qp), cqes, n, qp->ri.wc_qp,
 			 SOFT_CQ_TELL_LATER))
 		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
 }
 
-/* The oldest work request is over, and its slot free. */
-static void soft_sq_free_slot(struct soft_sq *sq)
+static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
+			    enum ib_wc_status status)
 {
-	WRITE_ONCE(sq->cons, sq->cons + 1);
-	soft_ring_release(&sq->ring, sq->cons);
+	struct krdma_soft_cqe cqe;
+
+	soft_sq_cqe(qp, rec, status, &cqe);
+	soft_sq_add_cqes(qp, &cqe, 1);
 }
 
 /*
- * The same with a completion. The slot is free before the consumer can see that: who
- * polls may post at once. So what completes is a copy.
+ * The oldest work request is over. Its slot is free before the consumer can see that, so
+ * what completes is a copy.
  */
 static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 {
 	struct soft_sq_rec rec = *soft_sq_rec(sq, sq->cons);
 
-	soft_sq_free_slot(sq);
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	soft_ring_release(&sq->ring, sq->cons);
 	return rec;
 }
 
@@ -442,6 +451,35 @@ bool soft_sq_resume(struct soft_qp *qp)
 	return ret;
 }
 
+/*
+ * Take finished work requests off the queue, from the oldest on, and their completions, up
+ * to SOFT_CQ_RUN. Return: how many those are.
+ */
+static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
+			    struct krdma_soft_cqe *cqes)
+{
+	struct soft_sq *sq = &qp->sq;
+	const u32 fetched = soft_sq_fetched(sq);
+	const struct soft_sq_rec *oldest;
+	u32 cons = sq->cons;
+	u32 n = 0;
+
+	for (; cons != fetched && n < SOFT_CQ_RUN; cons++) {
+		oldest = soft_sq_rec(sq, cons);
+		if (oldest->status || READ_ONCE(oldest->read_pending) ||
+		    READ_ONCE(oldest->end_seq) > sent)
+			break;
+		if (qp->sig_all || oldest->flags & KRDMA_SOFT_WQE_SIGNALED)
+			soft_sq_cqe(qp, oldest, IB_WC_SUCCESS, &cqes[n++]);
+	}
+	/* free before the consumer can see completions: who polls may post at once */
+	if (cons != sq->cons) {
+		WRITE_ONCE(sq->cons, cons);
+		soft_ring_release(&sq->ring, cons);
+	}
+	return n;
+}
+
 /**
  * soft_sq_complete() - complete what is finished, in order
  * @qp: queue pair
@@ -449,12 +487,12 @@ bool soft_sq_resume(struct soft_qp *qp)
  */
 void soft_sq_complete(struct soft_qp *qp)
 {
+	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
 	struct soft_sq *sq = &qp->sq;
-	const struct soft_sq_rec *oldest;
-	struct soft_sq_rec rec;
 	bool added = false;
 	bool drained;
 	u64 sent;
+	u32 n;
 
 	spin_lock_bh(&sq->lock);
 	/*
@@ -462,19 +500,13 @@ void soft_sq_complete(struct soft_qp *qp)
 	 * they moved on, and the later of the two must see both moves.
 	 */
 	sent = READ_ONCE(qp->tx.seq_sent);
-	while (sq->cons != soft_sq_fetched(sq)) {
-		oldest = soft_sq_rec(sq, sq->cons);
-		if (oldest->status || READ_ONCE(oldest->read_pending) ||
-		    READ_ONCE(oldest->end_seq) > sent)
-			break;
-		if (!qp->sig_all && !(oldest->flags & KRDMA_SOFT_WQE_SIGNALED)) {
-			soft_sq_free_slot(sq);
-			continue;
+	do {
+		n = soft_sq_finished(qp, sent, cqes);
+		if (n) {
+			soft_sq_add_cqes(qp, cqes, n);
+			added = true;
 		}
-		rec = soft_sq_pop(sq);
-		soft_sq_add_cqe(qp, &rec, IB_WC_SUCCESS);
-		added = true;
-	}
+	} while (n == SOFT_CQ_RUN);
 	drained = soft_sq_check_drained(qp);
 	spin_unlock_bh(&sq->lock);
 	if (added)

@@ -97,8 +97,8 @@ u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 	return page_address(frag->page) + frag->offset;
 }
 
-/* The next @n octets of the reserved room are a whole FPDU. */
-static void soft_tx_commit(struct soft_tx *tx, u32 n)
+/** soft_tx_commit() - the next @n octets of the reserved room are whole FPDUs */
+void soft_tx_commit(struct soft_tx *tx, u32 n)
 {
 	struct bio_vec *last = tx->nvec ? &tx->vec[tx->nvec - 1] : NULL;
 
@@ -113,23 +113,6 @@ static void soft_tx_commit(struct soft_tx *tx, u32 n)
 	tx->frag.offset += n;
 	tx->staged += n;
 	tx->seq_built += n;
-}
-
-/* Pad and CRC for @n octets of ULPDU_Length and ULPDU. Return: octets of the FPDU. */
-static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
-{
-	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
-
-	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
-	put_unaligned_le32(0, p + n);
-	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
-	return n + tail;
-}
-
-static void soft_tx_crc(u8 *p, u32 n)
-{
-	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n - SOFT_MPA_CRC),
-		     p + n - SOFT_MPA_CRC);
 }
 
 /** soft_tx_seal() - what was reserved holds @n octets of ULPDU_Length and ULPDU: send it */
@@ -288,16 +271,8 @@ static void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 	msg->kind = SOFT_MSG_NONE;
 }
 
-/* Octets in front of the payload of each segment, ULPDU_Length included. */
-static u32 soft_tx_header_len(const struct soft_msg *msg)
-{
-	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
-
-	return SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
-}
-
-/* Header of the next segment; @n octets of payload follow. */
-static u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
+/** soft_tx_header() - encode that of the next segment; @n octets of payload follow */
+u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 {
 	bool last = msg->off + n == msg->len;
 
@@ -490,123 +465,6 @@ static int soft_tx_fetch(struct soft_qp *qp)
 	return ret;
 }
 
-/* Is there something to answer? Who adds it starts the transmitter after that. */
-static bool soft_tx_has_requests(const struct soft_qp *qp)
-{
-	return READ_ONCE(qp->in_count);
-}
-
-/* What the Writes and Sends of soft_tx_more() have in common. */
-struct soft_tx_kind {
-	u8 opcode;
-	u8 flags;
-	u32 lkey;
-	u32 len;
-};
-
-/* A Write or Send of one element? Whether it is signaled makes no difference. */
-static bool soft_tx_kind(const struct krdma_soft_sqe *wqe,
-			 struct soft_tx_kind *kind)
-{
-	*kind = (struct soft_tx_kind){
-		.opcode = wqe->opcode,
-		.flags = wqe->flags & ~KRDMA_SOFT_WQE_SIGNALED,
-		.lkey = wqe->sge[0].lkey,
-		.len = wqe->length,
-	};
-	return wqe->num_sge == 1 && wqe->length &&
-	       !(wqe->flags & (KRDMA_SOFT_WQE_INLINE | KRDMA_SOFT_WQE_FENCE)) &&
-	       (wqe->opcode == KRDMA_SOFT_OP_WRITE ||
-		wqe->opcode == KRDMA_SOFT_OP_SEND);
-}
-
-static bool soft_tx_same_kind(const struct krdma_soft_sqe *wqe,
-			      const struct soft_tx_kind *kind)
-{
-	struct soft_tx_kind other;
-
-	return soft_tx_kind(wqe, &other) && other.opcode == kind->opcode &&
-	       other.flags == kind->flags && other.lkey == kind->lkey &&
-	       other.len == kind->len;
-}
-
-/* May the transmitter go on with work requests, and is there one? */
-static __always_inline bool soft_tx_goes_on(const struct soft_qp *qp)
-{
-	return soft_ring_pending(&qp->sq.ring) && !qp->sq.held &&
-	       READ_ONCE(qp->state) != SOFT_QP_TERMINATE &&
-	       !soft_tx_has_requests(qp);
-}
-
-/* Build the fetched work request at @p, a message of one FPDU of @len octets. */
-static void soft_tx_one_more(struct soft_qp *qp, struct soft_mem *mem, u8 *p,
-			     u32 len, u64 end_seq)
-{
-	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
-	struct soft_tx *tx = &qp->tx;
-	struct soft_msg *msg = &tx->msg;
-	u32 hdr;
-
-	msg->slot = tx->wr_slot;
-	if (wqe->opcode == KRDMA_SOFT_OP_WRITE) {
-		msg->stag = wqe->rkey;
-		msg->to = wqe->raddr;
-	} else {
-		msg->msn = tx->msn[SOFT_QN_SEND]++;
-	}
-	soft_sq_begun_msg(qp, msg);
-	tx->wr_fetched = false;
-	hdr = soft_tx_header(msg, p, msg->len);
-	soft_mem_read(mem, wqe->sge[0].addr, p + hdr, msg->len);
-	soft_tx_tail(p, hdr + msg->len);
-	if (qp->mpa.crc)
-		soft_tx_crc(p, len);
-	soft_sq_encoded(&qp->sq, msg->slot, end_seq);
-}
-
-/*
- * Short messages, as from a list of work requests: those behind the one that was just built
- * as an FPDU, that are as it was but for what they send and where to, with one search for
- * the region. The first that is not, or that must be refused, is left for the usual way.
- */
-static void soft_tx_more(struct soft_qp *qp)
-{
-	struct soft_tx *tx = &qp->tx;
-	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
-	const u32 hdr = soft_tx_header_len(&tx->msg) - SOFT_MPA_HDR;
-	const u32 len = soft_fpdu_len(hdr + wqe->length);
-	const u32 batch = READ_ONCE(soft_tx_batch_bytes);
-	u8 *p = page_address(tx->frag.page) + tx->frag.offset;
-	u32 room = min(tx->frag.size - tx->frag.offset, SOFT_RUN_MAX * len);
-	struct soft_tx_kind kind;
-	struct soft_mem *mem;
-	u32 built = 0;
-
-	if (!soft_tx_kind(wqe, &kind) || qp->mpa.tx_markers ||
-	    trace_soft_fpdu_enabled() ||
-	    soft_mem_get_cached(qp, &tx->mem, kind.lkey, wqe->sge[0].addr,
-				kind.len, 0, &mem))
-		return;
-	tx->msg.off = 0;
-	while (room - built >= len && tx->staged + built < batch &&
-	       soft_tx_goes_on(qp) && !soft_tx_fetch(qp)) {
-		if (!soft_tx_same_kind(wqe, &kind) ||
-		    soft_mem_check(qp, mem, kind.lkey, wqe->sge[0].addr,
-				   kind.len, 0))
-			break;
-		soft_tx_one_more(qp, mem, p + built, len,
-				 tx->seq_built + built + len);
-		built += len;
-	}
-	soft_mem_put(mem);
-	if (!built)
-		return;
-	qp->sent.fpdus += built / len;
-	qp->sent.messages += built / len;
-	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, built / len);
-	soft_tx_commit(tx, built);
-}
-
 /* Build the next FPDU of the message under way, or several. */
 static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 {
@@ -644,7 +502,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 		return SOFT_STEP_BUILT;
 	is_short = n == msg->len && msg->kind == SOFT_MSG_WR;
 	soft_tx_msg_done(qp, msg);
-	if (is_short && msg->kind == SOFT_MSG_NONE && soft_tx_goes_on(qp))
+	if (is_short && msg->kind == SOFT_MSG_NONE)
 		soft_tx_more(qp);
 	return SOFT_STEP_BUILT;
 }

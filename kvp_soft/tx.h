@@ -6,6 +6,9 @@
 #ifndef SOFT_TX_H
 #define SOFT_TX_H
 
+#include <linux/unaligned.h>
+
+#include "mpa_framing.h"
 #include "qp.h"
 
 /** enum soft_step - result of one step of the build */
@@ -24,6 +27,44 @@ void soft_tx_in_done(struct soft_qp *qp);
 void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 		     enum soft_access why);
 void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
+
+u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n);
+void soft_tx_commit(struct soft_tx *tx, u32 n);
+
+/* Octets in front of the payload of each segment, ULPDU_Length included. */
+static inline u32 soft_tx_header_len(const struct soft_msg *msg)
+{
+	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
+
+	return SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
+}
+
+/* Pad and CRC for @n octets of ULPDU_Length and ULPDU. Return: octets of the FPDU. */
+static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
+{
+	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
+
+	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
+	put_unaligned_le32(0, p + n);
+	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
+	return n + tail;
+}
+
+/* The CRC of an FPDU of @n octets. */
+static inline void soft_tx_crc(u8 *p, u32 n)
+{
+	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n - SOFT_MPA_CRC),
+		     p + n - SOFT_MPA_CRC);
+}
+
+/* Is there something to answer? Who adds it starts the transmitter after that. */
+static inline bool soft_tx_has_requests(const struct soft_qp *qp)
+{
+	return READ_ONCE(qp->in_count);
+}
+
+/* txrun.c */
+void soft_tx_more(struct soft_qp *qp);
 
 /* txpages.c */
 int soft_tx_pages_init(void);

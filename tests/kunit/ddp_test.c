@@ -684,6 +684,8 @@ static void messages_in_a_row(struct ktest *test)
 	soft_put_tagged(next, SOFT_RDMAP_WRITE, true, 77, 0xfedcba9876543210ULL, 8);
 	KTEST_TRUE(test, soft_seg_same(first, next, &to));
 	KTEST_EQ(test, to, 0xfedcba9876543210ULL);
+	soft_put_tagged_again(copy, first, 77, to);
+	KTEST_EQ(test, memcmp(copy, next, hdr), 0);
 	for (i = 0; i < 8 * (hdr - sizeof(to)); i++) {
 		memcpy(copy, next, hdr);
 		copy[i / 8] ^= 1 << i % 8;
@@ -705,6 +707,14 @@ static void messages_in_a_row(struct ktest *test)
 		copy[i / 8] ^= 1 << i % 8;
 		KTEST_TRUE_MSG(test, !soft_seg_again(first, copy, &seg), "bit %u", i);
 	}
+	KTEST_TRUE(test, soft_sends_follow(&seg, first, next, 0));
+	for (i = 0; i < 8 * hdr; i++) {
+		memcpy(copy, next, hdr);
+		copy[i / 8] ^= 1 << i % 8;
+		KTEST_TRUE_MSG(test, !soft_sends_follow(&seg, first, copy, 0), "bit %u", i);
+	}
+	soft_put_untagged_again(copy, first, 0);
+	KTEST_EQ(test, memcmp(copy, next, hdr), 0);
 	KTEST_TRUE(test, soft_seg_again(first, next, &seg));
 	KTEST_EQ(test, seg.msn, 0);
 	KTEST_EQ(test, memcmp(first, next, hdr), 0);

@@ -167,7 +167,12 @@ inline const krdma_soft_sge *soft_sges(const ibv_sge *sges) noexcept
 }
 
 /* a receive request, for RQ and SRQ alike: 0, EINVAL, ENOMEM */
-int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept;
+inline int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept
+{
+	if (wr.num_sge < 0)
+		return EINVAL;
+	return queue.push(wr.wr_id, soft_sges(wr.sg_list), static_cast<std::uint32_t>(wr.num_sge));
+}
 
 ibv_pd *alloc_pd(ibv_context *context);
 ibv_pd *import_pd(ibv_context *context, std::uint32_t handle);

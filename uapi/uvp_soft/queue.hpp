@@ -338,15 +338,14 @@ inline constexpr std::uint32_t known_send_flags =
 
 inline std::uint8_t soft_flags(std::uint32_t send_flags, bool signal_all) noexcept
 {
-	std::uint8_t flags = 0;
-
-	if (send_flags & KRDMA_SEND_SIGNALED || signal_all)
-		flags |= KRDMA_SOFT_WQE_SIGNALED;
-	if (send_flags & KRDMA_SEND_SOLICITED)
-		flags |= KRDMA_SOFT_WQE_SOLICITED;
-	if (send_flags & KRDMA_SEND_FENCE)
-		flags |= KRDMA_SOFT_WQE_FENCE;
-	return flags;
+	/* two side by side in both, and one: without a jump */
+	static_assert(KRDMA_SOFT_WQE_SIGNALED == KRDMA_SEND_SIGNALED >> 1 &&
+		      KRDMA_SOFT_WQE_SOLICITED == KRDMA_SEND_SOLICITED >> 1 &&
+		      KRDMA_SOFT_WQE_FENCE == KRDMA_SEND_FENCE << 2);
+	return static_cast<std::uint8_t>(
+		(send_flags >> 1 & (KRDMA_SOFT_WQE_SIGNALED | KRDMA_SOFT_WQE_SOLICITED)) |
+		(send_flags << 2 & KRDMA_SOFT_WQE_FENCE) |
+		(signal_all ? KRDMA_SOFT_WQE_SIGNALED : 0));
 }
 
 static_assert(sizeof(krdma_sge) == sizeof(krdma_soft_sge));
@@ -382,11 +381,19 @@ inline std::byte *payload(krdma_soft_sqe &sqe) noexcept
 	return reinterpret_cast<std::byte *>(sqe.sge);
 }
 
+/* one is the rule, and needs no call */
+inline void put_sges(krdma_soft_sge *to, const krdma_soft_sge *sges, std::size_t n) noexcept
+{
+	if (n == 1) [[likely]]
+		std::memcpy(to, sges, sizeof(*sges));
+	else if (n)
+		std::memcpy(to, sges, n * sizeof(*sges));
+}
+
 inline void put_sges(krdma_soft_sqe &sqe, const krdma_soft_sge *sges, std::size_t n) noexcept
 {
 	sqe.num_sge = static_cast<std::uint16_t>(n);
-	if (n)
-		std::memcpy(sqe.sge, sges, n * sizeof(*sges));
+	put_sges(sqe.sge, sges, n);
 }
 
 /* the result of an atomic operation is 8 octets in one piece */
@@ -484,6 +491,31 @@ struct SendQueue {
 		return sqe;
 	}
 
+	/* is it one for push_plain()? */
+	[[nodiscard]] static bool is_plain(std::uint8_t op, std::uint32_t send_flags) noexcept
+	{
+		return (op == KRDMA_SOFT_OP_SEND || op == KRDMA_SOFT_OP_WRITE ||
+			op == KRDMA_SOFT_OP_READ) &&
+		       !(send_flags & (~known_send_flags | KRDMA_SEND_INLINE));
+	}
+
+	/* what is posted most, for a request that need not be a krdma_wr for that: as push() */
+	[[nodiscard]] int push_plain(std::uint8_t op, std::uint64_t wr_id, std::uint32_t send_flags,
+				     std::uint32_t rkey, std::uint64_t remote_addr,
+				     const krdma_soft_sge *sges, std::uint32_t num_sge) noexcept
+	{
+		if (num_sge > max_sge) [[unlikely]]
+			return EINVAL;
+		krdma_soft_sqe *sqe = reserve(wr_id, op, send_flags);
+		if (!sqe) [[unlikely]]
+			return ENOMEM;
+		sqe->rkey = rkey;
+		sqe->raddr = remote_addr;
+		put_sges(*sqe, sges, num_sge);
+		ring.commit();
+		return 0;
+	}
+
 	/* a request into the ring, under the lock: 0, EINVAL, ENOMEM */
 	[[nodiscard]] int push(const krdma_wr &wr) noexcept
 	{
@@ -557,8 +589,7 @@ struct RecvQueue {
 
 		rqe->wr_id = wr_id;
 		rqe->num_sge = num_sge;
-		if (num_sge)
-			std::memcpy(rqe->sge, sges, num_sge * sizeof(*sges));
+		put_sges(rqe->sge, sges, num_sge);
 		ring.commit();
 		return 0;
 	}

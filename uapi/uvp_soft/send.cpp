@@ -47,7 +47,7 @@ int push_bind(Qp &qp, const ibv_send_wr &wr)
 	return qp.sq.push(request);
 }
 
-int push_send(Qp &qp, const ibv_send_wr &wr)
+[[gnu::noinline]] int push_other(Qp &qp, const ibv_send_wr &wr)
 {
 	krdma_wr request{};
 
@@ -79,6 +79,18 @@ int push_send(Qp &qp, const ibv_send_wr &wr)
 	}
 	request.imm = wr.imm_data; /* or the STag to invalidate */
 	return qp.sq.push(request);
+}
+
+/* a request of a list */
+inline int push_send(Qp &qp, const ibv_send_wr &wr)
+{
+	const std::uint8_t op = soft_op(static_cast<std::uint32_t>(wr.opcode));
+
+	if (!SendQueue::is_plain(op, wr.send_flags) || wr.num_sge < 0) [[unlikely]]
+		return push_other(qp, wr);
+	return qp.sq.push_plain(op, wr.wr_id, wr.send_flags, wr.wr.rdma.rkey,
+				wr.wr.rdma.remote_addr, soft_sges(wr.sg_list),
+				static_cast<std::uint32_t>(wr.num_sge));
 }
 
 /* ibv_wr_*() *************************************************************** */

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Shared receive queues, and how a receive request enters a ring: receive
- * queues (qp.cpp) use the same.
+ * Shared receive queues.
  */
 #include "provider.hpp"
 
 namespace krdma {
-
-int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept
-{
-	if (wr.num_sge < 0)
-		return EINVAL;
-	return queue.push(wr.wr_id, soft_sges(wr.sg_list), static_cast<std::uint32_t>(wr.num_sge));
-}
 
 ibv_srq *create_srq(ibv_pd *pd, ibv_srq_init_attr *attr)
 {
