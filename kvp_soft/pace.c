@@ -25,6 +25,8 @@
 /* so many doorbells more, after gathering was in vain; twice as many each time, so often */
 #define SOFT_PACE_MORE		64
 #define SOFT_PACE_VAIN_MAX	10
+/* octets of a message of which more may be gathered */
+#define SOFT_PACE_SHORT		1024
 
 static void soft_gather_start(struct soft_gather *gather)
 {
@@ -288,6 +290,19 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 	pace->call_ns = pace->call_end - begin;
 }
 
+/*
+ * How many work requests may be gathered: half of what the queue holds, so that the poster
+ * goes on while those are on their way; of short ones, which do not take long, nearly all.
+ * It rings before its queue is full.
+ */
+static u32 soft_pace_most(const struct soft_qp *qp)
+{
+	const u32 depth = qp->sq.ring.depth;
+	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? depth / 8 : depth / 2;
+
+	return min_not_zero(qp->tx.pace.most, depth - left);
+}
+
 /** soft_pace_rest() - nothing is left to do: how does the poster announce what comes next? */
 void soft_pace_rest(struct soft_qp *qp)
 {
@@ -308,8 +323,7 @@ void soft_pace_rest(struct soft_qp *qp)
 				soft_gather_start(gather);
 		}
 	}
-	soft_ring_want_soon(&qp->sq.ring,
-			    min_not_zero(pace->most, qp->sq.ring.depth / 2));
+	soft_ring_want_soon(&qp->sq.ring, soft_pace_most(qp));
 }
 
 /**
@@ -335,7 +349,7 @@ void soft_pace_late(struct soft_qp *qp)
 	if (!pending)
 		return;
 	if (end == SOFT_PACE_SLOW) {
-		most = min_not_zero(pace->most, qp->sq.ring.depth / 2);
+		most = soft_pace_most(qp);
 		pace->most = max3(pending / 2, (int)most / 2, 2);
 		pace->full = 0;
 		return;
