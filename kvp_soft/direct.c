@@ -7,7 +7,8 @@
  * ends nothing else changes, either: the transmitter chooses and cuts messages as
  * for the wire, with segments as large as DDP knows, and hands each to the peer's
  * receiver in place of giving it to TCP. The receiver decodes and checks it with
- * the same functions, so rights, errors and Terminates are the wire's. When it has no
+ * the same functions, so rights, errors and Terminates are the wire's. Short messages that
+ * stand one behind the other are built as FPDUs, too, and handed over together. When it has no
  * receive for a Send yet the stream goes back to TCP, which keeps what waits.
  *
  * The two ends find each other by what TCP knows of the connection (struct
@@ -246,6 +247,39 @@ int soft_direct_push(struct soft_qp *qp)
 		soft_direct_answer(peer);
 	soft_direct_put(peer);
 	return ret;
+}
+
+/**
+ * soft_direct_give() - hand built FPDUs to the peer's receiver
+ * @qp: queue pair that sends; they are in tx.vec, none begun
+ * @fpdus: set to how many it took
+ *
+ * Return: octets of those; less than tx.staged when there is no receive for the next one
+ * yet, or the peer's stream has failed or is over. Context: the transmitter.
+ */
+u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
+{
+	struct soft_qp *peer = soft_direct_get(qp);
+	struct bio_vec *vec = qp->tx.vec;
+	u32 taken = 0;
+	struct sock *sk;
+	u32 i, n;
+
+	*fpdus = 0;
+	if (!peer)
+		return 0;
+	sk = peer->llp->sock->sk;
+	lock_sock(sk);
+	for (i = 0; i < qp->tx.nvec; i++) {
+		n = soft_rx_direct_fpdus(peer, bvec_virt(&vec[i]), vec[i].bv_len,
+					 fpdus);
+		taken += n;
+		if (n < vec[i].bv_len)
+			break;
+	}
+	release_sock(sk);
+	soft_direct_put(peer);
+	return taken;
 }
 
 /** soft_direct_wake() - the receiver of @qp can take more; any context but hard interrupt */

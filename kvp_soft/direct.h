@@ -19,6 +19,9 @@ struct soft_qp;
 /* of a segment; the receiver's socket is locked for as long as it takes to copy it */
 #define SOFT_DIRECT_PAYLOAD	(256 * 1024U)
 
+/* so many octets go this way in the time of one through TCP, by the transmitter's bounds */
+#define SOFT_DIRECT_COST	4
+
 /** enum soft_same_host - which streams may leave TCP, parameter same_host */
 enum soft_same_host {
 	SOFT_SAME_HOST_OFF,
@@ -108,6 +111,7 @@ void soft_direct_join(struct soft_qp *qp);
 void soft_direct_leave(struct soft_qp *qp);
 bool soft_direct_switch(struct soft_qp *qp);
 int soft_direct_push(struct soft_qp *qp);
+u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus);
 void soft_direct_wake(struct soft_qp *qp);
 
 #endif /* SOFT_DIRECT_H */

@@ -640,6 +640,14 @@ static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
 
 	to = offset_in_page(to);
 	from = offset_in_page(from);
+	/* page by page, without a look at where each ends */
+	for (; !to && !from && len >= PAGE_SIZE; len -= PAGE_SIZE) {
+		to_va = kmap_local_page(*to_page++);
+		from_va = kmap_local_page(*from_page++);
+		soft_copy(to_va, from_va, PAGE_SIZE, vectors);
+		kunmap_local(from_va);
+		kunmap_local(to_va);
+	}
 	for (; len; len -= n) {
 		n = min(len, PAGE_SIZE - max(to, from));
 		to_va = kmap_local_page(*to_page);

@@ -113,8 +113,9 @@ struct soft_msg {
  * @vec: octets built and not taken by TCP; each holds a page reference
  * @nvec: entries of @vec in use
  * @staged: octets in @vec
+ * @staged_fpdus: FPDUs built since the last send
  * @seq_built: stream octets built so far
- * @seq_sent: stream octets that TCP took
+ * @seq_sent: stream octets that TCP took, or the peer on this host in its place
  * @msn: next Send or Immediate Data, next Read or Atomic Request (by queue number)
  * @atomic_resp_msn: next Atomic Response
  * @msg: message under way
@@ -137,6 +138,7 @@ struct soft_tx {
 	struct bio_vec vec[SOFT_TX_VECS];
 	u32 nvec;
 	u32 staged;
+	u32 staged_fpdus;
 	u64 seq_built;
 	u64 seq_sent;
 	u32 msn[2];
@@ -179,7 +181,7 @@ struct soft_tx {
  * @wqe: receive work request under way
  * @wqe_status: how it ends when the stream fails
  * @mem: where payload was placed last
- * @seq_read: stream octets taken from TCP
+ * @seq_read: stream octets taken from TCP, or from the peer on this host in its place
  * @push_waits: a peer on this host waits until all from TCP is taken
  * @pushing: it is in the receiver, and looks at what the segment asked for
  */

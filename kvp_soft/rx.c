@@ -658,8 +658,9 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 
 /*
  * A whole FPDU of @len octets, checked, and its ULPDU_Length as it was read to find
- * that: the pages of a sender on this host may be anybody's, and change. Return: octets
- * used, more than @len with those that go with it; 0 when it is to be given again later.
+ * that: the pages of a sender on this host may be anybody's, and change. Return: FPDUs of
+ * that length that were used, it and those that go with it; 0 when it is to be given again
+ * later.
  */
 static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 			u16 ulpdu_len)
@@ -682,8 +683,7 @@ static u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 		return 0;
 	if (n == 1 && s.src.more >= len)
 		n += soft_rx_more(qp, &s, len);
-	soft_count_add(qp->rnic, SOFT_CNT_RX_FPDU, n);
-	return n * len;
+	return n;
 }
 
 /**
@@ -718,6 +718,37 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 		return ret;
 	qp->received.octets += seg->len + seg->payload;
 	return 0;
+}
+
+/**
+ * soft_rx_direct_fpdus() - built FPDUs from a queue pair of this host
+ * @qp: who receives
+ * @p: the first; its memory is the transmitter's
+ * @len: octets of all
+ * @fpdus: counted up by those that were used
+ *
+ * Context: process context, with the socket of @qp locked.
+ * Return: octets used; the rest is to come by TCP.
+ */
+u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
+{
+	struct soft_src src = {};
+	u32 used = 0;
+	u16 ulpdu_len;
+	u32 one, n;
+
+	while (used < len && !qp->rx.stopped && !qp->rx.held) {
+		src.lin = p + used;
+		ulpdu_len = get_unaligned_be16(src.lin);
+		one = soft_fpdu_len(ulpdu_len);
+		src.more = len - used - one;
+		n = soft_rx_fpdu(qp, &src, one, ulpdu_len);
+		*fpdus += n;
+		used += n * one;
+	}
+	qp->rx.seq_read += used;
+	qp->received.octets += used;
+	return used;
 }
 
 /* The stream ******************************************************************/
@@ -802,6 +833,7 @@ static void soft_rx_bounced(struct soft_qp *qp)
 	if (!soft_rx_fpdu(qp, &src, rx->bounce_ready,
 			  get_unaligned_be16(rx->bounce)))
 		return;
+	soft_count(qp->rnic, SOFT_CNT_RX_FPDU);
 	rx->bounce_ready = 0;
 	rx->bounce_len = 0;
 }
@@ -838,7 +870,7 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
 	u8 head[SOFT_MPA_HDR];
 	const u8 *p;
 	u16 ulpdu_len;
-	u32 len;
+	u32 len, n;
 
 	if (qp->rx.bounce_len || avail < SOFT_MPA_HDR || qp->mpa.rx_markers)
 		return soft_rx_collect(qp, skb, off, avail);
@@ -860,7 +892,9 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
 	}
 	if (!soft_rx_crc_ok(qp, &src, len))
 		return len;
-	return soft_rx_fpdu(qp, &src, len, ulpdu_len);
+	n = soft_rx_fpdu(qp, &src, len, ulpdu_len);
+	soft_count_add(qp->rnic, SOFT_CNT_RX_FPDU, n);
+	return n * len;
 }
 
 /* tcp_read_sock() actor: returns how many octets were used. */

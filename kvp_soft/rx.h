@@ -106,6 +106,7 @@ static inline u32 soft_payload_off(const struct soft_seg *seg)
 /* rx.c */
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq);
 int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg);
+u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus);
 int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
 		    enum soft_access why);
 int soft_rx_bad_opcode(struct soft_rx_seg *s);

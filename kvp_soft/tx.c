@@ -49,6 +49,7 @@ void soft_tx_reset(struct soft_tx *tx)
 		put_page(tx->vec[i].bv_page);
 	tx->nvec = 0;
 	tx->staged = 0;
+	tx->staged_fpdus = 0;
 	tx->seq_built = 0;
 	WRITE_ONCE(tx->seq_sent, 0);
 	tx->msn[SOFT_QN_SEND] = 1;
@@ -75,6 +76,17 @@ static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
 	return qp->mpa.tx_markers ? soft_marked_len(qp->tx.seq_built, len) : len;
 }
 
+static u8 *soft_tx_reserve_pages(struct soft_qp *qp, u32 ulpdu_len)
+{
+	struct page_frag *frag = &qp->tx.frag;
+	u32 want = min_t(u32, soft_tx_fpdu_len(qp, ulpdu_len),
+			 SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
+
+	if (!soft_tx_pages_refill(frag, want))
+		return NULL;
+	return page_address(frag->page) + frag->offset;
+}
+
 /**
  * soft_tx_reserve() - room for the next FPDU, in one piece
  * @qp: queue pair
@@ -86,19 +98,12 @@ static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
  */
 u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 {
-	struct page_frag *frag = &qp->tx.frag;
-	u32 want = min_t(u32, soft_tx_fpdu_len(qp, ulpdu_len),
-			 SKB_FRAG_PAGE_ORDER ? 32768 : PAGE_SIZE);
-
-	if (qp->tx.direct)
-		return qp->tx.seg->raw;
-	if (!soft_tx_pages_refill(frag, want))
-		return NULL;
-	return page_address(frag->page) + frag->offset;
+	return qp->tx.direct ? qp->tx.seg->raw :
+			       soft_tx_reserve_pages(qp, ulpdu_len);
 }
 
-/** soft_tx_commit() - the next @n octets of the reserved room are whole FPDUs */
-void soft_tx_commit(struct soft_tx *tx, u32 n)
+/** soft_tx_commit() - the next @n octets of the reserved room are so many whole FPDUs */
+void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus)
 {
 	struct bio_vec *last = tx->nvec ? &tx->vec[tx->nvec - 1] : NULL;
 
@@ -112,22 +117,16 @@ void soft_tx_commit(struct soft_tx *tx, u32 n)
 	}
 	tx->frag.offset += n;
 	tx->staged += n;
+	tx->staged_fpdus += fpdus;
 	tx->seq_built += n;
 }
 
-/** soft_tx_seal() - what was reserved holds @n octets of ULPDU_Length and ULPDU: send it */
-void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+/* Complete an FPDU of @n octets of ULPDU_Length and ULPDU. */
+static void soft_tx_seal_fpdu(struct soft_qp *qp, u8 *p, u32 n)
 {
-	struct soft_direct_seg *seg = qp->tx.seg;
 	/* markers come between */
 	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
-	if (qp->tx.direct) {
-		seg->len = n;
-		seg->payload = 0;
-		seg->of_message = false;
-		return;
-	}
 	n = soft_tx_tail(p, n);
 	if (qp->mpa.tx_markers)
 		n = soft_markers_insert(p, qp->tx.seq_built, n);
@@ -135,14 +134,28 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 		soft_tx_crc(p, n);
 	trace_soft_fpdu(qp, ddp, n);
 	soft_traffic_fpdu(&qp->sent, ddp);
-	soft_tx_commit(&qp->tx, n);
-	soft_count(qp->rnic, SOFT_CNT_TX_FPDU);
+	soft_tx_commit(&qp->tx, n, 1);
+}
+
+/** soft_tx_seal() - what was reserved holds @n octets of ULPDU_Length and ULPDU: send it */
+void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
+{
+	struct soft_direct_seg *seg = qp->tx.seg;
+
+	if (!qp->tx.direct) {
+		soft_tx_seal_fpdu(qp, p, n);
+		return;
+	}
+	seg->len = n;
+	seg->payload = 0;
+	seg->of_message = false;
 }
 
 static bool soft_tx_room(const struct soft_tx *tx)
 {
 	return tx->nvec < SOFT_TX_VECS &&
-	       tx->staged + tx->pushed < READ_ONCE(soft_tx_batch_bytes);
+	       tx->staged + tx->pushed / SOFT_DIRECT_COST <
+		       READ_ONCE(soft_tx_batch_bytes);
 }
 
 /* Copy @n octets of the list, from where the last call stopped. */
@@ -296,6 +309,9 @@ static enum soft_step soft_tx_push(struct soft_qp *qp)
 	u32 body;
 	int ret;
 
+	/* what was built before goes first */
+	if (tx->staged)
+		return SOFT_STEP_FULL;
 	ret = soft_direct_push(qp);
 	if (ret == -EAGAIN || ret == -ENOTCONN) {
 		tx->direct = false;
@@ -370,6 +386,8 @@ static enum soft_step soft_tx_direct(struct soft_qp *qp)
 	enum soft_access why;
 	struct soft_mem *mem;
 
+	if (qp->tx.staged)
+		return SOFT_STEP_FULL;
 	seg->of_message = true;
 	seg->from = qp;
 	seg->payload = 0;
@@ -437,8 +455,7 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
 	qp->sent.fpdus += count;
 	msg->off += count * n;
 	msg->sge_off += count * n;
-	soft_tx_commit(tx, count * len);
-	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, count);
+	soft_tx_commit(tx, count * len, count);
 	return count;
 }
 
@@ -465,6 +482,18 @@ static int soft_tx_fetch(struct soft_qp *qp)
 	return ret;
 }
 
+/*
+ * On the direct path: of short messages that stand one behind the other FPDUs are built,
+ * which the peer takes together; for two short copies of each that saves the rest of a push.
+ */
+static bool soft_tx_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
+			   u32 n)
+{
+	return n && n == msg->len && msg->kind == SOFT_MSG_WR &&
+	       msg->imm_due == SOFT_IMM_NEVER && !qp->mpa.tx_markers &&
+	       soft_ring_pending(&qp->sq.ring) > 0;
+}
+
 /* Build the next FPDU of the message under way, or several. */
 static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 {
@@ -477,9 +506,9 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	u32 room;
 	u8 *p;
 
-	if (tx->direct)
+	if (tx->direct && !soft_tx_in_run(qp, msg, n))
 		return soft_tx_direct(qp);
-	p = soft_tx_reserve(qp, hdr + n);
+	p = soft_tx_reserve_pages(qp, hdr + n);
 	if (!p)
 		return SOFT_STEP_FULL;
 	if (soft_tx_several(qp, p, n))
@@ -496,7 +525,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 		soft_tx_msg_refused(qp, msg, why);
 		return SOFT_STEP_BUILT;
 	}
-	soft_tx_seal(qp, p, hdr + n);
+	soft_tx_seal_fpdu(qp, p, hdr + n);
 	msg->off += n;
 	if (msg->off != msg->len)
 		return SOFT_STEP_BUILT;
@@ -955,9 +984,32 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 		return n;
 	soft_count(qp->rnic, SOFT_CNT_TX_SENDS);
 	soft_count_add(qp->rnic, SOFT_CNT_TX_BYTES, n);
+	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, tx->staged_fpdus);
+	tx->staged_fpdus = 0;
 	qp->sent.octets += n;
 	soft_tx_taken(tx, n);
 	return n == staged ? 0 : -EAGAIN;
+}
+
+/*
+ * Give the peer on this host what is built. What it does not take now goes through TCP, as
+ * all behind it. Return: as soft_tx_send().
+ */
+static int soft_tx_give(struct soft_qp *qp)
+{
+	struct soft_tx *tx = &qp->tx;
+	u32 fpdus = 0;
+	u32 n = soft_direct_give(qp, &fpdus);
+
+	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_SEGMENTS, fpdus);
+	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_BYTES, n);
+	qp->sent.octets += n;
+	tx->staged_fpdus -= fpdus;
+	soft_tx_taken(tx, n);
+	if (!tx->staged)
+		return 0;
+	tx->direct = false;
+	return soft_tx_send(qp, false);
 }
 
 /**
@@ -1023,9 +1075,12 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 		built = qp->tx.staged;
 		/* in the middle of a message there is always more */
 		more = qp->tx.msg.kind != SOFT_MSG_NONE;
-		ret = built ? soft_tx_send(qp, more) : 0;
+		ret = 0;
+		if (built)
+			ret = qp->tx.direct ? soft_tx_give(qp) :
+					      soft_tx_send(qp, more);
 		built += qp->tx.pushed;
-		pushed += qp->tx.pushed;
+		pushed += qp->tx.pushed / SOFT_DIRECT_COST;
 		soft_sq_complete(qp);
 		if (ret == -EAGAIN) {
 			soft_count(qp->rnic, SOFT_CNT_TX_STALLS);

@@ -29,7 +29,7 @@ void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 
 u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n);
-void soft_tx_commit(struct soft_tx *tx, u32 n);
+void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus);
 
 /* Octets in front of the payload of each segment, ULPDU_Length included. */
 static inline u32 soft_tx_header_len(const struct soft_msg *msg)

@@ -71,7 +71,7 @@ static u32 soft_tx_most(const struct soft_qp *qp, u32 len)
 	const struct soft_tx *tx = &qp->tx;
 	const struct soft_sq *sq = &qp->sq;
 	const u32 batch = READ_ONCE(soft_tx_batch_bytes);
-	const u32 staged = tx->staged + tx->pushed;
+	const u32 staged = tx->staged + tx->pushed / SOFT_DIRECT_COST;
 	/* a poster that honours ring->cons has no more than there are slots */
 	const u32 slots = sq->ring.depth - (sq->ring.fetched - READ_ONCE(sq->cons));
 	const int pending = soft_ring_pending(&sq->ring);
@@ -158,6 +158,5 @@ void soft_tx_more(struct soft_qp *qp)
 	smp_store_release(&sq->ring.fetched, first + n);
 	qp->sent.fpdus += n;
 	qp->sent.messages += n;
-	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, n);
-	soft_tx_commit(tx, n * len);
+	soft_tx_commit(tx, n * len, n);
 }
