@@ -531,7 +531,8 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 		return SOFT_STEP_BUILT;
 	is_short = n == msg->len && msg->kind == SOFT_MSG_WR;
 	soft_tx_msg_done(qp, msg);
-	if (is_short && msg->kind == SOFT_MSG_NONE)
+	if (is_short && msg->kind == SOFT_MSG_NONE &&
+	    soft_ring_pending(&qp->sq.ring))
 		soft_tx_more(qp);
 	return SOFT_STEP_BUILT;
 }
