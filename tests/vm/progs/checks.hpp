@@ -82,6 +82,7 @@ int run_program(int argc, char **argv, const std::vector<Check> &all);
 /* one table for each file; of krdma_verbs */
 extern const std::vector<Check> object_checks;
 extern const std::vector<Check> data_checks;
+extern const std::vector<Check> run_checks;
 extern const std::vector<Check> access_checks;
 extern const std::vector<Check> local_checks;
 extern const std::vector<Check> hostile_checks;
