@@ -44,6 +44,16 @@ KRDMA_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
 MODULE_PARM_DESC(tx_blocks,
 		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 1024 (256)");
 
+unsigned int soft_tx_pollers;
+KRDMA_UINT_PARAM(tx_pollers, soft_tx_pollers, 0, 1024);
+MODULE_PARM_DESC(tx_pollers,
+		 "so many queue pairs at a time have a thread that looks for what they post, each with a CPU to itself at best, so that posting takes no system call; 0 to 1024 (0)");
+
+unsigned int soft_tx_poll_us = 100;
+module_param_named(tx_poll_us, soft_tx_poll_us, uint, 0644);
+MODULE_PARM_DESC(tx_poll_us,
+		 "such a thread ends when nothing was posted for so long (100)");
+
 unsigned int soft_rx_inline_bytes = 16 * 1024;
 module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(rx_inline_bytes,
@@ -107,6 +117,7 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_RX_BOUNCED] = "rx_fpdus_reassembled",
 	[SOFT_CNT_RX_WAITS] = "rx_waits",
 	[SOFT_CNT_DOORBELLS] = "doorbells",
+	[SOFT_CNT_TX_POLLED] = "tx_polled",
 	[SOFT_CNT_TERM_TX] = "terminates_sent",
 	[SOFT_CNT_TERM_RX] = "terminates_received",
 	[SOFT_CNT_CRC_ERR] = "rx_crc_errors",

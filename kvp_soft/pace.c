@@ -309,6 +309,8 @@ void soft_pace_rest(struct soft_qp *qp)
 	struct soft_pace *pace = &qp->tx.pace;
 	struct soft_gather *gather = pace->with;
 
+	if (soft_poll_begin(qp))
+		return;
 	if (!pace->on || pace->away || !READ_ONCE(soft_tx_gather_us)) {
 		soft_ring_want_doorbell(&qp->sq.ring);
 		return;

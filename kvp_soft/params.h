@@ -19,6 +19,8 @@ extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_tx_hasty_posts;
 extern unsigned int soft_tx_blocks;
+extern unsigned int soft_tx_pollers;
+extern unsigned int soft_tx_poll_us;
 extern unsigned int soft_rx_inline_bytes;
 extern unsigned int soft_rx_wait_ms;
 extern unsigned int soft_close_timeout_ms;

@@ -352,6 +352,8 @@ void soft_qp_destroy(struct ri_qp *ri)
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
 	soft_pace_exit(&qp->tx.pace);
+	/* not cancelled before it has run: it counts for tx_pollers */
+	flush_work(&qp->tx.poll_work);
 	cancel_work_sync(&qp->tx.work);
 	cancel_work_sync(&qp->rx.work);
 	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */

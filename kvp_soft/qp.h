@@ -108,7 +108,7 @@ struct soft_msg {
 #define SOFT_RUN_MAX	64
 
 /**
- * struct soft_tx - transmitter; all of it under @mutex but @work
+ * struct soft_tx - transmitter; all of it under @mutex but @work and @poll_work
  * @frag: pages that FPDUs are being built in, while it runs
  * @vec: octets built and not taken by TCP; each holds a page reference
  * @nvec: entries of @vec in use
@@ -127,6 +127,8 @@ struct soft_msg {
  * @read_off: octets asked for before that
  * @mem: where payload was taken from last
  * @pace: how its poster announces what is posted
+ * @poll_work: looks at the send queue in place of that
+ * @polled: it does, or is about to
  * @direct: what is built goes to the peer's receiver, no longer to TCP
  * @seg: there: what is to go next
  * @pushed: octets that went there in this turn
@@ -152,6 +154,8 @@ struct soft_tx {
 	u32 read_off;
 	struct soft_mem_cache mem;
 	struct soft_pace pace;
+	struct work_struct poll_work;
+	bool polled;
 	bool direct;
 	struct soft_direct_seg *seg;
 	u32 pushed;
@@ -408,6 +412,10 @@ void soft_tx_kick(struct soft_qp *qp);
 void soft_tx_begin(struct soft_qp *qp);
 void soft_tx_run_inline(struct soft_qp *qp, bool posted);
 void soft_tx_work(struct work_struct *work);
+
+/* poll.c */
+bool soft_poll_begin(struct soft_qp *qp);
+void soft_poll_work(struct work_struct *work);
 
 /* rx.c */
 void soft_rx_reset(struct soft_rx *rx);

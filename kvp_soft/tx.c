@@ -37,6 +37,7 @@ void soft_tx_init(struct soft_tx *tx, struct soft_gather *gather)
 {
 	mutex_init(&tx->mutex);
 	INIT_WORK(&tx->work, soft_tx_work);
+	INIT_WORK(&tx->poll_work, soft_poll_work);
 	soft_pace_init(&tx->pace, gather);
 }
 
@@ -1117,7 +1118,13 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 	}
 }
 
-static bool soft_tx_run(struct soft_qp *qp, u64 budget)
+/**
+ * soft_tx_run() - send what there is to send
+ * @qp: queue pair
+ * @budget: octets after which others get their turn
+ * Context: under tx.mutex, may sleep. Return: there is more to do; soft_tx_kick() does it.
+ */
+bool soft_tx_run(struct soft_qp *qp, u64 budget)
 {
 	bool more;
 

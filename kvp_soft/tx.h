@@ -28,6 +28,7 @@ void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 		     enum soft_access why);
 void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 
+bool soft_tx_run(struct soft_qp *qp, u64 budget);
 u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n);
 void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus);
 

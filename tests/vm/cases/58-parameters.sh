@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: parameters of the software RNIC: bounds, and what they do at run time
-# limit: 150
+# limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -34,12 +34,13 @@ doorbells() {
 
 say "bounds"
 for setting in tx_hasty_posts=0 tx_hasty_posts=x copy_string_min=-1 copy_string_min=4294967296 \
-	poll_yield=0 same_host=3 copy_vectors=3 copy_vectors=-1 copy_vector_min=4294967296; do
+	poll_yield=0 same_host=3 tx_pollers=1025 tx_pollers=-1 tx_poll_us=x copy_vectors=3 copy_vectors=-1 copy_vector_min=4294967296; do
 	before=$(cat $parameters/${setting%=*})
 	refuse "$setting" bash -c "echo ${setting#*=} > $parameters/${setting%=*}"
 	same "$setting" "$before" "$(cat $parameters/${setting%=*})"
 done
-same "defaults" "8 256 16 1 4096" "$(cd $parameters && cat tx_hasty_posts copy_string_min poll_yield copy_vectors copy_vector_min |
+same "defaults" "8 256 16 1 4096 0 100" "$(cd $parameters &&
+	cat tx_hasty_posts copy_string_min poll_yield copy_vectors copy_vector_min tx_pollers tx_poll_us |
 	tr '\n' ' ' | sed 's/ $//')"
 
 hosts_up
@@ -61,6 +62,31 @@ all=$(doorbells)
 say "$few, and without gathering $all"
 [ "$all" -gt $((2 * few)) ] || fail "no difference"
 set_to tx_hasty_posts 8
+
+say "threads that look for what is posted"
+set_to tx_hasty_posts $never
+set_to tx_pollers 4
+set_to tx_poll_us 20000
+before=$(counted_by_both tx_polled)
+few=$(doorbells)
+polled=$(($(counted_by_both tx_polled) - before))
+say "$few doorbells, $polled work requests found"
+[ "$polled" -gt 4500 ] || fail "hardly any was found"
+[ "$few" -lt $((all / 4)) ] || fail "doorbells all the same"
+set_to tx_hasty_posts 8
+for us in $(few 20000 0 100); do
+	set_to tx_poll_us $us
+	pattern_pair 16384
+	perf_pair ib_send_lat -s 16 -n 300
+	perf_pair ib_read_bw -s 4096 -n 300 -q 6
+done
+# shellcheck disable=SC2046
+kill_in_traffic $(few write read)
+set_to tx_pollers 0
+set_to tx_poll_us 100
+before=$(counted_by_both tx_polled)
+pattern_pair 16384
+same "work requests found by nobody" 0 $(($(counted_by_both tx_polled) - before))
 
 for octets in 0 $never; do
 	say "string copies from $octets octets on"
