@@ -29,6 +29,11 @@ module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
 MODULE_PARM_DESC(tx_inline_bytes,
 		 "octets that the poster's own doorbell call sends before a worker takes over, and that a worker sends before it gives others their turn (262144)");
 
+bool soft_kernel_inline = true;
+module_param_named(kernel_inline, soft_kernel_inline, bool, 0644);
+MODULE_PARM_DESC(kernel_inline,
+		 "what a consumer in the kernel posts where it may sleep is sent in that call, not by a worker (Y)");
+
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
 MODULE_PARM_DESC(tx_gather_us,

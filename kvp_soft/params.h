@@ -18,6 +18,7 @@ extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
 extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_tx_hasty_posts;
+extern bool soft_kernel_inline;
 extern unsigned int soft_tx_blocks;
 extern unsigned int soft_tx_pollers;
 extern unsigned int soft_tx_poll_us;

@@ -9,10 +9,14 @@
  * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
  * oldest on and stops at the first that is not.
  */
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "device.h"
 #include "memory.h"
+#include "params.h"
 #include "qp.h"
 #include "trace.h"
 
@@ -715,7 +719,21 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 	return 0;
 }
 
-/* ri_ops.post_send: for kernel consumers, any context but hard interrupt */
+/*
+ * May the caller's context sleep, as far as one can tell? Where preemption is not counted
+ * nobody can.
+ */
+static bool soft_post_may_send(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
+	       preemptible() && !rcu_preempt_depth() &&
+	       task_is_running(current);
+}
+
+/*
+ * ri_ops.post_send: for kernel consumers, any context but hard interrupt. What is posted
+ * where one may sleep is sent at once, as for a program, and needs no worker.
+ */
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr)
 {
@@ -744,7 +762,11 @@ int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 	spin_unlock_irqrestore(&sq->post_lock, flags);
 
 	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
-	if (sq->ring.depth && READ_ONCE(sq->ring.head->flags))
+	if (!sq->ring.depth || !READ_ONCE(sq->ring.head->flags))
+		return ret;
+	if (soft_post_may_send())
+		soft_tx_run_inline(qp, false);
+	else
 		soft_tx_kick(qp);
 	return ret;
 }
