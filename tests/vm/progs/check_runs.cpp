@@ -44,8 +44,8 @@ std::byte octet(std::uint32_t message, std::size_t at)
 class Run {
 public:
 	explicit Run(World &world, const rdma::SideOptions &server_options = deep())
-		: pair{world, deep(), server_options},
-		  from{pair.client().pd(), count * size, IBV_ACCESS_LOCAL_WRITE},
+		: pair{world, deep(), server_options}, from{pair.client().pd(), count * size,
+							    IBV_ACCESS_LOCAL_WRITE},
 		  to{pair.server().pd(), count * size, rdma::all_access}
 	{
 		for (std::uint32_t i = 0; i < count; i++) {
@@ -345,7 +345,8 @@ void request_fails(Run &run)
 {
 	run.post();
 	run.sent(0, odd);
-	require_status(run.pair.client().sends.wait(), IBV_WC_LOC_PROT_ERR, "request out of bounds");
+	require_status(run.pair.client().sends.wait(), IBV_WC_LOC_PROT_ERR,
+		       "request out of bounds");
 	for (std::uint32_t i = odd + 1; i < count; i++)
 		require_status(run.pair.client().sends.wait(), IBV_WC_WR_FLUSH_ERR,
 			       "request behind it");
