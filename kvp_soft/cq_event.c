@@ -26,26 +26,34 @@ static bool soft_cq_disarm(struct soft_cq *cq)
 	return true;
 }
 
-/** soft_cq_raise() - tell the consumer; any context but hard interrupt, without locks of ours */
+/*
+ * A consumer that goes on in softirq does so here and now. And one that posts from its
+ * handler must see that it may not sleep there: the socket may be locked for it.
+ */
+static void soft_cq_event(struct soft_cq *cq)
+{
+	local_bh_disable();
+	ri_completion_event(&cq->ri);
+	local_bh_enable();
+}
+
+/** soft_cq_raise() - tell the consumer; any context but hard interrupt, without spinlocks of ours */
 void soft_cq_raise(struct soft_cq *cq)
 {
 	unsigned int cpu = cq->ri.ceh;
 
-	if (!cpu || cpu == raw_smp_processor_id() || !cpu_online(cpu) ||
-	    !READ_ONCE(soft_comp_affinity))
+	if (cpu && cpu != raw_smp_processor_id() && cpu_online(cpu) &&
+	    READ_ONCE(soft_comp_affinity))
+		queue_work_on(cpu, soft_event_wq, &cq->event_work);
+	else if (cq->ri.uctx)
 		ri_completion_event(&cq->ri);
 	else
-		queue_work_on(cpu, soft_event_wq, &cq->event_work);
+		soft_cq_event(cq);
 }
 
 static void soft_cq_event_fn(struct work_struct *work)
 {
-	struct soft_cq *cq = container_of(work, struct soft_cq, event_work);
-
-	/* a consumer that goes on in softirq does so here and now */
-	local_bh_disable();
-	ri_completion_event(&cq->ri);
-	local_bh_enable();
+	soft_cq_event(container_of(work, struct soft_cq, event_work));
 }
 
 /* The time is over. */

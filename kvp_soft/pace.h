@@ -55,7 +55,7 @@ enum soft_pace_end {
  * @hasty_least: so many are not enough: gathering was in vain
  * @vain: so often
  * @on: ask for few doorbells
- * @most: after so many work requests at the latest; 0: half of the queue
+ * @most: after so many work requests at the latest; 0: as the queue allows
  * @full: doorbells that came with so many, since it was made less or more
  * @away: the poster has not come back in time, so it rings when it does
  * @node: in @with, under its lock

@@ -6,6 +6,7 @@
  * so no connection is needed.
  */
 #include <linux/cpumask.h>
+#include <linux/preempt.h>
 
 #include "ktest.h"
 
@@ -37,6 +38,8 @@ static void kt_queue_event(struct ib_cq *cq, void *context)
 {
 	struct kt_queue *q = context;
 
+	/* what is posted from here must not be sent here: the socket may be locked for us */
+	KT_EXPECT(!preemptible());
 	q->cpu = raw_smp_processor_id();
 	q->when = ktime_get();
 	complete(&q->event);
