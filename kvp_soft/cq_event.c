@@ -37,7 +37,7 @@ static void soft_cq_event(struct soft_cq *cq)
 	local_bh_enable();
 }
 
-/** soft_cq_raise() - tell the consumer; any context but hard interrupt, without spinlocks of ours */
+/** soft_cq_raise() - tell the consumer; not in hard interrupts, without spinlocks of ours */
 void soft_cq_raise(struct soft_cq *cq)
 {
 	unsigned int cpu = cq->ri.ceh;

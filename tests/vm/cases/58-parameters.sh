@@ -75,7 +75,7 @@ say "$few doorbells, $polled work requests found"
 [ "$few" -lt $((all / 4)) ] || fail "doorbells all the same"
 set_to tx_hasty_posts 8
 for us in $(few 20000 0 100); do
-	set_to tx_poll_us $us
+	set_to tx_poll_us "$us"
 	pattern_pair 16384
 	perf_pair ib_send_lat -s 16 -n 300
 	perf_pair ib_read_bw -s 4096 -n 300 -q 6
