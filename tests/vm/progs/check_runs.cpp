@@ -37,7 +37,7 @@ rdma::SideOptions deep()
 
 std::byte octet(std::uint32_t message, std::size_t at)
 {
-	return static_cast<std::byte>(message * 31 + at * 7 + 1);
+	return static_cast<std::byte>(std::size_t{31} * message + at * 7 + 1);
 }
 
 /** class Run - a connection, and a list of messages that lie one behind the other at each end */
