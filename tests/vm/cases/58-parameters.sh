@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: parameters of the software RNIC: bounds, and what they do at run time
-# limit: 300
+# limit: 420
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
