@@ -55,7 +55,7 @@ sleep 2
 [ $(($(counted_by_both tx_bytes) - before)) -lt 1000000 ] || fail "a stream went back to TCP"
 same_host 2
 kill_hard client
-wait_for 20 ended server || kill_hard server
+wait_for 20 ended server || rid_of server
 check_no_leak
 
 # shellcheck disable=SC2046
@@ -65,7 +65,7 @@ say "an RNIC goes away in the middle of traffic"
 traffic ib_send_bw -D 120
 on B rdma link delete krdma1
 for side in client server; do
-	wait_for 20 ended $side || kill_hard $side
+	wait_for 20 ended $side || rid_of $side
 done
 rnic_add B
 wait_for 10 rnic_active krdma1 || fail "not active again"

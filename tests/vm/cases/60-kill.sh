@@ -14,8 +14,7 @@ for _ in {1..10}; do
 	serve server B 7471 rping -s -P -a "$ADDR_B" -p 7471
 	start client A rping -c -a "$ADDR_B" -p 7471 -C 1000
 	sleep "0.0$((RANDOM % 9))"
-	kill_hard client
-	kill_hard server
+	kill_hard client server
 done
 check_no_leak
 perf_pair ib_write_bw -n 200

@@ -29,8 +29,7 @@ say "for good: the programs can be killed and everything goes"
 traffic ib_send_bw -D 120
 on A ip link set vethA down
 sleep 2
-kill_hard client
-kill_hard server
+kill_hard client server
 check_no_leak
 expect "delete the RNIC of a netdev that is down" on A timeout "$(patient 30)" rdma link delete krdma0
 on A ip link set vethA up

@@ -44,7 +44,6 @@ resized 9000 set_mtu 9000
 resized 1200 on A ip route add "$ADDR_B" dev vethA mtu 1200
 resized 9000 on A ip route del "$ADDR_B"
 # without the load what is left of the data is through sooner
-kill_hard client
-kill_hard server
+kill_hard client server
 finish checked 120
 finish pattern 60

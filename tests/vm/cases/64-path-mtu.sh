@@ -62,8 +62,7 @@ routed() {
 	same "path MTU" 1280 "$(path_of "$address")"
 	[ "$(too_big "$counter")" -gt "$before" ] || fail "the router had nothing to say"
 	alive loader || fail "$(cat loader.log)"
-	kill_hard loader
-	kill_hard load
+	kill_hard loader load
 	finish checked 120
 	finish pattern 60
 }

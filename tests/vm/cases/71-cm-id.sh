@@ -125,7 +125,7 @@ for _ in 1 2 3; do
 	start client A "$conns" -n 60 "$ADDR_B"
 	sleep 0.3
 	# it may have come to its end
-	! alive server || kill_hard server
+	rid_of server
 	finish_any client 60
 done
 rm ask

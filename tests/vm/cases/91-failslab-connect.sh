@@ -20,7 +20,7 @@ for every in $(few 25 100 7); do
 			fi
 			# a server that nobody came to waits, as it must
 			kill -INT "${pid_of[server]}" 2> /dev/null || true
-			wait_for 5 ended server || kill_hard server
+			wait_for 5 ended server || rid_of server
 		done
 	done
 	faults_off "rping, each ${every}th"

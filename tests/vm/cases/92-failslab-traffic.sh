@@ -16,7 +16,7 @@ for op in $(few read write send); do
 		faults_off "ib_${op}_bw, each ${every}th"
 		survive 60 client
 		kill -INT "${pid_of[server]}" 2> /dev/null || true
-		wait_for 20 ended server || kill_hard server
+		wait_for 20 ended server || rid_of server
 		check_no_leak
 	done
 done

@@ -245,7 +245,26 @@ finish_any() {
 	say "$1 ended with $status"
 }
 
-kill_hard() { kill -9 "${pid_of[$1]}"; wait "${pid_of[$1]}" || true; }
+# kill_hard NAME...: all of them run, and are killed together: once the first is gone another may
+# end by itself
+kill_hard() {
+	local name pids=()
+	for name; do
+		if ended "$name"; then
+			cat "$VM_TMP/$name.log"
+			fail "$name ended before it was killed"
+		fi
+		pids+=("${pid_of[$name]}")
+	done
+	kill -9 "${pids[@]}"
+	for name; do wait "${pid_of[$name]}" || true; done
+}
+
+# rid_of NAME: it is killed unless it has ended by itself
+rid_of() {
+	kill -9 "${pid_of[$1]}" 2> /dev/null || true
+	wait "${pid_of[$1]}" || true
+}
 
 # run_on HOST SECONDS COMMAND...: succeeds in that time; its output is kept in
 # $VM_TMP/client.log
@@ -300,7 +319,7 @@ perf_pair() {
 			show_logs
 			fail "'$program $*' ended with $rc"
 		fi
-		kill_hard perf
+		rid_of perf
 	done
 	perf_result "$VM_TMP/client.log"
 }
@@ -341,7 +360,7 @@ traffic() {
 			fail "no traffic of '$program $*'"
 		fi
 		wait "${pid_of[client]}" || true
-		kill_hard server
+		rid_of server
 	done
 }
 
@@ -407,7 +426,7 @@ kill_in_traffic() {
 			# bandwidth programs that only post never look at connection events
 			if ! wait_for 20 ended "$other"; then
 				kill -INT "${pid_of[$other]}"
-				wait_for 5 ended "$other" || kill_hard "$other"
+				wait_for 5 ended "$other" || rid_of "$other"
 			fi
 			check_no_leak
 		done
