@@ -141,9 +141,10 @@ vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B r
 vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
 
-bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536
+bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
 	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \
-		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs)
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs) \
+		$(if $(TEST),--test '$(TEST)')
 
 debug-kernel: ## the kernel of make debug-check, kept below ~/.cache/krdma
 	@scripts/debug-kernel

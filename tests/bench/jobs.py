@@ -6,6 +6,8 @@ meets all of them. How often a program repeats its work depends on how fast that
 known to be; its own command is kept with the result.
 """
 import math
+import re
+import shlex
 
 RNICS = ("krdma", "siw", "rxe")
 KIB, MIB = 1024, 1024 * 1024
@@ -17,6 +19,8 @@ SIZES = {True: (64, 64 * KIB, MIB),
 
 # perftest compares the times of all requests in pairs, of 100000 as well
 NO_PEAK = ("-N",)
+# options that say how often, or how long
+COUNTS = {"-n", "-D"}
 
 
 class List:
@@ -52,7 +56,9 @@ class List:
                 # perftest believes that it has all of them before it has posted all.
                 step = math.lcm(step, 100)
             count = max(count, 16 * post_list) // step * step or step
-            self.add(group, stack, "perftest", f"ib_{verb}_bw", [*args, "-n", count],
+            if not COUNTS.intersection(options):
+                args += ["-n", count]
+            self.add(group, stack, "perftest", f"ib_{verb}_bw", args,
                      program=f"ib_{verb}_bw", size=size, qps=qps, list=post_list, **more)
 
     def tcp_bandwidth(self, group, size, streams=1, **more):
@@ -64,10 +70,12 @@ class List:
             args += ["-P", streams]
         self.add(group, "tcp", "iperf3", "iperf3", args, size=size, qps=streams, list=1, **more)
 
-    def latency(self, group, verb, size, events, count, stacks=RNICS, **more):
+    def latency(self, group, verb, size, events, count, stacks=RNICS, options=(), **more):
         for stack in stacks:
-            self.add(group, stack, "perftest", f"ib_{verb}_lat",
-                     ["-s", size, *(["-e"] if events else []), "-n", count],
+            args = ["-s", size, *(["-e"] if events else []), *options]
+            if not COUNTS.intersection(options):
+                args += ["-n", count]
+            self.add(group, stack, "perftest", f"ib_{verb}_lat", args,
                      program=f"ib_{verb}_lat", size=size, events=events, **more)
 
     def tcp_latency(self, group, size, **more):
@@ -138,6 +146,21 @@ class List:
                              "queue pairs" if alone else "connections",
                              ["-m", 64], number=number, alone=alone, limit=4 * self.limit)
 
+    def ask(self, group, verb, what, size, numbers, options, **more):
+        """One measurement that is not of the list, with TCP beside it."""
+        stacks = ("krdma",) if more.get("same_host") else RNICS
+        mtu = {"mtu": more.get("mtu", 1500)}
+        if what == "lat":
+            events = "-e" in options
+            self.latency(group, verb, size, events, 5000, stacks=stacks,
+                         options=[o for o in options if o != "-e"], **more)
+            (self.tcp_latency if events else self.tcp_polled_latency)(group, size, **mtu)
+            return
+        self.bandwidth(group, verb, size, stacks=stacks, options=options, **numbers, **more)
+        # iperf3 has 128 at most
+        if numbers["qps"] <= 128:
+            self.tcp_bandwidth(group, size, streams=numbers["qps"], **mtu)
+
     def same_host(self, polled):
         for verb in ("write", "send"):
             for post_list in (1, 8):
@@ -182,6 +205,40 @@ def numbered(jobs, rounds):
     for number, job in enumerate(every):
         job["id"] = number
     return every
+
+
+PERFTEST = re.compile(r"ib_(?P<verb>write|read|send)_(?P<what>bw|lat)")
+SETTINGS = {"mtu": "MTU", "crc": "CRC", "same_host": "same host"}
+
+
+def asked(mode, tests, rounds):
+    """What the list has not, as text: [mtu=N crc=1 same_host=1] PROGRAM OPTIONS. How often it
+    repeats is worked out unless -n or -D says it. Raises ValueError for what is none."""
+    jobs = List(mode, False)
+    for test in tests:
+        words = shlex.split(test)
+        group, more = ["asked for"], {}
+        while words and words[0].partition("=")[0] in SETTINGS:
+            setting, _, value = words.pop(0).partition("=")
+            more[setting] = int(value)
+            group.append(f"{SETTINGS[setting]} {value}")
+        found = PERFTEST.fullmatch(words[0]) if words else None
+        numbers, options = {"-s": 65536, "-q": 1, "-l": 1}, []
+        words = iter(words[1:])
+        for word in words:
+            if word in numbers:
+                numbers[word] = int(next(words, "0"))
+            else:
+                options.append(word)
+        size, qps, post_list = numbers.values()
+        if not found or min(numbers.values()) < 1:
+            raise ValueError(f"'{test}' is no measurement")
+        # rows are told apart by what is left, too
+        if options:
+            group.append(" ".join(options))
+        jobs.ask(", ".join(group), found["verb"], found["what"], size,
+                 {"qps": qps, "post_list": post_list}, options, **more)
+    return numbered(jobs.jobs, rounds)
 
 
 def profiled(mode, stack, verb_test, size, qps=1):

@@ -43,6 +43,34 @@ def bandwidth(value):
     return BANDWIDTH.replace("276.76", str(value))
 
 
+class Asked(unittest.TestCase):
+    def test_all_stacks_and_tcp(self):
+        todo = jobs.asked("icount", ["mtu=9000 crc=1 ib_send_bw -s 3000 -q 4 -l 8 -b"], 1)
+        self.assertEqual([j["stack"] for j in todo], ["krdma", "siw", "rxe", "tcp"])
+        for job in todo:
+            self.assertEqual((job["size"], job["qps"], job["mtu"]), (3000, 4, 9000))
+            self.assertEqual(job["group"], "asked for, MTU 9000, CRC 1, -b")
+        ours = todo[0]["args"]
+        self.assertIn("-b", ours)
+        self.assertEqual(int(ours[ours.index("-n") + 1]) % 200, 0)
+        self.assertEqual((todo[0]["crc"], todo[0]["list"]), (1, 8))
+
+    def test_its_own_count(self):
+        for test in ("ib_write_bw -n 77", "ib_read_lat -n 77 -e"):
+            args = jobs.asked("icount", [test], 1)[0]["args"]
+            self.assertEqual(args.count("-n"), 1)
+        self.assertTrue(jobs.asked("icount", ["ib_read_lat -e"], 1)[0]["events"])
+
+    def test_same_host_is_krdma_alone(self):
+        todo = jobs.asked("icount", ["same_host=1 ib_write_bw"], 1)
+        self.assertEqual([j["stack"] for j in todo], ["krdma", "tcp"])
+
+    def test_wrong(self):
+        for test in ("", "mtu=9000", "mtu=x ib_send_bw", "ib_send_bw -s", "ib_send_bw -q 0", "reboot"):
+            with self.assertRaises(ValueError):
+                jobs.asked("icount", [test], 1)
+
+
 class Parse(unittest.TestCase):
     def test_bandwidth_is_of_millions(self):
         f = parse.perftest(BANDWIDTH)
