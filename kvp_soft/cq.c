@@ -3,9 +3,8 @@
  * Completion queues of the soft RNIC.
  *
  * The kernel produces under the queue's lock. A user consumes by itself, from
- * the ring that it maps; a kernel consumer through soft_cq_poll(). Entries are
- * added one by one and the consumer is woken once for a batch of them, when it
- * armed the queue (cq_event.c).
+ * the ring that it maps; a kernel consumer through soft_cq_poll(). Its consumer
+ * is woken once for a batch of entries, when it armed the queue (cq_event.c).
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>
@@ -23,18 +22,6 @@ static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
 static u32 soft_cq_cons(const struct soft_cq *cq)
 {
 	return cq->ri.uctx ? READ_ONCE(cq->mem.head->cons) : cq->cons;
-}
-
-static void soft_cq_overflow(struct soft_cq *cq)
-{
-	struct ri_async_event event = {
-		.type = RI_OBJ_CQ,
-		.id = cq->ri.obj.id,
-		.event = IB_EVENT_CQ_ERR,
-	};
-
-	soft_count(to_soft_rnic(cq->ri.obj.rnic), SOFT_CNT_CQ_OVERFLOW);
-	ri_async_event(cq->ri.obj.rnic, &event);
 }
 
 /* Of a process in a time namespace, which has a monotonic clock of its own. */
@@ -116,7 +103,7 @@ out:
 	if (raise)
 		soft_cq_raise(cq);
 	if (overflow)
-		soft_cq_overflow(cq);
+		soft_cq_broken(cq);
 	return !lost;
 }
 

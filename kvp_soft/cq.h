@@ -43,6 +43,7 @@ struct soft_cq_mem {
  * @mod_period: microseconds after which fewer do; 0 is at once
  * @mod_timer: runs while completions wait for more
  * @event_work: raises an event on the CPU of the completion vector
+ * @error_work: says that a completion was lost
  * @clock_offset: nanoseconds by which the user's monotonic clock is ahead of the kernel's
  * @resize_lock: one resize at a time, and @next
  * @next: the ring to change to, made and not used yet
@@ -59,6 +60,7 @@ struct soft_cq {
 	u16 mod_period;
 	struct hrtimer mod_timer;
 	struct work_struct event_work;
+	struct work_struct error_work;
 	s64 clock_offset;
 	struct mutex resize_lock;
 	struct soft_cq_mem next;
@@ -99,6 +101,7 @@ void soft_cq_event_exit(struct soft_cq *cq);
 void soft_cq_event_flush(struct soft_cq *cq);
 bool soft_cq_event_due(struct soft_cq *cq);
 void soft_cq_raise(struct soft_cq *cq);
+void soft_cq_broken(struct soft_cq *cq);
 void soft_cq_notify(struct soft_cq *cq, bool solicited);
 int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period);
 int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags);

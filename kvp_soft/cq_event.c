@@ -56,6 +56,22 @@ static void soft_cq_event_fn(struct work_struct *work)
 	soft_cq_event(container_of(work, struct soft_cq, event_work));
 }
 
+static void soft_cq_error_fn(struct work_struct *work)
+{
+	struct soft_cq *cq = container_of(work, struct soft_cq, error_work);
+
+	soft_async_event(to_soft_rnic(cq->ri.obj.rnic), RI_OBJ_CQ, cq->ri.obj.id,
+			 IB_EVENT_CQ_ERR);
+}
+
+/** soft_cq_broken() - a completion is lost: count and tell that, once for a queue; any context */
+void soft_cq_broken(struct soft_cq *cq)
+{
+	soft_count(to_soft_rnic(cq->ri.obj.rnic), SOFT_CNT_CQ_OVERFLOW);
+	/* who adds completions may hold locks that the consumer's handler wants */
+	queue_work(soft_event_wq, &cq->error_work);
+}
+
 /* The time is over. */
 static void soft_cq_mod_expired(struct soft_cq *cq)
 {
@@ -156,6 +172,7 @@ void soft_cq_event_init(struct soft_cq *cq)
 	hrtimer_init(&cq->mod_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	cq->mod_timer.function = soft_cq_mod_timer;
 	INIT_WORK(&cq->event_work, soft_cq_event_fn);
+	INIT_WORK(&cq->error_work, soft_cq_error_fn);
 }
 
 /**
@@ -170,6 +187,7 @@ void soft_cq_event_flush(struct soft_cq *cq)
 	if (hrtimer_cancel(&cq->mod_timer))
 		soft_cq_mod_expired(cq);
 	flush_work(&cq->event_work);
+	flush_work(&cq->error_work);
 }
 
 /** soft_cq_event_exit() - its QPs are gone, so nothing starts anew */
@@ -177,4 +195,5 @@ void soft_cq_event_exit(struct soft_cq *cq)
 {
 	hrtimer_cancel(&cq->mod_timer);
 	cancel_work_sync(&cq->event_work);
+	cancel_work_sync(&cq->error_work);
 }

@@ -72,11 +72,15 @@ static inline void soft_count(struct soft_rnic *rnic, enum soft_counter which)
 extern struct workqueue_struct *soft_wq;
 /* completion events, each on the CPU of its vector */
 extern struct workqueue_struct *soft_event_wq;
+/* threads that look at send queues */
+extern struct workqueue_struct *soft_poll_wq;
 
 extern const struct ri_ops soft_ops;
 
 int soft_device_create(const char *name, struct net_device *ndev);
 void soft_device_destroy(struct ri_rnic *ri);
+void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
+		      enum ib_event_type event);
 void soft_query_counters(struct ri_rnic *ri, u64 *values);
 
 #endif /* SOFT_DEVICE_H */

@@ -19,7 +19,14 @@ struct soft_qp;
 /* of a segment; the receiver's socket is locked for as long as it takes to copy it */
 #define SOFT_DIRECT_PAYLOAD	(256 * 1024U)
 
-/* so many octets go this way in the time of one through TCP, by the transmitter's bounds */
+/*
+ * Messages up to this go together as FPDUs, which costs a second copy and, where the stream
+ * has one, the CRC; longer ones are copied one by one, from memory to memory.
+ */
+#define SOFT_DIRECT_RUN		4096U
+#define SOFT_DIRECT_RUN_CRC	1024U
+
+/* so many octets are copied so in the time of one through TCP, by the transmitter's bounds */
 #define SOFT_DIRECT_COST	4
 
 /** enum soft_same_host - which streams may leave TCP, parameter same_host */

@@ -50,9 +50,9 @@ MODULE_PARM_DESC(tx_blocks,
 		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 1024 (256)");
 
 unsigned int soft_tx_pollers;
-KRDMA_UINT_PARAM(tx_pollers, soft_tx_pollers, 0, 1024);
+KRDMA_UINT_PARAM(tx_pollers, soft_tx_pollers, 0, SOFT_POLLERS_MAX);
 MODULE_PARM_DESC(tx_pollers,
-		 "so many queue pairs at a time have a thread that looks for what they post, each with a CPU to itself at best, so that posting takes no system call; 0 to 1024 (0)");
+		 "so many queue pairs at a time have a thread that looks for what they post, each with a CPU to itself at best, so that posting takes no system call; 0 to 512 (0)");
 
 unsigned int soft_tx_poll_us = 100;
 module_param_named(tx_poll_us, soft_tx_poll_us, uint, 0644);
@@ -107,6 +107,7 @@ MODULE_PARM_DESC(same_host,
 
 struct workqueue_struct *soft_wq;
 struct workqueue_struct *soft_event_wq;
+struct workqueue_struct *soft_poll_wq;
 
 /* protects the list and that a network device has one soft RNIC at most */
 static DEFINE_MUTEX(soft_devices_lock);
@@ -141,6 +142,30 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_DIRECT_SEGMENTS] = "same_host_segments",
 	[SOFT_CNT_DIRECT_BYTES] = "same_host_bytes",
 };
+
+/**
+ * soft_async_event() - tell of an object's asynchronous event
+ * @rnic: RNIC
+ * @type: the object's
+ * @id: the object's
+ * @event: what happened
+ *
+ * A kernel consumer that posts from its handler must see that it may not sleep there: the
+ * socket may be locked for it. Context: any, without spinlocks of ours.
+ */
+void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
+		      enum ib_event_type event)
+{
+	const struct ri_async_event record = {
+		.type = type,
+		.id = id,
+		.event = event,
+	};
+
+	preempt_disable();
+	ri_async_event(&rnic->ri, &record);
+	preempt_enable();
+}
 
 /* ri_ops.query_counters */
 void soft_query_counters(struct ri_rnic *ri, u64 *values)
@@ -395,7 +420,10 @@ static int __init soft_init(void)
 				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);
 	soft_event_wq = alloc_workqueue("krdma_soft_event",
 					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (!soft_wq || !soft_event_wq) {
+	/* of its own: a poller stays, and who waits for memory must not wait behind it */
+	soft_poll_wq = alloc_workqueue("krdma_soft_poll",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, SOFT_POLLERS_MAX);
+	if (!soft_wq || !soft_event_wq || !soft_poll_wq) {
 		ret = -ENOMEM;
 		goto err;
 	}
@@ -412,6 +440,8 @@ static int __init soft_init(void)
 err_pages:
 	soft_tx_pages_exit();
 err:
+	if (soft_poll_wq)
+		destroy_workqueue(soft_poll_wq);
 	if (soft_event_wq)
 		destroy_workqueue(soft_event_wq);
 	if (soft_wq)
@@ -422,6 +452,7 @@ err:
 static void __exit soft_exit(void)
 {
 	ri_unregister_provider(&soft_provider);
+	destroy_workqueue(soft_poll_wq);
 	destroy_workqueue(soft_wq);
 	destroy_workqueue(soft_event_wq);
 	soft_direct_exit();

@@ -293,14 +293,16 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 /*
  * How many work requests may be gathered: half of what the queue holds, so that the poster
  * goes on while those are on their way; of short ones, which do not take long, nearly all.
- * It rings before its queue is full.
+ * It rings before its queue is full, unless much of that is under way: then with the next
+ * poll that finds nothing.
  */
 static u32 soft_pace_most(const struct soft_qp *qp)
 {
 	const u32 depth = qp->sq.ring.depth;
-	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? depth / 8 : depth / 2;
+	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? max(depth / 8, 1U) :
+								 depth / 2;
 
-	return min_not_zero(qp->tx.pace.most, depth - left);
+	return min_not_zero(qp->tx.pace.most, max(depth - left, 1U));
 }
 
 /** soft_pace_rest() - nothing is left to do: how does the poster announce what comes next? */

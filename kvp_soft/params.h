@@ -20,6 +20,8 @@ extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_tx_hasty_posts;
 extern bool soft_kernel_inline;
 extern unsigned int soft_tx_blocks;
+/* as many as a workqueue runs at a time, WQ_MAX_ACTIVE of older kernels */
+#define SOFT_POLLERS_MAX	512
 extern unsigned int soft_tx_pollers;
 extern unsigned int soft_tx_poll_us;
 extern unsigned int soft_rx_inline_bytes;

@@ -19,13 +19,7 @@
 /** soft_qp_event() - report an asynchronous event of the QP; any context */
 void soft_qp_event(struct soft_qp *qp, enum ib_event_type event)
 {
-	struct ri_async_event record = {
-		.type = RI_OBJ_QP,
-		.id = qp->ri.obj.id,
-		.event = event,
-	};
-
-	ri_async_event(qp->ri.obj.rnic, &record);
+	soft_async_event(qp->rnic, RI_OBJ_QP, qp->ri.obj.id, event);
 }
 
 /** soft_qp_todo() - have ctl_work do @what; any context */

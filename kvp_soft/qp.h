@@ -4,7 +4,8 @@
  *
  * Who runs where:
  *  - the transmitter (tx.c) in process context, under tx.mutex: in the system
- *    call that rings the doorbell, or in tx.work;
+ *    call that rings the doorbell, in a kernel consumer's post where that may
+ *    sleep, in tx.work or tx.poll_work;
  *  - the receiver (rx.c) under the socket's lock: in softirq for little data,
  *    in rx.work for much;
  *  - state changes (qp.c) in process context; those that begin in the receiver
@@ -128,7 +129,8 @@ struct soft_msg {
  * @mem: where payload was taken from last
  * @pace: how its poster announces what is posted
  * @poll_work: looks at the send queue in place of that
- * @polled: it does, or is about to
+ * @polled: it counts for tx_pollers
+ * @looking: and runs: nobody need ring
  * @direct: what is built goes to the peer's receiver, no longer to TCP
  * @seg: there: what is to go next
  * @pushed: octets that went there in this turn
@@ -156,6 +158,7 @@ struct soft_tx {
 	struct soft_pace pace;
 	struct work_struct poll_work;
 	bool polled;
+	bool looking;
 	bool direct;
 	struct soft_direct_seg *seg;
 	u32 pushed;

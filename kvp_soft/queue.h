@@ -87,7 +87,8 @@ struct soft_sq_rec {
  * @lock: protects @cons and @recs; taken in softirq
  * @cons: oldest work request that has not completed
  * @recs: one for each slot of the ring
- * @wqe: copy of the work request that is being sent; the transmitter's
+ * @wqe: copy of the work request that is being sent; the transmitter's; after a run the
+ *	first one's body and the last one's flags
  * @held: nothing new is begun (the verbs' SQD); changes under tx.mutex and @lock
  * @drained: and what was begun is over
  * @drain_event: which the consumer wants to hear

@@ -73,15 +73,9 @@ static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
 	return 0;
 }
 
-static void soft_srq_event(struct soft_qp *qp, enum ib_event_type type)
+static void soft_srq_event(struct soft_qp *qp, enum ib_event_type event)
 {
-	struct ri_async_event event = {
-		.type = RI_OBJ_SRQ,
-		.id = qp->ri.srq->obj.id,
-		.event = type,
-	};
-
-	ri_async_event(qp->ri.obj.rnic, &event);
+	soft_async_event(qp->rnic, RI_OBJ_SRQ, qp->ri.srq->obj.id, event);
 }
 
 /*

@@ -69,7 +69,7 @@ void soft_sq_free(struct soft_sq *sq)
 /* Records from this one on are still the transmitter's alone. */
 static u32 soft_sq_fetched(const struct soft_sq *sq)
 {
-	/* pairs with soft_sq_fetch(), which takes no lock */
+	/* pairs with soft_sq_fetch() and soft_tx_more(), which take no lock */
 	return smp_load_acquire(&sq->ring.fetched);
 }
 

@@ -10,8 +10,9 @@
  * sends it again, and a send that TCP takes in part goes on from an octet
  * count.
  *
- * The transmitter runs in the system call that rang the doorbell, for a
- * bounded amount of data, and in a work item otherwise. It goes on until
+ * The transmitter runs in the system call that rang the doorbell or in a kernel
+ * consumer's post, for a bounded amount of data, in a poller (poll.c), and in a
+ * work item otherwise. It goes on until
  * nothing is left, TCP is full (the socket's write_space callback starts it
  * again) or it waits for the peer (the receiver starts it again).
  */
@@ -490,7 +491,9 @@ static int soft_tx_fetch(struct soft_qp *qp)
 static bool soft_tx_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
 			   u32 n)
 {
-	return n && n == msg->len && msg->kind == SOFT_MSG_WR &&
+	const u32 most = qp->mpa.crc ? SOFT_DIRECT_RUN_CRC : SOFT_DIRECT_RUN;
+
+	return n && n == msg->len && n <= most && msg->kind == SOFT_MSG_WR &&
 	       msg->imm_due == SOFT_IMM_NEVER && !qp->mpa.tx_markers &&
 	       soft_ring_pending(&qp->sq.ring) > 0;
 }
@@ -1179,16 +1182,19 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 void soft_tx_run_inline(struct soft_qp *qp, bool posted)
 {
 	const u64 begin = posted ? ktime_get_ns() : 0;
-	bool more = true;
+	bool more;
 
 	if (mutex_trylock(&qp->tx.mutex)) {
 		more = posted ? soft_tx_run_posted(qp, begin) :
 				soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
+		/* a kernel consumer may end the queue pair once what it posted is complete */
+		if (more)
+			soft_tx_kick(qp);
 		mutex_unlock(&qp->tx.mutex);
+		return;
 	}
 	/* whoever holds the mutex may have looked at the ring before us */
-	if (more)
-		soft_tx_kick(qp);
+	soft_tx_kick(qp);
 }
 
 void soft_tx_work(struct work_struct *work)

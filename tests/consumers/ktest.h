@@ -18,6 +18,7 @@
  * @srq: instead of a receive queue of its own, when @srq_depth is not 0
  * @events: asynchronous events so far, a bit for each enum ib_event_type
  * @event: there was one
+ * @posts: what the handler of the first IB_EVENT_SRQ_LIMIT_REACHED sends, or NULL
  * @changed: something happened to @id
  * @connected: it is established
  * @gone: it was, or could not be
@@ -30,6 +31,7 @@ struct kt_side {
 	unsigned int srq_depth;
 	unsigned long events;
 	struct completion event;
+	struct kt_op *posts;
 	struct completion changed;
 	bool connected;
 	bool gone;
@@ -137,6 +139,7 @@ bool kt_mem_is(struct kt_mem *mem, unsigned int from, unsigned int to, u8 seed);
 int kt_post_reg(struct kt_side *side, struct kt_mem *mem, u32 key, int access);
 int kt_post_inv(struct kt_side *side, u32 key, int flags);
 int kt_post_recv(struct kt_side *side, struct kt_op *op, struct ib_sge *sge);
+int kt_post_empty(struct kt_side *side, struct kt_op *op);
 int kt_post_send(struct kt_side *side, struct ib_sge *sge, u32 invalidate);
 int kt_post_rdma(struct kt_side *side, enum ib_wr_opcode opcode,
 		 struct ib_sge *sge, u64 addr, u32 key);

@@ -25,7 +25,14 @@ static struct kt_side *kt_accepting;
 static void kt_event(struct ib_event *event, void *context)
 {
 	struct kt_side *side = context;
+	struct kt_op *op = NULL;
 
+	/* the RNIC may be in the middle of what a post wants */
+	KT_EXPECT(!preemptible());
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		op = xchg(&side->posts, NULL);
+	if (op)
+		KT_EXPECT(!kt_post_empty(side, op));
 	set_bit(event->event, &side->events);
 	complete(&side->event);
 }
@@ -312,6 +319,18 @@ int kt_post_recv(struct kt_side *side, struct kt_op *op, struct ib_sge *sge)
 	kt_op_init(op);
 	wr.wr_cqe = &op->cqe;
 	return ib_post_recv(side->id->qp, &wr, NULL);
+}
+
+/* A Send without data that nobody waits for yet; any context. */
+int kt_post_empty(struct kt_side *side, struct kt_op *op)
+{
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND,
+		.wr_cqe = &op->cqe,
+	};
+
+	kt_op_init(op);
+	return ib_post_send(side->id->qp, &wr, NULL);
 }
 
 int kt_post_send(struct kt_side *side, struct ib_sge *sge, u32 invalidate)

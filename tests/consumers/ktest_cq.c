@@ -49,6 +49,7 @@ static void kt_queue_error(struct ib_event *event, void *context)
 {
 	struct kt_queue *q = context;
 
+	KT_EXPECT(!preemptible());
 	if (event->event == IB_EVENT_CQ_ERR && event->element.cq == q->cq)
 		q->errors++;
 }
@@ -175,6 +176,9 @@ static void kt_cq_overflow(void)
 		goto out;
 	kt_queue_fill(&q, 0, 8);
 	kt_queue_take(&q, 4);
+	/* with the queue pair gone all of it was reported */
+	KT_EXPECT(!ib_destroy_qp(q.qp));
+	q.qp = NULL;
 	KT_EXPECT(q.errors == 1);
 out:
 	kt_queue_close(&q);

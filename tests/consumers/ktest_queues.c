@@ -156,6 +156,28 @@ static void kt_srq(struct kt_bed *bed)
 	KT_EXPECT(kt_srq_size(srq, 0) == KT_SRQ);
 }
 
+/* The handler of the limit's event sends on the queue pair whose message has reached it. */
+static void kt_srq_limit_posts(struct kt_bed *bed)
+{
+	struct kt_side *client = &bed->pair.client, *server = &bed->pair.server;
+	struct ib_srq_attr attr = { .srq_limit = 1 };
+	struct kt_op answer, recv;
+	int i, round;
+
+	for (round = 0; round < 50; round++) {
+		KT_EXPECT(!kt_post_srq(server->srq, &kt_ops[0]));
+		KT_EXPECT(!kt_post_recv(client, &recv, NULL));
+		server->posts = &answer;
+		KT_EXPECT(!ib_modify_srq(server->srq, &attr, IB_SRQ_LIMIT));
+		KT_EXPECT(!kt_post_empty(client, &kt_ops[1]));
+		for (i = 0; i < 2; i++)
+			if (!KT_EXPECT(!kt_op_wait(&kt_ops[i])))
+				return;
+		if (!KT_EXPECT(!kt_op_wait(&recv)) || !KT_EXPECT(!kt_op_wait(&answer)))
+			return;
+	}
+}
+
 /*
  * Draining waits for IB_EVENT_QP_LAST_WQE_REACHED, for a minute if it does not come.
  * What is still posted stays with the queue.
@@ -280,6 +302,7 @@ const struct kt_check kt_queue_checks[] = {
 	{ "queried", .run = kt_queried },
 	{ "SQD and back", .run = kt_sqd },
 	{ "shared receive queue", .run = kt_srq, .srq = KT_SRQ },
+	{ "the limit's event posts", .run = kt_srq_limit_posts, .srq = KT_SRQ },
 	{ "shared receive queue drained", .run = kt_srq_drained, .srq = KT_SRQ },
 	{ "CQs change under load", .run = kt_cq_under_load },
 	{ "two elements", .run = kt_two_elements },

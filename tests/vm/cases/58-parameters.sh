@@ -34,7 +34,7 @@ doorbells() {
 
 say "bounds"
 for setting in tx_hasty_posts=0 tx_hasty_posts=x copy_string_min=-1 copy_string_min=4294967296 \
-	poll_yield=0 same_host=3 tx_pollers=1025 tx_pollers=-1 tx_poll_us=x copy_vectors=3 copy_vectors=-1 copy_vector_min=4294967296; do
+	poll_yield=0 same_host=3 tx_pollers=513 tx_pollers=-1 tx_poll_us=x copy_vectors=3 copy_vectors=-1 copy_vector_min=4294967296; do
 	before=$(cat $parameters/${setting%=*})
 	refuse "$setting" bash -c "echo ${setting#*=} > $parameters/${setting%=*}"
 	same "$setting" "$before" "$(cat $parameters/${setting%=*})"
@@ -82,6 +82,16 @@ for us in $(few 20000 0 100); do
 done
 # shellcheck disable=SC2046
 kill_in_traffic $(few write read)
+say "a poller that has to wait for its turn: programs ring"
+set_to tx_pollers 8
+set_to tx_poll_us 5000000
+echo 2 > /sys/devices/virtual/workqueue/krdma_soft_poll/max_active
+for _ in 1 2; do perf_pair ib_send_lat -s 16 -n 300; done
+perf_pair ib_write_bw -s 4096 -n 300 -q 6
+note_resources
+traffic ib_read_bw -D 60 -q 4
+kill_hard client server
+check_no_leak
 set_to tx_pollers 0
 set_to tx_poll_us 100
 before=$(counted_by_both tx_polled)

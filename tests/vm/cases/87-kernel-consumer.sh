@@ -36,3 +36,10 @@ storage_up
 before=$(held)
 went_by 0 consume
 went_by 1 consume
+
+# what is received goes to a worker, which may be preempted
+inline=/sys/module/krdma_soft/parameters/rx_inline_bytes
+usual=$(cat $inline)
+echo 0 > $inline
+went_by 0 consume
+echo "$usual" > $inline
