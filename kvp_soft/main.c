@@ -151,7 +151,7 @@ static const char *const soft_counter_names[SOFT_CNT_MAX] = {
  * @event: what happened
  *
  * A kernel consumer that posts from its handler must see that it may not sleep there: the
- * socket may be locked for it. Context: any, without spinlocks of ours.
+ * socket may be locked for it. Context: any with interrupts on, without spinlocks of ours.
  */
 void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
 		      enum ib_event_type event)
@@ -162,9 +162,9 @@ void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
 		.event = event,
 	};
 
-	preempt_disable();
+	local_bh_disable();
 	ri_async_event(&rnic->ri, &record);
-	preempt_enable();
+	local_bh_enable();
 }
 
 /* ri_ops.query_counters */

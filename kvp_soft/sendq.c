@@ -721,12 +721,12 @@ static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 
 /*
  * May the caller's context sleep, as far as one can tell? Where preemption is not counted
- * nobody can.
+ * nobody can; a real-time kernel preempts softirqs.
  */
 static bool soft_post_may_send(void)
 {
 	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
-	       preemptible() && !rcu_preempt_depth() &&
+	       preemptible() && !softirq_count() && !rcu_preempt_depth() &&
 	       task_is_running(current);
 }
 

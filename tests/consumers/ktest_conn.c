@@ -28,7 +28,7 @@ static void kt_event(struct ib_event *event, void *context)
 	struct kt_op *op = NULL;
 
 	/* the RNIC may be in the middle of what a post wants */
-	KT_EXPECT(!preemptible());
+	KT_EXPECT(softirq_count());
 	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
 		op = xchg(&side->posts, NULL);
 	if (op)

@@ -39,7 +39,7 @@ static void kt_queue_event(struct ib_cq *cq, void *context)
 	struct kt_queue *q = context;
 
 	/* what is posted from here must not be sent here: the socket may be locked for us */
-	KT_EXPECT(!preemptible());
+	KT_EXPECT(softirq_count());
 	q->cpu = raw_smp_processor_id();
 	q->when = ktime_get();
 	complete(&q->event);
@@ -49,7 +49,7 @@ static void kt_queue_error(struct ib_event *event, void *context)
 {
 	struct kt_queue *q = context;
 
-	KT_EXPECT(!preemptible());
+	KT_EXPECT(softirq_count());
 	if (event->event == IB_EVENT_CQ_ERR && event->element.cq == q->cq)
 		q->errors++;
 }
