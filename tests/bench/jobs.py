@@ -23,6 +23,11 @@ NO_PEAK = ("-N",)
 COUNTS = {"-n", "-D"}
 
 
+def often(options, count):
+    """perftest's options for so many times, unless those given say it."""
+    return [] if COUNTS.intersection(options) else ["-n", count]
+
+
 class List:
     """Jobs of one mode; seconds is how long a bandwidth job should move data."""
 
@@ -56,8 +61,7 @@ class List:
                 # perftest believes that it has all of them before it has posted all.
                 step = math.lcm(step, 100)
             count = max(count, 16 * post_list) // step * step or step
-            if not COUNTS.intersection(options):
-                args += ["-n", count]
+            args += often(options, count)
             self.add(group, stack, "perftest", f"ib_{verb}_bw", args,
                      program=f"ib_{verb}_bw", size=size, qps=qps, list=post_list, **more)
 
@@ -73,8 +77,7 @@ class List:
     def latency(self, group, verb, size, events, count, stacks=RNICS, options=(), **more):
         for stack in stacks:
             args = ["-s", size, *(["-e"] if events else []), *options]
-            if not COUNTS.intersection(options):
-                args += ["-n", count]
+            args += often(options, count)
             self.add(group, stack, "perftest", f"ib_{verb}_lat", args,
                      program=f"ib_{verb}_lat", size=size, events=events, **more)
 

@@ -9,8 +9,7 @@ hosts_up
 for host in A B; do
 	traffic ib_write_bw -D 120
 	expect "delete $(dev_of $host) under traffic" on $host timeout "$(patient 30)" rdma link delete "$(dev_of $host)"
-	kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
-	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	rid_of client server
 	expect "add it again" rnic_add $host
 	wait_for 10 rnic_active "$(dev_of $host)" || fail "not active again"
 	perf_pair ib_write_bw -s 65536 -n 100

@@ -21,8 +21,7 @@ traffic ib_send_bw -D 120
 expect "delete the veth pair" on A timeout "$(patient 30)" ip link delete vethA
 sleep 1
 same "devices" "" "$(rdma_devices)"
-kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
-wait "${pid_of[client]}" "${pid_of[server]}" || true
+rid_of client server
 hosts_down
 no_sockets() { [ "$(tcp_sockets)" = "$before" ]; }
 wait_for 5 no_sockets || fail "TCP sockets: $before -> $(tcp_sockets)"

@@ -16,8 +16,7 @@ say "namespace deleted under traffic"
 hosts_up
 traffic ib_write_bw -D 120
 ip netns delete hostB
-kill -9 "${pid_of[client]}" "${pid_of[server]}"
-wait "${pid_of[client]}" "${pid_of[server]}" || true
+kill_hard client server
 ip netns delete hostA
 expect "the RNICs go with them" wait_for 30 no_devices
 

@@ -11,8 +11,7 @@ start holder A ibv_asyncwatch -d krdma0
 wait_for 10 grep -q "async event" holder.log || { cat holder.log; fail "ibv_asyncwatch does not run"; }
 expect "unload krdma_soft" timeout "$(patient 60)" rmmod krdma_soft
 expect "unload krdma with the file still open" timeout "$(patient 60)" rmmod krdma
-kill -9 "${pid_of[holder]}" 2> /dev/null || true
-wait "${pid_of[holder]}" || true
+rid_of holder
 hosts_down
 expect "load again" insmod_all
 
@@ -22,8 +21,7 @@ for op in ib_write_bw ib_read_bw ib_send_bw; do
 	traffic $op -D 120 -q 2
 	expect "unload krdma_soft under $op" timeout "$(patient 60)" rmmod krdma_soft
 	expect "unload krdma" timeout "$(patient 60)" rmmod krdma
-	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
-	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	rid_of client server
 	hosts_down
 	expect "load again" insmod_all
 done

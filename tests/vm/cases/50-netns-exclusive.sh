@@ -47,7 +47,6 @@ say "moving a device away under traffic ends its users and nothing else"
 traffic ib_write_bw -D 120
 expect "move krdma0 to the initial namespace" on A timeout "$(patient 60)" rdma dev set krdma0 netns initial
 same "devices of the initial namespace" krdma0 "$(rdma_devices)"
-kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
-wait "${pid_of[client]}" "${pid_of[server]}" || true
+rid_of client server
 expect "delete it there" rdma link delete krdma0
 on B rdma link delete krdma1

@@ -46,8 +46,7 @@ upper_down() {
 }
 
 kill_traffic() {
-	kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
-	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	rid_of client server
 }
 
 gone() { ! rdma_devices | grep -qx "$1"; }

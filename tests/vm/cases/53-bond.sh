@@ -94,7 +94,6 @@ for mode in balance-rr balance-xor; do
 	expect "delete the bond" on A timeout "$(patient 30)" ip link delete top0
 	no_krdma0() { ! rdma_devices | grep -qx krdma0; }
 	expect "the RNIC goes with it" wait_for 15 no_krdma0
-	kill -9 "${pid_of[client]}" "${pid_of[server]}" || true
-	wait "${pid_of[client]}" "${pid_of[server]}" || true
+	rid_of client server
 	hosts_down
 done

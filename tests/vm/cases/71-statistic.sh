@@ -116,5 +116,4 @@ say "the RNIC goes while a queue pair is bound"
 traffic ib_send_bw -D 120 -s 65536
 expect "bind" rdma statistic qp bind link $dev lqpn "$(qpns | tail -n 1)"
 expect "delete" on A timeout "$(patient 30)" rdma link delete krdma0
-kill -9 "${pid_of[client]}" "${pid_of[server]}" 2> /dev/null || true
-wait "${pid_of[client]}" "${pid_of[server]}" || true
+rid_of client server

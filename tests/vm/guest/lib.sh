@@ -257,13 +257,15 @@ kill_hard() {
 		pids+=("${pid_of[$name]}")
 	done
 	kill -9 "${pids[@]}"
-	for name; do wait "${pid_of[$name]}" || true; done
+	wait "${pids[@]}" || true
 }
 
-# rid_of NAME: it is killed unless it has ended by itself
+# rid_of NAME...: each is killed unless it has ended by itself
 rid_of() {
-	kill -9 "${pid_of[$1]}" 2> /dev/null || true
-	wait "${pid_of[$1]}" || true
+	local name pids=()
+	for name; do pids+=("${pid_of[$name]}"); done
+	kill -9 "${pids[@]}" 2> /dev/null || true
+	wait "${pids[@]}" || true
 }
 
 # run_on HOST SECONDS COMMAND...: succeeds in that time; its output is kept in
