@@ -5,10 +5,31 @@
  * also keeps it in its place; there is no device to attach it to.
  */
 #include <linux/dma-buf.h>
+#include <linux/fs.h>
 #include <linux/overflow.h>
+#include <linux/rwsem.h>
 #include <linux/slab.h>
 
 #include "internal.h"
+
+/*
+ * udmabuf sets its table up with the first access and takes no lock for that:
+ * of two registrations at once one lost its own (6.12). The lock of the
+ * buffer's inode keeps ours apart; it is nobody else's, exporters have theirs,
+ * and who waits for one buffer's fences does not hold another's users up.
+ */
+static int kal_dmabuf_begin(struct dma_buf *dmabuf)
+{
+	struct rw_semaphore *lock = &file_inode(dmabuf->file)->i_rwsem;
+	int ret;
+
+	ret = down_write_killable(lock);
+	if (ret)
+		return ret;
+	ret = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	up_write(lock);
+	return ret;
+}
 
 static int kal_dmabuf_map(struct ri_vm_region *region)
 {
@@ -17,7 +38,7 @@ static int kal_dmabuf_map(struct ri_vm_region *region)
 	ret = dma_buf_vmap_unlocked(region->dmabuf, &region->map);
 	if (ret)
 		return ret;
-	ret = dma_buf_begin_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);
+	ret = kal_dmabuf_begin(region->dmabuf);
 	if (ret)
 		dma_buf_vunmap_unlocked(region->dmabuf, &region->map);
 	return ret;

@@ -770,7 +770,8 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable);
  * For a provider without a device that does DMA: the CPU copies. The exporter
  * keeps the memory where it is until ri_vm_unpin_range(), and accounts it.
  * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
- * much of it), -EACCES (not writable), -ENOMEM, or what the exporter says.
+ * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
+ * exporter says.
  * Context: process context of the owner; may sleep.
  */
 struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,

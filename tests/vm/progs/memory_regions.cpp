@@ -6,9 +6,14 @@
  */
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <barrier>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -633,6 +638,41 @@ void dmabuf_outlives_its_descriptor(World &world)
 	reaches(pair, view.span(), 0, mr->rkey);
 }
 
+/*
+ * Threads that register a new buffer in the same moment. udmabuf makes what it
+ * needs with the first access and takes no lock for it: what two of them
+ * made, the debug kernel found as a leak.
+ */
+void dmabuf_for_many_at_once(World &world)
+{
+	constexpr std::size_t length = 128 * page;
+	constexpr int threads = 4, rounds = 100;
+	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
+	std::vector<std::unique_ptr<File>> buffers;
+	std::atomic<int> refused = 0;
+	std::barrier turn{threads};
+
+	for (int i = 0; i < rounds; i++)
+		buffers.push_back(std::make_unique<File>(udmabuf_of(length), "UDMABUF_CREATE"));
+	{
+		std::array<std::jthread, threads> workers;
+
+		for (std::jthread &worker : workers)
+			worker = std::jthread{[&] {
+				for (const auto &buffer : buffers) {
+					turn.arrive_and_wait();
+					const rdma::Mr mr{ibv_reg_dmabuf_mr(pd.get(), 0, length, 0,
+									    buffer->get(),
+									    rdma::all_access)};
+
+					if (!mr)
+						refused++;
+				}
+			}};
+	}
+	require_eq(refused.load(), 0, "registrations refused");
+}
+
 void bad_dmabufs(World &world)
 {
 	constexpr std::size_t length = 16 * page;
@@ -699,6 +739,7 @@ const std::vector<Check> region_checks{
 	{"dmabuf_of_a_heap", dmabuf_of_a_heap},
 	{"atomics_on_dmabuf", atomics_on_dmabuf},
 	{"dmabuf_outlives_its_descriptor", dmabuf_outlives_its_descriptor},
+	{"dmabuf_for_many_at_once", dmabuf_for_many_at_once},
 	{"bad_dmabufs", bad_dmabufs},
 };
 
