@@ -652,6 +652,7 @@ void dmabuf_for_many_at_once(World &world)
 	std::atomic<int> refused = 0;
 	std::barrier turn{threads};
 
+	buffers.reserve(rounds);
 	for (int i = 0; i < rounds; i++)
 		buffers.push_back(std::make_unique<File>(udmabuf_of(length), "UDMABUF_CREATE"));
 	{
