@@ -6,10 +6,10 @@
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
-#include "chardev.h"
-#include "conn.h"
-#include "internal.h"
-#include "net.h"
+#include "chardev/chardev.h"
+#include "cm/cm.h"
+#include "core/core.h"
+#include "net/net.h"
 
 static const struct kal_block {
 	int (*init)(void);

@@ -11,7 +11,7 @@
 #include <linux/xarray.h>
 #include <krdma/rnicpi.h>
 #include "counters.h"
-#include "pace.h"
+#include "tx/pace.h"
 
 struct soft_counter_set {
 	u64 v[SOFT_CNT_MAX];

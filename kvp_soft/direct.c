@@ -29,7 +29,7 @@
 #include "device.h"
 #include "params.h"
 #include "qp.h"
-#include "rx.h"
+#include "rx/rx.h"
 
 static const struct rhashtable_params soft_streams_params = {
 	.key_len = sizeof(struct soft_stream_id),

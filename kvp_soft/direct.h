@@ -12,7 +12,7 @@
 #include <linux/rhashtable-types.h>
 #include <krdma/soft-abi.h>
 
-#include "ddp.h"
+#include "wire/ddp.h"
 
 struct soft_qp;
 

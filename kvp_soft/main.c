@@ -9,15 +9,15 @@
 #include <krdma/soft-abi.h>
 #include <krdma/uint_param.h>
 
-#include "copy.h"
-#include "cq.h"
+#include "memory/copy.h"
+#include "queues/cq.h"
 #include "device.h"
 #include "direct.h"
-#include "memory.h"
+#include "memory/memory.h"
 #include "params.h"
 #include "qp.h"
-#include "queue.h"
-#include "tx.h"
+#include "queues/queue.h"
+#include "tx/tx.h"
 
 unsigned int soft_tx_batch_bytes = 128 * 1024;
 KRDMA_UINT_PARAM(tx_batch_bytes, soft_tx_batch_bytes, 1, UINT_MAX);

@@ -24,12 +24,12 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
-#include "cq.h"
-#include "ddp.h"
+#include "queues/cq.h"
+#include "wire/ddp.h"
 #include "direct.h"
-#include "memory.h"
-#include "pace.h"
-#include "queue.h"
+#include "memory/memory.h"
+#include "tx/pace.h"
+#include "queues/queue.h"
 
 /** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
 enum soft_qp_state {

@@ -16,7 +16,7 @@
 #include "device.h"
 #include "params.h"
 #include "qp.h"
-#include "rx.h"
+#include "rx/rx.h"
 #include "trace.h"
 
 /* Socket callbacks ********************************************************* */

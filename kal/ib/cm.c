@@ -27,7 +27,7 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
-#include "../conn.h"
+#include "../cm/cm.h"
 #include "bridge.h"
 
 static struct workqueue_struct *kal_ib_cm_wq;

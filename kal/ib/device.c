@@ -18,8 +18,8 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
 
-#include "../cgroup.h"
-#include "../internal.h"
+#include "../core/cgroup.h"
+#include "../core/core.h"
 #include "bridge.h"
 
 static struct kal_client kal_ib_client;

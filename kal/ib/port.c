@@ -9,7 +9,7 @@
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
 
-#include "../internal.h"
+#include "../core/core.h"
 #include "bridge.h"
 
 static int kal_ib_query_device(struct ib_device *base,

@@ -11,7 +11,7 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
-#include "../counters.h"
+#include "../core/counters.h"
 #include "bridge.h"
 
 /* Counters ****************************************************************** */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * libFuzzer's target for the MPA negotiation: an input is what this side brings
- * and a Request or Reply of the peer, or both. What kal/mpa.c makes of it must
+ * and a Request or Reply of the peer, or both. What kal/cm/mpa.c makes of it must
  * keep the limits of this side, obey RFC 5044 7.1 and RFC 6581 9, and build
  * frames that it reads back as the same.
  */
@@ -15,7 +15,7 @@
 #include <linux/unaligned.h>
 #include <krdma/crc32c.h>
 
-#include "mpa.h"
+#include "cm/mpa.h"
 
 #define must(condition) do {						\
 	if (!(condition)) {						\

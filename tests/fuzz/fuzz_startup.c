@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the MPA start-up as an endpoint has it (kal/startup.c with
- * kal/mpa.c): an input is a setup and what the peer sends, in pieces. Endpoint table,
+ * libFuzzer's target for the MPA start-up as an endpoint has it (kal/cm/startup.c with
+ * kal/cm/mpa.c): an input is a setup and what the peer sends, in pieces. Endpoint table,
  * socket and provider are played here. What must hold:
  *
  *  - No octet behind the peer's frame is taken from the socket: it is the provider's.
@@ -16,8 +16,8 @@
 #include <linux/unaligned.h>
 #include <net/net_namespace.h>
 
-#include "counters.h"
-#include "endpoint.h"
+#include "core/counters.h"
+#include "cm/endpoint.h"
 
 int dprintf(int fd, const char *format, ...);
 void abort(void) __attribute__((noreturn));

@@ -20,10 +20,10 @@
 #include "direct.h"
 #include "fuzz.h"
 #include "kernel.h"
-#include "memory.h"
+#include "memory/memory.h"
 #include "params.h"
 #include "qp.h"
-#include "tx.h"
+#include "tx/tx.h"
 
 void *calloc(size_t n, size_t size);
 void free(void *p);

@@ -11,7 +11,7 @@ unsigned int soft_copy_string_min = 256;
 unsigned int soft_copy_vectors;
 unsigned int soft_copy_vector_min;
 
-#include "../../kvp_soft/copy.c"
+#include "../../kvp_soft/memory/copy.c"
 #include "ktest.h"
 
 #define LONGEST		(5 * SOFT_COPY_BLOCK)

@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <linux/unaligned.h>
 
-#include "../../kvp_soft/ddp.h"
+#include "../../kvp_soft/wire/ddp.h"
 #include "ktest.h"
 #include "vectors.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Codes of asynchronous events that wait (kal/event_codes.h). */
+/* Codes of asynchronous events that wait (kal/core/event_codes.h). */
 #include "ktest.h"
 
-#include "../../kal/event_codes.h"
+#include "../../kal/core/event_codes.h"
 
 static void in_order(struct ktest *test)
 {

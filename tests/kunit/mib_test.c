@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MIB objects of RNICs that count connections of their own: kal/mib.c and kal/net_rnic.c
+ * MIB objects of RNICs that count connections of their own: kal/net/mib.c and kal/net/rnic.c
  * with providers, namespaces and a registry of RNICs that are played. In the kernel only.
  */
 #include "net_fakes.h"
 
-#include "../../kal/mib.c"
-#include "../../kal/net_rnic.c"
+#include "../../kal/net/mib.c"
+#include "../../kal/net/rnic.c"
 #include "ktest.h"
 
 /* What is played *********************************************************** */

@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kvp_soft/mpa_framing.h"
+#include "../../kvp_soft/wire/mpa_framing.h"
 #include "ktest.h"
 #include "vectors.h"
 

@@ -8,8 +8,8 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
-#include "../../kvp_soft/mpa_framing.h"
-#include "../../kvp_soft/mpa_markers.h"
+#include "../../kvp_soft/wire/mpa_framing.h"
+#include "../../kvp_soft/wire/mpa_markers.h"
 #include "ktest.h"
 #include "vectors.h"
 

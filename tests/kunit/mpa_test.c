@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <linux/unaligned.h>
 
-#include "../../kal/mpa.h"
+#include "../../kal/cm/mpa.h"
 #include "ktest.h"
 #include "vectors.h"
 

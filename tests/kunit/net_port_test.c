@@ -5,7 +5,7 @@
  */
 #include "net_fakes.h"
 
-#include "../../kal/net_port.c"
+#include "../../kal/net/port.c"
 #include "ktest.h"
 
 /* The port space *********************************************************** */

@@ -5,8 +5,8 @@
  */
 #include "net_fakes.h"
 
-#include "../../kal/net_addr.c"
-#include "../../kal/net_route.c"
+#include "../../kal/net/addr.c"
+#include "../../kal/net/route.c"
 #include "ktest.h"
 
 /* "ip" in host order, or the last octet of an IPv6 address */

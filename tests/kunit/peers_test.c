@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kal/peers.h"
+#include "../../kal/cm/peers.h"
 #include "ktest.h"
 #include "vectors.h"
 

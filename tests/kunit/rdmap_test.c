@@ -5,7 +5,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kvp_soft/ddp.h"
+#include "../../kvp_soft/wire/ddp.h"
 #include "ktest.h"
 #include "vectors.h"
 

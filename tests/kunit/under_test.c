@@ -3,7 +3,7 @@
  * The soft RNIC's codecs, compiled once more into the test module, so that
  * krdma_soft exports nothing for the sake of tests.
  */
-#include "../../kvp_soft/mpa_framing.c"
-#include "../../kvp_soft/mpa_markers.c"
-#include "../../kvp_soft/rdmap.c"
-#include "../../kvp_soft/ddp.c"
+#include "../../kvp_soft/wire/mpa_framing.c"
+#include "../../kvp_soft/wire/mpa_markers.c"
+#include "../../kvp_soft/wire/rdmap.c"
+#include "../../kvp_soft/wire/ddp.c"

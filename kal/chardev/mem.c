@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * /dev/krdma's memory regions and windows. A region is of the calling process' memory,
+ * whoever has opened the file: it is pinned, and counted, there.
+ */
+#include "verbs.h"
+
+static int kal_h_mr_destroy(struct kal_handle *h)
+{
+	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
+	int ret;
+
+	/* -EBUSY while a window is bound to it */
+	ret = kal_mr_deregister(mr->mr);
+	if (!ret)
+		mutex_destroy(&mr->lock);
+	return ret;
+}
+
+static const struct kal_handle_ops kal_h_mr_ops = {
+	.type = KAL_H_MR,
+	.size = sizeof(struct kal_h_mr),
+	.destroy = kal_h_mr_destroy,
+};
+
+static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+{
+	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
+	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
+	struct krdma_mr *cmd = _cmd;
+	const struct ri_mr_attr attr = {
+		.start = cmd->start,
+		.length = cmd->length,
+		.iova = cmd->iova,
+		.access = cmd->access,
+		.dmabuf = cmd->flags & KRDMA_MR_DMABUF,
+		.fd = cmd->fd,
+	};
+	struct ib_udata buf, *udata;
+
+	udata = kal_udata(pd->ctx, &cmd->priv, &buf);
+	if (IS_ERR(udata))
+		return PTR_ERR(udata);
+	mr->ctx = pd->ctx;
+	mutex_init(&mr->lock);
+	mr->mr = kal_mr_register(pd->pd, &attr, udata);
+	if (IS_ERR(mr->mr)) {
+		mutex_destroy(&mr->lock);
+		return PTR_ERR(mr->mr);
+	}
+	cmd->handle = mr->h.id;
+	cmd->stag = mr->mr->stag;
+	return 0;
+}
+
+int kal_cmd_mr(struct kal_file *file, void *_cmd)
+{
+	struct krdma_mr *cmd = _cmd;
+	struct kal_h_pd *pd;
+
+	if (cmd->reserved || cmd->flags & ~KRDMA_MR_DMABUF)
+		return -EINVAL;
+	pd = kal_get_pd(file, cmd->pd);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	return kal_handle_make(&pd->h, &kal_h_mr_ops, 0, kal_mr_make, cmd);
+}
+
+static int kal_mr_change(struct kal_h_mr *mr, struct kal_h_pd *pd,
+			 struct krdma_mr_reregister *cmd)
+{
+	const struct ri_mr_attr attr = {
+		.start = cmd->start,
+		.length = cmd->length,
+		.iova = cmd->iova,
+		.access = cmd->access,
+	};
+	int ret;
+
+	if (pd && pd->ctx != mr->ctx)
+		return -EINVAL;
+	guard(mutex)(&mr->lock);
+	/* KRDMA_REREG_* are those of enum ib_mr_rereg_flags */
+	ret = kal_mr_reregister(mr->mr, cmd->mask, &attr, pd ? pd->pd : mr->mr->pd);
+	if (ret)
+		return ret;
+	if (pd)
+		kal_handle_change_parent(&mr->h, &pd->h);
+	cmd->stag = mr->mr->stag;
+	return 0;
+}
+
+int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
+{
+	struct krdma_mr_reregister *cmd = _cmd;
+	struct kal_h_pd *pd = NULL;
+	struct kal_h_mr *mr;
+	int ret;
+
+	BUILD_BUG_ON(KRDMA_REREG_TRANSLATION ^ IB_MR_REREG_TRANS);
+	BUILD_BUG_ON(KRDMA_REREG_PD ^ IB_MR_REREG_PD);
+	BUILD_BUG_ON(KRDMA_REREG_ACCESS ^ IB_MR_REREG_ACCESS);
+	if (!cmd->mask || cmd->mask & ~IB_MR_REREG_SUPPORTED)
+		return -EINVAL;
+	mr = kal_get_mr(file, cmd->handle);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	if (cmd->mask & KRDMA_REREG_PD)
+		pd = kal_get_pd(file, cmd->pd);
+	ret = PTR_ERR_OR_ZERO(pd);
+	if (!ret) {
+		ret = kal_mr_change(mr, pd, cmd);
+		if (pd)
+			kal_handle_put(&pd->h);
+	}
+	kal_handle_put(&mr->h);
+	return ret;
+}
+
+/* Windows ****************************************************************** */
+
+static int kal_h_mw_destroy(struct kal_handle *h)
+{
+	kal_mw_dealloc(container_of(h, struct kal_h_mw, h)->mw);
+	return 0;
+}
+
+static const struct kal_handle_ops kal_h_mw_ops = {
+	.type = KAL_H_MW,
+	.size = sizeof(struct kal_h_mw),
+	.destroy = kal_h_mw_destroy,
+};
+
+static int kal_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+{
+	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
+	struct kal_h_mw *mw = container_of(h, struct kal_h_mw, h);
+	struct krdma_mw *cmd = _cmd;
+
+	/* the RNIC-PI has none for windows */
+	if (cmd->priv.in_len || cmd->priv.out_len)
+		return -EINVAL;
+	mw->ctx = pd->ctx;
+	mw->mw = kal_mw_alloc(pd->pd, cmd->type == 1 ? IB_MW_TYPE_1 : IB_MW_TYPE_2);
+	if (IS_ERR(mw->mw))
+		return PTR_ERR(mw->mw);
+	cmd->handle = mw->h.id;
+	cmd->stag = mw->mw->stag;
+	return 0;
+}
+
+int kal_cmd_mw(struct kal_file *file, void *_cmd)
+{
+	struct krdma_mw *cmd = _cmd;
+	struct kal_h_pd *pd;
+
+	if (cmd->reserved || (cmd->type != 1 && cmd->type != 2))
+		return -EINVAL;
+	pd = kal_get_pd(file, cmd->pd);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	return kal_handle_make(&pd->h, &kal_h_mw_ops, 0, kal_mw_make, cmd);
+}

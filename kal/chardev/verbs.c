@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * /dev/krdma's contexts, protection domains and completion queues. The provider's private
+ * octets are its user library's and go through as they are; a slow context has none, and
+ * its objects are made as those of a kernel consumer, but for the rights: a PD says that
+ * it is a user's.
+ */
+#include <linux/uaccess.h>
+
+#include "verbs.h"
+
+struct ib_udata *kal_udata(const struct kal_h_context *ctx, const struct krdma_private *priv,
+			   struct ib_udata *udata)
+{
+	if (kal_context_slow(ctx))
+		return priv->in_len || priv->out_len ? ERR_PTR(-EINVAL) : NULL;
+	*udata = (struct ib_udata) {
+		.inbuf = u64_to_user_ptr(priv->in),
+		.outbuf = u64_to_user_ptr(priv->out),
+		.inlen = priv->in_len,
+		.outlen = priv->out_len,
+	};
+	return udata;
+}
+
+/* Contexts ***************************************************************** */
+
+static int kal_context_destroy(struct kal_handle *h)
+{
+	struct kal_h_context *ctx = container_of(h, struct kal_h_context, h);
+
+	if (ctx->uctx)
+		kal_ucontext_dealloc(ctx->uctx);
+	return 0;
+}
+
+static const struct kal_handle_ops kal_context_ops = {
+	.type = KAL_H_CONTEXT,
+	.size = sizeof(struct kal_h_context),
+	.destroy = kal_context_destroy,
+};
+
+static int kal_context_open(struct kal_h_context *ctx, const struct krdma_context *cmd)
+{
+	struct ib_udata udata = {
+		.inbuf = u64_to_user_ptr(cmd->priv.in),
+		.outbuf = u64_to_user_ptr(cmd->priv.out),
+		.inlen = cmd->priv.in_len,
+		.outlen = cmd->priv.out_len,
+	};
+	struct ri_ucontext *uctx;
+
+	if (cmd->flags & KRDMA_SLOW)
+		return udata.inlen || udata.outlen ? -EINVAL : 0;
+	uctx = kal_ucontext_alloc(ctx->h.dev->rnic, &kal_map_ops, ctx->h.file, &udata);
+	if (IS_ERR(uctx))
+		return PTR_ERR(uctx);
+	ctx->uctx = uctx;
+	return 0;
+}
+
+int kal_cmd_context(struct kal_file *file, void *_cmd)
+{
+	struct krdma_context *cmd = _cmd;
+	struct kal_h_context *ctx;
+	struct kal_handle *h;
+	struct kal_dev *dev;
+	int ret;
+
+	if (cmd->flags & ~KRDMA_SLOW)
+		return -EINVAL;
+	dev = kal_dev_get(file->net, cmd->index);
+	if (!dev)
+		return -ENODEV;
+	h = kal_handle_new(file, &kal_context_ops, dev, cmd->cookie);
+	ret = PTR_ERR_OR_ZERO(h);
+	if (ret)
+		goto out;
+	ctx = container_of(h, struct kal_h_context, h);
+	ret = kal_context_open(ctx, cmd);
+	if (ret) {
+		kal_handle_cancel(h);
+		goto out;
+	}
+	cmd->handle = h->id;
+	kal_handle_publish(h);
+out:
+	/* not before: the RNIC's end looks for contexts then */
+	kal_dev_put(dev);
+	return ret;
+}
+
+/* Protection domains ******************************************************* */
+
+static int kal_h_pd_destroy(struct kal_handle *h)
+{
+	return kal_pd_dealloc(container_of(h, struct kal_h_pd, h)->pd);
+}
+
+static const struct kal_handle_ops kal_h_pd_ops = {
+	.type = KAL_H_PD,
+	.size = sizeof(struct kal_h_pd),
+	.destroy = kal_h_pd_destroy,
+};
+
+static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+{
+	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
+	struct kal_h_pd *pd = container_of(h, struct kal_h_pd, h);
+	struct krdma_pd *cmd = _cmd;
+	struct ri_rnic *rnic = ctx->h.dev->rnic;
+	struct ib_udata buf, *udata;
+
+	udata = kal_udata(ctx, &cmd->priv, &buf);
+	if (IS_ERR(udata))
+		return PTR_ERR(udata);
+	pd->ctx = ctx;
+	pd->pd = kal_context_slow(ctx) ? kal_pd_alloc_slow(rnic) :
+					 kal_pd_alloc(rnic, ctx->uctx, udata);
+	if (IS_ERR(pd->pd))
+		return PTR_ERR(pd->pd);
+	cmd->handle = pd->h.id;
+	cmd->id = pd->pd->obj.id;
+	return 0;
+}
+
+int kal_cmd_pd(struct kal_file *file, void *_cmd)
+{
+	struct krdma_pd *cmd = _cmd;
+	struct kal_h_context *ctx = kal_get_context(file, cmd->context);
+
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	return kal_handle_make(&ctx->h, &kal_h_pd_ops, 0, kal_pd_make, cmd);
+}
+
+/* Completion queues ******************************************************** */
+
+static int kal_h_cq_destroy(struct kal_handle *h)
+{
+	return kal_cq_destroy(container_of(h, struct kal_h_cq, h)->cq);
+}
+
+static const struct kal_handle_ops kal_h_cq_ops = {
+	.type = KAL_H_CQ,
+	.size = sizeof(struct kal_h_cq),
+	.destroy = kal_h_cq_destroy,
+};
+
+static void kal_h_cq_completion(struct ri_cq *rcq)
+{
+	struct kal_h_cq *cq = rcq->consumer;
+
+	kal_file_raise(cq->h.file, &cq->completion);
+}
+
+static void kal_h_cq_event(struct ri_cq *rcq, enum ib_event_type event)
+{
+	struct kal_h_cq *cq = rcq->consumer;
+
+	kal_handle_async(&cq->h, event);
+}
+
+static void kal_cq_init_record(struct kal_h_cq *cq, u32 ceh)
+{
+	cq->completion_event = (struct krdma_event) {
+		.size = sizeof(cq->completion_event),
+		.type = KRDMA_EVENT_COMPLETION,
+		.handle = cq->h.id,
+		.code = ceh,
+		.cookie = cq->h.cookie,
+	};
+	kal_record_init(&cq->completion, &cq->h, &cq->completion_event);
+}
+
+static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+{
+	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
+	struct kal_h_cq *cq = container_of(h, struct kal_h_cq, h);
+	struct krdma_cq *cmd = _cmd;
+	const struct kal_cq_attr attr = {
+		.depth = cmd->depth,
+		.ceh = cmd->ceh,
+		.timestamps = cmd->flags & KRDMA_CQ_TIMES,
+		.on_completion = kal_h_cq_completion,
+		.on_event = kal_h_cq_event,
+		.consumer = cq,
+	};
+	struct ib_udata buf, *udata;
+
+	udata = kal_udata(ctx, &cmd->priv, &buf);
+	if (IS_ERR(udata))
+		return PTR_ERR(udata);
+	cq->ctx = ctx;
+	kal_cq_init_record(cq, cmd->ceh);
+	cq->cq = kal_cq_create(ctx->h.dev->rnic, ctx->uctx, &attr, udata);
+	if (IS_ERR(cq->cq))
+		return PTR_ERR(cq->cq);
+	cmd->handle = cq->h.id;
+	cmd->id = cq->cq->obj.id;
+	cmd->depth = cq->cq->depth;
+	return 0;
+}
+
+int kal_cmd_cq(struct kal_file *file, void *_cmd)
+{
+	struct krdma_cq *cmd = _cmd;
+	struct kal_h_context *ctx;
+
+	if (cmd->reserved2 || cmd->flags & ~KRDMA_CQ_TIMES)
+		return -EINVAL;
+	ctx = kal_get_context(file, cmd->context);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd);
+}
+
+static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd)
+{
+	struct ib_udata buf, *udata = kal_udata(cq->ctx, &cmd->priv, &buf);
+	int ret;
+
+	if (IS_ERR(udata))
+		return PTR_ERR(udata);
+	ret = kal_cq_resize(cq->cq, cmd->depth, udata);
+	if (!ret)
+		cmd->depth = READ_ONCE(cq->cq->depth);
+	return ret;
+}
+
+int kal_cmd_cq_modify(struct kal_file *file, void *_cmd)
+{
+	struct krdma_cq_modify *cmd = _cmd;
+	struct kal_h_cq *cq;
+	int ret;
+
+	if (cmd->reserved || (cmd->mask != KRDMA_CQ_DEPTH && cmd->mask != KRDMA_CQ_MODERATION))
+		return -EINVAL;
+	cq = kal_get_cq(file, cmd->handle);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	if (cmd->mask == KRDMA_CQ_DEPTH)
+		ret = kal_cq_set_depth(cq, cmd);
+	else
+		ret = kal_cq_modify(cq->cq, cmd->count, cmd->period_us);
+	kal_handle_put(&cq->h);
+	return ret;
+}

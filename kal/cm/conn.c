@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Connections: policy, and start and end of the connection half of the kAL.
+ * Called by main.c.
+ */
+#include <linux/module.h>
+#include <krdma/uint_param.h>
+#include <net/tcp.h>
+
+#include "cm.h"
+#include "../core/counters.h"
+#include "endpoint.h"
+#include "llp.h"
+
+struct workqueue_struct *kal_conn_wq;
+
+unsigned int kal_connect_timeout_ms = 10000;
+module_param_named(connect_timeout_ms, kal_connect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(connect_timeout_ms, "time for TCP to connect (default 10000)");
+
+unsigned int kal_mpa_request_timeout_ms = 5000;
+module_param_named(mpa_request_timeout_ms, kal_mpa_request_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mpa_request_timeout_ms,
+		 "time for a peer that connected to send its whole MPA Request (default 5000)");
+
+unsigned int kal_mpa_reply_timeout_ms = 30000;
+module_param_named(mpa_reply_timeout_ms, kal_mpa_reply_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mpa_reply_timeout_ms,
+		 "time for the peer to answer an MPA Request (default 30000)");
+
+unsigned int kal_accept_timeout_ms = 60000;
+module_param_named(accept_timeout_ms, kal_accept_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(accept_timeout_ms,
+		 "time for the local consumer to accept or reject (default 60000)");
+
+unsigned int kal_disconnect_timeout_ms = 30000;
+module_param_named(disconnect_timeout_ms, kal_disconnect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(disconnect_timeout_ms,
+		 "time for posted work to leave after a graceful disconnect (default 30000)");
+
+unsigned int kal_close_timeout_ms = 5000;
+module_param_named(close_timeout_ms, kal_close_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(close_timeout_ms,
+		 "time to discard input of a closed stream until the peer's FIN (default 5000)");
+
+bool kal_mpa_markers;
+module_param_named(mpa_markers, kal_mpa_markers, bool, 0644);
+MODULE_PARM_DESC(mpa_markers,
+		 "ask peers for markers; they always get those that they ask for (default 0)");
+
+unsigned int kal_mpa_revision = 2;
+module_param_named(mpa_revision, kal_mpa_revision, uint, 0644);
+MODULE_PARM_DESC(mpa_revision,
+		 "MPA revision of our Requests, 1 or 2; both are always served (default 2)");
+
+bool kal_mpa_fallback = true;
+module_param_named(mpa_fallback, kal_mpa_fallback, bool, 0644);
+MODULE_PARM_DESC(mpa_fallback,
+		 "connect again with revision 1 when a peer ends the stream in place of a Reply (default 1)");
+
+unsigned int kal_mpa_rtr = BIT(RI_RTR_WRITE) | BIT(RI_RTR_READ);
+module_param_named(mpa_rtr, kal_mpa_rtr, uint, 0644);
+MODULE_PARM_DESC(mpa_rtr,
+		 "ready-to-receive frames: 2 Send, 4 Write, 8 Read; 0: client-server model (default 12)");
+
+unsigned int kal_max_pending = 256;
+module_param_named(max_pending, kal_max_pending, uint, 0644);
+MODULE_PARM_DESC(max_pending,
+		 "connections of one listener that have not sent their MPA Request yet (default 256)");
+
+/* TCP would refuse other values when a connection is made, silently. */
+unsigned int kal_tcp_user_timeout_ms = 30000;
+KRDMA_UINT_PARAM(tcp_user_timeout_ms, kal_tcp_user_timeout_ms, 0, INT_MAX);
+MODULE_PARM_DESC(tcp_user_timeout_ms,
+		 "time that sent data or a probe may stay unanswered; 0: TCP's own rule (default 30000)");
+
+unsigned int kal_keepalive_time = 30;
+KRDMA_UINT_PARAM(keepalive_time, kal_keepalive_time, 0, MAX_TCP_KEEPIDLE);
+MODULE_PARM_DESC(keepalive_time,
+		 "seconds of silence before a peer is probed; 0: never (default 30)");
+
+unsigned int kal_keepalive_interval = 10;
+KRDMA_UINT_PARAM(keepalive_interval, kal_keepalive_interval, 1, MAX_TCP_KEEPINTVL);
+MODULE_PARM_DESC(keepalive_interval, "seconds between two probes (default 10)");
+
+unsigned int kal_keepalive_probes = 3;
+KRDMA_UINT_PARAM(keepalive_probes, kal_keepalive_probes, 1, MAX_TCP_KEEPCNT);
+MODULE_PARM_DESC(keepalive_probes,
+		 "unanswered probes that end a stream when tcp_user_timeout_ms is 0 (default 3)");
+
+const char *const kal_counter_names[KAL_CNT_NUM] = {
+	[KAL_CNT_CONN_ACTIVE] = "conn_active",
+	[KAL_CNT_CONN_PASSIVE] = "conn_passive",
+	[KAL_CNT_CONN_ESTABLISHED] = "conn_established",
+	[KAL_CNT_CONN_CLOSED] = "conn_closed",
+	[KAL_CNT_CONN_RESET] = "conn_reset",
+	[KAL_CNT_CONN_REJECTED] = "conn_rejected",
+	[KAL_CNT_CONN_REFUSED] = "conn_refused",
+	[KAL_CNT_CONN_FAILED] = "conn_failed",
+	[KAL_CNT_CONN_TIMEOUT] = "conn_timeout",
+	[KAL_CNT_LISTEN_OVERFLOW] = "listen_overflow",
+	[KAL_CNT_LISTEN_NO_OWNER] = "listen_no_owner",
+	[KAL_CNT_MPA_MALFORMED] = "mpa_malformed",
+	[KAL_CNT_MPA_EARLY_DATA] = "mpa_early_data",
+	[KAL_CNT_MPA_MARKERS] = "mpa_markers_refused",
+	[KAL_CNT_MPA_FALLBACK] = "mpa_v1_fallback",
+	[KAL_CNT_MPA_TERMINATE] = "mpa_terminate_sent",
+};
+
+/* Context: may sleep. Return: 0 or -ENOMEM. */
+int kal_conn_init(void)
+{
+	/*
+	 * Ordered: programs such as perftest make several connections at once and
+	 * take it for granted that requests come in the order in which they asked.
+	 * No step of a connection waits for the network.
+	 */
+	kal_conn_wq = alloc_ordered_workqueue("krdma_conn", WQ_MEM_RECLAIM);
+	return kal_conn_wq ? 0 : -ENOMEM;
+}
+
+/* All RNICs are gone. Ends what is left of connections. Context: may sleep. */
+void kal_conn_exit(void)
+{
+	kal_ep_exit();
+	kal_llp_exit();
+	destroy_workqueue(kal_conn_wq);
+}

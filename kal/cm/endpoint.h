@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Endpoints, as the connection files see them: endpoint.c (life, state table,
+ * consumer's calls), startup.c (actions of the MPA start-up), listen.c
+ * (listeners and where connections come from).
+ */
+#ifndef KAL_ENDPOINT_H
+#define KAL_ENDPOINT_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/timer.h>
+
+#include "cm.h"
+#include "llp.h"
+#include "mpa.h"
+
+struct kal_listener;
+
+/** enum kal_ep_state - where an endpoint is; names in endpoint.c */
+enum kal_ep_state {
+	KAL_EP_IDLE,
+	KAL_EP_LISTENING,
+	KAL_EP_CONNECTING,	/* active: TCP */
+	KAL_EP_REPLY_WAIT,	/* active: Request sent */
+	KAL_EP_REQUEST_WAIT,	/* passive: TCP is up */
+	KAL_EP_DECISION_WAIT,	/* passive: the consumer has the Request */
+	KAL_EP_CONNECTED,	/* the provider has the stream */
+	KAL_EP_CLOSING,		/* ... and was told to end it */
+	KAL_EP_DEAD,
+	KAL_EP_STATES,
+};
+
+/** enum kal_ep_input - what moves an endpoint; names in endpoint.c */
+enum kal_ep_input {
+	/* the consumer's calls */
+	KAL_EP_IN_LISTEN,
+	KAL_EP_IN_CONNECT,
+	KAL_EP_IN_ACCEPT,
+	KAL_EP_IN_REJECT,
+	KAL_EP_IN_DISCONNECT,
+	KAL_EP_IN_ABORT,
+	/* the socket */
+	KAL_EP_IN_UP,
+	KAL_EP_IN_DATA,
+	KAL_EP_IN_DOWN,
+	/* the provider gave the stream back */
+	KAL_EP_IN_LLP_CLOSE,
+	KAL_EP_IN_LLP_ABORT,
+	/* the endpoint itself */
+	KAL_EP_IN_TIMEOUT,
+	KAL_EP_IN_FALLBACK,
+	KAL_EP_IN_FAIL,
+	KAL_EP_INPUTS,
+};
+
+/**
+ * struct kal_startup - what only the time before CONNECTED needs
+ * @local: own side of the negotiation
+ * @req: the Request
+ * @rep: the Reply
+ * @from: active: address to connect from
+ * @to: active: address to connect to
+ * @tos_set: @tos is valid
+ * @tos: type of service
+ * @error: of a read, when the stream broke
+ * @pd_len: octets of @pd
+ * @rx_len: octets in @rx
+ * @pd: active: own private data
+ * @rx: the peer's frame
+ * @tx: own frame
+ */
+struct kal_startup {
+	struct kal_mpa_local local;
+	struct kal_mpa_frame req;
+	struct kal_mpa_frame rep;
+	struct sockaddr_storage from;
+	struct sockaddr_storage to;
+	bool tos_set;
+	u8 tos;
+	int error;
+	u16 pd_len;
+	u16 rx_len;
+	u8 pd[KAL_MPA_PD_MAX];
+	u8 rx[KAL_MPA_FRAME_MAX];
+	u8 tx[KAL_MPA_FRAME_MAX];
+};
+
+/**
+ * struct kal_ep - an endpoint
+ * @kref: its owner's (the consumer; the kAL until a child is delivered), one of
+ *	  each queued work and of the provider while it has the stream
+ * @rnic: with a reference
+ * @node: in the list of live endpoints, until DEAD; eps_lock
+ * @signals: bits that @work shall look at, atomic
+ * @queued: @work has a reference and has not begun to look at @signals
+ * @work: looks at the socket and the clock
+ * @end_work: the provider gave the stream back; has the provider's reference
+ * @timer: sets a signal
+ * @ended: completed when DEAD, all events reported
+ * @lock: held for each input and while the handler runs; protects all below. A
+ *	  child's is taken before its listener's.
+ * @handler: the consumer's
+ * @context: for @handler
+ * @state: see above
+ * @deadline: of the state, 0 for none; in jiffies
+ * @error: why it is DEAD, for the consumer's next call
+ * @polite: end the stream with FIN, not with RST
+ * @llp: the stream, or NULL
+ * @llp_status: what the provider said when it gave the stream back
+ * @llp_aborted: the provider wants it reset
+ * @qp: with a reference, from connect or accept until DEAD
+ * @qp_free: its end is told, so that another endpoint may take @qp; handover.c
+ * @startup: NULL when CONNECTED, DEAD or a listener
+ * @arg: arguments of the consumer's call that is an input
+ * @parent: listener of a child that is not delivered, with a reference
+ * @pending: listener: children that are not delivered
+ * @tos_set: listener: @tos is valid; like it set once, before connections come
+ * @tos: listener: IP type of service of its children
+ * @memcg: listener: what its children are charged to, with a reference; or NULL
+ * @listener: listener: its TCP socket, NULL for a deaf one; listen.c
+ * @listen_node: listener: among those of the same TCP socket; listen.c
+ */
+struct kal_ep {
+	struct kref kref;
+	struct ri_rnic *rnic;
+	struct list_head node;
+	unsigned long signals;
+	atomic_t queued;
+	struct work_struct work;
+	struct work_struct end_work;
+	struct timer_list timer;
+	struct completion ended;
+
+	struct mutex lock;	/* protects what follows */
+	kal_ep_handler handler;
+	void *context;
+	enum kal_ep_state state;
+	unsigned long deadline;
+	int error;
+	bool polite;
+	struct kal_llp *llp;
+	int llp_status;
+	bool llp_aborted;
+	struct ri_qp *qp;
+	bool qp_free;
+	struct kal_startup *startup;
+	const void *arg;
+
+	struct kal_ep *parent;
+	atomic_t pending;
+	bool tos_set;
+	u8 tos;
+	struct mem_cgroup *memcg;
+	struct kal_listener *listener;
+	struct list_head listen_node;
+};
+
+/* arguments of the consumer's calls, in kal_ep.arg */
+struct kal_ep_listen_arg {
+	const struct sockaddr_storage *local;
+	const struct kal_listen_param *param;
+};
+
+struct kal_ep_open_arg {
+	struct ri_qp *qp;
+	const struct sockaddr_storage *local;	/* connect only, may be NULL */
+	const struct sockaddr_storage *remote;
+	const struct kal_conn_param *param;
+};
+
+struct kal_ep_reject_arg {
+	const void *private_data;
+	u16 len;
+};
+
+/* endpoint.c */
+int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input);
+void kal_ep_notify(void *ep);
+void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms);
+int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event);
+void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
+		     void (*data_ready)(struct sock *sk));
+void kal_ep_delivered(struct kal_ep *ep);
+void kal_ep_end(struct kal_ep *ep, bool abrupt);
+void kal_ep_exit(void);
+const char *kal_ep_state_name(enum kal_ep_state state);
+const char *kal_ep_input_name(enum kal_ep_input input);
+
+/* handover.c */
+int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp);
+void kal_ep_free_qp(struct kal_ep *ep);
+void kal_ep_detach_qp(struct kal_ep *ep);
+int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa);
+void kal_ep_end_work(struct work_struct *work);
+
+/* answer of an action that has taken, or wants, no step out of the state */
+#define KAL_EP_STAY	1
+
+/* startup.c: actions; 0, KAL_EP_STAY, or an errno that becomes IN_FAIL */
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer);
+int kal_startup_connect(struct kal_ep *ep);
+int kal_startup_fallback(struct kal_ep *ep);
+int kal_startup_send_request(struct kal_ep *ep);
+int kal_startup_read_reply(struct kal_ep *ep);
+int kal_startup_reply_lost(struct kal_ep *ep);
+int kal_startup_report_failure(struct kal_ep *ep);
+int kal_startup_read_request(struct kal_ep *ep);
+int kal_startup_early_data(struct kal_ep *ep);
+u16 kal_startup_reply_room(const struct kal_ep *ep);
+int kal_startup_accept(struct kal_ep *ep);
+int kal_startup_reject(struct kal_ep *ep);
+int kal_startup_refuse(struct kal_ep *ep);
+int kal_startup_down(struct kal_ep *ep);
+int kal_startup_timeout(struct kal_ep *ep);
+
+/* listen.c */
+int kal_listen_start(struct kal_ep *ep);
+int kal_listen_stop(struct kal_ep *ep);
+void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info);
+struct net *kal_rnic_net_get(const struct ri_rnic *rnic);
+bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
+bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
+int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr);
+
+#endif /* KAL_ENDPOINT_H */

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * An endpoint's QP, and its stream on the way to the provider and back. The
+ * start-up calls kal_ep_attach_qp() and kal_ep_hand_over(), providers
+ * ri_llp_close() and ri_llp_abort(), consumers kal_qp_disconnect().
+ */
+#include "../core/counters.h"
+#include "endpoint.h"
+
+static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */
+
+/* ri_qp.ep of a QP that no endpoint may take any more */
+#define QP_RETIRED	ERR_PTR(-ENODEV)
+
+/**
+ * kal_ep_attach_qp() - bind a QP to the endpoint until DEAD
+ * @ep: endpoint
+ * @qp: the consumer's
+ *
+ * Return: 0; -EINVAL for a QP of another RNIC or one that goes; -EISCONN when
+ * it has an endpoint. Context: endpoint's lock held, may sleep.
+ */
+int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
+{
+	const struct kal_ep *other;
+	int err = 0;
+
+	if (qp->obj.rnic != ep->rnic)
+		return -EINVAL;
+	if (!kal_obj_get(ep->rnic, RI_OBJ_QP, qp->obj.id))
+		return -EINVAL;
+	spin_lock(&qp_lock);
+	other = qp->ep;
+	if (other == QP_RETIRED)
+		err = -EINVAL;
+	else if (other && !other->qp_free)
+		err = -EISCONN;
+	else
+		qp->ep = ep;
+	spin_unlock(&qp_lock);
+	if (err)
+		kal_obj_put(&qp->obj);
+	else
+		ep->qp = qp;
+	return err;
+}
+
+/*
+ * The consumer is about to hear that this is over, and may be fast: from now on
+ * another endpoint may take the QP. Endpoint's lock held.
+ */
+void kal_ep_free_qp(struct kal_ep *ep)
+{
+	spin_lock(&qp_lock);
+	ep->qp_free = true;
+	spin_unlock(&qp_lock);
+}
+
+/* Undo kal_ep_attach_qp(), if there is a QP. Endpoint's lock held. */
+void kal_ep_detach_qp(struct kal_ep *ep)
+{
+	struct ri_qp *qp = ep->qp;
+
+	if (!qp)
+		return;
+	ep->qp = NULL;
+	spin_lock(&qp_lock);
+	if (qp->ep == ep)
+		qp->ep = NULL;
+	spin_unlock(&qp_lock);
+	kal_obj_put(&qp->obj);
+}
+
+/**
+ * kal_ep_hand_over() - take the QP to RTS and give the provider the stream
+ * @ep: endpoint with a QP
+ * @mpa: outcome of the start-up
+ *
+ * The provider may end the stream before it returns from qp_modify(): that is
+ * handled when the lock is free, behind the report that the caller makes.
+ * Context: endpoint's lock held, may sleep.
+ */
+int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa)
+{
+	const struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.max_rd_atomic = mpa->ord,
+		.max_dest_rd_atomic = mpa->ird,
+	};
+	struct kal_llp *llp = ep->llp;
+	int err;
+
+	kal_llp_unhook(llp);
+	llp->owner = ep;
+	llp->ri.mpa = *mpa;
+	ep->deadline = 0;
+	kal_ep_get(ep);
+	err = ep->rnic->ops->qp_modify(ep->qp, &attr,
+				       IB_QP_STATE | IB_QP_MAX_QP_RD_ATOMIC |
+				       IB_QP_MAX_DEST_RD_ATOMIC, &llp->ri);
+	if (err) {
+		llp->owner = NULL;
+		kal_ep_put(ep);
+		return err;
+	}
+	kal_count(ep->rnic, KAL_CNT_CONN_ESTABLISHED);
+	return 0;
+}
+
+/* The provider gave the stream back. */
+void kal_ep_end_work(struct work_struct *work)
+{
+	struct kal_ep *ep = container_of(work, struct kal_ep, end_work);
+
+	mutex_lock(&ep->lock);
+	kal_ep_step(ep, ep->llp_aborted ? KAL_EP_IN_LLP_ABORT : KAL_EP_IN_LLP_CLOSE);
+	mutex_unlock(&ep->lock);
+	kal_ep_put(ep);
+}
+
+/* The provider's reference goes to the work. */
+static void llp_end(struct ri_llp *ri, int status, bool aborted)
+{
+	struct kal_llp *llp = container_of(ri, struct kal_llp, ri);
+	struct kal_ep *ep = xchg(&llp->owner, NULL);
+
+	if (WARN_ON_ONCE(!ep))
+		return;
+	ep->llp_status = status;
+	ep->llp_aborted = aborted;
+	queue_work(kal_conn_wq, &ep->end_work);
+}
+
+void ri_llp_close(struct ri_llp *llp, int status)
+{
+	llp_end(llp, status, false);
+}
+EXPORT_SYMBOL_GPL(ri_llp_close);
+
+void ri_llp_abort(struct ri_llp *llp, int status)
+{
+	llp_end(llp, status, true);
+}
+EXPORT_SYMBOL_GPL(ri_llp_abort);
+
+static struct kal_ep *qp_get_ep(struct ri_qp *qp)
+{
+	struct kal_ep *ep;
+
+	spin_lock(&qp_lock);
+	ep = qp->ep;
+	if (IS_ERR(ep))
+		ep = NULL;
+	if (ep)
+		kal_ep_get(ep);
+	spin_unlock(&qp_lock);
+	return ep;
+}
+
+/**
+ * kal_qp_disconnect() - end the connection of a QP, or the attempt to make one
+ * @qp: not going away
+ * @abrupt: reset the stream; the endpoint has reported its end on return
+ *
+ * Not from an endpoint's handler. Context: may sleep.
+ */
+void kal_qp_disconnect(struct ri_qp *qp, bool abrupt)
+{
+	struct kal_ep *ep = qp_get_ep(qp);
+
+	if (!ep)
+		return;
+	kal_ep_end(ep, abrupt);
+	kal_ep_put(ep);
+}
+EXPORT_SYMBOL_GPL(kal_qp_disconnect);
+
+/**
+ * kal_qp_retire() - as an abrupt kal_qp_disconnect(), and no endpoint takes the QP again
+ * @qp: about to be destroyed
+ */
+void kal_qp_retire(struct ri_qp *qp)
+{
+	bool retired;
+
+	do {
+		kal_qp_disconnect(qp, true);
+		spin_lock(&qp_lock);
+		retired = IS_ERR_OR_NULL(qp->ep);
+		if (retired)
+			qp->ep = QP_RETIRED;
+		spin_unlock(&qp_lock);
+	} while (!retired);
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Listeners: one TCP listener for each network namespace, address and port,
+ * shared by the listening endpoints of all RNICs there. A connection goes to
+ * the endpoint whose RNIC's netdev owns the address that the peer called.
+ * Called by endpoint.c.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/inetdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <net/tcp_states.h>
+
+#include "../core/counters.h"
+#include "endpoint.h"
+#include "../net/net.h"
+
+#define ACCEPT_BUDGET	64
+#define ACCEPT_RETRY	(HZ / 10)
+
+/**
+ * struct kal_listener - a TCP listener
+ * @node: in listeners; listen_mutex
+ * @sock: the socket; its user data is the listener
+ * @addr: address and port
+ * @v6only: an IPv6 wildcard that takes no IPv4
+ * @uid: who made it
+ * @backlog: largest that was asked for; listen_mutex
+ * @data_ready: the socket's own callback
+ * @work: accepts
+ * @lock: protects @eps
+ * @eps: listening endpoints, of different RNICs
+ */
+struct kal_listener {
+	struct list_head node;
+	struct socket *sock;
+	struct sockaddr_storage addr;
+	bool v6only;
+	kuid_t uid;
+	int backlog;
+	void (*data_ready)(struct sock *sk);
+	struct delayed_work work;
+	spinlock_t lock;	/* protects eps */
+	struct list_head eps;
+};
+
+static LIST_HEAD(listeners);
+static DEFINE_MUTEX(listen_mutex);
+
+/* Addresses **************************************************************** */
+
+/* The network namespace of the RNIC's netdev with a reference, or NULL if it ends. */
+struct net *kal_rnic_net_get(const struct ri_rnic *rnic)
+{
+	guard(rcu)();
+	return maybe_get_net(dev_net(rnic->netdev));
+}
+
+static bool owns_ipv4(struct net_device *ndev, __be32 addr)
+{
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+
+	guard(rcu)();
+	in_dev = __in_dev_get_rcu(ndev);
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev)
+		if (ifa->ifa_local == addr)
+			return true;
+	/* addresses that a device owns without having them: 127.0.0.2 */
+	return __ip_dev_find(dev_net(ndev), addr, false) == ndev;
+}
+
+/* Several interfaces may have one link-local address: a VLAN has the MAC of what it is on. */
+static bool owns_ipv6(struct net_device *ndev, const struct sockaddr_in6 *in6)
+{
+	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL && in6->sin6_scope_id &&
+	    in6->sin6_scope_id != ndev->ifindex)
+		return false;
+	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
+}
+
+static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *in4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+
+	if (addr->ss_family == AF_INET)
+		return owns_ipv4(ndev, in4->sin_addr.s_addr);
+	if (ipv6_addr_v4mapped(&in6->sin6_addr))
+		return owns_ipv4(ndev, in6->sin6_addr.s6_addr32[3]);
+	return owns_ipv6(ndev, in6);
+}
+
+/*
+ * rdma_cm takes any RNIC for an address whose netdev is a VLAN on the RNIC's, or
+ * what the RNIC's VLAN is on.
+ */
+static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
+{
+	struct net_device *dev;
+
+	guard(rcu)();
+	for_each_netdev_rcu(dev_net(ndev), dev)
+		if (kal_net_vlan_pair(ndev, dev) && netdev_owns(dev, addr))
+			return true;
+	return false;
+}
+
+/* Is @addr one of the RNIC's netdev? Any context. */
+bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+{
+	return netdev_owns(rnic->netdev, addr);
+}
+
+/* The same, or of what stands for that. */
+bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+{
+	return kal_rnic_has(rnic, addr) || vlan_owns(rnic->netdev, addr);
+}
+
+static bool is_wildcard(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
+	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+static __be16 *addr_port(struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		return &((struct sockaddr_in *)addr)->sin_port;
+	return &((struct sockaddr_in6 *)addr)->sin6_port;
+}
+
+/* Accept ******************************************************************* */
+
+static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_storage *local,
+				  bool (*owns)(struct net_device *ndev,
+					       const struct sockaddr_storage *addr))
+{
+	struct kal_ep *ep;
+
+	lockdep_assert_held(&l->lock);
+	list_for_each_entry(ep, &l->eps, listen_node)
+		if (owns(ep->rnic->netdev, local))
+			return ep;
+	return NULL;
+}
+
+/*
+ * An RNIC on the netdev that has the address, before one that stands in for it.
+ * rdma_cm gives the connection to the RNIC of the listener that we choose, if
+ * that may have the address.
+ */
+static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local)
+{
+	struct kal_ep *ep, *owner;
+
+	spin_lock(&l->lock);
+	owner = first_owner(l, local, netdev_owns) ?: first_owner(l, local, vlan_owns);
+	ep = list_first_entry_or_null(&l->eps, struct kal_ep, listen_node);
+	if (owner)
+		kal_ep_get(owner);
+	else if (ep)
+		kal_count(ep->rnic, KAL_CNT_LISTEN_NO_OWNER);
+	spin_unlock(&l->lock);
+	return owner;
+}
+
+static void dispatch(struct kal_listener *l, struct socket *sock)
+{
+	struct sockaddr_storage local = {};
+	struct kal_ep *ep = NULL;
+
+	if (kernel_getsockname(sock, (struct sockaddr *)&local) > 0)
+		ep = find_owner(l, &local);
+	if (!ep) {
+		sock_no_linger(sock->sk);
+		sock_release(sock);
+		return;
+	}
+	kal_ep_incoming(ep, sock, l->data_ready);
+	kal_ep_put(ep);
+}
+
+static void accept_work(struct work_struct *work)
+{
+	struct kal_listener *l = container_of(to_delayed_work(work), struct kal_listener, work);
+	unsigned int budget;
+
+	for (budget = ACCEPT_BUDGET; budget; budget--) {
+		struct socket *sock;
+		int err;
+
+		err = kernel_accept(l->sock, &sock, O_NONBLOCK);
+		if (err == -EAGAIN || err == -EINVAL)
+			return;
+		if (err == -ECONNABORTED)
+			continue;
+		if (err) {
+			/* short of memory; TCP will not tell again of what waits */
+			queue_delayed_work(kal_conn_wq, &l->work, ACCEPT_RETRY);
+			return;
+		}
+		dispatch(l, sock);
+	}
+	mod_delayed_work(kal_conn_wq, &l->work, 0);
+}
+
+/* Also called for children, which inherit it but not the user data. */
+static void listen_data_ready(struct sock *sk)
+{
+	struct kal_listener *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
+	/* a child may have got an owner since this was called; the data is not ours then */
+	if (l && sk->sk_data_ready == listen_data_ready)
+		mod_delayed_work(kal_conn_wq, &l->work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Listeners **************************************************************** */
+
+static void set_v6only(struct sock *sk, bool on)
+{
+	lock_sock(sk);
+	sk->sk_ipv6only = on;
+	release_sock(sk);
+}
+
+static void listener_destroy(struct kal_listener *l)
+{
+	struct sock *sk = l->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_sk_user_data(sk, NULL);
+	sk->sk_data_ready = l->data_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	cancel_delayed_work_sync(&l->work);
+	sock_release(l->sock);
+	kfree(l);
+}
+
+/* Bind to the address; port 0 becomes the one that TCP chose. */
+static int listener_bind(struct kal_listener *l, struct kal_port *port)
+{
+	struct sockaddr_storage name = {};
+	int err;
+
+	err = kal_port_bind(port, l->sock, &l->addr);
+	if (err || *addr_port(&l->addr))
+		return err;
+	err = kernel_getsockname(l->sock, (struct sockaddr *)&name);
+	if (err < 0)
+		return err;
+	*addr_port(&l->addr) = *addr_port(&name);
+	return 0;
+}
+
+static int listener_open(struct kal_listener *l, struct net *net, struct kal_port *port)
+{
+	struct sock *sk;
+	int err;
+
+	err = kal_sock_create(net, l->addr.ss_family, &l->sock);
+	if (err)
+		return err;
+	sk = l->sock->sk;
+	sock_set_reuseaddr(sk);
+	if (l->addr.ss_family == AF_INET6)
+		set_v6only(sk, l->v6only);
+	err = listener_bind(l, port);
+	if (err) {
+		sock_release(l->sock);
+		return err;
+	}
+
+	write_lock_bh(&sk->sk_callback_lock);
+	l->data_ready = sk->sk_data_ready;
+	sk->sk_data_ready = listen_data_ready;
+	/* NOCOPY: a child that ends before it is accepted must not look like us */
+	__rcu_assign_sk_user_data_with_flags(sk, l, SK_USER_DATA_NOCOPY);
+	write_unlock_bh(&sk->sk_callback_lock);
+	return 0;
+}
+
+static struct kal_listener *listener_create(struct net *net, const struct kal_ep_listen_arg *arg)
+{
+	struct kal_listener *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	l->addr = *arg->local;
+	l->v6only = arg->param->v6only;
+	l->uid = current_euid();
+	INIT_DELAYED_WORK(&l->work, accept_work);
+	spin_lock_init(&l->lock);
+	INIT_LIST_HEAD(&l->eps);
+	err = listener_open(l, net, arg->param->port);
+	if (err) {
+		kfree(l);
+		return ERR_PTR(err);
+	}
+	return l;
+}
+
+static struct kal_listener *listener_find(struct net *net, const struct kal_ep_listen_arg *arg)
+{
+	struct kal_listener *l;
+
+	list_for_each_entry(l, &listeners, node)
+		if (net_eq(sock_net(l->sock->sk), net) && l->v6only == arg->param->v6only &&
+		    same_addr(&l->addr, arg->local))
+			return l;
+	return NULL;
+}
+
+static bool has_rnic(struct kal_listener *l, const struct ri_rnic *rnic)
+{
+	struct kal_ep *ep;
+	bool found = false;
+
+	spin_lock(&l->lock);
+	list_for_each_entry(ep, &l->eps, listen_node)
+		found |= ep->rnic == rnic;
+	spin_unlock(&l->lock);
+	return found;
+}
+
+/* A listener is no less its user's when other RNICs can join it. */
+static bool may_join(const struct kal_listener *l, const struct net *net)
+{
+	return uid_eq(l->uid, current_euid()) ||
+	       ns_capable(net->user_ns, CAP_NET_BIND_SERVICE);
+}
+
+/* Add @ep to the listener of its address, which is made if there is none. */
+static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep_listen_arg *arg)
+{
+	struct kal_listener *l;
+	int backlog, err;
+
+	guard(mutex)(&listen_mutex);
+	l = listener_find(net, arg);
+	if (l && (has_rnic(l, ep->rnic) || !may_join(l, net)))
+		return -EADDRINUSE;
+	if (!l) {
+		l = listener_create(net, arg);
+		if (IS_ERR(l))
+			return PTR_ERR(l);
+		list_add(&l->node, &listeners);
+	}
+
+	/* the SYN-ACK comes before it is known whose the connection is */
+	if (arg->param->tos_set)
+		kal_sock_set_tos(l->sock, arg->param->tos);
+	ep->tos_set = arg->param->tos_set;
+	ep->tos = arg->param->tos;
+	spin_lock(&l->lock);
+	list_add_tail(&ep->listen_node, &l->eps);
+	spin_unlock(&l->lock);
+	ep->listener = l;
+
+	backlog = arg->param->backlog > 0 ? arg->param->backlog : SOMAXCONN;
+	if (backlog <= l->backlog)
+		return 0;
+	err = kal_port_listen(arg->param->port, l->sock, backlog);
+	if (!err) {
+		l->backlog = backlog;
+		/* forgotten when a socket begins to listen; its children inherit it */
+		kal_sock_delay_acks(l->sock->sk);
+		return 0;
+	}
+	spin_lock(&l->lock);
+	list_del_init(&ep->listen_node);
+	spin_unlock(&l->lock);
+	ep->listener = NULL;
+	if (!l->backlog) {
+		list_del(&l->node);
+		listener_destroy(l);
+	}
+	return err;
+}
+
+/**
+ * kal_listen_start() - begin to listen; IN_LISTEN
+ * @ep: its argument is a struct kal_ep_listen_arg
+ *
+ * A wildcard means the addresses of the caller's network namespace. ib_core's
+ * shared mode asks every RNIC for it, those of other namespaces too: they stay
+ * deaf. Context: endpoint's lock held, may sleep.
+ */
+int kal_listen_start(struct kal_ep *ep)
+{
+	const struct kal_ep_listen_arg *arg = ep->arg;
+	struct net *net;
+	int err;
+
+	net = kal_rnic_net_get(ep->rnic);
+	if (!net)
+		return -ENODEV;
+	if (!is_wildcard(arg->local))
+		err = kal_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
+	else
+		err = net_eq(net, arg->param->net ?: current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;
+	if (!err)
+		err = listener_join(ep, net, arg);
+	put_net(net);
+	return err == KAL_EP_STAY ? 0 : err;
+}
+
+/* Where @ep listens; its lock held. Return: 0, or -EINVAL: nowhere. */
+int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
+{
+	if (!ep->listener)
+		return -EINVAL;
+	*addr = ep->listener->addr;
+	return 0;
+}
+
+/**
+ * kal_listen_stop() - no connection comes to the endpoint any more; IN_ABORT
+ * @ep: listener
+ *
+ * Context: endpoint's lock held, may sleep. The work takes no endpoint's lock.
+ */
+int kal_listen_stop(struct kal_ep *ep)
+{
+	struct kal_listener *l = ep->listener;
+	bool last;
+
+	if (!l)
+		return 0;
+	guard(mutex)(&listen_mutex);
+	spin_lock(&l->lock);
+	list_del_init(&ep->listen_node);
+	last = list_empty(&l->eps);
+	spin_unlock(&l->lock);
+	ep->listener = NULL;
+	if (last) {
+		list_del(&l->node);
+		listener_destroy(l);
+	} else {
+		/*
+		 * A connection may be on its way to the endpoint. Behind a child
+		 * that waits for our lock the work would never begin, so it
+		 * is not waited for that it does.
+		 */
+		cancel_delayed_work_sync(&l->work);
+		mod_delayed_work(kal_conn_wq, &l->work, 0);
+	}
+	return 0;
+}
+
+/**
+ * kal_listen_query() - how full a listener is
+ * @ep: listener
+ * @info: where to say so
+ *
+ * Context: endpoint's lock held, which keeps the socket.
+ */
+void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
+{
+	const struct kal_listener *l = ep->listener;
+
+	info->listening = true;
+	info->pending = atomic_read(&ep->pending);
+	if (!l) {
+		info->state = "deaf";
+		return;
+	}
+	info->backlog = READ_ONCE(l->sock->sk->sk_max_ack_backlog);
+	info->waiting = READ_ONCE(l->sock->sk->sk_ack_backlog);
+}

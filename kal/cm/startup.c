@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * MPA start-up of an endpoint: the actions of endpoint.c's table between the
+ * first SYN and the hand-over of the stream to the provider (RFC 5044 7.1, RFC
+ * 6581). What the octets mean is mpa.c's. All run under the endpoint's lock.
+ */
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "../core/counters.h"
+#include "endpoint.h"
+#include "../core/trace.h"
+
+/* struct ib_qp_attr has 8 bits for either depth */
+#define READS_LIMIT	U8_MAX
+
+/* Context: may sleep. Return: what a start-up with @peer needs, or NULL. */
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer)
+{
+	const struct ib_device_attr *limits = &rnic->attr.limits;
+	struct kal_startup *su = kzalloc(sizeof(*su), GFP_KERNEL_ACCOUNT);
+
+	if (!su)
+		return NULL;
+	su->local.crc = kal_crc_wanted(peer);
+	su->local.marks = rnic->attr.caps & RI_CAP_MARKERS;
+	su->local.markers = su->local.marks && READ_ONCE(kal_mpa_markers);
+	su->local.revision = clamp(READ_ONCE(kal_mpa_revision), 1u, 2u);
+	su->local.rtr = READ_ONCE(kal_mpa_rtr) & KAL_MPA_RTR_ALL;
+	su->local.max_ird = clamp(limits->max_qp_rd_atom, 0, READS_LIMIT);
+	su->local.max_ord = clamp(limits->max_qp_init_rd_atom, 0, READS_LIMIT);
+	su->local.ird = su->local.max_ird;
+	su->local.ord = su->local.max_ord;
+	return su;
+}
+
+static void set_depths(struct kal_startup *su, const struct kal_conn_param *param)
+{
+	su->local.ird = min(param->ird, su->local.max_ird);
+	su->local.ord = min(param->ord, su->local.max_ord);
+}
+
+static int send_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
+		      const struct kal_mpa_frame *frame, const void *private_data)
+{
+	struct kal_startup *su = ep->startup;
+	int len = kal_mpa_build(su->tx, kind, frame, private_data);
+
+	if (len < 0)
+		return len;
+	trace_mpa_frame(ep, true, kind, frame);
+	return kal_llp_send(ep->llp, su->tx, len);
+}
+
+/* Octets of the peer's frame that are known to belong to it. */
+static u16 frame_len(const struct kal_startup *su, const struct kal_mpa_frame *frame)
+{
+	if (su->rx_len < KAL_MPA_HDR_LEN)
+		return KAL_MPA_HDR_LEN;
+	return KAL_MPA_HDR_LEN + kal_mpa_enhanced_len(frame) + frame->pd_len;
+}
+
+/*
+ * Read what has come of the peer's frame, and never an octet behind it.
+ * The end of the stream is IN_DOWN's matter, so it answers KAL_EP_STAY as well.
+ */
+static int read_frame(struct kal_ep *ep, enum kal_mpa_kind kind, struct kal_mpa_frame *frame)
+{
+	struct kal_startup *su = ep->startup;
+
+	while (su->rx_len < frame_len(su, frame)) {
+		int n = kal_llp_recv(ep->llp, su->rx + su->rx_len,
+				     frame_len(su, frame) - su->rx_len);
+
+		if (n < 0 && n != -EAGAIN)
+			su->error = n;
+		if (n <= 0)
+			return KAL_EP_STAY;
+		su->rx_len += n;
+		if (su->rx_len != KAL_MPA_HDR_LEN)
+			continue;
+		n = kal_mpa_parse_header(su->rx, kind, frame);
+		if (n) {
+			kal_count(ep->rnic, KAL_CNT_MPA_MALFORMED);
+			return n;
+		}
+	}
+	if (frame->enhanced)
+		kal_mpa_parse_enhanced(su->rx + KAL_MPA_HDR_LEN, frame);
+	trace_mpa_frame(ep, false, kind, frame);
+	return 0;
+}
+
+static const u8 *frame_private_data(const struct kal_startup *su,
+				    const struct kal_mpa_frame *frame)
+{
+	return su->rx + KAL_MPA_HDR_LEN + kal_mpa_enhanced_len(frame);
+}
+
+/* Why the stream is down. */
+static int down_error(struct kal_ep *ep)
+{
+	return ep->startup->error ?: kal_llp_error(ep->llp);
+}
+
+static void connected(struct kal_ep *ep, struct kal_ep_event *event)
+{
+	kal_ep_report(ep, event);
+	kfree(ep->startup);
+	ep->startup = NULL;
+}
+
+/* IN_DOWN */
+int kal_startup_down(struct kal_ep *ep)
+{
+	return down_error(ep);
+}
+
+/* IN_TIMEOUT */
+int kal_startup_timeout(struct kal_ep *ep)
+{
+	kal_count(ep->rnic, KAL_CNT_CONN_TIMEOUT);
+	return -ETIMEDOUT;
+}
+
+/* Active side ************************************************************** */
+
+static bool wants_bind(const struct sockaddr_storage *from)
+{
+	/* no address and no port: TCP chooses both */
+	return from->ss_family != AF_UNSPEC;
+}
+
+/* Begin to connect. What happens before the hook is in place is the caller's to look for. */
+static int connect_stream(struct kal_ep *ep)
+{
+	int err;
+
+	kal_ep_arm(ep, &kal_connect_timeout_ms);
+	err = kal_llp_connect(ep->llp, &ep->startup->to);
+	if (!err)
+		kal_llp_hook(ep->llp, kal_ep_notify, ep);
+	return err;
+}
+
+static int open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
+{
+	struct kal_startup *su = ep->startup;
+	struct kal_llp *llp;
+	struct net *net;
+	int err;
+
+	net = kal_rnic_net_get(ep->rnic);
+	if (!net)
+		return -ENODEV;
+	llp = kal_llp_open(net, su->to.ss_family);
+	put_net(net);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	ep->llp = llp;
+	llp->ri.local = su->from;
+	llp->ri.remote = su->to;
+	if (su->tos_set)
+		kal_sock_set_tos(llp->ri.sock, su->tos);
+	if (wants_bind(&su->from)) {
+		err = kal_llp_bind(llp, &su->from, param);
+		if (err)
+			return err;
+	}
+	return connect_stream(ep);
+}
+
+/* IN_CONNECT */
+int kal_startup_connect(struct kal_ep *ep)
+{
+	const struct kal_ep_open_arg *arg = ep->arg;
+	const struct kal_conn_param *param = arg->param;
+	struct kal_startup *su;
+	int err;
+
+	if (arg->local->ss_family && arg->local->ss_family != arg->remote->ss_family)
+		return -EINVAL;
+	su = kal_startup_alloc(ep->rnic, arg->remote);
+	if (!su)
+		return -ENOMEM;
+	ep->startup = su;
+	set_depths(su, param);
+	kal_mpa_request(&su->local, &su->req);
+	if (param->private_data_len > kal_mpa_pd_max(&su->req))
+		return -EINVAL;
+	su->pd_len = param->private_data_len;
+	if (su->pd_len)
+		memcpy(su->pd, param->private_data, su->pd_len);
+	su->tos_set = param->tos_set;
+	su->tos = param->tos;
+	su->from = *arg->local;
+	su->to = *arg->remote;
+
+	err = kal_ep_attach_qp(ep, arg->qp);
+	if (err)
+		return err;
+	kal_count(ep->rnic, KAL_CNT_CONN_ACTIVE);
+	return open_stream(ep, param);
+}
+
+/* IN_UP */
+int kal_startup_send_request(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	int err;
+
+	err = kal_llp_names(ep->llp);
+	if (err)
+		return err;
+	su->req.pd_len = su->pd_len;
+	kal_ep_arm(ep, &kal_mpa_reply_timeout_ms);
+	return send_frame(ep, KAL_MPA_REQUEST, &su->req, su->pd);
+}
+
+/*
+ * IN_FALLBACK: a peer without RFC 6581 closes the stream at a Request of
+ * revision 2, or answers in revision 1, in which our enhanced data has become
+ * private data of its consumer (RFC 6581 10). Begin again with revision 1, from the
+ * same port if the consumer named one: it may be a reserved one, which it may bind to the
+ * first time only.
+ */
+int kal_startup_fallback(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	int err;
+
+	kal_count(ep->rnic, KAL_CNT_MPA_FALLBACK);
+	err = kal_llp_renew(ep->llp);
+	if (err)
+		return err;
+	su->rx_len = 0;
+	su->error = 0;
+	su->local.revision = 1;
+	kal_mpa_request(&su->local, &su->req);
+	err = connect_stream(ep);
+	if (!err)
+		kal_ep_notify(ep);
+	return err;
+}
+
+static bool may_fall_back(const struct kal_startup *su)
+{
+	return READ_ONCE(kal_mpa_fallback) && su->req.revision > 1;
+}
+
+/* IN_DOWN after the Request was sent */
+int kal_startup_reply_lost(struct kal_ep *ep)
+{
+	const int err = down_error(ep);
+
+	if (err != -ECONNRESET || ep->startup->rx_len || !may_fall_back(ep->startup))
+		return err;
+	kal_ep_step(ep, KAL_EP_IN_FALLBACK);
+	return KAL_EP_STAY;
+}
+
+static void send_terminate(struct kal_ep *ep, enum kal_mpa_term term)
+{
+	u8 stream[KAL_MPA_TERM_MAX];
+	size_t len;
+
+	len = kal_mpa_terminate(term, ep->startup->rep.markers, stream);
+	if (kal_llp_send(ep->llp, stream, len))
+		return;
+	kal_count(ep->rnic, KAL_CNT_MPA_TERMINATE);
+	ep->polite = true;
+}
+
+/* IN_DATA */
+int kal_startup_read_reply(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	struct kal_ep_event event = { .type = KAL_EP_CONN_REPLY };
+	struct ri_mpa_params mpa;
+	enum kal_mpa_term term;
+	int err;
+
+	err = read_frame(ep, KAL_MPA_REPLY, &su->rep);
+	if (err)
+		return err;
+	err = kal_mpa_conclude(&su->local, &su->req, &su->rep, &mpa, &term);
+	if (err == -EPROTONOSUPPORT && may_fall_back(su)) {
+		kal_ep_step(ep, KAL_EP_IN_FALLBACK);
+		return KAL_EP_STAY;
+	}
+	if (err == -EOPNOTSUPP)
+		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
+	if (term != KAL_MPA_TERM_NONE)
+		send_terminate(ep, term);
+	if (err)
+		return err;
+
+	err = kal_ep_hand_over(ep, &mpa);
+	if (err)
+		return err;
+	event.ird = mpa.ird;
+	event.ord = mpa.ord;
+	event.private_data = frame_private_data(su, &su->rep);
+	event.private_data_len = su->rep.pd_len;
+	connected(ep, &event);
+	return 0;
+}
+
+/* IN_FAIL */
+int kal_startup_report_failure(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	struct kal_ep_event event = {
+		.type = KAL_EP_CONN_REPLY,
+		.status = ep->error,
+	};
+	const bool refused = ep->error == -ECONNREFUSED;
+
+	/* a refusal may carry the consumer's reasons, and the stream is sound */
+	if (refused && su->rep.reject) {
+		event.private_data = frame_private_data(su, &su->rep);
+		event.private_data_len = su->rep.pd_len;
+		ep->polite = true;
+	}
+	kal_count(ep->rnic, refused ? KAL_CNT_CONN_REFUSED : KAL_CNT_CONN_FAILED);
+	kal_ep_free_qp(ep);
+	kal_ep_report(ep, &event);
+	return 0;
+}
+
+/* Passive side ************************************************************* */
+
+static int send_reject(struct kal_ep *ep, const void *private_data, u16 len)
+{
+	struct kal_startup *su = ep->startup;
+	int err;
+
+	kal_mpa_reject(&su->local, &su->req, &su->rep);
+	su->rep.pd_len = len;
+	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, private_data);
+	if (err)
+		return err;
+	kal_count(ep->rnic, KAL_CNT_CONN_REJECTED);
+	ep->polite = true;
+	return 0;
+}
+
+/*
+ * Octets behind a Request that has no Reply yet: the initiator cannot know yet
+ * whether we want markers, so they are no FPDU (RFC 5044 7.1.2).
+ */
+static int check_early_data(struct kal_ep *ep)
+{
+	if (!kal_llp_inq(ep->llp))
+		return 0;
+	kal_count(ep->rnic, KAL_CNT_MPA_EARLY_DATA);
+	return -EPROTO;
+}
+
+/* IN_DATA with the Request complete */
+int kal_startup_early_data(struct kal_ep *ep)
+{
+	return check_early_data(ep) ?: KAL_EP_STAY;
+}
+
+/* A depth that the peer states, as far as the RNIC can follow. */
+static u16 peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 limit)
+{
+	if (!req->enhanced || depth == KAL_MPA_READS_ULP)
+		return limit;
+	return min(depth, limit);
+}
+
+/* Hand the Request to the listener's consumer. Return: 0 when it took the child. */
+static int deliver(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	struct kal_ep *parent = ep->parent;
+	struct kal_ep_event event = {
+		.type = KAL_EP_CONN_REQUEST,
+		.child = ep,
+		.local = &ep->llp->ri.local,
+		.remote = &ep->llp->ri.remote,
+		.private_data = frame_private_data(su, &su->req),
+		.private_data_len = su->req.pd_len,
+		.ird = peer_depth(&su->req, su->req.ord, su->local.max_ird),
+		.ord = peer_depth(&su->req, su->req.ird, su->local.max_ord),
+	};
+	int err = -ECONNABORTED;
+
+	mutex_lock_nested(&parent->lock, SINGLE_DEPTH_NESTING);
+	if (parent->state == KAL_EP_LISTENING)
+		err = kal_ep_report(parent, &event);
+	mutex_unlock(&parent->lock);
+	if (!err)
+		kal_ep_delivered(ep);
+	return err;
+}
+
+/* IN_DATA */
+int kal_startup_read_request(struct kal_ep *ep)
+{
+	struct kal_startup *su = ep->startup;
+	int err;
+
+	err = read_frame(ep, KAL_MPA_REQUEST, &su->req);
+	if (err)
+		return err;
+	err = check_early_data(ep);
+	if (err)
+		return err;
+	/* the RNIC cannot insert them: the peer may try without */
+	if (su->req.markers && !su->local.marks) {
+		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
+		send_reject(ep, NULL, 0);
+		return -EOPNOTSUPP;
+	}
+	kal_ep_arm(ep, &kal_accept_timeout_ms);
+	err = deliver(ep);
+	if (err)
+		send_reject(ep, NULL, 0);
+	return err;
+}
+
+/* Octets of private data that an answer may have, which is of the Request's kind. */
+u16 kal_startup_reply_room(const struct kal_ep *ep)
+{
+	return kal_mpa_pd_max(&ep->startup->req);
+}
+
+/*
+ * IN_ACCEPT, with the QP attached: the Reply goes first. The peer's first FPDU waits
+ * in the socket until the QP is ready, and ours must wait for it anyway (RFC 5044 7.1.2 (4)).
+ */
+int kal_startup_accept(struct kal_ep *ep)
+{
+	const struct kal_ep_open_arg *arg = ep->arg;
+	const struct kal_conn_param *param = arg->param;
+	struct kal_startup *su = ep->startup;
+	struct kal_ep_event event = { .type = KAL_EP_ESTABLISHED };
+	struct ri_mpa_params mpa;
+	int err;
+
+	if (kal_llp_poll(ep->llp) & KAL_LLP_DOWN)
+		return down_error(ep);
+	err = check_early_data(ep);
+	if (err)
+		return err;
+	set_depths(su, param);
+	kal_mpa_respond(&su->local, &su->req, &su->rep, &mpa);
+	su->rep.pd_len = param->private_data_len;
+	if (param->tos_set)
+		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
+	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
+	      kal_ep_hand_over(ep, &mpa);
+	/* it is over: not what a call is answered that may be made again */
+	if (err == -EINVAL || err == -ENOMEM)
+		err = -ECONNABORTED;
+	if (err)
+		return err;
+	event.ird = mpa.ird;
+	event.ord = mpa.ord;
+	connected(ep, &event);
+	return 0;
+}
+
+/* IN_REJECT */
+int kal_startup_reject(struct kal_ep *ep)
+{
+	const struct kal_ep_reject_arg *arg = ep->arg;
+
+	return send_reject(ep, arg->private_data, arg->len);
+}
+
+/* IN_ABORT while the consumer decides: it went away, so the answer is no */
+int kal_startup_refuse(struct kal_ep *ep)
+{
+	send_reject(ep, NULL, 0);
+	return -ECONNABORTED;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Charges to the rdma cgroup for what processes make without ib_core. The controller
+ * knows an RNIC by its ib_device, which may go before the RNIC does ("rdma link delete"
+ * ends it first) and forgets who was charged then. So all charges of an RNIC are in a
+ * list: what comes first, the end of the object or of the ib_device, gives one back.
+ */
+#include <linux/cleanup.h>
+#include <linux/mutex.h>
+
+#include "cgroup.h"
+#include "core.h"
+
+/* protects the charges of all RNICs; the controller has one lock, too */
+static DEFINE_MUTEX(kal_charges_lock);
+
+#ifdef CONFIG_CGROUP_RDMA
+
+static struct rdmacg_device *kal_cg_device(struct ib_device *dev)
+{
+	return &dev->cg_device;
+}
+
+static int kal_cg_charge(struct kal_charge *charge, struct rdmacg_device *device)
+{
+	return rdmacg_try_charge(&charge->cg, device, charge->resource);
+}
+
+static void kal_cg_uncharge(struct kal_charge *charge, struct rdmacg_device *device)
+{
+	rdmacg_uncharge(charge->cg, device, charge->resource);
+}
+
+#else
+
+static struct rdmacg_device *kal_cg_device(struct ib_device *dev)
+{
+	return NULL;
+}
+
+static int kal_cg_charge(struct kal_charge *charge, struct rdmacg_device *device)
+{
+	return 0;
+}
+
+static void kal_cg_uncharge(struct kal_charge *charge, struct rdmacg_device *device)
+{
+}
+
+#endif
+
+static void kal_uncharge_locked(struct kal_charge *charge, struct rdmacg_device *device)
+{
+	kal_cg_uncharge(charge, device);
+	list_del_init(&charge->node);
+}
+
+/**
+ * kal_charge() - charge the caller's rdma cgroup
+ * @rnic: what of
+ * @charge: zeroed or given back; its memory is there until it is given back
+ * @resource: with what; RDMACG_RESOURCE_MAX: with nothing
+ *
+ * Nothing is charged while the controller does not know @rnic.
+ *
+ * Return: 0; -EAGAIN: the cgroup, or one above it, has all that it may have; -ENOMEM;
+ * -ENODEV: the RNIC goes. Context: of the process; may sleep.
+ */
+int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_resource_type resource)
+{
+	int ret;
+
+	INIT_LIST_HEAD(&charge->node);
+	charge->rnic = rnic;
+	charge->resource = resource;
+	if (resource == RDMACG_RESOURCE_MAX)
+		return 0;
+	guard(mutex)(&kal_charges_lock);
+	if (rnic->cg_closed)
+		return -ENODEV;
+	if (!rnic->cg_device)
+		return 0;
+	ret = kal_cg_charge(charge, rnic->cg_device);
+	if (!ret)
+		list_add(&charge->node, &rnic->charges);
+	return ret;
+}
+
+/**
+ * kal_uncharge() - give a charge back
+ * @charge: of kal_charge(), whatever that answered
+ *
+ * Nothing happens when it was given back already. Context: may sleep.
+ */
+void kal_uncharge(struct kal_charge *charge)
+{
+	guard(mutex)(&kal_charges_lock);
+	if (!list_empty(&charge->node))
+		kal_uncharge_locked(charge, charge->rnic->cg_device);
+}
+
+/* A new RNIC, which the controller does not know. */
+void kal_charges_init(struct ri_rnic *rnic)
+{
+	INIT_LIST_HEAD(&rnic->charges);
+}
+
+/**
+ * kal_charges_open() - from now on is charged for
+ * @rnic: what is made of it
+ * @dev: by which the controller knows it, until kal_charges_close()
+ *
+ * Context: may sleep.
+ */
+void kal_charges_open(struct ri_rnic *rnic, struct ib_device *dev)
+{
+	guard(mutex)(&kal_charges_lock);
+	rnic->cg_device = kal_cg_device(dev);
+	rnic->cg_closed = false;
+}
+
+/**
+ * kal_charges_close() - the controller is about to forget an RNIC
+ * @rnic: whose charges are given back; nothing more can be made of it
+ *
+ * Context: may sleep.
+ */
+void kal_charges_close(struct ri_rnic *rnic)
+{
+	struct kal_charge *charge, *next;
+
+	guard(mutex)(&kal_charges_lock);
+	list_for_each_entry_safe(charge, next, &rnic->charges, node)
+		kal_uncharge_locked(charge, rnic->cg_device);
+	rnic->cg_device = NULL;
+	rnic->cg_closed = true;
+}

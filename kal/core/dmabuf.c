@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory management: memory that another driver shares as a dma-buf, for a
+ * provider that copies with the CPU. The exporter maps it for the kernel, which
+ * also keeps it in its place; there is no device to attach it to.
+ */
+#include <linux/dma-buf.h>
+#include <linux/fs.h>
+#include <linux/overflow.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+/*
+ * udmabuf sets its table up with the first access and takes no lock for that:
+ * of two registrations at once one lost its own (6.12). The lock of the
+ * buffer's inode keeps ours apart; it is nobody else's, exporters have theirs,
+ * and who waits for one buffer's fences does not hold another's users up.
+ */
+static int kal_dmabuf_begin(struct dma_buf *dmabuf)
+{
+	struct rw_semaphore *lock = &file_inode(dmabuf->file)->i_rwsem;
+	int ret;
+
+	ret = down_write_killable(lock);
+	if (ret)
+		return ret;
+	ret = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	up_write(lock);
+	return ret;
+}
+
+static int kal_dmabuf_map(struct ri_vm_region *region)
+{
+	int ret;
+
+	ret = dma_buf_vmap_unlocked(region->dmabuf, &region->map);
+	if (ret)
+		return ret;
+	ret = kal_dmabuf_begin(region->dmabuf);
+	if (ret)
+		dma_buf_vunmap_unlocked(region->dmabuf, &region->map);
+	return ret;
+}
+
+struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
+				      bool writable)
+{
+	struct ri_vm_region *region __free(kfree) = NULL;
+	struct dma_buf *dmabuf;
+	u64 end;
+	int ret;
+
+	if (!length || check_add_overflow(offset, length, &end))
+		return ERR_PTR(-EINVAL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	dmabuf = dma_buf_get(fd);
+	if (IS_ERR(dmabuf))
+		return ERR_CAST(dmabuf);
+
+	region->dmabuf = dmabuf;
+	region->offset = offset;
+	region->writable = dmabuf->file->f_mode & FMODE_WRITE;
+	if (end > dmabuf->size)
+		ret = -EINVAL;
+	else if (writable && !region->writable)
+		ret = -EACCES;
+	else
+		ret = kal_dmabuf_map(region);
+	if (ret) {
+		dma_buf_put(dmabuf);
+		return ERR_PTR(ret);
+	}
+	return no_free_ptr(region);
+}
+EXPORT_SYMBOL_GPL(ri_vm_pin_dmabuf);
+
+/* The rest of ri_vm_unpin_range(). */
+void kal_dmabuf_unpin(struct ri_vm_region *region)
+{
+	dma_buf_end_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);
+	dma_buf_vunmap_unlocked(region->dmabuf, &region->map);
+	dma_buf_put(region->dmabuf);
+	kfree(region);
+}
+
+MODULE_IMPORT_NS(DMA_BUF);

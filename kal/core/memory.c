@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory management: the operating system's side of memory that a provider
+ * reaches. Pinning and translation of user memory, and kernel memory that a
+ * provider shares with its user library. Providers call both; what they do with
+ * the pages (steering tags, protection) is theirs.
+ */
+#include <linux/cleanup.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "core.h"
+#include "pins.h"
+
+/* pages pinned at a time, so that a signal ends a long pinning */
+#define KAL_PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+static int kal_pin_pages(u64 start, struct ri_vm_region *region)
+{
+	unsigned int gup = FOLL_LONGTERM | (region->writable ? FOLL_WRITE : 0);
+	unsigned long done = 0;
+	int ret = 0;
+
+	while (done < region->npages) {
+		unsigned long batch = min(region->npages - done, KAL_PIN_BATCH);
+
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		ret = pin_user_pages_fast(start + done * PAGE_SIZE, batch, gup,
+					  region->pages + done);
+		if (ret <= 0)
+			break;
+		batch = ret;
+		ret = kal_pins_add(region->pins, region->pages + done, batch);
+		if (ret) {
+			unpin_user_pages(region->pages + done, batch);
+			break;
+		}
+		done += batch;
+	}
+	if (done == region->npages)
+		return 0;
+	kal_pins_remove(region->pins, region->pages, done);
+	unpin_user_pages(region->pages, done);
+	return ret < 0 ? ret : -EFAULT;
+}
+
+struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
+{
+	struct ri_vm_region *region __free(kfree) = NULL;
+	struct mm_struct *mm = current->mm;
+	u64 first = start & PAGE_MASK;
+	u64 last, npages;
+	int ret;
+
+	if (!mm || !length || check_add_overflow(start, length - 1, &last) ||
+	    last > U64_MAX - PAGE_SIZE || last > ULONG_MAX)
+		return ERR_PTR(-EINVAL);
+	npages = ((last & PAGE_MASK) - first) / PAGE_SIZE + 1;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	region->mm = mm;
+	region->npages = npages;
+	region->offset = offset_in_page(start);
+	region->writable = writable;
+
+	/* before the array, which the limit bounds, too */
+	ret = kal_pins_allowed(npages);
+	if (ret)
+		return ERR_PTR(ret);
+	region->pins = kal_pins_get(mm);
+	if (!region->pins)
+		return ERR_PTR(-ENOMEM);
+	ret = -ENOMEM;
+	region->pages = kvcalloc(npages, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (region->pages)
+		ret = kal_pin_pages(first, region);
+	if (!ret)
+		return no_free_ptr(region);
+	kvfree(region->pages);
+	kal_pins_put(region->pins);
+	return ERR_PTR(ret);
+}
+EXPORT_SYMBOL_GPL(ri_vm_pin_range);
+
+void ri_vm_unpin_range(struct ri_vm_region *region)
+{
+	if (region->dmabuf) {
+		kal_dmabuf_unpin(region);
+		return;
+	}
+	kal_pins_remove(region->pins, region->pages, region->npages);
+	unpin_user_pages_dirty_lock(region->pages, region->npages,
+				    region->writable);
+	kal_pins_put(region->pins);
+	kvfree(region->pages);
+	kfree(region);
+}
+EXPORT_SYMBOL_GPL(ri_vm_unpin_range);
+
+/* Shared memory ************************************************************ */
+
+/* a mapping that is left holds its own references of the pages */
+static void kal_shmem_free_pages(void *addr)
+{
+	if (is_vmalloc_addr(addr))
+		vfree(addr);
+	else
+		free_page((unsigned long)addr);
+}
+
+static void kal_shmem_release(struct kref *kref)
+{
+	struct ri_shmem *shm = container_of(kref, struct ri_shmem, kref);
+
+	kal_shmem_free_pages(shm->addr);
+	kfree(shm);
+}
+
+/* A consumer side holds one reference while user space can find the memory. */
+void kal_shmem_get(struct ri_shmem *shm)
+{
+	kref_get(&shm->kref);
+}
+
+/* Context: may sleep. */
+void kal_shmem_put(struct ri_shmem *shm)
+{
+	kref_put(&shm->kref, kal_shmem_release);
+}
+
+/* For user space to map, and charged to its memory cgroup: vmalloc_user() does not. */
+static void *kal_shmem_pages(size_t size)
+{
+	const size_t count = size >> PAGE_SHIFT;
+	struct page **pages;
+	size_t num = 0;
+	void *addr;
+
+	if (count > UINT_MAX)
+		return NULL;
+	pages = kvcalloc(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return NULL;
+	while (num < count) {
+		pages[num] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[num])
+			goto err;
+		num++;
+	}
+	/* vfree() frees the pages and the array, too */
+	addr = vmap(pages, count, VM_MAP | VM_MAP_PUT_PAGES | VM_USERMAP, PAGE_KERNEL);
+	if (addr)
+		return addr;
+err:
+	while (num--)
+		__free_page(pages[num]);
+	kvfree(pages);
+	return NULL;
+}
+
+/**
+ * kal_shmem_mmap() - map all of it into a user's address space
+ * @shm: memory with a user
+ * @vma: of its size
+ * Return: 0 or an errno. Context: in a file's mmap().
+ */
+int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma)
+{
+	int ret;
+
+	if (is_vmalloc_addr(shm->addr))
+		return remap_vmalloc_range(vma, shm->addr, 0);
+	ret = vm_insert_page(vma, vma->vm_start, virt_to_page(shm->addr));
+	if (!ret)
+		vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return ret;
+}
+
+static void *kal_shmem_alloc_pages(const struct ri_ucontext *uctx, size_t size)
+{
+	/* a small queue is not worth an area in vmalloc's space */
+	if (size == PAGE_SIZE)
+		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	return uctx ? kal_shmem_pages(size) :
+		      __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
+
+struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
+{
+	struct ri_shmem *shm __free(kfree) = NULL;
+	int ret;
+
+	if (!size || size > SIZE_MAX - PAGE_SIZE)
+		return ERR_PTR(-EINVAL);
+	shm = kzalloc(sizeof(*shm), GFP_KERNEL_ACCOUNT);
+	if (!shm)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&shm->kref);
+	shm->size = PAGE_ALIGN(size);
+	shm->addr = kal_shmem_alloc_pages(uctx, shm->size);
+	if (!shm->addr)
+		return ERR_PTR(-ENOMEM);
+	if (uctx && uctx->shm_ops) {
+		shm->uctx = uctx;
+		ret = uctx->shm_ops->insert(uctx, shm);
+		if (ret) {
+			kal_shmem_free_pages(shm->addr);
+			return ERR_PTR(ret);
+		}
+	}
+	return no_free_ptr(shm);
+}
+EXPORT_SYMBOL_GPL(ri_shmem_alloc);
+
+void ri_shmem_free(struct ri_shmem *shm)
+{
+	if (!shm)
+		return;
+	if (shm->uctx)
+		shm->uctx->shm_ops->remove(shm->uctx, shm);
+	kal_shmem_put(shm);
+}
+EXPORT_SYMBOL_GPL(ri_shmem_free);

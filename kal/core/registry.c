@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Interface adapter management: the table of RNICs, of the providers that make
+ * them and of the consumer sides (clients) that are shown them.
+ *
+ * Locks, outermost first:
+ *
+ *	create_rwsem	read: a provider's create() runs
+ *	clients_rwsem	the list of clients; read: an RNIC is shown to them or
+ *			taken from them
+ *	registry_lock	the lists of RNICs and providers, and the transitions of
+ *			ri_rnic.flags; taken inside RTNL by the netdevice
+ *			notifier, so nothing is called under it
+ *
+ * An RNIC is in the list from the start of its registration to the end of its
+ * removal and, when its provider is asked to destroy it, to the end of that.
+ * destroy() runs from one work item of each RNIC, whoever asked for it: the
+ * administrator, the netdev or the provider's exit.
+ */
+#include <linux/cleanup.h>
+#include <linux/kmod.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
+
+#include "cgroup.h"
+#include "../cm/cm.h"
+#include "counters.h"
+#include "core.h"
+#include "trace.h"
+
+static DECLARE_RWSEM(create_rwsem);
+static DECLARE_RWSEM(clients_rwsem);
+static DEFINE_MUTEX(registry_lock);
+static LIST_HEAD(kal_clients);
+static LIST_HEAD(kal_providers);
+static LIST_HEAD(kal_rnics);
+static struct workqueue_struct *kal_delete_wq;
+
+/* Life of the structure ***************************************************** */
+
+static void kal_rnic_delete_fn(struct work_struct *work);
+
+static void kal_rnic_release(struct kref *kref)
+{
+	struct ri_rnic *rnic = container_of(kref, struct ri_rnic, kref);
+
+	kal_resource_exit(rnic);
+	xa_destroy(&rnic->client_data);
+	kal_rnic_events_exit(rnic);
+	kfree(rnic->base_counters);
+	kfree(rnic);
+}
+
+struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size)
+{
+	struct ri_rnic *rnic;
+
+	if (WARN_ON(size < sizeof(*rnic)))
+		return NULL;
+	rnic = kzalloc(size, GFP_KERNEL);
+	if (!rnic)
+		return NULL;
+	rnic->base_counters = kcalloc(KAL_CNT_NUM, sizeof(u64), GFP_KERNEL);
+	if (!rnic->base_counters || kal_rnic_events_init(rnic)) {
+		kfree(rnic->base_counters);
+		kfree(rnic);
+		return NULL;
+	}
+	rnic->ops = ops;
+	kref_init(&rnic->kref);
+	INIT_LIST_HEAD(&rnic->node);
+	INIT_WORK(&rnic->delete_work, kal_rnic_delete_fn);
+	xa_init(&rnic->client_data);
+	kal_resource_init(rnic);
+	kal_charges_init(rnic);
+	return rnic;
+}
+EXPORT_SYMBOL_GPL(_ri_rnic_alloc);
+
+void kal_rnic_get(struct ri_rnic *rnic)
+{
+	kref_get(&rnic->kref);
+}
+
+void ri_rnic_put(struct ri_rnic *rnic)
+{
+	kref_put(&rnic->kref, kal_rnic_release);
+}
+EXPORT_SYMBOL_GPL(ri_rnic_put);
+
+/* Checks ******************************************************************** */
+
+static bool kal_ops_complete(const struct ri_ops *ops)
+{
+	return ops->cq_create && ops->cq_destroy && ops->cq_poll &&
+	       ops->cq_req_notify &&
+	       ops->qp_create && ops->qp_query && ops->qp_modify &&
+	       ops->qp_destroy && ops->post_send && ops->post_recv &&
+	       ops->mr_register && ops->mr_deregister;
+}
+
+/* What comes in pairs does so. */
+static bool kal_ops_paired(const struct ri_ops *ops)
+{
+	return !ops->ucontext_alloc == !ops->ucontext_dealloc &&
+	       !ops->pd_alloc == !ops->pd_dealloc &&
+	       !ops->srq_create == !ops->srq_destroy;
+}
+
+static bool kal_ops_srq_complete(const struct ri_ops *ops)
+{
+	return ops->srq_create && ops->srq_modify && ops->srq_query &&
+	       ops->post_srq_recv;
+}
+
+static bool kal_ops_sizes_fit(const struct ri_ops *ops)
+{
+	return ops->size_ucontext >= sizeof(struct ri_ucontext) &&
+	       ops->size_pd >= sizeof(struct ri_pd) &&
+	       ops->size_cq >= sizeof(struct ri_cq) &&
+	       ops->size_qp >= sizeof(struct ri_qp) &&
+	       ops->size_mr >= sizeof(struct ri_mr) &&
+	       (!ops->srq_create || ops->size_srq >= sizeof(struct ri_srq));
+}
+
+static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
+{
+	const struct ri_rnic_attr *attr = &rnic->attr;
+	const struct ri_ops *ops = rnic->ops;
+
+	if (!kal_ops_complete(ops) || !kal_ops_paired(ops) ||
+	    !kal_ops_sizes_fit(ops))
+		return -EINVAL;
+	if ((attr->caps & RI_CAP_SRQ) && !kal_ops_srq_complete(ops))
+		return -EINVAL;
+	if (!attr->netdev || !attr->num_ceh || attr->limits.max_qp < 1 ||
+	    attr->limits.max_cqe < 1 || attr->limits.max_mr < 1)
+		return -EINVAL;
+	if (attr->num_counters && !(attr->counter_names && ops->query_counters))
+		return -EINVAL;
+	if (!name[0] || strnlen(name, IB_DEVICE_NAME_MAX) == IB_DEVICE_NAME_MAX)
+		return -EINVAL;
+	/* sysfs has the name, too, and would change it */
+	if (strpbrk(name, "/!"))
+		return -EINVAL;
+	/* no other conversion than one number */
+	if (strchr(name, '%') &&
+	    (strchr(name, '%') != strrchr(name, '%') || !strstr(name, "%d")))
+		return -EINVAL;
+	/* ri_ops has nothing to have it connect: its consumers would get the host's sockets */
+	if (attr->caps & RI_CAP_LLP_OFFLOAD)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* The table ***************************************************************** */
+
+static struct ri_rnic *kal_rnic_by_name(const char *name)
+{
+	struct ri_rnic *rnic;
+
+	lockdep_assert_held(&registry_lock);
+	list_for_each_entry(rnic, &kal_rnics, node)
+		if (!strcmp(rnic->name, name))
+			return rnic;
+	return NULL;
+}
+
+/* Sets rnic->name to @name, or to its first free number from @number on. */
+static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
+			     unsigned int *number)
+{
+	char *pattern = strstr(name, "%d");
+	size_t size = sizeof(rnic->name);
+	int len;
+
+	do {
+		if (pattern)
+			len = snprintf(rnic->name, size, "%.*s%u%s",
+				       (int)(pattern - name), name,
+				       (*number)++, pattern + 2);
+		else
+			len = strscpy(rnic->name, name, size);
+		if (len < 0 || len >= size)
+			return -EINVAL;
+		if (!kal_rnic_by_name(rnic->name))
+			return 0;
+	} while (pattern);
+	return -EEXIST;
+}
+
+/* The administrator has renamed the device that a consumer side shows. */
+void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
+{
+	guard(mutex)(&registry_lock);
+	if (!kal_rnic_by_name(name))
+		strscpy(rnic->name, name, sizeof(rnic->name));
+}
+
+/* An RNIC that may be deleted on request needs the provider who can do so. */
+static int kal_rnic_set_provider(struct ri_rnic *rnic)
+{
+	struct ri_provider *provider;
+
+	if (!(rnic->attr.caps & RI_CAP_ALLOW_DELETE))
+		return 0;
+	list_for_each_entry(provider, &kal_providers, node) {
+		if (provider->owner == rnic->ops->owner) {
+			rnic->provider = provider;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Enter @rnic into the table. After this the netdevice notifier sees it. */
+static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
+			  unsigned int *number)
+{
+	struct net_device *ndev = rnic->attr.netdev;
+	int ret;
+
+	guard(mutex)(&registry_lock);
+	if (rnic->flags)
+		return test_bit(RI_RNIC_DELETING, &rnic->flags) ? -ENODEV :
+								  -EINVAL;
+	ret = kal_rnic_set_provider(rnic);
+	if (ret)
+		return ret;
+	ret = kal_rnic_set_name(rnic, name, number);
+	if (ret)
+		return ret;
+	/* its NETDEV_UNREGISTER has passed, or will find the RNIC in the list */
+	if (READ_ONCE(ndev->reg_state) != NETREG_REGISTERED)
+		return -ENODEV;
+	rnic->netdev = ndev;
+	netdev_hold(ndev, &rnic->netdev_tracker, GFP_KERNEL);
+	if (kal_netdev_link_up(ndev))
+		set_bit(RI_RNIC_LINK_UP, &rnic->flags);
+	set_bit(RI_RNIC_BUSY, &rnic->flags);
+	set_bit(RI_RNIC_LIVE, &rnic->flags);
+	kal_rnic_get(rnic);
+	list_add_tail(&rnic->node, &kal_rnics);
+	return 0;
+}
+
+/*
+ * Take @rnic from the table and drop what the table held, unless a delete is
+ * queued: that needs to find it.
+ */
+static void kal_rnic_leave(struct ri_rnic *rnic)
+{
+	scoped_guard(mutex, &registry_lock) {
+		if (!test_bit(RI_RNIC_DELETING, &rnic->flags))
+			list_del_init(&rnic->node);
+		netdev_put(rnic->netdev, &rnic->netdev_tracker);
+		rnic->netdev = NULL;
+		clear_bit(RI_RNIC_LINK_UP, &rnic->flags);
+		clear_bit(RI_RNIC_BUSY, &rnic->flags);
+		if (test_bit(RI_RNIC_UNREGISTERING, &rnic->flags))
+			set_bit(RI_RNIC_GONE, &rnic->flags);
+	}
+	wake_up_var(&rnic->flags);
+	ri_rnic_put(rnic);
+}
+
+/* Clients ******************************************************************* */
+
+static unsigned int kal_client_bit(const struct kal_client *client)
+{
+	return RI_RNIC_CLIENT0 + client->index;
+}
+
+static int kal_client_add(struct kal_client *client, struct ri_rnic *rnic)
+{
+	int ret;
+
+	if (test_bit(kal_client_bit(client), &rnic->flags))
+		return 0;
+	ret = client->add(rnic);
+	if (ret)
+		return client->mandatory ? ret : 0;
+	set_bit(kal_client_bit(client), &rnic->flags);
+	/* what happened before was not told: have it look again */
+	if (client->event)
+		client->event(rnic, IB_EVENT_GID_CHANGE);
+	return 0;
+}
+
+static void kal_client_remove(struct kal_client *client, struct ri_rnic *rnic)
+{
+	if (test_and_clear_bit(kal_client_bit(client), &rnic->flags))
+		client->remove(rnic);
+}
+
+static void kal_clients_remove(struct ri_rnic *rnic)
+{
+	struct kal_client *client;
+
+	guard(rwsem_read)(&clients_rwsem);
+	list_for_each_entry_reverse(client, &kal_clients, node)
+		kal_client_remove(client, rnic);
+}
+
+static int kal_clients_add(struct ri_rnic *rnic)
+{
+	struct kal_client *client;
+	int ret;
+
+	guard(rwsem_read)(&clients_rwsem);
+	list_for_each_entry(client, &kal_clients, node) {
+		ret = kal_client_add(client, rnic);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Hand an event of @rnic to all clients that have it. */
+void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event)
+{
+	struct kal_client *client;
+
+	guard(rwsem_read)(&clients_rwsem);
+	list_for_each_entry(client, &kal_clients, node)
+		if (client->event &&
+		    test_bit(kal_client_bit(client), &rnic->flags))
+			client->event(rnic, event);
+}
+
+/*
+ * The next RNIC behind @prev with a reference; drops that of @prev. Starts again
+ * when @prev has left the table, so callers find some RNICs twice.
+ */
+static struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
+{
+	struct ri_rnic *rnic, *next = NULL;
+
+	scoped_guard(mutex, &registry_lock) {
+		rnic = prev;
+		if (!prev || list_empty(&prev->node))
+			rnic = list_entry(&kal_rnics, struct ri_rnic, node);
+		list_for_each_entry_continue(rnic, &kal_rnics, node) {
+			kal_rnic_get(rnic);
+			next = rnic;
+			break;
+		}
+	}
+	if (prev)
+		ri_rnic_put(prev);
+	return next;
+}
+
+/**
+ * kal_register_client() - a consumer side wants to see all RNICs
+ * @client: the consumer side
+ *
+ * Calls add() for the RNICs that there are. Return: 0 or -ENOSPC.
+ * Context: may sleep.
+ */
+int kal_register_client(struct kal_client *client)
+{
+	unsigned long used = 0;
+	struct kal_client *other;
+	struct ri_rnic *rnic = NULL;
+
+	/* no RNIC comes or goes meanwhile: both need the lock for reading */
+	guard(rwsem_write)(&clients_rwsem);
+	list_for_each_entry(other, &kal_clients, node)
+		set_bit(other->index, &used);
+	client->index = ffz(used);
+	if (kal_client_bit(client) >= RI_RNIC_CLIENT_END)
+		return -ENOSPC;
+	list_add_tail(&client->node, &kal_clients);
+	while ((rnic = kal_rnic_next(rnic)))
+		if (kal_rnic_live(rnic))
+			kal_client_add(client, rnic);
+	return 0;
+}
+
+/* Calls remove() for all RNICs that @client has. May sleep. */
+void kal_unregister_client(struct kal_client *client)
+{
+	struct ri_rnic *rnic = NULL;
+
+	guard(rwsem_write)(&clients_rwsem);
+	while ((rnic = kal_rnic_next(rnic)))
+		kal_client_remove(client, rnic);
+	list_del(&client->node);
+}
+
+void *kal_client_data(struct ri_rnic *rnic, const struct kal_client *client)
+{
+	return xa_load(&rnic->client_data, client->index);
+}
+
+int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
+			void *data)
+{
+	return xa_err(xa_store(&rnic->client_data, client->index, data,
+			       GFP_KERNEL));
+}
+
+/* Registration ************************************************************** */
+
+/* Take a live @rnic from all consumers and from the table. */
+static void kal_rnic_hide(struct ri_rnic *rnic)
+{
+	clear_bit(RI_RNIC_LIVE, &rnic->flags);
+	/* an event either sees that or is waited for */
+	smp_mb__after_atomic();
+	kal_event_flush();
+	/* first, so that no consumer side waits for a peer */
+	kal_rnic_abort_eps(rnic);
+	kal_clients_remove(rnic);
+	kal_rnic_abort_eps(rnic);
+	kal_resource_wait_empty(rnic);
+	kal_rnic_leave(rnic);
+}
+
+static int kal_rnic_show(struct ri_rnic *rnic, const char *name,
+			 unsigned int *number)
+{
+	int ret = kal_rnic_enter(rnic, name, number);
+
+	if (ret)
+		return ret;
+	ret = kal_clients_add(rnic);
+	if (!ret)
+		return 0;
+	kal_rnic_hide(rnic);
+	return ret;
+}
+
+int ri_register_rnic(struct ri_rnic *rnic, const char *name)
+{
+	unsigned int number = 0;
+	int ret;
+
+	ret = kal_rnic_check(rnic, name);
+	if (ret)
+		return ret;
+	/* a consumer side may know somebody else of the name that was found */
+	do {
+		ret = kal_rnic_show(rnic, name, &number);
+	} while (ret == -EEXIST && strchr(name, '%'));
+	if (ret)
+		return ret;
+
+	trace_rnic_register(rnic);
+	scoped_guard(mutex, &registry_lock) {
+		set_bit(RI_RNIC_REGISTERED, &rnic->flags);
+		clear_bit(RI_RNIC_BUSY, &rnic->flags);
+	}
+	wake_up_var(&rnic->flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ri_register_rnic);
+
+void ri_unregister_rnic(struct ri_rnic *rnic)
+{
+	bool first;
+
+	scoped_guard(mutex, &registry_lock) {
+		if (!test_bit(RI_RNIC_REGISTERED, &rnic->flags))
+			return;
+		first = !test_and_set_bit(RI_RNIC_UNREGISTERING, &rnic->flags);
+	}
+	if (!first) {
+		wait_var_event(&rnic->flags,
+			       test_bit(RI_RNIC_GONE, &rnic->flags));
+		return;
+	}
+
+	trace_rnic_unregister(rnic);
+	kal_rnic_hide(rnic);
+}
+EXPORT_SYMBOL_GPL(ri_unregister_rnic);
+
+/* Providers ***************************************************************** */
+
+int ri_register_provider(struct ri_provider *provider)
+{
+	if (!provider->create || !provider->destroy)
+		return -EINVAL;
+	guard(mutex)(&registry_lock);
+	list_add_tail(&provider->node, &kal_providers);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ri_register_provider);
+
+/* Queue the destruction of @rnic if nothing removes it yet. */
+static void kal_rnic_queue_delete(struct ri_rnic *rnic)
+{
+	lockdep_assert_held(&registry_lock);
+	if (!rnic->provider ||
+	    test_bit(RI_RNIC_UNREGISTERING, &rnic->flags) ||
+	    test_and_set_bit(RI_RNIC_DELETING, &rnic->flags))
+		return;
+	kal_rnic_get(rnic);
+	queue_work(kal_delete_wq, &rnic->delete_work);
+}
+
+static void kal_rnic_delete_fn(struct work_struct *work)
+{
+	struct ri_rnic *rnic = container_of(work, struct ri_rnic, delete_work);
+
+	/* asked for before the registration has ended: that may still fail */
+	wait_var_event(&rnic->flags, !test_bit(RI_RNIC_BUSY, &rnic->flags));
+	if (test_bit(RI_RNIC_REGISTERED, &rnic->flags))
+		rnic->provider->destroy(rnic);
+	scoped_guard(mutex, &registry_lock)
+		list_del_init(&rnic->node);
+	ri_rnic_put(rnic);
+}
+
+void kal_rnic_delete(struct ri_rnic *rnic)
+{
+	guard(mutex)(&registry_lock);
+	if (!list_empty(&rnic->node))
+		kal_rnic_queue_delete(rnic);
+}
+
+void ri_unregister_provider(struct ri_provider *provider)
+{
+	struct ri_rnic *rnic;
+
+	scoped_guard(mutex, &registry_lock)
+		list_del_init(&provider->node);
+	/* a create() that found the provider before has ended after this */
+	down_write(&create_rwsem);
+	up_write(&create_rwsem);
+
+	scoped_guard(mutex, &registry_lock)
+		list_for_each_entry(rnic, &kal_rnics, node)
+			if (rnic->provider == provider)
+				kal_rnic_queue_delete(rnic);
+	flush_workqueue(kal_delete_wq);
+}
+EXPORT_SYMBOL_GPL(ri_unregister_provider);
+
+/* Wait for the end of RNICs that would be in the way of a new one. */
+static void kal_wait_deletes(const char *name, const struct net_device *ndev)
+{
+	struct ri_rnic *rnic, *found;
+
+	do {
+		found = NULL;
+		scoped_guard(mutex, &registry_lock) {
+			list_for_each_entry(rnic, &kal_rnics, node) {
+				if (!test_bit(RI_RNIC_DELETING, &rnic->flags) ||
+				    (rnic->attr.netdev != ndev &&
+				     strcmp(rnic->name, name)))
+					continue;
+				kal_rnic_get(rnic);
+				found = rnic;
+				break;
+			}
+		}
+		if (found) {
+			flush_work(&found->delete_work);
+			ri_rnic_put(found);
+		}
+	} while (found);
+}
+
+/* The provider behind @prev (NULL: the first), with its module held. */
+static struct ri_provider *kal_provider_next(struct ri_provider *prev)
+{
+	struct ri_provider *provider;
+
+	guard(mutex)(&registry_lock);
+	if (prev && list_empty(&prev->node))
+		return NULL;
+	provider = prev ?: list_entry(&kal_providers, struct ri_provider, node);
+	list_for_each_entry_continue(provider, &kal_providers, node)
+		if (try_module_get(provider->owner))
+			return provider;
+	return NULL;
+}
+
+/* The first provider that can use @ndev makes the RNIC. */
+static int kal_providers_create(const char *name, struct net_device *ndev)
+{
+	struct ri_provider *provider, *next;
+	int ret = -ENODEV;
+
+	guard(rwsem_read)(&create_rwsem);
+	provider = kal_provider_next(NULL);
+	while (provider) {
+		ret = provider->create(name, ndev);
+		next = ret == -EINVAL ? kal_provider_next(provider) : NULL;
+		module_put(provider->owner);
+		provider = next;
+	}
+	return ret;
+}
+
+/**
+ * kal_rnic_create() - make an RNIC on @ndev ("rdma link add")
+ * @name: of the device
+ * @ndev: held by the caller
+ *
+ * Loads a provider when there is none. Return: 0; -EEXIST when the name is
+ * taken or @ndev has an RNIC; -EINVAL when no provider can use @ndev; -ENODEV
+ * when there is none. Context: may sleep; no RTNL held.
+ */
+int kal_rnic_create(const char *name, struct net_device *ndev)
+{
+	bool none;
+
+	scoped_guard(mutex, &registry_lock)
+		none = list_empty(&kal_providers);
+	if (none)
+		request_module("krdma-provider");
+	kal_wait_deletes(name, ndev);
+	return kal_providers_create(name, ndev);
+}
+
+/* Changes of network devices, RTNL held ************************************* */
+
+void kal_rnics_netdev_gone(struct net_device *ndev)
+{
+	struct ri_rnic *rnic;
+
+	guard(mutex)(&registry_lock);
+	list_for_each_entry(rnic, &kal_rnics, node)
+		if (rnic->netdev == ndev) {
+			kal_netdev_unlink_rnic(rnic);
+			kal_rnic_queue_delete(rnic);
+		}
+}
+
+void kal_rnics_netdev_link(struct net_device *ndev)
+{
+	bool up = kal_netdev_link_up(ndev);
+	struct ri_rnic *rnic;
+
+	guard(mutex)(&registry_lock);
+	list_for_each_entry(rnic, &kal_rnics, node) {
+		if (rnic->netdev != ndev || !kal_rnic_live(rnic) ||
+		    up == test_bit(RI_RNIC_LINK_UP, &rnic->flags))
+			continue;
+		change_bit(RI_RNIC_LINK_UP, &rnic->flags);
+		kal_rnic_event(rnic, up ? IB_EVENT_PORT_ACTIVE :
+					  IB_EVENT_PORT_ERR);
+	}
+}
+
+void kal_rnics_netdev_address(struct net_device *ndev)
+{
+	struct ri_rnic *rnic;
+
+	guard(mutex)(&registry_lock);
+	list_for_each_entry(rnic, &kal_rnics, node)
+		if (rnic->netdev == ndev && kal_rnic_live(rnic))
+			kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);
+}
+
+int kal_registry_init(void)
+{
+	kal_delete_wq = alloc_workqueue("krdma_delete", WQ_UNBOUND, 0);
+	return kal_delete_wq ? 0 : -ENOMEM;
+}
+
+/* Providers hold this module, so neither a provider nor an RNIC is left. */
+void kal_registry_exit(void)
+{
+	destroy_workqueue(kal_delete_wq);
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Verbs, as consumers call them. Each checks the abilities and limits that the
+ * provider stated, keeps the resource tree (resource.c) and calls the provider,
+ * which so never sees an argument beyond what it offers. Queue pairs are in
+ * verbs_qp.c. Called by the consumer sides.
+ */
+#include <linux/cleanup.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+/* User contexts ************************************************************* */
+
+struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
+				       const struct ri_shmem_ops *shm_ops,
+				       void *consumer, struct ib_udata *udata)
+{
+	struct ri_ucontext *uctx;
+	int ret;
+
+	if (!rnic->ops->ucontext_alloc)
+		return ERR_PTR(-EOPNOTSUPP);
+	uctx = kal_obj_alloc(rnic, RI_OBJ_UCONTEXT, rnic->ops->size_ucontext,
+			     NULL);
+	if (IS_ERR(uctx))
+		return uctx;
+	uctx->shm_ops = shm_ops;
+	uctx->consumer = consumer;
+	ret = rnic->ops->ucontext_alloc(uctx, udata);
+	if (ret) {
+		kal_obj_free(&uctx->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&uctx->obj);
+	return uctx;
+}
+
+/* All that was made with @uctx is gone. */
+void kal_ucontext_dealloc(struct ri_ucontext *uctx)
+{
+	WARN_ON(atomic_read(&uctx->obj.children));
+	kal_obj_unpublish(&uctx->obj);
+	uctx->obj.rnic->ops->ucontext_dealloc(uctx);
+	kal_obj_free(&uctx->obj);
+}
+
+static struct ri_obj *kal_uctx_obj(struct ri_ucontext *uctx)
+{
+	return uctx ? &uctx->obj : NULL;
+}
+
+/* Protection domains ******************************************************** */
+
+static struct ri_pd *kal_pd_new(struct ri_rnic *rnic, struct ri_ucontext *uctx,
+				bool slow, struct ib_udata *udata)
+{
+	struct ri_pd *pd;
+	int ret;
+
+	pd = kal_obj_alloc(rnic, RI_OBJ_PD, rnic->ops->size_pd,
+			   kal_uctx_obj(uctx));
+	if (IS_ERR(pd))
+		return pd;
+	pd->uctx = uctx;
+	pd->slow = slow;
+	ret = rnic->ops->pd_alloc ? rnic->ops->pd_alloc(pd, udata) : 0;
+	if (ret) {
+		kal_obj_free(&pd->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&pd->obj);
+	return pd;
+}
+
+struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
+			   struct ib_udata *udata)
+{
+	return kal_pd_new(rnic, uctx, false, udata);
+}
+
+struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic)
+{
+	return kal_pd_new(rnic, NULL, true, NULL);
+}
+
+int kal_pd_dealloc(struct ri_pd *pd)
+{
+	if (atomic_read(&pd->obj.children))
+		return -EBUSY;
+	kal_obj_unpublish(&pd->obj);
+	if (pd->obj.rnic->ops->pd_dealloc)
+		pd->obj.rnic->ops->pd_dealloc(pd);
+	kal_obj_free(&pd->obj);
+	return 0;
+}
+
+/* Completion queues ********************************************************* */
+
+static bool kal_cq_depth_ok(const struct ri_rnic *rnic, u32 depth)
+{
+	return depth && depth <= rnic->attr.limits.max_cqe;
+}
+
+struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
+			    const struct kal_cq_attr *attr,
+			    struct ib_udata *udata)
+{
+	struct ri_cq *cq;
+	int ret;
+
+	if (!kal_cq_depth_ok(rnic, attr->depth) ||
+	    attr->ceh >= rnic->attr.num_ceh)
+		return ERR_PTR(-EINVAL);
+	/* struct ib_wc, a kernel consumer's completion, has no place for one */
+	if (attr->timestamps && (!uctx || !rnic->attr.limits.timestamp_mask))
+		return ERR_PTR(-EOPNOTSUPP);
+	cq = kal_obj_alloc(rnic, RI_OBJ_CQ, rnic->ops->size_cq,
+			   kal_uctx_obj(uctx));
+	if (IS_ERR(cq))
+		return cq;
+	cq->uctx = uctx;
+	cq->depth = attr->depth;
+	cq->ceh = attr->ceh;
+	cq->timestamps = attr->timestamps;
+	cq->on_completion = attr->on_completion;
+	cq->on_event = attr->on_event;
+	cq->consumer = attr->consumer;
+	ret = rnic->ops->cq_create(cq, udata);
+	if (ret) {
+		kal_obj_free(&cq->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&cq->obj);
+	return cq;
+}
+
+int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ib_udata *udata)
+{
+	struct ri_rnic *rnic = cq->obj.rnic;
+
+	if (!rnic->ops->cq_resize)
+		return -EOPNOTSUPP;
+	if (!kal_cq_depth_ok(rnic, depth))
+		return -EINVAL;
+	return rnic->ops->cq_resize(cq, depth, udata);
+}
+
+int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period)
+{
+	const struct ib_cq_caps *caps = &cq->obj.rnic->attr.limits.cq_caps;
+
+	if (!cq->obj.rnic->ops->cq_modify)
+		return -EOPNOTSUPP;
+	if (count > caps->max_cq_moderation_count ||
+	    period > caps->max_cq_moderation_period)
+		return -EINVAL;
+	return cq->obj.rnic->ops->cq_modify(cq, count, period);
+}
+
+int kal_cq_destroy(struct ri_cq *cq)
+{
+	if (atomic_read(&cq->obj.children))
+		return -EBUSY;
+	kal_obj_unpublish(&cq->obj);
+	cq->obj.rnic->ops->cq_destroy(cq);
+	kal_obj_free(&cq->obj);
+	return 0;
+}
+
+/* Shared receive queues ***************************************************** */
+
+struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,
+			      void (*on_event)(struct ri_srq *,
+					       enum ib_event_type),
+			      void *consumer, struct ib_udata *udata)
+{
+	const struct ib_device_attr *limits = &pd->obj.rnic->attr.limits;
+	const struct ri_ops *ops = pd->obj.rnic->ops;
+	struct ri_srq *srq;
+	int ret;
+
+	if (!ops->srq_create || !(pd->obj.rnic->attr.caps & RI_CAP_SRQ))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!attr->attr.max_wr || attr->attr.max_wr > limits->max_srq_wr ||
+	    attr->attr.max_sge > limits->max_srq_sge ||
+	    attr->attr.srq_limit > attr->attr.max_wr)
+		return ERR_PTR(-EINVAL);
+	srq = kal_obj_alloc(pd->obj.rnic, RI_OBJ_SRQ, ops->size_srq, &pd->obj);
+	if (IS_ERR(srq))
+		return srq;
+	srq->pd = pd;
+	srq->on_event = on_event;
+	srq->consumer = consumer;
+	ret = ops->srq_create(srq, attr, udata);
+	if (ret) {
+		kal_obj_free(&srq->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&srq->obj);
+	return srq;
+}
+
+int kal_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr,
+		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct ri_rnic *rnic = srq->obj.rnic;
+
+	if ((mask & IB_SRQ_MAX_WR) &&
+	    (!attr->max_wr || attr->max_wr > rnic->attr.limits.max_srq_wr))
+		return -EINVAL;
+	return rnic->ops->srq_modify(srq, attr, mask, udata);
+}
+
+int kal_srq_query(struct ri_srq *srq, struct ib_srq_attr *attr)
+{
+	return srq->obj.rnic->ops->srq_query(srq, attr);
+}
+
+int kal_srq_destroy(struct ri_srq *srq)
+{
+	if (atomic_read(&srq->obj.children))
+		return -EBUSY;
+	kal_obj_unpublish(&srq->obj);
+	srq->obj.rnic->ops->srq_destroy(srq);
+	kal_obj_free(&srq->obj);
+	return 0;
+}
+
+/* Memory regions ************************************************************ */
+
+/*
+ * What the RNIC cannot do is refused, but for the optional flags and the rights
+ * to operations that it does not have: programs ask for all rights at once, and
+ * a right that no operation can use grants nothing.
+ */
+static int kal_mr_access_check(int access)
+{
+	int able = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+		   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
+		   IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+		   IB_ACCESS_OPTIONAL;
+
+	if (access & ~IB_ACCESS_SUPPORTED)
+		return -EINVAL;
+	if (access & ~able)
+		return -EOPNOTSUPP;
+	/* who lets a peer write has the right itself */
+	if ((access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IB_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+/* @attr as the provider is to see it. */
+static int kal_mr_attr_check(const struct ri_rnic *rnic,
+			     struct ri_mr_attr *attr)
+{
+	u64 end;
+	int ret;
+
+	ret = kal_mr_access_check(attr->access);
+	if (ret)
+		return ret;
+	if (attr->dmabuf && !(rnic->attr.caps & RI_CAP_DMABUF))
+		return -EOPNOTSUPP;
+	if (attr->access & IB_ZERO_BASED)
+		attr->iova = 0;
+	if (attr->length > rnic->attr.limits.max_mr_size ||
+	    check_add_overflow(attr->start, attr->length, &end) ||
+	    check_add_overflow(attr->iova, attr->length, &end))
+		return -EINVAL;
+	return 0;
+}
+
+static void kal_mr_set_attr(struct ri_mr *mr, const struct ri_mr_attr *attr)
+{
+	mr->access = attr->access;
+	mr->start = attr->start;
+	mr->length = attr->length;
+	mr->iova = attr->iova;
+}
+
+static struct ri_mr *kal_mr_new(struct ri_pd *pd)
+{
+	struct ri_mr *mr = kal_obj_alloc(pd->obj.rnic, RI_OBJ_MR,
+					 pd->obj.rnic->ops->size_mr, &pd->obj);
+
+	if (!IS_ERR(mr))
+		mr->pd = pd;
+	return mr;
+}
+
+struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
+			      struct ib_udata *udata)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mr_attr attr = *wanted;
+	struct ri_mr *mr;
+	int ret;
+
+	ret = kal_mr_attr_check(rnic, &attr);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kal_mr_new(pd);
+	if (IS_ERR(mr))
+		return mr;
+	kal_mr_set_attr(mr, &attr);
+	ret = rnic->ops->mr_register(mr, &attr, udata);
+	if (ret) {
+		kal_obj_free(&mr->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mr->obj);
+	return mr;
+}
+
+struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mr *mr;
+	int ret;
+
+	if (!rnic->ops->mr_register_dma || !ri_pd_is_kernels(pd))
+		return ERR_PTR(-EOPNOTSUPP);
+	ret = kal_mr_access_check(access);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kal_mr_new(pd);
+	if (IS_ERR(mr))
+		return mr;
+	mr->length = U64_MAX;
+	ret = rnic->ops->mr_register_dma(mr, access);
+	if (ret) {
+		kal_obj_free(&mr->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mr->obj);
+	return mr;
+}
+
+static void kal_mr_free(struct ri_mr *mr)
+{
+	kvfree(mr->list.pages);
+	kvfree(mr->list.ends);
+	kal_obj_free(&mr->obj);
+}
+
+static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
+{
+	struct ri_page_list *list = &mr->list;
+
+	list->max = max;
+	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL);
+	if (gaps)
+		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL);
+	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
+}
+
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mr *mr;
+	int ret;
+
+	if (!rnic->ops->mr_alloc || !ri_pd_is_kernels(pd) ||
+	    (gaps && !(rnic->attr.caps & RI_CAP_SG_GAPS)))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max || max > rnic->attr.limits.max_fast_reg_page_list_len)
+		return ERR_PTR(-EINVAL);
+	mr = kal_mr_new(pd);
+	if (IS_ERR(mr))
+		return mr;
+	ret = kal_mr_make_list(mr, max, gaps) ?: rnic->ops->mr_alloc(mr);
+	if (ret) {
+		kal_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mr->obj);
+	return mr;
+}
+
+/* The region is @pd's child from now on, which may be its own. */
+static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
+{
+	atomic_inc(&pd->obj.children);
+	atomic_dec(&mr->pd->obj.children);
+	mr->obj.parent = &pd->obj;
+	mr->pd = pd;
+}
+
+int kal_mr_reregister(struct ri_mr *mr, int flags,
+		      const struct ri_mr_attr *wanted, struct ri_pd *pd)
+{
+	struct ri_rnic *rnic = mr->obj.rnic;
+	struct ri_mr_attr attr = {
+		.start = mr->start,
+		.length = mr->length,
+		.iova = mr->iova,
+		.access = mr->access,
+	};
+	int ret;
+
+	if (!rnic->ops->mr_reregister)
+		return -EOPNOTSUPP;
+	if (!flags || flags & ~IB_MR_REREG_SUPPORTED)
+		return -EINVAL;
+	if (!(flags & IB_MR_REREG_PD))
+		pd = mr->pd;
+	if (pd->obj.rnic != rnic || pd->uctx != mr->pd->uctx ||
+	    pd->slow != mr->pd->slow)
+		return -EINVAL;
+	if (flags & IB_MR_REREG_TRANS) {
+		attr.start = wanted->start;
+		attr.length = wanted->length;
+		attr.iova = wanted->iova;
+	}
+	if (flags & IB_MR_REREG_ACCESS)
+		attr.access = wanted->access;
+	/* where tagged offsets begin is a part of the translation, and no right */
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (attr.access & ~mr->access & IB_ZERO_BASED)
+			return -EINVAL;
+		attr.access |= mr->access & IB_ZERO_BASED;
+	}
+	ret = kal_mr_attr_check(rnic, &attr);
+	if (ret)
+		return ret;
+	ret = rnic->ops->mr_reregister(mr, flags, &attr, pd);
+	if (ret)
+		return ret;
+	kal_mr_set_attr(mr, &attr);
+	kal_mr_set_pd(mr, pd);
+	return 0;
+}
+
+int kal_mr_deregister(struct ri_mr *mr)
+{
+	int ret;
+
+	/* -EBUSY while a memory window is bound to it, for example */
+	ret = mr->obj.rnic->ops->mr_deregister(mr);
+	if (ret)
+		return ret;
+	kal_obj_unpublish(&mr->obj);
+	kal_mr_free(mr);
+	return 0;
+}
+
+/* Memory windows ************************************************************ */
+
+struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type)
+{
+	struct ri_rnic *rnic = pd->obj.rnic;
+	struct ri_mw *mw;
+	u64 cap;
+	int ret;
+
+	cap = type == IB_MW_TYPE_1 ? IB_DEVICE_MEM_WINDOW :
+				     IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	if (!rnic->ops->mw_alloc ||
+	    !(rnic->attr.limits.device_cap_flags & cap))
+		return ERR_PTR(-EOPNOTSUPP);
+	mw = kal_obj_alloc(rnic, RI_OBJ_MW, rnic->ops->size_mw, &pd->obj);
+	if (IS_ERR(mw))
+		return mw;
+	mw->pd = pd;
+	mw->type = type;
+	ret = rnic->ops->mw_alloc(mw);
+	if (ret) {
+		kal_obj_free(&mw->obj);
+		return ERR_PTR(ret);
+	}
+	kal_obj_publish(&mw->obj);
+	return mw;
+}
+
+void kal_mw_dealloc(struct ri_mw *mw)
+{
+	kal_obj_unpublish(&mw->obj);
+	mw->obj.rnic->ops->mw_dealloc(mw);
+	kal_obj_free(&mw->obj);
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Events of the network stack interface: the host's notifications of links,
+ * addresses and routes, handed to the subscribers of their namespace. The host
+ * notifies in softirq context, too, so nothing here sleeps, and a subscriber
+ * keeps what it wants in its own, bounded queue.
+ *
+ * The notifiers of routes and next hops are registered for a namespace only while
+ * somebody there wants routes, because the host then tells of all that there are.
+ */
+#include <linux/export.h>
+#include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ip6_fib.h>
+#include <net/ip_fib.h>
+#include <net/nexthop.h>
+#include <krdma/krdma-abi.h>
+
+#include "../core/core.h"
+#include "net.h"
+
+#define ALL_EVENTS (KRDMA_NET_LINK | KRDMA_NET_ADDRESS | KRDMA_NET_ROUTE | KRDMA_NET_RNIC)
+
+/* kal_net_lock is held */
+void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
+{
+	struct kal_net_sub *sub;
+
+	lockdep_assert_held(&kal_net_lock);
+	list_for_each_entry(sub, &kn->subs, node)
+		if (sub->mask & event->type)
+			sub->handler(sub, event);
+}
+
+/* Find the RNIC of an event and deliver it. @rnic_only: not where there is none. */
+static void report(struct net *net, struct kal_net_event *event, bool rnic_only)
+{
+	spin_lock_bh(&kal_net_lock);
+	if (event->ndev) {
+		event->ifindex = event->ndev->ifindex;
+		event->rnic = kal_net_rnic_find(event->ndev);
+	}
+	if (event->rnic || !rnic_only)
+		kal_net_deliver(kal_net(net), event);
+	spin_unlock_bh(&kal_net_lock);
+}
+
+/* Links ******************************************************************** */
+
+static int link_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	const struct net_device *ndev = netdev_notifier_info_to_dev(arg);
+	struct kal_net_event event = {
+		.type = KRDMA_NET_LINK,
+		.gone = what == NETDEV_UNREGISTER,
+		.ndev = ndev,
+		.mtu = READ_ONCE(ndev->mtu),
+	};
+
+	switch (what) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+	case NETDEV_CHANGENAME:
+	case NETDEV_CHANGEADDR:
+	case NETDEV_UNREGISTER:
+		event.up = what != NETDEV_DOWN && !event.gone && kal_netdev_link_up(ndev);
+		report(dev_net(ndev), &event, true);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block link_nb = { .notifier_call = link_notify };
+
+/* Addresses **************************************************************** */
+
+static int addr4_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	const struct in_ifaddr *ifa = arg;
+	struct kal_net_event event = {
+		.type = KRDMA_NET_ADDRESS,
+		.gone = what == NETDEV_DOWN,
+		.ndev = ifa->ifa_dev->dev,
+		.prefix_len = ifa->ifa_prefixlen,
+	};
+
+	kal_set_addr4(&event.addr, ifa->ifa_local);
+	report(dev_net(event.ndev), &event, false);
+	return NOTIFY_DONE;
+}
+
+static int addr6_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	const struct inet6_ifaddr *ifa = arg;
+	struct kal_net_event event = {
+		.type = KRDMA_NET_ADDRESS,
+		.gone = what == NETDEV_DOWN,
+		.ndev = ifa->idev->dev,
+		.prefix_len = ifa->prefix_len,
+	};
+
+	kal_set_addr6(&event.addr, &ifa->addr, event.ndev->ifindex);
+	report(dev_net(event.ndev), &event, false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block addr4_nb = { .notifier_call = addr4_notify };
+static struct notifier_block addr6_nb = { .notifier_call = addr6_notify };
+
+/* Routes ******************************************************************* */
+
+/* Of a kind that a connection may take or meet? */
+static bool route_counts(u8 type)
+{
+	return type != RTN_BROADCAST && type != RTN_ANYCAST && type != RTN_MULTICAST;
+}
+
+static bool route4_event(const void *info, struct kal_net_event *event)
+{
+	const struct fib_entry_notifier_info *fen = info;
+	const struct fib_nh_common *nhc = fib_info_nhc(fen->fi, 0);
+
+	if (!route_counts(fen->type))
+		return false;
+	kal_set_addr4(&event->addr, htonl(fen->dst));
+	event->prefix_len = fen->dst_len;
+	event->ndev = nhc ? nhc->nhc_dev : NULL;
+	return true;
+}
+
+static bool route6_event(const void *info, struct kal_net_event *event)
+{
+	const struct fib6_entry_notifier_info *fen = info;
+	struct fib6_info *rt = fen->rt;
+
+	if (!route_counts(rt->fib6_type))
+		return false;
+	event->ndev = fib6_info_nh_dev(rt);
+	kal_set_addr6(&event->addr, &rt->fib6_dst.addr,
+		      event->ndev ? event->ndev->ifindex : 0);
+	event->prefix_len = rt->fib6_dst.plen;
+	return true;
+}
+
+static bool any_route_event(int family, struct kal_net_event *event)
+{
+	event->gone = false;
+	event->addr.ss_family = family;
+	return family == AF_INET || family == AF_INET6;
+}
+
+static int route_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	struct kal_net *kn = container_of(nb, struct kal_net, fib_nb);
+	const struct fib_notifier_info *info = arg;
+	struct kal_net_event event = {
+		.type = KRDMA_NET_ROUTE,
+		.gone = what == FIB_EVENT_ENTRY_DEL,
+	};
+	bool known = false;
+
+	if (!READ_ONCE(kn->route_live))
+		return NOTIFY_DONE;
+	switch (what) {
+	case FIB_EVENT_ENTRY_REPLACE:
+	case FIB_EVENT_ENTRY_APPEND:
+	case FIB_EVENT_ENTRY_ADD:
+	case FIB_EVENT_ENTRY_DEL:
+		if (info->family == AF_INET)
+			known = route4_event(info, &event);
+		else if (info->family == AF_INET6)
+			known = route6_event(info, &event);
+		break;
+	case FIB_EVENT_NH_ADD:
+	case FIB_EVENT_NH_DEL:
+	case FIB_EVENT_RULE_ADD:
+	case FIB_EVENT_RULE_DEL:
+		known = any_route_event(info->family, &event);
+		break;
+	}
+	if (known)
+		report(kn->net, &event, false);
+	return NOTIFY_DONE;
+}
+
+/* Next hops that routes only name: of which routes, the host does not tell. */
+static void nexthop_changed(struct work_struct *work)
+{
+	struct kal_net *kn = container_of(work, struct kal_net, nexthop_work);
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct kal_net_event event = { .type = KRDMA_NET_ROUTE };
+	unsigned int i;
+
+	/* it tells before the change, and makes it under this lock */
+	rtnl_lock();
+	rtnl_unlock();
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		if (any_route_event(families[i], &event))
+			report(kn->net, &event, false);
+	}
+}
+
+/* The end of one comes as that of its routes. */
+static int nexthop_notify(struct notifier_block *nb, unsigned long what, void *arg)
+{
+	struct kal_net *kn = container_of(nb, struct kal_net, nexthop_nb);
+
+	if (READ_ONCE(kn->route_live) &&
+	    (what == NEXTHOP_EVENT_REPLACE || what == NEXTHOP_EVENT_BUCKET_REPLACE))
+		schedule_work(&kn->nexthop_work);
+	return NOTIFY_DONE;
+}
+
+static int routes_get(struct kal_net *kn)
+{
+	int err;
+
+	guard(mutex)(&kn->route_lock);
+	if (kn->route_users++)
+		return 0;
+	kn->fib_nb.notifier_call = route_notify;
+	kn->nexthop_nb.notifier_call = nexthop_notify;
+	INIT_WORK(&kn->nexthop_work, nexthop_changed);
+	err = register_fib_notifier(kn->net, &kn->fib_nb, NULL, NULL);
+	if (err)
+		goto err_users;
+	err = register_nexthop_notifier(kn->net, &kn->nexthop_nb, NULL);
+	if (err)
+		goto err_fib;
+	WRITE_ONCE(kn->route_live, true);
+	return 0;
+
+err_fib:
+	unregister_fib_notifier(kn->net, &kn->fib_nb);
+err_users:
+	kn->route_users--;
+	return err;
+}
+
+static void routes_put(struct kal_net *kn)
+{
+	guard(mutex)(&kn->route_lock);
+	if (--kn->route_users)
+		return;
+	unregister_nexthop_notifier(kn->net, &kn->nexthop_nb);
+	unregister_fib_notifier(kn->net, &kn->fib_nb);
+	WRITE_ONCE(kn->route_live, false);
+	cancel_work_sync(&kn->nexthop_work);
+}
+
+/* Subscriptions ************************************************************ */
+
+int kal_net_subscribe(struct net *net, struct kal_net_sub *sub)
+{
+	struct kal_net *kn = kal_net(net);
+	int err;
+
+	if (sub->mask & ~ALL_EVENTS)
+		return -EINVAL;
+	if (sub->mask & KRDMA_NET_ROUTE) {
+		err = routes_get(kn);
+		if (err)
+			return err;
+	}
+	sub->net = net;
+	/* each is called under it, which all namespaces share */
+	spin_lock_bh(&kal_net_lock);
+	list_add_tail(&sub->node, &kn->subs);
+	spin_unlock_bh(&kal_net_lock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kal_net_subscribe);
+
+void kal_net_unsubscribe(struct kal_net_sub *sub)
+{
+	spin_lock_bh(&kal_net_lock);
+	list_del(&sub->node);
+	spin_unlock_bh(&kal_net_lock);
+	if (sub->mask & KRDMA_NET_ROUTE)
+		routes_put(kal_net(sub->net));
+}
+EXPORT_SYMBOL_GPL(kal_net_unsubscribe);
+
+int kal_net_events_init(void)
+{
+	int err;
+
+	err = register_netdevice_notifier(&link_nb);
+	if (err)
+		return err;
+	err = register_inetaddr_notifier(&addr4_nb);
+	if (err)
+		goto err_link;
+	err = register_inet6addr_notifier(&addr6_nb);
+	if (err)
+		goto err_addr4;
+	return 0;
+
+err_addr4:
+	unregister_inetaddr_notifier(&addr4_nb);
+err_link:
+	unregister_netdevice_notifier(&link_nb);
+	return err;
+}
+
+void kal_net_events_exit(void)
+{
+	unregister_inet6addr_notifier(&addr6_nb);
+	unregister_inetaddr_notifier(&addr4_nb);
+	unregister_netdevice_notifier(&link_nb);
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Ports, of the network stack interface: a reservation is one bound TCP socket
+ * for each address, which never listens or connects. Without SO_REUSEADDR it is
+ * in everybody's way, and everybody in its; only the owner's sockets pass it.
+ */
+#include <linux/export.h>
+#include <linux/inetdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/sock.h>
+
+#include "../cm/llp.h"
+#include "net.h"
+
+/* ports to try when any will do, and all addresses must have it */
+#define ANY_TRIES	64
+
+/* a user that no process can be */
+#define NOBODY		INVALID_UID
+
+/**
+ * struct hold - an address of a reservation
+ * @addr: address and port
+ * @sock: the socket that is bound to them, or NULL
+ */
+struct hold {
+	struct sockaddr_storage addr;
+	struct socket *sock;
+};
+
+/**
+ * struct kal_port - a reservation
+ * @addr: as it was asked for, with the port
+ * @num: of @holds
+ * @holds: one for each address
+ */
+struct kal_port {
+	struct sockaddr_storage addr;
+	unsigned int num;
+	struct hold holds[] __counted_by(num);
+};
+
+/* Addresses **************************************************************** */
+
+struct addrs {
+	struct hold *holds;
+	unsigned int room;
+	unsigned int count;
+};
+
+/* Once each: several prefixes may have one address, and several RNICs. */
+static void found(struct addrs *a, const struct sockaddr_storage *addr)
+{
+	unsigned int i;
+
+	for (i = 0; i < min(a->count, a->room); i++)
+		if (kal_addr_same(&a->holds[i].addr, addr))
+			return;
+	if (a->count < a->room)
+		a->holds[a->count].addr = *addr;
+	a->count++;
+}
+
+static void find4(struct addrs *a, const struct net_device *ndev)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	const struct in_ifaddr *ifa;
+	struct sockaddr_storage addr;
+
+	if (!in_dev)
+		return;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		kal_set_addr4(&addr, ifa->ifa_local);
+		found(a, &addr);
+	}
+}
+
+static void find6(struct addrs *a, const struct net_device *ndev)
+{
+	const struct inet6_dev *idev = __in6_dev_get(ndev);
+	const struct inet6_ifaddr *ifa;
+	struct sockaddr_storage addr;
+
+	if (!idev)
+		return;
+	list_for_each_entry_rcu(ifa, &idev->addr_list, if_list) {
+		if (ifa->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED))
+			continue;
+		kal_set_addr6(&addr, &ifa->addr, ndev->ifindex);
+		found(a, &addr);
+	}
+}
+
+/* Addresses of the RNICs of @net; returns how many there are, may be more than room. */
+static unsigned int find_addrs(struct net *net, int family, struct hold *holds,
+			       unsigned int room)
+{
+	struct addrs a = { .holds = holds, .room = room };
+	const struct net_device *ndev;
+
+	guard(rcu)();
+	for_each_netdev_rcu(net, ndev) {
+		if (!kal_net_has_rnic(net, ndev))
+			continue;
+		if (family == AF_INET)
+			find4(&a, ndev);
+		else
+			find6(&a, ndev);
+	}
+	return a.count;
+}
+
+/* Holding ****************************************************************** */
+
+static int hold(struct net *net, struct hold *h)
+{
+	int err;
+
+	err = kal_sock_create(net, h->addr.ss_family, &h->sock);
+	if (err)
+		return err;
+	SOCK_INODE(h->sock)->i_uid = NOBODY;
+	err = kernel_bind(h->sock, (struct sockaddr *)&h->addr,
+			  kal_sockaddr_len(&h->addr));
+	if (!err)
+		err = min(kernel_getsockname(h->sock, (struct sockaddr *)&h->addr), 0);
+	if (err) {
+		sock_release(h->sock);
+		h->sock = NULL;
+	}
+	return err;
+}
+
+static void release(struct kal_port *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < port->num; i++) {
+		if (port->holds[i].sock)
+			sock_release(port->holds[i].sock);
+		port->holds[i].sock = NULL;
+	}
+}
+
+/* All of them at @number, or where that is 0 at what the first one gets. */
+static int hold_all(struct net *net, struct kal_port *port, __be16 number)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < port->num && !err; i++) {
+		kal_addr_set_port(&port->holds[i].addr, number);
+		err = hold(net, &port->holds[i]);
+		number = kal_addr_port(&port->holds[i].addr);
+	}
+	if (err)
+		release(port);
+	else
+		kal_addr_set_port(&port->addr, number);
+	return err;
+}
+
+static int hold_any(struct net *net, struct kal_port *port, __be16 number)
+{
+	int tries, err;
+
+	for (tries = 0; tries < ANY_TRIES; tries++) {
+		err = hold_all(net, port, number);
+		/* one address had none left, or the others have it in use */
+		if (err != -EADDRINUSE || number || port->num == 1)
+			break;
+	}
+	return err;
+}
+
+static struct kal_port *port_new(const struct sockaddr_storage *addr, unsigned int num)
+{
+	struct kal_port *port;
+
+	port = kzalloc(struct_size(port, holds, num), GFP_KERNEL_ACCOUNT);
+	if (!port)
+		return NULL;
+	port->num = num;
+	port->addr = *addr;
+	return port;
+}
+
+/* With the addresses that it is for. */
+static struct kal_port *port_for(struct net *net, const struct sockaddr_storage *addr)
+{
+	unsigned int num, count = 1;
+	struct kal_port *port;
+
+	if (!kal_addr_any(addr)) {
+		port = port_new(addr, 1);
+		if (port)
+			port->holds[0].addr = *addr;
+		return port ?: ERR_PTR(-ENOMEM);
+	}
+	do {
+		num = count;
+		port = port_new(addr, num);
+		if (!port)
+			return ERR_PTR(-ENOMEM);
+		count = find_addrs(net, addr->ss_family, port->holds, num);
+		if (count && count <= num) {
+			port->num = count;
+			return port;
+		}
+		kfree(port);
+	} while (count);
+	return ERR_PTR(-EADDRNOTAVAIL);
+}
+
+static int check(struct net *net, const struct sockaddr_storage *addr)
+{
+	int err = kal_addr_check(addr);
+
+	if (err == -EINVAL)
+		return -EADDRNOTAVAIL;
+	if (!err && addr->ss_family == AF_INET && !kal_addr_any(addr) &&
+	    inet_addr_type(net, kal_in4(addr)->sin_addr.s_addr) == RTN_BROADCAST)
+		return -EADDRNOTAVAIL;
+	return err;
+}
+
+struct kal_port *kal_port_alloc(struct net *net, struct sockaddr_storage *addr)
+{
+	struct kal_port *port;
+	int err;
+
+	err = check(net, addr);
+	if (err)
+		return ERR_PTR(err);
+	port = port_for(net, addr);
+	if (IS_ERR(port))
+		return port;
+	err = hold_any(net, port, kal_addr_port(addr));
+	if (err) {
+		kfree(port);
+		return ERR_PTR(err);
+	}
+	kal_addr_set_port(addr, kal_addr_port(&port->addr));
+	return port;
+}
+EXPORT_SYMBOL_GPL(kal_port_alloc);
+
+void kal_port_free(struct kal_port *port)
+{
+	release(port);
+	kfree(port);
+}
+EXPORT_SYMBOL_GPL(kal_port_free);
+
+/* Use by the owner ********************************************************* */
+
+bool kal_port_covers(const struct kal_port *port, const struct sockaddr_storage *addr)
+{
+	unsigned int i;
+
+	if (addr->ss_family != port->addr.ss_family ||
+	    kal_addr_port(addr) != kal_addr_port(&port->addr))
+		return false;
+	if (kal_addr_same(addr, &port->addr))
+		return true;
+	for (i = 0; i < port->num; i++)
+		if (kal_addr_same(addr, &port->holds[i].addr))
+			return true;
+	return false;
+}
+EXPORT_SYMBOL_GPL(kal_port_covers);
+
+/*
+ * inet_bind_conflict() lets sockets with SO_REUSEPORT pass each other when one user has
+ * them. So have the holds and the owner's socket, during a call, and their user is nobody
+ * else. All other sockets are in their ways as ever, other reservations' holds too: these
+ * have no SO_REUSEPORT at the time.
+ */
+static DEFINE_MUTEX(pass_mutex);
+
+static void set_reuseport(struct kal_port *port, bool on)
+{
+	unsigned int i;
+
+	for (i = 0; i < port->num; i++) {
+		struct sock *sk = port->holds[i].sock->sk;
+
+		lock_sock(sk);
+		sk->sk_reuseport = on;
+		release_sock(sk);
+	}
+}
+
+/*
+ * Have TCP forget that sockets which pass each other are in the port's bucket: it would
+ * not compare the next one with any other. A socket that goes in without SO_REUSEPORT
+ * does that, and with SK_FORCE_REUSE one that is there already may go in.
+ */
+static void forget(struct sock *sk)
+{
+	const u8 reuse = sk->sk_reuse;
+
+	if (!inet_sk(sk)->inet_num)
+		return;
+	sk->sk_reuse = SK_FORCE_REUSE;
+	sk->sk_prot->get_port(sk, inet_sk(sk)->inet_num);
+	sk->sk_reuse = reuse;
+}
+
+/* Return: whose the socket is, for pass_end() */
+static kuid_t pass_begin(struct kal_port *port, struct socket *sock)
+{
+	const kuid_t uid = SOCK_INODE(sock)->i_uid;
+	struct sock *sk = sock->sk;
+
+	mutex_lock(&pass_mutex);
+	set_reuseport(port, true);
+	lock_sock(sk);
+	SOCK_INODE(sock)->i_uid = NOBODY;
+	sk->sk_reuseport = true;
+	release_sock(sk);
+	return uid;
+}
+
+static void pass_end(struct kal_port *port, struct socket *sock, kuid_t uid)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	sk->sk_reuseport = false;
+	SOCK_INODE(sock)->i_uid = uid;
+	forget(sk);
+	release_sock(sk);
+	set_reuseport(port, false);
+	mutex_unlock(&pass_mutex);
+}
+
+int kal_port_bind(struct kal_port *port, struct socket *sock, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage to = *addr;
+	kuid_t uid;
+	int err;
+
+	if (!port)
+		return kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+	uid = pass_begin(port, sock);
+	err = kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+	pass_end(port, sock, uid);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kal_port_bind);
+
+int kal_port_listen(struct kal_port *port, struct socket *sock, int backlog)
+{
+	kuid_t uid;
+	int err;
+
+	if (!port)
+		return kernel_listen(sock, backlog);
+	/* inet_csk_get_port() compares a socket that begins to listen once more */
+	uid = pass_begin(port, sock);
+	err = kernel_listen(sock, backlog);
+	pass_end(port, sock, uid);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kal_port_listen);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Memory windows of the soft RNIC: STags for a part of a region, with rights of
+ * their own, that a work request makes and takes away (draft-hilland-rddp-verbs
+ * 7.10). A type 1 window is its protection domain's, is bound anew at will and
+ * unbound by a bind to nothing. A type 2B window is the queue pair's that bound
+ * it, which has to invalidate it, or have its peer do so, before it binds it
+ * again.
+ *
+ * A bound window uses the pages of its region. A region counts the windows that
+ * are bound to it, and while there are any nothing takes it away or changes it.
+ */
+#include <linux/slab.h>
+#include <krdma/soft-abi.h>
+
+#include "../device.h"
+#include "memory.h"
+#include "../qp.h"
+
+#define SOFT_MW_RIGHTS                                                         \
+	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
+/* local rights are the region's; programs give them to their windows, too */
+#define SOFT_MW_FLAGS (SOFT_MW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
+#define SOFT_MW_WRITES (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/* May @qp bind @mw to what @wqe says, as far as the window goes? */
+static bool soft_mw_may_bind(const struct soft_qp *qp,
+			     const struct soft_mem *mw,
+			     const struct krdma_soft_sqe *wqe)
+{
+	if (!mw->mw_type || mw->pd != qp->ri.pd ||
+	    wqe->mem_access & ~SOFT_MW_FLAGS)
+		return false;
+	return mw->mw_type == IB_MW_TYPE_1 ||
+	       (wqe->mem_length &&
+		atomic_read(&mw->state) == SOFT_MEM_FREE);
+}
+
+/* The region that @wqe binds a window to, counted as bound to, or NULL. */
+static struct soft_mem *soft_mw_region(struct soft_qp *qp,
+				       const struct krdma_soft_sqe *wqe)
+{
+	struct soft_mem *mr = soft_mem_find(qp, wqe->mem_stag);
+	int need = IB_ACCESS_MW_BIND;
+
+	if (!mr)
+		return NULL;
+	if (wqe->mem_access & SOFT_MW_WRITES)
+		need |= IB_ACCESS_LOCAL_WRITE;
+	/* counted before it is looked at: then nobody ends it */
+	if (!mr->mw_type && atomic_inc_unless_negative(&mr->windows)) {
+		if (!soft_mem_check(qp, mr, wqe->mem_stag, wqe->raddr,
+				    wqe->mem_length, need)) {
+			soft_mem_put(mr);
+			return mr;
+		}
+		atomic_dec(&mr->windows);
+	}
+	soft_mem_put(mr);
+	return NULL;
+}
+
+/* @mw names nothing and is the caller's: give it what @wqe says. */
+static void soft_mw_set(struct soft_qp *qp, struct soft_mem *mw,
+			struct soft_mem *mr, const struct krdma_soft_sqe *wqe)
+{
+	mw->stag = wqe->rkey;
+	if (!mr) {
+		atomic_set_release(&mw->state, SOFT_MEM_FREE);
+		return;
+	}
+	mw->base = mr;
+	mw->region = mr->region;
+	mw->offset = wqe->raddr - mr->iova;
+	mw->iova = wqe->mem_access & IB_ZERO_BASED ? 0 : wqe->raddr;
+	mw->length = wqe->mem_length;
+	mw->access = wqe->mem_access & SOFT_MW_RIGHTS & ~IB_ZERO_BASED;
+	mw->owner = qp->serial;
+	atomic_set_release(&mw->state, SOFT_MEM_VALID);
+}
+
+/**
+ * soft_mw_bind() - bind a window, or unbind one of type 1
+ * @qp: queue pair
+ * @wqe: what to bind to what
+ *
+ * Accesses through what a type 1 window was bound to are over on return.
+ * Context: the transmitter. Return: false when that cannot be, nothing changed.
+ */
+bool soft_mw_bind(struct soft_qp *qp, const struct krdma_soft_sqe *wqe)
+{
+	struct soft_mem *mw = soft_mem_find(qp, wqe->rkey);
+	struct soft_mem *mr = NULL;
+	bool ret = false;
+
+	if (!mw)
+		return false;
+	if (!soft_mw_may_bind(qp, mw, wqe))
+		goto out;
+	if (wqe->mem_length) {
+		mr = soft_mw_region(qp, wqe);
+		if (!mr)
+			goto out;
+	}
+	if (mw->mw_type == IB_MW_TYPE_1)
+		soft_mem_end(mw);
+	ret = atomic_cmpxchg(&mw->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) ==
+	      SOFT_MEM_FREE;
+	if (ret)
+		soft_mw_set(qp, mw, mr, wqe);
+	else if (mr)
+		atomic_dec(&mr->windows);
+out:
+	soft_mem_put(mw);
+	return ret;
+}
+
+/* ri_ops.mw_alloc */
+int soft_mw_alloc(struct ri_mw *ri)
+{
+	struct soft_rnic *rnic = to_soft_rnic(ri->obj.rnic);
+	struct soft_mw *mw = container_of(ri, struct soft_mw, ri);
+	struct soft_mem *mem;
+
+	mem = soft_mem_alloc(rnic, ri->pd);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	mem->mw_type = ri->type;
+	mw->mem = mem;
+	ri->stag = mem->stag;
+	soft_mem_publish(rnic, mem, SOFT_MEM_FREE);
+	return 0;
+}
+
+/* ri_ops.mw_dealloc: waits for accesses in progress, which are short */
+void soft_mw_dealloc(struct ri_mw *ri)
+{
+	struct soft_mw *mw = container_of(ri, struct soft_mw, ri);
+
+	/* which unbinds it; nobody binds it again */
+	soft_mem_own(mw->mem);
+	soft_mem_free(to_soft_rnic(ri->obj.rnic), mw->mem);
+	mw->mem = NULL;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Completion queues of the soft RNIC.
+ *
+ * The kernel produces under the queue's lock. A user consumes by itself, from
+ * the ring that it maps; a kernel consumer through soft_cq_poll(). Its consumer
+ * is woken once for a batch of entries, when it armed the queue (cq_event.c).
+ */
+#include <linux/cleanup.h>
+#include <linux/log2.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+
+#include "cq.h"
+#include "../device.h"
+
+static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
+
+/* The consumer's index; a user's may be anything. */
+static u32 soft_cq_cons(const struct soft_cq *cq)
+{
+	return cq->ri.uctx ? READ_ONCE(cq->mem.head->cons) : cq->cons;
+}
+
+/* Of a process in a time namespace, which has a monotonic clock of its own. */
+static s64 soft_cq_clock_offset(void)
+{
+	struct timespec64 offset = {};
+
+	timens_add_monotonic(&offset);
+	return timespec64_to_ns(&offset);
+}
+
+/* With the lock held, so that a later completion has no earlier time. */
+static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
+{
+	ktime_t now = ktime_get();
+
+	cq->mem.stamps[slot] = (struct krdma_soft_cq_stamp){
+		.monotonic = now + cq->clock_offset,
+		.real = ktime_mono_to_real(now),
+	};
+}
+
+/* With the lock held: entries that are free. */
+static u32 soft_cq_room(const struct soft_cq *cq)
+{
+	u32 used = cq->prod - soft_cq_cons(cq);
+
+	return used < cq->mem.depth ? cq->mem.depth - used : 0;
+}
+
+/**
+ * soft_cq_add() - add completions
+ * @cq: queue; when it is full the rest is lost, the queue is dead and
+ *	IB_EVENT_CQ_ERR says so, once
+ * @cqes: what happened
+ * @n: how many, at least 1
+ * @wc_qp: ib_wc.qp for a kernel consumer
+ * @tell: who is to hear of it; of a batch, soft_cq_notify() says it after the last one
+ *
+ * Context: any; unless @tell is SOFT_CQ_TELL_LATER any but hard interrupt, without locks
+ * of ours.
+ * Return: false when one is lost; its QP cannot go on then.
+ */
+bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
+		 struct ib_qp *wc_qp, enum soft_cq_tell tell)
+{
+	struct soft_cq_mem *mem = &cq->mem;
+	bool lost = true;
+	bool overflow = false;
+	bool raise;
+	unsigned long flags;
+	u32 room, slot, i;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->overflowed)
+		goto out;
+	room = soft_cq_room(cq);
+	lost = n > room;
+	if (lost) {
+		cq->overflowed = true;
+		overflow = true;
+		n = room;
+	}
+	for (i = 0; i < n; i++) {
+		slot = (cq->prod + i) & (mem->depth - 1);
+		mem->entries[slot] = cqes[i];
+		if (mem->wc_qps)
+			mem->wc_qps[slot] = wc_qp;
+		if (mem->stamps)
+			soft_cq_stamp(cq, slot);
+	}
+	cq->prod += n;
+	/* the entries before the index: pairs with the consumer's acquire */
+	smp_store_release(&mem->head->prod, cq->prod);
+out:
+	raise = tell != SOFT_CQ_TELL_LATER &&
+		soft_cq_event_wanted(cq, tell == SOFT_CQ_TELL_SOLICITED);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (raise)
+		soft_cq_raise(cq);
+	if (overflow)
+		soft_cq_broken(cq);
+	return !lost;
+}
+
+/**
+ * soft_cq_waiting() - are there completions that the consumer has not taken
+ * @cq: queue
+ * Context: any.
+ */
+bool soft_cq_waiting(struct soft_cq *cq)
+{
+	unsigned long flags;
+	bool ret;
+
+	/* the lock keeps the ring from being changed */
+	spin_lock_irqsave(&cq->lock, flags);
+	ret = cq->prod != soft_cq_cons(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return ret;
+}
+
+/* The ring's memory ********************************************************* */
+
+static void soft_cq_mem_free(struct soft_cq_mem *mem)
+{
+	kvfree(mem->wc_qps);
+	if (mem->shm)
+		/* after the last entry: pairs with a user's acquire, who then looks for one */
+		smp_store_release(&mem->head->flags, KRDMA_SOFT_RING_DEAD);
+	ri_shmem_free(mem->shm);
+	*mem = (struct soft_cq_mem){};
+}
+
+static int soft_cq_mem_alloc(struct soft_cq_mem *mem, const struct ri_cq *ri,
+			     u32 depth)
+{
+	struct ri_ucontext *uctx = ri->uctx;
+	size_t entries, stamps = 0;
+
+	*mem = (struct soft_cq_mem){ .depth = roundup_pow_of_two(depth) };
+	entries = KRDMA_SOFT_RING_ENTRIES +
+		  array_size(mem->depth, sizeof(*mem->entries));
+	if (ri->timestamps)
+		stamps = array_size(mem->depth, sizeof(*mem->stamps));
+	mem->shm = ri_shmem_alloc(uctx, size_add(entries, stamps));
+	if (IS_ERR(mem->shm)) {
+		int ret = PTR_ERR(mem->shm);
+
+		mem->shm = NULL;
+		return ret;
+	}
+	mem->head = mem->shm->addr;
+	mem->entries = mem->shm->addr + KRDMA_SOFT_RING_ENTRIES;
+	if (stamps)
+		mem->stamps = mem->shm->addr + entries;
+	if (uctx)
+		return 0;
+	mem->wc_qps = kvcalloc(mem->depth, sizeof(*mem->wc_qps), GFP_KERNEL_ACCOUNT);
+	if (!mem->wc_qps) {
+		soft_cq_mem_free(mem);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the user library needs to map it. */
+static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
+			   struct ib_udata *udata)
+{
+	struct krdma_soft_cq_resp resp = {
+		.ring_offset = mem->shm->offset,
+		.ring_size = mem->shm->size,
+		.depth = mem->depth,
+		.cq_id = cq->ri.obj.id,
+	};
+
+	if (mem->stamps)
+		resp.stamp_offset = (void *)mem->stamps - mem->shm->addr;
+	/* a library that knows of no times has room for less */
+	if (udata->outlen < offsetof(struct krdma_soft_cq_resp, stamp_offset))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp,
+				min(sizeof(resp), udata->outlen));
+}
+
+/* ri_ops.cq_create */
+int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	int ret;
+
+	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resize_lock);
+	soft_cq_event_init(cq);
+	if (ri->timestamps)
+		cq->clock_offset = soft_cq_clock_offset();
+	ret = soft_cq_mem_alloc(&cq->mem, ri, ri->depth);
+	if (ret)
+		return ret;
+	ri->depth = cq->mem.depth;
+	if (!ri->uctx)
+		return 0;
+	ret = soft_cq_respond(cq, &cq->mem, udata);
+	if (ret)
+		soft_cq_mem_free(&cq->mem);
+	return ret;
+}
+
+/* ri_ops.cq_destroy: its QPs are gone */
+void soft_cq_destroy(struct ri_cq *ri)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+
+	soft_cq_event_exit(cq);
+	soft_cq_mem_free(&cq->mem);
+	soft_cq_mem_free(&cq->next);
+	mutex_destroy(&cq->resize_lock);
+}
+
+/* A new size **************************************************************** */
+
+/* @cons: as it was read once, since a user may change it at any time */
+static bool soft_cq_fits(const struct soft_cq *cq, u32 cons, u32 depth)
+{
+	u32 waiting = cq->prod - cons;
+
+	/* a user's index may be nonsense */
+	return waiting <= cq->mem.depth && waiting <= depth;
+}
+
+static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
+{
+	unsigned long flags;
+	bool fits;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	fits = soft_cq_fits(cq, soft_cq_cons(cq), roundup_pow_of_two(depth));
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (!fits)
+		return -EINVAL;
+	soft_cq_mem_free(&cq->next);
+	return soft_cq_mem_alloc(&cq->next, &cq->ri, depth);
+}
+
+/* With the lock held and room enough: what waits from @cons on, the indices, the arm word. */
+static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to, u32 cons)
+{
+	const struct soft_cq_mem *from = &cq->mem;
+	u32 i;
+
+	for (i = cons; i != cq->prod; i++) {
+		to->entries[i & (to->depth - 1)] =
+			from->entries[i & (from->depth - 1)];
+		if (to->wc_qps)
+			to->wc_qps[i & (to->depth - 1)] =
+				from->wc_qps[i & (from->depth - 1)];
+		if (to->stamps)
+			to->stamps[i & (to->depth - 1)] =
+				from->stamps[i & (from->depth - 1)];
+	}
+	to->head->cons = cons;
+	to->head->prod = cq->prod;
+	to->head->arm = xchg(&from->head->arm, KRDMA_SOFT_CQ_ARM_NONE);
+}
+
+static int soft_cq_switch(struct soft_cq *cq)
+{
+	struct soft_cq_mem *next = &cq->next;
+	unsigned long flags;
+	int ret = -EINVAL;
+	u32 cons;
+
+	if (!next->shm)
+		return ret;
+	spin_lock_irqsave(&cq->lock, flags);
+	cons = soft_cq_cons(cq);
+	if (soft_cq_fits(cq, cons, next->depth)) {
+		soft_cq_move(cq, next, cons);
+		swap(cq->mem, *next);
+		cq->ri.depth = cq->mem.depth;
+		ret = 0;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* the old ring, or the one that was made in vain */
+	soft_cq_mem_free(next);
+	return ret;
+}
+
+/**
+ * soft_cq_resize() - ri_ops.cq_resize
+ * @ri: queue
+ * @depth: entries wanted
+ * @udata: which of the two steps of krdma_soft_resize_cq_req; a kernel
+ *	   consumer takes both at once
+ *
+ * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM. The queue
+ * goes on as it was when this fails. Context: may sleep.
+ */
+int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	struct krdma_soft_resize_cq_req req;
+	int ret;
+
+	guard(mutex)(&cq->resize_lock);
+	if (!ri->uctx) {
+		ret = soft_cq_prepare(cq, depth);
+		return ret ?: soft_cq_switch(cq);
+	}
+	if (udata->inlen < sizeof(req))
+		return -EINVAL;
+	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	if (ret)
+		return ret;
+	switch (req.step) {
+	case KRDMA_SOFT_RESIZE_PREPARE:
+		ret = soft_cq_prepare(cq, depth);
+		return ret ?: soft_cq_respond(cq, &cq->next, udata);
+	case KRDMA_SOFT_RESIZE_SWITCH:
+		return soft_cq_switch(cq);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Kernel consumers ********************************************************** */
+
+static void soft_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
+			   struct ib_wc *wc)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->opcode = cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->qp = qp;
+	wc->port_num = 1;
+	if (cqe->flags & KRDMA_SOFT_WC_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = cqe->imm;
+	} else if (cqe->flags & KRDMA_SOFT_WC_INVALIDATED) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = cqe->invalidated;
+	}
+}
+
+/* ri_ops.cq_poll: for kernel consumers; a user polls its ring */
+int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	struct soft_cq_mem *mem = &cq->mem;
+	unsigned long flags;
+	int n = 0;
+	u32 slot;
+
+	if (ri->uctx)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < num_entries && cq->cons != cq->prod) {
+		slot = cq->cons++ & (mem->depth - 1);
+		soft_cqe_to_wc(&mem->entries[slot], mem->wc_qps[slot], &wc[n++]);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * soft_cq_purge() - drop the completions of a QP that is reset or destroyed
+ * @cq: queue; a user's library does it itself, in its ring
+ * @qp_num: the QP, which adds no more
+ * Context: any but hard interrupt.
+ */
+void soft_cq_purge(struct soft_cq *cq, u32 qp_num)
+{
+	struct soft_cq_mem *mem = &cq->mem;
+	unsigned long flags;
+	u32 from, to, mask;
+
+	if (cq->ri.uctx)
+		return;
+	spin_lock_irqsave(&cq->lock, flags);
+	mask = mem->depth - 1;
+	/* from the newest on, so that what stays keeps its order */
+	to = cq->prod;
+	for (from = cq->prod; from-- != cq->cons;) {
+		if (mem->entries[from & mask].qp_num == qp_num)
+			continue;
+		to--;
+		mem->entries[to & mask] = mem->entries[from & mask];
+		mem->wc_qps[to & mask] = mem->wc_qps[from & mask];
+	}
+	cq->cons = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * How the consumer of a completion queue hears of completions: arming,
+ * moderation, and the CPU that an event is raised on.
+ *
+ * Moderation holds an event back until so many completions have come since the
+ * last one, or until so much time is over since the first of them.
+ *
+ * Completion vector n is CPU n: events of its queues are raised there. Vector 0
+ * is what a consumer gets that does not care, so its events are raised where the
+ * work completed, without the detour over another CPU.
+ */
+#include <linux/cpumask.h>
+
+#include "cq.h"
+#include "../device.h"
+#include "../params.h"
+
+/* The consumer asked for an event: take that back. With the lock held. */
+static bool soft_cq_disarm(struct soft_cq *cq)
+{
+	if (xchg(&cq->mem.head->arm, KRDMA_SOFT_CQ_ARM_NONE) ==
+	    KRDMA_SOFT_CQ_ARM_NONE)
+		return false;
+	cq->event_prod = cq->prod;
+	return true;
+}
+
+/*
+ * A consumer that goes on in softirq does so here and now. And one that posts from its
+ * handler must see that it may not sleep there: the socket may be locked for it.
+ */
+static void soft_cq_event(struct soft_cq *cq)
+{
+	local_bh_disable();
+	ri_completion_event(&cq->ri);
+	local_bh_enable();
+}
+
+/** soft_cq_raise() - tell the consumer; not in hard interrupts, without spinlocks of ours */
+void soft_cq_raise(struct soft_cq *cq)
+{
+	unsigned int cpu = cq->ri.ceh;
+
+	if (cpu && cpu != raw_smp_processor_id() && cpu_online(cpu) &&
+	    READ_ONCE(soft_comp_affinity))
+		queue_work_on(cpu, soft_event_wq, &cq->event_work);
+	else if (cq->ri.uctx)
+		ri_completion_event(&cq->ri);
+	else
+		soft_cq_event(cq);
+}
+
+static void soft_cq_event_fn(struct work_struct *work)
+{
+	soft_cq_event(container_of(work, struct soft_cq, event_work));
+}
+
+static void soft_cq_error_fn(struct work_struct *work)
+{
+	struct soft_cq *cq = container_of(work, struct soft_cq, error_work);
+
+	soft_async_event(to_soft_rnic(cq->ri.obj.rnic), RI_OBJ_CQ, cq->ri.obj.id,
+			 IB_EVENT_CQ_ERR);
+}
+
+/** soft_cq_broken() - a completion is lost: count and tell that, once for a queue; any context */
+void soft_cq_broken(struct soft_cq *cq)
+{
+	soft_count(to_soft_rnic(cq->ri.obj.rnic), SOFT_CNT_CQ_OVERFLOW);
+	/* who adds completions may hold locks that the consumer's handler wants */
+	queue_work(soft_event_wq, &cq->error_work);
+}
+
+/* The time is over. */
+static void soft_cq_mod_expired(struct soft_cq *cq)
+{
+	unsigned long flags;
+	bool raise;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	raise = cq->prod != cq->event_prod && soft_cq_disarm(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (raise)
+		soft_cq_raise(cq);
+}
+
+static enum hrtimer_restart soft_cq_mod_timer(struct hrtimer *timer)
+{
+	soft_cq_mod_expired(container_of(timer, struct soft_cq, mod_timer));
+	return HRTIMER_NORESTART;
+}
+
+/* An event is wanted. True when it is to be raised now. With the lock held. */
+bool soft_cq_event_due(struct soft_cq *cq)
+{
+	if (!cq->mod_period || cq->prod - cq->event_prod >= cq->mod_count)
+		return soft_cq_disarm(cq);
+	if (!hrtimer_is_queued(&cq->mod_timer))
+		hrtimer_start(&cq->mod_timer,
+			      ns_to_ktime(cq->mod_period * (u64)NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	return false;
+}
+
+/**
+ * soft_cq_notify() - wake the consumer if it asked for it
+ * @cq: queue
+ * @solicited: one of the completions added is solicited or an error
+ * Context: any but hard interrupt.
+ */
+void soft_cq_notify(struct soft_cq *cq, bool solicited)
+{
+	unsigned long flags;
+	bool raise;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	raise = soft_cq_event_wanted(cq, solicited);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (raise)
+		soft_cq_raise(cq);
+}
+
+/**
+ * soft_cq_moderate() - ri_ops.cq_modify: hold events back
+ * @ri: queue
+ * @count: completions that make an event due; below 2 each one does
+ * @period: microseconds that fewer wait; 0 turns moderation off
+ * Context: may sleep.
+ */
+int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count;
+	cq->mod_period = period;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* what the old values held back is due */
+	if (hrtimer_cancel(&cq->mod_timer))
+		soft_cq_mod_expired(cq);
+	return 0;
+}
+
+/* ri_ops.cq_req_notify: for kernel consumers; a user arms in the ring */
+int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
+{
+	struct soft_cq *cq = to_soft_cq(ri);
+	struct krdma_soft_cq_ring *head;
+	unsigned long irq;
+	int missed = 0;
+
+	if (ri->uctx)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, irq);
+	head = cq->mem.head;
+	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
+		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_NEXT);
+	else if (READ_ONCE(head->arm) != KRDMA_SOFT_CQ_ARM_NEXT)
+		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_SOLICITED);
+	smp_mb(); /* arm before the index: pairs with soft_cq_event_wanted() */
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		missed = cq->prod != cq->cons;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return missed;
+}
+
+/** soft_cq_event_init() - at the queue's creation */
+void soft_cq_event_init(struct soft_cq *cq)
+{
+	hrtimer_init(&cq->mod_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	cq->mod_timer.function = soft_cq_mod_timer;
+	INIT_WORK(&cq->event_work, soft_cq_event_fn);
+	INIT_WORK(&cq->error_work, soft_cq_error_fn);
+}
+
+/**
+ * soft_cq_event_flush() - what a QP added has been reported on return
+ * @cq: queue
+ *
+ * A kernel consumer destroys its QPs and then stops its own work for the queue:
+ * no event may come after that. Context: may sleep.
+ */
+void soft_cq_event_flush(struct soft_cq *cq)
+{
+	if (hrtimer_cancel(&cq->mod_timer))
+		soft_cq_mod_expired(cq);
+	flush_work(&cq->event_work);
+	flush_work(&cq->error_work);
+}
+
+/** soft_cq_event_exit() - its QPs are gone, so nothing starts anew */
+void soft_cq_event_exit(struct soft_cq *cq)
+{
+	hrtimer_cancel(&cq->mod_timer);
+	cancel_work_sync(&cq->event_work);
+	cancel_work_sync(&cq->error_work);
+}

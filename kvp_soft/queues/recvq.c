@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Receive queues, of one QP or shared by several.
+ *
+ * The receiver fetches an entry when the first segment of a Send arrives, and
+ * the slot is free again at once: what is needed of it was copied and checked.
+ */
+#include "../device.h"
+#include "../memory/memory.h"
+#include "../qp.h"
+#include "../trace.h"
+
+/* none of the verbs' */
+#define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
+
+static u32 soft_rq_stride(u32 max_sge)
+{
+	return roundup_pow_of_two(sizeof(struct krdma_soft_rqe) +
+				  max(max_sge, 1U) * sizeof(struct krdma_soft_sge));
+}
+
+/* Octets that soft_rq_init() needs behind another ring. */
+size_t soft_rq_size(u32 depth, u32 max_sge)
+{
+	return soft_ring_size(depth, soft_rq_stride(max_sge));
+}
+
+/**
+ * soft_rq_init() - make a receive queue
+ * @rq: to fill in
+ * @uctx: whose it is, NULL for a kernel consumer
+ * @depth: entries wanted, rounded up; 0 makes an empty queue
+ * @max_sge: elements of an entry
+ * @first: a ring that has room for the queue's behind it, if it is not empty; or NULL
+ */
+int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
+		 u32 max_sge, const struct soft_ring *first)
+{
+	const u32 stride = soft_rq_stride(max_sge);
+
+	spin_lock_init(&rq->post_lock);
+	spin_lock_init(&rq->lock);
+	INIT_LIST_HEAD(&rq->waiters);
+	rq->max_sge = max(max_sge, 1U);
+	if (!depth || !first || !first->depth)
+		return soft_ring_init(&rq->ring, uctx, depth, stride, 0);
+	soft_ring_init_behind(&rq->ring, first, depth, stride);
+	return 0;
+}
+
+void soft_rq_free(struct soft_rq *rq)
+{
+	soft_ring_free(&rq->ring);
+}
+
+/* Copy an entry, once; the copy is checked. */
+static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
+{
+	const struct krdma_soft_rqe *src;
+	u32 i;
+
+	src = soft_ring_entry(&rq->ring, rq->ring.fetched);
+	wqe->wr_id = READ_ONCE(src->wr_id);
+	wqe->num_sge = READ_ONCE(src->num_sge);
+	wqe->length = 0;
+	if (wqe->num_sge > rq->max_sge) {
+		wqe->num_sge = 0;
+		return -EINVAL;
+	}
+	memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(src->sge[0]));
+	for (i = 0; i < wqe->num_sge; i++)
+		wqe->length += wqe->sge[i].length;
+	return 0;
+}
+
+static void soft_srq_event(struct soft_qp *qp, enum ib_event_type event)
+{
+	soft_async_event(qp->rnic, RI_OBJ_SRQ, qp->ri.srq->obj.id, event);
+}
+
+/*
+ * With the lock held: entries that wait. A ring whose index made no sense once is not
+ * read any more: what else it says may be as wrong. @event when that is news.
+ */
+static int soft_rq_pending(struct soft_rq *rq, enum ib_event_type *event)
+{
+	int n = rq->broken ? -EINVAL : soft_ring_pending(&rq->ring);
+
+	if (n < 0 && !rq->broken) {
+		rq->broken = true;
+		*event = IB_EVENT_SRQ_ERR;
+	}
+	return n;
+}
+
+/**
+ * soft_rq_fetch() - take the next receive work request for a QP
+ * @qp: queue pair; its queue may be shared
+ * @wqe: filled in
+ *
+ * A shared queue whose ring makes no sense is said to have failed, once, and fails
+ * each QP that takes from it.
+ *
+ * Context: the receiver.
+ * Return: 0; -ENOENT when none is posted; -EINVAL when the ring or the entry
+ * makes no sense.
+ */
+int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
+{
+	enum ib_event_type event = SOFT_RQ_NO_EVENT;
+	struct soft_rq *rq = qp->rq;
+	int n, ret;
+
+	spin_lock_bh(&rq->lock);
+	n = soft_rq_pending(rq, &event);
+	ret = n < 0 ? n : -ENOENT;
+	if (n > 0) {
+		ret = soft_rqe_copy(rq, wqe);
+		wqe->active = true;
+		rq->ring.fetched++;
+		soft_ring_release(&rq->ring, rq->ring.fetched);
+	}
+	if (n > 0 && rq->limit && n - 1 < rq->limit) {
+		rq->limit = 0;
+		event = IB_EVENT_SRQ_LIMIT_REACHED;
+	}
+	spin_unlock_bh(&rq->lock);
+	if (event != SOFT_RQ_NO_EVENT && qp->ri.srq)
+		soft_srq_event(qp, event);
+	if (ret == -EINVAL)
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+	return ret;
+}
+
+/* what a receive ends with when the stream does */
+static const struct soft_recv_done soft_recv_flushed = {
+	.status = IB_WC_WR_FLUSH_ERR,
+	.opcode = IB_WC_RECV,
+};
+
+static void soft_rq_add_cqes(struct soft_qp *qp,
+			     const struct krdma_soft_cqe *cqes, u32 n,
+			     enum soft_cq_tell tell)
+{
+	if (!soft_cq_add(soft_recv_cq(qp), cqes, n, qp->ri.wc_qp, tell))
+		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
+}
+
+static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
+			    const struct soft_recv_done *done,
+			    enum soft_cq_tell tell)
+{
+	struct krdma_soft_cqe cqe = {
+		.wr_id = wr_id,
+		.byte_len = done->len,
+		.qp_num = qp->ri.obj.id,
+		.status = done->status,
+		.opcode = (u8)done->opcode,
+		.flags = done->flags,
+	};
+
+	if (done->flags & KRDMA_SOFT_WC_IMM)
+		cqe.imm = done->imm;
+	else if (done->flags & KRDMA_SOFT_WC_INVALIDATED)
+		cqe.invalidated = done->invalidated;
+	if (done->status) {
+		cqe.vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
+				 qp->term.code;
+		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
+	}
+	trace_soft_completion(qp, &cqe);
+	soft_rq_add_cqes(qp, &cqe, 1, tell);
+}
+
+/**
+ * soft_rq_complete() - complete the receive work request in use
+ * @qp: queue pair
+ * @done: how it ended
+ * Context: the receiver, or with the receiver stopped.
+ */
+void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
+{
+	qp->rx.wqe.active = false;
+	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, done,
+			done->solicited || done->status ?
+				SOFT_CQ_TELL_SOLICITED :
+				SOFT_CQ_TELL);
+}
+
+/* With the lock held: entries that may be taken without a look at anything else. */
+static u32 soft_rq_ready(const struct soft_rq *rq)
+{
+	int n = rq->broken || rq->limit ? 0 : soft_ring_pending(&rq->ring);
+
+	return max(n, 0);
+}
+
+/* Read, once, the entry that is @nth in the ring. Is it one of a single element? */
+static bool soft_rqe_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
+			    struct krdma_soft_sge *sge)
+{
+	const struct krdma_soft_rqe *src =
+		soft_ring_entry(&rq->ring, rq->ring.fetched + nth);
+
+	*wr_id = READ_ONCE(src->wr_id);
+	sge->addr = READ_ONCE(src->sge[0].addr);
+	sge->length = READ_ONCE(src->sge[0].length);
+	sge->lkey = READ_ONCE(src->sge[0].lkey);
+	return READ_ONCE(src->num_sge) == 1;
+}
+
+/**
+ * soft_rq_fill() - place short Sends, each in the next receive, and complete those
+ * @qp: queue pair; no receive is in use
+ * @from: their payloads, not empty
+ * @n: how many
+ * @solicited: they ask for an event
+ *
+ * As long as the receives have one element each, in the region of the first: with one look
+ * at each queue. Context: the receiver.
+ * Return: how many; the next one is to go the usual way.
+ */
+u32 soft_rq_fill(struct soft_qp *qp, const struct soft_parts *from, u32 n,
+		 bool solicited)
+{
+	const int need = IB_ACCESS_LOCAL_WRITE | SOFT_FOR_RECEIVE;
+	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
+	struct soft_rq *rq = qp->rq;
+	struct soft_mem *mem = NULL;
+	const u8 *p = from->first;
+	struct krdma_soft_sge sge;
+	u32 lkey = 0;
+	u64 wr_id;
+	u32 i;
+
+	spin_lock_bh(&rq->lock);
+	n = min3(n, soft_rq_ready(rq), SOFT_CQ_RUN);
+	for (i = 0; i < n; i++) {
+		if (!soft_rqe_single(rq, i, &wr_id, &sge) ||
+		    sge.length < from->len)
+			break;
+		if (!mem) {
+			if (soft_mem_get_cached(qp, &qp->rx.mem, sge.lkey,
+						sge.addr, from->len, need, &mem))
+				break;
+			lkey = sge.lkey;
+		} else if (sge.lkey != lkey ||
+			   soft_mem_in_bounds(mem, sge.addr, from->len)) {
+			break;
+		}
+		soft_mem_write(mem, sge.addr, p, from->len);
+		p += from->len + from->gap;
+		cqes[i] = (struct krdma_soft_cqe){
+			.wr_id = wr_id,
+			.byte_len = from->len,
+			.qp_num = qp->ri.obj.id,
+			.opcode = IB_WC_RECV,
+		};
+		trace_soft_completion(qp, &cqes[i]);
+	}
+	if (mem)
+		soft_mem_put(mem);
+	rq->ring.fetched += i;
+	if (i)
+		soft_ring_release(&rq->ring, rq->ring.fetched);
+	spin_unlock_bh(&rq->lock);
+	if (i)
+		soft_rq_add_cqes(qp, cqes, i,
+				 solicited ? SOFT_CQ_TELL_SOLICITED :
+					     SOFT_CQ_TELL);
+	return i;
+}
+
+/**
+ * soft_rq_flush() - complete everything that is posted in error
+ * @qp: queue pair
+ *
+ * Of a shared queue only what this QP had taken. Asks for a doorbell, so that
+ * what is posted later is flushed too. Context: with the receiver stopped.
+ */
+void soft_rq_flush(struct soft_qp *qp)
+{
+	struct soft_recv_done under_way = soft_recv_flushed;
+	struct soft_rq *rq = &qp->own_rq;
+	const struct krdma_soft_rqe *rqe;
+	bool added = false;
+	u64 wr_id;
+	int n;
+
+	if (qp->rx.wqe_status)
+		under_way.status = qp->rx.wqe_status;
+	if (qp->rx.wqe.active)
+		soft_rq_complete(qp, &under_way);
+	if (!rq->ring.depth)
+		return;
+	soft_ring_want_doorbell(&rq->ring);
+	spin_lock_bh(&rq->lock);
+	for (n = soft_ring_pending(&rq->ring); n > 0; n--) {
+		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
+		wr_id = READ_ONCE(rqe->wr_id);
+		/* who sees the completion may post again: its place is free before */
+		soft_ring_release(&rq->ring, rq->ring.fetched);
+		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed,
+				SOFT_CQ_TELL_LATER);
+		added = true;
+	}
+	spin_unlock_bh(&rq->lock);
+	if (added)
+		soft_cq_notify(soft_recv_cq(qp), true);
+}
+
+/**
+ * soft_rq_post() - post a kernel consumer's list
+ * @rq: queue
+ * @wr: the list
+ * @bad_wr: set to the first that did not fit
+ *
+ * The slots are filled under the post lock.
+ * Return: 0, -ENOMEM, -EINVAL. Context: any but hard interrupt.
+ */
+int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
+		 const struct ib_recv_wr **bad_wr)
+{
+	struct krdma_soft_rqe *rqe;
+	unsigned long flags;
+	int i, ret = 0;
+
+	spin_lock_irqsave(&rq->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		rqe = soft_ring_slot(&rq->ring);
+		if (!rqe)
+			ret = -ENOMEM;
+		else if (wr->num_sge > rq->max_sge)
+			ret = -EINVAL;
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		rqe->wr_id = wr->wr_id;
+		rqe->num_sge = wr->num_sge;
+		for (i = 0; i < wr->num_sge; i++) {
+			rqe->sge[i].addr = wr->sg_list[i].addr;
+			rqe->sge[i].length = wr->sg_list[i].length;
+			rqe->sge[i].lkey = wr->sg_list[i].lkey;
+		}
+		rq->ring.posted++;
+	}
+	if (rq->ring.depth)
+		soft_ring_publish(&rq->ring);
+	spin_unlock_irqrestore(&rq->post_lock, flags);
+	return ret;
+}
+
+/* ri_ops.post_recv: for kernel consumers, any context but hard interrupt */
+int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	int ret;
+
+	if (ri->pd->uctx || ri->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
+	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	if (qp->own_rq.ring.depth && READ_ONCE(qp->own_rq.ring.head->flags)) {
+		soft_rq_posted(&qp->own_rq);
+		soft_tx_kick(qp);
+	}
+	return ret;
+}

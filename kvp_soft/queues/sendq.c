@@ -1,0 +1,772 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Send queues: from the ring to a completion.
+ *
+ * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it
+ * into FPDUs and says at which octet of the stream it ends
+ * (soft_sq_encoded()). It completes when TCP has taken that octet and, for an
+ * RDMA Read, the response is complete. Completions are in the order of posting
+ * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
+ * oldest on and stops at the first that is not.
+ */
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../device.h"
+#include "../memory/memory.h"
+#include "../params.h"
+#include "../qp.h"
+#include "../trace.h"
+
+/**
+ * soft_sq_init() - make a send queue
+ * @sq: to fill in
+ * @uctx: whose it is, NULL for a kernel consumer
+ * @cap: what was asked for; rounded up to what is granted
+ * @room: octets of a receive ring behind the send ring
+ */
+int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
+		 struct ib_qp_cap *cap, size_t room)
+{
+	u32 body = max_t(u32, cap->max_inline_data,
+			 cap->max_send_sge * sizeof(struct krdma_soft_sge));
+	u32 stride = roundup_pow_of_two(sizeof(struct krdma_soft_sqe) + body);
+	int ret;
+
+	spin_lock_init(&sq->post_lock);
+	spin_lock_init(&sq->lock);
+	ret = soft_ring_init(&sq->ring, uctx, cap->max_send_wr, stride, room);
+	if (ret)
+		return ret;
+	sq->wqe = kzalloc(SOFT_SQE_SIZE, GFP_KERNEL_ACCOUNT);
+	sq->recs = kvcalloc(max(sq->ring.depth, 1U), sizeof(*sq->recs),
+			    GFP_KERNEL_ACCOUNT);
+	if (!sq->wqe || !sq->recs) {
+		soft_sq_free(sq);
+		return -ENOMEM;
+	}
+	body = min_t(u32, stride - sizeof(struct krdma_soft_sqe),
+		     KRDMA_SOFT_MAX_INLINE);
+	cap->max_send_wr = sq->ring.depth;
+	cap->max_inline_data = body;
+	cap->max_send_sge = min_t(u32, body / sizeof(struct krdma_soft_sge),
+				  KRDMA_SOFT_MAX_SGE);
+	soft_ring_want_doorbell(&sq->ring);
+	return 0;
+}
+
+void soft_sq_free(struct soft_sq *sq)
+{
+	soft_ring_free(&sq->ring);
+	kvfree(sq->recs);
+	sq->recs = NULL;
+	kfree(sq->wqe);
+	sq->wqe = NULL;
+}
+
+/* Records from this one on are still the transmitter's alone. */
+static u32 soft_sq_fetched(const struct soft_sq *sq)
+{
+	/* pairs with soft_sq_fetch() and soft_tx_more(), which take no lock */
+	return smp_load_acquire(&sq->ring.fetched);
+}
+
+static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
+{
+	if (op < KRDMA_SOFT_OP_USER_END)
+		return true;
+	return ri_pd_is_kernels(qp->ri.pd) && op >= KRDMA_SOFT_OP_KERNEL &&
+	       op < KRDMA_SOFT_OP_KERNEL_END;
+}
+
+/*
+ * Check the copy of a work request and sum its payload up. @body is what the
+ * slot has room for. Everything that user space could have written must end
+ * here or be harmless.
+ */
+static int soft_sqe_check(const struct soft_qp *qp,
+			  const struct krdma_soft_sqe *wqe, u32 body)
+{
+	if (!soft_sqe_op_ok(qp, wqe->opcode))
+		return -EINVAL;
+	if (soft_op_is_local(wqe->opcode))
+		return wqe->num_sge || wqe->flags & KRDMA_SOFT_WQE_INLINE ?
+			       -EINVAL :
+			       0;
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE) {
+		if (soft_op_is_answered(wqe->opcode))
+			return -EINVAL;
+		return wqe->length <= min(body, qp->max_inline) ? 0 : -EINVAL;
+	}
+	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV && wqe->num_sge != 1)
+		return -EINVAL;
+	if (wqe->num_sge > KRDMA_SOFT_MAX_SGE ||
+	    wqe->num_sge * sizeof(struct krdma_soft_sge) > body)
+		return -EINVAL;
+	return 0;
+}
+
+/* Octets of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
+static s64 soft_sqe_length(const struct krdma_soft_sqe *wqe)
+{
+	u64 sum = 0;
+	u32 i;
+
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
+		return wqe->length;
+	for (i = 0; i < wqe->num_sge; i++)
+		sum += wqe->sge[i].length;
+	return sum <= U32_MAX ? (s64)sum : -EMSGSIZE;
+}
+
+/*
+ * Copy the next work request out of the ring, once, and check the copy. Return: 0; -EINVAL;
+ * -EMSGSIZE for a message that is too long.
+ */
+static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
+{
+	struct soft_sq *sq = &qp->sq;
+	const struct krdma_soft_sqe *src;
+	struct krdma_soft_sqe *wqe = sq->wqe;
+	u32 body = sq->ring.stride - sizeof(*wqe);
+	s64 len;
+
+	src = soft_ring_entry(&sq->ring, sq->ring.fetched);
+	memcpy(wqe, src, sizeof(*wqe));
+	rec->wr_id = wqe->wr_id;
+	rec->op = wqe->opcode;
+	rec->flags = wqe->flags;
+	if (soft_sqe_check(qp, wqe, body))
+		return -EINVAL;
+	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
+		memcpy(wqe->sge, src->sge, wqe->length);
+	else if (wqe->num_sge == 1)
+		wqe->sge[0] = src->sge[0];
+	else
+		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
+	len = soft_sqe_length(wqe);
+	if (len < 0)
+		return len;
+	if (soft_op_is_atomic(wqe->opcode) &&
+	    (wqe->num_sge != 1 || len != sizeof(u64)))
+		return -EINVAL;
+	wqe->length = len;
+	rec->byte_len = len;
+	rec->read_pending = soft_op_is_answered(wqe->opcode);
+	if (wqe->opcode == KRDMA_SOFT_OP_READ_INV)
+		rec->invalidate = wqe->sge[0].lkey;
+	return 0;
+}
+
+/**
+ * soft_sq_fetch() - take the next work request
+ * @qp: queue pair
+ * @slot: set to its index
+ *
+ * The checked copy is in sq->wqe, its length field is the message's.
+ * Context: the transmitter.
+ * Return: 0; -ENOENT when none waits; -EBADMSG when the entry, which completes with that,
+ * and -EINVAL when the ring makes no sense: the QP is to fail.
+ */
+int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	int n, err;
+
+	n = soft_ring_pending(&sq->ring);
+	if (!n)
+		return -ENOENT;
+	/* a poster that honours ring->cons cannot get further ahead */
+	if (n < 0 || sq->ring.fetched - READ_ONCE(sq->cons) >= sq->ring.depth) {
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+		return -EINVAL;
+	}
+	*slot = sq->ring.fetched;
+	rec = soft_sq_rec(sq, *slot);
+	*rec = (struct soft_sq_rec){ .end_seq = U64_MAX };
+	err = soft_sq_copy(qp, rec);
+	if (err) {
+		rec->status = err == -EMSGSIZE ? IB_WC_LOC_LEN_ERR :
+						 IB_WC_LOC_QP_OP_ERR;
+		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
+	}
+	trace_soft_wr(qp, sq->wqe, rec->status);
+	/* the record before the index: pairs with soft_sq_fetched() */
+	smp_store_release(&sq->ring.fetched, *slot + 1);
+	return err ? -EBADMSG : 0;
+}
+
+/** soft_sq_begun() - from now on the peer may refuse @slot */
+void soft_sq_begun(struct soft_qp *qp, u32 slot)
+{
+	/* what names it before this: pairs with soft_sq_rec_begun() */
+	smp_store_release(&soft_sq_rec(&qp->sq, slot)->begun, true);
+}
+
+/** soft_sq_begun_msg() - and @msg, a Send or a Write, is how it will be named */
+void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg)
+{
+	struct soft_sq_rec *rec = soft_sq_rec(&qp->sq, msg->slot);
+
+	rec->raddr = msg->to;
+	rec->key = msg->opcode == SOFT_RDMAP_WRITE ? msg->stag : msg->msn;
+	rec->imm_msn = msg->imm_msn;
+	soft_sq_begun(qp, msg->slot);
+}
+
+/** soft_sq_fail() - @slot will complete with @status when the queue is flushed */
+void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
+{
+	soft_sq_rec(&qp->sq, slot)->status = status;
+}
+
+/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; false: it cannot be */
+bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
+{
+	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
+
+	return !stag || soft_mem_local_inv(qp, stag) == SOFT_ACCESS_OK;
+}
+
+/** soft_sq_read_done() - the response of the Read or atomic operation in @slot is complete */
+void soft_sq_read_done(struct soft_qp *qp, u32 slot)
+{
+	WRITE_ONCE(soft_sq_rec(&qp->sq, slot)->read_pending, false);
+}
+
+static bool soft_sq_rec_begun(const struct soft_sq_rec *rec)
+{
+	/* pairs with soft_sq_begun(), which takes no lock */
+	return smp_load_acquire(&rec->begun);
+}
+
+/* Is the segment at @to, of that STag, one of this Write's? */
+static bool soft_sq_rec_has_to(const struct soft_sq_rec *rec,
+			       const struct soft_term_about *about)
+{
+	return rec->key == about->stag &&
+	       about->to - rec->raddr < max(rec->byte_len, 1U);
+}
+
+/* Is a message of this work request the one that the peer names? */
+static bool soft_sq_rec_is(const struct soft_sq_rec *rec,
+			   const struct soft_term_about *about)
+{
+	if (!soft_sq_rec_begun(rec))
+		return false;
+	switch (rec->op) {
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		if (!about->tagged)
+			return rec->imm_msn == about->msn;
+		fallthrough;
+	case KRDMA_SOFT_OP_WRITE:
+		return about->tagged && soft_sq_rec_has_to(rec, about);
+	case KRDMA_SOFT_OP_SEND_IMM:
+		if (!about->tagged && rec->imm_msn == about->msn)
+			return true;
+		fallthrough;
+	case KRDMA_SOFT_OP_SEND:
+	case KRDMA_SOFT_OP_SEND_INV:
+		return !about->tagged && rec->key == about->msn;
+	default:
+		return false;
+	}
+}
+
+/* Blame the oldest incomplete work request that was begun, and of which @about speaks. */
+static bool soft_sq_fail_first(struct soft_qp *qp,
+			       const struct soft_term_about *about,
+			       enum ib_wc_status status)
+{
+	struct soft_sq *sq = &qp->sq;
+	struct soft_sq_rec *rec;
+	bool ret = false;
+	u32 slot;
+
+	spin_lock_bh(&sq->lock);
+	for (slot = sq->cons; !ret && slot != soft_sq_fetched(sq); slot++) {
+		rec = soft_sq_rec(sq, slot);
+		ret = about ? soft_sq_rec_is(rec, about) :
+			      soft_sq_rec_begun(rec);
+		if (ret)
+			rec->status = status;
+	}
+	spin_unlock_bh(&sq->lock);
+	return ret;
+}
+
+/**
+ * soft_sq_fail_oldest() - blame the oldest incomplete work request that the peer may know of
+ * @qp: queue pair
+ * @status: what it will complete with when the queue is flushed
+ * Return: false when there is none.
+ */
+bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
+{
+	return soft_sq_fail_first(qp, NULL, status);
+}
+
+/**
+ * soft_sq_fail_named() - blame the incomplete Send or Write that the peer names
+ * @qp: queue pair
+ * @about: a message on the queue of Sends, or an RDMA Write
+ * @status: what it will complete with when the queue is flushed
+ * Return: false when there is none.
+ */
+bool soft_sq_fail_named(struct soft_qp *qp, const struct soft_term_about *about,
+			enum ib_wc_status status)
+{
+	return soft_sq_fail_first(qp, about, status);
+}
+
+static u8 soft_wc_opcode(u8 op, u8 flags)
+{
+	bool masked = flags & KRDMA_SOFT_WQE_MASKED;
+
+	switch (op) {
+	case KRDMA_SOFT_OP_FETCH_ADD:
+		return masked ? IB_WC_MASKED_FETCH_ADD : IB_WC_FETCH_ADD;
+	case KRDMA_SOFT_OP_CMP_SWAP:
+		return masked ? IB_WC_MASKED_COMP_SWAP : IB_WC_COMP_SWAP;
+	case KRDMA_SOFT_OP_WRITE:
+	case KRDMA_SOFT_OP_WRITE_IMM:
+		return IB_WC_RDMA_WRITE;
+	case KRDMA_SOFT_OP_READ:
+	case KRDMA_SOFT_OP_READ_INV:
+		return IB_WC_RDMA_READ;
+	case KRDMA_SOFT_OP_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case KRDMA_SOFT_OP_BIND_MW:
+		return IB_WC_BIND_MW;
+	case KRDMA_SOFT_OP_REG_MR:
+		return IB_WC_REG_MR;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+/* The completion of a work request, and what is to be said of it elsewhere. */
+static void soft_sq_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
+			enum ib_wc_status status, struct krdma_soft_cqe *cqe)
+{
+	*cqe = (struct krdma_soft_cqe){
+		.wr_id = rec->wr_id,
+		.byte_len = rec->byte_len,
+		.qp_num = qp->ri.obj.id,
+		.status = status,
+		.opcode = soft_wc_opcode(rec->op, rec->flags),
+	};
+
+	if (status) {
+		cqe->vendor_err = qp->term.layer << 12 | qp->term.etype << 8 |
+				  qp->term.code;
+		soft_count(qp->rnic, SOFT_CNT_FLUSHED);
+	}
+	trace_soft_completion(qp, cqe);
+}
+
+static void soft_sq_add_cqes(struct soft_qp *qp,
+			     const struct krdma_soft_cqe *cqes, u32 n)
+{
+	if (!soft_cq_add(soft_send_cq(qp), cqes, n, qp->ri.wc_qp,
+			 SOFT_CQ_TELL_LATER))
+		soft_qp_todo(qp, SOFT_TODO_CQ_LOST);
+}
+
+static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
+			    enum ib_wc_status status)
+{
+	struct krdma_soft_cqe cqe;
+
+	soft_sq_cqe(qp, rec, status, &cqe);
+	soft_sq_add_cqes(qp, &cqe, 1);
+}
+
+/*
+ * The oldest work request is over. Its slot is free before the consumer can see that, so
+ * what completes is a copy.
+ */
+static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
+{
+	struct soft_sq_rec rec = *soft_sq_rec(sq, sq->cons);
+
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	soft_ring_release(&sq->ring, sq->cons);
+	return rec;
+}
+
+/*
+ * With the lock held: nothing that was begun is left. What the transmitter has
+ * fetched but not begun stays: while the queue is held that does not change.
+ * Return: true when that is news the consumer asked for.
+ */
+static bool soft_sq_check_drained(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	u32 begun = sq->ring.fetched - (soft_tx_wr_waits(&qp->tx) ? 1 : 0);
+
+	if (!sq->held || sq->drained || sq->cons != begun)
+		return false;
+	sq->drained = true;
+	return sq->drain_event;
+}
+
+/**
+ * soft_sq_hold() - begin no new work request
+ * @qp: queue pair with a stream
+ * @event: IB_EVENT_SQ_DRAINED when what was begun is over
+ * Context: under tx.mutex.
+ */
+void soft_sq_hold(struct soft_qp *qp, bool event)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool report;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	spin_lock_bh(&sq->lock);
+	sq->held = true;
+	sq->drained = false;
+	sq->drain_event = event;
+	report = soft_sq_check_drained(qp);
+	spin_unlock_bh(&sq->lock);
+	if (report)
+		soft_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+/**
+ * soft_sq_resume() - undo soft_sq_hold()
+ * @qp: queue pair
+ *
+ * Return: it was held; the caller starts the transmitter. Context: under tx.mutex.
+ */
+bool soft_sq_resume(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool ret;
+
+	lockdep_assert_held(&qp->tx.mutex);
+	spin_lock_bh(&sq->lock);
+	ret = sq->held;
+	sq->held = false;
+	spin_unlock_bh(&sq->lock);
+	return ret;
+}
+
+/*
+ * Take finished work requests off the queue, from the oldest on, and their completions, up
+ * to SOFT_CQ_RUN. Return: how many those are.
+ */
+static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
+			    struct krdma_soft_cqe *cqes)
+{
+	struct soft_sq *sq = &qp->sq;
+	const u32 fetched = soft_sq_fetched(sq);
+	const struct soft_sq_rec *oldest;
+	u32 cons = sq->cons;
+	u32 n = 0;
+
+	for (; cons != fetched && n < SOFT_CQ_RUN; cons++) {
+		oldest = soft_sq_rec(sq, cons);
+		if (oldest->status || READ_ONCE(oldest->read_pending) ||
+		    READ_ONCE(oldest->end_seq) > sent)
+			break;
+		if (qp->sig_all || oldest->flags & KRDMA_SOFT_WQE_SIGNALED)
+			soft_sq_cqe(qp, oldest, IB_WC_SUCCESS, &cqes[n++]);
+	}
+	/* free before the consumer can see completions: who polls may post at once */
+	if (cons != sq->cons) {
+		WRITE_ONCE(sq->cons, cons);
+		soft_ring_release(&sq->ring, cons);
+	}
+	return n;
+}
+
+/**
+ * soft_sq_complete() - complete what is finished, in order
+ * @qp: queue pair
+ * Context: any but hard interrupt; process context or softirq.
+ */
+void soft_sq_complete(struct soft_qp *qp)
+{
+	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
+	struct soft_sq *sq = &qp->sq;
+	bool added = false;
+	bool drained;
+	u64 sent;
+	u32 n;
+
+	spin_lock_bh(&sq->lock);
+	/*
+	 * Under the lock: the transmitter and the receiver both come here after
+	 * they moved on, and the later of the two must see both moves.
+	 */
+	sent = READ_ONCE(qp->tx.seq_sent);
+	do {
+		n = soft_sq_finished(qp, sent, cqes);
+		if (n) {
+			soft_sq_add_cqes(qp, cqes, n);
+			added = true;
+		}
+	} while (n == SOFT_CQ_RUN);
+	drained = soft_sq_check_drained(qp);
+	spin_unlock_bh(&sq->lock);
+	if (added)
+		soft_cq_notify(soft_send_cq(qp), false);
+	if (drained)
+		soft_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+/* Complete every work request that the transmitter knows, in error. */
+static bool soft_sq_flush_fetched(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool added = sq->cons != sq->ring.fetched;
+	struct soft_sq_rec rec;
+
+	while (sq->cons != sq->ring.fetched) {
+		rec = soft_sq_pop(sq);
+		soft_sq_add_cqe(qp, &rec, rec.status ?: IB_WC_WR_FLUSH_ERR);
+	}
+	return added;
+}
+
+/* And those that still stand in the ring. */
+static bool soft_sq_flush_posted(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	const struct krdma_soft_sqe *sqe;
+	struct soft_sq_rec rec = {};
+	int n = soft_ring_pending(&sq->ring);
+	bool added = n > 0;
+
+	for (; n > 0; n--) {
+		sqe = soft_ring_entry(&sq->ring, sq->ring.fetched);
+		rec.wr_id = READ_ONCE(sqe->wr_id);
+		rec.op = READ_ONCE(sqe->opcode);
+		sq->ring.fetched++;
+		soft_sq_pop(sq);
+		soft_sq_add_cqe(qp, &rec, IB_WC_WR_FLUSH_ERR);
+	}
+	return added;
+}
+
+/**
+ * soft_sq_flush() - complete everything that is posted in error
+ * @qp: queue pair
+ *
+ * Asks for a doorbell, so that what is posted later is flushed too.
+ * Context: the transmitter, with no stream.
+ */
+void soft_sq_flush(struct soft_qp *qp)
+{
+	struct soft_sq *sq = &qp->sq;
+	bool added;
+
+	soft_ring_want_doorbell(&sq->ring);
+	spin_lock_bh(&sq->lock);
+	added = soft_sq_flush_fetched(qp);
+	added |= soft_sq_flush_posted(qp);
+	spin_unlock_bh(&sq->lock);
+	if (added)
+		soft_cq_notify(soft_send_cq(qp), true);
+}
+
+static void soft_sqe_fill_atomic(struct krdma_soft_sqe *sqe,
+				 const struct ib_send_wr *wr)
+{
+	const struct ib_atomic_wr *atomic = atomic_wr(wr);
+
+	sqe->raddr = atomic->remote_addr;
+	sqe->rkey = atomic->rkey;
+	switch (wr->opcode) {
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
+		sqe->atomic.swap_add_mask = atomic->compare_add_mask;
+		fallthrough;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		sqe->opcode = KRDMA_SOFT_OP_FETCH_ADD;
+		sqe->atomic.swap_add = atomic->compare_add;
+		return;
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
+		sqe->atomic.compare_mask = atomic->compare_add_mask;
+		sqe->atomic.swap_add_mask = atomic->swap_mask;
+		break;
+	default:
+		sqe->atomic.compare_mask = U64_MAX;
+		sqe->atomic.swap_add_mask = U64_MAX;
+		break;
+	}
+	sqe->opcode = KRDMA_SOFT_OP_CMP_SWAP;
+	sqe->atomic.compare = atomic->compare_add;
+	sqe->atomic.swap_add = atomic->swap;
+}
+
+/* Translate a kernel consumer's work request into the slot of the ring. */
+static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
+			 const struct ib_send_wr *wr)
+{
+	const struct ib_rdma_wr *rdma = rdma_wr(wr);
+	u32 off = 0;
+	int i;
+
+	memset(sqe, 0, sizeof(*sqe));
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		sqe->opcode = KRDMA_SOFT_OP_SEND;
+		break;
+	case IB_WR_SEND_WITH_INV:
+		sqe->opcode = KRDMA_SOFT_OP_SEND_INV;
+		sqe->invalidate = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_SEND_WITH_IMM:
+		sqe->opcode = KRDMA_SOFT_OP_SEND_IMM;
+		sqe->imm = wr->ex.imm_data;
+		break;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		if (wr->num_sge != 1 || wr->sg_list->length != sizeof(u64))
+			return -EINVAL;
+		soft_sqe_fill_atomic(sqe, wr);
+		break;
+	case IB_WR_RDMA_WRITE:
+		sqe->opcode = KRDMA_SOFT_OP_WRITE;
+		break;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		sqe->opcode = KRDMA_SOFT_OP_WRITE_IMM;
+		sqe->imm = wr->ex.imm_data;
+		break;
+	case IB_WR_RDMA_READ:
+		sqe->opcode = KRDMA_SOFT_OP_READ;
+		break;
+	case IB_WR_RDMA_READ_WITH_INV:
+		/* the sink's STag: rdma_rw leaves an old key in invalidate_rkey */
+		sqe->opcode = KRDMA_SOFT_OP_READ_INV;
+		break;
+	case IB_WR_LOCAL_INV:
+		sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
+		sqe->invalidate = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_REG_MR:
+		sqe->opcode = KRDMA_SOFT_OP_REG_MR;
+		if ((reg_wr(wr)->key ^ reg_wr(wr)->mr->rkey) >> 8)
+			return -EINVAL;
+		sqe->rkey = reg_wr(wr)->key;
+		sqe->raddr = reg_wr(wr)->mr->iova;
+		sqe->mem_length = reg_wr(wr)->mr->length;
+		sqe->mem_access = reg_wr(wr)->access;
+		break;
+	case IB_WR_BIND_MW:
+		/* a struct ri_bind_wr; the kernel's consumers have no such thing */
+		if (!qp->ri.pd->slow)
+			return -EOPNOTSUPP;
+		sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
+		sqe->rkey = ri_bind_wr(wr)->stag;
+		sqe->raddr = ri_bind_wr(wr)->addr;
+		sqe->mem_length = ri_bind_wr(wr)->length;
+		sqe->mem_access = ri_bind_wr(wr)->access;
+		sqe->mem_stag = ri_bind_wr(wr)->region;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (sqe->opcode == KRDMA_SOFT_OP_WRITE ||
+	    sqe->opcode == KRDMA_SOFT_OP_WRITE_IMM ||
+	    soft_op_is_read(sqe->opcode)) {
+		sqe->raddr = rdma->remote_addr;
+		sqe->rkey = rdma->rkey;
+	}
+	sqe->wr_id = wr->wr_id;
+	if (wr->send_flags & IB_SEND_SIGNALED)
+		sqe->flags |= KRDMA_SOFT_WQE_SIGNALED;
+	if (wr->send_flags & IB_SEND_SOLICITED)
+		sqe->flags |= KRDMA_SOFT_WQE_SOLICITED;
+	if (wr->send_flags & IB_SEND_FENCE)
+		sqe->flags |= KRDMA_SOFT_WQE_FENCE;
+
+	if (soft_op_is_local(sqe->opcode))
+		return 0;
+	if (wr->num_sge > KRDMA_SOFT_MAX_SGE ||
+	    (soft_op_is_answered(sqe->opcode) &&
+	     wr->send_flags & IB_SEND_INLINE))
+		return -EINVAL;
+	if (!(wr->send_flags & IB_SEND_INLINE)) {
+		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)
+			return -EINVAL;
+		sqe->num_sge = wr->num_sge;
+		for (i = 0; i < wr->num_sge; i++) {
+			sqe->sge[i].addr = wr->sg_list[i].addr;
+			sqe->sge[i].length = wr->sg_list[i].length;
+			sqe->sge[i].lkey = wr->sg_list[i].lkey;
+		}
+		return 0;
+	}
+	for (i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length > qp->max_inline - off)
+			return -EINVAL;
+		memcpy((u8 *)sqe->sge + off,
+		       (void *)(uintptr_t)wr->sg_list[i].addr,
+		       wr->sg_list[i].length);
+		off += wr->sg_list[i].length;
+	}
+	sqe->flags |= KRDMA_SOFT_WQE_INLINE;
+	sqe->length = off;
+	return 0;
+}
+
+/*
+ * May the caller's context sleep, as far as one can tell? Where preemption is not counted
+ * nobody can; a real-time kernel preempts softirqs.
+ */
+static bool soft_post_may_send(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
+	       preemptible() && !softirq_count() && !rcu_preempt_depth() &&
+	       task_is_running(current);
+}
+
+/*
+ * ri_ops.post_send: for kernel consumers, any context but hard interrupt. What is posted
+ * where one may sleep is sent at once, as for a program, and needs no worker.
+ */
+int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	struct soft_sq *sq = &qp->sq;
+	struct krdma_soft_sqe *sqe;
+	unsigned long flags;
+	int ret = 0;
+
+	if (ri->pd->uctx) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&sq->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		sqe = soft_ring_slot(&sq->ring);
+		ret = sqe ? soft_sqe_fill(qp, sqe, wr) : -ENOMEM;
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		sq->ring.posted++;
+	}
+	if (sq->ring.depth)
+		soft_ring_publish(&sq->ring);
+	spin_unlock_irqrestore(&sq->post_lock, flags);
+
+	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	if (!sq->ring.depth || !READ_ONCE(sq->ring.head->flags))
+		return ret;
+	if (soft_post_may_send())
+		soft_tx_run_inline(qp, false);
+	else
+		soft_tx_kick(qp);
+	return ret;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Shared receive queues: their verbs. Fetching and completing are those of any
+ * receive queue (recvq.c).
+ */
+#include <linux/cleanup.h>
+#include <linux/log2.h>
+#include <linux/uaccess.h>
+
+#include "../device.h"
+#include "../qp.h"
+
+static_assert(sizeof(struct krdma_soft_modify_srq_req) == 16);
+
+/* What the user library needs to map a ring. */
+static void soft_srq_resp(const struct soft_srq *srq,
+			  const struct soft_ring *ring,
+			  struct krdma_soft_srq_resp *resp)
+{
+	*resp = (struct krdma_soft_srq_resp){
+		.ring_offset = ring->shm->offset,
+		.ring_size = ring->shm->size,
+		.depth = ring->depth,
+		.stride = ring->stride,
+		.srq_id = srq->ri.obj.id,
+	};
+}
+
+/* ri_ops.srq_create */
+int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
+		    struct ib_udata *udata)
+{
+	struct soft_srq *srq = to_soft_srq(ri);
+	struct krdma_soft_srq_resp resp;
+	int ret;
+
+	ret = soft_rq_init(&srq->rq, ri->pd->uctx, attr->attr.max_wr,
+			   attr->attr.max_sge, NULL);
+	if (ret)
+		return ret;
+	mutex_init(&srq->resize_lock);
+	srq->rq.limit = attr->attr.srq_limit;
+	attr->attr.max_wr = srq->rq.ring.depth;
+	attr->attr.max_sge = srq->rq.max_sge;
+	if (!ri->pd->uctx)
+		return 0;
+
+	soft_srq_resp(srq, &srq->rq.ring, &resp);
+	ret = udata->outlen < sizeof(resp) ?
+		      -EINVAL :
+		      ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		soft_rq_free(&srq->rq);
+	return ret;
+}
+
+/* ri_ops.srq_destroy: its QPs are gone */
+void soft_srq_destroy(struct ri_srq *ri)
+{
+	struct soft_srq *srq = to_soft_srq(ri);
+
+	soft_rq_free(&srq->rq);
+	soft_ring_free(&srq->next);
+	mutex_destroy(&srq->resize_lock);
+}
+
+/*
+ * ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt.
+ * No work request is the doorbell of a user, who has written to the ring.
+ */
+int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr)
+{
+	struct soft_rq *rq = &to_soft_srq(ri)->rq;
+	int ret = 0;
+
+	if (ri->pd->uctx && wr) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	if (wr)
+		ret = soft_rq_post(rq, wr, bad_wr);
+	smp_mb(); /* entries before the list: pairs with soft_ring_want_doorbell() */
+	soft_rq_posted(rq);
+	return ret;
+}
+
+/* A new size **************************************************************** */
+
+static int soft_srq_prepare(struct soft_srq *srq, u32 depth)
+{
+	struct soft_rq *rq = &srq->rq;
+	int n;
+
+	spin_lock_bh(&rq->lock);
+	n = soft_ring_pending(&rq->ring);
+	spin_unlock_bh(&rq->lock);
+	if (n < 0 || n > roundup_pow_of_two(depth))
+		return -EINVAL;
+	soft_ring_free(&srq->next);
+	return soft_ring_init(&srq->next, srq->ri.pd->uctx, depth,
+			      rq->ring.stride, 0);
+}
+
+/* With both locks held: what is posted, and the indices. */
+static int soft_srq_move(struct soft_rq *rq, struct soft_ring *to)
+{
+	int n = soft_ring_pending(&rq->ring);
+	u32 i;
+
+	if (n < 0 || n > to->depth)
+		return -EINVAL;
+	to->fetched = rq->ring.fetched;
+	to->posted = to->fetched + n;
+	for (i = to->fetched; i != to->posted; i++)
+		memcpy(soft_ring_entry(to, i), soft_ring_entry(&rq->ring, i),
+		       to->stride);
+	soft_ring_publish(to);
+	soft_ring_release(to, to->fetched);
+	/* a receiver may wait for the doorbell */
+	WRITE_ONCE(to->head->flags, READ_ONCE(rq->ring.head->flags));
+	swap(rq->ring, *to);
+	return 0;
+}
+
+static int soft_srq_switch(struct soft_srq *srq)
+{
+	struct soft_rq *rq = &srq->rq;
+	unsigned long flags;
+	int ret;
+
+	if (!srq->next.shm)
+		return -EINVAL;
+	spin_lock_irqsave(&rq->post_lock, flags);
+	spin_lock(&rq->lock);
+	ret = soft_srq_move(rq, &srq->next);
+	spin_unlock(&rq->lock);
+	spin_unlock_irqrestore(&rq->post_lock, flags);
+	soft_rq_posted(rq);
+	/* the old ring, or the one that was made in vain */
+	soft_ring_free(&srq->next);
+	return ret;
+}
+
+/* The first step of a user's resize; the answer goes where the library says. */
+static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address)
+{
+	struct krdma_soft_srq_resp resp;
+	int ret;
+
+	ret = soft_srq_prepare(srq, depth);
+	if (ret)
+		return ret;
+	soft_srq_resp(srq, &srq->next, &resp);
+	if (copy_to_user(u64_to_user_ptr(address), &resp, sizeof(resp)))
+		return -EFAULT;
+	return 0;
+}
+
+/* @done: the queue has its new size */
+static int soft_srq_resize(struct soft_srq *srq, u32 depth,
+			   struct ib_udata *udata, bool *done)
+{
+	struct krdma_soft_modify_srq_req req;
+	int ret;
+
+	*done = true;
+	if (!srq->ri.pd->uctx) {
+		ret = soft_srq_prepare(srq, depth);
+		return ret ?: soft_srq_switch(srq);
+	}
+	if (udata->inlen < sizeof(req))
+		return -EINVAL;
+	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	if (ret)
+		return ret;
+	switch (req.step) {
+	case KRDMA_SOFT_RESIZE_PREPARE:
+		*done = false;
+		return soft_srq_prepare_user(srq, depth, req.resp);
+	case KRDMA_SOFT_RESIZE_SWITCH:
+		return soft_srq_switch(srq);
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * soft_srq_modify() - ri_ops.srq_modify: another size, the limit event
+ * @ri: queue
+ * @attr: what
+ * @mask: which of it
+ * @udata: for a new size, struct krdma_soft_modify_srq_req; its first step checks
+ *	   all and changes nothing
+ *
+ * Return: 0; -EINVAL when more is posted than fits, or the limit is larger than
+ * the queue; -ENOMEM. Nothing has changed when this fails. Context: may sleep.
+ */
+int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct soft_srq *srq = to_soft_srq(ri);
+	struct soft_rq *rq = &srq->rq;
+	bool done = true;
+	u32 depth;
+	int ret;
+
+	guard(mutex)(&srq->resize_lock);
+	depth = rq->ring.depth;
+	if (mask & IB_SRQ_MAX_WR)
+		depth = roundup_pow_of_two(attr->max_wr);
+	if ((mask & IB_SRQ_LIMIT ? attr->srq_limit : READ_ONCE(rq->limit)) > depth)
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR) {
+		ret = soft_srq_resize(srq, attr->max_wr, udata, &done);
+		if (ret || !done)
+			return ret;
+	}
+	if (mask & IB_SRQ_LIMIT) {
+		spin_lock_bh(&rq->lock);
+		rq->limit = attr->srq_limit;
+		spin_unlock_bh(&rq->lock);
+	}
+	return 0;
+}
+
+/* ri_ops.srq_query */
+int soft_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr)
+{
+	struct soft_srq *srq = to_soft_srq(ri);
+
+	guard(mutex)(&srq->resize_lock);
+	attr->max_wr = srq->rq.ring.depth;
+	attr->max_sge = srq->rq.max_sge;
+	attr->srq_limit = READ_ONCE(srq->rq.limit);
+	return 0;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Local work requests: those that the transmitter carries out in their turn of
+ * the send queue and that put nothing on the wire. What was posted before them
+ * is in FPDUs by then, what is posted behind them is not looked at yet.
+ */
+#include "../device.h"
+#include "../memory/memory.h"
+#include "../qp.h"
+
+/**
+ * soft_local_wr() - carry a local work request out
+ * @qp: queue pair
+ * @wqe: checked copy of it, soft_op_is_local()
+ *
+ * Context: the transmitter, process context.
+ * Return: what it completes with: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory
+ * management operation error") for whatever is wrong with it.
+ */
+enum ib_wc_status soft_local_wr(struct soft_qp *qp,
+				const struct krdma_soft_sqe *wqe)
+{
+	enum soft_access why;
+
+	switch (wqe->opcode) {
+	case KRDMA_SOFT_OP_LOCAL_INV:
+		why = soft_mem_local_inv(qp, wqe->invalidate);
+		break;
+	case KRDMA_SOFT_OP_REG_MR:
+		why = soft_mem_fast_reg(qp, wqe);
+		break;
+	case KRDMA_SOFT_OP_BIND_MW:
+		why = soft_mw_bind(qp, wqe) ? SOFT_ACCESS_OK :
+					      SOFT_ACCESS_RIGHTS;
+		break;
+	default:
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (!why)
+		return IB_WC_SUCCESS;
+	soft_count(qp->rnic, SOFT_CNT_LOCAL_ERR);
+	return IB_WC_MW_BIND_ERR;
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Doorbells that are not rung.
+ *
+ * A poster in a hurry is asked to gather (KRDMA_SOFT_RING_SOON): it rings when it is
+ * about to wait, or when so many work requests have come together as it manages. One that
+ * does neither is found by a timer, one for all queue pairs of its context: a poster that is
+ * busy with one of them will come back to the others.
+ */
+#include "../device.h"
+#include "../params.h"
+#include "../qp.h"
+
+/* so many ticks for nothing before a doorbell is asked for again */
+#define SOFT_GATHER_IDLE	32
+/* and so many while the poster goes on posting */
+#define SOFT_GATHER_GOES	2
+/* more when it has several QPs to post to, or has posted so much that a doorbell is worth it */
+#define SOFT_GATHER_GOES_MORE	6
+#define SOFT_GATHER_FAST	16
+/* a tick is longer by its length for each so many QPs */
+#define SOFT_GATHER_MANY	32
+/* so many doorbells with all that a poster may gather, and it may gather more */
+#define SOFT_GATHER_GROW	16
+/* so many doorbells more, after gathering was in vain; twice as many each time, so often */
+#define SOFT_PACE_MORE		64
+#define SOFT_PACE_VAIN_MAX	10
+/* octets of a message of which more may be gathered */
+#define SOFT_PACE_SHORT		1024
+
+static void soft_gather_start(struct soft_gather *gather)
+{
+	u64 ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC / 2;
+
+	hrtimer_start(&gather->timer,
+		      ns_to_ktime(ns * (1 + gather->n / SOFT_GATHER_MANY)),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+static void soft_gather_leave(struct soft_pace *pace)
+{
+	if (list_empty(&pace->node))
+		return;
+	list_del_init(&pace->node);
+	pace->with->n--;
+}
+
+static struct soft_qp *soft_paced_qp(struct soft_pace *pace)
+{
+	return container_of(pace, struct soft_qp, tx.pace);
+}
+
+/* The transmitter looks at the queue; @goes_on: the poster is posting, to @several. */
+static void soft_gather_end(struct soft_pace *pace, bool goes_on, bool several)
+{
+	enum soft_pace_end end = SOFT_PACE_LATE;
+
+	if (goes_on)
+		end = pace->moved && !several ? SOFT_PACE_SLOW : SOFT_PACE_BUSY;
+	soft_gather_leave(pace);
+	WRITE_ONCE(pace->end, end);
+	soft_tx_kick(soft_paced_qp(pace));
+}
+
+/* Has something waited for too long, although the poster goes on? */
+static bool soft_gather_stale(const struct soft_pace *pace, bool several)
+{
+	u32 most = several || pace->seen >= SOFT_GATHER_FAST ?
+			   SOFT_GATHER_GOES_MORE :
+			   SOFT_GATHER_GOES;
+
+	return pace->seen && pace->with->goes - pace->began > most;
+}
+
+/* Look at all queues. @waits: work requests do. Return: the poster was here since the last tick. */
+static bool soft_gather_look(struct soft_gather *gather, bool *waits)
+{
+	const u32 calls = READ_ONCE(gather->calls);
+	bool moved = gather->inside || calls != gather->calls_seen;
+	struct soft_pace *pace;
+	int pending;
+
+	gather->calls_seen = calls;
+	list_for_each_entry(pace, &gather->pacing, node) {
+		pending = soft_ring_pending(&soft_paced_qp(pace)->sq.ring);
+		if (pending)
+			*waits = true;
+		else
+			pace->began = gather->goes;
+		pace->moved = pending != pace->seen;
+		moved |= pace->moved;
+		pace->seen = pending;
+	}
+	return moved;
+}
+
+/* Does a worker have the poster's CPU, perhaps? Always, on a busy one: so not for ever. */
+static bool soft_gather_worker(struct soft_gather *gather)
+{
+	if (current->flags & PF_WQ_WORKER &&
+	    ++gather->workers < SOFT_GATHER_IDLE)
+		return true;
+	gather->workers = 0;
+	return false;
+}
+
+/*
+ * Is the poster still to come? If it has not posted at all, or a worker has the CPU, it may
+ * only wait for that; and it may have waited when it has posted since the last tick.
+ */
+static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
+{
+	struct soft_gather *gather =
+		container_of(timer, struct soft_gather, timer);
+	struct soft_pace *pace, *next;
+	bool idle, moved, several;
+	bool waits = false;
+
+	spin_lock(&gather->lock);
+	/* as they were: each that ends makes them fewer */
+	several = gather->n > 1;
+	idle = ++gather->idle > SOFT_GATHER_IDLE;
+	moved = soft_gather_look(gather, &waits);
+	waits = waits && !soft_gather_worker(gather);
+	if (waits && moved)
+		gather->goes++;
+	if (idle || waits) {
+		list_for_each_entry_safe(pace, next, &gather->pacing, node) {
+			if (idle || (pace->seen && !moved) ||
+			    soft_gather_stale(pace, several))
+				soft_gather_end(pace, moved, several);
+		}
+	}
+	if (gather->n)
+		soft_gather_start(gather);
+	spin_unlock(&gather->lock);
+	return HRTIMER_NORESTART;
+}
+
+/** soft_gather_init() - for a new context */
+void soft_gather_init(struct soft_gather *gather)
+{
+	spin_lock_init(&gather->lock);
+	INIT_LIST_HEAD(&gather->pacing);
+	hrtimer_init(&gather->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	gather->timer.function = soft_gather_tick;
+}
+
+/** soft_gather_exit() - the context's QPs are gone */
+void soft_gather_exit(struct soft_gather *gather)
+{
+	hrtimer_cancel(&gather->timer);
+}
+
+/** soft_pace_init() - at the QP's creation; @with is NULL for a kernel consumer */
+void soft_pace_init(struct soft_pace *pace, struct soft_gather *with)
+{
+	pace->with = with;
+	INIT_LIST_HEAD(&pace->node);
+}
+
+/**
+ * soft_pace_exit() - the timer knows nothing of the QP any more
+ * @pace: its; without a stream, so that it does not come back
+ *
+ * Also not on another CPU that has taken it off the list and is about to start its transmitter.
+ */
+void soft_pace_exit(struct soft_pace *pace)
+{
+	if (pace->with)
+		__soft_pace_busy(pace);
+}
+
+void __soft_pace_busy(struct soft_pace *pace)
+{
+	spin_lock_bh(&pace->with->lock);
+	soft_gather_leave(pace);
+	spin_unlock_bh(&pace->with->lock);
+}
+
+/** soft_pace_reset() - nothing is known of the poster; under tx.mutex or before use */
+void soft_pace_reset(struct soft_pace *pace)
+{
+	soft_pace_busy(pace);
+	pace->call_ns = 0;
+	pace->hasty = 0;
+	pace->hasty_least = 0;
+	pace->vain = 0;
+	pace->on = false;
+	pace->most = 0;
+	pace->full = 0;
+	pace->away = false;
+	WRITE_ONCE(pace->end, SOFT_PACE_GATHERS);
+}
+
+/* Is something that was posted before not over yet, or not looked at? */
+static bool soft_pace_ahead(struct soft_qp *qp)
+{
+	/* who waits for a work request wants its completion */
+	return !(qp->sig_all || qp->sq.wqe->flags & KRDMA_SOFT_WQE_SIGNALED) ||
+	       READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
+	       soft_cq_waiting(soft_send_cq(qp));
+}
+
+/**
+ * soft_pace_called() - the poster is here
+ * @qp: queue pair that it rang for
+ * @begin: when it came, ns
+ *
+ * A poster that comes again in less than half the time that its last call took, in
+ * a tenth of what it may be made to wait, or before what it posted has completed, has
+ * much to send and does not wait for each: calls are what holds it up, so it is asked
+ * for fewer. Until gathering does not bring anything together any more.
+ *
+ * Return: it comes with what was gathered. Context: under tx.mutex; soft_pace_returns() follows.
+ */
+bool soft_pace_called(struct soft_qp *qp, u64 begin)
+{
+	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
+	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_gather *gather = pace->with;
+	const bool gathered = pace->on && !pace->away;
+	u32 least;
+	bool soon;
+
+	if (!gather)
+		return false;
+	WRITE_ONCE(gather->calls, gather->calls + 1);
+	if (pace->on || READ_ONCE(gather->n)) {
+		spin_lock_bh(&gather->lock);
+		soft_gather_leave(pace);
+		gather->inside++;
+		/* not while the poster is here */
+		if (!gather->n)
+			hrtimer_try_to_cancel(&gather->timer);
+		WRITE_ONCE(pace->end, SOFT_PACE_GATHERS);
+		pace->inside = true;
+		spin_unlock_bh(&gather->lock);
+	}
+	pace->away = false;
+	soon = pace->call_ns &&
+	       begin - pace->call_end < max(pace->call_ns / 2, gather_ns / 10);
+	if (soon || (pace->call_ns && soft_pace_ahead(qp)))
+		pace->hasty++;
+	else
+		pace->hasty = 0;
+	/* who hurries with one QP does so with others */
+	least = READ_ONCE(gather->n) ? 1 : READ_ONCE(soft_tx_hasty_posts);
+	if (pace->hasty >= least && (soon || pace->hasty > pace->hasty_least) &&
+	    gather_ns)
+		pace->on = true;
+	return gathered;
+}
+
+/* The poster came with @n work requests, @gathered or at once: is gathering of use? */
+static void soft_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
+{
+	if (n < 2) {
+		pace->on = pace->hasty;
+	} else if (gathered) {
+		pace->hasty_least = 0;
+		pace->vain = 0;
+	}
+	if (pace->most && n >= pace->most && ++pace->full >= SOFT_GATHER_GROW) {
+		pace->most *= 2;
+		pace->full = 0;
+	}
+}
+
+/**
+ * soft_pace_returns() - and it goes
+ * @qp: queue pair
+ * @begin: as in soft_pace_called()
+ * @n: work requests that it came with
+ * @gathered: what soft_pace_called() has answered
+ */
+void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
+{
+	struct soft_pace *pace = &qp->tx.pace;
+
+	if (pace->inside) {
+		spin_lock_bh(&pace->with->lock);
+		pace->with->inside--;
+		pace->inside = false;
+		spin_unlock_bh(&pace->with->lock);
+	}
+	if (pace->on)
+		soft_pace_learn(pace, n, gathered);
+	pace->call_end = ktime_get_ns();
+	pace->call_ns = pace->call_end - begin;
+}
+
+/*
+ * How many work requests may be gathered: half of what the queue holds, so that the poster
+ * goes on while those are on their way; of short ones, which do not take long, nearly all.
+ * It rings before its queue is full, unless much of that is under way: then with the next
+ * poll that finds nothing.
+ */
+static u32 soft_pace_most(const struct soft_qp *qp)
+{
+	const u32 depth = qp->sq.ring.depth;
+	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? max(depth / 8, 1U) :
+								 depth / 2;
+
+	return min_not_zero(qp->tx.pace.most, max(depth - left, 1U));
+}
+
+/** soft_pace_rest() - nothing is left to do: how does the poster announce what comes next? */
+void soft_pace_rest(struct soft_qp *qp)
+{
+	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_gather *gather = pace->with;
+
+	if (soft_poll_begin(qp))
+		return;
+	if (!pace->on || pace->away || !READ_ONCE(soft_tx_gather_us)) {
+		soft_ring_want_doorbell(&qp->sq.ring);
+		return;
+	}
+	scoped_guard(spinlock_bh, &gather->lock) {
+		pace->seen = 0;
+		pace->began = gather->goes;
+		gather->idle = 0;
+		if (list_empty(&pace->node)) {
+			list_add_tail(&pace->node, &gather->pacing);
+			if (!gather->n++)
+				soft_gather_start(gather);
+		}
+	}
+	soft_ring_want_soon(&qp->sq.ring, soft_pace_most(qp));
+}
+
+/**
+ * soft_pace_late() - if the poster has not come back in time, learn from that
+ * @qp: queue pair
+ *
+ * One that goes on posting is slow with that: it is to come with fewer. Otherwise what it
+ * posted has waited for nothing: it may look at something else than its CQ, so the next try
+ * is later. Context: the transmitter's work.
+ */
+void soft_pace_late(struct soft_qp *qp)
+{
+	struct soft_pace *pace = &qp->tx.pace;
+	const enum soft_pace_end end = xchg(&pace->end, SOFT_PACE_GATHERS);
+	int pending;
+	u32 most;
+
+	/* who is busy will be back */
+	if (end == SOFT_PACE_GATHERS || end == SOFT_PACE_BUSY)
+		return;
+	pace->away = true;
+	pending = soft_ring_pending(&qp->sq.ring);
+	if (!pending)
+		return;
+	if (end == SOFT_PACE_SLOW) {
+		most = soft_pace_most(qp);
+		pace->most = max3(pending / 2, (int)most / 2, 2);
+		pace->full = 0;
+		return;
+	}
+	pace->on = false;
+	pace->hasty_least = pace->hasty + (SOFT_PACE_MORE << pace->vain);
+	if (pace->vain < SOFT_PACE_VAIN_MAX)
+		pace->vain++;
+}

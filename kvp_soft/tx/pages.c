@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The pages that FPDUs are built in.
+ *
+ * A new page costs as much as half of the copy into it: the allocator zeroes it. TCP
+ * lets go of a page when the peer has acknowledged all that is in it, and then it can
+ * be built in again. So each CPU remembers blocks of pages that its transmitters filled
+ * last, and looks at the oldest first. What it remembers while nobody else has it is
+ * memory that the shrinker gives back.
+ *
+ * A transmitter has a block only while it runs; what is left of it is of use to whoever
+ * runs next.
+ */
+#include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/skbuff.h>
+
+#include "../params.h"
+#include "tx.h"
+
+#define SOFT_TX_BLOCK	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
+/* a block in use is followed by those that were filled after it, mostly in use, too */
+#define SOFT_TX_LOOKS	2
+
+/**
+ * struct soft_tx_pages - of a CPU
+ * @lock: protects @block and @next
+ * @rest: what is left of the block that was built in last; the CPU's own
+ * @block: whole blocks, with a reference each
+ * @next: entry to look at next
+ */
+struct soft_tx_pages {
+	spinlock_t lock;
+	struct page_frag rest;
+	struct page *block[SOFT_TX_PAGES_MAX];
+	u32 next;
+};
+
+static struct soft_tx_pages __percpu *soft_tx_pages;
+
+static struct shrinker *soft_tx_shrinker;
+
+/** soft_tx_pages_swap() - at the begin and the end of a run; process context */
+void soft_tx_pages_swap(struct soft_tx *tx)
+{
+	struct soft_tx_pages *p = get_cpu_ptr(soft_tx_pages);
+
+	swap(tx->frag, p->rest);
+	put_cpu_ptr(soft_tx_pages);
+}
+
+/** soft_tx_pages_drop() - let go of what is left of a block */
+void soft_tx_pages_drop(struct page_frag *frag)
+{
+	if (frag->page)
+		put_page(frag->page);
+	*frag = (struct page_frag){};
+}
+
+/* The entry that was filled or looked at longest ago, or NULL when none may be used. */
+static struct page **soft_tx_pages_oldest(struct soft_tx_pages *p)
+{
+	const u32 n = min(READ_ONCE(soft_tx_blocks), SOFT_TX_PAGES_MAX);
+
+	if (p->next >= n)
+		p->next = 0;
+	return n ? &p->block[p->next] : NULL;
+}
+
+/* A block that nobody else has, with a reference, or NULL. */
+static struct page *soft_tx_pages_take(struct soft_tx_pages *p)
+{
+	struct page **block;
+	int i;
+
+	for (i = 0; i < SOFT_TX_LOOKS; i++) {
+		block = soft_tx_pages_oldest(p);
+		if (!block || !*block)
+			break;
+		p->next++;
+		if (page_ref_count(*block) != 1)
+			continue;
+		get_page(*block);
+		return *block;
+	}
+	return NULL;
+}
+
+static bool soft_tx_pages_reuse(struct page_frag *frag)
+{
+	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
+	struct page *page;
+
+	spin_lock_bh(&p->lock);
+	page = soft_tx_pages_take(p);
+	spin_unlock_bh(&p->lock);
+	if (page)
+		*frag = (struct page_frag){
+			.page = page,
+			.size = SOFT_TX_BLOCK,
+		};
+	return page;
+}
+
+static void soft_tx_pages_keep(const struct page_frag *frag)
+{
+	struct soft_tx_pages *p = raw_cpu_ptr(soft_tx_pages);
+	struct page *old = NULL;
+	struct page **block;
+
+	if (frag->size != SOFT_TX_BLOCK)
+		return;
+	spin_lock_bh(&p->lock);
+	block = soft_tx_pages_oldest(p);
+	if (block) {
+		p->next++;
+		get_page(frag->page);
+		old = *block;
+		*block = frag->page;
+	}
+	spin_unlock_bh(&p->lock);
+	if (old)
+		put_page(old);
+}
+
+/** soft_tx_pages_next() - another block; see soft_tx_pages_refill() */
+bool soft_tx_pages_next(struct page_frag *frag, u32 want)
+{
+	soft_tx_pages_drop(frag);
+	if (soft_tx_pages_reuse(frag))
+		return true;
+	if (!skb_page_frag_refill(want, frag, GFP_NOIO))
+		return false;
+	soft_tx_pages_keep(frag);
+	return true;
+}
+
+/* Blocks of a CPU that nobody else has; up to @most of them go. */
+static u32 soft_tx_pages_idle(struct soft_tx_pages *p, u32 most)
+{
+	struct page **block;
+	u32 n = 0;
+
+	spin_lock_bh(&p->lock);
+	for (block = p->block; block < p->block + SOFT_TX_PAGES_MAX; block++) {
+		if (!*block || page_ref_count(*block) != 1)
+			continue;
+		if (n++ < most) {
+			put_page(*block);
+			*block = NULL;
+		}
+	}
+	spin_unlock_bh(&p->lock);
+	return n;
+}
+
+static unsigned long soft_tx_pages_count(struct shrinker *shrinker,
+					 struct shrink_control *sc)
+{
+	unsigned long n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += soft_tx_pages_idle(per_cpu_ptr(soft_tx_pages, cpu), 0);
+	return n << SKB_FRAG_PAGE_ORDER ?: SHRINK_EMPTY;
+}
+
+static unsigned long soft_tx_pages_scan(struct shrinker *shrinker,
+					struct shrink_control *sc)
+{
+	u32 most = DIV_ROUND_UP(sc->nr_to_scan, BIT(SKB_FRAG_PAGE_ORDER));
+	u32 freed = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		freed += min(most - freed,
+			     soft_tx_pages_idle(per_cpu_ptr(soft_tx_pages, cpu),
+						most - freed));
+	return (unsigned long)freed << SKB_FRAG_PAGE_ORDER;
+}
+
+static void soft_tx_pages_forget(struct soft_tx_pages *p)
+{
+	struct page **block;
+
+	for (block = p->block; block < p->block + SOFT_TX_PAGES_MAX; block++) {
+		if (*block)
+			put_page(*block);
+		*block = NULL;
+	}
+}
+
+/**
+ * soft_tx_pages_init() - at the module's begin
+ * Return: 0 or -ENOMEM. Context: may sleep.
+ */
+int soft_tx_pages_init(void)
+{
+	int cpu;
+
+	soft_tx_pages = alloc_percpu(struct soft_tx_pages);
+	if (!soft_tx_pages)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(soft_tx_pages, cpu)->lock);
+	soft_tx_shrinker = shrinker_alloc(0, "krdma_soft");
+	if (!soft_tx_shrinker) {
+		free_percpu(soft_tx_pages);
+		return -ENOMEM;
+	}
+	soft_tx_shrinker->count_objects = soft_tx_pages_count;
+	soft_tx_shrinker->scan_objects = soft_tx_pages_scan;
+	shrinker_register(soft_tx_shrinker);
+	return 0;
+}
+
+/** soft_tx_pages_exit() - at its end: no transmitter runs */
+void soft_tx_pages_exit(void)
+{
+	struct soft_tx_pages *p;
+	int cpu;
+
+	shrinker_free(soft_tx_shrinker);
+	for_each_possible_cpu(cpu) {
+		p = per_cpu_ptr(soft_tx_pages, cpu);
+		soft_tx_pages_drop(&p->rest);
+		soft_tx_pages_forget(p);
+	}
+	free_percpu(soft_tx_pages);
+}
