@@ -9,6 +9,7 @@
 #include "chardev/chardev.h"
 #include "cm/cm.h"
 #include "core/core.h"
+#include "ib/bridge.h"
 #include "net/net.h"
 
 static const struct kal_block {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/krdma, as its files see each other: chardev.c (the file and the table of
- * commands), chardev_handle.c (objects by number), chardev_event.c (records that
- * wait to be read), chardev_rnic.c (which RNICs there are), and those that bring
- * commands. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
+ * /dev/krdma, as its files see each other: file.c (the file and the table of
+ * commands), handle.c (objects by number), event.c (records that wait to be read),
+ * rnic.c (which RNICs there are), and those that bring commands. Other folders
+ * call only what starts and ends it. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
  *
  * Locks, outermost first:
  *
@@ -30,8 +30,7 @@
 
 #include <krdma/kal.h>
 
-#include "../core/cgroup.h"
-#include "../core/event_codes.h"
+#include "../core/core.h"
 #include "../net/net.h"
 
 struct kal_file;
@@ -270,7 +269,7 @@ void kal_handles_exit(struct kal_file *file);
  * @handles: objects by number
  * @next_handle: for @handles
  * @objects: in @handles
- * @maps: memory that may be mapped, by page offset (chardev_map.c)
+ * @maps: memory that may be mapped, by page offset (map.c)
  * @next_map: for @maps
  * @event_lock: protects the records and what follows it
  * @records: those that wait
@@ -349,11 +348,11 @@ int kal_put_entries(u64 entries, u32 *count, const void *from, u32 num, size_t s
 int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage *to);
 void kal_addr_from_sockaddr(const struct sockaddr_storage *from, struct krdma_addr *to);
 
-/* chardev.c */
+/* file.c: the first two are for main.c */
 int kal_chardev_init(void);
 void kal_chardev_exit(void);
 
-/* chardev_rnic.c */
+/* rnic.c: the same */
 int kal_chardev_rnic_init(void);
 void kal_chardev_rnic_exit(void);
 int kal_cmd_rnic_list(struct kal_file *file, void *cmd);
@@ -362,7 +361,7 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_find(struct kal_file *file, void *cmd);
 int kal_cmd_qp_list(struct kal_file *file, void *cmd);
 
-/* chardev_net.c */
+/* net.c */
 int kal_cmd_net_local(struct kal_file *file, void *cmd);
 int kal_cmd_net_route(struct kal_file *file, void *cmd);
 int kal_cmd_net_neigh(struct kal_file *file, void *cmd);

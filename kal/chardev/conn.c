@@ -14,7 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "verbs.h"
-#include "../cm/endpoint.h"
+#include "../cm/cm.h"
 
 #include <krdma/netstack.h>
 

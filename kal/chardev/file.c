@@ -20,7 +20,6 @@
 #include <net/ipv6.h>
 
 #include "verbs.h"
-#include "../core/core.h"
 
 #include <krdma/krdma-abi-layout.h>
 

@@ -11,10 +11,8 @@
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
 
+#include "../cm/cm.h"
 #include "chardev.h"
-#include "../core/counters.h"
-#include "../cm/endpoint.h"
-#include "../core/core.h"
 
 #include <krdma/netstack.h>
 

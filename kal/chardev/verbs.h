@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The verbs' objects behind the numbers of /dev/krdma, for the files that bring their
- * commands: chardev_verbs.c (contexts, PDs, CQs), chardev_qp.c (QPs, SRQs), chardev_mem.c
- * (regions, windows), chardev_post.c (the slow path), chardev_map.c (mmap),
- * chardev_conn.c (connections).
+ * commands: verbs.c (contexts, PDs, CQs), qp.c (QPs, SRQs), mem.c (regions,
+ * windows), post.c (the slow path), map.c (mmap), conn.c (connections).
  */
 #ifndef KAL_CHARDEV_VERBS_H
 #define KAL_CHARDEV_VERBS_H
@@ -132,7 +131,7 @@ static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
 struct ib_udata *kal_udata(const struct kal_h_context *ctx, const struct krdma_private *priv,
 			   struct ib_udata *udata);
 
-/* chardev_map.c */
+/* map.c */
 extern const struct ri_shmem_ops kal_map_ops;	/* the consumer is the file */
 int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma);
 

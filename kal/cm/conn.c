@@ -7,10 +7,11 @@
 #include <krdma/uint_param.h>
 #include <net/tcp.h>
 
+#include "../core/core.h"
 #include "cm.h"
-#include "../core/counters.h"
 #include "endpoint.h"
 #include "llp.h"
+#include "policy.h"
 
 struct workqueue_struct *kal_conn_wq;
 
@@ -88,23 +89,10 @@ KRDMA_UINT_PARAM(keepalive_probes, kal_keepalive_probes, 1, MAX_TCP_KEEPCNT);
 MODULE_PARM_DESC(keepalive_probes,
 		 "unanswered probes that end a stream when tcp_user_timeout_ms is 0 (default 3)");
 
-const char *const kal_counter_names[KAL_CNT_NUM] = {
-	[KAL_CNT_CONN_ACTIVE] = "conn_active",
-	[KAL_CNT_CONN_PASSIVE] = "conn_passive",
-	[KAL_CNT_CONN_ESTABLISHED] = "conn_established",
-	[KAL_CNT_CONN_CLOSED] = "conn_closed",
-	[KAL_CNT_CONN_RESET] = "conn_reset",
-	[KAL_CNT_CONN_REJECTED] = "conn_rejected",
-	[KAL_CNT_CONN_REFUSED] = "conn_refused",
-	[KAL_CNT_CONN_FAILED] = "conn_failed",
-	[KAL_CNT_CONN_TIMEOUT] = "conn_timeout",
-	[KAL_CNT_LISTEN_OVERFLOW] = "listen_overflow",
-	[KAL_CNT_LISTEN_NO_OWNER] = "listen_no_owner",
-	[KAL_CNT_MPA_MALFORMED] = "mpa_malformed",
-	[KAL_CNT_MPA_EARLY_DATA] = "mpa_early_data",
-	[KAL_CNT_MPA_MARKERS] = "mpa_markers_refused",
-	[KAL_CNT_MPA_FALLBACK] = "mpa_v1_fallback",
-	[KAL_CNT_MPA_TERMINATE] = "mpa_terminate_sent",
+static const struct kal_conn_ops conn_ops = {
+	.rnic_abort = kal_rnic_abort_eps,
+	.qp_disconnect = kal_qp_disconnect,
+	.qp_retire = kal_qp_retire,
 };
 
 /* Context: may sleep. Return: 0 or -ENOMEM. */
@@ -116,7 +104,10 @@ int kal_conn_init(void)
 	 * No step of a connection waits for the network.
 	 */
 	kal_conn_wq = alloc_ordered_workqueue("krdma_conn", WQ_MEM_RECLAIM);
-	return kal_conn_wq ? 0 : -ENOMEM;
+	if (!kal_conn_wq)
+		return -ENOMEM;
+	kal_set_conn_ops(&conn_ops);
+	return 0;
 }
 
 /* All RNICs are gone. Ends what is left of connections. Context: may sleep. */

@@ -8,8 +8,8 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
-#include "cm.h"
 #include "peers.h"
+#include "policy.h"
 
 static bool mpa_crc = true;
 module_param(mpa_crc, bool, 0644);

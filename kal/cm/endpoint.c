@@ -16,11 +16,9 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../core/cgroup.h"
-#include "../core/counters.h"
-#include "endpoint.h"
 #include "../core/core.h"
-#include "../core/trace.h"
+#include "endpoint.h"
+#include "trace.h"
 
 static LIST_HEAD(eps);
 static DEFINE_SPINLOCK(eps_lock);	/* protects eps */

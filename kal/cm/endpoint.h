@@ -15,6 +15,7 @@
 #include "cm.h"
 #include "llp.h"
 #include "mpa.h"
+#include "policy.h"
 
 struct kal_listener;
 
@@ -185,6 +186,7 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 void kal_ep_delivered(struct kal_ep *ep);
 void kal_ep_end(struct kal_ep *ep, bool abrupt);
 void kal_ep_exit(void);
+void kal_rnic_abort_eps(struct ri_rnic *rnic);
 const char *kal_ep_state_name(enum kal_ep_state state);
 const char *kal_ep_input_name(enum kal_ep_input input);
 
@@ -220,8 +222,6 @@ int kal_listen_start(struct kal_ep *ep);
 int kal_listen_stop(struct kal_ep *ep);
 void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info);
 struct net *kal_rnic_net_get(const struct ri_rnic *rnic);
-bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
-bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
 int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr);
 
 #endif /* KAL_ENDPOINT_H */

@@ -4,7 +4,7 @@
  * start-up calls kal_ep_attach_qp() and kal_ep_hand_over(), providers
  * ri_llp_close() and ri_llp_abort(), consumers kal_qp_disconnect().
  */
-#include "../core/counters.h"
+#include "../core/core.h"
 #include "endpoint.h"
 
 static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */

@@ -14,9 +14,9 @@
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 
-#include "../core/counters.h"
-#include "endpoint.h"
+#include "../core/core.h"
 #include "../net/net.h"
+#include "endpoint.h"
 
 #define ACCEPT_BUDGET	64
 #define ACCEPT_RETRY	(HZ / 10)

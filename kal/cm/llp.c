@@ -14,8 +14,8 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
-#include "cm.h"
 #include "llp.h"
+#include "policy.h"
 
 #include <krdma/kal.h>
 #include <krdma/netstack.h>

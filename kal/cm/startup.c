@@ -7,9 +7,9 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "../core/counters.h"
+#include "../core/core.h"
 #include "endpoint.h"
-#include "../core/trace.h"
+#include "trace.h"
 
 /* struct ib_qp_attr has 8 bits for either depth */
 #define READS_LIMIT	U8_MAX

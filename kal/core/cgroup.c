@@ -8,8 +8,7 @@
 #include <linux/cleanup.h>
 #include <linux/mutex.h>
 
-#include "cgroup.h"
-#include "core.h"
+#include "internal.h"
 
 /* protects the charges of all RNICs; the controller has one lock, too */
 static DEFINE_MUTEX(kal_charges_lock);

@@ -44,7 +44,6 @@ struct kal_charge {
 int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_resource_type resource);
 void kal_uncharge(struct kal_charge *charge);
 
-void kal_charges_init(struct ri_rnic *rnic);
 void kal_charges_open(struct ri_rnic *rnic, struct ib_device *dev);
 void kal_charges_close(struct ri_rnic *rnic);
 

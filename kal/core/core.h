@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the files of the kAL core offer each other. Consumers see krdma/kal.h,
- * providers krdma/rnicpi.h; endpoints have endpoint.h.
+ * The core of the kAL (RNICs, their objects, memory and events), as the other folders of
+ * the kAL see it. The core includes and calls none of them. Consumers outside of the
+ * kAL see krdma/kal.h, providers krdma/rnicpi.h; internal.h is for the core's own files.
  */
 #ifndef KAL_CORE_H
 #define KAL_CORE_H
 
 #include <krdma/kal.h>
+
+#include "cgroup.h"
+#include "counters.h"
+#include "event_codes.h"
 
 /*
  * Bits of ri_rnic.flags. The registry sets and clears them; LIVE may be read
@@ -35,16 +40,27 @@ int kal_registry_init(void);
 void kal_registry_exit(void);
 void kal_rnic_get(struct ri_rnic *rnic);
 void kal_rnic_rename(struct ri_rnic *rnic, const char *name);
-void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event);
+
+/**
+ * struct kal_conn_ops - what connections do for the core
+ * @rnic_abort: ends every endpoint of an RNIC; each has reported so on return
+ * @qp_disconnect: as kal_qp_disconnect()
+ * @qp_retire: as kal_qp_retire()
+ *
+ * All may sleep.
+ */
+struct kal_conn_ops {
+	void (*rnic_abort)(struct ri_rnic *rnic);
+	void (*qp_disconnect)(struct ri_qp *qp, bool abrupt);
+	void (*qp_retire)(struct ri_qp *qp);
+};
+
+void kal_set_conn_ops(const struct kal_conn_ops *ops);
 
 /* netdev.c */
 int kal_netdev_init(void);
 void kal_netdev_exit(void);
 bool kal_netdev_link_up(const struct net_device *ndev);
-/* called by it, RTNL held: what happened to @ndev */
-void kal_rnics_netdev_gone(struct net_device *ndev);
-void kal_rnics_netdev_link(struct net_device *ndev);
-void kal_rnics_netdev_address(struct net_device *ndev);
 /* the link "rnic" below /sys/class/net/DEV, to @target */
 void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target);
 void kal_netdev_unlink_rnic(struct ri_rnic *rnic);
@@ -52,28 +68,10 @@ void kal_netdev_unlink_rnic(struct ri_rnic *rnic);
 /* event.c */
 int kal_event_init(void);
 void kal_event_exit(void);
-int kal_rnic_events_init(struct ri_rnic *rnic);
-void kal_rnic_events_exit(struct ri_rnic *rnic);
 void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event);
-void kal_event_flush(void);
 
 /* resource.c */
-void kal_resource_init(struct ri_rnic *rnic);
-void kal_resource_exit(struct ri_rnic *rnic);
-void kal_resource_wait_empty(struct ri_rnic *rnic);
-void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
-		    struct ri_obj *parent);
-void kal_obj_publish(struct ri_obj *obj);
-void kal_obj_unpublish(struct ri_obj *obj);
-void kal_obj_free(struct ri_obj *obj);
 struct ri_obj *kal_obj_next(struct ri_rnic *rnic, enum ri_obj_type type, u32 id);
-
-/* dmabuf.c */
-void kal_dmabuf_unpin(struct ri_vm_region *region);
-
-/* ib/device.c */
-int kal_ib_init(void);
-void kal_ib_exit(void);
 
 /* crc32c.c */
 int kal_crc_init(void);

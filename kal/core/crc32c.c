@@ -10,7 +10,7 @@
 #include <krdma/crc32c.h>
 #include <krdma/rnicpi.h>
 
-#include "core.h"
+#include "internal.h"
 
 static struct crypto_shash *kal_crc_tfm;
 

@@ -10,7 +10,7 @@
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "internal.h"
 
 /*
  * udmabuf sets its table up with the first access and takes no lock for that:

@@ -11,8 +11,7 @@
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
-#include "event_codes.h"
-#include "core.h"
+#include "internal.h"
 #include "trace.h"
 
 static struct workqueue_struct *kal_event_wq;

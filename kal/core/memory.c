@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "core.h"
+#include "internal.h"
 #include "pins.h"
 
 /* pages pinned at a time, so that a signal ends a long pinning */

@@ -9,7 +9,7 @@
 #include <linux/netdevice.h>
 #include <linux/sysfs.h>
 
-#include "core.h"
+#include "internal.h"
 
 bool kal_netdev_link_up(const struct net_device *ndev)
 {

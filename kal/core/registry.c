@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Interface adapter management: the table of RNICs, of the providers that make
- * them and of the consumer sides (clients) that are shown them.
+ * Interface adapter management: the table of RNICs and of the providers that make
+ * them. client.c has the consumer sides that are shown them.
  *
  * Locks, outermost first:
  *
  *	create_rwsem	read: a provider's create() runs
- *	clients_rwsem	the list of clients; read: an RNIC is shown to them or
- *			taken from them
+ *	clients_rwsem	of client.c
  *	registry_lock	the lists of RNICs and providers, and the transitions of
  *			ri_rnic.flags; taken inside RTNL by the netdevice
  *			notifier, so nothing is called under it
@@ -25,19 +24,15 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
-#include "cgroup.h"
-#include "../cm/cm.h"
-#include "counters.h"
-#include "core.h"
+#include "internal.h"
 #include "trace.h"
 
 static DECLARE_RWSEM(create_rwsem);
-static DECLARE_RWSEM(clients_rwsem);
 static DEFINE_MUTEX(registry_lock);
-static LIST_HEAD(kal_clients);
 static LIST_HEAD(kal_providers);
 static LIST_HEAD(kal_rnics);
 static struct workqueue_struct *kal_delete_wq;
+const struct kal_conn_ops *kal_conn_ops;
 
 /* Life of the structure ***************************************************** */
 
@@ -267,75 +262,11 @@ static void kal_rnic_leave(struct ri_rnic *rnic)
 	ri_rnic_put(rnic);
 }
 
-/* Clients ******************************************************************* */
-
-static unsigned int kal_client_bit(const struct kal_client *client)
-{
-	return RI_RNIC_CLIENT0 + client->index;
-}
-
-static int kal_client_add(struct kal_client *client, struct ri_rnic *rnic)
-{
-	int ret;
-
-	if (test_bit(kal_client_bit(client), &rnic->flags))
-		return 0;
-	ret = client->add(rnic);
-	if (ret)
-		return client->mandatory ? ret : 0;
-	set_bit(kal_client_bit(client), &rnic->flags);
-	/* what happened before was not told: have it look again */
-	if (client->event)
-		client->event(rnic, IB_EVENT_GID_CHANGE);
-	return 0;
-}
-
-static void kal_client_remove(struct kal_client *client, struct ri_rnic *rnic)
-{
-	if (test_and_clear_bit(kal_client_bit(client), &rnic->flags))
-		client->remove(rnic);
-}
-
-static void kal_clients_remove(struct ri_rnic *rnic)
-{
-	struct kal_client *client;
-
-	guard(rwsem_read)(&clients_rwsem);
-	list_for_each_entry_reverse(client, &kal_clients, node)
-		kal_client_remove(client, rnic);
-}
-
-static int kal_clients_add(struct ri_rnic *rnic)
-{
-	struct kal_client *client;
-	int ret;
-
-	guard(rwsem_read)(&clients_rwsem);
-	list_for_each_entry(client, &kal_clients, node) {
-		ret = kal_client_add(client, rnic);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* Hand an event of @rnic to all clients that have it. */
-void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event)
-{
-	struct kal_client *client;
-
-	guard(rwsem_read)(&clients_rwsem);
-	list_for_each_entry(client, &kal_clients, node)
-		if (client->event &&
-		    test_bit(kal_client_bit(client), &rnic->flags))
-			client->event(rnic, event);
-}
-
 /*
  * The next RNIC behind @prev with a reference; drops that of @prev. Starts again
  * when @prev has left the table, so callers find some RNICs twice.
  */
-static struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
+struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 {
 	struct ri_rnic *rnic, *next = NULL;
 
@@ -354,56 +285,6 @@ static struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 	return next;
 }
 
-/**
- * kal_register_client() - a consumer side wants to see all RNICs
- * @client: the consumer side
- *
- * Calls add() for the RNICs that there are. Return: 0 or -ENOSPC.
- * Context: may sleep.
- */
-int kal_register_client(struct kal_client *client)
-{
-	unsigned long used = 0;
-	struct kal_client *other;
-	struct ri_rnic *rnic = NULL;
-
-	/* no RNIC comes or goes meanwhile: both need the lock for reading */
-	guard(rwsem_write)(&clients_rwsem);
-	list_for_each_entry(other, &kal_clients, node)
-		set_bit(other->index, &used);
-	client->index = ffz(used);
-	if (kal_client_bit(client) >= RI_RNIC_CLIENT_END)
-		return -ENOSPC;
-	list_add_tail(&client->node, &kal_clients);
-	while ((rnic = kal_rnic_next(rnic)))
-		if (kal_rnic_live(rnic))
-			kal_client_add(client, rnic);
-	return 0;
-}
-
-/* Calls remove() for all RNICs that @client has. May sleep. */
-void kal_unregister_client(struct kal_client *client)
-{
-	struct ri_rnic *rnic = NULL;
-
-	guard(rwsem_write)(&clients_rwsem);
-	while ((rnic = kal_rnic_next(rnic)))
-		kal_client_remove(client, rnic);
-	list_del(&client->node);
-}
-
-void *kal_client_data(struct ri_rnic *rnic, const struct kal_client *client)
-{
-	return xa_load(&rnic->client_data, client->index);
-}
-
-int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
-			void *data)
-{
-	return xa_err(xa_store(&rnic->client_data, client->index, data,
-			       GFP_KERNEL));
-}
-
 /* Registration ************************************************************** */
 
 /* Take a live @rnic from all consumers and from the table. */
@@ -414,9 +295,9 @@ static void kal_rnic_hide(struct ri_rnic *rnic)
 	smp_mb__after_atomic();
 	kal_event_flush();
 	/* first, so that no consumer side waits for a peer */
-	kal_rnic_abort_eps(rnic);
+	kal_conn_ops->rnic_abort(rnic);
 	kal_clients_remove(rnic);
-	kal_rnic_abort_eps(rnic);
+	kal_conn_ops->rnic_abort(rnic);
 	kal_resource_wait_empty(rnic);
 	kal_rnic_leave(rnic);
 }
@@ -658,6 +539,17 @@ void kal_rnics_netdev_address(struct net_device *ndev)
 	list_for_each_entry(rnic, &kal_rnics, node)
 		if (rnic->netdev == ndev && kal_rnic_live(rnic))
 			kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);
+}
+
+/**
+ * kal_set_conn_ops() - say how connections end
+ * @ops: for ever
+ *
+ * Once, and before a provider can register an RNIC. Context: any.
+ */
+void kal_set_conn_ops(const struct kal_conn_ops *ops)
+{
+	kal_conn_ops = ops;
 }
 
 int kal_registry_init(void)

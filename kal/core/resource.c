@@ -19,7 +19,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "core.h"
+#include "internal.h"
 #include "trace.h"
 
 /* 24 bits, and 0 and 1 are special in InfiniBand's numbering */

@@ -9,7 +9,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "core.h"
+#include "internal.h"
 
 /* User contexts ************************************************************* */
 

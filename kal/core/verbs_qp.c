@@ -5,7 +5,7 @@
  * this file says which of them reach the provider, which end a connection and
  * which mean nothing on an RNIC whose connections are made by endpoints.
  */
-#include "core.h"
+#include "internal.h"
 
 static int kal_qp_check_cap(const struct ri_rnic *rnic,
 			    const struct ri_qp_init_attr *attr)
@@ -168,7 +168,7 @@ static int kal_qp_modify_end(struct ri_qp *qp, const struct ib_qp_attr *attr,
 
 	if (!abrupt && mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 		return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
-	kal_qp_disconnect(qp, abrupt);
+	kal_conn_ops->qp_disconnect(qp, abrupt);
 	if (!abrupt)
 		return 0;
 	return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
@@ -188,7 +188,7 @@ int kal_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask)
 		case IB_QPS_ERR:
 			return kal_qp_modify_end(qp, attr, mask);
 		case IB_QPS_RESET:
-			kal_qp_disconnect(qp, true);
+			kal_conn_ops->qp_disconnect(qp, true);
 			break;
 		case IB_QPS_INIT:
 			break;
@@ -203,7 +203,7 @@ int kal_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask)
 
 int kal_qp_destroy(struct ri_qp *qp)
 {
-	kal_qp_retire(qp);
+	kal_conn_ops->qp_retire(qp);
 	kal_obj_unpublish(&qp->obj);
 	qp->obj.rnic->ops->qp_destroy(qp);
 	kal_qp_free(qp);

@@ -141,6 +141,10 @@ static inline struct kal_ib_mw *to_kal_ib_mw(struct ib_mw *base)
 	return container_of(base, struct kal_ib_mw, base);
 }
 
+/* device.c: what main.c calls; the rest of this header is for the bridge's own files */
+int kal_ib_init(void);
+void kal_ib_exit(void);
+
 /* the operations that each file brings */
 extern const struct ib_device_ops kal_ib_port_ops;	/* port.c */
 extern const struct ib_device_ops kal_ib_verbs_ops;	/* verbs.c */

@@ -18,7 +18,6 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
 
-#include "../core/cgroup.h"
 #include "../core/core.h"
 #include "bridge.h"
 

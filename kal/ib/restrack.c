@@ -11,7 +11,7 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
-#include "../core/counters.h"
+#include "../core/core.h"
 #include "bridge.h"
 
 /* Counters ****************************************************************** */

@@ -5,7 +5,7 @@
 #include <linux/string.h>
 #include <net/ipv6.h>
 
-#include "net.h"
+#include "internal.h"
 
 void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip)
 {

@@ -19,7 +19,7 @@
 #include <krdma/krdma-abi.h>
 
 #include "../core/core.h"
-#include "net.h"
+#include "internal.h"
 
 #define ALL_EVENTS (KRDMA_NET_LINK | KRDMA_NET_ADDRESS | KRDMA_NET_ROUTE | KRDMA_NET_RNIC)
 

@@ -17,7 +17,7 @@
 #include <net/ipv6.h>
 #include <net/snmp.h>
 
-#include "net.h"
+#include "internal.h"
 
 /* where an object comes from */
 enum source {

@@ -16,7 +16,7 @@
 #include <net/netns/hash.h>
 #include <net/netevent.h>
 
-#include "net.h"
+#include "internal.h"
 
 /* a dead entry may still be found: ask for another one */
 #define ASK_TRIES	3

@@ -6,7 +6,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "net.h"
+#include "internal.h"
 
 DEFINE_SPINLOCK(kal_net_lock);
 

@@ -11,7 +11,7 @@
 #include <net/sock.h>
 
 #include "../cm/llp.h"
-#include "net.h"
+#include "internal.h"
 
 /* ports to try when any will do, and all addresses must have it */
 #define ANY_TRIES	64

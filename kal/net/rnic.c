@@ -14,7 +14,7 @@
 #include <krdma/krdma-abi.h>
 
 #include "../core/core.h"
-#include "net.h"
+#include "internal.h"
 
 /**
  * struct net_rnic - an RNIC

@@ -11,7 +11,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 
-#include "net.h"
+#include "internal.h"
 
 /* One route **************************************************************** */
 

@@ -3,7 +3,7 @@
  * What the users of /dev/krdma may have of a network namespace: neighbours that are watched
  * and subscriptions to its events. The host's notifications go through them under a lock, so
  * there is a bound, and a share of it for each user, so that none takes all from the others.
- * Kernel callers of krdma/netstack.h are not counted. Called by chardev_net.c.
+ * Kernel callers of krdma/netstack.h are not counted. Called by chardev/net.c.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -11,7 +11,7 @@
 #include <linux/moduleparam.h>
 #include <linux/user_namespace.h>
 
-#include "net.h"
+#include "internal.h"
 
 static unsigned int kal_neigh_watches = 1024;
 module_param_named(neigh_watches, kal_neigh_watches, uint, 0644);

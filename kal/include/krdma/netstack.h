@@ -133,7 +133,7 @@ typedef void (*kal_neigh_handler)(struct kal_neigh_watch *watch,
  * @once: an answer is awaited, and no more than that
  * @handler: is told
  *
- * The caller fills these in; the rest belongs to net_neigh.c.
+ * The caller fills these in; the rest belongs to kal/net/neigh.c.
  */
 struct kal_neigh_watch {
 	struct net *net;
@@ -268,7 +268,7 @@ struct kal_net_event {
  *	     hard interrupt, with locks held: must not sleep and must not call
  *	     kal_net_*()
  * @net: filled in
- * @node: net_events.c's
+ * @node: kal/net/events.c's
  */
 struct kal_net_sub {
 	u32 mask;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* What the files of the core offer each other, and nobody else: see core.h. */
+#ifndef KAL_CORE_INTERNAL_H
+#define KAL_CORE_INTERNAL_H
+
+#include "core.h"
+
+/* registry.c */
+/* set before the first RNIC comes */
+extern const struct kal_conn_ops *kal_conn_ops;
+struct ri_rnic *kal_rnic_next(struct ri_rnic *prev);
+/* called by netdev.c, RTNL held: what happened to @ndev */
+void kal_rnics_netdev_gone(struct net_device *ndev);
+void kal_rnics_netdev_link(struct net_device *ndev);
+void kal_rnics_netdev_address(struct net_device *ndev);
+
+/* client.c */
+int kal_clients_add(struct ri_rnic *rnic);
+void kal_clients_remove(struct ri_rnic *rnic);
+void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event);
+
+/* event.c */
+int kal_rnic_events_init(struct ri_rnic *rnic);
+void kal_rnic_events_exit(struct ri_rnic *rnic);
+void kal_event_flush(void);
+
+/* resource.c */
+void kal_resource_init(struct ri_rnic *rnic);
+void kal_resource_exit(struct ri_rnic *rnic);
+void kal_resource_wait_empty(struct ri_rnic *rnic);
+void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
+		    struct ri_obj *parent);
+void kal_obj_publish(struct ri_obj *obj);
+void kal_obj_unpublish(struct ri_obj *obj);
+void kal_obj_free(struct ri_obj *obj);
+
+/* dmabuf.c */
+void kal_dmabuf_unpin(struct ri_vm_region *region);
+
+/* cgroup.c */
+void kal_charges_init(struct ri_rnic *rnic);
+
+#endif /* KAL_CORE_INTERNAL_H */

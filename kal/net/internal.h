@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* What the files of the network stack interface offer each other: see net.h. */
+#ifndef KAL_NET_INTERNAL_H
+#define KAL_NET_INTERNAL_H
+
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include <krdma/rnicpi.h>
+
+#include "net.h"
+
+/*
+ * Protects the subscriptions of all namespaces and the list of RNICs, and is held
+ * while a handler runs. Taken with softirqs off, inside everything of the host.
+ */
+extern spinlock_t kal_net_lock;
+
+/**
+ * struct kal_net_share - how many there are of one kind
+ * @lock: protects the rest
+ * @count: of all users
+ * @users: of each, by uid
+ */
+struct kal_net_share {
+	struct mutex lock;	/* protects the rest */
+	unsigned int count;
+	struct xarray users;
+};
+
+/**
+ * struct kal_net - what the network stack interface keeps for a namespace
+ * @net: the namespace
+ * @subs: subscriptions; kal_net_lock
+ * @shares: what users of /dev/krdma have; share.c
+ * @mib_gone: what RNICs had counted that are gone; kal_net_lock
+ * @route_lock: protects @route_users
+ * @route_users: subscriptions that want routes
+ * @fib_nb: the notifier of routes, registered while there are such
+ * @nexthop_nb: that of next hops, which routes only name; the same
+ * @nexthop_work: tells of a change of those
+ * @route_live: it has been told of the routes that there were
+ */
+struct kal_net {
+	struct net *net;
+	struct list_head subs;
+	struct kal_net_share shares[KAL_SHARES];
+	u64 mib_gone[RI_MIB_OBJECTS];
+	struct mutex route_lock;	/* protects route_users */
+	unsigned int route_users;
+	struct notifier_block fib_nb;
+	struct notifier_block nexthop_nb;
+	struct work_struct nexthop_work;
+	bool route_live;
+};
+
+struct kal_net *kal_net(struct net *net);
+
+static inline struct sockaddr_in *kal_in4(const struct sockaddr_storage *addr)
+{
+	return (struct sockaddr_in *)addr;
+}
+
+static inline struct sockaddr_in6 *kal_in6(const struct sockaddr_storage *addr)
+{
+	return (struct sockaddr_in6 *)addr;
+}
+
+/* addr.c: pure */
+void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip);
+void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
+		   int ifindex);
+int kal_addr_check(const struct sockaddr_storage *addr);
+bool kal_addr_same(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b);
+
+/* events.c */
+void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event);
+int kal_net_events_init(void);
+void kal_net_events_exit(void);
+
+/* share.c */
+void kal_net_shares_init(struct kal_net *kn);
+void kal_net_shares_exit(struct kal_net *kn);
+
+/* neigh.c */
+int kal_net_neigh_init(void);
+void kal_net_neigh_exit(void);
+
+/* rnic.c */
+int kal_net_rnic_init(void);
+void kal_net_rnic_exit(void);
+struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev);
+bool kal_net_has_rnic(const struct net *net, const struct net_device *ndev);
+void kal_net_rnics_forget(struct kal_net *kn);
+void kal_net_rnics_mib(struct kal_net *kn, u64 *sum);
+
+/* mib.c */
+void kal_mib_add(u64 *sum, const u64 *counted, bool gauges);
+
+#endif /* KAL_NET_INTERNAL_H */
