@@ -158,7 +158,7 @@ unit: unit-programs ## the user-space unit tests alone
 fuzz: fuzz-programs ## fuzz the receive path and the MPA start-up; TIME=seconds for each
 	@tests/fuzz/run $(or $(TIME),600)
 
-lint: ## sparse, W=1, checkpatch, clang-format, clang-tidy, shellcheck, licence lines
+lint: ## sparse, W=1, checkpatch, clang-format, clang-tidy, shellcheck, floors, licence lines
 	@scripts/lint
 
 clean: ## remove all that was built
