@@ -18,6 +18,8 @@ STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe")
 BOUNDS = ("memory", "pipe")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",
          "real": "real time on two CPUs, stacks alternating, medians"}
+# the page that --docs writes its tables into, between two marks
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "performance", "results.md")
 BEGIN, END = "<!-- make bench: begin -->", "<!-- make bench: end -->"
 
 
@@ -311,7 +313,7 @@ def text(data):
 
 
 def into_docs(path, data):
-    """The tables between the two marks of docs/performance.md."""
+    """Write the tables between the two marks of the page."""
     with open(path, encoding="utf-8") as f:
         before, rest = f.read().split(BEGIN, 1)
     after = rest.split(END, 1)[1]

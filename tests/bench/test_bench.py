@@ -4,6 +4,9 @@
     python3 -m unittest discover -s tests/bench
 """
 import json
+import os
+import shutil
+import tempfile
 import unittest
 
 import jobs
@@ -137,6 +140,18 @@ class Report(unittest.TestCase):
         row = self.row(result("krdma", "ib_write_bw", BANDWIDTH),
                        result("rxe", "ib_write_bw", "", error="the client ended with 1"))
         self.assertEqual(row.cell("rxe"), "failed")
+
+    def test_page_takes_the_tables(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "results.md")
+            shutil.copy(report.PAGE, page)
+            report.into_docs(page, {"results": [result("krdma", "ib_write_bw", BANDWIDTH)], "command": ["run"],
+                                    "machine": {"date": "2026-01-01", "revision": "0", "cpus": 2}})
+            with open(page, encoding="utf-8") as new, open(report.PAGE, encoding="utf-8") as old:
+                text, before = new.read(), old.read()
+        self.assertIn("Made by `run` on 2026-01-01", text)
+        self.assertEqual(text.split(report.END)[1], before.split(report.END)[1])
+        self.assertEqual(text.split(report.BEGIN)[0], before.split(report.BEGIN)[0])
 
     def test_tcp_stands_beside_each_operation(self):
         tcp = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1},
