@@ -26,15 +26,16 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "device.h"
-#include "params.h"
-#include "qp.h"
+#include "base/params.h"
+#include "direct.h"
+#include "queues/segment.h"
 #include "rx/rx.h"
+#include "tx/tx.h"
 
 static const struct rhashtable_params soft_streams_params = {
 	.key_len = sizeof(struct soft_stream_id),
-	.key_offset = offsetof(struct soft_qp, direct.id),
-	.head_offset = offsetof(struct soft_qp, direct.node),
+	.key_offset = offsetof(struct soft_direct, id),
+	.head_offset = offsetof(struct soft_direct, node),
 	.automatic_shrinking = true,
 };
 
@@ -52,6 +53,14 @@ int soft_direct_init(void)
 void soft_direct_exit(void)
 {
 	rhashtable_destroy(&soft_streams);
+}
+
+/** soft_direct_init_qp() - at the QP's creation */
+void soft_direct_init_qp(struct soft_direct *direct, struct soft_qp *qp)
+{
+	qp->direct = direct;
+	direct->qp = qp;
+	init_completion(&direct->unused);
 }
 
 static void soft_stream_addr(const struct sock *sk, struct soft_stream_id *id)
@@ -99,7 +108,7 @@ static struct soft_stream_id soft_stream_mirror(const struct soft_stream_id *id)
 static void soft_direct_set_peer(struct soft_qp *qp, struct soft_qp *peer)
 {
 	spin_lock_bh(&qp->lock);
-	qp->direct.peer = peer;
+	qp->peer = peer;
 	spin_unlock_bh(&qp->lock);
 }
 
@@ -117,9 +126,9 @@ static bool soft_direct_allowed(const struct soft_qp *a, const struct soft_qp *b
  */
 void soft_direct_join(struct soft_qp *qp)
 {
-	struct soft_direct *direct = &qp->direct;
+	struct soft_direct *direct = qp->direct;
 	struct soft_stream_id other;
-	struct soft_qp *peer;
+	struct soft_direct *peer;
 
 	refcount_set(&direct->users, 1);
 	reinit_completion(&direct->unused);
@@ -134,15 +143,15 @@ void soft_direct_join(struct soft_qp *qp)
 	direct->listed = true;
 	peer = rhashtable_lookup_fast(&soft_streams, &other,
 				      soft_streams_params);
-	if (!peer || peer == qp || !soft_direct_allowed(qp, peer))
+	if (!peer || peer == direct || !soft_direct_allowed(qp, peer->qp))
 		return;
-	soft_direct_set_peer(qp, peer);
-	soft_direct_set_peer(peer, qp);
+	soft_direct_set_peer(qp, peer->qp);
+	soft_direct_set_peer(peer->qp, qp);
 }
 
 static void soft_direct_unlist(struct soft_qp *qp)
 {
-	struct soft_direct *direct = &qp->direct;
+	struct soft_direct *direct = qp->direct;
 
 	guard(mutex)(&soft_streams_lock);
 	if (!direct->listed)
@@ -150,16 +159,16 @@ static void soft_direct_unlist(struct soft_qp *qp)
 	rhashtable_remove_fast(&soft_streams, &direct->node,
 			       soft_streams_params);
 	direct->listed = false;
-	if (!direct->peer)
+	if (!qp->peer)
 		return;
-	soft_direct_set_peer(direct->peer, NULL);
+	soft_direct_set_peer(qp->peer, NULL);
 	soft_direct_set_peer(qp, NULL);
 }
 
 static void soft_direct_put(struct soft_qp *peer)
 {
-	if (refcount_dec_and_test(&peer->direct.users))
-		complete(&peer->direct.unused);
+	if (refcount_dec_and_test(&peer->direct->users))
+		complete(&peer->direct->unused);
 }
 
 /**
@@ -171,7 +180,7 @@ void soft_direct_leave(struct soft_qp *qp)
 {
 	soft_direct_unlist(qp);
 	soft_direct_put(qp);
-	wait_for_completion(&qp->direct.unused);
+	wait_for_completion(&qp->direct->unused);
 }
 
 /* The other end, with its stream, until soft_direct_put(); NULL when it is gone. */
@@ -180,8 +189,8 @@ static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 	struct soft_qp *peer;
 
 	spin_lock_bh(&qp->lock);
-	peer = qp->direct.peer;
-	if (peer && !refcount_inc_not_zero(&peer->direct.users))
+	peer = qp->peer;
+	if (peer && !refcount_inc_not_zero(&peer->direct->users))
 		peer = NULL;
 	spin_unlock_bh(&qp->lock);
 	return peer;
@@ -194,9 +203,9 @@ static struct soft_qp *soft_direct_get(struct soft_qp *qp)
  * Return: false when the transmitter is to wait; the peer's receiver starts it
  * again. Context: the transmitter.
  */
-bool soft_direct_switch(struct soft_qp *qp)
+static bool soft_direct_switch(struct soft_qp *qp)
 {
-	struct soft_tx *tx = &qp->tx;
+	struct soft_tx *tx = qp->tx;
 	struct soft_qp *peer;
 	int ret;
 
@@ -206,7 +215,7 @@ bool soft_direct_switch(struct soft_qp *qp)
 	if (!peer)
 		return true;
 	lock_sock(peer->llp->sock->sk);
-	ret = soft_rx_caught_up(peer, tx->seq_sent);
+	ret = soft_rx_caught_up(peer, qp->sq.seq_sent);
 	release_sock(peer->llp->sock->sk);
 	soft_direct_put(peer);
 	tx->direct = !ret;
@@ -231,7 +240,7 @@ static void soft_direct_answer(struct soft_qp *peer)
  * Return: 0; an errno of soft_rx_direct(), -ENOTCONN also when the peer's stream is
  * over. Context: the transmitter.
  */
-int soft_direct_push(struct soft_qp *qp)
+static int soft_direct_push(struct soft_qp *qp)
 {
 	struct soft_qp *peer = soft_direct_get(qp);
 	struct sock *sk;
@@ -241,7 +250,7 @@ int soft_direct_push(struct soft_qp *qp)
 		return -ENOTCONN;
 	sk = peer->llp->sock->sk;
 	lock_sock(sk);
-	ret = soft_rx_direct(peer, qp->tx.seg);
+	ret = soft_rx_direct(peer, qp->tx->seg);
 	release_sock(sk);
 	if (!ret)
 		soft_direct_answer(peer);
@@ -257,10 +266,10 @@ int soft_direct_push(struct soft_qp *qp)
  * Return: octets of those; less than tx.staged when there is no receive for the next one
  * yet, or the peer's stream has failed or is over. Context: the transmitter.
  */
-u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
+static u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
 {
 	struct soft_qp *peer = soft_direct_get(qp);
-	struct bio_vec *vec = qp->tx.vec;
+	struct bio_vec *vec = qp->tx->vec;
 	u32 taken = 0;
 	struct sock *sk;
 	u32 i, n;
@@ -270,7 +279,7 @@ u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
 		return 0;
 	sk = peer->llp->sock->sk;
 	lock_sock(sk);
-	for (i = 0; i < qp->tx.nvec; i++) {
+	for (i = 0; i < qp->tx->nvec; i++) {
 		n = soft_rx_direct_fpdus(peer, bvec_virt(&vec[i]), vec[i].bv_len,
 					 fpdus);
 		taken += n;
@@ -282,12 +291,8 @@ u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
 	return taken;
 }
 
-/** soft_direct_wake() - the receiver of @qp can take more; any context but hard interrupt */
-void soft_direct_wake(struct soft_qp *qp)
-{
-	spin_lock_bh(&qp->lock);
-	/* whose stream does not end before it has set this to NULL */
-	if (qp->direct.peer)
-		soft_tx_kick(qp->direct.peer);
-	spin_unlock_bh(&qp->lock);
-}
+const struct soft_tx_ops soft_direct_ops = {
+	.change = soft_direct_switch,
+	.push = soft_direct_push,
+	.give = soft_direct_give,
+};

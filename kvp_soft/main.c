@@ -7,180 +7,21 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <krdma/soft-abi.h>
-#include <krdma/uint_param.h>
 
-#include "memory/copy.h"
-#include "queues/cq.h"
+#include "base/params.h"
 #include "device.h"
 #include "direct.h"
+#include "memory/copy.h"
 #include "memory/memory.h"
-#include "params.h"
+#include "parts.h"
 #include "qp.h"
-#include "queues/queue.h"
+#include "queues/cq.h"
+#include "queues/recvq.h"
 #include "tx/tx.h"
-
-unsigned int soft_tx_batch_bytes = 128 * 1024;
-KRDMA_UINT_PARAM(tx_batch_bytes, soft_tx_batch_bytes, 1, UINT_MAX);
-MODULE_PARM_DESC(tx_batch_bytes,
-		 "FPDUs are gathered up to this many octets for one send to TCP (131072)");
-
-unsigned int soft_tx_inline_bytes = 256 * 1024;
-module_param_named(tx_inline_bytes, soft_tx_inline_bytes, uint, 0644);
-MODULE_PARM_DESC(tx_inline_bytes,
-		 "octets that the poster's own doorbell call sends before a worker takes over, and that a worker sends before it gives others their turn (262144)");
-
-bool soft_kernel_inline = true;
-module_param_named(kernel_inline, soft_kernel_inline, bool, 0644);
-MODULE_PARM_DESC(kernel_inline,
-		 "what a consumer in the kernel posts where it may sleep is sent in that call, not by a worker (Y)");
-
-unsigned int soft_tx_gather_us = 50;
-module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
-MODULE_PARM_DESC(tx_gather_us,
-		 "work requests of one who posts many may wait so long to be gathered, and four times that while he goes on posting; 0: never (50)");
-
-unsigned int soft_tx_hasty_posts = 8;
-KRDMA_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
-MODULE_PARM_DESC(tx_hasty_posts,
-		 "doorbells in a row that do not wait for each other, of one who posts many (8)");
-
-unsigned int soft_tx_blocks = 256;
-KRDMA_UINT_PARAM(tx_blocks, soft_tx_blocks, 0, SOFT_TX_PAGES_MAX);
-MODULE_PARM_DESC(tx_blocks,
-		 "blocks of 32 KiB that a CPU keeps to build FPDUs in again when the peer has acknowledged them, as long as memory is not short; 0 to 1024 (256)");
-
-unsigned int soft_tx_pollers;
-KRDMA_UINT_PARAM(tx_pollers, soft_tx_pollers, 0, SOFT_POLLERS_MAX);
-MODULE_PARM_DESC(tx_pollers,
-		 "so many queue pairs at a time have a thread that looks for what they post, each with a CPU to itself at best, so that posting takes no system call; 0 to 512 (0)");
-
-unsigned int soft_tx_poll_us = 100;
-module_param_named(tx_poll_us, soft_tx_poll_us, uint, 0644);
-MODULE_PARM_DESC(tx_poll_us,
-		 "such a thread ends when nothing was posted for so long (100)");
-
-unsigned int soft_rx_inline_bytes = 16 * 1024;
-module_param_named(rx_inline_bytes, soft_rx_inline_bytes, uint, 0644);
-MODULE_PARM_DESC(rx_inline_bytes,
-		 "octets waiting up to which the receiver runs in softirq, a worker above (16384)");
-
-unsigned int soft_rx_wait_ms = 3000;
-module_param_named(rx_wait_ms, soft_rx_wait_ms, uint, 0644);
-MODULE_PARM_DESC(rx_wait_ms,
-		 "a Send that finds no receive posted waits so long before it is refused; 0 refuses at once (3000)");
-
-unsigned int soft_close_timeout_ms = 5000;
-module_param_named(close_timeout_ms, soft_close_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(close_timeout_ms,
-		 "a stream that has to send its last octets is reset after this time (5000)");
-
-bool soft_comp_affinity = true;
-module_param_named(comp_affinity, soft_comp_affinity, bool, 0644);
-MODULE_PARM_DESC(comp_affinity,
-		 "completion events of vector n > 0 are raised on CPU n, not where the work completed (Y)");
-
-unsigned int soft_copy_string_min = 256;
-KRDMA_UINT_PARAM(copy_string_min, soft_copy_string_min, 0, UINT_MAX);
-MODULE_PARM_DESC(copy_string_min,
-		 "octets from which payload is copied by a string instruction of the processor (256)");
-
-unsigned int soft_copy_vectors = SOFT_COPY_VECTORS_AUTO;
-KRDMA_UINT_PARAM(copy_vectors, soft_copy_vectors, SOFT_COPY_VECTORS_OFF,
-		 SOFT_COPY_VECTORS_ALWAYS);
-MODULE_PARM_DESC(copy_vectors,
-		 "payload is copied with vector registers: 0 never, 1 on processors whose string instructions are not fast (no ERMS), 2 always (1)");
-
-unsigned int soft_copy_vector_min = 4096;
-KRDMA_UINT_PARAM(copy_vector_min, soft_copy_vector_min, 0, UINT_MAX);
-MODULE_PARM_DESC(copy_vector_min,
-		 "octets in a row from which that is done (4096)");
-
-static unsigned int soft_poll_yield = 16;
-KRDMA_UINT_PARAM(poll_yield, soft_poll_yield, 1, UINT_MAX);
-MODULE_PARM_DESC(poll_yield,
-		 "a thread that polls a completion queue in vain so often in a row lets others run; for programs that begin from then on (16)");
-
-unsigned int soft_same_host = SOFT_SAME_HOST_NETNS;
-KRDMA_UINT_PARAM(same_host, soft_same_host, SOFT_SAME_HOST_OFF, SOFT_SAME_HOST_ANY);
-MODULE_PARM_DESC(same_host,
-		 "streams whose ends are both on this host leave TCP for one copy of the payload: 0 none, 1 those inside of a network namespace, 2 all (1)");
-
-struct workqueue_struct *soft_wq;
-struct workqueue_struct *soft_event_wq;
-struct workqueue_struct *soft_poll_wq;
 
 /* protects the list and that a network device has one soft RNIC at most */
 static DEFINE_MUTEX(soft_devices_lock);
 static LIST_HEAD(soft_devices);
-
-static const char *const soft_counter_names[SOFT_CNT_MAX] = {
-	[SOFT_CNT_TX_FPDU] = "tx_fpdus",
-	[SOFT_CNT_TX_BYTES] = "tx_bytes",
-	[SOFT_CNT_TX_SENDS] = "tx_llp_sends",
-	[SOFT_CNT_TX_STALLS] = "tx_llp_full",
-	[SOFT_CNT_RX_FPDU] = "rx_fpdus",
-	[SOFT_CNT_RX_BYTES] = "rx_bytes",
-	[SOFT_CNT_RX_BOUNCED] = "rx_fpdus_reassembled",
-	[SOFT_CNT_RX_WAITS] = "rx_waits",
-	[SOFT_CNT_DOORBELLS] = "doorbells",
-	[SOFT_CNT_TX_POLLED] = "tx_polled",
-	[SOFT_CNT_TERM_TX] = "terminates_sent",
-	[SOFT_CNT_TERM_RX] = "terminates_received",
-	[SOFT_CNT_CRC_ERR] = "rx_crc_errors",
-	[SOFT_CNT_PROTO_ERR] = "rx_protocol_errors",
-	[SOFT_CNT_ACCESS_ERR] = "rx_access_errors",
-	[SOFT_CNT_NO_BUFFER] = "rx_no_buffer",
-	[SOFT_CNT_LLP_RESET] = "llp_resets",
-	[SOFT_CNT_LLP_LOST] = "llp_lost",
-	[SOFT_CNT_BAD_WQE] = "bad_work_requests",
-	[SOFT_CNT_CQ_OVERFLOW] = "cq_overflows",
-	[SOFT_CNT_FLUSHED] = "flushed_work_requests",
-	[SOFT_CNT_LOCAL_ERR] = "local_operation_errors",
-	[SOFT_CNT_FAST_REG] = "fast_registrations",
-	[SOFT_CNT_LOCAL_INV] = "local_invalidations",
-	[SOFT_CNT_REMOTE_INV] = "remote_invalidations",
-	[SOFT_CNT_DIRECT_SEGMENTS] = "same_host_segments",
-	[SOFT_CNT_DIRECT_BYTES] = "same_host_bytes",
-};
-
-/**
- * soft_async_event() - tell of an object's asynchronous event
- * @rnic: RNIC
- * @type: the object's
- * @id: the object's
- * @event: what happened
- *
- * A kernel consumer that posts from its handler must see that it may not sleep there: the
- * socket may be locked for it. Context: any with interrupts on, without spinlocks of ours.
- */
-void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
-		      enum ib_event_type event)
-{
-	const struct ri_async_event record = {
-		.type = type,
-		.id = id,
-		.event = event,
-	};
-
-	local_bh_disable();
-	ri_async_event(&rnic->ri, &record);
-	local_bh_enable();
-}
-
-/* ri_ops.query_counters */
-void soft_query_counters(struct ri_rnic *ri, u64 *values)
-{
-	struct soft_rnic *rnic = to_soft_rnic(ri);
-	const struct soft_counter_set *set;
-	int cpu, i;
-
-	memset(values, 0, SOFT_CNT_MAX * sizeof(*values));
-	for_each_possible_cpu(cpu) {
-		set = per_cpu_ptr(rnic->counters, cpu);
-		for (i = 0; i < SOFT_CNT_MAX; i++)
-			values[i] += READ_ONCE(set->v[i]);
-	}
-}
 
 static int soft_ucontext_query(struct ri_ucontext *uctx, void *answer)
 {
@@ -229,7 +70,7 @@ const struct ri_ops soft_ops = {
 	.size_pd = sizeof(struct ri_pd),
 	.size_cq = sizeof(struct soft_cq),
 	.size_srq = sizeof(struct soft_srq),
-	.size_qp = sizeof(struct soft_qp),
+	.size_qp = sizeof(struct soft_qp_parts),
 	.size_mr = sizeof(struct soft_mr),
 	.size_mw = sizeof(struct soft_mw),
 
@@ -341,7 +182,7 @@ static struct soft_rnic *soft_device_alloc(struct net_device *ndev)
 		return ERR_PTR(-ENOMEM);
 	}
 	soft_device_attr(&rnic->ri.attr, ndev);
-	rnic->ri.attr.local_dma_lkey = rnic->all_memory->stag;
+	rnic->ri.attr.local_dma_lkey = rnic->mems->all->stag;
 	return rnic;
 }
 
@@ -415,18 +256,9 @@ static int __init soft_init(void)
 	int ret;
 
 	soft_copy_init();
-	/* not WQ_HIGHPRI: that has the CPU between two calls of whoever posts to several QPs */
-	soft_wq = alloc_workqueue("krdma_soft",
-				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);
-	soft_event_wq = alloc_workqueue("krdma_soft_event",
-					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	/* of its own: a poller stays, and who waits for memory must not wait behind it */
-	soft_poll_wq = alloc_workqueue("krdma_soft_poll",
-				       WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, SOFT_POLLERS_MAX);
-	if (!soft_wq || !soft_event_wq || !soft_poll_wq) {
-		ret = -ENOMEM;
-		goto err;
-	}
+	ret = soft_workqueues_init();
+	if (ret)
+		return ret;
 	ret = soft_tx_pages_init();
 	if (ret)
 		goto err;
@@ -440,21 +272,14 @@ static int __init soft_init(void)
 err_pages:
 	soft_tx_pages_exit();
 err:
-	if (soft_poll_wq)
-		destroy_workqueue(soft_poll_wq);
-	if (soft_event_wq)
-		destroy_workqueue(soft_event_wq);
-	if (soft_wq)
-		destroy_workqueue(soft_wq);
+	soft_workqueues_exit();
 	return ret;
 }
 
 static void __exit soft_exit(void)
 {
 	ri_unregister_provider(&soft_provider);
-	destroy_workqueue(soft_poll_wq);
-	destroy_workqueue(soft_wq);
-	destroy_workqueue(soft_event_wq);
+	soft_workqueues_exit();
 	soft_direct_exit();
 	soft_tx_pages_exit();
 	rcu_barrier();

@@ -1,74 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Queue pairs: the verbs that make, change, ask and destroy them, and failing.
+ * Queue pairs: the verbs that make, change, ask and destroy them, and posting to them.
  */
 #include <linux/slab.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "base/params.h"
 #include "device.h"
-#include "params.h"
+#include "parts.h"
 #include "qp.h"
-#include "trace.h"
+#include "stream.h"
 
 /* of a new QP: the regions alone decide */
 #define SOFT_QP_ACCESS                                                         \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
 	 IB_ACCESS_REMOTE_ATOMIC)
-
-/** soft_qp_event() - report an asynchronous event of the QP; any context */
-void soft_qp_event(struct soft_qp *qp, enum ib_event_type event)
-{
-	soft_async_event(qp->rnic, RI_OBJ_QP, qp->ri.obj.id, event);
-}
-
-/** soft_qp_todo() - have ctl_work do @what; any context */
-void soft_qp_todo(struct soft_qp *qp, int what)
-{
-	set_bit(what, &qp->todo);
-	queue_work(soft_wq, &qp->ctl_work);
-}
-
-/**
- * soft_qp_fail() - the stream cannot go on
- * @qp: queue pair
- * @term: why; shown as vendor_err in completions
- * @send_term: the peer is to be told; false when it told us
- * @status: for the consumer of the endpoint
- *
- * The first failure counts, later ones are ignored (RFC 5040 7.1). The
- * transmitter sends the Terminate at the next FPDU boundary and the stream
- * ends after it. Context: any but hard interrupt.
- */
-void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
-		  bool send_term, int status)
-{
-	bool first;
-
-	spin_lock_bh(&qp->lock);
-	first = qp->state == SOFT_QP_RTS || qp->state == SOFT_QP_CLOSING;
-	if (first) {
-		qp->term = *term;
-		WRITE_ONCE(qp->term_pending, send_term);
-		WRITE_ONCE(qp->status, status);
-		WRITE_ONCE(qp->state, SOFT_QP_TERMINATE);
-	}
-	spin_unlock_bh(&qp->lock);
-	if (!first)
-		return;
-	trace_soft_fail(qp, term, send_term, status);
-	trace_soft_qp_state(qp);
-	mod_delayed_work(soft_wq, &qp->close_timer,
-			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
-	soft_tx_kick(qp);
-}
-
-/** soft_qp_flush() - complete all that is posted in error; under tx.mutex, no stream */
-void soft_qp_flush(struct soft_qp *qp)
-{
-	soft_sq_flush(qp);
-	soft_rq_flush(qp);
-}
 
 /* Where a ring begins in what is mapped, and how much there is from there on. */
 static void soft_ring_respond(const struct soft_ring *ring, const struct ri_shmem *shm,
@@ -111,20 +58,24 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 {
 	struct ri_ucontext *uctx = ri->pd->uctx;
 	struct soft_qp *qp = to_soft_qp(ri);
+	struct soft_qp_parts *parts = soft_qp_parts(qp);
 	int ret;
 
 	qp->rnic = to_soft_rnic(ri->obj.rnic);
-	qp->serial = atomic64_inc_return(&soft_qp_serial);
+	qp->mem = (struct soft_mem_user){
+		.rnic = qp->rnic,
+		.table = qp->rnic->mems,
+		.pd = ri->pd,
+		.recv_pd = ri->srq ? ri->srq->pd : ri->pd,
+		.serial = atomic64_inc_return(&soft_qp_serial),
+		.access = SOFT_QP_ACCESS,
+	};
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->access = SOFT_QP_ACCESS;
 	spin_lock_init(&qp->lock);
-	soft_tx_init(&qp->tx, uctx ? &to_soft_ucontext(uctx)->gather : NULL);
-	soft_tx_reset(&qp->tx);
-	soft_rx_reset(&qp->rx);
-	qp->rx.stopped = true;
-	INIT_WORK(&qp->rx.work, soft_rx_work);
-	soft_rx_wait_init(&qp->rx);
-	init_completion(&qp->direct.unused);
+	soft_tx_init(&parts->tx, qp, uctx ? &to_soft_ucontext(uctx)->gather : NULL,
+		     &soft_direct_ops);
+	soft_rx_init(&parts->rx, qp);
+	soft_direct_init_qp(&parts->direct, qp);
 	INIT_WORK(&qp->ctl_work, soft_ctl_work);
 	INIT_DELAYED_WORK(&qp->close_timer, soft_close_timer);
 
@@ -204,7 +155,7 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	attr->en_sqd_async_notify = qp->sq.held && qp->sq.drain_event;
 	attr->path_mtu = soft_path_mtu(READ_ONCE(ri->obj.rnic->netdev->mtu));
 	attr->port_num = 1;
-	attr->qp_access_flags = qp->access;
+	attr->qp_access_flags = qp->mem.access;
 	attr->max_rd_atomic = min(qp->mpa.ord, U8_MAX);
 	attr->max_dest_rd_atomic = min(qp->mpa.ird, U8_MAX);
 	attr->cap.max_send_wr = qp->sq.ring.depth;
@@ -226,48 +177,22 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Forget what is posted and, of a kernel consumer, what has completed. */
-static void soft_qp_forget(struct soft_qp *qp)
-{
-	struct soft_ring *sq = &qp->sq.ring;
-	struct soft_ring *rq = &qp->own_rq.ring;
-	int pending;
-
-	spin_lock_bh(&qp->sq.lock);
-	sq->fetched += max(soft_ring_pending(sq), 0);
-	WRITE_ONCE(qp->sq.cons, sq->fetched);
-	if (sq->depth)
-		soft_ring_release(sq, sq->fetched);
-	spin_unlock_bh(&qp->sq.lock);
-	spin_lock_bh(&qp->own_rq.lock);
-	pending = soft_ring_pending(rq);
-	rq->fetched += max(pending, 0);
-	/* the program may have mended its index */
-	qp->own_rq.broken = pending < 0;
-	if (rq->depth)
-		soft_ring_release(rq, rq->fetched);
-	spin_unlock_bh(&qp->own_rq.lock);
-	soft_ring_no_doorbell(rq);
-	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
-	soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
-}
-
 /* Back to idle: RESET from anywhere, INIT only from there. */
 static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 {
 	int ret = 0;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	if (qp->llp || (!reset && qp->state != SOFT_QP_IDLE)) {
 		ret = -EINVAL;
 	} else {
 		if (reset) {
 			soft_qp_forget(qp);
-			WRITE_ONCE(qp->access, SOFT_QP_ACCESS);
+			WRITE_ONCE(qp->mem.access, SOFT_QP_ACCESS);
 		}
 		WRITE_ONCE(qp->state, SOFT_QP_IDLE);
 	}
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	return ret;
 }
 
@@ -284,12 +209,12 @@ static int soft_qp_drain(struct soft_qp *qp, bool event)
 {
 	int ret = -EINVAL;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	if (qp->llp && READ_ONCE(qp->state) == SOFT_QP_RTS) {
 		soft_sq_hold(qp, event);
 		ret = 0;
 	}
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	return ret;
 }
 
@@ -298,12 +223,12 @@ static int soft_qp_undrain(struct soft_qp *qp)
 {
 	bool held;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	held = READ_ONCE(qp->state) == SOFT_QP_RTS && soft_sq_resume(qp);
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	if (!held)
 		return -EINVAL;
-	soft_tx_kick(qp);
+	soft_qp_kick(qp);
 	return 0;
 }
 
@@ -314,7 +239,7 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 	struct soft_qp *qp = to_soft_qp(ri);
 
 	if (mask & IB_QP_ACCESS_FLAGS)
-		WRITE_ONCE(qp->access, attr->qp_access_flags);
+		WRITE_ONCE(qp->mem.access, attr->qp_access_flags);
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	switch (attr->qp_state) {
@@ -345,11 +270,11 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_stream_end(qp, false, -ECONNABORTED);
 	/* with the stream gone nothing but these can queue each other again */
 	cancel_delayed_work_sync(&qp->close_timer);
-	soft_pace_exit(&qp->tx.pace);
+	soft_pace_exit(&qp->tx->pace);
 	/* not cancelled before it has run: it counts for tx_pollers */
-	flush_work(&qp->tx.poll_work);
-	cancel_work_sync(&qp->tx.work);
-	cancel_work_sync(&qp->rx.work);
+	flush_work(&qp->tx->poll_work);
+	cancel_work_sync(&qp->tx_work);
+	cancel_work_sync(&qp->rx->waiter.work);
 	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */
 	cancel_work_sync(&qp->ctl_work);
 	soft_cq_purge(soft_send_cq(qp), ri->obj.id);
@@ -358,8 +283,8 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_cq_event_flush(soft_recv_cq(qp));
 	kfree(qp->in);
 	kfree(qp->out);
-	soft_tx_reset(&qp->tx);
-	soft_rx_reset(&qp->rx);
+	soft_tx_reset(qp->tx);
+	soft_rx_reset(qp->rx);
 	soft_rq_free(&qp->own_rq);
 	soft_sq_free(&qp->sq);
 }
@@ -382,7 +307,7 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 	const struct tcp_sock *tp;
 
 	memset(info, 0, sizeof(*info));
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	info->tx = qp->sent;
 	info->rx = qp->received;
 	info->retransmissions = qp->retransmissions;
@@ -400,5 +325,68 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 		info->reads_in = READ_ONCE(qp->in_count);
 		info->reads_out = READ_ONCE(qp->out_count);
 	}
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
+}
+
+/* Posting ******************************************************************* */
+
+/* Does the ring ask who has posted to it for a doorbell? */
+static bool soft_ring_rings(const struct soft_ring *ring)
+{
+	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	return ring->depth && READ_ONCE(ring->head->flags);
+}
+
+/*
+ * May the caller's context sleep, as far as one can tell? Where preemption is not counted
+ * nobody can; a real-time kernel preempts softirqs.
+ */
+static bool soft_post_may_send(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
+	       preemptible() && !softirq_count() && !rcu_preempt_depth() &&
+	       task_is_running(current);
+}
+
+/*
+ * ri_ops.post_send: for kernel consumers, any context but hard interrupt. What is posted
+ * where one may sleep is sent at once, as for a program, and needs no worker.
+ */
+int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	int ret;
+
+	if (ri->pd->uctx) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = soft_sq_post(qp, wr, bad_wr);
+	if (!soft_ring_rings(&qp->sq.ring))
+		return ret;
+	if (soft_post_may_send())
+		soft_tx_run_inline(qp, false);
+	else
+		soft_qp_kick(qp);
+	return ret;
+}
+
+/* ri_ops.post_recv: for kernel consumers, any context but hard interrupt */
+int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad_wr)
+{
+	struct soft_qp *qp = to_soft_qp(ri);
+	int ret;
+
+	if (ri->pd->uctx || ri->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
+	if (soft_ring_rings(&qp->own_rq.ring)) {
+		soft_rq_posted(&qp->own_rq);
+		soft_qp_kick(qp);
+	}
+	return ret;
 }

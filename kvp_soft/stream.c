@@ -13,11 +13,10 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "device.h"
-#include "params.h"
-#include "qp.h"
-#include "rx/rx.h"
-#include "trace.h"
+#include "base/params.h"
+#include "base/trace.h"
+#include "parts.h"
+#include "stream.h"
 
 /* Socket callbacks ********************************************************* */
 
@@ -53,7 +52,7 @@ static void soft_sk_write_space(struct sock *sk)
 	qp = soft_sk_qp(sk);
 	if (qp && sk_stream_is_writeable(sk)) {
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		soft_tx_kick(qp);
+		soft_qp_kick(qp);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -71,11 +70,13 @@ static void soft_sk_state_change(struct sock *sk)
 
 static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
 {
+	struct soft_qp_parts *parts = soft_qp_parts(qp);
+
 	write_lock_bh(&sk->sk_callback_lock);
-	qp->saved.data_ready = sk->sk_data_ready;
-	qp->saved.state_change = sk->sk_state_change;
-	qp->saved.write_space = sk->sk_write_space;
-	qp->saved.user_data = sk->sk_user_data;
+	parts->saved.data_ready = sk->sk_data_ready;
+	parts->saved.state_change = sk->sk_state_change;
+	parts->saved.write_space = sk->sk_write_space;
+	parts->saved.user_data = sk->sk_user_data;
 	__rcu_assign_sk_user_data_with_flags(sk, qp, SK_USER_DATA_NOCOPY);
 	sk->sk_data_ready = soft_sk_data_ready;
 	sk->sk_state_change = soft_sk_state_change;
@@ -97,11 +98,13 @@ static bool soft_sk_has_data(struct sock *sk)
 /* On return no callback of ours is running and none will. */
 static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
 {
+	struct soft_qp_parts *parts = soft_qp_parts(qp);
+
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_user_data = qp->saved.user_data;
-	sk->sk_data_ready = qp->saved.data_ready;
-	sk->sk_state_change = qp->saved.state_change;
-	sk->sk_write_space = qp->saved.write_space;
+	sk->sk_user_data = parts->saved.user_data;
+	sk->sk_data_ready = parts->saved.data_ready;
+	sk->sk_state_change = parts->saved.state_change;
+	sk->sk_write_space = parts->saved.write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -145,18 +148,18 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	struct sock *sk = llp->sock->sk;
 	int ret = -EINVAL;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	if (qp->llp || READ_ONCE(qp->state) != SOFT_QP_IDLE)
 		goto out;
 	qp->mpa = llp->mpa;
 	ret = soft_reads_alloc(qp);
 	if (ret)
 		goto out;
-	soft_tx_reset(&qp->tx);
-	soft_rx_reset(&qp->rx);
-	qp->rx.stopped = false;
+	soft_tx_reset(qp->tx);
+	soft_rx_reset(qp->rx);
+	qp->rx->stopped = false;
 	if (llp->mpa.initiator)
-		qp->tx.rtr = llp->mpa.rtr;
+		qp->tx->rtr = llp->mpa.rtr;
 	spin_lock_bh(&qp->lock);
 	qp->peer_done = false;
 	qp->peer_ready = llp->mpa.initiator;
@@ -172,16 +175,16 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	trace_soft_qp_state(qp);
 	/*
 	 * What came before the callbacks were ours. Still under the mutex: from
-	 * its release on the stream may be gone, and rx.work with it.
+	 * its release on the stream may be gone, and the receiver's work with it.
 	 */
 	if (soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 	if (soft_sk_has_data(sk))
-		queue_work(soft_wq, &qp->rx.work);
+		queue_work(soft_wq, &qp->rx->waiter.work);
 	soft_tx_begin(qp);
 	ret = 0;
 out:
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	return ret;
 }
 
@@ -191,19 +194,19 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	struct ri_llp *llp = qp->llp;
 	struct sock *sk;
 
-	lockdep_assert_held(&qp->tx.mutex);
+	lockdep_assert_held(&qp->tx->mutex);
 	if (!llp)
 		return NULL;
 	sk = llp->sock->sk;
 	soft_direct_leave(qp);
 	soft_sk_give_back(qp, sk);
 	lock_sock(sk);
-	qp->rx.stopped = true;
+	qp->rx->stopped = true;
 	soft_rx_wait_end(qp);
 	release_sock(sk);
 	/* none of the three takes tx.mutex, nor queues another from now on */
-	cancel_work_sync(&qp->rx.work);
-	cancel_delayed_work_sync(&qp->rx.wait_timer);
+	cancel_work_sync(&qp->rx->waiter.work);
+	cancel_delayed_work_sync(&qp->rx->wait_timer);
 	cancel_delayed_work_sync(&qp->close_timer);
 	qp->retransmissions += tcp_sk(sk)->total_retrans;
 	qp->llp = NULL;
@@ -214,8 +217,8 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	spin_unlock_bh(&qp->lock);
 	trace_soft_qp_state(qp);
 	soft_qp_flush(qp);
-	soft_tx_reset(&qp->tx);
-	soft_rx_reset(&qp->rx);
+	soft_tx_reset(qp->tx);
+	soft_rx_reset(qp->rx);
 	if (qp->ri.srq)
 		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	return llp;
@@ -254,9 +257,9 @@ void soft_stream_end(struct soft_qp *qp, bool abort, int status)
 {
 	struct ri_llp *llp;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	llp = soft_stream_detach(qp);
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	soft_stream_return(qp, llp, abort, status);
 }
 
@@ -270,13 +273,13 @@ bool soft_stream_fail(struct soft_qp *qp)
 	struct ri_llp *llp;
 	bool news;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	llp = soft_stream_detach(qp);
 	news = qp->state != SOFT_QP_ERROR;
 	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
 	/* also what was posted in that state */
 	soft_qp_flush(qp);
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	soft_stream_return(qp, llp, false, -ECONNABORTED);
 	return news;
 }
@@ -299,16 +302,16 @@ void soft_stream_close(struct soft_qp *qp)
 	if (!closing)
 		return;
 	trace_soft_qp_state(qp);
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	soft_sq_resume(qp);
 	/* it may have ended meanwhile, and the timer is for this stream alone */
 	if (qp->llp)
 		mod_delayed_work(soft_wq, &qp->close_timer,
 				 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	soft_tx_run_inline(qp, false);
 	/* usually nothing was left to send, and the end need not wait */
-	flush_work(&qp->tx.work);
+	flush_work(&qp->tx_work);
 	flush_work(&qp->ctl_work);
 }
 
@@ -328,7 +331,7 @@ static void soft_stream_last_words(struct soft_qp *qp)
 	trace_soft_qp_state(qp);
 	mod_delayed_work(soft_wq, &qp->close_timer,
 			 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
-	soft_tx_kick(qp);
+	soft_qp_kick(qp);
 }
 
 /*
@@ -351,7 +354,7 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 	} else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE) {
 		/* the drain found an error: the Terminate may still go out */
 		return false;
-	} else if (qp->rx.held) {
+	} else if (qp->rx->held) {
 		/* a Send waits for its receive; soft_rx_resume() comes back here */
 		return false;
 	} else if (soft_rx_in_message(qp)) {
@@ -391,7 +394,7 @@ void soft_ctl_work(struct work_struct *work)
 	bool abort = false;
 	int status;
 
-	mutex_lock(&qp->tx.mutex);
+	mutex_lock(&qp->tx->mutex);
 	/* a stream that came while we waited has its own */
 	todo = xchg(&qp->todo, 0);
 	if (!qp->llp)
@@ -411,7 +414,7 @@ void soft_ctl_work(struct work_struct *work)
 		llp = soft_stream_detach(qp);
 	}
 out:
-	mutex_unlock(&qp->tx.mutex);
+	mutex_unlock(&qp->tx->mutex);
 	soft_stream_return(qp, llp, abort, status);
 }
 

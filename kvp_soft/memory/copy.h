@@ -9,7 +9,7 @@
 #include <linux/instrumented.h>
 #include <linux/string.h>
 
-#include "../params.h"
+#include "../base/params.h"
 
 /* octets of a turn of the vector copy; pieces of a run that are shorter go without */
 #define SOFT_COPY_BLOCK 512

@@ -9,12 +9,12 @@
 #include <linux/completion.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <linux/xarray.h>
 #include <krdma/rnicpi.h>
 #include <krdma/soft-abi.h>
 #include "../wire/rdmap.h"
 
 struct krdma_soft_sqe;
-struct soft_qp;
 struct soft_rnic;
 
 /** enum soft_mem_state - changes by compare and exchange only */
@@ -45,7 +45,7 @@ enum soft_mem_state {
  * @windows: of a region: memory windows bound to it, or SOFT_NO_WINDOWS
  * @mw_type: of a window, else 0; does not change
  * @base: of a bound window: its region
- * @owner: of a bound window: soft_qp.serial of who bound it
+ * @owner: of a bound window: soft_mem_user.serial of who bound it
  *
  * A @pd of NULL stands for all of kernel consumers. @region to @access, @base and
  * @owner belong to who took @state to SOFT_MEM_CHANGING, and do not change while it is
@@ -75,6 +75,38 @@ struct soft_mem {
 	u64 owner;
 };
 
+/**
+ * struct soft_mem_table - what the STags of an RNIC name
+ * @mems: STag index to struct soft_mem; readers under RCU
+ * @gen: counts what was taken from @mems
+ * @next: where the search for a free STag index goes on
+ * @all: what the local DMA lkey names
+ */
+struct soft_mem_table {
+	struct xarray mems;
+	atomic64_t gen;
+	u32 next;
+	struct soft_mem *all;
+};
+
+/**
+ * struct soft_mem_user - on whose behalf memory is accessed: a queue pair
+ * @rnic: its RNIC, for the counters
+ * @table: that of the RNIC
+ * @pd: protection domain
+ * @recv_pd: that of the buffers of its receives: of a shared queue the queue's
+ * @serial: no other user has or had it; memory windows of type 2 are bound by it
+ * @access: remote rights that the consumer gave it
+ */
+struct soft_mem_user {
+	struct soft_rnic *rnic;
+	struct soft_mem_table *table;
+	const struct ri_pd *pd;
+	const struct ri_pd *recv_pd;
+	u64 serial;
+	int access;
+};
+
 /* besides rights: the access is a receive's to its buffers */
 #define SOFT_FOR_RECEIVE	BIT(30)
 
@@ -85,7 +117,7 @@ struct soft_mem {
  * struct soft_mem_cache - what a user of soft_mem_get_cached() found last
  * @mem: it, or NULL
  * @index: of its STag
- * @gen: soft_rnic.mems_gen before it was looked up
+ * @gen: soft_mem_table.gen before it was looked up
  */
 struct soft_mem_cache {
 	struct soft_mem *mem;
@@ -104,6 +136,9 @@ struct soft_parts {
 	u32 len;
 	u32 gap;
 };
+
+/* octets that an atomic operation is about */
+#define SOFT_ATOMIC_LEN	sizeof(u64)
 
 struct soft_mr {
 	struct ri_mr ri;
@@ -136,9 +171,9 @@ static inline enum soft_access soft_mem_in_bounds(const struct soft_mem *mem,
 	return SOFT_ACCESS_OK;
 }
 
-enum soft_access soft_mem_get(struct soft_qp *qp, u32 stag, u64 to, u64 len,
+enum soft_access soft_mem_get(const struct soft_mem_user *user, u32 stag, u64 to, u64 len,
 			      int need, struct soft_mem **memp);
-enum soft_access soft_mem_get_cached(struct soft_qp *qp,
+enum soft_access soft_mem_get_cached(const struct soft_mem_user *user,
 				     struct soft_mem_cache *cache, u32 stag,
 				     u64 to, u64 len, int need,
 				     struct soft_mem **memp);
@@ -152,28 +187,18 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *src, size_t len);
 void soft_mem_move(const struct soft_mem *dst, u64 to,
 		   const struct soft_mem *src, u64 from, size_t len);
-bool soft_mem_aligned(const struct soft_mem *mem, u64 to);
+enum soft_access soft_mem_get_atomic(const struct soft_mem_user *user,
+				     const struct soft_atomic_req *rq,
+				     struct soft_mem **memp);
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq);
-enum soft_access soft_mem_invalidate(struct soft_qp *qp, u32 stag);
-enum soft_access soft_mem_local_inv(struct soft_qp *qp, u32 stag);
-enum soft_access soft_mem_fast_reg(struct soft_qp *qp,
+enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag);
+enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag);
+enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe);
 
-/* memory.c for window.c */
-struct soft_mem *soft_mem_find(const struct soft_qp *qp, u32 stag);
-enum soft_access soft_mem_check(const struct soft_qp *qp,
-				const struct soft_mem *mem, u32 stag, u64 to,
-				u64 len, int need);
-bool soft_mem_end(struct soft_mem *mem);
-bool soft_mem_own(struct soft_mem *mem);
-struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic, struct ri_pd *pd);
-void soft_mem_publish(struct soft_rnic *rnic, struct soft_mem *mem,
-		      enum soft_mem_state state);
-void soft_mem_free(struct soft_rnic *rnic, struct soft_mem *mem);
-
 /* window.c */
-bool soft_mw_bind(struct soft_qp *qp, const struct krdma_soft_sqe *wqe);
+bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe);
 int soft_mw_alloc(struct ri_mw *ri);
 void soft_mw_dealloc(struct ri_mw *ri);
 

@@ -13,9 +13,7 @@
 #include <linux/slab.h>
 #include <krdma/soft-abi.h>
 
-#include "../device.h"
-#include "memory.h"
-#include "../qp.h"
+#include "internal.h"
 
 #define SOFT_MW_RIGHTS                                                         \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
@@ -24,12 +22,12 @@
 #define SOFT_MW_FLAGS (SOFT_MW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
 #define SOFT_MW_WRITES (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
-/* May @qp bind @mw to what @wqe says, as far as the window goes? */
-static bool soft_mw_may_bind(const struct soft_qp *qp,
+/* May @user bind @mw to what @wqe says, as far as the window goes? */
+static bool soft_mw_may_bind(const struct soft_mem_user *user,
 			     const struct soft_mem *mw,
 			     const struct krdma_soft_sqe *wqe)
 {
-	if (!mw->mw_type || mw->pd != qp->ri.pd ||
+	if (!mw->mw_type || mw->pd != user->pd ||
 	    wqe->mem_access & ~SOFT_MW_FLAGS)
 		return false;
 	return mw->mw_type == IB_MW_TYPE_1 ||
@@ -38,10 +36,10 @@ static bool soft_mw_may_bind(const struct soft_qp *qp,
 }
 
 /* The region that @wqe binds a window to, counted as bound to, or NULL. */
-static struct soft_mem *soft_mw_region(struct soft_qp *qp,
+static struct soft_mem *soft_mw_region(const struct soft_mem_user *user,
 				       const struct krdma_soft_sqe *wqe)
 {
-	struct soft_mem *mr = soft_mem_find(qp, wqe->mem_stag);
+	struct soft_mem *mr = soft_mem_find(user, wqe->mem_stag);
 	int need = IB_ACCESS_MW_BIND;
 
 	if (!mr)
@@ -50,7 +48,7 @@ static struct soft_mem *soft_mw_region(struct soft_qp *qp,
 		need |= IB_ACCESS_LOCAL_WRITE;
 	/* counted before it is looked at: then nobody ends it */
 	if (!mr->mw_type && atomic_inc_unless_negative(&mr->windows)) {
-		if (!soft_mem_check(qp, mr, wqe->mem_stag, wqe->raddr,
+		if (!soft_mem_check(user, mr, wqe->mem_stag, wqe->raddr,
 				    wqe->mem_length, need)) {
 			soft_mem_put(mr);
 			return mr;
@@ -62,7 +60,7 @@ static struct soft_mem *soft_mw_region(struct soft_qp *qp,
 }
 
 /* @mw names nothing and is the caller's: give it what @wqe says. */
-static void soft_mw_set(struct soft_qp *qp, struct soft_mem *mw,
+static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
 			struct soft_mem *mr, const struct krdma_soft_sqe *wqe)
 {
 	mw->stag = wqe->rkey;
@@ -76,30 +74,30 @@ static void soft_mw_set(struct soft_qp *qp, struct soft_mem *mw,
 	mw->iova = wqe->mem_access & IB_ZERO_BASED ? 0 : wqe->raddr;
 	mw->length = wqe->mem_length;
 	mw->access = wqe->mem_access & SOFT_MW_RIGHTS & ~IB_ZERO_BASED;
-	mw->owner = qp->serial;
+	mw->owner = user->serial;
 	atomic_set_release(&mw->state, SOFT_MEM_VALID);
 }
 
 /**
  * soft_mw_bind() - bind a window, or unbind one of type 1
- * @qp: queue pair
+ * @user: queue pair
  * @wqe: what to bind to what
  *
  * Accesses through what a type 1 window was bound to are over on return.
  * Context: the transmitter. Return: false when that cannot be, nothing changed.
  */
-bool soft_mw_bind(struct soft_qp *qp, const struct krdma_soft_sqe *wqe)
+bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe)
 {
-	struct soft_mem *mw = soft_mem_find(qp, wqe->rkey);
+	struct soft_mem *mw = soft_mem_find(user, wqe->rkey);
 	struct soft_mem *mr = NULL;
 	bool ret = false;
 
 	if (!mw)
 		return false;
-	if (!soft_mw_may_bind(qp, mw, wqe))
+	if (!soft_mw_may_bind(user, mw, wqe))
 		goto out;
 	if (wqe->mem_length) {
-		mr = soft_mw_region(qp, wqe);
+		mr = soft_mw_region(user, wqe);
 		if (!mr)
 			goto out;
 	}
@@ -108,7 +106,7 @@ bool soft_mw_bind(struct soft_qp *qp, const struct krdma_soft_sqe *wqe)
 	ret = atomic_cmpxchg(&mw->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) ==
 	      SOFT_MEM_FREE;
 	if (ret)
-		soft_mw_set(qp, mw, mr, wqe);
+		soft_mw_set(user, mw, mr, wqe);
 	else if (mr)
 		atomic_dec(&mr->windows);
 out:
@@ -119,17 +117,17 @@ out:
 /* ri_ops.mw_alloc */
 int soft_mw_alloc(struct ri_mw *ri)
 {
-	struct soft_rnic *rnic = to_soft_rnic(ri->obj.rnic);
+	struct soft_mem_table *table = soft_mem_table(&ri->obj);
 	struct soft_mw *mw = container_of(ri, struct soft_mw, ri);
 	struct soft_mem *mem;
 
-	mem = soft_mem_alloc(rnic, ri->pd);
+	mem = soft_mem_alloc(table, ri->pd);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	mem->mw_type = ri->type;
 	mw->mem = mem;
 	ri->stag = mem->stag;
-	soft_mem_publish(rnic, mem, SOFT_MEM_FREE);
+	soft_mem_publish(table, mem, SOFT_MEM_FREE);
 	return 0;
 }
 
@@ -140,6 +138,6 @@ void soft_mw_dealloc(struct ri_mw *ri)
 
 	/* which unbinds it; nobody binds it again */
 	soft_mem_own(mw->mem);
-	soft_mem_free(to_soft_rnic(ri->obj.rnic), mw->mem);
+	soft_mem_free(soft_mem_table(&ri->obj), mw->mem);
 	mw->mem = NULL;
 }

@@ -14,7 +14,6 @@
 #include <linux/timekeeping.h>
 
 #include "cq.h"
-#include "../device.h"
 
 static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
 

@@ -12,9 +12,9 @@
  */
 #include <linux/cpumask.h>
 
+#include "../base/params.h"
+#include "../base/rnic.h"
 #include "cq.h"
-#include "../device.h"
-#include "../params.h"
 
 /* The consumer asked for an event: take that back. With the lock held. */
 static bool soft_cq_disarm(struct soft_cq *cq)

@@ -5,10 +5,9 @@
  * The receiver fetches an entry when the first segment of a Send arrives, and
  * the slot is free again at once: what is needed of it was copied and checked.
  */
-#include "../device.h"
+#include "../base/trace.h"
 #include "../memory/memory.h"
-#include "../qp.h"
-#include "../trace.h"
+#include "qp.h"
 
 /* none of the verbs' */
 #define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
@@ -180,8 +179,8 @@ static void soft_rq_add_cqe(struct soft_qp *qp, u64 wr_id,
  */
 void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
 {
-	qp->rx.wqe.active = false;
-	soft_rq_add_cqe(qp, qp->rx.wqe.wr_id, done,
+	qp->rwqe.active = false;
+	soft_rq_add_cqe(qp, qp->rwqe.wr_id, done,
 			done->solicited || done->status ?
 				SOFT_CQ_TELL_SOLICITED :
 				SOFT_CQ_TELL);
@@ -212,6 +211,7 @@ static bool soft_rqe_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
 /**
  * soft_rq_fill() - place short Sends, each in the next receive, and complete those
  * @qp: queue pair; no receive is in use
+ * @cache: where the receiver looks its memory up
  * @from: their payloads, not empty
  * @n: how many
  * @solicited: they ask for an event
@@ -220,8 +220,8 @@ static bool soft_rqe_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
  * at each queue. Context: the receiver.
  * Return: how many; the next one is to go the usual way.
  */
-u32 soft_rq_fill(struct soft_qp *qp, const struct soft_parts *from, u32 n,
-		 bool solicited)
+u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
+		 const struct soft_parts *from, u32 n, bool solicited)
 {
 	const int need = IB_ACCESS_LOCAL_WRITE | SOFT_FOR_RECEIVE;
 	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
@@ -240,7 +240,7 @@ u32 soft_rq_fill(struct soft_qp *qp, const struct soft_parts *from, u32 n,
 		    sge.length < from->len)
 			break;
 		if (!mem) {
-			if (soft_mem_get_cached(qp, &qp->rx.mem, sge.lkey,
+			if (soft_mem_get_cached(&qp->mem, cache, sge.lkey,
 						sge.addr, from->len, need, &mem))
 				break;
 			lkey = sge.lkey;
@@ -287,9 +287,9 @@ void soft_rq_flush(struct soft_qp *qp)
 	u64 wr_id;
 	int n;
 
-	if (qp->rx.wqe_status)
-		under_way.status = qp->rx.wqe_status;
-	if (qp->rx.wqe.active)
+	if (qp->rwqe_status)
+		under_way.status = qp->rwqe_status;
+	if (qp->rwqe.active)
 		soft_rq_complete(qp, &under_way);
 	if (!rq->ring.depth)
 		return;
@@ -351,22 +351,16 @@ int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/* ri_ops.post_recv: for kernel consumers, any context but hard interrupt */
-int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad_wr)
+void __soft_rq_posted(struct soft_rq *rq)
 {
-	struct soft_qp *qp = to_soft_qp(ri);
-	int ret;
+	struct soft_rq_waiter *waiter, *next;
+	unsigned long flags;
 
-	if (ri->pd->uctx || ri->srq) {
-		*bad_wr = wr;
-		return -EINVAL;
+	spin_lock_irqsave(&rq->lock, flags);
+	list_for_each_entry_safe(waiter, next, &rq->waiters, node) {
+		list_del_init(&waiter->node);
+		queue_work(soft_wq, &waiter->work);
 	}
-	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
-	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
-	if (qp->own_rq.ring.depth && READ_ONCE(qp->own_rq.ring.head->flags)) {
-		soft_rq_posted(&qp->own_rq);
-		soft_tx_kick(qp);
-	}
-	return ret;
+	soft_ring_no_doorbell(&rq->ring);
+	spin_unlock_irqrestore(&rq->lock, flags);
 }

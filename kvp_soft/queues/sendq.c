@@ -9,16 +9,10 @@
  * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
  * oldest on and stops at the first that is not.
  */
-#include <linux/preempt.h>
-#include <linux/rcupdate.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "../device.h"
-#include "../memory/memory.h"
-#include "../params.h"
-#include "../qp.h"
-#include "../trace.h"
+#include "../base/trace.h"
+#include "qp.h"
 
 /**
  * soft_sq_init() - make a send queue
@@ -206,15 +200,23 @@ void soft_sq_begun(struct soft_qp *qp, u32 slot)
 	smp_store_release(&soft_sq_rec(&qp->sq, slot)->begun, true);
 }
 
-/** soft_sq_begun_msg() - and @msg, a Send or a Write, is how it will be named */
-void soft_sq_begun_msg(struct soft_qp *qp, const struct soft_msg *msg)
+/**
+ * soft_sq_begun_msg() - from now on the peer may refuse @slot, a Send or a Write
+ * @qp: queue pair
+ * @slot: the work request
+ * @raddr: of a Write
+ * @key: how the peer names it: of a Write its STag, of a Send its message sequence number
+ * @imm_msn: message sequence number of its immediate data
+ */
+void soft_sq_begun_msg(struct soft_qp *qp, u32 slot, u64 raddr, u32 key,
+		       u32 imm_msn)
 {
-	struct soft_sq_rec *rec = soft_sq_rec(&qp->sq, msg->slot);
+	struct soft_sq_rec *rec = soft_sq_rec(&qp->sq, slot);
 
-	rec->raddr = msg->to;
-	rec->key = msg->opcode == SOFT_RDMAP_WRITE ? msg->stag : msg->msn;
-	rec->imm_msn = msg->imm_msn;
-	soft_sq_begun(qp, msg->slot);
+	rec->raddr = raddr;
+	rec->key = key;
+	rec->imm_msn = imm_msn;
+	soft_sq_begun(qp, slot);
 }
 
 /** soft_sq_fail() - @slot will complete with @status when the queue is flushed */
@@ -228,7 +230,7 @@ bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
 {
 	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
 
-	return !stag || soft_mem_local_inv(qp, stag) == SOFT_ACCESS_OK;
+	return !stag || soft_mem_local_inv(&qp->mem, stag) == SOFT_ACCESS_OK;
 }
 
 /** soft_sq_read_done() - the response of the Read or atomic operation in @slot is complete */
@@ -406,7 +408,7 @@ static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 static bool soft_sq_check_drained(struct soft_qp *qp)
 {
 	struct soft_sq *sq = &qp->sq;
-	u32 begun = sq->ring.fetched - (soft_tx_wr_waits(&qp->tx) ? 1 : 0);
+	u32 begun = sq->ring.fetched - (soft_sq_wr_waits(sq) ? 1 : 0);
 
 	if (!sq->held || sq->drained || sq->cons != begun)
 		return false;
@@ -418,14 +420,13 @@ static bool soft_sq_check_drained(struct soft_qp *qp)
  * soft_sq_hold() - begin no new work request
  * @qp: queue pair with a stream
  * @event: IB_EVENT_SQ_DRAINED when what was begun is over
- * Context: under tx.mutex.
+ * Context: under the transmitter's mutex.
  */
 void soft_sq_hold(struct soft_qp *qp, bool event)
 {
 	struct soft_sq *sq = &qp->sq;
 	bool report;
 
-	lockdep_assert_held(&qp->tx.mutex);
 	spin_lock_bh(&sq->lock);
 	sq->held = true;
 	sq->drained = false;
@@ -440,14 +441,13 @@ void soft_sq_hold(struct soft_qp *qp, bool event)
  * soft_sq_resume() - undo soft_sq_hold()
  * @qp: queue pair
  *
- * Return: it was held; the caller starts the transmitter. Context: under tx.mutex.
+ * Return: it was held; the caller starts the transmitter. Context: under the transmitter's mutex.
  */
 bool soft_sq_resume(struct soft_qp *qp)
 {
 	struct soft_sq *sq = &qp->sq;
 	bool ret;
 
-	lockdep_assert_held(&qp->tx.mutex);
 	spin_lock_bh(&sq->lock);
 	ret = sq->held;
 	sq->held = false;
@@ -503,7 +503,7 @@ void soft_sq_complete(struct soft_qp *qp)
 	 * Under the lock: the transmitter and the receiver both come here after
 	 * they moved on, and the later of the two must see both moves.
 	 */
-	sent = READ_ONCE(qp->tx.seq_sent);
+	sent = READ_ONCE(sq->seq_sent);
 	do {
 		n = soft_sq_finished(qp, sent, cqes);
 		if (n) {
@@ -572,201 +572,4 @@ void soft_sq_flush(struct soft_qp *qp)
 	spin_unlock_bh(&sq->lock);
 	if (added)
 		soft_cq_notify(soft_send_cq(qp), true);
-}
-
-static void soft_sqe_fill_atomic(struct krdma_soft_sqe *sqe,
-				 const struct ib_send_wr *wr)
-{
-	const struct ib_atomic_wr *atomic = atomic_wr(wr);
-
-	sqe->raddr = atomic->remote_addr;
-	sqe->rkey = atomic->rkey;
-	switch (wr->opcode) {
-	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
-		sqe->atomic.swap_add_mask = atomic->compare_add_mask;
-		fallthrough;
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		sqe->opcode = KRDMA_SOFT_OP_FETCH_ADD;
-		sqe->atomic.swap_add = atomic->compare_add;
-		return;
-	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
-		sqe->flags |= KRDMA_SOFT_WQE_MASKED;
-		sqe->atomic.compare_mask = atomic->compare_add_mask;
-		sqe->atomic.swap_add_mask = atomic->swap_mask;
-		break;
-	default:
-		sqe->atomic.compare_mask = U64_MAX;
-		sqe->atomic.swap_add_mask = U64_MAX;
-		break;
-	}
-	sqe->opcode = KRDMA_SOFT_OP_CMP_SWAP;
-	sqe->atomic.compare = atomic->compare_add;
-	sqe->atomic.swap_add = atomic->swap;
-}
-
-/* Translate a kernel consumer's work request into the slot of the ring. */
-static int soft_sqe_fill(struct soft_qp *qp, struct krdma_soft_sqe *sqe,
-			 const struct ib_send_wr *wr)
-{
-	const struct ib_rdma_wr *rdma = rdma_wr(wr);
-	u32 off = 0;
-	int i;
-
-	memset(sqe, 0, sizeof(*sqe));
-	switch (wr->opcode) {
-	case IB_WR_SEND:
-		sqe->opcode = KRDMA_SOFT_OP_SEND;
-		break;
-	case IB_WR_SEND_WITH_INV:
-		sqe->opcode = KRDMA_SOFT_OP_SEND_INV;
-		sqe->invalidate = wr->ex.invalidate_rkey;
-		break;
-	case IB_WR_SEND_WITH_IMM:
-		sqe->opcode = KRDMA_SOFT_OP_SEND_IMM;
-		sqe->imm = wr->ex.imm_data;
-		break;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
-	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-		if (wr->num_sge != 1 || wr->sg_list->length != sizeof(u64))
-			return -EINVAL;
-		soft_sqe_fill_atomic(sqe, wr);
-		break;
-	case IB_WR_RDMA_WRITE:
-		sqe->opcode = KRDMA_SOFT_OP_WRITE;
-		break;
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		sqe->opcode = KRDMA_SOFT_OP_WRITE_IMM;
-		sqe->imm = wr->ex.imm_data;
-		break;
-	case IB_WR_RDMA_READ:
-		sqe->opcode = KRDMA_SOFT_OP_READ;
-		break;
-	case IB_WR_RDMA_READ_WITH_INV:
-		/* the sink's STag: rdma_rw leaves an old key in invalidate_rkey */
-		sqe->opcode = KRDMA_SOFT_OP_READ_INV;
-		break;
-	case IB_WR_LOCAL_INV:
-		sqe->opcode = KRDMA_SOFT_OP_LOCAL_INV;
-		sqe->invalidate = wr->ex.invalidate_rkey;
-		break;
-	case IB_WR_REG_MR:
-		sqe->opcode = KRDMA_SOFT_OP_REG_MR;
-		if ((reg_wr(wr)->key ^ reg_wr(wr)->mr->rkey) >> 8)
-			return -EINVAL;
-		sqe->rkey = reg_wr(wr)->key;
-		sqe->raddr = reg_wr(wr)->mr->iova;
-		sqe->mem_length = reg_wr(wr)->mr->length;
-		sqe->mem_access = reg_wr(wr)->access;
-		break;
-	case IB_WR_BIND_MW:
-		/* a struct ri_bind_wr; the kernel's consumers have no such thing */
-		if (!qp->ri.pd->slow)
-			return -EOPNOTSUPP;
-		sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
-		sqe->rkey = ri_bind_wr(wr)->stag;
-		sqe->raddr = ri_bind_wr(wr)->addr;
-		sqe->mem_length = ri_bind_wr(wr)->length;
-		sqe->mem_access = ri_bind_wr(wr)->access;
-		sqe->mem_stag = ri_bind_wr(wr)->region;
-		break;
-	default:
-		return -EOPNOTSUPP;
-	}
-	if (sqe->opcode == KRDMA_SOFT_OP_WRITE ||
-	    sqe->opcode == KRDMA_SOFT_OP_WRITE_IMM ||
-	    soft_op_is_read(sqe->opcode)) {
-		sqe->raddr = rdma->remote_addr;
-		sqe->rkey = rdma->rkey;
-	}
-	sqe->wr_id = wr->wr_id;
-	if (wr->send_flags & IB_SEND_SIGNALED)
-		sqe->flags |= KRDMA_SOFT_WQE_SIGNALED;
-	if (wr->send_flags & IB_SEND_SOLICITED)
-		sqe->flags |= KRDMA_SOFT_WQE_SOLICITED;
-	if (wr->send_flags & IB_SEND_FENCE)
-		sqe->flags |= KRDMA_SOFT_WQE_FENCE;
-
-	if (soft_op_is_local(sqe->opcode))
-		return 0;
-	if (wr->num_sge > KRDMA_SOFT_MAX_SGE ||
-	    (soft_op_is_answered(sqe->opcode) &&
-	     wr->send_flags & IB_SEND_INLINE))
-		return -EINVAL;
-	if (!(wr->send_flags & IB_SEND_INLINE)) {
-		if (struct_size(sqe, sge, wr->num_sge) > qp->sq.ring.stride)
-			return -EINVAL;
-		sqe->num_sge = wr->num_sge;
-		for (i = 0; i < wr->num_sge; i++) {
-			sqe->sge[i].addr = wr->sg_list[i].addr;
-			sqe->sge[i].length = wr->sg_list[i].length;
-			sqe->sge[i].lkey = wr->sg_list[i].lkey;
-		}
-		return 0;
-	}
-	for (i = 0; i < wr->num_sge; i++) {
-		if (wr->sg_list[i].length > qp->max_inline - off)
-			return -EINVAL;
-		memcpy((u8 *)sqe->sge + off,
-		       (void *)(uintptr_t)wr->sg_list[i].addr,
-		       wr->sg_list[i].length);
-		off += wr->sg_list[i].length;
-	}
-	sqe->flags |= KRDMA_SOFT_WQE_INLINE;
-	sqe->length = off;
-	return 0;
-}
-
-/*
- * May the caller's context sleep, as far as one can tell? Where preemption is not counted
- * nobody can; a real-time kernel preempts softirqs.
- */
-static bool soft_post_may_send(void)
-{
-	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
-	       preemptible() && !softirq_count() && !rcu_preempt_depth() &&
-	       task_is_running(current);
-}
-
-/*
- * ri_ops.post_send: for kernel consumers, any context but hard interrupt. What is posted
- * where one may sleep is sent at once, as for a program, and needs no worker.
- */
-int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad_wr)
-{
-	struct soft_qp *qp = to_soft_qp(ri);
-	struct soft_sq *sq = &qp->sq;
-	struct krdma_soft_sqe *sqe;
-	unsigned long flags;
-	int ret = 0;
-
-	if (ri->pd->uctx) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
-	spin_lock_irqsave(&sq->post_lock, flags);
-	for (; wr; wr = wr->next) {
-		sqe = soft_ring_slot(&sq->ring);
-		ret = sqe ? soft_sqe_fill(qp, sqe, wr) : -ENOMEM;
-		if (ret) {
-			*bad_wr = wr;
-			break;
-		}
-		sq->ring.posted++;
-	}
-	if (sq->ring.depth)
-		soft_ring_publish(&sq->ring);
-	spin_unlock_irqrestore(&sq->post_lock, flags);
-
-	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
-	if (!sq->ring.depth || !READ_ONCE(sq->ring.head->flags))
-		return ret;
-	if (soft_post_may_send())
-		soft_tx_run_inline(qp, false);
-	else
-		soft_tx_kick(qp);
-	return ret;
 }

@@ -7,8 +7,7 @@
 #include <linux/log2.h>
 #include <linux/uaccess.h>
 
-#include "../device.h"
-#include "../qp.h"
+#include "recvq.h"
 
 static_assert(sizeof(struct krdma_soft_modify_srq_req) == 16);
 

@@ -4,11 +4,8 @@
  * as the one before but for where they go are decoded by a comparison. What could be refused
  * of them goes the usual way (rx.c), and is refused there.
  */
-#include "../device.h"
-#include "../memory/memory.h"
-#include "../qp.h"
-#include "rx.h"
-#include "../trace.h"
+#include "../base/trace.h"
+#include "internal.h"
 
 /* Writes to one region, with one search for that. */
 static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
@@ -21,7 +18,7 @@ static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 	u32 count = 0;
 	u64 to;
 
-	if (soft_mem_get_cached(qp, &qp->rx.mem, seg->stag, seg->to, n,
+	if (soft_mem_get_cached(&qp->mem, &qp->rx->mem, seg->stag, seg->to, n,
 				IB_ACCESS_REMOTE_WRITE, &mem))
 		return 0;
 	for (; more >= len && soft_seg_same(s->raw, next.lin, &to); more -= len) {
@@ -59,7 +56,7 @@ static u32 soft_rx_sends_alike(const struct soft_qp *qp,
 static u32 soft_rx_more_sends(struct soft_qp *qp, const struct soft_rx_seg *s,
 			      u32 len)
 {
-	struct soft_untagged_state *st = &qp->rx.untagged[SOFT_QN_SEND];
+	struct soft_untagged_state *st = &qp->rx->untagged[SOFT_QN_SEND];
 	const struct soft_seg *seg = &s->seg;
 	const bool solicited = soft_op(seg->opcode)->flags & SOFT_OP_SOLICITED;
 	struct soft_src next = { .lin = s->src.lin + len, .more = s->src.more };
@@ -74,12 +71,12 @@ static u32 soft_rx_more_sends(struct soft_qp *qp, const struct soft_rx_seg *s,
 		};
 
 		alike = soft_rx_sends_alike(qp, s, &next, len, st->msn);
-		n = alike ? soft_rq_fill(qp, &parts, alike, solicited) : 0;
+		n = alike ? soft_rq_fill(qp, &qp->rx->mem, &parts, alike, solicited) : 0;
 		st->msn += n;
 		next.lin += n * len;
 		next.more -= n * len;
 		count += n;
-	} while (n == SOFT_CQ_RUN && !qp->rx.stopped);
+	} while (n == SOFT_CQ_RUN && !qp->rx->stopped);
 	qp->received.fpdus += count;
 	qp->received.messages += count;
 	return count;
@@ -91,7 +88,7 @@ static u32 soft_rx_more_of(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
 {
 	u32 count = 0;
 
-	for (; more >= len && !qp->rx.stopped; more -= len) {
+	for (; more >= len && !qp->rx->stopped; more -= len) {
 		s->src.lin += len;
 		if (!soft_seg_again(s->raw, s->src.lin, &s->seg) ||
 		    (qp->mpa.crc && !soft_src_crc_ok(&s->src, len)))
@@ -119,7 +116,7 @@ static bool soft_rx_only_fills(const struct soft_qp *qp, const struct soft_seg *
 {
 	return (seg->opcode == SOFT_RDMAP_SEND ||
 		seg->opcode == SOFT_RDMAP_SEND_SE) &&
-	       seg->payload_len && !seg->mo && !qp->rx.imm_kept;
+	       seg->payload_len && !seg->mo && !qp->rx->imm_kept;
 }
 
 /**
@@ -137,10 +134,10 @@ u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
 	const u32 more = min(s->src.more, SOFT_RUN_MAX * len);
 	u32 count = 0;
 
-	if (!seg->last || qp->rx.stopped || trace_soft_recv_enabled())
+	if (!seg->last || qp->rx->stopped || trace_soft_recv_enabled())
 		return 0;
 	if (seg->opcode == SOFT_RDMAP_WRITE)
-		return seg->payload_len && seg->payload_len == qp->rx.write_len ?
+		return seg->payload_len && seg->payload_len == qp->rx->write_len ?
 			       soft_rx_more_writes(qp, s, len, more) :
 			       0;
 	if (soft_rx_only_fills(qp, seg))

@@ -1,133 +1,96 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside the receiver: a segment on its way, and what rx.c has for the files that
- * handle messages of their own. All of it runs under the socket's lock.
- *
- * A handler returns 0, or an errno with the Terminate to send in soft_rx_seg.term.
+ * The receiver: its state, and what it offers to the top of the module.
  */
 #ifndef SOFT_RX_H
 #define SOFT_RX_H
 
-#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
 
-#include "../qp.h"
+#include "../memory/memory.h"
+#include "../queues/qp.h"
+#include "../wire/ddp.h"
 
-struct soft_mem;
+struct soft_direct_seg;
 
 /**
- * struct soft_window - octets of a socket buffer that lie in one piece
- * @skb: the buffer
- * @data: the first of them
- * @begin: its offset in the buffer
- * @end: offset behind the last
- * @next: what stands at @end, or NULL at the end of the buffer
- * @next_len: octets there
- * @part: where that is: in @skb, in one of the buffers it is made of
- * @piece: number of the piece behind it
+ * struct soft_rx - receiver; under the socket's lock but @wait_timer, @waiter
+ * @qp: whose it is
+ * @bounce: an FPDU whose octets did not come in one piece
+ * @bounce_len: octets in @bounce
+ * @bounce_size: octets allocated
+ * @bounce_want: octets that an FPDU has needed
+ * @bounce_ready: octets of the FPDU in @bounce, checked and without its markers
+ * @marked_pos: stream position of the next FPDU, kept when the peer sends markers
+ * @stopped: what still arrives is dropped
+ * @apart: segments of the socket buffer at hand are handled one by one
+ * @held: an FPDU could not be handled yet; nothing behind it is looked at
+ * @waiting: because no receive work request is posted
+ * @wait_expired: for too long
+ * @waiter: its work, and in which queue it waits
+ * @wait_timer: ends the wait
+ * @untagged: what the next segment of each queue must say
+ * @write_len: octets of the RDMA Write that arrived last, or is arriving, since
+ *	the last message that consumed a receive
+ * @in_write: it is incomplete
+ * @imm_kept: the Send that is next has immediate data
+ * @imm: that
+ * @mem: where payload was placed last
+ * @seq_read: stream octets taken from TCP, or from the peer on this host in its place
+ * @push_waits: a peer on this host waits until all from TCP is taken
+ * @pushing: it is in the receiver, and looks at what the segment asked for
  */
-struct soft_window {
-	struct sk_buff *skb;
-	const u8 *data;
-	u32 begin;
-	u32 end;
-	const u8 *next;
-	u32 next_len;
-	struct sk_buff *part;
-	u32 piece;
+struct soft_rx {
+	struct soft_qp *qp;
+	u8 *bounce;
+	u32 bounce_len;
+	u32 bounce_size;
+	u32 bounce_want;
+	u32 bounce_ready;
+	u64 marked_pos;
+	bool stopped;
+	bool apart;
+	bool held;
+	bool waiting;
+	bool wait_expired;
+	struct soft_rq_waiter waiter;
+	struct delayed_work wait_timer;
+	struct soft_untagged_state untagged[SOFT_QNS];
+	u32 write_len;
+	bool in_write;
+	bool imm_kept;
+	__be32 imm;
+	struct soft_mem_cache mem;
+	u64 seq_read;
+	bool push_waits;
+	bool pushing;
 };
-
-/**
- * struct soft_src - where the octets of an FPDU are
- * @skb: socket buffer, or NULL for @lin
- * @off: of the FPDU in @skb
- * @lin: all of the FPDU, or with @direct its headers
- * @direct: its payload is in the memory of a queue pair of this host, or NULL
- * @more: octets that lie behind @lin's FPDU in one piece with it
- * @stride: octets from each of several FPDUs to the next, see soft_src_join(), or 0
- * @hdr: then, in front of the payload of each
- * @body: of payload in each
- */
-struct soft_src {
-	struct sk_buff *skb;
-	u32 off;
-	const u8 *lin;
-	const struct soft_direct_seg *direct;
-	u32 more;
-	u32 stride;
-	u32 hdr;
-	u32 body;
-};
-
-/**
- * struct soft_rx_seg - a segment on its way through the receiver
- * @seg: decoded header
- * @src: its octets
- * @raw: ULPDU_Length and headers as received
- * @term: what to send when it is refused
- */
-struct soft_rx_seg {
-	struct soft_seg seg;
-	struct soft_src src;
-	u8 raw[SOFT_HDR_MAX];
-	struct soft_term term;
-};
-
-/* rxsrc.c */
-void soft_window_open(struct soft_window *w, struct sk_buff *skb);
-void soft_window_step(struct soft_window *w);
-void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n);
-bool soft_src_crc_ok(const struct soft_src *src, u32 len);
-int soft_src_place(const struct soft_src *src, u32 off,
-		   const struct soft_mem *mem, u64 to, u32 n);
-u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
-		  bool crc);
-void soft_src_part(struct soft_src *src, struct soft_seg *seg);
-
-/**
- * soft_window_at() - octets of a socket buffer as one piece
- * @w: of the buffer
- * @off: of the first; never goes back
- * @n: octets
- * Return: the first of them, or NULL when they are spread.
- */
-static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
-{
-	while (off >= w->end && w->next)
-		soft_window_step(w);
-	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
-}
-
-/* octets in front of the payload of a segment */
-static inline u32 soft_payload_off(const struct soft_seg *seg)
-{
-	return SOFT_MPA_HDR + seg->hdr_len;
-}
 
 /* rx.c */
+void soft_rx_init(struct soft_rx *rx, struct soft_qp *qp);
+void soft_rx_reset(struct soft_rx *rx);
+void soft_rx_ready(struct soft_qp *qp, struct sock *sk);
+void soft_rx_drain(struct soft_qp *qp);
+bool soft_rx_in_message(const struct soft_qp *qp);
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq);
+
+/* segment.c */
 int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg);
 u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus);
-int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
-		    enum soft_access why);
-int soft_rx_bad_opcode(struct soft_rx_seg *s);
-int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
-			enum ib_wc_status status);
-int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s);
-int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s);
-bool soft_rx_in_message(const struct soft_qp *qp);
-int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret);
-int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s);
-void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in);
-void soft_rx_out_done(struct soft_qp *qp);
 
-/* rxrun.c */
-u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len);
+/* wait.c */
+void __soft_rx_wait_end(struct soft_qp *qp);
 
-/* atomic.c */
-int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s);
-int soft_rx_atomic_resp(struct soft_qp *qp, struct soft_rx_seg *s);
-
-/* immediate.c */
-int soft_rx_imm(struct soft_qp *qp, struct soft_rx_seg *s);
+/**
+ * soft_rx_wait_end() - the QP waits no longer, if it did
+ * @qp: queue pair
+ * Context: the receiver, or with the receiver stopped.
+ */
+static inline void soft_rx_wait_end(struct soft_qp *qp)
+{
+	if (qp->rx->waiting)
+		__soft_rx_wait_end(qp);
+}
 
 #endif /* SOFT_RX_H */

@@ -7,7 +7,7 @@
 #include <linux/skbuff.h>
 
 #include "../memory/memory.h"
-#include "rx.h"
+#include "internal.h"
 
 /* Look at the next piece: the buffer's own octets, each fragment, those of its parts. */
 static __always_inline void soft_window_peek(struct soft_window *w)
@@ -108,11 +108,10 @@ static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
 			 const struct soft_mem *mem, u64 to, u32 n)
 {
 	const struct soft_place *at = &seg->at;
-	struct soft_qp *from = seg->from;
 	struct soft_mem *src;
 
 	off -= seg->len;
-	if (soft_mem_get_cached(from, &from->tx.mem, at->stag, at->to + off, n,
+	if (soft_mem_get_cached(seg->from, seg->cache, at->stag, at->to + off, n,
 				at->need, &src))
 		return -ESTALE;
 	soft_mem_move(mem, to, src, at->to + off, n);

@@ -13,16 +13,8 @@
  */
 #include <net/sock.h>
 
-#include "../device.h"
-#include "../params.h"
-#include "../qp.h"
-
-/** soft_rx_wait_init() - at the QP's creation */
-void soft_rx_wait_init(struct soft_rx *rx)
-{
-	INIT_LIST_HEAD(&rx->waiter);
-	INIT_DELAYED_WORK(&rx->wait_timer, soft_rx_wait_timer);
-}
+#include "../base/params.h"
+#include "internal.h"
 
 /* Ask for a doorbell. Something may have been posted before that was visible. */
 static void soft_rx_wait_enlist(struct soft_qp *qp)
@@ -30,19 +22,19 @@ static void soft_rx_wait_enlist(struct soft_qp *qp)
 	struct soft_rq *rq = qp->rq;
 
 	spin_lock_bh(&rq->lock);
-	if (list_empty(&qp->rx.waiter))
-		list_add_tail(&qp->rx.waiter, &rq->waiters);
+	if (list_empty(&qp->rx->waiter.node))
+		list_add_tail(&qp->rx->waiter.node, &rq->waiters);
 	soft_ring_want_doorbell(&rq->ring);
 	spin_unlock_bh(&rq->lock);
 }
 
 static void soft_rx_wait_begin(struct soft_qp *qp, unsigned int timeout_ms)
 {
-	if (qp->rx.waiting)
+	if (qp->rx->waiting)
 		return;
-	qp->rx.waiting = true;
+	qp->rx->waiting = true;
 	soft_count(qp->rnic, SOFT_CNT_RX_WAITS);
-	mod_delayed_work(soft_wq, &qp->rx.wait_timer,
+	mod_delayed_work(soft_wq, &qp->rx->wait_timer,
 			 msecs_to_jiffies(timeout_ms));
 }
 
@@ -50,10 +42,10 @@ void __soft_rx_wait_end(struct soft_qp *qp)
 {
 	struct soft_rq *rq = qp->rq;
 
-	qp->rx.waiting = false;
-	qp->rx.wait_expired = false;
+	qp->rx->waiting = false;
+	qp->rx->wait_expired = false;
 	spin_lock_bh(&rq->lock);
-	list_del_init(&qp->rx.waiter);
+	list_del_init(&qp->rx->waiter.node);
 	if (list_empty(&rq->waiters))
 		soft_ring_no_doorbell(&rq->ring);
 	spin_unlock_bh(&rq->lock);
@@ -64,22 +56,22 @@ void __soft_rx_wait_end(struct soft_qp *qp)
  * @qp: queue pair
  *
  * Context: the receiver.
- * Return: 0 and rx.wqe is active; -EAGAIN when the receiver is to stop here and
+ * Return: 0 and qp->rwqe is active; -EAGAIN when the receiver is to stop here and
  * will be started again; -ENOENT when none was posted in time; -EINVAL when
  * what was posted makes no sense.
  */
 int soft_rx_claim(struct soft_qp *qp)
 {
 	unsigned int timeout_ms = READ_ONCE(soft_rx_wait_ms);
-	struct soft_rx *rx = &qp->rx;
+	struct soft_rx *rx = qp->rx;
 	int ret;
 
-	ret = soft_rq_fetch(qp, &rx->wqe);
+	ret = soft_rq_fetch(qp, &qp->rwqe);
 	if (ret == -ENOENT && timeout_ms && !rx->wait_expired &&
 	    qp->rq->ring.depth) {
 		soft_rx_wait_begin(qp, timeout_ms);
 		soft_rx_wait_enlist(qp);
-		ret = soft_rq_fetch(qp, &rx->wqe);
+		ret = soft_rq_fetch(qp, &qp->rwqe);
 		if (ret == -ENOENT)
 			return -EAGAIN;
 	}
@@ -87,31 +79,24 @@ int soft_rx_claim(struct soft_qp *qp)
 	return ret;
 }
 
-void __soft_rq_posted(struct soft_rq *rq)
-{
-	struct soft_qp *qp, *next;
-	unsigned long flags;
-
-	spin_lock_irqsave(&rq->lock, flags);
-	list_for_each_entry_safe(qp, next, &rq->waiters, rx.waiter) {
-		list_del_init(&qp->rx.waiter);
-		queue_work(soft_wq, &qp->rx.work);
-	}
-	soft_ring_no_doorbell(&rq->ring);
-	spin_unlock_irqrestore(&rq->lock, flags);
-}
-
-/* rx_wait_ms are over. The stream outlives the timer, as it does rx.work. */
-void soft_rx_wait_timer(struct work_struct *work)
+/* rx_wait_ms are over. The stream outlives the timer, as it does the work item. */
+static void soft_rx_wait_timer(struct work_struct *work)
 {
 	struct soft_qp *qp =
-		container_of(work, struct soft_qp, rx.wait_timer.work);
+		container_of(work, struct soft_rx, wait_timer.work)->qp;
 	struct sock *sk = qp->llp->sock->sk;
 
 	lock_sock(sk);
 	/* armed again, it is that of a wait which began meanwhile */
-	if (qp->rx.waiting && !delayed_work_pending(&qp->rx.wait_timer))
-		qp->rx.wait_expired = true;
+	if (qp->rx->waiting && !delayed_work_pending(&qp->rx->wait_timer))
+		qp->rx->wait_expired = true;
 	release_sock(sk);
 	soft_rx_resume(qp);
+}
+
+/** soft_rx_wait_init() - at the QP's creation */
+void soft_rx_wait_init(struct soft_rx *rx)
+{
+	INIT_LIST_HEAD(&rx->waiter.node);
+	INIT_DELAYED_WORK(&rx->wait_timer, soft_rx_wait_timer);
 }

@@ -4,9 +4,7 @@
  * the send queue and that put nothing on the wire. What was posted before them
  * is in FPDUs by then, what is posted behind them is not looked at yet.
  */
-#include "../device.h"
-#include "../memory/memory.h"
-#include "../qp.h"
+#include "internal.h"
 
 /**
  * soft_local_wr() - carry a local work request out
@@ -24,13 +22,13 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 
 	switch (wqe->opcode) {
 	case KRDMA_SOFT_OP_LOCAL_INV:
-		why = soft_mem_local_inv(qp, wqe->invalidate);
+		why = soft_mem_local_inv(&qp->mem, wqe->invalidate);
 		break;
 	case KRDMA_SOFT_OP_REG_MR:
-		why = soft_mem_fast_reg(qp, wqe);
+		why = soft_mem_fast_reg(&qp->mem, wqe);
 		break;
 	case KRDMA_SOFT_OP_BIND_MW:
-		why = soft_mw_bind(qp, wqe) ? SOFT_ACCESS_OK :
+		why = soft_mw_bind(&qp->mem, wqe) ? SOFT_ACCESS_OK :
 					      SOFT_ACCESS_RIGHTS;
 		break;
 	default:

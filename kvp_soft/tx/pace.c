@@ -7,9 +7,8 @@
  * does neither is found by a timer, one for all queue pairs of its context: a poster that is
  * busy with one of them will come back to the others.
  */
-#include "../device.h"
-#include "../params.h"
-#include "../qp.h"
+#include "../base/params.h"
+#include "internal.h"
 
 /* so many ticks for nothing before a doorbell is asked for again */
 #define SOFT_GATHER_IDLE	32
@@ -47,7 +46,7 @@ static void soft_gather_leave(struct soft_pace *pace)
 
 static struct soft_qp *soft_paced_qp(struct soft_pace *pace)
 {
-	return container_of(pace, struct soft_qp, tx.pace);
+	return container_of(pace, struct soft_tx, pace)->qp;
 }
 
 /* The transmitter looks at the queue; @goes_on: the poster is posting, to @several. */
@@ -59,7 +58,7 @@ static void soft_gather_end(struct soft_pace *pace, bool goes_on, bool several)
 		end = pace->moved && !several ? SOFT_PACE_SLOW : SOFT_PACE_BUSY;
 	soft_gather_leave(pace);
 	WRITE_ONCE(pace->end, end);
-	soft_tx_kick(soft_paced_qp(pace));
+	soft_qp_kick(soft_paced_qp(pace));
 }
 
 /* Has something waited for too long, although the poster goes on? */
@@ -217,7 +216,7 @@ static bool soft_pace_ahead(struct soft_qp *qp)
 bool soft_pace_called(struct soft_qp *qp, u64 begin)
 {
 	const u64 gather_ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC;
-	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_pace *pace = &qp->tx->pace;
 	struct soft_gather *gather = pace->with;
 	const bool gathered = pace->on && !pace->away;
 	u32 least;
@@ -276,7 +275,7 @@ static void soft_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
  */
 void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 {
-	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_pace *pace = &qp->tx->pace;
 
 	if (pace->inside) {
 		spin_lock_bh(&pace->with->lock);
@@ -302,13 +301,13 @@ static u32 soft_pace_most(const struct soft_qp *qp)
 	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? max(depth / 8, 1U) :
 								 depth / 2;
 
-	return min_not_zero(qp->tx.pace.most, max(depth - left, 1U));
+	return min_not_zero(qp->tx->pace.most, max(depth - left, 1U));
 }
 
 /** soft_pace_rest() - nothing is left to do: how does the poster announce what comes next? */
 void soft_pace_rest(struct soft_qp *qp)
 {
-	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_pace *pace = &qp->tx->pace;
 	struct soft_gather *gather = pace->with;
 
 	if (soft_poll_begin(qp))
@@ -340,7 +339,7 @@ void soft_pace_rest(struct soft_qp *qp)
  */
 void soft_pace_late(struct soft_qp *qp)
 {
-	struct soft_pace *pace = &qp->tx.pace;
+	struct soft_pace *pace = &qp->tx->pace;
 	const enum soft_pace_end end = xchg(&pace->end, SOFT_PACE_GATHERS);
 	int pending;
 	u32 most;

@@ -15,8 +15,8 @@
 #include <linux/shrinker.h>
 #include <linux/skbuff.h>
 
-#include "../params.h"
-#include "tx.h"
+#include "../base/params.h"
+#include "internal.h"
 
 #define SOFT_TX_BLOCK	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
 /* a block in use is followed by those that were filled after it, mostly in use, too */

@@ -8,10 +8,8 @@
  */
 #include <linux/timekeeping.h>
 
-#include "../device.h"
-#include "../params.h"
-#include "../qp.h"
-#include "tx.h"
+#include "../base/params.h"
+#include "internal.h"
 
 /* queue pairs that have a poller */
 static atomic_t soft_pollers;
@@ -34,7 +32,7 @@ static bool soft_poll_get(void)
  */
 bool soft_poll_begin(struct soft_qp *qp)
 {
-	struct soft_tx *tx = &qp->tx;
+	struct soft_tx *tx = qp->tx;
 
 	lockdep_assert_held(&tx->mutex);
 	if (!tx->polled && READ_ONCE(soft_tx_pollers) && qp->sq.ring.depth &&
@@ -48,22 +46,22 @@ bool soft_poll_begin(struct soft_qp *qp)
 /* The poller is there. It looks at the ring after that, so what was posted is found. */
 static void soft_poll_starts(struct soft_qp *qp)
 {
-	guard(mutex)(&qp->tx.mutex);
-	qp->tx.looking = true;
+	guard(mutex)(&qp->tx->mutex);
+	qp->tx->looking = true;
 	soft_ring_no_doorbell(&qp->sq.ring);
 }
 
 /* It leaves: from now on a doorbell says what is posted. */
 static void soft_poll_ends(struct soft_qp *qp)
 {
-	guard(mutex)(&qp->tx.mutex);
-	qp->tx.polled = false;
-	qp->tx.looking = false;
+	guard(mutex)(&qp->tx->mutex);
+	qp->tx->polled = false;
+	qp->tx->looking = false;
 	atomic_dec(&soft_pollers);
 	soft_ring_want_doorbell(&qp->sq.ring);
 	/* posted before that was visible */
 	if (soft_ring_pending(&qp->sq.ring))
-		soft_tx_kick(qp);
+		soft_qp_kick(qp);
 }
 
 /* Found something at @found; both parameters may change meanwhile. */
@@ -83,12 +81,12 @@ static bool soft_poll_send(struct soft_qp *qp)
 	struct soft_ring *ring = &qp->sq.ring;
 	u32 fetched;
 
-	guard(mutex)(&qp->tx.mutex);
+	guard(mutex)(&qp->tx->mutex);
 	if (!soft_ring_pending(ring))
 		return true;
 	fetched = ring->fetched;
 	if (soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes)))
-		soft_tx_kick(qp);
+		soft_qp_kick(qp);
 	soft_count_add(qp->rnic, SOFT_CNT_TX_POLLED, ring->fetched - fetched);
 	return ring->fetched != fetched;
 }
@@ -96,7 +94,7 @@ static bool soft_poll_send(struct soft_qp *qp)
 /** soft_poll_work() - a poller; it ends before its queue pair, whose stream ends before that */
 void soft_poll_work(struct work_struct *work)
 {
-	struct soft_qp *qp = container_of(work, struct soft_qp, tx.poll_work);
+	struct soft_qp *qp = container_of(work, struct soft_tx, poll_work)->qp;
 	u64 found = ktime_get_ns();
 
 	soft_poll_starts(qp);

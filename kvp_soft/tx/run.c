@@ -5,12 +5,9 @@
  * with one search for the region. The first that is not as it, or that must be refused, is
  * left for the usual way (tx.c), and refused there.
  */
-#include "../device.h"
-#include "../memory/memory.h"
-#include "../params.h"
-#include "../qp.h"
-#include "../trace.h"
-#include "tx.h"
+#include "../base/params.h"
+#include "../base/trace.h"
+#include "internal.h"
 
 /* What the work requests of a run have in common; whether they are signaled is not of it. */
 struct soft_tx_kind {
@@ -68,7 +65,7 @@ static __always_inline bool soft_tx_own(const struct krdma_soft_sqe *sqe,
 /* How many FPDUs of @len octets may be built from what is in the ring. */
 static u32 soft_tx_most(const struct soft_qp *qp, u32 len)
 {
-	const struct soft_tx *tx = &qp->tx;
+	const struct soft_tx *tx = qp->tx;
 	const struct soft_sq *sq = &qp->sq;
 	const u32 batch = READ_ONCE(soft_tx_batch_bytes);
 	const u32 staged = tx->staged + tx->pushed / SOFT_DIRECT_COST;
@@ -92,7 +89,7 @@ static u32 soft_tx_most(const struct soft_qp *qp, u32 len)
  */
 void soft_tx_more(struct soft_qp *qp)
 {
-	struct soft_tx *tx = &qp->tx;
+	struct soft_tx *tx = qp->tx;
 	struct soft_sq *sq = &qp->sq;
 	const u32 hdr = soft_tx_header_len(&tx->msg);
 	const u32 len = soft_fpdu_len(hdr - SOFT_MPA_HDR + sq->wqe->length);
@@ -111,7 +108,7 @@ void soft_tx_more(struct soft_qp *qp)
 	    trace_soft_fpdu_enabled() || trace_soft_wr_enabled())
 		return;
 	if (!(kind.flags & KRDMA_SOFT_WQE_INLINE) &&
-	    soft_mem_get_cached(qp, &tx->mem, kind.lkey, sq->wqe->sge[0].addr,
+	    soft_mem_get_cached(&qp->mem, &tx->mem, kind.lkey, sq->wqe->sge[0].addr,
 				kind.len, 0, &mem))
 		return;
 	tx->msg.off = 0;

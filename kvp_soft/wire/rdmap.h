@@ -48,6 +48,8 @@ enum soft_atomic_op {
 #define SOFT_ATOMIC_REQ_HDR	52	/* of an Atomic Request, RFC 7306 figure 4 */
 #define SOFT_ATOMIC_RESP_HDR	12	/* of an Atomic Response, figure 6 */
 #define SOFT_IMM_LEN		8	/* Immediate Data, figure 7 */
+/* "krdm", its last four octets: it belongs to the Send that follows, ../tx/immediate.c */
+#define SOFT_IMM_OF_SEND	0x6b72646dU
 #define SOFT_TERM_CTRL		4	/* control word of a Terminate */
 #define SOFT_TERM_SEG_LEN	2	/* DDP Segment Length behind it */
 #define SOFT_TERM_HDR_MAX	46	/* untagged DDP + Read Request */

@@ -21,8 +21,8 @@
 #include "fuzz.h"
 #include "kernel.h"
 #include "memory/memory.h"
-#include "params.h"
-#include "qp.h"
+#include "base/params.h"
+#include "parts.h"
 #include "tx/tx.h"
 
 void *calloc(size_t n, size_t size);
@@ -257,7 +257,7 @@ void fz_begin(const struct fz_setup *setup)
 	fz_fail_atomic = 0;
 	fz_send_room = setup->send_room * 64;
 	make_stream(setup);
-	memcpy(v.before, v.qp->rx.untagged, sizeof(v.before));
+	memcpy(v.before, v.qp->rx->untagged, sizeof(v.before));
 	for (i = 0; i < setup->reads; i++)
 		post_send(IB_WR_RDMA_READ);
 	for (i = 0; i < setup->sends; i++)
@@ -311,14 +311,14 @@ static void check_sequence(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(v.before); i++) {
-		const struct soft_untagged_state *was = &v.before[i], *is = &v.qp->rx.untagged[i];
+		const struct soft_untagged_state *was = &v.before[i], *is = &v.qp->rx->untagged[i];
 
 		fz_must(is->msn > was->msn || (is->msn == was->msn && is->mo >= was->mo));
 		v.before[i] = *is;
 	}
 	fz_must(v.qp->in_count <= v.qp->mpa.ird);
 	fz_must(v.qp->out_count <= v.qp->mpa.ord);
-	fz_must(v.qp->rx.bounce_len <= v.qp->rx.bounce_size);
+	fz_must(v.qp->rx->bounce_len <= v.qp->rx->bounce_size);
 }
 
 static void check_constant(void)
@@ -337,8 +337,8 @@ void fz_settle(void)
 
 	fz_run_works();
 	/* TCP has taken a part and says when there is room again */
-	while (!fz_llp_returned && v.qp->tx.staged && rounds++ < 4096) {
-		soft_tx_kick(v.qp);
+	while (!fz_llp_returned && v.qp->tx->staged && rounds++ < 4096) {
+		soft_qp_kick(v.qp);
 		fz_run_works();
 	}
 	if (!fz_llp_returned)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Tracepoints of the soft RNIC, under events/krdma_soft.
+ * Tracepoints of the soft RNIC, under events/krdma_soft. What they look at is known where they
+ * are made, in ../trace.c.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma_soft
@@ -8,10 +9,13 @@
 #if !defined(SOFT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define SOFT_TRACE_H
 
-#include <linux/tcp.h>
 #include <linux/tracepoint.h>
 
-#include "qp.h"
+struct krdma_soft_cqe;
+struct krdma_soft_sqe;
+struct soft_qp;
+struct soft_seg;
+struct soft_term;
 
 TRACE_DEFINE_ENUM(SOFT_QP_IDLE);
 TRACE_DEFINE_ENUM(SOFT_QP_RTS);
@@ -131,7 +135,7 @@ TRACE_EVENT(soft_fpdu,
 	),
 	TP_fast_assign(
 		__entry->qpn = qp->ri.obj.id;
-		__entry->seq = qp->tx.seq_built;
+		__entry->seq = qp->tx->seq_built;
 		__entry->len = n;
 		__entry->mss = READ_ONCE(tcp_sk(qp->llp->sock->sk)->mss_cache);
 		__entry->ddp = header[0];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What an administrator may set, all of it at run time under
- * /sys/module/krdma_soft/parameters. Defaults and meaning stand in main.c.
+ * /sys/module/krdma_soft/parameters. Defaults and meaning stand in params.c.
  */
 #ifndef SOFT_PARAMS_H
 #define SOFT_PARAMS_H
+
+#include <linux/types.h>
 
 /* most that tx_blocks may be */
 #define SOFT_TX_PAGES_MAX	1024U
@@ -13,6 +15,13 @@
 #define SOFT_COPY_VECTORS_OFF		0
 #define SOFT_COPY_VECTORS_AUTO		1
 #define SOFT_COPY_VECTORS_ALWAYS	2
+
+/** enum soft_same_host - which streams may leave TCP, parameter same_host */
+enum soft_same_host {
+	SOFT_SAME_HOST_OFF,
+	SOFT_SAME_HOST_NETNS,	/* both ends in one network namespace */
+	SOFT_SAME_HOST_ANY,
+};
 
 extern unsigned int soft_tx_batch_bytes;
 extern unsigned int soft_tx_inline_bytes;
@@ -31,6 +40,7 @@ extern bool soft_comp_affinity;
 extern unsigned int soft_copy_string_min;
 extern unsigned int soft_copy_vectors;
 extern unsigned int soft_copy_vector_min;
+extern unsigned int soft_poll_yield;
 extern unsigned int soft_same_host;
 
 #endif /* SOFT_PARAMS_H */

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Octets of memory that soft_mem_get() has allowed: copying them, and atomic operations.
+ */
+#include <linux/highmem.h>
+
+#include "copy.h"
+#include "internal.h"
+
+/* Where @to is in the pinned memory of @mem. */
+static u64 soft_mem_offset(const struct soft_mem *mem, u64 to)
+{
+	return mem->region->offset + to - mem->iova + mem->offset;
+}
+
+static bool soft_mem_is_dmabuf(const struct soft_mem *mem)
+{
+	return mem->region && mem->region->dmabuf;
+}
+
+/* In a region of elements: the address of the octet at @off; @len is cut to its element. */
+static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
+{
+	u32 low = 0, high = mem->num - 1, middle;
+
+	/* the first that ends behind @off, which is in bounds */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (mem->ends[middle] > off)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*len = min_t(u64, *len, mem->ends[low] - off);
+	off -= low ? mem->ends[low - 1] : 0;
+	return (void *)(uintptr_t)(mem->pages[low] + off);
+}
+
+/*
+ * The kernel's address of the octet at @to; @len is cut to what lies behind it in
+ * one piece. NULL for one that processor instructions cannot reach: the I/O memory
+ * of a dma-buf.
+ */
+static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
+			  void **mapped)
+{
+	u64 off = to - mem->iova + mem->offset;
+	u64 mask = BIT_ULL(mem->page_shift) - 1;
+
+	*mapped = NULL;
+	if (soft_mem_is_dmabuf(mem)) {
+		if (mem->region->map.is_iomem)
+			return NULL;
+		return mem->region->map.vaddr + mem->region->offset + off;
+	}
+	if (mem->region) {
+		off += mem->region->offset;
+		*len = min(*len, PAGE_SIZE - offset_in_page(off));
+		*mapped = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+		return *mapped + offset_in_page(off);
+	}
+	if (mem->ends)
+		return soft_mem_element(mem, off, len);
+	if (mem->pages) {
+		off += mem->iova & mask;
+		*len = min_t(u64, *len, mask + 1 - (off & mask));
+		return (void *)(uintptr_t)(mem->pages[off >> mem->page_shift] +
+					   (off & mask));
+	}
+	return (void *)(uintptr_t)to;
+}
+
+static void soft_mem_unmap(void *mapped)
+{
+	if (mapped)
+		kunmap_local(mapped);
+}
+
+static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
+			     void *buf, size_t len, bool out)
+{
+	struct iosys_map map = region->map;
+
+	if (out)
+		iosys_map_memcpy_from(buf, &map, off, len);
+	else
+		iosys_map_memcpy_to(&map, off, buf, len);
+}
+
+/* Is it pages of a program? */
+static bool soft_mem_is_pages(const struct soft_mem *mem)
+{
+	return mem->region && !mem->region->dmabuf;
+}
+
+/* Pages that lie anywhere; @off in the region. */
+static __always_inline void
+soft_pages_copy(const struct ri_vm_region *region, u64 off,
+		const struct soft_parts *buf, size_t len, bool out)
+{
+	struct page **page = region->pages + (off >> PAGE_SHIFT);
+	const bool vectors = soft_copy_begin(len);
+	u32 part = buf->len;
+	u8 *p = buf->first;
+	void *va;
+	size_t n;
+
+	off = offset_in_page(off);
+	for (; len; len -= n) {
+		n = min3(len, (size_t)part, PAGE_SIZE - off);
+		va = kmap_local_page(*page);
+		if (out)
+			soft_copy(p, va + off, n, vectors);
+		else
+			soft_copy(va + off, p, n, vectors);
+		kunmap_local(va);
+		off += n;
+		page += off >> PAGE_SHIFT;
+		off = offset_in_page(off);
+		p += n;
+		part -= n;
+		if (!part) {
+			p += buf->gap;
+			part = buf->len;
+		}
+	}
+	soft_copy_end(vectors);
+}
+
+/* One part of that, piece by piece; @out says which way. */
+static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
+			       size_t len, bool out, bool vectors)
+{
+	void *va, *mapped;
+	size_t n;
+
+	if (soft_mem_is_dmabuf(mem)) {
+		soft_dmabuf_copy(mem->region, soft_mem_offset(mem, to), buf,
+				 len, out);
+		return;
+	}
+	for (; len; to += n, buf += n, len -= n) {
+		n = len;
+		va = soft_mem_map(mem, to, &n, &mapped);
+		if (out)
+			soft_copy(buf, va, n, vectors);
+		else
+			soft_copy(va, buf, n, vectors);
+		soft_mem_unmap(mapped);
+	}
+}
+
+/* What is not pages of a program. */
+static void soft_mem_copy(const struct soft_mem *mem, u64 to,
+			  const struct soft_parts *buf, size_t len, bool out)
+{
+	const bool vectors = !soft_mem_is_dmabuf(mem) && soft_copy_begin(len);
+	u8 *p = buf->first;
+	size_t n;
+
+	for (; len; to += n, p += n + buf->gap, len -= n) {
+		n = min_t(size_t, len, buf->len);
+		soft_mem_copy_part(mem, to, p, n, out, vectors);
+	}
+	soft_copy_end(vectors);
+}
+
+/**
+ * soft_mem_read_parts() - copy from a region
+ * @mem: soft_mem_get() allowed it
+ * @to: tagged offset there
+ * @dst: where to
+ * @len: octets
+ * Context: any.
+ */
+void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
+			 const struct soft_parts *dst, size_t len)
+{
+	if (soft_mem_is_pages(mem))
+		soft_pages_copy(mem->region, soft_mem_offset(mem, to), dst, len,
+				true);
+	else
+		soft_mem_copy(mem, to, dst, len, true);
+}
+
+/** soft_mem_write_parts() - copy into a region; see soft_mem_read_parts() */
+void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
+			  const struct soft_parts *src, size_t len)
+{
+	if (soft_mem_is_pages(mem))
+		soft_pages_copy(mem->region, soft_mem_offset(mem, to), src, len,
+				false);
+	else
+		soft_mem_copy(mem, to, src, len, false);
+}
+
+/*
+ * One piece that lies in one page, the rule with short messages. Return: false when it
+ * is none of a program's.
+ */
+static __always_inline bool soft_page_copy(const struct soft_mem *mem, u64 to,
+					   void *buf, size_t len, bool out)
+{
+	u64 off;
+	void *va;
+
+	if (!soft_mem_is_pages(mem))
+		return false;
+	off = soft_mem_offset(mem, to);
+	if (offset_in_page(off) + len > PAGE_SIZE)
+		return false;
+	va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+	if (out)
+		soft_copy(buf, va + offset_in_page(off), len, false);
+	else
+		soft_copy(va + offset_in_page(off), buf, len, false);
+	kunmap_local(va);
+	return true;
+}
+
+/** soft_mem_read() - the same to one piece */
+void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
+{
+	const struct soft_parts parts = { .first = dst, .len = len };
+
+	if (!soft_page_copy(mem, to, dst, len, true))
+		soft_mem_read_parts(mem, to, &parts, len);
+}
+
+/** soft_mem_write() - the same from one piece */
+void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
+		    size_t len)
+{
+	const struct soft_parts parts = { .first = (void *)src, .len = len };
+
+	if (!soft_page_copy(mem, to, (void *)src, len, false))
+		soft_mem_write_parts(mem, to, &parts, len);
+}
+
+/* Offsets in the regions, whose pages lie anywhere. */
+static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
+			    const struct ri_vm_region *src, u64 from, size_t len)
+{
+	struct page **to_page = dst->pages + (to >> PAGE_SHIFT);
+	struct page **from_page = src->pages + (from >> PAGE_SHIFT);
+	const bool vectors = soft_copy_begin(len);
+	void *to_va, *from_va;
+	size_t n;
+
+	to = offset_in_page(to);
+	from = offset_in_page(from);
+	/* page by page, without a look at where each ends */
+	for (; !to && !from && len >= PAGE_SIZE; len -= PAGE_SIZE) {
+		to_va = kmap_local_page(*to_page++);
+		from_va = kmap_local_page(*from_page++);
+		soft_copy(to_va, from_va, PAGE_SIZE, vectors);
+		kunmap_local(from_va);
+		kunmap_local(to_va);
+	}
+	for (; len; len -= n) {
+		n = min(len, PAGE_SIZE - max(to, from));
+		to_va = kmap_local_page(*to_page);
+		from_va = kmap_local_page(*from_page);
+		soft_copy(to_va + to, from_va + from, n, vectors);
+		kunmap_local(from_va);
+		kunmap_local(to_va);
+		to += n;
+		from += n;
+		to_page += to >> PAGE_SHIFT;
+		from_page += from >> PAGE_SHIFT;
+		to = offset_in_page(to);
+		from = offset_in_page(from);
+	}
+	soft_copy_end(vectors);
+}
+
+/**
+ * soft_mem_move() - copy from one region to another
+ * @dst: soft_mem_get() allowed it
+ * @to: tagged offset there
+ * @src: soft_mem_get() allowed it
+ * @from: tagged offset there
+ * @len: octets
+ * Context: any.
+ */
+void soft_mem_move(const struct soft_mem *dst, u64 to,
+		   const struct soft_mem *src, u64 from, size_t len)
+{
+	u8 between[256]; /* for two dma-bufs */
+	void *va, *mapped;
+	size_t n;
+
+	if (soft_mem_is_pages(dst) && soft_mem_is_pages(src)) {
+		soft_pages_move(dst->region, soft_mem_offset(dst, to),
+				src->region, soft_mem_offset(src, from), len);
+		return;
+	}
+	for (; len; to += n, from += n, len -= n) {
+		n = len;
+		if (!soft_mem_is_dmabuf(src)) {
+			va = soft_mem_map(src, from, &n, &mapped);
+			soft_mem_write(dst, to, va, n);
+			soft_mem_unmap(mapped);
+		} else if (!soft_mem_is_dmabuf(dst)) {
+			va = soft_mem_map(dst, to, &n, &mapped);
+			soft_mem_read(src, from, va, n);
+			soft_mem_unmap(mapped);
+		} else {
+			n = min(n, sizeof(between));
+			soft_mem_read(src, from, between, n);
+			soft_mem_write(dst, to, between, n);
+		}
+	}
+}
+
+/* Atomic operations ********************************************************* */
+
+/* May 8 octets at @to be operated on atomically? */
+static bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
+{
+	size_t len = sizeof(u64);
+	void *mapped, *va = soft_mem_map(mem, to, &len, &mapped);
+
+	soft_mem_unmap(mapped);
+	return va && len == sizeof(u64) && IS_ALIGNED((uintptr_t)va, sizeof(u64));
+}
+
+/**
+ * soft_mem_get_atomic() - soft_mem_get() for the target of an atomic operation
+ * @user: see there
+ * @rq: the operation
+ * @memp: see there
+ * Return: SOFT_ACCESS_OK or the reason of the refusal, which the target's place may be, too.
+ */
+enum soft_access soft_mem_get_atomic(const struct soft_mem_user *user,
+				     const struct soft_atomic_req *rq,
+				     struct soft_mem **memp)
+{
+	enum soft_access why;
+
+	why = soft_mem_get(user, rq->stag, rq->to, SOFT_ATOMIC_LEN,
+			   IB_ACCESS_REMOTE_ATOMIC, memp);
+	if (!why && !soft_mem_aligned(*memp, rq->to)) {
+		soft_mem_put(*memp);
+		why = SOFT_ACCESS_ALIGN;
+	}
+	return why;
+}
+
+/**
+ * soft_mem_atomic() - an atomic operation on a region
+ * @mem: soft_mem_get_atomic() allowed it
+ * @rq: what to do
+ *
+ * Aligned, so the target lies in one page or element. Context: any.
+ * Return: what was there before.
+ */
+u64 soft_mem_atomic(const struct soft_mem *mem,
+		    const struct soft_atomic_req *rq)
+{
+	size_t len = sizeof(u64);
+	void *mapped;
+	atomic64_t *target = soft_mem_map(mem, rq->to, &len, &mapped);
+	s64 old = atomic64_read(target);
+
+	while (!atomic64_try_cmpxchg(target, &old, soft_atomic_result(rq, old)))
+		;
+	soft_mem_unmap(mapped);
+	return old;
+}

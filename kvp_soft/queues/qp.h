@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The queue pair: its queues, its state, and what its transmitter, its receiver and the rest
+ * of the module share. The transmitter, the receiver and the direct path keep what is theirs
+ * in structures of their own.
+ *
+ * The queues call nobody above them: what they want done they queue, as the transmitter
+ * (soft_qp_kick()), a receiver that waits (struct soft_rq_waiter) or @todo.
+ *
+ * Contexts:
+ *  - the transmitter (tx/) in process context, under tx->mutex: in the system call that
+ *    rings the doorbell, in the post of a kernel consumer that may sleep there, in tx_work
+ *    or tx->poll_work;
+ *  - the receiver (rx/) under the socket's lock: in softirq for little data, in
+ *    rx->waiter.work for much;
+ *  - state changes (../qp.c) in process context; those that begin in the receiver or in a
+ *    socket callback are only noted in @todo and done by ctl_work.
+ *
+ * Lock order: tx->mutex, socket lock, @lock, queue locks, CQ lock.
+ */
+#ifndef SOFT_QUEUES_QP_H
+#define SOFT_QUEUES_QP_H
+
+#include <linux/workqueue.h>
+#include <krdma/rnicpi.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "../base/rnic.h"
+#include "../memory/memory.h"
+#include "../wire/ddp.h"
+#include "cq.h"
+#include "recvq.h"
+#include "sendq.h"
+
+struct soft_direct;
+struct soft_rx;
+struct soft_tx;
+
+/** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
+enum soft_qp_state {
+	SOFT_QP_IDLE,
+	SOFT_QP_RTS,
+	SOFT_QP_CLOSING,	/* posted work leaves, then the stream ends */
+	SOFT_QP_TERMINATE,	/* a Terminate leaves, then the stream ends */
+	SOFT_QP_ERROR,
+};
+
+/* bits of soft_qp.todo, worked off by ctl_work */
+enum {
+	SOFT_TODO_PEER_CLOSED,	/* FIN, RST or time-out of the stream */
+	SOFT_TODO_FINISH,	/* the transmitter has sent the last octet */
+	SOFT_TODO_TIMEOUT,	/* and did not within soft_close_timeout_ms */
+	SOFT_TODO_CQ_LOST,	/* a completion did not fit in its CQ */
+};
+
+/**
+ * struct soft_read_in - an RDMA Read or an atomic operation of the peer
+ * @is_atomic: which of them
+ * @msn: the request's
+ * @req: RDMA Read
+ * @atomic: atomic operation
+ */
+struct soft_read_in {
+	bool is_atomic;
+	u32 msn;
+	union {
+		struct soft_read_req req;
+		struct soft_atomic_req atomic;
+	};
+};
+
+/**
+ * struct soft_read_out - an RDMA Read or an atomic operation of ours that waits for
+ * its response
+ * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
+ * @last: the work request is over with it
+ * @is_atomic: which of them
+ * @msn: of the request
+ * @id: of an atomic operation
+ * @stag: where the answer goes
+ * @to: tagged offset there
+ * @len: octets
+ * @got: of them, placed
+ */
+struct soft_read_out {
+	u32 slot;
+	bool last;
+	bool is_atomic;
+	u32 msn;
+	u32 id;
+	u32 stag;
+	u64 to;
+	u32 len;
+	u32 got;
+};
+
+#define SOFT_NO_SLOT	U32_MAX
+
+/**
+ * struct soft_qp - queue pair
+ * @rnic: the RNIC
+ * @mem: whom it is for its memory
+ * @tx: its transmitter
+ * @rx: its receiver
+ * @direct: its part in the direct path
+ * @sig_all: every send work request completes visibly
+ * @max_inline: octets
+ * @sq: send queue
+ * @own_rq: receive queue, empty when there is a shared one
+ * @rq: the receive queue in use
+ * @rwqe: receive work request under way; the receiver's
+ * @rwqe_status: how it ends when the stream fails; the receiver's
+ * @tx_work: runs the transmitter
+ * @llp: the stream; changes under tx.mutex and the socket's lock together
+ * @mpa: how the stream was agreed
+ * @peer: the other end of the stream, when that is a QP of this host; changes under the
+ *	lock of the table of streams and @lock
+ * @lock: protects the fields up to @term
+ * @state: see above
+ * @peer_done: the peer has ended its half: what was begun is finished, no more is begun;
+ *	under tx.mutex
+ * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
+ * @in: ring of RDMA Reads and atomic operations to answer, ird entries
+ * @in_head: oldest
+ * @in_count: number
+ * @out: ring of RDMA Reads and atomic operations that wait, ord entries
+ * @out_head: oldest
+ * @out_count: number
+ * @tx_waits: the transmitter waits for answers to them
+ * @tx_waits_for: until no more than so many are to come
+ * @term_pending: @term is to be sent
+ * @term: why the stream ends; the first reason counts
+ * @status: what the consumer of the endpoint is told
+ * @sent: counts, all streams; under tx.mutex
+ * @received: counts, all streams; the receiver's
+ * @retransmissions: of streams that are over
+ * @todo: SOFT_TODO_*, atomic bits
+ * @ctl_work: does them
+ * @close_timer: ends a close that takes too long
+ */
+struct soft_qp {
+	struct ri_qp ri;
+	struct soft_rnic *rnic;
+	struct soft_mem_user mem;
+	struct soft_tx *tx;
+	struct soft_rx *rx;
+	struct soft_direct *direct;
+	bool sig_all;
+	u32 max_inline;
+	struct soft_sq sq;
+	struct soft_rq own_rq;
+	struct soft_rq *rq;
+
+	struct soft_rwqe rwqe;
+	enum ib_wc_status rwqe_status;
+	struct work_struct tx_work;
+
+	struct ri_llp *llp;
+	struct soft_qp *peer;
+	struct ri_mpa_params mpa;
+
+	spinlock_t lock;
+	enum soft_qp_state state;
+	bool peer_done;
+	bool peer_ready;
+	struct soft_read_in *in;
+	u32 in_head;
+	u32 in_count;
+	struct soft_read_out *out;
+	u32 out_head;
+	u32 out_count;
+	bool tx_waits;
+	u32 tx_waits_for;
+	bool term_pending;
+	struct soft_term term;
+	int status;
+
+	struct ri_traffic sent;
+	struct ri_traffic received;
+	u64 retransmissions;
+
+	unsigned long todo;
+	struct work_struct ctl_work;
+	struct delayed_work close_timer;
+};
+
+static inline struct soft_qp *to_soft_qp(struct ri_qp *ri)
+{
+	return container_of(ri, struct soft_qp, ri);
+}
+
+static inline struct soft_cq *soft_send_cq(struct soft_qp *qp)
+{
+	return to_soft_cq(qp->ri.send_cq);
+}
+
+static inline struct soft_cq *soft_recv_cq(struct soft_qp *qp)
+{
+	return to_soft_cq(qp->ri.recv_cq);
+}
+
+/* qp.c */
+void soft_qp_event(struct soft_qp *qp, enum ib_event_type event);
+void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
+		  bool send_term, int status);
+void soft_qp_todo(struct soft_qp *qp, int what);
+void soft_qp_flush(struct soft_qp *qp);
+void soft_qp_forget(struct soft_qp *qp);
+void soft_qp_wake_peer(struct soft_qp *qp);
+
+/** soft_qp_kick() - there may be something to send; any context */
+static inline void soft_qp_kick(struct soft_qp *qp)
+{
+	queue_work(soft_wq, &qp->tx_work);
+}
+
+/* the peer's FIN or RST has arrived, or our own end was closed */
+static inline bool soft_sk_closed(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
+}
+
+/* an FPDU; its DDP header says whether the message ends */
+static inline void soft_traffic_fpdu(struct ri_traffic *traffic, const u8 *ddp)
+{
+	traffic->fpdus++;
+	if (ddp[0] & SOFT_DDP_LAST)
+		traffic->messages++;
+}
+
+#endif /* SOFT_QUEUES_QP_H */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Inside of the receiver: a segment on its way, and what its files have for each other. All
+ * of it runs under the socket's lock.
+ *
+ * A handler returns 0, or an errno with the Terminate to send in soft_rx_seg.term.
+ */
+#ifndef SOFT_RX_INTERNAL_H
+#define SOFT_RX_INTERNAL_H
+
+#include <linux/skbuff.h>
+
+#include "../queues/segment.h"
+#include "rx.h"
+
+/**
+ * struct soft_window - octets of a socket buffer that lie in one piece
+ * @skb: the buffer
+ * @data: the first of them
+ * @begin: its offset in the buffer
+ * @end: offset behind the last
+ * @next: what stands at @end, or NULL at the end of the buffer
+ * @next_len: octets there
+ * @part: where that is: in @skb, in one of the buffers it is made of
+ * @piece: number of the piece behind it
+ */
+struct soft_window {
+	struct sk_buff *skb;
+	const u8 *data;
+	u32 begin;
+	u32 end;
+	const u8 *next;
+	u32 next_len;
+	struct sk_buff *part;
+	u32 piece;
+};
+
+/**
+ * struct soft_src - where the octets of an FPDU are
+ * @skb: socket buffer, or NULL for @lin
+ * @off: of the FPDU in @skb
+ * @lin: all of the FPDU, or with @direct its headers
+ * @direct: its payload is in the memory of a queue pair of this host, or NULL
+ * @more: octets that lie behind @lin's FPDU in one piece with it
+ * @stride: octets from each of several FPDUs to the next, see soft_src_join(), or 0
+ * @hdr: then, in front of the payload of each
+ * @body: of payload in each
+ */
+struct soft_src {
+	struct sk_buff *skb;
+	u32 off;
+	const u8 *lin;
+	const struct soft_direct_seg *direct;
+	u32 more;
+	u32 stride;
+	u32 hdr;
+	u32 body;
+};
+
+/**
+ * struct soft_rx_seg - a segment on its way through the receiver
+ * @seg: decoded header
+ * @src: its octets
+ * @raw: ULPDU_Length and headers as received
+ * @term: what to send when it is refused
+ */
+struct soft_rx_seg {
+	struct soft_seg seg;
+	struct soft_src src;
+	u8 raw[SOFT_HDR_MAX];
+	struct soft_term term;
+};
+
+/* source.c */
+void soft_window_open(struct soft_window *w, struct sk_buff *skb);
+void soft_window_step(struct soft_window *w);
+void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n);
+bool soft_src_crc_ok(const struct soft_src *src, u32 len);
+int soft_src_place(const struct soft_src *src, u32 off,
+		   const struct soft_mem *mem, u64 to, u32 n);
+u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
+		  bool crc);
+void soft_src_part(struct soft_src *src, struct soft_seg *seg);
+
+/**
+ * soft_window_at() - octets of a socket buffer as one piece
+ * @w: of the buffer
+ * @off: of the first; never goes back
+ * @n: octets
+ * Return: the first of them, or NULL when they are spread.
+ */
+static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
+{
+	while (off >= w->end && w->next)
+		soft_window_step(w);
+	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
+}
+
+/* octets in front of the payload of a segment */
+static inline u32 soft_payload_off(const struct soft_seg *seg)
+{
+	return SOFT_MPA_HDR + seg->hdr_len;
+}
+
+/* rx.c */
+void soft_rx_resume(struct soft_qp *qp);
+
+/* segment.c */
+void soft_rx_mpa_error(struct soft_qp *qp, u8 code);
+int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret);
+u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
+		 u16 ulpdu_len);
+
+/* deliver.c */
+int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
+		    enum soft_access why);
+int soft_rx_bad_opcode(struct soft_rx_seg *s);
+int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
+			enum ib_wc_status status);
+int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s);
+int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s);
+bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg);
+int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s);
+void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in);
+void soft_rx_out_done(struct soft_qp *qp);
+
+/* terminate.c */
+int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s);
+
+/* wait.c */
+void soft_rx_wait_init(struct soft_rx *rx);
+int soft_rx_claim(struct soft_qp *qp);
+
+/* run.c */
+u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len);
+
+/* atomic.c */
+int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s);
+int soft_rx_atomic_resp(struct soft_qp *qp, struct soft_rx_seg *s);
+
+/* immediate.c */
+int soft_rx_imm(struct soft_qp *qp, struct soft_rx_seg *s);
+
+#endif /* SOFT_RX_INTERNAL_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * From an FPDU, or a segment of a queue pair of this host, to the handler of what it is about
+ * (deliver.c), and what follows from its answer.
+ */
+#include <linux/unaligned.h>
+
+#include "../base/trace.h"
+#include "internal.h"
+
+/* The stream cannot go on: tell the peer, the consumer, and stop listening. */
+static void soft_rx_fail(struct soft_qp *qp, const struct soft_term *term)
+{
+	bool access = (term->layer == SOFT_TERM_RDMAP &&
+		       term->etype == SOFT_RDMAP_PROTECTION) ||
+		      (term->layer == SOFT_TERM_DDP &&
+		       term->etype == SOFT_DDP_TAGGED);
+
+	soft_count(qp->rnic, SOFT_CNT_PROTO_ERR);
+	qp->rx->stopped = true;
+	soft_qp_fail(qp, term, true, -EPROTO);
+	soft_qp_event(qp, access ? IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+}
+
+/** soft_rx_mpa_error() - what arrived is no FPDU: the stream cannot go on */
+void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
+{
+	struct soft_term term;
+
+	soft_term_set(&term, SOFT_TERM_MPA, SOFT_MPA_ERROR, code);
+	soft_rx_fail(qp, &term);
+}
+
+/* The initiator has spoken: the responder may send (RFC 5044 7.1.2). */
+static void soft_rx_peer_ready(struct soft_qp *qp)
+{
+	WRITE_ONCE(qp->peer_ready, true);
+	soft_qp_kick(qp);
+}
+
+/* How many segments behind @s, in the middle of a message, go with it as one. */
+static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	u32 n;
+
+	if (s->seg.last || !s->seg.payload_len || !s->src.more ||
+	    qp->rx->apart || trace_soft_recv_enabled())
+		return 0;
+	/* the first of a message takes its receive */
+	if (!s->seg.tagged && !qp->rwqe.active)
+		return 0;
+	n = soft_src_join(&s->src, &s->seg, s->raw, qp->mpa.crc);
+	if (!n || soft_rx_join_ok(qp, &s->seg))
+		return n;
+	soft_src_part(&s->src, &s->seg);
+	/* one of them will be: not to be tried with each before it */
+	qp->rx->apart = true;
+	return 0;
+}
+
+/**
+ * soft_rx_handled() - a segment's handler has answered
+ * @qp: queue pair
+ * @s: the segment
+ * @ret: 0, or its errno
+ * Return: 0, also when the stream has failed with it; -EAGAIN when it is to be given again
+ * later, and nothing behind it before (rx.held); -ESTALE as soft_src_place().
+ */
+int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
+{
+	qp->rx->held = ret == -EAGAIN;
+	if (qp->rx->held || ret == -ESTALE)
+		return ret;
+	if (ret)
+		soft_rx_fail(qp, &s->term);
+	else if (!READ_ONCE(qp->peer_ready))
+		soft_rx_peer_ready(qp);
+	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
+	return 0;
+}
+
+/* What its sender on this host still has goes with the segment, however long. */
+static void soft_rx_add_direct(struct soft_rx_seg *s)
+{
+	const u32 n = s->src.direct->payload;
+
+	s->seg.payload_len += n;
+	/* what a Terminate says of it */
+	s->seg.ulpdu_len = min(s->seg.ulpdu_len + n, U16_MAX);
+}
+
+/*
+ * A segment of which @have octets stand in @s->raw, and those that go with it. Return:
+ * how many, or soft_rx_handled()'s errno.
+ */
+static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
+{
+	u32 joined = 0;
+	int ret;
+
+	ret = soft_seg_decode(s->raw, have, &s->seg, &s->term);
+	if (!ret) {
+		if (s->src.direct)
+			soft_rx_add_direct(s);
+		trace_soft_recv(qp, &s->seg);
+		joined = soft_rx_join(qp, s);
+		ret = soft_rx_dispatch(qp, s);
+	}
+	ret = soft_rx_handled(qp, s, ret);
+	if (ret)
+		return ret;
+	qp->received.fpdus += joined;
+	return 1 + joined;
+}
+
+/**
+ * soft_rx_fpdu() - a whole FPDU, checked
+ * @qp: queue pair
+ * @src: its octets
+ * @len: how many
+ * @ulpdu_len: its ULPDU_Length as it was read to find that: the pages of a sender on this
+ *	host may be anybody's, and change
+ *
+ * Return: FPDUs of that length that were used, it and those that go with it; 0 when it is to
+ * be given again later.
+ */
+u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
+		 u16 ulpdu_len)
+{
+	u32 have = min_t(u32, len - SOFT_MPA_CRC, SOFT_HDR_MAX);
+	struct soft_rx_seg s;
+	int n;
+
+	s.src = *src;
+	if (src->lin && have == SOFT_HDR_MAX) {
+		/* of known length: no call; and not to be read again */
+		memcpy(s.raw, src->lin, SOFT_HDR_MAX);
+		barrier_data(s.raw);
+	} else {
+		soft_src_copy(src, 0, s.raw, have);
+	}
+	put_unaligned_be16(ulpdu_len, s.raw);
+	n = soft_rx_segment(qp, &s, have);
+	if (n < 0)
+		return 0;
+	if (n == 1 && s.src.more >= len)
+		n += soft_rx_more(qp, &s, len);
+	return n;
+}
+
+/**
+ * soft_rx_direct() - a segment from a queue pair of this host
+ * @qp: who receives
+ * @seg: the segment
+ *
+ * Context: process context, with the socket of @qp locked.
+ * Return: 0, also when it was refused, which the peer hears by a Terminate; -EAGAIN
+ * when there is no receive for it yet, and -ENOTCONN when the stream has failed: it and
+ * what is behind it are to come by TCP; -ESTALE when its payload cannot be read.
+ */
+int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
+{
+	u32 have = min_t(u32, seg->len, SOFT_HDR_MAX);
+	struct soft_rx_seg s;
+	int ret;
+
+	if (qp->rx->stopped)
+		return -ENOTCONN;
+	if (qp->rx->held)
+		return -EAGAIN;
+	s.src = (struct soft_src){
+		.lin = seg->raw,
+		.direct = seg->payload ? seg : NULL,
+	};
+	memcpy(s.raw, seg->raw, have);
+	qp->rx->pushing = true;
+	ret = soft_rx_segment(qp, &s, have);
+	qp->rx->pushing = false;
+	if (ret < 0)
+		return ret;
+	qp->received.octets += seg->len + seg->payload;
+	return 0;
+}
+
+/**
+ * soft_rx_direct_fpdus() - built FPDUs from a queue pair of this host
+ * @qp: who receives
+ * @p: the first; its memory is the transmitter's
+ * @len: octets of all
+ * @fpdus: counted up by those that were used
+ *
+ * Context: process context, with the socket of @qp locked.
+ * Return: octets used; the rest is to come by TCP.
+ */
+u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
+{
+	struct soft_src src = {};
+	u32 used = 0;
+	u16 ulpdu_len;
+	u32 one, n;
+
+	while (used < len && !qp->rx->stopped && !qp->rx->held) {
+		src.lin = p + used;
+		ulpdu_len = get_unaligned_be16(src.lin);
+		one = soft_fpdu_len(ulpdu_len);
+		src.more = len - used - one;
+		n = soft_rx_fpdu(qp, &src, one, ulpdu_len);
+		*fpdus += n;
+		used += n * one;
+	}
+	qp->rx->seq_read += used;
+	qp->received.octets += used;
+	return used;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The peer's Terminate: which work request is to blame.
+ */
+#include "../base/trace.h"
+#include "internal.h"
+
+/* Which of our work requests, in the verbs' words, did the peer refuse? */
+static enum ib_wc_status soft_term_status(const struct soft_term *term)
+{
+	if (term->layer == SOFT_TERM_RDMAP &&
+	    term->etype == SOFT_RDMAP_PROTECTION)
+		return IB_WC_REM_ACCESS_ERR;
+	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_TAGGED)
+		return term->code == SOFT_TAG_VERSION ? IB_WC_REM_INV_REQ_ERR :
+							IB_WC_REM_ACCESS_ERR;
+	if (term->layer == SOFT_TERM_DDP && term->etype == SOFT_DDP_UNTAGGED)
+		return IB_WC_REM_INV_REQ_ERR;
+	if (term->layer != SOFT_TERM_RDMAP || term->etype != SOFT_RDMAP_OPERATION)
+		return IB_WC_REM_OP_ERR;
+	switch (term->code) {
+	case SOFT_CODE_NOT_INVALIDATED:
+		return IB_WC_REM_ACCESS_ERR;
+	case SOFT_OPER_VERSION:
+	case SOFT_OPER_OPCODE:
+		/* the peer knows no such message: RFC 7306 is optional */
+		return IB_WC_REM_INV_REQ_ERR;
+	}
+	return IB_WC_REM_OP_ERR;
+}
+
+/* RFC 7306 8.2 has one code for an atomic operation's address, and others' lack of all */
+static bool soft_term_is_misaligned(const struct soft_term *term,
+				    const struct soft_term_about *about)
+{
+	return !about->tagged && about->opcode == SOFT_RDMAP_ATOMIC_REQ &&
+	       term->layer == SOFT_TERM_RDMAP &&
+	       term->etype == SOFT_RDMAP_OPERATION &&
+	       term->code == SOFT_OPER_STREAM;
+}
+
+/* Is the sink of this Read the one in the header? It moves on as the Read is answered. */
+static bool soft_rx_out_has_sink(const struct soft_read_out *out,
+				 const struct soft_term_about *about)
+{
+	return !out->is_atomic && out->stag == about->stag &&
+	       about->to - out->to <= out->len;
+}
+
+/*
+ * The Read or atomic operation whose request that is, if it is not answered. siw has the
+ * length of a Read where its MSN belongs: then the oldest with that sink.
+ */
+static bool soft_rx_fail_request(struct soft_qp *qp,
+				 const struct soft_term_about *about,
+				 enum ib_wc_status status)
+{
+	u32 slot = SOFT_NO_SLOT;
+	u32 i;
+
+	spin_lock_bh(&qp->lock);
+	for (i = 0; i < qp->out_count; i++) {
+		const struct soft_read_out *out =
+			&qp->out[(qp->out_head + i) % qp->mpa.ord];
+
+		if (about->by_sink && !soft_rx_out_has_sink(out, about))
+			continue;
+		if (out->msn == about->msn) {
+			slot = out->slot;
+			break;
+		}
+		if (about->by_sink && slot == SOFT_NO_SLOT)
+			slot = out->slot;
+	}
+	spin_unlock_bh(&qp->lock);
+	if (slot == SOFT_NO_SLOT)
+		return false;
+	soft_sq_fail(qp, slot, status);
+	return true;
+}
+
+/*
+ * Blame the work request that the Terminate names. That has often completed: a Send or
+ * Write has when TCP took it, and then nobody else is to blame. Where the Terminate names
+ * nothing it is the oldest. Return: somebody is to blame.
+ */
+static bool soft_rx_blame(struct soft_qp *qp, const struct soft_term *term)
+{
+	enum ib_wc_status status = soft_term_status(term);
+	struct soft_term_about about;
+
+	if (!soft_term_about(term, &about))
+		return soft_sq_fail_oldest(qp, status);
+	if (soft_term_is_misaligned(term, &about))
+		status = IB_WC_REM_INV_REQ_ERR;
+	if (about.tagged)
+		return about.opcode == SOFT_RDMAP_WRITE &&
+		       soft_sq_fail_named(qp, &about, status);
+	if (about.qn == SOFT_QN_READ_REQ)
+		return soft_rx_fail_request(qp, &about, status);
+	return about.qn == SOFT_QN_SEND &&
+	       soft_sq_fail_named(qp, &about, status);
+}
+
+/** soft_rx_terminate() - the peer has ended the stream, and says why */
+int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
+{
+	u8 body[SOFT_TERM_MAX];
+	u32 n = min_t(u32, s->seg.payload_len, sizeof(body));
+
+	if (soft_untagged_check(&qp->rx->untagged[SOFT_QN_TERMINATE], &s->seg,
+				true, U32_MAX, &s->term))
+		return -EPROTO;
+	soft_src_copy(&s->src, soft_payload_off(&s->seg), body, n);
+	if (soft_term_decode(body, n, &s->term))
+		return -EPROTO;
+	soft_count(qp->rnic, SOFT_CNT_TERM_RX);
+	trace_soft_terminate(qp, &s->term, false);
+	soft_qp_fail(qp, &s->term, false, -ECONNRESET);
+	if (!soft_rx_blame(qp, &s->term))
+		soft_qp_event(qp, IB_EVENT_QP_FATAL);
+	qp->rx->stopped = true;
+	return 0;
+}

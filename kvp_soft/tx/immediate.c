@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Immediate Data (RFC 7306 section 6), and how the verbs' 32 bits travel in its 64.
+ *
+ * RDMA Write with immediate: the Write, then an Immediate Data message whose first
+ * four octets are the verbs' immediate data and whose last four are 0. It consumes a
+ * receive, which completes after the Write is placed. The length in the completion
+ * is that of the Write that the receiver saw last before.
+ *
+ * Send with immediate: RFC 7306 has no such message, and a Send and an Immediate Data
+ * message would consume two receives. So the Immediate Data goes first, with
+ * SOFT_IMM_OF_SEND in its last four octets: "what follows is the Send that this
+ * belongs to". A receiver that knows the mark keeps the data in a buffer of its own
+ * until that Send completes, with one completion for both; to any other the two are
+ * a legal pair of messages and two completions, in order.
+ */
+#include "internal.h"
+
+static u64 soft_imm_octets(const struct krdma_soft_sqe *wqe, u32 last)
+{
+	return (u64)be32_to_cpu(wqe->imm) << 32 | last;
+}
+
+/** soft_tx_imm_with_send() - @msg is a Send; its immediate data goes first */
+void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
+			   const struct krdma_soft_sqe *wqe)
+{
+	msg->imm_due = SOFT_IMM_NOW;
+	msg->imm = soft_imm_octets(wqe, SOFT_IMM_OF_SEND);
+	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
+}
+
+/** soft_tx_imm_with_write() - @msg is a Write; its immediate data follows */
+void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
+			    const struct krdma_soft_sqe *wqe)
+{
+	msg->imm_due = SOFT_IMM_AFTER;
+	msg->imm = soft_imm_octets(wqe, 0);
+	msg->imm_solicited = wqe->flags & KRDMA_SOFT_WQE_SOLICITED;
+	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
+}
+
+/** soft_tx_imm() - build the Immediate Data message of @msg */
+enum soft_step soft_tx_imm(struct soft_qp *qp, struct soft_msg *msg)
+{
+	u8 *p;
+
+	p = soft_tx_reserve(qp, SOFT_HDR_MAX);
+	if (!p)
+		return SOFT_STEP_FULL;
+	soft_tx_seal(qp, p,
+		     soft_put_imm(p, msg->imm_msn, msg->imm_solicited,
+				  msg->imm));
+	msg->imm_due = SOFT_IMM_NEVER;
+	return SOFT_STEP_BUILT;
+}
