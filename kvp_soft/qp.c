@@ -338,19 +338,9 @@ static bool soft_ring_rings(const struct soft_ring *ring)
 }
 
 /*
- * May the caller's context sleep, as far as one can tell? Where preemption is not counted
- * nobody can; a real-time kernel preempts softirqs.
- */
-static bool soft_post_may_send(void)
-{
-	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && READ_ONCE(soft_kernel_inline) &&
-	       preemptible() && !softirq_count() && !rcu_preempt_depth() &&
-	       task_is_running(current);
-}
-
-/*
- * ri_ops.post_send: for kernel consumers, any context but hard interrupt. What is posted
- * where one may sleep is sent at once, as for a program, and needs no worker.
+ * ri_ops.post_send: for kernel consumers, any context but hard interrupt; may sleep if the
+ * consumer said that it may. Then what is posted is sent at once, as for a program, and needs
+ * no worker.
  */
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr)
@@ -365,7 +355,7 @@ int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 	ret = soft_sq_post(qp, wr, bad_wr);
 	if (!soft_ring_rings(&qp->sq.ring))
 		return ret;
-	if (soft_post_may_send())
+	if (ri->post_may_sleep && READ_ONCE(soft_kernel_inline))
 		soft_tx_run_inline(qp, false);
 	else
 		soft_qp_kick(qp);

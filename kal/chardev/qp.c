@@ -233,6 +233,8 @@ static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, st
 	 * to a poller when the QP is destroyed.
 	 */
 	qp->qp->wc_qp = (struct ib_qp *)(uintptr_t)qp->qp->obj.id;
+	/* those of a slow context: in kal_cmd_post_send(), a system call */
+	qp->qp->post_may_sleep = true;
 	cmd->handle = qp->h.id;
 	cmd->number = qp->qp->obj.id;
 	kal_qp_granted(&attr.cap, cmd);

@@ -20,7 +20,7 @@ MODULE_PARM_DESC(tx_inline_bytes,
 bool soft_kernel_inline = true;
 module_param_named(kernel_inline, soft_kernel_inline, bool, 0644);
 MODULE_PARM_DESC(kernel_inline,
-		 "what a consumer in the kernel posts where it may sleep is sent in that call, not by a worker (Y)");
+		 "what a consumer in the kernel posts to a queue pair of which it said that it may sleep there is sent in that call, not by a worker (Y)");
 
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);

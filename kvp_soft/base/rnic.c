@@ -81,8 +81,8 @@ const char *const soft_counter_names[SOFT_CNT_MAX] = {
  * @id: the object's
  * @event: what happened
  *
- * A kernel consumer that posts from its handler must see that it may not sleep there: the
- * socket may be locked for it. Context: any with interrupts on, without spinlocks of ours.
+ * Softirqs are off for the handler whatever the context, so that one that sleeps is found out:
+ * the socket may be locked. Context: any with interrupts on, without spinlocks of ours.
  */
 void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
 		      enum ib_event_type event)

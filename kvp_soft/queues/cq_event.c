@@ -27,8 +27,8 @@ static bool soft_cq_disarm(struct soft_cq *cq)
 }
 
 /*
- * A consumer that goes on in softirq does so here and now. And one that posts from its
- * handler must see that it may not sleep there: the socket may be locked for it.
+ * A consumer that goes on in softirq does so here and now. And a handler that sleeps is found
+ * out, whatever the context: the socket may be locked.
  */
 static void soft_cq_event(struct soft_cq *cq)
 {

@@ -225,8 +225,7 @@ static void post_send(enum ib_wr_opcode opcode)
 
 	if (n - v.sends.completed >= MAX_SENDS)
 		return;
-	/* there is no preemption to ask about: the work item sends */
-	soft_kernel_inline = false;
+	/* the work item sends */
 	if (!soft_ops.post_send(&v.qp->ri, &wr.wr, &bad))
 		v.sends.posted++;
 }

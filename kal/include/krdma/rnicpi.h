@@ -157,6 +157,8 @@ struct ri_srq {
  * @recv_cq: completions of the receive queue
  * @srq: shared receive queue, or NULL
  * @wc_qp: what a provider stores in ib_wc.qp; the consumer sets it, may be NULL
+ * @post_may_sleep: a kernel consumer posts Sends where it may sleep, and nowhere else: not
+ *	under a spinlock and not from a handler. The consumer sets it before its first post
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
  * @ep: the endpoint that the QP is or was connected with; the kAL's
@@ -168,6 +170,7 @@ struct ri_qp {
 	struct ri_cq *recv_cq;
 	struct ri_srq *srq;
 	struct ib_qp *wc_qp;
+	bool post_may_sleep;
 	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
 	void *consumer;
 	void *ep;
