@@ -278,10 +278,16 @@ static bool soft_sq_rec_is(const struct soft_sq_rec *rec,
 	}
 }
 
-/* Blame the oldest incomplete work request that was begun, and of which @about speaks. */
-static bool soft_sq_fail_first(struct soft_qp *qp,
-			       const struct soft_term_about *about,
-			       enum ib_wc_status status)
+/**
+ * soft_sq_blame() - blame the oldest incomplete work request that the peer may know of
+ * @qp: queue pair
+ * @about: a message on the queue of Sends, or an RDMA Write: the one that this is about; NULL
+ *	for any
+ * @status: what it will complete with when the queue is flushed
+ * Return: false when there is none.
+ */
+bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
+		   enum ib_wc_status status)
 {
 	struct soft_sq *sq = &qp->sq;
 	struct soft_sq_rec *rec;
@@ -298,30 +304,6 @@ static bool soft_sq_fail_first(struct soft_qp *qp,
 	}
 	spin_unlock_bh(&sq->lock);
 	return ret;
-}
-
-/**
- * soft_sq_fail_oldest() - blame the oldest incomplete work request that the peer may know of
- * @qp: queue pair
- * @status: what it will complete with when the queue is flushed
- * Return: false when there is none.
- */
-bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status)
-{
-	return soft_sq_fail_first(qp, NULL, status);
-}
-
-/**
- * soft_sq_fail_named() - blame the incomplete Send or Write that the peer names
- * @qp: queue pair
- * @about: a message on the queue of Sends, or an RDMA Write
- * @status: what it will complete with when the queue is flushed
- * Return: false when there is none.
- */
-bool soft_sq_fail_named(struct soft_qp *qp, const struct soft_term_about *about,
-			enum ib_wc_status status)
-{
-	return soft_sq_fail_first(qp, about, status);
 }
 
 static u8 soft_wc_opcode(u8 op, u8 flags)

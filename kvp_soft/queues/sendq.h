@@ -139,9 +139,8 @@ void soft_sq_begun_msg(struct soft_qp *qp, u32 slot, u64 raddr, u32 key,
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
 bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
-bool soft_sq_fail_oldest(struct soft_qp *qp, enum ib_wc_status status);
-bool soft_sq_fail_named(struct soft_qp *qp, const struct soft_term_about *about,
-			enum ib_wc_status status);
+bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
+		   enum ib_wc_status status);
 void soft_sq_complete(struct soft_qp *qp);
 void soft_sq_flush(struct soft_qp *qp);
 void soft_sq_hold(struct soft_qp *qp, bool event);

@@ -235,14 +235,6 @@ static int soft_rx_pieces(struct soft_qp *qp, const struct soft_seg *seg,
 	return 0;
 }
 
-static int soft_rx_scatter(struct soft_qp *qp, struct soft_rx_seg *s)
-{
-	int ret = soft_rx_pieces(qp, &s->seg, &s->src);
-
-	return ret == -EACCES ? soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR) :
-				ret;
-}
-
 /* The last segment of a Send is placed: invalidate, then complete. */
 static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 {
@@ -305,7 +297,9 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	int ret;
 
-	ret = soft_rx_receive(qp, s) ?: soft_rx_scatter(qp, s);
+	ret = soft_rx_receive(qp, s) ?: soft_rx_pieces(qp, &s->seg, &s->src);
+	if (ret == -EACCES)
+		return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
 	if (ret)
 		return ret;
 	soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);

@@ -31,13 +31,6 @@ void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
 	soft_rx_fail(qp, &term);
 }
 
-/* The initiator has spoken: the responder may send (RFC 5044 7.1.2). */
-static void soft_rx_peer_ready(struct soft_qp *qp)
-{
-	WRITE_ONCE(qp->peer_ready, true);
-	soft_qp_kick(qp);
-}
-
 /* How many segments behind @s, in the middle of a message, go with it as one. */
 static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
 {
@@ -71,10 +64,13 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	qp->rx->held = ret == -EAGAIN;
 	if (qp->rx->held || ret == -ESTALE)
 		return ret;
-	if (ret)
+	if (ret) {
 		soft_rx_fail(qp, &s->term);
-	else if (!READ_ONCE(qp->peer_ready))
-		soft_rx_peer_ready(qp);
+	} else if (!READ_ONCE(qp->peer_ready)) {
+		/* the initiator has spoken: the responder may send (RFC 5044 7.1.2) */
+		WRITE_ONCE(qp->peer_ready, true);
+		soft_qp_kick(qp);
+	}
 	soft_traffic_fpdu(&qp->received, s->raw + SOFT_MPA_HDR);
 	return 0;
 }

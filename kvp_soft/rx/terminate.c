@@ -90,16 +90,16 @@ static bool soft_rx_blame(struct soft_qp *qp, const struct soft_term *term)
 	struct soft_term_about about;
 
 	if (!soft_term_about(term, &about))
-		return soft_sq_fail_oldest(qp, status);
+		return soft_sq_blame(qp, NULL, status);
 	if (soft_term_is_misaligned(term, &about))
 		status = IB_WC_REM_INV_REQ_ERR;
 	if (about.tagged)
 		return about.opcode == SOFT_RDMAP_WRITE &&
-		       soft_sq_fail_named(qp, &about, status);
+		       soft_sq_blame(qp, &about, status);
 	if (about.qn == SOFT_QN_READ_REQ)
 		return soft_rx_fail_request(qp, &about, status);
 	return about.qn == SOFT_QN_SEND &&
-	       soft_sq_fail_named(qp, &about, status);
+	       soft_sq_blame(qp, &about, status);
 }
 
 /** soft_rx_terminate() - the peer has ended the stream, and says why */
