@@ -2,8 +2,8 @@
 /*
  * /dev/krdma, as its files see each other: file.c (the file and the table of
  * commands), handle.c (objects by number), event.c (records that wait to be read),
- * rnic.c (which RNICs there are), and those that bring commands. Other folders
- * call only what starts and ends it. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
+ * rnic.c (which RNICs there are), and those that bring commands. main.c calls only what
+ * starts and ends it. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
  *
  * Locks, outermost first:
  *
