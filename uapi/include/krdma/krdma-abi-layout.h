@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * The layout of krdma/krdma-abi.h in numbers: octets of each structure and where each of its
- * members is. The kernel includes it, and so does a test that is compiled for 64 and for 32
- * bits: what is different for one of them does not compile. To be included after
- * krdma-abi.h, by C or C++.
+ * The layout of krdma/krdma-abi.h in numbers: the size of each structure and the offset of each
+ * member. The kernel includes this header, and so does a test that is compiled for 64 and for 32
+ * bits. A difference between them does not compile. Include it after krdma-abi.h, in C or C++.
  */
 #ifndef KRDMA_ABI_LAYOUT_H
 #define KRDMA_ABI_LAYOUT_H
 
-/* of the structure in whose layout it stands */
+/* offset of a member in the structure of the enclosing KRDMA_LAYOUT() */
 #define AT(member, where) (offsetof(__typeof__(*self), member) == (where))
 
 #define KRDMA_LAYOUT(type, octets, members)                                      \

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * ABI of /dev/krdma: what a process asks of the kernel access layer.
+ * ABI of /dev/krdma, the interface of the kernel access layer for programs.
  *
- * An open file belongs to the network namespace it was opened in and sees its
- * RNICs alone. Everything made through it has a handle, a number that is unique
- * in the file and means nothing elsewhere, and is gone after the last close.
+ * An open file belongs to the network namespace in which it was opened, and sees only the
+ * RNICs of that namespace. Each object that is made through the file has a handle, a number that
+ * is unique in the file and means nothing elsewhere. All objects are gone after the last close.
  *
- * Commands: ioctl(fd, KRDMA_IOC_..., &cmd). Each structure begins with its size
- * as the caller knows it. One that is shorter than the kernel's stands for zeros
- * in what it lacks; a longer one must have zeros there (E2BIG), so that either
- * side may be the newer one. Results are written back into the structure. A
- * reserved field or unknown flag that is not 0 answers EINVAL, an unknown
- * command ENOTTY, a wrong handle ENOENT, one of another kind EINVAL, a verb that
- * the RNIC does not have EOPNOTSUPP, an RNIC that is gone ENODEV.
+ * Commands: ioctl(fd, KRDMA_IOC_..., &cmd). Each structure begins with its size, as the caller
+ * knows it. The kernel reads missing members of a shorter structure as zeros. The surplus of a
+ * longer structure must be zeros (E2BIG). So either side may be the newer one. Results are written
+ * into the structure. Errors of any command:
+ *   EINVAL	a reserved field or unknown flag is not 0, or a handle is of another kind
+ *   ENOENT	there is no such handle
+ *   ENOTTY	there is no such command
+ *   EOPNOTSUPP	the RNIC does not have this verb
+ *   ENODEV	the RNIC is gone
  *
- * Events: read(fd) gives whole records, as many as fit; poll() says whether there
- * is one. A read too short for the first record answers EINVAL and takes nothing.
+ * Events: read(fd) returns as many whole records as fit; poll() says whether there is one. A read
+ * that is too short for the first record gets EINVAL and takes nothing.
  *
- * Numbers of operations, states, statuses, access flags and asynchronous events are
- * the verbs', which ib_core and libibverbs have, too (IBV_...), under names of this header.
+ * The numbers of operations, states, statuses, access flags and asynchronous events are those of
+ * the verbs in ib_core and libibverbs (IBV_...). This header has names of its own for them.
  *
- * Fixed-width fields, no implicit padding, alike for 32-bit and 64-bit programs;
- * both sides assert sizes and offsets.
+ * Fields have fixed widths, without implicit padding, and are the same for 32-bit and 64-bit
+ * programs. Both sides assert sizes and offsets.
  */
 #ifndef KRDMA_ABI_H
 #define KRDMA_ABI_H
@@ -34,17 +36,17 @@
 #define KRDMA_NAME_LEN		64
 #define KRDMA_IOC_TYPE		'k'
 
-/* an IPv4 or IPv6 address, or that with a port; family 0: none */
+/* an IPv4 or IPv6 address, with or without a port; family 0: no address */
 struct krdma_addr {
 	__u16 family;		/* AF_INET, AF_INET6 */
 	__be16 port;
 	__u32 scope_id;		/* interface of a link-local IPv6 address */
-	__u8 addr[16];		/* the first 4 octets for IPv4, the rest 0 */
+	__u8 addr[16];		/* IPv4: the first 4 bytes, the rest is 0 */
 };
 
 /* Numbers of the verbs ***************************************************** */
 
-/* rights to a region, a window, through a queue pair */
+/* access rights of a region, a window or a queue pair */
 #define KRDMA_ACCESS_LOCAL_WRITE	(1U << 0)
 #define KRDMA_ACCESS_REMOTE_WRITE	(1U << 1)
 #define KRDMA_ACCESS_REMOTE_READ	(1U << 2)
@@ -66,36 +68,36 @@ enum krdma_wr_opcode {
 	KRDMA_WR_SEND_WITH_INV		= 9,
 };
 
-/* what a completion is of, if it succeeded */
+/* operation of a completion that succeeded */
 enum krdma_wc_opcode {
-	KRDMA_WC_SEND			= 0,	/* with or without more */
+	KRDMA_WC_SEND			= 0,	/* of any kind */
 	KRDMA_WC_RDMA_WRITE		= 1,
 	KRDMA_WC_RDMA_READ		= 2,
 	KRDMA_WC_COMP_SWAP		= 3,
 	KRDMA_WC_FETCH_ADD		= 4,
 	KRDMA_WC_BIND_MW		= 5,
 	KRDMA_WC_LOCAL_INV		= 6,
-	KRDMA_WC_RECV			= 128,	/* this bit: of a receive */
-	KRDMA_WC_RECV_RDMA_WITH_IMM	= 129,	/* taken by an RDMA Write */
+	KRDMA_WC_RECV			= 128,	/* this bit marks receives */
+	KRDMA_WC_RECV_RDMA_WITH_IMM	= 129,	/* consumed by an RDMA Write */
 };
 
-/* flags of a completion: what imm is, if anything */
+/* flags of a completion: the meaning of imm */
 #define KRDMA_WC_WITH_IMM	(1U << 1)	/* immediate data */
 #define KRDMA_WC_WITH_INV	(1U << 3)	/* the STag that the peer invalidated */
 
-/* how it ended */
+/* status of a completion */
 enum krdma_status {
 	KRDMA_STATUS_SUCCESS		= 0,
 	KRDMA_STATUS_LOC_LEN_ERR	= 1,	/* a receive was too short */
 	KRDMA_STATUS_LOC_QP_OP_ERR	= 2,
 	KRDMA_STATUS_LOC_EEC_OP_ERR	= 3,
-	KRDMA_STATUS_LOC_PROT_ERR	= 4,	/* of this side's memory */
+	KRDMA_STATUS_LOC_PROT_ERR	= 4,	/* this side's memory */
 	KRDMA_STATUS_WR_FLUSH_ERR	= 5,	/* the connection had ended before */
 	KRDMA_STATUS_MW_BIND_ERR	= 6,	/* Bind, Local Invalidate */
 	KRDMA_STATUS_BAD_RESP_ERR	= 7,
 	KRDMA_STATUS_LOC_ACCESS_ERR	= 8,
-	KRDMA_STATUS_REM_INV_REQ_ERR	= 9,	/* the peer has no use for it */
-	KRDMA_STATUS_REM_ACCESS_ERR	= 10,	/* of the peer's memory */
+	KRDMA_STATUS_REM_INV_REQ_ERR	= 9,	/* the peer refused it */
+	KRDMA_STATUS_REM_ACCESS_ERR	= 10,	/* the peer's memory */
 	KRDMA_STATUS_REM_OP_ERR		= 11,
 	KRDMA_STATUS_RETRY_EXC_ERR	= 12,
 	KRDMA_STATUS_RNR_RETRY_EXC_ERR	= 13,
@@ -112,17 +114,17 @@ enum krdma_status {
 /* states of a queue pair; an RNIC shows INIT, RTS, SQD and ERR */
 enum krdma_qp_state {
 	KRDMA_QP_STATE_RESET		= 0,
-	KRDMA_QP_STATE_INIT		= 1,	/* new, or reset */
+	KRDMA_QP_STATE_INIT		= 1,	/* new or reset */
 	KRDMA_QP_STATE_RTR		= 2,
 	KRDMA_QP_STATE_RTS		= 3,	/* connected */
-	KRDMA_QP_STATE_SQD		= 4,	/* what was posted leaves, then ERR; or it rests */
+	KRDMA_QP_STATE_SQD		= 4,	/* closing or resting, see KRDMA_QP_SQD_NOTIFY */
 	KRDMA_QP_STATE_SQE		= 5,
 	KRDMA_QP_STATE_ERR		= 6,	/* the connection has ended */
 };
 
 /* asynchronous events: code of KRDMA_EVENT_ASYNC */
 enum krdma_async {
-	KRDMA_ASYNC_CQ_ERR		= 0,	/* it overflowed, and is dead */
+	KRDMA_ASYNC_CQ_ERR		= 0,	/* the CQ overflowed and is dead */
 	KRDMA_ASYNC_QP_FATAL		= 1,
 	KRDMA_ASYNC_QP_REQ_ERR		= 2,
 	KRDMA_ASYNC_QP_ACCESS_ERR	= 3,
@@ -147,7 +149,7 @@ enum krdma_async {
 /* RNICs ******************************************************************** */
 
 struct krdma_rnic_entry {
-	__u32 index;		/* of the RNIC, never given again */
+	__u32 index;		/* of the RNIC, never used again */
 	__u32 ifindex;		/* of its network device, 0: none */
 	char name[KRDMA_NAME_LEN];
 };
@@ -155,11 +157,11 @@ struct krdma_rnic_entry {
 /* KRDMA_IOC_RNIC_LIST: the RNICs of the namespace */
 struct krdma_rnic_list {
 	__u32 size;
-	__u32 count;		/* in: room at entries; out: RNICs that there are */
+	__u32 count;		/* in: room at entries; out: number of RNICs */
 	__aligned_u64 entries;	/* struct krdma_rnic_entry[] */
 };
 
-#define KRDMA_RNIC_UP		(1U << 0)	/* its link is */
+#define KRDMA_RNIC_UP		(1U << 0)	/* the link is up */
 
 /* krdma_rnic_query.caps */
 #define KRDMA_CAP_LLP_OFFLOAD	(1U << 0)	/* its connections are not the host's sockets */
@@ -173,13 +175,13 @@ struct krdma_rnic_list {
 struct krdma_rnic_query {
 	__u32 size;
 	__u32 index;		/* in */
-	__u32 flags;		/* KRDMA_RNIC_*, and this is what comes out */
+	__u32 flags;		/* out, as are all members from here: KRDMA_RNIC_* */
 	__u32 ifindex;
 	char name[KRDMA_NAME_LEN];
 	char netdev[16];
-	char provider[KRDMA_NAME_LEN];	/* its module */
-	char uvp[KRDMA_NAME_LEN];	/* its user library; empty: none */
-	__u32 uvp_abi;		/* version between the two */
+	char provider[KRDMA_NAME_LEN];	/* the provider's module */
+	char uvp[KRDMA_NAME_LEN];	/* the provider's user library; empty: none */
+	__u32 uvp_abi;		/* version between module and library */
 	__u32 transport;	/* 0 iWARP, 1 InfiniBand, 2 RoCE */
 	__u32 caps;		/* KRDMA_CAP_* */
 	__u32 vendor_id;
@@ -187,13 +189,13 @@ struct krdma_rnic_query {
 	__u32 hw_version;
 	__aligned_u64 fw_version;
 	__aligned_u64 node_guid;	/* as a number, not network order */
-	__u8 mac[8];		/* the first mac_len octets */
+	__u8 mac[8];		/* the first mac_len bytes */
 	__u32 mac_len;
 	__u32 mtu;		/* of the network device */
 	__u32 num_ceh;		/* completion event handlers */
 	__u32 num_counters;
 	__aligned_u64 max_mr_size;
-	__aligned_u64 device_cap_flags;	/* as in ibv_device_attr_ex: IBV_DEVICE_* */
+	__aligned_u64 device_cap_flags;	/* IBV_DEVICE_*, as in ibv_device_attr_ex */
 	__u32 max_qp;
 	__u32 max_qp_wr;
 	__u32 max_send_sge;
@@ -210,9 +212,9 @@ struct krdma_rnic_query {
 	__u32 max_srq_sge;
 	__u32 max_ird;		/* inbound reads of a QP */
 	__u32 max_ord;		/* outbound */
-	__u32 objects[8];	/* in use, all users: contexts, PD, CQ, SRQ, QP, MR, MW; last: 0 */
-	__aligned_u64 timestamp_mask;	/* bits of a completion's time, 0: it has none */
-	__u32 clock_khz;	/* of the clock that it is by */
+	__u32 objects[8];	/* in use by all: context, PD, CQ, SRQ, QP, MR, MW; the last: 0 */
+	__aligned_u64 timestamp_mask;	/* bits of a completion's time; 0: no times */
+	__u32 clock_khz;	/* rate of the clock for these times */
 	__u32 reserved;
 };
 
@@ -225,19 +227,19 @@ struct krdma_counter {
 struct krdma_rnic_counters {
 	__u32 size;
 	__u32 index;
-	__u32 count;		/* in: room; out: counters that there are */
+	__u32 count;		/* in: room; out: number of counters */
 	__u32 reserved;
 	__aligned_u64 entries;	/* struct krdma_counter[] */
 };
 
 /*
- * KRDMA_IOC_RNIC_FIND: the RNIC whose network device has the local address, or
- * through whose network device the remote one is reached. ENODEV: none.
+ * KRDMA_IOC_RNIC_FIND: find the RNIC of the network device that has the local address, or that
+ * leads to the remote address. ENODEV: there is none.
  */
 struct krdma_rnic_find {
 	__u32 size;
 	__u32 index;		/* out */
-	struct krdma_addr local;	/* one of the two */
+	struct krdma_addr local;	/* in: one of the two */
 	struct krdma_addr remote;
 };
 
@@ -254,20 +256,20 @@ struct krdma_qp_entry {
 };
 
 /*
- * KRDMA_IOC_QP_LIST: QPs of an RNIC, whoever has them, by number, up to 256 at once. EPERM
+ * KRDMA_IOC_QP_LIST: all QPs of an RNIC in the order of their numbers, up to 256 at once. EPERM
  * without CAP_NET_ADMIN over the namespace.
  */
 struct krdma_qp_list {
 	__u32 size;
 	__u32 index;
-	__u32 count;		/* in: room at entries; out: how many it has now */
-	__u32 next;		/* in: the least number; out: that of the next call, 0: all told */
+	__u32 count;		/* in: room at entries; out: number of entries */
+	__u32 next;		/* in: lowest QP number; out: for the next call, 0: no more */
 	__aligned_u64 entries;	/* struct krdma_qp_entry[] */
 };
 
 /* Contexts and objects ***************************************************** */
 
-/* provider-private octets of a verb, as its user library and module agreed */
+/* private bytes of a verb, as the provider's user library and module agreed */
 struct krdma_private {
 	__aligned_u64 in;
 	__aligned_u64 out;
@@ -275,21 +277,21 @@ struct krdma_private {
 	__u32 out_len;
 };
 
-/* KRDMA_IOC_CONTEXT: use of an RNIC */
+/* KRDMA_IOC_CONTEXT: begin to use an RNIC */
 struct krdma_context {
 	__u32 size;
 	__u32 index;		/* in: RNIC */
 	__u32 handle;		/* out */
-	__u32 flags;		/* KRDMA_SLOW: through the kernel for every call, no user library */
-	__aligned_u64 cookie;	/* comes with events of the RNIC */
+	__u32 flags;		/* KRDMA_SLOW: no user library, every call is a command */
+	__aligned_u64 cookie;	/* returned with events of the RNIC */
 	struct krdma_private priv;
 };
 
 #define KRDMA_SLOW	(1U << 0)
 
 /*
- * KRDMA_IOC_DESTROY: an object of any kind. EBUSY while others need it. Records of it
- * that were not read are dropped: none comes after return.
+ * KRDMA_IOC_DESTROY: destroy an object of any kind. EBUSY while other objects need it. Unread
+ * records of the object are dropped: none comes after return.
  */
 struct krdma_destroy {
 	__u32 size;
@@ -301,11 +303,11 @@ struct krdma_pd {
 	__u32 size;
 	__u32 context;
 	__u32 handle;		/* out */
-	__u32 id;		/* out: the kAL's, as "rdma resource" shows */
+	__u32 id;		/* out: the kAL's id, which "rdma resource" prints */
 	struct krdma_private priv;
 };
 
-/* KRDMA_IOC_CQ. One of a slow context is polled and armed by commands. */
+/* KRDMA_IOC_CQ. A CQ of a slow context is polled and armed by commands. */
 #define KRDMA_CQ_TIMES		(1U << 0)
 struct krdma_cq {
 	__u32 size;
@@ -314,15 +316,15 @@ struct krdma_cq {
 	__u32 id;		/* out */
 	__u32 depth;		/* in: wanted; out: granted */
 	__u32 ceh;		/* completion event handler */
-	__aligned_u64 cookie;	/* comes with its events */
+	__aligned_u64 cookie;	/* returned with its events */
 	struct krdma_private priv;
-	__u32 flags;		/* KRDMA_CQ_TIMES: each completion has its time */
+	__u32 flags;		/* KRDMA_CQ_TIMES: keep the time of each completion */
 	__u32 reserved2;
 };
 
-/* when a completion was added, for the user library of a CQ that tells it */
+/* time at which a completion was added, for the user library of a CQ with KRDMA_CQ_TIMES */
 struct krdma_wc_time {
-	__aligned_u64 device;	/* the RNIC's clock, of clock_khz and timestamp_mask */
+	__aligned_u64 device;	/* the RNIC's clock, see clock_khz and timestamp_mask */
 	__aligned_u64 real;	/* CLOCK_REALTIME in nanoseconds, 0: not known */
 };
 
@@ -344,15 +346,15 @@ struct krdma_wc {
 	__aligned_u64 wr_id;
 	__u32 status;		/* enum krdma_status */
 	__u32 opcode;		/* enum krdma_wc_opcode */
-	__u32 vendor_err;	/* of a failure: the provider's own code; see krdma-abi.md */
+	__u32 vendor_err;	/* the provider's own code of a failure, see krdma-abi.md */
 	__u32 byte_len;
-	__be32 imm;		/* or, as a number of the host, the STag that was invalidated */
-	__u32 qp;		/* its number */
+	__be32 imm;		/* or, in the host's byte order, the invalidated STag */
+	__u32 qp;		/* QP number */
 	__u32 flags;		/* KRDMA_WC_WITH_* */
 	__u32 reserved;
 };
 
-/* KRDMA_IOC_CQ_POLL: of a slow context */
+/* KRDMA_IOC_CQ_POLL: poll a CQ of a slow context */
 struct krdma_cq_poll {
 	__u32 size;
 	__u32 handle;
@@ -361,12 +363,12 @@ struct krdma_cq_poll {
 	__aligned_u64 entries;	/* struct krdma_wc[] */
 };
 
-/* KRDMA_IOC_CQ_NOTIFY: of a slow context */
+/* KRDMA_IOC_CQ_NOTIFY: arm a CQ of a slow context */
 struct krdma_cq_notify {
 	__u32 size;
 	__u32 handle;
-	__u32 solicited;	/* only of solicited completions and errors */
-	__u32 missed;		/* out: something may wait in it; poll */
+	__u32 solicited;	/* only for solicited completions and errors */
+	__u32 missed;		/* out: a completion may be there already; poll */
 };
 
 /* KRDMA_IOC_SRQ */
@@ -389,7 +391,7 @@ struct krdma_srq {
 struct krdma_srq_attr {
 	__u32 size;
 	__u32 handle;
-	__u32 mask;		/* of a modification: KRDMA_SRQ_*; of a query 0 */
+	__u32 mask;		/* MODIFY: KRDMA_SRQ_*; QUERY: 0 */
 	__u32 max_wr;
 	__u32 max_sge;		/* out */
 	__u32 limit;
@@ -407,28 +409,28 @@ struct krdma_qp {
 	__u32 recv_cq;
 	__u32 srq;		/* 0: none */
 	__u32 flags;		/* KRDMA_QP_* */
-	__u32 max_send_wr;	/* these in: wanted; out: granted */
+	__u32 max_send_wr;	/* this and the next four: in: wanted; out: granted */
 	__u32 max_recv_wr;
 	__u32 max_send_sge;
 	__u32 max_recv_sge;
 	__u32 max_inline;
 	__u32 reserved;
-	__aligned_u64 cookie;	/* comes with its events; its connection has one of its own */
+	__aligned_u64 cookie;	/* returned with its events; a connection has its own */
 	struct krdma_private priv;
 };
 
 /* KRDMA_IOC_QP_QUERY, KRDMA_IOC_QP_MODIFY */
 #define KRDMA_QP_STATE		(1U << 0)
 #define KRDMA_QP_ACCESS		(1U << 1)
-/* with STATE, to SQD: InfiniBand's, in which requests rest and from which RTS comes back */
+/* with STATE and SQD: InfiniBand's SQD, in which requests rest until RTS; else iWARP's Closing */
 #define KRDMA_QP_SQD_NOTIFY	(1U << 2)
 struct krdma_qp_attr {
 	__u32 size;
 	__u32 handle;
-	__u32 mask;		/* of a modification: KRDMA_QP_*; of a query 0 */
-	__u32 state;		/* enum krdma_qp_state; modifications: RESET, INIT, RTS, SQD, ERR */
+	__u32 mask;		/* MODIFY: KRDMA_QP_*; QUERY: 0 */
+	__u32 state;		/* enum krdma_qp_state; MODIFY: RESET, INIT, RTS, SQD, ERR */
 	__u32 access;		/* KRDMA_ACCESS_REMOTE_* */
-	__u32 ird;		/* this and what follows: out */
+	__u32 ird;		/* out, as are the next members */
 	__u32 ord;
 	__u32 max_send_wr;
 	__u32 max_recv_wr;
@@ -448,8 +450,8 @@ struct krdma_qp_attr {
 	__aligned_u64 rx_octets;
 	__aligned_u64 rx_messages;
 	__aligned_u64 retransmissions;
-	__u32 sqd_notify;	/* 1: KRDMA_ASYNC_SQ_DRAINED is wished; also of a modification */
-	__u32 draining;		/* 1: in SQD, and what was begun is not finished */
+	__u32 sqd_notify;	/* 1: KRDMA_ASYNC_SQ_DRAINED is wanted; also for MODIFY */
+	__u32 draining;		/* 1: in SQD with unfinished requests */
 };
 
 struct krdma_sge {
@@ -462,29 +464,29 @@ struct krdma_sge {
 #define KRDMA_SEND_SIGNALED	(1U << 1)
 #define KRDMA_SEND_SOLICITED	(1U << 2)
 #define KRDMA_SEND_INLINE	(1U << 3)
-/* a work request of KRDMA_IOC_POST_SEND; of the others wr_id, sges and num_sge count */
+/* a work request; the receive commands use only wr_id, sges and num_sge */
 struct krdma_wr {
 	__aligned_u64 wr_id;
-	__aligned_u64 sges;	/* struct krdma_sge[num_sge]; inline: of the caller's memory */
+	__aligned_u64 sges;	/* struct krdma_sge[num_sge]; INLINE: of the caller's memory */
 	__u32 num_sge;
 	__u32 opcode;		/* enum krdma_wr_opcode */
 	__u32 flags;		/* KRDMA_SEND_* */
-	__be32 imm;		/* or, as a number of the host, the STag to invalidate */
+	__be32 imm;		/* or, in the host's byte order, the STag to invalidate */
 	__aligned_u64 remote_addr;
-	__u32 rkey;		/* BIND_MW: the STag that the window gets, of its index */
+	__u32 rkey;		/* BIND_MW: new STag of the window, with the same index */
 	__u32 mw;		/* BIND_MW: handle of the window */
 	__aligned_u64 compare_add;	/* atomic operations */
 	__aligned_u64 swap;
 	__aligned_u64 bind_addr;	/* BIND_MW */
 	__aligned_u64 bind_length;
-	__u32 bind_lkey;	/* STag of the region */
+	__u32 bind_lkey;	/* BIND_MW: STag of the region */
 	__u32 bind_access;
 };
 
 /*
- * KRDMA_IOC_POST_SEND, KRDMA_IOC_POST_RECV, KRDMA_IOC_POST_SRQ: of a slow context. With
- * count 0 the doorbell of a shared ring, of any other. On an error, done says how many
- * were posted before it.
+ * KRDMA_IOC_POST_SEND, KRDMA_IOC_POST_RECV, KRDMA_IOC_POST_SRQ: post work requests in a slow
+ * context. In a fast context count is 0, and the command is the doorbell of a shared ring. On an
+ * error, done is the number of requests that were posted before it.
  */
 struct krdma_post {
 	__u32 size;
@@ -503,9 +505,9 @@ struct krdma_mr {
 	__u32 stag;		/* out */
 	__u32 flags;		/* KRDMA_MR_* */
 	__u32 access;		/* KRDMA_ACCESS_* */
-	__aligned_u64 start;	/* address, or octet of the dma-buf */
+	__aligned_u64 start;	/* address, or offset in the dma-buf */
 	__aligned_u64 length;
-	__aligned_u64 iova;	/* tagged offset of the first octet */
+	__aligned_u64 iova;	/* tagged offset of the first byte */
 	__s32 fd;		/* the dma-buf */
 	__u32 reserved;
 	struct krdma_private priv;
@@ -553,17 +555,17 @@ struct krdma_listen {
 	__u32 backlog;
 	__u32 flags;		/* KRDMA_CONN_TOS, KRDMA_LISTEN_V6ONLY */
 	__u32 tos;
-	__aligned_u64 cookie;	/* comes with CONN_REQUEST */
-	struct krdma_addr local;	/* port 0: the kernel chooses; in and out */
+	__aligned_u64 cookie;	/* returned with CONN_REQUEST */
+	struct krdma_addr local;	/* in and out; port 0: the kernel chooses */
 };
 
 /*
- * KRDMA_IOC_CONNECT, KRDMA_IOC_ACCEPT, KRDMA_IOC_REJECT. A connection that was asked for
- * or came in has a handle of its own; DESTROY of it ends the connection.
+ * KRDMA_IOC_CONNECT, KRDMA_IOC_ACCEPT, KRDMA_IOC_REJECT. A connection has a handle of its own,
+ * from CONNECT or CONN_REQUEST on. DESTROY of the handle ends the connection.
  */
 struct krdma_conn {
 	__u32 size;
-	__u32 handle;		/* CONNECT: out; else in: that of the CONN_REQUEST */
+	__u32 handle;		/* CONNECT: out; else in: conn of the CONN_REQUEST */
 	__u32 qp;		/* not for REJECT */
 	__u32 flags;		/* KRDMA_CONN_TOS */
 	__u32 tos;
@@ -572,12 +574,12 @@ struct krdma_conn {
 	__aligned_u64 private_data;
 	__u32 private_data_len;
 	__u32 reserved;
-	__aligned_u64 cookie;	/* comes with the connection's events */
+	__aligned_u64 cookie;	/* returned with the connection's events */
 	struct krdma_addr local;	/* CONNECT; family 0: the host chooses */
 	struct krdma_addr remote;	/* CONNECT */
 };
 
-/* KRDMA_IOC_DISCONNECT: of a QP; CLOSED follows */
+/* KRDMA_IOC_DISCONNECT: end the connection of a QP; CLOSED follows */
 struct krdma_disconnect {
 	__u32 size;
 	__u32 qp;
@@ -593,10 +595,10 @@ struct krdma_net_local {
 	__u32 rnic;		/* index of the RNIC there, 0: none */
 };
 
-/* KRDMA_IOC_NET_LOCAL: local addresses that reach dst, best first */
+/* KRDMA_IOC_NET_LOCAL: list the local addresses that reach dst, best first */
 struct krdma_net_locals {
 	__u32 size;
-	__u32 count;		/* in: room; out: addresses that there are */
+	__u32 count;		/* in: room; out: number of addresses */
 	__aligned_u64 entries;	/* struct krdma_net_local[] */
 	struct krdma_addr dst;
 };
@@ -604,71 +606,71 @@ struct krdma_net_locals {
 #define KRDMA_ROUTE_GATEWAY	(1U << 0)	/* next_hop is a router */
 #define KRDMA_ROUTE_LOCAL	(1U << 1)	/* dst is an address of this host */
 
-/* KRDMA_IOC_NET_ROUTE: the next hop */
+/* KRDMA_IOC_NET_ROUTE: find the next hop */
 struct krdma_net_route {
 	__u32 size;
 	__u32 flags;		/* out: KRDMA_ROUTE_* */
 	struct krdma_addr dst;
-	struct krdma_addr src;	/* in: family 0 or the address to send from; out: it */
+	struct krdma_addr src;	/* in: family 0 or a local address; out: the local address */
 	struct krdma_addr next_hop;	/* out */
-	__u32 ifindex;		/* in: 0 or the interface to send by; out: it */
+	__u32 ifindex;		/* in: 0 or an outgoing interface; out: the interface */
 	__u32 mtu;		/* out: of the path */
 	__u32 rnic;		/* out: index of the RNIC there, 0: none */
 	__u32 reserved;
 };
 
-/* KRDMA_IOC_NET_NEIGH: link address of a next hop */
+/* KRDMA_IOC_NET_NEIGH: get the link address of a next hop */
 #define KRDMA_NEIGH_ASK		(1U << 0)	/* resolve it; an event KRDMA_EVENT_NEIGH follows */
-#define KRDMA_NEIGH_WATCH	(1U << 1)	/* at changes, one event until it is read */
+#define KRDMA_NEIGH_WATCH	(1U << 1)	/* an event at changes, one until it is read */
 struct krdma_net_neigh {
 	__u32 size;
 	__u32 flags;		/* in: KRDMA_NEIGH_* */
 	struct krdma_addr addr;
 	__u32 ifindex;
 	__u32 state;		/* out: NUD_*; 0: nothing known */
-	__u8 lladdr[8];		/* out: the first lladdr_len octets */
+	__u8 lladdr[8];		/* out: the first lladdr_len bytes */
 	__u32 lladdr_len;	/* out: 0: not resolved */
-	__u32 handle;		/* out: with ASK or WATCH, 0 when nothing will follow */
-	__aligned_u64 cookie;	/* comes with the events */
+	__u32 handle;		/* out: with ASK or WATCH; 0: no event will follow */
+	__aligned_u64 cookie;	/* returned with the events */
 };
 
 /*
- * KRDMA_IOC_PORT: a port of the host's port space, until DESTROY of its handle.
- * EADDRINUSE: a socket or another user has it. EACCES: a privileged one.
+ * KRDMA_IOC_PORT: reserve a port of the host's port space until DESTROY of its handle.
+ * EADDRINUSE: a socket or another user has it. EACCES: the port is privileged.
  */
 struct krdma_port {
 	__u32 size;
 	__u32 handle;		/* out */
-	struct krdma_addr addr;	/* port 0: any; out: it; address 0: all RNICs' of the family */
+	struct krdma_addr addr;	/* in and out; port 0: any; address 0: that of all RNICs */
 	__u32 protocol;		/* IPPROTO_TCP */
 	__u32 reserved;
 };
 
-/* KRDMA_IOC_NET_SUBSCRIBE: which events of the namespace the file wants; replaces what was */
+/* KRDMA_IOC_NET_SUBSCRIBE: choose events of the namespace; replaces the choice before */
 #define KRDMA_NET_LINK		(1U << 0)	/* up, down, MTU, name of RNICs' network devices */
 #define KRDMA_NET_ADDRESS	(1U << 1)	/* addresses of the namespace */
 #define KRDMA_NET_ROUTE		(1U << 2)	/* routes */
-#define KRDMA_NET_RNIC		(1U << 3)	/* RNICs come and go */
+#define KRDMA_NET_RNIC		(1U << 3)	/* RNICs that come and go */
 struct krdma_net_subscribe {
 	__u32 size;
 	__u32 mask;
 };
 
-/* KRDMA_IOC_MIB: host and offloaded TCP/IP counters as one, of the namespace */
+/* KRDMA_IOC_MIB: read the namespace's TCP/IP counters, host and offloaded added up */
 struct krdma_mib {
 	__u32 size;
-	__u32 count;		/* in: room; out: counters that there are */
+	__u32 count;		/* in: room; out: number of counters */
 	__aligned_u64 entries;	/* struct krdma_counter[]: "tcpInSegs" ... */
 };
 
 /* Limits ******************************************************************* */
 
-/* KRDMA_IOC_USAGE: this file's */
+/* KRDMA_IOC_USAGE: read the file's limits and their use */
 struct krdma_usage {
 	__u32 size;
-	__u32 objects;		/* with handles */
+	__u32 objects;		/* objects with handles */
 	__u32 max_objects;
-	__u32 events;		/* that wait to be read */
+	__u32 events;		/* records that wait to be read */
 	__u32 max_events;
 	__u32 reserved;
 	__aligned_u64 lost_events;	/* since open */
@@ -678,20 +680,20 @@ struct krdma_usage {
 /* Events ******************************************************************* */
 
 enum krdma_event_type {
-	KRDMA_EVENT_COMPLETION = 1,	/* of an armed CQ */
-	KRDMA_EVENT_ASYNC,		/* of a QP, CQ, SRQ; of the RNIC: handle is the context */
+	KRDMA_EVENT_COMPLETION = 1,	/* an armed CQ has a completion */
+	KRDMA_EVENT_ASYNC,		/* of a QP, CQ, SRQ, or of the RNIC (handle: the context) */
 	KRDMA_EVENT_CONN_REQUEST,	/* handle: the listener, conn: the new connection */
-	KRDMA_EVENT_CONN_REPLY,		/* answer to CONNECT */
-	KRDMA_EVENT_ESTABLISHED,	/* after ACCEPT */
-	KRDMA_EVENT_CLOSED,		/* end of a connection */
+	KRDMA_EVENT_CONN_REPLY,		/* result of CONNECT */
+	KRDMA_EVENT_ESTABLISHED,	/* result of ACCEPT */
+	KRDMA_EVENT_CLOSED,		/* a connection has ended */
 	KRDMA_EVENT_NEIGH,
 	KRDMA_EVENT_NET,		/* code: one KRDMA_NET_* */
-	KRDMA_EVENT_OVERFLOW,		/* events were lost here: code says how many */
+	KRDMA_EVENT_OVERFLOW,		/* events were lost at this place; code: how many */
 };
 
-/* each record is of struct krdma_event and what its type adds; size is a multiple of 8 */
+/* a record: struct krdma_event, then the members of its type; size is a multiple of 8 */
 struct krdma_event {
-	__u32 size;		/* octets of the record */
+	__u32 size;		/* bytes of the record */
 	__u32 type;		/* enum krdma_event_type */
 	__u32 handle;
 	__u32 code;		/* COMPLETION: ceh; ASYNC: enum krdma_async; NET: KRDMA_NET_* */
@@ -711,7 +713,7 @@ __extension__ struct krdma_conn_event {
 	struct krdma_addr remote;
 	__u32 private_data_len;
 	__u32 reserved;
-	__u8 private_data[];	/* filled up with zeros to a multiple of 8 */
+	__u8 private_data[];	/* padded with zeros to a multiple of 8 */
 };
 
 /* NEIGH */

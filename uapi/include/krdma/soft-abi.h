@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * ABI between krdma_soft.ko and its user library: the shared rings and the
- * provider-private octets of the verbs calls.
+ * ABI between krdma_soft.ko and its user library: the shared rings, and the private bytes of the
+ * verbs' calls.
  *
- * Ring rules, for all rings:
- *  - Indices are free-running u32 counters; slot = index & (size - 1); sizes
- *    are powers of two. Full when prod - cons == size.
- *  - The producer writes the entry, then stores prod with release. The consumer
- *    loads prod with acquire, copies the entry, then stores cons with release.
- *  - The kernel copies an entry once and then checks its copy; nothing that
- *    user space writes can do more than fail its own QP or CQ.
+ * Rules of all rings:
+ *  - Indices are free-running u32 counters. The slot is index & (size - 1); sizes are powers of
+ *    two. A ring is full when prod - cons == size.
+ *  - The producer writes the entry, then stores prod with release. The consumer loads prod with
+ *    acquire, copies the entry, then stores cons with release.
+ *  - The kernel copies an entry once and then checks its copy. User space can only make its own
+ *    QP or CQ fail.
  *
- * Doorbell: after the release of prod the library executes a full barrier and
- * loads flags; only when KRDMA_SOFT_RING_DOORBELL is set does it make a system
- * call without any work request: post_send for a send or receive queue,
- * post_srq_recv for a shared one. The kernel clears the flag while its
- * transmitter runs, and sets it in a receive queue while a receiver waits for
- * an entry or the QP has failed. KRDMA_SOFT_RING_SOON instead asks to gather: the
- * call is due when a CQ is polled in vain or armed, or prod has reached due. The
- * kernel looks by itself, later, when none comes.
+ * Doorbell: after storing prod the library executes a full barrier and loads flags. If
+ * KRDMA_SOFT_RING_DOORBELL is set, it makes a system call without any work request: post_send for
+ * a send or receive queue, post_srq_recv for a shared receive queue. The kernel clears the flag
+ * while its transmitter runs. In a receive queue it sets the flag while a receiver waits for an
+ * entry, and after the QP has failed.
  *
- * Fixed-width fields, no implicit padding; both sides assert the sizes.
+ * KRDMA_SOFT_RING_SOON asks the library to gather instead. The call is then due when a CQ is polled
+ * in vain or armed, or when prod has reached due. If no call comes, the kernel looks at the ring by
+ * itself, but later.
+ *
+ * Fields have fixed widths, without implicit padding. Both sides assert the sizes.
  */
 #ifndef KRDMA_SOFT_ABI_H
 #define KRDMA_SOFT_ABI_H
@@ -40,15 +41,15 @@ struct krdma_soft_ring {
 	__u32 pad0[15];
 	__u32 cons;		/* send, receive: kernel writes */
 	__u32 flags;		/* KRDMA_SOFT_RING_*, kernel writes */
-	__u32 due;		/* of KRDMA_SOFT_RING_SOON, kernel writes before flags */
+	__u32 due;		/* for KRDMA_SOFT_RING_SOON, kernel writes before flags */
 	__u32 pad1[13];
 };
 
 #define KRDMA_SOFT_RING_DOORBELL	(1U << 0)	/* tell the kernel of new entries */
-#define KRDMA_SOFT_RING_DEAD		(1U << 1)	/* device is gone: posting answers EIO */
-#define KRDMA_SOFT_RING_SOON		(1U << 2)	/* the same before anything is waited for */
+#define KRDMA_SOFT_RING_DEAD		(1U << 1)	/* device is gone: posting returns EIO */
+#define KRDMA_SOFT_RING_SOON		(1U << 2)	/* tell the kernel, but gather first */
 
-/* entries follow the head at this offset, each of the stride the kernel reported */
+/* entries follow the head at this offset, with the stride that the kernel reported */
 #define KRDMA_SOFT_RING_ENTRIES	4096
 
 struct krdma_soft_sge {
@@ -68,7 +69,7 @@ enum krdma_soft_op {
 	KRDMA_SOFT_OP_FETCH_ADD,
 	KRDMA_SOFT_OP_CMP_SWAP,
 	KRDMA_SOFT_OP_BIND_MW,
-	/* the opcodes above may come from user space, those below may not */
+	/* user space may use the opcodes above, but not those below */
 	KRDMA_SOFT_OP_USER_END,
 	KRDMA_SOFT_OP_KERNEL = 0x80,
 	KRDMA_SOFT_OP_READ_INV = KRDMA_SOFT_OP_KERNEL,
@@ -79,12 +80,12 @@ enum krdma_soft_op {
 #define KRDMA_SOFT_WQE_SIGNALED		(1U << 0)
 #define KRDMA_SOFT_WQE_SOLICITED	(1U << 1)
 #define KRDMA_SOFT_WQE_FENCE		(1U << 2)
-#define KRDMA_SOFT_WQE_INLINE		(1U << 3)	/* length octets instead of sge[] */
+#define KRDMA_SOFT_WQE_INLINE		(1U << 3)	/* length bytes instead of sge[] */
 #define KRDMA_SOFT_WQE_MASKED		(1U << 4)	/* completes as a masked atomic operation */
 
 /*
- * Operands of FETCH_ADD and CMP_SWAP, in the byte order of memory. The result, what
- * was at raddr before, goes to the only element, of 8 octets.
+ * Operands of FETCH_ADD and CMP_SWAP, in the byte order of memory. The result is the previous
+ * value at raddr. It goes to the only element, which has 8 bytes.
  */
 struct krdma_soft_atomic {
 	__aligned_u64 swap_add;		/* CMP_SWAP: new value; FETCH_ADD: summand */
@@ -104,12 +105,12 @@ struct krdma_soft_sqe {
 		__be32 imm;		/* immediate data for SEND_IMM, WRITE_IMM */
 	};
 	__u32 rkey;		/* remote STag; REG_MR, BIND_MW: new STag of region, window */
-	__aligned_u64 raddr;	/* remote TO; REG_MR, BIND_MW: TO of the first octet */
+	__aligned_u64 raddr;	/* remote TO; REG_MR, BIND_MW: TO of the first byte */
 	union {
 		struct {
-			__aligned_u64 mem_length;	/* REG_MR, BIND_MW: octets */
+			__aligned_u64 mem_length;	/* REG_MR, BIND_MW: bytes */
 			__u32 mem_access;	/* REG_MR, BIND_MW: enum ib_access_flags */
-			__u32 mem_stag;		/* BIND_MW: of the region */
+			__u32 mem_stag;		/* BIND_MW: STag of the region */
 		};
 		struct krdma_soft_atomic atomic;
 		__aligned_u64 reserved[4];
@@ -143,9 +144,9 @@ struct krdma_soft_cqe {
 #define KRDMA_SOFT_WC_IMM		(1U << 1)
 
 /*
- * When a completion was added, for a CQ that was created to tell it: by the clocks
- * CLOCK_MONOTONIC, in the time namespace of the process that created the CQ, and
- * CLOCK_REALTIME, in nanoseconds. One for each entry, in an array of their own.
+ * Time at which a completion was added, for a CQ that was created with times. The clocks are
+ * CLOCK_MONOTONIC, in the time namespace of the process that created the CQ, and CLOCK_REALTIME,
+ * in nanoseconds. There is one for each entry, in a separate array.
  */
 struct krdma_soft_cq_stamp {
 	__aligned_u64 monotonic;
@@ -158,54 +159,54 @@ struct krdma_soft_cq_ring {
 	__u32 flags;		/* KRDMA_SOFT_RING_DEAD, kernel writes */
 	__u32 pad0[14];
 	__u32 cons;		/* user writes */
-	__u32 arm;		/* KRDMA_SOFT_CQ_ARM_*; user sets, kernel takes back to 0 */
+	__u32 arm;		/* KRDMA_SOFT_CQ_ARM_*; user sets, kernel clears */
 	__u32 pad1[14];
 };
 
-/* full barrier after setting; the kernel executes one between prod and arm */
+/* user: full barrier after setting arm; kernel: one between prod and arm */
 #define KRDMA_SOFT_CQ_ARM_NONE		0
 #define KRDMA_SOFT_CQ_ARM_SOLICITED	1
 #define KRDMA_SOFT_CQ_ARM_NEXT		2
 
-/* Provider-private octets behind the verbs' own requests and responses. */
+/* Private bytes behind the verbs' own requests and responses. */
 
 struct krdma_soft_ucontext_resp {
 	__u32 abi_version;
-	__u32 poll_yield;	/* polls in vain after which a thread yields; 0: not said */
+	__u32 poll_yield;	/* polls in vain after which a thread yields; 0: not stated */
 };
 
 struct krdma_soft_cq_resp {
 	__aligned_u64 ring_offset;	/* for mmap() */
-	__aligned_u64 ring_size;	/* octets to map */
+	__aligned_u64 ring_size;	/* bytes to map */
 	__u32 depth;			/* entries, power of two */
 	__u32 cq_id;
-	/* in the mapping, of struct krdma_soft_cq_stamp[depth]; 0: there are none */
+	/* offset of struct krdma_soft_cq_stamp[depth] in the mapping; 0: no times */
 	__aligned_u64 stamp_offset;
 };
 
 /*
- * A ring gets a new size in two calls, so that nothing can fail in between: the
- * kernel makes the new ring and the library maps it; then, with the library's
- * side of the ring at rest, the kernel moves what waits and changes over. Indices
- * go on counting. A ring that was made and not changed to is freed by the next
- * first call, or with its queue.
+ * A ring gets a new size in two calls, so that nothing can fail in between. With the first call
+ * the kernel makes the new ring, and the library maps it. With the second call, while the
+ * library's side of the ring is at rest, the kernel moves the waiting entries and changes over.
+ * Indices go on counting. A new ring that was not changed to is freed by the next first call, or
+ * with its queue.
  */
 enum krdma_soft_resize_step {
 	KRDMA_SOFT_RESIZE_PREPARE = 1,
 	KRDMA_SOFT_RESIZE_SWITCH = 2,
 };
 
-/* resize_cq; the answer to the first step is struct krdma_soft_cq_resp */
+/* resize_cq; the response of the first step is struct krdma_soft_cq_resp */
 struct krdma_soft_resize_cq_req {
 	__u32 step;
 	__u32 reserved;
 };
 
-/* modify_srq with a new size; that verb has no response, so it gets an address */
+/* modify_srq with a new size; this verb has no response, so the request has an address for it */
 struct krdma_soft_modify_srq_req {
 	__u32 step;
 	__u32 reserved;
-	__aligned_u64 resp;	/* of struct krdma_soft_srq_resp, first step */
+	__aligned_u64 resp;	/* first step: address of struct krdma_soft_srq_resp */
 };
 
 struct krdma_soft_srq_resp {
@@ -218,8 +219,8 @@ struct krdma_soft_srq_resp {
 };
 
 /*
- * A queue of depth 0 has size 0 and no mapping. A receive ring whose offset is inside of
- * the send ring's sq_size octets is there in that mapping and has none of its own.
+ * A queue of depth 0 has size 0 and no mapping. If rq_offset lies within the sq_size bytes from
+ * sq_offset, the receive ring is part of the send ring's mapping and has none of its own.
  */
 struct krdma_soft_qp_resp {
 	__aligned_u64 sq_offset;

@@ -18,27 +18,27 @@ public:
 	/** No address. */
 	Address() noexcept = default;
 
-	/** As the kernel has it. */
+	/** From the kernel's form. */
 	explicit Address(const krdma_addr &raw) noexcept : raw_{raw}
 	{}
 
 	/**
-	 * Reads "10.0.0.1", "10.0.0.1:7000", "fd00::1", "fe80::1%eth0", "[fd00::1]:7000";
+	 * Reads "10.0.0.1", "10.0.0.1:7000", "fd00::1", "fe80::1%eth0", "[fd00::1]:7000".
 	 * "*" and "::" are the addresses of all interfaces, IPv4 and IPv6.
-	 * @throws std::system_error EINVAL: it is none of these; ENODEV: no such interface.
+	 * @throws std::system_error EINVAL: not one of these forms; ENODEV: no such interface.
 	 */
 	[[nodiscard]] static Address parse(std::string_view text);
 
-	/** The same, or nothing. */
+	/** Like parse(); returns nothing on an error. */
 	[[nodiscard]] static std::optional<Address> try_parse(std::string_view text) noexcept;
 
-	/** Address of all interfaces of a family. @param family AF_INET or AF_INET6 */
+	/** The wildcard address of a family. @param family AF_INET or AF_INET6 */
 	[[nodiscard]] static Address any(int family, std::uint16_t port = 0) noexcept;
 
 	/** The same address with another port. */
 	[[nodiscard]] Address with_port(std::uint16_t port) const noexcept;
 
-	/** AF_INET, AF_INET6, or 0: none. */
+	/** AF_INET, AF_INET6, or 0 for no address. */
 	[[nodiscard]] int family() const noexcept
 	{
 		return raw_.family;
@@ -49,13 +49,13 @@ public:
 		return raw_.family == 0;
 	}
 
-	/** In the host's byte order. */
+	/** The port in the host's byte order. */
 	[[nodiscard]] std::uint16_t port() const noexcept;
 
-	/** The address alone; "" for none. */
+	/** The address without its port; "" for no address. */
 	[[nodiscard]] std::string host() const;
 
-	/** With its port when that is not 0; what parse() reads. */
+	/** The address, with its port if that is not 0, in the form that parse() reads. */
 	[[nodiscard]] std::string to_string() const;
 
 	[[nodiscard]] const krdma_addr &raw() const noexcept

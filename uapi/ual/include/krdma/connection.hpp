@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Connections: made, listened for, accepted, refused. Private data goes along. */
+/* Connections: connect, listen, accept, reject, with private data. */
 #ifndef KRDMA_CONNECTION_HPP
 #define KRDMA_CONNECTION_HPP
 
@@ -16,13 +16,13 @@
 
 namespace krdma {
 
-/** EINVAL: more private data than 508 octets (512: MPA revision 1), more Reads than the RNIC's. */
+/** EINVAL: private data above 508 bytes (512: MPA revision 1), more Reads than the RNIC has. */
 struct ConnectionOptions {
 	std::span<const std::byte> private_data{};
 	std::uint16_t ird{8}; /**< inbound RDMA Reads */
 	std::uint16_t ord{8}; /**< outbound RDMA Reads */
 	std::optional<std::uint8_t> tos{};
-	Address local{}; /**< to connect from; none: the host chooses */
+	Address local{}; /**< local address; empty: the host chooses */
 };
 
 namespace detail {
@@ -30,40 +30,40 @@ class ConnectionState;
 class ListenerState;
 } /* namespace detail */
 
-/** A connection of a queue pair. Its end ends it. */
+/** A connection of a queue pair. Destroying the object ends the connection. */
 class Connection {
 public:
 	/**
-	 * Begins to connect and returns; established() or the event KRDMA_EVENT_CONN_REPLY
-	 * tells what came of it. Either may tell the errors of the way and of TCP.
+	 * Begins to connect and returns. established() or the event KRDMA_EVENT_CONN_REPLY gives
+	 * the result. Errors of routing and of TCP may come from this call or with the result.
 	 * @throws std::system_error EINVAL: the queue pair has failed, or see ConnectionOptions;
-	 *         EISCONN: it has a connection; EADDRNOTAVAIL: the local address, or the one that
-	 *         the host chooses, is not the RNIC's; EADDRINUSE, EACCES: of the local port;
-	 *         ENETUNREACH, EHOSTUNREACH: no way there.
+	 *         EISCONN: the queue pair has a connection; EADDRNOTAVAIL: the local address, or
+	 *         the one that the host chooses, is not the RNIC's; EADDRINUSE, EACCES: the local
+	 *         port is in use or privileged; ENETUNREACH, EHOSTUNREACH: no route to the peer.
 	 */
 	[[nodiscard]] static Connection connect(const QueuePair &qp, const Address &remote,
 						const ConnectionOptions &options = {});
 
 	/**
-	 * Waits until it is made, and takes the event, unless there is a callback for it.
-	 * @throws std::system_error ECONNREFUSED: the peer (with private_data()) or its host
-	 *         refused; ETIMEDOUT: the time is over, here or in the kernel; ECONNRESET: the peer
-	 *         went without an answer; EPROTO, EPROTONOSUPPORT, EOPNOTSUPP: it does not speak
-	 *         MPA, or not so that both can; ECONNABORTED: it was ended here; ENODEV: the RNIC
-	 *         is gone. Once this was told: why it has ended since, ECONNRESET for a graceful
-	 *         end.
+	 * Waits until the connection is established. Takes the event, unless there is a callback.
+	 * @throws std::system_error ECONNREFUSED: the peer (see info().private_data) or its host
+	 *         refused; ETIMEDOUT: this time or a time limit of the kernel is over; ECONNRESET:
+	 *         the peer went without an answer; EPROTO, EPROTONOSUPPORT, EOPNOTSUPP: the peer
+	 *         does not speak MPA, or no common form of it; ECONNABORTED: this side ended it;
+	 *         ENODEV: the RNIC is gone. After the result was returned once: the reason why
+	 *         the connection has ended since, ECONNRESET for a graceful end.
 	 */
 	void established(std::chrono::milliseconds timeout = forever);
-	/** Waits until it has ended, or could not be made; false after the time. */
+	/** Waits until it has ended or could not be established. False: time-out. */
 	[[nodiscard]] bool closed(std::chrono::milliseconds timeout = forever);
 
 	/**
-	 * Why it has ended: 0: gracefully; ECONNABORTED, ECONNRESET ...; why it could not be made.
-	 * EINPROGRESS: it has not ended, as far as was read.
+	 * The reason of the end or of the failed attempt. 0: graceful; ECONNABORTED, ECONNRESET
+	 * and others; EINPROGRESS: no end was read yet.
 	 */
 	[[nodiscard]] int close_status() const;
 
-	/** As they are known: complete when it is established, before a callback hears of it. */
+	/** What is known; complete before a callback gets the established event. */
 	[[nodiscard]] ConnectionInfo info() const;
 	/** KRDMA_EVENT_CONN_REPLY or _ESTABLISHED, then _CLOSED. */
 	[[nodiscard]] const EventSource &events() const noexcept;
@@ -75,22 +75,23 @@ private:
 	std::shared_ptr<detail::ConnectionState> state_;
 };
 
-/** Somebody wants to connect. What is neither accepted nor refused is refused at its end. */
+/** A connection request of a peer. Destroying an unanswered request rejects it. */
 class ConnectionRequest {
 public:
 	ConnectionRequest(std::shared_ptr<detail::Core> core, ConnectionInfo info);
 
-	/** Addresses, wished depths of RDMA Reads, private data. */
+	/** Addresses, the peer's wishes for RDMA Read depths, private data. */
 	[[nodiscard]] const ConnectionInfo &info() const noexcept;
 	/**
-	 * Begins to accept; Connection::established() tells when it is done. Once only.
-	 * @throws std::system_error and the request may be answered again: EINVAL: the queue pair
+	 * Begins to accept, once. Connection::established() waits for the result.
+	 * @throws std::system_error The request may be answered again after EINVAL: the queue pair
 	 *         has failed or is of another RNIC or session, or see ConnectionOptions; EISCONN:
-	 *         it has a connection; ENOMEM. With any other errno it is over: ECONNRESET,
-	 *         ENOTCONN: the peer has gone; ECONNABORTED: the queue pair failed.
+	 *         the queue pair has a connection; ENOMEM. After any other errno the request is
+	 *         over: ECONNRESET, ENOTCONN: the peer has gone; ECONNABORTED: the queue pair
+	 *         failed.
 	 */
 	[[nodiscard]] Connection accept(const QueuePair &qp, const ConnectionOptions &options = {});
-	/** Refuses, with private data. Once only. */
+	/** Rejects, with private data, once. */
 	void reject(std::span<const std::byte> private_data = {});
 
 private:
@@ -104,26 +105,27 @@ struct ListenerOptions {
 };
 
 /**
- * Hears of those who want to connect to an address of the RNIC. Those whom nobody took are
- * refused at its end.
+ * Listens for connection requests to an address of the RNIC. Destroying it rejects the requests
+ * that were not taken.
  */
 class Listener {
 public:
 	/**
-	 * @param local address (or all of a family, which are those of the RNIC) and port; 0: the
-	 *        kernel chooses. A listener of each RNIC may have all of a family, with one port.
-	 * @throws std::system_error EADDRNOTAVAIL: it is not an address of the RNIC;
-	 *         EADDRINUSE: a socket, a listener or another session's reservation has it;
-	 *         EACCES: a privileged one; EAFNOSUPPORT: no address of IPv4 or IPv6.
+	 * @param local an address of the RNIC, or the wildcard of a family, which stands for the
+	 *        RNIC's addresses, with a port; 0: the kernel chooses. Listeners of several RNICs
+	 *        may share a wildcard and a port.
+	 * @throws std::system_error EADDRNOTAVAIL: not an address of the RNIC; EADDRINUSE: a
+	 *         socket, a listener or another session's reservation has the port; EACCES: the
+	 *         port is privileged; EAFNOSUPPORT: neither IPv4 nor IPv6.
 	 */
 	Listener(const Context &context, const Address &local, ListenerOptions options = {});
 
-	/** With the port that was given. */
+	/** The address with the actual port. */
 	[[nodiscard]] const Address &address() const noexcept;
-	/** The next request, or nothing after the time. */
+	/** The next request; nothing: time-out. */
 	[[nodiscard]] std::optional<ConnectionRequest>
 	wait(std::chrono::milliseconds timeout = forever) const;
-	/** Calls back with each request, see EventSource::on_event(). */
+	/** Sets a callback for requests, see EventSource::on_event(). */
 	void on_request(std::function<void(ConnectionRequest)> callback) const;
 
 private:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Events of /dev/krdma, as records and as values. */
+/* Events of /dev/krdma as records and as values. */
 #ifndef KRDMA_EVENT_HPP
 #define KRDMA_EVENT_HPP
 
@@ -20,7 +20,7 @@
 
 namespace krdma {
 
-/** Of KRDMA_EVENT_CONN_REQUEST, _CONN_REPLY, _ESTABLISHED. */
+/** Details of KRDMA_EVENT_CONN_REQUEST, _CONN_REPLY, _ESTABLISHED. */
 struct ConnectionInfo {
 	std::uint32_t handle; /**< of the connection */
 	std::uint16_t ird;    /**< inbound RDMA Reads */
@@ -30,7 +30,7 @@ struct ConnectionInfo {
 	std::vector<std::byte> private_data;
 };
 
-/** Of KRDMA_EVENT_NEIGH. */
+/** Details of KRDMA_EVENT_NEIGH. */
 struct NeighbourInfo {
 	Address address;
 	std::uint32_t ifindex;
@@ -38,7 +38,7 @@ struct NeighbourInfo {
 	std::vector<std::byte> link_address; /**< empty: not resolved */
 };
 
-/** Of KRDMA_EVENT_NET. */
+/** Details of KRDMA_EVENT_NET. */
 struct NetInfo {
 	bool gone;
 	bool up;
@@ -50,9 +50,9 @@ struct NetInfo {
 	std::string name;
 };
 
-/** Code of KRDMA_EVENT_ASYNC, as enum krdma_async has it. */
+/** Code of KRDMA_EVENT_ASYNC; the numbers of enum krdma_async. */
 enum class AsyncCode : std::uint32_t {
-	cq_error = KRDMA_ASYNC_CQ_ERR, /**< it overflowed, and is dead */
+	cq_error = KRDMA_ASYNC_CQ_ERR, /**< the queue overflowed and is dead */
 	qp_fatal = KRDMA_ASYNC_QP_FATAL,
 	qp_request_error = KRDMA_ASYNC_QP_REQ_ERR,
 	qp_access_error = KRDMA_ASYNC_QP_ACCESS_ERR,
@@ -65,23 +65,23 @@ enum class AsyncCode : std::uint32_t {
 	qp_last_wqe = KRDMA_ASYNC_QP_LAST_WQE_REACHED,
 };
 
-/** What a record said. */
+/** An event of an object. */
 struct Event {
-	std::uint32_t type;   /**< enum krdma_event_type, or a later kernel's */
+	std::uint32_t type;   /**< enum krdma_event_type; a newer kernel may have more */
 	std::uint32_t handle; /**< of the object */
-	/** Event handler of the queue, enum krdma_async, KRDMA_NET_*, how many were lost. */
+	/** Event handler of the CQ, enum krdma_async, KRDMA_NET_*, or number of lost events. */
 	std::uint32_t code;
 	int status; /**< 0 or an errno */
 	std::uint64_t cookie;
 	std::chrono::nanoseconds time; /**< CLOCK_MONOTONIC */
 	std::variant<std::monostate, ConnectionInfo, NeighbourInfo, NetInfo> detail;
 
-	/** What an asynchronous event says; nothing if it is another one. */
+	/** The code of an asynchronous event; nothing for any other event. */
 	[[nodiscard]] std::optional<AsyncCode> async() const noexcept
 	{
 		return type == KRDMA_EVENT_ASYNC ? std::optional{AsyncCode{code}} : std::nullopt;
 	}
-	/** The part of its type; nullptr if it is another one. */
+	/** The details of this type; nullptr for an event of another type. */
 	[[nodiscard]] const ConnectionInfo *connection() const noexcept
 	{
 		return std::get_if<ConnectionInfo>(&detail);
@@ -97,16 +97,16 @@ struct Event {
 };
 
 /**
- * The first event of what was read; the rest begins behind it. Records that are
- * longer than known are taken for what is known of them.
+ * Parses the first record of @p rest and moves @p rest behind it. Of a record that is longer than
+ * this library knows, only the known part is used.
  * @throws std::system_error EBADMSG: a record is shorter than its type or longer than the rest.
  */
 [[nodiscard]] Event parse_event(std::span<const std::byte> &rest);
 
-/** "completion", "conn-request" ...; "event-N" for an unknown one. */
+/** Name of an event type: "completion", "conn-request" ...; "event-N" if unknown. */
 [[nodiscard]] std::string event_name(std::uint32_t type);
 
-/** Name of an asynchronous event's code: "qp-fatal" ... */
+/** Name of the code of an asynchronous event: "qp-fatal" ... */
 [[nodiscard]] std::string async_name(std::uint32_t code);
 
 using EventCallback = std::function<void(const Event &)>;
@@ -120,15 +120,16 @@ class Mailbox;
 } /* namespace detail */
 
 /**
- * The events of one object, in order: taken one by one, or given to a callback.
- * Either the program waits, or Session::dispatch() or a Dispatcher brings them. Callbacks run
- * there and in on_event(), not in the waits of anybody. A callback may call anything: wait,
- * dispatch() for the others, end its own callback or object. It is not called again before it
- * has returned. Two whose callbacks end each other's at the same time wait forever.
+ * The events of one object, in order. The program waits for them one by one, or sets a callback.
  *
- * What a callback captures lives as long as it: one that has a copy of its own object keeps
- * that, until on_event({}). A copy of the source keeps no object, and nothing comes to it any
- * more when that has ended.
+ * Callbacks run in Session::dispatch(), in the threads of a Dispatcher, and in on_event(). Waits
+ * run no callback. A callback may call any function: wait, dispatch() for other objects, end its
+ * own callback or object. It is not called again before it has returned. Two callbacks that end
+ * each other at the same time wait forever.
+ *
+ * The captures of a callback live as long as the callback. A callback that holds a copy of its own
+ * object keeps the object alive until on_event({}). A copy of the source keeps no object, and gets
+ * no events after the object's end.
  */
 class EventSource {
 public:
@@ -136,16 +137,17 @@ public:
 	explicit EventSource(std::shared_ptr<detail::Mailbox> mailbox) noexcept;
 
 	/**
-	 * The next event, or nothing after the time. Not together with a callback.
-	 * @throws std::system_error ENODEV: the RNIC is gone and all that it said was taken. The
-	 *         context's event says so first: KRDMA_EVENT_ASYNC, KRDMA_ASYNC_DEVICE_FATAL.
+	 * The next event; nothing: time-out. Not together with a callback.
+	 * @throws std::system_error ENODEV: the RNIC is gone and all earlier events were taken. The
+	 *         context first gets an event: KRDMA_EVENT_ASYNC, KRDMA_ASYNC_DEVICE_FATAL.
 	 */
 	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout = forever) const;
 
 	/**
-	 * Calls back for each event from now on, those that wait first; an empty one ends that.
-	 * When this returns the previous callback does not run, unless it is the one that calls.
-	 * An exception of a callback ends dispatch() with it, or in a Dispatcher the program.
+	 * Sets the callback, which is called for each event, those that wait already first. An
+	 * empty one removes it. When this returns, the previous callback is not running, unless it
+	 * is the caller. An exception of a callback leaves dispatch(); in a Dispatcher it ends
+	 * the program.
 	 */
 	void on_event(EventCallback callback) const;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* libkrdma: RDMA through /dev/krdma. This header has all of it. */
+/* libkrdma: RDMA through /dev/krdma. This header includes all others. */
 #ifndef KRDMA_KRDMA_HPP
 #define KRDMA_KRDMA_HPP
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * An open /dev/krdma: RNICs, the network stack's services, events. Everything
- * that fails throws std::system_error with the kernel's errno.
+ * An open /dev/krdma: RNICs, the services of the network stack, events. Functions that fail
+ * throw std::system_error with the kernel's errno.
  */
 #ifndef KRDMA_SESSION_HPP
 #define KRDMA_SESSION_HPP
@@ -21,7 +21,7 @@
 namespace krdma {
 
 /**
- * The system calls on the device, so that a test can stand for the kernel. Numbers and
+ * The system calls on the device, as an interface that a test can implement. Numbers and
  * structures are those of <krdma/krdma-abi.h>.
  */
 class Kernel {
@@ -31,11 +31,11 @@ public:
 	Kernel &operator=(const Kernel &) = delete;
 	virtual ~Kernel() = default;
 
-	/** 0 or an errno. */
+	/** Issues a command. Returns 0 or an errno. */
 	[[nodiscard]] virtual int command(unsigned long number, void *argument) noexcept = 0;
-	/** Octets of whole records, or a negative errno; -EAGAIN: none waits. */
+	/** Reads whole records. Returns their bytes, or a negative errno; -EAGAIN: none waits. */
 	[[nodiscard]] virtual std::int64_t read(std::span<std::byte> to) noexcept = 0;
-	/** For poll(), epoll and mmap(). */
+	/** The descriptor, for poll(), epoll and mmap(). */
 	[[nodiscard]] virtual int descriptor() const noexcept = 0;
 };
 
@@ -47,7 +47,7 @@ struct Counter {
 	std::uint64_t value;
 };
 
-/** What there is to know of an RNIC. */
+/** Attributes of an RNIC. */
 struct Attributes {
 	std::uint32_t index;
 	std::uint32_t ifindex; /**< 0: no network device */
@@ -76,7 +76,7 @@ public:
 	{
 		return name_;
 	}
-	/** Never given to another RNIC. */
+	/** The index, which no other RNIC ever gets. */
 	[[nodiscard]] std::uint32_t index() const noexcept
 	{
 		return index_;
@@ -87,13 +87,13 @@ public:
 		return ifindex_;
 	}
 
-	/** @throws std::system_error ENODEV: it is gone. */
+	/** @throws std::system_error ENODEV: the RNIC is gone. */
 	[[nodiscard]] Attributes attributes() const;
 	[[nodiscard]] std::vector<Counter> counters() const;
 	/**
-	 * Its queue pairs, whoever has them, and what each has counted. One that comes or goes
-	 * meanwhile may be told or not.
-	 * @throws std::system_error EPERM: only the administrator may know; ENODEV: it is gone.
+	 * All queue pairs of the RNIC with their counters. A queue pair that comes or goes during
+	 * the call may be listed or not.
+	 * @throws std::system_error EPERM: only for the administrator; ENODEV: the RNIC is gone.
 	 */
 	[[nodiscard]] std::vector<krdma_qp_entry> queue_pairs() const;
 
@@ -127,16 +127,16 @@ struct Route {
 	bool local;         /**< the destination is this host */
 };
 
-/** Link address of a neighbour, as it was when asked, and what comes of it. */
+/** The link address of a neighbour at the time of the query, and its later changes. */
 class Neighbour {
 public:
 	enum class Follow : std::uint8_t {
-		nothing, /**< what is known now */
-		resolve, /**< ask the network; an event tells the answer */
-		watch,   /**< ask, and an event at each change */
+		nothing, /**< only the present state */
+		resolve, /**< ask the network; an event has the answer */
+		watch,   /**< ask the network; an event comes at each change */
 	};
 
-	/** Resolved already? */
+	/** Is the link address known? */
 	[[nodiscard]] bool resolved() const noexcept
 	{
 		return !info_.link_address.empty();
@@ -145,12 +145,12 @@ public:
 	{
 		return info_;
 	}
-	/** True if events follow. */
+	/** Will events follow? */
 	[[nodiscard]] bool follows() const noexcept
 	{
 		return static_cast<bool>(state_);
 	}
-	/** KRDMA_EVENT_NEIGH; only when follows(). */
+	/** Events KRDMA_EVENT_NEIGH, only if follows(). */
 	[[nodiscard]] const EventSource &events() const noexcept
 	{
 		return events_;
@@ -163,10 +163,10 @@ private:
 	EventSource events_;
 };
 
-/** A TCP port of the host that nobody else gets while this lives. */
+/** A reserved TCP port of the host, which no other program gets while this object lives. */
 class PortReservation {
 public:
-	/** Address and port that were reserved. */
+	/** The reserved address and port. */
 	[[nodiscard]] const Address &address() const noexcept
 	{
 		return address_;
@@ -179,39 +179,39 @@ private:
 };
 
 /**
- * An open /dev/krdma. It sees the RNICs of the network namespace that it was opened in.
- * Copies are the same open file, which is closed when all that was made from it is gone.
+ * An open /dev/krdma. It sees the RNICs of the network namespace in which it was opened. Copies
+ * share the open file, which is closed when all objects that were made from it are gone.
  */
 class Session {
 public:
 	/** Opens /dev/krdma. @throws std::system_error ENOENT: krdma.ko is not loaded. */
 	Session();
-	/** Over another kernel. */
+	/** Uses another implementation of the system calls. */
 	explicit Session(std::shared_ptr<Kernel> kernel);
 
-	/** The RNICs there are. */
+	/** The RNICs of the namespace. */
 	[[nodiscard]] std::vector<Device> devices() const;
-	/** By its name, or that of its network device. @throws std::system_error ENODEV */
+	/** Finds an RNIC by its or its network device's name. @throws std::system_error ENODEV */
 	[[nodiscard]] Device find(std::string_view name) const;
-	/** That whose network device has the address. @throws std::system_error ENODEV */
+	/** Finds the RNIC with this local address. @throws std::system_error ENODEV */
 	[[nodiscard]] Device find_local(const Address &local) const;
-	/** That through which the address is reached. @throws std::system_error ENODEV */
+	/** Finds the RNIC that leads to this address. @throws std::system_error ENODEV */
 	[[nodiscard]] Device find_remote(const Address &remote) const;
 
 	/**
-	 * A privileged verb or any other command, KRDMA_IOC_* and its structure with its size,
-	 * for what has no function here. With cookie 0 its events come to events().
+	 * Issues a privileged verb or any other command (KRDMA_IOC_* and its structure, with the
+	 * size set) that has no function here. With cookie 0 its events come to events().
 	 * Returns 0 or an errno.
 	 */
 	[[nodiscard]] int ri_syscall(unsigned long number, void *argument) const noexcept;
 
-	/** This file's use of its limits. */
+	/** The session's limits and how much of them is used. */
 	[[nodiscard]] krdma_usage usage() const;
 
 	/** Local addresses that reach a destination, best first. */
 	[[nodiscard]] std::vector<LocalAddress> local_addresses(const Address &destination) const;
 	/**
-	 * The next hop. @param source to send from, or none. @param ifindex to send by, or 0.
+	 * The next hop. @param source local address, or none. @param ifindex interface, or 0.
 	 * @throws std::system_error ENETUNREACH ...
 	 */
 	[[nodiscard]] Route route(const Address &destination, const Address &source = {},
@@ -220,29 +220,29 @@ public:
 	[[nodiscard]] Neighbour neighbour(const Address &address, std::uint32_t ifindex,
 					  Neighbour::Follow follow) const;
 	/**
-	 * Reserves a TCP port: any when it is 0, at all RNICs' addresses when that is zero. This
-	 * session alone may listen there and connect from it.
+	 * Reserves a TCP port. Port 0: any; address zero: the addresses of all RNICs. Only this
+	 * session may listen at the port and connect from it.
 	 * @throws std::system_error EADDRINUSE: a socket, a listener or a reservation has it;
 	 * EACCES
 	 */
 	[[nodiscard]] PortReservation reserve_port(const Address &address) const;
-	/** Host's and offloaded TCP/IP counters as one. */
+	/** The sums of the host's and the offloaded TCP/IP counters. */
 	[[nodiscard]] std::vector<Counter> mib() const;
 
-	/** Wishes events of the namespace: KRDMA_NET_*; they come to events(). */
+	/** Chooses events of the namespace (KRDMA_NET_*), which come to events(). */
 	void subscribe(std::uint32_t mask) const;
-	/** Those that belong to no object: KRDMA_EVENT_NET, KRDMA_EVENT_OVERFLOW. */
+	/** Events that belong to no object: KRDMA_EVENT_NET, KRDMA_EVENT_OVERFLOW. */
 	[[nodiscard]] const EventSource &events() const noexcept
 	{
 		return events_;
 	}
 
-	/** Readable when dispatch() has something to do. For poll() alone; the session's. */
+	/** A descriptor for poll(), readable when dispatch() has work. The session owns it. */
 	[[nodiscard]] int descriptor() const;
 	/**
-	 * Reads what waits, after at most that time, and runs the callbacks for it, and for what
-	 * threads that waited have read. A Dispatcher leaves it none to run.
-	 * Returns how many events came.
+	 * Waits for events at most that time and runs their callbacks, also for events that
+	 * waiting threads have read. With a Dispatcher it finds no callback to run.
+	 * Returns the number of events.
 	 */
 	std::size_t dispatch(std::chrono::milliseconds timeout = std::chrono::milliseconds{
 				     0}) const;
@@ -258,20 +258,20 @@ private:
 };
 
 /**
- * Reads a session's events and runs the callbacks in threads of its own: those of one
- * object one after the other, in order; those of several at the same time, by whichever thread
- * is idle. A session has one at a time.
+ * Reads a session's events and runs the callbacks in threads of its own. Callbacks of one object
+ * run one after the other, in order. Those of several objects run at the same time, in any idle
+ * thread. A session has one dispatcher at a time.
  */
 class Dispatcher {
 public:
 	/**
-	 * @param threads that run callbacks, at least one
-	 * @throws std::system_error EBUSY: the session has one already.
+	 * @param threads number of threads, at least one
+	 * @throws std::system_error EBUSY: the session has a dispatcher already.
 	 */
 	explicit Dispatcher(const Session &session, unsigned int threads = 1);
 	Dispatcher(Dispatcher &&) noexcept;
 	Dispatcher &operator=(Dispatcher &&) noexcept;
-	/** Waits for the callbacks that run; not from one of them. */
+	/** Waits for running callbacks; not to be called from one of them. */
 	~Dispatcher();
 
 private:
