@@ -61,8 +61,21 @@ void soft_qp_flush(struct soft_qp *qp)
 }
 
 /**
+ * soft_qp_purge() - drop the completions of a kernel consumer that wait
+ * @qp: queue pair, which adds no more
+ * Context: may sleep.
+ */
+void soft_qp_purge(struct soft_qp *qp)
+{
+	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
+	if (soft_recv_cq(qp) != soft_send_cq(qp))
+		soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
+}
+
+/**
  * soft_qp_forget() - forget what is posted and, of a kernel consumer, what has completed
  * @qp: queue pair without a stream
+ * Context: may sleep.
  */
 void soft_qp_forget(struct soft_qp *qp)
 {
@@ -85,8 +98,7 @@ void soft_qp_forget(struct soft_qp *qp)
 		soft_ring_release(rq, rq->fetched);
 	spin_unlock_bh(&qp->own_rq.lock);
 	soft_ring_no_doorbell(rq);
-	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
-	soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
+	soft_qp_purge(qp);
 }
 
 /** soft_qp_wake_peer() - the receiver of @qp can take more; any context but hard interrupt */
