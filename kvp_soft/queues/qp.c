@@ -53,11 +53,33 @@ void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 	soft_qp_kick(qp);
 }
 
-/** soft_qp_flush() - complete all that is posted in error; under tx.mutex, no stream */
+/* so many work requests of each queue are flushed before others have their turn */
+#define SOFT_FLUSH_RUN	512
+
+/**
+ * soft_qp_flush_some() - complete some of what is posted in error
+ * @qp: queue pair without a stream
+ * Context: under tx.mutex, may sleep. Return: there may be more.
+ */
+bool soft_qp_flush_some(struct soft_qp *qp)
+{
+	bool more = soft_sq_flush(qp, SOFT_FLUSH_RUN);
+
+	return soft_rq_flush(qp, SOFT_FLUSH_RUN) || more;
+}
+
+/**
+ * soft_qp_flush() - complete all that is posted in error
+ * @qp: queue pair without a stream
+ *
+ * All that was posted before: one who posts meanwhile rings the doorbell, and who has indices
+ * that jump has no more flushed than the queues hold, fetched and not.
+ * Context: under tx.mutex, may sleep.
+ */
 void soft_qp_flush(struct soft_qp *qp)
 {
-	soft_sq_flush(qp);
-	soft_rq_flush(qp);
+	soft_sq_flush(qp, max(2 * qp->sq.ring.depth, 1U));
+	soft_rq_flush(qp, max(qp->own_rq.ring.depth, 1U));
 }
 
 /**

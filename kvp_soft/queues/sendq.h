@@ -141,8 +141,9 @@ bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 		   enum ib_wc_status status);
-void soft_sq_complete(struct soft_qp *qp);
-void soft_sq_flush(struct soft_qp *qp);
+bool soft_sq_complete(struct soft_qp *qp);
+void soft_sq_complete_all(struct soft_qp *qp);
+bool soft_sq_flush(struct soft_qp *qp, u32 most);
 void soft_sq_hold(struct soft_qp *qp, bool event);
 bool soft_sq_resume(struct soft_qp *qp);
 

@@ -81,6 +81,7 @@ void soft_rx_out_done(struct soft_qp *qp)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
 	u32 slot = out->last ? out->slot : SOFT_NO_SLOT;
+	bool more = false;
 	bool tx_waits;
 
 	spin_lock_bh(&qp->lock);
@@ -93,10 +94,10 @@ void soft_rx_out_done(struct soft_qp *qp)
 	spin_unlock_bh(&qp->lock);
 	if (slot != SOFT_NO_SLOT) {
 		soft_sq_read_done(qp, slot);
-		soft_sq_complete(qp);
+		more = soft_sq_complete(qp);
 	}
-	/* the next one, or what was fenced behind this one, may go */
-	if (tx_waits)
+	/* the next one, or what was fenced behind this one, may go; or there is more to complete */
+	if (tx_waits || more)
 		soft_qp_kick(qp);
 }
 
