@@ -11,6 +11,9 @@
 
 /* so many receives end with the lock held, for which softirqs wait */
 #define SOFT_RQ_BATCH	64
+/* so many receivers are started by a doorbell, and so many by each that waits no longer */
+#define SOFT_RQ_WAKE		32
+#define SOFT_RQ_WAKE_NEXT	2
 
 /* none of the verbs' */
 #define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
@@ -382,16 +385,47 @@ int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-void __soft_rq_posted(struct soft_rq *rq)
+/*
+ * With the lock held: start as many receivers as there are entries, but @most. Of a ring that
+ * makes no sense all are to hear.
+ */
+static void soft_rq_wake(struct soft_rq *rq, u32 most)
 {
-	struct soft_rq_waiter *waiter, *next;
-	unsigned long flags;
+	const int pending = rq->broken ? -EINVAL : soft_ring_pending(&rq->ring);
+	struct soft_rq_waiter *waiter;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	list_for_each_entry_safe(waiter, next, &rq->waiters, node) {
+	if (pending >= 0)
+		most = min_t(u32, most, pending);
+	for (; most && !list_empty(&rq->waiters); most--) {
+		waiter = list_first_entry(&rq->waiters, struct soft_rq_waiter, node);
 		list_del_init(&waiter->node);
 		queue_work(soft_wq, &waiter->work);
 	}
-	soft_ring_no_doorbell(&rq->ring);
+	if (list_empty(&rq->waiters))
+		soft_ring_no_doorbell(&rq->ring);
+}
+
+void __soft_rq_posted(struct soft_rq *rq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	soft_rq_wake(rq, SOFT_RQ_WAKE);
 	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/**
+ * soft_rq_wait_end() - a receiver waits no longer: it has fetched an entry, or gives up
+ * @rq: queue
+ * @waiter: of the receiver
+ *
+ * It starts others if there are entries left, which may have been meant for it.
+ * Context: any but hard interrupt.
+ */
+void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter)
+{
+	spin_lock_bh(&rq->lock);
+	list_del_init(&waiter->node);
+	soft_rq_wake(rq, SOFT_RQ_WAKE_NEXT);
+	spin_unlock_bh(&rq->lock);
 }

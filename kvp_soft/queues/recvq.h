@@ -120,6 +120,7 @@ int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr);
 
 void __soft_rq_posted(struct soft_rq *rq);
+void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter);
 
 /**
  * soft_rq_posted() - the doorbell of a receive queue: start those who wait
