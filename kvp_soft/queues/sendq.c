@@ -231,12 +231,12 @@ void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_sq_rec(&qp->sq, slot)->status = status;
 }
 
-/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; false: it cannot be */
-bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
+/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; see soft_mem_local_inv() */
+enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep)
 {
 	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
 
-	return !stag || soft_mem_local_inv(&qp->mem, stag) == SOFT_ACCESS_OK;
+	return stag ? soft_mem_local_inv(&qp->mem, stag, may_sleep) : SOFT_ACCESS_OK;
 }
 
 /** soft_sq_read_done() - the response of the Read or atomic operation in @slot is complete */

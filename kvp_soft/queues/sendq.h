@@ -137,7 +137,7 @@ void soft_sq_begun(struct soft_qp *qp, u32 slot);
 void soft_sq_begun_msg(struct soft_qp *qp, u32 slot, u64 raddr, u32 key,
 		       u32 imm_msn);
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
-bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
+enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 		   enum ib_wc_status status);

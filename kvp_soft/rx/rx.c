@@ -346,11 +346,13 @@ void soft_rx_drain(struct soft_qp *qp)
 	int ret;
 
 	lock_sock(sk);
+	qp->rx->may_sleep = true;
 	/* without the memory the octets stay with TCP and the work item returns */
 	do {
 		ret = soft_rx_bounce_room(qp->rx, qp->rx->bounce_want, true);
 		soft_rx_read(qp, sk);
 	} while (!ret && qp->rx->bounce_want > qp->rx->bounce_size);
+	qp->rx->may_sleep = false;
 	release_sock(sk);
 }
 
