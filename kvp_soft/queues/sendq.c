@@ -231,7 +231,7 @@ void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_sq_rec(&qp->sq, slot)->status = status;
 }
 
-/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; see soft_mem_local_inv() */
+/** soft_sq_read_inv() - soft_mem_local_inv() of what the RDMA Read in @slot asks for */
 enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep)
 {
 	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
@@ -295,8 +295,8 @@ static bool soft_sq_rec_blamed(const struct soft_sq_rec *rec,
  * are more, and nobody is to blame yet.
  */
 static bool soft_sq_blame_some(struct soft_sq *sq, u32 *slot,
-			      const struct soft_term_about *about,
-			      enum ib_wc_status status, bool *found)
+			       const struct soft_term_about *about,
+			       enum ib_wc_status status, bool *found)
 {
 	const u32 fetched = soft_sq_fetched(sq);
 	u32 n;
