@@ -277,8 +277,7 @@ void soft_qp_destroy(struct ri_qp *ri)
 	cancel_work_sync(&qp->rx->waiter.work);
 	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */
 	cancel_work_sync(&qp->ctl_work);
-	soft_cq_purge(soft_send_cq(qp), ri->obj.id);
-	soft_cq_purge(soft_recv_cq(qp), ri->obj.id);
+	soft_qp_purge(qp);
 	soft_cq_event_flush(soft_send_cq(qp));
 	soft_cq_event_flush(soft_recv_cq(qp));
 	kfree(qp->in);

@@ -216,6 +216,8 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	qp->state = SOFT_QP_ERROR;
 	spin_unlock_bh(&qp->lock);
 	trace_soft_qp_state(qp);
+	/* what the receiver has left to the transmitter */
+	soft_sq_complete_all(qp);
 	soft_qp_flush(qp);
 	soft_tx_reset(qp->tx);
 	soft_rx_reset(qp->rx);

@@ -53,6 +53,7 @@ const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_RX_BYTES] = "rx_bytes",
 	[SOFT_CNT_RX_BOUNCED] = "rx_fpdus_reassembled",
 	[SOFT_CNT_RX_WAITS] = "rx_waits",
+	[SOFT_CNT_RX_UNREADABLE] = "rx_unreadable",
 	[SOFT_CNT_DOORBELLS] = "doorbells",
 	[SOFT_CNT_TX_POLLED] = "tx_polled",
 	[SOFT_CNT_TERM_TX] = "terminates_sent",

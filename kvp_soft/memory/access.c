@@ -7,8 +7,10 @@
  * at the sink) all ask it, and invalidation asks the same check. What it hands out stays
  * pinned until soft_mem_put(), with the rights that were checked; of the accesses of a run
  * soft_mem_in_bounds() checks what each has of its own. An access is a copy, or a run of
- * short ones, with softirqs off, between the two: so deregistration can sleep until it is
- * over, and invalidation, which a Send of the peer may ask for in softirq, can spin.
+ * short ones, between the two, and never sleeps: so deregistration and invalidation can sleep
+ * until it is over. Nobody spins for that: the task that is waited for may have been
+ * preempted. In softirq, where a Send of the peer may ask for it, invalidation is left
+ * to the receiver's work if an access is in progress.
  */
 #include <linux/bottom_half.h>
 #include <linux/xarray.h>

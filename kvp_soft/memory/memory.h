@@ -192,8 +192,10 @@ enum soft_access soft_mem_get_atomic(const struct soft_mem_user *user,
 				     struct soft_mem **memp);
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq);
-enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag);
-enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag);
+enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag,
+				     bool may_sleep);
+enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
+				    bool may_sleep);
 enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe);
 

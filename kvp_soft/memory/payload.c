@@ -76,15 +76,38 @@ static void soft_mem_unmap(void *mapped)
 		kunmap_local(mapped);
 }
 
+/* octets of I/O memory that are copied with softirqs off */
+#define SOFT_IOMEM_PIECE	1024
+
+/*
+ * I/O memory may take a microsecond for a few octets. Softirqs, which an access holds off
+ * where its caller does not, have their turn between pieces; its reference is what counts.
+ */
+static size_t soft_dmabuf_piece(const struct iosys_map *map, size_t len)
+{
+	return map->is_iomem ? min_t(size_t, len, SOFT_IOMEM_PIECE) : len;
+}
+
 static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
 			     void *buf, size_t len, bool out)
 {
 	struct iosys_map map = region->map;
+	size_t n;
 
-	if (out)
-		iosys_map_memcpy_from(buf, &map, off, len);
-	else
-		iosys_map_memcpy_to(&map, off, buf, len);
+	for (;;) {
+		n = soft_dmabuf_piece(&map, len);
+		if (out)
+			iosys_map_memcpy_from(buf, &map, off, n);
+		else
+			iosys_map_memcpy_to(&map, off, buf, n);
+		len -= n;
+		if (!len)
+			return;
+		off += n;
+		buf += n;
+		local_bh_enable();
+		local_bh_disable();
+	}
 }
 
 /* Is it pages of a program? */

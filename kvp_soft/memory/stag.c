@@ -6,8 +6,8 @@
  * is random and so is the index that a search for a free one starts from, so
  * that an STag of an earlier registration seldom names a later one.
  */
+#include <linux/delay.h>
 #include <linux/random.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
@@ -60,26 +60,60 @@ void soft_mem_free(struct soft_mem_table *table, struct soft_mem *mem)
 }
 
 /*
- * End what @stag names: no access begins any more, and those that other CPUs
- * have in progress, each a short copy, are over on return. The caller has one of
- * two references. Only one of several callers does it, so that they do not wait
- * for each other. A window leaves its region.
+ * A while, for what another task or CPU is about to end. It does not say so: that would
+ * cost each access something. A task that spun might have preempted it.
  */
-bool soft_mem_end(struct soft_mem *mem)
+static void soft_mem_pause(void)
 {
+	usleep_range(20, 100);
+}
+
+/* No access but the caller's is in progress on return; there is a reference of the region, too. */
+static void soft_mem_quiesce(const struct soft_mem *mem)
+{
+	while (refcount_read(&mem->refs) > 2)
+		soft_mem_pause();
+}
+
+/**
+ * soft_mem_end() - end what an STag names
+ * @mem: that; the caller has one of two references, by soft_mem_find()
+ * @may_sleep: but for softirqs, which are off by that reference
+ *
+ * No access begins any more, and those that others have in progress are over on return. Only
+ * one of several callers does it, so that they do not wait for each other. A window leaves
+ * its region.
+ * Return: SOFT_ACCESS_OK; SOFT_ACCESS_STAG when it names nothing; SOFT_ACCESS_BUSY, and
+ * nothing has changed, when an access is in progress and the caller may not sleep.
+ */
+enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
+{
+	/* looked at before, so that nobody is refused for an end that does not come to pass */
+	if (!may_sleep && refcount_read(&mem->refs) > 2)
+		return atomic_read(&mem->state) == SOFT_MEM_VALID ?
+			       SOFT_ACCESS_BUSY :
+			       SOFT_ACCESS_STAG;
 	if (atomic_cmpxchg(&mem->state, SOFT_MEM_VALID, SOFT_MEM_CHANGING) !=
 	    SOFT_MEM_VALID)
-		return false;
+		return SOFT_ACCESS_STAG;
 	/* the exchange orders: who has no reference yet will see the state */
-	while (refcount_read(&mem->refs) > 2)
-		cpu_relax();
+	if (refcount_read(&mem->refs) > 2) {
+		if (!may_sleep) {
+			atomic_set_release(&mem->state, SOFT_MEM_VALID);
+			return SOFT_ACCESS_BUSY;
+		}
+		local_bh_enable();
+		soft_mem_quiesce(mem);
+		local_bh_disable();
+	}
+	smp_acquire__after_ctrl_dep(); /* what they have written: pairs with soft_mem_unref() */
 	if (mem->base) {
 		atomic_dec(&mem->base->windows);
 		mem->base = NULL;
 		mem->region = NULL;
 	}
 	atomic_set_release(&mem->state, SOFT_MEM_FREE);
-	return true;
+	return SOFT_ACCESS_OK;
 }
 
 /*
@@ -102,15 +136,15 @@ bool soft_mem_owner_no_windows(struct soft_mem *mem)
 	while (!soft_mem_no_windows(mem)) {
 		if (atomic_read(&mem->windows) > 0)
 			return false;
-		cond_resched();
+		soft_mem_pause();
 	}
 	return true;
 }
 
 /*
  * Take a region from all who use it, to change it: none does on return. The
- * caller has the reference that lasts. Return: false when its STag named nothing
- * before.
+ * caller has the reference that lasts. May sleep. Return: false when its STag named
+ * nothing before.
  */
 bool soft_mem_own(struct soft_mem *mem)
 {
@@ -119,14 +153,14 @@ bool soft_mem_own(struct soft_mem *mem)
 	for (;;) {
 		local_bh_disable();
 		refcount_inc(&mem->refs);
-		if (!soft_mem_end(mem))
+		if (soft_mem_end(mem, true))
 			valid = false;
 		soft_mem_put(mem);
 		if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
 				   SOFT_MEM_CHANGING) == SOFT_MEM_FREE)
 			return valid;
 		/* somebody invalidates it just now */
-		cpu_relax();
+		soft_mem_pause();
 	}
 }
 
@@ -134,14 +168,13 @@ bool soft_mem_own(struct soft_mem *mem)
  * End what may be ended one by one: a region without windows, or a window of
  * type 2. Those of type 1 are unbound by a bind (draft-hilland-rddp-verbs 7.10).
  */
-static enum soft_access soft_mem_end_one(struct soft_mem *mem)
+static enum soft_access soft_mem_end_one(struct soft_mem *mem, bool may_sleep)
 {
-	enum soft_access ret = SOFT_ACCESS_OK;
+	enum soft_access ret;
 
 	if (mem->mw_type == IB_MW_TYPE_1 || !soft_mem_no_windows(mem))
 		return SOFT_ACCESS_RIGHTS;
-	if (!soft_mem_end(mem))
-		ret = SOFT_ACCESS_STAG;
+	ret = soft_mem_end(mem, may_sleep);
 	soft_mem_allow_windows(mem);
 	return ret;
 }
@@ -150,12 +183,16 @@ static enum soft_access soft_mem_end_one(struct soft_mem *mem)
  * soft_mem_invalidate() - take the remote rights from an STag (RFC 5040 5.3)
  * @user: the stream that asks
  * @stag: what to invalidate
+ * @may_sleep: until accesses in progress are over
  *
  * Only what @user may use remotely can be invalidated from the wire: a region of
  * its protection domain with remote rights and without windows, or a type 2
- * window that @user bound. Return: SOFT_ACCESS_OK or the reason of the refusal.
+ * window that @user bound.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_BUSY when it has to
+ * be asked again where it may sleep.
  */
-enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag)
+enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag,
+				     bool may_sleep)
 {
 	struct soft_mem *mem = soft_mem_find(user, stag);
 	enum soft_access ret;
@@ -166,7 +203,7 @@ enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag)
 	if (!ret && !mem->mw_type && !(mem->access & SOFT_REMOTE_RIGHTS))
 		ret = SOFT_ACCESS_RIGHTS;
 	if (!ret)
-		ret = soft_mem_end_one(mem);
+		ret = soft_mem_end_one(mem, may_sleep);
 	soft_mem_put(mem);
 	if (!ret)
 		soft_count(user->rnic, SOFT_CNT_REMOTE_INV);
@@ -186,12 +223,14 @@ static bool soft_mem_invalid(const struct soft_mem_user *user,
  * soft_mem_local_inv() - invalidate an STag for its owner
  * @user: whose work request asks, or has read into it
  * @stag: what to invalidate
+ * @may_sleep: as soft_mem_invalidate()
  *
  * Accesses that have begun are over on return. One that is invalid already, perhaps by
  * the peer, stays it. Context: any but hard interrupt.
- * Return: SOFT_ACCESS_OK or the reason of the refusal.
+ * Return: as soft_mem_invalidate().
  */
-enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag)
+enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
+				    bool may_sleep)
 {
 	struct soft_mem *mem = soft_mem_find(user, stag);
 	enum soft_access ret;
@@ -207,7 +246,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag)
 	if (!ret && mem->length == U64_MAX)
 		ret = SOFT_ACCESS_RIGHTS;
 	if (!ret)
-		ret = soft_mem_end_one(mem);
+		ret = soft_mem_end_one(mem, may_sleep);
 	soft_mem_put(mem);
 	if (!ret)
 		soft_count(user->rnic, SOFT_CNT_LOCAL_INV);

@@ -84,7 +84,7 @@ static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
  * @wqe: what to bind to what
  *
  * Accesses through what a type 1 window was bound to are over on return.
- * Context: the transmitter. Return: false when that cannot be, nothing changed.
+ * Context: the transmitter, may sleep. Return: false when that cannot be, nothing changed.
  */
 bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe)
 {
@@ -102,7 +102,7 @@ bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe 
 			goto out;
 	}
 	if (mw->mw_type == IB_MW_TYPE_1)
-		soft_mem_end(mw);
+		soft_mem_end(mw, true);
 	ret = atomic_cmpxchg(&mw->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) ==
 	      SOFT_MEM_FREE;
 	if (ret)

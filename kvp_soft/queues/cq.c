@@ -17,6 +17,9 @@
 
 static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
 
+/* so many entries are moved at a time: interrupts are off meanwhile */
+#define SOFT_CQ_BATCH	256
+
 /* The consumer's index; a user's may be anything. */
 static u32 soft_cq_cons(const struct soft_cq *cq)
 {
@@ -194,6 +197,7 @@ int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata)
 	int ret;
 
 	spin_lock_init(&cq->lock);
+	mutex_init(&cq->walk_lock);
 	mutex_init(&cq->resize_lock);
 	soft_cq_event_init(cq);
 	if (ri->timestamps)
@@ -219,6 +223,7 @@ void soft_cq_destroy(struct ri_cq *ri)
 	soft_cq_mem_free(&cq->mem);
 	soft_cq_mem_free(&cq->next);
 	mutex_destroy(&cq->resize_lock);
+	mutex_destroy(&cq->walk_lock);
 }
 
 /* A new size **************************************************************** */
@@ -246,47 +251,79 @@ static int soft_cq_prepare(struct soft_cq *cq, u32 depth)
 	return soft_cq_mem_alloc(&cq->next, &cq->ri, depth);
 }
 
-/* With the lock held and room enough: what waits from @cons on, the indices, the arm word. */
-static void soft_cq_move(struct soft_cq *cq, struct soft_cq_mem *to, u32 cons)
+static void soft_cq_copy_entry(const struct soft_cq_mem *from, struct soft_cq_mem *to,
+			       u32 i)
 {
-	const struct soft_cq_mem *from = &cq->mem;
-	u32 i;
+	const u32 src = i & (from->depth - 1);
+	const u32 dst = i & (to->depth - 1);
 
-	for (i = cons; i != cq->prod; i++) {
-		to->entries[i & (to->depth - 1)] =
-			from->entries[i & (from->depth - 1)];
-		if (to->wc_qps)
-			to->wc_qps[i & (to->depth - 1)] =
-				from->wc_qps[i & (from->depth - 1)];
-		if (to->stamps)
-			to->stamps[i & (to->depth - 1)] =
-				from->stamps[i & (from->depth - 1)];
+	to->entries[dst] = from->entries[src];
+	if (to->wc_qps)
+		to->wc_qps[dst] = from->wc_qps[src];
+	if (to->stamps)
+		to->stamps[dst] = from->stamps[src];
+}
+
+/*
+ * With the lock held: copy some of what waits to the ring @to, which has the entries from
+ * @begin up to @end already. Once it has all of them, it takes over, with the indices and
+ * the arm word. Return: 0 then; -EAGAIN when there are more; -EINVAL when they do not fit.
+ */
+static int soft_cq_move_some(struct soft_cq *cq, struct soft_cq_mem *to, u32 *begin,
+			     u32 *end)
+{
+	struct soft_cq_mem *from = &cq->mem;
+	/* read once: a user may change it at any time */
+	const u32 cons = soft_cq_cons(cq);
+	u32 n;
+
+	if (!soft_cq_fits(cq, cons, to->depth))
+		return -EINVAL;
+	/* a kernel consumer goes on polling, and a user's index may say anything */
+	if (cons - *begin > *end - *begin) {
+		*begin = cons;
+		*end = cons;
 	}
+	for (n = 0; n < SOFT_CQ_BATCH && *end != cq->prod; n++)
+		soft_cq_copy_entry(from, to, (*end)++);
+	if (*end != cq->prod)
+		return -EAGAIN;
 	to->head->cons = cons;
 	to->head->prod = cq->prod;
 	to->head->arm = xchg(&from->head->arm, KRDMA_SOFT_CQ_ARM_NONE);
+	swap(*from, *to);
+	cq->ri.depth = from->depth;
+	return 0;
+}
+
+/* Completions may be added all the while, but fewer at a time than are moved. */
+static int soft_cq_move(struct soft_cq *cq)
+{
+	/* an index that jumps would keep us here for ever */
+	u32 steps = 4 * (cq->mem.depth / SOFT_CQ_BATCH + 1);
+	u32 begin = 0, end = 0;
+	unsigned long flags;
+	int ret;
+
+	guard(mutex)(&cq->walk_lock);
+	do {
+		cond_resched();
+		spin_lock_irqsave(&cq->lock, flags);
+		ret = soft_cq_move_some(cq, &cq->next, &begin, &end);
+		spin_unlock_irqrestore(&cq->lock, flags);
+	} while (ret == -EAGAIN && --steps);
+	return ret;
 }
 
 static int soft_cq_switch(struct soft_cq *cq)
 {
-	struct soft_cq_mem *next = &cq->next;
-	unsigned long flags;
-	int ret = -EINVAL;
-	u32 cons;
+	int ret;
 
-	if (!next->shm)
-		return ret;
-	spin_lock_irqsave(&cq->lock, flags);
-	cons = soft_cq_cons(cq);
-	if (soft_cq_fits(cq, cons, next->depth)) {
-		soft_cq_move(cq, next, cons);
-		swap(cq->mem, *next);
-		cq->ri.depth = cq->mem.depth;
-		ret = 0;
-	}
-	spin_unlock_irqrestore(&cq->lock, flags);
+	if (!cq->next.shm)
+		return -EINVAL;
+	ret = soft_cq_move(cq);
 	/* the old ring, or the one that was made in vain */
-	soft_cq_mem_free(next);
+	soft_cq_mem_free(&cq->next);
 	return ret;
 }
 
@@ -297,8 +334,9 @@ static int soft_cq_switch(struct soft_cq *cq)
  * @udata: which of the two steps of krdma_soft_resize_cq_req; a kernel
  *	   consumer takes both at once
  *
- * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM. The queue
- * goes on as it was when this fails. Context: may sleep.
+ * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM; -EAGAIN when the
+ * consumer's index does not rest. The queue goes on as it was when this fails.
+ * Context: may sleep.
  */
 int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata)
 {
@@ -364,36 +402,65 @@ int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 	while (n < num_entries && cq->cons != cq->prod) {
 		slot = cq->cons++ & (mem->depth - 1);
 		soft_cqe_to_wc(&mem->entries[slot], mem->wc_qps[slot], &wc[n++]);
+		if (unlikely(cq->cons == cq->hole))
+			cq->cons = cq->hole_end;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
+}
+
+/*
+ * With the lock held: go on from the newest to the oldest entry, so that what stays keeps
+ * its order. What is dropped is a hole between those that were looked at and those that
+ * were not; the consumer may come to it at any time. Return: false at the end.
+ */
+static bool soft_cq_purge_some(struct soft_cq *cq, u32 qp_num)
+{
+	struct soft_cq_mem *mem = &cq->mem;
+	const u32 mask = mem->depth - 1;
+	u32 left = cq->hole - cq->cons;
+	u32 n;
+
+	/* the consumer has taken all that was before the hole, and so has passed it */
+	if (left > cq->prod - cq->cons)
+		left = 0;
+	for (n = min(left, SOFT_CQ_BATCH); n; n--, left--) {
+		cq->hole--;
+		if (mem->entries[cq->hole & mask].qp_num == qp_num)
+			continue;
+		cq->hole_end--;
+		mem->entries[cq->hole_end & mask] = mem->entries[cq->hole & mask];
+		mem->wc_qps[cq->hole_end & mask] = mem->wc_qps[cq->hole & mask];
+	}
+	if (left)
+		return true;
+	if (cq->cons == cq->hole)
+		cq->cons = cq->hole_end;
+	cq->hole = cq->hole_end;
+	return false;
 }
 
 /**
  * soft_cq_purge() - drop the completions of a QP that is reset or destroyed
  * @cq: queue; a user's library does it itself, in its ring
  * @qp_num: the QP, which adds no more
- * Context: any but hard interrupt.
+ *
+ * Others may add completions and the consumer may poll meanwhile. Context: may sleep.
  */
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num)
 {
-	struct soft_cq_mem *mem = &cq->mem;
 	unsigned long flags;
-	u32 from, to, mask;
 
 	if (cq->ri.uctx)
 		return;
+	guard(mutex)(&cq->walk_lock);
 	spin_lock_irqsave(&cq->lock, flags);
-	mask = mem->depth - 1;
-	/* from the newest on, so that what stays keeps its order */
-	to = cq->prod;
-	for (from = cq->prod; from-- != cq->cons;) {
-		if (mem->entries[from & mask].qp_num == qp_num)
-			continue;
-		to--;
-		mem->entries[to & mask] = mem->entries[from & mask];
-		mem->wc_qps[to & mask] = mem->wc_qps[from & mask];
+	cq->hole = cq->prod;
+	cq->hole_end = cq->prod;
+	while (soft_cq_purge_some(cq, qp_num)) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		cond_resched();
+		spin_lock_irqsave(&cq->lock, flags);
 	}
-	cq->cons = to;
 	spin_unlock_irqrestore(&cq->lock, flags);
 }

@@ -37,6 +37,9 @@ struct soft_cq_mem {
  * @prod: next entry to fill
  * @overflowed: an entry was lost; nothing is added any more
  * @cons: next entry that a kernel consumer takes; a user's stands in the ring
+ * @hole: while a purge is under way: behind this entry follows the one at @hole_end; the
+ *	two are equal otherwise
+ * @hole_end: see there
  * @mem: the ring in use
  * @event_prod: @prod when the last event was raised
  * @mod_count: completions that make an event due at once
@@ -45,6 +48,8 @@ struct soft_cq_mem {
  * @event_work: raises an event on the CPU of the completion vector
  * @error_work: says that a completion was lost
  * @clock_offset: nanoseconds by which the user's monotonic clock is ahead of the kernel's
+ * @walk_lock: one purge or change of rings at a time, which release @lock on their way;
+ *	no memory is allocated under it
  * @resize_lock: one resize at a time, and @next
  * @next: the ring to change to, made and not used yet
  */
@@ -54,6 +59,8 @@ struct soft_cq {
 	u32 prod;
 	bool overflowed;
 	u32 cons;
+	u32 hole;
+	u32 hole_end;
 	struct soft_cq_mem mem;
 	u32 event_prod;
 	u16 mod_count;
@@ -62,6 +69,7 @@ struct soft_cq {
 	struct work_struct event_work;
 	struct work_struct error_work;
 	s64 clock_offset;
+	struct mutex walk_lock;
 	struct mutex resize_lock;
 	struct soft_cq_mem next;
 };

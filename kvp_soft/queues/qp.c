@@ -53,16 +53,51 @@ void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 	soft_qp_kick(qp);
 }
 
-/** soft_qp_flush() - complete all that is posted in error; under tx.mutex, no stream */
+/* so many work requests of each queue are flushed before others have their turn */
+#define SOFT_FLUSH_RUN	512
+
+/**
+ * soft_qp_flush_some() - complete some of what is posted in error
+ * @qp: queue pair without a stream
+ * Context: under tx.mutex, may sleep. Return: there may be more.
+ */
+bool soft_qp_flush_some(struct soft_qp *qp)
+{
+	bool more = soft_sq_flush(qp, SOFT_FLUSH_RUN);
+
+	return soft_rq_flush(qp, SOFT_FLUSH_RUN) || more;
+}
+
+/**
+ * soft_qp_flush() - complete all that is posted in error
+ * @qp: queue pair without a stream
+ *
+ * All that was posted before: one who posts meanwhile rings the doorbell, and who has indices
+ * that jump has no more flushed than the queues hold, fetched and not.
+ * Context: under tx.mutex, may sleep.
+ */
 void soft_qp_flush(struct soft_qp *qp)
 {
-	soft_sq_flush(qp);
-	soft_rq_flush(qp);
+	soft_sq_flush(qp, max(2 * qp->sq.ring.depth, 1U));
+	soft_rq_flush(qp, max(qp->own_rq.ring.depth, 1U));
+}
+
+/**
+ * soft_qp_purge() - drop the completions of a kernel consumer that wait
+ * @qp: queue pair, which adds no more
+ * Context: may sleep.
+ */
+void soft_qp_purge(struct soft_qp *qp)
+{
+	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
+	if (soft_recv_cq(qp) != soft_send_cq(qp))
+		soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
 }
 
 /**
  * soft_qp_forget() - forget what is posted and, of a kernel consumer, what has completed
  * @qp: queue pair without a stream
+ * Context: may sleep.
  */
 void soft_qp_forget(struct soft_qp *qp)
 {
@@ -85,8 +120,7 @@ void soft_qp_forget(struct soft_qp *qp)
 		soft_ring_release(rq, rq->fetched);
 	spin_unlock_bh(&qp->own_rq.lock);
 	soft_ring_no_doorbell(rq);
-	soft_cq_purge(soft_send_cq(qp), qp->ri.obj.id);
-	soft_cq_purge(soft_recv_cq(qp), qp->ri.obj.id);
+	soft_qp_purge(qp);
 }
 
 /** soft_qp_wake_peer() - the receiver of @qp can take more; any context but hard interrupt */

@@ -205,7 +205,9 @@ void soft_qp_event(struct soft_qp *qp, enum ib_event_type event);
 void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 		  bool send_term, int status);
 void soft_qp_todo(struct soft_qp *qp, int what);
+bool soft_qp_flush_some(struct soft_qp *qp);
 void soft_qp_flush(struct soft_qp *qp);
+void soft_qp_purge(struct soft_qp *qp);
 void soft_qp_forget(struct soft_qp *qp);
 void soft_qp_wake_peer(struct soft_qp *qp);
 

@@ -9,6 +9,12 @@
 #include "../memory/memory.h"
 #include "qp.h"
 
+/* so many receives end with the lock held, for which softirqs wait */
+#define SOFT_RQ_BATCH	64
+/* so many receivers are started by a doorbell, and so many by each that waits no longer */
+#define SOFT_RQ_WAKE		32
+#define SOFT_RQ_WAKE_NEXT	2
+
 /* none of the verbs' */
 #define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
 
@@ -67,6 +73,8 @@ static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
 		return -EINVAL;
 	}
 	memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(src->sge[0]));
+	/* what is summed up is what is used: the compiler must not read the ring again */
+	barrier_data(wqe->sge);
 	for (i = 0; i < wqe->num_sge; i++)
 		wqe->length += wqe->sge[i].length;
 	return 0;
@@ -271,42 +279,68 @@ u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 	return i;
 }
 
-/**
- * soft_rq_flush() - complete everything that is posted in error
- * @qp: queue pair
- *
- * Of a shared queue only what this QP had taken. Asks for a doorbell, so that
- * what is posted later is flushed too. Context: with the receiver stopped.
- */
-void soft_rq_flush(struct soft_qp *qp)
+/* The receive in use, if there is one, ends with the stream. */
+static void soft_rq_flush_current(struct soft_qp *qp)
 {
 	struct soft_recv_done under_way = soft_recv_flushed;
-	struct soft_rq *rq = &qp->own_rq;
-	const struct krdma_soft_rqe *rqe;
-	bool added = false;
-	u64 wr_id;
-	int n;
 
 	if (qp->rwqe_status)
 		under_way.status = qp->rwqe_status;
 	if (qp->rwqe.active)
 		soft_rq_complete(qp, &under_way);
-	if (!rq->ring.depth)
-		return;
-	soft_ring_want_doorbell(&rq->ring);
-	spin_lock_bh(&rq->lock);
-	for (n = soft_ring_pending(&rq->ring); n > 0; n--) {
+}
+
+/* With the lock held: complete receives that are posted in error, @most of them. */
+static u32 soft_rq_flush_posted(struct soft_qp *qp, u32 most)
+{
+	struct soft_rq *rq = &qp->own_rq;
+	const int pending = soft_ring_pending(&rq->ring);
+	const struct krdma_soft_rqe *rqe;
+	u64 wr_id;
+	u32 n;
+
+	most = min_t(u32, most, max(pending, 0));
+	for (n = 0; n < most; n++) {
 		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
 		wr_id = READ_ONCE(rqe->wr_id);
 		/* who sees the completion may post again: its place is free before */
 		soft_ring_release(&rq->ring, rq->ring.fetched);
 		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed,
 				SOFT_CQ_TELL_LATER);
-		added = true;
 	}
-	spin_unlock_bh(&rq->lock);
-	if (added)
+	return n;
+}
+
+/**
+ * soft_rq_flush() - complete what is posted in error
+ * @qp: queue pair
+ * @most: so many receives
+ *
+ * Of a shared queue only what this QP had taken. Asks for a doorbell, so that
+ * what is posted later is flushed too.
+ * Context: with the receiver stopped; may sleep. Return: there may be more.
+ */
+bool soft_rq_flush(struct soft_qp *qp, u32 most)
+{
+	struct soft_rq *rq = &qp->own_rq;
+	u32 left = most;
+	u32 want, n;
+
+	soft_rq_flush_current(qp);
+	if (!rq->ring.depth)
+		return false;
+	soft_ring_want_doorbell(&rq->ring);
+	do {
+		cond_resched();
+		want = min(left, SOFT_RQ_BATCH);
+		spin_lock_bh(&rq->lock);
+		n = soft_rq_flush_posted(qp, want);
+		spin_unlock_bh(&rq->lock);
+		left -= n;
+	} while (n == want && left);
+	if (left != most)
 		soft_cq_notify(soft_recv_cq(qp), true);
+	return !left;
 }
 
 /**
@@ -351,16 +385,47 @@ int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-void __soft_rq_posted(struct soft_rq *rq)
+/*
+ * With the lock held: start as many receivers as there are entries, but @most. Of a ring that
+ * makes no sense all are to hear.
+ */
+static void soft_rq_wake(struct soft_rq *rq, u32 most)
 {
-	struct soft_rq_waiter *waiter, *next;
-	unsigned long flags;
+	const int pending = rq->broken ? -EINVAL : soft_ring_pending(&rq->ring);
+	struct soft_rq_waiter *waiter;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	list_for_each_entry_safe(waiter, next, &rq->waiters, node) {
+	if (pending >= 0)
+		most = min_t(u32, most, pending);
+	for (; most && !list_empty(&rq->waiters); most--) {
+		waiter = list_first_entry(&rq->waiters, struct soft_rq_waiter, node);
 		list_del_init(&waiter->node);
 		queue_work(soft_wq, &waiter->work);
 	}
-	soft_ring_no_doorbell(&rq->ring);
+	if (list_empty(&rq->waiters))
+		soft_ring_no_doorbell(&rq->ring);
+}
+
+void __soft_rq_posted(struct soft_rq *rq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	soft_rq_wake(rq, SOFT_RQ_WAKE);
 	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/**
+ * soft_rq_wait_end() - a receiver waits no longer: it has fetched an entry, or gives up
+ * @rq: queue
+ * @waiter: of the receiver
+ *
+ * It starts others if there are entries left, which may have been meant for it.
+ * Context: any but hard interrupt.
+ */
+void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter)
+{
+	spin_lock_bh(&rq->lock);
+	list_del_init(&waiter->node);
+	soft_rq_wake(rq, SOFT_RQ_WAKE_NEXT);
+	spin_unlock_bh(&rq->lock);
 }

@@ -115,11 +115,12 @@ int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe);
 void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done);
 u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 		 const struct soft_parts *from, u32 n, bool solicited);
-void soft_rq_flush(struct soft_qp *qp);
+bool soft_rq_flush(struct soft_qp *qp, u32 most);
 int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr);
 
 void __soft_rq_posted(struct soft_rq *rq);
+void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter);
 
 /**
  * soft_rq_posted() - the doorbell of a receive queue: start those who wait

@@ -60,6 +60,9 @@ void soft_sq_free(struct soft_sq *sq)
 	sq->wqe = NULL;
 }
 
+/* so many work requests end with the lock held, for which softirqs wait */
+#define SOFT_SQ_BATCH	64
+
 /* Records from this one on are still the transmitter's alone. */
 static u32 soft_sq_fetched(const struct soft_sq *sq)
 {
@@ -129,6 +132,8 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 
 	src = soft_ring_entry(&sq->ring, sq->ring.fetched);
 	memcpy(wqe, src, sizeof(*wqe));
+	/* what is checked is the copy: the compiler must not read the ring again */
+	barrier_data(wqe);
 	rec->wr_id = wqe->wr_id;
 	rec->op = wqe->opcode;
 	rec->flags = wqe->flags;
@@ -140,6 +145,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 		wqe->sge[0] = src->sge[0];
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
+	barrier_data(wqe); /* the elements' lengths, too */
 	len = soft_sqe_length(wqe);
 	if (len < 0)
 		return len;
@@ -225,12 +231,12 @@ void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_sq_rec(&qp->sq, slot)->status = status;
 }
 
-/** soft_sq_read_inv() - invalidate what the RDMA Read in @slot asks for; false: it cannot be */
-bool soft_sq_read_inv(struct soft_qp *qp, u32 slot)
+/** soft_sq_read_inv() - soft_mem_local_inv() of what the RDMA Read in @slot asks for */
+enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep)
 {
 	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
 
-	return !stag || soft_mem_local_inv(&qp->mem, stag) == SOFT_ACCESS_OK;
+	return stag ? soft_mem_local_inv(&qp->mem, stag, may_sleep) : SOFT_ACCESS_OK;
 }
 
 /** soft_sq_read_done() - the response of the Read or atomic operation in @slot is complete */
@@ -278,6 +284,35 @@ static bool soft_sq_rec_is(const struct soft_sq_rec *rec,
 	}
 }
 
+static bool soft_sq_rec_blamed(const struct soft_sq_rec *rec,
+			       const struct soft_term_about *about)
+{
+	return about ? soft_sq_rec_is(rec, about) : soft_sq_rec_begun(rec);
+}
+
+/*
+ * With the lock held: look at some work requests, from the oldest or @slot on. Return: there
+ * are more, and nobody is to blame yet.
+ */
+static bool soft_sq_blame_some(struct soft_sq *sq, u32 *slot,
+			       const struct soft_term_about *about,
+			       enum ib_wc_status status, bool *found)
+{
+	const u32 fetched = soft_sq_fetched(sq);
+	u32 n;
+
+	if (fetched - *slot > fetched - sq->cons)
+		*slot = sq->cons;
+	for (n = 0; n < SOFT_SQ_BATCH && *slot != fetched; n++, (*slot)++) {
+		if (!soft_sq_rec_blamed(soft_sq_rec(sq, *slot), about))
+			continue;
+		soft_sq_rec(sq, *slot)->status = status;
+		*found = true;
+		return false;
+	}
+	return *slot != fetched;
+}
+
 /**
  * soft_sq_blame() - blame the oldest incomplete work request that the peer may know of
  * @qp: queue pair
@@ -290,20 +325,16 @@ bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 		   enum ib_wc_status status)
 {
 	struct soft_sq *sq = &qp->sq;
-	struct soft_sq_rec *rec;
-	bool ret = false;
-	u32 slot;
+	u32 slot = READ_ONCE(sq->cons);
+	bool found = false;
+	bool more;
 
-	spin_lock_bh(&sq->lock);
-	for (slot = sq->cons; !ret && slot != soft_sq_fetched(sq); slot++) {
-		rec = soft_sq_rec(sq, slot);
-		ret = about ? soft_sq_rec_is(rec, about) :
-			      soft_sq_rec_begun(rec);
-		if (ret)
-			rec->status = status;
-	}
-	spin_unlock_bh(&sq->lock);
-	return ret;
+	do {
+		spin_lock_bh(&sq->lock);
+		more = soft_sq_blame_some(sq, &slot, about, status, &found);
+		spin_unlock_bh(&sq->lock);
+	} while (more);
+	return found;
 }
 
 static u8 soft_wc_opcode(u8 op, u8 flags)
@@ -438,8 +469,8 @@ bool soft_sq_resume(struct soft_qp *qp)
 }
 
 /*
- * Take finished work requests off the queue, from the oldest on, and their completions, up
- * to SOFT_CQ_RUN. Return: how many those are.
+ * Take finished work requests off the queue, from the oldest on, SOFT_SQ_BATCH at most, and
+ * their completions, up to SOFT_CQ_RUN. Return: how many those are.
  */
 static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 			    struct krdma_soft_cqe *cqes)
@@ -448,9 +479,10 @@ static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 	const u32 fetched = soft_sq_fetched(sq);
 	const struct soft_sq_rec *oldest;
 	u32 cons = sq->cons;
+	const u32 end = cons + min(fetched - cons, SOFT_SQ_BATCH);
 	u32 n = 0;
 
-	for (; cons != fetched && n < SOFT_CQ_RUN; cons++) {
+	for (; cons != end && n < SOFT_CQ_RUN; cons++) {
 		oldest = soft_sq_rec(sq, cons);
 		if (oldest->status || READ_ONCE(oldest->read_pending) ||
 		    READ_ONCE(oldest->end_seq) > sent)
@@ -466,19 +498,16 @@ static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 	return n;
 }
 
-/**
- * soft_sq_complete() - complete what is finished, in order
- * @qp: queue pair
- * Context: any but hard interrupt; process context or softirq.
+/*
+ * Complete some of what is finished; @added: there were completions. Return: there may be
+ * more. The send queue has drained when @drained is set.
  */
-void soft_sq_complete(struct soft_qp *qp)
+static bool soft_sq_complete_some(struct soft_qp *qp, bool *added, bool *drained)
 {
 	struct krdma_soft_cqe cqes[SOFT_CQ_RUN];
 	struct soft_sq *sq = &qp->sq;
-	bool added = false;
-	bool drained;
+	u32 first, over, n;
 	u64 sent;
-	u32 n;
 
 	spin_lock_bh(&sq->lock);
 	/*
@@ -486,45 +515,88 @@ void soft_sq_complete(struct soft_qp *qp)
 	 * they moved on, and the later of the two must see both moves.
 	 */
 	sent = READ_ONCE(sq->seq_sent);
+	first = sq->cons;
 	do {
 		n = soft_sq_finished(qp, sent, cqes);
 		if (n) {
 			soft_sq_add_cqes(qp, cqes, n);
-			added = true;
+			*added = true;
 		}
-	} while (n == SOFT_CQ_RUN);
-	drained = soft_sq_check_drained(qp);
+		over = sq->cons - first;
+	} while (n == SOFT_CQ_RUN && over < SOFT_SQ_BATCH);
+	*drained |= soft_sq_check_drained(qp);
 	spin_unlock_bh(&sq->lock);
+	return over >= SOFT_SQ_BATCH;
+}
+
+static void soft_sq_completed(struct soft_qp *qp, bool added, bool drained)
+{
 	if (added)
 		soft_cq_notify(soft_send_cq(qp), false);
 	if (drained)
 		soft_qp_event(qp, IB_EVENT_SQ_DRAINED);
 }
 
-/* Complete every work request that the transmitter knows, in error. */
-static bool soft_sq_flush_fetched(struct soft_qp *qp)
+/**
+ * soft_sq_complete() - complete what is finished, in order, as far as one may at a time
+ * @qp: queue pair
+ *
+ * How much a single answer of the peer finishes is for the two ends to choose.
+ * Context: any but hard interrupt; process context or softirq.
+ * Return: there may be more, for the transmitter.
+ */
+bool soft_sq_complete(struct soft_qp *qp)
+{
+	bool added = false, drained = false;
+	bool more;
+
+	more = soft_sq_complete_some(qp, &added, &drained);
+	soft_sq_completed(qp, added, drained);
+	return more;
+}
+
+/**
+ * soft_sq_complete_all() - complete all that is finished, in order
+ * @qp: queue pair
+ * Context: may sleep.
+ */
+void soft_sq_complete_all(struct soft_qp *qp)
+{
+	bool added = false, drained = false;
+
+	while (soft_sq_complete_some(qp, &added, &drained))
+		cond_resched();
+	soft_sq_completed(qp, added, drained);
+}
+
+/*
+ * With the lock held: complete work requests that the transmitter knows in error, @most of
+ * them. Return: how many.
+ */
+static u32 soft_sq_flush_fetched(struct soft_qp *qp, u32 most)
 {
 	struct soft_sq *sq = &qp->sq;
-	bool added = sq->cons != sq->ring.fetched;
 	struct soft_sq_rec rec;
+	u32 n;
 
-	while (sq->cons != sq->ring.fetched) {
+	for (n = 0; n < most && sq->cons != sq->ring.fetched; n++) {
 		rec = soft_sq_pop(sq);
 		soft_sq_add_cqe(qp, &rec, rec.status ?: IB_WC_WR_FLUSH_ERR);
 	}
-	return added;
+	return n;
 }
 
 /* And those that still stand in the ring. */
-static bool soft_sq_flush_posted(struct soft_qp *qp)
+static u32 soft_sq_flush_posted(struct soft_qp *qp, u32 most)
 {
 	struct soft_sq *sq = &qp->sq;
+	const int pending = soft_ring_pending(&sq->ring);
 	const struct krdma_soft_sqe *sqe;
 	struct soft_sq_rec rec = {};
-	int n = soft_ring_pending(&sq->ring);
-	bool added = n > 0;
+	u32 n;
 
-	for (; n > 0; n--) {
+	most = min_t(u32, most, max(pending, 0));
+	for (n = 0; n < most; n++) {
 		sqe = soft_ring_entry(&sq->ring, sq->ring.fetched);
 		rec.wr_id = READ_ONCE(sqe->wr_id);
 		rec.op = READ_ONCE(sqe->opcode);
@@ -532,26 +604,35 @@ static bool soft_sq_flush_posted(struct soft_qp *qp)
 		soft_sq_pop(sq);
 		soft_sq_add_cqe(qp, &rec, IB_WC_WR_FLUSH_ERR);
 	}
-	return added;
+	return n;
 }
 
 /**
- * soft_sq_flush() - complete everything that is posted in error
+ * soft_sq_flush() - complete what is posted in error
  * @qp: queue pair
+ * @most: so many work requests
  *
  * Asks for a doorbell, so that what is posted later is flushed too.
- * Context: the transmitter, with no stream.
+ * Context: the transmitter, with no stream; may sleep.
+ * Return: there may be more.
  */
-void soft_sq_flush(struct soft_qp *qp)
+bool soft_sq_flush(struct soft_qp *qp, u32 most)
 {
 	struct soft_sq *sq = &qp->sq;
-	bool added;
+	u32 left = most;
+	u32 want, n;
 
 	soft_ring_want_doorbell(&sq->ring);
-	spin_lock_bh(&sq->lock);
-	added = soft_sq_flush_fetched(qp);
-	added |= soft_sq_flush_posted(qp);
-	spin_unlock_bh(&sq->lock);
-	if (added)
+	do {
+		cond_resched();
+		want = min(left, SOFT_SQ_BATCH);
+		spin_lock_bh(&sq->lock);
+		n = soft_sq_flush_fetched(qp, want);
+		n += soft_sq_flush_posted(qp, want - n);
+		spin_unlock_bh(&sq->lock);
+		left -= n;
+	} while (n == want && left);
+	if (left != most)
 		soft_cq_notify(soft_send_cq(qp), true);
+	return !left;
 }

@@ -137,12 +137,13 @@ void soft_sq_begun(struct soft_qp *qp, u32 slot);
 void soft_sq_begun_msg(struct soft_qp *qp, u32 slot, u64 raddr, u32 key,
 		       u32 imm_msn);
 void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status);
-bool soft_sq_read_inv(struct soft_qp *qp, u32 slot);
+enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep);
 void soft_sq_read_done(struct soft_qp *qp, u32 slot);
 bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 		   enum ib_wc_status status);
-void soft_sq_complete(struct soft_qp *qp);
-void soft_sq_flush(struct soft_qp *qp);
+bool soft_sq_complete(struct soft_qp *qp);
+void soft_sq_complete_all(struct soft_qp *qp);
+bool soft_sq_flush(struct soft_qp *qp, u32 most);
 void soft_sq_hold(struct soft_qp *qp, bool event);
 bool soft_sq_resume(struct soft_qp *qp);
 

@@ -11,6 +11,9 @@
 
 static_assert(sizeof(struct krdma_soft_modify_srq_req) == 16);
 
+/* so many entries are moved at a time: interrupts are off meanwhile */
+#define SOFT_SRQ_BATCH	64
+
 /* What the user library needs to map a ring. */
 static void soft_srq_resp(const struct soft_srq *srq,
 			  const struct soft_ring *ring,
@@ -101,19 +104,33 @@ static int soft_srq_prepare(struct soft_srq *srq, u32 depth)
 			      rq->ring.stride, 0);
 }
 
-/* With both locks held: what is posted, and the indices. */
-static int soft_srq_move(struct soft_rq *rq, struct soft_ring *to)
+/*
+ * With both locks held: copy some of what is posted to the ring @to, which has the entries
+ * up to @end already. Once it has all of them, it takes over, with the indices. Return: 0
+ * then; -EAGAIN when there are more; -EINVAL when they do not fit.
+ */
+static int soft_srq_move_some(struct soft_rq *rq, struct soft_ring *to, u32 *end)
 {
-	int n = soft_ring_pending(&rq->ring);
-	u32 i;
+	const u32 fetched = rq->ring.fetched;
+	const int n = soft_ring_pending(&rq->ring);
+	u32 copied;
 
 	if (n < 0 || n > to->depth)
 		return -EINVAL;
-	to->fetched = rq->ring.fetched;
-	to->posted = to->fetched + n;
-	for (i = to->fetched; i != to->posted; i++)
-		memcpy(soft_ring_entry(to, i), soft_ring_entry(&rq->ring, i),
+	/* receivers go on fetching, and a user's index may even go back */
+	if ((s32)(*end - fetched) < 0)
+		*end = fetched;
+	else if (*end - fetched > n)
+		*end = fetched + n;
+	for (copied = 0; copied < SOFT_SRQ_BATCH && *end != fetched + n; copied++) {
+		memcpy(soft_ring_entry(to, *end), soft_ring_entry(&rq->ring, *end),
 		       to->stride);
+		(*end)++;
+	}
+	if (*end != fetched + n)
+		return -EAGAIN;
+	to->fetched = fetched;
+	to->posted = *end;
 	soft_ring_publish(to);
 	soft_ring_release(to, to->fetched);
 	/* a receiver may wait for the doorbell */
@@ -122,19 +139,33 @@ static int soft_srq_move(struct soft_rq *rq, struct soft_ring *to)
 	return 0;
 }
 
+static int soft_srq_move(struct soft_rq *rq, struct soft_ring *to)
+{
+	/* an index that jumps would keep us here for ever */
+	u32 steps = 4 * (rq->ring.depth / SOFT_SRQ_BATCH + 1);
+	u32 end = READ_ONCE(rq->ring.fetched);
+	unsigned long flags;
+	int ret;
+
+	do {
+		cond_resched();
+		spin_lock_irqsave(&rq->post_lock, flags);
+		spin_lock(&rq->lock);
+		ret = soft_srq_move_some(rq, to, &end);
+		spin_unlock(&rq->lock);
+		spin_unlock_irqrestore(&rq->post_lock, flags);
+	} while (ret == -EAGAIN && --steps);
+	return ret;
+}
+
 static int soft_srq_switch(struct soft_srq *srq)
 {
 	struct soft_rq *rq = &srq->rq;
-	unsigned long flags;
 	int ret;
 
 	if (!srq->next.shm)
 		return -EINVAL;
-	spin_lock_irqsave(&rq->post_lock, flags);
-	spin_lock(&rq->lock);
 	ret = soft_srq_move(rq, &srq->next);
-	spin_unlock(&rq->lock);
-	spin_unlock_irqrestore(&rq->post_lock, flags);
 	soft_rq_posted(rq);
 	/* the old ring, or the one that was made in vain */
 	soft_ring_free(&srq->next);
@@ -193,7 +224,8 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
  *	   all and changes nothing
  *
  * Return: 0; -EINVAL when more is posted than fits, or the limit is larger than
- * the queue; -ENOMEM. Nothing has changed when this fails. Context: may sleep.
+ * the queue; -ENOMEM; -EAGAIN when the poster's index does not rest. Nothing has
+ * changed when this fails. Context: may sleep.
  */
 int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata)

@@ -81,6 +81,7 @@ void soft_rx_out_done(struct soft_qp *qp)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
 	u32 slot = out->last ? out->slot : SOFT_NO_SLOT;
+	bool more = false;
 	bool tx_waits;
 
 	spin_lock_bh(&qp->lock);
@@ -93,11 +94,18 @@ void soft_rx_out_done(struct soft_qp *qp)
 	spin_unlock_bh(&qp->lock);
 	if (slot != SOFT_NO_SLOT) {
 		soft_sq_read_done(qp, slot);
-		soft_sq_complete(qp);
+		more = soft_sq_complete(qp);
 	}
-	/* the next one, or what was fenced behind this one, may go */
-	if (tx_waits)
+	/* the next one, or what was fenced behind this one, may go; or there is more to complete */
+	if (tx_waits || more)
 		soft_qp_kick(qp);
+}
+
+/* The segment has to wait for what only work may wait for, which is given it again. */
+static int soft_rx_again(struct soft_qp *qp)
+{
+	queue_work(soft_wq, &qp->rx->waiter.work);
+	return -EAGAIN;
 }
 
 static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
@@ -120,11 +128,14 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 			soft_sq_fail(qp, out->slot, status);
 		return ret;
 	}
+	if (s->seg.last && out->last && out->slot != SOFT_NO_SLOT)
+		why = soft_sq_read_inv(qp, out->slot, qp->rx->may_sleep);
+	if (why == SOFT_ACCESS_BUSY)
+		return soft_rx_again(qp);
 	out->got += s->seg.payload_len;
 	if (!s->seg.last)
 		return 0;
-	if (out->last && out->slot != SOFT_NO_SLOT &&
-	    !soft_sq_read_inv(qp, out->slot)) {
+	if (why) {
 		/* somebody else has, since the last octet was placed */
 		soft_sq_fail(qp, out->slot, IB_WC_LOC_PROT_ERR);
 		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
@@ -251,7 +262,9 @@ static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 		/* a completion has room for one of the two */
 		if (rx->imm_kept)
 			return soft_rx_local_error(qp, s, IB_WC_REM_INV_REQ_ERR);
-		why = soft_mem_invalidate(&qp->mem, s->seg.inv_stag);
+		why = soft_mem_invalidate(&qp->mem, s->seg.inv_stag, rx->may_sleep);
+		if (why == SOFT_ACCESS_BUSY)
+			return soft_rx_again(qp);
 		if (why) {
 			qp->rwqe_status = IB_WC_REM_INV_REQ_ERR;
 			return soft_rx_refused(qp, s, why);
@@ -300,10 +313,12 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 	ret = soft_rx_receive(qp, s) ?: soft_rx_pieces(qp, &s->seg, &s->src);
 	if (ret == -EACCES)
 		return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
-	if (ret)
-		return ret;
-	soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);
-	return s->seg.last ? soft_rx_deliver(qp, s) : 0;
+	if (!ret && s->seg.last)
+		ret = soft_rx_deliver(qp, s);
+	/* one that comes again is still the next */
+	if (!ret)
+		soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);
+	return ret;
 }
 
 /* All of them *************************************************************** */

@@ -232,6 +232,18 @@ static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
 	return n * len;
 }
 
+/* TCP has octets that nobody can read, as those in memory of a device: waiting mends nothing. */
+static void soft_rx_unreadable(struct soft_qp *qp)
+{
+	struct soft_term term;
+
+	soft_count(qp->rnic, SOFT_CNT_RX_UNREADABLE);
+	soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL, SOFT_CODE_LOCAL);
+	qp->rx->stopped = true;
+	soft_qp_fail(qp, &term, true, -EFAULT);
+	soft_qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
 /* tcp_read_sock() actor: returns how many octets were used. */
 static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			 unsigned int off, size_t len)
@@ -241,12 +253,16 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	size_t used = 0;
 	int n;
 
+	if (unlikely(!skb_frags_readable(skb)) && !qp->rx->stopped) {
+		desc->error = -EFAULT;
+		return 0;
+	}
 	soft_window_open(&w, skb);
 	qp->rx->apart = false;
 	while (used < len && !qp->rx->stopped && !qp->rx->held) {
 		n = soft_rx_next(qp, skb, &w, off + used, len - used);
 		if (n < 0) {
-			/* out of memory: leave the rest with TCP, try again */
+			/* the rest stays with TCP */
 			desc->error = n;
 			break;
 		}
@@ -291,8 +307,13 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 		soft_rx_bounced(qp);
 	if (!qp->rx->held)
 		tcp_read_sock(sk, &desc, soft_rx_actor);
-	if (desc.error)
+	if (desc.error == -ENOMEM) {
 		queue_work(soft_wq, &qp->rx->waiter.work);
+	} else if (desc.error) {
+		soft_rx_unreadable(qp);
+		/* what is there is dropped, so that the Terminate is not lost to a reset */
+		tcp_read_sock(sk, &desc, soft_rx_actor);
+	}
 	if (qp->rx->push_waits) {
 		qp->rx->push_waits = false;
 		soft_qp_wake_peer(qp);
@@ -325,11 +346,13 @@ void soft_rx_drain(struct soft_qp *qp)
 	int ret;
 
 	lock_sock(sk);
+	qp->rx->may_sleep = true;
 	/* without the memory the octets stay with TCP and the work item returns */
 	do {
 		ret = soft_rx_bounce_room(qp->rx, qp->rx->bounce_want, true);
 		soft_rx_read(qp, sk);
 	} while (!ret && qp->rx->bounce_want > qp->rx->bounce_size);
+	qp->rx->may_sleep = false;
 	release_sock(sk);
 }
 

@@ -26,6 +26,7 @@ struct soft_direct_seg;
  * @stopped: what still arrives is dropped
  * @apart: segments of the socket buffer at hand are handled one by one
  * @held: an FPDU could not be handled yet; nothing behind it is looked at
+ * @may_sleep: the receiver is where it may
  * @waiting: because no receive work request is posted
  * @wait_expired: for too long
  * @waiter: its work, and in which queue it waits
@@ -52,6 +53,7 @@ struct soft_rx {
 	bool stopped;
 	bool apart;
 	bool held;
+	bool may_sleep;
 	bool waiting;
 	bool wait_expired;
 	struct soft_rq_waiter waiter;

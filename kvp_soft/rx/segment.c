@@ -170,7 +170,9 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 	};
 	memcpy(s.raw, seg->raw, have);
 	qp->rx->pushing = true;
+	qp->rx->may_sleep = true;
 	ret = soft_rx_segment(qp, &s, have);
+	qp->rx->may_sleep = false;
 	qp->rx->pushing = false;
 	if (ret < 0)
 		return ret;
@@ -195,6 +197,7 @@ u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
 	u16 ulpdu_len;
 	u32 one, n;
 
+	qp->rx->may_sleep = true;
 	while (used < len && !qp->rx->stopped && !qp->rx->held) {
 		src.lin = p + used;
 		ulpdu_len = get_unaligned_be16(src.lin);
@@ -204,6 +207,7 @@ u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
 		*fpdus += n;
 		used += n * one;
 	}
+	qp->rx->may_sleep = false;
 	qp->rx->seq_read += used;
 	qp->received.octets += used;
 	return used;

@@ -46,13 +46,13 @@ void soft_window_step(struct soft_window *w)
 /**
  * soft_window_open() - before a socket buffer is looked at
  * @w: the caller's
- * @skb: socket buffer
+ * @skb: socket buffer, readable
  */
 void soft_window_open(struct soft_window *w, struct sk_buff *skb)
 {
 	*w = (struct soft_window){ .skb = skb, .part = skb };
 	/* nothing to see: the octets are copied, then */
-	if (IS_ENABLED(CONFIG_HIGHMEM) || !skb_frags_readable(skb))
+	if (IS_ENABLED(CONFIG_HIGHMEM))
 		w->part = NULL;
 	soft_window_peek(w);
 }
@@ -65,6 +65,8 @@ void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 		WARN_ON_ONCE(skb_copy_bits(src->skb, src->off + off, dst, n));
 	else
 		memcpy(dst, src->lin + off, n);
+	/* the pages of a sender on this host may change: the copy is what counts */
+	barrier_data(dst);
 }
 
 /* The next piece; skb_seq_read() answers with all of a fragment, the end or not. */

@@ -7,7 +7,9 @@
  * connection for that helps nobody. So the receiver stops before such a Send for
  * up to rx_wait_ms: the FPDU stays where it is, what comes behind it stays with
  * TCP, whose window closes, and the peer's transmitter waits as it does for any
- * slow reader. Posting rings the doorbell and the receiver goes on.
+ * slow reader. Posting rings the doorbell and the receiver goes on. Of the receivers that
+ * wait for a shared queue, as many are started as there are entries, in the order in which
+ * they came; each starts others when it waits no longer, so that none is forgotten.
  *
  * Called by the receiver (rx.c); woken by whoever posts.
  */
@@ -40,15 +42,9 @@ static void soft_rx_wait_begin(struct soft_qp *qp, unsigned int timeout_ms)
 
 void __soft_rx_wait_end(struct soft_qp *qp)
 {
-	struct soft_rq *rq = qp->rq;
-
 	qp->rx->waiting = false;
 	qp->rx->wait_expired = false;
-	spin_lock_bh(&rq->lock);
-	list_del_init(&qp->rx->waiter.node);
-	if (list_empty(&rq->waiters))
-		soft_ring_no_doorbell(&rq->ring);
-	spin_unlock_bh(&rq->lock);
+	soft_rq_wait_end(qp->rq, &qp->rx->waiter);
 }
 
 /**

@@ -22,7 +22,7 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 
 	switch (wqe->opcode) {
 	case KRDMA_SOFT_OP_LOCAL_INV:
-		why = soft_mem_local_inv(&qp->mem, wqe->invalidate);
+		why = soft_mem_local_inv(&qp->mem, wqe->invalidate, true);
 		break;
 	case KRDMA_SOFT_OP_REG_MR:
 		why = soft_mem_fast_reg(&qp->mem, wqe);

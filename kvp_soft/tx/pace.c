@@ -19,6 +19,8 @@
 #define SOFT_GATHER_FAST	16
 /* a tick is longer by its length for each so many QPs */
 #define SOFT_GATHER_MANY	32
+/* so many QPs are looked at when the timer expires, and gathering ends for so many */
+#define SOFT_GATHER_STEP	64
 /* so many doorbells with all that a poster may gather, and it may gather more */
 #define SOFT_GATHER_GROW	16
 /* so many doorbells more, after gathering was in vain; twice as many each time, so often */
@@ -27,13 +29,17 @@
 /* octets of a message of which more may be gathered */
 #define SOFT_PACE_SHORT		1024
 
+/*
+ * Until the timer expires: a tick's length, and more with more QPs. In the midst of a tick,
+ * a tick's length for the next SOFT_GATHER_STEP of them.
+ */
 static void soft_gather_start(struct soft_gather *gather)
 {
 	u64 ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC / 2;
 
-	hrtimer_start(&gather->timer,
-		      ns_to_ktime(ns * (1 + gather->n / SOFT_GATHER_MANY)),
-		      HRTIMER_MODE_REL_SOFT);
+	if (gather->phase == SOFT_GATHER_RESTS)
+		ns *= 1 + min(gather->n, SOFT_GATHER_STEP) / SOFT_GATHER_MANY;
+	hrtimer_start(&gather->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
 static void soft_gather_leave(struct soft_pace *pace)
@@ -71,26 +77,51 @@ static bool soft_gather_stale(const struct soft_pace *pace, bool several)
 	return pace->seen && pace->with->goes - pace->began > most;
 }
 
-/* Look at all queues. @waits: work requests do. Return: the poster was here since the last tick. */
-static bool soft_gather_look(struct soft_gather *gather, bool *waits)
+/* The next QP that has not had its turn in this phase, or NULL. */
+static struct soft_pace *soft_gather_next(struct soft_gather *gather)
 {
-	const u32 calls = READ_ONCE(gather->calls);
-	bool moved = gather->inside || calls != gather->calls_seen;
 	struct soft_pace *pace;
-	int pending;
 
-	gather->calls_seen = calls;
-	list_for_each_entry(pace, &gather->pacing, node) {
-		pending = soft_ring_pending(&soft_paced_qp(pace)->sq.ring);
-		if (pending)
-			*waits = true;
-		else
-			pace->began = gather->goes;
-		pace->moved = pending != pace->seen;
-		moved |= pace->moved;
-		pace->seen = pending;
+	pace = list_first_entry_or_null(&gather->pacing, struct soft_pace, node);
+	if (!pace || pace->turn == gather->turn)
+		return NULL;
+	pace->turn = gather->turn;
+	list_move_tail(&pace->node, &gather->pacing);
+	return pace;
+}
+
+static void soft_gather_begin(struct soft_gather *gather, enum soft_gather_phase phase)
+{
+	gather->phase = phase;
+	gather->turn++;
+}
+
+static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pace)
+{
+	const int pending = soft_ring_pending(&soft_paced_qp(pace)->sq.ring);
+
+	if (pending)
+		gather->waits = true;
+	else
+		pace->began = gather->goes;
+	pace->moved = pending != pace->seen;
+	gather->moved |= pace->moved;
+	pace->seen = pending;
+}
+
+/* Look at some queues. Return: that was all of them. */
+static bool soft_gather_look(struct soft_gather *gather)
+{
+	struct soft_pace *pace;
+	u32 n;
+
+	for (n = 0; n < SOFT_GATHER_STEP; n++) {
+		pace = soft_gather_next(gather);
+		if (!pace)
+			return true;
+		soft_gather_look_at(gather, pace);
 	}
-	return moved;
+	return false;
 }
 
 /* Does a worker have the poster's CPU, perhaps? Always, on a busy one: so not for ever. */
@@ -103,33 +134,81 @@ static bool soft_gather_worker(struct soft_gather *gather)
 	return false;
 }
 
+static bool soft_gather_is_idle(const struct soft_gather *gather)
+{
+	return gather->idle > SOFT_GATHER_IDLE;
+}
+
 /*
- * Is the poster still to come? If it has not posted at all, or a worker has the CPU, it may
- * only wait for that; and it may have waited when it has posted since the last tick.
+ * All queues have been looked at. Is the poster still to come? If it has not posted at all,
+ * or a worker has the CPU, it may only wait for that; and it may have waited when it has
+ * posted since the last tick. Return: gathering may have to end for some.
  */
+static bool soft_gather_looked(struct soft_gather *gather)
+{
+	const bool waits = gather->waits && !soft_gather_worker(gather);
+
+	if (waits && gather->moved)
+		gather->goes++;
+	return waits || soft_gather_is_idle(gather);
+}
+
+/* End gathering for some of those for which it has to. Return: that was all of them. */
+static bool soft_gather_end_some(struct soft_gather *gather)
+{
+	struct soft_pace *pace;
+	u32 n;
+
+	/* it may have come since the queues were looked at, if those are many */
+	gather->moved |= gather->inside || READ_ONCE(gather->calls) != gather->calls_seen;
+	for (n = 0; n < SOFT_GATHER_STEP; n++) {
+		pace = soft_gather_next(gather);
+		if (!pace)
+			return true;
+		if (soft_gather_is_idle(gather) || (pace->seen && !gather->moved) ||
+		    soft_gather_stale(pace, gather->several))
+			soft_gather_end(pace, gather->moved, gather->several);
+	}
+	return false;
+}
+
+static void soft_gather_begin_tick(struct soft_gather *gather)
+{
+	const u32 calls = READ_ONCE(gather->calls);
+
+	/* as they were: each that ends makes them fewer */
+	gather->several = gather->n > 1;
+	gather->idle++;
+	gather->moved = gather->inside || calls != gather->calls_seen;
+	gather->calls_seen = calls;
+	gather->waits = false;
+	soft_gather_begin(gather, SOFT_GATHER_LOOKS);
+}
+
+/* A bounded part of a tick; of few QPs that is all of it. */
+static void soft_gather_step(struct soft_gather *gather)
+{
+	if (gather->phase == SOFT_GATHER_RESTS)
+		soft_gather_begin_tick(gather);
+	if (gather->phase == SOFT_GATHER_LOOKS) {
+		if (!soft_gather_look(gather))
+			return;
+		if (soft_gather_looked(gather))
+			soft_gather_begin(gather, SOFT_GATHER_ENDS);
+		else
+			gather->phase = SOFT_GATHER_RESTS;
+	}
+	if (gather->phase == SOFT_GATHER_ENDS && soft_gather_end_some(gather))
+		gather->phase = SOFT_GATHER_RESTS;
+}
+
 static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 {
 	struct soft_gather *gather =
 		container_of(timer, struct soft_gather, timer);
-	struct soft_pace *pace, *next;
-	bool idle, moved, several;
-	bool waits = false;
 
 	spin_lock(&gather->lock);
-	/* as they were: each that ends makes them fewer */
-	several = gather->n > 1;
-	idle = ++gather->idle > SOFT_GATHER_IDLE;
-	moved = soft_gather_look(gather, &waits);
-	waits = waits && !soft_gather_worker(gather);
-	if (waits && moved)
-		gather->goes++;
-	if (idle || waits) {
-		list_for_each_entry_safe(pace, next, &gather->pacing, node) {
-			if (idle || (pace->seen && !moved) ||
-			    soft_gather_stale(pace, several))
-				soft_gather_end(pace, moved, several);
-		}
-	}
+	soft_gather_step(gather);
 	if (gather->n)
 		soft_gather_start(gather);
 	spin_unlock(&gather->lock);
@@ -321,9 +400,13 @@ void soft_pace_rest(struct soft_qp *qp)
 		pace->began = gather->goes;
 		gather->idle = 0;
 		if (list_empty(&pace->node)) {
+			/* behind those that have had their turn in a tick under way */
+			pace->turn = gather->turn;
 			list_add_tail(&pace->node, &gather->pacing);
-			if (!gather->n++)
+			if (!gather->n++) {
+				gather->phase = SOFT_GATHER_RESTS;
 				soft_gather_start(gather);
+			}
 		}
 	}
 	soft_ring_want_soon(&qp->sq.ring, soft_pace_most(qp));

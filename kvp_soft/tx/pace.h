@@ -12,6 +12,13 @@
 
 struct soft_qp;
 
+/** enum soft_gather_phase - what a tick does next */
+enum soft_gather_phase {
+	SOFT_GATHER_RESTS,
+	SOFT_GATHER_LOOKS, /* at all queues */
+	SOFT_GATHER_ENDS,  /* gathering for those that have waited too long */
+};
+
 /**
  * struct soft_gather - the QPs of a user's context whose doorbells can wait
  * @lock: protects the rest but @timer, and what soft_pace says
@@ -23,6 +30,11 @@ struct soft_qp;
  * @idle: ticks in a row without anything else
  * @workers: ticks in which somebody waited and a worker had the CPU
  * @goes: ticks in which somebody waited and the poster went on
+ * @phase: of the tick under way; of many QPs it takes several expirations of @timer
+ * @turn: counts phases; QPs that have had theirs stand at the end of @pacing
+ * @several: there was more than one QP at its begin
+ * @moved: the poster was here since the last tick
+ * @waits: work requests do
  * @timer: ticks while there are any
  */
 struct soft_gather {
@@ -35,6 +47,11 @@ struct soft_gather {
 	u32 idle;
 	u32 workers;
 	u32 goes;
+	enum soft_gather_phase phase;
+	u32 turn;
+	bool several;
+	bool moved;
+	bool waits;
 	struct hrtimer timer;
 };
 
@@ -59,6 +76,7 @@ enum soft_pace_end {
  * @full: doorbells that came with so many, since it was made less or more
  * @away: the poster has not come back in time, so it rings when it does
  * @node: in @with, under its lock
+ * @turn: soft_gather.turn when it was looked at last, the same lock
  * @seen: so many work requests were waiting at the last tick, the same lock
  * @moved: and it was another number at the one before, the same lock
  * @began: soft_gather.goes when none was, the same lock
@@ -77,6 +95,7 @@ struct soft_pace {
 	u32 full;
 	bool away;
 	struct list_head node;
+	u32 turn;
 	int seen;
 	bool moved;
 	u32 began;

@@ -195,8 +195,11 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 	/* between messages: in the middle of one TCP may keep octets until there are more */
 	if (!qp->tx->direct && !qp->tx->staged &&
 	    qp->tx->msg.kind == SOFT_MSG_NONE &&
-	    READ_ONCE(qp->peer) && !qp->tx->ops->change(qp))
+	    READ_ONCE(qp->peer) && !qp->tx->ops->change(qp)) {
+		/* what the receiver has left to us does not wait */
+		soft_sq_complete_all(qp);
 		return false;
+	}
 	soft_pace_busy(&qp->tx->pace);
 	soft_ring_no_doorbell(&sq->ring);
 	for (;;) {
@@ -211,7 +214,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 					      soft_tx_send(qp, more);
 		built += qp->tx->pushed;
 		pushed += qp->tx->pushed / SOFT_DIRECT_COST;
-		soft_sq_complete(qp);
+		soft_sq_complete_all(qp);
 		if (ret == -EAGAIN) {
 			soft_count(qp->rnic, SOFT_CNT_TX_STALLS);
 			return false;
@@ -257,11 +260,9 @@ bool soft_tx_run(struct soft_qp *qp, u64 budget)
 	bool more;
 
 	lockdep_assert_held(&qp->tx->mutex);
-	if (!qp->llp) {
-		if (READ_ONCE(qp->state) == SOFT_QP_ERROR)
-			soft_qp_flush(qp);
-		return false;
-	}
+	if (!qp->llp)
+		return READ_ONCE(qp->state) == SOFT_QP_ERROR &&
+		       soft_qp_flush_some(qp);
 	soft_tx_pages_swap(qp->tx);
 	more = soft_tx_run_stream(qp, budget);
 	soft_tx_pages_swap(qp->tx);

@@ -5,6 +5,7 @@
  * Pure; called by the receive and send paths of the software RNIC.
  */
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -317,6 +318,8 @@ bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 	put_unaligned_be32(++seg->msn, ((struct untagged_wire *)raw)->msn);
 	if (seg->opcode == SOFT_RDMAP_READ_REQ) {
 		memcpy(raw + sizeof(*v), next + sizeof(*v), SOFT_READ_REQ_HDR);
+		/* what is decoded is the copy: @next may change */
+		barrier_data(raw);
 		soft_read_req_get(raw + sizeof(*v), &seg->rr);
 	}
 	return true;

@@ -242,7 +242,9 @@ enum soft_access {
 	SOFT_ACCESS_PD,		/* other protection domain or stream */
 	SOFT_ACCESS_WRAP,	/* TO + length passes 2^64 */
 	SOFT_ACCESS_ALIGN,	/* the target of an atomic operation is not aligned */
-	SOFT_ACCESS_NR
+	SOFT_ACCESS_NR,
+	/* not refused: accesses in progress have to end first */
+	SOFT_ACCESS_BUSY = SOFT_ACCESS_NR,
 };
 
 /**

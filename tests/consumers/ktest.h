@@ -101,6 +101,7 @@ extern const struct kt_check kt_frmr_checks[];
 extern const struct kt_check kt_message_checks[];
 extern const struct kt_check kt_queue_checks[];
 extern const struct kt_check kt_cq_checks[];
+extern const struct kt_check kt_large_checks[];
 extern unsigned int kt_failures;
 
 #define KT_EXPECT(cond)                                                        \
@@ -146,6 +147,6 @@ int kt_post_rdma(struct kt_side *side, enum ib_wr_opcode opcode,
 
 struct ib_sge kt_sge(const struct kt_mem *mem, u32 len);
 void kt_reg_both(struct kt_bed *bed, int access);
-int kt_run_all(void);
+int kt_run_all(bool large);
 
 #endif /* KRDMA_KTEST_H */

@@ -83,12 +83,15 @@ static void kt_run_some(const struct kt_check *check)
 	}
 }
 
-int kt_run_all(void)
+int kt_run_all(bool large)
 {
-	kt_run_some(kt_frmr_checks);
-	kt_run_some(kt_message_checks);
-	kt_run_some(kt_queue_checks);
-	kt_run_some(kt_cq_checks);
+	if (!large) {
+		kt_run_some(kt_frmr_checks);
+		kt_run_some(kt_message_checks);
+		kt_run_some(kt_queue_checks);
+		kt_run_some(kt_cq_checks);
+	}
+	kt_run_some(kt_large_checks);
 	pr_info("ktest: %u failures\n", kt_failures);
 	return kt_failures ? -EIO : 0;
 }

@@ -14,6 +14,10 @@ static char *address = "";
 module_param(address, charp, 0444);
 MODULE_PARM_DESC(address, "IPv4 address of the RNIC to test, in the initial namespace");
 
+static bool large;
+module_param(large, bool, 0444);
+MODULE_PARM_DESC(large, "check only queues of the largest size");
+
 unsigned int kt_failures;
 
 static struct rdma_cm_id *kt_listener;
@@ -460,7 +464,7 @@ static int __init kt_init(void)
 	ret = kt_listen(in_aton(address));
 	if (ret)
 		return ret;
-	ret = kt_run_all();
+	ret = kt_run_all(large);
 	kt_unlisten();
 	return ret;
 }

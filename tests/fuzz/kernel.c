@@ -217,6 +217,11 @@ void wait_for_completion(struct completion *x)
 	fz_must(x->done);
 }
 
+void usleep_range_state(unsigned long min, unsigned long max, unsigned int state)
+{
+	fz_broken("a wait for another thread");
+}
+
 void refcount_warn_saturate(refcount_t *r, enum refcount_saturation_type t)
 {
 	fz_broken("reference count");

@@ -63,6 +63,12 @@ void flushed_places_are_free(World &world);
 /* many QPs on one SRQ, random sizes, limit events and new sizes under load (queues_srq.cpp) */
 void srq_of_many(World &world);
 
+/* queues of the largest size, and many that wait (queues_large.cpp) */
+void large_queues_flush(World &world);
+void large_cq_moves(World &world);
+void large_srq_moves(World &world);
+void many_wait_for_an_srq(World &world);
+
 } /* namespace queues */
 
 #endif /* KRDMA_TEST_QUEUES_HPP */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* User-space stand-in for the kernel header: barrier_data. For tests/unit only. */
+#ifndef COMPAT_LINUX_COMPILER_H
+#define COMPAT_LINUX_COMPILER_H
+
+#define barrier_data(ptr)	__asm__ __volatile__("" : : "r"(ptr) : "memory")
+
+#endif /* COMPAT_LINUX_COMPILER_H */
