@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * CRC32c for the wire, an upcall of the RNIC-PI that pure protocol code can
- * use too.
+ * CRC32c for the wire: an upcall of the RNIC-PI, which pure protocol code can use, too.
  */
 #ifndef KRDMA_CRC32C_H
 #define KRDMA_CRC32C_H
@@ -9,11 +8,11 @@
 #include <linux/types.h>
 
 /**
- * ri_crc32c() - go on with a CRC32c, by the fastest way this machine has
- * @crc: so far; neither the first inversion nor the last is done here
- * @data: octets
+ * ri_crc32c() - continue a CRC32c in the fastest way that this machine has
+ * @crc: value so far; this function does neither the first nor the last inversion
+ * @data: bytes to add
  * @len: their number
- * Return: the CRC over @data as well. Context: any.
+ * Return: the CRC that includes @data. Context: any.
  */
 u32 ri_crc32c(u32 crc, const void *data, size_t len);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The kernel access layer as its consumers see it: the ib bridge (kal/ib/),
- * kDAPL and /dev/krdma use this interface and nothing below it.
+ * The interface of the kernel access layer for its consumers: the ib bridge (kal/ib/), /dev/krdma
+ * (kal/chardev/) and kDAPL. Consumers use nothing below it.
  *
- * Verbs (kal_pd_alloc() and the rest) check the provider's abilities and the
- * RNIC's limits, keep the resource tree and call the provider. Connections are
- * endpoints: one struct kal_ep for each listener and each connection, whose
- * life is the state machine of endpoint.c.
+ * Verbs (kal_pd_alloc() and others) check the provider's abilities and the RNIC's limits, keep the
+ * resource tree and call the provider. A struct kal_ep, an endpoint, stands for each listener and
+ * each connection. The state machine in cm/endpoint.c describes its life.
  */
 #ifndef KRDMA_KAL_H
 #define KRDMA_KAL_H
@@ -19,12 +18,15 @@ struct mem_cgroup;
 /* Consumer sides *********************************************************** */
 
 /**
- * struct kal_client - a consumer side that wants to see every RNIC
+ * struct kal_client - a consumer side that is shown every RNIC
  * @name: for messages
- * @add: an RNIC was registered; may sleep. An error hides the RNIC from this
- *	 side and, when @mandatory, fails the registration.
- * @remove: it goes: end every use of it, then return; may sleep
- * @event: an event of the RNIC itself (port up, down, address); may sleep
+ * @mandatory: an error of @add fails the registration of the RNIC
+ * @add: called when an RNIC is registered; may sleep. An error hides the RNIC from
+ *	 this side.
+ * @remove: called when an RNIC goes: ends every use of it, then returns; may sleep
+ * @event: called for an event of the RNIC itself (port up, down, address); may sleep
+ * @index: belongs to the registry
+ * @node: belongs to the registry
  */
 struct kal_client {
 	const char *name;
@@ -39,17 +41,17 @@ struct kal_client {
 int kal_register_client(struct kal_client *client);
 void kal_unregister_client(struct kal_client *client);
 
-/* what @client keeps for @rnic; index is the client's */
+/* the data that @client keeps for @rnic */
 void *kal_client_data(struct ri_rnic *rnic, const struct kal_client *client);
 int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
 			void *data);
 
-/* The administrator's requests: "rdma link add" and "rdma link del". */
+/* Create an RNIC on request of the administrator ("rdma link add"). */
 int kal_rnic_create(const char *name, struct net_device *ndev);
 /*
- * Has the provider destroy an RNIC that it made on request. Any context that
- * may sleep, RTNL held or not; returns at once. No-op when the RNIC goes
- * already. A kal_rnic_create() for the same name or netdev waits for its end.
+ * Let the provider destroy an RNIC that it created on request ("rdma link del"). Returns at once
+ * and does nothing if the RNIC is going already. A kal_rnic_create() for the same name or netdev
+ * waits for the end. Context: may sleep, RTNL held or not.
  */
 void kal_rnic_delete(struct ri_rnic *rnic);
 
@@ -63,7 +65,7 @@ void kal_ucontext_dealloc(struct ri_ucontext *uctx);
 
 struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 			   struct ib_udata *udata);
-/* of a user who has no context: all calls go through the kernel */
+/* a PD of a user without a context: all calls go through the kernel */
 struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic);
 int kal_pd_dealloc(struct ri_pd *pd);	/* -EBUSY while it has children */
 
@@ -100,13 +102,13 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		 struct ri_qp_init_attr *init_attr);
 /*
- * A consumer's modify: RTR and RTS answer -EINVAL (only an endpoint takes a QP
- * there), SQD and ERR of a connected QP go through its endpoint.
+ * Modify a QP for a consumer. RTR and RTS return -EINVAL, because only an endpoint takes a QP
+ * there. SQD and ERR of a connected QP go through its endpoint.
  */
 int kal_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask);
-/* ends a connection or connection attempt first; its endpoint has reported so on return */
+/* end the connection or the attempt; the endpoint has reported the end on return */
 void kal_qp_disconnect(struct ri_qp *qp, bool abrupt);
-/* an abrupt one, after which the QP gets no connection again: it will be destroyed */
+/* the same, abruptly and for a QP that will be destroyed: it gets no connection any more */
 void kal_qp_retire(struct ri_qp *qp);
 int kal_qp_destroy(struct ri_qp *qp);
 
@@ -121,8 +123,8 @@ int kal_mr_reregister(struct ri_mr *mr, int flags,
 		      const struct ri_mr_attr *wanted, struct ri_pd *pd);
 struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
 /*
- * For fast registrations of up to @max pages, with @gaps elements; the consumer fills
- * mr->list.
+ * Allocate a region for fast registrations of up to @max pages, or with @gaps of up to @max
+ * elements. The consumer fills mr->list.
  */
 struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps);
 int kal_mr_deregister(struct ri_mr *mr);
@@ -130,13 +132,13 @@ int kal_mr_deregister(struct ri_mr *mr);
 struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type);
 void kal_mw_dealloc(struct ri_mw *mw);
 
-/* An object by id with a reference, or NULL; any context. */
+/* Look an object up by its id. Return: the object with a reference, or NULL. Context: any. */
 struct ri_obj *kal_obj_get(struct ri_rnic *rnic, enum ri_obj_type type, u32 id);
 void kal_obj_put(struct ri_obj *obj);
 
 /*
- * References of shared memory for a consumer side's ri_shmem_ops: one is held
- * from insert() until no new mapping can be made. put may sleep.
+ * References of shared memory for the ri_shmem_ops of a consumer side, which holds one from
+ * insert() until no new mapping can be made. kal_shmem_put() may sleep.
  */
 void kal_shmem_get(struct ri_shmem *shm);
 void kal_shmem_put(struct ri_shmem *shm);
@@ -146,31 +148,31 @@ int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma);
 
 struct kal_ep;
 
-/** enum kal_ep_event_type - what an endpoint tells its consumer */
+/** enum kal_ep_event_type - events of an endpoint */
 enum kal_ep_event_type {
-	/* on a listener: @child waits for kal_ep_accept() or kal_ep_reject() */
+	/* of a listener: @child waits for kal_ep_accept() or kal_ep_reject() */
 	KAL_EP_CONN_REQUEST,
-	/* answer to kal_ep_connect(), exactly one; @status 0 or why not */
+	/* exactly one for each kal_ep_connect() that returned 0; @status is the result */
 	KAL_EP_CONN_REPLY,
-	/* after kal_ep_accept() returned 0, exactly one */
+	/* exactly one for each kal_ep_accept() that returned 0 */
 	KAL_EP_ESTABLISHED,
-	/* the last event; never before CONN_REPLY with 0 or ESTABLISHED */
+	/* the last event; only after CONN_REPLY with status 0 or ESTABLISHED */
 	KAL_EP_CLOSED,
 };
 
 /**
  * struct kal_ep_event - an event of an endpoint
- * @type: which
+ * @type: type of the event
  * @status: 0; -ECONNREFUSED (refused by TCP or by MPA Reply), -ECONNRESET,
- *	    -ETIMEDOUT, -EPROTO (peer broke MPA), -ECONNABORTED (local end), ...
- * @child: new endpoint of a CONN_REQUEST. The handler returns 0 and owns it, or
- *	   an errno and the kAL ends it.
+ *	    -ETIMEDOUT, -EPROTO (the peer violated MPA), -ECONNABORTED (ended here), ...
+ * @child: new endpoint of a CONN_REQUEST. If the handler returns 0, it owns the
+ *	   endpoint. If it returns an errno, the kAL ends the endpoint.
  * @local: own address
  * @remote: peer's address
- * @private_data: the peer's, valid during the call
- * @private_data_len: octets, 0..512
- * @ird: inbound reads as negotiated (CONN_REQUEST: what the peer's ORD asks of us)
- * @ord: outbound reads as negotiated (CONN_REQUEST: what the peer's IRD allows us)
+ * @private_data: that of the peer, valid during the call
+ * @private_data_len: its length in bytes, 0 to 512
+ * @ird: negotiated inbound reads (CONN_REQUEST: the number that the peer's ORD asks for)
+ * @ord: negotiated outbound reads (CONN_REQUEST: the number that the peer's IRD allows)
  */
 struct kal_ep_event {
 	enum kal_ep_event_type type;
@@ -185,24 +187,28 @@ struct kal_ep_event {
 };
 
 /**
- * typedef kal_ep_handler - the consumer's event handler
- * Called in process context with the endpoint's lock held: it must not call
- * kal_ep_*() on the same endpoint, nor accept, reject or destroy the child of a
- * CONN_REQUEST before it has returned, and must not wait for another event.
+ * typedef kal_ep_handler - handle an event of an endpoint
+ * @ep: endpoint
+ * @context: that of kal_ep_create() or kal_ep_set_handler()
+ * @event: the event
+ *
+ * The handler is called in process context with the endpoint's lock held. It must not call
+ * kal_ep_*() on the same endpoint, and must not wait for another event. The child of a
+ * CONN_REQUEST may be accepted, rejected or destroyed only after the handler has returned.
  * ESTABLISHED comes before kal_ep_accept() returns.
  */
 typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
 			      const struct kal_ep_event *event);
 
 /**
- * struct kal_conn_param - what a side brings to the MPA start-up
+ * struct kal_conn_param - parameters of one side for the MPA start-up
  * @private_data: for the peer, copied
- * @private_data_len: octets, at most 512 (508 with MPA revision 2)
+ * @private_data_len: its length in bytes, at most 512 (508 with MPA revision 2)
  * @ird: inbound reads offered
  * @ord: outbound reads wanted
  * @tos: IP type of service, used when @tos_set
- * @exact_port: kal_ep_connect(): no other local port takes the place of one that is in use
- * @port: kal_ep_connect(): reservation of the local port, or NULL; there until it returns
+ * @exact_port: kal_ep_connect(): fail if the local port is in use, do not choose another
+ * @port: kal_ep_connect(): reservation of the local port, or NULL; valid until it returns
  */
 struct kal_conn_param {
 	const void *private_data;
@@ -216,25 +222,25 @@ struct kal_conn_param {
 };
 
 /**
- * kal_ep_create() - a new endpoint on @rnic
+ * kal_ep_create() - create an endpoint on @rnic
  * Return: the endpoint with one reference, or ERR_PTR. May sleep.
  */
 struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler,
 			     void *context);
 
-/* Give the endpoint of a CONN_REQUEST its own handler: in the listener's, or before accept. */
+/* Set the handler of a CONN_REQUEST's endpoint: in the listener's handler, or before accept. */
 void kal_ep_set_handler(struct kal_ep *ep, kal_ep_handler handler,
 			void *context);
 
 /**
- * struct kal_listen_param - how to listen
+ * struct kal_listen_param - parameters of a listener
  * @backlog: connections that may wait for the consumer
- * @v6only: an IPv6 wildcard does not take IPv4
+ * @v6only: an IPv6 wildcard does not accept IPv4
  * @tos_set: @tos is valid
- * @tos: IP type of service of the connections that come
- * @net: whose addresses a wildcard means; NULL: the calling task's network namespace
- * @port: reservation of the local port, or NULL; there until kal_ep_listen() returns
- * @memcg: what the endpoints of connections that come are charged to; NULL: nothing
+ * @tos: IP type of service of incoming connections
+ * @net: namespace whose addresses a wildcard stands for; NULL: the calling task's
+ * @port: reservation of the local port, or NULL; valid until kal_ep_listen() returns
+ * @memcg: memory cgroup that endpoints of incoming connections are charged to; NULL: none
  */
 struct kal_listen_param {
 	int backlog;
@@ -247,17 +253,18 @@ struct kal_listen_param {
 };
 
 /**
- * kal_ep_listen() - accept connections for @local
- * @local: address, wildcard or one of the RNIC's netdev, and TCP port; 0: any that is free
- * @param: how
- * @bound: takes the address and port that it listens on; NULL: not asked for
+ * kal_ep_listen() - listen for connections to @local
+ * @ep: endpoint
+ * @local: wildcard or an address of the RNIC's netdev, with a TCP port; port 0: any free one
+ * @param: parameters
+ * @bound: takes the actual address and port; may be NULL
  *
- * All RNICs of a network namespace that listen on one address and port share
- * one TCP listener; a connection goes to the RNIC whose netdev owns the
- * destination address. A listener asked for with a wildcard address by a task
- * of another network namespace than the netdev's accepts nothing: ib_core's
- * shared mode asks every RNIC, but a wildcard means the caller's own addresses.
- * With @bound that is -EINVAL. No request has come when it fails.
+ * All RNICs of a network namespace that listen on one address and port share one TCP listener. A
+ * connection goes to the RNIC whose netdev owns the destination address.
+ *
+ * A wildcard means the addresses of the caller's network namespace. If a task of another namespace
+ * than the netdev's asks for one, as ib_core's shared mode does for every RNIC, the listener
+ * accepts nothing. With @bound this is -EINVAL. No request has come when the function fails.
  *
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -ENOMEM. May sleep.
  */
@@ -265,9 +272,13 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 		  const struct kal_listen_param *param, struct sockaddr_storage *bound);
 
 /**
- * kal_ep_connect() - start a connection; never blocks on the network
- * @qp: taken to RTS when the MPA start-up succeeds
- * Return: 0 and exactly one KAL_EP_CONN_REPLY follows; or an errno and none.
+ * kal_ep_connect() - start a connection without waiting for the network
+ * @ep: endpoint
+ * @qp: goes to RTS when the MPA start-up succeeds
+ * @local: local address
+ * @remote: address of the peer
+ * @param: parameters
+ * Return: 0: exactly one KAL_EP_CONN_REPLY follows; or an errno: no event follows.
  */
 int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
 		   const struct sockaddr *local, const struct sockaddr *remote,
@@ -275,48 +286,53 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
 
 /**
  * kal_ep_accept() - accept the connection of a CONN_REQUEST
- * Return: 0 and exactly one KAL_EP_ESTABLISHED follows; or an errno and none, the
- * endpoint is closed. It is not, and waits on for its answer, when the call was wrong:
- * -EINVAL for more private data than a Reply to that Request has room for, or a QP in
- * the error state; -EISCONN for a QP with an endpoint.
+ * @ep: endpoint of the request
+ * @qp: goes to RTS
+ * @param: parameters
+ *
+ * After -EINVAL (more private data than a Reply to that Request has room for, or a QP in the error
+ * state) and -EISCONN (a QP with an endpoint) the request still waits for its answer. After any
+ * other error the endpoint is closed.
+ *
+ * Return: 0: there is exactly one KAL_EP_ESTABLISHED; or an errno: there is none.
  */
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp,
 		  const struct kal_conn_param *param);
 
-/* Refuse it with private data (RFC 5044 7.1.2); no event follows. -EINVAL as above. */
+/* Reject the request, with private data (RFC 5044 7.1.2). No event follows. -EINVAL as above. */
 int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len);
 
-/* Does it wait for either of these? Not from the handler. */
+/* Does the endpoint wait for accept or reject? Not from the handler. */
 bool kal_ep_undecided(struct kal_ep *ep);
 
 /**
- * kal_ep_destroy() - end whatever the endpoint does and drop the owner's reference
+ * kal_ep_destroy() - end the endpoint and drop the owner's reference
+ * @ep: endpoint
  *
- * Nothing is reported any more, except the CONN_REPLY or CLOSED that an
- * established or connecting endpoint still owes, before return.
- * Not from the handler.
+ * A connecting endpoint reports its CONN_REPLY and an established one its CLOSED before the
+ * function returns. No other event follows. Context: may sleep; not from the handler.
  */
 void kal_ep_destroy(struct kal_ep *ep);
 
 struct ri_rnic *kal_ep_rnic(struct kal_ep *ep);
 
 /*
- * References for one who looks at an endpoint that is not his: it may end
- * meanwhile. put may sleep.
+ * References for code that looks at an endpoint that it does not own, and that may end at any
+ * time. kal_ep_put() may sleep.
  */
 void kal_ep_get(struct kal_ep *ep);
 void kal_ep_put(struct kal_ep *ep);
 
 /**
- * struct kal_ep_info - an endpoint as the administrator sees it
- * @state: name of its state; "deaf" for a listener without TCP's
- * @expires_ms: when the state ends by itself, 0 for never
+ * struct kal_ep_info - state of an endpoint for the administrator
+ * @state: name of its state; "deaf" for a listener without a TCP listener
+ * @expires_ms: time until the state ends by itself; 0: never
  * @connected: @mpa is valid
- * @mpa: how the two sides agreed
- * @listening: what follows is valid
+ * @mpa: outcome of the MPA start-up
+ * @listening: the next members are valid
  * @backlog: connections that TCP keeps for all RNICs that listen there
- * @waiting: of these, those that wait
- * @pending: connections whose MPA Request was not delivered
+ * @waiting: connections that wait there now
+ * @pending: connections whose MPA Request was not delivered yet
  */
 struct kal_ep_info {
 	const char *state;
@@ -329,7 +345,7 @@ struct kal_ep_info {
 	u32 pending;
 };
 
-/* How @ep is now. The caller has a reference; not from a handler. May sleep. */
+/* Read the state of @ep. The caller holds a reference. May sleep; not from a handler. */
 void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info);
 
 #endif /* KRDMA_KAL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Outcome of the MPA start-up. Part of the RNIC-PI, in a header of its own so
- * that the pure negotiation code and its tests need nothing else of it.
+ * Outcome of the MPA start-up. It is part of the RNIC-PI and has a header of its own, so that the
+ * pure negotiation code and its tests need no other header of it.
  */
 #ifndef KRDMA_MPA_PARAMS_H
 #define KRDMA_MPA_PARAMS_H

@@ -3,22 +3,20 @@
  * RNIC-PI: the RNIC Programming Interface, between the kernel access layer
  * (kAL, krdma.ko) and the RNIC providers (krdma_soft.ko, krdma_hw.ko, ...).
  *
- * Calls go down: the kAL calls a provider through struct ri_ops.
- * Events come up: a provider reports through the ri_*_event() upcalls.
- * A provider uses nothing of the kAL but this header and, for what the host
- * knows of routes, neighbours, ports and MTUs, krdma/netstack.h; it never sees
- * a consumer, ib_core's device side or /dev/krdma.
+ * Calls go down: the kAL calls a provider through struct ri_ops. Events come up: a provider
+ * reports through the ri_*_event() upcalls. A provider uses only this header of the kAL, and
+ * krdma/netstack.h for routes, neighbours, ports and MTUs of the host. It never sees a consumer,
+ * the device side of ib_core, or /dev/krdma.
  *
- * Vocabulary (work requests, completions, attributes, states, access flags)
- * is that of <rdma/ib_verbs.h>, so that no work request is translated between
- * a kernel consumer and a provider. The objects are the kAL's: it allocates
- * them together with the provider's private part, whose size the provider
- * states in struct ri_ops. Each private structure has the ri_ object as its
- * first member.
+ * Work requests, completions, attributes, states and access flags are those of
+ * <rdma/ib_verbs.h>, so that no work request is translated between a kernel consumer and a
+ * provider. The kAL owns the objects. It allocates each together with the provider's private
+ * part, whose size the provider states in struct ri_ops. Each private structure has the ri_ object
+ * as its first member.
  *
- * Sources: draft-hilland-rddp-verbs (verbs and their meaning), OpenRDMA
- * architecture sections 2.2.1, 3.1 and 4 (roles, upcalls, event records).
- * docs/rnic-pi.md is the guide for provider authors.
+ * Sources: draft-hilland-rddp-verbs (verbs and their meaning); OpenRDMA architecture, sections
+ * 2.2.1, 3.1 and 4 (roles, upcalls, event records). docs/rnic-pi.md is the guide for provider
+ * authors.
  */
 #ifndef KRDMA_RNICPI_H
 #define KRDMA_RNICPI_H
@@ -47,7 +45,7 @@ struct kal_rnic_events;
 
 /* Objects ***************************************************************** */
 
-/** enum ri_obj_type - what an object of the resource tree is */
+/** enum ri_obj_type - type of an object of the resource tree */
 enum ri_obj_type {
 	RI_OBJ_UCONTEXT,
 	RI_OBJ_PD,
@@ -60,16 +58,16 @@ enum ri_obj_type {
 };
 
 /**
- * struct ri_obj - head of every verbs object; belongs to the kAL's resource manager
- * @rnic: the RNIC that the object lives on
+ * struct ri_obj - head of every verbs object, owned by the kAL's resource manager
+ * @rnic: the RNIC of the object
  * @parent: object that must outlive this one, or NULL
- * @type: what it is
- * @id: unique among the RNIC's objects of this type, never 0; the QP number for a QP
- * @refs: one of the owner, one of each lookup by id in flight
- * @children: objects whose @parent this is
+ * @type: type of the object
+ * @id: unique among the RNIC's objects of this type, never 0; of a QP: its number
+ * @refs: one of the owner and one of each look-up by id under way
+ * @children: number of objects with this @parent
  * @unused: completed when @refs falls to 0
  *
- * A provider reads @rnic and @id and touches nothing else.
+ * A provider reads @rnic and @id, and uses no other member.
  */
 struct ri_obj {
 	struct ri_rnic *rnic;
@@ -82,9 +80,9 @@ struct ri_obj {
 };
 
 /**
- * struct ri_ucontext - one user of an RNIC: a process' open device
+ * struct ri_ucontext - a user of an RNIC: the open device of a process
  * @obj: resource tree
- * @shm_ops: how the consumer side makes shared memory visible to its user; NULL for none
+ * @shm_ops: the consumer side's way to make shared memory mappable; NULL: none
  * @consumer: the consumer's own
  */
 struct ri_ucontext {
@@ -96,12 +94,11 @@ struct ri_ucontext {
 /**
  * struct ri_pd - protection domain
  * @obj: resource tree
- * @uctx: its user; NULL for a kernel consumer's, and for one of a user whose calls all go
- *	  through the kernel
- * @slow: it is of such a user
+ * @uctx: its user; NULL for a kernel consumer and for a slow user
+ * @slow: it belongs to a slow user: all calls of this user go through the kernel
  *
- * To a provider a slow user's objects are a kernel consumer's in all but the rights: see
- * ri_pd_is_kernels().
+ * To a provider the objects of a slow user are those of a kernel consumer, except for their
+ * rights: see ri_pd_is_kernels().
  */
 struct ri_pd {
 	struct ri_obj obj;
@@ -110,8 +107,8 @@ struct ri_pd {
 };
 
 /*
- * May its QPs name the kernel's memory (local_dma_lkey), and have its own work requests
- * (IB_WR_REG_MR)? Never a user's.
+ * Does the PD belong to a kernel consumer? Only then may its QPs name the kernel's memory
+ * (local_dma_lkey) and use the kernel's own work requests (IB_WR_REG_MR).
  */
 static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
 {
@@ -122,10 +119,10 @@ static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
  * struct ri_cq - completion queue
  * @obj: resource tree
  * @uctx: its user, NULL for a kernel consumer
- * @depth: entries asked for and granted
- * @ceh: completion event handler (completion vector) that it belongs to
- * @timestamps: a user's, who is told when each completion was added, by the user library;
- *		only where ri_rnic_attr.limits has a timestamp_mask
+ * @depth: entries: those asked for, then those granted
+ * @ceh: its completion event handler (completion vector)
+ * @timestamps: the user library tells the user when each completion was added; only of a
+ *		user and with a timestamp_mask in ri_rnic_attr.limits
  * @on_completion: the consumer's handler; any context, must not sleep
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
@@ -156,12 +153,12 @@ struct ri_srq {
  * @send_cq: completions of the send queue
  * @recv_cq: completions of the receive queue
  * @srq: shared receive queue, or NULL
- * @wc_qp: what a provider stores in ib_wc.qp; the consumer sets it, may be NULL
- * @post_may_sleep: a kernel consumer posts Sends where it may sleep, and nowhere else: not
- *	under a spinlock and not from a handler. The consumer sets it before its first post
+ * @wc_qp: value for ib_wc.qp; the consumer sets it, may be NULL
+ * @post_may_sleep: a kernel consumer posts Sends only where it may sleep, never under a spinlock
+ *	or from a handler. The consumer sets it before its first post.
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
- * @ep: the endpoint that the QP is or was connected with; the kAL's
+ * @ep: the endpoint of its present or last connection; owned by the kAL
  */
 struct ri_qp {
 	struct ri_obj obj;
@@ -177,17 +174,17 @@ struct ri_qp {
 };
 
 /**
- * struct ri_page_list - what the next fast registration of a region will name
- * @pages: addresses, each aligned to the page size; for an RNIC that works by
- *	   virtual addresses (ib_uses_virt_dma()) those of the kernel
- * @ends: NULL; of a list of elements of any address and length (RI_CAP_SG_GAPS): octets
- *	  from the beginning of the first to the end of each
+ * struct ri_page_list - memory that the next fast registration of a region will name
+ * @pages: addresses, each aligned to the page size; kernel addresses for an RNIC that
+ *	   works with virtual addresses (ib_uses_virt_dma())
+ * @ends: for a list of elements of any address and length (RI_CAP_SG_GAPS): bytes from
+ *	  the beginning of the first element to the end of each; else NULL
  * @num: pages or elements in use
- * @max: that there is room for
- * @page_shift: size of a page
+ * @max: pages or elements that there is room for
+ * @page_shift: page size as a power of two
  *
- * The consumer changes it only while no fast registration of the region is posted
- * that has not completed. The region may still name what it was before.
+ * The consumer changes the list only while no fast registration of the region is posted and not
+ * completed. Until the next registration the region names the memory that it named before.
  */
 struct ri_page_list {
 	u64 *pages;
@@ -204,10 +201,10 @@ struct ri_page_list {
  * @stag: steering tag, local and remote key alike; set by the provider. Fast
  *	  registrations change the 8 bits of its key.
  * @access: enum ib_access_flags, as asked for
- * @start: first user virtual address, or octet of the dma-buf
- * @length: octets
- * @iova: tagged offset of the first octet
- * @list: of a region for fast registration, else empty
+ * @start: first user virtual address, or offset in the dma-buf
+ * @length: length in bytes
+ * @iova: tagged offset of the first byte
+ * @list: for a region for fast registration, else empty
  */
 struct ri_mr {
 	struct ri_obj obj;
@@ -224,8 +221,8 @@ struct ri_mr {
  * struct ri_mw - memory window
  * @obj: resource tree
  * @pd: protection domain
- * @type: 1, or 2 (2B: of the QP that binds it)
- * @stag: steering tag that the first bind makes a new one of; set by the provider
+ * @type: 1, or 2 (2B: belongs to the QP that binds it)
+ * @stag: steering tag, which each bind changes; set by the provider
  */
 struct ri_mw {
 	struct ri_obj obj;
@@ -240,7 +237,7 @@ struct ri_srq_init_attr {
 	struct ib_srq_attr attr;
 };
 
-/** struct ri_qp_init_attr - what ib_qp_init_attr says, with RNIC-PI objects */
+/** struct ri_qp_init_attr - ib_qp_init_attr with RNIC-PI objects */
 struct ri_qp_init_attr {
 	struct ri_cq *send_cq;
 	struct ri_cq *recv_cq;
@@ -270,12 +267,12 @@ struct ri_mr_attr {
 };
 
 /**
- * struct ri_bind_wr - IB_WR_BIND_MW, which the kernel's verbs have no structure for
+ * struct ri_bind_wr - IB_WR_BIND_MW, for which the kernel's verbs have no structure
  * @wr: opcode, flags and wr_id
- * @stag: of the window, with the key that it is to have
+ * @stag: STag of the window with its new key
  * @region: STag of the region
- * @addr: tagged offset of the first octet there
- * @length: octets; 0 unbinds a window of type 1
+ * @addr: tagged offset of the first byte in the region
+ * @length: length in bytes; 0 unbinds a window of type 1
  * @access: enum ib_access_flags
  */
 struct ri_bind_wr {
@@ -296,9 +293,9 @@ static inline const struct ri_bind_wr *ri_bind_wr(const struct ib_send_wr *wr)
 
 /**
  * struct ri_llp - a connected LLP stream, handed to a provider by qp_modify()
- * @sock: the TCP socket, MPA start-up finished. No octet behind the last MPA
- *	  frame was read: what the peer sent after it waits in the socket.
- * @mpa: how the two sides agreed
+ * @sock: the TCP socket after the MPA start-up. No byte behind the last MPA frame was
+ *	  read: data that the peer sent after it waits in the socket.
+ * @mpa: outcome of the MPA start-up
  * @local: own address
  * @remote: the peer's address
  *
@@ -315,16 +312,15 @@ struct ri_llp {
 
 /* The provider's table ***************************************************** */
 
-/* octets that ucontext_query() may answer with */
+/* maximum answer of ucontext_query() in bytes */
 #define RI_UCONTEXT_ANSWER	64
 
 /**
  * struct ri_ops - the verbs of a provider
  *
- * All but the data path (post_*, cq_poll, cq_req_notify, doorbell) may sleep
- * and run in process context. The data path may be called in any context but
- * hard interrupt. A verb left NULL does not exist; the kAL answers
- * -EOPNOTSUPP above it. Return values are 0 or a negative errno.
+ * Verbs run in process context and may sleep, except the data path (post_*, cq_poll,
+ * cq_req_notify), which may be called in any context but hard interrupt. A verb left NULL does not
+ * exist, and the kAL returns -EOPNOTSUPP for it. Return values are 0 or a negative errno.
  *
  * @udata arguments carry provider-private octets from and to the provider's
  * user library; NULL for a kernel consumer. A provider that fails after it
@@ -346,19 +342,19 @@ struct ri_ops {
 	/* fills @values[ri_rnic_attr.num_counters] */
 	void (*query_counters)(struct ri_rnic *rnic, u64 *values);
 	/*
-	 * Only with RI_CAP_LLP_OFFLOAD: what the connections that the RNIC runs
-	 * by itself have counted since it was registered, @values[RI_MIB_OBJECTS]
-	 * by enum ri_mib_object; zeroed before. Nothing that the host's own
-	 * TCP/IP counts as well.
+	 * Only with RI_CAP_LLP_OFFLOAD: fills @values[RI_MIB_OBJECTS], which are
+	 * zeroed before and indexed by enum ri_mib_object, with the counts of the
+	 * connections that the RNIC makes itself, since it was registered. Counts
+	 * of the host's own TCP/IP are left out.
 	 */
 	void (*query_mib)(struct ri_rnic *rnic, u64 *values);
 
 	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ib_udata *udata);
 	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
 	/*
-	 * What ucontext_alloc answered, again, for another process that was given the
-	 * open device: to @answer, which has room for RI_UCONTEXT_ANSWER octets. Their
-	 * number. May be left out: then no process can be given it.
+	 * Repeats the answer of ucontext_alloc for another process that imports the open
+	 * device. @answer has room for RI_UCONTEXT_ANSWER bytes. Returns their number. It
+	 * may be NULL: then no process can import the device.
 	 */
 	int (*ucontext_query)(struct ri_ucontext *uctx, void *answer);
 
@@ -370,7 +366,7 @@ struct ri_ops {
 	int (*cq_create)(struct ri_cq *cq, struct ib_udata *udata);
 	/* sets cq->depth; the CQ goes on as it was when this fails */
 	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
-	/* moderation: an event when @count completions wait or @period usecs are over */
+	/* moderation: event after @count completions or @period usecs after the first */
 	int (*cq_modify)(struct ri_cq *cq, u16 count, u16 period);
 	void (*cq_destroy)(struct ri_cq *cq);
 	int (*cq_poll)(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
@@ -382,27 +378,28 @@ struct ri_ops {
 			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
 	int (*srq_query)(struct ri_srq *srq, struct ib_srq_attr *attr);
 	void (*srq_destroy)(struct ri_srq *srq);
-	/* @wr is NULL when a user wrote to the shared queue and rings the doorbell */
+	/* @wr is NULL: a user wrote to the shared queue and rings the doorbell */
 	int (*post_srq_recv)(struct ri_srq *srq, const struct ib_recv_wr *wr,
 			     const struct ib_recv_wr **bad_wr);
 
 	/* rounds attr->cap up to what was granted */
 	int (*qp_create)(struct ri_qp *qp, struct ri_qp_init_attr *attr,
 			 struct ib_udata *udata);
-	/* both structures are zeroed; what does not apply stays so */
+	/* both structures are zeroed; members that do not apply stay 0 */
 	int (*qp_query)(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 			struct ri_qp_init_attr *init_attr);
 	/*
-	 * States, in the verbs' names: INIT (Idle), RTS with @llp (the only
-	 * transition that takes one), SQD (Closing: let posted work leave,
-	 * then end the stream), ERR (abort), RESET. SQD with
-	 * IB_QP_EN_SQD_ASYNC_NOTIFY in @mask is InfiniBand's: the stream stays,
-	 * no new work is begun until RTS without @llp; -EINVAL where there is
-	 * no such thing.
+	 * States, with the names of the verbs:
+	 *  INIT, RESET	idle
+	 *  RTS		with @llp: take the stream over (no other transition has an @llp)
+	 *  SQD		let posted work leave, then end the stream (iWARP's Closing)
+	 *  SQD		with IB_QP_EN_SQD_ASYNC_NOTIFY in @mask: keep the stream, begin no new
+	 *		work until RTS without @llp (InfiniBand's SQD); -EINVAL if unsupported
+	 *  ERR		end the stream now
 	 *
-	 * Once RTS with @llp has succeeded the provider owes exactly one
-	 * ri_llp_close() or ri_llp_abort(). If it fails the stream stays the
-	 * kAL's.
+	 * After RTS with @llp has succeeded, the provider owes exactly one
+	 * ri_llp_close() or ri_llp_abort(). If it fails, the stream stays with the
+	 * kAL.
 	 */
 	int (*qp_modify)(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			 int mask, struct ri_llp *llp);
@@ -412,46 +409,46 @@ struct ri_ops {
 			 const struct ib_send_wr **bad_wr);
 	int (*post_recv)(struct ri_qp *qp, const struct ib_recv_wr *wr,
 			 const struct ib_recv_wr **bad_wr);
-	/* a user wrote to the shared send or receive queue; process context */
+	/* a user wrote to the shared send or receive queue and rings; process context */
 	int (*doorbell)(struct ri_qp *qp);
-	/* driver fields of "rdma resource show qp": see ri_qp_info */
+	/* fills in the driver fields of "rdma resource show qp" */
 	void (*qp_info)(struct ri_qp *qp, struct ri_qp_info *info);
 
 	/* pins through ri_vm_pin_*() itself, sets mr->stag */
 	int (*mr_register)(struct ri_mr *mr, const struct ri_mr_attr *attr,
 			   struct ib_udata *udata);
-	/* all kernel memory by its virtual address, kernel consumers only */
+	/* registers all kernel memory by virtual address; kernel consumers only */
 	int (*mr_register_dma)(struct ri_mr *mr, int access);
 	/*
-	 * A region for fast registration (IB_WR_REG_MR), kernel consumers only.
-	 * It names nothing until a work request registers what @mr->list says:
-	 * the provider finds the region by the STag in ib_reg_wr.key, and reads
-	 * the list when it carries the work request out.
+	 * Allocates a region for fast registration (IB_WR_REG_MR); kernel consumers
+	 * only. The region names no memory until a work request registers @mr->list.
+	 * The provider finds the region by the STag in ib_reg_wr.key, and reads the
+	 * list when it carries the work request out.
 	 */
 	int (*mr_alloc)(struct ri_mr *mr);
 	/*
-	 * @flags (enum ib_mr_rereg_flags) says what changes; @attr and @pd say
-	 * all of what is to be. Sets mr->stag. Fails with nothing changed.
+	 * Changes the parts that @flags (enum ib_mr_rereg_flags) names. @attr and @pd
+	 * describe the whole new region. Sets mr->stag. A failure changes nothing.
 	 */
 	int (*mr_reregister)(struct ri_mr *mr, int flags,
 			     const struct ri_mr_attr *attr, struct ri_pd *pd);
 	/*
-	 * Fails with nothing changed (-EBUSY while a window is bound to it), or
-	 * the STag is dead on return.
+	 * The STag is invalid on return, or the call fails and changes nothing
+	 * (-EBUSY while a window is bound to the region).
 	 */
 	int (*mr_deregister)(struct ri_mr *mr);
 
 	/* sets mw->stag; a window is bound by a work request */
 	int (*mw_alloc)(struct ri_mw *mw);
-	/* bound or not */
+	/* the window may be bound */
 	void (*mw_dealloc)(struct ri_mw *mw);
 };
 
 /**
- * struct ri_traffic - what went over a QP's streams in one direction
- * @octets: of the stream
- * @fpdus: whole ones
- * @messages: whole ones; each part of a work request that is one on the wire counts
+ * struct ri_traffic - traffic of a QP's streams in one direction
+ * @octets: bytes of the stream
+ * @fpdus: whole FPDUs
+ * @messages: whole messages on the wire; a work request may have several
  */
 struct ri_traffic {
 	u64 octets;
@@ -460,20 +457,20 @@ struct ri_traffic {
 };
 
 /**
- * struct ri_qp_info - a QP and its connection, as the administrator sees them
+ * struct ri_qp_info - state of a QP and its connection for the administrator
  * @tx: sent since the QP was created
- * @rx: received since then
- * @retransmissions: segments that TCP sent again since then
- * @connected: what follows is valid
- * @mpa: how the two sides agreed
+ * @rx: received since the QP was created
+ * @retransmissions: segments that TCP sent again since the QP was created
+ * @connected: the next members are valid
+ * @mpa: outcome of the MPA start-up
  * @local: own address
- * @remote: the peer's
- * @mss: octets that a segment carries: the limit of an FPDU
+ * @remote: the peer's address
+ * @mss: payload of a segment in bytes, the limit of an FPDU
  * @cwnd: congestion window, in segments
  * @srtt_us: smoothed round-trip time
  * @unacked: segments under way
- * @reads_in: RDMA Reads and atomic operations of the peer that are not answered
- * @reads_out: own ones that are not answered
+ * @reads_in: unanswered RDMA Reads and atomic operations of the peer
+ * @reads_out: unanswered RDMA Reads and atomic operations of this side
  */
 struct ri_qp_info {
 	struct ri_traffic tx;
@@ -514,7 +511,7 @@ enum ri_mib_ip {
 	RI_MIB_IP_OBJECTS,
 };
 
-/** enum ri_mib_object - what an RNIC with connections of its own counts; tcp: RFC 4022 */
+/** enum ri_mib_object - counts of an RNIC that makes connections itself; TCP: RFC 4022 */
 enum ri_mib_object {
 	RI_MIB_TCP_ACTIVE_OPENS,
 	RI_MIB_TCP_PASSIVE_OPENS,
@@ -533,7 +530,7 @@ enum ri_mib_object {
 
 /* The RNIC ***************************************************************** */
 
-/** enum ri_transport - what the RNIC speaks */
+/** enum ri_transport - transport of an RNIC */
 enum ri_transport {
 	RI_TRANSPORT_IWARP,
 	RI_TRANSPORT_IB,
@@ -541,26 +538,26 @@ enum ri_transport {
 };
 
 /* ri_rnic_attr.caps */
-#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* has its own connection management: not yet */
+#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* makes connections itself: not supported yet */
 #define RI_CAP_SRQ		BIT(1)
 #define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
-#define RI_CAP_ALLOW_DELETE	BIT(2)	/* made by "rdma link add", may be deleted so */
+#define RI_CAP_ALLOW_DELETE	BIT(2)	/* for "rdma link add" and "rdma link del" */
 #define RI_CAP_DMABUF		BIT(4)	/* registers dma-bufs */
-#define RI_CAP_SG_GAPS		BIT(5)	/* fast registration of elements with gaps between */
+#define RI_CAP_SG_GAPS		BIT(5)	/* fast registration of elements with gaps */
 
 /**
- * struct ri_rnic_attr - what a provider says of an RNIC when it registers it
+ * struct ri_rnic_attr - attributes of an RNIC, stated by the provider
  * @vendor_id: IEEE OUI or PCI vendor
  * @vendor_part_id: model
  * @hw_version: revision
  * @fw_version: as major << 32 | minor << 16 | patch
- * @transport: what it speaks
+ * @transport: its transport
  * @caps: RI_CAP_*
  * @limits: the fields of ib_device_attr that state limits and abilities;
  *	    max_sge, max_qp, max_cqe, atomic_cap, device_cap_flags, ...
- * @local_dma_lkey: with IBK_LOCAL_DMA_LKEY in @limits.kernel_cap_flags: STag by
- *		    which kernel consumers name all kernel memory locally
- * @max_inline: octets of inline data that a QP can be given
+ * @local_dma_lkey: with IBK_LOCAL_DMA_LKEY in @limits.kernel_cap_flags: STag of all
+ *		    kernel memory, for local use by kernel consumers
+ * @max_inline: maximum inline data of a QP in bytes
  * @num_ceh: completion event handlers (completion vectors)
  * @uvp_library: name of the provider's user-space library, for the uAL
  * @num_counters: entries of @counter_names
@@ -587,8 +584,8 @@ struct ri_rnic_attr {
 /**
  * struct ri_rnic - an RNIC: the kAL's interface object for one provider device
  *
- * Allocated with ri_rnic_alloc(); the provider's private part has it as its
- * first member. Everything below @netdev is the kAL's.
+ * It is allocated with ri_rnic_alloc() and is the first member of the provider's private part. The
+ * members below @netdev belong to the kAL.
  */
 struct ri_rnic {
 	const struct ri_ops *ops;
@@ -599,9 +596,9 @@ struct ri_rnic {
 
 	struct kref kref;
 	struct list_head node;		/* registry's list, its mutex */
-	u32 index;			/* what /dev/krdma calls it, 0: nothing yet */
+	u32 index;			/* its index in /dev/krdma, 0: none yet */
 	unsigned long flags;		/* RI_RNIC_*, atomic bits */
-	struct ri_provider *provider;	/* who made it on request, or NULL */
+	struct ri_provider *provider;	/* that made it on request, or NULL */
 	struct work_struct delete_work;
 	struct xarray objects[RI_OBJ_TYPES];	/* id to struct ri_obj */
 	u32 next_id[RI_OBJ_TYPES];
@@ -624,7 +621,7 @@ struct ri_rnic {
 /**
  * _ri_rnic_alloc() - allocate an RNIC
  * @ops: the provider's table, lives as long as the provider
- * @size: octets of the provider's structure, struct ri_rnic included
+ * @size: size of the provider's structure, struct ri_rnic included
  *
  * Return: the RNIC with one reference, or NULL. Context: may sleep.
  */
@@ -632,42 +629,43 @@ struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size);
 
 /**
  * ri_rnic_put() - drop the reference of ri_rnic_alloc()
- * @rnic: not registered
+ * @rnic: RNIC, not registered
  */
 void ri_rnic_put(struct ri_rnic *rnic);
 
 /**
- * ri_register_rnic() - bring an RNIC to all consumer sides
+ * ri_register_rnic() - show an RNIC to all consumer sides
  * @rnic: with @attr filled in
  * @name: of the device, "%d" takes the next free number
  *
- * Return: 0; -EEXIST when the name is taken; -EINVAL for a table or attribute
- * that makes no sense; -EOPNOTSUPP with RI_CAP_LLP_OFFLOAD: struct ri_ops has no
- * connection management yet; -ENOMEM. Context: may sleep; no RTNL held.
+ * Return: 0; -EEXIST: the name is taken; -EINVAL: the table or an attribute is invalid;
+ * -EOPNOTSUPP: RI_CAP_LLP_OFFLOAD, for which struct ri_ops has no operations yet; -ENOMEM.
+ * Context: may sleep; no RTNL held.
  */
 int ri_register_rnic(struct ri_rnic *rnic, const char *name);
 
 /**
  * ri_unregister_rnic() - take an RNIC from all consumers
- * @rnic: registered
+ * @rnic: registered RNIC
  *
- * Ends all connections, destroys what consumers own and returns when no call
- * into the provider for @rnic is running or can begin. Works under load and
- * while user processes have the device open. May be called more than once and
- * concurrently; every call returns after the work is done.
+ * Ends all connections, destroys the objects of consumers, and returns when no call into the
+ * provider for @rnic is running or can begin. It works under load and while user processes have
+ * the device open. It may be called more than once and concurrently. Every call returns after the
+ * work is done.
  * Context: may sleep; no RTNL held.
  */
 void ri_unregister_rnic(struct ri_rnic *rnic);
 
 /**
- * struct ri_provider - a provider that makes RNICs on request
+ * struct ri_provider - a provider that creates RNICs on request
  * @name: for messages
  * @owner: module
- * @create: make and register an RNIC on @ndev ("rdma link add"); may sleep, no
- *	    RTNL held. -EEXIST when @ndev has one already, -EINVAL when @ndev
- *	    is not usable.
- * @destroy: unregister and free it; called once for each created RNIC, from
- *	     process context: the administrator deleted it or its netdev goes.
+ * @create: creates and registers an RNIC on @ndev ("rdma link add"); may sleep, no
+ *	    RTNL held. -EEXIST: @ndev has an RNIC already; -EINVAL: @ndev is not
+ *	    usable.
+ * @destroy: unregisters and frees an RNIC; called once for each created RNIC, in
+ *	     process context, when the administrator deletes it or its netdev goes
+ * @node: belongs to the registry
  */
 struct ri_provider {
 	const char *name;
@@ -678,23 +676,23 @@ struct ri_provider {
 };
 
 int ri_register_provider(struct ri_provider *provider);
-/* destroys the RNICs that @provider made; returns when all are gone */
+/* destroy the RNICs that @provider created; returns when all are gone */
 void ri_unregister_provider(struct ri_provider *provider);
 
 /* Upcalls: events ********************************************************** */
 
 /**
- * ri_completion_event() - a CQ that was armed has a completion
- * @cq: of the calling provider
+ * ri_completion_event() - report a completion in an armed CQ
+ * @cq: CQ of the calling provider
  * Context: any but hard interrupt.
  */
 void ri_completion_event(struct ri_cq *cq);
 
 /**
  * struct ri_async_event - asynchronous event record (OpenRDMA 4.2.1)
- * @type: kind of resource, RI_OBJ_TYPES for the RNIC itself
+ * @type: type of the resource, RI_OBJ_TYPES for the RNIC itself
  * @id: ri_obj.id of the resource
- * @event: what happened
+ * @event: the event
  */
 struct ri_async_event {
 	enum ri_obj_type type;
@@ -703,41 +701,42 @@ struct ri_async_event {
 };
 
 /**
- * ri_async_event() - report an asynchronous event to whom it concerns
- * Context: any but hard interrupt. A record for a resource that is gone is
- * dropped.
+ * ri_async_event() - report an asynchronous event to its consumer
+ * @rnic: RNIC
+ * @event: event record; a record for a resource that is gone is dropped
+ * Context: any but hard interrupt.
  */
 void ri_async_event(struct ri_rnic *rnic, const struct ri_async_event *event);
 
 /* Upcalls: LLP ************************************************************* */
 
 /**
- * ri_llp_close() - give a stream back to end it gracefully
- * @llp: as handed over by qp_modify(); dead for the provider on return
- * @status: why: 0 after a graceful end, else a negative errno
+ * ri_llp_close() - return a stream to end it gracefully
+ * @llp: as handed over by qp_modify(); the provider must not use it any more
+ * @status: 0 after a graceful end, else the reason as a negative errno
  *
- * The provider has restored the socket's callbacks and stopped using it. The
- * kAL sends FIN behind what is queued, discards what still arrives until the
- * peer's FIN or close_timeout_ms, and tells the consumer that the connection
- * is closed. Context: any but hard interrupt, not under the socket's lock.
+ * Before the call the provider restores the socket's callbacks and stops using the socket. The kAL
+ * sends FIN behind the queued data, discards input until the peer's FIN or close_timeout_ms, and
+ * tells the consumer that the connection is closed.
+ * Context: any but hard interrupt, not under the socket's lock.
  */
 void ri_llp_close(struct ri_llp *llp, int status);
 
-/** ri_llp_abort() - as ri_llp_close(), but reset the stream at once */
+/** ri_llp_abort() - return a stream like ri_llp_close(), but reset it at once */
 void ri_llp_abort(struct ri_llp *llp, int status);
 
 /* Upcalls: memory ********************************************************** */
 
 /**
  * struct ri_vm_region - pinned memory of a user, or a part of a dma-buf
- * @mm: whose memory, NULL for a dma-buf's
- * @pins: the kAL's account of it
+ * @mm: address space of the memory, NULL for a dma-buf
+ * @pins: the kAL's account of the pinned pages
  * @npages: number of pages
- * @offset: of the first octet in pages[0], or in the dma-buf
- * @writable: it may be written to
- * @pages: in order
+ * @offset: offset of the first byte in pages[0] or in the dma-buf
+ * @writable: the memory may be written to
+ * @pages: the pages in order
  * @dmabuf: the dma-buf
- * @map: kernel mapping of all of the dma-buf, in place of @pages
+ * @map: kernel mapping of the whole dma-buf, instead of @pages
  */
 struct ri_vm_region {
 	struct mm_struct *mm;
@@ -786,11 +785,11 @@ void ri_vm_unpin_range(struct ri_vm_region *region);
 /**
  * struct ri_shmem - zeroed kernel memory that the provider shares with its user library
  * @addr: kernel address, page aligned
- * @size: octets, a multiple of the page size
- * @offset: what user space gives mmap(); 0 when there is no user
+ * @size: bytes, a multiple of the page size
+ * @offset: offset for mmap() in user space; 0 if there is no user
  *
- * Lives until ri_shmem_free() and the last mapping in progress are done; a
- * mapping that user space keeps afterwards shows harmless memory.
+ * The memory lives until ri_shmem_free() and the last mapping in progress are done. A mapping that
+ * user space keeps afterwards shows harmless memory.
  */
 struct ri_shmem {
 	void *addr;
@@ -801,14 +800,16 @@ struct ri_shmem {
 	void *consumer;
 };
 
-/** struct ri_shmem_ops - a consumer side's way to make a ri_shmem mappable */
+/** struct ri_shmem_ops - operations of a consumer side that make a ri_shmem mappable */
 struct ri_shmem_ops {
 	int (*insert)(struct ri_ucontext *uctx, struct ri_shmem *shm);
 	void (*remove)(struct ri_ucontext *uctx, struct ri_shmem *shm);
 };
 
 /**
- * ri_shmem_alloc() - shared memory for @uctx, or plain memory when it is NULL
+ * ri_shmem_alloc() - allocate shared memory for @uctx, or plain memory if that is NULL
+ * @uctx: user, or NULL
+ * @size: size in bytes, rounded up to pages
  * Return: the memory or an ERR_PTR. Context: may sleep.
  */
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size);

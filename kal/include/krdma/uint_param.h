@@ -6,13 +6,13 @@
 #include <linux/moduleparam.h>
 
 /**
- * KRDMA_UINT_PARAM() - a module parameter that takes low to high, and refuses the rest
+ * KRDMA_UINT_PARAM() - define a module parameter with bounds
  * @name: the parameter's name
  * @var: unsigned int that holds it
  * @low: least value
  * @high: greatest value
  *
- * A value out of bounds is -EINVAL to who writes it or loads the module.
+ * Writing a value outside the bounds, or loading the module with it, fails with -EINVAL.
  */
 #define KRDMA_UINT_PARAM(name, var, low, high)					\
 	static int krdma_set_##name(const char *val, const struct kernel_param *kp) \
