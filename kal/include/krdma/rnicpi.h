@@ -315,6 +315,9 @@ struct ri_llp {
 
 /* The provider's table ***************************************************** */
 
+/* in qp_modify()'s mask, beside IB_QP_*: do not wait for a user's thread */
+#define RI_QP_NOWAIT		BIT(30)
+
 /* octets that ucontext_query() may answer with */
 #define RI_UCONTEXT_ANSWER	64
 
@@ -403,6 +406,11 @@ struct ri_ops {
 	 * Once RTS with @llp has succeeded the provider owes exactly one
 	 * ri_llp_close() or ri_llp_abort(). If it fails the stream stays the
 	 * kAL's.
+	 *
+	 * RI_QP_NOWAIT in @mask, with RTS and @llp or with ERR: the caller is a
+	 * worker that serves several users. The provider takes no lock that a user's
+	 * thread may hold; -EAGAIN when the QP cannot be had without, and
+	 * the kAL calls again soon.
 	 */
 	int (*qp_modify)(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			 int mask, struct ri_llp *llp);
