@@ -616,6 +616,8 @@ struct ri_rnic {
 	atomic_t num_objects[RI_OBJ_TYPES];
 	struct xarray client_data;	/* by kal_client index */
 	u64 *base_counters;
+	struct list_head eps;		/* live endpoints; this and the next: a lock of cm/ */
+	unsigned int num_eps;
 	struct kal_rnic_events *events;		/* of the RNIC itself, to be told: event.c */
 	struct rdmacg_device *cg_device;	/* NULL: not known; this and the rest: cgroup.c */
 	struct list_head charges;
