@@ -70,5 +70,19 @@ sys.stdin.readline()
 # what the kernel's own thread makes of each connection: 3 KiB
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
 
+# a listener's sockets: a page of input on each of 64 connections that it has accepted
+sockets() { awk '$1 == "sock" { print $2 / 1024 }' $group/memory.stat; }
+more_sockets() { [ "$(sockets)" -ge 200 ]; }
+no_sockets() { [ "$(sockets)" -le 8 ]; }
+say "sockets that a worker accepts"
+# shellcheck disable=SC2016 # the inner shell's own
+serve server B 7174 bash -c 'echo $$ > "$1"; exec rping -s -P -a "$2" -p 7174' - $group/cgroup.procs "$ADDR_B"
+silent flood A 64 "$ADDR_A" "$ADDR_B" 7174
+wait_for 3 more_sockets || fail "only $(sockets) KiB of sockets are charged"
+echo "charged: $(sockets) KiB"
+kill_hard flood
+wait_for 10 no_sockets || fail "$(sockets) KiB of sockets stay charged"
+kill_hard server
+
 rmdir $group
 umount /sys/fs/cgroup
