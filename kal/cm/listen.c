@@ -428,9 +428,15 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	backlog = arg->param->backlog > 0 ? arg->param->backlog : SOMAXCONN;
 	if (backlog <= l->backlog)
 		return 0;
-	err = kal_port_listen(arg->param->port, l->sock, backlog);
+	/*
+	 * The consumer's backlog is for requests, and the consumer keeps it. TCP's queue is
+	 * for the moment until the worker runs, and what it drops its peer repeats a second
+	 * later: several connections at once must fit, whatever the consumer's is.
+	 */
+	err = kal_port_listen(arg->param->port, l->sock,
+			      max(backlog, min_t(int, READ_ONCE(kal_max_pending), SOMAXCONN)));
 	if (!err) {
-		l->backlog = backlog;
+		WRITE_ONCE(l->backlog, backlog);
 		/* forgotten when a socket begins to listen; its children inherit it */
 		kal_sock_delay_acks(l->sock->sk);
 		return 0;
@@ -536,6 +542,6 @@ void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
 		info->state = "deaf";
 		return;
 	}
-	info->backlog = READ_ONCE(l->sock->sk->sk_max_ack_backlog);
+	info->backlog = READ_ONCE(l->backlog);
 	info->waiting = READ_ONCE(l->sock->sk->sk_ack_backlog);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: a thread that the scheduler starves in the middle of its connections holds up nobody in another namespace
-# limit: 60
+# limit: 90
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
