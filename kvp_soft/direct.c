@@ -17,7 +17,9 @@
  *
  * A push runs in the sender's process context, under its tx.mutex and the
  * receiver's socket lock. It keeps the receiver's stream: soft_direct_leave()
- * waits for it.
+ * waits for it. The sender's thread may be preempted in the middle, and then run rarely,
+ * so the two ends of a stream can hold each other up, but nobody else: what is locked
+ * belongs to the two queue pairs. The table's lock, which is everybody's, is a spinlock.
  */
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
@@ -40,8 +42,8 @@ static const struct rhashtable_params soft_streams_params = {
 };
 
 static struct rhashtable soft_streams;
-/* protects the table and who is whose peer */
-static DEFINE_MUTEX(soft_streams_lock);
+/* protects the table and who is whose peer; of the whole host, so nobody sleeps with it */
+static DEFINE_SPINLOCK(soft_streams_lock);
 
 /** soft_direct_init() - at the module's start */
 int soft_direct_init(void)
@@ -105,11 +107,12 @@ static struct soft_stream_id soft_stream_mirror(const struct soft_stream_id *id)
 	};
 }
 
+/* With soft_streams_lock held. */
 static void soft_direct_set_peer(struct soft_qp *qp, struct soft_qp *peer)
 {
-	spin_lock_bh(&qp->lock);
+	spin_lock(&qp->lock);
 	qp->peer = peer;
-	spin_unlock_bh(&qp->lock);
+	spin_unlock(&qp->lock);
 }
 
 static bool soft_direct_allowed(const struct soft_qp *a, const struct soft_qp *b)
@@ -122,9 +125,10 @@ static bool soft_direct_allowed(const struct soft_qp *a, const struct soft_qp *b
  * soft_direct_join() - a stream begins: is its other end here, too?
  * @qp: queue pair, whose receiver is ready
  *
- * Without memory the stream stays with TCP. Context: may sleep, under tx.mutex.
+ * Without memory the stream stays with TCP. Return: the other end was found, and may have
+ * the socket's lock from now on. Context: may sleep, under tx.mutex.
  */
-void soft_direct_join(struct soft_qp *qp)
+bool soft_direct_join(struct soft_qp *qp)
 {
 	struct soft_direct *direct = qp->direct;
 	struct soft_stream_id other;
@@ -133,27 +137,28 @@ void soft_direct_join(struct soft_qp *qp)
 	refcount_set(&direct->users, 1);
 	reinit_completion(&direct->unused);
 	if (READ_ONCE(soft_same_host) == SOFT_SAME_HOST_OFF)
-		return;
+		return false;
 	soft_stream_identify(qp, &direct->id);
 	other = soft_stream_mirror(&direct->id);
-	guard(mutex)(&soft_streams_lock);
+	guard(spinlock_bh)(&soft_streams_lock);
 	if (rhashtable_insert_fast(&soft_streams, &direct->node,
 				   soft_streams_params))
-		return;
+		return false;
 	direct->listed = true;
 	peer = rhashtable_lookup_fast(&soft_streams, &other,
 				      soft_streams_params);
 	if (!peer || peer == direct || !soft_direct_allowed(qp, peer->qp))
-		return;
+		return false;
 	soft_direct_set_peer(qp, peer->qp);
 	soft_direct_set_peer(peer->qp, qp);
+	return true;
 }
 
 static void soft_direct_unlist(struct soft_qp *qp)
 {
 	struct soft_direct *direct = qp->direct;
 
-	guard(mutex)(&soft_streams_lock);
+	guard(spinlock_bh)(&soft_streams_lock);
 	if (!direct->listed)
 		return;
 	rhashtable_remove_fast(&soft_streams, &direct->node,
@@ -181,6 +186,17 @@ void soft_direct_leave(struct soft_qp *qp)
 	soft_direct_unlist(qp);
 	soft_direct_put(qp);
 	wait_for_completion(&qp->direct->unused);
+}
+
+/**
+ * soft_direct_busy() - would soft_direct_leave() wait for a push?
+ * @qp: queue pair that joined; no push begins any more, and what it sends goes nowhere
+ * Context: may sleep, under tx.mutex.
+ */
+bool soft_direct_busy(struct soft_qp *qp)
+{
+	soft_direct_unlist(qp);
+	return refcount_read(&qp->direct->users) > 1;
 }
 
 /* The other end, with its stream, until soft_direct_put(); NULL when it is gone. */

@@ -60,7 +60,8 @@ int soft_direct_init(void);
 void soft_direct_exit(void);
 
 void soft_direct_init_qp(struct soft_direct *direct, struct soft_qp *qp);
-void soft_direct_join(struct soft_qp *qp);
+bool soft_direct_join(struct soft_qp *qp);
+bool soft_direct_busy(struct soft_qp *qp);
 void soft_direct_leave(struct soft_qp *qp);
 
 extern const struct soft_tx_ops soft_direct_ops;

@@ -197,11 +197,15 @@ static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 }
 
 /* An idle QP is failed: flush, and flush what is posted from now on. */
-static void soft_qp_to_error(struct soft_qp *qp)
+static int soft_qp_to_error(struct soft_qp *qp, bool nowait)
 {
+	int news;
+
+	news = soft_stream_fail(qp, nowait);
 	/* with a stream, its end said so */
-	if (soft_stream_fail(qp) && qp->ri.srq)
+	if (news > 0 && qp->ri.srq)
 		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	return min(news, 0);
 }
 
 /* SQD as InfiniBand has it: the stream stays, the send queue rests. */
@@ -237,6 +241,7 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 		   struct ri_llp *llp)
 {
 	struct soft_qp *qp = to_soft_qp(ri);
+	const bool nowait = mask & RI_QP_NOWAIT;
 
 	if (mask & IB_QP_ACCESS_FLAGS)
 		WRITE_ONCE(qp->mem.access, attr->qp_access_flags);
@@ -248,15 +253,14 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 	case IB_QPS_INIT:
 		return soft_qp_to_idle(qp, false);
 	case IB_QPS_RTS:
-		return llp ? soft_stream_attach(qp, llp) : soft_qp_undrain(qp);
+		return llp ? soft_stream_attach(qp, llp, nowait) : soft_qp_undrain(qp);
 	case IB_QPS_SQD:
 		if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 			return soft_qp_drain(qp, attr->en_sqd_async_notify);
 		soft_stream_close(qp);
 		return 0;
 	case IB_QPS_ERR:
-		soft_qp_to_error(qp);
-		return 0;
+		return soft_qp_to_error(qp, nowait);
 	default:
 		return -EINVAL;
 	}

@@ -137,18 +137,30 @@ static int soft_reads_alloc(struct soft_qp *qp)
 	return 0;
 }
 
+/* Take tx.mutex; with @nowait only if no other thread has it. */
+static bool soft_stream_lock(struct soft_qp *qp, bool nowait)
+{
+	if (nowait)
+		return mutex_trylock(&qp->tx->mutex);
+	mutex_lock(&qp->tx->mutex);
+	return true;
+}
+
 /**
  * soft_stream_attach() - take a stream over; the QP goes to RTS
  * @qp: idle
  * @llp: from the kAL; stays the kAL's when this fails
- * Return: 0; -EINVAL when the QP is not idle; -ENOMEM. Context: may sleep.
+ * @nowait: do not wait for a thread of a user
+ * Return: 0; -EINVAL when the QP is not idle; -ENOMEM; -EAGAIN with @nowait. Context: may
+ * sleep.
  */
-int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
+int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 {
 	struct sock *sk = llp->sock->sk;
 	int ret = -EINVAL;
 
-	mutex_lock(&qp->tx->mutex);
+	if (!soft_stream_lock(qp, nowait))
+		return -EAGAIN;
 	if (qp->llp || READ_ONCE(qp->state) != SOFT_QP_IDLE)
 		goto out;
 	qp->mpa = llp->mpa;
@@ -171,7 +183,6 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 	qp->todo = 0;
 	qp->llp = llp;
 	soft_sk_take(qp, sk);
-	soft_direct_join(qp);
 	trace_soft_qp_state(qp);
 	/*
 	 * What came before the callbacks were ours. Still under the mutex: from
@@ -181,7 +192,11 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp)
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 	if (soft_sk_has_data(sk))
 		queue_work(soft_wq, &qp->rx->waiter.work);
-	soft_tx_begin(qp);
+	/* from here on a peer on this host may have the socket's lock */
+	if (soft_direct_join(qp) && nowait)
+		soft_qp_kick(qp);
+	else
+		soft_tx_begin(qp);
 	ret = 0;
 out:
 	mutex_unlock(&qp->tx->mutex);
@@ -268,14 +283,21 @@ void soft_stream_end(struct soft_qp *qp, bool abort, int status)
 /**
  * soft_stream_fail() - the same, and the queue pair goes to the error state without one, too
  * @qp: queue pair; no stream comes in between
- * Return: it had no stream and was not in that state. Context: may sleep.
+ * @nowait: do not wait for a thread of a user
+ * Return: 1 when it had no stream and was not in that state, otherwise 0; -EAGAIN with
+ * @nowait. Context: may sleep.
  */
-bool soft_stream_fail(struct soft_qp *qp)
+int soft_stream_fail(struct soft_qp *qp, bool nowait)
 {
 	struct ri_llp *llp;
-	bool news;
+	int news;
 
-	mutex_lock(&qp->tx->mutex);
+	if (!soft_stream_lock(qp, nowait))
+		return -EAGAIN;
+	if (nowait && qp->llp && soft_direct_busy(qp)) {
+		mutex_unlock(&qp->tx->mutex);
+		return -EAGAIN;
+	}
 	llp = soft_stream_detach(qp);
 	news = qp->state != SOFT_QP_ERROR;
 	WRITE_ONCE(qp->state, SOFT_QP_ERROR);

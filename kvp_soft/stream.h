@@ -11,10 +11,10 @@
 struct ri_llp;
 struct soft_qp;
 
-int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp);
+int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait);
 void soft_stream_close(struct soft_qp *qp);
 void soft_stream_end(struct soft_qp *qp, bool abort, int status);
-bool soft_stream_fail(struct soft_qp *qp);
+int soft_stream_fail(struct soft_qp *qp, bool nowait);
 void soft_ctl_work(struct work_struct *work);
 void soft_close_timer(struct work_struct *work);
 

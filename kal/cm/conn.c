@@ -67,7 +67,7 @@ MODULE_PARM_DESC(mpa_rtr,
 unsigned int kal_max_pending = 256;
 module_param_named(max_pending, kal_max_pending, uint, 0644);
 MODULE_PARM_DESC(max_pending,
-		 "connections of one listener that have not sent their MPA Request yet (default 256)");
+		 "connections of one listener that have not sent their MPA Request yet; one more ends the oldest of the peer address that has most (default 256)");
 
 /* TCP would refuse other values when a connection is made, silently. */
 unsigned int kal_tcp_user_timeout_ms = 30000;
@@ -98,22 +98,25 @@ static const struct kal_conn_ops conn_ops = {
 /* Context: may sleep. Return: 0 or -ENOMEM. */
 int kal_conn_init(void)
 {
-	/*
-	 * Ordered: programs such as perftest make several connections at once and
-	 * take it for granted that requests come in the order in which they asked.
-	 * No step of a connection waits for the network.
-	 */
-	kal_conn_wq = alloc_ordered_workqueue("krdma_conn", WQ_MEM_RECLAIM);
+	int err;
+
+	kal_ep_init();
+	kal_conn_wq = alloc_workqueue("krdma_conn", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kal_conn_wq)
 		return -ENOMEM;
+	err = kal_listen_init();
+	if (err) {
+		destroy_workqueue(kal_conn_wq);
+		return err;
+	}
 	kal_set_conn_ops(&conn_ops);
 	return 0;
 }
 
-/* All RNICs are gone. Ends what is left of connections. Context: may sleep. */
+/* All RNICs are gone, and their endpoints. Ends what is left of streams. Context: may sleep. */
 void kal_conn_exit(void)
 {
-	kal_ep_exit();
+	kal_listen_exit();
 	kal_llp_exit();
 	destroy_workqueue(kal_conn_wq);
 }

@@ -5,14 +5,28 @@
  * of krdma/kal.h, providers ri_llp_close() and ri_llp_abort().
  *
  * Everything that happens becomes an input, under the endpoint's lock. Inputs
- * of the socket and the clock come from one work item for each endpoint, which
- * looks at what is (level), not at what was reported (edge): signals may merge
- * but are never lost, and no endpoint waits for another.
+ * of the socket and the clock come from a worker, which looks at what is (level), not
+ * at what was reported (edge): signals may merge but are never lost.
  *
  *	active	IDLE > CONNECTING > REPLY_WAIT > CONNECTED > CLOSING > DEAD
- *	passive	REQUEST_WAIT > DECISION_WAIT > CONNECTED > CLOSING > DEAD
+ *	passive	REQUEST_WAIT > REQUEST_READY > DECISION_WAIT > CONNECTED > CLOSING > DEAD
+ *
+ * Lanes. Programs such as perftest make several connections at once and rely on it that
+ * requests come in the order in which the connections were asked for. So
+ * endpoints that were signalled stand in a lane, a queue with a worker of its
+ * own: all connections to one address from one RNIC use the same lane, and so do
+ * a listener and its children. Different lanes run at the same time.
+ *
+ * A lane serves endpoints of several users, so its worker never waits for a lock
+ * that a user's thread can hold: the thread may be preempted with it, and then run
+ * rarely. The worker skips an endpoint whose lock is taken, and kal_ep_unlock()
+ * puts the endpoint into its lane again. A provider that would have to wait answers
+ * -EAGAIN (RI_QP_NOWAIT), and the endpoint's timer tries again.
  */
+#include <linux/cleanup.h>
+#include <linux/jhash.h>
 #include <linux/memcontrol.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -20,22 +34,44 @@
 #include "endpoint.h"
 #include "trace.h"
 
-static LIST_HEAD(eps);
-static DEFINE_SPINLOCK(eps_lock);	/* protects eps */
+#define LANES		64	/* more than CPUs that make connections at one time */
+#define LANE_BUDGET	64	/* endpoints, then other work has its turn */
+#define EVICTIONS	16	/* that one new connection may ask for: max_pending was lowered */
+
+static DEFINE_SPINLOCK(eps_lock);	/* protects ri_rnic.eps and num_eps */
 
 /* bits of kal_ep.signals */
 enum {
 	SIGNAL_SOCKET,
 	SIGNAL_TIMEOUT,
+	SIGNAL_READY,	/* listener: a child is ready */
+	SIGNAL_END,	/* the provider gave the stream back, and its reference */
 };
+
+/**
+ * struct kal_lane - endpoints that were signalled, in that order
+ * @lock: protects @eps
+ * @eps: the endpoints, with a reference each
+ * @work: looks at them
+ */
+struct kal_lane {
+	spinlock_t lock;	/* protects eps */
+	struct list_head eps;
+	struct work_struct work;
+};
+
+static struct kal_lane lanes[LANES];
+static u32 lane_seed __read_mostly;
+
+DEFINE_GUARD(kal_ep, struct kal_ep *, mutex_lock(&_T->lock), kal_ep_unlock(_T))
 
 /* Actions ****************************************************************** */
 
-static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state)
+static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state, int nowait)
 {
 	const struct ib_qp_attr attr = { .qp_state = state };
 
-	return ep->rnic->ops->qp_modify(ep->qp, &attr, IB_QP_STATE, NULL);
+	return ep->rnic->ops->qp_modify(ep->qp, &attr, IB_QP_STATE | nowait, NULL);
 }
 
 /*
@@ -45,21 +81,35 @@ static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state)
 static int act_disconnect(struct kal_ep *ep)
 {
 	kal_ep_arm(ep, &kal_disconnect_timeout_ms);
-	ep_modify_qp(ep, IB_QPS_SQD);
+	ep_modify_qp(ep, IB_QPS_SQD, 0);
 	return 0;
 }
 
 static int act_kill(struct kal_ep *ep)
 {
 	ep->deadline = 0;
-	ep_modify_qp(ep, IB_QPS_ERR);
+	ep_modify_qp(ep, IB_QPS_ERR, 0);
 	return 0;
 }
 
+/* On a worker. */
 static int act_too_slow(struct kal_ep *ep)
 {
+	if (ep_modify_qp(ep, IB_QPS_ERR, RI_QP_NOWAIT) == -EAGAIN) {
+		ep->deadline = (jiffies + 1) ?: 1;
+		mod_timer(&ep->timer, ep->deadline);
+		return KAL_EP_STAY;
+	}
+	ep->deadline = 0;
 	kal_count(ep->rnic, KAL_CNT_CONN_TIMEOUT);
-	return act_kill(ep);
+	return 0;
+}
+
+/* Another connection needs the place. */
+static int act_evict(struct kal_ep *ep)
+{
+	kal_count(ep->rnic, KAL_CNT_LISTEN_EVICTED);
+	return -ECONNABORTED;
 }
 
 static int act_closed(struct kal_ep *ep)
@@ -90,6 +140,7 @@ static const char *const state_names[KAL_EP_STATES] = {
 	[KAL_EP_CONNECTING] = "connecting",
 	[KAL_EP_REPLY_WAIT] = "reply-wait",
 	[KAL_EP_REQUEST_WAIT] = "request-wait",
+	[KAL_EP_REQUEST_READY] = "request-ready",
 	[KAL_EP_DECISION_WAIT] = "decision-wait",
 	[KAL_EP_CONNECTED] = "connected",
 	[KAL_EP_CLOSING] = "closing",
@@ -108,6 +159,8 @@ static const char *const input_names[KAL_EP_INPUTS] = {
 	[KAL_EP_IN_DOWN] = "down",
 	[KAL_EP_IN_LLP_CLOSE] = "llp-close",
 	[KAL_EP_IN_LLP_ABORT] = "llp-abort",
+	[KAL_EP_IN_DELIVER] = "deliver",
+	[KAL_EP_IN_EVICT] = "evict",
 	[KAL_EP_IN_TIMEOUT] = "timeout",
 	[KAL_EP_IN_FALLBACK] = "fallback",
 	[KAL_EP_IN_FAIL] = "fail",
@@ -156,11 +209,19 @@ static const struct ep_row {
 	ROW(REPLY_WAIT, ABORT, act_abort, DEAD),
 	ROW(REPLY_WAIT, FAIL, kal_startup_report_failure, DEAD),
 
-	ROW(REQUEST_WAIT, DATA, kal_startup_read_request, DECISION_WAIT),
+	ROW(REQUEST_WAIT, DATA, kal_startup_read_request, REQUEST_READY),
 	ROW(REQUEST_WAIT, DOWN, kal_startup_down, DEAD),
+	ROW(REQUEST_WAIT, EVICT, act_evict, DEAD),
 	ROW(REQUEST_WAIT, TIMEOUT, kal_startup_timeout, DEAD),
 	ROW(REQUEST_WAIT, ABORT, act_abort, DEAD),
 	ROW(REQUEST_WAIT, FAIL, NULL, DEAD),
+
+	ROW(REQUEST_READY, DELIVER, kal_startup_deliver, DECISION_WAIT),
+	ROW(REQUEST_READY, DATA, kal_startup_early_data, DEAD),
+	ROW(REQUEST_READY, DOWN, kal_startup_down, DEAD),
+	ROW(REQUEST_READY, TIMEOUT, kal_startup_timeout, DEAD),
+	ROW(REQUEST_READY, ABORT, kal_startup_refuse, DEAD),
+	ROW(REQUEST_READY, FAIL, NULL, DEAD),
 
 	ROW(DECISION_WAIT, ACCEPT, kal_startup_accept, CONNECTED),
 	ROW(DECISION_WAIT, REJECT, kal_startup_reject, DEAD),
@@ -209,12 +270,15 @@ static void ep_finish(struct kal_ep *ep)
 
 	spin_lock(&eps_lock);
 	list_del_init(&ep->node);
+	WRITE_ONCE(ep->rnic->num_eps, ep->rnic->num_eps - 1);
 	spin_unlock(&eps_lock);
 	complete_all(&ep->ended);
 
 	/* a child that nobody got to see is the kAL's own */
 	if (ep->parent) {
-		kal_ep_delivered(ep);
+		/* others may be ready behind this one */
+		kal_ep_signal_ready(ep->parent);
+		kal_pending_remove(ep);
 		kal_ep_put(ep);
 	}
 }
@@ -253,17 +317,75 @@ int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input)
 
 /* Signals ****************************************************************** */
 
+static struct kal_lane *lane_of(const void *key, size_t len, const struct ri_rnic *rnic)
+{
+	return &lanes[jhash(key, len, lane_seed ^ hash_ptr(rnic, 32)) % LANES];
+}
+
+/* For connections to @remote, whatever the port. */
+static struct kal_lane *lane_to(const struct ri_rnic *rnic, const struct sockaddr_storage *remote)
+{
+	if (remote->ss_family == AF_INET6)
+		return lane_of(&((const struct sockaddr_in6 *)remote)->sin6_addr,
+			       sizeof(struct in6_addr), rnic);
+	return lane_of(&((const struct sockaddr_in *)remote)->sin_addr, sizeof(struct in_addr),
+		       rnic);
+}
+
 /*
- * Queue the work once for any number of signals. Never drops a reference: it is
- * called where the last one must not go.
+ * Put the endpoint into its lane once for any number of signals. Never drops a
+ * reference: it is called where the last one must not go.
  */
+static void ep_queue(struct kal_ep *ep)
+{
+	struct kal_lane *lane = ep->lane;
+
+	if (atomic_xchg(&ep->queued, 1))
+		return;
+	if (!kref_get_unless_zero(&ep->kref))
+		return;
+	spin_lock_bh(&lane->lock);
+	list_add_tail(&ep->lane_node, &lane->eps);
+	spin_unlock_bh(&lane->lock);
+	queue_work(kal_conn_wq, &lane->work);
+}
+
 static void ep_signal(struct kal_ep *ep, int signal)
 {
 	set_bit(signal, &ep->signals);
-	if (atomic_xchg(&ep->queued, 1))
-		return;
-	if (kref_get_unless_zero(&ep->kref))
-		queue_work(kal_conn_wq, &ep->work);
+	ep_queue(ep);
+}
+
+/**
+ * kal_ep_unlock() - release the endpoint's lock
+ * @ep: endpoint; the caller has a reference
+ *
+ * A worker that found the lock taken has left its signals: it is called again.
+ */
+void kal_ep_unlock(struct kal_ep *ep)
+{
+	mutex_unlock(&ep->lock);
+	/* pairs with lane_next(): the worker sees the lock free, or this thread the signal */
+	smp_mb();
+	if (READ_ONCE(ep->signals))
+		ep_queue(ep);
+}
+
+/** kal_ep_signal_ready() - a child of listener @parent is ready; process context */
+void kal_ep_signal_ready(struct kal_ep *parent)
+{
+	ep_signal(parent, SIGNAL_READY);
+}
+
+/**
+ * kal_ep_signal_end() - the provider gave the stream back
+ * @ep: endpoint; the provider's reference is the worker's now
+ *
+ * Context: any but hard interrupt.
+ */
+void kal_ep_signal_end(struct kal_ep *ep)
+{
+	ep_signal(ep, SIGNAL_END);
 }
 
 /**
@@ -292,6 +414,13 @@ void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms)
 	mod_timer(&ep->timer, ep->deadline);
 }
 
+/* The provider was busy: look at the socket again soon. Endpoint's lock held. */
+void kal_ep_try_again(struct kal_ep *ep)
+{
+	ep->busy = true;
+	mod_timer(&ep->timer, jiffies + 1);
+}
+
 static void ep_look_at_socket(struct kal_ep *ep)
 {
 	enum kal_ep_state state;
@@ -304,9 +433,64 @@ static void ep_look_at_socket(struct kal_ep *ep)
 		kal_ep_step(ep, KAL_EP_IN_UP);
 	state = ep->state;
 	kal_ep_step(ep, KAL_EP_IN_DATA);
-	/* the flags are of the stream before the step */
-	if (flags & KAL_LLP_DOWN && ep->state == state)
+	/* the flags are of the stream before the step; a stream that is whole waits for its QP */
+	if (flags & KAL_LLP_DOWN && ep->state == state && !ep->busy)
 		kal_ep_step(ep, KAL_EP_IN_DOWN);
+}
+
+static void ep_look_at_clock(struct kal_ep *ep)
+{
+	if (ep->deadline && time_after_eq(jiffies, ep->deadline)) {
+		ep->deadline = 0;
+		kal_ep_step(ep, KAL_EP_IN_TIMEOUT);
+		return;
+	}
+	if (!ep->busy)
+		return;
+	/* its timer was used for this */
+	ep->busy = false;
+	if (ep->deadline)
+		mod_timer(&ep->timer, ep->deadline);
+	ep_look_at_socket(ep);
+}
+
+/* Listener: tell the consumer of the children that are ready. */
+static void ep_deliver_ready(struct kal_ep *ep)
+{
+	struct kal_ep *child;
+
+	while ((child = kal_pending_next(ep))) {
+		const bool free = mutex_trylock(&child->lock);
+
+		if (free) {
+			kal_ep_step(child, KAL_EP_IN_DELIVER);
+			kal_ep_unlock(child);
+		} else {
+			/* its RNIC goes; if not, its own turn says that it is still ready */
+			ep_signal(child, SIGNAL_SOCKET);
+		}
+		kal_ep_put(child);
+		if (!free)
+			break;
+	}
+}
+
+/* The lane's turn; the lock held. */
+static void ep_look(struct kal_ep *ep)
+{
+	if (test_and_clear_bit(SIGNAL_SOCKET, &ep->signals))
+		ep_look_at_socket(ep);
+	if (test_and_clear_bit(SIGNAL_TIMEOUT, &ep->signals))
+		ep_look_at_clock(ep);
+	if (test_and_clear_bit(SIGNAL_READY, &ep->signals))
+		ep_deliver_ready(ep);
+	if (ep->state == KAL_EP_REQUEST_READY)
+		kal_ep_signal_ready(ep->parent);
+	if (test_and_clear_bit(SIGNAL_END, &ep->signals)) {
+		kal_ep_step(ep, ep->llp_aborted ? KAL_EP_IN_LLP_ABORT : KAL_EP_IN_LLP_CLOSE);
+		/* the provider's */
+		kal_ep_put(ep);
+	}
 }
 
 /*
@@ -323,22 +507,52 @@ static void ep_look_at_once(struct kal_ep *ep)
 		kal_ep_notify(ep);
 }
 
-static void ep_work(struct work_struct *work)
+/* The first of the lane, with the lane's reference; NULL when there is none. */
+static struct kal_ep *lane_next(struct kal_lane *lane)
 {
-	struct kal_ep *ep = container_of(work, struct kal_ep, work);
+	struct kal_ep *ep;
 
-	/* full barriers: a signal that finds queued set is seen below */
-	atomic_xchg(&ep->queued, 0);
-	mutex_lock(&ep->lock);
-	if (test_and_clear_bit(SIGNAL_SOCKET, &ep->signals))
-		ep_look_at_socket(ep);
-	if (test_and_clear_bit(SIGNAL_TIMEOUT, &ep->signals) && ep->deadline &&
-	    time_after_eq(jiffies, ep->deadline)) {
-		ep->deadline = 0;
-		kal_ep_step(ep, KAL_EP_IN_TIMEOUT);
+	spin_lock_bh(&lane->lock);
+	ep = list_first_entry_or_null(&lane->eps, struct kal_ep, lane_node);
+	if (ep)
+		list_del_init(&ep->lane_node);
+	spin_unlock_bh(&lane->lock);
+	/* full barriers: a signal that finds queued set is seen by this turn */
+	if (ep)
+		atomic_xchg(&ep->queued, 0);
+	return ep;
+}
+
+static void lane_work(struct work_struct *work)
+{
+	struct kal_lane *lane = container_of(work, struct kal_lane, work);
+	unsigned int budget;
+	struct kal_ep *ep;
+
+	for (budget = LANE_BUDGET; budget; budget--) {
+		ep = lane_next(lane);
+		if (!ep)
+			return;
+		if (mutex_trylock(&ep->lock)) {
+			ep_look(ep);
+			kal_ep_unlock(ep);
+		}
+		kal_ep_put(ep);
 	}
-	mutex_unlock(&ep->lock);
-	kal_ep_put(ep);
+	queue_work(kal_conn_wq, &lane->work);
+}
+
+/* Before any endpoint is made. */
+void kal_ep_init(void)
+{
+	struct kal_lane *lane;
+
+	lane_seed = get_random_u32();
+	for (lane = lanes; lane < lanes + LANES; lane++) {
+		spin_lock_init(&lane->lock);
+		INIT_LIST_HEAD(&lane->eps);
+		INIT_WORK(&lane->work, lane_work);
+	}
 }
 
 /* Life ********************************************************************* */
@@ -353,8 +567,11 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	kref_init(&ep->kref);
 	kal_rnic_get(rnic);
 	ep->rnic = rnic;
-	INIT_WORK(&ep->work, ep_work);
-	INIT_WORK(&ep->end_work, kal_ep_end_work);
+	INIT_LIST_HEAD(&ep->node);
+	INIT_LIST_HEAD(&ep->lane_node);
+	INIT_LIST_HEAD(&ep->pending_node);
+	kal_pending_init(&ep->pending);
+	ep->lane = lane_of(&ep, sizeof(ep), rnic);
 	timer_setup(&ep->timer, ep_timer, 0);
 	init_completion(&ep->ended);
 	mutex_init(&ep->lock);
@@ -364,23 +581,11 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	return ep;
 }
 
-/* One for a connection that came: charged to its listener's group, not to this thread's. */
-static struct kal_ep *ep_alloc_child(struct kal_ep *parent)
-{
-	struct mem_cgroup *memcg = parent->memcg;
-	struct mem_cgroup *before = set_active_memcg(memcg);
-	struct kal_ep *ep;
-
-	ep = ep_alloc(parent->rnic, parent->handler, parent->context,
-		      memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
-	set_active_memcg(before);
-	return ep;
-}
-
 static void ep_publish(struct kal_ep *ep)
 {
 	spin_lock(&eps_lock);
-	list_add_tail(&ep->node, &eps);
+	list_add_tail(&ep->node, &ep->rnic->eps);
+	WRITE_ONCE(ep->rnic->num_eps, ep->rnic->num_eps + 1);
 	spin_unlock(&eps_lock);
 }
 
@@ -419,43 +624,27 @@ void kal_ep_end(struct kal_ep *ep, bool abrupt)
 {
 	mutex_lock(&ep->lock);
 	kal_ep_step(ep, abrupt ? KAL_EP_IN_ABORT : KAL_EP_IN_DISCONNECT);
-	mutex_unlock(&ep->lock);
+	kal_ep_unlock(ep);
 	if (abrupt)
 		wait_for_completion(&ep->ended);
 }
 
-/* @handler: NULL, or only its attempts to connect; a hint, as the lock is the endpoint's */
-static bool ep_matches(const struct kal_ep *ep, const struct ri_rnic *rnic,
-		       kal_ep_handler handler)
-{
-	enum kal_ep_state state = READ_ONCE(ep->state);
-
-	if (rnic && ep->rnic != rnic)
-		return false;
-	return !handler || (READ_ONCE(ep->handler) == handler &&
-			    (state == KAL_EP_CONNECTING || state == KAL_EP_REPLY_WAIT));
-}
-
 /* A live endpoint of @rnic with a reference; a live one always has its owner's. */
-static struct kal_ep *ep_get_first(struct ri_rnic *rnic, kal_ep_handler handler)
+static struct kal_ep *ep_get_first(struct ri_rnic *rnic)
 {
-	struct kal_ep *ep, *found = NULL;
+	struct kal_ep *ep;
 
 	spin_lock(&eps_lock);
-	list_for_each_entry(ep, &eps, node) {
-		if (ep_matches(ep, rnic, handler)) {
-			kal_ep_get(ep);
-			found = ep;
-			break;
-		}
-	}
+	ep = list_first_entry_or_null(&rnic->eps, struct kal_ep, node);
+	if (ep)
+		kal_ep_get(ep);
 	spin_unlock(&eps_lock);
-	return found;
+	return ep;
 }
 
 /**
  * kal_rnic_abort_eps() - end every endpoint of an RNIC
- * @rnic: not live any more; NULL for all RNICs
+ * @rnic: not live any more
  *
  * Each endpoint has reported its end on return; their owners still have to
  * destroy them. Context: may sleep.
@@ -464,32 +653,119 @@ void kal_rnic_abort_eps(struct ri_rnic *rnic)
 {
 	struct kal_ep *ep;
 
-	while ((ep = ep_get_first(rnic, NULL))) {
+	while ((ep = ep_get_first(rnic))) {
 		kal_ep_end(ep, true);
 		kal_ep_put(ep);
 	}
+}
+
+/* The state is a hint, as the lock is the endpoint's. */
+static bool ep_is_attempt(const struct kal_ep *ep, kal_ep_handler handler)
+{
+	const enum kal_ep_state state = READ_ONCE(ep->state);
+
+	return READ_ONCE(ep->handler) == handler &&
+	       (state == KAL_EP_CONNECTING || state == KAL_EP_REPLY_WAIT);
+}
+
+/* Look at the first of the list, which becomes the last. A reference if it is an attempt. */
+static struct kal_ep *ep_rotate(struct ri_rnic *rnic, kal_ep_handler handler)
+{
+	struct kal_ep *ep;
+
+	spin_lock(&eps_lock);
+	ep = list_first_entry_or_null(&rnic->eps, struct kal_ep, node);
+	if (ep) {
+		list_move_tail(&ep->node, &rnic->eps);
+		if (ep_is_attempt(ep, handler))
+			kal_ep_get(ep);
+		else
+			ep = NULL;
+	}
+	spin_unlock(&eps_lock);
+	return ep;
 }
 
 /**
  * kal_rnic_abort_attempts() - end connection attempts that wait for their peers
- * @rnic: of this RNIC
+ * @rnic: of this RNIC, which is not live any more
  * @handler: whose endpoints
  *
- * Each has reported its failure on return. Context: may sleep.
+ * Each has reported its failure on return. One call at a time for an RNIC.
+ * Context: may sleep.
  */
 void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler)
 {
+	unsigned int left = READ_ONCE(rnic->num_eps);
 	struct kal_ep *ep;
 
-	while ((ep = ep_get_first(rnic, handler))) {
+	for (; left; left--) {
+		ep = ep_rotate(rnic, handler);
+		if (!ep)
+			continue;
 		kal_ep_end(ep, true);
 		kal_ep_put(ep);
 	}
 }
 
-void kal_ep_exit(void)
+/* Is there room for another pending connection, or can it be made? */
+static bool ep_make_room(struct kal_ep *parent)
 {
-	kal_rnic_abort_eps(NULL);
+	unsigned int tries = EVICTIONS;
+	struct kal_ep *victim;
+
+	while (READ_ONCE(parent->pending.count) >= READ_ONCE(kal_max_pending)) {
+		victim = tries-- ? kal_pending_victim(parent) : NULL;
+		if (!victim)
+			return false;
+		if (mutex_trylock(&victim->lock)) {
+			kal_ep_step(victim, KAL_EP_IN_EVICT);
+			kal_ep_unlock(victim);
+		}
+		kal_ep_put(victim);
+	}
+	return true;
+}
+
+/* The endpoint of a connection that came, which is consumed in case of success. */
+static struct kal_ep *ep_alloc_child(struct kal_ep *parent, struct socket *sock,
+				     void (*data_ready)(struct sock *sk), gfp_t gfp)
+{
+	struct kal_ep *ep = ep_alloc(parent->rnic, parent->handler, parent->context, gfp);
+	struct kal_llp *llp;
+
+	if (!ep)
+		return NULL;
+	llp = kal_llp_adopt(sock, data_ready, parent->memcg, gfp);
+	if (IS_ERR(llp))
+		goto err_ep;
+	ep->startup = kal_startup_alloc(parent->rnic, &llp->ri.remote, gfp);
+	if (!ep->startup)
+		goto err_llp;
+	ep->llp = llp;
+	ep->lane = parent->lane;
+	ep->state = KAL_EP_REQUEST_WAIT;
+	if (!kal_pending_add(parent, ep, gfp))
+		return ep;
+	kfree(ep->startup);
+err_llp:
+	kfree(llp);
+err_ep:
+	kal_ep_put(ep);
+	return NULL;
+}
+
+/* The same, charged to the listener's group, not to this thread's. */
+static struct kal_ep *ep_alloc_charged(struct kal_ep *parent, struct socket *sock,
+				       void (*data_ready)(struct sock *sk))
+{
+	struct mem_cgroup *before = set_active_memcg(parent->memcg);
+	struct kal_ep *ep;
+
+	ep = ep_alloc_child(parent, sock, data_ready,
+			    parent->memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
+	set_active_memcg(before);
+	return ep;
 }
 
 /**
@@ -498,62 +774,35 @@ void kal_ep_exit(void)
  * @sock: the connection, always consumed
  * @data_ready: of a socket without hooks
  *
- * The new endpoint is the kAL's own until the consumer takes it. Context: may
- * sleep.
+ * The new endpoint is the kAL's own until the consumer takes it. When too many are
+ * pending, a silent one makes room. Context: may sleep; one call at a time for a
+ * listener.
  */
 void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		     void (*data_ready)(struct sock *sk))
 {
-	struct ri_rnic *rnic = parent->rnic;
+	enum kal_counter refused = KAL_CNT_LISTEN_OVERFLOW;
 	struct kal_ep *ep = NULL;
-	struct kal_llp *llp;
 
-	kal_count(rnic, KAL_CNT_CONN_PASSIVE);
-	if (atomic_inc_return(&parent->pending) > READ_ONCE(kal_max_pending)) {
-		kal_count(rnic, KAL_CNT_LISTEN_OVERFLOW);
-		goto refuse;
+	kal_count(parent->rnic, KAL_CNT_CONN_PASSIVE);
+	if (ep_make_room(parent)) {
+		refused = KAL_CNT_LISTEN_NO_MEMORY;
+		ep = ep_alloc_charged(parent, sock, data_ready);
 	}
-	ep = ep_alloc_child(parent);
-	if (!ep)
-		goto refuse;
-	llp = kal_llp_adopt(sock, data_ready);
-	if (IS_ERR(llp))
-		goto refuse;
-	ep->startup = kal_startup_alloc(rnic, &llp->ri.remote);
-	if (!ep->startup) {
-		kfree(llp);
-		goto refuse;
+	if (!ep) {
+		kal_count(parent->rnic, refused);
+		sock_no_linger(sock->sk);
+		sock_release(sock);
+		return;
 	}
-	ep->llp = llp;
-
 	if (parent->tos_set)
 		kal_sock_set_tos(sock, parent->tos);
-
-	kal_ep_get(parent);
-	ep->parent = parent;
-	ep->state = KAL_EP_REQUEST_WAIT;
 	kal_ep_get(ep);
 	kal_ep_arm(ep, &kal_mpa_request_timeout_ms);
 	ep_publish(ep);
 	kal_llp_hook(ep->llp, kal_ep_notify, ep);
 	kal_ep_notify(ep);
 	kal_ep_put(ep);
-	return;
-
-refuse:
-	if (ep)
-		kal_ep_put(ep);
-	atomic_dec(&parent->pending);
-	sock_no_linger(sock->sk);
-	sock_release(sock);
-}
-
-/* A child leaves the care of its listener. Endpoint's lock held. */
-void kal_ep_delivered(struct kal_ep *ep)
-{
-	atomic_dec(&ep->parent->pending);
-	kal_ep_put(ep->parent);
-	ep->parent = NULL;
 }
 
 /* The consumer's calls ***************************************************** */
@@ -600,7 +849,7 @@ void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
 	unsigned long now = jiffies;
 
 	memset(info, 0, sizeof(*info));
-	guard(mutex)(&ep->lock);
+	guard(kal_ep)(ep);
 	info->state = kal_ep_state_name(ep->state);
 	if (ep->deadline && time_after(ep->deadline, now))
 		info->expires_ms = jiffies_to_msecs(ep->deadline - now);
@@ -665,7 +914,7 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	err = copy_sockaddr(&addr, local);
 	if (err)
 		return err;
-	guard(mutex)(&ep->lock);
+	guard(kal_ep)(ep);
 	if (!ep->memcg && mem_cgroup_tryget(param->memcg))
 		ep->memcg = param->memcg;
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
@@ -696,10 +945,12 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 	/* the answer may come, and the consumer destroy the endpoint, before this returns */
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
+	if (ep->state == KAL_EP_IDLE)
+		ep->lane = lane_to(ep->rnic, &to);
 	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, &arg);
 	if (!err)
 		ep_look_at_once(ep);
-	mutex_unlock(&ep->lock);
+	kal_ep_unlock(ep);
 	kal_ep_put(ep);
 	return err;
 }
@@ -707,7 +958,7 @@ EXPORT_SYMBOL_GPL(kal_ep_connect);
 
 bool kal_ep_undecided(struct kal_ep *ep)
 {
-	guard(mutex)(&ep->lock);
+	guard(kal_ep)(ep);
 	return ep->state == KAL_EP_DECISION_WAIT;
 }
 EXPORT_SYMBOL_GPL(kal_ep_undecided);
@@ -748,7 +999,7 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_par
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
 	err = ep_check_accept(ep, qp, param) ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);
-	mutex_unlock(&ep->lock);
+	kal_ep_unlock(ep);
 	kal_ep_put(ep);
 	return err;
 }
@@ -758,7 +1009,7 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 {
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
-	guard(mutex)(&ep->lock);
+	guard(kal_ep)(ep);
 	if (!reply_has_room(ep, len))
 		return -EINVAL;
 	return ep_call_locked(ep, KAL_EP_IN_REJECT, &arg);

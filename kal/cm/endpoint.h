@@ -17,7 +17,9 @@
 #include "mpa.h"
 #include "policy.h"
 
+struct kal_lane;
 struct kal_listener;
+struct kal_peer;
 
 /** enum kal_ep_state - where an endpoint is; names in endpoint.c */
 enum kal_ep_state {
@@ -26,6 +28,7 @@ enum kal_ep_state {
 	KAL_EP_CONNECTING,	/* active: TCP */
 	KAL_EP_REPLY_WAIT,	/* active: Request sent */
 	KAL_EP_REQUEST_WAIT,	/* passive: TCP is up */
+	KAL_EP_REQUEST_READY,	/* passive: the Request waits for the listener's lock */
 	KAL_EP_DECISION_WAIT,	/* passive: the consumer has the Request */
 	KAL_EP_CONNECTED,	/* the provider has the stream */
 	KAL_EP_CLOSING,		/* ... and was told to end it */
@@ -49,6 +52,9 @@ enum kal_ep_input {
 	/* the provider gave the stream back */
 	KAL_EP_IN_LLP_CLOSE,
 	KAL_EP_IN_LLP_ABORT,
+	/* the listener */
+	KAL_EP_IN_DELIVER,
+	KAL_EP_IN_EVICT,
 	/* the endpoint itself */
 	KAL_EP_IN_TIMEOUT,
 	KAL_EP_IN_FALLBACK,
@@ -89,23 +95,40 @@ struct kal_startup {
 };
 
 /**
+ * struct kal_pending - connections of a listener that the consumer does not know; pending.c
+ * @lock: protects what follows
+ * @count: how many
+ * @peers: struct kal_peer of each address that has silent ones
+ * @ready: those whose Request has arrived, in that order
+ */
+struct kal_pending {
+	spinlock_t lock;	/* protects what follows */
+	unsigned int count;
+	struct list_head peers;
+	struct list_head ready;
+};
+
+/**
  * struct kal_ep - an endpoint
  * @kref: its owner's (the consumer; the kAL until a child is delivered), one of
- *	  each queued work and of the provider while it has the stream
+ *	  its place in a lane and of the provider while it has the stream
  * @rnic: with a reference
- * @node: in the list of live endpoints, until DEAD; eps_lock
- * @signals: bits that @work shall look at, atomic
- * @queued: @work has a reference and has not begun to look at @signals
- * @work: looks at the socket and the clock
- * @end_work: the provider gave the stream back; has the provider's reference
+ * @node: in the list of the RNIC's live endpoints, until DEAD; eps_lock
+ * @signals: bits that the lane's worker shall look at, atomic
+ * @queued: it is in @lane, with a reference, and @signals are still to be looked at
+ * @lane: the lane whose worker looks at it; changes in state IDLE only
+ * @lane_node: in kal_lane.eps; the lane's lock
  * @timer: sets a signal
  * @ended: completed when DEAD, all events reported
- * @lock: held for each input and while the handler runs; protects all below. A
- *	  child's is taken before its listener's.
+ * @lock: held for each input and while the handler runs; protects all below. Only
+ *	  consumers wait for it: a user's thread may hold it for as long as the
+ *	  scheduler likes. Workers try, and kal_ep_unlock() calls them again.
  * @handler: the consumer's
  * @context: for @handler
  * @state: see above
  * @deadline: of the state, 0 for none; in jiffies
+ * @busy: the provider could not take the QP to its next state without a wait;
+ *	  the timer looks at the socket again
  * @error: why it is DEAD, for the consumer's next call
  * @polite: end the stream with FIN, not with RST
  * @llp: the stream, or NULL
@@ -116,6 +139,8 @@ struct kal_startup {
  * @startup: NULL when CONNECTED, DEAD or a listener
  * @arg: arguments of the consumer's call that is an input
  * @parent: listener of a child that is not delivered, with a reference
+ * @peer: of a child that is silent; pending.c
+ * @pending_node: of a child that is not delivered; pending.c
  * @pending: listener: children that are not delivered
  * @tos_set: listener: @tos is valid; like it set once, before connections come
  * @tos: listener: IP type of service of its children
@@ -129,8 +154,8 @@ struct kal_ep {
 	struct list_head node;
 	unsigned long signals;
 	atomic_t queued;
-	struct work_struct work;
-	struct work_struct end_work;
+	struct kal_lane *lane;
+	struct list_head lane_node;
 	struct timer_list timer;
 	struct completion ended;
 
@@ -139,6 +164,7 @@ struct kal_ep {
 	void *context;
 	enum kal_ep_state state;
 	unsigned long deadline;
+	bool busy;
 	int error;
 	bool polite;
 	struct kal_llp *llp;
@@ -150,7 +176,9 @@ struct kal_ep {
 	const void *arg;
 
 	struct kal_ep *parent;
-	atomic_t pending;
+	struct kal_peer *peer;
+	struct list_head pending_node;
+	struct kal_pending pending;
 	bool tos_set;
 	u8 tos;
 	struct mem_cgroup *memcg;
@@ -179,13 +207,16 @@ struct kal_ep_reject_arg {
 /* endpoint.c */
 int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input);
 void kal_ep_notify(void *ep);
+void kal_ep_unlock(struct kal_ep *ep);
 void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms);
+void kal_ep_try_again(struct kal_ep *ep);
+void kal_ep_signal_ready(struct kal_ep *parent);
+void kal_ep_signal_end(struct kal_ep *ep);
 int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event);
 void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		     void (*data_ready)(struct sock *sk));
-void kal_ep_delivered(struct kal_ep *ep);
 void kal_ep_end(struct kal_ep *ep, bool abrupt);
-void kal_ep_exit(void);
+void kal_ep_init(void);
 void kal_rnic_abort_eps(struct ri_rnic *rnic);
 const char *kal_ep_state_name(enum kal_ep_state state);
 const char *kal_ep_input_name(enum kal_ep_input input);
@@ -194,14 +225,22 @@ const char *kal_ep_input_name(enum kal_ep_input input);
 int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp);
 void kal_ep_free_qp(struct kal_ep *ep);
 void kal_ep_detach_qp(struct kal_ep *ep);
-int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa);
-void kal_ep_end_work(struct work_struct *work);
+int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool nowait);
+
+/* pending.c */
+void kal_pending_init(struct kal_pending *pending);
+int kal_pending_add(struct kal_ep *parent, struct kal_ep *ep, gfp_t gfp);
+void kal_pending_ready(struct kal_ep *ep);
+void kal_pending_remove(struct kal_ep *ep);
+struct kal_ep *kal_pending_victim(struct kal_ep *parent);
+struct kal_ep *kal_pending_next(struct kal_ep *parent);
 
 /* answer of an action that has taken, or wants, no step out of the state */
 #define KAL_EP_STAY	1
 
 /* startup.c: actions; 0, KAL_EP_STAY, or an errno that becomes IN_FAIL */
-struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer);
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer,
+				      gfp_t gfp);
 int kal_startup_connect(struct kal_ep *ep);
 int kal_startup_fallback(struct kal_ep *ep);
 int kal_startup_send_request(struct kal_ep *ep);
@@ -209,6 +248,7 @@ int kal_startup_read_reply(struct kal_ep *ep);
 int kal_startup_reply_lost(struct kal_ep *ep);
 int kal_startup_report_failure(struct kal_ep *ep);
 int kal_startup_read_request(struct kal_ep *ep);
+int kal_startup_deliver(struct kal_ep *ep);
 int kal_startup_early_data(struct kal_ep *ep);
 u16 kal_startup_reply_room(const struct kal_ep *ep);
 int kal_startup_accept(struct kal_ep *ep);
@@ -218,6 +258,8 @@ int kal_startup_down(struct kal_ep *ep);
 int kal_startup_timeout(struct kal_ep *ep);
 
 /* listen.c */
+int kal_listen_init(void);
+void kal_listen_exit(void);
 int kal_listen_start(struct kal_ep *ep);
 int kal_listen_stop(struct kal_ep *ep);
 void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info);

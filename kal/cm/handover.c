@@ -75,50 +75,43 @@ void kal_ep_detach_qp(struct kal_ep *ep)
  * kal_ep_hand_over() - take the QP to RTS and give the provider the stream
  * @ep: endpoint with a QP
  * @mpa: outcome of the start-up
+ * @nowait: on a worker
  *
  * The provider may end the stream before it returns from qp_modify(): that is
  * handled when the lock is free, behind the report that the caller makes.
- * Context: endpoint's lock held, may sleep.
+ * Return: 0; -EAGAIN with @nowait: nothing has changed, call again later; another errno
+ * of the provider. Context: endpoint's lock held, may sleep.
  */
-int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa)
+int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool nowait)
 {
 	const struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
 		.max_rd_atomic = mpa->ord,
 		.max_dest_rd_atomic = mpa->ird,
 	};
+	const int mask = IB_QP_STATE | IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MAX_DEST_RD_ATOMIC |
+			 (nowait ? RI_QP_NOWAIT : 0);
 	struct kal_llp *llp = ep->llp;
 	int err;
 
 	kal_llp_unhook(llp);
 	llp->owner = ep;
 	llp->ri.mpa = *mpa;
-	ep->deadline = 0;
 	kal_ep_get(ep);
-	err = ep->rnic->ops->qp_modify(ep->qp, &attr,
-				       IB_QP_STATE | IB_QP_MAX_QP_RD_ATOMIC |
-				       IB_QP_MAX_DEST_RD_ATOMIC, &llp->ri);
+	err = ep->rnic->ops->qp_modify(ep->qp, &attr, mask, &llp->ri);
 	if (err) {
 		llp->owner = NULL;
 		kal_ep_put(ep);
+		if (err == -EAGAIN)
+			kal_llp_hook(llp, kal_ep_notify, ep);
 		return err;
 	}
+	ep->deadline = 0;
 	kal_count(ep->rnic, KAL_CNT_CONN_ESTABLISHED);
 	return 0;
 }
 
-/* The provider gave the stream back. */
-void kal_ep_end_work(struct work_struct *work)
-{
-	struct kal_ep *ep = container_of(work, struct kal_ep, end_work);
-
-	mutex_lock(&ep->lock);
-	kal_ep_step(ep, ep->llp_aborted ? KAL_EP_IN_LLP_ABORT : KAL_EP_IN_LLP_CLOSE);
-	mutex_unlock(&ep->lock);
-	kal_ep_put(ep);
-}
-
-/* The provider's reference goes to the work. */
+/* The provider's reference goes to the worker. */
 static void llp_end(struct ri_llp *ri, int status, bool aborted)
 {
 	struct kal_llp *llp = container_of(ri, struct kal_llp, ri);
@@ -128,7 +121,7 @@ static void llp_end(struct ri_llp *ri, int status, bool aborted)
 		return;
 	ep->llp_status = status;
 	ep->llp_aborted = aborted;
-	queue_work(kal_conn_wq, &ep->end_work);
+	kal_ep_signal_end(ep);
 }
 
 void ri_llp_close(struct ri_llp *llp, int status)

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <net/netns/generic.h>
 #include <net/tcp_states.h>
 
 #include "../core/core.h"
@@ -23,12 +24,12 @@
 
 /**
  * struct kal_listener - a TCP listener
- * @node: in listeners; listen_mutex
+ * @node: in listen_net.listeners
  * @sock: the socket; its user data is the listener
  * @addr: address and port
  * @v6only: an IPv6 wildcard that takes no IPv4
  * @uid: who made it
- * @backlog: largest that was asked for; listen_mutex
+ * @backlog: largest that was asked for; listen_net.mutex
  * @data_ready: the socket's own callback
  * @work: accepts
  * @lock: protects @eps
@@ -47,8 +48,50 @@ struct kal_listener {
 	struct list_head eps;
 };
 
-static LIST_HEAD(listeners);
-static DEFINE_MUTEX(listen_mutex);
+/**
+ * struct listen_net - listeners of a network namespace
+ * @mutex: held by those who begin and cease to listen there; a user's thread may
+ *	   keep others of the namespace waiting with it, but no other namespace
+ * @listeners: struct kal_listener
+ */
+struct listen_net {
+	struct mutex mutex;	/* protects what follows */
+	struct list_head listeners;
+};
+
+static unsigned int listen_net_id;
+
+static struct listen_net *listen_net(const struct net *net)
+{
+	return net_generic(net, listen_net_id);
+}
+
+static int __net_init listen_net_init(struct net *net)
+{
+	struct listen_net *ln = listen_net(net);
+
+	mutex_init(&ln->mutex);
+	INIT_LIST_HEAD(&ln->listeners);
+	return 0;
+}
+
+static struct pernet_operations listen_net_ops = {
+	.init = listen_net_init,
+	.id = &listen_net_id,
+	.size = sizeof(struct listen_net),
+};
+
+/* Context: may sleep. Return: 0 or an errno. */
+int kal_listen_init(void)
+{
+	return register_pernet_subsys(&listen_net_ops);
+}
+
+/* No RNIC is left. Context: may sleep. */
+void kal_listen_exit(void)
+{
+	unregister_pernet_subsys(&listen_net_ops);
+}
 
 /* Addresses **************************************************************** */
 
@@ -330,9 +373,8 @@ static struct kal_listener *listener_find(struct net *net, const struct kal_ep_l
 {
 	struct kal_listener *l;
 
-	list_for_each_entry(l, &listeners, node)
-		if (net_eq(sock_net(l->sock->sk), net) && l->v6only == arg->param->v6only &&
-		    same_addr(&l->addr, arg->local))
+	list_for_each_entry(l, &listen_net(net)->listeners, node)
+		if (l->v6only == arg->param->v6only && same_addr(&l->addr, arg->local))
 			return l;
 	return NULL;
 }
@@ -362,7 +404,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	struct kal_listener *l;
 	int backlog, err;
 
-	guard(mutex)(&listen_mutex);
+	guard(mutex)(&listen_net(net)->mutex);
 	l = listener_find(net, arg);
 	if (l && (has_rnic(l, ep->rnic) || !may_join(l, net)))
 		return -EADDRINUSE;
@@ -370,7 +412,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 		l = listener_create(net, arg);
 		if (IS_ERR(l))
 			return PTR_ERR(l);
-		list_add(&l->node, &listeners);
+		list_add(&l->node, &listen_net(net)->listeners);
 	}
 
 	/* the SYN-ACK comes before it is known whose the connection is */
@@ -386,9 +428,15 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	backlog = arg->param->backlog > 0 ? arg->param->backlog : SOMAXCONN;
 	if (backlog <= l->backlog)
 		return 0;
-	err = kal_port_listen(arg->param->port, l->sock, backlog);
+	/*
+	 * The consumer's backlog is for requests, and the consumer keeps it. TCP's queue is
+	 * for the moment until the worker runs, and what it drops its peer repeats a second
+	 * later: several connections at once must fit, whatever the consumer's is.
+	 */
+	err = kal_port_listen(arg->param->port, l->sock,
+			      max(backlog, min_t(int, READ_ONCE(kal_max_pending), SOMAXCONN)));
 	if (!err) {
-		l->backlog = backlog;
+		WRITE_ONCE(l->backlog, backlog);
 		/* forgotten when a socket begins to listen; its children inherit it */
 		kal_sock_delay_acks(l->sock->sk);
 		return 0;
@@ -444,16 +492,21 @@ int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
  * kal_listen_stop() - no connection comes to the endpoint any more; IN_ABORT
  * @ep: listener
  *
- * Context: endpoint's lock held, may sleep. The work takes no endpoint's lock.
+ * Context: endpoint's lock held, may sleep. The work waits for no endpoint's lock.
  */
 int kal_listen_stop(struct kal_ep *ep)
 {
 	struct kal_listener *l = ep->listener;
+	struct listen_net *ln;
+	struct net *net;
 	bool last;
 
 	if (!l)
 		return 0;
-	guard(mutex)(&listen_mutex);
+	/* the socket's reference may be the last but this one */
+	net = get_net(sock_net(l->sock->sk));
+	ln = listen_net(net);
+	mutex_lock(&ln->mutex);
 	spin_lock(&l->lock);
 	list_del_init(&ep->listen_node);
 	last = list_empty(&l->eps);
@@ -463,14 +516,12 @@ int kal_listen_stop(struct kal_ep *ep)
 		list_del(&l->node);
 		listener_destroy(l);
 	} else {
-		/*
-		 * A connection may be on its way to the endpoint. Behind a child
-		 * that waits for our lock the work would never begin, so it
-		 * is not waited for that it does.
-		 */
+		/* a connection may be on its way to the endpoint */
 		cancel_delayed_work_sync(&l->work);
 		mod_delayed_work(kal_conn_wq, &l->work, 0);
 	}
+	mutex_unlock(&ln->mutex);
+	put_net(net);
 	return 0;
 }
 
@@ -486,11 +537,11 @@ void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
 	const struct kal_listener *l = ep->listener;
 
 	info->listening = true;
-	info->pending = atomic_read(&ep->pending);
+	info->pending = READ_ONCE(ep->pending.count);
 	if (!l) {
 		info->state = "deaf";
 		return;
 	}
-	info->backlog = READ_ONCE(l->sock->sk->sk_max_ack_backlog);
+	info->backlog = READ_ONCE(l->backlog);
 	info->waiting = READ_ONCE(l->sock->sk->sk_ack_backlog);
 }

@@ -6,6 +6,7 @@
  * startup.c.
  */
 #include <linux/bvec.h>
+#include <linux/memcontrol.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -14,6 +15,7 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
+#include "../core/core.h"
 #include "llp.h"
 #include "policy.h"
 
@@ -87,9 +89,9 @@ int kal_sockaddr_len(const struct sockaddr_storage *addr)
 
 static void linger_work(struct work_struct *work);
 
-static struct kal_llp *llp_alloc(void)
+static struct kal_llp *llp_alloc(gfp_t gfp)
 {
-	struct kal_llp *llp = kzalloc(sizeof(*llp), GFP_KERNEL_ACCOUNT);
+	struct kal_llp *llp = kzalloc(sizeof(*llp), gfp);
 
 	if (llp) {
 		INIT_DELAYED_WORK(&llp->linger, linger_work);
@@ -116,7 +118,7 @@ static void save_hooks(struct kal_llp *llp)
  */
 struct kal_llp *kal_llp_open(struct net *net, int family)
 {
-	struct kal_llp *llp = llp_alloc();
+	struct kal_llp *llp = llp_alloc(GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!llp)
@@ -130,23 +132,84 @@ struct kal_llp *kal_llp_open(struct net *net, int family)
 	return llp;
 }
 
+#ifdef CONFIG_MEMCG
+/*
+ * What TCP has of its own limit for the socket so far is charged to the group, too. No
+ * function for that is exported, so the socket asks for as much again, with a group, and
+ * gives it back without. With softirqs off, the charge waits for no reclaim in the
+ * group: what is over the limit is for the group's own threads to reclaim.
+ */
+static bool sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
+{
+	const int held = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc)) <<
+			 PAGE_SHIFT;
+	int charged;
+
+	if (!held)
+		return true;
+	sk->sk_memcg = memcg;
+	local_bh_disable();
+	charged = __sk_mem_schedule(sk, held, SK_MEM_RECV);
+	local_bh_enable();
+	sk->sk_memcg = NULL;
+	if (charged)
+		__sk_mem_reclaim(sk, held);
+	return charged;
+}
+
+/*
+ * Charge an accepted socket to @memcg, the active one, for the rest of its life. TCP itself
+ * charges the group of the thread that accepts; here a worker does, which is in none.
+ * MPTCP does the same for subflows that its workers make (mptcp_attach_cgroup()).
+ */
+static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
+{
+	int err = 0;
+
+	if (!mem_cgroup_sockets_enabled || !cgroup_subsys_on_dfl(memory_cgrp_subsys) ||
+	    !memcg || !parent_mem_cgroup(memcg))
+		return 0;
+	lock_sock(sk);
+	if (!sk->sk_memcg && mem_cgroup_tryget(memcg)) {
+		if (sock_charge_held(sk, memcg)) {
+			sk->sk_memcg = memcg;
+			/* with set_active_memcg(), so to the same */
+			kmem_cache_charge(sk, KAL_GFP_REQUEST);
+		} else {
+			mem_cgroup_put(memcg);
+			err = -ENOMEM;
+		}
+	}
+	release_sock(sk);
+	return err;
+}
+#else
+static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
+{
+	return 0;
+}
+#endif
+
 /**
  * kal_llp_adopt() - a stream of an accepted connection
  * @sock: becomes the stream's in case of success
  * @data_ready: what the listener had before it put its own callback in place,
  *		which @sock inherited
+ * @memcg: what the socket's memory is charged to; NULL: nothing
+ * @gfp: to allocate with
  *
  * Return: the stream or an ERR_PTR. Context: may sleep.
  */
-struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk))
+struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk),
+			      struct mem_cgroup *memcg, gfp_t gfp)
 {
-	struct kal_llp *llp = llp_alloc();
+	struct kal_llp *llp = llp_alloc(gfp);
 	int err;
 
 	if (!llp)
 		return ERR_PTR(-ENOMEM);
 	llp->ri.sock = sock;
-	err = kal_llp_names(llp);
+	err = kal_llp_names(llp) ?: sock_charge(sock->sk, memcg);
 	if (err) {
 		kfree(llp);
 		return ERR_PTR(err);

@@ -48,6 +48,7 @@ struct kal_llp {
 };
 
 struct kal_conn_param;
+struct mem_cgroup;
 struct net;
 
 int kal_sock_create(struct net *net, int family, struct socket **sock);
@@ -56,7 +57,8 @@ void kal_sock_delay_acks(struct sock *sk);
 void kal_sock_set_tos(struct socket *sock, u8 tos);
 
 struct kal_llp *kal_llp_open(struct net *net, int family);
-struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk));
+struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk),
+			      struct mem_cgroup *memcg, gfp_t gfp);
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 		 const struct kal_conn_param *param);
 int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote);

@@ -13,7 +13,7 @@
 /* crc_policy.c */
 bool kal_crc_wanted(const struct sockaddr_storage *peer);
 
-/* one work item for each endpoint, listener and lingering stream */
+/* not ordered; a work item for each lane of endpoints, listener and lingering stream */
 extern struct workqueue_struct *kal_conn_wq;
 
 extern unsigned int kal_connect_timeout_ms;

@@ -14,11 +14,12 @@
 /* struct ib_qp_attr has 8 bits for either depth */
 #define READS_LIMIT	U8_MAX
 
-/* Context: may sleep. Return: what a start-up with @peer needs, or NULL. */
-struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer)
+/* Context: may sleep if @gfp may. Return: what a start-up with @peer needs, or NULL. */
+struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer,
+				      gfp_t gfp)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
-	struct kal_startup *su = kzalloc(sizeof(*su), GFP_KERNEL_ACCOUNT);
+	struct kal_startup *su = kzalloc(sizeof(*su), gfp);
 
 	if (!su)
 		return NULL;
@@ -68,6 +69,9 @@ static int read_frame(struct kal_ep *ep, enum kal_mpa_kind kind, struct kal_mpa_
 {
 	struct kal_startup *su = ep->startup;
 
+	/* it was read before, and the QP was not to be had then */
+	if (su->rx_len >= KAL_MPA_HDR_LEN && su->rx_len == frame_len(su, frame))
+		return 0;
 	while (su->rx_len < frame_len(su, frame)) {
 		int n = kal_llp_recv(ep->llp, su->rx + su->rx_len,
 				     frame_len(su, frame) - su->rx_len);
@@ -180,7 +184,7 @@ int kal_startup_connect(struct kal_ep *ep)
 
 	if (arg->local->ss_family && arg->local->ss_family != arg->remote->ss_family)
 		return -EINVAL;
-	su = kal_startup_alloc(ep->rnic, arg->remote);
+	su = kal_startup_alloc(ep->rnic, arg->remote, GFP_KERNEL_ACCOUNT);
 	if (!su)
 		return -ENOMEM;
 	ep->startup = su;
@@ -295,7 +299,11 @@ int kal_startup_read_reply(struct kal_ep *ep)
 	if (err)
 		return err;
 
-	err = kal_ep_hand_over(ep, &mpa);
+	err = kal_ep_hand_over(ep, &mpa, true);
+	if (err == -EAGAIN) {
+		kal_ep_try_again(ep);
+		return KAL_EP_STAY;
+	}
 	if (err)
 		return err;
 	event.ird = mpa.ird;
@@ -371,8 +379,11 @@ static u16 peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 limit)
 	return min(depth, limit);
 }
 
-/* Hand the Request to the listener's consumer. Return: 0 when it took the child. */
-static int deliver(struct kal_ep *ep)
+/*
+ * IN_DELIVER: hand the Request to the listener's consumer, which takes the child or
+ * refuses it. The listener's lock is held, too.
+ */
+int kal_startup_deliver(struct kal_ep *ep)
 {
 	struct kal_startup *su = ep->startup;
 	struct kal_ep *parent = ep->parent;
@@ -388,12 +399,12 @@ static int deliver(struct kal_ep *ep)
 	};
 	int err = -ECONNABORTED;
 
-	mutex_lock_nested(&parent->lock, SINGLE_DEPTH_NESTING);
 	if (parent->state == KAL_EP_LISTENING)
 		err = kal_ep_report(parent, &event);
-	mutex_unlock(&parent->lock);
-	if (!err)
-		kal_ep_delivered(ep);
+	if (err)
+		send_reject(ep, NULL, 0);
+	else
+		kal_pending_remove(ep);
 	return err;
 }
 
@@ -416,10 +427,8 @@ int kal_startup_read_request(struct kal_ep *ep)
 		return -EOPNOTSUPP;
 	}
 	kal_ep_arm(ep, &kal_accept_timeout_ms);
-	err = deliver(ep);
-	if (err)
-		send_reject(ep, NULL, 0);
-	return err;
+	kal_pending_ready(ep);
+	return 0;
 }
 
 /* Octets of private data that an answer may have, which is of the Request's kind. */
@@ -452,7 +461,7 @@ int kal_startup_accept(struct kal_ep *ep)
 	if (param->tos_set)
 		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
 	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
-	      kal_ep_hand_over(ep, &mpa);
+	      kal_ep_hand_over(ep, &mpa, false);
 	/* it is over: not what a call is answered that may be made again */
 	if (err == -EINVAL || err == -ENOMEM)
 		err = -ECONNABORTED;

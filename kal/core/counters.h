@@ -21,7 +21,9 @@ enum kal_counter {
 	KAL_CNT_CONN_REFUSED,		/* the peer did, or its TCP refused */
 	KAL_CNT_CONN_FAILED,		/* any other failure before established */
 	KAL_CNT_CONN_TIMEOUT,		/* a phase took too long */
-	KAL_CNT_LISTEN_OVERFLOW,	/* reset: max_pending */
+	KAL_CNT_LISTEN_OVERFLOW,	/* reset: max_pending, and none was silent */
+	KAL_CNT_LISTEN_EVICTED,		/* reset: silent, and max_pending others came */
+	KAL_CNT_LISTEN_NO_MEMORY,	/* reset: none left, or its listener's group is full */
 	KAL_CNT_LISTEN_NO_OWNER,	/* reset: no RNIC has the address */
 	KAL_CNT_MPA_MALFORMED,		/* badly formed Request or Reply */
 	KAL_CNT_MPA_EARLY_DATA,		/* octets behind a Request before our Reply */

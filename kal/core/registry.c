@@ -67,6 +67,7 @@ struct ri_rnic *_ri_rnic_alloc(const struct ri_ops *ops, size_t size)
 	rnic->ops = ops;
 	kref_init(&rnic->kref);
 	INIT_LIST_HEAD(&rnic->node);
+	INIT_LIST_HEAD(&rnic->eps);
 	INIT_WORK(&rnic->delete_work, kal_rnic_delete_fn);
 	xa_init(&rnic->client_data);
 	kal_resource_init(rnic);

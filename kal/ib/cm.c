@@ -22,6 +22,7 @@
  * requests that were not delivered end with it; a token that iw_cm brings later
  * is not found.
  */
+#include <linux/memcontrol.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
@@ -435,7 +436,10 @@ static struct net *kal_ib_listen_net(const struct iw_cm_id *cm_id)
 static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
+	/* of a kernel consumer: the group of the process that configures it, as TCP has it */
+	struct mem_cgroup *memcg = current->mm ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	const struct kal_listen_param param = {
+		.memcg = memcg,
 		.backlog = backlog,
 		.v6only = cm_id->afonly,
 		.tos_set = cm_id->tos_set,
@@ -446,8 +450,10 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	int ret;
 
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
-	if (!listener)
-		return -ENOMEM;
+	if (!listener) {
+		ret = -ENOMEM;
+		goto out_memcg;
+	}
 	listener->dev = dev;
 	listener->cm_id = cm_id;
 	listener->cm_handler = cm_id->cm_handler;
@@ -464,7 +470,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 			    &param, NULL);
 	if (!ret) {
 		kal_ib_cm_show(&listener->entry, cm_id, listener->ep);
-		return 0;
+		goto out_memcg;
 	}
 
 	cm_id->cm_handler = listener->cm_handler;
@@ -473,6 +479,8 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	kal_ep_destroy(listener->ep);
 err_free:
 	kfree(listener);
+out_memcg:
+	mem_cgroup_put(memcg);
 	return ret;
 }
 

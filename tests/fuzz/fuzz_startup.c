@@ -60,6 +60,8 @@ static struct {
 	u32 reports;
 	int reply_status;
 	bool fallback;
+	bool busy;		/* the QP was, once */
+	bool again;
 	struct ri_mpa_params mpa;
 } v;
 
@@ -217,7 +219,16 @@ void kal_ep_notify(void *e)
 {
 }
 
-void kal_ep_delivered(struct kal_ep *e)
+void kal_ep_try_again(struct kal_ep *e)
+{
+	v.again = true;
+}
+
+void kal_pending_ready(struct kal_ep *e)
+{
+}
+
+void kal_pending_remove(struct kal_ep *e)
 {
 }
 
@@ -268,10 +279,16 @@ void kal_ep_free_qp(struct kal_ep *e)
 	e->qp_free = true;
 }
 
-int kal_ep_hand_over(struct kal_ep *e, const struct ri_mpa_params *mpa)
+int kal_ep_hand_over(struct kal_ep *e, const struct ri_mpa_params *mpa, bool nowait)
 {
 	const u8 flags = v.octets[16];
 
+	/* consumers wait, workers do not */
+	must(nowait == !is_request());
+	if (nowait && v.setup[6] & 4 && !v.busy) {
+		v.busy = true;
+		return -EAGAIN;
+	}
 	must(!v.handed_over++ && header_ok() && v.taken == whole_frame());
 	must(mpa->initiator == !is_request());
 	must(mpa->crc == (flags & 0x40 || v.setup[0] & SETUP_CRC));
@@ -310,14 +327,6 @@ void *__kmalloc_cache_noprof(struct kmem_cache *s, gfp_t flags, size_t size)
 void kfree(const void *p)
 {
 	free((void *)p);
-}
-
-void mutex_lock(struct mutex *lock)
-{
-}
-
-void mutex_unlock(struct mutex *lock)
-{
 }
 
 void __put_net(struct net *n)
@@ -391,6 +400,11 @@ static int feed(int (*read)(struct kal_ep *ep))
 		piece = piece * 7 % 61 + 1;
 		ret = read(&ep);
 		must(ret <= KAL_EP_STAY);
+		if (v.again) {
+			must(ret == KAL_EP_STAY && v.busy);
+			v.again = false;
+			ret = read(&ep);
+		}
 	}
 	return ret;
 }
@@ -415,8 +429,10 @@ static void passive(const u8 *data, u32 size)
 	v.reset = v.setup[0] & SETUP_RESET;
 	ep.llp = &llp;
 	ep.parent = &parent;
-	ep.startup = kal_startup_alloc(&rnic, &llp.ri.remote);
+	ep.startup = kal_startup_alloc(&rnic, &llp.ri.remote, GFP_KERNEL);
 	ret = feed(kal_startup_read_request);
+	if (!ret)
+		ret = kal_startup_deliver(&ep);
 	if (ret) {
 		/* what is right and all there does not fail by itself */
 		must(ret == KAL_EP_STAY || !header_ok() || v.arrived > whole_frame() ||

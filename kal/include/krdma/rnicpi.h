@@ -312,6 +312,9 @@ struct ri_llp {
 
 /* The provider's table ***************************************************** */
 
+/* in qp_modify()'s mask, beside IB_QP_*: do not wait for a user's thread */
+#define RI_QP_NOWAIT		BIT(30)
+
 /* maximum answer of ucontext_query() in bytes */
 #define RI_UCONTEXT_ANSWER	64
 
@@ -400,6 +403,11 @@ struct ri_ops {
 	 * After RTS with @llp has succeeded, the provider owes exactly one
 	 * ri_llp_close() or ri_llp_abort(). If it fails, the stream stays with the
 	 * kAL.
+	 *
+	 * RI_QP_NOWAIT in @mask, with RTS and @llp or with ERR: the caller is a
+	 * worker that serves several users. The provider takes no lock that a user's
+	 * thread may hold; -EAGAIN when the QP cannot be had without, and
+	 * the kAL calls again soon.
 	 */
 	int (*qp_modify)(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			 int mask, struct ri_llp *llp);
@@ -605,6 +613,8 @@ struct ri_rnic {
 	atomic_t num_objects[RI_OBJ_TYPES];
 	struct xarray client_data;	/* by kal_client index */
 	u64 *base_counters;
+	struct list_head eps;		/* live endpoints; this and the next: a lock of cm/ */
+	unsigned int num_eps;
 	struct kal_rnic_events *events;		/* of the RNIC itself, to be told: event.c */
 	struct rdmacg_device *cg_device;	/* NULL: not known; this and the rest: cgroup.c */
 	struct list_head charges;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: queues that programs map and requests that come to them are charged to their memory cgroup, and given back
-# limit: 90
+# limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -69,6 +69,20 @@ sys.stdin.readline()
 '
 # what the kernel's own thread makes of each connection: 3 KiB
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
+
+# a listener's sockets: what an accepted one has to send
+sockets() { awk '$1 == "sock" { print int($2 / 1024) }' $group/memory.stat; }
+more_sockets() { [ "$(sockets)" -ge 16 ]; }
+no_sockets() { [ "$(sockets)" -le 4 ]; }
+say "sockets that a worker accepts"
+# shellcheck disable=SC2016 # the inner shell's own
+serve server B 18600 bash -c 'echo $$ > "$1"; shift; exec "$@"' - $group/cgroup.procs \
+	ib_read_bw -R -F -p 18600 -D 20
+start client A ib_read_bw -R -F -p 18600 -D 20 "$ADDR_B"
+wait_for 15 more_sockets || { show_logs; fail "only $(sockets) KiB of sockets are charged"; }
+echo "charged: $(sockets) KiB"
+rid_of client server
+wait_for 10 no_sockets || fail "$(sockets) KiB of sockets stay charged"
 
 rmdir $group
 umount /sys/fs/cgroup

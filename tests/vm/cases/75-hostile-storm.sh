@@ -16,6 +16,6 @@ say "a limit that is reached"
 echo 16 > $parameters/max_pending
 start_ms=6000
 echo $start_ms > $parameters/mpa_request_timeout_ms
-before=$(counter B listen_overflow)
+before=$(counter B listen_evicted)
 attack -g storm -o C4-more-than-allowed
-[ "$(counter B listen_overflow)" -gt "$before" ] || fail "counter listen_overflow does not move"
+[ "$(counter B listen_evicted)" -gt "$before" ] || fail "counter listen_evicted does not move"

@@ -215,6 +215,38 @@ serve() {
 	}
 }
 
+# silent NAME HOST COUNT FROM TO PORT: TCP connections that say no more than the first 7 octets of an
+# MPA Request and stay until NAME is killed; returns when they are made
+silent() {
+	start "$1" "$2" python3 -c '
+import socket, sys, time
+count, source, to, port = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+held = []
+for _ in range(count):
+    connection = socket.socket()
+    connection.bind((source, 0))
+    connection.connect((to, port))
+    try:
+        connection.send(b"MPA ID ")
+    except OSError:
+        pass
+    held.append(connection)
+print("open", flush=True)
+while True:
+    ended = 0
+    for connection in held:
+        try:
+            ended += not connection.recv(1, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+        except OSError:
+            ended += 1
+    print("ended:", ended, flush=True)
+    time.sleep(0.2)
+' "${@:3}"
+	wait_for 30 grep -q open "$1.log" || fail "$(cat "$1.log")"
+}
+
 alive() { kill -0 "${pid_of[$1]}" 2> /dev/null; }
 ended() { ! alive "$1"; }
 

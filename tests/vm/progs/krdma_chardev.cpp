@@ -8,9 +8,14 @@
  * somebody ends it; what cannot be read for want of memory is read later.
  * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
  * kept; the next line ends it.
+ * krdma_chardev -i ADDRESS: connects to itself in the SCHED_IDLE class, on the last CPU, where
+ * another thread computes, until somebody ends it.
+ * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
+ * ms.
  *
  * ADDRESS is an RNIC's of this namespace.
  */
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -20,6 +25,7 @@
 
 #include <poll.h>
 #include <rdma/ib_user_verbs.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "chardev.hpp"
@@ -186,6 +192,75 @@ void keep_rejected(const char *address)
 	await_line();
 }
 
+/* one connection from its making to its end, as a user does it who cleans up */
+void connect_once(const File &file, const Context &ctx, const char *address)
+{
+	const Ends ends{file, ctx, address};
+	krdma_disconnect end{.qp = ends.client.handle, .abrupt = 1};
+
+	file.call(KRDMA_IOC_DISCONNECT, end);
+	/* of both sides */
+	for (int i = 0; i < 2; i++)
+		file.expect(KRDMA_EVENT_CLOSED);
+	for (const std::uint32_t handle :
+	     {ends.client_conn, ends.server_conn, ends.client.handle, ends.server.handle})
+		file.destroy(handle);
+}
+
+void stay_on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (::sched_setaffinity(0, sizeof(set), &set))
+		rdma::fail_errno("sched_setaffinity", errno);
+}
+
+[[noreturn]] void starve(const char *address)
+{
+	const int last = static_cast<int>(std::thread::hardware_concurrency()) - 1;
+	const File file;
+	const Context ctx{file, address};
+
+	connect_once(file, ctx, address);
+	stay_on_cpu(last);
+	std::thread{[] {
+		for (;;)
+			asm volatile("");
+	}}.detach();
+	const sched_param param{};
+
+	if (::sched_setscheduler(0, SCHED_IDLE, &param))
+		rdma::fail_errno("sched_setscheduler", errno);
+	std::puts("ready");
+	std::fflush(stdout);
+	for (;;)
+		connect_once(file, ctx, address);
+}
+
+void longest_connect(const char *address)
+{
+	using Clock = std::chrono::steady_clock;
+	const File file;
+	const Context ctx{file, address};
+	Clock::duration longest{};
+	int count = 0;
+
+	stay_on_cpu(0);
+	for (const auto end = Clock::now() + std::chrono::seconds{10}; Clock::now() < end;
+	     count++) {
+		const auto begin = Clock::now();
+
+		connect_once(file, ctx, address);
+		longest = std::max(longest, Clock::now() - begin);
+	}
+	std::printf("%lld ms at most, %d connections\n",
+		    static_cast<long long>(
+			    std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()),
+		    count);
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -193,7 +268,8 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c] ADDRESS\n", argv[0]);
+		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l] ADDRESS\n",
+			     argv[0]);
 		return 2;
 	}
 	try {
@@ -207,6 +283,10 @@ int main(int argc, char **argv)
 			print_events(argv[2]);
 		else if (argv[1][1] == 'c')
 			keep_rejected(argv[2]);
+		else if (argv[1][1] == 'i')
+			starve(argv[2]);
+		else if (argv[1][1] == 'l')
+			longest_connect(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Connections of a listener that its consumer has not been told of. Called by
+ * endpoint.c and startup.c.
+ *
+ * A connection is silent until its MPA Request has arrived, and ready from then on.
+ * Silent connections are counted for each peer address. When a listener has as many
+ * pending connections as max_pending allows, the oldest silent connection of the address
+ * that has most of them makes room for a new one. So a peer that opens connections
+ * and says nothing keeps no other peer out.
+ *
+ * Ready connections wait in the order in which their Requests arrived.
+ */
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "endpoint.h"
+
+/**
+ * struct kal_peer - silent connections of one address
+ * @node: in kal_pending.peers
+ * @addr: the address; IPv4 mapped into IPv6
+ * @count: entries of @eps
+ * @eps: the connections, oldest first
+ */
+struct kal_peer {
+	struct list_head node;
+	struct in6_addr addr;
+	unsigned int count;
+	struct list_head eps;
+};
+
+void kal_pending_init(struct kal_pending *pending)
+{
+	spin_lock_init(&pending->lock);
+	INIT_LIST_HEAD(&pending->peers);
+	INIT_LIST_HEAD(&pending->ready);
+}
+
+static struct in6_addr pending_addr(const struct sockaddr_storage *from)
+{
+	struct in6_addr addr;
+
+	if (from->ss_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)from)->sin6_addr;
+	ipv6_addr_set_v4mapped(((const struct sockaddr_in *)from)->sin_addr.s_addr, &addr);
+	return addr;
+}
+
+static struct kal_peer *pending_find_peer(struct kal_pending *pending,
+					  const struct in6_addr *addr)
+{
+	struct kal_peer *peer;
+
+	list_for_each_entry(peer, &pending->peers, node)
+		if (ipv6_addr_equal(&peer->addr, addr))
+			return peer;
+	return NULL;
+}
+
+/**
+ * kal_pending_add() - count a new connection, which is silent
+ * @parent: listener, becomes @ep's parent with a reference
+ * @ep: the connection, with a stream
+ * @gfp: to allocate with
+ *
+ * Return: 0 or -ENOMEM. Context: may sleep; one call at a time for a listener.
+ */
+int kal_pending_add(struct kal_ep *parent, struct kal_ep *ep, gfp_t gfp)
+{
+	const struct in6_addr addr = pending_addr(&ep->llp->ri.remote);
+	struct kal_pending *pending = &parent->pending;
+	struct kal_peer *peer, *new;
+
+	new = kzalloc(sizeof(*new), gfp);
+	if (!new)
+		return -ENOMEM;
+	new->addr = addr;
+	INIT_LIST_HEAD(&new->eps);
+	kal_ep_get(parent);
+	ep->parent = parent;
+
+	spin_lock(&pending->lock);
+	peer = pending_find_peer(pending, &addr);
+	if (!peer) {
+		peer = new;
+		new = NULL;
+		list_add_tail(&peer->node, &pending->peers);
+	}
+	peer->count++;
+	list_add_tail(&ep->pending_node, &peer->eps);
+	ep->peer = peer;
+	WRITE_ONCE(pending->count, pending->count + 1);
+	spin_unlock(&pending->lock);
+	kfree(new);
+	return 0;
+}
+
+/* The connection is silent no longer. Return: what is to be freed, or NULL. */
+static struct kal_peer *pending_leave_peer(struct kal_ep *ep)
+{
+	struct kal_peer *peer = ep->peer;
+
+	lockdep_assert_held(&ep->parent->pending.lock);
+	list_del_init(&ep->pending_node);
+	ep->peer = NULL;
+	if (!peer || --peer->count)
+		return NULL;
+	list_del(&peer->node);
+	return peer;
+}
+
+/**
+ * kal_pending_ready() - the connection's Request has arrived
+ * @ep: silent
+ *
+ * Context: endpoint's lock held; any that holds it.
+ */
+void kal_pending_ready(struct kal_ep *ep)
+{
+	struct kal_pending *pending = &ep->parent->pending;
+	struct kal_peer *unused;
+
+	spin_lock(&pending->lock);
+	unused = pending_leave_peer(ep);
+	list_add_tail(&ep->pending_node, &pending->ready);
+	spin_unlock(&pending->lock);
+	kfree(unused);
+}
+
+/**
+ * kal_pending_remove() - the connection is the consumer's, or DEAD
+ * @ep: gives its reference of the listener up
+ *
+ * Context: endpoint's lock held, may sleep.
+ */
+void kal_pending_remove(struct kal_ep *ep)
+{
+	struct kal_ep *parent = ep->parent;
+	struct kal_pending *pending = &parent->pending;
+	struct kal_peer *unused;
+
+	spin_lock(&pending->lock);
+	unused = pending_leave_peer(ep);
+	WRITE_ONCE(pending->count, pending->count - 1);
+	spin_unlock(&pending->lock);
+	kfree(unused);
+	ep->parent = NULL;
+	kal_ep_put(parent);
+}
+
+/**
+ * kal_pending_victim() - the silent connection that is to make room
+ * @parent: listener
+ *
+ * Return: the oldest of the address that has most, with a reference; NULL when none is
+ * silent. Context: process context.
+ */
+struct kal_ep *kal_pending_victim(struct kal_ep *parent)
+{
+	struct kal_pending *pending = &parent->pending;
+	struct kal_peer *peer, *most = NULL;
+	struct kal_ep *ep = NULL;
+
+	spin_lock(&pending->lock);
+	list_for_each_entry(peer, &pending->peers, node)
+		if (!most || peer->count > most->count)
+			most = peer;
+	if (most) {
+		ep = list_first_entry(&most->eps, struct kal_ep, pending_node);
+		kal_ep_get(ep);
+	}
+	spin_unlock(&pending->lock);
+	return ep;
+}
+
+/**
+ * kal_pending_next() - the ready connection that is to be delivered next
+ * @parent: listener
+ *
+ * Return: the connection with a reference, or NULL. Context: process context.
+ */
+struct kal_ep *kal_pending_next(struct kal_ep *parent)
+{
+	struct kal_pending *pending = &parent->pending;
+	struct kal_ep *ep;
+
+	spin_lock(&pending->lock);
+	ep = list_first_entry_or_null(&pending->ready, struct kal_ep, pending_node);
+	if (ep)
+		kal_ep_get(ep);
+	spin_unlock(&pending->lock);
+	return ep;
+}
