@@ -171,7 +171,7 @@ for how in nomaster "master red"; do
 		wait_for 10 rnic_active "red$host" || fail "red$host does not become active"
 	done
 	[ "$how" = nomaster ] && way=redA || way=red
-	expect "a way" wait_for 20 on A ping -q -c 1 -W 1 -I $way 10.79.0.2
+	expect "a way" wait_for 20 on A ping -q -c 1 -W 1 -I "$way" 10.79.0.2
 	refuse "the old listener is not there" on A timeout -k 5 "$(patient 20)" rping -c -a 10.79.0.2 -I 10.79.0.1 -p 7600 -C 2
 	rid_of server
 	row out 0.0.0.0 out 10.79.0.2 10.79.0.1 yes
