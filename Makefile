@@ -8,6 +8,8 @@
 RELEASE := $(shell uname -r)
 # newest kernel that the virtual machine can boot and modules can be built for
 VM_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-amd64 2>/dev/null | sort -V)))
+# the same kernel as PREEMPT_RT, where it is installed
+RT_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-rt-amd64 2>/dev/null | sort -V)))
 # modules are for the running kernel if it is one that they are written for
 KRELEASE ?= $(if $(and $(filter 6.12.%,$(RELEASE)),$(wildcard /lib/modules/$(RELEASE)/build)),$(RELEASE),$(VM_RELEASE))
 KDIR ?= /lib/modules/$(KRELEASE)/build
@@ -32,13 +34,14 @@ UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) uapi/include/krdma/krdma-abi.h
 DEBUG_MODULES := $(BUILD)/debug/modules
+RT_MODULES := $(BUILD)/rt/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-headers uninstall \
-	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check \
+	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check rt-modules \
 	siw bench
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
@@ -53,12 +56,22 @@ vm-modules:
 	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR)
 
 # The sources' twin, so that the objects of one kernel do not replace the other's.
-debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
-	@mkdir -p $(DEBUG_MODULES)
+define modules_twin
+	@mkdir -p $(1)
 	@find Makefile Kbuild kal kvp_soft uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
-		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(DEBUG_MODULES) {} +
+		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(1) {} +
+endef
+
+debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
+	$(call modules_twin,$(DEBUG_MODULES))
 	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw
+
+rt-modules: ## modules for Debian's PREEMPT_RT kernel (linux-headers-6.12-rt-amd64), in build/rt/modules
+	@[ -n "$(RT_RELEASE)" ] || { echo "Next: apt install linux-image-6.12-rt-amd64 linux-headers-6.12-rt-amd64"; exit 1; }
+	$(call modules_twin,$(RT_MODULES))
+	+@$(MAKE) --no-print-directory -C /lib/modules/$(RT_RELEASE)/build M=$(RT_MODULES) modules
+	+@$(MAKE) --no-print-directory siw SIW_KDIR=/lib/modules/$(RT_RELEASE)/build SIW_OUT=$(RT_MODULES)/build/siw
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)

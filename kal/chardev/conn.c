@@ -412,7 +412,7 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 		port = kal_addr_port(local);
 	}
 	if (!cmd->local.family || kal_addr_any(local)) {
-		ret = kal_net_route(file->net, remote, NULL, 0, &route);
+		ret = kal_net_route(file->net, remote, NULL, kal_netdev_vrf(rnic->netdev), &route);
 		if (ret)
 			return ret;
 		*local = route.src;

@@ -474,10 +474,13 @@ int kal_cmd_qp_list(struct kal_file *file, void *_cmd)
 
 static struct kal_dev *kal_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
 {
+	struct kal_local local;
 	struct kal_route route;
 
+	/* VRFs come behind the default one */
 	if (kal_net_route(net, addr, NULL, 0, &route))
-		return NULL;
+		return kal_net_locals(net, addr, &local, 1) > 0 ?
+			       kal_dev_get_ifindex(net, local.ifindex) : NULL;
 	return route.local ? kal_dev_get_address(net, addr) :
 			     kal_dev_get_ifindex(net, route.ifindex);
 }

@@ -264,6 +264,7 @@ int kal_listen_start(struct kal_ep *ep);
 int kal_listen_stop(struct kal_ep *ep);
 void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info);
 struct net *kal_rnic_net_get(const struct ri_rnic *rnic);
+int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *local);
 int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr);
 
 #endif /* KAL_ENDPOINT_H */

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Listeners: one TCP listener for each network namespace, address and port,
+ * Listeners: one TCP listener for each network namespace, VRF, address and port,
  * shared by the listening endpoints of all RNICs there. A connection goes to
  * the endpoint whose RNIC's netdev owns the address that the peer called.
  * Called by endpoint.c.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/inetdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/netns/generic.h>
 #include <net/tcp_states.h>
 
@@ -27,6 +26,7 @@
  * @node: in listen_net.listeners
  * @sock: the socket; its user data is the listener
  * @addr: address and port
+ * @vrf: the socket is bound to it, 0: to none
  * @v6only: an IPv6 wildcard that takes no IPv4
  * @uid: who made it
  * @backlog: largest that was asked for; listen_net.mutex
@@ -39,6 +39,7 @@ struct kal_listener {
 	struct list_head node;
 	struct socket *sock;
 	struct sockaddr_storage addr;
+	int vrf;
 	bool v6only;
 	kuid_t uid;
 	int backlog;
@@ -102,68 +103,44 @@ struct net *kal_rnic_net_get(const struct ri_rnic *rnic)
 	return maybe_get_net(dev_net(rnic->netdev));
 }
 
-static bool owns_ipv4(struct net_device *ndev, __be32 addr)
+#define ANY_VRF		(-1)
+
+static bool netdev_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
 {
-	const struct in_ifaddr *ifa;
-	struct in_device *in_dev;
-
-	guard(rcu)();
-	in_dev = __in_dev_get_rcu(ndev);
-	if (!in_dev)
-		return false;
-	in_dev_for_each_ifa_rcu(ifa, in_dev)
-		if (ifa->ifa_local == addr)
-			return true;
-	/* addresses that a device owns without having them: 127.0.0.2 */
-	return __ip_dev_find(dev_net(ndev), addr, false) == ndev;
-}
-
-/* Several interfaces may have one link-local address: a VLAN has the MAC of what it is on. */
-static bool owns_ipv6(struct net_device *ndev, const struct sockaddr_in6 *in6)
-{
-	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL && in6->sin6_scope_id &&
-	    in6->sin6_scope_id != ndev->ifindex)
-		return false;
-	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
-}
-
-static bool netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *in4 = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-
-	if (addr->ss_family == AF_INET)
-		return owns_ipv4(ndev, in4->sin_addr.s_addr);
-	if (ipv6_addr_v4mapped(&in6->sin6_addr))
-		return owns_ipv4(ndev, in6->sin6_addr.s6_addr32[3]);
-	return owns_ipv6(ndev, in6);
+	return (vrf == ANY_VRF || kal_netdev_vrf(ndev) == vrf) && kal_netdev_owns(ndev, addr);
 }
 
 /*
  * rdma_cm takes any RNIC for an address whose netdev is a VLAN on the RNIC's, or
- * what the RNIC's VLAN is on.
+ * what the RNIC's VLAN is on. RCU is held.
  */
-static bool vlan_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
+static struct net_device *vlan_owner(struct net_device *ndev, const struct sockaddr_storage *addr,
+				     int vrf)
 {
 	struct net_device *dev;
 
-	guard(rcu)();
 	for_each_netdev_rcu(dev_net(ndev), dev)
-		if (kal_net_vlan_pair(ndev, dev) && netdev_owns(dev, addr))
-			return true;
-	return false;
+		if (kal_net_vlan_pair(ndev, dev) && netdev_has(dev, addr, vrf))
+			return dev;
+	return NULL;
+}
+
+static bool vlan_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
+{
+	guard(rcu)();
+	return vlan_owner(ndev, addr, vrf);
 }
 
 /* Is @addr one of the RNIC's netdev? Any context. */
 bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return netdev_owns(rnic->netdev, addr);
+	return netdev_has(rnic->netdev, addr, ANY_VRF);
 }
 
 /* The same, or of what stands for that. */
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return kal_rnic_has(rnic, addr) || vlan_owns(rnic->netdev, addr);
+	return kal_rnic_has(rnic, addr) || vlan_has(rnic->netdev, addr, ANY_VRF);
 }
 
 static bool is_wildcard(const struct sockaddr_storage *addr)
@@ -188,6 +165,43 @@ static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_st
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
+/**
+ * kal_rnic_vrf() - the VRF that connections of an RNIC are in
+ * @rnic: RNIC
+ * @local: their address; unspecified or a wildcard: any of the RNIC's netdev
+ *
+ * Return: the VRF's ifindex, 0: the default one. Context: any.
+ */
+int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *local)
+{
+	const struct net_device *owner = NULL;
+
+	guard(rcu)();
+	if (local->ss_family && !is_wildcard(local) && !kal_rnic_has(rnic, local))
+		owner = vlan_owner(rnic->netdev, local, ANY_VRF);
+	return kal_netdev_vrf(owner ?: rnic->netdev);
+}
+
+/*
+ * The VRF that a listener's socket is bound to. With tcp_l3mdev_accept a wildcard is that of
+ * all VRFs, and TCP allows no second one.
+ */
+static int listen_vrf(const struct ri_rnic *rnic, const struct net *net,
+		      const struct sockaddr_storage *local)
+{
+#if IS_ENABLED(CONFIG_NET_L3_MASTER_DEV)
+	if (is_wildcard(local) && READ_ONCE(net->ipv4.sysctl_tcp_l3mdev_accept))
+		return 0;
+#endif
+	return kal_rnic_vrf(rnic, local);
+}
+
+/* The VRF that an accepted connection is in; one of a link-local address has the device. */
+static int sock_vrf(const struct sock *sk)
+{
+	return l3mdev_master_ifindex_by_index(sock_net(sk), READ_ONCE(sk->sk_bound_dev_if));
+}
+
 static __be16 *addr_port(struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
@@ -198,14 +212,15 @@ static __be16 *addr_port(struct sockaddr_storage *addr)
 /* Accept ******************************************************************* */
 
 static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_storage *local,
+				  int vrf,
 				  bool (*owns)(struct net_device *ndev,
-					       const struct sockaddr_storage *addr))
+					       const struct sockaddr_storage *addr, int vrf))
 {
 	struct kal_ep *ep;
 
 	lockdep_assert_held(&l->lock);
 	list_for_each_entry(ep, &l->eps, listen_node)
-		if (owns(ep->rnic->netdev, local))
+		if (owns(ep->rnic->netdev, local, vrf))
 			return ep;
 	return NULL;
 }
@@ -215,12 +230,13 @@ static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_
  * rdma_cm gives the connection to the RNIC of the listener that we choose, if
  * that may have the address.
  */
-static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local)
+static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local,
+				 int vrf)
 {
 	struct kal_ep *ep, *owner;
 
 	spin_lock(&l->lock);
-	owner = first_owner(l, local, netdev_owns) ?: first_owner(l, local, vlan_owns);
+	owner = first_owner(l, local, vrf, netdev_has) ?: first_owner(l, local, vrf, vlan_has);
 	ep = list_first_entry_or_null(&l->eps, struct kal_ep, listen_node);
 	if (owner)
 		kal_ep_get(owner);
@@ -236,7 +252,7 @@ static void dispatch(struct kal_listener *l, struct socket *sock)
 	struct kal_ep *ep = NULL;
 
 	if (kernel_getsockname(sock, (struct sockaddr *)&local) > 0)
-		ep = find_owner(l, &local);
+		ep = find_owner(l, &local, sock_vrf(sock->sk));
 	if (!ep) {
 		sock_no_linger(sock->sk);
 		sock_release(sock);
@@ -326,7 +342,7 @@ static int listener_open(struct kal_listener *l, struct net *net, struct kal_por
 	struct sock *sk;
 	int err;
 
-	err = kal_sock_create(net, l->addr.ss_family, &l->sock);
+	err = kal_sock_create(net, l->addr.ss_family, l->vrf, &l->sock);
 	if (err)
 		return err;
 	sk = l->sock->sk;
@@ -348,7 +364,8 @@ static int listener_open(struct kal_listener *l, struct net *net, struct kal_por
 	return 0;
 }
 
-static struct kal_listener *listener_create(struct net *net, const struct kal_ep_listen_arg *arg)
+static struct kal_listener *listener_create(struct net *net, int vrf,
+					    const struct kal_ep_listen_arg *arg)
 {
 	struct kal_listener *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -356,6 +373,7 @@ static struct kal_listener *listener_create(struct net *net, const struct kal_ep
 	if (!l)
 		return ERR_PTR(-ENOMEM);
 	l->addr = *arg->local;
+	l->vrf = vrf;
 	l->v6only = arg->param->v6only;
 	l->uid = current_euid();
 	INIT_DELAYED_WORK(&l->work, accept_work);
@@ -369,12 +387,14 @@ static struct kal_listener *listener_create(struct net *net, const struct kal_ep
 	return l;
 }
 
-static struct kal_listener *listener_find(struct net *net, const struct kal_ep_listen_arg *arg)
+static struct kal_listener *listener_find(struct net *net, int vrf,
+					  const struct kal_ep_listen_arg *arg)
 {
 	struct kal_listener *l;
 
 	list_for_each_entry(l, &listen_net(net)->listeners, node)
-		if (l->v6only == arg->param->v6only && same_addr(&l->addr, arg->local))
+		if (l->vrf == vrf && l->v6only == arg->param->v6only &&
+		    same_addr(&l->addr, arg->local))
 			return l;
 	return NULL;
 }
@@ -401,15 +421,16 @@ static bool may_join(const struct kal_listener *l, const struct net *net)
 /* Add @ep to the listener of its address, which is made if there is none. */
 static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep_listen_arg *arg)
 {
+	const int vrf = listen_vrf(ep->rnic, net, arg->local);
 	struct kal_listener *l;
 	int backlog, err;
 
 	guard(mutex)(&listen_net(net)->mutex);
-	l = listener_find(net, arg);
+	l = listener_find(net, vrf, arg);
 	if (l && (has_rnic(l, ep->rnic) || !may_join(l, net)))
 		return -EADDRINUSE;
 	if (!l) {
-		l = listener_create(net, arg);
+		l = listener_create(net, vrf, arg);
 		if (IS_ERR(l))
 			return PTR_ERR(l);
 		list_add(&l->node, &listen_net(net)->listeners);
@@ -458,7 +479,9 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
  *
  * A wildcard means the addresses of the caller's network namespace. ib_core's
  * shared mode asks every RNIC for it, those of other namespaces too: they stay
- * deaf. Context: endpoint's lock held, may sleep.
+ * deaf. The listener is in the VRF that the RNIC's netdev is in now, as a socket that
+ * is bound to that VRF: it stays there when the netdev leaves.
+ * Context: endpoint's lock held, may sleep.
  */
 int kal_listen_start(struct kal_ep *ep)
 {

@@ -57,12 +57,13 @@ static void sock_setup(struct sock *sk)
  * kal_sock_create() - a TCP socket of a network namespace
  * @net: of the RNIC's netdev
  * @family: AF_INET or AF_INET6
+ * @vrf: the VRF to bind it to, 0: none
  * @sock: result
  *
  * The socket keeps @net alive, as a process' socket does: TCP timers may
- * outlive the release of a socket. Context: may sleep.
+ * outlive the release of a socket. Return: 0 or an errno. Context: may sleep.
  */
-int kal_sock_create(struct net *net, int family, struct socket **sock)
+int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
 	int err;
 
@@ -70,6 +71,12 @@ int kal_sock_create(struct net *net, int family, struct socket **sock)
 	if (err)
 		return err;
 	sk_net_refcnt_upgrade((*sock)->sk);
+	err = vrf ? sock_bindtoindex((*sock)->sk, vrf, true) : 0;
+	if (err) {
+		sock_release(*sock);
+		*sock = NULL;
+		return err;
+	}
 	sock_setup((*sock)->sk);
 	return 0;
 }
@@ -113,17 +120,18 @@ static void save_hooks(struct kal_llp *llp)
  * kal_llp_open() - a stream that is not connected yet
  * @net: of the RNIC's netdev
  * @family: AF_INET or AF_INET6
+ * @vrf: that it is in, 0: the default one
  *
  * Return: the stream or an ERR_PTR. Context: may sleep.
  */
-struct kal_llp *kal_llp_open(struct net *net, int family)
+struct kal_llp *kal_llp_open(struct net *net, int family, int vrf)
 {
 	struct kal_llp *llp = llp_alloc(GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!llp)
 		return ERR_PTR(-ENOMEM);
-	err = kal_sock_create(net, family, &llp->ri.sock);
+	err = kal_sock_create(net, family, vrf, &llp->ri.sock);
 	if (err) {
 		kfree(llp);
 		return ERR_PTR(err);

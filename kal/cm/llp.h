@@ -51,12 +51,12 @@ struct kal_conn_param;
 struct mem_cgroup;
 struct net;
 
-int kal_sock_create(struct net *net, int family, struct socket **sock);
+int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock);
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
 void kal_sock_delay_acks(struct sock *sk);
 void kal_sock_set_tos(struct socket *sock, u8 tos);
 
-struct kal_llp *kal_llp_open(struct net *net, int family);
+struct kal_llp *kal_llp_open(struct net *net, int family, int vrf);
 struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk),
 			      struct mem_cgroup *memcg, gfp_t gfp);
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,

@@ -157,7 +157,7 @@ static int open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
 	net = kal_rnic_net_get(ep->rnic);
 	if (!net)
 		return -ENODEV;
-	llp = kal_llp_open(net, su->to.ss_family);
+	llp = kal_llp_open(net, su->to.ss_family, kal_rnic_vrf(ep->rnic, &su->from));
 	put_net(net);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);

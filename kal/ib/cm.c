@@ -409,10 +409,17 @@ err_free:
 }
 
 /*
- * rdma_cm leaves the port of a wildcard's listeners unset, and then gives their
- * connections to the first of all RNICs that may have the address, whichever
- * they came to: that RNIC could not accept them. With the port it takes the
+ * rdma_cm leaves the port of a wildcard's listeners unset (docs/kernel-bugs.md), and
+ * then gives their connections to the first of all RNICs that may have the address,
+ * whichever they came to: that RNIC could not accept them. With the port it takes the
  * listener's own RNIC. rdma_cm is the only user of iw_cm and its id the context.
+ *
+ * There is no way besides. cma_iw_acquire_dev() looks at the listener's device and port
+ * and at the network device of the local address, no more. struct iw_cm_event and
+ * iw_cm_id have no field that it reads for either. When iw_accept() names a queue pair,
+ * its number is of the RNIC that rdma_cm chose, which no argument of the call tells: a
+ * connection cannot be handed over to that RNIC. The id is rdma_cm's own here, between
+ * its creation in cma_listen_on_dev() and its first use; the field is public.
  */
 static void kal_ib_listen_port(const struct iw_cm_id *cm_id)
 {

@@ -10,12 +10,16 @@
  * may happen at once; ib_core then lets the second wait for the first. The kAL's
  * end runs from a work queue, never inside ib_core's locks.
  *
- * The memory of the ib_device lives until remove(): it holds a reference.
+ * The memory of the ib_device lives until remove(): it holds a reference, and gives it up
+ * when nobody can have one of the device's GID entry.
  */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
+#include <rdma/ib.h>
 #include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 #include <rdma/rdma_netlink.h>
 
 #include "../core/core.h"
@@ -35,8 +39,40 @@ static void kal_ib_dealloc_driver(struct ib_device *base)
 static LIST_HEAD(kal_ib_devices);
 static DEFINE_MUTEX(kal_ib_devices_lock);	/* protects kal_ib_devices */
 
+static int kal_ib_fence_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+/*
+ * rdma_cm's cma_release_dev() gives up its reference of the device before that of the
+ * device's GID entry, so ib_core may have unregistered the device when the entry's last
+ * reference goes, and free_gid_work() then uses the device (docs/kernel-bugs.md). Both
+ * happen under rdma_cm's lock. An attempt to bind to a GID that no device has takes that
+ * lock and nothing else: behind it all entries are given up, and behind the flush freed.
+ */
+static void kal_ib_fence_gids(const struct kal_ib_device *dev)
+{
+	struct sockaddr_ib nowhere = { .sib_family = AF_IB };
+	struct rdma_cm_id *id;
+
+	memcpy(&nowhere.sib_addr, &dev->base.node_guid, sizeof(dev->base.node_guid));
+	for (;;) {
+		id = rdma_create_id(&init_net, kal_ib_fence_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+		if (!IS_ERR(id))
+			break;
+		/* no memory; the device cannot go without */
+		msleep(20);
+	}
+	/* any other answer may come without the lock */
+	WARN_ON_ONCE(rdma_bind_addr(id, (struct sockaddr *)&nowhere) != -ENODEV);
+	rdma_destroy_id(id);
+	flush_workqueue(ib_wq);
+}
+
 static void kal_ib_release(struct kal_ib_device *dev)
 {
+	kal_ib_fence_gids(dev);
 	scoped_guard(mutex, &kal_ib_devices_lock)
 		list_del_init(&dev->node);
 	kal_ib_stats_exit(dev);

@@ -88,7 +88,14 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 
 /*
  * ib_core frees a context that came to nothing, but not what it noted in it: of its
- * two callers one (UVERBS_METHOD_GET_CONTEXT) keeps the reference of the task.
+ * two callers one (UVERBS_METHOD_GET_CONTEXT) keeps the reference of the task
+ * (docs/kernel-bugs.md).
+ *
+ * There is no function for that. rdma_restrack_put() would give the task up, and the
+ * entry with it, which the other caller (ib_uverbs_get_context()) puts once more.
+ * rdma_restrack_del() does what is here, of an entry that was not added, but its
+ * declaration is ib_core's own. The call cannot be made one that does not fail: it
+ * answers the process by the same copy that may fail.
  */
 static void kal_ib_forget_task(struct ib_ucontext *base)
 {

@@ -80,6 +80,11 @@ int kal_addr_check(const struct sockaddr_storage *addr);
 bool kal_addr_same(const struct sockaddr_storage *a,
 		   const struct sockaddr_storage *b);
 
+/* vrf.c */
+struct net_device *kal_net_owner_rcu(struct net *net, const struct sockaddr_storage *addr,
+				     int vrf);
+int kal_net_addr_vrf(struct net *net, const struct sockaddr_storage *addr);
+
 /* events.c */
 void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event);
 int kal_net_events_init(void);

@@ -41,6 +41,10 @@ struct kal_net_user kal_net_user(void);
 int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_net_user *user);
 void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user);
 
+/* vrf.c */
+int kal_netdev_vrf(const struct net_device *ndev);
+bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr);
+
 /* rnic.c */
 bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b);
 

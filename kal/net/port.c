@@ -22,10 +22,12 @@
 /**
  * struct hold - an address of a reservation
  * @addr: address and port
+ * @vrf: that the address is in, 0: the default one
  * @sock: the socket that is bound to them, or NULL
  */
 struct hold {
 	struct sockaddr_storage addr;
+	int vrf;
 	struct socket *sock;
 };
 
@@ -50,15 +52,17 @@ struct addrs {
 };
 
 /* Once each: several prefixes may have one address, and several RNICs. */
-static void found(struct addrs *a, const struct sockaddr_storage *addr)
+static void found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
 {
 	unsigned int i;
 
 	for (i = 0; i < min(a->count, a->room); i++)
-		if (kal_addr_same(&a->holds[i].addr, addr))
+		if (a->holds[i].vrf == vrf && kal_addr_same(&a->holds[i].addr, addr))
 			return;
-	if (a->count < a->room)
+	if (a->count < a->room) {
 		a->holds[a->count].addr = *addr;
+		a->holds[a->count].vrf = vrf;
+	}
 	a->count++;
 }
 
@@ -72,7 +76,7 @@ static void find4(struct addrs *a, const struct net_device *ndev)
 		return;
 	in_dev_for_each_ifa_rcu(ifa, in_dev) {
 		kal_set_addr4(&addr, ifa->ifa_local);
-		found(a, &addr);
+		found(a, &addr, kal_netdev_vrf(ndev));
 	}
 }
 
@@ -88,7 +92,7 @@ static void find6(struct addrs *a, const struct net_device *ndev)
 		if (ifa->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED))
 			continue;
 		kal_set_addr6(&addr, &ifa->addr, ndev->ifindex);
-		found(a, &addr);
+		found(a, &addr, kal_netdev_vrf(ndev));
 	}
 }
 
@@ -117,7 +121,7 @@ static int hold(struct net *net, struct hold *h)
 {
 	int err;
 
-	err = kal_sock_create(net, h->addr.ss_family, &h->sock);
+	err = kal_sock_create(net, h->addr.ss_family, h->vrf, &h->sock);
 	if (err)
 		return err;
 	SOCK_INODE(h->sock)->i_uid = NOBODY;
@@ -194,9 +198,11 @@ static struct kal_port *port_for(struct net *net, const struct sockaddr_storage 
 
 	if (!kal_addr_any(addr)) {
 		port = port_new(addr, 1);
-		if (port)
-			port->holds[0].addr = *addr;
-		return port ?: ERR_PTR(-ENOMEM);
+		if (!port)
+			return ERR_PTR(-ENOMEM);
+		port->holds[0].addr = *addr;
+		port->holds[0].vrf = kal_net_addr_vrf(net, addr);
+		return port;
 	}
 	do {
 		num = count;

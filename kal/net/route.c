@@ -9,6 +9,7 @@
 #include <net/ip6_route.h>
 #include <net/ip_fib.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/route.h>
 
 #include "internal.h"
@@ -44,7 +45,7 @@ static int route4(struct net *net, const struct sockaddr_storage *dst,
 		  const struct sockaddr_storage *src, int oif,
 		  struct kal_route *r)
 {
-	struct net_device *owner;
+	struct net_device *owner = NULL;
 	struct flowi4 fl4;
 	struct rtable *rt;
 
@@ -53,6 +54,8 @@ static int route4(struct net *net, const struct sockaddr_storage *dst,
 		fl4.saddr = kal_in4(src)->sin_addr.s_addr;
 		if (!__ip_dev_find(net, fl4.saddr, false))
 			return -EADDRNOTAVAIL;
+		if (!oif)
+			fl4.flowi4_oif = kal_net_addr_vrf(net, src);
 	}
 	rt = __ip_route_output_key(net, &fl4);
 	if (IS_ERR(rt))
@@ -63,7 +66,8 @@ static int route4(struct net *net, const struct sockaddr_storage *dst,
 	}
 	r->local = rt->rt_type == RTN_LOCAL;
 	r->ifindex = rt->dst.dev->ifindex;
-	owner = r->local ? __ip_dev_find(net, fl4.daddr, false) : NULL;
+	if (r->local)
+		owner = kal_net_owner_rcu(net, dst, l3mdev_master_ifindex_rcu(rt->dst.dev));
 	r->owner_ifindex = owner ? owner->ifindex : r->ifindex;
 	r->mtu = dst_mtu(&rt->dst);
 	set_next_hop4(r, rt, fl4.daddr);
@@ -72,6 +76,13 @@ static int route4(struct net *net, const struct sockaddr_storage *dst,
 	return 0;
 }
 
+static bool owned6(struct net *net, const struct sockaddr_storage *src)
+{
+	return ipv6_chk_addr(net, &kal_in6(src)->sin6_addr, NULL, 0) ||
+	       kal_net_addr_vrf(net, src);
+}
+
+/* RCU is held */
 static int route6(struct net *net, const struct sockaddr_storage *dst,
 		  const struct sockaddr_storage *src, int oif,
 		  struct kal_route *r)
@@ -93,8 +104,10 @@ static int route6(struct net *net, const struct sockaddr_storage *dst,
 		return -EINVAL;
 	if (src) {
 		fl6.saddr = kal_in6(src)->sin6_addr;
-		if (!ipv6_chk_addr(net, &fl6.saddr, NULL, 0))
+		if (!owned6(net, src))
 			return -EADDRNOTAVAIL;
+		if (!oif)
+			fl6.flowi6_oif = kal_net_addr_vrf(net, src);
 	}
 	entry = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
 	if (IS_ERR(entry))
@@ -102,8 +115,8 @@ static int route6(struct net *net, const struct sockaddr_storage *dst,
 	rt = dst_rt6_info(entry);
 	r->local = rt->rt6i_flags & RTF_LOCAL;
 	r->ifindex = entry->dev->ifindex;
-	if (r->local && entry->dev->flags & IFF_LOOPBACK)
-		owner = ipv6_dev_find(net, &to->sin6_addr, NULL);
+	if (r->local && (entry->dev->flags & IFF_LOOPBACK || netif_is_l3_master(entry->dev)))
+		owner = kal_net_owner_rcu(net, dst, l3mdev_master_ifindex_rcu(entry->dev));
 	r->owner_ifindex = owner ? owner->ifindex : r->ifindex;
 	r->mtu = dst_mtu(entry);
 	r->gateway = rt->rt6i_flags & RTF_GATEWAY;
@@ -125,7 +138,7 @@ static int route(struct net *net, const struct sockaddr_storage *dst,
 }
 
 /* A destination that can be asked for, and the interface that its scope says. */
-static int check_dst(const struct sockaddr_storage *dst, int *oif)
+static int check_dst(struct net *net, const struct sockaddr_storage *dst, int *oif)
 {
 	const struct sockaddr_in6 *in6 = kal_in6(dst);
 	int err;
@@ -138,7 +151,8 @@ static int check_dst(const struct sockaddr_storage *dst, int *oif)
 	if (dst->ss_family == AF_INET || !in6->sin6_scope_id ||
 	    !(ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL))
 		return 0;
-	if (*oif && *oif != in6->sin6_scope_id)
+	if (*oif && *oif != in6->sin6_scope_id &&
+	    *oif != l3mdev_master_ifindex_by_index(net, in6->sin6_scope_id))
 		return -EINVAL;
 	*oif = in6->sin6_scope_id;
 	return 0;
@@ -150,7 +164,7 @@ int kal_net_route(struct net *net, const struct sockaddr_storage *dst,
 {
 	int err;
 
-	err = check_dst(dst, &oif);
+	err = check_dst(net, dst, &oif);
 	if (err)
 		return err;
 	if (src && (!src->ss_family || kal_addr_any(src)))
@@ -281,35 +295,55 @@ static bool usable(const struct net_device *ndev)
 	return ndev->flags & IFF_UP && !(ndev->flags & IFF_LOOPBACK);
 }
 
-int kal_net_locals(struct net *net, const struct sockaddr_storage *dst,
-		   struct kal_local *entries, unsigned int room)
+/* The same for a VRF. Return: 0, or why @dst cannot be reached in it. RCU is held. */
+static int add_vrf(struct locals *l, struct net *net, const struct sockaddr_storage *dst, int vrf)
 {
-	struct locals l = { .entries = entries, .room = room };
 	struct kal_route best, other;
 	struct net_device *ndev;
-	int oif = 0;
 	int err;
 
-	err = check_dst(dst, &oif);
+	err = route(net, dst, NULL, vrf, &best);
 	if (err)
 		return err;
-	guard(rcu)();
-	err = route(net, dst, NULL, oif, &best);
-	if (err)
-		return err;
-	add_route(&l, net, &best, dst);
-	if (oif)
-		return l.count;
+	add_route(l, net, &best, dst);
 	for_each_netdev_rcu(net, ndev) {
-		if (ndev->ifindex == best.owner_ifindex || !usable(ndev))
+		if (ndev->ifindex == best.owner_ifindex || !usable(ndev) ||
+		    l3mdev_master_ifindex_rcu(ndev) != vrf)
 			continue;
 		if (dst->ss_family == AF_INET && !has_route4(net, dst, ndev))
 			continue;
 		if (route(net, dst, NULL, ndev->ifindex, &other) || other.local ||
 		    other.ifindex != ndev->ifindex)
 			continue;
-		add_route(&l, net, &other, dst);
+		add_route(l, net, &other, dst);
 	}
-	return l.count;
+	return 0;
+}
+
+int kal_net_locals(struct net *net, const struct sockaddr_storage *dst,
+		   struct kal_local *entries, unsigned int room)
+{
+	struct locals l = { .entries = entries, .room = room };
+	struct net_device *ndev;
+	struct kal_route best;
+	int oif = 0;
+	int err;
+
+	err = check_dst(net, dst, &oif);
+	if (err)
+		return err;
+	guard(rcu)();
+	if (oif) {
+		err = route(net, dst, NULL, oif, &best);
+		if (err)
+			return err;
+		add_route(&l, net, &best, dst);
+		return l.count;
+	}
+	err = add_vrf(&l, net, dst, 0);
+	for_each_netdev_rcu(net, ndev)
+		if (netif_is_l3_master(ndev) && ndev->flags & IFF_UP)
+			add_vrf(&l, net, dst, ndev->ifindex);
+	return l.count ?: err;
 }
 EXPORT_SYMBOL_GPL(kal_net_locals);

@@ -155,7 +155,12 @@ int kal_llp_send(struct kal_llp *l, const void *buf, size_t len)
 	return 0;
 }
 
-struct kal_llp *kal_llp_open(struct net *n, int family)
+int kal_rnic_vrf(const struct ri_rnic *r, const struct sockaddr_storage *local)
+{
+	return 0;
+}
+
+struct kal_llp *kal_llp_open(struct net *n, int family, int vrf)
 {
 	memset(&llp, 0, sizeof(llp));
 	return &llp;

@@ -90,7 +90,7 @@ static const struct proto_ops space_ops = {
 	.release = space_release,
 };
 
-int kal_sock_create(struct net *net, int family, struct socket **sock)
+int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
 	int err;
 

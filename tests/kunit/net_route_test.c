@@ -6,6 +6,7 @@
 #include "net_fakes.h"
 
 #include "../../kal/net/addr.c"
+#include "../../kal/net/vrf.c"
 #include "../../kal/net/route.c"
 #include "ktest.h"
 

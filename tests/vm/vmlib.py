@@ -27,7 +27,10 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(REPO, "build", "vm")
 # where "make debug-modules" builds against the debug kernel
 DEBUG_MODULES = os.path.join(REPO, "build", "debug", "modules")
+# where "make rt-modules" builds against Debian's PREEMPT_RT kernel
+RT_MODULES = os.path.join(REPO, "build", "rt", "modules")
 STOCK = re.compile(r"^6\.12\..*deb12-amd64$")
+RT = re.compile(r"^6\.12\..*deb12-rt-amd64$")
 # what a stock kernel needs before it can see the share; in loading order
 EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
@@ -45,13 +48,23 @@ def version_key(release):
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", release)]
 
 
+def installed_release(pattern, hint):
+    """The newest installed kernel of that kind."""
+    found = [r for r in os.listdir("/lib/modules")
+             if pattern.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
+    if not found:
+        raise VmError(f"no such kernel is installed; {hint}")
+    return max(found, key=version_key)
+
+
 def stock_release():
     """The newest installed stock kernel that modules can be built for."""
-    found = [r for r in os.listdir("/lib/modules")
-             if STOCK.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
-    if not found:
-        raise VmError("no Debian 6.12 kernel is installed; run scripts/install-deps")
-    return max(found, key=version_key)
+    return installed_release(STOCK, "run scripts/install-deps")
+
+
+def rt_release():
+    """The same of Debian's PREEMPT_RT flavour."""
+    return installed_release(RT, "apt install linux-image-6.12-rt-amd64 linux-headers-6.12-rt-amd64")
 
 
 def kernel_release(image):
@@ -85,8 +98,8 @@ class Kernel:
     def __init__(self, choice):
         self.modules = ""
         self.debug = choice == "debug"
-        if choice == "stock":
-            self.release = stock_release()
+        if choice in ("stock", "rt"):
+            self.release = stock_release() if choice == "stock" else rt_release()
             self.image = f"/boot/vmlinuz-{self.release}"
             return
         self.image = os.path.abspath(choice)

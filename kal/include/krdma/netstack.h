@@ -52,9 +52,10 @@ struct kal_route {
  * @net: namespace
  * @dst: destination
  * @src: address to send from, NULL or family 0 for any
- * @oif: outgoing interface, 0 for any
+ * @oif: outgoing interface, or the device of a VRF; 0 for any
  * @route: result
  *
+ * The VRF is that of @oif, else that of @src, else the default one.
  * Rules that look at users see the calling task's.
  * Return: 0; -ENETUNREACH, -EHOSTUNREACH, -EACCES (prohibited), -EINVAL
  * (black hole, or a link-local destination without interface) as routing says;
@@ -85,8 +86,9 @@ struct kal_local {
  *
  * First the address that routing chooses. Then the others of the outgoing
  * interface whose scope fits, those next to the next hop first. Then, for each
- * other interface with a route to @dst, the same. Addresses that are
- * tentative or deprecated are left out.
+ * other interface with a route to @dst, the same. Then all of this for each VRF with a
+ * route to @dst, behind the default one. Addresses that are tentative or deprecated are
+ * left out.
  *
  * Return: the number of addresses, which may exceed @room but not 1024 (further addresses are
  * left out); or an errno of kal_net_route().
@@ -186,7 +188,8 @@ struct kal_port;
  * @net: namespace
  * @addr: address and port. Port 0: any, the result is written there. Address
  *	  zero: all addresses of that family on the RNICs of @net that there are
- *	  now; one that comes later is not reserved.
+ *	  now; one that comes later is not reserved. An address is reserved in the VRF
+ *	  that it is in now.
  *
  * The reservation is a bound socket of the host that does nothing else. So neither bind() nor
  * connect() gives the port to another socket, with SO_REUSEADDR or without. The reservation fails
@@ -212,7 +215,7 @@ bool kal_port_covers(const struct kal_port *port,
 /**
  * kal_port_bind() - bind a socket of a reservation's owner
  * @port: the reservation, which covers @addr; NULL: none, like kernel_bind()
- * @sock: TCP socket of the same namespace, with SO_REUSEADDR
+ * @sock: TCP socket of the same namespace, with SO_REUSEADDR; bound to the VRF of @addr
  * @addr: address and port
  *
  * The reservation does not conflict with this socket, but every other socket does. The
