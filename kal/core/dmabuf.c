@@ -44,8 +44,22 @@ static int kal_dmabuf_map(struct ri_vm_region *region)
 	return ret;
 }
 
-struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
-				      bool writable)
+/**
+ * kal_vm_pin_dmabuf() - map a part of a dma-buf
+ * @fd: of the calling process
+ * @offset: first byte
+ * @length: bytes, not 0
+ * @writable: the provider will write to it
+ *
+ * For a provider without a device that does DMA: the CPU copies. The exporter
+ * keeps the memory where it is until kal_vm_unpin(), and accounts it.
+ *
+ * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
+ * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
+ * exporter says. Context: of the process; sleeps for as long as the exporter's fences
+ * take, so the caller holds nothing of an RNIC.
+ */
+struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writable)
 {
 	struct ri_vm_region *region __free(kfree) = NULL;
 	struct dma_buf *dmabuf;
@@ -76,9 +90,8 @@ struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
 	}
 	return no_free_ptr(region);
 }
-EXPORT_SYMBOL_GPL(ri_vm_pin_dmabuf);
 
-/* The rest of ri_vm_unpin_range(). */
+/* The rest of kal_vm_unpin(). */
 void kal_dmabuf_unpin(struct ri_vm_region *region)
 {
 	dma_buf_end_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);

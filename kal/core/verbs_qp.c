@@ -61,7 +61,7 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 			    void (*on_event)(struct ri_qp *,
 					     enum ib_event_type),
 			    void *consumer, struct ib_qp *wc_qp,
-			    struct ib_udata *udata)
+			    struct ri_udata *udata)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
 	struct ri_qp *qp;

@@ -766,7 +766,7 @@ void ri_shmem_free(struct ri_shmem *shm)
 }
 
 /* a "user address" is one of the arena's */
-struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
+struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable)
 {
 	struct ri_vm_region *region = calloc(1, sizeof(*region));
 	u64 first = (start - (u64)fz_arena) >> PAGE_SHIFT, i;
@@ -780,8 +780,10 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
 	return region;
 }
 
-void ri_vm_unpin_range(struct ri_vm_region *region)
+void fz_unpin(struct ri_vm_region *region)
 {
+	if (!region)
+		return;
 	free(region->pages);
 	free(region);
 }
