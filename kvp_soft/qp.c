@@ -357,8 +357,8 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_cq_purge(soft_recv_cq(qp), ri->obj.id);
 	soft_cq_event_flush(soft_send_cq(qp));
 	soft_cq_event_flush(soft_recv_cq(qp));
-	kfree(qp->in);
-	kfree(qp->out);
+	kvfree(qp->in);
+	kvfree(qp->out);
 	soft_tx_reset(&qp->tx);
 	soft_rx_reset(&qp->rx);
 	soft_rq_free(&qp->own_rq);

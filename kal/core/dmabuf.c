@@ -68,7 +68,7 @@ struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writ
 
 	if (!length || check_add_overflow(offset, length, &end))
 		return ERR_PTR(-EINVAL);
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	dmabuf = dma_buf_get(fd);

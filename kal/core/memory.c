@@ -8,11 +8,13 @@
 #include <linux/cleanup.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "cgroup.h"
 #include "internal.h"
 #include "pins.h"
 
@@ -78,7 +80,7 @@ struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 		return ERR_PTR(-EINVAL);
 	npages = ((last & PAGE_MASK) - first) / PAGE_SIZE + 1;
 
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	region->mm = mm;
@@ -135,6 +137,34 @@ int kal_udata_put(const struct ri_udata *udata, void __user *out)
 {
 	return copy_to_user(udata->answer_to ?: out, udata->out, udata->answered) ? -EFAULT : 0;
 }
+
+/* For a QP ***************************************************************** */
+
+static void *kal_charged_alloc(size_t size, bool may_sleep)
+{
+	void *mem = kmalloc(size, may_sleep ? KAL_GFP_REQUEST : KAL_GFP_CHARGE);
+
+	if (mem || !may_sleep)
+		return mem;
+	/* fragmented: pages that lie anywhere, after one look at what can be reclaimed */
+	return kvmalloc(size, GFP_NOIO | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_HIGH |
+			      __GFP_NOWARN);
+}
+
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep)
+{
+	struct mem_cgroup *before;
+	void *mem;
+
+	if (!qp->memcg)
+		return may_sleep ? kvmalloc(size, GFP_NOIO) :
+				   kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+	before = set_active_memcg(qp->memcg);
+	mem = kal_charged_alloc(size, may_sleep);
+	set_active_memcg(before);
+	return mem;
+}
+EXPORT_SYMBOL_GPL(ri_qp_alloc);
 
 /* Shared memory ************************************************************ */
 

@@ -275,7 +275,7 @@ static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
 
 static struct ib_mr *kal_ib_get_dma_mr(struct ib_pd *base, int access)
 {
-	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -290,7 +290,7 @@ static struct ib_mr *kal_ib_alloc_mr(struct ib_pd *base, enum ib_mr_type type,
 
 	if (type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	return kal_ib_mr_finish(mr, kal_mr_alloc(to_kal_ib_pd(base)->pd, max_num_sg,

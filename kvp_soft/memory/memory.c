@@ -742,7 +742,7 @@ struct soft_mem *soft_mem_alloc(struct soft_rnic *rnic, struct ri_pd *pd)
 	u32 index;
 	int ret;
 
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&mem->refs, 1);
@@ -874,7 +874,7 @@ int soft_mem_init(struct soft_rnic *rnic)
 {
 	struct soft_mem *mem;
 
-	xa_init_flags(&rnic->mems, XA_FLAGS_ALLOC1);
+	xa_init_flags(&rnic->mems, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	rnic->next_mem = get_random_u32_below(1U << 24);
 	mem = soft_mem_alloc(rnic, NULL);
 	if (IS_ERR(mem))

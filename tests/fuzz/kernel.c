@@ -748,6 +748,11 @@ void ri_llp_abort(struct ri_llp *llp, int status)
 	ri_llp_close(llp, status);
 }
 
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep)
+{
+	return may_sleep ? kvmalloc(size, GFP_NOIO) : kmalloc(size, GFP_ATOMIC);
+}
+
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 {
 	struct ri_shmem *shm = calloc(1, sizeof(*shm));

@@ -324,6 +324,8 @@ bool kal_ep_undecided(struct kal_ep *ep);
 void kal_ep_destroy(struct kal_ep *ep);
 
 struct ri_rnic *kal_ep_rnic(struct kal_ep *ep);
+/* what a listener's connections are charged to, or NULL; there as long as @ep is */
+struct mem_cgroup *kal_ep_memcg(const struct kal_ep *ep);
 
 /*
  * References for one who looks at an endpoint that is not his: it may end

@@ -39,6 +39,7 @@
 #include <krdma/mpa_params.h>
 
 struct dma_buf;
+struct mem_cgroup;
 struct socket;
 struct ri_rnic;
 struct ri_llp;
@@ -160,6 +161,7 @@ struct ri_srq {
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
  * @ep: the endpoint that the QP is or was connected with; the kAL's
+ * @memcg: the kAL's: pays for ri_qp_alloc(); NULL: nobody does
  */
 struct ri_qp {
 	struct ri_obj obj;
@@ -171,6 +173,7 @@ struct ri_qp {
 	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
 	void *consumer;
 	void *ep;
+	struct mem_cgroup *memcg;
 };
 
 /**
@@ -783,6 +786,21 @@ struct ri_vm_region {
 	struct dma_buf *dmabuf;
 	struct iosys_map map;
 };
+
+/**
+ * ri_qp_alloc() - memory that a QP needs when none of its consumer's calls is in progress
+ * @qp: queue pair
+ * @size: bytes
+ * @may_sleep: for memory that softirq did not get
+ *
+ * Charged to the memory cgroup of the process that made the QP. Nothing waits for that
+ * group's reclaim: without @may_sleep a full group is -ENOMEM, with it the memory is charged
+ * beyond the limit, for which the next thing that the group asks for pays.
+ *
+ * Return: memory for kvfree(), not zeroed, or NULL. Context: any but hard interrupt;
+ * process context with @may_sleep.
+ */
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep);
 
 /**
  * struct ri_shmem - zeroed kernel memory that the provider shares with its user library
