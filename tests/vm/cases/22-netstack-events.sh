@@ -338,15 +338,6 @@ same "udpHCInDatagrams" "$(awk '$1 == "udpInDatagrams" { print $2 }' ours)" "$(a
 udp6=$(awk '$1 == "Udp6InDatagrams" { print $2 }' <(on A cat /proc/net/snmp6))
 same "udpInDatagrams" $((udp + udp6)) "$(awk '$1 == "udpInDatagrams" { print $2 }' ours)"
 
-say "more addresses than a reservation may have"
-for i in {1..1100}; do
-	echo "address add 10.80.$((i / 250)).$((i % 250 + 1))/32 dev vethA"
-done > many
-expect "1100 addresses" ip -n hostA -batch many
-refuse "all of them" on A "$net" port 0.0.0.0 0
-has "the errno" "ENOSPC" expect
-expect "one of them" on A "$net" port 10.80.1.1 0
-
 say "the end"
 ip netns add hostC
 ip link add vethC0 type veth peer name vethC1 netns hostC
