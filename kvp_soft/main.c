@@ -36,15 +36,16 @@ static int soft_ucontext_query(struct ri_ucontext *uctx, void *answer)
 }
 
 static int soft_ucontext_alloc(struct ri_ucontext *uctx,
-			       struct ib_udata *udata)
+			       struct ri_udata *udata)
 {
 	struct krdma_soft_ucontext_resp resp;
 
 	soft_ucontext_query(uctx, &resp);
-	if (udata->outlen < sizeof(resp))
+	if (udata->out_len < sizeof(resp))
 		return -EINVAL;
+	ri_udata_answer(udata, &resp, sizeof(resp));
 	soft_gather_init(&to_soft_ucontext(uctx)->gather);
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	return 0;
 }
 
 static void soft_ucontext_dealloc(struct ri_ucontext *uctx)
@@ -53,7 +54,7 @@ static void soft_ucontext_dealloc(struct ri_ucontext *uctx)
 }
 
 /* a protection domain is known by its address, see soft_mem_get() */
-static int soft_pd_alloc(struct ri_pd *pd, struct ib_udata *udata)
+static int soft_pd_alloc(struct ri_pd *pd, struct ri_udata *udata)
 {
 	return 0;
 }

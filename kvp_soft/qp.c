@@ -28,7 +28,7 @@ static void soft_ring_respond(const struct soft_ring *ring, const struct ri_shme
 }
 
 /* What the user library needs to map the rings. */
-static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
+static int soft_qp_respond(struct soft_qp *qp, struct ri_udata *udata)
 {
 	const struct soft_ring *sq = &qp->sq.ring;
 	const struct soft_ring *rq = &qp->own_rq.ring;
@@ -45,16 +45,17 @@ static int soft_qp_respond(struct soft_qp *qp, struct ib_udata *udata)
 		soft_ring_respond(sq, sq->shm, &resp.sq_offset, &resp.sq_size);
 	if (rq->depth)
 		soft_ring_respond(rq, rq->shm ?: sq->shm, &resp.rq_offset, &resp.rq_size);
-	if (udata->outlen < sizeof(resp))
+	if (udata->out_len < sizeof(resp))
 		return -EINVAL;
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	ri_udata_answer(udata, &resp, sizeof(resp));
+	return 0;
 }
 
 static atomic64_t soft_qp_serial;
 
 /* ri_ops.qp_create */
 int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
-		   struct ib_udata *udata)
+		   struct ri_udata *udata)
 {
 	struct ri_ucontext *uctx = ri->pd->uctx;
 	struct soft_qp *qp = to_soft_qp(ri);
@@ -284,8 +285,8 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_qp_purge(qp);
 	soft_cq_event_flush(soft_send_cq(qp));
 	soft_cq_event_flush(soft_recv_cq(qp));
-	kfree(qp->in);
-	kfree(qp->out);
+	kvfree(qp->in);
+	kvfree(qp->out);
 	soft_tx_reset(qp->tx);
 	soft_rx_reset(qp->rx);
 	soft_rq_free(&qp->own_rq);

@@ -8,7 +8,7 @@
 #include <krdma/rnicpi.h>
 
 int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
-		   struct ib_udata *udata);
+		   struct ri_udata *udata);
 int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 		  struct ri_qp_init_attr *init_attr);
 int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,

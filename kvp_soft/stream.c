@@ -112,8 +112,8 @@ static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
 
 static void soft_reads_free(struct soft_qp *qp)
 {
-	kfree(qp->in);
-	kfree(qp->out);
+	kvfree(qp->in);
+	kvfree(qp->out);
 	qp->in = NULL;
 	qp->out = NULL;
 	qp->in_head = 0;
@@ -123,13 +123,23 @@ static void soft_reads_free(struct soft_qp *qp)
 	qp->tx_waits = false;
 }
 
+/* charged to the QP's owner: a worker may bring the stream */
+static void *soft_reads_ring(struct soft_qp *qp, u16 depth, size_t size)
+{
+	void *ring = ri_qp_alloc(&qp->ri, depth * size, true);
+
+	if (ring)
+		memset(ring, 0, depth * size);
+	return ring;
+}
+
 static int soft_reads_alloc(struct soft_qp *qp)
 {
 	soft_reads_free(qp);
 	if (qp->mpa.ird)
-		qp->in = kcalloc(qp->mpa.ird, sizeof(*qp->in), GFP_KERNEL);
+		qp->in = soft_reads_ring(qp, qp->mpa.ird, sizeof(*qp->in));
 	if (qp->mpa.ord)
-		qp->out = kcalloc(qp->mpa.ord, sizeof(*qp->out), GFP_KERNEL);
+		qp->out = soft_reads_ring(qp, qp->mpa.ord, sizeof(*qp->out));
 	if ((qp->mpa.ird && !qp->in) || (qp->mpa.ord && !qp->out)) {
 		soft_reads_free(qp);
 		return -ENOMEM;

@@ -228,11 +228,12 @@ void kal_handle_cancel(struct kal_handle *h);
 /*
  * A command that makes an object which needs @parent. The caller uses that and does not
  * any more on return. @make makes what the object stands for and writes its answer,
- * the number included, into @cmd. May sleep.
+ * the number included, into @cmd, and the provider's into @udata. May sleep.
  */
-typedef int (*kal_handle_maker)(struct kal_handle *h, struct kal_handle *parent, void *cmd);
+typedef int (*kal_handle_maker)(struct kal_handle *h, struct kal_handle *parent, void *cmd,
+				struct ri_udata *udata);
 int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
-		    kal_handle_maker make, void *cmd);
+		    kal_handle_maker make, void *cmd, struct ri_udata *udata);
 
 /* To use one until kal_handle_put(): ERR_PTR -ENOENT, -EINVAL (its kind), -ENODEV. */
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type);
@@ -318,6 +319,9 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg);
  * struct kal_command - a command
  * @handler: gets the structure in the kernel's size, zeros where the caller's is
  *	     shorter, and changes it; may sleep
+ * @private_handler: in its place: the same with the provider's own bytes, which are copied
+ *		     from user space before and to it afterwards
+ * @private: offset of the struct krdma_private that says where those are
  * @min: octets that the caller must have
  * @size: of the structure
  * @handle: offset of the handle of what it makes, 0: it makes nothing
@@ -325,6 +329,8 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg);
  */
 struct kal_command {
 	int (*handler)(struct kal_file *file, void *cmd);
+	int (*private_handler)(struct kal_file *file, void *cmd, struct ri_udata *udata);
+	u32 private;
 	u32 min;
 	u32 size;
 	u32 handle;
@@ -336,6 +342,14 @@ struct kal_command {
 /* makes an object, and says its handle in the member of that name */
 #define KAL_COMMAND_NEW(fn, type, last)                                                   \
 	{ .handler = (fn), .min = offsetofend(struct type, last), .size = sizeof(struct type), \
+	  .handle = offsetof(struct type, handle) }
+/* the same with the provider's own bytes, in the member priv */
+#define KAL_COMMAND_PRIVATE(fn, type, last)                                               \
+	{ .private_handler = (fn), .private = offsetof(struct type, priv),                 \
+	  .min = offsetofend(struct type, last), .size = sizeof(struct type) }
+#define KAL_COMMAND_NEW_PRIVATE(fn, type, last)                                           \
+	{ .private_handler = (fn), .private = offsetof(struct type, priv),                 \
+	  .min = offsetofend(struct type, last), .size = sizeof(struct type),              \
 	  .handle = offsetof(struct type, handle) }
 #define KAL_COMMAND_ALWAYS(fn, type, last)                                                \
 	{ .handler = (fn), .min = offsetofend(struct type, last), .size = sizeof(struct type), \

@@ -157,22 +157,22 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(kal_cmd_usage, krdma_usage, objects),
 	/* objects */
 	[_IOC_NR(KRDMA_IOC_DESTROY)] = KAL_COMMAND(kal_cmd_destroy, krdma_destroy, handle),
-	[_IOC_NR(KRDMA_IOC_CONTEXT)] = KAL_COMMAND_NEW(kal_cmd_context, krdma_context, flags),
-	[_IOC_NR(KRDMA_IOC_PD)] = KAL_COMMAND_NEW(kal_cmd_pd, krdma_pd, id),
-	[_IOC_NR(KRDMA_IOC_CQ)] = KAL_COMMAND_NEW(kal_cmd_cq, krdma_cq, depth),
-	[_IOC_NR(KRDMA_IOC_CQ_MODIFY)] = KAL_COMMAND(kal_cmd_cq_modify, krdma_cq_modify, depth),
+	[_IOC_NR(KRDMA_IOC_CONTEXT)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_context, krdma_context, flags),
+	[_IOC_NR(KRDMA_IOC_PD)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_pd, krdma_pd, id),
+	[_IOC_NR(KRDMA_IOC_CQ)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_cq, krdma_cq, depth),
+	[_IOC_NR(KRDMA_IOC_CQ_MODIFY)] = KAL_COMMAND_PRIVATE(kal_cmd_cq_modify, krdma_cq_modify, depth),
 	[_IOC_NR(KRDMA_IOC_CQ_POLL)] = KAL_COMMAND(kal_cmd_cq_poll, krdma_cq_poll, entries),
 	[_IOC_NR(KRDMA_IOC_CQ_NOTIFY)] = KAL_COMMAND(kal_cmd_cq_notify, krdma_cq_notify, missed),
-	[_IOC_NR(KRDMA_IOC_SRQ)] = KAL_COMMAND_NEW(kal_cmd_srq, krdma_srq, max_sge),
-	[_IOC_NR(KRDMA_IOC_SRQ_MODIFY)] = KAL_COMMAND(kal_cmd_srq_modify, krdma_srq_attr, limit),
+	[_IOC_NR(KRDMA_IOC_SRQ)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_srq, krdma_srq, max_sge),
+	[_IOC_NR(KRDMA_IOC_SRQ_MODIFY)] = KAL_COMMAND_PRIVATE(kal_cmd_srq_modify, krdma_srq_attr, limit),
 	[_IOC_NR(KRDMA_IOC_SRQ_QUERY)] = KAL_COMMAND(kal_cmd_srq_query, krdma_srq_attr, limit),
-	[_IOC_NR(KRDMA_IOC_QP)] = KAL_COMMAND_NEW(kal_cmd_qp, krdma_qp, max_inline),
+	[_IOC_NR(KRDMA_IOC_QP)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_qp, krdma_qp, max_inline),
 	[_IOC_NR(KRDMA_IOC_QP_MODIFY)] = KAL_COMMAND(kal_cmd_qp_modify, krdma_qp_attr, access),
 	[_IOC_NR(KRDMA_IOC_QP_QUERY)] = KAL_COMMAND(kal_cmd_qp_query, krdma_qp_attr, state),
 	[_IOC_NR(KRDMA_IOC_POST_SEND)] = KAL_COMMAND_ALWAYS(kal_cmd_post_send, krdma_post, done),
 	[_IOC_NR(KRDMA_IOC_POST_RECV)] = KAL_COMMAND_ALWAYS(kal_cmd_post_recv, krdma_post, done),
 	[_IOC_NR(KRDMA_IOC_POST_SRQ)] = KAL_COMMAND_ALWAYS(kal_cmd_post_srq, krdma_post, done),
-	[_IOC_NR(KRDMA_IOC_MR)] = KAL_COMMAND_NEW(kal_cmd_mr, krdma_mr, iova),
+	[_IOC_NR(KRDMA_IOC_MR)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_mr, krdma_mr, iova),
 	[_IOC_NR(KRDMA_IOC_MR_REREGISTER)] =
 		KAL_COMMAND(kal_cmd_mr_reregister, krdma_mr_reregister, iova),
 	[_IOC_NR(KRDMA_IOC_MW)] = KAL_COMMAND_NEW(kal_cmd_mw, krdma_mw, type),
@@ -201,7 +201,25 @@ static const struct kal_command *kal_command_find(unsigned int cmd)
 	    nr >= ARRAY_SIZE(kal_commands))
 		return NULL;
 	nr = array_index_nospec(nr, ARRAY_SIZE(kal_commands));
-	return kal_commands[nr].handler ? &kal_commands[nr] : NULL;
+	return kal_commands[nr].size ? &kal_commands[nr] : NULL;
+}
+
+/* As a handler: nothing is in use while the provider's own bytes are copied. */
+static int kal_command_private(struct kal_file *file, const struct kal_command *command, void *cmd)
+{
+	const struct krdma_private *priv = cmd + command->private;
+	struct ri_udata udata;
+	int ret;
+
+	ret = kal_udata_get(&udata, u64_to_user_ptr(priv->in), priv->in_len, priv->out_len);
+	if (!ret)
+		ret = command->private_handler(file, cmd, &udata);
+	if (ret)
+		return ret;
+	ret = kal_udata_put(&udata, u64_to_user_ptr(priv->out));
+	if (ret && command->handle)
+		kal_handle_destroy(file, *(const u32 *)(cmd + command->handle));
+	return ret;
 }
 
 /*
@@ -228,7 +246,8 @@ static int kal_command_run(struct kal_file *file, const struct kal_command *comm
 		return ret;
 	/* it may have changed since; nothing reads it but the answer */
 	*(u32 *)cmd = size;
-	ret = command->handler(file, cmd);
+	ret = command->handler ? command->handler(file, cmd) :
+				 kal_command_private(file, command, cmd);
 	if (ret && !command->always)
 		return ret;
 	err = kal_command_answer(file, command, arg, cmd, size);

@@ -180,7 +180,7 @@ void kal_handle_cancel(struct kal_handle *h)
 }
 
 int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
-		    kal_handle_maker make, void *cmd)
+		    kal_handle_maker make, void *cmd, struct ri_udata *udata)
 {
 	struct kal_handle *h = kal_handle_new(parent->file, ops, parent->dev, cookie);
 	int ret = PTR_ERR_OR_ZERO(h);
@@ -189,7 +189,7 @@ int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops,
 		goto out;
 	ret = kal_handle_need(h, parent);
 	if (!ret)
-		ret = make(h, parent, cmd);
+		ret = make(h, parent, cmd, udata);
 	if (ret)
 		kal_handle_cancel(h);
 	else

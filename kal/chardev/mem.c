@@ -2,7 +2,13 @@
 /*
  * /dev/krdma's memory regions and windows. A region is of the calling process' memory,
  * whoever has opened the file: it is pinned, and counted, there.
+ *
+ * User space can make a pin wait for ever (userfaultfd, FUSE, a dma-buf's fence). So a
+ * region's command looks at its objects, gives them up, pins, and takes them again. An RNIC
+ * that has gone meanwhile is -ENODEV.
  */
+#include <linux/sched/signal.h>
+
 #include "verbs.h"
 
 static int kal_h_mr_destroy(struct kal_handle *h)
@@ -23,27 +29,26 @@ static const struct kal_handle_ops kal_h_mr_ops = {
 	.destroy = kal_h_mr_destroy,
 };
 
-static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+/* what kal_mr_make() is given: the command, and the memory that was pinned for it */
+struct kal_mr_call {
+	struct krdma_mr *cmd;
+	struct ri_mr_attr attr;
+};
+
+static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+		       struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
-	struct krdma_mr *cmd = _cmd;
-	const struct ri_mr_attr attr = {
-		.start = cmd->start,
-		.length = cmd->length,
-		.iova = cmd->iova,
-		.access = cmd->access,
-		.dmabuf = cmd->flags & KRDMA_MR_DMABUF,
-		.fd = cmd->fd,
-	};
-	struct ib_udata buf, *udata;
+	struct kal_mr_call *call = _cmd;
+	struct krdma_mr *cmd = call->cmd;
 
-	udata = kal_udata(pd->ctx, &cmd->priv, &buf);
+	udata = kal_udata(pd->ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	mr->ctx = pd->ctx;
 	mutex_init(&mr->lock);
-	mr->mr = kal_mr_register(pd->pd, &attr, udata);
+	mr->mr = kal_mr_register(pd->pd, &call->attr, udata);
 	if (IS_ERR(mr->mr)) {
 		mutex_destroy(&mr->lock);
 		return PTR_ERR(mr->mr);
@@ -53,21 +58,45 @@ static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	return 0;
 }
 
-int kal_cmd_mr(struct kal_file *file, void *_cmd)
+int kal_cmd_mr(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_mr *cmd = _cmd;
+	struct kal_mr_call call = {
+		.cmd = cmd,
+		.attr = {
+			.start = cmd->start,
+			.length = cmd->length,
+			.iova = cmd->iova,
+			.access = cmd->access,
+			.dmabuf = cmd->flags & KRDMA_MR_DMABUF,
+			.fd = cmd->fd,
+		},
+	};
 	struct kal_h_pd *pd;
+	int ret;
 
 	if (cmd->reserved || cmd->flags & ~KRDMA_MR_DMABUF)
 		return -EINVAL;
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	return kal_handle_make(&pd->h, &kal_h_mr_ops, 0, kal_mr_make, cmd);
+	ret = kal_mr_check(pd->pd->obj.rnic, &call.attr);
+	kal_handle_put(&pd->h);
+	if (!ret)
+		ret = kal_mr_pin(&call.attr);
+	if (ret)
+		return ret;
+	pd = kal_get_pd(file, cmd->pd);
+	ret = IS_ERR(pd) ? PTR_ERR(pd) :
+			   kal_handle_make(&pd->h, &kal_h_mr_ops, 0, kal_mr_make, &call, udata);
+	if (ret)
+		kal_mr_unpin(call.attr.region);
+	return ret;
 }
 
-static int kal_mr_change(struct kal_h_mr *mr, struct kal_h_pd *pd,
-			 struct krdma_mr_reregister *cmd)
+/* KRDMA_REREG_* are those of enum ib_mr_rereg_flags. */
+static int kal_mr_change_plan(struct kal_file *file, const struct krdma_mr_reregister *cmd,
+			      struct kal_mr_change *change)
 {
 	const struct ri_mr_attr attr = {
 		.start = cmd->start,
@@ -75,13 +104,26 @@ static int kal_mr_change(struct kal_h_mr *mr, struct kal_h_pd *pd,
 		.iova = cmd->iova,
 		.access = cmd->access,
 	};
+	struct kal_h_mr *mr = kal_get_mr(file, cmd->handle);
+	int ret;
+
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	scoped_guard(mutex, &mr->lock)
+		ret = kal_mr_change_begin(mr->mr, cmd->mask, &attr, change);
+	kal_handle_put(&mr->h);
+	return ret;
+}
+
+static int kal_mr_change_in(struct kal_h_mr *mr, struct kal_h_pd *pd,
+			    struct krdma_mr_reregister *cmd, struct kal_mr_change *change)
+{
 	int ret;
 
 	if (pd && pd->ctx != mr->ctx)
 		return -EINVAL;
 	guard(mutex)(&mr->lock);
-	/* KRDMA_REREG_* are those of enum ib_mr_rereg_flags */
-	ret = kal_mr_reregister(mr->mr, cmd->mask, &attr, pd ? pd->pd : mr->mr->pd);
+	ret = kal_mr_reregister(mr->mr, change, pd ? pd->pd : mr->mr->pd);
 	if (ret)
 		return ret;
 	if (pd)
@@ -90,11 +132,31 @@ static int kal_mr_change(struct kal_h_mr *mr, struct kal_h_pd *pd,
 	return 0;
 }
 
+static int kal_mr_change_apply(struct kal_file *file, struct krdma_mr_reregister *cmd,
+			       struct kal_mr_change *change)
+{
+	struct kal_h_mr *mr = kal_get_mr(file, cmd->handle);
+	struct kal_h_pd *pd = NULL;
+	int ret;
+
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	if (cmd->mask & KRDMA_REREG_PD)
+		pd = kal_get_pd(file, cmd->pd);
+	ret = PTR_ERR_OR_ZERO(pd);
+	if (!ret) {
+		ret = kal_mr_change_in(mr, pd, cmd, change);
+		if (pd)
+			kal_handle_put(&pd->h);
+	}
+	kal_handle_put(&mr->h);
+	return ret;
+}
+
 int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 {
 	struct krdma_mr_reregister *cmd = _cmd;
-	struct kal_h_pd *pd = NULL;
-	struct kal_h_mr *mr;
+	struct kal_mr_change change;
 	int ret;
 
 	BUILD_BUG_ON(KRDMA_REREG_TRANSLATION ^ IB_MR_REREG_TRANS);
@@ -102,19 +164,17 @@ int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 	BUILD_BUG_ON(KRDMA_REREG_ACCESS ^ IB_MR_REREG_ACCESS);
 	if (!cmd->mask || cmd->mask & ~IB_MR_REREG_SUPPORTED)
 		return -EINVAL;
-	mr = kal_get_mr(file, cmd->handle);
-	if (IS_ERR(mr))
-		return PTR_ERR(mr);
-	if (cmd->mask & KRDMA_REREG_PD)
-		pd = kal_get_pd(file, cmd->pd);
-	ret = PTR_ERR_OR_ZERO(pd);
-	if (!ret) {
-		ret = kal_mr_change(mr, pd, cmd);
-		if (pd)
-			kal_handle_put(&pd->h);
-	}
-	kal_handle_put(&mr->h);
-	return ret;
+	/* again when another thread has changed the region in between */
+	do {
+		ret = kal_mr_change_plan(file, cmd, &change);
+		if (!ret)
+			ret = kal_mr_change_pin(&change);
+		if (!ret) {
+			ret = kal_mr_change_apply(file, cmd, &change);
+			kal_mr_change_end(&change);
+		}
+	} while (ret == -ESTALE && !signal_pending(current));
+	return ret == -ESTALE ? -EINTR : ret;
 }
 
 /* Windows ****************************************************************** */
@@ -131,7 +191,8 @@ static const struct kal_handle_ops kal_h_mw_ops = {
 	.destroy = kal_h_mw_destroy,
 };
 
-static int kal_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+static int kal_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+		       struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_mw *mw = container_of(h, struct kal_h_mw, h);
@@ -159,5 +220,5 @@ int kal_cmd_mw(struct kal_file *file, void *_cmd)
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	return kal_handle_make(&pd->h, &kal_h_mw_ops, 0, kal_mw_make, cmd);
+	return kal_handle_make(&pd->h, &kal_h_mw_ops, 0, kal_mw_make, cmd, NULL);
 }

@@ -266,6 +266,7 @@ static int port_destroy(struct kal_handle *h)
 	struct net_user *user = h->file->net_user;
 
 	kal_port_free(container_of(h, struct port_handle, h)->port);
+	kal_net_share_put(h->file->net, KAL_SHARE_PORT, &h->file->user);
 	atomic_dec(&user->ports);
 	return 0;
 }
@@ -298,6 +299,19 @@ static int port_new(struct kal_file *file, struct krdma_port *cmd)
 	return 0;
 }
 
+/* the share goes with the reservation */
+static int port_new_shared(struct kal_file *file, struct krdma_port *cmd)
+{
+	int ret = kal_net_share_get(file->net, KAL_SHARE_PORT, &file->user);
+
+	if (ret)
+		return ret;
+	ret = port_new(file, cmd);
+	if (ret)
+		kal_net_share_put(file->net, KAL_SHARE_PORT, &file->user);
+	return ret;
+}
+
 int kal_cmd_port(struct kal_file *file, void *_cmd)
 {
 	struct net_user *user = net_user(file);
@@ -313,7 +327,7 @@ int kal_cmd_port(struct kal_file *file, void *_cmd)
 	if (atomic_inc_return(&user->ports) > READ_ONCE(kal_file_ports))
 		ret = -ENOSPC;
 	else
-		ret = port_new(file, cmd);
+		ret = port_new_shared(file, cmd);
 	if (ret)
 		atomic_dec(&user->ports);
 	return ret;

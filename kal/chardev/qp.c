@@ -25,7 +25,8 @@ static void kal_h_srq_event(struct ri_srq *rsrq, enum ib_event_type event)
 	kal_handle_async(&srq->h, event);
 }
 
-static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_srq *srq = container_of(h, struct kal_h_srq, h);
@@ -37,9 +38,8 @@ static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_
 			.srq_limit = cmd->limit,
 		},
 	};
-	struct ib_udata buf, *udata;
 
-	udata = kal_udata(pd->ctx, &cmd->priv, &buf);
+	udata = kal_udata(pd->ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	srq->ctx = pd->ctx;
@@ -53,7 +53,7 @@ static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_
 	return 0;
 }
 
-int kal_cmd_srq(struct kal_file *file, void *_cmd)
+int kal_cmd_srq(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_srq *cmd = _cmd;
 	struct kal_h_pd *pd;
@@ -63,10 +63,10 @@ int kal_cmd_srq(struct kal_file *file, void *_cmd)
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	return kal_handle_make(&pd->h, &kal_h_srq_ops, cmd->cookie, kal_srq_make, cmd);
+	return kal_handle_make(&pd->h, &kal_h_srq_ops, cmd->cookie, kal_srq_make, cmd, udata);
 }
 
-int kal_cmd_srq_modify(struct kal_file *file, void *_cmd)
+int kal_cmd_srq_modify(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_srq_attr *cmd = _cmd;
 	const struct ib_srq_attr attr = {
@@ -74,7 +74,6 @@ int kal_cmd_srq_modify(struct kal_file *file, void *_cmd)
 		.srq_limit = cmd->limit,
 	};
 	enum ib_srq_attr_mask mask = 0;
-	struct ib_udata buf, *udata;
 	struct kal_h_srq *srq;
 	int ret;
 
@@ -87,7 +86,7 @@ int kal_cmd_srq_modify(struct kal_file *file, void *_cmd)
 	srq = kal_get_srq(file, cmd->handle);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
-	udata = kal_udata(srq->ctx, &cmd->priv, &buf);
+	udata = kal_udata(srq->ctx, udata);
 	ret = PTR_ERR_OR_ZERO(udata);
 	if (!ret)
 		ret = kal_srq_modify(srq->srq, &attr, mask, udata);
@@ -198,7 +197,8 @@ static void kal_qp_granted(const struct ib_qp_cap *cap, struct krdma_qp *cmd)
 	cmd->max_inline = cap->max_inline_data;
 }
 
-static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, struct krdma_qp *cmd)
+static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, struct krdma_qp *cmd,
+		       struct ri_udata *udata)
 {
 	struct ri_qp_init_attr attr = {
 		.send_cq = parts->send_cq->cq,
@@ -215,10 +215,9 @@ static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, st
 								  IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
-	struct ib_udata buf, *udata;
 	int ret;
 
-	udata = kal_udata(parts->pd->ctx, &cmd->priv, &buf);
+	udata = kal_udata(parts->pd->ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	ret = kal_qp_need(qp, parts);
@@ -242,7 +241,7 @@ static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, st
 	return 0;
 }
 
-int kal_cmd_qp(struct kal_file *file, void *_cmd)
+int kal_cmd_qp(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_qp *cmd = _cmd;
 	struct kal_qp_parts parts;
@@ -264,7 +263,7 @@ int kal_cmd_qp(struct kal_file *file, void *_cmd)
 	ret = PTR_ERR_OR_ZERO(h);
 	if (ret)
 		goto out;
-	ret = kal_qp_make(container_of(h, struct kal_h_qp, h), &parts, cmd);
+	ret = kal_qp_make(container_of(h, struct kal_h_qp, h), &parts, cmd, udata);
 	if (ret)
 		kal_handle_cancel(h);
 out:

@@ -9,17 +9,10 @@
 
 #include "verbs.h"
 
-struct ib_udata *kal_udata(const struct kal_h_context *ctx, const struct krdma_private *priv,
-			   struct ib_udata *udata)
+struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *udata)
 {
 	if (kal_context_slow(ctx))
-		return priv->in_len || priv->out_len ? ERR_PTR(-EINVAL) : NULL;
-	*udata = (struct ib_udata) {
-		.inbuf = u64_to_user_ptr(priv->in),
-		.outbuf = u64_to_user_ptr(priv->out),
-		.inlen = priv->in_len,
-		.outlen = priv->out_len,
-	};
+		return udata->in_len || udata->out_len ? ERR_PTR(-EINVAL) : NULL;
 	return udata;
 }
 
@@ -40,26 +33,21 @@ static const struct kal_handle_ops kal_context_ops = {
 	.destroy = kal_context_destroy,
 };
 
-static int kal_context_open(struct kal_h_context *ctx, const struct krdma_context *cmd)
+static int kal_context_open(struct kal_h_context *ctx, const struct krdma_context *cmd,
+			    struct ri_udata *udata)
 {
-	struct ib_udata udata = {
-		.inbuf = u64_to_user_ptr(cmd->priv.in),
-		.outbuf = u64_to_user_ptr(cmd->priv.out),
-		.inlen = cmd->priv.in_len,
-		.outlen = cmd->priv.out_len,
-	};
 	struct ri_ucontext *uctx;
 
 	if (cmd->flags & KRDMA_SLOW)
-		return udata.inlen || udata.outlen ? -EINVAL : 0;
-	uctx = kal_ucontext_alloc(ctx->h.dev->rnic, &kal_map_ops, ctx->h.file, &udata);
+		return udata->in_len || udata->out_len ? -EINVAL : 0;
+	uctx = kal_ucontext_alloc(ctx->h.dev->rnic, &kal_map_ops, ctx->h.file, udata);
 	if (IS_ERR(uctx))
 		return PTR_ERR(uctx);
 	ctx->uctx = uctx;
 	return 0;
 }
 
-int kal_cmd_context(struct kal_file *file, void *_cmd)
+int kal_cmd_context(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_context *cmd = _cmd;
 	struct kal_h_context *ctx;
@@ -77,7 +65,7 @@ int kal_cmd_context(struct kal_file *file, void *_cmd)
 	if (ret)
 		goto out;
 	ctx = container_of(h, struct kal_h_context, h);
-	ret = kal_context_open(ctx, cmd);
+	ret = kal_context_open(ctx, cmd, udata);
 	if (ret) {
 		kal_handle_cancel(h);
 		goto out;
@@ -103,15 +91,15 @@ static const struct kal_handle_ops kal_h_pd_ops = {
 	.destroy = kal_h_pd_destroy,
 };
 
-static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+		       struct ri_udata *udata)
 {
 	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
 	struct kal_h_pd *pd = container_of(h, struct kal_h_pd, h);
 	struct krdma_pd *cmd = _cmd;
 	struct ri_rnic *rnic = ctx->h.dev->rnic;
-	struct ib_udata buf, *udata;
 
-	udata = kal_udata(ctx, &cmd->priv, &buf);
+	udata = kal_udata(ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	pd->ctx = ctx;
@@ -124,14 +112,14 @@ static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	return 0;
 }
 
-int kal_cmd_pd(struct kal_file *file, void *_cmd)
+int kal_cmd_pd(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_pd *cmd = _cmd;
 	struct kal_h_context *ctx = kal_get_context(file, cmd->context);
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	return kal_handle_make(&ctx->h, &kal_h_pd_ops, 0, kal_pd_make, cmd);
+	return kal_handle_make(&ctx->h, &kal_h_pd_ops, 0, kal_pd_make, cmd, udata);
 }
 
 /* Completion queues ******************************************************** */
@@ -173,7 +161,8 @@ static void kal_cq_init_record(struct kal_h_cq *cq, u32 ceh)
 	kal_record_init(&cq->completion, &cq->h, &cq->completion_event);
 }
 
-static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd)
+static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+		       struct ri_udata *udata)
 {
 	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
 	struct kal_h_cq *cq = container_of(h, struct kal_h_cq, h);
@@ -186,9 +175,8 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 		.on_event = kal_h_cq_event,
 		.consumer = cq,
 	};
-	struct ib_udata buf, *udata;
 
-	udata = kal_udata(ctx, &cmd->priv, &buf);
+	udata = kal_udata(ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	cq->ctx = ctx;
@@ -202,7 +190,7 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	return 0;
 }
 
-int kal_cmd_cq(struct kal_file *file, void *_cmd)
+int kal_cmd_cq(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_cq *cmd = _cmd;
 	struct kal_h_context *ctx;
@@ -212,14 +200,15 @@ int kal_cmd_cq(struct kal_file *file, void *_cmd)
 	ctx = kal_get_context(file, cmd->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd);
+	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd, udata);
 }
 
-static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd)
+static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd,
+			    struct ri_udata *udata)
 {
-	struct ib_udata buf, *udata = kal_udata(cq->ctx, &cmd->priv, &buf);
 	int ret;
 
+	udata = kal_udata(cq->ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	ret = kal_cq_resize(cq->cq, cmd->depth, udata);
@@ -228,7 +217,7 @@ static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd)
 	return ret;
 }
 
-int kal_cmd_cq_modify(struct kal_file *file, void *_cmd)
+int kal_cmd_cq_modify(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 {
 	struct krdma_cq_modify *cmd = _cmd;
 	struct kal_h_cq *cq;
@@ -240,7 +229,7 @@ int kal_cmd_cq_modify(struct kal_file *file, void *_cmd)
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	if (cmd->mask == KRDMA_CQ_DEPTH)
-		ret = kal_cq_set_depth(cq, cmd);
+		ret = kal_cq_set_depth(cq, cmd, udata);
 	else
 		ret = kal_cq_modify(cq->cq, cmd->count, cmd->period_us);
 	kal_handle_put(&cq->h);

@@ -125,33 +125,32 @@ static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
 }
 
 /*
- * The provider's private octets of a call in *@udata; NULL in a slow context, where the
- * provider takes the call for one of the kernel's. -EINVAL: private octets there.
+ * The provider's own bytes of a call, @udata; NULL in a slow context, where the
+ * provider takes the call for one of the kernel's. -EINVAL: there are some there.
  */
-struct ib_udata *kal_udata(const struct kal_h_context *ctx, const struct krdma_private *priv,
-			   struct ib_udata *udata);
+struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *udata);
 
 /* map.c */
 extern const struct ri_shmem_ops kal_map_ops;	/* the consumer is the file */
 int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma);
 
 /* commands */
-int kal_cmd_context(struct kal_file *file, void *cmd);
-int kal_cmd_pd(struct kal_file *file, void *cmd);
-int kal_cmd_cq(struct kal_file *file, void *cmd);
-int kal_cmd_cq_modify(struct kal_file *file, void *cmd);
+int kal_cmd_context(struct kal_file *file, void *cmd, struct ri_udata *udata);
+int kal_cmd_pd(struct kal_file *file, void *cmd, struct ri_udata *udata);
+int kal_cmd_cq(struct kal_file *file, void *cmd, struct ri_udata *udata);
+int kal_cmd_cq_modify(struct kal_file *file, void *cmd, struct ri_udata *udata);
 int kal_cmd_cq_poll(struct kal_file *file, void *cmd);
 int kal_cmd_cq_notify(struct kal_file *file, void *cmd);
-int kal_cmd_srq(struct kal_file *file, void *cmd);
-int kal_cmd_srq_modify(struct kal_file *file, void *cmd);
+int kal_cmd_srq(struct kal_file *file, void *cmd, struct ri_udata *udata);
+int kal_cmd_srq_modify(struct kal_file *file, void *cmd, struct ri_udata *udata);
 int kal_cmd_srq_query(struct kal_file *file, void *cmd);
-int kal_cmd_qp(struct kal_file *file, void *cmd);
+int kal_cmd_qp(struct kal_file *file, void *cmd, struct ri_udata *udata);
 int kal_cmd_qp_modify(struct kal_file *file, void *cmd);
 int kal_cmd_qp_query(struct kal_file *file, void *cmd);
 int kal_cmd_post_send(struct kal_file *file, void *cmd);
 int kal_cmd_post_recv(struct kal_file *file, void *cmd);
 int kal_cmd_post_srq(struct kal_file *file, void *cmd);
-int kal_cmd_mr(struct kal_file *file, void *cmd);
+int kal_cmd_mr(struct kal_file *file, void *cmd, struct ri_udata *udata);
 int kal_cmd_mr_reregister(struct kal_file *file, void *cmd);
 int kal_cmd_mw(struct kal_file *file, void *cmd);
 int kal_cmd_listen(struct kal_file *file, void *cmd);

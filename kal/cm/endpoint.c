@@ -837,6 +837,11 @@ struct ri_rnic *kal_ep_rnic(struct kal_ep *ep)
 }
 EXPORT_SYMBOL_GPL(kal_ep_rnic);
 
+struct mem_cgroup *kal_ep_memcg(const struct kal_ep *ep)
+{
+	return ep->memcg;
+}
+
 void kal_ep_destroy(struct kal_ep *ep)
 {
 	kal_ep_end(ep, true);

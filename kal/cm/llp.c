@@ -60,38 +60,16 @@ static void sock_setup(struct sock *sk)
  * @vrf: the VRF to bind it to, 0: none
  * @sock: result
  *
- * The socket keeps @net alive, as a process' socket does: TCP timers may
- * outlive the release of a socket. Return: 0 or an errno. Context: may sleep.
+ * As kal_net_sock_create(), with the policy of our streams. Context: may sleep.
  */
 int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
 	int err;
 
-	err = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
-	if (err)
-		return err;
-	sk_net_refcnt_upgrade((*sock)->sk);
-	err = vrf ? sock_bindtoindex((*sock)->sk, vrf, true) : 0;
-	if (err) {
-		sock_release(*sock);
-		*sock = NULL;
-		return err;
-	}
-	sock_setup((*sock)->sk);
-	return 0;
-}
-
-/* Octets of a socket address, 0 for a family that TCP does not run on. */
-int kal_sockaddr_len(const struct sockaddr_storage *addr)
-{
-	switch (addr->ss_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	default:
-		return 0;
-	}
+	err = kal_net_sock_create(net, family, vrf, sock);
+	if (!err)
+		sock_setup((*sock)->sk);
+	return err;
 }
 
 static void linger_work(struct work_struct *work);

@@ -12,6 +12,8 @@
 
 #include <krdma/rnicpi.h>
 
+#include "../net/net.h"
+
 /* what a TCP connection is able to, see kal_llp_poll() */
 #define KAL_LLP_UP	BIT(0)	/* the three-way handshake is over */
 #define KAL_LLP_DOWN	BIT(1)	/* nothing will be received behind what is queued */
@@ -52,7 +54,6 @@ struct mem_cgroup;
 struct net;
 
 int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock);
-int kal_sockaddr_len(const struct sockaddr_storage *addr);
 void kal_sock_delay_acks(struct sock *sk);
 void kal_sock_set_tos(struct socket *sock, u8 tos);
 

@@ -3,6 +3,14 @@
  * Memory management: memory that another driver shares as a dma-buf, for a
  * provider that copies with the CPU. The exporter maps it for the kernel, which
  * also keeps it in its place; there is no device to attach it to.
+ *
+ * The CPU's access begins with a region and ends with it, not with each copy. Copies are
+ * made in softirq, and dma_buf_begin_cpu_access() may sleep: it says so (might_lock() of the
+ * reservation's ww_mutex), waits for fences (dma_resv_wait_timeout()) and calls exporters
+ * that take mutexes; dma_buf_end_cpu_access() is alike, and neither has a form that does
+ * not. So what a device writes meanwhile is seen for certain only where DMA is coherent, as
+ * it is on x86; a fence that comes later is not waited for, which is the programs' own to do
+ * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE).
  */
 #include <linux/dma-buf.h>
 #include <linux/fs.h>
@@ -44,8 +52,22 @@ static int kal_dmabuf_map(struct ri_vm_region *region)
 	return ret;
 }
 
-struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
-				      bool writable)
+/**
+ * kal_vm_pin_dmabuf() - map a part of a dma-buf
+ * @fd: of the calling process
+ * @offset: first byte
+ * @length: bytes, not 0
+ * @writable: the provider will write to it
+ *
+ * For a provider without a device that does DMA: the CPU copies. The exporter
+ * keeps the memory where it is until kal_vm_unpin(), and accounts it.
+ *
+ * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
+ * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
+ * exporter says. Context: of the process; sleeps for as long as the exporter's fences
+ * take, so the caller holds nothing of an RNIC.
+ */
+struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writable)
 {
 	struct ri_vm_region *region __free(kfree) = NULL;
 	struct dma_buf *dmabuf;
@@ -54,7 +76,7 @@ struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
 
 	if (!length || check_add_overflow(offset, length, &end))
 		return ERR_PTR(-EINVAL);
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	dmabuf = dma_buf_get(fd);
@@ -76,9 +98,8 @@ struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
 	}
 	return no_free_ptr(region);
 }
-EXPORT_SYMBOL_GPL(ri_vm_pin_dmabuf);
 
-/* The rest of ri_vm_unpin_range(). */
+/* The rest of kal_vm_unpin(). */
 void kal_dmabuf_unpin(struct ri_vm_region *region)
 {
 	dma_buf_end_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);

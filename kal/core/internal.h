@@ -34,7 +34,12 @@ void kal_obj_publish(struct ri_obj *obj);
 void kal_obj_unpublish(struct ri_obj *obj);
 void kal_obj_free(struct ri_obj *obj);
 
+/* memory.c */
+struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable);
+void kal_vm_unpin(struct ri_vm_region *region);
+
 /* dmabuf.c */
+struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writable);
 void kal_dmabuf_unpin(struct ri_vm_region *region);
 
 /* cgroup.c */

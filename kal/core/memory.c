@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Memory management: the operating system's side of memory that a provider
- * reaches. Pinning and translation of user memory, and kernel memory that a
- * provider shares with its user library. Providers call both; what they do with
- * the pages (steering tags, protection) is theirs.
+ * reaches. Pinning and translation of user memory, which the verbs of regions call,
+ * and kernel memory that a provider shares with its user library, which providers
+ * call. What they do with the pages (steering tags, protection) is theirs.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "cgroup.h"
 #include "internal.h"
 #include "pins.h"
 
@@ -51,7 +54,20 @@ static int kal_pin_pages(u64 start, struct ri_vm_region *region)
 	return ret < 0 ? ret : -EFAULT;
 }
 
-struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
+/**
+ * kal_vm_pin_range() - pin and translate a range of the calling process
+ * @start: first address
+ * @length: bytes, not 0
+ * @writable: the provider will write to it
+ *
+ * Charged to mm->pinned_vm against RLIMIT_MEMLOCK, but for pages that the process
+ * has registered already, with whatever RNIC.
+ *
+ * Return: the region or an ERR_PTR: -EINVAL (wraps), -ENOMEM (limit or
+ * memory), -EPERM, -EFAULT. Context: of the process; sleeps for as long as user space
+ * takes to give the pages, so the caller holds nothing of an RNIC.
+ */
+struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 {
 	struct ri_vm_region *region __free(kfree) = NULL;
 	struct mm_struct *mm = current->mm;
@@ -64,7 +80,7 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
 		return ERR_PTR(-EINVAL);
 	npages = ((last & PAGE_MASK) - first) / PAGE_SIZE + 1;
 
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	region->mm = mm;
@@ -90,9 +106,9 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
 	kal_pins_put(region->pins);
 	return ERR_PTR(ret);
 }
-EXPORT_SYMBOL_GPL(ri_vm_pin_range);
 
-void ri_vm_unpin_range(struct ri_vm_region *region)
+/* Undo either; marks pages dirty that could be written to. May sleep; any process. */
+void kal_vm_unpin(struct ri_vm_region *region)
 {
 	if (region->dmabuf) {
 		kal_dmabuf_unpin(region);
@@ -105,7 +121,50 @@ void ri_vm_unpin_range(struct ri_vm_region *region)
 	kvfree(region->pages);
 	kfree(region);
 }
-EXPORT_SYMBOL_GPL(ri_vm_unpin_range);
+
+/* A provider's own bytes ***************************************************** */
+
+int kal_udata_get(struct ri_udata *udata, const void __user *in, size_t in_len, size_t out_len)
+{
+	udata->in_len = min_t(size_t, in_len, sizeof(udata->in));
+	udata->out_len = min_t(size_t, out_len, sizeof(udata->out));
+	udata->answered = 0;
+	udata->answer_to = NULL;
+	return copy_from_user(udata->in, in, udata->in_len) ? -EFAULT : 0;
+}
+
+int kal_udata_put(const struct ri_udata *udata, void __user *out)
+{
+	return copy_to_user(udata->answer_to ?: out, udata->out, udata->answered) ? -EFAULT : 0;
+}
+
+/* For a QP ***************************************************************** */
+
+static void *kal_charged_alloc(size_t size, bool may_sleep)
+{
+	void *mem = kmalloc(size, may_sleep ? KAL_GFP_REQUEST : KAL_GFP_CHARGE);
+
+	if (mem || !may_sleep)
+		return mem;
+	/* fragmented: pages that lie anywhere, after one look at what can be reclaimed */
+	return kvmalloc(size, GFP_NOIO | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_HIGH |
+			      __GFP_NOWARN);
+}
+
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep)
+{
+	struct mem_cgroup *before;
+	void *mem;
+
+	if (!qp->memcg)
+		return may_sleep ? kvmalloc(size, GFP_NOIO) :
+				   kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+	before = set_active_memcg(qp->memcg);
+	mem = kal_charged_alloc(size, may_sleep);
+	set_active_memcg(before);
+	return mem;
+}
+EXPORT_SYMBOL_GPL(ri_qp_alloc);
 
 /* Shared memory ************************************************************ */
 

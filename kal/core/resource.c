@@ -61,7 +61,7 @@ void kal_resource_init(struct ri_rnic *rnic)
 
 	for (type = 0; type < RI_OBJ_TYPES; type++) {
 		xa_init_flags(&rnic->objects[type],
-			      XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+			      XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 		atomic_set(&rnic->num_objects[type], 0);
 	}
 	/* a late packet or program of an earlier RNIC should not hit a new QP */

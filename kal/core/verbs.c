@@ -15,7 +15,7 @@
 
 struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
 				       const struct ri_shmem_ops *shm_ops,
-				       void *consumer, struct ib_udata *udata)
+				       void *consumer, struct ri_udata *udata)
 {
 	struct ri_ucontext *uctx;
 	int ret;
@@ -54,7 +54,7 @@ static struct ri_obj *kal_uctx_obj(struct ri_ucontext *uctx)
 /* Protection domains ******************************************************** */
 
 static struct ri_pd *kal_pd_new(struct ri_rnic *rnic, struct ri_ucontext *uctx,
-				bool slow, struct ib_udata *udata)
+				bool slow, struct ri_udata *udata)
 {
 	struct ri_pd *pd;
 	int ret;
@@ -75,7 +75,7 @@ static struct ri_pd *kal_pd_new(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 }
 
 struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
-			   struct ib_udata *udata)
+			   struct ri_udata *udata)
 {
 	return kal_pd_new(rnic, uctx, false, udata);
 }
@@ -105,7 +105,7 @@ static bool kal_cq_depth_ok(const struct ri_rnic *rnic, u32 depth)
 
 struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 			    const struct kal_cq_attr *attr,
-			    struct ib_udata *udata)
+			    struct ri_udata *udata)
 {
 	struct ri_cq *cq;
 	int ret;
@@ -136,7 +136,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	return cq;
 }
 
-int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ib_udata *udata)
+int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ri_udata *udata)
 {
 	struct ri_rnic *rnic = cq->obj.rnic;
 
@@ -174,7 +174,7 @@ int kal_cq_destroy(struct ri_cq *cq)
 struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,
 			      void (*on_event)(struct ri_srq *,
 					       enum ib_event_type),
-			      void *consumer, struct ib_udata *udata)
+			      void *consumer, struct ri_udata *udata)
 {
 	const struct ib_device_attr *limits = &pd->obj.rnic->attr.limits;
 	const struct ri_ops *ops = pd->obj.rnic->ops;
@@ -203,7 +203,7 @@ struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,
 }
 
 int kal_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr,
-		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+		   enum ib_srq_attr_mask mask, struct ri_udata *udata)
 {
 	struct ri_rnic *rnic = srq->obj.rnic;
 
@@ -292,8 +292,66 @@ static struct ri_mr *kal_mr_new(struct ri_pd *pd)
 	return mr;
 }
 
+/**
+ * kal_mr_check() - may a region be registered?
+ * @rnic: where
+ * @attr: of the region
+ *
+ * kal_mr_register() checks the same. For a caller that gives @rnic up while it pins: what is
+ * wrong is said before that. Return: 0, -EINVAL, -EOPNOTSUPP. Context: any.
+ */
+int kal_mr_check(const struct ri_rnic *rnic, const struct ri_mr_attr *attr)
+{
+	struct ri_mr_attr copy = *attr;
+
+	return kal_mr_attr_check(rnic, &copy);
+}
+
+static bool kal_mr_writes(int access)
+{
+	return access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+			 IB_ACCESS_REMOTE_ATOMIC);
+}
+
+/**
+ * kal_mr_pin() - pin the memory that a region will have
+ * @attr: of the region; its @region becomes the memory, NULL for none
+ *
+ * User space can make this wait for ever, so the caller holds nothing of an RNIC.
+ *
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM (memory or RLIMIT_MEMLOCK), -EPERM; for a dma-buf also
+ * -EBADF, -EACCES, -EINTR and the exporter's. Context: of the process; may sleep.
+ */
+int kal_mr_pin(struct ri_mr_attr *attr)
+{
+	const bool writes = kal_mr_writes(attr->access);
+	struct ri_vm_region *region = NULL;
+
+	if (attr->dmabuf)
+		region = kal_vm_pin_dmabuf(attr->fd, attr->start, attr->length, writes);
+	else if (attr->length)
+		region = kal_vm_pin_range(attr->start, attr->length, writes);
+	attr->region = IS_ERR(region) ? NULL : region;
+	return PTR_ERR_OR_ZERO(region);
+}
+
+/* Memory that no region took, or has any more. May sleep; any process. */
+void kal_mr_unpin(struct ri_vm_region *region)
+{
+	if (region)
+		kal_vm_unpin(region);
+}
+
+/**
+ * kal_mr_register() - a region of memory that is pinned
+ * @pd: protection domain
+ * @wanted: the region; @wanted->region, of kal_mr_pin(), is the region's when this succeeds
+ * @udata: provider's own bytes, or NULL
+ *
+ * Return: the region or an ERR_PTR. Context: may sleep.
+ */
 struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
-			      struct ib_udata *udata)
+			      struct ri_udata *udata)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
 	struct ri_mr_attr attr = *wanted;
@@ -307,6 +365,7 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
 	if (IS_ERR(mr))
 		return mr;
 	kal_mr_set_attr(mr, &attr);
+	mr->region = attr.region;
 	ret = rnic->ops->mr_register(mr, &attr, udata);
 	if (ret) {
 		kal_obj_free(&mr->obj);
@@ -342,6 +401,7 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 
 static void kal_mr_free(struct ri_mr *mr)
 {
+	kal_mr_unpin(mr->region);
 	kvfree(mr->list.pages);
 	kvfree(mr->list.ends);
 	kal_obj_free(&mr->obj);
@@ -352,9 +412,9 @@ static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
 	struct ri_page_list *list = &mr->list;
 
 	list->max = max;
-	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL);
+	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL_ACCOUNT);
 	if (gaps)
-		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL);
+		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL_ACCOUNT);
 	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
 }
 
@@ -390,48 +450,126 @@ static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
 	mr->pd = pd;
 }
 
-int kal_mr_reregister(struct ri_mr *mr, int flags,
-		      const struct ri_mr_attr *wanted, struct ri_pd *pd)
+/*
+ * The region as it is to be in @attr, and in @pin whether its memory is to be pinned: other
+ * memory, or the same anew because it was not to be written to so far.
+ */
+static int kal_mr_merge(const struct ri_mr *mr, int flags, const struct ri_mr_attr *wanted,
+			struct ri_mr_attr *attr, bool *pin)
 {
-	struct ri_rnic *rnic = mr->obj.rnic;
-	struct ri_mr_attr attr = {
+	const struct ri_vm_region *region = mr->region;
+
+	*attr = (struct ri_mr_attr) {
 		.start = mr->start,
 		.length = mr->length,
 		.iova = mr->iova,
 		.access = mr->access,
 	};
-	int ret;
+	if (flags & IB_MR_REREG_TRANS) {
+		attr->start = wanted->start;
+		attr->length = wanted->length;
+		attr->iova = wanted->iova;
+	}
+	if (flags & IB_MR_REREG_ACCESS)
+		attr->access = wanted->access;
+	*pin = flags & IB_MR_REREG_TRANS;
+	if (*pin)
+		return kal_mr_attr_check(mr->obj.rnic, attr);
+	/* where tagged offsets begin is a part of the translation, and no right */
+	if (attr->access & ~mr->access & IB_ZERO_BASED)
+		return -EINVAL;
+	attr->access |= mr->access & IB_ZERO_BASED;
+	*pin = region && !region->writable && kal_mr_writes(attr->access);
+	/* pinned by its address, so that address must mean the same */
+	if (*pin && region->dmabuf)
+		return -EACCES;
+	if (*pin && region->mm != current->mm)
+		return -EPERM;
+	return kal_mr_attr_check(mr->obj.rnic, attr);
+}
 
-	if (!rnic->ops->mr_reregister)
+/**
+ * kal_mr_change_begin() - look at what a reregistration needs
+ * @mr: region, which the caller keeps others from changing until this returns
+ * @flags: enum ib_mr_rereg_flags: what changes
+ * @wanted: how
+ * @change: for kal_mr_change_pin(), to be ended by kal_mr_change_end()
+ *
+ * Return: 0, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM. Context: of the process.
+ */
+int kal_mr_change_begin(const struct ri_mr *mr, int flags, const struct ri_mr_attr *wanted,
+			struct kal_mr_change *change)
+{
+	change->flags = flags;
+	change->pinned = false;
+	change->attr.region = NULL;
+	if (!mr->obj.rnic->ops->mr_reregister)
 		return -EOPNOTSUPP;
 	if (!flags || flags & ~IB_MR_REREG_SUPPORTED)
 		return -EINVAL;
-	if (!(flags & IB_MR_REREG_PD))
+	return kal_mr_merge(mr, flags, wanted, &change->attr, &change->pin);
+}
+
+/* As kal_mr_pin(), when there is something to pin. */
+int kal_mr_change_pin(struct kal_mr_change *change)
+{
+	int ret = change->pin ? kal_mr_pin(&change->attr) : 0;
+
+	change->pinned = change->pin && !ret;
+	return ret;
+}
+
+/* What the region did not take is unpinned. May sleep. */
+void kal_mr_change_end(struct kal_mr_change *change)
+{
+	if (change->pinned)
+		kal_mr_unpin(change->attr.region);
+	change->pinned = false;
+}
+
+static bool kal_mr_attr_same(const struct ri_mr_attr *a, const struct ri_mr_attr *b)
+{
+	return a->start == b->start && a->length == b->length && a->iova == b->iova &&
+	       a->access == b->access;
+}
+
+/**
+ * kal_mr_reregister() - change a region in place
+ * @mr: region; the caller keeps others from changing it
+ * @change: begun and pinned
+ * @pd: protection domain that it is to have, looked at when that changes
+ *
+ * Return: 0, or an errno and nothing has changed: -ESTALE when it is not the region any more
+ * that the change was begun for, -EBUSY while a window is bound to it, -EINVAL, -EACCES,
+ * -EPERM. Context: of the process; may sleep.
+ */
+int kal_mr_reregister(struct ri_mr *mr, struct kal_mr_change *change, struct ri_pd *pd)
+{
+	struct ri_vm_region *old = mr->region;
+	struct ri_mr_attr attr;
+	bool pin;
+	int ret;
+
+	if (!(change->flags & IB_MR_REREG_PD))
 		pd = mr->pd;
-	if (pd->obj.rnic != rnic || pd->uctx != mr->pd->uctx ||
+	if (pd->obj.rnic != mr->obj.rnic || pd->uctx != mr->pd->uctx ||
 	    pd->slow != mr->pd->slow)
 		return -EINVAL;
-	if (flags & IB_MR_REREG_TRANS) {
-		attr.start = wanted->start;
-		attr.length = wanted->length;
-		attr.iova = wanted->iova;
-	}
-	if (flags & IB_MR_REREG_ACCESS)
-		attr.access = wanted->access;
-	/* where tagged offsets begin is a part of the translation, and no right */
-	if (!(flags & IB_MR_REREG_TRANS)) {
-		if (attr.access & ~mr->access & IB_ZERO_BASED)
-			return -EINVAL;
-		attr.access |= mr->access & IB_ZERO_BASED;
-	}
-	ret = kal_mr_attr_check(rnic, &attr);
+	ret = kal_mr_merge(mr, change->flags, &change->attr, &attr, &pin);
 	if (ret)
 		return ret;
-	ret = rnic->ops->mr_reregister(mr, flags, &attr, pd);
+	if (pin != change->pin || !kal_mr_attr_same(&attr, &change->attr))
+		return -ESTALE;
+	attr.region = pin ? change->attr.region : old;
+	ret = mr->obj.rnic->ops->mr_reregister(mr, change->flags, &attr, pd);
 	if (ret)
 		return ret;
 	kal_mr_set_attr(mr, &attr);
 	kal_mr_set_pd(mr, pd);
+	if (pin) {
+		mr->region = attr.region;
+		change->attr.region = old;
+	}
 	return 0;
 }
 

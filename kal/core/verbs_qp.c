@@ -5,6 +5,8 @@
  * this file says which of them reach the provider, which end a connection and
  * which mean nothing on an RNIC whose connections are made by endpoints.
  */
+#include <linux/memcontrol.h>
+
 #include "internal.h"
 
 static int kal_qp_check_cap(const struct ri_rnic *rnic,
@@ -54,6 +56,7 @@ static void kal_qp_free(struct ri_qp *qp)
 	atomic_dec(&qp->recv_cq->obj.children);
 	if (qp->srq)
 		atomic_dec(&qp->srq->obj.children);
+	mem_cgroup_put(qp->memcg);
 	kal_obj_free(&qp->obj);
 }
 
@@ -61,7 +64,7 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 			    void (*on_event)(struct ri_qp *,
 					     enum ib_event_type),
 			    void *consumer, struct ib_qp *wc_qp,
-			    struct ib_udata *udata)
+			    struct ri_udata *udata)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
 	struct ri_qp *qp;
@@ -80,6 +83,9 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 	qp->wc_qp = wc_qp;
 	qp->on_event = on_event;
 	qp->consumer = consumer;
+	/* a user's pays for what its traffic needs later */
+	if (!ri_pd_is_kernels(pd))
+		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	kal_qp_hold(qp);
 	ret = rnic->ops->qp_create(qp, attr, udata);
 	if (ret) {

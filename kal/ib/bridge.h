@@ -160,6 +160,10 @@ extern const struct ib_device_ops kal_ib_counter_ops;	/* qp_counter.c */
 /* user.c: what the bridge adds to ib_core's commands */
 extern const struct uapi_definition kal_ib_user_defs[];
 
+/* the provider's own bytes of a call: ERR_PTR(-EFAULT); NULL of a kernel consumer's */
+struct ri_udata *kal_ib_udata_get(struct ib_udata *from, struct ri_udata *udata);
+int kal_ib_udata_put(const struct ib_udata *to, const struct ri_udata *udata);
+
 /* port.c */
 bool kal_ib_netdev_has_mac(const struct net_device *ndev);
 

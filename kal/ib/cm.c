@@ -23,12 +23,14 @@
  * is not found.
  */
 #include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
 #include "../cm/cm.h"
+#include "../core/core.h"
 #include "bridge.h"
 
 static struct workqueue_struct *kal_ib_cm_wq;
@@ -80,9 +82,9 @@ static void kal_ib_conn_done(struct work_struct *work)
 	kal_ib_conn_free(container_of(work, struct kal_ib_conn, done));
 }
 
-static struct kal_ib_conn *kal_ib_conn_alloc(struct kal_ib_device *dev)
+static struct kal_ib_conn *kal_ib_conn_alloc(struct kal_ib_device *dev, gfp_t gfp)
 {
-	struct kal_ib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	struct kal_ib_conn *conn = kzalloc(sizeof(*conn), gfp);
 
 	if (conn) {
 		conn->dev = dev;
@@ -250,7 +252,7 @@ static int kal_ib_conn_connect(struct kal_ib_device *dev,
 			       struct iw_cm_id *cm_id, struct ri_qp *qp,
 			       const struct kal_conn_param *param)
 {
-	struct kal_ib_conn *conn = kal_ib_conn_alloc(dev);
+	struct kal_ib_conn *conn = kal_ib_conn_alloc(dev, GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!conn)
@@ -373,6 +375,19 @@ static int kal_ib_request_delivered(struct iw_cm_id *cm_id,
 	return handler(cm_id, event);
 }
 
+/* One that came: charged as its endpoint is, not to this thread's group. */
+static struct kal_ib_conn *kal_ib_conn_alloc_child(struct kal_ib_device *dev,
+						   const struct kal_ep *listener)
+{
+	struct mem_cgroup *memcg = kal_ep_memcg(listener);
+	struct mem_cgroup *before = set_active_memcg(memcg);
+	struct kal_ib_conn *conn;
+
+	conn = kal_ib_conn_alloc(dev, memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
+	set_active_memcg(before);
+	return conn;
+}
+
 static int kal_ib_listener_event(struct kal_ep *ep, void *context,
 				 const struct kal_ep_event *from)
 {
@@ -384,7 +399,7 @@ static int kal_ib_listener_event(struct kal_ep *ep, void *context,
 
 	if (from->type != KAL_EP_CONN_REQUEST)
 		return -EINVAL;
-	conn = kal_ib_conn_alloc(dev);
+	conn = kal_ib_conn_alloc_child(dev, ep);
 	if (!conn)
 		return -ENOMEM;
 	conn->ep = from->child;
@@ -443,10 +458,7 @@ static struct net *kal_ib_listen_net(const struct iw_cm_id *cm_id)
 static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
-	/* of a kernel consumer: the group of the process that configures it, as TCP has it */
-	struct mem_cgroup *memcg = current->mm ? get_mem_cgroup_from_mm(current->mm) : NULL;
-	const struct kal_listen_param param = {
-		.memcg = memcg,
+	struct kal_listen_param param = {
 		.backlog = backlog,
 		.v6only = cm_id->afonly,
 		.tos_set = cm_id->tos_set,
@@ -456,11 +468,9 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	struct kal_ib_listener *listener;
 	int ret;
 
-	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
-	if (!listener) {
-		ret = -ENOMEM;
-		goto out_memcg;
-	}
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
+	if (!listener)
+		return -ENOMEM;
 	listener->dev = dev;
 	listener->cm_id = cm_id;
 	listener->cm_handler = cm_id->cm_handler;
@@ -473,11 +483,14 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->provider_data = listener;
 	cm_id->cm_handler = kal_ib_request_delivered;
 	kal_ib_listen_port(cm_id);
+	/* of a listener that was there before the RNIC: whose process made the RNIC */
+	param.memcg = current->mm ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
 			    &param, NULL);
+	mem_cgroup_put(param.memcg);
 	if (!ret) {
 		kal_ib_cm_show(&listener->entry, cm_id, listener->ep);
-		goto out_memcg;
+		return 0;
 	}
 
 	cm_id->cm_handler = listener->cm_handler;
@@ -486,8 +499,6 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	kal_ep_destroy(listener->ep);
 err_free:
 	kfree(listener);
-out_memcg:
-	mem_cgroup_put(memcg);
 	return ret;
 }
 

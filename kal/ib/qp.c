@@ -50,16 +50,23 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 		.qp_type = attr->qp_type,
 		.create_flags = attr->create_flags,
 	};
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
 	struct ri_qp *rqp;
 
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
 	/* before lookups find it */
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
 	INIT_LIST_HEAD(&qp->counter_node);
 	rqp = kal_qp_create(to_kal_ib_pd(base->pd)->pd, &rattr, kal_ib_qp_event,
-			    qp, base, udata);
+			    qp, base, priv);
 	if (IS_ERR(rqp))
 		return PTR_ERR(rqp);
+	if (kal_ib_udata_put(udata, priv)) {
+		kal_qp_destroy(rqp);
+		return -EFAULT;
+	}
 	qp->qp = rqp;
 	base->qp_num = rqp->obj.id;
 	attr->cap = rattr.cap;
@@ -197,16 +204,24 @@ static int kal_ib_create_srq(struct ib_srq *base, struct ib_srq_init_attr *attr,
 {
 	struct kal_ib_srq *srq = to_kal_ib_srq(base);
 	struct ri_srq_init_attr rattr = { .attr = attr->attr };
+	struct ri_udata buf, *priv;
 	struct ri_srq *rsrq;
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
 	/* of no meaning here (ibv_create_srq(3)): ibv_modify_srq() arms it */
 	rattr.attr.srq_limit = 0;
+	priv = kal_ib_udata_get(udata, &buf);
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
 	rsrq = kal_srq_create(to_kal_ib_pd(base->pd)->pd, &rattr,
-			      kal_ib_srq_event, srq, udata);
+			      kal_ib_srq_event, srq, priv);
 	if (IS_ERR(rsrq))
 		return PTR_ERR(rsrq);
+	if (kal_ib_udata_put(udata, priv)) {
+		kal_srq_destroy(rsrq);
+		return -EFAULT;
+	}
 	srq->srq = rsrq;
 	attr->attr = rattr.attr;
 	return 0;
@@ -215,7 +230,13 @@ static int kal_ib_create_srq(struct ib_srq *base, struct ib_srq_init_attr *attr,
 static int kal_ib_modify_srq(struct ib_srq *base, struct ib_srq_attr *attr,
 			     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
-	return kal_srq_modify(to_kal_ib_srq(base)->srq, attr, mask, udata);
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
+	int ret;
+
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
+	ret = kal_srq_modify(to_kal_ib_srq(base)->srq, attr, mask, priv);
+	return ret ?: kal_ib_udata_put(udata, priv);
 }
 
 static int kal_ib_query_srq(struct ib_srq *base, struct ib_srq_attr *attr)

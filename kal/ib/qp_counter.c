@@ -62,7 +62,7 @@ static struct kal_ib_counter *kal_ib_counter_get(const struct rdma_counter *coun
 static int kal_ib_counter_new(struct rdma_counter *counter)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(counter->device);
-	struct kal_ib_counter *own = kzalloc(sizeof(*own), GFP_KERNEL);
+	struct kal_ib_counter *own = kzalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!own)

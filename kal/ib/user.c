@@ -17,6 +17,27 @@
 #define UVERBS_MODULE_NAME kal_ib
 #include <rdma/uverbs_named_ioctl.h>
 
+/*
+ * The provider's own bytes of a call; NULL: a kernel consumer's. ib_uverbs holds
+ * disassociate_srcu of the device while user space copies here, and when it copies itself
+ * (ib_uverbs_ioctl(), ib_uverbs_write()), and uverbs_disassociate_api_pre() waits for that
+ * when the device goes. So memory that never answers holds that up, and nothing here can
+ * help; /dev/krdma has no such wait.
+ */
+struct ri_udata *kal_ib_udata_get(struct ib_udata *from, struct ri_udata *udata)
+{
+	if (!from)
+		return NULL;
+	if (kal_udata_get(udata, from->inbuf, from->inlen, from->outlen))
+		return ERR_PTR(-EFAULT);
+	return udata;
+}
+
+int kal_ib_udata_put(const struct ib_udata *to, const struct ri_udata *udata)
+{
+	return udata ? kal_udata_put(udata, to->outbuf) : 0;
+}
+
 /* an entry holds a reference of the memory: mmap() may run while it is freed */
 struct kal_ib_mmap_entry {
 	struct rdma_user_mmap_entry base;
@@ -34,7 +55,7 @@ static int kal_ib_shm_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 	struct kal_ib_mmap_entry *entry;
 	int ret;
 
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
 	if (!entry)
 		return -ENOMEM;
 	entry->shm = shm;
@@ -109,9 +130,15 @@ static int kal_ib_alloc_ucontext(struct ib_ucontext *base,
 {
 	struct kal_ib_ucontext *ctx = to_kal_ib_ucontext(base);
 	struct kal_ib_device *dev = to_kal_ib_device(base->device);
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
 	struct ri_ucontext *uctx;
 
-	uctx = kal_ucontext_alloc(dev->rnic, &kal_ib_shm_ops, base, udata);
+	uctx = IS_ERR(priv) ? ERR_CAST(priv) :
+			      kal_ucontext_alloc(dev->rnic, &kal_ib_shm_ops, base, priv);
+	if (!IS_ERR(uctx) && kal_ib_udata_put(udata, priv)) {
+		kal_ucontext_dealloc(uctx);
+		uctx = ERR_PTR(-EFAULT);
+	}
 	if (IS_ERR(uctx)) {
 		kal_ib_forget_task(base);
 		return PTR_ERR(uctx);

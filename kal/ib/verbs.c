@@ -22,11 +22,18 @@ static struct ri_ucontext *kal_ib_uctx(struct ib_udata *udata)
 static int kal_ib_alloc_pd(struct ib_pd *base, struct ib_udata *udata)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(base->device);
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
 	struct ri_pd *pd;
 
-	pd = kal_pd_alloc(dev->rnic, kal_ib_uctx(udata), udata);
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
+	pd = kal_pd_alloc(dev->rnic, kal_ib_uctx(udata), priv);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
+	if (kal_ib_udata_put(udata, priv)) {
+		kal_pd_dealloc(pd);
+		return -EFAULT;
+	}
 	to_kal_ib_pd(base)->pd = pd;
 	return 0;
 }
@@ -74,13 +81,21 @@ static int kal_ib_create_cq(struct ib_cq *base,
 		.on_event = kal_ib_cq_event,
 		.consumer = to_kal_ib_cq(base),
 	};
+	struct ri_udata buf, *priv;
 	struct ri_cq *cq;
 
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
-	cq = kal_cq_create(dev->rnic, kal_ib_uctx(udata), &rattr, udata);
+	priv = kal_ib_udata_get(udata, &buf);
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
+	cq = kal_cq_create(dev->rnic, kal_ib_uctx(udata), &rattr, priv);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
+	if (kal_ib_udata_put(udata, priv)) {
+		kal_cq_destroy(cq);
+		return -EFAULT;
+	}
 	to_kal_ib_cq(base)->cq = cq;
 	base->cqe = cq->depth;
 	return 0;
@@ -93,15 +108,19 @@ static int kal_ib_destroy_cq(struct ib_cq *base, struct ib_udata *udata)
 
 static int kal_ib_resize_cq(struct ib_cq *base, int cqe, struct ib_udata *udata)
 {
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
 	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
 	int ret;
 
+	if (IS_ERR(priv))
+		return PTR_ERR(priv);
 	if (cqe < 1)
 		return -EINVAL;
-	ret = kal_cq_resize(cq, cqe, udata);
-	if (!ret)
-		base->cqe = cq->depth;
-	return ret;
+	ret = kal_cq_resize(cq, cqe, priv);
+	if (ret)
+		return ret;
+	base->cqe = cq->depth;
+	return kal_ib_udata_put(udata, priv);
 }
 
 static int kal_ib_modify_cq(struct ib_cq *base, u16 count, u16 period)
@@ -140,16 +159,55 @@ static struct ib_mr *kal_ib_mr_finish(struct kal_ib_mr *mr, struct ri_mr *rmr)
 	return &mr->base;
 }
 
+/* Of memory that is pinned. */
+static struct ri_mr *kal_ib_mr_make(struct ri_pd *pd, struct ri_mr_attr *attr,
+				    struct ib_udata *udata)
+{
+	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
+	struct ri_mr *mr;
+
+	if (IS_ERR(priv))
+		return ERR_CAST(priv);
+	mr = kal_mr_register(pd, attr, priv);
+	if (IS_ERR(mr))
+		return mr;
+	/* it is the region's now */
+	attr->region = NULL;
+	/*
+	 * The STag is also in ib_uverbs' own answer. A thread that guessed it may have bound a
+	 * window already: then the region stays, until the device is closed.
+	 */
+	if (kal_ib_udata_put(udata, priv) && !kal_mr_deregister(mr))
+		return ERR_PTR(-EFAULT);
+	return mr;
+}
+
+static struct ri_mr *kal_ib_mr_pin(struct ri_pd *pd, struct ri_mr_attr *attr,
+				   struct ib_udata *udata)
+{
+	struct ri_mr *mr;
+	int ret;
+
+	ret = kal_mr_check(pd->obj.rnic, attr);
+	if (!ret)
+		ret = kal_mr_pin(attr);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kal_ib_mr_make(pd, attr, udata);
+	if (IS_ERR(mr))
+		kal_mr_unpin(attr->region);
+	return mr;
+}
+
 static struct ib_mr *kal_ib_mr_register(struct ib_pd *base,
-					const struct ri_mr_attr *attr,
+					struct ri_mr_attr *attr,
 					struct ib_udata *udata)
 {
-	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	return kal_ib_mr_finish(mr, kal_mr_register(to_kal_ib_pd(base)->pd,
-						    attr, udata));
+	return kal_ib_mr_finish(mr, kal_ib_mr_pin(to_kal_ib_pd(base)->pd, attr, udata));
 }
 
 static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
@@ -197,9 +255,17 @@ static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
 		.access = access,
 	};
 	struct ri_mr *mr = to_kal_ib_mr(base)->mr;
+	struct kal_mr_change change;
 	int ret;
 
-	ret = kal_mr_reregister(mr, flags, &attr, to_kal_ib_pd(pd)->pd);
+	ret = kal_mr_change_begin(mr, flags, &attr, &change);
+	if (!ret)
+		ret = kal_mr_change_pin(&change);
+	if (ret)
+		return ERR_PTR(ret);
+	/* ib_uverbs has the region to itself, so the change is not stale */
+	ret = kal_mr_reregister(mr, &change, to_kal_ib_pd(pd)->pd);
+	kal_mr_change_end(&change);
 	if (ret)
 		return ERR_PTR(ret);
 	base->lkey = mr->stag;
@@ -209,7 +275,7 @@ static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
 
 static struct ib_mr *kal_ib_get_dma_mr(struct ib_pd *base, int access)
 {
-	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct kal_ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -224,7 +290,7 @@ static struct ib_mr *kal_ib_alloc_mr(struct ib_pd *base, enum ib_mr_type type,
 
 	if (type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	return kal_ib_mr_finish(mr, kal_mr_alloc(to_kal_ib_pd(base)->pd, max_num_sg,

@@ -86,3 +86,16 @@ void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port)
 	else
 		kal_in6(addr)->sin6_port = port;
 }
+
+/* Octets of a socket address, 0 for a family that TCP does not run on. */
+int kal_sockaddr_len(const struct sockaddr_storage *addr)
+{
+	switch (addr->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}

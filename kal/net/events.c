@@ -23,28 +23,35 @@
 
 #define ALL_EVENTS (KRDMA_NET_LINK | KRDMA_NET_ADDRESS | KRDMA_NET_ROUTE | KRDMA_NET_RNIC)
 
-/* kal_net_lock is held */
+/**
+ * kal_net_deliver() - hand an event to the subscribers of a namespace
+ * @kn: namespace; those of another wait for none of its handlers
+ * @event: what happened
+ *
+ * Context: any but hard interrupt.
+ */
 void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
 {
 	struct kal_net_sub *sub;
 
-	lockdep_assert_held(&kal_net_lock);
+	spin_lock_bh(&kn->sub_lock);
 	list_for_each_entry(sub, &kn->subs, node)
 		if (sub->mask & event->type)
 			sub->handler(sub, event);
+	spin_unlock_bh(&kn->sub_lock);
 }
 
 /* Find the RNIC of an event and deliver it. @rnic_only: not where there is none. */
 static void report(struct net *net, struct kal_net_event *event, bool rnic_only)
 {
-	spin_lock_bh(&kal_net_lock);
+	/* keeps the RNIC, too */
+	guard(rcu)();
 	if (event->ndev) {
 		event->ifindex = event->ndev->ifindex;
 		event->rnic = kal_net_rnic_find(event->ndev);
 	}
 	if (event->rnic || !rnic_only)
 		kal_net_deliver(kal_net(net), event);
-	spin_unlock_bh(&kal_net_lock);
 }
 
 /* Links ******************************************************************** */
@@ -266,21 +273,22 @@ int kal_net_subscribe(struct net *net, struct kal_net_sub *sub)
 			return err;
 	}
 	sub->net = net;
-	/* each is called under it, which all namespaces share */
-	spin_lock_bh(&kal_net_lock);
+	spin_lock_bh(&kn->sub_lock);
 	list_add_tail(&sub->node, &kn->subs);
-	spin_unlock_bh(&kal_net_lock);
+	spin_unlock_bh(&kn->sub_lock);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kal_net_subscribe);
 
 void kal_net_unsubscribe(struct kal_net_sub *sub)
 {
-	spin_lock_bh(&kal_net_lock);
+	struct kal_net *kn = kal_net(sub->net);
+
+	spin_lock_bh(&kn->sub_lock);
 	list_del(&sub->node);
-	spin_unlock_bh(&kal_net_lock);
+	spin_unlock_bh(&kn->sub_lock);
 	if (sub->mask & KRDMA_NET_ROUTE)
-		routes_put(kal_net(sub->net));
+		routes_put(kn);
 }
 EXPORT_SYMBOL_GPL(kal_net_unsubscribe);
 

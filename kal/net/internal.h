@@ -16,11 +16,8 @@
 
 #include "net.h"
 
-/*
- * Protects the subscriptions of all namespaces and the list of RNICs, and is held
- * while a handler runs. Taken with softirqs off, inside everything of the host.
- */
-extern spinlock_t kal_net_lock;
+/* addresses that a list has at most: each is compared with those before it */
+#define KAL_NET_ADDRS_MAX	1024
 
 /**
  * struct kal_net_share - how many there are of one kind
@@ -37,9 +34,11 @@ struct kal_net_share {
 /**
  * struct kal_net - what the network stack interface keeps for a namespace
  * @net: the namespace
- * @subs: subscriptions; kal_net_lock
+ * @sub_lock: protects @subs, and is held while a handler runs; taken with softirqs off, inside
+ *	      everything of the host
+ * @subs: subscriptions
  * @shares: what users of /dev/krdma have; share.c
- * @mib_gone: what RNICs had counted that are gone; kal_net_lock
+ * @mib_gone: what RNICs had counted that are gone; a lock of rnic.c
  * @route_lock: protects @route_users
  * @route_users: subscriptions that want routes
  * @fib_nb: the notifier of routes, registered while there are such
@@ -49,6 +48,7 @@ struct kal_net_share {
  */
 struct kal_net {
 	struct net *net;
+	spinlock_t sub_lock;	/* protects subs */
 	struct list_head subs;
 	struct kal_net_share shares[KAL_SHARES];
 	u64 mib_gone[RI_MIB_OBJECTS];

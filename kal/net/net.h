@@ -14,6 +14,7 @@
 enum kal_share {
 	KAL_SHARE_NEIGH,	/* watches of neighbours */
 	KAL_SHARE_SUB,		/* subscriptions */
+	KAL_SHARE_PORT,		/* reserved ports */
 	KAL_SHARES,
 };
 
@@ -35,6 +36,10 @@ void kal_netstack_exit(void);
 bool kal_addr_any(const struct sockaddr_storage *addr);
 __be16 kal_addr_port(const struct sockaddr_storage *addr);
 void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port);
+int kal_sockaddr_len(const struct sockaddr_storage *addr);
+
+/* sock.c */
+int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **sock);
 
 /* share.c */
 struct kal_net_user kal_net_user(void);

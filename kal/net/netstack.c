@@ -8,8 +8,6 @@
 
 #include "internal.h"
 
-DEFINE_SPINLOCK(kal_net_lock);
-
 static unsigned int kal_net_id;
 
 struct kal_net *kal_net(struct net *net)
@@ -22,6 +20,7 @@ static int __net_init net_init(struct net *net)
 	struct kal_net *kn = kal_net(net);
 
 	kn->net = net;
+	spin_lock_init(&kn->sub_lock);
 	INIT_LIST_HEAD(&kn->subs);
 	mutex_init(&kn->route_lock);
 	kal_net_shares_init(kn);

@@ -10,7 +10,6 @@
 #include <net/addrconf.h>
 #include <net/sock.h>
 
-#include "../cm/llp.h"
 #include "internal.h"
 
 /* ports to try when any will do, and all addresses must have it */
@@ -56,6 +55,9 @@ static void found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
 {
 	unsigned int i;
 
+	/* one more says that there are too many */
+	if (a->count > KAL_NET_ADDRS_MAX)
+		return;
 	for (i = 0; i < min(a->count, a->room); i++)
 		if (a->holds[i].vrf == vrf && kal_addr_same(&a->holds[i].addr, addr))
 			return;
@@ -96,7 +98,10 @@ static void find6(struct addrs *a, const struct net_device *ndev)
 	}
 }
 
-/* Addresses of the RNICs of @net; returns how many there are, may be more than room. */
+/*
+ * Addresses of the RNICs of @net; returns how many there are, may be more than room, but
+ * KAL_NET_ADDRS_MAX + 1 stands for all above that.
+ */
 static unsigned int find_addrs(struct net *net, int family, struct hold *holds,
 			       unsigned int room)
 {
@@ -105,6 +110,8 @@ static unsigned int find_addrs(struct net *net, int family, struct hold *holds,
 
 	guard(rcu)();
 	for_each_netdev_rcu(net, ndev) {
+		if (a.count > KAL_NET_ADDRS_MAX)
+			break;
 		if (!kal_net_has_rnic(net, ndev))
 			continue;
 		if (family == AF_INET)
@@ -121,7 +128,7 @@ static int hold(struct net *net, struct hold *h)
 {
 	int err;
 
-	err = kal_sock_create(net, h->addr.ss_family, h->vrf, &h->sock);
+	err = kal_net_sock_create(net, h->addr.ss_family, h->vrf, &h->sock);
 	if (err)
 		return err;
 	SOCK_INODE(h->sock)->i_uid = NOBODY;
@@ -182,7 +189,7 @@ static struct kal_port *port_new(const struct sockaddr_storage *addr, unsigned i
 {
 	struct kal_port *port;
 
-	port = kzalloc(struct_size(port, holds, num), GFP_KERNEL_ACCOUNT);
+	port = kvzalloc(struct_size(port, holds, num), GFP_KERNEL_ACCOUNT);
 	if (!port)
 		return NULL;
 	port->num = num;
@@ -214,9 +221,9 @@ static struct kal_port *port_for(struct net *net, const struct sockaddr_storage 
 			port->num = count;
 			return port;
 		}
-		kfree(port);
-	} while (count);
-	return ERR_PTR(-EADDRNOTAVAIL);
+		kvfree(port);
+	} while (count && count <= KAL_NET_ADDRS_MAX);
+	return ERR_PTR(count ? -ENOSPC : -EADDRNOTAVAIL);
 }
 
 static int check(struct net *net, const struct sockaddr_storage *addr)
@@ -244,7 +251,7 @@ struct kal_port *kal_port_alloc(struct net *net, struct sockaddr_storage *addr)
 		return port;
 	err = hold_any(net, port, kal_addr_port(addr));
 	if (err) {
-		kfree(port);
+		kvfree(port);
 		return ERR_PTR(err);
 	}
 	kal_addr_set_port(addr, kal_addr_port(&port->addr));
@@ -255,7 +262,7 @@ EXPORT_SYMBOL_GPL(kal_port_alloc);
 void kal_port_free(struct kal_port *port)
 {
 	release(port);
-	kfree(port);
+	kvfree(port);
 }
 EXPORT_SYMBOL_GPL(kal_port_free);
 
@@ -279,7 +286,10 @@ EXPORT_SYMBOL_GPL(kal_port_covers);
 
 /*
  * inet_bind_conflict() lets sockets with SO_REUSEPORT pass each other when one user has
- * them. So have the holds and the owner's socket, during a call, and their user is nobody
+ * them, and has no other exception that leaves everybody else out: with SO_REUSEADDR any
+ * socket passes that has it, too, and with SK_FORCE_REUSE inet_csk_get_port() compares
+ * the owner's socket with none. The user is what sock_i_uid() reads: i_uid of the socket's
+ * inode, for which the kernel has no call but fchown(), which needs a file. So have the holds and the owner's socket, during a call, and their user is nobody
  * else. All other sockets are in their ways as ever, other reservations' holds too: these
  * have no SO_REUSEPORT at the time.
  */
@@ -300,8 +310,10 @@ static void set_reuseport(struct kal_port *port, bool on)
 
 /*
  * Have TCP forget that sockets which pass each other are in the port's bucket: it would
- * not compare the next one with any other. A socket that goes in without SO_REUSEPORT
- * does that, and with SK_FORCE_REUSE one that is there already may go in.
+ * not compare the next one with any other. That is tb->fastreuseport, which
+ * inet_csk_update_fastreuse() alone clears, when a socket goes in without SO_REUSEPORT.
+ * It is not exported, so get_port() is called once more, as inet_csk_listen_start() does
+ * with a socket that is there already; SK_FORCE_REUSE keeps it from being compared.
  */
 static void forget(struct sock *sk)
 {

@@ -18,9 +18,9 @@
 
 /**
  * struct net_rnic - an RNIC
- * @node: in net_rnics; kal_net_lock, and calls_sem
+ * @node: in net_rnics; calls_sem, read under RCU
  * @rnic: it lives while this is in the list
- * @kn: where it is, NULL when that has ended; kal_net_lock
+ * @kn: where it is, NULL when that has ended; calls_sem
  * @mib: room for what it has counted; calls_sem held for writing
  */
 struct net_rnic {
@@ -31,7 +31,7 @@ struct net_rnic {
 };
 
 static LIST_HEAD(net_rnics);
-/* read: a provider is called; outside of kal_net_lock */
+/* protects the list and mib_gone of all namespaces; read: a provider is called */
 static DECLARE_RWSEM(calls_sem);
 static struct kal_client net_client;
 
@@ -45,16 +45,15 @@ bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
 }
 
 /*
- * The RNIC on a network device, or that which stands in for it, or NULL. kal_net_lock is
- * held, and keeps it.
+ * The RNIC on a network device, or that which stands in for it, or NULL. RCU is read-locked,
+ * and keeps it.
  */
 struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 {
 	struct ri_rnic *other = NULL;
 	const struct net_rnic *nr;
 
-	lockdep_assert_held(&kal_net_lock);
-	list_for_each_entry(nr, &net_rnics, node) {
+	list_for_each_entry_rcu(nr, &net_rnics, node) {
 		if (nr->rnic->netdev == ndev)
 			return nr->rnic;
 		if (!other && kal_net_vlan_pair(nr->rnic->netdev, ndev))
@@ -66,30 +65,25 @@ struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 /* Has it one, as seen from @net? Any context but hard interrupt. */
 bool kal_net_has_rnic(const struct net *net, const struct net_device *ndev)
 {
-	bool found;
-
-	spin_lock_bh(&kal_net_lock);
-	found = net_eq(dev_net(ndev), net) && kal_net_rnic_find(ndev);
-	spin_unlock_bh(&kal_net_lock);
-	return found;
+	guard(rcu)();
+	return net_eq(dev_net(ndev), net) && kal_net_rnic_find(ndev);
 }
 
 struct ri_rnic *kal_rnic_of_netdev(const struct net_device *ndev)
 {
 	struct ri_rnic *rnic;
 
-	spin_lock_bh(&kal_net_lock);
+	guard(rcu)();
 	rnic = kal_net_rnic_find(ndev);
 	if (rnic)
 		kal_rnic_get(rnic);
-	spin_unlock_bh(&kal_net_lock);
 	return rnic;
 }
 EXPORT_SYMBOL_GPL(kal_rnic_of_netdev);
 
 /* Coming and going ********************************************************* */
 
-/* kal_net_lock is held */
+/* calls_sem keeps the namespace */
 static void report(const struct net_rnic *nr, bool gone)
 {
 	const struct net_device *ndev = nr->rnic->netdev;
@@ -120,11 +114,9 @@ static int add(struct ri_rnic *rnic)
 	down_write(&calls_sem);
 	/* the namespace that a network device has does not end meanwhile */
 	rcu_read_lock();
-	spin_lock_bh(&kal_net_lock);
 	nr->kn = kal_net(dev_net(rnic->netdev));
-	list_add_tail(&nr->node, &net_rnics);
+	list_add_tail_rcu(&nr->node, &net_rnics);
 	report(nr, false);
-	spin_unlock_bh(&kal_net_lock);
 	rcu_read_unlock();
 	up_write(&calls_sem);
 	return 0;
@@ -137,12 +129,12 @@ static void remove(struct ri_rnic *rnic)
 	down_write(&calls_sem);
 	if (rnic->ops->query_mib)
 		rnic->ops->query_mib(rnic, nr->mib);
-	spin_lock_bh(&kal_net_lock);
-	list_del(&nr->node);
+	list_del_rcu(&nr->node);
+	/* no event names it behind that of its end */
+	synchronize_rcu();
 	report(nr, true);
 	if (nr->kn)
 		kal_mib_add(nr->kn->mib_gone, nr->mib, false);
-	spin_unlock_bh(&kal_net_lock);
 	up_write(&calls_sem);
 	kal_set_client_data(rnic, &net_client, NULL);
 	kfree(nr);
@@ -153,11 +145,10 @@ void kal_net_rnics_forget(struct kal_net *kn)
 {
 	struct net_rnic *nr;
 
-	spin_lock_bh(&kal_net_lock);
+	guard(rwsem_write)(&calls_sem);
 	list_for_each_entry(nr, &net_rnics, node)
 		if (nr->kn == kn)
 			nr->kn = NULL;
-	spin_unlock_bh(&kal_net_lock);
 }
 
 static struct kal_client net_client = {
@@ -191,11 +182,9 @@ void kal_net_rnics_mib(struct kal_net *kn, u64 *sum)
 	const struct net_rnic *nr;
 
 	guard(rwsem_read)(&calls_sem);
-	spin_lock_bh(&kal_net_lock);
 	kal_mib_add(sum, kn->mib_gone, true);
-	spin_unlock_bh(&kal_net_lock);
 	list_for_each_entry(nr, &net_rnics, node) {
-		if (READ_ONCE(nr->kn) != kn || !nr->rnic->ops->query_mib)
+		if (nr->kn != kn || !nr->rnic->ops->query_mib)
 			continue;
 		memset(counted, 0, sizeof(counted));
 		nr->rnic->ops->query_mib(nr->rnic, counted);

@@ -186,15 +186,12 @@ struct locals {
 	unsigned int count;
 };
 
-/* each is compared with those before it */
-#define LOCALS_MAX	1024
-
 static void add(struct locals *l, const struct sockaddr_storage *addr,
 		int ifindex)
 {
 	unsigned int i;
 
-	if (l->count >= LOCALS_MAX)
+	if (l->count >= KAL_NET_ADDRS_MAX)
 		return;
 	for (i = 0; i < min(l->count, l->room); i++)
 		if (l->entries[i].ifindex == ifindex &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the users of /dev/krdma may have of a network namespace: neighbours that are watched
- * and subscriptions to its events. The host's notifications go through them under a lock, so
+ * What the users of /dev/krdma may have of a network namespace: neighbours that are watched,
+ * subscriptions to its events and reserved ports. The host's notifications go through them under a lock, so
  * there is a bound, and a share of it for each user, so that none takes all from the others.
  * Kernel callers of krdma/netstack.h are not counted. Called by chardev/net.c.
  */
@@ -31,12 +31,21 @@ static unsigned int kal_user_net_subscriptions = 256;
 module_param_named(user_net_subscriptions, kal_user_net_subscriptions, uint, 0644);
 MODULE_PARM_DESC(user_net_subscriptions, "of these, one user's without CAP_NET_ADMIN (256)");
 
+static unsigned int kal_net_ports = 8192;
+module_param_named(net_ports, kal_net_ports, uint, 0644);
+MODULE_PARM_DESC(net_ports, "ports that programs may reserve in a network namespace (8192)");
+
+static unsigned int kal_user_net_ports = 1024;
+module_param_named(user_net_ports, kal_user_net_ports, uint, 0644);
+MODULE_PARM_DESC(user_net_ports, "of these, one user's without CAP_NET_ADMIN (1024)");
+
 static const struct {
 	const unsigned int *all;
 	const unsigned int *user;
 } limits[KAL_SHARES] = {
 	[KAL_SHARE_NEIGH] = { &kal_neigh_watches, &kal_user_neigh_watches },
 	[KAL_SHARE_SUB] = { &kal_net_subscriptions, &kal_user_net_subscriptions },
+	[KAL_SHARE_PORT] = { &kal_net_ports, &kal_user_net_ports },
 };
 
 /**

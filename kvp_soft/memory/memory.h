@@ -205,7 +205,7 @@ int soft_mw_alloc(struct ri_mw *ri);
 void soft_mw_dealloc(struct ri_mw *ri);
 
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
-		     struct ib_udata *udata);
+		     struct ri_udata *udata);
 int soft_mr_reregister(struct ri_mr *ri, int flags,
 		       const struct ri_mr_attr *attr, struct ri_pd *pd);
 int soft_mr_register_dma(struct ri_mr *ri, int access);

@@ -17,54 +17,28 @@ static void soft_mr_publish(struct soft_mem_table *table, struct soft_mr *mr,
 	soft_mem_publish(table, mem, state);
 }
 
-/* The memory of a region to be, NULL when it is empty. */
-static struct ri_vm_region *soft_mr_pin(const struct ri_mr_attr *attr)
-{
-	bool writes = attr->access & SOFT_MR_WRITES;
-
-	if (attr->dmabuf)
-		return ri_vm_pin_dmabuf(attr->fd, attr->start, attr->length,
-					writes);
-	if (!attr->length)
-		return NULL;
-	return ri_vm_pin_range(attr->start, attr->length, writes);
-}
-
 /* ri_ops.mr_register */
 int soft_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr,
-		     struct ib_udata *udata)
+		     struct ri_udata *udata)
 {
 	struct soft_mem_table *table = soft_mem_table(&ri->obj);
 	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
 	struct krdma_soft_mr_resp resp = {};
 	struct soft_mem *mem;
-	int ret;
 
 	mem = soft_mem_alloc(table, ri->pd);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
+	mem->region = attr->region;
 	mem->iova = attr->iova;
 	mem->length = attr->length;
 	mem->access = attr->access & SOFT_MR_RIGHTS;
 
-	mem->region = soft_mr_pin(attr);
-	if (IS_ERR(mem->region)) {
-		ret = PTR_ERR(mem->region);
-		mem->region = NULL;
-		goto err;
-	}
 	resp.stag = mem->stag;
-	if (udata && udata->outlen) {
-		ret = ib_copy_to_udata(udata, &resp,
-				       min(sizeof(resp), udata->outlen));
-		if (ret)
-			goto err;
-	}
+	if (udata)
+		ri_udata_answer(udata, &resp, sizeof(resp));
 	soft_mr_publish(table, mr, mem, SOFT_MEM_VALID);
 	return 0;
-err:
-	soft_mem_free(table, mem);
-	return ret;
 }
 
 /* ri_ops.mr_register_dma: kernel consumers name memory by virtual address */
@@ -127,28 +101,6 @@ static u32 soft_stag_next(u32 stag)
 }
 
 /*
- * The memory that a region is to have: other memory, or the same pinned anew
- * because it was not to be written to so far, or just what it has.
- */
-static struct ri_vm_region *soft_mr_repin(const struct soft_mem *mem, int flags,
-					  const struct ri_mr_attr *attr)
-{
-	struct ri_vm_region *region = mem->region;
-
-	if (!(flags & IB_MR_REREG_TRANS)) {
-		if (!region || region->writable ||
-		    !(attr->access & SOFT_MR_WRITES))
-			return region;
-		/* pinned by its address, so that address must mean the same */
-		if (region->dmabuf)
-			return ERR_PTR(-EACCES);
-		if (region->mm != current->mm)
-			return ERR_PTR(-EPERM);
-	}
-	return soft_mr_pin(attr);
-}
-
-/*
  * ri_ops.mr_reregister: in place. The index stays, and with other memory or
  * another protection domain the key is a new one: who has the old STag has
  * nothing. Waits for accesses in progress, which are short.
@@ -157,30 +109,21 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 		       const struct ri_mr_attr *attr, struct ri_pd *pd)
 {
 	struct soft_mem *mem = container_of(ri, struct soft_mr, ri)->mem;
-	struct ri_vm_region *old = mem->region;
-	struct ri_vm_region *region;
 	bool ended;
 
 	if (!soft_mem_owner_no_windows(mem))
 		return -EBUSY;
-	region = soft_mr_repin(mem, flags, attr);
-	if (IS_ERR(region)) {
-		soft_mem_allow_windows(mem);
-		return PTR_ERR(region);
-	}
 	ended = soft_mem_own(mem);
 	if (!ended || flags & (IB_MR_REREG_TRANS | IB_MR_REREG_PD))
 		mem->stag = soft_stag_next(mem->stag);
 	mem->pd = pd;
-	mem->region = region;
+	mem->region = attr->region;
 	mem->iova = attr->iova;
 	mem->length = attr->length;
 	mem->access = attr->access & SOFT_MR_RIGHTS;
 	ri->stag = mem->stag;
 	atomic_set_release(&mem->state, SOFT_MEM_VALID);
 	soft_mem_allow_windows(mem);
-	if (old && old != region)
-		ri_vm_unpin_range(old);
 	return 0;
 }
 
@@ -198,7 +141,7 @@ int soft_mem_init(struct soft_rnic *rnic)
 	table = kzalloc(sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
-	xa_init_flags(&table->mems, XA_FLAGS_ALLOC1);
+	xa_init_flags(&table->mems, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	table->next = get_random_u32_below(1U << 24);
 	mem = soft_mem_alloc(table, NULL);
 	if (IS_ERR(mem)) {

@@ -19,7 +19,7 @@ struct soft_mem *soft_mem_alloc(struct soft_mem_table *table, struct ri_pd *pd)
 	u32 index;
 	int ret;
 
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&mem->refs, 1);
@@ -52,8 +52,6 @@ void soft_mem_free(struct soft_mem_table *table, struct soft_mem *mem)
 	atomic64_inc(&table->gen);
 	soft_mem_unref(mem);
 	wait_for_completion(&mem->unused);
-	if (mem->region)
-		ri_vm_unpin_range(mem->region);
 	kvfree(mem->pages);
 	kvfree(mem->ends);
 	kfree_rcu(mem, rcu);

@@ -172,7 +172,7 @@ static int soft_cq_mem_alloc(struct soft_cq_mem *mem, const struct ri_cq *ri,
 
 /* What the user library needs to map it. */
 static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
-			   struct ib_udata *udata)
+			   struct ri_udata *udata)
 {
 	struct krdma_soft_cq_resp resp = {
 		.ring_offset = mem->shm->offset,
@@ -184,14 +184,14 @@ static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
 	if (mem->stamps)
 		resp.stamp_offset = (void *)mem->stamps - mem->shm->addr;
 	/* a library that knows of no times has room for less */
-	if (udata->outlen < offsetof(struct krdma_soft_cq_resp, stamp_offset))
+	if (udata->out_len < offsetof(struct krdma_soft_cq_resp, stamp_offset))
 		return -EINVAL;
-	return ib_copy_to_udata(udata, &resp,
-				min(sizeof(resp), udata->outlen));
+	ri_udata_answer(udata, &resp, sizeof(resp));
+	return 0;
 }
 
 /* ri_ops.cq_create */
-int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata)
+int soft_cq_create(struct ri_cq *ri, struct ri_udata *udata)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
 	int ret;
@@ -338,7 +338,7 @@ static int soft_cq_switch(struct soft_cq *cq)
  * consumer's index does not rest. The queue goes on as it was when this fails.
  * Context: may sleep.
  */
-int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata)
+int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ri_udata *udata)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
 	struct krdma_soft_resize_cq_req req;
@@ -349,11 +349,9 @@ int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata)
 		ret = soft_cq_prepare(cq, depth);
 		return ret ?: soft_cq_switch(cq);
 	}
-	if (udata->inlen < sizeof(req))
+	if (udata->in_len < sizeof(req))
 		return -EINVAL;
-	ret = ib_copy_from_udata(&req, udata, sizeof(req));
-	if (ret)
-		return ret;
+	memcpy(&req, udata->in, sizeof(req));
 	switch (req.step) {
 	case KRDMA_SOFT_RESIZE_PREPARE:
 		ret = soft_cq_prepare(cq, depth);

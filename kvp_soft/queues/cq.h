@@ -98,8 +98,8 @@ bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
 bool soft_cq_waiting(struct soft_cq *cq);
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num);
 
-int soft_cq_create(struct ri_cq *ri, struct ib_udata *udata);
-int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ib_udata *udata);
+int soft_cq_create(struct ri_cq *ri, struct ri_udata *udata);
+int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ri_udata *udata);
 void soft_cq_destroy(struct ri_cq *ri);
 int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc);
 

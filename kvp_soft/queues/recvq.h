@@ -135,9 +135,9 @@ static inline void soft_rq_posted(struct soft_rq *rq)
 
 /* srq.c */
 int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
-		    struct ib_udata *udata);
+		    struct ri_udata *udata);
 int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
-		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+		    enum ib_srq_attr_mask mask, struct ri_udata *udata);
 int soft_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr);
 void soft_srq_destroy(struct ri_srq *ri);
 int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,

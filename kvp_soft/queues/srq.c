@@ -30,7 +30,7 @@ static void soft_srq_resp(const struct soft_srq *srq,
 
 /* ri_ops.srq_create */
 int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
-		    struct ib_udata *udata)
+		    struct ri_udata *udata)
 {
 	struct soft_srq *srq = to_soft_srq(ri);
 	struct krdma_soft_srq_resp resp;
@@ -48,12 +48,12 @@ int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 		return 0;
 
 	soft_srq_resp(srq, &srq->rq.ring, &resp);
-	ret = udata->outlen < sizeof(resp) ?
-		      -EINVAL :
-		      ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (ret)
+	if (udata->out_len < sizeof(resp)) {
 		soft_rq_free(&srq->rq);
-	return ret;
+		return -EINVAL;
+	}
+	ri_udata_answer(udata, &resp, sizeof(resp));
+	return 0;
 }
 
 /* ri_ops.srq_destroy: its QPs are gone */
@@ -173,7 +173,8 @@ static int soft_srq_switch(struct soft_srq *srq)
 }
 
 /* The first step of a user's resize; the answer goes where the library says. */
-static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address)
+static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address,
+				 struct ri_udata *udata)
 {
 	struct krdma_soft_srq_resp resp;
 	int ret;
@@ -182,14 +183,15 @@ static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address)
 	if (ret)
 		return ret;
 	soft_srq_resp(srq, &srq->next, &resp);
-	if (copy_to_user(u64_to_user_ptr(address), &resp, sizeof(resp)))
-		return -EFAULT;
+	udata->answer_to = u64_to_user_ptr(address);
+	udata->out_len = sizeof(udata->out);
+	ri_udata_answer(udata, &resp, sizeof(resp));
 	return 0;
 }
 
 /* @done: the queue has its new size */
 static int soft_srq_resize(struct soft_srq *srq, u32 depth,
-			   struct ib_udata *udata, bool *done)
+			   struct ri_udata *udata, bool *done)
 {
 	struct krdma_soft_modify_srq_req req;
 	int ret;
@@ -199,15 +201,13 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
 		ret = soft_srq_prepare(srq, depth);
 		return ret ?: soft_srq_switch(srq);
 	}
-	if (udata->inlen < sizeof(req))
+	if (udata->in_len < sizeof(req))
 		return -EINVAL;
-	ret = ib_copy_from_udata(&req, udata, sizeof(req));
-	if (ret)
-		return ret;
+	memcpy(&req, udata->in, sizeof(req));
 	switch (req.step) {
 	case KRDMA_SOFT_RESIZE_PREPARE:
 		*done = false;
-		return soft_srq_prepare_user(srq, depth, req.resp);
+		return soft_srq_prepare_user(srq, depth, req.resp, udata);
 	case KRDMA_SOFT_RESIZE_SWITCH:
 		return soft_srq_switch(srq);
 	default:
@@ -228,7 +228,7 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
  * changed when this fails. Context: may sleep.
  */
 int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
-		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
+		    enum ib_srq_attr_mask mask, struct ri_udata *udata)
 {
 	struct soft_srq *srq = to_soft_srq(ri);
 	struct soft_rq *rq = &srq->rq;

@@ -92,16 +92,16 @@ soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src, u32 len)
  * Make room for @size octets; what was collected stays. Where softirq gets no
  * memory the work item does, which may wait for it.
  */
-static int soft_rx_bounce_room(struct soft_rx *rx, u32 size, bool may_sleep)
+static int soft_rx_bounce_room(struct soft_qp *qp, u32 size, bool may_sleep)
 {
+	struct soft_rx *rx = qp->rx;
 	u8 *buf;
 
 	if (size <= rx->bounce_size)
 		return 0;
 	rx->bounce_want = size;
 	size = roundup_pow_of_two(size);
-	buf = may_sleep ? kvmalloc(size, GFP_NOIO) :
-			  kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+	buf = ri_qp_alloc(&qp->ri, size, may_sleep);
 	if (!buf)
 		return -ENOMEM;
 	memcpy(buf, rx->bounce, rx->bounce_len);
@@ -181,7 +181,7 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 	u32 want = soft_rx_bounce_want(qp);
 	u32 n = min(avail, want - rx->bounce_len);
 
-	if (soft_rx_bounce_room(rx, want, false))
+	if (soft_rx_bounce_room(qp, want, false))
 		return -ENOMEM;
 	if (skb_copy_bits(skb, off, rx->bounce + rx->bounce_len, n))
 		return -EFAULT;
@@ -349,7 +349,7 @@ void soft_rx_drain(struct soft_qp *qp)
 	qp->rx->may_sleep = true;
 	/* without the memory the octets stay with TCP and the work item returns */
 	do {
-		ret = soft_rx_bounce_room(qp->rx, qp->rx->bounce_want, true);
+		ret = soft_rx_bounce_room(qp, qp->rx->bounce_want, true);
 		soft_rx_read(qp, sk);
 	} while (!ret && qp->rx->bounce_want > qp->rx->bounce_size);
 	qp->rx->may_sleep = false;

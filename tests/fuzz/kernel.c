@@ -753,6 +753,11 @@ void ri_llp_abort(struct ri_llp *llp, int status)
 	ri_llp_close(llp, status);
 }
 
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep)
+{
+	return may_sleep ? kvmalloc(size, GFP_NOIO) : kmalloc(size, GFP_ATOMIC);
+}
+
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)
 {
 	struct ri_shmem *shm = calloc(1, sizeof(*shm));
@@ -771,7 +776,7 @@ void ri_shmem_free(struct ri_shmem *shm)
 }
 
 /* a "user address" is one of the arena's */
-struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
+struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable)
 {
 	struct ri_vm_region *region = calloc(1, sizeof(*region));
 	u64 first = (start - (u64)fz_arena) >> PAGE_SHIFT, i;
@@ -785,8 +790,10 @@ struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable)
 	return region;
 }
 
-void ri_vm_unpin_range(struct ri_vm_region *region)
+void fz_unpin(struct ri_vm_region *region)
 {
+	if (!region)
+		return;
 	free(region->pages);
 	free(region);
 }

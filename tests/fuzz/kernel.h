@@ -12,6 +12,9 @@
 #define FZ_PAGES	8192
 
 /* memory that has struct pages; what is no region's is poisoned */
+/* the kAL's pinning of a region's memory; NULL is fine for the second */
+struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable);
+void fz_unpin(struct ri_vm_region *region);
 extern u8 fz_arena[FZ_PAGES * PAGE_SIZE];
 
 extern u32 fz_fail_atomic, fz_send_room, fz_llp_returned, fz_pages_used;

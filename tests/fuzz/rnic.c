@@ -118,6 +118,10 @@ static void make_regions(void)
 		mr->ri.pd = r->foreign ? &v.other_pd : &v.pd;
 		mr->ri.length = r->length;
 		mr->ri.iova = attr.iova;
+		if (r->length)
+			attr.region = fz_pin(attr.start, r->length,
+					     r->access & IB_ACCESS_LOCAL_WRITE);
+		mr->ri.region = attr.region;
 		fz_must(!soft_ops.mr_register(&mr->ri, &attr, NULL));
 		fz_must(mr->ri.stag == FZ_STAG(i));
 		__asan_poison_memory_region(fz_arena + i * REGION_PAGES * PAGE_SIZE,
@@ -388,8 +392,10 @@ static void destroy(void)
 	soft_ops.cq_destroy(&v.recv_cq->ri);
 	free(v.send_cq);
 	free(v.recv_cq);
-	for (i = 0; i < FZ_REGIONS; i++)
+	for (i = 0; i < FZ_REGIONS; i++) {
 		fz_must(!soft_ops.mr_deregister(&v.mrs[i].ri));
+		fz_unpin(v.mrs[i].ri.region);
+	}
 	free(v.tp);
 }
 

@@ -11,8 +11,6 @@
 
 /* What is played *********************************************************** */
 
-DEFINE_SPINLOCK(kal_net_lock);
-
 static struct kal_net first, second;
 static struct kal_client *client;
 static void *client_data[3];

@@ -90,7 +90,7 @@ static const struct proto_ops space_ops = {
 	.release = space_release,
 };
 
-int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
+int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
 	int err;
 
@@ -100,11 +100,6 @@ int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 	(*sock)->ops = &space_ops;
 	sockets++;
 	return 0;
-}
-
-int kal_sockaddr_len(const struct sockaddr_storage *addr)
-{
-	return sizeof(struct sockaddr_in);
 }
 
 /* Tests ******************************************************************** */

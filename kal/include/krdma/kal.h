@@ -58,13 +58,17 @@ void kal_rnic_delete(struct ri_rnic *rnic);
 /* Verbs ******************************************************************** */
 /* All may sleep. @uctx and @udata are NULL for kernel consumers. */
 
+/* Copies between user space and @udata; nothing of an RNIC is held. 0 or -EFAULT */
+int kal_udata_get(struct ri_udata *udata, const void __user *in, size_t in_len, size_t out_len);
+int kal_udata_put(const struct ri_udata *udata, void __user *out);
+
 struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
 				       const struct ri_shmem_ops *shm_ops,
-				       void *consumer, struct ib_udata *udata);
+				       void *consumer, struct ri_udata *udata);
 void kal_ucontext_dealloc(struct ri_ucontext *uctx);
 
 struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
-			   struct ib_udata *udata);
+			   struct ri_udata *udata);
 /* a PD of a user without a context: all calls go through the kernel */
 struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic);
 int kal_pd_dealloc(struct ri_pd *pd);	/* -EBUSY while it has children */
@@ -80,17 +84,17 @@ struct kal_cq_attr {
 
 struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 			    const struct kal_cq_attr *attr,
-			    struct ib_udata *udata);
-int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
+			    struct ri_udata *udata);
+int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ri_udata *udata);
 int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period);
 int kal_cq_destroy(struct ri_cq *cq);
 
 struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,
 			      void (*on_event)(struct ri_srq *,
 					       enum ib_event_type),
-			      void *consumer, struct ib_udata *udata);
+			      void *consumer, struct ri_udata *udata);
 int kal_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr,
-		   enum ib_srq_attr_mask mask, struct ib_udata *udata);
+		   enum ib_srq_attr_mask mask, struct ri_udata *udata);
 int kal_srq_query(struct ri_srq *srq, struct ib_srq_attr *attr);
 int kal_srq_destroy(struct ri_srq *srq);
 
@@ -98,7 +102,7 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 			    void (*on_event)(struct ri_qp *,
 					     enum ib_event_type),
 			    void *consumer, struct ib_qp *wc_qp,
-			    struct ib_udata *udata);
+			    struct ri_udata *udata);
 int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		 struct ri_qp_init_attr *init_attr);
 /*
@@ -113,14 +117,35 @@ void kal_qp_retire(struct ri_qp *qp);
 int kal_qp_destroy(struct ri_qp *qp);
 
 struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
-			      struct ib_udata *udata);
+			      struct ri_udata *udata);
 /*
- * Changes what @flags (enum ib_mr_rereg_flags) names to what @wanted and @pd
- * say, or fails and changes nothing. The caller keeps the region's other users
- * out: one change at a time.
+ * Memory is pinned before a PD or an RNIC is held, since user space can make that wait; see
+ * verbs.c.
  */
-int kal_mr_reregister(struct ri_mr *mr, int flags,
-		      const struct ri_mr_attr *wanted, struct ri_pd *pd);
+int kal_mr_check(const struct ri_rnic *rnic, const struct ri_mr_attr *attr);
+int kal_mr_pin(struct ri_mr_attr *attr);
+void kal_mr_unpin(struct ri_vm_region *region);	/* NULL is fine */
+
+/**
+ * struct kal_mr_change - a reregistration
+ * @flags: enum ib_mr_rereg_flags
+ * @attr: the region as it is to be
+ * @pin: it needs memory that is to be pinned
+ * @pinned: attr.region is to be unpinned at the end: that memory, or what it took the place of
+ */
+struct kal_mr_change {
+	int flags;
+	struct ri_mr_attr attr;
+	bool pin;
+	bool pinned;
+};
+
+int kal_mr_change_begin(const struct ri_mr *mr, int flags, const struct ri_mr_attr *wanted,
+			struct kal_mr_change *change);
+int kal_mr_change_pin(struct kal_mr_change *change);
+int kal_mr_reregister(struct ri_mr *mr, struct kal_mr_change *change, struct ri_pd *pd);
+void kal_mr_change_end(struct kal_mr_change *change);
+
 struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
 /*
  * Allocate a region for fast registrations of up to @max pages, or with @gaps of up to @max
@@ -315,6 +340,8 @@ bool kal_ep_undecided(struct kal_ep *ep);
 void kal_ep_destroy(struct kal_ep *ep);
 
 struct ri_rnic *kal_ep_rnic(struct kal_ep *ep);
+/* what a listener's connections are charged to, or NULL; there as long as @ep is */
+struct mem_cgroup *kal_ep_memcg(const struct kal_ep *ep);
 
 /*
  * References for code that looks at an endpoint that it does not own, and that may end at any

@@ -200,7 +200,8 @@ struct kal_port;
  *
  * Return: the reservation or an ERR_PTR: -EADDRINUSE; -EADDRNOTAVAIL (not an
  * address of this host, or no RNIC has one); -EACCES (a privileged port, and
- * the calling task lacks CAP_NET_BIND_SERVICE in the namespace); -ENOMEM.
+ * the calling task lacks CAP_NET_BIND_SERVICE in the namespace); -ENOSPC (address zero, and
+ * there are more than 1024 addresses); -ENOMEM.
  * Context: may sleep.
  */
 struct kal_port *kal_port_alloc(struct net *net, struct sockaddr_storage *addr);

@@ -37,6 +37,7 @@
 #include <krdma/mpa_params.h>
 
 struct dma_buf;
+struct mem_cgroup;
 struct socket;
 struct ri_rnic;
 struct ri_llp;
@@ -159,6 +160,7 @@ struct ri_srq {
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
  * @ep: the endpoint of its present or last connection; owned by the kAL
+ * @memcg: pays for ri_qp_alloc(), NULL: nobody does; owned by the kAL
  */
 struct ri_qp {
 	struct ri_obj obj;
@@ -171,6 +173,7 @@ struct ri_qp {
 	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
 	void *consumer;
 	void *ep;
+	struct mem_cgroup *memcg;
 };
 
 /**
@@ -204,6 +207,7 @@ struct ri_page_list {
  * @start: first user virtual address, or offset in the dma-buf
  * @length: length in bytes
  * @iova: tagged offset of the first byte
+ * @region: the pinned memory, NULL for none; owned by the kAL
  * @list: for a region for fast registration, else empty
  */
 struct ri_mr {
@@ -214,6 +218,7 @@ struct ri_mr {
 	u64 start;
 	u64 length;
 	u64 iova;
+	struct ri_vm_region *region;
 	struct ri_page_list list;
 };
 
@@ -256,6 +261,7 @@ struct ri_qp_init_attr {
  * @access: enum ib_access_flags
  * @dmabuf: the memory is that of a dma-buf, only with RI_CAP_DMABUF
  * @fd: the dma-buf
+ * @region: the memory, pinned by the kAL; NULL: empty
  */
 struct ri_mr_attr {
 	u64 start;
@@ -264,7 +270,39 @@ struct ri_mr_attr {
 	int access;
 	bool dmabuf;
 	int fd;
+	struct ri_vm_region *region;
 };
+
+/* most bytes of a provider's own, in either direction of a call */
+#define RI_UDATA_MAX	128
+
+/**
+ * struct ri_udata - the provider's own bytes of a call, from and to its user library
+ * @in_len: bytes in @in
+ * @out_len: bytes of @out that the library has room for
+ * @answered: bytes of @out that the provider filled
+ * @answer_to: where the library wants @out; NULL: in the answer of the call
+ * @in: from the library
+ * @out: to the library
+ *
+ * The consumer side copies from and to user space, before and after it uses the RNIC. A
+ * provider does neither: user space can make a copy wait for ever.
+ */
+struct ri_udata {
+	u32 in_len;
+	u32 out_len;
+	u32 answered;
+	void __user *answer_to;
+	u8 in[RI_UDATA_MAX] __aligned(8);
+	u8 out[RI_UDATA_MAX] __aligned(8);
+};
+
+/* Answer with @len bytes of @from, or as many as the library has room for. */
+static inline void ri_udata_answer(struct ri_udata *udata, const void *from, u32 len)
+{
+	udata->answered = min(len, udata->out_len);
+	memcpy(udata->out, from, udata->answered);
+}
 
 /**
  * struct ri_bind_wr - IB_WR_BIND_MW, for which the kernel's verbs have no structure
@@ -325,9 +363,8 @@ struct ri_llp {
  * cq_req_notify), which may be called in any context but hard interrupt. A verb left NULL does not
  * exist, and the kAL returns -EOPNOTSUPP for it. Return values are 0 or a negative errno.
  *
- * @udata arguments carry provider-private octets from and to the provider's
- * user library; NULL for a kernel consumer. A provider that fails after it
- * wrote to udata leaves nothing behind.
+ * @udata arguments carry the provider's own bytes from and to its user library;
+ * NULL for a kernel consumer. A call that fails has no answer.
  */
 struct ri_ops {
 	struct module *owner;
@@ -352,7 +389,7 @@ struct ri_ops {
 	 */
 	void (*query_mib)(struct ri_rnic *rnic, u64 *values);
 
-	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ib_udata *udata);
+	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ri_udata *udata);
 	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
 	/*
 	 * Repeats the answer of ucontext_alloc for another process that imports the open
@@ -362,13 +399,13 @@ struct ri_ops {
 	int (*ucontext_query)(struct ri_ucontext *uctx, void *answer);
 
 	/* may be left out: a PD need be no more than the kAL's object */
-	int (*pd_alloc)(struct ri_pd *pd, struct ib_udata *udata);
+	int (*pd_alloc)(struct ri_pd *pd, struct ri_udata *udata);
 	void (*pd_dealloc)(struct ri_pd *pd);
 
 	/* cq->depth holds what was asked for; the provider may raise it */
-	int (*cq_create)(struct ri_cq *cq, struct ib_udata *udata);
+	int (*cq_create)(struct ri_cq *cq, struct ri_udata *udata);
 	/* sets cq->depth; the CQ goes on as it was when this fails */
-	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ib_udata *udata);
+	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ri_udata *udata);
 	/* moderation: event after @count completions or @period usecs after the first */
 	int (*cq_modify)(struct ri_cq *cq, u16 count, u16 period);
 	void (*cq_destroy)(struct ri_cq *cq);
@@ -376,9 +413,9 @@ struct ri_ops {
 	int (*cq_req_notify)(struct ri_cq *cq, enum ib_cq_notify_flags flags);
 
 	int (*srq_create)(struct ri_srq *srq, struct ri_srq_init_attr *attr,
-			  struct ib_udata *udata);
+			  struct ri_udata *udata);
 	int (*srq_modify)(struct ri_srq *srq, const struct ib_srq_attr *attr,
-			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
+			  enum ib_srq_attr_mask mask, struct ri_udata *udata);
 	int (*srq_query)(struct ri_srq *srq, struct ib_srq_attr *attr);
 	void (*srq_destroy)(struct ri_srq *srq);
 	/* @wr is NULL: a user wrote to the shared queue and rings the doorbell */
@@ -387,7 +424,7 @@ struct ri_ops {
 
 	/* rounds attr->cap up to what was granted */
 	int (*qp_create)(struct ri_qp *qp, struct ri_qp_init_attr *attr,
-			 struct ib_udata *udata);
+			 struct ri_udata *udata);
 	/* both structures are zeroed; members that do not apply stay 0 */
 	int (*qp_query)(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 			struct ri_qp_init_attr *init_attr);
@@ -422,9 +459,12 @@ struct ri_ops {
 	/* fills in the driver fields of "rdma resource show qp" */
 	void (*qp_info)(struct ri_qp *qp, struct ri_qp_info *info);
 
-	/* pins through ri_vm_pin_*() itself, sets mr->stag */
+	/*
+	 * Sets mr->stag. attr->region stays until mr_deregister(), or mr_reregister() with
+	 * another one, has returned 0.
+	 */
 	int (*mr_register)(struct ri_mr *mr, const struct ri_mr_attr *attr,
-			   struct ib_udata *udata);
+			   struct ri_udata *udata);
 	/* registers all kernel memory by virtual address; kernel consumers only */
 	int (*mr_register_dma)(struct ri_mr *mr, int access);
 	/*
@@ -760,37 +800,19 @@ struct ri_vm_region {
 };
 
 /**
- * ri_vm_pin_range() - pin and translate a range of the calling process
- * @start: first address
- * @length: octets, not 0
- * @writable: the provider will write to it
+ * ri_qp_alloc() - memory that a QP needs when none of its consumer's calls is in progress
+ * @qp: queue pair
+ * @size: bytes
+ * @may_sleep: for memory that softirq did not get
  *
- * Charged to mm->pinned_vm against RLIMIT_MEMLOCK, but for pages that the process
- * has registered already, with whatever RNIC.
- * Return: the region or an ERR_PTR: -EINVAL (wraps), -ENOMEM (limit or
- * memory), -EPERM, -EFAULT. Context: process context of the owner; may sleep.
- */
-struct ri_vm_region *ri_vm_pin_range(u64 start, u64 length, bool writable);
-
-/**
- * ri_vm_pin_dmabuf() - map a part of a dma-buf
- * @fd: of the calling process
- * @offset: first octet
- * @length: octets, not 0
- * @writable: the provider will write to it
+ * Charged to the memory cgroup of the process that made the QP. Nothing waits for that
+ * group's reclaim: without @may_sleep a full group is -ENOMEM, with it the memory is charged
+ * beyond the limit, for which the next thing that the group asks for pays.
  *
- * For a provider without a device that does DMA: the CPU copies. The exporter
- * keeps the memory where it is until ri_vm_unpin_range(), and accounts it.
- * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
- * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
- * exporter says.
- * Context: process context of the owner; may sleep.
+ * Return: memory for kvfree(), not zeroed, or NULL. Context: any but hard interrupt;
+ * process context with @may_sleep.
  */
-struct ri_vm_region *ri_vm_pin_dmabuf(int fd, u64 offset, u64 length,
-				      bool writable);
-
-/** ri_vm_unpin_range() - undo either; marks pages dirty if writable. May sleep, any process */
-void ri_vm_unpin_range(struct ri_vm_region *region);
+void *ri_qp_alloc(struct ri_qp *qp, size_t size, bool may_sleep);
 
 /**
  * struct ri_shmem - zeroed kernel memory that the provider shares with its user library

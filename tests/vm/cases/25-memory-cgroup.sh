@@ -84,5 +84,53 @@ echo "charged: $(sockets) KiB"
 rid_of client server
 wait_for 10 no_sockets || fail "$(sockets) KiB of sockets stay charged"
 
+# 16384 windows that name nothing: 256 octets each, beside the RNIC's and the bridge's own
+holds windows 6 16 python3 -c '
+import sys
+from pyverbs.device import Context
+from pyverbs.mr import MW
+from pyverbs.pd import PD
+sys.stdin.readline()
+domain = PD(Context(name="krdma0"))
+windows = [MW(domain, 1) for _ in range(16384)]
+sys.stdin.readline()
+'
+
+# a peer that begins an FPDU of 64 KiB on each connection, and stops
+say "bounce"
+kib() { awk '$1 == "kernel" { print int($2 / 1024) }' $group/memory.stat; }
+more_than() { [ "$(kib)" -ge "$1" ]; }
+start server A rping -s -P -a "$ADDR_A" -p 7400
+echo "${pid_of[server]}" > $group/cgroup.procs
+wait_for 10 listening A 7400 || fail "no listener"
+mkfifo peer.in
+start peer B bash -c 'exec "$@" < peer.in' - python3 -c '
+import socket, struct, sys
+peers = []
+for _ in range(48):
+    peer = socket.create_connection((sys.argv[1], 7400))
+    peer.sendall(b"MPA ID Req Frame" + struct.pack(">BBH", 0x40, 1, 0))
+    assert peer.recv(20, socket.MSG_WAITALL)[:16] == b"MPA ID Rep Frame"
+    peers.append(peer)
+print("connected", flush=True)
+sys.stdin.readline()
+for peer in peers:
+    peer.sendall(struct.pack(">H", 65000) + bytes(60000))
+sys.stdin.readline()
+' "$ADDR_A"
+exec 9> peer.in
+wait_for 30 grep -q connected peer.log || { cat peer.log; fail "no connections"; }
+# what the group is charged for is told with a delay
+sleep 3
+before=$(kib)
+echo >&9
+wait_for 30 more_than $((before + 2900)) || fail "$(kib) KiB are charged, and were $before before"
+echo "charged: $before KiB, then $(kib) KiB"
+echo >&9
+exec 9>&-
+finish peer 20
+kill_hard server
+wait_for 20 at_most 2 || fail "$(charged) MiB stay charged"
+
 rmdir $group
 umount /sys/fs/cgroup

@@ -213,6 +213,14 @@ void handles(const char *address)
 	rdma::require_eq(file.usage().objects, 0U, "objects");
 }
 
+/* private octets at no address: they are read before the context is looked at */
+int try_pd_of_nowhere(const File &file, const Context &ctx)
+{
+	krdma_pd cmd{.context = ctx.context, .priv = {.in_len = 1}};
+
+	return file.try_call(KRDMA_IOC_PD, cmd);
+}
+
 /* one bit too many in each */
 void reserved(const char *address)
 {
@@ -226,8 +234,12 @@ void reserved(const char *address)
 	refuse(KRDMA_IOC_CONTEXT,
 	       krdma_context{.index = ctx.index, .flags = KRDMA_SLOW, .priv = {.out_len = 8}},
 	       "private octets of a slow context");
-	refuse(KRDMA_IOC_PD, krdma_pd{.context = ctx.context, .priv = {.in_len = 1}},
+	/* readable, else that is what is wrong first */
+	refuse(KRDMA_IOC_PD,
+	       krdma_pd{.context = ctx.context,
+			.priv = {.in = reinterpret_cast<std::uintptr_t>(address), .in_len = 1}},
 	       "and of its PD");
+	require_errno(try_pd_of_nowhere(file, ctx), EFAULT, "of nowhere");
 	refuse(KRDMA_IOC_CQ, krdma_cq{.context = ctx.context, .depth = 0}, "no depth");
 	refuse(KRDMA_IOC_CQ, krdma_cq{.context = ctx.context, .depth = 8, .ceh = 100000}, "CEH");
 	refuse(KRDMA_IOC_CQ_MODIFY, krdma_cq_modify{.handle = ctx.cq, .mask = 3}, "both");

@@ -997,6 +997,21 @@ int subscribe(const File &file, std::uint32_t mask)
 	return file.try_call(KRDMA_IOC_NET_SUBSCRIBE, cmd);
 }
 
+/* ports that it gets of so many, at all addresses */
+unsigned int reserve(const File &file, unsigned int most)
+{
+	for (unsigned int i = 0; i < most; i++) {
+		krdma_port cmd{.addr = {.family = AF_INET}, .protocol = IPPROTO_TCP};
+		const int err = file.try_call(KRDMA_IOC_PORT, cmd);
+
+		if (err) {
+			require_errno(err, ENOSPC, "PORT");
+			return i;
+		}
+	}
+	return most;
+}
+
 constexpr unsigned int user_share = 4;
 
 /* another user, with all that it may have until it is killed; @own_namespace: of users */
@@ -1008,6 +1023,7 @@ void take_share(int line, uid_t uid, bool own_namespace, unsigned int share)
 	const File one, two, three;
 
 	rdma::require_eq(watch(one, 3) + watch(two, 2 * user_share), share, "watches of a user");
+	rdma::require_eq(reserve(one, 3) + reserve(two, 2 * user_share), share, "ports of a user");
 	if (share) {
 		require_errno(subscribe(one, KRDMA_NET_LINK), 0, "NET_SUBSCRIBE");
 		require_errno(subscribe(two, KRDMA_NET_ADDRESS), 0, "another");
@@ -1041,6 +1057,8 @@ void shares(const char *)
 	const Parameter watches{"neigh_watches", "14"}, subscriptions{"net_subscriptions", "5"};
 	const Parameter user_watches{"user_neigh_watches", std::to_string(user_share)};
 	const Parameter user_subscriptions{"user_net_subscriptions", "2"};
+	const Parameter ports{"net_ports", "14"};
+	const Parameter user_ports{"user_net_ports", std::to_string(user_share)};
 	auto first = std::make_unique<User>(65534, user_share);
 	const User second{65533, user_share};
 
@@ -1052,11 +1070,13 @@ void shares(const char *)
 	const File another;
 
 	rdma::require_eq(watch(*admin, 10), 14 - 2 * user_share, "watches of the administrator's");
+	rdma::require_eq(reserve(*admin, 10), 14 - 2 * user_share, "ports of the administrator's");
 	require_errno(subscribe(*admin, KRDMA_NET_LINK), 0, "NET_SUBSCRIBE");
 	require_errno(subscribe(another, KRDMA_NET_LINK), ENOSPC, "beyond the namespace's");
 	/* and all of it comes back */
 	first.reset();
 	rdma::require_eq(watch(another, 10), user_share, "what a user had");
+	rdma::require_eq(reserve(another, 10), user_share, "ports that a user had");
 	admin.reset();
 	const User third{65532, user_share};
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * TCP sockets of a network namespace that belong to the kernel, for the connection manager's
+ * streams and for reserved ports.
+ */
+#include <linux/net.h>
+#include <net/sock.h>
+
+#include "net.h"
+
+/**
+ * kal_net_sock_create() - a TCP socket of a network namespace
+ * @net: namespace
+ * @family: AF_INET or AF_INET6
+ * @vrf: interface index of the VRF to bind the socket to, 0: none
+ * @sock: result
+ *
+ * The socket keeps @net alive, as a process' socket does: TCP timers may
+ * outlive the release of a socket. Return: 0 or an errno. Context: may sleep.
+ */
+int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **sock)
+{
+	int err;
+
+	err = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
+	if (err)
+		return err;
+	sk_net_refcnt_upgrade((*sock)->sk);
+	err = vrf ? sock_bindtoindex((*sock)->sk, vrf, true) : 0;
+	if (err) {
+		sock_release(*sock);
+		*sock = NULL;
+	}
+	return err;
+}
