@@ -186,6 +186,8 @@ class Vm:
         self.console = os.path.join(out, "console.log")
         self.process = None
         self.events = queue.Queue()
+        # a run with several guests has one queue for all
+        self.report = self.events.put
 
     def command(self, accel):
         for option in (REPO, self.out):
@@ -243,8 +245,8 @@ class Vm:
         for line in stream:
             if line.startswith(EVENT):
                 words = line[len(EVENT):].decode(errors="replace").strip().split(" ")
-                self.events.put(words)
-        self.events.put(None)
+                self.report(words)
+        self.report(None)
 
     def next_event(self, timeout):
         """Words of the next event, None when QEMU has ended; raises queue.Empty."""
@@ -258,6 +260,15 @@ class Vm:
                 pass
         if self.process:
             self.process.wait()
+
+    def cpu_seconds(self):
+        """What QEMU has had of the processors; 0 when it has ended."""
+        try:
+            with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as f:
+                words = f.read().rpartition(")")[2].split()
+        except OSError:
+            return 0
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def console_tail(self, lines=60):
         return tail(self.console, lines)
