@@ -10,6 +10,8 @@ RELEASE := $(shell uname -r)
 VM_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-amd64 2>/dev/null | sort -V)))
 # the same kernel as PREEMPT_RT, where it is installed
 RT_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-rt-amd64 2>/dev/null | sort -V)))
+# and its flavour for clouds
+CLOUD_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-cloud-amd64 2>/dev/null | sort -V)))
 # modules are for the running kernel if it is one that they are written for
 KRELEASE ?= $(if $(and $(filter 6.12.%,$(RELEASE)),$(wildcard /lib/modules/$(RELEASE)/build)),$(RELEASE),$(VM_RELEASE))
 KDIR ?= /lib/modules/$(KRELEASE)/build
@@ -34,14 +36,13 @@ UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) uapi/include/krdma/krdma-abi.h
 DEBUG_MODULES := $(BUILD)/debug/modules
-RT_MODULES := $(BUILD)/rt/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-headers uninstall \
-	demo check vm vm-check unit lint clean help debug-kernel debug-modules debug-check rt-modules \
+	demo check check-all vm vm-check unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
@@ -67,11 +68,19 @@ debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in 
 	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw
 
-rt-modules: ## modules for Debian's PREEMPT_RT kernel (linux-headers-6.12-rt-amd64), in build/rt/modules
-	@[ -n "$(RT_RELEASE)" ] || { echo "Next: apt install linux-image-6.12-rt-amd64 linux-headers-6.12-rt-amd64"; exit 1; }
-	$(call modules_twin,$(RT_MODULES))
-	+@$(MAKE) --no-print-directory -C /lib/modules/$(RT_RELEASE)/build M=$(RT_MODULES) modules
-	+@$(MAKE) --no-print-directory siw SIW_KDIR=/lib/modules/$(RT_RELEASE)/build SIW_OUT=$(RT_MODULES)/build/siw
+# modules for Debian's flavours of the kernel, which scripts/flavour installs
+define flavour_modules
+	@[ -n "$(2)" ] || { echo "Next: scripts/flavour $(1)"; exit 1; }
+	$(call modules_twin,$(BUILD)/$(1)/modules)
+	+@$(MAKE) --no-print-directory -C /lib/modules/$(2)/build M=$(BUILD)/$(1)/modules modules
+	+@$(MAKE) --no-print-directory siw SIW_KDIR=/lib/modules/$(2)/build SIW_OUT=$(BUILD)/$(1)/modules/build/siw
+endef
+
+rt-modules: ## modules for Debian's PREEMPT_RT kernel (scripts/flavour rt), in build/rt/modules
+	$(call flavour_modules,rt,$(RT_RELEASE))
+
+cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud), in build/cloud/modules
+	$(call flavour_modules,cloud,$(CLOUD_RELEASE))
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
@@ -145,8 +154,11 @@ demo: ## from nothing to perftest results: packages, build, virtual machine, tab
 	@scripts/install-deps
 	@tests/vm/demo
 
-check: ## all tests: lint, unit tests, virtual machine cases; verdict on the last line
-	@scripts/check
+check: ## all kinds of tests in 55 minutes, FAST=1: in ten; verdict on the last line
+	@scripts/check $(if $(FAST),fast)
+
+check-all: ## every size and repetition, on every kernel: stock, debug, Debian's rt and cloud; no limit of time
+	@scripts/check all
 
 vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B ready
 	@tests/vm/run --shell
@@ -163,7 +175,7 @@ debug-kernel: ## the kernel of make debug-check, kept below ~/.cache/krdma
 	@scripts/debug-kernel
 
 debug-check: ## KUnit suites and every case on the debug kernel; CASE=glob picks some
-	@scripts/check build debug-all
+	@scripts/check build debug
 
 unit: unit-programs ## the user-space unit tests alone
 	@scripts/check unit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""What vmlib reads from a guest's console.
+"""What vmlib reads from a guest's console, and in which order schedule lets cases run.
 
     python3 -m unittest discover -s tests/vm
 """
@@ -7,6 +7,7 @@ import os
 import tempfile
 import unittest
 
+import schedule
 import vmlib
 
 # a guest under QEMU 7.2 that ran the translation of a breakpoint that was gone
@@ -68,6 +69,150 @@ class Console(unittest.TestCase):
     def test_last_words_of_who_says_little(self):
         self.assertEqual(vmlib.last_words("[ 1.0] Linux version 6.12\n[ 2.0] Kernel panic - no reason\n"),
                          "Kernel panic - no reason, after: [ 1.0] Linux version 6.12")
+
+
+TIMES = {"long": 100, "short": 10, "other": 20, "quiet": 30}
+
+
+class Handing(unittest.TestCase):
+    def queue(self, names="long short other", **options):
+        return schedule.Queue(names.split(), TIMES, **options)
+
+    def test_each_case_goes_to_one_guest(self):
+        q = self.queue()
+        self.assertEqual([q.next(g, 0) for g in (1, 2, 1, 2)], ["long", "short", "other", None])
+        self.assertEqual(q.left_out, [])
+
+    def test_what_is_not_over_in_time_is_left_out_and_shorter_ones_run(self):
+        q = self.queue(until=50)
+        self.assertEqual(q.next(1, 0), "short")
+        q.ended(1, "short", 10)
+        self.assertEqual(q.next(1, 10), "other")
+        self.assertIsNone(q.next(1, 45))
+        self.assertEqual(q.left_out, ["long"])
+
+    def test_with_time_for_all_the_long_ones_come_first_after_the_urgent(self):
+        q = self.queue("short quiet other long", urgent=["other"], until=1000)
+        self.assertEqual([q.next(1, 0) for _ in range(4)], ["other", "long", "quiet", "short"])
+
+    def test_without_it_the_order_is_kept(self):
+        q = self.queue("short quiet other long", urgent=[], until=110)
+        self.assertEqual([q.next(1, 0) for _ in range(4)], ["short", "quiet", "other", "long"])
+
+    def test_a_case_that_nobody_timed_is_given_some_time(self):
+        q = self.queue("new", until=schedule.UNKNOWN + 1)
+        self.assertEqual(q.next(1, 0), "new")
+
+    def test_a_slow_machine_begins_less(self):
+        q = self.queue("other short", until=1000)
+        q.next(1, 0)
+        q.ended(1, "other", 20 + 7 * (20 + schedule.STEADY))
+        self.assertEqual(q.pace(), 8)
+        self.assertIsNone(q.next(1, 1000 - 79))
+        self.assertEqual(q.left_out, ["short"])
+
+    def test_alone_comes_first_and_no_guest_joins(self):
+        q = self.queue("long quiet short", alone=["quiet"])
+        self.assertTrue(q.may_start(0))
+        q.joins(1)
+        self.assertFalse(q.may_start(0))
+        self.assertEqual(q.next(1, 0), "quiet")
+        self.assertFalse(q.may_start(0))
+        q.ended(1, "quiet", 30)
+        self.assertEqual(q.next(1, 30), "long")
+        self.assertTrue(q.may_start(30))
+
+    def test_nothing_runs_beside_one_that_is_alone(self):
+        q = self.queue("long quiet", alone=["quiet"])
+        q.waiting.reverse()  # as if it had come back from a guest that was lost
+        self.assertEqual(q.next(1, 0), "long")
+        self.assertIs(q.next(2, 0), schedule.WAIT)
+        q.ended(1, "long", 100)
+        self.assertEqual(q.next(2, 100), "quiet")
+        self.assertIs(q.next(1, 100), schedule.WAIT)
+
+    def test_a_guest_that_left_holds_nobody_up(self):
+        q = self.queue("quiet", alone=["quiet"])
+        q.joins(2)
+        q.running[2] = "long"
+        self.assertIs(q.next(1, 0), schedule.WAIT)
+        q.leaves(2)
+        self.assertEqual(q.next(1, 0), "quiet")
+
+    def test_second_tries_come_when_all_is_through_however_late(self):
+        q = self.queue("short other", until=100)
+        self.assertEqual(q.next(1, 0), "short")
+        q.ended(1, "short", 10)
+        q.later("short")
+        self.assertEqual(q.next(1, 10), "other")
+        self.assertIsNone(q.next(1, 99))
+        q.leaves(1)
+        self.assertFalse(q.may_start(99))
+        q.second_round()
+        self.assertTrue(q.may_start(200))
+        self.assertEqual(q.next(1, 200), "short")
+        self.assertIsNone(q.next(1, 300))
+
+    def test_one_whose_guest_was_lost_is_next(self):
+        q = self.queue()
+        q.next(1, 0)
+        q.again("long")
+        self.assertEqual(q.next(2, 0), "long")
+
+    def test_a_second_guest_is_for_work(self):
+        self.assertEqual([schedule.guests_wanted(w, 2) for w in (0, 30, 89, 90, 5000)], [1, 1, 1, 2, 2])
+        self.assertEqual(schedule.guests_wanted(5000, 1), 1)
+
+
+class Order(unittest.TestCase):
+    CASE = "serve server B 7175 $VM_PROGS/krdma_conns\n. \"${VM_LIB%/*}/mtu.sh\"\n"
+
+    def touches(self, path, covers=()):
+        return schedule.touches(path, "71-case", self.CASE, covers)
+
+    def test_a_change_touches_what_covers_it(self):
+        self.assertTrue(self.touches("kal/cm/mpa.c", ["kal/cm"]))
+        self.assertTrue(self.touches("kvp_soft/rx/rx.c", ["kal", "kvp_soft/rx/rx"]))
+        self.assertFalse(self.touches("kal/cmother/mpa.c", ["kal/cm"]))
+        self.assertFalse(self.touches("docs/hacking.md", ["kal/cm"]))
+
+    def test_and_what_runs_it(self):
+        self.assertTrue(self.touches("tests/vm/cases/71-case.sh"))
+        self.assertTrue(self.touches("tests/vm/progs/krdma_conns.cpp"))
+        self.assertTrue(self.touches("tests/vm/guest/mtu.sh"))
+        self.assertFalse(self.touches("tests/vm/progs/krdma_con.cpp"))
+        self.assertFalse(self.touches("tests/vm/guest/siw.sh"))
+        self.assertFalse(self.touches("tests/vm/cases/71-other.sh"))
+
+    def test_touched_then_what_finds_most_then_another_rest_each_time(self):
+        names = [f"{n:02}" for n in range(20)]
+        first = schedule.arrange(names, ["07", "03"], ["05", "07", "01"], "a")
+        self.assertEqual(first[:1], ["07"])
+        self.assertEqual(set(first[:2]), {"07", "03"})
+        self.assertEqual(first[2:4], ["05", "01"])
+        self.assertEqual(sorted(first), names)
+        self.assertEqual(first, schedule.arrange(names, ["07", "03"], ["05", "07", "01"], "a"))
+        self.assertNotEqual(first, schedule.arrange(names, ["07", "03"], ["05", "07", "01"], "b"))
+
+    def test_times_are_read_by_kernel(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write("# comment\ncase\tstock\tdebug\na\t1.5\t\nb\t2\t9\n")
+            f.flush()
+            self.assertEqual(schedule.read_times(f.name, "stock"), {"a": 1.5, "b": 2})
+            self.assertEqual(schedule.read_times(f.name, "debug"), {"b": 9})
+            self.assertEqual(schedule.read_times(f.name, "other"), {})
+        self.assertEqual(schedule.read_times("/nowhere", "stock"), {})
+
+
+class Cases(unittest.TestCase):
+    def test_what_a_case_covers_is_there(self):
+        folder = os.path.join(vmlib.REPO, "tests", "vm", "cases")
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                for line in f:
+                    for path in line.split()[2:] if line.startswith("# covers:") else []:
+                        self.assertTrue(any(os.path.exists(os.path.join(vmlib.REPO, path + end))
+                                            for end in ("", ".c", ".cpp")), f"{name}: {path}")
 
 
 if __name__ == "__main__":

@@ -27,10 +27,9 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(REPO, "build", "vm")
 # where "make debug-modules" builds against the debug kernel
 DEBUG_MODULES = os.path.join(REPO, "build", "debug", "modules")
-# where "make rt-modules" builds against Debian's PREEMPT_RT kernel
-RT_MODULES = os.path.join(REPO, "build", "rt", "modules")
-STOCK = re.compile(r"^6\.12\..*deb12-amd64$")
-RT = re.compile(r"^6\.12\..*deb12-rt-amd64$")
+# Debian's kernels, and where "make rt-modules" and the like build for them
+FLAVOURS = {"stock": "", "rt": "rt-", "cloud": "cloud-"}
+FLAVOUR_MODULES = {name: os.path.join(REPO, "build", name, "modules") for name in ("rt", "cloud")}
 # what a stock kernel needs before it can see the share; in loading order
 EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
@@ -48,23 +47,15 @@ def version_key(release):
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", release)]
 
 
-def installed_release(pattern, hint):
-    """The newest installed kernel of that kind."""
+def installed_release(flavour="stock"):
+    """The newest installed kernel of that flavour that modules can be built for."""
+    pattern = re.compile(rf"^6\.12\..*deb12-{FLAVOURS[flavour]}amd64$")
     found = [r for r in os.listdir("/lib/modules")
              if pattern.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
     if not found:
-        raise VmError(f"no such kernel is installed; {hint}")
+        hint = "scripts/install-deps" if flavour == "stock" else f"scripts/flavour {flavour}"
+        raise VmError(f"no Debian 6.12 kernel of the flavour {flavour} is installed; run {hint}")
     return max(found, key=version_key)
-
-
-def stock_release():
-    """The newest installed stock kernel that modules can be built for."""
-    return installed_release(STOCK, "run scripts/install-deps")
-
-
-def rt_release():
-    """The same of Debian's PREEMPT_RT flavour."""
-    return installed_release(RT, "apt install linux-image-6.12-rt-amd64 linux-headers-6.12-rt-amd64")
 
 
 def kernel_release(image):
@@ -98,8 +89,8 @@ class Kernel:
     def __init__(self, choice):
         self.modules = ""
         self.debug = choice == "debug"
-        if choice in ("stock", "rt"):
-            self.release = stock_release() if choice == "stock" else rt_release()
+        if choice in FLAVOURS:
+            self.release = installed_release(choice)
             self.image = f"/boot/vmlinuz-{self.release}"
             return
         self.image = os.path.abspath(choice)
@@ -186,6 +177,8 @@ class Vm:
         self.console = os.path.join(out, "console.log")
         self.process = None
         self.events = queue.Queue()
+        # a run with several guests has one queue for all
+        self.report = self.events.put
 
     def command(self, accel):
         for option in (REPO, self.out):
@@ -243,8 +236,8 @@ class Vm:
         for line in stream:
             if line.startswith(EVENT):
                 words = line[len(EVENT):].decode(errors="replace").strip().split(" ")
-                self.events.put(words)
-        self.events.put(None)
+                self.report(words)
+        self.report(None)
 
     def next_event(self, timeout):
         """Words of the next event, None when QEMU has ended; raises queue.Empty."""
@@ -258,6 +251,15 @@ class Vm:
                 pass
         if self.process:
             self.process.wait()
+
+    def cpu_seconds(self):
+        """What QEMU has had of the processors; 0 when it has ended."""
+        try:
+            with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as f:
+                words = f.read().rpartition(")")[2].split()
+        except OSError:
+            return 0
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def console_tail(self, lines=60):
         return tail(self.console, lines)
@@ -373,7 +375,7 @@ def kvm_works():
     """
     command = ["qemu-system-x86_64", "-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m",
                "512", "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",
-               "-monitor", "none", "-kernel", f"/boot/vmlinuz-{stock_release()}",
+               "-monitor", "none", "-kernel", f"/boot/vmlinuz-{installed_release()}",
                "-append", "console=ttyS0 panic=-1"]
     try:
         answer = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the KUnit suites of tests/kunit in the kernel
+# covers: tests/kunit kvp_soft/wire kvp_soft/memory kvp_soft/queues kal/cm/mpa kal/cm/startup kal/net kal/core
 # limit: 120
 # kernel: debug
 # shellcheck source=tests/vm/guest/lib.sh

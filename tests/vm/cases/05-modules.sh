@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: modules load, unload and load again, in the right order only
+# covers: kal/main kvp_soft/main Kbuild Makefile
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

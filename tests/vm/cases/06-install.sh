@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: make install, modprobe by dependency, the installed provider, libkrdma and krdma, a program of its own, make uninstall
+# covers: Makefile uapi/tools uapi/ual uapi/examples uapi/uvp_soft
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rmmod of the provider with the device open and under load
+# covers: kal/main kal/core kal/ib kvp_soft/main
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

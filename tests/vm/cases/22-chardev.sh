@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: /dev/krdma by its ABI: commands, data, connections, events, kill -9, removal, races
+# covers: kal/chardev kal/core/resource uapi/include
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

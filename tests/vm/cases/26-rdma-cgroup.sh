@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: objects of /dev/krdma are charged to the rdma cgroup like those of ib_uverbs, and given back once
+# covers: kal/core/cgroup kal/core/resource kal/chardev
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

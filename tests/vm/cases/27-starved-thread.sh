@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: a thread that the scheduler starves in the middle of its connections holds up nobody in another namespace
+# covers: kal/cm kal/core kvp_soft/tx kvp_soft/direct
+# alone: it measures how long a connection waits
 # limit: 90
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rping over IPv4 and IPv6, both directions, several sizes
+# covers: kal/cm kal/ib/cm kal/net/addr
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: qperf rc tests over rdma_cm, the ones with zero-depth queues too
+# covers: kal/ib kvp_soft/queues uapi/uvp_soft
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

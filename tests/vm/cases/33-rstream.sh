@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rstream (rsockets) with verification
+# covers: kal/ib kvp_soft/tx kvp_soft/rx uapi/uvp_soft
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: connections that say nothing keep no client out: the oldest of the address that has most make room
+# covers: kal/cm
 # limit: 90
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

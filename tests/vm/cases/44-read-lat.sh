@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: ib_read_lat: sizes, both directions, several queue pairs, lists, events
+# covers: kvp_soft/tx kvp_soft/rx
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

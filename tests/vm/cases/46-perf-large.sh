@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: perftest with 16 MiB messages and with many queue pairs
+# covers: kvp_soft/tx kvp_soft/rx kvp_soft/memory
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

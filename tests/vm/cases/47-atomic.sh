@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: ib_atomic_bw and ib_atomic_lat: both operations, both directions, several queue pairs
+# covers: kvp_soft/rx kvp_soft/memory kvp_soft/queues uapi/uvp_soft
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: immediate data and atomic operations, checked one by one, data compared
+# covers: kvp_soft/wire kvp_soft/rx kvp_soft/tx uapi/uvp_soft
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

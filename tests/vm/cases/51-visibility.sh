@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rdma statistic and rdma resource show counters, queue pairs and owners
+# covers: kal/ib/restrack kal/core/counters.h kvp_soft/base/counters.h
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

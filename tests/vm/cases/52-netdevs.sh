@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: RNICs on VLAN, macvlan and bridge netdevs: IPv4, IPv6, renamed and removed under traffic
+# covers: kal/core/netdev kal/net/rnic kal/ib/port
 # limit: 480
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

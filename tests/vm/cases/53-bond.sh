@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: RNICs on bonds: fail-over to the other link and back under load, balancing, reordering
+# covers: kal/core/netdev kal/net/rnic kvp_soft/rx
 # limit: 480
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the type of service that a program asks rdma_cm for stands in every packet
+# covers: kal/cm/llp kal/ib/cm
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: streams inside of the host beside TCP: which ones, data compared, ends in the middle
+# covers: kvp_soft/direct kvp_soft/stream
 # limit: 500
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: MPA markers in both directions: data of all sizes, perftest, odd MTUs, CRC off
+# covers: kvp_soft/wire kvp_soft/tx kvp_soft/rx
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: client and server in the same namespace, over one RNIC
+# covers: kvp_soft/direct kvp_soft/stream kal/cm
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: verbs, access rights, events and hostile rings, checked one by one
+# covers: kal/ib kal/core/verbs kal/core/verbs_qp kvp_soft/queues kvp_soft/memory uapi/uvp_soft
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: queues: new sizes under load, moderation, vectors, SRQ, QP states, flushing, overflow
+# covers: kvp_soft/queues kvp_soft/qp kal/ib/qp uapi/uvp_soft
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

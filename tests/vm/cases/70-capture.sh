@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: tshark decodes the traffic: no malformed frame, every CRC right
+# covers: kvp_soft/wire kal/cm/mpa
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: what "rdma resource show cm_id -dd" tells of connections and listeners, and asks beside teardown
+# covers: kal/ib/cm_table kal/ib/restrack kal/cm
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: "rdma statistic qp": counters of sets of queue pairs, bound by hand and by rule
+# covers: kal/ib/qp_counter kal/core/counters.h kvp_soft/base/counters.h
 # limit: 150
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

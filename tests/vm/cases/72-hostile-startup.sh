@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: hostile peer: MPA Requests right and wrong, whole and in pieces
+# covers: kal/cm/startup kal/cm/mpa kal/cm/listen
 # limit: 240
 # shellcheck source=tests/vm/guest/hostile.sh
 . "${VM_LIB%/*}/hostile.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: hostile peer: pieces, reads beyond the limit, wrong responses, Terminates, ends in the middle
+# covers: kvp_soft/rx kvp_soft/wire kvp_soft/stream
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh
 . "${VM_LIB%/*}/hostile.sh"

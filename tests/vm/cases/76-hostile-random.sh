@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: hostile peer: thousands of random mutations
+# covers: kvp_soft/rx kvp_soft/wire kal/cm/startup
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh
 . "${VM_LIB%/*}/hostile.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: hostile peer: immediate data and atomic operations, and a peer that knows neither
+# covers: kvp_soft/rx kvp_soft/wire
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh
 . "${VM_LIB%/*}/hostile.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER of the stock kernel: open-iscsi and LIO over krdma, file system, verified I/O, logout
+# covers: kal/ib kvp_soft/memory kvp_soft/queues
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"

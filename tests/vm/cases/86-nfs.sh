@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: NFS 4.2 over RDMA of the stock kernel: client and server over krdma, files compared, verified I/O
+# covers: kal/ib kvp_soft/memory kvp_soft/queues
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"

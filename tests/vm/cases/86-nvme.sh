@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: NVMe over RDMA of the stock kernel, host and target: file system, verified I/O; shared receive queues, adaptive moderation
+# covers: kal/ib kvp_soft/memory kvp_soft/queues
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: SRP of the stock kernel: ib_srp and LIO's ib_srpt over krdma, file system, verified I/O
+# covers: kal/ib kvp_soft/memory kvp_soft/queues
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"

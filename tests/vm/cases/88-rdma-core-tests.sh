@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rdma-core's own tests: devices, domains, regions, windows, queues, both post interfaces, atomics, RDMA CM
+# covers: kal/ib uapi/uvp_soft kvp_soft/queues kvp_soft/memory
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

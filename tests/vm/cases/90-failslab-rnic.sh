@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: no memory while RNICs come and go: whole or not at all
+# covers: kal/core kal/ib/device kvp_soft/main
 # limit: 180
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: no memory below transfers that run: they go on or end with an error
+# covers: kvp_soft/tx kvp_soft/rx kvp_soft/stream
 # limit: 300
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh

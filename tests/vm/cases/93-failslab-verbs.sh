@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: no memory below each verb: registration, queues, connections, teardown
+# covers: kal/core/verbs kal/core/verbs_qp kal/core/memory kal/ib kvp_soft/queues kvp_soft/memory
 # limit: 400
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh

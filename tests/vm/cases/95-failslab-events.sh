@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: no memory while the link goes down and up: /dev/krdma tells all of it, in order
+# covers: kal/core/event kal/core/netdev kal/chardev/event
 # limit: 90
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh
