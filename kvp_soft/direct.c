@@ -34,27 +34,27 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-static const struct rhashtable_params soft_streams_params = {
+static const struct rhashtable_params soft_direct_streams_params = {
 	.key_len = sizeof(struct soft_stream_id),
 	.key_offset = offsetof(struct soft_direct, id),
 	.head_offset = offsetof(struct soft_direct, node),
 	.automatic_shrinking = true,
 };
 
-static struct rhashtable soft_streams;
+static struct rhashtable soft_direct_streams;
 /* protects the table and who is whose peer; of the whole host, so nobody sleeps with it */
-static DEFINE_SPINLOCK(soft_streams_lock);
+static DEFINE_SPINLOCK(soft_direct_streams_lock);
 
 /** soft_direct_init() - at the module's start */
 int soft_direct_init(void)
 {
-	return rhashtable_init(&soft_streams, &soft_streams_params);
+	return rhashtable_init(&soft_direct_streams, &soft_direct_streams_params);
 }
 
 /** soft_direct_exit() - and at its end; no stream is left */
 void soft_direct_exit(void)
 {
-	rhashtable_destroy(&soft_streams);
+	rhashtable_destroy(&soft_direct_streams);
 }
 
 /** soft_direct_init_qp() - at the QP's creation */
@@ -65,7 +65,7 @@ void soft_direct_init_qp(struct soft_direct *direct, struct soft_qp *qp)
 	init_completion(&direct->unused);
 }
 
-static void soft_stream_addr(const struct sock *sk, struct soft_stream_id *id)
+static void soft_direct_stream_addr(const struct sock *sk, struct soft_stream_id *id)
 {
 	id->local_port = inet_sk(sk)->inet_sport;
 	id->remote_port = sk->sk_dport;
@@ -80,14 +80,14 @@ static void soft_stream_addr(const struct sock *sk, struct soft_stream_id *id)
 	ipv6_addr_set_v4mapped(sk->sk_daddr, &id->remote);
 }
 
-static void soft_stream_identify(const struct soft_qp *qp,
-				 struct soft_stream_id *id)
+static void soft_direct_stream_identify(const struct soft_qp *qp,
+					struct soft_stream_id *id)
 {
 	struct sock *sk = qp->llp->sock->sk;
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(id, 0, sizeof(*id));
-	soft_stream_addr(sk, id);
+	soft_direct_stream_addr(sk, id);
 	lock_sock(sk);
 	/* who opens actively counts its SYN among the octets that were acknowledged */
 	id->sent = tp->snd_una - (u32)tp->bytes_acked + qp->mpa.initiator;
@@ -95,7 +95,7 @@ static void soft_stream_identify(const struct soft_qp *qp,
 	release_sock(sk);
 }
 
-static struct soft_stream_id soft_stream_mirror(const struct soft_stream_id *id)
+static struct soft_stream_id soft_direct_stream_mirror(const struct soft_stream_id *id)
 {
 	return (struct soft_stream_id){
 		.local = id->remote,
@@ -107,7 +107,7 @@ static struct soft_stream_id soft_stream_mirror(const struct soft_stream_id *id)
 	};
 }
 
-/* With soft_streams_lock held. */
+/* With soft_direct_streams_lock held. */
 static void soft_direct_set_peer(struct soft_qp *qp, struct soft_qp *peer)
 {
 	spin_lock(&qp->lock);
@@ -138,15 +138,15 @@ bool soft_direct_join(struct soft_qp *qp)
 	reinit_completion(&direct->unused);
 	if (READ_ONCE(soft_same_host) == SOFT_SAME_HOST_OFF)
 		return false;
-	soft_stream_identify(qp, &direct->id);
-	other = soft_stream_mirror(&direct->id);
-	guard(spinlock_bh)(&soft_streams_lock);
-	if (rhashtable_insert_fast(&soft_streams, &direct->node,
-				   soft_streams_params))
+	soft_direct_stream_identify(qp, &direct->id);
+	other = soft_direct_stream_mirror(&direct->id);
+	guard(spinlock_bh)(&soft_direct_streams_lock);
+	if (rhashtable_insert_fast(&soft_direct_streams, &direct->node,
+				   soft_direct_streams_params))
 		return false;
 	direct->listed = true;
-	peer = rhashtable_lookup_fast(&soft_streams, &other,
-				      soft_streams_params);
+	peer = rhashtable_lookup_fast(&soft_direct_streams, &other,
+				      soft_direct_streams_params);
 	if (!peer || peer == direct || !soft_direct_allowed(qp, peer->qp))
 		return false;
 	soft_direct_set_peer(qp, peer->qp);
@@ -158,11 +158,11 @@ static void soft_direct_unlist(struct soft_qp *qp)
 {
 	struct soft_direct *direct = qp->direct;
 
-	guard(spinlock_bh)(&soft_streams_lock);
+	guard(spinlock_bh)(&soft_direct_streams_lock);
 	if (!direct->listed)
 		return;
-	rhashtable_remove_fast(&soft_streams, &direct->node,
-			       soft_streams_params);
+	rhashtable_remove_fast(&soft_direct_streams, &direct->node,
+			       soft_direct_streams_params);
 	direct->listed = false;
 	if (!qp->peer)
 		return;

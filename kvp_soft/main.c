@@ -252,7 +252,7 @@ static struct ri_provider soft_provider = {
 	.destroy = soft_device_destroy,
 };
 
-static int __init soft_init(void)
+static int __init soft_module_init(void)
 {
 	int ret;
 
@@ -277,7 +277,7 @@ err:
 	return ret;
 }
 
-static void __exit soft_exit(void)
+static void __exit soft_module_exit(void)
 {
 	ri_unregister_provider(&soft_provider);
 	soft_workqueues_exit();
@@ -286,8 +286,8 @@ static void __exit soft_exit(void)
 	rcu_barrier();
 }
 
-module_init(soft_init);
-module_exit(soft_exit);
+module_init(soft_module_init);
+module_exit(soft_module_exit);
 
 MODULE_DESCRIPTION("krdma software iWARP RNIC");
 MODULE_AUTHOR("The krdma project");

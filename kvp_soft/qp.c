@@ -18,8 +18,8 @@
 	 IB_ACCESS_REMOTE_ATOMIC)
 
 /* Where a ring begins in what is mapped, and how much there is from there on. */
-static void soft_ring_respond(const struct soft_ring *ring, const struct ri_shmem *shm,
-			      u64 *offset, u64 *size)
+static void soft_qp_ring_respond(const struct soft_ring *ring, const struct ri_shmem *shm,
+				 u64 *offset, u64 *size)
 {
 	const size_t begin = (void *)ring->head - shm->addr;
 
@@ -42,9 +42,9 @@ static int soft_qp_respond(struct soft_qp *qp, struct ri_udata *udata)
 	};
 
 	if (sq->depth)
-		soft_ring_respond(sq, sq->shm, &resp.sq_offset, &resp.sq_size);
+		soft_qp_ring_respond(sq, sq->shm, &resp.sq_offset, &resp.sq_size);
 	if (rq->depth)
-		soft_ring_respond(rq, rq->shm ?: sq->shm, &resp.rq_offset, &resp.rq_size);
+		soft_qp_ring_respond(rq, rq->shm ?: sq->shm, &resp.rq_offset, &resp.rq_size);
 	if (udata->out_len < sizeof(resp))
 		return -EINVAL;
 	ri_udata_answer(udata, &resp, sizeof(resp));
@@ -135,7 +135,7 @@ static bool soft_qp_draining(struct soft_qp *qp)
 }
 
 /* The verbs know five values; the largest that fits, or the smallest. */
-static enum ib_mtu soft_path_mtu(int mtu)
+static enum ib_mtu soft_qp_path_mtu(int mtu)
 {
 	enum ib_mtu ret = IB_MTU_4096;
 
@@ -154,7 +154,7 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->sq_draining = soft_qp_draining(qp);
 	attr->en_sqd_async_notify = qp->sq.held && qp->sq.drain_event;
-	attr->path_mtu = soft_path_mtu(READ_ONCE(ri->obj.rnic->netdev->mtu));
+	attr->path_mtu = soft_qp_path_mtu(READ_ONCE(ri->obj.rnic->netdev->mtu));
 	attr->port_num = 1;
 	attr->qp_access_flags = qp->mem.access;
 	attr->max_rd_atomic = min(qp->mpa.ord, U8_MAX);
@@ -335,7 +335,7 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 /* Posting ******************************************************************* */
 
 /* Does the ring ask who has posted to it for a doorbell? */
-static bool soft_ring_rings(const struct soft_ring *ring)
+static bool soft_qp_ring_rings(const struct soft_ring *ring)
 {
 	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
 	return ring->depth && READ_ONCE(ring->head->flags);
@@ -357,7 +357,7 @@ int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		return -EINVAL;
 	}
 	ret = soft_sq_post(qp, wr, bad_wr);
-	if (!soft_ring_rings(&qp->sq.ring))
+	if (!soft_qp_ring_rings(&qp->sq.ring))
 		return ret;
 	if (ri->post_may_sleep && READ_ONCE(soft_kernel_inline))
 		soft_tx_run_inline(qp, false);
@@ -378,7 +378,7 @@ int soft_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	ret = soft_rq_post(&qp->own_rq, wr, bad_wr);
-	if (soft_ring_rings(&qp->own_rq.ring)) {
+	if (soft_qp_ring_rings(&qp->own_rq.ring)) {
 		soft_rq_posted(&qp->own_rq);
 		soft_qp_kick(qp);
 	}

@@ -20,36 +20,36 @@
 
 /* Socket callbacks ********************************************************* */
 
-static void soft_sk_data_ready(struct sock *sk);
+static void soft_stream_sk_data_ready(struct sock *sk);
 
 /*
  * With sk_callback_lock held. NULL when the socket changed hands between the call
  * of a callback and the lock: what it points to is another's then.
  */
-static struct soft_qp *soft_sk_qp(struct sock *sk)
+static struct soft_qp *soft_stream_sk_qp(struct sock *sk)
 {
-	if (sk->sk_data_ready != soft_sk_data_ready)
+	if (sk->sk_data_ready != soft_stream_sk_data_ready)
 		return NULL;
 	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
-static void soft_sk_data_ready(struct sock *sk)
+static void soft_stream_sk_data_ready(struct sock *sk)
 {
 	struct soft_qp *qp;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	qp = soft_sk_qp(sk);
+	qp = soft_stream_sk_qp(sk);
 	if (qp)
 		soft_rx_ready(qp, sk);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void soft_sk_write_space(struct sock *sk)
+static void soft_stream_sk_write_space(struct sock *sk)
 {
 	struct soft_qp *qp;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	qp = soft_sk_qp(sk);
+	qp = soft_stream_sk_qp(sk);
 	if (qp && sk_stream_is_writeable(sk)) {
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		soft_qp_kick(qp);
@@ -57,18 +57,18 @@ static void soft_sk_write_space(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void soft_sk_state_change(struct sock *sk)
+static void soft_stream_sk_state_change(struct sock *sk)
 {
 	struct soft_qp *qp;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	qp = soft_sk_qp(sk);
+	qp = soft_stream_sk_qp(sk);
 	if (qp && soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
+static void soft_stream_sk_take(struct soft_qp *qp, struct sock *sk)
 {
 	struct soft_qp_parts *parts = soft_qp_parts(qp);
 
@@ -78,14 +78,14 @@ static void soft_sk_take(struct soft_qp *qp, struct sock *sk)
 	parts->saved.write_space = sk->sk_write_space;
 	parts->saved.user_data = sk->sk_user_data;
 	__rcu_assign_sk_user_data_with_flags(sk, qp, SK_USER_DATA_NOCOPY);
-	sk->sk_data_ready = soft_sk_data_ready;
-	sk->sk_state_change = soft_sk_state_change;
-	sk->sk_write_space = soft_sk_write_space;
+	sk->sk_data_ready = soft_stream_sk_data_ready;
+	sk->sk_state_change = soft_stream_sk_state_change;
+	sk->sk_write_space = soft_stream_sk_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
 /* With the lock, behind which TCP tells the callbacks that the socket has by then. */
-static bool soft_sk_has_data(struct sock *sk)
+static bool soft_stream_sk_has_data(struct sock *sk)
 {
 	bool ret;
 
@@ -96,7 +96,7 @@ static bool soft_sk_has_data(struct sock *sk)
 }
 
 /* On return no callback of ours is running and none will. */
-static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
+static void soft_stream_sk_give_back(struct soft_qp *qp, struct sock *sk)
 {
 	struct soft_qp_parts *parts = soft_qp_parts(qp);
 
@@ -110,7 +110,7 @@ static void soft_sk_give_back(struct soft_qp *qp, struct sock *sk)
 
 /* Beginning and end ******************************************************** */
 
-static void soft_reads_free(struct soft_qp *qp)
+static void soft_stream_reads_free(struct soft_qp *qp)
 {
 	kvfree(qp->in);
 	kvfree(qp->out);
@@ -133,15 +133,15 @@ static void *soft_reads_ring(struct soft_qp *qp, u16 depth, size_t size)
 	return ring;
 }
 
-static int soft_reads_alloc(struct soft_qp *qp)
+static int soft_stream_reads_alloc(struct soft_qp *qp)
 {
-	soft_reads_free(qp);
+	soft_stream_reads_free(qp);
 	if (qp->mpa.ird)
 		qp->in = soft_reads_ring(qp, qp->mpa.ird, sizeof(*qp->in));
 	if (qp->mpa.ord)
 		qp->out = soft_reads_ring(qp, qp->mpa.ord, sizeof(*qp->out));
 	if ((qp->mpa.ird && !qp->in) || (qp->mpa.ord && !qp->out)) {
-		soft_reads_free(qp);
+		soft_stream_reads_free(qp);
 		return -ENOMEM;
 	}
 	return 0;
@@ -174,7 +174,7 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 	if (qp->llp || READ_ONCE(qp->state) != SOFT_QP_IDLE)
 		goto out;
 	qp->mpa = llp->mpa;
-	ret = soft_reads_alloc(qp);
+	ret = soft_stream_reads_alloc(qp);
 	if (ret)
 		goto out;
 	soft_tx_reset(qp->tx);
@@ -192,7 +192,7 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 	spin_unlock_bh(&qp->lock);
 	qp->todo = 0;
 	qp->llp = llp;
-	soft_sk_take(qp, sk);
+	soft_stream_sk_take(qp, sk);
 	trace_soft_qp_state(qp);
 	/*
 	 * What came before the callbacks were ours. Still under the mutex: from
@@ -200,7 +200,7 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 	 */
 	if (soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
-	if (soft_sk_has_data(sk))
+	if (soft_stream_sk_has_data(sk))
 		queue_work(soft_wq, &qp->rx->waiter.work);
 	/* from here on a peer on this host may have the socket's lock */
 	if (soft_direct_join(qp) && nowait)
@@ -224,7 +224,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 		return NULL;
 	sk = llp->sock->sk;
 	soft_direct_leave(qp);
-	soft_sk_give_back(qp, sk);
+	soft_stream_sk_give_back(qp, sk);
 	lock_sock(sk);
 	qp->rx->stopped = true;
 	soft_rx_wait_end(qp);
@@ -252,7 +252,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 }
 
 /* TCP gave up because nothing came from the peer any more. */
-static bool soft_status_lost(int status)
+static bool soft_stream_status_lost(int status)
 {
 	return status == -ETIMEDOUT || status == -EHOSTUNREACH ||
 	       status == -ENETUNREACH;
@@ -263,7 +263,7 @@ static void soft_stream_return(struct soft_qp *qp, struct ri_llp *llp,
 {
 	if (!llp)
 		return;
-	if (soft_status_lost(status) && !abort)
+	if (soft_stream_status_lost(status) && !abort)
 		soft_count(qp->rnic, SOFT_CNT_LLP_LOST);
 	else if (status)
 		soft_count(qp->rnic, SOFT_CNT_LLP_RESET);
@@ -384,7 +384,7 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 	if (!err)
 		err = *status;
 	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE) {
-		*status = soft_status_lost(err) ? err : -ECONNRESET;
+		*status = soft_stream_status_lost(err) ? err : -ECONNRESET;
 	} else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE) {
 		/* the drain found an error: the Terminate may still go out */
 		return false;

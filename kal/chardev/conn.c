@@ -71,8 +71,8 @@ struct kal_h_conn {
 
 /* Events of a connection *************************************************** */
 
-static void kal_conn_fill(struct krdma_conn_event *event, enum krdma_event_type type,
-			  const struct kal_h_conn *conn, const struct kal_ep_event *from)
+static void chardev_conn_fill(struct krdma_conn_event *event, enum krdma_event_type type,
+			      const struct kal_h_conn *conn, const struct kal_ep_event *from)
 {
 	*event = (struct krdma_conn_event) {
 		.base = {
@@ -92,13 +92,13 @@ static void kal_conn_fill(struct krdma_conn_event *event, enum krdma_event_type 
 		kal_addr_from_sockaddr(from->remote, &event->remote);
 }
 
-static void kal_conn_fill_first(struct kal_h_conn *conn, enum krdma_event_type type,
-				const struct kal_ep_event *from)
+static void chardev_conn_fill_first(struct kal_h_conn *conn, enum krdma_event_type type,
+				    const struct kal_ep_event *from)
 {
 	struct krdma_conn_event *event = &conn->first.event;
 	const u16 len = min_t(u16, from->private_data_len, KRDMA_PRIVATE_DATA_MAX);
 
-	kal_conn_fill(event, type, conn, from);
+	chardev_conn_fill(event, type, conn, from);
 	event->private_data_len = len;
 	event->base.size += ALIGN(len, 8);
 	memset(event->private_data, 0, ALIGN(len, 8));
@@ -106,17 +106,17 @@ static void kal_conn_fill_first(struct kal_h_conn *conn, enum krdma_event_type t
 		memcpy(event->private_data, from->private_data, len);
 }
 
-static int kal_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_event *from)
+static int chardev_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_event *from)
 {
 	struct kal_h_conn *conn = context;
 
 	switch (from->type) {
 	case KAL_EP_CONN_REPLY:
-		kal_conn_fill_first(conn, KRDMA_EVENT_CONN_REPLY, from);
+		chardev_conn_fill_first(conn, KRDMA_EVENT_CONN_REPLY, from);
 		kal_file_raise(conn->h.file, &conn->first.rec);
 		return 0;
 	case KAL_EP_ESTABLISHED:
-		kal_conn_fill(&conn->established_event, KRDMA_EVENT_ESTABLISHED, conn, from);
+		chardev_conn_fill(&conn->established_event, KRDMA_EVENT_ESTABLISHED, conn, from);
 		kal_file_raise(conn->h.file, &conn->established);
 		return 0;
 	case KAL_EP_CLOSED:
@@ -135,7 +135,7 @@ static int kal_conn_event(struct kal_ep *ep, void *context, const struct kal_ep_
 }
 
 /* Its listener does not count it any more. */
-static void kal_conn_uncount(struct kal_h_conn *conn)
+static void chardev_conn_uncount(struct kal_h_conn *conn)
 {
 	spin_lock_irq(&conn->h.file->event_lock);
 	if (conn->listener) {
@@ -147,30 +147,30 @@ static void kal_conn_uncount(struct kal_h_conn *conn)
 }
 
 /* Unless the call was wrong: then it waits on for its answer. */
-static int kal_conn_answered(struct kal_h_conn *conn, int ret)
+static int chardev_conn_answered(struct kal_h_conn *conn, int ret)
 {
 	if (!kal_ep_undecided(conn->ep))
-		kal_conn_uncount(conn);
+		chardev_conn_uncount(conn);
 	return ret;
 }
 
-static int kal_conn_destroy(struct kal_handle *h)
+static int chardev_conn_destroy(struct kal_handle *h)
 {
 	struct kal_h_conn *conn = container_of(h, struct kal_h_conn, h);
 
-	kal_conn_uncount(conn);
+	chardev_conn_uncount(conn);
 	kal_ep_destroy(conn->ep);
 	return 0;
 }
 
-static const struct kal_handle_ops kal_conn_ops = {
+static const struct kal_handle_ops chardev_conn_ops = {
 	.type = KAL_H_CONN,
 	.size = sizeof(struct kal_h_conn),
-	.destroy = kal_conn_destroy,
+	.destroy = chardev_conn_destroy,
 };
 
 /* @h: new; its endpoint is still to come */
-static struct kal_h_conn *kal_conn_made(struct kal_handle *h)
+static struct kal_h_conn *chardev_conn_made(struct kal_handle *h)
 {
 	struct kal_h_conn *conn;
 
@@ -183,7 +183,7 @@ static struct kal_h_conn *kal_conn_made(struct kal_handle *h)
 	return conn;
 }
 
-static struct kal_h_conn *kal_get_conn(struct kal_file *file, u32 id)
+static struct kal_h_conn *chardev_conn_get(struct kal_file *file, u32 id)
 {
 	return KAL_GET(file, id, KAL_H_CONN, kal_h_conn);
 }
@@ -191,7 +191,7 @@ static struct kal_h_conn *kal_get_conn(struct kal_file *file, u32 id)
 /* Listeners **************************************************************** */
 
 /* Room for one more request? */
-static bool kal_listener_count(struct kal_h_listener *l)
+static bool chardev_listener_count(struct kal_h_listener *l)
 {
 	bool ret;
 
@@ -203,7 +203,7 @@ static bool kal_listener_count(struct kal_h_listener *l)
 	return ret;
 }
 
-static void kal_request_read(struct kal_record *rec)
+static void chardev_request_read(struct kal_record *rec)
 {
 	struct kal_h_conn *conn = container_of(rec->owner, struct kal_h_conn, h);
 
@@ -211,17 +211,17 @@ static void kal_request_read(struct kal_record *rec)
 }
 
 /* On a listener's endpoint: a connection wants in. */
-static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal_ep_event *from)
+static int chardev_listener_event(struct kal_ep *ep, void *context, const struct kal_ep_event *from)
 {
 	struct kal_h_listener *l = context;
 	struct kal_h_conn *conn;
 
 	if (from->type != KAL_EP_CONN_REQUEST)
 		return -EINVAL;
-	if (!kal_listener_count(l))
+	if (!chardev_listener_count(l))
 		return -ENOBUFS;
-	conn = kal_conn_made(kal_handle_new_nowait(l->h.file, &kal_conn_ops, l->h.dev,
-						   l->h.cookie));
+	conn = chardev_conn_made(kal_handle_new_nowait(l->h.file, &chardev_conn_ops, l->h.dev,
+						       l->h.cookie));
 	if (IS_ERR(conn)) {
 		scoped_guard(spinlock_irqsave, &l->h.file->event_lock)
 			l->pending--;
@@ -232,10 +232,10 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 	conn->unread = true;
 	scoped_guard(spinlock_irqsave, &l->h.file->event_lock)
 		list_add_tail(&conn->node, &l->requests);
-	conn->first.rec.on_read = kal_request_read;
-	kal_conn_fill_first(conn, KRDMA_EVENT_CONN_REQUEST, from);
+	conn->first.rec.on_read = chardev_request_read;
+	chardev_conn_fill_first(conn, KRDMA_EVENT_CONN_REQUEST, from);
 	conn->first.event.base.handle = l->h.id;
-	kal_ep_set_handler(conn->ep, kal_conn_event, conn);
+	kal_ep_set_handler(conn->ep, chardev_conn_event, conn);
 	/* it cannot be destroyed meanwhile: that needs the endpoint, whose lock is held */
 	kal_handle_publish(&conn->h);
 	kal_file_raise(l->h.file, &conn->first.rec);
@@ -243,7 +243,7 @@ static int kal_listener_event(struct kal_ep *ep, void *context, const struct kal
 }
 
 /* One of @l's requests, which is not from now on; whether user space knows it in *@unread. */
-static struct kal_h_conn *kal_listener_leave(struct kal_h_listener *l, bool *unread)
+static struct kal_h_conn *chardev_listener_leave(struct kal_h_listener *l, bool *unread)
 {
 	struct kal_h_conn *conn;
 
@@ -258,7 +258,7 @@ static struct kal_h_conn *kal_listener_leave(struct kal_h_listener *l, bool *unr
 	return conn;
 }
 
-static int kal_listener_destroy(struct kal_handle *h)
+static int chardev_listener_destroy(struct kal_handle *h)
 {
 	struct kal_h_listener *l = container_of(h, struct kal_h_listener, h);
 	struct kal_h_conn *conn;
@@ -266,21 +266,21 @@ static int kal_listener_destroy(struct kal_handle *h)
 
 	/* no request comes after this */
 	kal_ep_destroy(l->ep);
-	while ((conn = kal_listener_leave(l, &unread))) {
+	while ((conn = chardev_listener_leave(l, &unread))) {
 		if (unread)
 			kal_handle_destroy_locked(&conn->h);
 	}
 	return 0;
 }
 
-static const struct kal_handle_ops kal_listener_ops = {
+static const struct kal_handle_ops chardev_listener_ops = {
 	.type = KAL_H_LISTENER,
 	.size = sizeof(struct kal_h_listener),
-	.destroy = kal_listener_destroy,
+	.destroy = chardev_listener_destroy,
 };
 
-static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd,
-			      struct sockaddr_storage *local)
+static int chardev_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd,
+				  struct sockaddr_storage *local)
 {
 	struct kal_listen_param param = {
 		.backlog = l->backlog,
@@ -294,7 +294,7 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 	struct kal_handle *reserved;
 	int ret;
 
-	l->ep = kal_ep_create(l->h.dev->rnic, kal_listener_event, l);
+	l->ep = kal_ep_create(l->h.dev->rnic, chardev_listener_event, l);
 	if (IS_ERR(l->ep))
 		return PTR_ERR(l->ep);
 	reserved = kal_file_port_get(l->h.file, local, &param.port);
@@ -308,14 +308,14 @@ static int kal_listener_start(struct kal_h_listener *l, struct krdma_listen *cmd
 	return 0;
 }
 
-static int kal_listener_make(struct kal_h_context *ctx, struct krdma_listen *cmd,
-			     struct sockaddr_storage *local)
+static int chardev_listener_make(struct kal_h_context *ctx, struct krdma_listen *cmd,
+				 struct sockaddr_storage *local)
 {
 	struct kal_h_listener *l;
 	struct kal_handle *h;
 	int ret;
 
-	h = kal_handle_new(ctx->h.file, &kal_listener_ops, ctx->h.dev, cmd->cookie);
+	h = kal_handle_new(ctx->h.file, &chardev_listener_ops, ctx->h.dev, cmd->cookie);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
 	l = container_of(h, struct kal_h_listener, h);
@@ -323,7 +323,7 @@ static int kal_listener_make(struct kal_h_context *ctx, struct krdma_listen *cmd
 	INIT_LIST_HEAD(&l->requests);
 	ret = kal_handle_need(h, &ctx->h);
 	if (!ret)
-		ret = kal_listener_start(l, cmd, local);
+		ret = chardev_listener_start(l, cmd, local);
 	if (ret) {
 		kal_handle_cancel(h);
 		return ret;
@@ -348,7 +348,7 @@ int kal_cmd_listen(struct kal_file *file, void *_cmd)
 	ctx = kal_get_context(file, cmd->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	ret = kal_listener_make(ctx, cmd, &local);
+	ret = chardev_listener_make(ctx, cmd, &local);
 	kal_handle_put(&ctx->h);
 	return ret;
 }
@@ -361,7 +361,7 @@ struct kal_conn_args {
 	u8 private_data[KRDMA_PRIVATE_DATA_MAX];
 };
 
-static struct kal_conn_args *kal_conn_args_get(const struct krdma_conn *cmd)
+static struct kal_conn_args *chardev_conn_args_get(const struct krdma_conn *cmd)
 {
 	struct kal_conn_args *args __free(kfree) = NULL;
 
@@ -386,7 +386,7 @@ static struct kal_conn_args *kal_conn_args_get(const struct krdma_conn *cmd)
 	return no_free_ptr(args);
 }
 
-static int kal_conn_check_depths(const struct ri_rnic *rnic, const struct kal_conn_param *param)
+static int chardev_conn_check_depths(const struct ri_rnic *rnic, const struct kal_conn_param *param)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
 
@@ -395,9 +395,9 @@ static int kal_conn_check_depths(const struct ri_rnic *rnic, const struct kal_co
 }
 
 /* Where to connect from: the RNIC's, as the caller or, if he says all, the host's routes say. */
-static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rnic,
-			   const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
-			   struct sockaddr_storage *local)
+static int chardev_conn_source(const struct kal_file *file, const struct ri_rnic *rnic,
+			       const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
+			       struct sockaddr_storage *local)
 {
 	struct kal_route route;
 	__be16 port = 0;
@@ -422,9 +422,9 @@ static int kal_conn_source(const struct kal_file *file, const struct ri_rnic *rn
 }
 
 /* On an error *@published says whether the connection is still there to be destroyed. */
-static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
-			  const struct krdma_conn *cmd, struct kal_conn_param *param,
-			  bool *published)
+static int chardev_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
+			      const struct krdma_conn *cmd, struct kal_conn_param *param,
+			      bool *published)
 {
 	struct sockaddr_storage local, remote;
 	struct kal_handle *reserved;
@@ -432,10 +432,10 @@ static int kal_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 
 	ret = kal_addr_to_sockaddr(&cmd->remote, &remote);
 	if (!ret)
-		ret = kal_conn_source(conn->h.file, qp->h.dev->rnic, cmd, &remote, &local);
+		ret = chardev_conn_source(conn->h.file, qp->h.dev->rnic, cmd, &remote, &local);
 	if (ret)
 		goto err_cancel;
-	conn->ep = kal_ep_create(qp->h.dev->rnic, kal_conn_event, conn);
+	conn->ep = kal_ep_create(qp->h.dev->rnic, chardev_conn_event, conn);
 	if (IS_ERR(conn->ep)) {
 		ret = PTR_ERR(conn->ep);
 		goto err_cancel;
@@ -460,7 +460,7 @@ err_cancel:
 int kal_cmd_connect(struct kal_file *file, void *_cmd)
 {
 	struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	bool published = false;
 	struct kal_h_qp *qp;
@@ -471,15 +471,15 @@ int kal_cmd_connect(struct kal_file *file, void *_cmd)
 	qp = kal_get_qp(file, cmd->qp);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = kal_conn_check_depths(qp->h.dev->rnic, &args->param);
+	ret = chardev_conn_check_depths(qp->h.dev->rnic, &args->param);
 	if (ret)
 		goto out;
-	conn = kal_conn_made(kal_handle_new(file, &kal_conn_ops, qp->h.dev, cmd->cookie));
+	conn = chardev_conn_made(kal_handle_new(file, &chardev_conn_ops, qp->h.dev, cmd->cookie));
 	ret = PTR_ERR_OR_ZERO(conn);
 	if (ret)
 		goto out;
 	cmd->handle = conn->h.id;
-	ret = kal_conn_start(conn, qp, cmd, &args->param, &published);
+	ret = chardev_conn_start(conn, qp, cmd, &args->param, &published);
 out:
 	kal_handle_put(&qp->h);
 	/* not while something is used: who destroys waits for that */
@@ -488,35 +488,35 @@ out:
 	return ret;
 }
 
-static int kal_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
-			   const struct krdma_conn *cmd, const struct kal_conn_param *param)
+static int chardev_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
+			       const struct krdma_conn *cmd, const struct kal_conn_param *param)
 {
 	int ret;
 
-	ret = kal_conn_check_depths(qp->h.dev->rnic, param);
+	ret = chardev_conn_check_depths(qp->h.dev->rnic, param);
 	if (ret)
 		return ret;
 	WRITE_ONCE(conn->h.cookie, cmd->cookie);
-	return kal_conn_answered(conn, kal_ep_accept(conn->ep, qp->qp, param));
+	return chardev_conn_answered(conn, kal_ep_accept(conn->ep, qp->qp, param));
 }
 
 int kal_cmd_accept(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	struct kal_h_qp *qp;
 	int ret;
 
 	if (IS_ERR(args))
 		return PTR_ERR(args);
-	conn = kal_get_conn(file, cmd->handle);
+	conn = chardev_conn_get(file, cmd->handle);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	qp = kal_get_qp(file, cmd->qp);
 	ret = PTR_ERR_OR_ZERO(qp);
 	if (!ret) {
-		ret = kal_conn_accept(conn, qp, cmd, &args->param);
+		ret = chardev_conn_accept(conn, qp, cmd, &args->param);
 		kal_handle_put(&qp->h);
 	}
 	kal_handle_put(&conn->h);
@@ -526,17 +526,17 @@ int kal_cmd_accept(struct kal_file *file, void *_cmd)
 int kal_cmd_reject(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = kal_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
 	struct kal_h_conn *conn;
 	int ret;
 
 	if (IS_ERR(args))
 		return PTR_ERR(args);
-	conn = kal_get_conn(file, cmd->handle);
+	conn = chardev_conn_get(file, cmd->handle);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	ret = kal_conn_answered(conn, kal_ep_reject(conn->ep, args->private_data,
-						    args->param.private_data_len));
+	ret = chardev_conn_answered(conn, kal_ep_reject(conn->ep, args->private_data,
+							args->param.private_data_len));
 	kal_handle_put(&conn->h);
 	return ret;
 }

@@ -28,7 +28,7 @@ u32 kal_file_events_limit(void)
 	return READ_ONCE(kal_file_events);
 }
 
-static void kal_record_queue(struct kal_file *file, struct kal_record *rec)
+static void chardev_record_queue(struct kal_file *file, struct kal_record *rec)
 {
 	lockdep_assert_held(&file->event_lock);
 	rec->generation = ++file->generation;
@@ -41,7 +41,7 @@ static void kal_record_queue(struct kal_file *file, struct kal_record *rec)
 	file->num_records++;
 }
 
-static void kal_record_unqueue(struct kal_file *file, struct kal_record *rec)
+static void chardev_record_unqueue(struct kal_file *file, struct kal_record *rec)
 {
 	lockdep_assert_held(&file->event_lock);
 	list_del_init(&rec->node);
@@ -53,12 +53,12 @@ static void kal_record_unqueue(struct kal_file *file, struct kal_record *rec)
 	}
 }
 
-static struct kal_record *kal_record_first(struct kal_file *file)
+static struct kal_record *chardev_record_first(struct kal_file *file)
 {
 	return list_first_entry_or_null(&file->records, struct kal_record, node);
 }
 
-static void kal_events_wake(struct kal_file *file)
+static void chardev_events_wake(struct kal_file *file)
 {
 	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 }
@@ -66,8 +66,8 @@ static void kal_events_wake(struct kal_file *file)
 void kal_file_raise(struct kal_file *file, struct kal_record *rec)
 {
 	scoped_guard(spinlock_irqsave, &file->event_lock)
-		kal_record_queue(file, rec);
-	kal_events_wake(file);
+		chardev_record_queue(file, rec);
+	chardev_events_wake(file);
 }
 
 static_assert(IB_EVENT_WQ_FATAL < KAL_EVENT_CODES);
@@ -78,19 +78,19 @@ void kal_handle_async(struct kal_handle *h, enum ib_event_type code)
 
 	scoped_guard(spinlock_irqsave, &file->event_lock)
 		if (kal_event_codes_add(&h->async_codes, code, ktime_get_ns()))
-			kal_record_queue(file, &h->async);
-	kal_events_wake(file);
+			chardev_record_queue(file, &h->async);
+	chardev_events_wake(file);
 }
 
-static void kal_event_lost(struct kal_file *file)
+static void chardev_event_lost(struct kal_file *file)
 {
 	file->lost++;
 	file->overflow_event.code++;
-	kal_record_queue(file, &file->overflow);
+	chardev_record_queue(file, &file->overflow);
 }
 
 /* NULL: no memory, or no more of its cgroup's; a charge beyond that is not asked for. */
-static struct kal_record *kal_record_new(struct kal_file *file, const struct krdma_event *event)
+static struct kal_record *chardev_record_new(struct kal_file *file, const struct krdma_event *event)
 {
 	struct mem_cgroup *before = set_active_memcg(file->memcg);
 	struct kal_record *rec;
@@ -110,18 +110,18 @@ void kal_file_event(struct kal_file *file, const struct krdma_event *event)
 	struct kal_record *rec = NULL;
 
 	if (READ_ONCE(file->num_dynamic) < kal_file_events_limit())
-		rec = kal_record_new(file, event);
+		rec = chardev_record_new(file, event);
 	scoped_guard(spinlock_irqsave, &file->event_lock) {
 		if (rec && file->num_dynamic < kal_file_events_limit()) {
 			file->num_dynamic++;
-			kal_record_queue(file, rec);
+			chardev_record_queue(file, rec);
 			rec = NULL;
 		} else {
-			kal_event_lost(file);
+			chardev_event_lost(file);
 		}
 	}
 	kfree(rec);
-	kal_events_wake(file);
+	chardev_events_wake(file);
 }
 
 void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
@@ -130,24 +130,24 @@ void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
 
 	scoped_guard(spinlock_irqsave, &file->event_lock)
 		list_for_each_entry_safe(rec, next, &owner->queued, owner_node)
-			kal_record_unqueue(file, rec);
+			chardev_record_unqueue(file, rec);
 }
 
 /* some at a time: there may be as many as objects */
 #define KAL_RECORDS_AT_ONCE	256
 
 /* Return: there are more. */
-static bool kal_file_drop_some(struct kal_file *file)
+static bool chardev_file_drop_some(struct kal_file *file)
 {
 	struct kal_record *rec;
 	unsigned int i;
 
 	spin_lock_irq(&file->event_lock);
 	for (i = 0; i < KAL_RECORDS_AT_ONCE; i++) {
-		rec = kal_record_first(file);
+		rec = chardev_record_first(file);
 		if (!rec)
 			break;
-		kal_record_unqueue(file, rec);
+		chardev_record_unqueue(file, rec);
 	}
 	spin_unlock_irq(&file->event_lock);
 	return rec;
@@ -156,14 +156,14 @@ static bool kal_file_drop_some(struct kal_file *file)
 /* No object can raise another. */
 void kal_file_drop_all_events(struct kal_file *file)
 {
-	while (kal_file_drop_some(file))
+	while (chardev_file_drop_some(file))
 		cond_resched();
 }
 
 /* Reading ****************************************************************** */
 
 /* What is read of @rec; an asynchronous one stands for several, the oldest is first. */
-static void kal_record_fill(struct kal_record *rec)
+static void chardev_record_fill(struct kal_record *rec)
 {
 	if (!rec->codes)
 		return;
@@ -172,7 +172,7 @@ static void kal_record_fill(struct kal_record *rec)
 }
 
 /* It was read as it is now. */
-static void kal_record_done(struct kal_file *file, struct kal_record *rec)
+static void chardev_record_done(struct kal_file *file, struct kal_record *rec)
 {
 	if (rec == &file->overflow)
 		rec->event->code = 0;
@@ -184,7 +184,7 @@ static void kal_record_done(struct kal_file *file, struct kal_record *rec)
 	}
 	if (rec->on_read)
 		rec->on_read(rec);
-	kal_record_unqueue(file, rec);
+	chardev_record_unqueue(file, rec);
 }
 
 /* more than any record has */
@@ -204,11 +204,11 @@ struct kal_reading {
 	u8 data[KAL_RECORD_MAX] __aligned(8);
 };
 
-static int kal_record_copy(struct kal_record *rec, struct kal_reading *r, size_t room)
+static int chardev_record_copy(struct kal_record *rec, struct kal_reading *r, size_t room)
 {
 	if (!rec)
 		return -EAGAIN;
-	kal_record_fill(rec);
+	chardev_record_fill(rec);
 	r->len = rec->event->size;
 	if (r->len > room || WARN_ON_ONCE(r->len > sizeof(r->data)))
 		return -EINVAL;
@@ -219,12 +219,12 @@ static int kal_record_copy(struct kal_record *rec, struct kal_reading *r, size_t
 }
 
 /* 0; -EAGAIN: none; -EINVAL: longer than @room */
-static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
+static int chardev_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
 {
 	int ret;
 
 	spin_lock_irq(&file->event_lock);
-	ret = kal_record_copy(kal_record_first(file), r, room);
+	ret = chardev_record_copy(chardev_record_first(file), r, room);
 	spin_unlock_irq(&file->event_lock);
 	return ret;
 }
@@ -233,15 +233,15 @@ static int kal_reading_begin(struct kal_file *file, struct kal_reading *r, size_
  * User space has it. Readers come one at a time, but its object may have been destroyed
  * since, and then another record is first; or more has happened, and it stays.
  */
-static void kal_reading_end(struct kal_file *file, const struct kal_reading *r)
+static void chardev_reading_end(struct kal_file *file, const struct kal_reading *r)
 {
 	struct kal_record *rec;
 
 	spin_lock_irq(&file->event_lock);
-	rec = kal_record_first(file);
+	rec = chardev_record_first(file);
 	if (rec && rec == r->rec) {
 		if (rec->generation == r->generation)
-			kal_record_done(file, rec);
+			chardev_record_done(file, rec);
 		else if (rec == &file->overflow)
 			/* those that were told of are not told again */
 			rec->event->code -= ((const struct krdma_event *)r->data)->code;
@@ -249,7 +249,7 @@ static void kal_reading_end(struct kal_file *file, const struct kal_reading *r)
 	spin_unlock_irq(&file->event_lock);
 }
 
-static ssize_t kal_events_copy(struct kal_file *file, char __user *buf, size_t len)
+static ssize_t chardev_events_copy(struct kal_file *file, char __user *buf, size_t len)
 {
 	struct kal_reading *r __free(kfree) = kmalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	size_t done = 0;
@@ -258,12 +258,12 @@ static ssize_t kal_events_copy(struct kal_file *file, char __user *buf, size_t l
 	if (!r)
 		return -ENOMEM;
 	while (!ret) {
-		ret = kal_reading_begin(file, r, len - done);
+		ret = chardev_reading_begin(file, r, len - done);
 		if (!ret && copy_to_user(buf + done, r->data, r->len))
 			ret = -EFAULT;
 		if (ret)
 			break;
-		kal_reading_end(file, r);
+		chardev_reading_end(file, r);
 		done += r->len;
 		if (fatal_signal_pending(current))
 			break;
@@ -283,7 +283,7 @@ ssize_t kal_events_read(struct kal_file *file, char __user *buf, size_t len, boo
 	for (;;) {
 		if (mutex_lock_interruptible(&file->read_lock))
 			return -ERESTARTSYS;
-		ret = kal_events_copy(file, buf, len);
+		ret = chardev_events_copy(file, buf, len);
 		mutex_unlock(&file->read_lock);
 		if (ret != -EAGAIN || nonblock)
 			return ret;

@@ -44,7 +44,7 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg)
 }
 
 /* Nobody visits @file on return, nor will. */
-static void kal_files_remove(struct kal_file *file)
+static void chardev_files_remove(struct kal_file *file)
 {
 	mutex_lock(&kal_files_lock);
 	while (file->visits) {
@@ -113,7 +113,7 @@ int kal_put_entries(u64 entries, u32 *count, const void *from, u32 num, size_t s
 	return 0;
 }
 
-static int kal_cmd_usage(struct kal_file *file, void *_cmd)
+static int chardev_cmd_usage(struct kal_file *file, void *_cmd)
 {
 	struct krdma_usage *cmd = _cmd;
 	const u32 size = cmd->size;
@@ -134,7 +134,7 @@ static int kal_cmd_usage(struct kal_file *file, void *_cmd)
 	return 0;
 }
 
-static int kal_cmd_destroy(struct kal_file *file, void *_cmd)
+static int chardev_cmd_destroy(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_destroy *cmd = _cmd;
 
@@ -154,9 +154,9 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_RNIC_FIND)] =
 		KAL_COMMAND(kal_cmd_rnic_find, krdma_rnic_find, local),
 	[_IOC_NR(KRDMA_IOC_QP_LIST)] = KAL_COMMAND(kal_cmd_qp_list, krdma_qp_list, entries),
-	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(kal_cmd_usage, krdma_usage, objects),
+	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(chardev_cmd_usage, krdma_usage, objects),
 	/* objects */
-	[_IOC_NR(KRDMA_IOC_DESTROY)] = KAL_COMMAND(kal_cmd_destroy, krdma_destroy, handle),
+	[_IOC_NR(KRDMA_IOC_DESTROY)] = KAL_COMMAND(chardev_cmd_destroy, krdma_destroy, handle),
 	[_IOC_NR(KRDMA_IOC_CONTEXT)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_context, krdma_context, flags),
 	[_IOC_NR(KRDMA_IOC_PD)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_pd, krdma_pd, id),
 	[_IOC_NR(KRDMA_IOC_CQ)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_cq, krdma_cq, depth),
@@ -193,7 +193,7 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_MIB)] = KAL_COMMAND(kal_cmd_mib, krdma_mib, entries),
 };
 
-static const struct kal_command *kal_command_find(unsigned int cmd)
+static const struct kal_command *chardev_command_find(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
 
@@ -226,8 +226,8 @@ static int kal_command_private(struct kal_file *file, const struct kal_command *
  * Results go back even when the caller's memory is not there any more: then what was made
  * is unmade, because nobody knows its handle.
  */
-static int kal_command_answer(struct kal_file *file, const struct kal_command *command,
-			      void __user *arg, const void *cmd, u32 size)
+static int chardev_command_answer(struct kal_file *file, const struct kal_command *command,
+				  void __user *arg, const void *cmd, u32 size)
 {
 	if (!copy_to_user(arg, cmd, min(size, command->size)))
 		return 0;
@@ -236,8 +236,8 @@ static int kal_command_answer(struct kal_file *file, const struct kal_command *c
 	return -EFAULT;
 }
 
-static int kal_command_run(struct kal_file *file, const struct kal_command *command,
-			   void __user *arg, void *cmd, u32 size)
+static int chardev_command_run(struct kal_file *file, const struct kal_command *command,
+			       void __user *arg, void *cmd, u32 size)
 {
 	int ret, err;
 
@@ -250,16 +250,16 @@ static int kal_command_run(struct kal_file *file, const struct kal_command *comm
 				 kal_command_private(file, command, cmd);
 	if (ret && !command->always)
 		return ret;
-	err = kal_command_answer(file, command, arg, cmd, size);
+	err = chardev_command_answer(file, command, arg, cmd, size);
 	return ret ?: err;
 }
 
 /* most commands fit */
 #define KAL_COMMAND_STACK	256
 
-static long kal_chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _arg)
+static long chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _arg)
 {
-	const struct kal_command *command = kal_command_find(cmd);
+	const struct kal_command *command = chardev_command_find(cmd);
 	u64 stack[KAL_COMMAND_STACK / sizeof(u64)];
 	void __user *arg = (void __user *)_arg;
 	void *buf = stack;
@@ -279,7 +279,7 @@ static long kal_chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long
 		if (!buf)
 			return -ENOMEM;
 	}
-	ret = kal_command_run(filp->private_data, command, arg, buf, size);
+	ret = chardev_command_run(filp->private_data, command, arg, buf, size);
 	if (buf != stack)
 		kfree(buf);
 	return ret;
@@ -287,7 +287,7 @@ static long kal_chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long
 
 /* The file ***************************************************************** */
 
-static int kal_chardev_open(struct inode *inode, struct file *filp)
+static int chardev_open(struct inode *inode, struct file *filp)
 {
 	struct kal_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 
@@ -306,13 +306,13 @@ static int kal_chardev_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-static int kal_chardev_release(struct inode *inode, struct file *filp)
+static int chardev_release(struct inode *inode, struct file *filp)
 {
 	struct kal_file *file = filp->private_data;
 
 	/* in the list until then: an RNIC that goes waits for it */
 	kal_handles_exit(file);
-	kal_files_remove(file);
+	chardev_files_remove(file);
 	kal_file_net_exit(file);
 	kal_events_exit(file);
 	WARN_ON(atomic_read(&file->objects) || !xa_empty(&file->maps));
@@ -325,12 +325,12 @@ static int kal_chardev_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-static ssize_t kal_chardev_read(struct file *filp, char __user *buf, size_t len, loff_t *pos)
+static ssize_t chardev_read(struct file *filp, char __user *buf, size_t len, loff_t *pos)
 {
 	return kal_events_read(filp->private_data, buf, len, filp->f_flags & O_NONBLOCK);
 }
 
-static __poll_t kal_chardev_poll(struct file *filp, poll_table *table)
+static __poll_t chardev_poll(struct file *filp, poll_table *table)
 {
 	struct kal_file *file = filp->private_data;
 
@@ -338,26 +338,26 @@ static __poll_t kal_chardev_poll(struct file *filp, poll_table *table)
 	return kal_events_wait(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-static int kal_chardev_mmap(struct file *filp, struct vm_area_struct *vma)
+static int chardev_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	return kal_map_mmap(filp->private_data, vma);
 }
 
-static const struct file_operations kal_chardev_fops = {
+static const struct file_operations chardev_fops = {
 	.owner = THIS_MODULE,
-	.open = kal_chardev_open,
-	.release = kal_chardev_release,
-	.read = kal_chardev_read,
-	.poll = kal_chardev_poll,
-	.mmap = kal_chardev_mmap,
-	.unlocked_ioctl = kal_chardev_ioctl,
+	.open = chardev_open,
+	.release = chardev_release,
+	.read = chardev_read,
+	.poll = chardev_poll,
+	.mmap = chardev_mmap,
+	.unlocked_ioctl = chardev_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
 static struct miscdevice kal_chardev = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "krdma",
-	.fops = &kal_chardev_fops,
+	.fops = &chardev_fops,
 	.mode = 0666,
 };
 

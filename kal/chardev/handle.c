@@ -26,7 +26,7 @@ u32 kal_file_objects_limit(void)
 	return READ_ONCE(kal_file_objects);
 }
 
-static void kal_handle_drop_parents(struct kal_handle *h)
+static void chardev_handle_drop_parents(struct kal_handle *h)
 {
 	unsigned int i;
 
@@ -37,7 +37,7 @@ static void kal_handle_drop_parents(struct kal_handle *h)
 }
 
 /* What the rdma cgroup is charged with: what ib_uverbs would make it of. */
-static enum rdmacg_resource_type kal_handle_resource(enum kal_handle_type type)
+static enum rdmacg_resource_type chardev_handle_resource(enum kal_handle_type type)
 {
 	switch (type) {
 	case KAL_H_CONTEXT:
@@ -54,10 +54,10 @@ static enum rdmacg_resource_type kal_handle_resource(enum kal_handle_type type)
 	}
 }
 
-static void kal_handle_free(struct kal_handle *h)
+static void chardev_handle_free(struct kal_handle *h)
 {
 	kal_uncharge(&h->charge);
-	kal_handle_drop_parents(h);
+	chardev_handle_drop_parents(h);
 	xa_erase(&h->file->handles, h->id);
 	kal_file_drop_events(h->file, h);
 	atomic_dec(&h->file->objects);
@@ -66,8 +66,9 @@ static void kal_handle_free(struct kal_handle *h)
 	kfree(h);
 }
 
-static struct kal_handle *kal_handle_alloc(struct kal_file *file, const struct kal_handle_ops *ops,
-					   struct kal_dev *dev, u64 cookie, gfp_t gfp)
+static struct kal_handle *chardev_handle_alloc(struct kal_file *file,
+					       const struct kal_handle_ops *ops,
+					       struct kal_dev *dev, u64 cookie, gfp_t gfp)
 {
 	struct kal_handle *h;
 	int ret = -ENOSPC;
@@ -85,7 +86,7 @@ static struct kal_handle *kal_handle_alloc(struct kal_file *file, const struct k
 	init_completion(&h->unused);
 	INIT_LIST_HEAD(&h->charge.node);
 	if (dev) {
-		ret = kal_charge(dev->rnic, &h->charge, kal_handle_resource(ops->type));
+		ret = kal_charge(dev->rnic, &h->charge, chardev_handle_resource(ops->type));
 		if (ret)
 			goto err_free;
 	}
@@ -118,7 +119,7 @@ err_count:
 struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
 				  struct kal_dev *dev, u64 cookie)
 {
-	return kal_handle_alloc(file, ops, dev, cookie, GFP_KERNEL_ACCOUNT);
+	return chardev_handle_alloc(file, ops, dev, cookie, GFP_KERNEL_ACCOUNT);
 }
 
 struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal_handle_ops *ops,
@@ -127,7 +128,7 @@ struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal
 	struct mem_cgroup *before = set_active_memcg(file->memcg);
 	struct kal_handle *h;
 
-	h = kal_handle_alloc(file, ops, dev, cookie, KAL_GFP_REQUEST);
+	h = chardev_handle_alloc(file, ops, dev, cookie, KAL_GFP_REQUEST);
 	set_active_memcg(before);
 	return h;
 }
@@ -176,7 +177,7 @@ void kal_handle_publish(struct kal_handle *h)
 
 void kal_handle_cancel(struct kal_handle *h)
 {
-	kal_handle_free(h);
+	chardev_handle_free(h);
 }
 
 int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
@@ -200,7 +201,7 @@ out:
 }
 
 /* Is it of an RNIC that is gone, or goes? Its number stays until DESTROY, then. */
-static bool kal_handle_left(const struct kal_handle *h)
+static bool chardev_handle_left(const struct kal_handle *h)
 {
 	return READ_ONCE(h->gone) || (h->dev && READ_ONCE(h->dev->leaves));
 }
@@ -217,7 +218,7 @@ struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle
 	else if (h->ops->type != type)
 		ret = -EINVAL;
 	else if (h->dead)
-		ret = kal_handle_left(h) ? -ENODEV : -ENOENT;
+		ret = chardev_handle_left(h) ? -ENODEV : -ENOENT;
 	else
 		refcount_inc(&h->users);
 	xa_unlock(&file->handles);
@@ -233,7 +234,7 @@ void kal_handle_put(struct kal_handle *h)
 /* The end ****************************************************************** */
 
 /* No use of it begins any more, and none is in progress on return. */
-static void kal_handle_stop(struct kal_handle *h)
+static void chardev_handle_stop(struct kal_handle *h)
 {
 	xa_lock(&h->file->handles);
 	h->dead = true;
@@ -243,7 +244,7 @@ static void kal_handle_stop(struct kal_handle *h)
 }
 
 /* Undo it. */
-static void kal_handle_revive(struct kal_handle *h)
+static void chardev_handle_revive(struct kal_handle *h)
 {
 	reinit_completion(&h->unused);
 	refcount_set(&h->users, 1);
@@ -252,7 +253,7 @@ static void kal_handle_revive(struct kal_handle *h)
 	xa_unlock(&h->file->handles);
 }
 
-static bool kal_handle_needed(struct kal_handle *h)
+static bool chardev_handle_needed(struct kal_handle *h)
 {
 	bool ret;
 
@@ -263,13 +264,13 @@ static bool kal_handle_needed(struct kal_handle *h)
 }
 
 /* What it stood for is no more. */
-static void kal_handle_ended(struct kal_handle *h)
+static void chardev_handle_ended(struct kal_handle *h)
 {
 	WRITE_ONCE(h->gone, true);
 	kal_uncharge(&h->charge);
 }
 
-static int kal_handle_end(struct kal_handle *h)
+static int chardev_handle_end(struct kal_handle *h)
 {
 	int ret;
 
@@ -277,13 +278,13 @@ static int kal_handle_end(struct kal_handle *h)
 	if (h->gone)
 		return 0;
 	if (!h->dead)
-		kal_handle_stop(h);
+		chardev_handle_stop(h);
 	/* a command that used it may have made something that needs it */
-	ret = kal_handle_needed(h) ? -EBUSY : h->ops->destroy(h);
+	ret = chardev_handle_needed(h) ? -EBUSY : h->ops->destroy(h);
 	if (ret)
-		kal_handle_revive(h);
+		chardev_handle_revive(h);
 	else
-		kal_handle_ended(h);
+		chardev_handle_ended(h);
 	return ret;
 }
 
@@ -297,25 +298,25 @@ int kal_handle_destroy(struct kal_file *file, u32 id)
 	h = xa_load(&file->handles, id);
 	if (!h)
 		return -ENOENT;
-	if (kal_handle_needed(h))
+	if (chardev_handle_needed(h))
 		return -EBUSY;
-	ret = kal_handle_end(h);
+	ret = chardev_handle_end(h);
 	if (!ret)
-		kal_handle_free(h);
+		chardev_handle_free(h);
 	return ret;
 }
 
 void kal_handle_destroy_locked(struct kal_handle *h)
 {
-	if (!WARN_ON(kal_handle_end(h)))
-		kal_handle_free(h);
+	if (!WARN_ON(chardev_handle_end(h)))
+		chardev_handle_free(h);
 }
 
 /*
  * Have nobody use any of the objects on @dev (NULL: any), or make a new one of one.
  * A command in progress may make one while its parents are waited for.
  */
-static void kal_handles_stop(struct kal_file *file, struct kal_dev *dev)
+static void chardev_handles_stop(struct kal_file *file, struct kal_dev *dev)
 {
 	struct kal_handle *h;
 	unsigned long id;
@@ -326,13 +327,13 @@ static void kal_handles_stop(struct kal_file *file, struct kal_dev *dev)
 		xa_for_each(&file->handles, id, h) {
 			if (h->dead || (dev && h->dev != dev))
 				continue;
-			kal_handle_stop(h);
+			chardev_handle_stop(h);
 			again = true;
 		}
 	} while (again);
 }
 
-static void kal_handles_destroy(struct kal_file *file, struct kal_dev *dev)
+static void chardev_handles_destroy(struct kal_file *file, struct kal_dev *dev)
 {
 	enum kal_handle_type type;
 	struct kal_handle *h;
@@ -344,9 +345,9 @@ static void kal_handles_destroy(struct kal_file *file, struct kal_dev *dev)
 				continue;
 			/* a connection that came while its listener ended */
 			if (!h->dead)
-				kal_handle_stop(h);
+				chardev_handle_stop(h);
 			WARN_ON(h->ops->destroy(h));
-			kal_handle_ended(h);
+			chardev_handle_ended(h);
 		}
 	}
 }
@@ -357,8 +358,8 @@ void kal_handles_end(struct kal_file *file, struct kal_dev *dev)
 	unsigned long id;
 
 	guard(mutex)(&file->destroy_lock);
-	kal_handles_stop(file, dev);
-	kal_handles_destroy(file, dev);
+	chardev_handles_stop(file, dev);
+	chardev_handles_destroy(file, dev);
 	xa_for_each_marked(&file->handles, id, h, KAL_CONTEXT_MARK)
 		if (h->dev == dev)
 			kal_handle_async(h, IB_EVENT_DEVICE_FATAL);
@@ -372,14 +373,14 @@ void kal_handles_exit(struct kal_file *file)
 	unsigned long id;
 
 	guard(mutex)(&file->destroy_lock);
-	kal_handles_stop(file, NULL);
-	kal_handles_destroy(file, NULL);
+	chardev_handles_stop(file, NULL);
+	chardev_handles_destroy(file, NULL);
 	/* all at once, not for each object */
 	kal_file_drop_all_events(file);
 	for (type = 0; type < KAL_H_TYPES; type++) {
 		xa_for_each(&file->handles, id, h) {
 			if (h->ops->type == type)
-				kal_handle_free(h);
+				chardev_handle_free(h);
 			cond_resched();
 		}
 	}

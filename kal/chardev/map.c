@@ -8,7 +8,7 @@
 
 #include "verbs.h"
 
-static int kal_map_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
+static int chardev_map_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 {
 	struct kal_file *file = uctx->consumer;
 	u32 id;
@@ -27,7 +27,7 @@ static int kal_map_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 	return 0;
 }
 
-static void kal_map_remove(struct ri_ucontext *uctx, struct ri_shmem *shm)
+static void chardev_map_remove(struct ri_ucontext *uctx, struct ri_shmem *shm)
 {
 	struct kal_file *file = uctx->consumer;
 
@@ -36,8 +36,8 @@ static void kal_map_remove(struct ri_ucontext *uctx, struct ri_shmem *shm)
 }
 
 const struct ri_shmem_ops kal_map_ops = {
-	.insert = kal_map_insert,
-	.remove = kal_map_remove,
+	.insert = chardev_map_insert,
+	.remove = chardev_map_remove,
 };
 
 int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma)

@@ -11,7 +11,7 @@
 
 #include "verbs.h"
 
-static int kal_h_mr_destroy(struct kal_handle *h)
+static int chardev_mr_destroy(struct kal_handle *h)
 {
 	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
 	int ret;
@@ -23,20 +23,20 @@ static int kal_h_mr_destroy(struct kal_handle *h)
 	return ret;
 }
 
-static const struct kal_handle_ops kal_h_mr_ops = {
+static const struct kal_handle_ops chardev_mr_ops = {
 	.type = KAL_H_MR,
 	.size = sizeof(struct kal_h_mr),
-	.destroy = kal_h_mr_destroy,
+	.destroy = chardev_mr_destroy,
 };
 
-/* what kal_mr_make() is given: the command, and the memory that was pinned for it */
+/* what chardev_mr_make() is given: the command, and the memory that was pinned for it */
 struct kal_mr_call {
 	struct krdma_mr *cmd;
 	struct ri_mr_attr attr;
 };
 
-static int kal_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
-		       struct ri_udata *udata)
+static int chardev_mr_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			   struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_mr *mr = container_of(h, struct kal_h_mr, h);
@@ -88,15 +88,16 @@ int kal_cmd_mr(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 		return ret;
 	pd = kal_get_pd(file, cmd->pd);
 	ret = IS_ERR(pd) ? PTR_ERR(pd) :
-			   kal_handle_make(&pd->h, &kal_h_mr_ops, 0, kal_mr_make, &call, udata);
+			   kal_handle_make(&pd->h, &chardev_mr_ops, 0, chardev_mr_make, &call,
+					   udata);
 	if (ret)
 		kal_mr_unpin(call.attr.region);
 	return ret;
 }
 
 /* KRDMA_REREG_* are those of enum ib_mr_rereg_flags. */
-static int kal_mr_change_plan(struct kal_file *file, const struct krdma_mr_reregister *cmd,
-			      struct kal_mr_change *change)
+static int chardev_mr_change_plan(struct kal_file *file, const struct krdma_mr_reregister *cmd,
+				  struct kal_mr_change *change)
 {
 	const struct ri_mr_attr attr = {
 		.start = cmd->start,
@@ -115,8 +116,8 @@ static int kal_mr_change_plan(struct kal_file *file, const struct krdma_mr_rereg
 	return ret;
 }
 
-static int kal_mr_change_in(struct kal_h_mr *mr, struct kal_h_pd *pd,
-			    struct krdma_mr_reregister *cmd, struct kal_mr_change *change)
+static int chardev_mr_change_in(struct kal_h_mr *mr, struct kal_h_pd *pd,
+				struct krdma_mr_reregister *cmd, struct kal_mr_change *change)
 {
 	int ret;
 
@@ -132,8 +133,8 @@ static int kal_mr_change_in(struct kal_h_mr *mr, struct kal_h_pd *pd,
 	return 0;
 }
 
-static int kal_mr_change_apply(struct kal_file *file, struct krdma_mr_reregister *cmd,
-			       struct kal_mr_change *change)
+static int chardev_mr_change_apply(struct kal_file *file, struct krdma_mr_reregister *cmd,
+				   struct kal_mr_change *change)
 {
 	struct kal_h_mr *mr = kal_get_mr(file, cmd->handle);
 	struct kal_h_pd *pd = NULL;
@@ -145,7 +146,7 @@ static int kal_mr_change_apply(struct kal_file *file, struct krdma_mr_reregister
 		pd = kal_get_pd(file, cmd->pd);
 	ret = PTR_ERR_OR_ZERO(pd);
 	if (!ret) {
-		ret = kal_mr_change_in(mr, pd, cmd, change);
+		ret = chardev_mr_change_in(mr, pd, cmd, change);
 		if (pd)
 			kal_handle_put(&pd->h);
 	}
@@ -166,11 +167,11 @@ int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 		return -EINVAL;
 	/* again when another thread has changed the region in between */
 	do {
-		ret = kal_mr_change_plan(file, cmd, &change);
+		ret = chardev_mr_change_plan(file, cmd, &change);
 		if (!ret)
 			ret = kal_mr_change_pin(&change);
 		if (!ret) {
-			ret = kal_mr_change_apply(file, cmd, &change);
+			ret = chardev_mr_change_apply(file, cmd, &change);
 			kal_mr_change_end(&change);
 		}
 	} while (ret == -ESTALE && !signal_pending(current));
@@ -179,20 +180,20 @@ int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 
 /* Windows ****************************************************************** */
 
-static int kal_h_mw_destroy(struct kal_handle *h)
+static int chardev_mw_destroy(struct kal_handle *h)
 {
 	kal_mw_dealloc(container_of(h, struct kal_h_mw, h)->mw);
 	return 0;
 }
 
-static const struct kal_handle_ops kal_h_mw_ops = {
+static const struct kal_handle_ops chardev_mw_ops = {
 	.type = KAL_H_MW,
 	.size = sizeof(struct kal_h_mw),
-	.destroy = kal_h_mw_destroy,
+	.destroy = chardev_mw_destroy,
 };
 
-static int kal_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
-		       struct ri_udata *udata)
+static int chardev_mw_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			   struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_mw *mw = container_of(h, struct kal_h_mw, h);
@@ -220,5 +221,5 @@ int kal_cmd_mw(struct kal_file *file, void *_cmd)
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	return kal_handle_make(&pd->h, &kal_h_mw_ops, 0, kal_mw_make, cmd, NULL);
+	return kal_handle_make(&pd->h, &chardev_mw_ops, 0, chardev_mw_make, cmd, NULL);
 }

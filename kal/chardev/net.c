@@ -30,7 +30,7 @@ struct net_user {
 };
 
 /* That of @file, made when it is wanted first; NULL: no memory. */
-static struct net_user *net_user(struct kal_file *file)
+static struct net_user *chardev_net_user(struct kal_file *file)
 {
 	struct net_user *user = READ_ONCE(file->net_user);
 	struct net_user *fresh;
@@ -51,7 +51,8 @@ static struct net_user *net_user(struct kal_file *file)
 /* Routes ******************************************************************* */
 
 /* All of them, to be freed; *@count: how many. */
-static struct kal_local *locals(struct net *net, const struct sockaddr_storage *dst, int *count)
+static struct kal_local *chardev_net_locals(struct net *net, const struct sockaddr_storage *dst,
+					    int *count)
 {
 	struct kal_local *entries;
 	int room;
@@ -83,7 +84,7 @@ int kal_cmd_net_local(struct kal_file *file, void *_cmd)
 	ret = kal_addr_to_sockaddr(&cmd->dst, &dst);
 	if (ret)
 		return ret;
-	from = locals(file->net, &dst, &count);
+	from = chardev_net_locals(file->net, &dst, &count);
 	if (IS_ERR(from))
 		return PTR_ERR(from);
 	for (i = 0; i < count && i < cmd->count && !ret; i++) {
@@ -140,7 +141,7 @@ struct neigh_handle {
 	struct krdma_neigh_event event;
 };
 
-static u32 put_lladdr(u8 lladdr[8], const struct kal_neigh *neigh)
+static u32 chardev_put_lladdr(u8 lladdr[8], const struct kal_neigh *neigh)
 {
 	const u32 len = min_t(u32, neigh->lladdr_len, 8);
 
@@ -149,7 +150,8 @@ static u32 put_lladdr(u8 lladdr[8], const struct kal_neigh *neigh)
 	return len;
 }
 
-static void neigh_event(struct kal_neigh_watch *watch, const struct kal_neigh *neigh, int status)
+static void chardev_neigh_event(struct kal_neigh_watch *watch, const struct kal_neigh *neigh,
+				int status)
 {
 	struct neigh_handle *nh = container_of(watch, struct neigh_handle, watch);
 	struct kal_file *file = nh->h.file;
@@ -157,28 +159,29 @@ static void neigh_event(struct kal_neigh_watch *watch, const struct kal_neigh *n
 	scoped_guard(spinlock_irqsave, &file->event_lock) {
 		nh->event.base.status = status;
 		nh->event.state = neigh->state;
-		nh->event.lladdr_len = put_lladdr(nh->event.lladdr, neigh);
+		nh->event.lladdr_len = chardev_put_lladdr(nh->event.lladdr, neigh);
 	}
 	kal_file_raise(file, &nh->rec);
 }
 
-static int neigh_handle_destroy(struct kal_handle *h)
+static int chardev_neigh_handle_destroy(struct kal_handle *h)
 {
 	kal_neigh_unwatch(&container_of(h, struct neigh_handle, h)->watch);
 	kal_net_share_put(h->file->net, KAL_SHARE_NEIGH, &h->file->user);
 	return 0;
 }
 
-static const struct kal_handle_ops neigh_ops = {
+static const struct kal_handle_ops chardev_neigh_ops = {
 	.type = KAL_H_NEIGH,
 	.size = sizeof(struct neigh_handle),
-	.destroy = neigh_handle_destroy,
+	.destroy = chardev_neigh_handle_destroy,
 };
 
-static struct neigh_handle *neigh_new(struct kal_file *file, const struct krdma_net_neigh *cmd,
-				      const struct sockaddr_storage *addr)
+static struct neigh_handle *chardev_neigh_new(struct kal_file *file,
+					      const struct krdma_net_neigh *cmd,
+					      const struct sockaddr_storage *addr)
 {
-	struct kal_handle *h = kal_handle_new(file, &neigh_ops, NULL, cmd->cookie);
+	struct kal_handle *h = kal_handle_new(file, &chardev_neigh_ops, NULL, cmd->cookie);
 	struct neigh_handle *nh;
 
 	if (IS_ERR(h))
@@ -195,15 +198,15 @@ static struct neigh_handle *neigh_new(struct kal_file *file, const struct krdma_
 	nh->watch.addr = *addr;
 	nh->watch.ifindex = cmd->ifindex;
 	nh->watch.once = !(cmd->flags & KRDMA_NEIGH_WATCH);
-	nh->watch.handler = neigh_event;
+	nh->watch.handler = chardev_neigh_event;
 	return nh;
 }
 
 /* 1: it is watched; 0: @neigh is the answer; an errno */
-static int neigh_watch_begin(struct kal_file *file, struct krdma_net_neigh *cmd,
-			     const struct sockaddr_storage *addr, struct kal_neigh *neigh)
+static int chardev_neigh_watch_begin(struct kal_file *file, struct krdma_net_neigh *cmd,
+				     const struct sockaddr_storage *addr, struct kal_neigh *neigh)
 {
-	struct neigh_handle *nh = neigh_new(file, cmd, addr);
+	struct neigh_handle *nh = chardev_neigh_new(file, cmd, addr);
 	int ret;
 
 	if (IS_ERR(nh))
@@ -218,14 +221,14 @@ static int neigh_watch_begin(struct kal_file *file, struct krdma_net_neigh *cmd,
 	return 1;
 }
 
-static int neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
-		       const struct sockaddr_storage *addr, struct kal_neigh *neigh)
+static int chardev_neigh_watch(struct kal_file *file, struct krdma_net_neigh *cmd,
+			       const struct sockaddr_storage *addr, struct kal_neigh *neigh)
 {
 	int ret = kal_net_share_get(file->net, KAL_SHARE_NEIGH, &file->user);
 
 	if (ret)
 		return ret;
-	ret = neigh_watch_begin(file, cmd, addr, neigh);
+	ret = chardev_neigh_watch_begin(file, cmd, addr, neigh);
 	/* else it goes with the watch */
 	if (ret <= 0)
 		kal_net_share_put(file->net, KAL_SHARE_NEIGH, &file->user);
@@ -245,12 +248,12 @@ int kal_cmd_net_neigh(struct kal_file *file, void *_cmd)
 	if (ret)
 		return ret;
 	cmd->handle = 0;
-	ret = cmd->flags ? neigh_watch(file, cmd, &addr, &neigh) :
+	ret = cmd->flags ? chardev_neigh_watch(file, cmd, &addr, &neigh) :
 			   kal_neigh_query(file->net, &addr, cmd->ifindex, &neigh);
 	if (ret)
 		return ret;
 	cmd->state = neigh.state;
-	cmd->lladdr_len = put_lladdr(cmd->lladdr, &neigh);
+	cmd->lladdr_len = chardev_put_lladdr(cmd->lladdr, &neigh);
 	return 0;
 }
 
@@ -261,7 +264,7 @@ struct port_handle {
 	struct kal_port *port;
 };
 
-static int port_destroy(struct kal_handle *h)
+static int chardev_port_destroy(struct kal_handle *h)
 {
 	struct net_user *user = h->file->net_user;
 
@@ -271,15 +274,15 @@ static int port_destroy(struct kal_handle *h)
 	return 0;
 }
 
-static const struct kal_handle_ops port_ops = {
+static const struct kal_handle_ops chardev_port_ops = {
 	.type = KAL_H_PORT,
 	.size = sizeof(struct port_handle),
-	.destroy = port_destroy,
+	.destroy = chardev_port_destroy,
 };
 
-static int port_new(struct kal_file *file, struct krdma_port *cmd)
+static int chardev_port_new(struct kal_file *file, struct krdma_port *cmd)
 {
-	struct kal_handle *h = kal_handle_new(file, &port_ops, NULL, 0);
+	struct kal_handle *h = kal_handle_new(file, &chardev_port_ops, NULL, 0);
 	struct sockaddr_storage addr;
 	struct kal_port *port;
 	int ret;
@@ -300,13 +303,13 @@ static int port_new(struct kal_file *file, struct krdma_port *cmd)
 }
 
 /* the share goes with the reservation */
-static int port_new_shared(struct kal_file *file, struct krdma_port *cmd)
+static int chardev_port_new_shared(struct kal_file *file, struct krdma_port *cmd)
 {
 	int ret = kal_net_share_get(file->net, KAL_SHARE_PORT, &file->user);
 
 	if (ret)
 		return ret;
-	ret = port_new(file, cmd);
+	ret = chardev_port_new(file, cmd);
 	if (ret)
 		kal_net_share_put(file->net, KAL_SHARE_PORT, &file->user);
 	return ret;
@@ -314,7 +317,7 @@ static int port_new_shared(struct kal_file *file, struct krdma_port *cmd)
 
 int kal_cmd_port(struct kal_file *file, void *_cmd)
 {
-	struct net_user *user = net_user(file);
+	struct net_user *user = chardev_net_user(file);
 	struct krdma_port *cmd = _cmd;
 	int ret;
 
@@ -327,7 +330,7 @@ int kal_cmd_port(struct kal_file *file, void *_cmd)
 	if (atomic_inc_return(&user->ports) > READ_ONCE(kal_file_ports))
 		ret = -ENOSPC;
 	else
-		ret = port_new_shared(file, cmd);
+		ret = chardev_port_new_shared(file, cmd);
 	if (ret)
 		atomic_dec(&user->ports);
 	return ret;
@@ -377,7 +380,7 @@ struct file_sub {
 	struct kal_file *file;
 };
 
-static void net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
+static void chardev_net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
 {
 	struct krdma_net_event event = {
 		.base.size = sizeof(event),
@@ -399,7 +402,7 @@ static void net_event(struct kal_net_sub *sub, const struct kal_net_event *from)
 	kal_file_event(container_of(sub, struct file_sub, sub)->file, &event.base);
 }
 
-static struct file_sub *sub_new(struct kal_file *file, u32 mask)
+static struct file_sub *chardev_sub_new(struct kal_file *file, u32 mask)
 {
 	struct file_sub *sub = kzalloc(sizeof(*sub), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -408,7 +411,7 @@ static struct file_sub *sub_new(struct kal_file *file, u32 mask)
 		return ERR_PTR(-ENOMEM);
 	sub->file = file;
 	sub->sub.mask = mask;
-	sub->sub.handler = net_event;
+	sub->sub.handler = chardev_net_event;
 	ret = kal_net_subscribe(file->net, &sub->sub);
 	if (!ret)
 		return sub;
@@ -416,7 +419,7 @@ static struct file_sub *sub_new(struct kal_file *file, u32 mask)
 	return ERR_PTR(ret);
 }
 
-static void sub_free(struct file_sub *sub)
+static void chardev_sub_free(struct file_sub *sub)
 {
 	if (!sub)
 		return;
@@ -425,7 +428,7 @@ static void sub_free(struct file_sub *sub)
 }
 
 /* in place of @old, which may be NULL; the file has one share, however often it changes */
-static struct file_sub *sub_replace(struct kal_file *file, struct file_sub *old, u32 mask)
+static struct file_sub *chardev_sub_replace(struct kal_file *file, struct file_sub *old, u32 mask)
 {
 	struct file_sub *sub = NULL;
 	int ret = 0;
@@ -435,9 +438,9 @@ static struct file_sub *sub_replace(struct kal_file *file, struct file_sub *old,
 	if (ret)
 		return ERR_PTR(ret);
 	if (mask)
-		sub = sub_new(file, mask);
+		sub = chardev_sub_new(file, mask);
 	if (!IS_ERR(sub))
-		sub_free(old);
+		chardev_sub_free(old);
 	if (IS_ERR(sub) ? !old : old && !mask)
 		kal_net_share_put(file->net, KAL_SHARE_SUB, &file->user);
 	return sub;
@@ -446,13 +449,13 @@ static struct file_sub *sub_replace(struct kal_file *file, struct file_sub *old,
 int kal_cmd_net_subscribe(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_net_subscribe *cmd = _cmd;
-	struct net_user *user = net_user(file);
+	struct net_user *user = chardev_net_user(file);
 	struct file_sub *sub;
 
 	if (!user)
 		return -ENOMEM;
 	guard(mutex)(&user->lock);
-	sub = sub_replace(file, user->sub, cmd->mask);
+	sub = chardev_sub_replace(file, user->sub, cmd->mask);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	user->sub = sub;
@@ -466,7 +469,7 @@ void kal_file_net_exit(struct kal_file *file)
 
 	if (!user)
 		return;
-	sub_replace(file, user->sub, 0);
+	chardev_sub_replace(file, user->sub, 0);
 	mutex_destroy(&user->lock);
 	kfree(user);
 }
@@ -476,8 +479,8 @@ void kal_file_net_exit(struct kal_file *file)
 /* two for each row */
 #define KAL_MIB_MOST	(kal_mib_count + 2 * KAL_MIB_MESSAGES)
 
-static void kal_mib_row(struct krdma_counter *to, const char *column,
-			const struct kal_mib_message *row, u64 value)
+static void chardev_mib_row(struct krdma_counter *to, const char *column,
+			    const struct kal_mib_message *row, u64 value)
 {
 	snprintf(to->name, sizeof(to->name), "icmpMsgStats%s.ipv%u.%u", column, row->version,
 		 row->type);
@@ -485,7 +488,7 @@ static void kal_mib_row(struct krdma_counter *to, const char *column,
 }
 
 /* @values: of the objects; how many there are of all */
-static u32 kal_mib_fill(struct net *net, struct krdma_counter *counters, const u64 *values)
+static u32 chardev_mib_fill(struct net *net, struct krdma_counter *counters, const u64 *values)
 {
 	struct kal_mib_message row;
 	unsigned int next = 0;
@@ -496,8 +499,8 @@ static u32 kal_mib_fill(struct net *net, struct krdma_counter *counters, const u
 		counters[i].value = values[i];
 	}
 	while (kal_mib_message(net, &next, &row)) {
-		kal_mib_row(&counters[i++], "InPkts", &row, row.in);
-		kal_mib_row(&counters[i++], "OutPkts", &row, row.out);
+		chardev_mib_row(&counters[i++], "InPkts", &row, row.in);
+		chardev_mib_row(&counters[i++], "OutPkts", &row, row.out);
 	}
 	return i;
 }
@@ -513,6 +516,6 @@ int kal_cmd_mib(struct kal_file *file, void *_cmd)
 	if (!values || !counters)
 		return -ENOMEM;
 	kal_mib_read(file->net, values);
-	num = kal_mib_fill(file->net, counters, values);
+	num = chardev_mib_fill(file->net, counters, values);
 	return kal_put_entries(cmd->entries, &cmd->count, counters, num, sizeof(*counters));
 }

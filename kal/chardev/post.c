@@ -38,7 +38,7 @@ struct kal_post {
 };
 
 /* Inline data becomes the only element. */
-static int kal_post_copy_inline(struct kal_post *p)
+static int chardev_post_copy_inline(struct kal_post *p)
 {
 	u32 i, done = 0;
 
@@ -56,7 +56,7 @@ static int kal_post_copy_inline(struct kal_post *p)
 	return 0;
 }
 
-static int kal_post_copy(struct kal_post *p, u64 wrs, u32 index, bool send)
+static int chardev_post_copy(struct kal_post *p, u64 wrs, u32 index, bool send)
 {
 	const struct krdma_wr __user *from = u64_to_user_ptr(wrs);
 	u32 i;
@@ -69,7 +69,7 @@ static int kal_post_copy(struct kal_post *p, u64 wrs, u32 index, bool send)
 			   p->wr.num_sge * sizeof(p->sges[0])))
 		return -EFAULT;
 	if (send && p->wr.flags & KRDMA_SEND_INLINE)
-		return kal_post_copy_inline(p);
+		return chardev_post_copy_inline(p);
 	for (i = 0; i < p->wr.num_sge; i++)
 		p->sge[i] = (struct ib_sge) {
 			.addr = p->sges[i].addr,
@@ -88,7 +88,7 @@ union kal_send_wr {
 	struct ri_bind_wr bind;
 };
 
-static int kal_send_flags(u32 flags)
+static int chardev_send_flags(u32 flags)
 {
 	return (flags & KRDMA_SEND_FENCE ? IB_SEND_FENCE : 0) |
 	       (flags & KRDMA_SEND_SIGNALED ? IB_SEND_SIGNALED : 0) |
@@ -100,7 +100,7 @@ static int kal_send_flags(u32 flags)
  * The provider's work request of a user's: what is not in this list is for the kernel's
  * own consumers.
  */
-static int kal_send_fill(struct kal_post *p, union kal_send_wr *to)
+static int chardev_send_fill(struct kal_post *p, union kal_send_wr *to)
 {
 	const struct krdma_wr *wr = &p->wr;
 
@@ -112,7 +112,7 @@ static int kal_send_fill(struct kal_post *p, union kal_send_wr *to)
 	to->wr.sg_list = p->sge;
 	to->wr.num_sge = wr->num_sge;
 	to->wr.opcode = (enum ib_wr_opcode)wr->opcode;
-	to->wr.send_flags = kal_send_flags(wr->flags);
+	to->wr.send_flags = chardev_send_flags(wr->flags);
 	switch (wr->opcode) {
 	case IB_UVERBS_WR_SEND:
 		return 0;
@@ -152,7 +152,7 @@ static int kal_send_fill(struct kal_post *p, union kal_send_wr *to)
 }
 
 /* The window of a bind is one of the file, and the STag is its own with another key. */
-static int kal_send_check_window(struct kal_file *file, const struct krdma_wr *wr)
+static int chardev_send_check_window(struct kal_file *file, const struct krdma_wr *wr)
 {
 	struct kal_h_mw *mw;
 	int ret = 0;
@@ -168,16 +168,16 @@ static int kal_send_check_window(struct kal_file *file, const struct krdma_wr *w
 	return ret;
 }
 
-static int kal_post_send_one(struct kal_file *file, u32 handle, struct kal_post *p)
+static int chardev_post_send_one(struct kal_file *file, u32 handle, struct kal_post *p)
 {
 	const struct ib_send_wr *bad_wr;
 	union kal_send_wr wr;
 	struct kal_h_qp *qp;
 	int ret;
 
-	ret = kal_send_fill(p, &wr);
+	ret = chardev_send_fill(p, &wr);
 	if (!ret)
-		ret = kal_send_check_window(file, &p->wr);
+		ret = chardev_send_check_window(file, &p->wr);
 	if (ret)
 		return ret;
 	qp = kal_get_qp(file, handle);
@@ -193,7 +193,7 @@ static int kal_post_send_one(struct kal_file *file, u32 handle, struct kal_post 
 
 /* Receives ***************************************************************** */
 
-static void kal_recv_fill(struct kal_post *p, struct ib_recv_wr *to)
+static void chardev_recv_fill(struct kal_post *p, struct ib_recv_wr *to)
 {
 	*to = (struct ib_recv_wr) {
 		.wr_id = p->wr.wr_id,
@@ -202,14 +202,14 @@ static void kal_recv_fill(struct kal_post *p, struct ib_recv_wr *to)
 	};
 }
 
-static int kal_post_recv_one(struct kal_file *file, u32 handle, struct kal_post *p)
+static int chardev_post_recv_one(struct kal_file *file, u32 handle, struct kal_post *p)
 {
 	const struct ib_recv_wr *bad_wr;
 	struct ib_recv_wr wr;
 	struct kal_h_qp *qp;
 	int ret = -EINVAL;
 
-	kal_recv_fill(p, &wr);
+	chardev_recv_fill(p, &wr);
 	qp = kal_get_qp(file, handle);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
@@ -219,14 +219,14 @@ static int kal_post_recv_one(struct kal_file *file, u32 handle, struct kal_post 
 	return ret;
 }
 
-static int kal_post_srq_one(struct kal_file *file, u32 handle, struct kal_post *p)
+static int chardev_post_srq_one(struct kal_file *file, u32 handle, struct kal_post *p)
 {
 	const struct ib_recv_wr *bad_wr;
 	struct kal_h_srq *srq;
 	struct ib_recv_wr wr;
 	int ret = -EINVAL;
 
-	kal_recv_fill(p, &wr);
+	chardev_recv_fill(p, &wr);
 	srq = kal_get_srq(file, handle);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
@@ -240,7 +240,8 @@ static int kal_post_srq_one(struct kal_file *file, u32 handle, struct kal_post *
 
 typedef int (*kal_post_fn)(struct kal_file *file, u32 handle, struct kal_post *p);
 
-static int kal_post_all(struct kal_file *file, struct krdma_post *cmd, bool send, kal_post_fn post)
+static int chardev_post_all(struct kal_file *file, struct krdma_post *cmd, bool send,
+			    kal_post_fn post)
 {
 	struct kal_post *p __free(kvfree) = kvmalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	int ret = 0;
@@ -250,7 +251,7 @@ static int kal_post_all(struct kal_file *file, struct krdma_post *cmd, bool send
 	while (cmd->done < cmd->count) {
 		if (signal_pending(current) && cmd->done)
 			return -EINTR;
-		ret = kal_post_copy(p, cmd->wrs, cmd->done, send);
+		ret = chardev_post_copy(p, cmd->wrs, cmd->done, send);
 		if (!ret)
 			ret = post(file, cmd->handle, p);
 		if (ret)
@@ -261,7 +262,7 @@ static int kal_post_all(struct kal_file *file, struct krdma_post *cmd, bool send
 	return ret;
 }
 
-static int kal_qp_doorbell(struct kal_file *file, u32 handle)
+static int chardev_qp_doorbell(struct kal_file *file, u32 handle)
 {
 	struct kal_h_qp *qp = kal_get_qp(file, handle);
 	int ret = 0;
@@ -283,8 +284,8 @@ int kal_cmd_post_send(struct kal_file *file, void *_cmd)
 
 	cmd->done = 0;
 	if (!cmd->count)
-		return kal_qp_doorbell(file, cmd->handle);
-	return kal_post_all(file, cmd, true, kal_post_send_one);
+		return chardev_qp_doorbell(file, cmd->handle);
+	return chardev_post_all(file, cmd, true, chardev_post_send_one);
 }
 
 int kal_cmd_post_recv(struct kal_file *file, void *_cmd)
@@ -293,11 +294,11 @@ int kal_cmd_post_recv(struct kal_file *file, void *_cmd)
 
 	cmd->done = 0;
 	if (!cmd->count)
-		return kal_qp_doorbell(file, cmd->handle);
-	return kal_post_all(file, cmd, false, kal_post_recv_one);
+		return chardev_qp_doorbell(file, cmd->handle);
+	return chardev_post_all(file, cmd, false, chardev_post_recv_one);
 }
 
-static int kal_srq_doorbell(struct kal_file *file, u32 handle)
+static int chardev_srq_doorbell(struct kal_file *file, u32 handle)
 {
 	struct kal_h_srq *srq = kal_get_srq(file, handle);
 	const struct ib_recv_wr *bad_wr;
@@ -317,13 +318,13 @@ int kal_cmd_post_srq(struct kal_file *file, void *_cmd)
 
 	cmd->done = 0;
 	if (!cmd->count)
-		return kal_srq_doorbell(file, cmd->handle);
-	return kal_post_all(file, cmd, false, kal_post_srq_one);
+		return chardev_srq_doorbell(file, cmd->handle);
+	return chardev_post_all(file, cmd, false, chardev_post_srq_one);
 }
 
 /* Completions ************************************************************** */
 
-static void kal_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
+static void chardev_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
 {
 	*to = (struct krdma_wc) {
 		.wr_id = wc->wr_id,
@@ -345,7 +346,7 @@ static void kal_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
 #define KAL_POLL_BATCH	8
 
 /* Up to @count of them; how many, or an errno when there are none. */
-static int kal_cq_take(struct ri_cq *cq, struct krdma_wc *to, u32 count)
+static int chardev_cq_take(struct ri_cq *cq, struct krdma_wc *to, u32 count)
 {
 	const struct ri_ops *ops = cq->obj.rnic->ops;
 	struct ib_wc wc[KAL_POLL_BATCH];
@@ -355,7 +356,7 @@ static int kal_cq_take(struct ri_cq *cq, struct krdma_wc *to, u32 count)
 	do {
 		n = ops->cq_poll(cq, min_t(u32, count - done, KAL_POLL_BATCH), wc);
 		for (i = 0; i < n; i++)
-			kal_wc_fill(&wc[i], to + done++);
+			chardev_wc_fill(&wc[i], to + done++);
 	} while (n > 0 && done < count);
 	return done ?: n;
 }
@@ -383,7 +384,7 @@ int kal_cmd_cq_poll(struct kal_file *file, void *_cmd)
 	if (!kal_context_slow(cq->ctx))
 		n = -EINVAL;
 	else if (count)
-		n = kal_cq_take(cq->cq, wcs, count);
+		n = chardev_cq_take(cq->cq, wcs, count);
 	kal_handle_put(&cq->h);
 	if (n < 0)
 		return n;

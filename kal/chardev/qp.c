@@ -7,26 +7,26 @@
 
 /* Shared receive queues **************************************************** */
 
-static int kal_h_srq_destroy(struct kal_handle *h)
+static int chardev_srq_destroy(struct kal_handle *h)
 {
 	return kal_srq_destroy(container_of(h, struct kal_h_srq, h)->srq);
 }
 
-static const struct kal_handle_ops kal_h_srq_ops = {
+static const struct kal_handle_ops chardev_srq_ops = {
 	.type = KAL_H_SRQ,
 	.size = sizeof(struct kal_h_srq),
-	.destroy = kal_h_srq_destroy,
+	.destroy = chardev_srq_destroy,
 };
 
-static void kal_h_srq_event(struct ri_srq *rsrq, enum ib_event_type event)
+static void chardev_srq_event(struct ri_srq *rsrq, enum ib_event_type event)
 {
 	struct kal_h_srq *srq = rsrq->consumer;
 
 	kal_handle_async(&srq->h, event);
 }
 
-static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
-			struct ri_udata *udata)
+static int chardev_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			    struct ri_udata *udata)
 {
 	struct kal_h_pd *pd = container_of(parent, struct kal_h_pd, h);
 	struct kal_h_srq *srq = container_of(h, struct kal_h_srq, h);
@@ -43,7 +43,7 @@ static int kal_srq_make(struct kal_handle *h, struct kal_handle *parent, void *_
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	srq->ctx = pd->ctx;
-	srq->srq = kal_srq_create(pd->pd, &attr, kal_h_srq_event, srq, udata);
+	srq->srq = kal_srq_create(pd->pd, &attr, chardev_srq_event, srq, udata);
 	if (IS_ERR(srq->srq))
 		return PTR_ERR(srq->srq);
 	cmd->handle = srq->h.id;
@@ -63,7 +63,7 @@ int kal_cmd_srq(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	pd = kal_get_pd(file, cmd->pd);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	return kal_handle_make(&pd->h, &kal_h_srq_ops, cmd->cookie, kal_srq_make, cmd, udata);
+	return kal_handle_make(&pd->h, &chardev_srq_ops, cmd->cookie, chardev_srq_make, cmd, udata);
 }
 
 int kal_cmd_srq_modify(struct kal_file *file, void *_cmd, struct ri_udata *udata)
@@ -116,18 +116,18 @@ int kal_cmd_srq_query(struct kal_file *file, void *_cmd)
 
 /* Queue pairs ************************************************************** */
 
-static int kal_h_qp_destroy(struct kal_handle *h)
+static int chardev_qp_destroy(struct kal_handle *h)
 {
 	return kal_qp_destroy(container_of(h, struct kal_h_qp, h)->qp);
 }
 
-static const struct kal_handle_ops kal_h_qp_ops = {
+static const struct kal_handle_ops chardev_qp_ops = {
 	.type = KAL_H_QP,
 	.size = sizeof(struct kal_h_qp),
-	.destroy = kal_h_qp_destroy,
+	.destroy = chardev_qp_destroy,
 };
 
-static void kal_h_qp_event(struct ri_qp *rqp, enum ib_event_type event)
+static void chardev_qp_event(struct ri_qp *rqp, enum ib_event_type event)
 {
 	struct kal_h_qp *qp = rqp->consumer;
 
@@ -142,7 +142,7 @@ struct kal_qp_parts {
 	struct kal_h_srq *srq;
 };
 
-static void kal_qp_parts_put(const struct kal_qp_parts *parts)
+static void chardev_qp_parts_put(const struct kal_qp_parts *parts)
 {
 	if (!IS_ERR_OR_NULL(parts->pd))
 		kal_handle_put(&parts->pd->h);
@@ -155,7 +155,7 @@ static void kal_qp_parts_put(const struct kal_qp_parts *parts)
 }
 
 /* All of one context: what is a kernel consumer's for the provider does not mix. */
-static int kal_qp_parts_check(const struct kal_qp_parts *parts)
+static int chardev_qp_parts_check(const struct kal_qp_parts *parts)
 {
 	const struct kal_h_context *ctx;
 
@@ -174,7 +174,7 @@ static int kal_qp_parts_check(const struct kal_qp_parts *parts)
 	return 0;
 }
 
-static int kal_qp_need(struct kal_h_qp *qp, const struct kal_qp_parts *parts)
+static int chardev_qp_need(struct kal_h_qp *qp, const struct kal_qp_parts *parts)
 {
 	int ret;
 
@@ -188,7 +188,7 @@ static int kal_qp_need(struct kal_h_qp *qp, const struct kal_qp_parts *parts)
 	return ret;
 }
 
-static void kal_qp_granted(const struct ib_qp_cap *cap, struct krdma_qp *cmd)
+static void chardev_qp_granted(const struct ib_qp_cap *cap, struct krdma_qp *cmd)
 {
 	cmd->max_send_wr = cap->max_send_wr;
 	cmd->max_recv_wr = cap->max_recv_wr;
@@ -197,8 +197,9 @@ static void kal_qp_granted(const struct ib_qp_cap *cap, struct krdma_qp *cmd)
 	cmd->max_inline = cap->max_inline_data;
 }
 
-static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, struct krdma_qp *cmd,
-		       struct ri_udata *udata)
+static int chardev_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts,
+			   struct krdma_qp *cmd,
+			   struct ri_udata *udata)
 {
 	struct ri_qp_init_attr attr = {
 		.send_cq = parts->send_cq->cq,
@@ -220,11 +221,11 @@ static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, st
 	udata = kal_udata(parts->pd->ctx, udata);
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
-	ret = kal_qp_need(qp, parts);
+	ret = chardev_qp_need(qp, parts);
 	if (ret)
 		return ret;
 	qp->ctx = parts->pd->ctx;
-	qp->qp = kal_qp_create(parts->pd->pd, &attr, kal_h_qp_event, qp, NULL, udata);
+	qp->qp = kal_qp_create(parts->pd->pd, &attr, chardev_qp_event, qp, NULL, udata);
 	if (IS_ERR(qp->qp))
 		return PTR_ERR(qp->qp);
 	/*
@@ -236,7 +237,7 @@ static int kal_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts, st
 	qp->qp->post_may_sleep = true;
 	cmd->handle = qp->h.id;
 	cmd->number = qp->qp->obj.id;
-	kal_qp_granted(&attr.cap, cmd);
+	chardev_qp_granted(&attr.cap, cmd);
 	kal_handle_publish(&qp->h);
 	return 0;
 }
@@ -256,24 +257,24 @@ int kal_cmd_qp(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 		.recv_cq = kal_get_cq(file, cmd->recv_cq),
 		.srq = cmd->srq ? kal_get_srq(file, cmd->srq) : NULL,
 	};
-	ret = kal_qp_parts_check(&parts);
+	ret = chardev_qp_parts_check(&parts);
 	if (ret)
 		goto out;
-	h = kal_handle_new(file, &kal_h_qp_ops, parts.pd->h.dev, cmd->cookie);
+	h = kal_handle_new(file, &chardev_qp_ops, parts.pd->h.dev, cmd->cookie);
 	ret = PTR_ERR_OR_ZERO(h);
 	if (ret)
 		goto out;
-	ret = kal_qp_make(container_of(h, struct kal_h_qp, h), &parts, cmd, udata);
+	ret = chardev_qp_make(container_of(h, struct kal_h_qp, h), &parts, cmd, udata);
 	if (ret)
 		kal_handle_cancel(h);
 out:
-	kal_qp_parts_put(&parts);
+	chardev_qp_parts_put(&parts);
 	return ret;
 }
 
 #define KAL_QP_ACCESS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 
-static int kal_qp_attr_check(const struct krdma_qp_attr *cmd)
+static int chardev_qp_attr_check(const struct krdma_qp_attr *cmd)
 {
 	if (!cmd->mask || cmd->mask & ~(KRDMA_QP_STATE | KRDMA_QP_ACCESS | KRDMA_QP_SQD_NOTIFY))
 		return -EINVAL;
@@ -308,7 +309,7 @@ int kal_cmd_qp_modify(struct kal_file *file, void *_cmd)
 	int mask = 0;
 	int ret;
 
-	ret = kal_qp_attr_check(cmd);
+	ret = chardev_qp_attr_check(cmd);
 	if (ret)
 		return ret;
 	if (cmd->mask & KRDMA_QP_STATE)
@@ -325,7 +326,7 @@ int kal_cmd_qp_modify(struct kal_file *file, void *_cmd)
 	return ret;
 }
 
-static void kal_qp_put_attr(const struct ib_qp_attr *attr, struct krdma_qp_attr *cmd)
+static void chardev_qp_put_attr(const struct ib_qp_attr *attr, struct krdma_qp_attr *cmd)
 {
 	cmd->state = attr->qp_state;
 	cmd->access = attr->qp_access_flags;
@@ -340,7 +341,7 @@ static void kal_qp_put_attr(const struct ib_qp_attr *attr, struct krdma_qp_attr 
 	cmd->draining = attr->sq_draining;
 }
 
-static void kal_qp_put_info(const struct ri_qp_info *info, struct krdma_qp_attr *cmd)
+static void chardev_qp_put_info(const struct ri_qp_info *info, struct krdma_qp_attr *cmd)
 {
 	cmd->tx_octets = info->tx.octets;
 	cmd->tx_messages = info->tx.messages;
@@ -359,7 +360,7 @@ static void kal_qp_put_info(const struct ri_qp_info *info, struct krdma_qp_attr 
 	cmd->srtt_us = info->srtt_us;
 }
 
-static int kal_qp_ask(struct kal_h_qp *qp, struct krdma_qp_attr *cmd)
+static int chardev_qp_ask(struct kal_h_qp *qp, struct krdma_qp_attr *cmd)
 {
 	const struct ri_ops *ops = qp->qp->obj.rnic->ops;
 	struct ri_qp_init_attr init_attr;
@@ -370,10 +371,10 @@ static int kal_qp_ask(struct kal_h_qp *qp, struct krdma_qp_attr *cmd)
 	ret = kal_qp_query(qp->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_CAP, &init_attr);
 	if (ret)
 		return ret;
-	kal_qp_put_attr(&attr, cmd);
+	chardev_qp_put_attr(&attr, cmd);
 	if (ops->qp_info) {
 		ops->qp_info(qp->qp, &info);
-		kal_qp_put_info(&info, cmd);
+		chardev_qp_put_info(&info, cmd);
 	}
 	return 0;
 }
@@ -393,7 +394,7 @@ int kal_cmd_qp_query(struct kal_file *file, void *_cmd)
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->size = size;
 	cmd->handle = handle;
-	ret = kal_qp_ask(qp, cmd);
+	ret = chardev_qp_ask(qp, cmd);
 	kal_handle_put(&qp->h);
 	return ret;
 }

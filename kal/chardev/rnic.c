@@ -17,8 +17,8 @@
 #include <krdma/netstack.h>
 
 static DEFINE_XARRAY_ALLOC1(kal_devs);
-static u32 kal_next_dev;
-static struct kal_client kal_dev_client;
+static u32 chardev_next_dev;
+static struct kal_client chardev_dev_client;
 
 /* The table **************************************************************** */
 
@@ -31,7 +31,7 @@ void kal_dev_release(struct kref *kref)
 }
 
 /* Is it in @net? While the caller keeps it from going. */
-static bool kal_dev_visible(const struct kal_dev *dev, const struct net *net)
+static bool chardev_dev_visible(const struct kal_dev *dev, const struct net *net)
 {
 	return net_eq(dev_net(dev->rnic->netdev), net);
 }
@@ -40,13 +40,13 @@ static bool kal_dev_visible(const struct kal_dev *dev, const struct net *net)
  * The next one from *@index on that @net has, kept. Entries are erased before their users
  * are waited for, so one that is found under the lock has some.
  */
-static struct kal_dev *kal_dev_next(const struct net *net, unsigned long *index)
+static struct kal_dev *chardev_dev_next(const struct net *net, unsigned long *index)
 {
 	struct kal_dev *dev;
 
 	xa_lock(&kal_devs);
 	dev = xa_find(&kal_devs, index, ULONG_MAX, XA_PRESENT);
-	while (dev && !kal_dev_visible(dev, net))
+	while (dev && !chardev_dev_visible(dev, net))
 		dev = xa_find_after(&kal_devs, index, ULONG_MAX, XA_PRESENT);
 	if (dev)
 		refcount_inc(&dev->users);
@@ -63,7 +63,7 @@ void kal_dev_put(struct kal_dev *dev)
 struct kal_dev *kal_dev_get(const struct net *net, u32 index)
 {
 	unsigned long i = index;
-	struct kal_dev *dev = kal_dev_next(net, &i);
+	struct kal_dev *dev = chardev_dev_next(net, &i);
 
 	if (dev && i != index) {
 		kal_dev_put(dev);
@@ -73,14 +73,15 @@ struct kal_dev *kal_dev_get(const struct net *net, u32 index)
 }
 
 /* The first for which @match says so. */
-static struct kal_dev *kal_dev_search(const struct net *net,
-				      bool (*match)(const struct ri_rnic *rnic, const void *key),
-				      const void *key)
+static struct kal_dev *chardev_dev_search(const struct net *net,
+					  bool (*match)(const struct ri_rnic *rnic,
+							const void *key),
+					  const void *key)
 {
 	struct kal_dev *dev;
 	unsigned long i = 0;
 
-	while ((dev = kal_dev_next(net, &i))) {
+	while ((dev = chardev_dev_next(net, &i))) {
 		if (match(dev->rnic, key))
 			return dev;
 		kal_dev_put(dev);
@@ -103,20 +104,20 @@ struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
 	return dev;
 }
 
-static bool kal_dev_has_address(const struct ri_rnic *rnic, const void *key)
+static bool chardev_dev_has_address(const struct ri_rnic *rnic, const void *key)
 {
 	return kal_rnic_has(rnic, key);
 }
 
-static bool kal_dev_owns_address(const struct ri_rnic *rnic, const void *key)
+static bool chardev_dev_owns_address(const struct ri_rnic *rnic, const void *key)
 {
 	return kal_rnic_owns(rnic, key);
 }
 
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr)
 {
-	return kal_dev_search(net, kal_dev_has_address, addr) ?:
-	       kal_dev_search(net, kal_dev_owns_address, addr);
+	return chardev_dev_search(net, chardev_dev_has_address, addr) ?:
+	       chardev_dev_search(net, chardev_dev_owns_address, addr);
 }
 
 u32 kal_dev_index(struct net *net, u32 ifindex)
@@ -133,7 +134,7 @@ u32 kal_dev_index(struct net *net, u32 ifindex)
 
 /* The consumer side ******************************************************** */
 
-static int kal_dev_add(struct ri_rnic *rnic)
+static int chardev_dev_add(struct ri_rnic *rnic)
 {
 	struct kal_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	int ret;
@@ -145,10 +146,10 @@ static int kal_dev_add(struct ri_rnic *rnic)
 	dev->rnic = rnic;
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->unused);
-	ret = xa_alloc_cyclic(&kal_devs, &dev->index, NULL, XA_LIMIT(1, S32_MAX), &kal_next_dev,
+	ret = xa_alloc_cyclic(&kal_devs, &dev->index, NULL, XA_LIMIT(1, S32_MAX), &chardev_next_dev,
 			      GFP_KERNEL);
 	if (ret >= 0)
-		ret = kal_set_client_data(rnic, &kal_dev_client, dev);
+		ret = kal_set_client_data(rnic, &chardev_dev_client, dev);
 	if (ret) {
 		if (dev->index)
 			xa_erase(&kal_devs, dev->index);
@@ -160,22 +161,22 @@ static int kal_dev_add(struct ri_rnic *rnic)
 	return 0;
 }
 
-static void kal_dev_end_in(struct kal_file *file, void *dev)
+static void chardev_dev_end_in(struct kal_file *file, void *dev)
 {
 	kal_handles_end(file, dev);
 }
 
-static void kal_dev_remove(struct ri_rnic *rnic)
+static void chardev_dev_remove(struct ri_rnic *rnic)
 {
-	struct kal_dev *dev = kal_client_data(rnic, &kal_dev_client);
+	struct kal_dev *dev = kal_client_data(rnic, &chardev_dev_client);
 
 	xa_erase(&kal_devs, dev->index);
 	kal_dev_put(dev);
 	wait_for_completion(&dev->unused);
 	WRITE_ONCE(dev->leaves, true);
 	/* no context of it is made any more */
-	kal_files_each(kal_dev_end_in, dev);
-	kal_set_client_data(rnic, &kal_dev_client, NULL);
+	kal_files_each(chardev_dev_end_in, dev);
+	kal_set_client_data(rnic, &chardev_dev_client, NULL);
 	kref_put(&dev->kref, kal_dev_release);
 }
 
@@ -184,7 +185,7 @@ struct kal_dev_event_arg {
 	enum ib_event_type event;
 };
 
-static void kal_dev_event_in(struct kal_file *file, void *_arg)
+static void chardev_dev_event_in(struct kal_file *file, void *_arg)
 {
 	const struct kal_dev_event_arg *arg = _arg;
 	struct kal_handle *h;
@@ -198,31 +199,31 @@ static void kal_dev_event_in(struct kal_file *file, void *_arg)
 	xa_unlock(&file->handles);
 }
 
-static void kal_dev_event(struct ri_rnic *rnic, enum ib_event_type event)
+static void chardev_dev_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
 	struct kal_dev_event_arg arg = {
-		.dev = kal_client_data(rnic, &kal_dev_client),
+		.dev = kal_client_data(rnic, &chardev_dev_client),
 		.event = event,
 	};
 
-	kal_files_each(kal_dev_event_in, &arg);
+	kal_files_each(chardev_dev_event_in, &arg);
 }
 
-static struct kal_client kal_dev_client = {
+static struct kal_client chardev_dev_client = {
 	.name = "chardev",
-	.add = kal_dev_add,
-	.remove = kal_dev_remove,
-	.event = kal_dev_event,
+	.add = chardev_dev_add,
+	.remove = chardev_dev_remove,
+	.event = chardev_dev_event,
 };
 
 int kal_chardev_rnic_init(void)
 {
-	return kal_register_client(&kal_dev_client);
+	return kal_register_client(&chardev_dev_client);
 }
 
 void kal_chardev_rnic_exit(void)
 {
-	kal_unregister_client(&kal_dev_client);
+	kal_unregister_client(&chardev_dev_client);
 	xa_destroy(&kal_devs);
 }
 
@@ -236,7 +237,7 @@ int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
 	struct kal_dev *dev;
 	u32 count = 0;
 
-	while ((dev = kal_dev_next(file->net, &i))) {
+	while ((dev = chardev_dev_next(file->net, &i))) {
 		struct krdma_rnic_entry entry = {
 			.index = dev->index,
 			.ifindex = dev->rnic->netdev->ifindex,
@@ -253,7 +254,7 @@ int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
 	return 0;
 }
 
-static u64 kal_dev_guid(const struct net_device *ndev)
+static u64 chardev_dev_guid(const struct net_device *ndev)
 {
 	u8 guid[8];
 
@@ -263,17 +264,17 @@ static u64 kal_dev_guid(const struct net_device *ndev)
 	return get_unaligned_be64(guid);
 }
 
-static void kal_query_netdev(struct krdma_rnic_query *cmd, const struct net_device *ndev)
+static void chardev_query_netdev(struct krdma_rnic_query *cmd, const struct net_device *ndev)
 {
 	cmd->ifindex = ndev->ifindex;
 	cmd->mtu = READ_ONCE(ndev->mtu);
 	cmd->mac_len = min_t(u32, ndev->addr_len, sizeof(cmd->mac));
 	memcpy(cmd->mac, ndev->dev_addr, cmd->mac_len);
-	cmd->node_guid = kal_dev_guid(ndev);
+	cmd->node_guid = chardev_dev_guid(ndev);
 	strscpy_pad(cmd->netdev, ndev->name, sizeof(cmd->netdev));
 }
 
-static void kal_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_attr *attr)
+static void chardev_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_attr *attr)
 {
 	const struct ib_device_attr *limits = &attr->limits;
 
@@ -304,7 +305,7 @@ static void kal_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_
 static_assert(SAME_CAP(LLP_OFFLOAD) && SAME_CAP(SRQ) && SAME_CAP(ALLOW_DELETE) &&
 	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS));
 
-static void kal_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
+static void chardev_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
 {
 	const struct ri_rnic_attr *attr = &rnic->attr;
 	enum ri_obj_type type;
@@ -341,15 +342,15 @@ int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->size = size;
 	cmd->index = index;
-	kal_query_netdev(cmd, dev->rnic->netdev);
-	kal_query_limits(cmd, &dev->rnic->attr);
-	kal_query_rnic(cmd, dev->rnic);
+	chardev_query_netdev(cmd, dev->rnic->netdev);
+	chardev_query_limits(cmd, &dev->rnic->attr);
+	chardev_query_rnic(cmd, dev->rnic);
 	kal_dev_put(dev);
 	return 0;
 }
 
 /* The provider's counters and the kAL's own, to be freed; NULL: no memory. */
-static struct krdma_counter *kal_dev_counters(struct ri_rnic *rnic, u32 num)
+static struct krdma_counter *chardev_dev_counters(struct ri_rnic *rnic, u32 num)
 {
 	const u32 own = rnic->attr.num_counters;
 	struct krdma_counter *counters;
@@ -391,7 +392,7 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
 	if (!dev)
 		return -ENODEV;
 	num = dev->rnic->attr.num_counters + KAL_CNT_NUM;
-	counters = kal_dev_counters(dev->rnic, num);
+	counters = chardev_dev_counters(dev->rnic, num);
 	kal_dev_put(dev);
 	if (!counters)
 		return -ENOMEM;
@@ -405,7 +406,7 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
 /* at once */
 #define KAL_QP_LIST_MAX	256
 
-static void kal_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp)
+static void chardev_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp)
 {
 	const struct ri_ops *ops = qp->obj.rnic->ops;
 	struct ri_qp_info info = {};
@@ -426,7 +427,8 @@ static void kal_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp)
 }
 
 /* Up to @room of them from *@next on; how many, and from where to go on. */
-static u32 kal_qps_list(struct ri_rnic *rnic, struct krdma_qp_entry *entries, u32 room, u32 *next)
+static u32 chardev_qps_list(struct ri_rnic *rnic, struct krdma_qp_entry *entries, u32 room,
+			    u32 *next)
 {
 	struct ri_obj *obj;
 	u32 count = 0;
@@ -434,7 +436,8 @@ static u32 kal_qps_list(struct ri_rnic *rnic, struct krdma_qp_entry *entries, u3
 	while ((obj = kal_obj_next(rnic, RI_OBJ_QP, *next))) {
 		*next = obj->id;
 		if (count < room)
-			kal_qp_entry_fill(&entries[count], container_of(obj, struct ri_qp, obj));
+			chardev_qp_entry_fill(&entries[count],
+					      container_of(obj, struct ri_qp, obj));
 		kal_obj_put(obj);
 		if (count == room)
 			return count;
@@ -462,7 +465,7 @@ int kal_cmd_qp_list(struct kal_file *file, void *_cmd)
 	dev = kal_dev_get(file->net, cmd->index);
 	if (!dev)
 		return -ENODEV;
-	cmd->count = kal_qps_list(dev->rnic, entries, room, &cmd->next);
+	cmd->count = chardev_qps_list(dev->rnic, entries, room, &cmd->next);
 	kal_dev_put(dev);
 	if (copy_to_user(u64_to_user_ptr(cmd->entries), entries,
 			 array_size(cmd->count, sizeof(*entries))))
@@ -472,7 +475,7 @@ int kal_cmd_qp_list(struct kal_file *file, void *_cmd)
 
 /* By address *************************************************************** */
 
-static struct kal_dev *kal_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
+static struct kal_dev *chardev_dev_get_route(struct net *net, const struct sockaddr_storage *addr)
 {
 	struct kal_local local;
 	struct kal_route route;
@@ -498,7 +501,7 @@ int kal_cmd_rnic_find(struct kal_file *file, void *_cmd)
 	if (ret)
 		return ret;
 	dev = cmd->local.family ? kal_dev_get_address(file->net, &addr) :
-				  kal_dev_get_route(file->net, &addr);
+				  chardev_dev_get_route(file->net, &addr);
 	if (!dev)
 		return -ENODEV;
 	cmd->index = dev->index;

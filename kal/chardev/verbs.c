@@ -18,7 +18,7 @@ struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *uda
 
 /* Contexts ***************************************************************** */
 
-static int kal_context_destroy(struct kal_handle *h)
+static int chardev_context_destroy(struct kal_handle *h)
 {
 	struct kal_h_context *ctx = container_of(h, struct kal_h_context, h);
 
@@ -27,14 +27,14 @@ static int kal_context_destroy(struct kal_handle *h)
 	return 0;
 }
 
-static const struct kal_handle_ops kal_context_ops = {
+static const struct kal_handle_ops chardev_context_ops = {
 	.type = KAL_H_CONTEXT,
 	.size = sizeof(struct kal_h_context),
-	.destroy = kal_context_destroy,
+	.destroy = chardev_context_destroy,
 };
 
-static int kal_context_open(struct kal_h_context *ctx, const struct krdma_context *cmd,
-			    struct ri_udata *udata)
+static int chardev_context_open(struct kal_h_context *ctx, const struct krdma_context *cmd,
+				struct ri_udata *udata)
 {
 	struct ri_ucontext *uctx;
 
@@ -60,12 +60,12 @@ int kal_cmd_context(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	dev = kal_dev_get(file->net, cmd->index);
 	if (!dev)
 		return -ENODEV;
-	h = kal_handle_new(file, &kal_context_ops, dev, cmd->cookie);
+	h = kal_handle_new(file, &chardev_context_ops, dev, cmd->cookie);
 	ret = PTR_ERR_OR_ZERO(h);
 	if (ret)
 		goto out;
 	ctx = container_of(h, struct kal_h_context, h);
-	ret = kal_context_open(ctx, cmd, udata);
+	ret = chardev_context_open(ctx, cmd, udata);
 	if (ret) {
 		kal_handle_cancel(h);
 		goto out;
@@ -80,19 +80,19 @@ out:
 
 /* Protection domains ******************************************************* */
 
-static int kal_h_pd_destroy(struct kal_handle *h)
+static int chardev_pd_destroy(struct kal_handle *h)
 {
 	return kal_pd_dealloc(container_of(h, struct kal_h_pd, h)->pd);
 }
 
-static const struct kal_handle_ops kal_h_pd_ops = {
+static const struct kal_handle_ops chardev_pd_ops = {
 	.type = KAL_H_PD,
 	.size = sizeof(struct kal_h_pd),
-	.destroy = kal_h_pd_destroy,
+	.destroy = chardev_pd_destroy,
 };
 
-static int kal_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
-		       struct ri_udata *udata)
+static int chardev_pd_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			   struct ri_udata *udata)
 {
 	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
 	struct kal_h_pd *pd = container_of(h, struct kal_h_pd, h);
@@ -119,37 +119,37 @@ int kal_cmd_pd(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	return kal_handle_make(&ctx->h, &kal_h_pd_ops, 0, kal_pd_make, cmd, udata);
+	return kal_handle_make(&ctx->h, &chardev_pd_ops, 0, chardev_pd_make, cmd, udata);
 }
 
 /* Completion queues ******************************************************** */
 
-static int kal_h_cq_destroy(struct kal_handle *h)
+static int chardev_cq_destroy(struct kal_handle *h)
 {
 	return kal_cq_destroy(container_of(h, struct kal_h_cq, h)->cq);
 }
 
-static const struct kal_handle_ops kal_h_cq_ops = {
+static const struct kal_handle_ops chardev_cq_ops = {
 	.type = KAL_H_CQ,
 	.size = sizeof(struct kal_h_cq),
-	.destroy = kal_h_cq_destroy,
+	.destroy = chardev_cq_destroy,
 };
 
-static void kal_h_cq_completion(struct ri_cq *rcq)
+static void chardev_cq_completion(struct ri_cq *rcq)
 {
 	struct kal_h_cq *cq = rcq->consumer;
 
 	kal_file_raise(cq->h.file, &cq->completion);
 }
 
-static void kal_h_cq_event(struct ri_cq *rcq, enum ib_event_type event)
+static void chardev_cq_event(struct ri_cq *rcq, enum ib_event_type event)
 {
 	struct kal_h_cq *cq = rcq->consumer;
 
 	kal_handle_async(&cq->h, event);
 }
 
-static void kal_cq_init_record(struct kal_h_cq *cq, u32 ceh)
+static void chardev_cq_init_record(struct kal_h_cq *cq, u32 ceh)
 {
 	cq->completion_event = (struct krdma_event) {
 		.size = sizeof(cq->completion_event),
@@ -161,8 +161,8 @@ static void kal_cq_init_record(struct kal_h_cq *cq, u32 ceh)
 	kal_record_init(&cq->completion, &cq->h, &cq->completion_event);
 }
 
-static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
-		       struct ri_udata *udata)
+static int chardev_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_cmd,
+			   struct ri_udata *udata)
 {
 	struct kal_h_context *ctx = container_of(parent, struct kal_h_context, h);
 	struct kal_h_cq *cq = container_of(h, struct kal_h_cq, h);
@@ -171,8 +171,8 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 		.depth = cmd->depth,
 		.ceh = cmd->ceh,
 		.timestamps = cmd->flags & KRDMA_CQ_TIMES,
-		.on_completion = kal_h_cq_completion,
-		.on_event = kal_h_cq_event,
+		.on_completion = chardev_cq_completion,
+		.on_event = chardev_cq_event,
 		.consumer = cq,
 	};
 
@@ -180,7 +180,7 @@ static int kal_cq_make(struct kal_handle *h, struct kal_handle *parent, void *_c
 	if (IS_ERR(udata))
 		return PTR_ERR(udata);
 	cq->ctx = ctx;
-	kal_cq_init_record(cq, cmd->ceh);
+	chardev_cq_init_record(cq, cmd->ceh);
 	cq->cq = kal_cq_create(ctx->h.dev->rnic, ctx->uctx, &attr, udata);
 	if (IS_ERR(cq->cq))
 		return PTR_ERR(cq->cq);
@@ -200,11 +200,11 @@ int kal_cmd_cq(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	ctx = kal_get_context(file, cmd->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	return kal_handle_make(&ctx->h, &kal_h_cq_ops, cmd->cookie, kal_cq_make, cmd, udata);
+	return kal_handle_make(&ctx->h, &chardev_cq_ops, cmd->cookie, chardev_cq_make, cmd, udata);
 }
 
-static int kal_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd,
-			    struct ri_udata *udata)
+static int chardev_cq_set_depth(struct kal_h_cq *cq, struct krdma_cq_modify *cmd,
+				struct ri_udata *udata)
 {
 	int ret;
 
@@ -229,7 +229,7 @@ int kal_cmd_cq_modify(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	if (cmd->mask == KRDMA_CQ_DEPTH)
-		ret = kal_cq_set_depth(cq, cmd, udata);
+		ret = chardev_cq_set_depth(cq, cmd, udata);
 	else
 		ret = kal_cq_modify(cq->cq, cmd->count, cmd->period_us);
 	kal_handle_put(&cq->h);

@@ -89,7 +89,7 @@ KRDMA_UINT_PARAM(keepalive_probes, kal_keepalive_probes, 1, MAX_TCP_KEEPCNT);
 MODULE_PARM_DESC(keepalive_probes,
 		 "unanswered probes that end a stream when tcp_user_timeout_ms is 0 (default 3)");
 
-static const struct kal_conn_ops conn_ops = {
+static const struct kal_conn_ops conn_core_ops = {
 	.rnic_abort = kal_rnic_abort_eps,
 	.qp_disconnect = kal_qp_disconnect,
 	.qp_retire = kal_qp_retire,
@@ -109,7 +109,7 @@ int kal_conn_init(void)
 		destroy_workqueue(kal_conn_wq);
 		return err;
 	}
-	kal_set_conn_ops(&conn_ops);
+	kal_set_conn_ops(&conn_core_ops);
 	return 0;
 }
 

@@ -60,8 +60,8 @@ struct kal_lane {
 	struct work_struct work;
 };
 
-static struct kal_lane lanes[LANES];
-static u32 lane_seed __read_mostly;
+static struct kal_lane ep_lanes[LANES];
+static u32 ep_lane_seed __read_mostly;
 
 DEFINE_GUARD(kal_ep, struct kal_ep *, mutex_lock(&_T->lock), kal_ep_unlock(_T))
 
@@ -78,14 +78,14 @@ static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state, int nowait)
  * The provider owes the end of the stream in any case, so its answer does not
  * matter: a stream that ends at this moment makes it an error.
  */
-static int act_disconnect(struct kal_ep *ep)
+static int ep_act_disconnect(struct kal_ep *ep)
 {
 	kal_ep_arm(ep, &kal_disconnect_timeout_ms);
 	ep_modify_qp(ep, IB_QPS_SQD, 0);
 	return 0;
 }
 
-static int act_kill(struct kal_ep *ep)
+static int ep_act_kill(struct kal_ep *ep)
 {
 	ep->deadline = 0;
 	ep_modify_qp(ep, IB_QPS_ERR, 0);
@@ -93,7 +93,7 @@ static int act_kill(struct kal_ep *ep)
 }
 
 /* On a worker. */
-static int act_too_slow(struct kal_ep *ep)
+static int ep_act_too_slow(struct kal_ep *ep)
 {
 	if (ep_modify_qp(ep, IB_QPS_ERR, RI_QP_NOWAIT) == -EAGAIN) {
 		ep->deadline = (jiffies + 1) ?: 1;
@@ -106,13 +106,13 @@ static int act_too_slow(struct kal_ep *ep)
 }
 
 /* Another connection needs the place. */
-static int act_evict(struct kal_ep *ep)
+static int ep_act_evict(struct kal_ep *ep)
 {
 	kal_count(ep->rnic, KAL_CNT_LISTEN_EVICTED);
 	return -ECONNABORTED;
 }
 
-static int act_closed(struct kal_ep *ep)
+static int ep_act_closed(struct kal_ep *ep)
 {
 	struct kal_ep_event event = {
 		.type = KAL_EP_CLOSED,
@@ -127,14 +127,14 @@ static int act_closed(struct kal_ep *ep)
 	return 0;
 }
 
-static int act_abort(struct kal_ep *ep)
+static int ep_act_abort(struct kal_ep *ep)
 {
 	return -ECONNABORTED;
 }
 
 /* State table ************************************************************** */
 
-static const char *const state_names[KAL_EP_STATES] = {
+static const char *const ep_state_names[KAL_EP_STATES] = {
 	[KAL_EP_IDLE] = "idle",
 	[KAL_EP_LISTENING] = "listening",
 	[KAL_EP_CONNECTING] = "connecting",
@@ -147,7 +147,7 @@ static const char *const state_names[KAL_EP_STATES] = {
 	[KAL_EP_DEAD] = "dead",
 };
 
-static const char *const input_names[KAL_EP_INPUTS] = {
+static const char *const ep_input_names[KAL_EP_INPUTS] = {
 	[KAL_EP_IN_LISTEN] = "listen",
 	[KAL_EP_IN_CONNECT] = "connect",
 	[KAL_EP_IN_ACCEPT] = "accept",
@@ -168,12 +168,12 @@ static const char *const input_names[KAL_EP_INPUTS] = {
 
 const char *kal_ep_state_name(enum kal_ep_state state)
 {
-	return state_names[state];
+	return ep_state_names[state];
 }
 
 const char *kal_ep_input_name(enum kal_ep_input input)
 {
-	return input_names[input];
+	return ep_input_names[input];
 }
 
 /*
@@ -197,23 +197,23 @@ static const struct ep_row {
 	ROW(CONNECTING, UP, kal_startup_send_request, REPLY_WAIT),
 	ROW(CONNECTING, DOWN, kal_startup_down, DEAD),
 	ROW(CONNECTING, TIMEOUT, kal_startup_timeout, DEAD),
-	ROW(CONNECTING, DISCONNECT, act_abort, DEAD),
-	ROW(CONNECTING, ABORT, act_abort, DEAD),
+	ROW(CONNECTING, DISCONNECT, ep_act_abort, DEAD),
+	ROW(CONNECTING, ABORT, ep_act_abort, DEAD),
 	ROW(CONNECTING, FAIL, kal_startup_report_failure, DEAD),
 
 	ROW(REPLY_WAIT, DATA, kal_startup_read_reply, CONNECTED),
 	ROW(REPLY_WAIT, FALLBACK, kal_startup_fallback, CONNECTING),
 	ROW(REPLY_WAIT, DOWN, kal_startup_reply_lost, DEAD),
 	ROW(REPLY_WAIT, TIMEOUT, kal_startup_timeout, DEAD),
-	ROW(REPLY_WAIT, DISCONNECT, act_abort, DEAD),
-	ROW(REPLY_WAIT, ABORT, act_abort, DEAD),
+	ROW(REPLY_WAIT, DISCONNECT, ep_act_abort, DEAD),
+	ROW(REPLY_WAIT, ABORT, ep_act_abort, DEAD),
 	ROW(REPLY_WAIT, FAIL, kal_startup_report_failure, DEAD),
 
 	ROW(REQUEST_WAIT, DATA, kal_startup_read_request, REQUEST_READY),
 	ROW(REQUEST_WAIT, DOWN, kal_startup_down, DEAD),
-	ROW(REQUEST_WAIT, EVICT, act_evict, DEAD),
+	ROW(REQUEST_WAIT, EVICT, ep_act_evict, DEAD),
 	ROW(REQUEST_WAIT, TIMEOUT, kal_startup_timeout, DEAD),
-	ROW(REQUEST_WAIT, ABORT, act_abort, DEAD),
+	ROW(REQUEST_WAIT, ABORT, ep_act_abort, DEAD),
 	ROW(REQUEST_WAIT, FAIL, NULL, DEAD),
 
 	ROW(REQUEST_READY, DELIVER, kal_startup_deliver, DECISION_WAIT),
@@ -232,15 +232,15 @@ static const struct ep_row {
 	ROW(DECISION_WAIT, ABORT, kal_startup_refuse, DEAD),
 	ROW(DECISION_WAIT, FAIL, NULL, DEAD),
 
-	ROW(CONNECTED, DISCONNECT, act_disconnect, CLOSING),
-	ROW(CONNECTED, ABORT, act_kill, CLOSING),
-	ROW(CONNECTED, LLP_CLOSE, act_closed, DEAD),
-	ROW(CONNECTED, LLP_ABORT, act_closed, DEAD),
+	ROW(CONNECTED, DISCONNECT, ep_act_disconnect, CLOSING),
+	ROW(CONNECTED, ABORT, ep_act_kill, CLOSING),
+	ROW(CONNECTED, LLP_CLOSE, ep_act_closed, DEAD),
+	ROW(CONNECTED, LLP_ABORT, ep_act_closed, DEAD),
 
-	ROW(CLOSING, ABORT, act_kill, CLOSING),
-	ROW(CLOSING, TIMEOUT, act_too_slow, CLOSING),
-	ROW(CLOSING, LLP_CLOSE, act_closed, DEAD),
-	ROW(CLOSING, LLP_ABORT, act_closed, DEAD),
+	ROW(CLOSING, ABORT, ep_act_kill, CLOSING),
+	ROW(CLOSING, TIMEOUT, ep_act_too_slow, CLOSING),
+	ROW(CLOSING, LLP_CLOSE, ep_act_closed, DEAD),
+	ROW(CLOSING, LLP_ABORT, ep_act_closed, DEAD),
 #undef ROW
 };
 
@@ -317,19 +317,20 @@ int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input)
 
 /* Signals ****************************************************************** */
 
-static struct kal_lane *lane_of(const void *key, size_t len, const struct ri_rnic *rnic)
+static struct kal_lane *ep_lane_of(const void *key, size_t len, const struct ri_rnic *rnic)
 {
-	return &lanes[jhash(key, len, lane_seed ^ hash_ptr(rnic, 32)) % LANES];
+	return &ep_lanes[jhash(key, len, ep_lane_seed ^ hash_ptr(rnic, 32)) % LANES];
 }
 
 /* For connections to @remote, whatever the port. */
-static struct kal_lane *lane_to(const struct ri_rnic *rnic, const struct sockaddr_storage *remote)
+static struct kal_lane *ep_lane_to(const struct ri_rnic *rnic,
+				   const struct sockaddr_storage *remote)
 {
 	if (remote->ss_family == AF_INET6)
-		return lane_of(&((const struct sockaddr_in6 *)remote)->sin6_addr,
-			       sizeof(struct in6_addr), rnic);
-	return lane_of(&((const struct sockaddr_in *)remote)->sin_addr, sizeof(struct in_addr),
-		       rnic);
+		return ep_lane_of(&((const struct sockaddr_in6 *)remote)->sin6_addr,
+				  sizeof(struct in6_addr), rnic);
+	return ep_lane_of(&((const struct sockaddr_in *)remote)->sin_addr, sizeof(struct in_addr),
+			  rnic);
 }
 
 /*
@@ -365,7 +366,7 @@ static void ep_signal(struct kal_ep *ep, int signal)
 void kal_ep_unlock(struct kal_ep *ep)
 {
 	mutex_unlock(&ep->lock);
-	/* pairs with lane_next(): the worker sees the lock free, or this thread the signal */
+	/* pairs with ep_lane_next(): the worker sees the lock free, or this thread the signal */
 	smp_mb();
 	if (READ_ONCE(ep->signals))
 		ep_queue(ep);
@@ -508,7 +509,7 @@ static void ep_look_at_once(struct kal_ep *ep)
 }
 
 /* The first of the lane, with the lane's reference; NULL when there is none. */
-static struct kal_ep *lane_next(struct kal_lane *lane)
+static struct kal_ep *ep_lane_next(struct kal_lane *lane)
 {
 	struct kal_ep *ep;
 
@@ -523,14 +524,14 @@ static struct kal_ep *lane_next(struct kal_lane *lane)
 	return ep;
 }
 
-static void lane_work(struct work_struct *work)
+static void ep_lane_work(struct work_struct *work)
 {
 	struct kal_lane *lane = container_of(work, struct kal_lane, work);
 	unsigned int budget;
 	struct kal_ep *ep;
 
 	for (budget = LANE_BUDGET; budget; budget--) {
-		ep = lane_next(lane);
+		ep = ep_lane_next(lane);
 		if (!ep)
 			return;
 		if (mutex_trylock(&ep->lock)) {
@@ -547,11 +548,11 @@ void kal_ep_init(void)
 {
 	struct kal_lane *lane;
 
-	lane_seed = get_random_u32();
-	for (lane = lanes; lane < lanes + LANES; lane++) {
+	ep_lane_seed = get_random_u32();
+	for (lane = ep_lanes; lane < ep_lanes + LANES; lane++) {
 		spin_lock_init(&lane->lock);
 		INIT_LIST_HEAD(&lane->eps);
-		INIT_WORK(&lane->work, lane_work);
+		INIT_WORK(&lane->work, ep_lane_work);
 	}
 }
 
@@ -571,7 +572,7 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	INIT_LIST_HEAD(&ep->lane_node);
 	INIT_LIST_HEAD(&ep->pending_node);
 	kal_pending_init(&ep->pending);
-	ep->lane = lane_of(&ep, sizeof(ep), rnic);
+	ep->lane = ep_lane_of(&ep, sizeof(ep), rnic);
 	timer_setup(&ep->timer, ep_timer, 0);
 	init_completion(&ep->ended);
 	mutex_init(&ep->lock);
@@ -896,7 +897,7 @@ static int ep_call_locked(struct kal_ep *ep, enum kal_ep_input input, const void
 }
 
 /* Copy an address of a family that TCP runs on. */
-static int copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from)
+static int ep_copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	int len;
 
@@ -916,7 +917,7 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	const struct kal_ep_listen_arg arg = { .local = &addr, .param = param };
 	int err;
 
-	err = copy_sockaddr(&addr, local);
+	err = ep_copy_sockaddr(&addr, local);
 	if (err)
 		return err;
 	guard(kal_ep)(ep);
@@ -942,16 +943,16 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 	};
 	int err;
 
-	err = copy_sockaddr(&to, remote);
+	err = ep_copy_sockaddr(&to, remote);
 	if (!err && local)
-		err = copy_sockaddr(&from, local);
+		err = ep_copy_sockaddr(&from, local);
 	if (err)
 		return err;
 	/* the answer may come, and the consumer destroy the endpoint, before this returns */
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
 	if (ep->state == KAL_EP_IDLE)
-		ep->lane = lane_to(ep->rnic, &to);
+		ep->lane = ep_lane_to(ep->rnic, &to);
 	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, &arg);
 	if (!err)
 		ep_look_at_once(ep);
@@ -968,13 +969,13 @@ bool kal_ep_undecided(struct kal_ep *ep)
 }
 EXPORT_SYMBOL_GPL(kal_ep_undecided);
 
-static bool reply_has_room(const struct kal_ep *ep, u16 len)
+static bool ep_reply_has_room(const struct kal_ep *ep, u16 len)
 {
 	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
 }
 
 /* No connection can be made of it before it is reset. */
-static bool qp_spoiled(struct ri_qp *qp)
+static bool ep_qp_spoiled(struct ri_qp *qp)
 {
 	struct ri_qp_init_attr init_attr;
 	struct ib_qp_attr attr = {};
@@ -988,11 +989,11 @@ static bool qp_spoiled(struct ri_qp *qp)
  */
 static int ep_check_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
-	if (!reply_has_room(ep, param->private_data_len))
+	if (!ep_reply_has_room(ep, param->private_data_len))
 		return -EINVAL;
 	if (ep->state != KAL_EP_DECISION_WAIT)
 		return 0;
-	return qp_spoiled(qp) ? -EINVAL : kal_ep_attach_qp(ep, qp);
+	return ep_qp_spoiled(qp) ? -EINVAL : kal_ep_attach_qp(ep, qp);
 }
 
 int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
@@ -1015,7 +1016,7 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
 	guard(kal_ep)(ep);
-	if (!reply_has_room(ep, len))
+	if (!ep_reply_has_room(ep, len))
 		return -EINVAL;
 	return ep_call_locked(ep, KAL_EP_IN_REJECT, &arg);
 }

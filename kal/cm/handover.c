@@ -7,7 +7,7 @@
 #include "../core/core.h"
 #include "endpoint.h"
 
-static DEFINE_SPINLOCK(qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */
+static DEFINE_SPINLOCK(handover_qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */
 
 /* ri_qp.ep of a QP that no endpoint may take any more */
 #define QP_RETIRED	ERR_PTR(-ENODEV)
@@ -29,7 +29,7 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 		return -EINVAL;
 	if (!kal_obj_get(ep->rnic, RI_OBJ_QP, qp->obj.id))
 		return -EINVAL;
-	spin_lock(&qp_lock);
+	spin_lock(&handover_qp_lock);
 	other = qp->ep;
 	if (other == QP_RETIRED)
 		err = -EINVAL;
@@ -37,7 +37,7 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 		err = -EISCONN;
 	else
 		qp->ep = ep;
-	spin_unlock(&qp_lock);
+	spin_unlock(&handover_qp_lock);
 	if (err)
 		kal_obj_put(&qp->obj);
 	else
@@ -51,9 +51,9 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
  */
 void kal_ep_free_qp(struct kal_ep *ep)
 {
-	spin_lock(&qp_lock);
+	spin_lock(&handover_qp_lock);
 	ep->qp_free = true;
-	spin_unlock(&qp_lock);
+	spin_unlock(&handover_qp_lock);
 }
 
 /* Undo kal_ep_attach_qp(), if there is a QP. Endpoint's lock held. */
@@ -64,10 +64,10 @@ void kal_ep_detach_qp(struct kal_ep *ep)
 	if (!qp)
 		return;
 	ep->qp = NULL;
-	spin_lock(&qp_lock);
+	spin_lock(&handover_qp_lock);
 	if (qp->ep == ep)
 		qp->ep = NULL;
-	spin_unlock(&qp_lock);
+	spin_unlock(&handover_qp_lock);
 	kal_obj_put(&qp->obj);
 }
 
@@ -112,7 +112,7 @@ int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool no
 }
 
 /* The provider's reference goes to the worker. */
-static void llp_end(struct ri_llp *ri, int status, bool aborted)
+static void handover_llp_end(struct ri_llp *ri, int status, bool aborted)
 {
 	struct kal_llp *llp = container_of(ri, struct kal_llp, ri);
 	struct kal_ep *ep = xchg(&llp->owner, NULL);
@@ -126,27 +126,27 @@ static void llp_end(struct ri_llp *ri, int status, bool aborted)
 
 void ri_llp_close(struct ri_llp *llp, int status)
 {
-	llp_end(llp, status, false);
+	handover_llp_end(llp, status, false);
 }
 EXPORT_SYMBOL_GPL(ri_llp_close);
 
 void ri_llp_abort(struct ri_llp *llp, int status)
 {
-	llp_end(llp, status, true);
+	handover_llp_end(llp, status, true);
 }
 EXPORT_SYMBOL_GPL(ri_llp_abort);
 
-static struct kal_ep *qp_get_ep(struct ri_qp *qp)
+static struct kal_ep *handover_qp_get_ep(struct ri_qp *qp)
 {
 	struct kal_ep *ep;
 
-	spin_lock(&qp_lock);
+	spin_lock(&handover_qp_lock);
 	ep = qp->ep;
 	if (IS_ERR(ep))
 		ep = NULL;
 	if (ep)
 		kal_ep_get(ep);
-	spin_unlock(&qp_lock);
+	spin_unlock(&handover_qp_lock);
 	return ep;
 }
 
@@ -159,7 +159,7 @@ static struct kal_ep *qp_get_ep(struct ri_qp *qp)
  */
 void kal_qp_disconnect(struct ri_qp *qp, bool abrupt)
 {
-	struct kal_ep *ep = qp_get_ep(qp);
+	struct kal_ep *ep = handover_qp_get_ep(qp);
 
 	if (!ep)
 		return;
@@ -178,10 +178,10 @@ void kal_qp_retire(struct ri_qp *qp)
 
 	do {
 		kal_qp_disconnect(qp, true);
-		spin_lock(&qp_lock);
+		spin_lock(&handover_qp_lock);
 		retired = IS_ERR_OR_NULL(qp->ep);
 		if (retired)
 			qp->ep = QP_RETIRED;
-		spin_unlock(&qp_lock);
+		spin_unlock(&handover_qp_lock);
 	} while (!retired);
 }

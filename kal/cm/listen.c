@@ -105,7 +105,7 @@ struct net *kal_rnic_net_get(const struct ri_rnic *rnic)
 
 #define ANY_VRF		(-1)
 
-static bool netdev_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
+static bool listen_netdev_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
 {
 	return (vrf == ANY_VRF || kal_netdev_vrf(ndev) == vrf) && kal_netdev_owns(ndev, addr);
 }
@@ -114,43 +114,44 @@ static bool netdev_has(struct net_device *ndev, const struct sockaddr_storage *a
  * rdma_cm takes any RNIC for an address whose netdev is a VLAN on the RNIC's, or
  * what the RNIC's VLAN is on. RCU is held.
  */
-static struct net_device *vlan_owner(struct net_device *ndev, const struct sockaddr_storage *addr,
-				     int vrf)
+static struct net_device *listen_vlan_owner(struct net_device *ndev,
+					    const struct sockaddr_storage *addr,
+					    int vrf)
 {
 	struct net_device *dev;
 
 	for_each_netdev_rcu(dev_net(ndev), dev)
-		if (kal_net_vlan_pair(ndev, dev) && netdev_has(dev, addr, vrf))
+		if (kal_net_vlan_pair(ndev, dev) && listen_netdev_has(dev, addr, vrf))
 			return dev;
 	return NULL;
 }
 
-static bool vlan_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
+static bool listen_vlan_has(struct net_device *ndev, const struct sockaddr_storage *addr, int vrf)
 {
 	guard(rcu)();
-	return vlan_owner(ndev, addr, vrf);
+	return listen_vlan_owner(ndev, addr, vrf);
 }
 
 /* Is @addr one of the RNIC's netdev? Any context. */
 bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return netdev_has(rnic->netdev, addr, ANY_VRF);
+	return listen_netdev_has(rnic->netdev, addr, ANY_VRF);
 }
 
 /* The same, or of what stands for that. */
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return kal_rnic_has(rnic, addr) || vlan_has(rnic->netdev, addr, ANY_VRF);
+	return kal_rnic_has(rnic, addr) || listen_vlan_has(rnic->netdev, addr, ANY_VRF);
 }
 
-static bool is_wildcard(const struct sockaddr_storage *addr)
+static bool listen_is_wildcard(const struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
 		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+static bool listen_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
 	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
@@ -177,8 +178,8 @@ int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *loca
 	const struct net_device *owner = NULL;
 
 	guard(rcu)();
-	if (local->ss_family && !is_wildcard(local) && !kal_rnic_has(rnic, local))
-		owner = vlan_owner(rnic->netdev, local, ANY_VRF);
+	if (local->ss_family && !listen_is_wildcard(local) && !kal_rnic_has(rnic, local))
+		owner = listen_vlan_owner(rnic->netdev, local, ANY_VRF);
 	return kal_netdev_vrf(owner ?: rnic->netdev);
 }
 
@@ -190,19 +191,19 @@ static int listen_vrf(const struct ri_rnic *rnic, const struct net *net,
 		      const struct sockaddr_storage *local)
 {
 #if IS_ENABLED(CONFIG_NET_L3_MASTER_DEV)
-	if (is_wildcard(local) && READ_ONCE(net->ipv4.sysctl_tcp_l3mdev_accept))
+	if (listen_is_wildcard(local) && READ_ONCE(net->ipv4.sysctl_tcp_l3mdev_accept))
 		return 0;
 #endif
 	return kal_rnic_vrf(rnic, local);
 }
 
 /* The VRF that an accepted connection is in; one of a link-local address has the device. */
-static int sock_vrf(const struct sock *sk)
+static int listen_sock_vrf(const struct sock *sk)
 {
 	return l3mdev_master_ifindex_by_index(sock_net(sk), READ_ONCE(sk->sk_bound_dev_if));
 }
 
-static __be16 *addr_port(struct sockaddr_storage *addr)
+static __be16 *listen_addr_port(struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
 		return &((struct sockaddr_in *)addr)->sin_port;
@@ -211,10 +212,11 @@ static __be16 *addr_port(struct sockaddr_storage *addr)
 
 /* Accept ******************************************************************* */
 
-static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_storage *local,
-				  int vrf,
-				  bool (*owns)(struct net_device *ndev,
-					       const struct sockaddr_storage *addr, int vrf))
+static struct kal_ep *listen_first_owner(struct kal_listener *l,
+					 const struct sockaddr_storage *local,
+					 int vrf,
+					 bool (*owns)(struct net_device *ndev,
+						      const struct sockaddr_storage *addr, int vrf))
 {
 	struct kal_ep *ep;
 
@@ -230,13 +232,15 @@ static struct kal_ep *first_owner(struct kal_listener *l, const struct sockaddr_
  * rdma_cm gives the connection to the RNIC of the listener that we choose, if
  * that may have the address.
  */
-static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_storage *local,
-				 int vrf)
+static struct kal_ep *listen_find_owner(struct kal_listener *l,
+					const struct sockaddr_storage *local,
+					int vrf)
 {
 	struct kal_ep *ep, *owner;
 
 	spin_lock(&l->lock);
-	owner = first_owner(l, local, vrf, netdev_has) ?: first_owner(l, local, vrf, vlan_has);
+	owner = listen_first_owner(l, local, vrf, listen_netdev_has) ?:
+		listen_first_owner(l, local, vrf, listen_vlan_has);
 	ep = list_first_entry_or_null(&l->eps, struct kal_ep, listen_node);
 	if (owner)
 		kal_ep_get(owner);
@@ -246,13 +250,13 @@ static struct kal_ep *find_owner(struct kal_listener *l, const struct sockaddr_s
 	return owner;
 }
 
-static void dispatch(struct kal_listener *l, struct socket *sock)
+static void listen_dispatch(struct kal_listener *l, struct socket *sock)
 {
 	struct sockaddr_storage local = {};
 	struct kal_ep *ep = NULL;
 
 	if (kernel_getsockname(sock, (struct sockaddr *)&local) > 0)
-		ep = find_owner(l, &local, sock_vrf(sock->sk));
+		ep = listen_find_owner(l, &local, listen_sock_vrf(sock->sk));
 	if (!ep) {
 		sock_no_linger(sock->sk);
 		sock_release(sock);
@@ -262,7 +266,7 @@ static void dispatch(struct kal_listener *l, struct socket *sock)
 	kal_ep_put(ep);
 }
 
-static void accept_work(struct work_struct *work)
+static void listen_accept_work(struct work_struct *work)
 {
 	struct kal_listener *l = container_of(to_delayed_work(work), struct kal_listener, work);
 	unsigned int budget;
@@ -281,7 +285,7 @@ static void accept_work(struct work_struct *work)
 			queue_delayed_work(kal_conn_wq, &l->work, ACCEPT_RETRY);
 			return;
 		}
-		dispatch(l, sock);
+		listen_dispatch(l, sock);
 	}
 	mod_delayed_work(kal_conn_wq, &l->work, 0);
 }
@@ -301,7 +305,7 @@ static void listen_data_ready(struct sock *sk)
 
 /* Listeners **************************************************************** */
 
-static void set_v6only(struct sock *sk, bool on)
+static void listen_set_v6only(struct sock *sk, bool on)
 {
 	lock_sock(sk);
 	sk->sk_ipv6only = on;
@@ -328,12 +332,12 @@ static int listener_bind(struct kal_listener *l, struct kal_port *port)
 	int err;
 
 	err = kal_port_bind(port, l->sock, &l->addr);
-	if (err || *addr_port(&l->addr))
+	if (err || *listen_addr_port(&l->addr))
 		return err;
 	err = kernel_getsockname(l->sock, (struct sockaddr *)&name);
 	if (err < 0)
 		return err;
-	*addr_port(&l->addr) = *addr_port(&name);
+	*listen_addr_port(&l->addr) = *listen_addr_port(&name);
 	return 0;
 }
 
@@ -348,7 +352,7 @@ static int listener_open(struct kal_listener *l, struct net *net, struct kal_por
 	sk = l->sock->sk;
 	sock_set_reuseaddr(sk);
 	if (l->addr.ss_family == AF_INET6)
-		set_v6only(sk, l->v6only);
+		listen_set_v6only(sk, l->v6only);
 	err = listener_bind(l, port);
 	if (err) {
 		sock_release(l->sock);
@@ -376,7 +380,7 @@ static struct kal_listener *listener_create(struct net *net, int vrf,
 	l->vrf = vrf;
 	l->v6only = arg->param->v6only;
 	l->uid = current_euid();
-	INIT_DELAYED_WORK(&l->work, accept_work);
+	INIT_DELAYED_WORK(&l->work, listen_accept_work);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->eps);
 	err = listener_open(l, net, arg->param->port);
@@ -394,12 +398,12 @@ static struct kal_listener *listener_find(struct net *net, int vrf,
 
 	list_for_each_entry(l, &listen_net(net)->listeners, node)
 		if (l->vrf == vrf && l->v6only == arg->param->v6only &&
-		    same_addr(&l->addr, arg->local))
+		    listen_same_addr(&l->addr, arg->local))
 			return l;
 	return NULL;
 }
 
-static bool has_rnic(struct kal_listener *l, const struct ri_rnic *rnic)
+static bool listener_has_rnic(struct kal_listener *l, const struct ri_rnic *rnic)
 {
 	struct kal_ep *ep;
 	bool found = false;
@@ -412,7 +416,7 @@ static bool has_rnic(struct kal_listener *l, const struct ri_rnic *rnic)
 }
 
 /* A listener is no less its user's when other RNICs can join it. */
-static bool may_join(const struct kal_listener *l, const struct net *net)
+static bool listener_may_join(const struct kal_listener *l, const struct net *net)
 {
 	return uid_eq(l->uid, current_euid()) ||
 	       ns_capable(net->user_ns, CAP_NET_BIND_SERVICE);
@@ -427,7 +431,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 
 	guard(mutex)(&listen_net(net)->mutex);
 	l = listener_find(net, vrf, arg);
-	if (l && (has_rnic(l, ep->rnic) || !may_join(l, net)))
+	if (l && (listener_has_rnic(l, ep->rnic) || !listener_may_join(l, net)))
 		return -EADDRINUSE;
 	if (!l) {
 		l = listener_create(net, vrf, arg);
@@ -492,7 +496,7 @@ int kal_listen_start(struct kal_ep *ep)
 	net = kal_rnic_net_get(ep->rnic);
 	if (!net)
 		return -ENODEV;
-	if (!is_wildcard(arg->local))
+	if (!listen_is_wildcard(arg->local))
 		err = kal_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
 	else
 		err = net_eq(net, arg->param->net ?: current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;

@@ -34,7 +34,7 @@ void kal_sock_delay_acks(struct sock *sk)
 }
 
 /* Policy that every stream of ours follows; a child inherits that of its listener's time. */
-static void sock_setup(struct sock *sk)
+static void llp_sock_setup(struct sock *sk)
 {
 	const unsigned int idle = READ_ONCE(kal_keepalive_time);
 	int on = idle != 0;
@@ -68,24 +68,24 @@ int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 
 	err = kal_net_sock_create(net, family, vrf, sock);
 	if (!err)
-		sock_setup((*sock)->sk);
+		llp_sock_setup((*sock)->sk);
 	return err;
 }
 
-static void linger_work(struct work_struct *work);
+static void llp_linger_work(struct work_struct *work);
 
 static struct kal_llp *llp_alloc(gfp_t gfp)
 {
 	struct kal_llp *llp = kzalloc(sizeof(*llp), gfp);
 
 	if (llp) {
-		INIT_DELAYED_WORK(&llp->linger, linger_work);
+		INIT_DELAYED_WORK(&llp->linger, llp_linger_work);
 		INIT_LIST_HEAD(&llp->linger_node);
 	}
 	return llp;
 }
 
-static void save_hooks(struct kal_llp *llp)
+static void llp_save_hooks(struct kal_llp *llp)
 {
 	struct sock *sk = llp->ri.sock->sk;
 
@@ -114,7 +114,7 @@ struct kal_llp *kal_llp_open(struct net *net, int family, int vrf)
 		kfree(llp);
 		return ERR_PTR(err);
 	}
-	save_hooks(llp);
+	llp_save_hooks(llp);
 	return llp;
 }
 
@@ -125,7 +125,7 @@ struct kal_llp *kal_llp_open(struct net *net, int family, int vrf)
  * gives it back without. With softirqs off, the charge waits for no reclaim in the
  * group: what is over the limit is for the group's own threads to reclaim.
  */
-static bool sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
+static bool llp_sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
 {
 	const int held = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc)) <<
 			 PAGE_SHIFT;
@@ -148,7 +148,7 @@ static bool sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
  * charges the group of the thread that accepts; here a worker does, which is in none.
  * MPTCP does the same for subflows that its workers make (mptcp_attach_cgroup()).
  */
-static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
+static int llp_sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 {
 	int err = 0;
 
@@ -157,7 +157,7 @@ static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 		return 0;
 	lock_sock(sk);
 	if (!sk->sk_memcg && mem_cgroup_tryget(memcg)) {
-		if (sock_charge_held(sk, memcg)) {
+		if (llp_sock_charge_held(sk, memcg)) {
 			sk->sk_memcg = memcg;
 			/* with set_active_memcg(), so to the same */
 			kmem_cache_charge(sk, KAL_GFP_REQUEST);
@@ -170,7 +170,7 @@ static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 	return err;
 }
 #else
-static int sock_charge(struct sock *sk, struct mem_cgroup *memcg)
+static int llp_sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 {
 	return 0;
 }
@@ -195,13 +195,13 @@ struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct soc
 	if (!llp)
 		return ERR_PTR(-ENOMEM);
 	llp->ri.sock = sock;
-	err = kal_llp_names(llp) ?: sock_charge(sock->sk, memcg);
+	err = kal_llp_names(llp) ?: llp_sock_charge(sock->sk, memcg);
 	if (err) {
 		kfree(llp);
 		return ERR_PTR(err);
 	}
-	sock_setup(sock->sk);
-	save_hooks(llp);
+	llp_sock_setup(sock->sk);
+	llp_save_hooks(llp);
 	llp->saved.data_ready = data_ready;
 	return llp;
 }
@@ -210,7 +210,7 @@ struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct soc
  * A listener on the IPv6 wildcard takes IPv4, too. Its connections have IPv4 addresses
  * for whoever asks: rdma_cm finds no device for a mapped one.
  */
-static void unmap_ipv4(struct sockaddr_storage *addr)
+static void llp_unmap_ipv4(struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
 	struct sockaddr_in in4 = { .sin_family = AF_INET };
@@ -234,12 +234,12 @@ int kal_llp_names(struct kal_llp *llp)
 	err = kernel_getpeername(llp->ri.sock, (struct sockaddr *)&llp->ri.remote);
 	if (err < 0)
 		return err;
-	unmap_ipv4(&llp->ri.local);
-	unmap_ipv4(&llp->ri.remote);
+	llp_unmap_ipv4(&llp->ri.local);
+	llp_unmap_ipv4(&llp->ri.remote);
 	return 0;
 }
 
-static __be16 *sockaddr_port(struct sockaddr_storage *addr)
+static __be16 *llp_sockaddr_port(struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET6)
 		return &((struct sockaddr_in6 *)addr)->sin6_port;
@@ -260,7 +260,7 @@ int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 		 const struct kal_conn_param *param)
 {
 	struct sockaddr_storage addr = *local;
-	__be16 *port = sockaddr_port(&addr);
+	__be16 *port = llp_sockaddr_port(&addr);
 	int low, high, err;
 
 	sock_set_reuseaddr(llp->ri.sock->sk);
@@ -485,9 +485,9 @@ int kal_llp_send(struct kal_llp *llp, const void *buf, size_t len)
 /* End ********************************************************************** */
 
 static LIST_HEAD(lingering);
-static DEFINE_SPINLOCK(linger_lock);	/* protects lingering and linger_stop */
-static DECLARE_WAIT_QUEUE_HEAD(linger_wait);
-static bool linger_stop;
+static DEFINE_SPINLOCK(llp_linger_lock);	/* protects lingering and llp_linger_stop */
+static DECLARE_WAIT_QUEUE_HEAD(llp_linger_wait);
+static bool llp_linger_stop;
 
 /**
  * kal_llp_reset() - end a stream with RST at once
@@ -501,7 +501,7 @@ void kal_llp_reset(struct kal_llp *llp)
 	kfree(llp);
 }
 
-static void linger_notify(void *owner)
+static void llp_linger_notify(void *owner)
 {
 	struct kal_llp *llp = owner;
 
@@ -522,15 +522,15 @@ void kal_llp_linger(struct kal_llp *llp)
 	kal_llp_unhook(llp);
 	kernel_sock_shutdown(llp->ri.sock, SHUT_WR);
 	llp->deadline = jiffies + kal_ms(&kal_close_timeout_ms);
-	spin_lock_bh(&linger_lock);
+	spin_lock_bh(&llp_linger_lock);
 	list_add(&llp->linger_node, &lingering);
-	spin_unlock_bh(&linger_lock);
+	spin_unlock_bh(&llp_linger_lock);
 	/* the last access: the work may find the stream ended, and frees it */
 	queue_delayed_work(kal_conn_wq, &llp->linger, 0);
 }
 
 /* Throw input away. Return: true when the peer has nothing more to say. */
-static bool linger_drain(struct kal_llp *llp)
+static bool llp_linger_drain(struct kal_llp *llp)
 {
 	unsigned int budget = 64;
 	int n;
@@ -544,45 +544,45 @@ static bool linger_drain(struct kal_llp *llp)
 				   MSG_DONTWAIT | MSG_TRUNC);
 	} while (n > 0 && --budget);
 	if (n > 0)
-		linger_notify(llp);
+		llp_linger_notify(llp);
 	return n <= 0 && n != -EAGAIN;
 }
 
-static void linger_work(struct work_struct *work)
+static void llp_linger_work(struct work_struct *work)
 {
 	struct kal_llp *llp = container_of(to_delayed_work(work), struct kal_llp, linger);
-	const bool stop = READ_ONCE(linger_stop);
+	const bool stop = READ_ONCE(llp_linger_stop);
 	const long left = llp->deadline - jiffies;
 	bool done;
 
 	if (!llp->notify)
-		kal_llp_hook(llp, linger_notify, llp);
-	done = linger_drain(llp);
+		kal_llp_hook(llp, llp_linger_notify, llp);
+	done = llp_linger_drain(llp);
 	if (!done && !stop && left > 0) {
 		queue_delayed_work(kal_conn_wq, &llp->linger, left);
 		return;
 	}
 
 	kal_llp_unhook(llp);
-	spin_lock_bh(&linger_lock);
+	spin_lock_bh(&llp_linger_lock);
 	list_del(&llp->linger_node);
-	spin_unlock_bh(&linger_lock);
+	spin_unlock_bh(&llp_linger_lock);
 	/* off the hook and off the list nobody queues the work again */
 	cancel_delayed_work(&llp->linger);
 	if (!done && stop)
 		sock_no_linger(llp->ri.sock->sk);
 	sock_release(llp->ri.sock);
 	kfree(llp);
-	wake_up(&linger_wait);
+	wake_up(&llp_linger_wait);
 }
 
-static bool linger_idle(void)
+static bool llp_linger_idle(void)
 {
 	bool idle;
 
-	spin_lock_bh(&linger_lock);
+	spin_lock_bh(&llp_linger_lock);
 	idle = list_empty(&lingering);
-	spin_unlock_bh(&linger_lock);
+	spin_unlock_bh(&llp_linger_lock);
 	return idle;
 }
 
@@ -591,10 +591,10 @@ void kal_llp_exit(void)
 {
 	struct kal_llp *llp;
 
-	WRITE_ONCE(linger_stop, true);
-	spin_lock_bh(&linger_lock);
+	WRITE_ONCE(llp_linger_stop, true);
+	spin_lock_bh(&llp_linger_lock);
 	list_for_each_entry(llp, &lingering, linger_node)
-		linger_notify(llp);
-	spin_unlock_bh(&linger_lock);
-	wait_event(linger_wait, linger_idle());
+		llp_linger_notify(llp);
+	spin_unlock_bh(&llp_linger_lock);
+	wait_event(llp_linger_wait, llp_linger_idle());
 }

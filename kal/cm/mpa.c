@@ -153,18 +153,18 @@ int kal_mpa_build(u8 buf[KAL_MPA_FRAME_MAX], enum kal_mpa_kind kind,
 	return KAL_MPA_HDR_LEN + enhanced + frame->pd_len;
 }
 
-static u16 own_ird(const struct kal_mpa_local *local)
+static u16 mpa_own_ird(const struct kal_mpa_local *local)
 {
 	return min_t(u16, min(local->ird, local->max_ird), KAL_MPA_READS_MAX);
 }
 
-static u16 own_ord(const struct kal_mpa_local *local)
+static u16 mpa_own_ord(const struct kal_mpa_local *local)
 {
 	return min_t(u16, min(local->ord, local->max_ord), KAL_MPA_READS_MAX);
 }
 
 /* A Write costs neither side anything, a Read takes one of ORD and IRD. */
-static enum ri_rtr preferred_rtr(u8 set)
+static enum ri_rtr mpa_preferred_rtr(u8 set)
 {
 	if (set & KAL_MPA_RTR_WRITE)
 		return RI_RTR_WRITE;
@@ -192,8 +192,8 @@ void kal_mpa_request(const struct kal_mpa_local *local, struct kal_mpa_frame *re
 	req->enhanced = local->revision > 1;
 	if (!req->enhanced)
 		return;
-	req->ird = own_ird(local);
-	req->ord = own_ord(local);
+	req->ird = mpa_own_ird(local);
+	req->ord = mpa_own_ord(local);
 	req->rtr = local->rtr & KAL_MPA_RTR_ALL;
 	if (!req->ord)
 		req->rtr &= ~KAL_MPA_RTR_READ;
@@ -201,7 +201,7 @@ void kal_mpa_request(const struct kal_mpa_local *local, struct kal_mpa_frame *re
 }
 
 /* RTR types of the responder's Reply; a Read needs room for it (RFC 6581 9.1). */
-static u8 respond_rtr(const struct kal_mpa_local *local, u8 wanted, u16 *ird)
+static u8 mpa_respond_rtr(const struct kal_mpa_local *local, u8 wanted, u16 *ird)
 {
 	u8 usable = local->rtr & KAL_MPA_RTR_ALL;
 
@@ -216,8 +216,8 @@ static u8 respond_rtr(const struct kal_mpa_local *local, u8 wanted, u16 *ird)
 }
 
 /* What accept and reject have in common. */
-static void answer(const struct kal_mpa_local *local,
-		   const struct kal_mpa_frame *req, struct kal_mpa_frame *rep)
+static void mpa_answer(const struct kal_mpa_local *local,
+		       const struct kal_mpa_frame *req, struct kal_mpa_frame *rep)
 {
 	memset(rep, 0, sizeof(*rep));
 	rep->crc = local->crc || req->crc;
@@ -226,11 +226,11 @@ static void answer(const struct kal_mpa_local *local,
 	rep->enhanced = req->enhanced;
 	if (!rep->enhanced)
 		return;
-	rep->ird = own_ird(local);
-	rep->ord = own_ord(local);
+	rep->ird = mpa_own_ird(local);
+	rep->ord = mpa_own_ord(local);
 	rep->p2p = req->p2p;
 	if (rep->p2p)
-		rep->rtr = respond_rtr(local, req->rtr, &rep->ird);
+		rep->rtr = mpa_respond_rtr(local, req->rtr, &rep->ird);
 }
 
 /**
@@ -242,7 +242,7 @@ static void answer(const struct kal_mpa_local *local,
 void kal_mpa_reject(const struct kal_mpa_local *local,
 		    const struct kal_mpa_frame *req, struct kal_mpa_frame *rep)
 {
-	answer(local, req, rep);
+	mpa_answer(local, req, rep);
 	rep->reject = true;
 }
 
@@ -260,20 +260,20 @@ void kal_mpa_respond(const struct kal_mpa_local *local,
 		     const struct kal_mpa_frame *req, struct kal_mpa_frame *rep,
 		     struct ri_mpa_params *params)
 {
-	answer(local, req, rep);
+	mpa_answer(local, req, rep);
 
 	memset(params, 0, sizeof(*params));
 	params->crc = rep->crc;
 	params->tx_markers = req->markers;
 	params->rx_markers = rep->markers;
 	params->revision = req->revision;
-	params->ird = own_ird(local);
-	params->ord = own_ord(local);
+	params->ird = mpa_own_ird(local);
+	params->ord = mpa_own_ord(local);
 	if (!rep->enhanced)
 		return;
 
 	params->ird = rep->ird;
-	params->rtr = preferred_rtr(rep->rtr);
+	params->rtr = mpa_preferred_rtr(rep->rtr);
 	if (req->ord == KAL_MPA_READS_ULP)
 		rep->ird = KAL_MPA_READS_ULP;
 	if (req->ird == KAL_MPA_READS_ULP) {
@@ -285,9 +285,9 @@ void kal_mpa_respond(const struct kal_mpa_local *local,
 }
 
 /* IRD and ORD of the initiator (RFC 6581 9.1). */
-static int conclude_reads(const struct kal_mpa_local *local,
-			  const struct kal_mpa_frame *rep,
-			  struct ri_mpa_params *params, enum kal_mpa_term *term)
+static int mpa_conclude_reads(const struct kal_mpa_local *local,
+			      const struct kal_mpa_frame *rep,
+			      struct ri_mpa_params *params, enum kal_mpa_term *term)
 {
 	if (rep->ird != KAL_MPA_READS_ULP)
 		params->ord = min(params->ord, rep->ird);
@@ -336,8 +336,8 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 	params->tx_markers = rep->markers;
 	params->rx_markers = req->markers;
 	params->revision = rep->revision;
-	params->ird = own_ird(local);
-	params->ord = own_ord(local);
+	params->ird = mpa_own_ird(local);
+	params->ord = mpa_own_ord(local);
 	if (rep->enhanced != req->enhanced || rep->p2p != req->p2p) {
 		*term = KAL_MPA_TERM_LOCAL;
 		return -EPROTO;
@@ -345,12 +345,12 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 	if (!rep->enhanced)
 		return 0;
 
-	err = conclude_reads(local, rep, params, term);
+	err = mpa_conclude_reads(local, rep, params, term);
 	if (err || !rep->p2p)
 		return err;
 	if (!params->ord)
 		common &= ~KAL_MPA_RTR_READ;
-	params->rtr = preferred_rtr(common);
+	params->rtr = mpa_preferred_rtr(common);
 	if (params->rtr == RI_RTR_NONE) {
 		*term = KAL_MPA_TERM_RTR;
 		return -EPROTO;

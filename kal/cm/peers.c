@@ -11,15 +11,15 @@
 
 #define V4_OFFSET	12	/* of an IPv4 address in a mapped one */
 
-static const u8 v4_mapped[V4_OFFSET] = { [10] = 0xff, [11] = 0xff };
+static const u8 peers_v4_mapped[V4_OFFSET] = { [10] = 0xff, [11] = 0xff };
 
-static bool is_v4(const u8 addr[KAL_ADDR_LEN])
+static bool peers_is_v4(const u8 addr[KAL_ADDR_LEN])
 {
-	return !memcmp(addr, v4_mapped, V4_OFFSET);
+	return !memcmp(addr, peers_v4_mapped, V4_OFFSET);
 }
 
 /* The first @len bits of both are the same. */
-static bool same_bits(const u8 *a, const u8 *b, unsigned int len)
+static bool peers_same_bits(const u8 *a, const u8 *b, unsigned int len)
 {
 	const unsigned int octets = len / 8;
 
@@ -28,12 +28,12 @@ static bool same_bits(const u8 *a, const u8 *b, unsigned int len)
 	return !(len % 8) || !((a[octets] ^ b[octets]) >> (8 - len % 8));
 }
 
-static int parse_addr(const char *text, int n, struct kal_peer_rule *rule)
+static int peers_parse_addr(const char *text, int n, struct kal_peer_rule *rule)
 {
 	const char *end;
 
 	memset(rule, 0, sizeof(*rule));
-	memcpy(rule->addr, v4_mapped, V4_OFFSET);
+	memcpy(rule->addr, peers_v4_mapped, V4_OFFSET);
 	rule->v4 = in4_pton(text, n, rule->addr + V4_OFFSET, -1, &end) && end == text + n;
 	if (rule->v4)
 		return 0;
@@ -41,7 +41,7 @@ static int parse_addr(const char *text, int n, struct kal_peer_rule *rule)
 }
 
 /* A prefix' length, in decimal digits alone; none at all means the whole address. */
-static int parse_len(const char *text, int n, struct kal_peer_rule *rule)
+static int peers_parse_len(const char *text, int n, struct kal_peer_rule *rule)
 {
 	const unsigned int bits = rule->v4 ? 32 : 128;
 	unsigned int len = 0;
@@ -61,7 +61,7 @@ static int parse_len(const char *text, int n, struct kal_peer_rule *rule)
 }
 
 /* An address with bits behind the prefix is most likely a mistake. */
-static bool has_host_bits(const struct kal_peer_rule *rule)
+static bool peers_has_host_bits(const struct kal_peer_rule *rule)
 {
 	unsigned int bit;
 
@@ -72,7 +72,7 @@ static bool has_host_bits(const struct kal_peer_rule *rule)
 }
 
 /* "ADDRESS[/BITS]=on" or "=off", @n octets */
-static int parse_rule(const char *text, int n, struct kal_peer_rule *rule)
+static int peers_parse_rule(const char *text, int n, struct kal_peer_rule *rule)
 {
 	const char *equals = memchr(text, '=', n);
 	const char *slash = memchr(text, '/', n);
@@ -81,15 +81,15 @@ static int parse_rule(const char *text, int n, struct kal_peer_rule *rule)
 
 	if (!equals || (slash && slash > equals))
 		return -EINVAL;
-	err = parse_addr(text, (slash ?: equals) - text, rule);
+	err = peers_parse_addr(text, (slash ?: equals) - text, rule);
 	if (err)
 		return err;
 	rule->len = 128;
 	if (slash)
-		err = parse_len(slash + 1, equals - slash - 1, rule);
-	if (err || has_host_bits(rule))
+		err = peers_parse_len(slash + 1, equals - slash - 1, rule);
+	if (err || peers_has_host_bits(rule))
 		return -EINVAL;
-	if (!rule->v4 && rule->len >= 96 && is_v4(rule->addr))
+	if (!rule->v4 && rule->len >= 96 && peers_is_v4(rule->addr))
 		rule->v4 = true;
 
 	equals++;
@@ -99,8 +99,8 @@ static int parse_rule(const char *text, int n, struct kal_peer_rule *rule)
 	return -EINVAL;
 }
 
-static bool known(const struct kal_peer_rule *rules, unsigned int num,
-		  const struct kal_peer_rule *rule)
+static bool peers_known(const struct kal_peer_rule *rules, unsigned int num,
+			const struct kal_peer_rule *rule)
 {
 	unsigned int i;
 
@@ -135,10 +135,10 @@ int kal_peers_parse(const char *text, struct kal_peer_rule *rules)
 		comma = memchr(text, ',', end - text) ?: end;
 		if (num == KAL_PEER_RULES)
 			return -E2BIG;
-		err = parse_rule(text, comma - text, &rules[num]);
+		err = peers_parse_rule(text, comma - text, &rules[num]);
 		if (err)
 			return err;
-		if (known(rules, num, &rules[num]))
+		if (peers_known(rules, num, &rules[num]))
 			return -EINVAL;
 		num++;
 		if (comma == end)
@@ -157,11 +157,11 @@ bool kal_peers_look_up(const struct kal_peer_rule *rules, unsigned int num,
 		       const u8 addr[KAL_ADDR_LEN], bool otherwise)
 {
 	const struct kal_peer_rule *best = NULL;
-	const bool v4 = is_v4(addr);
+	const bool v4 = peers_is_v4(addr);
 	unsigned int i;
 
 	for (i = 0; i < num; i++)
-		if (rules[i].v4 == v4 && same_bits(rules[i].addr, addr, rules[i].len) &&
+		if (rules[i].v4 == v4 && peers_same_bits(rules[i].addr, addr, rules[i].len) &&
 		    (!best || rules[i].len > best->len))
 			best = &rules[i];
 	return best ? best->on : otherwise;

@@ -35,14 +35,14 @@ struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockadd
 	return su;
 }
 
-static void set_depths(struct kal_startup *su, const struct kal_conn_param *param)
+static void startup_set_depths(struct kal_startup *su, const struct kal_conn_param *param)
 {
 	su->local.ird = min(param->ird, su->local.max_ird);
 	su->local.ord = min(param->ord, su->local.max_ord);
 }
 
-static int send_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
-		      const struct kal_mpa_frame *frame, const void *private_data)
+static int startup_send_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
+			      const struct kal_mpa_frame *frame, const void *private_data)
 {
 	struct kal_startup *su = ep->startup;
 	int len = kal_mpa_build(su->tx, kind, frame, private_data);
@@ -54,7 +54,7 @@ static int send_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
 }
 
 /* Octets of the peer's frame that are known to belong to it. */
-static u16 frame_len(const struct kal_startup *su, const struct kal_mpa_frame *frame)
+static u16 startup_frame_len(const struct kal_startup *su, const struct kal_mpa_frame *frame)
 {
 	if (su->rx_len < KAL_MPA_HDR_LEN)
 		return KAL_MPA_HDR_LEN;
@@ -65,16 +65,17 @@ static u16 frame_len(const struct kal_startup *su, const struct kal_mpa_frame *f
  * Read what has come of the peer's frame, and never an octet behind it.
  * The end of the stream is IN_DOWN's matter, so it answers KAL_EP_STAY as well.
  */
-static int read_frame(struct kal_ep *ep, enum kal_mpa_kind kind, struct kal_mpa_frame *frame)
+static int startup_read_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
+			      struct kal_mpa_frame *frame)
 {
 	struct kal_startup *su = ep->startup;
 
 	/* it was read before, and the QP was not to be had then */
-	if (su->rx_len >= KAL_MPA_HDR_LEN && su->rx_len == frame_len(su, frame))
+	if (su->rx_len >= KAL_MPA_HDR_LEN && su->rx_len == startup_frame_len(su, frame))
 		return 0;
-	while (su->rx_len < frame_len(su, frame)) {
+	while (su->rx_len < startup_frame_len(su, frame)) {
 		int n = kal_llp_recv(ep->llp, su->rx + su->rx_len,
-				     frame_len(su, frame) - su->rx_len);
+				     startup_frame_len(su, frame) - su->rx_len);
 
 		if (n < 0 && n != -EAGAIN)
 			su->error = n;
@@ -95,19 +96,19 @@ static int read_frame(struct kal_ep *ep, enum kal_mpa_kind kind, struct kal_mpa_
 	return 0;
 }
 
-static const u8 *frame_private_data(const struct kal_startup *su,
-				    const struct kal_mpa_frame *frame)
+static const u8 *startup_frame_private_data(const struct kal_startup *su,
+					    const struct kal_mpa_frame *frame)
 {
 	return su->rx + KAL_MPA_HDR_LEN + kal_mpa_enhanced_len(frame);
 }
 
 /* Why the stream is down. */
-static int down_error(struct kal_ep *ep)
+static int startup_down_error(struct kal_ep *ep)
 {
 	return ep->startup->error ?: kal_llp_error(ep->llp);
 }
 
-static void connected(struct kal_ep *ep, struct kal_ep_event *event)
+static void startup_connected(struct kal_ep *ep, struct kal_ep_event *event)
 {
 	kal_ep_report(ep, event);
 	kfree(ep->startup);
@@ -117,7 +118,7 @@ static void connected(struct kal_ep *ep, struct kal_ep_event *event)
 /* IN_DOWN */
 int kal_startup_down(struct kal_ep *ep)
 {
-	return down_error(ep);
+	return startup_down_error(ep);
 }
 
 /* IN_TIMEOUT */
@@ -129,14 +130,14 @@ int kal_startup_timeout(struct kal_ep *ep)
 
 /* Active side ************************************************************** */
 
-static bool wants_bind(const struct sockaddr_storage *from)
+static bool startup_wants_bind(const struct sockaddr_storage *from)
 {
 	/* no address and no port: TCP chooses both */
 	return from->ss_family != AF_UNSPEC;
 }
 
 /* Begin to connect. What happens before the hook is in place is the caller's to look for. */
-static int connect_stream(struct kal_ep *ep)
+static int startup_connect_stream(struct kal_ep *ep)
 {
 	int err;
 
@@ -147,7 +148,7 @@ static int connect_stream(struct kal_ep *ep)
 	return err;
 }
 
-static int open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
+static int startup_open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
 {
 	struct kal_startup *su = ep->startup;
 	struct kal_llp *llp;
@@ -166,12 +167,12 @@ static int open_stream(struct kal_ep *ep, const struct kal_conn_param *param)
 	llp->ri.remote = su->to;
 	if (su->tos_set)
 		kal_sock_set_tos(llp->ri.sock, su->tos);
-	if (wants_bind(&su->from)) {
+	if (startup_wants_bind(&su->from)) {
 		err = kal_llp_bind(llp, &su->from, param);
 		if (err)
 			return err;
 	}
-	return connect_stream(ep);
+	return startup_connect_stream(ep);
 }
 
 /* IN_CONNECT */
@@ -188,7 +189,7 @@ int kal_startup_connect(struct kal_ep *ep)
 	if (!su)
 		return -ENOMEM;
 	ep->startup = su;
-	set_depths(su, param);
+	startup_set_depths(su, param);
 	kal_mpa_request(&su->local, &su->req);
 	if (param->private_data_len > kal_mpa_pd_max(&su->req))
 		return -EINVAL;
@@ -204,7 +205,7 @@ int kal_startup_connect(struct kal_ep *ep)
 	if (err)
 		return err;
 	kal_count(ep->rnic, KAL_CNT_CONN_ACTIVE);
-	return open_stream(ep, param);
+	return startup_open_stream(ep, param);
 }
 
 /* IN_UP */
@@ -218,7 +219,7 @@ int kal_startup_send_request(struct kal_ep *ep)
 		return err;
 	su->req.pd_len = su->pd_len;
 	kal_ep_arm(ep, &kal_mpa_reply_timeout_ms);
-	return send_frame(ep, KAL_MPA_REQUEST, &su->req, su->pd);
+	return startup_send_frame(ep, KAL_MPA_REQUEST, &su->req, su->pd);
 }
 
 /*
@@ -241,13 +242,13 @@ int kal_startup_fallback(struct kal_ep *ep)
 	su->error = 0;
 	su->local.revision = 1;
 	kal_mpa_request(&su->local, &su->req);
-	err = connect_stream(ep);
+	err = startup_connect_stream(ep);
 	if (!err)
 		kal_ep_notify(ep);
 	return err;
 }
 
-static bool may_fall_back(const struct kal_startup *su)
+static bool startup_may_fall_back(const struct kal_startup *su)
 {
 	return READ_ONCE(kal_mpa_fallback) && su->req.revision > 1;
 }
@@ -255,15 +256,15 @@ static bool may_fall_back(const struct kal_startup *su)
 /* IN_DOWN after the Request was sent */
 int kal_startup_reply_lost(struct kal_ep *ep)
 {
-	const int err = down_error(ep);
+	const int err = startup_down_error(ep);
 
-	if (err != -ECONNRESET || ep->startup->rx_len || !may_fall_back(ep->startup))
+	if (err != -ECONNRESET || ep->startup->rx_len || !startup_may_fall_back(ep->startup))
 		return err;
 	kal_ep_step(ep, KAL_EP_IN_FALLBACK);
 	return KAL_EP_STAY;
 }
 
-static void send_terminate(struct kal_ep *ep, enum kal_mpa_term term)
+static void startup_send_terminate(struct kal_ep *ep, enum kal_mpa_term term)
 {
 	u8 stream[KAL_MPA_TERM_MAX];
 	size_t len;
@@ -284,18 +285,18 @@ int kal_startup_read_reply(struct kal_ep *ep)
 	enum kal_mpa_term term;
 	int err;
 
-	err = read_frame(ep, KAL_MPA_REPLY, &su->rep);
+	err = startup_read_frame(ep, KAL_MPA_REPLY, &su->rep);
 	if (err)
 		return err;
 	err = kal_mpa_conclude(&su->local, &su->req, &su->rep, &mpa, &term);
-	if (err == -EPROTONOSUPPORT && may_fall_back(su)) {
+	if (err == -EPROTONOSUPPORT && startup_may_fall_back(su)) {
 		kal_ep_step(ep, KAL_EP_IN_FALLBACK);
 		return KAL_EP_STAY;
 	}
 	if (err == -EOPNOTSUPP)
 		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
 	if (term != KAL_MPA_TERM_NONE)
-		send_terminate(ep, term);
+		startup_send_terminate(ep, term);
 	if (err)
 		return err;
 
@@ -308,9 +309,9 @@ int kal_startup_read_reply(struct kal_ep *ep)
 		return err;
 	event.ird = mpa.ird;
 	event.ord = mpa.ord;
-	event.private_data = frame_private_data(su, &su->rep);
+	event.private_data = startup_frame_private_data(su, &su->rep);
 	event.private_data_len = su->rep.pd_len;
-	connected(ep, &event);
+	startup_connected(ep, &event);
 	return 0;
 }
 
@@ -326,7 +327,7 @@ int kal_startup_report_failure(struct kal_ep *ep)
 
 	/* a refusal may carry the consumer's reasons, and the stream is sound */
 	if (refused && su->rep.reject) {
-		event.private_data = frame_private_data(su, &su->rep);
+		event.private_data = startup_frame_private_data(su, &su->rep);
 		event.private_data_len = su->rep.pd_len;
 		ep->polite = true;
 	}
@@ -338,14 +339,14 @@ int kal_startup_report_failure(struct kal_ep *ep)
 
 /* Passive side ************************************************************* */
 
-static int send_reject(struct kal_ep *ep, const void *private_data, u16 len)
+static int startup_send_reject(struct kal_ep *ep, const void *private_data, u16 len)
 {
 	struct kal_startup *su = ep->startup;
 	int err;
 
 	kal_mpa_reject(&su->local, &su->req, &su->rep);
 	su->rep.pd_len = len;
-	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, private_data);
+	err = startup_send_frame(ep, KAL_MPA_REPLY, &su->rep, private_data);
 	if (err)
 		return err;
 	kal_count(ep->rnic, KAL_CNT_CONN_REJECTED);
@@ -357,7 +358,7 @@ static int send_reject(struct kal_ep *ep, const void *private_data, u16 len)
  * Octets behind a Request that has no Reply yet: the initiator cannot know yet
  * whether we want markers, so they are no FPDU (RFC 5044 7.1.2).
  */
-static int check_early_data(struct kal_ep *ep)
+static int startup_check_early_data(struct kal_ep *ep)
 {
 	if (!kal_llp_inq(ep->llp))
 		return 0;
@@ -368,11 +369,11 @@ static int check_early_data(struct kal_ep *ep)
 /* IN_DATA with the Request complete */
 int kal_startup_early_data(struct kal_ep *ep)
 {
-	return check_early_data(ep) ?: KAL_EP_STAY;
+	return startup_check_early_data(ep) ?: KAL_EP_STAY;
 }
 
 /* A depth that the peer states, as far as the RNIC can follow. */
-static u16 peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 limit)
+static u16 startup_peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 limit)
 {
 	if (!req->enhanced || depth == KAL_MPA_READS_ULP)
 		return limit;
@@ -392,17 +393,17 @@ int kal_startup_deliver(struct kal_ep *ep)
 		.child = ep,
 		.local = &ep->llp->ri.local,
 		.remote = &ep->llp->ri.remote,
-		.private_data = frame_private_data(su, &su->req),
+		.private_data = startup_frame_private_data(su, &su->req),
 		.private_data_len = su->req.pd_len,
-		.ird = peer_depth(&su->req, su->req.ord, su->local.max_ird),
-		.ord = peer_depth(&su->req, su->req.ird, su->local.max_ord),
+		.ird = startup_peer_depth(&su->req, su->req.ord, su->local.max_ird),
+		.ord = startup_peer_depth(&su->req, su->req.ird, su->local.max_ord),
 	};
 	int err = -ECONNABORTED;
 
 	if (parent->state == KAL_EP_LISTENING)
 		err = kal_ep_report(parent, &event);
 	if (err)
-		send_reject(ep, NULL, 0);
+		startup_send_reject(ep, NULL, 0);
 	else
 		kal_pending_remove(ep);
 	return err;
@@ -414,16 +415,16 @@ int kal_startup_read_request(struct kal_ep *ep)
 	struct kal_startup *su = ep->startup;
 	int err;
 
-	err = read_frame(ep, KAL_MPA_REQUEST, &su->req);
+	err = startup_read_frame(ep, KAL_MPA_REQUEST, &su->req);
 	if (err)
 		return err;
-	err = check_early_data(ep);
+	err = startup_check_early_data(ep);
 	if (err)
 		return err;
 	/* the RNIC cannot insert them: the peer may try without */
 	if (su->req.markers && !su->local.marks) {
 		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
-		send_reject(ep, NULL, 0);
+		startup_send_reject(ep, NULL, 0);
 		return -EOPNOTSUPP;
 	}
 	kal_ep_arm(ep, &kal_accept_timeout_ms);
@@ -451,16 +452,16 @@ int kal_startup_accept(struct kal_ep *ep)
 	int err;
 
 	if (kal_llp_poll(ep->llp) & KAL_LLP_DOWN)
-		return down_error(ep);
-	err = check_early_data(ep);
+		return startup_down_error(ep);
+	err = startup_check_early_data(ep);
 	if (err)
 		return err;
-	set_depths(su, param);
+	startup_set_depths(su, param);
 	kal_mpa_respond(&su->local, &su->req, &su->rep, &mpa);
 	su->rep.pd_len = param->private_data_len;
 	if (param->tos_set)
 		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
-	err = send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
+	err = startup_send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
 	      kal_ep_hand_over(ep, &mpa, false);
 	/* it is over: not what a call is answered that may be made again */
 	if (err == -EINVAL || err == -ENOMEM)
@@ -469,7 +470,7 @@ int kal_startup_accept(struct kal_ep *ep)
 		return err;
 	event.ird = mpa.ird;
 	event.ord = mpa.ord;
-	connected(ep, &event);
+	startup_connected(ep, &event);
 	return 0;
 }
 
@@ -478,12 +479,12 @@ int kal_startup_reject(struct kal_ep *ep)
 {
 	const struct kal_ep_reject_arg *arg = ep->arg;
 
-	return send_reject(ep, arg->private_data, arg->len);
+	return startup_send_reject(ep, arg->private_data, arg->len);
 }
 
 /* IN_ABORT while the consumer decides: it went away, so the answer is no */
 int kal_startup_refuse(struct kal_ep *ep)
 {
-	send_reject(ep, NULL, 0);
+	startup_send_reject(ep, NULL, 0);
 	return -ECONNABORTED;
 }

@@ -12,7 +12,7 @@
 #include "internal.h"
 
 /* the list of clients; read: an RNIC is shown to them or taken from them */
-static DECLARE_RWSEM(clients_rwsem);
+static DECLARE_RWSEM(kal_clients_rwsem);
 static LIST_HEAD(kal_clients);
 
 static unsigned int kal_client_bit(const struct kal_client *client)
@@ -47,7 +47,7 @@ void kal_clients_remove(struct ri_rnic *rnic)
 {
 	struct kal_client *client;
 
-	guard(rwsem_read)(&clients_rwsem);
+	guard(rwsem_read)(&kal_clients_rwsem);
 	list_for_each_entry_reverse(client, &kal_clients, node)
 		kal_client_remove(client, rnic);
 }
@@ -58,7 +58,7 @@ int kal_clients_add(struct ri_rnic *rnic)
 	struct kal_client *client;
 	int ret;
 
-	guard(rwsem_read)(&clients_rwsem);
+	guard(rwsem_read)(&kal_clients_rwsem);
 	list_for_each_entry(client, &kal_clients, node) {
 		ret = kal_client_add(client, rnic);
 		if (ret)
@@ -72,7 +72,7 @@ void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
 	struct kal_client *client;
 
-	guard(rwsem_read)(&clients_rwsem);
+	guard(rwsem_read)(&kal_clients_rwsem);
 	list_for_each_entry(client, &kal_clients, node)
 		if (client->event &&
 		    test_bit(kal_client_bit(client), &rnic->flags))
@@ -93,7 +93,7 @@ int kal_register_client(struct kal_client *client)
 	struct ri_rnic *rnic = NULL;
 
 	/* no RNIC comes or goes meanwhile: both need the lock for reading */
-	guard(rwsem_write)(&clients_rwsem);
+	guard(rwsem_write)(&kal_clients_rwsem);
 	list_for_each_entry(other, &kal_clients, node)
 		set_bit(other->index, &used);
 	client->index = ffz(used);
@@ -111,7 +111,7 @@ void kal_unregister_client(struct kal_client *client)
 {
 	struct ri_rnic *rnic = NULL;
 
-	guard(rwsem_write)(&clients_rwsem);
+	guard(rwsem_write)(&kal_clients_rwsem);
 	while ((rnic = kal_rnic_next(rnic)))
 		kal_client_remove(client, rnic);
 	list_del(&client->node);

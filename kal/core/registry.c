@@ -5,9 +5,9 @@
  *
  * Locks, outermost first:
  *
- *	create_rwsem	read: a provider's create() runs
+ *	kal_create_rwsem	read: a provider's create() runs
  *	clients_rwsem	of client.c
- *	registry_lock	the lists of RNICs and providers, and the transitions of
+ *	kal_registry_lock	the lists of RNICs and providers, and the transitions of
  *			ri_rnic.flags; taken inside RTNL by the netdevice
  *			notifier, so nothing is called under it
  *
@@ -27,8 +27,8 @@
 #include "internal.h"
 #include "trace.h"
 
-static DECLARE_RWSEM(create_rwsem);
-static DEFINE_MUTEX(registry_lock);
+static DECLARE_RWSEM(kal_create_rwsem);
+static DEFINE_MUTEX(kal_registry_lock);
 static LIST_HEAD(kal_providers);
 static LIST_HEAD(kal_rnics);
 static struct workqueue_struct *kal_delete_wq;
@@ -158,7 +158,7 @@ static struct ri_rnic *kal_rnic_by_name(const char *name)
 {
 	struct ri_rnic *rnic;
 
-	lockdep_assert_held(&registry_lock);
+	lockdep_assert_held(&kal_registry_lock);
 	list_for_each_entry(rnic, &kal_rnics, node)
 		if (!strcmp(rnic->name, name))
 			return rnic;
@@ -191,7 +191,7 @@ static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 /* The administrator has renamed the device that a consumer side shows. */
 void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
 {
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	if (!kal_rnic_by_name(name))
 		strscpy(rnic->name, name, sizeof(rnic->name));
 }
@@ -219,7 +219,7 @@ static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
 	struct net_device *ndev = rnic->attr.netdev;
 	int ret;
 
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	if (rnic->flags)
 		return test_bit(RI_RNIC_DELETING, &rnic->flags) ? -ENODEV :
 								  -EINVAL;
@@ -249,7 +249,7 @@ static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
  */
 static void kal_rnic_leave(struct ri_rnic *rnic)
 {
-	scoped_guard(mutex, &registry_lock) {
+	scoped_guard(mutex, &kal_registry_lock) {
 		if (!test_bit(RI_RNIC_DELETING, &rnic->flags))
 			list_del_init(&rnic->node);
 		netdev_put(rnic->netdev, &rnic->netdev_tracker);
@@ -271,7 +271,7 @@ struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 {
 	struct ri_rnic *rnic, *next = NULL;
 
-	scoped_guard(mutex, &registry_lock) {
+	scoped_guard(mutex, &kal_registry_lock) {
 		rnic = prev;
 		if (!prev || list_empty(&prev->node))
 			rnic = list_entry(&kal_rnics, struct ri_rnic, node);
@@ -333,7 +333,7 @@ int ri_register_rnic(struct ri_rnic *rnic, const char *name)
 		return ret;
 
 	trace_rnic_register(rnic);
-	scoped_guard(mutex, &registry_lock) {
+	scoped_guard(mutex, &kal_registry_lock) {
 		set_bit(RI_RNIC_REGISTERED, &rnic->flags);
 		clear_bit(RI_RNIC_BUSY, &rnic->flags);
 	}
@@ -346,7 +346,7 @@ void ri_unregister_rnic(struct ri_rnic *rnic)
 {
 	bool first;
 
-	scoped_guard(mutex, &registry_lock) {
+	scoped_guard(mutex, &kal_registry_lock) {
 		if (!test_bit(RI_RNIC_REGISTERED, &rnic->flags))
 			return;
 		first = !test_and_set_bit(RI_RNIC_UNREGISTERING, &rnic->flags);
@@ -368,7 +368,7 @@ int ri_register_provider(struct ri_provider *provider)
 {
 	if (!provider->create || !provider->destroy)
 		return -EINVAL;
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	list_add_tail(&provider->node, &kal_providers);
 	return 0;
 }
@@ -377,7 +377,7 @@ EXPORT_SYMBOL_GPL(ri_register_provider);
 /* Queue the destruction of @rnic if nothing removes it yet. */
 static void kal_rnic_queue_delete(struct ri_rnic *rnic)
 {
-	lockdep_assert_held(&registry_lock);
+	lockdep_assert_held(&kal_registry_lock);
 	if (!rnic->provider ||
 	    test_bit(RI_RNIC_UNREGISTERING, &rnic->flags) ||
 	    test_and_set_bit(RI_RNIC_DELETING, &rnic->flags))
@@ -394,14 +394,14 @@ static void kal_rnic_delete_fn(struct work_struct *work)
 	wait_var_event(&rnic->flags, !test_bit(RI_RNIC_BUSY, &rnic->flags));
 	if (test_bit(RI_RNIC_REGISTERED, &rnic->flags))
 		rnic->provider->destroy(rnic);
-	scoped_guard(mutex, &registry_lock)
+	scoped_guard(mutex, &kal_registry_lock)
 		list_del_init(&rnic->node);
 	ri_rnic_put(rnic);
 }
 
 void kal_rnic_delete(struct ri_rnic *rnic)
 {
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	if (!list_empty(&rnic->node))
 		kal_rnic_queue_delete(rnic);
 }
@@ -410,13 +410,13 @@ void ri_unregister_provider(struct ri_provider *provider)
 {
 	struct ri_rnic *rnic;
 
-	scoped_guard(mutex, &registry_lock)
+	scoped_guard(mutex, &kal_registry_lock)
 		list_del_init(&provider->node);
 	/* a create() that found the provider before has ended after this */
-	down_write(&create_rwsem);
-	up_write(&create_rwsem);
+	down_write(&kal_create_rwsem);
+	up_write(&kal_create_rwsem);
 
-	scoped_guard(mutex, &registry_lock)
+	scoped_guard(mutex, &kal_registry_lock)
 		list_for_each_entry(rnic, &kal_rnics, node)
 			if (rnic->provider == provider)
 				kal_rnic_queue_delete(rnic);
@@ -425,13 +425,13 @@ void ri_unregister_provider(struct ri_provider *provider)
 EXPORT_SYMBOL_GPL(ri_unregister_provider);
 
 /* Wait for the end of RNICs that would be in the way of a new one. */
-static void kal_wait_deletes(const char *name, const struct net_device *ndev)
+static void kal_rnic_wait_deletes(const char *name, const struct net_device *ndev)
 {
 	struct ri_rnic *rnic, *found;
 
 	do {
 		found = NULL;
-		scoped_guard(mutex, &registry_lock) {
+		scoped_guard(mutex, &kal_registry_lock) {
 			list_for_each_entry(rnic, &kal_rnics, node) {
 				if (!test_bit(RI_RNIC_DELETING, &rnic->flags) ||
 				    (rnic->attr.netdev != ndev &&
@@ -454,7 +454,7 @@ static struct ri_provider *kal_provider_next(struct ri_provider *prev)
 {
 	struct ri_provider *provider;
 
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	if (prev && list_empty(&prev->node))
 		return NULL;
 	provider = prev ?: list_entry(&kal_providers, struct ri_provider, node);
@@ -470,7 +470,7 @@ static int kal_providers_create(const char *name, struct net_device *ndev)
 	struct ri_provider *provider, *next;
 	int ret = -ENODEV;
 
-	guard(rwsem_read)(&create_rwsem);
+	guard(rwsem_read)(&kal_create_rwsem);
 	provider = kal_provider_next(NULL);
 	while (provider) {
 		ret = provider->create(name, ndev);
@@ -494,11 +494,11 @@ int kal_rnic_create(const char *name, struct net_device *ndev)
 {
 	bool none;
 
-	scoped_guard(mutex, &registry_lock)
+	scoped_guard(mutex, &kal_registry_lock)
 		none = list_empty(&kal_providers);
 	if (none)
 		request_module("krdma-provider");
-	kal_wait_deletes(name, ndev);
+	kal_rnic_wait_deletes(name, ndev);
 	return kal_providers_create(name, ndev);
 }
 
@@ -508,7 +508,7 @@ void kal_rnics_netdev_gone(struct net_device *ndev)
 {
 	struct ri_rnic *rnic;
 
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	list_for_each_entry(rnic, &kal_rnics, node)
 		if (rnic->netdev == ndev) {
 			kal_netdev_unlink_rnic(rnic);
@@ -521,7 +521,7 @@ void kal_rnics_netdev_link(struct net_device *ndev)
 	bool up = kal_netdev_link_up(ndev);
 	struct ri_rnic *rnic;
 
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	list_for_each_entry(rnic, &kal_rnics, node) {
 		if (rnic->netdev != ndev || !kal_rnic_live(rnic) ||
 		    up == test_bit(RI_RNIC_LINK_UP, &rnic->flags))
@@ -536,7 +536,7 @@ void kal_rnics_netdev_address(struct net_device *ndev)
 {
 	struct ri_rnic *rnic;
 
-	guard(mutex)(&registry_lock);
+	guard(mutex)(&kal_registry_lock);
 	list_for_each_entry(rnic, &kal_rnics, node)
 		if (rnic->netdev == ndev && kal_rnic_live(rnic))
 			kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);

@@ -26,7 +26,7 @@
 #define KAL_QPN_LIMIT	XA_LIMIT(2, BIT(24) - 1)
 #define KAL_ID_LIMIT	XA_LIMIT(1, S32_MAX)
 
-static struct xa_limit kal_id_limit(enum ri_obj_type type)
+static struct xa_limit kal_obj_id_limit(enum ri_obj_type type)
 {
 	return type == RI_OBJ_QP ? KAL_QPN_LIMIT : KAL_ID_LIMIT;
 }
@@ -144,7 +144,7 @@ void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
 	init_completion(&obj->unused);
 
 	ret = xa_alloc_cyclic_irq(&rnic->objects[type], &obj->id, NULL,
-				  kal_id_limit(type), &rnic->next_id[type],
+				  kal_obj_id_limit(type), &rnic->next_id[type],
 				  GFP_KERNEL);
 	if (ret < 0)
 		goto err_free;

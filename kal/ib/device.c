@@ -70,7 +70,7 @@ static void kal_ib_fence_gids(const struct kal_ib_device *dev)
 	flush_workqueue(ib_wq);
 }
 
-static void kal_ib_release(struct kal_ib_device *dev)
+static void kal_ib_device_release(struct kal_ib_device *dev)
 {
 	kal_ib_fence_gids(dev);
 	scoped_guard(mutex, &kal_ib_devices_lock)
@@ -87,7 +87,7 @@ static const struct ib_device_ops kal_ib_device_ops = {
 	.dealloc_driver = kal_ib_dealloc_driver,
 };
 
-static void kal_ib_set_ops(struct kal_ib_device *dev)
+static void kal_ib_device_set_ops(struct kal_ib_device *dev)
 {
 	const struct ri_rnic_attr *attr = &dev->rnic->attr;
 	struct ib_device *base = &dev->base;
@@ -112,7 +112,7 @@ static void kal_ib_set_ops(struct kal_ib_device *dev)
 	}
 }
 
-static bool kal_ib_guid_taken(__be64 guid)
+static bool kal_ib_device_guid_taken(__be64 guid)
 {
 	const struct kal_ib_device *dev;
 
@@ -128,7 +128,7 @@ static bool kal_ib_guid_taken(__be64 guid)
  * address of what it is on: the second RNIC with an address gets another filler
  * between its halves.
  */
-static void kal_ib_set_guid(struct kal_ib_device *dev)
+static void kal_ib_device_set_guid(struct kal_ib_device *dev)
 {
 	const struct net_device *ndev = dev->rnic->netdev;
 	u8 *guid = (u8 *)&dev->base.node_guid;
@@ -140,12 +140,12 @@ static void kal_ib_set_guid(struct kal_ib_device *dev)
 		eth_random_addr(dev->mac);
 	addrconf_addr_eui48(guid, dev->mac);
 	guard(mutex)(&kal_ib_devices_lock);
-	while (kal_ib_guid_taken(dev->base.node_guid))
+	while (kal_ib_device_guid_taken(dev->base.node_guid))
 		put_unaligned_be16(++filler, guid + 3);
 	list_add_tail(&dev->node, &kal_ib_devices);
 }
 
-static int kal_ib_setup(struct kal_ib_device *dev)
+static int kal_ib_device_setup(struct kal_ib_device *dev)
 {
 	struct ri_rnic *rnic = dev->rnic;
 	struct ib_device *base = &dev->base;
@@ -165,15 +165,15 @@ static int kal_ib_setup(struct kal_ib_device *dev)
 		ib_mark_name_assigned_by_user(base);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
-	kal_ib_set_guid(dev);
-	kal_ib_set_ops(dev);
+	kal_ib_device_set_guid(dev);
+	kal_ib_device_set_ops(dev);
 	ret = kal_ib_stats_init(dev);
 	if (ret)
 		return ret;
 	return ib_device_set_netdev(base, rnic->netdev, KAL_IB_PORT);
 }
 
-static int kal_ib_add(struct ri_rnic *rnic)
+static int kal_ib_device_add(struct ri_rnic *rnic)
 {
 	struct kal_ib_device *dev;
 	int ret;
@@ -188,7 +188,7 @@ static int kal_ib_add(struct ri_rnic *rnic)
 	get_device(&dev->base.dev);
 	INIT_LIST_HEAD(&dev->node);
 	dev->rnic = rnic;
-	ret = kal_ib_setup(dev);
+	ret = kal_ib_device_setup(dev);
 	if (ret)
 		goto err_dealloc;
 	ret = kal_set_client_data(rnic, &kal_ib_client, dev);
@@ -209,11 +209,11 @@ static int kal_ib_add(struct ri_rnic *rnic)
 		ret = -EEXIST;
 err_dealloc:
 	ib_dealloc_device(&dev->base);
-	kal_ib_release(dev);
+	kal_ib_device_release(dev);
 	return ret;
 }
 
-static void kal_ib_remove(struct ri_rnic *rnic)
+static void kal_ib_device_remove(struct ri_rnic *rnic)
 {
 	struct kal_ib_device *dev = kal_client_data(rnic, &kal_ib_client);
 
@@ -223,10 +223,10 @@ static void kal_ib_remove(struct ri_rnic *rnic)
 	ib_unregister_device(&dev->base);
 	kal_ib_cm_remove(dev);
 	kal_set_client_data(rnic, &kal_ib_client, NULL);
-	kal_ib_release(dev);
+	kal_ib_device_release(dev);
 }
 
-static void kal_ib_event(struct ri_rnic *rnic, enum ib_event_type type)
+static void kal_ib_device_event(struct ri_rnic *rnic, enum ib_event_type type)
 {
 	struct kal_ib_device *dev = kal_client_data(rnic, &kal_ib_client);
 	struct ib_event event = {
@@ -245,9 +245,9 @@ static void kal_ib_event(struct ri_rnic *rnic, enum ib_event_type type)
 static struct kal_client kal_ib_client = {
 	.name = "ib",
 	.mandatory = true,
-	.add = kal_ib_add,
-	.remove = kal_ib_remove,
-	.event = kal_ib_event,
+	.add = kal_ib_device_add,
+	.remove = kal_ib_device_remove,
+	.event = kal_ib_device_event,
 };
 
 /*

@@ -44,7 +44,7 @@ struct kal_ib_mmap_entry {
 	struct ri_shmem *shm;
 };
 
-static struct kal_ib_mmap_entry *to_entry(struct rdma_user_mmap_entry *base)
+static struct kal_ib_mmap_entry *kal_ib_to_entry(struct rdma_user_mmap_entry *base)
 {
 	return container_of(base, struct kal_ib_mmap_entry, base);
 }
@@ -87,7 +87,7 @@ static const struct ri_shmem_ops kal_ib_shm_ops = {
 
 static void kal_ib_mmap_free(struct rdma_user_mmap_entry *base)
 {
-	struct kal_ib_mmap_entry *entry = to_entry(base);
+	struct kal_ib_mmap_entry *entry = kal_ib_to_entry(base);
 
 	kal_shmem_put(entry->shm);
 	kfree(entry);
@@ -102,7 +102,7 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	base = rdma_user_mmap_entry_get(ctx, vma);
 	if (!base)
 		return -EINVAL;
-	ret = kal_shmem_mmap(to_entry(base)->shm, vma);
+	ret = kal_shmem_mmap(kal_ib_to_entry(base)->shm, vma);
 	rdma_user_mmap_entry_put(base);
 	return ret;
 }

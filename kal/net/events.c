@@ -42,7 +42,7 @@ void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
 }
 
 /* Find the RNIC of an event and deliver it. @rnic_only: not where there is none. */
-static void report(struct net *net, struct kal_net_event *event, bool rnic_only)
+static void net_events_report(struct net *net, struct kal_net_event *event, bool rnic_only)
 {
 	/* keeps the RNIC, too */
 	guard(rcu)();
@@ -56,7 +56,7 @@ static void report(struct net *net, struct kal_net_event *event, bool rnic_only)
 
 /* Links ******************************************************************** */
 
-static int link_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_events_link_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	const struct net_device *ndev = netdev_notifier_info_to_dev(arg);
 	struct kal_net_event event = {
@@ -75,16 +75,16 @@ static int link_notify(struct notifier_block *nb, unsigned long what, void *arg)
 	case NETDEV_CHANGEADDR:
 	case NETDEV_UNREGISTER:
 		event.up = what != NETDEV_DOWN && !event.gone && kal_netdev_link_up(ndev);
-		report(dev_net(ndev), &event, true);
+		net_events_report(dev_net(ndev), &event, true);
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block link_nb = { .notifier_call = link_notify };
+static struct notifier_block net_events_link_nb = { .notifier_call = net_events_link_notify };
 
 /* Addresses **************************************************************** */
 
-static int addr4_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_events_addr4_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	const struct in_ifaddr *ifa = arg;
 	struct kal_net_event event = {
@@ -95,11 +95,11 @@ static int addr4_notify(struct notifier_block *nb, unsigned long what, void *arg
 	};
 
 	kal_set_addr4(&event.addr, ifa->ifa_local);
-	report(dev_net(event.ndev), &event, false);
+	net_events_report(dev_net(event.ndev), &event, false);
 	return NOTIFY_DONE;
 }
 
-static int addr6_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_events_addr6_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	const struct inet6_ifaddr *ifa = arg;
 	struct kal_net_event event = {
@@ -110,27 +110,27 @@ static int addr6_notify(struct notifier_block *nb, unsigned long what, void *arg
 	};
 
 	kal_set_addr6(&event.addr, &ifa->addr, event.ndev->ifindex);
-	report(dev_net(event.ndev), &event, false);
+	net_events_report(dev_net(event.ndev), &event, false);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block addr4_nb = { .notifier_call = addr4_notify };
-static struct notifier_block addr6_nb = { .notifier_call = addr6_notify };
+static struct notifier_block net_events_addr4_nb = { .notifier_call = net_events_addr4_notify };
+static struct notifier_block net_events_addr6_nb = { .notifier_call = net_events_addr6_notify };
 
 /* Routes ******************************************************************* */
 
 /* Of a kind that a connection may take or meet? */
-static bool route_counts(u8 type)
+static bool net_events_route_counts(u8 type)
 {
 	return type != RTN_BROADCAST && type != RTN_ANYCAST && type != RTN_MULTICAST;
 }
 
-static bool route4_event(const void *info, struct kal_net_event *event)
+static bool net_events_route4_event(const void *info, struct kal_net_event *event)
 {
 	const struct fib_entry_notifier_info *fen = info;
 	const struct fib_nh_common *nhc = fib_info_nhc(fen->fi, 0);
 
-	if (!route_counts(fen->type))
+	if (!net_events_route_counts(fen->type))
 		return false;
 	kal_set_addr4(&event->addr, htonl(fen->dst));
 	event->prefix_len = fen->dst_len;
@@ -138,12 +138,12 @@ static bool route4_event(const void *info, struct kal_net_event *event)
 	return true;
 }
 
-static bool route6_event(const void *info, struct kal_net_event *event)
+static bool net_events_route6_event(const void *info, struct kal_net_event *event)
 {
 	const struct fib6_entry_notifier_info *fen = info;
 	struct fib6_info *rt = fen->rt;
 
-	if (!route_counts(rt->fib6_type))
+	if (!net_events_route_counts(rt->fib6_type))
 		return false;
 	event->ndev = fib6_info_nh_dev(rt);
 	kal_set_addr6(&event->addr, &rt->fib6_dst.addr,
@@ -152,14 +152,14 @@ static bool route6_event(const void *info, struct kal_net_event *event)
 	return true;
 }
 
-static bool any_route_event(int family, struct kal_net_event *event)
+static bool net_events_any_route_event(int family, struct kal_net_event *event)
 {
 	event->gone = false;
 	event->addr.ss_family = family;
 	return family == AF_INET || family == AF_INET6;
 }
 
-static int route_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_events_route_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	struct kal_net *kn = container_of(nb, struct kal_net, fib_nb);
 	const struct fib_notifier_info *info = arg;
@@ -177,24 +177,24 @@ static int route_notify(struct notifier_block *nb, unsigned long what, void *arg
 	case FIB_EVENT_ENTRY_ADD:
 	case FIB_EVENT_ENTRY_DEL:
 		if (info->family == AF_INET)
-			known = route4_event(info, &event);
+			known = net_events_route4_event(info, &event);
 		else if (info->family == AF_INET6)
-			known = route6_event(info, &event);
+			known = net_events_route6_event(info, &event);
 		break;
 	case FIB_EVENT_NH_ADD:
 	case FIB_EVENT_NH_DEL:
 	case FIB_EVENT_RULE_ADD:
 	case FIB_EVENT_RULE_DEL:
-		known = any_route_event(info->family, &event);
+		known = net_events_any_route_event(info->family, &event);
 		break;
 	}
 	if (known)
-		report(kn->net, &event, false);
+		net_events_report(kn->net, &event, false);
 	return NOTIFY_DONE;
 }
 
 /* Next hops that routes only name: of which routes, the host does not tell. */
-static void nexthop_changed(struct work_struct *work)
+static void net_events_nexthop_changed(struct work_struct *work)
 {
 	struct kal_net *kn = container_of(work, struct kal_net, nexthop_work);
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -205,13 +205,13 @@ static void nexthop_changed(struct work_struct *work)
 	rtnl_lock();
 	rtnl_unlock();
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
-		if (any_route_event(families[i], &event))
-			report(kn->net, &event, false);
+		if (net_events_any_route_event(families[i], &event))
+			net_events_report(kn->net, &event, false);
 	}
 }
 
 /* The end of one comes as that of its routes. */
-static int nexthop_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_events_nexthop_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	struct kal_net *kn = container_of(nb, struct kal_net, nexthop_nb);
 
@@ -221,16 +221,16 @@ static int nexthop_notify(struct notifier_block *nb, unsigned long what, void *a
 	return NOTIFY_DONE;
 }
 
-static int routes_get(struct kal_net *kn)
+static int net_events_routes_get(struct kal_net *kn)
 {
 	int err;
 
 	guard(mutex)(&kn->route_lock);
 	if (kn->route_users++)
 		return 0;
-	kn->fib_nb.notifier_call = route_notify;
-	kn->nexthop_nb.notifier_call = nexthop_notify;
-	INIT_WORK(&kn->nexthop_work, nexthop_changed);
+	kn->fib_nb.notifier_call = net_events_route_notify;
+	kn->nexthop_nb.notifier_call = net_events_nexthop_notify;
+	INIT_WORK(&kn->nexthop_work, net_events_nexthop_changed);
 	err = register_fib_notifier(kn->net, &kn->fib_nb, NULL, NULL);
 	if (err)
 		goto err_users;
@@ -247,7 +247,7 @@ err_users:
 	return err;
 }
 
-static void routes_put(struct kal_net *kn)
+static void net_events_routes_put(struct kal_net *kn)
 {
 	guard(mutex)(&kn->route_lock);
 	if (--kn->route_users)
@@ -268,7 +268,7 @@ int kal_net_subscribe(struct net *net, struct kal_net_sub *sub)
 	if (sub->mask & ~ALL_EVENTS)
 		return -EINVAL;
 	if (sub->mask & KRDMA_NET_ROUTE) {
-		err = routes_get(kn);
+		err = net_events_routes_get(kn);
 		if (err)
 			return err;
 	}
@@ -288,7 +288,7 @@ void kal_net_unsubscribe(struct kal_net_sub *sub)
 	list_del(&sub->node);
 	spin_unlock_bh(&kn->sub_lock);
 	if (sub->mask & KRDMA_NET_ROUTE)
-		routes_put(kn);
+		net_events_routes_put(kn);
 }
 EXPORT_SYMBOL_GPL(kal_net_unsubscribe);
 
@@ -296,27 +296,27 @@ int kal_net_events_init(void)
 {
 	int err;
 
-	err = register_netdevice_notifier(&link_nb);
+	err = register_netdevice_notifier(&net_events_link_nb);
 	if (err)
 		return err;
-	err = register_inetaddr_notifier(&addr4_nb);
+	err = register_inetaddr_notifier(&net_events_addr4_nb);
 	if (err)
 		goto err_link;
-	err = register_inet6addr_notifier(&addr6_nb);
+	err = register_inet6addr_notifier(&net_events_addr6_nb);
 	if (err)
 		goto err_addr4;
 	return 0;
 
 err_addr4:
-	unregister_inetaddr_notifier(&addr4_nb);
+	unregister_inetaddr_notifier(&net_events_addr4_nb);
 err_link:
-	unregister_netdevice_notifier(&link_nb);
+	unregister_netdevice_notifier(&net_events_link_nb);
 	return err;
 }
 
 void kal_net_events_exit(void)
 {
-	unregister_inet6addr_notifier(&addr6_nb);
-	unregister_inetaddr_notifier(&addr4_nb);
-	unregister_netdevice_notifier(&link_nb);
+	unregister_inet6addr_notifier(&net_events_addr6_nb);
+	unregister_inetaddr_notifier(&net_events_addr4_nb);
+	unregister_netdevice_notifier(&net_events_link_nb);
 }

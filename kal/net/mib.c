@@ -59,7 +59,7 @@ struct object {
 #define RNIC_TCP(name, object, field) \
 	{ name, SRC_TCP, TCP_MIB_##field, RI_MIB_TCP_##object }
 
-static const struct object objects[] = {
+static const struct object net_mib_objects[] = {
 	/* RFC 1213: IPv4 */
 	HOST("ipForwarding", FORWARDING, 0),
 	HOST("ipDefaultTTL", TTL, 0),
@@ -197,62 +197,62 @@ static const struct object objects[] = {
 	HOST("icmpStatsOutErrors.ipv6", ICMP6, ICMP6_MIB_OUTERRORS),
 };
 
-const unsigned int kal_mib_count = ARRAY_SIZE(objects);
+const unsigned int kal_mib_count = ARRAY_SIZE(net_mib_objects);
 EXPORT_SYMBOL_GPL(kal_mib_count);
 
 const char *kal_mib_name(unsigned int object)
 {
-	return object < ARRAY_SIZE(objects) ? objects[object].name : NULL;
+	return object < ARRAY_SIZE(net_mib_objects) ? net_mib_objects[object].name : NULL;
 }
 EXPORT_SYMBOL_GPL(kal_mib_name);
 
 /* The host ***************************************************************** */
 
 /* A host without IPv6 has no such counters. */
-static u64 fold(void __percpu *mib, unsigned int field)
+static u64 net_mib_fold(void __percpu *mib, unsigned int field)
 {
 	return mib ? snmp_fold_field(mib, field) : 0;
 }
 
-static u64 fold64(struct ipstats_mib __percpu *mib, unsigned int field)
+static u64 net_mib_fold64(struct ipstats_mib __percpu *mib, unsigned int field)
 {
 	return mib ? snmp_fold_field64(mib, field, offsetof(struct ipstats_mib, syncp)) : 0;
 }
 
-static u64 icmp_by_type(struct net *net, unsigned int index)
+static u64 net_mib_icmp_by_type(struct net *net, unsigned int index)
 {
 	return atomic_long_read(&net->mib.icmpmsg_statistics->mibs[index]);
 }
 
-static u64 icmp6_by_type(struct net *net, unsigned int index)
+static u64 net_mib_icmp6_by_type(struct net *net, unsigned int index)
 {
 	const struct icmpv6msg_mib *mib = net->mib.icmpv6msg_statistics;
 
 	return mib ? atomic_long_read(&mib->mibs[index]) : 0;
 }
 
-static u64 reasm_timeout(struct net *net)
+static u64 net_mib_reasm_timeout(struct net *net)
 {
 	const struct fqdir *fqdir = net->ipv4.fqdir;
 
 	return fqdir ? READ_ONCE(fqdir->timeout) / HZ : 0;
 }
 
-static u64 forwarding6(struct net *net)
+static u64 net_mib_forwarding6(struct net *net)
 {
 	const struct ipv6_devconf *all = net->ipv6.devconf_all;
 
 	return all && READ_ONCE(all->forwarding) ? 1 : 2;
 }
 
-static u64 hop_limit(struct net *net)
+static u64 net_mib_hop_limit(struct net *net)
 {
 	const struct ipv6_devconf *all = net->ipv6.devconf_all;
 
 	return all ? READ_ONCE(all->hop_limit) : 0;
 }
 
-static u64 host_value(struct net *net, enum source source, unsigned int field)
+static u64 net_mib_host_value(struct net *net, enum source source, unsigned int field)
 {
 	switch (source) {
 	case SRC_FORWARDING:
@@ -260,28 +260,28 @@ static u64 host_value(struct net *net, enum source source, unsigned int field)
 	case SRC_TTL:
 		return READ_ONCE(net->ipv4.sysctl_ip_default_ttl);
 	case SRC_REASM:
-		return reasm_timeout(net);
+		return net_mib_reasm_timeout(net);
 	case SRC_FORWARDING6:
-		return forwarding6(net);
+		return net_mib_forwarding6(net);
 	case SRC_HOP_LIMIT:
-		return hop_limit(net);
+		return net_mib_hop_limit(net);
 	case SRC_IP4:
-		return fold64(net->mib.ip_statistics, field);
+		return net_mib_fold64(net->mib.ip_statistics, field);
 	case SRC_IP6:
-		return fold64(net->mib.ipv6_statistics, field);
+		return net_mib_fold64(net->mib.ipv6_statistics, field);
 	case SRC_ICMP4:
-		return fold(net->mib.icmp_statistics, field);
+		return net_mib_fold(net->mib.icmp_statistics, field);
 	case SRC_ICMP4_IN:
-		return icmp_by_type(net, field);
+		return net_mib_icmp_by_type(net, field);
 	case SRC_ICMP4_OUT:
-		return icmp_by_type(net, field | 0x100);
+		return net_mib_icmp_by_type(net, field | 0x100);
 	case SRC_ICMP6:
-		return fold(net->mib.icmpv6_statistics, field);
+		return net_mib_fold(net->mib.icmpv6_statistics, field);
 	case SRC_TCP:
-		return fold(net->mib.tcp_statistics, field);
+		return net_mib_fold(net->mib.tcp_statistics, field);
 	case SRC_UDP:
-		return fold(net->mib.udp_statistics, field) +
-		       fold(net->mib.udp_stats_in6, field);
+		return net_mib_fold(net->mib.udp_statistics, field) +
+		       net_mib_fold(net->mib.udp_stats_in6, field);
 	}
 	return 0;
 }
@@ -309,10 +309,10 @@ void kal_mib_read(struct net *net, u64 *values)
 	unsigned int i;
 
 	kal_net_rnics_mib(kal_net(net), rnics);
-	for (i = 0; i < ARRAY_SIZE(objects); i++) {
-		const struct object *o = &objects[i];
+	for (i = 0; i < ARRAY_SIZE(net_mib_objects); i++) {
+		const struct object *o = &net_mib_objects[i];
 
-		values[i] = host_value(net, o->source, o->field);
+		values[i] = net_mib_host_value(net, o->source, o->field);
 		if (o->rnic != NONE)
 			values[i] += rnics[o->rnic];
 	}
@@ -325,11 +325,11 @@ EXPORT_SYMBOL_GPL(kal_mib_read);
 /* where the host's arrays have what was sent */
 #define SENT	TYPES
 
-static void message_read(struct net *net, struct kal_mib_message *message)
+static void net_mib_message_read(struct net *net, struct kal_mib_message *message)
 {
 	u64 (*by_type)(struct net *net, unsigned int index);
 
-	by_type = message->version == 4 ? icmp_by_type : icmp6_by_type;
+	by_type = message->version == 4 ? net_mib_icmp_by_type : net_mib_icmp6_by_type;
 	message->in = by_type(net, message->type);
 	message->out = by_type(net, message->type + SENT);
 }
@@ -341,7 +341,7 @@ bool kal_mib_message(struct net *net, unsigned int *next, struct kal_mib_message
 		message->version = *next < TYPES ? 4 : 6;
 		message->type = *next % TYPES;
 		++*next;
-		message_read(net, message);
+		net_mib_message_read(net, message);
 		if (message->in || message->out)
 			return true;
 	}

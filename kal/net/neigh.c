@@ -21,15 +21,15 @@
 /* a dead entry may still be found: ask for another one */
 #define ASK_TRIES	3
 
-static DEFINE_HASHTABLE(watches, 8);
-static u32 watch_seed;
+static DEFINE_HASHTABLE(net_neigh_watches, 8);
+static u32 net_neigh_watch_seed;
 /* protects watches; held while a handler runs; inside of the tables' locks */
-static DEFINE_SPINLOCK(watch_lock);
+static DEFINE_SPINLOCK(net_neigh_watch_lock);
 
-static u32 watch_hash(const struct net *net, const struct sockaddr_storage *addr,
-		      int ifindex)
+static u32 net_neigh_watch_hash(const struct net *net, const struct sockaddr_storage *addr,
+				int ifindex)
 {
-	const u32 seed = watch_seed ^ net_hash_mix(net);
+	const u32 seed = net_neigh_watch_seed ^ net_hash_mix(net);
 
 	if (addr->ss_family == AF_INET)
 		return jhash_2words((__force u32)kal_in4(addr)->sin_addr.s_addr,
@@ -37,14 +37,14 @@ static u32 watch_hash(const struct net *net, const struct sockaddr_storage *addr
 	return jhash(&kal_in6(addr)->sin6_addr, sizeof(struct in6_addr), ifindex ^ seed);
 }
 
-static struct neigh_table *table(const struct sockaddr_storage *addr)
+static struct neigh_table *net_neigh_table(const struct sockaddr_storage *addr)
 {
 	return addr->ss_family == AF_INET ? &arp_tbl : &nd_tbl;
 }
 
 /* The key of a neighbour's entry: one for all on a link without addresses (arp.c). */
-static const void *entry_key(const struct sockaddr_storage *addr,
-			     const struct net_device *ndev)
+static const void *net_neigh_entry_key(const struct sockaddr_storage *addr,
+				       const struct net_device *ndev)
 {
 	static const __be32 any;
 
@@ -55,7 +55,7 @@ static const void *entry_key(const struct sockaddr_storage *addr,
 	return &kal_in4(addr)->sin_addr;
 }
 
-static void read_neigh(struct neighbour *n, struct kal_neigh *neigh)
+static void net_neigh_read(struct neighbour *n, struct kal_neigh *neigh)
 {
 	memset(neigh, 0, sizeof(*neigh));
 	if (READ_ONCE(n->dead))
@@ -69,7 +69,7 @@ static void read_neigh(struct neighbour *n, struct kal_neigh *neigh)
 
 /* Notifications ************************************************************ */
 
-static void watch_notify(struct kal_neigh_watch *watch, const struct kal_neigh *neigh)
+static void net_neigh_watch_notify(struct kal_neigh_watch *watch, const struct kal_neigh *neigh)
 {
 	bool answer = neigh->state & (NUD_VALID | NUD_FAILED) || !neigh->state;
 	bool failed = neigh->state & NUD_FAILED || (watch->once && !neigh->state);
@@ -80,14 +80,14 @@ static void watch_notify(struct kal_neigh_watch *watch, const struct kal_neigh *
 	watch->handler(watch, neigh, failed ? -EHOSTUNREACH : 0);
 }
 
-static bool is_of(const struct kal_neigh_watch *watch, const struct neighbour *n)
+static bool net_neigh_is_of(const struct kal_neigh_watch *watch, const struct neighbour *n)
 {
 	return watch->ifindex == n->dev->ifindex && net_eq(watch->net, dev_net(n->dev)) &&
 	       watch->addr.ss_family == n->tbl->family &&
-	       !memcmp(entry_key(&watch->addr, n->dev), n->primary_key, n->tbl->key_len);
+	       !memcmp(net_neigh_entry_key(&watch->addr, n->dev), n->primary_key, n->tbl->key_len);
 }
 
-static void neigh_changed(struct neighbour *n)
+static void net_neigh_changed(struct neighbour *n)
 {
 	struct kal_neigh_watch *watch;
 	struct sockaddr_storage addr;
@@ -100,29 +100,29 @@ static void neigh_changed(struct neighbour *n)
 			      n->dev->ifindex);
 	else
 		return;
-	spin_lock_bh(&watch_lock);
-	hash_for_each_possible(watches, watch, node,
-			       watch_hash(dev_net(n->dev), &addr, n->dev->ifindex)) {
-		if (!is_of(watch, n))
+	spin_lock_bh(&net_neigh_watch_lock);
+	hash_for_each_possible(net_neigh_watches, watch, node,
+			       net_neigh_watch_hash(dev_net(n->dev), &addr, n->dev->ifindex)) {
+		if (!net_neigh_is_of(watch, n))
 			continue;
-		read_neigh(n, &neigh);
-		watch_notify(watch, &neigh);
+		net_neigh_read(n, &neigh);
+		net_neigh_watch_notify(watch, &neigh);
 	}
-	spin_unlock_bh(&watch_lock);
+	spin_unlock_bh(&net_neigh_watch_lock);
 }
 
-static int neigh_notify(struct notifier_block *nb, unsigned long what, void *arg)
+static int net_neigh_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	if (what == NETEVENT_NEIGH_UPDATE)
-		neigh_changed(arg);
+		net_neigh_changed(arg);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block neigh_nb = { .notifier_call = neigh_notify };
+static struct notifier_block net_neigh_nb = { .notifier_call = net_neigh_notify };
 
 /* Queries ****************************************************************** */
 
-static int check(const struct sockaddr_storage *addr)
+static int net_neigh_check(const struct sockaddr_storage *addr)
 {
 	int err = kal_addr_check(addr);
 
@@ -137,25 +137,25 @@ int kal_neigh_query(struct net *net, const struct sockaddr_storage *addr,
 	int err;
 
 	memset(neigh, 0, sizeof(*neigh));
-	err = check(addr);
+	err = net_neigh_check(addr);
 	if (err)
 		return err;
 	guard(rcu)();
 	ndev = dev_get_by_index_rcu(net, ifindex);
 	if (!ndev)
 		return -ENODEV;
-	n = neigh_lookup(table(addr), entry_key(addr, ndev), ndev);
+	n = neigh_lookup(net_neigh_table(addr), net_neigh_entry_key(addr, ndev), ndev);
 	if (!n)
 		return 0;
-	read_neigh(n, neigh);
+	net_neigh_read(n, neigh);
 	neigh_release(n);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kal_neigh_query);
 
 /* Have the host resolve it, unless it knows it. */
-static int ask(struct net *net, const struct sockaddr_storage *addr, int ifindex,
-	       struct kal_neigh *neigh)
+static int net_neigh_ask(struct net *net, const struct sockaddr_storage *addr, int ifindex,
+			 struct kal_neigh *neigh)
 {
 	struct net_device *ndev;
 	struct neighbour *n;
@@ -168,13 +168,14 @@ static int ask(struct net *net, const struct sockaddr_storage *addr, int ifindex
 	if (!netif_running(ndev))
 		return -ENETDOWN;
 	for (tries = 0; tries < ASK_TRIES; tries++) {
-		n = neigh_lookup(table(addr), entry_key(addr, ndev), ndev);
+		n = neigh_lookup(net_neigh_table(addr), net_neigh_entry_key(addr, ndev), ndev);
 		if (!n)
-			n = __neigh_create(table(addr), entry_key(addr, ndev), ndev, true);
+			n = __neigh_create(net_neigh_table(addr), net_neigh_entry_key(addr, ndev),
+					   ndev, true);
 		if (IS_ERR(n))
 			return PTR_ERR(n);
 		neigh_event_send(n, NULL);
-		read_neigh(n, neigh);
+		net_neigh_read(n, neigh);
 		neigh_release(n);
 		if (neigh->state)
 			break;
@@ -182,7 +183,7 @@ static int ask(struct net *net, const struct sockaddr_storage *addr, int ifindex
 	return neigh->state ? 0 : -EAGAIN;
 }
 
-static void watch_add(struct kal_neigh_watch *watch)
+static void net_neigh_watch_add(struct kal_neigh_watch *watch)
 {
 	const bool any = watch->addr.ss_family == AF_INET;
 	struct sockaddr_storage addr = watch->addr;
@@ -193,9 +194,10 @@ static void watch_add(struct kal_neigh_watch *watch)
 	ndev = dev_get_by_index_rcu(watch->net, watch->ifindex);
 	if (any && ndev && ndev->flags & (IFF_LOOPBACK | IFF_POINTOPOINT))
 		kal_set_addr4(&addr, 0);
-	spin_lock_bh(&watch_lock);
-	hash_add(watches, &watch->node, watch_hash(watch->net, &addr, watch->ifindex));
-	spin_unlock_bh(&watch_lock);
+	spin_lock_bh(&net_neigh_watch_lock);
+	hash_add(net_neigh_watches, &watch->node,
+		 net_neigh_watch_hash(watch->net, &addr, watch->ifindex));
+	spin_unlock_bh(&net_neigh_watch_lock);
 }
 
 int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
@@ -209,9 +211,9 @@ int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
 	if (err)
 		return err;
 	/* before it is asked for, so that no answer is missed */
-	watch_add(watch);
+	net_neigh_watch_add(watch);
 	if (resolve)
-		err = ask(watch->net, &watch->addr, watch->ifindex, neigh);
+		err = net_neigh_ask(watch->net, &watch->addr, watch->ifindex, neigh);
 	if (!err && !(watch->once && neigh->state & (NUD_VALID | NUD_FAILED)))
 		return 1;
 	kal_neigh_unwatch(watch);
@@ -221,19 +223,19 @@ EXPORT_SYMBOL_GPL(kal_neigh_watch);
 
 void kal_neigh_unwatch(struct kal_neigh_watch *watch)
 {
-	spin_lock_bh(&watch_lock);
+	spin_lock_bh(&net_neigh_watch_lock);
 	hash_del(&watch->node);
-	spin_unlock_bh(&watch_lock);
+	spin_unlock_bh(&net_neigh_watch_lock);
 }
 EXPORT_SYMBOL_GPL(kal_neigh_unwatch);
 
 int kal_net_neigh_init(void)
 {
-	watch_seed = get_random_u32();
-	return register_netevent_notifier(&neigh_nb);
+	net_neigh_watch_seed = get_random_u32();
+	return register_netevent_notifier(&net_neigh_nb);
 }
 
 void kal_net_neigh_exit(void)
 {
-	unregister_netevent_notifier(&neigh_nb);
+	unregister_netevent_notifier(&net_neigh_nb);
 }

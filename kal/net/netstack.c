@@ -15,7 +15,7 @@ struct kal_net *kal_net(struct net *net)
 	return net_generic(net, kal_net_id);
 }
 
-static int __net_init net_init(struct net *net)
+static int __net_init netstack_net_init(struct net *net)
 {
 	struct kal_net *kn = kal_net(net);
 
@@ -28,7 +28,7 @@ static int __net_init net_init(struct net *net)
 }
 
 /* Subscribers hold the namespace, so none is left. */
-static void __net_exit net_exit(struct net *net)
+static void __net_exit netstack_net_exit(struct net *net)
 {
 	struct kal_net *kn = kal_net(net);
 
@@ -39,8 +39,8 @@ static void __net_exit net_exit(struct net *net)
 }
 
 static struct pernet_operations kal_net_ops = {
-	.init = net_init,
-	.exit = net_exit,
+	.init = netstack_net_init,
+	.exit = netstack_net_exit,
 	.id = &kal_net_id,
 	.size = sizeof(struct kal_net),
 };
@@ -48,16 +48,16 @@ static struct pernet_operations kal_net_ops = {
 static const struct {
 	int (*init)(void);
 	void (*exit)(void);
-} parts[] = {
+} netstack_parts[] = {
 	{ kal_net_events_init, kal_net_events_exit },
 	{ kal_net_neigh_init, kal_net_neigh_exit },
 	{ kal_net_rnic_init, kal_net_rnic_exit },
 };
 
-static void parts_exit(unsigned int count)
+static void netstack_parts_exit(unsigned int count)
 {
 	while (count--)
-		parts[count].exit();
+		netstack_parts[count].exit();
 	unregister_pernet_subsys(&kal_net_ops);
 }
 
@@ -68,10 +68,10 @@ int kal_netstack_init(void)
 	int err;
 
 	err = register_pernet_subsys(&kal_net_ops);
-	for (i = 0; !err && i < ARRAY_SIZE(parts); i++) {
-		err = parts[i].init();
+	for (i = 0; !err && i < ARRAY_SIZE(netstack_parts); i++) {
+		err = netstack_parts[i].init();
 		if (err)
-			parts_exit(i);
+			netstack_parts_exit(i);
 	}
 	return err;
 }
@@ -79,5 +79,5 @@ int kal_netstack_init(void)
 /* All RNICs are gone and all who called. Context: may sleep. */
 void kal_netstack_exit(void)
 {
-	parts_exit(ARRAY_SIZE(parts));
+	netstack_parts_exit(ARRAY_SIZE(netstack_parts));
 }

@@ -51,7 +51,7 @@ struct addrs {
 };
 
 /* Once each: several prefixes may have one address, and several RNICs. */
-static void found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
+static void net_port_found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
 {
 	unsigned int i;
 
@@ -68,7 +68,7 @@ static void found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
 	a->count++;
 }
 
-static void find4(struct addrs *a, const struct net_device *ndev)
+static void net_port_find4(struct addrs *a, const struct net_device *ndev)
 {
 	const struct in_device *in_dev = __in_dev_get_rcu(ndev);
 	const struct in_ifaddr *ifa;
@@ -78,11 +78,11 @@ static void find4(struct addrs *a, const struct net_device *ndev)
 		return;
 	in_dev_for_each_ifa_rcu(ifa, in_dev) {
 		kal_set_addr4(&addr, ifa->ifa_local);
-		found(a, &addr, kal_netdev_vrf(ndev));
+		net_port_found(a, &addr, kal_netdev_vrf(ndev));
 	}
 }
 
-static void find6(struct addrs *a, const struct net_device *ndev)
+static void net_port_find6(struct addrs *a, const struct net_device *ndev)
 {
 	const struct inet6_dev *idev = __in6_dev_get(ndev);
 	const struct inet6_ifaddr *ifa;
@@ -94,7 +94,7 @@ static void find6(struct addrs *a, const struct net_device *ndev)
 		if (ifa->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED))
 			continue;
 		kal_set_addr6(&addr, &ifa->addr, ndev->ifindex);
-		found(a, &addr, kal_netdev_vrf(ndev));
+		net_port_found(a, &addr, kal_netdev_vrf(ndev));
 	}
 }
 
@@ -102,8 +102,8 @@ static void find6(struct addrs *a, const struct net_device *ndev)
  * Addresses of the RNICs of @net; returns how many there are, may be more than room, but
  * KAL_NET_ADDRS_MAX + 1 stands for all above that.
  */
-static unsigned int find_addrs(struct net *net, int family, struct hold *holds,
-			       unsigned int room)
+static unsigned int net_port_find_addrs(struct net *net, int family, struct hold *holds,
+					unsigned int room)
 {
 	struct addrs a = { .holds = holds, .room = room };
 	const struct net_device *ndev;
@@ -115,16 +115,16 @@ static unsigned int find_addrs(struct net *net, int family, struct hold *holds,
 		if (!kal_net_has_rnic(net, ndev))
 			continue;
 		if (family == AF_INET)
-			find4(&a, ndev);
+			net_port_find4(&a, ndev);
 		else
-			find6(&a, ndev);
+			net_port_find6(&a, ndev);
 	}
 	return a.count;
 }
 
 /* Holding ****************************************************************** */
 
-static int hold(struct net *net, struct hold *h)
+static int net_port_hold(struct net *net, struct hold *h)
 {
 	int err;
 
@@ -143,7 +143,7 @@ static int hold(struct net *net, struct hold *h)
 	return err;
 }
 
-static void release(struct kal_port *port)
+static void net_port_release(struct kal_port *port)
 {
 	unsigned int i;
 
@@ -155,29 +155,29 @@ static void release(struct kal_port *port)
 }
 
 /* All of them at @number, or where that is 0 at what the first one gets. */
-static int hold_all(struct net *net, struct kal_port *port, __be16 number)
+static int net_port_hold_all(struct net *net, struct kal_port *port, __be16 number)
 {
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; i < port->num && !err; i++) {
 		kal_addr_set_port(&port->holds[i].addr, number);
-		err = hold(net, &port->holds[i]);
+		err = net_port_hold(net, &port->holds[i]);
 		number = kal_addr_port(&port->holds[i].addr);
 	}
 	if (err)
-		release(port);
+		net_port_release(port);
 	else
 		kal_addr_set_port(&port->addr, number);
 	return err;
 }
 
-static int hold_any(struct net *net, struct kal_port *port, __be16 number)
+static int net_port_hold_any(struct net *net, struct kal_port *port, __be16 number)
 {
 	int tries, err;
 
 	for (tries = 0; tries < ANY_TRIES; tries++) {
-		err = hold_all(net, port, number);
+		err = net_port_hold_all(net, port, number);
 		/* one address had none left, or the others have it in use */
 		if (err != -EADDRINUSE || number || port->num == 1)
 			break;
@@ -185,7 +185,7 @@ static int hold_any(struct net *net, struct kal_port *port, __be16 number)
 	return err;
 }
 
-static struct kal_port *port_new(const struct sockaddr_storage *addr, unsigned int num)
+static struct kal_port *net_port_new(const struct sockaddr_storage *addr, unsigned int num)
 {
 	struct kal_port *port;
 
@@ -198,13 +198,13 @@ static struct kal_port *port_new(const struct sockaddr_storage *addr, unsigned i
 }
 
 /* With the addresses that it is for. */
-static struct kal_port *port_for(struct net *net, const struct sockaddr_storage *addr)
+static struct kal_port *net_port_for(struct net *net, const struct sockaddr_storage *addr)
 {
 	unsigned int num, count = 1;
 	struct kal_port *port;
 
 	if (!kal_addr_any(addr)) {
-		port = port_new(addr, 1);
+		port = net_port_new(addr, 1);
 		if (!port)
 			return ERR_PTR(-ENOMEM);
 		port->holds[0].addr = *addr;
@@ -213,10 +213,10 @@ static struct kal_port *port_for(struct net *net, const struct sockaddr_storage 
 	}
 	do {
 		num = count;
-		port = port_new(addr, num);
+		port = net_port_new(addr, num);
 		if (!port)
 			return ERR_PTR(-ENOMEM);
-		count = find_addrs(net, addr->ss_family, port->holds, num);
+		count = net_port_find_addrs(net, addr->ss_family, port->holds, num);
 		if (count && count <= num) {
 			port->num = count;
 			return port;
@@ -226,7 +226,7 @@ static struct kal_port *port_for(struct net *net, const struct sockaddr_storage 
 	return ERR_PTR(count ? -ENOSPC : -EADDRNOTAVAIL);
 }
 
-static int check(struct net *net, const struct sockaddr_storage *addr)
+static int net_port_check(struct net *net, const struct sockaddr_storage *addr)
 {
 	int err = kal_addr_check(addr);
 
@@ -243,13 +243,13 @@ struct kal_port *kal_port_alloc(struct net *net, struct sockaddr_storage *addr)
 	struct kal_port *port;
 	int err;
 
-	err = check(net, addr);
+	err = net_port_check(net, addr);
 	if (err)
 		return ERR_PTR(err);
-	port = port_for(net, addr);
+	port = net_port_for(net, addr);
 	if (IS_ERR(port))
 		return port;
-	err = hold_any(net, port, kal_addr_port(addr));
+	err = net_port_hold_any(net, port, kal_addr_port(addr));
 	if (err) {
 		kvfree(port);
 		return ERR_PTR(err);
@@ -261,7 +261,7 @@ EXPORT_SYMBOL_GPL(kal_port_alloc);
 
 void kal_port_free(struct kal_port *port)
 {
-	release(port);
+	net_port_release(port);
 	kvfree(port);
 }
 EXPORT_SYMBOL_GPL(kal_port_free);
@@ -293,9 +293,9 @@ EXPORT_SYMBOL_GPL(kal_port_covers);
  * else. All other sockets are in their ways as ever, other reservations' holds too: these
  * have no SO_REUSEPORT at the time.
  */
-static DEFINE_MUTEX(pass_mutex);
+static DEFINE_MUTEX(net_port_pass_mutex);
 
-static void set_reuseport(struct kal_port *port, bool on)
+static void net_port_set_reuseport(struct kal_port *port, bool on)
 {
 	unsigned int i;
 
@@ -315,7 +315,7 @@ static void set_reuseport(struct kal_port *port, bool on)
  * It is not exported, so get_port() is called once more, as inet_csk_listen_start() does
  * with a socket that is there already; SK_FORCE_REUSE keeps it from being compared.
  */
-static void forget(struct sock *sk)
+static void net_port_forget(struct sock *sk)
 {
 	const u8 reuse = sk->sk_reuse;
 
@@ -326,14 +326,14 @@ static void forget(struct sock *sk)
 	sk->sk_reuse = reuse;
 }
 
-/* Return: whose the socket is, for pass_end() */
-static kuid_t pass_begin(struct kal_port *port, struct socket *sock)
+/* Return: whose the socket is, for net_port_pass_end() */
+static kuid_t net_port_pass_begin(struct kal_port *port, struct socket *sock)
 {
 	const kuid_t uid = SOCK_INODE(sock)->i_uid;
 	struct sock *sk = sock->sk;
 
-	mutex_lock(&pass_mutex);
-	set_reuseport(port, true);
+	mutex_lock(&net_port_pass_mutex);
+	net_port_set_reuseport(port, true);
 	lock_sock(sk);
 	SOCK_INODE(sock)->i_uid = NOBODY;
 	sk->sk_reuseport = true;
@@ -341,17 +341,17 @@ static kuid_t pass_begin(struct kal_port *port, struct socket *sock)
 	return uid;
 }
 
-static void pass_end(struct kal_port *port, struct socket *sock, kuid_t uid)
+static void net_port_pass_end(struct kal_port *port, struct socket *sock, kuid_t uid)
 {
 	struct sock *sk = sock->sk;
 
 	lock_sock(sk);
 	sk->sk_reuseport = false;
 	SOCK_INODE(sock)->i_uid = uid;
-	forget(sk);
+	net_port_forget(sk);
 	release_sock(sk);
-	set_reuseport(port, false);
-	mutex_unlock(&pass_mutex);
+	net_port_set_reuseport(port, false);
+	mutex_unlock(&net_port_pass_mutex);
 }
 
 int kal_port_bind(struct kal_port *port, struct socket *sock, const struct sockaddr_storage *addr)
@@ -362,9 +362,9 @@ int kal_port_bind(struct kal_port *port, struct socket *sock, const struct socka
 
 	if (!port)
 		return kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
-	uid = pass_begin(port, sock);
+	uid = net_port_pass_begin(port, sock);
 	err = kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
-	pass_end(port, sock, uid);
+	net_port_pass_end(port, sock, uid);
 	return err;
 }
 EXPORT_SYMBOL_GPL(kal_port_bind);
@@ -377,9 +377,9 @@ int kal_port_listen(struct kal_port *port, struct socket *sock, int backlog)
 	if (!port)
 		return kernel_listen(sock, backlog);
 	/* inet_csk_get_port() compares a socket that begins to listen once more */
-	uid = pass_begin(port, sock);
+	uid = net_port_pass_begin(port, sock);
 	err = kernel_listen(sock, backlog);
-	pass_end(port, sock, uid);
+	net_port_pass_end(port, sock, uid);
 	return err;
 }
 EXPORT_SYMBOL_GPL(kal_port_listen);

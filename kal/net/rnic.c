@@ -18,10 +18,10 @@
 
 /**
  * struct net_rnic - an RNIC
- * @node: in net_rnics; calls_sem, read under RCU
+ * @node: in net_rnics; net_rnic_calls_sem, read under RCU
  * @rnic: it lives while this is in the list
- * @kn: where it is, NULL when that has ended; calls_sem
- * @mib: room for what it has counted; calls_sem held for writing
+ * @kn: where it is, NULL when that has ended; net_rnic_calls_sem
+ * @mib: room for what it has counted; net_rnic_calls_sem held for writing
  */
 struct net_rnic {
 	struct list_head node;
@@ -32,8 +32,8 @@ struct net_rnic {
 
 static LIST_HEAD(net_rnics);
 /* protects the list and mib_gone of all namespaces; read: a provider is called */
-static DECLARE_RWSEM(calls_sem);
-static struct kal_client net_client;
+static DECLARE_RWSEM(net_rnic_calls_sem);
+static struct kal_client net_rnic_client;
 
 /* Is one a VLAN on the other? Their RNICs stand in for each other, as rdma_cm has it. */
 bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
@@ -83,8 +83,8 @@ EXPORT_SYMBOL_GPL(kal_rnic_of_netdev);
 
 /* Coming and going ********************************************************* */
 
-/* calls_sem keeps the namespace */
-static void report(const struct net_rnic *nr, bool gone)
+/* net_rnic_calls_sem keeps the namespace */
+static void net_rnic_report(const struct net_rnic *nr, bool gone)
 {
 	const struct net_device *ndev = nr->rnic->netdev;
 	struct kal_net_event event = {
@@ -99,44 +99,44 @@ static void report(const struct net_rnic *nr, bool gone)
 		kal_net_deliver(nr->kn, &event);
 }
 
-static int add(struct ri_rnic *rnic)
+static int net_rnic_add(struct ri_rnic *rnic)
 {
 	struct net_rnic *nr = kzalloc(sizeof(*nr), GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (nr)
-		err = kal_set_client_data(rnic, &net_client, nr);
+		err = kal_set_client_data(rnic, &net_rnic_client, nr);
 	if (err) {
 		kfree(nr);
 		return err;
 	}
 	nr->rnic = rnic;
-	down_write(&calls_sem);
+	down_write(&net_rnic_calls_sem);
 	/* the namespace that a network device has does not end meanwhile */
 	rcu_read_lock();
 	nr->kn = kal_net(dev_net(rnic->netdev));
 	list_add_tail_rcu(&nr->node, &net_rnics);
-	report(nr, false);
+	net_rnic_report(nr, false);
 	rcu_read_unlock();
-	up_write(&calls_sem);
+	up_write(&net_rnic_calls_sem);
 	return 0;
 }
 
-static void remove(struct ri_rnic *rnic)
+static void net_rnic_remove(struct ri_rnic *rnic)
 {
-	struct net_rnic *nr = kal_client_data(rnic, &net_client);
+	struct net_rnic *nr = kal_client_data(rnic, &net_rnic_client);
 
-	down_write(&calls_sem);
+	down_write(&net_rnic_calls_sem);
 	if (rnic->ops->query_mib)
 		rnic->ops->query_mib(rnic, nr->mib);
 	list_del_rcu(&nr->node);
 	/* no event names it behind that of its end */
 	synchronize_rcu();
-	report(nr, true);
+	net_rnic_report(nr, true);
 	if (nr->kn)
 		kal_mib_add(nr->kn->mib_gone, nr->mib, false);
-	up_write(&calls_sem);
-	kal_set_client_data(rnic, &net_client, NULL);
+	up_write(&net_rnic_calls_sem);
+	kal_set_client_data(rnic, &net_rnic_client, NULL);
 	kfree(nr);
 }
 
@@ -145,26 +145,26 @@ void kal_net_rnics_forget(struct kal_net *kn)
 {
 	struct net_rnic *nr;
 
-	guard(rwsem_write)(&calls_sem);
+	guard(rwsem_write)(&net_rnic_calls_sem);
 	list_for_each_entry(nr, &net_rnics, node)
 		if (nr->kn == kn)
 			nr->kn = NULL;
 }
 
-static struct kal_client net_client = {
+static struct kal_client net_rnic_client = {
 	.name = "netstack",
-	.add = add,
-	.remove = remove,
+	.add = net_rnic_add,
+	.remove = net_rnic_remove,
 };
 
 int kal_net_rnic_init(void)
 {
-	return kal_register_client(&net_client);
+	return kal_register_client(&net_rnic_client);
 }
 
 void kal_net_rnic_exit(void)
 {
-	kal_unregister_client(&net_client);
+	kal_unregister_client(&net_rnic_client);
 }
 
 /* MIB ********************************************************************** */
@@ -181,7 +181,7 @@ void kal_net_rnics_mib(struct kal_net *kn, u64 *sum)
 	u64 counted[RI_MIB_OBJECTS];
 	const struct net_rnic *nr;
 
-	guard(rwsem_read)(&calls_sem);
+	guard(rwsem_read)(&net_rnic_calls_sem);
 	kal_mib_add(sum, kn->mib_gone, true);
 	list_for_each_entry(nr, &net_rnics, node) {
 		if (nr->kn != kn || !nr->rnic->ops->query_mib)

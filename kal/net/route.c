@@ -16,8 +16,8 @@
 
 /* One route **************************************************************** */
 
-static void flow4(struct flowi4 *fl4, const struct sockaddr_storage *dst,
-		  int oif)
+static void net_route_flow4(struct flowi4 *fl4, const struct sockaddr_storage *dst,
+			    int oif)
 {
 	memset(fl4, 0, sizeof(*fl4));
 	fl4->daddr = kal_in4(dst)->sin_addr.s_addr;
@@ -28,8 +28,8 @@ static void flow4(struct flowi4 *fl4, const struct sockaddr_storage *dst,
 	fl4->flowi4_uid = current_uid();
 }
 
-static void set_next_hop4(struct kal_route *r, const struct rtable *rt,
-			  __be32 dst)
+static void net_route_set_next_hop4(struct kal_route *r, const struct rtable *rt,
+				    __be32 dst)
 {
 	r->gateway = rt->rt_uses_gateway;
 	if (rt->rt_gw_family == AF_INET6)
@@ -41,15 +41,15 @@ static void set_next_hop4(struct kal_route *r, const struct rtable *rt,
 }
 
 /* RCU is held */
-static int route4(struct net *net, const struct sockaddr_storage *dst,
-		  const struct sockaddr_storage *src, int oif,
-		  struct kal_route *r)
+static int net_route4(struct net *net, const struct sockaddr_storage *dst,
+		      const struct sockaddr_storage *src, int oif,
+		      struct kal_route *r)
 {
 	struct net_device *owner = NULL;
 	struct flowi4 fl4;
 	struct rtable *rt;
 
-	flow4(&fl4, dst, oif);
+	net_route_flow4(&fl4, dst, oif);
 	if (src) {
 		fl4.saddr = kal_in4(src)->sin_addr.s_addr;
 		if (!__ip_dev_find(net, fl4.saddr, false))
@@ -70,22 +70,22 @@ static int route4(struct net *net, const struct sockaddr_storage *dst,
 		owner = kal_net_owner_rcu(net, dst, l3mdev_master_ifindex_rcu(rt->dst.dev));
 	r->owner_ifindex = owner ? owner->ifindex : r->ifindex;
 	r->mtu = dst_mtu(&rt->dst);
-	set_next_hop4(r, rt, fl4.daddr);
+	net_route_set_next_hop4(r, rt, fl4.daddr);
 	kal_set_addr4(&r->src, fl4.saddr);
 	ip_rt_put(rt);
 	return 0;
 }
 
-static bool owned6(struct net *net, const struct sockaddr_storage *src)
+static bool net_route_owned6(struct net *net, const struct sockaddr_storage *src)
 {
 	return ipv6_chk_addr(net, &kal_in6(src)->sin6_addr, NULL, 0) ||
 	       kal_net_addr_vrf(net, src);
 }
 
 /* RCU is held */
-static int route6(struct net *net, const struct sockaddr_storage *dst,
-		  const struct sockaddr_storage *src, int oif,
-		  struct kal_route *r)
+static int net_route6(struct net *net, const struct sockaddr_storage *dst,
+		      const struct sockaddr_storage *src, int oif,
+		      struct kal_route *r)
 {
 	const struct sockaddr_in6 *to = kal_in6(dst);
 	struct flowi6 fl6 = {
@@ -104,7 +104,7 @@ static int route6(struct net *net, const struct sockaddr_storage *dst,
 		return -EINVAL;
 	if (src) {
 		fl6.saddr = kal_in6(src)->sin6_addr;
-		if (!owned6(net, src))
+		if (!net_route_owned6(net, src))
 			return -EADDRNOTAVAIL;
 		if (!oif)
 			fl6.flowi6_oif = kal_net_addr_vrf(net, src);
@@ -127,18 +127,18 @@ static int route6(struct net *net, const struct sockaddr_storage *dst,
 }
 
 /* RCU is held; @dst has been checked */
-static int route(struct net *net, const struct sockaddr_storage *dst,
-		 const struct sockaddr_storage *src, int oif,
-		 struct kal_route *r)
+static int net_route_lookup(struct net *net, const struct sockaddr_storage *dst,
+			    const struct sockaddr_storage *src, int oif,
+			    struct kal_route *r)
 {
 	memset(r, 0, sizeof(*r));
 	if (dst->ss_family == AF_INET)
-		return route4(net, dst, src, oif, r);
-	return route6(net, dst, src, oif, r);
+		return net_route4(net, dst, src, oif, r);
+	return net_route6(net, dst, src, oif, r);
 }
 
 /* A destination that can be asked for, and the interface that its scope says. */
-static int check_dst(struct net *net, const struct sockaddr_storage *dst, int *oif)
+static int net_route_check_dst(struct net *net, const struct sockaddr_storage *dst, int *oif)
 {
 	const struct sockaddr_in6 *in6 = kal_in6(dst);
 	int err;
@@ -164,7 +164,7 @@ int kal_net_route(struct net *net, const struct sockaddr_storage *dst,
 {
 	int err;
 
-	err = check_dst(net, dst, &oif);
+	err = net_route_check_dst(net, dst, &oif);
 	if (err)
 		return err;
 	if (src && (!src->ss_family || kal_addr_any(src)))
@@ -174,7 +174,7 @@ int kal_net_route(struct net *net, const struct sockaddr_storage *dst,
 	guard(rcu)();
 	if (oif && !dev_get_by_index_rcu(net, oif))
 		return -ENODEV;
-	return route(net, dst, src, oif, r);
+	return net_route_lookup(net, dst, src, oif, r);
 }
 EXPORT_SYMBOL_GPL(kal_net_route);
 
@@ -186,8 +186,8 @@ struct locals {
 	unsigned int count;
 };
 
-static void add(struct locals *l, const struct sockaddr_storage *addr,
-		int ifindex)
+static void net_route_add(struct locals *l, const struct sockaddr_storage *addr,
+			  int ifindex)
 {
 	unsigned int i;
 
@@ -205,8 +205,8 @@ static void add(struct locals *l, const struct sockaddr_storage *addr,
 }
 
 /* Those in the next hop's subnet (@near), or the others. RCU is held. */
-static void add_addrs4(struct locals *l, struct net_device *ndev,
-		       const struct kal_route *r, bool near)
+static void net_route_add_addrs4(struct locals *l, struct net_device *ndev,
+				 const struct kal_route *r, bool near)
 {
 	u8 scope = r->local ? RT_SCOPE_HOST :
 		   r->gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
@@ -227,13 +227,13 @@ static void add_addrs4(struct locals *l, struct net_device *ndev,
 			continue;
 		kal_set_addr4(&addr, ifa->ifa_local);
 		if (!kal_addr_same(&addr, &r->src))
-			add(l, &addr, ndev->ifindex);
+			net_route_add(l, &addr, ndev->ifindex);
 	}
 }
 
-static void add_addrs6(struct locals *l, struct net_device *ndev,
-		       const struct kal_route *r,
-		       const struct sockaddr_storage *dst, bool near)
+static void net_route_add_addrs6(struct locals *l, struct net_device *ndev,
+				 const struct kal_route *r,
+				 const struct sockaddr_storage *dst, bool near)
 {
 	const u32 unfit = IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_DADFAILED;
 	const struct in6_addr *hop = &kal_in6(&r->next_hop)->sin6_addr;
@@ -251,24 +251,24 @@ static void add_addrs6(struct locals *l, struct net_device *ndev,
 			continue;
 		kal_set_addr6(&addr, &ifa->addr, ndev->ifindex);
 		if (!kal_addr_same(&addr, &r->src))
-			add(l, &addr, ndev->ifindex);
+			net_route_add(l, &addr, ndev->ifindex);
 	}
 }
 
 /* The addresses of the interface of a route, that which it would use first. */
-static void add_route(struct locals *l, struct net *net,
-		      const struct kal_route *r,
-		      const struct sockaddr_storage *dst)
+static void net_route_add_all(struct locals *l, struct net *net,
+			      const struct kal_route *r,
+			      const struct sockaddr_storage *dst)
 {
 	struct net_device *ndev = dev_get_by_index_rcu(net, r->owner_ifindex);
 	int near;
 
-	add(l, &r->src, r->owner_ifindex);
+	net_route_add(l, &r->src, r->owner_ifindex);
 	for (near = 1; ndev && near >= 0; near--) {
 		if (dst->ss_family == AF_INET)
-			add_addrs4(l, ndev, r, near);
+			net_route_add_addrs4(l, ndev, r, near);
 		else
-			add_addrs6(l, ndev, r, dst, near);
+			net_route_add_addrs6(l, ndev, r, dst, near);
 	}
 }
 
@@ -276,43 +276,44 @@ static void add_route(struct locals *l, struct net *net,
  * Is there a route by this interface? For IPv4 kal_net_route() cannot tell: the
  * host takes any destination for a neighbour on an interface that is asked for.
  */
-static bool has_route4(struct net *net, const struct sockaddr_storage *dst,
-		       const struct net_device *ndev)
+static bool net_route_has4(struct net *net, const struct sockaddr_storage *dst,
+			   const struct net_device *ndev)
 {
 	struct fib_result res = {};
 	struct flowi4 fl4;
 
-	flow4(&fl4, dst, ndev->ifindex);
+	net_route_flow4(&fl4, dst, ndev->ifindex);
 	return !fib_lookup(net, &fl4, &res, 0) && res.type == RTN_UNICAST &&
 	       res.nhc && res.nhc->nhc_dev == ndev;
 }
 
-static bool usable(const struct net_device *ndev)
+static bool net_route_usable(const struct net_device *ndev)
 {
 	return ndev->flags & IFF_UP && !(ndev->flags & IFF_LOOPBACK);
 }
 
 /* The same for a VRF. Return: 0, or why @dst cannot be reached in it. RCU is held. */
-static int add_vrf(struct locals *l, struct net *net, const struct sockaddr_storage *dst, int vrf)
+static int net_route_add_vrf(struct locals *l, struct net *net, const struct sockaddr_storage *dst,
+			     int vrf)
 {
 	struct kal_route best, other;
 	struct net_device *ndev;
 	int err;
 
-	err = route(net, dst, NULL, vrf, &best);
+	err = net_route_lookup(net, dst, NULL, vrf, &best);
 	if (err)
 		return err;
-	add_route(l, net, &best, dst);
+	net_route_add_all(l, net, &best, dst);
 	for_each_netdev_rcu(net, ndev) {
-		if (ndev->ifindex == best.owner_ifindex || !usable(ndev) ||
+		if (ndev->ifindex == best.owner_ifindex || !net_route_usable(ndev) ||
 		    l3mdev_master_ifindex_rcu(ndev) != vrf)
 			continue;
-		if (dst->ss_family == AF_INET && !has_route4(net, dst, ndev))
+		if (dst->ss_family == AF_INET && !net_route_has4(net, dst, ndev))
 			continue;
-		if (route(net, dst, NULL, ndev->ifindex, &other) || other.local ||
+		if (net_route_lookup(net, dst, NULL, ndev->ifindex, &other) || other.local ||
 		    other.ifindex != ndev->ifindex)
 			continue;
-		add_route(l, net, &other, dst);
+		net_route_add_all(l, net, &other, dst);
 	}
 	return 0;
 }
@@ -326,21 +327,21 @@ int kal_net_locals(struct net *net, const struct sockaddr_storage *dst,
 	int oif = 0;
 	int err;
 
-	err = check_dst(net, dst, &oif);
+	err = net_route_check_dst(net, dst, &oif);
 	if (err)
 		return err;
 	guard(rcu)();
 	if (oif) {
-		err = route(net, dst, NULL, oif, &best);
+		err = net_route_lookup(net, dst, NULL, oif, &best);
 		if (err)
 			return err;
-		add_route(&l, net, &best, dst);
+		net_route_add_all(&l, net, &best, dst);
 		return l.count;
 	}
-	err = add_vrf(&l, net, dst, 0);
+	err = net_route_add_vrf(&l, net, dst, 0);
 	for_each_netdev_rcu(net, ndev)
 		if (netif_is_l3_master(ndev) && ndev->flags & IFF_UP)
-			add_vrf(&l, net, dst, ndev->ifindex);
+			net_route_add_vrf(&l, net, dst, ndev->ifindex);
 	return l.count ?: err;
 }
 EXPORT_SYMBOL_GPL(kal_net_locals);

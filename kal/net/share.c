@@ -64,7 +64,7 @@ struct kal_net_user kal_net_user(void)
 	return user;
 }
 
-static unsigned long users_count(struct kal_net_share *share, kuid_t uid)
+static unsigned long net_share_users_count(struct kal_net_share *share, kuid_t uid)
 {
 	const void *entry = xa_load(&share->users, __kuid_val(uid));
 
@@ -87,7 +87,7 @@ int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_ne
 	int err;
 
 	guard(mutex)(&share->lock);
-	count = users_count(share, user->uid);
+	count = net_share_users_count(share, user->uid);
 	if (share->count >= READ_ONCE(*limits[which].all) ||
 	    (!user->admin && count >= READ_ONCE(*limits[which].user)))
 		return -ENOSPC;
@@ -106,7 +106,7 @@ void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_n
 
 	guard(mutex)(&share->lock);
 	share->count--;
-	count = users_count(share, user->uid) - 1;
+	count = net_share_users_count(share, user->uid) - 1;
 	/* the entry is there: no memory is needed */
 	if (count)
 		xa_store(&share->users, __kuid_val(user->uid), xa_mk_value(count), GFP_KERNEL);

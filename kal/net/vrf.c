@@ -17,7 +17,7 @@ int kal_netdev_vrf(const struct net_device *ndev)
 	return l3mdev_master_ifindex_rcu(ndev);
 }
 
-static bool netdev_owns4(struct net_device *ndev, __be32 addr)
+static bool net_vrf_owns4(struct net_device *ndev, __be32 addr)
 {
 	const struct in_ifaddr *ifa;
 	struct in_device *in_dev;
@@ -34,7 +34,7 @@ static bool netdev_owns4(struct net_device *ndev, __be32 addr)
 }
 
 /* Several interfaces may have one link-local address: a VLAN has the MAC of what it is on. */
-static bool netdev_owns6(struct net_device *ndev, const struct sockaddr_in6 *in6)
+static bool net_vrf_owns6(struct net_device *ndev, const struct sockaddr_in6 *in6)
 {
 	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL && in6->sin6_scope_id &&
 	    in6->sin6_scope_id != ndev->ifindex)
@@ -48,10 +48,10 @@ bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *add
 	const struct in6_addr *in6 = &kal_in6(addr)->sin6_addr;
 
 	if (addr->ss_family == AF_INET)
-		return netdev_owns4(ndev, kal_in4(addr)->sin_addr.s_addr);
+		return net_vrf_owns4(ndev, kal_in4(addr)->sin_addr.s_addr);
 	if (ipv6_addr_v4mapped(in6))
-		return netdev_owns4(ndev, in6->s6_addr32[3]);
-	return netdev_owns6(ndev, kal_in6(addr));
+		return net_vrf_owns4(ndev, in6->s6_addr32[3]);
+	return net_vrf_owns6(ndev, kal_in6(addr));
 }
 
 /**

@@ -88,8 +88,8 @@ static size_t soft_dmabuf_piece(const struct iosys_map *map, size_t len)
 	return map->is_iomem ? min_t(size_t, len, SOFT_IOMEM_PIECE) : len;
 }
 
-static void soft_dmabuf_copy(const struct ri_vm_region *region, u64 off,
-			     void *buf, size_t len, bool out)
+static void soft_mem_copy_dmabuf(const struct ri_vm_region *region, u64 off,
+				 void *buf, size_t len, bool out)
 {
 	struct iosys_map map = region->map;
 	size_t n;
@@ -118,8 +118,8 @@ static bool soft_mem_is_pages(const struct soft_mem *mem)
 
 /* Pages that lie anywhere; @off in the region. */
 static __always_inline void
-soft_pages_copy(const struct ri_vm_region *region, u64 off,
-		const struct soft_parts *buf, size_t len, bool out)
+soft_mem_copy_pages(const struct ri_vm_region *region, u64 off,
+		    const struct soft_parts *buf, size_t len, bool out)
 {
 	struct page **page = region->pages + (off >> PAGE_SHIFT);
 	const bool vectors = soft_copy_begin(len);
@@ -158,8 +158,8 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 	size_t n;
 
 	if (soft_mem_is_dmabuf(mem)) {
-		soft_dmabuf_copy(mem->region, soft_mem_offset(mem, to), buf,
-				 len, out);
+		soft_mem_copy_dmabuf(mem->region, soft_mem_offset(mem, to), buf,
+				     len, out);
 		return;
 	}
 	for (; len; to += n, buf += n, len -= n) {
@@ -200,8 +200,8 @@ void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
 			 const struct soft_parts *dst, size_t len)
 {
 	if (soft_mem_is_pages(mem))
-		soft_pages_copy(mem->region, soft_mem_offset(mem, to), dst, len,
-				true);
+		soft_mem_copy_pages(mem->region, soft_mem_offset(mem, to), dst, len,
+				    true);
 	else
 		soft_mem_copy(mem, to, dst, len, true);
 }
@@ -211,8 +211,8 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *src, size_t len)
 {
 	if (soft_mem_is_pages(mem))
-		soft_pages_copy(mem->region, soft_mem_offset(mem, to), src, len,
-				false);
+		soft_mem_copy_pages(mem->region, soft_mem_offset(mem, to), src, len,
+				    false);
 	else
 		soft_mem_copy(mem, to, src, len, false);
 }
@@ -221,8 +221,8 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
  * One piece that lies in one page, the rule with short messages. Return: false when it
  * is none of a program's.
  */
-static __always_inline bool soft_page_copy(const struct soft_mem *mem, u64 to,
-					   void *buf, size_t len, bool out)
+static __always_inline bool soft_mem_copy_page(const struct soft_mem *mem, u64 to,
+					       void *buf, size_t len, bool out)
 {
 	u64 off;
 	void *va;
@@ -246,7 +246,7 @@ void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
 {
 	const struct soft_parts parts = { .first = dst, .len = len };
 
-	if (!soft_page_copy(mem, to, dst, len, true))
+	if (!soft_mem_copy_page(mem, to, dst, len, true))
 		soft_mem_read_parts(mem, to, &parts, len);
 }
 
@@ -256,13 +256,13 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 {
 	const struct soft_parts parts = { .first = (void *)src, .len = len };
 
-	if (!soft_page_copy(mem, to, (void *)src, len, false))
+	if (!soft_mem_copy_page(mem, to, (void *)src, len, false))
 		soft_mem_write_parts(mem, to, &parts, len);
 }
 
 /* Offsets in the regions, whose pages lie anywhere. */
-static void soft_pages_move(const struct ri_vm_region *dst, u64 to,
-			    const struct ri_vm_region *src, u64 from, size_t len)
+static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
+				const struct ri_vm_region *src, u64 from, size_t len)
 {
 	struct page **to_page = dst->pages + (to >> PAGE_SHIFT);
 	struct page **from_page = src->pages + (from >> PAGE_SHIFT);
@@ -314,8 +314,8 @@ void soft_mem_move(const struct soft_mem *dst, u64 to,
 	size_t n;
 
 	if (soft_mem_is_pages(dst) && soft_mem_is_pages(src)) {
-		soft_pages_move(dst->region, soft_mem_offset(dst, to),
-				src->region, soft_mem_offset(src, from), len);
+		soft_mem_move_pages(dst->region, soft_mem_offset(dst, to),
+				    src->region, soft_mem_offset(src, from), len);
 		return;
 	}
 	for (; len; to += n, from += n, len -= n) {

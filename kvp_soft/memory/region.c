@@ -95,7 +95,7 @@ int soft_mr_deregister(struct ri_mr *ri)
 }
 
 /* The same index with the next key. */
-static u32 soft_stag_next(u32 stag)
+static u32 soft_mr_next_stag(u32 stag)
 {
 	return (stag & ~0xffU) | (u8)(stag + 1);
 }
@@ -115,7 +115,7 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 		return -EBUSY;
 	ended = soft_mem_own(mem);
 	if (!ended || flags & (IB_MR_REREG_TRANS | IB_MR_REREG_PD))
-		mem->stag = soft_stag_next(mem->stag);
+		mem->stag = soft_mr_next_stag(mem->stag);
 	mem->pd = pd;
 	mem->region = attr->region;
 	mem->iova = attr->iova;

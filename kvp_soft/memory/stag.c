@@ -252,7 +252,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
 }
 
 /* Octets that a list can name. */
-static u64 soft_list_room(const struct ri_page_list *list)
+static u64 soft_mem_list_room(const struct ri_page_list *list)
 {
 	if (!list->ends)
 		return (u64)list->num << list->page_shift;
@@ -265,7 +265,7 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 {
 	const struct ri_page_list *list = &mem->mr->list;
 	u64 first = list->ends ? 0 : wqe->raddr & (BIT_ULL(list->page_shift) - 1);
-	u64 room = soft_list_room(list);
+	u64 room = soft_mem_list_room(list);
 	int access = wqe->mem_access & SOFT_MR_RIGHTS;
 
 	if (access & SOFT_MR_WRITES && !(access & IB_ACCESS_LOCAL_WRITE))

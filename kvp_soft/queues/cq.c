@@ -365,8 +365,8 @@ int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ri_udata *udata)
 
 /* Kernel consumers ********************************************************** */
 
-static void soft_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
-			   struct ib_wc *wc)
+static void soft_cq_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp,
+			      struct ib_wc *wc)
 {
 	memset(wc, 0, sizeof(*wc));
 	wc->wr_id = cqe->wr_id;
@@ -399,7 +399,7 @@ int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < num_entries && cq->cons != cq->prod) {
 		slot = cq->cons++ & (mem->depth - 1);
-		soft_cqe_to_wc(&mem->entries[slot], mem->wc_qps[slot], &wc[n++]);
+		soft_cq_cqe_to_wc(&mem->entries[slot], mem->wc_qps[slot], &wc[n++]);
 		if (unlikely(cq->cons == cq->hole))
 			cq->cons = cq->hole_end;
 	}

@@ -59,7 +59,7 @@ void soft_rq_free(struct soft_rq *rq)
 }
 
 /* Copy an entry, once; the copy is checked. */
-static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
+static int soft_rq_copy_entry(const struct soft_rq *rq, struct soft_rwqe *wqe)
 {
 	const struct krdma_soft_rqe *src;
 	u32 i;
@@ -80,7 +80,7 @@ static int soft_rqe_copy(const struct soft_rq *rq, struct soft_rwqe *wqe)
 	return 0;
 }
 
-static void soft_srq_event(struct soft_qp *qp, enum ib_event_type event)
+static void soft_rq_srq_event(struct soft_qp *qp, enum ib_event_type event)
 {
 	soft_async_event(qp->rnic, RI_OBJ_SRQ, qp->ri.srq->obj.id, event);
 }
@@ -122,7 +122,7 @@ int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 	n = soft_rq_pending(rq, &event);
 	ret = n < 0 ? n : -ENOENT;
 	if (n > 0) {
-		ret = soft_rqe_copy(rq, wqe);
+		ret = soft_rq_copy_entry(rq, wqe);
 		wqe->active = true;
 		rq->ring.fetched++;
 		soft_ring_release(&rq->ring, rq->ring.fetched);
@@ -133,14 +133,14 @@ int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 	}
 	spin_unlock_bh(&rq->lock);
 	if (event != SOFT_RQ_NO_EVENT && qp->ri.srq)
-		soft_srq_event(qp, event);
+		soft_rq_srq_event(qp, event);
 	if (ret == -EINVAL)
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	return ret;
 }
 
 /* what a receive ends with when the stream does */
-static const struct soft_recv_done soft_recv_flushed = {
+static const struct soft_recv_done soft_rq_recv_flushed = {
 	.status = IB_WC_WR_FLUSH_ERR,
 	.opcode = IB_WC_RECV,
 };
@@ -203,8 +203,8 @@ static u32 soft_rq_ready(const struct soft_rq *rq)
 }
 
 /* Read, once, the entry that is @nth in the ring. Is it one of a single element? */
-static bool soft_rqe_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
-			    struct krdma_soft_sge *sge)
+static bool soft_rq_entry_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
+				 struct krdma_soft_sge *sge)
 {
 	const struct krdma_soft_rqe *src =
 		soft_ring_entry(&rq->ring, rq->ring.fetched + nth);
@@ -244,7 +244,7 @@ u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 	spin_lock_bh(&rq->lock);
 	n = min3(n, soft_rq_ready(rq), SOFT_CQ_RUN);
 	for (i = 0; i < n; i++) {
-		if (!soft_rqe_single(rq, i, &wr_id, &sge) ||
+		if (!soft_rq_entry_single(rq, i, &wr_id, &sge) ||
 		    sge.length < from->len)
 			break;
 		if (!mem) {
@@ -282,7 +282,7 @@ u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 /* The receive in use, if there is one, ends with the stream. */
 static void soft_rq_flush_current(struct soft_qp *qp)
 {
-	struct soft_recv_done under_way = soft_recv_flushed;
+	struct soft_recv_done under_way = soft_rq_recv_flushed;
 
 	if (qp->rwqe_status)
 		under_way.status = qp->rwqe_status;
@@ -305,7 +305,7 @@ static u32 soft_rq_flush_posted(struct soft_qp *qp, u32 most)
 		wr_id = READ_ONCE(rqe->wr_id);
 		/* who sees the completion may post again: its place is free before */
 		soft_ring_release(&rq->ring, rq->ring.fetched);
-		soft_rq_add_cqe(qp, wr_id, &soft_recv_flushed,
+		soft_rq_add_cqe(qp, wr_id, &soft_rq_recv_flushed,
 				SOFT_CQ_TELL_LATER);
 	}
 	return n;

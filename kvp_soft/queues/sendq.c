@@ -70,7 +70,7 @@ static u32 soft_sq_fetched(const struct soft_sq *sq)
 	return smp_load_acquire(&sq->ring.fetched);
 }
 
-static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
+static bool soft_sq_op_ok(const struct soft_qp *qp, u8 op)
 {
 	if (op < KRDMA_SOFT_OP_USER_END)
 		return true;
@@ -83,10 +83,10 @@ static bool soft_sqe_op_ok(const struct soft_qp *qp, u8 op)
  * slot has room for. Everything that user space could have written must end
  * here or be harmless.
  */
-static int soft_sqe_check(const struct soft_qp *qp,
-			  const struct krdma_soft_sqe *wqe, u32 body)
+static int soft_sq_check_entry(const struct soft_qp *qp,
+			       const struct krdma_soft_sqe *wqe, u32 body)
 {
-	if (!soft_sqe_op_ok(qp, wqe->opcode))
+	if (!soft_sq_op_ok(qp, wqe->opcode))
 		return -EINVAL;
 	if (soft_op_is_local(wqe->opcode))
 		return wqe->num_sge || wqe->flags & KRDMA_SOFT_WQE_INLINE ?
@@ -106,7 +106,7 @@ static int soft_sqe_check(const struct soft_qp *qp,
 }
 
 /* Octets of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
-static s64 soft_sqe_length(const struct krdma_soft_sqe *wqe)
+static s64 soft_sq_entry_length(const struct krdma_soft_sqe *wqe)
 {
 	u64 sum = 0;
 	u32 i;
@@ -137,7 +137,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 	rec->wr_id = wqe->wr_id;
 	rec->op = wqe->opcode;
 	rec->flags = wqe->flags;
-	if (soft_sqe_check(qp, wqe, body))
+	if (soft_sq_check_entry(qp, wqe, body))
 		return -EINVAL;
 	if (wqe->flags & KRDMA_SOFT_WQE_INLINE)
 		memcpy(wqe->sge, src->sge, wqe->length);
@@ -146,7 +146,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
 	barrier_data(wqe); /* the elements' lengths, too */
-	len = soft_sqe_length(wqe);
+	len = soft_sq_entry_length(wqe);
 	if (len < 0)
 		return len;
 	if (soft_op_is_atomic(wqe->opcode) &&
@@ -337,7 +337,7 @@ bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 	return found;
 }
 
-static u8 soft_wc_opcode(u8 op, u8 flags)
+static u8 soft_sq_wc_opcode(u8 op, u8 flags)
 {
 	bool masked = flags & KRDMA_SOFT_WQE_MASKED;
 
@@ -372,7 +372,7 @@ static void soft_sq_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 		.byte_len = rec->byte_len,
 		.qp_num = qp->ri.obj.id,
 		.status = status,
-		.opcode = soft_wc_opcode(rec->op, rec->flags),
+		.opcode = soft_sq_wc_opcode(rec->op, rec->flags),
 	};
 
 	if (status) {

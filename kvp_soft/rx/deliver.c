@@ -57,8 +57,8 @@ static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
 }
 
 /* The response must be to our oldest read and go where that asked. */
-static enum soft_access soft_rx_resp_check(struct soft_qp *qp,
-					   const struct soft_seg *seg)
+static enum soft_access soft_rx_read_resp_check(struct soft_qp *qp,
+						const struct soft_seg *seg)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
 
@@ -112,7 +112,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_read_out *out = &qp->out[qp->out_head];
 	enum ib_wc_status status = IB_WC_BAD_RESP_ERR;
-	enum soft_access why = soft_rx_resp_check(qp, &s->seg);
+	enum soft_access why = soft_rx_read_resp_check(qp, &s->seg);
 	int ret;
 
 	if (why) {
@@ -211,8 +211,8 @@ int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
  * only ask for each piece of it. Return: -EACCES when that is not allowed, or
  * soft_src_place()'s.
  */
-static int soft_rx_pieces(struct soft_qp *qp, const struct soft_seg *seg,
-			  const struct soft_src *src)
+static int soft_rx_send_pieces(struct soft_qp *qp, const struct soft_seg *seg,
+			       const struct soft_src *src)
 {
 	const struct soft_rwqe *wqe = &qp->rwqe;
 	u32 off = soft_payload_off(seg);
@@ -247,7 +247,7 @@ static int soft_rx_pieces(struct soft_qp *qp, const struct soft_seg *seg,
 }
 
 /* The last segment of a Send is placed: invalidate, then complete. */
-static int soft_rx_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
+static int soft_rx_send_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_op *op = soft_op(s->seg.opcode);
 	struct soft_rx *rx = qp->rx;
@@ -310,11 +310,11 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	int ret;
 
-	ret = soft_rx_receive(qp, s) ?: soft_rx_pieces(qp, &s->seg, &s->src);
+	ret = soft_rx_receive(qp, s) ?: soft_rx_send_pieces(qp, &s->seg, &s->src);
 	if (ret == -EACCES)
 		return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
 	if (!ret && s->seg.last)
-		ret = soft_rx_deliver(qp, s);
+		ret = soft_rx_send_deliver(qp, s);
 	/* one that comes again is still the next */
 	if (!ret)
 		soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);
@@ -364,10 +364,10 @@ bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 	if (!seg->tagged)
 		return seg->msn == st->msn && seg->mo == st->mo &&
 		       (u64)seg->mo + seg->payload_len <= wqe->length &&
-		       !soft_rx_pieces(qp, seg, NULL);
+		       !soft_rx_send_pieces(qp, seg, NULL);
 	if (seg->opcode == SOFT_RDMAP_READ_RESP) {
 		need = IB_ACCESS_LOCAL_WRITE;
-		if (soft_rx_resp_check(qp, seg))
+		if (soft_rx_read_resp_check(qp, seg))
 			return false;
 	}
 	if (soft_mem_get_cached(&qp->mem, &qp->rx->mem, seg->stag, seg->to,

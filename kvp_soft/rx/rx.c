@@ -198,8 +198,8 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
  * The next FPDU, if all of it is in the buffer; else what there is of it.
  * Return: octets used; 0 when the FPDU has to wait.
  */
-static int soft_rx_next(struct soft_qp *qp, struct sk_buff *skb,
-			struct soft_window *w, u32 off, u32 avail)
+static int soft_rx_next_fpdu(struct soft_qp *qp, struct sk_buff *skb,
+			     struct soft_window *w, u32 off, u32 avail)
 {
 	struct soft_src src = { .skb = skb, .off = off };
 	u8 head[SOFT_MPA_HDR];
@@ -245,8 +245,8 @@ static void soft_rx_unreadable(struct soft_qp *qp)
 }
 
 /* tcp_read_sock() actor: returns how many octets were used. */
-static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
-			 unsigned int off, size_t len)
+static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
+			      unsigned int off, size_t len)
 {
 	struct soft_qp *qp = desc->arg.data;
 	struct soft_window w;
@@ -260,7 +260,7 @@ static int soft_rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	soft_window_open(&w, skb);
 	qp->rx->apart = false;
 	while (used < len && !qp->rx->stopped && !qp->rx->held) {
-		n = soft_rx_next(qp, skb, &w, off + used, len - used);
+		n = soft_rx_next_fpdu(qp, skb, &w, off + used, len - used);
 		if (n < 0) {
 			/* the rest stays with TCP */
 			desc->error = n;
@@ -306,13 +306,13 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 	if (qp->rx->bounce_ready && !qp->rx->stopped)
 		soft_rx_bounced(qp);
 	if (!qp->rx->held)
-		tcp_read_sock(sk, &desc, soft_rx_actor);
+		tcp_read_sock(sk, &desc, soft_rx_read_actor);
 	if (desc.error == -ENOMEM) {
 		queue_work(soft_wq, &qp->rx->waiter.work);
 	} else if (desc.error) {
 		soft_rx_unreadable(qp);
 		/* what is there is dropped, so that the Terminate is not lost to a reset */
-		tcp_read_sock(sk, &desc, soft_rx_actor);
+		tcp_read_sock(sk, &desc, soft_rx_read_actor);
 	}
 	if (qp->rx->push_waits) {
 		qp->rx->push_waits = false;

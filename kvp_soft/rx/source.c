@@ -10,7 +10,7 @@
 #include "internal.h"
 
 /* Look at the next piece: the buffer's own octets, each fragment, those of its parts. */
-static __always_inline void soft_window_peek(struct soft_window *w)
+static __always_inline void soft_rx_window_peek(struct soft_window *w)
 {
 	const skb_frag_t *frag;
 
@@ -39,7 +39,7 @@ void soft_window_step(struct soft_window *w)
 	w->begin = w->end;
 	do {
 		w->end += w->next_len;
-		soft_window_peek(w);
+		soft_rx_window_peek(w);
 	} while (w->next && w->next == w->data + (w->end - w->begin));
 }
 
@@ -54,7 +54,7 @@ void soft_window_open(struct soft_window *w, struct sk_buff *skb)
 	/* nothing to see: the octets are copied, then */
 	if (IS_ENABLED(CONFIG_HIGHMEM))
 		w->part = NULL;
-	soft_window_peek(w);
+	soft_rx_window_peek(w);
 }
 
 /** soft_src_copy() - @n octets of an FPDU from @off on */
@@ -70,14 +70,14 @@ void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 }
 
 /* The next piece; skb_seq_read() answers with all of a fragment, the end or not. */
-static u32 soft_src_piece(struct skb_seq_state *st, u32 done, u32 n,
-			  const u8 **data)
+static u32 soft_rx_src_piece(struct skb_seq_state *st, u32 done, u32 n,
+			     const u8 **data)
 {
 	return min(skb_seq_read(done, data, st), n - done);
 }
 
 /* CRC of the first @n octets. */
-static u32 soft_src_crc(const struct soft_src *src, u32 n)
+static u32 soft_rx_src_crc(const struct soft_src *src, u32 n)
 {
 	u32 crc = soft_crc_begin();
 	struct skb_seq_state st;
@@ -87,7 +87,7 @@ static u32 soft_src_crc(const struct soft_src *src, u32 n)
 	if (!src->skb)
 		return soft_crc_add(crc, src->lin, n);
 	skb_prepare_seq_read(src->skb, src->off, src->off + n, &st);
-	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
+	for (done = 0; (len = soft_rx_src_piece(&st, done, n, &data)); done += len)
 		crc = soft_crc_add(crc, data, len);
 	return crc;
 }
@@ -102,12 +102,12 @@ bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 	u8 wire[SOFT_MPA_CRC];
 
 	soft_src_copy(src, len - SOFT_MPA_CRC, wire, sizeof(wire));
-	return soft_crc_ok(soft_src_crc(src, len - SOFT_MPA_CRC), wire);
+	return soft_crc_ok(soft_rx_src_crc(src, len - SOFT_MPA_CRC), wire);
 }
 
 /* From the sender's memory; it may have lost its right to that since it asked. */
-static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
-			 const struct soft_mem *mem, u64 to, u32 n)
+static int soft_rx_src_move(const struct soft_direct_seg *seg, u32 off,
+			    const struct soft_mem *mem, u64 to, u32 n)
 {
 	const struct soft_place *at = &seg->at;
 	struct soft_mem *src;
@@ -122,8 +122,8 @@ static int soft_src_move(const struct soft_direct_seg *seg, u32 off,
 }
 
 /* From FPDUs of one length that lie one behind the other. */
-static void soft_src_place_joined(const struct soft_src *src, u32 off,
-				  const struct soft_mem *mem, u64 to, u32 n)
+static void soft_rx_src_place_joined(const struct soft_src *src, u32 off,
+				     const struct soft_mem *mem, u64 to, u32 n)
 {
 	const u32 fpdu = (off - src->hdr) / src->body;
 	const u32 skip = off - src->hdr - fpdu * src->body;
@@ -162,9 +162,9 @@ int soft_src_place(const struct soft_src *src, u32 off,
 	u32 done, len;
 
 	if (src->direct)
-		return soft_src_move(src->direct, off, mem, to, n);
+		return soft_rx_src_move(src->direct, off, mem, to, n);
 	if (src->stride) {
-		soft_src_place_joined(src, off, mem, to, n);
+		soft_rx_src_place_joined(src, off, mem, to, n);
 		return 0;
 	}
 	if (!src->skb) {
@@ -172,7 +172,7 @@ int soft_src_place(const struct soft_src *src, u32 off,
 		return 0;
 	}
 	skb_prepare_seq_read(src->skb, src->off + off, src->off + off + n, &st);
-	for (done = 0; (len = soft_src_piece(&st, done, n, &data)); done += len)
+	for (done = 0; (len = soft_rx_src_piece(&st, done, n, &data)); done += len)
 		soft_mem_write(mem, to + done, data, len);
 	return 0;
 }

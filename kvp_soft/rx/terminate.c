@@ -6,7 +6,7 @@
 #include "internal.h"
 
 /* Which of our work requests, in the verbs' words, did the peer refuse? */
-static enum ib_wc_status soft_term_status(const struct soft_term *term)
+static enum ib_wc_status soft_rx_term_status(const struct soft_term *term)
 {
 	if (term->layer == SOFT_TERM_RDMAP &&
 	    term->etype == SOFT_RDMAP_PROTECTION)
@@ -30,8 +30,8 @@ static enum ib_wc_status soft_term_status(const struct soft_term *term)
 }
 
 /* RFC 7306 8.2 has one code for an atomic operation's address, and others' lack of all */
-static bool soft_term_is_misaligned(const struct soft_term *term,
-				    const struct soft_term_about *about)
+static bool soft_rx_term_is_misaligned(const struct soft_term *term,
+				       const struct soft_term_about *about)
 {
 	return !about->tagged && about->opcode == SOFT_RDMAP_ATOMIC_REQ &&
 	       term->layer == SOFT_TERM_RDMAP &&
@@ -40,8 +40,8 @@ static bool soft_term_is_misaligned(const struct soft_term *term,
 }
 
 /* Is the sink of this Read the one in the header? It moves on as the Read is answered. */
-static bool soft_rx_out_has_sink(const struct soft_read_out *out,
-				 const struct soft_term_about *about)
+static bool soft_rx_term_out_has_sink(const struct soft_read_out *out,
+				      const struct soft_term_about *about)
 {
 	return !out->is_atomic && out->stag == about->stag &&
 	       about->to - out->to <= out->len;
@@ -51,9 +51,9 @@ static bool soft_rx_out_has_sink(const struct soft_read_out *out,
  * The Read or atomic operation whose request that is, if it is not answered. siw has the
  * length of a Read where its MSN belongs: then the oldest with that sink.
  */
-static bool soft_rx_fail_request(struct soft_qp *qp,
-				 const struct soft_term_about *about,
-				 enum ib_wc_status status)
+static bool soft_rx_term_fail_request(struct soft_qp *qp,
+				      const struct soft_term_about *about,
+				      enum ib_wc_status status)
 {
 	u32 slot = SOFT_NO_SLOT;
 	u32 i;
@@ -63,7 +63,7 @@ static bool soft_rx_fail_request(struct soft_qp *qp,
 		const struct soft_read_out *out =
 			&qp->out[(qp->out_head + i) % qp->mpa.ord];
 
-		if (about->by_sink && !soft_rx_out_has_sink(out, about))
+		if (about->by_sink && !soft_rx_term_out_has_sink(out, about))
 			continue;
 		if (out->msn == about->msn) {
 			slot = out->slot;
@@ -84,20 +84,20 @@ static bool soft_rx_fail_request(struct soft_qp *qp,
  * Write has when TCP took it, and then nobody else is to blame. Where the Terminate names
  * nothing it is the oldest. Return: somebody is to blame.
  */
-static bool soft_rx_blame(struct soft_qp *qp, const struct soft_term *term)
+static bool soft_rx_term_blame(struct soft_qp *qp, const struct soft_term *term)
 {
-	enum ib_wc_status status = soft_term_status(term);
+	enum ib_wc_status status = soft_rx_term_status(term);
 	struct soft_term_about about;
 
 	if (!soft_term_about(term, &about))
 		return soft_sq_blame(qp, NULL, status);
-	if (soft_term_is_misaligned(term, &about))
+	if (soft_rx_term_is_misaligned(term, &about))
 		status = IB_WC_REM_INV_REQ_ERR;
 	if (about.tagged)
 		return about.opcode == SOFT_RDMAP_WRITE &&
 		       soft_sq_blame(qp, &about, status);
 	if (about.qn == SOFT_QN_READ_REQ)
-		return soft_rx_fail_request(qp, &about, status);
+		return soft_rx_term_fail_request(qp, &about, status);
 	return about.qn == SOFT_QN_SEND &&
 	       soft_sq_blame(qp, &about, status);
 }
@@ -117,7 +117,7 @@ int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 	soft_count(qp->rnic, SOFT_CNT_TERM_RX);
 	trace_soft_terminate(qp, &s->term, false);
 	soft_qp_fail(qp, &s->term, false, -ECONNRESET);
-	if (!soft_rx_blame(qp, &s->term))
+	if (!soft_rx_term_blame(qp, &s->term))
 		soft_qp_event(qp, IB_EVENT_QP_FATAL);
 	qp->rx->stopped = true;
 	return 0;

@@ -97,8 +97,8 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 }
 
 /* Copy @n octets of the list, from where the last call stopped. */
-static enum soft_access soft_tx_gather(struct soft_qp *qp, struct soft_msg *msg,
-				       u8 *dst, u32 n)
+static enum soft_access soft_tx_build_gather(struct soft_qp *qp, struct soft_msg *msg,
+					     u8 *dst, u32 n)
 {
 	const struct krdma_soft_sge *sge;
 	enum soft_access why;
@@ -128,8 +128,8 @@ static enum soft_access soft_tx_gather(struct soft_qp *qp, struct soft_msg *msg,
 	return SOFT_ACCESS_OK;
 }
 
-static enum soft_access soft_tx_payload(struct soft_qp *qp,
-					struct soft_msg *msg, u8 *dst, u32 n)
+static enum soft_access soft_tx_build_payload(struct soft_qp *qp,
+					      struct soft_msg *msg, u8 *dst, u32 n)
 {
 	enum soft_access why;
 	struct soft_mem *mem;
@@ -141,7 +141,7 @@ static enum soft_access soft_tx_payload(struct soft_qp *qp,
 		return SOFT_ACCESS_OK;
 	}
 	if (msg->kind == SOFT_MSG_WR)
-		return soft_tx_gather(qp, msg, dst, n);
+		return soft_tx_build_gather(qp, msg, dst, n);
 
 	why = soft_mem_get_cached(&qp->mem, &qp->tx->mem, msg->read.src_stag,
 				  msg->read.src_to + msg->off, n,
@@ -258,7 +258,7 @@ u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
  * message's last, from one piece of memory: one check and one search for that do for all.
  * Return: how many; 0 too when an access is refused, which is told of each by itself.
  */
-static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
+static u32 soft_tx_build_several(struct soft_qp *qp, u8 *p, u32 n)
 {
 	struct soft_tx *tx = qp->tx;
 	struct soft_msg *msg = &tx->msg;
@@ -302,8 +302,8 @@ static u32 soft_tx_several(struct soft_qp *qp, u8 *p, u32 n)
  * On the direct path: of short messages that stand one behind the other FPDUs are built,
  * which the peer takes together; for two short copies of each that saves the rest of a push.
  */
-static bool soft_tx_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
-			   u32 n)
+static bool soft_tx_build_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
+				 u32 n)
 {
 	const u32 most = qp->mpa.crc ? SOFT_DIRECT_RUN_CRC : SOFT_DIRECT_RUN;
 
@@ -313,7 +313,7 @@ static bool soft_tx_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
 }
 
 /* Build the next FPDU of the message under way, or several. */
-static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
+static enum soft_step soft_tx_build_segment(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = qp->tx;
 	struct soft_msg *msg = &tx->msg;
@@ -324,12 +324,12 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 	u32 room;
 	u8 *p;
 
-	if (tx->direct && !soft_tx_in_run(qp, msg, n))
+	if (tx->direct && !soft_tx_build_in_run(qp, msg, n))
 		return soft_tx_direct(qp);
 	p = soft_tx_reserve_pages(qp, hdr + n);
 	if (!p)
 		return SOFT_STEP_FULL;
-	if (soft_tx_several(qp, p, n))
+	if (soft_tx_build_several(qp, p, n))
 		return SOFT_STEP_BUILT;
 	room = tx->frag.size - tx->frag.offset;
 	/* not less than a page; what is around a shorter ULPDU is at most a pad more */
@@ -338,7 +338,7 @@ static enum soft_step soft_tx_segment(struct soft_qp *qp, u32 mulpdu)
 				       SOFT_MPA_PAD_MAX - hdr, 4);
 
 	hdr = soft_tx_header(msg, p, n);
-	why = soft_tx_payload(qp, msg, p + hdr, n);
+	why = soft_tx_build_payload(qp, msg, p + hdr, n);
 	if (why) {
 		soft_tx_msg_refused(qp, msg, why);
 		return SOFT_STEP_BUILT;
@@ -373,6 +373,6 @@ enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 		soft_tx_msg_done(qp, msg);
 		return SOFT_STEP_BUILT;
 	default:
-		return soft_tx_segment(qp, mulpdu);
+		return soft_tx_build_segment(qp, mulpdu);
 	}
 }

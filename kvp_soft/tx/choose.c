@@ -11,7 +11,7 @@
 #include "../wire/mpa_markers.h"
 #include "internal.h"
 
-static bool soft_tx_room(const struct soft_tx *tx)
+static bool soft_tx_choose_room(const struct soft_tx *tx)
 {
 	return tx->nvec < SOFT_TX_VECS &&
 	       tx->staged + tx->pushed / SOFT_DIRECT_COST <
@@ -349,12 +349,12 @@ static enum soft_step soft_tx_terminate(struct soft_qp *qp)
 }
 
 /* One step: start the next message or build the next FPDU. */
-static enum soft_step soft_tx_step(struct soft_qp *qp, u32 mulpdu)
+static enum soft_step soft_tx_choose_step(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = qp->tx;
 	enum soft_step step, resp;
 
-	if (!soft_tx_room(tx))
+	if (!soft_tx_choose_room(tx))
 		return SOFT_STEP_FULL;
 	if (tx->seg && tx->seg->len)
 		return tx->direct ? soft_tx_push(qp) : soft_tx_to_wire(qp);
@@ -411,7 +411,7 @@ enum soft_step soft_tx_build(struct soft_qp *qp)
 	enum soft_step step;
 
 	do {
-		step = soft_tx_step(qp, mulpdu);
+		step = soft_tx_choose_step(qp, mulpdu);
 	} while (step == SOFT_STEP_BUILT);
 	return step;
 }

@@ -33,7 +33,7 @@
  * Until the timer expires: a tick's length, and more with more QPs. In the midst of a tick,
  * a tick's length for the next SOFT_GATHER_STEP of them.
  */
-static void soft_gather_start(struct soft_gather *gather)
+static void soft_tx_gather_start(struct soft_gather *gather)
 {
 	u64 ns = READ_ONCE(soft_tx_gather_us) * (u64)NSEC_PER_USEC / 2;
 
@@ -42,7 +42,7 @@ static void soft_gather_start(struct soft_gather *gather)
 	hrtimer_start(&gather->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
-static void soft_gather_leave(struct soft_pace *pace)
+static void soft_tx_gather_leave(struct soft_pace *pace)
 {
 	if (list_empty(&pace->node))
 		return;
@@ -50,25 +50,25 @@ static void soft_gather_leave(struct soft_pace *pace)
 	pace->with->n--;
 }
 
-static struct soft_qp *soft_paced_qp(struct soft_pace *pace)
+static struct soft_qp *soft_tx_paced_qp(struct soft_pace *pace)
 {
 	return container_of(pace, struct soft_tx, pace)->qp;
 }
 
 /* The transmitter looks at the queue; @goes_on: the poster is posting, to @several. */
-static void soft_gather_end(struct soft_pace *pace, bool goes_on, bool several)
+static void soft_tx_gather_end(struct soft_pace *pace, bool goes_on, bool several)
 {
 	enum soft_pace_end end = SOFT_PACE_LATE;
 
 	if (goes_on)
 		end = pace->moved && !several ? SOFT_PACE_SLOW : SOFT_PACE_BUSY;
-	soft_gather_leave(pace);
+	soft_tx_gather_leave(pace);
 	WRITE_ONCE(pace->end, end);
-	soft_qp_kick(soft_paced_qp(pace));
+	soft_qp_kick(soft_tx_paced_qp(pace));
 }
 
 /* Has something waited for too long, although the poster goes on? */
-static bool soft_gather_stale(const struct soft_pace *pace, bool several)
+static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 {
 	u32 most = several || pace->seen >= SOFT_GATHER_FAST ?
 			   SOFT_GATHER_GOES_MORE :
@@ -98,7 +98,7 @@ static void soft_gather_begin(struct soft_gather *gather, enum soft_gather_phase
 
 static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pace)
 {
-	const int pending = soft_ring_pending(&soft_paced_qp(pace)->sq.ring);
+	const int pending = soft_ring_pending(&soft_tx_paced_qp(pace)->sq.ring);
 
 	if (pending)
 		gather->waits = true;
@@ -110,7 +110,7 @@ static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pa
 }
 
 /* Look at some queues. Return: that was all of them. */
-static bool soft_gather_look(struct soft_gather *gather)
+static bool soft_tx_gather_look(struct soft_gather *gather)
 {
 	struct soft_pace *pace;
 	u32 n;
@@ -125,7 +125,7 @@ static bool soft_gather_look(struct soft_gather *gather)
 }
 
 /* Does a worker have the poster's CPU, perhaps? Always, on a busy one: so not for ever. */
-static bool soft_gather_worker(struct soft_gather *gather)
+static bool soft_tx_gather_worker(struct soft_gather *gather)
 {
 	if (current->flags & PF_WQ_WORKER &&
 	    ++gather->workers < SOFT_GATHER_IDLE)
@@ -146,7 +146,7 @@ static bool soft_gather_is_idle(const struct soft_gather *gather)
  */
 static bool soft_gather_looked(struct soft_gather *gather)
 {
-	const bool waits = gather->waits && !soft_gather_worker(gather);
+	const bool waits = gather->waits && !soft_tx_gather_worker(gather);
 
 	if (waits && gather->moved)
 		gather->goes++;
@@ -166,8 +166,8 @@ static bool soft_gather_end_some(struct soft_gather *gather)
 		if (!pace)
 			return true;
 		if (soft_gather_is_idle(gather) || (pace->seen && !gather->moved) ||
-		    soft_gather_stale(pace, gather->several))
-			soft_gather_end(pace, gather->moved, gather->several);
+		    soft_tx_gather_stale(pace, gather->several))
+			soft_tx_gather_end(pace, gather->moved, gather->several);
 	}
 	return false;
 }
@@ -191,7 +191,7 @@ static void soft_gather_step(struct soft_gather *gather)
 	if (gather->phase == SOFT_GATHER_RESTS)
 		soft_gather_begin_tick(gather);
 	if (gather->phase == SOFT_GATHER_LOOKS) {
-		if (!soft_gather_look(gather))
+		if (!soft_tx_gather_look(gather))
 			return;
 		if (soft_gather_looked(gather))
 			soft_gather_begin(gather, SOFT_GATHER_ENDS);
@@ -202,7 +202,7 @@ static void soft_gather_step(struct soft_gather *gather)
 		gather->phase = SOFT_GATHER_RESTS;
 }
 
-static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
+static enum hrtimer_restart soft_tx_gather_tick(struct hrtimer *timer)
 {
 	struct soft_gather *gather =
 		container_of(timer, struct soft_gather, timer);
@@ -210,7 +210,7 @@ static enum hrtimer_restart soft_gather_tick(struct hrtimer *timer)
 	spin_lock(&gather->lock);
 	soft_gather_step(gather);
 	if (gather->n)
-		soft_gather_start(gather);
+		soft_tx_gather_start(gather);
 	spin_unlock(&gather->lock);
 	return HRTIMER_NORESTART;
 }
@@ -221,7 +221,7 @@ void soft_gather_init(struct soft_gather *gather)
 	spin_lock_init(&gather->lock);
 	INIT_LIST_HEAD(&gather->pacing);
 	hrtimer_init(&gather->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	gather->timer.function = soft_gather_tick;
+	gather->timer.function = soft_tx_gather_tick;
 }
 
 /** soft_gather_exit() - the context's QPs are gone */
@@ -252,7 +252,7 @@ void soft_pace_exit(struct soft_pace *pace)
 void __soft_pace_busy(struct soft_pace *pace)
 {
 	spin_lock_bh(&pace->with->lock);
-	soft_gather_leave(pace);
+	soft_tx_gather_leave(pace);
 	spin_unlock_bh(&pace->with->lock);
 }
 
@@ -272,7 +272,7 @@ void soft_pace_reset(struct soft_pace *pace)
 }
 
 /* Is something that was posted before not over yet, or not looked at? */
-static bool soft_pace_ahead(struct soft_qp *qp)
+static bool soft_tx_pace_ahead(struct soft_qp *qp)
 {
 	/* who waits for a work request wants its completion */
 	return !(qp->sig_all || qp->sq.wqe->flags & KRDMA_SOFT_WQE_SIGNALED) ||
@@ -306,7 +306,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 	WRITE_ONCE(gather->calls, gather->calls + 1);
 	if (pace->on || READ_ONCE(gather->n)) {
 		spin_lock_bh(&gather->lock);
-		soft_gather_leave(pace);
+		soft_tx_gather_leave(pace);
 		gather->inside++;
 		/* not while the poster is here */
 		if (!gather->n)
@@ -318,7 +318,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 	pace->away = false;
 	soon = pace->call_ns &&
 	       begin - pace->call_end < max(pace->call_ns / 2, gather_ns / 10);
-	if (soon || (pace->call_ns && soft_pace_ahead(qp)))
+	if (soon || (pace->call_ns && soft_tx_pace_ahead(qp)))
 		pace->hasty++;
 	else
 		pace->hasty = 0;
@@ -331,7 +331,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 }
 
 /* The poster came with @n work requests, @gathered or at once: is gathering of use? */
-static void soft_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
+static void soft_tx_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
 {
 	if (n < 2) {
 		pace->on = pace->hasty;
@@ -363,7 +363,7 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 		spin_unlock_bh(&pace->with->lock);
 	}
 	if (pace->on)
-		soft_pace_learn(pace, n, gathered);
+		soft_tx_pace_learn(pace, n, gathered);
 	pace->call_end = ktime_get_ns();
 	pace->call_ns = pace->call_end - begin;
 }
@@ -374,7 +374,7 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
  * It rings before its queue is full, unless much of that is under way: then with the next
  * poll that finds nothing.
  */
-static u32 soft_pace_most(const struct soft_qp *qp)
+static u32 soft_tx_pace_most(const struct soft_qp *qp)
 {
 	const u32 depth = qp->sq.ring.depth;
 	const u32 left = qp->sq.wqe->length <= SOFT_PACE_SHORT ? max(depth / 8, 1U) :
@@ -405,11 +405,11 @@ void soft_pace_rest(struct soft_qp *qp)
 			list_add_tail(&pace->node, &gather->pacing);
 			if (!gather->n++) {
 				gather->phase = SOFT_GATHER_RESTS;
-				soft_gather_start(gather);
+				soft_tx_gather_start(gather);
 			}
 		}
 	}
-	soft_ring_want_soon(&qp->sq.ring, soft_pace_most(qp));
+	soft_ring_want_soon(&qp->sq.ring, soft_tx_pace_most(qp));
 }
 
 /**
@@ -435,7 +435,7 @@ void soft_pace_late(struct soft_qp *qp)
 	if (!pending)
 		return;
 	if (end == SOFT_PACE_SLOW) {
-		most = soft_pace_most(qp);
+		most = soft_tx_pace_most(qp);
 		pace->most = max3(pending / 2, (int)most / 2, 2);
 		pace->full = 0;
 		return;

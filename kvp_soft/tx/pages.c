@@ -38,7 +38,7 @@ struct soft_tx_pages {
 
 static struct soft_tx_pages __percpu *soft_tx_pages;
 
-static struct shrinker *soft_tx_shrinker;
+static struct shrinker *soft_tx_pages_shrinker;
 
 /** soft_tx_pages_swap() - at the begin and the end of a run; process context */
 void soft_tx_pages_swap(struct soft_tx *tx)
@@ -203,14 +203,14 @@ int soft_tx_pages_init(void)
 		return -ENOMEM;
 	for_each_possible_cpu(cpu)
 		spin_lock_init(&per_cpu_ptr(soft_tx_pages, cpu)->lock);
-	soft_tx_shrinker = shrinker_alloc(0, "krdma_soft");
-	if (!soft_tx_shrinker) {
+	soft_tx_pages_shrinker = shrinker_alloc(0, "krdma_soft");
+	if (!soft_tx_pages_shrinker) {
 		free_percpu(soft_tx_pages);
 		return -ENOMEM;
 	}
-	soft_tx_shrinker->count_objects = soft_tx_pages_count;
-	soft_tx_shrinker->scan_objects = soft_tx_pages_scan;
-	shrinker_register(soft_tx_shrinker);
+	soft_tx_pages_shrinker->count_objects = soft_tx_pages_count;
+	soft_tx_pages_shrinker->scan_objects = soft_tx_pages_scan;
+	shrinker_register(soft_tx_pages_shrinker);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ void soft_tx_pages_exit(void)
 	struct soft_tx_pages *p;
 	int cpu;
 
-	shrinker_free(soft_tx_shrinker);
+	shrinker_free(soft_tx_pages_shrinker);
 	for_each_possible_cpu(cpu) {
 		p = per_cpu_ptr(soft_tx_pages, cpu);
 		soft_tx_pages_drop(&p->rest);

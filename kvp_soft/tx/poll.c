@@ -12,13 +12,13 @@
 #include "internal.h"
 
 /* queue pairs that have a poller */
-static atomic_t soft_pollers;
+static atomic_t soft_tx_poll_count;
 
-static bool soft_poll_get(void)
+static bool soft_tx_poll_get(void)
 {
-	if (atomic_inc_return(&soft_pollers) <= READ_ONCE(soft_tx_pollers))
+	if (atomic_inc_return(&soft_tx_poll_count) <= READ_ONCE(soft_tx_pollers))
 		return true;
-	atomic_dec(&soft_pollers);
+	atomic_dec(&soft_tx_poll_count);
 	return false;
 }
 
@@ -36,7 +36,7 @@ bool soft_poll_begin(struct soft_qp *qp)
 
 	lockdep_assert_held(&tx->mutex);
 	if (!tx->polled && READ_ONCE(soft_tx_pollers) && qp->sq.ring.depth &&
-	    READ_ONCE(qp->state) == SOFT_QP_RTS && soft_poll_get()) {
+	    READ_ONCE(qp->state) == SOFT_QP_RTS && soft_tx_poll_get()) {
 		tx->polled = true;
 		queue_work(soft_poll_wq, &tx->poll_work);
 	}
@@ -44,7 +44,7 @@ bool soft_poll_begin(struct soft_qp *qp)
 }
 
 /* The poller is there. It looks at the ring after that, so what was posted is found. */
-static void soft_poll_starts(struct soft_qp *qp)
+static void soft_tx_poll_starts(struct soft_qp *qp)
 {
 	guard(mutex)(&qp->tx->mutex);
 	qp->tx->looking = true;
@@ -52,12 +52,12 @@ static void soft_poll_starts(struct soft_qp *qp)
 }
 
 /* It leaves: from now on a doorbell says what is posted. */
-static void soft_poll_ends(struct soft_qp *qp)
+static void soft_tx_poll_ends(struct soft_qp *qp)
 {
 	guard(mutex)(&qp->tx->mutex);
 	qp->tx->polled = false;
 	qp->tx->looking = false;
-	atomic_dec(&soft_pollers);
+	atomic_dec(&soft_tx_poll_count);
 	soft_ring_want_doorbell(&qp->sq.ring);
 	/* posted before that was visible */
 	if (soft_ring_pending(&qp->sq.ring))
@@ -65,18 +65,18 @@ static void soft_poll_ends(struct soft_qp *qp)
 }
 
 /* Found something at @found; both parameters may change meanwhile. */
-static bool soft_poll_stays(const struct soft_qp *qp, u64 found)
+static bool soft_tx_poll_stays(const struct soft_qp *qp, u64 found)
 {
 	return READ_ONCE(qp->state) == SOFT_QP_RTS &&
 	       ktime_get_ns() - found < READ_ONCE(soft_tx_poll_us) * (u64)NSEC_PER_USEC &&
-	       atomic_read(&soft_pollers) <= READ_ONCE(soft_tx_pollers);
+	       atomic_read(&soft_tx_poll_count) <= READ_ONCE(soft_tx_pollers);
 }
 
 /*
  * Send what was posted, unless somebody else has. Return: false when nothing can be sent
  * now; what goes on then has the transmitter's worker, and ends in soft_poll_begin().
  */
-static bool soft_poll_send(struct soft_qp *qp)
+static bool soft_tx_poll_send(struct soft_qp *qp)
 {
 	struct soft_ring *ring = &qp->sq.ring;
 	u32 fetched;
@@ -97,16 +97,16 @@ void soft_poll_work(struct work_struct *work)
 	struct soft_qp *qp = container_of(work, struct soft_tx, poll_work)->qp;
 	u64 found = ktime_get_ns();
 
-	soft_poll_starts(qp);
-	while (soft_poll_stays(qp, found)) {
+	soft_tx_poll_starts(qp);
+	while (soft_tx_poll_stays(qp, found)) {
 		/* without the mutex the index may look like nonsense, too */
 		if (soft_ring_pending(&qp->sq.ring)) {
-			if (!soft_poll_send(qp))
+			if (!soft_tx_poll_send(qp))
 				break;
 			found = ktime_get_ns();
 		}
 		cpu_relax();
 		cond_resched();
 	}
-	soft_poll_ends(qp);
+	soft_tx_poll_ends(qp);
 }

@@ -27,8 +27,8 @@ struct soft_tx_own {
 };
 
 /* Is it a Write or Send of one element, or inline? */
-static bool soft_tx_kind(const struct krdma_soft_sqe *wqe,
-			 struct soft_tx_kind *kind)
+static bool soft_tx_run_kind(const struct krdma_soft_sqe *wqe,
+			     struct soft_tx_kind *kind)
 {
 	*kind = (struct soft_tx_kind){
 		.opcode = wqe->opcode,
@@ -43,9 +43,9 @@ static bool soft_tx_kind(const struct krdma_soft_sqe *wqe,
 }
 
 /* Is an entry of the ring of that kind? */
-static __always_inline bool soft_tx_own(const struct krdma_soft_sqe *sqe,
-					const struct soft_tx_kind *kind,
-					struct soft_tx_own *own)
+static __always_inline bool soft_tx_run_own(const struct krdma_soft_sqe *sqe,
+					    const struct soft_tx_kind *kind,
+					    struct soft_tx_own *own)
 {
 	own->flags = READ_ONCE(sqe->flags);
 	if (READ_ONCE(sqe->opcode) != kind->opcode ||
@@ -63,7 +63,7 @@ static __always_inline bool soft_tx_own(const struct krdma_soft_sqe *sqe,
 }
 
 /* How many FPDUs of @len octets may be built from what is in the ring. */
-static u32 soft_tx_most(const struct soft_qp *qp, u32 len)
+static u32 soft_tx_run_most(const struct soft_qp *qp, u32 len)
 {
 	const struct soft_tx *tx = qp->tx;
 	const struct soft_sq *sq = &qp->sq;
@@ -96,7 +96,7 @@ void soft_tx_more(struct soft_qp *qp)
 	const u32 first = sq->ring.fetched;
 	u8 *p = page_address(tx->frag.page) + tx->frag.offset;
 	const struct krdma_soft_sqe *sqe;
-	const u32 most = soft_tx_most(qp, len);
+	const u32 most = soft_tx_run_most(qp, len);
 	struct soft_mem *mem = NULL;
 	struct soft_tx_kind kind;
 	struct soft_tx_own own;
@@ -104,7 +104,7 @@ void soft_tx_more(struct soft_qp *qp)
 	bool is_write;
 	u32 n, key;
 
-	if (!most || !soft_tx_kind(sq->wqe, &kind) || qp->mpa.tx_markers ||
+	if (!most || !soft_tx_run_kind(sq->wqe, &kind) || qp->mpa.tx_markers ||
 	    trace_soft_fpdu_enabled() || trace_soft_wr_enabled())
 		return;
 	if (!(kind.flags & KRDMA_SOFT_WQE_INLINE) &&
@@ -116,7 +116,7 @@ void soft_tx_more(struct soft_qp *qp)
 	is_write = kind.opcode == KRDMA_SOFT_OP_WRITE;
 	for (n = 0; n < most && !soft_tx_has_requests(qp); n++, p += len) {
 		sqe = soft_ring_entry(&sq->ring, first + n);
-		if (!soft_tx_own(sqe, &kind, &own))
+		if (!soft_tx_run_own(sqe, &kind, &own))
 			break;
 		if (mem && soft_mem_in_bounds(mem, own.addr, kind.len))
 			break;

@@ -44,7 +44,7 @@ static_assert(sizeof(struct tagged_wire) == SOFT_MPA_HDR + SOFT_TAGGED_HDR);
 static_assert(sizeof(struct untagged_wire) == SOFT_MPA_HDR + SOFT_UNTAGGED_HDR);
 
 /* RDMAP header length, known from the fourth octet on */
-static u32 rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
+static u32 soft_ddp_rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
 {
 	const struct soft_op *op = soft_op(rdmap_ctrl & RDMAP_OPCODE);
 
@@ -75,12 +75,12 @@ u32 soft_seg_need(const u8 *p, u32 have)
 		tagged = p[CTRL_DDP] & DDP_T;
 		need = SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
 		if (have > CTRL_RDMAP)
-			need += rdmap_hdr_len(tagged, p[CTRL_RDMAP]);
+			need += soft_ddp_rdmap_hdr_len(tagged, p[CTRL_RDMAP]);
 	}
 	return min(need, SOFT_MPA_HDR + (u32)get_unaligned_be16(p));
 }
 
-static void tagged_get(const u8 *p, struct soft_seg *seg)
+static void soft_ddp_tagged_get(const u8 *p, struct soft_seg *seg)
 {
 	const struct tagged_wire *w = (const void *)p;
 
@@ -88,7 +88,7 @@ static void tagged_get(const u8 *p, struct soft_seg *seg)
 	seg->to = get_unaligned_be64(w->to);
 }
 
-static void untagged_get(const u8 *p, struct soft_seg *seg)
+static void soft_ddp_untagged_get(const u8 *p, struct soft_seg *seg)
 {
 	const struct untagged_wire *w = (const void *)p;
 
@@ -99,7 +99,7 @@ static void untagged_get(const u8 *p, struct soft_seg *seg)
 }
 
 /* The DDP header; false if the ULPDU is too short to hold it */
-static bool ddp_get(const u8 *p, struct soft_seg *seg)
+static bool soft_ddp_get(const u8 *p, struct soft_seg *seg)
 {
 	if (seg->ulpdu_len < sizeof(seg->ctrl))
 		return false;
@@ -114,37 +114,40 @@ static bool ddp_get(const u8 *p, struct soft_seg *seg)
 		return false;
 
 	if (seg->tagged)
-		tagged_get(p, seg);
+		soft_ddp_tagged_get(p, seg);
 	else
-		untagged_get(p, seg);
+		soft_ddp_untagged_get(p, seg);
 	seg->payload_len = seg->ulpdu_len - seg->hdr_len;
 	return true;
 }
 
-static int refuse(const struct soft_seg *seg, const u8 *p, struct soft_term *term,
-		  u8 layer, u8 etype, u8 code)
+static int soft_ddp_refuse(const struct soft_seg *seg, const u8 *p, struct soft_term *term,
+			   u8 layer, u8 etype, u8 code)
 {
 	soft_term_with_hdr(term, seg, p, layer, etype, code);
 	return -EPROTO;
 }
 
 /* What the DDP and RDMAP control octets and the queue number must agree on */
-static int check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
+static int soft_ddp_check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
 
 	if (seg->dv != SOFT_DDP_VERSION && seg->tagged)
-		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_TAGGED, SOFT_TAG_VERSION);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_TAGGED,
+				       SOFT_TAG_VERSION);
 	if (seg->dv != SOFT_DDP_VERSION)
-		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, SOFT_UNTAG_VERSION);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED,
+				       SOFT_UNTAG_VERSION);
 	if (seg->rv != SOFT_RDMAP_VERSION)
-		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
-			      SOFT_OPER_VERSION);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+				       SOFT_OPER_VERSION);
 	if (!op || seg->tagged != !!(op->flags & SOFT_OP_TAGGED))
-		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
-			      SOFT_OPER_OPCODE);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+				       SOFT_OPER_OPCODE);
 	if (!seg->tagged && seg->qn != op->qn)
-		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, SOFT_UNTAG_QN);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED,
+				       SOFT_UNTAG_QN);
 	return 0;
 }
 
@@ -155,30 +158,32 @@ static int check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term 
  * 8 octets of Immediate Data checked and names no code either: as for the one
  * error that it does name, the stream is beyond repair.
  */
-static int check_body(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
+static int soft_ddp_check_body(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
 
 	if (op->flags & SOFT_OP_IMMEDIATE && seg->payload_len != op->body_max)
-		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
-			      SOFT_OPER_STREAM);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+				       SOFT_OPER_STREAM);
 	if (seg->payload_len < op->body_min)
-		return refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LENGTH);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR,
+				       SOFT_MPA_LENGTH);
 	if (op->flags & SOFT_OP_PAYLOAD)
 		return 0;
 	if (seg->payload_len > op->body_max)
-		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED,
-			      SOFT_UNTAG_TOO_LONG);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED,
+				       SOFT_UNTAG_TOO_LONG);
 	if (!seg->last)
-		return refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_LOCAL, SOFT_CODE_LOCAL);
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_DDP, SOFT_DDP_LOCAL,
+				       SOFT_CODE_LOCAL);
 	return 0;
 }
 
 /* The RDMAP header, for the operations that have one */
-static void rdmap_get(const u8 *p, struct soft_seg *seg)
+static void soft_ddp_rdmap_get(const u8 *p, struct soft_seg *seg)
 {
 	const u8 *hdr = p + SOFT_MPA_HDR + SOFT_UNTAGGED_HDR;
-	const u32 len = rdmap_hdr_len(seg->tagged, seg->opcode);
+	const u32 len = soft_ddp_rdmap_hdr_len(seg->tagged, seg->opcode);
 
 	switch (seg->opcode) {
 	case SOFT_RDMAP_READ_REQ:
@@ -200,7 +205,7 @@ static void rdmap_get(const u8 *p, struct soft_seg *seg)
 }
 
 /* RFC 7306 5.2.1: an operation that is none is to be reported */
-static bool atomic_op_ok(const struct soft_seg *seg)
+static bool soft_ddp_atomic_op_ok(const struct soft_seg *seg)
 {
 	return seg->opcode != SOFT_RDMAP_ATOMIC_REQ ||
 	       seg->atomic.op == SOFT_ATOMIC_FETCH_ADD ||
@@ -232,16 +237,17 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 
 	memset(seg, 0, sizeof(*seg));
 	seg->ulpdu_len = get_unaligned_be16(p);
-	if (!ddp_get(p, seg))
-		return refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR, SOFT_MPA_LENGTH);
-	err = check_kind(seg, p, term) ?: check_body(seg, p, term);
+	if (!soft_ddp_get(p, seg))
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_MPA, SOFT_MPA_ERROR,
+				       SOFT_MPA_LENGTH);
+	err = soft_ddp_check_kind(seg, p, term) ?: soft_ddp_check_body(seg, p, term);
 	if (err)
 		return err;
 
-	rdmap_get(p, seg);
-	if (!atomic_op_ok(seg))
-		return refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
-			      SOFT_OPER_OPCODE);
+	soft_ddp_rdmap_get(p, seg);
+	if (!soft_ddp_atomic_op_ok(seg))
+		return soft_ddp_refuse(seg, p, term, SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION,
+				       SOFT_OPER_OPCODE);
 	return 0;
 }
 
@@ -345,14 +351,14 @@ bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next
 }
 
 /* The header as it was received: encode it again, with the reserved bits */
-static int refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
+static int soft_ddp_refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
 {
 	u8 raw[sizeof(struct untagged_wire)];
 
 	soft_put_untagged(raw, seg->opcode, seg->last, seg->inv_stag, seg->qn, seg->msn,
 			  seg->mo, seg->payload_len);
 	memcpy(raw + CTRL_DDP, seg->ctrl, sizeof(seg->ctrl));
-	return refuse(seg, raw, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, code);
+	return soft_ddp_refuse(seg, raw, term, SOFT_TERM_DDP, SOFT_DDP_UNTAGGED, code);
 }
 
 /**
@@ -373,15 +379,15 @@ int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_
 			bool buffer_available, u64 buffer_len, struct soft_term *term)
 {
 	if (seg->msn != st->msn)
-		return refuse_untagged(seg, term, SOFT_UNTAG_MSN);
+		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_MSN);
 	if (!buffer_available)
-		return refuse_untagged(seg, term, SOFT_UNTAG_NO_BUFFER);
+		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_NO_BUFFER);
 	if (seg->mo != st->mo)
-		return refuse_untagged(seg, term, SOFT_UNTAG_MO);
+		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_MO);
 	/* whatever the buffer, MO and the length of a message have 32 bits */
 	if ((u64)seg->mo + seg->payload_len > buffer_len ||
 	    (u32)(seg->mo + seg->payload_len) < seg->mo)
-		return refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
+		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
 	return 0;
 }
 
@@ -400,7 +406,7 @@ void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg
 	}
 }
 
-static void ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
+static void soft_ddp_ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
 {
 	ctrl[0] = (tagged ? DDP_T : 0) | (last ? SOFT_DDP_LAST : 0) | SOFT_DDP_VERSION;
 	ctrl[1] = (SOFT_RDMAP_VERSION << RDMAP_RV_SHIFT) | (opcode & RDMAP_OPCODE);
@@ -422,7 +428,7 @@ u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_l
 	struct tagged_wire *w = (void *)p;
 
 	put_unaligned_be16(SOFT_TAGGED_HDR + payload_len, w->ulpdu_len);
-	ctrl_put(w->ctrl, true, last, opcode);
+	soft_ddp_ctrl_put(w->ctrl, true, last, opcode);
 	put_unaligned_be32(stag, w->stag);
 	put_unaligned_be64(to, w->to);
 	return sizeof(*w);
@@ -447,7 +453,7 @@ u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn
 	struct untagged_wire *w = (void *)p;
 
 	put_unaligned_be16(SOFT_UNTAGGED_HDR + payload_len, w->ulpdu_len);
-	ctrl_put(w->ctrl, false, last, opcode);
+	soft_ddp_ctrl_put(w->ctrl, false, last, opcode);
 	put_unaligned_be32(inv_stag, w->rsvd_ulp);
 	put_unaligned_be32(qn, w->qn);
 	put_unaligned_be32(msn, w->msn);

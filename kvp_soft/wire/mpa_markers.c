@@ -22,20 +22,20 @@
 #define MARKER_DATA	(MARKER_PERIOD - SOFT_MPA_MARKER)
 
 /* Octets from stream position @pos to the next marker. */
-static u32 first_marker(u64 pos)
+static u32 soft_mpa_first_marker(u64 pos)
 {
 	return -(u32)pos & (MARKER_PERIOD - 1);
 }
 
-static u32 count_markers(u64 pos, u32 len)
+static u32 soft_mpa_count_markers(u64 pos, u32 len)
 {
-	u32 first = first_marker(pos);
+	u32 first = soft_mpa_first_marker(pos);
 
 	return len > first ? DIV_ROUND_UP(len - first, MARKER_DATA) : 0;
 }
 
 /* What a marker @at octets behind the start says; a first one is not counted. */
-static u16 fpduptr(u32 first, u32 at)
+static u16 soft_mpa_fpduptr(u32 first, u32 at)
 {
 	return at && !first ? at - SOFT_MPA_MARKER : at;
 }
@@ -47,7 +47,7 @@ static u16 fpduptr(u32 first, u32 at)
  */
 u32 soft_marked_len(u64 pos, u32 len)
 {
-	return len + SOFT_MPA_MARKER * count_markers(pos, len);
+	return len + SOFT_MPA_MARKER * soft_mpa_count_markers(pos, len);
 }
 
 /**
@@ -70,8 +70,8 @@ u32 soft_marked_mulpdu(u32 emss)
  */
 u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
 {
-	u32 first = first_marker(pos);
-	u32 n = count_markers(pos, len);
+	u32 first = soft_mpa_first_marker(pos);
+	u32 n = soft_mpa_count_markers(pos, len);
 	u32 total = len + SOFT_MPA_MARKER * n;
 	u32 at, from;
 
@@ -82,7 +82,7 @@ u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
 		memmove(p + at + SOFT_MPA_MARKER, p + from,
 			min_t(u32, len - from, MARKER_DATA));
 		put_unaligned_be16(0, p + at);
-		put_unaligned_be16(fpduptr(first, at), p + at + 2);
+		put_unaligned_be16(soft_mpa_fpduptr(first, at), p + at + 2);
 	}
 	return total;
 }
@@ -98,12 +98,12 @@ u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
  */
 int soft_markers_remove(u8 *p, u64 pos, u32 total)
 {
-	u32 first = first_marker(pos);
+	u32 first = soft_mpa_first_marker(pos);
 	u32 to = min(first, total);
 	u32 at, n;
 
 	for (at = first; at < total; at += MARKER_PERIOD) {
-		if ((get_unaligned_be16(p + at + 2) & ~3) != fpduptr(first, at))
+		if ((get_unaligned_be16(p + at + 2) & ~3) != soft_mpa_fpduptr(first, at))
 			return -EPROTO;
 		n = min_t(u32, total - at - SOFT_MPA_MARKER, MARKER_DATA);
 		memmove(p + to, p + at + SOFT_MPA_MARKER, n);

@@ -155,7 +155,7 @@ void soft_read_req_get(const u8 *p, struct soft_read_req *rr)
 	rr->src_to = get_unaligned_be64(w->src_to);
 }
 
-static void read_req_put(u8 *p, const struct soft_read_req *rr)
+static void soft_rdmap_read_req_put(u8 *p, const struct soft_read_req *rr)
 {
 	struct read_req_wire *w = (void *)p;
 
@@ -179,7 +179,7 @@ u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr)
 	u32 n = soft_put_untagged(p, SOFT_RDMAP_READ_REQ, true, 0, SOFT_QN_READ_REQ, msn, 0,
 				  SOFT_READ_REQ_HDR);
 
-	read_req_put(p + n, rr);
+	soft_rdmap_read_req_put(p + n, rr);
 	return n + SOFT_READ_REQ_HDR;
 }
 
@@ -264,7 +264,7 @@ u32 soft_put_atomic_resp(u8 *p, u32 msn, const struct soft_atomic_resp *resp)
  * The sum of each field by itself: the highest bit of a field is the exclusive or
  * of both and of the carry from below, and nothing is carried out of it.
  */
-static u64 masked_sum(u64 a, u64 b, u64 mask)
+static u64 soft_rdmap_masked_sum(u64 a, u64 b, u64 mask)
 {
 	return ((a & ~mask) + (b & ~mask)) ^ ((a ^ b) & mask);
 }
@@ -277,7 +277,7 @@ static u64 masked_sum(u64 a, u64 b, u64 mask)
 u64 soft_atomic_result(const struct soft_atomic_req *rq, u64 old)
 {
 	if (rq->op == SOFT_ATOMIC_FETCH_ADD)
-		return masked_sum(old, rq->data, rq->mask);
+		return soft_rdmap_masked_sum(old, rq->data, rq->mask);
 	if ((rq->compare ^ old) & rq->compare_mask)
 		return old;
 	return (old & ~rq->mask) | (rq->data & rq->mask);
@@ -381,7 +381,7 @@ void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code)
 }
 
 /* Does this error report the header of the bad segment, RFC 5040 figure 10 */
-static bool reports_ddp(u8 layer, u8 etype)
+static bool soft_rdmap_reports_ddp(u8 layer, u8 etype)
 {
 	return layer == SOFT_TERM_DDP ||
 	       (layer == SOFT_TERM_RDMAP && etype != SOFT_RDMAP_LOCAL);
@@ -391,7 +391,7 @@ static bool reports_ddp(u8 layer, u8 etype)
  * Figure 10 would report the RDMAP header for all of remote protection, but
  * RFC 5040 4.8 and 7.1 restrict it to Read Requests, the only ones with one.
  */
-static bool reports_rdmap(const struct soft_seg *seg, u8 layer, u8 etype)
+static bool soft_rdmap_reports_rdmap(const struct soft_seg *seg, u8 layer, u8 etype)
 {
 	return layer == SOFT_TERM_RDMAP && etype == SOFT_RDMAP_PROTECTION && !seg->tagged &&
 	       seg->opcode == SOFT_RDMAP_READ_REQ &&
@@ -415,21 +415,21 @@ void soft_term_with_hdr(struct soft_term *term, const struct soft_seg *seg, cons
 	const u32 ddp_len = seg->tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR;
 
 	soft_term_set(term, layer, etype, code);
-	if (!reports_ddp(layer, etype) || seg->ulpdu_len < ddp_len)
+	if (!soft_rdmap_reports_ddp(layer, etype) || seg->ulpdu_len < ddp_len)
 		return;
 
 	term->has_ddp = true;
 	term->has_len = true;
 	term->seg_len = seg->ulpdu_len;
 	term->hdr_len = ddp_len;
-	if (reports_rdmap(seg, layer, etype)) {
+	if (soft_rdmap_reports_rdmap(seg, layer, etype)) {
 		term->has_rdmap = true;
 		term->hdr_len += SOFT_READ_REQ_HDR;
 	}
 	memcpy(term->hdr, raw + SOFT_MPA_HDR, term->hdr_len);
 }
 
-static enum access_kind access_kind(const struct soft_seg *seg)
+static enum access_kind soft_rdmap_access_kind(const struct soft_seg *seg)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
 
@@ -460,7 +460,7 @@ void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_acces
 	static const struct term_code unaligned = {
 		SOFT_TERM_RDMAP, SOFT_RDMAP_OPERATION, SOFT_OPER_STREAM
 	};
-	const struct term_code *c = &access_codes[access_kind(seg)][why];
+	const struct term_code *c = &access_codes[soft_rdmap_access_kind(seg)][why];
 
 	if (why == SOFT_ACCESS_ALIGN)
 		c = &unaligned;
@@ -485,7 +485,7 @@ void soft_term_read_progress(struct soft_term *term, u32 done)
 	rr.sink_to += done;
 	rr.src_to += done;
 	rr.length -= min(done, rr.length);
-	read_req_put(term->hdr + SOFT_UNTAGGED_HDR, &rr);
+	soft_rdmap_read_req_put(term->hdr + SOFT_UNTAGGED_HDR, &rr);
 }
 
 /**
@@ -524,7 +524,7 @@ u32 soft_put_terminate(u8 *p, const struct soft_term *term)
  * reverse order. Its M, D and R are where RFC 5040 4.8 has zeros, which tells, unless
  * all are 0.
  */
-static u8 term_unreverse(struct soft_term *term, u8 flags)
+static u8 soft_rdmap_term_unreverse(struct soft_term *term, u8 flags)
 {
 	if (flags & TERM_FLAGS || !(flags & TERM_REVERSED))
 		return flags;
@@ -555,7 +555,7 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 	term->layer = payload[0] >> 4;
 	term->etype = payload[0] & 0x0f;
 	term->code = payload[1];
-	flags = term_unreverse(term, payload[2]);
+	flags = soft_rdmap_term_unreverse(term, payload[2]);
 	payload += SOFT_TERM_CTRL;
 	len -= SOFT_TERM_CTRL;
 

@@ -118,7 +118,7 @@ static struct kal_port *start(struct ktest *test)
 	full = 0;
 	sockets = 0;
 	kal_set_addr4(&addr, 0);
-	port = port_new(&addr, ADDRESSES);
+	port = net_port_new(&addr, ADDRESSES);
 	KUNIT_ASSERT_NOT_NULL(test, port);
 	for (i = 0; i < ADDRESSES; i++)
 		kal_set_addr4(&port->holds[i].addr, htonl(0x0a000001 + i));
@@ -151,7 +151,7 @@ static void holds_all(struct ktest *test)
 {
 	struct kal_port *port = start(test);
 
-	KTEST_EQ(test, hold_any(&init_net, port, htons(7600)), 0);
+	KTEST_EQ(test, net_port_hold_any(&init_net, port, htons(7600)), 0);
 	expect_all(test, port, 7600);
 }
 
@@ -160,7 +160,7 @@ static void holds_all_or_none(struct ktest *test)
 	struct kal_port *port = start(test);
 
 	take(NULL, htonl(0x0a000003), 7600);
-	expect_none(test, port, hold_any(&init_net, port, htons(7600)));
+	expect_none(test, port, net_port_hold_any(&init_net, port, htons(7600)));
 	KTEST_FALSE(test, taken(htonl(0x0a000001), 7600));
 }
 
@@ -172,7 +172,7 @@ static void agrees_on_any(struct ktest *test)
 	take(NULL, htonl(0x0a000002), 40000);
 	take(NULL, htonl(0x0a000003), 40001);
 	take(NULL, htonl(0x0a000001), 40002);
-	KTEST_EQ(test, hold_any(&init_net, port, 0), 0);
+	KTEST_EQ(test, net_port_hold_any(&init_net, port, 0), 0);
 	expect_all(test, port, 40003);
 }
 
@@ -181,7 +181,7 @@ static void gives_up(struct ktest *test)
 	struct kal_port *port = start(test);
 
 	full = htonl(0x0a000002);
-	expect_none(test, port, hold_any(&init_net, port, 0));
+	expect_none(test, port, net_port_hold_any(&init_net, port, 0));
 	KTEST_EQ(test, next_port, 40000 + ANY_TRIES);
 }
 
@@ -205,7 +205,7 @@ static void covers_its_addresses(struct ktest *test)
 	struct in6_addr zero = {};
 	unsigned int i;
 
-	KTEST_EQ(test, hold_any(&init_net, port, htons(7600)), 0);
+	KTEST_EQ(test, net_port_hold_any(&init_net, port, htons(7600)), 0);
 	for (i = 0; i < ARRAY_SIZE(uses); i++) {
 		kal_set_addr4(&addr, htonl(uses[i].ip));
 		kal_addr_set_port(&addr, htons(uses[i].port));

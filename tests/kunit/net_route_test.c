@@ -107,13 +107,13 @@ static void counts_beyond_the_room(struct ktest *test)
 	struct locals l = { .entries = entries, .room = 2 };
 	const struct sockaddr_storage a = v4(1), b = v4(2), c = v4(3);
 
-	add(&l, &a, 1);
-	add(&l, &a, 1);
+	net_route_add(&l, &a, 1);
+	net_route_add(&l, &a, 1);
 	KTEST_EQ(test, l.count, 1);
-	add(&l, &a, 2);
+	net_route_add(&l, &a, 2);
 	KTEST_EQ(test, l.count, 2);
-	add(&l, &b, 1);
-	add(&l, &c, 1);
+	net_route_add(&l, &b, 1);
+	net_route_add(&l, &c, 1);
 	KTEST_EQ(test, l.count, 4);
 	KTEST_EQ(test, entries[1].ifindex, 2);
 	KTEST_TRUE(test, kal_addr_same(&entries[1].addr, &a));
@@ -172,8 +172,8 @@ static struct net_device *device4(struct ktest *test)
 static void both(struct locals *l, struct net_device *ndev, const struct kal_route *r)
 {
 	guard(rcu)();
-	add_addrs4(l, ndev, r, true);
-	add_addrs4(l, ndev, r, false);
+	net_route_add_addrs4(l, ndev, r, true);
+	net_route_add_addrs4(l, ndev, r, false);
 }
 
 static void expect4(struct ktest *test, const struct locals *l, const u32 *wanted,
@@ -257,8 +257,8 @@ static void expect6(struct ktest *test, struct net_device *ndev, const struct ka
 	unsigned int i;
 
 	scoped_guard(rcu) {
-		add_addrs6(&l, ndev, r, dst, true);
-		add_addrs6(&l, ndev, r, dst, false);
+		net_route_add_addrs6(&l, ndev, r, dst, true);
+		net_route_add_addrs6(&l, ndev, r, dst, false);
 	}
 	KTEST_EQ(test, l.count, num);
 	for (i = 0; i < min(num, l.count); i++) {
