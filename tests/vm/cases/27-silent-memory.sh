@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: an RNIC goes while commands of /dev/krdma wait for memory that never answers (userfaultfd)
 # limit: 90
+# covers: kal/chardev kal/core kal/ib
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
