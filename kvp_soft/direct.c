@@ -121,26 +121,13 @@ static bool soft_direct_allowed(const struct soft_qp *a, const struct soft_qp *b
 	       net_eq(sock_net(a->llp->sock->sk), sock_net(b->llp->sock->sk));
 }
 
-/**
- * soft_direct_join() - a stream begins: is its other end here, too?
- * @qp: queue pair, whose receiver is ready
- *
- * Without memory the stream stays with TCP. Return: the other end was found, and may have
- * the socket's lock from now on. Context: may sleep, under tx.mutex.
- */
-bool soft_direct_join(struct soft_qp *qp)
+/* With soft_direct_streams_lock held. */
+static bool soft_direct_find(struct soft_qp *qp)
 {
 	struct soft_direct *direct = qp->direct;
-	struct soft_stream_id other;
+	struct soft_stream_id other = soft_direct_stream_mirror(&direct->id);
 	struct soft_direct *peer;
 
-	refcount_set(&direct->users, 1);
-	reinit_completion(&direct->unused);
-	if (READ_ONCE(soft_same_host) == SOFT_SAME_HOST_OFF)
-		return false;
-	soft_direct_stream_identify(qp, &direct->id);
-	other = soft_direct_stream_mirror(&direct->id);
-	guard(spinlock_bh)(&soft_direct_streams_lock);
 	if (rhashtable_insert_fast(&soft_direct_streams, &direct->node,
 				   soft_direct_streams_params))
 		return false;
@@ -154,20 +141,44 @@ bool soft_direct_join(struct soft_qp *qp)
 	return true;
 }
 
+/**
+ * soft_direct_join() - a stream begins: is its other end here, too?
+ * @qp: queue pair, whose receiver is ready
+ *
+ * Without memory the stream stays with TCP. Return: the other end was found, and may have
+ * the socket's lock from now on. Context: may sleep, under tx.mutex.
+ */
+bool soft_direct_join(struct soft_qp *qp)
+{
+	struct soft_direct *direct = qp->direct;
+	bool found;
+
+	refcount_set(&direct->users, 1);
+	reinit_completion(&direct->unused);
+	if (READ_ONCE(soft_same_host) == SOFT_SAME_HOST_OFF)
+		return false;
+	soft_direct_stream_identify(qp, &direct->id);
+	spin_lock_bh(&soft_direct_streams_lock);
+	found = soft_direct_find(qp);
+	spin_unlock_bh(&soft_direct_streams_lock);
+	return found;
+}
+
 static void soft_direct_unlist(struct soft_qp *qp)
 {
 	struct soft_direct *direct = qp->direct;
 
-	guard(spinlock_bh)(&soft_direct_streams_lock);
-	if (!direct->listed)
-		return;
-	rhashtable_remove_fast(&soft_direct_streams, &direct->node,
-			       soft_direct_streams_params);
-	direct->listed = false;
-	if (!qp->peer)
-		return;
-	soft_direct_set_peer(qp->peer, NULL);
-	soft_direct_set_peer(qp, NULL);
+	spin_lock_bh(&soft_direct_streams_lock);
+	if (direct->listed) {
+		rhashtable_remove_fast(&soft_direct_streams, &direct->node,
+				       soft_direct_streams_params);
+		direct->listed = false;
+		if (qp->peer) {
+			soft_direct_set_peer(qp->peer, NULL);
+			soft_direct_set_peer(qp, NULL);
+		}
+	}
+	spin_unlock_bh(&soft_direct_streams_lock);
 }
 
 static void soft_direct_put(struct soft_qp *peer)

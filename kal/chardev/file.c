@@ -157,14 +157,17 @@ static const struct kal_command kal_commands[] = {
 	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(chardev_cmd_usage, krdma_usage, objects),
 	/* objects */
 	[_IOC_NR(KRDMA_IOC_DESTROY)] = KAL_COMMAND(chardev_cmd_destroy, krdma_destroy, handle),
-	[_IOC_NR(KRDMA_IOC_CONTEXT)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_context, krdma_context, flags),
+	[_IOC_NR(KRDMA_IOC_CONTEXT)] =
+		KAL_COMMAND_NEW_PRIVATE(kal_cmd_context, krdma_context, flags),
 	[_IOC_NR(KRDMA_IOC_PD)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_pd, krdma_pd, id),
 	[_IOC_NR(KRDMA_IOC_CQ)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_cq, krdma_cq, depth),
-	[_IOC_NR(KRDMA_IOC_CQ_MODIFY)] = KAL_COMMAND_PRIVATE(kal_cmd_cq_modify, krdma_cq_modify, depth),
+	[_IOC_NR(KRDMA_IOC_CQ_MODIFY)] =
+		KAL_COMMAND_PRIVATE(kal_cmd_cq_modify, krdma_cq_modify, depth),
 	[_IOC_NR(KRDMA_IOC_CQ_POLL)] = KAL_COMMAND(kal_cmd_cq_poll, krdma_cq_poll, entries),
 	[_IOC_NR(KRDMA_IOC_CQ_NOTIFY)] = KAL_COMMAND(kal_cmd_cq_notify, krdma_cq_notify, missed),
 	[_IOC_NR(KRDMA_IOC_SRQ)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_srq, krdma_srq, max_sge),
-	[_IOC_NR(KRDMA_IOC_SRQ_MODIFY)] = KAL_COMMAND_PRIVATE(kal_cmd_srq_modify, krdma_srq_attr, limit),
+	[_IOC_NR(KRDMA_IOC_SRQ_MODIFY)] =
+		KAL_COMMAND_PRIVATE(kal_cmd_srq_modify, krdma_srq_attr, limit),
 	[_IOC_NR(KRDMA_IOC_SRQ_QUERY)] = KAL_COMMAND(kal_cmd_srq_query, krdma_srq_attr, limit),
 	[_IOC_NR(KRDMA_IOC_QP)] = KAL_COMMAND_NEW_PRIVATE(kal_cmd_qp, krdma_qp, max_inline),
 	[_IOC_NR(KRDMA_IOC_QP_MODIFY)] = KAL_COMMAND(kal_cmd_qp_modify, krdma_qp_attr, access),

@@ -285,13 +285,17 @@ bool kal_port_covers(const struct kal_port *port, const struct sockaddr_storage 
 EXPORT_SYMBOL_GPL(kal_port_covers);
 
 /*
- * inet_bind_conflict() lets sockets with SO_REUSEPORT pass each other when one user has
- * them, and has no other exception that leaves everybody else out: with SO_REUSEADDR any
- * socket passes that has it, too, and with SK_FORCE_REUSE inet_csk_get_port() compares
- * the owner's socket with none. The user is what sock_i_uid() reads: i_uid of the socket's
- * inode, for which the kernel has no call but fchown(), which needs a file. So have the holds and the owner's socket, during a call, and their user is nobody
- * else. All other sockets are in their ways as ever, other reservations' holds too: these
- * have no SO_REUSEPORT at the time.
+ * The owner of a reservation must get past its holds, and nobody else may.
+ *
+ * inet_bind_conflict() knows one such exception: sockets with SO_REUSEPORT pass each other
+ * when one user owns them. The others do not do:
+ * - SO_REUSEADDR lets in every socket that has it, too.
+ * - With SK_FORCE_REUSE, inet_csk_get_port() compares the owner's socket with none at all.
+ *
+ * The user is what sock_i_uid() reads: i_uid of the socket's inode. The kernel changes that
+ * by fchown() alone, which needs a file. So during a call the holds and the owner's socket
+ * get SO_REUSEPORT and a user id that no other socket has. Other reservations' holds have
+ * no SO_REUSEPORT at that time, so they stay in the way, as do all other sockets.
  */
 static DEFINE_MUTEX(net_port_pass_mutex);
 

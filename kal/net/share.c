@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the users of /dev/krdma may have of a network namespace: neighbours that are watched,
- * subscriptions to its events and reserved ports. The host's notifications go through them under a lock, so
- * there is a bound, and a share of it for each user, so that none takes all from the others.
+ * What the users of /dev/krdma may have of a network namespace: watched neighbours,
+ * subscriptions to its events and reserved ports. The host's notifications walk them under a
+ * lock, so their number has a bound. Each user has a share of it, so that no user takes all.
  * Kernel callers of krdma/netstack.h are not counted. Called by chardev/net.c.
  */
 #include <linux/capability.h>

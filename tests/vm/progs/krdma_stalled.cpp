@@ -35,8 +35,8 @@ public:
 
 		if (fd_ < 0)
 			rdma::fail_errno("userfaultfd", errno);
-		memory_ = ::mmap(nullptr, page, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memory_ = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 		api.api = UFFD_API;
 		range.range.start = address();
 		range.range.len = page;
@@ -80,8 +80,7 @@ private:
 using Command = int (*)(const chardev::File &file, const chardev::Context &ctx,
 			std::uint64_t silent);
 
-int make_region(const chardev::File &file, std::uint32_t pd, std::uint64_t start,
-		krdma_mr &mr)
+int make_region(const chardev::File &file, std::uint32_t pd, std::uint64_t start, krdma_mr &mr)
 {
 	mr = {};
 	mr.pd = pd;
