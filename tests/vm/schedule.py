@@ -40,13 +40,21 @@ class Queue:
     Each guest asks for its next one. With a time at which all is to be over, a case is only
     handed out when it would end by then; the others are left out. A case that is alone runs
     while no other guest does anything.
+
+    Guests that share the host's processors are serial ones: each emulates its processors in
+    turn, in one thread. With a thread for each, a processor of a guest spins while the host
+    runs another guest in place of the one that it waits for, and all cases take twice as long
+    as in one guest. Cases that are alone run in a guest that is not serial.
     """
 
-    def __init__(self, names, expected=None, alone=(), until=None, urgent=None):
+    def __init__(self, names, expected=None, alone=(), until=None, urgent=None, share=False):
         self.waiting = [n for n in names if n in alone] + [n for n in names if n not in alone]
         self.expected = expected or {}
         self.alone = set(alone)
         self.until = until
+        # cases that are not alone are for serial guests
+        self.share = share
+        self.serial = set()
         # what to begin with where there is time for all; None keeps the order of the names
         self.urgent = urgent
         self.left_out = []
@@ -98,11 +106,22 @@ class Queue:
     def alone_waits(self):
         return any(n in self.alone for n in self.waiting)
 
-    def joins(self, guest):
+    def boots_serial(self):
+        """Whether the next guest is to be a serial one."""
+        return self.share and not self.alone_waits()
+
+    def joins(self, guest, serial=False):
         self.running[guest] = None
+        if serial:
+            self.serial.add(guest)
 
     def leaves(self, guest):
         self.running.pop(guest, None)
+        self.serial.discard(guest)
+
+    def fits(self, guest, name):
+        """The guest is of the kind that the case is for."""
+        return not self.share or (name in self.alone) != (guest in self.serial)
 
     def next(self, guest, now):
         """The guest's next case, WAIT when it is to ask again after another's end, None at the end."""
@@ -112,15 +131,13 @@ class Queue:
         if any(n in self.alone for n in others):
             return WAIT
         for name in self.in_order(now):
-            if name in self.alone and any(others):
+            if (name in self.alone and any(others)) or not self.fits(guest, name):
                 continue
             self.waiting.remove(name)
             self.running[guest] = name
             return name
-        if not self.waiting:
-            return None
-        # alone ones, for a guest that is left when the others are at their end
-        return WAIT
+        # alone ones wait for the others' ends
+        return WAIT if any(self.fits(guest, n) for n in self.waiting) else None
 
     def ended(self, guest, name, seconds):
         self.running[guest] = None

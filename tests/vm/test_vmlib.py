@@ -83,6 +83,22 @@ class Handing(unittest.TestCase):
         self.assertEqual([q.next(g, 0) for g in (1, 2, 1, 2)], ["long", "short", "other", None])
         self.assertEqual(q.left_out, [])
 
+    def test_alone_cases_run_in_a_guest_that_is_not_serial(self):
+        q = self.queue(alone=["other"], share=True)
+        self.assertFalse(q.boots_serial())
+        q.joins(1)
+        self.assertEqual(q.next(1, 0), "other")
+        q.ended(1, "other", 10)
+        self.assertTrue(q.boots_serial())
+        self.assertIsNone(q.next(1, 10))
+        q.leaves(1)
+        q.joins(1, serial=True)
+        q.joins(2, serial=True)
+        self.assertEqual([q.next(g, 10) for g in (1, 2)], ["long", "short"])
+        q.again("other")
+        q.ended(1, "long", 10)
+        self.assertIsNone(q.next(1, 20))
+
     def test_what_is_not_over_in_time_is_left_out_and_shorter_ones_run(self):
         q = self.queue(until=50)
         self.assertEqual(q.next(1, 0), "short")

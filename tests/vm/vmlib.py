@@ -171,8 +171,11 @@ def end_with_parent():
 class Vm:
     """One boot. Events arrive with next_event(); stop() always ends QEMU."""
 
-    def __init__(self, kernel, out, icount=False, shell=False, append="", cpus=2, memory=4096):
+    def __init__(self, kernel, out, icount=False, shell=False, append="", cpus=2, memory=4096,
+                 serial=False):
         self.kernel, self.out, self.icount, self.shell = kernel, out, icount, shell
+        # its processors are emulated in turn, by one thread of the host
+        self.serial = serial
         self.append, self.cpus, self.memory = append, cpus, memory
         self.console = os.path.join(out, "console.log")
         self.process = None
@@ -191,7 +194,7 @@ class Vm:
         elif accel == "kvm":
             machine = ["-accel", "kvm", "-cpu", "host", "-smp", str(self.cpus)]
         else:
-            machine = ["-accel", "tcg,thread=multi,tb-size=1024",
+            machine = ["-accel", f"tcg,thread={'single' if self.serial else 'multi'},tb-size=1024",
                        "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
             # the guest's init then cures what emulators_fault() only recognises
             append += " krdma.accel=tcg"

@@ -6,16 +6,19 @@
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
-group=/sys/fs/cgroup/krdma
+# not below /sys: "ip netns exec" mounts that anew
+groups=$PWD/cgroup
+group=$groups/krdma
 # a kernel may be built without
 grep -q '^memory' /proc/cgroups 2> /dev/null || exit 0
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
-echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-mkdir $group
+mkdir "$groups"
+mount -t cgroup2 cgroup2 "$groups"
+echo +memory > "$groups/cgroup.subtree_control"
+mkdir "$group"
 hosts_up
 
 # MiB of the kernel's memory that the group's processes hold
-charged() { awk '$1 == "kernel" { print int($2 / 1048576) }' $group/memory.stat; }
+charged() { awk '$1 == "kernel" { print int($2 / 1048576) }' "$group"/memory.stat; }
 at_least() { [ "$(charged)" -ge "$1" ]; }
 at_most() { [ "$(charged)" -le "$1" ]; }
 
@@ -28,7 +31,7 @@ holds() {
 	mkfifo "$name.in"
 	start "$name" A bash -c 'exec "$@" < '"$name.in" - "$@"
 	exec 9> "$name.in"
-	echo "${pid_of[$name]}" > $group/cgroup.procs
+	echo "${pid_of[$name]}" > "$group"/cgroup.procs
 	echo >&9
 	wait_for 40 at_least "$least" || fail "only $(charged) MiB are charged"
 	echo "charged: $(charged) MiB"
@@ -72,12 +75,12 @@ sys.stdin.readline()
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
 
 # a listener's sockets: what an accepted one has to send
-sockets() { awk '$1 == "sock" { print int($2 / 1024) }' $group/memory.stat; }
+sockets() { awk '$1 == "sock" { print int($2 / 1024) }' "$group"/memory.stat; }
 more_sockets() { [ "$(sockets)" -ge 16 ]; }
 no_sockets() { [ "$(sockets)" -le 4 ]; }
 say "sockets that a worker accepts"
 # shellcheck disable=SC2016 # the inner shell's own
-serve server B 18600 bash -c 'echo $$ > "$1"; shift; exec "$@"' - $group/cgroup.procs \
+serve server B 18600 bash -c 'echo $$ > "$1"; shift; exec "$@"' - "$group"/cgroup.procs \
 	ib_read_bw -R -F -p 18600 -D 20
 start client A ib_read_bw -R -F -p 18600 -D 20 "$ADDR_B"
 wait_for 15 more_sockets || { show_logs; fail "only $(sockets) KiB of sockets are charged"; }
@@ -99,10 +102,10 @@ sys.stdin.readline()
 
 # a peer that begins an FPDU of 64 KiB on each connection, and stops
 say "bounce"
-kib() { awk '$1 == "kernel" { print int($2 / 1024) }' $group/memory.stat; }
+kib() { awk '$1 == "kernel" { print int($2 / 1024) }' "$group"/memory.stat; }
 more_than() { [ "$(kib)" -ge "$1" ]; }
 start server A rping -s -P -a "$ADDR_A" -p 7400
-echo "${pid_of[server]}" > $group/cgroup.procs
+echo "${pid_of[server]}" > "$group"/cgroup.procs
 wait_for 10 listening A 7400 || fail "no listener"
 mkfifo peer.in
 start peer B bash -c 'exec "$@" < peer.in' - python3 -c '
@@ -133,5 +136,5 @@ finish peer 20
 kill_hard server
 wait_for 20 at_most 2 || fail "$(charged) MiB stay charged"
 
-rmdir $group
-umount /sys/fs/cgroup
+rmdir "$group"
+umount "$groups"

@@ -8,8 +8,9 @@
  * somebody ends it; what cannot be read for want of memory is read later.
  * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
  * kept; the next line ends it.
- * krdma_chardev -i ADDRESS: connects to itself in the SCHED_IDLE class, on the last CPU, where
- * another thread computes, until somebody ends it.
+ * krdma_chardev -i ADDRESS: until somebody ends it, a thread in the SCHED_IDLE class flushes
+ * 32768 receives of a queue pair, on the last CPU, where another thread computes; meanwhile the
+ * peer accepts the connection of this queue pair.
  * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
  * ms.
  *
@@ -22,6 +23,7 @@
 #include <cstring>
 #include <exception>
 #include <thread>
+#include <vector>
 
 #include <poll.h>
 #include <rdma/ib_user_verbs.h>
@@ -217,26 +219,70 @@ void stay_on_cpu(int cpu)
 		rdma::fail_errno("sched_setaffinity", errno);
 }
 
-[[noreturn]] void starve(const char *address)
+/* a queue pair with as many receives as it can have, none of them with memory */
+krdma_qp make_full_qp(const File &file, const Context &ctx, std::uint32_t depth)
 {
-	const int last = static_cast<int>(std::thread::hardware_concurrency()) - 1;
-	const File file;
-	const Context ctx{file, address};
+	std::vector<krdma_wr> receives(depth);
+	krdma_qp qp{};
+	krdma_post post{};
 
-	connect_once(file, ctx, address);
-	stay_on_cpu(last);
-	std::thread{[] {
-		for (;;)
-			asm volatile("");
-	}}.detach();
+	qp.pd = ctx.pd;
+	qp.send_cq = qp.recv_cq = make_cq(file, ctx.context, depth);
+	qp.max_send_wr = qp.max_send_sge = qp.max_recv_sge = 1;
+	qp.max_recv_wr = depth;
+	file.call(KRDMA_IOC_QP, qp);
+	post.handle = qp.handle;
+	post.wrs = reinterpret_cast<std::uintptr_t>(receives.data());
+	post.count = depth;
+	file.call(KRDMA_IOC_POST_RECV, post);
+	return qp;
+}
+
+void become_idle()
+{
 	const sched_param param{};
 
 	if (::sched_setscheduler(0, SCHED_IDLE, &param))
 		rdma::fail_errno("sched_setscheduler", errno);
-	std::puts("ready");
-	std::fflush(stdout);
-	for (;;)
-		connect_once(file, ctx, address);
+	stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+}
+
+[[noreturn]] void starve(const char *address)
+{
+	constexpr std::uint32_t depth = 32768;
+	const File file, server;
+	const Context ctx{file, address}, server_ctx{server, address};
+	const krdma_listen listener = make_listener(server, server_ctx, address);
+
+	std::thread{[] {
+		stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+		for (;;)
+			asm volatile("");
+	}}.detach();
+	for (;;) {
+		const krdma_qp qp = make_full_qp(file, ctx, depth);
+		const krdma_qp peer = make_qp(server, server_ctx);
+		const krdma_conn conn = start_connect(file, qp.handle, listener.local);
+		const std::uint32_t request = server.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+		std::thread starved{[&file, &qp] {
+			krdma_qp_attr error{.handle = qp.handle, .mask = 1, .state = 6};
+
+			become_idle();
+			file.call(KRDMA_IOC_QP_MODIFY, error);
+		}};
+		/* the thread is in the middle of that */
+		std::this_thread::sleep_for(std::chrono::milliseconds{300});
+		accept_conn(server, request, peer.handle);
+		std::puts("accepted");
+		std::fflush(stdout);
+		starved.join();
+		file.destroy(conn.handle);
+		server.destroy(request);
+		file.destroy(qp.handle);
+		file.destroy(qp.recv_cq);
+		server.destroy(peer.handle);
+		std::puts("again");
+	}
 }
 
 void longest_connect(const char *address)
