@@ -96,8 +96,7 @@ struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 	if (!region->pins)
 		return ERR_PTR(-ENOMEM);
 	ret = -ENOMEM;
-	region->pages = kvcalloc(npages, sizeof(*region->pages),
-				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	region->pages = kvcalloc(npages, sizeof(*region->pages), RI_GFP_SIZED);
 	if (region->pages)
 		ret = kal_pin_pages(first, region);
 	if (!ret)
@@ -207,11 +206,11 @@ static void *kal_shmem_pages(size_t size)
 
 	if (count > UINT_MAX)
 		return NULL;
-	pages = kvcalloc(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	pages = kvcalloc(count, sizeof(*pages), RI_GFP_SIZED);
 	if (!pages)
 		return NULL;
 	while (num < count) {
-		pages[num] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		pages[num] = alloc_page(RI_GFP_SIZED | __GFP_ZERO);
 		if (!pages[num])
 			goto err;
 		num++;
@@ -249,9 +248,9 @@ static void *kal_shmem_alloc_pages(const struct ri_ucontext *uctx, size_t size)
 {
 	/* a small queue is not worth an area in vmalloc's space */
 	if (size == PAGE_SIZE)
-		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		return (void *)__get_free_page(RI_GFP_SIZED | __GFP_ZERO);
 	return uctx ? kal_shmem_pages(size) :
-		      __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		      __vmalloc(size, RI_GFP_SIZED | __GFP_ZERO);
 }
 
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)

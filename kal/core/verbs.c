@@ -412,9 +412,9 @@ static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
 	struct ri_page_list *list = &mr->list;
 
 	list->max = max;
-	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL_ACCOUNT);
+	list->pages = kvcalloc(max, sizeof(*list->pages), RI_GFP_SIZED);
 	if (gaps)
-		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL_ACCOUNT);
+		list->ends = kvcalloc(max, sizeof(*list->ends), RI_GFP_SIZED);
 	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
 }
 

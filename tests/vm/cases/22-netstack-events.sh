@@ -140,6 +140,16 @@ in_use "then not all can be had" on A "$net" port 0.0.0.0 7605
 expect "and none is kept" socket_on 10.77.0.1 7605
 kill_hard other
 
+# more addresses than the kernel makes sockets for
+many() { for i in {0..1099}; do echo "address $1 10.99.$((i / 250)).$((i % 250 + 1))/32 dev vethA"; done; }
+many add | tee batch > /dev/null
+expect "many addresses" on A ip -batch batch
+refuse "a port with 1100 addresses" on A "$net" port 0.0.0.0 7606
+has "a port with 1100 addresses" "^errno ENOSPC" expect
+many del | tee batch > /dev/null
+expect "no more" on A ip -batch batch
+expect "a port again" on A "$net" port 0.0.0.0 7606
+
 say "ports as ss lists them"
 # "ss --bound-inactive" of a newer iproute2: sockets that are bound and do nothing
 cat > bound.py << 'PY'

@@ -71,6 +71,40 @@ for _ in range(16):
     good(ual.ual_cq_create(context, ctypes.byref(options), ctypes.byref(queue)))
 sys.stdin.readline()
 '
+# a limit holds: a queue beyond it is refused, nobody is killed, and all is given back
+say "limit"
+mkfifo limit.in
+start limit A bash -c 'exec "$@" < limit.in' - python3 -c '
+import sys
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.pyverbs_error import PyverbsRDMAError
+context = Context(name="krdma0")
+queues = [CQ(context, 16)]
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    while len(queues) < 64:
+        queues.append(CQ(context, 32768))
+except PyverbsRDMAError as error:
+    print(len(queues), "queues, then errno", error.error_code, flush=True)
+sys.stdin.readline()
+'
+exec 9> limit.in
+wait_for 20 grep -q ready limit.log || { cat limit.log; fail "no context"; }
+echo "${pid_of[limit]}" > "$group"/cgroup.procs
+echo $((12 << 20)) > "$group"/memory.max
+echo >&9
+wait_for 40 grep -q queues, limit.log || { cat limit.log; fail "nothing was refused"; }
+cat limit.log
+grep -qE "^([5-9]|1[0-2]) queues, then errno 12$" limit.log || fail "not ENOMEM at the limit"
+[ "$(awk '$1 == "oom_kill" { print $2 }' "$group"/memory.events)" = 0 ] || fail "somebody was killed"
+echo >&9
+exec 9>&-
+finish limit 20
+wait_for 20 at_most 2 || fail "$(charged) MiB stay charged"
+echo max > "$group"/memory.max
+
 # what the kernel's own thread makes of each connection: 3 KiB
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"
 
