@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma.ko, the kernel access layer: start and end of its blocks, in the order in
- * which they need each other.
+ * krdma.ko, the kernel access layer: starts and ends its parts in the order of their
+ * dependencies.
  */
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/krdma, as its files see each other: file.c (the file and the table of
- * commands), handle.c (objects by number), event.c (records that wait to be read),
- * rnic.c (which RNICs there are), and those that bring commands. main.c calls only what
- * starts and ends it. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
+ * /dev/krdma, for its own files:
+ *
+ * - file.c: the file and the table of commands
+ * - handle.c: objects by number
+ * - event.c: records that wait to be read
+ * - rnic.c: the list of RNICs
+ * - the files that implement commands
+ *
+ * main.c calls only the init and exit functions. krdma/krdma-abi.h defines the ABI, and
+ * docs/krdma-abi.md describes it.
  *
  * Locks, outermost first:
  *
  *	kal_files_lock		list of open files; taken when an RNIC goes
  *	kal_file.destroy_lock	one object of a file is destroyed at a time
- *	kal_file.handles' lock	what a number names, its users and children
+ *	kal_file.handles' lock	the object of a number, its users and children
  *	kal_file.event_lock	records; any context
  *
- * A handler of an endpoint (kal_ep_handler) takes the last two only.
+ * A handler of an endpoint (kal_ep_handler) takes only the last two.
  */
 #ifndef KAL_CHARDEV_H
 #define KAL_CHARDEV_H

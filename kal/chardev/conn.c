@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's connections, on the kAL's endpoints. A listener and a connection each own
- * an endpoint. All records of a connection are made with it, so none of its events is
- * lost: the request or the answer, ESTABLISHED, CLOSED.
+ * /dev/krdma's connections, on the kAL's endpoints. A listener and a connection each own an
+ * endpoint. All event records of a connection are allocated with the connection, so none of
+ * its events is lost: the request or the reply, ESTABLISHED, CLOSED.
  *
- * A connection that comes in is an object from its request on. Its listener counts it
- * until it is answered, against the backlog; what comes beyond that is refused, as far as
- * the peer sees. When the listener goes the requests that were not read go with it: nobody
- * knows their numbers.
+ * An incoming connection is an object from its request on. Its listener counts it against the
+ * backlog until the user answers it. Requests beyond the backlog are refused, and the peer
+ * sees the refusal. When the listener goes, its unread requests are destroyed with it, because
+ * no user knows their numbers.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>

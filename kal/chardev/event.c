@@ -2,11 +2,15 @@
 /*
  * Events of an open /dev/krdma: records that wait to be read.
  *
- * What must not be lost has its record in the object that it is of, made with it, so
- * that an event needs no memory: completion events (one record for each CQ, however many
- * there were), asynchronous ones (one for each kind of event of an object), and those of
- * connections. Only what has no such object (the network's events) is copied into new
- * memory, within a limit, and may be lost; that is counted and said.
+ * A record that must not be lost is part of its object and is allocated with the object, so
+ * the event itself needs no memory:
+ *
+ * - completion events: one record for each CQ, however many events there were
+ * - asynchronous events: one record for each kind of event of an object
+ * - events of a connection
+ *
+ * Only events without such an object (the network's events) are copied into new memory, within
+ * a limit. They may be lost. Lost events are counted and reported.
  */
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>

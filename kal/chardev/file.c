@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma: the file, and the table of commands. What is the same for all commands is
- * here: sizes, copying in and out. The ABI is krdma/krdma-abi.h.
+ * /dev/krdma: the file and the table of commands. This file does the work that is common to
+ * all commands: checks of sizes, and copies from and to user space. krdma/krdma-abi.h defines
+ * the ABI.
  *
- * The device node's module reference keeps krdma.ko while a file is open.
+ * The module reference of the device node keeps krdma.ko loaded while a file is open.
  */
 #include <linux/cleanup.h>
 #include <linux/fs.h>

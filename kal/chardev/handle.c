@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The objects of an open /dev/krdma by number.
+ * The objects of an open /dev/krdma, by number.
  *
- * A command uses an object between kal_handle_get() and kal_handle_put(). To destroy one
- * it is made dead, so that no use begins; those in progress, none of which waits for a
- * peer, are waited for; then its kind's destroy() is called. An object that another needs
- * cannot be destroyed, and is needed from before the other is made.
+ * A command uses an object between kal_handle_get() and kal_handle_put(). To destroy an
+ * object, the code marks it dead, so that no new use begins. It then waits for the uses in
+ * progress, none of which waits for a peer, and calls destroy() of the object's kind. An
+ * object that another object needs cannot be destroyed. The need begins before the other
+ * object is created.
  *
- * When an RNIC goes its objects end in the same way but keep their numbers: commands on
- * them answer ENODEV until user space destroys them.
+ * When an RNIC goes, its objects end in the same way but keep their numbers. Commands on them
+ * return ENODEV until user space destroys them.
  */
 #include <linux/cleanup.h>
 #include <linux/moduleparam.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * mmap() of /dev/krdma: memory that a provider shares with its user library. Each has a
- * page offset of its own in the file, by which the whole of it is mapped, shared. What is
- * mapped outlives the object: it is plain memory then.
+ * mmap() of /dev/krdma: memory that a provider shares with its user library. Each memory
+ * object has its own page offset in the file. A mapping at that offset covers the whole object
+ * and is shared. A mapping may outlive the object. It is plain memory then.
  */
 #include <linux/mm.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's memory regions and windows. A region is of the calling process' memory,
- * whoever has opened the file: it is pinned, and counted, there.
+ * /dev/krdma's memory regions and windows. A region consists of the calling process' memory,
+ * whatever process opened the file. That memory is pinned and charged to the calling process.
  *
- * User space can make a pin wait for ever (userfaultfd, FUSE, a dma-buf's fence). So a
- * region's command looks at its objects, gives them up, pins, and takes them again. An RNIC
- * that has gone meanwhile is -ENODEV.
+ * User space can delay a pin for ever (userfaultfd, FUSE, a fence of a dma-buf). The command
+ * for a region therefore checks its objects, releases them, pins the memory and gets the
+ * objects again. If the RNIC has gone meanwhile, the command returns -ENODEV.
  */
 #include <linux/sched/signal.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma: the commands of the network stack interface (krdma/netstack.h), for the
- * network namespace of the file. They take no RNIC.
+ * /dev/krdma: the commands of the network stack interface (krdma/netstack.h), for the network
+ * namespace of the file. They do not refer to an RNIC.
  */
 #include <linux/cleanup.h>
 #include <linux/in.h>

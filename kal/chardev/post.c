@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The slow path of /dev/krdma: posting, polling and arming by command, in a slow context.
- * To the provider they come from a kernel consumer. What a user must not do in that way
- * is kept out here (operations, by a list; inline data, which is copied from the caller's
- * memory) and where access is decided: a user's PD has no right to the kernel's memory.
+ * The slow path of /dev/krdma: commands that post, poll and arm, in a slow context. The
+ * provider sees these calls as calls of a kernel consumer. Access is therefore checked here,
+ * because a user's PD has no right to the kernel's memory. This file rejects all operations
+ * that are not in a list. Inline data is copied from the caller's memory.
  *
- * Nothing is copied from or to user space while an object is in use: memory that takes
- * its time must not keep an RNIC from going.
+ * No data is copied from or to user space while an object is in use. A slow page fault must
+ * not delay the removal of an RNIC.
  *
- * In any other context the queues are the user library's own, and posting nothing is its
- * doorbell.
+ * In any other context the queues belong to the user library, and a post command without work
+ * requests is its doorbell.
  */
 #include <linux/cleanup.h>
 #include <linux/overflow.h>

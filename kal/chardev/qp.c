@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's queue pairs and shared receive queues: the verbs that make, change and ask
- * them. Their states are the kAL's matter; connections are in conn.c.
+ * /dev/krdma's queue pairs and shared receive queues: the verbs that create, modify and query
+ * them. The kAL controls their states. Connections are in conn.c.
  */
 #include "verbs.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RNICs as /dev/krdma shows them: a consumer side of the kAL. An RNIC has an index that
- * is never given again. When it goes, commands that use it are waited for and its objects
- * in all open files come to their end.
+ * RNICs in /dev/krdma, which is a consumer side of the kAL. Each RNIC has an index that is
+ * never reused. When an RNIC goes, this file waits for the commands that use it and ends its
+ * objects in all open files.
  */
 #include <linux/cleanup.h>
 #include <linux/etherdevice.h>

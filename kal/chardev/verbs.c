@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * /dev/krdma's contexts, protection domains and completion queues. The provider's private
- * octets are its user library's and go through as they are; a slow context has none, and
- * its objects are made as those of a kernel consumer, but for the rights: a PD says that
- * it is a user's.
+ * bytes belong to its user library and are passed through unchanged. A slow context has none.
+ * Its objects are created like those of a kernel consumer, except for the rights: the PD is
+ * marked as a user's.
  */
 #include <linux/uaccess.h>
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The verbs' objects behind the numbers of /dev/krdma, for the files that bring their
- * commands: verbs.c (contexts, PDs, CQs), qp.c (QPs, SRQs), mem.c (regions,
- * windows), post.c (the slow path), map.c (mmap), conn.c (connections).
+ * The objects of the verbs behind the numbers of /dev/krdma, for the files that implement
+ * their commands:
+ *
+ * - verbs.c: contexts, PDs, CQs
+ * - qp.c: QPs, SRQs
+ * - mem.c: regions, windows
+ * - post.c: the slow path
+ * - map.c: mmap
+ * - conn.c: connections
  */
 #ifndef KAL_CHARDEV_VERBS_H
 #define KAL_CHARDEV_VERBS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Connections: policy, and start and end of the connection half of the kAL.
+ * Start and end of the connection manager, and the module parameters that set its policy.
  * Called by main.c.
  */
 #include <linux/module.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Whether to ask a peer for CRC32c: the parameters mpa_crc and, for some peers,
- * mpa_crc_peers. Called by the start-up of every connection.
+ * The policy that decides whether to ask a peer for CRC32c. The parameter mpa_crc sets the
+ * default. The parameter mpa_crc_peers overrides it for some peers. Called by the MPA start-up
+ * of every connection.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>

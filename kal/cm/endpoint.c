@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Endpoint management: the state of an endpoint, its LLP stream and its QP, kept
- * in step by one table. Consumers call the kal_ep_*() and kal_qp_*() functions
- * of krdma/kal.h, providers ri_llp_close() and ri_llp_abort().
+ * Endpoint management. One table keeps the state of an endpoint, its LLP stream and its QP in
+ * step. Consumers call the kal_ep_*() and kal_qp_*() functions of krdma/kal.h. Providers call
+ * ri_llp_close() and ri_llp_abort().
  *
- * Everything that happens becomes an input, under the endpoint's lock. Inputs
- * of the socket and the clock come from a worker, which looks at what is (level), not
- * at what was reported (edge): signals may merge but are never lost.
+ * Every event becomes an input of the table and is processed under the endpoint's lock. A
+ * worker makes the inputs of the socket and the timer. It examines the current state (level),
+ * not the reported change (edge). Signals may therefore merge but are never lost.
  *
  *	active	IDLE > CONNECTING > REPLY_WAIT > CONNECTED > CLOSING > DEAD
  *	passive	REQUEST_WAIT > REQUEST_READY > DECISION_WAIT > CONNECTED > CLOSING > DEAD
  *
- * Lanes. Programs such as perftest make several connections at once and rely on it that
- * requests come in the order in which the connections were asked for. So
- * endpoints that were signalled stand in a lane, a queue with a worker of its
- * own: all connections to one address from one RNIC use the same lane, and so do
- * a listener and its children. Different lanes run at the same time.
+ * Lanes. Programs such as perftest make several connections at once. They rely on the
+ * connection requests arriving in the order of the connect calls. Signalled endpoints
+ * therefore wait in a lane, which is a queue with its own worker. All connections from one
+ * RNIC to one address use the same lane. A listener and its children also share a lane.
+ * Different lanes run at the same time.
  *
- * A lane serves endpoints of several users, so its worker never waits for a lock
- * that a user's thread can hold: the thread may be preempted with it, and then run
- * rarely. The worker skips an endpoint whose lock is taken, and kal_ep_unlock()
- * puts the endpoint into its lane again. A provider that would have to wait answers
- * -EAGAIN (RI_QP_NOWAIT), and the endpoint's timer tries again.
+ * A lane serves endpoints of several users. Its worker never waits for a lock that a user
+ * thread can hold: such a thread may be preempted while it holds the lock, and may then run
+ * rarely. The worker skips an endpoint whose lock is taken, and kal_ep_unlock() queues the
+ * endpoint again. A provider that would have to wait returns -EAGAIN (RI_QP_NOWAIT), and the
+ * endpoint's timer tries again.
  */
 #include <linux/cleanup.h>
 #include <linux/jhash.h>

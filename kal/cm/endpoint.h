@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Endpoints, as the connection files see them: endpoint.c (life, state table,
- * consumer's calls), startup.c (actions of the MPA start-up), listen.c
- * (listeners and where connections come from).
+ * Endpoints, for the files of the connection manager:
+ *
+ * - endpoint.c: creation and release, state table, consumer's calls
+ * - startup.c: actions of the MPA start-up
+ * - handover.c: the endpoint's QP and the hand-over of the stream
+ * - pending.c: a listener's connections that the consumer does not know yet
+ * - listen.c: listeners and the sources of incoming connections
  */
 #ifndef KAL_ENDPOINT_H
 #define KAL_ENDPOINT_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * An endpoint's QP, and its stream on the way to the provider and back. The
- * start-up calls kal_ep_attach_qp() and kal_ep_hand_over(), providers
- * ri_llp_close() and ri_llp_abort(), consumers kal_qp_disconnect().
+ * The QP of an endpoint, and the hand-over of the endpoint's stream to the provider and back.
+ * The MPA start-up calls kal_ep_attach_qp() and kal_ep_hand_over(). Providers call
+ * ri_llp_close() and ri_llp_abort(). Consumers call kal_qp_disconnect().
  */
 #include "../core/core.h"
 #include "endpoint.h"

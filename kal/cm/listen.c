@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Listeners: one TCP listener for each network namespace, VRF, address and port,
- * shared by the listening endpoints of all RNICs there. A connection goes to
- * the endpoint whose RNIC's netdev owns the address that the peer called.
- * Called by endpoint.c.
+ * Listeners. There is one TCP listener for each network namespace, VRF, address and port. The
+ * listening endpoints of all RNICs share it. A connection goes to the endpoint whose RNIC's
+ * netdev owns the destination address. Called by endpoint.c.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * LLP management: kernel TCP sockets for endpoints, from creation until the
- * last FIN. Nothing here waits for the network; a socket's callbacks only tell
- * the owner that it is worth a look. Called by listen.c, endpoint.c and
- * startup.c.
+ * LLP management: the kernel TCP sockets of endpoints, from creation to the last FIN. No
+ * function waits for the network. A socket's callbacks only notify the owner that the socket
+ * needs attention. Called by listen.c, endpoint.c and startup.c.
  */
 #include <linux/bvec.h>
 #include <linux/memcontrol.h>

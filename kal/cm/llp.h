@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * LLP streams: one kernel TCP socket each. Sockets never block here and are
- * never torn down under their user: endpoint.c owns a stream, lends it to a
- * provider, and gives it up with kal_llp_linger() or kal_llp_reset().
+ * LLP streams. Each stream is one kernel TCP socket. The sockets never block, and a socket is
+ * never released while it is in use. endpoint.c owns a stream, lends it to a provider and ends
+ * it with kal_llp_linger() or kal_llp_reset().
  */
 #ifndef KAL_LLP_H
 #define KAL_LLP_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up: codec of the Request and Reply frames and the negotiation (RFC
- * 5044 7.1, RFC 6581). Pure; called by startup.c for every connection.
+ * MPA start-up: encoding and decoding of the Request and Reply frames, and the negotiation
+ * (RFC 5044 7.1, RFC 6581). Pure functions. startup.c calls them for every connection.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * MPA start-up: the Request and Reply frames (RFC 5044 7.1, RFC 6581 6 and 9)
- * and what two sides agree on with them. Pure functions on octets, without
- * sockets or locks; called by startup.c and by the unit tests.
+ * MPA start-up: the Request and Reply frames (RFC 5044 7.1, RFC 6581 6 and 9) and the
+ * negotiation between the two sides. The functions are pure. They work on bytes and use no
+ * sockets or locks. Called by startup.c and by the unit tests.
  *
  *   0                16     17    18          20            20 + PD_Length
  *   +----------------+------+-----+-----------+-------------+
  *   | key            |M C R S| Rev | PD_Length | private data |
  *   +----------------+------+-----+-----------+-------------+
  *
- * With S set the private data begins with 4 octets of enhanced data:
+ * If S is set, the private data begins with 4 octets of enhanced data:
  *   A B IRD(14)  C D ORD(14)
  */
 #ifndef KAL_MPA_H

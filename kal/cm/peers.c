@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Rules for peers by address prefix, "10.0.0.0/8=off,fd00::/8=on": the longest
- * prefix that an address has decides. Pure.
+ * Rules for peers by address prefix, such as "10.0.0.0/8=off,fd00::/8=on". The longest prefix
+ * that matches an address applies. Pure functions.
  */
 #include <linux/errno.h>
 #include <linux/inet.h>

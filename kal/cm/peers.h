@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Rules for peers by address prefix: text to rules, and the rule for an address.
- * Pure; called by crc_policy.c and by the unit tests.
+ * Rules for peers by address prefix: a parser for the rules, and the look-up for an address.
+ * Pure functions. Called by crc_policy.c and by the unit tests.
  */
 #ifndef KAL_PEERS_H
 #define KAL_PEERS_H

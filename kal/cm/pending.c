@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Connections of a listener that its consumer has not been told of. Called by
- * endpoint.c and startup.c.
+ * The connections of a listener that have not been reported to the listener's consumer yet.
+ * Called by endpoint.c and startup.c.
  *
- * A connection is silent until its MPA Request has arrived, and ready from then on.
- * Silent connections are counted for each peer address. When a listener has as many
- * pending connections as max_pending allows, the oldest silent connection of the address
- * that has most of them makes room for a new one. So a peer that opens connections
- * and says nothing keeps no other peer out.
+ * A connection is silent until its MPA Request has arrived. After that it is ready. Silent
+ * connections are counted for each peer address.
+ *
+ * The parameter max_pending limits the pending connections of a listener. At the limit, a new
+ * connection evicts the oldest silent connection of the peer address that has the most silent
+ * connections. A peer that opens connections and sends nothing therefore does not keep other
+ * peers out.
  *
  * Ready connections wait in the order in which their Requests arrived.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Policy of connections (module parameters, documented in conn.c), and the work queue that
- * the connection files share.
+ * The module parameters of the connection manager (documented in conn.c), and the workqueue
+ * that its files share.
  */
 #ifndef KAL_CM_POLICY_H
 #define KAL_CM_POLICY_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up of an endpoint: the actions of endpoint.c's table between the
- * first SYN and the hand-over of the stream to the provider (RFC 5044 7.1, RFC
- * 6581). What the octets mean is mpa.c's. All run under the endpoint's lock.
+ * MPA start-up of an endpoint (RFC 5044 7.1, RFC 6581): the actions of endpoint.c's state
+ * table between the first SYN and the hand-over of the stream to the provider. mpa.c encodes
+ * and decodes the frames. All actions run under the endpoint's lock.
  */
 #include <linux/slab.h>
 #include <net/net_namespace.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Tracepoints of connections, "krdma:*". kal/core/trace.h has the others of the kAL. */
+/*
+ * Tracepoints of connections, "krdma:*". The other tracepoints of the kAL are in
+ * kal/core/trace.h.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma
 

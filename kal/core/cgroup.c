@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Charges to the rdma cgroup for what processes make without ib_core. The controller
- * knows an RNIC by its ib_device, which may go before the RNIC does ("rdma link delete"
- * ends it first) and forgets who was charged then. So all charges of an RNIC are in a
- * list: what comes first, the end of the object or of the ib_device, gives one back.
+ * Charges to the rdma cgroup for objects that processes create without ib_core.
+ *
+ * The controller identifies an RNIC by its ib_device. The ib_device may go before the RNIC
+ * ("rdma link delete" ends it first), and the controller then forgets all charges. Each RNIC
+ * therefore has a list of its charges. A charge is returned at the end of the object or at the
+ * end of the ib_device, whichever comes first.
  */
 #include <linux/cleanup.h>
 #include <linux/mutex.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What a process holds of an RNIC, charged to its rdma cgroup; cgroup.c. ib_core does so
- * itself for what is made through ib_uverbs. The handles of /dev/krdma use it, and the ib
- * bridge says from when to when the controller knows the RNIC.
+ * Charges of a process' objects on an RNIC to its rdma cgroup; see cgroup.c. ib_core itself
+ * charges the objects that are created through ib_uverbs. The handles of /dev/krdma use this
+ * interface. The ib bridge reports when the controller begins and ceases to know the RNIC.
  */
 #ifndef KAL_CGROUP_H
 #define KAL_CGROUP_H

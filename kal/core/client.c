@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Consumer sides of the kAL (clients), and which of the RNICs of registry.c each of them
+ * Consumer sides of the kAL (clients). This file decides which RNICs of registry.c each client
  * is shown.
  *
- * Each client's bit in ri_rnic.flags says that the client has the RNIC. registry.c says
- * in which order the locks are taken.
+ * Each client has a bit in ri_rnic.flags. The bit is set while the client has the RNIC.
+ * registry.c documents the lock order.
  */
 #include <linux/cleanup.h>
 #include <linux/rwsem.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The core of the kAL (RNICs, their objects, memory and events), as the other folders of
- * the kAL see it. The core includes and calls none of them. Consumers outside of the
- * kAL see krdma/kal.h, providers krdma/rnicpi.h; internal.h is for the core's own files.
+ * The interface of the core of the kAL (RNICs, their objects, memory and events) for the other
+ * folders of the kAL. The core neither includes nor calls these folders. Consumers outside the
+ * kAL use krdma/kal.h. Providers use krdma/rnicpi.h. internal.h is for the core's own files.
  */
 #ifndef KAL_CORE_H
 #define KAL_CORE_H

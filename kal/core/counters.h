@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Counters that the kAL keeps for each RNIC, in ri_rnic.base_counters. They are
- * shown behind the provider's own ("rdma statistic").
+ * Counters that the kAL keeps for each RNIC in ri_rnic.base_counters. "rdma statistic" shows
+ * them after the provider's own counters.
  */
 #ifndef KAL_COUNTERS_H
 #define KAL_COUNTERS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * CRC32c through the kernel's crypto layer, which picks the processor's
- * instruction for it and loads its driver on demand. Not through libcrc32c: that
- * is a module of its own, which a plain insmod of krdma.ko would not find.
+ * CRC32c through the kernel's crypto layer. The crypto layer selects an implementation that
+ * uses the CPU's instruction for it and loads the driver on demand. libcrc32c is not used
+ * because it is a separate module, which a plain insmod of krdma.ko would not load.
  */
 #include <crypto/hash.h>
 #include <linux/module.h>

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory management: memory that another driver shares as a dma-buf, for a
- * provider that copies with the CPU. The exporter maps it for the kernel, which
- * also keeps it in its place; there is no device to attach it to.
+ * Memory management: memory that another driver shares as a dma-buf, for a provider that
+ * copies with the CPU. The exporter maps the memory for the kernel. The mapping also keeps the
+ * memory in place. There is no device to attach the dma-buf to.
  *
- * The CPU's access begins with a region and ends with it, not with each copy. Copies are
- * made in softirq, and dma_buf_begin_cpu_access() may sleep: it says so (might_lock() of the
- * reservation's ww_mutex), waits for fences (dma_resv_wait_timeout()) and calls exporters
- * that take mutexes; dma_buf_end_cpu_access() is alike, and neither has a form that does
- * not. So what a device writes meanwhile is seen for certain only where DMA is coherent, as
- * it is on x86; a fence that comes later is not waited for, which is the programs' own to do
- * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE).
+ * CPU access begins and ends with the region, not with each copy. Copies are made in softirq,
+ * but dma_buf_begin_cpu_access() may sleep:
+ *
+ * - it declares so (might_lock() of the reservation's ww_mutex)
+ * - it waits for fences (dma_resv_wait_timeout())
+ * - it calls exporters that take mutexes
+ *
+ * dma_buf_end_cpu_access() has the same restrictions. Neither function has a variant that does
+ * not sleep.
+ *
+ * As a result, data that a device writes while the region exists is certainly visible only
+ * where DMA is coherent, as it is on x86. The region does not wait for fences that are added
+ * later. The programs must wait for them (DMA_BUF_IOCTL_EXPORT_SYNC_FILE).
  */
 #include <linux/dma-buf.h>
 #include <linux/fs.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Event management: what a provider reports goes to the consumer that it
- * concerns. Completion events and events of an object are handed on in the
- * provider's context; events of the RNIC itself go to all consumer sides from an
- * ordered work queue, because those may sleep.
+ * Event management: passes events from a provider to the consumer concerned. Completion events
+ * and events of an object are delivered in the provider's context. Events of the RNIC itself
+ * go to all consumer sides from an ordered workqueue, because these consumers may sleep.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>

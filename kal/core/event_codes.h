@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Asynchronous events that wait to be told, of one object or RNIC: each code once, in the
- * order in which they happened last. So it needs no memory, and who hears of all of them
- * knows how things are now. Pure: the caller has a lock.
+ * The set of asynchronous events of one object or RNIC that wait for delivery. Each code is
+ * present at most once. The codes are ordered by their last occurrence. The set therefore
+ * needs no memory allocation, and a consumer that receives all codes knows the current state.
+ * Pure functions: the caller holds a lock.
  */
 #ifndef KAL_EVENT_CODES_H
 #define KAL_EVENT_CODES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the core offer each other, and nobody else: see core.h. */
+/* Functions that the files of the core provide only to each other; see core.h. */
 #ifndef KAL_CORE_INTERNAL_H
 #define KAL_CORE_INTERNAL_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory management: the operating system's side of memory that a provider
- * reaches. Pinning and translation of user memory, which the verbs of regions call,
- * and kernel memory that a provider shares with its user library, which providers
- * call. What they do with the pages (steering tags, protection) is theirs.
+ * Memory management: the operating system's part of the memory that a provider accesses. The
+ * verbs of memory regions call the pinning and translation of user memory. Providers call the
+ * functions for kernel memory that a provider shares with its user library. The provider
+ * decides how it uses the pages (steering tags, protection).
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What happens to network devices, for the RNICs on them: a netdev that goes or
- * moves to another network namespace takes its RNIC with it, a change of the
- * link or of the address becomes an event of the RNIC. The notifier runs under
- * RTNL and so only queues.
+ * Events of the network devices that have an RNIC. When a netdev goes or moves to another
+ * network namespace, its RNIC is removed. A change of the link or of the address becomes an
+ * event of the RNIC. The notifier runs under RTNL, so it only queues work.
  */
 #include <linux/mutex.h>
 #include <linux/netdevice.h>

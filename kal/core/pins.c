@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Accounting of pinned memory: a page that a process has registered several times, with one
- * RNIC or with several, is charged to it once, in the counter and by the rule of ib_core's
- * own regions, so that one limit holds for a process whatever interface it uses.
+ * Accounting of pinned memory. A process may register a page several times, with one RNIC or
+ * with several. The page is charged to the process once, in the same counter and by the same
+ * rule as ib_core's own regions. One limit therefore holds for a process whatever interface it
+ * uses.
  *
- * It goes by pages and not by addresses: what is unmapped stays pinned, and
- * what is mapped there next is other memory.
+ * The accounting is by page and not by address. Unmapped memory stays pinned, and a later
+ * mapping at the same address is different memory.
  */
 #include <linux/cleanup.h>
 #include <linux/hashtable.h>

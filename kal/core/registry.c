@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Interface adapter management: the table of RNICs and of the providers that make
- * them. client.c has the consumer sides that are shown them.
+ * Interface adapter management: the table of RNICs and of the providers that create them.
+ * client.c has the consumer sides that are shown the RNICs.
  *
  * Locks, outermost first:
  *
  *	kal_create_rwsem	read: a provider's create() runs
- *	clients_rwsem	of client.c
+ *	clients_rwsem		of client.c
  *	kal_registry_lock	the lists of RNICs and providers, and the transitions of
- *			ri_rnic.flags; taken inside RTNL by the netdevice
- *			notifier, so nothing is called under it
+ *				ri_rnic.flags; the netdevice notifier takes it inside RTNL,
+ *				so no provider or client is called under it
  *
- * An RNIC is in the list from the start of its registration to the end of its
- * removal and, when its provider is asked to destroy it, to the end of that.
- * destroy() runs from one work item of each RNIC, whoever asked for it: the
- * administrator, the netdev or the provider's exit.
+ * An RNIC is in the list from the start of its registration to the end of its removal. If its
+ * provider is asked to destroy it, the RNIC stays in the list until destroy() has returned.
+ * destroy() runs from one work item of each RNIC, whether the administrator, the netdev or the
+ * provider's exit asked for it.
  */
 #include <linux/cleanup.h>
 #include <linux/kmod.h>

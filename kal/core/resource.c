@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Resource management: the tree context > PD > CQ, SRQ, QP, MR, MW of each
- * RNIC, its limits, and the names (ids) of its objects. verbs.c builds and
- * destroys objects with it; event.c and the connection side look them up.
+ * Resource management: the tree context > PD > CQ, SRQ, QP, MR, MW of each RNIC, its limits,
+ * and the ids of its objects. verbs.c creates and destroys objects with these functions.
+ * event.c and the connection manager look objects up.
  *
  * Life of an object:
  *
- *	kal_obj_alloc()		counted, has an id, cannot be found
+ *	kal_obj_alloc()		counted, has an id, lookups do not find it
  *	kal_obj_publish()	the provider knows it: lookups find it
- *	kal_obj_unpublish()	no lookup finds it and none is in flight
- *	kal_obj_free()		the provider forgot it: the id may be given again
+ *	kal_obj_unpublish()	no lookup finds it and no lookup is in progress
+ *	kal_obj_free()		the provider forgot it: the id can be reused
  *
- * A lookup takes a reference under the xarray's lock, so an object in the array
- * always has one. The lock is taken with interrupts off: events come in any
- * context.
+ * A lookup takes a reference under the xarray's lock, so an object in the array always has a
+ * reference. The lock is taken with interrupts off because events come in any context.
  */
 #include <linux/random.h>
 #include <linux/slab.h>

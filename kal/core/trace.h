@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Tracepoints of the core of the kAL, "krdma:*": the life of RNICs and objects, and
- * events. kal/cm/trace.h has those of connections. Nothing else in the kAL prints.
+ * Tracepoints of the core of the kAL, "krdma:*": creation and removal of RNICs and objects,
+ * and events. kal/cm/trace.h has the tracepoints of connections. No other code of the kAL
+ * prints.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma

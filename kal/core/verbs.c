@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Verbs, as consumers call them. Each checks the abilities and limits that the
- * provider stated, keeps the resource tree (resource.c) and calls the provider,
- * which so never sees an argument beyond what it offers. Queue pairs are in
- * verbs_qp.c. Called by the consumer sides.
+ * The verbs that consumers call. Each verb checks the abilities and limits that the provider
+ * stated, keeps the resource tree (resource.c) and calls the provider. A provider therefore
+ * never sees an argument beyond the abilities and limits that it stated. The verbs of queue
+ * pairs are in verbs_qp.c. Called by the consumer sides.
  */
 #include <linux/cleanup.h>
 #include <linux/overflow.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Verbs of queue pairs, as consumers call them. A QP's state belongs to its
- * endpoint as long as it has a connection: consumers write IB's state names, and
- * this file says which of them reach the provider, which end a connection and
- * which mean nothing on an RNIC whose connections are made by endpoints.
+ * The verbs of queue pairs that consumers call. A connected QP's state belongs to its
+ * endpoint. Consumers use IB's state names. This file decides which state changes go to the
+ * provider, which end a connection, and which have no meaning on an RNIC whose connections are
+ * made by endpoints.
  */
 #include <linux/memcontrol.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The ib bridge: a consumer side of the kAL that shows each RNIC to ib_core.
- * ib_core allocates and frees its objects; each of ours has ib_core's as first
- * member and points to the kAL's.
+ * The ib bridge: a consumer side of the kAL that shows each RNIC to ib_core. ib_core allocates
+ * and frees its objects. Each object of the bridge has ib_core's object as its first member
+ * and points to the kAL's object.
  */
 #ifndef KRDMA_KAL_IB_BRIDGE_H
 #define KRDMA_KAL_IB_BRIDGE_H

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's connection manager: iw_cm's ids on the kAL's endpoints.
+ * The ib bridge's connection manager: it maps iw_cm's ids to the kAL's endpoints.
  *
- * iw_cm's rules, each a kernel BUG when broken, and who keeps them here:
+ * iw_cm has rules. A violation of any of them is a kernel BUG:
  *
- *  - iw_connect() that returned 0 owes exactly one CONNECT_REPLY, iw_accept()
- *    that returned 0 exactly one ESTABLISHED: endpoints owe the same.
- *  - CLOSE comes last, once, and only to an established id: endpoints, too.
- *  - An event may be refused for want of memory. Of a connection's own events
- *    that can only hit the copy of private data, see kal_ib_conn_reply().
- *  - The id must not be touched after its last event. A connection holds a
- *    reference of it from the first possible event to the last.
+ * - For each iw_connect() that returned 0 there is exactly one CONNECT_REPLY. For each
+ *   iw_accept() that returned 0 there is exactly one ESTABLISHED. Endpoints guarantee the
+ *   same.
+ * - CLOSE is the last event. It comes once, and only for an established id. Endpoints
+ *   guarantee the same.
+ * - iw_cm may refuse an event if memory is short. For a connection's own events, only the copy
+ *   of the private data can fail; see kal_ib_conn_reply().
+ * - The id must not be used after its last event. A connection holds a reference to the id
+ *   from the first possible event to the last.
  *
- * A connection's endpoint is destroyed behind its last event, from a work queue,
- * because that cannot be done from an event.
+ * An endpoint cannot be destroyed from an event, so a workqueue destroys a connection's
+ * endpoint after its last event.
  *
- * Connection requests. iw_cm drops requests silently when their listener goes,
- * and does not say which. So each waits in the device's table under a token,
- * which is what iw_cm gets as provider data, and the listener's handler is
- * replaced by one that marks the request as delivered. When a listener goes, its
- * requests that were not delivered end with it; a token that iw_cm brings later
- * is not found.
+ * Connection requests. iw_cm drops the requests of a listener that goes. It does not report
+ * which requests it dropped. Each request therefore waits in the device's table under a token,
+ * which iw_cm gets as the provider data. The listener's handler is replaced by a handler that
+ * marks the request as delivered. When a listener goes, its undelivered requests end with it.
+ * The look-up of a token that iw_cm passes later then fails.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>

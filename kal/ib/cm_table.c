@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's table of iw_cm's ids and the endpoints behind them, for those
- * who look at an id from outside (restrack.c). iw_cm may free an id while
- * somebody asks for it, so an id is a key here and never looked into.
+ * The ib bridge's table of iw_cm's ids and their endpoints, for look-ups of an id from outside
+ * the connection manager (restrack.c). iw_cm may free an id during such a look-up. The id is
+ * therefore only a key and is never dereferenced.
  */
 #include <linux/hashtable.h>
 

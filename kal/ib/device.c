@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's devices: an RNIC that the kAL shows becomes an ib_device, and
- * "rdma link add" and "rdma link del" become requests to the kAL.
+ * The ib bridge's devices. An RNIC that the kAL shows becomes an ib_device. "rdma link add"
+ * and "rdma link del" become requests to the kAL.
  *
- * An ib_device ends in one of two ways. The kAL takes the RNIC away (its netdev
- * goes, its provider's module goes): remove() unregisters from ib_core. Or ib_core
- * unregisters first ("rdma link del"): its last call is dealloc_driver(), which
- * asks the kAL to destroy the RNIC, and remove() finds ib_core's part done. Both
- * may happen at once; ib_core then lets the second wait for the first. The kAL's
- * end runs from a work queue, never inside ib_core's locks.
+ * An ib_device ends in one of two ways:
  *
- * The memory of the ib_device lives until remove(): it holds a reference, and gives it up
- * when nobody can have one of the device's GID entry.
+ * - The kAL removes the RNIC, because its netdev or its provider's module goes: remove()
+ *   unregisters the device from ib_core.
+ * - ib_core unregisters the device first ("rdma link del"): its last call is dealloc_driver(),
+ *   which asks the kAL to destroy the RNIC. remove() then finds that ib_core's part is done.
+ *
+ * Both may happen at once. ib_core then lets the second unregistration wait for the first. The
+ * kAL's part runs from a workqueue, never under ib_core's locks.
+ *
+ * The memory of the ib_device lives until remove(). remove() holds a reference and drops it
+ * when no user can hold a reference to the device's GID entry any more.
  */
 #include <linux/delay.h>
 #include <linux/etherdevice.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's answers about a device and its port: attributes, link, GID.
- * An iWARP port has one GID: the netdev's address, as rdma_cm builds it, in the
- * first octets, and the EUI-64 of it behind, so that no half of it is zero.
+ * The ib bridge's answers to queries of a device and its port: attributes, link, GID. An iWARP
+ * port has one GID. Its first bytes are the netdev's address, as rdma_cm builds it. The EUI-64
+ * of that address follows, so that neither half of the GID is zero.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>

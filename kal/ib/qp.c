@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's queue pairs and shared receive queues. Work requests go
- * straight to the provider, as they are; uverbs' post without a work request is
- * a user library's doorbell.
+ * The ib bridge's queue pairs and shared receive queues. Work requests go directly to the
+ * provider without any change. A post from uverbs without a work request is a doorbell of a
+ * user library.
  */
 #include "bridge.h"
 

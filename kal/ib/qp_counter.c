@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's counters of sets of QPs ("rdma statistic qp"): what went over
- * the QPs of a set while they were bound to it. ib_core makes the sets and says
- * which QP belongs to which; the numbers are those of ri_ops.qp_info.
+ * The ib bridge's counters of sets of QPs ("rdma statistic qp"): the traffic of the QPs of a
+ * set while they were bound to it. ib_core creates the sets and decides which QP belongs to
+ * which set. The values come from ri_ops.qp_info.
  *
- * ib_core wants a set to have the counters of a port, and adds up those of all
- * sets, past ones too, in the port's. So ours stand behind the port's own in one
- * list; a set shows nothing but them, the port has 0 there before the addition.
+ * ib_core requires a set to have the same counters as a port. It adds the values of all sets,
+ * including past sets, to the port's values. The counters of the sets therefore follow the
+ * port's own counters in one list. A set shows only its own counters. The port has 0 for the
+ * counters of the sets before ib_core adds them.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>

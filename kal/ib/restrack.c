@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the ib bridge shows to administrators beyond ib_core's own: counters
- * ("rdma statistic"), the provider's first, the kAL's and those of sets of QPs
- * (qp_counter.c) behind them, and the connections ("rdma resource show qp -dd" and
- * "... cm_id -dd").
+ * Data that the ib bridge shows to administrators in addition to ib_core's own:
+ *
+ * - counters ("rdma statistic"): the provider's, then the kAL's, then those of sets of QPs
+ *   (qp_counter.c)
+ * - connections ("rdma resource show qp -dd" and "... cm_id -dd")
  */
 #include <linux/inet.h>
 #include <linux/slab.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's user contexts: a process' open device, and the mappings of
- * memory that the provider shares with its user library. ib_core finds a mapping
- * by its offset among the entries that are inserted here. Another process that is
- * given the open device (ibv_import_device()) asks here for what the first was told.
+ * The ib bridge's user contexts. A user context is a process' open device, with the mappings
+ * of the memory that the provider shares with its user library. ib_core finds a mapping by its
+ * offset among the entries that this file inserts.
+ *
+ * A process that receives the open device from another process (ibv_import_device()) queries
+ * the context here. It gets the same answer as the process that created the context.
  */
 #include <linux/mm.h>
 #include <linux/sched/task.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's protection domains, completion queues, memory regions and
- * windows: ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
- * provider.
+ * The ib bridge's protection domains, completion queues, memory regions and windows: ib_core's
+ * verbs become calls of the kAL. Polling and arming go directly to the provider.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Addresses, of the files of the network stack interface. Pure code.
- */
+/* Address functions of the network stack interface. Pure functions. */
 #include <linux/string.h>
 #include <net/ipv6.h>
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Events of the network stack interface: the host's notifications of links,
- * addresses and routes, handed to the subscribers of their namespace. The host
- * notifies in softirq context, too, so nothing here sleeps, and a subscriber
- * keeps what it wants in its own, bounded queue.
+ * Events of the network stack interface. The host notifies of changes of links, addresses and
+ * routes, and this file passes them to the subscribers of the network namespace.
  *
- * The notifiers of routes and next hops are registered for a namespace only while
- * somebody there wants routes, because the host then tells of all that there are.
+ * The host also notifies in softirq context, so no function here sleeps. A subscriber keeps
+ * the events that it needs in its own bounded queue.
+ *
+ * The notifiers of routes and next hops are registered for a namespace only while a subscriber
+ * there wants routes, because the host reports all existing routes on registration.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>

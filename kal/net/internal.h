@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the network stack interface offer each other: see net.h. */
+/* Functions that the files of the network stack interface provide to each other; see net.h. */
 #ifndef KAL_NET_INTERNAL_H
 #define KAL_NET_INTERNAL_H
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MIB: the TCP/IP objects of RFC 1213, 4022, 4113 and 4293 for a network namespace.
- * The host counts them; what RNICs count whose connections the host does
- * not see is added when they are read. The connections of the software RNIC are
- * the host's and so counted once.
+ * MIB: the TCP/IP objects of RFC 1213, 4022, 4113 and 4293 for a network namespace. The host
+ * counts them. An RNIC whose connections the host does not see has its own counters, which are
+ * added on each read. The connections of the software RNIC are connections of the host and are
+ * therefore counted once.
  *
- * Objects that Linux does not count are left out (ipRoutingDiscards and the like).
- * The udp group is of both versions of IP, as RFC 4113 has it. docs/architecture.md
- * says what else is missing.
+ * Objects that Linux does not count are left out (for example ipRoutingDiscards). The udp
+ * group covers both versions of IP, as RFC 4113 defines it. docs/architecture.md lists the
+ * other missing objects.
  */
 #include <linux/export.h>
 #include <linux/icmp.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Link addresses of next hops, of the network stack interface: the host's
- * neighbour tables, asked and watched. No neighbour is held beyond a call: a
- * watch knows it by address and interface, and hears of it from the host's
- * notifier, which runs in any context and under the table's lock.
+ * Link addresses of next hops, a part of the network stack interface. The functions look up
+ * and watch entries of the host's neighbour tables.
+ *
+ * No reference to a neighbour is held after a call. A watch identifies its neighbour by
+ * address and interface. The host's notifier reports changes of the neighbour. The notifier
+ * runs in any context and under the lock of the neighbour table.
  */
 #include <linux/export.h>
 #include <linux/hashtable.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The network stack interface, as the other folders of the kAL see it, besides
- * krdma/netstack.h. internal.h is for the files of the interface.
+ * The network stack interface for the other folders of the kAL, in addition to
+ * krdma/netstack.h. internal.h is for the files of the interface itself.
  */
 #ifndef KAL_NET_H
 #define KAL_NET_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Network stack interface: what it keeps for each network namespace, start and
- * end. The interface is krdma/netstack.h. Called by main.c.
+ * Network stack interface: the data that it keeps for each network namespace, and its start
+ * and end. The interface is declared in krdma/netstack.h. Called by main.c.
  */
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>

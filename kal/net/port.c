@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Ports, of the network stack interface: a reservation is one bound TCP socket
- * for each address, which never listens or connects. Without SO_REUSEADDR it is
- * in everybody's way, and everybody in its; only the owner's sockets pass it.
+ * Reserved ports of the network stack interface. A reservation consists of one bound TCP
+ * socket for each address. The socket never listens or connects. It does not set SO_REUSEADDR,
+ * so its bind fails if the port is in use, and it makes the binds of other sockets fail. Only
+ * the sockets of the reservation's owner can bind to the port.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RNICs as the network stack interface sees them: which network device has one,
- * in any context; what they have counted; their coming and going as events; and
- * the link "rnic" from a network device to its RNIC in sysfs. A consumer side of
- * the kAL.
+ * RNICs in the network stack interface, which is a consumer side of the kAL here:
+ *
+ * - the look-up of a network device's RNIC, in any context
+ * - the counters of the RNICs
+ * - the events for RNICs that appear and disappear
+ * - the sysfs link "rnic" from a network device to its RNIC
  */
 #include <linux/export.h>
 #include <linux/if_vlan.h>

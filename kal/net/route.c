@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Routes and local addresses, of the network stack interface: what the host's
- * routing says, in krdma/netstack.h's terms. Nothing here sleeps.
+ * Routes and local addresses of the network stack interface: the results of the host's
+ * routing, as the types of krdma/netstack.h. No function here sleeps.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>

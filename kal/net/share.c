@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the users of /dev/krdma may have of a network namespace: watched neighbours,
- * subscriptions to its events and reserved ports. The host's notifications walk them under a
- * lock, so their number has a bound. Each user has a share of it, so that no user takes all.
- * Kernel callers of krdma/netstack.h are not counted. Called by chardev/net.c.
+ * Limits on the objects that users of /dev/krdma can have in a network namespace: watched
+ * neighbours, subscriptions to events and reserved ports. The host's notifications walk these
+ * objects under a lock, so their number is limited. Each user has a share of the limit, so
+ * that one user cannot take all of it. Kernel callers of krdma/netstack.h are not counted.
+ * Called by chardev/net.c.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * TCP sockets of a network namespace that belong to the kernel, for the connection manager's
- * streams and for reserved ports.
+ * Kernel TCP sockets in a network namespace, for the streams of the connection manager and for
+ * reserved ports.
  */
 #include <linux/net.h>
 #include <net/sock.h>

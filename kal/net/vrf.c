@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * VRFs, of the network stack interface: which one a network device or a local
- * address is in. A VRF has the number of its device; 0 is the default VRF, of all
- * devices that are in no other one.
+ * VRFs in the network stack interface: the VRF of a network device or of a local address. The
+ * number of a VRF is the ifindex of its device. 0 is the default VRF, which contains all
+ * devices that are in no other VRF.
  */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
