@@ -8,15 +8,15 @@
 
 #include <linux/types.h>
 
-#define KAL_ADDR_LEN	16	/* IPv6; an IPv4 address is mapped (::ffff:a.b.c.d) */
+#define KAL_ADDR_LEN	16	/* an IPv6 address, or a mapped IPv4 address (::ffff:a.b.c.d) */
 #define KAL_PEER_RULES	64
 
 /**
- * struct kal_peer_rule - what holds for the addresses of a prefix
+ * struct kal_peer_rule - setting for the addresses of a prefix
  * @addr: first address
- * @len: bits of it that count
- * @v4: for IPv4 addresses
- * @on: what holds
+ * @len: length of the prefix in bits
+ * @v4: the rule is for IPv4 addresses
+ * @on: setting
  */
 struct kal_peer_rule {
 	u8 addr[KAL_ADDR_LEN];

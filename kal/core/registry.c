@@ -6,7 +6,7 @@
  * Locks, outermost first:
  *
  *	kal_create_rwsem	read: a provider's create() runs
- *	clients_rwsem		of client.c
+ *	kal_clients_rwsem	of client.c
  *	kal_registry_lock	the lists of RNICs and providers, and the transitions of
  *				ri_rnic.flags; the netdevice notifier takes it inside RTNL,
  *				so no provider or client is called under it
