@@ -19,7 +19,7 @@
 
 #include "internal.h"
 
-/* where an object comes from */
+/* source of the host's part of an object */
 enum source {
 	SRC_FORWARDING,
 	SRC_TTL,
@@ -29,21 +29,21 @@ enum source {
 	SRC_IP4,
 	SRC_IP6,
 	SRC_ICMP4,
-	SRC_ICMP4_IN,	/* by type */
+	SRC_ICMP4_IN,	/* SRC_ICMP4_*: by type */
 	SRC_ICMP4_OUT,
 	SRC_ICMP6,
 	SRC_TCP,
 	SRC_UDP,
 };
 
-/* no RNIC counts it */
+/* no RNIC counts this object */
 #define NONE	RI_MIB_OBJECTS
 
 /**
- * struct object - an object
- * @name: in its RFC
- * @source: of the host's part
- * @field: there
+ * struct object - an object of the MIB
+ * @name: name in its RFC
+ * @source: source of the host's part
+ * @field: field of the source
  * @rnic: enum ri_mib_object, or NONE
  */
 struct object {
@@ -208,7 +208,7 @@ EXPORT_SYMBOL_GPL(kal_mib_name);
 
 /* The host ***************************************************************** */
 
-/* A host without IPv6 has no such counters. */
+/* A host without IPv6 has no counters of IPv6. */
 static u64 net_mib_fold(void __percpu *mib, unsigned int field)
 {
 	return mib ? snmp_fold_field(mib, field) : 0;
@@ -289,10 +289,10 @@ static u64 net_mib_host_value(struct net *net, enum source source, unsigned int 
 /* Both ********************************************************************* */
 
 /**
- * kal_mib_add() - add what an RNIC has counted
+ * kal_mib_add() - add the counters of an RNIC
  * @sum: RI_MIB_OBJECTS values
- * @counted: as many
- * @gauges: also values that are not counted up, but say how many there are
+ * @counted: RI_MIB_OBJECTS values to add
+ * @gauges: also add gauges, which hold a current number
  */
 void kal_mib_add(u64 *sum, const u64 *counted, bool gauges)
 {
@@ -322,7 +322,7 @@ EXPORT_SYMBOL_GPL(kal_mib_read);
 /* Messages of ICMP by type ************************************************* */
 
 #define TYPES	256
-/* where the host's arrays have what was sent */
+/* offset of the sent messages in the host's arrays */
 #define SENT	TYPES
 
 static void net_mib_message_read(struct net *net, struct kal_mib_message *message)

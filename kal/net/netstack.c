@@ -27,7 +27,7 @@ static int __net_init netstack_net_init(struct net *net)
 	return 0;
 }
 
-/* Subscribers hold the namespace, so none is left. */
+/* Subscribers hold a reference to the namespace, so none is left. */
 static void __net_exit netstack_net_exit(struct net *net)
 {
 	struct kal_net *kn = kal_net(net);
@@ -76,7 +76,7 @@ int kal_netstack_init(void)
 	return err;
 }
 
-/* All RNICs are gone and all who called. Context: may sleep. */
+/* Called when no RNIC and no caller is left. Context: may sleep. */
 void kal_netstack_exit(void)
 {
 	netstack_parts_exit(ARRAY_SIZE(netstack_parts));

@@ -9,14 +9,14 @@
 #include "net.h"
 
 /**
- * kal_net_sock_create() - a TCP socket of a network namespace
+ * kal_net_sock_create() - create a kernel TCP socket in a network namespace
  * @net: namespace
  * @family: AF_INET or AF_INET6
- * @vrf: interface index of the VRF to bind the socket to, 0: none
+ * @vrf: ifindex of the VRF to bind the socket to, 0: none
  * @sock: result
  *
- * The socket keeps @net alive, as a process' socket does: TCP timers may
- * outlive the release of a socket. Return: 0 or an errno. Context: may sleep.
+ * The socket keeps @net alive, like the socket of a process, because TCP timers may outlive
+ * the release of a socket. Return: 0 or an errno. Context: may sleep.
  */
 int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
