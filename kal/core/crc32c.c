@@ -21,13 +21,16 @@ u32 ri_crc32c(u32 crc, const void *data, size_t len)
 	desc->tfm = kal_crc_tfm;
 	/* the whole state of this hash is the CRC */
 	*(u32 *)shash_desc_ctx(desc) = crc;
-	/* cannot fail: it only computes */
+	/* cannot fail, because it only computes */
 	crypto_shash_update(desc, data, len);
 	return *(u32 *)shash_desc_ctx(desc);
 }
 EXPORT_SYMBOL_GPL(ri_crc32c);
 
-/* Context: may sleep. Return: 0, -ENOENT without any CRC32c in the kernel, -ENOMEM. */
+/*
+ * Return: 0; -ENOENT if the kernel has no CRC32c; -EINVAL if its state is not 4 bytes;
+ * -ENOMEM. Context: may sleep.
+ */
 int kal_crc_init(void)
 {
 	kal_crc_tfm = crypto_alloc_shash("crc32c", 0, 0);

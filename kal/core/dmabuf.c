@@ -27,10 +27,11 @@
 #include "internal.h"
 
 /*
- * udmabuf sets its table up with the first access and takes no lock for that:
- * of two registrations at once one lost its own (6.12). The lock of the
- * buffer's inode keeps ours apart; it is nobody else's, exporters have theirs,
- * and who waits for one buffer's fences does not hold another's users up.
+ * Udmabuf creates its table on the first access and takes no lock for that. With two
+ * simultaneous registrations, one table was lost (6.12). i_rwsem of the buffer's inode
+ * serialises the accesses of krdma. Exporters have their own locks, so no other code uses this
+ * one. A thread that waits for the fences of one buffer does not delay users of another
+ * buffer.
  */
 static int kal_dmabuf_begin(struct dma_buf *dmabuf)
 {
@@ -60,18 +61,20 @@ static int kal_dmabuf_map(struct ri_vm_region *region)
 
 /**
  * kal_vm_pin_dmabuf() - map a part of a dma-buf
- * @fd: of the calling process
+ * @fd: file descriptor of the calling process
  * @offset: first byte
- * @length: bytes, not 0
+ * @length: number of bytes, not 0
  * @writable: the provider will write to it
  *
- * For a provider without a device that does DMA: the CPU copies. The exporter
- * keeps the memory where it is until kal_vm_unpin(), and accounts it.
+ * For a provider without a device that does DMA: the CPU copies. The exporter keeps the memory
+ * in place until kal_vm_unpin(), and accounts for it.
  *
- * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
- * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
- * exporter says. Context: of the process; sleeps for as long as the exporter's fences
- * take, so the caller holds nothing of an RNIC.
+ * The function sleeps until the exporter's fences are signalled, so the caller must not hold
+ * any object of an RNIC.
+ *
+ * Return: the region or an ERR_PTR: -EBADF, -EINVAL (not a dma-buf, or too small), -EACCES
+ * (not writable), -ENOMEM, -EINTR (killed), or the exporter's error. Context: of the process;
+ * may sleep.
  */
 struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writable)
 {
@@ -105,7 +108,7 @@ struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writ
 	return no_free_ptr(region);
 }
 
-/* The rest of kal_vm_unpin(). */
+/* kal_vm_unpin() for a dma-buf. */
 void kal_dmabuf_unpin(struct ri_vm_region *region)
 {
 	dma_buf_end_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);

@@ -11,14 +11,14 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* as many as enum ib_event_type has */
+/* the number of codes of enum ib_event_type */
 #define KAL_EVENT_CODES	20
 
 /**
- * struct kal_event_codes - what waits
- * @time_ns: when each happened, oldest first
- * @code: which, enum ib_event_type
- * @num: of both
+ * struct kal_event_codes - codes of undelivered events
+ * @time_ns: times of the events, oldest first
+ * @code: codes of the events, enum ib_event_type
+ * @num: number of entries in both arrays
  */
 struct kal_event_codes {
 	u64 time_ns[KAL_EVENT_CODES];
@@ -34,7 +34,7 @@ static inline void kal_event_codes_remove(struct kal_event_codes *codes, unsigne
 	memmove(&codes->code[i], &codes->code[i + 1], behind * sizeof(codes->code[0]));
 }
 
-/* Return: false: there is no such code. */
+/* Return: false if @code is not a valid code. */
 static inline bool kal_event_codes_add(struct kal_event_codes *codes, unsigned int code,
 				       u64 time_ns)
 {

@@ -6,10 +6,10 @@
 #include "core.h"
 
 /* registry.c */
-/* set before the first RNIC comes */
+/* set before the first RNIC is registered */
 extern const struct kal_conn_ops *kal_conn_ops;
 struct ri_rnic *kal_rnic_next(struct ri_rnic *prev);
-/* called by netdev.c, RTNL held: what happened to @ndev */
+/* called by netdev.c with RTNL held for an event of @ndev */
 void kal_rnics_netdev_gone(struct net_device *ndev);
 void kal_rnics_netdev_link(struct net_device *ndev);
 void kal_rnics_netdev_address(struct net_device *ndev);

@@ -52,7 +52,7 @@ DECLARE_EVENT_CLASS(kal_rnic_class,
 /* all consumers have been shown the RNIC */
 DEFINE_EVENT(kal_rnic_class, rnic_register,
 	TP_PROTO(const struct ri_rnic *rnic), TP_ARGS(rnic));
-/* its removal begins */
+/* the removal of the RNIC begins */
 DEFINE_EVENT(kal_rnic_class, rnic_unregister,
 	TP_PROTO(const struct ri_rnic *rnic), TP_ARGS(rnic));
 
@@ -78,7 +78,7 @@ DEFINE_EVENT(kal_obj_class, object_create,
 DEFINE_EVENT(kal_obj_class, object_destroy,
 	TP_PROTO(const struct ri_obj *obj), TP_ARGS(obj));
 
-/* on the CPU of the completion event handler, if the provider has one for each */
+/* runs on the CPU of the completion event handler, if the provider has a CPU for each handler */
 TRACE_EVENT(completion_event,
 	TP_PROTO(const struct ri_cq *cq),
 	TP_ARGS(cq),

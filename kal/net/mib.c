@@ -29,7 +29,7 @@ enum source {
 	SRC_IP4,
 	SRC_IP6,
 	SRC_ICMP4,
-	SRC_ICMP4_IN,	/* SRC_ICMP4_*: by type */
+	SRC_ICMP4_IN,	/* this and the next: by message type */
 	SRC_ICMP4_OUT,
 	SRC_ICMP6,
 	SRC_TCP,

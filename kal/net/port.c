@@ -179,10 +179,7 @@ static int net_port_hold_any(struct net *net, struct kal_port *port, __be16 numb
 
 	for (tries = 0; tries < ANY_TRIES; tries++) {
 		err = net_port_hold_all(net, port, number);
-		/*
-		 * -EADDRINUSE for port 0: the first address has no free port, or another
-		 * address uses that port.
-		 */
+		/* -EADDRINUSE for port 0: no free port, or another address uses the chosen one */
 		if (err != -EADDRINUSE || number || port->num == 1)
 			break;
 	}
