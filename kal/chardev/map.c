@@ -15,7 +15,7 @@ static int chardev_map_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 	int ret;
 
 	kal_shmem_get(shm);
-	/* offset 0 says that there is no mapping */
+	/* offset 0 is not used, because it means that there is no mapping */
 	ret = xa_alloc_cyclic(&file->maps, &id, shm, XA_LIMIT(1, S32_MAX), &file->next_map,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {

@@ -73,7 +73,7 @@ int kal_cmd_context(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	cmd->handle = h->id;
 	kal_handle_publish(h);
 out:
-	/* not before: the RNIC's end looks for contexts then */
+	/* not earlier: after this, the removal of the RNIC looks for contexts */
 	kal_dev_put(dev);
 	return ret;
 }

@@ -20,7 +20,7 @@
 /**
  * struct kal_h_context - use of an RNIC
  * @h: object
- * @uctx: the provider's context; NULL: all calls go through the kernel
+ * @uctx: provider's context; NULL: slow context, all calls go through the kernel
  */
 struct kal_h_context {
 	struct kal_handle h;
@@ -36,10 +36,10 @@ struct kal_h_pd {
 /**
  * struct kal_h_cq - completion queue
  * @h: object
- * @ctx: its context
- * @cq: the kAL's
- * @completion: record of its completion events
- * @completion_event: what that says
+ * @ctx: context
+ * @cq: the kAL's CQ
+ * @completion: record of completion events
+ * @completion_event: data of @completion
  */
 struct kal_h_cq {
 	struct kal_handle h;
@@ -64,15 +64,15 @@ struct kal_h_qp {
 /**
  * struct kal_h_mr - memory region
  * @h: object; its first parent is the PD, which @lock protects
- * @ctx: its context
- * @mr: the kAL's
- * @lock: one change at a time
+ * @ctx: context
+ * @mr: the kAL's region
+ * @lock: allows one change at a time
  */
 struct kal_h_mr {
 	struct kal_handle h;
 	struct kal_h_context *ctx;
 	struct ri_mr *mr;
-	struct mutex lock;	/* see above */
+	struct mutex lock;	/* allows one change at a time */
 };
 
 struct kal_h_mw {
@@ -81,13 +81,16 @@ struct kal_h_mw {
 	struct ri_mw *mw;
 };
 
-/* Calls through the kernel only: no user library, no private octets. */
+/*
+ * In a slow context all calls go through the kernel. It has no user library and no private
+ * bytes.
+ */
 static inline bool kal_context_slow(const struct kal_h_context *ctx)
 {
 	return !ctx->uctx;
 }
 
-/* A typed kal_handle_get(), of use as ERR_PTR, too. */
+/* A kal_handle_get() that returns the type of the object, or an ERR_PTR. */
 #define KAL_GET(file, id, type, member)                                            \
 	({                                                                         \
 		struct kal_handle *_h = kal_handle_get(file, id, type);           \
@@ -131,8 +134,9 @@ static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
 }
 
 /*
- * The provider's own bytes of a call, @udata; NULL in a slow context, where the
- * provider takes the call for one of the kernel's. -EINVAL: there are some there.
+ * Get the provider's own bytes of a call, @udata. Return: @udata; NULL in a slow context,
+ * where the provider regards the call as a kernel consumer's; -EINVAL if there are bytes in a
+ * slow context.
  */
 struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *udata);
 

@@ -42,15 +42,15 @@ static void kal_ib_get_fw_str(struct ib_device *base, char *str)
 		 (u32)(version >> 32), (u16)(version >> 16), (u16)version);
 }
 
-/* Loopback has the address 0, and tunnels often none. */
+/* The address of loopback is 0, and tunnels often have none. */
 bool kal_ib_netdev_has_mac(const struct net_device *ndev)
 {
 	return ndev->addr_len == ETH_ALEN && !is_zero_ether_addr(ndev->dev_addr);
 }
 
 /*
- * Of a netdev that cannot tell its speed, or that goes, one is made up. ib_core
- * would log each question about the former.
+ * Use a made-up speed for a netdev that cannot report its speed or that goes. ib_core would
+ * log every query of the former.
  */
 static void kal_ib_speed(struct ib_device *base, const struct net_device *ndev,
 			 struct ib_port_attr *attr)
@@ -73,14 +73,14 @@ static void kal_ib_port_state(const struct net_device *ndev,
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
 				IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
-	/* the largest of InfiniBand's MTUs within the netdev's */
+	/* largest InfiniBand MTU that fits into the netdev's MTU */
 	attr->active_mtu = ib_mtu_int_to_enum(READ_ONCE(ndev->mtu));
 }
 
 static int kal_ib_query_port(struct ib_device *base, u32 port,
 			     struct ib_port_attr *attr)
 {
-	/* the RNIC holds it longer than ib_core has the device */
+	/* the RNIC holds the netdev longer than ib_core has the device */
 	const struct net_device *ndev = to_kal_ib_device(base)->rnic->netdev;
 
 	kal_ib_speed(base, ndev, attr);
