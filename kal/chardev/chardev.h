@@ -51,6 +51,7 @@ struct kal_handle;
  * @index: number of the RNIC in user space
  * @users: number of commands that found the RNIC by its index, plus one for the table
  * @unused: completed when @users falls to 0
+ * @leaves: the RNIC is being removed; its dead objects return -ENODEV instead of -ENOENT
  */
 struct kal_dev {
 	struct kref kref;
@@ -58,7 +59,7 @@ struct kal_dev {
 	u32 index;
 	refcount_t users;
 	struct completion unused;
-	bool leaves;	/* the removal ends its objects, and no other command does */
+	bool leaves;
 };
 
 /*
@@ -282,6 +283,7 @@ void kal_handles_exit(struct kal_file *file);
  * @visits: number of kal_files_each() at the file, which keep it in the list; kal_files_lock
  * @net: network namespace in which the file was opened, with a reference
  * @user: user that opened the file, whose share of the namespace is used
+ * @memcg: memory cgroup of the process that opened the file, charged for events and requests
  * @destroy_lock: see the lock order above
  * @handles: objects by number
  * @next_handle: next number for @handles
@@ -305,7 +307,7 @@ struct kal_file {
 	u32 visits;
 	struct net *net;
 	struct kal_net_user user;
-	struct mem_cgroup *memcg;	/* of the opener: charged for events and requests */
+	struct mem_cgroup *memcg;
 	struct mutex destroy_lock;	/* see the lock order above */
 	struct xarray handles;
 	u32 next_handle;
@@ -313,7 +315,7 @@ struct kal_file {
 	struct xarray maps;
 	u32 next_map;
 
-	spinlock_t event_lock;		/* protects what follows */
+	spinlock_t event_lock;		/* protects the members below */
 	struct list_head records;
 	u32 num_dynamic;
 	u32 num_records;

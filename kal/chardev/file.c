@@ -60,7 +60,7 @@ static void chardev_files_remove(struct kal_file *file)
 	mutex_unlock(&kal_files_lock);
 }
 
-/* Common functions of commands ******************************************** */
+/* Common functions of commands ********************************************* */
 
 int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage *to)
 {

@@ -141,7 +141,7 @@ static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
 struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *udata);
 
 /* map.c */
-extern const struct ri_shmem_ops kal_map_ops;	/* the consumer is the file */
+extern const struct ri_shmem_ops kal_map_ops;	/* ri_ucontext.consumer is the file */
 int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma);
 
 /* commands */

@@ -377,7 +377,7 @@ void kal_ep_unlock(struct kal_ep *ep)
 		ep_queue(ep);
 }
 
-/** kal_ep_signal_ready() - a child of listener @parent is ready; process context */
+/** kal_ep_signal_ready() - signal that a child of listener @parent is ready; process context */
 void kal_ep_signal_ready(struct kal_ep *parent)
 {
 	ep_signal(parent, SIGNAL_READY);

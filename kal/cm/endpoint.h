@@ -106,7 +106,7 @@ struct kal_startup {
  * @ready: connections whose Request has arrived, in order of arrival
  */
 struct kal_pending {
-	spinlock_t lock;	/* protects what follows */
+	spinlock_t lock;	/* protects all members */
 	unsigned int count;
 	struct list_head peers;
 	struct list_head ready;
@@ -164,7 +164,7 @@ struct kal_ep {
 	struct timer_list timer;
 	struct completion ended;
 
-	struct mutex lock;	/* protects what follows */
+	struct mutex lock;	/* protects the members below */
 	kal_ep_handler handler;
 	void *context;
 	enum kal_ep_state state;

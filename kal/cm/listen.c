@@ -55,7 +55,7 @@ struct kal_listener {
  * @listeners: list of struct kal_listener
  */
 struct listen_net {
-	struct mutex mutex;	/* protects what follows */
+	struct mutex mutex;	/* protects listeners */
 	struct list_head listeners;
 };
 

@@ -33,8 +33,8 @@ void kal_sock_delay_acks(struct sock *sk)
 }
 
 /*
- * Set the policy of all streams. A child inherits the policy that was in force when its
- * listener was created.
+ * Set the policy of a stream. A child inherits the policy that was in force when its listener
+ * was created, so kal_llp_adopt() sets the current policy.
  */
 static void llp_sock_setup(struct sock *sk)
 {

@@ -488,8 +488,8 @@ int kal_startup_reject(struct kal_ep *ep)
 }
 
 /*
- * IN_ABORT or IN_DISCONNECT before the consumer's decision: reject the connection, because the
- * consumer went away.
+ * IN_ABORT or IN_DISCONNECT before an accept: reject the connection, because no consumer will
+ * accept it.
  */
 int kal_startup_refuse(struct kal_ep *ep)
 {

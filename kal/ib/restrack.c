@@ -86,7 +86,7 @@ void kal_ib_stats_exit(struct kal_ib_device *dev)
 static int kal_ib_put_addr(struct sk_buff *msg, const char *name,
 			   const struct sockaddr_storage *addr)
 {
-	/* "[address%scope]:port" */
+	/* format: "[address%scope]:port" */
 	char str[INET6_ADDRSTRLEN + 24];
 
 	snprintf(str, sizeof(str), "%pISpc", addr);
