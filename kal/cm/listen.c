@@ -470,9 +470,9 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 		return 0;
 	/*
 	 * The consumer's backlog limits requests, and the consumer enforces it. TCP's queue
-	 * only has to last until the worker runs. If TCP drops a SYN, the peer repeats it a
-	 * second later. Several simultaneous connections must therefore fit, whatever the
-	 * consumer's backlog is.
+	 * only has to last until the worker runs. If TCP drops a connection attempt, the peer
+	 * repeats it a second later. Several simultaneous connections must therefore fit,
+	 * whatever the consumer's backlog is.
 	 */
 	err = kal_port_listen(arg->param->port, l->sock,
 			      max(backlog, min_t(int, READ_ONCE(kal_max_pending), SOMAXCONN)));

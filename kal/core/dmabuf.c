@@ -27,7 +27,7 @@
 #include "internal.h"
 
 /*
- * Udmabuf creates its table on the first access and takes no lock for that. With two
+ * udmabuf creates its table on the first access and takes no lock for that. With two
  * simultaneous registrations, one table was lost (6.12). i_rwsem of the buffer's inode
  * serialises the accesses of krdma. Exporters have their own locks, so no other code uses this
  * one. A thread that waits for the fences of one buffer does not delay users of another
