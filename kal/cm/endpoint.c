@@ -369,8 +369,8 @@ void kal_ep_unlock(struct kal_ep *ep)
 {
 	mutex_unlock(&ep->lock);
 	/*
-	 * pairs with ep_lane_next(): the worker sees the lock free, or this thread sees the
-	 * signal
+	 * Pairs with ep_lane_next(): the worker sees the lock free, or this thread sees the
+	 * signal.
 	 */
 	smp_mb();
 	if (READ_ONCE(ep->signals))
@@ -476,8 +476,8 @@ static void ep_deliver_ready(struct kal_ep *ep)
 			kal_ep_unlock(child);
 		} else {
 			/*
-			 * the child's RNIC may be going; if not, the child's own turn reports
-			 * it as ready again
+			 * The child's RNIC may be going; if not, the child's own turn reports
+			 * it as ready again.
 			 */
 			ep_signal(child, SIGNAL_SOCKET);
 		}
@@ -838,8 +838,8 @@ struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler, void 
 		return ERR_PTR(-ENOMEM);
 	ep_publish(ep);
 	/*
-	 * by eps_lock, this thread sees that the RNIC goes, or kal_rnic_abort_eps() sees the
-	 * endpoint
+	 * By eps_lock, this thread sees that the RNIC goes, or kal_rnic_abort_eps() sees the
+	 * endpoint.
 	 */
 	if (!kal_rnic_live(rnic)) {
 		kal_ep_destroy(ep);

@@ -170,7 +170,7 @@ void kal_qp_disconnect(struct ri_qp *qp, bool abrupt)
 EXPORT_SYMBOL_GPL(kal_qp_disconnect);
 
 /**
- * kal_qp_retire() - disconnect a QP abruptly and prevent that an endpoint takes it again
+ * kal_qp_retire() - disconnect a QP abruptly and keep endpoints from taking it again
  * @qp: QP that is about to be destroyed
  */
 void kal_qp_retire(struct ri_qp *qp)

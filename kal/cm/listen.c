@@ -288,8 +288,8 @@ static void listen_accept_work(struct work_struct *work)
 			continue;
 		if (err) {
 			/*
-			 * memory is short, and TCP does not notify again of the connections
-			 * that wait
+			 * Memory is short, and TCP does not notify again of the connections
+			 * that wait.
 			 */
 			queue_delayed_work(kal_conn_wq, &l->work, ACCEPT_RETRY);
 			return;
@@ -307,8 +307,8 @@ static void listen_data_ready(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	l = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 	/*
-	 * a child may have got an owner since TCP read the callback; its user data is not a
-	 * listener
+	 * A child may have got an owner since TCP read the callback; its user data is not a
+	 * listener.
 	 */
 	if (l && sk->sk_data_ready == listen_data_ready)
 		mod_delayed_work(kal_conn_wq, &l->work, 0);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RNICs in the network stack interface, which is a consumer side of the kAL here:
+ * RNICs in the network stack interface. This file is a consumer side of the kAL. It provides:
  *
  * - the look-up of a network device's RNIC, in any context
  * - the counters of the RNICs
  * - the events for RNICs that appear and disappear
- * - the sysfs link "rnic" from a network device to its RNIC
  */
 #include <linux/export.h>
 #include <linux/if_vlan.h>
