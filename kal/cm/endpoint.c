@@ -36,7 +36,7 @@
 
 #define LANES		64	/* more than the number of CPUs that make connections at one time */
 #define LANE_BUDGET	64	/* endpoints of one turn, then other work runs */
-#define EVICTIONS	16	/* limit for each new connection */
+#define EVICTIONS	16	/* per new connection; more than 1 if max_pending was lowered */
 
 static DEFINE_SPINLOCK(eps_lock);	/* protects ri_rnic.eps and ri_rnic.num_eps */
 
