@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma.ko, the kernel access layer: start and end of its blocks, in the order in
- * which they need each other.
+ * krdma.ko, the kernel access layer: starts and ends its parts in the order of their
+ * dependencies.
  */
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
@@ -23,9 +23,12 @@ static const struct kal_block {
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
 	{ kal_chardev_rnic_init, kal_chardev_rnic_exit },
-	/* after it: its events name RNICs by what /dev/krdma calls them */
+	/* after kal_chardev_rnic_init(): the events name RNICs by their indices of /dev/krdma */
 	{ kal_netstack_init, kal_netstack_exit },
-	/* last: programs call from here on, and a module that fails goes with files open */
+	/*
+	 * Last: from here on programs can open the device. If a later part failed, the module
+	 * would be removed while files are open.
+	 */
 	{ kal_chardev_init, kal_chardev_exit },
 };
 
@@ -61,5 +64,5 @@ module_exit(kal_exit);
 MODULE_DESCRIPTION("krdma kernel access layer");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_ALIAS_RDMA_LINK("krdma");
-/* what programs reach the devices through */
+/* programs reach the devices through these modules */
 MODULE_SOFTDEP("post: ib_uverbs rdma_ucm");

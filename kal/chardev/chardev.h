@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/krdma, as its files see each other: file.c (the file and the table of
- * commands), handle.c (objects by number), event.c (records that wait to be read),
- * rnic.c (which RNICs there are), and those that bring commands. main.c calls only what
- * starts and ends it. The ABI is krdma/krdma-abi.h; docs/krdma-abi.md says what it means.
+ * /dev/krdma, for its own files:
+ *
+ * - file.c: the file and the table of commands
+ * - handle.c: objects by number
+ * - event.c: records that wait to be read
+ * - rnic.c: the list of RNICs
+ * - the files that implement commands
+ *
+ * main.c calls only the init and exit functions. krdma/krdma-abi.h defines the ABI, and
+ * docs/krdma-abi.md describes it.
  *
  * Locks, outermost first:
  *
  *	kal_files_lock		list of open files; taken when an RNIC goes
  *	kal_file.destroy_lock	one object of a file is destroyed at a time
- *	kal_file.handles' lock	what a number names, its users and children
+ *	kal_file.handles' lock	the object of a number, its users and children
  *	kal_file.event_lock	records; any context
  *
- * A handler of an endpoint (kal_ep_handler) takes the last two only.
+ * A handler of an endpoint (kal_ep_handler) takes only the last two.
  */
 #ifndef KAL_CHARDEV_H
 #define KAL_CHARDEV_H
@@ -39,12 +45,13 @@ struct kal_handle;
 /* RNICs ******************************************************************** */
 
 /**
- * struct kal_dev - an RNIC as /dev/krdma shows it
- * @kref: one of the table until the RNIC goes, one of each handle that has it
- * @rnic: referenced; dead when the handles that use it are
- * @index: what user space calls it
- * @users: commands that found it by its index, and one of the table
+ * struct kal_dev - an RNIC in /dev/krdma
+ * @kref: one reference of the table until the RNIC goes, and one of each handle
+ * @rnic: RNIC with a reference; must not be used after its handles are dead
+ * @index: number of the RNIC in user space
+ * @users: number of commands that found the RNIC by its index, plus one for the table
  * @unused: completed when @users falls to 0
+ * @leaves: the RNIC is being removed; its dead objects return -ENODEV instead of -ENOENT
  */
 struct kal_dev {
 	struct kref kref;
@@ -52,20 +59,20 @@ struct kal_dev {
 	u32 index;
 	refcount_t users;
 	struct completion unused;
-	bool leaves;	/* its objects end, and nobody else's command does that */
+	bool leaves;
 };
 
 /*
- * The RNIC of an index in @net, kept from going until kal_dev_put(); NULL: there is
- * none. May sleep, and nothing may wait for user space in between.
+ * Get the RNIC with @index in @net. It is not removed before kal_dev_put(). Return: NULL if
+ * there is none. May sleep. The caller must not wait for user space before kal_dev_put().
  */
 struct kal_dev *kal_dev_get(const struct net *net, u32 index);
-/* the one on the network device with @ifindex, or that stands in for it */
+/* Get the RNIC on the network device with @ifindex, or on the other device of a VLAN pair. */
 struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex);
-/* the one whose network device has the address @addr */
+/* Get the RNIC whose network device has the address @addr. */
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr);
 void kal_dev_put(struct kal_dev *dev);
-/* the index of the RNIC of a network device, 0: none */
+/* Get the index of the RNIC of a network device, 0: none. */
 u32 kal_dev_index(struct net *net, u32 ifindex);
 
 void kal_dev_release(struct kref *kref);
@@ -73,17 +80,18 @@ void kal_dev_release(struct kref *kref);
 /* Events ******************************************************************* */
 
 /**
- * struct kal_record - a record that waits, or may come to wait, to be read
- * @node: in kal_file.records, else empty
- * @event: what is read, @event->size octets of it
- * @generation: of the file, when it last became part of it
- * @codes: of asynchronous events: which, one record for each; else NULL
- * @owner: the object that it is dropped with, NULL: none
- * @owner_node: in @owner's queued, else empty
- * @dynamic: of no object; counts against the limit, and is freed when it was read
- * @on_read: called with the event_lock held when it was read; may be NULL
+ * struct kal_record - a record that waits to be read, or may do so later
+ * @node: entry in kal_file.records, else empty
+ * @event: data of the record, @event->size bytes
+ * @generation: generation of the file when an event was last added to the record
+ * @codes: for asynchronous events: their codes, each read as one record; else NULL
+ * @owner: object with which the record is dropped, NULL: none
+ * @owner_node: entry in @owner's queued, else empty
+ * @dynamic: the record has no object; it counts against the limit and is freed after it was
+ *	read
+ * @on_read: called with the event_lock held when the record was read; may be NULL
  *
- * kal_file.event_lock protects all of it.
+ * kal_file.event_lock protects all members.
  */
 struct kal_record {
 	struct list_head node;
@@ -97,12 +105,12 @@ struct kal_record {
 };
 
 /*
- * An event of which there is one at a time, with room for it in an object: never
- * lost. Its record is @rec, whose event is filled in but for the time. Any context.
+ * Raise an event that has its own record in an object, so it is never lost. The data of @rec
+ * is complete except for the time. Any context.
  */
 void kal_file_raise(struct kal_file *file, struct kal_record *rec);
 
-/* Room for a record of @owner, which says @event. */
+/* Initialise a record of @owner with the data @event. */
 static inline void kal_record_init(struct kal_record *rec, struct kal_handle *owner,
 				   struct krdma_event *event)
 {
@@ -113,17 +121,18 @@ static inline void kal_record_init(struct kal_record *rec, struct kal_handle *ow
 }
 
 /*
- * A copy of @event, event->size octets, becomes a record. The time is filled in. When there
- * is no room or memory it is lost, and KRDMA_EVENT_OVERFLOW says so. Any context.
+ * Add a record with a copy of @event, event->size bytes. The function fills in the time. If
+ * there is no room or no memory, the event is lost and KRDMA_EVENT_OVERFLOW reports the loss.
+ * Any context.
  */
 void kal_file_event(struct kal_file *file, const struct krdma_event *event);
 
-/* An asynchronous event, enum ib_event_type, of an object. Never lost. Any context. */
+/* Report an asynchronous event, enum ib_event_type, of an object. It is never lost. Any context. */
 void kal_handle_async(struct kal_handle *h, enum ib_event_type code);
 
-/* Records of @owner that were not read are gone on return; none may come any more. */
+/* Drop all unread records of @owner. No more records of @owner may come. */
 void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner);
-/* the same of all objects; may sleep */
+/* The same for all objects. May sleep. */
 void kal_file_drop_all_events(struct kal_file *file);
 
 u32 kal_file_events_limit(void);
@@ -134,7 +143,7 @@ bool kal_events_wait(struct kal_file *file);
 
 /* Objects ****************************************************************** */
 
-/* in the order in which they are destroyed when all are */
+/* in the order in which the objects of a file are destroyed */
 enum kal_handle_type {
 	KAL_H_LISTENER,
 	KAL_H_CONN,
@@ -152,10 +161,10 @@ enum kal_handle_type {
 
 /**
  * struct kal_handle_ops - a kind of object
- * @type: which
- * @size: octets of the structure, whose first member is the struct kal_handle
- * @destroy: ends what it stands for; nothing uses it and it has no children. An errno
- *	     changes nothing and lets it live. May sleep.
+ * @type: type of the object
+ * @size: size of the structure in bytes; its first member is the struct kal_handle
+ * @destroy: destroys the underlying object, which has no users and no children. If it returns
+ *	an errno, nothing has changed and the object lives. May sleep.
  */
 struct kal_handle_ops {
 	enum kal_handle_type type;
@@ -165,27 +174,27 @@ struct kal_handle_ops {
 
 #define KAL_HANDLE_PARENTS	4
 
-/* of contexts in kal_file.handles */
+/* mark of contexts in kal_file.handles */
 #define KAL_CONTEXT_MARK	XA_MARK_1
 
 /**
  * struct kal_handle - an object of a file
- * @file: whose
- * @ops: its kind
- * @id: its number
- * @dev: RNIC, or NULL; holds the structure, not the RNIC
- * @parents: what it needs
- * @children: who need it; lock of kal_file.handles
- * @users: commands that use it now, and one of its own
+ * @file: file of the object
+ * @ops: kind of the object
+ * @id: number of the object
+ * @dev: RNIC, or NULL; keeps the structure, but not the RNIC
+ * @parents: objects that this one needs
+ * @children: number of objects that need this one; lock of kal_file.handles
+ * @users: number of commands that use the object now, plus one
  * @unused: completed when @users falls to 0
- * @dead: nobody may begin to use it; lock of kal_file.handles
+ * @dead: no new use may begin; lock of kal_file.handles
  * @gone: dead for ever, @ops->destroy() was called; kal_file.destroy_lock
- * @cookie: comes with its events
- * @queued: its records that wait to be read; kal_file.event_lock
+ * @cookie: returned with the object's events
+ * @queued: unread records of the object; kal_file.event_lock
  * @async: record of its asynchronous events
- * @async_event: what that says
- * @async_codes: of which kinds
- * @charge: to the rdma cgroup of who made it
+ * @async_event: data of @async
+ * @async_codes: codes of @async
+ * @charge: charge to the rdma cgroup of the process that created the object
  */
 struct kal_handle {
 	struct kal_file *file;
@@ -207,97 +216,106 @@ struct kal_handle {
 };
 
 /*
- * A new object with a number, which nobody finds yet, charged to the caller. ERR_PTR:
- * -ENOMEM, -ENOSPC: the file has too many, -EAGAIN: the rdma cgroup, -ENODEV. May sleep.
+ * Allocate an object with a number, charged to the caller. Look-ups do not find it yet.
+ * Return: ERR_PTR: -ENOMEM; -ENOSPC: the file has too many objects; -EAGAIN: limit of the rdma
+ * cgroup; -ENODEV. May sleep.
  */
 struct kal_handle *kal_handle_new(struct kal_file *file, const struct kal_handle_ops *ops,
 				  struct kal_dev *dev, u64 cookie);
 /*
- * The same in a thread of the kernel's, for a kind that the rdma cgroup does not count: charged
- * to who opened the file, whose memory cgroup's reclaim is not waited for.
+ * The same in a kernel thread, for a kind of object that the rdma cgroup does not count. The
+ * memory is charged to the memory cgroup of the process that opened the file, without waiting
+ * for the cgroup's reclaim.
  */
 struct kal_handle *kal_handle_new_nowait(struct kal_file *file, const struct kal_handle_ops *ops,
 					 struct kal_dev *dev, u64 cookie);
-/* @h needs @parent, which the caller has; at most KAL_HANDLE_PARENTS times. -ENODEV */
+/*
+ * Record that @h needs @parent, which the caller uses; at most KAL_HANDLE_PARENTS times.
+ * Return: 0, or -EINVAL if the objects have different RNICs.
+ */
 int kal_handle_need(struct kal_handle *h, struct kal_handle *parent);
-/* It can be found. */
+/* Make the object visible to look-ups. */
 void kal_handle_publish(struct kal_handle *h);
-/* It came to nothing; not published, nothing to destroy. */
+/* Free an object that was not published, and whose underlying object does not exist. */
 void kal_handle_cancel(struct kal_handle *h);
 
 /*
- * A command that makes an object which needs @parent. The caller uses that and does not
- * any more on return. @make makes what the object stands for and writes its answer,
- * the number included, into @cmd, and the provider's into @udata. May sleep.
+ * Create an object that needs @parent, for a command. The caller uses @parent, and the
+ * function ends this use. @make creates the underlying object. It writes its results,
+ * including the number, to @cmd and those of the provider to @udata. May sleep.
  */
 typedef int (*kal_handle_maker)(struct kal_handle *h, struct kal_handle *parent, void *cmd,
 				struct ri_udata *udata);
 int kal_handle_make(struct kal_handle *parent, const struct kal_handle_ops *ops, u64 cookie,
 		    kal_handle_maker make, void *cmd, struct ri_udata *udata);
 
-/* To use one until kal_handle_put(): ERR_PTR -ENOENT, -EINVAL (its kind), -ENODEV. */
+/*
+ * Begin to use an object, until kal_handle_put(). Return: ERR_PTR: -ENOENT, -EINVAL (wrong
+ * kind), -ENODEV.
+ */
 struct kal_handle *kal_handle_get(struct kal_file *file, u32 id, enum kal_handle_type type);
 void kal_handle_put(struct kal_handle *h);
 
-/* The same as kal_handle_get() for its maker, before it is published. */
+/* Like kal_handle_get(), for the creator of the object before it is published. */
 static inline void kal_handle_hold(struct kal_handle *h)
 {
 	refcount_inc(&h->users);
 }
 
-/* @parent, which the caller uses, is what @h needs in place of its first parent. */
+/* Replace the first parent of @h by @parent, which the caller uses. */
 void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent);
 
-/* As KRDMA_IOC_DESTROY does. May sleep. */
+/* Destroy an object for KRDMA_IOC_DESTROY. May sleep. */
 int kal_handle_destroy(struct kal_file *file, u32 id);
-/* The same for one without children that a destroy() takes with it. */
+/* The same from a destroy(), for an object without children that is destroyed together with it. */
 void kal_handle_destroy_locked(struct kal_handle *h);
-/* All objects on @dev come to their end, but keep their numbers. */
+/* End all objects on @dev. They keep their numbers. */
 void kal_handles_end(struct kal_file *file, struct kal_dev *dev);
 u32 kal_file_objects_limit(void);
-/* All objects and their numbers. */
+/* Destroy all objects and free their numbers. */
 void kal_handles_exit(struct kal_file *file);
 
 /* The file ***************************************************************** */
 
 /**
  * struct kal_file - an open /dev/krdma
- * @node: in the list of files; kal_files_lock
- * @visits: of kal_files_each(), it stays in the list; kal_files_lock
- * @net: the network namespace it was opened in, referenced
- * @user: who opened it, whose share of the namespace it uses
- * @destroy_lock: see above
+ * @node: entry in the list of files; kal_files_lock
+ * @visits: number of kal_files_each() at the file, which keep it in the list; kal_files_lock
+ * @net: network namespace in which the file was opened, with a reference
+ * @user: user that opened the file, whose share of the namespace is used
+ * @memcg: memory cgroup of the process that opened the file, charged for events and requests
+ * @destroy_lock: see the lock order above
  * @handles: objects by number
- * @next_handle: for @handles
- * @objects: in @handles
- * @maps: memory that may be mapped, by page offset (map.c)
- * @next_map: for @maps
- * @event_lock: protects the records and what follows it
- * @records: those that wait
- * @num_dynamic: of those, the ones that count against the limit
- * @num_records: of all
- * @generation: events that came
- * @lost: events since open
- * @overflow: record that says so
- * @overflow_event: what that says
+ * @next_handle: next number for @handles
+ * @objects: number of objects in @handles
+ * @maps: memory that can be mapped, by page offset (map.c)
+ * @next_map: next offset for @maps
+ * @event_lock: protects the records and the members after it
+ * @records: unread records
+ * @num_dynamic: number of unread records that count against the limit
+ * @num_records: number of all unread records
+ * @generation: number of events so far
+ * @lost: number of events lost since open
+ * @overflow: record that reports lost events
+ * @overflow_event: data of @overflow
  * @wait: readers
- * @read_lock: one reader at a time
- * @net_user: the network stack's part (another file's own), freed by it
+ * @read_lock: allows one reader at a time
+ * @net_user: data of net.c, which allocates and frees it
  */
 struct kal_file {
 	struct list_head node;
 	u32 visits;
 	struct net *net;
 	struct kal_net_user user;
-	struct mem_cgroup *memcg;	/* of who opened it: pays for events and requests */
-	struct mutex destroy_lock;	/* see above */
+	struct mem_cgroup *memcg;
+	struct mutex destroy_lock;	/* see the lock order above */
 	struct xarray handles;
 	u32 next_handle;
 	atomic_t objects;
 	struct xarray maps;
 	u32 next_map;
 
-	spinlock_t event_lock;		/* protects what follows */
+	spinlock_t event_lock;		/* protects the members below */
 	struct list_head records;
 	u32 num_dynamic;
 	u32 num_records;
@@ -306,26 +324,26 @@ struct kal_file {
 	struct kal_record overflow;
 	struct krdma_event overflow_event;
 	wait_queue_head_t wait;
-	struct mutex read_lock;		/* one reader at a time */
+	struct mutex read_lock;		/* allows one reader at a time */
 	void *net_user;
 };
 
-/* Calls @fn for all open files; none opens or closes meanwhile. May sleep. */
+/* Call @fn for all open files. A file is not closed while @fn runs for it. May sleep. */
 void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg);
 
 /* Commands ***************************************************************** */
 
 /**
  * struct kal_command - a command
- * @handler: gets the structure in the kernel's size, zeros where the caller's is
- *	     shorter, and changes it; may sleep
- * @private_handler: in its place: the same with the provider's own bytes, which are copied
- *		     from user space before and to it afterwards
- * @private: offset of the struct krdma_private that says where those are
- * @min: octets that the caller must have
- * @size: of the structure
- * @handle: offset of the handle of what it makes, 0: it makes nothing
- * @always: what the structure says counts on an error, too
+ * @handler: gets the structure in the kernel's size, with zeros where the caller's is shorter,
+ *	and modifies it; may sleep
+ * @private_handler: used instead of @handler; also gets the provider's own bytes, which are
+ *	copied from user space before the call and to it afterwards
+ * @private: offset of the struct krdma_private that describes the provider's own bytes
+ * @min: minimum size of the caller's structure in bytes
+ * @size: size of the structure
+ * @handle: offset of the handle of the created object, 0: the command creates none
+ * @always: the structure is also returned on an error
  */
 struct kal_command {
 	int (*handler)(struct kal_file *file, void *cmd);
@@ -339,7 +357,7 @@ struct kal_command {
 
 #define KAL_COMMAND(fn, type, last) \
 	{ .handler = (fn), .min = offsetofend(struct type, last), .size = sizeof(struct type) }
-/* makes an object, and says its handle in the member of that name */
+/* creates an object and returns its handle in the member of that name */
 #define KAL_COMMAND_NEW(fn, type, last)                                                   \
 	{ .handler = (fn), .min = offsetofend(struct type, last), .size = sizeof(struct type), \
 	  .handle = offsetof(struct type, handle) }
@@ -355,18 +373,21 @@ struct kal_command {
 	{ .handler = (fn), .min = offsetofend(struct type, last), .size = sizeof(struct type), \
 	  .always = true }
 
-/* An array of results: @count in is the room at @entries, out how many there are. */
+/*
+ * Return an array of results. On entry @count is the room at @entries, on return the number of
+ * results.
+ */
 int kal_put_entries(u64 entries, u32 *count, const void *from, u32 num, size_t size);
 
-/* addresses */
+/* conversion of addresses */
 int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage *to);
 void kal_addr_from_sockaddr(const struct sockaddr_storage *from, struct krdma_addr *to);
 
-/* file.c: the first two are for main.c */
+/* file.c: main.c calls the first two */
 int kal_chardev_init(void);
 void kal_chardev_exit(void);
 
-/* rnic.c: the same */
+/* rnic.c: main.c calls the first two */
 int kal_chardev_rnic_init(void);
 void kal_chardev_rnic_exit(void);
 int kal_cmd_rnic_list(struct kal_file *file, void *cmd);
@@ -382,7 +403,7 @@ int kal_cmd_net_neigh(struct kal_file *file, void *cmd);
 int kal_cmd_port(struct kal_file *file, void *cmd);
 int kal_cmd_net_subscribe(struct kal_file *file, void *cmd);
 int kal_cmd_mib(struct kal_file *file, void *cmd);
-/* a port that the file has reserved, for a call that binds to it */
+/* Get a reserved port of the file, for a call that binds to it. */
 struct kal_handle *kal_file_port_get(struct kal_file *file, const struct sockaddr_storage *addr,
 				     struct kal_port **port);
 void kal_file_port_put(struct kal_handle *h);

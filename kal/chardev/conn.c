@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's connections, on the kAL's endpoints. A listener and a connection each own
- * an endpoint. All records of a connection are made with it, so none of its events is
- * lost: the request or the answer, ESTABLISHED, CLOSED.
+ * /dev/krdma's connections, on the kAL's endpoints. A listener and a connection each own an
+ * endpoint. All event records of a connection are allocated with the connection, so none of
+ * its events is lost: the request or the reply, ESTABLISHED, CLOSED.
  *
- * A connection that comes in is an object from its request on. Its listener counts it
- * until it is answered, against the backlog; what comes beyond that is refused, as far as
- * the peer sees. When the listener goes the requests that were not read go with it: nobody
- * knows their numbers.
+ * An incoming connection is an object from its request on. Its listener counts it against the
+ * backlog until the user answers it. Requests beyond the backlog are refused, and the peer
+ * sees the refusal. When the listener goes, its unread requests are destroyed with it, because
+ * no user knows their numbers.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
@@ -21,10 +21,10 @@
 /**
  * struct kal_h_listener - listener
  * @h: object
- * @ep: owned
- * @backlog: requests that may wait for an answer
- * @pending: that do, or are about to; event_lock
- * @requests: that do; event_lock
+ * @ep: endpoint, owned by the listener
+ * @backlog: maximum number of requests that wait for an answer
+ * @pending: number of requests that wait, or are about to wait; event_lock
+ * @requests: requests that wait; event_lock
  */
 struct kal_h_listener {
 	struct kal_handle h;
@@ -34,7 +34,7 @@ struct kal_h_listener {
 	struct list_head requests;
 };
 
-/* a record with the peer's private data */
+/* A record with the peer's private data. */
 struct kal_conn_record {
 	struct kal_record rec;
 	union {
@@ -46,15 +46,15 @@ struct kal_conn_record {
 /**
  * struct kal_h_conn - connection
  * @h: object
- * @ep: owned
- * @listener: of a request that was not answered; event_lock
- * @node: in its list, then; event_lock
- * @unread: of a request: user space does not know it; event_lock
+ * @ep: endpoint, owned by the connection
+ * @listener: listener of a request that was not answered; event_lock
+ * @node: entry in @listener's requests; event_lock
+ * @unread: user space has not read the request yet; event_lock
  * @first: record of CONN_REQUEST or CONN_REPLY
  * @established: record of ESTABLISHED
- * @established_event: what that says
+ * @established_event: data of @established
  * @closed: record of CLOSED
- * @closed_event: what that says
+ * @closed_event: data of @closed
  */
 struct kal_h_conn {
 	struct kal_handle h;
@@ -134,7 +134,7 @@ static int chardev_conn_event(struct kal_ep *ep, void *context, const struct kal
 	}
 }
 
-/* Its listener does not count it any more. */
+/* Stop counting a request against its listener's backlog. */
 static void chardev_conn_uncount(struct kal_h_conn *conn)
 {
 	spin_lock_irq(&conn->h.file->event_lock);
@@ -146,7 +146,10 @@ static void chardev_conn_uncount(struct kal_h_conn *conn)
 	spin_unlock_irq(&conn->h.file->event_lock);
 }
 
-/* Unless the call was wrong: then it waits on for its answer. */
+/*
+ * Stop counting an answered request. If the call itself was wrong, the request still waits for
+ * an answer.
+ */
 static int chardev_conn_answered(struct kal_h_conn *conn, int ret)
 {
 	if (!kal_ep_undecided(conn->ep))
@@ -169,7 +172,7 @@ static const struct kal_handle_ops chardev_conn_ops = {
 	.destroy = chardev_conn_destroy,
 };
 
-/* @h: new; its endpoint is still to come */
+/* Initialise a new connection @h. It has no endpoint yet. */
 static struct kal_h_conn *chardev_conn_made(struct kal_handle *h)
 {
 	struct kal_h_conn *conn;
@@ -190,7 +193,7 @@ static struct kal_h_conn *chardev_conn_get(struct kal_file *file, u32 id)
 
 /* Listeners **************************************************************** */
 
-/* Room for one more request? */
+/* Count one more request. Return: false if the backlog is full. */
 static bool chardev_listener_count(struct kal_h_listener *l)
 {
 	bool ret;
@@ -210,7 +213,7 @@ static void chardev_request_read(struct kal_record *rec)
 	conn->unread = false;
 }
 
-/* On a listener's endpoint: a connection wants in. */
+/* Handler of a listener's endpoint: a connection request has arrived. */
 static int chardev_listener_event(struct kal_ep *ep, void *context, const struct kal_ep_event *from)
 {
 	struct kal_h_listener *l = context;
@@ -236,13 +239,19 @@ static int chardev_listener_event(struct kal_ep *ep, void *context, const struct
 	chardev_conn_fill_first(conn, KRDMA_EVENT_CONN_REQUEST, from);
 	conn->first.event.base.handle = l->h.id;
 	kal_ep_set_handler(conn->ep, chardev_conn_event, conn);
-	/* it cannot be destroyed meanwhile: that needs the endpoint, whose lock is held */
+	/*
+	 * It cannot be destroyed meanwhile, because that needs the endpoint's lock, which is
+	 * held.
+	 */
 	kal_handle_publish(&conn->h);
 	kal_file_raise(l->h.file, &conn->first.rec);
 	return 0;
 }
 
-/* One of @l's requests, which is not from now on; whether user space knows it in *@unread. */
+/*
+ * Remove one of @l's requests from the listener. *@unread says whether user space has not read
+ * it yet.
+ */
 static struct kal_h_conn *chardev_listener_leave(struct kal_h_listener *l, bool *unread)
 {
 	struct kal_h_conn *conn;
@@ -355,7 +364,7 @@ int kal_cmd_listen(struct kal_file *file, void *_cmd)
 
 /* Connections ************************************************************** */
 
-/* what CONNECT, ACCEPT and REJECT bring, out of user space's memory */
+/* Arguments of CONNECT, ACCEPT and REJECT, copied from user space. */
 struct kal_conn_args {
 	struct kal_conn_param param;
 	u8 private_data[KRDMA_PRIVATE_DATA_MAX];
@@ -394,7 +403,10 @@ static int chardev_conn_check_depths(const struct ri_rnic *rnic, const struct ka
 		       -EINVAL : 0;
 }
 
-/* Where to connect from: the RNIC's, as the caller or, if he says all, the host's routes say. */
+/*
+ * Determine the local address. It is the caller's, or the source address of the host's route
+ * if the caller gave none or a wildcard. It must be an address of the RNIC.
+ */
 static int chardev_conn_source(const struct kal_file *file, const struct ri_rnic *rnic,
 			       const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
 			       struct sockaddr_storage *local)
@@ -421,7 +433,7 @@ static int chardev_conn_source(const struct kal_file *file, const struct ri_rnic
 	return kal_rnic_owns(rnic, local) ? 0 : -EADDRNOTAVAIL;
 }
 
-/* On an error *@published says whether the connection is still there to be destroyed. */
+/* If *@published is set after an error, the caller must destroy the connection. */
 static int chardev_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 			      const struct krdma_conn *cmd, struct kal_conn_param *param,
 			      bool *published)
@@ -441,7 +453,10 @@ static int chardev_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 		goto err_cancel;
 	}
 	param->exact_port = kal_addr_port(&local) != 0;
-	/* first: its events may come at once. Used: nobody destroys it under our hands. */
+	/*
+	 * Publish first, because events may come at once; hold it, so that it is not destroyed
+	 * meanwhile.
+	 */
 	kal_handle_hold(&conn->h);
 	kal_handle_publish(&conn->h);
 	reserved = kal_file_port_get(conn->h.file, &local, &param->port);
@@ -482,7 +497,7 @@ int kal_cmd_connect(struct kal_file *file, void *_cmd)
 	ret = chardev_conn_start(conn, qp, cmd, &args->param, &published);
 out:
 	kal_handle_put(&qp->h);
-	/* not while something is used: who destroys waits for that */
+	/* destroy only after kal_handle_put(), because the destruction waits for all users */
 	if (ret && published)
 		kal_handle_destroy(file, cmd->handle);
 	return ret;

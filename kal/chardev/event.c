@@ -2,11 +2,15 @@
 /*
  * Events of an open /dev/krdma: records that wait to be read.
  *
- * What must not be lost has its record in the object that it is of, made with it, so
- * that an event needs no memory: completion events (one record for each CQ, however many
- * there were), asynchronous ones (one for each kind of event of an object), and those of
- * connections. Only what has no such object (the network's events) is copied into new
- * memory, within a limit, and may be lost; that is counted and said.
+ * A record that must not be lost is part of its object and is allocated with the object, so
+ * the event itself needs no memory:
+ *
+ * - completion events: one record for each CQ, however many events there were
+ * - asynchronous events: one for each kind of event of an object
+ * - events of a connection
+ *
+ * Only events without such an object (the network's events) are copied into new memory, within
+ * a limit. They may be lost. Lost events are counted and reported.
  */
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
@@ -89,7 +93,10 @@ static void chardev_event_lost(struct kal_file *file)
 	chardev_record_queue(file, &file->overflow);
 }
 
-/* NULL: no memory, or no more of its cgroup's; a charge beyond that is not asked for. */
+/*
+ * Allocate a record, charged to the file's memory cgroup. Return: NULL if there is no memory,
+ * or if the cgroup has reached its limit. The charge may not exceed the limit.
+ */
 static struct kal_record *chardev_record_new(struct kal_file *file, const struct krdma_event *event)
 {
 	struct mem_cgroup *before = set_active_memcg(file->memcg);
@@ -133,10 +140,10 @@ void kal_file_drop_events(struct kal_file *file, struct kal_handle *owner)
 			chardev_record_unqueue(file, rec);
 }
 
-/* some at a time: there may be as many as objects */
+/* records dropped at a time, because there may be as many as objects */
 #define KAL_RECORDS_AT_ONCE	256
 
-/* Return: there are more. */
+/* Return: true if there are more. */
 static bool chardev_file_drop_some(struct kal_file *file)
 {
 	struct kal_record *rec;
@@ -153,7 +160,7 @@ static bool chardev_file_drop_some(struct kal_file *file)
 	return rec;
 }
 
-/* No object can raise another. */
+/* Called when no object can raise another record. */
 void kal_file_drop_all_events(struct kal_file *file)
 {
 	while (chardev_file_drop_some(file))
@@ -162,7 +169,10 @@ void kal_file_drop_all_events(struct kal_file *file)
 
 /* Reading ****************************************************************** */
 
-/* What is read of @rec; an asynchronous one stands for several, the oldest is first. */
+/*
+ * Fill in the data of a record. An asynchronous record stands for several events and returns
+ * the oldest.
+ */
 static void chardev_record_fill(struct kal_record *rec)
 {
 	if (!rec->codes)
@@ -171,14 +181,14 @@ static void chardev_record_fill(struct kal_record *rec)
 	rec->event->time_ns = rec->codes->time_ns[0];
 }
 
-/* It was read as it is now. */
+/* Called after the current state of the record was read. */
 static void chardev_record_done(struct kal_file *file, struct kal_record *rec)
 {
 	if (rec == &file->overflow)
 		rec->event->code = 0;
 	if (rec->codes) {
 		kal_event_codes_remove(rec->codes, 0);
-		/* the next of them stays where this one was */
+		/* the next event keeps this record's place */
 		if (rec->codes->num)
 			return;
 	}
@@ -187,14 +197,14 @@ static void chardev_record_done(struct kal_file *file, struct kal_record *rec)
 	chardev_record_unqueue(file, rec);
 }
 
-/* more than any record has */
+/* larger than any record */
 #define KAL_RECORD_MAX	1024
 
 /**
- * struct kal_reading - a record on its way to user space
- * @rec: to be compared only: it may be gone
- * @generation: as it was when it was copied
- * @len: octets of @data
+ * struct kal_reading - a record that is being copied to user space
+ * @rec: record, only for comparison because it may have been freed
+ * @generation: generation of the record when it was copied
+ * @len: length of @data in bytes
  * @data: the copy
  */
 struct kal_reading {
@@ -218,7 +228,7 @@ static int chardev_record_copy(struct kal_record *rec, struct kal_reading *r, si
 	return 0;
 }
 
-/* 0; -EAGAIN: none; -EINVAL: longer than @room */
+/* Return: 0; -EAGAIN if there is no record; -EINVAL if the record is longer than @room. */
 static int chardev_reading_begin(struct kal_file *file, struct kal_reading *r, size_t room)
 {
 	int ret;
@@ -230,8 +240,9 @@ static int chardev_reading_begin(struct kal_file *file, struct kal_reading *r, s
 }
 
 /*
- * User space has it. Readers come one at a time, but its object may have been destroyed
- * since, and then another record is first; or more has happened, and it stays.
+ * Called after the record was copied to user space. There is only one reader at a time. But
+ * the record's object may have been destroyed meanwhile, and another record is first. Or
+ * another event has occurred, and the record stays.
  */
 static void chardev_reading_end(struct kal_file *file, const struct kal_reading *r)
 {
@@ -243,7 +254,7 @@ static void chardev_reading_end(struct kal_file *file, const struct kal_reading 
 		if (rec->generation == r->generation)
 			chardev_record_done(file, rec);
 		else if (rec == &file->overflow)
-			/* those that were told of are not told again */
+			/* do not report the losses again that were just reported */
 			rec->event->code -= ((const struct krdma_event *)r->data)->code;
 	}
 	spin_unlock_irq(&file->event_lock);
@@ -303,7 +314,7 @@ void kal_events_init(struct kal_file *file)
 	file->overflow_event.type = KRDMA_EVENT_OVERFLOW;
 }
 
-/* No event comes any more. */
+/* Called when no more events can come. */
 void kal_events_exit(struct kal_file *file)
 {
 	kal_file_drop_all_events(file);

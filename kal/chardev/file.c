@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma: the file, and the table of commands. What is the same for all commands is
- * here: sizes, copying in and out. The ABI is krdma/krdma-abi.h.
+ * /dev/krdma: the file and the table of commands. This file does the work that is common to
+ * all commands: checks of sizes, and copies from and to user space. krdma/krdma-abi.h defines
+ * the ABI.
  *
- * The device node's module reference keeps krdma.ko while a file is open.
+ * The module reference of the device node keeps krdma.ko loaded while a file is open.
  */
 #include <linux/cleanup.h>
 #include <linux/fs.h>
@@ -32,7 +33,10 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg)
 
 	mutex_lock(&kal_files_lock);
 	list_for_each_entry(file, &kal_files, node) {
-		/* @fn may wait for the file's user, whom others need not wait for */
+		/*
+		 * @fn may wait for the file's user, and other files must not wait for that
+		 * user.
+		 */
 		file->visits++;
 		mutex_unlock(&kal_files_lock);
 		fn(file, arg);
@@ -43,7 +47,7 @@ void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg)
 	mutex_unlock(&kal_files_lock);
 }
 
-/* Nobody visits @file on return, nor will. */
+/* Remove @file from the list. No visit is in progress on return, and none will begin. */
 static void chardev_files_remove(struct kal_file *file)
 {
 	mutex_lock(&kal_files_lock);
@@ -56,7 +60,7 @@ static void chardev_files_remove(struct kal_file *file)
 	mutex_unlock(&kal_files_lock);
 }
 
-/* What commands have in common ********************************************* */
+/* Common functions of commands ********************************************* */
 
 int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage *to)
 {
@@ -207,7 +211,10 @@ static const struct kal_command *chardev_command_find(unsigned int cmd)
 	return kal_commands[nr].size ? &kal_commands[nr] : NULL;
 }
 
-/* As a handler: nothing is in use while the provider's own bytes are copied. */
+/*
+ * Run a command with private bytes. No object is in use while the provider's own bytes are
+ * copied.
+ */
 static int kal_command_private(struct kal_file *file, const struct kal_command *command, void *cmd)
 {
 	const struct krdma_private *priv = cmd + command->private;
@@ -226,8 +233,8 @@ static int kal_command_private(struct kal_file *file, const struct kal_command *
 }
 
 /*
- * Results go back even when the caller's memory is not there any more: then what was made
- * is unmade, because nobody knows its handle.
+ * Return the results. If the caller's memory is not accessible any more, the created object is
+ * destroyed, because user space does not know its handle.
  */
 static int chardev_command_answer(struct kal_file *file, const struct kal_command *command,
 				  void __user *arg, const void *cmd, u32 size)
@@ -247,7 +254,7 @@ static int chardev_command_run(struct kal_file *file, const struct kal_command *
 	ret = copy_struct_from_user(cmd, command->size, arg, size);
 	if (ret)
 		return ret;
-	/* it may have changed since; nothing reads it but the answer */
+	/* the size may have changed in user space meanwhile; only the answer reads it here */
 	*(u32 *)cmd = size;
 	ret = command->handler ? command->handler(file, cmd) :
 				 kal_command_private(file, command, cmd);
@@ -257,7 +264,7 @@ static int chardev_command_run(struct kal_file *file, const struct kal_command *
 	return ret ?: err;
 }
 
-/* most commands fit */
+/* size of a buffer on the stack that most commands fit into */
 #define KAL_COMMAND_STACK	256
 
 static long chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _arg)
@@ -313,7 +320,7 @@ static int chardev_release(struct inode *inode, struct file *filp)
 {
 	struct kal_file *file = filp->private_data;
 
-	/* in the list until then: an RNIC that goes waits for it */
+	/* the file stays in the list until then, so that the removal of an RNIC waits for this */
 	kal_handles_exit(file);
 	chardev_files_remove(file);
 	kal_file_net_exit(file);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The objects of an open /dev/krdma by number.
+ * The objects of an open /dev/krdma, by number.
  *
- * A command uses an object between kal_handle_get() and kal_handle_put(). To destroy one
- * it is made dead, so that no use begins; those in progress, none of which waits for a
- * peer, are waited for; then its kind's destroy() is called. An object that another needs
- * cannot be destroyed, and is needed from before the other is made.
+ * A command uses an object between kal_handle_get() and kal_handle_put(). To destroy an
+ * object, the code marks it dead, so that no new use begins. It then waits for the uses in
+ * progress, none of which waits for a peer, and calls destroy() of the object's kind. An
+ * object that another object needs cannot be destroyed. The need begins before the other
+ * object is created.
  *
- * When an RNIC goes its objects end in the same way but keep their numbers: commands on
- * them answer ENODEV until user space destroys them.
+ * When an RNIC goes, its objects end in the same way but keep their numbers. Commands on them
+ * return ENODEV until user space destroys them.
  */
 #include <linux/cleanup.h>
 #include <linux/moduleparam.h>
@@ -36,7 +37,7 @@ static void chardev_handle_drop_parents(struct kal_handle *h)
 	xa_unlock(&h->file->handles);
 }
 
-/* What the rdma cgroup is charged with: what ib_uverbs would make it of. */
+/* The resource that the rdma cgroup is charged with: the same as ib_uverbs charges. */
 static enum rdmacg_resource_type chardev_handle_resource(enum kal_handle_type type)
 {
 	switch (type) {
@@ -139,7 +140,7 @@ int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
 
 	if (parent->dev != h->dev)
 		return -EINVAL;
-	/* nobody else has @h yet */
+	/* no other thread can access @h yet */
 	while (i < KAL_HANDLE_PARENTS && h->parents[i])
 		i++;
 	if (WARN_ON_ONCE(i == KAL_HANDLE_PARENTS))
@@ -166,9 +167,9 @@ void kal_handle_publish(struct kal_handle *h)
 	struct xarray *handles = &h->file->handles;
 	const u32 id = h->id;
 
-	/* who guesses the number may destroy @h at once, so it is not looked at again */
+	/* a thread that guesses the number may destroy @h at once, so @h is not accessed again */
 	xa_lock(handles);
-	/* the number is reserved: nothing is allocated, nothing can fail */
+	/* the number is reserved, so the store allocates no memory and cannot fail */
 	__xa_store(handles, id, h, 0);
 	if (context)
 		__xa_set_mark(handles, id, KAL_CONTEXT_MARK);
@@ -200,7 +201,7 @@ out:
 	return ret;
 }
 
-/* Is it of an RNIC that is gone, or goes? Its number stays until DESTROY, then. */
+/* Does the object belong to an RNIC that is gone or goes? Its number then stays until DESTROY. */
 static bool chardev_handle_left(const struct kal_handle *h)
 {
 	return READ_ONCE(h->gone) || (h->dev && READ_ONCE(h->dev->leaves));
@@ -233,7 +234,7 @@ void kal_handle_put(struct kal_handle *h)
 
 /* The end ****************************************************************** */
 
-/* No use of it begins any more, and none is in progress on return. */
+/* Prevent new uses of the object. No use is in progress on return. */
 static void chardev_handle_stop(struct kal_handle *h)
 {
 	xa_lock(&h->file->handles);
@@ -243,7 +244,7 @@ static void chardev_handle_stop(struct kal_handle *h)
 	wait_for_completion(&h->unused);
 }
 
-/* Undo it. */
+/* Undo chardev_handle_stop(). */
 static void chardev_handle_revive(struct kal_handle *h)
 {
 	reinit_completion(&h->unused);
@@ -263,7 +264,7 @@ static bool chardev_handle_needed(struct kal_handle *h)
 	return ret;
 }
 
-/* What it stood for is no more. */
+/* Called when the underlying object does not exist any more. */
 static void chardev_handle_ended(struct kal_handle *h)
 {
 	WRITE_ONCE(h->gone, true);
@@ -279,7 +280,7 @@ static int chardev_handle_end(struct kal_handle *h)
 		return 0;
 	if (!h->dead)
 		chardev_handle_stop(h);
-	/* a command that used it may have made something that needs it */
+	/* a command that used @h may have created an object that needs it */
 	ret = chardev_handle_needed(h) ? -EBUSY : h->ops->destroy(h);
 	if (ret)
 		chardev_handle_revive(h);
@@ -294,7 +295,7 @@ int kal_handle_destroy(struct kal_file *file, u32 id)
 	int ret;
 
 	guard(mutex)(&file->destroy_lock);
-	/* the lock keeps it */
+	/* the lock keeps the object */
 	h = xa_load(&file->handles, id);
 	if (!h)
 		return -ENOENT;
@@ -313,8 +314,8 @@ void kal_handle_destroy_locked(struct kal_handle *h)
 }
 
 /*
- * Have nobody use any of the objects on @dev (NULL: any), or make a new one of one.
- * A command in progress may make one while its parents are waited for.
+ * Stop all use of the objects on @dev (NULL: of all objects), and the creation of new ones. A
+ * command in progress may create one while this function waits for the object's parents.
  */
 static void chardev_handles_stop(struct kal_file *file, struct kal_dev *dev)
 {
@@ -365,7 +366,7 @@ void kal_handles_end(struct kal_file *file, struct kal_dev *dev)
 			kal_handle_async(h, IB_EVENT_DEVICE_FATAL);
 }
 
-/* No command runs; an RNIC may go at the same time. */
+/* Called when no command runs. An RNIC may go at the same time. */
 void kal_handles_exit(struct kal_file *file)
 {
 	enum kal_handle_type type;
@@ -375,7 +376,7 @@ void kal_handles_exit(struct kal_file *file)
 	guard(mutex)(&file->destroy_lock);
 	chardev_handles_stop(file, NULL);
 	chardev_handles_destroy(file, NULL);
-	/* all at once, not for each object */
+	/* drop all records at once instead of for each object */
 	kal_file_drop_all_events(file);
 	for (type = 0; type < KAL_H_TYPES; type++) {
 		xa_for_each(&file->handles, id, h) {

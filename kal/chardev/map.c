@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * mmap() of /dev/krdma: memory that a provider shares with its user library. Each has a
- * page offset of its own in the file, by which the whole of it is mapped, shared. What is
- * mapped outlives the object: it is plain memory then.
+ * mmap() of /dev/krdma: memory that a provider shares with its user library. Each memory
+ * object has its own page offset in the file. A mapping at that offset covers the whole object
+ * and is shared. A mapping may outlive the object. It is plain memory then.
  */
 #include <linux/mm.h>
 
@@ -15,7 +15,7 @@ static int chardev_map_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 	int ret;
 
 	kal_shmem_get(shm);
-	/* offset 0 says that there is no mapping */
+	/* offset 0 is not used, because it means that there is no mapping */
 	ret = xa_alloc_cyclic(&file->maps, &id, shm, XA_LIMIT(1, S32_MAX), &file->next_map,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's memory regions and windows. A region is of the calling process' memory,
- * whoever has opened the file: it is pinned, and counted, there.
+ * /dev/krdma's memory regions and windows. A region consists of the calling process' memory,
+ * whatever process opened the file. That memory is pinned and charged to the calling process.
  *
- * User space can make a pin wait for ever (userfaultfd, FUSE, a dma-buf's fence). So a
- * region's command looks at its objects, gives them up, pins, and takes them again. An RNIC
- * that has gone meanwhile is -ENODEV.
+ * User space can delay a pin for ever (userfaultfd, FUSE, a fence of a dma-buf). The command
+ * for a region therefore checks its objects, releases them, pins the memory and gets the
+ * objects again. If the RNIC has gone meanwhile, the command returns -ENODEV.
  */
 #include <linux/sched/signal.h>
 
@@ -29,7 +29,7 @@ static const struct kal_handle_ops chardev_mr_ops = {
 	.destroy = chardev_mr_destroy,
 };
 
-/* what chardev_mr_make() is given: the command, and the memory that was pinned for it */
+/* Arguments of chardev_mr_make(): the command, and the memory that was pinned for it. */
 struct kal_mr_call {
 	struct krdma_mr *cmd;
 	struct ri_mr_attr attr;
@@ -95,7 +95,7 @@ int kal_cmd_mr(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	return ret;
 }
 
-/* KRDMA_REREG_* are those of enum ib_mr_rereg_flags. */
+/* KRDMA_REREG_* have the same values as enum ib_mr_rereg_flags. */
 static int chardev_mr_change_plan(struct kal_file *file, const struct krdma_mr_reregister *cmd,
 				  struct kal_mr_change *change)
 {
@@ -165,7 +165,7 @@ int kal_cmd_mr_reregister(struct kal_file *file, void *_cmd)
 	BUILD_BUG_ON(KRDMA_REREG_ACCESS ^ IB_MR_REREG_ACCESS);
 	if (!cmd->mask || cmd->mask & ~IB_MR_REREG_SUPPORTED)
 		return -EINVAL;
-	/* again when another thread has changed the region in between */
+	/* repeat if another thread has changed the region meanwhile */
 	do {
 		ret = chardev_mr_change_plan(file, cmd, &change);
 		if (!ret)
@@ -199,7 +199,7 @@ static int chardev_mw_make(struct kal_handle *h, struct kal_handle *parent, void
 	struct kal_h_mw *mw = container_of(h, struct kal_h_mw, h);
 	struct krdma_mw *cmd = _cmd;
 
-	/* the RNIC-PI has none for windows */
+	/* the RNIC-PI passes no private bytes for windows */
 	if (cmd->priv.in_len || cmd->priv.out_len)
 		return -EINVAL;
 	mw->ctx = pd->ctx;

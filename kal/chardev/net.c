@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma: the commands of the network stack interface (krdma/netstack.h), for the
- * network namespace of the file. They take no RNIC.
+ * /dev/krdma: the commands of the network stack interface (krdma/netstack.h), for the network
+ * namespace of the file. They do not refer to an RNIC.
  */
 #include <linux/cleanup.h>
 #include <linux/in.h>
@@ -18,10 +18,10 @@ module_param_named(file_ports, kal_file_ports, uint, 0644);
 MODULE_PARM_DESC(file_ports, "ports that an open /dev/krdma may reserve (1024)");
 
 /**
- * struct net_user - what a file has of the network stack
+ * struct net_user - a file's objects of the network stack interface
  * @lock: protects @sub, one change at a time
- * @sub: its subscription, or NULL
- * @ports: reserved
+ * @sub: subscription of the file, or NULL
+ * @ports: number of reserved ports
  */
 struct net_user {
 	struct mutex lock;	/* protects sub */
@@ -29,7 +29,10 @@ struct net_user {
 	atomic_t ports;
 };
 
-/* That of @file, made when it is wanted first; NULL: no memory. */
+/*
+ * Get the struct net_user of @file. It is allocated on first use. Return: NULL if there is no
+ * memory.
+ */
 static struct net_user *chardev_net_user(struct kal_file *file)
 {
 	struct net_user *user = READ_ONCE(file->net_user);
@@ -50,7 +53,7 @@ static struct net_user *chardev_net_user(struct kal_file *file)
 
 /* Routes ******************************************************************* */
 
-/* All of them, to be freed; *@count: how many. */
+/* Get all local addresses for @dst. *@count is their number. The caller frees them. */
 static struct kal_local *chardev_net_locals(struct net *net, const struct sockaddr_storage *dst,
 					    int *count)
 {
@@ -64,7 +67,7 @@ static struct kal_local *chardev_net_locals(struct net *net, const struct sockad
 		if (!entries)
 			return ERR_PTR(-ENOMEM);
 		*count = kal_net_locals(net, dst, entries, room);
-		/* more have come in between: again */
+		/* repeat if there are more addresses now */
 		if (*count >= 0 && *count <= room)
 			return entries;
 		kvfree(entries);
@@ -128,11 +131,11 @@ int kal_cmd_net_route(struct kal_file *file, void *_cmd)
 /* Neighbours *************************************************************** */
 
 /**
- * struct neigh_handle - a neighbour that is asked for or watched
+ * struct neigh_handle - a neighbour that is resolved or watched
  * @h: object
- * @watch: the network stack's
- * @rec: record of its events: changes that were not read in between are one
- * @event: the last of them
+ * @watch: watch of the network stack interface
+ * @rec: record of its events; unread changes are merged into one
+ * @event: data of @rec, the last change
  */
 struct neigh_handle {
 	struct kal_handle h;
@@ -202,7 +205,7 @@ static struct neigh_handle *chardev_neigh_new(struct kal_file *file,
 	return nh;
 }
 
-/* 1: it is watched; 0: @neigh is the answer; an errno */
+/* Return: 1 if the neighbour is watched; 0 if @neigh is the result; or an errno. */
 static int chardev_neigh_watch_begin(struct kal_file *file, struct krdma_net_neigh *cmd,
 				     const struct sockaddr_storage *addr, struct kal_neigh *neigh)
 {
@@ -229,7 +232,7 @@ static int chardev_neigh_watch(struct kal_file *file, struct krdma_net_neigh *cm
 	if (ret)
 		return ret;
 	ret = chardev_neigh_watch_begin(file, cmd, addr, neigh);
-	/* else it goes with the watch */
+	/* otherwise the watch returns its share when it is destroyed */
 	if (ret <= 0)
 		kal_net_share_put(file->net, KAL_SHARE_NEIGH, &file->user);
 	return min(ret, 0);
@@ -302,7 +305,7 @@ static int chardev_port_new(struct kal_file *file, struct krdma_port *cmd)
 	return 0;
 }
 
-/* the share goes with the reservation */
+/* The share is returned when the reservation is destroyed. */
 static int chardev_port_new_shared(struct kal_file *file, struct krdma_port *cmd)
 {
 	int ret = kal_net_share_get(file->net, KAL_SHARE_PORT, &file->user);
@@ -337,13 +340,13 @@ int kal_cmd_port(struct kal_file *file, void *_cmd)
 }
 
 /**
- * kal_file_port_get() - a reservation of a file, for a listen or connect of it
- * @file: whose
- * @addr: address and port that it will bind to
- * @port: result, or NULL
+ * kal_file_port_get() - get a file's reservation for a listen or connect
+ * @file: file
+ * @addr: address and port of the bind
+ * @port: resulting reservation, or NULL
  *
- * Return: for kal_file_port_put() after the call, or NULL: there is none, or @file is about
- * to destroy it. May sleep.
+ * Return: the reservation's object, for kal_file_port_put() after the call. NULL if there is
+ * none, or if it is being destroyed. Context: may sleep.
  */
 struct kal_handle *kal_file_port_get(struct kal_file *file, const struct sockaddr_storage *addr,
 				     struct kal_port **port)
@@ -427,7 +430,10 @@ static void chardev_sub_free(struct file_sub *sub)
 	kfree(sub);
 }
 
-/* in place of @old, which may be NULL; the file has one share, however often it changes */
+/*
+ * Replace the subscription @old, which may be NULL. The file uses one share, however often it
+ * changes the subscription.
+ */
 static struct file_sub *chardev_sub_replace(struct kal_file *file, struct file_sub *old, u32 mask)
 {
 	struct file_sub *sub = NULL;
@@ -462,7 +468,7 @@ int kal_cmd_net_subscribe(struct kal_file *file, void *_cmd)
 	return 0;
 }
 
-/* The file is closed and has no objects any more. No event comes after return. */
+/* Called when the file is closed and has no objects any more. No event comes after return. */
 void kal_file_net_exit(struct kal_file *file)
 {
 	struct net_user *user = file->net_user;
@@ -476,7 +482,7 @@ void kal_file_net_exit(struct kal_file *file)
 
 /* MIB ********************************************************************** */
 
-/* two for each row */
+/* two entries for each row */
 #define KAL_MIB_MOST	(kal_mib_count + 2 * KAL_MIB_MESSAGES)
 
 static void chardev_mib_row(struct krdma_counter *to, const char *column,
@@ -487,7 +493,7 @@ static void chardev_mib_row(struct krdma_counter *to, const char *column,
 	to->value = value;
 }
 
-/* @values: of the objects; how many there are of all */
+/* Fill in all counters. @values: values of the objects. Return: number of counters. */
 static u32 chardev_mib_fill(struct net *net, struct krdma_counter *counters, const u64 *values)
 {
 	struct kal_mib_message row;

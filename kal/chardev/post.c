@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The slow path of /dev/krdma: posting, polling and arming by command, in a slow context.
- * To the provider they come from a kernel consumer. What a user must not do in that way
- * is kept out here (operations, by a list; inline data, which is copied from the caller's
- * memory) and where access is decided: a user's PD has no right to the kernel's memory.
+ * The slow path of /dev/krdma: commands that post, poll and arm, in a slow context.
  *
- * Nothing is copied from or to user space while an object is in use: memory that takes
- * its time must not keep an RNIC from going.
+ * The provider sees these calls as calls of a kernel consumer. Two measures keep a user from
+ * the rights of the kernel:
  *
- * In any other context the queues are the user library's own, and posting nothing is its
- * doorbell.
+ * - This file only accepts the operations in a list, and copies inline data from the caller's
+ *   memory.
+ * - The access checks: a user's PD has no right to the kernel's memory.
+ *
+ * No data is copied from or to user space while an object is in use. A slow page fault must
+ * not delay the removal of an RNIC.
+ *
+ * In any other context the queues belong to the user library, and a post command without work
+ * requests is its doorbell.
  */
 #include <linux/cleanup.h>
 #include <linux/overflow.h>
@@ -19,15 +23,15 @@
 
 #include "verbs.h"
 
-/* more than any provider takes; its own limits are the provider's to check */
+/* more than any provider accepts; the provider checks its own limits */
 #define KAL_POST_SGES	64
 #define KAL_POST_INLINE	4096
 
 /**
- * struct kal_post - a work request on its way
- * @wr: as user space has it
- * @sges: elements, of user space's
- * @sge: the same for the provider
+ * struct kal_post - a work request that is being posted
+ * @wr: work request of user space
+ * @sges: elements of user space
+ * @sge: elements for the provider
  * @data: inline data
  */
 struct kal_post {
@@ -37,7 +41,7 @@ struct kal_post {
 	u8 data[KAL_POST_INLINE];
 };
 
-/* Inline data becomes the only element. */
+/* Copy inline data, which becomes the only element. */
 static int chardev_post_copy_inline(struct kal_post *p)
 {
 	u32 i, done = 0;
@@ -97,8 +101,8 @@ static int chardev_send_flags(u32 flags)
 }
 
 /*
- * The provider's work request of a user's: what is not in this list is for the kernel's
- * own consumers.
+ * Convert a user's work request to the provider's. Operations that are not in this list are
+ * reserved for kernel consumers.
  */
 static int chardev_send_fill(struct kal_post *p, union kal_send_wr *to)
 {
@@ -151,7 +155,7 @@ static int chardev_send_fill(struct kal_post *p, union kal_send_wr *to)
 	}
 }
 
-/* The window of a bind is one of the file, and the STag is its own with another key. */
+/* The window of a bind must be in the file. The STag must be that of the window, with any key. */
 static int chardev_send_check_window(struct kal_file *file, const struct krdma_wr *wr)
 {
 	struct kal_h_mw *mw;
@@ -345,7 +349,7 @@ static void chardev_wc_fill(const struct ib_wc *wc, struct krdma_wc *to)
 
 #define KAL_POLL_BATCH	8
 
-/* Up to @count of them; how many, or an errno when there are none. */
+/* Poll up to @count completions. Return: their number, or an errno if there are none. */
 static int chardev_cq_take(struct ri_cq *cq, struct krdma_wc *to, u32 count)
 {
 	const struct ri_ops *ops = cq->obj.rnic->ops;
@@ -361,7 +365,7 @@ static int chardev_cq_take(struct ri_cq *cq, struct krdma_wc *to, u32 count)
 	return done ?: n;
 }
 
-/* completions that one command takes */
+/* maximum number of completions of one command */
 #define KAL_POLL_MAX	256
 
 int kal_cmd_cq_poll(struct kal_file *file, void *_cmd)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma's queue pairs and shared receive queues: the verbs that make, change and ask
- * them. Their states are the kAL's matter; connections are in conn.c.
+ * /dev/krdma's queue pairs and shared receive queues: the verbs that create, modify and query
+ * them. The kAL controls their states. Connections are in conn.c.
  */
 #include "verbs.h"
 
@@ -134,7 +134,7 @@ static void chardev_qp_event(struct ri_qp *rqp, enum ib_event_type event)
 	kal_handle_async(&qp->h, event);
 }
 
-/* what a QP is made of, each used until it is made */
+/* The objects that a QP needs. Each is in use until the QP has been created. */
 struct kal_qp_parts {
 	struct kal_h_pd *pd;
 	struct kal_h_cq *send_cq;
@@ -154,7 +154,10 @@ static void chardev_qp_parts_put(const struct kal_qp_parts *parts)
 		kal_handle_put(&parts->srq->h);
 }
 
-/* All of one context: what is a kernel consumer's for the provider does not mix. */
+/*
+ * Check that all objects are of one context. Objects that the provider regards as a kernel
+ * consumer's must not be mixed with a user's.
+ */
 static int chardev_qp_parts_check(const struct kal_qp_parts *parts)
 {
 	const struct kal_h_context *ctx;
@@ -229,11 +232,11 @@ static int chardev_qp_make(struct kal_h_qp *qp, const struct kal_qp_parts *parts
 	if (IS_ERR(qp->qp))
 		return PTR_ERR(qp->qp);
 	/*
-	 * What completions say it is. Only its number: a completion may be on its way
-	 * to a poller when the QP is destroyed.
+	 * The identification of the QP in completions. It is only a number, because a poller
+	 * may process a completion while the QP is destroyed.
 	 */
 	qp->qp->wc_qp = (struct ib_qp *)(uintptr_t)qp->qp->obj.id;
-	/* those of a slow context: in kal_cmd_post_send(), a system call */
+	/* in a slow context, posts come from kal_cmd_post_send(), a system call */
 	qp->qp->post_may_sleep = true;
 	cmd->handle = qp->h.id;
 	cmd->number = qp->qp->obj.id;

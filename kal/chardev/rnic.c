@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RNICs as /dev/krdma shows them: a consumer side of the kAL. An RNIC has an index that
- * is never given again. When it goes, commands that use it are waited for and its objects
- * in all open files come to their end.
+ * RNICs in /dev/krdma, which is a consumer side of the kAL. Each RNIC has an index that is
+ * never reused. When an RNIC goes, this file waits for the commands that use it and ends its
+ * objects in all open files.
  */
 #include <linux/cleanup.h>
 #include <linux/etherdevice.h>
@@ -30,15 +30,16 @@ void kal_dev_release(struct kref *kref)
 	kfree(dev);
 }
 
-/* Is it in @net? While the caller keeps it from going. */
+/* Is the RNIC in @net? The caller keeps the RNIC from going. */
 static bool chardev_dev_visible(const struct kal_dev *dev, const struct net *net)
 {
 	return net_eq(dev_net(dev->rnic->netdev), net);
 }
 
 /*
- * The next one from *@index on that @net has, kept. Entries are erased before their users
- * are waited for, so one that is found under the lock has some.
+ * Get the next RNIC of @net at or after *@index. It is not removed before kal_dev_put().
+ * Entries are erased before the removal waits for their users. An entry that is found under
+ * the lock therefore has users.
  */
 static struct kal_dev *chardev_dev_next(const struct net *net, unsigned long *index)
 {
@@ -72,7 +73,7 @@ struct kal_dev *kal_dev_get(const struct net *net, u32 index)
 	return dev;
 }
 
-/* The first for which @match says so. */
+/* Get the first RNIC for which @match returns true. */
 static struct kal_dev *chardev_dev_search(const struct net *net,
 					  bool (*match)(const struct ri_rnic *rnic,
 							const void *key),
@@ -174,7 +175,7 @@ static void chardev_dev_remove(struct ri_rnic *rnic)
 	kal_dev_put(dev);
 	wait_for_completion(&dev->unused);
 	WRITE_ONCE(dev->leaves, true);
-	/* no context of it is made any more */
+	/* no more contexts of the RNIC are created */
 	kal_files_each(chardev_dev_end_in, dev);
 	kal_set_client_data(rnic, &chardev_dev_client, NULL);
 	kref_put(&dev->kref, kal_dev_release);
@@ -191,7 +192,7 @@ static void chardev_dev_event_in(struct kal_file *file, void *_arg)
 	struct kal_handle *h;
 	unsigned long id;
 
-	/* keeps the objects, and waits for nobody */
+	/* keeps the objects and waits for no other code */
 	xa_lock(&file->handles);
 	xa_for_each_marked(&file->handles, id, h, KAL_CONTEXT_MARK)
 		if (h->dev == arg->dev)
@@ -314,7 +315,7 @@ static void chardev_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rni
 		cmd->flags |= KRDMA_RNIC_UP;
 	strscpy_pad(cmd->name, rnic->name, sizeof(cmd->name));
 	strscpy_pad(cmd->provider, module_name(rnic->ops->owner), sizeof(cmd->provider));
-	/* without contexts of users there is nothing for a user library to do */
+	/* without user contexts a user library has no function */
 	if (attr->uvp_library && rnic->ops->ucontext_alloc)
 		strscpy_pad(cmd->uvp, attr->uvp_library, sizeof(cmd->uvp));
 	cmd->uvp_abi = rnic->ops->abi_version;
@@ -349,7 +350,10 @@ int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
 	return 0;
 }
 
-/* The provider's counters and the kAL's own, to be freed; NULL: no memory. */
+/*
+ * Read the counters of the provider and of the kAL. The caller frees them. Return: NULL if
+ * there is no memory.
+ */
 static struct krdma_counter *chardev_dev_counters(struct ri_rnic *rnic, u32 num)
 {
 	const u32 own = rnic->attr.num_counters;
@@ -403,7 +407,7 @@ int kal_cmd_rnic_counters(struct kal_file *file, void *_cmd)
 
 /* QPs ********************************************************************** */
 
-/* at once */
+/* maximum number of QPs of one command */
 #define KAL_QP_LIST_MAX	256
 
 static void chardev_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp)
@@ -426,7 +430,7 @@ static void chardev_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp
 	kal_addr_from_sockaddr(&info.remote, &entry->remote);
 }
 
-/* Up to @room of them from *@next on; how many, and from where to go on. */
+/* List up to @room QPs from *@next on. Return: their number; *@next is where to continue. */
 static u32 chardev_qps_list(struct ri_rnic *rnic, struct krdma_qp_entry *entries, u32 room,
 			    u32 *next)
 {
@@ -480,7 +484,7 @@ static struct kal_dev *chardev_dev_get_route(struct net *net, const struct socka
 	struct kal_local local;
 	struct kal_route route;
 
-	/* VRFs come behind the default one */
+	/* no route in the default VRF: look in the other VRFs */
 	if (kal_net_route(net, addr, NULL, 0, &route))
 		return kal_net_locals(net, addr, &local, 1) > 0 ?
 			       kal_dev_get_ifindex(net, local.ifindex) : NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * /dev/krdma's contexts, protection domains and completion queues. The provider's private
- * octets are its user library's and go through as they are; a slow context has none, and
- * its objects are made as those of a kernel consumer, but for the rights: a PD says that
- * it is a user's.
+ * bytes belong to its user library and are passed through unchanged. A slow context has none.
+ * Its objects are created like those of a kernel consumer, except for the rights: the PD is
+ * marked as a user's.
  */
 #include <linux/uaccess.h>
 
@@ -73,7 +73,7 @@ int kal_cmd_context(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	cmd->handle = h->id;
 	kal_handle_publish(h);
 out:
-	/* not before: the RNIC's end looks for contexts then */
+	/* not earlier: after this, the removal of the RNIC looks for contexts */
 	kal_dev_put(dev);
 	return ret;
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The verbs' objects behind the numbers of /dev/krdma, for the files that bring their
- * commands: verbs.c (contexts, PDs, CQs), qp.c (QPs, SRQs), mem.c (regions,
- * windows), post.c (the slow path), map.c (mmap), conn.c (connections).
+ * The objects of the verbs behind the numbers of /dev/krdma, for the files that implement
+ * their commands:
+ *
+ * - verbs.c: contexts, PDs, CQs
+ * - qp.c: QPs, SRQs
+ * - mem.c: regions, windows
+ * - post.c: the slow path
+ * - map.c: mmap
+ * - conn.c: connections
  */
 #ifndef KAL_CHARDEV_VERBS_H
 #define KAL_CHARDEV_VERBS_H
@@ -14,7 +20,7 @@
 /**
  * struct kal_h_context - use of an RNIC
  * @h: object
- * @uctx: the provider's context; NULL: all calls go through the kernel
+ * @uctx: provider's context; NULL: slow context, all calls go through the kernel
  */
 struct kal_h_context {
 	struct kal_handle h;
@@ -30,10 +36,10 @@ struct kal_h_pd {
 /**
  * struct kal_h_cq - completion queue
  * @h: object
- * @ctx: its context
- * @cq: the kAL's
- * @completion: record of its completion events
- * @completion_event: what that says
+ * @ctx: context
+ * @cq: the kAL's CQ
+ * @completion: record of completion events
+ * @completion_event: data of @completion
  */
 struct kal_h_cq {
 	struct kal_handle h;
@@ -58,15 +64,15 @@ struct kal_h_qp {
 /**
  * struct kal_h_mr - memory region
  * @h: object; its first parent is the PD, which @lock protects
- * @ctx: its context
- * @mr: the kAL's
- * @lock: one change at a time
+ * @ctx: context
+ * @mr: the kAL's region
+ * @lock: allows one change at a time
  */
 struct kal_h_mr {
 	struct kal_handle h;
 	struct kal_h_context *ctx;
 	struct ri_mr *mr;
-	struct mutex lock;	/* see above */
+	struct mutex lock;	/* allows one change at a time */
 };
 
 struct kal_h_mw {
@@ -75,13 +81,16 @@ struct kal_h_mw {
 	struct ri_mw *mw;
 };
 
-/* Calls through the kernel only: no user library, no private octets. */
+/*
+ * In a slow context all calls go through the kernel. It has no user library and no private
+ * bytes.
+ */
 static inline bool kal_context_slow(const struct kal_h_context *ctx)
 {
 	return !ctx->uctx;
 }
 
-/* A typed kal_handle_get(), of use as ERR_PTR, too. */
+/* A kal_handle_get() that returns the type of the object, or an ERR_PTR. */
 #define KAL_GET(file, id, type, member)                                            \
 	({                                                                         \
 		struct kal_handle *_h = kal_handle_get(file, id, type);           \
@@ -125,13 +134,14 @@ static inline struct kal_h_mw *kal_get_mw(struct kal_file *file, u32 id)
 }
 
 /*
- * The provider's own bytes of a call, @udata; NULL in a slow context, where the
- * provider takes the call for one of the kernel's. -EINVAL: there are some there.
+ * Get the provider's own bytes of a call, @udata. Return: @udata; NULL in a slow context,
+ * where the provider regards the call as a kernel consumer's; -EINVAL if there are bytes in a
+ * slow context.
  */
 struct ri_udata *kal_udata(const struct kal_h_context *ctx, struct ri_udata *udata);
 
 /* map.c */
-extern const struct ri_shmem_ops kal_map_ops;	/* the consumer is the file */
+extern const struct ri_shmem_ops kal_map_ops;	/* ri_ucontext.consumer is the file */
 int kal_map_mmap(struct kal_file *file, struct vm_area_struct *vma);
 
 /* commands */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Connections, as the other folders of the kAL see them, besides the endpoints of
- * krdma/kal.h. The other headers here are for the connection files.
+ * The interface of the connection manager for the other folders of the kAL. The endpoint
+ * functions for consumers are in krdma/kal.h. The other headers of this folder are for the
+ * connection manager's own files.
  */
 #ifndef KAL_CM_H
 #define KAL_CM_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Connections: policy, and start and end of the connection half of the kAL.
+ * Start and end of the connection manager, and the module parameters that set its policy.
  * Called by main.c.
  */
 #include <linux/module.h>
@@ -69,7 +69,7 @@ module_param_named(max_pending, kal_max_pending, uint, 0644);
 MODULE_PARM_DESC(max_pending,
 		 "connections of one listener that have not sent their MPA Request yet; one more ends the oldest of the peer address that has most (default 256)");
 
-/* TCP would refuse other values when a connection is made, silently. */
+/* With any other value, TCP would silently refuse the setting when a connection is made. */
 unsigned int kal_tcp_user_timeout_ms = 30000;
 KRDMA_UINT_PARAM(tcp_user_timeout_ms, kal_tcp_user_timeout_ms, 0, INT_MAX);
 MODULE_PARM_DESC(tcp_user_timeout_ms,
@@ -113,7 +113,10 @@ int kal_conn_init(void)
 	return 0;
 }
 
-/* All RNICs are gone, and their endpoints. Ends what is left of streams. Context: may sleep. */
+/*
+ * Called when no RNIC and no endpoint is left. Ends the streams that still linger. Context:
+ * may sleep.
+ */
 void kal_conn_exit(void)
 {
 	kal_listen_exit();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Whether to ask a peer for CRC32c: the parameters mpa_crc and, for some peers,
- * mpa_crc_peers. Called by the start-up of every connection.
+ * The policy that decides whether to ask a peer for CRC32c. The parameter mpa_crc sets the
+ * default. The parameter mpa_crc_peers overrides it for some peers. Called by the MPA start-up
+ * of every connection.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -16,10 +17,10 @@ module_param(mpa_crc, bool, 0644);
 MODULE_PARM_DESC(mpa_crc, "ask for CRC32c; 0: only when the peer asks (default 1)");
 
 /**
- * struct crc_peers - value of mpa_crc_peers
- * @text: as it was set
- * @num: rules
- * @rules: what it means
+ * struct crc_peers - value of the parameter mpa_crc_peers
+ * @text: text as the administrator wrote it
+ * @num: number of rules
+ * @rules: parsed rules
  */
 struct crc_peers {
 	char *text;
@@ -37,7 +38,7 @@ static void crc_peers_free(struct crc_peers *peers)
 	kfree(peers);
 }
 
-/* the lock of the module's parameters is held around all three */
+/* the module's parameter lock is held around set, get and free */
 
 static int crc_peers_set(const char *val, const struct kernel_param *kp)
 {
@@ -69,7 +70,7 @@ static int crc_peers_get(char *buffer, const struct kernel_param *kp)
 	return scnprintf(buffer, PAGE_SIZE, "%s\n", peers ? peers->text : "");
 }
 
-/* The module goes. */
+/* Called when the module is unloaded. */
 static void crc_peers_exit(void *arg)
 {
 	crc_peers_free(rcu_dereference_protected(crc_peers, true));
@@ -88,9 +89,9 @@ MODULE_PARM_DESC(mpa_crc_peers,
 		 "peers for which mpa_crc is not what holds, as 10.0.0.0/8=off,fd00::/8=on; the longest prefix counts (default none)");
 
 /**
- * kal_crc_wanted() - ask for CRC32c on a connection
- * @peer: IPv4 or IPv6 address of the other side
- * Context: any that may be in an RCU read-side section.
+ * kal_crc_wanted() - decide whether to ask for CRC32c on a connection
+ * @peer: IPv4 or IPv6 address of the peer
+ * Context: any in which an RCU read-side section is allowed.
  */
 bool kal_crc_wanted(const struct sockaddr_storage *peer)
 {

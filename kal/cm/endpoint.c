@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Endpoint management: the state of an endpoint, its LLP stream and its QP, kept
- * in step by one table. Consumers call the kal_ep_*() and kal_qp_*() functions
- * of krdma/kal.h, providers ri_llp_close() and ri_llp_abort().
+ * Endpoint management. One table keeps the state of an endpoint, its LLP stream and its QP in
+ * step. Consumers call the kal_ep_*() and kal_qp_*() functions of krdma/kal.h. Providers call
+ * ri_llp_close() and ri_llp_abort().
  *
- * Everything that happens becomes an input, under the endpoint's lock. Inputs
- * of the socket and the clock come from a worker, which looks at what is (level), not
- * at what was reported (edge): signals may merge but are never lost.
+ * Every event becomes an input of the table and is processed under the endpoint's lock. A
+ * worker makes the inputs of the socket and the timer. It examines the current state (level),
+ * not the reported change (edge). Signals may therefore merge but are never lost.
  *
  *	active	IDLE > CONNECTING > REPLY_WAIT > CONNECTED > CLOSING > DEAD
  *	passive	REQUEST_WAIT > REQUEST_READY > DECISION_WAIT > CONNECTED > CLOSING > DEAD
  *
- * Lanes. Programs such as perftest make several connections at once and rely on it that
- * requests come in the order in which the connections were asked for. So
- * endpoints that were signalled stand in a lane, a queue with a worker of its
- * own: all connections to one address from one RNIC use the same lane, and so do
- * a listener and its children. Different lanes run at the same time.
+ * Lanes. Programs such as perftest make several connections at once. They rely on the
+ * connection requests arriving in the order of the connect calls. Signalled endpoints
+ * therefore wait in a lane, which is a queue with its own worker. All connections from one
+ * RNIC to one address use the same lane. A listener and its children also share a lane.
+ * Different lanes run at the same time.
  *
- * A lane serves endpoints of several users, so its worker never waits for a lock
- * that a user's thread can hold: the thread may be preempted with it, and then run
- * rarely. The worker skips an endpoint whose lock is taken, and kal_ep_unlock()
- * puts the endpoint into its lane again. A provider that would have to wait answers
- * -EAGAIN (RI_QP_NOWAIT), and the endpoint's timer tries again.
+ * A lane serves endpoints of several users. Its worker never waits for a lock that a user
+ * thread can hold: such a thread may be preempted while it holds the lock, and may then run
+ * rarely. The worker skips an endpoint whose lock is taken, and kal_ep_unlock() queues the
+ * endpoint again. A provider that would have to wait returns -EAGAIN (RI_QP_NOWAIT), and the
+ * endpoint's timer tries again.
  */
 #include <linux/cleanup.h>
 #include <linux/jhash.h>
@@ -34,25 +34,25 @@
 #include "endpoint.h"
 #include "trace.h"
 
-#define LANES		64	/* more than CPUs that make connections at one time */
-#define LANE_BUDGET	64	/* endpoints, then other work has its turn */
-#define EVICTIONS	16	/* that one new connection may ask for: max_pending was lowered */
+#define LANES		64	/* more than the number of CPUs that make connections at one time */
+#define LANE_BUDGET	64	/* endpoints of one turn, then other work runs */
+#define EVICTIONS	16	/* per new connection; more than 1 if max_pending was lowered */
 
-static DEFINE_SPINLOCK(eps_lock);	/* protects ri_rnic.eps and num_eps */
+static DEFINE_SPINLOCK(eps_lock);	/* protects ri_rnic.eps and ri_rnic.num_eps */
 
 /* bits of kal_ep.signals */
 enum {
 	SIGNAL_SOCKET,
 	SIGNAL_TIMEOUT,
 	SIGNAL_READY,	/* listener: a child is ready */
-	SIGNAL_END,	/* the provider gave the stream back, and its reference */
+	SIGNAL_END,	/* the provider gave back the stream, and its reference */
 };
 
 /**
- * struct kal_lane - endpoints that were signalled, in that order
+ * struct kal_lane - signalled endpoints, in the order of their signals
  * @lock: protects @eps
- * @eps: the endpoints, with a reference each
- * @work: looks at them
+ * @eps: endpoints, with one reference each
+ * @work: processes the endpoints
  */
 struct kal_lane {
 	spinlock_t lock;	/* protects eps */
@@ -75,8 +75,8 @@ static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state, int nowait)
 }
 
 /*
- * The provider owes the end of the stream in any case, so its answer does not
- * matter: a stream that ends at this moment makes it an error.
+ * The result of qp_modify() does not matter. The provider ends the stream in any case. A
+ * stream that ends at this moment makes qp_modify() fail.
  */
 static int ep_act_disconnect(struct kal_ep *ep)
 {
@@ -92,7 +92,7 @@ static int ep_act_kill(struct kal_ep *ep)
 	return 0;
 }
 
-/* On a worker. */
+/* Called from a worker. */
 static int ep_act_too_slow(struct kal_ep *ep)
 {
 	if (ep_modify_qp(ep, IB_QPS_ERR, RI_QP_NOWAIT) == -EAGAIN) {
@@ -105,7 +105,7 @@ static int ep_act_too_slow(struct kal_ep *ep)
 	return 0;
 }
 
-/* Another connection needs the place. */
+/* A new connection needs the place of this one. */
 static int ep_act_evict(struct kal_ep *ep)
 {
 	kal_count(ep->rnic, KAL_CNT_LISTEN_EVICTED);
@@ -119,7 +119,7 @@ static int ep_act_closed(struct kal_ep *ep)
 		.status = ep->llp_status,
 	};
 
-	/* an RNIC that goes takes its streams with it: TCP tries nothing in its stead */
+	/* an RNIC that goes resets its streams: TCP does not finish them for the RNIC */
 	ep->polite = !ep->llp_aborted && kal_rnic_live(ep->rnic);
 	kal_count(ep->rnic, ep->polite ? KAL_CNT_CONN_CLOSED : KAL_CNT_CONN_RESET);
 	kal_ep_free_qp(ep);
@@ -177,8 +177,9 @@ const char *kal_ep_input_name(enum kal_ep_input input)
 }
 
 /*
- * An input without a row means nothing in its state. An action that fails makes
- * IN_FAIL out of any input; one that answers KAL_EP_STAY leaves the state alone.
+ * An input without a row has no meaning in its state and returns -EINVAL. An action that
+ * returns an error causes IN_FAIL, whatever the input was. An action that returns KAL_EP_STAY
+ * leaves the state unchanged.
  */
 static const struct ep_row {
 	enum kal_ep_state state;
@@ -254,7 +255,7 @@ static const struct ep_row *ep_find_row(enum kal_ep_state state, enum kal_ep_inp
 	return NULL;
 }
 
-/* Entry into DEAD: give everything up; nothing is reported any more. */
+/* Enter DEAD: release everything. No event is reported after this. */
 static void ep_finish(struct kal_ep *ep)
 {
 	ep->deadline = 0;
@@ -274,9 +275,9 @@ static void ep_finish(struct kal_ep *ep)
 	spin_unlock(&eps_lock);
 	complete_all(&ep->ended);
 
-	/* a child that nobody got to see is the kAL's own */
+	/* a child that was not delivered to a consumer is owned by the kAL */
 	if (ep->parent) {
-		/* others may be ready behind this one */
+		/* other children may be ready behind this one */
 		kal_ep_signal_ready(ep->parent);
 		kal_pending_remove(ep);
 		kal_ep_put(ep);
@@ -284,12 +285,12 @@ static void ep_finish(struct kal_ep *ep)
 }
 
 /**
- * kal_ep_step() - one input, looked up in the table
+ * kal_ep_step() - process one input by the state table
  * @ep: endpoint
- * @input: what happened
+ * @input: input
  *
- * Return: the action's result; -EINVAL for an input that means nothing now.
- * Context: the endpoint's lock held and a reference besides its owner's; may sleep.
+ * Return: the action's result; -EINVAL if the input has no meaning in the state.
+ * Context: endpoint's lock held; the caller holds a reference besides the owner's; may sleep.
  */
 int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input)
 {
@@ -322,7 +323,7 @@ static struct kal_lane *ep_lane_of(const void *key, size_t len, const struct ri_
 	return &ep_lanes[jhash(key, len, ep_lane_seed ^ hash_ptr(rnic, 32)) % LANES];
 }
 
-/* For connections to @remote, whatever the port. */
+/* The lane of connections to @remote, independent of the port. */
 static struct kal_lane *ep_lane_to(const struct ri_rnic *rnic,
 				   const struct sockaddr_storage *remote)
 {
@@ -334,8 +335,8 @@ static struct kal_lane *ep_lane_to(const struct ri_rnic *rnic,
 }
 
 /*
- * Put the endpoint into its lane once for any number of signals. Never drops a
- * reference: it is called where the last one must not go.
+ * Put the endpoint into its lane, once for any number of signals. This function never drops a
+ * reference, because it is called in contexts that must not drop the last one.
  */
 static void ep_queue(struct kal_ep *ep)
 {
@@ -361,18 +362,22 @@ static void ep_signal(struct kal_ep *ep, int signal)
  * kal_ep_unlock() - release the endpoint's lock
  * @ep: endpoint; the caller has a reference
  *
- * A worker that found the lock taken has left its signals: it is called again.
+ * A worker that found the lock taken left the endpoint's signals set. The endpoint is then
+ * queued again.
  */
 void kal_ep_unlock(struct kal_ep *ep)
 {
 	mutex_unlock(&ep->lock);
-	/* pairs with ep_lane_next(): the worker sees the lock free, or this thread the signal */
+	/*
+	 * Pairs with ep_lane_next(): the worker sees the lock free, or this thread sees the
+	 * signal.
+	 */
 	smp_mb();
 	if (READ_ONCE(ep->signals))
 		ep_queue(ep);
 }
 
-/** kal_ep_signal_ready() - a child of listener @parent is ready; process context */
+/** kal_ep_signal_ready() - signal that a child of listener @parent is ready; process context */
 void kal_ep_signal_ready(struct kal_ep *parent)
 {
 	ep_signal(parent, SIGNAL_READY);
@@ -380,7 +385,7 @@ void kal_ep_signal_ready(struct kal_ep *parent)
 
 /**
  * kal_ep_signal_end() - the provider gave the stream back
- * @ep: endpoint; the provider's reference is the worker's now
+ * @ep: endpoint; the provider's reference passes to the worker
  *
  * Context: any but hard interrupt.
  */
@@ -391,10 +396,10 @@ void kal_ep_signal_end(struct kal_ep *ep)
 
 /**
  * kal_ep_notify() - something happened on the endpoint's socket
- * @ep: the endpoint, as a stream's owner
+ * @ep: endpoint, as the owner of the stream
  *
- * Context: any but hard interrupt, under the socket's callback lock, which
- * keeps the endpoint alive.
+ * Context: any but hard interrupt, under the socket's callback lock, which keeps the endpoint
+ * alive.
  */
 void kal_ep_notify(void *ep)
 {
@@ -408,14 +413,14 @@ static void ep_timer(struct timer_list *t)
 	ep_signal(ep, SIGNAL_TIMEOUT);
 }
 
-/* Give the coming state a deadline. Endpoint's lock held. */
+/* Set the deadline of the next state. Endpoint's lock held. */
 void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms)
 {
 	ep->deadline = (jiffies + kal_ms(timeout_ms)) ?: 1;
 	mod_timer(&ep->timer, ep->deadline);
 }
 
-/* The provider was busy: look at the socket again soon. Endpoint's lock held. */
+/* The provider was busy: examine the socket again soon. Endpoint's lock held. */
 void kal_ep_try_again(struct kal_ep *ep)
 {
 	ep->busy = true;
@@ -434,7 +439,10 @@ static void ep_look_at_socket(struct kal_ep *ep)
 		kal_ep_step(ep, KAL_EP_IN_UP);
 	state = ep->state;
 	kal_ep_step(ep, KAL_EP_IN_DATA);
-	/* the flags are of the stream before the step; a stream that is whole waits for its QP */
+	/*
+	 * DOWN was read before the step: ignore it if the step changed the state. A busy
+	 * endpoint has its whole Reply and waits for its QP.
+	 */
 	if (flags & KAL_LLP_DOWN && ep->state == state && !ep->busy)
 		kal_ep_step(ep, KAL_EP_IN_DOWN);
 }
@@ -448,14 +456,14 @@ static void ep_look_at_clock(struct kal_ep *ep)
 	}
 	if (!ep->busy)
 		return;
-	/* its timer was used for this */
+	/* the retry used the timer of the deadline */
 	ep->busy = false;
 	if (ep->deadline)
 		mod_timer(&ep->timer, ep->deadline);
 	ep_look_at_socket(ep);
 }
 
-/* Listener: tell the consumer of the children that are ready. */
+/* Report all ready children to the consumer of the listener. */
 static void ep_deliver_ready(struct kal_ep *ep)
 {
 	struct kal_ep *child;
@@ -467,7 +475,10 @@ static void ep_deliver_ready(struct kal_ep *ep)
 			kal_ep_step(child, KAL_EP_IN_DELIVER);
 			kal_ep_unlock(child);
 		} else {
-			/* its RNIC goes; if not, its own turn says that it is still ready */
+			/*
+			 * The child's RNIC may be going; if not, the child's own turn reports
+			 * it as ready again.
+			 */
 			ep_signal(child, SIGNAL_SOCKET);
 		}
 		kal_ep_put(child);
@@ -476,7 +487,7 @@ static void ep_deliver_ready(struct kal_ep *ep)
 	}
 }
 
-/* The lane's turn; the lock held. */
+/* Process the endpoint's signals in the turn of its lane. Endpoint's lock held. */
 static void ep_look(struct kal_ep *ep)
 {
 	if (test_and_clear_bit(SIGNAL_SOCKET, &ep->signals))
@@ -489,14 +500,14 @@ static void ep_look(struct kal_ep *ep)
 		kal_ep_signal_ready(ep->parent);
 	if (test_and_clear_bit(SIGNAL_END, &ep->signals)) {
 		kal_ep_step(ep, ep->llp_aborted ? KAL_EP_IN_LLP_ABORT : KAL_EP_IN_LLP_CLOSE);
-		/* the provider's */
+		/* the provider's reference */
 		kal_ep_put(ep);
 	}
 }
 
 /*
- * To a peer on this host TCP has connected by the time it says that it begins to: the
- * Request goes on its way with no other thread. All else is the work's.
+ * If the peer is on this host, TCP has connected when connect returns. This thread then sends
+ * the Request itself, without a switch to a worker. The worker handles all other states.
  */
 static void ep_look_at_once(struct kal_ep *ep)
 {
@@ -508,7 +519,7 @@ static void ep_look_at_once(struct kal_ep *ep)
 		kal_ep_notify(ep);
 }
 
-/* The first of the lane, with the lane's reference; NULL when there is none. */
+/* Take the first endpoint of the lane, with the lane's reference; NULL if the lane is empty. */
 static struct kal_ep *ep_lane_next(struct kal_lane *lane)
 {
 	struct kal_ep *ep;
@@ -518,7 +529,7 @@ static struct kal_ep *ep_lane_next(struct kal_lane *lane)
 	if (ep)
 		list_del_init(&ep->lane_node);
 	spin_unlock_bh(&lane->lock);
-	/* full barriers: a signal that finds queued set is seen by this turn */
+	/* full barriers: if a signal finds queued set, this turn sees the signal */
 	if (ep)
 		atomic_xchg(&ep->queued, 0);
 	return ep;
@@ -543,7 +554,7 @@ static void ep_lane_work(struct work_struct *work)
 	queue_work(kal_conn_wq, &lane->work);
 }
 
-/* Before any endpoint is made. */
+/* Called before any endpoint is created. */
 void kal_ep_init(void)
 {
 	struct kal_lane *lane;
@@ -615,9 +626,9 @@ void kal_ep_put(struct kal_ep *ep)
 EXPORT_SYMBOL_GPL(kal_ep_put);
 
 /**
- * kal_ep_end() - end whatever the endpoint does
+ * kal_ep_end() - end the endpoint's activity
  * @ep: endpoint
- * @abrupt: at once; it is DEAD on return
+ * @abrupt: end at once; the endpoint is DEAD on return
  *
  * Context: may sleep; caller has a reference and no endpoint's lock.
  */
@@ -630,7 +641,10 @@ void kal_ep_end(struct kal_ep *ep, bool abrupt)
 		wait_for_completion(&ep->ended);
 }
 
-/* A live endpoint of @rnic with a reference; a live one always has its owner's. */
+/*
+ * Get the first live endpoint of @rnic, with a reference. A live endpoint always has its
+ * owner's.
+ */
 static struct kal_ep *ep_get_first(struct ri_rnic *rnic)
 {
 	struct kal_ep *ep;
@@ -645,10 +659,10 @@ static struct kal_ep *ep_get_first(struct ri_rnic *rnic)
 
 /**
  * kal_rnic_abort_eps() - end every endpoint of an RNIC
- * @rnic: not live any more
+ * @rnic: RNIC that is not live any more
  *
- * Each endpoint has reported its end on return; their owners still have to
- * destroy them. Context: may sleep.
+ * Each endpoint has reported its end on return. The owners still have to destroy their
+ * endpoints. Context: may sleep.
  */
 void kal_rnic_abort_eps(struct ri_rnic *rnic)
 {
@@ -660,7 +674,7 @@ void kal_rnic_abort_eps(struct ri_rnic *rnic)
 	}
 }
 
-/* The state is a hint, as the lock is the endpoint's. */
+/* The state is only a hint, because the endpoint's lock is not held. */
 static bool ep_is_attempt(const struct kal_ep *ep, kal_ep_handler handler)
 {
 	const enum kal_ep_state state = READ_ONCE(ep->state);
@@ -669,7 +683,10 @@ static bool ep_is_attempt(const struct kal_ep *ep, kal_ep_handler handler)
 	       (state == KAL_EP_CONNECTING || state == KAL_EP_REPLY_WAIT);
 }
 
-/* Look at the first of the list, which becomes the last. A reference if it is an attempt. */
+/*
+ * Move the first endpoint to the end of the list. Return: the endpoint with a reference if it
+ * is an attempt of @handler, else NULL.
+ */
 static struct kal_ep *ep_rotate(struct ri_rnic *rnic, kal_ep_handler handler)
 {
 	struct kal_ep *ep;
@@ -689,10 +706,10 @@ static struct kal_ep *ep_rotate(struct ri_rnic *rnic, kal_ep_handler handler)
 
 /**
  * kal_rnic_abort_attempts() - end connection attempts that wait for their peers
- * @rnic: of this RNIC, which is not live any more
- * @handler: whose endpoints
+ * @rnic: RNIC that is not live any more
+ * @handler: only endpoints with this handler
  *
- * Each has reported its failure on return. One call at a time for an RNIC.
+ * Each attempt has reported its failure on return. One call at a time for an RNIC.
  * Context: may sleep.
  */
 void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler)
@@ -709,7 +726,7 @@ void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler)
 	}
 }
 
-/* Is there room for another pending connection, or can it be made? */
+/* Make room for another pending connection if necessary. Return: true if there is room. */
 static bool ep_make_room(struct kal_ep *parent)
 {
 	unsigned int tries = EVICTIONS;
@@ -728,7 +745,7 @@ static bool ep_make_room(struct kal_ep *parent)
 	return true;
 }
 
-/* The endpoint of a connection that came, which is consumed in case of success. */
+/* Allocate the endpoint of an incoming connection. On success the endpoint owns the socket. */
 static struct kal_ep *ep_alloc_child(struct kal_ep *parent, struct socket *sock,
 				     void (*data_ready)(struct sock *sk), gfp_t gfp)
 {
@@ -756,7 +773,10 @@ err_ep:
 	return NULL;
 }
 
-/* The same, charged to the listener's group, not to this thread's. */
+/*
+ * The same as ep_alloc_child(), charged to the listener's memory cgroup instead of this
+ * thread's.
+ */
 static struct kal_ep *ep_alloc_charged(struct kal_ep *parent, struct socket *sock,
 				       void (*data_ready)(struct sock *sk))
 {
@@ -770,14 +790,15 @@ static struct kal_ep *ep_alloc_charged(struct kal_ep *parent, struct socket *soc
 }
 
 /**
- * kal_ep_incoming() - a connection came for a listener
- * @parent: the listener
- * @sock: the connection, always consumed
- * @data_ready: of a socket without hooks
+ * kal_ep_incoming() - handle an incoming connection of a listener
+ * @parent: listener
+ * @sock: socket of the connection, always consumed
+ * @data_ready: callback of a socket without hooks
  *
- * The new endpoint is the kAL's own until the consumer takes it. When too many are
- * pending, a silent one makes room. Context: may sleep; one call at a time for a
- * listener.
+ * The kAL owns the new endpoint until the consumer takes it. If too many connections are
+ * pending, the oldest silent one is evicted.
+ *
+ * Context: may sleep; one call at a time for a listener.
  */
 void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		     void (*data_ready)(struct sock *sk))
@@ -816,7 +837,10 @@ struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler, void 
 	if (!ep)
 		return ERR_PTR(-ENOMEM);
 	ep_publish(ep);
-	/* eps_lock orders: this sees that the RNIC goes, or kal_rnic_abort_eps() the endpoint */
+	/*
+	 * By eps_lock, this thread sees that the RNIC goes, or kal_rnic_abort_eps() sees the
+	 * endpoint.
+	 */
 	if (!kal_rnic_live(rnic)) {
 		kal_ep_destroy(ep);
 		return ERR_PTR(-ENODEV);
@@ -868,7 +892,7 @@ void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
 }
 EXPORT_SYMBOL_GPL(kal_ep_query);
 
-/* Tell the consumer, under the endpoint's lock. Return: its answer. */
+/* Call the consumer's handler, with the endpoint's lock held. Return: the handler's result. */
 int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
 {
 	const struct kal_startup *su = ep->startup;
@@ -896,7 +920,7 @@ static int ep_call_locked(struct kal_ep *ep, enum kal_ep_input input, const void
 	return err;
 }
 
-/* Copy an address of a family that TCP runs on. */
+/* Copy an address. Return: 0, or -EAFNOSUPPORT if TCP does not run on its family. */
 static int ep_copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	int len;
@@ -924,7 +948,7 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	if (!ep->memcg && mem_cgroup_tryget(param->memcg))
 		ep->memcg = param->memcg;
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
-	/* with the lock still held: the first request comes after that */
+	/* the lock is still held, so no request is delivered before this */
 	if (!err && bound)
 		err = kal_listen_address(ep, bound);
 	return err;
@@ -948,7 +972,7 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 		err = ep_copy_sockaddr(&from, local);
 	if (err)
 		return err;
-	/* the answer may come, and the consumer destroy the endpoint, before this returns */
+	/* the consumer may get the reply and destroy the endpoint before this function returns */
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
 	if (ep->state == KAL_EP_IDLE)
@@ -974,7 +998,7 @@ static bool ep_reply_has_room(const struct kal_ep *ep, u16 len)
 	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
 }
 
-/* No connection can be made of it before it is reset. */
+/* Is the QP in a state that allows no connection before a reset? */
 static bool ep_qp_spoiled(struct ri_qp *qp)
 {
 	struct ri_qp_init_attr init_attr;
@@ -984,8 +1008,8 @@ static bool ep_qp_spoiled(struct ri_qp *qp)
 }
 
 /*
- * What is wrong with the consumer's call, and not with the connection, is seen before the
- * endpoint takes a step: the request goes on waiting for an answer.
+ * Find errors of the consumer's call itself before the endpoint takes a step. The request then
+ * still waits for an answer.
  */
 static int ep_check_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
@@ -1001,7 +1025,7 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_par
 	const struct kal_ep_open_arg arg = { .qp = qp, .param = param };
 	int err;
 
-	/* the end may come, and the consumer destroy the endpoint, before this returns */
+	/* the consumer may get the end and destroy the endpoint before this function returns */
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
 	err = ep_check_accept(ep, qp, param) ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);

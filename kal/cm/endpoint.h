@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Endpoints, as the connection files see them: endpoint.c (life, state table,
- * consumer's calls), startup.c (actions of the MPA start-up), listen.c
- * (listeners and where connections come from).
+ * Endpoints, for the files of the connection manager:
+ *
+ * - endpoint.c: creation and release, state table, consumer's calls
+ * - startup.c: actions of the MPA start-up
+ * - handover.c: the endpoint's QP and the hand-over of the stream
+ * - pending.c: a listener's connections that the consumer does not know yet
+ * - listen.c: listeners and the sources of incoming connections
  */
 #ifndef KAL_ENDPOINT_H
 #define KAL_ENDPOINT_H
@@ -21,22 +25,22 @@ struct kal_lane;
 struct kal_listener;
 struct kal_peer;
 
-/** enum kal_ep_state - where an endpoint is; names in endpoint.c */
+/** enum kal_ep_state - state of an endpoint; the names are in endpoint.c */
 enum kal_ep_state {
 	KAL_EP_IDLE,
 	KAL_EP_LISTENING,
-	KAL_EP_CONNECTING,	/* active: TCP */
+	KAL_EP_CONNECTING,	/* active: TCP connects */
 	KAL_EP_REPLY_WAIT,	/* active: Request sent */
 	KAL_EP_REQUEST_WAIT,	/* passive: TCP is up */
 	KAL_EP_REQUEST_READY,	/* passive: the Request waits for the listener's lock */
 	KAL_EP_DECISION_WAIT,	/* passive: the consumer has the Request */
-	KAL_EP_CONNECTED,	/* the provider has the stream */
-	KAL_EP_CLOSING,		/* ... and was told to end it */
+	KAL_EP_CONNECTED,	/* the provider owns the stream */
+	KAL_EP_CLOSING,		/* ... and was told to end the stream */
 	KAL_EP_DEAD,
 	KAL_EP_STATES,
 };
 
-/** enum kal_ep_input - what moves an endpoint; names in endpoint.c */
+/** enum kal_ep_input - input of the state table; the names are in endpoint.c */
 enum kal_ep_input {
 	/* the consumer's calls */
 	KAL_EP_IN_LISTEN,
@@ -63,19 +67,19 @@ enum kal_ep_input {
 };
 
 /**
- * struct kal_startup - what only the time before CONNECTED needs
+ * struct kal_startup - data that is only needed before CONNECTED
  * @local: own side of the negotiation
- * @req: the Request
- * @rep: the Reply
+ * @req: Request
+ * @rep: Reply
  * @from: active: address to connect from
  * @to: active: address to connect to
  * @tos_set: @tos is valid
  * @tos: type of service
- * @error: of a read, when the stream broke
- * @pd_len: octets of @pd
- * @rx_len: octets in @rx
+ * @error: error of a read after which the stream is broken
+ * @pd_len: length of @pd in bytes
+ * @rx_len: bytes in @rx
  * @pd: active: own private data
- * @rx: the peer's frame
+ * @rx: peer's frame
  * @tx: own frame
  */
 struct kal_startup {
@@ -96,13 +100,13 @@ struct kal_startup {
 
 /**
  * struct kal_pending - connections of a listener that the consumer does not know; pending.c
- * @lock: protects what follows
- * @count: how many
- * @peers: struct kal_peer of each address that has silent ones
- * @ready: those whose Request has arrived, in that order
+ * @lock: protects all members
+ * @count: number of connections
+ * @peers: one struct kal_peer for each address that has silent connections
+ * @ready: connections whose Request has arrived, in order of arrival
  */
 struct kal_pending {
-	spinlock_t lock;	/* protects what follows */
+	spinlock_t lock;	/* protects all members */
 	unsigned int count;
 	struct list_head peers;
 	struct list_head ready;
@@ -110,43 +114,44 @@ struct kal_pending {
 
 /**
  * struct kal_ep - an endpoint
- * @kref: its owner's (the consumer; the kAL until a child is delivered), one of
- *	  its place in a lane and of the provider while it has the stream
- * @rnic: with a reference
- * @node: in the list of the RNIC's live endpoints, until DEAD; eps_lock
- * @signals: bits that the lane's worker shall look at, atomic
- * @queued: it is in @lane, with a reference, and @signals are still to be looked at
- * @lane: the lane whose worker looks at it; changes in state IDLE only
- * @lane_node: in kal_lane.eps; the lane's lock
+ * @kref: the owner (the consumer; the kAL until a child is delivered) has a reference. The
+ *	lane has one while the endpoint is in it, the provider has one while it owns the
+ *	stream.
+ * @rnic: RNIC, with a reference
+ * @node: entry in the list of the RNIC's live endpoints, until DEAD; eps_lock
+ * @signals: bits for the lane's worker, atomic
+ * @queued: the endpoint is in @lane, with a reference, and @signals are to be processed
+ * @lane: lane whose worker processes the endpoint; changes in state IDLE only
+ * @lane_node: entry in kal_lane.eps; the lane's lock
  * @timer: sets a signal
- * @ended: completed when DEAD, all events reported
- * @lock: held for each input and while the handler runs; protects all below. Only
- *	  consumers wait for it: a user's thread may hold it for as long as the
- *	  scheduler likes. Workers try, and kal_ep_unlock() calls them again.
- * @handler: the consumer's
- * @context: for @handler
- * @state: see above
- * @deadline: of the state, 0 for none; in jiffies
- * @busy: the provider could not take the QP to its next state without a wait;
- *	  the timer looks at the socket again
- * @error: why it is DEAD, for the consumer's next call
- * @polite: end the stream with FIN, not with RST
- * @llp: the stream, or NULL
- * @llp_status: what the provider said when it gave the stream back
- * @llp_aborted: the provider wants it reset
- * @qp: with a reference, from connect or accept until DEAD
- * @qp_free: its end is told, so that another endpoint may take @qp; handover.c
- * @startup: NULL when CONNECTED, DEAD or a listener
- * @arg: arguments of the consumer's call that is an input
+ * @ended: completed when DEAD, after all events were reported
+ * @lock: held for each input and while the handler runs; protects all members below. Only
+ *	consumers wait for it: a user thread may hold it for as long as the scheduler likes.
+ *	Workers only try to take it, and kal_ep_unlock() queues the endpoint for them again.
+ * @handler: consumer's handler
+ * @context: argument of @handler
+ * @state: enum kal_ep_state
+ * @deadline: deadline of the state in jiffies, 0: none
+ * @busy: the provider could not take the QP to its next state without waiting; the timer
+ *	examines the socket again
+ * @error: reason for DEAD, for the consumer's next call
+ * @polite: end the stream with FIN instead of RST
+ * @llp: stream, or NULL
+ * @llp_status: provider's status when it gave the stream back
+ * @llp_aborted: the provider wants the stream reset
+ * @qp: QP with a reference, from connect or accept until DEAD
+ * @qp_free: the end is being reported, so another endpoint may take @qp; handover.c
+ * @startup: data of the MPA start-up, NULL outside of it
+ * @arg: arguments of the consumer's call that is the current input
  * @parent: listener of a child that is not delivered, with a reference
- * @peer: of a child that is silent; pending.c
- * @pending_node: of a child that is not delivered; pending.c
+ * @peer: peer of a silent child; pending.c
+ * @pending_node: entry of a child that is not delivered; pending.c
  * @pending: listener: children that are not delivered
- * @tos_set: listener: @tos is valid; like it set once, before connections come
+ * @tos_set: listener: @tos is valid; both are set once, before connections come
  * @tos: listener: IP type of service of its children
- * @memcg: listener: what its children are charged to, with a reference; or NULL
- * @listener: listener: its TCP socket, NULL for a deaf one; listen.c
- * @listen_node: listener: among those of the same TCP socket; listen.c
+ * @memcg: listener: memory cgroup that its children are charged to, with a reference; or NULL
+ * @listener: listener: its TCP listener, NULL for a deaf one; listen.c
+ * @listen_node: listener: entry in the list of the same TCP listener; listen.c
  */
 struct kal_ep {
 	struct kref kref;
@@ -159,7 +164,7 @@ struct kal_ep {
 	struct timer_list timer;
 	struct completion ended;
 
-	struct mutex lock;	/* protects what follows */
+	struct mutex lock;	/* protects the members below */
 	kal_ep_handler handler;
 	void *context;
 	enum kal_ep_state state;
@@ -194,7 +199,7 @@ struct kal_ep_listen_arg {
 
 struct kal_ep_open_arg {
 	struct ri_qp *qp;
-	const struct sockaddr_storage *local;	/* connect only, may be NULL */
+	const struct sockaddr_storage *local;	/* connect only; AF_UNSPEC: any */
 	const struct sockaddr_storage *remote;
 	const struct kal_conn_param *param;
 };
@@ -235,10 +240,10 @@ void kal_pending_remove(struct kal_ep *ep);
 struct kal_ep *kal_pending_victim(struct kal_ep *parent);
 struct kal_ep *kal_pending_next(struct kal_ep *parent);
 
-/* answer of an action that has taken, or wants, no step out of the state */
+/* an action returns this to leave the state as it is, for example after a step of its own */
 #define KAL_EP_STAY	1
 
-/* startup.c: actions; 0, KAL_EP_STAY, or an errno that becomes IN_FAIL */
+/* startup.c: actions. They return 0, KAL_EP_STAY, or an errno, which causes IN_FAIL. */
 struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer,
 				      gfp_t gfp);
 int kal_startup_connect(struct kal_ep *ep);

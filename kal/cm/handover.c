@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * An endpoint's QP, and its stream on the way to the provider and back. The
- * start-up calls kal_ep_attach_qp() and kal_ep_hand_over(), providers
- * ri_llp_close() and ri_llp_abort(), consumers kal_qp_disconnect().
+ * The QP of an endpoint, and the hand-over of the endpoint's stream to the provider and back.
+ * The MPA start-up calls kal_ep_attach_qp() and kal_ep_hand_over(). Providers call
+ * ri_llp_close() and ri_llp_abort(). Consumers call kal_qp_disconnect().
  */
 #include "../core/core.h"
 #include "endpoint.h"
 
-static DEFINE_SPINLOCK(handover_qp_lock);	/* protects ri_qp.ep, kal_ep.qp_free */
+static DEFINE_SPINLOCK(handover_qp_lock);	/* protects ri_qp.ep and kal_ep.qp_free */
 
-/* ri_qp.ep of a QP that no endpoint may take any more */
+/* value of ri_qp.ep if no endpoint may take the QP any more */
 #define QP_RETIRED	ERR_PTR(-ENODEV)
 
 /**
  * kal_ep_attach_qp() - bind a QP to the endpoint until DEAD
  * @ep: endpoint
- * @qp: the consumer's
+ * @qp: consumer's QP
  *
- * Return: 0; -EINVAL for a QP of another RNIC or one that goes; -EISCONN when
- * it has an endpoint. Context: endpoint's lock held, may sleep.
+ * Return: 0; -EINVAL if the QP belongs to another RNIC or is being destroyed; -EISCONN if the
+ * QP has an endpoint. Context: endpoint's lock held, may sleep.
  */
 int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 {
@@ -46,8 +46,8 @@ int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp)
 }
 
 /*
- * The consumer is about to hear that this is over, and may be fast: from now on
- * another endpoint may take the QP. Endpoint's lock held.
+ * The consumer is about to get the last event, and may react quickly. From now on another
+ * endpoint may take the QP. Endpoint's lock held.
  */
 void kal_ep_free_qp(struct kal_ep *ep)
 {
@@ -74,13 +74,14 @@ void kal_ep_detach_qp(struct kal_ep *ep)
 /**
  * kal_ep_hand_over() - take the QP to RTS and give the provider the stream
  * @ep: endpoint with a QP
- * @mpa: outcome of the start-up
- * @nowait: on a worker
+ * @mpa: outcome of the MPA start-up
+ * @nowait: the caller is a worker, so the provider must not wait
  *
- * The provider may end the stream before it returns from qp_modify(): that is
- * handled when the lock is free, behind the report that the caller makes.
- * Return: 0; -EAGAIN with @nowait: nothing has changed, call again later; another errno
- * of the provider. Context: endpoint's lock held, may sleep.
+ * The provider may end the stream before it returns from qp_modify(). That end is handled
+ * after the endpoint's lock is released, so the caller's report comes first.
+ *
+ * Return: 0; -EAGAIN with @nowait: nothing has changed, call again later; another errno of the
+ * provider. Context: endpoint's lock held, may sleep.
  */
 int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool nowait)
 {
@@ -111,7 +112,7 @@ int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool no
 	return 0;
 }
 
-/* The provider's reference goes to the worker. */
+/* The provider's reference passes to the worker. */
 static void handover_llp_end(struct ri_llp *ri, int status, bool aborted)
 {
 	struct kal_llp *llp = container_of(ri, struct kal_llp, ri);
@@ -152,10 +153,10 @@ static struct kal_ep *handover_qp_get_ep(struct ri_qp *qp)
 
 /**
  * kal_qp_disconnect() - end the connection of a QP, or the attempt to make one
- * @qp: not going away
+ * @qp: QP that cannot be destroyed during the call
  * @abrupt: reset the stream; the endpoint has reported its end on return
  *
- * Not from an endpoint's handler. Context: may sleep.
+ * Context: may sleep; not from an endpoint's handler.
  */
 void kal_qp_disconnect(struct ri_qp *qp, bool abrupt)
 {
@@ -169,8 +170,8 @@ void kal_qp_disconnect(struct ri_qp *qp, bool abrupt)
 EXPORT_SYMBOL_GPL(kal_qp_disconnect);
 
 /**
- * kal_qp_retire() - as an abrupt kal_qp_disconnect(), and no endpoint takes the QP again
- * @qp: about to be destroyed
+ * kal_qp_retire() - disconnect a QP abruptly and keep endpoints from taking it again
+ * @qp: QP that is about to be destroyed
  */
 void kal_qp_retire(struct ri_qp *qp)
 {

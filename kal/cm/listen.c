@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Listeners: one TCP listener for each network namespace, VRF, address and port,
- * shared by the listening endpoints of all RNICs there. A connection goes to
- * the endpoint whose RNIC's netdev owns the address that the peer called.
- * Called by endpoint.c.
+ * Listeners. There is one TCP listener for each network namespace, VRF, address and port. The
+ * listening endpoints of all RNICs share it. A connection goes to the endpoint whose RNIC's
+ * netdev owns the destination address. Called by endpoint.c.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -23,15 +22,15 @@
 
 /**
  * struct kal_listener - a TCP listener
- * @node: in listen_net.listeners
- * @sock: the socket; its user data is the listener
+ * @node: entry in listen_net.listeners
+ * @sock: socket; its user data is the listener
  * @addr: address and port
- * @vrf: the socket is bound to it, 0: to none
- * @v6only: an IPv6 wildcard that takes no IPv4
- * @uid: who made it
- * @backlog: largest that was asked for; listen_net.mutex
+ * @vrf: VRF that the socket is bound to, 0: none
+ * @v6only: an IPv6 wildcard does not accept IPv4
+ * @uid: user that created the listener
+ * @backlog: largest backlog that a consumer asked for; listen_net.mutex
  * @data_ready: the socket's own callback
- * @work: accepts
+ * @work: accepts connections
  * @lock: protects @eps
  * @eps: listening endpoints, of different RNICs
  */
@@ -51,12 +50,12 @@ struct kal_listener {
 
 /**
  * struct listen_net - listeners of a network namespace
- * @mutex: held by those who begin and cease to listen there; a user's thread may
- *	   keep others of the namespace waiting with it, but no other namespace
- * @listeners: struct kal_listener
+ * @mutex: held by threads that begin or cease to listen in the namespace. A user thread that
+ *	holds it may delay other users of the namespace, but not of other namespaces.
+ * @listeners: list of struct kal_listener
  */
 struct listen_net {
-	struct mutex mutex;	/* protects what follows */
+	struct mutex mutex;	/* protects listeners */
 	struct list_head listeners;
 };
 
@@ -88,7 +87,7 @@ int kal_listen_init(void)
 	return register_pernet_subsys(&listen_net_ops);
 }
 
-/* No RNIC is left. Context: may sleep. */
+/* Called when no RNIC is left. Context: may sleep. */
 void kal_listen_exit(void)
 {
 	unregister_pernet_subsys(&listen_net_ops);
@@ -96,7 +95,10 @@ void kal_listen_exit(void)
 
 /* Addresses **************************************************************** */
 
-/* The network namespace of the RNIC's netdev with a reference, or NULL if it ends. */
+/*
+ * Get the network namespace of the RNIC's netdev. Return: the namespace with a reference, or
+ * NULL if it is being removed.
+ */
 struct net *kal_rnic_net_get(const struct ri_rnic *rnic)
 {
 	guard(rcu)();
@@ -111,8 +113,9 @@ static bool listen_netdev_has(struct net_device *ndev, const struct sockaddr_sto
 }
 
 /*
- * rdma_cm takes any RNIC for an address whose netdev is a VLAN on the RNIC's, or
- * what the RNIC's VLAN is on. RCU is held.
+ * Find a device with @addr among those that form a VLAN pair with @ndev: the VLAN devices on
+ * @ndev, and the device that the VLAN @ndev is on. rdma_cm accepts any RNIC on such a pair for
+ * the address. RCU is held.
  */
 static struct net_device *listen_vlan_owner(struct net_device *ndev,
 					    const struct sockaddr_storage *addr,
@@ -132,13 +135,13 @@ static bool listen_vlan_has(struct net_device *ndev, const struct sockaddr_stora
 	return listen_vlan_owner(ndev, addr, vrf);
 }
 
-/* Is @addr one of the RNIC's netdev? Any context. */
+/* Does the RNIC's netdev have @addr? Any context. */
 bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
 	return listen_netdev_has(rnic->netdev, addr, ANY_VRF);
 }
 
-/* The same, or of what stands for that. */
+/* Does the RNIC's netdev, or a device that forms a VLAN pair with it, have @addr? */
 bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
 	return kal_rnic_has(rnic, addr) || listen_vlan_has(rnic->netdev, addr, ANY_VRF);
@@ -167,11 +170,11 @@ static bool listen_same_addr(const struct sockaddr_storage *a, const struct sock
 }
 
 /**
- * kal_rnic_vrf() - the VRF that connections of an RNIC are in
+ * kal_rnic_vrf() - the VRF of an RNIC's connections
  * @rnic: RNIC
- * @local: their address; unspecified or a wildcard: any of the RNIC's netdev
+ * @local: local address of the connections; unspecified or wildcard: any of the RNIC's netdev
  *
- * Return: the VRF's ifindex, 0: the default one. Context: any.
+ * Return: ifindex of the VRF, 0: the default VRF. Context: any.
  */
 int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *local)
 {
@@ -184,8 +187,8 @@ int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *loca
 }
 
 /*
- * The VRF that a listener's socket is bound to. With tcp_l3mdev_accept a wildcard is that of
- * all VRFs, and TCP allows no second one.
+ * Choose the VRF that a listener's socket is bound to. With tcp_l3mdev_accept, a wildcard
+ * listener belongs to all VRFs, and TCP allows no second one.
  */
 static int listen_vrf(const struct ri_rnic *rnic, const struct net *net,
 		      const struct sockaddr_storage *local)
@@ -197,7 +200,10 @@ static int listen_vrf(const struct ri_rnic *rnic, const struct net *net,
 	return kal_rnic_vrf(rnic, local);
 }
 
-/* The VRF that an accepted connection is in; one of a link-local address has the device. */
+/*
+ * Get the VRF of an accepted connection. A connection of a link-local address is bound to the
+ * device, not to the VRF.
+ */
 static int listen_sock_vrf(const struct sock *sk)
 {
 	return l3mdev_master_ifindex_by_index(sock_net(sk), READ_ONCE(sk->sk_bound_dev_if));
@@ -228,9 +234,9 @@ static struct kal_ep *listen_first_owner(struct kal_listener *l,
 }
 
 /*
- * An RNIC on the netdev that has the address, before one that stands in for it.
- * rdma_cm gives the connection to the RNIC of the listener that we choose, if
- * that may have the address.
+ * Find the endpoint of a connection. An RNIC on the netdev that has the address takes
+ * precedence over an RNIC of a VLAN pair. rdma_cm gives the connection to the RNIC of the
+ * listener that is chosen here, if that RNIC may have the address.
  */
 static struct kal_ep *listen_find_owner(struct kal_listener *l,
 					const struct sockaddr_storage *local,
@@ -281,7 +287,10 @@ static void listen_accept_work(struct work_struct *work)
 		if (err == -ECONNABORTED)
 			continue;
 		if (err) {
-			/* short of memory; TCP will not tell again of what waits */
+			/*
+			 * Memory is short, and TCP does not notify again of the connections
+			 * that wait.
+			 */
 			queue_delayed_work(kal_conn_wq, &l->work, ACCEPT_RETRY);
 			return;
 		}
@@ -290,14 +299,17 @@ static void listen_accept_work(struct work_struct *work)
 	mod_delayed_work(kal_conn_wq, &l->work, 0);
 }
 
-/* Also called for children, which inherit it but not the user data. */
+/* Also called for children, which inherit the callback but not the user data. */
 static void listen_data_ready(struct sock *sk)
 {
 	struct kal_listener *l;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	l = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
-	/* a child may have got an owner since this was called; the data is not ours then */
+	/*
+	 * A child may have got an owner since TCP read the callback; its user data is not a
+	 * listener.
+	 */
 	if (l && sk->sk_data_ready == listen_data_ready)
 		mod_delayed_work(kal_conn_wq, &l->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -325,7 +337,7 @@ static void listener_destroy(struct kal_listener *l)
 	kfree(l);
 }
 
-/* Bind to the address; port 0 becomes the one that TCP chose. */
+/* Bind to the address. The port 0 is replaced by the port that TCP chose. */
 static int listener_bind(struct kal_listener *l, struct kal_port *port)
 {
 	struct sockaddr_storage name = {};
@@ -362,7 +374,7 @@ static int listener_open(struct kal_listener *l, struct net *net, struct kal_por
 	write_lock_bh(&sk->sk_callback_lock);
 	l->data_ready = sk->sk_data_ready;
 	sk->sk_data_ready = listen_data_ready;
-	/* NOCOPY: a child that ends before it is accepted must not look like us */
+	/* NOCOPY: a child that ends before it is accepted must not be taken for the listener */
 	__rcu_assign_sk_user_data_with_flags(sk, l, SK_USER_DATA_NOCOPY);
 	write_unlock_bh(&sk->sk_callback_lock);
 	return 0;
@@ -415,14 +427,17 @@ static bool listener_has_rnic(struct kal_listener *l, const struct ri_rnic *rnic
 	return found;
 }
 
-/* A listener is no less its user's when other RNICs can join it. */
+/*
+ * Only the user that created a listener, or a user with CAP_NET_BIND_SERVICE, may join it with
+ * another RNIC.
+ */
 static bool listener_may_join(const struct kal_listener *l, const struct net *net)
 {
 	return uid_eq(l->uid, current_euid()) ||
 	       ns_capable(net->user_ns, CAP_NET_BIND_SERVICE);
 }
 
-/* Add @ep to the listener of its address, which is made if there is none. */
+/* Add @ep to the listener of its address. Create the listener if there is none. */
 static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep_listen_arg *arg)
 {
 	const int vrf = listen_vrf(ep->rnic, net, arg->local);
@@ -440,7 +455,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 		list_add(&l->node, &listen_net(net)->listeners);
 	}
 
-	/* the SYN-ACK comes before it is known whose the connection is */
+	/* the SYN-ACK is sent before the endpoint of the connection is known */
 	if (arg->param->tos_set)
 		kal_sock_set_tos(l->sock, arg->param->tos);
 	ep->tos_set = arg->param->tos_set;
@@ -454,15 +469,16 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 	if (backlog <= l->backlog)
 		return 0;
 	/*
-	 * The consumer's backlog is for requests, and the consumer keeps it. TCP's queue is
-	 * for the moment until the worker runs, and what it drops its peer repeats a second
-	 * later: several connections at once must fit, whatever the consumer's is.
+	 * The consumer's backlog limits requests, and the consumer enforces it. TCP's queue
+	 * only has to last until the worker runs. If TCP drops a connection attempt, the peer
+	 * repeats it a second later. Several simultaneous connections must therefore fit,
+	 * whatever the consumer's backlog is.
 	 */
 	err = kal_port_listen(arg->param->port, l->sock,
 			      max(backlog, min_t(int, READ_ONCE(kal_max_pending), SOMAXCONN)));
 	if (!err) {
 		WRITE_ONCE(l->backlog, backlog);
-		/* forgotten when a socket begins to listen; its children inherit it */
+		/* listen() resets the setting; the children inherit it */
 		kal_sock_delay_acks(l->sock->sk);
 		return 0;
 	}
@@ -479,12 +495,15 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
 
 /**
  * kal_listen_start() - begin to listen; IN_LISTEN
- * @ep: its argument is a struct kal_ep_listen_arg
+ * @ep: endpoint; its argument is a struct kal_ep_listen_arg
  *
- * A wildcard means the addresses of the caller's network namespace. ib_core's
- * shared mode asks every RNIC for it, those of other namespaces too: they stay
- * deaf. The listener is in the VRF that the RNIC's netdev is in now, as a socket that
- * is bound to that VRF: it stays there when the netdev leaves.
+ * A wildcard means the addresses of the caller's network namespace. ib_core's shared mode asks
+ * every RNIC to listen on a wildcard, including RNICs of other namespaces. These endpoints
+ * stay deaf.
+ *
+ * The listener is in the current VRF of the RNIC's netdev. Its socket is bound to that VRF and
+ * stays there when the netdev leaves the VRF.
+ *
  * Context: endpoint's lock held, may sleep.
  */
 int kal_listen_start(struct kal_ep *ep)
@@ -506,7 +525,10 @@ int kal_listen_start(struct kal_ep *ep)
 	return err == KAL_EP_STAY ? 0 : err;
 }
 
-/* Where @ep listens; its lock held. Return: 0, or -EINVAL: nowhere. */
+/*
+ * Get the address that @ep listens on; its lock is held. Return: 0, or -EINVAL for a deaf
+ * endpoint.
+ */
 int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
 {
 	if (!ep->listener)
@@ -516,10 +538,11 @@ int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
 }
 
 /**
- * kal_listen_stop() - no connection comes to the endpoint any more; IN_ABORT
+ * kal_listen_stop() - stop the delivery of connections to the endpoint; IN_ABORT
  * @ep: listener
  *
- * Context: endpoint's lock held, may sleep. The work waits for no endpoint's lock.
+ * The function waits for the accept work, which waits for no endpoint's lock. Context:
+ * endpoint's lock held, may sleep.
  */
 int kal_listen_stop(struct kal_ep *ep)
 {
@@ -530,7 +553,7 @@ int kal_listen_stop(struct kal_ep *ep)
 
 	if (!l)
 		return 0;
-	/* the socket's reference may be the last but this one */
+	/* otherwise the socket may hold the last reference to the namespace */
 	net = get_net(sock_net(l->sock->sk));
 	ln = listen_net(net);
 	mutex_lock(&ln->mutex);
@@ -543,7 +566,7 @@ int kal_listen_stop(struct kal_ep *ep)
 		list_del(&l->node);
 		listener_destroy(l);
 	} else {
-		/* a connection may be on its way to the endpoint */
+		/* the work may be passing a connection to the endpoint */
 		cancel_delayed_work_sync(&l->work);
 		mod_delayed_work(kal_conn_wq, &l->work, 0);
 	}
@@ -553,9 +576,9 @@ int kal_listen_stop(struct kal_ep *ep)
 }
 
 /**
- * kal_listen_query() - how full a listener is
+ * kal_listen_query() - query the backlog and the pending connections of a listener
  * @ep: listener
- * @info: where to say so
+ * @info: result
  *
  * Context: endpoint's lock held, which keeps the socket.
  */

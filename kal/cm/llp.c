@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * LLP management: kernel TCP sockets for endpoints, from creation until the
- * last FIN. Nothing here waits for the network; a socket's callbacks only tell
- * the owner that it is worth a look. Called by listen.c, endpoint.c and
- * startup.c.
+ * LLP management: the kernel TCP sockets of endpoints, from creation to the last FIN. No
+ * function waits for the network. A socket's callbacks only notify the owner that the socket
+ * needs attention. Called by listen.c, endpoint.c and startup.c.
  */
 #include <linux/bvec.h>
 #include <linux/memcontrol.h>
@@ -25,21 +24,24 @@
 /* Creation ***************************************************************** */
 
 /*
- * A start-up frame is answered by the next one, which acknowledges it, too, so TCP need not
- * do so at once: TCP_QUICKACK off.
+ * Turn TCP_QUICKACK off. The next start-up frame answers the received one and also
+ * acknowledges it, so an immediate acknowledgement is unnecessary.
  */
 void kal_sock_delay_acks(struct sock *sk)
 {
 	tcp_sock_set_quickack(sk, 0);
 }
 
-/* Policy that every stream of ours follows; a child inherits that of its listener's time. */
+/*
+ * Set the policy of a stream. A child inherits the policy that was in force when its listener
+ * was created, so kal_llp_adopt() sets the current policy.
+ */
 static void llp_sock_setup(struct sock *sk)
 {
 	const unsigned int idle = READ_ONCE(kal_keepalive_time);
 	int on = idle != 0;
 
-	/* a stream may carry the swap device: no reclaim into file systems */
+	/* a stream may carry a swap device: memory reclaim must not enter a file system */
 	sk->sk_allocation = GFP_NOIO;
 	sk->sk_use_task_frag = false;
 	tcp_sock_set_nodelay(sk);
@@ -54,13 +56,13 @@ static void llp_sock_setup(struct sock *sk)
 }
 
 /**
- * kal_sock_create() - a TCP socket of a network namespace
- * @net: of the RNIC's netdev
+ * kal_sock_create() - create a TCP socket with the policy of the streams
+ * @net: network namespace of the RNIC's netdev
  * @family: AF_INET or AF_INET6
- * @vrf: the VRF to bind it to, 0: none
+ * @vrf: VRF to bind the socket to, 0: none
  * @sock: result
  *
- * As kal_net_sock_create(), with the policy of our streams. Context: may sleep.
+ * The socket is created by kal_net_sock_create(). Return: 0 or an errno. Context: may sleep.
  */
 int kal_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {
@@ -95,10 +97,10 @@ static void llp_save_hooks(struct kal_llp *llp)
 }
 
 /**
- * kal_llp_open() - a stream that is not connected yet
- * @net: of the RNIC's netdev
+ * kal_llp_open() - create a stream that is not connected yet
+ * @net: network namespace of the RNIC's netdev
  * @family: AF_INET or AF_INET6
- * @vrf: that it is in, 0: the default one
+ * @vrf: VRF of the stream, 0: the default VRF
  *
  * Return: the stream or an ERR_PTR. Context: may sleep.
  */
@@ -120,10 +122,12 @@ struct kal_llp *kal_llp_open(struct net *net, int family, int vrf)
 
 #ifdef CONFIG_MEMCG
 /*
- * What TCP has of its own limit for the socket so far is charged to the group, too. No
- * function for that is exported, so the socket asks for as much again, with a group, and
- * gives it back without. With softirqs off, the charge waits for no reclaim in the
- * group: what is over the limit is for the group's own threads to reclaim.
+ * Charge to @memcg the memory that the socket already has from TCP's own limit. No function
+ * for that is exported. The socket therefore reserves the same amount again with a memory
+ * cgroup, and returns it without one.
+ *
+ * With softirqs off, the charge does not wait for reclaim in the cgroup. The cgroup's own
+ * threads must reclaim the excess.
  */
 static bool llp_sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
 {
@@ -144,9 +148,10 @@ static bool llp_sock_charge_held(struct sock *sk, struct mem_cgroup *memcg)
 }
 
 /*
- * Charge an accepted socket to @memcg, the active one, for the rest of its life. TCP itself
- * charges the group of the thread that accepts; here a worker does, which is in none.
- * MPTCP does the same for subflows that its workers make (mptcp_attach_cgroup()).
+ * Charge an accepted socket to @memcg, which is the active memory cgroup, for the rest of its
+ * life. TCP itself charges the cgroup of the thread that accepts. Here that thread is a
+ * worker, which is in no cgroup. MPTCP does the same for subflows that its workers create
+ * (mptcp_attach_cgroup()).
  */
 static int llp_sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 {
@@ -159,7 +164,7 @@ static int llp_sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 	if (!sk->sk_memcg && mem_cgroup_tryget(memcg)) {
 		if (llp_sock_charge_held(sk, memcg)) {
 			sk->sk_memcg = memcg;
-			/* with set_active_memcg(), so to the same */
+			/* the caller has set the active memory cgroup to @memcg */
 			kmem_cache_charge(sk, KAL_GFP_REQUEST);
 		} else {
 			mem_cgroup_put(memcg);
@@ -177,12 +182,11 @@ static int llp_sock_charge(struct sock *sk, struct mem_cgroup *memcg)
 #endif
 
 /**
- * kal_llp_adopt() - a stream of an accepted connection
- * @sock: becomes the stream's in case of success
- * @data_ready: what the listener had before it put its own callback in place,
- *		which @sock inherited
- * @memcg: what the socket's memory is charged to; NULL: nothing
- * @gfp: to allocate with
+ * kal_llp_adopt() - create the stream of an accepted connection
+ * @sock: socket; the stream owns it on success
+ * @data_ready: the listener's original callback, because @sock inherited the replacement
+ * @memcg: memory cgroup to charge the socket's memory to; NULL: none
+ * @gfp: flags for the allocation
  *
  * Return: the stream or an ERR_PTR. Context: may sleep.
  */
@@ -207,8 +211,8 @@ struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct soc
 }
 
 /*
- * A listener on the IPv6 wildcard takes IPv4, too. Its connections have IPv4 addresses
- * for whoever asks: rdma_cm finds no device for a mapped one.
+ * A listener on the IPv6 wildcard also accepts IPv4. Report the addresses of such a connection
+ * as IPv4 to all callers, because rdma_cm finds no device for an IPv4-mapped address.
  */
 static void llp_unmap_ipv4(struct sockaddr_storage *addr)
 {
@@ -223,7 +227,7 @@ static void llp_unmap_ipv4(struct sockaddr_storage *addr)
 	memcpy(addr, &in4, sizeof(in4));
 }
 
-/* Fill in both addresses of a connected stream. */
+/* Read both addresses of a connected stream. */
 int kal_llp_names(struct kal_llp *llp)
 {
 	int err;
@@ -250,11 +254,13 @@ static __be16 *llp_sockaddr_port(struct sockaddr_storage *addr)
  * kal_llp_bind() - set the local address of a stream before it connects
  * @llp: stream
  * @local: address and port, port 0 for any
- * @param: whether the port is reserved, and whether another may take its place
+ * @param: reservation of the port, and whether another port may be used instead
  *
- * The RDMA connection manager draws ephemeral ports from a table of its own,
- * which knows nothing of TCP's: such a port that TCP has in use is replaced,
- * unless @param says that it was chosen. Context: may sleep.
+ * rdma_cm chooses ephemeral ports from its own table, which does not know TCP's ports. If TCP
+ * already uses such a port, TCP chooses another port, unless @param says that the consumer
+ * chose the port.
+ *
+ * Return: 0 or an errno. Context: may sleep.
  */
 int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 		 const struct kal_conn_param *param)
@@ -275,12 +281,14 @@ int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 }
 
 /**
- * kal_llp_connect() - begin to connect; the outcome comes as a notification
- * @llp: stream, hooked
+ * kal_llp_connect() - begin to connect
+ * @llp: stream
  * @remote: address and port
  *
- * Return: 0 or why the attempt could not even begin. Context: may sleep, does
- * not wait for the peer.
+ * The result comes as a notification, or is found by kal_llp_poll().
+ *
+ * Return: 0, or an errno if the attempt could not begin. Context: may sleep, does not wait for
+ * the peer.
  */
 int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 {
@@ -293,12 +301,13 @@ int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 }
 
 /**
- * kal_llp_renew() - have a stream as it was before it connected
- * @llp: stream; unhooked by this
+ * kal_llp_renew() - reset the connection and make the stream connectable again
+ * @llp: stream; unhooked by this function
  *
- * The connection is reset. A local port that it was bound to stays its own, one that TCP had
- * chosen does not. Return: 0 or an error, with which it cannot be used any more. Context: may
- * sleep.
+ * A local port that the stream was bound to stays bound. A port that TCP chose on connect does
+ * not.
+ *
+ * Return: 0, or an errno, after which the stream cannot be used any more. Context: may sleep.
  */
 int kal_llp_renew(struct kal_llp *llp)
 {
@@ -307,12 +316,12 @@ int kal_llp_renew(struct kal_llp *llp)
 
 	kal_llp_unhook(llp);
 	err = kernel_connect(llp->ri.sock, &none, sizeof(none), 0);
-	/* how the connection ended */
+	/* discard the error with which the old connection ended */
 	sock_error(llp->ri.sock->sk);
 	return err;
 }
 
-/* Set type of service or traffic class; a hint, so a failure does not matter. */
+/* Set the type of service or the traffic class. It is only a hint, so a failure is ignored. */
 void kal_sock_set_tos(struct socket *sock, u8 tos)
 {
 	int value = tos;
@@ -331,19 +340,19 @@ static void llp_notify(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	llp = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
-	/* the socket may have changed hands since this was called */
+	/* the socket may have got another owner since TCP read the callback */
 	if (llp && sk->sk_data_ready == llp_notify)
 		llp->notify(llp->owner);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 /**
- * kal_llp_hook() - have an owner told of everything that happens on the socket
+ * kal_llp_hook() - notify an owner of everything that happens on the socket
  * @llp: stream
  * @notify: see struct kal_llp
- * @owner: its argument
+ * @owner: argument of @notify
  *
- * What happened before is not reported: look once afterwards.
+ * Earlier events are not reported, so the caller must examine the socket once afterwards.
  */
 void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner)
 {
@@ -360,7 +369,7 @@ void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Give the socket its own callbacks back; no notification after return. */
+/* Restore the socket's own callbacks. No notification comes after return. */
 void kal_llp_unhook(struct kal_llp *llp)
 {
 	struct sock *sk = llp->ri.sock->sk;
@@ -378,11 +387,13 @@ void kal_llp_unhook(struct kal_llp *llp)
 /* Input and output ********************************************************* */
 
 /**
- * kal_llp_poll() - state of the connection
+ * kal_llp_poll() - read the state of the connection
  * @llp: stream
  *
- * Ask before reading: what was queued when DOWN was seen is all there is.
- * Return: KAL_LLP_UP and KAL_LLP_DOWN. Any context.
+ * Call this function before reading. If it returns KAL_LLP_DOWN, no more data arrives than is
+ * already queued.
+ *
+ * Return: KAL_LLP_UP and KAL_LLP_DOWN. Context: any.
  */
 unsigned int kal_llp_poll(struct kal_llp *llp)
 {
@@ -408,7 +419,10 @@ unsigned int kal_llp_poll(struct kal_llp *llp)
 	return flags;
 }
 
-/* Why a stream is down: TCP's error, or -ECONNRESET when the peer just ended it. */
+/*
+ * Read the reason why a stream is down. Return: TCP's error, or -ECONNRESET if the peer closed
+ * the stream.
+ */
 int kal_llp_error(struct kal_llp *llp)
 {
 	const int err = sock_error(llp->ri.sock->sk);
@@ -416,7 +430,7 @@ int kal_llp_error(struct kal_llp *llp)
 	return !err || err == -EPIPE ? -ECONNRESET : err;
 }
 
-/* Octets that wait to be read. Context: may sleep. */
+/* Number of bytes that wait to be read. Context: may sleep. */
 int kal_llp_inq(struct kal_llp *llp)
 {
 	struct sock *sk = llp->ri.sock->sk;
@@ -431,11 +445,11 @@ int kal_llp_inq(struct kal_llp *llp)
 /**
  * kal_llp_recv() - read without waiting
  * @llp: stream
- * @buf: where to
- * @len: most octets
+ * @buf: destination
+ * @len: size of @buf in bytes
  *
- * Return: octets, 0 at the end of the stream, -EAGAIN when there are none now,
- * or the stream's error.
+ * Return: number of bytes; 0 at the end of the stream; -EAGAIN if there are none now; or the
+ * stream's error.
  */
 int kal_llp_recv(struct kal_llp *llp, void *buf, size_t len)
 {
@@ -449,12 +463,14 @@ int kal_llp_recv(struct kal_llp *llp, void *buf, size_t len)
  * kal_llp_send() - queue a start-up frame
  * @llp: stream
  * @buf: frame
- * @len: its octets
+ * @len: length of the frame in bytes
  *
- * At most two of them are ever queued on a stream, less than the least send
- * buffer: TCP takes such a frame whole unless memory is short. It goes in a piece of
- * a page that the CPU has for such things: for a copy TCP would give the socket eight
- * pages of its own.
+ * At most two frames are ever queued on a stream. They fit into the smallest send buffer, so
+ * TCP takes a frame completely unless memory is short.
+ *
+ * The frame is sent from a page fragment of the CPU. If TCP copied it, TCP would allocate
+ * eight pages for the socket.
+ *
  * Return: 0, -ENOBUFS, or the stream's error. Context: may sleep.
  */
 int kal_llp_send(struct kal_llp *llp, const void *buf, size_t len)
@@ -491,7 +507,9 @@ static bool llp_linger_stop;
 
 /**
  * kal_llp_reset() - end a stream with RST at once
- * @llp: freed; not hooked by anybody else. Context: may sleep.
+ * @llp: stream, freed; only its owner may have it hooked
+ *
+ * Context: may sleep.
  */
 void kal_llp_reset(struct kal_llp *llp)
 {
@@ -509,12 +527,13 @@ static void llp_linger_notify(void *owner)
 }
 
 /**
- * kal_llp_linger() - end a stream gracefully, without waiting for it
- * @llp: not the caller's any more
+ * kal_llp_linger() - end a stream gracefully, without waiting for the end
+ * @llp: stream; the caller gives up its ownership
  *
- * FIN goes behind what is queued. A socket that is released with unread input
- * sends RST, which would make the peer lose what it has not read yet; so input
- * is discarded until the peer's own FIN, but not longer than close_timeout_ms.
+ * TCP sends FIN after the queued data. If a socket is released with unread input, TCP sends
+ * RST, and the peer loses the data that it has not read yet. Input is therefore discarded
+ * until the peer's FIN arrives, but not longer than close_timeout_ms.
+ *
  * Context: may sleep.
  */
 void kal_llp_linger(struct kal_llp *llp)
@@ -525,11 +544,11 @@ void kal_llp_linger(struct kal_llp *llp)
 	spin_lock_bh(&llp_linger_lock);
 	list_add(&llp->linger_node, &lingering);
 	spin_unlock_bh(&llp_linger_lock);
-	/* the last access: the work may find the stream ended, and frees it */
+	/* the last access to the stream: the work may find it ended and free it */
 	queue_delayed_work(kal_conn_wq, &llp->linger, 0);
 }
 
-/* Throw input away. Return: true when the peer has nothing more to say. */
+/* Discard input. Return: true if no more input can arrive. */
 static bool llp_linger_drain(struct kal_llp *llp)
 {
 	unsigned int budget = 64;
@@ -539,7 +558,7 @@ static bool llp_linger_drain(struct kal_llp *llp)
 		struct kvec vec = { .iov_len = SZ_64K };
 		struct msghdr msg = {};
 
-		/* TCP takes MSG_TRUNC as: consume, do not copy */
+		/* with MSG_TRUNC, TCP consumes the data and does not copy it */
 		n = kernel_recvmsg(llp->ri.sock, &msg, &vec, 1, vec.iov_len,
 				   MSG_DONTWAIT | MSG_TRUNC);
 	} while (n > 0 && --budget);
@@ -567,7 +586,7 @@ static void llp_linger_work(struct work_struct *work)
 	spin_lock_bh(&llp_linger_lock);
 	list_del(&llp->linger_node);
 	spin_unlock_bh(&llp_linger_lock);
-	/* off the hook and off the list nobody queues the work again */
+	/* the stream is unhooked and not in the list, so the work is not queued again */
 	cancel_delayed_work(&llp->linger);
 	if (!done && stop)
 		sock_no_linger(llp->ri.sock->sk);
@@ -586,7 +605,7 @@ static bool llp_linger_idle(void)
 	return idle;
 }
 
-/* Reset the streams that linger and wait for their end; no new ones come. May sleep. */
+/* Reset all lingering streams and wait for their end. No new ones come. May sleep. */
 void kal_llp_exit(void)
 {
 	struct kal_llp *llp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * LLP streams: one kernel TCP socket each. Sockets never block here and are
- * never torn down under their user: endpoint.c owns a stream, lends it to a
- * provider, and gives it up with kal_llp_linger() or kal_llp_reset().
+ * LLP streams. Each stream is one kernel TCP socket. The sockets never block, and a socket is
+ * never released while it is in use. endpoint.c owns a stream, lends it to a provider and ends
+ * it with kal_llp_linger() or kal_llp_reset().
  */
 #ifndef KAL_LLP_H
 #define KAL_LLP_H
@@ -14,11 +14,11 @@
 
 #include "../net/net.h"
 
-/* what a TCP connection is able to, see kal_llp_poll() */
+/* state of a TCP connection, see kal_llp_poll() */
 #define KAL_LLP_UP	BIT(0)	/* the three-way handshake is over */
-#define KAL_LLP_DOWN	BIT(1)	/* nothing will be received behind what is queued */
+#define KAL_LLP_DOWN	BIT(1)	/* no data arrives after the data that is queued */
 
-/* struct kal_llp_hooks - callbacks of a socket before they were replaced */
+/* struct kal_llp_hooks - the socket's own callbacks */
 struct kal_llp_hooks {
 	void (*data_ready)(struct sock *sk);
 	void (*state_change)(struct sock *sk);
@@ -27,17 +27,18 @@ struct kal_llp_hooks {
 
 /**
  * struct kal_llp - an LLP stream
- * @ri: what a provider sees; first member
+ * @ri: the provider's view of the stream; first member
  * @owner: argument of @notify
- * @notify: called when anything happened on the socket; any context but hard
- *	    interrupt, must not sleep nor lock the socket. NULL while a provider
- *	    has the stream. sk_callback_lock protects it, @owner and @saved.
+ * @notify: called when anything happened on the socket; any context but hard interrupt; must
+ *	not sleep or lock the socket. NULL while a provider has the stream. sk_callback_lock
+ *	protects @notify, @owner and @saved.
  * @saved: the socket's own callbacks
- * @linger: work of a stream that nobody owns any more
- * @linger_node: list of such streams
- * @deadline: when the work gives up, in jiffies
+ * @linger: work that ends a stream without an owner
+ * @linger_node: entry in the list of such streams
+ * @deadline: deadline of the work in jiffies
  *
- * One owner at a time, no reference count: an endpoint, then the linger work.
+ * A stream has one owner at a time and no reference count. The owner is an endpoint, then the
+ * linger work.
  */
 struct kal_llp {
 	struct ri_llp ri;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up: codec of the Request and Reply frames and the negotiation (RFC
- * 5044 7.1, RFC 6581). Pure; called by startup.c for every connection.
+ * MPA start-up: encoding and decoding of the Request and Reply frames, and the negotiation
+ * (RFC 5044 7.1, RFC 6581). Pure functions. startup.c calls them for every connection.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -21,7 +21,7 @@
 #define MPA_R		0x20
 #define MPA_S		0x10
 
-/* both words of the enhanced data: two flags above a 14-bit depth */
+/* each 16-bit word of the enhanced data: two flags above a 14-bit depth */
 #define ENH_HIGH	0x8000	/* A, C */
 #define ENH_LOW		0x4000	/* B, D */
 #define ENH_DEPTH	0x3fff
@@ -32,18 +32,19 @@ static const char mpa_keys[][KAL_MPA_KEY_LEN + 1] = {
 };
 
 /**
- * kal_mpa_parse_header - decode and check the fixed part of a start-up frame
- * @hdr: the first 20 octets
- * @kind: the frame that may come; the other key means that both sides took the
- *	  same role (RFC 5044 7.1.2 (8))
+ * kal_mpa_parse_header() - decode and check the fixed part of a start-up frame
+ * @hdr: first 20 octets of the frame
+ * @kind: expected frame; the other key means that both sides took the same role (RFC 5044
+ *	7.1.2 (8))
  * @frame: result
  *
  * Reserved bits and the R bit of a Request are not checked (RFC 5044 7.1.1).
- * When @frame->enhanced is set the 4 octets that follow the header go to
- * kal_mpa_parse_enhanced(); @frame->pd_len octets of private data come then.
  *
- * Return: 0; -EPROTO for a badly formed frame; -EPROTONOSUPPORT for a revision
- * that cannot be served. Both mean: close, without an answer.
+ * If @frame->enhanced is set, 4 octets of enhanced data follow the header. They must be passed
+ * to kal_mpa_parse_enhanced(). @frame->pd_len octets of private data follow.
+ *
+ * Return: 0; -EPROTO for a malformed frame; -EPROTONOSUPPORT for an unsupported revision.
+ * After either error the stream must be closed without an answer.
  */
 int kal_mpa_parse_header(const u8 hdr[KAL_MPA_HDR_LEN], enum kal_mpa_kind kind,
 			 struct kal_mpa_frame *frame)
@@ -72,9 +73,9 @@ int kal_mpa_parse_header(const u8 hdr[KAL_MPA_HDR_LEN], enum kal_mpa_kind kind,
 }
 
 /**
- * kal_mpa_parse_enhanced - decode the enhanced data (RFC 6581 9)
- * @data: the 4 octets behind the header
- * @frame: from kal_mpa_parse_header(), with enhanced set
+ * kal_mpa_parse_enhanced() - decode the enhanced data (RFC 6581 9)
+ * @data: the 4 octets after the header
+ * @frame: frame of kal_mpa_parse_header(), with enhanced set
  */
 void kal_mpa_parse_enhanced(const u8 data[KAL_MPA_ENHANCED_LEN],
 			    struct kal_mpa_frame *frame)
@@ -86,7 +87,7 @@ void kal_mpa_parse_enhanced(const u8 data[KAL_MPA_ENHANCED_LEN],
 	frame->ord = second & ENH_DEPTH;
 	frame->p2p = first & ENH_HIGH;
 	frame->rtr = 0;
-	/* RFC 6581 9.2: without A the other three are not looked at */
+	/* RFC 6581 9.2: B, C and D are ignored if A is not set */
 	if (!frame->p2p)
 		return;
 	if (first & ENH_LOW)
@@ -117,13 +118,13 @@ static void mpa_put_enhanced(u8 data[KAL_MPA_ENHANCED_LEN],
 }
 
 /**
- * kal_mpa_build - encode a start-up frame
- * @buf: where to
- * @kind: key
+ * kal_mpa_build() - encode a start-up frame
+ * @buf: destination
+ * @kind: kind of the frame, which selects the key
  * @frame: contents
- * @private_data: @frame->pd_len octets
+ * @private_data: @frame->pd_len bytes
  *
- * Return: octets of the frame, or -EMSGSIZE for too much private data.
+ * Return: length of the frame in bytes, or -EMSGSIZE for too much private data.
  */
 int kal_mpa_build(u8 buf[KAL_MPA_FRAME_MAX], enum kal_mpa_kind kind,
 		  const struct kal_mpa_frame *frame, const void *private_data)
@@ -163,7 +164,7 @@ static u16 mpa_own_ord(const struct kal_mpa_local *local)
 	return min_t(u16, min(local->ord, local->max_ord), KAL_MPA_READS_MAX);
 }
 
-/* A Write costs neither side anything, a Read takes one of ORD and IRD. */
+/* A Write needs no resources on either side. A Read takes one of ORD and IRD. */
 static enum ri_rtr mpa_preferred_rtr(u8 set)
 {
 	if (set & KAL_MPA_RTR_WRITE)
@@ -176,12 +177,11 @@ static enum ri_rtr mpa_preferred_rtr(u8 set)
 }
 
 /**
- * kal_mpa_request - what the initiator's Request says
+ * kal_mpa_request() - fill in the initiator's Request
  * @local: own side; an empty @rtr means the client-server model
  * @req: result, without private data
  *
- * A Read is offered as ready-to-receive frame only when the consumer wants
- * outbound reads at all.
+ * A Read is offered as ready-to-receive frame only if the consumer wants outbound reads.
  */
 void kal_mpa_request(const struct kal_mpa_local *local, struct kal_mpa_frame *req)
 {
@@ -200,7 +200,10 @@ void kal_mpa_request(const struct kal_mpa_local *local, struct kal_mpa_frame *re
 	req->p2p = req->rtr;
 }
 
-/* RTR types of the responder's Reply; a Read needs room for it (RFC 6581 9.1). */
+/*
+ * Choose the RTR types of the responder's Reply. A Read needs an IRD of at least 1 (RFC 6581
+ * 9.1).
+ */
 static u8 mpa_respond_rtr(const struct kal_mpa_local *local, u8 wanted, u16 *ird)
 {
 	u8 usable = local->rtr & KAL_MPA_RTR_ALL;
@@ -209,13 +212,13 @@ static u8 mpa_respond_rtr(const struct kal_mpa_local *local, u8 wanted, u16 *ird
 		*ird = 1;
 	if (!*ird)
 		usable &= ~KAL_MPA_RTR_READ;
-	/* at least one must be set, also when there is none in common */
+	/* at least one type must be set, even if the sides have none in common */
 	if (!usable)
 		usable = KAL_MPA_RTR_WRITE;
 	return usable & wanted ? usable & wanted : usable;
 }
 
-/* What accept and reject have in common. */
+/* The common part of an accepting and a rejecting Reply. */
 static void mpa_answer(const struct kal_mpa_local *local,
 		       const struct kal_mpa_frame *req, struct kal_mpa_frame *rep)
 {
@@ -234,9 +237,9 @@ static void mpa_answer(const struct kal_mpa_local *local,
 }
 
 /**
- * kal_mpa_reject - the Reply that refuses a Request (RFC 5044 7.1.2)
- * @local: own side; its IRD and ORD tell the initiator what would be needed
- * @req: the Request
+ * kal_mpa_reject() - fill in the Reply that rejects a Request (RFC 5044 7.1.2)
+ * @local: own side; its IRD and ORD tell the initiator which values are needed
+ * @req: Request
  * @rep: result, without private data
  */
 void kal_mpa_reject(const struct kal_mpa_local *local,
@@ -247,14 +250,14 @@ void kal_mpa_reject(const struct kal_mpa_local *local,
 }
 
 /**
- * kal_mpa_respond - the responder accepts: Reply and outcome
+ * kal_mpa_respond() - fill in the accepting Reply and the responder's outcome
  * @local: own side
- * @req: the Request; one that asks for markers only if the RNIC has them
- * @rep: result, without private data
- * @params: result
+ * @req: Request; may ask for markers only if the RNIC supports them
+ * @rep: resulting Reply, without private data
+ * @params: resulting parameters of the connection
  *
- * RFC 6581 9.1: own ORD is at most the initiator's IRD; a depth of 0x3FFF is
- * given back and leaves the own value to the consumer.
+ * RFC 6581 9.1: the own ORD is at most the initiator's IRD. A depth of 0x3FFF is sent back,
+ * and the consumer chooses its own value.
  */
 void kal_mpa_respond(const struct kal_mpa_local *local,
 		     const struct kal_mpa_frame *req, struct kal_mpa_frame *rep,
@@ -284,7 +287,7 @@ void kal_mpa_respond(const struct kal_mpa_local *local,
 	}
 }
 
-/* IRD and ORD of the initiator (RFC 6581 9.1). */
+/* Negotiate the initiator's IRD and ORD (RFC 6581 9.1). */
 static int mpa_conclude_reads(const struct kal_mpa_local *local,
 			      const struct kal_mpa_frame *rep,
 			      struct ri_mpa_params *params, enum kal_mpa_term *term)
@@ -302,17 +305,19 @@ static int mpa_conclude_reads(const struct kal_mpa_local *local,
 }
 
 /**
- * kal_mpa_conclude - the initiator's outcome from both frames
+ * kal_mpa_conclude() - compute the initiator's outcome from both frames
  * @local: own side
- * @req: the Request that was sent
- * @rep: the Reply that came
- * @params: result
- * @term: what a Terminate must tell the peer before the stream ends
+ * @req: Request that was sent
+ * @rep: Reply that was received
+ * @params: resulting parameters of the connection
+ * @term: error code of the Terminate that must be sent before the stream ends
  *
- * Return: 0; -ECONNREFUSED for R=1; -EPROTONOSUPPORT when the peer answers in
- * another revision; -EOPNOTSUPP when it wants markers and the RNIC has none; -ENOBUFS when it needs
- * more inbound reads than the RNIC has; -EPROTO when it broke RFC 6581 or no
- * ready-to-receive frame suits both.
+ * Return: 0, or an errno:
+ * - -ECONNREFUSED: the peer set R
+ * - -EPROTONOSUPPORT: the peer answered in another revision
+ * - -EOPNOTSUPP: the peer wants markers and the RNIC does not support them
+ * - -ENOBUFS: the peer needs more inbound reads than the RNIC has
+ * - -EPROTO: the peer violated RFC 6581, or the sides have no common ready-to-receive frame
  */
 int kal_mpa_conclude(const struct kal_mpa_local *local,
 		     const struct kal_mpa_frame *req,
@@ -359,16 +364,16 @@ int kal_mpa_conclude(const struct kal_mpa_local *local,
 }
 
 /**
- * kal_mpa_terminate - a Terminate of the LLP that ends a failed start-up
- * @code: why
- * @markers: the peer wants them: the stream's first octets are one, which points to
- *	itself (RFC 5044 4.3)
- * @stream: result; octets of the stream, CRC included
+ * kal_mpa_terminate() - build the LLP Terminate that ends a failed start-up
+ * @code: error code
+ * @markers: the peer wants markers; the stream then begins with a marker that points to itself
+ *	(RFC 5044 4.3)
+ * @stream: result: bytes of the stream, including the CRC
  *
- * RFC 5040 4.8: untagged, last, queue 2, MSN 1, MO 0; no headers of another
- * message. Layer 2 (LLP), error type 0 (MPA), as RFC 6581 8 registers it.
+ * RFC 5040 4.8: untagged, last, queue 2, MSN 1, MO 0; no headers of another message. Layer 2
+ * (LLP), error type 0 (MPA), as RFC 6581 8 registers it.
  *
- * Return: how many octets.
+ * Return: number of bytes.
  */
 size_t kal_mpa_terminate(enum kal_mpa_term code, bool markers,
 			 u8 stream[KAL_MPA_TERM_MAX])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Rules for peers by address prefix, "10.0.0.0/8=off,fd00::/8=on": the longest
- * prefix that an address has decides. Pure.
+ * Rules for peers by address prefix, such as "10.0.0.0/8=off,fd00::/8=on". The longest prefix
+ * that matches an address applies. Pure functions.
  */
 #include <linux/errno.h>
 #include <linux/inet.h>
@@ -9,7 +9,7 @@
 
 #include "peers.h"
 
-#define V4_OFFSET	12	/* of an IPv4 address in a mapped one */
+#define V4_OFFSET	12	/* offset of the IPv4 address in a mapped one */
 
 static const u8 peers_v4_mapped[V4_OFFSET] = { [10] = 0xff, [11] = 0xff };
 
@@ -18,7 +18,7 @@ static bool peers_is_v4(const u8 addr[KAL_ADDR_LEN])
 	return !memcmp(addr, peers_v4_mapped, V4_OFFSET);
 }
 
-/* The first @len bits of both are the same. */
+/* Are the first @len bits of both the same? */
 static bool peers_same_bits(const u8 *a, const u8 *b, unsigned int len)
 {
 	const unsigned int octets = len / 8;
@@ -40,7 +40,7 @@ static int peers_parse_addr(const char *text, int n, struct kal_peer_rule *rule)
 	return in6_pton(text, n, rule->addr, -1, &end) && end == text + n ? 0 : -EINVAL;
 }
 
-/* A prefix' length, in decimal digits alone; none at all means the whole address. */
+/* Parse the length of a prefix: decimal digits only, at least one. */
 static int peers_parse_len(const char *text, int n, struct kal_peer_rule *rule)
 {
 	const unsigned int bits = rule->v4 ? 32 : 128;
@@ -60,7 +60,7 @@ static int peers_parse_len(const char *text, int n, struct kal_peer_rule *rule)
 	return 0;
 }
 
-/* An address with bits behind the prefix is most likely a mistake. */
+/* An address with bits behind the prefix is probably a mistake. */
 static bool peers_has_host_bits(const struct kal_peer_rule *rule)
 {
 	unsigned int bit;
@@ -71,7 +71,7 @@ static bool peers_has_host_bits(const struct kal_peer_rule *rule)
 	return false;
 }
 
-/* "ADDRESS[/BITS]=on" or "=off", @n octets */
+/* Parse "ADDRESS[/BITS]=on" or "ADDRESS[/BITS]=off" of @n bytes. */
 static int peers_parse_rule(const char *text, int n, struct kal_peer_rule *rule)
 {
 	const char *equals = memchr(text, '=', n);
@@ -112,13 +112,14 @@ static bool peers_known(const struct kal_peer_rule *rules, unsigned int num,
 }
 
 /**
- * kal_peers_parse() - rules of a text
- * @text: rules with a comma between two, or nothing; a newline may end it
+ * kal_peers_parse() - parse the text of rules
+ * @text: comma-separated rules, or empty; may end with a newline
  * @rules: room for KAL_PEER_RULES
  *
- * Return: how many; -EINVAL for anything else than "ADDRESS[/BITS]=on|off", for an
- * address with bits behind the prefix, and for a prefix that is there twice;
- * -E2BIG for more than KAL_PEER_RULES.
+ * Return: number of rules, or an errno:
+ * - -EINVAL: a rule is not "ADDRESS[/BITS]=on|off", an address has bits behind its prefix, or
+ *   a prefix occurs twice
+ * - -E2BIG: more than KAL_PEER_RULES
  */
 int kal_peers_parse(const char *text, struct kal_peer_rule *rules)
 {
@@ -147,11 +148,13 @@ int kal_peers_parse(const char *text, struct kal_peer_rule *rules)
 }
 
 /**
- * kal_peers_look_up() - what holds for an address
- * @rules: of kal_peers_parse()
- * @num: how many
- * @addr: IPv6, or IPv4 mapped
- * @otherwise: answer for an address without a rule
+ * kal_peers_look_up() - find the rule for an address
+ * @rules: rules of kal_peers_parse()
+ * @num: number of rules
+ * @addr: IPv6 address or IPv4-mapped address
+ * @otherwise: result for an address without a rule
+ *
+ * Return: the setting of the rule with the longest matching prefix, or @otherwise.
  */
 bool kal_peers_look_up(const struct kal_peer_rule *rules, unsigned int num,
 		       const u8 addr[KAL_ADDR_LEN], bool otherwise)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Rules for peers by address prefix: text to rules, and the rule for an address.
- * Pure; called by crc_policy.c and by the unit tests.
+ * Rules for peers by address prefix: a parser for the rules, and the look-up for an address.
+ * Pure functions. Called by crc_policy.c and by the unit tests.
  */
 #ifndef KAL_PEERS_H
 #define KAL_PEERS_H
 
 #include <linux/types.h>
 
-#define KAL_ADDR_LEN	16	/* IPv6; an IPv4 address is mapped (::ffff:a.b.c.d) */
+#define KAL_ADDR_LEN	16	/* an IPv6 address, or a mapped IPv4 address (::ffff:a.b.c.d) */
 #define KAL_PEER_RULES	64
 
 /**
- * struct kal_peer_rule - what holds for the addresses of a prefix
+ * struct kal_peer_rule - setting for the addresses of a prefix
  * @addr: first address
- * @len: bits of it that count
- * @v4: for IPv4 addresses
- * @on: what holds
+ * @len: length of the prefix in bits
+ * @v4: the rule is for IPv4 addresses
+ * @on: setting
  */
 struct kal_peer_rule {
 	u8 addr[KAL_ADDR_LEN];

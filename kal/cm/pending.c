@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Connections of a listener that its consumer has not been told of. Called by
- * endpoint.c and startup.c.
+ * The connections of a listener that have not been reported to the listener's consumer yet.
+ * Called by endpoint.c and startup.c.
  *
- * A connection is silent until its MPA Request has arrived, and ready from then on.
- * Silent connections are counted for each peer address. When a listener has as many
- * pending connections as max_pending allows, the oldest silent connection of the address
- * that has most of them makes room for a new one. So a peer that opens connections
- * and says nothing keeps no other peer out.
+ * A connection is silent until its MPA Request has arrived. After that it is ready. Silent
+ * connections are counted for each peer address.
+ *
+ * The parameter max_pending limits the pending connections of a listener. At the limit, a new
+ * connection evicts the oldest silent connection of the peer address that has the most silent
+ * connections. A peer that opens connections and sends nothing therefore does not keep other
+ * peers out.
  *
  * Ready connections wait in the order in which their Requests arrived.
  */
@@ -18,10 +20,10 @@
 
 /**
  * struct kal_peer - silent connections of one address
- * @node: in kal_pending.peers
- * @addr: the address; IPv4 mapped into IPv6
+ * @node: entry in kal_pending.peers
+ * @addr: address; IPv4 is mapped into IPv6
  * @count: entries of @eps
- * @eps: the connections, oldest first
+ * @eps: connections, oldest first
  */
 struct kal_peer {
 	struct list_head node;
@@ -59,10 +61,10 @@ static struct kal_peer *pending_find_peer(struct kal_pending *pending,
 }
 
 /**
- * kal_pending_add() - count a new connection, which is silent
- * @parent: listener, becomes @ep's parent with a reference
- * @ep: the connection, with a stream
- * @gfp: to allocate with
+ * kal_pending_add() - add a new connection, which is silent
+ * @parent: listener; becomes @ep's parent with a reference
+ * @ep: connection, with a stream
+ * @gfp: flags for the allocation
  *
  * Return: 0 or -ENOMEM. Context: may sleep; one call at a time for a listener.
  */
@@ -96,7 +98,7 @@ int kal_pending_add(struct kal_ep *parent, struct kal_ep *ep, gfp_t gfp)
 	return 0;
 }
 
-/* The connection is silent no longer. Return: what is to be freed, or NULL. */
+/* Remove a connection from its list. Return: an empty struct kal_peer to free, or NULL. */
 static struct kal_peer *pending_leave_peer(struct kal_ep *ep)
 {
 	struct kal_peer *peer = ep->peer;
@@ -111,10 +113,10 @@ static struct kal_peer *pending_leave_peer(struct kal_ep *ep)
 }
 
 /**
- * kal_pending_ready() - the connection's Request has arrived
- * @ep: silent
+ * kal_pending_ready() - mark a connection whose Request has arrived as ready
+ * @ep: silent connection
  *
- * Context: endpoint's lock held; any that holds it.
+ * Context: endpoint's lock held.
  */
 void kal_pending_ready(struct kal_ep *ep)
 {
@@ -129,8 +131,8 @@ void kal_pending_ready(struct kal_ep *ep)
 }
 
 /**
- * kal_pending_remove() - the connection is the consumer's, or DEAD
- * @ep: gives its reference of the listener up
+ * kal_pending_remove() - remove a connection that the consumer took, or that is DEAD
+ * @ep: connection; its reference to the listener is dropped
  *
  * Context: endpoint's lock held, may sleep.
  */
@@ -150,11 +152,11 @@ void kal_pending_remove(struct kal_ep *ep)
 }
 
 /**
- * kal_pending_victim() - the silent connection that is to make room
+ * kal_pending_victim() - choose the silent connection to evict
  * @parent: listener
  *
- * Return: the oldest of the address that has most, with a reference; NULL when none is
- * silent. Context: process context.
+ * Return: the oldest connection of the address that has most silent connections, with a
+ * reference; NULL if none is silent. Context: process context.
  */
 struct kal_ep *kal_pending_victim(struct kal_ep *parent)
 {
@@ -175,7 +177,7 @@ struct kal_ep *kal_pending_victim(struct kal_ep *parent)
 }
 
 /**
- * kal_pending_next() - the ready connection that is to be delivered next
+ * kal_pending_next() - get the ready connection to deliver next
  * @parent: listener
  *
  * Return: the connection with a reference, or NULL. Context: process context.

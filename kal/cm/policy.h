@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Policy of connections (module parameters, documented in conn.c), and the work queue that
- * the connection files share.
+ * The module parameters of the connection manager (documented in conn.c), and the workqueue
+ * that its files share.
  */
 #ifndef KAL_CM_POLICY_H
 #define KAL_CM_POLICY_H
@@ -13,7 +13,7 @@
 /* crc_policy.c */
 bool kal_crc_wanted(const struct sockaddr_storage *peer);
 
-/* not ordered; a work item for each lane of endpoints, listener and lingering stream */
+/* not ordered; one work item for each lane, each listener and each lingering stream */
 extern struct workqueue_struct *kal_conn_wq;
 
 extern unsigned int kal_connect_timeout_ms;
@@ -32,7 +32,7 @@ extern unsigned int kal_keepalive_probes;
 extern bool kal_mpa_markers;
 extern bool kal_mpa_fallback;
 
-/* a time-out parameter as jiffies, at least one */
+/* convert a timeout parameter to jiffies, at least one */
 static inline unsigned long kal_ms(const unsigned int *param)
 {
 	return msecs_to_jiffies(READ_ONCE(*param)) ?: 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up of an endpoint: the actions of endpoint.c's table between the
- * first SYN and the hand-over of the stream to the provider (RFC 5044 7.1, RFC
- * 6581). What the octets mean is mpa.c's. All run under the endpoint's lock.
+ * MPA start-up of an endpoint (RFC 5044 7.1, RFC 6581): the actions of endpoint.c's state
+ * table between the first SYN and the hand-over of the stream to the provider. mpa.c encodes
+ * and decodes the frames. All actions run under the endpoint's lock.
  */
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -11,10 +11,13 @@
 #include "endpoint.h"
 #include "trace.h"
 
-/* struct ib_qp_attr has 8 bits for either depth */
+/* struct ib_qp_attr has 8 bits for each depth */
 #define READS_LIMIT	U8_MAX
 
-/* Context: may sleep if @gfp may. Return: what a start-up with @peer needs, or NULL. */
+/*
+ * Allocate the data of a start-up with @peer. Return: the data, or NULL. Context: may sleep if
+ * @gfp may.
+ */
 struct kal_startup *kal_startup_alloc(struct ri_rnic *rnic, const struct sockaddr_storage *peer,
 				      gfp_t gfp)
 {
@@ -53,7 +56,7 @@ static int startup_send_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
 	return kal_llp_send(ep->llp, su->tx, len);
 }
 
-/* Octets of the peer's frame that are known to belong to it. */
+/* Number of bytes that are known to belong to the peer's frame. */
 static u16 startup_frame_len(const struct kal_startup *su, const struct kal_mpa_frame *frame)
 {
 	if (su->rx_len < KAL_MPA_HDR_LEN)
@@ -62,15 +65,15 @@ static u16 startup_frame_len(const struct kal_startup *su, const struct kal_mpa_
 }
 
 /*
- * Read what has come of the peer's frame, and never an octet behind it.
- * The end of the stream is IN_DOWN's matter, so it answers KAL_EP_STAY as well.
+ * Read the available bytes of the peer's frame, but no byte behind it. At the end of the
+ * stream the function also returns KAL_EP_STAY, because IN_DOWN handles the end.
  */
 static int startup_read_frame(struct kal_ep *ep, enum kal_mpa_kind kind,
 			      struct kal_mpa_frame *frame)
 {
 	struct kal_startup *su = ep->startup;
 
-	/* it was read before, and the QP was not to be had then */
+	/* the frame was read before, but the provider was busy then */
 	if (su->rx_len >= KAL_MPA_HDR_LEN && su->rx_len == startup_frame_len(su, frame))
 		return 0;
 	while (su->rx_len < startup_frame_len(su, frame)) {
@@ -102,7 +105,7 @@ static const u8 *startup_frame_private_data(const struct kal_startup *su,
 	return su->rx + KAL_MPA_HDR_LEN + kal_mpa_enhanced_len(frame);
 }
 
-/* Why the stream is down. */
+/* The reason why the stream is down. */
 static int startup_down_error(struct kal_ep *ep)
 {
 	return ep->startup->error ?: kal_llp_error(ep->llp);
@@ -132,11 +135,11 @@ int kal_startup_timeout(struct kal_ep *ep)
 
 static bool startup_wants_bind(const struct sockaddr_storage *from)
 {
-	/* no address and no port: TCP chooses both */
+	/* without an address and a port, TCP chooses both */
 	return from->ss_family != AF_UNSPEC;
 }
 
-/* Begin to connect. What happens before the hook is in place is the caller's to look for. */
+/* Begin to connect. The caller must check for events that happened before the hook was set. */
 static int startup_connect_stream(struct kal_ep *ep)
 {
 	int err;
@@ -223,11 +226,12 @@ int kal_startup_send_request(struct kal_ep *ep)
 }
 
 /*
- * IN_FALLBACK: a peer without RFC 6581 closes the stream at a Request of
- * revision 2, or answers in revision 1, in which our enhanced data has become
- * private data of its consumer (RFC 6581 10). Begin again with revision 1, from the
- * same port if the consumer named one: it may be a reserved one, which it may bind to the
- * first time only.
+ * IN_FALLBACK: connect again with revision 1 (RFC 6581 10). A peer without RFC 6581 closes the
+ * stream after a Request of revision 2. Or it answers in revision 1, and its consumer has
+ * received our enhanced data as private data.
+ *
+ * If the consumer named a port, the same port is used. It may be a reserved port, and the
+ * stream can bind to the reservation only the first time.
  */
 int kal_startup_fallback(struct kal_ep *ep)
 {
@@ -253,7 +257,7 @@ static bool startup_may_fall_back(const struct kal_startup *su)
 	return READ_ONCE(kal_mpa_fallback) && su->req.revision > 1;
 }
 
-/* IN_DOWN after the Request was sent */
+/* IN_DOWN after the Request was sent. */
 int kal_startup_reply_lost(struct kal_ep *ep)
 {
 	const int err = startup_down_error(ep);
@@ -325,7 +329,7 @@ int kal_startup_report_failure(struct kal_ep *ep)
 	};
 	const bool refused = ep->error == -ECONNREFUSED;
 
-	/* a refusal may carry the consumer's reasons, and the stream is sound */
+	/* a rejection may carry private data of the peer's consumer, and the stream is intact */
 	if (refused && su->rep.reject) {
 		event.private_data = startup_frame_private_data(su, &su->rep);
 		event.private_data_len = su->rep.pd_len;
@@ -355,8 +359,8 @@ static int startup_send_reject(struct kal_ep *ep, const void *private_data, u16 
 }
 
 /*
- * Octets behind a Request that has no Reply yet: the initiator cannot know yet
- * whether we want markers, so they are no FPDU (RFC 5044 7.1.2).
+ * Check for bytes behind a Request that was not answered yet. The initiator cannot know yet
+ * whether this side wants markers, so these bytes are no FPDU (RFC 5044 7.1.2).
  */
 static int startup_check_early_data(struct kal_ep *ep)
 {
@@ -366,13 +370,13 @@ static int startup_check_early_data(struct kal_ep *ep)
 	return -EPROTO;
 }
 
-/* IN_DATA with the Request complete */
+/* IN_DATA after the whole Request was read. */
 int kal_startup_early_data(struct kal_ep *ep)
 {
 	return startup_check_early_data(ep) ?: KAL_EP_STAY;
 }
 
-/* A depth that the peer states, as far as the RNIC can follow. */
+/* The peer's depth, limited to the RNIC's. */
 static u16 startup_peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 limit)
 {
 	if (!req->enhanced || depth == KAL_MPA_READS_ULP)
@@ -381,8 +385,8 @@ static u16 startup_peer_depth(const struct kal_mpa_frame *req, u16 depth, u16 li
 }
 
 /*
- * IN_DELIVER: hand the Request to the listener's consumer, which takes the child or
- * refuses it. The listener's lock is held, too.
+ * IN_DELIVER: report the Request to the listener's consumer, which takes or rejects the child.
+ * The listener's lock is also held.
  */
 int kal_startup_deliver(struct kal_ep *ep)
 {
@@ -421,7 +425,7 @@ int kal_startup_read_request(struct kal_ep *ep)
 	err = startup_check_early_data(ep);
 	if (err)
 		return err;
-	/* the RNIC cannot insert them: the peer may try without */
+	/* the RNIC cannot insert markers; the peer may try again without */
 	if (su->req.markers && !su->local.marks) {
 		kal_count(ep->rnic, KAL_CNT_MPA_MARKERS);
 		startup_send_reject(ep, NULL, 0);
@@ -432,15 +436,16 @@ int kal_startup_read_request(struct kal_ep *ep)
 	return 0;
 }
 
-/* Octets of private data that an answer may have, which is of the Request's kind. */
+/* Largest private data of the answer in bytes. The answer has the revision of the Request. */
 u16 kal_startup_reply_room(const struct kal_ep *ep)
 {
 	return kal_mpa_pd_max(&ep->startup->req);
 }
 
 /*
- * IN_ACCEPT, with the QP attached: the Reply goes first. The peer's first FPDU waits
- * in the socket until the QP is ready, and ours must wait for it anyway (RFC 5044 7.1.2 (4)).
+ * IN_ACCEPT, with the QP attached. The Reply is sent first. The peer's first FPDU waits in the
+ * socket until the QP is ready. The responder must wait for that FPDU anyway (RFC 5044 7.1.2
+ * (4)).
  */
 int kal_startup_accept(struct kal_ep *ep)
 {
@@ -463,7 +468,7 @@ int kal_startup_accept(struct kal_ep *ep)
 		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
 	err = startup_send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
 	      kal_ep_hand_over(ep, &mpa, false);
-	/* it is over: not what a call is answered that may be made again */
+	/* the endpoint is closed, so do not return an error that allows another call */
 	if (err == -EINVAL || err == -ENOMEM)
 		err = -ECONNABORTED;
 	if (err)
@@ -482,7 +487,10 @@ int kal_startup_reject(struct kal_ep *ep)
 	return startup_send_reject(ep, arg->private_data, arg->len);
 }
 
-/* IN_ABORT while the consumer decides: it went away, so the answer is no */
+/*
+ * IN_ABORT or IN_DISCONNECT before an accept: reject the connection, because no consumer will
+ * accept it.
+ */
 int kal_startup_refuse(struct kal_ep *ep)
 {
 	startup_send_reject(ep, NULL, 0);

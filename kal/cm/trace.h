@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Tracepoints of connections, "krdma:*". kal/core/trace.h has the others of the kAL. */
+/*
+ * Tracepoints of connections, "krdma:*". The other tracepoints of the kAL are in
+ * kal/core/trace.h.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma
 
@@ -10,7 +13,7 @@
 
 #include "endpoint.h"
 
-/* an endpoint took an input of its state table */
+/* an endpoint processed an input of its state table */
 TRACE_EVENT(ep_step,
 	TP_PROTO(const struct kal_ep *ep, const char *state, const char *input, int err),
 	TP_ARGS(ep, state, input, err),
@@ -46,7 +49,7 @@ TRACE_DEFINE_ENUM(KAL_EP_CONN_REPLY);
 TRACE_DEFINE_ENUM(KAL_EP_ESTABLISHED);
 TRACE_DEFINE_ENUM(KAL_EP_CLOSED);
 
-/* what an endpoint tells its consumer */
+/* an endpoint reports an event to its consumer */
 TRACE_EVENT(ep_event,
 	TP_PROTO(const struct kal_ep *ep, const struct kal_ep_event *event),
 	TP_ARGS(ep, event),

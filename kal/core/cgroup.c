@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Charges to the rdma cgroup for what processes make without ib_core. The controller
- * knows an RNIC by its ib_device, which may go before the RNIC does ("rdma link delete"
- * ends it first) and forgets who was charged then. So all charges of an RNIC are in a
- * list: what comes first, the end of the object or of the ib_device, gives one back.
+ * Charges to the rdma cgroup for objects that processes create without ib_core.
+ *
+ * The controller identifies an RNIC by its ib_device. The ib_device may go before the RNIC
+ * ("rdma link delete" ends it first), and the controller then forgets all charges. Each RNIC
+ * therefore has a list of its charges. A charge is returned at the end of the object or at the
+ * end of the ib_device, whichever comes first.
  */
 #include <linux/cleanup.h>
 #include <linux/mutex.h>
 
 #include "internal.h"
 
-/* protects the charges of all RNICs; the controller has one lock, too */
+/* protects the charges of all RNICs; the controller also has only one lock */
 static DEFINE_MUTEX(kal_charges_lock);
 
 #ifdef CONFIG_CGROUP_RDMA
@@ -55,15 +57,15 @@ static void kal_uncharge_locked(struct kal_charge *charge, struct rdmacg_device 
 }
 
 /**
- * kal_charge() - charge the caller's rdma cgroup
- * @rnic: what of
- * @charge: zeroed or given back; its memory is there until it is given back
- * @resource: with what; RDMACG_RESOURCE_MAX: with nothing
+ * kal_charge() - charge an object to the caller's rdma cgroup
+ * @rnic: RNIC of the object
+ * @charge: zeroed or uncharged; its memory must exist until kal_uncharge()
+ * @resource: kind of the resource; RDMACG_RESOURCE_MAX: charge nothing
  *
  * Nothing is charged while the controller does not know @rnic.
  *
- * Return: 0; -EAGAIN: the cgroup, or one above it, has all that it may have; -ENOMEM;
- * -ENODEV: the RNIC goes. Context: of the process; may sleep.
+ * Return: 0; -EAGAIN: the cgroup or an ancestor has reached its limit; -ENOMEM; -ENODEV: the
+ * RNIC goes. Context: of the process; may sleep.
  */
 int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_resource_type resource)
 {
@@ -86,10 +88,10 @@ int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_reso
 }
 
 /**
- * kal_uncharge() - give a charge back
- * @charge: of kal_charge(), whatever that answered
+ * kal_uncharge() - return a charge
+ * @charge: charge of kal_charge(), whatever that function returned
  *
- * Nothing happens when it was given back already. Context: may sleep.
+ * Does nothing if the charge was already returned. Context: may sleep.
  */
 void kal_uncharge(struct kal_charge *charge)
 {
@@ -98,16 +100,16 @@ void kal_uncharge(struct kal_charge *charge)
 		kal_uncharge_locked(charge, charge->rnic->cg_device);
 }
 
-/* A new RNIC, which the controller does not know. */
+/* Initialise a new RNIC, which the controller does not know yet. */
 void kal_charges_init(struct ri_rnic *rnic)
 {
 	INIT_LIST_HEAD(&rnic->charges);
 }
 
 /**
- * kal_charges_open() - from now on is charged for
- * @rnic: what is made of it
- * @dev: by which the controller knows it, until kal_charges_close()
+ * kal_charges_open() - begin to charge for an RNIC's objects
+ * @rnic: RNIC
+ * @dev: ib_device by which the controller knows @rnic, until kal_charges_close()
  *
  * Context: may sleep.
  */
@@ -119,8 +121,8 @@ void kal_charges_open(struct ri_rnic *rnic, struct ib_device *dev)
 }
 
 /**
- * kal_charges_close() - the controller is about to forget an RNIC
- * @rnic: whose charges are given back; nothing more can be made of it
+ * kal_charges_close() - return all charges before the controller forgets an RNIC
+ * @rnic: RNIC; no more objects can be charged on it
  *
  * Context: may sleep.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What a process holds of an RNIC, charged to its rdma cgroup; cgroup.c. ib_core does so
- * itself for what is made through ib_uverbs. The handles of /dev/krdma use it, and the ib
- * bridge says from when to when the controller knows the RNIC.
+ * Charges of a process' objects on an RNIC to its rdma cgroup; see cgroup.c. ib_core itself
+ * charges the objects that are created through ib_uverbs. The handles of /dev/krdma use this
+ * interface. The ib bridge reports when the controller begins and ceases to know the RNIC.
  */
 #ifndef KAL_CGROUP_H
 #define KAL_CGROUP_H
@@ -14,25 +14,27 @@ struct ib_device;
 struct ri_rnic;
 
 /*
- * Memory that set_active_memcg() has charged to somebody else's group: none when that is full,
- * for neither its reclaim nor its oom killer is waited for.
+ * Flags for memory that set_active_memcg() charges to another task's cgroup. If that cgroup is
+ * full, the allocation fails. It waits neither for the cgroup's reclaim nor for its OOM
+ * killer.
  */
 #define KAL_GFP_CHARGE	(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
 /*
- * The same for a connection's request, which page cache alone must not refuse: beyond the
- * limit it is charged all the same, and the group's next own allocation pays with reclaim.
+ * The same for an incoming connection request, which must not fail because of page cache
+ * alone. The charge may exceed the limit. The cgroup's next own allocation then pays with
+ * reclaim.
  */
 #define KAL_GFP_REQUEST	(KAL_GFP_CHARGE | __GFP_HIGH)
 
 /**
  * struct kal_charge - a charge, or room for one
- * @node: among those of @rnic; empty: nothing is charged
- * @rnic: what of
- * @cg: who is charged
- * @resource: with what
+ * @node: entry in the list of @rnic's charges; empty: nothing is charged
+ * @rnic: RNIC of the charged object
+ * @cg: charged cgroup
+ * @resource: kind of the charged resource
  *
- * A lock of cgroup.c protects it.
+ * kal_charges_lock of cgroup.c protects it.
  */
 struct kal_charge {
 	struct list_head node;

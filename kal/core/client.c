@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Consumer sides of the kAL (clients), and which of the RNICs of registry.c each of them
+ * Consumer sides of the kAL (clients). This file decides which RNICs of registry.c each client
  * is shown.
  *
- * Each client's bit in ri_rnic.flags says that the client has the RNIC. registry.c says
- * in which order the locks are taken.
+ * Each client has a bit in ri_rnic.flags. The bit is set while the client has the RNIC.
+ * registry.c documents the lock order.
  */
 #include <linux/cleanup.h>
 #include <linux/rwsem.h>
 
 #include "internal.h"
 
-/* the list of clients; read: an RNIC is shown to them or taken from them */
+/*
+ * Protects the list of clients; held for reading while an RNIC is shown to or removed from
+ * clients.
+ */
 static DECLARE_RWSEM(kal_clients_rwsem);
 static LIST_HEAD(kal_clients);
 
@@ -30,7 +33,7 @@ static int kal_client_add(struct kal_client *client, struct ri_rnic *rnic)
 	if (ret)
 		return client->mandatory ? ret : 0;
 	set_bit(kal_client_bit(client), &rnic->flags);
-	/* what happened before was not told: have it look again */
+	/* earlier events were not delivered: make the client check the state */
 	if (client->event)
 		client->event(rnic, IB_EVENT_GID_CHANGE);
 	return 0;
@@ -42,7 +45,7 @@ static void kal_client_remove(struct kal_client *client, struct ri_rnic *rnic)
 		client->remove(rnic);
 }
 
-/* Take @rnic from all clients that have it, the last one first. May sleep. */
+/* Remove @rnic from all clients that have it, the last client first. May sleep. */
 void kal_clients_remove(struct ri_rnic *rnic)
 {
 	struct kal_client *client;
@@ -52,7 +55,7 @@ void kal_clients_remove(struct ri_rnic *rnic)
 		kal_client_remove(client, rnic);
 }
 
-/* Show @rnic to all clients. Return: 0, or what a mandatory one answered. May sleep. */
+/* Show @rnic to all clients. Return: 0, or the error of a mandatory client. May sleep. */
 int kal_clients_add(struct ri_rnic *rnic)
 {
 	struct kal_client *client;
@@ -67,7 +70,7 @@ int kal_clients_add(struct ri_rnic *rnic)
 	return 0;
 }
 
-/* Hand an event of @rnic to all clients that have it. */
+/* Deliver an event of @rnic to all clients that have the RNIC. */
 void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
 	struct kal_client *client;
@@ -80,11 +83,10 @@ void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event)
 }
 
 /**
- * kal_register_client() - a consumer side wants to see all RNICs
- * @client: the consumer side
+ * kal_register_client() - register a consumer side, which is shown all RNICs
+ * @client: consumer side
  *
- * Calls add() for the RNICs that there are. Return: 0 or -ENOSPC.
- * Context: may sleep.
+ * Calls add() for all existing RNICs. Return: 0 or -ENOSPC. Context: may sleep.
  */
 int kal_register_client(struct kal_client *client)
 {
@@ -92,7 +94,7 @@ int kal_register_client(struct kal_client *client)
 	struct kal_client *other;
 	struct ri_rnic *rnic = NULL;
 
-	/* no RNIC comes or goes meanwhile: both need the lock for reading */
+	/* no RNIC is shown or removed meanwhile, because both take the lock for reading */
 	guard(rwsem_write)(&kal_clients_rwsem);
 	list_for_each_entry(other, &kal_clients, node)
 		set_bit(other->index, &used);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The core of the kAL (RNICs, their objects, memory and events), as the other folders of
- * the kAL see it. The core includes and calls none of them. Consumers outside of the
- * kAL see krdma/kal.h, providers krdma/rnicpi.h; internal.h is for the core's own files.
+ * The interface of the core of the kAL (RNICs, their objects, memory and events) for the other
+ * folders of the kAL. The core neither includes nor calls these folders. Consumers outside the
+ * kAL use krdma/kal.h. Providers use krdma/rnicpi.h. internal.h is for the core's own files.
  */
 #ifndef KAL_CORE_H
 #define KAL_CORE_H
@@ -13,20 +13,17 @@
 #include "counters.h"
 #include "event_codes.h"
 
-/*
- * Bits of ri_rnic.flags. The registry sets and clears them; LIVE may be read
- * by anybody.
- */
+/* Bits of ri_rnic.flags. The core sets and clears them. Any code may read LIVE. */
 enum {
 	RI_RNIC_BUSY,		/* ri_register_rnic() is running */
-	RI_RNIC_REGISTERED,	/* it succeeded */
-	RI_RNIC_LIVE,		/* consumers may make objects and endpoints */
-	RI_RNIC_DELETING,	/* its provider's destroy() is queued */
+	RI_RNIC_REGISTERED,	/* the registration succeeded */
+	RI_RNIC_LIVE,		/* consumers may create objects and endpoints */
+	RI_RNIC_DELETING,	/* destroy() of its provider is queued */
 	RI_RNIC_UNREGISTERING,	/* ri_unregister_rnic() has begun */
-	RI_RNIC_GONE,		/* ... and ended */
-	RI_RNIC_LINK_UP,	/* last state of the link that was reported */
-	RI_RNIC_SYSFS_LINK,	/* its network device links to it in sysfs */
-	RI_RNIC_CLIENT0,	/* and following: shown to the client of this index */
+	RI_RNIC_GONE,		/* ... and has ended */
+	RI_RNIC_LINK_UP,	/* last reported state of the link */
+	RI_RNIC_SYSFS_LINK,	/* the network device's sysfs link "rnic" exists */
+	RI_RNIC_CLIENT0,	/* and following bits: the client with this index has the RNIC */
 	RI_RNIC_CLIENT_END = BITS_PER_LONG,
 };
 
@@ -42,10 +39,10 @@ void kal_rnic_get(struct ri_rnic *rnic);
 void kal_rnic_rename(struct ri_rnic *rnic, const char *name);
 
 /**
- * struct kal_conn_ops - what connections do for the core
- * @rnic_abort: ends every endpoint of an RNIC; each has reported so on return
- * @qp_disconnect: as kal_qp_disconnect()
- * @qp_retire: as kal_qp_retire()
+ * struct kal_conn_ops - functions of the connection manager for the core
+ * @rnic_abort: end every endpoint of an RNIC; each has reported its end on return
+ * @qp_disconnect: see kal_qp_disconnect()
+ * @qp_retire: see kal_qp_retire()
  *
  * All may sleep.
  */
@@ -61,7 +58,7 @@ void kal_set_conn_ops(const struct kal_conn_ops *ops);
 int kal_netdev_init(void);
 void kal_netdev_exit(void);
 bool kal_netdev_link_up(const struct net_device *ndev);
-/* the link "rnic" below /sys/class/net/DEV, to @target */
+/* the sysfs link /sys/class/net/DEV/rnic to @target */
 void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target);
 void kal_netdev_unlink_rnic(struct ri_rnic *rnic);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Counters that the kAL keeps for each RNIC, in ri_rnic.base_counters. They are
- * shown behind the provider's own ("rdma statistic").
+ * Counters that the kAL keeps for each RNIC in ri_rnic.base_counters. "rdma statistic" shows
+ * them after the provider's own counters.
  */
 #ifndef KAL_COUNTERS_H
 #define KAL_COUNTERS_H
@@ -10,32 +10,32 @@
 
 #include <krdma/rnicpi.h>
 
-/** enum kal_counter - what is counted; names in kal_counter_names */
+/** enum kal_counter - counters of the kAL; the names are in kal_counter_names */
 enum kal_counter {
-	KAL_CNT_CONN_ACTIVE,		/* connections that we began */
-	KAL_CNT_CONN_PASSIVE,		/* connections that came */
+	KAL_CNT_CONN_ACTIVE,		/* connections that this side began */
+	KAL_CNT_CONN_PASSIVE,		/* incoming connections */
 	KAL_CNT_CONN_ESTABLISHED,
-	KAL_CNT_CONN_CLOSED,		/* established ones that ended with FIN */
-	KAL_CNT_CONN_RESET,		/* established ones that ended with RST */
-	KAL_CNT_CONN_REJECTED,		/* we sent a Reply with R=1 */
-	KAL_CNT_CONN_REFUSED,		/* the peer did, or its TCP refused */
+	KAL_CNT_CONN_CLOSED,		/* established connections that ended with FIN */
+	KAL_CNT_CONN_RESET,		/* established connections that ended with RST */
+	KAL_CNT_CONN_REJECTED,		/* this side sent a Reply with R=1 */
+	KAL_CNT_CONN_REFUSED,		/* the peer sent R=1, or its TCP refused */
 	KAL_CNT_CONN_FAILED,		/* any other failure before established */
 	KAL_CNT_CONN_TIMEOUT,		/* a phase took too long */
-	KAL_CNT_LISTEN_OVERFLOW,	/* reset: max_pending, and none was silent */
-	KAL_CNT_LISTEN_EVICTED,		/* reset: silent, and max_pending others came */
-	KAL_CNT_LISTEN_NO_MEMORY,	/* reset: none left, or its listener's group is full */
+	KAL_CNT_LISTEN_OVERFLOW,	/* reset: max_pending reached, none is silent */
+	KAL_CNT_LISTEN_EVICTED,		/* reset: silent, evicted for a new connection */
+	KAL_CNT_LISTEN_NO_MEMORY,	/* reset: no memory, or the listener's cgroup is full */
 	KAL_CNT_LISTEN_NO_OWNER,	/* reset: no RNIC has the address */
-	KAL_CNT_MPA_MALFORMED,		/* badly formed Request or Reply */
-	KAL_CNT_MPA_EARLY_DATA,		/* octets behind a Request before our Reply */
+	KAL_CNT_MPA_MALFORMED,		/* malformed Request or Reply */
+	KAL_CNT_MPA_EARLY_DATA,		/* bytes behind a Request before the Reply */
 	KAL_CNT_MPA_MARKERS,		/* refused: the peer wants markers */
 	KAL_CNT_MPA_FALLBACK,		/* connected again with revision 1 */
-	KAL_CNT_MPA_TERMINATE,		/* Terminate sent by the start-up */
+	KAL_CNT_MPA_TERMINATE,		/* Terminate sent by the MPA start-up */
 	KAL_CNT_NUM,
 };
 
 extern const char *const kal_counter_names[KAL_CNT_NUM];
 
-/* Count one. Any context. Read with kal_counter_read(). */
+/* Increment a counter. Any context. kal_counter_read() reads it. */
 static inline void kal_count(struct ri_rnic *rnic, enum kal_counter counter)
 {
 	atomic64_inc((atomic64_t *)&rnic->base_counters[counter]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * CRC32c through the kernel's crypto layer, which picks the processor's
- * instruction for it and loads its driver on demand. Not through libcrc32c: that
- * is a module of its own, which a plain insmod of krdma.ko would not find.
+ * CRC32c through the kernel's crypto layer. The crypto layer selects an implementation that
+ * uses the CPU's instruction for it and loads the driver on demand. libcrc32c is not used
+ * because it is a separate module, which a plain insmod of krdma.ko would not load.
  */
 #include <crypto/hash.h>
 #include <linux/module.h>
@@ -21,13 +21,16 @@ u32 ri_crc32c(u32 crc, const void *data, size_t len)
 	desc->tfm = kal_crc_tfm;
 	/* the whole state of this hash is the CRC */
 	*(u32 *)shash_desc_ctx(desc) = crc;
-	/* cannot fail: it only computes */
+	/* cannot fail, because it only computes */
 	crypto_shash_update(desc, data, len);
 	return *(u32 *)shash_desc_ctx(desc);
 }
 EXPORT_SYMBOL_GPL(ri_crc32c);
 
-/* Context: may sleep. Return: 0, -ENOENT without any CRC32c in the kernel, -ENOMEM. */
+/*
+ * Return: 0; -ENOENT if the kernel has no CRC32c; -EINVAL if its state is not 4 bytes;
+ * -ENOMEM. Context: may sleep.
+ */
 int kal_crc_init(void)
 {
 	kal_crc_tfm = crypto_alloc_shash("crc32c", 0, 0);

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory management: memory that another driver shares as a dma-buf, for a
- * provider that copies with the CPU. The exporter maps it for the kernel, which
- * also keeps it in its place; there is no device to attach it to.
+ * Memory management: memory that another driver shares as a dma-buf, for a provider that
+ * copies with the CPU. The exporter maps the memory for the kernel. The mapping also keeps the
+ * memory in place. There is no device to attach the dma-buf to.
  *
- * The CPU's access begins with a region and ends with it, not with each copy. Copies are
- * made in softirq, and dma_buf_begin_cpu_access() may sleep: it says so (might_lock() of the
- * reservation's ww_mutex), waits for fences (dma_resv_wait_timeout()) and calls exporters
- * that take mutexes; dma_buf_end_cpu_access() is alike, and neither has a form that does
- * not. So what a device writes meanwhile is seen for certain only where DMA is coherent, as
- * it is on x86; a fence that comes later is not waited for, which is the programs' own to do
- * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE).
+ * CPU access begins and ends with the region, not with each copy. Copies are made in softirq,
+ * but dma_buf_begin_cpu_access() may sleep:
+ *
+ * - it declares so (might_lock() of the reservation's ww_mutex)
+ * - it waits for fences (dma_resv_wait_timeout())
+ * - it calls exporters that take mutexes
+ *
+ * dma_buf_end_cpu_access() has the same restrictions. Neither function has a variant that does
+ * not sleep.
+ *
+ * As a result, data that a device writes while the region exists is certainly visible only
+ * where DMA is coherent, as it is on x86. The region does not wait for fences that are added
+ * later. The programs must wait for them (DMA_BUF_IOCTL_EXPORT_SYNC_FILE).
  */
 #include <linux/dma-buf.h>
 #include <linux/fs.h>
@@ -21,10 +27,11 @@
 #include "internal.h"
 
 /*
- * udmabuf sets its table up with the first access and takes no lock for that:
- * of two registrations at once one lost its own (6.12). The lock of the
- * buffer's inode keeps ours apart; it is nobody else's, exporters have theirs,
- * and who waits for one buffer's fences does not hold another's users up.
+ * udmabuf creates its table on the first access and takes no lock for that. With two
+ * simultaneous registrations, one table was lost (6.12). i_rwsem of the buffer's inode
+ * serialises the accesses of krdma. Exporters have their own locks, so no other code uses this
+ * one. A thread that waits for the fences of one buffer does not delay users of another
+ * buffer.
  */
 static int kal_dmabuf_begin(struct dma_buf *dmabuf)
 {
@@ -54,18 +61,20 @@ static int kal_dmabuf_map(struct ri_vm_region *region)
 
 /**
  * kal_vm_pin_dmabuf() - map a part of a dma-buf
- * @fd: of the calling process
+ * @fd: file descriptor of the calling process
  * @offset: first byte
- * @length: bytes, not 0
+ * @length: number of bytes, not 0
  * @writable: the provider will write to it
  *
- * For a provider without a device that does DMA: the CPU copies. The exporter
- * keeps the memory where it is until kal_vm_unpin(), and accounts it.
+ * For a provider without a device that does DMA: the CPU copies. The exporter keeps the memory
+ * in place until kal_vm_unpin(), and accounts for it.
  *
- * Return: the region or an ERR_PTR: -EBADF, -EINVAL (no dma-buf, or not that
- * much of it), -EACCES (not writable), -ENOMEM, -EINTR (killed), or what the
- * exporter says. Context: of the process; sleeps for as long as the exporter's fences
- * take, so the caller holds nothing of an RNIC.
+ * The function sleeps until the exporter's fences are signalled, so the caller must not hold
+ * any object of an RNIC.
+ *
+ * Return: the region or an ERR_PTR: -EBADF, -EINVAL (not a dma-buf, or too small), -EACCES
+ * (not writable), -ENOMEM, -EINTR (killed), or the exporter's error. Context: of the process;
+ * may sleep.
  */
 struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writable)
 {
@@ -99,7 +108,7 @@ struct ri_vm_region *kal_vm_pin_dmabuf(int fd, u64 offset, u64 length, bool writ
 	return no_free_ptr(region);
 }
 
-/* The rest of kal_vm_unpin(). */
+/* kal_vm_unpin() for a dma-buf. */
 void kal_dmabuf_unpin(struct ri_vm_region *region)
 {
 	dma_buf_end_cpu_access(region->dmabuf, DMA_BIDIRECTIONAL);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Event management: what a provider reports goes to the consumer that it
- * concerns. Completion events and events of an object are handed on in the
- * provider's context; events of the RNIC itself go to all consumer sides from an
- * ordered work queue, because those may sleep.
+ * Event management: passes events from a provider to the consumer concerned. Completion events
+ * and events of an object are delivered in the provider's context. Events of the RNIC itself
+ * go to all consumer sides from an ordered workqueue, because these consumers may sleep.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
@@ -17,14 +16,15 @@
 static struct workqueue_struct *kal_event_wq;
 
 /**
- * struct kal_rnic_events - events of an RNIC that its consumer sides are to be told
- * @work: tells them; has a reference to @rnic while it is queued
- * @rnic: whose
- * @lock: protects @codes
- * @codes: which; any context
+ * struct kal_rnic_events - undelivered events of an RNIC for its consumer sides
+ * @work: delivers the events; has a reference to @rnic while it is queued
+ * @rnic: RNIC
+ * @lock: protects @codes; any context
+ * @codes: codes of the events
  *
- * Of the RNIC's life. An event needs no memory, and none is lost: one that happens again
- * before it was told is told once, behind what happened in between.
+ * It exists as long as the RNIC. An event therefore needs no memory, and none is lost. If an
+ * event occurs again before its delivery, it is delivered once, after the events that occurred
+ * in between.
  */
 struct kal_rnic_events {
 	struct work_struct work;
@@ -33,7 +33,7 @@ struct kal_rnic_events {
 	struct kal_event_codes codes;
 };
 
-/* The next one, or -1. */
+/* Remove the next event. Return: its code, or -1 if there is none. */
 static int kal_rnic_event_next(struct kal_rnic_events *events)
 {
 	int event = -1;
@@ -78,11 +78,11 @@ void kal_rnic_events_exit(struct ri_rnic *rnic)
 }
 
 /**
- * kal_rnic_event() - tell all consumer sides of an event of the RNIC itself
- * @rnic: where it happened
- * @event: what happened
+ * kal_rnic_event() - deliver an event of the RNIC itself to all consumer sides
+ * @rnic: RNIC
+ * @event: event
  *
- * Context: any but hard interrupt. Never lost.
+ * The event is never lost. Context: any but hard interrupt.
  */
 void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
@@ -95,7 +95,7 @@ void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event)
 		ri_rnic_put(rnic);
 }
 
-/* Wait for events in flight. May sleep. */
+/* Wait for the delivery of queued events. May sleep. */
 void kal_event_flush(void)
 {
 	flush_workqueue(kal_event_wq);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Asynchronous events that wait to be told, of one object or RNIC: each code once, in the
- * order in which they happened last. So it needs no memory, and who hears of all of them
- * knows how things are now. Pure: the caller has a lock.
+ * The set of asynchronous events of one object or RNIC that wait for delivery. Each code is
+ * present at most once. The codes are ordered by their last occurrence. The set therefore
+ * needs no memory allocation, and a consumer that receives all codes knows the current state.
+ * Pure functions: the caller holds a lock.
  */
 #ifndef KAL_EVENT_CODES_H
 #define KAL_EVENT_CODES_H
@@ -10,14 +11,14 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* as many as enum ib_event_type has */
+/* the number of codes of enum ib_event_type */
 #define KAL_EVENT_CODES	20
 
 /**
- * struct kal_event_codes - what waits
- * @time_ns: when each happened, oldest first
- * @code: which, enum ib_event_type
- * @num: of both
+ * struct kal_event_codes - codes of undelivered events
+ * @time_ns: times of the events, oldest first
+ * @code: codes of the events, enum ib_event_type
+ * @num: number of entries in both arrays
  */
 struct kal_event_codes {
 	u64 time_ns[KAL_EVENT_CODES];
@@ -33,7 +34,7 @@ static inline void kal_event_codes_remove(struct kal_event_codes *codes, unsigne
 	memmove(&codes->code[i], &codes->code[i + 1], behind * sizeof(codes->code[0]));
 }
 
-/* Return: false: there is no such code. */
+/* Return: false if @code is not a valid code. */
 static inline bool kal_event_codes_add(struct kal_event_codes *codes, unsigned int code,
 				       u64 time_ns)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the core offer each other, and nobody else: see core.h. */
+/* Functions that the files of the core provide only to each other; see core.h. */
 #ifndef KAL_CORE_INTERNAL_H
 #define KAL_CORE_INTERNAL_H
 
 #include "core.h"
 
 /* registry.c */
-/* set before the first RNIC comes */
+/* set before the first RNIC is registered */
 extern const struct kal_conn_ops *kal_conn_ops;
 struct ri_rnic *kal_rnic_next(struct ri_rnic *prev);
-/* called by netdev.c, RTNL held: what happened to @ndev */
+/* called by netdev.c with RTNL held for an event of @ndev */
 void kal_rnics_netdev_gone(struct net_device *ndev);
 void kal_rnics_netdev_link(struct net_device *ndev);
 void kal_rnics_netdev_address(struct net_device *ndev);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory management: the operating system's side of memory that a provider
- * reaches. Pinning and translation of user memory, which the verbs of regions call,
- * and kernel memory that a provider shares with its user library, which providers
- * call. What they do with the pages (steering tags, protection) is theirs.
+ * Memory management: the operating system's part of the memory that a provider accesses. The
+ * verbs of memory regions call the pinning and translation of user memory. Providers call the
+ * functions for kernel memory that a provider shares with its user library. The provider
+ * decides how it uses the pages (steering tags, protection).
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>
@@ -18,7 +18,7 @@
 #include "internal.h"
 #include "pins.h"
 
-/* pages pinned at a time, so that a signal ends a long pinning */
+/* number of pages pinned at a time, so that a signal can end a long pinning */
 #define KAL_PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
 
 static int kal_pin_pages(u64 start, struct ri_vm_region *region)
@@ -55,17 +55,19 @@ static int kal_pin_pages(u64 start, struct ri_vm_region *region)
 }
 
 /**
- * kal_vm_pin_range() - pin and translate a range of the calling process
+ * kal_vm_pin_range() - pin and translate an address range of the calling process
  * @start: first address
- * @length: bytes, not 0
+ * @length: number of bytes, not 0
  * @writable: the provider will write to it
  *
- * Charged to mm->pinned_vm against RLIMIT_MEMLOCK, but for pages that the process
- * has registered already, with whatever RNIC.
+ * The pages are charged to mm->pinned_vm against RLIMIT_MEMLOCK, except pages that the process
+ * has already registered with any RNIC.
  *
- * Return: the region or an ERR_PTR: -EINVAL (wraps), -ENOMEM (limit or
- * memory), -EPERM, -EFAULT. Context: of the process; sleeps for as long as user space
- * takes to give the pages, so the caller holds nothing of an RNIC.
+ * The function sleeps until user space provides the pages, so the caller must not hold any
+ * object of an RNIC.
+ *
+ * Return: the region or an ERR_PTR: -EINVAL (the range wraps), -ENOMEM (limit or memory),
+ * -EPERM, -EFAULT, -EINTR (killed). Context: of the process; may sleep.
  */
 struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 {
@@ -88,7 +90,7 @@ struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 	region->offset = offset_in_page(start);
 	region->writable = writable;
 
-	/* before the array, which the limit bounds, too */
+	/* check before the array is allocated, so that the limit also bounds the array */
 	ret = kal_pins_allowed(npages);
 	if (ret)
 		return ERR_PTR(ret);
@@ -106,7 +108,10 @@ struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 	return ERR_PTR(ret);
 }
 
-/* Undo either; marks pages dirty that could be written to. May sleep; any process. */
+/*
+ * Undo kal_vm_pin_range() or kal_vm_pin_dmabuf(). Pages that the provider could write to are
+ * marked dirty. May sleep; any process.
+ */
 void kal_vm_unpin(struct ri_vm_region *region)
 {
 	if (region->dmabuf) {
@@ -145,7 +150,7 @@ static void *kal_charged_alloc(size_t size, bool may_sleep)
 
 	if (mem || !may_sleep)
 		return mem;
-	/* fragmented: pages that lie anywhere, after one look at what can be reclaimed */
+	/* memory is fragmented: allocate scattered pages, with a single attempt at reclaim */
 	return kvmalloc(size, GFP_NOIO | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_HIGH |
 			      __GFP_NOWARN);
 }
@@ -167,7 +172,7 @@ EXPORT_SYMBOL_GPL(ri_qp_alloc);
 
 /* Shared memory ************************************************************ */
 
-/* a mapping that is left holds its own references of the pages */
+/* A mapping that still exists holds its own references to the pages. */
 static void kal_shmem_free_pages(void *addr)
 {
 	if (is_vmalloc_addr(addr))
@@ -196,7 +201,10 @@ void kal_shmem_put(struct ri_shmem *shm)
 	kref_put(&shm->kref, kal_shmem_release);
 }
 
-/* For user space to map, and charged to its memory cgroup: vmalloc_user() does not. */
+/*
+ * Allocate pages that user space can map, charged to its memory cgroup. vmalloc_user() does
+ * not charge them.
+ */
 static void *kal_shmem_pages(size_t size)
 {
 	const size_t count = size >> PAGE_SHIFT;
@@ -215,7 +223,7 @@ static void *kal_shmem_pages(size_t size)
 			goto err;
 		num++;
 	}
-	/* vfree() frees the pages and the array, too */
+	/* vfree() also frees the pages and the array */
 	addr = vmap(pages, count, VM_MAP | VM_MAP_PUT_PAGES | VM_USERMAP, PAGE_KERNEL);
 	if (addr)
 		return addr;
@@ -227,9 +235,10 @@ err:
 }
 
 /**
- * kal_shmem_mmap() - map all of it into a user's address space
- * @shm: memory with a user
- * @vma: of its size
+ * kal_shmem_mmap() - map shared memory into a user's address space
+ * @shm: memory
+ * @vma: area of the memory's size
+ *
  * Return: 0 or an errno. Context: in a file's mmap().
  */
 int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma)
@@ -246,7 +255,7 @@ int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma)
 
 static void *kal_shmem_alloc_pages(const struct ri_ucontext *uctx, size_t size)
 {
-	/* a small queue is not worth an area in vmalloc's space */
+	/* a small queue does not justify an area in the vmalloc space */
 	if (size == PAGE_SIZE)
 		return (void *)__get_free_page(RI_GFP_SIZED | __GFP_ZERO);
 	return uctx ? kal_shmem_pages(size) :

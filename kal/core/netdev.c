@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What happens to network devices, for the RNICs on them: a netdev that goes or
- * moves to another network namespace takes its RNIC with it, a change of the
- * link or of the address becomes an event of the RNIC. The notifier runs under
- * RTNL and so only queues.
+ * Events of the network devices that have an RNIC. When a netdev goes or moves to another
+ * network namespace, its RNIC is removed. A change of the link or of the address becomes an
+ * event of the RNIC. The notifier runs under RTNL, so it only queues work. This file also
+ * creates and removes the sysfs link "rnic" from a network device to its RNIC.
  */
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -17,12 +17,12 @@ bool kal_netdev_link_up(const struct net_device *ndev)
 }
 
 /*
- * The directory of a network device goes behind its NETDEV_UNREGISTER, which waits
- * for the mutex: nobody touches it after that. Taken inside RTNL.
+ * A network device's sysfs directory is removed after its NETDEV_UNREGISTER notification,
+ * which takes this mutex. No code uses the directory after that. Taken inside RTNL.
  */
 static DEFINE_MUTEX(kal_sysfs_mutex);
 
-/* A hint for the administrator: that there is none is no failure. */
+/* The link is only a hint for the administrator, so a failure to create it is ignored. */
 void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target)
 {
 	struct net_device *ndev = rnic->netdev;
@@ -33,7 +33,7 @@ void kal_netdev_link_rnic(struct ri_rnic *rnic, struct kobject *target)
 		set_bit(RI_RNIC_SYSFS_LINK, &rnic->flags);
 }
 
-/* Also when there is none, and more than once. May sleep. */
+/* May be called without a link and more than once. May sleep. */
 void kal_netdev_unlink_rnic(struct ri_rnic *rnic)
 {
 	guard(mutex)(&kal_sysfs_mutex);
@@ -47,7 +47,7 @@ static int kal_netdev_notify(struct notifier_block *nb, unsigned long event,
 	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
 
 	switch (event) {
-	case NETDEV_UNREGISTER:	/* also sent when it leaves its namespace */
+	case NETDEV_UNREGISTER:	/* also sent when the device leaves its namespace */
 		kal_rnics_netdev_gone(ndev);
 		break;
 	case NETDEV_UP:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Accounting of pinned memory: a page that a process has registered several times, with one
- * RNIC or with several, is charged to it once, in the counter and by the rule of ib_core's
- * own regions, so that one limit holds for a process whatever interface it uses.
+ * Accounting of pinned memory. A process may register a page several times, with one RNIC or
+ * with several. The page is charged to the process once, in the same counter and by the same
+ * rule as ib_core's own regions. One limit therefore holds for a process whatever interface it
+ * uses.
  *
- * It goes by pages and not by addresses: what is unmapped stays pinned, and
- * what is mapped there next is other memory.
+ * The accounting is by page and not by address. Unmapped memory stays pinned, and a later
+ * mapping at the same address is different memory.
  */
 #include <linux/cleanup.h>
 #include <linux/hashtable.h>
@@ -20,17 +21,17 @@
 
 /**
  * struct kal_pins - pinned pages of a process
- * @node: in kal_pins_table
- * @mm: whose
- * @users: regions; kal_pins_lock
- * @lock: protects @pages and what is charged for them
- * @pages: how often each is pinned, by its frame number
+ * @node: entry in kal_pins_table
+ * @mm: memory of the process
+ * @users: number of regions; kal_pins_lock
+ * @lock: protects @pages and the charge for them
+ * @pages: pin count of each page, by page frame number
  */
 struct kal_pins {
 	struct hlist_node node;
 	struct mm_struct *mm;
 	unsigned long users;
-	struct mutex lock;	/* see above */
+	struct mutex lock;	/* protects pages and the charge */
 	struct xarray pages;
 };
 
@@ -47,7 +48,7 @@ static struct kal_pins *kal_pins_find(const struct mm_struct *mm)
 	return NULL;
 }
 
-/* Those of @mm, until kal_pins_put(); NULL: no memory. May sleep. */
+/* Get the pinned pages of @mm; kal_pins_put() must follow. NULL: no memory. May sleep. */
 struct kal_pins *kal_pins_get(struct mm_struct *mm)
 {
 	struct kal_pins *pins;
@@ -68,7 +69,7 @@ struct kal_pins *kal_pins_get(struct mm_struct *mm)
 	return pins;
 }
 
-/* In any process. May sleep. */
+/* Any process. May sleep. */
 void kal_pins_put(struct kal_pins *pins)
 {
 	scoped_guard(mutex, &kal_pins_lock) {
@@ -89,8 +90,8 @@ static bool kal_pins_fit(u64 npages)
 }
 
 /*
- * May the calling process pin as many at all? This bounds what it can have allocated
- * before its pages are known. 0, -EPERM, -ENOMEM
+ * May the calling process pin @npages pages at all? The check limits the memory that is
+ * allocated before the pages are known. Return: 0, -EPERM, -ENOMEM.
  */
 int kal_pins_allowed(unsigned long npages)
 {
@@ -100,8 +101,8 @@ int kal_pins_allowed(unsigned long npages)
 }
 
 /*
- * A process is charged for a page once, however often it pins that; but each pin takes
- * references, and the kernel warns when somebody else's find none left.
+ * A process is charged for a page once, however often it pins the page. But each pin takes
+ * references. If the reference count overflows, the kernel warns in the code of other users.
  */
 static bool kal_pins_too_many(struct page *page)
 {
@@ -126,7 +127,7 @@ static int kal_pins_count(struct kal_pins *pins, struct page *page, unsigned lon
 	return xas_error(&xas);
 }
 
-/* Return: those that are not pinned any more. */
+/* Return: number of pages that are not pinned any more. */
 static unsigned long kal_pins_uncount(struct kal_pins *pins, struct page **pages,
 				      unsigned long npages)
 {
@@ -135,7 +136,7 @@ static unsigned long kal_pins_uncount(struct kal_pins *pins, struct page **pages
 	for (i = 0; i < npages; i++) {
 		XA_STATE(xas, &pins->pages, page_to_pfn(pages[i]));
 
-		/* the entry is there, so nothing is allocated */
+		/* the entry exists, so the store allocates no memory */
 		xas_lock(&xas);
 		times = xa_to_value(xas_load(&xas)) - 1;
 		xas_store(&xas, times ? xa_mk_value(times) : NULL);
@@ -148,8 +149,9 @@ static unsigned long kal_pins_uncount(struct kal_pins *pins, struct page **pages
 }
 
 /*
- * The calling process, whose @pins are, has pinned @pages: those that it had not so far are
- * charged to it. 0 or -ENOMEM: memory, or RLIMIT_MEMLOCK; nothing is counted then.
+ * Count @pages, which the calling process, the owner of @pins, has pinned. Pages that it had
+ * not pinned before are charged to it. Return: 0, or -ENOMEM (memory or RLIMIT_MEMLOCK), and
+ * nothing is counted.
  */
 int kal_pins_add(struct kal_pins *pins, struct page **pages, unsigned long npages)
 {
@@ -171,7 +173,7 @@ int kal_pins_add(struct kal_pins *pins, struct page **pages, unsigned long npage
 	return ret;
 }
 
-/* They are about to be unpinned. In any process; may sleep. */
+/* Uncount pages that are about to be unpinned. Any process; may sleep. */
 void kal_pins_remove(struct kal_pins *pins, struct page **pages, unsigned long npages)
 {
 	guard(mutex)(&pins->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Which pages of a process are pinned, and how often: pins.c, for memory.c. */
+/* The pinned pages of a process and their pin counts: implemented by pins.c, used by memory.c. */
 #ifndef KAL_PINS_H
 #define KAL_PINS_H
 

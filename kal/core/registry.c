@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Interface adapter management: the table of RNICs and of the providers that make
- * them. client.c has the consumer sides that are shown them.
+ * Interface adapter management: the table of RNICs and of the providers that create them.
+ * client.c has the consumer sides that are shown the RNICs.
  *
  * Locks, outermost first:
  *
  *	kal_create_rwsem	read: a provider's create() runs
- *	clients_rwsem	of client.c
+ *	kal_clients_rwsem	of client.c
  *	kal_registry_lock	the lists of RNICs and providers, and the transitions of
- *			ri_rnic.flags; taken inside RTNL by the netdevice
- *			notifier, so nothing is called under it
+ *				ri_rnic.flags; the netdevice notifier takes it inside RTNL,
+ *				so no provider or client is called under it
  *
- * An RNIC is in the list from the start of its registration to the end of its
- * removal and, when its provider is asked to destroy it, to the end of that.
- * destroy() runs from one work item of each RNIC, whoever asked for it: the
- * administrator, the netdev or the provider's exit.
+ * An RNIC is in the list from the start of its registration to the end of its removal. If its
+ * provider is asked to destroy it, the RNIC stays in the list until destroy() has returned.
+ * destroy() runs from one work item of each RNIC, whether the administrator, the netdev or the
+ * provider's exit asked for it.
  */
 #include <linux/cleanup.h>
 #include <linux/kmod.h>
@@ -98,7 +98,7 @@ static bool kal_ops_complete(const struct ri_ops *ops)
 	       ops->mr_register && ops->mr_deregister;
 }
 
-/* What comes in pairs does so. */
+/* Operations that belong together are both there or both missing. */
 static bool kal_ops_paired(const struct ri_ops *ops)
 {
 	return !ops->ucontext_alloc == !ops->ucontext_dealloc &&
@@ -139,14 +139,17 @@ static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
 		return -EINVAL;
 	if (!name[0] || strnlen(name, IB_DEVICE_NAME_MAX) == IB_DEVICE_NAME_MAX)
 		return -EINVAL;
-	/* sysfs has the name, too, and would change it */
+	/* sysfs also uses the name, and would replace these characters */
 	if (strpbrk(name, "/!"))
 		return -EINVAL;
-	/* no other conversion than one number */
+	/* no conversion except a single %d */
 	if (strchr(name, '%') &&
 	    (strchr(name, '%') != strrchr(name, '%') || !strstr(name, "%d")))
 		return -EINVAL;
-	/* ri_ops has nothing to have it connect: its consumers would get the host's sockets */
+	/*
+	 * ri_ops has no operation to connect such an RNIC; its consumers would get the host's
+	 * sockets.
+	 */
 	if (attr->caps & RI_CAP_LLP_OFFLOAD)
 		return -EOPNOTSUPP;
 	return 0;
@@ -165,7 +168,7 @@ static struct ri_rnic *kal_rnic_by_name(const char *name)
 	return NULL;
 }
 
-/* Sets rnic->name to @name, or to its first free number from @number on. */
+/* Set rnic->name to @name. A "%d" is replaced by the first free number from @number on. */
 static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 			     unsigned int *number)
 {
@@ -188,7 +191,7 @@ static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 	return -EEXIST;
 }
 
-/* The administrator has renamed the device that a consumer side shows. */
+/* The administrator has renamed the device with which a consumer side shows the RNIC. */
 void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
 {
 	guard(mutex)(&kal_registry_lock);
@@ -196,7 +199,10 @@ void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
 		strscpy(rnic->name, name, sizeof(rnic->name));
 }
 
-/* An RNIC that may be deleted on request needs the provider who can do so. */
+/*
+ * An RNIC that can be deleted on request needs a provider, because the provider's destroy()
+ * deletes it.
+ */
 static int kal_rnic_set_provider(struct ri_rnic *rnic)
 {
 	struct ri_provider *provider;
@@ -212,7 +218,7 @@ static int kal_rnic_set_provider(struct ri_rnic *rnic)
 	return -EINVAL;
 }
 
-/* Enter @rnic into the table. After this the netdevice notifier sees it. */
+/* Enter @rnic into the table. After this the netdevice notifier finds it. */
 static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
 			  unsigned int *number)
 {
@@ -229,7 +235,7 @@ static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
 	ret = kal_rnic_set_name(rnic, name, number);
 	if (ret)
 		return ret;
-	/* its NETDEV_UNREGISTER has passed, or will find the RNIC in the list */
+	/* NETDEV_UNREGISTER has been sent, or it will find the RNIC in the list */
 	if (READ_ONCE(ndev->reg_state) != NETREG_REGISTERED)
 		return -ENODEV;
 	rnic->netdev = ndev;
@@ -244,8 +250,8 @@ static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
 }
 
 /*
- * Take @rnic from the table and drop what the table held, unless a delete is
- * queued: that needs to find it.
+ * Remove @rnic from the table and drop the table's references. If a delete is queued, the RNIC
+ * stays in the list, because the delete must find it.
  */
 static void kal_rnic_leave(struct ri_rnic *rnic)
 {
@@ -264,8 +270,8 @@ static void kal_rnic_leave(struct ri_rnic *rnic)
 }
 
 /*
- * The next RNIC behind @prev with a reference; drops that of @prev. Starts again
- * when @prev has left the table, so callers find some RNICs twice.
+ * Get the RNIC behind @prev, with a reference, and drop the reference to @prev. If @prev has
+ * left the table, the walk starts again, so callers see some RNICs twice.
  */
 struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 {
@@ -288,14 +294,14 @@ struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 
 /* Registration ************************************************************** */
 
-/* Take a live @rnic from all consumers and from the table. */
+/* Remove a live @rnic from all consumers and from the table. */
 static void kal_rnic_hide(struct ri_rnic *rnic)
 {
 	clear_bit(RI_RNIC_LIVE, &rnic->flags);
-	/* an event either sees that or is waited for */
+	/* an event sees that LIVE is clear, or the flush waits for it */
 	smp_mb__after_atomic();
 	kal_event_flush();
-	/* first, so that no consumer side waits for a peer */
+	/* end all connections first, so that no consumer side waits for a peer */
 	kal_conn_ops->rnic_abort(rnic);
 	kal_clients_remove(rnic);
 	kal_conn_ops->rnic_abort(rnic);
@@ -325,7 +331,7 @@ int ri_register_rnic(struct ri_rnic *rnic, const char *name)
 	ret = kal_rnic_check(rnic, name);
 	if (ret)
 		return ret;
-	/* a consumer side may know somebody else of the name that was found */
+	/* a consumer side may already use the chosen name for another device */
 	do {
 		ret = kal_rnic_show(rnic, name, &number);
 	} while (ret == -EEXIST && strchr(name, '%'));
@@ -374,7 +380,7 @@ int ri_register_provider(struct ri_provider *provider)
 }
 EXPORT_SYMBOL_GPL(ri_register_provider);
 
-/* Queue the destruction of @rnic if nothing removes it yet. */
+/* Queue the destruction of @rnic unless it is being removed already. */
 static void kal_rnic_queue_delete(struct ri_rnic *rnic)
 {
 	lockdep_assert_held(&kal_registry_lock);
@@ -390,7 +396,10 @@ static void kal_rnic_delete_fn(struct work_struct *work)
 {
 	struct ri_rnic *rnic = container_of(work, struct ri_rnic, delete_work);
 
-	/* asked for before the registration has ended: that may still fail */
+	/*
+	 * The delete may have been requested before the end of the registration, which may
+	 * still fail.
+	 */
 	wait_var_event(&rnic->flags, !test_bit(RI_RNIC_BUSY, &rnic->flags));
 	if (test_bit(RI_RNIC_REGISTERED, &rnic->flags))
 		rnic->provider->destroy(rnic);
@@ -412,7 +421,7 @@ void ri_unregister_provider(struct ri_provider *provider)
 
 	scoped_guard(mutex, &kal_registry_lock)
 		list_del_init(&provider->node);
-	/* a create() that found the provider before has ended after this */
+	/* wait for every create() that found the provider before its removal from the list */
 	down_write(&kal_create_rwsem);
 	up_write(&kal_create_rwsem);
 
@@ -424,7 +433,7 @@ void ri_unregister_provider(struct ri_provider *provider)
 }
 EXPORT_SYMBOL_GPL(ri_unregister_provider);
 
-/* Wait for the end of RNICs that would be in the way of a new one. */
+/* Wait for the end of RNICs that are being deleted and have the name or the netdev of a new one. */
 static void kal_rnic_wait_deletes(const char *name, const struct net_device *ndev)
 {
 	struct ri_rnic *rnic, *found;
@@ -449,7 +458,7 @@ static void kal_rnic_wait_deletes(const char *name, const struct net_device *nde
 	} while (found);
 }
 
-/* The provider behind @prev (NULL: the first), with its module held. */
+/* Get the provider behind @prev (NULL: the first one), with a reference to its module. */
 static struct ri_provider *kal_provider_next(struct ri_provider *prev)
 {
 	struct ri_provider *provider;
@@ -464,7 +473,7 @@ static struct ri_provider *kal_provider_next(struct ri_provider *prev)
 	return NULL;
 }
 
-/* The first provider that can use @ndev makes the RNIC. */
+/* The first provider that can use @ndev creates the RNIC. */
 static int kal_providers_create(const char *name, struct net_device *ndev)
 {
 	struct ri_provider *provider, *next;
@@ -482,13 +491,13 @@ static int kal_providers_create(const char *name, struct net_device *ndev)
 }
 
 /**
- * kal_rnic_create() - make an RNIC on @ndev ("rdma link add")
- * @name: of the device
- * @ndev: held by the caller
+ * kal_rnic_create() - create an RNIC on @ndev ("rdma link add")
+ * @name: name of the device
+ * @ndev: network device, held by the caller
  *
- * Loads a provider when there is none. Return: 0; -EEXIST when the name is
- * taken or @ndev has an RNIC; -EINVAL when no provider can use @ndev; -ENODEV
- * when there is none. Context: may sleep; no RTNL held.
+ * Loads a provider if there is none. Return: 0; -EEXIST if the name is taken or @ndev has an
+ * RNIC; -EINVAL if no provider can use @ndev; -ENODEV if there is no provider. Context: may
+ * sleep; RTNL not held.
  */
 int kal_rnic_create(const char *name, struct net_device *ndev)
 {
@@ -543,10 +552,10 @@ void kal_rnics_netdev_address(struct net_device *ndev)
 }
 
 /**
- * kal_set_conn_ops() - say how connections end
- * @ops: for ever
+ * kal_set_conn_ops() - register the functions of the connection manager
+ * @ops: functions, never freed
  *
- * Once, and before a provider can register an RNIC. Context: any.
+ * Called once, before a provider can register an RNIC. Context: any.
  */
 void kal_set_conn_ops(const struct kal_conn_ops *ops)
 {
@@ -559,7 +568,7 @@ int kal_registry_init(void)
 	return kal_delete_wq ? 0 : -ENOMEM;
 }
 
-/* Providers hold this module, so neither a provider nor an RNIC is left. */
+/* Providers hold a reference to this module, so no provider and no RNIC is left. */
 void kal_registry_exit(void)
 {
 	destroy_workqueue(kal_delete_wq);

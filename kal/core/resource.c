@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Resource management: the tree context > PD > CQ, SRQ, QP, MR, MW of each
- * RNIC, its limits, and the names (ids) of its objects. verbs.c builds and
- * destroys objects with it; event.c and the connection side look them up.
+ * Resource management: the tree context > PD > CQ, SRQ, QP, MR, MW of each RNIC, its limits,
+ * and the ids of its objects. verbs.c creates and destroys objects with these functions.
+ * event.c and the connection manager look objects up.
  *
  * Life of an object:
  *
- *	kal_obj_alloc()		counted, has an id, cannot be found
+ *	kal_obj_alloc()		counted, has an id, lookups do not find it
  *	kal_obj_publish()	the provider knows it: lookups find it
- *	kal_obj_unpublish()	no lookup finds it and none is in flight
- *	kal_obj_free()		the provider forgot it: the id may be given again
+ *	kal_obj_unpublish()	no lookup finds it and no lookup is in progress
+ *	kal_obj_free()		the provider forgot it: the id can be reused
  *
- * A lookup takes a reference under the xarray's lock, so an object in the array
- * always has one. The lock is taken with interrupts off: events come in any
- * context.
+ * A lookup takes a reference under the xarray's lock, so an object in the array always has a
+ * reference. The lock is taken with interrupts off because events come in any context.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -22,7 +21,7 @@
 #include "internal.h"
 #include "trace.h"
 
-/* 24 bits, and 0 and 1 are special in InfiniBand's numbering */
+/* 24 bits; 0 and 1 are special QP numbers in InfiniBand */
 #define KAL_QPN_LIMIT	XA_LIMIT(2, BIT(24) - 1)
 #define KAL_ID_LIMIT	XA_LIMIT(1, S32_MAX)
 
@@ -31,7 +30,7 @@ static struct xa_limit kal_obj_id_limit(enum ri_obj_type type)
 	return type == RI_OBJ_QP ? KAL_QPN_LIMIT : KAL_ID_LIMIT;
 }
 
-/* Most objects of @type that the RNIC offers. */
+/* Limit of the RNIC for objects of @type. */
 static unsigned int kal_obj_limit(const struct ri_rnic *rnic,
 				  enum ri_obj_type type)
 {
@@ -64,7 +63,7 @@ void kal_resource_init(struct ri_rnic *rnic)
 			      XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 		atomic_set(&rnic->num_objects[type], 0);
 	}
-	/* a late packet or program of an earlier RNIC should not hit a new QP */
+	/* late packets or programs that refer to an earlier RNIC should not hit a new QP */
 	rnic->next_id[RI_OBJ_QP] =
 		get_random_u32_inclusive(KAL_QPN_LIMIT.min, KAL_QPN_LIMIT.max);
 }
@@ -79,7 +78,7 @@ void kal_resource_exit(struct ri_rnic *rnic)
 
 /**
  * kal_resource_wait_empty() - wait until all objects of an RNIC are gone
- * @rnic: not live any more, no consumer has it
+ * @rnic: RNIC that is not live any more and that no consumer has
  */
 void kal_resource_wait_empty(struct ri_rnic *rnic)
 {
@@ -98,7 +97,7 @@ static void kal_obj_uncharge(struct ri_rnic *rnic, enum ri_obj_type type)
 
 static int kal_obj_charge(struct ri_rnic *rnic, enum ri_obj_type type)
 {
-	/* full barrier: either this sees LIVE gone or the wait sees the count */
+	/* full barrier: this thread sees that LIVE is clear, or the wait sees the count */
 	unsigned int count = atomic_inc_return(&rnic->num_objects[type]);
 	int ret = 0;
 
@@ -112,15 +111,14 @@ static int kal_obj_charge(struct ri_rnic *rnic, enum ri_obj_type type)
 }
 
 /**
- * kal_obj_alloc() - a new object with an id, which lookups do not find yet
- * @rnic: where
- * @type: what
- * @size: octets of the provider's structure
- * @parent: object that must outlive it, or NULL
+ * kal_obj_alloc() - allocate an object with an id; lookups do not find it yet
+ * @rnic: RNIC
+ * @type: type of the object
+ * @size: size of the provider's structure in bytes
+ * @parent: object that must outlive the new one, or NULL
  *
- * Return: the zeroed structure, whose first member is the struct ri_obj, or
- * ERR_PTR: -ENOMEM also when the RNIC's limit is reached, -ENODEV when the RNIC
- * goes. Context: may sleep.
+ * Return: the zeroed structure, whose first member is the struct ri_obj, or an ERR_PTR:
+ * -ENOMEM (memory or the RNIC's limit), -ENODEV (the RNIC goes). Context: may sleep.
  */
 void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
 		    struct ri_obj *parent)
@@ -159,14 +157,14 @@ err_uncharge:
 	return ERR_PTR(ret == -EBUSY ? -ENOMEM : ret);
 }
 
-/* Lookups find @obj from now on. Cannot fail: the id is reserved. */
+/* Make @obj visible to lookups. Cannot fail, because the id is reserved. */
 void kal_obj_publish(struct ri_obj *obj)
 {
 	xa_store_irq(&obj->rnic->objects[obj->type], obj->id, obj, GFP_KERNEL);
 	trace_object_create(obj);
 }
 
-/* Hide a published @obj and wait until nobody who found it uses it. May sleep. */
+/* Hide a published @obj from lookups and wait until no user has a reference. May sleep. */
 void kal_obj_unpublish(struct ri_obj *obj)
 {
 	trace_object_destroy(obj);
@@ -177,7 +175,7 @@ void kal_obj_unpublish(struct ri_obj *obj)
 	wait_for_completion(&obj->unused);
 }
 
-/* The end of an object that is not, or no longer, published. */
+/* Free an object that is not published. */
 void kal_obj_free(struct ri_obj *obj)
 {
 	struct ri_rnic *rnic = obj->rnic;
@@ -191,12 +189,12 @@ void kal_obj_free(struct ri_obj *obj)
 }
 
 /**
- * kal_obj_get() - an object by its id, with a reference
- * @rnic: where
- * @type: what
- * @id: which
+ * kal_obj_get() - look up an object by its id
+ * @rnic: RNIC
+ * @type: type of the object
+ * @id: id of the object
  *
- * Return: the object, to be given back with kal_obj_put(), or NULL.
+ * Return: the object with a reference, which kal_obj_put() drops, or NULL.
  * Context: any.
  */
 struct ri_obj *kal_obj_get(struct ri_rnic *rnic, enum ri_obj_type type, u32 id)
@@ -214,10 +212,13 @@ struct ri_obj *kal_obj_get(struct ri_rnic *rnic, enum ri_obj_type type, u32 id)
 }
 
 /**
- * kal_obj_next() - as kal_obj_get(): the first one whose id is not below @id
- * @rnic: where
- * @type: what
- * @id: from which on
+ * kal_obj_next() - look up the first object whose id is not below @id
+ * @rnic: RNIC
+ * @type: type of the object
+ * @id: smallest id
+ *
+ * Return: the object with a reference, which kal_obj_put() drops, or NULL.
+ * Context: any.
  */
 struct ri_obj *kal_obj_next(struct ri_rnic *rnic, enum ri_obj_type type, u32 id)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Tracepoints of the core of the kAL, "krdma:*": the life of RNICs and objects, and
- * events. kal/cm/trace.h has those of connections. Nothing else in the kAL prints.
+ * Tracepoints of the core of the kAL, "krdma:*": creation and removal of RNICs and objects,
+ * and events. kal/cm/trace.h has the tracepoints of connections. No other code of the kAL
+ * prints.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma
@@ -51,7 +52,7 @@ DECLARE_EVENT_CLASS(kal_rnic_class,
 /* all consumers have been shown the RNIC */
 DEFINE_EVENT(kal_rnic_class, rnic_register,
 	TP_PROTO(const struct ri_rnic *rnic), TP_ARGS(rnic));
-/* its removal begins */
+/* the removal of the RNIC begins */
 DEFINE_EVENT(kal_rnic_class, rnic_unregister,
 	TP_PROTO(const struct ri_rnic *rnic), TP_ARGS(rnic));
 
@@ -77,7 +78,7 @@ DEFINE_EVENT(kal_obj_class, object_create,
 DEFINE_EVENT(kal_obj_class, object_destroy,
 	TP_PROTO(const struct ri_obj *obj), TP_ARGS(obj));
 
-/* on the CPU of the completion event handler, if the provider has one for each */
+/* runs on the CPU of the completion event handler, if the provider has a CPU for each handler */
 TRACE_EVENT(completion_event,
 	TP_PROTO(const struct ri_cq *cq),
 	TP_ARGS(cq),

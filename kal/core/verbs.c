@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Verbs, as consumers call them. Each checks the abilities and limits that the
- * provider stated, keeps the resource tree (resource.c) and calls the provider,
- * which so never sees an argument beyond what it offers. Queue pairs are in
- * verbs_qp.c. Called by the consumer sides.
+ * The verbs that consumers call. Each verb checks the abilities and limits that the provider
+ * stated, keeps the resource tree (resource.c) and calls the provider. A provider therefore
+ * never sees an argument beyond the abilities and limits that it stated. The verbs of queue
+ * pairs are in verbs_qp.c. Called by the consumer sides.
  */
 #include <linux/cleanup.h>
 #include <linux/overflow.h>
@@ -37,7 +37,7 @@ struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
 	return uctx;
 }
 
-/* All that was made with @uctx is gone. */
+/* Called when all objects of @uctx are gone. */
 void kal_ucontext_dealloc(struct ri_ucontext *uctx)
 {
 	WARN_ON(atomic_read(&uctx->obj.children));
@@ -113,7 +113,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	if (!kal_cq_depth_ok(rnic, attr->depth) ||
 	    attr->ceh >= rnic->attr.num_ceh)
 		return ERR_PTR(-EINVAL);
-	/* struct ib_wc, a kernel consumer's completion, has no place for one */
+	/* struct ib_wc, the completion of a kernel consumer, has no timestamp */
 	if (attr->timestamps && (!uctx || !rnic->attr.limits.timestamp_mask))
 		return ERR_PTR(-EOPNOTSUPP);
 	cq = kal_obj_alloc(rnic, RI_OBJ_CQ, rnic->ops->size_cq,
@@ -231,9 +231,9 @@ int kal_srq_destroy(struct ri_srq *srq)
 /* Memory regions ************************************************************ */
 
 /*
- * What the RNIC cannot do is refused, but for the optional flags and the rights
- * to operations that it does not have: programs ask for all rights at once, and
- * a right that no operation can use grants nothing.
+ * Rights that the RNIC does not support are refused, with two exceptions: optional flags, and
+ * rights to operations that the RNIC does not have. Programs ask for all rights at once. A
+ * right that no operation can use grants nothing.
  */
 static int kal_mr_access_check(int access)
 {
@@ -246,14 +246,14 @@ static int kal_mr_access_check(int access)
 		return -EINVAL;
 	if (access & ~able)
 		return -EOPNOTSUPP;
-	/* who lets a peer write has the right itself */
+	/* remote write rights require the local write right */
 	if ((access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IB_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
 	return 0;
 }
 
-/* @attr as the provider is to see it. */
+/* Check @attr and convert it to the form that the provider sees. */
 static int kal_mr_attr_check(const struct ri_rnic *rnic,
 			     struct ri_mr_attr *attr)
 {
@@ -293,12 +293,14 @@ static struct ri_mr *kal_mr_new(struct ri_pd *pd)
 }
 
 /**
- * kal_mr_check() - may a region be registered?
- * @rnic: where
- * @attr: of the region
+ * kal_mr_check() - check whether a region can be registered
+ * @rnic: RNIC
+ * @attr: attributes of the region
  *
- * kal_mr_register() checks the same. For a caller that gives @rnic up while it pins: what is
- * wrong is said before that. Return: 0, -EINVAL, -EOPNOTSUPP. Context: any.
+ * kal_mr_register() makes the same checks. This function is for a caller that releases @rnic
+ * while it pins memory, and that must report errors before the pinning.
+ *
+ * Return: 0, -EINVAL, -EOPNOTSUPP. Context: any.
  */
 int kal_mr_check(const struct ri_rnic *rnic, const struct ri_mr_attr *attr)
 {
@@ -314,13 +316,14 @@ static bool kal_mr_writes(int access)
 }
 
 /**
- * kal_mr_pin() - pin the memory that a region will have
- * @attr: of the region; its @region becomes the memory, NULL for none
+ * kal_mr_pin() - pin the memory of a future region
+ * @attr: attributes of the region; its @region is set to the memory, or to NULL for none
  *
- * User space can make this wait for ever, so the caller holds nothing of an RNIC.
+ * User space can delay this function for ever, so the caller must not hold any object of an
+ * RNIC.
  *
- * Return: 0, -EINVAL, -EFAULT, -ENOMEM (memory or RLIMIT_MEMLOCK), -EPERM; for a dma-buf also
- * -EBADF, -EACCES, -EINTR and the exporter's. Context: of the process; may sleep.
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM (memory or RLIMIT_MEMLOCK), -EPERM, -EINTR; for a
+ * dma-buf also -EBADF, -EACCES and the exporter's errors. Context: of the process; may sleep.
  */
 int kal_mr_pin(struct ri_mr_attr *attr)
 {
@@ -335,7 +338,7 @@ int kal_mr_pin(struct ri_mr_attr *attr)
 	return PTR_ERR_OR_ZERO(region);
 }
 
-/* Memory that no region took, or has any more. May sleep; any process. */
+/* Unpin memory that does not belong to a region. May sleep; any process. */
 void kal_mr_unpin(struct ri_vm_region *region)
 {
 	if (region)
@@ -343,9 +346,9 @@ void kal_mr_unpin(struct ri_vm_region *region)
 }
 
 /**
- * kal_mr_register() - a region of memory that is pinned
+ * kal_mr_register() - register a region of pinned memory
  * @pd: protection domain
- * @wanted: the region; @wanted->region, of kal_mr_pin(), is the region's when this succeeds
+ * @wanted: attributes; @wanted->region, from kal_mr_pin(), belongs to the region on success
  * @udata: provider's own bytes, or NULL
  *
  * Return: the region or an ERR_PTR. Context: may sleep.
@@ -441,7 +444,7 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
 	return mr;
 }
 
-/* The region is @pd's child from now on, which may be its own. */
+/* Make the region a child of @pd, which may already be its PD. */
 static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
 {
 	atomic_inc(&pd->obj.children);
@@ -451,8 +454,9 @@ static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
 }
 
 /*
- * The region as it is to be in @attr, and in @pin whether its memory is to be pinned: other
- * memory, or the same anew because it was not to be written to so far.
+ * Compute the attributes of the changed region in @attr. @pin says whether memory must be
+ * pinned: either different memory, or the same memory again because it was pinned without
+ * write access.
  */
 static int kal_mr_merge(const struct ri_mr *mr, int flags, const struct ri_mr_attr *wanted,
 			struct ri_mr_attr *attr, bool *pin)
@@ -475,12 +479,12 @@ static int kal_mr_merge(const struct ri_mr *mr, int flags, const struct ri_mr_at
 	*pin = flags & IB_MR_REREG_TRANS;
 	if (*pin)
 		return kal_mr_attr_check(mr->obj.rnic, attr);
-	/* where tagged offsets begin is a part of the translation, and no right */
+	/* IB_ZERO_BASED is a part of the translation and not a right */
 	if (attr->access & ~mr->access & IB_ZERO_BASED)
 		return -EINVAL;
 	attr->access |= mr->access & IB_ZERO_BASED;
 	*pin = region && !region->writable && kal_mr_writes(attr->access);
-	/* pinned by its address, so that address must mean the same */
+	/* the memory is pinned again by its address, which must still refer to the same memory */
 	if (*pin && region->dmabuf)
 		return -EACCES;
 	if (*pin && region->mm != current->mm)
@@ -489,11 +493,11 @@ static int kal_mr_merge(const struct ri_mr *mr, int flags, const struct ri_mr_at
 }
 
 /**
- * kal_mr_change_begin() - look at what a reregistration needs
- * @mr: region, which the caller keeps others from changing until this returns
- * @flags: enum ib_mr_rereg_flags: what changes
- * @wanted: how
- * @change: for kal_mr_change_pin(), to be ended by kal_mr_change_end()
+ * kal_mr_change_begin() - determine what a reregistration needs
+ * @mr: region; the caller prevents other changes until this function returns
+ * @flags: attributes to change, enum ib_mr_rereg_flags
+ * @wanted: new values
+ * @change: for kal_mr_change_pin(); kal_mr_change_end() must follow
  *
  * Return: 0, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM. Context: of the process.
  */
@@ -510,7 +514,7 @@ int kal_mr_change_begin(const struct ri_mr *mr, int flags, const struct ri_mr_at
 	return kal_mr_merge(mr, flags, wanted, &change->attr, &change->pin);
 }
 
-/* As kal_mr_pin(), when there is something to pin. */
+/* Call kal_mr_pin() if there is memory to pin. */
 int kal_mr_change_pin(struct kal_mr_change *change)
 {
 	int ret = change->pin ? kal_mr_pin(&change->attr) : 0;
@@ -519,7 +523,7 @@ int kal_mr_change_pin(struct kal_mr_change *change)
 	return ret;
 }
 
-/* What the region did not take is unpinned. May sleep. */
+/* Unpin the memory that does not belong to the region after the change. May sleep. */
 void kal_mr_change_end(struct kal_mr_change *change)
 {
 	if (change->pinned)
@@ -535,13 +539,13 @@ static bool kal_mr_attr_same(const struct ri_mr_attr *a, const struct ri_mr_attr
 
 /**
  * kal_mr_reregister() - change a region in place
- * @mr: region; the caller keeps others from changing it
- * @change: begun and pinned
- * @pd: protection domain that it is to have, looked at when that changes
+ * @mr: region; the caller prevents other changes
+ * @change: change that was begun and pinned
+ * @pd: new protection domain, used if the change includes it
  *
- * Return: 0, or an errno and nothing has changed: -ESTALE when it is not the region any more
- * that the change was begun for, -EBUSY while a window is bound to it, -EINVAL, -EACCES,
- * -EPERM. Context: of the process; may sleep.
+ * Return: 0, or an errno, and nothing has changed: -ESTALE if the region has changed since
+ * kal_mr_change_begin(), -EBUSY while a window is bound to it, -EINVAL, -EACCES, -EPERM.
+ * Context: of the process; may sleep.
  */
 int kal_mr_reregister(struct ri_mr *mr, struct kal_mr_change *change, struct ri_pd *pd)
 {
@@ -577,7 +581,7 @@ int kal_mr_deregister(struct ri_mr *mr)
 {
 	int ret;
 
-	/* -EBUSY while a memory window is bound to it, for example */
+	/* for example -EBUSY while a memory window is bound to it */
 	ret = mr->obj.rnic->ops->mr_deregister(mr);
 	if (ret)
 		return ret;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Verbs of queue pairs, as consumers call them. A QP's state belongs to its
- * endpoint as long as it has a connection: consumers write IB's state names, and
- * this file says which of them reach the provider, which end a connection and
- * which mean nothing on an RNIC whose connections are made by endpoints.
+ * The verbs of queue pairs that consumers call. A connected QP's state belongs to its
+ * endpoint. Consumers use IB's state names. This file decides which state changes go to the
+ * provider, which end a connection, and which have no meaning on an RNIC whose connections are
+ * made by endpoints.
  */
 #include <linux/memcontrol.h>
 
@@ -19,7 +19,7 @@ static int kal_qp_check_cap(const struct ri_rnic *rnic,
 	    cap->max_send_sge > limits->max_send_sge ||
 	    cap->max_inline_data > rnic->attr.max_inline)
 		return -EINVAL;
-	/* with an SRQ the receive queue's sizes mean nothing */
+	/* with an SRQ the sizes of the receive queue have no meaning */
 	if (!attr->srq && (cap->max_recv_wr > limits->max_qp_wr ||
 			   cap->max_recv_sge > limits->max_recv_sge))
 		return -EINVAL;
@@ -41,7 +41,7 @@ static int kal_qp_check(const struct ri_pd *pd,
 	return kal_qp_check_cap(rnic, attr);
 }
 
-/* A QP keeps its PD (the parent), its CQs and its SRQ from being destroyed. */
+/* A QP prevents the destruction of its PD (the parent), its CQs and its SRQ. */
 static void kal_qp_hold(struct ri_qp *qp)
 {
 	atomic_inc(&qp->send_cq->obj.children);
@@ -83,7 +83,7 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 	qp->wc_qp = wc_qp;
 	qp->on_event = on_event;
 	qp->consumer = consumer;
-	/* a user's pays for what its traffic needs later */
+	/* memory for a user QP's traffic is charged to the user's memory cgroup */
 	if (!ri_pd_is_kernels(pd))
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	kal_qp_hold(qp);
@@ -99,27 +99,28 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		 struct ri_qp_init_attr *init_attr)
 {
-	/* a provider fills in what it has; consumers hand in anything */
+	/* a provider fills in only the members it knows; consumers pass uninitialised memory */
 	memset(attr, 0, sizeof(*attr));
 	memset(init_attr, 0, sizeof(*init_attr));
 	return qp->obj.rnic->ops->qp_query(qp, attr, mask, init_attr);
 }
 
 /*
- * What cannot be done and no connection manager writes: a queue keeps its size, and the
- * path is TCP's. What else is InfiniBand's may be in the mask and means nothing.
+ * Attributes that cannot be changed and that no connection manager sets. A queue keeps its
+ * size, and TCP determines the path. Other attributes of InfiniBand may be in the mask and are
+ * ignored.
  */
 #define KAL_QP_NEVER_MASK	(IB_QP_CAP | IB_QP_ALT_PATH | \
 				 IB_QP_PATH_MIG_STATE | IB_QP_QKEY)
 
-/* what connection managers set on the way to RTR; the rest is InfiniBand's */
+/* attributes that connection managers set on the way to RTR; the others are InfiniBand's */
 #define KAL_QP_RTR_MASK	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_PORT | \
 			 IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS)
 
 /*
- * RTR belongs to the endpoint. The iWARP side of rdma_cm asks for it on its way
- * to connect and to accept, with nothing but access flags: that much is noted.
- * With a destination QP and a path it is an attempt to connect as InfiniBand does.
+ * The endpoint controls RTR. The iWARP part of rdma_cm asks for RTR before it connects or
+ * accepts, with access flags only. Only these flags are applied. A request with a destination
+ * QP and a path is an attempt to connect as in InfiniBand, and is refused.
  */
 static int kal_qp_modify_rtr(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)
@@ -133,10 +134,7 @@ static int kal_qp_modify_rtr(struct ri_qp *qp, const struct ib_qp_attr *attr,
 	return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
 }
 
-/*
- * RTS: only to a QP that is there already, to change other attributes, or that
- * rests in SQD.
- */
+/* RTS is allowed only if the QP is in RTS, to change other attributes, or in SQD. */
 static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)
 {
@@ -158,14 +156,14 @@ static int kal_qp_modify_rts(struct ri_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * SQD (graceful) and ERR (abrupt) end the connection, which leaves the QP in
- * ERR: that is how iw_cm and rdma_disconnect() in user space disconnect. Asked
- * twice, by both of them, it succeeds twice. rsockets ask with SQD alone: that their
- * receives are flushed is what wakes the thread in rpoll(). Without a connection ERR is
- * the provider's, and SQD has nothing to drain.
+ * SQD (graceful) and ERR (abrupt) end the connection and leave the QP in ERR. iw_cm and
+ * rdma_disconnect() in user space disconnect in this way. Both may ask, and both requests
+ * succeed. rsockets only ask for SQD. The flushed receives then wake the thread in rpoll().
  *
- * InfiniBand's SQD, from which a QP comes back, is asked for by saying whether
- * IB_EVENT_SQ_DRAINED is wanted, which neither of the two does.
+ * Without a connection, the provider handles ERR, and SQD has nothing to drain.
+ *
+ * The SQD of InfiniBand, from which a QP can return to RTS, is different: its request says
+ * whether IB_EVENT_SQ_DRAINED is wanted. Neither iw_cm nor rdma_disconnect() says that.
  */
 static int kal_qp_modify_end(struct ri_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The ib bridge: a consumer side of the kAL that shows each RNIC to ib_core.
- * ib_core allocates and frees its objects; each of ours has ib_core's as first
- * member and points to the kAL's.
+ * The ib bridge: a consumer side of the kAL that shows each RNIC to ib_core. ib_core allocates
+ * and frees its objects. Each object of the bridge has ib_core's object as its first member
+ * and points to the kAL's object.
  */
 #ifndef KRDMA_KAL_IB_BRIDGE_H
 #define KRDMA_KAL_IB_BRIDGE_H
@@ -17,25 +17,25 @@
 
 struct iw_cm_id;
 
-/* the driver id of all our devices, here and in libibverbs: "krdm" */
+/* driver id of all devices of the bridge, here and in libibverbs: "krdm" */
 #define KAL_IB_DRIVER_ID	((enum rdma_driver_id)0x6b72646d)
 #define KAL_IB_PORT		1
 
-/* counters that a set of QPs has (qp_counter.c) */
+/* number of counters of a set of QPs (qp_counter.c) */
 #define KAL_IB_QP_COUNTERS	7
 
 /**
- * struct kal_ib_device - an RNIC as ib_core sees it
- * @base: ib_core's; the RNIC's client data holds a reference of its struct device
- * @node: among all devices (device.c)
- * @rnic: outlives the registration with ib_core
+ * struct kal_ib_device - an RNIC as an ib_device
+ * @base: ib_core's device; the RNIC's client data holds a reference to its struct device
+ * @node: entry in the list of all devices (device.c)
+ * @rnic: RNIC, which outlives the registration with ib_core
  * @flags: KAL_IB_DEV_*
- * @mac: stands for the netdev's address when that has none
- * @requests: connection requests that ib_core has not answered, by token (cm.c)
- * @next_request: for @requests
+ * @mac: random address that is used if the netdev has none
+ * @requests: connection requests that iw_cm has not answered, by token (cm.c)
+ * @next_request: next token for @requests
  * @stat_descs: names of the counters (restrack.c)
- * @num_stats: how many
- * @counters: of sets of QPs, by id (qp_counter.c)
+ * @num_stats: number of counters
+ * @counters: counters of sets of QPs, by id (qp_counter.c)
  */
 struct kal_ib_device {
 	struct ib_device base;
@@ -74,12 +74,13 @@ struct kal_ib_srq {
 
 /**
  * struct kal_ib_qp - queue pair
- * @base: ib_core's
- * @qp: the kAL's
- * @refs: one of the verbs side, one of each iw_cm_id that has the QP
+ * @base: ib_core's QP
+ * @qp: the kAL's QP
+ * @refs: one reference of the verbs, and one of each iw_cm_id that has the QP
  * @unused: completed when @refs falls to 0
- * @counter_node: among the QPs of its counter, whose lock protects it and @counted
- * @counted: what was counted of the QP when it was bound
+ * @counter_node: entry in the list of the counter's QPs; the counter's lock protects it and
+ *	@counted
+ * @counted: values of the QP's counters when it was bound
  */
 struct kal_ib_qp {
 	struct ib_qp base;
@@ -95,7 +96,7 @@ struct kal_ib_mw {
 	struct ri_mw *mw;
 };
 
-/* allocated by us, unlike the others */
+/* allocated by the bridge, unlike the other objects */
 struct kal_ib_mr {
 	struct ib_mr base;
 	struct ri_mr *mr;
@@ -141,11 +142,11 @@ static inline struct kal_ib_mw *to_kal_ib_mw(struct ib_mw *base)
 	return container_of(base, struct kal_ib_mw, base);
 }
 
-/* device.c: what main.c calls; the rest of this header is for the bridge's own files */
+/* device.c: called by main.c; the rest of this header is for the bridge's own files */
 int kal_ib_init(void);
 void kal_ib_exit(void);
 
-/* the operations that each file brings */
+/* operations of each file */
 extern const struct ib_device_ops kal_ib_port_ops;	/* port.c */
 extern const struct ib_device_ops kal_ib_verbs_ops;	/* verbs.c */
 extern const struct ib_device_ops kal_ib_mw_ops;	/* verbs.c */
@@ -157,10 +158,10 @@ extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_counter_ops;	/* qp_counter.c */
 
-/* user.c: what the bridge adds to ib_core's commands */
+/* user.c: additions of the bridge to ib_core's commands */
 extern const struct uapi_definition kal_ib_user_defs[];
 
-/* the provider's own bytes of a call: ERR_PTR(-EFAULT); NULL of a kernel consumer's */
+/* the provider's own bytes of a call; ERR_PTR(-EFAULT); NULL for a kernel consumer's call */
 struct ri_udata *kal_ib_udata_get(struct ib_udata *from, struct ri_udata *udata);
 int kal_ib_udata_put(const struct ib_udata *to, const struct ri_udata *udata);
 
@@ -174,10 +175,10 @@ void kal_ib_cm_abort(struct kal_ib_device *dev);
 void kal_ib_cm_remove(struct kal_ib_device *dev);
 
 /**
- * struct kal_ib_cm_entry - who stands behind an iw_cm_id
- * @node: in the table; cm_table.c's lock protects it
- * @cm_id: the id, as a key only
- * @ep: alive as long as the entry is in the table
+ * struct kal_ib_cm_entry - endpoint of an iw_cm_id
+ * @node: entry in the table; cm_table.c's lock protects it
+ * @cm_id: id, used only as a key
+ * @ep: endpoint, which lives as long as the entry is in the table
  */
 struct kal_ib_cm_entry {
 	struct hlist_node node;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's connection manager: iw_cm's ids on the kAL's endpoints.
+ * The ib bridge's connection manager: it maps iw_cm's ids to the kAL's endpoints.
  *
- * iw_cm's rules, each a kernel BUG when broken, and who keeps them here:
+ * iw_cm has rules. A violation of any of them is a kernel BUG:
  *
- *  - iw_connect() that returned 0 owes exactly one CONNECT_REPLY, iw_accept()
- *    that returned 0 exactly one ESTABLISHED: endpoints owe the same.
- *  - CLOSE comes last, once, and only to an established id: endpoints, too.
- *  - An event may be refused for want of memory. Of a connection's own events
- *    that can only hit the copy of private data, see kal_ib_conn_reply().
- *  - The id must not be touched after its last event. A connection holds a
- *    reference of it from the first possible event to the last.
+ * - For each iw_connect() that returned 0 there is exactly one CONNECT_REPLY. For each
+ *   iw_accept() that returned 0 there is exactly one ESTABLISHED. Endpoints guarantee the
+ *   same.
+ * - CLOSE is the last event. It comes once, and only for an established id. Endpoints
+ *   guarantee the same.
+ * - iw_cm may refuse an event if memory is short. For a connection's own events, only the copy
+ *   of the private data can fail; see kal_ib_conn_reply().
+ * - The id must not be used after its last event. A connection holds a reference to the id
+ *   from the first possible event to the last.
  *
- * A connection's endpoint is destroyed behind its last event, from a work queue,
- * because that cannot be done from an event.
+ * An endpoint cannot be destroyed from an event, so a workqueue destroys a connection's
+ * endpoint after its last event.
  *
- * Connection requests. iw_cm drops requests silently when their listener goes,
- * and does not say which. So each waits in the device's table under a token,
- * which is what iw_cm gets as provider data, and the listener's handler is
- * replaced by one that marks the request as delivered. When a listener goes, its
- * requests that were not delivered end with it; a token that iw_cm brings later
- * is not found.
+ * Connection requests. iw_cm drops the requests of a listener that goes. It does not report
+ * which requests it dropped. Each request therefore waits in the device's table under a token,
+ * which iw_cm gets as the provider data. The listener's handler is replaced by a handler that
+ * marks the request as delivered. When a listener goes, its undelivered requests end with it.
+ * The look-up of a token that iw_cm passes later then fails.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
@@ -38,23 +39,23 @@ static struct workqueue_struct *kal_ib_cm_wq;
 struct kal_ib_listener {
 	struct kal_ib_cm_entry entry;
 	struct kal_ib_device *dev;
-	struct iw_cm_id *cm_id;		/* referenced */
-	iw_cm_handler cm_handler;	/* rdma_cm's, for the children */
+	struct iw_cm_id *cm_id;		/* with a reference */
+	iw_cm_handler cm_handler;	/* rdma_cm's handler, for the children */
 	struct kal_ep *ep;
 };
 
 /**
  * struct kal_ib_conn - a connection, from its request or iw_connect() to its last event
- * @entry: from delivery or iw_connect() to the last event
+ * @entry: entry in the table, from delivery or iw_connect() to the last event
  * @dev: device
- * @ep: owned
- * @cm_id: referenced while events may come, then NULL; the endpoint's lock
- *	   protects it once events may come
- * @done: destroys it
- * @listener: of a request that was not delivered: who it came to
- * @cm_handler: of a request: rdma_cm's handler for it
- * @token: of a request
- * @delivered: iw_cm has made an id for the request; lock of @dev->requests
+ * @ep: endpoint, owned by the connection
+ * @cm_id: id with a reference while events may come, then NULL; the endpoint's lock protects
+ *	it once events may come
+ * @done: destroys the connection
+ * @listener: listener of an undelivered request
+ * @cm_handler: rdma_cm's handler for a request
+ * @token: token of a request
+ * @delivered: iw_cm has created an id for the request; lock of @dev->requests
  */
 struct kal_ib_conn {
 	struct kal_ib_cm_entry entry;
@@ -109,14 +110,17 @@ static void kal_ib_conn_clear_id(struct kal_ib_conn *conn)
 	cm_id->rem_ref(cm_id);
 }
 
-/* Behind the last event. */
+/* Called after the last event. */
 static void kal_ib_conn_end(struct kal_ib_conn *conn)
 {
 	kal_ib_conn_clear_id(conn);
 	queue_work(kal_ib_cm_wq, &conn->done);
 }
 
-/* iw_cm's event of an endpoint's; iw_cm counts in octets, so more is cut off. */
+/*
+ * Convert an endpoint's event to iw_cm's. The length field of iw_cm has 8 bits, so longer
+ * private data is truncated.
+ */
 static void kal_ib_cm_event(struct iw_cm_event *event, enum iw_cm_event_type type,
 			    const struct kal_ep_event *from)
 {
@@ -129,14 +133,14 @@ static void kal_ib_cm_event(struct iw_cm_event *event, enum iw_cm_event_type typ
 		event->remote_addr = *from->remote;
 	event->private_data = (void *)from->private_data;
 	event->private_data_len = min_t(u16, from->private_data_len, U8_MAX);
-	/* as the peer sees it: rdma_cm makes our initiator depth of its IRD */
+	/* iw_cm expects the peer's view: rdma_cm uses its IRD as the local initiator depth */
 	event->ird = min_t(u16, from->ord, U8_MAX);
 	event->ord = min_t(u16, from->ird, U8_MAX);
 }
 
 /*
- * When there is no memory for the peer's private data the reply cannot be given
- * as it is, yet one must be given: the connection has failed.
+ * A reply must be reported. If there is no memory for the peer's private data, the connection
+ * is reported as failed, without private data.
  */
 static void kal_ib_conn_reply(struct kal_ib_conn *conn,
 			      const struct kal_ep_event *from)
@@ -189,7 +193,7 @@ static int kal_ib_conn_event(struct kal_ep *ep, void *context,
 {
 	struct kal_ib_conn *conn = context;
 
-	/* the reply was turned into a failure, or iw_accept() has failed */
+	/* the reply was reported as a failure, or iw_accept() has failed */
 	if (!conn->cm_id)
 		return 0;
 	switch (event->type) {
@@ -210,7 +214,7 @@ static int kal_ib_conn_event(struct kal_ep *ep, void *context,
 
 /* Start and answer ********************************************************** */
 
-/* The QP of a number with a reference, or NULL. */
+/* Look up a QP by its number. Return: the QP with a reference, or NULL. */
 static struct kal_ib_qp *kal_ib_qp_find(struct kal_ib_device *dev, u32 qpn)
 {
 	struct ri_obj *obj = kal_obj_get(dev->rnic, RI_OBJ_QP, qpn);
@@ -220,7 +224,7 @@ static struct kal_ib_qp *kal_ib_qp_find(struct kal_ib_device *dev, u32 qpn)
 	if (!obj)
 		return NULL;
 	rqp = container_of(obj, struct ri_qp, obj);
-	/* other consumer sides have theirs among them */
+	/* the QPs of other consumer sides are in the same table */
 	if (kal_ib_owns_qp(rqp) && kal_ib_qp_get(rqp->consumer))
 		qp = rqp->consumer;
 	kal_obj_put(obj);
@@ -292,7 +296,10 @@ static int kal_ib_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *from)
 	return ret;
 }
 
-/* The request that iw_cm answers: from now on the caller's, or NULL. */
+/*
+ * Take the request that iw_cm answers out of the table. Return: the request, which the caller
+ * owns now, or NULL.
+ */
 static struct kal_ib_conn *kal_ib_request_take(struct iw_cm_id *cm_id)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(cm_id->device);
@@ -350,8 +357,8 @@ static int kal_ib_reject(struct iw_cm_id *cm_id, const void *private_data,
 /* Listeners ***************************************************************** */
 
 /*
- * In place of rdma_cm's handler, for the first event of a new id: iw_cm has
- * made it, so the request is answered by that.
+ * This handler replaces rdma_cm's for the first event of a new id. The event shows that iw_cm
+ * has created the id, so the id will answer the request.
  */
 static int kal_ib_request_delivered(struct iw_cm_id *cm_id,
 				    struct iw_cm_event *event)
@@ -375,7 +382,10 @@ static int kal_ib_request_delivered(struct iw_cm_id *cm_id,
 	return handler(cm_id, event);
 }
 
-/* One that came: charged as its endpoint is, not to this thread's group. */
+/*
+ * Allocate an incoming connection, charged to the memory cgroup of its endpoint instead of
+ * this thread's.
+ */
 static struct kal_ib_conn *kal_ib_conn_alloc_child(struct kal_ib_device *dev,
 						   const struct kal_ep *listener)
 {
@@ -413,7 +423,7 @@ static int kal_ib_listener_event(struct kal_ep *ep, void *context,
 	kal_ib_cm_event(&event, IW_CM_EVENT_CONNECT_REQUEST, from);
 	event.status = 0;
 	event.provider_data = (void *)(uintptr_t)conn->token;
-	/* fails when the backlog is full; the kAL then ends the child */
+	/* fails if the backlog is full; the kAL then ends the child */
 	ret = listener->cm_id->event_handler(listener->cm_id, &event);
 	if (!ret)
 		return 0;
@@ -424,17 +434,22 @@ err_free:
 }
 
 /*
- * rdma_cm leaves the port of a wildcard's listeners unset (docs/kernel-bugs.md), and
- * then gives their connections to the first of all RNICs that may have the address,
- * whichever they came to: that RNIC could not accept them. With the port it takes the
- * listener's own RNIC. rdma_cm is the only user of iw_cm and its id the context.
+ * rdma_cm leaves the port of a wildcard's listeners unset (docs/kernel-bugs.md). It then gives
+ * their connections to the first of all RNICs that may have the address, even if the
+ * connection arrived on another RNIC. The first RNIC could not accept it. If the port is set,
+ * rdma_cm uses the listener's own RNIC. rdma_cm is the only user of iw_cm, and its id is the
+ * context.
  *
- * There is no way besides. cma_iw_acquire_dev() looks at the listener's device and port
- * and at the network device of the local address, no more. struct iw_cm_event and
- * iw_cm_id have no field that it reads for either. When iw_accept() names a queue pair,
- * its number is of the RNIC that rdma_cm chose, which no argument of the call tells: a
- * connection cannot be handed over to that RNIC. The id is rdma_cm's own here, between
- * its creation in cma_listen_on_dev() and its first use; the field is public.
+ * There is no other way:
+ *
+ * - cma_iw_acquire_dev() looks only at the listener's device and port, and at the network
+ *   device of the local address. No field of struct iw_cm_event or struct iw_cm_id influences
+ *   either.
+ * - iw_accept() names a QP by its number on the RNIC that rdma_cm chose. No argument of the
+ *   call names that RNIC, so a connection cannot be handed over to it.
+ *
+ * No other code uses the id at this point, between its creation in cma_listen_on_dev() and its
+ * first use. The field is public.
  */
 static void kal_ib_listen_port(const struct iw_cm_id *cm_id)
 {
@@ -445,8 +460,9 @@ static void kal_ib_listen_port(const struct iw_cm_id *cm_id)
 }
 
 /*
- * Whose wildcard it is. Not the caller's, who may be an administrator: rdma_cm asks a
- * new device for all listeners that there are, those of other namespaces too.
+ * Get the namespace of the listener. The caller's namespace may be different: rdma_cm asks a
+ * new device for all existing listeners, including those of other namespaces. The caller may
+ * then be an administrator.
  */
 static struct net *kal_ib_listen_net(const struct iw_cm_id *cm_id)
 {
@@ -483,7 +499,7 @@ static int kal_ib_create_listen(struct iw_cm_id *cm_id, int backlog)
 	cm_id->provider_data = listener;
 	cm_id->cm_handler = kal_ib_request_delivered;
 	kal_ib_listen_port(cm_id);
-	/* of a listener that was there before the RNIC: whose process made the RNIC */
+	/* if the listener existed before the RNIC, this is the process that created the RNIC */
 	param.memcg = current->mm ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	ret = kal_ep_listen(listener->ep, (struct sockaddr *)&cm_id->local_addr,
 			    &param, NULL);
@@ -502,7 +518,7 @@ err_free:
 	return ret;
 }
 
-/* End the requests of @listener that iw_cm drops, or (NULL) all there are. */
+/* End the requests of @listener that iw_cm drops, or all requests (NULL). */
 static void kal_ib_requests_end(struct kal_ib_device *dev,
 				const struct kal_ib_listener *listener)
 {
@@ -531,7 +547,7 @@ static int kal_ib_destroy_listen(struct iw_cm_id *cm_id)
 		return 0;
 	cm_id->provider_data = NULL;
 	kal_ib_cm_hide(&listener->entry);
-	/* no new request after this */
+	/* no new request comes after this */
 	kal_ep_destroy(listener->ep);
 	kal_ib_requests_end(listener->dev, listener);
 	cm_id->rem_ref(cm_id);
@@ -542,8 +558,8 @@ static int kal_ib_destroy_listen(struct iw_cm_id *cm_id)
 /* Queue pairs, for iw_cm **************************************************** */
 
 /*
- * iw_cm looks a QP up and takes a reference in two calls, and nothing keeps the
- * QP in between. So the first call takes the reference for the second.
+ * iw_cm looks up a QP and takes a reference in two calls. Nothing keeps the QP between them.
+ * The first call therefore takes the reference for the second.
  */
 static struct ib_qp *kal_ib_iw_get_qp(struct ib_device *base, int qpn)
 {
@@ -573,15 +589,15 @@ const struct ib_device_ops kal_ib_cm_ops = {
 };
 
 /*
- * The device is about to be taken from rdma_cm, which would wait for ids that wait for
- * their peers.
+ * Called before ib_core removes the device from rdma_cm. rdma_cm would otherwise wait for ids
+ * that wait for their peers.
  */
 void kal_ib_cm_abort(struct kal_ib_device *dev)
 {
 	kal_rnic_abort_attempts(dev->rnic, kal_ib_conn_event);
 }
 
-/* The device is unregistered, so iw_cm has no id of it: end what is left. */
+/* The device is unregistered, so iw_cm has no id of it: end the remaining requests. */
 void kal_ib_cm_remove(struct kal_ib_device *dev)
 {
 	kal_ib_requests_end(dev, NULL);

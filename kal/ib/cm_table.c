@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's table of iw_cm's ids and the endpoints behind them, for those
- * who look at an id from outside (restrack.c). iw_cm may free an id while
- * somebody asks for it, so an id is a key here and never looked into.
+ * The ib bridge's table of iw_cm's ids and their endpoints, for look-ups of an id from outside
+ * the connection manager (restrack.c). iw_cm may free an id during such a look-up. The id is
+ * therefore only a key and is never dereferenced.
  */
 #include <linux/hashtable.h>
 
@@ -12,10 +12,10 @@ static DEFINE_HASHTABLE(kal_ib_cm_table, 8);
 static DEFINE_SPINLOCK(kal_ib_cm_table_lock);	/* protects kal_ib_cm_table */
 
 /**
- * kal_ib_cm_show() - from now on @ep is found by @cm_id
- * @entry: the owner's, zeroed at first; may be in the table already
- * @cm_id: alive until kal_ib_cm_hide()
- * @ep: with the owner's reference until then
+ * kal_ib_cm_show() - enter an id and its endpoint into the table
+ * @entry: owner's entry, initially zeroed; may be in the table already
+ * @cm_id: id, which must live until kal_ib_cm_hide()
+ * @ep: endpoint, whose owner holds its reference until kal_ib_cm_hide()
  *
  * Context: process.
  */
@@ -31,7 +31,7 @@ void kal_ib_cm_show(struct kal_ib_cm_entry *entry, const struct iw_cm_id *cm_id,
 	spin_unlock(&kal_ib_cm_table_lock);
 }
 
-/* Not any more; may not be in the table. Context: process. */
+/* Remove an entry, which may be missing in the table. Context: process. */
 void kal_ib_cm_hide(struct kal_ib_cm_entry *entry)
 {
 	spin_lock(&kal_ib_cm_table_lock);
@@ -39,7 +39,10 @@ void kal_ib_cm_hide(struct kal_ib_cm_entry *entry)
 	spin_unlock(&kal_ib_cm_table_lock);
 }
 
-/* The endpoint of an id, which need not exist any more, with a reference, or NULL. */
+/*
+ * Look up the endpoint of an id, which may already be freed. Return: the endpoint with a
+ * reference, or NULL.
+ */
 struct kal_ep *kal_ib_cm_find(const struct iw_cm_id *cm_id)
 {
 	struct kal_ib_cm_entry *entry;

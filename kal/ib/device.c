@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's devices: an RNIC that the kAL shows becomes an ib_device, and
- * "rdma link add" and "rdma link del" become requests to the kAL.
+ * The ib bridge's devices. An RNIC that the kAL shows becomes an ib_device. "rdma link add"
+ * and "rdma link del" become requests to the kAL.
  *
- * An ib_device ends in one of two ways. The kAL takes the RNIC away (its netdev
- * goes, its provider's module goes): remove() unregisters from ib_core. Or ib_core
- * unregisters first ("rdma link del"): its last call is dealloc_driver(), which
- * asks the kAL to destroy the RNIC, and remove() finds ib_core's part done. Both
- * may happen at once; ib_core then lets the second wait for the first. The kAL's
- * end runs from a work queue, never inside ib_core's locks.
+ * An ib_device ends in one of two ways:
  *
- * The memory of the ib_device lives until remove(): it holds a reference, and gives it up
- * when nobody can have one of the device's GID entry.
+ * - The kAL removes the RNIC, because its netdev or its provider's module goes: remove()
+ *   unregisters the device from ib_core.
+ * - ib_core unregisters the device first ("rdma link del"): its last call is dealloc_driver(),
+ *   which asks the kAL to destroy the RNIC. remove() then finds that ib_core's part is done.
+ *
+ * Both may happen at once. ib_core then lets the second unregistration wait for the first. The
+ * kAL's part runs from a workqueue, never under ib_core's locks.
+ *
+ * The memory of the ib_device lives until remove(). remove() holds a reference and drops it
+ * when no user can hold a reference to the device's GID entry any more.
  */
 #include <linux/delay.h>
 #include <linux/etherdevice.h>
@@ -31,7 +34,7 @@ static void kal_ib_dealloc_driver(struct ib_device *base)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(base);
 
-	/* not when registration failed: the kAL knows */
+	/* not after a failed registration, because the kAL gets that error */
 	if (test_bit(KAL_IB_DEV_REGISTERED, &dev->flags))
 		kal_rnic_delete(dev->rnic);
 }
@@ -45,11 +48,14 @@ static int kal_ib_fence_event(struct rdma_cm_id *id, struct rdma_cm_event *event
 }
 
 /*
- * rdma_cm's cma_release_dev() gives up its reference of the device before that of the
- * device's GID entry, so ib_core may have unregistered the device when the entry's last
- * reference goes, and free_gid_work() then uses the device (docs/kernel-bugs.md). Both
- * happen under rdma_cm's lock. An attempt to bind to a GID that no device has takes that
- * lock and nothing else: behind it all entries are given up, and behind the flush freed.
+ * rdma_cm's cma_release_dev() drops its reference to the device before its reference to the
+ * device's GID entry. ib_core may therefore have unregistered the device when the last
+ * reference to the entry is dropped. free_gid_work() then still uses the device
+ * (docs/kernel-bugs.md).
+ *
+ * rdma_cm drops both references under its lock. An attempt to bind to a GID that no device has
+ * takes this lock and does nothing else. After the attempt, rdma_cm has dropped its references
+ * to all entries. After the flush of ib_wq, the entries are freed.
  */
 static void kal_ib_fence_gids(const struct kal_ib_device *dev)
 {
@@ -61,10 +67,10 @@ static void kal_ib_fence_gids(const struct kal_ib_device *dev)
 		id = rdma_create_id(&init_net, kal_ib_fence_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
 		if (!IS_ERR(id))
 			break;
-		/* no memory; the device cannot go without */
+		/* no memory, but the device cannot be released without the fence */
 		msleep(20);
 	}
-	/* any other answer may come without the lock */
+	/* any other result may come without taking the lock */
 	WARN_ON_ONCE(rdma_bind_addr(id, (struct sockaddr *)&nowhere) != -ENODEV);
 	rdma_destroy_id(id);
 	flush_workqueue(ib_wq);
@@ -123,10 +129,10 @@ static bool kal_ib_device_guid_taken(__be64 guid)
 }
 
 /*
- * Name the node by the netdev's address, or by a random one where it has none.
- * librdmacm knows devices by that name, and a VLAN, a bridge or a bond has the
- * address of what it is on: the second RNIC with an address gets another filler
- * between its halves.
+ * Derive the node GUID from the netdev's address, or from a random address if it has none.
+ * librdmacm identifies devices by their GUID. A VLAN, a bridge or a bond has the address of
+ * its lower device. The second RNIC with the same address therefore gets another filler
+ * between the halves of the address.
  */
 static void kal_ib_device_set_guid(struct kal_ib_device *dev)
 {
@@ -178,7 +184,7 @@ static int kal_ib_device_add(struct ri_rnic *rnic)
 	struct kal_ib_device *dev;
 	int ret;
 
-	/* ib_core knows it already: the RNIC was made of an ib_device */
+	/* ib_core already has the ib_device from which the RNIC was created */
 	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
 		return 0;
 
@@ -195,7 +201,10 @@ static int kal_ib_device_add(struct ri_rnic *rnic)
 	if (ret)
 		goto err_dealloc;
 
-	/* before: the device may be deleted before ib_register_device() returns */
+	/*
+	 * Set before the registration: the device may be deleted before ib_register_device()
+	 * returns.
+	 */
 	set_bit(KAL_IB_DEV_REGISTERED, &dev->flags);
 	ret = ib_register_device(&dev->base, rnic->name, NULL);
 	if (!ret) {
@@ -234,7 +243,7 @@ static void kal_ib_device_event(struct ri_rnic *rnic, enum ib_event_type type)
 		.element.port_num = KAL_IB_PORT,
 	};
 
-	/* unregistered already, by ib_core: nobody to tell */
+	/* ib_core has already unregistered the device, so there is no receiver */
 	if (!dev || !ib_device_try_get(&dev->base))
 		return;
 	event.device = &dev->base;
@@ -251,10 +260,13 @@ static struct kal_client kal_ib_client = {
 };
 
 /*
- * As a client of ib_core: to hear of new names ("rdma dev set ... name"), from when to
- * when the rdma cgroup controller has the device, which is a little longer, and to be
- * the first to hear that ib_core takes it away. Clients go in the opposite order of their
- * coming, and rdma_cm came before this module.
+ * A client of ib_core, for three purposes:
+ *
+ * - to get new names ("rdma dev set ... name")
+ * - to know when the rdma cgroup controller has the device, which is slightly longer than the
+ *   client has it
+ * - to be the first to learn that ib_core removes the device: clients are removed in reverse
+ *   order of their registration, and rdma_cm registered before this module
  */
 
 static int kal_ib_core_add(struct ib_device *base)
@@ -265,7 +277,7 @@ static int kal_ib_core_add(struct ib_device *base)
 		return -EOPNOTSUPP;
 	rnic = to_kal_ib_device(base)->rnic;
 	kal_charges_open(rnic, base);
-	/* what happened while it moved to another namespace was not told */
+	/* events during a move to another namespace were not delivered */
 	kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);
 	return 0;
 }
@@ -322,7 +334,7 @@ void kal_ib_exit(void)
 {
 	rdma_link_unregister(&kal_ib_link_ops);
 	kal_unregister_client(&kal_ib_client);
-	/* fence: no call of ib_core into this module is left */
+	/* fence: after this, no call of ib_core into this module is in progress */
 	ib_unregister_driver(KAL_IB_DRIVER_ID);
 	ib_unregister_client(&kal_ib_core_client);
 	kal_ib_cm_exit();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's answers about a device and its port: attributes, link, GID.
- * An iWARP port has one GID: the netdev's address, as rdma_cm builds it, in the
- * first octets, and the EUI-64 of it behind, so that no half of it is zero.
+ * The ib bridge's answers to queries of a device and its port: attributes, link, GID. An iWARP
+ * port has one GID. Its first bytes are the netdev's address, as rdma_cm builds it. The EUI-64
+ * of that address follows, so that neither half of the GID is zero.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -42,15 +42,15 @@ static void kal_ib_get_fw_str(struct ib_device *base, char *str)
 		 (u32)(version >> 32), (u16)(version >> 16), (u16)version);
 }
 
-/* Loopback has the address 0, and tunnels often none. */
+/* The address of loopback is 0, and tunnels often have none. */
 bool kal_ib_netdev_has_mac(const struct net_device *ndev)
 {
 	return ndev->addr_len == ETH_ALEN && !is_zero_ether_addr(ndev->dev_addr);
 }
 
 /*
- * Of a netdev that cannot tell its speed, or that goes, one is made up. ib_core
- * would log each question about the former.
+ * Use a made-up speed for a netdev that cannot report its speed or that goes. ib_core would
+ * log every query of the former.
  */
 static void kal_ib_speed(struct ib_device *base, const struct net_device *ndev,
 			 struct ib_port_attr *attr)
@@ -73,14 +73,14 @@ static void kal_ib_port_state(const struct net_device *ndev,
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
 				IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
-	/* the largest of InfiniBand's MTUs within the netdev's */
+	/* largest InfiniBand MTU that fits into the netdev's MTU */
 	attr->active_mtu = ib_mtu_int_to_enum(READ_ONCE(ndev->mtu));
 }
 
 static int kal_ib_query_port(struct ib_device *base, u32 port,
 			     struct ib_port_attr *attr)
 {
-	/* the RNIC holds it longer than ib_core has the device */
+	/* the RNIC holds the netdev longer than ib_core has the device */
 	const struct net_device *ndev = to_kal_ib_device(base)->rnic->netdev;
 
 	kal_ib_speed(base, ndev, attr);

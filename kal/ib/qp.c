@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's queue pairs and shared receive queues. Work requests go
- * straight to the provider, as they are; uverbs' post without a work request is
- * a user library's doorbell.
+ * The ib bridge's queue pairs and shared receive queues. Work requests go directly to the
+ * provider without any change. A post from uverbs without a work request is a doorbell of a
+ * user library.
  */
 #include "bridge.h"
 
@@ -19,13 +19,13 @@ static void kal_ib_qp_event(struct ri_qp *rqp, enum ib_event_type type)
 		qp->base.event_handler(&event, qp->base.qp_context);
 }
 
-/* Is it a queue pair of this consumer side? */
+/* Does the QP belong to this consumer side? */
 bool kal_ib_owns_qp(const struct ri_qp *rqp)
 {
 	return rqp->on_event == kal_ib_qp_event;
 }
 
-/* False when the QP is being destroyed. Context: any. */
+/* Return: false if the QP is being destroyed. Context: any. */
 bool kal_ib_qp_get(struct kal_ib_qp *qp)
 {
 	return refcount_inc_not_zero(&qp->refs);
@@ -55,7 +55,7 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 
 	if (IS_ERR(priv))
 		return PTR_ERR(priv);
-	/* before lookups find it */
+	/* before lookups find the QP */
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
 	INIT_LIST_HEAD(&qp->counter_node);
@@ -74,11 +74,15 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 }
 
 /*
- * The remote rights of a QP, as rdma_cm gives them. It brings one without a connection to
- * INIT with none, and never says otherwise, so none then means that the regions alone
- * decide. To the accepting side's it gives reads and writes and knows of nothing else in
- * iWARP; who may read and write may do both at once, where the region allows it.
- * Return: what is left of @mask.
+ * Adapt the remote rights that rdma_cm sets on a QP:
+ *
+ * - rdma_cm takes a QP without a connection to INIT without any right, and never sets rights
+ *   later. No rights in INIT therefore mean that the regions alone decide.
+ * - rdma_cm gives a QP of the accepting side the rights to read and to write, and knows no
+ *   other right for iWARP. A peer that may both read and write may also use atomic operations
+ *   if the region allows it.
+ *
+ * Return: the remaining bits of @mask.
  */
 static int kal_ib_qp_rights(struct ib_qp_attr *attr, int mask)
 {
@@ -112,7 +116,7 @@ static int kal_ib_query_qp(struct ib_qp *base, struct ib_qp_attr *attr,
 	struct ri_qp_init_attr rattr = {};
 	int ret;
 
-	/* asked by "rdma resource show", too, as in kal_ib_fill_qp() */
+	/* "rdma resource show" also queries the QP; see kal_ib_fill_qp() */
 	if (!kal_ib_qp_get(qp))
 		return -EINVAL;
 	ret = kal_qp_query(qp->qp, attr, mask, &rattr);
@@ -132,8 +136,8 @@ static int kal_ib_query_qp(struct ib_qp *base, struct ib_qp_attr *attr,
 }
 
 /*
- * The connection ends and reports so, iw_cm drops its references when it
- * processes that, and only then is the QP free to go.
+ * The connection ends and reports its end. iw_cm drops its references when it processes this
+ * event. Only then can the QP be destroyed.
  */
 static int kal_ib_destroy_qp(struct ib_qp *base, struct ib_udata *udata)
 {
@@ -156,7 +160,7 @@ static int kal_ib_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
 		return ops->post_send(qp, wr, bad_wr);
 	if (!wr)
 		return ops->doorbell ? ops->doorbell(qp) : -EOPNOTSUPP;
-	/* a user's work requests are in its queue, nowhere else */
+	/* a user's work requests are only in the user's queue */
 	*bad_wr = wr;
 	return -EINVAL;
 }
@@ -209,7 +213,7 @@ static int kal_ib_create_srq(struct ib_srq *base, struct ib_srq_init_attr *attr,
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	/* of no meaning here (ibv_create_srq(3)): ibv_modify_srq() arms it */
+	/* ignored here (ibv_create_srq(3)); ibv_modify_srq() sets the limit */
 	rattr.attr.srq_limit = 0;
 	priv = kal_ib_udata_get(udata, &buf);
 	if (IS_ERR(priv))
@@ -255,7 +259,10 @@ static int kal_ib_post_srq_recv(struct ib_srq *base,
 {
 	struct ri_srq *srq = to_kal_ib_srq(base)->srq;
 
-	/* a user's work requests are in its queue; none at all is its doorbell */
+	/*
+	 * A user's work requests are only in the user's queue; a post without one is the
+	 * doorbell.
+	 */
 	if (unlikely(base->uobject && wr)) {
 		*bad_wr = wr;
 		return -EINVAL;

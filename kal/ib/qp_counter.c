@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's counters of sets of QPs ("rdma statistic qp"): what went over
- * the QPs of a set while they were bound to it. ib_core makes the sets and says
- * which QP belongs to which; the numbers are those of ri_ops.qp_info.
+ * The ib bridge's counters of sets of QPs ("rdma statistic qp"): the traffic of the QPs of a
+ * set while they were bound to it. ib_core creates the sets and decides which QP belongs to
+ * which set. The values come from ri_ops.qp_info.
  *
- * ib_core wants a set to have the counters of a port, and adds up those of all
- * sets, past ones too, in the port's. So ours stand behind the port's own in one
- * list; a set shows nothing but them, the port has 0 there before the addition.
+ * ib_core requires a set to have the same counters as a port. It adds the values of all sets,
+ * including past sets, to the port's values. The counters of the sets therefore follow the
+ * port's own counters in one list. A set shows only its own counters. The port has 0 for the
+ * counters of the sets before ib_core adds them.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -20,9 +21,9 @@ const char *const kal_ib_qp_counter_names[KAL_IB_QP_COUNTERS] = {
 };
 
 /**
- * struct kal_ib_counter - what ib_core's rdma_counter has no room for
- * @qps: those that are bound; the rdma_counter's lock protects it and @kept
- * @kept: of those that were
+ * struct kal_ib_counter - the bridge's part of an rdma_counter
+ * @qps: bound QPs; the rdma_counter's lock protects @qps and @kept
+ * @kept: values of QPs that were unbound
  */
 struct kal_ib_counter {
 	struct list_head qps;
@@ -43,7 +44,7 @@ static void kal_ib_qp_read(struct kal_ib_qp *qp, u64 *values)
 	values[6] = info.retransmissions;
 }
 
-/* Add to @sum what @qp has done since it was bound. */
+/* Add to @sum the traffic of @qp since it was bound. */
 static void kal_ib_qp_add(struct kal_ib_qp *qp, u64 *sum)
 {
 	u64 now[KAL_IB_QP_COUNTERS];
@@ -74,13 +75,13 @@ static int kal_ib_counter_new(struct rdma_counter *counter)
 	return ret;
 }
 
-/* The first QP of a set makes our part of it. The rdma_counter's lock is held. */
+/* The first QP of a set creates the bridge's part of the set. The rdma_counter's lock is held. */
 static int kal_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *base)
 {
 	struct kal_ib_qp *qp = to_kal_ib_qp(base);
 	int ret = 0;
 
-	/* a QP that is being destroyed stays out */
+	/* a QP that is being destroyed is not bound */
 	if (!kal_ib_qp_get(qp))
 		return -ENODEV;
 	if (!counter->id)
@@ -147,12 +148,12 @@ const struct ib_device_ops kal_ib_counter_ops = {
 	.counter_update_stats = kal_ib_counter_update,
 };
 
-/* @qp gets no reference any more: no set has it on return. May sleep. */
+/* Unbind a QP that gets no more references. On return no set has the QP. May sleep. */
 void kal_ib_counter_forget(struct kal_ib_qp *qp)
 {
 	struct rdma_counter *counter = qp->base.counter;
 
-	/* ib_core has unbound it, unless somebody bound it behind that */
+	/* ib_core has unbound the QP, unless it was bound again after that */
 	if (!counter)
 		return;
 	guard(mutex)(&counter->lock);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the ib bridge shows to administrators beyond ib_core's own: counters
- * ("rdma statistic"), the provider's first, the kAL's and those of sets of QPs
- * (qp_counter.c) behind them, and the connections ("rdma resource show qp -dd" and
- * "... cm_id -dd").
+ * Data that the ib bridge shows to administrators in addition to ib_core's own:
+ *
+ * - counters ("rdma statistic"): the provider's, then the kAL's, then those of sets of QPs
+ *   (qp_counter.c)
+ * - connections ("rdma resource show qp -dd" and "... cm_id -dd")
  */
 #include <linux/inet.h>
 #include <linux/slab.h>
@@ -16,7 +17,7 @@
 
 /* Counters ****************************************************************** */
 
-/* of the port, because "rdma statistic" knows none of a device */
+/* Counters of the port, because "rdma statistic" does not show counters of a device. */
 static struct rdma_hw_stats *kal_ib_alloc_stats(struct ib_device *base, u32 port)
 {
 	struct kal_ib_device *dev = to_kal_ib_device(base);
@@ -37,7 +38,7 @@ static int kal_ib_get_stats(struct ib_device *base, struct rdma_hw_stats *stats,
 		rnic->ops->query_counters(rnic, stats->value);
 	for (i = 0; i < KAL_CNT_NUM; i++)
 		stats->value[num + i] = kal_counter_read(rnic, i);
-	/* what is behind stays 0: ib_core adds the sets' */
+	/* the rest stays 0, and ib_core adds the values of the sets */
 	return stats->num_counters;
 }
 
@@ -54,8 +55,8 @@ static void kal_ib_stats_name(struct kal_ib_device *dev,
 }
 
 /**
- * kal_ib_stats_init() - name the counters of a device
- * @dev: its RNIC's, the kAL's and those of sets of QPs become one list
+ * kal_ib_stats_init() - make the list of a device's counter names
+ * @dev: device; the names of its RNIC, of the kAL and of sets of QPs form one list
  *
  * Return: 0 or -ENOMEM.
  */
@@ -85,7 +86,7 @@ void kal_ib_stats_exit(struct kal_ib_device *dev)
 static int kal_ib_put_addr(struct sk_buff *msg, const char *name,
 			   const struct sockaddr_storage *addr)
 {
-	/* "[address%scope]:port" */
+	/* format: "[address%scope]:port" */
 	char str[INET6_ADDRSTRLEN + 24];
 
 	snprintf(str, sizeof(str), "%pISpc", addr);
@@ -148,7 +149,7 @@ static int kal_ib_fill_qp(struct sk_buff *msg, struct ib_qp *base)
 	struct ri_qp_info info = {};
 	struct nlattr *table;
 
-	/* not every 6.12 has its readers out before a QP is destroyed */
+	/* some versions of 6.12 destroy a QP while readers of its entry are still running */
 	if (!ops->qp_info || !kal_ib_qp_get(qp))
 		return 0;
 	ops->qp_info(qp->qp, &info);
@@ -186,8 +187,8 @@ static int kal_ib_put_ep(struct sk_buff *msg, const struct kal_ep_info *info)
 }
 
 /*
- * ib_core keeps @id until this returns, but not the iw_cm_id, which may be gone
- * by the time that we have it. It is a key here.
+ * ib_core keeps @id until this function returns, but not the iw_cm_id. The iw_cm_id may be
+ * freed before the look-up, so it is used only as a key.
  */
 static int kal_ib_fill_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 {

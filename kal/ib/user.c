@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's user contexts: a process' open device, and the mappings of
- * memory that the provider shares with its user library. ib_core finds a mapping
- * by its offset among the entries that are inserted here. Another process that is
- * given the open device (ibv_import_device()) asks here for what the first was told.
+ * The ib bridge's user contexts. A user context is a process' open device, with the mappings
+ * of the memory that the provider shares with its user library. ib_core finds a mapping by its
+ * offset among the entries that this file inserts.
+ *
+ * A process that receives the open device from another process (ibv_import_device()) queries
+ * the context here. It gets the same answer as the process that created the context.
  */
 #include <linux/mm.h>
 #include <linux/sched/task.h>
@@ -13,16 +15,18 @@
 
 #include "bridge.h"
 
-/* names that the declarations below get */
+/* prefix of the names that the declarations below generate */
 #define UVERBS_MODULE_NAME kal_ib
 #include <rdma/uverbs_named_ioctl.h>
 
 /*
- * The provider's own bytes of a call; NULL: a kernel consumer's. ib_uverbs holds
- * disassociate_srcu of the device while user space copies here, and when it copies itself
- * (ib_uverbs_ioctl(), ib_uverbs_write()), and uverbs_disassociate_api_pre() waits for that
- * when the device goes. So memory that never answers holds that up, and nothing here can
- * help; /dev/krdma has no such wait.
+ * Get the provider's own bytes of a call; NULL for a kernel consumer's call.
+ *
+ * ib_uverbs holds disassociate_srcu of the device while this function copies from user space,
+ * and while ib_uverbs itself copies (ib_uverbs_ioctl(), ib_uverbs_write()). When the device
+ * goes, uverbs_disassociate_api_pre() waits for these copies. User memory that never responds
+ * therefore blocks the removal, and this file cannot prevent it. /dev/krdma does not wait in
+ * this way.
  */
 struct ri_udata *kal_ib_udata_get(struct ib_udata *from, struct ri_udata *udata)
 {
@@ -38,7 +42,7 @@ int kal_ib_udata_put(const struct ib_udata *to, const struct ri_udata *udata)
 	return udata ? kal_udata_put(udata, to->outbuf) : 0;
 }
 
-/* an entry holds a reference of the memory: mmap() may run while it is freed */
+/* The entry holds a reference to the memory, because mmap() may run while the memory is freed. */
 struct kal_ib_mmap_entry {
 	struct rdma_user_mmap_entry base;
 	struct ri_shmem *shm;
@@ -60,7 +64,7 @@ static int kal_ib_shm_insert(struct ri_ucontext *uctx, struct ri_shmem *shm)
 		return -ENOMEM;
 	entry->shm = shm;
 	kal_shmem_get(shm);
-	/* offset 0 stays free: it says that there is no mapping */
+	/* offset 0 is not used, because it means that there is no mapping */
 	ret = rdma_user_mmap_entry_insert_range(base, &entry->base, shm->size,
 						1, U32_MAX);
 	if (ret) {
@@ -98,7 +102,7 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	struct rdma_user_mmap_entry *base;
 	int ret;
 
-	/* checks offset and length */
+	/* checks the offset and the length */
 	base = rdma_user_mmap_entry_get(ctx, vma);
 	if (!base)
 		return -EINVAL;
@@ -108,15 +112,19 @@ static int kal_ib_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 }
 
 /*
- * ib_core frees a context that came to nothing, but not what it noted in it: of its
- * two callers one (UVERBS_METHOD_GET_CONTEXT) keeps the reference of the task
- * (docs/kernel-bugs.md).
+ * When the creation of a context fails, ib_core frees the context but not the data that it
+ * recorded in it. Of its two callers, UVERBS_METHOD_GET_CONTEXT keeps the reference to the
+ * task (docs/kernel-bugs.md).
  *
- * There is no function for that. rdma_restrack_put() would give the task up, and the
- * entry with it, which the other caller (ib_uverbs_get_context()) puts once more.
- * rdma_restrack_del() does what is here, of an entry that was not added, but its
- * declaration is ib_core's own. The call cannot be made one that does not fail: it
- * answers the process by the same copy that may fail.
+ * No suitable function of ib_core exists:
+ *
+ * - rdma_restrack_put() would drop the task and the entry. The other caller,
+ *   ib_uverbs_get_context(), then puts the entry a second time.
+ * - rdma_restrack_del() does the same as this function for an entry that was not added, but it
+ *   is not declared outside ib_core.
+ *
+ * The call cannot be changed to one that does not fail, because it answers the process with a
+ * copy that may fail.
  */
 static void kal_ib_forget_task(struct ib_ucontext *base)
 {
@@ -169,7 +177,7 @@ static int kal_ib_query_ucontext(struct ib_ucontext *base,
 					     answer, n);
 }
 
-/* ib_core looks the handle up, which is all that is asked. */
+/* ib_core looks up the handle, which is all that the method needs. */
 static int UVERBS_HANDLER(KRDMA_IB_METHOD_PD_QUERY)(struct uverbs_attr_bundle *attrs)
 {
 	return 0;
@@ -196,9 +204,9 @@ const struct uapi_definition kal_ib_user_defs[] = {
 };
 
 /*
- * That it exists tells ib_core that a device can go, or change its namespace,
- * while processes have it open. There is nothing to do: ib_core destroys their
- * objects, and what they have mapped is plain memory that dies with the mapping.
+ * The presence of this function tells ib_core that a device can go, or change its namespace,
+ * while processes have it open. The function has nothing to do. ib_core destroys the objects
+ * of the processes. Their mappings are plain memory, which is freed with the mapping.
  */
 static void kal_ib_disassociate_ucontext(struct ib_ucontext *base)
 {

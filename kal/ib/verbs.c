@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ib bridge's protection domains, completion queues, memory regions and
- * windows: ib_core's verbs as calls of the kAL's. Polling and arming go straight to the
- * provider.
+ * The ib bridge's protection domains, completion queues, memory regions and windows: ib_core's
+ * verbs become calls of the kAL. Polling and arming go directly to the provider.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -159,7 +158,7 @@ static struct ib_mr *kal_ib_mr_finish(struct kal_ib_mr *mr, struct ri_mr *rmr)
 	return &mr->base;
 }
 
-/* Of memory that is pinned. */
+/* Register a region of pinned memory. */
 static struct ri_mr *kal_ib_mr_make(struct ri_pd *pd, struct ri_mr_attr *attr,
 				    struct ib_udata *udata)
 {
@@ -171,11 +170,11 @@ static struct ri_mr *kal_ib_mr_make(struct ri_pd *pd, struct ri_mr_attr *attr,
 	mr = kal_mr_register(pd, attr, priv);
 	if (IS_ERR(mr))
 		return mr;
-	/* it is the region's now */
+	/* the memory belongs to the region now */
 	attr->region = NULL;
 	/*
-	 * The STag is also in ib_uverbs' own answer. A thread that guessed it may have bound a
-	 * window already: then the region stays, until the device is closed.
+	 * ib_uverbs also returns the STag to user space. Another thread may have guessed it
+	 * and already bound a window. The region then stays until the device is closed.
 	 */
 	if (kal_ib_udata_put(udata, priv) && !kal_mr_deregister(mr))
 		return ERR_PTR(-EFAULT);
@@ -224,7 +223,7 @@ static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 	return kal_ib_mr_register(base, &attr, udata);
 }
 
-/* the driver's part of @attrs carries nothing */
+/* The driver's part of @attrs is empty. */
 static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
 					       u64 length, u64 iova, int fd,
 					       int access,
@@ -242,7 +241,7 @@ static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
 	return kal_ib_mr_register(base, &attr, NULL);
 }
 
-/* Always in place: ib_core gets no other object. */
+/* Reregister a region in place, so ib_core gets no new object. */
 static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
 					  u64 start, u64 length, u64 iova,
 					  int access, struct ib_pd *pd,
@@ -263,7 +262,7 @@ static struct ib_mr *kal_ib_rereg_user_mr(struct ib_mr *base, int flags,
 		ret = kal_mr_change_pin(&change);
 	if (ret)
 		return ERR_PTR(ret);
-	/* ib_uverbs has the region to itself, so the change is not stale */
+	/* ib_uverbs allows no other change meanwhile, so the change is not stale */
 	ret = kal_mr_reregister(mr, &change, to_kal_ib_pd(pd)->pd);
 	kal_mr_change_end(&change);
 	if (ret)
@@ -307,7 +306,7 @@ static int kal_ib_set_page(struct ib_mr *base, u64 addr)
 	return 0;
 }
 
-/* Elements of any address and length, as many as there is room for. As ib_sg_to_pages(). */
+/* Add elements of any address and length, up to the size of the list; compare ib_sg_to_pages(). */
 static int kal_ib_map_gaps(struct ib_mr *base, struct scatterlist *sgl, int nents,
 			   unsigned int *offsetp)
 {
@@ -334,8 +333,8 @@ static int kal_ib_map_gaps(struct ib_mr *base, struct scatterlist *sgl, int nent
 }
 
 /*
- * Called on the way of an I/O: the list is filled, nothing is told to the
- * provider, which reads it when it comes to the work request.
+ * Fill in the page list. This function is called on the I/O path and does not call the
+ * provider. The provider reads the list when it processes the work request.
  */
 static int kal_ib_map_mr_sg(struct ib_mr *base, struct scatterlist *sg,
 			    int sg_nents, unsigned int *sg_offset)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Addresses, of the files of the network stack interface. Pure code.
- */
+/* Address functions of the network stack interface. Pure functions. */
 #include <linux/string.h>
 #include <net/ipv6.h>
 
@@ -14,7 +12,9 @@ void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip)
 	kal_in4(addr)->sin_addr.s_addr = ip;
 }
 
-/* @ifindex becomes the scope of a link-local address. */
+/*
+ * @ifindex becomes the scope id if the address is link-local.
+ */
 void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
 		   int ifindex)
 {
@@ -26,10 +26,10 @@ void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
 }
 
 /**
- * kal_addr_check() - may it be the address of one host?
+ * kal_addr_check() - check whether an address can be the address of one host
  * @addr: address, or zero
  *
- * Return: 0, -EINVAL (a group's), -EAFNOSUPPORT.
+ * Return: 0, -EINVAL (a multicast or broadcast address), -EAFNOSUPPORT.
  */
 int kal_addr_check(const struct sockaddr_storage *addr)
 {
@@ -56,7 +56,7 @@ bool kal_addr_any(const struct sockaddr_storage *addr)
 	return ipv6_addr_any(&kal_in6(addr)->sin6_addr);
 }
 
-/* The same address, whatever the ports; a link-local one on the same link. */
+/* Compare two addresses without their ports. Link-local addresses must also be on the same link. */
 bool kal_addr_same(const struct sockaddr_storage *a,
 		   const struct sockaddr_storage *b)
 {
@@ -87,7 +87,7 @@ void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port)
 		kal_in6(addr)->sin6_port = port;
 }
 
-/* Octets of a socket address, 0 for a family that TCP does not run on. */
+/* Length of a socket address in bytes, 0 for a family that TCP does not run on. */
 int kal_sockaddr_len(const struct sockaddr_storage *addr)
 {
 	switch (addr->ss_family) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Events of the network stack interface: the host's notifications of links,
- * addresses and routes, handed to the subscribers of their namespace. The host
- * notifies in softirq context, too, so nothing here sleeps, and a subscriber
- * keeps what it wants in its own, bounded queue.
+ * Events of the network stack interface. The host notifies of changes of links, addresses and
+ * routes, and this file passes them to the subscribers of the network namespace.
  *
- * The notifiers of routes and next hops are registered for a namespace only while
- * somebody there wants routes, because the host then tells of all that there are.
+ * The host also notifies in softirq context, so no function here sleeps. A subscriber keeps
+ * the events that it needs in its own bounded queue.
+ *
+ * The notifiers of routes and next hops are registered for a namespace only while a subscriber
+ * there wants routes, because the host reports all existing routes on registration.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
@@ -24,11 +25,12 @@
 #define ALL_EVENTS (KRDMA_NET_LINK | KRDMA_NET_ADDRESS | KRDMA_NET_ROUTE | KRDMA_NET_RNIC)
 
 /**
- * kal_net_deliver() - hand an event to the subscribers of a namespace
- * @kn: namespace; those of another wait for none of its handlers
- * @event: what happened
+ * kal_net_deliver() - deliver an event to the subscribers of a namespace
+ * @kn: namespace
+ * @event: event
  *
- * Context: any but hard interrupt.
+ * Each namespace has its own lock, so a slow handler delays no other namespace. Context: any
+ * but hard interrupt.
  */
 void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
 {
@@ -41,10 +43,10 @@ void kal_net_deliver(struct kal_net *kn, const struct kal_net_event *event)
 	spin_unlock_bh(&kn->sub_lock);
 }
 
-/* Find the RNIC of an event and deliver it. @rnic_only: not where there is none. */
+/* Find the RNIC of an event and deliver the event. @rnic_only: only if there is an RNIC. */
 static void net_events_report(struct net *net, struct kal_net_event *event, bool rnic_only)
 {
-	/* keeps the RNIC, too */
+	/* RCU also keeps the RNIC */
 	guard(rcu)();
 	if (event->ndev) {
 		event->ifindex = event->ndev->ifindex;
@@ -119,7 +121,7 @@ static struct notifier_block net_events_addr6_nb = { .notifier_call = net_events
 
 /* Routes ******************************************************************* */
 
-/* Of a kind that a connection may take or meet? */
+/* Can a connection use or hit a route of this type? */
 static bool net_events_route_counts(u8 type)
 {
 	return type != RTN_BROADCAST && type != RTN_ANYCAST && type != RTN_MULTICAST;
@@ -193,7 +195,10 @@ static int net_events_route_notify(struct notifier_block *nb, unsigned long what
 	return NOTIFY_DONE;
 }
 
-/* Next hops that routes only name: of which routes, the host does not tell. */
+/*
+ * A shared next hop object has changed. The host does not report which routes use it, so
+ * report an event for any route.
+ */
 static void net_events_nexthop_changed(struct work_struct *work)
 {
 	struct kal_net *kn = container_of(work, struct kal_net, nexthop_work);
@@ -201,7 +206,7 @@ static void net_events_nexthop_changed(struct work_struct *work)
 	struct kal_net_event event = { .type = KRDMA_NET_ROUTE };
 	unsigned int i;
 
-	/* it tells before the change, and makes it under this lock */
+	/* the host notifies before the change, and makes the change under RTNL */
 	rtnl_lock();
 	rtnl_unlock();
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
@@ -210,7 +215,7 @@ static void net_events_nexthop_changed(struct work_struct *work)
 	}
 }
 
-/* The end of one comes as that of its routes. */
+/* The deletion of a next hop object is reported as the deletion of its routes. */
 static int net_events_nexthop_notify(struct notifier_block *nb, unsigned long what, void *arg)
 {
 	struct kal_net *kn = container_of(nb, struct kal_net, nexthop_nb);

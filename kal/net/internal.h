@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the network stack interface offer each other: see net.h. */
+/* Functions that the files of the network stack interface provide to each other; see net.h. */
 #ifndef KAL_NET_INTERNAL_H
 #define KAL_NET_INTERNAL_H
 
@@ -16,35 +16,35 @@
 
 #include "net.h"
 
-/* addresses that a list has at most: each is compared with those before it */
+/* limit of a list of addresses, because each address is compared with all before it */
 #define KAL_NET_ADDRS_MAX	1024
 
 /**
- * struct kal_net_share - how many there are of one kind
- * @lock: protects the rest
- * @count: of all users
- * @users: of each, by uid
+ * struct kal_net_share - usage of one kind of object
+ * @lock: protects @count and @users
+ * @count: number of objects of all users
+ * @users: number of objects of each user, by uid
  */
 struct kal_net_share {
-	struct mutex lock;	/* protects the rest */
+	struct mutex lock;	/* protects count and users */
 	unsigned int count;
 	struct xarray users;
 };
 
 /**
- * struct kal_net - what the network stack interface keeps for a namespace
- * @net: the namespace
- * @sub_lock: protects @subs, and is held while a handler runs; taken with softirqs off, inside
- *	      everything of the host
+ * struct kal_net - data of the network stack interface for a namespace
+ * @net: namespace
+ * @sub_lock: protects @subs, and is held while a handler runs; taken with softirqs off and
+ *	inside all locks of the host
  * @subs: subscriptions
- * @shares: what users of /dev/krdma have; share.c
- * @mib_gone: what RNICs had counted that are gone; a lock of rnic.c
+ * @shares: objects of the users of /dev/krdma; share.c
+ * @mib_gone: counters of RNICs that are gone; net_rnic_calls_sem of rnic.c
  * @route_lock: protects @route_users
- * @route_users: subscriptions that want routes
- * @fib_nb: the notifier of routes, registered while there are such
- * @nexthop_nb: that of next hops, which routes only name; the same
- * @nexthop_work: tells of a change of those
- * @route_live: it has been told of the routes that there were
+ * @route_users: number of subscriptions that want routes
+ * @fib_nb: notifier of routes, registered while @route_users is not 0
+ * @nexthop_nb: notifier of shared next hop objects, registered like @fib_nb
+ * @nexthop_work: reports a change of a next hop object
+ * @route_live: the host has reported the routes that existed at registration
  */
 struct kal_net {
 	struct net *net;
@@ -72,7 +72,7 @@ static inline struct sockaddr_in6 *kal_in6(const struct sockaddr_storage *addr)
 	return (struct sockaddr_in6 *)addr;
 }
 
-/* addr.c: pure */
+/* addr.c: pure functions */
 void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip);
 void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
 		   int ifindex);

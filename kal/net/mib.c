@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MIB: the TCP/IP objects of RFC 1213, 4022, 4113 and 4293 for a network namespace.
- * The host counts them; what RNICs count whose connections the host does
- * not see is added when they are read. The connections of the software RNIC are
- * the host's and so counted once.
+ * MIB: the TCP/IP objects of RFC 1213, 4022, 4113 and 4293 for a network namespace. The host
+ * counts them. An RNIC whose connections the host does not see has its own counters, which are
+ * added on each read. The connections of the software RNIC are connections of the host and are
+ * therefore counted once.
  *
- * Objects that Linux does not count are left out (ipRoutingDiscards and the like).
- * The udp group is of both versions of IP, as RFC 4113 has it. docs/architecture.md
- * says what else is missing.
+ * Objects that Linux does not count are left out (for example ipRoutingDiscards). The udp
+ * group covers both versions of IP, as RFC 4113 defines it. docs/architecture.md lists the
+ * other missing objects.
  */
 #include <linux/export.h>
 #include <linux/icmp.h>
@@ -19,7 +19,7 @@
 
 #include "internal.h"
 
-/* where an object comes from */
+/* source of the host's part of an object */
 enum source {
 	SRC_FORWARDING,
 	SRC_TTL,
@@ -29,21 +29,21 @@ enum source {
 	SRC_IP4,
 	SRC_IP6,
 	SRC_ICMP4,
-	SRC_ICMP4_IN,	/* by type */
+	SRC_ICMP4_IN,	/* this and the next: by message type */
 	SRC_ICMP4_OUT,
 	SRC_ICMP6,
 	SRC_TCP,
 	SRC_UDP,
 };
 
-/* no RNIC counts it */
+/* no RNIC counts this object */
 #define NONE	RI_MIB_OBJECTS
 
 /**
- * struct object - an object
- * @name: in its RFC
- * @source: of the host's part
- * @field: there
+ * struct object - an object of the MIB
+ * @name: name in its RFC
+ * @source: source of the host's part
+ * @field: field of the source
  * @rnic: enum ri_mib_object, or NONE
  */
 struct object {
@@ -208,7 +208,7 @@ EXPORT_SYMBOL_GPL(kal_mib_name);
 
 /* The host ***************************************************************** */
 
-/* A host without IPv6 has no such counters. */
+/* A host without IPv6 has no counters of IPv6. */
 static u64 net_mib_fold(void __percpu *mib, unsigned int field)
 {
 	return mib ? snmp_fold_field(mib, field) : 0;
@@ -289,10 +289,10 @@ static u64 net_mib_host_value(struct net *net, enum source source, unsigned int 
 /* Both ********************************************************************* */
 
 /**
- * kal_mib_add() - add what an RNIC has counted
+ * kal_mib_add() - add the counters of an RNIC
  * @sum: RI_MIB_OBJECTS values
- * @counted: as many
- * @gauges: also values that are not counted up, but say how many there are
+ * @counted: RI_MIB_OBJECTS values to add
+ * @gauges: also add gauges, which hold a current number
  */
 void kal_mib_add(u64 *sum, const u64 *counted, bool gauges)
 {
@@ -322,7 +322,7 @@ EXPORT_SYMBOL_GPL(kal_mib_read);
 /* Messages of ICMP by type ************************************************* */
 
 #define TYPES	256
-/* where the host's arrays have what was sent */
+/* offset of the sent messages in the host's arrays */
 #define SENT	TYPES
 
 static void net_mib_message_read(struct net *net, struct kal_mib_message *message)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Link addresses of next hops, of the network stack interface: the host's
- * neighbour tables, asked and watched. No neighbour is held beyond a call: a
- * watch knows it by address and interface, and hears of it from the host's
- * notifier, which runs in any context and under the table's lock.
+ * Link addresses of next hops, a part of the network stack interface. The functions look up
+ * and watch entries of the host's neighbour tables.
+ *
+ * No reference to a neighbour is held after a call. A watch identifies its neighbour by
+ * address and interface. The host's notifier reports changes of the neighbour. The notifier
+ * runs in any context and under the lock of the neighbour table.
  */
 #include <linux/export.h>
 #include <linux/hashtable.h>
@@ -18,12 +20,15 @@
 
 #include "internal.h"
 
-/* a dead entry may still be found: ask for another one */
+/* the look-up may find a dead entry, so it is repeated */
 #define ASK_TRIES	3
 
 static DEFINE_HASHTABLE(net_neigh_watches, 8);
 static u32 net_neigh_watch_seed;
-/* protects watches; held while a handler runs; inside of the tables' locks */
+/*
+ * Protects the watches; held while a handler runs; taken inside the locks of the neighbour
+ * tables.
+ */
 static DEFINE_SPINLOCK(net_neigh_watch_lock);
 
 static u32 net_neigh_watch_hash(const struct net *net, const struct sockaddr_storage *addr,
@@ -42,7 +47,10 @@ static struct neigh_table *net_neigh_table(const struct sockaddr_storage *addr)
 	return addr->ss_family == AF_INET ? &arp_tbl : &nd_tbl;
 }
 
-/* The key of a neighbour's entry: one for all on a link without addresses (arp.c). */
+/*
+ * The key of a neighbour's entry. A link without addresses has one entry for all neighbours
+ * (arp.c).
+ */
 static const void *net_neigh_entry_key(const struct sockaddr_storage *addr,
 				       const struct net_device *ndev)
 {
@@ -153,7 +161,7 @@ int kal_neigh_query(struct net *net, const struct sockaddr_storage *addr,
 }
 EXPORT_SYMBOL_GPL(kal_neigh_query);
 
-/* Have the host resolve it, unless it knows it. */
+/* Start the host's resolution, unless the host knows the link address. */
 static int net_neigh_ask(struct net *net, const struct sockaddr_storage *addr, int ifindex,
 			 struct kal_neigh *neigh)
 {
@@ -189,7 +197,7 @@ static void net_neigh_watch_add(struct kal_neigh_watch *watch)
 	struct sockaddr_storage addr = watch->addr;
 	struct net_device *ndev;
 
-	/* under the key that its entry has */
+	/* use the same key as the neighbour's entry */
 	guard(rcu)();
 	ndev = dev_get_by_index_rcu(watch->net, watch->ifindex);
 	if (any && ndev && ndev->flags & (IFF_LOOPBACK | IFF_POINTOPOINT))
@@ -210,7 +218,7 @@ int kal_neigh_watch(struct kal_neigh_watch *watch, bool resolve,
 	err = kal_neigh_query(watch->net, &watch->addr, watch->ifindex, neigh);
 	if (err)
 		return err;
-	/* before it is asked for, so that no answer is missed */
+	/* add the watch before the resolution starts, so that no answer is missed */
 	net_neigh_watch_add(watch);
 	if (resolve)
 		err = net_neigh_ask(watch->net, &watch->addr, watch->ifindex, neigh);

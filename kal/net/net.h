@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The network stack interface, as the other folders of the kAL see it, besides
- * krdma/netstack.h. internal.h is for the files of the interface.
+ * The network stack interface for the other folders of the kAL, in addition to
+ * krdma/netstack.h. internal.h is for the files of the interface itself.
  */
 #ifndef KAL_NET_H
 #define KAL_NET_H
@@ -10,18 +10,18 @@
 
 #include <krdma/netstack.h>
 
-/** enum kal_share - what each user of /dev/krdma has a share of */
+/** enum kal_share - kinds of objects that are limited for each user of /dev/krdma */
 enum kal_share {
-	KAL_SHARE_NEIGH,	/* watches of neighbours */
+	KAL_SHARE_NEIGH,	/* watched neighbours */
 	KAL_SHARE_SUB,		/* subscriptions */
 	KAL_SHARE_PORT,		/* reserved ports */
 	KAL_SHARES,
 };
 
 /**
- * struct kal_net_user - whose share
+ * struct kal_net_user - the user whose share is used
  * @uid: user
- * @admin: has CAP_NET_ADMIN, and is not held to it
+ * @admin: has CAP_NET_ADMIN, so the user's limit does not apply
  */
 struct kal_net_user {
 	kuid_t uid;
@@ -32,7 +32,7 @@ struct kal_net_user {
 int kal_netstack_init(void);
 void kal_netstack_exit(void);
 
-/* addr.c: pure */
+/* addr.c: pure functions */
 bool kal_addr_any(const struct sockaddr_storage *addr);
 __be16 kal_addr_port(const struct sockaddr_storage *addr);
 void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Network stack interface: what it keeps for each network namespace, start and
- * end. The interface is krdma/netstack.h. Called by main.c.
+ * Network stack interface: the data that it keeps for each network namespace, and its start
+ * and end. The interface is declared in krdma/netstack.h. Called by main.c.
  */
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -27,7 +27,7 @@ static int __net_init netstack_net_init(struct net *net)
 	return 0;
 }
 
-/* Subscribers hold the namespace, so none is left. */
+/* Subscribers hold a reference to the namespace, so none is left. */
 static void __net_exit netstack_net_exit(struct net *net)
 {
 	struct kal_net *kn = kal_net(net);
@@ -76,7 +76,7 @@ int kal_netstack_init(void)
 	return err;
 }
 
-/* All RNICs are gone and all who called. Context: may sleep. */
+/* Called when no RNIC and no caller is left. Context: may sleep. */
 void kal_netstack_exit(void)
 {
 	netstack_parts_exit(ARRAY_SIZE(netstack_parts));

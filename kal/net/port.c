@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Ports, of the network stack interface: a reservation is one bound TCP socket
- * for each address, which never listens or connects. Without SO_REUSEADDR it is
- * in everybody's way, and everybody in its; only the owner's sockets pass it.
+ * Reserved ports of the network stack interface. A reservation consists of one bound TCP
+ * socket for each address. The socket never listens or connects. It does not set SO_REUSEADDR,
+ * so its bind fails if the port is in use, and it makes the binds of other sockets fail. Only
+ * the sockets of the reservation's owner can bind to the port.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
@@ -12,17 +13,17 @@
 
 #include "internal.h"
 
-/* ports to try when any will do, and all addresses must have it */
+/* number of ports to try for port 0, because all addresses need the same port */
 #define ANY_TRIES	64
 
-/* a user that no process can be */
+/* a uid that no process can have */
 #define NOBODY		INVALID_UID
 
 /**
- * struct hold - an address of a reservation
+ * struct hold - one address of a reservation
  * @addr: address and port
- * @vrf: that the address is in, 0: the default one
- * @sock: the socket that is bound to them, or NULL
+ * @vrf: VRF of the address, 0: the default VRF
+ * @sock: socket that is bound to @addr in @vrf, or NULL
  */
 struct hold {
 	struct sockaddr_storage addr;
@@ -32,8 +33,8 @@ struct hold {
 
 /**
  * struct kal_port - a reservation
- * @addr: as it was asked for, with the port
- * @num: of @holds
+ * @addr: address that the caller asked for, with the port
+ * @num: number of @holds
  * @holds: one for each address
  */
 struct kal_port {
@@ -50,12 +51,12 @@ struct addrs {
 	unsigned int count;
 };
 
-/* Once each: several prefixes may have one address, and several RNICs. */
+/* Add an address once. Several prefixes or several RNICs may have the same address. */
 static void net_port_found(struct addrs *a, const struct sockaddr_storage *addr, int vrf)
 {
 	unsigned int i;
 
-	/* one more says that there are too many */
+	/* KAL_NET_ADDRS_MAX + 1 means that there are too many */
 	if (a->count > KAL_NET_ADDRS_MAX)
 		return;
 	for (i = 0; i < min(a->count, a->room); i++)
@@ -99,8 +100,8 @@ static void net_port_find6(struct addrs *a, const struct net_device *ndev)
 }
 
 /*
- * Addresses of the RNICs of @net; returns how many there are, may be more than room, but
- * KAL_NET_ADDRS_MAX + 1 stands for all above that.
+ * Find the addresses of the RNICs of @net. Return: the number of addresses, which may exceed
+ * @room. KAL_NET_ADDRS_MAX + 1 stands for all larger numbers.
  */
 static unsigned int net_port_find_addrs(struct net *net, int family, struct hold *holds,
 					unsigned int room)
@@ -154,7 +155,7 @@ static void net_port_release(struct kal_port *port)
 	}
 }
 
-/* All of them at @number, or where that is 0 at what the first one gets. */
+/* Hold all addresses at port @number. If it is 0, use the port that the first address gets. */
 static int net_port_hold_all(struct net *net, struct kal_port *port, __be16 number)
 {
 	unsigned int i;
@@ -178,7 +179,7 @@ static int net_port_hold_any(struct net *net, struct kal_port *port, __be16 numb
 
 	for (tries = 0; tries < ANY_TRIES; tries++) {
 		err = net_port_hold_all(net, port, number);
-		/* one address had none left, or the others have it in use */
+		/* -EADDRINUSE for port 0: no free port, or another address uses the chosen one */
 		if (err != -EADDRINUSE || number || port->num == 1)
 			break;
 	}
@@ -197,7 +198,7 @@ static struct kal_port *net_port_new(const struct sockaddr_storage *addr, unsign
 	return port;
 }
 
-/* With the addresses that it is for. */
+/* Allocate a reservation and find its addresses. */
 static struct kal_port *net_port_for(struct net *net, const struct sockaddr_storage *addr)
 {
 	unsigned int num, count = 1;
@@ -285,17 +286,20 @@ bool kal_port_covers(const struct kal_port *port, const struct sockaddr_storage 
 EXPORT_SYMBOL_GPL(kal_port_covers);
 
 /*
- * The owner of a reservation must get past its holds, and nobody else may.
+ * Only the owner of a reservation may bind a socket in spite of the holds.
  *
- * inet_bind_conflict() knows one such exception: sockets with SO_REUSEPORT pass each other
- * when one user owns them. The others do not do:
- * - SO_REUSEADDR lets in every socket that has it, too.
- * - With SK_FORCE_REUSE, inet_csk_get_port() compares the owner's socket with none at all.
+ * inet_bind_conflict() has one exception of this kind: sockets with SO_REUSEPORT do not
+ * conflict if they belong to the same user. The other exceptions are unsuitable:
  *
- * The user is what sock_i_uid() reads: i_uid of the socket's inode. The kernel changes that
- * by fchown() alone, which needs a file. So during a call the holds and the owner's socket
- * get SO_REUSEPORT and a user id that no other socket has. Other reservations' holds have
- * no SO_REUSEPORT at that time, so they stay in the way, as do all other sockets.
+ * - SO_REUSEADDR also admits every other socket that sets it.
+ * - With SK_FORCE_REUSE, inet_csk_get_port() does not compare the owner's socket with any
+ *   other.
+ *
+ * The user is the result of sock_i_uid(), which reads i_uid of the socket's inode. Only
+ * fchown() changes i_uid in the kernel, and it needs a file. During a call, the holds and the
+ * owner's socket therefore get SO_REUSEPORT and a uid that no other socket has. The holds of
+ * other reservations do not have SO_REUSEPORT at that time, so they still conflict, as do all
+ * other sockets.
  */
 static DEFINE_MUTEX(net_port_pass_mutex);
 
@@ -313,11 +317,14 @@ static void net_port_set_reuseport(struct kal_port *port, bool on)
 }
 
 /*
- * Have TCP forget that sockets which pass each other are in the port's bucket: it would
- * not compare the next one with any other. That is tb->fastreuseport, which
- * inet_csk_update_fastreuse() alone clears, when a socket goes in without SO_REUSEPORT.
- * It is not exported, so get_port() is called once more, as inet_csk_listen_start() does
- * with a socket that is there already; SK_FORCE_REUSE keeps it from being compared.
+ * TCP remembers in tb->fastreuseport that the sockets in the port's bucket do not conflict. It
+ * would then not compare the next socket with any of them. This function clears
+ * tb->fastreuseport.
+ *
+ * Only inet_csk_update_fastreuse() clears it, when a socket without SO_REUSEPORT enters the
+ * bucket. That function is not exported. get_port() is therefore called a second time, as
+ * inet_csk_listen_start() does for a socket that is already in the bucket. SK_FORCE_REUSE
+ * prevents the comparison of this socket.
  */
 static void net_port_forget(struct sock *sk)
 {
@@ -330,7 +337,7 @@ static void net_port_forget(struct sock *sk)
 	sk->sk_reuse = reuse;
 }
 
-/* Return: whose the socket is, for net_port_pass_end() */
+/* Return: the socket's uid, for net_port_pass_end(). */
 static kuid_t net_port_pass_begin(struct kal_port *port, struct socket *sock)
 {
 	const kuid_t uid = SOCK_INODE(sock)->i_uid;
@@ -380,7 +387,7 @@ int kal_port_listen(struct kal_port *port, struct socket *sock, int backlog)
 
 	if (!port)
 		return kernel_listen(sock, backlog);
-	/* inet_csk_get_port() compares a socket that begins to listen once more */
+	/* when a socket begins to listen, inet_csk_get_port() compares it again */
 	uid = net_port_pass_begin(port, sock);
 	err = kernel_listen(sock, backlog);
 	net_port_pass_end(port, sock, uid);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RNICs as the network stack interface sees them: which network device has one,
- * in any context; what they have counted; their coming and going as events; and
- * the link "rnic" from a network device to its RNIC in sysfs. A consumer side of
- * the kAL.
+ * RNICs in the network stack interface. This file is a consumer side of the kAL. It provides:
+ *
+ * - the look-up of a network device's RNIC, in any context
+ * - the counters of the RNICs
+ * - the events for RNICs that appear and disappear
  */
 #include <linux/export.h>
 #include <linux/if_vlan.h>
@@ -18,10 +19,10 @@
 
 /**
  * struct net_rnic - an RNIC
- * @node: in net_rnics; net_rnic_calls_sem, read under RCU
- * @rnic: it lives while this is in the list
- * @kn: where it is, NULL when that has ended; net_rnic_calls_sem
- * @mib: room for what it has counted; net_rnic_calls_sem held for writing
+ * @node: entry in net_rnics; net_rnic_calls_sem; readers use RCU
+ * @rnic: RNIC, which lives while this entry is in the list
+ * @kn: namespace of the RNIC, NULL after the namespace has ended; net_rnic_calls_sem
+ * @mib: buffer for the RNIC's counters; net_rnic_calls_sem held for writing
  */
 struct net_rnic {
 	struct list_head node;
@@ -31,11 +32,14 @@ struct net_rnic {
 };
 
 static LIST_HEAD(net_rnics);
-/* protects the list and mib_gone of all namespaces; read: a provider is called */
+/* protects the list and mib_gone of all namespaces; held for reading while a provider is called */
 static DECLARE_RWSEM(net_rnic_calls_sem);
 static struct kal_client net_rnic_client;
 
-/* Is one a VLAN on the other? Their RNICs stand in for each other, as rdma_cm has it. */
+/*
+ * Is one device a VLAN on the other? Then rdma_cm uses the RNIC of one for addresses of the
+ * other.
+ */
 bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
 {
 	if (!net_eq(dev_net(a), dev_net(b)))
@@ -45,8 +49,8 @@ bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
 }
 
 /*
- * The RNIC on a network device, or that which stands in for it, or NULL. RCU is read-locked,
- * and keeps it.
+ * Find the RNIC on a network device, or the RNIC on the other device of a VLAN pair, or NULL.
+ * The caller is in an RCU read-side section, which keeps the RNIC.
  */
 struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 {
@@ -62,7 +66,7 @@ struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 	return other;
 }
 
-/* Has it one, as seen from @net? Any context but hard interrupt. */
+/* Does the network device have an RNIC, and is it in @net? Any context but hard interrupt. */
 bool kal_net_has_rnic(const struct net *net, const struct net_device *ndev)
 {
 	guard(rcu)();
@@ -83,7 +87,7 @@ EXPORT_SYMBOL_GPL(kal_rnic_of_netdev);
 
 /* Coming and going ********************************************************* */
 
-/* net_rnic_calls_sem keeps the namespace */
+/* net_rnic_calls_sem keeps the namespace. */
 static void net_rnic_report(const struct net_rnic *nr, bool gone)
 {
 	const struct net_device *ndev = nr->rnic->netdev;
@@ -112,7 +116,7 @@ static int net_rnic_add(struct ri_rnic *rnic)
 	}
 	nr->rnic = rnic;
 	down_write(&net_rnic_calls_sem);
-	/* the namespace that a network device has does not end meanwhile */
+	/* the namespace of a network device does not end inside this RCU section */
 	rcu_read_lock();
 	nr->kn = kal_net(dev_net(rnic->netdev));
 	list_add_tail_rcu(&nr->node, &net_rnics);
@@ -130,7 +134,7 @@ static void net_rnic_remove(struct ri_rnic *rnic)
 	if (rnic->ops->query_mib)
 		rnic->ops->query_mib(rnic, nr->mib);
 	list_del_rcu(&nr->node);
-	/* no event names it behind that of its end */
+	/* after this, no event names the RNIC except the event of its removal */
 	synchronize_rcu();
 	net_rnic_report(nr, true);
 	if (nr->kn)
@@ -140,7 +144,7 @@ static void net_rnic_remove(struct ri_rnic *rnic)
 	kfree(nr);
 }
 
-/* The namespace ends; an RNIC of it may be on its way out still. */
+/* The namespace ends. The removal of one of its RNICs may still be in progress. */
 void kal_net_rnics_forget(struct kal_net *kn)
 {
 	struct net_rnic *nr;
@@ -170,9 +174,9 @@ void kal_net_rnic_exit(void)
 /* MIB ********************************************************************** */
 
 /**
- * kal_net_rnics_mib() - what connections of RNICs have counted that are not the host's
+ * kal_net_rnics_mib() - add the counters of RNICs whose connections the host does not count
  * @kn: namespace
- * @sum: RI_MIB_OBJECTS values to add it to
+ * @sum: RI_MIB_OBJECTS values to add to
  *
  * Context: may sleep.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Routes and local addresses, of the network stack interface: what the host's
- * routing says, in krdma/netstack.h's terms. Nothing here sleeps.
+ * Routes and local addresses of the network stack interface: the results of the host's
+ * routing, as the types of krdma/netstack.h. No function here sleeps.
  */
 #include <linux/export.h>
 #include <linux/inetdevice.h>
@@ -40,7 +40,7 @@ static void net_route_set_next_hop4(struct kal_route *r, const struct rtable *rt
 		kal_set_addr4(&r->next_hop, dst);
 }
 
-/* RCU is held */
+/* RCU is held. */
 static int net_route4(struct net *net, const struct sockaddr_storage *dst,
 		      const struct sockaddr_storage *src, int oif,
 		      struct kal_route *r)
@@ -82,7 +82,7 @@ static bool net_route_owned6(struct net *net, const struct sockaddr_storage *src
 	       kal_net_addr_vrf(net, src);
 }
 
-/* RCU is held */
+/* RCU is held. */
 static int net_route6(struct net *net, const struct sockaddr_storage *dst,
 		      const struct sockaddr_storage *src, int oif,
 		      struct kal_route *r)
@@ -126,7 +126,7 @@ static int net_route6(struct net *net, const struct sockaddr_storage *dst,
 	return 0;
 }
 
-/* RCU is held; @dst has been checked */
+/* RCU is held, and @dst has been checked. */
 static int net_route_lookup(struct net *net, const struct sockaddr_storage *dst,
 			    const struct sockaddr_storage *src, int oif,
 			    struct kal_route *r)
@@ -137,7 +137,7 @@ static int net_route_lookup(struct net *net, const struct sockaddr_storage *dst,
 	return net_route6(net, dst, src, oif, r);
 }
 
-/* A destination that can be asked for, and the interface that its scope says. */
+/* Check a destination. A scope id sets the outgoing interface in @oif. */
 static int net_route_check_dst(struct net *net, const struct sockaddr_storage *dst, int *oif)
 {
 	const struct sockaddr_in6 *in6 = kal_in6(dst);
@@ -204,7 +204,7 @@ static void net_route_add(struct locals *l, const struct sockaddr_storage *addr,
 	l->count++;
 }
 
-/* Those in the next hop's subnet (@near), or the others. RCU is held. */
+/* Add the addresses in the next hop's subnet (@near), or the other addresses. RCU is held. */
 static void net_route_add_addrs4(struct locals *l, struct net_device *ndev,
 				 const struct kal_route *r, bool near)
 {
@@ -255,7 +255,7 @@ static void net_route_add_addrs6(struct locals *l, struct net_device *ndev,
 	}
 }
 
-/* The addresses of the interface of a route, that which it would use first. */
+/* Add the addresses of a route's interface. The route's own source address comes first. */
 static void net_route_add_all(struct locals *l, struct net *net,
 			      const struct kal_route *r,
 			      const struct sockaddr_storage *dst)
@@ -273,8 +273,8 @@ static void net_route_add_all(struct locals *l, struct net *net,
 }
 
 /*
- * Is there a route by this interface? For IPv4 kal_net_route() cannot tell: the
- * host takes any destination for a neighbour on an interface that is asked for.
+ * Is there a route through this interface? kal_net_route() cannot tell for IPv4: if an
+ * interface is given, the host assumes that any destination is a neighbour on it.
  */
 static bool net_route_has4(struct net *net, const struct sockaddr_storage *dst,
 			   const struct net_device *ndev)
@@ -292,7 +292,10 @@ static bool net_route_usable(const struct net_device *ndev)
 	return ndev->flags & IFF_UP && !(ndev->flags & IFF_LOOPBACK);
 }
 
-/* The same for a VRF. Return: 0, or why @dst cannot be reached in it. RCU is held. */
+/*
+ * Add the local addresses for @dst in a VRF. Return: 0, or an errno if @dst cannot be reached
+ * in it. RCU is held.
+ */
 static int net_route_add_vrf(struct locals *l, struct net *net, const struct sockaddr_storage *dst,
 			     int vrf)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the users of /dev/krdma may have of a network namespace: watched neighbours,
- * subscriptions to its events and reserved ports. The host's notifications walk them under a
- * lock, so their number has a bound. Each user has a share of it, so that no user takes all.
- * Kernel callers of krdma/netstack.h are not counted. Called by chardev/net.c.
+ * Limits on the objects that users of /dev/krdma can have in a network namespace: watched
+ * neighbours, subscriptions to events and reserved ports. The host's notifications walk these
+ * objects under a lock, so their number is limited. Each user has a share of the limit, so
+ * that one user cannot take all of it. Kernel callers of krdma/netstack.h are not counted.
+ * Called by chardev/net.c.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -49,9 +50,12 @@ static const struct {
 };
 
 /**
- * kal_net_user() - whom what the calling task has is counted for
+ * kal_net_user() - the user that the calling task's objects are counted for
  *
- * In a user namespace that is who made it: its ids are no other users to the host.
+ * In a user namespace this is the user that created the namespace. The other uids of the
+ * namespace are not separate users to the host.
+ *
+ * Return: the user.
  */
 struct kal_net_user kal_net_user(void)
 {
@@ -72,13 +76,13 @@ static unsigned long net_share_users_count(struct kal_net_share *share, kuid_t u
 }
 
 /**
- * kal_net_share_get() - one more
- * @net: the namespace
- * @which: of what
- * @user: for whom
+ * kal_net_share_get() - count one more object
+ * @net: namespace
+ * @which: kind of the object
+ * @user: user
  *
- * Return: 0, for kal_net_share_put(); -ENOSPC: the namespace's are used up, or the user's;
- * -ENOMEM. Context: may sleep.
+ * Return: 0, and kal_net_share_put() must follow; -ENOSPC if the limit of the namespace or of
+ * the user is reached; -ENOMEM. Context: may sleep.
  */
 int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_net_user *user)
 {
@@ -98,7 +102,7 @@ int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_ne
 	return err;
 }
 
-/* May sleep. */
+/* Context: may sleep. */
 void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user)
 {
 	struct kal_net_share *share = &kal_net(net)->shares[which];
@@ -107,7 +111,7 @@ void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_n
 	guard(mutex)(&share->lock);
 	share->count--;
 	count = net_share_users_count(share, user->uid) - 1;
-	/* the entry is there: no memory is needed */
+	/* the entry exists, so the store allocates no memory */
 	if (count)
 		xa_store(&share->users, __kuid_val(user->uid), xa_mk_value(count), GFP_KERNEL);
 	else
@@ -124,7 +128,7 @@ void kal_net_shares_init(struct kal_net *kn)
 	}
 }
 
-/* No open /dev/krdma has the namespace any more. */
+/* Called when no open /dev/krdma uses the namespace any more. */
 void kal_net_shares_exit(struct kal_net *kn)
 {
 	enum kal_share which;

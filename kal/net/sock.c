@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * TCP sockets of a network namespace that belong to the kernel, for the connection manager's
- * streams and for reserved ports.
+ * Kernel TCP sockets in a network namespace, for the streams of the connection manager and for
+ * reserved ports.
  */
 #include <linux/net.h>
 #include <net/sock.h>
@@ -9,14 +9,14 @@
 #include "net.h"
 
 /**
- * kal_net_sock_create() - a TCP socket of a network namespace
+ * kal_net_sock_create() - create a kernel TCP socket in a network namespace
  * @net: namespace
  * @family: AF_INET or AF_INET6
- * @vrf: interface index of the VRF to bind the socket to, 0: none
+ * @vrf: ifindex of the VRF to bind the socket to, 0: none
  * @sock: result
  *
- * The socket keeps @net alive, as a process' socket does: TCP timers may
- * outlive the release of a socket. Return: 0 or an errno. Context: may sleep.
+ * The socket keeps @net alive, like the socket of a process, because TCP timers may outlive
+ * the release of a socket. Return: 0 or an errno. Context: may sleep.
  */
 int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **sock)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * VRFs, of the network stack interface: which one a network device or a local
- * address is in. A VRF has the number of its device; 0 is the default VRF, of all
- * devices that are in no other one.
+ * VRFs in the network stack interface: the VRF of a network device or of a local address. The
+ * number of a VRF is the ifindex of its device. 0 is the default VRF, which contains all
+ * devices that are in no other VRF.
  */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-/* The VRF of a network device. Any context. */
+/* Get the VRF of a network device. Any context. */
 int kal_netdev_vrf(const struct net_device *ndev)
 {
 	guard(rcu)();
@@ -29,11 +29,14 @@ static bool net_vrf_owns4(struct net_device *ndev, __be32 addr)
 	in_dev_for_each_ifa_rcu(ifa, in_dev)
 		if (ifa->ifa_local == addr)
 			return true;
-	/* addresses that a device owns without having them: 127.0.0.2 */
+	/* the device also owns addresses that are not in its list, such as 127.0.0.2 */
 	return __ip_dev_find(dev_net(ndev), addr, false) == ndev;
 }
 
-/* Several interfaces may have one link-local address: a VLAN has the MAC of what it is on. */
+/*
+ * Several interfaces may have the same link-local address. For example, a VLAN device has the
+ * MAC address of its lower device.
+ */
 static bool net_vrf_owns6(struct net_device *ndev, const struct sockaddr_in6 *in6)
 {
 	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL && in6->sin6_scope_id &&
@@ -42,7 +45,7 @@ static bool net_vrf_owns6(struct net_device *ndev, const struct sockaddr_in6 *in
 	return ipv6_chk_addr(dev_net(ndev), &in6->sin6_addr, ndev, 1);
 }
 
-/* Has the network device the address? IPv4-mapped ones count as IPv4's. Any context. */
+/* Does the network device have the address? An IPv4-mapped address counts as IPv4. Any context. */
 bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr)
 {
 	const struct in6_addr *in6 = &kal_in6(addr)->sin6_addr;
@@ -55,10 +58,10 @@ bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *add
 }
 
 /**
- * kal_net_owner_rcu() - the network device that has a local address
+ * kal_net_owner_rcu() - find the network device that has a local address
  * @net: namespace
  * @addr: address
- * @vrf: where the device is; two VRFs may have the same addresses
+ * @vrf: VRF of the device; two VRFs may have the same addresses
  *
  * Return: the device or NULL. Context: any; RCU is held and keeps the device.
  */
@@ -78,12 +81,12 @@ struct net_device *kal_net_owner_rcu(struct net *net, const struct sockaddr_stor
 }
 
 /**
- * kal_net_addr_vrf() - the VRF of a local address
+ * kal_net_addr_vrf() - find the VRF of a local address
  * @net: namespace
  * @addr: address
  *
- * Return: the VRF; of several with the address the default one, else the first; 0 also for
- * an address that is not local. Context: any.
+ * Return: the VRF. If several VRFs have the address, the default VRF, else the first one
+ * found. 0 also if the address is not local. Context: any.
  */
 int kal_net_addr_vrf(struct net *net, const struct sockaddr_storage *addr)
 {
