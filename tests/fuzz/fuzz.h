@@ -42,6 +42,7 @@ struct fz_setup {
 	unsigned int mss;
 	unsigned char fail_atomic;	/* this many allocations in softirq succeed, the next fails */
 	unsigned char send_room;	/* 0: TCP takes all; else at most 64 times as many octets a time */
+	unsigned char unreadable;	/* this socket buffer is in a device's memory; 0: none */
 };
 
 /* rnic.c: the victim */

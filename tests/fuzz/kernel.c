@@ -24,7 +24,7 @@ void *malloc(size_t size);
 void *calloc(size_t n, size_t size);
 void free(void *p);
 
-u32 fz_fail_atomic, fz_send_room, fz_llp_returned, fz_pages_used;
+u32 fz_fail_atomic, fz_unreadable, fz_send_room, fz_llp_returned, fz_pages_used;
 struct ri_rnic *fz_rnic;
 
 /* Memory ******************************************************************* */
@@ -567,6 +567,7 @@ void fz_arrive(const u8 *p, u32 n)
 	}
 	s->skb.data_len = n - s->skb.len;
 	s->skb.len = n;
+	s->skb.unreadable = fz_unreadable && !--fz_unreadable;
 	while (*end)
 		end = &(*end)->next;
 	*end = s;
@@ -625,6 +626,7 @@ int skb_copy_bits(const struct sk_buff *skb, int offset, void *to, int len)
 
 	if (offset < 0 || len < 0 || offset > (int)skb->len - len)
 		return -EFAULT;
+	fz_must(!skb->unreadable);
 	for (; len; to += n, offset += n, len -= n) {
 		off = offset;
 		part = fz_skb_at(skb, &off);

@@ -17,7 +17,7 @@ struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable);
 void fz_unpin(struct ri_vm_region *region);
 extern u8 fz_arena[FZ_PAGES * PAGE_SIZE];
 
-extern u32 fz_fail_atomic, fz_send_room, fz_llp_returned, fz_pages_used;
+extern u32 fz_fail_atomic, fz_unreadable, fz_send_room, fz_llp_returned, fz_pages_used;
 extern struct ri_rnic *fz_rnic;
 
 void fz_kernel_begin(void);

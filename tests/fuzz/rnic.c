@@ -259,6 +259,7 @@ void fz_begin(const struct fz_setup *setup)
 		fz_post_recv();
 	fz_fail_atomic = 0;
 	fz_send_room = setup->send_room * 64;
+	fz_unreadable = setup->unreadable;
 	make_stream(setup);
 	memcpy(v.before, v.qp->rx->untagged, sizeof(v.before));
 	for (i = 0; i < setup->reads; i++)

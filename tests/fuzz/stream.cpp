@@ -34,6 +34,7 @@ enum Field : std::size_t {
 	fail_atomic,
 	send_room,
 	ending,
+	unreadable,
 	setup_size = 12,
 };
 
@@ -553,6 +554,7 @@ fz_setup read_setup(const std::uint8_t *p)
 	setup.mss = sizes[p[mss] % sizes.size()];
 	setup.fail_atomic = p[fail_atomic] & 7;
 	setup.send_room = p[send_room] & 63;
+	setup.unreadable = p[unreadable] & 15;
 	return setup;
 }
 
