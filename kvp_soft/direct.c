@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The direct path: both ends of a stream are queue pairs of this host, and one
- * copy takes the payload from the sender's memory to the receiver's.
+ * The direct path: both ends of a stream are queue pairs of this host. One copy moves the
+ * payload from the sender's memory to the receiver's.
  *
- * The connection is made, kept and ended by TCP as any other, and to the two
- * ends nothing else changes, either: the transmitter chooses and cuts messages as
- * for the wire, with segments as large as DDP knows, and hands each to the peer's
- * receiver in place of giving it to TCP. The receiver decodes and checks it with
- * the same functions, so rights, errors and Terminates are the wire's. Short messages that
- * stand one behind the other are built as FPDUs, too, and handed over together. When it has no
- * receive for a Send yet the stream goes back to TCP, which keeps what waits.
+ * TCP makes, keeps and ends the connection as usual, and nothing else changes for the two
+ * ends. The transmitter chooses messages and cuts them into segments as for the wire; its
+ * segments are as large as DDP allows. It hands each segment to the peer's receiver instead
+ * of TCP. The receiver decodes and checks the segment with the same functions, so access
+ * rights, errors and Terminates are those of the wire.
  *
- * The two ends find each other by what TCP knows of the connection (struct
- * soft_stream_id). Each direction then changes over by itself, at a moment when
- * the receiver has read all that the transmitter ever gave TCP, and so in order.
+ * A run of short messages is built as FPDUs and handed over together. When the receiver has
+ * no receive posted for a Send, the stream goes back to TCP, which keeps the data.
  *
- * A push runs in the sender's process context, under its tx.mutex and the
- * receiver's socket lock. It keeps the receiver's stream: soft_direct_leave()
- * waits for it. The sender's thread may be preempted in the middle, and then run rarely,
- * so the two ends of a stream can hold each other up, but nobody else: what is locked
- * belongs to the two queue pairs. The table's lock, which is everybody's, is a spinlock.
+ * The two ends find each other by the identity of the TCP connection (struct
+ * soft_stream_id). Each direction leaves TCP by itself, at a moment when the receiver has read
+ * all data that the transmitter ever gave to TCP. So the order is kept.
+ *
+ * A push runs in the sender's process context, under the sender's tx.mutex and the socket
+ * lock of the receiver. The push holds a reference to the receiver's stream;
+ * soft_direct_leave() waits for that reference. The sender's thread may be preempted during a
+ * push and then run rarely. So the two ends of a stream can delay each other, but no other
+ * queue pair: all sleeping locks belong to these two. The table of streams is shared by all
+ * queue pairs, so its lock is a spinlock.
  */
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>

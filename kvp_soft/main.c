@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_soft.ko: the software iWARP RNIC. Makes an RNIC of any network device
- * when the administrator says so ("rdma link add NAME type krdma netdev DEV").
+ * krdma_soft.ko: the software iWARP RNIC. The administrator creates an RNIC on top of a
+ * network device with "rdma link add NAME type krdma netdev DEV".
  */
 #include <linux/if_arp.h>
 #include <linux/module.h>

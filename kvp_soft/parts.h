@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What a queue pair is made of.
+ * The complete queue pair: queues, transmitter, receiver, direct path.
  */
 #ifndef SOFT_PARTS_H
 #define SOFT_PARTS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Queue pairs: the verbs that make, change, ask and destroy them, and posting to them.
+ * Queue pairs: the verbs to create, modify, query and destroy them, and posting to them.
  */
 #include <linux/slab.h>
 #include <net/sock.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The QP and its TCP stream: taking it over from the kAL, the socket's
- * callbacks, and giving it back.
+ * The QP and its TCP stream: taking the stream over from the kAL, the socket callbacks, and
+ * giving the stream back.
  *
- * A stream ends in one way, soft_stream_end(), whatever the reason: the
- * receiver is stopped, everything posted is flushed, and the kAL gets the
- * stream back to let TCP deliver what it took and to close it. What differs is
- * what comes before: a graceful close lets posted work leave, an error lets the
- * Terminate leave, both within soft_close_timeout_ms.
+ * Every stream ends in soft_stream_detach(), whatever the reason: the receiver is stopped, all
+ * posted work requests are flushed, and the kAL gets the stream back. The kAL lets TCP deliver
+ * the data that TCP has accepted, and closes the stream.
+ *
+ * The reasons differ in the step before: a graceful close lets TCP take all posted work first,
+ * an error lets TCP take the Terminate first. Both are limited to soft_close_timeout_ms.
  */
 #include <linux/slab.h>
 #include <net/sock.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What an administrator may set, all of it at run time under
- * /sys/module/krdma_soft/parameters. Defaults and meaning stand in params.c.
+ * The module parameters. The administrator can set all of them at run time under
+ * /sys/module/krdma_soft/parameters. Defaults and descriptions are in params.c.
  */
 #ifndef SOFT_PARAMS_H
 #define SOFT_PARAMS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What all parts of the module need of an RNIC: workqueues, counters, asynchronous events.
+ * RNIC services for all parts of the module: workqueues, counters, asynchronous events.
  */
 #include <linux/bottom_half.h>
 #include <linux/percpu.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The soft RNIC as all parts of the module know it: its counters, its events, the
- * workqueues. What the parts have of their own for each RNIC stands in their headers.
+ * The soft RNIC for all parts of the module: its counters, events and workqueues. The headers
+ * of the parts declare their own data for each RNIC.
  */
 #ifndef SOFT_RNIC_H
 #define SOFT_RNIC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Tracepoints of the soft RNIC, under events/krdma_soft. What they look at is known where they
- * are made, in ../trace.c.
+ * Tracepoints of the soft RNIC, under events/krdma_soft. ../trace.c creates them and includes
+ * the definitions of the structures that they read.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma_soft

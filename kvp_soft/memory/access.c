@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Accesses to memory: the decision.
+ * Access control for memory.
  *
- * soft_mem_get() is the only place that decides whether an access is allowed:
- * gather, receive, RDMA Write, RDMA Read and atomic operations (at the source and
- * at the sink) all ask it, and invalidation asks the same check. What it hands out stays
- * pinned until soft_mem_put(), with the rights that were checked; of the accesses of a run
- * soft_mem_in_bounds() checks what each has of its own. An access is a copy, or a run of
- * short ones, between the two, and never sleeps: so deregistration and invalidation can sleep
- * until it is over. Nobody spins for that: the task that is waited for may have been
- * preempted. In softirq, where a Send of the peer may ask for it, invalidation is left
- * to the receiver's work if an access is in progress.
+ * soft_mem_get() is the only function that decides whether an access is allowed. Gather,
+ * receive, RDMA Write, RDMA Read and atomic operations (at the source and at the sink) all call
+ * it. Invalidation uses the same check. In a run of accesses, soft_mem_in_bounds() checks the
+ * bounds of each one.
+ *
+ * The memory that soft_mem_get() returns stays pinned, with the checked rights, until
+ * soft_mem_put(). Between the two is a copy, or a run of short copies, which never sleeps. So
+ * deregistration and invalidation can sleep until the access is over. They do not spin: the
+ * task of the access may have been preempted.
+ *
+ * In softirq a Send of the peer may invalidate an STag. If an access is in progress then, the
+ * invalidation is left to the receiver's work.
  */
 #include <linux/bottom_half.h>
 #include <linux/xarray.h>

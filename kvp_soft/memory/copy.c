@@ -2,12 +2,13 @@
 /*
  * Copying payload with vector registers.
  *
- * A processor says whether its string instructions are fast (ERMS, FSRM). Where they are
- * they move as much as vectors do and save nothing first. Where they are not, vectors of 32
- * octets take a fraction of their time; that includes emulators. The kernel lends its
- * vector registers between two calls, which keep the program's, and not to who interrupts
- * somebody that has them; so one call pays for a run of pieces, and short runs go
- * without.
+ * A processor reports whether its string instructions are fast (ERMS, FSRM). Fast string
+ * instructions move as much as vectors do and need no saved registers. Without them, 32-byte
+ * vectors take a fraction of the time; this includes emulators.
+ *
+ * The kernel lends its vector registers between two calls, which save and restore the
+ * program's registers. It does not lend them to a context that interrupted another user of
+ * them. One pair of calls serves a run of pieces; short runs do without vectors.
  */
 #include "copy.h"
 

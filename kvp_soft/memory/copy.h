@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Copying payload: with string instructions, and long runs with the vector registers of
- * a processor whose string instructions are not the fast ones.
+ * Copying payload with string instructions. Long runs use vector registers on processors
+ * without fast string instructions.
  */
 #ifndef SOFT_COPY_H
 #define SOFT_COPY_H

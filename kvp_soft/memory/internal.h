@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the memory: STags, and what its files have for each other.
+ * Internal interfaces of the memory code.
  */
 #ifndef SOFT_MEMORY_INTERNAL_H
 #define SOFT_MEMORY_INTERNAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Memory regions: registration, the one access check, and copying.
+ * Memory regions and windows: registration, access check, copying.
  */
 #ifndef SOFT_MEMORY_H
 #define SOFT_MEMORY_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Octets of memory that soft_mem_get() has allowed: copying them, and atomic operations.
+ * Copies and atomic operations in memory that soft_mem_get() has allowed.
  */
 #include <linux/highmem.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory regions: the verbs that register memory and give it back.
+ * Memory regions: the verbs that register and deregister memory.
  */
 #include <linux/random.h>
 #include <linux/sched.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * STags: naming memory and taking that back.
+ * STags: allocation, invalidation, fast registration.
  *
- * An STag is a 24-bit index into the RNIC's xarray and an 8-bit key. The key
- * is random and so is the index that a search for a free one starts from, so
- * that an STag of an earlier registration seldom names a later one.
+ * An STag is a 24-bit index into the RNIC's xarray and an 8-bit key. The key is random. The
+ * search for a free index starts at a random index. So the STag of an earlier registration
+ * seldom matches a later one.
  */
 #include <linux/delay.h>
 #include <linux/random.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory windows of the soft RNIC: STags for a part of a region, with rights of
- * their own, that a work request makes and takes away (draft-hilland-rddp-verbs
- * 7.10). A type 1 window is its protection domain's, is bound anew at will and
- * unbound by a bind to nothing. A type 2B window is the queue pair's that bound
- * it, which has to invalidate it, or have its peer do so, before it binds it
- * again.
+ * Memory windows: STags for a part of a region, with rights of their own. A work request binds
+ * a window to a region (draft-hilland-rddp-verbs 7.10).
  *
- * A bound window uses the pages of its region. A region counts the windows that
- * are bound to it, and while there are any nothing takes it away or changes it.
+ * A type 1 window belongs to its protection domain. It can be bound again at any time; a bind
+ * of length 0 unbinds it. A type 2B window belongs to the queue pair that bound it. The queue
+ * pair or its peer has to invalidate the window before it can be bound again.
+ *
+ * A bound window uses the pages of its region. A region counts its bound windows. While there
+ * are any, the region cannot be changed, invalidated or deregistered.
  */
 #include <linux/slab.h>
 #include <krdma/soft-abi.h>

@@ -2,9 +2,9 @@
 /*
  * Completion queues of the soft RNIC.
  *
- * The kernel produces under the queue's lock. A user consumes by itself, from
- * the ring that it maps; a kernel consumer through soft_cq_poll(). Its consumer
- * is woken once for a batch of entries, when it armed the queue (cq_event.c).
+ * The kernel produces under the queue's lock. A user consumes without the kernel, from the
+ * mapped ring. A kernel consumer consumes with soft_cq_poll(). A consumer that has armed the
+ * queue gets one event for a batch of entries (cq_event.c).
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>

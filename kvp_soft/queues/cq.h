@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues: what the transmitter and the receiver put in, how a kernel
- * consumer takes it out, and how the consumer hears of it.
+ * Completion queues: the transmitter and the receiver add completions, a kernel consumer
+ * polls them, events notify the consumer.
  */
 #ifndef SOFT_CQ_H
 #define SOFT_CQ_H

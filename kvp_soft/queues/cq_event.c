@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * How the consumer of a completion queue hears of completions: arming,
- * moderation, and the CPU that an event is raised on.
+ * Completion events: arming, moderation, and the CPU on which an event is raised.
  *
- * Moderation holds an event back until so many completions have come since the
- * last one, or until so much time is over since the first of them.
+ * Moderation delays an event until a number of completions have been added since the last
+ * event, or until a time has passed since the first of them.
  *
- * Completion vector n is CPU n: events of its queues are raised there. Vector 0
- * is what a consumer gets that does not care, so its events are raised where the
- * work completed, without the detour over another CPU.
+ * Completion vector n is CPU n: events of its queues are raised on that CPU. A consumer that
+ * does not care about the CPU uses vector 0. Events of vector 0 are raised on the CPU where
+ * the work completed, without a detour over another CPU.
  */
 #include <linux/cpumask.h>
 

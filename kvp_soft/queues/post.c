@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Send work requests of consumers in the kernel, written into the ring.
+ * Posting of send work requests by kernel consumers: they are written into the ring.
  */
 #include "qp.h"
 

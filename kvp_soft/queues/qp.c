@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The queue pair's state: how it fails, and what it asks of those above the queues.
+ * The queue pair's state: failure, flushing, and requests to the code above the queues.
  */
 #include "../base/params.h"
 #include "../base/trace.h"

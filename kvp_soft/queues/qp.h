@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The queue pair: its queues, its state, and what its transmitter, its receiver and the rest
- * of the module share. The transmitter, the receiver and the direct path keep what is theirs
- * in structures of their own.
+ * The queue pair: its queues, its state, and the data that the transmitter, the receiver and
+ * the rest of the module share. The transmitter, the receiver and the direct path keep their
+ * private data in structures of their own.
  *
- * The queues call nobody above them: what they want done they queue, as the transmitter
- * (soft_qp_kick()), a receiver that waits (struct soft_rq_waiter) or @todo.
+ * The queues never call the code above them. They request work in three ways: they queue the
+ * transmitter's work (soft_qp_kick()), the work of a waiting receiver (struct soft_rq_waiter),
+ * or ctl_work with a bit in @todo.
  *
  * Contexts:
- *  - the transmitter (tx/) in process context, under tx->mutex: in the system call that
- *    rings the doorbell, in the post of a kernel consumer that may sleep there, in tx_work
- *    or tx->poll_work;
- *  - the receiver (rx/) under the socket's lock: in softirq for little data, in
- *    rx->waiter.work for much;
- *  - state changes (../qp.c) in process context; those that begin in the receiver or in a
- *    socket callback are only noted in @todo and done by ctl_work.
+ *  - The transmitter (tx/) runs in process context, under tx->mutex: in the system call that
+ *    rings the doorbell, in the post call of a kernel consumer that may sleep, in tx_work or
+ *    in tx->poll_work.
+ *  - The receiver (rx/) runs under the socket lock: in softirq for little data, in
+ *    rx->waiter.work for much data, in the sender's process context on the direct path.
+ *  - State changes (../qp.c) happen in process context. The receiver and the socket callbacks
+ *    only set a bit in @todo; ctl_work does the rest.
  *
  * Lock order: tx->mutex, socket lock, @lock, queue locks, CQ lock.
  */

@@ -2,8 +2,8 @@
 /*
  * Receive queues, of one QP or shared by several.
  *
- * The receiver fetches an entry when the first segment of a Send arrives, and
- * the slot is free again at once: what is needed of it was copied and checked.
+ * The receiver fetches an entry when the first segment of a Send arrives. It copies and checks
+ * the entry, so the slot is free again at once.
  */
 #include "../base/trace.h"
 #include "../memory/memory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Allocation of the rings that are shared with user space.
+ * Allocation of the send and receive rings that are shared with user space.
  */
 #include <linux/log2.h>
 #include <linux/overflow.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The kernel's side of the rings that user space shares (krdma/soft-abi.h).
+ * The kernel's side of the rings that are shared with user space (krdma/soft-abi.h).
  *
- * Everything in a ring but the kernel's own indices may change under our
- * hands: an index is loaded once and checked, an entry is copied once.
+ * User space may change everything in a ring at any time; only the kernel's own indices are
+ * safe. So the kernel loads an index once and checks it, and copies an entry once.
  */
 #ifndef SOFT_RING_H
 #define SOFT_RING_H

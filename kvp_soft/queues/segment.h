@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A segment on its way from the transmitter of a queue pair to the receiver of another one
- * on this host, past TCP.
+ * A segment that the transmitter hands to the receiver of a peer on this host, without TCP.
  */
 #ifndef SOFT_SEGMENT_H
 #define SOFT_SEGMENT_H

@@ -2,12 +2,13 @@
 /*
  * Send queues: from the ring to a completion.
  *
- * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it
- * into FPDUs and says at which octet of the stream it ends
- * (soft_sq_encoded()). It completes when TCP has taken that octet and, for an
- * RDMA Read, the response is complete. Completions are in the order of posting
- * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
- * oldest on and stops at the first that is not.
+ * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it into FPDUs and
+ * records the stream position of its end (soft_sq_encoded()). The work request completes when
+ * TCP has taken its last byte and, for an RDMA Read or an atomic operation, the response is
+ * complete.
+ *
+ * Completions are in posting order (RFC 5040 5.5). So soft_sq_complete() takes finished work
+ * requests from the oldest on, and stops at the first unfinished one.
  */
 #include <linux/slab.h>
 

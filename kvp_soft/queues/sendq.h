@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Send queues: the life of a work request from posting to completion.
+ * Send queues: a work request from posting to completion.
  */
 #ifndef SOFT_SENDQ_H
 #define SOFT_SENDQ_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Shared receive queues: their verbs. Fetching and completing are those of any
- * receive queue (recvq.c).
+ * Shared receive queues: the verbs. Fetch and completion are the same as for any receive queue
+ * (recvq.c).
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>

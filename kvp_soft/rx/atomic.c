@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Atomic operations (RFC 7306 section 5), as they arrive: requests of the peer stand in line
- * until the transmitter carries them out (../tx/atomic.c), responses are placed.
+ * Received atomic messages (RFC 7306 section 5): requests of the peer are queued until the
+ * transmitter executes them (../tx/atomic.c), responses are placed.
  */
 #include "internal.h"
 

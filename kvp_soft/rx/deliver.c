@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What segments are about: payload is placed, messages are delivered, requests of the peer
- * are put in line.
+ * Handlers of decoded segments: they place payload, deliver messages and queue requests of the
+ * peer.
  */
 #include "internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Immediate Data as it arrives (RFC 7306 section 6); ../tx/immediate.c says how the verbs' 32
- * bits travel in its 64.
+ * Received Immediate Data (RFC 7306 section 6). ../tx/immediate.c describes how its 64 bits
+ * carry the 32 bits of the verbs.
  */
 #include "internal.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the receiver: a segment on its way, and what its files have for each other. All
- * of it runs under the socket's lock.
+ * Internal interfaces of the receiver. All of these functions run under the socket lock.
  *
  * A handler returns 0, or an errno with the Terminate to send in soft_rx_seg.term.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Short messages, one behind the other, as lists of work requests make them: those that are
- * as the one before but for where they go are decoded by a comparison. What could be refused
- * of them goes the usual way (rx.c), and is refused there.
+ * Runs of short messages, as from lists of work requests. A message that differs from the
+ * previous one only in its target is decoded by a comparison. A message that might be refused
+ * is left to the normal path (rx.c).
  */
 #include "../base/trace.h"
 #include "internal.h"

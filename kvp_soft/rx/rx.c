@@ -2,19 +2,18 @@
 /*
  * The receiver.
  *
- * FPDUs are taken from TCP's receive queue one by one, whole: the CRC of an
- * FPDU is checked before an octet of it is believed or placed. An FPDU that
- * lies in one socket buffer is checked and placed from there, so its payload is
- * copied once; one that is spread over several is put together in a bounce
- * buffer first. As the transmitter cuts FPDUs to TCP's segments, that is the
- * exception. In the middle of a long message FPDUs are handled as one, as many as
- * lie side by side.
+ * The receiver takes FPDUs from TCP's receive queue one by one and whole: it checks the CRC of
+ * an FPDU before it uses or places a byte of it.
  *
- * Little data is handled in softirq, where it arrives, because that is the
- * shortest way to a completion; much data goes to a work item, so that
- * copying runs beside the network stack and not inside it.
+ * An FPDU within one socket buffer is checked and placed from there, so its payload is copied
+ * once. An FPDU that is spread over several socket buffers is assembled in a bounce buffer
+ * first. That is the exception, since the transmitter cuts FPDUs to the size of TCP segments.
+ * In the middle of a long message, adjacent FPDUs are handled as one.
  *
- * All of it runs under the socket's lock.
+ * Little data is handled in softirq on arrival: that is the shortest way to a completion. Much
+ * data is left to a work item, so that the copy does not hold up the network stack.
+ *
+ * The receiver runs under the socket lock.
  */
 #include <linux/skbuff.h>
 #include <linux/slab.h>

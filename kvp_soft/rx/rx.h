@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The receiver: its state, and what it offers to the top of the module.
+ * The receiver: its state, and its interface to the rest of the module.
  */
 #ifndef SOFT_RX_H
 #define SOFT_RX_H

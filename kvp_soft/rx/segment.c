@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * From an FPDU, or a segment of a queue pair of this host, to the handler of what it is about
- * (deliver.c), and what follows from its answer.
+ * An FPDU, or a segment of a queue pair on this host, is decoded and passed to its handler
+ * (deliver.c). The result of the handler decides how the stream continues.
  */
 #include <linux/unaligned.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Where the receiver's octets are: in one piece of a socket buffer, in several, or in
- * the memory of a queue pair of this host; and how they get from there to where they
- * belong.
+ * The source of received data: one piece of a socket buffer, several pieces, or the memory of
+ * a queue pair on this host; and the copy from there to its destination.
  */
 #include <linux/skbuff.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The peer's Terminate: which work request is to blame.
+ * The peer's Terminate: find the work request that caused it.
  */
 #include "../base/trace.h"
 #include "internal.h"

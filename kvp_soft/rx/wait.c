@@ -2,16 +2,17 @@
 /*
  * Waiting for a receive work request.
  *
- * A Send that finds none posted is an error of the peer (RFC 5041 7.1). But a
- * program may be late by the time that it takes to be scheduled, and ending its
- * connection for that helps nobody. So the receiver stops before such a Send for
- * up to rx_wait_ms: the FPDU stays where it is, what comes behind it stays with
- * TCP, whose window closes, and the peer's transmitter waits as it does for any
- * slow reader. Posting rings the doorbell and the receiver goes on. Of the receivers that
- * wait for a shared queue, as many are started as there are entries, in the order in which
- * they came; each starts others when it waits no longer, so that none is forgotten.
+ * A Send without a posted receive is an error of the peer (RFC 5041 7.1). But the receiving
+ * program may only be late by a scheduling delay, and ending its connection for that helps
+ * nobody. So the receiver stops before such a Send for up to rx_wait_ms. The FPDU stays where
+ * it is, later data stays with TCP, TCP's window closes, and the peer's transmitter waits as
+ * for any slow reader. Posting rings the doorbell, and the receiver continues.
  *
- * Called by the receiver (rx.c); woken by whoever posts.
+ * Several receivers may wait for a shared queue. A doorbell starts as many of them as there are
+ * entries, in the order in which they began to wait. Each receiver starts others when its own
+ * wait ends, so none is forgotten.
+ *
+ * The receiver (rx.c) calls these functions; the poster wakes it.
  */
 #include <net/sock.h>
 

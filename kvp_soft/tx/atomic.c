@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Atomic operations (RFC 7306 section 5): asking for them, and answering the peer.
+ * Atomic operations (RFC 7306 section 5): sending requests, and answering the peer's.
  *
- * Requests stand in one line with RDMA Reads: the same queue and message sequence
- * numbers, the same places of IRD and ORD, answered in the order of arrival. So the
- * responder carries an operation out when its answer is built and not before: a
- * Read that came first has then been answered, one that came later has not.
- * Responses have a queue of their own.
+ * Atomic Requests share with RDMA Read Requests the queue, the message sequence numbers and
+ * the IRD and ORD entries. The responder answers both in the order of arrival. So it executes
+ * an operation only when it builds the response: earlier Reads have been answered by then,
+ * later Reads have not. Atomic Responses have a queue of their own.
  *
- * The operation is a compare and exchange in the target's page, so it is atomic
- * with those of all QPs of all RNICs of the host, and with the processors.
+ * An operation is a compare and exchange in the target's page. So it is atomic with the
+ * operations of all QPs of all RNICs of the host, and with the processors.
  */
 #include "internal.h"
 

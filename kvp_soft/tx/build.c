@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The message under way: cut into FPDUs that fit TCP's segments.
+ * The current message is cut into FPDUs that fit into TCP segments.
  *
- * The FPDUs are built back to back in page fragments, as they will stand on the wire, and
- * many of them go to TCP in one send, which takes the pages by reference. So payload is
- * copied once, its CRC is computed while it is in the cache, what was built cannot change any
- * more however often TCP sends it again, and a send that TCP takes in part goes on from an
- * octet count.
+ * FPDUs are built back to back in page fragments, exactly as sent. Many FPDUs go to TCP in one
+ * send, which takes the pages by reference. The consequences:
+ *  - Payload is copied once, and its CRC is computed while the payload is in the cache.
+ *  - A built FPDU cannot change any more, however often TCP retransmits it.
+ *  - After a send that TCP took in part, the next send continues at a byte offset.
  */
 #include "../base/params.h"
 #include "../base/trace.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What is sent next: a work request, an answer to the peer, the frame that begins a stream or
- * the message that ends it.
+ * The choice of the next message: a work request, a response to the peer, the RTR frame at the
+ * start of a stream, or the Terminate at its end.
  */
 #include <net/sock.h>
 #include <net/tcp.h>

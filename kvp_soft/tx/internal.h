@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the transmitter: what its files have for each other. All of it runs under
- * tx->mutex.
+ * Internal interfaces of the transmitter. All of these functions run under tx->mutex.
  */
 #ifndef SOFT_TX_INTERNAL_H
 #define SOFT_TX_INTERNAL_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Local work requests: those that the transmitter carries out in their turn of
- * the send queue and that put nothing on the wire. What was posted before them
- * is in FPDUs by then, what is posted behind them is not looked at yet.
+ * Local work requests: the transmitter executes them in queue order, and nothing goes on the
+ * wire. At that time all earlier work requests are in FPDUs, and no later one has been
+ * fetched.
  */
 #include "internal.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Doorbells that are not rung.
+ * Fewer doorbells: gathering of work requests.
  *
- * A poster in a hurry is asked to gather (KRDMA_SOFT_RING_SOON): it rings when it is
- * about to wait, or when so many work requests have come together as it manages. One that
- * does neither is found by a timer, one for all queue pairs of its context: a poster that is
- * busy with one of them will come back to the others.
+ * A poster that posts fast is asked to gather (KRDMA_SOFT_RING_SOON). It then rings the
+ * doorbell when it is about to wait, or when the number of work requests reaches a limit.
+ *
+ * A timer finds a poster that does neither. All queue pairs of a user context share one timer:
+ * a poster that is busy with one queue pair will come back to the others.
  */
 #include "../base/params.h"
 #include "internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How those who post announce it: with a doorbell each time, or gathered.
+ * Doorbell pacing: a poster rings for each post, or gathers work requests.
  */
 #ifndef SOFT_PACE_H
 #define SOFT_PACE_H

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The pages that FPDUs are built in.
+ * The pages in which FPDUs are built.
  *
- * A new page costs as much as half of the copy into it: the allocator zeroes it. TCP
- * lets go of a page when the peer has acknowledged all that is in it, and then it can
- * be built in again. So each CPU remembers blocks of pages that its transmitters filled
- * last, and looks at the oldest first. What it remembers while nobody else has it is
- * memory that the shrinker gives back.
+ * A new page costs as much as half of the copy into it, since the allocator zeroes the page.
+ * TCP releases a page when the peer has acknowledged all its data; then the page can be used
+ * again. So each CPU remembers the blocks of pages that its transmitters filled last, and
+ * tries the oldest first. A remembered block without other users is memory that the shrinker
+ * can free.
  *
- * A transmitter has a block only while it runs; what is left of it is of use to whoever
- * runs next.
+ * A transmitter owns a block only while it runs. The next transmitter that runs on the CPU
+ * uses the rest of the block.
  */
 #include <linux/mm.h>
 #include <linux/shrinker.h>

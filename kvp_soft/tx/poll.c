@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A thread that looks at a send queue, so that posting takes no system call.
+ * Pollers: a kernel thread polls a send queue, so posting needs no system call.
  *
- * For machines with processors to spare: tx_pollers queue pairs at a time, those that rest
- * first, have one. It gives up when nothing was posted for tx_poll_us, and what is posted
- * then rings again.
+ * Pollers are for machines with idle processors. Up to tx_pollers queue pairs have one at a
+ * time; the first queue pairs to become idle get one. A poller ends when nothing was posted
+ * for tx_poll_us. After that, posting needs a doorbell again.
  */
 #include <linux/timekeeping.h>
 

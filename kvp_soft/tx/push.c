@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Segments to a peer on this host: not built as FPDUs, but handed to its receiver with the
- * place where their payload is.
+ * Segments to a peer on this host: they are not built as FPDUs, but handed to the peer's
+ * receiver together with the location of their payload.
  */
 #include <linux/unaligned.h>
 

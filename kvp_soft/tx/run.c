@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Short messages, one behind the other, as from lists of work requests: Writes and Sends
- * that are as the one before but for what they send and where to are built from the ring,
- * with one search for the region. The first that is not as it, or that must be refused, is
- * left for the usual way (tx.c), and refused there.
+ * Runs of short messages, as from lists of work requests. Writes and Sends that differ from
+ * the previous one only in their data and their target are built directly from the ring, with
+ * one lookup of the region. The first work request that differs, or that must be refused, is
+ * left to the normal path (choose.c).
  */
 #include "../base/params.h"
 #include "../base/trace.h"

@@ -2,12 +2,15 @@
 /*
  * The transmitter.
  *
- * It chooses what is next (choose.c), builds FPDUs of it (build.c) and gives those to TCP.
+ * The transmitter chooses the next message (choose.c), builds FPDUs from it (build.c) and
+ * gives them to TCP.
  *
- * It runs in the system call that rang the doorbell or in a kernel consumer's post, for a
- * bounded amount of data, in a poller (poll.c), and in a work item otherwise. It goes on until
- * nothing is left, TCP is full (the socket's write_space callback starts it again) or it waits
- * for the peer (the receiver starts it again).
+ * It runs in the system call that rings the doorbell, in a kernel consumer's post call, in a
+ * poller (poll.c) or in a work item; always for a bounded amount of data at a time. It runs
+ * until one of these is true:
+ *  - Nothing is left to send.
+ *  - TCP is full. The socket's write_space callback starts the transmitter again.
+ *  - It waits for the peer. The receiver starts the transmitter again.
  */
 #include <linux/slab.h>
 #include <linux/socket.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The transmitter: its state, and what it offers to the top of the module.
+ * The transmitter: its state, and its interface to the rest of the module.
  */
 #ifndef SOFT_TX_H
 #define SOFT_TX_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * DDP: decode a segment header, check all that needs no state beyond the
- * queue's next MSN and MO, and encode headers (RFC 5041, sections 4 and 7).
- * Pure; called by the receive and send paths of the software RNIC.
+ * DDP: decode a segment header, check it, and encode headers (RFC 5041, sections 4 and 7). The
+ * only state that the checks need is the next MSN and MO of a queue. Pure functions; the
+ * receiver and the transmitter of the software RNIC call them.
  */
 #include <linux/build_bug.h>
 #include <linux/compiler.h>

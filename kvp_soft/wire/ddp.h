@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * DDP (RFC 5041): from octets to a checked segment header and back. Called by
- * the software RNIC's receive path as octets arrive and by its send path when
- * it builds an FPDU. Every function here that takes wire octets takes them
- * from ULPDU_Length on, so DDP starts at octet 2.
+ * DDP (RFC 5041): decoding and encoding of segment headers. The receiver of the software RNIC
+ * decodes, its transmitter encodes.
+ *
+ * Every function here that takes wire octets takes them from ULPDU_Length on. So the DDP header
+ * starts at octet 2.
  */
 #ifndef SOFT_DDP_H
 #define SOFT_DDP_H

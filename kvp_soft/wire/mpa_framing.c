@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA framing: the CRC of an FPDU (RFC 5044, section 4). Pure;
- * called by the send and receive halves of the software RNIC.
+ * MPA framing: the CRC of an FPDU (RFC 5044, section 4). Pure functions; the transmitter and
+ * the receiver of the software RNIC call them.
  */
 #include <linux/unaligned.h>
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA markers (RFC 5044 4.2, 4.3): every 512 octets of the TCP stream, counted
- * from the first octet of full operation, stands a marker of four octets that
- * says how far back the FPDU around it begins. Pure; called by the send and
- * receive halves of the software RNIC.
+ * MPA markers (RFC 5044 4.2, 4.3). Every 512 octets of the TCP stream, counted from the first
+ * octet of full operation, there is a marker of four octets. It holds the distance back to the
+ * start of the surrounding FPDU. Pure functions; the transmitter and the receiver of the
+ * software RNIC call them.
  *
- * FPDUs and markers are multiples of four octets, so a marker never splits
- * ULPDU_Length or the CRC. A marker at the boundary between two FPDUs belongs
- * to the second.
+ * FPDUs and markers are multiples of four octets, so a marker never splits ULPDU_Length or the
+ * CRC. A marker at the boundary between two FPDUs belongs to the second.
  */
 #include <linux/errno.h>
 #include <linux/math.h>

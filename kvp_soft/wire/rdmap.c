@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RDMAP: the table of operations, the Read Request header and the Terminate
- * message (RFC 5040, sections 4 and 7); the headers of atomic operations and
- * Immediate Data (RFC 7306). Pure; called by ddp.c and by the receive, send and
- * terminate paths of the software RNIC.
+ * RDMAP: the table of operations, the Read Request header and the Terminate message (RFC 5040,
+ * sections 4 and 7); the headers of atomic operations and Immediate Data (RFC 7306). Pure
+ * functions; ddp.c and the receiver and the transmitter of the software RNIC call them.
  */
 #include <linux/array_size.h>
 #include <linux/build_bug.h>

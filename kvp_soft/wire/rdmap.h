@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * RDMAP (RFC 5040, RFC 7306): the operation codes and what is true of each, the
- * headers of Read and Atomic Requests and of what answers the latter, Immediate
- * Data, and the Terminate message. Pure functions; ddp.h builds on them, and the
- * software RNIC's receive, send and terminate paths call them.
+ * RDMAP (RFC 5040, RFC 7306): the operation codes and their properties, the headers of Read
+ * Requests, Atomic Requests and Atomic Responses, Immediate Data, and the Terminate message.
+ * Pure functions; ddp.h and the receiver and the transmitter of the software RNIC use them.
  */
 #ifndef SOFT_RDMAP_H
 #define SOFT_RDMAP_H
