@@ -12,7 +12,7 @@
 /**
  * struct soft_ucontext - a user's opened RNIC
  * @ri: the kAL's interface object
- * @gather: its QPs whose doorbells can wait
+ * @gather: the QPs of this context whose posters gather work requests
  */
 struct soft_ucontext {
 	struct ri_ucontext ri;

@@ -44,22 +44,22 @@ static const struct rhashtable_params soft_direct_streams_params = {
 };
 
 static struct rhashtable soft_direct_streams;
-/* protects the table and who is whose peer; of the whole host, so nobody sleeps with it */
+/* protects the table and the soft_qp.peer pointers; shared by the whole host, so no sleeping */
 static DEFINE_SPINLOCK(soft_direct_streams_lock);
 
-/** soft_direct_init() - at the module's start */
+/** soft_direct_init() - create the stream table at module start */
 int soft_direct_init(void)
 {
 	return rhashtable_init(&soft_direct_streams, &soft_direct_streams_params);
 }
 
-/** soft_direct_exit() - and at its end; no stream is left */
+/** soft_direct_exit() - free the stream table at module exit; no stream is left */
 void soft_direct_exit(void)
 {
 	rhashtable_destroy(&soft_direct_streams);
 }
 
-/** soft_direct_init_qp() - at the QP's creation */
+/** soft_direct_init_qp() - initialize the direct path of a new QP */
 void soft_direct_init_qp(struct soft_direct *direct, struct soft_qp *qp)
 {
 	qp->direct = direct;
@@ -91,7 +91,7 @@ static void soft_direct_stream_identify(const struct soft_qp *qp,
 	memset(id, 0, sizeof(*id));
 	soft_direct_stream_addr(sk, id);
 	lock_sock(sk);
-	/* who opens actively counts its SYN among the octets that were acknowledged */
+	/* the active opener's SYN counts as one acknowledged byte */
 	id->sent = tp->snd_una - (u32)tp->bytes_acked + qp->mpa.initiator;
 	id->received = tp->rcv_nxt - (u32)tp->bytes_received;
 	release_sock(sk);
@@ -144,11 +144,12 @@ static bool soft_direct_find(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_join() - a stream begins: is its other end here, too?
- * @qp: queue pair, whose receiver is ready
+ * soft_direct_join() - add a new stream to the table, and look for its other end
+ * @qp: queue pair; its receiver is ready
  *
- * Without memory the stream stays with TCP. Return: the other end was found, and may have
- * the socket's lock from now on. Context: may sleep, under tx.mutex.
+ * Without memory for the table entry, the stream stays with TCP.
+ * Context: may sleep, under tx.mutex.
+ * Return: true when the other end was found. From now on it may take the socket lock.
  */
 bool soft_direct_join(struct soft_qp *qp)
 {
@@ -190,8 +191,10 @@ static void soft_direct_put(struct soft_qp *peer)
 }
 
 /**
- * soft_direct_leave() - the stream ends: no push is in progress any more, nor begins
+ * soft_direct_leave() - remove a stream from the table, and wait for pushes to it
  * @qp: queue pair that joined
+ *
+ * On return no push to @qp is in progress, and no push can begin.
  * Context: may sleep, under tx.mutex.
  */
 void soft_direct_leave(struct soft_qp *qp)
@@ -202,9 +205,12 @@ void soft_direct_leave(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_busy() - would soft_direct_leave() wait for a push?
- * @qp: queue pair that joined; no push begins any more, and what it sends goes nowhere
+ * soft_direct_busy() - remove a stream from the table; is a push to it in progress?
+ * @qp: queue pair that joined
+ *
+ * From now on no push to @qp or from @qp can begin.
  * Context: may sleep, under tx.mutex.
+ * Return: true when soft_direct_leave() would wait.
  */
 bool soft_direct_busy(struct soft_qp *qp)
 {
@@ -212,7 +218,7 @@ bool soft_direct_busy(struct soft_qp *qp)
 	return refcount_read(&qp->direct->users) > 1;
 }
 
-/* The other end, with its stream, until soft_direct_put(); NULL when it is gone. */
+/* The peer; its stream stays until soft_direct_put(). NULL when the peer's stream is over. */
 static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 {
 	struct soft_qp *peer;
@@ -226,11 +232,11 @@ static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_switch() - leave TCP, if the other end is here and has read all of it
- * @qp: queue pair of which TCP has taken all that was built, with a peer
+ * soft_direct_switch() - leave TCP, if the peer has read all data from TCP
+ * @qp: queue pair with a peer on this host; TCP has taken all FPDUs that were built
  *
- * Return: false when the transmitter is to wait; the peer's receiver starts it
- * again. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: false when the transmitter has to wait; the peer's receiver starts it again.
  */
 static bool soft_direct_switch(struct soft_qp *qp)
 {
@@ -252,9 +258,9 @@ static bool soft_direct_switch(struct soft_qp *qp)
 }
 
 /*
- * What the segment asked for, the peer's transmitter does best at once and here,
- * where the data is in the cache. Where the two meet, one of them leaves it to its
- * worker.
+ * If the segment was a request, run the peer's transmitter here at once: the data is in the
+ * cache. When both ends do this to each other at the same time, one trylock of tx.mutex fails,
+ * and the work item of that queue pair does the job.
  */
 static void soft_direct_answer(struct soft_qp *peer)
 {
@@ -266,8 +272,8 @@ static void soft_direct_answer(struct soft_qp *peer)
  * soft_direct_push() - hand tx.seg to the peer's receiver
  * @qp: queue pair that sends
  *
- * Return: 0; an errno of soft_rx_direct(), -ENOTCONN also when the peer's stream is
- * over. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: 0; an errno of soft_rx_direct(); -ENOTCONN also when the peer's stream is over.
  */
 static int soft_direct_push(struct soft_qp *qp)
 {
@@ -289,11 +295,12 @@ static int soft_direct_push(struct soft_qp *qp)
 
 /**
  * soft_direct_give() - hand built FPDUs to the peer's receiver
- * @qp: queue pair that sends; they are in tx.vec, none begun
- * @fpdus: set to how many it took
+ * @qp: queue pair that sends; tx.vec holds whole FPDUs
+ * @fpdus: set to the number of FPDUs that the receiver took
  *
- * Return: octets of those; less than tx.staged when there is no receive for the next one
- * yet, or the peer's stream has failed or is over. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: bytes of these FPDUs. Less than tx.staged when no receive is posted for the next
+ * one, or when the peer's stream has failed or is over.
  */
 static u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
 {
