@@ -13,10 +13,10 @@ struct soft_mem_cache;
 struct soft_mem_user;
 
 /**
- * struct soft_place - where octets of a sender's memory are
- * @stag: of the memory
- * @need: the right that the sender needs to read them
- * @to: tagged offset of the first
+ * struct soft_place - location of payload in a sender's memory
+ * @stag: STag of the memory
+ * @need: access right that the sender needs to read it
+ * @to: tagged offset of the first octet
  */
 struct soft_place {
 	u32 stag;
@@ -27,12 +27,13 @@ struct soft_place {
 /**
  * struct soft_direct_seg - a segment on its way to a peer on this host
  * @len: octets of @raw in use; 0 when there is no segment
- * @payload: octets that follow them, in the sender's memory
- * @at: where
- * @from: the sender, as its memory knows it
- * @cache: and where it looks that up
- * @of_message: a segment of soft_tx.msg, which moves on when it is delivered
- * @raw: ULPDU_Length, which counts what stands here; headers and what comes with them
+ * @payload: octets of further payload in the sender's memory
+ * @at: location of that payload
+ * @from: the sender's identity and rights for memory accesses
+ * @cache: the sender's memory cache
+ * @of_message: a segment of soft_tx.msg, which advances when the segment is delivered
+ * @raw: ULPDU_Length, headers, and payload that is stored here; ULPDU_Length counts only the
+ *	bytes in @raw
  */
 struct soft_direct_seg {
 	u32 len;
