@@ -15,11 +15,13 @@
 /* Responder ***************************************************************** */
 
 /**
- * soft_tx_atomic_resp() - carry the peer's oldest request out and answer it
+ * soft_tx_atomic_resp() - execute the peer's oldest request and build the response
  * @qp: queue pair
  * @in: the request
  *
- * Nothing is touched before there is room for the answer. Context: the transmitter.
+ * Memory is changed only when there is room for the response.
+ * Context: the transmitter.
+ * Return: SOFT_STEP_FULL without room, otherwise SOFT_STEP_BUILT.
  */
 enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 				   const struct soft_read_in *in)
@@ -35,7 +37,7 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 		return SOFT_STEP_FULL;
 	why = soft_mem_get_atomic(&qp->mem, &in->atomic, &mem);
 	if (why) {
-		/* the target went away after the request was checked */
+		/* the target was invalidated after the request was checked */
 		soft_tx_refused(qp, raw,
 				soft_put_atomic_req(raw, in->msn, &in->atomic),
 				0, why);
@@ -52,11 +54,13 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 /* Requester ***************************************************************** */
 
 /**
- * soft_tx_start_atomic() - check where the result goes, then ask
+ * soft_tx_start_atomic() - check the memory for the result, then build the request
  * @qp: queue pair
- * @wqe: checked copy: one element of 8 octets
- * @slot: of the send queue
+ * @wqe: checked copy of the work request: one element of 8 octets
+ * @slot: slot of the send queue
  * Context: the transmitter.
+ * Return: SOFT_STEP_FULL without room; SOFT_STEP_BLOCKED when ORD is used up; otherwise
+ * SOFT_STEP_BUILT.
  */
 enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 				    const struct krdma_soft_sqe *wqe, u32 slot)

@@ -21,7 +21,7 @@ static u64 soft_tx_imm_octets(const struct krdma_soft_sqe *wqe, u32 last)
 	return (u64)be32_to_cpu(wqe->imm) << 32 | last;
 }
 
-/** soft_tx_imm_with_send() - @msg is a Send; its immediate data goes first */
+/** soft_tx_imm_with_send() - prepare the immediate data of Send @msg, which goes first */
 void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 			   const struct krdma_soft_sqe *wqe)
 {
@@ -30,7 +30,7 @@ void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
 }
 
-/** soft_tx_imm_with_write() - @msg is a Write; its immediate data follows */
+/** soft_tx_imm_with_write() - prepare the immediate data of Write @msg, which follows it */
 void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
 			    const struct krdma_soft_sqe *wqe)
 {

@@ -7,13 +7,13 @@
 #include "internal.h"
 
 /**
- * soft_local_wr() - carry a local work request out
+ * soft_local_wr() - execute a local work request
  * @qp: queue pair
- * @wqe: checked copy of it, soft_op_is_local()
+ * @wqe: checked copy of the work request, soft_op_is_local()
  *
  * Context: the transmitter, process context.
- * Return: what it completes with: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory
- * management operation error") for whatever is wrong with it.
+ * Return: completion status: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory management operation
+ * error") for any error.
  */
 enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 				const struct krdma_soft_sqe *wqe)
