@@ -46,7 +46,7 @@ TRACE_EVENT(soft_qp_state,
 		  soft_show_qp_state(__entry->state), __entry->status)
 );
 
-/* why a stream cannot go on, once for each */
+/* the reason why a stream failed, once for each stream */
 TRACE_EVENT(soft_fail,
 	TP_PROTO(const struct soft_qp *qp, const struct soft_term *term,
 		 bool tell, int status),
@@ -98,7 +98,7 @@ TRACE_EVENT(soft_wr,
 		  __entry->len, __entry->error)
 );
 
-/* a work request completed: what its consumer will see */
+/* a completion of a work request, as its consumer will see it */
 TRACE_EVENT(soft_completion,
 	TP_PROTO(const struct soft_qp *qp, const struct krdma_soft_cqe *cqe),
 	TP_ARGS(qp, cqe),
