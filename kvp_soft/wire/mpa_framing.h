@@ -43,8 +43,8 @@ static inline u32 soft_fpdu_len(u32 ulpdu_len)
  * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
  * @emss: effective maximum segment size of the connection, in octets
  *
- * RFC 5044 4.5, no markers: EMSS - (6 + EMSS mod 4), but never below 128. The
- * cap is the largest ULPDU that fits the 16-bit length field without a pad.
+ * RFC 5044 4.5, without markers: EMSS - (6 + EMSS mod 4), but never below 128. The upper limit is
+ * the largest ULPDU that fits the 16-bit length field and needs no pad.
  *
  * Return: octets of a full ULPDU, header included.
  */

@@ -11,7 +11,7 @@
 #define SOFT_MPA_MARKER		4	/* reserved (16), FPDUPTR (16) */
 
 /**
- * soft_marker_leads - does a marker stand before ULPDU_Length
+ * soft_marker_leads - is there a marker before ULPDU_Length?
  * @pos: stream position where the FPDU begins
  */
 static inline bool soft_marker_leads(u64 pos)
