@@ -259,7 +259,7 @@ static bool soft_direct_switch(struct soft_qp *qp)
 
 /*
  * If the segment was a request, run the peer's transmitter here at once: the data is in the
- * cache. When both ends do this to each other at the same time, one trylock of tx.mutex fails,
+ * cache. When both ends do this to each other at the same time, the trylock of a tx.mutex fails,
  * and the work item of that queue pair does the job.
  */
 static void soft_direct_answer(struct soft_qp *peer)

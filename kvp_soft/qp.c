@@ -337,7 +337,7 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 /* Does the ring ask its poster for a doorbell? */
 static bool soft_qp_ring_rings(const struct soft_ring *ring)
 {
-	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	smp_mb(); /* write entries before reading the flag: see soft_ring_want_doorbell() */
 	return ring->depth && READ_ONCE(ring->head->flags);
 }
 

@@ -121,7 +121,7 @@ TRACE_EVENT(soft_completion,
 		  __entry->status)
 );
 
-/* an FPDU is built, @n octets with markers and CRC; mss is the limit */
+/* an FPDU is built, @n bytes with markers and CRC; mss is the limit */
 TRACE_EVENT(soft_fpdu,
 	TP_PROTO(const struct soft_qp *qp, const u8 *header, u32 n),
 	TP_ARGS(qp, header, n),

@@ -26,7 +26,7 @@ static const struct ri_pd *soft_mem_pd(const struct soft_mem_user *user, int nee
 	return need & SOFT_FOR_RECEIVE ? user->recv_pd : user->pd;
 }
 
-/* May @user access @len octets at @to with the rights @need? */
+/* May @user access @len bytes at @to with the rights @need? */
 static __always_inline enum soft_access
 __soft_mem_check(const struct soft_mem_user *user, const struct soft_mem *mem, u32 stag,
 		 u64 to, u64 len, int need)
@@ -98,8 +98,8 @@ struct soft_mem *soft_mem_find(const struct soft_mem_user *user, u32 stag)
  * soft_mem_get() - look up an STag and check an access
  * @user: queue pair that accesses the memory
  * @stag: steering tag
- * @to: tagged offset of the first octet
- * @len: octets, not 0: an access of length 0 is not checked (RFC 5041 5.2)
+ * @to: tagged offset of the first byte
+ * @len: bytes, not 0: an access of length 0 is not checked (RFC 5041 5.2)
  * @need: rights, enum ib_access_flags; 0 for a local read; may include SOFT_FOR_RECEIVE
  * @memp: set when the access is allowed; release it with soft_mem_put()
  *

@@ -57,7 +57,7 @@ void soft_copy_vectors_end(void)
 #define LOAD(reg, off)		"	vmovdqu	" #off "(%[src],%[at]), %%ymm" #reg "\n"
 #define STORE(reg, off)		"	vmovdqu	%%ymm" #reg ", " #off "(%[dst],%[at])\n"
 
-/* Copy the blocks that end at @dst and @src. @at is negative: the octets of these blocks. */
+/* Copy the blocks that end at @dst and @src. @at is negative: the bytes of these blocks. */
 static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
 {
 	/* clang-format off */
@@ -82,7 +82,7 @@ static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
  * soft_copy_blocks() - copy a piece in blocks
  * @dst: destination
  * @src: source
- * @n: octets, at least one block
+ * @n: bytes, at least one block
  *
  * If @n is not a multiple of the block size, the last block overlaps the one before it.
  * Context: between soft_copy_vectors_begin() and _end().

@@ -11,7 +11,7 @@
 
 #include "../base/params.h"
 
-/* octets of a block of the vector copy; shorter pieces are copied without vectors */
+/* bytes of a block of the vector copy; shorter pieces are copied without vectors */
 #define SOFT_COPY_BLOCK 512
 
 /*
@@ -32,7 +32,7 @@ void soft_copy_blocks(void *dst, const void *src, size_t n);
 
 /**
  * soft_copy_begin() - begin to copy a run of pieces of payload
- * @n: octets of all pieces
+ * @n: bytes of all pieces
  *
  * Context: any but hard interrupt; when true is returned, preemption is off until
  * soft_copy_end().
@@ -54,10 +54,10 @@ static __always_inline void soft_copy_end(bool vectors)
  * soft_copy() - memcpy() for a piece of payload
  * @dst: destination in kernel memory
  * @src: source in kernel memory, not overlapping @dst
- * @n: octets
+ * @n: bytes
  * @vectors: result of soft_copy_begin()
  *
- * The last octet is written last, since programs wait for it.
+ * The last byte is written last, since programs wait for it.
  *
  * The kernel's memcpy() uses string instructions only on processors where they are fast for
  * short copies, too. Copies of payload are mostly long, like copies to and from user space,

@@ -17,7 +17,7 @@
 struct krdma_soft_sqe;
 struct soft_rnic;
 
-/** enum soft_mem_state - state of an STag; FREE and VALID change by compare and exchange only */
+/** enum soft_mem_state - state of an STag; leaves FREE and VALID by compare and exchange only */
 enum soft_mem_state {
 	SOFT_MEM_FREE,		/* names nothing: invalidated, or not registered yet */
 	SOFT_MEM_CHANGING,	/* one task owns it and will set another state */
@@ -36,9 +36,9 @@ enum soft_mem_state {
  * @page_shift: log2 of the size of each page
  * @ends: for elements in place of pages: offset of the end of each element, else NULL
  * @num: number of elements in @ends
- * @offset: octets of @region before the first octet; a window may begin anywhere
- * @iova: tagged offset of the first octet
- * @length: octets
+ * @offset: bytes of @region before the first byte; a window may begin anywhere
+ * @iova: tagged offset of the first byte
+ * @length: bytes
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
  * @state: enum soft_mem_state
@@ -131,8 +131,8 @@ struct soft_mem_cache {
 /**
  * struct soft_parts - pieces of kernel memory with equal length and equal distance
  * @first: the first piece
- * @len: octets of each piece
- * @gap: octets between two pieces
+ * @len: bytes of each piece
+ * @gap: bytes between two pieces
  */
 struct soft_parts {
 	u8 *first;
@@ -140,7 +140,7 @@ struct soft_parts {
 	u32 gap;
 };
 
-/* octets of the target of an atomic operation */
+/* bytes of the target of an atomic operation */
 #define SOFT_ATOMIC_LEN	sizeof(u64)
 
 struct soft_mr {
@@ -156,8 +156,8 @@ struct soft_mw {
 /**
  * soft_mem_in_bounds() - check the bounds of an access
  * @mem: region or window
- * @to: tagged offset of the first octet
- * @len: octets
+ * @to: tagged offset of the first byte
+ * @len: bytes
  *
  * soft_mem_get() calls this function. Until soft_mem_put(), it is sufficient by itself for a
  * further access that differs from the allowed one only in @to and @len.

@@ -18,7 +18,7 @@ static bool soft_mem_is_dmabuf(const struct soft_mem *mem)
 	return mem->region && mem->region->dmabuf;
 }
 
-/* The address of the octet at @off in a region of elements; limits @len to the element. */
+/* The address of the byte at @off in a region of elements; limits @len to the element. */
 static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
 {
 	u32 low = 0, high = mem->num - 1, middle;
@@ -37,7 +37,7 @@ static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
 }
 
 /*
- * The kernel address of the octet at @to. @len is limited to the contiguous octets there.
+ * The kernel address of the byte at @to. @len is limited to the contiguous bytes there.
  * @mapped is set to the page to unmap, or NULL.
  * Return: NULL for I/O memory of a dma-buf, which normal instructions cannot access.
  */
@@ -76,11 +76,11 @@ static void soft_mem_unmap(void *mapped)
 		kunmap_local(mapped);
 }
 
-/* octets of I/O memory that are copied at a time with softirqs off */
+/* bytes of I/O memory that are copied at a time with softirqs off */
 #define SOFT_IOMEM_PIECE	1024
 
 /*
- * I/O memory may take a microsecond for a few octets. So pending softirqs run between pieces,
+ * I/O memory may take a microsecond for a few bytes. So pending softirqs run between pieces,
  * unless the caller has disabled them. The reference to the memory keeps the access valid.
  */
 static size_t soft_dmabuf_piece(const struct iosys_map *map, size_t len)
@@ -193,7 +193,7 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to,
  * @mem: source, allowed by soft_mem_get()
  * @to: tagged offset in @mem
  * @dst: destination
- * @len: octets
+ * @len: bytes
  * Context: any.
  */
 void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
@@ -303,7 +303,7 @@ static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
  * @to: tagged offset in @dst
  * @src: source, allowed by soft_mem_get()
  * @from: tagged offset in @src
- * @len: octets
+ * @len: bytes
  * Context: any.
  */
 void soft_mem_move(const struct soft_mem *dst, u64 to,
@@ -338,7 +338,7 @@ void soft_mem_move(const struct soft_mem *dst, u64 to,
 
 /* Atomic operations ********************************************************* */
 
-/* Can an atomic operation access 8 octets at @to: contiguous, aligned, not I/O memory? */
+/* Can an atomic operation access 8 bytes at @to: contiguous, aligned, not I/O memory? */
 static bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 {
 	size_t len = sizeof(u64);

@@ -251,7 +251,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
 	return ret;
 }
 
-/* Octets in the pages or elements of a list. */
+/* Bytes in the pages or elements of a list. */
 static u64 soft_mem_list_room(const struct ri_page_list *list)
 {
 	if (!list->ends)
@@ -289,7 +289,7 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 /**
  * soft_mem_fast_reg() - fast registration: make an STag name the page list of its region
  * @user: queue pair of the work request
- * @wqe: the work request: mem_length octets at raddr; rkey is the STag with a key of the
+ * @wqe: the work request: mem_length bytes at raddr; rkey is the STag with a key of the
  *	consumer's choice
  *
  * Context: any but hard interrupt.

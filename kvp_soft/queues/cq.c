@@ -234,7 +234,7 @@ static bool soft_cq_fits(const struct soft_cq *cq, u32 cons, u32 depth)
 {
 	u32 waiting = cq->prod - cons;
 
-	/* a user's index may be nonsense */
+	/* a user's index may be invalid */
 	return waiting <= cq->mem.depth && waiting <= depth;
 }
 

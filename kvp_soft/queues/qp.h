@@ -50,7 +50,7 @@ enum soft_qp_state {
 /* bits of soft_qp.todo, handled by ctl_work */
 enum {
 	SOFT_TODO_PEER_CLOSED,	/* FIN, RST or time-out of the stream */
-	SOFT_TODO_FINISH,	/* the transmitter has sent the last octet */
+	SOFT_TODO_FINISH,	/* the transmitter has sent the last byte */
 	SOFT_TODO_TIMEOUT,	/* the transmitter has not, within soft_close_timeout_ms */
 	SOFT_TODO_CQ_LOST,	/* a completion did not fit in its CQ */
 };
@@ -80,8 +80,8 @@ struct soft_read_in {
  * @id: identifier of an atomic operation
  * @stag: STag of the sink
  * @to: tagged offset in the sink
- * @len: octets of the response
- * @got: octets that have been placed
+ * @len: bytes of the response
+ * @got: bytes that have been placed
  */
 struct soft_read_out {
 	u32 slot;
@@ -105,7 +105,7 @@ struct soft_read_out {
  * @rx: its receiver
  * @direct: its state for the direct path
  * @sig_all: every send work request generates a completion
- * @max_inline: most octets of inline data
+ * @max_inline: most bytes of inline data
  * @sq: send queue
  * @own_rq: receive queue, empty when there is a shared one
  * @rq: the receive queue in use

@@ -24,7 +24,7 @@ static u32 soft_rq_stride(u32 max_sge)
 				  max(max_sge, 1U) * sizeof(struct krdma_soft_sge));
 }
 
-/* Octets that soft_rq_init() needs behind another ring. */
+/* Bytes that soft_rq_init() needs behind another ring. */
 size_t soft_rq_size(u32 depth, u32 max_sge)
 {
 	return soft_ring_size(depth, soft_rq_stride(max_sge));

@@ -54,7 +54,7 @@ struct soft_rq_waiter {
  * struct soft_rwqe - checked copy of the receive work request in use
  * @active: a receive work request is in use
  * @wr_id: identifier of the consumer
- * @length: octets of all elements
+ * @length: bytes of all elements
  * @num_sge: number of elements
  * @sge: elements
  */
@@ -72,7 +72,7 @@ struct soft_rwqe {
  * @opcode: enum ib_wc_opcode
  * @flags: KRDMA_SOFT_WC_*
  * @solicited: the sender asked for an event
- * @len: octets received
+ * @len: bytes received
  * @invalidated: STag, with KRDMA_SOFT_WC_INVALIDATED
  * @imm: immediate data, with KRDMA_SOFT_WC_IMM
  */

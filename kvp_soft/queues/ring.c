@@ -14,7 +14,7 @@ static_assert(sizeof(struct krdma_soft_rqe) == 16);
 static_assert(sizeof(struct krdma_soft_cqe) == 32);
 static_assert(sizeof(struct krdma_soft_cq_ring) == 128);
 
-/* Octets that a ring needs, whole cache lines; 0 for an empty ring. */
+/* Bytes that a ring needs, whole cache lines; 0 for an empty ring. */
 size_t soft_ring_size(u32 depth, u32 stride)
 {
 	if (!depth)
@@ -38,8 +38,8 @@ static void soft_ring_place(struct soft_ring *ring, void *addr, u32 depth,
  * @ring: to fill in
  * @uctx: user context, NULL for a kernel consumer
  * @depth: entries wanted, rounded up to a power of two; 0 makes an empty ring
- * @stride: octets of an entry
- * @room: octets to reserve behind the ring, for another ring
+ * @stride: bytes of an entry
+ * @room: bytes to reserve behind the ring, for another ring
  * Context: may sleep.
  * Return: 0 or the errno of ri_shmem_alloc().
  */
@@ -64,7 +64,7 @@ int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
  * @ring: to fill in
  * @first: the other ring, not empty; it outlives @ring
  * @depth: as for soft_ring_init(), but not 0
- * @stride: octets of an entry
+ * @stride: bytes of an entry
  */
 void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first,
 			   u32 depth, u32 stride)

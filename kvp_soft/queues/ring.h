@@ -18,7 +18,7 @@
  * @head: indices and flags
  * @entries: first entry
  * @depth: entries, power of two, or 0
- * @stride: octets from entry to entry
+ * @stride: bytes from entry to entry
  * @fetched: next entry that the kernel takes
  * @posted: next entry that a kernel consumer fills; unused for a user's ring
  *

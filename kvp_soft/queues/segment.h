@@ -16,7 +16,7 @@ struct soft_mem_user;
  * struct soft_place - location of payload in a sender's memory
  * @stag: STag of the memory
  * @need: access right that the sender needs to read it
- * @to: tagged offset of the first octet
+ * @to: tagged offset of the first byte
  */
 struct soft_place {
 	u32 stag;
@@ -25,9 +25,9 @@ struct soft_place {
 };
 
 /**
- * struct soft_direct_seg - a segment on its way to a peer on this host
- * @len: octets of @raw in use; 0 when there is no segment
- * @payload: octets of further payload in the sender's memory
+ * struct soft_direct_seg - a segment for a peer on this host
+ * @len: bytes of @raw in use; 0 when there is no segment
+ * @payload: bytes of further payload in the sender's memory
  * @at: location of that payload
  * @from: the sender's identity and rights for memory accesses
  * @cache: the sender's memory cache

@@ -20,7 +20,7 @@
  * @sq: to fill in
  * @uctx: user context, NULL for a kernel consumer
  * @cap: requested capabilities; set to the granted ones
- * @room: octets of a receive ring behind the send ring
+ * @room: bytes of a receive ring behind the send ring
  * Context: may sleep.
  * Return: 0; -ENOMEM; an errno of soft_ring_init().
  */
@@ -66,7 +66,7 @@ void soft_sq_free(struct soft_sq *sq)
 /* work requests that are completed with one hold of the lock, for which softirqs wait */
 #define SOFT_SQ_BATCH	64
 
-/* The index of the next work request to fetch. Later records belong to the transmitter. */
+/* The index of the next work request to fetch. Records from it on belong to the transmitter. */
 static u32 soft_sq_fetched(const struct soft_sq *sq)
 {
 	/* pairs with soft_sq_fetch() and soft_tx_more(), which take no lock */
@@ -107,7 +107,7 @@ static int soft_sq_check_entry(const struct soft_qp *qp,
 	return 0;
 }
 
-/* Octets of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
+/* Bytes of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
 static s64 soft_sq_entry_length(const struct krdma_soft_sqe *wqe)
 {
 	u64 sum = 0;

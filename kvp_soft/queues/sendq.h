@@ -45,9 +45,9 @@ static inline bool soft_op_is_answered(u8 op)
 /**
  * struct soft_sq_rec - kernel record of a send work request
  * @wr_id: identifier of the consumer
- * @end_seq: stream position behind its last octet; U64_MAX until that is known
+ * @end_seq: stream position behind its last byte; U64_MAX until that is known
  * @raddr: remote address of a Write
- * @byte_len: octets of the message
+ * @byte_len: bytes of the message
  * @key: rkey of a Write, message sequence number of a Send
  * @imm_msn: message sequence number of the immediate data
  * @op: enum krdma_soft_op
@@ -88,8 +88,8 @@ struct soft_sq_rec {
  *	this and the next three members
  * @wr_slot: slot of that work request
  * @read_sge: of an RDMA Read: next element to request data for
- * @read_off: octets requested for the elements before that
- * @seq_sent: stream octets that TCP, or the peer on this host, has taken
+ * @read_off: bytes requested for the elements before that
+ * @seq_sent: stream bytes that TCP, or the peer on this host, has taken
  * @held: nothing new is begun (SQD of the verbs); changes under both the transmitter's mutex
  *	and @lock
  * @drained: @held, and all begun work requests are complete
@@ -123,7 +123,7 @@ static inline struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
 	return &sq->recs[index & (sq->ring.depth - 1)];
 }
 
-/** soft_sq_encoded() - record that @slot is built; its last octet is @end_seq - 1 */
+/** soft_sq_encoded() - record that @slot is built; its last byte is @end_seq - 1 */
 static inline void soft_sq_encoded(struct soft_sq *sq, u32 slot, u64 end_seq)
 {
 	WRITE_ONCE(soft_sq_rec(sq, slot)->end_seq, end_seq);

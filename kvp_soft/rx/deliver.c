@@ -136,7 +136,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (!s->seg.last)
 		return 0;
 	if (why) {
-		/* the STag was invalidated by another since the last octet was placed */
+		/* the STag was invalidated by another since the last byte was placed */
 		soft_sq_fail(qp, out->slot, IB_WC_LOC_PROT_ERR);
 		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
 	}

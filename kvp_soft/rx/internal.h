@@ -14,13 +14,13 @@
 #include "rx.h"
 
 /**
- * struct soft_window - octets of a socket buffer that are contiguous in memory
+ * struct soft_window - bytes of a socket buffer that are contiguous in memory
  * @skb: the socket buffer
- * @data: the first octet
+ * @data: the first byte
  * @begin: offset of @data in the socket buffer
- * @end: offset behind the last octet
- * @next: the octets at offset @end, or NULL at the end of the socket buffer
- * @next_len: number of octets at @next
+ * @end: offset behind the last byte
+ * @next: the bytes at offset @end, or NULL at the end of the socket buffer
+ * @next_len: number of bytes at @next
  * @part: buffer that holds @next: @skb or an entry of its fragment list
  * @piece: number of the piece behind @next in @part
  */
@@ -36,15 +36,15 @@ struct soft_window {
 };
 
 /**
- * struct soft_src - location of the octets of an FPDU
+ * struct soft_src - location of the bytes of an FPDU
  * @skb: socket buffer; NULL when @lin is used
  * @off: offset of the FPDU in @skb
  * @lin: the whole FPDU; with @direct, only its headers
  * @direct: segment whose payload is in the memory of a queue pair of this host, or NULL
- * @more: octets behind the FPDU at @lin, contiguous with it
+ * @more: bytes behind the FPDU at @lin, contiguous with it
  * @stride: distance of joined FPDUs, see soft_src_join(); 0 when none are joined
- * @hdr: octets before the payload of each joined FPDU
- * @body: octets of payload in each joined FPDU
+ * @hdr: bytes before the payload of each joined FPDU
+ * @body: bytes of payload in each joined FPDU
  */
 struct soft_src {
 	struct sk_buff *skb;
@@ -60,7 +60,7 @@ struct soft_src {
 /**
  * struct soft_rx_seg - a segment that the receiver handles
  * @seg: decoded header
- * @src: location of its octets
+ * @src: location of its bytes
  * @raw: ULPDU_Length and headers as received
  * @term: Terminate to send when the segment is refused
  */
@@ -83,11 +83,11 @@ u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
 void soft_src_part(struct soft_src *src, struct soft_seg *seg);
 
 /**
- * soft_window_at() - find contiguous octets of a socket buffer
+ * soft_window_at() - find contiguous bytes of a socket buffer
  * @w: window of the buffer
- * @off: offset of the first octet; must not decrease from call to call
- * @n: number of octets
- * Return: the first octet, or NULL when the octets are not contiguous.
+ * @off: offset of the first byte; must not decrease from call to call
+ * @n: number of bytes
+ * Return: the first byte, or NULL when the bytes are not contiguous.
  */
 static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
 {
@@ -96,7 +96,7 @@ static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
 	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
 }
 
-/* octets before the payload of a segment, ULPDU_Length included */
+/* bytes before the payload of a segment, ULPDU_Length included */
 static inline u32 soft_payload_off(const struct soft_seg *seg)
 {
 	return SOFT_MPA_HDR + seg->hdr_len;

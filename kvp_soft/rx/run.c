@@ -122,8 +122,8 @@ static bool soft_rx_only_fills(const struct soft_qp *qp, const struct soft_seg *
 /**
  * soft_rx_more() - handle further messages like the one just handled
  * @qp: queue pair
- * @s: segment of the message just handled; at least @len octets follow it
- * @len: octets of its FPDU, and of each further one
+ * @s: segment of the message just handled; at least @len bytes follow it
+ * @len: bytes of its FPDU, and of each further one
  *
  * Context: the receiver.
  * Return: number of further messages that were handled. If rx.stopped is set, the stream has

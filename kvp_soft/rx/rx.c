@@ -88,7 +88,7 @@ soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src, u32 len)
 }
 
 /*
- * Make room for @size octets and keep the octets collected so far. If the allocation fails in
+ * Make room for @size bytes and keep the bytes collected so far. If the allocation fails in
  * softirq, the work item tries again; it may wait for memory.
  */
 static int soft_rx_bounce_room(struct soft_qp *qp, u32 size, bool may_sleep)
@@ -110,7 +110,7 @@ static int soft_rx_bounce_room(struct soft_qp *qp, u32 size, bool may_sleep)
 	return 0;
 }
 
-/* Octets up to the end of ULPDU_Length, with a leading marker. */
+/* Bytes up to the end of ULPDU_Length, with a leading marker. */
 static u32 soft_rx_bounce_head(const struct soft_qp *qp)
 {
 	if (qp->mpa.rx_markers && soft_marker_leads(qp->rx->marked_pos))
@@ -118,7 +118,7 @@ static u32 soft_rx_bounce_head(const struct soft_qp *qp)
 	return SOFT_MPA_HDR;
 }
 
-/* Octets to collect: those of the whole FPDU, or up to ULPDU_Length if that is not known yet. */
+/* Bytes to collect: those of the whole FPDU, or up to ULPDU_Length if that is not known yet. */
 static u32 soft_rx_bounce_want(const struct soft_qp *qp)
 {
 	const struct soft_rx *rx = qp->rx;
@@ -172,7 +172,7 @@ static void soft_rx_bounced(struct soft_qp *qp)
 	rx->bounce_len = 0;
 }
 
-/* Collect octets of an FPDU that is spread over socket buffers. */
+/* Collect bytes of an FPDU that is spread over socket buffers. */
 static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 			   u32 avail)
 {
@@ -194,8 +194,8 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 }
 
 /*
- * Handle the next FPDU if the socket buffer holds all of it; otherwise collect its octets.
- * Return: octets used; 0 when the FPDU has to wait; an errno when it cannot be read or collected.
+ * Handle the next FPDU if the socket buffer holds all of it; otherwise collect its bytes.
+ * Return: bytes used; 0 when the FPDU has to wait; an errno when it cannot be read or collected.
  */
 static int soft_rx_next_fpdu(struct soft_qp *qp, struct sk_buff *skb,
 			     struct soft_window *w, u32 off, u32 avail)
@@ -243,7 +243,7 @@ static void soft_rx_unreadable(struct soft_qp *qp)
 	soft_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
-/* tcp_read_sock() actor. Return: octets used. */
+/* tcp_read_sock() actor. Return: bytes used. */
 static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			      unsigned int off, size_t len)
 {
@@ -278,7 +278,7 @@ static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
 /**
  * soft_rx_caught_up() - has the receiver handled all data from TCP?
  * @qp: queue pair
- * @seq: stream octets that the peer gave to TCP
+ * @seq: stream bytes that the peer gave to TCP
  *
  * Context: with the socket locked.
  * Return: 0 when it has; -EAGAIN when not, and the end of the next read starts the peer's

@@ -18,10 +18,10 @@ struct soft_direct_seg;
  * struct soft_rx - receiver; under the socket lock, except @wait_timer and @waiter
  * @qp: its queue pair
  * @bounce: buffer for an FPDU that is spread over socket buffers, or has markers
- * @bounce_len: octets in @bounce
- * @bounce_size: octets allocated
- * @bounce_want: octets that were last requested for @bounce
- * @bounce_ready: octets of the FPDU in @bounce, once it is checked and its markers are removed;
+ * @bounce_len: bytes in @bounce
+ * @bounce_size: bytes allocated
+ * @bounce_want: bytes that were last requested for @bounce
+ * @bounce_ready: bytes of the FPDU in @bounce, once it is checked and its markers are removed;
  *	otherwise 0
  * @marked_pos: stream position of the next FPDU, if the peer sends markers
  * @stopped: further data is dropped
@@ -33,13 +33,13 @@ struct soft_direct_seg;
  * @waiter: the receiver's work, and its entry in the list of a receive queue
  * @wait_timer: ends the wait
  * @untagged: expected MSN and MO of each untagged queue
- * @write_len: octets of the last or current RDMA Write since the last message that consumed a
+ * @write_len: bytes of the last or current RDMA Write since the last message that consumed a
  *	receive
  * @in_write: that RDMA Write is incomplete
  * @imm_kept: @imm belongs to the next Send
  * @imm: immediate data of the next Send
  * @mem: cache: the memory in which payload was placed last
- * @seq_read: stream octets taken from TCP, or from the peer on this host
+ * @seq_read: stream bytes taken from TCP, or from the peer on this host
  * @push_waits: a peer on this host waits until all data from TCP has been read
  * @pushing: a push of the peer is in progress; after it, the peer's thread runs our transmitter
  */

@@ -68,7 +68,7 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	if (ret) {
 		soft_rx_fail(qp, &s->term);
 	} else if (!READ_ONCE(qp->peer_ready)) {
-		/* the initiator has spoken: the responder may send (RFC 5044 7.1.2) */
+		/* the initiator's first FPDU has arrived: the responder may send (RFC 5044 7.1.2) */
 		WRITE_ONCE(qp->peer_ready, true);
 		soft_qp_kick(qp);
 	}
@@ -87,7 +87,7 @@ static void soft_rx_add_direct(struct soft_rx_seg *s)
 }
 
 /*
- * Handle a segment, of which @s->raw has @have octets, and the segments joined to it.
+ * Handle a segment, of which @s->raw has @have bytes, and the segments joined to it.
  * Return: number of segments, or an errno of soft_rx_handled().
  */
 static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
@@ -114,11 +114,11 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
  * soft_rx_fpdu() - handle a whole FPDU, and further ones joined to it or like it
  * @qp: queue pair
  * @src: location of the FPDU, whose CRC has been checked
- * @len: octets of the FPDU
+ * @len: bytes of the FPDU
  * @ulpdu_len: ULPDU_Length from which @len was computed; it is not read again, since the pages
  *	of a sender on this host may change
  *
- * Return: number of FPDUs used, each of @len octets; 0 when the FPDU has to be handled again
+ * Return: number of FPDUs used, each of @len bytes; 0 when the FPDU has to be handled again
  * later.
  */
 u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
@@ -130,7 +130,7 @@ u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 
 	s.src = *src;
 	if (src->lin && have == SOFT_HDR_MAX) {
-		/* constant length, so no function call; the octets must not be read again */
+		/* constant length, so no function call; the bytes must not be read again */
 		memcpy(s.raw, src->lin, SOFT_HDR_MAX);
 		barrier_data(s.raw);
 	} else {
@@ -187,11 +187,11 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
  * soft_rx_direct_fpdus() - handle built FPDUs from a queue pair of this host
  * @qp: queue pair that receives
  * @p: the first FPDU, in memory of the peer's transmitter
- * @len: octets of all FPDUs
+ * @len: bytes of all FPDUs
  * @fpdus: incremented by the number of FPDUs used
  *
  * Context: process context, with the socket of @qp locked.
- * Return: octets used; the rest has to come through TCP.
+ * Return: bytes used; the rest has to come through TCP.
  */
 u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
 {

@@ -50,13 +50,13 @@ void soft_window_step(struct soft_window *w)
 void soft_window_open(struct soft_window *w, struct sk_buff *skb)
 {
 	*w = (struct soft_window){ .skb = skb, .part = skb };
-	/* fragments may have no kernel address: leave the window empty, so octets are copied */
+	/* fragments may have no kernel address: leave the window empty, so bytes are copied */
 	if (IS_ENABLED(CONFIG_HIGHMEM))
 		w->part = NULL;
 	soft_rx_window_peek(w);
 }
 
-/** soft_src_copy() - copy @n octets of an FPDU from @off on */
+/** soft_src_copy() - copy @n bytes of an FPDU from @off on */
 void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 {
 	if (src->skb)
@@ -75,7 +75,7 @@ static u32 soft_rx_src_piece(struct skb_seq_state *st, u32 done, u32 n,
 	return min(skb_seq_read(done, data, st), n - done);
 }
 
-/* CRC of the first @n octets. */
+/* CRC of the first @n bytes. */
 static u32 soft_rx_src_crc(const struct soft_src *src, u32 n)
 {
 	u32 crc = soft_crc_begin();
@@ -94,7 +94,7 @@ static u32 soft_rx_src_crc(const struct soft_src *src, u32 n)
 /**
  * soft_src_crc_ok() - is the CRC of an FPDU correct?
  * @src: location of the FPDU, markers included
- * @len: octets of the FPDU
+ * @len: bytes of the FPDU
  */
 bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 {
@@ -146,11 +146,11 @@ static void soft_rx_src_place_joined(const struct soft_src *src, u32 off,
 /**
  * soft_src_place() - copy payload to its destination
  * @src: location of the payload
- * @off: offset of the first octet to copy: offset of the payload in the first FPDU plus an offset
+ * @off: offset of the first byte to copy: offset of the payload in the first FPDU plus an offset
  *	in the payload
  * @mem: destination, allowed by soft_mem_get()
  * @to: tagged offset in @mem
- * @n: octets to copy
+ * @n: bytes to copy
  *
  * Return: 0, or -ESTALE when the sender's memory was invalidated, an error of the sender.
  */

@@ -56,7 +56,7 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 /**
  * soft_tx_start_atomic() - check the memory for the result, then build the request
  * @qp: queue pair
- * @wqe: checked copy of the work request: one element of 8 octets
+ * @wqe: checked copy of the work request: one element of 8 bytes
  * @slot: slot of the send queue
  * Context: the transmitter.
  * Return: SOFT_STEP_FULL without room; SOFT_STEP_BLOCKED when ORD is used up; otherwise

@@ -13,7 +13,7 @@
 #include "../wire/mpa_markers.h"
 #include "internal.h"
 
-/* Octets of the next FPDU, for a ULPDU of @ulpdu_len octets. */
+/* Bytes of the next FPDU, for a ULPDU of @ulpdu_len bytes. */
 static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
 {
 	u32 len = soft_fpdu_len(ulpdu_len);
@@ -35,7 +35,7 @@ static u8 *soft_tx_reserve_pages(struct soft_qp *qp, u32 ulpdu_len)
 /**
  * soft_tx_reserve() - reserve contiguous room for the next FPDU
  * @qp: queue pair
- * @ulpdu_len: octets of its ULPDU
+ * @ulpdu_len: bytes of its ULPDU
  *
  * The room extends to the end of tx.frag. When memory is short, it may be less than requested,
  * but never less than a page. On the direct path the room is tx.seg.raw, for a message that
@@ -48,7 +48,7 @@ u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 			       soft_tx_reserve_pages(qp, ulpdu_len);
 }
 
-/** soft_tx_commit() - append the next @n reserved octets, @fpdus whole FPDUs, to tx.vec */
+/** soft_tx_commit() - append the next @n reserved bytes, @fpdus whole FPDUs, to tx.vec */
 void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus)
 {
 	struct bio_vec *last = tx->nvec ? &tx->vec[tx->nvec - 1] : NULL;
@@ -67,7 +67,7 @@ void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus)
 	tx->seq_built += n;
 }
 
-/* Complete an FPDU of @n octets of ULPDU_Length and ULPDU. */
+/* Complete an FPDU of @n bytes of ULPDU_Length and ULPDU. */
 static void soft_tx_seal_fpdu(struct soft_qp *qp, u8 *p, u32 n)
 {
 	/* copied, since markers may be inserted before them */
@@ -83,7 +83,7 @@ static void soft_tx_seal_fpdu(struct soft_qp *qp, u8 *p, u32 n)
 	soft_tx_commit(qp->tx, n, 1);
 }
 
-/** soft_tx_seal() - complete the reserved FPDU or segment; @p has @n octets without the tail */
+/** soft_tx_seal() - complete the reserved FPDU or segment; @p has @n bytes without the tail */
 void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 {
 	struct soft_direct_seg *seg = qp->tx->seg;
@@ -97,7 +97,7 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 	seg->of_message = false;
 }
 
-/* Copy @n octets from the element list, continuing where the last call stopped. */
+/* Copy @n bytes from the element list, continuing where the last call stopped. */
 static enum soft_access soft_tx_build_gather(struct soft_qp *qp, struct soft_msg *msg,
 					     u8 *dst, u32 n)
 {
@@ -156,7 +156,7 @@ static enum soft_access soft_tx_build_payload(struct soft_qp *qp,
 
 /*
  * The source of the peer's request @raw was invalidated after the request was checked and @done
- * octets were answered: fail the stream (RFC 5040 4.8).
+ * bytes were answered: fail the stream (RFC 5040 4.8).
  */
 void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 		     enum soft_access why)
@@ -223,7 +223,7 @@ void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 	msg->kind = SOFT_MSG_NONE;
 }
 
-/** soft_tx_header() - encode the header of the next segment, which has @n octets of payload */
+/** soft_tx_header() - encode the header of the next segment, which has @n bytes of payload */
 u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 {
 	bool last = msg->off + n == msg->len;
@@ -235,7 +235,7 @@ u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 				 SOFT_QN_SEND, msg->msn, msg->off, n);
 }
 
-/* Find the next octets of the current message: one piece, at most @n octets. */
+/* Find the next bytes of the current message: one piece, at most @n bytes. */
 u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 {
 	if (msg->kind == SOFT_MSG_READ_RESP) {
@@ -255,7 +255,7 @@ u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 }
 
 /*
- * Build FPDUs of @n octets of payload each at @p, as many as there is room for, but not the last
+ * Build FPDUs of @n bytes of payload each at @p, as many as there is room for, but not the last
  * of the message. They come from one piece of memory, which is looked up and checked once.
  * Return: number of FPDUs. 0 also when the access is refused; then the caller's check of the
  * next FPDU reports the error.

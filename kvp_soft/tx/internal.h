@@ -22,7 +22,7 @@
 #define SOFT_DIRECT_RUN		4096U
 #define SOFT_DIRECT_RUN_CRC	1024U
 
-/* octets that can be copied to a peer on this host in the time of one octet through TCP */
+/* bytes that can be copied to a peer on this host in the time of one byte through TCP */
 #define SOFT_DIRECT_COST	4
 
 /** enum soft_step - result of one step of the build */
@@ -60,7 +60,7 @@ enum soft_step soft_tx_push(struct soft_qp *qp);
 enum soft_step soft_tx_to_wire(struct soft_qp *qp);
 enum soft_step soft_tx_direct(struct soft_qp *qp);
 
-/* Octets before the payload of each segment, ULPDU_Length included. */
+/* Bytes before the payload of each segment, ULPDU_Length included. */
 static inline u32 soft_tx_header_len(const struct soft_msg *msg)
 {
 	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
@@ -68,7 +68,7 @@ static inline u32 soft_tx_header_len(const struct soft_msg *msg)
 	return SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
 }
 
-/* Append zeroed pad and CRC to @n octets of ULPDU_Length and ULPDU. Return: octets of the FPDU. */
+/* Append zeroed pad and CRC to @n bytes of ULPDU_Length and ULPDU. Return: bytes of the FPDU. */
 static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
 {
 	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
@@ -79,7 +79,7 @@ static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
 	return n + tail;
 }
 
-/* Compute and store the CRC of an FPDU of @n octets. */
+/* Compute and store the CRC of an FPDU of @n bytes. */
 static inline void soft_tx_crc(u8 *p, u32 n)
 {
 	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n - SOFT_MPA_CRC),
@@ -111,7 +111,7 @@ bool soft_tx_pages_next(struct page_frag *frag, u32 want);
 /**
  * soft_tx_pages_refill() - make room at the end of a block
  * @frag: rest of the block; replaced by a new block if too short
- * @want: octets wanted
+ * @want: bytes wanted
  *
  * When memory is short, the room may be less than @want, but never less than a page.
  * Context: may sleep.

@@ -27,7 +27,7 @@
 /* hasty doorbells to wait after useless gathering; doubled each time, up to this often */
 #define SOFT_PACE_MORE		64
 #define SOFT_PACE_VAIN_MAX	10
-/* octets of a short message, of which more may be gathered */
+/* bytes of a short message, of which more may be gathered */
 #define SOFT_PACE_SHORT		1024
 
 /*

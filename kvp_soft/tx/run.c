@@ -62,7 +62,7 @@ static __always_inline bool soft_tx_run_own(const struct krdma_soft_sqe *sqe,
 	       READ_ONCE(sqe->sge[0].lkey) == kind->lkey;
 }
 
-/* Number of FPDUs of @len octets that may be built from the entries in the ring. */
+/* Number of FPDUs of @len bytes that may be built from the entries in the ring. */
 static u32 soft_tx_run_most(const struct soft_qp *qp, u32 len)
 {
 	const struct soft_tx *tx = qp->tx;

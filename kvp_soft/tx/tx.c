@@ -71,7 +71,7 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->seg = NULL;
 }
 
-/* Release @n octets that TCP, or the peer on this host, has taken. */
+/* Release @n bytes that TCP, or the peer on this host, has taken. */
 static void soft_tx_taken(struct soft_tx *tx, u32 n)
 {
 	u32 gone = 0;
@@ -182,7 +182,7 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 #define SOFT_TX_ROUNDS		64
 
 /*
- * Run until there is nothing to do or @budget octets have been sent.
+ * Run until there is nothing to do or @budget bytes have been sent.
  * Return: true when there is more to do.
  */
 static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
@@ -196,7 +196,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 	u32 built;
 	int ret;
 
-	/* only between messages: within a message, TCP may hold back octets (MSG_MORE) */
+	/* only between messages: within a message, TCP may hold back bytes (MSG_MORE) */
 	if (!qp->tx->direct && !qp->tx->staged &&
 	    qp->tx->msg.kind == SOFT_MSG_NONE &&
 	    READ_ONCE(qp->peer) && !qp->tx->ops->change(qp)) {
@@ -256,7 +256,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 /**
  * soft_tx_run() - run the transmitter; without a stream, flush posted work requests
  * @qp: queue pair
- * @budget: octets after which other threads get tx.mutex
+ * @budget: bytes after which other threads get tx.mutex
  * Context: under tx.mutex, may sleep.
  * Return: true when there is more to do; the caller calls soft_qp_kick().
  */

@@ -36,19 +36,19 @@ enum soft_imm_due {
  * @kind: kind of message
  * @opcode: RDMAP opcode
  * @slot: slot of the send queue, for SOFT_MSG_WR
- * @len: octets of payload
- * @off: octets of payload that are in FPDUs already
+ * @len: bytes of payload
+ * @off: bytes of payload that are in FPDUs already
  * @inv_stag: RsvdULP[8:39] of an untagged message
  * @stag: STag of a tagged message
- * @to: tagged offset of the first octet
+ * @to: tagged offset of the first byte
  * @msn: message sequence number; of SOFT_MSG_READ_RESP, that of the request
  * @inline_data: payload; NULL when @sge locates it
  * @sge: next element of the payload
- * @sge_off: octets of @sge that have been sent
+ * @sge_off: bytes of @sge that have been sent
  * @imm_due: when to build the Immediate Data message
  * @imm_solicited: the Immediate Data message asks for a solicited event
  * @imm_msn: its message sequence number
- * @imm: its eight octets
+ * @imm: its eight bytes
  * @read: the request, for SOFT_MSG_READ_RESP
  */
 struct soft_msg {
@@ -93,11 +93,11 @@ struct soft_tx_ops {
  * @qp: its queue pair
  * @ops: functions to reach a peer on this host
  * @frag: pages in which FPDUs are being built, while the transmitter runs
- * @vec: built octets that TCP has not taken; each entry holds a page reference
+ * @vec: built bytes that TCP has not taken; each entry holds a page reference
  * @nvec: entries of @vec in use
- * @staged: octets in @vec
+ * @staged: bytes in @vec
  * @staged_fpdus: FPDUs built since the last send
- * @seq_built: stream octets built so far
+ * @seq_built: stream bytes built so far
  * @msn: next message sequence numbers, by queue number: of Sends and Immediate Data, of Read
  *	and Atomic Requests
  * @atomic_resp_msn: message sequence number of the next Atomic Response
@@ -111,7 +111,7 @@ struct soft_tx_ops {
  * @looking: the poller is running, so no doorbell is needed
  * @direct: data goes to the receiver of a peer on this host, not to TCP
  * @seg: segment to push next on the direct path; NULL before the first switch to it
- * @pushed: octets that were pushed since the last send
+ * @pushed: bytes that were pushed since the last send
  */
 struct soft_tx {
 	struct soft_qp *qp;
