@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The module's side to the kAL: the verbs, a user's opened RNIC, making RNICs.
+ * The module's interface to the kAL: the verbs, the user context, creation of RNICs.
  */
 #ifndef SOFT_DEVICE_H
 #define SOFT_DEVICE_H
@@ -12,7 +12,7 @@
 /**
  * struct soft_ucontext - a user's opened RNIC
  * @ri: the kAL's interface object
- * @gather: its QPs whose doorbells can wait
+ * @gather: the QPs of this context whose posters gather work requests
  */
 struct soft_ucontext {
 	struct ri_ucontext ri;

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The direct path: both ends of a stream are queue pairs of this host, and one
- * copy takes the payload from the sender's memory to the receiver's.
+ * The direct path: both ends of a stream are queue pairs of this host. One copy moves the
+ * payload from the sender's memory to the receiver's.
  *
- * The connection is made, kept and ended by TCP as any other, and to the two
- * ends nothing else changes, either: the transmitter chooses and cuts messages as
- * for the wire, with segments as large as DDP knows, and hands each to the peer's
- * receiver in place of giving it to TCP. The receiver decodes and checks it with
- * the same functions, so rights, errors and Terminates are the wire's. Short messages that
- * stand one behind the other are built as FPDUs, too, and handed over together. When it has no
- * receive for a Send yet the stream goes back to TCP, which keeps what waits.
+ * TCP makes, keeps and ends the connection as usual, and nothing else changes for the two
+ * ends. The transmitter chooses messages and cuts them into segments as for the wire; its
+ * segments are as large as DDP allows. It hands each segment to the peer's receiver instead
+ * of TCP. The receiver decodes and checks the segment with the same functions, so access
+ * rights, errors and Terminates are those of the wire.
  *
- * The two ends find each other by what TCP knows of the connection (struct
- * soft_stream_id). Each direction then changes over by itself, at a moment when
- * the receiver has read all that the transmitter ever gave TCP, and so in order.
+ * A run of short messages is built as FPDUs and handed over together. When the receiver has
+ * no receive posted for a Send, the stream goes back to TCP, which keeps the data.
  *
- * A push runs in the sender's process context, under its tx.mutex and the
- * receiver's socket lock. It keeps the receiver's stream: soft_direct_leave()
- * waits for it. The sender's thread may be preempted in the middle, and then run rarely,
- * so the two ends of a stream can hold each other up, but nobody else: what is locked
- * belongs to the two queue pairs. The table's lock, which is everybody's, is a spinlock.
+ * The two ends find each other by the identity of the TCP connection (struct
+ * soft_stream_id). Each direction leaves TCP by itself, at a moment when the receiver has read
+ * all data that the transmitter ever gave to TCP. So the order is kept.
+ *
+ * A push runs in the sender's process context, under the sender's tx.mutex and the socket
+ * lock of the receiver. The push holds a reference to the receiver's stream;
+ * soft_direct_leave() waits for that reference. The sender's thread may be preempted during a
+ * push and then run rarely. So the two ends of a stream can delay each other, but no other
+ * queue pair: all sleeping locks belong to these two. The table of streams is shared by all
+ * queue pairs, so its lock is a spinlock.
  */
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
@@ -42,22 +44,22 @@ static const struct rhashtable_params soft_direct_streams_params = {
 };
 
 static struct rhashtable soft_direct_streams;
-/* protects the table and who is whose peer; of the whole host, so nobody sleeps with it */
+/* protects the table and the soft_qp.peer pointers; shared by the whole host, so no sleeping */
 static DEFINE_SPINLOCK(soft_direct_streams_lock);
 
-/** soft_direct_init() - at the module's start */
+/** soft_direct_init() - create the stream table at module start */
 int soft_direct_init(void)
 {
 	return rhashtable_init(&soft_direct_streams, &soft_direct_streams_params);
 }
 
-/** soft_direct_exit() - and at its end; no stream is left */
+/** soft_direct_exit() - free the stream table at module exit; no stream is left */
 void soft_direct_exit(void)
 {
 	rhashtable_destroy(&soft_direct_streams);
 }
 
-/** soft_direct_init_qp() - at the QP's creation */
+/** soft_direct_init_qp() - initialize the direct path of a new QP */
 void soft_direct_init_qp(struct soft_direct *direct, struct soft_qp *qp)
 {
 	qp->direct = direct;
@@ -89,7 +91,7 @@ static void soft_direct_stream_identify(const struct soft_qp *qp,
 	memset(id, 0, sizeof(*id));
 	soft_direct_stream_addr(sk, id);
 	lock_sock(sk);
-	/* who opens actively counts its SYN among the octets that were acknowledged */
+	/* the active opener's SYN counts as one acknowledged byte */
 	id->sent = tp->snd_una - (u32)tp->bytes_acked + qp->mpa.initiator;
 	id->received = tp->rcv_nxt - (u32)tp->bytes_received;
 	release_sock(sk);
@@ -142,11 +144,12 @@ static bool soft_direct_find(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_join() - a stream begins: is its other end here, too?
- * @qp: queue pair, whose receiver is ready
+ * soft_direct_join() - add a new stream to the table, and look for its other end
+ * @qp: queue pair; its receiver is ready
  *
- * Without memory the stream stays with TCP. Return: the other end was found, and may have
- * the socket's lock from now on. Context: may sleep, under tx.mutex.
+ * Without memory for the table entry, the stream stays with TCP.
+ * Context: may sleep, under tx.mutex.
+ * Return: true when the other end was found. From now on it may take the socket lock.
  */
 bool soft_direct_join(struct soft_qp *qp)
 {
@@ -188,8 +191,10 @@ static void soft_direct_put(struct soft_qp *peer)
 }
 
 /**
- * soft_direct_leave() - the stream ends: no push is in progress any more, nor begins
+ * soft_direct_leave() - remove a stream from the table, and wait for pushes to it
  * @qp: queue pair that joined
+ *
+ * On return no push to @qp is in progress, and no push can begin.
  * Context: may sleep, under tx.mutex.
  */
 void soft_direct_leave(struct soft_qp *qp)
@@ -200,9 +205,12 @@ void soft_direct_leave(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_busy() - would soft_direct_leave() wait for a push?
- * @qp: queue pair that joined; no push begins any more, and what it sends goes nowhere
+ * soft_direct_busy() - remove a stream from the table; is a push to it in progress?
+ * @qp: queue pair that joined
+ *
+ * From now on no push to @qp or from @qp can begin.
  * Context: may sleep, under tx.mutex.
+ * Return: true when soft_direct_leave() would wait.
  */
 bool soft_direct_busy(struct soft_qp *qp)
 {
@@ -210,7 +218,7 @@ bool soft_direct_busy(struct soft_qp *qp)
 	return refcount_read(&qp->direct->users) > 1;
 }
 
-/* The other end, with its stream, until soft_direct_put(); NULL when it is gone. */
+/* The peer; its stream stays until soft_direct_put(). NULL when the peer's stream is over. */
 static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 {
 	struct soft_qp *peer;
@@ -224,11 +232,11 @@ static struct soft_qp *soft_direct_get(struct soft_qp *qp)
 }
 
 /**
- * soft_direct_switch() - leave TCP, if the other end is here and has read all of it
- * @qp: queue pair of which TCP has taken all that was built, with a peer
+ * soft_direct_switch() - leave TCP, if the peer has read all data from TCP
+ * @qp: queue pair with a peer on this host; TCP has taken all FPDUs that were built
  *
- * Return: false when the transmitter is to wait; the peer's receiver starts it
- * again. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: false when the transmitter has to wait; the peer's receiver starts it again.
  */
 static bool soft_direct_switch(struct soft_qp *qp)
 {
@@ -250,9 +258,9 @@ static bool soft_direct_switch(struct soft_qp *qp)
 }
 
 /*
- * What the segment asked for, the peer's transmitter does best at once and here,
- * where the data is in the cache. Where the two meet, one of them leaves it to its
- * worker.
+ * If the segment was a request, run the peer's transmitter here at once: the data is in the
+ * cache. When both ends do this to each other at the same time, the trylock of a tx.mutex fails,
+ * and the work item of that queue pair does the job.
  */
 static void soft_direct_answer(struct soft_qp *peer)
 {
@@ -264,8 +272,8 @@ static void soft_direct_answer(struct soft_qp *peer)
  * soft_direct_push() - hand tx.seg to the peer's receiver
  * @qp: queue pair that sends
  *
- * Return: 0; an errno of soft_rx_direct(), -ENOTCONN also when the peer's stream is
- * over. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: 0; an errno of soft_rx_direct(); -ENOTCONN also when the peer's stream is over.
  */
 static int soft_direct_push(struct soft_qp *qp)
 {
@@ -287,11 +295,12 @@ static int soft_direct_push(struct soft_qp *qp)
 
 /**
  * soft_direct_give() - hand built FPDUs to the peer's receiver
- * @qp: queue pair that sends; they are in tx.vec, none begun
- * @fpdus: set to how many it took
+ * @qp: queue pair that sends; tx.vec holds whole FPDUs
+ * @fpdus: set to the number of FPDUs that the receiver took
  *
- * Return: octets of those; less than tx.staged when there is no receive for the next one
- * yet, or the peer's stream has failed or is over. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: bytes of these FPDUs. Less than tx.staged when no receive is posted for the next
+ * one, or when the peer's stream has failed or is over.
  */
 static u32 soft_direct_give(struct soft_qp *qp, u32 *fpdus)
 {

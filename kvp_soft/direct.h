@@ -15,16 +15,17 @@ struct soft_qp;
 struct soft_tx_ops;
 
 /**
- * struct soft_stream_id - what a TCP connection is known by at one end
- * @local: address; IPv4 mapped into IPv6
- * @remote: the other end's
- * @local_port: of @local
- * @remote_port: of @remote
- * @sent: sequence number of the first octet that this end sent
- * @received: of the first that it received
+ * struct soft_stream_id - identity of a TCP connection, seen from one end
+ * @local: local address; IPv4 is mapped into IPv6
+ * @remote: remote address
+ * @local_port: local port
+ * @remote_port: remote port
+ * @sent: sequence number of the first byte that this end sent
+ * @received: sequence number of the first byte that this end received
  *
- * The other end's has each pair exchanged. The sequence numbers are random, so no
- * other connection of this host, in whatever namespace, has the same.
+ * The identity seen from the other end has the members of each pair exchanged. The sequence
+ * numbers are random, so no other connection of this host has the same identity, whatever its
+ * network namespace.
  */
 struct soft_stream_id {
 	struct in6_addr local;
@@ -35,16 +36,16 @@ struct soft_stream_id {
 	u32 received;
 };
 
-/* a key that is compared as octets: no holes */
+/* the key is compared byte by byte, so it must have no holes */
 static_assert(sizeof(struct soft_stream_id) == 2 * 16 + 2 * 2 + 2 * 4);
 
 /**
  * struct soft_direct - a queue pair's part in the direct path
  * @qp: queue pair
- * @node: in the table of streams
- * @id: its key there
- * @listed: it is there; under the table's lock
- * @users: one of the stream, one of each push of the peer in progress
+ * @node: entry in the table of streams
+ * @id: key in that table
+ * @listed: @node is in the table; under the table's lock
+ * @users: references: one for the stream, one for each push of the peer in progress
  * @unused: completed when @users falls to 0
  */
 struct soft_direct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_soft.ko: the software iWARP RNIC. Makes an RNIC of any network device
- * when the administrator says so ("rdma link add NAME type krdma netdev DEV").
+ * krdma_soft.ko: the software iWARP RNIC. The administrator creates an RNIC on top of a
+ * network device with "rdma link add NAME type krdma netdev DEV".
  */
 #include <linux/if_arp.h>
 #include <linux/module.h>
@@ -19,7 +19,7 @@
 #include "queues/recvq.h"
 #include "tx/tx.h"
 
-/* protects the list and that a network device has one soft RNIC at most */
+/* protects the list; a network device has at most one soft RNIC */
 static DEFINE_MUTEX(soft_devices_lock);
 static LIST_HEAD(soft_devices);
 
@@ -53,7 +53,7 @@ static void soft_ucontext_dealloc(struct ri_ucontext *uctx)
 	soft_gather_exit(&to_soft_ucontext(uctx)->gather);
 }
 
-/* a protection domain is known by its address, see soft_mem_get() */
+/* a protection domain has no data of its own; soft_mem_get() compares its address */
 static int soft_pd_alloc(struct ri_pd *pd, struct ri_udata *udata)
 {
 	return 0;
@@ -156,7 +156,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_qp_rd_atom = 128;
 	limits->max_qp_init_rd_atom = 128;
 	limits->max_res_rd_atom = 128 << 16;
-	/* without an exchange of 64 bits of its own the processor takes no part */
+	/* without a 64-bit exchange instruction, operations are not atomic with the processors */
 	limits->atomic_cap = IS_ENABLED(CONFIG_GENERIC_ATOMIC64) ? IB_ATOMIC_HCA :
 								   IB_ATOMIC_GLOB;
 	limits->masked_atomic_cap = limits->atomic_cap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What a queue pair is made of.
+ * The complete queue pair: queues, transmitter, receiver, direct path.
  */
 #ifndef SOFT_PARTS_H
 #define SOFT_PARTS_H
@@ -11,12 +11,12 @@
 #include "tx/tx.h"
 
 /**
- * struct soft_qp_parts - all that a queue pair is made of
- * @qp: queue pair, first: it has the kAL's object
+ * struct soft_qp_parts - all parts of a queue pair
+ * @qp: queue pair; must be first, since it starts with the kAL's object
  * @tx: transmitter
  * @rx: receiver
- * @direct: its part in the direct path
- * @saved: the socket's own callbacks
+ * @direct: its state for the direct path
+ * @saved: the socket's original callbacks
  */
 struct soft_qp_parts {
 	struct soft_qp qp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Queue pairs: the verbs that make, change, ask and destroy them, and posting to them.
+ * Queue pairs: the verbs to create, modify, query and destroy them, and posting to them.
  */
 #include <linux/slab.h>
 #include <net/sock.h>
@@ -12,12 +12,12 @@
 #include "qp.h"
 #include "stream.h"
 
-/* of a new QP: the regions alone decide */
+/* remote rights of a new QP: all, so only the rights of the regions matter */
 #define SOFT_QP_ACCESS                                                         \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
 	 IB_ACCESS_REMOTE_ATOMIC)
 
-/* Where a ring begins in what is mapped, and how much there is from there on. */
+/* The offset of a ring in the mapping, and the size from there to the end. */
 static void soft_qp_ring_respond(const struct soft_ring *ring, const struct ri_shmem *shm,
 				 u64 *offset, u64 *size)
 {
@@ -27,7 +27,7 @@ static void soft_qp_ring_respond(const struct soft_ring *ring, const struct ri_s
 	*size = shm->size - begin;
 }
 
-/* What the user library needs to map the rings. */
+/* Give the user library the data to map the rings. */
 static int soft_qp_respond(struct soft_qp *qp, struct ri_udata *udata)
 {
 	const struct soft_ring *sq = &qp->sq.ring;
@@ -84,7 +84,7 @@ int soft_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr,
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
-	/* both rings in one piece: user space maps once */
+	/* both rings are in one piece, so user space maps only once */
 	ret = soft_sq_init(&qp->sq, uctx, &attr->cap,
 			   soft_rq_size(attr->cap.max_recv_wr, attr->cap.max_recv_sge));
 	if (ret)
@@ -110,8 +110,8 @@ err_sq:
 }
 
 /*
- * The verbs' name of the state. There is no SQE: a work request of an iWARP
- * stream that fails takes the stream with it (RFC 5040 7.1).
+ * The state in terms of the verbs. SQE does not exist: on an iWARP stream, a failed work request
+ * ends the stream (RFC 5040 7.1).
  */
 static enum ib_qp_state soft_qp_ib_state(const struct soft_qp *qp)
 {
@@ -134,7 +134,7 @@ static bool soft_qp_draining(struct soft_qp *qp)
 	return READ_ONCE(qp->sq.held) && !READ_ONCE(qp->sq.drained);
 }
 
-/* The verbs know five values; the largest that fits, or the smallest. */
+/* The verbs have five MTU values: return the largest that fits, or the smallest. */
 static enum ib_mtu soft_qp_path_mtu(int mtu)
 {
 	enum ib_mtu ret = IB_MTU_4096;
@@ -144,7 +144,7 @@ static enum ib_mtu soft_qp_path_mtu(int mtu)
 	return ret;
 }
 
-/* ri_ops.qp_query: what the verbs know and iWARP does not stays 0 */
+/* ri_ops.qp_query: attributes that iWARP does not have stay 0 */
 int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 		  struct ri_qp_init_attr *init_attr)
 {
@@ -178,7 +178,7 @@ int soft_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Back to idle: RESET from anywhere, INIT only from there. */
+/* Go back to idle: RESET from any state without a stream, INIT only from idle. */
 static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 {
 	int ret = 0;
@@ -197,19 +197,19 @@ static int soft_qp_to_idle(struct soft_qp *qp, bool reset)
 	return ret;
 }
 
-/* An idle QP is failed: flush, and flush what is posted from now on. */
+/* Go to the error state: work requests posted now or later are flushed. */
 static int soft_qp_to_error(struct soft_qp *qp, bool nowait)
 {
 	int news;
 
 	news = soft_stream_fail(qp, nowait);
-	/* with a stream, its end said so */
+	/* with a stream, soft_stream_detach() has reported this event */
 	if (news > 0 && qp->ri.srq)
 		soft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	return min(news, 0);
 }
 
-/* SQD as InfiniBand has it: the stream stays, the send queue rests. */
+/* SQD as in InfiniBand: the stream stays, the send queue begins nothing new. */
 static int soft_qp_drain(struct soft_qp *qp, bool event)
 {
 	int ret = -EINVAL;
@@ -223,7 +223,7 @@ static int soft_qp_drain(struct soft_qp *qp, bool event)
 	return ret;
 }
 
-/* And back. */
+/* Go from SQD back to RTS. */
 static int soft_qp_undrain(struct soft_qp *qp)
 {
 	bool held;
@@ -273,14 +273,14 @@ void soft_qp_destroy(struct ri_qp *ri)
 	struct soft_qp *qp = to_soft_qp(ri);
 
 	soft_stream_end(qp, false, -ECONNABORTED);
-	/* with the stream gone nothing but these can queue each other again */
+	/* without a stream, only the works below can queue each other */
 	cancel_delayed_work_sync(&qp->close_timer);
 	soft_pace_exit(&qp->tx->pace);
-	/* not cancelled before it has run: it counts for tx_pollers */
+	/* flush, not cancel: the poller counts for tx_pollers until it has run */
 	flush_work(&qp->tx->poll_work);
 	cancel_work_sync(&qp->tx_work);
 	cancel_work_sync(&qp->rx->waiter.work);
-	/* a flush into a CQ that overflows queues it; without a stream it queues nothing */
+	/* a flush into an overflowing CQ queues ctl_work; without a stream it queues nothing */
 	cancel_work_sync(&qp->ctl_work);
 	soft_qp_purge(qp);
 	soft_cq_event_flush(soft_send_cq(qp));
@@ -293,7 +293,7 @@ void soft_qp_destroy(struct ri_qp *ri)
 	soft_sq_free(&qp->sq);
 }
 
-/* ri_ops.doorbell: a user posted and the ring asked to be told */
+/* ri_ops.doorbell: a user has posted, and the ring asked for a doorbell */
 int soft_qp_doorbell(struct ri_qp *ri)
 {
 	struct soft_qp *qp = to_soft_qp(ri);
@@ -334,17 +334,17 @@ void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info)
 
 /* Posting ******************************************************************* */
 
-/* Does the ring ask who has posted to it for a doorbell? */
+/* Does the ring ask its poster for a doorbell? */
 static bool soft_qp_ring_rings(const struct soft_ring *ring)
 {
-	smp_mb(); /* entries before the flag: pairs with soft_ring_want_doorbell() */
+	smp_mb(); /* write entries before reading the flag: see soft_ring_want_doorbell() */
 	return ring->depth && READ_ONCE(ring->head->flags);
 }
 
 /*
- * ri_ops.post_send: for kernel consumers, any context but hard interrupt; may sleep if the
- * consumer said that it may. Then what is posted is sent at once, as for a program, and needs
- * no worker.
+ * ri_ops.post_send: for kernel consumers, any context but hard interrupt. Sleeps only if the
+ * consumer has declared that posting may sleep. In that case the work requests are sent at
+ * once, as for a program, and need no worker.
  */
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr)

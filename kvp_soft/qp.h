@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Queue pairs for the kAL: their verbs.
+ * The queue pair verbs that the kAL calls.
  */
 #ifndef SOFT_QP_H
 #define SOFT_QP_H

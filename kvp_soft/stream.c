@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The QP and its TCP stream: taking it over from the kAL, the socket's
- * callbacks, and giving it back.
+ * The QP and its TCP stream: taking the stream over from the kAL, the socket callbacks, and
+ * giving the stream back.
  *
- * A stream ends in one way, soft_stream_end(), whatever the reason: the
- * receiver is stopped, everything posted is flushed, and the kAL gets the
- * stream back to let TCP deliver what it took and to close it. What differs is
- * what comes before: a graceful close lets posted work leave, an error lets the
- * Terminate leave, both within soft_close_timeout_ms.
+ * Every stream ends in soft_stream_detach(), whatever the reason: the receiver is stopped, all
+ * posted work requests are flushed, and the kAL gets the stream back. The kAL lets TCP deliver
+ * the data that TCP has accepted, and closes the stream.
+ *
+ * The reasons differ in the step before: a graceful close lets TCP take all posted work first,
+ * an error lets TCP take the Terminate first. Both are limited to soft_close_timeout_ms.
  */
 #include <linux/slab.h>
 #include <net/sock.h>
@@ -23,8 +24,8 @@
 static void soft_stream_sk_data_ready(struct sock *sk);
 
 /*
- * With sk_callback_lock held. NULL when the socket changed hands between the call
- * of a callback and the lock: what it points to is another's then.
+ * With sk_callback_lock held. NULL when the socket was given back between the call of a
+ * callback and the lock: sk_user_data belongs to another owner then.
  */
 static struct soft_qp *soft_stream_sk_qp(struct sock *sk)
 {
@@ -84,7 +85,7 @@ static void soft_stream_sk_take(struct soft_qp *qp, struct sock *sk)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* With the lock, behind which TCP tells the callbacks that the socket has by then. */
+/* With the socket lock: data that arrives later finds our callbacks in place. */
 static bool soft_stream_sk_has_data(struct sock *sk)
 {
 	bool ret;
@@ -95,7 +96,7 @@ static bool soft_stream_sk_has_data(struct sock *sk)
 	return ret;
 }
 
-/* On return no callback of ours is running and none will. */
+/* On return none of our callbacks is running, and none will be called. */
 static void soft_stream_sk_give_back(struct soft_qp *qp, struct sock *sk)
 {
 	struct soft_qp_parts *parts = soft_qp_parts(qp);
@@ -123,7 +124,7 @@ static void soft_stream_reads_free(struct soft_qp *qp)
 	qp->tx_waits = false;
 }
 
-/* charged to the QP's owner: a worker may bring the stream */
+/* charged to the QP's owner, since the caller may be a worker */
 static void *soft_reads_ring(struct soft_qp *qp, u16 depth, size_t size)
 {
 	void *ring = ri_qp_alloc(&qp->ri, depth * size, true);
@@ -147,7 +148,7 @@ static int soft_stream_reads_alloc(struct soft_qp *qp)
 	return 0;
 }
 
-/* Take tx.mutex; with @nowait only if no other thread has it. */
+/* Take tx.mutex; with @nowait fail if another thread holds it. */
 static bool soft_stream_lock(struct soft_qp *qp, bool nowait)
 {
 	if (nowait)
@@ -158,11 +159,12 @@ static bool soft_stream_lock(struct soft_qp *qp, bool nowait)
 
 /**
  * soft_stream_attach() - take a stream over; the QP goes to RTS
- * @qp: idle
- * @llp: from the kAL; stays the kAL's when this fails
- * @nowait: do not wait for a thread of a user
- * Return: 0; -EINVAL when the QP is not idle; -ENOMEM; -EAGAIN with @nowait. Context: may
- * sleep.
+ * @qp: idle queue pair
+ * @llp: the stream, from the kAL; on failure it stays the kAL's
+ * @nowait: do not wait for a user thread
+ * Context: may sleep.
+ * Return: 0; -EINVAL when the QP is not idle; -ENOMEM; -EAGAIN when @nowait is set and another
+ * thread holds tx.mutex.
  */
 int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 {
@@ -195,14 +197,14 @@ int soft_stream_attach(struct soft_qp *qp, struct ri_llp *llp, bool nowait)
 	soft_stream_sk_take(qp, sk);
 	trace_soft_qp_state(qp);
 	/*
-	 * What came before the callbacks were ours. Still under the mutex: from
-	 * its release on the stream may be gone, and the receiver's work with it.
+	 * Handle data and a FIN that arrived before our callbacks were set. Still under the
+	 * mutex: after its release the stream may end, and the receiver's work with it.
 	 */
 	if (soft_sk_closed(sk))
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 	if (soft_stream_sk_has_data(sk))
 		queue_work(soft_wq, &qp->rx->waiter.work);
-	/* from here on a peer on this host may have the socket's lock */
+	/* from here on a peer on this host may hold the socket lock */
 	if (soft_direct_join(qp) && nowait)
 		soft_qp_kick(qp);
 	else
@@ -213,7 +215,7 @@ out:
 	return ret;
 }
 
-/* With tx.mutex held. Returns the stream, now the caller's to give back. */
+/* With tx.mutex held. Return: the stream, which the caller has to give back; or NULL. */
 static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 {
 	struct ri_llp *llp = qp->llp;
@@ -229,7 +231,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	qp->rx->stopped = true;
 	soft_rx_wait_end(qp);
 	release_sock(sk);
-	/* none of the three takes tx.mutex, nor queues another from now on */
+	/* none of the three takes tx.mutex or queues new work from now on */
 	cancel_work_sync(&qp->rx->waiter.work);
 	cancel_delayed_work_sync(&qp->rx->wait_timer);
 	cancel_delayed_work_sync(&qp->close_timer);
@@ -241,7 +243,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	qp->state = SOFT_QP_ERROR;
 	spin_unlock_bh(&qp->lock);
 	trace_soft_qp_state(qp);
-	/* what the receiver has left to the transmitter */
+	/* completions that the receiver has left to the transmitter */
 	soft_sq_complete_all(qp);
 	soft_qp_flush(qp);
 	soft_tx_reset(qp->tx);
@@ -251,7 +253,7 @@ static struct ri_llp *soft_stream_detach(struct soft_qp *qp)
 	return llp;
 }
 
-/* TCP gave up because nothing came from the peer any more. */
+/* Did TCP give up because the peer did not answer any more? */
 static bool soft_stream_status_lost(int status)
 {
 	return status == -ETIMEDOUT || status == -EHOSTUNREACH ||
@@ -274,10 +276,10 @@ static void soft_stream_return(struct soft_qp *qp, struct ri_llp *llp,
 }
 
 /**
- * soft_stream_end() - end the stream, if there is one, now
- * @qp: queue pair; goes to the error state, everything posted is flushed
- * @abort: reset it; otherwise TCP delivers what it took
- * @status: for the consumer of the endpoint
+ * soft_stream_end() - end the stream now, if there is one
+ * @qp: queue pair; goes to the error state, and all posted work requests are flushed
+ * @abort: reset the connection; otherwise TCP delivers the data that it has accepted
+ * @status: errno for the consumer of the endpoint
  * Context: may sleep.
  */
 void soft_stream_end(struct soft_qp *qp, bool abort, int status)
@@ -291,11 +293,13 @@ void soft_stream_end(struct soft_qp *qp, bool abort, int status)
 }
 
 /**
- * soft_stream_fail() - the same, and the queue pair goes to the error state without one, too
- * @qp: queue pair; no stream comes in between
- * @nowait: do not wait for a thread of a user
- * Return: 1 when it had no stream and was not in that state, otherwise 0; -EAGAIN with
- * @nowait. Context: may sleep.
+ * soft_stream_fail() - end the stream, if there is one, and go to the error state
+ * @qp: queue pair; goes to the error state with or without a stream, and no stream can be
+ *	attached in between
+ * @nowait: do not wait for a user thread
+ * Context: may sleep.
+ * Return: 1 when @qp had no stream and was not in the error state, otherwise 0; -EAGAIN when
+ * @nowait is set and the call would wait.
  */
 int soft_stream_fail(struct soft_qp *qp, bool nowait)
 {
@@ -311,7 +315,7 @@ int soft_stream_fail(struct soft_qp *qp, bool nowait)
 	llp = soft_stream_detach(qp);
 	news = qp->state != SOFT_QP_ERROR;
 	WRITE_ONCE(qp->state, SOFT_QP_ERROR);
-	/* also what was posted in that state */
+	/* also work requests that were posted in the error state */
 	soft_qp_flush(qp);
 	mutex_unlock(&qp->tx->mutex);
 	soft_stream_return(qp, llp, false, -ECONNABORTED);
@@ -319,7 +323,7 @@ int soft_stream_fail(struct soft_qp *qp, bool nowait)
 }
 
 /**
- * soft_stream_close() - end the stream when posted work has left
+ * soft_stream_close() - end the stream when all posted work has been sent
  * @qp: queue pair
  * Context: may sleep; does not wait for the network.
  */
@@ -338,20 +342,20 @@ void soft_stream_close(struct soft_qp *qp)
 	trace_soft_qp_state(qp);
 	mutex_lock(&qp->tx->mutex);
 	soft_sq_resume(qp);
-	/* it may have ended meanwhile, and the timer is for this stream alone */
+	/* the stream may have ended meanwhile; the timer must not run without a stream */
 	if (qp->llp)
 		mod_delayed_work(soft_wq, &qp->close_timer,
 				 msecs_to_jiffies(READ_ONCE(soft_close_timeout_ms)));
 	mutex_unlock(&qp->tx->mutex);
 	soft_tx_run_inline(qp, false);
-	/* usually nothing was left to send, and the end need not wait */
+	/* usually nothing is left to send; then the stream ends here, without delay */
 	flush_work(&qp->tx_work);
 	flush_work(&qp->ctl_work);
 }
 
 /*
- * The peer has ended its half, and ours is in the middle of something: that is finished, in
- * soft_close_timeout_ms, and nothing else is begun. With tx.mutex held.
+ * The peer has closed its half of the stream, and this side has begun a message. Finish the
+ * message within soft_close_timeout_ms, and begin nothing else. With tx.mutex held.
  */
 static void soft_stream_last_words(struct soft_qp *qp)
 {
@@ -369,9 +373,9 @@ static void soft_stream_last_words(struct soft_qp *qp)
 }
 
 /*
- * The peer ended the stream, or it broke. What had arrived before is still to
- * be handled. With tx.mutex held.
- * Return: true when the stream is at its end.
+ * The peer has closed the stream, or the stream broke. Data that arrived before is still
+ * handled. With tx.mutex held.
+ * Return: true when the stream can end now.
  */
 static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 {
@@ -380,13 +384,13 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 
 	soft_rx_drain(qp);
 	err = -READ_ONCE(sk->sk_err);
-	/* the transmitter's send was told, then */
+	/* then a send of the transmitter got the error, in *status */
 	if (!err)
 		err = *status;
 	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_state) == TCP_CLOSE) {
 		*status = soft_stream_status_lost(err) ? err : -ECONNRESET;
 	} else if (READ_ONCE(qp->state) == SOFT_QP_TERMINATE) {
-		/* the drain found an error: the Terminate may still go out */
+		/* the drain found an error: the Terminate may still be sent */
 		return false;
 	} else if (qp->rx->held) {
 		/* a Send waits for its receive; soft_rx_resume() comes back here */
@@ -401,8 +405,8 @@ static bool soft_stream_peer_closed(struct soft_qp *qp, int *status)
 }
 
 /*
- * The consumer cannot learn any more how its work ends, so the QP fails, as the
- * verbs have it for a CQ that overflows.
+ * A completion was lost, so the consumer cannot learn the result of its work request. The QP
+ * fails, as the verbs require for a CQ overflow.
  */
 static void soft_stream_cq_lost(struct soft_qp *qp)
 {
@@ -416,7 +420,7 @@ static void soft_stream_cq_lost(struct soft_qp *qp)
 	soft_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
-/* Everything that the receiver, a socket callback or a timer asked for. */
+/* Do all that the receiver, the socket callbacks and the timers have noted in qp.todo. */
 void soft_ctl_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_qp, ctl_work);
@@ -429,7 +433,7 @@ void soft_ctl_work(struct work_struct *work)
 	int status;
 
 	mutex_lock(&qp->tx->mutex);
-	/* a stream that came while we waited has its own */
+	/* read under the mutex: attaching a new stream clears old bits */
 	todo = xchg(&qp->todo, 0);
 	if (!qp->llp)
 		goto out;

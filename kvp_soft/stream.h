@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The QP and its TCP stream: from taking it over to giving it back.
+ * The QP and its TCP stream, from attach to detach.
  */
 #ifndef SOFT_STREAM_H
 #define SOFT_STREAM_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The bodies of the tracepoints of base/trace.h.
+ * Definitions of the tracepoints in base/trace.h.
  */
 #include <linux/tcp.h>
 

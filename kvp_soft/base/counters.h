@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Counters of a soft RNIC, shown by "rdma statistic"; their names stand in
- * rnic.c.
+ * Counters of a soft RNIC, shown by "rdma statistic". Their names are in rnic.c.
  */
 #ifndef SOFT_COUNTERS_H
 #define SOFT_COUNTERS_H

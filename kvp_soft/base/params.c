@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The module's parameters, their defaults and what they mean.
+ * The module parameters, their defaults and descriptions.
  */
 #include <linux/module.h>
 #include <krdma/uint_param.h>

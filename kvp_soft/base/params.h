@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What an administrator may set, all of it at run time under
- * /sys/module/krdma_soft/parameters. Defaults and meaning stand in params.c.
+ * The module parameters. The administrator can set all of them at run time under
+ * /sys/module/krdma_soft/parameters. Defaults and descriptions are in params.c.
  */
 #ifndef SOFT_PARAMS_H
 #define SOFT_PARAMS_H
 
 #include <linux/types.h>
 
-/* most that tx_blocks may be */
+/* largest value of tx_blocks */
 #define SOFT_TX_PAGES_MAX	1024U
 
 /* copy_vectors */
@@ -29,7 +29,7 @@ extern unsigned int soft_tx_gather_us;
 extern unsigned int soft_tx_hasty_posts;
 extern bool soft_kernel_inline;
 extern unsigned int soft_tx_blocks;
-/* as many as a workqueue runs at a time, WQ_MAX_ACTIVE of older kernels */
+/* largest value of tx_pollers: most works that a workqueue runs, WQ_MAX_ACTIVE of old kernels */
 #define SOFT_POLLERS_MAX	512
 extern unsigned int soft_tx_pollers;
 extern unsigned int soft_tx_poll_us;

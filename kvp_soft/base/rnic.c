@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What all parts of the module need of an RNIC: workqueues, counters, asynchronous events.
+ * RNIC services for all parts of the module: workqueues, counters, asynchronous events.
  */
 #include <linux/bottom_half.h>
 #include <linux/percpu.h>
@@ -14,17 +14,18 @@ struct workqueue_struct *soft_event_wq;
 struct workqueue_struct *soft_poll_wq;
 
 /**
- * soft_workqueues_init() - at the module's start
- * Return: 0 or -ENOMEM. Context: may sleep.
+ * soft_workqueues_init() - create the workqueues at module start
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
  */
 int soft_workqueues_init(void)
 {
-	/* not WQ_HIGHPRI: that has the CPU between two calls of whoever posts to several QPs */
+	/* not WQ_HIGHPRI: it would preempt a poster between its calls for several QPs */
 	soft_wq = alloc_workqueue("krdma_soft",
 				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);
 	soft_event_wq = alloc_workqueue("krdma_soft_event",
 					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	/* of its own: a poller stays, and who waits for memory must not wait behind it */
+	/* separate: pollers run long, and work for memory reclaim must not wait behind them */
 	soft_poll_wq = alloc_workqueue("krdma_soft_poll",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, SOFT_POLLERS_MAX);
 	if (soft_wq && soft_event_wq && soft_poll_wq)
@@ -33,7 +34,7 @@ int soft_workqueues_init(void)
 	return -ENOMEM;
 }
 
-/** soft_workqueues_exit() - at its end: what was queued is done on return; may sleep */
+/** soft_workqueues_exit() - finish queued work and free the workqueues; may sleep */
 void soft_workqueues_exit(void)
 {
 	if (soft_poll_wq)
@@ -76,14 +77,15 @@ const char *const soft_counter_names[SOFT_CNT_MAX] = {
 };
 
 /**
- * soft_async_event() - tell of an object's asynchronous event
+ * soft_async_event() - report an asynchronous event of an object
  * @rnic: RNIC
- * @type: the object's
- * @id: the object's
- * @event: what happened
+ * @type: type of the object
+ * @id: identifier of the object
+ * @event: the event
  *
- * Softirqs are off for the handler whatever the context, so that one that sleeps is found out:
- * the socket may be locked. Context: any with interrupts on, without spinlocks of ours.
+ * Softirqs are off during the handler, whatever the context of the caller. So debug checks find
+ * a handler that sleeps: the socket may be locked.
+ * Context: any with interrupts on, without spinlocks of ours.
  */
 void soft_async_event(struct soft_rnic *rnic, enum ri_obj_type type, u32 id,
 		      enum ib_event_type event)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The soft RNIC as all parts of the module know it: its counters, its events, the
- * workqueues. What the parts have of their own for each RNIC stands in their headers.
+ * The soft RNIC for all parts of the module: its counters, events and workqueues. The headers
+ * of the parts declare their own data for each RNIC.
  */
 #ifndef SOFT_RNIC_H
 #define SOFT_RNIC_H
@@ -18,10 +18,10 @@ struct soft_counter_set {
 };
 
 /**
- * struct soft_rnic - a soft RNIC: one for each network device that the administrator asked for
+ * struct soft_rnic - a soft RNIC, created by the administrator on a network device
  * @ri: the kAL's interface object
- * @node: in the list of all soft RNICs, under its mutex
- * @mems: what its STags name (memory/)
+ * @node: entry in the list of all soft RNICs, under the mutex of the list
+ * @mems: table of its STags (memory/)
  * @counters: one set for each CPU
  */
 struct soft_rnic {
@@ -47,11 +47,11 @@ static inline void soft_count(struct soft_rnic *rnic, enum soft_counter which)
 	soft_count_add(rnic, which, 1);
 }
 
-/* transmit, receive and teardown of all QPs */
+/* transmitter, receiver and teardown works of all QPs */
 extern struct workqueue_struct *soft_wq;
 /* completion events, each on the CPU of its vector */
 extern struct workqueue_struct *soft_event_wq;
-/* threads that look at send queues */
+/* pollers of send queues */
 extern struct workqueue_struct *soft_poll_wq;
 
 extern const char *const soft_counter_names[SOFT_CNT_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Tracepoints of the soft RNIC, under events/krdma_soft. What they look at is known where they
- * are made, in ../trace.c.
+ * Tracepoints of the soft RNIC, under events/krdma_soft. ../trace.c creates them and includes
+ * the definitions of the structures that they read.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM krdma_soft
@@ -46,7 +46,7 @@ TRACE_EVENT(soft_qp_state,
 		  soft_show_qp_state(__entry->state), __entry->status)
 );
 
-/* why a stream cannot go on, once for each */
+/* the reason why a stream failed, once for each stream */
 TRACE_EVENT(soft_fail,
 	TP_PROTO(const struct soft_qp *qp, const struct soft_term *term,
 		 bool tell, int status),
@@ -98,7 +98,7 @@ TRACE_EVENT(soft_wr,
 		  __entry->len, __entry->error)
 );
 
-/* a work request completed: what its consumer will see */
+/* a completion of a work request, as its consumer will see it */
 TRACE_EVENT(soft_completion,
 	TP_PROTO(const struct soft_qp *qp, const struct krdma_soft_cqe *cqe),
 	TP_ARGS(qp, cqe),
@@ -121,7 +121,7 @@ TRACE_EVENT(soft_completion,
 		  __entry->status)
 );
 
-/* an FPDU is built, @n octets with markers and CRC; mss is the limit */
+/* an FPDU is built, @n bytes with markers and CRC; mss is the limit */
 TRACE_EVENT(soft_fpdu,
 	TP_PROTO(const struct soft_qp *qp, const u8 *header, u32 n),
 	TP_ARGS(qp, header, n),

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Accesses to memory: the decision.
+ * Access control for memory.
  *
- * soft_mem_get() is the only place that decides whether an access is allowed:
- * gather, receive, RDMA Write, RDMA Read and atomic operations (at the source and
- * at the sink) all ask it, and invalidation asks the same check. What it hands out stays
- * pinned until soft_mem_put(), with the rights that were checked; of the accesses of a run
- * soft_mem_in_bounds() checks what each has of its own. An access is a copy, or a run of
- * short ones, between the two, and never sleeps: so deregistration and invalidation can sleep
- * until it is over. Nobody spins for that: the task that is waited for may have been
- * preempted. In softirq, where a Send of the peer may ask for it, invalidation is left
- * to the receiver's work if an access is in progress.
+ * soft_mem_get() is the only function that decides whether an access is allowed. Gather,
+ * receive, RDMA Write, RDMA Read and atomic operations (at the source and at the sink) all call
+ * it. Invalidation uses the same check. In a run of accesses, soft_mem_in_bounds() checks the
+ * bounds of each one.
+ *
+ * The memory that soft_mem_get() returns stays pinned, with the checked rights, until
+ * soft_mem_put(). Between the two is a copy, or a run of short copies, which never sleeps. So
+ * deregistration and invalidation can sleep until the access is over. They do not spin: the
+ * task of the access may have been preempted.
+ *
+ * In softirq a Send of the peer may invalidate an STag. If an access is in progress then, the
+ * invalidation is left to the receiver's work.
  */
 #include <linux/bottom_half.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
 
-/* A receive's buffers are of the protection domain of the queue that it was posted to. */
+/* Receive buffers belong to the protection domain of the queue they were posted to. */
 static const struct ri_pd *soft_mem_pd(const struct soft_mem_user *user, int need)
 {
 	return need & SOFT_FOR_RECEIVE ? user->recv_pd : user->pd;
 }
 
-/* And may it do @need there? */
+/* May @user access @len bytes at @to with the rights @need? */
 static __always_inline enum soft_access
 __soft_mem_check(const struct soft_mem_user *user, const struct soft_mem *mem, u32 stag,
 		 u64 to, u64 len, int need)
@@ -47,9 +50,9 @@ enum soft_access soft_mem_check(const struct soft_mem_user *user,
 }
 
 /*
- * What has the index of @stag, or NULL. With softirqs off, which RCU waits for: what was
- * erased from the table is there as long as @gen, which is counted up before it may be
- * freed, was the same inside of that.
+ * Find the entry with the index of @stag, or NULL. With softirqs off, so RCU waits for the caller.
+ * An erased entry is freed only after gen was incremented and an RCU grace period has passed. So
+ * a cached entry is valid if gen is unchanged with softirqs off.
  */
 static __always_inline struct soft_mem *
 soft_mem_look_up(struct soft_mem_table *table, u32 stag, struct soft_mem_cache *cache)
@@ -59,7 +62,7 @@ soft_mem_look_up(struct soft_mem_table *table, u32 stag, struct soft_mem_cache *
 
 	if (!cache)
 		return xa_load(&table->mems, index);
-	/* acquire: a table read after the count has no entry that went before it */
+	/* acquire: a lookup after reading gen does not find entries erased before */
 	gen = atomic64_read_acquire(&table->gen);
 	if (!cache->mem || cache->index != index || cache->gen != gen) {
 		cache->mem = xa_load(&table->mems, index);
@@ -69,7 +72,7 @@ soft_mem_look_up(struct soft_mem_table *table, u32 stag, struct soft_mem_cache *
 	return cache->mem;
 }
 
-/* The same with a reference, which keeps softirqs off until soft_mem_put(). */
+/* soft_mem_look_up() with a reference; softirqs stay off until soft_mem_put(). */
 static __always_inline struct soft_mem *
 soft_mem_find_cached(const struct soft_mem_user *user, u32 stag, struct soft_mem_cache *cache)
 {
@@ -92,13 +95,13 @@ struct soft_mem *soft_mem_find(const struct soft_mem_user *user, u32 stag)
 }
 
 /**
- * soft_mem_get() - look an STag up and check an access to it
- * @user: on whose behalf
+ * soft_mem_get() - look up an STag and check an access
+ * @user: queue pair that accesses the memory
  * @stag: steering tag
- * @to: first octet, tagged offset
- * @len: octets, not 0: an access to nothing is not checked (RFC 5041 5.2)
- * @need: rights, enum ib_access_flags; 0 to read locally; SOFT_FOR_RECEIVE besides
- * @memp: set when allowed; give it back with soft_mem_put()
+ * @to: tagged offset of the first byte
+ * @len: bytes, not 0: an access of length 0 is not checked (RFC 5041 5.2)
+ * @need: rights, enum ib_access_flags; 0 for a local read; may include SOFT_FOR_RECEIVE
+ * @memp: set when the access is allowed; release it with soft_mem_put()
  *
  * Softirqs are off until soft_mem_put(): nothing in between may sleep.
  * Context: any but hard interrupt.
@@ -111,15 +114,14 @@ enum soft_access soft_mem_get(const struct soft_mem_user *user, u32 stag, u64 to
 }
 
 /**
- * soft_mem_get_cached() - soft_mem_get() for one who asks for the same often
- * @user: see there
- * @cache: the caller's own, zeroed before its first use; spares the search, not the
- *	check
- * @stag: see there
- * @to: see there
- * @len: see there
- * @need: see there
- * @memp: see there
+ * soft_mem_get_cached() - soft_mem_get() with a cache, for repeated accesses to the same memory
+ * @user: see soft_mem_get()
+ * @cache: private to the caller, zeroed before the first use; saves the lookup, not the check
+ * @stag: see soft_mem_get()
+ * @to: see soft_mem_get()
+ * @len: see soft_mem_get()
+ * @need: see soft_mem_get()
+ * @memp: see soft_mem_get()
  * Return: SOFT_ACCESS_OK or the reason of the refusal.
  */
 enum soft_access soft_mem_get_cached(const struct soft_mem_user *user,
@@ -133,7 +135,7 @@ enum soft_access soft_mem_get_cached(const struct soft_mem_user *user,
 	if (!mem)
 		return SOFT_ACCESS_STAG;
 	ret = __soft_mem_check(user, mem, stag, to, len, need);
-	/* a window is the peer's: it is no local key */
+	/* a window serves remote accesses only: its STag is not a local key */
 	if (!ret && mem->mw_type && !(need & SOFT_REMOTE_RIGHTS))
 		ret = SOFT_ACCESS_RIGHTS;
 	if (ret)
@@ -143,7 +145,7 @@ enum soft_access soft_mem_get_cached(const struct soft_mem_user *user,
 	return ret;
 }
 
-/** soft_mem_put() - the access that soft_mem_get() allowed is over; any context */
+/** soft_mem_put() - end the access that soft_mem_get() allowed, in the context of that call */
 void soft_mem_put(struct soft_mem *mem)
 {
 	soft_mem_unref(mem);

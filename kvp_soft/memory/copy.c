@@ -2,12 +2,13 @@
 /*
  * Copying payload with vector registers.
  *
- * A processor says whether its string instructions are fast (ERMS, FSRM). Where they are
- * they move as much as vectors do and save nothing first. Where they are not, vectors of 32
- * octets take a fraction of their time; that includes emulators. The kernel lends its
- * vector registers between two calls, which keep the program's, and not to who interrupts
- * somebody that has them; so one call pays for a run of pieces, and short runs go
- * without.
+ * A processor reports whether its string instructions are fast (ERMS, FSRM). Fast string
+ * instructions move as much as vectors do and need no saved registers. Without them, 32-byte
+ * vectors take a fraction of the time; this includes emulators.
+ *
+ * The kernel lends its vector registers between two calls, which save and restore the
+ * program's registers. It does not lend them to a context that interrupted another user of
+ * them. One pair of calls serves a run of pieces; short runs do without vectors.
  */
 #include "copy.h"
 
@@ -18,7 +19,7 @@
 static bool soft_copy_has_vectors __ro_after_init;
 static bool soft_copy_slow_strings __ro_after_init;
 
-/** soft_copy_init() - at the module's start: what can the processor */
+/** soft_copy_init() - detect the processor's features at module start */
 void soft_copy_init(void)
 {
 	soft_copy_has_vectors = boot_cpu_has(X86_FEATURE_AVX) &&
@@ -37,7 +38,7 @@ static bool soft_copy_wants_vectors(void)
 	return true;
 }
 
-/** soft_copy_vectors_begin() - take the vector registers; false when they are not to be had */
+/** soft_copy_vectors_begin() - take the vector registers; false when they are not available */
 bool soft_copy_vectors_begin(void)
 {
 	if (!soft_copy_has_vectors || !soft_copy_wants_vectors() || !irq_fpu_usable())
@@ -46,7 +47,7 @@ bool soft_copy_vectors_begin(void)
 	return true;
 }
 
-/** soft_copy_vectors_end() - and give them back */
+/** soft_copy_vectors_end() - release the vector registers */
 void soft_copy_vectors_end(void)
 {
 	asm volatile("vzeroupper");
@@ -56,7 +57,7 @@ void soft_copy_vectors_end(void)
 #define LOAD(reg, off)		"	vmovdqu	" #off "(%[src],%[at]), %%ymm" #reg "\n"
 #define STORE(reg, off)		"	vmovdqu	%%ymm" #reg ", " #off "(%[dst],%[at])\n"
 
-/* The blocks in front of @dst and @src, from @at, a negative count of octets, up to there. */
+/* Copy the blocks that end at @dst and @src. @at is negative: the bytes of these blocks. */
 static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
 {
 	/* clang-format off */
@@ -79,11 +80,11 @@ static __always_inline void soft_copy_up_to(void *dst, const void *src, long at)
 
 /**
  * soft_copy_blocks() - copy a piece in blocks
- * @dst: where to
- * @src: where from
- * @n: octets, a block at least
+ * @dst: destination
+ * @src: source
+ * @n: bytes, at least one block
  *
- * What is less than a block at its end is copied with some of what is before it.
+ * If @n is not a multiple of the block size, the last block overlaps the one before it.
  * Context: between soft_copy_vectors_begin() and _end().
  */
 void soft_copy_blocks(void *dst, const void *src, size_t n)
@@ -99,7 +100,7 @@ void soft_copy_blocks(void *dst, const void *src, size_t n)
 
 #else
 
-/** soft_copy_init() - nothing to ask of this processor */
+/** soft_copy_init() - nothing to detect on this processor */
 void soft_copy_init(void)
 {}
 

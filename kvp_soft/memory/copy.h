@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Copying payload: with string instructions, and long runs with the vector registers of
- * a processor whose string instructions are not the fast ones.
+ * Copying payload with string instructions. Long runs use vector registers on processors
+ * without fast string instructions.
  */
 #ifndef SOFT_COPY_H
 #define SOFT_COPY_H
@@ -11,10 +11,13 @@
 
 #include "../base/params.h"
 
-/* octets of a turn of the vector copy; pieces of a run that are shorter go without */
+/* bytes of a block of the vector copy; shorter pieces are copied without vectors */
 #define SOFT_COPY_BLOCK 512
 
-/* What the sanitizers of a program cannot see stays out of those, the kernel's can be told. */
+/*
+ * Sanitizers do not see accesses in inline assembly. The kernel's are told by instrument_*(); a
+ * program built with a sanitizer does not use the assembly.
+ */
 #if defined(CONFIG_X86_64) && (!defined(__SANITIZE_ADDRESS__) || defined(CONFIG_KASAN))
 #define SOFT_COPY_X86 1
 #else
@@ -28,18 +31,19 @@ void soft_copy_vectors_end(void);
 void soft_copy_blocks(void *dst, const void *src, size_t n);
 
 /**
- * soft_copy_begin() - before the pieces of a run of payload are copied
- * @n: octets of all of them
+ * soft_copy_begin() - begin to copy a run of pieces of payload
+ * @n: bytes of all pieces
  *
- * Context: any but hard interrupt; preemption is off until soft_copy_end().
- * Return: for soft_copy() and soft_copy_end().
+ * Context: any but hard interrupt; when true is returned, preemption is off until
+ * soft_copy_end().
+ * Return: true when vector registers are used; pass it to soft_copy() and soft_copy_end().
  */
 static __always_inline bool soft_copy_begin(size_t n)
 {
 	return SOFT_COPY_X86 && n >= READ_ONCE(soft_copy_vector_min) && soft_copy_vectors_begin();
 }
 
-/** soft_copy_end() - after them */
+/** soft_copy_end() - end a run; @vectors is the result of soft_copy_begin() */
 static __always_inline void soft_copy_end(bool vectors)
 {
 	if (vectors)
@@ -48,15 +52,17 @@ static __always_inline void soft_copy_end(bool vectors)
 
 /**
  * soft_copy() - memcpy() for a piece of payload
- * @dst: kernel memory
- * @src: kernel memory, apart from @dst
- * @n: octets
- * @vectors: what soft_copy_begin() said
+ * @dst: destination in kernel memory
+ * @src: source in kernel memory, not overlapping @dst
+ * @n: bytes
+ * @vectors: result of soft_copy_begin()
  *
- * The last octet is written last: programs wait for it. The kernel's memcpy() has string
- * instructions only for processors on which they are fast for short copies, too. Ours are
- * long ones mostly, as those to and from user space, which use them whatever the
- * processor. Context: that of soft_copy_begin().
+ * The last byte is written last, since programs wait for it.
+ *
+ * The kernel's memcpy() uses string instructions only on processors where they are fast for
+ * short copies, too. Copies of payload are mostly long, like copies to and from user space,
+ * which use string instructions on every processor.
+ * Context: that of soft_copy_begin().
  */
 static __always_inline void soft_copy(void *dst, const void *src, size_t n, bool vectors)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the memory: STags, and what its files have for each other.
+ * Internal interfaces of the memory code.
  */
 #ifndef SOFT_MEMORY_INTERNAL_H
 #define SOFT_MEMORY_INTERNAL_H
@@ -27,12 +27,12 @@ static inline bool soft_mem_of_pd(const struct soft_mem *mem, const struct ri_pd
 	return mem->pd ? mem->pd == pd : ri_pd_is_kernels(pd);
 }
 
-/* Is @mem the one that @user means by @stag, and can use in @pd? */
+/* Does @stag name @mem now, and may @user use it in @pd? */
 static __always_inline enum soft_access
 soft_mem_usable(const struct soft_mem_user *user, const struct ri_pd *pd,
 		const struct soft_mem *mem, u32 stag)
 {
-	/* acquire: what the STag names was written before */
+	/* acquire: the other members were written before the state */
 	if (atomic_read_acquire(&mem->state) != SOFT_MEM_VALID ||
 	    mem->stag != stag)
 		return SOFT_ACCESS_STAG;

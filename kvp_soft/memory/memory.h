@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Memory regions: registration, the one access check, and copying.
+ * Memory regions and windows: registration, access check, copying.
  */
 #ifndef SOFT_MEMORY_H
 #define SOFT_MEMORY_H
@@ -17,40 +17,43 @@
 struct krdma_soft_sqe;
 struct soft_rnic;
 
-/** enum soft_mem_state - changes by compare and exchange only */
+/** enum soft_mem_state - state of an STag; leaves FREE and VALID by compare and exchange only */
 enum soft_mem_state {
 	SOFT_MEM_FREE,		/* names nothing: invalidated, or not registered yet */
-	SOFT_MEM_CHANGING,	/* somebody takes it to one of the others */
+	SOFT_MEM_CHANGING,	/* one task owns it and will set another state */
 	SOFT_MEM_VALID,
 };
 
 /**
- * struct soft_mem - what an STag names
- * @refs: one of the region, one of each access in progress
+ * struct soft_mem - the memory that an STag names: a region or a window
+ * @refs: references: one for the region, one for each access in progress
  * @unused: completed when @refs falls to 0
- * @rcu: look-ups by STag run under RCU
+ * @rcu: lookups by STag run under RCU
  * @pd: protection domain
  * @region: pinned pages, or NULL
- * @mr: of a region for fast registration, else NULL
- * @pages: what it names: kernel addresses, as many as @mr->list.max
- * @page_shift: size of each
- * @ends: of elements in place of pages: octets up to the end of each, else NULL
- * @num: of a region with @ends: elements
- * @offset: octets of @region in front of the first; a window may begin anywhere
- * @iova: tagged offset of the first octet
- * @length: octets
+ * @mr: the kAL's object of a region for fast registration, else NULL
+ * @pages: kernel addresses of the pages for fast registration, @mr->list.max entries
+ * @page_shift: log2 of the size of each page
+ * @ends: for elements in place of pages: offset of the end of each element, else NULL
+ * @num: number of elements in @ends
+ * @offset: bytes of @region before the first byte; a window may begin anywhere
+ * @iova: tagged offset of the first byte
+ * @length: bytes
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
  * @state: enum soft_mem_state
- * @windows: of a region: memory windows bound to it, or SOFT_NO_WINDOWS
- * @mw_type: of a window, else 0; does not change
- * @base: of a bound window: its region
- * @owner: of a bound window: soft_mem_user.serial of who bound it
+ * @windows: of a region: number of bound memory windows, or SOFT_NO_WINDOWS
+ * @mw_type: type of a window, 0 for a region; constant
+ * @base: region of a bound window
+ * @owner: of a bound window: soft_mem_user.serial of the queue pair that bound it
  *
- * A @pd of NULL stands for all of kernel consumers. @region to @access, @base and
- * @owner belong to who took @state to SOFT_MEM_CHANGING, and do not change while it is
- * SOFT_MEM_VALID or an access is in progress.
- * Lives from registration until deregistration has waited for @unused.
+ * A @pd of NULL stands for all protection domains of kernel consumers.
+ *
+ * @region to @access, @base and @owner belong to the task that set @state to
+ * SOFT_MEM_CHANGING. They do not change while @state is SOFT_MEM_VALID or an access is in
+ * progress.
+ *
+ * The structure exists from registration until deregistration has waited for @unused.
  */
 struct soft_mem {
 	refcount_t refs;
@@ -76,11 +79,11 @@ struct soft_mem {
 };
 
 /**
- * struct soft_mem_table - what the STags of an RNIC name
+ * struct soft_mem_table - the STags of an RNIC
  * @mems: STag index to struct soft_mem; readers under RCU
- * @gen: counts what was taken from @mems
- * @next: where the search for a free STag index goes on
- * @all: what the local DMA lkey names
+ * @gen: counts the entries removed from @mems
+ * @next: start of the next search for a free STag index
+ * @all: the memory that the local DMA lkey names
  */
 struct soft_mem_table {
 	struct xarray mems;
@@ -90,13 +93,13 @@ struct soft_mem_table {
 };
 
 /**
- * struct soft_mem_user - on whose behalf memory is accessed: a queue pair
- * @rnic: its RNIC, for the counters
- * @table: that of the RNIC
+ * struct soft_mem_user - identity and rights of a queue pair for memory accesses
+ * @rnic: RNIC, for the counters
+ * @table: STags of the RNIC
  * @pd: protection domain
- * @recv_pd: that of the buffers of its receives: of a shared queue the queue's
- * @serial: no other user has or had it; memory windows of type 2 are bound by it
- * @access: remote rights that the consumer gave it
+ * @recv_pd: protection domain of receive buffers: with a shared receive queue, that of the queue
+ * @serial: unique number, never used again; identifies the owner of type 2 memory windows
+ * @access: remote rights that the consumer gave to the queue pair
  */
 struct soft_mem_user {
 	struct soft_rnic *rnic;
@@ -107,16 +110,16 @@ struct soft_mem_user {
 	int access;
 };
 
-/* besides rights: the access is a receive's to its buffers */
+/* flag in addition to rights: access to receive buffers */
 #define SOFT_FOR_RECEIVE	BIT(30)
 
-/* soft_mem.windows while none can be bound: the region ends or changes */
+/* soft_mem.windows while no window can be bound, since the region ends or changes */
 #define SOFT_NO_WINDOWS	(-1)
 
 /**
- * struct soft_mem_cache - what a user of soft_mem_get_cached() found last
- * @mem: it, or NULL
- * @index: of its STag
+ * struct soft_mem_cache - result of the last lookup by soft_mem_get_cached()
+ * @mem: the result, or NULL
+ * @index: index of its STag
  * @gen: soft_mem_table.gen before it was looked up
  */
 struct soft_mem_cache {
@@ -126,10 +129,10 @@ struct soft_mem_cache {
 };
 
 /**
- * struct soft_parts - pieces of one length, at one distance, of kernel memory
- * @first: of them
- * @len: octets of each
- * @gap: octets between two
+ * struct soft_parts - pieces of kernel memory with equal length and equal distance
+ * @first: the first piece
+ * @len: bytes of each piece
+ * @gap: bytes between two pieces
  */
 struct soft_parts {
 	u8 *first;
@@ -137,7 +140,7 @@ struct soft_parts {
 	u32 gap;
 };
 
-/* octets that an atomic operation is about */
+/* bytes of the target of an atomic operation */
 #define SOFT_ATOMIC_LEN	sizeof(u64)
 
 struct soft_mr {
@@ -151,13 +154,13 @@ struct soft_mw {
 };
 
 /**
- * soft_mem_in_bounds() - where is an access
- * @mem: the region
- * @to: first octet, tagged offset
- * @len: octets
+ * soft_mem_in_bounds() - check the bounds of an access
+ * @mem: region or window
+ * @to: tagged offset of the first byte
+ * @len: bytes
  *
- * soft_mem_get() asks it. By itself it does for one more access that is as one that was
- * allowed, but for @to and less octets, until soft_mem_put().
+ * soft_mem_get() calls this function. Until soft_mem_put(), it is sufficient by itself for a
+ * further access that differs from the allowed one only in @to and @len.
  * Return: SOFT_ACCESS_OK or the reason of the refusal.
  */
 static inline enum soft_access soft_mem_in_bounds(const struct soft_mem *mem,

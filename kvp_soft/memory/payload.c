@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Octets of memory that soft_mem_get() has allowed: copying them, and atomic operations.
+ * Copies and atomic operations in memory that soft_mem_get() has allowed.
  */
 #include <linux/highmem.h>
 
 #include "copy.h"
 #include "internal.h"
 
-/* Where @to is in the pinned memory of @mem. */
+/* The offset of @to in the pinned memory of @mem. */
 static u64 soft_mem_offset(const struct soft_mem *mem, u64 to)
 {
 	return mem->region->offset + to - mem->iova + mem->offset;
@@ -18,12 +18,12 @@ static bool soft_mem_is_dmabuf(const struct soft_mem *mem)
 	return mem->region && mem->region->dmabuf;
 }
 
-/* In a region of elements: the address of the octet at @off; @len is cut to its element. */
+/* The address of the byte at @off in a region of elements; limits @len to the element. */
 static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
 {
 	u32 low = 0, high = mem->num - 1, middle;
 
-	/* the first that ends behind @off, which is in bounds */
+	/* find the first element that ends behind @off, which is in bounds */
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (mem->ends[middle] > off)
@@ -37,9 +37,9 @@ static void *soft_mem_element(const struct soft_mem *mem, u64 off, size_t *len)
 }
 
 /*
- * The kernel's address of the octet at @to; @len is cut to what lies behind it in
- * one piece. NULL for one that processor instructions cannot reach: the I/O memory
- * of a dma-buf.
+ * The kernel address of the byte at @to. @len is limited to the contiguous bytes there.
+ * @mapped is set to the page to unmap, or NULL.
+ * Return: NULL for I/O memory of a dma-buf, which normal instructions cannot access.
  */
 static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
 			  void **mapped)
@@ -76,12 +76,12 @@ static void soft_mem_unmap(void *mapped)
 		kunmap_local(mapped);
 }
 
-/* octets of I/O memory that are copied with softirqs off */
+/* bytes of I/O memory that are copied at a time with softirqs off */
 #define SOFT_IOMEM_PIECE	1024
 
 /*
- * I/O memory may take a microsecond for a few octets. Softirqs, which an access holds off
- * where its caller does not, have their turn between pieces; its reference is what counts.
+ * I/O memory may take a microsecond for a few bytes. So pending softirqs run between pieces,
+ * unless the caller has disabled them. The reference to the memory keeps the access valid.
  */
 static size_t soft_dmabuf_piece(const struct iosys_map *map, size_t len)
 {
@@ -110,13 +110,13 @@ static void soft_mem_copy_dmabuf(const struct ri_vm_region *region, u64 off,
 	}
 }
 
-/* Is it pages of a program? */
+/* Does the memory consist of pages of a program? */
 static bool soft_mem_is_pages(const struct soft_mem *mem)
 {
 	return mem->region && !mem->region->dmabuf;
 }
 
-/* Pages that lie anywhere; @off in the region. */
+/* Copy between pages of a program and @buf; @off is the offset in the region. */
 static __always_inline void
 soft_mem_copy_pages(const struct ri_vm_region *region, u64 off,
 		    const struct soft_parts *buf, size_t len, bool out)
@@ -150,7 +150,7 @@ soft_mem_copy_pages(const struct ri_vm_region *region, u64 off,
 	soft_copy_end(vectors);
 }
 
-/* One part of that, piece by piece; @out says which way. */
+/* Copy one part, piece by piece; @out: from @mem to @buf. */
 static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 			       size_t len, bool out, bool vectors)
 {
@@ -173,7 +173,7 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 	}
 }
 
-/* What is not pages of a program. */
+/* Copy between @buf and memory that does not consist of pages of a program. */
 static void soft_mem_copy(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *buf, size_t len, bool out)
 {
@@ -189,11 +189,11 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to,
 }
 
 /**
- * soft_mem_read_parts() - copy from a region
- * @mem: soft_mem_get() allowed it
- * @to: tagged offset there
- * @dst: where to
- * @len: octets
+ * soft_mem_read_parts() - copy from a region to pieces of kernel memory
+ * @mem: source, allowed by soft_mem_get()
+ * @to: tagged offset in @mem
+ * @dst: destination
+ * @len: bytes
  * Context: any.
  */
 void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
@@ -206,7 +206,7 @@ void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
 		soft_mem_copy(mem, to, dst, len, true);
 }
 
-/** soft_mem_write_parts() - copy into a region; see soft_mem_read_parts() */
+/** soft_mem_write_parts() - copy from pieces to a region; see soft_mem_read_parts() */
 void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *src, size_t len)
 {
@@ -218,8 +218,8 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 }
 
 /*
- * One piece that lies in one page, the rule with short messages. Return: false when it
- * is none of a program's.
+ * Copy one piece within one page, the usual case with short messages.
+ * Return: false when the memory is not a single page of a program.
  */
 static __always_inline bool soft_mem_copy_page(const struct soft_mem *mem, u64 to,
 					       void *buf, size_t len, bool out)
@@ -241,7 +241,7 @@ static __always_inline bool soft_mem_copy_page(const struct soft_mem *mem, u64 t
 	return true;
 }
 
-/** soft_mem_read() - the same to one piece */
+/** soft_mem_read() - copy from a region to one piece of kernel memory */
 void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
 {
 	const struct soft_parts parts = { .first = dst, .len = len };
@@ -250,7 +250,7 @@ void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
 		soft_mem_read_parts(mem, to, &parts, len);
 }
 
-/** soft_mem_write() - the same from one piece */
+/** soft_mem_write() - copy from one piece of kernel memory to a region */
 void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		    size_t len)
 {
@@ -260,7 +260,7 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 		soft_mem_write_parts(mem, to, &parts, len);
 }
 
-/* Offsets in the regions, whose pages lie anywhere. */
+/* Copy between two regions of pages of programs; @to and @from are offsets in the regions. */
 static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
 				const struct ri_vm_region *src, u64 from, size_t len)
 {
@@ -272,7 +272,7 @@ static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
 
 	to = offset_in_page(to);
 	from = offset_in_page(from);
-	/* page by page, without a look at where each ends */
+	/* fast case: both offsets are at the start of a page */
 	for (; !to && !from && len >= PAGE_SIZE; len -= PAGE_SIZE) {
 		to_va = kmap_local_page(*to_page++);
 		from_va = kmap_local_page(*from_page++);
@@ -299,11 +299,11 @@ static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
 
 /**
  * soft_mem_move() - copy from one region to another
- * @dst: soft_mem_get() allowed it
- * @to: tagged offset there
- * @src: soft_mem_get() allowed it
- * @from: tagged offset there
- * @len: octets
+ * @dst: destination, allowed by soft_mem_get()
+ * @to: tagged offset in @dst
+ * @src: source, allowed by soft_mem_get()
+ * @from: tagged offset in @src
+ * @len: bytes
  * Context: any.
  */
 void soft_mem_move(const struct soft_mem *dst, u64 to,
@@ -338,7 +338,7 @@ void soft_mem_move(const struct soft_mem *dst, u64 to,
 
 /* Atomic operations ********************************************************* */
 
-/* May 8 octets at @to be operated on atomically? */
+/* Can an atomic operation access 8 bytes at @to: contiguous, aligned, not I/O memory? */
 static bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 {
 	size_t len = sizeof(u64);
@@ -350,10 +350,11 @@ static bool soft_mem_aligned(const struct soft_mem *mem, u64 to)
 
 /**
  * soft_mem_get_atomic() - soft_mem_get() for the target of an atomic operation
- * @user: see there
+ * @user: see soft_mem_get()
  * @rq: the operation
- * @memp: see there
- * Return: SOFT_ACCESS_OK or the reason of the refusal, which the target's place may be, too.
+ * @memp: see soft_mem_get()
+ * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_ALIGN for an unsuitable
+ * target address.
  */
 enum soft_access soft_mem_get_atomic(const struct soft_mem_user *user,
 				     const struct soft_atomic_req *rq,
@@ -371,12 +372,13 @@ enum soft_access soft_mem_get_atomic(const struct soft_mem_user *user,
 }
 
 /**
- * soft_mem_atomic() - an atomic operation on a region
- * @mem: soft_mem_get_atomic() allowed it
- * @rq: what to do
+ * soft_mem_atomic() - execute an atomic operation on a region
+ * @mem: target, allowed by soft_mem_get_atomic()
+ * @rq: the operation
  *
- * Aligned, so the target lies in one page or element. Context: any.
- * Return: what was there before.
+ * The target is aligned, so it lies within one page or element.
+ * Context: any.
+ * Return: the value before the operation.
  */
 u64 soft_mem_atomic(const struct soft_mem *mem,
 		    const struct soft_atomic_req *rq)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory regions: the verbs that register memory and give it back.
+ * Memory regions: the verbs that register and deregister memory.
  */
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -48,7 +48,7 @@ int soft_mr_register_dma(struct ri_mr *ri, int access)
 	struct soft_mr *mr = container_of(ri, struct soft_mr, ri);
 	struct soft_mem *mem;
 
-	/* remote access to all of memory is nothing to give away */
+	/* remote access to all memory must not be granted */
 	if (access & ~IB_ACCESS_LOCAL_WRITE || !ri_pd_is_kernels(ri->pd))
 		return -EINVAL;
 	mem = soft_mem_alloc(table, ri->pd);
@@ -60,7 +60,7 @@ int soft_mr_register_dma(struct ri_mr *ri, int access)
 	return 0;
 }
 
-/* ri_ops.mr_alloc: names nothing until soft_mem_fast_reg() */
+/* ri_ops.mr_alloc: the STag names nothing until soft_mem_fast_reg() */
 int soft_mr_alloc(struct ri_mr *ri)
 {
 	struct soft_mem_table *table = soft_mem_table(&ri->obj);
@@ -101,9 +101,9 @@ static u32 soft_mr_next_stag(u32 stag)
 }
 
 /*
- * ri_ops.mr_reregister: in place. The index stays, and with other memory or
- * another protection domain the key is a new one: who has the old STag has
- * nothing. Waits for accesses in progress, which are short.
+ * ri_ops.mr_reregister: changes the region in place. The index of the STag stays. With other
+ * memory or another protection domain the key is new, so the old STag is not valid any more.
+ * Waits for accesses in progress, which are short.
  */
 int soft_mr_reregister(struct ri_mr *ri, int flags,
 		       const struct ri_mr_attr *attr, struct ri_pd *pd)
@@ -128,8 +128,7 @@ int soft_mr_reregister(struct ri_mr *ri, int flags,
 }
 
 /**
- * soft_mem_init() - make an RNIC's table of STags, and the one by which kernel consumers name all
- * memory locally
+ * soft_mem_init() - make an RNIC's table of STags, with the local DMA lkey of kernel consumers
  * @rnic: not registered yet
  * Return: 0 or -ENOMEM. Context: may sleep.
  */
@@ -157,7 +156,7 @@ int soft_mem_init(struct soft_rnic *rnic)
 	return 0;
 }
 
-/** soft_mem_exit() - undo it; all regions are gone */
+/** soft_mem_exit() - free the table of STags; all regions are gone */
 void soft_mem_exit(struct soft_rnic *rnic)
 {
 	struct soft_mem_table *table = rnic->mems;

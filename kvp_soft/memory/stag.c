@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * STags: naming memory and taking that back.
+ * STags: allocation, invalidation, fast registration.
  *
- * An STag is a 24-bit index into the RNIC's xarray and an 8-bit key. The key
- * is random and so is the index that a search for a free one starts from, so
- * that an STag of an earlier registration seldom names a later one.
+ * An STag is a 24-bit index into the RNIC's xarray and an 8-bit key. The key is random. The
+ * search for a free index starts at a random index. So the STag of an earlier registration
+ * seldom matches a later one.
  */
 #include <linux/delay.h>
 #include <linux/random.h>
@@ -25,7 +25,7 @@ struct soft_mem *soft_mem_alloc(struct soft_mem_table *table, struct ri_pd *pd)
 	refcount_set(&mem->refs, 1);
 	init_completion(&mem->unused);
 	mem->pd = pd;
-	/* reserves the index; nobody finds the region before it is complete */
+	/* reserve the index with a NULL entry: lookups do not find the incomplete region */
 	ret = xa_alloc_cyclic(&table->mems, &index, NULL,
 			      XA_LIMIT(1, (1U << 24) - 1), &table->next,
 			      GFP_KERNEL);
@@ -41,7 +41,7 @@ void soft_mem_publish(struct soft_mem_table *table, struct soft_mem *mem,
 		      enum soft_mem_state state)
 {
 	atomic_set(&mem->state, state);
-	/* the index is reserved, so nothing is allocated and nothing can fail */
+	/* the index is reserved, so nothing is allocated and the store cannot fail */
 	xa_store(&table->mems, mem->stag >> 8, mem, GFP_KERNEL);
 }
 
@@ -58,15 +58,15 @@ void soft_mem_free(struct soft_mem_table *table, struct soft_mem *mem)
 }
 
 /*
- * A while, for what another task or CPU is about to end. It does not say so: that would
- * cost each access something. A task that spun might have preempted it.
+ * Sleep a short time, until another task or CPU ends its access. There is no wakeup, since that
+ * would make each access slower. Spinning is no option: this task may have preempted the other.
  */
 static void soft_mem_pause(void)
 {
 	usleep_range(20, 100);
 }
 
-/* No access but the caller's is in progress on return; there is a reference of the region, too. */
+/* Wait until only two references are left: that of the region and that of the caller. */
 static void soft_mem_quiesce(const struct soft_mem *mem)
 {
 	while (refcount_read(&mem->refs) > 2)
@@ -74,19 +74,19 @@ static void soft_mem_quiesce(const struct soft_mem *mem)
 }
 
 /**
- * soft_mem_end() - end what an STag names
- * @mem: that; the caller has one of two references, by soft_mem_find()
- * @may_sleep: but for softirqs, which are off by that reference
+ * soft_mem_end() - make an STag name nothing
+ * @mem: region or window; the caller has a reference by soft_mem_find(), besides that of the
+ *	region itself
+ * @may_sleep: the caller may sleep once softirqs, which its reference keeps off, are on
  *
- * No access begins any more, and those that others have in progress are over on return. Only
- * one of several callers does it, so that they do not wait for each other. A window leaves
- * its region.
- * Return: SOFT_ACCESS_OK; SOFT_ACCESS_STAG when it names nothing; SOFT_ACCESS_BUSY, and
- * nothing has changed, when an access is in progress and the caller may not sleep.
+ * On return no access can begin, and accesses of others are over. Only one of several callers
+ * does this, so they do not wait for each other. A window is unbound from its region.
+ * Return: SOFT_ACCESS_OK; SOFT_ACCESS_STAG when the STag names nothing; SOFT_ACCESS_BUSY, with
+ * nothing changed, when an access is in progress and the caller may not sleep.
  */
 enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
 {
-	/* looked at before, so that nobody is refused for an end that does not come to pass */
+	/* check first: with a changed state, other accesses would be refused for nothing */
 	if (!may_sleep && refcount_read(&mem->refs) > 2)
 		return atomic_read(&mem->state) == SOFT_MEM_VALID ?
 			       SOFT_ACCESS_BUSY :
@@ -94,7 +94,7 @@ enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
 	if (atomic_cmpxchg(&mem->state, SOFT_MEM_VALID, SOFT_MEM_CHANGING) !=
 	    SOFT_MEM_VALID)
 		return SOFT_ACCESS_STAG;
-	/* the exchange orders: who has no reference yet will see the state */
+	/* the exchange is a full barrier: a later reference will see the new state */
 	if (refcount_read(&mem->refs) > 2) {
 		if (!may_sleep) {
 			atomic_set_release(&mem->state, SOFT_MEM_VALID);
@@ -104,7 +104,7 @@ enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
 		soft_mem_quiesce(mem);
 		local_bh_disable();
 	}
-	smp_acquire__after_ctrl_dep(); /* what they have written: pairs with soft_mem_unref() */
+	smp_acquire__after_ctrl_dep(); /* after the accesses: pairs with soft_mem_unref() */
 	if (mem->base) {
 		atomic_dec(&mem->base->windows);
 		mem->base = NULL;
@@ -115,8 +115,8 @@ enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
 }
 
 /*
- * Keep windows from a region until soft_mem_allow_windows(); false when some are
- * bound to it, which keep it as it is.
+ * Forbid windows on a region until soft_mem_allow_windows(). False when windows are bound, or are
+ * forbidden already: then the region must not be changed.
  */
 static bool soft_mem_no_windows(struct soft_mem *mem)
 {
@@ -128,7 +128,7 @@ void soft_mem_allow_windows(struct soft_mem *mem)
 	atomic_set_release(&mem->windows, 0);
 }
 
-/* The same for its owner, who waits while an invalidation is looking at it. May sleep. */
+/* The same for the region's owner: waits until an invalidation in progress ends. May sleep. */
 bool soft_mem_owner_no_windows(struct soft_mem *mem)
 {
 	while (!soft_mem_no_windows(mem)) {
@@ -140,9 +140,9 @@ bool soft_mem_owner_no_windows(struct soft_mem *mem)
 }
 
 /*
- * Take a region from all who use it, to change it: none does on return. The
- * caller has the reference that lasts. May sleep. Return: false when its STag named
- * nothing before.
+ * Take ownership of a region or a window, to change it: on return no access is in progress. The
+ * caller has the reference of the region itself. May sleep.
+ * Return: false when the STag named nothing before.
  */
 bool soft_mem_own(struct soft_mem *mem)
 {
@@ -157,14 +157,14 @@ bool soft_mem_own(struct soft_mem *mem)
 		if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
 				   SOFT_MEM_CHANGING) == SOFT_MEM_FREE)
 			return valid;
-		/* somebody invalidates it just now */
+		/* another task is invalidating it just now */
 		soft_mem_pause();
 	}
 }
 
 /*
- * End what may be ended one by one: a region without windows, or a window of
- * type 2. Those of type 1 are unbound by a bind (draft-hilland-rddp-verbs 7.10).
+ * Invalidate a region without windows, or a type 2 window. A type 1 window cannot be invalidated;
+ * a bind unbinds it (draft-hilland-rddp-verbs 7.10).
  */
 static enum soft_access soft_mem_end_one(struct soft_mem *mem, bool may_sleep)
 {
@@ -178,16 +178,15 @@ static enum soft_access soft_mem_end_one(struct soft_mem *mem, bool may_sleep)
 }
 
 /**
- * soft_mem_invalidate() - take the remote rights from an STag (RFC 5040 5.3)
- * @user: the stream that asks
- * @stag: what to invalidate
- * @may_sleep: until accesses in progress are over
+ * soft_mem_invalidate() - invalidate an STag for the peer (RFC 5040 5.3)
+ * @user: queue pair whose peer asks
+ * @stag: STag to invalidate
+ * @may_sleep: the call may sleep until accesses in progress are over
  *
- * Only what @user may use remotely can be invalidated from the wire: a region of
- * its protection domain with remote rights and without windows, or a type 2
- * window that @user bound.
- * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_BUSY when it has to
- * be asked again where it may sleep.
+ * The peer can invalidate only memory that @user may use remotely: a region of its protection
+ * domain with remote rights and without windows, or a type 2 window that @user bound.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_BUSY when the call has to be
+ * repeated in a context that may sleep.
  */
 enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag,
 				     bool may_sleep)
@@ -208,7 +207,7 @@ enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag,
 	return ret;
 }
 
-/* Does @stag name nothing now, and could again? */
+/* Is @stag invalid now, but the STag of a region or a type 2 window that @user may use again? */
 static bool soft_mem_invalid(const struct soft_mem_user *user,
 			     const struct soft_mem *mem, u32 stag)
 {
@@ -219,12 +218,13 @@ static bool soft_mem_invalid(const struct soft_mem_user *user,
 
 /**
  * soft_mem_local_inv() - invalidate an STag for its owner
- * @user: whose work request asks, or has read into it
- * @stag: what to invalidate
- * @may_sleep: as soft_mem_invalidate()
+ * @user: queue pair whose work request invalidates the STag, or was a Read into it
+ * @stag: STag to invalidate
+ * @may_sleep: as in soft_mem_invalidate()
  *
- * Accesses that have begun are over on return. One that is invalid already, perhaps by
- * the peer, stays it. Context: any but hard interrupt.
+ * On return all accesses are over. It is no error if the STag is invalid already, perhaps by the
+ * peer.
+ * Context: any but hard interrupt.
  * Return: as soft_mem_invalidate().
  */
 enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
@@ -240,7 +240,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
 		return SOFT_ACCESS_OK;
 	}
 	ret = soft_mem_usable(user, user->pd, mem, stag);
-	/* all of the kernel's memory is nobody's to invalidate */
+	/* the STag of all kernel memory cannot be invalidated */
 	if (!ret && mem->length == U64_MAX)
 		ret = SOFT_ACCESS_RIGHTS;
 	if (!ret)
@@ -251,7 +251,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
 	return ret;
 }
 
-/* Octets that a list can name. */
+/* Bytes in the pages or elements of a list. */
 static u64 soft_mem_list_room(const struct ri_page_list *list)
 {
 	if (!list->ends)
@@ -259,7 +259,7 @@ static u64 soft_mem_list_room(const struct ri_page_list *list)
 	return list->num ? list->ends[list->num - 1] : 0;
 }
 
-/* The page list of a work request becomes what the STag names. */
+/* Make the STag name the page list of the region, as the work request says. */
 static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 					   const struct krdma_soft_sqe *wqe)
 {
@@ -287,14 +287,14 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 }
 
 /**
- * soft_mem_fast_reg() - have an STag name what its region's page list says
- * @user: whose work request asks
- * @wqe: it; mem_length octets at raddr, the STag in rkey with a key of the
- *	 consumer's choice
+ * soft_mem_fast_reg() - fast registration: make an STag name the page list of its region
+ * @user: queue pair of the work request
+ * @wqe: the work request: mem_length bytes at raddr; rkey is the STag with a key of the
+ *	consumer's choice
  *
  * Context: any but hard interrupt.
- * Return: SOFT_ACCESS_OK or the reason of the refusal: SOFT_ACCESS_STAG when it
- * is not the STag of a region for fast registration or names something already.
+ * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_STAG when rkey is not the
+ * STag of a region for fast registration, or is valid already.
  */
 enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe)
@@ -313,7 +313,7 @@ enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 		ret = SOFT_ACCESS_STAG;
 	} else {
 		ret = soft_mem_set_pages(mem, wqe);
-		/* release: what the STag names before the state that says so */
+		/* release: write the other members before the state */
 		atomic_set_release(&mem->state,
 				   ret ? SOFT_MEM_FREE : SOFT_MEM_VALID);
 	}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory windows of the soft RNIC: STags for a part of a region, with rights of
- * their own, that a work request makes and takes away (draft-hilland-rddp-verbs
- * 7.10). A type 1 window is its protection domain's, is bound anew at will and
- * unbound by a bind to nothing. A type 2B window is the queue pair's that bound
- * it, which has to invalidate it, or have its peer do so, before it binds it
- * again.
+ * Memory windows: STags for a part of a region, with rights of their own. A work request binds
+ * a window to a region (draft-hilland-rddp-verbs 7.10).
  *
- * A bound window uses the pages of its region. A region counts the windows that
- * are bound to it, and while there are any nothing takes it away or changes it.
+ * A type 1 window belongs to its protection domain. It can be bound again at any time; a bind
+ * of length 0 unbinds it. A type 2B window belongs to the queue pair that bound it. The queue
+ * pair or its peer has to invalidate the window before it can be bound again.
+ *
+ * A bound window uses the pages of its region. A region counts its bound windows. While there
+ * are any, the region cannot be changed, invalidated or deregistered.
  */
 #include <linux/slab.h>
 #include <krdma/soft-abi.h>
@@ -18,11 +18,11 @@
 #define SOFT_MW_RIGHTS                                                         \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                      \
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ZERO_BASED)
-/* local rights are the region's; programs give them to their windows, too */
+/* local rights come from the region, but programs pass them for windows, too */
 #define SOFT_MW_FLAGS (SOFT_MW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
 #define SOFT_MW_WRITES (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
-/* May @user bind @mw to what @wqe says, as far as the window goes? */
+/* Does the window allow the bind that @wqe asks for? The region is checked elsewhere. */
 static bool soft_mw_may_bind(const struct soft_mem_user *user,
 			     const struct soft_mem *mw,
 			     const struct krdma_soft_sqe *wqe)
@@ -35,7 +35,7 @@ static bool soft_mw_may_bind(const struct soft_mem_user *user,
 		atomic_read(&mw->state) == SOFT_MEM_FREE);
 }
 
-/* The region that @wqe binds a window to, counted as bound to, or NULL. */
+/* The region for the bind in @wqe, with the new window counted, or NULL. */
 static struct soft_mem *soft_mw_region(const struct soft_mem_user *user,
 				       const struct krdma_soft_sqe *wqe)
 {
@@ -46,7 +46,7 @@ static struct soft_mem *soft_mw_region(const struct soft_mem_user *user,
 		return NULL;
 	if (wqe->mem_access & SOFT_MW_WRITES)
 		need |= IB_ACCESS_LOCAL_WRITE;
-	/* counted before it is looked at: then nobody ends it */
+	/* count the window before the check: then the region cannot end meanwhile */
 	if (!mr->mw_type && atomic_inc_unless_negative(&mr->windows)) {
 		if (!soft_mem_check(user, mr, wqe->mem_stag, wqe->raddr,
 				    wqe->mem_length, need)) {
@@ -59,7 +59,7 @@ static struct soft_mem *soft_mw_region(const struct soft_mem_user *user,
 	return NULL;
 }
 
-/* @mw names nothing and is the caller's: give it what @wqe says. */
+/* Set up window @mw, which the caller owns and which names nothing, as @wqe says. */
 static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
 			struct soft_mem *mr, const struct krdma_soft_sqe *wqe)
 {
@@ -81,10 +81,11 @@ static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
 /**
  * soft_mw_bind() - bind a window, or unbind one of type 1
  * @user: queue pair
- * @wqe: what to bind to what
+ * @wqe: work request: window, region, range and rights; length 0 unbinds
  *
- * Accesses through what a type 1 window was bound to are over on return.
- * Context: the transmitter, may sleep. Return: false when that cannot be, nothing changed.
+ * On return all accesses through an earlier binding of a type 1 window are over.
+ * Context: the transmitter, may sleep.
+ * Return: false, with nothing changed, when the bind is not allowed.
  */
 bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe)
 {
@@ -136,7 +137,7 @@ void soft_mw_dealloc(struct ri_mw *ri)
 {
 	struct soft_mw *mw = container_of(ri, struct soft_mw, ri);
 
-	/* which unbinds it; nobody binds it again */
+	/* unbinds the window; it stays in state CHANGING, so it cannot be bound again */
 	soft_mem_own(mw->mem);
 	soft_mem_free(soft_mem_table(&ri->obj), mw->mem);
 	mw->mem = NULL;

@@ -2,9 +2,9 @@
 /*
  * Completion queues of the soft RNIC.
  *
- * The kernel produces under the queue's lock. A user consumes by itself, from
- * the ring that it maps; a kernel consumer through soft_cq_poll(). Its consumer
- * is woken once for a batch of entries, when it armed the queue (cq_event.c).
+ * The kernel produces under the queue's lock. A user consumes without the kernel, from the
+ * mapped ring. A kernel consumer consumes with soft_cq_poll(). A consumer that has armed the
+ * queue gets one event for a batch of entries (cq_event.c).
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>
@@ -17,16 +17,16 @@
 
 static_assert(sizeof(struct krdma_soft_resize_cq_req) == 8);
 
-/* so many entries are moved at a time: interrupts are off meanwhile */
+/* entries that are moved with one hold of the lock: interrupts are off meanwhile */
 #define SOFT_CQ_BATCH	256
 
-/* The consumer's index; a user's may be anything. */
+/* The consumer's index; the index of a user may have any value. */
 static u32 soft_cq_cons(const struct soft_cq *cq)
 {
 	return cq->ri.uctx ? READ_ONCE(cq->mem.head->cons) : cq->cons;
 }
 
-/* Of a process in a time namespace, which has a monotonic clock of its own. */
+/* A process in a time namespace has its own monotonic clock. */
 static s64 soft_cq_clock_offset(void)
 {
 	struct timespec64 offset = {};
@@ -35,7 +35,7 @@ static s64 soft_cq_clock_offset(void)
 	return timespec64_to_ns(&offset);
 }
 
-/* With the lock held, so that a later completion has no earlier time. */
+/* With the lock held, so timestamps are in the order of the completions. */
 static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
 {
 	ktime_t now = ktime_get();
@@ -46,7 +46,7 @@ static void soft_cq_stamp(const struct soft_cq *cq, u32 slot)
 	};
 }
 
-/* With the lock held: entries that are free. */
+/* With the lock held: number of free entries. */
 static u32 soft_cq_room(const struct soft_cq *cq)
 {
 	u32 used = cq->prod - soft_cq_cons(cq);
@@ -56,16 +56,17 @@ static u32 soft_cq_room(const struct soft_cq *cq)
 
 /**
  * soft_cq_add() - add completions
- * @cq: queue; when it is full the rest is lost, the queue is dead and
- *	IB_EVENT_CQ_ERR says so, once
- * @cqes: what happened
- * @n: how many, at least 1
+ * @cq: queue
+ * @cqes: completions
+ * @n: number of completions, at least 1
  * @wc_qp: ib_wc.qp for a kernel consumer
- * @tell: who is to hear of it; of a batch, soft_cq_notify() says it after the last one
+ * @tell: consumers to notify; with SOFT_CQ_TELL_LATER the caller calls soft_cq_notify() at the
+ *	end of its batch
  *
- * Context: any; unless @tell is SOFT_CQ_TELL_LATER any but hard interrupt, without locks
- * of ours.
- * Return: false when one is lost; its QP cannot go on then.
+ * When the queue is full, the rest of @cqes is lost, nothing is added any more, and
+ * IB_EVENT_CQ_ERR is reported once.
+ * Context: any with SOFT_CQ_TELL_LATER; otherwise any but hard interrupt, without locks of ours.
+ * Return: false when a completion was lost; its QP cannot go on then.
  */
 bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
 		 struct ib_qp *wc_qp, enum soft_cq_tell tell)
@@ -96,7 +97,7 @@ bool soft_cq_add(struct soft_cq *cq, const struct krdma_soft_cqe *cqes, u32 n,
 			soft_cq_stamp(cq, slot);
 	}
 	cq->prod += n;
-	/* the entries before the index: pairs with the consumer's acquire */
+	/* write the entries before the index: pairs with the consumer's acquire */
 	smp_store_release(&mem->head->prod, cq->prod);
 out:
 	raise = tell != SOFT_CQ_TELL_LATER &&
@@ -110,7 +111,7 @@ out:
 }
 
 /**
- * soft_cq_waiting() - are there completions that the consumer has not taken
+ * soft_cq_waiting() - are there completions that the consumer has not polled?
  * @cq: queue
  * Context: any.
  */
@@ -119,7 +120,7 @@ bool soft_cq_waiting(struct soft_cq *cq)
 	unsigned long flags;
 	bool ret;
 
-	/* the lock keeps the ring from being changed */
+	/* the lock prevents a change of the ring */
 	spin_lock_irqsave(&cq->lock, flags);
 	ret = cq->prod != soft_cq_cons(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -132,7 +133,7 @@ static void soft_cq_mem_free(struct soft_cq_mem *mem)
 {
 	kvfree(mem->wc_qps);
 	if (mem->shm)
-		/* after the last entry: pairs with a user's acquire, who then looks for one */
+		/* after the last entry: pairs with the acquire of a user, which then polls again */
 		smp_store_release(&mem->head->flags, KRDMA_SOFT_RING_DEAD);
 	ri_shmem_free(mem->shm);
 	*mem = (struct soft_cq_mem){};
@@ -170,7 +171,7 @@ static int soft_cq_mem_alloc(struct soft_cq_mem *mem, const struct ri_cq *ri,
 	return 0;
 }
 
-/* What the user library needs to map it. */
+/* Give the user library the data to map the ring. */
 static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
 			   struct ri_udata *udata)
 {
@@ -183,7 +184,7 @@ static int soft_cq_respond(struct soft_cq *cq, const struct soft_cq_mem *mem,
 
 	if (mem->stamps)
 		resp.stamp_offset = (void *)mem->stamps - mem->shm->addr;
-	/* a library that knows of no times has room for less */
+	/* a library without timestamp support has a shorter structure */
 	if (udata->out_len < offsetof(struct krdma_soft_cq_resp, stamp_offset))
 		return -EINVAL;
 	ri_udata_answer(udata, &resp, sizeof(resp));
@@ -214,7 +215,7 @@ int soft_cq_create(struct ri_cq *ri, struct ri_udata *udata)
 	return ret;
 }
 
-/* ri_ops.cq_destroy: its QPs are gone */
+/* ri_ops.cq_destroy: the QPs of the CQ are gone */
 void soft_cq_destroy(struct ri_cq *ri)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
@@ -228,12 +229,12 @@ void soft_cq_destroy(struct ri_cq *ri)
 
 /* A new size **************************************************************** */
 
-/* @cons: as it was read once, since a user may change it at any time */
+/* @cons: the consumer's index, read once, since a user may change it at any time */
 static bool soft_cq_fits(const struct soft_cq *cq, u32 cons, u32 depth)
 {
 	u32 waiting = cq->prod - cons;
 
-	/* a user's index may be nonsense */
+	/* a user's index may be invalid */
 	return waiting <= cq->mem.depth && waiting <= depth;
 }
 
@@ -265,9 +266,11 @@ static void soft_cq_copy_entry(const struct soft_cq_mem *from, struct soft_cq_me
 }
 
 /*
- * With the lock held: copy some of what waits to the ring @to, which has the entries from
- * @begin up to @end already. Once it has all of them, it takes over, with the indices and
- * the arm word. Return: 0 then; -EAGAIN when there are more; -EINVAL when they do not fit.
+ * With the lock held: copy some waiting entries to the ring @to. It already has the entries
+ * from @begin up to @end. When it has all entries, it becomes the ring in use, with the indices
+ * and the arm word.
+ * Return: 0 when @to is in use; -EAGAIN when there are more entries; -EINVAL when they do not
+ * fit.
  */
 static int soft_cq_move_some(struct soft_cq *cq, struct soft_cq_mem *to, u32 *begin,
 			     u32 *end)
@@ -279,7 +282,7 @@ static int soft_cq_move_some(struct soft_cq *cq, struct soft_cq_mem *to, u32 *be
 
 	if (!soft_cq_fits(cq, cons, to->depth))
 		return -EINVAL;
-	/* a kernel consumer goes on polling, and a user's index may say anything */
+	/* a kernel consumer may poll meanwhile, and a user's index may have any value */
 	if (cons - *begin > *end - *begin) {
 		*begin = cons;
 		*end = cons;
@@ -296,10 +299,10 @@ static int soft_cq_move_some(struct soft_cq *cq, struct soft_cq_mem *to, u32 *be
 	return 0;
 }
 
-/* Completions may be added all the while, but fewer at a time than are moved. */
+/* Completions may be added meanwhile, but fewer at a time than this function moves. */
 static int soft_cq_move(struct soft_cq *cq)
 {
-	/* an index that jumps would keep us here for ever */
+	/* a limit, since a user's index that jumps would keep the loop running forever */
 	u32 steps = 4 * (cq->mem.depth / SOFT_CQ_BATCH + 1);
 	u32 begin = 0, end = 0;
 	unsigned long flags;
@@ -322,7 +325,7 @@ static int soft_cq_switch(struct soft_cq *cq)
 	if (!cq->next.shm)
 		return -EINVAL;
 	ret = soft_cq_move(cq);
-	/* the old ring, or the one that was made in vain */
+	/* the old ring, or on failure the new one */
 	soft_cq_mem_free(&cq->next);
 	return ret;
 }
@@ -331,12 +334,13 @@ static int soft_cq_switch(struct soft_cq *cq)
  * soft_cq_resize() - ri_ops.cq_resize
  * @ri: queue
  * @depth: entries wanted
- * @udata: which of the two steps of krdma_soft_resize_cq_req; a kernel
- *	   consumer takes both at once
+ * @udata: step to do, struct krdma_soft_resize_cq_req; for a kernel consumer both steps are
+ *	done at once
  *
- * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM; -EAGAIN when the
- * consumer's index does not rest. The queue goes on as it was when this fails.
+ * On failure the queue is unchanged.
  * Context: may sleep.
+ * Return: 0; -EINVAL when more completions wait than fit; -ENOMEM; -EAGAIN when the consumer's
+ * index keeps jumping.
  */
 int soft_cq_resize(struct ri_cq *ri, u32 depth, struct ri_udata *udata)
 {
@@ -385,7 +389,7 @@ static void soft_cq_cqe_to_wc(const struct krdma_soft_cqe *cqe, struct ib_qp *qp
 	}
 }
 
-/* ri_ops.cq_poll: for kernel consumers; a user polls its ring */
+/* ri_ops.cq_poll: for kernel consumers only; a user polls its ring */
 int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
@@ -408,9 +412,10 @@ int soft_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 }
 
 /*
- * With the lock held: go on from the newest to the oldest entry, so that what stays keeps
- * its order. What is dropped is a hole between those that were looked at and those that
- * were not; the consumer may come to it at any time. Return: false at the end.
+ * With the lock held: purge some entries, from the newest to the oldest, so that the remaining
+ * entries keep their order. The dropped entries form a hole between the checked and the
+ * unchecked entries. The consumer may reach the hole at any time.
+ * Return: false when all entries have been checked.
  */
 static bool soft_cq_purge_some(struct soft_cq *cq, u32 qp_num)
 {
@@ -419,7 +424,7 @@ static bool soft_cq_purge_some(struct soft_cq *cq, u32 qp_num)
 	u32 left = cq->hole - cq->cons;
 	u32 n;
 
-	/* the consumer has taken all that was before the hole, and so has passed it */
+	/* the consumer has taken all entries before the hole, and so has passed it */
 	if (left > cq->prod - cq->cons)
 		left = 0;
 	for (n = min(left, SOFT_CQ_BATCH); n; n--, left--) {
@@ -440,10 +445,10 @@ static bool soft_cq_purge_some(struct soft_cq *cq, u32 qp_num)
 
 /**
  * soft_cq_purge() - drop the completions of a QP that is reset or destroyed
- * @cq: queue; a user's library does it itself, in its ring
- * @qp_num: the QP, which adds no more
+ * @cq: queue; nothing is done for a user's queue, since the library purges its ring itself
+ * @qp_num: the QP, which adds no more completions
  *
- * Others may add completions and the consumer may poll meanwhile. Context: may sleep.
+ * Other QPs may add completions and the consumer may poll meanwhile. Context: may sleep.
  */
 void soft_cq_purge(struct soft_cq *cq, u32 qp_num)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues: what the transmitter and the receiver put in, how a kernel
- * consumer takes it out, and how the consumer hears of it.
+ * Completion queues: the transmitter and the receiver add completions, a kernel consumer
+ * polls them, events notify the consumer.
  */
 #ifndef SOFT_CQ_H
 #define SOFT_CQ_H
@@ -15,10 +15,10 @@
 
 /**
  * struct soft_cq_mem - memory of a completion ring
- * @shm: shared with the user; NULL when there is no ring
+ * @shm: memory of the ring, shared with the user; NULL when there is no ring
  * @head: indices and the arm word
  * @entries: the entries
- * @stamps: when each entry was added, for a user who asked for it; else NULL
+ * @stamps: time at which each entry was added, if the user asked for timestamps; else NULL
  * @depth: entries, power of two
  * @wc_qps: ib_wc.qp of each entry, for a kernel consumer; else NULL
  */
@@ -33,25 +33,25 @@ struct soft_cq_mem {
 
 /**
  * struct soft_cq - completion queue
- * @lock: protects what follows up to @mod_period, and the order of entries
+ * @lock: protects the members up to @mod_period, and the order of entries
  * @prod: next entry to fill
  * @overflowed: an entry was lost; nothing is added any more
- * @cons: next entry that a kernel consumer takes; a user's stands in the ring
- * @hole: while a purge is under way: behind this entry follows the one at @hole_end; the
- *	two are equal otherwise
- * @hole_end: see there
+ * @cons: next entry that a kernel consumer takes; the index of a user is in the ring
+ * @hole: begin of the hole during a purge: the entries from @hole up to @hole_end were
+ *	dropped; otherwise equal to @hole_end
+ * @hole_end: end of the hole, the first valid entry behind it
  * @mem: the ring in use
  * @event_prod: @prod when the last event was raised
- * @mod_count: completions that make an event due at once
- * @mod_period: microseconds after which fewer do; 0 is at once
+ * @mod_count: number of completions that makes an event due at once
+ * @mod_period: microseconds after which an event is due for fewer; 0 disables moderation
  * @mod_timer: runs while completions wait for more
  * @event_work: raises an event on the CPU of the completion vector
- * @error_work: says that a completion was lost
+ * @error_work: reports that a completion was lost
  * @clock_offset: nanoseconds by which the user's monotonic clock is ahead of the kernel's
- * @walk_lock: one purge or change of rings at a time, which release @lock on their way;
- *	no memory is allocated under it
- * @resize_lock: one resize at a time, and @next
- * @next: the ring to change to, made and not used yet
+ * @walk_lock: serializes purges and changes of the ring, which release @lock in between; no
+ *	memory is allocated under it
+ * @resize_lock: serializes resizes, and protects @next
+ * @next: the new ring of a resize, not in use yet
  */
 struct soft_cq {
 	struct ri_cq ri;
@@ -79,17 +79,14 @@ static inline struct soft_cq *to_soft_cq(struct ri_cq *ri)
 	return container_of(ri, struct soft_cq, ri);
 }
 
-/* so many completions of a run are added at a time; they stand on the stack until then */
+/* completions of a run that are added at a time; they are on the stack until then */
 #define SOFT_CQ_RUN	16
 
-/*
- * Whom soft_cq_add() tells: nobody yet, who asked for any event, or also who asked for
- * solicited ones.
- */
+/* Consumers that soft_cq_add() notifies. */
 enum soft_cq_tell {
-	SOFT_CQ_TELL_LATER,
-	SOFT_CQ_TELL,
-	SOFT_CQ_TELL_SOLICITED,
+	SOFT_CQ_TELL_LATER,	/* none yet */
+	SOFT_CQ_TELL,		/* armed for any completion */
+	SOFT_CQ_TELL_SOLICITED,	/* armed for any completion, or for solicited ones */
 };
 
 /* cq.c */
@@ -114,12 +111,12 @@ void soft_cq_notify(struct soft_cq *cq, bool solicited);
 int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period);
 int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags);
 
-/* Does what was added want soft_cq_raise()? With the lock held, which also keeps the ring. */
+/* Do new completions need soft_cq_raise()? With the lock held, which also keeps the ring. */
 static inline bool soft_cq_event_wanted(struct soft_cq *cq, bool solicited)
 {
 	u32 arm;
 
-	smp_mb(); /* entries before the arm word: pairs with req_notify */
+	smp_mb(); /* write entries before reading the arm word: pairs with req_notify */
 	arm = READ_ONCE(cq->mem.head->arm);
 	return arm != KRDMA_SOFT_CQ_ARM_NONE &&
 	       (arm != KRDMA_SOFT_CQ_ARM_SOLICITED || solicited) &&

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * How the consumer of a completion queue hears of completions: arming,
- * moderation, and the CPU that an event is raised on.
+ * Completion events: arming, moderation, and the CPU on which an event is raised.
  *
- * Moderation holds an event back until so many completions have come since the
- * last one, or until so much time is over since the first of them.
+ * Moderation delays an event until a number of completions have been added since the last
+ * event, or until a time has passed since the first of them.
  *
- * Completion vector n is CPU n: events of its queues are raised there. Vector 0
- * is what a consumer gets that does not care, so its events are raised where the
- * work completed, without the detour over another CPU.
+ * Completion vector n is CPU n: events of its queues are raised on that CPU. A consumer that
+ * does not care about the CPU uses vector 0. Events of vector 0 are raised on the CPU where
+ * the work completed, without a detour over another CPU.
  */
 #include <linux/cpumask.h>
 
@@ -16,7 +15,7 @@
 #include "../base/rnic.h"
 #include "cq.h"
 
-/* The consumer asked for an event: take that back. With the lock held. */
+/* Disarm the queue. With the lock held. Return: false when the queue was not armed. */
 static bool soft_cq_disarm(struct soft_cq *cq)
 {
 	if (xchg(&cq->mem.head->arm, KRDMA_SOFT_CQ_ARM_NONE) ==
@@ -27,8 +26,9 @@ static bool soft_cq_disarm(struct soft_cq *cq)
 }
 
 /*
- * A consumer that goes on in softirq does so here and now. And a handler that sleeps is found
- * out, whatever the context: the socket may be locked.
+ * Softirqs are off during the handler. local_bh_enable() then runs a softirq that the handler
+ * raised. And debug checks find a handler that sleeps, whatever the context of the caller: the
+ * socket may be locked.
  */
 static void soft_cq_event(struct soft_cq *cq)
 {
@@ -37,7 +37,7 @@ static void soft_cq_event(struct soft_cq *cq)
 	local_bh_enable();
 }
 
-/** soft_cq_raise() - tell the consumer; not in hard interrupts, without spinlocks of ours */
+/** soft_cq_raise() - raise a completion event; not in hard interrupts, without our spinlocks */
 void soft_cq_raise(struct soft_cq *cq)
 {
 	unsigned int cpu = cq->ri.ceh;
@@ -64,15 +64,15 @@ static void soft_cq_error_fn(struct work_struct *work)
 			 IB_EVENT_CQ_ERR);
 }
 
-/** soft_cq_broken() - a completion is lost: count and tell that, once for a queue; any context */
+/** soft_cq_broken() - count and report a lost completion, once for a queue; any context */
 void soft_cq_broken(struct soft_cq *cq)
 {
 	soft_count(to_soft_rnic(cq->ri.obj.rnic), SOFT_CNT_CQ_OVERFLOW);
-	/* who adds completions may hold locks that the consumer's handler wants */
+	/* in a work item: the caller may hold locks that the consumer's handler takes */
 	queue_work(soft_event_wq, &cq->error_work);
 }
 
-/* The time is over. */
+/* The moderation period is over. */
 static void soft_cq_mod_expired(struct soft_cq *cq)
 {
 	unsigned long flags;
@@ -91,7 +91,7 @@ static enum hrtimer_restart soft_cq_mod_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* An event is wanted. True when it is to be raised now. With the lock held. */
+/* The queue is armed. True when the event is to be raised now. With the lock held. */
 bool soft_cq_event_due(struct soft_cq *cq)
 {
 	if (!cq->mod_period || cq->prod - cq->event_prod >= cq->mod_count)
@@ -104,9 +104,9 @@ bool soft_cq_event_due(struct soft_cq *cq)
 }
 
 /**
- * soft_cq_notify() - wake the consumer if it asked for it
+ * soft_cq_notify() - raise an event if the consumer has armed the queue
  * @cq: queue
- * @solicited: one of the completions added is solicited or an error
+ * @solicited: one of the added completions is solicited or an error
  * Context: any but hard interrupt.
  */
 void soft_cq_notify(struct soft_cq *cq, bool solicited)
@@ -122,10 +122,10 @@ void soft_cq_notify(struct soft_cq *cq, bool solicited)
 }
 
 /**
- * soft_cq_moderate() - ri_ops.cq_modify: hold events back
+ * soft_cq_moderate() - ri_ops.cq_modify: set up event moderation
  * @ri: queue
- * @count: completions that make an event due; below 2 each one does
- * @period: microseconds that fewer wait; 0 turns moderation off
+ * @count: number of completions that makes an event due; below 2, every completion does
+ * @period: microseconds that fewer completions wait; 0 turns moderation off
  * Context: may sleep.
  */
 int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period)
@@ -137,13 +137,13 @@ int soft_cq_moderate(struct ri_cq *ri, u16 count, u16 period)
 	cq->mod_count = count;
 	cq->mod_period = period;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	/* what the old values held back is due */
+	/* an event that the old values delayed is due now */
 	if (hrtimer_cancel(&cq->mod_timer))
 		soft_cq_mod_expired(cq);
 	return 0;
 }
 
-/* ri_ops.cq_req_notify: for kernel consumers; a user arms in the ring */
+/* ri_ops.cq_req_notify: for kernel consumers only; a user arms the queue in the ring */
 int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 {
 	struct soft_cq *cq = to_soft_cq(ri);
@@ -159,14 +159,14 @@ int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_NEXT);
 	else if (READ_ONCE(head->arm) != KRDMA_SOFT_CQ_ARM_NEXT)
 		WRITE_ONCE(head->arm, KRDMA_SOFT_CQ_ARM_SOLICITED);
-	smp_mb(); /* arm before the index: pairs with soft_cq_event_wanted() */
+	smp_mb(); /* arm before reading the index: pairs with soft_cq_event_wanted() */
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		missed = cq->prod != cq->cons;
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return missed;
 }
 
-/** soft_cq_event_init() - at the queue's creation */
+/** soft_cq_event_init() - initialize the events of a new queue */
 void soft_cq_event_init(struct soft_cq *cq)
 {
 	hrtimer_init(&cq->mod_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -176,11 +176,11 @@ void soft_cq_event_init(struct soft_cq *cq)
 }
 
 /**
- * soft_cq_event_flush() - what a QP added has been reported on return
+ * soft_cq_event_flush() - report all completions that a QP has added, before return
  * @cq: queue
  *
- * A kernel consumer destroys its QPs and then stops its own work for the queue:
- * no event may come after that. Context: may sleep.
+ * A kernel consumer destroys its QPs and then stops its own work for the queue. No event may
+ * come after that. Context: may sleep.
  */
 void soft_cq_event_flush(struct soft_cq *cq)
 {
@@ -190,7 +190,7 @@ void soft_cq_event_flush(struct soft_cq *cq)
 	flush_work(&cq->error_work);
 }
 
-/** soft_cq_event_exit() - its QPs are gone, so nothing starts anew */
+/** soft_cq_event_exit() - stop the events; the QPs of the queue are gone, so none starts anew */
 void soft_cq_event_exit(struct soft_cq *cq)
 {
 	hrtimer_cancel(&cq->mod_timer);

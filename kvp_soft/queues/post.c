@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Send work requests of consumers in the kernel, written into the ring.
+ * Posting of send work requests by kernel consumers: they are written into the ring.
  */
 #include "qp.h"
 
@@ -64,7 +64,7 @@ static void soft_sqe_fill_bind(struct krdma_soft_sqe *sqe,
 	sqe->mem_stag = bind->region;
 }
 
-/* The operation, and what it is about on the other side. */
+/* Fill in the operation and its remote target. */
 static int soft_sqe_fill_op(const struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 			    const struct ib_send_wr *wr)
 {
@@ -102,7 +102,7 @@ static int soft_sqe_fill_op(const struct soft_qp *qp, struct krdma_soft_sqe *sqe
 		soft_sqe_fill_remote(sqe, wr);
 		return 0;
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* the sink's STag: rdma_rw leaves an old key in invalidate_rkey */
+		/* the sink's STag is invalidated: rdma_rw leaves an old key in invalidate_rkey */
 		sqe->opcode = KRDMA_SOFT_OP_READ_INV;
 		soft_sqe_fill_remote(sqe, wr);
 		return 0;
@@ -114,7 +114,7 @@ static int soft_sqe_fill_op(const struct soft_qp *qp, struct krdma_soft_sqe *sqe
 		sqe->opcode = KRDMA_SOFT_OP_REG_MR;
 		return soft_sqe_fill_reg(sqe, reg_wr(wr));
 	case IB_WR_BIND_MW:
-		/* a struct ri_bind_wr; the kernel's consumers have no such thing */
+		/* a struct ri_bind_wr, which native kernel consumers do not have */
 		if (!qp->ri.pd->slow)
 			return -EOPNOTSUPP;
 		sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
@@ -138,7 +138,7 @@ static u8 soft_sqe_flags(int send_flags)
 	return flags;
 }
 
-/* Where the payload is. */
+/* Fill in the location of the payload. */
 static int soft_sqe_fill_sges(const struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 			      const struct ib_send_wr *wr)
 {
@@ -155,7 +155,7 @@ static int soft_sqe_fill_sges(const struct soft_qp *qp, struct krdma_soft_sqe *s
 	return 0;
 }
 
-/* The payload itself. */
+/* Copy the payload itself. */
 static int soft_sqe_fill_inline(const struct soft_qp *qp, struct krdma_soft_sqe *sqe,
 				const struct ib_send_wr *wr)
 {
@@ -201,11 +201,12 @@ static int soft_sqe_fill(const struct soft_qp *qp, struct krdma_soft_sqe *sqe,
  * soft_sq_post() - write a list of work requests of a kernel consumer into the ring
  * @qp: queue pair
  * @wr: the list
- * @bad_wr: set to the first that was refused
+ * @bad_wr: set to the first work request that was refused
  *
- * What is before that is posted. The caller rings if the ring asks for it.
- * Return: 0; -ENOMEM when the queue is full; -EINVAL; -EOPNOTSUPP. Context: any but hard
- * interrupt.
+ * The work requests before @bad_wr are posted. The caller rings the doorbell if the ring asks
+ * for it.
+ * Context: any but hard interrupt.
+ * Return: 0; -ENOMEM when the queue is full; -EINVAL; -EOPNOTSUPP.
  */
 int soft_sq_post(struct soft_qp *qp, const struct ib_send_wr *wr,
 		 const struct ib_send_wr **bad_wr)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The queue pair's state: how it fails, and what it asks of those above the queues.
+ * The queue pair's state: failure, flushing, and requests to the code above the queues.
  */
 #include "../base/params.h"
 #include "../base/trace.h"
 #include "qp.h"
 
-/** soft_qp_event() - report an asynchronous event of the QP; any context */
+/** soft_qp_event() - report an asynchronous event of the QP; context of soft_async_event() */
 void soft_qp_event(struct soft_qp *qp, enum ib_event_type event)
 {
 	soft_async_event(qp->rnic, RI_OBJ_QP, qp->ri.obj.id, event);
 }
 
-/** soft_qp_todo() - have ctl_work do @what; any context */
+/** soft_qp_todo() - set bit @what of qp.todo and queue ctl_work; any context */
 void soft_qp_todo(struct soft_qp *qp, int what)
 {
 	set_bit(what, &qp->todo);
@@ -20,15 +20,15 @@ void soft_qp_todo(struct soft_qp *qp, int what)
 }
 
 /**
- * soft_qp_fail() - the stream cannot go on
+ * soft_qp_fail() - fail the stream of a queue pair
  * @qp: queue pair
- * @term: why; shown as vendor_err in completions
- * @send_term: the peer is to be told; false when it told us
- * @status: for the consumer of the endpoint
+ * @term: reason; shown as vendor_err in completions
+ * @send_term: send a Terminate to the peer; false when the peer sent one
+ * @status: errno for the consumer of the endpoint
  *
- * The first failure counts, later ones are ignored (RFC 5040 7.1). The
- * transmitter sends the Terminate at the next FPDU boundary and the stream
- * ends after it. Context: any but hard interrupt.
+ * The first failure counts; later ones are ignored (RFC 5040 7.1). The transmitter sends the
+ * Terminate at the next FPDU boundary, and then the stream ends.
+ * Context: any but hard interrupt.
  */
 void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 		  bool send_term, int status)
@@ -53,13 +53,14 @@ void soft_qp_fail(struct soft_qp *qp, const struct soft_term *term,
 	soft_qp_kick(qp);
 }
 
-/* so many work requests of each queue are flushed before others have their turn */
+/* work requests of each queue that are flushed before other threads get tx.mutex */
 #define SOFT_FLUSH_RUN	512
 
 /**
- * soft_qp_flush_some() - complete some of what is posted in error
+ * soft_qp_flush_some() - complete some posted work requests in error
  * @qp: queue pair without a stream
- * Context: under tx.mutex, may sleep. Return: there may be more.
+ * Context: under tx.mutex, may sleep.
+ * Return: true when there may be more.
  */
 bool soft_qp_flush_some(struct soft_qp *qp)
 {
@@ -69,11 +70,12 @@ bool soft_qp_flush_some(struct soft_qp *qp)
 }
 
 /**
- * soft_qp_flush() - complete all that is posted in error
+ * soft_qp_flush() - complete all posted work requests in error
  * @qp: queue pair without a stream
  *
- * All that was posted before: one who posts meanwhile rings the doorbell, and who has indices
- * that jump has no more flushed than the queues hold, fetched and not.
+ * Flushes the work requests that were posted before the call. A poster that posts meanwhile
+ * rings the doorbell. If a poster's index jumps, no more is flushed than the queues can hold,
+ * fetched and unfetched.
  * Context: under tx.mutex, may sleep.
  */
 void soft_qp_flush(struct soft_qp *qp)
@@ -83,8 +85,8 @@ void soft_qp_flush(struct soft_qp *qp)
 }
 
 /**
- * soft_qp_purge() - drop the completions of a kernel consumer that wait
- * @qp: queue pair, which adds no more
+ * soft_qp_purge() - drop the waiting completions of a kernel consumer's queue pair
+ * @qp: queue pair, which adds no more completions
  * Context: may sleep.
  */
 void soft_qp_purge(struct soft_qp *qp)
@@ -95,7 +97,7 @@ void soft_qp_purge(struct soft_qp *qp)
 }
 
 /**
- * soft_qp_forget() - forget what is posted and, of a kernel consumer, what has completed
+ * soft_qp_forget() - drop all posted work requests and a kernel consumer's completions
  * @qp: queue pair without a stream
  * Context: may sleep.
  */
@@ -114,7 +116,7 @@ void soft_qp_forget(struct soft_qp *qp)
 	spin_lock_bh(&qp->own_rq.lock);
 	pending = soft_ring_pending(rq);
 	rq->fetched += max(pending, 0);
-	/* the program may have mended its index */
+	/* the program may have corrected its index */
 	qp->own_rq.broken = pending < 0;
 	if (rq->depth)
 		soft_ring_release(rq, rq->fetched);
@@ -123,11 +125,11 @@ void soft_qp_forget(struct soft_qp *qp)
 	soft_qp_purge(qp);
 }
 
-/** soft_qp_wake_peer() - the receiver of @qp can take more; any context but hard interrupt */
+/** soft_qp_wake_peer() - start the peer's transmitter; any context but hard interrupt */
 void soft_qp_wake_peer(struct soft_qp *qp)
 {
 	spin_lock_bh(&qp->lock);
-	/* whose stream does not end before it has set this to NULL */
+	/* the peer's stream sets this to NULL before it ends */
 	if (qp->peer)
 		soft_qp_kick(qp->peer);
 	spin_unlock_bh(&qp->lock);

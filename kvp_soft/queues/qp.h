@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The queue pair: its queues, its state, and what its transmitter, its receiver and the rest
- * of the module share. The transmitter, the receiver and the direct path keep what is theirs
- * in structures of their own.
+ * The queue pair: its queues, its state, and the data that the transmitter, the receiver and
+ * the rest of the module share. The transmitter, the receiver and the direct path keep their
+ * private data in structures of their own.
  *
- * The queues call nobody above them: what they want done they queue, as the transmitter
- * (soft_qp_kick()), a receiver that waits (struct soft_rq_waiter) or @todo.
+ * The queues never call the code above them. They request work in three ways: they queue the
+ * transmitter's work (soft_qp_kick()), the work of a waiting receiver (struct soft_rq_waiter),
+ * or ctl_work with a bit in @todo.
  *
  * Contexts:
- *  - the transmitter (tx/) in process context, under tx->mutex: in the system call that
- *    rings the doorbell, in the post of a kernel consumer that may sleep there, in tx_work
- *    or tx->poll_work;
- *  - the receiver (rx/) under the socket's lock: in softirq for little data, in
- *    rx->waiter.work for much;
- *  - state changes (../qp.c) in process context; those that begin in the receiver or in a
- *    socket callback are only noted in @todo and done by ctl_work.
+ *  - The transmitter (tx/) runs in process context, under tx->mutex: in the system call that
+ *    rings the doorbell, in the post call of a kernel consumer that may sleep, in tx_work or
+ *    in tx->poll_work.
+ *  - The receiver (rx/) runs under the socket lock: in softirq for little data, in
+ *    rx->waiter.work for much data, in the sender's process context on the direct path.
+ *  - State changes (../qp.c) happen in process context. The receiver and the socket callbacks
+ *    only set a bit in @todo; ctl_work does the rest.
  *
  * Lock order: tx->mutex, socket lock, @lock, queue locks, CQ lock.
  */
@@ -37,29 +38,29 @@ struct soft_direct;
 struct soft_rx;
 struct soft_tx;
 
-/** enum soft_qp_state - of the verbs (draft-hilland-rddp-verbs 6.2) */
+/** enum soft_qp_state - state of a QP (draft-hilland-rddp-verbs 6.2) */
 enum soft_qp_state {
 	SOFT_QP_IDLE,
 	SOFT_QP_RTS,
-	SOFT_QP_CLOSING,	/* posted work leaves, then the stream ends */
-	SOFT_QP_TERMINATE,	/* a Terminate leaves, then the stream ends */
+	SOFT_QP_CLOSING,	/* posted work is sent, then the stream ends */
+	SOFT_QP_TERMINATE,	/* a Terminate is sent, then the stream ends */
 	SOFT_QP_ERROR,
 };
 
-/* bits of soft_qp.todo, worked off by ctl_work */
+/* bits of soft_qp.todo, handled by ctl_work */
 enum {
 	SOFT_TODO_PEER_CLOSED,	/* FIN, RST or time-out of the stream */
-	SOFT_TODO_FINISH,	/* the transmitter has sent the last octet */
-	SOFT_TODO_TIMEOUT,	/* and did not within soft_close_timeout_ms */
+	SOFT_TODO_FINISH,	/* the transmitter has sent the last byte */
+	SOFT_TODO_TIMEOUT,	/* the transmitter has not, within soft_close_timeout_ms */
 	SOFT_TODO_CQ_LOST,	/* a completion did not fit in its CQ */
 };
 
 /**
  * struct soft_read_in - an RDMA Read or an atomic operation of the peer
- * @is_atomic: which of them
- * @msn: the request's
- * @req: RDMA Read
- * @atomic: atomic operation
+ * @is_atomic: atomic operation, not an RDMA Read
+ * @msn: message sequence number of the request
+ * @req: the RDMA Read
+ * @atomic: the atomic operation
  */
 struct soft_read_in {
 	bool is_atomic;
@@ -71,17 +72,16 @@ struct soft_read_in {
 };
 
 /**
- * struct soft_read_out - an RDMA Read or an atomic operation of ours that waits for
- * its response
+ * struct soft_read_out - a local RDMA Read or atomic operation that waits for its response
  * @slot: send queue slot, SOFT_NO_SLOT for the RTR frame
- * @last: the work request is over with it
- * @is_atomic: which of them
- * @msn: of the request
- * @id: of an atomic operation
- * @stag: where the answer goes
- * @to: tagged offset there
- * @len: octets
- * @got: of them, placed
+ * @last: last request of its work request
+ * @is_atomic: atomic operation, not an RDMA Read
+ * @msn: message sequence number of the request
+ * @id: identifier of an atomic operation
+ * @stag: STag of the sink
+ * @to: tagged offset in the sink
+ * @len: bytes of the response
+ * @got: bytes that have been placed
  */
 struct soft_read_out {
 	u32 slot;
@@ -100,43 +100,43 @@ struct soft_read_out {
 /**
  * struct soft_qp - queue pair
  * @rnic: the RNIC
- * @mem: whom it is for its memory
+ * @mem: identity and rights for its memory accesses
  * @tx: its transmitter
  * @rx: its receiver
- * @direct: its part in the direct path
- * @sig_all: every send work request completes visibly
- * @max_inline: octets
+ * @direct: its state for the direct path
+ * @sig_all: every send work request generates a completion
+ * @max_inline: most bytes of inline data
  * @sq: send queue
  * @own_rq: receive queue, empty when there is a shared one
  * @rq: the receive queue in use
- * @rwqe: receive work request under way; the receiver's
- * @rwqe_status: how it ends when the stream fails; the receiver's
+ * @rwqe: current receive work request; used by the receiver only
+ * @rwqe_status: completion status of @rwqe when the stream fails; used by the receiver only
  * @tx_work: runs the transmitter
  * @llp: the stream; changes under tx.mutex and the socket's lock together
- * @mpa: how the stream was agreed
- * @peer: the other end of the stream, when that is a QP of this host; changes under the
- *	lock of the table of streams and @lock
+ * @mpa: parameters negotiated for the stream
+ * @peer: the other end of the stream, if it is a QP of this host; changes under both the lock
+ *	of the table of streams and @lock
  * @lock: protects the fields up to @term
- * @state: see above
- * @peer_done: the peer has ended its half: what was begun is finished, no more is begun;
- *	under tx.mutex
+ * @state: state of the queue pair
+ * @peer_done: the peer has closed its half of the stream: messages in progress are finished,
+ *	no new one begins; under tx.mutex
  * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
- * @in: ring of RDMA Reads and atomic operations to answer, ird entries
- * @in_head: oldest
- * @in_count: number
- * @out: ring of RDMA Reads and atomic operations that wait, ord entries
- * @out_head: oldest
- * @out_count: number
- * @tx_waits: the transmitter waits for answers to them
- * @tx_waits_for: until no more than so many are to come
- * @term_pending: @term is to be sent
- * @term: why the stream ends; the first reason counts
- * @status: what the consumer of the endpoint is told
- * @sent: counts, all streams; under tx.mutex
- * @received: counts, all streams; the receiver's
- * @retransmissions: of streams that are over
+ * @in: ring of the peer's RDMA Reads and atomic operations to answer, ird entries
+ * @in_head: oldest entry of @in
+ * @in_count: entries in @in
+ * @out: ring of local RDMA Reads and atomic operations without response, ord entries
+ * @out_head: oldest entry of @out
+ * @out_count: entries in @out
+ * @tx_waits: the transmitter waits for responses
+ * @tx_waits_for: the wait ends when @out_count falls to this number
+ * @term_pending: @term has to be sent
+ * @term: reason for the end of the stream; the first reason counts
+ * @status: errno for the consumer of the endpoint
+ * @sent: traffic counters for all streams; under tx.mutex
+ * @received: traffic counters for all streams; used by the receiver
+ * @retransmissions: TCP retransmissions of ended streams
  * @todo: SOFT_TODO_*, atomic bits
- * @ctl_work: does them
+ * @ctl_work: handles the bits of @todo
  * @close_timer: ends a close that takes too long
  */
 struct soft_qp {
@@ -211,7 +211,7 @@ void soft_qp_purge(struct soft_qp *qp);
 void soft_qp_forget(struct soft_qp *qp);
 void soft_qp_wake_peer(struct soft_qp *qp);
 
-/** soft_qp_kick() - there may be something to send; any context */
+/** soft_qp_kick() - start the transmitter's work; any context */
 static inline void soft_qp_kick(struct soft_qp *qp)
 {
 	queue_work(soft_wq, &qp->tx_work);
@@ -223,7 +223,7 @@ static inline bool soft_sk_closed(const struct sock *sk)
 	return READ_ONCE(sk->sk_state) != TCP_ESTABLISHED;
 }
 
-/* an FPDU; its DDP header says whether the message ends */
+/* count an FPDU, and a message if the DDP header has the L bit */
 static inline void soft_traffic_fpdu(struct ri_traffic *traffic, const u8 *ddp)
 {
 	traffic->fpdus++;

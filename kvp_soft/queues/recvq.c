@@ -2,20 +2,20 @@
 /*
  * Receive queues, of one QP or shared by several.
  *
- * The receiver fetches an entry when the first segment of a Send arrives, and
- * the slot is free again at once: what is needed of it was copied and checked.
+ * The receiver fetches an entry when the first segment of a Send arrives. It copies and checks
+ * the entry, so the slot is free again at once.
  */
 #include "../base/trace.h"
 #include "../memory/memory.h"
 #include "qp.h"
 
-/* so many receives end with the lock held, for which softirqs wait */
+/* receives that are flushed with one hold of the lock, for which softirqs wait */
 #define SOFT_RQ_BATCH	64
-/* so many receivers are started by a doorbell, and so many by each that waits no longer */
+/* receivers that are started by a doorbell, and by each receiver whose wait ends */
 #define SOFT_RQ_WAKE		32
 #define SOFT_RQ_WAKE_NEXT	2
 
-/* none of the verbs' */
+/* not an event of the verbs */
 #define SOFT_RQ_NO_EVENT	((enum ib_event_type)-1)
 
 static u32 soft_rq_stride(u32 max_sge)
@@ -24,7 +24,7 @@ static u32 soft_rq_stride(u32 max_sge)
 				  max(max_sge, 1U) * sizeof(struct krdma_soft_sge));
 }
 
-/* Octets that soft_rq_init() needs behind another ring. */
+/* Bytes that soft_rq_init() needs behind another ring. */
 size_t soft_rq_size(u32 depth, u32 max_sge)
 {
 	return soft_ring_size(depth, soft_rq_stride(max_sge));
@@ -33,10 +33,14 @@ size_t soft_rq_size(u32 depth, u32 max_sge)
 /**
  * soft_rq_init() - make a receive queue
  * @rq: to fill in
- * @uctx: whose it is, NULL for a kernel consumer
+ * @uctx: user context, NULL for a kernel consumer
  * @depth: entries wanted, rounded up; 0 makes an empty queue
  * @max_sge: elements of an entry
- * @first: a ring that has room for the queue's behind it, if it is not empty; or NULL
+ * @first: ring with room behind it for this queue's ring; if NULL or empty, the queue gets
+ *	memory of its own
+ *
+ * Context: may sleep.
+ * Return: 0 or an errno of soft_ring_init().
  */
 int soft_rq_init(struct soft_rq *rq, struct ri_ucontext *uctx, u32 depth,
 		 u32 max_sge, const struct soft_ring *first)
@@ -58,7 +62,7 @@ void soft_rq_free(struct soft_rq *rq)
 	soft_ring_free(&rq->ring);
 }
 
-/* Copy an entry, once; the copy is checked. */
+/* Copy an entry once, and check the copy. */
 static int soft_rq_copy_entry(const struct soft_rq *rq, struct soft_rwqe *wqe)
 {
 	const struct krdma_soft_rqe *src;
@@ -73,7 +77,7 @@ static int soft_rq_copy_entry(const struct soft_rq *rq, struct soft_rwqe *wqe)
 		return -EINVAL;
 	}
 	memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(src->sge[0]));
-	/* what is summed up is what is used: the compiler must not read the ring again */
+	/* the checked lengths are the used ones: the compiler must not read the ring again */
 	barrier_data(wqe->sge);
 	for (i = 0; i < wqe->num_sge; i++)
 		wqe->length += wqe->sge[i].length;
@@ -86,8 +90,9 @@ static void soft_rq_srq_event(struct soft_qp *qp, enum ib_event_type event)
 }
 
 /*
- * With the lock held: entries that wait. A ring whose index made no sense once is not
- * read any more: what else it says may be as wrong. @event when that is news.
+ * With the lock held: number of waiting entries. After an invalid index the ring is not read
+ * any more, since its other contents may be wrong, too. @event is set at the first invalid
+ * index.
  */
 static int soft_rq_pending(struct soft_rq *rq, enum ib_event_type *event)
 {
@@ -105,12 +110,11 @@ static int soft_rq_pending(struct soft_rq *rq, enum ib_event_type *event)
  * @qp: queue pair; its queue may be shared
  * @wqe: filled in
  *
- * A shared queue whose ring makes no sense is said to have failed, once, and fails
- * each QP that takes from it.
+ * If the ring of a shared queue is invalid, IB_EVENT_SRQ_ERR is reported once, and each QP that
+ * fetches from the queue fails.
  *
  * Context: the receiver.
- * Return: 0; -ENOENT when none is posted; -EINVAL when the ring or the entry
- * makes no sense.
+ * Return: 0; -ENOENT when none is posted; -EINVAL when the ring or the entry is invalid.
  */
 int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 {
@@ -139,7 +143,7 @@ int soft_rq_fetch(struct soft_qp *qp, struct soft_rwqe *wqe)
 	return ret;
 }
 
-/* what a receive ends with when the stream does */
+/* result of a receive that is flushed */
 static const struct soft_recv_done soft_rq_recv_flushed = {
 	.status = IB_WC_WR_FLUSH_ERR,
 	.opcode = IB_WC_RECV,
@@ -194,7 +198,7 @@ void soft_rq_complete(struct soft_qp *qp, const struct soft_recv_done *done)
 				SOFT_CQ_TELL);
 }
 
-/* With the lock held: entries that may be taken without a look at anything else. */
+/* With the lock held: entries that can be taken without checks for an error or the limit. */
 static u32 soft_rq_ready(const struct soft_rq *rq)
 {
 	int n = rq->broken || rq->limit ? 0 : soft_ring_pending(&rq->ring);
@@ -202,7 +206,7 @@ static u32 soft_rq_ready(const struct soft_rq *rq)
 	return max(n, 0);
 }
 
-/* Read, once, the entry that is @nth in the ring. Is it one of a single element? */
+/* Read the @nth waiting entry once. Does it have a single element? */
 static bool soft_rq_entry_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
 				 struct krdma_soft_sge *sge)
 {
@@ -217,16 +221,17 @@ static bool soft_rq_entry_single(const struct soft_rq *rq, u32 nth, u64 *wr_id,
 }
 
 /**
- * soft_rq_fill() - place short Sends, each in the next receive, and complete those
+ * soft_rq_fill() - place short Sends, each in the next receive, and complete the receives
  * @qp: queue pair; no receive is in use
- * @cache: where the receiver looks its memory up
- * @from: their payloads, not empty
- * @n: how many
- * @solicited: they ask for an event
+ * @cache: the receiver's memory cache
+ * @from: payloads of the Sends, not empty
+ * @n: number of Sends
+ * @solicited: the Sends ask for an event
  *
- * As long as the receives have one element each, in the region of the first: with one look
- * at each queue. Context: the receiver.
- * Return: how many; the next one is to go the usual way.
+ * Stops at a receive that does not have one element in the region of the first receive. So the
+ * receive queue and the CQ are locked once each.
+ * Context: the receiver.
+ * Return: number of Sends that were placed; the next one takes the normal path.
  */
 u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 		 const struct soft_parts *from, u32 n, bool solicited)
@@ -279,7 +284,7 @@ u32 soft_rq_fill(struct soft_qp *qp, struct soft_mem_cache *cache,
 	return i;
 }
 
-/* The receive in use, if there is one, ends with the stream. */
+/* Flush the receive in use, if there is one. */
 static void soft_rq_flush_current(struct soft_qp *qp)
 {
 	struct soft_recv_done under_way = soft_rq_recv_flushed;
@@ -290,7 +295,7 @@ static void soft_rq_flush_current(struct soft_qp *qp)
 		soft_rq_complete(qp, &under_way);
 }
 
-/* With the lock held: complete receives that are posted in error, @most of them. */
+/* With the lock held: complete at most @most posted receives in error. */
 static u32 soft_rq_flush_posted(struct soft_qp *qp, u32 most)
 {
 	struct soft_rq *rq = &qp->own_rq;
@@ -303,7 +308,7 @@ static u32 soft_rq_flush_posted(struct soft_qp *qp, u32 most)
 	for (n = 0; n < most; n++) {
 		rqe = soft_ring_entry(&rq->ring, rq->ring.fetched++);
 		wr_id = READ_ONCE(rqe->wr_id);
-		/* who sees the completion may post again: its place is free before */
+		/* free the slot first: a consumer that sees the completion may post again */
 		soft_ring_release(&rq->ring, rq->ring.fetched);
 		soft_rq_add_cqe(qp, wr_id, &soft_rq_recv_flushed,
 				SOFT_CQ_TELL_LATER);
@@ -312,13 +317,14 @@ static u32 soft_rq_flush_posted(struct soft_qp *qp, u32 most)
 }
 
 /**
- * soft_rq_flush() - complete what is posted in error
+ * soft_rq_flush() - complete posted receives in error
  * @qp: queue pair
- * @most: so many receives
+ * @most: most receives to flush
  *
- * Of a shared queue only what this QP had taken. Asks for a doorbell, so that
- * what is posted later is flushed too.
- * Context: with the receiver stopped; may sleep. Return: there may be more.
+ * With a shared queue, only the receive that this QP had taken is flushed. Asks for a doorbell,
+ * so that receives posted later are flushed, too.
+ * Context: with the receiver stopped; may sleep.
+ * Return: true when there may be more.
  */
 bool soft_rq_flush(struct soft_qp *qp, u32 most)
 {
@@ -344,13 +350,14 @@ bool soft_rq_flush(struct soft_qp *qp, u32 most)
 }
 
 /**
- * soft_rq_post() - post a kernel consumer's list
+ * soft_rq_post() - post a list of receives of a kernel consumer
  * @rq: queue
  * @wr: the list
- * @bad_wr: set to the first that did not fit
+ * @bad_wr: set to the first receive that was refused
  *
  * The slots are filled under the post lock.
- * Return: 0, -ENOMEM, -EINVAL. Context: any but hard interrupt.
+ * Context: any but hard interrupt.
+ * Return: 0; -ENOMEM when the queue is full; -EINVAL when a receive has too many elements.
  */
 int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr)
@@ -386,8 +393,8 @@ int soft_rq_post(struct soft_rq *rq, const struct ib_recv_wr *wr,
 }
 
 /*
- * With the lock held: start as many receivers as there are entries, but @most. Of a ring that
- * makes no sense all are to hear.
+ * With the lock held: start as many waiting receivers as there are entries, at most @most. If
+ * the ring is invalid, the number of entries does not matter: all receivers have to fail.
  */
 static void soft_rq_wake(struct soft_rq *rq, u32 most)
 {
@@ -415,11 +422,12 @@ void __soft_rq_posted(struct soft_rq *rq)
 }
 
 /**
- * soft_rq_wait_end() - a receiver waits no longer: it has fetched an entry, or gives up
+ * soft_rq_wait_end() - end the wait of a receiver that has fetched an entry or gives up
  * @rq: queue
- * @waiter: of the receiver
+ * @waiter: the receiver's waiter
  *
- * It starts others if there are entries left, which may have been meant for it.
+ * Starts other receivers if entries are left: the doorbell for them may have started only this
+ * receiver.
  * Context: any but hard interrupt.
  */
 void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter)

@@ -25,9 +25,9 @@ struct soft_qp;
  * @ring: shared with the poster
  * @post_lock: orders kernel consumers that post
  * @lock: protects ring.fetched, @limit, @broken and @waiters; taken in softirq
- * @max_sge: elements of an entry
- * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer entries wait; 0 is never
- * @broken: the ring made no sense and is not read any more
+ * @max_sge: most elements of an entry
+ * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer entries wait; 0 means never
+ * @broken: the ring was invalid and is not read any more
  * @waiters: receivers that wait for an entry, struct soft_rq_waiter
  */
 struct soft_rq {
@@ -42,8 +42,8 @@ struct soft_rq {
 
 /**
  * struct soft_rq_waiter - a receiver that waits for an entry
- * @node: in soft_rq.waiters, under that queue's lock; empty when it does not
- * @work: goes on
+ * @node: entry in soft_rq.waiters, under that queue's lock; empty when not waiting
+ * @work: continues the receiver
  */
 struct soft_rq_waiter {
 	struct list_head node;
@@ -51,11 +51,11 @@ struct soft_rq_waiter {
 };
 
 /**
- * struct soft_rwqe - a receive work request in use, checked copy
- * @active: there is one
- * @wr_id: the consumer's
- * @length: octets of all elements
- * @num_sge: elements
+ * struct soft_rwqe - checked copy of the receive work request in use
+ * @active: a receive work request is in use
+ * @wr_id: identifier of the consumer
+ * @length: bytes of all elements
+ * @num_sge: number of elements
  * @sge: elements
  */
 struct soft_rwqe {
@@ -72,7 +72,7 @@ struct soft_rwqe {
  * @opcode: enum ib_wc_opcode
  * @flags: KRDMA_SOFT_WC_*
  * @solicited: the sender asked for an event
- * @len: octets received
+ * @len: bytes received
  * @invalidated: STag, with KRDMA_SOFT_WC_INVALIDATED
  * @imm: immediate data, with KRDMA_SOFT_WC_IMM
  */
@@ -91,8 +91,8 @@ struct soft_recv_done {
 /**
  * struct soft_srq - shared receive queue
  * @rq: the queue
- * @resize_lock: one resize at a time, and @next
- * @next: the ring to change to, made and not used yet
+ * @resize_lock: serializes resizes, and protects @next
+ * @next: the new ring of a resize, not in use yet
  */
 struct soft_srq {
 	struct ri_srq ri;
@@ -123,7 +123,7 @@ void __soft_rq_posted(struct soft_rq *rq);
 void soft_rq_wait_end(struct soft_rq *rq, struct soft_rq_waiter *waiter);
 
 /**
- * soft_rq_posted() - the doorbell of a receive queue: start those who wait
+ * soft_rq_posted() - doorbell of a receive queue: start waiting receivers
  * @rq: queue
  * Context: any but hard interrupt.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Allocation of the rings that are shared with user space.
+ * Allocation of the send and receive rings that are shared with user space.
  */
 #include <linux/log2.h>
 #include <linux/overflow.h>
@@ -14,7 +14,7 @@ static_assert(sizeof(struct krdma_soft_rqe) == 16);
 static_assert(sizeof(struct krdma_soft_cqe) == 32);
 static_assert(sizeof(struct krdma_soft_cq_ring) == 128);
 
-/* Octets that a ring takes, whole cache lines; 0 for an empty one. */
+/* Bytes that a ring needs, whole cache lines; 0 for an empty ring. */
 size_t soft_ring_size(u32 depth, u32 stride)
 {
 	if (!depth)
@@ -36,11 +36,12 @@ static void soft_ring_place(struct soft_ring *ring, void *addr, u32 depth,
 /**
  * soft_ring_init() - make a ring
  * @ring: to fill in
- * @uctx: whose it is, NULL for a kernel consumer
+ * @uctx: user context, NULL for a kernel consumer
  * @depth: entries wanted, rounded up to a power of two; 0 makes an empty ring
- * @stride: octets of an entry
- * @room: octets of another one behind it
- * Return: 0 or -ENOMEM. Context: may sleep.
+ * @stride: bytes of an entry
+ * @room: bytes to reserve behind the ring, for another ring
+ * Context: may sleep.
+ * Return: 0 or the errno of ri_shmem_alloc().
  */
 int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
 		   u32 stride, size_t room)
@@ -59,11 +60,11 @@ int soft_ring_init(struct soft_ring *ring, struct ri_ucontext *uctx, u32 depth,
 }
 
 /**
- * soft_ring_init_behind() - make a ring in the room that another one has left
+ * soft_ring_init_behind() - make a ring in the room behind another ring
  * @ring: to fill in
- * @first: the other one, not empty; outlives it
- * @depth: as for soft_ring_init(), and not 0
- * @stride: octets of an entry
+ * @first: the other ring, not empty; it outlives @ring
+ * @depth: as for soft_ring_init(), but not 0
+ * @stride: bytes of an entry
  */
 void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first,
 			   u32 depth, u32 stride)
@@ -74,7 +75,7 @@ void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first
 			depth, stride);
 }
 
-/** soft_ring_free() - undo either; tells a user that still looks */
+/** soft_ring_free() - free a ring of either kind; tells a user that still looks at the ring */
 void soft_ring_free(struct soft_ring *ring)
 {
 	if (!ring->depth)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The kernel's side of the rings that user space shares (krdma/soft-abi.h).
+ * The kernel's side of the rings that are shared with user space (krdma/soft-abi.h).
  *
- * Everything in a ring but the kernel's own indices may change under our
- * hands: an index is loaded once and checked, an entry is copied once.
+ * User space may change everything in a ring at any time; only the kernel's own indices are
+ * safe. So the kernel loads an index once and checks it, and copies an entry once.
  */
 #ifndef SOFT_RING_H
 #define SOFT_RING_H
@@ -14,11 +14,11 @@
 
 /**
  * struct soft_ring - a send or (shared) receive ring
- * @shm: its memory; NULL for a ring of depth 0, or behind another
+ * @shm: its memory; NULL for a ring of depth 0, or for a ring behind another
  * @head: indices and flags
  * @entries: first entry
  * @depth: entries, power of two, or 0
- * @stride: octets from entry to entry
+ * @stride: bytes from entry to entry
  * @fetched: next entry that the kernel takes
  * @posted: next entry that a kernel consumer fills; unused for a user's ring
  *
@@ -46,14 +46,14 @@ static inline void *soft_ring_entry(const struct soft_ring *ring, u32 index)
 	return ring->entries + (size_t)(index & (ring->depth - 1)) * ring->stride;
 }
 
-/* Entries posted and not fetched; -EINVAL when the producer's index is nonsense. */
+/* Entries posted and not fetched; -EINVAL when the producer's index is invalid. */
 static inline int soft_ring_pending(const struct soft_ring *ring)
 {
 	u32 n;
 
 	if (!ring->depth)
 		return 0;
-	/* pairs with the poster's release: the entries are there */
+	/* pairs with the poster's release of the entries */
 	n = smp_load_acquire(&ring->head->prod) - ring->fetched;
 	return n <= ring->depth ? (int)n : -EINVAL;
 }
@@ -61,32 +61,32 @@ static inline int soft_ring_pending(const struct soft_ring *ring)
 /* Tell the producer that entries up to @cons are free again. */
 static inline void soft_ring_release(struct soft_ring *ring, u32 cons)
 {
-	/* pairs with the poster's acquire: we are done with the entries */
+	/* pairs with the poster's acquire: the kernel is done with the entries */
 	smp_store_release(&ring->head->cons, cons);
 }
 
 /*
- * Ask for a doorbell with the next entry. The caller looks at the ring again
- * afterwards: an entry posted before the flag was visible rings none.
+ * Ask for a doorbell with the next entry. The caller has to check the ring again afterwards: a
+ * poster does not ring for an entry that it posted before the flag was visible.
  */
 static inline void soft_ring_want_doorbell(struct soft_ring *ring)
 {
 	if (!ring->depth)
 		return;
-	/* after what the caller did so that it is found: a poster that sees it looks for that */
+	/* release: a poster that sees the flag also sees what the caller wrote before */
 	smp_store_release(&ring->head->flags, KRDMA_SOFT_RING_DOORBELL);
-	smp_mb(); /* flag before the index: pairs with the poster's barrier */
+	smp_mb(); /* set the flag before reading the index: pairs with the poster's barrier */
 }
 
-/* The same, but the poster may gather up to @most entries first. */
+/* Ask for a doorbell, but the poster may gather up to @most entries first. */
 static inline void soft_ring_want_soon(struct soft_ring *ring, u32 most)
 {
 	if (!ring->depth)
 		return;
 	WRITE_ONCE(ring->head->due, ring->fetched + most);
-	/* and after that: a poster that sees it looks at due */
+	/* release: a poster that sees the flag also sees due */
 	smp_store_release(&ring->head->flags, KRDMA_SOFT_RING_SOON);
-	smp_mb(); /* as above */
+	smp_mb(); /* as in soft_ring_want_doorbell() */
 }
 
 static inline void soft_ring_no_doorbell(struct soft_ring *ring)
@@ -95,7 +95,7 @@ static inline void soft_ring_no_doorbell(struct soft_ring *ring)
 		WRITE_ONCE(ring->head->flags, 0);
 }
 
-/* Slot for a kernel consumer's next work request, or NULL when full. */
+/* Slot for a kernel consumer's next work request, or NULL when the ring is full. */
 static inline void *soft_ring_slot(struct soft_ring *ring)
 {
 	if (!ring->depth ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A segment on its way from the transmitter of a queue pair to the receiver of another one
- * on this host, past TCP.
+ * A segment that the transmitter hands to the receiver of a peer on this host, without TCP.
  */
 #ifndef SOFT_SEGMENT_H
 #define SOFT_SEGMENT_H
@@ -14,10 +13,10 @@ struct soft_mem_cache;
 struct soft_mem_user;
 
 /**
- * struct soft_place - where octets of a sender's memory are
- * @stag: of the memory
- * @need: the right that the sender needs to read them
- * @to: tagged offset of the first
+ * struct soft_place - location of payload in a sender's memory
+ * @stag: STag of the memory
+ * @need: access right that the sender needs to read it
+ * @to: tagged offset of the first byte
  */
 struct soft_place {
 	u32 stag;
@@ -26,14 +25,15 @@ struct soft_place {
 };
 
 /**
- * struct soft_direct_seg - a segment on its way to a peer on this host
- * @len: octets of @raw in use; 0 when there is no segment
- * @payload: octets that follow them, in the sender's memory
- * @at: where
- * @from: the sender, as its memory knows it
- * @cache: and where it looks that up
- * @of_message: a segment of soft_tx.msg, which moves on when it is delivered
- * @raw: ULPDU_Length, which counts what stands here; headers and what comes with them
+ * struct soft_direct_seg - a segment for a peer on this host
+ * @len: bytes of @raw in use; 0 when there is no segment
+ * @payload: bytes of further payload in the sender's memory
+ * @at: location of that payload
+ * @from: the sender's identity and rights for memory accesses
+ * @cache: the sender's memory cache
+ * @of_message: a segment of soft_tx.msg, which advances when the segment is delivered
+ * @raw: ULPDU_Length, headers, and payload that is stored here; ULPDU_Length counts only the
+ *	bytes in @raw
  */
 struct soft_direct_seg {
 	u32 len;

@@ -2,12 +2,13 @@
 /*
  * Send queues: from the ring to a completion.
  *
- * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it
- * into FPDUs and says at which octet of the stream it ends
- * (soft_sq_encoded()). It completes when TCP has taken that octet and, for an
- * RDMA Read, the response is complete. Completions are in the order of posting
- * (RFC 5040 5.5), so soft_sq_complete() takes finished work requests from the
- * oldest on and stops at the first that is not.
+ * The transmitter fetches a work request (soft_sq_fetch() checks it), cuts it into FPDUs and
+ * records the stream position of its end (soft_sq_encoded()). The work request completes when
+ * TCP has taken its last byte and, for an RDMA Read or an atomic operation, the response is
+ * complete.
+ *
+ * Completions are in posting order (RFC 5040 5.5). So soft_sq_complete() takes finished work
+ * requests from the oldest on, and stops at the first unfinished one.
  */
 #include <linux/slab.h>
 
@@ -17,9 +18,11 @@
 /**
  * soft_sq_init() - make a send queue
  * @sq: to fill in
- * @uctx: whose it is, NULL for a kernel consumer
- * @cap: what was asked for; rounded up to what is granted
- * @room: octets of a receive ring behind the send ring
+ * @uctx: user context, NULL for a kernel consumer
+ * @cap: requested capabilities; set to the granted ones
+ * @room: bytes of a receive ring behind the send ring
+ * Context: may sleep.
+ * Return: 0; -ENOMEM; an errno of soft_ring_init().
  */
 int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 		 struct ib_qp_cap *cap, size_t room)
@@ -59,10 +62,10 @@ void soft_sq_free(struct soft_sq *sq)
 	sq->wqe = NULL;
 }
 
-/* so many work requests end with the lock held, for which softirqs wait */
+/* work requests that are completed with one hold of the lock, for which softirqs wait */
 #define SOFT_SQ_BATCH	64
 
-/* Records from this one on are still the transmitter's alone. */
+/* The index of the next work request to fetch. Records from it on belong to the transmitter. */
 static u32 soft_sq_fetched(const struct soft_sq *sq)
 {
 	/* pairs with soft_sq_fetch() and soft_tx_more(), which take no lock */
@@ -78,9 +81,8 @@ static bool soft_sq_op_ok(const struct soft_qp *qp, u8 op)
 }
 
 /*
- * Check the copy of a work request and sum its payload up. @body is what the
- * slot has room for. Everything that user space could have written must end
- * here or be harmless.
+ * Check the copy of a work request. @body is the room of a slot for elements or inline data.
+ * Whatever user space has written must be refused here or be harmless.
  */
 static int soft_sq_check_entry(const struct soft_qp *qp,
 			       const struct krdma_soft_sqe *wqe, u32 body)
@@ -104,7 +106,7 @@ static int soft_sq_check_entry(const struct soft_qp *qp,
 	return 0;
 }
 
-/* Octets of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
+/* Bytes of the message, or -EMSGSIZE (RFC 5041 5.2: less than 2^32). */
 static s64 soft_sq_entry_length(const struct krdma_soft_sqe *wqe)
 {
 	u64 sum = 0;
@@ -118,8 +120,8 @@ static s64 soft_sq_entry_length(const struct krdma_soft_sqe *wqe)
 }
 
 /*
- * Copy the next work request out of the ring, once, and check the copy. Return: 0; -EINVAL;
- * -EMSGSIZE for a message that is too long.
+ * Copy the next work request out of the ring once, and check the copy.
+ * Return: 0; -EINVAL; -EMSGSIZE for a message that is too long.
  */
 static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 {
@@ -131,7 +133,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 
 	src = soft_ring_entry(&sq->ring, sq->ring.fetched);
 	memcpy(wqe, src, sizeof(*wqe));
-	/* what is checked is the copy: the compiler must not read the ring again */
+	/* the copy is checked: the compiler must not read the ring again */
 	barrier_data(wqe);
 	rec->wr_id = wqe->wr_id;
 	rec->op = wqe->opcode;
@@ -144,7 +146,7 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 		wqe->sge[0] = src->sge[0];
 	else
 		memcpy(wqe->sge, src->sge, wqe->num_sge * sizeof(wqe->sge[0]));
-	barrier_data(wqe); /* the elements' lengths, too */
+	barrier_data(wqe); /* the same for the elements' lengths */
 	len = soft_sq_entry_length(wqe);
 	if (len < 0)
 		return len;
@@ -162,12 +164,12 @@ static int soft_sq_copy(struct soft_qp *qp, struct soft_sq_rec *rec)
 /**
  * soft_sq_fetch() - take the next work request
  * @qp: queue pair
- * @slot: set to its index
+ * @slot: set to the index of the work request
  *
- * The checked copy is in sq->wqe, its length field is the message's.
+ * The checked copy is in sq->wqe; its length field is the length of the message.
  * Context: the transmitter.
- * Return: 0; -ENOENT when none waits; -EBADMSG when the entry, which completes with that,
- * and -EINVAL when the ring makes no sense: the QP is to fail.
+ * Return: 0; -ENOENT when none is posted; -EBADMSG when the entry is invalid and will complete
+ * in error; -EINVAL when the ring is invalid. After the last two the QP has to fail.
  */
 int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 {
@@ -178,7 +180,7 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 	n = soft_ring_pending(&sq->ring);
 	if (!n)
 		return -ENOENT;
-	/* a poster that honours ring->cons cannot get further ahead */
+	/* a poster that respects the ring's cons index cannot get further ahead */
 	if (n < 0 || sq->ring.fetched - READ_ONCE(sq->cons) >= sq->ring.depth) {
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 		return -EINVAL;
@@ -193,25 +195,26 @@ int soft_sq_fetch(struct soft_qp *qp, u32 *slot)
 		soft_count(qp->rnic, SOFT_CNT_BAD_WQE);
 	}
 	trace_soft_wr(qp, sq->wqe, rec->status);
-	/* the record before the index: pairs with soft_sq_fetched() */
+	/* write the record before the index: pairs with soft_sq_fetched() */
 	smp_store_release(&sq->ring.fetched, *slot + 1);
 	return err ? -EBADMSG : 0;
 }
 
-/** soft_sq_begun() - from now on the peer may refuse @slot */
+/** soft_sq_begun() - mark @slot as begun: from now on the peer may refuse it */
 void soft_sq_begun(struct soft_qp *qp, u32 slot)
 {
-	/* what names it before this: pairs with soft_sq_rec_begun() */
+	/* after the members that identify the message: pairs with soft_sq_rec_begun() */
 	smp_store_release(&soft_sq_rec(&qp->sq, slot)->begun, true);
 }
 
 /**
- * soft_sq_begun_msg() - from now on the peer may refuse @slot, a Send or a Write
+ * soft_sq_begun_msg() - mark a Send or a Write as begun: from now on the peer may refuse it
  * @qp: queue pair
  * @slot: the work request
- * @raddr: of a Write
- * @key: how the peer names it: of a Write its STag, of a Send its message sequence number
- * @imm_msn: message sequence number of its immediate data
+ * @raddr: remote address of a Write
+ * @key: identifies the message to the peer: the STag of a Write, the message sequence number
+ *	of a Send
+ * @imm_msn: message sequence number of the immediate data
  */
 void soft_sq_begun_msg(struct soft_qp *qp, u32 slot, u64 raddr, u32 key,
 		       u32 imm_msn)
@@ -230,7 +233,7 @@ void soft_sq_fail(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_sq_rec(&qp->sq, slot)->status = status;
 }
 
-/** soft_sq_read_inv() - soft_mem_local_inv() of what the RDMA Read in @slot asks for */
+/** soft_sq_read_inv() - invalidate the STag that the RDMA Read in @slot names, if any */
 enum soft_access soft_sq_read_inv(struct soft_qp *qp, u32 slot, bool may_sleep)
 {
 	u32 stag = soft_sq_rec(&qp->sq, slot)->invalidate;
@@ -250,7 +253,7 @@ static bool soft_sq_rec_begun(const struct soft_sq_rec *rec)
 	return smp_load_acquire(&rec->begun);
 }
 
-/* Is the segment at @to, of that STag, one of this Write's? */
+/* Does this Write contain the tagged segment in @about? */
 static bool soft_sq_rec_has_to(const struct soft_sq_rec *rec,
 			       const struct soft_term_about *about)
 {
@@ -258,7 +261,7 @@ static bool soft_sq_rec_has_to(const struct soft_sq_rec *rec,
 	       about->to - rec->raddr < max(rec->byte_len, 1U);
 }
 
-/* Is a message of this work request the one that the peer names? */
+/* Does the peer's header identify a message of this work request? */
 static bool soft_sq_rec_is(const struct soft_sq_rec *rec,
 			   const struct soft_term_about *about)
 {
@@ -290,8 +293,8 @@ static bool soft_sq_rec_blamed(const struct soft_sq_rec *rec,
 }
 
 /*
- * With the lock held: look at some work requests, from the oldest or @slot on. Return: there
- * are more, and nobody is to blame yet.
+ * With the lock held: check some work requests, from @slot or the oldest on.
+ * Return: true when there are more and none has been blamed yet.
  */
 static bool soft_sq_blame_some(struct soft_sq *sq, u32 *slot,
 			       const struct soft_term_about *about,
@@ -313,12 +316,12 @@ static bool soft_sq_blame_some(struct soft_sq *sq, u32 *slot,
 }
 
 /**
- * soft_sq_blame() - blame the oldest incomplete work request that the peer may know of
+ * soft_sq_blame() - blame the oldest incomplete work request that the peer may have seen
  * @qp: queue pair
- * @about: a message on the queue of Sends, or an RDMA Write: the one that this is about; NULL
- *	for any
- * @status: what it will complete with when the queue is flushed
- * Return: false when there is none.
+ * @about: header of a message on the Send queue, or of an RDMA Write: blame the work request of
+ *	that message; NULL for any message
+ * @status: completion status of the work request when the queue is flushed
+ * Return: false when there is no such work request.
  */
 bool soft_sq_blame(struct soft_qp *qp, const struct soft_term_about *about,
 		   enum ib_wc_status status)
@@ -362,7 +365,7 @@ static u8 soft_sq_wc_opcode(u8 op, u8 flags)
 	}
 }
 
-/* The completion of a work request, and what is to be said of it elsewhere. */
+/* Fill in the completion of a work request; count and trace it. */
 static void soft_sq_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 			enum ib_wc_status status, struct krdma_soft_cqe *cqe)
 {
@@ -400,8 +403,8 @@ static void soft_sq_add_cqe(struct soft_qp *qp, const struct soft_sq_rec *rec,
 }
 
 /*
- * The oldest work request is over. Its slot is free before the consumer can see that, so
- * what completes is a copy.
+ * Remove the oldest work request. Its slot is free before the consumer can see the completion,
+ * so the function returns a copy.
  */
 static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 {
@@ -413,9 +416,9 @@ static struct soft_sq_rec soft_sq_pop(struct soft_sq *sq)
 }
 
 /*
- * With the lock held: nothing that was begun is left. What the transmitter has
- * fetched but not begun stays: while the queue is held that does not change.
- * Return: true when that is news the consumer asked for.
+ * With the lock held: check whether all begun work requests are complete. A work request that
+ * was fetched but not begun does not count: it is not begun while the queue is held.
+ * Return: true when the queue has just drained and the consumer asked for the event.
  */
 static bool soft_sq_check_drained(struct soft_qp *qp)
 {
@@ -429,9 +432,9 @@ static bool soft_sq_check_drained(struct soft_qp *qp)
 }
 
 /**
- * soft_sq_hold() - begin no new work request
+ * soft_sq_hold() - hold the send queue: begin no new work request
  * @qp: queue pair with a stream
- * @event: IB_EVENT_SQ_DRAINED when what was begun is over
+ * @event: report IB_EVENT_SQ_DRAINED when all begun work requests are complete
  * Context: under the transmitter's mutex.
  */
 void soft_sq_hold(struct soft_qp *qp, bool event)
@@ -453,7 +456,8 @@ void soft_sq_hold(struct soft_qp *qp, bool event)
  * soft_sq_resume() - undo soft_sq_hold()
  * @qp: queue pair
  *
- * Return: it was held; the caller starts the transmitter. Context: under the transmitter's mutex.
+ * Context: under the transmitter's mutex.
+ * Return: true when the queue was held; the caller starts the transmitter.
  */
 bool soft_sq_resume(struct soft_qp *qp)
 {
@@ -468,8 +472,9 @@ bool soft_sq_resume(struct soft_qp *qp)
 }
 
 /*
- * Take finished work requests off the queue, from the oldest on, SOFT_SQ_BATCH at most, and
- * their completions, up to SOFT_CQ_RUN. Return: how many those are.
+ * Remove finished work requests from the queue, from the oldest on: at most SOFT_SQ_BATCH work
+ * requests with at most SOFT_CQ_RUN completions, which are written to @cqes.
+ * Return: number of completions.
  */
 static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 			    struct krdma_soft_cqe *cqes)
@@ -489,7 +494,7 @@ static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 		if (qp->sig_all || oldest->flags & KRDMA_SOFT_WQE_SIGNALED)
 			soft_sq_cqe(qp, oldest, IB_WC_SUCCESS, &cqes[n++]);
 	}
-	/* free before the consumer can see completions: who polls may post at once */
+	/* free the slots first: a consumer that sees the completions may post at once */
 	if (cons != sq->cons) {
 		WRITE_ONCE(sq->cons, cons);
 		soft_ring_release(&sq->ring, cons);
@@ -498,8 +503,9 @@ static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 }
 
 /*
- * Complete some of what is finished; @added: there were completions. Return: there may be
- * more. The send queue has drained when @drained is set.
+ * Complete some finished work requests. @added is set when there were completions, @drained
+ * when the consumer is to be told that the send queue has drained.
+ * Return: true when there may be more.
  */
 static bool soft_sq_complete_some(struct soft_qp *qp, bool *added, bool *drained)
 {
@@ -510,8 +516,8 @@ static bool soft_sq_complete_some(struct soft_qp *qp, bool *added, bool *drained
 
 	spin_lock_bh(&sq->lock);
 	/*
-	 * Under the lock: the transmitter and the receiver both come here after
-	 * they moved on, and the later of the two must see both moves.
+	 * Read seq_sent under the lock: the transmitter and the receiver both come here after
+	 * their progress, and the later of the two must see the progress of both.
 	 */
 	sent = READ_ONCE(sq->seq_sent);
 	first = sq->cons;
@@ -537,12 +543,13 @@ static void soft_sq_completed(struct soft_qp *qp, bool added, bool drained)
 }
 
 /**
- * soft_sq_complete() - complete what is finished, in order, as far as one may at a time
+ * soft_sq_complete() - complete a bounded number of finished work requests, in order
  * @qp: queue pair
  *
- * How much a single answer of the peer finishes is for the two ends to choose.
- * Context: any but hard interrupt; process context or softirq.
- * Return: there may be more, for the transmitter.
+ * Bounded, since the two ends of the stream choose how many work requests a single response
+ * finishes.
+ * Context: process context or softirq.
+ * Return: true when there may be more; the transmitter completes them.
  */
 bool soft_sq_complete(struct soft_qp *qp)
 {
@@ -555,7 +562,7 @@ bool soft_sq_complete(struct soft_qp *qp)
 }
 
 /**
- * soft_sq_complete_all() - complete all that is finished, in order
+ * soft_sq_complete_all() - complete all finished work requests, in order
  * @qp: queue pair
  * Context: may sleep.
  */
@@ -569,8 +576,8 @@ void soft_sq_complete_all(struct soft_qp *qp)
 }
 
 /*
- * With the lock held: complete work requests that the transmitter knows in error, @most of
- * them. Return: how many.
+ * With the lock held: complete in error at most @most work requests that were fetched.
+ * Return: number of completed work requests.
  */
 static u32 soft_sq_flush_fetched(struct soft_qp *qp, u32 most)
 {
@@ -585,7 +592,7 @@ static u32 soft_sq_flush_fetched(struct soft_qp *qp, u32 most)
 	return n;
 }
 
-/* And those that still stand in the ring. */
+/* The same for work requests that are still in the ring. */
 static u32 soft_sq_flush_posted(struct soft_qp *qp, u32 most)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -607,13 +614,13 @@ static u32 soft_sq_flush_posted(struct soft_qp *qp, u32 most)
 }
 
 /**
- * soft_sq_flush() - complete what is posted in error
+ * soft_sq_flush() - complete posted work requests in error
  * @qp: queue pair
- * @most: so many work requests
+ * @most: most work requests to flush
  *
- * Asks for a doorbell, so that what is posted later is flushed too.
- * Context: the transmitter, with no stream; may sleep.
- * Return: there may be more.
+ * Asks for a doorbell, so that work requests posted later are flushed, too.
+ * Context: the transmitter, without a stream; may sleep.
+ * Return: true when there may be more.
  */
 bool soft_sq_flush(struct soft_qp *qp, u32 most)
 {

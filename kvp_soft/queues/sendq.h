@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Send queues: the life of a work request from posting to completion.
+ * Send queues: a work request from posting to completion.
  */
 #ifndef SOFT_SENDQ_H
 #define SOFT_SENDQ_H
@@ -13,13 +13,13 @@ struct soft_qp;
 struct soft_term_about;
 
 #define SOFT_SQE_SIZE	(sizeof(struct krdma_soft_sqe) + KRDMA_SOFT_MAX_INLINE)
-/* so many short messages are handled with one access to memory: softirqs are off meanwhile */
+/* short messages that are handled with one memory access: softirqs are off meanwhile */
 #define SOFT_RUN_MAX	64
 
 static_assert(KRDMA_SOFT_MAX_INLINE >=
 	      KRDMA_SOFT_MAX_SGE * sizeof(struct krdma_soft_sge));
 
-/* Carried out by the transmitter in its turn; nothing goes on the wire. */
+/* The transmitter executes the operation in queue order; nothing goes on the wire. */
 static inline bool soft_op_is_local(u8 op)
 {
 	return op == KRDMA_SOFT_OP_LOCAL_INV || op == KRDMA_SOFT_OP_BIND_MW ||
@@ -36,26 +36,26 @@ static inline bool soft_op_is_atomic(u8 op)
 	return op == KRDMA_SOFT_OP_FETCH_ADD || op == KRDMA_SOFT_OP_CMP_SWAP;
 }
 
-/* It waits for data of the peer. */
+/* The operation waits for data from the peer. */
 static inline bool soft_op_is_answered(u8 op)
 {
 	return soft_op_is_read(op) || soft_op_is_atomic(op);
 }
 
 /**
- * struct soft_sq_rec - what the kernel remembers of a send work request
- * @wr_id: the consumer's
- * @end_seq: stream octets up to its last; U64_MAX until that is known
- * @raddr: of a Write
- * @byte_len: octets of the message
- * @key: of a Write its rkey, of a Send its message sequence number
- * @imm_msn: message sequence number of its immediate data
+ * struct soft_sq_rec - kernel record of a send work request
+ * @wr_id: identifier of the consumer
+ * @end_seq: stream position behind its last byte; U64_MAX until that is known
+ * @raddr: remote address of a Write
+ * @byte_len: bytes of the message
+ * @key: rkey of a Write, message sequence number of a Send
+ * @imm_msn: message sequence number of the immediate data
  * @op: enum krdma_soft_op
  * @flags: KRDMA_SOFT_WQE_*
- * @status: enum ib_wc_status it will complete with
+ * @status: enum ib_wc_status of the completion
  * @read_pending: an RDMA Read or an atomic operation whose response is not complete
- * @begun: the peer may have something of it; @raddr, @key and @imm_msn are valid
- * @invalidate: STag that ends with the response, or 0
+ * @begun: the peer may have received a part; @raddr, @key and @imm_msn are valid
+ * @invalidate: STag to invalidate after the response, or 0
  */
 struct soft_sq_rec {
 	u64 wr_id;
@@ -76,23 +76,24 @@ struct soft_sq_rec {
 
 /**
  * struct soft_sq - send queue
- * @ring: shared with the poster; ring.fetched belongs to the transmitter, others see it
- *	by acquire and release
+ * @ring: shared with the poster; the transmitter writes ring.fetched with release, others
+ *	read it with acquire
  * @post_lock: orders kernel consumers that post
  * @lock: protects @cons and @recs; taken in softirq
  * @cons: oldest work request that has not completed
- * @recs: one for each slot of the ring
- * @wqe: copy of the work request that is being sent; the transmitter's; after a run the
- *	first one's body and the last one's flags
- * @wr_fetched: @wqe is a work request that is not being sent yet; this and the next three
- *	are the transmitter's
- * @wr_slot: its slot
- * @read_sge: if it is an RDMA Read, next element to ask data for
- * @read_off: octets asked for before that
- * @seq_sent: stream octets that TCP took, or the peer on this host in its place
- * @held: nothing new is begun (the verbs' SQD); changes under the transmitter's mutex and @lock
- * @drained: and what was begun is over
- * @drain_event: which the consumer wants to hear
+ * @recs: one record for each slot of the ring
+ * @wqe: copy of the work request that is being sent, used by the transmitter only; after a run:
+ *	the body of the first and the flags of the last work request
+ * @wr_fetched: @wqe is a work request that is not being sent yet; the transmitter only uses
+ *	this and the next three members
+ * @wr_slot: slot of that work request
+ * @read_sge: of an RDMA Read: next element to request data for
+ * @read_off: bytes requested for the elements before that
+ * @seq_sent: stream bytes that TCP, or the peer on this host, has taken
+ * @held: nothing new is begun (SQD of the verbs); changes under both the transmitter's mutex
+ *	and @lock
+ * @drained: @held, and all begun work requests are complete
+ * @drain_event: report IB_EVENT_SQ_DRAINED when @drained becomes true
  */
 struct soft_sq {
 	struct soft_ring ring;
@@ -111,7 +112,7 @@ struct soft_sq {
 	bool drain_event;
 };
 
-/* A work request is fetched of which nothing was sent. */
+/* A work request has been fetched, and no part of it has been sent. */
 static inline bool soft_sq_wr_waits(const struct soft_sq *sq)
 {
 	return sq->wr_fetched && !sq->read_sge && !sq->read_off;
@@ -122,7 +123,7 @@ static inline struct soft_sq_rec *soft_sq_rec(struct soft_sq *sq, u32 index)
 	return &sq->recs[index & (sq->ring.depth - 1)];
 }
 
-/** soft_sq_encoded() - all octets of @slot are built, the last is @end_seq - 1 */
+/** soft_sq_encoded() - record that @slot is built; its last byte is @end_seq - 1 */
 static inline void soft_sq_encoded(struct soft_sq *sq, u32 slot, u64 end_seq)
 {
 	WRITE_ONCE(soft_sq_rec(sq, slot)->end_seq, end_seq);

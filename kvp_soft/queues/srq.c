@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Shared receive queues: their verbs. Fetching and completing are those of any
- * receive queue (recvq.c).
+ * Shared receive queues: the verbs. Fetch and completion are the same as for any receive queue
+ * (recvq.c).
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>
@@ -11,10 +11,10 @@
 
 static_assert(sizeof(struct krdma_soft_modify_srq_req) == 16);
 
-/* so many entries are moved at a time: interrupts are off meanwhile */
+/* entries that are moved with one hold of the locks: interrupts are off meanwhile */
 #define SOFT_SRQ_BATCH	64
 
-/* What the user library needs to map a ring. */
+/* Give the user library the data to map a ring. */
 static void soft_srq_resp(const struct soft_srq *srq,
 			  const struct soft_ring *ring,
 			  struct krdma_soft_srq_resp *resp)
@@ -56,7 +56,7 @@ int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 	return 0;
 }
 
-/* ri_ops.srq_destroy: its QPs are gone */
+/* ri_ops.srq_destroy: the QPs of the SRQ are gone */
 void soft_srq_destroy(struct ri_srq *ri)
 {
 	struct soft_srq *srq = to_soft_srq(ri);
@@ -67,8 +67,8 @@ void soft_srq_destroy(struct ri_srq *ri)
 }
 
 /*
- * ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt.
- * No work request is the doorbell of a user, who has written to the ring.
+ * ri_ops.post_srq_recv: for kernel consumers, any context but hard interrupt. An empty list is
+ * the doorbell of a user, which has written to the ring.
  */
 int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad_wr)
@@ -82,7 +82,7 @@ int soft_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
 	}
 	if (wr)
 		ret = soft_rq_post(rq, wr, bad_wr);
-	smp_mb(); /* entries before the list: pairs with soft_ring_want_doorbell() */
+	smp_mb(); /* write entries before reading waiters: pairs with soft_ring_want_doorbell() */
 	soft_rq_posted(rq);
 	return ret;
 }
@@ -105,9 +105,10 @@ static int soft_srq_prepare(struct soft_srq *srq, u32 depth)
 }
 
 /*
- * With both locks held: copy some of what is posted to the ring @to, which has the entries
- * up to @end already. Once it has all of them, it takes over, with the indices. Return: 0
- * then; -EAGAIN when there are more; -EINVAL when they do not fit.
+ * With both locks held: copy some posted entries to the ring @to. It already has the entries up
+ * to @end. When it has all entries, it becomes the ring in use, with the indices.
+ * Return: 0 when @to is in use; -EAGAIN when there are more entries; -EINVAL when they do not
+ * fit.
  */
 static int soft_srq_move_some(struct soft_rq *rq, struct soft_ring *to, u32 *end)
 {
@@ -117,7 +118,7 @@ static int soft_srq_move_some(struct soft_rq *rq, struct soft_ring *to, u32 *end
 
 	if (n < 0 || n > to->depth)
 		return -EINVAL;
-	/* receivers go on fetching, and a user's index may even go back */
+	/* receivers fetch meanwhile, and a user's index may even go back */
 	if ((s32)(*end - fetched) < 0)
 		*end = fetched;
 	else if (*end - fetched > n)
@@ -141,7 +142,7 @@ static int soft_srq_move_some(struct soft_rq *rq, struct soft_ring *to, u32 *end
 
 static int soft_srq_move(struct soft_rq *rq, struct soft_ring *to)
 {
-	/* an index that jumps would keep us here for ever */
+	/* a limit, since a user's index that jumps would keep the loop running forever */
 	u32 steps = 4 * (rq->ring.depth / SOFT_SRQ_BATCH + 1);
 	u32 end = READ_ONCE(rq->ring.fetched);
 	unsigned long flags;
@@ -167,12 +168,12 @@ static int soft_srq_switch(struct soft_srq *srq)
 		return -EINVAL;
 	ret = soft_srq_move(rq, &srq->next);
 	soft_rq_posted(rq);
-	/* the old ring, or the one that was made in vain */
+	/* the old ring, or on failure the new one */
 	soft_ring_free(&srq->next);
 	return ret;
 }
 
-/* The first step of a user's resize; the answer goes where the library says. */
+/* The first step of a user's resize; the answer goes to the @address given by the library. */
 static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address,
 				 struct ri_udata *udata)
 {
@@ -189,7 +190,7 @@ static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address,
 	return 0;
 }
 
-/* @done: the queue has its new size */
+/* @done: set to false when only the first step of a user's resize was done */
 static int soft_srq_resize(struct soft_srq *srq, u32 depth,
 			   struct ri_udata *udata, bool *done)
 {
@@ -216,16 +217,17 @@ static int soft_srq_resize(struct soft_srq *srq, u32 depth,
 }
 
 /**
- * soft_srq_modify() - ri_ops.srq_modify: another size, the limit event
+ * soft_srq_modify() - ri_ops.srq_modify: change the size or the limit
  * @ri: queue
- * @attr: what
- * @mask: which of it
- * @udata: for a new size, struct krdma_soft_modify_srq_req; its first step checks
- *	   all and changes nothing
+ * @attr: new values
+ * @mask: attributes to change
+ * @udata: for a new size, struct krdma_soft_modify_srq_req; its first step checks everything
+ *	and changes nothing
  *
- * Return: 0; -EINVAL when more is posted than fits, or the limit is larger than
- * the queue; -ENOMEM; -EAGAIN when the poster's index does not rest. Nothing has
- * changed when this fails. Context: may sleep.
+ * On failure nothing has changed.
+ * Context: may sleep.
+ * Return: 0; -EINVAL when more entries are posted than fit, or when the limit is larger than
+ * the queue; -ENOMEM; -EAGAIN when the poster's index keeps jumping.
  */
 int soft_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ri_udata *udata)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Atomic operations (RFC 7306 section 5), as they arrive: requests of the peer stand in line
- * until the transmitter carries them out (../tx/atomic.c), responses are placed.
+ * Received atomic messages (RFC 7306 section 5): requests of the peer are queued until the
+ * transmitter executes them (../tx/atomic.c), responses are placed.
  */
 #include "internal.h"
 
 /* Responder ***************************************************************** */
 
-/** soft_rx_atomic_req() - an Atomic Request: check it and put it in the line */
+/** soft_rx_atomic_req() - handle an Atomic Request: check it and queue it */
 int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_read_in in = {
@@ -30,7 +30,7 @@ int soft_rx_atomic_req(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* Requester ***************************************************************** */
 
-/* The answer must be to our oldest request, and that an atomic operation. */
+/* The response must match the oldest local request, which must be an atomic operation. */
 static int soft_rx_atomic_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
@@ -41,13 +41,13 @@ static int soft_rx_atomic_resp_check(struct soft_qp *qp, struct soft_rx_seg *s)
 		return -EPROTO;
 	if (s->seg.resp.id == out->id)
 		return 0;
-	/* RFC 7306 5.2.2 wants an error and names no code */
+	/* RFC 7306 5.2.2 requires an error, but names no code */
 	soft_term_with_hdr(&s->term, &s->seg, s->raw, SOFT_TERM_RDMAP,
 			   SOFT_RDMAP_OPERATION, SOFT_OPER_STREAM);
 	return -EPROTO;
 }
 
-/** soft_rx_atomic_resp() - an Atomic Response: place the value, complete */
+/** soft_rx_atomic_resp() - handle an Atomic Response: place the value, complete the request */
 int soft_rx_atomic_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];

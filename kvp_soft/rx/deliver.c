@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What segments are about: payload is placed, messages are delivered, requests of the peer
- * are put in line.
+ * Handlers of decoded segments: they place payload, deliver messages and queue requests of the
+ * peer.
  */
 #include "internal.h"
 
 /* Tagged messages ********************************************************** */
 
-/** soft_rx_refused() - an access that soft_mem_get() did not allow */
+/** soft_rx_refused() - set the Terminate for an access that soft_mem_get() has refused */
 int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
 		    enum soft_access why)
 {
@@ -16,7 +16,7 @@ int soft_rx_refused(struct soft_qp *qp, struct soft_rx_seg *s,
 	return -EACCES;
 }
 
-/** soft_rx_bad_opcode() - no such message here (RFC 5040 7.2) */
+/** soft_rx_bad_opcode() - set the Terminate for a message that is not allowed (RFC 5040 7.2) */
 int soft_rx_bad_opcode(struct soft_rx_seg *s)
 {
 	soft_term_with_hdr(&s->term, &s->seg, s->raw, SOFT_TERM_RDMAP,
@@ -32,7 +32,7 @@ static int soft_rx_place(struct soft_qp *qp, struct soft_rx_seg *s, int need)
 	struct soft_mem *mem;
 	int ret;
 
-	/* RFC 5041 5.2: STag and TO of nothing are not checked */
+	/* RFC 5041 5.2: STag and TO of a zero-length segment are not checked */
 	if (!seg->payload_len)
 		return 0;
 	why = soft_mem_get_cached(&qp->mem, &qp->rx->mem, seg->stag, seg->to,
@@ -56,7 +56,7 @@ static int soft_rx_write(struct soft_qp *qp, struct soft_rx_seg *s)
 	return soft_rx_place(qp, s, IB_ACCESS_REMOTE_WRITE);
 }
 
-/* The response must be to our oldest read and go where that asked. */
+/* The response must match the oldest local request: an RDMA Read with this sink. */
 static enum soft_access soft_rx_read_resp_check(struct soft_qp *qp,
 						const struct soft_seg *seg)
 {
@@ -76,7 +76,7 @@ static enum soft_access soft_rx_read_resp_check(struct soft_qp *qp,
 	return SOFT_ACCESS_OK;
 }
 
-/** soft_rx_out_done() - our oldest request is answered */
+/** soft_rx_out_done() - remove the oldest local request, which has been answered */
 void soft_rx_out_done(struct soft_qp *qp)
 {
 	const struct soft_read_out *out = &qp->out[qp->out_head];
@@ -96,12 +96,12 @@ void soft_rx_out_done(struct soft_qp *qp)
 		soft_sq_read_done(qp, slot);
 		more = soft_sq_complete(qp);
 	}
-	/* the next one, or what was fenced behind this one, may go; or there is more to complete */
+	/* the next request, or a fenced work request, may go; or there is more to complete */
 	if (tx_waits || more)
 		soft_qp_kick(qp);
 }
 
-/* The segment has to wait for what only work may wait for, which is given it again. */
+/* The segment has to wait in a way that only a work item can: it gets the segment again. */
 static int soft_rx_again(struct soft_qp *qp)
 {
 	queue_work(soft_wq, &qp->rx->waiter.work);
@@ -136,7 +136,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (!s->seg.last)
 		return 0;
 	if (why) {
-		/* somebody else has, since the last octet was placed */
+		/* the STag was invalidated by another since the last byte was placed */
 		soft_sq_fail(qp, out->slot, IB_WC_LOC_PROT_ERR);
 		return soft_rx_refused(qp, s, SOFT_ACCESS_STAG);
 	}
@@ -146,7 +146,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* Untagged messages ******************************************************** */
 
-/** soft_rx_in_check() - a request of the peer: is it the next, and has IRD a place */
+/** soft_rx_in_check() - check a request of the peer: next message, free IRD entry */
 int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_untagged_state *st = &qp->rx->untagged[SOFT_QN_READ_REQ];
@@ -159,7 +159,7 @@ int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
-/** soft_rx_in_add() - a request of the peer to answer; IRD has a place for it */
+/** soft_rx_in_add() - queue a request of the peer; an IRD entry must be free */
 void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
 {
 	u32 i;
@@ -196,7 +196,7 @@ static int soft_rx_read_req(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
-/** soft_rx_local_error() - a failure that no message can mend (RFC 5040 7.2) */
+/** soft_rx_local_error() - fail a receive with @status and the stream with it (RFC 5040 7.2) */
 int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
 			enum ib_wc_status status)
 {
@@ -207,9 +207,9 @@ int soft_rx_local_error(struct soft_qp *qp, struct soft_rx_seg *s,
 }
 
 /*
- * Place the payload of a Send segment in the receive buffer, from MO on; without @src
- * only ask for each piece of it. Return: -EACCES when that is not allowed, or
- * soft_src_place()'s.
+ * Place the payload of a Send segment in the receive buffer, from MO on. Without @src, only
+ * check the access to each piece of the buffer.
+ * Return: 0; -EACCES when an access is refused; an errno of soft_src_place().
  */
 static int soft_rx_send_pieces(struct soft_qp *qp, const struct soft_seg *seg,
 			       const struct soft_src *src)
@@ -246,7 +246,7 @@ static int soft_rx_send_pieces(struct soft_qp *qp, const struct soft_seg *seg,
 	return 0;
 }
 
-/* The last segment of a Send is placed: invalidate, then complete. */
+/* The last segment of a Send has been placed: invalidate the STag, then complete the receive. */
 static int soft_rx_send_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	const struct soft_op *op = soft_op(s->seg.opcode);
@@ -259,7 +259,7 @@ static int soft_rx_send_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 	};
 
 	if (op->flags & SOFT_OP_INVALIDATE) {
-		/* a completion has room for one of the two */
+		/* a completion has room for an STag or for immediate data, not for both */
 		if (rx->imm_kept)
 			return soft_rx_local_error(qp, s, IB_WC_REM_INV_REQ_ERR);
 		why = soft_mem_invalidate(&qp->mem, s->seg.inv_stag, rx->may_sleep);
@@ -281,7 +281,7 @@ static int soft_rx_send_deliver(struct soft_qp *qp, struct soft_rx_seg *s)
 	return 0;
 }
 
-/** soft_rx_receive() - take a receive for what the segment begins; check its place */
+/** soft_rx_receive() - take a receive if a message begins; check MSN, MO and length */
 int soft_rx_receive(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_untagged_state *st = &qp->rx->untagged[SOFT_QN_SEND];
@@ -315,7 +315,7 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 		return soft_rx_local_error(qp, s, IB_WC_LOC_PROT_ERR);
 	if (!ret && s->seg.last)
 		ret = soft_rx_send_deliver(qp, s);
-	/* one that comes again is still the next */
+	/* a segment that will be handled again is still the next one */
 	if (!ret)
 		soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);
 	return ret;
@@ -323,7 +323,7 @@ static int soft_rx_send(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* All of them *************************************************************** */
 
-/** soft_rx_dispatch() - to the handler of a decoded segment; returns its answer */
+/** soft_rx_dispatch() - call the handler of a decoded segment; returns its result */
 int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	switch (s->seg.opcode) {
@@ -343,16 +343,17 @@ int soft_rx_dispatch(struct soft_qp *qp, struct soft_rx_seg *s)
 	case SOFT_RDMAP_TERMINATE:
 		return soft_rx_terminate(qp, s);
 	default:
-		/* soft_seg_decode() lets nothing else than the Send family by */
+		/* the Send family: soft_seg_decode() refuses all other opcodes */
 		return soft_rx_send(qp, s);
 	}
 }
 
 /**
- * soft_rx_join_ok() - can several segments, as one, not be refused
+ * soft_rx_join_ok() - is it certain that no part of joined segments will be refused?
  * @qp: queue pair
- * @seg: their header, as one
- * What can be is told of each by itself.
+ * @seg: header of the joined segments
+ *
+ * If not, the caller handles the segments one by one, so that the first bad one is reported.
  */
 bool soft_rx_join_ok(struct soft_qp *qp, const struct soft_seg *seg)
 {

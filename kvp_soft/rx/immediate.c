@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Immediate Data as it arrives (RFC 7306 section 6); ../tx/immediate.c says how the verbs' 32
- * bits travel in its 64.
+ * Received Immediate Data (RFC 7306 section 6). ../tx/immediate.c describes how its 64 bits
+ * carry the 32 bits of the verbs.
  */
 #include "internal.h"
 
-/* Keep what belongs to the Send that comes next. */
+/* Keep immediate data that belongs to the next Send. */
 static void soft_rx_imm_keep(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	soft_untagged_advance(&qp->rx->untagged[SOFT_QN_SEND], &s->seg);
@@ -13,7 +13,7 @@ static void soft_rx_imm_keep(struct soft_qp *qp, struct soft_rx_seg *s)
 	qp->rx->imm = cpu_to_be32(upper_32_bits(s->seg.imm));
 }
 
-/** soft_rx_imm() - an Immediate Data message */
+/** soft_rx_imm() - handle an Immediate Data message */
 int soft_rx_imm(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_rx *rx = qp->rx;
@@ -27,7 +27,7 @@ int soft_rx_imm(struct soft_qp *qp, struct soft_rx_seg *s)
 
 	if (soft_untagged_check(st, &s->seg, true, U32_MAX, &s->term))
 		return -EPROTO;
-	/* not where the rest of a Send is due, or the Send that a mark promised */
+	/* not allowed within a Send, or between marked immediate data and its Send */
 	if (qp->rwqe.active || rx->imm_kept)
 		return soft_rx_bad_opcode(s);
 	if (lower_32_bits(s->seg.imm) == SOFT_IMM_OF_SEND) {

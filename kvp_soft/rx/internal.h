@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the receiver: a segment on its way, and what its files have for each other. All
- * of it runs under the socket's lock.
+ * Internal interfaces of the receiver. All of these functions run under the socket lock.
  *
- * A handler returns 0, or an errno with the Terminate to send in soft_rx_seg.term.
+ * A handler returns 0, or an errno and sets soft_rx_seg.term to the Terminate to send. -EAGAIN
+ * and -ESTALE are exceptions without a Terminate, see soft_rx_handled().
  */
 #ifndef SOFT_RX_INTERNAL_H
 #define SOFT_RX_INTERNAL_H
@@ -14,15 +14,15 @@
 #include "rx.h"
 
 /**
- * struct soft_window - octets of a socket buffer that lie in one piece
- * @skb: the buffer
- * @data: the first of them
- * @begin: its offset in the buffer
- * @end: offset behind the last
- * @next: what stands at @end, or NULL at the end of the buffer
- * @next_len: octets there
- * @part: where that is: in @skb, in one of the buffers it is made of
- * @piece: number of the piece behind it
+ * struct soft_window - bytes of a socket buffer that are contiguous in memory
+ * @skb: the socket buffer
+ * @data: the first byte
+ * @begin: offset of @data in the socket buffer
+ * @end: offset behind the last byte
+ * @next: the bytes at offset @end, or NULL at the end of the socket buffer
+ * @next_len: number of bytes at @next
+ * @part: buffer that holds @next: @skb or an entry of its fragment list
+ * @piece: number of the piece behind @next in @part
  */
 struct soft_window {
 	struct sk_buff *skb;
@@ -36,15 +36,15 @@ struct soft_window {
 };
 
 /**
- * struct soft_src - where the octets of an FPDU are
- * @skb: socket buffer, or NULL for @lin
- * @off: of the FPDU in @skb
- * @lin: all of the FPDU, or with @direct its headers
- * @direct: its payload is in the memory of a queue pair of this host, or NULL
- * @more: octets that lie behind @lin's FPDU in one piece with it
- * @stride: octets from each of several FPDUs to the next, see soft_src_join(), or 0
- * @hdr: then, in front of the payload of each
- * @body: of payload in each
+ * struct soft_src - location of the bytes of an FPDU
+ * @skb: socket buffer; NULL when @lin is used
+ * @off: offset of the FPDU in @skb
+ * @lin: the whole FPDU; with @direct, only its headers
+ * @direct: segment whose payload is in the memory of a queue pair of this host, or NULL
+ * @more: bytes behind the FPDU at @lin, contiguous with it
+ * @stride: distance of joined FPDUs, see soft_src_join(); 0 when none are joined
+ * @hdr: bytes before the payload of each joined FPDU
+ * @body: bytes of payload in each joined FPDU
  */
 struct soft_src {
 	struct sk_buff *skb;
@@ -58,11 +58,11 @@ struct soft_src {
 };
 
 /**
- * struct soft_rx_seg - a segment on its way through the receiver
+ * struct soft_rx_seg - a segment that the receiver handles
  * @seg: decoded header
- * @src: its octets
+ * @src: location of its bytes
  * @raw: ULPDU_Length and headers as received
- * @term: what to send when it is refused
+ * @term: Terminate to send when the segment is refused
  */
 struct soft_rx_seg {
 	struct soft_seg seg;
@@ -83,11 +83,11 @@ u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
 void soft_src_part(struct soft_src *src, struct soft_seg *seg);
 
 /**
- * soft_window_at() - octets of a socket buffer as one piece
- * @w: of the buffer
- * @off: of the first; never goes back
- * @n: octets
- * Return: the first of them, or NULL when they are spread.
+ * soft_window_at() - find contiguous bytes of a socket buffer
+ * @w: window of the buffer
+ * @off: offset of the first byte; must not decrease from call to call
+ * @n: number of bytes
+ * Return: the first byte, or NULL when the bytes are not contiguous.
  */
 static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
 {
@@ -96,7 +96,7 @@ static inline const u8 *soft_window_at(struct soft_window *w, u32 off, u32 n)
 	return off + n <= w->end ? w->data + (off - w->begin) : NULL;
 }
 
-/* octets in front of the payload of a segment */
+/* bytes before the payload of a segment, ULPDU_Length included */
 static inline u32 soft_payload_off(const struct soft_seg *seg)
 {
 	return SOFT_MPA_HDR + seg->hdr_len;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Short messages, one behind the other, as lists of work requests make them: those that are
- * as the one before but for where they go are decoded by a comparison. What could be refused
- * of them goes the usual way (rx.c), and is refused there.
+ * Runs of short messages, as from lists of work requests. A message that differs from the
+ * previous one only in its target is decoded by a comparison. A message that might be refused
+ * is left to the normal path (rx.c).
  */
 #include "../base/trace.h"
 #include "internal.h"
 
-/* Writes to one region, with one search for that. */
+/* Handle Writes to one region, with one lookup of the region. */
 static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 			       u32 len, u32 more)
 {
@@ -35,7 +35,7 @@ static u32 soft_rx_more_writes(struct soft_qp *qp, const struct soft_rx_seg *s,
 	return count;
 }
 
-/* How many Sends behind that are as it was, up to SOFT_CQ_RUN, from @msn on. */
+/* Count the Sends at @from that are like @s, from @msn on, up to SOFT_CQ_RUN. */
 static u32 soft_rx_sends_alike(const struct soft_qp *qp,
 			       const struct soft_rx_seg *s,
 			       const struct soft_src *from, u32 len, u32 msn)
@@ -52,7 +52,7 @@ static u32 soft_rx_sends_alike(const struct soft_qp *qp,
 	return n;
 }
 
-/* Sends, with one look at the queues for several. */
+/* Handle Sends; each batch locks the receive queue and the CQ once. */
 static u32 soft_rx_more_sends(struct soft_qp *qp, const struct soft_rx_seg *s,
 			      u32 len)
 {
@@ -82,7 +82,7 @@ static u32 soft_rx_more_sends(struct soft_qp *qp, const struct soft_rx_seg *s,
 	return count;
 }
 
-/* Others, each with its handler. */
+/* Handle other messages, each with its handler. */
 static u32 soft_rx_more_of(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
 			   u32 more)
 {
@@ -100,7 +100,7 @@ static u32 soft_rx_more_of(struct soft_qp *qp, struct soft_rx_seg *s, u32 len,
 	return count;
 }
 
-/* Messages of which the one behind is decoded by soft_seg_again() */
+/* Can soft_seg_again() decode the message behind this one? */
 static bool soft_rx_may_come_again(const struct soft_seg *seg)
 {
 	if (seg->tagged)
@@ -111,7 +111,7 @@ static bool soft_rx_may_come_again(const struct soft_seg *seg)
 	       seg->opcode == SOFT_RDMAP_READ_REQ;
 }
 
-/* Those that soft_rx_more_sends() knows: they only fill a receive. */
+/* Can soft_rx_more_sends() handle the next message? Such a Send only fills a receive. */
 static bool soft_rx_only_fills(const struct soft_qp *qp, const struct soft_seg *seg)
 {
 	return (seg->opcode == SOFT_RDMAP_SEND ||
@@ -120,13 +120,14 @@ static bool soft_rx_only_fills(const struct soft_qp *qp, const struct soft_seg *
 }
 
 /**
- * soft_rx_more() - messages that are like the one that was just handled
+ * soft_rx_more() - handle further messages like the one just handled
  * @qp: queue pair
- * @s: its segment, with as many octets behind it
- * @len: octets of its FPDU, and of theirs
+ * @s: segment of the message just handled; at least @len bytes follow it
+ * @len: bytes of its FPDU, and of each further one
  *
- * Return: how many were handled; the stream has failed with the last, or one behind it is to
- * be given again later, if rx.stopped or rx.held is set. Context: the receiver.
+ * Context: the receiver.
+ * Return: number of further messages that were handled. If rx.stopped is set, the stream has
+ * failed with the last of them; if rx.held is set, the next one has to be handled again later.
  */
 u32 soft_rx_more(struct soft_qp *qp, struct soft_rx_seg *s, u32 len)
 {

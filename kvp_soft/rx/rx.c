@@ -2,19 +2,18 @@
 /*
  * The receiver.
  *
- * FPDUs are taken from TCP's receive queue one by one, whole: the CRC of an
- * FPDU is checked before an octet of it is believed or placed. An FPDU that
- * lies in one socket buffer is checked and placed from there, so its payload is
- * copied once; one that is spread over several is put together in a bounce
- * buffer first. As the transmitter cuts FPDUs to TCP's segments, that is the
- * exception. In the middle of a long message FPDUs are handled as one, as many as
- * lie side by side.
+ * The receiver takes FPDUs from TCP's receive queue one by one and whole: it checks the CRC of
+ * an FPDU before it uses or places a byte of it.
  *
- * Little data is handled in softirq, where it arrives, because that is the
- * shortest way to a completion; much data goes to a work item, so that
- * copying runs beside the network stack and not inside it.
+ * An FPDU within one socket buffer is checked and placed from there, so its payload is copied
+ * once. An FPDU that is spread over several socket buffers is assembled in a bounce buffer
+ * first. That is the exception, since the transmitter cuts FPDUs to the size of TCP segments.
+ * In the middle of a long message, adjacent FPDUs are handled as one.
  *
- * All of it runs under the socket's lock.
+ * Little data is handled in softirq on arrival: that is the shortest way to a completion. Much
+ * data is left to a work item, so that the copy does not hold up the network stack.
+ *
+ * The receiver runs under the socket lock.
  */
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -29,7 +28,7 @@
 
 static void soft_rx_work(struct work_struct *work);
 
-/** soft_rx_init() - at the QP's creation; stopped until it has a stream */
+/** soft_rx_init() - initialize the receiver of a new QP; stopped until the QP has a stream */
 void soft_rx_init(struct soft_rx *rx, struct soft_qp *qp)
 {
 	qp->rx = rx;
@@ -40,7 +39,7 @@ void soft_rx_init(struct soft_rx *rx, struct soft_qp *qp)
 	rx->stopped = true;
 }
 
-/** soft_rx_reset() - before a stream and after it */
+/** soft_rx_reset() - reset the receiver, before a stream and after it */
 void soft_rx_reset(struct soft_rx *rx)
 {
 	int i;
@@ -65,8 +64,8 @@ void soft_rx_reset(struct soft_rx *rx)
 }
 
 /**
- * soft_rx_in_message() - is a message incomplete (the stream must not end here)
- * @qp: queue pair; its receiver rests
+ * soft_rx_in_message() - is a message incomplete, so that the stream must not end here?
+ * @qp: queue pair; its receiver is not running
  */
 bool soft_rx_in_message(const struct soft_qp *qp)
 {
@@ -89,8 +88,8 @@ soft_rx_crc_ok(struct soft_qp *qp, const struct soft_src *src, u32 len)
 }
 
 /*
- * Make room for @size octets; what was collected stays. Where softirq gets no
- * memory the work item does, which may wait for it.
+ * Make room for @size bytes and keep the bytes collected so far. If the allocation fails in
+ * softirq, the work item tries again; it may wait for memory.
  */
 static int soft_rx_bounce_room(struct soft_qp *qp, u32 size, bool may_sleep)
 {
@@ -111,7 +110,7 @@ static int soft_rx_bounce_room(struct soft_qp *qp, u32 size, bool may_sleep)
 	return 0;
 }
 
-/* Octets up to the one behind ULPDU_Length. */
+/* Bytes up to the end of ULPDU_Length, with a leading marker. */
 static u32 soft_rx_bounce_head(const struct soft_qp *qp)
 {
 	if (qp->mpa.rx_markers && soft_marker_leads(qp->rx->marked_pos))
@@ -119,7 +118,7 @@ static u32 soft_rx_bounce_head(const struct soft_qp *qp)
 	return SOFT_MPA_HDR;
 }
 
-/* Octets of the FPDU that is being collected, as far as they are known. */
+/* Bytes to collect: those of the whole FPDU, or up to ULPDU_Length if that is not known yet. */
 static u32 soft_rx_bounce_want(const struct soft_qp *qp)
 {
 	const struct soft_rx *rx = qp->rx;
@@ -138,7 +137,7 @@ static bool soft_rx_bounce_full(const struct soft_qp *qp)
 	       qp->rx->bounce_len == soft_rx_bounce_want(qp);
 }
 
-/* The FPDU that was collected is whole: check it, and take its markers out. */
+/* Check the collected FPDU, and remove its markers. */
 static bool soft_rx_bounce_check(struct soft_qp *qp)
 {
 	struct soft_rx *rx = qp->rx;
@@ -159,7 +158,7 @@ static bool soft_rx_bounce_check(struct soft_qp *qp)
 	return true;
 }
 
-/* What is in the bounce buffer is ready, once or again after a wait. */
+/* Handle the FPDU in the bounce buffer, for the first time or again after a wait. */
 static void soft_rx_bounced(struct soft_qp *qp)
 {
 	struct soft_rx *rx = qp->rx;
@@ -173,7 +172,7 @@ static void soft_rx_bounced(struct soft_qp *qp)
 	rx->bounce_len = 0;
 }
 
-/* Collect octets of an FPDU that is spread over socket buffers. */
+/* Collect bytes of an FPDU that is spread over socket buffers. */
 static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 			   u32 avail)
 {
@@ -195,8 +194,8 @@ static int soft_rx_collect(struct soft_qp *qp, struct sk_buff *skb, u32 off,
 }
 
 /*
- * The next FPDU, if all of it is in the buffer; else what there is of it.
- * Return: octets used; 0 when the FPDU has to wait.
+ * Handle the next FPDU if the socket buffer holds all of it; otherwise collect its bytes.
+ * Return: bytes used; 0 when the FPDU has to wait; an errno when it cannot be read or collected.
  */
 static int soft_rx_next_fpdu(struct soft_qp *qp, struct sk_buff *skb,
 			     struct soft_window *w, u32 off, u32 avail)
@@ -215,7 +214,7 @@ static int soft_rx_next_fpdu(struct soft_qp *qp, struct sk_buff *skb,
 	else if (skb_copy_bits(skb, off, head, sizeof(head)))
 		return -EFAULT;
 	ulpdu_len = get_unaligned_be16(head);
-	/* not to be read again */
+	/* the compiler must not read the length again */
 	OPTIMIZER_HIDE_VAR(ulpdu_len);
 	len = soft_fpdu_len(ulpdu_len);
 	if (len > avail)
@@ -232,7 +231,7 @@ static int soft_rx_next_fpdu(struct soft_qp *qp, struct sk_buff *skb,
 	return n * len;
 }
 
-/* TCP has octets that nobody can read, as those in memory of a device: waiting mends nothing. */
+/* TCP holds data that the CPU cannot read, as in device memory: waiting would not help. */
 static void soft_rx_unreadable(struct soft_qp *qp)
 {
 	struct soft_term term;
@@ -244,7 +243,7 @@ static void soft_rx_unreadable(struct soft_qp *qp)
 	soft_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
-/* tcp_read_sock() actor: returns how many octets were used. */
+/* tcp_read_sock() actor. Return: bytes used. */
 static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
 			      unsigned int off, size_t len)
 {
@@ -277,12 +276,13 @@ static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /**
- * soft_rx_caught_up() - has everything from TCP been handled
+ * soft_rx_caught_up() - has the receiver handled all data from TCP?
  * @qp: queue pair
- * @seq: stream octets that the peer gave TCP
+ * @seq: stream bytes that the peer gave to TCP
  *
- * Return: 0; -EAGAIN when not, and the peer's transmitter is started at the end of
- * the next read; -EBUSY when that may take long. Context: with the socket locked.
+ * Context: with the socket locked.
+ * Return: 0 when it has; -EAGAIN when not, and the end of the next read starts the peer's
+ * transmitter; -EBUSY when it may take long.
  */
 int soft_rx_caught_up(struct soft_qp *qp, u64 seq)
 {
@@ -296,13 +296,13 @@ int soft_rx_caught_up(struct soft_qp *qp, u64 seq)
 	return -EAGAIN;
 }
 
-/* Take what TCP has. The socket is locked. */
+/* Read the data that TCP has. The socket is locked. */
 static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = qp, .count = 1 };
 
 	qp->rx->held = false;
-	/* one that was held in one piece comes before what is still with TCP */
+	/* an FPDU held in the bounce buffer comes before the data that is still with TCP */
 	if (qp->rx->bounce_ready && !qp->rx->stopped)
 		soft_rx_bounced(qp);
 	if (!qp->rx->held)
@@ -311,7 +311,7 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 		queue_work(soft_wq, &qp->rx->waiter.work);
 	} else if (desc.error) {
 		soft_rx_unreadable(qp);
-		/* what is there is dropped, so that the Terminate is not lost to a reset */
+		/* drop the data: closing with unread data would reset, and lose the Terminate */
 		tcp_read_sock(sk, &desc, soft_rx_read_actor);
 	}
 	if (qp->rx->push_waits) {
@@ -321,7 +321,7 @@ static void soft_rx_read(struct soft_qp *qp, struct sock *sk)
 }
 
 /**
- * soft_rx_ready() - data has arrived
+ * soft_rx_ready() - handle arrived data, here or in the work item
  * @qp: queue pair
  * @sk: its socket, locked
  * Context: the socket's data_ready callback.
@@ -339,7 +339,7 @@ void soft_rx_ready(struct soft_qp *qp, struct sock *sk)
 		queue_work(soft_wq, &qp->rx->waiter.work);
 }
 
-/** soft_rx_drain() - take what TCP has, from process context with a stream */
+/** soft_rx_drain() - read the data that TCP has; process context, with a stream */
 void soft_rx_drain(struct soft_qp *qp)
 {
 	struct sock *sk = qp->llp->sock->sk;
@@ -347,7 +347,7 @@ void soft_rx_drain(struct soft_qp *qp)
 
 	lock_sock(sk);
 	qp->rx->may_sleep = true;
-	/* without the memory the octets stay with TCP and the work item returns */
+	/* without memory the data stays with TCP, and the work item runs again */
 	do {
 		ret = soft_rx_bounce_room(qp, qp->rx->bounce_want, true);
 		soft_rx_read(qp, sk);
@@ -356,7 +356,7 @@ void soft_rx_drain(struct soft_qp *qp)
 	release_sock(sk);
 }
 
-/** soft_rx_resume() - go on after a wait, and with an end that had to wait too */
+/** soft_rx_resume() - continue after a wait; also with a stream end that had to wait */
 void soft_rx_resume(struct soft_qp *qp)
 {
 	soft_rx_drain(qp);
@@ -364,7 +364,7 @@ void soft_rx_resume(struct soft_qp *qp)
 		soft_qp_todo(qp, SOFT_TODO_PEER_CLOSED);
 }
 
-/* The stream outlives the work item: soft_stream_end() waits for it. */
+/* The stream outlives the work item: soft_stream_detach() cancels it and waits. */
 static void soft_rx_work(struct work_struct *work)
 {
 	struct soft_rx *rx = container_of(work, struct soft_rx, waiter.work);

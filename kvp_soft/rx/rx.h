@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The receiver: its state, and what it offers to the top of the module.
+ * The receiver: its state, and its interface to the rest of the module.
  */
 #ifndef SOFT_RX_H
 #define SOFT_RX_H
@@ -15,32 +15,33 @@
 struct soft_direct_seg;
 
 /**
- * struct soft_rx - receiver; under the socket's lock but @wait_timer, @waiter
- * @qp: whose it is
- * @bounce: an FPDU whose octets did not come in one piece
- * @bounce_len: octets in @bounce
- * @bounce_size: octets allocated
- * @bounce_want: octets that an FPDU has needed
- * @bounce_ready: octets of the FPDU in @bounce, checked and without its markers
- * @marked_pos: stream position of the next FPDU, kept when the peer sends markers
- * @stopped: what still arrives is dropped
- * @apart: segments of the socket buffer at hand are handled one by one
- * @held: an FPDU could not be handled yet; nothing behind it is looked at
- * @may_sleep: the receiver is where it may
- * @waiting: because no receive work request is posted
- * @wait_expired: for too long
- * @waiter: its work, and in which queue it waits
+ * struct soft_rx - receiver; under the socket lock, except @wait_timer and @waiter
+ * @qp: its queue pair
+ * @bounce: buffer for an FPDU that is spread over socket buffers, or has markers
+ * @bounce_len: bytes in @bounce
+ * @bounce_size: bytes allocated
+ * @bounce_want: bytes that were last requested for @bounce
+ * @bounce_ready: bytes of the FPDU in @bounce, once it is checked and its markers are removed;
+ *	otherwise 0
+ * @marked_pos: stream position of the next FPDU, if the peer sends markers
+ * @stopped: further data is dropped
+ * @apart: segments of the current socket buffer are handled one by one
+ * @held: an FPDU has to be handled again later; no later data is handled before
+ * @may_sleep: the receiver runs in a context that may sleep
+ * @waiting: the receiver waits for a receive work request
+ * @wait_expired: rx_wait_ms have passed in this wait
+ * @waiter: the receiver's work, and its entry in the list of a receive queue
  * @wait_timer: ends the wait
- * @untagged: what the next segment of each queue must say
- * @write_len: octets of the RDMA Write that arrived last, or is arriving, since
- *	the last message that consumed a receive
- * @in_write: it is incomplete
- * @imm_kept: the Send that is next has immediate data
- * @imm: that
- * @mem: where payload was placed last
- * @seq_read: stream octets taken from TCP, or from the peer on this host in its place
- * @push_waits: a peer on this host waits until all from TCP is taken
- * @pushing: it is in the receiver, and looks at what the segment asked for
+ * @untagged: expected MSN and MO of each untagged queue
+ * @write_len: bytes of the last or current RDMA Write since the last message that consumed a
+ *	receive
+ * @in_write: that RDMA Write is incomplete
+ * @imm_kept: @imm belongs to the next Send
+ * @imm: immediate data of the next Send
+ * @mem: cache: the memory in which payload was placed last
+ * @seq_read: stream bytes taken from TCP, or from the peer on this host
+ * @push_waits: a peer on this host waits until all data from TCP has been read
+ * @pushing: a push of the peer is in progress; after it, the peer's thread runs our transmitter
  */
 struct soft_rx {
 	struct soft_qp *qp;
@@ -85,7 +86,7 @@ u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus);
 void __soft_rx_wait_end(struct soft_qp *qp);
 
 /**
- * soft_rx_wait_end() - the QP waits no longer, if it did
+ * soft_rx_wait_end() - end the wait of a QP, if it waits
  * @qp: queue pair
  * Context: the receiver, or with the receiver stopped.
  */

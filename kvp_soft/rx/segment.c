@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * From an FPDU, or a segment of a queue pair of this host, to the handler of what it is about
- * (deliver.c), and what follows from its answer.
+ * An FPDU, or a segment of a queue pair on this host, is decoded and passed to its handler
+ * (deliver.c). The result of the handler decides how the stream continues.
  */
 #include <linux/unaligned.h>
 
 #include "../base/trace.h"
 #include "internal.h"
 
-/* The stream cannot go on: tell the peer, the consumer, and stop listening. */
+/* Fail the stream: stop the receiver, send the Terminate @term, report an event. */
 static void soft_rx_fail(struct soft_qp *qp, const struct soft_term *term)
 {
 	bool access = (term->layer == SOFT_TERM_RDMAP &&
@@ -22,7 +22,7 @@ static void soft_rx_fail(struct soft_qp *qp, const struct soft_term *term)
 	soft_qp_event(qp, access ? IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
 }
 
-/** soft_rx_mpa_error() - what arrived is no FPDU: the stream cannot go on */
+/** soft_rx_mpa_error() - fail the stream because of an invalid FPDU */
 void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
 {
 	struct soft_term term;
@@ -31,7 +31,7 @@ void soft_rx_mpa_error(struct soft_qp *qp, u8 code)
 	soft_rx_fail(qp, &term);
 }
 
-/* How many segments behind @s, in the middle of a message, go with it as one. */
+/* Join the segments behind @s, in the middle of a message. Return: number of joined segments. */
 static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	u32 n;
@@ -39,25 +39,26 @@ static u32 soft_rx_join(struct soft_qp *qp, struct soft_rx_seg *s)
 	if (s->seg.last || !s->seg.payload_len || !s->src.more ||
 	    qp->rx->apart || trace_soft_recv_enabled())
 		return 0;
-	/* the first of a message takes its receive */
+	/* the first segment of a message takes the receive, so it is handled alone */
 	if (!s->seg.tagged && !qp->rwqe.active)
 		return 0;
 	n = soft_src_join(&s->src, &s->seg, s->raw, qp->mpa.crc);
 	if (!n || soft_rx_join_ok(qp, &s->seg))
 		return n;
 	soft_src_part(&s->src, &s->seg);
-	/* one of them will be: not to be tried with each before it */
+	/* one of the segments will be refused: do not try again with each one before it */
 	qp->rx->apart = true;
 	return 0;
 }
 
 /**
- * soft_rx_handled() - a segment's handler has answered
+ * soft_rx_handled() - act on the result of a segment's handler
  * @qp: queue pair
  * @s: the segment
- * @ret: 0, or its errno
- * Return: 0, also when the stream has failed with it; -EAGAIN when it is to be given again
- * later, and nothing behind it before (rx.held); -ESTALE as soft_src_place().
+ * @ret: result of the handler
+ *
+ * Return: 0, also when the stream has failed with the segment; -EAGAIN when the segment has to
+ * be handled again later, before any later one (rx.held); -ESTALE as soft_src_place().
  */
 int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 {
@@ -67,7 +68,7 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	if (ret) {
 		soft_rx_fail(qp, &s->term);
 	} else if (!READ_ONCE(qp->peer_ready)) {
-		/* the initiator has spoken: the responder may send (RFC 5044 7.1.2) */
+		/* the initiator's first FPDU has arrived: the responder may send (RFC 5044 7.1.2) */
 		WRITE_ONCE(qp->peer_ready, true);
 		soft_qp_kick(qp);
 	}
@@ -75,19 +76,19 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	return 0;
 }
 
-/* What its sender on this host still has goes with the segment, however long. */
+/* Add the payload in the memory of the sender on this host to the segment, whatever its length. */
 static void soft_rx_add_direct(struct soft_rx_seg *s)
 {
 	const u32 n = s->src.direct->payload;
 
 	s->seg.payload_len += n;
-	/* what a Terminate says of it */
+	/* a Terminate reports this length */
 	s->seg.ulpdu_len = min(s->seg.ulpdu_len + n, U16_MAX);
 }
 
 /*
- * A segment of which @have octets stand in @s->raw, and those that go with it. Return:
- * how many, or soft_rx_handled()'s errno.
+ * Handle a segment, of which @s->raw has @have bytes, and the segments joined to it.
+ * Return: number of segments, or an errno of soft_rx_handled().
  */
 static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 {
@@ -110,15 +111,15 @@ static int soft_rx_segment(struct soft_qp *qp, struct soft_rx_seg *s, u32 have)
 }
 
 /**
- * soft_rx_fpdu() - a whole FPDU, checked
+ * soft_rx_fpdu() - handle a whole FPDU, and further ones joined to it or like it
  * @qp: queue pair
- * @src: its octets
- * @len: how many
- * @ulpdu_len: its ULPDU_Length as it was read to find that: the pages of a sender on this
- *	host may be anybody's, and change
+ * @src: location of the FPDU, whose CRC has been checked
+ * @len: bytes of the FPDU
+ * @ulpdu_len: ULPDU_Length from which @len was computed; it is not read again, since the pages
+ *	of a sender on this host may change
  *
- * Return: FPDUs of that length that were used, it and those that go with it; 0 when it is to
- * be given again later.
+ * Return: number of FPDUs used, each of @len bytes; 0 when the FPDU has to be handled again
+ * later.
  */
 u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 		 u16 ulpdu_len)
@@ -129,7 +130,7 @@ u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 
 	s.src = *src;
 	if (src->lin && have == SOFT_HDR_MAX) {
-		/* of known length: no call; and not to be read again */
+		/* constant length, so no function call; the bytes must not be read again */
 		memcpy(s.raw, src->lin, SOFT_HDR_MAX);
 		barrier_data(s.raw);
 	} else {
@@ -145,14 +146,16 @@ u32 soft_rx_fpdu(struct soft_qp *qp, const struct soft_src *src, u32 len,
 }
 
 /**
- * soft_rx_direct() - a segment from a queue pair of this host
- * @qp: who receives
+ * soft_rx_direct() - handle a segment from a queue pair of this host
+ * @qp: queue pair that receives
  * @seg: the segment
  *
  * Context: process context, with the socket of @qp locked.
- * Return: 0, also when it was refused, which the peer hears by a Terminate; -EAGAIN
- * when there is no receive for it yet, and -ENOTCONN when the stream has failed: it and
- * what is behind it are to come by TCP; -ESTALE when its payload cannot be read.
+ * Return:
+ * * 0, also when the segment was refused; the peer gets a Terminate
+ * * -EAGAIN when no receive is posted; this and later segments have to come through TCP
+ * * -ENOTCONN when the stream has failed; this and later segments have to come through TCP
+ * * -ESTALE when the payload cannot be read
  */
 int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 {
@@ -181,14 +184,14 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 }
 
 /**
- * soft_rx_direct_fpdus() - built FPDUs from a queue pair of this host
- * @qp: who receives
- * @p: the first; its memory is the transmitter's
- * @len: octets of all
- * @fpdus: counted up by those that were used
+ * soft_rx_direct_fpdus() - handle built FPDUs from a queue pair of this host
+ * @qp: queue pair that receives
+ * @p: the first FPDU, in memory of the peer's transmitter
+ * @len: bytes of all FPDUs
+ * @fpdus: incremented by the number of FPDUs used
  *
  * Context: process context, with the socket of @qp locked.
- * Return: octets used; the rest is to come by TCP.
+ * Return: bytes used; the rest has to come through TCP.
  */
 u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
 {

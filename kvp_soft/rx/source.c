@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Where the receiver's octets are: in one piece of a socket buffer, in several, or in
- * the memory of a queue pair of this host; and how they get from there to where they
- * belong.
+ * The source of received data: one piece of a socket buffer, several pieces, or the memory of
+ * a queue pair on this host; and the copy from there to its destination.
  */
 #include <linux/skbuff.h>
 
 #include "../memory/memory.h"
 #include "internal.h"
 
-/* Look at the next piece: the buffer's own octets, each fragment, those of its parts. */
+/* Find the next piece: the linear part, the fragments, then the same for the fragment list. */
 static __always_inline void soft_rx_window_peek(struct soft_window *w)
 {
 	const skb_frag_t *frag;
@@ -32,7 +31,7 @@ static __always_inline void soft_rx_window_peek(struct soft_window *w)
 	w->next_len = skb_frag_size(frag);
 }
 
-/* To the next piece, and those that happen to lie behind it: a sender's pages mostly do. */
+/* Go to the next piece, and include contiguous pieces: a sender's pages mostly are. */
 void soft_window_step(struct soft_window *w)
 {
 	w->data = w->next;
@@ -44,20 +43,20 @@ void soft_window_step(struct soft_window *w)
 }
 
 /**
- * soft_window_open() - before a socket buffer is looked at
- * @w: the caller's
+ * soft_window_open() - begin to read a socket buffer through a window
+ * @w: window to initialize
  * @skb: socket buffer, readable
  */
 void soft_window_open(struct soft_window *w, struct sk_buff *skb)
 {
 	*w = (struct soft_window){ .skb = skb, .part = skb };
-	/* nothing to see: the octets are copied, then */
+	/* fragments may have no kernel address: leave the window empty, so bytes are copied */
 	if (IS_ENABLED(CONFIG_HIGHMEM))
 		w->part = NULL;
 	soft_rx_window_peek(w);
 }
 
-/** soft_src_copy() - @n octets of an FPDU from @off on */
+/** soft_src_copy() - copy @n bytes of an FPDU from @off on */
 void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 {
 	if (src->skb)
@@ -65,18 +64,18 @@ void soft_src_copy(const struct soft_src *src, u32 off, void *dst, u32 n)
 		WARN_ON_ONCE(skb_copy_bits(src->skb, src->off + off, dst, n));
 	else
 		memcpy(dst, src->lin + off, n);
-	/* the pages of a sender on this host may change: the copy is what counts */
+	/* the pages of a sender on this host may change: only the copy may be used */
 	barrier_data(dst);
 }
 
-/* The next piece; skb_seq_read() answers with all of a fragment, the end or not. */
+/* The next piece, limited to @n: skb_seq_read() returns whole fragments. */
 static u32 soft_rx_src_piece(struct skb_seq_state *st, u32 done, u32 n,
 			     const u8 **data)
 {
 	return min(skb_seq_read(done, data, st), n - done);
 }
 
-/* CRC of the first @n octets. */
+/* CRC of the first @n bytes. */
 static u32 soft_rx_src_crc(const struct soft_src *src, u32 n)
 {
 	u32 crc = soft_crc_begin();
@@ -93,9 +92,9 @@ static u32 soft_rx_src_crc(const struct soft_src *src, u32 n)
 }
 
 /**
- * soft_src_crc_ok() - is the CRC of an FPDU right
- * @src: its octets, markers included
- * @len: how many
+ * soft_src_crc_ok() - is the CRC of an FPDU correct?
+ * @src: location of the FPDU, markers included
+ * @len: bytes of the FPDU
  */
 bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 {
@@ -105,7 +104,7 @@ bool soft_src_crc_ok(const struct soft_src *src, u32 len)
 	return soft_crc_ok(soft_rx_src_crc(src, len - SOFT_MPA_CRC), wire);
 }
 
-/* From the sender's memory; it may have lost its right to that since it asked. */
+/* Copy from the sender's memory, which may have been invalidated since the sender's check. */
 static int soft_rx_src_move(const struct soft_direct_seg *seg, u32 off,
 			    const struct soft_mem *mem, u64 to, u32 n)
 {
@@ -121,7 +120,7 @@ static int soft_rx_src_move(const struct soft_direct_seg *seg, u32 off,
 	return 0;
 }
 
-/* From FPDUs of one length that lie one behind the other. */
+/* Copy from contiguous FPDUs of the same length. */
 static void soft_rx_src_place_joined(const struct soft_src *src, u32 off,
 				     const struct soft_mem *mem, u64 to, u32 n)
 {
@@ -145,14 +144,15 @@ static void soft_rx_src_place_joined(const struct soft_src *src, u32 off,
 }
 
 /**
- * soft_src_place() - copy payload to where it belongs
- * @src: where it is
- * @off: of the first octet: that of the payload in the first FPDU, and octets of payload
- * @mem: soft_mem_get() allowed it
- * @to: tagged offset there
- * @n: octets
+ * soft_src_place() - copy payload to its destination
+ * @src: location of the payload
+ * @off: offset of the first byte to copy: offset of the payload in the first FPDU plus an offset
+ *	in the payload
+ * @mem: destination, allowed by soft_mem_get()
+ * @to: tagged offset in @mem
+ * @n: bytes to copy
  *
- * Return: 0, or -ESTALE when the octets are gone, which is the sender's fault.
+ * Return: 0, or -ESTALE when the sender's memory was invalidated, an error of the sender.
  */
 int soft_src_place(const struct soft_src *src, u32 off,
 		   const struct soft_mem *mem, u64 to, u32 n)
@@ -178,16 +178,16 @@ int soft_src_place(const struct soft_src *src, u32 off,
 }
 
 /**
- * soft_src_join() - take the FPDUs behind one for the rest of it
- * @src: all of an FPDU, in one piece
- * @seg: its segment; grows
- * @raw: its headers as they were received
- * @crc: they have one
+ * soft_src_join() - join the FPDUs behind an FPDU with it
+ * @src: location of the FPDU, in one piece
+ * @seg: segment of the FPDU; its payload length grows
+ * @raw: its headers as received
+ * @crc: the stream uses CRCs
  *
- * Those that go on where it ends, each of its length, as far as they lie in the same
- * piece: one check and one search for the memory do for all then. The headers, which
- * a sender on this host may change, are read once.
- * Return: how many; soft_src_part() undoes it.
+ * Joins FPDUs of the same length that continue the message, as long as they are contiguous with
+ * the first. Then one check and one lookup of the memory serve all of them. Their headers are
+ * read once, since a sender on this host may change them.
+ * Return: number of joined FPDUs; soft_src_part() undoes the join.
  */
 u32 soft_src_join(struct soft_src *src, struct soft_seg *seg, const u8 *raw,
 		  bool crc)

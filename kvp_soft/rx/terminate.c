@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The peer's Terminate: which work request is to blame.
+ * The peer's Terminate: find the work request that caused it.
  */
 #include "../base/trace.h"
 #include "internal.h"
 
-/* Which of our work requests, in the verbs' words, did the peer refuse? */
+/* The completion status of the work request that the peer has refused. */
 static enum ib_wc_status soft_rx_term_status(const struct soft_term *term)
 {
 	if (term->layer == SOFT_TERM_RDMAP &&
@@ -23,13 +23,13 @@ static enum ib_wc_status soft_rx_term_status(const struct soft_term *term)
 		return IB_WC_REM_ACCESS_ERR;
 	case SOFT_OPER_VERSION:
 	case SOFT_OPER_OPCODE:
-		/* the peer knows no such message: RFC 7306 is optional */
+		/* the peer does not know the message: RFC 7306 is optional */
 		return IB_WC_REM_INV_REQ_ERR;
 	}
 	return IB_WC_REM_OP_ERR;
 }
 
-/* RFC 7306 8.2 has one code for an atomic operation's address, and others' lack of all */
+/* Does the Terminate report a bad address of an atomic operation, by the code of RFC 7306 8.2? */
 static bool soft_rx_term_is_misaligned(const struct soft_term *term,
 				       const struct soft_term_about *about)
 {
@@ -39,7 +39,7 @@ static bool soft_rx_term_is_misaligned(const struct soft_term *term,
 	       term->code == SOFT_OPER_STREAM;
 }
 
-/* Is the sink of this Read the one in the header? It moves on as the Read is answered. */
+/* Is the sink in the header within this Read? Its offset advances while the Read is answered. */
 static bool soft_rx_term_out_has_sink(const struct soft_read_out *out,
 				      const struct soft_term_about *about)
 {
@@ -48,8 +48,9 @@ static bool soft_rx_term_out_has_sink(const struct soft_read_out *out,
 }
 
 /*
- * The Read or atomic operation whose request that is, if it is not answered. siw has the
- * length of a Read where its MSN belongs: then the oldest with that sink.
+ * Fail the unanswered Read or atomic operation whose request the Terminate reports. siw sends
+ * the length of a Read in place of its MSN: then fail the oldest Read with that sink.
+ * Return: false when there is none.
  */
 static bool soft_rx_term_fail_request(struct soft_qp *qp,
 				      const struct soft_term_about *about,
@@ -80,9 +81,10 @@ static bool soft_rx_term_fail_request(struct soft_qp *qp,
 }
 
 /*
- * Blame the work request that the Terminate names. That has often completed: a Send or
- * Write has when TCP took it, and then nobody else is to blame. Where the Terminate names
- * nothing it is the oldest. Return: somebody is to blame.
+ * Blame the work request that the Terminate reports. It has often completed already: a Send or
+ * Write completes when TCP takes it. Then no other work request is blamed. If the Terminate
+ * reports no header, blame the oldest work request that has begun.
+ * Return: true when a work request was blamed.
  */
 static bool soft_rx_term_blame(struct soft_qp *qp, const struct soft_term *term)
 {
@@ -102,7 +104,7 @@ static bool soft_rx_term_blame(struct soft_qp *qp, const struct soft_term *term)
 	       soft_sq_blame(qp, &about, status);
 }
 
-/** soft_rx_terminate() - the peer has ended the stream, and says why */
+/** soft_rx_terminate() - handle a Terminate of the peer */
 int soft_rx_terminate(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	u8 body[SOFT_TERM_MAX];

@@ -2,23 +2,24 @@
 /*
  * Waiting for a receive work request.
  *
- * A Send that finds none posted is an error of the peer (RFC 5041 7.1). But a
- * program may be late by the time that it takes to be scheduled, and ending its
- * connection for that helps nobody. So the receiver stops before such a Send for
- * up to rx_wait_ms: the FPDU stays where it is, what comes behind it stays with
- * TCP, whose window closes, and the peer's transmitter waits as it does for any
- * slow reader. Posting rings the doorbell and the receiver goes on. Of the receivers that
- * wait for a shared queue, as many are started as there are entries, in the order in which
- * they came; each starts others when it waits no longer, so that none is forgotten.
+ * A Send without a posted receive is an error of the peer (RFC 5041 7.1). But the receiving
+ * program may only be late by a scheduling delay, and ending its connection for that helps
+ * nobody. So the receiver stops before such a Send for up to rx_wait_ms. The FPDU stays where
+ * it is, later data stays with TCP, TCP's window closes, and the peer's transmitter waits as
+ * for any slow reader. Posting rings the doorbell, and the receiver continues.
  *
- * Called by the receiver (rx.c); woken by whoever posts.
+ * Several receivers may wait for a shared queue. A doorbell starts as many of them as there are
+ * entries, in the order in which they began to wait. Each receiver starts others when its own
+ * wait ends, so none is forgotten.
+ *
+ * The receiver (rx.c) calls these functions; the poster wakes it.
  */
 #include <net/sock.h>
 
 #include "../base/params.h"
 #include "internal.h"
 
-/* Ask for a doorbell. Something may have been posted before that was visible. */
+/* Ask for a doorbell. The caller has to fetch again: a receive may have been posted before. */
 static void soft_rx_wait_enlist(struct soft_qp *qp)
 {
 	struct soft_rq *rq = qp->rq;
@@ -52,9 +53,9 @@ void __soft_rx_wait_end(struct soft_qp *qp)
  * @qp: queue pair
  *
  * Context: the receiver.
- * Return: 0 and qp->rwqe is active; -EAGAIN when the receiver is to stop here and
- * will be started again; -ENOENT when none was posted in time; -EINVAL when
- * what was posted makes no sense.
+ * Return: 0, and qp->rwqe is active; -EAGAIN when the receiver has to stop here and will be
+ * started again; -ENOENT when none was posted in time; -EINVAL when the posted entry or the ring
+ * is invalid.
  */
 int soft_rx_claim(struct soft_qp *qp)
 {
@@ -75,7 +76,7 @@ int soft_rx_claim(struct soft_qp *qp)
 	return ret;
 }
 
-/* rx_wait_ms are over. The stream outlives the timer, as it does the work item. */
+/* rx_wait_ms have passed. The stream outlives the timer: soft_stream_detach() cancels it. */
 static void soft_rx_wait_timer(struct work_struct *work)
 {
 	struct soft_qp *qp =
@@ -83,14 +84,14 @@ static void soft_rx_wait_timer(struct work_struct *work)
 	struct sock *sk = qp->llp->sock->sk;
 
 	lock_sock(sk);
-	/* armed again, it is that of a wait which began meanwhile */
+	/* if the timer is pending again, it belongs to a new wait */
 	if (qp->rx->waiting && !delayed_work_pending(&qp->rx->wait_timer))
 		qp->rx->wait_expired = true;
 	release_sock(sk);
 	soft_rx_resume(qp);
 }
 
-/** soft_rx_wait_init() - at the QP's creation */
+/** soft_rx_wait_init() - initialize the wait of a new QP's receiver */
 void soft_rx_wait_init(struct soft_rx *rx)
 {
 	INIT_LIST_HEAD(&rx->waiter.node);

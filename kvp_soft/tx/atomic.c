@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Atomic operations (RFC 7306 section 5): asking for them, and answering the peer.
+ * Atomic operations (RFC 7306 section 5): sending requests, and answering the peer's.
  *
- * Requests stand in one line with RDMA Reads: the same queue and message sequence
- * numbers, the same places of IRD and ORD, answered in the order of arrival. So the
- * responder carries an operation out when its answer is built and not before: a
- * Read that came first has then been answered, one that came later has not.
- * Responses have a queue of their own.
+ * Atomic Requests share with RDMA Read Requests the queue, the message sequence numbers and
+ * the IRD and ORD entries. The responder answers both in the order of arrival. So it executes
+ * an operation only when it builds the response: earlier Reads have been answered by then,
+ * later Reads have not. Atomic Responses have a queue of their own.
  *
- * The operation is a compare and exchange in the target's page, so it is atomic
- * with those of all QPs of all RNICs of the host, and with the processors.
+ * An operation is a compare and exchange in the target's page. So it is atomic with the
+ * operations of all QPs of all RNICs of the host, and with the processors.
  */
 #include "internal.h"
 
 /* Responder ***************************************************************** */
 
 /**
- * soft_tx_atomic_resp() - carry the peer's oldest request out and answer it
+ * soft_tx_atomic_resp() - execute the peer's oldest request and build the response
  * @qp: queue pair
  * @in: the request
  *
- * Nothing is touched before there is room for the answer. Context: the transmitter.
+ * Memory is changed only when there is room for the response.
+ * Context: the transmitter.
+ * Return: SOFT_STEP_FULL without room, otherwise SOFT_STEP_BUILT.
  */
 enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 				   const struct soft_read_in *in)
@@ -36,7 +37,7 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 		return SOFT_STEP_FULL;
 	why = soft_mem_get_atomic(&qp->mem, &in->atomic, &mem);
 	if (why) {
-		/* the target went away after the request was checked */
+		/* the target was invalidated after the request was checked */
 		soft_tx_refused(qp, raw,
 				soft_put_atomic_req(raw, in->msn, &in->atomic),
 				0, why);
@@ -53,11 +54,13 @@ enum soft_step soft_tx_atomic_resp(struct soft_qp *qp,
 /* Requester ***************************************************************** */
 
 /**
- * soft_tx_start_atomic() - check where the result goes, then ask
+ * soft_tx_start_atomic() - check the memory for the result, then build the request
  * @qp: queue pair
- * @wqe: checked copy: one element of 8 octets
- * @slot: of the send queue
+ * @wqe: checked copy of the work request: one element of 8 bytes
+ * @slot: slot of the send queue
  * Context: the transmitter.
+ * Return: SOFT_STEP_FULL without room; SOFT_STEP_BLOCKED when ORD is used up; otherwise
+ * SOFT_STEP_BUILT.
  */
 enum soft_step soft_tx_start_atomic(struct soft_qp *qp,
 				    const struct krdma_soft_sqe *wqe, u32 slot)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The message under way: cut into FPDUs that fit TCP's segments.
+ * The current message is cut into FPDUs that fit into TCP segments.
  *
- * The FPDUs are built back to back in page fragments, as they will stand on the wire, and
- * many of them go to TCP in one send, which takes the pages by reference. So payload is
- * copied once, its CRC is computed while it is in the cache, what was built cannot change any
- * more however often TCP sends it again, and a send that TCP takes in part goes on from an
- * octet count.
+ * FPDUs are built back to back in page fragments, exactly as sent. Many FPDUs go to TCP in one
+ * send, which takes the pages by reference. The consequences:
+ *  - Payload is copied once, and its CRC is computed while the payload is in the cache.
+ *  - A built FPDU cannot change any more, however often TCP retransmits it.
+ *  - After a send that TCP took in part, the next send continues at a byte offset.
  */
 #include "../base/params.h"
 #include "../base/trace.h"
 #include "../wire/mpa_markers.h"
 #include "internal.h"
 
-/* Octets of an FPDU that is built next. */
+/* Bytes of the next FPDU, for a ULPDU of @ulpdu_len bytes. */
 static u32 soft_tx_fpdu_len(const struct soft_qp *qp, u32 ulpdu_len)
 {
 	u32 len = soft_fpdu_len(ulpdu_len);
@@ -33,13 +33,14 @@ static u8 *soft_tx_reserve_pages(struct soft_qp *qp, u32 ulpdu_len)
 }
 
 /**
- * soft_tx_reserve() - room for the next FPDU, in one piece
+ * soft_tx_reserve() - reserve contiguous room for the next FPDU
  * @qp: queue pair
- * @ulpdu_len: octets of its ULPDU
+ * @ulpdu_len: bytes of its ULPDU
  *
- * The room goes to the end of tx.frag; it may be less than asked for when memory
- * is short, but never less than a page. On the direct path it is tx.seg's, for a
- * message that is all headers. Return: NULL when there is none.
+ * The room extends to the end of tx.frag. When memory is short, it may be less than requested,
+ * but never less than a page. On the direct path the room is tx.seg.raw, for a message that
+ * consists of headers only.
+ * Return: the room; NULL when there is none.
  */
 u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 {
@@ -47,7 +48,7 @@ u8 *soft_tx_reserve(struct soft_qp *qp, u32 ulpdu_len)
 			       soft_tx_reserve_pages(qp, ulpdu_len);
 }
 
-/** soft_tx_commit() - the next @n octets of the reserved room are so many whole FPDUs */
+/** soft_tx_commit() - append the next @n reserved bytes, @fpdus whole FPDUs, to tx.vec */
 void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus)
 {
 	struct bio_vec *last = tx->nvec ? &tx->vec[tx->nvec - 1] : NULL;
@@ -66,10 +67,10 @@ void soft_tx_commit(struct soft_tx *tx, u32 n, u32 fpdus)
 	tx->seq_built += n;
 }
 
-/* Complete an FPDU of @n octets of ULPDU_Length and ULPDU. */
+/* Complete an FPDU of @n bytes of ULPDU_Length and ULPDU. */
 static void soft_tx_seal_fpdu(struct soft_qp *qp, u8 *p, u32 n)
 {
-	/* markers come between */
+	/* copied, since markers may be inserted before them */
 	const u8 ddp[] = { p[SOFT_MPA_HDR], p[SOFT_MPA_HDR + 1] };
 
 	n = soft_tx_tail(p, n);
@@ -82,7 +83,7 @@ static void soft_tx_seal_fpdu(struct soft_qp *qp, u8 *p, u32 n)
 	soft_tx_commit(qp->tx, n, 1);
 }
 
-/** soft_tx_seal() - what was reserved holds @n octets of ULPDU_Length and ULPDU: send it */
+/** soft_tx_seal() - complete the reserved FPDU or segment; @p has @n bytes without the tail */
 void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 {
 	struct soft_direct_seg *seg = qp->tx->seg;
@@ -96,7 +97,7 @@ void soft_tx_seal(struct soft_qp *qp, u8 *p, u32 n)
 	seg->of_message = false;
 }
 
-/* Copy @n octets of the list, from where the last call stopped. */
+/* Copy @n bytes from the element list, continuing where the last call stopped. */
 static enum soft_access soft_tx_build_gather(struct soft_qp *qp, struct soft_msg *msg,
 					     u8 *dst, u32 n)
 {
@@ -154,8 +155,8 @@ static enum soft_access soft_tx_build_payload(struct soft_qp *qp,
 }
 
 /*
- * What a request of the peer, @raw, is about went away after it was checked and
- * @done octets were answered (RFC 5040 4.8).
+ * The source of the peer's request @raw was invalidated after the request was checked and @done
+ * bytes were answered: fail the stream (RFC 5040 4.8).
  */
 void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 		     enum soft_access why)
@@ -172,7 +173,7 @@ void soft_tx_refused(struct soft_qp *qp, const u8 *raw, u32 n, u32 done,
 	soft_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
 }
 
-/* A work request of ours cannot be carried out: the QP fails with it. */
+/* A local work request cannot be executed: fail the QP. */
 void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 {
 	struct soft_term term;
@@ -183,7 +184,7 @@ void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 	soft_qp_fail(qp, &term, true, -EIO);
 }
 
-/* The peer's oldest request is answered. */
+/* Remove the peer's oldest request, which has been answered. */
 void soft_tx_in_done(struct soft_qp *qp)
 {
 	spin_lock_bh(&qp->lock);
@@ -193,7 +194,7 @@ void soft_tx_in_done(struct soft_qp *qp)
 	spin_unlock_bh(&qp->lock);
 }
 
-/* The payload of the message under way cannot be read any more. */
+/* The payload of the current message cannot be read any more: fail the QP. */
 void soft_tx_msg_refused(struct soft_qp *qp, struct soft_msg *msg,
 			 enum soft_access why)
 {
@@ -208,7 +209,7 @@ void soft_tx_msg_refused(struct soft_qp *qp, struct soft_msg *msg,
 	soft_tx_refused(qp, raw, n, msg->off, why);
 }
 
-/* The last segment of the message is built, if not the last FPDU. */
+/* The last segment of the message is built. Immediate data may still follow it. */
 void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 {
 	if (msg->imm_due == SOFT_IMM_AFTER) {
@@ -222,7 +223,7 @@ void soft_tx_msg_done(struct soft_qp *qp, struct soft_msg *msg)
 	msg->kind = SOFT_MSG_NONE;
 }
 
-/** soft_tx_header() - encode that of the next segment; @n octets of payload follow */
+/** soft_tx_header() - encode the header of the next segment, which has @n bytes of payload */
 u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 {
 	bool last = msg->off + n == msg->len;
@@ -234,7 +235,7 @@ u32 soft_tx_header(const struct soft_msg *msg, u8 *p, u32 n)
 				 SOFT_QN_SEND, msg->msn, msg->off, n);
 }
 
-/* Where the next octets of the message under way are: one piece, @n of them at most. */
+/* Find the next bytes of the current message: one piece, at most @n bytes. */
 u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 {
 	if (msg->kind == SOFT_MSG_READ_RESP) {
@@ -254,9 +255,10 @@ u32 soft_tx_locate(struct soft_msg *msg, struct soft_place *at, u32 n)
 }
 
 /*
- * Build as many FPDUs of @n octets of payload each as there is room for at @p, but for the
- * message's last, from one piece of memory: one check and one search for that do for all.
- * Return: how many; 0 too when an access is refused, which is told of each by itself.
+ * Build FPDUs of @n bytes of payload each at @p, as many as there is room for, but not the last
+ * of the message. They come from one piece of memory, which is looked up and checked once.
+ * Return: number of FPDUs. 0 also when the access is refused; then the caller's check of the
+ * next FPDU reports the error.
  */
 static u32 soft_tx_build_several(struct soft_qp *qp, u8 *p, u32 n)
 {
@@ -299,8 +301,8 @@ static u32 soft_tx_build_several(struct soft_qp *qp, u8 *p, u32 n)
 }
 
 /*
- * On the direct path: of short messages that stand one behind the other FPDUs are built,
- * which the peer takes together; for two short copies of each that saves the rest of a push.
+ * On the direct path: build the current message as an FPDU? The peer takes a run of such FPDUs
+ * together. That costs a second short copy of each message, but saves a push for each.
  */
 static bool soft_tx_build_in_run(const struct soft_qp *qp, const struct soft_msg *msg,
 				 u32 n)
@@ -312,7 +314,7 @@ static bool soft_tx_build_in_run(const struct soft_qp *qp, const struct soft_msg
 	       soft_ring_pending(&qp->sq.ring) > 0;
 }
 
-/* Build the next FPDU of the message under way, or several. */
+/* Build the next FPDU of the current message, or several. */
 static enum soft_step soft_tx_build_segment(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_tx *tx = qp->tx;
@@ -332,7 +334,7 @@ static enum soft_step soft_tx_build_segment(struct soft_qp *qp, u32 mulpdu)
 	if (soft_tx_build_several(qp, p, n))
 		return SOFT_STEP_BUILT;
 	room = tx->frag.size - tx->frag.offset;
-	/* not less than a page; what is around a shorter ULPDU is at most a pad more */
+	/* the room is at least a page; a shorter ULPDU needs at most one pad more around it */
 	if (room < soft_tx_fpdu_len(qp, hdr + n))
 		n = round_down(2 * room - soft_tx_fpdu_len(qp, room) -
 				       SOFT_MPA_PAD_MAX - hdr, 4);
@@ -355,7 +357,7 @@ static enum soft_step soft_tx_build_segment(struct soft_qp *qp, u32 mulpdu)
 	return SOFT_STEP_BUILT;
 }
 
-/* Build what is next of the message under way: a segment, or its immediate data. */
+/* Continue the current message: build its next segment or its immediate data. */
 enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 {
 	struct soft_msg *msg = &qp->tx->msg;
@@ -364,12 +366,12 @@ enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 	switch (msg->imm_due) {
 	case SOFT_IMM_NOW:
 		step = soft_tx_imm(qp, msg);
-		/* that of a Send goes before it */
+		/* the immediate data of a Send goes before the Send */
 		if (step == SOFT_STEP_BUILT && msg->opcode == SOFT_RDMAP_WRITE)
 			msg->imm_due = SOFT_IMM_GIVEN;
 		return step;
 	case SOFT_IMM_GIVEN:
-		/* now the peer has it, or the stream's octets count it */
+		/* the immediate data has been given to the peer, or is counted in seq_built */
 		soft_tx_msg_done(qp, msg);
 		return SOFT_STEP_BUILT;
 	default:

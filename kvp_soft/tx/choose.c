@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What is sent next: a work request, an answer to the peer, the frame that begins a stream or
- * the message that ends it.
+ * The choice of the next message: a work request, a response to the peer, the RTR frame at the
+ * start of a stream, or the Terminate at its end.
  */
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -18,7 +18,7 @@ static bool soft_tx_choose_room(const struct soft_tx *tx)
 		       READ_ONCE(soft_tx_batch_bytes);
 }
 
-/* Take the next work request. Return: soft_sq_fetch()'s, which may have failed the QP. */
+/* Take the next work request. Return: that of soft_sq_fetch(); errors have failed the QP. */
 static int soft_tx_fetch(struct soft_qp *qp)
 {
 	struct soft_term term;
@@ -33,7 +33,7 @@ static int soft_tx_fetch(struct soft_qp *qp)
 		soft_term_set(&term, SOFT_TERM_RDMAP, SOFT_RDMAP_LOCAL,
 			      SOFT_CODE_LOCAL);
 		soft_qp_fail(qp, &term, true, -EIO);
-		/* no completion says so */
+		/* no completion reports this error */
 		if (ret == -EINVAL)
 			soft_qp_event(qp, IB_EVENT_QP_FATAL);
 	}
@@ -41,9 +41,10 @@ static int soft_tx_fetch(struct soft_qp *qp)
 }
 
 /*
- * Remember what is asked for now; false when ORD is used up. The transmitter goes on
- * when half of that is answered, not with each answer: starting it costs more than the
- * answer, and the peer has the other half to do.
+ * Record a request for the peer. When ORD is used up, the transmitter waits until half of the
+ * requests are answered. It does not start again with each response: that costs more than the
+ * response, and the peer is busy with the other half.
+ * Return: false when ORD is used up.
  */
 bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 {
@@ -67,7 +68,7 @@ bool soft_tx_out_add(struct soft_qp *qp, const struct soft_read_out *out)
 	return ret;
 }
 
-/* Is a Read or an atomic operation unanswered? The last answer starts the transmitter, then. */
+/* Is a Read or an atomic operation unanswered? Then the last response starts the transmitter. */
 static bool soft_tx_unanswered(struct soft_qp *qp)
 {
 	bool ret;
@@ -80,7 +81,7 @@ static bool soft_tx_unanswered(struct soft_qp *qp)
 	return ret;
 }
 
-/* Build a Read Request, a message of one FPDU; the @last of its work request. */
+/* Build a Read Request, a message of one FPDU. @last: it is the last of its work request. */
 static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 				       const struct soft_read_req *req)
 {
@@ -106,7 +107,7 @@ static enum soft_step soft_tx_read_req(struct soft_qp *qp, u32 slot, bool last,
 	return SOFT_STEP_BUILT;
 }
 
-/* May the response be placed in all of @wqe's elements? */
+/* Are all sinks of @wqe valid for the response? */
 static bool soft_tx_sinks_ok(struct soft_qp *qp,
 			     const struct krdma_soft_sqe *wqe)
 {
@@ -124,7 +125,7 @@ static bool soft_tx_sinks_ok(struct soft_qp *qp,
 	return true;
 }
 
-/* The first element from @i on that is not empty. */
+/* The first non-empty element from @i on. */
 static u32 soft_tx_next_sink(const struct krdma_soft_sqe *wqe, u32 i)
 {
 	while (i < wqe->num_sge && !wqe->sge[i].length)
@@ -133,11 +134,11 @@ static u32 soft_tx_next_sink(const struct krdma_soft_sqe *wqe, u32 i)
 }
 
 /*
- * An RDMA Read: check the sinks, then ask. A Read Request has one sink
- * (RFC 5040 4.4), so one goes out for each element that is not empty, or a
- * single one for nothing at all. Their responses come in order (RFC 5040 5.5),
- * so the work request is over with that to the last. Each of them counts for
- * ORD: what it does not allow now goes out when a response has come.
+ * Start an RDMA Read: check the sinks, then build Read Requests. A Read Request has one sink
+ * (RFC 5040 4.4), so there is one request for each non-empty element, or a single request of
+ * length 0 when all are empty. The responses arrive in order (RFC 5040 5.5), so the response to
+ * the last request completes the work request. Each request counts for ORD. A request that ORD
+ * does not allow now is sent later, after responses have arrived.
  */
 static enum soft_step soft_tx_start_read(struct soft_qp *qp,
 					 const struct krdma_soft_sqe *wqe,
@@ -175,8 +176,8 @@ static enum soft_step soft_tx_start_read(struct soft_qp *qp,
 }
 
 /*
- * A local work request: nothing to build. It completes when those before it
- * have completed.
+ * Execute a local work request; nothing is built. The work request completes when the earlier
+ * ones have completed.
  */
 static enum soft_step soft_tx_local(struct soft_qp *qp,
 				    const struct krdma_soft_sqe *wqe, u32 slot)
@@ -191,7 +192,7 @@ static enum soft_step soft_tx_local(struct soft_qp *qp,
 	return SOFT_STEP_BUILT;
 }
 
-/* Make the fetched work request the message under way. */
+/* Make the fetched work request the current message. */
 static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 {
 	const struct krdma_soft_sqe *wqe = qp->sq.wqe;
@@ -199,7 +200,7 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	struct soft_msg *msg = &tx->msg;
 	bool solicited = wqe->flags & KRDMA_SOFT_WQE_SOLICITED;
 
-	/* a Read that has begun does not wait for itself */
+	/* a Read that has begun must not wait for itself */
 	if (wqe->flags & KRDMA_SOFT_WQE_FENCE && !qp->sq.read_sge &&
 	    soft_tx_unanswered(qp))
 		return SOFT_STEP_BLOCKED;
@@ -247,7 +248,7 @@ static enum soft_step soft_tx_start_wr(struct soft_qp *qp)
 	return SOFT_STEP_BUILT;
 }
 
-/* Answer the peer's oldest request: an RDMA Read becomes the message under way. */
+/* Answer the peer's oldest request; the response to an RDMA Read becomes the current message. */
 static enum soft_step soft_tx_start_resp(struct soft_qp *qp)
 {
 	struct soft_msg *msg = &qp->tx->msg;
@@ -291,7 +292,7 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 	}
 	if (qp->sq.held && soft_sq_wr_waits(&qp->sq))
 		return SOFT_STEP_BLOCKED;
-	/* RFC 5044 7.1.2: the responder is silent until the initiator spoke */
+	/* RFC 5044 7.1.2: the responder sends nothing before the initiator's first FPDU */
 	if (!READ_ONCE(qp->peer_ready) &&
 	    !soft_op_is_local(qp->sq.wqe->opcode))
 		return READ_ONCE(qp->state) == SOFT_QP_CLOSING ?
@@ -300,7 +301,7 @@ static enum soft_step soft_tx_next_wr(struct soft_qp *qp)
 	return soft_tx_start_wr(qp);
 }
 
-/* The frame that ends the responder's wait (RFC 6581 5). */
+/* Build the ready-to-receive frame, which ends the responder's wait (RFC 6581 5). */
 static enum soft_step soft_tx_rtr(struct soft_qp *qp)
 {
 	static const struct soft_read_req nothing = { .src_stag = 1 };
@@ -331,7 +332,7 @@ out:
 	return step;
 }
 
-/* The last message of the stream. */
+/* Build the Terminate, the last message of the stream. */
 static enum soft_step soft_tx_terminate(struct soft_qp *qp)
 {
 	u8 *p;
@@ -366,7 +367,7 @@ static enum soft_step soft_tx_choose_step(struct soft_qp *qp, u32 mulpdu)
 	if (tx->msg.kind != SOFT_MSG_NONE)
 		return soft_tx_go_on(qp, mulpdu);
 
-	/* answers and work requests take turns, message by message */
+	/* responses and work requests take turns, message by message */
 	if (tx->resp_turn && soft_tx_has_requests(qp)) {
 		resp = soft_tx_start_resp(qp);
 		tx->resp_turn = resp == SOFT_STEP_EMPTY;
@@ -386,8 +387,8 @@ static enum soft_step soft_tx_choose_step(struct soft_qp *qp, u32 mulpdu)
 }
 
 /*
- * What a segment carries. TCP notes a new path MTU when it sends, which is too
- * late for what is built before that (RFC 5044 4.5).
+ * The effective MSS, with the current path MTU. TCP updates its MSS only when it sends, which is
+ * too late for FPDUs that are built before (RFC 5044 4.5).
  */
 static u32 soft_tx_emss(struct sock *sk)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Immediate Data (RFC 7306 section 6), and how the verbs' 32 bits travel in its 64.
+ * Immediate Data (RFC 7306 section 6): 64 bits on the wire carry the 32 bits of the verbs.
  *
- * RDMA Write with immediate: the Write, then an Immediate Data message whose first
- * four octets are the verbs' immediate data and whose last four are 0. It consumes a
- * receive, which completes after the Write is placed. The length in the completion
- * is that of the Write that the receiver saw last before.
+ * RDMA Write with immediate: the Write, then an Immediate Data message. The first four octets
+ * are the verbs' immediate data, the last four are 0. The message consumes a receive, which
+ * completes after the Write is placed. The length in the completion is the length of the last
+ * Write before the message.
  *
- * Send with immediate: RFC 7306 has no such message, and a Send and an Immediate Data
- * message would consume two receives. So the Immediate Data goes first, with
- * SOFT_IMM_OF_SEND in its last four octets: "what follows is the Send that this
- * belongs to". A receiver that knows the mark keeps the data in a buffer of its own
- * until that Send completes, with one completion for both; to any other the two are
- * a legal pair of messages and two completions, in order.
+ * Send with immediate: RFC 7306 has no such message, and a Send and an Immediate Data message
+ * would consume two receives. So the Immediate Data message goes first and has
+ * SOFT_IMM_OF_SEND in its last four octets: the data belongs to the Send that follows. A
+ * receiver that knows this mark keeps the data in a buffer of its own until the Send
+ * completes, with one completion for both. For any other receiver the two are a legal pair of
+ * messages with two completions, in order.
  */
 #include "internal.h"
 
@@ -21,7 +21,7 @@ static u64 soft_tx_imm_octets(const struct krdma_soft_sqe *wqe, u32 last)
 	return (u64)be32_to_cpu(wqe->imm) << 32 | last;
 }
 
-/** soft_tx_imm_with_send() - @msg is a Send; its immediate data goes first */
+/** soft_tx_imm_with_send() - prepare the immediate data of Send @msg, which goes first */
 void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 			   const struct krdma_soft_sqe *wqe)
 {
@@ -30,7 +30,7 @@ void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
 }
 
-/** soft_tx_imm_with_write() - @msg is a Write; its immediate data follows */
+/** soft_tx_imm_with_write() - prepare the immediate data of Write @msg, which follows it */
 void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
 			    const struct krdma_soft_sqe *wqe)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the transmitter: what its files have for each other. All of it runs under
- * tx->mutex.
+ * Internal interfaces of the transmitter. All of these functions run under tx->mutex.
  */
 #ifndef SOFT_TX_INTERNAL_H
 #define SOFT_TX_INTERNAL_H
@@ -12,17 +11,18 @@
 #include "../wire/mpa_framing.h"
 #include "tx.h"
 
-/* of a segment; the receiver's socket is locked for as long as it takes to copy it */
+/* most payload of a segment; the receiver's socket is locked during the copy */
 #define SOFT_DIRECT_PAYLOAD	(256 * 1024U)
 
 /*
- * Messages up to this go together as FPDUs, which costs a second copy and, where the stream
- * has one, the CRC; longer ones are copied one by one, from memory to memory.
+ * Messages up to this size are built as FPDUs and handed over together. That costs a second copy
+ * and, if the stream uses it, the CRC. Longer messages are copied one by one, from memory to
+ * memory.
  */
 #define SOFT_DIRECT_RUN		4096U
 #define SOFT_DIRECT_RUN_CRC	1024U
 
-/* so many octets are copied to a peer on this host in the time of one through TCP */
+/* bytes that can be copied to a peer on this host in the time of one byte through TCP */
 #define SOFT_DIRECT_COST	4
 
 /** enum soft_step - result of one step of the build */
@@ -30,7 +30,7 @@ enum soft_step {
 	SOFT_STEP_BUILT,	/* something was built, try again */
 	SOFT_STEP_FULL,		/* no room until something is sent */
 	SOFT_STEP_EMPTY,	/* nothing to send */
-	SOFT_STEP_BLOCKED,	/* what there is waits for the peer */
+	SOFT_STEP_BLOCKED,	/* the next message waits for the peer */
 };
 
 /* tx.c */
@@ -60,7 +60,7 @@ enum soft_step soft_tx_push(struct soft_qp *qp);
 enum soft_step soft_tx_to_wire(struct soft_qp *qp);
 enum soft_step soft_tx_direct(struct soft_qp *qp);
 
-/* Octets in front of the payload of each segment, ULPDU_Length included. */
+/* Bytes before the payload of each segment, ULPDU_Length included. */
 static inline u32 soft_tx_header_len(const struct soft_msg *msg)
 {
 	bool tagged = soft_op(msg->opcode)->flags & SOFT_OP_TAGGED;
@@ -68,25 +68,25 @@ static inline u32 soft_tx_header_len(const struct soft_msg *msg)
 	return SOFT_MPA_HDR + (tagged ? SOFT_TAGGED_HDR : SOFT_UNTAGGED_HDR);
 }
 
-/* Pad and CRC for @n octets of ULPDU_Length and ULPDU. Return: octets of the FPDU. */
+/* Append zeroed pad and CRC to @n bytes of ULPDU_Length and ULPDU. Return: bytes of the FPDU. */
 static __always_inline u32 soft_tx_tail(u8 *p, u32 n)
 {
 	u32 tail = soft_mpa_pad(n - SOFT_MPA_HDR) + SOFT_MPA_CRC;
 
-	/* pad and CRC overlap; with CRC off the field is there all the same (RFC 5044 4.4) */
+	/* the two stores overlap; the CRC field exists also with CRC off (RFC 5044 4.4) */
 	put_unaligned_le32(0, p + n);
 	put_unaligned_le32(0, p + n + tail - SOFT_MPA_CRC);
 	return n + tail;
 }
 
-/* The CRC of an FPDU of @n octets. */
+/* Compute and store the CRC of an FPDU of @n bytes. */
 static inline void soft_tx_crc(u8 *p, u32 n)
 {
 	soft_crc_end(soft_crc_add(soft_crc_begin(), p, n - SOFT_MPA_CRC),
 		     p + n - SOFT_MPA_CRC);
 }
 
-/* Is there something to answer? Who adds it starts the transmitter after that. */
+/* Are there requests to answer? The receiver starts the transmitter after it adds one. */
 static inline bool soft_tx_has_requests(const struct soft_qp *qp)
 {
 	return READ_ONCE(qp->in_count);
@@ -109,12 +109,13 @@ void soft_tx_pages_drop(struct page_frag *frag);
 bool soft_tx_pages_next(struct page_frag *frag, u32 want);
 
 /**
- * soft_tx_pages_refill() - room at the end of what is left of a block
- * @frag: that
- * @want: octets
+ * soft_tx_pages_refill() - make room at the end of a block
+ * @frag: rest of the block; replaced by a new block if too short
+ * @want: bytes wanted
  *
- * May be less when memory is short, but never less than a page. Context: may sleep.
- * Return: false when there is none.
+ * When memory is short, the room may be less than @want, but never less than a page.
+ * Context: may sleep.
+ * Return: false when there is no room.
  */
 static inline bool soft_tx_pages_refill(struct page_frag *frag, u32 want)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Local work requests: those that the transmitter carries out in their turn of
- * the send queue and that put nothing on the wire. What was posted before them
- * is in FPDUs by then, what is posted behind them is not looked at yet.
+ * Local work requests: the transmitter executes them in queue order, and nothing goes on the
+ * wire. At that time all earlier work requests are in FPDUs, and no later one has been
+ * fetched.
  */
 #include "internal.h"
 
 /**
- * soft_local_wr() - carry a local work request out
+ * soft_local_wr() - execute a local work request
  * @qp: queue pair
- * @wqe: checked copy of it, soft_op_is_local()
+ * @wqe: checked copy of the work request, soft_op_is_local()
  *
  * Context: the transmitter, process context.
- * Return: what it completes with: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory
- * management operation error") for whatever is wrong with it.
+ * Return: completion status: IB_WC_SUCCESS; IB_WC_MW_BIND_ERR ("memory management operation
+ * error") for any error.
  */
 enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 				const struct krdma_soft_sqe *wqe)

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Doorbells that are not rung.
+ * Fewer doorbells: gathering of work requests.
  *
- * A poster in a hurry is asked to gather (KRDMA_SOFT_RING_SOON): it rings when it is
- * about to wait, or when so many work requests have come together as it manages. One that
- * does neither is found by a timer, one for all queue pairs of its context: a poster that is
- * busy with one of them will come back to the others.
+ * A poster that posts fast is asked to gather (KRDMA_SOFT_RING_SOON). It then rings the
+ * doorbell when it is about to wait, or when the number of work requests reaches a limit.
+ *
+ * A timer finds a poster that does neither. All queue pairs of a user context share one timer:
+ * a poster that is busy with one queue pair will come back to the others.
  */
 #include "../base/params.h"
 #include "internal.h"
 
-/* so many ticks for nothing before a doorbell is asked for again */
+/* idle ticks in a row before the poster has to ring a doorbell again */
 #define SOFT_GATHER_IDLE	32
-/* and so many while the poster goes on posting */
+/* ticks for which work requests may wait while the poster goes on posting */
 #define SOFT_GATHER_GOES	2
-/* more when it has several QPs to post to, or has posted so much that a doorbell is worth it */
+/* the same if the poster uses several QPs, or has posted SOFT_GATHER_FAST work requests */
 #define SOFT_GATHER_GOES_MORE	6
 #define SOFT_GATHER_FAST	16
-/* a tick is longer by its length for each so many QPs */
+/* the tick is one base length longer for each group of this many QPs */
 #define SOFT_GATHER_MANY	32
-/* so many QPs are looked at when the timer expires, and gathering ends for so many */
+/* QPs that are checked, or whose gathering is ended, in one expiration of the timer */
 #define SOFT_GATHER_STEP	64
-/* so many doorbells with all that a poster may gather, and it may gather more */
+/* after this many doorbells with the most work requests allowed, the limit is doubled */
 #define SOFT_GATHER_GROW	16
-/* so many doorbells more, after gathering was in vain; twice as many each time, so often */
+/* hasty doorbells to wait after useless gathering; doubled each time, up to this often */
 #define SOFT_PACE_MORE		64
 #define SOFT_PACE_VAIN_MAX	10
-/* octets of a message of which more may be gathered */
+/* bytes of a short message, of which more may be gathered */
 #define SOFT_PACE_SHORT		1024
 
 /*
- * Until the timer expires: a tick's length, and more with more QPs. In the midst of a tick,
- * a tick's length for the next SOFT_GATHER_STEP of them.
+ * Start the timer. Between ticks its time is the base length of a tick, and more with many QPs.
+ * In the middle of a tick it is the base length, before the next SOFT_GATHER_STEP QPs.
  */
 static void soft_tx_gather_start(struct soft_gather *gather)
 {
@@ -55,7 +56,10 @@ static struct soft_qp *soft_tx_paced_qp(struct soft_pace *pace)
 	return container_of(pace, struct soft_tx, pace)->qp;
 }
 
-/* The transmitter looks at the queue; @goes_on: the poster is posting, to @several. */
+/*
+ * End gathering for a QP and start its transmitter. @goes_on: the poster is still posting;
+ * @several: it uses several QPs.
+ */
 static void soft_tx_gather_end(struct soft_pace *pace, bool goes_on, bool several)
 {
 	enum soft_pace_end end = SOFT_PACE_LATE;
@@ -67,7 +71,7 @@ static void soft_tx_gather_end(struct soft_pace *pace, bool goes_on, bool severa
 	soft_qp_kick(soft_tx_paced_qp(pace));
 }
 
-/* Has something waited for too long, although the poster goes on? */
+/* Have work requests waited for too long, although the poster goes on posting? */
 static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 {
 	u32 most = several || pace->seen >= SOFT_GATHER_FAST ?
@@ -77,7 +81,7 @@ static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 	return pace->seen && pace->with->goes - pace->began > most;
 }
 
-/* The next QP that has not had its turn in this phase, or NULL. */
+/* The next QP that has not been handled in this phase, or NULL. */
 static struct soft_pace *soft_gather_next(struct soft_gather *gather)
 {
 	struct soft_pace *pace;
@@ -109,7 +113,7 @@ static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pa
 	pace->seen = pending;
 }
 
-/* Look at some queues. Return: that was all of them. */
+/* Check some queues. Return: true when all have been checked. */
 static bool soft_tx_gather_look(struct soft_gather *gather)
 {
 	struct soft_pace *pace;
@@ -124,7 +128,10 @@ static bool soft_tx_gather_look(struct soft_gather *gather)
 	return false;
 }
 
-/* Does a worker have the poster's CPU, perhaps? Always, on a busy one: so not for ever. */
+/*
+ * May a worker be running on the poster's CPU? On a busy CPU that is always so; the count limits
+ * how often it is an excuse.
+ */
 static bool soft_tx_gather_worker(struct soft_gather *gather)
 {
 	if (current->flags & PF_WQ_WORKER &&
@@ -140,9 +147,10 @@ static bool soft_gather_is_idle(const struct soft_gather *gather)
 }
 
 /*
- * All queues have been looked at. Is the poster still to come? If it has not posted at all,
- * or a worker has the CPU, it may only wait for that; and it may have waited when it has
- * posted since the last tick. Return: gathering may have to end for some.
+ * All queues have been checked. Gathering goes on if no work request waits, or if a worker runs:
+ * then the poster may only be waiting for the CPU. A tick in which work requests wait and the
+ * poster has moved counts in goes.
+ * Return: true when gathering may have to end for some QPs.
  */
 static bool soft_gather_looked(struct soft_gather *gather)
 {
@@ -153,13 +161,13 @@ static bool soft_gather_looked(struct soft_gather *gather)
 	return waits || soft_gather_is_idle(gather);
 }
 
-/* End gathering for some of those for which it has to. Return: that was all of them. */
+/* End gathering for some QPs that need it. Return: true when all QPs have been handled. */
 static bool soft_gather_end_some(struct soft_gather *gather)
 {
 	struct soft_pace *pace;
 	u32 n;
 
-	/* it may have come since the queues were looked at, if those are many */
+	/* with many queues, the poster may have come since they were checked */
 	gather->moved |= gather->inside || READ_ONCE(gather->calls) != gather->calls_seen;
 	for (n = 0; n < SOFT_GATHER_STEP; n++) {
 		pace = soft_gather_next(gather);
@@ -176,7 +184,7 @@ static void soft_gather_begin_tick(struct soft_gather *gather)
 {
 	const u32 calls = READ_ONCE(gather->calls);
 
-	/* as they were: each that ends makes them fewer */
+	/* the number at the begin: n shrinks with each QP whose gathering ends */
 	gather->several = gather->n > 1;
 	gather->idle++;
 	gather->moved = gather->inside || calls != gather->calls_seen;
@@ -185,7 +193,7 @@ static void soft_gather_begin_tick(struct soft_gather *gather)
 	soft_gather_begin(gather, SOFT_GATHER_LOOKS);
 }
 
-/* A bounded part of a tick; of few QPs that is all of it. */
+/* Do a bounded part of a tick; with few QPs, the whole tick. */
 static void soft_gather_step(struct soft_gather *gather)
 {
 	if (gather->phase == SOFT_GATHER_RESTS)
@@ -215,7 +223,7 @@ static enum hrtimer_restart soft_tx_gather_tick(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/** soft_gather_init() - for a new context */
+/** soft_gather_init() - initialize gathering for a new user context */
 void soft_gather_init(struct soft_gather *gather)
 {
 	spin_lock_init(&gather->lock);
@@ -224,13 +232,13 @@ void soft_gather_init(struct soft_gather *gather)
 	gather->timer.function = soft_tx_gather_tick;
 }
 
-/** soft_gather_exit() - the context's QPs are gone */
+/** soft_gather_exit() - stop the timer; the QPs of the context are gone */
 void soft_gather_exit(struct soft_gather *gather)
 {
 	hrtimer_cancel(&gather->timer);
 }
 
-/** soft_pace_init() - at the QP's creation; @with is NULL for a kernel consumer */
+/** soft_pace_init() - initialize pacing for a new QP; @with is NULL for a kernel consumer */
 void soft_pace_init(struct soft_pace *pace, struct soft_gather *with)
 {
 	pace->with = with;
@@ -238,10 +246,11 @@ void soft_pace_init(struct soft_pace *pace, struct soft_gather *with)
 }
 
 /**
- * soft_pace_exit() - the timer knows nothing of the QP any more
- * @pace: its; without a stream, so that it does not come back
+ * soft_pace_exit() - remove a QP from the timer's list
+ * @pace: pacing of the QP, which has no stream and so is not added again
  *
- * Also not on another CPU that has taken it off the list and is about to start its transmitter.
+ * On return no other CPU has the QP in the timer function, not even one that has already taken
+ * the QP off the list to start its transmitter.
  */
 void soft_pace_exit(struct soft_pace *pace)
 {
@@ -256,7 +265,7 @@ void __soft_pace_busy(struct soft_pace *pace)
 	spin_unlock_bh(&pace->with->lock);
 }
 
-/** soft_pace_reset() - nothing is known of the poster; under tx.mutex or before use */
+/** soft_pace_reset() - forget all about the poster; under tx.mutex or before use */
 void soft_pace_reset(struct soft_pace *pace)
 {
 	soft_pace_busy(pace);
@@ -271,26 +280,29 @@ void soft_pace_reset(struct soft_pace *pace)
 	WRITE_ONCE(pace->end, SOFT_PACE_GATHERS);
 }
 
-/* Is something that was posted before not over yet, or not looked at? */
+/* Are earlier work requests not complete, or their completions not polled? */
 static bool soft_tx_pace_ahead(struct soft_qp *qp)
 {
-	/* who waits for a work request wants its completion */
+	/* a poster that waits for a work request asks for a completion */
 	return !(qp->sig_all || qp->sq.wqe->flags & KRDMA_SOFT_WQE_SIGNALED) ||
 	       READ_ONCE(qp->sq.cons) != qp->sq.ring.fetched ||
 	       soft_cq_waiting(soft_send_cq(qp));
 }
 
 /**
- * soft_pace_called() - the poster is here
- * @qp: queue pair that it rang for
- * @begin: when it came, ns
+ * soft_pace_called() - learn from a doorbell
+ * @qp: queue pair of the doorbell
+ * @begin: time at which the poster called, ns
  *
- * A poster that comes again in less than half the time that its last call took, in
- * a tenth of what it may be made to wait, or before what it posted has completed, has
- * much to send and does not wait for each: calls are what holds it up, so it is asked
- * for fewer. Until gathering does not bring anything together any more.
+ * A poster is hasty if it calls again in one of these cases:
+ *  - within half of the time that its last call took,
+ *  - within a tenth of the time for which gathered work requests may wait,
+ *  - before its earlier work requests have completed.
+ * A hasty poster has much to send and does not wait for each work request. The calls slow it
+ * down, so it is asked to gather, until gathering is of no use any more.
  *
- * Return: it comes with what was gathered. Context: under tx.mutex; soft_pace_returns() follows.
+ * Context: under tx.mutex; soft_pace_returns() follows.
+ * Return: true when the poster comes with gathered work requests.
  */
 bool soft_pace_called(struct soft_qp *qp, u64 begin)
 {
@@ -308,7 +320,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 		spin_lock_bh(&gather->lock);
 		soft_tx_gather_leave(pace);
 		gather->inside++;
-		/* not while the poster is here */
+		/* no ticks while the poster is in the kernel */
 		if (!gather->n)
 			hrtimer_try_to_cancel(&gather->timer);
 		WRITE_ONCE(pace->end, SOFT_PACE_GATHERS);
@@ -322,7 +334,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 		pace->hasty++;
 	else
 		pace->hasty = 0;
-	/* who hurries with one QP does so with others */
+	/* a poster that is hasty with one QP is hasty with its others */
 	least = READ_ONCE(gather->n) ? 1 : READ_ONCE(soft_tx_hasty_posts);
 	if (pace->hasty >= least && (soon || pace->hasty > pace->hasty_least) &&
 	    gather_ns)
@@ -330,7 +342,7 @@ bool soft_pace_called(struct soft_qp *qp, u64 begin)
 	return gathered;
 }
 
-/* The poster came with @n work requests, @gathered or at once: is gathering of use? */
+/* The poster came with @n work requests, @gathered or not: is gathering of use? */
 static void soft_tx_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
 {
 	if (n < 2) {
@@ -346,11 +358,11 @@ static void soft_tx_pace_learn(struct soft_pace *pace, u32 n, bool gathered)
 }
 
 /**
- * soft_pace_returns() - and it goes
+ * soft_pace_returns() - learn from the end of a doorbell call
  * @qp: queue pair
  * @begin: as in soft_pace_called()
- * @n: work requests that it came with
- * @gathered: what soft_pace_called() has answered
+ * @n: number of work requests that were fetched in the call
+ * @gathered: the result of soft_pace_called()
  */
 void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 {
@@ -369,10 +381,12 @@ void soft_pace_returns(struct soft_qp *qp, u64 begin, u32 n, bool gathered)
 }
 
 /*
- * How many work requests may be gathered: half of what the queue holds, so that the poster
- * goes on while those are on their way; of short ones, which do not take long, nearly all.
- * It rings before its queue is full, unless much of that is under way: then with the next
- * poll that finds nothing.
+ * The number of work requests that may be gathered: half of the queue, so that the poster can
+ * go on posting while these are sent. For short messages, which are sent fast, nearly the whole
+ * queue.
+ *
+ * So the poster rings before its queue is full. If many work requests are still in progress, the
+ * queue may be full before that; then the poster rings at the next poll that finds no completion.
  */
 static u32 soft_tx_pace_most(const struct soft_qp *qp)
 {
@@ -383,7 +397,7 @@ static u32 soft_tx_pace_most(const struct soft_qp *qp)
 	return min_not_zero(qp->tx->pace.most, max(depth - left, 1U));
 }
 
-/** soft_pace_rest() - nothing is left to do: how does the poster announce what comes next? */
+/** soft_pace_rest() - the transmitter is idle: set how the poster announces new work requests */
 void soft_pace_rest(struct soft_qp *qp)
 {
 	struct soft_pace *pace = &qp->tx->pace;
@@ -400,7 +414,7 @@ void soft_pace_rest(struct soft_qp *qp)
 		pace->began = gather->goes;
 		gather->idle = 0;
 		if (list_empty(&pace->node)) {
-			/* behind those that have had their turn in a tick under way */
+			/* at the end, with the QPs that were handled in the current tick */
 			pace->turn = gather->turn;
 			list_add_tail(&pace->node, &gather->pacing);
 			if (!gather->n++) {
@@ -413,12 +427,13 @@ void soft_pace_rest(struct soft_qp *qp)
 }
 
 /**
- * soft_pace_late() - if the poster has not come back in time, learn from that
+ * soft_pace_late() - learn from a poster that has not come back in time
  * @qp: queue pair
  *
- * One that goes on posting is slow with that: it is to come with fewer. Otherwise what it
- * posted has waited for nothing: it may look at something else than its CQ, so the next try
- * is later. Context: the transmitter's work.
+ * A poster that goes on posting is slow, so it has to ring with fewer work requests. Otherwise
+ * the work requests waited in vain: the poster may look at something other than its CQ. So the
+ * next attempt to gather comes later.
+ * Context: the transmitter's work.
  */
 void soft_pace_late(struct soft_qp *qp)
 {
@@ -427,7 +442,7 @@ void soft_pace_late(struct soft_qp *qp)
 	int pending;
 	u32 most;
 
-	/* who is busy will be back */
+	/* a busy poster will come back */
 	if (end == SOFT_PACE_GATHERS || end == SOFT_PACE_BUSY)
 		return;
 	pace->away = true;

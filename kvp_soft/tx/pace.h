@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How those who post announce it: with a doorbell each time, or gathered.
+ * Doorbell pacing: a poster rings for each post, or gathers work requests.
  */
 #ifndef SOFT_PACE_H
 #define SOFT_PACE_H
@@ -12,30 +12,30 @@
 
 struct soft_qp;
 
-/** enum soft_gather_phase - what a tick does next */
+/** enum soft_gather_phase - phase of a tick */
 enum soft_gather_phase {
-	SOFT_GATHER_RESTS,
-	SOFT_GATHER_LOOKS, /* at all queues */
-	SOFT_GATHER_ENDS,  /* gathering for those that have waited too long */
+	SOFT_GATHER_RESTS, /* no tick in progress */
+	SOFT_GATHER_LOOKS, /* check all queues */
+	SOFT_GATHER_ENDS,  /* end gathering for QPs that have waited too long */
 };
 
 /**
- * struct soft_gather - the QPs of a user's context whose doorbells can wait
- * @lock: protects the rest but @timer, and what soft_pace says
- * @pacing: those, by soft_pace.node
- * @n: number
- * @inside: threads that are here with a doorbell, while there are any
- * @calls: doorbells of the context, about
- * @calls_seen: at the last tick
- * @idle: ticks in a row without anything else
- * @workers: ticks in which somebody waited and a worker had the CPU
- * @goes: ticks in which somebody waited and the poster went on
- * @phase: of the tick under way; of many QPs it takes several expirations of @timer
- * @turn: counts phases; QPs that have had theirs stand at the end of @pacing
- * @several: there was more than one QP at its begin
- * @moved: the poster was here since the last tick
- * @waits: work requests do
- * @timer: ticks while there are any
+ * struct soft_gather - the QPs of a user context whose posters gather work requests
+ * @lock: protects all other members except @timer, and the marked members of soft_pace
+ * @pacing: list of these QPs, by soft_pace.node
+ * @n: number of entries in @pacing
+ * @inside: threads that are in a doorbell call; counted only while QPs gather
+ * @calls: doorbells of the context, approximately
+ * @calls_seen: @calls at the last tick
+ * @idle: ticks since the transmitter last asked a poster to gather
+ * @workers: ticks in a row in which work requests waited and a worker had the CPU
+ * @goes: ticks in which work requests waited and the poster went on posting
+ * @phase: phase of the current tick; with many QPs a tick takes several expirations of @timer
+ * @turn: counts phases; QPs that were handled in the current one are at the end of @pacing
+ * @several: there was more than one QP at the begin of the tick
+ * @moved: the poster was in the kernel or has posted since the last tick
+ * @waits: work requests wait
+ * @timer: runs while @pacing is not empty
  */
 struct soft_gather {
 	spinlock_t lock;
@@ -55,33 +55,34 @@ struct soft_gather {
 	struct hrtimer timer;
 };
 
-/** enum soft_pace_end - why a poster may not gather any longer */
+/** enum soft_pace_end - why gathering has ended */
 enum soft_pace_end {
-	SOFT_PACE_GATHERS,
-	SOFT_PACE_LATE, /* it has not come back */
-	SOFT_PACE_SLOW, /* it goes on posting, and takes long */
-	SOFT_PACE_BUSY, /* the same, with other QPs, too */
+	SOFT_PACE_GATHERS, /* it has not ended */
+	SOFT_PACE_LATE, /* the poster has not come back */
+	SOFT_PACE_SLOW, /* the poster goes on posting to this QP, but slowly */
+	SOFT_PACE_BUSY, /* the poster is busy, with several QPs or not with this one */
 };
 
 /**
- * struct soft_pace - what is known of the poster of a QP; under tx.mutex
- * @with: of its context; NULL for a kernel consumer, whose posts start the transmitter
- * @call_end: when the last doorbell's call ended, ns
- * @call_ns: how long it took
- * @hasty: doorbells in a row of a poster that did not wait
- * @hasty_least: so many are not enough: gathering was in vain
- * @vain: so often
- * @on: ask for few doorbells
- * @most: after so many work requests at the latest; 0: as the queue allows
- * @full: doorbells that came with so many, since it was made less or more
- * @away: the poster has not come back in time, so it rings when it does
- * @node: in @with, under its lock
- * @turn: soft_gather.turn when it was looked at last, the same lock
- * @seen: so many work requests were waiting at the last tick, the same lock
- * @moved: and it was another number at the one before, the same lock
- * @began: soft_gather.goes when none was, the same lock
- * @end: they had waited for long enough, the same lock
- * @inside: counted in soft_gather.inside
+ * struct soft_pace - knowledge about the poster of a QP; under tx.mutex
+ * @with: of the user context; NULL for a kernel consumer, whose posts start the transmitter
+ * @call_end: end of the last doorbell call, ns
+ * @call_ns: duration of that call
+ * @hasty: hasty doorbells in a row, see soft_pace_called()
+ * @hasty_least: after gathering in vain: @hasty must exceed this before gathering begins again,
+ *	unless the poster calls very soon
+ * @vain: number of times that gathering was in vain
+ * @on: ask the poster to gather
+ * @most: most work requests to gather; 0 means as many as the queue allows
+ * @full: doorbells that came with @most work requests, since the last change of @most
+ * @away: the poster has not come back in time, so it has to ring when it does
+ * @node: entry in soft_gather.pacing, under soft_gather.lock
+ * @turn: soft_gather.turn when the QP was last handled, under the same lock
+ * @seen: number of waiting work requests at the last tick, under the same lock
+ * @moved: @seen differs from the tick before, under the same lock
+ * @began: soft_gather.goes when no work request was waiting, under the same lock
+ * @end: why gathering has ended; set under the same lock
+ * @inside: the poster is counted in soft_gather.inside
  */
 struct soft_pace {
 	struct soft_gather *with;
@@ -114,7 +115,7 @@ void soft_pace_rest(struct soft_qp *qp);
 void soft_pace_late(struct soft_qp *qp);
 void __soft_pace_busy(struct soft_pace *pace);
 
-/** soft_pace_busy() - the transmitter looks at the queue by itself now */
+/** soft_pace_busy() - stop the timer's checks of a QP: its transmitter reads the queue now */
 static inline void soft_pace_busy(struct soft_pace *pace)
 {
 	if (!list_empty(&pace->node))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The pages that FPDUs are built in.
+ * The pages in which FPDUs are built.
  *
- * A new page costs as much as half of the copy into it: the allocator zeroes it. TCP
- * lets go of a page when the peer has acknowledged all that is in it, and then it can
- * be built in again. So each CPU remembers blocks of pages that its transmitters filled
- * last, and looks at the oldest first. What it remembers while nobody else has it is
- * memory that the shrinker gives back.
+ * A new page costs as much as half of the copy into it, since the allocator zeroes the page.
+ * TCP releases a page when the peer has acknowledged all its data; then the page can be used
+ * again. So each CPU remembers the blocks of pages that its transmitters filled last, and
+ * tries the oldest first. A remembered block without other users is memory that the shrinker
+ * can free.
  *
- * A transmitter has a block only while it runs; what is left of it is of use to whoever
- * runs next.
+ * A transmitter owns a block only while it runs. The next transmitter that runs on the CPU
+ * uses the rest of the block.
  */
 #include <linux/mm.h>
 #include <linux/shrinker.h>
@@ -19,15 +19,15 @@
 #include "internal.h"
 
 #define SOFT_TX_BLOCK	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
-/* a block in use is followed by those that were filled after it, mostly in use, too */
+/* blocks to try: behind a block in use are later filled ones, which are mostly in use, too */
 #define SOFT_TX_LOOKS	2
 
 /**
- * struct soft_tx_pages - of a CPU
+ * struct soft_tx_pages - the blocks of a CPU
  * @lock: protects @block and @next
- * @rest: what is left of the block that was built in last; the CPU's own
+ * @rest: rest of the block that was used last; accessed by this CPU only
  * @block: whole blocks, with a reference each
- * @next: entry to look at next
+ * @next: entry to try next
  */
 struct soft_tx_pages {
 	spinlock_t lock;
@@ -40,7 +40,7 @@ static struct soft_tx_pages __percpu *soft_tx_pages;
 
 static struct shrinker *soft_tx_pages_shrinker;
 
-/** soft_tx_pages_swap() - at the begin and the end of a run; process context */
+/** soft_tx_pages_swap() - exchange tx.frag and the rest of the CPU's block; process context */
 void soft_tx_pages_swap(struct soft_tx *tx)
 {
 	struct soft_tx_pages *p = get_cpu_ptr(soft_tx_pages);
@@ -49,7 +49,7 @@ void soft_tx_pages_swap(struct soft_tx *tx)
 	put_cpu_ptr(soft_tx_pages);
 }
 
-/** soft_tx_pages_drop() - let go of what is left of a block */
+/** soft_tx_pages_drop() - release the rest of a block */
 void soft_tx_pages_drop(struct page_frag *frag)
 {
 	if (frag->page)
@@ -57,7 +57,7 @@ void soft_tx_pages_drop(struct page_frag *frag)
 	*frag = (struct page_frag){};
 }
 
-/* The entry that was filled or looked at longest ago, or NULL when none may be used. */
+/* The entry that was filled or tried longest ago, or NULL when tx_blocks is 0. */
 static struct page **soft_tx_pages_oldest(struct soft_tx_pages *p)
 {
 	const u32 n = min(READ_ONCE(soft_tx_blocks), SOFT_TX_PAGES_MAX);
@@ -67,7 +67,7 @@ static struct page **soft_tx_pages_oldest(struct soft_tx_pages *p)
 	return n ? &p->block[p->next] : NULL;
 }
 
-/* A block that nobody else has, with a reference, or NULL. */
+/* A block without other users, with a new reference, or NULL. */
 static struct page *soft_tx_pages_take(struct soft_tx_pages *p)
 {
 	struct page **block;
@@ -123,7 +123,7 @@ static void soft_tx_pages_keep(const struct page_frag *frag)
 		put_page(old);
 }
 
-/** soft_tx_pages_next() - another block; see soft_tx_pages_refill() */
+/** soft_tx_pages_next() - get another block; see soft_tx_pages_refill() */
 bool soft_tx_pages_next(struct page_frag *frag, u32 want)
 {
 	soft_tx_pages_drop(frag);
@@ -135,7 +135,7 @@ bool soft_tx_pages_next(struct page_frag *frag, u32 want)
 	return true;
 }
 
-/* Blocks of a CPU that nobody else has; up to @most of them go. */
+/* Count the blocks of a CPU without other users, and free up to @most of them. */
 static u32 soft_tx_pages_idle(struct soft_tx_pages *p, u32 most)
 {
 	struct page **block;
@@ -191,7 +191,7 @@ static void soft_tx_pages_forget(struct soft_tx_pages *p)
 }
 
 /**
- * soft_tx_pages_init() - at the module's begin
+ * soft_tx_pages_init() - allocate the blocks of all CPUs at module start
  * Return: 0 or -ENOMEM. Context: may sleep.
  */
 int soft_tx_pages_init(void)
@@ -214,7 +214,7 @@ int soft_tx_pages_init(void)
 	return 0;
 }
 
-/** soft_tx_pages_exit() - at its end: no transmitter runs */
+/** soft_tx_pages_exit() - free all blocks at module exit; no transmitter runs */
 void soft_tx_pages_exit(void)
 {
 	struct soft_tx_pages *p;

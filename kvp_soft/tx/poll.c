@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A thread that looks at a send queue, so that posting takes no system call.
+ * Pollers: a kernel thread polls a send queue, so posting needs no system call.
  *
- * For machines with processors to spare: tx_pollers queue pairs at a time, those that rest
- * first, have one. It gives up when nothing was posted for tx_poll_us, and what is posted
- * then rings again.
+ * Pollers are for machines with idle processors. Up to tx_pollers queue pairs have one at a
+ * time; the first queue pairs to become idle get one. A poller ends when nothing was posted
+ * for tx_poll_us. After that, posting needs a doorbell again.
  */
 #include <linux/timekeeping.h>
 
@@ -23,12 +23,14 @@ static bool soft_tx_poll_get(void)
 }
 
 /**
- * soft_poll_begin() - the transmitter has nothing left to do: does a poller look?
+ * soft_poll_begin() - the transmitter is idle: start a poller if possible
  * @qp: queue pair
  *
- * One is sent for if there is none and there may be. Until it runs the poster rings.
+ * Queues a poller if the queue pair has none and tx_pollers allows one more. Until the poller
+ * runs, the poster has to ring.
  *
- * Return: one looks, and the ring need not ask for a doorbell. Context: the transmitter.
+ * Context: the transmitter.
+ * Return: true when a poller is running, so the ring need not ask for a doorbell.
  */
 bool soft_poll_begin(struct soft_qp *qp)
 {
@@ -43,7 +45,7 @@ bool soft_poll_begin(struct soft_qp *qp)
 	return tx->looking;
 }
 
-/* The poller is there. It looks at the ring after that, so what was posted is found. */
+/* The poller begins. It reads the ring after this, so it finds earlier work requests. */
 static void soft_tx_poll_starts(struct soft_qp *qp)
 {
 	guard(mutex)(&qp->tx->mutex);
@@ -51,7 +53,7 @@ static void soft_tx_poll_starts(struct soft_qp *qp)
 	soft_ring_no_doorbell(&qp->sq.ring);
 }
 
-/* It leaves: from now on a doorbell says what is posted. */
+/* The poller ends: from now on posting needs a doorbell. */
 static void soft_tx_poll_ends(struct soft_qp *qp)
 {
 	guard(mutex)(&qp->tx->mutex);
@@ -59,12 +61,12 @@ static void soft_tx_poll_ends(struct soft_qp *qp)
 	qp->tx->looking = false;
 	atomic_dec(&soft_tx_poll_count);
 	soft_ring_want_doorbell(&qp->sq.ring);
-	/* posted before that was visible */
+	/* for work requests that were posted before the flag was visible */
 	if (soft_ring_pending(&qp->sq.ring))
 		soft_qp_kick(qp);
 }
 
-/* Found something at @found; both parameters may change meanwhile. */
+/* May the poller go on? It last found work at @found. The parameters may change at any time. */
 static bool soft_tx_poll_stays(const struct soft_qp *qp, u64 found)
 {
 	return READ_ONCE(qp->state) == SOFT_QP_RTS &&
@@ -73,8 +75,9 @@ static bool soft_tx_poll_stays(const struct soft_qp *qp, u64 found)
 }
 
 /*
- * Send what was posted, unless somebody else has. Return: false when nothing can be sent
- * now; what goes on then has the transmitter's worker, and ends in soft_poll_begin().
+ * Send posted work requests, unless another thread has.
+ * Return: false when nothing can be sent now. Then the poller ends; the transmitter's work
+ * continues later, and calls soft_poll_begin() when it is done.
  */
 static bool soft_tx_poll_send(struct soft_qp *qp)
 {
@@ -91,7 +94,7 @@ static bool soft_tx_poll_send(struct soft_qp *qp)
 	return ring->fetched != fetched;
 }
 
-/** soft_poll_work() - a poller; it ends before its queue pair, whose stream ends before that */
+/** soft_poll_work() - a poller; ends when the stream does, and before the queue pair is freed */
 void soft_poll_work(struct work_struct *work)
 {
 	struct soft_qp *qp = container_of(work, struct soft_tx, poll_work)->qp;
@@ -99,7 +102,7 @@ void soft_poll_work(struct work_struct *work)
 
 	soft_tx_poll_starts(qp);
 	while (soft_tx_poll_stays(qp, found)) {
-		/* without the mutex the index may look like nonsense, too */
+		/* without the mutex, the result may also be -EINVAL for a valid index */
 		if (soft_ring_pending(&qp->sq.ring)) {
 			if (!soft_tx_poll_send(qp))
 				break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Segments to a peer on this host: not built as FPDUs, but handed to its receiver with the
- * place where their payload is.
+ * Segments to a peer on this host: they are not built as FPDUs, but handed to the peer's
+ * receiver together with the location of their payload.
  */
 #include <linux/unaligned.h>
 
@@ -9,8 +9,8 @@
 #include "internal.h"
 
 /*
- * Hand tx.seg to the peer; the message it belongs to moves on when that has taken it.
- * What the peer does not take now goes through TCP, as do those behind it.
+ * Hand tx.seg to the peer. When the peer has taken the segment, its message advances. A segment
+ * that the peer does not take now goes through TCP, and so do all later ones.
  */
 enum soft_step soft_tx_push(struct soft_qp *qp)
 {
@@ -21,13 +21,13 @@ enum soft_step soft_tx_push(struct soft_qp *qp)
 	u32 body;
 	int ret;
 
-	/* what was built before goes first */
+	/* FPDUs that were built before go first */
 	if (tx->staged)
 		return SOFT_STEP_FULL;
 	ret = tx->ops->push(qp);
 	if (ret == -EAGAIN || ret == -ENOTCONN) {
 		tx->direct = false;
-		/* it is built anew */
+		/* the segment is built again as an FPDU */
 		if (seg->of_message)
 			seg->len = 0;
 		return SOFT_STEP_BUILT;
@@ -54,7 +54,7 @@ enum soft_step soft_tx_push(struct soft_qp *qp)
 	return SOFT_STEP_BUILT;
 }
 
-/* What stands in tx.seg, a message that is all headers, becomes an FPDU. */
+/* Build an FPDU from tx.seg, a message that consists of headers only. */
 enum soft_step soft_tx_to_wire(struct soft_qp *qp)
 {
 	struct soft_direct_seg *seg = qp->tx->seg;
@@ -70,7 +70,7 @@ enum soft_step soft_tx_to_wire(struct soft_qp *qp)
 	return SOFT_STEP_BUILT;
 }
 
-/* Make tx.seg the next segment of the message under way, and push it. */
+/* Make tx.seg the next segment of the current message, and push it. */
 enum soft_step soft_tx_direct(struct soft_qp *qp)
 {
 	struct soft_direct_seg *seg = qp->tx->seg;
@@ -93,7 +93,7 @@ enum soft_step soft_tx_direct(struct soft_qp *qp)
 	}
 	if (n) {
 		n = soft_tx_locate(msg, &seg->at, n);
-		/* what the sender may not read is no business of the receiver */
+		/* check the sender's rights here: a refusal is an error of the sender */
 		why = soft_mem_get_cached(&qp->mem, &qp->tx->mem, seg->at.stag,
 					  seg->at.to, n, seg->at.need, &mem);
 		if (why) {

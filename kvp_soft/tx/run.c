@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Short messages, one behind the other, as from lists of work requests: Writes and Sends
- * that are as the one before but for what they send and where to are built from the ring,
- * with one search for the region. The first that is not as it, or that must be refused, is
- * left for the usual way (tx.c), and refused there.
+ * Runs of short messages, as from lists of work requests. Writes and Sends that differ from
+ * the previous one only in their data and their target are built directly from the ring, with
+ * one lookup of the region. The first work request that differs, or that must be refused, is
+ * left to the normal path (choose.c).
  */
 #include "../base/params.h"
 #include "../base/trace.h"
 #include "internal.h"
 
-/* What the work requests of a run have in common; whether they are signaled is not of it. */
+/* Common properties of the work requests of a run. The signaled flag may differ. */
 struct soft_tx_kind {
 	u8 opcode;
 	u8 flags;
@@ -17,7 +17,7 @@ struct soft_tx_kind {
 	u32 len;
 };
 
-/* What is a work request's own, read once from the ring. */
+/* Individual properties of a work request in a run, read once from the ring. */
 struct soft_tx_own {
 	u64 wr_id;
 	u64 raddr;
@@ -26,7 +26,7 @@ struct soft_tx_own {
 	u8 flags;
 };
 
-/* Is it a Write or Send of one element, or inline? */
+/* Fill in @kind. Can @wqe begin a run: a Write or Send, inline or of one element? */
 static bool soft_tx_run_kind(const struct krdma_soft_sqe *wqe,
 			     struct soft_tx_kind *kind)
 {
@@ -42,7 +42,7 @@ static bool soft_tx_run_kind(const struct krdma_soft_sqe *wqe,
 		wqe->opcode == KRDMA_SOFT_OP_SEND);
 }
 
-/* Is an entry of the ring of that kind? */
+/* Fill in @own. Is the entry of the ring of the same @kind? */
 static __always_inline bool soft_tx_run_own(const struct krdma_soft_sqe *sqe,
 					    const struct soft_tx_kind *kind,
 					    struct soft_tx_own *own)
@@ -62,14 +62,14 @@ static __always_inline bool soft_tx_run_own(const struct krdma_soft_sqe *sqe,
 	       READ_ONCE(sqe->sge[0].lkey) == kind->lkey;
 }
 
-/* How many FPDUs of @len octets may be built from what is in the ring. */
+/* Number of FPDUs of @len bytes that may be built from the entries in the ring. */
 static u32 soft_tx_run_most(const struct soft_qp *qp, u32 len)
 {
 	const struct soft_tx *tx = qp->tx;
 	const struct soft_sq *sq = &qp->sq;
 	const u32 batch = READ_ONCE(soft_tx_batch_bytes);
 	const u32 staged = tx->staged + tx->pushed / SOFT_DIRECT_COST;
-	/* a poster that honours ring->cons has no more than there are slots */
+	/* a poster that respects the ring's cons index posts no more than there are slots */
 	const u32 slots = sq->ring.depth - (sq->ring.fetched - READ_ONCE(sq->cons));
 	const int pending = soft_ring_pending(&sq->ring);
 
@@ -82,9 +82,9 @@ static u32 soft_tx_run_most(const struct soft_qp *qp, u32 len)
 }
 
 /**
- * soft_tx_more() - build work requests that are like the one that was just built
- * @qp: queue pair; that, sq.wqe, was a message of one FPDU, and tx.msg still says of which
- *	kind
+ * soft_tx_more() - build work requests of the same kind as the one just built
+ * @qp: queue pair; the work request just built, sq.wqe, was a message of one FPDU, and tx.msg
+ *	still describes it
  * Context: the transmitter, between messages.
  */
 void soft_tx_more(struct soft_qp *qp)
@@ -144,14 +144,14 @@ void soft_tx_more(struct soft_qp *qp)
 			.flags = own.flags,
 			.begun = true,
 		};
-		/* of the last that was taken: soft_pace_called() asks */
+		/* the flags of the last work request taken, for soft_pace_called() */
 		sq->wqe->flags = own.flags;
 	}
 	if (mem)
 		soft_mem_put(mem);
 	if (!n)
 		return;
-	/* the records before the index: pairs with soft_sq_fetched() */
+	/* write the records before the index: pairs with soft_sq_fetched() */
 	smp_store_release(&sq->ring.fetched, first + n);
 	qp->sent.fpdus += n;
 	qp->sent.messages += n;

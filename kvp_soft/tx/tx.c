@@ -2,12 +2,15 @@
 /*
  * The transmitter.
  *
- * It chooses what is next (choose.c), builds FPDUs of it (build.c) and gives those to TCP.
+ * The transmitter chooses the next message (choose.c), builds FPDUs from it (build.c) and
+ * gives them to TCP.
  *
- * It runs in the system call that rang the doorbell or in a kernel consumer's post, for a
- * bounded amount of data, in a poller (poll.c), and in a work item otherwise. It goes on until
- * nothing is left, TCP is full (the socket's write_space callback starts it again) or it waits
- * for the peer (the receiver starts it again).
+ * It runs in the system call that rings the doorbell, in a kernel consumer's post call, in a
+ * poller (poll.c) or in a work item; always for a bounded amount of data at a time. It runs
+ * until one of these is true:
+ *  - Nothing is left to send.
+ *  - TCP is full. The socket's write_space callback starts the transmitter again.
+ *  - It waits for the peer. The receiver starts the transmitter again.
  */
 #include <linux/slab.h>
 #include <linux/socket.h>
@@ -22,11 +25,11 @@
 static void soft_tx_work(struct work_struct *work);
 
 /**
- * soft_tx_init() - at the QP's creation
+ * soft_tx_init() - initialize the transmitter of a new QP
  * @tx: to fill in
- * @qp: whose it is
- * @gather: of the user's context, NULL for a kernel consumer
- * @ops: the way to a peer on this host
+ * @qp: its queue pair
+ * @gather: gathering of the user context, NULL for a kernel consumer
+ * @ops: functions for a peer on this host
  */
 void soft_tx_init(struct soft_tx *tx, struct soft_qp *qp,
 		  struct soft_gather *gather, const struct soft_tx_ops *ops)
@@ -41,7 +44,7 @@ void soft_tx_init(struct soft_tx *tx, struct soft_qp *qp,
 	soft_tx_reset(tx);
 }
 
-/** soft_tx_reset() - forget what was built; under tx.mutex or before use */
+/** soft_tx_reset() - drop all built FPDUs and the current message; under tx.mutex or before use */
 void soft_tx_reset(struct soft_tx *tx)
 {
 	struct soft_sq *sq = &tx->qp->sq;
@@ -58,7 +61,7 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->msn[SOFT_QN_READ_REQ] = 1;
 	tx->atomic_resp_msn = 1;
 	tx->msg.kind = SOFT_MSG_NONE;
-	/* a Read that was the peer's ready-to-receive frame is answered first */
+	/* if the peer's ready-to-receive frame is a Read, it is answered first */
 	tx->resp_turn = true;
 	tx->rtr = RI_RTR_NONE;
 	sq->wr_fetched = false;
@@ -68,7 +71,7 @@ void soft_tx_reset(struct soft_tx *tx)
 	tx->seg = NULL;
 }
 
-/* TCP took @n octets: let go of them. */
+/* Release @n bytes that TCP, or the peer on this host, has taken. */
 static void soft_tx_taken(struct soft_tx *tx, u32 n)
 {
 	u32 gone = 0;
@@ -88,9 +91,9 @@ static void soft_tx_taken(struct soft_tx *tx, u32 n)
 }
 
 /*
- * Give TCP what is built. With @more, TCP waits for the next piece before it
- * sends a segment that is not full; another send follows for sure.
- * Return: 0, -EAGAIN when TCP is full, another errno when the stream is gone.
+ * Give the built FPDUs to TCP. With @more, TCP waits for the next send before it sends a segment
+ * that is not full; the caller guarantees another send.
+ * Return: 0; -EAGAIN when TCP is full; another errno when the stream is gone.
  */
 static int soft_tx_send(struct soft_qp *qp, bool more)
 {
@@ -105,7 +108,7 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->vec, tx->nvec, staged);
 	sock_rps_record_flow(sk);
-	/* sock_sendmsg() would ask security modules and bind first: for sockets of programs */
+	/* not sock_sendmsg(): its security hooks and autobind are for sockets of programs */
 	lock_sock(sk);
 	n = tcp_sendmsg_locked(sk, &msg, staged);
 	release_sock(sk);
@@ -122,8 +125,9 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 }
 
 /*
- * Give the peer on this host what is built. What it does not take now goes through TCP, as
- * all behind it. Return: as soft_tx_send().
+ * Give the built FPDUs to the peer on this host. FPDUs that the peer does not take now go
+ * through TCP, and so does all later data.
+ * Return: as soft_tx_send().
  */
 static int soft_tx_give(struct soft_qp *qp)
 {
@@ -143,7 +147,7 @@ static int soft_tx_give(struct soft_qp *qp)
 }
 
 /**
- * soft_tx_owes() - has this side begun a message, or been asked for one
+ * soft_tx_owes() - does this side owe the peer the rest of a message, or a response?
  * @qp: queue pair, its tx.mutex held
  */
 bool soft_tx_owes(const struct soft_qp *qp)
@@ -154,7 +158,7 @@ bool soft_tx_owes(const struct soft_qp *qp)
 	       tx->staged || (tx->seg && tx->seg->len);
 }
 
-/* Nothing is left to send. True when the stream is ready to end. */
+/* The build has stopped with @step. True when the stream is ready to end. */
 static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 {
 	bool ret = false;
@@ -174,11 +178,11 @@ static bool soft_tx_finished(struct soft_qp *qp, enum soft_step step)
 	return ret;
 }
 
-/* so often one that posts at the same time is followed before others get their turn */
+/* rounds for work requests posted meanwhile, before other threads get tx.mutex */
 #define SOFT_TX_ROUNDS		64
 
 /*
- * Run until there is nothing to do or @budget octets are sent.
+ * Run until there is nothing to do or @budget bytes have been sent.
  * Return: true when there is more to do.
  */
 static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
@@ -192,11 +196,11 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 	u32 built;
 	int ret;
 
-	/* between messages: in the middle of one TCP may keep octets until there are more */
+	/* only between messages: within a message, TCP may hold back bytes (MSG_MORE) */
 	if (!qp->tx->direct && !qp->tx->staged &&
 	    qp->tx->msg.kind == SOFT_MSG_NONE &&
 	    READ_ONCE(qp->peer) && !qp->tx->ops->change(qp)) {
-		/* what the receiver has left to us does not wait */
+		/* complete now what the receiver has left to the transmitter */
 		soft_sq_complete_all(qp);
 		return false;
 	}
@@ -242,7 +246,7 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 			return false;
 		soft_pace_busy(&qp->tx->pace);
 		soft_ring_no_doorbell(&sq->ring);
-		/* who waits for the mutex must not wait for the poster's end */
+		/* threads that wait for the mutex must not wait until the poster stops */
 		if (qp->sq.seq_sent + pushed >= end || ++rounds == SOFT_TX_ROUNDS)
 			return true;
 		cond_resched();
@@ -250,10 +254,11 @@ static bool soft_tx_run_stream(struct soft_qp *qp, u64 budget)
 }
 
 /**
- * soft_tx_run() - send what there is to send
+ * soft_tx_run() - run the transmitter; without a stream, flush posted work requests
  * @qp: queue pair
- * @budget: octets after which others get their turn
- * Context: under tx.mutex, may sleep. Return: there is more to do; soft_qp_kick() does it.
+ * @budget: bytes after which other threads get tx.mutex
+ * Context: under tx.mutex, may sleep.
+ * Return: true when there is more to do; the caller calls soft_qp_kick().
  */
 bool soft_tx_run(struct soft_qp *qp, u64 budget)
 {
@@ -271,7 +276,7 @@ bool soft_tx_run(struct soft_qp *qp, u64 budget)
 }
 
 /**
- * soft_tx_begin() - send what there is at the beginning of a stream
+ * soft_tx_begin() - run the transmitter at the beginning of a stream
  * @qp: queue pair
  * Context: may sleep; tx.mutex held.
  */
@@ -281,7 +286,7 @@ void soft_tx_begin(struct soft_qp *qp)
 		soft_qp_kick(qp);
 }
 
-/* Run for the poster, who came at @begin, and learn from it. */
+/* Run for a poster that called at @begin, and update the pacing. */
 static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 {
 	const u32 fetched = qp->sq.ring.fetched;
@@ -294,9 +299,9 @@ static bool soft_tx_run_posted(struct soft_qp *qp, u64 begin)
 }
 
 /**
- * soft_tx_run_inline() - send now, within bounds, unless somebody else does
+ * soft_tx_run_inline() - run the transmitter now for a bounded time, unless it is running
  * @qp: queue pair
- * @posted: the caller has posted to it
+ * @posted: a user has rung the doorbell
  * Context: process context.
  */
 void soft_tx_run_inline(struct soft_qp *qp, bool posted)
@@ -307,13 +312,16 @@ void soft_tx_run_inline(struct soft_qp *qp, bool posted)
 	if (mutex_trylock(&qp->tx->mutex)) {
 		more = posted ? soft_tx_run_posted(qp, begin) :
 				soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));
-		/* a kernel consumer may end the queue pair once what it posted is complete */
+		/*
+		 * Before the unlock: a kernel consumer may destroy the queue pair once its work
+		 * requests are complete.
+		 */
 		if (more)
 			soft_qp_kick(qp);
 		mutex_unlock(&qp->tx->mutex);
 		return;
 	}
-	/* whoever holds the mutex may have looked at the ring before us */
+	/* the holder of the mutex may have read the ring before the new entries */
 	soft_qp_kick(qp);
 }
 

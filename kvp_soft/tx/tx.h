@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The transmitter: its state, and what it offers to the top of the module.
+ * The transmitter: its state, and its interface to the rest of the module.
  */
 #ifndef SOFT_TX_H
 #define SOFT_TX_H
@@ -16,40 +16,40 @@
 
 struct soft_direct_seg;
 
-/** enum soft_msg_kind - what the transmitter is sending */
+/** enum soft_msg_kind - kind of the current message */
 enum soft_msg_kind {
 	SOFT_MSG_NONE,
 	SOFT_MSG_WR,		/* a work request of the send queue */
-	SOFT_MSG_READ_RESP,	/* answer to the peer's RDMA Read */
+	SOFT_MSG_READ_RESP,	/* the response to the peer's RDMA Read */
 };
 
-/** enum soft_imm_due - when an Immediate Data message belongs to another */
+/** enum soft_imm_due - when to build the Immediate Data message of the current message */
 enum soft_imm_due {
 	SOFT_IMM_NEVER,
-	SOFT_IMM_NOW,		/* it is next */
-	SOFT_IMM_AFTER,		/* the other's last segment */
-	SOFT_IMM_GIVEN,		/* it was the last, and the other is over when it has gone */
+	SOFT_IMM_NOW,		/* in the next step */
+	SOFT_IMM_AFTER,		/* after the last segment of the current message */
+	SOFT_IMM_GIVEN,		/* built after the last segment; the current message is done */
 };
 
 /**
- * struct soft_msg - the message that is being cut into FPDUs
- * @kind: what it is
+ * struct soft_msg - the current message, which is being cut into FPDUs
+ * @kind: kind of message
  * @opcode: RDMAP opcode
- * @slot: of the send queue, for SOFT_MSG_WR
- * @len: octets of payload
- * @off: octets that are in FPDUs already
+ * @slot: slot of the send queue, for SOFT_MSG_WR
+ * @len: bytes of payload
+ * @off: bytes of payload that are in FPDUs already
  * @inv_stag: RsvdULP[8:39] of an untagged message
- * @stag: of a tagged message
- * @to: tagged offset of its first octet
- * @msn: and of the request that SOFT_MSG_READ_RESP answers
- * @inline_data: payload, or NULL for @sge
- * @sge: payload
- * @sge_off: octets of the first element of @sge that are sent
- * @imm_due: Immediate Data that belongs to it
- * @imm_solicited: asks for a solicited event
- * @imm_msn: message sequence number of that
- * @imm: its octets
- * @read: of SOFT_MSG_READ_RESP, the request
+ * @stag: STag of a tagged message
+ * @to: tagged offset of the first byte
+ * @msn: message sequence number; of SOFT_MSG_READ_RESP, that of the request
+ * @inline_data: payload; NULL when @sge locates it
+ * @sge: next element of the payload
+ * @sge_off: bytes of @sge that have been sent
+ * @imm_due: when to build the Immediate Data message
+ * @imm_solicited: the Immediate Data message asks for a solicited event
+ * @imm_msn: its message sequence number
+ * @imm: its eight bytes
+ * @read: the request, for SOFT_MSG_READ_RESP
  */
 struct soft_msg {
 	enum soft_msg_kind kind;
@@ -72,10 +72,10 @@ struct soft_msg {
 };
 
 /**
- * struct soft_tx_ops - the way to a peer on this host, which knows its receiver
- * @change: may the stream leave TCP; false when the transmitter is to wait
+ * struct soft_tx_ops - functions to reach the receiver of a peer on this host
+ * @change: make the stream leave TCP if possible; false when the transmitter has to wait
  * @push: hand tx->seg to the peer's receiver
- * @give: hand FPDUs that were built to the peer's receiver
+ * @give: hand built FPDUs to the peer's receiver
  *
  * See soft_direct_switch(), soft_direct_push() and soft_direct_give(). Context: the transmitter.
  */
@@ -90,27 +90,28 @@ struct soft_tx_ops {
 
 /**
  * struct soft_tx - transmitter; all of it under @mutex but @poll_work
- * @qp: whose it is
- * @ops: the way to the peer on this host
- * @frag: pages that FPDUs are being built in, while it runs
- * @vec: octets built and not taken by TCP; each holds a page reference
+ * @qp: its queue pair
+ * @ops: functions to reach a peer on this host
+ * @frag: pages in which FPDUs are being built, while the transmitter runs
+ * @vec: built bytes that TCP has not taken; each entry holds a page reference
  * @nvec: entries of @vec in use
- * @staged: octets in @vec
+ * @staged: bytes in @vec
  * @staged_fpdus: FPDUs built since the last send
- * @seq_built: stream octets built so far
- * @msn: next Send or Immediate Data, next Read or Atomic Request (by queue number)
- * @atomic_resp_msn: next Atomic Response
- * @msg: message under way
- * @resp_turn: an answer comes next if there is one, a work request otherwise
- * @rtr: frame that the MPA initiator owes before any other
- * @mem: where payload was taken from last
- * @pace: how its poster announces what is posted
- * @poll_work: looks at the send queue in place of that
- * @polled: it counts for tx_pollers
- * @looking: and runs: nobody need ring
- * @direct: what is built goes to the peer's receiver, no longer to TCP
- * @seg: there: what is to go next
- * @pushed: octets that went there in this turn
+ * @seq_built: stream bytes built so far
+ * @msn: next message sequence numbers, by queue number: of Sends and Immediate Data, of Read
+ *	and Atomic Requests
+ * @atomic_resp_msn: message sequence number of the next Atomic Response
+ * @msg: current message
+ * @resp_turn: a response goes before a work request
+ * @rtr: ready-to-receive frame that the MPA initiator has to send first
+ * @mem: cache: the memory from which payload was read last
+ * @pace: pacing of the poster's doorbells
+ * @poll_work: poller of the send queue
+ * @polled: the queue pair counts for tx_pollers
+ * @looking: the poller is running, so no doorbell is needed
+ * @direct: data goes to the receiver of a peer on this host, not to TCP
+ * @seg: segment to push next on the direct path; NULL before the first switch to it
+ * @pushed: bytes that were pushed since the last send
  */
 struct soft_tx {
 	struct soft_qp *qp;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * DDP: decode a segment header, check all that needs no state beyond the
- * queue's next MSN and MO, and encode headers (RFC 5041, sections 4 and 7).
- * Pure; called by the receive and send paths of the software RNIC.
+ * DDP: decode a segment header, check it, and encode headers (RFC 5041, sections 4 and 7). The
+ * only state that the checks need is the next MSN and MO of a queue. Pure functions; the
+ * receiver and the transmitter of the software RNIC call them.
  */
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
@@ -20,7 +20,7 @@
 #define RDMAP_RV_SHIFT	6
 #define RDMAP_OPCODE	0x0f
 
-#define CTRL_DDP	2	/* where the two are, from ULPDU_Length on */
+#define CTRL_DDP	2	/* offsets of these two octets from ULPDU_Length on */
 #define CTRL_RDMAP	3
 
 /* ULPDU_Length and the DDP headers as octets on the wire, RFC 5041 4.2, 4.3 */
@@ -52,12 +52,12 @@ static u32 soft_ddp_rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
 }
 
 /**
- * soft_seg_need - how many octets soft_seg_decode() wants
- * @p: octets so far, from ULPDU_Length on
- * @have: how many
+ * soft_seg_need - number of octets that soft_seg_decode() needs
+ * @p: octets received so far, from ULPDU_Length on
+ * @have: number of octets at @p
  *
- * The answer can grow as octets arrive, so call again until it is <= @have. It
- * never passes SOFT_HDR_MAX nor the end of the ULPDU; reads no octet beyond
+ * The result can grow as octets arrive, so the caller repeats the call until it is <= @have. The
+ * result never exceeds SOFT_HDR_MAX or the end of the ULPDU. The function reads no octet beyond
  * @have.
  *
  * Return: octets needed in all.
@@ -98,7 +98,7 @@ static void soft_ddp_untagged_get(const u8 *p, struct soft_seg *seg)
 	seg->mo = get_unaligned_be32(w->mo);
 }
 
-/* The DDP header; false if the ULPDU is too short to hold it */
+/* Decode the DDP header. False if the ULPDU is too short to hold the header. */
 static bool soft_ddp_get(const u8 *p, struct soft_seg *seg)
 {
 	if (seg->ulpdu_len < sizeof(seg->ctrl))
@@ -128,7 +128,7 @@ static int soft_ddp_refuse(const struct soft_seg *seg, const u8 *p, struct soft_
 	return -EPROTO;
 }
 
-/* What the DDP and RDMAP control octets and the queue number must agree on */
+/* Check that the DDP and RDMAP control octets and the queue number are consistent. */
 static int soft_ddp_check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
@@ -152,11 +152,13 @@ static int soft_ddp_check_kind(const struct soft_seg *seg, const u8 *p, struct s
 }
 
 /*
- * An operation of bounded length is one segment. One without L would be a
- * message whose end never comes, which no RFC names a code for: local
- * catastrophic in the DDP layer is what other RNICs send. RFC 7306 6.3 wants the
- * 8 octets of Immediate Data checked and names no code either: as for the one
- * error that it does name, the stream is beyond repair.
+ * An operation of bounded length is one segment. Without the L bit its message would never end.
+ * No RFC names an error code for that; other RNICs send a local catastrophic error of the DDP
+ * layer.
+ *
+ * RFC 7306 6.3 requires a check for the 8 octets of Immediate Data, but names no code, either.
+ * This RNIC sends the code of the one error that RFC 7306 does name: catastrophic error of the
+ * stream.
  */
 static int soft_ddp_check_body(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
@@ -179,7 +181,7 @@ static int soft_ddp_check_body(const struct soft_seg *seg, const u8 *p, struct s
 	return 0;
 }
 
-/* The RDMAP header, for the operations that have one */
+/* Decode the RDMAP header of the operations that have one. */
 static void soft_ddp_rdmap_get(const u8 *p, struct soft_seg *seg)
 {
 	const u8 *hdr = p + SOFT_MPA_HDR + SOFT_UNTAGGED_HDR;
@@ -204,7 +206,7 @@ static void soft_ddp_rdmap_get(const u8 *p, struct soft_seg *seg)
 	seg->payload_len -= len;
 }
 
-/* RFC 7306 5.2.1: an operation that is none is to be reported */
+/* RFC 7306 5.2.1: an unknown atomic operation has to be reported */
 static bool soft_ddp_atomic_op_ok(const struct soft_seg *seg)
 {
 	return seg->opcode != SOFT_RDMAP_ATOMIC_REQ ||
@@ -213,25 +215,26 @@ static bool soft_ddp_atomic_op_ok(const struct soft_seg *seg)
 }
 
 /**
- * soft_seg_decode - decode a segment header and check all that needs no state
+ * soft_seg_decode - decode a segment header, and do all checks that need no state
  * @p: octets from ULPDU_Length on
- * @have: how many
- * @seg: filled; on -EPROTO as far as the header could be understood
- * @term: on -EPROTO the Terminate to send, headers included
+ * @have: number of octets at @p
+ * @seg: filled; on -EPROTO as far as the header could be decoded
+ * @term: on -EPROTO set to the Terminate to send, headers included
  *
- * Checked are: length against the header, both versions, opcode, T bit, queue
- * number, length and L of the messages that have a fixed form, and the operation
- * of an Atomic Request. Reserved bits,
- * and STag and TO of a zero-length segment, are not (RFC 5041 4.1, 5.2).
+ * Checks:
+ *  - the length against the header,
+ *  - both versions, opcode, T bit and queue number,
+ *  - length and L bit of messages with a fixed form,
+ *  - the operation of an Atomic Request.
+ * Reserved bits, and STag and TO of a zero-length segment, are not checked (RFC 5041 4.1, 5.2).
  *
- * Return: 0; -EAGAIN if @have is less than soft_seg_need() says, with nothing
- * written; -EPROTO.
+ * Return: 0; -EAGAIN, with nothing written, if @have is less than soft_seg_need(); -EPROTO.
  */
 int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_term *term)
 {
 	int err;
 
-	/* none needs more than that */
+	/* no header needs more than SOFT_HDR_MAX octets */
 	if (have < SOFT_HDR_MAX && have < soft_seg_need(p, have))
 		return -EAGAIN;
 
@@ -251,17 +254,17 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 	return 0;
 }
 
-/* length, control octets, and STag or RsvdULP[8:39] */
+/* octets of ULPDU_Length, control octets, and STag or RsvdULP[8:39] */
 #define COMMON		8
 
 /**
- * soft_seg_follows - does a segment of the same length go on where another ends
- * @seg: decoded, not the last of its message; its payload_len says where it ends, and may
- *	be that of several in a row
- * @raw: its octets from ULPDU_Length on
- * @next: those of the other: as many as @seg's header has
+ * soft_seg_follows - does a segment of the same length continue the message of another one?
+ * @seg: the other segment, decoded, not the last of its message; payload_len gives its end, and
+ *	may be the sum of several joined segments
+ * @raw: octets of @seg from ULPDU_Length on
+ * @next: octets of the segment to check: as many as the header of @seg has
  *
- * If so, all that soft_seg_decode() checks is as right as with @seg. Each octet of @next
+ * If true, the segment passes all checks of soft_seg_decode(), as @seg did. Each octet of @next
  * is read once.
  */
 bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
@@ -279,13 +282,13 @@ bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
 }
 
 /**
- * soft_seg_same - is a tagged segment as another, but for its tagged offset
- * @raw: octets of a decoded one from ULPDU_Length on
- * @next: those of the other: as many as the header has
- * @to: set to its tagged offset, if so
+ * soft_seg_same - does a tagged segment differ from another one only in its tagged offset?
+ * @raw: octets of the other segment, decoded before, from ULPDU_Length on
+ * @next: octets of the segment to check: as many as the header has
+ * @to: set to the tagged offset in @next, if true
  *
- * All that soft_seg_decode() checks is as right as with the first, then. Each octet of
- * @next is read once.
+ * If true, the segment passes all checks of soft_seg_decode(), as the other one did. Each octet
+ * of @next is read once.
  */
 bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
 {
@@ -296,13 +299,15 @@ bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
 }
 
 /**
- * soft_seg_again - is a segment the message behind another, and else as that was
- * @raw: octets of the other from ULPDU_Length on
- * @next: those of the one: as many as all headers have
- * @seg: the other, decoded, a whole message: tagged, of the Send family or a Read Request
+ * soft_seg_again - is a segment the next message, of the same kind as another one?
+ * @raw: octets of the other message from ULPDU_Length on
+ * @next: octets of the segment to check: as many as all headers have
+ * @seg: the other message, decoded, a single segment: tagged, of the Send family or a Read
+ *	Request
  *
- * If so, @raw and @seg become its: all that soft_seg_decode() checks is as right as with the
- * other. A Read Request may ask for something else. Each octet of @next is read once.
+ * If true, @raw and @seg are updated to the new segment. It passes all checks of
+ * soft_seg_decode(), as the other one did. The contents of a Read Request may differ. Each octet
+ * of @next is read once.
  */
 bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 {
@@ -324,7 +329,7 @@ bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 	put_unaligned_be32(++seg->msn, ((struct untagged_wire *)raw)->msn);
 	if (seg->opcode == SOFT_RDMAP_READ_REQ) {
 		memcpy(raw + sizeof(*v), next + sizeof(*v), SOFT_READ_REQ_HDR);
-		/* what is decoded is the copy: @next may change */
+		/* decode the copy: @next may change */
 		barrier_data(raw);
 		soft_read_req_get(raw + sizeof(*v), &seg->rr);
 	}
@@ -332,14 +337,14 @@ bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 }
 
 /**
- * soft_sends_follow - is a segment one of the Sends that follow another at once
- * @seg: the other, decoded, a whole message of the Send family
- * @raw: its octets from ULPDU_Length on
- * @next: those of the one: as many as the header has
- * @msn: message sequence number that it is to have
+ * soft_sends_follow - is a segment a Send with a given MSN, of the same kind as another one?
+ * @seg: the other Send, decoded, a single segment of the Send family
+ * @raw: octets of @seg from ULPDU_Length on
+ * @next: octets of the segment to check: as many as the header has
+ * @msn: message sequence number that the segment must have
  *
- * If so, all that soft_seg_decode() and soft_untagged_check() look at, but for room, is as
- * right as with the other. Each octet of @next is read once.
+ * If true, the segment passes all checks of soft_seg_decode() and soft_untagged_check(), as the
+ * other one did, except for the length of the buffer. Each octet of @next is read once.
  */
 bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next, u32 msn)
 {
@@ -350,7 +355,7 @@ bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next
 	       !get_unaligned_be32(v->mo);
 }
 
-/* The header as it was received: encode it again, with the reserved bits */
+/* Refuse an untagged segment: encode its header again as received, with the reserved bits. */
 static int soft_ddp_refuse_untagged(const struct soft_seg *seg, struct soft_term *term, u8 code)
 {
 	u8 raw[sizeof(struct untagged_wire)];
@@ -362,16 +367,16 @@ static int soft_ddp_refuse_untagged(const struct soft_seg *seg, struct soft_term
 }
 
 /**
- * soft_untagged_check - may this segment be placed
- * @st: what the queue expects next
+ * soft_untagged_check - check an untagged segment against the state of its queue (RFC 5041 7.1)
+ * @st: expected MSN and MO
  * @seg: untagged segment from soft_seg_decode()
- * @buffer_available: there is a buffer for this MSN: a posted receive, a free
- *	IRD entry, the Terminate buffer
- * @buffer_len: octets of that buffer in all
- * @term: on -EPROTO the Terminate to send
+ * @buffer_available: there is a buffer for this MSN: a posted receive, a free IRD entry, or the
+ *	Terminate buffer
+ * @buffer_len: octets of the whole buffer
+ * @term: on -EPROTO set to the Terminate to send
  *
- * RFC 5041 7.1. The offset of a zero-length segment is checked too, since MO
- * and length of the last segment give the message length.
+ * The offset of a zero-length segment is checked, too, since MO and length of the last segment
+ * give the message length.
  *
  * Return: 0 or -EPROTO.
  */
@@ -384,7 +389,7 @@ int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_
 		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_NO_BUFFER);
 	if (seg->mo != st->mo)
 		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_MO);
-	/* whatever the buffer, MO and the length of a message have 32 bits */
+	/* MO and the length of a message have 32 bits, whatever the length of the buffer */
 	if ((u64)seg->mo + seg->payload_len > buffer_len ||
 	    (u32)(seg->mo + seg->payload_len) < seg->mo)
 		return soft_ddp_refuse_untagged(seg, term, SOFT_UNTAG_TOO_LONG);
@@ -392,8 +397,8 @@ int soft_untagged_check(const struct soft_untagged_state *st, const struct soft_
 }
 
 /**
- * soft_untagged_advance - what the queue expects after this segment
- * @st: moved to the next segment, or to the next message after the last one
+ * soft_untagged_advance - update the expected MSN and MO of a queue after a segment
+ * @st: set to the next segment, or after the last segment to the next message
  * @seg: segment that passed soft_untagged_check()
  */
 void soft_untagged_advance(struct soft_untagged_state *st, const struct soft_seg *seg)
@@ -417,9 +422,9 @@ static void soft_ddp_ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
  * @p: room for 16 octets
  * @opcode: enum soft_rdmap_op
  * @last: last segment of its message
- * @stag: where the payload goes
- * @to: tagged offset of its first octet
- * @payload_len: octets the caller puts behind; the sum must fit 16 bits
+ * @stag: STag of the sink
+ * @to: tagged offset of the first octet
+ * @payload_len: octets of payload that the caller appends; ULPDU_Length must fit 16 bits
  *
  * Return: octets written, 16.
  */
@@ -439,11 +444,11 @@ u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_l
  * @p: room for 20 octets
  * @opcode: enum soft_rdmap_op
  * @last: last segment of its message
- * @inv_stag: STag to invalidate, 0 for the operations without
+ * @inv_stag: STag to invalidate; 0 for operations that invalidate none
  * @qn: enum soft_qn
  * @msn: message sequence number of that queue
  * @mo: offset of the payload in the message
- * @payload_len: octets the caller puts behind; the sum must fit 16 bits
+ * @payload_len: octets of payload that the caller appends; ULPDU_Length must fit 16 bits
  *
  * Return: octets written, 20.
  */
@@ -462,11 +467,11 @@ u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn
 }
 
 /**
- * soft_put_tagged_again - encode a header that differs only in where it says to
+ * soft_put_tagged_again - encode a header that differs only in STag and tagged offset
  * @p: room for 16 octets
  * @like: ULPDU_Length and header, encoded by soft_put_tagged()
- * @stag: where the payload goes
- * @to: tagged offset of its first octet
+ * @stag: STag of the sink
+ * @to: tagged offset of the first octet
  */
 void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to)
 {
@@ -478,7 +483,7 @@ void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to)
 }
 
 /**
- * soft_put_untagged_again - encode a header that differs only in its number
+ * soft_put_untagged_again - encode a header that differs only in its MSN
  * @p: room for 20 octets
  * @like: ULPDU_Length and header, encoded by soft_put_untagged()
  * @msn: message sequence number
@@ -492,13 +497,13 @@ void soft_put_untagged_again(u8 *p, const u8 *like, u32 msn)
 }
 
 /**
- * soft_put_more - encode the headers of segments that go on where another ends
- * @p: ULPDU_Length and header of that, encoded by one of the two above; not the last of
- *	its message
- * @hdr: octets of it
- * @payload_len: octets behind each of the headers
+ * soft_put_more - encode the headers of segments that continue the message of a segment
+ * @p: ULPDU_Length and header of that segment, encoded by soft_put_tagged() or
+ *	soft_put_untagged(); not the last of its message
+ * @hdr: octets of ULPDU_Length and header
+ * @payload_len: octets of payload behind each header
  * @stride: octets from each header to the next
- * @count: headers, the first included
+ * @count: number of headers, including the one at @p
  */
 void soft_put_more(u8 *p, u32 hdr, u32 payload_len, u32 stride, u32 count)
 {

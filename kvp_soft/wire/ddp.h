@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * DDP (RFC 5041): from octets to a checked segment header and back. Called by
- * the software RNIC's receive path as octets arrive and by its send path when
- * it builds an FPDU. Every function here that takes wire octets takes them
- * from ULPDU_Length on, so DDP starts at octet 2.
+ * DDP (RFC 5041): decoding and encoding of segment headers. The receiver of the software RNIC
+ * decodes, its transmitter encodes.
+ *
+ * Every function here that takes wire octets takes them from ULPDU_Length on. So the DDP header
+ * starts at octet 2.
  */
 #ifndef SOFT_DDP_H
 #define SOFT_DDP_H
@@ -17,7 +18,7 @@
 #define SOFT_DDP_LAST		0x40	/* in the first octet of a header */
 #define SOFT_TAGGED_HDR		14
 #define SOFT_UNTAGGED_HDR	18
-/* the longest header octets worth waiting for: ULPDU_Length, DDP, Atomic Request */
+/* octets of the longest headers: ULPDU_Length, untagged DDP header, Atomic Request */
 #define SOFT_HDR_MAX		(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_ATOMIC_REQ_HDR)
 /* largest result of soft_put_terminate() */
 #define SOFT_TERM_ULPDU_MAX	(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_TERM_MAX)
@@ -37,7 +38,7 @@
  * @opcode: enum soft_rdmap_op
  * @stag: tagged: STag
  * @to: tagged: tagged offset
- * @inv_stag: untagged: RsvdULP[8:39], of meaning with SOFT_OP_INVALIDATE only
+ * @inv_stag: untagged: RsvdULP[8:39], meaningful with SOFT_OP_INVALIDATE only
  * @qn: untagged: queue number
  * @msn: untagged: message sequence number
  * @mo: untagged: message offset
@@ -71,7 +72,7 @@ struct soft_seg {
 };
 
 /**
- * struct soft_untagged_state - what the next segment of a queue must carry
+ * struct soft_untagged_state - expected MSN and MO of the next segment of a queue
  * @msn: expected message sequence number; 1 on a new stream
  * @mo: expected offset; 0 between messages
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA framing: the CRC of an FPDU (RFC 5044, section 4). Pure;
- * called by the send and receive halves of the software RNIC.
+ * MPA framing: the CRC of an FPDU (RFC 5044, section 4). Pure functions; the transmitter and
+ * the receiver of the software RNIC call them.
  */
 #include <linux/unaligned.h>
 
@@ -10,7 +10,7 @@
 #include "mpa_framing.h"
 
 /**
- * soft_crc_begin - state of a CRC over no octets yet
+ * soft_crc_begin - begin the CRC of an FPDU
  *
  * Return: the state for soft_crc_add().
  */
@@ -20,10 +20,10 @@ u32 soft_crc_begin(void)
 }
 
 /**
- * soft_crc_add - take more octets of the FPDU into the CRC
+ * soft_crc_add - add octets of the FPDU to the CRC
  * @crc: state so far
- * @p: octets, from ULPDU_Length through the last pad octet over all calls
- * @n: how many
+ * @p: octets; all calls together cover ULPDU_Length through the last pad octet
+ * @n: number of octets at @p
  *
  * Return: the new state.
  */
@@ -33,10 +33,10 @@ u32 soft_crc_add(u32 crc, const void *p, size_t n)
 }
 
 /**
- * soft_crc_end - the four CRC octets of the FPDU
+ * soft_crc_end - write the four CRC octets of the FPDU
  * @crc: state after the last pad octet
- * @out: filled in wire order: least significant octet first, unlike all other
- *	fields (RFC 5044 figures 5 and 6)
+ * @out: filled in wire order: least significant octet first, unlike all other fields (RFC 5044
+ *	figures 5 and 6)
  */
 void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC])
 {
@@ -44,7 +44,7 @@ void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC])
 }
 
 /**
- * soft_crc_ok - does the received CRC match
+ * soft_crc_ok - does the received CRC match?
  * @crc: state after the last pad octet
  * @wire: the four octets received
  */

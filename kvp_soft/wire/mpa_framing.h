@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * MPA framing (RFC 5044, section 4) without markers (mpa_markers.h): how long an FPDU is, how
- * much of a DDP segment fits into one, and its CRC32c. Pure functions, called
- * by the send and receive halves of the software RNIC and by their tests.
+ * MPA framing (RFC 5044, section 4) without markers (see mpa_markers.h): the length of an FPDU,
+ * the largest DDP segment that fits into one, and the CRC32c. Pure functions; the transmitter
+ * and the receiver of the software RNIC and their tests call them.
  *
  *   0        2                2+U      2+U+pad
  *   +--------+----------------+--------+---------+
@@ -43,8 +43,8 @@ static inline u32 soft_fpdu_len(u32 ulpdu_len)
  * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
  * @emss: effective maximum segment size of the connection, in octets
  *
- * RFC 5044 4.5, no markers: EMSS - (6 + EMSS mod 4), but never below 128. The
- * cap is the largest ULPDU that fits the 16-bit length field without a pad.
+ * RFC 5044 4.5, without markers: EMSS - (6 + EMSS mod 4), but never below 128. The upper limit is
+ * the largest ULPDU that fits the 16-bit length field and needs no pad.
  *
  * Return: octets of a full ULPDU, header included.
  */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA markers (RFC 5044 4.2, 4.3): every 512 octets of the TCP stream, counted
- * from the first octet of full operation, stands a marker of four octets that
- * says how far back the FPDU around it begins. Pure; called by the send and
- * receive halves of the software RNIC.
+ * MPA markers (RFC 5044 4.2, 4.3). Every 512 octets of the TCP stream, counted from the first
+ * octet of full operation, there is a marker of four octets. It holds the distance back to the
+ * start of the surrounding FPDU. Pure functions; the transmitter and the receiver of the
+ * software RNIC call them.
  *
- * FPDUs and markers are multiples of four octets, so a marker never splits
- * ULPDU_Length or the CRC. A marker at the boundary between two FPDUs belongs
- * to the second.
+ * FPDUs and markers are multiples of four octets, so a marker never splits ULPDU_Length or the
+ * CRC. A marker at the boundary between two FPDUs belongs to the second.
  */
 #include <linux/errno.h>
 #include <linux/math.h>
@@ -34,7 +33,10 @@ static u32 soft_mpa_count_markers(u64 pos, u32 len)
 	return len > first ? DIV_ROUND_UP(len - first, MARKER_DATA) : 0;
 }
 
-/* What a marker @at octets behind the start says; a first one is not counted. */
+/*
+ * The FPDUPTR of a marker that is @at octets behind the start of the FPDU. A marker before
+ * ULPDU_Length is not counted.
+ */
 static u16 soft_mpa_fpduptr(u32 first, u32 at)
 {
 	return at && !first ? at - SOFT_MPA_MARKER : at;
@@ -51,7 +53,7 @@ u32 soft_marked_len(u64 pos, u32 len)
 }
 
 /**
- * soft_marked_mulpdu - as soft_mulpdu(), with markers (RFC 5044 4.5)
+ * soft_marked_mulpdu - largest ULPDU with markers, as soft_mulpdu() (RFC 5044 4.5)
  * @emss: effective maximum segment size of the connection, in octets
  */
 u32 soft_marked_mulpdu(u32 emss)
@@ -61,7 +63,7 @@ u32 soft_marked_mulpdu(u32 emss)
 }
 
 /**
- * soft_markers_insert - put the markers into an FPDU, in place
+ * soft_markers_insert - insert the markers into an FPDU, in place
  * @p: the FPDU, with room for soft_marked_len() octets
  * @pos: stream position where it begins
  * @len: octets without markers
@@ -88,13 +90,15 @@ u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
 }
 
 /**
- * soft_markers_remove - take the markers out of an FPDU, in place
+ * soft_markers_remove - remove the markers from an FPDU, in place
  * @p: the FPDU with its markers
  * @pos: stream position where it begins
- * @total: octets with markers, as soft_marked_len() says
+ * @total: octets with markers, from soft_marked_len()
  *
- * Return: octets without markers; -EPROTO when a marker does not point to the
- * FPDU's first octet (RFC 5044 8, error 3). Reserved bits are not looked at.
+ * Reserved bits are not checked.
+ *
+ * Return: octets without markers; -EPROTO when a marker does not point to the first octet of the
+ * FPDU (RFC 5044 8, error 3).
  */
 int soft_markers_remove(u8 *p, u64 pos, u32 total)
 {

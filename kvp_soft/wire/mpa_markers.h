@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * MPA markers (RFC 5044 4.2, 4.3). Pure functions, called by the send and
- * receive halves of the software RNIC and by their tests.
+ * MPA markers (RFC 5044 4.2, 4.3). Pure functions; the transmitter and the receiver of the
+ * software RNIC and their tests call them.
  */
 #ifndef SOFT_MPA_MARKERS_H
 #define SOFT_MPA_MARKERS_H
@@ -11,7 +11,7 @@
 #define SOFT_MPA_MARKER		4	/* reserved (16), FPDUPTR (16) */
 
 /**
- * soft_marker_leads - does a marker stand before ULPDU_Length
+ * soft_marker_leads - is there a marker before ULPDU_Length?
  * @pos: stream position where the FPDU begins
  */
 static inline bool soft_marker_leads(u64 pos)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RDMAP: the table of operations, the Read Request header and the Terminate
- * message (RFC 5040, sections 4 and 7); the headers of atomic operations and
- * Immediate Data (RFC 7306). Pure; called by ddp.c and by the receive, send and
- * terminate paths of the software RNIC.
+ * RDMAP: the table of operations, the Read Request header and the Terminate message (RFC 5040,
+ * sections 4 and 7); the headers of atomic operations and Immediate Data (RFC 7306). Pure
+ * functions; ddp.c and the receiver and the transmitter of the software RNIC call them.
  */
 #include <linux/array_size.h>
 #include <linux/build_bug.h>
@@ -170,7 +169,7 @@ static void soft_rdmap_read_req_put(u8 *p, const struct soft_read_req *rr)
  * soft_put_read_req - encode a Read Request from ULPDU_Length on
  * @p: room for SOFT_HDR_MAX octets
  * @msn: message sequence number on queue 1
- * @rr: what to read, and where to
+ * @rr: source, sink and length of the Read
  *
  * Return: octets written.
  */
@@ -206,7 +205,7 @@ void soft_atomic_req_get(const u8 *p, struct soft_atomic_req *rq)
  * soft_put_atomic_req - encode an Atomic Request from ULPDU_Length on
  * @p: room for SOFT_HDR_MAX octets
  * @msn: message sequence number on queue 1
- * @rq: what to do; the comparands of a FetchAdd are sent as RFC 7306 5.2.1 has it
+ * @rq: the operation; the compare fields of a FetchAdd are sent as RFC 7306 5.2.1 says
  *
  * Return: octets written.
  */
@@ -245,7 +244,7 @@ void soft_atomic_resp_get(const u8 *p, struct soft_atomic_resp *resp)
  * soft_put_atomic_resp - encode an Atomic Response from ULPDU_Length on
  * @p: room for SOFT_HDR_MAX octets
  * @msn: message sequence number on queue 3
- * @resp: what to answer
+ * @resp: the response
  *
  * Return: octets written.
  */
@@ -261,8 +260,8 @@ u32 soft_put_atomic_resp(u8 *p, u32 msn, const struct soft_atomic_resp *resp)
 }
 
 /*
- * The sum of each field by itself: the highest bit of a field is the exclusive or
- * of both and of the carry from below, and nothing is carried out of it.
+ * Add each field separately: the highest bit of a field is the exclusive or of both highest bits
+ * and the carry from below, and there is no carry out of the field.
  */
 static u64 soft_rdmap_masked_sum(u64 a, u64 b, u64 mask)
 {
@@ -270,9 +269,9 @@ static u64 soft_rdmap_masked_sum(u64 a, u64 b, u64 mask)
 }
 
 /**
- * soft_atomic_result - what an atomic operation leaves in memory (RFC 7306 5.1)
+ * soft_atomic_result - compute the value that an atomic operation stores (RFC 7306 5.1)
  * @rq: the operation
- * @old: what was there, in the memory's own byte order
+ * @old: value before the operation, in host byte order
  */
 u64 soft_atomic_result(const struct soft_atomic_req *rq, u64 old)
 {
@@ -306,7 +305,7 @@ u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm)
 #define TERM_D		0x40	/* terminated DDP header included */
 #define TERM_R		0x20	/* terminated RDMAP header included */
 #define TERM_FLAGS	(TERM_M | TERM_D | TERM_R)
-#define TERM_REVERSED	0x07	/* all of them in siw's order */
+#define TERM_REVERSED	0x07	/* all three bits in siw's order */
 
 #define CTRL_T		0x80	/* DDP control octet: tagged */
 
@@ -316,12 +315,12 @@ struct term_code {
 	u8 code;
 };
 
-/* kinds of message that an access failure is reported differently for */
+/* kinds of message with different Terminate codes for a refused access */
 enum access_kind {
 	ACCESS_TAGGED,		/* Write, Read Response: the DDP layer places */
 	ACCESS_READ,		/* Read Request: the source buffer; Atomic Request */
 	ACCESS_INVALIDATE,	/* Send with Invalidate: its STag */
-	ACCESS_UNTAGGED,	/* other: a receive buffer of our own is bad */
+	ACCESS_UNTAGGED,	/* other: the local receive buffer is invalid */
 	ACCESS_KINDS
 };
 
@@ -363,14 +362,14 @@ static const struct term_code access_codes[ACCESS_KINDS][SOFT_ACCESS_NR] = {
 };
 
 /**
- * soft_term_set - a Terminate without headers
+ * soft_term_set - set up a Terminate without headers
  * @term: filled
  * @layer: enum soft_term_layer
  * @etype: enum soft_term_etype
  * @code: enum soft_term_code
  *
- * For LLP errors, for local catastrophic errors, and for all that no incoming
- * message caused (RFC 5040 7.1).
+ * For LLP errors, for local catastrophic errors, and for all errors that no incoming message
+ * caused (RFC 5040 7.1).
  */
 void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code)
 {
@@ -380,7 +379,7 @@ void soft_term_set(struct soft_term *term, u8 layer, u8 etype, u8 code)
 	term->code = code;
 }
 
-/* Does this error report the header of the bad segment, RFC 5040 figure 10 */
+/* Does this error report the DDP header of the bad segment (RFC 5040 figure 10)? */
 static bool soft_rdmap_reports_ddp(u8 layer, u8 etype)
 {
 	return layer == SOFT_TERM_DDP ||
@@ -388,8 +387,8 @@ static bool soft_rdmap_reports_ddp(u8 layer, u8 etype)
 }
 
 /*
- * Figure 10 would report the RDMAP header for all of remote protection, but
- * RFC 5040 4.8 and 7.1 restrict it to Read Requests, the only ones with one.
+ * RFC 5040 figure 10 reports the RDMAP header for all remote protection errors. But RFC 5040 4.8
+ * and 7.1 restrict that to Read Requests, the only messages there with an RDMAP header.
  */
 static bool soft_rdmap_reports_rdmap(const struct soft_seg *seg, u8 layer, u8 etype)
 {
@@ -399,15 +398,15 @@ static bool soft_rdmap_reports_rdmap(const struct soft_seg *seg, u8 layer, u8 et
 }
 
 /**
- * soft_term_with_hdr - a Terminate that an incoming segment caused
+ * soft_term_with_hdr - set up a Terminate that an incoming segment caused
  * @term: filled
- * @seg: the segment as decoded, if only in part
- * @raw: its octets from ULPDU_Length on, at least the headers
+ * @seg: the segment, decoded at least in part
+ * @raw: octets of the segment from ULPDU_Length on, at least the headers
  * @layer: enum soft_term_layer
  * @etype: enum soft_term_etype
  * @code: enum soft_term_code
  *
- * Copies the headers that RFC 5040 figure 10 asks for with this error.
+ * Copies the headers that RFC 5040 figure 10 requires for this error.
  */
 void soft_term_with_hdr(struct soft_term *term, const struct soft_seg *seg, const u8 *raw,
 			u8 layer, u8 etype, u8 code)
@@ -443,16 +442,20 @@ static enum access_kind soft_rdmap_access_kind(const struct soft_seg *seg)
 }
 
 /**
- * soft_term_access - the Terminate for a refused access
- * @seg: the segment that asked for it
- * @raw: its octets from ULPDU_Length on, at least the headers
- * @why: anything but SOFT_ACCESS_OK
+ * soft_term_access - set up the Terminate for a refused access
+ * @seg: the segment that caused the access
+ * @raw: octets of the segment from ULPDU_Length on, at least the headers
+ * @why: reason of the refusal, not SOFT_ACCESS_OK
  * @term: filled
  *
- * Write, Read Response: placement. Read Request: its source. Atomic Request: its
- * target. Send with Invalidate: the STag to invalidate. Any other: our own receive
- * buffer, a local error of the DDP layer. Whatever asks for it, a target that is not
- * aligned has its own code (RFC 7306 8.2).
+ * The refused access depends on the message:
+ *  - Write, Read Response: placement of the payload
+ *  - Read Request: its source
+ *  - Atomic Request: its target
+ *  - Send with Invalidate: the STag to invalidate
+ *  - any other: the local receive buffer, a local error of the DDP layer
+ *
+ * An unaligned target has a code of its own, whatever the message (RFC 7306 8.2).
  */
 void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_access why,
 		      struct soft_term *term)
@@ -468,12 +471,12 @@ void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_acces
 }
 
 /**
- * soft_term_read_progress - a Read Request failed after part of the response
+ * soft_term_read_progress - update a Terminate for a Read that failed within the response
  * @term: Terminate with the Read Request header as received
- * @done: octets of response already sent
+ * @done: octets of the response already sent
  *
- * RFC 5040 4.8: both offsets advance, the size is what was left. Does nothing
- * to a Terminate without that header.
+ * Both offsets advance by @done, and the size becomes the rest (RFC 5040 4.8). A Terminate
+ * without a Read Request header is not changed.
  */
 void soft_term_read_progress(struct soft_term *term, u32 done)
 {
@@ -491,11 +494,11 @@ void soft_term_read_progress(struct soft_term *term, u32 done)
 /**
  * soft_put_terminate - encode a Terminate from ULPDU_Length on
  * @p: room for SOFT_TERM_ULPDU_MAX octets
- * @term: what to send
+ * @term: the Terminate
  *
- * One segment on queue 2; it is the only message a stream ever has there, so
- * MSN 1 (RFC 5040 5.4). The control word is built from octets: a bit-field
- * would put the nibbles in host order.
+ * The Terminate is one segment on queue 2. It is the only message of a stream there, so its MSN
+ * is 1 (RFC 5040 5.4). The control word is built from octets, since the order of a bit-field
+ * depends on the host.
  *
  * Return: octets written, pad and CRC not included.
  */
@@ -520,9 +523,9 @@ u32 soft_put_terminate(u8 *p, const struct soft_term *term)
 }
 
 /*
- * siw on a little-endian host has the fields of each octet of the control word in
- * reverse order. Its M, D and R are where RFC 5040 4.8 has zeros, which tells, unless
- * all are 0.
+ * siw on a little-endian host sends the fields within each octet of the control word in reverse
+ * order. Its M, D and R bits are in positions that are zero in RFC 5040 4.8. So the order can be
+ * recognized, unless all three bits are 0.
  */
 static u8 soft_rdmap_term_unreverse(struct soft_term *term, u8 flags)
 {
@@ -536,13 +539,13 @@ static u8 soft_rdmap_term_unreverse(struct soft_term *term, u8 flags)
 /**
  * soft_term_decode - decode the RDMAP part of a received Terminate
  * @payload: octets behind the untagged DDP header
- * @len: how many
+ * @len: number of octets at @payload
  * @term: filled
  *
- * Peers differ in what they add and in what they call valid, so the M, D and R
- * bits are believed only as far as @len reaches.
+ * Peers differ in the headers that they include and in the bits that they set. So the M, D and R
+ * bits are used only as far as @len allows.
  *
- * Return: 0, or -EPROTO if not even the control word is there.
+ * Return: 0, or -EPROTO if @payload is shorter than the control word.
  */
 int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 {
@@ -576,24 +579,24 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 	return 0;
 }
 
-/* where they are in a DDP header without ULPDU_Length, RFC 5041 4.2 and 4.3 */
+/* offsets of fields in a DDP header without ULPDU_Length, RFC 5041 4.2 and 4.3 */
 #define TERM_HDR_STAG	2
 #define TERM_HDR_TO	6
 #define TERM_HDR_QN	6
 #define TERM_HDR_MSN	10
-/* the first two octets of each header that this RNIC sends: DV, RV and opcode */
+/* masks and shift for the first two octets of a header: DV, RV and opcode */
 #define TERM_HDR_DV	0x03
 #define TERM_HDR_RV	6
 #define TERM_HDR_OP	0x0f
 
 /**
- * soft_term_about - the message of ours that a Terminate is about
- * @term: as received
+ * soft_term_about - find the local message whose header a Terminate reports
+ * @term: the Terminate as received
  * @about: filled
  *
- * A header that is none of this RNIC's, by its versions or its opcode, says nothing.
+ * A header with a version or an opcode that this RNIC does not send is ignored.
  *
- * Return: false when the Terminate does not say.
+ * Return: false when the Terminate does not report a valid header.
  */
 bool soft_term_about(const struct soft_term *term, struct soft_term_about *about)
 {
@@ -626,7 +629,7 @@ bool soft_term_about(const struct soft_term *term, struct soft_term_about *about
 	return about->qn == op->qn;
 }
 
-/* layer, error type and code as RFC 5040 figure 9 and RFC 6580 number them */
+/* layer, error type and code, numbered as in RFC 5040 figure 9 and RFC 6580 */
 static const struct {
 	struct term_code code;
 	const char *name;
@@ -666,10 +669,10 @@ static const struct {
 };
 
 /**
- * soft_term_name - say a Terminate in words
- * @term: sent or received
+ * soft_term_name - describe a Terminate in words
+ * @term: a Terminate, sent or received
  *
- * MPA errors are known under both error types in use, 0 (RFC 6580) and 3.
+ * MPA errors have names under both error types in use, 0 (RFC 6580) and 3.
  *
  * Return: a static string, never NULL.
  */

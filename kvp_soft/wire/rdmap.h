@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * RDMAP (RFC 5040, RFC 7306): the operation codes and what is true of each, the
- * headers of Read and Atomic Requests and of what answers the latter, Immediate
- * Data, and the Terminate message. Pure functions; ddp.h builds on them, and the
- * software RNIC's receive, send and terminate paths call them.
+ * RDMAP (RFC 5040, RFC 7306): the operation codes and their properties, the headers of Read
+ * Requests, Atomic Requests and Atomic Responses, Immediate Data, and the Terminate message.
+ * Pure functions; ddp.h and the receiver and the transmitter of the software RNIC use them.
  */
 #ifndef SOFT_RDMAP_H
 #define SOFT_RDMAP_H
@@ -48,7 +47,7 @@ enum soft_atomic_op {
 #define SOFT_ATOMIC_REQ_HDR	52	/* of an Atomic Request, RFC 7306 figure 4 */
 #define SOFT_ATOMIC_RESP_HDR	12	/* of an Atomic Response, figure 6 */
 #define SOFT_IMM_LEN		8	/* Immediate Data, figure 7 */
-/* "krdm", its last four octets: it belongs to the Send that follows, ../tx/immediate.c */
+/* "krdm", the last four octets of Immediate Data for the next Send, see ../tx/immediate.c */
 #define SOFT_IMM_OF_SEND	0x6b72646dU
 #define SOFT_TERM_CTRL		4	/* control word of a Terminate */
 #define SOFT_TERM_SEG_LEN	2	/* DDP Segment Length behind it */
@@ -61,17 +60,17 @@ enum soft_atomic_op {
 #define SOFT_OP_PAYLOAD		0x04	/* carries ULP data of any length */
 #define SOFT_OP_SOLICITED	0x08	/* asks for a solicited event */
 #define SOFT_OP_INVALIDATE	0x10	/* RsvdULP[8:39] is the STag to invalidate */
-#define SOFT_OP_IMMEDIATE	0x20	/* its body is of one length, RFC 7306 6.3 */
+#define SOFT_OP_IMMEDIATE	0x20	/* its body has a fixed length, RFC 7306 6.3 */
 
 /**
- * struct soft_op - what the RFCs fix about an operation
+ * struct soft_op - properties of an operation, defined by the RFCs
  * @name: for logs and tests
  * @flags: SOFT_OP_*
- * @qn: queue of the untagged ones (enum soft_qn)
+ * @qn: queue of an untagged operation (enum soft_qn)
  * @rdmap_hdr: octets of the RDMAP header between DDP header and payload
  * @body_min: fewest octets behind the DDP header
- * @body_max: most octets behind the DDP header; 0 = bounded by the buffer only.
- *	An operation with a bound is always a single DDP segment.
+ * @body_max: most octets behind the DDP header; 0 means that only the buffer is a limit. An
+ *	operation with a limit is always a single DDP segment.
  */
 struct soft_op {
 	const char *name;
@@ -84,11 +83,11 @@ struct soft_op {
 
 /**
  * struct soft_read_req - the RDMAP header of a Read Request (RFC 5040 4.4)
- * @sink_stag: where the requester wants the data
- * @sink_to: tagged offset there
+ * @sink_stag: STag of the sink, in the requester's memory
+ * @sink_to: tagged offset in the sink
  * @length: octets to read
- * @src_stag: where the responder takes the data from
- * @src_to: tagged offset there
+ * @src_stag: STag of the source, in the responder's memory
+ * @src_to: tagged offset in the source
  */
 struct soft_read_req {
 	u32 sink_stag;
@@ -101,13 +100,13 @@ struct soft_read_req {
 /**
  * struct soft_atomic_req - the header of an Atomic Request (RFC 7306 5.2.1)
  * @op: enum soft_atomic_op
- * @id: chosen by the requester, comes back in the response
- * @stag: target
- * @to: tagged offset of its 8 octets
- * @data: to add, or to swap in
- * @mask: FetchAdd: the highest bit of each field, 0 for one of 64 bits;
+ * @id: chosen by the requester, returned in the response
+ * @stag: STag of the target
+ * @to: tagged offset of the 8 octets of the target
+ * @data: value to add, or to swap in
+ * @mask: FetchAdd: the highest bit of each field, 0 for one field of 64 bits;
  *	CmpSwap: the bits to swap
- * @compare: CmpSwap: what to find there
+ * @compare: CmpSwap: value to compare with
  * @compare_mask: CmpSwap: the bits to compare
  */
 struct soft_atomic_req {
@@ -123,8 +122,8 @@ struct soft_atomic_req {
 
 /**
  * struct soft_atomic_resp - the header of an Atomic Response (RFC 7306 5.2.2)
- * @id: of the request
- * @value: what was there before the operation
+ * @id: identifier from the request
+ * @value: value before the operation
  */
 struct soft_atomic_resp {
 	u32 id;
@@ -146,7 +145,7 @@ enum soft_term_etype {
 	SOFT_DDP_TAGGED			= 1,
 	SOFT_DDP_UNTAGGED		= 2,
 	SOFT_MPA_ERROR			= 0,
-	SOFT_MPA_ERROR_OTHER		= 3	/* what some hardware sends in place of 0 */
+	SOFT_MPA_ERROR_OTHER		= 3	/* some hardware sends this instead of 0 */
 };
 
 enum soft_term_code {
@@ -156,7 +155,7 @@ enum soft_term_code {
 	SOFT_PROT_RIGHTS		= 0x02,
 	SOFT_PROT_STREAM		= 0x03,
 	SOFT_PROT_WRAP			= 0x04,
-	/* RDMAP remote operation; NOT_INVALIDATED and UNSPECIFIED also protection */
+	/* RDMAP remote operation; NOT_INVALIDATED and UNSPECIFIED also remote protection */
 	SOFT_OPER_VERSION		= 0x05,
 	SOFT_OPER_OPCODE		= 0x06,
 	SOFT_OPER_STREAM		= 0x07,
@@ -189,16 +188,16 @@ enum soft_term_code {
 };
 
 /**
- * struct soft_term - a Terminate to be sent, or as received
+ * struct soft_term - a Terminate to send, or a received one
  * @layer: enum soft_term_layer
  * @etype: enum soft_term_etype
  * @code: enum soft_term_code
  * @has_ddp: D bit: @hdr begins with the whole DDP header of the bad segment
- * @has_rdmap: R bit: behind it in @hdr is the whole Read Request header
+ * @has_rdmap: R bit: the whole Read Request header follows the DDP header in @hdr
  * @has_len: M bit: @seg_len is valid
  * @seg_len: DDP segment length: DDP header and payload, as ULPDU_Length
- * @hdr_len: octets of @hdr in use; a cut-off received Terminate can have
- *	octets here without @has_ddp
+ * @hdr_len: octets of @hdr in use; for a truncated received Terminate it can be nonzero without
+ *	@has_ddp
  * @hdr: copied headers, DDP control octet first
  */
 struct soft_term {
@@ -214,14 +213,14 @@ struct soft_term {
 };
 
 /**
- * struct soft_term_about - the message that a Terminate reports the header of
+ * struct soft_term_about - the message whose header a Terminate reports
  * @opcode: enum soft_rdmap_op
- * @tagged: @qn and @msn are not valid
- * @by_sink: its MSN is its length, as siw has it: @stag and @to are those of the sink
+ * @tagged: the segment is tagged, so @qn and @msn are not valid
+ * @by_sink: @msn equals the length of the Read, as siw sends it, so the sink must be compared, too
  * @qn: enum soft_qn
  * @msn: message sequence number
- * @stag: of a tagged segment
- * @to: of its first octet
+ * @stag: STag of a tagged segment; of a Read Request, STag of the sink
+ * @to: tagged offset of the first octet of a tagged segment, or of the sink
  */
 struct soft_term_about {
 	u8 opcode;
@@ -243,12 +242,12 @@ enum soft_access {
 	SOFT_ACCESS_WRAP,	/* TO + length passes 2^64 */
 	SOFT_ACCESS_ALIGN,	/* the target of an atomic operation is not aligned */
 	SOFT_ACCESS_NR,
-	/* not refused: accesses in progress have to end first */
+	/* not a refusal: accesses in progress have to end first */
 	SOFT_ACCESS_BUSY = SOFT_ACCESS_NR,
 };
 
 /**
- * soft_to_wraps - does a tagged access pass the end of the 64-bit TO space
+ * soft_to_wraps - does a tagged access pass the end of the 64-bit TO space?
  * @to: first tagged offset
  * @len: octets; a zero-length access never wraps
  */
@@ -260,7 +259,7 @@ static inline bool soft_to_wraps(u64 to, u64 len)
 extern const struct soft_op soft_ops_by_code[SOFT_RDMAP_OPS];
 
 /**
- * soft_op - what is fixed about a supported operation
+ * soft_op - properties of a supported operation
  * @opcode: low nibble of the RDMAP control octet
  *
  * Return: its table entry, NULL if this RNIC neither sends nor accepts it.
