@@ -47,7 +47,7 @@ MODULE_PARM_DESC(close_timeout_ms,
 bool kal_mpa_markers;
 module_param_named(mpa_markers, kal_mpa_markers, bool, 0644);
 MODULE_PARM_DESC(mpa_markers,
-		 "ask peers for markers; they always get those that they ask for (default 0)");
+		 "ask peers to send markers; a peer that asks for markers always gets them (default 0)");
 
 unsigned int kal_mpa_revision = 2;
 module_param_named(mpa_revision, kal_mpa_revision, uint, 0644);
@@ -67,7 +67,7 @@ MODULE_PARM_DESC(mpa_rtr,
 unsigned int kal_max_pending = 256;
 module_param_named(max_pending, kal_max_pending, uint, 0644);
 MODULE_PARM_DESC(max_pending,
-		 "connections of one listener that have not sent their MPA Request yet; one more ends the oldest of the peer address that has most (default 256)");
+		 "connections of one listener whose MPA Request has not arrived; one more evicts the oldest of the peer address that has most of them (default 256)");
 
 /* With any other value, TCP would silently refuse the setting when a connection is made. */
 unsigned int kal_tcp_user_timeout_ms = 30000;
