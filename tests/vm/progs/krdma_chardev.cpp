@@ -8,9 +8,8 @@
  * somebody ends it; what cannot be read for want of memory is read later.
  * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
  * kept; the next line ends it.
- * krdma_chardev -i ADDRESS: until somebody ends it, a thread in the SCHED_IDLE class flushes
- * 32768 receives of a queue pair, on the last CPU, where another thread computes; meanwhile the
- * peer accepts the connection of this queue pair.
+ * krdma_chardev -i ADDRESS: until somebody ends it, eight threads in the SCHED_IDLE class make
+ * connections to themselves, on the last CPU, where another thread computes.
  * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
  * ms.
  *
@@ -23,7 +22,6 @@
 #include <cstring>
 #include <exception>
 #include <thread>
-#include <vector>
 
 #include <poll.h>
 #include <rdma/ib_user_verbs.h>
@@ -194,20 +192,52 @@ void keep_rejected(const char *address)
 	await_line();
 }
 
-/* one connection from its making to its end, as a user does it who cleans up */
-void connect_once(const File &file, const Context &ctx, const char *address)
-{
-	const Ends ends{file, ctx, address};
-	krdma_disconnect end{.qp = ends.client.handle, .abrupt = 1};
+/*
+ * Connections to itself, one after the other, with the same queue pairs: the kernel charges
+ * each object that is made under one mutex of the whole host (rdmacg_mutex).
+ */
+class Connections {
+public:
+	explicit Connections(const char *address)
+		: ctx_{file_, address}, listener_{make_listener(file_, ctx_, address)},
+		  client_{make_qp(file_, ctx_)}, server_{make_qp(file_, ctx_)}
+	{}
 
-	file.call(KRDMA_IOC_DISCONNECT, end);
-	/* of both sides */
-	for (int i = 0; i < 2; i++)
-		file.expect(KRDMA_EVENT_CLOSED);
-	for (const std::uint32_t handle :
-	     {ends.client_conn, ends.server_conn, ends.client.handle, ends.server.handle})
-		file.destroy(handle);
-}
+	/* from its making to its end, as a user does it who cleans up */
+	void next() const
+	{
+		const krdma_conn conn = start_connect(file_, client_.handle, listener_.local);
+		const std::uint32_t request = file_.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+		krdma_disconnect end{.qp = client_.handle, .abrupt = 1};
+
+		accept_conn(file_, request, server_.handle);
+		/* both sides are connected */
+		await_both();
+		file_.call(KRDMA_IOC_DISCONNECT, end);
+		await_both();
+		file_.destroy(conn.handle);
+		file_.destroy(request);
+		for (const std::uint32_t handle : {client_.handle, server_.handle}) {
+			krdma_qp_attr reset{
+				.handle = handle, .mask = 1, .state = KRDMA_QP_STATE_RESET};
+
+			file_.call(KRDMA_IOC_QP_MODIFY, reset);
+		}
+	}
+
+private:
+	void await_both() const
+	{
+		for (int i = 0; i < 2; i++)
+			rdma::require(file_.next(rdma::patience).has_value(), "an event");
+	}
+
+	File file_;
+	Context ctx_;
+	krdma_listen listener_;
+	krdma_qp client_;
+	krdma_qp server_;
+};
 
 void stay_on_cpu(int cpu)
 {
@@ -217,25 +247,6 @@ void stay_on_cpu(int cpu)
 	CPU_SET(cpu, &set);
 	if (::sched_setaffinity(0, sizeof(set), &set))
 		rdma::fail_errno("sched_setaffinity", errno);
-}
-
-/* a queue pair with as many receives as it can have, none of them with memory */
-krdma_qp make_full_qp(const File &file, const Context &ctx, std::uint32_t depth)
-{
-	std::vector<krdma_wr> receives(depth);
-	krdma_qp qp{};
-	krdma_post post{};
-
-	qp.pd = ctx.pd;
-	qp.send_cq = qp.recv_cq = make_cq(file, ctx.context, depth);
-	qp.max_send_wr = qp.max_send_sge = qp.max_recv_sge = 1;
-	qp.max_recv_wr = depth;
-	file.call(KRDMA_IOC_QP, qp);
-	post.handle = qp.handle;
-	post.wrs = reinterpret_cast<std::uintptr_t>(receives.data());
-	post.count = depth;
-	file.call(KRDMA_IOC_POST_RECV, post);
-	return qp;
 }
 
 void become_idle()
@@ -249,47 +260,30 @@ void become_idle()
 
 [[noreturn]] void starve(const char *address)
 {
-	constexpr std::uint32_t depth = 32768;
-	const File file, server;
-	const Context ctx{file, address}, server_ctx{server, address};
-	const krdma_listen listener = make_listener(server, server_ctx, address);
-
 	std::thread{[] {
 		stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
 		for (;;)
 			asm volatile("");
 	}}.detach();
-	for (;;) {
-		const krdma_qp qp = make_full_qp(file, ctx, depth);
-		const krdma_qp peer = make_qp(server, server_ctx);
-		const krdma_conn conn = start_connect(file, qp.handle, listener.local);
-		const std::uint32_t request = server.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
-		std::thread starved{[&file, &qp] {
-			krdma_qp_attr error{.handle = qp.handle, .mask = 1, .state = 6};
+	for (int i = 0; i < 8; i++)
+		std::thread{[address] {
+			const Connections connections{address};
 
+			connections.next();
+			std::puts("ready");
+			std::fflush(stdout);
 			become_idle();
-			file.call(KRDMA_IOC_QP_MODIFY, error);
-		}};
-		/* the thread is in the middle of that */
-		std::this_thread::sleep_for(std::chrono::milliseconds{300});
-		accept_conn(server, request, peer.handle);
-		std::puts("accepted");
-		std::fflush(stdout);
-		starved.join();
-		file.destroy(conn.handle);
-		server.destroy(request);
-		file.destroy(qp.handle);
-		file.destroy(qp.recv_cq);
-		server.destroy(peer.handle);
-		std::puts("again");
-	}
+			for (;;)
+				connections.next();
+		}}.detach();
+	for (;;)
+		::pause();
 }
 
 void longest_connect(const char *address)
 {
 	using Clock = std::chrono::steady_clock;
-	const File file;
-	const Context ctx{file, address};
+	const Connections connections{address};
 	Clock::duration longest{};
 	int count = 0;
 
@@ -298,7 +292,7 @@ void longest_connect(const char *address)
 	     count++) {
 		const auto begin = Clock::now();
 
-		connect_once(file, ctx, address);
+		connections.next();
 		longest = std::max(longest, Clock::now() - begin);
 	}
 	std::printf("%lld ms at most, %d connections\n",
