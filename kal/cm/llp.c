@@ -25,7 +25,7 @@
 
 /*
  * Turn TCP_QUICKACK off. The next start-up frame answers the received one and also
- * acknowledges it, so an immediate acknowledgement is unnecessary.
+ * acknowledges it, so an immediate acknowledgment is unnecessary.
  */
 void kal_sock_delay_acks(struct sock *sk)
 {

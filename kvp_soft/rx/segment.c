@@ -68,7 +68,7 @@ int soft_rx_handled(struct soft_qp *qp, struct soft_rx_seg *s, int ret)
 	if (ret) {
 		soft_rx_fail(qp, &s->term);
 	} else if (!READ_ONCE(qp->peer_ready)) {
-		/* the initiator's first FPDU has arrived: the responder may send (RFC 5044 7.1.2) */
+		/* the initiator's first FPDU is here: the responder may send (RFC 5044 7.1.2) */
 		WRITE_ONCE(qp->peer_ready, true);
 		soft_qp_kick(qp);
 	}
