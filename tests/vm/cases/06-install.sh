@@ -16,18 +16,15 @@ files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver" "$libs"
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/bash-completion/completions/krdma)
 
-# depmod reads every module, which an emulated machine is minutes with; those that RNICs do
-# not need are out of its sight, and what it has written goes at the end
+# depmod reads every module, which an emulated machine is minutes with; those that no
+# case knows are out of its sight
 hidden=()
-modules=/lib/modules/$(uname -r)
-for dir in "$modules"/kernel/{drivers,fs}/* "$modules"/kernel/{net,sound}; do
+for dir in "/lib/modules/$(uname -r)/kernel"/{sound,drivers/*,drivers/net/{ethernet,usb,wireless}}; do
 	case $dir in
-	*/@(infiniband|configfs)) continue ;;
+	*/drivers/@(block|infiniband|net|nvme|scsi|target|virtio)) continue ;;
 	esac
 	[ ! -d "$dir" ] || { mount -t tmpfs none "$dir" && hidden+=("$dir"); }
 done
-mkdir "$VM_TMP/depmod"
-cp -a "$modules"/modules.* "$VM_TMP/depmod"
 
 # whatever becomes of this case, those to come have what init gave them
 give_back() {
@@ -36,7 +33,6 @@ give_back() {
 		[ ! -e "$VM_TMP/${file##*/}" ] || mv "$VM_TMP/${file##*/}" "$file"
 	done
 	[ ${#hidden[@]} = 0 ] || umount "${hidden[@]}"
-	cp -a "$VM_TMP"/depmod/* "$modules"
 }
 trap give_back EXIT
 
