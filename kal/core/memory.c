@@ -98,7 +98,8 @@ struct ri_vm_region *kal_vm_pin_range(u64 start, u64 length, bool writable)
 	if (!region->pins)
 		return ERR_PTR(-ENOMEM);
 	ret = -ENOMEM;
-	region->pages = kvcalloc(npages, sizeof(*region->pages), RI_GFP_SIZED);
+	region->pages = kvcalloc(npages, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (region->pages)
 		ret = kal_pin_pages(first, region);
 	if (!ret)
@@ -202,6 +203,13 @@ void kal_shmem_put(struct ri_shmem *shm)
 }
 
 /*
+ * User space chooses the size: at the limit of its memory cgroup the call fails, and no process is
+ * killed for it. For single pages only: vmalloc() does not support __GFP_RETRY_MAYFAIL, and
+ * kvmalloc() takes the flag as a wish for contiguous memory.
+ */
+#define KAL_GFP_SHMEM	(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/*
  * Allocate pages that user space can map, charged to its memory cgroup. vmalloc_user() does
  * not charge them.
  */
@@ -214,11 +222,11 @@ static void *kal_shmem_pages(size_t size)
 
 	if (count > UINT_MAX)
 		return NULL;
-	pages = kvcalloc(count, sizeof(*pages), RI_GFP_SIZED);
+	pages = kvcalloc(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return NULL;
 	while (num < count) {
-		pages[num] = alloc_page(RI_GFP_SIZED | __GFP_ZERO);
+		pages[num] = alloc_page(KAL_GFP_SHMEM);
 		if (!pages[num])
 			goto err;
 		num++;
@@ -257,9 +265,9 @@ static void *kal_shmem_alloc_pages(const struct ri_ucontext *uctx, size_t size)
 {
 	/* a small queue does not justify an area in the vmalloc space */
 	if (size == PAGE_SIZE)
-		return (void *)__get_free_page(RI_GFP_SIZED | __GFP_ZERO);
+		return (void *)__get_free_page(KAL_GFP_SHMEM);
 	return uctx ? kal_shmem_pages(size) :
-		      __vmalloc(size, RI_GFP_SIZED | __GFP_ZERO);
+		      __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 }
 
 struct ri_shmem *ri_shmem_alloc(struct ri_ucontext *uctx, size_t size)

@@ -415,9 +415,9 @@ static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
 	struct ri_page_list *list = &mr->list;
 
 	list->max = max;
-	list->pages = kvcalloc(max, sizeof(*list->pages), RI_GFP_SIZED);
+	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL_ACCOUNT);
 	if (gaps)
-		list->ends = kvcalloc(max, sizeof(*list->ends), RI_GFP_SIZED);
+		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL_ACCOUNT);
 	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
 }
 

@@ -71,9 +71,9 @@ int soft_mr_alloc(struct ri_mr *ri)
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	mem->mr = ri;
-	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), RI_GFP_SIZED);
+	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT);
 	if (ri->list.ends)
-		mem->ends = kvcalloc(ri->list.max, sizeof(*mem->ends), RI_GFP_SIZED);
+		mem->ends = kvcalloc(ri->list.max, sizeof(*mem->ends), GFP_KERNEL_ACCOUNT);
 	if (!mem->pages || (ri->list.ends && !mem->ends)) {
 		soft_mem_free(table, mem);
 		return -ENOMEM;

@@ -163,7 +163,7 @@ static int soft_cq_mem_alloc(struct soft_cq_mem *mem, const struct ri_cq *ri,
 		mem->stamps = mem->shm->addr + entries;
 	if (uctx)
 		return 0;
-	mem->wc_qps = kvcalloc(mem->depth, sizeof(*mem->wc_qps), RI_GFP_SIZED);
+	mem->wc_qps = kvcalloc(mem->depth, sizeof(*mem->wc_qps), GFP_KERNEL_ACCOUNT);
 	if (!mem->wc_qps) {
 		soft_cq_mem_free(mem);
 		return -ENOMEM;

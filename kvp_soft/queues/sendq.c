@@ -38,7 +38,7 @@ int soft_sq_init(struct soft_sq *sq, struct ri_ucontext *uctx,
 	if (ret)
 		return ret;
 	sq->wqe = kzalloc(SOFT_SQE_SIZE, GFP_KERNEL_ACCOUNT);
-	sq->recs = kvcalloc(max(sq->ring.depth, 1U), sizeof(*sq->recs), RI_GFP_SIZED);
+	sq->recs = kvcalloc(max(sq->ring.depth, 1U), sizeof(*sq->recs), GFP_KERNEL_ACCOUNT);
 	if (!sq->wqe || !sq->recs) {
 		soft_sq_free(sq);
 		return -ENOMEM;

@@ -838,12 +838,6 @@ struct ri_shmem_ops {
 	void (*remove)(struct ri_ucontext *uctx, struct ri_shmem *shm);
 };
 
-/*
- * For memory whose size user space chooses. It is charged; at the limit of the memory cgroup the
- * allocation fails, and no process is killed for it.
- */
-#define RI_GFP_SIZED	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
 /**
  * ri_shmem_alloc() - allocate shared memory for @uctx, or plain memory if that is NULL
  * @uctx: user, or NULL
