@@ -210,7 +210,7 @@ public:
 		const std::uint32_t request = file_.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
 		krdma_disconnect end{.qp = client_.handle, .abrupt = 1};
 
-		accept_conn(file_, request, server_.handle);
+		rdma::require_eq(accept_conn(file_, request, server_.handle), 0, "ACCEPT");
 		/* both sides are connected */
 		await_both();
 		file_.call(KRDMA_IOC_DISCONNECT, end);
@@ -249,19 +249,24 @@ void stay_on_cpu(int cpu)
 		rdma::fail_errno("sched_setaffinity", errno);
 }
 
+void stay_on_last_cpu()
+{
+	stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+}
+
 void become_idle()
 {
 	const sched_param param{};
 
 	if (::sched_setscheduler(0, SCHED_IDLE, &param))
 		rdma::fail_errno("sched_setscheduler", errno);
-	stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+	stay_on_last_cpu();
 }
 
 [[noreturn]] void starve(const char *address)
 {
 	std::thread{[] {
-		stay_on_cpu(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+		stay_on_last_cpu();
 		for (;;)
 			asm volatile("");
 	}}.detach();
