@@ -5,8 +5,10 @@
  */
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "queues.hpp"
@@ -70,12 +72,18 @@ std::vector<ibv_recv_wr> receives(std::uint64_t first, std::uint32_t n)
 	return list;
 }
 
+/* A queue pair in the error state may still flush what was posted before: its queue is full until then. */
 void post_receives(ibv_qp *qp, std::uint64_t first, std::uint32_t n)
 {
+	const auto end = std::chrono::steady_clock::now() + rdma::patience;
 	auto list = receives(first, n);
-	ibv_recv_wr *bad = nullptr;
+	ibv_recv_wr *rest = list.data();
+	int error = 0;
 
-	must(ibv_post_recv(qp, list.data(), &bad), "ibv_post_recv");
+	while ((error = ibv_post_recv(qp, rest, &rest)) == ENOMEM &&
+	       std::chrono::steady_clock::now() < end)
+		std::this_thread::yield();
+	must(error, "ibv_post_recv");
 }
 
 void post_sends(ibv_qp *qp, std::uint64_t first, std::uint32_t n)
