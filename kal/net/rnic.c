@@ -10,7 +10,6 @@
 #include <linux/if_vlan.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
-#include <linux/sysfs.h>
 #include <krdma/kal.h>
 #include <krdma/krdma-abi.h>
 
