@@ -12,6 +12,8 @@
  * connections to themselves, on the last CPU, where another thread computes.
  * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
  * ms.
+ * krdma_chardev -t ADDRESS: closes files with few and with many endpoints: each of them takes
+ * about the same time.
  *
  * ADDRESS is an RNIC's of this namespace.
  */
@@ -21,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <thread>
 
 #include <poll.h>
@@ -297,6 +300,41 @@ void longest_connect(const char *address)
 		    count);
 }
 
+/* microseconds that the end of a file with so many endpoints takes, for each of them */
+double time_of_end(const char *address, unsigned int count)
+{
+	using Clock = std::chrono::steady_clock;
+	auto file = std::make_unique<File>();
+	const Context ctx{*file, address};
+
+	for (unsigned int i = 0; i < count; i++)
+		make_listener(*file, ctx, address);
+	const auto begin = Clock::now();
+	file.reset();
+	return std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / count;
+}
+
+/* the median of three */
+double usual_time_of_end(const char *address, unsigned int count)
+{
+	std::array times{time_of_end(address, count), time_of_end(address, count),
+			 time_of_end(address, count)};
+
+	std::ranges::sort(times);
+	return times[1];
+}
+
+void ends_of_files(const char *address)
+{
+	constexpr unsigned int few = 500, many = 4000;
+	const double each_of_few = usual_time_of_end(address, few);
+	const double each_of_many = usual_time_of_end(address, many);
+
+	std::printf("%.1f us each of %u endpoints, %.1f us each of %u\n", each_of_few, few,
+		    each_of_many, many);
+	rdma::require(each_of_many < 4 * each_of_few, "a file's end is linear in its endpoints");
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -304,7 +342,7 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l] ADDRESS\n",
+		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l | -t] ADDRESS\n",
 			     argv[0]);
 		return 2;
 	}
@@ -323,6 +361,8 @@ int main(int argc, char **argv)
 			starve(argv[2]);
 		else if (argv[1][1] == 'l')
 			longest_connect(argv[2]);
+		else if (argv[1][1] == 't')
+			ends_of_files(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;
