@@ -11,7 +11,6 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/netns/generic.h>
-#include <net/tcp_states.h>
 
 #include "../core/core.h"
 #include "../net/net.h"
