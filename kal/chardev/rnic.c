@@ -91,6 +91,32 @@ static struct kal_dev *chardev_dev_search(const struct net *net,
 	return NULL;
 }
 
+static bool chardev_rnic_has_port(struct ri_rnic *rnic, const struct net *net, u32 ifindex)
+{
+	struct ri_port_attr attr;
+	u32 port;
+
+	for (port = 1; port <= max(rnic->attr.num_ports, 1U); port++)
+		if (!kal_port_query(rnic, port, net, &attr) && attr.ifindex == ifindex)
+			return true;
+	return false;
+}
+
+/* Get the RNIC one of whose ports is on a network device that the RNIC does not hold. */
+static struct kal_dev *chardev_dev_of_port(const struct net *net, u32 ifindex)
+{
+	struct kal_dev *dev;
+	unsigned long i = 0;
+
+	while ((dev = chardev_dev_next(net, &i))) {
+		if (!dev->rnic->netdev && chardev_rnic_has_port(dev->rnic, net, ifindex))
+			return dev;
+		kal_dev_put(dev);
+		i++;
+	}
+	return NULL;
+}
+
 struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
 {
 	struct net_device *ndev = dev_get_by_index(net, ifindex);
@@ -102,7 +128,7 @@ struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
 		ri_rnic_put(rnic);
 	}
 	dev_put(ndev);
-	return dev;
+	return dev ?: chardev_dev_of_port(net, ifindex);
 }
 
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr)

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: krdma_hw adopts siw and rxe: list, choice by parameter, libkrdma's verbs and ping over them, siw with krdma_soft both ways
+# covers: kvp_hw kal/cm/offload.c
+# limit: 300
+# shellcheck source=tests/vm/guest/siw.sh
+. "${VM_LIB%/*}/siw.sh"
+
+export LD_LIBRARY_PATH=$VM_REPO/build/ual
+krdma=$VM_REPO/build/tools/krdma
+
+adopted() { on A "$krdma" list | grep -qw "$1"; }
+not_adopted() { ! adopted "$1"; }
+
+siw_hosts_up
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+ip address add 10.78.0.1/24 dev dummyR
+rdma link add rxe0 type rxe netdev dummyR
+insmod "$VM_MODULES/krdma_hw.ko"
+for dev in siw0 rxe0; do
+	wait_for 10 adopted $dev || fail "$dev is not adopted"
+done
+on A "$krdma" list
+on B "$krdma" list
+on A "$krdma" show siw0
+on A "$krdma" show rxe0
+on A "$krdma" stat siw0 || true
+dmesg | tail -5
+
+say "the parameter"
+echo 'siw*' > /sys/module/krdma_hw/parameters/devices
+wait_for 10 not_adopted rxe0 || fail "rxe0 is still adopted"
+adopted siw0
+echo '*,!siw0' > /sys/module/krdma_hw/parameters/devices
+wait_for 10 not_adopted siw0 || fail "siw0 is still adopted"
+wait_for 10 adopted rxe0
+echo '*' > /sys/module/krdma_hw/parameters/devices
+wait_for 10 adopted siw0
+
+say "ping: siw to soft"
+start pong B "$krdma" ping -s "$ADDR_B:7900" -c 1
+sleep 1
+run_on A 20 "$krdma" ping -c 5 -i 0.01 "$ADDR_B:7900"
+cat client.log pong.log
+finish pong 10
+say "ping: soft to siw"
+start pong A "$krdma" ping -s "$ADDR_A:7901" -c 1
+sleep 1
+run_on B 20 "$krdma" ping -c 5 -i 0.01 "$ADDR_A:7901"
+cat client.log
+finish pong 10
+say "ping: rxe to itself"
+start pong A "$krdma" ping -s "10.78.0.1:7902" -c 1
+sleep 1
+run_on A 20 "$krdma" ping -c 5 -i 0.01 "10.78.0.1:7902"
+cat client.log
+finish pong 10
+rmmod krdma_hw
+rdma link delete rxe0
+rmmod rdma_rxe
