@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * connect_send ADDRESS:PORT: one message to listen_echo and back, without a thread or
- * callback: the program waits for what it needs.
+ * connect_send ADDRESS:PORT: send one message to listen_echo and receive the answer. The
+ * program uses no thread and no callback. It waits for each event.
  *
  * g++ -std=c++20 connect_send.cpp $(pkg-config --cflags --libs krdma)
  */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * lend_window -l ADDRESS:PORT: a server that lends one client a part of its memory through a
- * memory window, until the client gives it back; lend_window ADDRESS:PORT TEXT: that client.
+ * lend_window -l ADDRESS:PORT		server: lends one client a part of its memory
+ * lend_window ADDRESS:PORT TEXT		client: writes the text there
  *
- * The client asks with a message; a window is bound only when the connection is there. The
- * server's receives are of a shared receive queue, as if it had many clients, and an
- * asynchronous event tells it to post more of them.
+ * The server lends the memory through a memory window until the client returns it. The client
+ * asks with a message, because a window can be bound only when the connection is established.
+ *
+ * The server posts its receives to a shared receive queue, as a server with many clients
+ * would. An asynchronous event tells it to post more of them.
  *
  * g++ -std=c++20 lend_window.cpp $(pkg-config --cflags --libs krdma)
  */

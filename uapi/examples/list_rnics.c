@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * list_rnics [ADDRESS]: the RNICs of this network namespace, or that which leads to an
+ * list_rnics [ADDRESS]: list the RNICs of this network namespace, or the RNIC that leads to an
  * address. In C.
  *
  * gcc list_rnics.c $(pkg-config --cflags --libs krdma)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * listen_echo [ADDRESS:PORT]: a server whose callbacks run in a dispatcher's threads. It
- * sends back one message of each client and refuses those who say nothing as they
- * connect; after the first client that it served it ends.
+ * listen_echo [ADDRESS:PORT]: a server whose callbacks run in the threads of a dispatcher. It
+ * sends back one message of each client. It rejects clients that send no private data when
+ * they connect. It ends after it has served one client.
  *
  * g++ -std=c++20 listen_echo.cpp $(pkg-config --cflags --libs krdma)
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * ping_pong -l ADDRESS:PORT: a server that sends back what one client sends;
- * ping_pong ADDRESS:PORT [COUNT]: that client, and what a message took. In C.
+ * ping_pong -l ADDRESS:PORT		server: sends back the messages of one client
+ * ping_pong ADDRESS:PORT [COUNT]	client: prints the time of a message
  *
- * The client says in its private data how many messages there will be. The server waits in
- * the library; the client has a poll() loop of its own, over the session's descriptor.
+ * In C. The client's private data has the number of messages. The server waits in the library.
+ * The client has its own poll() loop with the descriptor of the session.
  *
  * gcc ping_pong.c $(pkg-config --cflags --libs krdma)
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * write_read -l ADDRESS:PORT: a server that lets one client into some of its memory;
- * write_read ADDRESS:PORT TEXT: that client, which writes the text there by RDMA Write and
- * reads it back by RDMA Read. In C.
+ * write_read -l ADDRESS:PORT		server: gives one client access to some memory
+ * write_read ADDRESS:PORT TEXT	client: writes the text there and reads it back
  *
- * The server says in the private data of its acceptance where its memory is. It does not
- * take part in the rest; the client's last message tells it that all was written.
+ * In C. The client uses RDMA Write and RDMA Read. The private data of the server's acceptance
+ * has the place of the memory. The server takes no part in the transfers. The client's last
+ * message says that all was written.
  *
  * gcc write_read.c $(pkg-config --cflags --libs krdma)
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The krdma command's parts: each adds its subcommands, which run when chosen. */
+/* The parts of the krdma command. Each part adds its subcommands to the command line. */
 #ifndef KRDMA_COMMAND_HPP
 #define KRDMA_COMMAND_HPP
 

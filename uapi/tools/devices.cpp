@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* list, show, stat, resource, mib */
+/* The subcommands list, show, stat, resource and mib. */
 #include <memory>
 
 #include <fmt/format.h>

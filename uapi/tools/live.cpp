@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* monitor and top */
+/* The subcommands monitor and top. */
 #include <algorithm>
 #include <map>
 #include <memory>

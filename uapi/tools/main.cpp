@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* krdma: RNICs, network stack services and events of /dev/krdma from the command line. */
+/* The krdma command: shows RNICs, services of the network stack and events of /dev/krdma. */
 #include <array>
 #include <csignal>
 #include <cstdio>

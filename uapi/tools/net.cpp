@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* route, neigh, addr, port: the network stack's services */
+/* The subcommands route, neigh, addr and port: services of the network stack. */
 #include <memory>
 #include <unordered_map>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The output of the krdma command: see output.hpp. */
 #include "output.hpp"
 
 #include <algorithm>

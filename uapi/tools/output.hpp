@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How the krdma command says things: values as JSON, and as text for people made from
- * the same values, so that both tell the same.
+ * The output of the krdma command. Values are printed as JSON, or as text that is made from
+ * the same JSON values. So both formats have the same contents.
  */
 #ifndef KRDMA_OUTPUT_HPP
 #define KRDMA_OUTPUT_HPP

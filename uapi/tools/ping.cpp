@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * ping: a message of any size there and back over a connection, through libkrdma. The
- * client's private data says how large messages are; each carries its number, and
- * comes back as it went.
+ * The subcommand ping: messages there and back over a connection, through libkrdma. The
+ * client's private data has the size of the messages. Each message carries its number. The
+ * server sends it back unchanged.
  */
 #include <algorithm>
 #include <cstring>

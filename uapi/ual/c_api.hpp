@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What stands behind <krdma/ual.h>: each C object holds the C++ one and its events. No
- * exception leaves guarded(), and every function of the C interface is made of one.
+ * The objects behind <krdma/ual.h>. Each C object holds the C++ object and its events. Every
+ * function of the C interface runs in guarded(), which lets no exception out.
  */
 #ifndef KRDMA_C_API_HPP
 #define KRDMA_C_API_HPP

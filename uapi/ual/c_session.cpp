@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The C interface: addresses, sessions, events, the network stack's services. */
+/* The C interface: addresses, sessions, events, services of the network stack. */
 #include <algorithm>
 
 #include "c_api.hpp"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The device file, and the way of events from it to whom they are for. */
+/* The device file, and the delivery of its events to their receivers. */
 #include "core.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of libkrdma: the open file that all objects share, who gets which event, and
- * handles that are destroyed with their owners.
+ * The inner part of libkrdma: the open file that all objects share, the delivery of events,
+ * and handles that are destroyed with their owners.
  */
 #ifndef KRDMA_CORE_HPP
 #define KRDMA_CORE_HPP

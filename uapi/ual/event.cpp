@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Records of read(2) made into events; names of both kinds. */
+/* Conversion of the records of read(2) into events, and the names of event types and codes. */
 #include <krdma/event.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues, shared receive queues, queue pairs: through the user library, or
- * each call through the kernel.
+ * Completion queues, shared receive queues and queue pairs. Calls go through the user library
+ * or through the kernel.
  */
 #include "state.hpp"
 

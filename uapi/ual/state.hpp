@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What stands behind the verbs' objects. Each keeps what it needs alive and ends in its
- * destructor: through the user library if it was made through it, else by its handle.
+ * The objects behind the verbs' handles. Each object keeps the objects that it needs alive.
+ * Its destructor ends it: through the user library if the library created it, else by its
+ * handle.
  */
 #ifndef KRDMA_STATE_HPP
 #define KRDMA_STATE_HPP

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Loading of user libraries: see uvp.hpp. */
 #include "uvp.hpp"
 
 #include <algorithm>

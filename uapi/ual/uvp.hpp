@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Providers' user libraries: found by the name that the kernel tells, loaded once. */
+/*
+ * User libraries of providers. The kernel gives the name of the file. A library is loaded
+ * once.
+ */
 #ifndef KRDMA_UVP_HPP
 #define KRDMA_UVP_HPP
 

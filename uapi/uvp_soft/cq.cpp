@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues: creation, ibv_poll_cq() and the extended polling calls,
- * arming. Polling and arming make no system call.
+ * Completion queues: creation, ibv_poll_cq(), the extended polling calls, and arming. Polling
+ * and arming make no system call.
  */
 #include "provider.hpp"
 

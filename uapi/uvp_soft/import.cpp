@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Objects of another process: a device that was open there, whose file descriptor came
- * here, and its protection domains and memory regions by the kernel's handles. They are
- * one context to the kernel, which lives until the last process closes it.
+ * Import of objects of another process: an open device, by a file descriptor that the other
+ * process has passed, and the protection domains and memory regions of that device, by the
+ * handles of the kernel. For the kernel, both processes use one context. It lives until the
+ * last process closes the device.
  */
 #include <cerrno>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Protection domains, thread and parent domains, memory regions and windows.
- * Thread and parent domains do not exist in the kernel: they save locks.
+ * Protection domains, thread and parent domains, memory regions and windows. Thread and parent
+ * domains exist only in user space. They save locks.
  */
 #include "provider.hpp"
 

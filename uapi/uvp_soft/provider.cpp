@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The provider as libibverbs meets it: registration, matching of devices, the
- * context, and what can be asked of a device and its port.
+ * The part of the provider that libibverbs calls first: registration, matching of devices, the
+ * context, and queries of a device and its port.
  */
 #include <cstdio>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The rdma-core provider's objects, each with libibverbs' object as its first member
- * and the queues of queue.hpp.
+ * The objects of the rdma-core provider. Each object has the object of libibverbs as its first
+ * member and uses the queues of queue.hpp.
  */
 #ifndef KRDMA_PROVIDER_HPP
 #define KRDMA_PROVIDER_HPP

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Queue pairs: life, attributes, the doorbell and the receive queue. The send
- * queue is in send.cpp.
+ * Queue pairs: creation and destruction, attributes, the doorbell and the receive queue.
+ * send.cpp has the send queue.
  */
 #include <unistd.h>
 

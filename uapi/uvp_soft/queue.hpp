@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The software RNIC's queues on their rings, for the rdma-core provider and for
- * libkrdma's user library alike: how a request becomes an entry, when the kernel is
- * told of it, how completions are taken. A request is a struct krdma_wr, whose numbers
- * are the verbs' own. No system call but mmap(); no libstdc++ at run time.
+ * The software RNIC's queues on their rings, for the rdma-core provider and for libkrdma's
+ * user library. This file makes ring entries from requests, decides when to ring the doorbell,
+ * and takes completions.
+ *
+ * A request is a struct krdma_wr with the numbers of the verbs. The only system call is
+ * mmap(). Nothing here needs libstdc++ at run time.
  */
 #ifndef KRDMA_QUEUE_HPP
 #define KRDMA_QUEUE_HPP

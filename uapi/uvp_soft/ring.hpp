@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The rings shared with krdma_soft.ko as user space sees them: producer of
- * send, receive and shared receive rings, consumer of completion rings. The
- * ordering rules of <krdma/soft-abi.h> live here and nowhere else. Pure: no
- * system call, no lock; a ring's user makes its calls one at a time. The
- * rdma-core provider uses it.
+ * The user-space side of the rings that are shared with krdma_soft.ko: producer of send,
+ * receive and shared receive rings, consumer of completion rings. Only this file contains the
+ * ordering rules of <krdma/soft-abi.h>.
+ *
+ * The code makes no system call and takes no lock. The caller makes calls on a ring one at a
+ * time. queue.hpp uses this file.
  */
 #ifndef KRDMA_RING_HPP
 #define KRDMA_RING_HPP

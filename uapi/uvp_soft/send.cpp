@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The send queue's two interfaces, ibv_post_send() and ibv_wr_*(), on one way
- * to build an entry.
+ * The two interfaces of the send queue, ibv_post_send() and ibv_wr_*(). Both build entries in
+ * the same way.
  */
 #include "provider.hpp"
 

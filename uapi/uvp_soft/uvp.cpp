@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * libkrdma's user library for the software RNIC: the queues of queue.hpp, made by
- * ri_syscall() with the provider's private octets of <krdma/soft-abi.h>.
+ * libkrdma's user library for the software RNIC. It has the queues of queue.hpp and creates
+ * them with ri_syscall() and the private bytes of <krdma/soft-abi.h>.
  */
 #include <sched.h>
 

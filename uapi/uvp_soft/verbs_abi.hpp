@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The private ABI between libibverbs and its providers, version 34 (rdma-core
- * 34 to 56), declared anew: rdma-core installs no header for it, and the one it
- * keeps is not C++. Only what the krdma provider uses has a type; every layout
- * is asserted, and ld.so checks the version through the symbols' version node.
+ * The private ABI between libibverbs and its providers, version 34 (rdma-core 34 to 56).
+ * rdma-core installs no header for it, and the header in its sources is not C++. So this file
+ * declares it again.
+ *
+ * Only the parts that the krdma provider uses have a type. Every layout is asserted, and ld.so
+ * checks the version by the version node of the symbols.
  */
 #ifndef KRDMA_VERBS_ABI_HPP
 #define KRDMA_VERBS_ABI_HPP
