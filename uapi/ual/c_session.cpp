@@ -89,7 +89,7 @@ krdma_counter counter_of(const Counter &from)
 	return to;
 }
 
-/* an RNIC by its index alone */
+/* an RNIC of which only the index is known */
 Device device_of(ual_session *session, std::uint32_t index)
 {
 	return {session->object.core(), index, 0, "RNIC " + std::to_string(index)};
