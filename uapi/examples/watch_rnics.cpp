@@ -21,7 +21,7 @@ void run(int seconds)
 	const krdma::Session session;
 	const std::time_t end = std::time(nullptr) + seconds;
 
-	/* first, so that none is missed between the list and the events */
+	/* subscribe before listing, so that no RNIC is missed in between */
 	session.subscribe(KRDMA_NET_RNIC);
 	for (const krdma::Device &device : session.devices())
 		std::printf("%s on %s\n", device.name().c_str(),

@@ -135,7 +135,7 @@ ibv_mr *reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std:
 	return &mr->ibv_mr;
 }
 
-/* The library notes the new keys, domain and address. */
+/* The library records the new keys, domain and address. */
 int rereg_mr(verbs_mr *mr, int flags, ibv_pd *pd, void *addr, std::size_t length, int access)
 {
 	ibv_rereg_mr_cmd cmd{};
