@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* /dev/krdma by its ABI alone: see chardev.hpp */
+/* Use of /dev/krdma with its ABI alone: see chardev.hpp. */
 #include "chardev.hpp"
 
 #include <algorithm>

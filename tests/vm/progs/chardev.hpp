@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/krdma by its ABI alone: an open file, commands, events; and two queue pairs of this
- * host, connected with each other, whose every call goes through the kernel.
+ * Use of /dev/krdma with its ABI alone: an open file, commands, events. There are also two
+ * connected queue pairs of this host. All their calls go through the kernel.
  */
 #ifndef KRDMA_TEST_CHARDEV_HPP
 #define KRDMA_TEST_CHARDEV_HPP

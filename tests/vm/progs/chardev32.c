@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma by a 32-bit program on a 64-bit kernel: commands with pointers in them and out,
- * a region of its memory, events. Without a libc, since a 64-bit host may have none for it.
- * Ends with 0, or with the line that failed.
+ * A 32-bit program that uses /dev/krdma on a 64-bit kernel: commands with pointers in both
+ * directions, a region of its memory, events. It uses no libc, because a 64-bit host may have
+ * no 32-bit libc. The exit status is 0, or the number of the line that failed.
  */
 #include <stddef.h>
 

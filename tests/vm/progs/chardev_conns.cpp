@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Connections by /dev/krdma: what both sides hear, refusals, the backlog, the end. */
+/* Checks of connections by /dev/krdma: events of both sides, refusals, the backlog, the end. */
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Data by /dev/krdma's slow path, every octet compared; what a slow user must not do; and
- * that the fast path's rings are made and can be mapped.
+ * Checks of data by the slow path of /dev/krdma, with every byte compared. They also check
+ * that a slow user is refused what it must not do, and that the rings of the fast path are
+ * made and can be mapped.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What /dev/krdma refuses, and with which errno: sizes, reserved fields, handles; and what
- * it says of RNICs.
+ * Checks of the errnos with which /dev/krdma refuses commands: sizes, reserved fields,
+ * handles. Also checks of the attributes of RNICs.
  */
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The table of commands: see chardev_grammar.hpp. To add a command: one more entry. */
+/* The table of commands: see chardev_grammar.hpp. A new command needs one more entry. */
 #include "chardev_grammar.hpp"
 
 #include <array>

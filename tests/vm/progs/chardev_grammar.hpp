@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The grammar of /dev/krdma's commands, for krdma_chardev_fuzz: all commands of
- * krdma/krdma-abi.h, each octet of their structures, and what a value there means.
+ * The grammar of the commands of /dev/krdma, for krdma_chardev_fuzz: all commands of
+ * krdma/krdma-abi.h, each byte of their structures, and the meaning of each value.
  */
 #ifndef KRDMA_TEST_CHARDEV_GRAMMAR_HPP
 #define KRDMA_TEST_CHARDEV_GRAMMAR_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma between processes, and beside the host's sockets: events that a slow reader
- * loses, a descriptor that is passed on, pages that are registered several times, ports that
- * were reserved, and processes that are killed while a connection is set up.
+ * Checks of /dev/krdma between processes and together with the host's sockets: lost events of
+ * a slow reader, a descriptor that is passed to another process, pages that are registered
+ * several times, reserved ports, and processes that are killed while a connection is set up.
  */
 #include <algorithm>
 #include <array>

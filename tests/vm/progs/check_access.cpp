@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory protection: what a peer may read and write, in which
- * region, between which bounds, and what the own work requests may name. A
- * refused access ends the connection on both sides and moves no octet.
+ * Checks of memory protection: which regions, and which parts of them, the peer may read and
+ * write, and which memory local work requests may name. A refused access ends the connection
+ * on both sides and moves no byte.
  */
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of atomic operations: what comes back and what stands in memory, beside
- * which nothing changes; order among them and with Reads; who is refused; and that
- * many queue pairs and a processor lose no step of one counter.
+ * Checks of atomic operations: the returned values and the memory, of which no other byte
+ * changes; the order among atomic operations and with Reads; refusals; and one counter that
+ * many queue pairs and a processor increase without losing a step.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the data path: what arrives and how it completes, events, flushing,
- * the extended interfaces.
+ * Checks of the data path: received data and completions, events, flushing, the extended
+ * interfaces.
  */
 #include <algorithm>
 #include <array>

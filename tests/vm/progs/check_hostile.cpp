@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of what a process can do with the rings that it shares with the
- * kernel: whatever it writes fails its own QP at most. The rings are reached
- * through the provider's own structures, whose layout its headers fix.
+ * Checks of what a process can do with the rings that it shares with the kernel. Whatever the
+ * process writes there, only its own QP may fail. The checks reach the rings through the
+ * structures of the provider, whose layout is fixed by the provider's headers.
  */
 #include <array>
 #include <cerrno>

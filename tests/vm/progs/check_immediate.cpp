@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of immediate data: with a Send and with an RDMA Write, of no octet to many
- * segments, inline or not; one completion for both, in order with what has none; the
- * octets where they belong and nowhere else; events.
+ * Checks of immediate data with a Send and with an RDMA Write, from no data to many segments,
+ * inline or not: one completion for both parts, in order with other messages; all bytes in
+ * their place and no others changed; events.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of local work requests: their place in the send queue, what an
- * invalidated region still allows (nothing), and how they fail.
+ * Checks of local work requests: their order in the send queue, their failures, and that an
+ * invalidated region allows no access.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of objects: what the device says, what can be created, with which
- * limits, and which errno what cannot be created gets.
+ * Checks of objects: attributes of the device, the objects that can be created and their
+ * limits, and the errno of each refused creation.
  */
 #include <cerrno>
 #include <climits>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of short messages posted as one list, which the RNIC builds, places and completes
- * several at a time: what is in the middle of such a run and is not as the others is treated
- * as if it were alone.
+ * Checks of short messages that are posted as one list. The RNIC builds, places and completes
+ * several of them at a time. A message in the middle of such a run that differs from the
+ * others must be handled as if it were alone.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of Sends that find no receive posted: they wait for rx_wait_ms, in
- * order, and are refused then.
+ * Checks of Sends that find no posted receive. They wait for rx_wait_ms, in order, and are
+ * then refused.
  */
 #include <algorithm>
 #include <array>

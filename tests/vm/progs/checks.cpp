@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What programs made of checks share: the World and the Pairs that a check is
- * made of, and running a table of them: one line for each, the last line is the
- * verdict.
+ * The common part of programs that consist of checks: the World and the Pairs that a check
+ * uses, and running a table of checks. The output has one line for each check. The last line
+ * is the verdict.
  */
 #include <chrono>
 #include <cstdio>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_verbs and its kin: each a function that throws
- * rdma::Failure, in tables. They get a World: an address of an RNIC of this host,
- * at which both ends of every connection are.
+ * The checks of krdma_verbs and similar programs. Each check is a function in a table. It
+ * throws rdma::Failure if the check fails. It gets a World: the address of an RNIC of this
+ * host. Both ends of every connection are at this address.
  */
 #ifndef KRDMA_TEST_CHECKS_HPP
 #define KRDMA_TEST_CHECKS_HPP

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* A file descriptor on its way to another process, with octets beside it. */
+/* Passing a file descriptor and some data to another process. */
 #ifndef KRDMA_TEST_DESCRIPTOR_HPP
 #define KRDMA_TEST_DESCRIPTOR_HPP
 

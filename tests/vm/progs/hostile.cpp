@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The common part of the hostile peer's cases: see hostile.hpp. */
 #include "hostile.hpp"
 
 #include <algorithm>

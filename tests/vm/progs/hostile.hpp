@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The hostile peer's cases and what they need: connections to the victim, what
- * the victim prints, and checks of exact answers. Each hostile_*.cpp holds one
- * table of cases; krdma_hostile.cpp runs them. A case that returns has passed,
- * a Failure says what was wrong.
+ * The hostile peer's cases, and their common part: connections to the victim, the victim's
+ * output, and checks of exact answers. Each hostile_*.cpp has one table of cases.
+ * krdma_hostile.cpp runs them. A case that returns has passed. A Failure says what was wrong.
  */
 #ifndef KRDMA_TEST_HOSTILE_HPP
 #define KRDMA_TEST_HOSTILE_HPP

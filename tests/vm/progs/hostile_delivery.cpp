@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the victim sends, segment for segment, what its program is told of what it
- * received, and what becomes of both when the stream ends.
+ * Cases about the segments that the victim sends, the events and completions that the victim's
+ * program gets, and both at the end of a stream.
  */
 #include <thread>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The MPA start-up with the victim as initiator: it connects to us, and gets
- * Replies right and wrong.
+ * Cases about the MPA start-up with the victim as initiator. The victim connects to this
+ * program and gets right and wrong Replies.
  */
 #include <thread>
 

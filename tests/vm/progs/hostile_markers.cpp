@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Markers in both directions, to a victim whose MPA wants them (mpa_markers); and,
- * to one that does without CRCs (mpa_crc), what is then not checked.
+ * Cases about markers in both directions, with a victim that asks for markers (mpa_markers).
+ * Also cases about a victim that asks for no CRC (mpa_crc), and about the checks that it then
+ * leaves out.
  */
 #include "hostile.hpp"
 

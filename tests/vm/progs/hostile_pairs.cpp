@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Every message that a peer can send, with each fault that it can have, alone and
- * with every other: the Terminate is about the one that is found first, with the
- * counter, the asynchronous event and the completion that belong to it.
+ * Every message that a peer can send, with each fault, alone and with every other fault. The
+ * Terminate must be about the fault that is checked first. The counter, the asynchronous event
+ * and the completion must belong to this fault.
  *
- * MPA is checked before DDP (RFC 5044 8), the control octets before what they tell
- * how to read, the rest in the order of RFC 5041 7.1 and RFC 5040 7.2.
+ * The order of the checks: MPA before DDP (RFC 5044 8), the control octets before the rest,
+ * because they say how to read it, and the rest in the order of RFC 5041 7.1 and RFC 5040 7.2.
  */
 #include "hostile.hpp"
 

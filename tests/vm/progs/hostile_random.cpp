@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Random mutations of right frames, repeatable by their seed. Whatever comes,
- * the victim answers in whole, right FPDUs, ends the stream in time, loses no
- * work request and keeps memory as it was where the peer has no right to write.
+ * Random mutations of right frames, which can be repeated with their seed. The victim must
+ * answer in whole and right FPDUs, end the stream in time, and lose no work request. Memory
+ * must stay as it was where the peer has no right to write.
  */
 #include <algorithm>
 #include <random>

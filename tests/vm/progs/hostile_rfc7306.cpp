@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Immediate data and atomic operations (RFC 7306): messages right and wrong to the
- * victim, what it sends by itself, octet for octet, and answers right and wrong to
- * that, among them those of a peer that has never heard of them.
+ * Cases about immediate data and atomic operations (RFC 7306): right and wrong messages to the
+ * victim, every octet of the victim's own messages, and right and wrong answers to these. Some
+ * answers are those of a peer that does not know RFC 7306.
  */
 #include <bit>
 #include <cstring>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Cases that are FPDUs on a fresh stream, and one exact answer: a Terminate with
- * every octet of it, or none because the FPDUs are right.
+ * Cases that send FPDUs on a new stream and expect one exact answer: a Terminate, of which
+ * every octet is compared, or no Terminate, because the FPDUs are right.
  */
 #include "hostile.hpp"
 

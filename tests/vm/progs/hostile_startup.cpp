@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The MPA start-up with the victim as responder: Requests right and wrong, whole
- * and in pieces, and the exact Reply or an end without an octet.
+ * Cases about the MPA start-up with the victim as responder: right and wrong Requests, whole
+ * and in pieces. Each expects an exact Reply, or the end of the stream without an octet.
  */
 #include <thread>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Many connections at once, none of which gets to be one: the listener and
- * everybody else's connections must not suffer.
+ * Cases with many connections at a time that are never established. The listener and other
+ * connections must not suffer.
  */
 #include <thread>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Cases on an established stream that are more than FPDUs and one answer: pieces
- * and pauses, reads in both directions, Terminates to the victim, ends in the
- * middle of things.
+ * Cases on an established stream that need more than FPDUs and one answer: data in pieces and
+ * with pauses, Reads in both directions, Terminates to the victim, and ends of the stream at
+ * any point.
  */
 #include <algorithm>
 #include <thread>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Terminates of every layer, type and code, and misshapen ones, to a victim with an
- * RDMA Read outstanding and to one without: what its program is told of them.
+ * Cases with Terminates of every layer, type and code, and with malformed ones. The victim has
+ * an outstanding RDMA Read or not. The cases check the events and completions of the victim's
+ * program.
  */
 #include <cstdio>
 #include <thread>

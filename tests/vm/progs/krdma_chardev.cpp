@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_chardev ADDRESS: checks of /dev/krdma by its ABI alone.
- * krdma_chardev -v ADDRESS: traffic until somebody ends it, with everything open.
- * krdma_chardev -p ADDRESS: private data of all lengths, in the MPA revision in use.
- * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
- * krdma_chardev -e ADDRESS: the codes of asynchronous events of a context, one a line, until
- * somebody ends it; what cannot be read for want of memory is read later.
- * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
- * kept; the next line ends it.
- * krdma_chardev -i ADDRESS: until somebody ends it, eight threads in the SCHED_IDLE class make
- * connections to themselves, on the last CPU, where another thread computes.
- * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
- * ms.
+ * krdma_chardev ADDRESS: checks of /dev/krdma with its ABI alone.
+ * krdma_chardev -v ADDRESS: traffic with all kinds of objects, until the program is killed.
+ * krdma_chardev -p ADDRESS: private data of all lengths, with the MPA revision in use.
+ * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and checks what is left.
+ * krdma_chardev -e ADDRESS: prints the codes of a context's asynchronous events, one a line,
+ *	until the program is killed. If a read fails for want of memory, it is repeated.
+ * krdma_chardev -c ADDRESS: after a line of input, makes up to 4096 requests, rejects and keeps
+ *	them. The next line ends the program.
+ * krdma_chardev -i ADDRESS: until the program is killed, eight threads of the SCHED_IDLE class
+ *	connect to themselves on the last CPU, on which another thread computes.
+ * krdma_chardev -l ADDRESS: connects to itself for ten seconds, and prints the longest time of a
+ *	connection in ms.
  *
- * ADDRESS is an RNIC's of this namespace.
+ * ADDRESS belongs to an RNIC of this namespace.
  */
 #include <algorithm>
 #include <array>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_chardev_fuzz [OPTION...] ADDRESS: threads that give /dev/krdma random commands of
- * its grammar (chardev_grammar.hpp). Each kind of field has its own values, mostly ones that
- * mean something; handles are mostly such as there are; some octets, sizes and numbers are
- * wrong. In between they read, map, duplicate and close files under each other's hands, and
- * fork. ADDRESS is an RNIC's of this namespace.
+ * krdma_chardev_fuzz [OPTION...] ADDRESS: threads send random commands of the grammar
+ * (chardev_grammar.hpp) to /dev/krdma. Each kind of field has its own values. Most of these
+ * are valid. Most handles exist. Some bytes, sizes and numbers are wrong. Between commands,
+ * the threads read, map, duplicate and close files that other threads use, and fork. ADDRESS
+ * belongs to an RNIC of this namespace.
  *
- *	--seed N	of the threads' random numbers (the order between threads is chance)
- *	--seconds N	how long
- *	--marker FD	an open trace_marker, told of each command: with ftrace_dump_on_oops the
- *			last of them are in the log of a kernel that dies
- *	--any		a command that never succeeds is no failure: the RNIC goes meanwhile
+ *	--seed N	seed of the random numbers (the order between threads is not fixed)
+ *	--seconds N	duration
+ *	--marker FD	an open trace_marker, to which each command is written. With
+ *			ftrace_dump_on_oops the log of a kernel that dies has the last of them.
+ *	--any		a command that never succeeds is no failure, because the RNIC goes
  *
- * It fails when the kernel complains (its taint) or a thread hangs, and shows the last
- * commands then; and when one of the commands, or a region of a dma-buf, has never succeeded.
+ * The program fails if the kernel is tainted or a thread hangs. Then it prints the last
+ * commands. It also fails if a command, or a region of a dma-buf, has never succeeded.
  */
 #include <algorithm>
 #include <array>

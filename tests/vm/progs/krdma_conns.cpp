@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server with many connections at once. On each the client sends
- * pseudo-random data of its own, the server compares it and answers with other
- * data, which the client compares. Then all connections rest until a file
- * exists, and end: as one wants, or because the network does not work any more,
- * which takes every posted work request with it. Exit status 0 only if all was
- * right on this side.
+ * Client and server with many connections at a time. On each connection the client sends its
+ * own pseudo-random data. The server compares the data and answers with other data, which the
+ * client compares. Then all connections rest until a file exists, and end. They end because
+ * one side wants it, or because the network does not work any more. Both ways must complete
+ * every posted work request. The exit status is 0 only if this side found no fault.
  *
- * The number of a connection goes in the private data, behind it what fills
- * that up; the server checks all of it and answers with the same.
+ * The private data has the number of the connection and is filled up to its full length. The
+ * server checks all of it and answers with the same data.
  */
 #include <algorithm>
 #include <array>

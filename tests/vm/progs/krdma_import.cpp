@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two processes that share an open device: the owner passes its file descriptor by a
- * socket, the importer sends out of the owner's region and receives into it, with a
- * queue pair of its own in the owner's protection domain. Who ends first is another
- * one in each scene, and both are forked before anything touches a device.
+ * Two processes share an open device. The owner passes its file descriptor through a socket.
+ * The importer sends from the owner's region and receives into it, with its own queue pair in
+ * the owner's protection domain. In each scene another process ends first. Both processes are
+ * forked before any device is used.
  */
 #include <algorithm>
 #include <array>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server that move pseudo-random data by Send, RDMA Write and RDMA
- * Read in both directions, in many sizes, from and to unaligned scattered
- * memory, and compare every octet of the target, also around the data.
- * Exit status 0 only if all was right on this side.
+ * Client and server that move pseudo-random data by Send, RDMA Write and RDMA Read in both
+ * directions and in many sizes. Source and target are unaligned and scattered. Every byte of
+ * the target is compared, and the bytes around it, too. The exit status is 0 only if this side
+ * found no fault.
  *
- * Both sides walk through the same list of steps. In each one side is active
- * and moves the data, the other is passive:
+ * Both sides go through the same list of steps. In each step one side is active and moves the
+ * data. The other side is passive:
  *
  *	passive			active
- *	  Ready ----------------->		Send: room is posted; else: memory
+ *	  Ready ----------------->		Send: a receive is posted; else: memory
  *	  <------------ Send, Write, or Read
  *	  <----------------- Done		not after a Send
  *
- * A receive for the message that a side gets next is always posted before the
- * peer can know that it may send it: iWARP has no retry for that.
+ * A receive for a message is always posted before the peer can know that it may send the
+ * message, because iWARP has no retry.
  */
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of queues: new sizes under load, events and their moderation, the
- * states of a queue pair, flushing, and what a full completion queue does. Each
- * on its own, one line for each; the last line is the verdict.
+ * Checks of queues: new sizes under load, events and their moderation, the states of a queue
+ * pair, flushing, and a full completion queue. The output has one line for each check. The
+ * last line is the verdict.
  */
 #include <algorithm>
 #include <array>

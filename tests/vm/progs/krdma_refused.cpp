@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server: the client posts what the server's RNIC has to refuse, each
- * request on a connection of its own. It must see the refusal as a failed completion, if
- * it has to wait for an answer, the end of the connection and a queue pair in the error
- * state that flushes what comes after; the server, the end, and memory that is untouched.
+ * Client and server. The client posts requests that the server's RNIC must refuse, each on a
+ * new connection. The client must see a failed completion, if the request needs an answer, the
+ * end of the connection, and a queue pair in the error state that flushes later requests. The
+ * server must see the end of the connection and unchanged memory.
  *
- * The two may be RNICs of different kinds, so the statuses are printed, not compared.
+ * The two RNICs may be of different kinds, so the statuses are printed and not compared.
  */
 #include <algorithm>
 #include <array>

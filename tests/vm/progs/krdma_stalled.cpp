@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A command of /dev/krdma that waits for memory which never answers: krdma_stalled ADDRESS
- * COMMAND. The memory is that of a userfaultfd that nobody serves. It says "stalled" when the
- * command waits; with a line of input the memory answers, and the errno of the command is
- * printed.
+ * krdma_stalled ADDRESS COMMAND: a command of /dev/krdma that waits for memory. The memory
+ * belongs to a userfaultfd whose faults are not answered. The program prints "stalled" when
+ * the command waits. After a line of input it answers the faults and prints the errno of the
+ * command.
  */
 #include <cstdio>
 #include <cstring>

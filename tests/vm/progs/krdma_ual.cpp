@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * krdma_ual fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]: libkrdma's verbs between two
- * hosts, by the provider's user library or by commands alone. One line for each check, the
- * last line is the verdict.
+ * krdma_ual fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]: checks of libkrdma's verbs between
+ * two hosts, with the user library of the provider or by commands alone. The output has one
+ * line for each check. The last line is the verdict.
  *
- * krdma_ual removal NETNS ADDRESS: says "waiting" when threads wait for all that a program may
- * wait for; then the RNIC is to go, and all of them have to be told.
+ * krdma_ual removal NETNS ADDRESS: prints "waiting" when threads wait in every function of the
+ * library that can wait. Then the RNIC must be removed, and all threads must be told.
  */
 #include <cstdio>
 #include <cstring>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * An ordinary verbs program for krdma_hostile to attack: listens (or connects,
- * again and again), offers memory with every combination of rights, and says
- * in one JSON line for each thing what it sees of it: its regions, each
- * connection, completion, asynchronous event, and at the end of a connection
- * whether memory changed.
+ * An ordinary verbs program that krdma_hostile attacks. It listens, or connects again and
+ * again, and offers memory with every combination of rights. It prints what it sees, one JSON
+ * line for each: its regions, each connection, completion and asynchronous event, and at the
+ * end of a connection whether memory changed.
  */
 #include <array>
 #include <cerrno>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A table of remote accesses and invalidations that are refused, each with the
- * Terminate that RFC 5040 and 5041 have for it: every kind of wrong STag, by
- * every operation. The Terminate is seen where it arrives, in the completion of
- * a receive that the end of the connection flushes.
+ * A table of remote accesses and invalidations that must be refused, each with the Terminate
+ * of RFC 5040 and 5041: every kind of wrong STag, with every operation. The side that receives
+ * the Terminate sees it in the completion of a flushed receive.
  */
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory regions beyond the plain one: registered anew, based at
- * zero, of many and of huge pages, of a dma-buf. Data goes through each of them
- * and is compared; what it must not reach is tried.
+ * Checks of special memory regions: registered again, zero-based, of many pages, of huge
+ * pages, of a dma-buf. Data goes through each region and is compared. Accesses outside of the
+ * region are tried.
  */
 #include <algorithm>
 #include <array>

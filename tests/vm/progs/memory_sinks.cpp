@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of RDMA Reads whose data goes to several elements: what arrives where,
- * how many completions there are, and what is refused when it is posted.
+ * Checks of RDMA Reads into several elements: the data in each element, the number of
+ * completions, and the requests that are refused when they are posted.
  */
 #include <algorithm>
 #include <array>

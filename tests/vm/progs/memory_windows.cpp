@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory windows, type 1 and 2B: what a bound one lets the peer do
- * and what not, who may bind, use and invalidate it, and what a bad bind or
- * invalidation ends with.
+ * Checks of memory windows, type 1 and 2B: which accesses a bound window allows the peer, who
+ * may bind, use and invalidate it, and the result of a bad bind or invalidation.
  */
 #include <algorithm>
 #include <array>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Test data: see pattern.hpp. */
 #include "pattern.hpp"
 
 #include <algorithm>

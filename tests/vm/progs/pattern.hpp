@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Test data: an endless pseudo-random stream for each seed, pieces of it
- * scattered over a buffer, and the check that nothing but the pieces changed.
+ * Test data: an endless pseudo-random stream for each seed, pieces of the stream scattered
+ * over a buffer, and the check that only these pieces changed.
  */
 #ifndef KRDMA_TEST_PATTERN_HPP
 #define KRDMA_TEST_PATTERN_HPP

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * What the checks of krdma_queues share: a connection with a buffer at each end.
- */
+/* The common part of the checks of krdma_queues: a connection with a buffer at each end. */
 #ifndef KRDMA_TEST_QUEUES_HPP
 #define KRDMA_TEST_QUEUES_HPP
 

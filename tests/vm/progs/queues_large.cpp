@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Queues of the largest size: the kernel flushes, moves and wakes in steps there, in
- * between which completions come and receives are taken. Each is to be there once, in order.
+ * Checks of queues of the largest size. The kernel flushes, moves and wakes in steps there.
+ * Completions come and receives are taken between the steps. Each must be there once and in
+ * order.
  */
 #include <algorithm>
 #include <array>
@@ -72,7 +73,7 @@ std::vector<ibv_recv_wr> receives(std::uint64_t first, std::uint32_t n)
 	return list;
 }
 
-/* A queue pair in the error state may still flush what was posted before: its queue is full until then. */
+/* A queue pair in the error state may still flush older requests. Its queue is full until then. */
 void post_receives(ibv_qp *qp, std::uint64_t first, std::uint32_t n)
 {
 	const auto end = std::chrono::steady_clock::now() + rdma::patience;

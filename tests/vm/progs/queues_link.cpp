@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The connection of queues.hpp. */
 #include "queues.hpp"
 
 namespace queues {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two threads, or this one and the RNIC, at one queue: new sizes asked for at once,
- * and a place that is free as soon as its flushed completion can be seen.
+ * Checks of two threads, or a thread and the RNIC, that use one queue at the same time:
+ * several changes of the size, and a place that is free as soon as its flushed completion can
+ * be seen.
  */
 #include <array>
 #include <cerrno>

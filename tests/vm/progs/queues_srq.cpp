@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Many queue pairs on one shared receive queue: messages of random sizes, their
- * data compared, buffers posted again only when the limit event asks for them,
- * and the queue's size changed under the load.
+ * Checks of many queue pairs with one shared receive queue. The messages have random sizes and
+ * are compared. Buffers are posted again only when the limit event asks for them. The size of
+ * the queue is changed under load.
  */
 #include <algorithm>
 #include <atomic>

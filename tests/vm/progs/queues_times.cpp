@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the times of completions: against the clocks that they are of, read before
- * and after.
+ * Checks of the times of completions. They are compared with their clocks, which are read
+ * before and after.
  */
 #include <cerrno>
 #include <ctime>

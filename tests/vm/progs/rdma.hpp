@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the test programs share: owners for verbs objects, a connected side of
- * an rdma_cm connection, waiting with a limit. A failure is an exception.
+ * The common part of the test programs: owners of verbs objects, one side of an rdma_cm
+ * connection, waits with a limit. A failure is an exception.
  */
 #ifndef KRDMA_TEST_RDMA_HPP
 #define KRDMA_TEST_RDMA_HPP

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_ual: a program over libkrdma's public headers alone. It stands in two
- * hosts at once: a session belongs to the network namespace that it was opened in.
+ * The common part of the checks of krdma_ual, a program that uses only libkrdma's public
+ * headers. One process works in two hosts at the same time, because a session belongs to the
+ * network namespace in which it was opened.
  */
 #ifndef KRDMA_TEST_UAL_HPP
 #define KRDMA_TEST_UAL_HPP

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Checks of memory: windows of both types, invalidation, regions anew, dma-bufs, refusals. */
+/*
+ * Checks of memory: windows of both types, invalidation, changed regions, dma-bufs, refusals.
+ */
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>

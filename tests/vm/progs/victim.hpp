@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What krdma_victim and krdma_hostile have to agree on besides the protocol: the
- * regions and what they hold, and the private data with which the hostile side
- * says how the victim shall treat a connection.
+ * The data that krdma_victim and krdma_hostile must agree on besides the protocol: the regions
+ * and their contents, and the private data with which the hostile side says how the victim
+ * must treat a connection.
  */
 #ifndef KRDMA_TEST_VICTIM_HPP
 #define KRDMA_TEST_VICTIM_HPP

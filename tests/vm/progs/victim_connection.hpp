@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A connection of krdma_victim: an rdma_cm id, its QP, and what became of it. Its
- * event loop, krdma_victim.cpp, owns them.
+ * A connection of krdma_victim: an rdma_cm id, its QP, and its results. The event loop in
+ * krdma_victim.cpp owns the connections.
  */
 #ifndef KRDMA_TEST_VICTIM_CONNECTION_HPP
 #define KRDMA_TEST_VICTIM_CONNECTION_HPP

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The memory that krdma_victim offers: regions with every combination of rights,
- * whose every octet is known. Used by the victim's connections.
+ * The memory that krdma_victim offers: regions with every combination of rights and known
+ * contents. The victim's connections use them.
  */
 #ifndef KRDMA_TEST_VICTIM_MEMORY_HPP
 #define KRDMA_TEST_VICTIM_MEMORY_HPP

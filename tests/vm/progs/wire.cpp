@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* iWARP at the level of octets: see wire.hpp. */
 #include "wire.hpp"
 
 #include <algorithm>

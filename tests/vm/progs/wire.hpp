@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * iWARP on the octet level for the hostile peer: MPA frames, FPDUs, DDP segments
- * and Terminates, right or wrong on purpose, and a TCP connection whose every
- * step has a time limit. Written from the RFCs; shares nothing with the stack
- * under test, not even the CRC.
+ * iWARP at the level of octets, for the hostile peer: MPA frames, FPDUs, DDP segments and
+ * Terminates, right or wrong on purpose, and a TCP connection with a time limit for every
+ * step. The code is written from the RFCs. It shares nothing with the stack under test, not
+ * even the CRC.
  */
 #ifndef KRDMA_TEST_WIRE_HPP
 #define KRDMA_TEST_WIRE_HPP
