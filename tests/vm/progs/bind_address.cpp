@@ -33,7 +33,7 @@ bool any_address(const sockaddr *address)
 	return IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
 }
 
-/* the port stands at the same place in both kinds of address */
+/* the port is at the same place in both kinds of address */
 in_port_t port_of(const sockaddr *address)
 {
 	sockaddr_in in{};

@@ -80,7 +80,7 @@ __attribute__((noreturn, force_align_arg_pointer)) void _start(void)
 	CHECK(command(fd, KRDMA_IOC_MR, &mr) == 0 && mr.stag);
 	CHECK(call(sys_read, fd, (long)&event, sizeof(event)) == -EAGAIN);
 
-	/* what a 32-bit program cannot have */
+	/* an address that a 32-bit program cannot have */
 	destroy(fd, mr.handle);
 	mr.start = 1ULL << 40;
 	CHECK(command(fd, KRDMA_IOC_MR, &mr) == -EFAULT);

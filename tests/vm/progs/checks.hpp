@@ -68,7 +68,7 @@ private:
 	std::unique_ptr<rdma::Side> server_;
 };
 
-/* a message of that many octets goes through a connection: the device still works */
+/* A message of that many bytes goes through a connection: the device still works. */
 void still_works(World &world);
 
 struct Check {
@@ -76,7 +76,7 @@ struct Check {
 	void (*run)(World &world);
 };
 
-/* main() of a program of checks: the command line, all of @all or one of it */
+/* main() of a program of checks: parses the command line, runs all of @all or one of them */
 int run_program(int argc, char **argv, const std::vector<Check> &all);
 
 /* one table for each file; of krdma_verbs */

@@ -29,7 +29,7 @@ using wire::Milliseconds;
 using wire::Octets;
 using wire::View;
 
-/* a Reply with R=1 in place of a connection */
+/* a Reply with R=1 came instead of a connection */
 struct Rejected : Failure {
 	using Failure::Failure;
 };
@@ -38,8 +38,8 @@ struct Rejected : Failure {
 struct Settings {
 	std::string address; /* of the victim, or to listen on */
 	std::uint16_t port = 7471;
-	std::string log;      /* what the victim prints */
-	std::string counters; /* folder of its RNIC's counters; "": they are not looked at */
+	std::string log;      /* file with the victim's output */
+	std::string counters; /* folder of its RNIC's counters; "": they are not checked */
 	std::uint32_t seed = 1;
 	unsigned int rounds = 300;
 	unsigned int seconds = 60;      /* for the random rounds */
@@ -95,7 +95,7 @@ struct Target {
 	{
 		return to + victim::region_size;
 	}
-	/* what it holds from @offset on */
+	/* its contents from @offset on */
 	[[nodiscard]] Octets content(std::size_t offset, std::size_t count) const;
 };
 
@@ -125,7 +125,7 @@ struct After {
 	std::optional<bool> access = {};
 };
 
-/** class Counters - what the victim's RNIC counts of errors */
+/** class Counters - the error counters of the victim's RNIC */
 class Counters {
 public:
 	using Values = std::map<std::string, std::uint64_t>;
@@ -133,9 +133,9 @@ public:
 	/* @folder: hw_counters of sysfs */
 	explicit Counters(std::string folder) : folder_{std::move(folder)}
 	{}
-	/* differences are as from now on */
+	/* Count differences from now on. */
 	void begin();
-	/* exactly these have moved since; they may need a moment */
+	/* Exactly these counters have increased since then. They may need a moment. */
 	void expect(const Values &moved) const;
 
 private:
@@ -145,7 +145,7 @@ private:
 	Values before_;
 };
 
-/** class Session - the victim as seen from here */
+/** class Session - the hostile peer's access to the victim */
 class Session {
 public:
 	explicit Session(const Settings &settings);
@@ -168,15 +168,15 @@ public:
 	{
 		return Connection::to(settings_.address, settings_.port, receive_buffer);
 	}
-	/* the next order; its id finds the victim's lines of this connection */
+	/* Create the next order. Its id identifies the victim's lines of this connection. */
 	[[nodiscard]] Order order(std::uint8_t receives = 8, std::uint16_t wishes = 0);
 	/* connected, with CRC and without markers; revision 1 */
 	[[nodiscard]] Connection establish(const Order &order, int receive_buffer = 0);
-	/* the victim's last line of that connection is as it must be */
+	/* Check the victim's last line of that connection. */
 	void check_end(const Order &order, const After &after);
-	/* a well-behaved connection works */
+	/* Check that a well-behaved connection works. */
 	void check_alive();
-	/* the error counters since the last order() */
+	/* Check the error counters since the last order(). */
 	void check_counters(const Counters::Values &moved) const
 	{
 		counters_.expect(moved);
@@ -192,19 +192,22 @@ private:
 
 [[nodiscard]] wire::MpaFrame request_with(const Order &order);
 
-/* throws when @ok is false */
+/* Throws if @ok is false. */
 void require(bool ok, const std::string &what);
-/* exactly these octets come next */
+/* Exactly these octets must come next. */
 void expect_octets(Connection &connection, View wanted, std::string_view what);
-/* this Terminate comes next and then the end; never an octet more */
+/* This Terminate must come next, and then the end without another octet. */
 void expect_terminate(Connection &connection, const wire::Segment &wanted);
-/* zero-length read: answered, so all before it was handled and the stream lives */
+/*
+ * A zero-length Read must be answered. Then all messages before it were handled, and the stream
+ * still works.
+ */
 void expect_alive(Connection &connection, std::uint32_t read_msn = 1);
 
 /** struct Case - an entry of a table */
 struct Case {
 	std::string name;
-	std::string source; /* case of the conformance list, RFC and section */
+	std::string source; /* numbers of docs/conformance.md, RFC and section */
 	std::function<void(Session &)> run;
 };
 
@@ -220,7 +223,7 @@ struct Case {
 [[nodiscard]] std::vector<Case> marker_cases();
 [[nodiscard]] std::vector<Case> nocrc_cases();
 
-/** struct InitiatorCase - the victim connects to us */
+/** struct InitiatorCase - a case in which the victim connects */
 struct InitiatorCase {
 	std::string name;
 	std::string source;

@@ -67,7 +67,7 @@ void victim(const char *address)
 	Memory from{file, ctx.pd, 1 << 20, rights}, to{file, ctx.pd, 1 << 20, rights};
 	const std::array out{from.sge(0, 1 << 20)};
 
-	/* one that is asked for and never answered */
+	/* a request that is never answered */
 	start_connect(file, make_qp(file, ctx).handle, listener.local);
 	std::puts("ready");
 	std::fflush(stdout);
@@ -129,7 +129,7 @@ void removal(const char *address)
 	file.expect_nothing();
 }
 
-/* one that can be read now */
+/* a record that can be read now */
 bool print_event(const File &file)
 {
 	krdma_event event{};
@@ -173,7 +173,7 @@ bool line_waits()
 
 void keep_rejected(const char *address)
 {
-	/* opened behind the line: whose group that is counts */
+	/* opened after the line of input: the memory cgroup of that time counts */
 	await_line();
 	const File server, client;
 	const Context ctx{server, address}, client_ctx{client, address};
@@ -193,8 +193,8 @@ void keep_rejected(const char *address)
 }
 
 /*
- * Connections to itself, one after the other, with the same queue pairs: the kernel charges
- * each object that is made under one mutex of the whole host (rdmacg_mutex).
+ * Connect to itself again and again with the same queue pairs. New objects would wait for
+ * rdmacg_mutex, which the whole host shares.
  */
 class Connections {
 public:
@@ -203,7 +203,7 @@ public:
 		  client_{make_qp(file_, ctx_)}, server_{make_qp(file_, ctx_)}
 	{}
 
-	/* from its making to its end, as a user does it who cleans up */
+	/* from connecting to the end, like a program that cleans up */
 	void next() const
 	{
 		const krdma_conn conn = start_connect(file_, client_.handle, listener_.local);

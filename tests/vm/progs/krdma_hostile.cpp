@@ -45,7 +45,7 @@ class Tally {
 public:
 	explicit Tally(std::string only) : only_{std::move(only)}
 	{}
-	/* @run: the case; a Failure is its verdict */
+	/* @run: the case; a Failure means that it failed */
 	template <typename Run>
 	void run(const std::string &name, const std::string &source, Run run)
 	{

@@ -54,13 +54,13 @@ Options parse(int argc, char **argv)
 	return options;
 }
 
-/* the compiler must not know that nobody reads what was copied */
+/* keeps the compiler from removing the copy */
 void used(const void *memory)
 {
 	asm volatile("" : : "r"(memory) : "memory");
 }
 
-/* what arch/x86/lib/copy_user_64.S does for each 64 octets */
+/* the code of arch/x86/lib/copy_user_64.S for each 64 bytes */
 void copy_words(char *to, const char *from, std::size_t size)
 {
 	constexpr std::size_t step = 64;

@@ -43,10 +43,10 @@ struct Step {
 	bool client_active;
 	std::size_t size;
 	std::size_t active_sges;
-	std::size_t passive_sges; /* of a receive; remote memory is in one piece */
+	std::size_t passive_sges; /* pieces of a receive; remote memory is contiguous */
 };
 
-/* what a passive side tells */
+/* the message of the passive side */
 struct Ready {
 	std::uint64_t address;
 	std::uint32_t rkey;
@@ -58,7 +58,7 @@ struct Options {
 	const char *port = "7174";
 	std::size_t max_size = std::size_t{64} << 20;
 	bool server = false;
-	bool no_empty = false; /* what siw stumbles over: see docs/interop.md */
+	bool no_empty = false; /* siw fails with empty elements, see docs/interop.md */
 };
 
 constexpr std::array<std::size_t, 10> sizes{
@@ -78,7 +78,7 @@ std::vector<Step> make_steps(const Options &options, std::size_t max_sge, std::s
 				continue;
 			const std::size_t most = op == Op::read ? max_read_sge : max_sge;
 
-			/* the client sends first: a responder may have to wait for that */
+			/* the client sends first, because a responder must wait for that */
 			for (bool client_active : {false, true}) {
 				steps.push_back({op, client_active, size, most, max_sge});
 				if (size >= big)
@@ -332,7 +332,7 @@ std::size_t run(const Options &options)
 
 		runner.side().accept();
 		const std::size_t steps = runner.run();
-		/* the client ends the connection, so that no answer of ours is lost */
+		/* the client ends the connection, so that no answer is lost */
 		runner.side().wait_for_disconnect();
 		return steps;
 	}

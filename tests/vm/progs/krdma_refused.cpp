@@ -30,7 +30,7 @@ using rdma::Side;
 constexpr std::size_t size = 4096;
 constexpr std::byte untouched{0xee};
 
-/* what the server tells: where its memory is */
+/* the server's message: the place of its memory */
 struct Offer {
 	std::uint64_t address;
 	std::uint32_t rkey;
@@ -41,11 +41,11 @@ struct Request {
 	const char *name;
 	ibv_wr_opcode opcode;
 	std::uint32_t rkey_xor;      /* changes the key that was offered */
-	std::size_t offset = 0;      /* into the memory that was offered */
-	bool completes_well = false; /* the requester's part is done before the answer */
+	std::size_t offset = 0;      /* offset in the offered memory */
+	bool completes_well = false; /* the request completes before the answer */
 };
 
-/* another region's index, the same key */
+/* index of another region, the same key */
 constexpr std::uint32_t other_region = 0x00100000;
 
 constexpr std::array<Request, 7> requests{{
@@ -136,7 +136,7 @@ private:
 	Offer peer_{};
 };
 
-/* one connection: an offer, and then the end, which is the RNIC's work */
+/* one connection: send the offer and wait for the end, which the RNIC makes */
 void serve(rdma_cm_id *listener)
 {
 	Side side{rdma::next_request(listener), {}};

@@ -128,7 +128,7 @@ Pair::Pair(const World &world, const SideOptions &of_a, const SideOptions &of_b)
 		fail("no request");
 	at_b_ = std::make_unique<Connection>(request->accept(b.qp));
 	at_a_->established(patience);
-	/* the side that accepted is silent until the other one has spoken */
+	/* the accepting side may not send before the other side */
 	a.qp.write(0, std::span<const Slice>{}, {0, 0});
 	(void)a.sent();
 	at_b_->established(patience);
@@ -177,7 +177,7 @@ bool run(const Check &check, World &world)
 	alarm(check_limit);
 	try {
 		check.run(world);
-		/* each file has its context alone again */
+		/* only the context is left in each file */
 		same(world.a.session.usage().objects, 1U, "objects of host A afterwards");
 		same(world.b.session.usage().objects, 1U, "objects of host B afterwards");
 		std::puts("ok");
@@ -211,7 +211,7 @@ int run_all(char **argv, const char *only)
 	return failed || !passed;
 }
 
-/* waits in a thread; the RNIC's end is the only one that it may have */
+/* a wait in a thread; only the end of the RNIC may end it */
 std::future<void> ends(const char *what, std::function<void()> wait)
 {
 	return std::async(std::launch::async, [what, wait = std::move(wait)] {
@@ -237,7 +237,7 @@ int run_removal(char **argv)
 	std::fflush(stdout);
 	for (std::future<void> &wait : waits)
 		wait.get();
-	/* a connection under way is over, with an error */
+	/* a connection that is being set up ends with an error */
 	try {
 		silent.established(patience);
 		fail("a connection of an RNIC that is gone");

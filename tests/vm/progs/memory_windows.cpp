@@ -22,7 +22,7 @@ using rdma::Side;
 using Mw = rdma::Owned<ibv_mw, ibv_dealloc_mw>;
 
 constexpr std::size_t size = 8192;
-constexpr std::size_t first = 1000; /* octets of the region in front of the window */
+constexpr std::size_t first = 1000; /* bytes of the region in front of the window */
 constexpr std::size_t length = 5000;
 constexpr std::byte region_fill{0x77};
 constexpr std::byte peer_fill{0x33};
@@ -58,7 +58,7 @@ public:
 	{
 		return std::ranges::all_of(octets_, [](std::byte b) { return b == region_fill; });
 	}
-	/* ibv_dereg_mr()'s answer; the region is gone when that is 0 */
+	/* Return: the result of ibv_dereg_mr(); if it is 0, the region is gone. */
 	int deregister()
 	{
 		const int err = ibv_dereg_mr(mr_.get());
@@ -80,7 +80,7 @@ private:
 	rdma::Mr mr_;
 };
 
-/* posts a bind of a type 2 window; what ibv_post_send() answers */
+/* Post a bind of a type 2 window. Return: the result of ibv_post_send(). */
 int post_bind(Side &side, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bind_info &info,
 	      unsigned int flags = IBV_SEND_SIGNALED)
 {
@@ -104,7 +104,7 @@ void finished(Side &side, ibv_wc_opcode opcode, const char *what)
 	require_eq(int{wc.opcode}, int{opcode}, "opcode of the completion");
 }
 
-/* a type 2 window bound; its rkey */
+/* Bind a type 2 window. Return: its rkey. */
 std::uint32_t bind2(Side &side, ibv_mw *mw, const ibv_mw_bind_info &info)
 {
 	const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
@@ -145,7 +145,7 @@ void reads(Side &peer, std::uint64_t to, std::uint32_t rkey, std::size_t n, std:
 	require(local.is_all(wanted), "octets read");
 }
 
-/* and waits, by an empty Read behind it, until it is placed */
+/* and wait, with an empty Read behind it, until it is placed */
 void writes(Side &peer, std::uint64_t to, std::uint32_t rkey, std::size_t n)
 {
 	Memory local{peer.pd(), n, 0, peer_fill};
@@ -162,7 +162,7 @@ void ends(Pair &pair)
 	pair.server().wait_for_state(IBV_QPS_ERR);
 }
 
-/* the peer's access is refused: status at the peer for a Read */
+/* The peer's access is refused. @status: of the peer's Read. */
 void refuses(Pair &pair, ibv_wr_opcode opcode, std::uint64_t to, std::uint32_t rkey, std::size_t n)
 {
 	Memory local{pair.client().pd(), n, IBV_ACCESS_LOCAL_WRITE, peer_fill};
@@ -186,7 +186,7 @@ void check_written(Region &region)
 	}
 }
 
-/* The side that accepted is silent until the other one has spoken. */
+/* The accepting side may not send before the other side. */
 void greet(Pair &pair)
 {
 	must(pair.client().post_rdma(IBV_WR_RDMA_WRITE, {}, 0, 0), "post_send");
@@ -219,7 +219,7 @@ void window_holds_its_pd(World &world)
 	must(ibv_dealloc_pd(pd.release()), "ibv_dealloc_pd");
 }
 
-/* a window that was never bound names nothing */
+/* a window that was never bound names no memory */
 void unbound_window(World &world)
 {
 	for (ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
@@ -275,7 +275,7 @@ void bound_by_the_extended_interface(World &world)
 	refuses(pair, IBV_WR_RDMA_READ, region.address(first), rkey, 1);
 }
 
-/* bind, tell the peer, and let it go to work: in the order of posting */
+/* bind, tell the peer, and let the peer access: in the order of posting */
 void bind_is_ordered(World &world)
 {
 	Pair pair{world};
@@ -365,7 +365,7 @@ void what_a_window_refuses(World &world)
 	}
 }
 
-/* only the QP that bound it; even in the same protection domain */
+/* only the QP that bound it may use it, even in the same protection domain */
 void type2_belongs_to_its_queue_pair(World &world)
 {
 	Pair pair{world};
@@ -378,7 +378,7 @@ void type2_belongs_to_its_queue_pair(World &world)
 	reads(pair.client(), region.address(first), rkey, length, region_fill);
 }
 
-/* nor may another QP invalidate it, from here or from its peer */
+/* another QP must not invalidate it, locally or through its peer */
 void type2_is_invalidated_by_its_queue_pair(World &world)
 {
 	Pair pair{world};
@@ -429,7 +429,7 @@ void invalidated_by_the_peer(World &world)
 	require_eq(region.deregister(), 0, "dereg after the last invalidation");
 }
 
-/* the window of a QP that is gone is nobody's, and holds its region until it is gone too */
+/* the window of a destroyed QP gives no access, and holds its region until it is deallocated */
 void queue_pair_goes_first(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -466,7 +466,7 @@ void type1_reads_and_writes(World &world)
 	finished(pair.server(), IBV_WC_BIND_MW, "bind");
 	require(mw->rkey != old_key, "the key is new");
 	reads(pair.client(), region.address(first), mw->rkey, length, region_fill);
-	/* it is the protection domain's */
+	/* type 1 belongs to the protection domain */
 	writes(other.client(), region.address(first), mw->rkey, length);
 	check_written(region);
 	refuses(other, IBV_WR_RDMA_READ, region.address(first), old_key, 1);
@@ -527,7 +527,7 @@ void type1_is_not_invalidated(World &world)
 
 /* Bad binds ***************************************************************** */
 
-/** struct BadBind - a bind that is carried out in vain */
+/** struct BadBind - a bind that must fail */
 struct BadBind {
 	const char *what;
 	int region_access;
@@ -572,7 +572,7 @@ void bad_binds(World &world)
 	}
 }
 
-/* what a read-only region gives is a read-only window */
+/* a window of a read-only region is read-only */
 void window_on_a_read_only_region(World &world)
 {
 	Pair pair{world};
@@ -588,7 +588,7 @@ void window_on_a_read_only_region(World &world)
 
 void bad_binds_of_type2(World &world)
 {
-	/* a bound one is to be invalidated first */
+	/* a bound window must be invalidated first */
 	{
 		Pair pair{world};
 		Region region{pair.server().pd()};
@@ -599,7 +599,7 @@ void bad_binds_of_type2(World &world)
 		require_status(pair.server().sends.wait(), IBV_WC_MW_BIND_ERR, "second bind");
 		ends(pair);
 	}
-	/* to no octet */
+	/* a bind to 0 bytes */
 	{
 		Pair pair{world};
 		Region region{pair.server().pd()};
@@ -627,7 +627,7 @@ void bad_binds_of_type2(World &world)
 	}
 }
 
-/* the verb answers at once, and the QP goes on */
+/* the verb fails at once, and the QP goes on */
 void binds_refused_when_posted(World &world)
 {
 	Pair pair{world};
@@ -681,7 +681,7 @@ void region_with_a_window_stays(World &world)
 	}
 }
 
-/* the peer may not take a region from under its windows */
+/* the peer must not invalidate a region with windows */
 void region_with_a_window_is_not_invalidated(World &world)
 {
 	Pair pair{world};
@@ -696,7 +696,7 @@ void region_with_a_window_is_not_invalidated(World &world)
 	ends(pair);
 }
 
-/* a window is for the peer: own requests do not name it */
+/* a window is for the peer: local requests must not name it */
 void window_is_no_local_key(World &world)
 {
 	for (bool receive : {false, true}) {

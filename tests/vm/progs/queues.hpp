@@ -26,7 +26,7 @@ struct LinkOptions {
 struct Link {
 	explicit Link(World &world, const LinkOptions &options = {});
 
-	/* everything that the client sent before has been handled by the server's RNIC */
+	/* All messages that the client sent before have been handled by the server's RNIC. */
 	void fence();
 
 	[[nodiscard]] std::array<ibv_sge, 1> source() const
