@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A kernel consumer for tests: connections with both ends here, memory, and
- * work requests that are waited for. Failures are counted and printed.
+ * A kernel consumer for tests: connections with both ends on this RNIC, memory, and work
+ * requests that are waited for. Failures are counted and printed.
  */
 #ifndef KRDMA_KTEST_H
 #define KRDMA_KTEST_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What a check of the test consumer runs on: a connection with memory on both
- * sides. Each check has its own, because a refusal ends one.
+ * The environment of a check of the test consumer: a connection with memory on both sides.
+ * Each check makes its own, because a refusal ends the connection.
  */
 #include <linux/mm.h>
 

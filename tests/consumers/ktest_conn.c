@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The test consumer's connections, memory and work requests. Both ends of a
- * connection are on the RNIC with the address that the module parameter names.
- * The module's initialisation runs all checks and answers -EIO when one failed.
+ * The test consumer's connections, memory and work requests. Both ends of a connection are on
+ * the RNIC with the address in the module parameter. The module's initialisation runs all
+ * checks and returns -EIO if one fails.
  */
 #include <linux/inet.h>
 #include <linux/module.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's completion queues: new sizes, what a full one does,
- * the CPU that events of a completion vector are raised on, and moderation. The
- * completions are those of receives that a queue pair in the error state flushes,
- * so no connection is needed.
+ * Checks of a kernel consumer's completion queues: new sizes, overflow, the CPU on which
+ * events of a completion vector are raised, and moderation. The completions are receives that
+ * a queue pair in the error state flushes, so no connection is needed.
  */
 #include <linux/cpumask.h>
 #include <linux/preempt.h>

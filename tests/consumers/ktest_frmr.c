@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of fast registration and its end, by a kernel consumer: what works, and
- * that nothing else does. Each check has connections of its own, because a
- * refusal ends one.
+ * Checks of fast registration and invalidation by a kernel consumer: allowed accesses work,
+ * and all others are refused. Each check makes its own connections, because a refusal ends a
+ * connection.
  */
 #include <linux/mm.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's completion queue of the largest size, which is gone over in
- * steps: a purge and changes of its size while completions come and others are taken. The
- * completions are those of receives that queue pairs in the error state flush.
+ * Checks of a kernel consumer's completion queue of the largest size. The kernel handles such
+ * a queue in steps. The checks purge and resize it while completions are added and others are
+ * taken. The completions are receives that queue pairs in the error state flush.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of the work requests of a kernel consumer that are not about registration:
- * immediate data, atomic operations, data in the work request itself, and the end
- * of queues that are still at work.
+ * Checks of a kernel consumer's other work requests: immediate data, atomic operations, inline
+ * data, and the end of queues that are still at work.
  */
 #include <linux/mm.h>
 #include <linux/sizes.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A kernel consumer of the network stack interface, krdma/netstack.h, in the network
- * namespace of who loads it. The module's initialisation runs all checks and answers
- * -EIO when one failed.
+ * A kernel consumer of the network stack interface, krdma/netstack.h. It uses the network
+ * namespace of the process that loads it. The module's initialisation runs all checks and
+ * returns -EIO if one fails.
  */
 #include <linux/completion.h>
 #include <linux/inet.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's queue pairs with a connection: what a query says,
- * SQD and back, shared receive queues, completion queues that change under load,
- * lists of work requests' elements, and the events of a refusal.
+ * Checks of a kernel consumer's connected queue pairs: queries, SQD and back, shared receive
+ * queues, resizing of completion queues under load, lists of elements of work requests, and
+ * the events of a refusal.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>

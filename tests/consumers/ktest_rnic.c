@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What ri_register_rnic() refuses: RNICs that make no sense, or that need what krdma.ko does
- * not have. None of their functions is called.
+ * Checks of the refusals of ri_register_rnic(): RNICs with wrong attributes or tables, and
+ * RNICs that need functions that krdma.ko does not have. None of their functions is called.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>

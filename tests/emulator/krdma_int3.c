@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Cures a guest of a fault of QEMU before 8.1 ("Always lock pages before
- * translation"). The kernel changes its code through a breakpoint; a CPU that
- * translates the page at that moment may keep the translation with the
- * breakpoint for good, and the guest dies of an int3 that its memory does not
- * hold. A write to the instruction makes the emulator translate it again.
+ * Protects a guest from a fault of QEMU before 8.1 ("Always lock pages before translation").
+ * The kernel changes its code by means of a breakpoint. A CPU that translates the page at that
+ * moment may keep the translation with the breakpoint. The guest then dies of an int3 that is
+ * not in its memory. A write to the instruction makes the emulator translate it again.
  */
 #include <linux/atomic.h>
 #include <linux/kdebug.h>

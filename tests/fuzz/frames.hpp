@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * FPDUs as a fuzzer sees them: a stream cut where its own lengths say, put
- * together again with lengths and CRCs that are right.
+ * FPDUs for the fuzzer: a stream is cut at its own length fields, and is put together again
+ * with right lengths and CRCs.
  */
 #ifndef FUZZ_FRAMES_HPP
 #define FUZZ_FRAMES_HPP

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Between the two worlds of fuzz_stream: rnic.c and kernel.c are compiled with
- * the kernel's headers, stream.cpp with those of user space. Included by both,
- * so it uses nothing but C itself.
+ * The interface between the two parts of fuzz_stream. rnic.c and kernel.c are compiled with
+ * the headers of the kernel, stream.cpp with those of user space. Both include this file, so
+ * it uses only C itself.
  */
 #ifndef FUZZ_H
 #define FUZZ_H

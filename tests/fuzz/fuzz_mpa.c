@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the MPA negotiation: an input is what this side brings
- * and a Request or Reply of the peer, or both. What kal/cm/mpa.c makes of it must
- * keep the limits of this side, obey RFC 5044 7.1 and RFC 6581 9, and build
- * frames that it reads back as the same.
+ * libFuzzer's target for the MPA negotiation. An input has the options of this side, and a
+ * Request or Reply of the peer, or both. The results of kal/cm/mpa.c must keep the limits of
+ * this side and obey RFC 5044 7.1 and RFC 6581 9. Frames that it builds must read back as the
+ * same.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the MPA start-up as an endpoint has it (kal/cm/startup.c with
- * kal/cm/mpa.c): an input is a setup and what the peer sends, in pieces. Endpoint table,
- * socket and provider are played here. What must hold:
+ * libFuzzer's target for the MPA start-up of an endpoint (kal/cm/startup.c with kal/cm/mpa.c).
+ * An input consists of a setup and the peer's data, in pieces. The endpoint table, the socket
+ * and the provider are simulated. The invariants are:
  *
- *  - No octet behind the peer's frame is taken from the socket: it is the provider's.
- *  - A frame that RFC 5044 7.1 and RFC 6581 6 allow reaches the consumer, with its
- *    private data octet for octet; no other does, and octets behind a Request that
- *    has no Reply end the connection.
- *  - The stream goes to the provider once at most, and not after a failure.
- *  - What is sent are whole frames, one each, and a Terminate at most behind a Reply.
+ *  - No byte behind the peer's frame is taken from the socket, because it belongs to the
+ *    provider.
+ *  - A frame that RFC 5044 7.1 and RFC 6581 6 allow reaches the consumer, with its private
+ *    data unchanged. No other frame does. Octets behind a Request that has no Reply yet end
+ *    the connection.
+ *  - The stream goes to the provider at most once, and not after a failure.
+ *  - Only whole frames are sent, one in each attempt, and at most one Terminate behind a Reply.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A kernel just big enough for the soft RNIC, in user space: one thread, no
- * interrupts. Work items wait in a list until fz_run_works(); locks are only
- * checked for being taken twice; TCP is a queue of socket buffers in and a
- * function call out; memory is malloc(), so AddressSanitizer sees all of it.
+ * A small replacement for the kernel around the soft RNIC, in user space, with one thread and
+ * no interrupts. Work items wait in a list until fz_run_works(). Locks are only checked for
+ * being taken twice. TCP is a queue of incoming socket buffers and a function call for
+ * outgoing data. Memory comes from malloc(), so AddressSanitizer checks all of it.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * What rnic.c uses of the little kernel besides the kernel's own interfaces.
- */
+/* Functions of the replacement kernel that rnic.c uses, besides the kernel's own interfaces. */
 #ifndef FUZZ_KERNEL_H
 #define FUZZ_KERNEL_H
 

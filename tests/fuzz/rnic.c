@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The victim of fuzz_stream: a soft RNIC with one connected QP, made through the
- * verbs table as the kAL makes it, and what must be true of it whatever arrives.
+ * The victim of fuzz_stream: a soft RNIC with one connected QP, made through the verbs table
+ * as the kAL makes it. The invariants for any input are:
  *
- *  - Nothing outside the registered regions is touched: all else of their pages is
- *    poisoned. Regions without the right for it keep their octets.
- *  - What a receive or a Read completed with is what the peer sent for it, and no
- *    Read changes the place of another (stream.cpp knows).
- *  - Each posted work request completes exactly once, in order, and all of them
- *    when the stream has ended; no completion claims more octets than fit.
- *  - MSN and MO only grow; IRD and ORD are not passed.
- *  - The stream goes back to the kAL exactly once; nothing is leaked.
+ *  - Nothing outside the registered regions is touched. All other bytes of their pages are
+ *    poisoned. Regions without the right keep their contents.
+ *  - The data of a completed receive or Read is the data that the peer sent for it, and no
+ *    Read changes the target of another one (checked in stream.cpp).
+ *  - Each posted work request completes exactly once and in order, and all have completed when
+ *    the stream has ended. No completion has more bytes than fit.
+ *  - MSN and MO only grow. IRD and ORD are not exceeded.
+ *  - The stream goes back to the kAL exactly once. Nothing is leaked.
  */
 #include <linux/if_arp.h>
 #include <linux/slab.h>

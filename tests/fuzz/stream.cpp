@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * libFuzzer's target for the receive path: an input is a setup and the octets
- * that the peer sends after the MPA start-up. rnic.c is the victim and checks its
- * state; what it sends is checked here.
+ * libFuzzer's target for the receive path. An input consists of a setup and the octets that
+ * the peer sends after the MPA start-up. rnic.c is the victim and checks its state. This file
+ * checks the data that the victim sends.
  *
- * Almost no random octets have the right CRC, so the mutator works on the FPDUs
- * of an input and mostly leaves right lengths, CRCs and sequence numbers behind.
+ * Almost no random octets have the right CRC. So the mutator works on the FPDUs of an input
+ * and mostly leaves lengths, CRCs and sequence numbers right.
  */
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Copying payload, with string instructions and with vector registers: every octet, and
- * none beside. The kernel only, whose registers these are.
+ * Copying payload with string instructions and with vector registers: every byte must be
+ * copied, and no other byte may change. Runs only in the kernel, which owns these registers.
  */
 #include <linux/random.h>
 #include <linux/string.h>

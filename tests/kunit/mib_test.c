@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MIB objects of RNICs that count connections of their own: kal/net/mib.c and kal/net/rnic.c
- * with providers, namespaces and a registry of RNICs that are played. In the kernel only.
+ * MIB objects of RNICs that count their own connections: kal/net/mib.c and kal/net/rnic.c with
+ * fake providers, namespaces and a fake registry of RNICs. Runs only in the kernel.
  */
 #include "net_fakes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA markers (RFC 5044 4.2, 4.3): positions, pointers, and that what is put in
- * can be taken out again.
+ * MPA markers (RFC 5044 4.2, 4.3): positions, pointers, and that inserted markers can be
+ * removed again.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up: Request and Reply frames (RFC 5044 7.1, RFC 6581), and what the
- * two sides make of them. The octets come from the RFCs' field layouts.
+ * MPA start-up: Request and Reply frames (RFC 5044 7.1, RFC 6581), and the results of both
+ * sides. The octets come from the field layouts of the RFCs.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The network stack interface's reservations of ports, with sockets of a port space that is
- * played. In the kernel only.
+ * Port reservations of the network stack interface, with fake sockets and a fake port space.
+ * Runs only in the kernel.
  */
 #include "net_fakes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The network stack interface's order of local addresses, with network devices that are
- * made up, and its addresses. In the kernel only.
+ * The order of local addresses in the network stack interface, with fake network devices, and
+ * its address functions. Runs only in the kernel.
  */
 #include "net_fakes.h"
 

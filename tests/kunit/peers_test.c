@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Rules for peers by address prefix: which texts are some, and which decides.
- */
+/* Rules for peers by address prefix: which texts are valid, and which rule decides. */
 #include <linux/array_size.h>
 #include <linux/errno.h>
 #include <linux/string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Pseudo-random octets into the decoders: whatever a peer sends, no read beyond
- * the octets that are there, and an answer that fits together. The memory is of
- * the exact size, so that KASAN and AddressSanitizer see a wrong access.
+ * Pseudo-random octets for the decoders. Whatever a peer sends, the decoders must not read
+ * beyond the octets, and their results must be consistent. The memory has the exact size, so
+ * that KASAN and AddressSanitizer find a wrong access.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>

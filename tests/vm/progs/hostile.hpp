@@ -100,18 +100,18 @@ struct Target {
 };
 
 /**
- * struct After - what the victim must have seen of a connection
- * @receives_ok: receives with success
- * @receive_error: part of the status of the receive that failed; "": none did
- * @send_error: the same of sends
- * @changed: regions that changed, as the victim prints it, the receive buffers
- *	     left out when there was something to receive; "*": random input, any
- *	     number of receives and any change that a peer has the right to make
- * @async: part of the asynchronous events' names; "": that of @code
- * @result: part of how the stream ended, for the consumer; "": any
- * @code: of the Terminate that it sent; 0: it sent none
- * @queue: that the refused segment was for, when @code depends on it
- * @access: the refusal counts as one of an access; absent: as @code says
+ * struct After - what the victim must report of a connection
+ * @receives_ok: number of receives with success
+ * @receive_error: part of the status of the receive that failed; "": none failed
+ * @send_error: the same for sends
+ * @changed: changed regions, as the victim prints them, without the receive buffers if there
+ *	     was a message to receive; "*": random input, with any number of receives and any
+ *	     change that the peer has the right to make
+ * @async: part of the names of the asynchronous events; "": the event that belongs to @code
+ * @result: part of the text about the end of the stream; "": any
+ * @code: code of the Terminate that the victim sent; 0: it sent none
+ * @queue: QN of the refused segment, if the event depends on it
+ * @access: the refusal counts as an access error; absent: according to @code
  */
 struct After {
 	unsigned int receives_ok = 0;

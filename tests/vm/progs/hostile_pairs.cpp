@@ -70,13 +70,13 @@ struct Message {
 };
 
 /**
- * struct Fault - one way to be wrong
- * @name: for the verdict
- * @kinds: the messages that can have it
- * @field: what it changes
- * @code: of the Terminate
- * @put: it in
- * @error: status of the receive or send that the message was for
+ * struct Fault - a fault of a message
+ * @name: name in the verdict
+ * @kinds: the kinds of messages that can have it
+ * @field: the part that it changes
+ * @code: code of the Terminate
+ * @put: puts the fault into a message
+ * @error: status of the receive or send to which the message belongs
  */
 struct Fault {
 	const char *name;

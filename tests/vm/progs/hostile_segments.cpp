@@ -22,13 +22,13 @@ constexpr std::uint8_t mdr = md | wire::term::R;
 constexpr std::uint16_t fine = 0xffff; /* no Terminate */
 
 /**
- * struct SegmentCase - a row
- * @fpdus: what is sent, in one piece
- * @code: layer and type, error code of the Terminate, or fine
- * @bits: its header bits
- * @after: what the victim must have seen
- * @receives: that the victim posts
- * @offender: which of @fpdus the Terminate is about; -1 the last one
+ * struct SegmentCase - a row of the table
+ * @fpdus: the FPDUs, which are sent in one piece
+ * @code: layer, error type and error code of the Terminate, or fine
+ * @bits: header bits of the Terminate
+ * @after: what the victim must report
+ * @receives: number of receives that the victim posts
+ * @offender: index of the FPDU that the Terminate is about; -1: the last one
  */
 struct SegmentCase {
 	const char *name;
