@@ -131,7 +131,7 @@ static int try_bind(const struct sockaddr_storage *addr)
 	return ret;
 }
 
-/* the owner's socket passes the reservation, and listens; nobody else does meanwhile */
+/* the owner's socket may bind to the reserved port and listen; no other socket may */
 static void check_owner(struct kal_port *port, const struct sockaddr_storage *addr)
 {
 	struct socket *sock;
@@ -163,7 +163,7 @@ static void check_ports(const struct sockaddr_storage *src)
 	kal_port_free(port);
 	KT_EXPECT(!try_bind(&addr));
 
-	/* of all RNICs */
+	/* the addresses of all RNICs */
 	port = kal_port_alloc(net, &everywhere);
 	if (!KT_EXPECT(!IS_ERR(port)))
 		return;

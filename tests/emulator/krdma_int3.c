@@ -27,7 +27,7 @@ static const struct kernel_param_ops cured_ops = {
 module_param_cb(cured, &cured_ops, NULL, 0444);
 MODULE_PARM_DESC(cured, "breakpoints that were not there and were stepped over");
 
-/* Kernel text is mapped read-only, and this may be no context to map it again. */
+/* Kernel text is mapped read-only, and this context may not allow another mapping. */
 static void int3_touch(u8 *code)
 {
 	unsigned long cr0, flags;
@@ -35,7 +35,7 @@ static void int3_touch(u8 *code)
 	local_irq_save(flags);
 	asm volatile("mov %%cr0, %0" : "=r" (cr0));
 	asm volatile("mov %0, %%cr0" : : "r" (cr0 & ~X86_CR0_WP) : "memory");
-	/* another CPU may be changing it again: write without changing it */
+	/* another CPU may be changing it at this moment: write the same value */
 	asm volatile("lock orb $0, %0" : "+m" (*code));
 	asm volatile("mov %0, %%cr0" : : "r" (cr0) : "memory");
 	local_irq_restore(flags);

@@ -17,7 +17,10 @@ using Octets = std::vector<std::uint8_t>;
 
 std::uint32_t crc32c(std::span<const std::uint8_t> data);
 
-/* ULPDUs, without length, pad and CRC; what is no whole FPDU at the end goes to @rest */
+/*
+ * Cut a stream into ULPDUs without length, pad and CRC. An incomplete FPDU at the end goes to
+ * @rest.
+ */
 std::vector<Octets> split(std::span<const std::uint8_t> stream, Octets &rest);
 
 /* an FPDU with length, pad and CRC */

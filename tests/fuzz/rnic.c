@@ -39,7 +39,7 @@ static const struct region {
 	u64 iova;	/* 0: the address */
 	int access;
 	bool foreign;
-	bool constant;	/* nobody may write there */
+	bool constant;	/* no access may write there */
 } regions[FZ_REGIONS] = {
 	[FZ_RECV] = { 64, FZ_MAX_RECVS * FZ_RECV_SIZE + 5, 0, IB_ACCESS_LOCAL_WRITE },
 	[FZ_OPEN] = { 4000, 5003, 0x10000, RIGHTS },
@@ -50,7 +50,7 @@ static const struct region {
 	[FZ_FLEETING] = { 0, 777, 0x50000, RIGHTS },
 };
 
-/* what a queue has had, by the numbers that work requests carry as wr_id */
+/* the completions of a queue, by the wr_id of the work requests */
 struct ledger {
 	u32 posted;
 	u32 completed;
@@ -301,7 +301,7 @@ static void take_completions(struct soft_cq *cq, struct ledger *ledger, u32 most
 		fz_must(!ledger->failed);
 		ledger->succeeded++;
 		ledger->reads += wc.opcode == IB_WC_RDMA_READ;
-		/* with immediate data it is the length of a Write */
+		/* with immediate data, the length is that of a Write */
 		if (cq == v.recv_cq && wc.opcode == IB_WC_RECV)
 			fz_must(wc.byte_len <= most);
 		if (cq == v.recv_cq)
@@ -340,7 +340,7 @@ void fz_settle(void)
 	u32 rounds = 0;
 
 	fz_run_works();
-	/* TCP has taken a part and says when there is room again */
+	/* TCP has taken a part and reports when there is room again */
 	while (!fz_llp_returned && v.qp->tx->staged && rounds++ < 4096) {
 		soft_qp_kick(v.qp);
 		fz_run_works();
@@ -412,7 +412,7 @@ void fz_end(void)
 	check_constant();
 	fz_reads_done(v.sends.reads);
 	destroy();
-	/* what transmitters leave for each other */
+	/* pages that transmitters leave for each other */
 	soft_tx_pages_exit();
 	fz_kernel_end();
 }

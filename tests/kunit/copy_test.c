@@ -6,7 +6,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
-/* the module's parameters, as the cases want them */
+/* values of the module's parameters, which the cases set */
 unsigned int soft_copy_string_min = 256;
 unsigned int soft_copy_vectors;
 unsigned int soft_copy_vector_min;
@@ -18,7 +18,7 @@ unsigned int soft_copy_vector_min;
 #define MARGIN		32
 #define ROOM		(LONGEST + 2 * MARGIN)
 
-/* Lengths that end before, at and behind a block and a vector, and all of what is short. */
+/* Lengths that end before, at and behind a block and a vector, and all short lengths. */
 static bool interesting(u32 n)
 {
 	const u32 in_vector = (n + 2) % 32;
@@ -87,7 +87,7 @@ static void asks_for_vectors(struct ktest *test)
 	soft_copy_end(vectors);
 	KTEST_FALSE(test, vectors);
 
-	/* who has them does not get them twice: as if it interrupted itself */
+	/* Code that uses the registers does not get them again, as if it interrupted itself. */
 	soft_copy_vectors = SOFT_COPY_VECTORS_ALWAYS;
 	vectors = soft_copy_begin(4096);
 	if (vectors) {

@@ -97,7 +97,7 @@ __printf(4, 5)
 void ktest_fail(struct ktest *test, const char *file, int line, const char *fmt, ...);
 void ktest_fail_mem(struct ktest *test, const char *file, int line, const char *what,
 		    const void *left, const void *right, size_t len);
-/* text that the next failure of this case shows */
+/* text that is shown with the next failure of this case */
 __printf(2, 3)
 void ktest_note(struct ktest *test, const char *fmt, ...);
 

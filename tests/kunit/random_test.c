@@ -21,7 +21,7 @@ static void fill(u8 *p, u32 n, u32 *rnd)
 		*p++ = next_random(rnd) >> 24;
 }
 
-/* What every refusal must be: a Terminate that the peer can read back */
+/* Every refusal must be a Terminate that the peer can read */
 static void check_refusal(struct ktest *test, const struct soft_term *term)
 {
 	u8 p[SOFT_TERM_ULPDU_MAX];
@@ -79,7 +79,7 @@ static void random_segments(struct ktest *test)
 
 		n = next_random(&rnd) % ARRAY_SIZE(p);
 		fill(p[n], n, &rnd);
-		/* make what most random octets never are: a plausible header */
+		/* make a plausible header, which random octets almost never have */
 		if (n > 2 && i % 4)
 			p[n][0] = i % 8 ? 0 : p[n][0] & 1;
 		if (n > 3 && i % 2) {
@@ -103,7 +103,7 @@ static void random_segments(struct ktest *test)
 		else
 			check_accepted(test, &seg, p[n]);
 	}
-	/* both answers were really tried */
+	/* both results did occur */
 	KTEST_TRUE(test, seen[0] > ROUNDS / 20);
 	KTEST_TRUE(test, seen[1] > ROUNDS / 20);
 }
