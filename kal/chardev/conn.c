@@ -405,9 +405,10 @@ static int chardev_conn_check_depths(const struct ri_rnic *rnic, const struct ka
 
 /*
  * Determine the local address. It is the caller's, or the source address of the host's route
- * if the caller gave none or a wildcard. It must be an address of the RNIC.
+ * if the caller gave none or a wildcard. It must be an address of the RNIC. An RNIC without a
+ * network device finds the route itself: the address may stay open (AF_UNSPEC).
  */
-static int chardev_conn_source(const struct kal_file *file, const struct ri_rnic *rnic,
+static int chardev_conn_source(const struct kal_file *file, struct ri_rnic *rnic,
 			       const struct krdma_conn *cmd, const struct sockaddr_storage *remote,
 			       struct sockaddr_storage *local)
 {
@@ -423,14 +424,19 @@ static int chardev_conn_source(const struct kal_file *file, const struct ri_rnic
 			return -EINVAL;
 		port = kal_addr_port(local);
 	}
+	if (!cmd->local.family && !rnic->netdev) {
+		local->ss_family = AF_UNSPEC;
+		return 0;
+	}
 	if (!cmd->local.family || kal_addr_any(local)) {
-		ret = kal_net_route(file->net, remote, NULL, kal_netdev_vrf(rnic->netdev), &route);
+		ret = kal_net_route(file->net, remote, NULL, 
+				    rnic->netdev ? kal_netdev_vrf(rnic->netdev) : 0, &route);
 		if (ret)
 			return ret;
 		*local = route.src;
 		kal_addr_set_port(local, port);
 	}
-	return kal_rnic_owns(rnic, local) ? 0 : -EADDRNOTAVAIL;
+	return kal_rnic_owns(rnic, file->net, local) ? 0 : -EADDRNOTAVAIL;
 }
 
 /* If *@published is set after an error, the caller must destroy the connection. */
@@ -452,15 +458,17 @@ static int chardev_conn_start(struct kal_h_conn *conn, struct kal_h_qp *qp,
 		ret = PTR_ERR(conn->ep);
 		goto err_cancel;
 	}
-	param->exact_port = kal_addr_port(&local) != 0;
+	param->net = conn->h.file->net;
+	param->exact_port = local.ss_family && kal_addr_port(&local) != 0;
 	/*
 	 * Publish first, because events may come at once; hold it, so that it is not destroyed
 	 * meanwhile.
 	 */
 	kal_handle_hold(&conn->h);
 	kal_handle_publish(&conn->h);
-	reserved = kal_file_port_get(conn->h.file, &local, &param->port);
-	ret = kal_ep_connect(conn->ep, qp->qp, (struct sockaddr *)&local,
+	reserved = local.ss_family ? kal_file_port_get(conn->h.file, &local, &param->port) : NULL;
+	ret = kal_ep_connect(conn->ep, qp->qp,
+			     local.ss_family ? (struct sockaddr *)&local : NULL,
 			     (struct sockaddr *)&remote, param);
 	kal_file_port_put(reserved);
 	kal_handle_put(&conn->h);

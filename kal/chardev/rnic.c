@@ -33,7 +33,7 @@ void kal_dev_release(struct kref *kref)
 /* Is the RNIC in @net? The caller keeps the RNIC from going. */
 static bool chardev_dev_visible(const struct kal_dev *dev, const struct net *net)
 {
-	return net_eq(dev_net(dev->rnic->netdev), net);
+	return kal_rnic_in_net(dev->rnic, net);
 }
 
 /*
@@ -73,17 +73,17 @@ struct kal_dev *kal_dev_get(const struct net *net, u32 index)
 	return dev;
 }
 
-/* Get the first RNIC for which @match returns true. */
+/* Get the first RNIC that has the address, in the way of @match. */
 static struct kal_dev *chardev_dev_search(const struct net *net,
-					  bool (*match)(const struct ri_rnic *rnic,
-							const void *key),
-					  const void *key)
+					  bool (*match)(struct ri_rnic *rnic, const struct net *net,
+							const struct sockaddr_storage *addr),
+					  const struct sockaddr_storage *addr)
 {
 	struct kal_dev *dev;
 	unsigned long i = 0;
 
 	while ((dev = chardev_dev_next(net, &i))) {
-		if (match(dev->rnic, key))
+		if (match(dev->rnic, net, addr))
 			return dev;
 		kal_dev_put(dev);
 		i++;
@@ -105,20 +105,10 @@ struct kal_dev *kal_dev_get_ifindex(struct net *net, u32 ifindex)
 	return dev;
 }
 
-static bool chardev_dev_has_address(const struct ri_rnic *rnic, const void *key)
-{
-	return kal_rnic_has(rnic, key);
-}
-
-static bool chardev_dev_owns_address(const struct ri_rnic *rnic, const void *key)
-{
-	return kal_rnic_owns(rnic, key);
-}
-
 struct kal_dev *kal_dev_get_address(const struct net *net, const struct sockaddr_storage *addr)
 {
-	return chardev_dev_search(net, chardev_dev_has_address, addr) ?:
-	       chardev_dev_search(net, chardev_dev_owns_address, addr);
+	return chardev_dev_search(net, kal_rnic_has, addr) ?:
+	       chardev_dev_search(net, kal_rnic_owns, addr);
 }
 
 u32 kal_dev_index(struct net *net, u32 ifindex)
@@ -230,6 +220,14 @@ void kal_chardev_rnic_exit(void)
 
 /* Commands ***************************************************************** */
 
+/* The index of the RNIC's network device as @net sees it, 0: none. */
+static u32 chardev_dev_ifindex(const struct kal_dev *dev, const struct net *net)
+{
+	const struct net_device *ndev = dev->rnic->netdev;
+
+	return ndev && net_eq(dev_net(ndev), net) ? ndev->ifindex : 0;
+}
+
 int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
 {
 	struct krdma_rnic_list *cmd = _cmd;
@@ -241,7 +239,7 @@ int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
 	while ((dev = chardev_dev_next(file->net, &i))) {
 		struct krdma_rnic_entry entry = {
 			.index = dev->index,
-			.ifindex = dev->rnic->netdev->ifindex,
+			.ifindex = chardev_dev_ifindex(dev, file->net),
 		};
 
 		strscpy(entry.name, dev->rnic->name, sizeof(entry.name));
@@ -273,6 +271,20 @@ static void chardev_query_netdev(struct krdma_rnic_query *cmd, const struct net_
 	memcpy(cmd->mac, ndev->dev_addr, cmd->mac_len);
 	cmd->node_guid = chardev_dev_guid(ndev);
 	strscpy_pad(cmd->netdev, ndev->name, sizeof(cmd->netdev));
+}
+
+/* The first port of an RNIC without network device. */
+static void chardev_query_port(struct krdma_rnic_query *cmd, struct ri_rnic *rnic,
+			       const struct net *net)
+{
+	struct ri_port_attr port;
+
+	if (kal_port_query(rnic, 1, net, &port))
+		return;
+	cmd->mtu = port.path_mtu;
+	cmd->node_guid = be64_to_cpu(rnic->attr.node_guid);
+	if (port.state == IB_PORT_ACTIVE)
+		cmd->flags |= KRDMA_RNIC_UP;
 }
 
 static void chardev_query_limits(struct krdma_rnic_query *cmd, const struct ri_rnic_attr *attr)
@@ -343,7 +355,10 @@ int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->size = size;
 	cmd->index = index;
-	chardev_query_netdev(cmd, dev->rnic->netdev);
+	if (chardev_dev_ifindex(dev, file->net))
+		chardev_query_netdev(cmd, dev->rnic->netdev);
+	else
+		chardev_query_port(cmd, dev->rnic, file->net);
 	chardev_query_limits(cmd, &dev->rnic->attr);
 	chardev_query_rnic(cmd, dev->rnic);
 	kal_dev_put(dev);

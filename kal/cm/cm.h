@@ -17,7 +17,9 @@ void kal_conn_exit(void);
 void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler);
 
 /* listen.c */
-bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
-bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr);
+bool kal_rnic_has(struct ri_rnic *rnic, const struct net *net,
+		  const struct sockaddr_storage *addr);
+bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net,
+		   const struct sockaddr_storage *addr);
 
 #endif /* KAL_CM_H */

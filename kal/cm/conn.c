@@ -3,7 +3,7 @@
  * Start and end of the connection manager, and the module parameters that set its policy.
  * Called by main.c.
  */
-#include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <krdma/uint_param.h>
 #include <net/tcp.h>
 

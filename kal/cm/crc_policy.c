@@ -4,7 +4,6 @@
  * default. The parameter mpa_crc_peers overrides it for some peers. Called by the MPA start-up
  * of every connection.
  */
-#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>

@@ -11,6 +11,13 @@
  *	active	IDLE > CONNECTING > REPLY_WAIT > CONNECTED > CLOSING > DEAD
  *	passive	REQUEST_WAIT > REQUEST_READY > DECISION_WAIT > CONNECTED > CLOSING > DEAD
  *
+ * An RNIC that makes connections itself (RI_CAP_LLP_OFFLOAD) has no stream and no MPA start-up of
+ * ours. Its endpoints take the same states, with fewer steps; the RNIC's reports are the inputs
+ * CONN_UP and CONN_DOWN.
+ *
+ *	active	IDLE > CONNECTING > CONNECTED > CLOSING > DEAD
+ *	passive	REQUEST_READY > DECISION_WAIT > ACCEPTING > CONNECTED > CLOSING > DEAD
+ *
  * Lanes. Programs such as perftest make several connections at once. They rely on the
  * connection requests arriving in the order of the connect calls. Signalled endpoints
  * therefore wait in a lane, which is a queue with its own worker. All connections from one
@@ -81,6 +88,8 @@ static int ep_modify_qp(struct kal_ep *ep, enum ib_qp_state state, int nowait)
 static int ep_act_disconnect(struct kal_ep *ep)
 {
 	kal_ep_arm(ep, &kal_disconnect_timeout_ms);
+	if (ep->conn)
+		return kal_offload_disconnect(ep);
 	ep_modify_qp(ep, IB_QPS_SQD, 0);
 	return 0;
 }
@@ -88,6 +97,8 @@ static int ep_act_disconnect(struct kal_ep *ep)
 static int ep_act_kill(struct kal_ep *ep)
 {
 	ep->deadline = 0;
+	if (ep->conn)
+		return kal_offload_kill(ep);
 	ep_modify_qp(ep, IB_QPS_ERR, 0);
 	return 0;
 }
@@ -95,6 +106,10 @@ static int ep_act_kill(struct kal_ep *ep)
 /* Called from a worker. */
 static int ep_act_too_slow(struct kal_ep *ep)
 {
+	if (ep->conn) {
+		kal_count(ep->rnic, KAL_CNT_CONN_TIMEOUT);
+		return kal_offload_kill(ep);
+	}
 	if (ep_modify_qp(ep, IB_QPS_ERR, RI_QP_NOWAIT) == -EAGAIN) {
 		ep->deadline = (jiffies + 1) ?: 1;
 		mod_timer(&ep->timer, ep->deadline);
@@ -132,6 +147,57 @@ static int ep_act_abort(struct kal_ep *ep)
 	return -ECONNABORTED;
 }
 
+/* Actions that depend on who makes the connection: the RNIC itself, or the kAL. */
+
+static int ep_act_listen(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_listen(ep) : kal_listen_start(ep);
+}
+
+static int ep_act_unlisten(struct kal_ep *ep)
+{
+	return ep->conn ? 0 : kal_listen_stop(ep);
+}
+
+static int ep_act_connect(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_connect(ep) : kal_startup_connect(ep);
+}
+
+static int ep_act_connect_failed(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_report_failure(ep) : kal_startup_report_failure(ep);
+}
+
+static int ep_act_deliver(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_deliver(ep) : kal_startup_deliver(ep);
+}
+
+/* The next state of the table is that of the kAL's own connections. */
+static int ep_act_accept(struct kal_ep *ep)
+{
+	int err;
+
+	if (!ep->conn)
+		return kal_startup_accept(ep);
+	err = kal_offload_accept(ep);
+	if (err)
+		return err;
+	ep->state = KAL_EP_ACCEPTING;
+	return KAL_EP_STAY;
+}
+
+static int ep_act_reject(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_reject(ep) : kal_startup_reject(ep);
+}
+
+static int ep_act_refuse(struct kal_ep *ep)
+{
+	return ep->conn ? kal_offload_refuse(ep) : kal_startup_refuse(ep);
+}
+
 /* State table ************************************************************** */
 
 static const char *const ep_state_names[KAL_EP_STATES] = {
@@ -142,6 +208,7 @@ static const char *const ep_state_names[KAL_EP_STATES] = {
 	[KAL_EP_REQUEST_WAIT] = "request-wait",
 	[KAL_EP_REQUEST_READY] = "request-ready",
 	[KAL_EP_DECISION_WAIT] = "decision-wait",
+	[KAL_EP_ACCEPTING] = "accepting",
 	[KAL_EP_CONNECTED] = "connected",
 	[KAL_EP_CLOSING] = "closing",
 	[KAL_EP_DEAD] = "dead",
@@ -159,6 +226,8 @@ static const char *const ep_input_names[KAL_EP_INPUTS] = {
 	[KAL_EP_IN_DOWN] = "down",
 	[KAL_EP_IN_LLP_CLOSE] = "llp-close",
 	[KAL_EP_IN_LLP_ABORT] = "llp-abort",
+	[KAL_EP_IN_CONN_UP] = "conn-up",
+	[KAL_EP_IN_CONN_DOWN] = "conn-down",
 	[KAL_EP_IN_DELIVER] = "deliver",
 	[KAL_EP_IN_EVICT] = "evict",
 	[KAL_EP_IN_TIMEOUT] = "timeout",
@@ -188,19 +257,21 @@ static const struct ep_row {
 	enum kal_ep_state next;
 } ep_table[] = {
 #define ROW(s, i, act, n) { KAL_EP_##s, KAL_EP_IN_##i, act, KAL_EP_##n }
-	ROW(IDLE, LISTEN, kal_listen_start, LISTENING),
-	ROW(IDLE, CONNECT, kal_startup_connect, CONNECTING),
+	ROW(IDLE, LISTEN, ep_act_listen, LISTENING),
+	ROW(IDLE, CONNECT, ep_act_connect, CONNECTING),
 	ROW(IDLE, ABORT, NULL, DEAD),
 	ROW(IDLE, FAIL, NULL, DEAD),
 
-	ROW(LISTENING, ABORT, kal_listen_stop, DEAD),
+	ROW(LISTENING, ABORT, ep_act_unlisten, DEAD),
 
 	ROW(CONNECTING, UP, kal_startup_send_request, REPLY_WAIT),
+	ROW(CONNECTING, CONN_UP, kal_offload_connected, CONNECTED),
+	ROW(CONNECTING, CONN_DOWN, kal_offload_down, DEAD),
 	ROW(CONNECTING, DOWN, kal_startup_down, DEAD),
 	ROW(CONNECTING, TIMEOUT, kal_startup_timeout, DEAD),
 	ROW(CONNECTING, DISCONNECT, ep_act_abort, DEAD),
 	ROW(CONNECTING, ABORT, ep_act_abort, DEAD),
-	ROW(CONNECTING, FAIL, kal_startup_report_failure, DEAD),
+	ROW(CONNECTING, FAIL, ep_act_connect_failed, DEAD),
 
 	ROW(REPLY_WAIT, DATA, kal_startup_read_reply, CONNECTED),
 	ROW(REPLY_WAIT, FALLBACK, kal_startup_fallback, CONNECTING),
@@ -217,31 +288,42 @@ static const struct ep_row {
 	ROW(REQUEST_WAIT, ABORT, ep_act_abort, DEAD),
 	ROW(REQUEST_WAIT, FAIL, NULL, DEAD),
 
-	ROW(REQUEST_READY, DELIVER, kal_startup_deliver, DECISION_WAIT),
+	ROW(REQUEST_READY, DELIVER, ep_act_deliver, DECISION_WAIT),
+	ROW(REQUEST_READY, CONN_DOWN, kal_offload_down, DEAD),
 	ROW(REQUEST_READY, DATA, kal_startup_early_data, DEAD),
 	ROW(REQUEST_READY, DOWN, kal_startup_down, DEAD),
 	ROW(REQUEST_READY, TIMEOUT, kal_startup_timeout, DEAD),
-	ROW(REQUEST_READY, ABORT, kal_startup_refuse, DEAD),
+	ROW(REQUEST_READY, ABORT, ep_act_refuse, DEAD),
 	ROW(REQUEST_READY, FAIL, NULL, DEAD),
 
-	ROW(DECISION_WAIT, ACCEPT, kal_startup_accept, CONNECTED),
-	ROW(DECISION_WAIT, REJECT, kal_startup_reject, DEAD),
+	ROW(DECISION_WAIT, ACCEPT, ep_act_accept, CONNECTED),
+	ROW(DECISION_WAIT, REJECT, ep_act_reject, DEAD),
+	ROW(DECISION_WAIT, CONN_DOWN, kal_offload_down, DEAD),
 	ROW(DECISION_WAIT, DATA, kal_startup_early_data, DEAD),
 	ROW(DECISION_WAIT, DOWN, kal_startup_down, DEAD),
 	ROW(DECISION_WAIT, TIMEOUT, kal_startup_timeout, DEAD),
-	ROW(DECISION_WAIT, DISCONNECT, kal_startup_refuse, DEAD),
-	ROW(DECISION_WAIT, ABORT, kal_startup_refuse, DEAD),
+	ROW(DECISION_WAIT, DISCONNECT, ep_act_refuse, DEAD),
+	ROW(DECISION_WAIT, ABORT, ep_act_refuse, DEAD),
 	ROW(DECISION_WAIT, FAIL, NULL, DEAD),
+
+	ROW(ACCEPTING, CONN_UP, kal_offload_accepted, CONNECTED),
+	ROW(ACCEPTING, CONN_DOWN, kal_offload_down, DEAD),
+	ROW(ACCEPTING, TIMEOUT, kal_startup_timeout, DEAD),
+	ROW(ACCEPTING, DISCONNECT, ep_act_abort, DEAD),
+	ROW(ACCEPTING, ABORT, ep_act_abort, DEAD),
+	ROW(ACCEPTING, FAIL, kal_offload_report_unaccepted, DEAD),
 
 	ROW(CONNECTED, DISCONNECT, ep_act_disconnect, CLOSING),
 	ROW(CONNECTED, ABORT, ep_act_kill, CLOSING),
 	ROW(CONNECTED, LLP_CLOSE, ep_act_closed, DEAD),
 	ROW(CONNECTED, LLP_ABORT, ep_act_closed, DEAD),
+	ROW(CONNECTED, CONN_DOWN, kal_offload_closed, DEAD),
 
 	ROW(CLOSING, ABORT, ep_act_kill, CLOSING),
 	ROW(CLOSING, TIMEOUT, ep_act_too_slow, CLOSING),
 	ROW(CLOSING, LLP_CLOSE, ep_act_closed, DEAD),
 	ROW(CLOSING, LLP_ABORT, ep_act_closed, DEAD),
+	ROW(CLOSING, CONN_DOWN, kal_offload_closed, DEAD),
 #undef ROW
 };
 
@@ -265,6 +347,7 @@ static void ep_finish(struct kal_ep *ep)
 	else if (ep->llp)
 		kal_llp_reset(ep->llp);
 	ep->llp = NULL;
+	kal_offload_free(ep);
 	kal_ep_detach_qp(ep);
 	kfree(ep->startup);
 	ep->startup = NULL;
@@ -490,8 +573,12 @@ static void ep_deliver_ready(struct kal_ep *ep)
 /* Process the endpoint's signals in the turn of its lane. Endpoint's lock held. */
 static void ep_look(struct kal_ep *ep)
 {
-	if (test_and_clear_bit(SIGNAL_SOCKET, &ep->signals))
-		ep_look_at_socket(ep);
+	if (test_and_clear_bit(SIGNAL_SOCKET, &ep->signals)) {
+		if (ep->conn)
+			kal_offload_look(ep);
+		else
+			ep_look_at_socket(ep);
+	}
 	if (test_and_clear_bit(SIGNAL_TIMEOUT, &ep->signals))
 		ep_look_at_clock(ep);
 	if (test_and_clear_bit(SIGNAL_READY, &ep->signals))
@@ -590,6 +677,10 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	INIT_LIST_HEAD(&ep->listen_node);
 	ep->handler = handler;
 	ep->context = context;
+	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD && kal_offload_alloc(ep, gfp)) {
+		kal_ep_put(ep);
+		return NULL;
+	}
 	return ep;
 }
 
@@ -827,6 +918,60 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 	kal_ep_put(ep);
 }
 
+/**
+ * kal_ep_new_child() - allocate the endpoint of a request that an RNIC got itself
+ * @parent: listener with a struct ri_conn
+ *
+ * Return: the endpoint, charged to the listener's memory cgroup, or an ERR_PTR: -ENOBUFS
+ * (max_pending), -ENOMEM. Context: may sleep.
+ */
+struct kal_ep *kal_ep_new_child(struct kal_ep *parent)
+{
+	struct mem_cgroup *before;
+	struct kal_ep *ep;
+
+	kal_count(parent->rnic, KAL_CNT_CONN_PASSIVE);
+	before = set_active_memcg(parent->memcg);
+	ep = ep_alloc(parent->rnic, parent->handler, parent->context,
+		      parent->memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
+	set_active_memcg(before);
+	if (!ep) {
+		kal_count(parent->rnic, KAL_CNT_LISTEN_NO_MEMORY);
+		return ERR_PTR(-ENOMEM);
+	}
+	if (!kal_pending_reserve(parent, ep, READ_ONCE(kal_max_pending))) {
+		kal_count(parent->rnic, KAL_CNT_LISTEN_OVERFLOW);
+		kal_offload_free(ep);
+		kal_ep_put(ep);
+		return ERR_PTR(-ENOBUFS);
+	}
+	ep->lane = parent->lane;
+	ep->state = KAL_EP_REQUEST_READY;
+	return ep;
+}
+
+/* Forget a new child. No other thread knows it. May sleep. */
+void kal_ep_drop_child(struct kal_ep *ep)
+{
+	kal_pending_remove(ep);
+	kal_ep_put(ep);
+}
+
+/*
+ * Queue the request of a new child for the consumer of listener @parent. No endpoint's lock is
+ * taken: the caller may hold locks that the connection operations take. May sleep.
+ */
+void kal_ep_request(struct kal_ep *parent, struct kal_ep *ep)
+{
+	kal_ep_arm(ep, &kal_accept_timeout_ms);
+	kal_ep_get(ep);
+	/* from here on another thread may end it */
+	ep_publish(ep);
+	kal_pending_add_ready(parent, ep);
+	kal_ep_signal_ready(parent);
+	kal_ep_put(ep);
+}
+
 /* The consumer's calls ***************************************************** */
 
 struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler, void *context)
@@ -883,7 +1028,7 @@ void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
 	info->state = kal_ep_state_name(ep->state);
 	if (ep->deadline && time_after(ep->deadline, now))
 		info->expires_ms = jiffies_to_msecs(ep->deadline - now);
-	if (ep->state == KAL_EP_CONNECTED || ep->state == KAL_EP_CLOSING) {
+	if (ep->llp && (ep->state == KAL_EP_CONNECTED || ep->state == KAL_EP_CLOSING)) {
 		info->connected = true;
 		info->mpa = ep->llp->ri.mpa;
 	} else if (ep->state == KAL_EP_LISTENING) {
@@ -897,7 +1042,10 @@ int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
 {
 	const struct kal_startup *su = ep->startup;
 
-	if (ep->llp) {
+	if (ep->conn) {
+		event->local = &ep->conn->info.local;
+		event->remote = &ep->conn->info.remote;
+	} else if (ep->llp) {
 		event->local = &ep->llp->ri.local;
 		event->remote = &ep->llp->ri.remote;
 	} else if (su) {
@@ -906,6 +1054,16 @@ int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
 	}
 	trace_ep_event(ep, event);
 	return ep->handler(ep, ep->context, event);
+}
+
+/* Report the request of @child, with its addresses, to the consumer of @parent. Parent's lock held. */
+int kal_ep_report_request(struct kal_ep *parent, const struct kal_ep *child,
+			  struct kal_ep_event *event)
+{
+	event->local = &child->conn->info.local;
+	event->remote = &child->conn->info.remote;
+	trace_ep_event(parent, event);
+	return parent->handler(parent, parent->context, event);
 }
 
 static int ep_call_locked(struct kal_ep *ep, enum kal_ep_input input, const void *arg)
@@ -949,7 +1107,9 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 		ep->memcg = param->memcg;
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
 	/* the lock is still held, so no request is delivered before this */
-	if (!err && bound)
+	if (!err && bound && ep->conn)
+		*bound = ep->conn->info.local;
+	else if (!err && bound)
 		err = kal_listen_address(ep, bound);
 	return err;
 }
@@ -978,7 +1138,7 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 	if (ep->state == KAL_EP_IDLE)
 		ep->lane = ep_lane_to(ep->rnic, &to);
 	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, &arg);
-	if (!err)
+	if (!err && ep->llp)
 		ep_look_at_once(ep);
 	kal_ep_unlock(ep);
 	kal_ep_put(ep);
@@ -995,7 +1155,7 @@ EXPORT_SYMBOL_GPL(kal_ep_undecided);
 
 static bool ep_reply_has_room(const struct kal_ep *ep, u16 len)
 {
-	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
+	return ep->state != KAL_EP_DECISION_WAIT || ep->conn || kal_startup_reply_room(ep) >= len;
 }
 
 /* Is the QP in a state that allows no connection before a reset? */
@@ -1013,7 +1173,8 @@ static bool ep_qp_spoiled(struct ri_qp *qp)
  */
 static int ep_check_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
-	if (!ep_reply_has_room(ep, param->private_data_len))
+	if (!ep_reply_has_room(ep, param->private_data_len) ||
+	    (ep->conn && param->private_data_len > ep->rnic->attr.max_accept_data))
 		return -EINVAL;
 	if (ep->state != KAL_EP_DECISION_WAIT)
 		return 0;
@@ -1029,6 +1190,8 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_par
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
 	err = ep_check_accept(ep, qp, param) ?: ep_call_locked(ep, KAL_EP_IN_ACCEPT, &arg);
+	if (err == KAL_EP_STAY)
+		err = 0;
 	kal_ep_unlock(ep);
 	kal_ep_put(ep);
 	return err;
@@ -1040,7 +1203,7 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
 	guard(kal_ep)(ep);
-	if (!ep_reply_has_room(ep, len))
+	if (!ep_reply_has_room(ep, len) || (ep->conn && len > ep->rnic->attr.max_reject_data))
 		return -EINVAL;
 	return ep_call_locked(ep, KAL_EP_IN_REJECT, &arg);
 }

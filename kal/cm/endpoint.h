@@ -4,6 +4,7 @@
  *
  * - endpoint.c: creation and release, state table, consumer's calls
  * - startup.c: actions of the MPA start-up
+ * - offload.c: actions of connections that the RNIC makes itself
  * - handover.c: the endpoint's QP and the hand-over of the stream
  * - pending.c: a listener's connections that the consumer does not know yet
  * - listen.c: listeners and the sources of incoming connections
@@ -34,6 +35,7 @@ enum kal_ep_state {
 	KAL_EP_REQUEST_WAIT,	/* passive: TCP is up */
 	KAL_EP_REQUEST_READY,	/* passive: the Request waits for the listener's lock */
 	KAL_EP_DECISION_WAIT,	/* passive: the consumer has the Request */
+	KAL_EP_ACCEPTING,	/* passive: the RNIC was told to accept */
 	KAL_EP_CONNECTED,	/* the provider owns the stream */
 	KAL_EP_CLOSING,		/* ... and was told to end the stream */
 	KAL_EP_DEAD,
@@ -56,6 +58,9 @@ enum kal_ep_input {
 	/* the provider gave the stream back */
 	KAL_EP_IN_LLP_CLOSE,
 	KAL_EP_IN_LLP_ABORT,
+	/* an RNIC that makes connections itself */
+	KAL_EP_IN_CONN_UP,
+	KAL_EP_IN_CONN_DOWN,
 	/* the listener */
 	KAL_EP_IN_DELIVER,
 	KAL_EP_IN_EVICT,
@@ -136,6 +141,7 @@ struct kal_pending {
  *	examines the socket again
  * @error: reason for DEAD, for the consumer's next call
  * @polite: end the stream with FIN instead of RST
+ * @conn: connection or listener of an RNIC that makes connections itself, until DEAD; else NULL
  * @llp: stream, or NULL
  * @llp_status: provider's status when it gave the stream back
  * @llp_aborted: the provider wants the stream reset
@@ -172,6 +178,7 @@ struct kal_ep {
 	bool busy;
 	int error;
 	bool polite;
+	struct ri_conn *conn;
 	struct kal_llp *llp;
 	int llp_status;
 	bool llp_aborted;
@@ -218,8 +225,13 @@ void kal_ep_try_again(struct kal_ep *ep);
 void kal_ep_signal_ready(struct kal_ep *parent);
 void kal_ep_signal_end(struct kal_ep *ep);
 int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event);
+int kal_ep_report_request(struct kal_ep *parent, const struct kal_ep *child,
+			  struct kal_ep_event *event);
 void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		     void (*data_ready)(struct sock *sk));
+struct kal_ep *kal_ep_new_child(struct kal_ep *parent);
+void kal_ep_drop_child(struct kal_ep *ep);
+void kal_ep_request(struct kal_ep *parent, struct kal_ep *ep);
 void kal_ep_end(struct kal_ep *ep, bool abrupt);
 void kal_ep_init(void);
 void kal_rnic_abort_eps(struct ri_rnic *rnic);
@@ -235,6 +247,8 @@ int kal_ep_hand_over(struct kal_ep *ep, const struct ri_mpa_params *mpa, bool no
 /* pending.c */
 void kal_pending_init(struct kal_pending *pending);
 int kal_pending_add(struct kal_ep *parent, struct kal_ep *ep, gfp_t gfp);
+bool kal_pending_reserve(struct kal_ep *parent, struct kal_ep *ep, unsigned int max);
+void kal_pending_add_ready(struct kal_ep *parent, struct kal_ep *ep);
 void kal_pending_ready(struct kal_ep *ep);
 void kal_pending_remove(struct kal_ep *ep);
 struct kal_ep *kal_pending_victim(struct kal_ep *parent);
@@ -261,6 +275,25 @@ int kal_startup_reject(struct kal_ep *ep);
 int kal_startup_refuse(struct kal_ep *ep);
 int kal_startup_down(struct kal_ep *ep);
 int kal_startup_timeout(struct kal_ep *ep);
+
+/* offload.c: the same for an endpoint with a struct ri_conn */
+int kal_offload_alloc(struct kal_ep *ep, gfp_t gfp);
+void kal_offload_free(struct kal_ep *ep);
+void kal_offload_look(struct kal_ep *ep);
+int kal_offload_listen(struct kal_ep *ep);
+int kal_offload_connect(struct kal_ep *ep);
+int kal_offload_report_failure(struct kal_ep *ep);
+int kal_offload_connected(struct kal_ep *ep);
+int kal_offload_deliver(struct kal_ep *ep);
+int kal_offload_accept(struct kal_ep *ep);
+int kal_offload_reject(struct kal_ep *ep);
+int kal_offload_refuse(struct kal_ep *ep);
+int kal_offload_accepted(struct kal_ep *ep);
+int kal_offload_report_unaccepted(struct kal_ep *ep);
+int kal_offload_down(struct kal_ep *ep);
+int kal_offload_closed(struct kal_ep *ep);
+int kal_offload_disconnect(struct kal_ep *ep);
+int kal_offload_kill(struct kal_ep *ep);
 
 /* listen.c */
 int kal_listen_init(void);

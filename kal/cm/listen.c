@@ -11,7 +11,6 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/netns/generic.h>
-#include <net/tcp_states.h>
 
 #include "../core/core.h"
 #include "../net/net.h"
@@ -135,16 +134,28 @@ static bool listen_vlan_has(struct net_device *ndev, const struct sockaddr_stora
 	return listen_vlan_owner(ndev, addr, vrf);
 }
 
-/* Does the RNIC's netdev have @addr? Any context. */
-bool kal_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+static bool listen_rnic_has(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
 	return listen_netdev_has(rnic->netdev, addr, ANY_VRF);
 }
 
-/* Does the RNIC's netdev, or a device that forms a VLAN pair with it, have @addr? */
-bool kal_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
+static bool listen_rnic_owns(const struct ri_rnic *rnic, const struct sockaddr_storage *addr)
 {
-	return kal_rnic_has(rnic, addr) || listen_vlan_has(rnic->netdev, addr, ANY_VRF);
+	return listen_rnic_has(rnic, addr) || listen_vlan_has(rnic->netdev, addr, ANY_VRF);
+}
+
+/* Does the RNIC have the local address @addr in @net? Any context. */
+bool kal_rnic_has(struct ri_rnic *rnic, const struct net *net, const struct sockaddr_storage *addr)
+{
+	if (rnic->ops->has_address)
+		return rnic->ops->has_address(rnic, net, addr);
+	return listen_rnic_has(rnic, addr);
+}
+
+/* The same, and addresses of a device that forms a VLAN pair with the RNIC's netdev. */
+bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net, const struct sockaddr_storage *addr)
+{
+	return kal_rnic_has(rnic, net, addr) || (rnic->netdev && listen_rnic_owns(rnic, addr));
 }
 
 static bool listen_is_wildcard(const struct sockaddr_storage *addr)
@@ -181,7 +192,7 @@ int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *loca
 	const struct net_device *owner = NULL;
 
 	guard(rcu)();
-	if (local->ss_family && !listen_is_wildcard(local) && !kal_rnic_has(rnic, local))
+	if (local->ss_family && !listen_is_wildcard(local) && !listen_rnic_has(rnic, local))
 		owner = listen_vlan_owner(rnic->netdev, local, ANY_VRF);
 	return kal_netdev_vrf(owner ?: rnic->netdev);
 }
@@ -516,7 +527,7 @@ int kal_listen_start(struct kal_ep *ep)
 	if (!net)
 		return -ENODEV;
 	if (!listen_is_wildcard(arg->local))
-		err = kal_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
+		err = listen_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
 	else
 		err = net_eq(net, arg->param->net ?: current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;
 	if (!err)

@@ -113,6 +113,42 @@ static struct kal_peer *pending_leave_peer(struct kal_ep *ep)
 }
 
 /**
+ * kal_pending_reserve() - count a new connection whose Request the RNIC has
+ * @parent: listener; becomes @ep's parent with a reference
+ * @ep: connection that no other thread knows
+ * @max: limit of the listener's pending connections
+ *
+ * Return: false at the limit. Context: process context.
+ */
+bool kal_pending_reserve(struct kal_ep *parent, struct kal_ep *ep, unsigned int max)
+{
+	struct kal_pending *pending = &parent->pending;
+	bool room;
+
+	spin_lock(&pending->lock);
+	room = pending->count < max;
+	if (room)
+		WRITE_ONCE(pending->count, pending->count + 1);
+	spin_unlock(&pending->lock);
+	if (!room)
+		return false;
+	kal_ep_get(parent);
+	ep->parent = parent;
+	return true;
+}
+
+/* Mark a reserved connection as ready, unless it is DEAD meanwhile. Process context. */
+void kal_pending_add_ready(struct kal_ep *parent, struct kal_ep *ep)
+{
+	struct kal_pending *pending = &parent->pending;
+
+	spin_lock(&pending->lock);
+	if (ep->parent == parent)
+		list_add_tail(&ep->pending_node, &pending->ready);
+	spin_unlock(&pending->lock);
+}
+
+/**
  * kal_pending_ready() - mark a connection whose Request has arrived as ready
  * @ep: silent connection
  *
@@ -145,9 +181,9 @@ void kal_pending_remove(struct kal_ep *ep)
 	spin_lock(&pending->lock);
 	unused = pending_leave_peer(ep);
 	WRITE_ONCE(pending->count, pending->count - 1);
+	ep->parent = NULL;
 	spin_unlock(&pending->lock);
 	kfree(unused);
-	ep->parent = NULL;
 	kal_ep_put(parent);
 }
 

@@ -107,6 +107,7 @@ int kal_register_client(struct kal_client *client)
 			kal_client_add(client, rnic);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_register_client);
 
 /* Calls remove() for all RNICs that @client has. May sleep. */
 void kal_unregister_client(struct kal_client *client)
@@ -118,11 +119,13 @@ void kal_unregister_client(struct kal_client *client)
 		kal_client_remove(client, rnic);
 	list_del(&client->node);
 }
+EXPORT_SYMBOL_GPL(kal_unregister_client);
 
 void *kal_client_data(struct ri_rnic *rnic, const struct kal_client *client)
 {
 	return xa_load(&rnic->client_data, client->index);
 }
+EXPORT_SYMBOL_GPL(kal_client_data);
 
 int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
 			void *data)
@@ -130,3 +133,4 @@ int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
 	return xa_err(xa_store(&rnic->client_data, client->index, data,
 			       GFP_KERNEL));
 }
+EXPORT_SYMBOL_GPL(kal_set_client_data);

@@ -127,6 +127,32 @@ void kal_vm_unpin(struct ri_vm_region *region)
 	kfree(region);
 }
 
+/* DMA addresses ************************************************************* */
+
+int kal_dma_map_sg(struct ri_rnic *rnic, struct scatterlist *sg, int nents,
+		   enum dma_data_direction dir)
+{
+	struct scatterlist *s;
+	int i;
+
+	if (!kal_dma_is_virtual(rnic))
+		return dma_map_sg(rnic->attr.dma_device, sg, nents, dir);
+	for_each_sg(sg, s, nents, i) {
+		sg_dma_address(s) = (uintptr_t)sg_virt(s);
+		sg_dma_len(s) = s->length;
+	}
+	return nents;
+}
+EXPORT_SYMBOL_GPL(kal_dma_map_sg);
+
+void kal_dma_unmap_sg(struct ri_rnic *rnic, struct scatterlist *sg, int nents,
+		      enum dma_data_direction dir)
+{
+	if (!kal_dma_is_virtual(rnic))
+		dma_unmap_sg(rnic->attr.dma_device, sg, nents, dir);
+}
+EXPORT_SYMBOL_GPL(kal_dma_unmap_sg);
+
 /* A provider's own bytes ***************************************************** */
 
 int kal_udata_get(struct ri_udata *udata, const void __user *in, size_t in_len, size_t out_len)

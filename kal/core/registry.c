@@ -122,8 +122,28 @@ static bool kal_ops_sizes_fit(const struct ri_ops *ops)
 	       (!ops->srq_create || ops->size_srq >= sizeof(struct ri_srq));
 }
 
+/* An RNIC that makes connections itself has all of these operations, another has none. */
+static bool kal_ops_conn_match(const struct ri_ops *ops, bool offload)
+{
+	const bool some = ops->conn_listen || ops->conn_connect || ops->conn_accept ||
+			  ops->conn_reject || ops->conn_disconnect || ops->conn_destroy;
+	const bool all = ops->conn_listen && ops->conn_connect && ops->conn_accept &&
+			 ops->conn_reject && ops->conn_disconnect && ops->conn_destroy &&
+			 ops->size_conn >= sizeof(struct ri_conn);
+
+	return offload ? all : !some;
+}
+
+static bool kal_attr_conn_fits(const struct ri_rnic_attr *attr)
+{
+	return attr->max_connect_data <= RI_PRIVATE_DATA_MAX &&
+	       attr->max_accept_data <= RI_PRIVATE_DATA_MAX &&
+	       attr->max_reject_data <= RI_PRIVATE_DATA_MAX;
+}
+
 static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
 {
+	const bool offload = rnic->attr.caps & RI_CAP_LLP_OFFLOAD;
 	const struct ri_rnic_attr *attr = &rnic->attr;
 	const struct ri_ops *ops = rnic->ops;
 
@@ -132,8 +152,13 @@ static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
 		return -EINVAL;
 	if ((attr->caps & RI_CAP_SRQ) && !kal_ops_srq_complete(ops))
 		return -EINVAL;
-	if (!attr->netdev || !attr->num_ceh || attr->limits.max_qp < 1 ||
-	    attr->limits.max_cqe < 1 || attr->limits.max_mr < 1)
+	if (!kal_ops_conn_match(ops, offload) || !kal_attr_conn_fits(attr))
+		return -EINVAL;
+	/* the kAL makes connections through a network device, and finds the namespace by it */
+	if (!attr->netdev && !(offload && ops->in_net && ops->has_address && ops->port_query))
+		return -EINVAL;
+	if (!attr->num_ceh || attr->limits.max_qp < 1 || attr->limits.max_cqe < 1 ||
+	    attr->limits.max_mr < 1)
 		return -EINVAL;
 	if (attr->num_counters && !(attr->counter_names && ops->query_counters))
 		return -EINVAL;
@@ -146,12 +171,6 @@ static int kal_rnic_check(const struct ri_rnic *rnic, const char *name)
 	if (strchr(name, '%') &&
 	    (strchr(name, '%') != strrchr(name, '%') || !strstr(name, "%d")))
 		return -EINVAL;
-	/*
-	 * ri_ops has no operation to connect such an RNIC; its consumers would get the host's
-	 * sockets.
-	 */
-	if (attr->caps & RI_CAP_LLP_OFFLOAD)
-		return -EOPNOTSUPP;
 	return 0;
 }
 
@@ -236,12 +255,14 @@ static int kal_rnic_enter(struct ri_rnic *rnic, const char *name,
 	if (ret)
 		return ret;
 	/* NETDEV_UNREGISTER has been sent, or it will find the RNIC in the list */
-	if (READ_ONCE(ndev->reg_state) != NETREG_REGISTERED)
+	if (ndev && READ_ONCE(ndev->reg_state) != NETREG_REGISTERED)
 		return -ENODEV;
 	rnic->netdev = ndev;
-	netdev_hold(ndev, &rnic->netdev_tracker, GFP_KERNEL);
-	if (kal_netdev_link_up(ndev))
-		set_bit(RI_RNIC_LINK_UP, &rnic->flags);
+	if (ndev) {
+		netdev_hold(ndev, &rnic->netdev_tracker, GFP_KERNEL);
+		if (kal_netdev_link_up(ndev))
+			set_bit(RI_RNIC_LINK_UP, &rnic->flags);
+	}
 	set_bit(RI_RNIC_BUSY, &rnic->flags);
 	set_bit(RI_RNIC_LIVE, &rnic->flags);
 	kal_rnic_get(rnic);
@@ -258,7 +279,8 @@ static void kal_rnic_leave(struct ri_rnic *rnic)
 	scoped_guard(mutex, &kal_registry_lock) {
 		if (!test_bit(RI_RNIC_DELETING, &rnic->flags))
 			list_del_init(&rnic->node);
-		netdev_put(rnic->netdev, &rnic->netdev_tracker);
+		if (rnic->netdev)
+			netdev_put(rnic->netdev, &rnic->netdev_tracker);
 		rnic->netdev = NULL;
 		clear_bit(RI_RNIC_LINK_UP, &rnic->flags);
 		clear_bit(RI_RNIC_BUSY, &rnic->flags);
@@ -291,6 +313,42 @@ struct ri_rnic *kal_rnic_next(struct ri_rnic *prev)
 		ri_rnic_put(prev);
 	return next;
 }
+
+/* Ports and namespaces ****************************************************** */
+
+bool kal_rnic_in_net(struct ri_rnic *rnic, const struct net *net)
+{
+	if (rnic->ops->in_net)
+		return rnic->ops->in_net(rnic, net);
+	return net_eq(dev_net(rnic->netdev), net);
+}
+EXPORT_SYMBOL_GPL(kal_rnic_in_net);
+
+/* The port of an RNIC whose provider has nothing to say about it. */
+static void kal_port_of_netdev(const struct ri_rnic *rnic, const struct net *net,
+			       struct ri_port_attr *attr)
+{
+	const struct net_device *ndev = rnic->netdev;
+
+	attr->state = test_bit(RI_RNIC_LINK_UP, &rnic->flags) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	if (!net_eq(dev_net(ndev), net))
+		return;
+	attr->ifindex = ndev->ifindex;
+	strscpy(attr->netdev, ndev->name, sizeof(attr->netdev));
+}
+
+int kal_port_query(struct ri_rnic *rnic, u32 port, const struct net *net,
+		   struct ri_port_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	if (!port || port > max(rnic->attr.num_ports, 1U))
+		return -EINVAL;
+	if (rnic->ops->port_query)
+		return rnic->ops->port_query(rnic, port, net, attr);
+	kal_port_of_netdev(rnic, net, attr);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kal_port_query);
 
 /* Registration ************************************************************** */
 

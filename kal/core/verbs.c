@@ -79,6 +79,7 @@ struct ri_pd *kal_pd_alloc(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 {
 	return kal_pd_new(rnic, uctx, false, udata);
 }
+EXPORT_SYMBOL_GPL(kal_pd_alloc);
 
 struct ri_pd *kal_pd_alloc_slow(struct ri_rnic *rnic)
 {
@@ -95,6 +96,7 @@ int kal_pd_dealloc(struct ri_pd *pd)
 	kal_obj_free(&pd->obj);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_pd_dealloc);
 
 /* Completion queues ********************************************************* */
 
@@ -135,6 +137,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	kal_obj_publish(&cq->obj);
 	return cq;
 }
+EXPORT_SYMBOL_GPL(kal_cq_create);
 
 int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ri_udata *udata)
 {
@@ -146,6 +149,7 @@ int kal_cq_resize(struct ri_cq *cq, u32 depth, struct ri_udata *udata)
 		return -EINVAL;
 	return rnic->ops->cq_resize(cq, depth, udata);
 }
+EXPORT_SYMBOL_GPL(kal_cq_resize);
 
 int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period)
 {
@@ -158,6 +162,7 @@ int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period)
 		return -EINVAL;
 	return cq->obj.rnic->ops->cq_modify(cq, count, period);
 }
+EXPORT_SYMBOL_GPL(kal_cq_modify);
 
 int kal_cq_destroy(struct ri_cq *cq)
 {
@@ -168,6 +173,7 @@ int kal_cq_destroy(struct ri_cq *cq)
 	kal_obj_free(&cq->obj);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_cq_destroy);
 
 /* Shared receive queues ***************************************************** */
 
@@ -201,6 +207,7 @@ struct ri_srq *kal_srq_create(struct ri_pd *pd, struct ri_srq_init_attr *attr,
 	kal_obj_publish(&srq->obj);
 	return srq;
 }
+EXPORT_SYMBOL_GPL(kal_srq_create);
 
 int kal_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr,
 		   enum ib_srq_attr_mask mask, struct ri_udata *udata)
@@ -212,11 +219,13 @@ int kal_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr,
 		return -EINVAL;
 	return rnic->ops->srq_modify(srq, attr, mask, udata);
 }
+EXPORT_SYMBOL_GPL(kal_srq_modify);
 
 int kal_srq_query(struct ri_srq *srq, struct ib_srq_attr *attr)
 {
 	return srq->obj.rnic->ops->srq_query(srq, attr);
 }
+EXPORT_SYMBOL_GPL(kal_srq_query);
 
 int kal_srq_destroy(struct ri_srq *srq)
 {
@@ -227,6 +236,7 @@ int kal_srq_destroy(struct ri_srq *srq)
 	kal_obj_free(&srq->obj);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_srq_destroy);
 
 /* Memory regions ************************************************************ */
 
@@ -295,17 +305,18 @@ static struct ri_mr *kal_mr_new(struct ri_pd *pd)
 /**
  * kal_mr_check() - check whether a region can be registered
  * @rnic: RNIC
- * @attr: attributes of the region
+ * @attr: attributes of the region; @own_pins is set
  *
  * kal_mr_register() makes the same checks. This function is for a caller that releases @rnic
  * while it pins memory, and that must report errors before the pinning.
  *
  * Return: 0, -EINVAL, -EOPNOTSUPP. Context: any.
  */
-int kal_mr_check(const struct ri_rnic *rnic, const struct ri_mr_attr *attr)
+int kal_mr_check(const struct ri_rnic *rnic, struct ri_mr_attr *attr)
 {
 	struct ri_mr_attr copy = *attr;
 
+	attr->own_pins = rnic->attr.caps & RI_CAP_OWN_PINS;
 	return kal_mr_attr_check(rnic, &copy);
 }
 
@@ -330,7 +341,9 @@ int kal_mr_pin(struct ri_mr_attr *attr)
 	const bool writes = kal_mr_writes(attr->access);
 	struct ri_vm_region *region = NULL;
 
-	if (attr->dmabuf)
+	if (attr->own_pins)
+		region = NULL;
+	else if (attr->dmabuf)
 		region = kal_vm_pin_dmabuf(attr->fd, attr->start, attr->length, writes);
 	else if (attr->length)
 		region = kal_vm_pin_range(attr->start, attr->length, writes);
@@ -364,6 +377,9 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
 	ret = kal_mr_attr_check(rnic, &attr);
 	if (ret)
 		return ERR_PTR(ret);
+	/* the memory was pinned for another kind of RNIC, or was not pinned for this kind */
+	if (attr.own_pins != !!(rnic->attr.caps & RI_CAP_OWN_PINS))
+		return ERR_PTR(-EINVAL);
 	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
@@ -401,6 +417,7 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access)
 	kal_obj_publish(&mr->obj);
 	return mr;
 }
+EXPORT_SYMBOL_GPL(kal_mr_register_dma);
 
 static void kal_mr_free(struct ri_mr *mr)
 {
@@ -443,6 +460,7 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
 	kal_obj_publish(&mr->obj);
 	return mr;
 }
+EXPORT_SYMBOL_GPL(kal_mr_alloc);
 
 /* Make the region a child of @pd, which may already be its PD. */
 static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)
@@ -589,6 +607,7 @@ int kal_mr_deregister(struct ri_mr *mr)
 	kal_mr_free(mr);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_mr_deregister);
 
 /* Memory windows ************************************************************ */
 
@@ -617,6 +636,7 @@ struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type)
 	kal_obj_publish(&mw->obj);
 	return mw;
 }
+EXPORT_SYMBOL_GPL(kal_mw_alloc);
 
 void kal_mw_dealloc(struct ri_mw *mw)
 {
@@ -624,3 +644,4 @@ void kal_mw_dealloc(struct ri_mw *mw)
 	mw->obj.rnic->ops->mw_dealloc(mw);
 	kal_obj_free(&mw->obj);
 }
+EXPORT_SYMBOL_GPL(kal_mw_dealloc);

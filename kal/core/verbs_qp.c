@@ -95,6 +95,7 @@ struct ri_qp *kal_qp_create(struct ri_pd *pd, struct ri_qp_init_attr *attr,
 	kal_obj_publish(&qp->obj);
 	return qp;
 }
+EXPORT_SYMBOL_GPL(kal_qp_create);
 
 int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		 struct ri_qp_init_attr *init_attr)
@@ -104,6 +105,7 @@ int kal_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 	memset(init_attr, 0, sizeof(*init_attr));
 	return qp->obj.rnic->ops->qp_query(qp, attr, mask, init_attr);
 }
+EXPORT_SYMBOL_GPL(kal_qp_query);
 
 /*
  * Attributes that cannot be changed and that no connection manager sets. A queue keeps its
@@ -204,6 +206,7 @@ int kal_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask)
 		return 0;
 	return qp->obj.rnic->ops->qp_modify(qp, attr, mask, NULL);
 }
+EXPORT_SYMBOL_GPL(kal_qp_modify);
 
 int kal_qp_destroy(struct ri_qp *qp)
 {
@@ -213,3 +216,4 @@ int kal_qp_destroy(struct ri_qp *qp)
 	kal_qp_free(qp);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(kal_qp_destroy);

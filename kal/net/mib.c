@@ -12,7 +12,6 @@
 #include <linux/export.h>
 #include <linux/icmp.h>
 #include <linux/inetdevice.h>
-#include <net/icmp.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/snmp.h>

@@ -12,7 +12,6 @@
 #include <linux/jhash.h>
 #include <linux/random.h>
 #include <net/arp.h>
-#include <net/ipv6.h>
 #include <net/ndisc.h>
 #include <net/neighbour.h>
 #include <net/netns/hash.h>

@@ -10,7 +10,6 @@
 #include <linux/if_vlan.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
-#include <linux/sysfs.h>
 #include <krdma/kal.h>
 #include <krdma/krdma-abi.h>
 
@@ -60,7 +59,7 @@ struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 	list_for_each_entry_rcu(nr, &net_rnics, node) {
 		if (nr->rnic->netdev == ndev)
 			return nr->rnic;
-		if (!other && kal_net_vlan_pair(nr->rnic->netdev, ndev))
+		if (!other && nr->rnic->netdev && kal_net_vlan_pair(nr->rnic->netdev, ndev))
 			other = nr->rnic;
 	}
 	return other;
@@ -103,11 +102,18 @@ static void net_rnic_report(const struct net_rnic *nr, bool gone)
 		kal_net_deliver(nr->kn, &event);
 }
 
+/*
+ * The network stack interface answers for the RNIC of a network device. An RNIC without one is
+ * not shown to it.
+ */
 static int net_rnic_add(struct ri_rnic *rnic)
 {
-	struct net_rnic *nr = kzalloc(sizeof(*nr), GFP_KERNEL);
+	struct net_rnic *nr;
 	int err = -ENOMEM;
 
+	if (!rnic->netdev)
+		return -EOPNOTSUPP;
+	nr = kzalloc(sizeof(*nr), GFP_KERNEL);
 	if (nr)
 		err = kal_set_client_data(rnic, &net_rnic_client, nr);
 	if (err) {

@@ -55,6 +55,7 @@ enum soft_access soft_mem_check(const struct soft_mem_user *user,
 				u64 len, int need);
 
 /* stag.c */
+void soft_mem_pause(void);
 enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep);
 bool soft_mem_own(struct soft_mem *mem);
 struct soft_mem *soft_mem_alloc(struct soft_mem_table *table, struct ri_pd *pd);

@@ -203,7 +203,7 @@ enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe);
 
 /* window.c */
-bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe);
+enum soft_access soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe);
 int soft_mw_alloc(struct ri_mw *ri);
 void soft_mw_dealloc(struct ri_mw *ri);
 

@@ -58,10 +58,11 @@ void soft_mem_free(struct soft_mem_table *table, struct soft_mem *mem)
 }
 
 /*
- * Sleep a short time, until another task or CPU ends its access. There is no wakeup, since that
- * would make each access slower. Spinning is no option: this task may have preempted the other.
+ * Sleep a short time, until another task or CPU ends its access or its change. There is no wakeup,
+ * since that would make each access slower. Spinning is no option: this task may have preempted the
+ * other.
  */
-static void soft_mem_pause(void)
+void soft_mem_pause(void)
 {
 	usleep_range(20, 100);
 }

@@ -78,41 +78,61 @@ static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
 	atomic_set_release(&mw->state, SOFT_MEM_VALID);
 }
 
+/*
+ * Try to bind window @mw, of which the caller has a reference.
+ * Return: as soft_mw_bind(); SOFT_ACCESS_BUSY when another task changes a window of type 1 at the
+ * same time.
+ */
+static enum soft_access soft_mw_try_bind(const struct soft_mem_user *user, struct soft_mem *mw,
+					 const struct krdma_soft_sqe *wqe)
+{
+	const bool type1 = mw->mw_type == IB_MW_TYPE_1;
+	struct soft_mem *mr = NULL;
+
+	if (!soft_mw_may_bind(user, mw, wqe))
+		return SOFT_ACCESS_RIGHTS;
+	if (wqe->mem_length) {
+		mr = soft_mw_region(user, wqe);
+		if (!mr)
+			return SOFT_ACCESS_RIGHTS;
+	}
+	if (type1)
+		soft_mem_end(mw, true);
+	if (atomic_cmpxchg(&mw->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) == SOFT_MEM_FREE) {
+		soft_mw_set(user, mw, mr, wqe);
+		return SOFT_ACCESS_OK;
+	}
+	if (mr)
+		atomic_dec(&mr->windows);
+	return type1 ? SOFT_ACCESS_BUSY : SOFT_ACCESS_RIGHTS;
+}
+
 /**
  * soft_mw_bind() - bind a window, or unbind one of type 1
  * @user: queue pair
  * @wqe: work request: window, region, range and rights; length 0 unbinds
  *
- * On return all accesses through an earlier binding of a type 1 window are over.
+ * On return all accesses through an earlier binding of a type 1 window are over. Queue pairs that
+ * bind such a window at the same time all succeed, one after the other.
  * Context: the transmitter, may sleep.
- * Return: false, with nothing changed, when the bind is not allowed.
+ * Return: SOFT_ACCESS_OK, or, with nothing changed, the reason of the refusal.
  */
-bool soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe)
+enum soft_access soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe)
 {
-	struct soft_mem *mw = soft_mem_find(user, wqe->rkey);
-	struct soft_mem *mr = NULL;
-	bool ret = false;
+	struct soft_mem *mw;
+	enum soft_access ret;
 
-	if (!mw)
-		return false;
-	if (!soft_mw_may_bind(user, mw, wqe))
-		goto out;
-	if (wqe->mem_length) {
-		mr = soft_mw_region(user, wqe);
-		if (!mr)
-			goto out;
+	for (;;) {
+		mw = soft_mem_find(user, wqe->rkey);
+		if (!mw)
+			return SOFT_ACCESS_STAG;
+		ret = soft_mw_try_bind(user, mw, wqe);
+		soft_mem_put(mw);
+		if (ret != SOFT_ACCESS_BUSY)
+			return ret;
+		/* without the reference, for whose end the other task may wait */
+		soft_mem_pause();
 	}
-	if (mw->mw_type == IB_MW_TYPE_1)
-		soft_mem_end(mw, true);
-	ret = atomic_cmpxchg(&mw->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) ==
-	      SOFT_MEM_FREE;
-	if (ret)
-		soft_mw_set(user, mw, mr, wqe);
-	else if (mr)
-		atomic_dec(&mr->windows);
-out:
-	soft_mem_put(mw);
-	return ret;
 }
 
 /* ri_ops.mw_alloc */

@@ -28,8 +28,7 @@ enum ib_wc_status soft_local_wr(struct soft_qp *qp,
 		why = soft_mem_fast_reg(&qp->mem, wqe);
 		break;
 	case KRDMA_SOFT_OP_BIND_MW:
-		why = soft_mw_bind(&qp->mem, wqe) ? SOFT_ACCESS_OK :
-					      SOFT_ACCESS_RIGHTS;
+		why = soft_mw_bind(&qp->mem, wqe);
 		break;
 	default:
 		return IB_WC_LOC_QP_OP_ERR;

@@ -10,6 +10,8 @@
 #ifndef KRDMA_KAL_H
 #define KRDMA_KAL_H
 
+#include <linux/dma-mapping.h>
+
 #include <krdma/rnicpi.h>
 
 struct kal_port;
@@ -122,7 +124,7 @@ struct ri_mr *kal_mr_register(struct ri_pd *pd, const struct ri_mr_attr *wanted,
  * Memory is pinned before a PD or an RNIC is held, since user space can make that wait; see
  * verbs.c.
  */
-int kal_mr_check(const struct ri_rnic *rnic, const struct ri_mr_attr *attr);
+int kal_mr_check(const struct ri_rnic *rnic, struct ri_mr_attr *attr);
 int kal_mr_pin(struct ri_mr_attr *attr);
 void kal_mr_unpin(struct ri_vm_region *region);	/* NULL is fine */
 
@@ -169,6 +171,152 @@ void kal_shmem_get(struct ri_shmem *shm);
 void kal_shmem_put(struct ri_shmem *shm);
 int kal_shmem_mmap(const struct ri_shmem *shm, struct vm_area_struct *vma);
 
+/*
+ * The data path: the provider's, without a floor between. Context: any but hard interrupt. The
+ * objects cannot be destroyed meanwhile.
+ */
+
+static inline int kal_post_send(struct ri_qp *qp, const struct ib_send_wr *wr,
+				const struct ib_send_wr **bad_wr)
+{
+	return qp->obj.rnic->ops->post_send(qp, wr, bad_wr);
+}
+
+static inline int kal_post_recv(struct ri_qp *qp, const struct ib_recv_wr *wr,
+				const struct ib_recv_wr **bad_wr)
+{
+	return qp->obj.rnic->ops->post_recv(qp, wr, bad_wr);
+}
+
+static inline int kal_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
+				    const struct ib_recv_wr **bad_wr)
+{
+	return srq->obj.rnic->ops->post_srq_recv(srq, wr, bad_wr);
+}
+
+/* Return: the number of completions in @wc, or an errno. */
+static inline int kal_cq_poll(struct ri_cq *cq, int num_entries, struct ib_wc *wc)
+{
+	return cq->obj.rnic->ops->cq_poll(cq, num_entries, wc);
+}
+
+/* Return: more than 0 with IB_CQ_REPORT_MISSED_EVENTS if completions wait. */
+static inline int kal_cq_req_notify(struct ri_cq *cq, enum ib_cq_notify_flags flags)
+{
+	return cq->obj.rnic->ops->cq_req_notify(cq, flags);
+}
+
+/**
+ * struct kal_reg_wr - a fast registration (IB_WR_REG_MR) by a consumer of this header
+ * @reg: the work request; kal_reg_wr_init() sets all but wr_id, send_flags and next
+ * @names: what @reg.mr points to
+ */
+struct kal_reg_wr {
+	struct ib_reg_wr reg;
+	struct ib_mr names;
+};
+
+/**
+ * kal_reg_wr_init() - fill in a fast registration of mr->list
+ * @to: work request; lives until its completion
+ * @mr: region of kal_mr_alloc()
+ * @iova: tagged offset of the first byte; its offset in a page is that of the memory
+ * @length: length in bytes
+ * @key: the STag with a new key in its low 8 bits, which becomes mr->stag
+ * @access: enum ib_access_flags
+ */
+static inline void kal_reg_wr_init(struct kal_reg_wr *to, struct ri_mr *mr, u64 iova, u64 length,
+				   u32 key, int access)
+{
+	memset(to, 0, sizeof(*to));
+	to->names.lkey = mr->stag;
+	to->names.rkey = mr->stag;
+	to->names.iova = iova;
+	to->names.length = length;
+	to->reg.wr.opcode = IB_WR_REG_MR;
+	to->reg.mr = &to->names;
+	to->reg.key = key;
+	to->reg.access = access;
+	mr->stag = key;
+}
+
+/* DMA addresses ************************************************************ */
+/*
+ * A kernel consumer maps its memory with these calls, and uses the addresses that they return in
+ * elements and page lists. For an RNIC that works by virtual addresses they do nothing more than
+ * return the virtual address. Context: any.
+ */
+
+static inline bool kal_dma_is_virtual(const struct ri_rnic *rnic)
+{
+	return !rnic->attr.dma_device;
+}
+
+/* Map @size bytes at @offset of @page, which has a kernel address if the RNIC works by those. */
+static inline u64 kal_dma_map_page(struct ri_rnic *rnic, struct page *page, unsigned long offset,
+				   size_t size, enum dma_data_direction dir)
+{
+	if (kal_dma_is_virtual(rnic))
+		return (uintptr_t)(page_address(page) + offset);
+	return dma_map_page(rnic->attr.dma_device, page, offset, size, dir);
+}
+
+static inline u64 kal_dma_map_single(struct ri_rnic *rnic, void *addr, size_t size,
+				     enum dma_data_direction dir)
+{
+	if (kal_dma_is_virtual(rnic))
+		return (uintptr_t)addr;
+	return dma_map_single(rnic->attr.dma_device, addr, size, dir);
+}
+
+/* Return: 0, or -ENOMEM if the mapping failed. */
+static inline int kal_dma_mapping_error(struct ri_rnic *rnic, u64 addr)
+{
+	return kal_dma_is_virtual(rnic) ? 0 : dma_mapping_error(rnic->attr.dma_device, addr);
+}
+
+static inline void kal_dma_unmap_page(struct ri_rnic *rnic, u64 addr, size_t size,
+				      enum dma_data_direction dir)
+{
+	if (!kal_dma_is_virtual(rnic))
+		dma_unmap_page(rnic->attr.dma_device, addr, size, dir);
+}
+
+static inline void kal_dma_unmap_single(struct ri_rnic *rnic, u64 addr, size_t size,
+					enum dma_data_direction dir)
+{
+	if (!kal_dma_is_virtual(rnic))
+		dma_unmap_single(rnic->attr.dma_device, addr, size, dir);
+}
+
+static inline void kal_dma_sync_for_cpu(struct ri_rnic *rnic, u64 addr, size_t size,
+					enum dma_data_direction dir)
+{
+	if (!kal_dma_is_virtual(rnic))
+		dma_sync_single_for_cpu(rnic->attr.dma_device, addr, size, dir);
+}
+
+static inline void kal_dma_sync_for_device(struct ri_rnic *rnic, u64 addr, size_t size,
+					   enum dma_data_direction dir)
+{
+	if (!kal_dma_is_virtual(rnic))
+		dma_sync_single_for_device(rnic->attr.dma_device, addr, size, dir);
+}
+
+/* Map a scatterlist. Return: the number of mapped elements, 0: failure. */
+int kal_dma_map_sg(struct ri_rnic *rnic, struct scatterlist *sg, int nents,
+		   enum dma_data_direction dir);
+void kal_dma_unmap_sg(struct ri_rnic *rnic, struct scatterlist *sg, int nents,
+		      enum dma_data_direction dir);
+
+/* Ports ******************************************************************** */
+
+/* May programs in @net use the RNIC? Under RCU or with the RNIC held; any context. */
+bool kal_rnic_in_net(struct ri_rnic *rnic, const struct net *net);
+/* State of @port as @net sees it. Return: 0, -EINVAL (no such port) or the provider's error. May sleep. */
+int kal_port_query(struct ri_rnic *rnic, u32 port, const struct net *net,
+		   struct ri_port_attr *attr);
+
 /* Endpoints **************************************************************** */
 
 struct kal_ep;
@@ -179,9 +327,9 @@ enum kal_ep_event_type {
 	KAL_EP_CONN_REQUEST,
 	/* exactly one for each kal_ep_connect() that returned 0; @status is the result */
 	KAL_EP_CONN_REPLY,
-	/* exactly one for each kal_ep_accept() that returned 0 */
+	/* exactly one for each kal_ep_accept() that returned 0; @status is the result */
 	KAL_EP_ESTABLISHED,
-	/* the last event; only after CONN_REPLY with status 0 or ESTABLISHED */
+	/* the last event; only after CONN_REPLY or ESTABLISHED with status 0 */
 	KAL_EP_CLOSED,
 };
 
@@ -220,7 +368,9 @@ struct kal_ep_event {
  * The handler is called in process context with the endpoint's lock held. It must not call
  * kal_ep_*() on the same endpoint, and must not wait for another event. The child of a
  * CONN_REQUEST may be accepted, rejected or destroyed only after the handler has returned.
- * ESTABLISHED comes before kal_ep_accept() returns.
+ * ESTABLISHED comes before kal_ep_accept() returns, with status 0, unless the RNIC makes
+ * connections itself (RI_CAP_LLP_OFFLOAD): then it comes later, and may report that the peer or
+ * the network ended the connection first.
  */
 typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
 			      const struct kal_ep_event *event);
@@ -233,7 +383,10 @@ typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
  * @ord: outbound reads wanted
  * @tos: IP type of service, used when @tos_set
  * @exact_port: kal_ep_connect(): fail if the local port is in use, do not choose another
- * @port: kal_ep_connect(): reservation of the local port, or NULL; valid until it returns
+ * @port: kal_ep_connect(): reservation of the local port, or NULL; valid until it returns. Not
+ *	with RI_CAP_LLP_OFFLOAD: -EOPNOTSUPP
+ * @net: kal_ep_connect(): namespace to connect from, for an RNIC that makes connections itself;
+ *	NULL: the calling task's. Other RNICs connect from the namespace of their network device.
  */
 struct kal_conn_param {
 	const void *private_data;
@@ -244,6 +397,7 @@ struct kal_conn_param {
 	u8 tos;
 	bool exact_port;
 	struct kal_port *port;
+	struct net *net;
 };
 
 /**
@@ -272,7 +426,7 @@ struct kal_listen_param {
 	bool v6only;
 	bool tos_set;
 	u8 tos;
-	const struct net *net;
+	struct net *net;
 	struct kal_port *port;
 	struct mem_cgroup *memcg;
 };

@@ -261,7 +261,8 @@ struct ri_qp_init_attr {
  * @access: enum ib_access_flags
  * @dmabuf: the memory is that of a dma-buf, only with RI_CAP_DMABUF
  * @fd: the dma-buf
- * @region: the memory, pinned by the kAL; NULL: empty
+ * @own_pins: the provider pins @start and @length of the calling process (RI_CAP_OWN_PINS)
+ * @region: the memory, pinned by the kAL; NULL: empty, or @own_pins
  */
 struct ri_mr_attr {
 	u64 start;
@@ -270,6 +271,7 @@ struct ri_mr_attr {
 	int access;
 	bool dmabuf;
 	int fd;
+	bool own_pins;
 	struct ri_vm_region *region;
 };
 
@@ -346,6 +348,118 @@ struct ri_llp {
 	struct ri_mpa_params mpa;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+};
+
+/* Connections that an RNIC makes itself ************************************ */
+
+/* most bytes of private data of a connection */
+#define RI_PRIVATE_DATA_MAX	512
+
+/**
+ * struct ri_conn_info - what is known of a connection
+ * @local: own address
+ * @remote: the peer's address
+ * @ird: inbound reads: of a request, the number that the peer's ORD asks for; else negotiated
+ * @ord: outbound reads: of a request, the number that the peer's IRD allows; else negotiated
+ * @private_data_len: bytes in @private_data; a transport that does not carry the length pads
+ *	the data with zeros
+ * @private_data: of the peer
+ */
+struct ri_conn_info {
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u16 ird;
+	u16 ord;
+	u16 private_data_len;
+	u8 private_data[RI_PRIVATE_DATA_MAX];
+};
+
+/**
+ * struct ri_conn - a connection or a listener of an RNIC with RI_CAP_LLP_OFFLOAD
+ * @rnic: RNIC
+ * @info: the provider fills it in before it reports a request, an established connection or a
+ *	refusal with private data, and does not change it afterwards
+ * @ep: the endpoint; owned by the kAL
+ * @lock: protects the members below, which are owned by the kAL
+ * @outcome: what the provider has reported
+ * @made: status of ri_conn_established()
+ * @ended: status of ri_conn_closed()
+ *
+ * The kAL allocates it with the provider's private part (ri_ops.size_conn), zeroed. It lives until
+ * conn_destroy() has returned.
+ */
+struct ri_conn {
+	struct ri_rnic *rnic;
+	struct ri_conn_info info;
+	void *ep;
+	spinlock_t lock;	/* protects the members below */
+	unsigned int outcome;
+	int made;
+	int ended;
+};
+
+/**
+ * struct ri_conn_param - parameters of one side of a connection
+ * @net: network namespace of the consumer
+ * @local: own address; port 0: any; AF_UNSPEC: the RNIC chooses (connect only)
+ * @remote: the peer's address (connect only)
+ * @private_data: for the peer, valid during the call
+ * @private_data_len: its length in bytes
+ * @ird: inbound reads offered
+ * @ord: outbound reads wanted
+ * @tos_set: @tos is valid
+ * @tos: type of service
+ * @timeout_ms: time for each exchange with the network
+ */
+struct ri_conn_param {
+	struct net *net;
+	const struct sockaddr_storage *local;
+	const struct sockaddr_storage *remote;
+	const void *private_data;
+	u16 private_data_len;
+	u16 ird;
+	u16 ord;
+	bool tos_set;
+	u8 tos;
+	unsigned int timeout_ms;
+};
+
+/**
+ * struct ri_listen_param - parameters of a listener
+ * @net: network namespace of the consumer
+ * @local: wildcard or an address, with a port; port 0: any free one
+ * @backlog: requests that may wait
+ * @v6only: an IPv6 wildcard does not accept IPv4
+ * @tos_set: @tos is valid
+ * @tos: type of service of incoming connections
+ */
+struct ri_listen_param {
+	struct net *net;
+	const struct sockaddr_storage *local;
+	unsigned int backlog;
+	bool v6only;
+	bool tos_set;
+	u8 tos;
+};
+
+/* Ports ******************************************************************** */
+
+/**
+ * struct ri_port_attr - state of a port
+ * @state: enum ib_port_state
+ * @path_mtu: largest MTU of a path in bytes; 0: it has no meaning for the transport
+ * @gid: first GID; zero: there is none
+ * @lid: InfiniBand's local identifier, else 0
+ * @ifindex: network device below, 0: none that @net has
+ * @netdev: its name
+ */
+struct ri_port_attr {
+	u8 state;
+	u32 path_mtu;
+	union ib_gid gid;
+	u32 lid;
+	int ifindex;
+	char netdev[IFNAMSIZ];
 };
 
 /* The provider's table ***************************************************** */
@@ -490,6 +604,44 @@ struct ri_ops {
 	int (*mw_alloc)(struct ri_mw *mw);
 	/* the window may be bound */
 	void (*mw_dealloc)(struct ri_mw *mw);
+
+	/*
+	 * Connections: all of these with RI_CAP_LLP_OFFLOAD, else none. The calls do not wait
+	 * for the network. The kAL calls with its endpoint's lock held and never takes that lock
+	 * in an upcall, so a provider may hold its own locks across an upcall.
+	 */
+	size_t size_conn;
+	/* sets conn->info.local; requests are reported by ri_conn_request() */
+	int (*conn_listen)(struct ri_conn *conn, const struct ri_listen_param *param);
+	/* 0: exactly one ri_conn_established() follows; takes the QP to RTS before it */
+	int (*conn_connect)(struct ri_conn *conn, struct ri_qp *qp,
+			    const struct ri_conn_param *param);
+	/* answers a request; as conn_connect(), @param has no addresses */
+	int (*conn_accept)(struct ri_conn *conn, struct ri_qp *qp,
+			   const struct ri_conn_param *param);
+	int (*conn_reject)(struct ri_conn *conn, const void *private_data, u16 len);
+	/*
+	 * Of an established connection. Graceful: ends it after the peer got what was posted,
+	 * as far as the transport can; ri_conn_closed() follows. @abrupt: the QP is in the error
+	 * state on return; conn_destroy() follows.
+	 */
+	void (*conn_disconnect)(struct ri_conn *conn, bool abrupt);
+	/*
+	 * Ends what is under way, without waiting for the network; @conn may be one that no other
+	 * call was made for. No upcall for @conn is running or comes after the return. The QP may
+	 * be destroyed after it.
+	 */
+	void (*conn_destroy)(struct ri_conn *conn);
+
+	/* These may be left out by an RNIC with one port and a network device. */
+	/* can programs in @net use the RNIC? under RCU or with the RNIC held; must not sleep */
+	bool (*in_net)(struct ri_rnic *rnic, const struct net *net);
+	/* is @addr a local address of the RNIC in @net? context as in_net() */
+	bool (*has_address)(struct ri_rnic *rnic, const struct net *net,
+			    const struct sockaddr_storage *addr);
+	/* state of @port (from 1 on), as @net sees it */
+	int (*port_query)(struct ri_rnic *rnic, u32 port, const struct net *net,
+			  struct ri_port_attr *attr);
 };
 
 /**
@@ -586,12 +738,13 @@ enum ri_transport {
 };
 
 /* ri_rnic_attr.caps */
-#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* makes connections itself: not supported yet */
+#define RI_CAP_LLP_OFFLOAD	BIT(0)	/* makes connections itself: ri_ops.conn_* */
 #define RI_CAP_SRQ		BIT(1)
 #define RI_CAP_MARKERS		BIT(3)	/* inserts and removes MPA markers */
 #define RI_CAP_ALLOW_DELETE	BIT(2)	/* for "rdma link add" and "rdma link del" */
 #define RI_CAP_DMABUF		BIT(4)	/* registers dma-bufs */
 #define RI_CAP_SG_GAPS		BIT(5)	/* fast registration of elements with gaps */
+#define RI_CAP_OWN_PINS		BIT(6)	/* mr_register() pins and charges user memory itself */
 
 /**
  * struct ri_rnic_attr - attributes of an RNIC, stated by the provider
@@ -610,7 +763,15 @@ enum ri_transport {
  * @uvp_library: name of the provider's user-space library, for the uAL
  * @num_counters: entries of @counter_names
  * @counter_names: for "rdma statistic"
- * @netdev: the network device below; the kAL holds its own reference
+ * @netdev: the network device below; the kAL holds its own reference. NULL only with
+ *	    RI_CAP_LLP_OFFLOAD: none, or several
+ * @num_ports: ports, numbered from 1 on; 0 means 1
+ * @max_connect_data: most private data of a connect in bytes; only with RI_CAP_LLP_OFFLOAD
+ * @max_accept_data: ... of an accept
+ * @max_reject_data: ... of a reject
+ * @node_guid: of an RNIC without network device
+ * @dma_device: device that maps the memory of kernel consumers (kal_dma_map_page()); NULL: the
+ *		RNIC works by virtual addresses
  */
 struct ri_rnic_attr {
 	u32 vendor_id;
@@ -627,6 +788,12 @@ struct ri_rnic_attr {
 	unsigned int num_counters;
 	const char *const *counter_names;
 	struct net_device *netdev;
+	u32 num_ports;
+	__be64 node_guid;
+	u16 max_connect_data;
+	u16 max_accept_data;
+	u16 max_reject_data;
+	struct device *dma_device;
 };
 
 /**
@@ -688,8 +855,7 @@ void ri_rnic_put(struct ri_rnic *rnic);
  * @rnic: with @attr filled in
  * @name: of the device, "%d" takes the next free number
  *
- * Return: 0; -EEXIST: the name is taken; -EINVAL: the table or an attribute is invalid;
- * -EOPNOTSUPP: RI_CAP_LLP_OFFLOAD, for which struct ri_ops has no operations yet; -ENOMEM.
+ * Return: 0; -EEXIST: the name is taken; -EINVAL: the table or an attribute is invalid; -ENOMEM.
  * Context: may sleep; no RTNL held.
  */
 int ri_register_rnic(struct ri_rnic *rnic, const char *name);
@@ -774,6 +940,47 @@ void ri_llp_close(struct ri_llp *llp, int status);
 
 /** ri_llp_abort() - return a stream like ri_llp_close(), but reset it at once */
 void ri_llp_abort(struct ri_llp *llp, int status);
+
+/* Upcalls: connections that the RNIC makes itself ************************** */
+
+/**
+ * ri_conn_new_child() - make the connection of a request that a listener got
+ * @listener: listener, whose conn_destroy() has not returned
+ *
+ * The provider fills in the private part and conn->info, then calls ri_conn_request() or
+ * ri_conn_drop_child().
+ *
+ * Return: the connection or an ERR_PTR: -ENOBUFS (too many requests wait), -ENOMEM. The
+ * provider then rejects the request. Context: may sleep.
+ */
+struct ri_conn *ri_conn_new_child(struct ri_conn *listener);
+
+/*
+ * Report @child, a request that @listener got. From now on the kAL may call conn_accept() and the
+ * others. May sleep.
+ */
+void ri_conn_request(struct ri_conn *listener, struct ri_conn *child);
+
+/* Forget a child of which ri_conn_request() was not called; no conn_destroy() follows. May sleep. */
+void ri_conn_drop_child(struct ri_conn *child);
+
+/**
+ * ri_conn_established() - report the result of conn_connect() or conn_accept()
+ * @conn: connection
+ * @status: 0: the QP is in RTS; or an errno: -ECONNREFUSED, -ETIMEDOUT, ...; conn->info has
+ *	the private data of the peer's answer, if there is any
+ * Context: any but hard interrupt.
+ */
+void ri_conn_established(struct ri_conn *conn, int status);
+
+/**
+ * ri_conn_closed() - report that the peer or the network ended the connection or the request
+ * @conn: connection that was established, or a request that was not answered
+ * @status: 0 after a graceful end, or an errno
+ *
+ * The provider takes the QP to the error state before. Context: any but hard interrupt.
+ */
+void ri_conn_closed(struct ri_conn *conn, int status);
 
 /* Upcalls: memory ********************************************************** */
 

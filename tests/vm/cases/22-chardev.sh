@@ -44,6 +44,11 @@ for revision in 1 2; do
 	has "all of it" "up to $((516 - 4 * revision)) octets" client.log
 done
 
+say "the end of a file with many endpoints"
+run_on A 120 "$chardev" -t "$ADDR_A"
+cat client.log
+wait_for 10 nothing_left || fail "left: $(objects)"
+
 say "killed in traffic"
 for delay in 0.05 0.2 0.5 1; do
 	start victim A "$chardev" -v "$ADDR_A"
@@ -101,4 +106,4 @@ start fuzz A "${fuzz[@]}" --any --seconds 4 "$ADDR_A"
 sleep 2
 expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
 finish_any fuzz 30
-counted "$((2 * tests + 8))" 0
+counted "$((2 * tests + 9))" 0

@@ -272,6 +272,19 @@ Ends::Ends(const File &file, const Context &ctx, const char *address, std::uint3
 {
 	const krdma_listen listener = make_listener(file, ctx, address);
 
+	connect(file, listener);
+	file.destroy(listener.handle);
+}
+
+Ends::Ends(const File &file, const krdma_qp &client, const krdma_qp &server,
+	   const krdma_listen &listener)
+	: client{client}, server{server}
+{
+	connect(file, listener);
+}
+
+void Ends::connect(const File &file, const krdma_listen &listener)
+{
 	client_conn = start_connect(file, client.handle, listener.local).handle;
 	server_conn = file.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
 	require_errno(accept_conn(file, server_conn, server.handle), 0, "ACCEPT");
@@ -284,7 +297,6 @@ Ends::Ends(const File &file, const Context &ctx, const char *address, std::uint3
 			      "both sides hear that they are connected");
 		require_errno(-event->base().status, 0, "connection");
 	}
-	file.destroy(listener.handle);
 }
 
 int post_send(const File &file, std::uint32_t qp, krdma_wr wr, std::span<const krdma_sge> sges)

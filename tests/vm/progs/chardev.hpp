@@ -172,11 +172,17 @@ int accept_conn(const File &file, std::uint32_t conn, std::uint32_t qp,
 /** struct Ends - two connected queue pairs of a context, client and server */
 struct Ends {
 	Ends(const File &file, const Context &ctx, const char *address, std::uint32_t srq = 0);
+	/* Connect existing queue pairs through an existing listener. */
+	Ends(const File &file, const krdma_qp &client, const krdma_qp &server,
+	     const krdma_listen &listener);
 
 	krdma_qp client;
 	krdma_qp server;
-	std::uint32_t client_conn;
-	std::uint32_t server_conn;
+	std::uint32_t client_conn = 0;
+	std::uint32_t server_conn = 0;
+
+private:
+	void connect(const File &file, const krdma_listen &listener);
 };
 
 /* Post a request. Return: 0 or the errno. */

@@ -95,6 +95,7 @@ extern const std::vector<Check> atomic_checks;
 extern const std::vector<Check> region_checks;
 extern const std::vector<Check> window_checks;
 extern const std::vector<Check> refusal_checks;
+extern const std::vector<Check> end_checks;
 
 } /* namespace checks */
 

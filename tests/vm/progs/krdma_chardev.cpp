@@ -12,6 +12,8 @@
  *	connect to themselves on the last CPU, on which another thread computes.
  * krdma_chardev -l ADDRESS: connects to itself for ten seconds, and prints the longest time of a
  *	connection in ms.
+ * krdma_chardev -t ADDRESS: closes files with few and with many endpoints, and checks that the time
+ *	for each endpoint is about the same.
  *
  * ADDRESS belongs to an RNIC of this namespace.
  */
@@ -21,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <thread>
 
 #include <poll.h>
@@ -206,17 +209,14 @@ public:
 	/* from connecting to the end, like a program that cleans up */
 	void next() const
 	{
-		const krdma_conn conn = start_connect(file_, client_.handle, listener_.local);
-		const std::uint32_t request = file_.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
+		const Ends ends{file_, client_, server_, listener_};
 		krdma_disconnect end{.qp = client_.handle, .abrupt = 1};
 
-		rdma::require_eq(accept_conn(file_, request, server_.handle), 0, "ACCEPT");
-		/* both sides are connected */
-		await_both();
 		file_.call(KRDMA_IOC_DISCONNECT, end);
-		await_both();
-		file_.destroy(conn.handle);
-		file_.destroy(request);
+		for (int i = 0; i < 2; i++)
+			file_.expect(KRDMA_EVENT_CLOSED);
+		for (const std::uint32_t handle : {ends.client_conn, ends.server_conn})
+			file_.destroy(handle);
 		for (const std::uint32_t handle : {client_.handle, server_.handle}) {
 			krdma_qp_attr reset{
 				.handle = handle, .mask = 1, .state = KRDMA_QP_STATE_RESET};
@@ -226,12 +226,6 @@ public:
 	}
 
 private:
-	void await_both() const
-	{
-		for (int i = 0; i < 2; i++)
-			rdma::require(file_.next(rdma::patience).has_value(), "an event");
-	}
-
 	File file_;
 	Context ctx_;
 	krdma_listen listener_;
@@ -306,6 +300,41 @@ void longest_connect(const char *address)
 		    count);
 }
 
+/* Close a file with so many endpoints. Return: microseconds for each endpoint. */
+double time_of_end(const char *address, unsigned int count)
+{
+	using Clock = std::chrono::steady_clock;
+	auto file = std::make_unique<File>();
+	const Context ctx{*file, address};
+
+	for (unsigned int i = 0; i < count; i++)
+		make_listener(*file, ctx, address);
+	const auto begin = Clock::now();
+	file.reset();
+	return std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / count;
+}
+
+/* the median of three */
+double usual_time_of_end(const char *address, unsigned int count)
+{
+	std::array times{time_of_end(address, count), time_of_end(address, count),
+			 time_of_end(address, count)};
+
+	std::ranges::sort(times);
+	return times[1];
+}
+
+void ends_of_files(const char *address)
+{
+	constexpr unsigned int few = 500, many = 4000;
+	const double each_of_few = usual_time_of_end(address, few);
+	const double each_of_many = usual_time_of_end(address, many);
+
+	std::printf("%.1f us each of %u endpoints, %.1f us each of %u\n", each_of_few, few,
+		    each_of_many, many);
+	rdma::require(each_of_many < 4 * each_of_few, "a file's end is linear in its endpoints");
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -313,7 +342,7 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l] ADDRESS\n",
+		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l | -t] ADDRESS\n",
 			     argv[0]);
 		return 2;
 	}
@@ -332,6 +361,8 @@ int main(int argc, char **argv)
 			starve(argv[2]);
 		else if (argv[1][1] == 'l')
 			longest_connect(argv[2]);
+		else if (argv[1][1] == 't')
+			ends_of_files(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;

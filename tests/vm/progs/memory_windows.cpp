@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <future>
+#include <thread>
 
 #include "checks.hpp"
 
@@ -525,6 +528,102 @@ void type1_is_not_invalidated(World &world)
 	}
 }
 
+constexpr std::size_t half = size / 2;
+
+/* Bind the window to half @which of the region, with every second key. Return: the last key. */
+std::uint32_t bind_often(Side &side, ibv_mw mw, const Region &region, std::size_t which)
+{
+	const ibv_mw_bind_info info{.mr = region.mr(),
+				    .addr = region.address(which * half),
+				    .length = half,
+				    .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+
+	if (which)
+		mw.rkey = ibv_inc_rkey(mw.rkey);
+	for (int i = 0; i < 300; i++) {
+		/* ibv_bind_mw() takes the next one, too, and keeps it in this copy of the window */
+		mw.rkey = ibv_inc_rkey(mw.rkey);
+		must(bind1(side, &mw, info), "ibv_bind_mw");
+		finished(side, IBV_WC_BIND_MW, "bind beside that of another QP");
+	}
+	return mw.rkey;
+}
+
+/* Is the peer's Read of a byte allowed? If not, the connection has ended. */
+bool may_read(Side &peer, std::uint64_t to, std::uint32_t rkey)
+{
+	Memory local{peer.pd(), 1, IBV_ACCESS_LOCAL_WRITE};
+	const std::array all{local.sge()};
+
+	must(peer.post_rdma(IBV_WR_RDMA_READ, all, to, rkey), "post_send");
+	const ibv_wc wc = peer.sends.wait();
+	if (wc.status != IBV_WC_SUCCESS)
+		require_status(wc, IBV_WC_REM_ACCESS_ERR, "Read");
+	return wc.status == IBV_WC_SUCCESS;
+}
+
+/* Each bind must succeed. The window must be as one of the last two binds has left it. */
+void type1_is_bound_by_two_at_once(World &world)
+{
+	for (int round = 0; round < 5; round++) {
+		Pair one{world};
+		ibv_pd *pd = one.server().pd();
+		Pair two{world, {}, {.pd = pd}};
+		Pair third{world, {}, {.pd = pd}};
+		Region region{pd};
+		const Mw mw = alloc(pd, IBV_MW_TYPE_1);
+
+		std::ranges::fill(region.span().subspan(half), peer_fill);
+		auto other = std::async(std::launch::async, bind_often, std::ref(two.server()), *mw,
+					std::cref(region), 1);
+		const std::uint32_t first_key = bind_often(one.server(), *mw, region, 0);
+		const std::uint32_t second_key = other.get();
+
+		if (may_read(third.client(), region.address(), first_key)) {
+			reads(one.client(), region.address(), first_key, half, region_fill);
+			refuses(one, IBV_WR_RDMA_READ, region.address(half), first_key, 1);
+			refuses(two, IBV_WR_RDMA_READ, region.address(half), second_key, 1);
+		} else {
+			reads(one.client(), region.address(half), second_key, half, peer_fill);
+			refuses(one, IBV_WR_RDMA_READ, region.address(half - 1), second_key, 1);
+		}
+	}
+}
+
+/* Bind until the window is gone. Nothing may stay bound. */
+void bind_until_gone(Side &side, ibv_mw mw, const Region &region)
+{
+	for (;;) {
+		must(bind1(side, &mw, region.part()), "ibv_bind_mw");
+		const ibv_wc wc = side.sends.wait();
+		if (wc.status == IBV_WC_SUCCESS)
+			continue;
+		require_status(wc, IBV_WC_MW_BIND_ERR, "bind of a window that is gone");
+		return;
+	}
+}
+
+void type1_goes_while_two_bind_it(World &world)
+{
+	for (int round = 0; round < 5; round++) {
+		Pair one{world};
+		ibv_pd *pd = one.server().pd();
+		Pair two{world, {}, {.pd = pd}};
+		Region region{pd};
+		Mw mw = alloc(pd, IBV_MW_TYPE_1);
+		auto first_end = std::async(std::launch::async, bind_until_gone,
+					    std::ref(one.server()), *mw, std::cref(region));
+		auto second_end = std::async(std::launch::async, bind_until_gone,
+					     std::ref(two.server()), *mw, std::cref(region));
+
+		std::this_thread::sleep_for(std::chrono::milliseconds{20});
+		mw.reset();
+		first_end.get();
+		second_end.get();
+		require_eq(region.deregister(), 0, "dereg after the window");
+	}
+}
+
 /* Bad binds ***************************************************************** */
 
 /** struct BadBind - a bind that must fail */
@@ -769,6 +868,8 @@ const std::vector<Check> window_checks{
 	{"type1_reads_and_writes", type1_reads_and_writes},
 	{"type1_is_bound_again_and_unbound", type1_is_bound_again_and_unbound},
 	{"type1_is_not_invalidated", type1_is_not_invalidated},
+	{"type1_is_bound_by_two_at_once", type1_is_bound_by_two_at_once},
+	{"type1_goes_while_two_bind_it", type1_goes_while_two_bind_it},
 	{"bad_binds", bad_binds},
 	{"window_on_a_read_only_region", window_on_a_read_only_region},
 	{"bad_binds_of_type2", bad_binds_of_type2},

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The hardware provider: an RNIC of the kAL for each RDMA device that the kernel drives. For the
+ * files of this folder:
+ *
+ * - main.c: adoption of devices; the module
+ * - rnic.c: attributes, ports, counters and the provider's table
+ * - event.c: events of drivers, which may come in hard interrupts
+ * - mem.c: protection domains and memory
+ * - cq.c: completion queues
+ * - qp.c: queue pairs and shared receive queues
+ * - post.c: work requests
+ * - conn.c: connections
+ *
+ * Verbs go to ib_core's kernel interface, connections to rdma_cm. A provider's objects are the
+ * device's own: this module adds no queue and no memory translation.
+ */
+#ifndef HW_H
+#define HW_H
+
+#include <linux/hashtable.h>
+#include <linux/rhashtable.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include <krdma/rnicpi.h>
+
+/* counters of an RNIC; the names are in rnic.c */
+enum hw_counter {
+	HW_CNT_LKEY_REFUSED,	/* elements of users that name memory that is not theirs */
+	HW_CNT_DRAIN_TIMEOUT,	/* queue pairs that did not flush in time */
+	HW_CNT_OTHER_DEVICE,	/* connections for which rdma_cm chose another device */
+	HW_CNT_NUM,
+};
+
+/**
+ * struct hw_events - asynchronous events of an object that were not reported yet
+ * @work: reports them in softirq; drivers may call in hard interrupts
+ * @pending: bits by enum ib_event_type, atomic
+ * @obj: object; NULL: the RNIC itself
+ * @rnic: RNIC
+ */
+struct hw_events {
+	struct work_struct work;
+	unsigned long pending;
+	struct ri_obj *obj;
+	struct ri_rnic *rnic;
+};
+
+/**
+ * struct hw_rnic - an adopted device
+ * @ri: RNIC
+ * @ibdev: device
+ * @handler: for events of the device
+ * @events: events of the device that were not reported yet
+ * @qps: struct hw_qp_ref by device queue pair
+ * @mrs: struct hw_mr by the index of its STag
+ * @ends: ends rdma_cm ids, which may wait for the network
+ * @counters: by enum hw_counter
+ */
+struct hw_rnic {
+	struct ri_rnic ri;
+	struct ib_device *ibdev;
+	struct ib_event_handler handler;
+	struct hw_events events;
+	struct rhashtable qps;
+	struct xarray mrs;
+	struct workqueue_struct *ends;
+	atomic64_t counters[HW_CNT_NUM];
+};
+
+static inline struct hw_rnic *hw_rnic(const struct ri_rnic *ri)
+{
+	return container_of(ri, struct hw_rnic, ri);
+}
+
+static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
+{
+	atomic64_inc(&hw->counters[counter]);
+}
+
+struct hw_pd {
+	struct ri_pd ri;
+	struct ib_pd *ib;
+};
+
+/**
+ * struct hw_cq - completion queue
+ * @ri: RNIC-PI object
+ * @ib: the device's
+ * @events: asynchronous events
+ * @completion: reports that there are completions
+ * @lock: one poll at a time; protects @held and struct hw_qp_ref.qp of its queue pairs
+ * @held: struct hw_held: completions that were taken while a queue pair was destroyed
+ */
+struct hw_cq {
+	struct ri_cq ri;
+	struct ib_cq *ib;
+	struct hw_events events;
+	struct work_struct completion;
+	spinlock_t lock;	/* protects held and hw_qp_ref.qp */
+	struct list_head held;
+};
+
+struct hw_srq {
+	struct ri_srq ri;
+	struct ib_srq *ib;
+	struct hw_events events;
+};
+
+/**
+ * struct hw_qp_ref - finds the queue pair of a completion
+ * @node: entry in hw_rnic.qps
+ * @ib: key. A driver may leave completions of a queue pair that is gone in a CQ, so the pointer
+ *	of a completion is compared but not followed.
+ * @qp: queue pair, NULL when it is being destroyed; the locks of its CQs
+ * @rcu: for kfree_rcu()
+ */
+struct hw_qp_ref {
+	struct rhash_head node;
+	struct ib_qp *ib;
+	struct hw_qp *qp;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct hw_qp - queue pair
+ * @ri: RNIC-PI object
+ * @ib: the device's
+ * @ref: entry in hw_rnic.qps
+ * @events: asynchronous events
+ * @access: rights of the peer, enum ib_access_flags
+ * @ird: inbound reads of the connection
+ * @ord: outbound reads of the connection
+ * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain(); the
+ *	locks of its CQs
+ */
+struct hw_qp {
+	struct ri_qp ri;
+	struct ib_qp *ib;
+	struct hw_qp_ref *ref;
+	struct hw_events events;
+	int access;
+	u8 ird;
+	u8 ord;
+	unsigned int drained;
+};
+
+/**
+ * struct hw_mr - memory region
+ * @ri: RNIC-PI object
+ * @ib: the device's; NULL: the local DMA lkey of the protection domain
+ * @sg: for fast registrations: ri.list in the form that drivers take
+ */
+struct hw_mr {
+	struct ri_mr ri;
+	struct ib_mr *ib;
+	struct scatterlist *sg;
+};
+
+static inline struct hw_pd *hw_pd(const struct ri_pd *ri)
+{
+	return container_of(ri, struct hw_pd, ri);
+}
+
+static inline struct hw_cq *hw_cq(const struct ri_cq *ri)
+{
+	return container_of(ri, struct hw_cq, ri);
+}
+
+static inline struct hw_srq *hw_srq(const struct ri_srq *ri)
+{
+	return container_of(ri, struct hw_srq, ri);
+}
+
+static inline struct hw_qp *hw_qp(const struct ri_qp *ri)
+{
+	return container_of(ri, struct hw_qp, ri);
+}
+
+static inline struct hw_mr *hw_mr(const struct ri_mr *ri)
+{
+	return container_of(ri, struct hw_mr, ri);
+}
+
+/* main.c */
+extern unsigned int hw_drain_timeout_ms;
+
+/* rnic.c */
+struct hw_rnic *hw_rnic_create(struct ib_device *ibdev);
+void hw_rnic_destroy(struct hw_rnic *hw);
+
+/* event.c */
+void hw_events_init(struct hw_events *events, struct ri_rnic *rnic, struct ri_obj *obj);
+void hw_events_raise(struct hw_events *events, enum ib_event_type event);
+void hw_events_end(struct hw_events *events);
+
+/* mem.c */
+int hw_pd_alloc(struct ri_pd *pd, struct ri_udata *udata);
+void hw_pd_dealloc(struct ri_pd *pd);
+int hw_mr_register(struct ri_mr *mr, const struct ri_mr_attr *attr, struct ri_udata *udata);
+int hw_mr_register_dma(struct ri_mr *mr, int access);
+int hw_mr_alloc(struct ri_mr *mr);
+int hw_mr_deregister(struct ri_mr *mr);
+struct hw_mr *hw_mr_find(struct hw_rnic *hw, u32 stag);
+bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag);
+int hw_mr_map_list(struct hw_mr *mr, u64 iova, u64 length);
+
+/* cq.c */
+int hw_cq_create(struct ri_cq *cq, struct ri_udata *udata);
+int hw_cq_resize(struct ri_cq *cq, u32 depth, struct ri_udata *udata);
+int hw_cq_modify(struct ri_cq *cq, u16 count, u16 period);
+void hw_cq_destroy(struct ri_cq *cq);
+int hw_cq_poll(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
+int hw_cq_req_notify(struct ri_cq *cq, enum ib_cq_notify_flags flags);
+bool hw_cq_hold(struct hw_cq *cq);
+
+/* qp.c */
+extern const struct rhashtable_params hw_qp_params;
+int hw_srq_create(struct ri_srq *srq, struct ri_srq_init_attr *attr, struct ri_udata *udata);
+int hw_srq_modify(struct ri_srq *srq, const struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		  struct ri_udata *udata);
+int hw_srq_query(struct ri_srq *srq, struct ib_srq_attr *attr);
+void hw_srq_destroy(struct ri_srq *srq);
+int hw_qp_create(struct ri_qp *qp, struct ri_qp_init_attr *attr, struct ri_udata *udata);
+int hw_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
+		struct ri_qp_init_attr *init_attr);
+int hw_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp);
+int hw_qp_fail(struct hw_qp *qp);
+void hw_qp_destroy(struct ri_qp *qp);
+u32 hw_qp_probe_inline(struct ib_device *ibdev);
+
+/* post.c */
+int hw_post_send(struct ri_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr);
+int hw_post_recv(struct ri_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
+int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr);
+
+/* conn.c */
+size_t hw_conn_size(void);
+int hw_conn_listen(struct ri_conn *conn, const struct ri_listen_param *param);
+int hw_conn_connect(struct ri_conn *conn, struct ri_qp *qp, const struct ri_conn_param *param);
+int hw_conn_accept(struct ri_conn *conn, struct ri_qp *qp, const struct ri_conn_param *param);
+int hw_conn_reject(struct ri_conn *conn, const void *private_data, u16 len);
+void hw_conn_disconnect(struct ri_conn *conn, bool abrupt);
+void hw_conn_destroy(struct ri_conn *conn);
+
+#endif /* HW_H */

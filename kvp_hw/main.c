@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * krdma_hw.ko: adopts each RDMA device of the kernel that the kAL did not make itself.
+ *
+ * ib_core calls hw_client under its own locks, which the kAL also meets from the other side, when
+ * it shows a software RNIC to ib_core. Registration of an RNIC therefore runs in a work item of
+ * the device. The removal of a device waits for the end of that work item.
+ */
+#include <linux/cleanup.h>
+#include <linux/glob.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "hw.h"
+
+unsigned int hw_drain_timeout_ms = 1000;
+module_param_named(drain_timeout_ms, hw_drain_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(drain_timeout_ms,
+		 "time for a queue pair that is destroyed to flush its queues (default 1000)");
+
+/**
+ * struct hw_device - a device of ib_core
+ * @node: entry in hw_devices
+ * @ibdev: device
+ * @work: makes @rnic what hw_device_wanted() says
+ * @leaves: the device is being removed
+ * @done: completed when the last run of @work is over
+ * @rnic: RNIC, NULL: it is not adopted; @work only
+ */
+struct hw_device {
+	struct list_head node;
+	struct ib_device *ibdev;
+	struct work_struct work;
+	bool leaves;
+	struct completion done;
+	struct hw_rnic *rnic;
+};
+
+static LIST_HEAD(hw_devices);
+static DEFINE_MUTEX(hw_devices_lock);	/* protects hw_devices and hw_patterns */
+static struct workqueue_struct *hw_wq;
+
+/* Choice ******************************************************************** */
+
+#define HW_PATTERNS_MAX	256
+
+static char hw_patterns[HW_PATTERNS_MAX] = "*";
+
+/* Does one of the patterns match? A pattern with "!" in front excludes; the last match counts. */
+static bool hw_patterns_match(const char *name)
+{
+	char copy[HW_PATTERNS_MAX];
+	char *rest = copy, *pattern;
+	bool ret = false;
+
+	strscpy(copy, hw_patterns);
+	while ((pattern = strsep(&rest, ",")))
+		if (glob_match(pattern + (*pattern == '!'), name))
+			ret = *pattern != '!';
+	return ret;
+}
+
+static bool hw_device_wanted(const struct hw_device *dev)
+{
+	guard(mutex)(&hw_devices_lock);
+	return !dev->leaves && hw_patterns_match(dev_name(&dev->ibdev->dev));
+}
+
+static int hw_patterns_set(const char *value, const struct kernel_param *param)
+{
+	char copy[HW_PATTERNS_MAX];
+	struct hw_device *dev;
+
+	if (strscpy(copy, value) < 0)
+		return -ENOSPC;
+	guard(mutex)(&hw_devices_lock);
+	strscpy(hw_patterns, strim(copy));
+	list_for_each_entry(dev, &hw_devices, node)
+		queue_work(hw_wq, &dev->work);
+	return 0;
+}
+
+static int hw_patterns_get(char *buffer, const struct kernel_param *param)
+{
+	guard(mutex)(&hw_devices_lock);
+	return sysfs_emit(buffer, "%s\n", hw_patterns);
+}
+
+static const struct kernel_param_ops hw_patterns_ops = {
+	.set = hw_patterns_set,
+	.get = hw_patterns_get,
+};
+
+module_param_cb(devices, &hw_patterns_ops, NULL, 0644);
+MODULE_PARM_DESC(devices,
+		 "names of the devices to adopt, as patterns: siw*,!siw3; may be changed at any time (default *)");
+
+/* Devices ******************************************************************* */
+
+static void hw_device_work(struct work_struct *work)
+{
+	struct hw_device *dev = container_of(work, struct hw_device, work);
+	const bool wanted = hw_device_wanted(dev);
+	struct hw_rnic *rnic;
+
+	if (wanted && !dev->rnic) {
+		rnic = hw_rnic_create(dev->ibdev);
+		if (IS_ERR(rnic))
+			dev_warn(&dev->ibdev->dev, "krdma: not adopted: %pe\n", rnic);
+		else
+			dev->rnic = rnic;
+	} else if (!wanted && dev->rnic) {
+		hw_rnic_destroy(dev->rnic);
+		dev->rnic = NULL;
+	}
+	if (READ_ONCE(dev->leaves))
+		complete_all(&dev->done);
+}
+
+/* Is it the device of an RNIC, with which the kAL shows the RNIC to ib_core? */
+static bool hw_device_is_kals(const struct ib_device *ibdev)
+{
+	return !strcmp(module_name(ibdev->ops.owner), "krdma");
+}
+
+/* Does the device make reliable connections by rdma_cm? */
+static bool hw_device_usable(struct ib_device *ibdev)
+{
+	u32 port;
+
+	if (ibdev->type == RDMA_DEVICE_TYPE_SMI || !ibdev->phys_port_cnt)
+		return false;
+	rdma_for_each_port(ibdev, port)
+		if (!rdma_cap_ib_cm(ibdev, port) && !rdma_cap_iw_cm(ibdev, port))
+			return false;
+	return !hw_device_is_kals(ibdev);
+}
+
+static int hw_client_add(struct ib_device *ibdev);
+static void hw_client_remove(struct ib_device *ibdev, void *data);
+
+static struct ib_client hw_client = {
+	.name = "krdma_hw",
+	.add = hw_client_add,
+	.remove = hw_client_remove,
+};
+
+static int hw_client_add(struct ib_device *ibdev)
+{
+	struct hw_device *dev;
+
+	if (!hw_device_usable(ibdev))
+		return -EOPNOTSUPP;
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->ibdev = ibdev;
+	INIT_WORK(&dev->work, hw_device_work);
+	init_completion(&dev->done);
+	ib_set_client_data(ibdev, &hw_client, dev);
+	scoped_guard(mutex, &hw_devices_lock)
+		list_add_tail(&dev->node, &hw_devices);
+	queue_work(hw_wq, &dev->work);
+	return 0;
+}
+
+/* Under load, too. The RNIC is gone on return. */
+static void hw_client_remove(struct ib_device *ibdev, void *data)
+{
+	struct hw_device *dev = data;
+
+	scoped_guard(mutex, &hw_devices_lock) {
+		list_del(&dev->node);
+		WRITE_ONCE(dev->leaves, true);
+	}
+	queue_work(hw_wq, &dev->work);
+	wait_for_completion(&dev->done);
+	/* the work item itself, which completed it */
+	cancel_work_sync(&dev->work);
+	kfree(dev);
+}
+
+/* The module **************************************************************** */
+
+static int __init hw_init(void)
+{
+	int ret;
+
+	hw_wq = alloc_workqueue("krdma_hw", WQ_UNBOUND, 0);
+	if (!hw_wq)
+		return -ENOMEM;
+	ret = ib_register_client(&hw_client);
+	if (ret)
+		destroy_workqueue(hw_wq);
+	return ret;
+}
+
+static void __exit hw_exit(void)
+{
+	ib_unregister_client(&hw_client);
+	destroy_workqueue(hw_wq);
+}
+
+module_init(hw_init);
+module_exit(hw_exit);
+
+MODULE_DESCRIPTION("krdma provider: the RDMA devices that the kernel drives");
+MODULE_LICENSE("Dual MIT/GPL");

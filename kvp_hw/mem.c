@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Protection domains and memory regions.
+ *
+ * Memory of a user is registered by the device's own registration (ib_reg_user_mr()), which pins
+ * the memory and charges it to the calling process. A region by fast registration would be as
+ * short as the device's page list, and would need a connected service queue pair for each
+ * protection domain.
+ *
+ * The device checks all accesses. Only one check is ours: all objects of a user without library
+ * belong to the kernel, as far as the device knows, so a user's element must name a region of
+ * that user's protection domain (hw_mem_is_users()). It could else name the kernel's memory.
+ */
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "hw.h"
+
+/* Protection domains ******************************************************** */
+
+int hw_pd_alloc(struct ri_pd *ri, struct ri_udata *udata)
+{
+	struct hw_pd *pd = hw_pd(ri);
+
+	pd->ib = ib_alloc_pd(hw_rnic(ri->obj.rnic)->ibdev, 0);
+	return PTR_ERR_OR_ZERO(pd->ib);
+}
+
+void hw_pd_dealloc(struct ri_pd *ri)
+{
+	ib_dealloc_pd(hw_pd(ri)->ib);
+}
+
+/* The table of regions ****************************************************** */
+
+static u32 hw_mr_index(u32 stag)
+{
+	return stag >> 8;
+}
+
+static int hw_mr_publish(struct hw_mr *mr)
+{
+	struct hw_rnic *hw = hw_rnic(mr->ri.obj.rnic);
+
+	/* the RNIC-PI has one STag for local and remote use */
+	if (mr->ib->rkey && mr->ib->rkey != mr->ib->lkey)
+		return -EOPNOTSUPP;
+	mr->ri.stag = mr->ib->lkey;
+	return xa_err(xa_store_irq(&hw->mrs, hw_mr_index(mr->ri.stag), mr, GFP_KERNEL_ACCOUNT));
+}
+
+/**
+ * hw_mr_find() - find a region by its STag, with any key
+ * @hw: RNIC
+ * @stag: STag
+ *
+ * Return: the region, which the consumer must not deregister meanwhile, or NULL. Context: any.
+ */
+struct hw_mr *hw_mr_find(struct hw_rnic *hw, u32 stag)
+{
+	return xa_load(&hw->mrs, hw_mr_index(stag));
+}
+
+/**
+ * hw_mem_is_users() - may a user without library name this STag?
+ * @hw: RNIC
+ * @pd: protection domain of the user's queue
+ * @stag: STag of an element or of a local invalidation
+ *
+ * Return: false also if no region has the STag; the device would refuse it. Context: any.
+ */
+bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag)
+{
+	const struct hw_mr *mr;
+	unsigned long flags;
+	bool ret;
+
+	xa_lock_irqsave(&hw->mrs, flags);
+	mr = xa_load(&hw->mrs, hw_mr_index(stag));
+	ret = mr && mr->ri.pd == pd;
+	xa_unlock_irqrestore(&hw->mrs, flags);
+	if (!ret)
+		hw_count(hw, HW_CNT_LKEY_REFUSED);
+	return ret;
+}
+
+/* Regions ******************************************************************* */
+
+/*
+ * Drivers that read the user library's bytes of a registration without a look whether there are
+ * any. They cannot register memory for a kernel consumer of ib_core.
+ */
+static bool hw_mr_needs_library(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_IRDMA;
+}
+
+int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_udata *udata)
+{
+	struct ib_pd *pd = hw_pd(ri->pd)->ib;
+	struct hw_mr *mr = hw_mr(ri);
+	int ret;
+
+	if (hw_mr_needs_library(pd->device) || attr->dmabuf)
+		return -EOPNOTSUPP;
+	/* the peer's addresses would be from 0 on, which no kernel interface asks of a device */
+	if (attr->access & IB_ZERO_BASED)
+		return -EOPNOTSUPP;
+	mr->ib = ib_reg_user_mr(pd, attr->start, attr->length, attr->iova,
+				attr->access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB));
+	if (IS_ERR(mr->ib))
+		return PTR_ERR(mr->ib);
+	ret = hw_mr_publish(mr);
+	if (ret)
+		ib_dereg_mr(mr->ib);
+	return ret;
+}
+
+/* The protection domain's own STag of all kernel memory, for local use. */
+int hw_mr_register_dma(struct ri_mr *ri, int access)
+{
+	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_OPTIONAL))
+		return -EOPNOTSUPP;
+	ri->stag = hw_pd(ri->pd)->ib->local_dma_lkey;
+	return 0;
+}
+
+int hw_mr_alloc(struct ri_mr *ri)
+{
+	const struct ri_page_list *list = &ri->list;
+	struct hw_mr *mr = hw_mr(ri);
+	int ret = -ENOMEM;
+
+	mr->sg = kvcalloc(list->max, sizeof(*mr->sg), GFP_KERNEL_ACCOUNT);
+	if (!mr->sg)
+		return -ENOMEM;
+	sg_init_table(mr->sg, list->max);
+	mr->ib = ib_alloc_mr(hw_pd(ri->pd)->ib,
+			     list->ends ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG, list->max);
+	if (IS_ERR(mr->ib)) {
+		ret = PTR_ERR(mr->ib);
+		goto err_sg;
+	}
+	ret = hw_mr_publish(mr);
+	if (!ret)
+		return 0;
+	ib_dereg_mr(mr->ib);
+err_sg:
+	kvfree(mr->sg);
+	return ret;
+}
+
+int hw_mr_deregister(struct ri_mr *ri)
+{
+	struct hw_rnic *hw = hw_rnic(ri->obj.rnic);
+	struct hw_mr *mr = hw_mr(ri);
+	const u32 index = hw_mr_index(ri->stag);
+	int ret;
+
+	if (!mr->ib)
+		return 0;
+	/* not found any more before the device can use the STag again */
+	xa_erase_irq(&hw->mrs, index);
+	ret = ib_dereg_mr(mr->ib);
+	if (ret) {
+		/* the slot was in use a moment ago: its memory is there */
+		xa_store_irq(&hw->mrs, index, mr, GFP_KERNEL | __GFP_NOFAIL);
+		return ret;
+	}
+	kvfree(mr->sg);
+	return 0;
+}
+
+/* Fast registration ********************************************************* */
+
+/* Elements of any address and length, cut at @length. */
+static unsigned int hw_mr_fill_gaps(const struct hw_mr *mr, u64 length)
+{
+	const struct ri_page_list *list = &mr->ri.list;
+	struct scatterlist *sg = mr->sg;
+	unsigned int i;
+	u64 begin = 0;
+
+	for (i = 0; i < list->num && begin < length; i++, sg++) {
+		sg_dma_address(sg) = list->pages[i];
+		sg_dma_len(sg) = min(list->ends[i], length) - begin;
+		begin = list->ends[i];
+	}
+	return i;
+}
+
+/* Whole pages; the first byte is at @offset of the first. */
+static unsigned int hw_mr_fill_pages(const struct hw_mr *mr, u32 offset, u64 length)
+{
+	const struct ri_page_list *list = &mr->ri.list;
+	const u64 page_size = BIT_ULL(list->page_shift);
+	struct scatterlist *sg = mr->sg;
+	unsigned int i;
+
+	for (i = 0; i < list->num && length; i++, sg++) {
+		const u32 len = min(page_size - offset, length);
+
+		sg_dma_address(sg) = list->pages[i] + offset;
+		sg_dma_len(sg) = len;
+		length -= len;
+		offset = 0;
+	}
+	return i;
+}
+
+/**
+ * hw_mr_map_list() - give the driver the list that a fast registration is to name
+ * @mr: region of hw_mr_alloc(), whose list the consumer filled
+ * @iova: tagged offset of the first byte
+ * @length: length in bytes
+ *
+ * Return: 0, -EINVAL (the list is shorter than @length), or the driver's error. Context: any.
+ */
+int hw_mr_map_list(struct hw_mr *mr, u64 iova, u64 length)
+{
+	const u32 page_size = mr->ri.list.ends ? PAGE_SIZE : BIT(mr->ri.list.page_shift);
+	unsigned int i, n;
+	u64 named = 0;
+
+	if (!mr->sg || !length)
+		return -EINVAL;
+	n = mr->ri.list.ends ? hw_mr_fill_gaps(mr, length) :
+			       hw_mr_fill_pages(mr, iova & (page_size - 1), length);
+	for (i = 0; i < n; i++)
+		named += sg_dma_len(mr->sg + i);
+	if (named != length)
+		return -EINVAL;
+	if (ib_map_mr_sg(mr->ib, mr->sg, n, NULL, page_size) != n)
+		return -EINVAL;
+	mr->ib->iova = iova;
+	return 0;
+}

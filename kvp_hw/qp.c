@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Queue pairs and shared receive queues. A queue pair is taken to INIT when it is created, so that
+ * receives can be posted before the connection. conn.c takes it to RTS.
+ */
+#include <linux/cleanup.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+
+#include "hw.h"
+
+const struct rhashtable_params hw_qp_params = {
+	.key_len = sizeof(struct ib_qp *),
+	.key_offset = offsetof(struct hw_qp_ref, ib),
+	.head_offset = offsetof(struct hw_qp_ref, node),
+	.automatic_shrinking = true,
+};
+
+/* Shared receive queues ***************************************************** */
+
+static void hw_srq_event(struct ib_event *event, void *context)
+{
+	struct hw_srq *srq = context;
+
+	hw_events_raise(&srq->events, event->event);
+}
+
+int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_udata *udata)
+{
+	struct hw_srq *srq = hw_srq(ri);
+	struct ib_srq_init_attr init = {
+		.event_handler = hw_srq_event,
+		.srq_context = srq,
+		.attr = attr->attr,
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	/* a limit is armed, not created */
+	init.attr.srq_limit = 0;
+	hw_events_init(&srq->events, ri->obj.rnic, &ri->obj);
+	srq->ib = ib_create_srq(hw_pd(ri->pd)->ib, &init);
+	if (IS_ERR(srq->ib))
+		return PTR_ERR(srq->ib);
+	attr->attr.max_wr = init.attr.max_wr;
+	attr->attr.max_sge = init.attr.max_sge;
+	return 0;
+}
+
+int hw_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		  struct ri_udata *udata)
+{
+	struct ib_srq_attr copy = *attr;
+
+	/* drivers resize only rings that a user library shares */
+	if (mask & IB_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	return ib_modify_srq(hw_srq(ri)->ib, &copy, mask);
+}
+
+int hw_srq_query(struct ri_srq *ri, struct ib_srq_attr *attr)
+{
+	return ib_query_srq(hw_srq(ri)->ib, attr);
+}
+
+void hw_srq_destroy(struct ri_srq *ri)
+{
+	struct hw_srq *srq = hw_srq(ri);
+
+	ib_destroy_srq(srq->ib);
+	hw_events_end(&srq->events);
+}
+
+/* Creation ****************************************************************** */
+
+static void hw_qp_event(struct ib_event *event, void *context)
+{
+	struct hw_qp *qp = context;
+
+	hw_events_raise(&qp->events, event->event);
+}
+
+/* One entry more for the marker of hw_qp_drain(), as far as the device has room. */
+static u32 hw_qp_with_marker(u32 wr, u32 max)
+{
+	return wr && wr < max ? wr + 1 : wr;
+}
+
+static void hw_qp_init_attr(struct hw_qp *qp, const struct ri_qp_init_attr *attr,
+			    struct ib_qp_init_attr *init)
+{
+	const struct ib_device_attr *limits = &qp->ri.obj.rnic->attr.limits;
+
+	*init = (struct ib_qp_init_attr) {
+		.event_handler = hw_qp_event,
+		.qp_context = qp,
+		.send_cq = hw_cq(attr->send_cq)->ib,
+		.recv_cq = hw_cq(attr->recv_cq)->ib,
+		.srq = attr->srq ? hw_srq(attr->srq)->ib : NULL,
+		.cap = attr->cap,
+		.sq_sig_type = attr->sq_sig_type,
+		.qp_type = IB_QPT_RC,
+	};
+	init->cap.max_send_wr = hw_qp_with_marker(max(attr->cap.max_send_wr, 1U),
+						  limits->max_qp_wr);
+	if (attr->srq) {
+		init->cap.max_recv_wr = 0;
+		init->cap.max_recv_sge = 0;
+	} else {
+		init->cap.max_recv_wr = hw_qp_with_marker(attr->cap.max_recv_wr,
+							  limits->max_qp_wr);
+	}
+}
+
+static int hw_qp_to_init(struct ib_qp *ib, int access)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = access,
+	};
+
+	return ib_modify_qp(ib, &attr,
+			    IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+}
+
+static int hw_qp_default_access(const struct ib_device *ibdev)
+{
+	return IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+	       (ibdev->attrs.atomic_cap != IB_ATOMIC_NONE ? IB_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+static int hw_qp_publish(struct hw_rnic *hw, struct hw_qp *qp)
+{
+	struct hw_qp_ref *ref = kzalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!ref)
+		return -ENOMEM;
+	ref->ib = qp->ib;
+	ref->qp = qp;
+	qp->ref = ref;
+	ret = rhashtable_insert_fast(&hw->qps, &ref->node, hw_qp_params);
+	if (ret)
+		kfree(ref);
+	return ret;
+}
+
+int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata *udata)
+{
+	struct hw_rnic *hw = hw_rnic(ri->obj.rnic);
+	struct hw_qp *qp = hw_qp(ri);
+	struct ib_qp_init_attr init;
+	int ret;
+
+	hw_events_init(&qp->events, ri->obj.rnic, &ri->obj);
+	qp->access = hw_qp_default_access(hw->ibdev);
+	hw_qp_init_attr(qp, attr, &init);
+	qp->ib = ib_create_qp(hw_pd(ri->pd)->ib, &init);
+	if (IS_ERR(qp->ib))
+		return PTR_ERR(qp->ib);
+	ret = hw_qp_to_init(qp->ib, qp->access);
+	if (!ret)
+		ret = hw_qp_publish(hw, qp);
+	if (ret) {
+		ib_destroy_qp(qp->ib);
+		hw_events_end(&qp->events);
+		return ret;
+	}
+	attr->cap.max_inline_data = max(attr->cap.max_inline_data, init.cap.max_inline_data);
+	return 0;
+}
+
+/**
+ * hw_qp_probe_inline() - find the most inline data that a device grants
+ * @ibdev: device
+ *
+ * No attribute of a device says it. Return: bytes, 0 also if no queue pair can be made.
+ * Context: may sleep.
+ */
+u32 hw_qp_probe_inline(struct ib_device *ibdev)
+{
+	const struct ib_cq_init_attr cq_attr = { .cqe = 4 };
+	struct ib_qp_init_attr init = {
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	u32 granted = 0, step;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+
+	pd = ib_alloc_pd(ibdev, 0);
+	if (IS_ERR(pd))
+		return 0;
+	cq = ib_create_cq(ibdev, NULL, NULL, NULL, &cq_attr);
+	if (IS_ERR(cq))
+		goto out;
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	for (step = SZ_2K; step >= 4; step /= 2) {
+		init.cap.max_inline_data = granted + step;
+		qp = ib_create_qp(pd, &init);
+		if (IS_ERR(qp))
+			continue;
+		/* some drivers grant less than what was asked for, without an error */
+		if (init.cap.max_inline_data >= granted + step)
+			granted += step;
+		ib_destroy_qp(qp);
+	}
+	ib_destroy_cq(cq);
+out:
+	ib_dealloc_pd(pd);
+	return granted;
+}
+
+/* Queries and states ******************************************************** */
+
+int hw_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
+		struct ri_qp_init_attr *init_attr)
+{
+	struct ib_qp_init_attr init = {};
+	struct hw_qp *qp = hw_qp(ri);
+	int ret;
+
+	ret = ib_query_qp(qp->ib, attr, mask, &init);
+	if (ret)
+		return ret;
+	attr->qp_access_flags = qp->access;
+	attr->max_dest_rd_atomic = qp->ird;
+	attr->max_rd_atomic = qp->ord;
+	init_attr->cap = init.cap;
+	init_attr->sq_sig_type = init.sq_sig_type;
+	init_attr->qp_type = IB_QPT_RC;
+	return 0;
+}
+
+/* The present state; drivers that do not answer have an unusable queue pair. */
+static enum ib_qp_state hw_qp_state(struct hw_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	return ib_query_qp(qp->ib, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR : attr.qp_state;
+}
+
+/* Take the queue pair to the error state, in which it flushes. May sleep. */
+int hw_qp_fail(struct hw_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+}
+
+static int hw_qp_set_access(struct hw_qp *qp, int access)
+{
+	struct ib_qp_attr attr = { .qp_access_flags = access };
+	const enum ib_qp_state state = hw_qp_state(qp);
+	int ret = 0;
+
+	if (state == IB_QPS_INIT)
+		ret = hw_qp_to_init(qp->ib, access);
+	else if (state == IB_QPS_RTR || state == IB_QPS_RTS)
+		ret = ib_modify_qp(qp->ib, &attr, IB_QP_ACCESS_FLAGS);
+	if (!ret)
+		qp->access = access;
+	return ret;
+}
+
+static int hw_qp_reset(struct hw_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+}
+
+/* InfiniBand's SQD: the send queue rests. iWARP's drivers end the stream in that state. */
+static int hw_qp_rest(struct hw_qp *qp, const struct ib_qp_attr *from, int mask)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_SQD,
+		.en_sqd_async_notify = from->en_sqd_async_notify,
+	};
+
+	if (!(mask & IB_QP_EN_SQD_ASYNC_NOTIFY) || rdma_protocol_iwarp(qp->ib->device, 1))
+		return -EINVAL;
+	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY);
+}
+
+static int hw_qp_go_on(struct hw_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+
+	return hw_qp_state(qp) == IB_QPS_SQD ? ib_modify_qp(qp->ib, &attr, IB_QP_STATE) : -EINVAL;
+}
+
+int hw_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp)
+{
+	struct hw_qp *qp = hw_qp(ri);
+	int ret = 0;
+
+	if (llp)
+		return -EINVAL;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		ret = hw_qp_set_access(qp, attr->qp_access_flags);
+	if (ret || !(mask & IB_QP_STATE))
+		return ret;
+	switch (attr->qp_state) {
+	case IB_QPS_RESET:
+		return hw_qp_reset(qp);
+	case IB_QPS_INIT:
+		return hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EINVAL;
+	case IB_QPS_RTS:
+		return hw_qp_go_on(qp);
+	case IB_QPS_SQD:
+		return hw_qp_rest(qp, attr, mask);
+	case IB_QPS_ERR:
+		return hw_qp_fail(qp);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Destruction *************************************************************** */
+
+/*
+ * Post a marker to each queue. In the error state the queue returns it behind all that was posted.
+ * Return: the number of markers.
+ */
+static unsigned int hw_qp_post_markers(struct hw_qp *qp)
+{
+	struct ib_rdma_wr send = {
+		.wr = {
+			.wr_id = (uintptr_t)qp,
+			.opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+	};
+	struct ib_recv_wr recv = { .wr_id = (uintptr_t)qp };
+	const struct ib_send_wr *bad_send;
+	const struct ib_recv_wr *bad_recv;
+	unsigned int markers = 0;
+
+	if (!ib_post_send(qp->ib, &send.wr, &bad_send))
+		markers++;
+	if (!qp->ri.srq && !ib_post_recv(qp->ib, &recv, &bad_recv))
+		markers++;
+	return markers;
+}
+
+static bool hw_qp_take_all(struct hw_qp *qp)
+{
+	return hw_cq_hold(hw_cq(qp->ri.send_cq)) &&
+	       (qp->ri.recv_cq == qp->ri.send_cq || hw_cq_hold(hw_cq(qp->ri.recv_cq)));
+}
+
+/*
+ * Wait until the queue pair's last completion is in its CQs, and take them all out: a driver may
+ * leave them there, with the address of a queue pair that is gone.
+ */
+static void hw_qp_drain(struct hw_qp *qp)
+{
+	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(hw_drain_timeout_ms));
+	unsigned int markers;
+
+	WRITE_ONCE(qp->drained, 1);
+	if (hw_qp_fail(qp) || !hw_qp_take_all(qp))
+		return;
+	markers = hw_qp_post_markers(qp);
+	while (hw_qp_take_all(qp) && READ_ONCE(qp->drained) <= markers) {
+		if (time_after(jiffies, end)) {
+			hw_count(hw_rnic(qp->ri.obj.rnic), HW_CNT_DRAIN_TIMEOUT);
+			return;
+		}
+		usleep_range(50, 200);
+	}
+}
+
+/* No poll knows the queue pair after this. */
+static void hw_qp_forget(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	struct hw_cq *send_cq = hw_cq(qp->ri.send_cq);
+	struct hw_cq *recv_cq = hw_cq(qp->ri.recv_cq);
+
+	rhashtable_remove_fast(&hw->qps, &qp->ref->node, hw_qp_params);
+	/* a poll that found the entry before holds the lock of its CQ */
+	scoped_guard(spinlock_irqsave, &send_cq->lock)
+		WRITE_ONCE(qp->ref->qp, NULL);
+	scoped_guard(spinlock_irqsave, &recv_cq->lock)
+		WRITE_ONCE(qp->ref->qp, NULL);
+	kfree_rcu(qp->ref, rcu);
+}
+
+void hw_qp_destroy(struct ri_qp *ri)
+{
+	struct hw_qp *qp = hw_qp(ri);
+
+	hw_qp_drain(qp);
+	hw_qp_forget(qp);
+	ib_destroy_qp(qp->ib);
+	hw_events_end(&qp->events);
+}
