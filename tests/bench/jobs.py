@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""What is measured: the list of jobs of a run, a job for each stack, measurement and round.
+"""The list of jobs of a run: a job for each stack, measurement and round.
 
-Stacks follow each other within a measurement, so that what changes on the machine over time
-meets all of them. How often a program repeats its work depends on how fast that stack is
-known to be; its own command is kept with the result.
+Within a measurement the stacks follow each other, so that changes on the machine affect all of
+them. The number of repetitions of a program depends on the expected speed of the stack. The
+command of the job is kept with its result.
 """
 import math
 import re

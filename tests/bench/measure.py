@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""In the guest: runs the jobs of a file one after the other and writes what came of each.
+"""Runs in the guest: runs the jobs of a file one after the other and writes their results.
 
     measure.py JOBS RESULTS
 
-A job is a line of JSON (tests/bench/jobs.py makes them): what to run on which stack, under
-which MTU and CRC setting. A result is the job with the commands, their output as it was, and
-an error if it did not work; it is a line of JSON too. Progress goes to the host by the event
-port, descriptor 3.
+A job is a line of JSON, made by tests/bench/jobs.py: the program, the stack, the MTU and the CRC
+setting. A result is also a line of JSON: the job with the commands, their unchanged output, and
+an error if the job failed. Progress goes to the host through the event port, descriptor 3.
 """
 import glob
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""What the measuring programs print, read. Text in, figures out; used in the guest, where a
-job that printed nonsense begins again, and by the report, which works from the raw output."""
+"""Reads figures from the output of the measuring programs. The guest uses it to repeat a job
+whose output is invalid. The report uses it, too, because it works from the raw output."""
 import json
 import re
 

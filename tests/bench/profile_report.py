@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""Samples of perf to a table: which functions the instructions of a measurement went to.
+"""Makes a table from samples of perf: the instructions of a measurement by function.
 
-Only the steady part counts: between the first and the last tenth of the samples that hit
-the stack's own module (for TCP: iperf3), so that starting programs and connecting do not.
+Only the steady part counts: the first and the last tenth of the samples in the stack's own module
+(for TCP: iperf3) are left out. So the start of programs and connecting do not count.
 """
 import bisect
 import collections

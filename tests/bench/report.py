@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""Results to a report: one HTML file with tables, ratios and plots, and a short table of text.
+"""Makes a report from results: an HTML file with tables, ratios and plots, and a short text table.
 
-Everything is worked out from the programs' own output. A figure is the median of the rounds;
-a measurement that failed is shown as that, with what was said.
+All figures are computed from the output of the programs. A figure is the median of the rounds. A
+measurement that failed is shown as failed, with its error.
 """
 import html
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""What make bench reads and works out, on output as the programs printed it once.
+"""Tests of the parsing and computing of make bench, with recorded output of the programs.
 
     python3 -m unittest discover -s tests/bench
 """

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A kernel consumer for tests: connections with both ends here, memory, and
- * work requests that are waited for. Failures are counted and printed.
+ * A kernel consumer for tests: connections with both ends on this RNIC, memory, and work
+ * requests that are waited for. Failures are counted and printed.
  */
 #ifndef KRDMA_KTEST_H
 #define KRDMA_KTEST_H
@@ -92,10 +92,10 @@ struct kt_check {
 #define KT_ALL	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |               \
 		 IB_ACCESS_REMOTE_WRITE)
 #define KT_PAGES	16
-#define KT_INLINE	128	/* octets that a work request may hold */
-#define KT_QUEUE	64	/* work requests that a queue holds */
+#define KT_INLINE	128	/* bytes of inline data of a work request */
+#define KT_QUEUE	64	/* work requests in a queue */
 #define KT_READS	8	/* IRD and ORD */
-#define KT_PATIENCE	(60 * HZ) /* an emulated machine is slow */
+#define KT_PATIENCE	(60 * HZ) /* long, because an emulated machine is slow */
 
 extern const struct kt_check kt_frmr_checks[];
 extern const struct kt_check kt_message_checks[];
@@ -115,7 +115,7 @@ extern unsigned int kt_failures;
 		kt_ok;                                                         \
 	})
 
-/* ktest_rnic.c; @ndev: any that is registered */
+/* ktest_rnic.c; @ndev: any registered network device */
 void kt_check_register(struct net_device *ndev);
 
 int kt_listen(__be32 addr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What a check of the test consumer runs on: a connection with memory on both
- * sides. Each check has its own, because a refusal ends one.
+ * The environment of a check of the test consumer: a connection with memory on both sides.
+ * Each check makes its own, because a refusal ends the connection.
  */
 #include <linux/mm.h>
 
@@ -22,11 +22,11 @@ static bool kt_bed_open(struct kt_bed *bed, unsigned int npages,
 
 static void kt_bed_close(struct kt_bed *bed)
 {
-	/* the queues are drained before the regions go */
+	/* the queues are drained before the regions are destroyed */
 	if (bed->pair.client.id && !IS_ERR(bed->pair.client.id) &&
 	    bed->pair.client.id->qp)
 		ib_drain_qp(bed->pair.client.id->qp);
-	/* one with a shared queue can be drained once, which is its check's */
+	/* a shared queue can be drained once, and its check does that */
 	if (bed->pair.server.id && bed->pair.server.id->qp &&
 	    !bed->pair.server.srq)
 		ib_drain_qp(bed->pair.server.id->qp);
@@ -44,7 +44,7 @@ struct ib_sge kt_sge(const struct kt_mem *mem, u32 len)
 	};
 }
 
-/* Both sides' memory is registered; the target with those rights. */
+/* The memory of both sides is registered; @access: rights of the target. */
 void kt_reg_both(struct kt_bed *bed, int access)
 {
 	KT_EXPECT(!kt_post_reg(&bed->pair.client, &bed->near,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The test consumer's connections, memory and work requests. Both ends of a
- * connection are on the RNIC with the address that the module parameter names.
- * The module's initialisation runs all checks and answers -EIO when one failed.
+ * The test consumer's connections, memory and work requests. Both ends of a connection are on
+ * the RNIC with the address in the module parameter. The module's initialisation runs all
+ * checks and returns -EIO if one fails.
  */
 #include <linux/inet.h>
 #include <linux/module.h>
@@ -31,7 +31,7 @@ static void kt_event(struct ib_event *event, void *context)
 	struct kt_side *side = context;
 	struct kt_op *op = NULL;
 
-	/* the RNIC may be in the middle of what a post wants */
+	/* softirqs must be off: the RNIC may be in the middle of work that a post needs */
 	KT_EXPECT(softirq_count());
 	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
 		op = xchg(&side->posts, NULL);
@@ -76,7 +76,7 @@ static int kt_side_open(struct kt_side *side)
 	side->pd = ib_alloc_pd(side->id->device, 0);
 	if (IS_ERR(side->pd))
 		return PTR_ERR(side->pd);
-	/* for all work requests and for those that drain the queues */
+	/* room for all work requests, and for those that drain the queues */
 	side->cq = ib_alloc_cq(side->id->device, NULL, 2 * KT_QUEUE + 2, 0,
 			       IB_POLL_WORKQUEUE);
 	if (IS_ERR(side->cq)) {
@@ -109,7 +109,7 @@ static int kt_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		ret = kt_side_open(side) ?: rdma_accept(id, &param);
 		if (ret)
 			side->gone = true;
-		/* it is destroyed with the pair, not by rdma_cm */
+		/* the pair destroys it, not rdma_cm */
 		complete(&side->changed);
 		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -170,7 +170,10 @@ struct ib_device *kt_device(void)
 	return kt_listener->device;
 }
 
-/* The client's QP exists before it connects; @srq entries for the server, see kt_check. */
+/*
+ * The client's QP exists before it connects. The server gets a queue of @srq entries, see
+ * kt_check.
+ */
 int kt_pair_open(struct kt_pair *pair, unsigned int srq)
 {
 	struct rdma_conn_param param = {
@@ -235,13 +238,13 @@ static bool kt_side_ended(struct kt_side *side)
 	return true;
 }
 
-/* The connection ends by itself on both sides. */
+/* The connection must end by itself on both sides. */
 bool kt_pair_ended(struct kt_pair *pair)
 {
 	return kt_side_ended(&pair->client) && kt_side_ended(&pair->server);
 }
 
-/* An asynchronous event of that type has come, or comes in time. */
+/* An asynchronous event of that type must come in time. */
 bool kt_event_wait(struct kt_side *side, enum ib_event_type type)
 {
 	while (!test_bit(type, &side->events))
@@ -267,7 +270,7 @@ void kt_op_init(struct kt_op *op)
 	init_completion(&op->done);
 }
 
-/* Returns the completion's status, or an errno. */
+/* Return: the completion's status, or an errno. */
 int kt_op_wait(struct kt_op *op)
 {
 	if (!wait_for_completion_timeout(&op->done, KT_PATIENCE))
@@ -275,7 +278,7 @@ int kt_op_wait(struct kt_op *op)
 	return op->wc.status;
 }
 
-/* Post and wait; also checks what the completion says that it was. */
+/* Post and wait. The opcode of the completion is checked, too. */
 int kt_do(struct kt_side *side, struct ib_send_wr *wr, enum ib_wc_opcode opcode)
 {
 	struct kt_op op;
@@ -325,7 +328,7 @@ int kt_post_recv(struct kt_side *side, struct kt_op *op, struct ib_sge *sge)
 	return ib_post_recv(side->id->qp, &wr, NULL);
 }
 
-/* A Send without data that nobody waits for yet; any context. */
+/* Post a Send without data and do not wait for it; any context. */
 int kt_post_empty(struct kt_side *side, struct kt_op *op)
 {
 	struct ib_send_wr wr = {
@@ -363,7 +366,7 @@ int kt_post_rdma(struct kt_side *side, enum ib_wr_opcode opcode,
 		.rkey = key,
 	};
 
-	/* what is invalidated is the sink; rdma_rw has an old key here, too */
+	/* the sink is invalidated; rdma_rw also has an old key here */
 	if (opcode == IB_WR_RDMA_READ_WITH_INV)
 		wr.wr.ex.invalidate_rkey = sge->lkey ^ 1;
 	return kt_do(side, &wr.wr, opcode == IB_WR_RDMA_WRITE ?
@@ -386,7 +389,7 @@ void kt_mem_free(struct kt_mem *mem)
 	kvfree(mem->pages);
 }
 
-/* Every other page that the allocator gives, so that none follows the one before. */
+/* Take every other page from the allocator, so that no two are contiguous. */
 int kt_mem_alloc(struct kt_mem *mem, struct ib_pd *pd, unsigned int npages)
 {
 	struct scatterlist *sg;
@@ -417,7 +420,7 @@ err:
 	return ret;
 }
 
-/* All pages, from @offset of the first on. */
+/* The elements of all pages, from @offset in the first on. */
 int kt_mem_map(struct kt_mem *mem, unsigned int offset)
 {
 	int n = ib_map_mr_sg(mem->mr, mem->sgt.sgl, mem->npages, &offset,
@@ -426,13 +429,13 @@ int kt_mem_map(struct kt_mem *mem, unsigned int offset)
 	return n == mem->npages ? 0 : n < 0 ? n : -EIO;
 }
 
-/* of the pattern of kt_mem_fill() */
+/* a byte of the pattern of kt_mem_fill() */
 u8 kt_octet(unsigned int at, u8 seed)
 {
 	return seed ? (u8)(at * 7 + (at >> 8) * 13 + seed) : 0;
 }
 
-/* with a pattern; seed 0 is zeroes */
+/* Fill with a pattern; seed 0 means zeroes. */
 void kt_mem_fill(struct kt_mem *mem, u8 seed)
 {
 	unsigned int at;
@@ -442,7 +445,7 @@ void kt_mem_fill(struct kt_mem *mem, u8 seed)
 			kt_octet(at, seed);
 }
 
-/* octets @from to before @to have the pattern of kt_mem_fill() */
+/* Do the bytes from @from to before @to have the pattern of kt_mem_fill()? */
 bool kt_mem_is(struct kt_mem *mem, unsigned int from, unsigned int to, u8 seed)
 {
 	const u8 *va;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's completion queues: new sizes, what a full one does,
- * the CPU that events of a completion vector are raised on, and moderation. The
- * completions are those of receives that a queue pair in the error state flushes,
- * so no connection is needed.
+ * Checks of a kernel consumer's completion queues: new sizes, overflow, the CPU on which
+ * events of a completion vector are raised, and moderation. The completions are receives that
+ * a queue pair in the error state flushes, so no connection is needed.
  */
 #include <linux/cpumask.h>
 #include <linux/preempt.h>
 
 #include "ktest.h"
 
-#define KT_PERIOD	60000	/* microseconds that moderation holds an event back */
+#define KT_PERIOD	60000	/* microseconds for which moderation delays an event */
 
 /**
  * struct kt_queue - a completion queue and who fills it
@@ -38,7 +37,7 @@ static void kt_queue_event(struct ib_cq *cq, void *context)
 {
 	struct kt_queue *q = context;
 
-	/* what is posted from here must not be sent here: the socket may be locked for us */
+	/* softirqs must be off, so that a post does not send here: the socket may be locked */
 	KT_EXPECT(softirq_count());
 	q->cpu = raw_smp_processor_id();
 	q->when = ktime_get();
@@ -64,7 +63,7 @@ static void kt_queue_close(struct kt_queue *q)
 		ib_dealloc_pd(q->pd);
 }
 
-/* With @cqe entries; its events are raised by @vector. */
+/* Create the queue with @cqe entries and that completion vector. */
 static bool kt_queue_open(struct kt_queue *q, u32 cqe, u32 vector)
 {
 	const struct ib_cq_init_attr attr = { .cqe = cqe, .comp_vector = vector };
@@ -89,7 +88,7 @@ static bool kt_queue_open(struct kt_queue *q, u32 cqe, u32 vector)
 	       KT_EXPECT(!ib_modify_qp(q->qp, &error, IB_QP_STATE));
 }
 
-/* Post @n receives at once: they complete together, and so raise one event. */
+/* Post @n receives at once: they complete together and so raise one event. */
 static void kt_queue_add(struct kt_queue *q, u64 first, unsigned int n)
 {
 	struct ib_recv_wr wr[16] = {};
@@ -113,7 +112,7 @@ static bool kt_queue_wait(struct kt_queue *q)
 	return wait_for_completion_timeout(&q->event, KT_PATIENCE);
 }
 
-/* @n completions wait when it returns. */
+/* On return @n completions wait. */
 static void kt_queue_fill(struct kt_queue *q, u64 first, unsigned int n)
 {
 	kt_queue_arm(q);
@@ -121,7 +120,7 @@ static void kt_queue_fill(struct kt_queue *q, u64 first, unsigned int n)
 	KT_EXPECT(kt_queue_wait(q));
 }
 
-/* So many are there, flushed, in order, and no more. */
+/* Exactly that many flushed completions must wait, in order. */
 static void kt_queue_take(struct kt_queue *q, unsigned int n)
 {
 	struct ib_wc wc;
@@ -151,7 +150,7 @@ static void kt_cq_sizes(void)
 	KT_EXPECT(q.cq->cqe == 32);
 	KT_EXPECT(!ib_resize_cq(q.cq, 6) && q.cq->cqe == 8);
 	kt_queue_take(&q, 6);
-	/* and over the end of the ring, armed */
+	/* also across the end of the ring, with an armed queue */
 	kt_queue_fill(&q, 6, 7);
 	KT_EXPECT(ib_req_notify_cq(q.cq, IB_CQ_NEXT_COMP |
 						 IB_CQ_REPORT_MISSED_EVENTS) > 0);
@@ -167,7 +166,7 @@ out:
 	kt_queue_close(&q);
 }
 
-/* What does not fit is lost, and that is said once. */
+/* Completions without room are lost, and one event reports that. */
 static void kt_cq_overflow(void)
 {
 	struct kt_queue q;
@@ -176,7 +175,7 @@ static void kt_cq_overflow(void)
 		goto out;
 	kt_queue_fill(&q, 0, 8);
 	kt_queue_take(&q, 4);
-	/* with the queue pair gone all of it was reported */
+	/* the queue pair is gone, so all events were reported */
 	KT_EXPECT(!ib_destroy_qp(q.qp));
 	q.qp = NULL;
 	KT_EXPECT(q.errors == 1);
@@ -184,7 +183,7 @@ out:
 	kt_queue_close(&q);
 }
 
-/* Those of vector 0 are raised anywhere. */
+/* Events of vector 0 are raised on any CPU. */
 static void kt_cq_vectors(void)
 {
 	struct ib_device *dev = kt_device();
@@ -209,7 +208,7 @@ static void kt_cq_vectors(void)
 	}
 }
 
-/* How long after its completions does the event of @n of them come? */
+/* The time between @n completions and their event. */
 static s64 kt_queue_delay(struct kt_queue *q, unsigned int n)
 {
 	ktime_t begin = ktime_get();
@@ -227,14 +226,14 @@ static void kt_cq_moderation(void)
 	if (!kt_queue_open(&q, 16, 0))
 		goto out;
 	KT_EXPECT(!rdma_set_cq_moderation(q.cq, 5, KT_PERIOD));
-	/* fewer wait for the time */
+	/* fewer completions than the count wait for the period */
 	KT_EXPECT(kt_queue_delay(&q, 2) >= KT_PERIOD);
-	/* so many do not; the machine may be late, but not each time */
+	/* that many do not wait; the machine may be late, but not every time */
 	for (i = 0; i < 20; i++)
 		if (kt_queue_delay(&q, 5) < KT_PERIOD)
 			break;
 	KT_EXPECT(i < 20);
-	/* what is held back when moderation ends comes then */
+	/* a delayed event comes when moderation ends */
 	KT_EXPECT(!rdma_set_cq_moderation(q.cq, 1000, U16_MAX));
 	kt_queue_arm(&q);
 	kt_queue_add(&q, q.next, 1);

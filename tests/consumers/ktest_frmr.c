@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of fast registration and its end, by a kernel consumer: what works, and
- * that nothing else does. Each check has connections of its own, because a
- * refusal ends one.
+ * Checks of fast registration and invalidation by a kernel consumer: allowed accesses work,
+ * and all others are refused. Each check makes its own connections, because a refusal ends a
+ * connection.
  */
 #include <linux/mm.h>
 
 #include "ktest.h"
 
-/* An RDMA Read, then a Write, of all of a region with many pages. */
+/* An RDMA Read and then a Write of a whole region with many pages. */
 static void kt_many_pages(struct kt_bed *bed)
 {
 	u32 len = bed->far.npages * PAGE_SIZE;
@@ -25,13 +25,13 @@ static void kt_many_pages(struct kt_bed *bed)
 	KT_EXPECT(!kt_post_recv(&bed->pair.server, &recv, NULL));
 	KT_EXPECT(!kt_post_rdma(client, IB_WR_RDMA_WRITE, &sge,
 				bed->far.mr->iova, bed->far.mr->rkey));
-	/* a Send behind the Write says that it is placed */
+	/* when the Send behind the Write arrives, the Write is placed */
 	KT_EXPECT(!kt_post_send(client, NULL, 0));
 	KT_EXPECT(!kt_op_wait(&recv));
 	KT_EXPECT(kt_mem_is(&bed->far, 0, len, 9));
 }
 
-/* From the middle of a page, under another address and key, again and again. */
+/* From the middle of a page, with another address and key each time. */
 static void kt_register_again(struct kt_bed *bed)
 {
 	struct kt_side *server = &bed->pair.server;
@@ -51,7 +51,7 @@ static void kt_register_again(struct kt_bed *bed)
 		kt_mem_fill(&bed->far, i);
 		KT_EXPECT(!kt_post_rdma(&bed->pair.client, IB_WR_RDMA_READ, &sge,
 					mr->iova, mr->rkey));
-		/* the same octets, @from further in the pattern */
+		/* the same bytes, which begin at @from in the pattern */
 		KT_EXPECT(!memcmp(page_address(bed->near.pages[0]),
 				  page_address(bed->far.pages[0]) + from,
 				  PAGE_SIZE - from));
@@ -61,7 +61,7 @@ static void kt_register_again(struct kt_bed *bed)
 	}
 }
 
-/* The far side must refuse that access: it brings nothing and ends the connection. */
+/* The peer must refuse that access: no data moves, and the connection ends. */
 static void kt_refused(struct kt_bed *bed, enum ib_wr_opcode opcode, u64 addr,
 		       u32 len, u32 key)
 {
@@ -75,7 +75,7 @@ static void kt_refused(struct kt_bed *bed, enum ib_wr_opcode opcode, u64 addr,
 	kt_mem_fill(&bed->near, 77);
 	kt_mem_fill(&bed->far, 33);
 	ret = kt_post_rdma(&bed->pair.client, opcode, &sge, addr, key);
-	/* a Write is complete when it is sent */
+	/* a Write completes when it is sent */
 	if (opcode != IB_WR_RDMA_WRITE)
 		KT_EXPECT(ret == IB_WC_REM_ACCESS_ERR);
 	KT_EXPECT(kt_pair_ended(&bed->pair));
@@ -114,7 +114,7 @@ static void kt_remotely_invalidated(struct kt_bed *bed,
 	KT_EXPECT(!kt_op_wait(&recv));
 	KT_EXPECT(recv.wc.wc_flags & IB_WC_WITH_INVALIDATE &&
 		  recv.wc.ex.invalidate_rkey == key);
-	/* it can be registered again at once, and then the old key is no key */
+	/* it can be registered again at once, and then the old key is invalid */
 	ib_update_fast_reg_key(bed->far.mr, key + 1);
 	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
 	kt_refused(bed, opcode, bed->far.mr->iova, 64, key);
@@ -150,7 +150,7 @@ static void kt_local_dma_lkey(struct kt_bed *bed, enum ib_wr_opcode opcode)
 		   bed->pair.server.pd->local_dma_lkey);
 }
 
-/* Read with Invalidate: the data is there and the sink is gone. */
+/* Read with Invalidate: the data has arrived and the sink is invalid. */
 static void kt_read_with_inv(struct kt_bed *bed)
 {
 	u32 len = bed->near.npages * PAGE_SIZE;
@@ -182,7 +182,7 @@ static void kt_invalidated_twice(struct kt_bed *bed)
 	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
 	KT_EXPECT(!kt_post_inv(&bed->pair.server, key, 0));
 	KT_EXPECT(!kt_post_inv(&bed->pair.server, key, 0));
-	/* and it is as ready for the next registration as after once */
+	/* the next registration works as after one invalidation */
 	KT_EXPECT(!kt_reg_far(bed, KT_ALL));
 }
 
@@ -214,7 +214,7 @@ static void kt_no_all_memory_inv(struct kt_bed *bed)
 	KT_EXPECT(kt_pair_ended(&bed->pair));
 }
 
-/* A key that belongs to another region is refused when posting. */
+/* The key of another region is refused when the request is posted. */
 static void kt_key_of_another_region(struct kt_bed *bed)
 {
 	KT_EXPECT(kt_post_reg(&bed->pair.server, &bed->far,
@@ -231,7 +231,7 @@ static void kt_drained(struct kt_bed *bed)
 	ib_drain_qp(bed->pair.client.id->qp);
 	for (i = 0; i < ARRAY_SIZE(recv); i++)
 		KT_EXPECT(kt_op_wait(&recv[i]) == IB_WC_WR_FLUSH_ERR);
-	/* a queue in the error state flushes what is posted */
+	/* a queue in the error state flushes posted requests */
 	KT_EXPECT(kt_post_send(&bed->pair.client, NULL, 0) == IB_WC_WR_FLUSH_ERR);
 	KT_EXPECT(kt_post_inv(&bed->pair.client, bed->near.mr->rkey, 0) ==
 		  IB_WC_WR_FLUSH_ERR);
@@ -242,7 +242,7 @@ static void kt_drained(struct kt_bed *bed)
  * Elements with gaps between them: one in each page, of odd addresses and lengths.
  */
 
-/* what ib_map_mr_sg() is told to leave out of the first */
+/* offset in the first element for ib_map_mr_sg() */
 #define KT_GAPS_SKIP	3
 
 static unsigned int kt_gaps_first(unsigned int i)
@@ -255,7 +255,7 @@ static unsigned int kt_gaps_len(unsigned int i)
 	return 523 * i % 3000 + 1;
 }
 
-/* What of @gaps is there when its elements are set: of @max at most. */
+/* The part of @gaps that remains with at most @max elements. */
 static int kt_gaps_finish(struct kt_mem *gaps, struct ib_pd *pd, unsigned int max)
 {
 	if (!ib_dma_map_sg(gaps->dev, gaps->sgt.sgl, gaps->npages, DMA_BIDIRECTIONAL))
@@ -264,7 +264,7 @@ static int kt_gaps_finish(struct kt_mem *gaps, struct ib_pd *pd, unsigned int ma
 	return PTR_ERR_OR_ZERO(gaps->mr);
 }
 
-/* A region for fast registration, of @max elements at most, on the pages of @mem. */
+/* A region for fast registration with at most @max elements, on the pages of @mem. */
 static int kt_gaps_open(struct kt_mem *gaps, const struct kt_mem *mem, struct ib_pd *pd,
 			unsigned int max)
 {
@@ -289,7 +289,7 @@ static void kt_gaps_close(struct kt_mem *gaps)
 	sg_free_table(&gaps->sgt);
 }
 
-/* The elements have one pattern, from end to end; what is between them has another. */
+/* The elements have one pattern from end to end. The gaps have another pattern. */
 static bool kt_gaps_are(const struct kt_mem *gaps, u8 inside, u8 outside)
 {
 	unsigned int i, k, at = 0;
@@ -317,7 +317,7 @@ static int kt_gaps_map(struct kt_mem *gaps)
 	return ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, gaps->npages, &skip, PAGE_SIZE);
 }
 
-/* No elements, and a beginning behind the first. */
+/* No elements, and an offset behind the first element. */
 static void kt_gaps_nonsense(struct kt_mem *gaps)
 {
 	unsigned int skip = kt_gaps_len(0) + KT_GAPS_SKIP + 1;
@@ -326,7 +326,7 @@ static void kt_gaps_nonsense(struct kt_mem *gaps)
 	KT_EXPECT(ib_map_mr_sg(gaps->mr, gaps->sgt.sgl, gaps->npages, &skip, PAGE_SIZE) == -EINVAL);
 }
 
-/* Everything there and back, and a part that begins and ends inside of elements. */
+/* All data there and back, and a part that begins and ends inside of elements. */
 static void kt_gaps_copied(struct kt_bed *bed, struct kt_mem *gaps)
 {
 	struct kt_side *client = &bed->pair.client;
@@ -373,7 +373,7 @@ static void kt_gaps(struct kt_bed *bed)
 	kt_gaps_close(&gaps);
 }
 
-/* As many as there is room for; what ends with them ends the access, too. */
+/* As many elements as fit. No access beyond the last of them is allowed. */
 static void kt_gaps_too_many(struct kt_bed *bed, enum ib_wr_opcode opcode)
 {
 	struct kt_side *server = &bed->pair.server;
@@ -402,13 +402,13 @@ static void kt_gaps_longer(struct kt_bed *bed)
 	kt_gaps_close(&gaps);
 }
 
-/* Where elements with room for atomic operations are in their pages, and how long */
+/* offsets in the pages, and lengths, of elements for atomic operations */
 static const struct {
 	unsigned int first;
 	unsigned int len;
 } kt_atomic_elements[] = { { 64, 20 }, { 128, 12 }, { 8, 8 }, { 16, 16 } };
 
-/* Those elements, registered. */
+/* Register those elements. */
 static bool kt_atomic_gaps_open(struct kt_bed *bed, struct kt_mem *gaps)
 {
 	const unsigned int num = ARRAY_SIZE(kt_atomic_elements);
@@ -450,7 +450,7 @@ static int kt_gaps_add(struct kt_bed *bed, const struct kt_mem *gaps, u64 offset
 	return kt_do(&bed->pair.client, &wr.wr, IB_WC_FETCH_ADD);
 }
 
-/* In the middle of an element, of the whole of one, and in the last octets. */
+/* In the middle of an element, on a whole element, and on the last bytes. */
 static void kt_gaps_atomics(struct kt_bed *bed)
 {
 	static const struct {
@@ -489,13 +489,13 @@ static void kt_gaps_atomic_refused(struct kt_bed *bed, u64 offset, enum ib_wc_st
 	kt_gaps_close(&gaps);
 }
 
-/* The offset is aligned, half of the octets are in the next element. */
+/* The offset is aligned, but half of the bytes are in the next element. */
 static void kt_gaps_atomic_straddles(struct kt_bed *bed)
 {
 	kt_gaps_atomic_refused(bed, 16, IB_WC_REM_INV_REQ_ERR);
 }
 
-/* The offset is aligned, the memory is not. */
+/* The offset is aligned, but the memory is not. */
 static void kt_gaps_atomic_unaligned(struct kt_bed *bed)
 {
 	kt_gaps_atomic_refused(bed, 24, IB_WC_REM_INV_REQ_ERR);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's completion queue of the largest size, which is gone over in
- * steps: a purge and changes of its size while completions come and others are taken. The
- * completions are those of receives that queue pairs in the error state flush.
+ * Checks of a kernel consumer's completion queue of the largest size. The kernel handles such
+ * a queue in steps. The checks purge and resize it while completions are added and others are
+ * taken. The completions are receives that queue pairs in the error state flush.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -93,7 +93,7 @@ static void kt_large_post(struct kt_large *large, unsigned int n)
 				wr[i].wr_id = large->posted[q]++;
 				wr[i].next = i + 1 < KT_LARGE_LIST ? &wr[i + 1] : NULL;
 			}
-			/* a full queue is flushed by the RNIC's worker */
+			/* the RNIC's worker flushes a full queue */
 			for (next = wr; ib_post_recv(large->qp[q], next, &bad); next = bad) {
 				if (!KT_EXPECT(time_before(jiffies, end)))
 					return;
@@ -127,19 +127,19 @@ static int kt_large_taker(void *arg)
 
 	while (!kthread_should_stop()) {
 		kt_large_take(large);
-		/* slowly: there is to be something to purge */
+		/* slowly, so that there are completions to purge */
 		usleep_range(500, 1000);
 	}
 	return 0;
 }
 
-/* The first queue pair goes while its completions and the other's wait and are taken. */
+/* Destroy the first queue pair while completions of both wait and are taken. */
 static void kt_large_destroy_first(struct kt_large *large)
 {
 	struct ib_qp *first = large->qp[0];
 
 	KT_EXPECT(!ib_destroy_qp(first));
-	/* wc.qp is not looked at any more */
+	/* from now on wc.qp is not used */
 	mutex_lock(&large->lock);
 	large->gone = first;
 	large->qp[0] = NULL;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of the work requests of a kernel consumer that are not about registration:
- * immediate data, atomic operations, data in the work request itself, and the end
- * of queues that are still at work.
+ * Checks of a kernel consumer's other work requests: immediate data, atomic operations, inline
+ * data, and the end of queues that are still at work.
  */
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -11,9 +10,9 @@
 #include "ktest.h"
 
 #define KT_IMM	0x01020304
-#define KT_MANY	24	/* work requests at once */
+#define KT_MANY	24	/* number of work requests that are posted together */
 
-/* too many for the stack; the checks run one after another */
+/* too large for the stack; the checks run one after another */
 static struct kt_op kt_ops[KT_MANY];
 
 static u64 *kt_words(struct kt_mem *mem)
@@ -21,7 +20,7 @@ static u64 *kt_words(struct kt_mem *mem)
 	return page_address(mem->pages[0]);
 }
 
-/* A Send with immediate data: one receive with both. */
+/* A Send with immediate data completes one receive with both. */
 static void kt_send_imm(struct kt_bed *bed)
 {
 	struct ib_sge to = kt_sge(&bed->far, 2 * PAGE_SIZE);
@@ -47,7 +46,7 @@ static void kt_send_imm(struct kt_bed *bed)
 		  recv.wc.byte_len == PAGE_SIZE + 5);
 	KT_EXPECT(kt_mem_is(&bed->far, 0, PAGE_SIZE + 5, 11));
 	KT_EXPECT(kt_mem_is(&bed->far, PAGE_SIZE + 5, 2 * PAGE_SIZE, 0));
-	/* the next Send has none */
+	/* the next Send has no immediate data */
 	KT_EXPECT(!kt_post_send(&bed->pair.client, NULL, 0));
 	KT_EXPECT(!kt_op_wait(&plain));
 	KT_EXPECT(!plain.wc.wc_flags && !plain.wc.byte_len);
@@ -106,7 +105,7 @@ static int kt_atomic(struct kt_bed *bed, enum ib_wr_opcode opcode, u64 offset,
 							   IB_WC_FETCH_ADD);
 }
 
-/* Both operations on a fast registration, the old value into another. */
+/* Both operations on a fast registration; the old value goes to another one. */
 static void kt_atomics(struct kt_bed *bed)
 {
 	u64 *word = kt_words(&bed->far);
@@ -121,7 +120,7 @@ static void kt_atomics(struct kt_bed *bed)
 	KT_EXPECT(word[0] == 99 && old[0] == 42);
 	KT_EXPECT(!kt_atomic(bed, IB_WR_ATOMIC_CMP_AND_SWP, 0, 42, 7));
 	KT_EXPECT(word[0] == 99 && old[0] == 99);
-	/* the last octets that there are, in another page */
+	/* the last bytes of the region, in another page */
 	KT_EXPECT(!kt_atomic(bed, IB_WR_ATOMIC_FETCH_AND_ADD, last, ~0ULL, 0));
 	KT_EXPECT(get_unaligned((u64 *)(page_address(bed->far.pages[bed->far.npages - 1]) +
 					PAGE_SIZE - sizeof(u64))) == ~0ULL);
@@ -144,7 +143,7 @@ static int kt_masked(struct kt_bed *bed, const struct ib_atomic_wr *what)
 			     IB_WC_MASKED_FETCH_ADD);
 }
 
-/* The masks of RFC 7306 5.1; with nothing to compare a CmpSwap is a Swap. */
+/* The masks of RFC 7306 5.1. A CmpSwap that compares no bit is a Swap. */
 static void kt_masked_atomics(struct kt_bed *bed)
 {
 	u64 *word = kt_words(&bed->far);
@@ -159,7 +158,7 @@ static void kt_masked_atomics(struct kt_bed *bed)
 		.compare_add_mask = 0x8000800080008000,
 	}));
 	KT_EXPECT(word[0] == 0x0002000000030001 && old[0] == 0x0001ffff0002fffe);
-	/* compares the low half, swaps an octet of the high one */
+	/* compares the low half, swaps a byte of the high half */
 	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
 		.wr.opcode = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
 		.compare_add = 0xdeadbeef00030001,
@@ -168,7 +167,7 @@ static void kt_masked_atomics(struct kt_bed *bed)
 		.swap_mask = 0x0000ff0000000000,
 	}));
 	KT_EXPECT(word[0] == 0x0002aa0000030001 && old[0] == 0x0002000000030001);
-	/* the high half differs, too: nothing happens when that is compared */
+	/* the high half differs: with a comparison of it, memory does not change */
 	KT_EXPECT(!kt_masked(bed, &(struct ib_atomic_wr){
 		.wr.opcode = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
 		.compare_add = 0xdeadbeef00030001,
@@ -209,7 +208,7 @@ static void kt_atomic_unaligned(struct kt_bed *bed)
 			  4, IB_WC_REM_INV_REQ_ERR);
 }
 
-/* Inline data is taken when it is posted: what happens to it later does not matter. */
+/* Inline data is copied when it is posted: later changes do not matter. */
 static void kt_inline(struct kt_bed *bed)
 {
 	struct ib_sge to = kt_sge(&bed->far, PAGE_SIZE);
@@ -258,12 +257,12 @@ static void kt_inline(struct kt_bed *bed)
 	data = page_address(bed->far.pages[1]);
 	KT_EXPECT(!memchr_inv(data, 0x55, KT_INLINE) && !data[KT_INLINE]);
 
-	/* more than any QP is made for */
+	/* more than any QP allows */
 	from.length = SZ_1M;
 	KT_EXPECT(ib_post_send(qp, &wr.wr, NULL) == -EINVAL);
 }
 
-/* Posted, and not waited for. */
+/* Post without waiting. */
 static void kt_post_many(struct kt_bed *bed, struct kt_op *ops)
 {
 	struct ib_sge from = kt_sge(&bed->near, bed->near.npages * PAGE_SIZE);
@@ -286,7 +285,7 @@ static void kt_post_many(struct kt_bed *bed, struct kt_op *ops)
 	}
 }
 
-/* Each is over, well or flushed, and none went well behind one that did not. */
+/* All have completed or were flushed. None completed behind one that failed. */
 static void kt_all_over(struct kt_op *ops, int n)
 {
 	bool flushed = false;
@@ -301,7 +300,7 @@ static void kt_all_over(struct kt_op *ops, int n)
 	}
 }
 
-/* When it returns, everything that was posted to send has completed. */
+/* On return all posted send requests have completed. */
 static void kt_drain_sq(struct kt_bed *bed)
 {
 	kt_reg_both(bed, KT_ALL);
@@ -311,7 +310,7 @@ static void kt_drain_sq(struct kt_bed *bed)
 	KT_EXPECT(kt_pair_ended(&bed->pair));
 }
 
-/* The same of receives, of which some were used. */
+/* The same for receives, of which some were used. */
 static void kt_drain_rq(struct kt_bed *bed)
 {
 	struct kt_op *ops = kt_ops;
@@ -330,7 +329,7 @@ static void kt_drain_rq(struct kt_bed *bed)
 	KT_EXPECT(kt_pair_ended(&bed->pair));
 }
 
-/* Both queues while the peer's Writes and ours are under way. */
+/* Drain both queues during Writes in both directions. */
 static void kt_drain_busy(struct kt_bed *bed)
 {
 	struct kt_op recv;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A kernel consumer of the network stack interface, krdma/netstack.h, in the network
- * namespace of who loads it. The module's initialisation runs all checks and answers
- * -EIO when one failed.
+ * A kernel consumer of the network stack interface, krdma/netstack.h. It uses the network
+ * namespace of the process that loads it. The module's initialisation runs all checks and
+ * returns -EIO if one fails.
  */
 #include <linux/completion.h>
 #include <linux/inet.h>
@@ -131,7 +131,7 @@ static int try_bind(const struct sockaddr_storage *addr)
 	return ret;
 }
 
-/* the owner's socket passes the reservation, and listens; nobody else does meanwhile */
+/* the owner's socket may bind to the reserved port and listen; no other socket may */
 static void check_owner(struct kal_port *port, const struct sockaddr_storage *addr)
 {
 	struct socket *sock;
@@ -163,7 +163,7 @@ static void check_ports(const struct sockaddr_storage *src)
 	kal_port_free(port);
 	KT_EXPECT(!try_bind(&addr));
 
-	/* of all RNICs */
+	/* the addresses of all RNICs */
 	port = kal_port_alloc(net, &everywhere);
 	if (!KT_EXPECT(!IS_ERR(port)))
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks of a kernel consumer's queue pairs with a connection: what a query says,
- * SQD and back, shared receive queues, completion queues that change under load,
- * lists of work requests' elements, and the events of a refusal.
+ * Checks of a kernel consumer's connected queue pairs: queries, SQD and back, shared receive
+ * queues, resizing of completion queues under load, lists of elements of work requests, and
+ * the events of a refusal.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -13,13 +13,13 @@
 #define KT_SRQ	8
 #define KT_LOAD	48
 
-/* too many for the stack; the checks run one after another */
+/* too large for the stack; the checks run one after another */
 static struct kt_op kt_ops[KT_LOAD];
 
 static int kt_query(struct kt_side *side, struct ib_qp_attr *attr,
 		    struct ib_qp_init_attr *init)
 {
-	/* nothing of this is left */
+	/* the query must overwrite all of this */
 	memset(attr, 0xee, sizeof(*attr));
 	memset(init, 0xee, sizeof(*init));
 	return ib_query_qp(side->id->qp, attr, IB_QP_STATE | IB_QP_CAP, init);
@@ -47,7 +47,7 @@ static void kt_queried(struct kt_bed *bed)
 		  attr.cap.max_send_sge >= 2 && attr.cap.max_recv_sge >= 1 &&
 		  attr.cap.max_inline_data >= KT_INLINE);
 	KT_EXPECT(!memcmp(&attr.cap, &init.cap, sizeof(init.cap)));
-	/* the netdev's 1500 */
+	/* the network device's MTU is 1500 */
 	KT_EXPECT(attr.path_mtu == IB_MTU_1024 && attr.port_num == 1);
 	KT_EXPECT(!attr.sq_draining && !attr.en_sqd_async_notify);
 	KT_EXPECT(!attr.dest_qp_num && !attr.timeout && !attr.retry_cnt && !attr.qkey);
@@ -68,7 +68,7 @@ static int kt_to_state(struct kt_side *side, enum ib_qp_state state, int more)
 	return ib_modify_qp(side->id->qp, &attr, IB_QP_STATE | more);
 }
 
-/* The send queue rests, the receive queue and the connection do not. */
+/* The send queue pauses. The receive queue and the connection go on. */
 static void kt_sqd(struct kt_bed *bed)
 {
 	struct kt_side *client = &bed->pair.client, *server = &bed->pair.server;
@@ -120,7 +120,7 @@ static u32 kt_srq_size(struct ib_srq *srq, u32 limit)
 	return attr.max_wr;
 }
 
-/* New sizes with receives posted, all of which are used in order; one limit event. */
+/* Resizing with posted receives: all are used in order, with one limit event. */
 static void kt_srq(struct kt_bed *bed)
 {
 	struct kt_side *server = &bed->pair.server;
@@ -152,11 +152,11 @@ static void kt_srq(struct kt_bed *bed)
 	KT_EXPECT(!kt_post_send(&bed->pair.client, NULL, 0));
 	KT_EXPECT(kt_event_wait(server, IB_EVENT_SRQ_LIMIT_REACHED));
 	KT_EXPECT(!kt_op_wait(&kt_ops[i]));
-	/* armed once */
+	/* the limit was armed once */
 	KT_EXPECT(kt_srq_size(srq, 0) == KT_SRQ);
 }
 
-/* The handler of the limit's event sends on the queue pair whose message has reached it. */
+/* The handler of the limit event sends on the queue pair whose message has reached the limit. */
 static void kt_srq_limit_posts(struct kt_bed *bed)
 {
 	struct kt_side *client = &bed->pair.client, *server = &bed->pair.server;
@@ -179,8 +179,8 @@ static void kt_srq_limit_posts(struct kt_bed *bed)
 }
 
 /*
- * Draining waits for IB_EVENT_QP_LAST_WQE_REACHED, for a minute if it does not come.
- * What is still posted stays with the queue.
+ * Draining waits for IB_EVENT_QP_LAST_WQE_REACHED, or for a minute if it does not come.
+ * Receives that are still posted stay in the queue.
  */
 static void kt_srq_drained(struct kt_bed *bed)
 {
@@ -205,7 +205,7 @@ static void kt_srq_drained(struct kt_bed *bed)
 
 /* Under load **************************************************************** */
 
-/* Both ends' CQs change all the time while messages go both ways. */
+/* The CQs of both ends are resized again and again while messages go both ways. */
 static void kt_cq_under_load(struct kt_bed *bed)
 {
 	static const int sizes[] = { 2 * KT_QUEUE + 2, 1000, 256, 4096 };
@@ -234,7 +234,7 @@ static void kt_cq_under_load(struct kt_bed *bed)
 
 /* Elements ****************************************************************** */
 
-/* An RDMA Read into two pieces of memory, and a Send out of two. */
+/* An RDMA Read into two pieces of memory, and a Send from two. */
 static void kt_two_elements(struct kt_bed *bed)
 {
 	struct ib_sge whole = kt_sge(&bed->far, 4 * PAGE_SIZE);
@@ -280,14 +280,17 @@ static void kt_two_elements(struct kt_bed *bed)
 
 /* Events ******************************************************************** */
 
-/* Who is attacked and who is told so each hear of it. */
+/* After a refused access, the target gets an event, and so does the requester. */
 static void kt_refusal_events(struct kt_bed *bed)
 {
 	struct ib_sge from = kt_sge(&bed->near, 64);
 	int ret;
 
 	kt_reg_both(bed, IB_ACCESS_LOCAL_WRITE);
-	/* complete when it is sent, so its Terminate finds nothing to blame, if it is not faster */
+	/*
+	 * The Write completes when it is sent. So the Terminate ends no work request, unless it
+	 * is faster.
+	 */
 	ret = kt_post_rdma(&bed->pair.client, IB_WR_RDMA_WRITE, &from,
 			   bed->far.mr->iova, bed->far.mr->rkey);
 	KT_EXPECT(!ret || ret == IB_WC_REM_ACCESS_ERR);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What ri_register_rnic() refuses: RNICs that make no sense, or that need what krdma.ko does
- * not have. None of their functions is called.
+ * Checks of the refusals of ri_register_rnic(): RNICs with wrong attributes or tables, and
+ * RNICs that need functions that krdma.ko does not have. None of their functions is called.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -49,11 +49,11 @@ void kt_check_register(struct net_device *ndev)
 	rnic->attr.limits.max_cqe = 1;
 	rnic->attr.limits.max_mr = 1;
 	rnic->attr.caps = RI_CAP_LLP_OFFLOAD;
-	/* what makes no sense is said first */
+	/* invalid attributes are reported first */
 	KT_EXPECT(ri_register_rnic(rnic, "ktest%d") == -EINVAL);
 	rnic->attr.netdev = ndev;
 	KT_EXPECT(ri_register_rnic(rnic, "ktest/%d") == -EINVAL);
-	/* connections of its own: there is nothing to make them with */
+	/* own connections: there are no operations for that */
 	KT_EXPECT(ri_register_rnic(rnic, "ktest%d") == -EOPNOTSUPP);
 	/* SRQs without their functions */
 	rnic->attr.caps = RI_CAP_SRQ;

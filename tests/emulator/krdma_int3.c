@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Cures a guest of a fault of QEMU before 8.1 ("Always lock pages before
- * translation"). The kernel changes its code through a breakpoint; a CPU that
- * translates the page at that moment may keep the translation with the
- * breakpoint for good, and the guest dies of an int3 that its memory does not
- * hold. A write to the instruction makes the emulator translate it again.
+ * Protects a guest from a fault of QEMU before 8.1 ("Always lock pages before translation").
+ * The kernel changes its code by means of a breakpoint. A CPU that translates the page at that
+ * moment may keep the translation with the breakpoint. The guest then dies of an int3 that is
+ * not in its memory. A write to the instruction makes the emulator translate it again.
  */
 #include <linux/atomic.h>
 #include <linux/kdebug.h>
@@ -28,7 +27,7 @@ static const struct kernel_param_ops cured_ops = {
 module_param_cb(cured, &cured_ops, NULL, 0444);
 MODULE_PARM_DESC(cured, "breakpoints that were not there and were stepped over");
 
-/* Kernel text is mapped read-only, and this may be no context to map it again. */
+/* Kernel text is mapped read-only, and this context may not allow another mapping. */
 static void int3_touch(u8 *code)
 {
 	unsigned long cr0, flags;
@@ -36,7 +35,7 @@ static void int3_touch(u8 *code)
 	local_irq_save(flags);
 	asm volatile("mov %%cr0, %0" : "=r" (cr0));
 	asm volatile("mov %0, %%cr0" : : "r" (cr0 & ~X86_CR0_WP) : "memory");
-	/* another CPU may be changing it again: write without changing it */
+	/* another CPU may be changing it at this moment: write the same value */
 	asm volatile("lock orb $0, %0" : "+m" (*code));
 	asm volatile("mov %0, %%cr0" : : "r" (cr0) : "memory");
 	local_irq_restore(flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The stock kernel's configuration, less what its headers would want of the
- * kernel itself. Included before everything else by tests/fuzz/Makefile.
+ * The stock kernel's configuration without the options for which the kernel's headers need the
+ * kernel itself. tests/fuzz/Makefile includes it before everything else.
  */
 #undef CONFIG_TRACEPOINTS
 #undef CONFIG_FORTIFY_SOURCE

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* FPDUs for the fuzzer: see frames.hpp. */
 #include "frames.hpp"
 
 #include <array>

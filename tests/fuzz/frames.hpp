@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * FPDUs as a fuzzer sees them: a stream cut where its own lengths say, put
- * together again with lengths and CRCs that are right.
+ * FPDUs for the fuzzer: a stream is cut at its own length fields, and is put together again
+ * with right lengths and CRCs.
  */
 #ifndef FUZZ_FRAMES_HPP
 #define FUZZ_FRAMES_HPP
@@ -17,7 +17,10 @@ using Octets = std::vector<std::uint8_t>;
 
 std::uint32_t crc32c(std::span<const std::uint8_t> data);
 
-/* ULPDUs, without length, pad and CRC; what is no whole FPDU at the end goes to @rest */
+/*
+ * Cut a stream into ULPDUs without length, pad and CRC. An incomplete FPDU at the end goes to
+ * @rest.
+ */
 std::vector<Octets> split(std::span<const std::uint8_t> stream, Octets &rest);
 
 /* an FPDU with length, pad and CRC */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Between the two worlds of fuzz_stream: rnic.c and kernel.c are compiled with
- * the kernel's headers, stream.cpp with those of user space. Included by both,
- * so it uses nothing but C itself.
+ * The interface between the two parts of fuzz_stream. rnic.c and kernel.c are compiled with
+ * the headers of the kernel, stream.cpp with those of user space. Both include this file, so
+ * it uses only C itself.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -24,12 +24,12 @@ enum fz_region {
 };
 
 #define FZ_STAG(region)		(((unsigned int)(region) + 2) << 8 | 0x5a)
-#define FZ_RECV_SIZE		600	/* of each receive */
-#define FZ_READ_SIZE		700	/* of each RDMA Read */
-#define FZ_MAX_RECVS		64	/* each has a place of its own */
+#define FZ_RECV_SIZE		600	/* size of each receive */
+#define FZ_READ_SIZE		700	/* size of each RDMA Read */
+#define FZ_MAX_RECVS		64	/* each Read has its own place */
 #define FZ_MAX_READS		4
 
-/* how a stream begins and what the harness does beside it */
+/* the beginning of a stream, and the actions of the harness besides the data */
 struct fz_setup {
 	unsigned char initiator;
 	unsigned char crc;
@@ -40,20 +40,20 @@ struct fz_setup {
 	unsigned char sends;
 	unsigned char rtr;
 	unsigned int mss;
-	unsigned char fail_atomic;	/* this many allocations in softirq succeed, the next fails */
-	unsigned char send_room;	/* 0: TCP takes all; else at most 64 times as many octets a time */
-	unsigned char unreadable;	/* this socket buffer is in a device's memory; 0: none */
+	unsigned char fail_atomic;	/* allocations in softirq that succeed before one fails */
+	unsigned char send_room;	/* n > 0: TCP takes at most 64 n bytes at a time */
+	unsigned char unreadable;	/* number of a socket buffer in device memory */
 };
 
 /* rnic.c: the victim */
 void fz_begin(const struct fz_setup *setup);
 void fz_octets(const unsigned char *p, unsigned int n);	/* one socket buffer arrives */
 void fz_post_recv(void);
-void fz_settle(void);		/* work items run, invariants are checked */
+void fz_settle(void);		/* run work items and check the invariants */
 void fz_peer_ends(int reset);
 void fz_timers(void);
 void fz_end(void);
-/* a buffer of the victim's, by the number of the receive or Read, and what was there */
+/* A buffer of the victim, by the number of the receive or Read, and its earlier contents. */
 const unsigned char *fz_recv_buffer(unsigned int n);
 const unsigned char *fz_read_sink(unsigned int n);
 unsigned char fz_sink_filler(unsigned int at);
@@ -64,7 +64,7 @@ unsigned int fz_region_length(int region);
 /* stream.cpp */
 void fz_sent(const unsigned char *p, unsigned int n);	/* the victim sent octets */
 void fz_received(unsigned int n, int with_data, unsigned int len);	/* a receive is done */
-void fz_reads_done(unsigned int n);	/* at the end: that many Reads went well */
+void fz_reads_done(unsigned int n);	/* at the end: number of Reads that succeeded */
 void fz_broken(const char *what) __attribute__((noreturn));
 
 #define fz_must(condition)	((condition) ? (void)0 : fz_broken(#condition))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the MPA negotiation: an input is what this side brings
- * and a Request or Reply of the peer, or both. What kal/cm/mpa.c makes of it must
- * keep the limits of this side, obey RFC 5044 7.1 and RFC 6581 9, and build
- * frames that it reads back as the same.
+ * libFuzzer's target for the MPA negotiation. An input has the options of this side, and a
+ * Request or Reply of the peer, or both. The results of kal/cm/mpa.c must keep the limits of
+ * this side and obey RFC 5044 7.1 and RFC 6581 9. Frames that it builds must read back as the
+ * same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 	}								\
 } while (0)
 
-#define LOCAL_LEN	12	/* octets of an input for this side's wishes */
+#define LOCAL_LEN	12	/* bytes of an input for this side's options */
 
 static struct kal_mpa_local read_local(const u8 *p)
 {
@@ -42,7 +42,7 @@ static struct kal_mpa_local read_local(const u8 *p)
 	};
 }
 
-/* A frame as startup.c reads it: header, enhanced data, private data. NULL when refused. */
+/* A frame as startup.c reads it: header, enhanced data, private data. NULL if it is refused. */
 static const u8 *read_frame(const u8 *data, size_t size, enum kal_mpa_kind kind,
 			    struct kal_mpa_frame *frame)
 {
@@ -51,7 +51,7 @@ static const u8 *read_frame(const u8 *data, size_t size, enum kal_mpa_kind kind,
 
 	if (size < KAL_MPA_HDR_LEN)
 		return NULL;
-	/* of the exact size, so that an access beyond is seen */
+	/* of the exact size, so that AddressSanitizer finds an access beyond */
 	header = malloc(KAL_MPA_HDR_LEN);
 	memcpy(header, data, KAL_MPA_HDR_LEN);
 	err = kal_mpa_parse_header(header, kind, frame);
@@ -75,7 +75,7 @@ static const u8 *read_frame(const u8 *data, size_t size, enum kal_mpa_kind kind,
 	return data + kal_mpa_enhanced_len(frame) + frame->pd_len;
 }
 
-/* What is built is read back as the same. */
+/* A frame that is built must read back as the same. */
 static void check_build(enum kal_mpa_kind kind, const struct kal_mpa_frame *frame)
 {
 	static const u8 private_data[KAL_MPA_PD_MAX] = "private";
@@ -111,7 +111,7 @@ static void respond(const struct kal_mpa_local *local, const struct kal_mpa_fram
 	must(rep.reject && rep.revision == req->revision && rep.enhanced == req->enhanced);
 	check_build(KAL_MPA_REPLY, &rep);
 
-	/* startup.c refuses what the RNIC cannot do */
+	/* startup.c refuses frames that the RNIC cannot handle */
 	if (req->markers && !local->marks)
 		return;
 	kal_mpa_respond(local, req, &rep, &params);
@@ -121,7 +121,7 @@ static void respond(const struct kal_mpa_local *local, const struct kal_mpa_fram
 	must(params.rx_markers == local->markers && params.tx_markers == req->markers);
 	must(rep.revision == req->revision && params.revision == req->revision);
 	must(rep.enhanced == req->enhanced);
-	/* RFC 5044 7.1.1: if one wants it both use it */
+	/* RFC 5044 7.1.1: if one side asks for it, both use it */
 	must(params.crc == (local->crc || req->crc) && rep.crc == params.crc);
 	must(!params.initiator);
 	if (!req->enhanced) {
@@ -130,7 +130,7 @@ static void respond(const struct kal_mpa_local *local, const struct kal_mpa_fram
 	}
 	must(rep.p2p == req->p2p);
 	must(req->p2p ? rep.rtr != 0 : !rep.rtr && params.rtr == RI_RTR_NONE);
-	/* RFC 6581 9.1: our outbound reads are within what the peer takes */
+	/* RFC 6581 9.1: this side's ORD is at most the peer's IRD */
 	if (req->ird != KAL_MPA_READS_ULP)
 		must(params.ord <= req->ird && rep.ord <= req->ird);
 	if (req->ord == KAL_MPA_READS_ULP)
@@ -139,7 +139,7 @@ static void respond(const struct kal_mpa_local *local, const struct kal_mpa_fram
 		must(rep.ird == params.ird);
 }
 
-/* A Reply, of the peer's making, comes to this side's Request. */
+/* A Reply with arbitrary contents answers this side's Request. */
 static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_frame *req,
 		     const struct kal_mpa_frame *rep)
 {
@@ -172,7 +172,7 @@ static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_fra
 	must(params.initiator && params.crc == (req->crc || rep->crc));
 	if (!rep->enhanced)
 		return;
-	/* what the peer may have outstanding towards us we can hold, and the other way */
+	/* each side's ORD must be at most the other side's IRD */
 	if (rep->ord != KAL_MPA_READS_ULP)
 		must(params.ird >= rep->ord);
 	if (rep->ird != KAL_MPA_READS_ULP)
@@ -183,7 +183,7 @@ static void conclude(const struct kal_mpa_local *local, const struct kal_mpa_fra
 		must(params.rtr == RI_RTR_NONE);
 }
 
-/* Both ends are this code: they agree, or the connection fails for a reason. */
+/* Both ends use this code: they must agree, or the connection fails for a reason. */
 static void both(const struct kal_mpa_local *local, const struct kal_mpa_local *peer)
 {
 	struct ri_mpa_params mine, theirs;

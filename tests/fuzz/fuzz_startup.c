@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the MPA start-up as an endpoint has it (kal/cm/startup.c with
- * kal/cm/mpa.c): an input is a setup and what the peer sends, in pieces. Endpoint table,
- * socket and provider are played here. What must hold:
+ * libFuzzer's target for the MPA start-up of an endpoint (kal/cm/startup.c with kal/cm/mpa.c).
+ * An input consists of a setup and the peer's data, in pieces. The endpoint table, the socket
+ * and the provider are simulated. The invariants are:
  *
- *  - No octet behind the peer's frame is taken from the socket: it is the provider's.
- *  - A frame that RFC 5044 7.1 and RFC 6581 6 allow reaches the consumer, with its
- *    private data octet for octet; no other does, and octets behind a Request that
- *    has no Reply end the connection.
- *  - The stream goes to the provider once at most, and not after a failure.
- *  - What is sent are whole frames, one each, and a Terminate at most behind a Reply.
+ *  - No byte behind the peer's frame is taken from the socket, because it belongs to the
+ *    provider.
+ *  - A frame that RFC 5044 7.1 and RFC 6581 6 allow reaches the consumer, with its private
+ *    data unchanged. No other frame does. Octets behind a Request that has no Reply yet end
+ *    the connection.
+ *  - The stream goes to the provider at most once, and not after a failure.
+ *  - Only whole frames are sent, one in each attempt, and at most one Terminate behind a Reply.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -39,13 +40,13 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 /* bits of the first octet of an input */
 #define SETUP_ACTIVE	BIT(0)
-#define SETUP_REFUSE	BIT(1)	/* the consumer does */
-#define SETUP_NO_ROOM	BIT(2)	/* TCP takes nothing */
+#define SETUP_REFUSE	BIT(1)	/* the consumer rejects */
+#define SETUP_NO_ROOM	BIT(2)	/* TCP takes no data */
 #define SETUP_FALLBACK	BIT(3)
 #define SETUP_MARKERS	BIT(4)	/* asked for */
 #define SETUP_MARKS	BIT(5)	/* the RNIC can insert them */
 #define SETUP_CRC	BIT(6)
-#define SETUP_RESET	BIT(7)	/* the peer does, when all has come */
+#define SETUP_RESET	BIT(7)	/* the peer ends the stream when all its data has come */
 
 static struct {
 	const u8 *setup;
@@ -60,7 +61,7 @@ static struct {
 	u32 reports;
 	int reply_status;
 	bool fallback;
-	bool busy;		/* the QP was, once */
+	bool busy;		/* the QP was busy once */
 	bool again;
 	struct ri_mpa_params mpa;
 } v;
@@ -83,7 +84,7 @@ static u32 enhanced_len(void)
 	return v.octets[17] == 2 && v.octets[16] & 0x10 ? 4 : 0;
 }
 
-/* RFC 5044 7.1.1, RFC 6581 6: a frame that may be believed */
+/* RFC 5044 7.1.1, RFC 6581 6: is the frame valid? */
 static bool header_ok(void)
 {
 	const char *key = is_request() ? "MPA ID Req Frame" : "MPA ID Rep Frame";
@@ -130,7 +131,7 @@ int kal_llp_send(struct kal_llp *l, const void *buf, size_t len)
 
 	if (v.setup[0] & SETUP_NO_ROOM)
 		return -EPIPE;
-	/* no start-up frame is so short but that of an empty one without a marker's zeros */
+	/* only an empty frame is this short, and it does not begin with a marker's zeros */
 	if (len == KAL_MPA_TERM_MAX && !get_unaligned_be32(p)) {
 		p += KAL_MPA_MARKER_LEN;
 		len -= KAL_MPA_MARKER_LEN;
@@ -145,7 +146,7 @@ int kal_llp_send(struct kal_llp *l, const void *buf, size_t len)
 	must(len >= 20 && len == 20 + get_unaligned_be16(p + 18));
 	must(!memcmp(p, is_request() ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16));
 	must(p[17] == 1 || p[17] == 2);
-	/* never before the Request was read; never behind the hand-over */
+	/* never before the Request was read, and never after the stream was handed over */
 	must(!is_request() || (header_ok() && v.taken == whole_frame()));
 	must(!v.handed_over);
 	/* a Reply has the form of its Request (RFC 6581 10) */
@@ -259,7 +260,7 @@ int kal_ep_report(struct kal_ep *e, struct kal_ep_event *event)
 		must(v.reports == 1);
 		v.reply_status = event->status;
 		must(!event->status == (v.handed_over == 1));
-		/* only an answer has private data, also one that rejects */
+		/* only a Reply has private data, also a Reply that rejects */
 		if (!event->status || event->private_data)
 			check_private_data(event);
 		return 0;
@@ -277,7 +278,7 @@ int kal_ep_attach_qp(struct kal_ep *e, struct ri_qp *qp)
 	return 0;
 }
 
-/* once, and before anybody is told that it failed */
+/* once, and before the consumer is told of the failure */
 void kal_ep_free_qp(struct kal_ep *e)
 {
 	must(!e->qp_free && !v.handed_over);
@@ -288,7 +289,7 @@ int kal_ep_hand_over(struct kal_ep *e, const struct ri_mpa_params *mpa, bool now
 {
 	const u8 flags = v.octets[16];
 
-	/* consumers wait, workers do not */
+	/* calls of consumers may wait, workers may not */
 	must(nowait == !is_request());
 	if (nowait && v.setup[6] & 4 && !v.busy) {
 		v.busy = true;
@@ -394,7 +395,7 @@ static struct kal_conn_param param_of(const u8 *setup, u8 *private_data)
 	};
 }
 
-/* More of the peer's octets; @read looks at them after each piece. */
+/* Add octets of the peer; @read is called after each piece. */
 static int feed(int (*read)(struct kal_ep *ep))
 {
 	u32 piece = v.setup[5] ?: v.size;
@@ -439,7 +440,7 @@ static void passive(const u8 *data, u32 size)
 	if (!ret)
 		ret = kal_startup_deliver(&ep);
 	if (ret) {
-		/* what is right and all there does not fail by itself */
+		/* a complete and valid Request must not fail by itself */
 		must(ret == KAL_EP_STAY || !header_ok() || v.arrived > whole_frame() ||
 		     v.octets[16] & 0x80 || v.reports == 1);
 		must(v.frames_sent <= (header_ok() ? 1 : 0) && !v.handed_over);
@@ -467,7 +468,7 @@ static void passive(const u8 *data, u32 size)
 	must(ret || v.frames_sent == 1);
 }
 
-/* A Reply, and once more when it was of another revision or the stream ended. */
+/* A Reply, and a second attempt after another revision or the end of the stream. */
 static void active(const u8 *data, u32 size)
 {
 	u8 private_data[KAL_MPA_PD_MAX];
@@ -493,7 +494,7 @@ static void active(const u8 *data, u32 size)
 		must(ret != KAL_EP_STAY || v.fallback);
 		if (!v.fallback || tries)
 			break;
-		/* another stream, with the rest */
+		/* another stream, with the remaining octets */
 		must(!v.handed_over && !v.reports);
 		v.octets += v.size;
 		v.size = size - half;
@@ -518,7 +519,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (size < SETUP_LEN)
 		return 0;
 	begin(data);
-	/* of the exact size, so that an access beyond is seen */
+	/* of the exact size, so that AddressSanitizer finds an access beyond */
 	octets = malloc(size - SETUP_LEN + 1);
 	memcpy(octets, data + SETUP_LEN, size - SETUP_LEN);
 	if (is_request())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A kernel just big enough for the soft RNIC, in user space: one thread, no
- * interrupts. Work items wait in a list until fz_run_works(); locks are only
- * checked for being taken twice; TCP is a queue of socket buffers in and a
- * function call out; memory is malloc(), so AddressSanitizer sees all of it.
+ * A small replacement for the kernel around the soft RNIC, in user space, with one thread and
+ * no interrupts. Work items wait in a list until fz_run_works(). Locks are only checked for
+ * being taken twice. TCP is a queue of incoming socket buffers and a function call for
+ * outgoing data. Memory comes from malloc(), so AddressSanitizer checks all of it.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
@@ -78,7 +78,7 @@ void free_percpu(void __percpu *p)
 	free((void *)p);
 }
 
-/* struct page of octet n of the arena is fz_map[n / PAGE_SIZE] */
+/* the struct page of byte n of the arena is fz_map[n / PAGE_SIZE] */
 u8 fz_arena[FZ_PAGES * PAGE_SIZE] __aligned(PAGE_SIZE);
 static struct page fz_map[FZ_PAGES] __aligned(64);
 unsigned long vmemmap_base = (unsigned long)fz_map;
@@ -91,7 +91,7 @@ bool __put_devmap_managed_folio_refs(struct folio *folio, int refs)
 	return false;
 }
 
-/* The lower half of the arena holds regions, the upper the pages that are asked for. */
+/* The lower half of the arena has the regions, the upper half the allocated pages. */
 static u32 fz_next_page;
 
 bool skb_page_frag_refill(unsigned int size, struct page_frag *frag, gfp_t gfp)
@@ -161,7 +161,7 @@ void _raw_read_unlock_bh(rwlock_t *lock) {}
 void _raw_write_lock_bh(rwlock_t *lock) {}
 void _raw_write_unlock_bh(rwlock_t *lock) {}
 
-/* what says that softirqs are off; per-CPU data is at its own address here */
+/* the preempt count, with disabled softirqs; here per-CPU data is at its own address */
 DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
 	.preempt_count = PREEMPT_ENABLED,
 };
@@ -213,7 +213,7 @@ void complete(struct completion *x)
 
 void wait_for_completion(struct completion *x)
 {
-	/* with one thread, what is not done now will never be */
+	/* with one thread, a wait that does not end now never ends */
 	fz_must(x->done);
 }
 
@@ -238,7 +238,7 @@ bool __list_del_entry_valid_or_report(struct list_head *entry)
 	return entry->prev->next == entry && entry->next->prev == entry;
 }
 
-/* where the kernel may schedule */
+/* a place where the kernel may schedule */
 int fz_resched(void) asm("__SCT__might_resched");
 int fz_resched(void)
 {
@@ -305,7 +305,7 @@ unsigned long _find_next_bit(const unsigned long *bitmap, unsigned long bits, un
 	return start || !(bitmap[0] & 1) ? bits : 0;
 }
 
-/* Arrays by index, of the few entries that a fuzzed RNIC has. */
+/* Arrays by index, large enough for the few entries of a fuzzed RNIC. */
 #define FZ_ENTRIES 64
 static struct {
 	struct xarray *xa;
@@ -431,7 +431,7 @@ bool flush_work(struct work_struct *work)
 	return true;
 }
 
-/* no time passes here, and nobody moderates completion events */
+/* no time passes, and completion events are not moderated */
 void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode)
 {
 	memset(timer, 0, sizeof(*timer));
@@ -506,7 +506,7 @@ void fz_fire_timers(void)
 	}
 }
 
-/* as long as there are any; work that begets itself for ever is a fault */
+/* Run work items while there are any. Work that queues itself for ever is a fault. */
 void fz_run_works(void)
 {
 	u32 i;
@@ -519,7 +519,7 @@ void fz_run_works(void)
 
 /* TCP ********************************************************************** */
 
-/* socket buffers that the receiver has not taken; each of one piece or of several */
+/* Socket buffers that the receiver has not taken. Each has one piece or several. */
 static struct fz_skb {
 	struct sk_buff skb;
 	struct skb_shared_info info;
@@ -541,7 +541,7 @@ static void fz_skb_free(struct fz_skb *s)
 	free(s);
 }
 
-/* A piece, of its exact size, so that an access beyond is seen. */
+/* A piece of the exact size, so that AddressSanitizer finds an access beyond. */
 static struct fz_skb *fz_skb_piece(const u8 *p, u32 n)
 {
 	struct fz_skb *s = calloc(1, sizeof(*s));
@@ -573,7 +573,7 @@ void fz_arrive(const u8 *p, u32 n)
 	*end = s;
 }
 
-/* The piece with the octet at @off, which becomes the offset in it. */
+/* The piece that contains the octet at @off. @off becomes the offset in it. */
 static const struct sk_buff *fz_skb_at(const struct sk_buff *skb, u32 *off)
 {
 	const struct sk_buff *part = skb;
@@ -777,7 +777,7 @@ void ri_shmem_free(struct ri_shmem *shm)
 	free(shm);
 }
 
-/* a "user address" is one of the arena's */
+/* a "user address" is an address of the arena */
 struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable)
 {
 	struct ri_vm_region *region = calloc(1, sizeof(*region));
@@ -807,7 +807,7 @@ void fz_kernel_begin(void)
 	fz_must(!fz_pages_used);
 }
 
-/* nothing is left of a stream */
+/* Check that nothing is left of a stream. */
 void fz_kernel_end(void)
 {
 	struct fz_skb *s;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * What rnic.c uses of the little kernel besides the kernel's own interfaces.
- */
+/* Functions of the replacement kernel that rnic.c uses, besides the kernel's own interfaces. */
 #ifndef FUZZ_KERNEL_H
 #define FUZZ_KERNEL_H
 
@@ -11,8 +9,8 @@
 
 #define FZ_PAGES	8192
 
-/* memory that has struct pages; what is no region's is poisoned */
-/* the kAL's pinning of a region's memory; NULL is fine for the second */
+/* memory that has struct pages; bytes outside of regions are poisoned */
+/* the kAL's pinning of the memory of a region; the second function takes NULL */
 struct ri_vm_region *fz_pin(u64 start, u64 length, bool writable);
 void fz_unpin(struct ri_vm_region *region);
 extern u8 fz_arena[FZ_PAGES * PAGE_SIZE];

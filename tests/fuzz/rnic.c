@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The victim of fuzz_stream: a soft RNIC with one connected QP, made through the
- * verbs table as the kAL makes it, and what must be true of it whatever arrives.
+ * The victim of fuzz_stream: a soft RNIC with one connected QP, made through the verbs table
+ * as the kAL makes it. The invariants for any input are:
  *
- *  - Nothing outside the registered regions is touched: all else of their pages is
- *    poisoned. Regions without the right for it keep their octets.
- *  - What a receive or a Read completed with is what the peer sent for it, and no
- *    Read changes the place of another (stream.cpp knows).
- *  - Each posted work request completes exactly once, in order, and all of them
- *    when the stream has ended; no completion claims more octets than fit.
- *  - MSN and MO only grow; IRD and ORD are not passed.
- *  - The stream goes back to the kAL exactly once; nothing is leaked.
+ *  - Nothing outside the registered regions is touched. All other bytes of their pages are
+ *    poisoned. Regions without the right keep their contents.
+ *  - The data of a completed receive or Read is the data that the peer sent for it, and no
+ *    Read changes the target of another one (checked in stream.cpp).
+ *  - Each posted work request completes exactly once and in order, and all have completed when
+ *    the stream has ended. No completion has more bytes than fit.
+ *  - MSN and MO only grow. IRD and ORD are not exceeded.
+ *  - The stream goes back to the kAL exactly once. Nothing is leaked.
  */
 #include <linux/if_arp.h>
 #include <linux/slab.h>
@@ -39,7 +39,7 @@ static const struct region {
 	u64 iova;	/* 0: the address */
 	int access;
 	bool foreign;
-	bool constant;	/* nobody may write there */
+	bool constant;	/* no access may write there */
 } regions[FZ_REGIONS] = {
 	[FZ_RECV] = { 64, FZ_MAX_RECVS * FZ_RECV_SIZE + 5, 0, IB_ACCESS_LOCAL_WRITE },
 	[FZ_OPEN] = { 4000, 5003, 0x10000, RIGHTS },
@@ -50,7 +50,7 @@ static const struct region {
 	[FZ_FLEETING] = { 0, 777, 0x50000, RIGHTS },
 };
 
-/* what a queue has had, by the numbers that work requests carry as wr_id */
+/* the completions of a queue, by the wr_id of the work requests */
 struct ledger {
 	u32 posted;
 	u32 completed;
@@ -301,7 +301,7 @@ static void take_completions(struct soft_cq *cq, struct ledger *ledger, u32 most
 		fz_must(!ledger->failed);
 		ledger->succeeded++;
 		ledger->reads += wc.opcode == IB_WC_RDMA_READ;
-		/* with immediate data it is the length of a Write */
+		/* with immediate data, the length is that of a Write */
 		if (cq == v.recv_cq && wc.opcode == IB_WC_RECV)
 			fz_must(wc.byte_len <= most);
 		if (cq == v.recv_cq)
@@ -340,7 +340,7 @@ void fz_settle(void)
 	u32 rounds = 0;
 
 	fz_run_works();
-	/* TCP has taken a part and says when there is room again */
+	/* TCP has taken a part and reports when there is room again */
 	while (!fz_llp_returned && v.qp->tx->staged && rounds++ < 4096) {
 		soft_qp_kick(v.qp);
 		fz_run_works();
@@ -412,7 +412,7 @@ void fz_end(void)
 	check_constant();
 	fz_reads_done(v.sends.reads);
 	destroy();
-	/* what transmitters leave for each other */
+	/* pages that transmitters leave for each other */
 	soft_tx_pages_exit();
 	fz_kernel_end();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * libFuzzer's target for the receive path: an input is a setup and the octets
- * that the peer sends after the MPA start-up. rnic.c is the victim and checks its
- * state; what it sends is checked here.
+ * libFuzzer's target for the receive path. An input consists of a setup and the octets that
+ * the peer sends after the MPA start-up. rnic.c is the victim and checks its state. This file
+ * checks the data that the victim sends.
  *
- * Almost no random octets have the right CRC, so the mutator works on the FPDUs
- * of an input and mostly leaves right lengths, CRCs and sequence numbers behind.
+ * Almost no random octets have the right CRC. So the mutator works on the FPDUs of an input
+ * and mostly leaves lengths, CRCs and sequence numbers right.
  */
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 
 using frames::Octets;
 
-/* octets of the setup, at the start of an input */
+/* bytes of the setup, at the start of an input */
 enum Field : std::size_t {
 	flags,
 	reads_in_out,
@@ -48,7 +48,7 @@ constexpr std::uint8_t ddp_last = 0x40;
 constexpr std::size_t tagged_header = 14;
 constexpr std::size_t untagged_header = 18;
 
-/* where the fields of a ULPDU stand */
+/* offsets of the fields of a ULPDU */
 constexpr std::size_t at_stag = 2;
 constexpr std::size_t at_to = 6;
 constexpr std::size_t at_qn = 6;
@@ -57,14 +57,14 @@ constexpr std::size_t at_mo = 14;
 
 /* What the victim sends ***************************************************** */
 
-/** class Watcher - the stream from the victim: framing, headers, sequence, Terminate */
+/** class Watcher - checks the stream from the victim: framing, headers, sequence, Terminate */
 class Watcher {
 public:
 	void begin(bool crc, std::size_t mss)
 	{
 		*this = Watcher{};
 		crc_ = crc;
-		/* RFC 5044 4.5: no segment is too small for a ULPDU of 128 octets */
+		/* RFC 5044 4.5: the smallest segment allows a ULPDU of 128 octets */
 		longest_ = std::max<std::size_t>(mss, 128 + 2 + 4 + 4);
 	}
 
@@ -84,7 +84,7 @@ public:
 		}
 	}
 
-	/* Reads of nothing, which come before all others: ready to receive */
+	/* zero-length Reads as ready-to-receive frames, which come before all others */
 	[[nodiscard]] std::size_t empty_reads() const
 	{
 		return empty_reads_;
@@ -149,7 +149,10 @@ private:
 		fz_must(std::ranges::any_of(codes, [t](const Code &c) {
 			return t[0] == c.kind && t[1] >= c.first && t[1] <= c.last;
 		}));
-		/* M, D, R and nothing else; a header only with D, an RDMAP header only with both */
+		/*
+		 * only M, D and R are set; a DDP header only with D, an RDMAP header only with
+		 * D and R
+		 */
 		fz_must(!(t[2] & 0x1f) && !t[3]);
 		fz_must(!(t[2] & 0x20) || (t[2] & 0x40));
 		const std::size_t extra =
@@ -179,16 +182,16 @@ Watcher watcher;
 /* What the victim may make of it ******************************************** */
 
 /**
- * class Model - the messages that an input holds, up to the first wrong CRC, MSN or MO
+ * class Model - the messages of an input, up to the first wrong CRC, MSN or MO
  *
- * The victim takes messages in order and none behind an error, so what it completes
- * is the beginning of these lists.
+ * The victim takes messages in order and none behind an error. So its completions are the
+ * beginning of these lists.
  */
 class Model {
 public:
 	void begin(std::span<const std::uint8_t> stream, bool crc);
 
-	/* a receive completed, the next of them; @with_data: by a Send */
+	/* The next receive has completed; @with_data: by a Send. */
 	void received(unsigned int n, bool with_data, std::size_t len)
 	{
 		fz_must(done_ < deliveries_.size());
@@ -201,8 +204,8 @@ public:
 	}
 
 	/*
-	 * That many Reads went well: each has all that its response brought. The next may
-	 * have a part of it; the places of those behind are as they were.
+	 * That many Reads succeeded. Each must have all data of its response. The next Read may
+	 * have a part of its data. The targets of later Reads must be unchanged.
 	 */
 	void reads_done(std::size_t n, std::size_t skip) const
 	{
@@ -254,7 +257,7 @@ void Model::response(std::span<const std::uint8_t> u)
 	}
 }
 
-/* a segment of a Send, or immediate data, which may belong to the Send that follows */
+/* A segment of a Send, or Immediate Data, which may belong to the next Send. */
 void Model::on_queue_0(std::span<const std::uint8_t> u)
 {
 	constexpr std::uint32_t of_send = 0x6b72646d;
@@ -282,7 +285,7 @@ void Model::begin(std::span<const std::uint8_t> stream, bool crc)
 		frames::append(again, u);
 		const auto wire = stream.first(again.size());
 		stream = stream.subspan(again.size());
-		/* the pad may be anything, so only the CRC over what came counts */
+		/* the pad may have any value, so only the CRC over the received octets counts */
 		std::uint32_t sum = 0;
 		for (std::size_t i = 4; i-- > 0;)
 			sum = sum << 8 | wire[wire.size() - 4 + i];
@@ -316,7 +319,7 @@ std::size_t below(Random &random, std::size_t n)
 	return random() % n;
 }
 
-/* a tagged offset in a region or at its edges */
+/* a tagged offset inside a region or at its edges */
 std::uint64_t some_offset(Random &random, int region, std::size_t size)
 {
 	const std::uint64_t start = fz_region_start(region);
@@ -391,7 +394,7 @@ Octets some_read_request(Random &random)
 	return u;
 }
 
-/* what answers the victim's nth RDMA Read */
+/* the answer to the victim's nth RDMA Read */
 Octets some_read_response(Random &random)
 {
 	Octets u = tagged(random, read_resp, FZ_SINK);
@@ -436,7 +439,7 @@ Octets some_frame(Random &random)
 	}
 }
 
-/* Sequence numbers as a peer that counts right would send them. */
+/* Set sequence numbers as a peer that counts right. */
 void renumber(std::vector<Octets> &list)
 {
 	std::array<std::uint32_t, 4> msn{1, 1, 1, 1};
@@ -548,7 +551,7 @@ fz_setup read_setup(const std::uint8_t *p)
 	setup.reads = setup.ord ? p[work] & 3 : 0;
 	setup.sends = p[work] >> 4 & 3;
 	setup.rtr = p[rtr] & 3;
-	/* a Read as the first frame needs a place in the ring */
+	/* a Read as the first frame needs an IRD entry */
 	if (setup.rtr == 3 && !setup.ord)
 		setup.rtr = 0;
 	setup.mss = sizes[p[mss] % sizes.size()];
@@ -593,11 +596,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	model.begin({data, size}, setup.crc);
 	watcher.begin(setup.crc, setup.mss);
 	fz_begin(&setup);
-	/* in socket buffers of sizes that go up and down */
+	/* socket buffers whose sizes go up and down */
 	for (std::size_t n = p[piece] ? p[piece] : size; size; n = n * 7 % 1021 + 1) {
 		n = std::min(n, size);
 		fz_octets(data, static_cast<unsigned int>(n));
-		/* now the next softirq comes before the work item, now after it */
+		/* the next softirq comes sometimes before the work item, sometimes after it */
 		if (n & 1)
 			fz_settle();
 		if (n % 3 == 0)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Copying payload, with string instructions and with vector registers: every octet, and
- * none beside. The kernel only, whose registers these are.
+ * Copying payload with string instructions and with vector registers: every byte must be
+ * copied, and no other byte may change. Runs only in the kernel, which owns these registers.
  */
 #include <linux/random.h>
 #include <linux/string.h>
 
-/* the module's parameters, as the cases want them */
+/* values of the module's parameters, which the cases set */
 unsigned int soft_copy_string_min = 256;
 unsigned int soft_copy_vectors;
 unsigned int soft_copy_vector_min;
@@ -18,7 +18,7 @@ unsigned int soft_copy_vector_min;
 #define MARGIN		32
 #define ROOM		(LONGEST + 2 * MARGIN)
 
-/* Lengths that end before, at and behind a block and a vector, and all of what is short. */
+/* Lengths that end before, at and behind a block and a vector, and all short lengths. */
 static bool interesting(u32 n)
 {
 	const u32 in_vector = (n + 2) % 32;
@@ -87,7 +87,7 @@ static void asks_for_vectors(struct ktest *test)
 	soft_copy_end(vectors);
 	KTEST_FALSE(test, vectors);
 
-	/* who has them does not get them twice: as if it interrupted itself */
+	/* Code that uses the registers does not get them again, as if it interrupted itself. */
 	soft_copy_vectors = SOFT_COPY_VECTORS_ALWAYS;
 	vectors = soft_copy_begin(4096);
 	if (vectors) {

@@ -16,7 +16,7 @@ static u16 term_octets(const struct soft_term *term)
 	return term->layer << 12 | term->etype << 8 | term->code;
 }
 
-/* Decode the way the receive path does: ask, get that much, ask again */
+/* Decode like the receive path: ask for the number of octets, get them, ask again */
 static int decode(struct ktest *test, const u8 *fpdu, u32 n, struct soft_seg *seg,
 		  struct soft_term *term)
 {
@@ -203,7 +203,7 @@ static void fields_of_immediate_data(struct ktest *test)
 	KTEST_EQ(test, seg.imm, 0x0102030405060708ULL);
 }
 
-/* RFC 7306 5.2.1: the 28 bits beside the operation are not looked at */
+/* RFC 7306 5.2.1: the 28 bits beside the operation are ignored */
 static void atomic_operation_codes(struct ktest *test)
 {
 	u8 fpdu[VECTOR_MAX];
@@ -272,14 +272,14 @@ static void zero_length_segments(struct ktest *test)
 static void to_wrap(struct ktest *test)
 {
 	KTEST_FALSE(test, soft_to_wraps(0, 1));
-	KTEST_FALSE(test, soft_to_wraps(~0ULL, 1));	/* the last octet there is */
+	KTEST_FALSE(test, soft_to_wraps(~0ULL, 1));	/* the last octet of the tagged offsets */
 	KTEST_TRUE(test, soft_to_wraps(~0ULL, 2));
 	KTEST_FALSE(test, soft_to_wraps(0xfffffffffffffff0ULL, 16));
 	KTEST_TRUE(test, soft_to_wraps(0xfffffffffffffff0ULL, 17));
 	KTEST_FALSE(test, soft_to_wraps(0, ~0ULL));
 }
 
-/* Header octets of a good FPDU */
+/* The header octets of a right FPDU */
 static u32 header_octets(const u8 *fpdu)
 {
 	switch (fpdu[3]) {
@@ -296,7 +296,7 @@ static u32 header_octets(const u8 *fpdu)
 	return fpdu[2] & 0x80 ? 16 : 20;
 }
 
-/* Every prefix of every vector: no early answer, no read past what is there */
+/* Every prefix of every vector: no early answer, no read beyond the octets */
 static void partial_headers(struct ktest *test)
 {
 	const struct vector *v;
@@ -333,7 +333,7 @@ static void partial_headers(struct ktest *test)
 	}
 }
 
-/* What the RFCs allow, written down a second time and without the table */
+/* The rules of the RFCs, written a second time and without the table */
 static u16 expected(u8 ddp, u8 rdmap, u32 qn, u32 body)
 {
 	static const struct { u8 qn, fewest, most; } fixed[] = {
@@ -436,7 +436,7 @@ static void encoders_give_the_vectors_of_rfc7306(struct ktest *test)
 {
 	static const struct soft_atomic_req add = {
 		.op = SOFT_ATOMIC_FETCH_ADD, .id = 7, .stag = 0x1234, .to = 0x4000, .data = 1,
-		.compare = 99,	/* of no meaning: not sent */
+		.compare = 99,	/* has no meaning and is not sent */
 	};
 	static const struct soft_atomic_req swap = {
 		.op = SOFT_ATOMIC_CMP_SWAP, .id = 8, .stag = 0x1234, .to = 0x4000, .data = 0x63,
@@ -502,7 +502,7 @@ static void round_trips(struct ktest *test)
 	}
 }
 
-/* Conformance cases 76 to 85: state, segment, buffer; what comes out */
+/* Cases 76 to 85 of docs/conformance.md: state, segment, buffer; result */
 static void untagged_checks(struct ktest *test)
 {
 	static const struct {
@@ -525,7 +525,7 @@ static void untagged_checks(struct ktest *test)
 		{ "D2", 1, 4, true, 8, VECTOR_ACCEPT },
 		{ "D2", 1, 4, true, 7, 0x1205 },
 		{ "D3", 1, 4, true, 64, 0x1204 },	/* gap */
-		{ "D1", 1, 4, true, 64, 0x1204 },	/* starts over */
+		{ "D1", 1, 4, true, 64, 0x1204 },	/* begins again */
 		{ "F1", 1, 4, true, 64, 0x1204 },
 		{ "R1", 1, 0, true, 0, VECTOR_ACCEPT },
 		{ "R1", 1, 0, false, 0, 0x1202 },	/* IRD exhausted */
@@ -570,7 +570,7 @@ static void untagged_checks(struct ktest *test)
 	}
 }
 
-/* The header goes back as it came, reserved bits and reserved ULP field too */
+/* The Terminate has the header as it came, including reserved bits and the reserved ULP field */
 static void refused_header_is_a_copy(struct ktest *test)
 {
 	const struct soft_untagged_state st = { 9, 0 };
@@ -587,7 +587,7 @@ static void refused_header_is_a_copy(struct ktest *test)
 	KTEST_MEMEQ(test, term.hdr, fpdu + 2, SOFT_UNTAGGED_HDR);
 }
 
-/* No offset of 32 bits can pass the end of a buffer by wrapping around */
+/* No 32-bit offset may pass the end of a buffer by wrapping */
 static void message_length_does_not_wrap(struct ktest *test)
 {
 	const struct soft_untagged_state st = { 1, 0xfffffffe };
@@ -627,7 +627,7 @@ static void sequence_advances(struct ktest *test)
 	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
 	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1, &term), 0);
 
-	/* but no message is longer than MO can say, whatever the buffer */
+	/* but no message is longer than MO can express, whatever the buffer */
 	st = (struct soft_untagged_state){ 1, 0xffffffc0 };
 	n = soft_put_untagged(p, SOFT_RDMAP_SEND, false, 0, 0, 1, 0xffffffc0, 0x3f);
 	KTEST_EQ(test, soft_seg_decode(p, n, &seg, &term), 0);
@@ -637,7 +637,7 @@ static void sequence_advances(struct ktest *test)
 	KTEST_EQ(test, soft_untagged_check(&st, &seg, true, 1ULL << 33, &term), -EPROTO);
 }
 
-/* Headers of segments in a row: each follows those before it, and nothing else does */
+/* Headers of segments in a row: each follows the one before; no other segment does */
 static void segments_in_a_row(struct ktest *test)
 {
 	enum { COUNT = 5, LEN = 100, STRIDE = 128 };
@@ -671,7 +671,7 @@ static void segments_in_a_row(struct ktest *test)
 	}
 }
 
-/* Headers of whole messages: a Write is the same as another to anywhere, a Send is the next */
+/* Headers of whole messages: a Write is like any Write to any place, a Send is the next one */
 static void messages_in_a_row(struct ktest *test)
 {
 	u8 first[SOFT_HDR_MAX], next[SOFT_HDR_MAX], copy[SOFT_HDR_MAX];
@@ -692,7 +692,7 @@ static void messages_in_a_row(struct ktest *test)
 		KTEST_TRUE_MSG(test, !soft_seg_same(first, copy, &to), "bit %u", i);
 	}
 
-	/* and what it was compared with becomes it */
+	/* and the state advances to it */
 	KTEST_EQ(test, soft_seg_decode(first, sizeof(first), &seg, &term), 0);
 	KTEST_TRUE(test, soft_seg_again(first, next, &seg));
 	KTEST_EQ(test, seg.to, 0xfedcba9876543210ULL);
@@ -720,7 +720,7 @@ static void messages_in_a_row(struct ktest *test)
 	KTEST_EQ(test, memcmp(first, next, hdr), 0);
 }
 
-/* Read Requests in a row: each asks for what it says */
+/* Read Requests in a row: each asks for its own data */
 static void requests_in_a_row(struct ktest *test)
 {
 	const struct soft_read_req a = { 1, 2, 3, 4, 5 }, b = { 6, 7, 8, 9, 10 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Codes of asynchronous events that wait (kal/core/event_codes.h). */
+/* Codes of waiting asynchronous events (kal/core/event_codes.h). */
 #include "ktest.h"
 
 #include "../../kal/core/event_codes.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * One test source for two worlds: KUnit in the kernel, GoogleTest in user
- * space. Included by every file of this folder.
+ * One test source for two environments: KUnit in the kernel, GoogleTest in user space. Every
+ * file of this folder includes it.
  *
  *	static void adds_up(struct ktest *test)
  *	{
@@ -14,8 +14,8 @@
  *	};
  *	KTEST_SUITE(arithmetic, cases);
  *
- * A failed check is reported and the case goes on. The _MSG forms add a
- * printf-style text, for tables. KTEST_EQ and KTEST_NE take integers only.
+ * A failed check is reported, and the case goes on. The _MSG forms add a text in the form of
+ * printf(), for tables. KTEST_EQ and KTEST_NE take only integers.
  */
 #ifndef KTEST_H
 #define KTEST_H
@@ -97,7 +97,7 @@ __printf(4, 5)
 void ktest_fail(struct ktest *test, const char *file, int line, const char *fmt, ...);
 void ktest_fail_mem(struct ktest *test, const char *file, int line, const char *what,
 		    const void *left, const void *right, size_t len);
-/* text that the next failure of this case shows */
+/* text that is shown with the next failure of this case */
 __printf(2, 3)
 void ktest_note(struct ktest *test, const char *fmt, ...);
 

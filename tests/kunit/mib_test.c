@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MIB objects of RNICs that count connections of their own: kal/net/mib.c and kal/net/rnic.c
- * with providers, namespaces and a registry of RNICs that are played. In the kernel only.
+ * MIB objects of RNICs that count their own connections: kal/net/mib.c and kal/net/rnic.c with
+ * fake providers, namespaces and a fake registry of RNICs. Runs only in the kernel.
  */
 #include "net_fakes.h"
 
@@ -16,7 +16,7 @@ static struct kal_client *client;
 static void *client_data[3];
 static unsigned int events;
 
-/* the first namespace is the real one, whose own counters are there to be read */
+/* the first namespace is the real one, whose own counters can be read */
 struct kal_net *kal_net(struct net *net)
 {
 	return net == &init_net ? &first : &second;
@@ -53,7 +53,7 @@ int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *whose, vo
 	return 0;
 }
 
-/* a provider whose objects count from a number that is its index' */
+/* a provider whose objects count from a number that depends on their index */
 static void query(struct ri_rnic *rnic, u64 *values)
 {
 	unsigned int i;
@@ -84,7 +84,7 @@ static struct ri_rnic *rnic_new(struct ktest *test, u32 index, const struct ri_o
 
 /* Tests ******************************************************************** */
 
-/* what the RNICs add to an object of a namespace */
+/* the RNICs' part of an object of a namespace */
 static u64 sum_of(struct kal_net *kn, unsigned int object)
 {
 	u64 sum[RI_MIB_OBJECTS] = {};
@@ -95,7 +95,7 @@ static u64 sum_of(struct kal_net *kn, unsigned int object)
 
 static void sums_and_remembers(struct ktest *test)
 {
-	/* nothing but a pointer is looked at */
+	/* only the pointer is used */
 	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	struct ri_rnic *a, *b, *c;
 
@@ -110,10 +110,10 @@ static void sums_and_remembers(struct ktest *test)
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 1000 + RI_MIB_TCP_IN_SEGS);
 	KTEST_EQ(test, sum_of(&second, RI_MIB_TCP_IN_SEGS), 3000 + RI_MIB_TCP_IN_SEGS);
 	KTEST_EQ(test, sum_of(&first, RI_MIB_OBJECTS - 1), 1000 + RI_MIB_OBJECTS - 1);
-	/* read again it is the same: nothing is added up */
+	/* reading again gives the same values: nothing is added twice */
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 1000 + RI_MIB_TCP_IN_SEGS);
 
-	/* what has been counted stays when the RNIC goes, but not what there was of it */
+	/* counters stay when the RNIC goes, gauges do not */
 	client->remove(a);
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 1000 + RI_MIB_TCP_IN_SEGS);
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_CURR_ESTAB), 0);
@@ -122,14 +122,14 @@ static void sums_and_remembers(struct ktest *test)
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 2 * (1000 + RI_MIB_TCP_IN_SEGS));
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_CURR_ESTAB), 1000 + RI_MIB_TCP_CURR_ESTAB);
 
-	/* a namespace that ends takes what was counted with it */
+	/* the counters end with their namespace */
 	kal_net_rnics_forget(&second);
 	KTEST_EQ(test, sum_of(&second, RI_MIB_TCP_IN_SEGS), 0);
 	client->remove(c);
 	KTEST_EQ(test, sum_of(&second, RI_MIB_TCP_IN_SEGS), 0);
 	client->remove(b);
 	client->remove(a);
-	/* each came and went, but for the last of the namespace that ended */
+	/* each came and went, except the last one of the namespace that ended */
 	KTEST_EQ(test, events, 7);
 	kal_net_rnic_exit();
 }
@@ -145,7 +145,7 @@ static unsigned int object_named(struct ktest *test, const char *name)
 	return 0;
 }
 
-/* objects that the host does not count while a test runs, and the RNICs' part of them */
+/* objects that the host does not count during a test, and the RNICs' part of them */
 static const struct {
 	const char *name;
 	unsigned int object;
@@ -176,17 +176,17 @@ static void merges_with_the_host(struct ktest *test)
 		KTEST_EQ_MSG(test, after[at] - before[at], 2000 + merged[i].object, "%s",
 			     merged[i].name);
 	}
-	/* what no RNIC counts is the host's */
+	/* objects that no RNIC counts have the host's values */
 	KTEST_EQ(test, after[ttl], before[ttl]);
 	client->remove(rnic);
 	kal_net_rnic_exit();
 }
 
-/* rows of types that the host has counted, and no others */
+/* there are rows only for types that the host has counted */
 static void lists_messages(struct ktest *test)
 {
 	atomic_long_t *counted = init_net.mib.icmpmsg_statistics->mibs;
-	/* reserved, so nobody sends one meanwhile */
+	/* a reserved type, which is not sent meanwhile */
 	const u8 type = 7;
 	struct kal_mib_message row;
 	unsigned int next = 0, found = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* krdma_kunit: KUnit runs the suites of this folder when it is loaded. */
+/* krdma_kunit: when it is loaded, KUnit runs the suites of this folder. */
 #include <linux/module.h>
 
 MODULE_DESCRIPTION("KUnit tests of the krdma protocol codecs");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA markers (RFC 5044 4.2, 4.3): positions, pointers, and that what is put in
- * can be taken out again.
+ * MPA markers (RFC 5044 4.2, 4.3): positions, pointers, and that inserted markers can be
+ * removed again.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>
@@ -36,7 +36,7 @@ static void check_marker(struct ktest *test, u32 at, u16 pointer)
 	KTEST_EQ_MSG(test, get_unaligned_be16(fpdu + at + 2), pointer, "FPDUPTR at %u", at);
 }
 
-/* four FPDUs back to back: positions and pointers worked out by hand */
+/* four FPDUs in a row, with positions and pointers that were computed by hand */
 static void four_in_a_row(struct ktest *test)
 {
 	u32 len;
@@ -61,7 +61,7 @@ static void four_in_a_row(struct ktest *test)
 	check_marker(test, 32, 0x20);
 }
 
-/* the FPDUs of RFC 5044 figures 5 and 6, whose CRCs are printed there */
+/* the FPDUs of RFC 5044 figures 5 and 6, with the printed CRCs */
 static void rfc_figures(struct ktest *test)
 {
 	static const struct {
@@ -85,7 +85,7 @@ static void rfc_figures(struct ktest *test)
 	}
 }
 
-/* a marker at the end of an FPDU is the next one's; one before the CRC is not */
+/* a marker at the end of an FPDU belongs to the next one, a marker before the CRC does not */
 static void at_the_edges(struct ktest *test)
 {
 	u32 len = fill(502);	/* 508 octets */
@@ -128,7 +128,7 @@ static void wrong_pointers(struct ktest *test)
 {
 	u32 n = soft_markers_insert(fpdu, 460, fill(1000));
 
-	/* reserved bits and the low two of the pointer do not count */
+	/* reserved bits and the low two bits of the pointer are ignored */
 	put_unaligned_be16(0xffff, fpdu + 52);
 	put_unaligned_be16(0x34 | 3, fpdu + 54);
 	memcpy(plain, fpdu, sizeof(plain));
@@ -142,7 +142,7 @@ static void wrong_pointers(struct ktest *test)
 	KTEST_EQ(test, soft_markers_remove(fpdu, 460, n), -EPROTO);
 }
 
-/* RFC 5044 4.5: whatever the position, an FPDU with markers fits the segment */
+/* RFC 5044 4.5: at every position, an FPDU with markers fits into the segment */
 static void mulpdu_fits(struct ktest *test)
 {
 	u32 emss, off, len;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up: Request and Reply frames (RFC 5044 7.1, RFC 6581), and what the
- * two sides make of them. The octets come from the RFCs' field layouts.
+ * MPA start-up: Request and Reply frames (RFC 5044 7.1, RFC 6581), and the results of both
+ * sides. The octets come from the field layouts of the RFCs.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>
@@ -18,7 +18,7 @@
 
 #define WRITE_READ	(KAL_MPA_RTR_WRITE | KAL_MPA_RTR_READ)
 
-/* Well formed frames: octets and meaning, in both directions. */
+/* Well-formed frames: octets and meaning, in both directions. */
 static const struct {
 	const char *id;
 	const char *hex;
@@ -65,7 +65,7 @@ static const struct {
 	  { .crc = true, .revision = 2, .pd_len = 2 }, "hi" },
 };
 
-/* Headers that end the stream, and headers that only look odd. */
+/* Headers that end the stream, and unusual headers that are right. */
 static const struct {
 	const char *id;
 	const char *hex;
@@ -147,7 +147,7 @@ static void checks_headers(struct ktest *test)
 		KTEST_EQ_MSG(test, kal_mpa_parse_header(buf, headers[i].kind, &frame),
 			     headers[i].err, "%s", headers[i].id);
 	}
-	/* the last two good ones: nothing that revision 1 does not have was taken */
+	/* the last two right frames: no field that revision 1 does not have was used */
 	hex_octets(REQ_KEY "7f 01 00 00", buf, sizeof(buf));
 	KTEST_EQ(test, kal_mpa_parse_header(buf, KAL_MPA_REQUEST, &frame), 0);
 	KTEST_FALSE(test, frame.reject);
@@ -155,7 +155,7 @@ static void checks_headers(struct ktest *test)
 	KTEST_EQ(test, frame.pd_len, 0);
 }
 
-/* Every header that is accepted announces a frame that fits the buffer. */
+/* Every accepted header announces a frame that fits into the buffer. */
 static void survives_any_header(struct ktest *test)
 {
 	struct kal_mpa_frame frame;
@@ -214,7 +214,7 @@ static void ignores_rtr_of_client_server(struct ktest *test)
 	KTEST_EQ(test, frame.ord, 5);
 }
 
-/* Own side of the tables below: an RNIC with 64 reads each way. */
+/* This side in the tables below: an RNIC with IRD and ORD 64. */
 static struct kal_mpa_local side(u16 ird, u16 ord, u8 rtr)
 {
 	return (struct kal_mpa_local){
@@ -242,7 +242,7 @@ static void requests(struct ktest *test)
 	hex_octets(REQ_KEY "50 02 00 04 80 10 c0 10", want, sizeof(want));
 	KTEST_MEMEQ(test, buf, want, 24);
 
-	/* no outbound reads: no Read as ready-to-receive frame */
+	/* ORD 0: no Read as ready-to-receive frame */
 	local = side(4, 0, WRITE_READ);
 	kal_mpa_request(&local, &req);
 	KTEST_EQ(test, req.rtr, KAL_MPA_RTR_WRITE);
@@ -250,7 +250,7 @@ static void requests(struct ktest *test)
 	kal_mpa_request(&local, &req);
 	KTEST_FALSE(test, req.p2p);
 
-	/* never more than the RNIC has */
+	/* never more than the RNIC's limit */
 	local = side(200, 300, WRITE_READ);
 	kal_mpa_request(&local, &req);
 	KTEST_EQ(test, req.ird, 64);
@@ -271,7 +271,7 @@ static void requests(struct ktest *test)
 
 #define ULP KAL_MPA_READS_ULP
 
-/* The responder: own IRD and ORD, the Request's, what the Reply says, what holds. */
+/* The responder: own IRD and ORD, those of the Request, those of the Reply, the result. */
 static const struct {
 	const char *id;
 	u16 own_ird, own_ord;
@@ -314,7 +314,7 @@ static void responds_with_reads(struct ktest *test)
 	}
 }
 
-/* The responder: RTR types of both sides, own IRD; what the Reply says. */
+/* The responder: RTR types of both sides, own IRD; the Reply. */
 static const struct {
 	const char *id;
 	u8 own, asked;
@@ -421,7 +421,7 @@ static void rejects(struct ktest *test)
 	KTEST_MEMEQ(test, buf, want, 24);
 }
 
-/* The initiator, 64 reads at most: own side, Reply, outcome. */
+/* The initiator, with a limit of 64: own side, Reply, result. */
 static const struct {
 	const char *id;
 	u16 own_ird, own_ord;
@@ -490,7 +490,7 @@ static void concludes(struct ktest *test)
 	}
 }
 
-/* each direction by itself: who asks for markers receives them */
+/* each direction is independent: a side that asks for markers receives them */
 static void markers_for_who_asks(struct ktest *test)
 {
 	struct kal_mpa_local initiator = side(8, 8, WRITE_READ);
@@ -535,7 +535,7 @@ static void refuses_replies(struct ktest *test)
 	KTEST_EQ(test, kal_mpa_conclude(&local, &req, &rep, &mpa, &term), -EOPNOTSUPP);
 	KTEST_EQ(test, term, KAL_MPA_TERM_NONE);
 
-	/* a peer of RFC 5044 has taken the enhanced data for private data */
+	/* a peer with RFC 5044 only has taken the enhanced data for private data */
 	rep = (struct kal_mpa_frame){ .revision = 1 };
 	KTEST_EQ(test, kal_mpa_conclude(&local, &req, &rep, &mpa, &term), -EPROTONOSUPPORT);
 	KTEST_EQ(test, term, KAL_MPA_TERM_NONE);
@@ -546,7 +546,7 @@ static void refuses_replies(struct ktest *test)
 	KTEST_EQ(test, term, KAL_MPA_TERM_LOCAL);
 }
 
-/* Both halves against each other: what one side may do, the other can take. */
+/* Both halves against each other: each side's ORD must be at most the other's IRD. */
 static void agrees_with_itself(struct ktest *test)
 {
 	u32 rnd = 0x5044, refused = 0, i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The network stack interface's files as part of the test module, for tests that include
- * them: they export nothing here. In the kernel only.
+ * Includes the files of the network stack interface into the test module. They export nothing
+ * here. Runs only in the kernel.
  */
 #ifndef NET_FAKES_H
 #define NET_FAKES_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The network stack interface's reservations of ports, with sockets of a port space that is
- * played. In the kernel only.
+ * Port reservations of the network stack interface, with fake sockets and a fake port space.
+ * Runs only in the kernel.
  */
 #include "net_fakes.h"
 
@@ -10,7 +10,7 @@
 
 /* The port space *********************************************************** */
 
-/* who has which port of which address; sock NULL with a port: somebody else */
+/* owner of each port and address; sock NULL with a port: another owner */
 static struct {
 	struct socket *sock;
 	__be32 ip;
@@ -106,7 +106,7 @@ int kal_net_sock_create(struct net *net, int family, int vrf, struct socket **so
 
 #define ADDRESSES	3
 
-/* a reservation of ADDRESSES addresses, not held yet, in a port space that is free */
+/* a reservation of ADDRESSES addresses that is not held yet, in a free port space */
 static struct kal_port *start(struct ktest *test)
 {
 	struct sockaddr_storage addr;
@@ -139,7 +139,7 @@ static void expect_all(struct ktest *test, struct kal_port *port, u16 number)
 	KTEST_EQ(test, sockets, 0);
 }
 
-/* nothing is held, whatever was in between */
+/* no port is held, whatever happened in between */
 static void expect_none(struct ktest *test, struct kal_port *port, int err)
 {
 	KTEST_EQ(test, err, -EADDRINUSE);
@@ -168,7 +168,7 @@ static void agrees_on_any(struct ktest *test)
 {
 	struct kal_port *port = start(test);
 
-	/* what the first one gets is not free on the others, three times */
+	/* three times, the port of the first address is not free on the others */
 	take(NULL, htonl(0x0a000002), 40000);
 	take(NULL, htonl(0x0a000003), 40001);
 	take(NULL, htonl(0x0a000001), 40002);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The network stack interface's order of local addresses, with network devices that are
- * made up, and its addresses. In the kernel only.
+ * The order of local addresses in the network stack interface, with fake network devices, and
+ * its address functions. Runs only in the kernel.
  */
 #include "net_fakes.h"
 
@@ -88,7 +88,7 @@ static void compares_addresses(struct ktest *test)
 	KTEST_FALSE(test, kal_addr_same(&a, &b));
 	a = v6(0xfd77, 1, 4);
 	KTEST_TRUE(test, kal_addr_same(&a, &b));
-	/* the same address on two links is two addresses */
+	/* the same address on two links counts as two addresses */
 	a = v6(0xfe80, 1, 4);
 	b = v6(0xfe80, 1, 3);
 	KTEST_FALSE(test, kal_addr_same(&a, &b));
@@ -187,7 +187,10 @@ static void expect4(struct ktest *test, const struct locals *l, const u32 *wante
 			     "entry %u", i);
 }
 
-/* Those next to the next hop first; neither the chosen one again nor what is unfit. */
+/*
+ * Addresses in the subnet of the next hop come first. The chosen address and unfit ones are
+ * left out.
+ */
 static void orders_ipv4(struct ktest *test)
 {
 	static const u32 to_router[] = { 0x0a010001, 0x0a000002 };
@@ -197,7 +200,7 @@ static void orders_ipv4(struct ktest *test)
 	struct net_device *ndev = device4(test);
 	struct kal_route r = { .src = v4(0x0a000001) };
 
-	/* behind a router of the second subnet: no address of the link only */
+	/* behind a router of the second subnet: no link-local address */
 	r.gateway = true;
 	r.next_hop = v4(0x0a010063);
 	both(&l, ndev, &r);
@@ -208,7 +211,7 @@ static void orders_ipv4(struct ktest *test)
 	l.count = 0;
 	both(&l, ndev, &r);
 	expect4(test, &l, to_neighbour, ARRAY_SIZE(to_neighbour));
-	/* this host: any, none of which is near */
+	/* a destination on this host: any address, none is near */
 	r.local = true;
 	r.next_hop = v6(0xfe80, 1, 7);
 	l.count = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Rules for peers by address prefix: which texts are some, and which decides.
- */
+/* Rules for peers by address prefix: which texts are valid, and which rule decides. */
 #include <linux/array_size.h>
 #include <linux/errno.h>
 #include <linux/string.h>
@@ -75,7 +73,7 @@ static void bounds_the_number(struct ktest *test)
 	char *text = ktest_alloc(test, 2048);
 	u32 i, n = 0;
 
-	/* "10.0.NN.0/24=on," without a printf that both worlds have */
+	/* "10.0.NN.0/24=on,", without a printf() that both environments have */
 	for (i = 0; i <= KAL_PEER_RULES; i++) {
 		memcpy(text + n, "10.0.NN.0/24=on,", 16);
 		text[n + 5] = '1' + i / 10;
@@ -109,7 +107,7 @@ static const struct {
 	{ "10.1.2.64/26=off", V4 "0a 01 02 3f", true, true },
 	{ "128.0.0.0/1=off", V4 "ff 00 00 01", true, false },
 	{ "128.0.0.0/1=off", V4 "7f 00 00 01", true, true },
-	/* the longest prefix, in either order */
+	/* the longest prefix counts, in either order */
 	{ "10.0.0.0/8=off,10.1.0.0/16=on", V4 "0a 01 00 01", false, true },
 	{ "10.1.0.0/16=on,10.0.0.0/8=off", V4 "0a 01 00 01", false, true },
 	{ "10.1.0.0/16=on,10.0.0.0/8=off", V4 "0a 02 00 01", true, false },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Pseudo-random octets into the decoders: whatever a peer sends, no read beyond
- * the octets that are there, and an answer that fits together. The memory is of
- * the exact size, so that KASAN and AddressSanitizer see a wrong access.
+ * Pseudo-random octets for the decoders. Whatever a peer sends, the decoders must not read
+ * beyond the octets, and their results must be consistent. The memory has the exact size, so
+ * that KASAN and AddressSanitizer find a wrong access.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>
@@ -21,7 +21,7 @@ static void fill(u8 *p, u32 n, u32 *rnd)
 		*p++ = next_random(rnd) >> 24;
 }
 
-/* What every refusal must be: a Terminate that the peer can read back */
+/* Every refusal must be a Terminate that the peer can read */
 static void check_refusal(struct ktest *test, const struct soft_term *term)
 {
 	u8 p[SOFT_TERM_ULPDU_MAX];
@@ -79,7 +79,7 @@ static void random_segments(struct ktest *test)
 
 		n = next_random(&rnd) % ARRAY_SIZE(p);
 		fill(p[n], n, &rnd);
-		/* make what most random octets never are: a plausible header */
+		/* make a plausible header, which random octets almost never have */
 		if (n > 2 && i % 4)
 			p[n][0] = i % 8 ? 0 : p[n][0] & 1;
 		if (n > 3 && i % 2) {
@@ -103,7 +103,7 @@ static void random_segments(struct ktest *test)
 		else
 			check_accepted(test, &seg, p[n]);
 	}
-	/* both answers were really tried */
+	/* both results did occur */
 	KTEST_TRUE(test, seen[0] > ROUNDS / 20);
 	KTEST_TRUE(test, seen[1] > ROUNDS / 20);
 }

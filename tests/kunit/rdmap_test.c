@@ -19,7 +19,7 @@ static u32 finish_fpdu(u8 *p, u32 n)
 	return n + pad + SOFT_MPA_CRC;
 }
 
-/* Decode the header of a vector, whatever the verdict on it is */
+/* Decode the header of a vector, whatever the result */
 static void seg_of(struct ktest *test, const char *id, u8 fpdu[VECTOR_MAX],
 		   struct soft_seg *seg, struct soft_term *term)
 {
@@ -144,7 +144,7 @@ static void terminate_fields(struct ktest *test)
 	KTEST_EQ(test, rr.length, 64);
 }
 
-/* Case 136 and worse: each length of the longest Terminate, each set of flags */
+/* Case 136 and more: each length up to the longest Terminate, each set of flags */
 static void cut_off_terminate(struct ktest *test)
 {
 	u8 fpdu[VECTOR_MAX];
@@ -177,7 +177,7 @@ static void cut_off_terminate(struct ktest *test)
 	}
 }
 
-/* What peers send that differs from the RFC, and what we make of it */
+/* Terminates of peers that differ from the RFC, and their meaning */
 static void terminates_of_other_stacks(struct ktest *test)
 {
 	/* siw on a little-endian host: Write out of bounds, Read of a bad STag, opcode */
@@ -199,7 +199,7 @@ static void terminates_of_other_stacks(struct ktest *test)
 	KTEST_EQ(test, soft_term_decode(reversed_prot, sizeof(reversed_prot), &term), 0);
 	KTEST_STREQ(test, soft_term_name(&term), "RDMAP: invalid STag");
 	KTEST_TRUE(test, term.has_len && !term.has_ddp);
-	/* nothing tells this one from what RFC 6581 has */
+	/* this one cannot be distinguished from a Terminate of RFC 6581 */
 	KTEST_EQ(test, soft_term_decode(reversed_opcode, sizeof(reversed_opcode), &term), 0);
 	KTEST_STREQ(test, soft_term_name(&term), "MPA: insufficient IRD");
 
@@ -213,7 +213,7 @@ static void terminates_of_other_stacks(struct ktest *test)
 	KTEST_EQ(test, term.seg_len, 12);
 }
 
-/* What a Terminate with the header of a vector says that it is about */
+/* The message that a Terminate with the header of a vector names */
 static void terminate_names_message(struct ktest *test)
 {
 	static const struct { const char *id; struct soft_term_about about; } cases[] = {
@@ -225,7 +225,7 @@ static void terminate_names_message(struct ktest *test)
 		{ "R6", { SOFT_RDMAP_SEND_INV, .msn = 1 } },
 		{ "R8", { SOFT_RDMAP_SEND_SE_INV, .msn = 1 } },
 	};
-	/* DV=0, RV=2, a Send on QN 4, an opcode that is none */
+	/* DV=0, RV=2, a Send on QN 4, an unknown opcode */
 	static const char * const strange[] = { "D6", "D9", "R4", "D5", "R5" };
 	struct soft_term_about about;
 	u8 fpdu[VECTOR_MAX];
@@ -249,7 +249,7 @@ static void terminate_names_message(struct ktest *test)
 		term.has_ddp = false;
 		KTEST_FALSE_MSG(test, soft_term_about(&term, &about), "%s", cases[i].id);
 	}
-	/* siw's: the length where the MSN belongs */
+	/* as siw sends it: the length where the MSN belongs */
 	seg_of(test, "R1", fpdu, &seg, &term);
 	soft_term_with_hdr(&term, &seg, fpdu, SOFT_TERM_RDMAP, SOFT_RDMAP_PROTECTION, 0);
 	term.hdr[13] = 0x40;
@@ -265,7 +265,7 @@ static void terminate_names_message(struct ktest *test)
 	KTEST_FALSE(test, soft_term_about(&term, &about));
 }
 
-/* Refused access to what the vector names; the two octets and the M, D, R bits */
+/* Refused access to the memory that the vector names; the two octets and the M, D, R bits */
 static void access_failures(struct ktest *test)
 {
 	static const struct {
@@ -342,7 +342,7 @@ static void headers_by_error_class(struct ktest *test)
 		KTEST_EQ_MSG(test, term.has_len, cases[i].ddp, "case %zu", i);
 		KTEST_EQ_MSG(test, term.has_rdmap, cases[i].rdmap, "case %zu", i);
 
-		/* nothing but a Read Request has an RDMAP header to report */
+		/* only a Read Request has an RDMAP header to report */
 		seg_of(test, "R6", fpdu, &seg, &term);
 		soft_term_with_hdr(&term, &seg, fpdu, cases[i].layer, cases[i].etype, 0);
 		KTEST_EQ_MSG(test, term.has_ddp, cases[i].ddp, "case %zu", i);
@@ -410,7 +410,7 @@ static void every_code_has_its_name(struct ktest *test)
 	KTEST_EQ(test, named, ARRAY_SIZE(known_codes) + 7 + 256);
 }
 
-/* RFC 7306 5.1: what stands in memory afterwards */
+/* RFC 7306 5.1: the result in memory */
 static void atomic_results(struct ktest *test)
 {
 	static const struct {
@@ -421,7 +421,7 @@ static void atomic_results(struct ktest *test)
 		{ { .op = 0, .data = 1 }, ~0ULL, 0 },
 		{ { .op = 0, .data = ~0ULL }, 0, ~0ULL },
 		{ { .op = 0, .data = 0 }, 0x1234, 0x1234 },
-		/* the highest bit alone as a mask: one field of 64 bits, too */
+		/* only the highest bit in the mask: also one field of 64 bits */
 		{ { .op = 0, .data = 1, .mask = 1ULL << 63 }, ~0ULL, 0 },
 		/* two fields of 32 bits: no carry between them */
 		{ { .op = 0, .data = 1, .mask = 0x8000000080000000ULL }, 0xffffffffULL, 0 },
@@ -446,7 +446,7 @@ static void atomic_results(struct ktest *test)
 		KTEST_EQ_MSG(test, soft_atomic_result(&cases[i].rq, cases[i].old), cases[i].want,
 			     "case %u", i);
 
-	/* against the RFC's own way to say it, bit by bit */
+	/* compared with the RFC's own description, bit by bit */
 	for (i = 0; i < 2000; i++) {
 		const u64 old = (u64)next_random(&rnd) << 32 | next_random(&rnd);
 		struct soft_atomic_req rq = {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * FPDUs as octets, computed by a program that shares no code with the codecs.
- * CRC on, no markers; each begins a fresh stream. The codec tests look them up
- * by name.
+ * FPDUs as octets, computed by a program that shares no code with the codecs. CRC is on, and
+ * there are no markers. Each FPDU begins a new stream. The codec tests find them by name.
  */
 #include <linux/array_size.h>
 #include <linux/string.h>

@@ -7,7 +7,7 @@
 
 #include "ktest.h"
 
-#define VECTOR_MAX	80	/* octets of the longest, rounded up */
+#define VECTOR_MAX	80	/* octets of the longest vector, rounded up */
 #define VECTOR_ACCEPT	0xffff
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * connect_send ADDRESS:PORT: one message to listen_echo and back, without a thread or
- * callback: the program waits for what it needs.
+ * connect_send ADDRESS:PORT: send one message to listen_echo and receive the answer. The
+ * program uses no thread and no callback. It waits for each event.
  *
  * g++ -std=c++20 connect_send.cpp $(pkg-config --cflags --libs krdma)
  */
@@ -35,7 +35,7 @@ void run(const krdma::Address &peer)
 	const krdma::MemoryRegion region{pd, memory, krdma::access::local_write};
 	std::memcpy(memory.data(), message.data(), message.size());
 
-	/* the answer lands in the second half; it must be expected before it can come */
+	/* The answer goes to the second half. Post the receive before the answer can come. */
 	qp.receive(1, region.slice(128, 128));
 	const std::string_view greeting = "example";
 	krdma::Connection connection = krdma::Connection::connect(

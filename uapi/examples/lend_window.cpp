@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * lend_window -l ADDRESS:PORT: a server that lends one client a part of its memory through a
- * memory window, until the client gives it back; lend_window ADDRESS:PORT TEXT: that client.
+ * lend_window -l ADDRESS:PORT		server: lends one client a part of its memory
+ * lend_window ADDRESS:PORT TEXT		client: writes the text there
  *
- * The client asks with a message; a window is bound only when the connection is there. The
- * server's receives are of a shared receive queue, as if it had many clients, and an
- * asynchronous event tells it to post more of them.
+ * The server lends the memory through a memory window until the client returns it. The client
+ * asks with a message, because a window can be bound only when the connection is established.
+ *
+ * The server posts its receives to a shared receive queue, as a server with many clients
+ * would. An asynchronous event tells it to post more of them.
  *
  * g++ -std=c++20 lend_window.cpp $(pkg-config --cflags --libs krdma)
  */
@@ -29,7 +31,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace access = krdma::access;
 
-/* what the server answers, in network byte order */
+/* the server's answer, in network byte order */
 struct Loan {
 	std::uint64_t address;
 	std::uint32_t length;
@@ -37,11 +39,11 @@ struct Loan {
 };
 
 constexpr std::uint32_t message_size = 64;
-constexpr std::size_t first = 1000; /* of the octets that are lent */
+constexpr std::size_t first = 1000; /* offset of the lent bytes */
 constexpr std::uint32_t length = 200;
 constexpr std::size_t receives = 3;
 
-/* the next completion, which is of the request with that id */
+/* Wait for the next completion, which must be of the request with that id. */
 krdma::Completion next(const krdma::CompletionQueue &cq, std::uint64_t id)
 {
 	const std::optional<krdma::Completion> done = cq.wait(5s);
@@ -65,7 +67,7 @@ void serve(const krdma::Address &address)
 	const krdma::Context context{session.find_local(address)};
 	const krdma::ProtectionDomain pd{context};
 	const krdma::CompletionQueue cq{context};
-	/* an event when fewer than two are left */
+	/* raise an event when fewer than two receives are left */
 	const krdma::SharedReceiveQueue shared{pd, {.max_wr = receives, .limit = 2}};
 	const krdma::QueuePair qp{pd, cq, cq, {.receives = &shared}};
 
@@ -74,7 +76,7 @@ void serve(const krdma::Address &address)
 	for (std::size_t i = 0; i < receives; i++)
 		shared.post(message, inbox.slice(i * message_size, message_size));
 
-	/* the peer has no right to the region, and will have some to a part of it */
+	/* The peer has no right to the region. The window will give rights to a part of it. */
 	std::array<char, 4096> memory{};
 	const krdma::MemoryRegion region{pd, std::as_writable_bytes(std::span{memory}),
 					 access::local_write | access::window_bind};
@@ -88,7 +90,7 @@ void serve(const krdma::Address &address)
 	connection.established(5s);
 	(void)next(cq, message);
 
-	/* the peer addresses it as the region: from part.address on */
+	/* the peer addresses the window like the region, from part.address on */
 	const krdma::Slice part = region.slice(first, length);
 	qp.bind(bind, window, region, part, access::remote_write);
 	(void)next(cq, bind);
@@ -99,7 +101,7 @@ void serve(const krdma::Address &address)
 	qp.send(answer, outbox.slice());
 	(void)next(cq, answer);
 
-	/* giving it back ends the window, so nothing is written to it any more */
+	/* The client's last message invalidates the window, so the client writes no more. */
 	const krdma::Completion back = next(cq, message);
 	if (back.invalidated() != window.stag())
 		throw std::runtime_error{"the window was not given back"};
@@ -134,7 +136,7 @@ void borrow(const krdma::Address &peer, std::string_view text)
 	qp.receive(loan_comes, region.slice(0, sizeof(loan)));
 	krdma::Connection connection = krdma::Connection::connect(qp, peer);
 	connection.established(5s);
-	/* a message without octets */
+	/* a message without data */
 	qp.send(asked, {});
 	(void)next(sends, asked);
 	(void)next(arrivals, loan_comes);
@@ -145,7 +147,7 @@ void borrow(const krdma::Address &peer, std::string_view text)
 		throw std::runtime_error{"the text is too long"};
 	std::memcpy(memory.data(), text.data(), text.size());
 	qp.write(written, region.slice(0, static_cast<std::uint32_t>(text.size())), there);
-	/* it arrives behind what was written, and takes the window from us */
+	/* This message arrives after the written data. It invalidates the window. */
 	qp.send_invalidate(given_back, {}, there.stag);
 	(void)next(sends, written);
 	(void)next(sends, given_back);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * list_rnics [ADDRESS]: the RNICs of this network namespace, or that which leads to an
+ * list_rnics [ADDRESS]: list the RNICs of this network namespace, or the RNIC that leads to an
  * address. In C.
  *
  * gcc list_rnics.c $(pkg-config --cflags --libs krdma)
@@ -11,7 +11,7 @@
 
 #include <krdma/ual.h>
 
-/* ends the program if that is a negative errno */
+/* end the program if the result is a negative errno */
 static int must(int answer, const char *what)
 {
 	if (answer < 0) {
@@ -25,7 +25,7 @@ static void print(struct ual_session *session, uint32_t index)
 {
 	struct krdma_rnic_query rnic;
 
-	/* it may have gone since it was listed */
+	/* the RNIC may have gone since it was listed */
 	if (ual_query(session, index, &rnic) == 0)
 		printf("%s on %s: %s, %u queue pairs, mtu %u\n", rnic.name, rnic.netdev,
 		       rnic.flags & KRDMA_RNIC_UP ? "up" : "down", rnic.max_qp, rnic.mtu);

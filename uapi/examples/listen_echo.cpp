@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * listen_echo [ADDRESS:PORT]: a server whose callbacks run in a dispatcher's threads. It
- * sends back one message of each client and refuses those who say nothing as they
- * connect; after the first client that it served it ends.
+ * listen_echo [ADDRESS:PORT]: a server whose callbacks run in the threads of a dispatcher. It
+ * sends back one message of each client. It rejects clients that send no private data when
+ * they connect. It ends after it has served one client.
  *
  * g++ -std=c++20 listen_echo.cpp $(pkg-config --cflags --libs krdma)
  */
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/* a client's connection and what belongs to it */
+/* a client's connection and its objects */
 class Client {
 public:
 	explicit Client(const krdma::Context &context)
@@ -42,7 +42,7 @@ public:
 		qp_.send(2, region_.slice(0, received->length()));
 		if (!cq_.wait(5s).value().ok())
 			throw std::runtime_error{"not sent"};
-		/* the client goes first, so that nothing is lost */
+		/* the client ends the connection first, so that no message is lost */
 		(void)connection.closed(5s);
 		std::printf("%u octets sent back to %s\n", received->length(),
 			    connection.info().remote.to_string().c_str());

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * ping_pong -l ADDRESS:PORT: a server that sends back what one client sends;
- * ping_pong ADDRESS:PORT [COUNT]: that client, and what a message took. In C.
+ * ping_pong -l ADDRESS:PORT		server: sends back the messages of one client
+ * ping_pong ADDRESS:PORT [COUNT]	client: prints the time of a message
  *
- * The client says in its private data how many messages there will be. The server waits in
- * the library; the client has a poll() loop of its own, over the session's descriptor.
+ * In C. The client's private data has the number of messages. The server waits in the library.
+ * The client has its own poll() loop with the descriptor of the session.
  *
  * gcc ping_pong.c $(pkg-config --cflags --libs krdma)
  */
@@ -22,14 +22,14 @@
 
 enum { RECEIVED = 1, SENT = 2 };
 
-/* a queue pair, and memory: what is sent in front, what is received behind it */
+/* a queue pair and memory; the first half is for sending, the second for receiving */
 struct side {
 	struct ual_context *context;
 	struct ual_pd *pd;
 	struct ual_cq *cq;
 	struct ual_qp *qp;
 	struct ual_mr *mr;
-	unsigned int done; /* RECEIVED, SENT: completed and not yet waited for */
+	unsigned int done; /* completed RECEIVED or SENT that were not waited for yet */
 	char memory[2 * SIZE];
 };
 
@@ -62,7 +62,7 @@ static void side_close(struct side *side)
 	ual_context_destroy(side->context);
 }
 
-/* the half of the memory */
+/* a half of the memory */
 static struct krdma_sge half(struct side *side, int which)
 {
 	struct krdma_sge slice;
@@ -95,7 +95,7 @@ static void check(const struct krdma_wc *wc)
 
 /* Server ******************************************************************* */
 
-/* The next message may be there before the answer to the last one is known to have left. */
+/* The next message may arrive before the last answer completes. */
 static void wait_for(struct side *side, unsigned int wanted)
 {
 	struct krdma_wc wc;
@@ -146,7 +146,7 @@ static void serve(struct ual_session *session, const struct krdma_addr *local)
 		send_message(&side);
 		wait_for(&side, SENT);
 	}
-	/* the client goes first, so that nothing is lost */
+	/* the client ends the connection first, so that no message is lost */
 	ual_closed(connection, TIMEOUT);
 	ual_addr_format(&info.remote, text, sizeof(text));
 	printf("%u messages of %s sent back\n", count, text);
@@ -161,8 +161,8 @@ static void serve(struct ual_session *session, const struct krdma_addr *local)
 
 struct client {
 	struct side side;
-	uint32_t left;  /* messages to come back */
-	uint32_t count; /* that came */
+	uint32_t left;  /* number of messages to receive */
+	uint32_t count; /* number of received messages */
 };
 
 static void next_message(struct client *client)
@@ -172,7 +172,10 @@ static void next_message(struct client *client)
 	send_message(&client->side);
 }
 
-/* Each event stands for any number of completions: armed again, then polled until empty. */
+/*
+ * An event stands for any number of completions. Arm the queue again, then poll until it is
+ * empty.
+ */
 static void on_completions(void *arg, const struct ual_event *event)
 {
 	struct client *client = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * watch_rnics [SECONDS]: the RNICs there are, and then those that come and go: a
- * program with a poll() loop of its own, here over libkrdma's descriptor alone.
+ * watch_rnics [SECONDS]: print the existing RNICs, and then the RNICs that come and go. The
+ * program has its own poll() loop. Here it polls only the descriptor of libkrdma.
  *
  * g++ -std=c++20 watch_rnics.cpp $(pkg-config --cflags --libs krdma)
  */
@@ -21,7 +21,7 @@ void run(int seconds)
 	const krdma::Session session;
 	const std::time_t end = std::time(nullptr) + seconds;
 
-	/* first, so that none is missed between the list and the events */
+	/* subscribe before listing, so that no RNIC is missed in between */
 	session.subscribe(KRDMA_NET_RNIC);
 	for (const krdma::Device &device : session.devices())
 		std::printf("%s on %s\n", device.name().c_str(),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * write_read -l ADDRESS:PORT: a server that lets one client into some of its memory;
- * write_read ADDRESS:PORT TEXT: that client, which writes the text there by RDMA Write and
- * reads it back by RDMA Read. In C.
+ * write_read -l ADDRESS:PORT		server: gives one client access to some memory
+ * write_read ADDRESS:PORT TEXT	client: writes the text there and reads it back
  *
- * The server says in the private data of its acceptance where its memory is. It does not
- * take part in the rest; the client's last message tells it that all was written.
+ * In C. The client uses RDMA Write and RDMA Read. The private data of the server's acceptance
+ * has the place of the memory. The server takes no part in the transfers. The client's last
+ * message says that all was written.
  *
  * gcc write_read.c $(pkg-config --cflags --libs krdma)
  */
@@ -20,7 +20,7 @@
 #define SIZE	4096
 #define TIMEOUT	5000 /* ms */
 
-/* private data: the server's memory, in network byte order */
+/* private data: the place of the server's memory, in network byte order */
 struct offer {
 	uint64_t address;
 	uint32_t stag;
@@ -65,7 +65,7 @@ static void side_close(struct side *side)
 	ual_context_destroy(side->context);
 }
 
-/* the next completion, of the request with that id */
+/* wait for the next completion, which must be of the request with that id */
 static void wait_for(struct side *side, uint64_t id)
 {
 	struct krdma_wc wc;
@@ -92,7 +92,7 @@ static void serve(struct ual_session *session, const struct krdma_addr *local)
 	uint32_t index;
 
 	must(ual_find_local(session, local, &index), "RNIC of the address");
-	/* a peer that may write needs memory that the RNIC may write to */
+	/* a region that the peer may write to also needs local write */
 	side_open(&side, session, index,
 		  KRDMA_ACCESS_LOCAL_WRITE | KRDMA_ACCESS_REMOTE_WRITE |
 			  KRDMA_ACCESS_REMOTE_READ);
@@ -101,7 +101,7 @@ static void serve(struct ual_session *session, const struct krdma_addr *local)
 	fflush(stdout);
 
 	must(ual_listener_wait(listener, &request, UAL_FOREVER), "request");
-	/* for a message without data no memory is needed */
+	/* a message without data needs no memory */
 	must(ual_receive(side.qp, 1, NULL, 0), "receive");
 	offer = (struct offer){ htobe64(ual_mr_address(side.mr)), htonl(ual_mr_stag(side.mr)),
 				htonl(SIZE) };
@@ -149,7 +149,7 @@ static void run(struct ual_session *session, const struct krdma_addr *remote, co
 	memcpy(side.memory, text, length);
 	must(ual_mr_slice(side.mr, 0, length, &from), "slice");
 	must(ual_mr_slice(side.mr, SIZE, length, &to), "slice");
-	/* a Read begins after the Writes before it have arrived, so one need not wait */
+	/* a Read begins after the Writes before it have arrived, so do not wait for the Write */
 	must(ual_write(side.qp, 1, &from, 1, there, KRDMA_SEND_SIGNALED), "write");
 	must(ual_read(side.qp, 2, &to, 1, there, KRDMA_SEND_SIGNALED), "read");
 	wait_for(&side, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The krdma command's parts: each adds its subcommands, which run when chosen. */
+/* The parts of the krdma command. Each part adds its subcommands to the command line. */
 #ifndef KRDMA_COMMAND_HPP
 #define KRDMA_COMMAND_HPP
 
@@ -13,15 +13,15 @@
 
 namespace krdma::tools {
 
-/** what all subcommands share */
+/** options that all subcommands share */
 struct Environment {
 	bool json{};
 	Style style{false};
-	/* what the chosen subcommand does; it is called once all is parsed */
+	/* runs the chosen subcommand; called after parsing */
 	std::function<void()> chosen;
 };
 
-/** SIGINT and SIGTERM as something to wait for; they do not end the program any more */
+/** class Interrupt - waits for SIGINT and SIGTERM, which do not end the program any more */
 class Interrupt {
 public:
 	Interrupt();
@@ -29,23 +29,26 @@ public:
 	Interrupt &operator=(const Interrupt &) = delete;
 	~Interrupt();
 
-	/* until @fd is readable, the time is over or one of them came: true for the last */
+	/*
+	 * Wait until @fd is readable, the time is over or a signal came. Return: true for a
+	 * signal.
+	 */
 	[[nodiscard]] bool wait(int fd, std::chrono::milliseconds timeout);
 
 private:
 	int fd_;
 };
 
-/* writes it at once, and tells if that fails */
+/* Write a text at once. A failure is reported. */
 void print(std::string_view text);
 void print_line(const Json &json);
 
-/* index of a network device; throws if there is none */
+/* Get the index of a network device. Throws if there is none. */
 [[nodiscard]] std::uint32_t interface_index(const std::string &name);
 
 /**
- * A subcommand. @arguments stand in its usage line as they are typed: what CLI11 calls one
- * list of words has several meanings here.
+ * Add a subcommand. @arguments is the text of its arguments in the usage line. CLI11 has one
+ * list of words for them, but the words have several meanings here.
  */
 CLI::App *add_command(CLI::App &app, Environment &environment, const std::string &name,
 		      const std::string &arguments, const std::string &description);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* list, show, stat, resource, mib */
+/* The subcommands list, show, stat, resource and mib. */
 #include <memory>
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace krdma::tools {
 namespace {
 
-/* those of that name, or all */
+/* the RNICs with that name, or all */
 std::vector<Device> chosen_devices(const Session &session, const std::string &name)
 {
 	if (!name.empty())
@@ -17,7 +17,7 @@ std::vector<Device> chosen_devices(const Session &session, const std::string &na
 	return session.devices();
 }
 
-/* one that has gone since it was listed is left out, unless it was asked for */
+/* leave out an RNIC that has gone since it was listed, unless the user named it */
 template <typename Each>
 void for_each_device(const Session &session, const std::string &name, Each each)
 {
@@ -45,7 +45,7 @@ std::string value_text(const Json &value)
 	return value.dump();
 }
 
-/* "  key   value", objects further in */
+/* print lines of "  key   value"; nested objects are indented */
 std::string lines(const Json &object, int depth)
 {
 	std::size_t width = 0;
@@ -135,7 +135,7 @@ void mib(const Environment &environment, bool nonzero)
 	if (nonzero)
 		std::erase_if(counters, [](const Counter &c) { return c.value == 0; });
 	Json json = to_json(counters);
-	/* the one that is signed (RFC 4022): -1 where there is no limit */
+	/* the only signed value (RFC 4022): -1 means no limit */
 	if (const auto most = json.find("tcpMaxConn"); most != json.end())
 		*most = most->get<std::int64_t>();
 	if (environment.json)

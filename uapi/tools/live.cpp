@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* monitor and top */
+/* The subcommands monitor and top. */
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -85,24 +85,24 @@ struct TopOptions {
 	unsigned int qps{10};
 };
 
-/* a queue pair's at a time */
+/* the state of a queue pair at one time */
 struct QpSample {
 	Address local;
 	Address remote;
 	std::map<std::string, std::uint64_t> values;
 };
 
-/* an RNIC's counters at a time */
+/* the counters of an RNIC at one time */
 struct Sample {
 	std::string name;
 	Clock::time_point time;
 	std::map<std::string, std::uint64_t> values;
-	std::map<std::uint32_t, QpSample> qps; /* by number */
+	std::map<std::uint32_t, QpSample> qps; /* key: QP number */
 };
 
-using Samples = std::map<std::uint32_t, Sample>; /* by index of the RNIC */
+using Samples = std::map<std::uint32_t, Sample>; /* key: index of the RNIC */
 
-/* only the administrator may know them */
+/* Only the administrator may list queue pairs. Others get an empty list. */
 std::vector<krdma_qp_entry> queue_pairs(const Device &device)
 try {
 	return device.queue_pairs();
@@ -151,7 +151,7 @@ Samples sample(const Session &session)
 
 using Values = std::map<std::string, std::uint64_t>;
 
-/* counts a second since the values before */
+/* the rates for each second since the values @before */
 Json rates(const Values &before, const Values &now, double seconds)
 {
 	Json json = Json::object();
@@ -159,14 +159,14 @@ Json rates(const Values &before, const Values &now, double seconds)
 	for (const auto &[name, value] : now) {
 		const auto old = before.find(name);
 
-		/* a gauge that fell is none for a rate */
+		/* a gauge that fell has no rate */
 		if (old != before.end() && value >= old->second && seconds > 0)
 			json[name] = static_cast<double>(value - old->second) / seconds;
 	}
 	return json;
 }
 
-/* most moving first */
+/* the counters with the highest rates */
 std::string busiest(const Json &all, std::size_t most)
 {
 	std::vector<std::pair<std::string, double>> moving;
@@ -189,7 +189,7 @@ double rate_of(const Json &all, const char *name)
 	return all.contains(name) ? all[name].get<double>() : 0;
 }
 
-/* those of queue pairs that there were before, most octets first */
+/* the rates of queue pairs that are in both samples, sorted by bytes */
 Json qp_rates(const Sample &before, const Sample &now, double seconds)
 {
 	std::vector<Json> all;
@@ -218,7 +218,7 @@ Json qp_rates(const Sample &before, const Sample &now, double seconds)
 	return json;
 }
 
-/* lines for those of an RNIC that are connected, up to @most */
+/* add lines for up to @most connected queue pairs of an RNIC */
 void add_qps(Table &table, const std::string &rnic, const Json &qps, unsigned int most)
 {
 	for (const Json &qp : qps) {
@@ -271,7 +271,7 @@ void top(const Environment &environment, const TopOptions &options)
 				   scaled(rate_of(all, "same_host_bytes")) + 'B', busiest(all, 4)});
 		}
 		if (!environment.json) {
-			/* a terminal is drawn anew */
+			/* on a terminal, clear the screen first */
 			const bool redraw = environment.style.colours() && count != 1;
 
 			print((redraw ? "\033[H\033[J" : "") + table.text(environment.style) +

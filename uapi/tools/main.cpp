@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* krdma: RNICs, network stack services and events of /dev/krdma from the command line. */
+/* The krdma command: shows RNICs, services of the network stack and events of /dev/krdma. */
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -67,7 +67,7 @@ namespace {
 
 constexpr const char *json_help = "JSON; live commands write one object a line";
 
-/** Help of a subcommand: its arguments as they are typed. */
+/** Help of a subcommand, with its arguments as the user types them. */
 class Help final : public CLI::Formatter {
 public:
 	explicit Help(std::string arguments) : arguments_{std::move(arguments)}
@@ -80,7 +80,7 @@ public:
 		       " [OPTIONS]\n";
 	}
 
-	/* an argument's type is told by its text */
+	/* the text of an option says its type already */
 	[[nodiscard]] std::string make_option_opts(const CLI::Option *option) const override
 	{
 		return option->get_positional() || option->get_expected_min() == 0 ? "" : " N";
@@ -114,7 +114,7 @@ int run(int argc, char **argv)
 
 	app.require_subcommand(1);
 	app.fallthrough();
-	/* of the subcommands, too */
+	/* subcommands use it, too */
 	app.footer("Exit codes: 0: done, 1: something failed, 2: wrong usage. See man krdma.");
 	app.add_flag("-j,--json", environment.json, json_help);
 	app.set_version_flag("-V,--version", "krdma 1.0.0");
@@ -127,7 +127,7 @@ int run(int argc, char **argv)
 	} catch (const CLI::ParseError &error) {
 		const bool wrong = app.exit(error) != 0;
 
-		/* help and the version are output, too */
+		/* help and the version also go to standard output */
 		if (!std::cout.flush())
 			throw std::system_error{errno, std::generic_category(), "output"};
 		return wrong ? exit_usage : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* route, neigh, addr, port: the network stack's services */
+/* The subcommands route, neigh, addr and port: services of the network stack. */
 #include <memory>
 #include <unordered_map>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/* "dev eth0 from 10.0.0.1": values by word, each known and at most once */
+/* parse "dev eth0 from 10.0.0.1": each word must be known and may come once */
 std::unordered_map<std::string, std::string> pairs(const Words &words, std::size_t first,
 						   std::initializer_list<std::string_view> known)
 {
@@ -38,13 +38,13 @@ Address address_of(const std::string &text)
 	return *address;
 }
 
-/* "get" may stand before what is asked for, as with ip */
+/* "get" may stand before the address, as with ip */
 std::size_t skip_get(const Words &words)
 {
 	return words.size() > 1 && words[0] == "get" ? 1 : 0;
 }
 
-/* name of an RNIC by index, for people */
+/* the name of the RNIC with that index, for text output */
 std::string rnic_name(const Session &session, std::uint32_t index)
 {
 	if (!index)
@@ -93,7 +93,9 @@ void print_neighbour(const Environment &environment, const NeighbourInfo &info, 
 			  neighbour_state(info.state)));
 }
 
-/* what is known; with resolve, the answer of the network; with watch, also what changes */
+/*
+ * Print the known state. With resolve, ask the network and wait. With watch, print all changes.
+ */
 void neigh(const Environment &environment, const Address &address, const std::string &dev,
 	   Neighbour::Follow follow)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The output of the krdma command: see output.hpp. */
 #include "output.hpp"
 
 #include <algorithm>
@@ -344,7 +345,7 @@ Json Statistics::summary() const
 	const auto n = static_cast<double>(sorted.size());
 	const double average = sum / n;
 	const double deviation = std::sqrt(std::max(0.0, squares / n - average * average));
-	/* the smallest sample that so many are not above */
+	/* the smallest sample such that this part of all samples is not above it */
 	const auto percentile = [&](double part) {
 		const auto rank = static_cast<std::size_t>(std::ceil(part * n));
 

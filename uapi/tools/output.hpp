@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How the krdma command says things: values as JSON, and as text for people made from
- * the same values, so that both tell the same.
+ * The output of the krdma command. Values are printed as JSON, or as text that is made from
+ * the same JSON values. So both formats have the same contents.
  */
 #ifndef KRDMA_OUTPUT_HPP
 #define KRDMA_OUTPUT_HPP
@@ -16,7 +16,7 @@
 
 namespace krdma::tools {
 
-/* keys stay in the order that they were put */
+/* JSON whose keys keep their order */
 using Json = nlohmann::ordered_json;
 
 /** colours of the terminal, or none */
@@ -24,7 +24,7 @@ class Style {
 public:
 	explicit Style(bool colours) noexcept : colours_{colours}
 	{}
-	/* when to colour: a terminal, and nobody said NO_COLOR */
+	/* use colours on a terminal, unless NO_COLOR is set */
 	[[nodiscard]] static Style of_stdout();
 
 	[[nodiscard]] bool colours() const noexcept
@@ -41,7 +41,7 @@ private:
 	bool colours_;
 };
 
-/** lines of cells, the columns aligned; the last one is not filled up */
+/** lines of cells with aligned columns; the last column is not padded */
 class Table {
 public:
 	explicit Table(std::vector<std::string> heads)
@@ -62,14 +62,14 @@ private:
 [[nodiscard]] Json to_json(const NeighbourInfo &neighbour);
 [[nodiscard]] Json to_json(const Event &event);
 
-/* "02:00:..." of a link address, private data as hexadecimal digits */
+/* link addresses as "02:00:...", private data as hexadecimal digits */
 [[nodiscard]] std::string link_address(const std::vector<std::byte> &octets);
 [[nodiscard]] std::string hexadecimal(const std::vector<std::byte> &octets);
-/* "reachable", "stale" ... of NUD_* */
+/* the name of a NUD_* state: "reachable", "stale" ... */
 [[nodiscard]] std::string neighbour_state(std::uint32_t state);
-/* "eth0", or "if7" of one that has gone */
+/* the name of a network device: "eth0", or "if7" if the device is gone */
 [[nodiscard]] std::string interface_name(std::uint32_t ifindex);
-/* "12.3k", "4.56G"; below 1000 as it is */
+/* "12.3k", "4.56G"; unchanged below 1000 */
 [[nodiscard]] std::string scaled(double value);
 
 /** one line of text for an event */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * ping: a message of any size there and back over a connection, through libkrdma. The
- * client's private data says how large messages are; each carries its number, and
- * comes back as it went.
+ * The subcommand ping: messages there and back over a connection, through libkrdma. The
+ * client's private data has the size of the messages. Each message carries its number. The
+ * server sends it back unchanged.
  */
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ constexpr std::uint32_t smallest = 8;
 constexpr std::uint32_t largest = 16U << 20;
 
 struct PingOptions {
-	std::vector<std::string> words; /* ADDR PORT or ADDR:PORT; of a server PORT, too */
+	std::vector<std::string> words; /* ADDR PORT or ADDR:PORT; for a server also PORT */
 	bool server{};
 	std::uint64_t count{5};
 	bool count_given{};
@@ -36,20 +36,20 @@ struct PingOptions {
 	Address address;
 };
 
-/* what the client says as it connects, in network byte order */
+/* the client's private data, in network byte order */
 struct Hello {
 	static constexpr std::uint32_t number = 0x6b70696e; /* "kpin" */
 	std::uint32_t magic;
 	std::uint32_t size;
 };
 
-/* somebody pressed ^C */
+/* thrown after SIGINT or SIGTERM */
 struct Interrupted {};
 
-/* nobody waits in vain for longer than that for an interruption to be seen */
+/* a wait checks for an interruption after this time */
 constexpr std::chrono::milliseconds glance = 100ms;
 
-/* an end of a connection with a buffer for each direction */
+/* one end of a connection, with a buffer for each direction */
 class End {
 public:
 	End(const Context &context, Interrupt &interrupt, std::uint32_t size, bool events)
@@ -89,9 +89,8 @@ public:
 	}
 
 	/*
-	 * Until as many of each completed, in whatever order. True: they did; false: the
-	 * connection ended.
-	 * @throws Interrupted, std::system_error ETIMEDOUT
+	 * Wait until so many sends and receives have completed, in any order. Return: false:
+	 * the connection ended. @throws Interrupted, std::system_error ETIMEDOUT
 	 */
 	[[nodiscard]] bool wait(unsigned int sends, unsigned int receives,
 				std::chrono::milliseconds timeout)
@@ -141,7 +140,7 @@ private:
 			} else if (!cq_.poll({&completion, 1}).empty()) {
 				return completion;
 			} else if (empty % 256) {
-				/* neither clock nor kernel is asked each time */
+				/* read the clock and check for signals only now and then */
 				continue;
 			}
 			if (interrupt_.wait(-1, 0ms))
@@ -160,7 +159,7 @@ private:
 	MemoryRegion region_;
 	Slice to_send_;
 	Slice to_receive_;
-	unsigned int sent_{}; /* completions that wait() has not asked for yet */
+	unsigned int sent_{}; /* completions that no wait() has used yet */
 	unsigned int received_{};
 	std::string failure_;
 };
@@ -170,7 +169,7 @@ std::chrono::milliseconds milliseconds(double seconds)
 	return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>{seconds});
 }
 
-/* until the connection is there; false: interrupted */
+/* Wait until the connection is established. Return: false: interrupted. */
 bool establish(Connection &connection, Interrupt &interrupt, std::chrono::milliseconds timeout)
 {
 	const Clock::time_point end = Clock::now() + timeout;
@@ -180,7 +179,7 @@ bool establish(Connection &connection, Interrupt &interrupt, std::chrono::millis
 			connection.established(std::min(glance, timeout));
 			return true;
 		} catch (const std::system_error &error) {
-			/* the connection may have failed with that errno, too */
+			/* the connection itself may have failed with that errno */
 			if (error.code().value() != ETIMEDOUT ||
 			    connection.close_status() == ETIMEDOUT || Clock::now() >= end)
 				throw;
@@ -189,7 +188,7 @@ bool establish(Connection &connection, Interrupt &interrupt, std::chrono::millis
 	return false;
 }
 
-/* until the peer has closed it, too; one that is interrupted waits for a moment only */
+/* Wait until the peer has closed the connection, after an interruption only for a moment. */
 void finish(Connection &connection, Interrupt &interrupt, std::chrono::milliseconds timeout)
 {
 	constexpr std::chrono::milliseconds moment = 1s;
@@ -218,7 +217,7 @@ std::optional<std::uint32_t> size_of(const ConnectionInfo &info)
 	return size;
 }
 
-/* sends back what comes until the client ends; a client that is silent for longer has hung */
+/* Send messages back until the client ends. A client that is silent for longer hangs. */
 void echo(End &end, std::uint64_t &count)
 {
 	constexpr auto longest_pause = 3600s + 60s;
@@ -232,7 +231,7 @@ void echo(End &end, std::uint64_t &count)
 	}
 }
 
-/* one client; what is wrong with it is told and ends its connection alone */
+/* Serve one client. An error is reported and ends only the connection of this client. */
 void serve_one(const Environment &environment, const Context &context, Interrupt &interrupt,
 	       ConnectionRequest request, const PingOptions &options)
 {
@@ -251,7 +250,7 @@ void serve_one(const Environment &environment, const Context &context, Interrupt
 		if (establish(connection, interrupt, milliseconds(options.timeout)))
 			echo(end, count);
 	} catch (const Interrupted &) {
-		/* told like a client that went, and the listening loop ends */
+		/* reported like a client that ended; the loop of the listener ends then */
 	} catch (const std::exception &failure) {
 		error = failure.what();
 	}
@@ -287,7 +286,7 @@ void serve(const Environment &environment, const PingOptions &options)
 	else
 		print(fmt::format("listening on {} ({}, {})\n", listener.address().to_string(),
 				  context.device().name(), context.fast() ? "fast" : "slow"));
-	/* one after the other, so that clients do not disturb each other's figures */
+	/* serve one client after the other, so that clients do not affect each other's figures */
 	while (!options.count_given || served < options.count) {
 		std::optional<ConnectionRequest> request = listener.wait(0ms);
 
@@ -305,7 +304,7 @@ void serve(const Environment &environment, const PingOptions &options)
 
 /* Client ******************************************************************* */
 
-/* one message there and back; its time */
+/* send one message there and back; returns its time */
 std::chrono::nanoseconds exchange(End &end, std::uint64_t number, std::chrono::milliseconds timeout)
 {
 	std::memcpy(end.sent().data(), &number, sizeof(number));
@@ -382,7 +381,10 @@ void ping(const Environment &environment, const PingOptions &options)
 		end.sent()[i] = static_cast<std::byte>(i * 7);
 	try {
 		while (begun && sent < options.count) {
-			/* the first message finds everything cold, as any program's does */
+			/*
+			 * the first message is slow, because caches are cold, as for any
+			 * program
+			 */
 			if (interrupt.wait(-1, sent ? milliseconds(options.interval) : 0ms))
 				break;
 			const std::chrono::nanoseconds time = exchange(end, ++sent, timeout);
@@ -391,7 +393,7 @@ void ping(const Environment &environment, const PingOptions &options)
 			report(environment, options.address, sent, time, options);
 		}
 	} catch (const Interrupted &) {
-		/* the summary is of what there was */
+		/* print the summary of the messages so far */
 	} catch (...) {
 		failure = std::current_exception();
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Network addresses: parsing, printing and comparing. */
 #include <krdma/address.hpp>
 
 #include <charconv>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What stands behind <krdma/ual.h>: each C object holds the C++ one and its events. No
- * exception leaves guarded(), and every function of the C interface is made of one.
+ * The objects behind <krdma/ual.h>. Each C object holds the C++ object and its events. Every
+ * function of the C interface runs in guarded(), which lets no exception out.
  */
 #ifndef KRDMA_C_API_HPP
 #define KRDMA_C_API_HPP
@@ -13,7 +13,7 @@
 
 #include "state.hpp"
 
-/** struct ual_source - the events of an object; its end ends the callback */
+/** struct ual_source - the events of an object; its destructor removes the callback */
 struct ual_source {
 	explicit ual_source(krdma::EventSource from) noexcept : source{std::move(from)}
 	{}
@@ -31,7 +31,7 @@ struct ual_source {
 
 namespace krdma::capi {
 
-/** An object without events. */
+/** A C object without events. */
 template <typename T> struct Plain {
 	template <typename... From>
 	explicit Plain(From &&...from) : object(std::forward<From>(from)...)
@@ -40,7 +40,7 @@ template <typename T> struct Plain {
 	T object;
 };
 
-/** One with. The events end first. */
+/** A C object with events. The events end before the object. */
 template <typename T> struct Heard {
 	template <typename... From>
 	explicit Heard(From &&...from)
@@ -51,7 +51,7 @@ template <typename T> struct Heard {
 	ual_source events;
 };
 
-/* 0 or what @action answers, or as a negative errno what it throws */
+/* Return: the result of @action or 0; if @action throws, a negative errno. */
 template <typename Action> int guarded(Action action) noexcept
 {
 	try {
@@ -72,7 +72,7 @@ template <typename Action> int guarded(Action action) noexcept
 	}
 }
 
-/* a C object of what the rest says */
+/* Create a C object from the other arguments. */
 template <typename T, typename... From> int make(T **result, From &&...from) noexcept
 {
 	return guarded(
@@ -85,8 +85,8 @@ template <typename T> void destroy(T *object) noexcept
 }
 
 /*
- * Options that may be of a later header's size, with zeros in what is not known here, or of an
- * earlier one's, which had @least octets.
+ * Options whose structure may be longer than this library knows, with zeros in the unknown
+ * part, or shorter. The first version of the structure had @least bytes.
  */
 template <typename T> T options(const T *given, const T &defaults, std::size_t least = sizeof(T))
 {
@@ -106,7 +106,7 @@ template <typename T> T options(const T *given, const T &defaults, std::size_t l
 	return all;
 }
 
-/* as snprintf() */
+/* Copy a text and return its length, as snprintf() does. */
 inline std::size_t put_text(std::string_view from, char *to, std::size_t room) noexcept
 {
 	if (room) {
@@ -123,7 +123,7 @@ inline void put_name(std::string_view from, char (&to)[KRDMA_NAME_LEN]) noexcept
 	(void)put_text(from, to, sizeof(to));
 }
 
-/* as many entries as there is room for; how many there are */
+/* Copy as many entries as there is room for. Return: the number of all entries. */
 template <typename Entry, typename From, typename Put>
 std::uint32_t put_list(const std::vector<From> &from, Entry *to, std::uint32_t room, Put put)
 {
@@ -181,7 +181,7 @@ struct ual_dispatcher : krdma::capi::Plain<krdma::Dispatcher> {
 	using Plain::Plain;
 };
 
-/** struct ual_listener - its callback's end is its own, as ual_source's is */
+/** struct ual_listener - a listener; it removes its callback itself, like ual_source */
 struct ual_listener : krdma::capi::Plain<krdma::Listener> {
 	using Plain::Plain;
 	ual_listener(const ual_listener &) = delete;

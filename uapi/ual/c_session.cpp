@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The C interface: addresses, sessions, events, the network stack's services. */
+/* The C interface: addresses, sessions, events, services of the network stack. */
 #include <algorithm>
 
 #include "c_api.hpp"
@@ -89,7 +89,7 @@ krdma_counter counter_of(const Counter &from)
 	return to;
 }
 
-/* an RNIC by its index alone */
+/* an RNIC of which only the index is known */
 Device device_of(ual_session *session, std::uint32_t index)
 {
 	return {session->object.core(), index, 0, "RNIC " + std::to_string(index)};

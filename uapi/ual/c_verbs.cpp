@@ -291,13 +291,13 @@ const char *ual_status_text(uint32_t status)
 	krdma_wc raw{};
 
 	raw.status = status;
-	/* of string literals */
+	/* The text is a string literal. */
 	return std::bit_cast<krdma::Completion>(raw).status_text().data();
 }
 
 namespace {
 
-/* 1 if there is such a value, 0 if not */
+/* Return: 1 if the value exists, else 0. */
 int put_value(const std::optional<std::uint32_t> &from, uint32_t *to) noexcept
 {
 	if (from && to)

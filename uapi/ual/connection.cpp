@@ -8,7 +8,7 @@ namespace detail {
 /* a connection, or the request for one */
 class ConnectionState {
 public:
-	/* @scope: of the context, once it is known */
+	/* @scope: scope of the context, if it is known already */
 	explicit ConnectionState(std::shared_ptr<Core> owner, std::shared_ptr<Scope> scope = {})
 		: core{std::move(owner)}, mailbox{core->make_mailbox(std::move(scope))},
 		  events{mailbox.get()}
@@ -20,12 +20,12 @@ public:
 	std::mutex answering;        /* one accept() or reject() at a time */
 	std::shared_ptr<QpState> qp; /* ends after the handle */
 	Handle handle;
-	ConnectionInfo asked{}; /* as it was asked for */
+	ConnectionInfo asked{}; /* the request's details */
 
-	/* 0 or an errno; ETIMEDOUT: not in that time */
+	/* 0 or an errno; ETIMEDOUT: the time is over */
 	[[nodiscard]] int established(std::chrono::milliseconds timeout) const;
 	[[nodiscard]] bool closed(std::chrono::milliseconds timeout) const;
-	/* 0 or an errno; EINPROGRESS: it has not ended */
+	/* 0 or an errno; EINPROGRESS: the connection has not ended */
 	[[nodiscard]] int close_status() const;
 	[[nodiscard]] ConnectionInfo info() const;
 };
@@ -37,7 +37,10 @@ int ConnectionState::established(std::chrono::milliseconds timeout) const
 	(void)mailbox->wait_until(timeout, [&] {
 		const Past &past = mailbox->past();
 
-		/* what was made, and not told yet, may have left messages before its end */
+		/*
+		 * an established connection may have received messages before its end, so
+		 * report it first
+		 */
 		const bool news = mailbox->take(KRDMA_EVENT_CONN_REPLY) ||
 				  mailbox->take(KRDMA_EVENT_ESTABLISHED);
 
@@ -57,7 +60,7 @@ bool ConnectionState::closed(std::chrono::milliseconds timeout) const
 	return mailbox->wait_until(timeout, [&] {
 		const Past &past = mailbox->past();
 
-		/* what was never made has no end of its own */
+		/* a connection that was never established has no CLOSED event */
 		if (past.made && past.made->status)
 			return true;
 		if (!past.closed)
@@ -190,7 +193,7 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 	auto cmd = detail::connection_command(*state_, *qp.state(), options);
 	const std::lock_guard guard{state_->answering};
 
-	/* its number may be that of another queue pair here */
+	/* its number may name another queue pair in this session */
 	if (qp.state()->context->core != state_->core)
 		detail::throw_errno(EINVAL, "queue pair of another session");
 	if (state_->qp)

@@ -8,7 +8,7 @@ namespace krdma {
 namespace detail {
 namespace {
 
-/* what the user library asks of the kernel */
+/* commands of the user library to the kernel */
 int ri_syscall(void *host, unsigned long command, void *argument)
 {
 	return static_cast<Core *>(host)->try_command(command, argument);
@@ -44,7 +44,7 @@ ContextState::ContextState(const Device &dev, ContextOptions options)
 	handle = Handle{core, cmd.handle};
 }
 
-/* A library that does not get along with its module is none; other errors are the RNIC's. */
+/* A user library that does not fit its kernel module is not used. Other errors are the RNIC's. */
 void ContextState::open_fast(krdma_context &cmd)
 {
 	host = {sizeof(host), core->kernel().descriptor(), core.get(), ri_syscall};
@@ -64,7 +64,7 @@ int ContextState::cause(int err) noexcept
 		return err;
 	if (scope->ended)
 		return ENODEV;
-	/* the event that says so may not have been read yet */
+	/* the event about the removal may not have been read yet */
 	auto query = make_command<krdma_rnic_query>();
 	query.index = device.index();
 	return core->try_command(KRDMA_IOC_RNIC_QUERY, &query) == ENODEV ? ENODEV : EIO;
@@ -143,7 +143,7 @@ void MrState::change_domain(const ProtectionDomain &domain)
 	auto cmd = make_command<krdma_mr_reregister>();
 	std::shared_ptr<PdState> next = domain.state();
 
-	/* its number may be another session's */
+	/* its number may be a number of another session */
 	if (next->context != context)
 		throw_errno(EINVAL, "protection domain of another context");
 	const std::lock_guard guard{lock_};
@@ -152,7 +152,7 @@ void MrState::change_domain(const ProtectionDomain &domain)
 	cmd.pd = next->number;
 	reregister(cmd);
 	name_.stag = cmd.stag;
-	pd.swap(next); /* what it was in ends without the lock */
+	pd.swap(next); /* the old domain ends without the lock */
 }
 
 MwState::MwState(const ProtectionDomain &domain, std::uint32_t type)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The device file, and the way of events from it to whom they are for. */
+/* The device file, and the delivery of its events to their receivers. */
 #include "core.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ public:
 			const int err = errno;
 
 			errno = saved;
-			/* what was posted before the signal must not be posted again */
+			/* requests that were posted before the signal must not be posted again */
 			if (err != EINTR || posts(number))
 				return err;
 		}
@@ -65,7 +65,7 @@ private:
 	detail::Descriptor fd_;
 };
 
-/* for poll(): milliseconds, rounded up; -1: no limit */
+/* time-out for poll(): milliseconds, rounded up; -1: no limit */
 int milliseconds_to(Clock::time_point deadline, bool limited)
 {
 	if (!limited)
@@ -111,7 +111,7 @@ int Core::destroy_now(std::uint32_t handle) noexcept
 	return kernel_->command(KRDMA_IOC_DESTROY, &destroy);
 }
 
-/* One that goes may have been what another waits for: a domain for its region. */
+/* An object that is destroyed may free another one in the list, such as a domain its region. */
 void Core::destroy_waiting_locked() noexcept
 {
 	while (std::erase_if(waiting_,
@@ -127,9 +127,10 @@ void Core::destroy_waiting() noexcept
 }
 
 /*
- * Tried once more with the lock: what needed it may have gone since, and who destroyed that
- * has not seen it in the list. Whoever destroys from now on does. Others, too, are tried, for
- * what holds them may have ended by a work request.
+ * Try the list again, with the lock held. The objects that needed this one may be gone, and the
+ * thread that destroyed them has not seen this one in the list. From now on, every thread that
+ * destroys an object sees it. Other entries are tried, too, because a work request may have
+ * ended their use.
  */
 int Core::destroy_later(std::uint32_t handle) noexcept
 {
@@ -138,14 +139,17 @@ int Core::destroy_later(std::uint32_t handle) noexcept
 	try {
 		waiting_.push_back(handle);
 	} catch (const std::bad_alloc &) {
-		/* the end of the session destroys it */
+		/* the end of the session destroys the object */
 		return destroy_now(handle);
 	}
 	destroy_waiting_locked();
 	return std::ranges::find(waiting_, handle) == waiting_.end() ? 0 : EBUSY;
 }
 
-/* Nobody will take it. A request that was read stays in the kernel until it is destroyed. */
+/*
+ * Drop an event that no program takes. A connection request that was read stays in the kernel
+ * until it is destroyed.
+ */
 void Core::drop(const Event &event) noexcept
 {
 	const ConnectionInfo *info = event.connection();
@@ -154,7 +158,7 @@ void Core::drop(const Event &event) noexcept
 		(void)destroy(info->handle);
 }
 
-/* An object that is gone may have had an event in what was read already: nobody's. */
+/* Put an event into its mailbox. If its object is gone already, the event is dropped. */
 void Core::deliver(Event event, Delivery &delivery)
 {
 	const auto give = [&](std::shared_ptr<Mailbox> mailbox, Event copy) {
@@ -163,7 +167,7 @@ void Core::deliver(Event event, Delivery &delivery)
 	};
 
 	if (event.type == KRDMA_EVENT_OVERFLOW) {
-		/* what was lost may have been anybody's */
+		/* the lost events may have been events of any object */
 		for (const auto &[cookie, weak] : mailboxes_) {
 			if (auto mailbox = weak.lock())
 				give(std::move(mailbox), event);
@@ -221,7 +225,7 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 		failure = std::current_exception();
 	}
 
-	/* ends without the lock, which the end of a mailbox takes */
+	/* Destroyed without the lock, because the destructor of a mailbox takes the lock. */
 	Delivery delivery;
 	guard.lock();
 	reading_ = false;
@@ -244,14 +248,17 @@ std::size_t Core::dispatch(std::chrono::milliseconds timeout)
 {
 	const auto self = shared_from_this();
 	std::unique_lock guard{lock};
-	/* those whose events somebody else has read come first, and are not waited behind */
+	/*
+	 * First run callbacks for events that other threads have read. Then do not wait for new
+	 * events.
+	 */
 	const std::size_t kept = run_ready(guard);
 	const bool limited = kept || timeout >= std::chrono::milliseconds{0};
 	const Clock::time_point deadline =
 		deadline_in(kept ? std::chrono::milliseconds{0} : timeout);
 	std::size_t came = 0;
 
-	/* another thread that reads is waited for, as events are */
+	/* if another thread reads, wait for it as for events */
 	while ((came = pump(guard, deadline, limited)) == 0) {
 		if ((limited && Clock::now() >= deadline) || (is_ready() && !dispatcher_))
 			break;
@@ -289,7 +296,7 @@ bool Core::run_one(std::unique_lock<std::mutex> &guard)
 		guard.lock();
 		mailbox->scheduled_ = false;
 		schedule(mailbox);
-		/* its end takes the lock */
+		/* the mailbox's destructor takes the lock */
 		guard.unlock();
 		mailbox.reset();
 		guard.lock();
@@ -301,13 +308,13 @@ bool Core::run_one(std::unique_lock<std::mutex> &guard)
 	return false;
 }
 
-/* A new callback is given what waits; by its caller, unless there are threads for that. */
+/* Run a new callback for events that wait: in this thread, or in the dispatcher's threads. */
 void Core::run_waiting(const std::shared_ptr<Mailbox> &mailbox)
 {
 	{
 		const std::lock_guard guard{lock};
 
-		/* the callback that runs goes on with the next */
+		/* the callback that runs now continues with these events */
 		if (mailbox->scheduled_ || mailbox->runs_here())
 			return;
 		if (dispatcher_) {
@@ -369,7 +376,7 @@ int Core::descriptor()
 		wanted.events = EPOLLIN;
 		if (epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &wanted) == 0)
 			continue;
-		/* a file, which is always readable: of another Kernel than the device */
+		/* a regular file, which is always readable: a Kernel other than the device */
 		if (errno == EPERM)
 			return kernel_->descriptor();
 		throw_errno(errno, "descriptor to poll");
@@ -416,7 +423,10 @@ Mailbox::~Mailbox()
 
 void Mailbox::put(Event event, std::vector<Event> &dropped)
 {
-	/* said to the context alone; those that wait for something else hear of it here */
+	/*
+	 * Only the context gets this event. Waits on the context's other objects read it from
+	 * the scope.
+	 */
 	if (scope_ && event.type == KRDMA_EVENT_ASYNC && event.code == KRDMA_ASYNC_DEVICE_FATAL)
 		scope_->ended = true;
 	past_.note(event);
@@ -425,7 +435,7 @@ void Mailbox::put(Event event, std::vector<Event> &dropped)
 	events_.push_back(std::move(event));
 }
 
-/* The oldest event goes; the first one says how many went before the second. */
+/* Drop the oldest event. An OVERFLOW event in front counts the dropped events. */
 void Mailbox::make_room(std::vector<Event> &dropped)
 {
 	if (events_.front().type != KRDMA_EVENT_OVERFLOW)
@@ -504,7 +514,7 @@ bool Mailbox::wait_until(std::chrono::milliseconds timeout, const std::function<
 			throw_errno(ENODEV, "RNIC");
 		if (!again)
 			return false;
-		/* what waits in the kernel counts, also with no time left */
+		/* read events that wait in the kernel, even if no time is left */
 		owner_.pump(guard, deadline, limited);
 		again = !limited || Clock::now() < deadline;
 	}
@@ -530,7 +540,7 @@ void Mailbox::set_callback(EventCallback callback)
 
 		callback_.swap(next);
 	}
-	/* what the previous one held ends without the locks */
+	/* the captures of the previous callback are destroyed without the locks */
 	next.reset();
 	owner_.run_waiting(shared_from_this());
 }
@@ -590,7 +600,7 @@ void EventSource::on_event(EventCallback callback) const
 		mailbox_->set_callback(std::move(callback));
 }
 
-/* One thread reads; the others take what is ready, whichever of them is idle. */
+/* A Dispatcher: one thread reads events, the other threads run callbacks. */
 class Dispatcher::Impl {
 public:
 	Impl(std::shared_ptr<detail::Core> core, unsigned int threads)
@@ -649,7 +659,7 @@ private:
 		core_->end_dispatcher();
 	}
 
-	/* what is ready is done before the end */
+	/* callbacks that are ready run before the end */
 	void work()
 	{
 		std::unique_lock guard{core_->lock};
@@ -673,8 +683,8 @@ private:
 	detail::Descriptor wake_;
 	std::vector<std::thread> workers_;
 	std::thread reader_;
-	bool ending_{};  /* the core's lock */
-	bool stopped_{}; /* the core's lock */
+	bool ending_{};  /* under the core's lock */
+	bool stopped_{}; /* under the core's lock */
 };
 
 Dispatcher::Dispatcher(const Session &session, unsigned int threads)
@@ -686,7 +696,7 @@ Dispatcher &Dispatcher::operator=(Dispatcher &&) noexcept = default;
 
 Dispatcher::~Dispatcher()
 {
-	/* the threads are the parent's */
+	/* in a forked child: the threads belong to the parent */
 	if (impl_ && impl_->forked())
 		(void)impl_.release();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of libkrdma: the open file that all objects share, who gets which event, and
- * handles that are destroyed with their owners.
+ * The inner part of libkrdma: the open file that all objects share, the delivery of events,
+ * and handles that are destroyed with their owners.
  */
 #ifndef KRDMA_CORE_HPP
 #define KRDMA_CORE_HPP
@@ -36,7 +36,7 @@ inline void check(int err, const char *what)
 		throw_errno(err, what);
 }
 
-/** a command with its size set */
+/** Create a command with its size set. */
 template <typename Command> Command make_command() noexcept
 {
 	Command command{};
@@ -45,7 +45,7 @@ template <typename Command> Command make_command() noexcept
 	return command;
 }
 
-/** class Descriptor - a file descriptor, closed with it */
+/** class Descriptor - a file descriptor, closed by its destructor */
 class Descriptor {
 public:
 	explicit Descriptor(int fd = -1) noexcept : fd_{fd}
@@ -75,33 +75,34 @@ class Mailbox;
 
 using Clock = std::chrono::steady_clock;
 
-/* so long from now; what is more than a clock can tell is ten years */
+/* The time after @timeout. Longer times than ten years count as ten years. */
 [[nodiscard]] inline Clock::time_point deadline_in(std::chrono::milliseconds timeout)
 {
 	return Clock::now() + std::min<std::chrono::milliseconds>(timeout, std::chrono::years{10});
 }
 
-/** struct Scope - what all objects of a context know of it */
+/** struct Scope - state that all objects of a context share */
 struct Scope {
-	std::atomic<bool> ended{}; /* its RNIC is gone; an event said so */
+	std::atomic<bool> ended{}; /* an event has said that the RNIC is gone */
 };
 
 /**
  * class Core - an open /dev/krdma
  *
- * One thread at a time reads events and puts them into the mailboxes of the cookies
- * that they carry; others that wait sleep until it has. Mailboxes are the lock's.
+ * One thread at a time reads events and puts them into the mailboxes that the events' cookies
+ * name. Other threads that wait sleep until it has finished. The lock protects the mailboxes.
  *
- * A mailbox with events and a callback is ready. Those that are stand in one list, each once,
- * from which dispatch(), or any thread of a Dispatcher, takes the first for one event at a
- * time. Nobody else runs callbacks: who waits leaves them to these.
+ * A mailbox with events and a callback is ready. Ready mailboxes are in one list, each once.
+ * dispatch(), or any thread of a Dispatcher, takes the first mailbox and runs its callback for
+ * one event. Threads that wait do not run callbacks.
  *
- * In a child that fork() made, the ends of objects do nothing: the open file, and what is in
- * it, are the parent's, and a lock may be held by a thread that the child does not have.
+ * In a child that fork() made, destructors of objects do nothing. The open file and its objects
+ * belong to the parent, and a lock may be held by a thread that the child does not have.
  *
- * An object that the kernel still needs when its last handle ends (a region that a window is
- * bound to, and the domain and context of that) waits in a list, and is tried again whenever
- * another was destroyed. The list is no longer than there are objects in the kernel.
+ * When the last handle of an object ends, the kernel may still need the object. For example, a
+ * window may be bound to a region, and the region needs its domain and context. Such an object
+ * waits in a list. It is tried again whenever another object was destroyed. The list has at
+ * most one entry for each object in the kernel.
  */
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -112,7 +113,7 @@ public:
 	{
 		const int err = kernel_->command(number, argument);
 
-		/* whoever asked: a user library and the program destroy, too */
+		/* a user library or the program may destroy objects with a command, too */
 		if (number == KRDMA_IOC_DESTROY && !err && !forked())
 			destroy_waiting();
 		return err;
@@ -124,13 +125,13 @@ public:
 		check(kernel_->command(number, &argument), what);
 	}
 
-	/* this is a child of the process that opened it */
+	/* Is this process a child of the process that opened the device? */
 	[[nodiscard]] bool forked() const noexcept
 	{
 		return getpid() != opener_;
 	}
 
-	/* 0 or an errno; EBUSY: it is destroyed when nothing needs it any more */
+	/* Return: 0 or an errno. EBUSY: the object is destroyed when no object needs it. */
 	int destroy(std::uint32_t handle) noexcept
 	{
 		if (forked())
@@ -140,7 +141,7 @@ public:
 
 		return err == EBUSY ? destroy_later(handle) : err;
 	}
-	/* That object has no owner any more, and was needed: 0, or EBUSY, and it waits. */
+	/* An object without owner was busy. Return: 0; EBUSY: it waits in the list. */
 	int destroy_later(std::uint32_t handle) noexcept;
 
 	[[nodiscard]] Kernel &kernel() noexcept
@@ -148,20 +149,23 @@ public:
 		return *kernel_;
 	}
 
-	/* a mailbox with a cookie of its own; of an object of that context */
+	/* a new mailbox with a new cookie, for an object of that context */
 	[[nodiscard]] std::shared_ptr<Mailbox> make_mailbox(std::shared_ptr<Scope> scope = {});
-	/* that of events without cookie */
+	/* the mailbox of events without cookie */
 	[[nodiscard]] const std::shared_ptr<Mailbox> &own_mailbox() const noexcept
 	{
 		return own_;
 	}
 
-	/* reads once, after at most that time, or sleeps while another thread does: events */
+	/*
+	 * Read events once, within the time limit, or sleep while another thread reads. Return:
+	 * number of events.
+	 */
 	std::size_t pump(std::unique_lock<std::mutex> &guard,
 			 std::chrono::steady_clock::time_point deadline, bool limited,
 			 int wake = -1);
 
-	/* those that sleep while another thread reads look again */
+	/* Wake the threads that sleep while another thread reads. */
 	void wake() noexcept
 	{
 		changed_.notify_all();
@@ -169,37 +173,40 @@ public:
 
 	std::size_t dispatch(std::chrono::milliseconds timeout);
 
-	/* readable when dispatch() has something to do */
+	/* a descriptor that is readable when dispatch() has work */
 	[[nodiscard]] int descriptor();
 
-	/* a Dispatcher's threads run the callbacks, from now on or no more: 0, or EBUSY */
+	/*
+	 * From now on, or no more, a Dispatcher's threads run the callbacks. Return: 0 or
+	 * EBUSY.
+	 */
 	[[nodiscard]] int begin_dispatcher();
 	void end_dispatcher();
 
-	/* the lock's: @mailbox may have become ready */
+	/* With the lock held: @mailbox may have become ready. */
 	void schedule(const std::shared_ptr<Mailbox> &mailbox);
 	[[nodiscard]] bool is_ready() const noexcept
 	{
 		return !ready_.empty();
 	}
-	/* the callback of @mailbox is new */
+	/* @mailbox has a new callback. */
 	void run_waiting(const std::shared_ptr<Mailbox> &mailbox);
-	/* one callback for one event, without the lock; false: there was none */
+	/* Run one callback for one event, without the lock. Return: false if there was none. */
 	bool run_one(std::unique_lock<std::mutex> &guard);
 
 	std::mutex lock;
-	std::condition_variable work; /* something is ready, or the Dispatcher ends */
+	std::condition_variable work; /* a mailbox is ready, or the Dispatcher ends */
 
 private:
 	friend class Mailbox;
 
-	/* what deliver() leaves for when the lock is not held any more */
+	/* work of deliver() that must be done without the lock */
 	struct Delivery {
 		std::vector<std::shared_ptr<Mailbox>> touched;
 		std::vector<Event> dropped;
 	};
 
-	/* the lock of those that wait is held */
+	/* with waiting_lock_ held */
 	int destroy_now(std::uint32_t handle) noexcept;
 	void destroy_waiting_locked() noexcept;
 	void destroy_waiting() noexcept;
@@ -207,7 +214,7 @@ private:
 	void deliver(Event event, Delivery &delivery);
 	void drop(const Event &event) noexcept;
 	void forget(std::uint64_t cookie) noexcept;
-	/* the lock's: descriptor() is readable while something is ready */
+	/* With the lock held: make descriptor() readable if a mailbox is ready. */
 	void signal() noexcept;
 	std::size_t run_ready(std::unique_lock<std::mutex> &guard);
 
@@ -218,31 +225,31 @@ private:
 	bool reading_{};
 	std::deque<std::weak_ptr<Mailbox>> ready_;
 	bool dispatcher_{};
-	Descriptor signal_;   /* eventfd, 1 if signaled_ */
-	Descriptor pollable_; /* the kernel's and signal_, once somebody asked */
+	Descriptor signal_;   /* eventfd; its value is 1 if signaled_ */
+	Descriptor pollable_; /* the kernel's descriptor and signal_; from the first descriptor() */
 	bool signaled_{};
 	std::uint64_t next_cookie_{1};
 	std::unordered_map<std::uint64_t, std::weak_ptr<Mailbox>> mailboxes_;
-	std::mutex waiting_lock_;            /* of waiting_; no other is taken below it */
-	std::vector<std::uint32_t> waiting_; /* objects without owner that are needed */
+	std::mutex waiting_lock_;            /* protects waiting_; innermost lock */
+	std::vector<std::uint32_t> waiting_; /* objects without owner that the kernel still needs */
 };
 
-/** struct Past - what an object was told so far, whoever took the events */
+/** struct Past - the events that an object has had so far, whether they were taken or not */
 struct Past {
 	struct Made {
 		ConnectionInfo info;
 		int status;
 	};
 
-	std::uint64_t completions{}; /* how often to look into a completion queue */
-	bool failed{};               /* ASYNC; of a completion queue it is the end */
-	std::optional<Made> made;    /* what became of CONNECT or ACCEPT */
+	std::uint64_t completions{}; /* number of events that ask for a poll of the CQ */
+	bool failed{};               /* there was an ASYNC event; for a CQ this is the end */
+	std::optional<Made> made;    /* result of CONNECT or ACCEPT */
 	std::optional<int> closed;   /* status of CLOSED */
 
 	void note(const Event &event);
 };
 
-/** class Mailbox - the events of one object until somebody takes them */
+/** class Mailbox - the events of one object that the program has not taken yet */
 class Mailbox : public std::enable_shared_from_this<Mailbox> {
 public:
 	Mailbox(Core &core, std::uint64_t cookie, bool is_own, std::shared_ptr<Scope> scope = {});
@@ -257,31 +264,34 @@ public:
 
 	[[nodiscard]] std::optional<Event> wait(std::chrono::milliseconds timeout);
 	/*
-	 * Reads until @done, which runs under the lock, is true, or the time is over. Throws ENODEV
-	 * when nothing will come any more.
+	 * Read events until @done, which runs under the lock, is true, or the time is over.
+	 * Throws ENODEV if no more events can come.
 	 */
 	bool wait_until(std::chrono::milliseconds timeout, const std::function<bool()> &done);
-	/* it belongs to that context from now on */
+	/* From now on the mailbox belongs to that context. */
 	void join(std::shared_ptr<Scope> scope);
 	void set_callback(EventCallback callback);
-	/* The object is no more: nothing comes any more, and no callback runs on return. */
+	/* The object is destroyed. On return no callback runs, and no events will come. */
 	void close() noexcept;
 
-	/* runs the callback for one event, without the core's lock; false: there is none */
+	/*
+	 * Run the callback for one event, without the core's lock. Return: false if there is
+	 * none.
+	 */
 	bool step();
 
-	/* the lock's; what there is no room for goes to @dropped */
+	/* With the lock held. Events for which there is no room go to @dropped. */
 	void put(Event event, std::vector<Event> &dropped);
 	[[nodiscard]] const Past &past() const noexcept
 	{
 		return past_;
 	}
-	/* nothing will come any more */
+	/* Will no more events come? */
 	[[nodiscard]] bool ended() const noexcept
 	{
 		return scope_ && scope_->ended;
 	}
-	/* the first event of that type is taken, unless it is a callback's */
+	/* Take the first event of that type, unless there is a callback. */
 	bool take(std::uint32_t type);
 	[[nodiscard]] bool has_work() const noexcept
 	{
@@ -295,7 +305,7 @@ public:
 private:
 	friend class Core;
 
-	/* for as long as a callback runs, which may call its own object */
+	/* Exists while a callback runs. The callback may call its own object. */
 	class Running {
 	public:
 		explicit Running(Mailbox &mailbox) noexcept
@@ -319,7 +329,7 @@ private:
 		return runner_.load() == std::this_thread::get_id();
 	}
 
-	/* a program that takes nothing does not fill the memory: the oldest goes */
+	/* limit of the events that the program does not take; then the oldest are dropped */
 	static constexpr std::size_t most = 16384;
 
 	void make_room(std::vector<Event> &dropped);
@@ -327,16 +337,16 @@ private:
 	std::shared_ptr<Core> core_; /* empty for the core's own mailbox */
 	Core &owner_;
 	std::uint64_t cookie_;
-	std::shared_ptr<Scope> scope_; /* the lock's */
+	std::shared_ptr<Scope> scope_; /* under the lock */
 	std::deque<Event> events_;
 	Past past_;
 	std::shared_ptr<const EventCallback> callback_;
 	bool scheduled_{};                      /* in the ready list, or taken from it and run */
-	std::recursive_mutex running_;          /* a callback runs */
-	std::atomic<std::thread::id> runner_{}; /* in that thread */
+	std::recursive_mutex running_;          /* held while a callback runs */
+	std::atomic<std::thread::id> runner_{}; /* the thread of the callback */
 };
 
-/** class Inbox - an object's mailbox, which the object's end closes */
+/** class Inbox - the mailbox of an object; the destructor closes it */
 class Inbox {
 public:
 	explicit Inbox(std::shared_ptr<Mailbox> mailbox) noexcept : mailbox_{std::move(mailbox)}
@@ -361,7 +371,7 @@ private:
 	std::shared_ptr<Mailbox> mailbox_;
 };
 
-/** class Handle - an object of the kernel, destroyed with it */
+/** class Handle - an object of the kernel, destroyed by the destructor */
 class Handle {
 public:
 	Handle() noexcept = default;
@@ -387,7 +397,7 @@ public:
 		return value_;
 	}
 
-	/* 0 or an errno; the object is given up in any case: the core's, if it is needed */
+	/* Return: 0 or an errno. If the object is still needed, the core destroys it later. */
 	int reset() noexcept
 	{
 		if (!value_)
@@ -400,15 +410,15 @@ private:
 	std::uint32_t value_{};
 };
 
-/* a character array that the kernel filled, ended or not */
+/* text of a character array from the kernel, with or without a final 0 */
 template <std::size_t size> std::string text(const char (&from)[size])
 {
 	return {from, strnlen(from, size)};
 }
 
 /*
- * Lists that say how many entries there are: asked again with more room until all fit.
- * Command has count and entries.
+ * Read a list whose command returns the number of entries. Ask again with more room until all
+ * entries fit. Command has the members count and entries.
  */
 template <typename Entry, typename Command>
 std::vector<Entry> list(Core &core, unsigned long number, Command command, const char *what)

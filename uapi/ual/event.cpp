@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Records of read(2) made into events; names of both kinds. */
+/* Conversion of the records of read(2) into events, and the names of event types and codes. */
 #include <krdma/event.hpp>
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr std::size_t alignment = 8;
 	detail::throw_errno(EBADMSG, what);
 }
 
-/* the fixed part of a record that is long enough for it */
+/* Read the fixed part of a record, if the record is long enough. */
 template <typename Record> Record fixed_part(std::span<const std::byte> record)
 {
 	Record fixed{};

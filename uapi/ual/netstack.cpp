@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The network stack's services: addresses, routes, neighbours, ports. */
+/* Services of the network stack: addresses, routes, neighbours, ports. */
 #include "core.hpp"
 
 #include <netinet/in.h>

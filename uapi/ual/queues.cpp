@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues, shared receive queues, queue pairs: through the user library, or
- * each call through the kernel.
+ * Completion queues, shared receive queues and queue pairs. Calls go through the user library
+ * or through the kernel.
  */
 #include "state.hpp"
 
@@ -14,8 +14,8 @@ namespace {
 using UserPost = int (*)(void *queue, const krdma_wr *wrs, __u32 count, __u32 *done);
 
 /*
- * Requests to a queue pair or shared receive queue: by that function of the user library
- * if the queue is its own, else by that command. How many were posted.
+ * Post requests to a queue pair or shared receive queue: with the function of the user library
+ * if the queue belongs to it, else with the command. Return: number of posted requests.
  */
 template <typename Queue>
 std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_ops::*function,
@@ -26,7 +26,7 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 	std::uint32_t done = 0;
 
 	err = 0;
-	/* no requests would be a doorbell */
+	/* a command without requests would be a doorbell */
 	if (requests.empty())
 		return 0;
 	if (queue.user) {
@@ -94,7 +94,7 @@ Past CqState::past()
 	return mailbox->past();
 }
 
-/* One event is for all threads that wait: each looks into the queue. */
+/* One event wakes all threads that wait. Each thread then polls the queue. */
 Past CqState::next(std::chrono::milliseconds timeout, const Past &seen)
 {
 	Past now;
@@ -144,7 +144,7 @@ QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
 {
 	auto cmd = make_command<krdma_qp>();
 
-	/* a user library takes pointers for what they are */
+	/* a user library does not check its pointers */
 	if (send_cq->context != context || recv_cq->context != context)
 		throw_errno(EINVAL, "completion queue of another context");
 	if (options.receives) {
@@ -290,7 +290,7 @@ std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeou
 	for (;;) {
 		if (!poll({&completion, 1}).empty())
 			return completion;
-		/* what came before it was armed raises no event */
+		/* completions from before it was armed raise no event */
 		arm();
 		if (!poll({&completion, 1}).empty())
 			return completion;
@@ -564,10 +564,10 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 	detail::MwState &bound = *window.state();
 	std::shared_ptr<detail::MrState> next = region.state();
 
-	/* their numbers may be another session's */
+	/* their numbers may be numbers of another session */
 	if (bound.pd->context != state()->pd->context || next->context != state()->pd->context)
 		detail::throw_errno(EINVAL, "window or region of another context");
-	/* each STag is given once, and belongs to the region that was posted with it */
+	/* each STag is used once, for the region that is posted with it */
 	const std::lock_guard guard{bound.lock};
 
 	wr.mw = window.handle();
@@ -579,8 +579,9 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 	post_one(*this, wr);
 	bound.stag = wr.rkey;
 	/*
-	 * What it was bound to ends without the lock. The kernel keeps that until the request is
-	 * done, and if it fails until the window's next bind or end: then it waits in the core.
+	 * The previous region ends without the lock. The kernel keeps it until the request is
+	 * done. If the request fails, the kernel keeps it until the next bind or the end of the
+	 * window. Meanwhile it waits in the core's list.
 	 */
 	bound.region.swap(next);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What stands behind the verbs' objects. Each keeps what it needs alive and ends in its
- * destructor: through the user library if it was made through it, else by its handle.
+ * The objects behind the verbs' handles. Each object keeps the objects that it needs alive.
+ * Its destructor ends it: through the user library if the library created it, else by its
+ * handle.
  */
 #ifndef KRDMA_STATE_HPP
 #define KRDMA_STATE_HPP
@@ -21,13 +22,16 @@ public:
 	ContextState &operator=(const ContextState &) = delete;
 	~ContextState();
 
-	/* the data path is the library's */
+	/* Does the data path use the user library? */
 	[[nodiscard]] bool fast() const noexcept
 	{
 		return user;
 	}
 
-	/* errno of the user library, whose EIO may be that the RNIC is gone: then ENODEV */
+	/*
+	 * The cause of an errno of the user library. EIO may mean that the RNIC is gone: then
+	 * ENODEV.
+	 */
 	[[nodiscard]] int cause(int err) noexcept;
 
 	Device device;
@@ -40,7 +44,7 @@ public:
 
 	krdma_uvp_host host{};
 	krdma_uvp_ops uvp{};
-	void *user{}; /* the library's context, nullptr without one */
+	void *user{}; /* the library's context; nullptr: no library */
 
 private:
 	void open_fast(krdma_context &cmd);
@@ -58,11 +62,14 @@ public:
 
 	std::shared_ptr<ContextState> context;
 	Core &core;
-	/* of what the library does not destroy itself; ends before what it was made from */
+	/*
+	 * For objects that the library does not destroy itself. It ends before the objects that
+	 * this one was made from.
+	 */
 	Handle handle;
 };
 
-/* that has events */
+/* an object of a context that has events */
 class Source : public Member {
 public:
 	explicit Source(std::shared_ptr<ContextState> owner)
@@ -74,13 +81,13 @@ public:
 	EventSource events;
 };
 
-/* that a user library may make, else the kernel does */
+/* an object that the user library makes if it can, else the kernel */
 class Optional : public Member {
 public:
 	using Member::Member;
 
-	std::uint32_t number{}; /* the kernel's handle, whoever made it */
-	void *user{};           /* the library's, if that did */
+	std::uint32_t number{}; /* the kernel's handle, in both cases */
+	void *user{};           /* the library's object, if the library made it */
 
 protected:
 	template <typename Command>
@@ -118,7 +125,7 @@ public:
 	~CqState();
 
 	[[nodiscard]] Past past();
-	/* waits until there was more than that: a completion, or a failure */
+	/* Wait for an event after @seen: a completion or a failure. */
 	[[nodiscard]] Past next(std::chrono::milliseconds timeout, const Past &seen);
 
 	std::uint32_t number{}; /* handle */
@@ -159,7 +166,7 @@ public:
 	MrState(const ProtectionDomain &pd, krdma_mr &cmd);
 	~MrState();
 
-	/* what names it, at one time */
+	/* the STag, address and length of the region at one time */
 	struct Name {
 		std::uint32_t stag;
 		std::uint64_t address;
@@ -181,10 +188,10 @@ public:
 private:
 	void reregister(krdma_mr_reregister &cmd);
 
-	/* also for as long as the kernel changes it: there is no right name meanwhile */
+	/* Also held while the kernel changes the region, because no name is valid then. */
 	mutable std::mutex lock_;
 	Name name_{};
-	bool zero_based_{}; /* the address is 0, wherever the memory is */
+	bool zero_based_{}; /* the address is always 0 */
 };
 
 class MwState : public Optional {
@@ -193,11 +200,11 @@ public:
 	~MwState();
 
 	std::shared_ptr<PdState> pd;
-	mutable std::mutex lock;         /* of what is below; a bind at a time */
-	std::shared_ptr<MrState> region; /* posted to be bound to; see QueuePair::bind() */
+	mutable std::mutex lock;         /* for the members below; one bind at a time */
+	std::shared_ptr<MrState> region; /* region of the last posted bind, see QueuePair::bind() */
 	std::uint32_t stag{};
 
-	/* the index stays, the key of 8 bits counts on */
+	/* The index stays. The key, the low 8 bits, is increased. */
 	[[nodiscard]] std::uint32_t next_stag() const noexcept
 	{
 		return (stag & ~0xffU) | ((stag + 1) & 0xffU);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Loading of user libraries: see uvp.hpp. */
 #include "uvp.hpp"
 
 #include <algorithm>
@@ -16,13 +17,13 @@ namespace {
 
 std::string folder()
 {
-	/* not of a program with more rights than its caller */
+	/* a program with more rights than its caller ignores the variable */
 	const char *other = secure_getenv("KRDMA_UVP_DIR");
 
 	return other && *other ? other : KRDMA_UVP_DIR;
 }
 
-/* Who makes an object ends it, too. */
+/* A library that can make an object must also be able to destroy it. */
 bool paired(const krdma_uvp_ops &ops)
 {
 	return (!ops.srq_create || (ops.srq_destroy && ops.srq_post)) &&
@@ -31,7 +32,7 @@ bool paired(const krdma_uvp_ops &ops)
 	       (!ops.mw_create || ops.mw_destroy);
 }
 
-/* The data path is all or nothing, and so is each object's life. */
+/* The library must have all functions of the data path, and both functions of each object. */
 bool complete(const krdma_uvp_ops &ops)
 {
 	return ops.context_open && ops.context_close && ops.cq_create && ops.cq_destroy &&

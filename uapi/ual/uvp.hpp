@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Providers' user libraries: found by the name that the kernel tells, loaded once. */
+/*
+ * User libraries of providers. The kernel gives the name of the file. A library is loaded
+ * once.
+ */
 #ifndef KRDMA_UVP_HPP
 #define KRDMA_UVP_HPP
 
@@ -11,12 +14,12 @@
 namespace krdma::detail {
 
 struct UserLibrary {
-	const krdma_uvp_ops *ops{}; /* nullptr: none, and why */
-	krdma_uvp_ops complete{};   /* what it has, the rest NULL */
+	const krdma_uvp_ops *ops{}; /* nullptr: there is no library; why has the reason */
+	krdma_uvp_ops complete{};   /* the functions that the library has; the others are NULL */
 	std::string why;
 };
 
-/* The library stays loaded: a thread may be in it at any time. */
+/* Load a library. It stays loaded, because a thread may run in it at any time. */
 [[nodiscard]] UserLibrary load_user_library(const std::string &name, std::uint32_t abi);
 
 } /* namespace krdma::detail */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Completion queues: creation, ibv_poll_cq() and the extended polling calls,
- * arming. Polling and arming make no system call.
+ * Completion queues: creation, ibv_poll_cq(), the extended polling calls, and arming. Polling
+ * and arming make no system call.
  */
 #include "provider.hpp"
 
@@ -15,7 +15,7 @@ Cq &ours_ex(ibv_cq_ex *cq)
 	return ours<Cq>(cq);
 }
 
-/* the completion that start_poll() or next_poll() stands on */
+/* the completion that start_poll() or next_poll() has taken */
 const krdma_soft_cqe &current(ibv_cq_ex *cq)
 {
 	const Cq &c = ours_ex(cq);
@@ -52,7 +52,7 @@ void fill_wc(ibv_wc &wc, const krdma_soft_cqe &cqe)
 constexpr std::uint64_t timestamp_flags =
 	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
-/* the kernel's part; @attr as far as it is the kernel's business */
+/* The kernel's part of creation. It gets the attributes in @attr that the kernel knows. */
 int create_in_kernel(Cq &cq, ibv_context *context, const ibv_cq_init_attr_ex &attr,
 		     krdma_soft_cq_resp &granted)
 {
@@ -106,7 +106,7 @@ int resize_step(ibv_cq *cq, int cqe, krdma_soft_resize_step step, krdma_soft_cq_
 	return err;
 }
 
-/* Statuses and ids are read without a call, so copy them. */
+/* Programs read statuses and ids without a call, so copy them. */
 void show(ibv_cq_ex *cq)
 {
 	const krdma_soft_cqe &cqe = current(cq);
@@ -231,14 +231,17 @@ void set_cq_readers(ibv_cq_ex &cq, std::uint64_t wc_flags)
 	cq.read_imm_data = [](ibv_cq_ex *c) { return __be32{current(c).imm}; };
 	cq.read_qp_num = [](ibv_cq_ex *c) { return std::uint32_t{current(c).qp_num}; };
 	cq.read_wc_flags = [](ibv_cq_ex *c) { return soft_wc_flags(current(c)); };
-	/* of InfiniBand and of datagrams only */
+	/* only for InfiniBand and datagrams */
 	cq.read_src_qp = [](ibv_cq_ex *) { return std::uint32_t{0}; };
 	cq.read_slid = [](ibv_cq_ex *) { return std::uint32_t{0}; };
 	cq.read_sl = [](ibv_cq_ex *) { return std::uint8_t{0}; };
 	cq.read_dlid_path_bits = [](ibv_cq_ex *) { return std::uint8_t{0}; };
 }
 
-/* A queue whose device is gone answers with an error once it is empty: nothing will come. */
+/*
+ * A queue whose device is gone returns an error once it is empty, because no completion will
+ * come.
+ */
 int poll_cq(ibv_cq *base, int num_entries, ibv_wc *wc)
 {
 	Cq &cq = ours<Cq>(base);
@@ -285,7 +288,7 @@ int modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr)
 	return ibv_cmd_modify_cq(cq, attr, &cmd, sizeof(cmd));
 }
 
-/* The QP was reset or is gone: what it left in its CQs means nothing any more. */
+/* The QP was reset or is gone: its completions in the CQs have no meaning any more. */
 void purge_cqs(const ibv_qp &qp) noexcept
 {
 	for (ibv_cq *base : {qp.send_cq, qp.recv_cq})

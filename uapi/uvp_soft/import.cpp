@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Objects of another process: a device that was open there, whose file descriptor came
- * here, and its protection domains and memory regions by the kernel's handles. They are
- * one context to the kernel, which lives until the last process closes it.
+ * Import of objects of another process: an open device, by a file descriptor that the other
+ * process has passed, and the protection domains and memory regions of that device, by the
+ * handles of the kernel. For the kernel, both processes use one context. It lives until the
+ * last process closes the device.
  */
 #include <cerrno>
 
@@ -26,7 +27,10 @@ public:
 		header().driver_id = KRDMA_DRIVER_ID;
 	}
 
-	/* where the kernel writes; an attribute that it does not know fails the command */
+	/*
+	 * memory for the kernel's answer; an attribute that the kernel does not know fails the
+	 * command
+	 */
 	template <typename T> void answer(std::uint16_t id, T &value) noexcept
 	{
 		static_assert(std::is_trivially_copyable_v<T>);
@@ -91,7 +95,7 @@ int query_pd(const ibv_context &context, std::uint32_t handle)
 
 verbs_context *import_context(ibv_device *device, int cmd_fd)
 {
-	/* owns cmd_fd from here on, also when it fails */
+	/* owns cmd_fd from here on, also on failure */
 	void *memory = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(Context), nullptr,
 						     KRDMA_DRIVER_ID);
 	if (!memory)
@@ -118,7 +122,10 @@ ibv_pd *import_pd(ibv_context *context, std::uint32_t handle)
 	return &pd->base;
 }
 
-/* One that a parent domain stands for stays until that is gone, which is the program's error. */
+/*
+ * A domain that a parent domain stands for stays until the parent domain is gone. To end it
+ * before is the program's error.
+ */
 void unimport_pd(ibv_pd *base)
 {
 	Pd &pd = ours<Pd>(base);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Protection domains, thread and parent domains, memory regions and windows.
- * Thread and parent domains do not exist in the kernel: they save locks.
+ * Protection domains, thread and parent domains, memory regions and windows. Thread and parent
+ * domains exist only in user space. They save locks.
  */
 #include "provider.hpp"
 
@@ -135,7 +135,7 @@ ibv_mr *reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std:
 	return &mr->ibv_mr;
 }
 
-/* The library notes the new keys, domain and address. */
+/* The library records the new keys, domain and address. */
 int rereg_mr(verbs_mr *mr, int flags, ibv_pd *pd, void *addr, std::size_t length, int access)
 {
 	ibv_rereg_mr_cmd cmd{};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The provider as libibverbs meets it: registration, matching of devices, the
- * context, and what can be asked of a device and its port.
+ * The part of the provider that libibverbs calls first: registration, matching of devices, the
+ * context, and queries of a device and its port.
  */
 #include <cstdio>
 
@@ -29,7 +29,7 @@ int query_device(ibv_context *context, const ibv_query_device_ex_input *input,
 	return 0;
 }
 
-/* The clock of completions' times. Like other drivers all of it in tv_nsec, as its count. */
+/* The clock of completions' times. tv_nsec has the whole count, as with other drivers. */
 int query_rt_values(ibv_context * /*context*/, ibv_values_ex *values)
 {
 	std::timespec now{};
@@ -104,7 +104,7 @@ constexpr verbs_context_ops context_ops = {
 
 verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_data*/)
 {
-	/* owns cmd_fd from here on, also when it fails */
+	/* owns cmd_fd from here on, also on failure */
 	void *memory = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(Context), nullptr,
 						     KRDMA_DRIVER_ID);
 	if (!memory)
@@ -120,8 +120,8 @@ verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_da
 }
 
 /*
- * The kernel's driver id decides. A kernel or sysfs tree that does not tell it
- * leaves the name, which an administrator may have given to any other device.
+ * The kernel's driver id decides. If the kernel or the sysfs tree does not give it, only the
+ * name is left, and an administrator may have given that name to any other device.
  */
 bool match_device(verbs_sysfs_dev *sysfs_dev)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The rdma-core provider's objects, each with libibverbs' object as its first member
- * and the queues of queue.hpp.
+ * The objects of the rdma-core provider. Each object has the object of libibverbs as its first
+ * member and uses the queues of queue.hpp.
  */
 #ifndef KRDMA_PROVIDER_HPP
 #define KRDMA_PROVIDER_HPP
@@ -13,26 +13,26 @@
 
 namespace krdma {
 
-/* 0 or an errno: tells the kernel to look at the rings of a QP */
+/* Tells the kernel to look at the rings of a QP. Return: 0 or an errno. */
 [[nodiscard]] int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept;
 
 struct Context {
 	verbs_context base;
 	DueDoorbells due;
 	std::uint32_t poll_yield; /* for class Patience */
-	bool no_write;            /* atomic: the kernel takes doorbells by ioctl() only */
+	bool no_write;            /* atomic: the kernel takes doorbells only by ioctl() */
 };
 
 struct Td {
 	ibv_td base;
-	std::uint32_t users; /* atomic: parent domains made with it */
+	std::uint32_t users; /* atomic: number of parent domains with it */
 };
 
 /** struct Pd - protection domain, or a parent domain that stands for one */
 struct Pd {
 	ibv_pd base;
-	std::uint32_t users; /* atomic: parent domains that stand for it */
-	Pd *stands_for;      /* nullptr for a real one */
+	std::uint32_t users; /* atomic: number of parent domains that stand for it */
+	Pd *stands_for;      /* nullptr for a real domain */
 	Td *td;
 
 	[[nodiscard]] bool single_threaded() const noexcept
@@ -51,7 +51,7 @@ struct Srq {
 	RecvQueue queue;
 };
 
-/** struct Doorbell - the system call that tells the kernel to look at a QP's rings */
+/** struct Doorbell - the system call that tells the kernel to look at the rings of a QP */
 struct Doorbell {
 	ib_uverbs_cmd_hdr header;
 	ib_uverbs_post_send request;
@@ -86,21 +86,21 @@ struct Qp {
 	/* 0 or an errno */
 	[[nodiscard]] int ring_doorbell() noexcept;
 
-	/* what publish() answered: 0 or an errno */
+	/* result of publish(): 0 or an errno */
 	[[nodiscard]] int notify(Tell tell) noexcept;
 
 	/* the doorbell can wait */
 	void ring_soon() noexcept;
 };
 
-/* The library's object is the first member of ours, so the addresses are the same. */
+/* libibverbs' object is the first member, so both have the same address. */
 template <typename T, typename Base> T &ours(Base *base) noexcept
 {
 	static_assert(std::is_standard_layout_v<T>);
 	return *reinterpret_cast<T *>(base);
 }
 
-/* a thread is about to wait: what was gathered goes out first; true when there was some */
+/* A thread is about to wait: ring for all gathered requests. Return: true if there were any. */
 inline bool ring_due(ibv_context *context) noexcept
 {
 	return ours<Context>(verbs_get_ctx(context)).due.settle([context](std::uint32_t handle) {
@@ -135,8 +135,8 @@ private:
 };
 
 /*
- * What ibv_post_*() of any queue does: @push each request into the ring until one is
- * refused, publish those before it, and @notify when the kernel asked for it.
+ * The common part of ibv_post_*(): @push each request into the ring until one is refused,
+ * publish those before it, and @notify if the kernel asked for a doorbell.
  */
 template <typename Queue, typename Wr, typename Push, typename Notify>
 int post_list(Queue &queue, Wr *wr, Wr **bad_wr, Push push, Notify notify)
@@ -166,7 +166,7 @@ inline const krdma_soft_sge *soft_sges(const ibv_sge *sges) noexcept
 	return reinterpret_cast<const krdma_soft_sge *>(sges);
 }
 
-/* a receive request, for RQ and SRQ alike: 0, EINVAL, ENOMEM */
+/* Put a receive request into the ring of an RQ or SRQ. Return: 0, EINVAL, ENOMEM. */
 inline int push_recv(RecvQueue &queue, const ibv_recv_wr &wr) noexcept
 {
 	if (wr.num_sge < 0)
@@ -189,7 +189,7 @@ int dereg_mr(verbs_mr *mr);
 ibv_mr *import_mr(ibv_pd *pd, std::uint32_t handle);
 void unimport_mr(ibv_mr *mr);
 verbs_context *import_context(ibv_device *device, int cmd_fd);
-/* a context that the kernel has said @told of; takes it, also when that fails */
+/* Make a context from the kernel's answer @told. It owns the descriptor, also on failure. */
 verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &told);
 ibv_mw *alloc_mw(ibv_pd *pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw *mw);

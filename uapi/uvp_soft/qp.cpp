@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Queue pairs: life, attributes, the doorbell and the receive queue. The send
- * queue is in send.cpp.
+ * Queue pairs: creation and destruction, attributes, the doorbell and the receive queue.
+ * send.cpp has the send queue.
  */
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ int create(Qp &qp, ibv_context *context, ibv_qp_init_attr_ex &attr)
 
 } /* namespace */
 
-/* by ioctl(), which costs more */
+/* ring by ioctl(), which is slower than write() */
 static int ring_slowly(ibv_context *context, std::uint32_t qp_handle) noexcept
 {
 	ibv_send_wr *bad_wr;
@@ -60,8 +60,8 @@ static int ring_slowly(ibv_context *context, std::uint32_t qp_handle) noexcept
 int ring_doorbell(ibv_context *context, std::uint32_t qp_handle) noexcept
 {
 	/*
-	 * The kernel takes a write() from none but the process that opened the file, with the
-	 * credentials that it had then; an ioctl() from whoever has the file.
+	 * The kernel takes a write() only from the process that opened the file, with the
+	 * credentials of that time. It takes an ioctl() from every process that has the file.
 	 */
 	bool &no_write = ours<Context>(verbs_get_ctx(context)).no_write;
 	if (__atomic_load_n(&no_write, __ATOMIC_RELAXED))
@@ -128,7 +128,7 @@ ibv_qp *create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
 	if (!qp)
 		return nullptr;
 
-	/* the call below knows no create_flags */
+	/* the call below has no create_flags */
 	ibv_qp_init_attr_ex request = *attr;
 	request.comp_mask &= ~std::uint32_t{IBV_QP_INIT_ATTR_CREATE_FLAGS};
 	if (int err = create(*qp, context, request)) {

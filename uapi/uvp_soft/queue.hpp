@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The software RNIC's queues on their rings, for the rdma-core provider and for
- * libkrdma's user library alike: how a request becomes an entry, when the kernel is
- * told of it, how completions are taken. A request is a struct krdma_wr, whose numbers
- * are the verbs' own. No system call but mmap(); no libstdc++ at run time.
+ * The software RNIC's queues on their rings, for the rdma-core provider and for libkrdma's
+ * user library. This file makes ring entries from requests, decides when to ring the doorbell,
+ * and takes completions.
+ *
+ * A request is a struct krdma_wr with the numbers of the verbs. The only system call is
+ * mmap(). Nothing here needs libstdc++ at run time.
  */
 #ifndef KRDMA_QUEUE_HPP
 #define KRDMA_QUEUE_HPP
@@ -58,7 +60,7 @@ public:
 			munmap(address_, size_);
 	}
 
-	/* 0 or an errno; nothing to map is fine */
+	/* Return: 0 or an errno. A size of 0 is valid. */
 	[[nodiscard]] int map(int fd, std::uint64_t offset, std::uint64_t size) noexcept
 	{
 		if (size == 0)
@@ -88,7 +90,7 @@ private:
 	std::size_t size_{};
 };
 
-/** class QueueLock - keeps the threads of a queue apart, unless its user promised one thread */
+/** class QueueLock - serializes the threads of a queue, unless the program promised one thread */
 class QueueLock {
 public:
 	QueueLock() noexcept
@@ -126,7 +128,7 @@ private:
 	bool needed_{true};
 };
 
-/** class QueueMutex - what may be held during system calls */
+/** class QueueMutex - a lock that may be held during system calls */
 class QueueMutex {
 public:
 	QueueMutex() noexcept = default;
@@ -172,21 +174,20 @@ private:
 };
 
 /**
- * class Patience - what a thread does that polls and finds nothing
+ * class Patience - decides when a thread that polls without success yields the CPU
  *
- * The RNIC is software: its workers may wait for the very processor that the
- * polling thread keeps busy. After so many empty polls in a row as the kernel says
- * it lets them have it.
+ * The RNIC is software. Its workers may wait for the processor that the polling thread uses. So
+ * the thread yields after a number of empty polls in a row. The kernel sets this number.
  */
 class Patience {
 public:
-	/* @said: by the kernel, 0 when it says nothing */
+	/* @said: the kernel's number; 0: the kernel gave none */
 	void set_limit(std::uint32_t said) noexcept
 	{
 		limit_ = said ? said : usual;
 	}
 
-	/* an empty poll; true when it is time to yield() */
+	/* Count an empty poll. Return: true when it is time to yield(). */
 	[[nodiscard]] bool exhausted() noexcept
 	{
 		if (++empty_ < limit_)
@@ -206,7 +207,7 @@ private:
 	std::uint32_t empty_{};
 };
 
-/* What is to be said of requests that were published just now; under the queue's lock. */
+/* When to ring for requests that were just published. Determined under the queue's lock. */
 enum class Tell : std::uint8_t { nothing, soon, now };
 
 template <typename Ring> Tell publish(Ring &ring) noexcept
@@ -219,14 +220,14 @@ template <typename Ring> Tell publish(Ring &ring) noexcept
 }
 
 /**
- * class DueDoorbells - those of a context that can wait until something is waited for
+ * class DueDoorbells - the doorbells of a context that can wait until a thread waits
  *
- * A place for each of a few QPs; two that share one cannot wait at a time. @ring, in both
- * calls, is int(std::uint32_t handle): the system call, 0 or an errno.
+ * There is a place for each of a few QPs. Of two QPs with the same place, only one can wait.
+ * @ring, in both calls, is int(std::uint32_t handle): the system call, 0 or an errno.
  */
 class DueDoorbells {
 public:
-	/* the doorbell can wait */
+	/* The doorbell of a QP can wait. */
 	template <typename Ring> void put_off(std::uint32_t handle, Ring ring) noexcept
 	{
 		const std::uint64_t mine = std::uint64_t{handle} + 1;
@@ -235,16 +236,24 @@ public:
 		if (__atomic_load_n(&due, __ATOMIC_RELAXED) == mine)
 			return;
 		const std::uint64_t other = __atomic_exchange_n(&due, mine, __ATOMIC_ACQ_REL);
-		/* whoever empties the place comes after the bit, or finds the bit again */
+		/*
+		 * set after the place: a thread that empties the place sees the bit, or the bit
+		 * is set again
+		 */
 		if (!other)
 			__atomic_fetch_or(&taken_, std::uint64_t{1} << handle % places,
 					  __ATOMIC_RELEASE);
-		/* the kernel comes to look in any case, so this need not succeed */
+		/*
+		 * the kernel looks at the ring later in any case, so the result does not matter
+		 */
 		else if (other != mine)
 			(void)ring(static_cast<std::uint32_t>(other - 1));
 	}
 
-	/* a thread is about to wait: what was gathered goes out first; true when there was some */
+	/*
+	 * A thread is about to wait: ring for all gathered requests. Return: true if there were
+	 * any.
+	 */
 	template <typename Ring> bool settle(Ring ring) noexcept
 	{
 		if (!__atomic_load_n(&taken_, __ATOMIC_RELAXED)) [[likely]]
@@ -255,7 +264,10 @@ public:
 		for (; taken; taken &= taken - 1) {
 			const std::uint64_t due = __atomic_exchange_n(
 				&due_[std::countr_zero(taken)], 0, __ATOMIC_ACQ_REL);
-			/* a QP that is gone meanwhile has nothing to send; the kernel says so */
+			/*
+			 * if the QP is gone, the kernel returns an error, and there is nothing
+			 * to send
+			 */
 			if (due && !ring(static_cast<std::uint32_t>(due - 1)))
 				some = true;
 		}
@@ -265,13 +277,13 @@ public:
 private:
 	static constexpr std::uint32_t places = 64;
 	std::uint64_t due_[places]{}; /* atomic: handle + 1 of a QP, or 0 */
-	std::uint64_t taken_{};       /* atomic: a bit for each place that may be */
+	std::uint64_t taken_{};       /* atomic: a bit for each place that may be in use */
 };
 
 /*
- * Posting of a list: @push each request of @cursor into @ring until one is refused,
- * publish those before it. What the kernel is to be told goes to @tell. Cursor has
- * more() and next(); it stands on the refused one afterwards.
+ * Post a list: @push each request of @cursor into @ring until one is refused, and publish those
+ * before it. @tell says when to ring. Cursor has more() and next(); afterwards it points to the
+ * refused request.
  */
 template <typename Ring, typename Cursor, typename Push>
 int post_all(QueueLock &lock, Ring &ring, Cursor &cursor, Push push, Tell &tell)
@@ -293,7 +305,7 @@ int post_all(QueueLock &lock, Ring &ring, Cursor &cursor, Push push, Tell &tell)
 inline constexpr std::uint8_t no_op = 0xff;
 static_assert(KRDMA_SOFT_OP_USER_END < no_op);
 
-/* KRDMA_SOFT_OP_* of an IB_UVERBS_WR_*, or no_op */
+/* Convert IB_UVERBS_WR_* into KRDMA_SOFT_OP_*. Return: no_op if there is none. */
 constexpr std::uint8_t soft_op(std::uint32_t opcode) noexcept
 {
 	switch (opcode) {
@@ -327,7 +339,7 @@ constexpr bool is_atomic(std::uint8_t op) noexcept
 	return op == KRDMA_SOFT_OP_FETCH_ADD || op == KRDMA_SOFT_OP_CMP_SWAP;
 }
 
-/* its data comes from the peer, so it cannot be inline */
+/* the peer sends its data, so it cannot be inline */
 constexpr bool is_answered(std::uint8_t op) noexcept
 {
 	return op == KRDMA_SOFT_OP_READ || is_atomic(op);
@@ -338,7 +350,10 @@ inline constexpr std::uint32_t known_send_flags =
 
 inline std::uint8_t soft_flags(std::uint32_t send_flags, bool signal_all) noexcept
 {
-	/* two side by side in both, and one: without a jump */
+	/*
+	 * SIGNALED and SOLICITED are neighbours in both sets of flags, FENCE is not. No branch
+	 * is needed.
+	 */
 	static_assert(KRDMA_SOFT_WQE_SIGNALED == KRDMA_SEND_SIGNALED >> 1 &&
 		      KRDMA_SOFT_WQE_SOLICITED == KRDMA_SEND_SOLICITED >> 1 &&
 		      KRDMA_SOFT_WQE_FENCE == KRDMA_SEND_FENCE << 2);
@@ -358,7 +373,7 @@ inline const krdma_soft_sge *sges_of(const krdma_wr &wr) noexcept
 	return reinterpret_cast<const krdma_soft_sge *>(wr.sges);
 }
 
-/* octets of a list of elements or buffers; 64 bits hold what 32 do not */
+/* Number of bytes of a list of elements or buffers. The sum may need 64 bits. */
 template <typename Buf> std::uint64_t total_length(const Buf *bufs, std::size_t n) noexcept
 {
 	std::uint64_t total = 0;
@@ -368,7 +383,7 @@ template <typename Buf> std::uint64_t total_length(const Buf *bufs, std::size_t 
 	return total;
 }
 
-/* one piece of inline data; returns where the next one goes */
+/* Copy one piece of inline data. Return: the place of the next piece. */
 inline std::byte *put_inline(std::byte *to, const void *from, std::size_t length) noexcept
 {
 	if (length)
@@ -381,7 +396,7 @@ inline std::byte *payload(krdma_soft_sqe &sqe) noexcept
 	return reinterpret_cast<std::byte *>(sqe.sge);
 }
 
-/* one is the rule, and needs no call */
+/* the usual case of one element, without a call */
 inline void put_sges(krdma_soft_sge *to, const krdma_soft_sge *sges, std::size_t n) noexcept
 {
 	if (n == 1) [[likely]]
@@ -396,7 +411,7 @@ inline void put_sges(krdma_soft_sqe &sqe, const krdma_soft_sge *sges, std::size_
 	put_sges(sqe.sge, sges, n);
 }
 
-/* the result of an atomic operation is 8 octets in one piece */
+/* the result of an atomic operation has 8 bytes in one element */
 inline bool list_fits(std::uint8_t op, const krdma_soft_sge *sges, std::size_t n) noexcept
 {
 	return !is_atomic(op) || (n == 1 && sges->length == sizeof(std::uint64_t));
@@ -425,7 +440,7 @@ inline void put_bind(krdma_soft_sqe &sqe, std::uint32_t rkey, std::uint32_t regi
 	sqe.mem_access = access;
 }
 
-/* what a request says besides its data */
+/* the parts of a request other than its data */
 inline void put_operands(krdma_soft_sqe &sqe, const krdma_wr &wr) noexcept
 {
 	switch (sqe.opcode) {
@@ -458,7 +473,7 @@ inline void put_operands(krdma_soft_sqe &sqe, const krdma_wr &wr) noexcept
 	sqe.rkey = wr.rkey;
 }
 
-/** struct SendQueue - a QP's send requests */
+/** struct SendQueue - the send requests of a QP */
 struct SendQueue {
 	SendRing ring;
 	QueueLock lock;
@@ -467,7 +482,7 @@ struct SendQueue {
 	std::uint32_t max_inline{};
 	bool signal_all{};
 
-	/* octets that an entry needs for such requests */
+	/* bytes of an entry for requests with these limits */
 	[[nodiscard]] static std::size_t stride(std::uint32_t max_sge,
 						std::uint32_t max_inline) noexcept
 	{
@@ -476,7 +491,7 @@ struct SendQueue {
 		return sizeof(krdma_soft_sqe) + (sges > max_inline ? sges : max_inline);
 	}
 
-	/* an entry that has no data yet; it is one with commit() */
+	/* Begin an entry without data. commit() makes it valid. */
 	[[nodiscard]] krdma_soft_sqe *reserve(std::uint64_t wr_id, std::uint8_t op,
 					      std::uint32_t send_flags) noexcept
 	{
@@ -491,7 +506,7 @@ struct SendQueue {
 		return sqe;
 	}
 
-	/* is it one for push_plain()? */
+	/* Can push_plain() post this request? */
 	[[nodiscard]] static bool is_plain(std::uint8_t op, std::uint32_t send_flags) noexcept
 	{
 		return (op == KRDMA_SOFT_OP_SEND || op == KRDMA_SOFT_OP_WRITE ||
@@ -499,7 +514,7 @@ struct SendQueue {
 		       !(send_flags & (~known_send_flags | KRDMA_SEND_INLINE));
 	}
 
-	/* what is posted most, for a request that need not be a krdma_wr for that: as push() */
+	/* Post a frequent kind of request without a krdma_wr. Return: as push(). */
 	[[nodiscard]] int push_plain(std::uint8_t op, std::uint64_t wr_id, std::uint32_t send_flags,
 				     std::uint32_t rkey, std::uint64_t remote_addr,
 				     const krdma_soft_sge *sges, std::uint32_t num_sge) noexcept
@@ -516,7 +531,7 @@ struct SendQueue {
 		return 0;
 	}
 
-	/* a request into the ring, under the lock: 0, EINVAL, ENOMEM */
+	/* Put a request into the ring, under the lock. Return: 0, EINVAL, ENOMEM. */
 	[[nodiscard]] int push(const krdma_wr &wr) noexcept
 	{
 		const std::uint8_t op = soft_op(wr.opcode);
@@ -525,7 +540,7 @@ struct SendQueue {
 		    !list_fits(op, sges_of(wr), wr.num_sge)) [[unlikely]]
 			return EINVAL;
 
-		/* requests without data, whatever their lists say */
+		/* these requests have no data, so ignore their lists */
 		const bool has_data = op != KRDMA_SOFT_OP_LOCAL_INV && op != KRDMA_SOFT_OP_BIND_MW;
 		const bool is_inline = wr.flags & KRDMA_SEND_INLINE;
 		std::uint64_t length = 0;
@@ -564,11 +579,11 @@ private:
 	}
 };
 
-/** struct RecvQueue - a QP's receive requests, or those that several share */
+/** struct RecvQueue - the receive requests of a QP, or of a shared receive queue */
 struct RecvQueue {
 	RecvRing ring;
 	QueueLock lock;
-	QueueMutex resizing; /* before lock */
+	QueueMutex resizing; /* taken before lock */
 	Mapping memory;
 	std::uint32_t max_sge{};
 
@@ -577,7 +592,7 @@ struct RecvQueue {
 		return sizeof(krdma_soft_rqe) + max_sge * sizeof(krdma_soft_sge);
 	}
 
-	/* a request into the ring, under the lock: 0, EINVAL, ENOMEM */
+	/* Put a request into the ring, under the lock. Return: 0, EINVAL, ENOMEM. */
 	[[nodiscard]] int push(std::uint64_t wr_id, const krdma_soft_sge *sges,
 			       std::uint32_t num_sge) noexcept
 	{
@@ -595,7 +610,7 @@ struct RecvQueue {
 	}
 };
 
-/* maps and attaches a ring that the kernel made: 0 or an errno */
+/* Map and attach a ring of the kernel. Return: 0 or an errno. */
 template <typename Queue>
 int attach_ring(Queue &queue, int fd, std::uint64_t offset, const RingShape &shape,
 		std::size_t min_stride) noexcept
@@ -608,7 +623,7 @@ int attach_ring(Queue &queue, int fd, std::uint64_t offset, const RingShape &sha
 	return 0;
 }
 
-/* both rings of a QP that was granted */
+/* Attach both rings of a new QP. */
 inline int attach_rings(SendQueue &sq, RecvQueue &rq, int fd, const krdma_soft_qp_resp &granted,
 			std::size_t send_stride, std::size_t recv_stride) noexcept
 {
@@ -632,7 +647,7 @@ inline int attach_rings(SendQueue &sq, RecvQueue &rq, int fd, const krdma_soft_q
 
 /* Completions ************************************************************** */
 
-/* KRDMA_WC_WITH_* of a completion, which are libibverbs' IBV_WC_WITH_*, too */
+/* KRDMA_WC_WITH_* of a completion. libibverbs' IBV_WC_WITH_* have the same values. */
 inline std::uint32_t soft_wc_flags(const krdma_soft_cqe &cqe) noexcept
 {
 	if (cqe.flags & KRDMA_SOFT_WC_IMM)
@@ -640,7 +655,7 @@ inline std::uint32_t soft_wc_flags(const krdma_soft_cqe &cqe) noexcept
 	return cqe.flags & KRDMA_SOFT_WC_INVALIDATED ? KRDMA_WC_WITH_INV : 0;
 }
 
-/** class PollingThread - the one that holds a queue's lock from one call to the next */
+/** class PollingThread - the thread that holds the lock of a queue from one call to the next */
 class PollingThread {
 public:
 	void begin() noexcept
@@ -653,7 +668,7 @@ public:
 		__atomic_store_n(&thread_, none, __ATOMIC_RELAXED);
 	}
 
-	/* nobody else makes this true or false */
+	/* Only this thread itself changes the result. */
 	[[nodiscard]] bool is_this() const noexcept
 	{
 		return __atomic_load_n(&thread_, __ATOMIC_RELAXED) == pthread_self();
@@ -664,22 +679,22 @@ private:
 	pthread_t thread_{none};
 };
 
-/** struct SoftCq - completions and the thread that looks for them */
+/** struct SoftCq - completions, and the state of polling */
 struct SoftCq {
-	/* what a thread does that found nothing: settle what is due, perhaps yield */
+	/* the caller's duty after an empty poll: ring due doorbells, perhaps yield */
 	struct Idle {
 		bool empty{};
 		bool yield{};
 	};
 
 	CompletionRing ring;
-	QueueMutex resizing; /* before lock */
-	QueueLock lock;      /* before arming */
+	QueueMutex resizing; /* taken before lock */
+	QueueLock lock;      /* taken before arming */
 	QueueLock arming;
 	Mapping memory;
 	Patience patience;
-	PollingThread polling;  /* holds lock from one call to another */
-	std::uint32_t polled{}; /* entries that it has seen and not released */
+	PollingThread polling;  /* thread that holds lock between calls */
+	std::uint32_t polled{}; /* entries that it has read but not released */
 
 	void set_single_threaded(bool single) noexcept
 	{
@@ -687,14 +702,15 @@ struct SoftCq {
 		arming.set_single_threaded(single);
 	}
 
-	/* completions that wait; when there are none, @dead says that none will come */
+	/* Number of completions that wait. If it is 0 and @dead is true, none will come. */
 	[[nodiscard]] std::uint32_t available(bool &dead) const noexcept
 	{
 		dead = ring.dead();
 		return ring.available();
 	}
 
-	/* Polling in steps: begin(), step() after each completion, end(). ENOENT or EIO: no more.
+	/*
+	 * Polling in steps: begin(), step() after each completion, end(). ENOENT, EIO: no more.
 	 */
 	[[nodiscard]] int begin(Idle &idle) noexcept
 	{
@@ -729,8 +745,8 @@ struct SoftCq {
 	}
 
 	/*
-	 * Up to @count completions to @fill(n, completion). How many, or -EIO: it is empty and its
-	 * device gone, nothing will come.
+	 * Pass up to @count completions to @fill(n, completion). Return: their number, or -EIO:
+	 * the queue is empty and its device is gone, so none will come.
 	 */
 	template <typename Fill> int poll(int count, Fill fill, Idle &idle) noexcept
 	{
@@ -758,7 +774,7 @@ struct SoftCq {
 	/* 0 or EIO */
 	int arm(bool solicited_only) noexcept
 	{
-		/* a ring that is being replaced would forget it */
+		/* a ring that is being replaced would lose the arming */
 		QueueGuard guard{arming};
 
 		ring.arm(solicited_only);
@@ -772,7 +788,7 @@ struct SoftCq {
 		return ring.available() == 0;
 	}
 
-	/* what a QP left here means nothing any more */
+	/* Remove the completions of a QP, which have no meaning any more. */
 	void purge(std::uint32_t qp_num) noexcept
 	{
 		const StepGuard guard{*this};
@@ -793,13 +809,13 @@ struct SoftCq {
 	}
 
 	/*
-	 * A new size: @prepare(granted) has the kernel make a ring, which takes over with
-	 * @change(). 0 or an errno.
+	 * Resize the queue: with @prepare(granted) the kernel makes a new ring, and @change()
+	 * puts it into use. Return: 0 or an errno.
 	 */
 	template <typename Prepare, typename Change>
 	[[nodiscard]] int resize(int fd, Prepare prepare, Change change) noexcept
 	{
-		/* another ring that is prepared meanwhile would take this one's place */
+		/* one resize at a time: another prepared ring would replace this one */
 		const QueueGuard one{resizing};
 		krdma_soft_cq_resp granted{};
 		Mapping next;
@@ -812,7 +828,7 @@ struct SoftCq {
 		if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
 			return err;
 
-		/* nobody polls or arms while the kernel moves what waits */
+		/* no thread polls or arms while the kernel moves the waiting entries */
 		const StepGuard polls{*this};
 		const QueueGuard arms{arming};
 		if (int err = change())
@@ -823,7 +839,7 @@ struct SoftCq {
 	}
 
 private:
-	/* for what a thread may also do that polls in steps, between them */
+	/* takes the lock, unless this thread holds it because it polls in steps */
 	class StepGuard {
 	public:
 		explicit StepGuard(SoftCq &cq) noexcept : cq_{cq}, held_{cq.polling.is_this()}
@@ -868,7 +884,7 @@ private:
 	}
 };
 
-/* the same of a shared receive queue */
+/* Resize a shared receive queue in the same way. */
 template <typename Prepare, typename Change>
 int resize_srq_ring(RecvQueue &queue, int fd, Prepare prepare, Change change) noexcept
 {
@@ -884,7 +900,7 @@ int resize_srq_ring(RecvQueue &queue, int fd, Prepare prepare, Change change) no
 	if (int err = next.map(fd, granted.ring_offset, granted.ring_size))
 		return err;
 
-	/* nobody posts while the kernel moves what is posted */
+	/* no thread posts while the kernel moves the posted entries */
 	const QueueGuard guard{queue.lock};
 	if (int err = change())
 		return err;

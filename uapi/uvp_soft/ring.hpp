@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The rings shared with krdma_soft.ko as user space sees them: producer of
- * send, receive and shared receive rings, consumer of completion rings. The
- * ordering rules of <krdma/soft-abi.h> live here and nowhere else. Pure: no
- * system call, no lock; a ring's user makes its calls one at a time. The
- * rdma-core provider uses it.
+ * The user-space side of the rings that are shared with krdma_soft.ko: producer of send,
+ * receive and shared receive rings, consumer of completion rings. Only this file contains the
+ * ordering rules of <krdma/soft-abi.h>.
+ *
+ * The code makes no system call and takes no lock. The caller makes calls on a ring one at a
+ * time. queue.hpp uses this file.
  */
 #ifndef KRDMA_RING_HPP
 #define KRDMA_RING_HPP
@@ -29,7 +30,10 @@ static_assert(sizeof(krdma_soft_sqe) == 64);
 static_assert(sizeof(krdma_soft_rqe) == 16);
 static_assert(sizeof(krdma_soft_cqe) == 32);
 
-/* Shared words. Plain fields of a C structure, so the builtins and not std::atomic. */
+/*
+ * Access to shared words. They are plain fields of a C structure, so use builtins and not
+ * std::atomic.
+ */
 
 inline std::uint32_t load_relaxed(const std::uint32_t &word) noexcept
 {
@@ -51,13 +55,16 @@ inline void full_barrier() noexcept
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/** struct RingShape - what the kernel says of a ring */
+/** struct RingShape - the kernel's description of a ring */
 struct RingShape {
-	std::uint64_t size; /* octets to map */
+	std::uint64_t size; /* bytes to map */
 	std::uint32_t depth;
 	std::uint32_t stride;
 
-	/* an absent ring, or one whose entries of min_stride octets lie inside the mapping */
+	/*
+	 * Is the ring absent, or are all entries of at least min_stride bytes inside the
+	 * mapping?
+	 */
 	[[nodiscard]] constexpr bool valid(std::size_t min_stride) const noexcept
 	{
 		if (depth == 0)
@@ -70,22 +77,22 @@ struct RingShape {
 /**
  * class ProducerRing - a send, receive or shared receive queue
  *
- * reserve() and commit() fill entries that the kernel does not see before
- * publish(); rewind() drops them again. The kernel's index is read only when
- * the ring looks full, so that posting does not fetch its cache line.
+ * reserve() and commit() fill entries. The kernel sees them after publish(). rewind() drops
+ * them. The kernel's index is read only when the ring looks full, so that posting does not
+ * fetch its cache line.
  */
 template <typename Entry> class ProducerRing {
 public:
 	ProducerRing() noexcept = default;
 
-	/* memory: zeroed by the kernel and mapped as shape says; nullptr with depth 0 */
+	/* memory: zeroed by the kernel and mapped as @shape says; nullptr with depth 0 */
 	void attach(void *memory, const RingShape &shape) noexcept
 	{
 		head_ = static_cast<krdma_soft_ring *>(memory);
 		depth_ = memory ? shape.depth : 0;
 		stride_ = shape.stride;
 		if (memory) {
-			/* a ring that takes over from another goes on where that was */
+			/* A ring that replaces another one continues with its indices. */
 			prod_ = published_ = load_relaxed(head_->prod);
 			cons_ = load_acquire(head_->cons);
 		}
@@ -96,19 +103,19 @@ public:
 		return depth_;
 	}
 
-	/* what is shared with the kernel, the entries behind it; nullptr for an absent ring */
+	/* Shared header; the entries follow it. nullptr for an absent ring. */
 	[[nodiscard]] krdma_soft_ring *head() const noexcept
 	{
 		return head_;
 	}
 
-	/* the device is gone, nothing posted will ever complete */
+	/* the device is gone: no posted request will ever complete */
 	[[nodiscard]] bool dead() const noexcept
 	{
 		return head_ && (load_relaxed(head_->flags) & KRDMA_SOFT_RING_DEAD);
 	}
 
-	/* the next entry to fill, nullptr when the ring is full */
+	/* The next entry to fill; nullptr when the ring is full. */
 	[[nodiscard]] Entry *reserve() noexcept
 	{
 		if (prod_ - cons_ >= depth_) [[unlikely]] {
@@ -126,7 +133,7 @@ public:
 		++prod_;
 	}
 
-	/* forget what was committed since the last publish() */
+	/* Drop the entries that were committed since the last publish(). */
 	void rewind() noexcept
 	{
 		prod_ = published_;
@@ -137,7 +144,10 @@ public:
 		return prod_ != published_;
 	}
 
-	/* show the committed entries to the kernel; true when it wants the doorbell */
+	/*
+	 * Show the committed entries to the kernel. Return: true if the kernel wants a
+	 * doorbell.
+	 */
 	[[nodiscard]] bool publish() noexcept
 	{
 		published_ = prod_;
@@ -146,13 +156,13 @@ public:
 		return load_relaxed(head_->flags) & KRDMA_SOFT_RING_DOORBELL;
 	}
 
-	/* what was published may wait for more to come */
+	/* May published requests wait for more? */
 	[[nodiscard]] bool gathering() const noexcept
 	{
 		return load_acquire(head_->flags) & KRDMA_SOFT_RING_SOON;
 	}
 
-	/* but not any longer */
+	/* Have so many been gathered that they must not wait any longer? */
 	[[nodiscard]] bool due() const noexcept
 	{
 		return static_cast<std::int32_t>(published_ - load_relaxed(head_->due)) >= 0;
@@ -171,16 +181,16 @@ private:
 	std::uint32_t stride_{};
 	std::uint32_t prod_{};
 	std::uint32_t published_{};
-	std::uint32_t cons_{}; /* as last read, behind the kernel's */
+	std::uint32_t cons_{}; /* last value that was read; the kernel may be ahead */
 };
 
 using SendRing = ProducerRing<krdma_soft_sqe>;
 using RecvRing = ProducerRing<krdma_soft_rqe>;
 
-/** class CompletionRing - a completion queue: the kernel produces, we consume */
+/** class CompletionRing - a completion queue: the kernel produces, the library consumes */
 class CompletionRing {
 public:
-	/* @stamp_offset: of the times in @memory, 0 when there are none */
+	/* @stamp_offset: offset of the times in @memory; 0: there are none */
 	void attach(void *memory, const RingShape &shape, std::uint64_t stamp_offset = 0) noexcept
 	{
 		auto *octets = static_cast<std::byte *>(memory);
@@ -193,25 +203,25 @@ public:
 		cons_ = load_relaxed(head_->cons);
 	}
 
-	/* completions that peek() may look at */
+	/* Number of completions that peek() may read. */
 	[[nodiscard]] std::uint32_t available() const noexcept
 	{
 		return load_acquire(head_->prod) - cons_;
 	}
 
-	/* the nth completion that was not released yet, n < available() */
+	/* The nth completion that was not released yet, n < available(). */
 	[[nodiscard]] const krdma_soft_cqe &peek(std::uint32_t n) const noexcept
 	{
 		return at(n);
 	}
 
-	/* when the nth was added; only of a queue that tells it */
+	/* The time at which the nth was added; only for a queue with times. */
 	[[nodiscard]] const krdma_soft_cq_stamp &stamp(std::uint32_t n) const noexcept
 	{
 		return stamps_[slot(n)];
 	}
 
-	/* give n entries back to the kernel */
+	/* Give n entries back to the kernel. */
 	void release(std::uint32_t n) noexcept
 	{
 		cons_ += n;
@@ -219,8 +229,8 @@ public:
 	}
 
 	/*
-	 * drop the completions of a QP that adds no more; the others keep their order,
-	 * and so do the first @seen, whosever they are
+	 * Drop the completions of a QP that adds no more. The others keep their order. The
+	 * first @seen entries stay, whatever their QP.
 	 */
 	void purge(std::uint32_t qp_num, std::uint32_t seen = 0) noexcept
 	{
@@ -237,13 +247,16 @@ public:
 			release(kept);
 	}
 
-	/* who then finds nothing available() finds nothing ever */
+	/* If this is true and available() is 0, no completion will ever come. */
 	[[nodiscard]] bool dead() const noexcept
 	{
 		return load_acquire(head_->flags) & KRDMA_SOFT_RING_DEAD;
 	}
 
-	/* ask for an event at the next completion; what is armed for any stays so */
+	/*
+	 * Ask for an event at the next completion. Arming for any completion is not reduced to
+	 * solicited ones.
+	 */
 	void arm(bool solicited_only) noexcept
 	{
 		if (solicited_only) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The send queue's two interfaces, ibv_post_send() and ibv_wr_*(), on one way
- * to build an entry.
+ * The two interfaces of the send queue, ibv_post_send() and ibv_wr_*(). Both build entries in
+ * the same way.
  */
 #include "provider.hpp"
 
 namespace krdma {
 namespace {
 
-/* requests of libibverbs go into the queue as the ABI's, whose numbers are the same */
+/* Requests of libibverbs go into the queue as requests of the ABI. Both use the same numbers. */
 static_assert(IBV_SEND_FENCE == KRDMA_SEND_FENCE);
 static_assert(IBV_SEND_SIGNALED == KRDMA_SEND_SIGNALED);
 static_assert(IBV_SEND_SOLICITED == KRDMA_SEND_SOLICITED);
@@ -20,7 +20,7 @@ static_assert(int{IBV_WR_SEND_WITH_INV} == int{IB_UVERBS_WR_SEND_WITH_INV});
 
 /* ibv_post_send() ********************************************************** */
 
-/* the STag of a window that is bound: the consumer chooses its key, the low 8 bits */
+/* The STag of a window that is bound. The consumer chooses the key, the low 8 bits. */
 std::uint32_t bound_stag(const ibv_mw &mw, std::uint32_t rkey)
 {
 	return (mw.rkey & ~0xffU) | (rkey & 0xffU);
@@ -72,7 +72,7 @@ int push_bind(Qp &qp, const ibv_send_wr &wr)
 		request.swap = wr.wr.atomic.swap;
 		break;
 	default:
-		/* the other requests lie in this part, or ignore it */
+		/* the other operations use this part, or ignore it */
 		request.remote_addr = wr.wr.rdma.remote_addr;
 		request.rkey = wr.wr.rdma.rkey;
 		break;
@@ -81,7 +81,7 @@ int push_bind(Qp &qp, const ibv_send_wr &wr)
 	return qp.sq.push(request);
 }
 
-/* a request of a list */
+/* Post a request of a list. */
 inline int push_send(Qp &qp, const ibv_send_wr &wr)
 {
 	const std::uint8_t op = soft_op(static_cast<std::uint32_t>(wr.opcode));
@@ -100,7 +100,7 @@ Qp &ours_ex(ibv_qp_ex *qp)
 	return ours<Qp>(qp);
 }
 
-/* Begins an entry; its data comes with wr_set_*(). An error is kept for wr_complete(). */
+/* Begin an entry. wr_set_*() adds its data. An error is kept for wr_complete(). */
 krdma_soft_sqe *begin(ibv_qp_ex *base, krdma_soft_op op)
 {
 	Qp &qp = ours_ex(base);
@@ -146,7 +146,7 @@ void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 		sqe->invalidate = invalidate_rkey;
 }
 
-/* a window of type 2: those of type 1 have ibv_bind_mw() */
+/* for type 2 windows; ibv_bind_mw() is for type 1 */
 void wr_bind_mw(ibv_qp_ex *base, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bind_info *info)
 {
 	krdma_soft_sqe *sqe = begin(base, KRDMA_SOFT_OP_BIND_MW);
@@ -154,7 +154,7 @@ void wr_bind_mw(ibv_qp_ex *base, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bi
 
 	if (!sqe)
 		return;
-	/* nothing is set behind it */
+	/* it has no wr_set_*() */
 	qp.building = nullptr;
 	if (!mw || mw->type != IBV_MW_TYPE_2 || base->wr_flags & IBV_SEND_INLINE) [[unlikely]]
 		qp.build_error = EINVAL;
@@ -260,7 +260,7 @@ void wr_start(ibv_qp_ex *base)
 	qp.build_error = qp.sq.ring.dead() ? EIO : 0;
 }
 
-/* all or nothing, unlike ibv_post_send() */
+/* publishes all requests or none, unlike ibv_post_send() */
 int wr_complete(ibv_qp_ex *base)
 {
 	Qp &qp = ours_ex(base);
@@ -285,7 +285,7 @@ void wr_abort(ibv_qp_ex *base)
 
 } /* namespace */
 
-/* Type 1: the window's next key is the library's to choose. */
+/* Type 1: the library chooses the window's next key. */
 int bind_mw(ibv_qp *base, ibv_mw *mw, ibv_mw_bind *bind)
 {
 	Qp &qp = ours<Qp>(base);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Shared receive queues.
- */
+/* Shared receive queues. */
 #include "provider.hpp"
 
 namespace krdma {

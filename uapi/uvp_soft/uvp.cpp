@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * libkrdma's user library for the software RNIC: the queues of queue.hpp, made by
- * ri_syscall() with the provider's private octets of <krdma/soft-abi.h>.
+ * libkrdma's user library for the software RNIC. It has the queues of queue.hpp and creates
+ * them with ri_syscall() and the private bytes of <krdma/soft-abi.h>.
  */
 #include <sched.h>
 
@@ -29,7 +29,7 @@ struct UserContext {
 		return syscall(KRDMA_IOC_DESTROY, &cmd);
 	}
 
-	/* tells the kernel to look at rings: post commands without a request */
+	/* Tells the kernel to look at rings: post commands without a request. */
 	[[nodiscard]] int ring(unsigned long command, std::uint32_t handle) noexcept
 	{
 		krdma_post cmd{};
@@ -355,7 +355,7 @@ int srq_destroy(void *base)
 
 /* Posting ****************************************************************** */
 
-/* Doorbells that fail are the first request's fault, as with libibverbs. */
+/* A doorbell that fails is reported for the first request, as with libibverbs. */
 template <typename Queue, typename Push, typename Notify>
 int post(Queue &queue, const krdma_wr *wrs, std::uint32_t count, std::uint32_t *done, Push push,
 	 Notify notify)
@@ -491,7 +491,7 @@ constexpr krdma_uvp_ops ops = {
 	.post_send = post_send,
 	.post_recv = post_recv,
 	.cq_poll_times = cq_poll_times,
-	/* nothing of its own hangs on these */
+	/* the library keeps no data for these objects */
 	.pd_create = nullptr,
 	.pd_destroy = nullptr,
 	.mr_create = nullptr,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The private ABI between libibverbs and its providers, version 34 (rdma-core
- * 34 to 56), declared anew: rdma-core installs no header for it, and the one it
- * keeps is not C++. Only what the krdma provider uses has a type; every layout
- * is asserted, and ld.so checks the version through the symbols' version node.
+ * The private ABI between libibverbs and its providers, version 34 (rdma-core 34 to 56).
+ * rdma-core installs no header for it, and the header in its sources is not C++. So this file
+ * declares it again.
+ *
+ * Only the parts that the krdma provider uses have a type. Every layout is asserted, and ld.so
+ * checks the version by the version node of the symbols.
  */
 #ifndef KRDMA_VERBS_ABI_HPP
 #define KRDMA_VERBS_ABI_HPP
@@ -107,7 +109,7 @@ struct verbs_cq {
 	};
 };
 
-/* a verb that this provider leaves to the library's dummy */
+/* a verb for which this provider uses the library's dummy */
 using verbs_absent_op = void (*)();
 
 struct verbs_context_ops {
@@ -241,20 +243,20 @@ static_assert(offsetof(verbs_context_ops, query_rt_values) == 504);
 static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
 
 /*
- * Requests as the library wants them: room for the legacy command header, in
- * front of the public request structure. Its fields are the library's to fill.
+ * Requests in the form that the library needs: room for the legacy command header in front of
+ * the public request structure. The library fills the header.
  */
 template <typename Core> struct verbs_request {
 	alignas(8) std::byte octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)];
 };
 
-/* A request of the extended kind, whose header is longer; also the library's to fill. */
+/* A request of the extended kind, with a longer header. The library fills it, too. */
 template <typename Core> struct verbs_ex_request {
 	alignas(8) std::byte
 		octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)];
 };
 
-/* A request with octets of the driver behind it. */
+/* A request with bytes of the driver behind it. */
 template <typename Request, typename Driver> struct verbs_driver_request {
 	static_assert(sizeof(Request) % alignof(Driver) == 0);
 	Request core;
@@ -263,13 +265,13 @@ template <typename Request, typename Driver> struct verbs_driver_request {
 	static constexpr std::size_t size = sizeof(Request) + sizeof(Driver);
 };
 
-/* Responses: the public structure, behind it the octets of the driver. */
+/* Responses: the public structure, followed by the bytes of the driver. */
 template <typename Core, typename Driver> struct verbs_response {
 	static_assert(sizeof(Core) % alignof(Driver) == 0);
 	alignas(8) std::byte core[sizeof(Core)];
 	Driver driver;
 
-	/* without the padding that a C++ structure ends with */
+	/* size without the padding at the end of a C++ structure */
 	static constexpr std::size_t size = sizeof(Core) + sizeof(Driver);
 };
 
@@ -327,7 +329,7 @@ int ibv_cmd_reg_mr(ibv_pd *pd, void *addr, std::size_t length, std::uint64_t iov
 int ibv_cmd_rereg_mr(verbs_mr *mr, std::uint32_t flags, void *addr, std::size_t length,
 		     std::uint64_t iova, int access, ibv_pd *pd, ibv_rereg_mr_cmd *cmd,
 		     std::size_t cmd_size, ib_uverbs_rereg_mr_resp *resp, std::size_t resp_size);
-/* the last argument came with rdma-core 53; before, nobody looks at it */
+/* rdma-core 53 added the last argument; older versions do not use it */
 int ibv_cmd_reg_dmabuf_mr(ibv_pd *pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
 			  int fd, int access, verbs_mr *mr, void *driver);
 int ibv_cmd_dereg_mr(verbs_mr *mr);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: modules load, unload and load again, in the right order only
+# what: modules load, unload and load again, only in the right order
 # covers: kal/main kvp_soft/main Kbuild Makefile
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: make install, modprobe by dependency, the installed provider, libkrdma and krdma, a program of its own, make uninstall
+# what: make install, modprobe with dependencies, the installed provider, libkrdma and krdma, a program built with them, make uninstall
 # covers: Makefile uapi/tools uapi/ual uapi/examples uapi/uvp_soft
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh

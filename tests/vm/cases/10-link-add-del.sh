@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: rdma link add and del: good and bad arguments, many RNICs
+# what: rdma link add and del: right and wrong arguments, many RNICs
 # covers: kal/core/registry kal/core/netdev kal/ib/device kvp_soft/main
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

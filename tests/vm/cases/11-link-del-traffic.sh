@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: rdma link del in the middle of traffic: programs end, the link comes back
+# what: rdma link del during traffic: programs end, and the link can be added again
 # covers: kal/core/registry kal/ib/device kal/ib/port kal/cm/endpoint kvp_soft/qp
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: the netdev below an RNIC goes away, idle and under traffic
+# what: the network device of an RNIC is removed, idle and under traffic
 # covers: kal/core/netdev kal/core/registry kal/cm
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: namespace deleted below an RNIC, netdev moved to another namespace
+# what: the namespace of an RNIC is deleted, and its network device moves to another namespace
 # covers: kal/core/netdev kal/core/registry kal/net kal/cm/listen
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

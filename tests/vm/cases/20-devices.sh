@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: ibv_devices, ibv_devinfo and rdma link show what is there
+# what: ibv_devices, ibv_devinfo and rdma link show the RNICs
 # covers: kal/ib/device kal/ib/port kal/core/netdev
 # limit: 60
 # shellcheck source=tests/vm/guest/lib.sh

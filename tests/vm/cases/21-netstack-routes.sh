@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: routes and local addresses of /dev/krdma are what "ip route get" says; a kernel consumer of the same
+# what: routes and local addresses of /dev/krdma equal those of "ip route get"; a kernel consumer gets the same
 # covers: kal/net/route kal/net/addr kal/net/netstack kal/net/rnic kal/chardev/net
 # limit: 200
 # shellcheck source=tests/vm/guest/lib.sh

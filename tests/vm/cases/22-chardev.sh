@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: /dev/krdma by its ABI: commands, data, connections, events, kill -9, removal, races
+# what: /dev/krdma with its ABI alone: commands, data, connections, events, kill -9, removal, races
 # covers: kal/chardev kal/core/resource uapi/include
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: neighbours, ports, events and MIB of /dev/krdma are what ip, sockets and /proc/net say
+# what: neighbours, ports, events and MIB of /dev/krdma equal those of ip, sockets and /proc/net
 # covers: kal/net kal/chardev/net
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

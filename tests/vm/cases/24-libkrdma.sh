@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: libkrdma's verbs between two hosts, by the user library and by commands; an RNIC that goes under waits; the C examples, and one of windows
+# what: libkrdma's verbs between two hosts, with the user library and by commands; an RNIC is removed while threads wait; the C examples and the example with windows
 # covers: uapi/ual uapi/uvp_soft uapi/examples kal/chardev
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

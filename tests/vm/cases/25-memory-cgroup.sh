@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: queues that programs map and requests that come to them are charged to their memory cgroup, and given back
+# what: queues that programs map, and their connection requests, are charged to their memory cgroup and given back
 # covers: kal/core/cgroup kal/core/memory kal/core/pins kal/cm kvp_soft/memory
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh

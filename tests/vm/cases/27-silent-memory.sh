@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: an RNIC goes while commands of /dev/krdma wait for memory that never answers (userfaultfd)
+# what: an RNIC is removed while commands of /dev/krdma wait for memory whose page faults are not answered (userfaultfd)
 # limit: 90
 # covers: kal/chardev kal/core kal/ib
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: threads that the scheduler starves in the middle of their connections hold up nobody in another namespace
+# what: threads that the scheduler starves in the middle of connecting do not delay connections of another namespace
 # covers: kal/cm kal/core kvp_soft/tx kvp_soft/direct
 # alone: it measures how long a connection waits
 # limit: 90

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: ucmatose: default, bound, many connections and messages
+# what: ucmatose: default, bound address, many connections and messages
 # covers: kal/cm kal/ib/cm
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: qperf rc tests over rdma_cm, the ones with zero-depth queues too
+# what: qperf rc tests over rdma_cm, including those with zero-depth queues
 # covers: kal/ib kvp_soft/queues uapi/uvp_soft
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: qperf's floods of Sends: the receiver waits for receives, TCP slows the sender
+# what: qperf's floods of Sends: the receiver waits for receives, and TCP slows the sender
 # covers: kvp_soft/rx kvp_soft/queues
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: cmtime: many connections set up and torn down
+# what: cmtime: many connections are set up and torn down
 # covers: kal/cm kal/ib/cm
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: what an RNIC does not have is refused cleanly: UD, multicast, UC
+# what: an RNIC refuses UD, multicast and UC cleanly
 # covers: kal/ib
 # limit: 90
 # shellcheck source=tests/vm/guest/lib.sh

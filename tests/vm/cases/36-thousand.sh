@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: 1000 connections at once that all carry compared data; what one costs; connection rate
+# what: 1000 connections at once that all carry compared data; the cost of one; the connection rate
 # covers: kal/cm kal/core/resource kvp_soft/queues kvp_soft/qp kvp_soft/stream
 # limit: 540
 # shellcheck source=tests/vm/guest/lib.sh

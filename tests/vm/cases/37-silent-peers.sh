@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: connections that say nothing keep no client out: the oldest of the address that has most make room
+# what: connections that send nothing do not keep clients out: the oldest one of the address with most of them is evicted
 # covers: kal/cm
 # limit: 90
 # shellcheck source=tests/vm/guest/lib.sh

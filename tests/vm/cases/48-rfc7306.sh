@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: immediate data and atomic operations, checked one by one, data compared
+# what: immediate data and atomic operations, checked one by one, with compared data
 # covers: kvp_soft/wire kvp_soft/rx kvp_soft/tx uapi/uvp_soft
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh

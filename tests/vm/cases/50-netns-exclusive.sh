@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: exclusive namespace mode: devices move, are hidden elsewhere, and carry traffic
+# what: exclusive namespace mode: devices move, are hidden in other namespaces, and carry traffic
 # covers: kal/core/netdev kal/ib/device kal/cm/listen
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

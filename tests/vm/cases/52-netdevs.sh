@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: RNICs on VLAN, macvlan and bridge netdevs: IPv4, IPv6, renamed and removed under traffic
+# what: RNICs on VLAN, macvlan and bridge devices: IPv4, IPv6; devices are renamed and removed under traffic
 # covers: kal/core/netdev kal/net/rnic kal/ib/port
 # limit: 480
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: RNICs below a VRF: listeners and clients inside and outside of it, IPv4 and IPv6; the network stack interface
+# what: RNICs in a VRF: listeners and clients inside and outside of it, IPv4 and IPv6; the network stack interface
 # covers: kal/net kal/core/netdev kal/cm/listen kal/cm/llp
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: a peer that vanishes without FIN: keep-alive, TCP user time-out, connecting to nobody
+# what: a peer vanishes without FIN: keep-alive, TCP user time-out, connecting to an absent peer
 # covers: kal/cm/llp kal/cm/endpoint kal/cm/conn kvp_soft/stream
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: the type of service that a program asks rdma_cm for stands in every packet
+# what: every packet has the type of service that a program set through rdma_cm
 # covers: kal/cm/llp kal/ib/cm
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

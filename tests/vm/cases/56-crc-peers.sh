@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: CRC on and off by peer: two peers and both families at once, changed at run time
+# what: CRC on and off by peer: two peers and both address families at once, changed at run time
 # covers: kal/cm/crc_policy kal/cm/peers kal/core/crc32c
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

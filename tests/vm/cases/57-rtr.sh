@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: MPA start-up between two of ours: each ready-to-receive frame, revisions, private data
+# what: MPA start-up between two krdma RNICs: each ready-to-receive frame, revisions, private data
 # covers: kal/cm/startup kal/cm/mpa kal/cm/handover
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: parameters of the software RNIC: bounds, and what they do at run time
+# what: parameters of the software RNIC: limits, and their effect at run time
 # covers: kvp_soft/base/params.h kvp_soft/main kvp_soft/queues kvp_soft/memory
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: streams inside of the host beside TCP: which ones, data compared, ends in the middle
+# what: the path inside one host past TCP: which streams use it, compared data, ends during traffic
 # covers: kvp_soft/direct kvp_soft/stream
 # limit: 500
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: kill -9 of either side in the middle of traffic: the other one ends, nothing stays
+# what: kill -9 of either side during traffic: the other side ends, and no object stays
 # covers: kal/core/resource kal/cm kal/ib kvp_soft/qp
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: ip link set down in the middle of traffic, and up again: data, programs, port events
+# what: ip link set down during traffic, and up again: data, programs, port events
 # covers: kal/core/netdev kal/core/event kal/ib/port
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: 1 % loss, duplication and reordering: data stays exact
+# what: 1 % loss, duplication and reordering: data stays right
 # covers: kvp_soft/tx kvp_soft/rx kvp_soft/stream
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

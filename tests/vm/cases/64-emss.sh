@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no FPDU is larger than a TCP segment, and none needlessly small: IPv4, IPv6, markers
+# what: no FPDU is larger than a TCP segment or smaller than necessary: IPv4, IPv6, markers
 # covers: kvp_soft/tx kvp_soft/wire kal/cm/llp
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: MTU 576, 1500, 9000 and changes in the middle of a connection: data compared, FPDUs of the new size
+# what: MTU 576, 1500, 9000 and changes during a connection: compared data, FPDUs of the new size
 # covers: kvp_soft/tx kal/core/netdev kal/cm/llp
 # limit: 420
 # shellcheck source=tests/vm/guest/mtu.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: a path MTU that only a router tells, by IPv4 and IPv6, under load: data compared, FPDUs of the new size
+# what: a path MTU that only a router reports, IPv4 and IPv6, under load: compared data, FPDUs of the new size
 # covers: kvp_soft/tx kal/cm/llp
 # limit: 240
 # shellcheck source=tests/vm/guest/mtu.sh

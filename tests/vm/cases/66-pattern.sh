@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: every octet compared, both directions, sizes 0 to 64 MiB
+# what: every byte compared, both directions, sizes 0 to 64 MiB
 # covers: kvp_soft/tx kvp_soft/rx kvp_soft/wire kvp_soft/memory
 # limit: 420
 # shellcheck source=tests/vm/guest/lib.sh

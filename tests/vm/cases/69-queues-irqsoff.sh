@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: queues of the largest size are moved, purged and flushed with interrupts off for a millisecond at most
+# what: queues of the largest size are moved, purged and flushed with interrupts off for at most a millisecond
 # limit: 180
 # kernel: debug
 # alone: interrupt latency is measured

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: what "rdma resource show cm_id -dd" tells of connections and listeners, and asks beside teardown
+# what: "rdma resource show cm_id -dd" shows connections and listeners, also during teardown
 # covers: kal/ib/cm_table kal/ib/restrack kal/cm
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh

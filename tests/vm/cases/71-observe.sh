@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: what "rdma resource show qp -dd" tells of a connection, and every tracepoint
+# what: "rdma resource show qp -dd" shows a connection; every tracepoint
 # covers: kal/ib/restrack kal/core/trace kvp_soft/trace
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: MPA Requests right and wrong, whole and in pieces
+# what: hostile peer: right and wrong MPA Requests, whole and in pieces
 # covers: kal/cm/startup kal/cm/mpa kal/cm/listen
 # limit: 240
 # shellcheck source=tests/vm/guest/hostile.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: pieces, reads beyond the limit, wrong responses, Terminates, ends in the middle
+# what: hostile peer: data in pieces, Reads beyond the limit, wrong responses, Terminates, ends in the middle
 # covers: kvp_soft/rx kvp_soft/wire kvp_soft/stream
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh

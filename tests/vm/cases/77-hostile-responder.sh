@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: Replies right and wrong to a connecting victim (C3)
+# what: hostile peer: right and wrong Replies to a connecting victim (C3)
 # covers: kal/cm/startup kal/cm/mpa
 # limit: 240
 # shellcheck source=tests/vm/guest/hostile.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: immediate data and atomic operations, and a peer that knows neither
+# what: hostile peer: immediate data and atomic operations, and a peer without both
 # covers: kvp_soft/rx kvp_soft/wire
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh

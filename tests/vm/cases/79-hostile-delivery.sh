@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: what the victim sends and is told, markers that it asks for, CRCs that it does not
+# what: hostile peer: the victim's segments, completions and events, markers that it asks for, CRCs that it does not ask for
 # covers: kvp_soft/tx kvp_soft/rx kvp_soft/wire
 # limit: 400
 # shellcheck source=tests/vm/guest/hostile.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: hostile peer: Terminates of every code, and misshapen ones
+# what: hostile peer: Terminates of every code, and malformed ones
 # covers: kvp_soft/rx kvp_soft/wire kvp_soft/qp
 # limit: 400
 # shellcheck source=tests/vm/guest/hostile.sh

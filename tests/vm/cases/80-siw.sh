@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: the kernel's siw as peer, both roles: data of all sizes compared, rping, all perftest operations
+# what: the kernel's siw as peer, both roles: compared data of all sizes, rping, all perftest operations
 # covers: tests/interop kal/cm kvp_soft/wire kvp_soft/tx kvp_soft/rx
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: siw as peer, both roles: CRC, MPA revision, RTR and markers of either side; data compared
+# what: siw as peer, both roles: CRC, MPA revision, RTR and markers of either side; compared data
 # covers: tests/interop kal/cm/startup kal/cm/mpa kal/cm/crc_policy
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: siw as peer, both roles, with 1 % loss and reordering: data compared, rping, all perftest operations; CRC on and off, MPA revisions
+# what: siw as peer, both roles, with 1 % loss and reordering: compared data, rping, all perftest operations; CRC on and off, MPA revisions
 # covers: tests/interop kvp_soft/rx kvp_soft/tx
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: siw as peer, both roles: MTU 9000, IPv6, sizes from 1 octet to 1 MiB, queue depths, several queue pairs
+# what: siw as peer, both roles: MTU 9000, IPv6, sizes from 1 byte to 1 MiB, queue depths, several queue pairs
 # covers: tests/interop kvp_soft/tx kvp_soft/rx kvp_soft/queues
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: NFS 4.2 over RDMA of the stock kernel: client and server over krdma, files compared, verified I/O
+# what: NFS 4.2 over RDMA of the stock kernel: client and server over krdma, compared files, verified I/O
 # covers: kal/ib kvp_soft/memory kvp_soft/queues
 # limit: 900
 # shellcheck source=tests/vm/guest/storage.sh

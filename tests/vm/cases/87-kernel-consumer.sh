@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: a kernel consumer: fast registration, immediate data, atomics, inline data, drains, SRQ, CQs, SQD, events; each misuse refused
+# what: a kernel consumer: fast registration, immediate data, atomics, inline data, drains, SRQ, CQs, SQD, events; each misuse is refused
 # covers: tests/consumers kal/include kal/ib kal/core/verbs kal/core/verbs_qp kvp_soft/queues kvp_soft/memory
 # limit: 600
 # shellcheck source=tests/vm/guest/storage.sh

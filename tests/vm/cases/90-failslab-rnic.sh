@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory while RNICs come and go: whole or not at all
+# what: failing allocations while RNICs come and go: an RNIC is complete or absent
 # covers: kal/core kal/ib/device kvp_soft/main
 # limit: 180
 # kernel: debug

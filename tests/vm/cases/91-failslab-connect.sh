@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory while connections are set up, carry data and end
+# what: failing allocations while connections are set up, carry data and end
 # covers: kal/cm kal/ib/cm
 # limit: 300
 # kernel: debug

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory below transfers that run: they go on or end with an error
+# what: failing allocations during transfers: they go on or end with an error
 # covers: kvp_soft/tx kvp_soft/rx kvp_soft/stream
 # limit: 300
 # kernel: debug

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory below each verb: registration, queues, connections, teardown
+# what: failing allocations below each verb: registration, queues, connections, teardown
 # covers: kal/core/verbs kal/core/verbs_qp kal/core/memory kal/ib kvp_soft/queues kvp_soft/memory
 # limit: 400
 # kernel: debug

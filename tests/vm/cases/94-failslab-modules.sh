@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory while the modules are loaded and unloaded
+# what: failing allocations while the modules are loaded and unloaded
 # covers: kal/main kvp_soft/main kal/core/registry
 # limit: 120
 # kernel: debug

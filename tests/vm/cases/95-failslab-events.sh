@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: no memory while the link goes down and up: /dev/krdma tells all of it, in order
+# what: failing allocations while the link goes down and up: /dev/krdma reports all changes in order
 # covers: kal/core/event kal/core/netdev kal/chardev/event
 # limit: 90
 # kernel: debug

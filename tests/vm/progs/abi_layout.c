@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The ABI of /dev/krdma as a 64-bit and a 32-bit program's compiler sees it; the kernel's
- * compares with the same numbers. Compiled, with warnings of padding, and never run. Not
- * <assert.h>, which needs a 32-bit libc.
+ * The layout of the ABI of /dev/krdma, for a 64-bit and a 32-bit compiler. The kernel checks
+ * the same numbers. The program is compiled, with warnings of padding, and never run. It does
+ * not include <assert.h>, which needs a 32-bit libc.
  */
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * LD_PRELOAD for programs that listen on no address in particular: they listen
- * on the IPv4 address in BIND_ADDRESS. Used where RNICs of several kinds see one
- * another's wildcard listeners.
+ * A library for LD_PRELOAD. Programs that listen on the wildcard address listen on the IPv4
+ * address in BIND_ADDRESS instead. Tests need this where RNICs of several kinds see each
+ * other's wildcard listeners.
  */
 #include <cerrno>
 #include <cstdlib>
@@ -33,7 +33,7 @@ bool any_address(const sockaddr *address)
 	return IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
 }
 
-/* the port stands at the same place in both kinds of address */
+/* the port is at the same place in both kinds of address */
 in_port_t port_of(const sockaddr *address)
 {
 	sockaddr_in in{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* /dev/krdma by its ABI alone: see chardev.hpp */
+/* Use of /dev/krdma with its ABI alone: see chardev.hpp. */
 #include "chardev.hpp"
 
 #include <algorithm>
@@ -76,13 +76,16 @@ std::optional<Event> File::next(std::chrono::milliseconds limit) const
 
 	if (::poll(&p, 1, static_cast<int>(limit.count())) <= 0)
 		return std::nullopt;
-	/* one record at a time: no room for the smallest one behind the largest */
+	/*
+	 * Read one record at a time: behind the largest record there is no room for the
+	 * smallest one.
+	 */
 	const ssize_t n = ::read(fd_, record.data(), sizeof(krdma_event));
 
 	if (n == static_cast<ssize_t>(sizeof(krdma_event)))
 		return Event{std::span{record}.first(sizeof(krdma_event))};
 	if (n < 0 && errno == EINVAL) {
-		/* a longer one: as long as it says is not known before it is read */
+		/* a longer record: its length is not known before it is read */
 		for (std::size_t room = sizeof(krdma_event) + 8; room <= record.size(); room += 8) {
 			const ssize_t m = ::read(fd_, record.data(), room);
 
@@ -230,7 +233,7 @@ krdma_listen make_listener(const File &file, const Context &ctx, const char *add
 	return cmd;
 }
 
-/* what both sides say of a connection */
+/* the options of both sides of a connection */
 static krdma_conn conn_command(std::uint32_t qp, std::span<const std::byte> private_data,
 			       std::uint64_t cookie)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/krdma by its ABI alone: an open file, commands, events; and two queue pairs of this
- * host, connected with each other, whose every call goes through the kernel.
+ * Use of /dev/krdma with its ABI alone: an open file, commands, events. There are also two
+ * connected queue pairs of this host. All their calls go through the kernel.
  */
 #ifndef KRDMA_TEST_CHARDEV_HPP
 #define KRDMA_TEST_CHARDEV_HPP
@@ -22,7 +22,10 @@ namespace chardev {
 /** class Event - a record that was read */
 class Event {
 public:
-	/* what krdma_conn_event says but for private data, which cannot be copied with it */
+	/*
+	 * the members of krdma_conn_event without the private data, which cannot be copied with
+	 * it
+	 */
 	struct Conn {
 		std::uint32_t conn;
 		std::uint16_t ird;
@@ -37,7 +40,7 @@ public:
 	{
 		return base_;
 	}
-	/* of a connection's */
+	/* private data of a connection's event */
 	[[nodiscard]] const Conn &conn() const
 	{
 		return conn_;
@@ -57,7 +60,7 @@ private:
 class File {
 public:
 	File();
-	/* one that was opened elsewhere */
+	/* use a file that was opened elsewhere */
 	explicit File(int fd) : fd_{fd}
 	{}
 	~File();
@@ -71,14 +74,14 @@ public:
 		return fd_;
 	}
 
-	/* 0 or the errno that it answers */
+	/* Issue a command. Return: 0 or its errno. */
 	template <typename T> int try_call(unsigned long number, T &cmd) const
 	{
 		cmd.size = sizeof(cmd);
 		return raw(number, &cmd);
 	}
 
-	/* succeeds */
+	/* Issue a command that must succeed. */
 	template <typename T>
 	void call(unsigned long number, T &cmd, rdma::Where where = rdma::Where::current()) const
 	{
@@ -92,10 +95,10 @@ public:
 	[[nodiscard]] int try_destroy(std::uint32_t handle) const;
 	void destroy(std::uint32_t handle, rdma::Where where = rdma::Where::current()) const;
 
-	/* the next record, waiting for it */
+	/* Wait for the next record and read it. */
 	[[nodiscard]] std::optional<Event> next(std::chrono::milliseconds limit) const;
 	Event expect(std::uint32_t type, rdma::Where where = rdma::Where::current()) const;
-	/* nothing is there to be read */
+	/* No record may wait. */
 	void expect_nothing(rdma::Where where = rdma::Where::current()) const;
 
 	[[nodiscard]] krdma_usage usage() const;
@@ -105,10 +108,10 @@ private:
 };
 
 krdma_addr parse_address(const char *text, std::uint16_t port = 0);
-/* the RNIC with that address */
+/* Find the RNIC with that address. */
 std::uint32_t find_rnic(const File &file, const krdma_addr &local);
 
-/* fails when @got is not @wanted, and says which errno it is */
+/* Fail if @got is not @wanted, and name both errnos. */
 void require_errno(int got, int wanted, const std::string &what,
 		   rdma::Where where = rdma::Where::current());
 
@@ -144,7 +147,7 @@ private:
 	std::uint32_t handle_ = 0;
 };
 
-/** struct Context - one, with a PD and a CQ */
+/** struct Context - a context with a PD and a CQ */
 struct Context {
 	Context(const File &file, const char *address, std::uint32_t flags = KRDMA_SLOW);
 
@@ -169,7 +172,7 @@ int accept_conn(const File &file, std::uint32_t conn, std::uint32_t qp,
 /** struct Ends - two connected queue pairs of a context, client and server */
 struct Ends {
 	Ends(const File &file, const Context &ctx, const char *address, std::uint32_t srq = 0);
-	/* with queue pairs and a listener that are there */
+	/* Connect existing queue pairs through an existing listener. */
 	Ends(const File &file, const krdma_qp &client, const krdma_qp &server,
 	     const krdma_listen &listener);
 
@@ -182,11 +185,11 @@ private:
 	void connect(const File &file, const krdma_listen &listener);
 };
 
-/* posts one; the errno, or 0 */
+/* Post a request. Return: 0 or the errno. */
 int post_send(const File &file, std::uint32_t qp, krdma_wr wr, std::span<const krdma_sge> sges);
 int post_recv(const File &file, unsigned long number, std::uint32_t queue, std::uint64_t wr_id,
 	      std::span<const krdma_sge> sges);
-/* the next completion, waiting for it */
+/* Wait for the next completion. */
 krdma_wc next_wc(const File &file, std::uint32_t cq, rdma::Where where = rdma::Where::current());
 
 struct Check {
@@ -199,7 +202,7 @@ extern const std::vector<Check> data_checks;
 extern const std::vector<Check> conn_checks;
 extern const std::vector<Check> shared_checks;
 
-/* as much as one MPA revision allows, and more (chardev_conns.cpp) */
+/* private data up to the limit of an MPA revision, and beyond (chardev_conns.cpp) */
 void private_data(const char *address);
 
 } /* namespace chardev */

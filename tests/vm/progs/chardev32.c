@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma by a 32-bit program on a 64-bit kernel: commands with pointers in them and out,
- * a region of its memory, events. Without a libc, since a 64-bit host may have none for it.
- * Ends with 0, or with the line that failed.
+ * A 32-bit program that uses /dev/krdma on a 64-bit kernel: commands with pointers in both
+ * directions, a region of its memory, events. It uses no libc, because a 64-bit host may have
+ * no 32-bit libc. The exit status is 0, or the number of the line that failed.
  */
 #include <stddef.h>
 
@@ -80,7 +80,7 @@ __attribute__((noreturn, force_align_arg_pointer)) void _start(void)
 	CHECK(command(fd, KRDMA_IOC_MR, &mr) == 0 && mr.stag);
 	CHECK(call(sys_read, fd, (long)&event, sizeof(event)) == -EAGAIN);
 
-	/* what a 32-bit program cannot have */
+	/* an address that a 32-bit program cannot have */
 	destroy(fd, mr.handle);
 	mr.start = 1ULL << 40;
 	CHECK(command(fd, KRDMA_IOC_MR, &mr) == -EFAULT);

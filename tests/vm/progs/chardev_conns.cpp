@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Connections by /dev/krdma: what both sides hear, refusals, the backlog, the end. */
+/* Checks of connections by /dev/krdma: events of both sides, refusals, the backlog, the end. */
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -33,7 +33,7 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b)
 	return std::ranges::equal(a, b);
 }
 
-/* private data of all sizes, cookies, addresses, depths; the end seen by both */
+/* private data of all sizes, cookies, addresses, depths; both sides see the end */
 void whole_life(const char *address)
 {
 	const File file;
@@ -95,7 +95,7 @@ void whole_life(const char *address)
 	file.destroy(listener.handle);
 }
 
-/* most that a connection can carry, by the MPA revision in use: the enhanced data takes 4 */
+/* The limit of private data in the MPA revision in use: the enhanced data takes 4 bytes. */
 std::size_t most_private_data()
 {
 	unsigned int revision = 0;
@@ -114,7 +114,10 @@ int reject_conn(const File &file, std::uint32_t conn, std::span<const std::byte>
 	return file.try_call(KRDMA_IOC_REJECT, cmd);
 }
 
-/* a Request and its answer, each whole; what is too long is refused here and costs nothing */
+/*
+ * A Request and its answer with private data of that length. If it is too long, the command is
+ * refused and changes nothing.
+ */
 void private_data_of(const File &file, const Context &ctx, const krdma_listen &listener,
 		     std::size_t size, bool accepted)
 {
@@ -178,7 +181,7 @@ void refused(const char *address)
 	file.destroy(reject.handle);
 	file.destroy(conn.handle);
 
-	/* nobody listens there any more */
+	/* no listener is there any more */
 	file.destroy(listener.handle);
 	conn = start_connect(file, qp.handle, listener.local);
 	reply = file.expect(KRDMA_EVENT_CONN_REPLY);
@@ -187,7 +190,7 @@ void refused(const char *address)
 	file.destroy(conn.handle);
 }
 
-/* The number of a queue pair of /dev/krdma names none to the RDMA CM. */
+/* The number of a queue pair of /dev/krdma is no queue pair of rdma_cm. */
 void other_side(const char *address)
 {
 	const File file;
@@ -223,7 +226,7 @@ void other_side(const char *address)
 	require_errno(rdma_connect(raw, &param) ? errno : 0, EINVAL, "rdma_connect");
 }
 
-/* more than the backlog are refused; a listener that goes takes what was not read */
+/* requests beyond the backlog are refused; a destroyed listener ends its unread requests */
 void backlog(const char *address)
 {
 	const File file, other;
@@ -259,7 +262,7 @@ void backlog(const char *address)
 		good += other.expect(KRDMA_EVENT_CONN_REPLY).base().status == 0;
 	rdma::require_eq(good, 1, "connections");
 	file.expect(KRDMA_EVENT_ESTABLISHED);
-	/* the peer's file goes as it is */
+	/* the file of the peer is closed as it is */
 }
 
 void set_state(const File &file, const krdma_qp &qp, std::uint32_t state)
@@ -269,7 +272,7 @@ void set_state(const File &file, const krdma_qp &qp, std::uint32_t state)
 	file.call(KRDMA_IOC_QP_MODIFY, cmd);
 }
 
-/* an ACCEPT that is wrong leaves the request and its place in the backlog as they were */
+/* A wrong ACCEPT leaves the request, and its place in the backlog, as they were. */
 void wrong_accept(const char *address)
 {
 	const File file, other;
@@ -313,7 +316,7 @@ void wrong_accept(const char *address)
 		}
 		file.destroy(request);
 	}
-	/* one that was wrong to the end: its place is free when its peer has gone */
+	/* a request that is never accepted: its place is free when its peer has gone */
 	const krdma_conn conn = ask();
 	const std::uint32_t request = file.expect(KRDMA_EVENT_CONN_REQUEST).conn().conn;
 
@@ -321,13 +324,13 @@ void wrong_accept(const char *address)
 	require_errno(accept_conn(file, request, qp.handle), EINVAL, "ACCEPT, never mended");
 	other.destroy(conn.handle);
 	set_state(file, qp, KRDMA_QP_STATE_RESET);
-	/* whether it has noticed already or not */
+	/* whether the end was noticed already or not */
 	(void)reject_conn(file, request, {});
 	ask();
 	file.expect(KRDMA_EVENT_CONN_REQUEST);
 }
 
-/* DESTROY of what is on its way, and of a connection whose QP has gone */
+/* DESTROY of a connection that is being set up, and of one whose QP is gone */
 void destroyed(const char *address)
 {
 	const File file;
@@ -386,7 +389,7 @@ void ports(const char *address)
 	file.destroy(conn.handle);
 }
 
-/* a reader that waits is woken; one whose buffer is too small loses nothing */
+/* a waiting reader is woken; a reader with a small buffer loses no record */
 void reading(const char *address)
 {
 	const File file;
@@ -404,7 +407,7 @@ void reading(const char *address)
 	rdma::require_eq(n, 1, "poll is woken");
 	const Event request = file.expect(KRDMA_EVENT_CONN_REQUEST);
 
-	/* gone with the object, unread */
+	/* the unread record is gone with its object */
 	require_errno(accept_conn(file, request.conn().conn, make_qp(file, ctx).handle), 0,
 		      "ACCEPT");
 	std::this_thread::sleep_for(100ms);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Data by /dev/krdma's slow path, every octet compared; what a slow user must not do; and
- * that the fast path's rings are made and can be mapped.
+ * Checks of data by the slow path of /dev/krdma, with every byte compared. They also check
+ * that a slow user is refused what it must not do, and that the rings of the fast path are
+ * made and can be mapped.
  */
 #include <algorithm>
 #include <array>
@@ -49,7 +50,7 @@ struct Scene {
 		require_errno(post_send(file, ends.client.handle, wr, sges), 0, "POST_SEND");
 		krdma_wc wc = next_wc(file, ctx.cq);
 
-		/* the receive of a Send may be first */
+		/* the receive of a Send may complete first */
 		if (wc.wr_id != 7) {
 			received = wc;
 			wc = next_wc(file, ctx.cq);
@@ -85,7 +86,7 @@ void require_ok(const krdma_wc &wc, std::uint32_t opcode, const char *what)
 	rdma::require_eq(wc.opcode, opcode, what);
 }
 
-/* InfiniBand's SQD: requests rest, receiving goes on, RTS resumes */
+/* InfiniBand's SQD: requests wait, receiving goes on, RTS resumes */
 void rests(const char *address)
 {
 	Scene s{address};
@@ -118,7 +119,7 @@ void rests(const char *address)
 		s.file.expect_nothing();
 		rdma::require_eq(query().state, std::uint32_t{KRDMA_QP_STATE_SQD}, "state");
 		rdma::require_eq(query().sqd_notify, notify, "sqd_notify");
-		/* what is posted rests */
+		/* posted requests wait */
 		s.receive();
 		require_errno(post_send(s.file, s.ends.client.handle,
 					{.wr_id = 7,
@@ -126,7 +127,7 @@ void rests(const char *address)
 					 .flags = KRDMA_SEND_SIGNALED},
 					sges),
 			      0, "POST_SEND in SQD");
-		/* ... and what comes is taken */
+		/* ... and arriving messages are received */
 		const std::array to{s.to.sge(50'000, 1000)};
 
 		require_errno(post_recv(s.file, KRDMA_IOC_POST_RECV, s.ends.client.handle, 11, to),
@@ -151,7 +152,7 @@ void rests(const char *address)
 		rdma::require(ids == std::array<std::uint64_t, 2>{7, 9}, "sent after RTS");
 		rdma::require_eq(query().state, std::uint32_t{KRDMA_QP_STATE_RTS}, "state");
 	}
-	/* an older program's structure is enough, and nothing behind it is written */
+	/* the structure of an older program is enough, and nothing behind it is written */
 	std::array<std::uint64_t, 22> old{};
 	auto *cmd = reinterpret_cast<krdma_qp_attr *>(old.data());
 
@@ -209,7 +210,7 @@ void write_and_read(const char *address)
 			   .rkey = s.to.stag()},
 			  out),
 		   IBV_WC_RDMA_WRITE, "RDMA Write");
-	/* a Read behind it has what it wrote arrive */
+	/* when a Read behind it completes, the Write has arrived */
 	require_ok(s.send({.opcode = IB_UVERBS_WR_RDMA_READ,
 			   .remote_addr = s.from.address(),
 			   .rkey = s.from.stag()},
@@ -254,7 +255,7 @@ void windows(const char *address)
 		      "another's STag");
 	foreign.mw = s.from.handle();
 	require_errno(post_send(s.file, s.ends.client.handle, foreign, {}), EINVAL, "no window");
-	/* the window is of the QP that binds it: the peer writes through it */
+	/* the window belongs to the QP that binds it: the peer writes through it */
 	bind.flags = KRDMA_SEND_SIGNALED;
 	require_errno(post_send(s.file, s.ends.server.handle, bind, {}), 0, "bind");
 	require_ok(next_wc(s.file, s.ctx.cq), IBV_WC_BIND_MW, "bind");
@@ -278,7 +279,7 @@ void windows(const char *address)
 	s.file.destroy(s.to.handle());
 }
 
-/* events of a completion queue: once armed, once told */
+/* events of a completion queue: one event for each arming */
 void notify(const char *address)
 {
 	Scene s{address};
@@ -347,7 +348,7 @@ void shared(const char *address)
 	file.call(KRDMA_IOC_SRQ_MODIFY, attr);
 }
 
-/* a QP of one protection domain, a region of another; what only the kernel may do */
+/* a QP and a region of different protection domains; operations that only the kernel may use */
 void rights(const char *address)
 {
 	for (const bool other_pd : {true, false}) {
@@ -356,7 +357,7 @@ void rights(const char *address)
 
 		s.file.call(KRDMA_IOC_PD, pd);
 		Memory foreign{s.file, other_pd ? pd.handle : s.ctx.pd, 4096, 0};
-		/* fast registration, masked atomics, an operation of nobody */
+		/* fast registration, masked atomics, an unknown operation */
 		for (const std::uint32_t opcode :
 		     {0x20U, 0xf0U, 12U, 13U, 10U, 11U, 99U, 0xffffffffU})
 			require_errno(
@@ -365,7 +366,7 @@ void rights(const char *address)
 		require_errno(post_send(s.file, s.ends.client.handle,
 					{.opcode = IB_UVERBS_WR_SEND, .flags = 16}, {}),
 			      EINVAL, "flags");
-		/* to an address of the kernel: only with a region, and there is none */
+		/* an address of the kernel needs a region, and there is none */
 		const std::array sges{krdma_sge{other_pd ? foreign.address() : 0xffff888000000000U,
 						8, foreign.stag()}};
 
@@ -397,7 +398,7 @@ void inline_limits(const char *address)
 		      EINVAL, "too many elements");
 }
 
-/* a queue that overflows says so */
+/* a queue that overflows raises an event */
 void overflow(const char *address)
 {
 	const File file;
@@ -428,8 +429,8 @@ void overflow(const char *address)
 	}
 }
 
-/* a context for a user library: rings that can be mapped, and only as a whole */
-/* queues that tell times, and the sizes of the structures from before there were some */
+/* a context for a user library: rings can be mapped, and only as a whole */
+/* queues with times, and the older sizes of the structures */
 void cq_times(const File &file, const krdma_context &ctx)
 {
 	krdma_soft_cq_resp resp{};
@@ -456,7 +457,7 @@ void cq_times(const File &file, const krdma_context &ctx)
 	cq.flags = 0;
 	cq.reserved2 = 1;
 	require_errno(file.try_call(KRDMA_IOC_CQ, cq), EINVAL, "reserved");
-	/* what is behind the size does not count, and is not written */
+	/* bytes behind the size are ignored and not written */
 	cq.size = 56;
 	require_errno(file.raw(KRDMA_IOC_CQ, &cq), 0, "the structure before times");
 	rdma::require_eq(std::uint64_t{resp.stamp_offset}, std::uint64_t{0}, "no times");
@@ -536,7 +537,7 @@ void fast(const char *address)
 	file.call(KRDMA_IOC_POST_SEND, doorbell);
 	require_errno(post_send(file, qp.handle, {.opcode = IB_UVERBS_WR_SEND}, {}), EINVAL,
 		      "posting by command");
-	/* what is of a slow context does not mix with it */
+	/* objects of a slow context cannot be combined with it */
 	const Context slow{file, address};
 	krdma_qp mixed{.pd = slow.pd, .send_cq = cq.handle, .recv_cq = slow.cq};
 

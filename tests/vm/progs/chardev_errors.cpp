@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What /dev/krdma refuses, and with which errno: sizes, reserved fields, handles; and what
- * it says of RNICs.
+ * Checks of the errnos with which /dev/krdma refuses commands: sizes, reserved fields,
+ * handles. Also checks of the attributes of RNICs.
  */
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@
 namespace chardev {
 namespace {
 
-/* a command's structure with octets behind it */
+/* the structure of a command, followed by other bytes */
 struct Buffer {
 	alignas(8) std::array<std::uint8_t, 8192> octets{};
 
@@ -51,7 +51,7 @@ void sizes(const char *)
 		require_errno(file.raw(c.number, buf.octets.data()), E2BIG,
 			      name + ", more than zeros");
 		require_errno(file.raw(c.number, nullptr), EFAULT, name + ", no address");
-		/* its size can be read and no more */
+		/* only its size can be read */
 		auto *page = static_cast<std::byte *>(::mmap(nullptr, 8192, PROT_READ | PROT_WRITE,
 							     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 
@@ -66,7 +66,7 @@ void sizes(const char *)
 	rdma::require_eq(file.usage().objects, 0U, "objects");
 }
 
-/* a newer program's structure, with zeros in what the kernel does not know */
+/* the structure of a newer program, with zeros in the part that the kernel does not know */
 void longer(const char *)
 {
 	const File file;
@@ -74,7 +74,7 @@ void longer(const char *)
 
 	buf.set_size(sizeof(krdma_rnic_list) + 64);
 	require_errno(file.raw(KRDMA_IOC_RNIC_LIST, buf.octets.data()), 0, "a longer structure");
-	/* an older one's */
+	/* the structure of an older program */
 	buf.set_size(offsetof(krdma_usage, events));
 	buf.octets.fill(0xff);
 	buf.set_size(offsetof(krdma_usage, events));
@@ -174,7 +174,7 @@ void find(const char *address)
 	cmd.remote = parse_address(address);
 	file.call(KRDMA_IOC_RNIC_FIND, cmd);
 	rdma::require_eq(cmd.index, find_rnic(file, parse_address(address)), "by its own address");
-	/* through the RNIC's netdev to the other host */
+	/* through the RNIC's network device to the other host */
 	cmd.remote = parse_address("10.77.0.2");
 	file.call(KRDMA_IOC_RNIC_FIND, cmd);
 	rdma::require_eq(cmd.index, find_rnic(file, parse_address(address)), "by a neighbour's");
@@ -213,7 +213,7 @@ void handles(const char *address)
 	rdma::require_eq(file.usage().objects, 0U, "objects");
 }
 
-/* private octets at no address: they are read before the context is looked at */
+/* private bytes at a bad address: the kernel reads them before it looks at the context */
 int try_pd_of_nowhere(const File &file, const Context &ctx)
 {
 	krdma_pd cmd{.context = ctx.context, .priv = {.in_len = 1}};
@@ -221,7 +221,7 @@ int try_pd_of_nowhere(const File &file, const Context &ctx)
 	return file.try_call(KRDMA_IOC_PD, cmd);
 }
 
-/* one bit too many in each */
+/* one unknown bit in each */
 void reserved(const char *address)
 {
 	const File file;
@@ -234,7 +234,7 @@ void reserved(const char *address)
 	refuse(KRDMA_IOC_CONTEXT,
 	       krdma_context{.index = ctx.index, .flags = KRDMA_SLOW, .priv = {.out_len = 8}},
 	       "private octets of a slow context");
-	/* readable, else that is what is wrong first */
+	/* readable, else this would be the first error */
 	refuse(KRDMA_IOC_PD,
 	       krdma_pd{.context = ctx.context,
 			.priv = {.in = reinterpret_cast<std::uintptr_t>(address), .in_len = 1}},
@@ -304,7 +304,7 @@ void reserved(const char *address)
 	rdma::require_eq(file.usage().objects, 4U, "what failed has left nothing");
 }
 
-/* the answer cannot be written: what was made is unmade */
+/* The answer cannot be written: the new object is destroyed. */
 void no_answer(const char *address)
 {
 	const File file;
@@ -334,7 +334,7 @@ void events(const char *)
 	::alarm(0);
 }
 
-/* in a child without privilege and with little memory to lock */
+/* in a child without privilege and with a small limit of locked memory */
 void limits(const char *address)
 {
 	const pid_t child = ::fork();
@@ -371,7 +371,7 @@ void limits(const char *address)
 		      "anybody may open it, within limits");
 }
 
-/* a child that inherits the file registers its own memory, and takes nothing with it */
+/* A child that inherits the file registers its own memory. Its end changes no other region. */
 void inherited(const char *address)
 {
 	const File file;

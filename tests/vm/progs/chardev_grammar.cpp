@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The table of commands: see chardev_grammar.hpp. To add a command: one more entry. */
+/* The table of commands: see chardev_grammar.hpp. A new command needs one more entry. */
 #include "chardev_grammar.hpp"
 
 #include <array>
@@ -24,9 +24,9 @@ namespace {
 	FIELD(type, member, handle, static_cast<std::uint32_t>(Object::object))
 #define MAKES(type, member, object) \
 	FIELD(type, member, made, static_cast<std::uint32_t>(Object::object))
-/* what the soft RNIC's user library sends and gets (krdma/soft-abi.h), in octets */
+/* sizes of the private bytes of the soft RNIC's user library (krdma/soft-abi.h) */
 #define PRIV(type, in, out) FIELD(type, priv, priv, (in) << 16 | (out))
-/* from there on results only */
+/* the members from there on are results */
 #define REST(type, member)                                                                  \
 	Field                                                                               \
 	{                                                                                   \
@@ -316,7 +316,7 @@ const std::vector<Command> &commands()
 
 namespace {
 
-/* each octet behind the size is in one field */
+/* each byte behind the size belongs to one field */
 void check_fields(const Command &c)
 {
 	std::uint32_t at = sizeof(std::uint32_t);
@@ -342,7 +342,7 @@ void check_complete(int fd)
 		check_fields(c);
 	}
 	for (unsigned int nr = 0; nr < known.size(); nr++) {
-		/* nothing is that short: the number decides what it answers */
+		/* no structure is that short: the errno tells whether the number is known */
 		std::uint32_t size = 0;
 		const bool there =
 			::ioctl(fd, _IO(KRDMA_IOC_TYPE, nr), &size) == 0 || errno != ENOTTY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The grammar of /dev/krdma's commands, for krdma_chardev_fuzz: all commands of
- * krdma/krdma-abi.h, each octet of their structures, and what a value there means.
+ * The grammar of the commands of /dev/krdma, for krdma_chardev_fuzz: all commands of
+ * krdma/krdma-abi.h, each byte of their structures, and the meaning of each value.
  */
 #ifndef KRDMA_TEST_CHARDEV_GRAMMAR_HPP
 #define KRDMA_TEST_CHARDEV_GRAMMAR_HPP
@@ -13,7 +13,7 @@
 
 namespace grammar {
 
-/* kinds of objects, by which handles are kept */
+/* kinds of objects; handles are kept by kind */
 enum class Object {
 	context,
 	pd,
@@ -24,16 +24,16 @@ enum class Object {
 	mw,
 	listener,
 	conn,
-	request, /* a connection that came in */
+	request, /* a connection request */
 	neigh,
 	port,
 	any,
 };
 inline constexpr std::size_t objects = static_cast<std::size_t>(Object::any);
 
-/* what a field is, and so which values are worth trying */
+/* the meaning of a field, which says which values are worth trying */
 enum class Kind {
-	handle,  /* in, of an Object */
+	handle,  /* in: handle of an Object */
 	made,    /* out: the handle of a new Object */
 	index,   /* of an RNIC */
 	ifindex, /* of a network device */
@@ -44,7 +44,7 @@ enum class Kind {
 	pointer, /* to user memory */
 	length,  /* of it */
 	short_length,
-	priv,    /* struct krdma_private: octets in and out that the soft RNIC has */
+	priv,    /* struct krdma_private: the soft RNIC's private bytes in and out */
 	address, /* struct krdma_addr of this host, or of a listener */
 	wrs,     /* array of work requests */
 	cookie,
@@ -65,15 +65,15 @@ struct Command {
 	const char *name;
 	unsigned long number;
 	std::uint32_t size;
-	std::uint32_t weight; /* how often, beside the others */
+	std::uint32_t weight; /* relative frequency */
 	std::vector<Field> fields;
 };
 
 const std::vector<Command> &commands();
 
 /*
- * Are all octets of all structures in the table, and is each number that the kernel answers
- * to? Fails when not. @fd: of an open /dev/krdma.
+ * Does the table have all bytes of all structures, and all command numbers of the kernel?
+ * Throws if not. @fd: an open /dev/krdma.
  */
 void check_complete(int fd);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /dev/krdma between processes, and beside the host's sockets: events that a slow reader
- * loses, a descriptor that is passed on, pages that are registered several times, ports that
- * were reserved, and processes that are killed while a connection is set up.
+ * Checks of /dev/krdma between processes and together with the host's sockets: lost events of
+ * a slow reader, a descriptor that is passed to another process, pages that are registered
+ * several times, reserved ports, and processes that are killed while a connection is set up.
  */
 #include <algorithm>
 #include <array>
@@ -62,7 +62,7 @@ private:
 	int fd_;
 };
 
-/* a parameter of krdma.ko, for a while */
+/* changes a parameter of krdma.ko until its end */
 class Parameter {
 public:
 	Parameter(const char *name, const std::string &value)
@@ -96,10 +96,10 @@ private:
 	std::string old_;
 };
 
-/** class Child - another process, and a line to it on which a descriptor may go */
+/** class Child - another process, and a socket to it that can pass a descriptor */
 class Child {
 public:
-	/* @work gets its end of the line */
+	/* @work gets its end of the socket */
 	explicit Child(const std::function<void(int)> &work)
 	{
 		std::array<int, 2> ends{};
@@ -202,7 +202,7 @@ public:
 	{
 		ifreq request = named();
 
-		/* that is how an alias is removed */
+		/* an alias is removed in this way */
 		(void)::ioctl(socket_.get(), SIOCSIFFLAGS, &request);
 	}
 	Alias(const Alias &) = delete;
@@ -241,7 +241,7 @@ struct Told {
 	std::vector<Event> others;
 };
 
-/* all that waits */
+/* read all waiting records */
 Told read_all(const File &file)
 {
 	Told told;
@@ -266,7 +266,7 @@ bool has(const Told &told, std::uint32_t type, std::uint32_t handle)
 	       }) == 1;
 }
 
-/* @changes of the alias; what a reader that keeps up is told of them */
+/* Make so many changes of the alias. Return: the number of events that a fast reader gets. */
 std::uint64_t change_all(const Alias &alias, const File &quick, int changes)
 {
 	std::uint64_t all = 0;
@@ -299,7 +299,7 @@ void overflow(const char *address)
 	rdma::require_eq(slow.usage().events, room + 1, "records: bounded, and one of OVERFLOW");
 	rdma::require_eq(slow.usage().lost_events, all - room, "lost events");
 
-	/* what matters finds its place all the same */
+	/* events that must not be lost find room all the same */
 	const krdma_listen listener = make_listener(slow, ctx, address);
 	const krdma_qp server = make_qp(slow, ctx), client = make_qp(slow, ctx);
 	krdma_cq_notify arm{.handle = ctx.cq};
@@ -311,7 +311,7 @@ void overflow(const char *address)
 	const krdma_conn conn = start_connect(slow, client.handle, listener.local);
 
 	all += change_all(alias, quick, 10);
-	/* the request comes from a thread of the kernel's */
+	/* the request comes from a kernel thread */
 	for (int i = 0; i < 500 && slow.usage().events < room + 3; i++)
 		std::this_thread::sleep_for(20ms);
 	Told told = read_all(slow);
@@ -323,7 +323,7 @@ void overflow(const char *address)
 	rdma::require(has(told, KRDMA_EVENT_CONN_REQUEST, listener.handle), "and the request");
 	slow.destroy(conn.handle);
 
-	/* once more: what is lost counts from the last time that it was said */
+	/* once more: OVERFLOW counts from the last OVERFLOW that was read */
 	read_all(quick);
 	all = change_all(alias, quick, 20);
 	told = read_all(slow);
@@ -337,7 +337,7 @@ void overflow(const char *address)
 
 /* The link of an RNIC ******************************************************* */
 
-/** class Link - the network device of an RNIC, up again at the end */
+/** class Link - the network device of an RNIC; the destructor sets it up again */
 class Link {
 public:
 	Link(const File &file, const Context &ctx)
@@ -390,7 +390,7 @@ std::uint64_t monotonic_ns()
 	       static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/* sets the link, and returns when who keeps up has heard; when that began */
+/* Set the link and wait until a fast reader has the event. Return: the time before that. */
 std::uint64_t set_link(const Link &link, const File &quick, bool up)
 {
 	const std::uint64_t begin = monotonic_ns();
@@ -402,7 +402,7 @@ std::uint64_t set_link(const Link &link, const File &quick, bool up)
 	return begin;
 }
 
-/* the next of the link that was not read yet: it is @up, since @begin or later */
+/* The next event of the link must say @up, with a time of @begin or later. */
 void expect_link(const File &slow, bool up, std::uint64_t begin, std::uint64_t end)
 {
 	const Event event = slow.expect(KRDMA_EVENT_ASYNC);
@@ -414,10 +414,10 @@ void expect_link(const File &slow, bool up, std::uint64_t begin, std::uint64_t e
 	rdma::require(event.base().time_ns <= end, "nor of the one behind");
 }
 
-/* who reads late learns what was last at last */
+/* A late reader gets the last event last. */
 void link_events(const char *address)
 {
-	/* in this order: who has the device open for longer is told first */
+	/* the kernel tells the older open files first */
 	const File slow, quick;
 	const Context seen{quick, address}, late{slow, address};
 	const Link link{quick, seen};
@@ -428,7 +428,7 @@ void link_events(const char *address)
 	expect_link(slow, true, up, monotonic_ns());
 	slow.expect_nothing();
 
-	/* what happens again is told once, where it happened last */
+	/* a repeated event has one record, at the place of its last time */
 	set_link(link, quick, false);
 	up = set_link(link, quick, true);
 	down = set_link(link, quick, false);
@@ -441,7 +441,7 @@ void link_events(const char *address)
 
 /* A descriptor that is passed on ******************************************* */
 
-/* what VmPin of a process says, in kilobytes */
+/* VmPin of a process in kilobytes */
 std::uint64_t pinned_kb(pid_t pid)
 {
 	const std::unique_ptr<FILE, int (*)(FILE *)> file{
@@ -459,14 +459,14 @@ std::uint64_t pinned_kb(pid_t pid)
 
 constexpr std::size_t passed_size = 65536;
 
-/* where the receiver's region is */
+/* the place of the receiver's region */
 struct Region {
 	std::uint64_t address;
 	std::uint32_t stag;
 	std::uint32_t handle;
 };
 
-/* in another process, without privilege: use of what another user has opened */
+/* in another process, without privilege: use of a file that another user has opened */
 void receiver(int line, const Context &ctx)
 {
 	const rlimit limit{.rlim_cur = 2 * passed_size, .rlim_max = 2 * passed_size};
@@ -476,7 +476,7 @@ void receiver(int line, const Context &ctx)
 	const File file{take(line)}, own;
 	krdma_pd pd{.context = ctx.context};
 
-	/* through the descriptor everything can be reached, through one of its own nothing */
+	/* the passed descriptor reaches all its objects, a new one reaches none of them */
 	require_errno(own.try_call(KRDMA_IOC_PD, pd), ENOENT, "another file's context");
 	require_errno(own.try_destroy(ctx.cq), ENOENT, "another file's CQ");
 	rdma::require_eq(own.usage().objects, 0U, "objects of its own");
@@ -514,7 +514,10 @@ void passed(const char *address)
 	rdma::require_eq(pinned_kb(::getpid()), std::uint64_t{0}, "pinned by the other process");
 	rdma::require(pinned_kb(child.pid()) >= passed_size / 1024, "there it is");
 	rdma::require_eq(file.usage().objects, 4U, "the region is an object of the file");
-	/* its end changes nothing for the file: the region stays, with what is in it */
+	/*
+	 * the end of the process changes nothing in the file: its region stays with its
+	 * contents
+	 */
 	child.kill();
 	rdma::require_eq(file.usage().objects, 4U, "objects when a user has gone");
 	const Ends ends{file, ctx, address};
@@ -532,7 +535,7 @@ void passed(const char *address)
 	file.destroy(region.handle);
 }
 
-/* the one that opened it closes first: the other has all of it */
+/* the process that opened the file closes first: the other one keeps all objects */
 void outlived(const char *address)
 {
 	auto file = std::make_unique<File>();
@@ -558,7 +561,7 @@ void outlived(const char *address)
 	require_errno(other.try_destroy(ctx.context), ENOENT, "what another has now");
 	say(child.line(), char{1});
 	child.join();
-	/* gone with the last one: the port is free */
+	/* the last close frees the port */
 	const Context again{other, address};
 	krdma_listen same{.context = again.context, .local = listener.local};
 
@@ -570,7 +573,7 @@ void outlived(const char *address)
 constexpr std::size_t page = 4096;
 constexpr std::size_t buffer_pages = 64, limit_pages = 72;
 
-/** class Pages - memory that is there, and regions of it */
+/** class Pages - mapped memory, and regions of it */
 class Pages {
 public:
 	explicit Pages(std::size_t pages) : size_{pages * page}, at_{map(nullptr)}
@@ -591,7 +594,7 @@ public:
 		rdma::require(map(at_) == at_, "the same address");
 	}
 
-	/* pages from @first; 0 or the errno */
+	/* Register pages from @first. Return: 0 or the errno. */
 	int try_pin(const File &file, std::uint32_t pd, std::size_t first, std::size_t count,
 		    std::uint32_t &handle, std::uint32_t access = 0) const
 	{
@@ -642,7 +645,7 @@ void enter(const char *netns)
 	rdma::must(::setns(fd.get(), CLONE_NEWNET), "setns");
 }
 
-/* in a process of its own, without privilege */
+/* in a new process, without privilege */
 void pin_by_two(const char *address)
 {
 	const File one;
@@ -685,7 +688,7 @@ void pin_by_two(const char *address)
 	two.destroy(d);
 	pinned_are(buffer_pages, "the range in the middle has gone");
 	require_errno(memory.try_pin(two, second.pd, 70, 16, none), ENOMEM, "none is free");
-	/* unmapped, but pinned still: other memory there counts beside it */
+	/* unmapped, but still pinned: other memory at that address counts in addition */
 	memory.replace();
 	pinned_are(buffer_pages, "unmapped");
 	require_errno(memory.try_pin(two, second.pd, 0, buffer_pages, none), ENOMEM,
@@ -697,7 +700,7 @@ void pin_by_two(const char *address)
 	two.destroy(f);
 	pinned_are(0, "at the end");
 	(void)memory.pin(one, first.pd, 3, 5);
-	/* and the files end with a region */
+	/* and files are closed while they have a region */
 }
 
 void pinned_once(const char *address)
@@ -719,7 +722,7 @@ sockaddr_in to_sockaddr(const krdma_addr &addr)
 	return to;
 }
 
-/* a socket of the host, as a server has it; 0 or the errno of bind() or listen() */
+/* A socket of the host, as servers use it. Return: 0 or the errno of bind() or listen(). */
 int host_listen(const Fd &socket, const krdma_addr &addr)
 {
 	const int one = 1;
@@ -758,7 +761,7 @@ krdma_port reserve(const File &file, const krdma_addr &addr)
 	return port;
 }
 
-/* listens on a port that the file has reserved, which nobody else can have */
+/* Listen on a port that the file has reserved. No other socket can have it. */
 void reserved_listener(const File &file, const File &other, const Context &ctx,
 		       const Context &other_ctx, const char *address)
 {
@@ -780,7 +783,10 @@ void reserved_listener(const File &file, const File &other, const Context &ctx,
 		      "ACCEPT");
 	file.expect(KRDMA_EVENT_ESTABLISHED);
 	require_errno(-other.expect(KRDMA_EVENT_CONN_REPLY).base().status, 0, "CONN_REPLY");
-	/* the reservation outlives the listener, and the listener would the reservation */
+	/*
+	 * the reservation stays after the listener, and the listener would stay after the
+	 * reservation
+	 */
 	file.destroy(listener.handle);
 	require_errno(host_listen(tcp_socket(), port.addr), EADDRINUSE, "still reserved");
 	file.call(KRDMA_IOC_LISTEN, listener);
@@ -791,7 +797,7 @@ void reserved_listener(const File &file, const File &other, const Context &ctx,
 	file.destroy(request.conn().conn);
 }
 
-/* connects from one, named as @from with its port */
+/* Connect from a reserved port; @from is the local address with its port. */
 void reserved_connect(const File &file, const File &other, const Context &ctx,
 		      const Context &other_ctx, const char *address, const char *from)
 {
@@ -816,7 +822,7 @@ void reserved_connect(const File &file, const File &other, const Context &ctx,
 	other.destroy(listener.handle);
 }
 
-/* whether the next of @server's connections is from @port and asks for that revision of MPA */
+/* Does the next connection of @server come from @port and use that MPA revision? */
 void begins(const Fd &server, const krdma_addr &port, unsigned int revision)
 {
 	std::array<std::uint8_t, 20> frame{};
@@ -830,7 +836,7 @@ void begins(const Fd &server, const krdma_addr &port, unsigned int revision)
 	rdma::require_eq(unsigned{frame[17]}, revision, "its revision");
 }
 
-/* the same port when the peer knows no revision 2 */
+/* the second attempt, with MPA revision 1, uses the same port */
 void reserved_fallback(const File &file, const Context &ctx, const char *address)
 {
 	const krdma_port port = reserve(file, parse_address(address));
@@ -847,14 +853,14 @@ void reserved_fallback(const File &file, const Context &ctx, const char *address
 		file.destroy(handle);
 }
 
-/** class Taker - somebody who takes a port as soon as he can */
+/** class Taker - a thread that tries to take a port all the time */
 class Taker {
 public:
 	explicit Taker(const krdma_addr &addr)
 		: thread_{[this, addr](const std::stop_token &stop) { run(stop, addr); }}
 	{}
 
-	/* fails if he ever could */
+	/* Throws if the thread ever got the port. */
 	void end()
 	{
 		thread_.request_stop();
@@ -882,7 +888,7 @@ private:
 	std::jthread thread_;
 };
 
-/* the owner's calls leave nobody an instant; @at: what is reserved */
+/* The owner's calls never free the port, not even for a moment; @at: the reservation. */
 void reserved_contended(const File &file, const Context &ctx, const char *address, const char *at)
 {
 	const krdma_port port = reserve(file, parse_address(at));
@@ -904,7 +910,7 @@ void reserved_contended(const File &file, const Context &ctx, const char *addres
 		file.destroy(handle);
 }
 
-/* the owner passes his reservation and nothing else: a socket beside it, a listener of his own */
+/* The owner's listener passes its reservation, but no other socket and no other listener. */
 void reserved_beside(const File &file, const Context &ctx, const char *address)
 {
 	const krdma_port port = reserve(file, parse_address("0.0.0.0"));
@@ -928,7 +934,7 @@ void reserved_beside(const File &file, const Context &ctx, const char *address)
 		file.destroy(handle);
 }
 
-/* the other way: what a socket has; @number: which port, 0: an ephemeral one */
+/* The other way: a port that a socket has; @number: the port, 0: an ephemeral one. */
 void socket_first(const File &file, const Context &ctx, const char *address, std::uint16_t number)
 {
 	const Fd server = tcp_socket();
@@ -944,7 +950,7 @@ void socket_first(const File &file, const Context &ctx, const char *address, std
 
 	require_errno(file.try_call(KRDMA_IOC_PORT, port), EADDRINUSE, "PORT");
 	require_errno(file.try_call(KRDMA_IOC_LISTEN, listener), EADDRINUSE, "LISTEN");
-	/* as for a connection that cannot begin: at once or as the answer */
+	/* a connection that cannot begin fails at once or with its answer */
 	const int err = file.try_call(KRDMA_IOC_CONNECT, conn);
 
 	if (err) {
@@ -973,7 +979,7 @@ void reserved_ports(const char *address)
 
 /* Each user's share ******************************************************** */
 
-/* so many neighbours are watched before there is no room, @most at most */
+/* Number of neighbours that can be watched before the limit, at most @most. */
 unsigned int watch(const File &file, unsigned int most)
 {
 	for (unsigned int i = 0; i < most; i++) {
@@ -997,7 +1003,7 @@ int subscribe(const File &file, std::uint32_t mask)
 	return file.try_call(KRDMA_IOC_NET_SUBSCRIBE, cmd);
 }
 
-/* ports that it gets of so many, at all addresses */
+/* Number of ports that can be reserved, of so many, at all addresses. */
 unsigned int reserve(const File &file, unsigned int most)
 {
 	for (unsigned int i = 0; i < most; i++) {
@@ -1039,7 +1045,7 @@ void take_share(int line, uid_t uid, bool own_namespace, unsigned int share)
 	::pause();
 }
 
-/** class User - a process with its share */
+/** class User - a process that uses up its user's share */
 class User {
 public:
 	User(uid_t uid, unsigned int share, bool own_namespace = false)
@@ -1062,10 +1068,10 @@ void shares(const char *)
 	auto first = std::make_unique<User>(65534, user_share);
 	const User second{65533, user_share};
 
-	/* the same user all the same */
+	/* it counts as the same user */
 	const User disguised{65534, 0, true};
 
-	/* the administrator has what is left of all, and not more */
+	/* the administrator gets the rest of the limit, and no more */
 	auto admin = std::make_unique<File>();
 	const File another;
 
@@ -1073,7 +1079,7 @@ void shares(const char *)
 	rdma::require_eq(reserve(*admin, 10), 14 - 2 * user_share, "ports of the administrator's");
 	require_errno(subscribe(*admin, KRDMA_NET_LINK), 0, "NET_SUBSCRIBE");
 	require_errno(subscribe(another, KRDMA_NET_LINK), ENOSPC, "beyond the namespace's");
-	/* and all of it comes back */
+	/* afterwards all is free again */
 	first.reset();
 	rdma::require_eq(watch(another, 10), user_share, "what a user had");
 	rdma::require_eq(reserve(another, 10), user_share, "ports that a user had");
@@ -1083,7 +1089,7 @@ void shares(const char *)
 
 /* Killed while a connection is set up ************************************** */
 
-/* a process that has asked, and is killed before (@late: after) the request is read */
+/* A process that has connected is killed before (@late: after) its request is read. */
 void killed_asking(const char *address, bool late)
 {
 	const File file;
@@ -1110,7 +1116,7 @@ void killed_asking(const char *address, bool late)
 		child.kill();
 	const krdma_qp qp = make_qp(file, ctx);
 
-	/* the peer is gone, which is known at once or soon */
+	/* the kernel knows at once or soon that the peer is gone */
 	if (!accept_conn(file, request.conn().conn, qp.handle) &&
 	    !file.expect(KRDMA_EVENT_ESTABLISHED).base().status)
 		file.expect(KRDMA_EVENT_CLOSED);
@@ -1119,7 +1125,7 @@ void killed_asking(const char *address, bool late)
 	rdma::require_eq(file.usage().objects, 5U, "context, PD, CQ, listener, QP");
 }
 
-/* a process that was asked; @read: it knows of it */
+/* A process that has a request is killed; @read: it has read the request. */
 void killed_asked(const char *address, bool read)
 {
 	const File file;
@@ -1149,7 +1155,7 @@ void killed_asked(const char *address, bool read)
 	file.expect_nothing();
 }
 
-/* one that waits for an answer which does not come: of TCP (@mute: of MPA) */
+/* A process is killed that waits for an answer of TCP (@mute: of MPA), which does not come. */
 void killed_waiting(const char *address, bool mute)
 {
 	const Fd server = tcp_socket();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory protection: what a peer may read and write, in which
- * region, between which bounds, and what the own work requests may name. A
- * refused access ends the connection on both sides and moves no octet.
+ * Checks of memory protection: which regions, and which parts of them, the peer may read and
+ * write, and which memory local work requests may name. A refused access ends the connection
+ * on both sides and moves no byte.
  */
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr std::size_t size = 4096;
 constexpr std::byte remote_fill{0x77};
 constexpr std::byte local_fill{0x33};
 
-/** struct Target - where an access goes */
+/** struct Target - the memory that an access names */
 struct Target {
 	std::uint64_t address;
 	std::uint32_t rkey;
@@ -59,7 +59,7 @@ void refuses_write(Pair &pair, const Target &target)
 	ends(pair);
 }
 
-/* Both accesses through connections of their own; make() gives the target its region. */
+/* Try both accesses on new connections; make() gives the target its region. */
 template <typename Make> void refuses_both(World &world, Make make)
 {
 	{
@@ -97,7 +97,7 @@ void write_without_remote_write(World &world)
 	}
 }
 
-/* Of several Reads on their way the one that was refused is blamed, not the first. */
+/* If one of several Reads is refused, that Read fails, and not the first. */
 void the_refused_one_of_several_reads(World &world)
 {
 	constexpr std::size_t large = 1 << 20;
@@ -152,7 +152,7 @@ void unknown_key(World &world)
 	refuses_both(world, [](Pair &, Memory &m) {
 		return Target{m.address(), m.key() ^ 0x5a5a5a00, 16};
 	});
-	/* the 8 bits of the consumer's key part count */
+	/* the 8 bits of the consumer's key part count, too */
 	refuses_both(world, [](Pair &, Memory &m) { return Target{m.address(), m.key() ^ 1, 16}; });
 }
 
@@ -177,7 +177,7 @@ void region_of_another_pd(World &world)
 	require(memory.is_all(remote_fill), "a refused Write changed memory");
 }
 
-/* Requests of this side that name memory which they may not use. */
+/* Work requests of this side that name memory without the right to it. */
 void refuses_locally(World &world, ibv_wr_opcode opcode, int access, bool other_pd, bool too_long)
 {
 	const rdma::Pd other{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -236,7 +236,7 @@ void read_sink_needs_no_remote_write(World &world)
 void iova_differs_from_address(World &world)
 {
 	std::array<std::byte, 2 * size> octets{};
-	/* ib_uverbs wants both at the same place in a page */
+	/* ib_uverbs needs the same offset in a page for both */
 	const std::uint64_t iova =
 		0x123456789000ULL | (reinterpret_cast<std::uintptr_t>(octets.data() + 5) & 0xfff);
 	Pair pair{world};
@@ -256,7 +256,7 @@ void iova_differs_from_address(World &world)
 			octets[size + 4] == local_fill && octets[size + 5] == std::byte{0},
 		"place of the data");
 
-	/* own requests name the iova too */
+	/* local work requests use the iova, too */
 	const ibv_sge by_iova{iova + 100, 50, mr->lkey};
 	must(pair.client().post_recv(all), "post_recv");
 	must(pair.server().post_send({&by_iova, 1}), "post_send");

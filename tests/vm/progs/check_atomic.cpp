@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of atomic operations: what comes back and what stands in memory, beside
- * which nothing changes; order among them and with Reads; who is refused; and that
- * many queue pairs and a processor lose no step of one counter.
+ * Checks of atomic operations: the returned values and the memory, of which no other byte
+ * changes; the order among atomic operations and with Reads; refusals; and one counter that
+ * many queue pairs and a processor increase without losing a step.
  */
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ public:
 	{
 		return reinterpret_cast<std::uint64_t *>(memory_.data() + offset())[word];
 	}
-	/* every word is as it was made, but for that one */
+	/* Every word is as it was made, except that one. */
 	[[nodiscard]] bool untouched_but(std::size_t word)
 	{
 		const std::uint64_t kept = (*this)[word];
@@ -149,7 +149,7 @@ void compare_and_swap(World &world)
 	std::uint64_t value = target[1] = random();
 
 	for (int i = 0; i < 100; i++) {
-		/* one bit makes the difference */
+		/* the words differ in one bit */
 		const std::uint64_t compare = i % 2 ? value : value ^ 1ULL << i % 64;
 		const std::uint64_t swap = random();
 
@@ -190,7 +190,7 @@ void by_the_newer_calls(World &world)
 	require_eq(target[0], std::uint64_t{43}, "target");
 }
 
-/* Many more than may be outstanding, Reads of the same word between them. */
+/* Many more operations than may be outstanding, with Reads of the same word in between. */
 void in_line_with_reads(World &world)
 {
 	constexpr std::uint64_t rounds = 200;
@@ -226,7 +226,7 @@ void in_line_with_reads(World &world)
 	}
 }
 
-/* What is fenced sees the result in local memory. */
+/* A fenced request sees the result in local memory. */
 void fence(World &world)
 {
 	Pair pair{world};
@@ -241,7 +241,7 @@ void fence(World &world)
 		must(pair.client().post_rdma(IBV_WR_RDMA_WRITE, from, target.address(8),
 					     target.key(), IBV_SEND_FENCE),
 		     "post Write");
-		/* its answer comes behind the Write */
+		/* its answer arrives after the Write */
 		must(pair.client().post_rdma(IBV_WR_RDMA_READ, std::array{result.sge(1)},
 					     target.address(8), target.key()),
 		     "post Read");
@@ -251,7 +251,7 @@ void fence(World &world)
 	}
 }
 
-/* One refused operation, in a connection of its own. */
+/* One refused operation, on a new connection. */
 void refused(World &world, int access, std::int64_t octet, std::uint32_t key_change,
 	     ibv_wc_status status, std::uint32_t terminate)
 {
@@ -295,7 +295,7 @@ void beside_the_region(World &world)
 	refused(world, with_atomics, 0, 0x5a5a5a00, IBV_WC_REM_ACCESS_ERR, 0x0100);
 }
 
-/* The right to atomic operations is none to read or to write. */
+/* The right to atomic operations gives no right to read or to write. */
 void nothing_else_with_the_right(World &world)
 {
 	Pair pair{world};
@@ -342,9 +342,9 @@ void bad_results(World &world)
 }
 
 constexpr std::uint64_t pairs = 4;
-constexpr std::uint64_t steps = 2000; /* of each */
+constexpr std::uint64_t steps = 2000; /* number of operations of each */
 
-/* @depth at a time; every result goes to @seen */
+/* @depth operations at a time; every result goes to @seen */
 void count_up(Side &side, const Words &target, std::vector<std::uint64_t> &seen)
 {
 	constexpr std::uint64_t depth = 16;
@@ -360,7 +360,7 @@ void count_up(Side &side, const Words &target, std::vector<std::uint64_t> &seen)
 	}
 }
 
-/* Every number is drawn once, whoever draws: queue pairs and a processor. */
+/* Queue pairs and a processor increase one counter: each value is returned once. */
 void one_counter_for_all(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -387,7 +387,7 @@ void one_counter_for_all(World &world)
 			}
 		});
 	std::thread processor{[&] {
-		/* bounded, and now and then: the emulated machine has other things to do */
+		/* a limited number, with pauses, because the emulated machine has other work */
 		while (!stop && seen[pairs].size() < 200000) {
 			for (int i = 0; i < 64; i++)
 				seen[pairs].push_back(

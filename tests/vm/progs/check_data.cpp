@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the data path: what arrives and how it completes, events, flushing,
- * the extended interfaces.
+ * Checks of the data path: received data and completions, events, flushing, the extended
+ * interfaces.
  */
 #include <algorithm>
 #include <array>
@@ -66,7 +66,7 @@ void inline_data(World &world)
 
 	must(pair.server().post_recv(to), "post_recv");
 	must(pair.client().post_send({&from, 1}, IBV_SEND_INLINE | IBV_SEND_SIGNALED), "post_send");
-	/* inline means: the buffer is free when the call returns */
+	/* inline data: the buffer is free when the call returns */
 	std::ranges::fill(source, std::byte{0x22});
 	require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "inline Send");
 	const ibv_wc wc = pair.server().recvs.wait();
@@ -184,7 +184,7 @@ void solicited_events(World &world)
 	require_status(server.recvs.wait(), IBV_WC_SUCCESS, "receive");
 	require_status(server.recvs.wait(), IBV_WC_SUCCESS, "receive");
 
-	/* what is armed for anything stays so */
+	/* arming for any completion stays */
 	server.recvs.arm(false);
 	server.recvs.arm(true);
 	must(pair.client().post_send({}), "post_send");

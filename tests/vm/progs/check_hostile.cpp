@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of what a process can do with the rings that it shares with the
- * kernel: whatever it writes fails its own QP at most. The rings are reached
- * through the provider's own structures, whose layout its headers fix.
+ * Checks of what a process can do with the rings that it shares with the kernel. Whatever the
+ * process writes there, only its own QP may fail. The checks reach the rings through the
+ * structures of the provider, whose layout is fixed by the provider's headers.
  */
 #include <array>
 #include <cerrno>
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto moment = 300ms;
 
-/** class RawQp - a side's rings, past the library */
+/** class RawQp - the rings of one side, without the library */
 class RawQp {
 public:
 	explicit RawQp(rdma::Side &side) : side_{side}, qp_{krdma::ours<krdma::Qp>(side.qp())}
@@ -41,7 +41,7 @@ public:
 		return *qp_.rq.ring.head();
 	}
 
-	/* the first entry: nothing was posted yet */
+	/* the first entry, because nothing was posted yet */
 	[[nodiscard]] krdma_soft_sqe &first_sqe() const
 	{
 		return *static_cast<krdma_soft_sqe *>(entries(sq_head()));
@@ -64,7 +64,7 @@ public:
 		doorbell();
 	}
 
-	/* what the library does when the flag asks for it; 0 or an errno */
+	/* Ring as the library does when the flag asks for it. Return: 0 or an errno. */
 	int doorbell() const
 	{
 		return ring(side_.context()->cmd_fd, side_.qp()->handle);
@@ -90,7 +90,7 @@ private:
 
 using Spoil = std::function<void(krdma_soft_sqe &)>;
 
-/* One entry with something wrong in it must fail its QP, and nothing else. */
+/* A wrong entry must fail its QP, and nothing else. */
 void entry_fails(World &world, const char *what, const Spoil &spoil)
 {
 	Pair pair{world};
@@ -143,7 +143,7 @@ void hostile_entries(World &world)
 	still_works(world);
 }
 
-/* An index further ahead than there are entries, or behind what was taken. */
+/* An index that is ahead of the entries, or behind those that were taken. */
 void hostile_send_indices(World &world)
 {
 	const std::uint32_t depth = [&] {
@@ -184,7 +184,7 @@ void hostile_receive_queue(World &world)
 	still_works(world);
 }
 
-/* The index of a shared queue: each QP that takes from it fails, and the queue once. */
+/* A wrong index of a shared queue: each QP that takes from it fails, and the queue once. */
 void hostile_shared_receive_queue(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -204,7 +204,7 @@ void hostile_shared_receive_queue(World &world)
 	for (Pair *pair : {&one, &two}) {
 		must(pair->client().post_send({}), "post_send");
 		pair->server().wait_for_state(IBV_QPS_ERR);
-		/* to make good for it is too late */
+		/* it is too late to correct the index */
 		krdma::store_release(head.prod, 1);
 	}
 	while (const auto event = rdma::async_event(world.context(), broken ? moment : 20000ms)) {
@@ -217,7 +217,7 @@ void hostile_shared_receive_queue(World &world)
 	still_works(world);
 }
 
-/* What the kernel writes for itself must not matter when a process overwrites it. */
+/* A process overwrites what the kernel writes for itself. This must not matter. */
 void hostile_kernel_words(World &world)
 {
 	Pair pair{world};
@@ -276,7 +276,7 @@ void mappings(World &world)
 	const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 	const int fd = world.context()->cmd_fd;
 
-	/* nothing lies at offsets that nobody was told */
+	/* nothing can be mapped at other offsets */
 	for (std::uint64_t offset :
 	     {std::uint64_t{1} << 40, std::uint64_t{1} << 50, ~std::uint64_t{0}}) {
 		const auto at =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of immediate data: with a Send and with an RDMA Write, of no octet to many
- * segments, inline or not; one completion for both, in order with what has none; the
- * octets where they belong and nowhere else; events.
+ * Checks of immediate data with a Send and with an RDMA Write, from no data to many segments,
+ * inline or not: one completion for both parts, in order with other messages; all bytes in
+ * their place and no others changed; events.
  */
 #include <algorithm>
 #include <array>
@@ -71,7 +71,7 @@ void fill(Memory &memory, std::size_t size, std::uint64_t seed)
 	pattern::write(memory.span(), pieces, seed);
 }
 
-/* what fill() made stands at the beginning of @memory, and nothing behind it */
+/* The data of fill() is at the beginning of @memory, and nothing is behind it. */
 void is_filled(Memory &memory, Memory &from, std::size_t size)
 {
 	require(std::equal(memory.data(), memory.data() + size, from.data()), "data");
@@ -98,7 +98,7 @@ void send_with_immediate(World &world)
 		received(pair.server(), IBV_WC_RECV, size, imm++);
 		is_filled(to, from, size);
 
-		/* and the next Send has none, though nothing was lost of the queue */
+		/* the next Send has no immediate data, and the queue has lost no receive */
 		must(pair.client().post_send(std::array{from.sge(0, 3)}), "post_send");
 		sent(pair.client(), IBV_WC_SEND);
 		const ibv_wc wc = pair.server().recvs.wait();
@@ -176,7 +176,7 @@ void inline_and_newer_calls(World &world)
 	require(by_send.is_all(std::byte{0x42}), "data of the Send");
 }
 
-/* Each kind of message in turn, with Reads of the peer's between: order is kept. */
+/* Each kind of message in turn, with Reads of the peer in between: the order is kept. */
 void many_in_order(World &world)
 {
 	constexpr std::uint32_t rounds = 300;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of local work requests: their place in the send queue, what an
- * invalidated region still allows (nothing), and how they fail.
+ * Checks of local work requests: their order in the send queue, their failures, and that an
+ * invalidated region allows no access.
  */
 #include <algorithm>
 #include <array>
@@ -59,7 +59,7 @@ void closes_region_to_the_peer(World &world)
 
 		must(pair.client().post_rdma(opcode, sge, remote.address(), remote.key()), "post");
 		require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "before");
-		/* a Send comes behind the Write, so the Write is placed */
+		/* the Send arrives after the Write, so the Write is placed */
 		must(pair.server().post_recv({}), "post_recv");
 		must(pair.client().post_send({}), "post_send");
 		require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "Send");
@@ -90,7 +90,7 @@ void closes_region_to_its_owner(World &world)
 	ends(pair);
 }
 
-/* What was posted before an invalidation is not hit by it. */
+/* An invalidation does not affect requests that were posted before it. */
 void keeps_its_turn(World &world)
 {
 	Pair pair{world};
@@ -138,7 +138,7 @@ void fence_waits_for_reads(World &world)
 	require(local.is_all(there), "data");
 }
 
-/* Before the peer has spoken, when an MPA responder must not send. */
+/* Before the peer has sent its first message, when an MPA responder must not send. */
 void needs_no_peer(World &world)
 {
 	Pair pair{world};
@@ -173,7 +173,7 @@ void needs_a_valid_key(World &world)
 	{
 		Pair pair{world, {.pd = pd.get()}};
 
-		/* what is invalid already stays it */
+		/* an invalid region stays invalid */
 		for (int i = 0; i < 2; i++) {
 			local_inv(pair.client(), memory.key());
 			invalidated(pair.client());
@@ -182,7 +182,7 @@ void needs_a_valid_key(World &world)
 	fails(world, memory.key(), nullptr, IBV_WC_MW_BIND_ERR);
 }
 
-/* 2^32 octets: its completion says so, and no event besides */
+/* 2^32 bytes: the completion has an error, and there is no event */
 void message_too_long(World &world)
 {
 	Pair pair{world};

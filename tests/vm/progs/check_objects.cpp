@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of objects: what the device says, what can be created, with which
- * limits, and which errno what cannot be created gets.
+ * Checks of objects: attributes of the device, the objects that can be created and their
+ * limits, and the errno of each refused creation.
  */
 #include <cerrno>
 #include <climits>
@@ -196,7 +196,7 @@ void modify_rules(World &world)
 	attr.alt_ah_attr.port_num = 1;
 	attr.cap = init.cap;
 	attr.path_mig_state = IBV_MIG_MIGRATED;
-	/* what a queue pair of an RNIC cannot be told, alone and with a state */
+	/* changes that a queue pair of an RNIC refuses, alone and with a state */
 	for (const int mask :
 	     {int{IBV_QP_CAP}, int{IBV_QP_ALT_PATH}, int{IBV_QP_PATH_MIG_STATE}, int{IBV_QP_QKEY}})
 		for (const int more : {0, int{IBV_QP_STATE}})
@@ -243,7 +243,7 @@ void region_rules(World &world)
 		require_eq(errno, wanted, what);
 	};
 
-	/* of unwritable memory only reading is possible */
+	/* memory that cannot be written can only be read */
 	const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 	void *memory = mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	require(memory != MAP_FAILED, "mmap");

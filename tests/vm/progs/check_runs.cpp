@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of short messages posted as one list, which the RNIC builds, places and completes
- * several at a time: what is in the middle of such a run and is not as the others is treated
- * as if it were alone.
+ * Checks of short messages that are posted as one list. The RNIC builds, places and completes
+ * several of them at a time. A message in the middle of such a run that differs from the
+ * others must be handled as if it were alone.
  */
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@ using rdma::require;
 using rdma::require_eq;
 using rdma::require_status;
 
-constexpr std::uint32_t count = 100; /* more than are handled together */
-constexpr std::uint32_t odd = 37;    /* the one that is not as the others */
+constexpr std::uint32_t count = 100; /* more messages than are handled together */
+constexpr std::uint32_t odd = 37;    /* the message that differs from the others */
 constexpr std::size_t size = 61;     /* with a pad */
 
 rdma::SideOptions deep()
@@ -40,7 +40,7 @@ std::byte octet(std::uint32_t message, std::size_t at)
 	return static_cast<std::byte>(std::size_t{31} * message + at * 7 + 1);
 }
 
-/** class Run - a connection, and a list of messages that lie one behind the other at each end */
+/** class Run - a connection, and a list of contiguous messages at each end */
 class Run {
 public:
 	explicit Run(World &world, const rdma::SideOptions &server_options = deep())
@@ -63,7 +63,7 @@ public:
 		}
 	}
 
-	/* make Writes of them, to where the Sends' receives are */
+	/* make Writes of the messages, to the buffers of the Sends' receives */
 	void write()
 	{
 		for (std::uint32_t i = 0; i < count; i++) {
@@ -178,14 +178,14 @@ void writes(World &world)
 	run.write();
 	run.post();
 	run.sent(0, count);
-	/* a Write is over when TCP has it: the Send behind it says that it is there */
+	/* a Write completes when TCP has it: the Send behind it shows that it has arrived */
 	must(run.pair.server().post_recv({}), "post_recv");
 	must(run.pair.client().post_send({}), "post_send");
 	require_status(run.pair.server().recvs.wait(), IBV_WC_SUCCESS, "receive");
 	run.require_arrived(0, count);
 }
 
-/* some signaled, some not; inline or not; to a solicited one at the end */
+/* some signaled, some not; inline or not; up to a solicited one at the end */
 void kinds_mixed(World &world)
 {
 	Run run{world};
@@ -207,7 +207,7 @@ void kinds_mixed(World &world)
 	run.require_arrived(0, count);
 }
 
-/* inline octets are those of the post, whatever becomes of the memory */
+/* inline data is that of the post, even if the memory changes afterwards */
 void inline_sends(World &world)
 {
 	Run run{world};
@@ -222,7 +222,7 @@ void inline_sends(World &world)
 	run.require_arrived(0, count);
 }
 
-/* receives of several elements, empty ones, longer ones, ones of another region */
+/* receives of several elements, empty, longer, and of another region */
 void receives_of_all_shapes(World &world)
 {
 	Run run{world};
@@ -262,7 +262,7 @@ void receives_of_all_shapes(World &world)
 	require(longer.span()[size] == std::byte{0}, "no more than was sent");
 }
 
-/* the receiver stops where receives end, and goes on when there are more */
+/* the receiver stops when there are no receives, and goes on when there are more */
 void receives_that_come_late(World &world)
 {
 	Run run{world};
@@ -278,7 +278,7 @@ void receives_that_come_late(World &world)
 	run.require_arrived(0, count);
 }
 
-/* one receive that a message does not fit in: those before it are complete, none behind it */
+/* one message is too long for its receive: those before it are complete, none behind it is */
 void fails_at(Run &run, ibv_wc_status status)
 {
 	run.post();
@@ -340,7 +340,7 @@ void receive_into_what_is_read_only(World &world)
 	require(fixed.is_all(std::byte{0}), "memory that is read only");
 }
 
-/* one request that may not read what it names: those before it arrive, none behind it */
+/* one request has no right to its memory: those before it arrive, none behind it does */
 void request_fails(Run &run)
 {
 	run.post();
@@ -384,7 +384,7 @@ void write_out_of_local_bounds(World &world)
 	request_fails(run);
 }
 
-/* what the peer refuses; the Writes have mostly completed, as TCP has taken them */
+/* requests that the peer refuses; the Writes have mostly completed, because TCP has taken them */
 void write_refused(World &world, void (*spoil)(Run &run, ibv_send_wr &wr))
 {
 	Run run{world};
@@ -428,7 +428,7 @@ void write_to_no_region(World &world)
 	write_refused(world, [](Run &, ibv_send_wr &wr) { wr.wr.rdma.rkey ^= 1; });
 }
 
-/* completions that the queue has no room for: as many as it has, and then an error */
+/* more completions than the queue has room for: as many as fit, and then an error */
 void completion_queue_too_small(World &world)
 {
 	rdma::SideOptions options = deep();
@@ -437,7 +437,7 @@ void completion_queue_too_small(World &world)
 	Run run{world, options};
 	run.receive();
 	run.post();
-	/* that of the queue pair may come first */
+	/* the event of the queue pair may come first */
 	auto event = rdma::async_event(world.context(), rdma::patience);
 	while (event && event->event_type != IBV_EVENT_CQ_ERR)
 		event = rdma::async_event(world.context(), rdma::patience);
@@ -456,7 +456,7 @@ void completion_queue_too_small(World &world)
 		;
 }
 
-/* a shared queue says when few receives are left, once, in the middle of a run */
+/* a shared queue raises one event when few receives are left, in the middle of a run */
 void limit_of_a_shared_queue(World &world)
 {
 	ibv_srq_init_attr attr{};

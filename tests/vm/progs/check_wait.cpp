@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of Sends that find no receive posted: they wait for rx_wait_ms, in
- * order, and are refused then.
+ * Checks of Sends that find no posted receive. They wait for rx_wait_ms, in order, and are
+ * then refused.
  */
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ constexpr auto late = 300ms;
 constexpr std::size_t message = 100'000;
 constexpr int messages = 3;
 
-/* the client's messages, the nth all of octets n + 1 */
+/* the client's messages; all bytes of the nth are n + 1 */
 class Source {
 public:
 	explicit Source(rdma::Side &side)
@@ -79,7 +79,7 @@ void late_receives(World &world)
 	require_eq(int{pair.server().state()}, int{IBV_QPS_RTS}, "state");
 }
 
-/* the peer's end of the connection comes behind what waits */
+/* the peer's end of the connection comes after the waiting messages */
 void late_receive_after_close(World &world)
 {
 	Pair pair{world};
@@ -104,7 +104,7 @@ void no_receive_at_all(World &world)
 	source.send(0);
 	pair.server().wait_for_state(IBV_QPS_ERR);
 	pair.client().wait_for_state(IBV_QPS_ERR);
-	/* that it was sent may have been said before it was refused */
+	/* it may have completed before it was refused */
 	const ibv_wc wc = pair.client().sends.wait();
 	require(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_INV_REQ_ERR,
 		"status of a refused Send");
@@ -140,7 +140,7 @@ void post_to(ibv_srq *srq, const ibv_sge &sge)
 	must(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
 }
 
-/* two QPs wait for one shared queue: each entry posted goes to one of them */
+/* two QPs wait for one shared queue: each posted entry goes to one of them */
 void late_shared_receives(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What programs made of checks share: the World and the Pairs that a check is
- * made of, and running a table of them: one line for each, the last line is the
- * verdict.
+ * The common part of programs that consist of checks: the World and the Pairs that a check
+ * uses, and running a table of checks. The output has one line for each check. The last line
+ * is the verdict.
  */
 #include <chrono>
 #include <cstdio>
@@ -66,7 +66,7 @@ bool run(const Check &check, World &world)
 {
 	std::printf("%-40s ", check.name);
 	std::fflush(stdout);
-	/* whatever hangs ends the program */
+	/* a check that hangs ends the program */
 	alarm(check_limit);
 	try {
 		check.run(world);
@@ -75,7 +75,7 @@ bool run(const Check &check, World &world)
 	} catch (const rdma::Failure &failure) {
 		std::printf("FAILED: %s\n", failure.what());
 	}
-	/* events of what went wrong are not the next check's */
+	/* events of a failed check must not go to the next one */
 	while (rdma::async_event(world.context(), std::chrono::milliseconds{300}))
 		;
 	return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_verbs and its kin: each a function that throws
- * rdma::Failure, in tables. They get a World: an address of an RNIC of this host,
- * at which both ends of every connection are.
+ * The checks of krdma_verbs and similar programs. Each check is a function in a table. It
+ * throws rdma::Failure if the check fails. It gets a World: the address of an RNIC of this
+ * host. Both ends of every connection are at this address.
  */
 #ifndef KRDMA_TEST_CHECKS_HPP
 #define KRDMA_TEST_CHECKS_HPP
@@ -68,7 +68,7 @@ private:
 	std::unique_ptr<rdma::Side> server_;
 };
 
-/* a message of that many octets goes through a connection: the device still works */
+/* A message of that many bytes goes through a connection: the device still works. */
 void still_works(World &world);
 
 struct Check {
@@ -76,7 +76,7 @@ struct Check {
 	void (*run)(World &world);
 };
 
-/* main() of a program of checks: the command line, all of @all or one of it */
+/* main() of a program of checks: parses the command line, runs all of @all or one of them */
 int run_program(int argc, char **argv, const std::vector<Check> &all);
 
 /* one table for each file; of krdma_verbs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* A file descriptor on its way to another process, with octets beside it. */
+/* Passing a file descriptor and some data to another process. */
 #ifndef KRDMA_TEST_DESCRIPTOR_HPP
 #define KRDMA_TEST_DESCRIPTOR_HPP
 
@@ -12,7 +12,7 @@
 
 namespace rdma {
 
-/** struct PassedFd - the message: @octets, with room for one descriptor */
+/** struct PassedFd - a message: @octets, with room for one descriptor */
 struct PassedFd {
 	PassedFd(void *octets, std::size_t length) : data{octets, length}
 	{
@@ -32,7 +32,7 @@ struct PassedFd {
 	msghdr message{};
 };
 
-/* @what arrives as a copy of it */
+/* @what arrives as a copy */
 template <typename T> void give_fd(int socket, T what, int fd)
 {
 	PassedFd passed{&what, sizeof(what)};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The common part of the hostile peer's cases: see hostile.hpp. */
 #include "hostile.hpp"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::optional<Line> Log::read_line()
 	file_.clear();
 	std::getline(file_, text);
 	partial_ += text;
-	/* at the end of the file: the line may still grow */
+	/* at the end of the file: the line may not be complete yet */
 	if (file_.eof() || file_.fail())
 		return {};
 	return Line{std::exchange(partial_, {})};
@@ -108,7 +109,7 @@ void Counters::expect(const Values &moved) const
 		return;
 	for (const auto &[name, by] : moved)
 		wanted.at(name) += by;
-	/* sysfs shows values that are some milliseconds old */
+	/* values of sysfs may be some milliseconds old */
 	for (;;) {
 		const Values now = read();
 
@@ -125,13 +126,13 @@ void Counters::expect(const Values &moved) const
 	}
 }
 
-/* Did the segment ask for memory that it may not have? */
+/* Did the segment name memory that it may not use? */
 static bool is_access(std::uint16_t code)
 {
 	return code >> 8 == 0x01 || code == 0x0209 || (code >= 0x1100 && code <= 0x1103);
 }
 
-/* What the victim's RNIC must count for a Terminate that it sent. */
+/* The counters that the victim's RNIC must increase for a Terminate that it sent. */
 static Counters::Values counted_for(const After &after)
 {
 	Counters::Values moved{{"terminates_sent", 1}, {"rx_protocol_errors", 1}};
@@ -145,7 +146,7 @@ static Counters::Values counted_for(const After &after)
 	return moved;
 }
 
-/* Which asynchronous event tells the victim's program of that Terminate. */
+/* The asynchronous event by which the victim's program learns of that Terminate. */
 static std::string_view event_for(std::uint16_t code)
 {
 	if (code >> 8 == 0x01 || code >> 8 == 0x11)
@@ -207,7 +208,7 @@ Connection Session::establish(const Order &order, int receive_buffer)
 	return connection;
 }
 
-/* Regions that changed, without that of the receive buffers if @but_local. */
+/* Changed regions, without the receive buffers if @but_local. */
 static std::string changes(const Line &end, bool but_local)
 {
 	std::istringstream all{end.text("changed")};
@@ -219,7 +220,7 @@ static std::string changes(const Line &end, bool but_local)
 	return some;
 }
 
-/* Nothing changed that a peer has no right to write to. */
+/* No memory changed that the peer has no right to write to. */
 static bool only_writable_changed(const Line &end)
 {
 	const std::string all = end.text("changed");

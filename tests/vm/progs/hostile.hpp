@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The hostile peer's cases and what they need: connections to the victim, what
- * the victim prints, and checks of exact answers. Each hostile_*.cpp holds one
- * table of cases; krdma_hostile.cpp runs them. A case that returns has passed,
- * a Failure says what was wrong.
+ * The hostile peer's cases, and their common part: connections to the victim, the victim's
+ * output, and checks of exact answers. Each hostile_*.cpp has one table of cases.
+ * krdma_hostile.cpp runs them. A case that returns has passed. A Failure says what was wrong.
  */
 #ifndef KRDMA_TEST_HOSTILE_HPP
 #define KRDMA_TEST_HOSTILE_HPP
@@ -30,7 +29,7 @@ using wire::Milliseconds;
 using wire::Octets;
 using wire::View;
 
-/* a Reply with R=1 in place of a connection */
+/* a Reply with R=1 came instead of a connection */
 struct Rejected : Failure {
 	using Failure::Failure;
 };
@@ -39,8 +38,8 @@ struct Rejected : Failure {
 struct Settings {
 	std::string address; /* of the victim, or to listen on */
 	std::uint16_t port = 7471;
-	std::string log;      /* what the victim prints */
-	std::string counters; /* folder of its RNIC's counters; "": they are not looked at */
+	std::string log;      /* file with the victim's output */
+	std::string counters; /* folder of its RNIC's counters; "": they are not checked */
 	std::uint32_t seed = 1;
 	unsigned int rounds = 300;
 	unsigned int seconds = 60;      /* for the random rounds */
@@ -96,23 +95,23 @@ struct Target {
 	{
 		return to + victim::region_size;
 	}
-	/* what it holds from @offset on */
+	/* its contents from @offset on */
 	[[nodiscard]] Octets content(std::size_t offset, std::size_t count) const;
 };
 
 /**
- * struct After - what the victim must have seen of a connection
- * @receives_ok: receives with success
- * @receive_error: part of the status of the receive that failed; "": none did
- * @send_error: the same of sends
- * @changed: regions that changed, as the victim prints it, the receive buffers
- *	     left out when there was something to receive; "*": random input, any
- *	     number of receives and any change that a peer has the right to make
- * @async: part of the asynchronous events' names; "": that of @code
- * @result: part of how the stream ended, for the consumer; "": any
- * @code: of the Terminate that it sent; 0: it sent none
- * @queue: that the refused segment was for, when @code depends on it
- * @access: the refusal counts as one of an access; absent: as @code says
+ * struct After - what the victim must report of a connection
+ * @receives_ok: number of receives with success
+ * @receive_error: part of the status of the receive that failed; "": none failed
+ * @send_error: the same for sends
+ * @changed: changed regions, as the victim prints them, without the receive buffers if there
+ *	     was a message to receive; "*": random input, with any number of receives and any
+ *	     change that the peer has the right to make
+ * @async: part of the names of the asynchronous events; "": the event that belongs to @code
+ * @result: part of the text about the end of the stream; "": any
+ * @code: code of the Terminate that the victim sent; 0: it sent none
+ * @queue: QN of the refused segment, if the event depends on it
+ * @access: the refusal counts as an access error; absent: according to @code
  */
 struct After {
 	unsigned int receives_ok = 0;
@@ -126,7 +125,7 @@ struct After {
 	std::optional<bool> access = {};
 };
 
-/** class Counters - what the victim's RNIC counts of errors */
+/** class Counters - the error counters of the victim's RNIC */
 class Counters {
 public:
 	using Values = std::map<std::string, std::uint64_t>;
@@ -134,9 +133,9 @@ public:
 	/* @folder: hw_counters of sysfs */
 	explicit Counters(std::string folder) : folder_{std::move(folder)}
 	{}
-	/* differences are as from now on */
+	/* Count differences from now on. */
 	void begin();
-	/* exactly these have moved since; they may need a moment */
+	/* Exactly these counters have increased since then. They may need a moment. */
 	void expect(const Values &moved) const;
 
 private:
@@ -146,7 +145,7 @@ private:
 	Values before_;
 };
 
-/** class Session - the victim as seen from here */
+/** class Session - the hostile peer's access to the victim */
 class Session {
 public:
 	explicit Session(const Settings &settings);
@@ -169,15 +168,15 @@ public:
 	{
 		return Connection::to(settings_.address, settings_.port, receive_buffer);
 	}
-	/* the next order; its id finds the victim's lines of this connection */
+	/* Create the next order. Its id identifies the victim's lines of this connection. */
 	[[nodiscard]] Order order(std::uint8_t receives = 8, std::uint16_t wishes = 0);
 	/* connected, with CRC and without markers; revision 1 */
 	[[nodiscard]] Connection establish(const Order &order, int receive_buffer = 0);
-	/* the victim's last line of that connection is as it must be */
+	/* Check the victim's last line of that connection. */
 	void check_end(const Order &order, const After &after);
-	/* a well-behaved connection works */
+	/* Check that a well-behaved connection works. */
 	void check_alive();
-	/* the error counters since the last order() */
+	/* Check the error counters since the last order(). */
 	void check_counters(const Counters::Values &moved) const
 	{
 		counters_.expect(moved);
@@ -193,19 +192,22 @@ private:
 
 [[nodiscard]] wire::MpaFrame request_with(const Order &order);
 
-/* throws when @ok is false */
+/* Throws if @ok is false. */
 void require(bool ok, const std::string &what);
-/* exactly these octets come next */
+/* Exactly these octets must come next. */
 void expect_octets(Connection &connection, View wanted, std::string_view what);
-/* this Terminate comes next and then the end; never an octet more */
+/* This Terminate must come next, and then the end without another octet. */
 void expect_terminate(Connection &connection, const wire::Segment &wanted);
-/* zero-length read: answered, so all before it was handled and the stream lives */
+/*
+ * A zero-length Read must be answered. Then all messages before it were handled, and the stream
+ * still works.
+ */
 void expect_alive(Connection &connection, std::uint32_t read_msn = 1);
 
 /** struct Case - an entry of a table */
 struct Case {
 	std::string name;
-	std::string source; /* case of the conformance list, RFC and section */
+	std::string source; /* numbers of docs/conformance.md, RFC and section */
 	std::function<void(Session &)> run;
 };
 
@@ -221,7 +223,7 @@ struct Case {
 [[nodiscard]] std::vector<Case> marker_cases();
 [[nodiscard]] std::vector<Case> nocrc_cases();
 
-/** struct InitiatorCase - the victim connects to us */
+/** struct InitiatorCase - a case in which the victim connects */
 struct InitiatorCase {
 	std::string name;
 	std::string source;

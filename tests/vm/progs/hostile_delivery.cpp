@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the victim sends, segment for segment, what its program is told of what it
- * received, and what becomes of both when the stream ends.
+ * Cases about the segments that the victim sends, the events and completions that the victim's
+ * program gets, and both at the end of a stream.
  */
 #include <thread>
 
@@ -29,7 +29,10 @@ std::size_t mulpdu_of(const Connection &connection)
 
 /* Start-up ***************************************************************** */
 
-/* It offers ready-to-receive by Send alone, which the victim has not, and gives up. */
+/*
+ * The peer offers only a Send as ready-to-receive frame, which the victim does not offer, and
+ * ends the connection.
+ */
 void gives_up_for_want_of_rtr(Session &s)
 {
 	const Order order = s.order();
@@ -50,7 +53,7 @@ void gives_up_for_want_of_rtr(Session &s)
 	s.check_end(order, {.async = "catastrophic"});
 }
 
-/* 508 octets of private data behind the enhanced data: the most that there can be. */
+/* 508 octets of private data behind the enhanced data, the maximum. */
 void longest_private_data(Session &s)
 {
 	const Order order = s.order();
@@ -69,13 +72,13 @@ void longest_private_data(Session &s)
 	connection.send(fpdu(wire::send(1, "abcd")));
 	expect_alive(connection);
 	connection.close();
-	/* it found our order in them */
+	/* the victim found the order in the private data */
 	s.check_end(order, {.receives_ok = 1});
 }
 
 /* What it sends ************************************************************ */
 
-/* A MiB in Read Responses: each FPDU fits a TCP segment, and uses it. */
+/* 1 MiB in Read Responses: each FPDU fits into a TCP segment and is as large as possible. */
 void fpdus_fit_segments(Session &s)
 {
 	constexpr unsigned int reads = 4;
@@ -111,7 +114,7 @@ void fpdus_fit_segments(Session &s)
 	s.check_end(order, {});
 }
 
-/* A Send and a Write of more than one segment: MO and TO advance, L comes last. */
+/* A Send and a Write of several segments: MO and TO advance, and L is in the last segment. */
 void segments_of_messages(Session &s)
 {
 	const Order order = s.order(8, victim::wish_large);
@@ -144,7 +147,7 @@ void segments_of_messages(Session &s)
 
 /* What its program is told ************************************************** */
 
-/* the next receive completed, with that many events so far */
+/* The next receive must complete, with that many events so far. */
 void completed(Session &s, const Order &order, std::uint64_t events, const char *what)
 {
 	const Line done = s.log().next("completion", order.id);
@@ -155,9 +158,9 @@ void completed(Session &s, const Order &order, std::uint64_t events, const char 
 }
 
 /*
- * A queue that waits for solicited completions: a Send makes no event, one with a
- * solicited event does, also if it invalidates. Each completion says how many events
- * came before it, so an event is seen with the Send behind it.
+ * A queue that is armed for solicited completions. A Send raises no event. A Send with
+ * Solicited Event raises one, also if it invalidates. Each completion has the number of events
+ * before it, so the completion of the next Send shows the event.
  */
 void solicited_events(Session &s)
 {
@@ -183,7 +186,7 @@ void solicited_events(Session &s)
 	(void)s.log().next("completion", order.id);
 	deliver(wire::op_send);
 	completed(s, order, 1, "a Send behind a solicited one");
-	/* it works, until it is invalidated */
+	/* the region works until it is invalidated */
 	connection.send(fpdu(wire::write(spare.stag, spare.to, wire::octets("abcd"))));
 	deliver(wire::op_send_se_inv, spare.stag);
 	(void)s.log().next("completion", order.id);
@@ -196,7 +199,7 @@ void solicited_events(Session &s)
 	s.check_end(order, {.receives_ok = 6, .changed = "spare:0-3", .code = 0x1100});
 }
 
-/* A Send is told of when the Write before it is in memory, to its last octet. */
+/* When a Send completes, the Write before it must be in memory, to its last octet. */
 void write_before_send(Session &s)
 {
 	constexpr std::uint32_t rounds = 40;
@@ -227,7 +230,7 @@ void write_before_send(Session &s)
 
 /* The end ****************************************************************** */
 
-/* What is posted behind the victim's Terminate is flushed and goes nowhere. */
+/* Requests that are posted after the victim's Terminate are flushed and not sent. */
 void posted_too_late(Session &s)
 {
 	const Order order = s.order(8, victim::wish_late);
@@ -236,7 +239,7 @@ void posted_too_late(Session &s)
 
 	bad.qn = 4;
 	connection.send(fpdu(bad));
-	/* and then the end, without an octet */
+	/* then the end, without another octet */
 	expect_terminate(connection, wire::terminate(0x1201, md, bad.build()));
 	connection.close();
 	const Line end = s.log().next("end", order.id);
@@ -245,7 +248,7 @@ void posted_too_late(Session &s)
 		"the victim's end: " + end.all());
 }
 
-/* Whole FPDUs of the victim's Writes come until something else does. */
+/* Receive whole FPDUs of the victim's Writes until another FPDU comes. */
 Octets after_the_flood(Connection &connection)
 {
 	Octets got;
@@ -256,7 +259,7 @@ Octets after_the_flood(Connection &connection)
 	return got;
 }
 
-/* A Terminate amid a MiB of Writes: it stands behind a whole FPDU. */
+/* A Terminate in the middle of 1 MiB of Writes must follow a whole FPDU. */
 void terminate_amid_writes(Session &s)
 {
 	const Order order = s.order(8, victim::wish_flood);
@@ -278,7 +281,10 @@ void terminate_amid_writes(Session &s)
 		"the victim's end: " + end.all());
 }
 
-/* Our FIN while it has Writes to send: whole FPDUs and its FIN, no Terminate. */
+/*
+ * FIN from this side while the victim has Writes to send: whole FPDUs, then its FIN, and no
+ * Terminate.
+ */
 void fin_amid_writes(Session &s)
 {
 	const Order order = s.order(8, victim::wish_flood);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The MPA start-up with the victim as initiator: it connects to us, and gets
- * Replies right and wrong.
+ * Cases about the MPA start-up with the victim as initiator. The victim connects to this
+ * program and gets right and wrong Replies.
  */
 #include <thread>
 
@@ -24,7 +24,7 @@ struct Incoming {
 	Order order;
 };
 
-/* the next that is still there: an attempt may be over when we get to it */
+/* Accept the next connection that still exists. The victim may have ended an attempt already. */
 Incoming receive(Listener &listener)
 {
 	for (;;) {
@@ -51,7 +51,7 @@ MpaFrame reply(std::uint8_t flags, std::uint8_t revision, const Octets &data)
 	return {.key = mpa::reply_key, .flags = flags, .revision = revision, .data = data};
 }
 
-/* An enhanced Reply with our own order behind. */
+/* An enhanced Reply followed by this side's order. */
 MpaFrame enhanced_reply(std::uint16_t first, std::uint16_t second, const Order &order = {})
 {
 	const auto data = order.encode();
@@ -61,7 +61,7 @@ MpaFrame enhanced_reply(std::uint16_t first, std::uint16_t second, const Order &
 
 const MpaFrame good_reply = enhanced_reply(enhanced::A | 4, enhanced::C | 4);
 
-/* The victim's program was told of a connection that failed. */
+/* The victim's program must have been told of a failed connection. */
 void check_failed(Session &s, const Order &order, std::string_view result = "RDMA_CM_EVENT_")
 {
 	const Line end = s.log().next("end", order.id);
@@ -72,7 +72,7 @@ void check_failed(Session &s, const Order &order, std::string_view result = "RDM
 		"the victim's result: " + end.all());
 }
 
-/* That Reply fails the connection: the end, without an octet. */
+/* This Reply must fail the connection: the stream ends without an octet. */
 std::function<void(Session &, Listener &)> refused(const MpaFrame &frame)
 {
 	return [frame](Session &s, Listener &listener) {
@@ -85,7 +85,7 @@ std::function<void(Session &, Listener &)> refused(const MpaFrame &frame)
 	};
 }
 
-/* ... with a Terminate that says why (RFC 6581 9). */
+/* The same, with a Terminate that has the reason (RFC 6581 9). */
 std::function<void(Session &, Listener &)> terminated(const MpaFrame &frame, std::uint16_t code)
 {
 	return [frame, code](Session &s, Listener &listener) {
@@ -102,7 +102,7 @@ std::function<void(Session &, Listener &)> terminated(const MpaFrame &frame, std
 	};
 }
 
-/* the zero-length Write that was agreed on comes first */
+/* The zero-length Write, the negotiated ready-to-receive frame, must come first. */
 void expect_write_rtr(Connection &connection)
 {
 	const Segment g = wire::parse_segment(connection.receive_fpdu());
@@ -118,7 +118,7 @@ void expect_greeting(Connection &connection)
 	expect_octets(connection, fpdu(wire::send(1, text)), "the Send");
 }
 
-/* The Reply asks for markers: they are in all that comes. */
+/* The Reply asks for markers: all FPDUs of the victim must have them. */
 void marked_stream(Session &s, Listener &listener)
 {
 	Incoming in = receive(listener);
@@ -135,7 +135,7 @@ void marked_stream(Session &s, Listener &listener)
 	s.check_end(in.order, {});
 }
 
-/* A connection that works; @pieces: the Reply in single octets */
+/* A connection that works; @pieces: the Reply is sent octet by octet. */
 void accepted(Session &s, Listener &listener, bool pieces)
 {
 	Incoming in = receive(listener);
@@ -162,7 +162,7 @@ void accepted(Session &s, Listener &listener, bool pieces)
 	s.check_end(in.order, {.receives_ok = 1});
 }
 
-/* A Read is the ready-to-receive frame; the program's first Read is then the second. */
+/* A Read is the ready-to-receive frame, so the program's first Read has MSN 2. */
 void read_rtr(Session &s, Listener &listener)
 {
 	Incoming in = receive(listener);
@@ -184,7 +184,7 @@ void read_rtr(Session &s, Listener &listener)
 	s.check_end(in.order, {.changed = "local:0-255"});
 }
 
-/* Our IRD is 1: one Read outstanding at any time. */
+/* This side's IRD is 1: only one Read may be outstanding. */
 void small_ird(Session &s, Listener &listener)
 {
 	Incoming in = receive(listener);
@@ -206,7 +206,7 @@ void small_ird(Session &s, Listener &listener)
 	s.check_end(in.order, {.changed = "local:0-255"});
 }
 
-/* It tries again with revision 1, whose Reply works. */
+/* The victim must connect again with revision 1. This attempt works. */
 void falls_back(Session &s, Listener &listener, const std::function<void(Connection &)> &answer)
 {
 	Incoming first = receive(listener);
@@ -263,7 +263,7 @@ void half_a_reply(Session &s, Listener &listener)
 	}
 }
 
-/* Octets directly behind the Reply: right FPDUs are fine, others are refused. */
+/* FPDUs directly behind the Reply: right ones are accepted, wrong ones are refused. */
 void reply_and_more(Session &s, Listener &listener)
 {
 	Incoming in = receive(listener);

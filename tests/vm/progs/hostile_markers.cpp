@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Markers in both directions, to a victim whose MPA wants them (mpa_markers); and,
- * to one that does without CRCs (mpa_crc), what is then not checked.
+ * Cases about markers in both directions, with a victim that asks for markers (mpa_markers).
+ * Also cases about a victim that asks for no CRC (mpa_crc), and about the checks that it then
+ * leaves out.
  */
 #include "hostile.hpp"
 
@@ -14,7 +15,7 @@ using wire::Segment;
 
 constexpr std::size_t period = 512;
 
-/** class MarkedStream - what we send has markers, and what comes if we asked for them */
+/** class MarkedStream - a stream with markers from this side, and from the victim if asked for */
 class MarkedStream {
 public:
 	MarkedStream(Connection connection, const Order &order, bool both = false)
@@ -28,7 +29,7 @@ public:
 		const wire::MpaFrame reply = connection_.receive_mpa(mpa::reply_key);
 		require(reply.flags == (mpa::M | mpa::C), "the Reply does not ask for markers");
 	}
-	/* with its markers; @change: something more, the CRC fits afterwards */
+	/* Send a frame with its markers. @change may change it before the CRC is computed. */
 	template <typename Change> Octets send(View frame, Change change)
 	{
 		Octets octets = wire::marked(frame, position_);
@@ -57,7 +58,7 @@ private:
 	std::size_t position_ = 0;
 };
 
-/* a Write whose ULPDU has that length, to the beginning of the region */
+/* A Write whose ULPDU has that length, to the beginning of the region. */
 Segment write_of(const Session &s, std::size_t ulpdu, std::uint8_t with = 0)
 {
 	const Target &target = s[victim::write];
@@ -74,7 +75,7 @@ void ends_well(Session &s, MarkedStream &stream, const Order &order, const After
 	s.check_end(order, after);
 }
 
-/* The frames of RFC 5044 figures 5 and 6, with a Write in between that fills the gap. */
+/* The frames of RFC 5044 figures 5 and 6. A Write in between fills the gap. */
 void rfc_frames(Session &s)
 {
 	constexpr std::size_t second_at = 0x1ec;
@@ -129,7 +130,7 @@ void four_in_a_row(Session &s)
 	s.check_end(order, {.changed = "write:0-985"});
 }
 
-/* Not a marker in what comes to a peer that did not ask for them. */
+/* A peer that did not ask for markers must get none. */
 void none_where_none_were_asked(Session &s)
 {
 	const Order order = s.order();
@@ -144,7 +145,7 @@ void none_where_none_were_asked(Session &s)
 	s.check_end(order, {});
 }
 
-/* The marker in the middle of the second FPDU, changed. */
+/* Change the marker in the middle of the second FPDU. */
 template <typename Change> void odd_marker(Session &s, std::uint16_t code, Change change)
 {
 	const Order order = s.order();
@@ -160,11 +161,11 @@ template <typename Change> void odd_marker(Session &s, std::uint16_t code, Chang
 	}
 	expect_terminate(stream.connection(), wire::terminate(code));
 	stream.connection().close();
-	/* nothing of the second was placed */
+	/* no octet of the second FPDU was placed */
 	s.check_end(order, {.changed = "write:0-435", .code = code});
 }
 
-/* A wrong pointer and a wrong CRC: the CRC comes first. */
+/* A wrong pointer and a wrong CRC: the CRC is checked first. */
 void wrong_twice(Session &s)
 {
 	const Order order = s.order();
@@ -178,7 +179,10 @@ void wrong_twice(Session &s)
 	s.check_end(order, {.code = 0x2002});
 }
 
-/* The first ends where a marker is due, which is then the second's, or ours. */
+/*
+ * The first FPDU ends where a marker is due. The marker belongs to the second FPDU, or stands
+ * before the CRC of the first.
+ */
 void at_the_edge(Session &s, std::size_t ulpdu, std::size_t length, std::string_view changed)
 {
 	const Order order = s.order();
@@ -193,7 +197,7 @@ void at_the_edge(Session &s, std::size_t ulpdu, std::size_t length, std::string_
 	ends_well(s, stream, order, {.receives_ok = 1, .changed = changed});
 }
 
-/* TCP's sequence number passes 2^32 in the midst of them. */
+/* TCP's sequence number wraps between the FPDUs. */
 void sequence_wraps(Session &s)
 {
 	const Order order = s.order(32);
@@ -218,7 +222,7 @@ void sequence_wraps(Session &s)
 
 /* Without CRC ************************************************************** */
 
-/* @flags: of our Request; the Reply says whether there are CRCs */
+/* @flags: flags of the Request; the Reply says whether CRCs are used */
 void crc_or_not(Session &s, std::uint8_t flags)
 {
 	const Order order = s.order();
@@ -231,7 +235,7 @@ void crc_or_not(Session &s, std::uint8_t flags)
 	require(reply.flags == flags, "the Reply's flags");
 	connection.send(wire::spoiled(fpdu(wire::send(1, "abcd"))));
 	if (flags) {
-		/* who asks for them has them (RFC 5044 7.1.1) */
+		/* a peer that asks for CRCs gets them (RFC 5044 7.1.1) */
 		expect_terminate(connection, wire::terminate(0x2002));
 		connection.close();
 		s.check_end(order, {.code = 0x2002});
@@ -240,7 +244,7 @@ void crc_or_not(Session &s, std::uint8_t flags)
 	connection.send(wire::spoiled(fpdu(
 		wire::write(s[victim::write].stag, s[victim::write].to, wire::octets("abcd")))));
 	connection.send(wire::spoiled(fpdu(wire::read_request(1, {}))));
-	/* the field is there, whatever it holds */
+	/* the CRC field exists, with any value */
 	const Octets wanted = fpdu(wire::read_response(0, 0, {}));
 	const Octets got = connection.receive(wanted.size());
 	require(wire::ulpdu_of(got) == wire::ulpdu_of(wanted), "Read Response: " + wire::hex(got));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Every message that a peer can send, with each fault that it can have, alone and
- * with every other: the Terminate is about the one that is found first, with the
- * counter, the asynchronous event and the completion that belong to it.
+ * Every message that a peer can send, with each fault, alone and with every other fault. The
+ * Terminate must be about the fault that is checked first. The counter, the asynchronous event
+ * and the completion must belong to this fault.
  *
- * MPA is checked before DDP (RFC 5044 8), the control octets before what they tell
- * how to read, the rest in the order of RFC 5041 7.1 and RFC 5040 7.2.
+ * The order of the checks: MPA before DDP (RFC 5044 8), the control octets before the rest,
+ * because they say how to read it, and the rest in the order of RFC 5041 7.1 and RFC 5040 7.2.
  */
 #include "hostile.hpp"
 
@@ -35,7 +35,7 @@ constexpr unsigned int requests = kind_read | kind_atomic;
 constexpr unsigned int fixed_kinds = untagged_kinds & ~unsigned{kind_send};
 constexpr unsigned int placed_kinds = kind_write | requests;
 
-/* what a fault changes: two that change the same cannot be had together */
+/* The part that a fault changes. Two faults of the same part cannot be combined. */
 enum class Field : std::uint8_t {
 	crc,
 	length,
@@ -55,7 +55,7 @@ enum class Field : std::uint8_t {
 
 enum class Place : std::uint8_t { inside, wraps, beyond, before, unaligned };
 
-/** struct Message - one that is right until faults are put into it */
+/** struct Message - a message that is right until faults are put into it */
 struct Message {
 	Kind kind;
 	Segment g;
@@ -70,13 +70,13 @@ struct Message {
 };
 
 /**
- * struct Fault - one way to be wrong
- * @name: for the verdict
- * @kinds: the messages that can have it
- * @field: what it changes
- * @code: of the Terminate
- * @put: it in
- * @error: status of the receive or send that the message was for
+ * struct Fault - a fault of a message
+ * @name: name in the verdict
+ * @kinds: the kinds of messages that can have it
+ * @field: the part that it changes
+ * @code: code of the Terminate
+ * @put: puts the fault into a message
+ * @error: status of the receive or send to which the message belongs
  */
 struct Fault {
 	const char *name;
@@ -101,7 +101,7 @@ victim::Region without_right(Kind kind)
 
 constexpr unsigned int direct = kind_read | kind_atomic;
 
-/* in the order in which they are looked for */
+/* in the order in which the victim checks them */
 const Fault faults[] = {
 	{"CRC", all_kinds, Field::crc, 0x2002, [](Message &m) { m.spoiled = true; }},
 	{"header cut short", all_kinds, Field::length, 0x2003,
@@ -237,7 +237,7 @@ Octets ulpdu_of(const Session &s, const Message &m)
 	return octets;
 }
 
-/* A right message of that kind; a response is to what the victim asks for. */
+/* A right message of that kind. A response answers the victim's request. */
 Message right(Kind kind, const ReadRequest &asked)
 {
 	switch (kind) {
@@ -268,7 +268,7 @@ std::uint16_t wish_for(Kind kind)
 	return kind == kind_atomic_response ? victim::wish_atomic : 0;
 }
 
-/* Those faults, the first of which is the one that counts. */
+/* Send a message with those faults. The first fault is the one that counts. */
 void refused(Session &s, Kind kind, std::initializer_list<const Fault *> some)
 {
 	const Fault &first = **some.begin();
@@ -300,13 +300,13 @@ void refused(Session &s, Kind kind, std::initializer_list<const Fault *> some)
 	connection.close();
 	After after{.receives_ok = response ? 1U : 0U, .code = first.code};
 	(response ? after.send_error : after.receive_error) = first.error;
-	/* a place that is not aligned has a code of its own, but is a place */
+	/* an address that is not aligned has its own code, but counts as an access */
 	if (first.field == Field::place)
 		after.access = true;
 	s.check_end(order, after);
 }
 
-/* Each fault alone and with each later one; all that went wrong is told. */
+/* Try each fault alone and with each later one. All failures are reported. */
 void every(Session &s, Kind kind)
 {
 	std::string wrong;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Random mutations of right frames, repeatable by their seed. Whatever comes,
- * the victim answers in whole, right FPDUs, ends the stream in time, loses no
- * work request and keeps memory as it was where the peer has no right to write.
+ * Random mutations of right frames, which can be repeated with their seed. The victim must
+ * answer in whole and right FPDUs, end the stream in time, and lose no work request. Memory
+ * must stay as it was where the peer has no right to write.
  */
 #include <algorithm>
 #include <random>
@@ -20,7 +20,7 @@ class Chance {
 public:
 	explicit Chance(std::uint32_t seed) : engine_{seed}
 	{}
-	/* 0 to @limit - 1; the same everywhere, unlike the standard's distributions */
+	/* 0 to @limit - 1; the same on all systems, unlike the distributions of the standard */
 	std::size_t below(std::size_t limit)
 	{
 		return engine_() % limit;
@@ -47,7 +47,7 @@ struct Stream {
 	std::uint32_t read_msn = 1;
 };
 
-/* A segment that is right at this place in the stream. */
+/* A segment that is right at this place of the stream. */
 Segment right_segment(const Session &s, Chance &chance, Stream &stream)
 {
 	const Target &both = s[victim::both];
@@ -75,7 +75,7 @@ Segment right_segment(const Session &s, Chance &chance, Stream &stream)
 	}
 }
 
-/* Values at which arithmetic goes wrong, over some field. */
+/* Write values at the edges of integer arithmetic over some field. */
 void put_edge(Octets &octets, Chance &chance)
 {
 	static const std::vector<Octets> edges{
@@ -133,7 +133,7 @@ Octets mutated(const Segment &right, Chance &chance)
 	}
 }
 
-/* Send in whatever pieces; the victim may have had enough before the end. */
+/* Send in random pieces. The victim may end the stream before the last one. */
 void send_somehow(Connection &connection, const Octets &octets, Chance &chance)
 {
 	try {
@@ -144,7 +144,7 @@ void send_somehow(Connection &connection, const Octets &octets, Chance &chance)
 	} catch (const wire::Ended &) {}
 }
 
-/* All that comes until the end: Read Responses, then at most a Terminate. */
+/* Receive until the end: Read Responses, then at most one Terminate. */
 void check_answers(Connection &connection)
 {
 	bool terminated = false;
@@ -163,8 +163,8 @@ void check_answers(Connection &connection)
 }
 
 /*
- * A peer on the same host sends pages that it goes on to write to: ULPDU_Length says
- * one thing now and another thing then. Whichever is taken, it is taken once.
+ * A peer on the same host sends pages and then changes them: ULPDU_Length has different values
+ * at different times. The victim must read it once.
  */
 void length_that_changes(Session &s)
 {
@@ -205,7 +205,7 @@ void random_stream(Session &s, Chance &chance)
 	s.check_end(order, {.changed = "*"});
 }
 
-/* A mutated Request; an order of its own, so that nothing waits for its lines. */
+/* Send a mutated Request. It has its own order, so that no wait is for its lines. */
 void random_request(Session &s, Chance &chance)
 {
 	const bool enhanced = chance.one_in(2);
@@ -233,7 +233,7 @@ void random_request(Session &s, Chance &chance)
 	} catch (const wire::Ended &) {}
 }
 
-/* Rounds until the count or the time is reached; a failure names its round. */
+/* Repeat until the count or the time is reached. A failure has the number of its round. */
 void rounds(Session &s, void (*round)(Session &, Chance &))
 {
 	const auto end =

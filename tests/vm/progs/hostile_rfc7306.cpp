@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Immediate data and atomic operations (RFC 7306): messages right and wrong to the
- * victim, what it sends by itself, octet for octet, and answers right and wrong to
- * that, among them those of a peer that has never heard of them.
+ * Cases about immediate data and atomic operations (RFC 7306): right and wrong messages to the
+ * victim, every octet of the victim's own messages, and right and wrong answers to these. Some
+ * answers are those of a peer that does not know RFC 7306.
  */
 #include <bit>
 #include <cstring>
@@ -47,7 +47,7 @@ Octets all_of(const Segments &segments)
 	return all;
 }
 
-/* The last of them is refused with that Terminate. */
+/* The last of the segments must be refused with that Terminate. */
 void refused(Session &s, const Segments &segments, std::uint16_t code, const After &after = {},
 	     std::uint8_t receives = 8)
 {
@@ -56,7 +56,7 @@ void refused(Session &s, const Segments &segments, std::uint16_t code, const Aft
 
 	connection.send(all_of(segments));
 	Octets got = connection.receive_fpdu();
-	/* what came before may have its answers */
+	/* earlier requests may have been answered */
 	while (wire::parse_segment(got).opcode == wire::op_atomic_response)
 		got = connection.receive_fpdu();
 	require(got == wire::terminate(code, code >> 12 == 2 ? 0 : md, segments.back().build())
@@ -101,7 +101,7 @@ void immediate(Session &s, std::uint8_t opcode)
 		wire::join({fpdu(wire::write(s[victim::write].stag, s[victim::write].to, abcd)),
 			    fpdu(wire::imm(2, 0xffffffff'00000000))}));
 	received(s, order, 0xffffffff, 4);
-	/* that length belonged to it alone */
+	/* byte_len of the Write belonged to the message before */
 	connection.send(fpdu(wire::imm(3, 0)));
 	received(s, order, 0, 0);
 	expect_alive(connection);
@@ -213,7 +213,7 @@ void in_line_with_reads(Session &s)
 	s.check_end(order, {.changed = "atomic:0-0"});
 }
 
-/* Atomic Requests take places of IRD as Reads do; see reads_beyond_ird(). */
+/* Atomic Requests count toward IRD, as Reads do; see reads_beyond_ird(). */
 void beyond_ird(Session &s)
 {
 	const Target &from = s[victim::read];
@@ -244,7 +244,7 @@ std::function<void(Session &)> refused_place(std::uint16_t code, victim::Region 
 					     std::uint64_t offset = 0)
 {
 	return [=](Session &s) {
-		/* a place that is not aligned has a code of its own, but is a place */
+		/* an address that is not aligned has its own code, but counts as an access */
 		refused(s, {wire::atomic_request(1, add_to(s, region, offset))}, code,
 			{.access = true});
 	};
@@ -288,7 +288,7 @@ void every_unknown_operation(Session &s)
 
 /* What the victim sends ***************************************************** */
 
-/* The victim's FetchAdd, every octet of it. */
+/* The victim's FetchAdd, with every octet compared. */
 Connection asked(Session &s, const Order &order)
 {
 	Connection connection = s.establish(order);
@@ -337,7 +337,7 @@ void unasked_response(Session &s)
 	refused(s, {wire::atomic_response(1, 1, 0)}, 0x1202);
 }
 
-/* The other's kind of answer: neither is taken for the one that is due. */
+/* The wrong kind of answer must not be taken for the expected one. */
 void read_response_to_an_atomic(Session &s)
 {
 	const Order order = s.order(8, victim::wish_atomic);
@@ -392,7 +392,7 @@ void knows_no_atomics(Session &s)
 	s.check_alive();
 }
 
-/* The mapping of the verbs' immediate data, octet for octet. */
+/* The verbs' immediate data on the wire, with every octet compared. */
 Connection sent_immediate(Session &s, const Order &order)
 {
 	const std::string_view text{victim::greeting, sizeof(victim::greeting)};
@@ -430,7 +430,7 @@ void knows_no_immediate(Session &s)
 	connection.send(fpdu(wire::terminate(0x0206, md, wire::imm(1, marked).build())));
 	connection.expect_end();
 	connection.close();
-	/* all was sent and has completed. What is left to tell is an event. */
+	/* All requests have completed, so the program is told by an event. */
 	s.check_end(order, {.receives_ok = 1, .async = "catastrophic"});
 	s.check_alive();
 }

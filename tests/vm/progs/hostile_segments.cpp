@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Cases that are FPDUs on a fresh stream, and one exact answer: a Terminate with
- * every octet of it, or none because the FPDUs are right.
+ * Cases that send FPDUs on a new stream and expect one exact answer: a Terminate, of which
+ * every octet is compared, or no Terminate, because the FPDUs are right.
  */
 #include "hostile.hpp"
 
@@ -22,13 +22,13 @@ constexpr std::uint8_t mdr = md | wire::term::R;
 constexpr std::uint16_t fine = 0xffff; /* no Terminate */
 
 /**
- * struct SegmentCase - a row
- * @fpdus: what is sent, in one piece
- * @code: layer and type, error code of the Terminate, or fine
- * @bits: its header bits
- * @after: what the victim must have seen
- * @receives: that the victim posts
- * @offender: which of @fpdus the Terminate is about; -1 the last one
+ * struct SegmentCase - a row of the table
+ * @fpdus: the FPDUs, which are sent in one piece
+ * @code: layer, error type and error code of the Terminate, or fine
+ * @bits: header bits of the Terminate
+ * @after: what the victim must report
+ * @receives: number of receives that the victim posts
+ * @offender: index of the FPDU that the Terminate is about; -1: the last one
  */
 struct SegmentCase {
 	const char *name;
@@ -73,7 +73,7 @@ Fpdus one_write(const Session &s, victim::Region region, std::uint64_t offset = 
 	return one(write(s[region].stag, s[region].to + offset, abcd));
 }
 
-/* the end of a region, every octet of it other than before */
+/* the end of a region, with every octet changed */
 Fpdus last_octets(const Session &s)
 {
 	constexpr std::size_t count = 4;
@@ -84,7 +84,7 @@ Fpdus last_octets(const Session &s)
 	return one(write(s[victim::both].stag, s[victim::both].end() - count, other));
 }
 
-/* a Send of "abcd" with something changed */
+/* a Send of "abcd", changed by @change */
 template <typename Change> Fpdus odd_send(Change change)
 {
 	Segment segment = send(1, "abcd");
@@ -143,7 +143,7 @@ Fpdus many_sends(std::uint32_t count)
 	return {all};
 }
 
-/* Writes of 4 octets each, one behind the other, every octet other than before. */
+/* Contiguous Writes of 4 octets each, with every octet changed. */
 Fpdus writes_in_a_row(const Session &s, std::size_t count)
 {
 	const Target &t = s[victim::write];
@@ -173,7 +173,7 @@ const char *const too_long = "length error";
 const char *const bad_invalidate = "invalid request";
 #define S [[maybe_unused]] const Session &s
 
-/* The numbers are those of a conformance list in the order of the RFCs. */
+/* The numbers are those of docs/conformance.md. */
 const SegmentCase table[] = {
 	/* FPDUs */
 	{"send", "56, RFC 5044 4.1", [](S) { return one(send(1, "abcd")); }, fine, none, {1}},
@@ -524,7 +524,7 @@ const SegmentCase table[] = {
 	 },
 	 0x1000, md},
 
-	/* Terminates that are bad themselves, RFC 5040 5.4 */
+	/* malformed Terminates, RFC 5040 5.4 */
 	{"terminate-msn-2", "137, RFC 5041 7.1",
 	 [](S) {
 		 Segment g = wire::terminate(0x2002);
@@ -566,7 +566,7 @@ const SegmentCase table[] = {
 	 },
 	 0x2003},
 
-	/* short messages in a row, which the victim handles as one */
+	/* short messages in a row, which the victim handles together */
 	{"writes-in-a-row",
 	 "89, RFC 5041 5.2",
 	 [](S) { return writes_in_a_row(s, 100); },

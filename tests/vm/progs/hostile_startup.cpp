@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The MPA start-up with the victim as responder: Requests right and wrong, whole
- * and in pieces, and the exact Reply or an end without an octet.
+ * Cases about the MPA start-up with the victim as responder: right and wrong Requests, whole
+ * and in pieces. Each expects an exact Reply, or the end of the stream without an octet.
  */
 #include <thread>
 
@@ -16,7 +16,7 @@ using wire::End;
 using wire::fpdu;
 using wire::MpaFrame;
 
-/* A Request that is answered by an end of the stream and nothing else. */
+/* The victim must answer the Request with the end of the stream, without an octet. */
 void refused(Session &s, const Octets &octets)
 {
 	Connection connection = s.connect();
@@ -30,7 +30,7 @@ void refused(Session &s, const MpaFrame &frame)
 	refused(s, frame.build());
 }
 
-/* What the Reply to a right Request must say; private data is the victim's own. */
+/* The Reply that a right Request must get. The private data is the victim's. */
 struct ReplyWanted {
 	std::uint8_t flags = mpa::C;
 	std::uint8_t revision = 1;
@@ -47,7 +47,7 @@ void expect_reply(Connection &connection, const ReplyWanted &wanted)
 	expect_octets(connection, reply.build(), "Reply");
 }
 
-/* The Request gets that Reply, and then the stream works. */
+/* The Request must get that Reply. Then the stream must work. */
 void accepted(Session &s, const MpaFrame &request, const ReplyWanted &wanted)
 {
 	Connection connection = s.connect();
@@ -65,8 +65,8 @@ MpaFrame enhanced_request(std::uint16_t first, std::uint16_t second, const Octet
 }
 
 /*
- * The Reply to an enhanced Request. The victim's own depth is known; the RTR
- * flags are those that it supports of those asked for, at least one.
+ * Check the Reply to an enhanced Request. The victim's depth is known. The Reply must have at
+ * least one of the requested ready-to-receive frames that the victim offers.
  */
 void enhanced_accepted(Session &s, const MpaFrame &request, std::uint16_t first,
 		       std::uint16_t second)
@@ -81,7 +81,7 @@ void enhanced_accepted(Session &s, const MpaFrame &request, std::uint16_t first,
 	expect_alive(connection);
 }
 
-/* A peer that asks for markers gets them, over some of their periods. */
+/* A peer that asks for markers gets them. The check covers several marker intervals. */
 void marked_answers(Session &s)
 {
 	Connection connection = s.connect();
@@ -112,7 +112,7 @@ void dribbled(Session &s)
 	s.check_end(order, {.receives_ok = 1});
 }
 
-/* Rejected by the consumer: R=1, and only then the consumer's side ends the stream. */
+/* The consumer rejects: R=1, and then the victim's side ends the stream. */
 void rejected(Session &s)
 {
 	const Order order = s.order(0, victim::wish_reject);
@@ -125,7 +125,7 @@ void rejected(Session &s)
 	s.check_end(order, {});
 }
 
-/* Octets behind the Request while there is no Reply: no FPDU can be due yet. */
+/* Octets behind the Request before the Reply: no FPDU may come that early. */
 void early_data(Session &s)
 {
 	const Octets request = MpaFrame{.length = 4, .data = wire::octets("12345678")}.build();
@@ -134,7 +134,7 @@ void early_data(Session &s)
 	refused(s, wire::join({MpaFrame{}.build(), fpdu(wire::send(1, "abcd"))}));
 }
 
-/* 512 octets are right, but the connection manager above carries fewer. */
+/* 512 octets are allowed, but rdma_cm carries fewer. */
 void longest_private_data(Session &s)
 {
 	Connection connection = s.connect();
@@ -145,7 +145,7 @@ void longest_private_data(Session &s)
 
 		require(!(reply.flags & mpa::M), "markers");
 	} catch (const wire::Ended &) {
-		/* the local limit */
+		/* the limit of rdma_cm */
 	}
 }
 
@@ -188,7 +188,7 @@ void first_fpdu_spoiled(Session &s)
 	s.check_end(order, {});
 }
 
-/* Whether the program gets to see it or not: nobody else does. */
+/* Whether the program sees the connection or not, other connections are not affected. */
 void ends_before_reply(Session &s, bool reset)
 {
 	for (int i = 0; i < 10; i++) {
@@ -212,7 +212,7 @@ void reset_after_reply(Session &s)
 	s.check_end(order, {});
 }
 
-/* A Read as ready-to-receive frame: answered before the queued Send leaves. */
+/* A Read as ready-to-receive frame is answered before the queued Send is sent. */
 void read_as_rtr(Session &s)
 {
 	const Order order = s.order(8, victim::wish_send);
@@ -251,7 +251,7 @@ std::vector<Case> startup_cases()
 	const auto accept = [](const MpaFrame &frame, const ReplyWanted &wanted = {}) {
 		return [frame, wanted](Session &s) { accepted(s, frame, wanted); };
 	};
-	/* own inbound reads, and outbound ones as far as the peer allows */
+	/* the victim's own IRD, and an ORD up to the peer's IRD */
 	const auto accept_enhanced = [](std::uint16_t first, std::uint16_t second,
 					std::uint16_t want_first, std::uint16_t want_second) {
 		return [=](Session &s) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Many connections at once, none of which gets to be one: the listener and
- * everybody else's connections must not suffer.
+ * Cases with many connections at a time that are never established. The listener and other
+ * connections must not suffer.
  */
 #include <thread>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Milliseconds soon = 5s;
 
-/* A well-behaved peer is served at once, whatever the others do. */
+/* A well-behaved peer must be served at once. */
 void alive_soon(Session &s)
 {
 	const auto start = std::chrono::steady_clock::now();
@@ -22,9 +22,9 @@ void alive_soon(Session &s)
 }
 
 /*
- * siw read the header of a Request in blocking mode: one peer that sent part of
- * it stopped all connection management. Here many do, in two pieces, so that
- * there are two notifications for less than a header.
+ * siw read the header of a Request in blocking mode. One peer that sent part of a header
+ * stopped all connection management. Here many peers do so, in two pieces, so that there are
+ * two notifications for less than a header.
  */
 void half_open(Session &s)
 {
@@ -44,7 +44,7 @@ void half_open(Session &s)
 	alive_soon(s);
 }
 
-/* One that is slow but steady is cut off all the same, by the limit for it all. */
+/* A slow but steady peer must be cut off by the time limit for the whole Request. */
 void slow_request(Session &s)
 {
 	const Octets request = request_with({}).build();
@@ -64,7 +64,7 @@ void slow_request(Session &s)
 		"no limit for a whole Request");
 }
 
-/* More than the listener is willing to keep: the rest is reset, and later all is well. */
+/* More connections than the listener keeps: some are reset, and afterwards all works. */
 void too_many(Session &s)
 {
 	constexpr std::size_t count = 400;
@@ -80,7 +80,7 @@ void too_many(Session &s)
 	alive_soon(s);
 }
 
-/* siw's listener died with a connection that ended before it was accepted. */
+/* siw's listener died if a connection ended before it was accepted. */
 void storm(Session &s, int count, const Octets &first, bool reset)
 {
 	for (int i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ void storm(Session &s, int count, const Octets &first, bool reset)
 	alive_soon(s);
 }
 
-/* Whole Requests fill the program's own backlog: it may refuse until it has caught up. */
+/* Whole Requests fill the program's backlog. It may refuse connections until it has caught up. */
 void request_storm(Session &s)
 {
 	try {
@@ -108,7 +108,7 @@ void request_storm(Session &s)
 	}
 }
 
-/* Good connections that end in the middle of everything. */
+/* Right connections that end at any time. */
 void short_lives(Session &s)
 {
 	constexpr int count = 40;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Cases on an established stream that are more than FPDUs and one answer: pieces
- * and pauses, reads in both directions, Terminates to the victim, ends in the
- * middle of things.
+ * Cases on an established stream that need more than FPDUs and one answer: data in pieces and
+ * with pauses, Reads in both directions, Terminates to the victim, and ends of the stream at
+ * any point.
  */
 #include <algorithm>
 #include <thread>
@@ -33,7 +33,7 @@ ReadRequest read_of(const Session &s, std::uint32_t size, std::uint64_t offset =
 
 /* Pieces ******************************************************************* */
 
-/* F2 in two TCP segments, for every place to cut it (case 65). */
+/* An FPDU in two TCP segments, cut at every place (case 65). */
 void split_everywhere(Session &s)
 {
 	constexpr std::uint32_t frame = 28;
@@ -55,7 +55,7 @@ void split_everywhere(Session &s)
 	s.check_end(order, {.receives_ok = frame - 1});
 }
 
-/* siw took a pad and CRC that come in pieces for a CRC error. */
+/* siw took a pad and CRC in pieces for a CRC error. */
 void pad_and_crc_in_pieces(Session &s)
 {
 	const Order order = s.order();
@@ -92,7 +92,7 @@ void everything_dribbled(Session &s)
 
 /* Reads of the victim's memory ********************************************* */
 
-/* The Read Response of @request, in segments; returns the data. */
+/* Receive the Read Response of @request, in segments. Return: the data. */
 Octets read_data(Connection &connection, const ReadRequest &request)
 {
 	Octets data;
@@ -121,7 +121,7 @@ void reads(Session &s)
 	std::uint32_t msn = 0;
 
 	for (const std::uint32_t size : {64U, 4096U, 1U, 100000U, 0U}) {
-		/* the sink is ours to understand: any value comes back */
+		/* only the requester knows the sink, so the victim returns any value */
 		const ReadRequest request = read_of(s, size, 11, 0xfffffffffff00000);
 
 		connection.send(fpdu(wire::read_request(++msn, request)));
@@ -170,9 +170,9 @@ void write_then_read(Session &s)
 }
 
 /*
- * More Read Requests than IRD while the responses are blocked: our window is
- * small and nothing is taken from it. What was asked for rightly may come, in
- * part, and then the Terminate at an FPDU boundary.
+ * More Read Requests than IRD while the responses are blocked: the window of this side is
+ * small, and no data is read. Responses to the allowed requests may come, in part, and then the
+ * Terminate at an FPDU boundary.
  */
 void reads_beyond_ird(Session &s)
 {
@@ -203,7 +203,7 @@ struct VictimReads {
 	ReadRequest request;
 };
 
-/* The victim has asked for read_size octets. */
+/* Wait until the victim has requested read_size octets. */
 VictimReads asked(Session &s, const Order &order)
 {
 	Connection connection = s.establish(order);
@@ -242,7 +242,7 @@ void good_response(Session &s)
 	s.check_end(order, {.receives_ok = 1});
 }
 
-/* A response that was changed is refused, and the Read ends in error. */
+/* A changed response must be refused, and the Read must complete with an error. */
 template <typename Change>
 void bad_response(Session &s, std::uint16_t code, std::size_t size, Change change)
 {
@@ -257,7 +257,7 @@ void bad_response(Session &s, std::uint16_t code, std::size_t size, Change chang
 	s.check_end(order, {.receives_ok = 1, .send_error = "response", .code = code});
 }
 
-/* Three reads more than the one, all answered; never more than ORD at a time. */
+/* Three more Reads, all answered. Never more than ORD at a time. */
 void reads_within_ord(Session &s)
 {
 	const Order order = s.order(8, victim::wish_read | victim::wish_reads);
@@ -304,7 +304,7 @@ std::function<void(Session &)> terminate_with(std::uint16_t code, std::string_vi
 	return [=](Session &s) { terminated(s, fpdu(wire::terminate(code)), error); };
 }
 
-/* Only the control word, with all three header bits: nothing behind may be read. */
+/* Only the control word, with all three header bits. The victim must not read beyond it. */
 void terminate_without_headers(Session &s)
 {
 	Segment g = wire::terminate(0x1100);
@@ -328,7 +328,7 @@ void graceful(Session &s)
 	s.check_end(order, {.receives_ok = 1});
 }
 
-/* The peer says no more, but has asked: it is answered. */
+/* The peer has sent FIN after its requests. They must be answered. */
 void fin_behind_requests(Session &s)
 {
 	const Order order = s.order();
@@ -377,7 +377,7 @@ Octets half_a_message()
 	return fpdu(g);
 }
 
-/* 60000 octets announced, few sent: they stay out of memory. */
+/* 60000 octets are announced and few are sent. These must not reach memory. */
 Octets half_a_write(const Session &s)
 {
 	const Target &target = s[victim::write];
@@ -387,7 +387,7 @@ Octets half_a_write(const Session &s)
 	return octets;
 }
 
-/* A whole message behind half of another does not make that whole. */
+/* A whole message behind half of another one does not complete that one. */
 void fin_between_messages(Session &s)
 {
 	const Target &target = s[victim::write];
@@ -406,7 +406,7 @@ void ends(Session &s, bool reset)
 	end_within(s, half_a_write(s), reset, {});
 }
 
-/* After the victim's Terminate we neither read nor end the stream. */
+/* After the victim's Terminate, this side neither reads nor ends the stream. */
 void peer_stays(Session &s)
 {
 	const Order order = s.order();
@@ -417,7 +417,7 @@ void peer_stays(Session &s)
 	s.check_alive();
 }
 
-/* The victim's responses cannot leave, and then there is an error as well. */
+/* The victim's responses are blocked when it must send a Terminate. */
 void peer_stays_blocked(Session &s)
 {
 	const Order order = s.order();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Terminates of every layer, type and code, and misshapen ones, to a victim with an
- * RDMA Read outstanding and to one without: what its program is told of them.
+ * Cases with Terminates of every layer, type and code, and with malformed ones. The victim has
+ * an outstanding RDMA Read or not. The cases check the events and completions of the victim's
+ * program.
  */
 #include <cstdio>
 #include <thread>
@@ -21,7 +22,7 @@ constexpr const char *request = "remote invalid request error";
 constexpr const char *operation = "remote operation error";
 constexpr const char *fatal = "local work queue catastrophic error";
 
-/* What the work request that the peer may have meant completes with. */
+/* The status with which the work request must complete that the Terminate names. */
 struct Told {
 	std::uint16_t code;
 	const char *status;
@@ -57,7 +58,7 @@ const Told table[] = {
 	{0x1204, request},
 	{0x1205, request},
 	{0x1206, request},
-	/* MPA, RFC 5044 8 and RFC 6581 9.3, also as other RNICs number its type */
+	/* MPA, RFC 5044 8 and RFC 6581 9.3, also with the error type of other RNICs */
 	{0x2001, operation},
 	{0x2002, operation},
 	{0x2003, operation},
@@ -69,7 +70,7 @@ const Told table[] = {
 	{0x2303, operation},
 	{0x2306, operation},
 	{0x2307, operation},
-	/* nobody's */
+	/* codes of no RFC */
 	{0x0300, operation},
 	{0x0f00, operation},
 	{0x0242, operation},
@@ -85,7 +86,7 @@ const Told table[] = {
 	{0xffff, operation},
 };
 
-/* The victim's RDMA Read is on its way; its Read Request. */
+/* Wait for the victim's RDMA Read. Return: its Read Request. */
 Segment wait_for_read(Connection &connection)
 {
 	connection.send(fpdu(wire::send(1, "")));
@@ -96,8 +97,8 @@ Segment wait_for_read(Connection &connection)
 }
 
 /*
- * That Terminate ends the stream with not an octet more, and the completion has that
- * status and code; without one the program is told by an event.
+ * The Terminate must end the stream without another octet. The completion must have that status
+ * and code. Without a work request the program must get an event.
  */
 template <typename Make>
 void terminated(Session &s, bool with_read, std::uint16_t code, std::string_view status, Make make)
@@ -148,7 +149,7 @@ void every_code(Session &s, bool with_read)
 	require(wrong.empty(), wrong);
 }
 
-/* With the headers of the segment that it is about, as RFC 5040 figure 10 has it. */
+/* A Terminate with the headers of the refused segment (RFC 5040 figure 10). */
 void with_headers(Session &s)
 {
 	terminated(s, true, 0x0101, access, [](const Segment &asked) {
@@ -162,9 +163,9 @@ void with_headers(Session &s)
 }
 
 /*
- * What a victim sends that waits for the answer to its Read, so that none of it is
- * complete: the Read Request, Immediate Data and its Send, a Write and its Immediate
- * Data, a Send and a Write of several segments.
+ * Messages of a victim that waits for the answer to its Read, so that none of its requests is
+ * complete: the Read Request, Immediate Data and its Send, a Write and its Immediate Data, a
+ * Send and a Write of several segments.
  */
 constexpr std::uint16_t wishes_all = victim::wish_read | victim::wish_imm | victim::wish_large;
 enum : int { the_read, the_send_imm, the_write_imm, the_send, the_write, requests, nobody = -1 };
@@ -181,7 +182,7 @@ std::vector<Segment> receive_all(Connection &connection)
 	return all;
 }
 
-/* The work request that a segment of receive_all() is of. */
+/* The work request to which a segment of receive_all() belongs. */
 int sender_of(const Segment &g)
 {
 	if (g.tagged)
@@ -192,8 +193,8 @@ int sender_of(const Segment &g)
 }
 
 /*
- * A Terminate that reports the segment that @choose makes of them ends the work request
- * that it says, or none, and flushes the others.
+ * Send a Terminate about a segment that @choose makes of these messages. It must end the work
+ * request that @choose names, or none, and flush the others.
  */
 template <typename Choose> void blames(Session &s, Choose choose, std::uint8_t bits = md)
 {
@@ -223,7 +224,7 @@ template <typename Choose> void blames(Session &s, Choose choose, std::uint8_t b
 		what + end.all());
 }
 
-/* Each segment that they sent. */
+/* Segments of each work request. */
 void names_request(Session &s)
 {
 	std::size_t count = 1;
@@ -235,7 +236,10 @@ void names_request(Session &s)
 			return all[i];
 		});
 	require(count >= 9, std::to_string(count) + " segments");
-	/* siw's Read Requests have their length where the MSN belongs; the sink tells */
+	/*
+	 * siw's Read Requests have their length where the MSN belongs: the sink identifies the
+	 * Read
+	 */
 	blames(
 		s,
 		[](const std::vector<Segment> &all, int &blamed) {
@@ -248,7 +252,7 @@ void names_request(Session &s)
 		mdr);
 }
 
-/* And what is none of theirs, made of the last of them or of the first. */
+/* Segments of no work request, made from the last segment or the first. */
 void names_nobody(Session &s)
 {
 	const auto change = [&](std::size_t which, auto apply) {
@@ -260,12 +264,17 @@ void names_nobody(Session &s)
 		});
 	};
 
-	/* of the Write: one octet behind it and before it, another STag, a Read Response */
+	/*
+	 * instead of the Write: one octet behind it and before it, another STag, a Read
+	 * Response
+	 */
 	change(1, [](Segment &g) { g.to = victim::large_to + victim::large_size; });
 	change(1, [](Segment &g) { g.to = victim::large_to - 1; });
 	change(1, [](Segment &g) { g.stag++; });
 	change(1, [](Segment &g) { g.opcode = wire::op_read_response; });
-	/* of the Read Request: another of its queue, and a Send that was never sent */
+	/*
+	 * instead of the Read Request: another MSN of its queue, and a Send that was never sent
+	 */
 	change(0, [](Segment &g) { g.msn = 2; });
 	blames(
 		s,
@@ -282,8 +291,8 @@ void names_nobody(Session &s)
 }
 
 /*
- * The victim may send nothing before it has heard from us, so of the Send that it has
- * posted there is nothing to refuse.
+ * The victim may send nothing before this side's first FPDU. So there is nothing to refuse of
+ * the Send that it has posted.
  */
 void before_any_request(Session &s)
 {
@@ -301,7 +310,7 @@ void before_any_request(Session &s)
 		end.all());
 }
 
-/* Header bits that are not what follows: the code counts, nothing else is believed. */
+/* Header bits without the headers: the code counts, and the rest is ignored. */
 void wrong_header_bits(Session &s)
 {
 	for (unsigned int bits = 0; bits < 256; bits += 0x10) {
@@ -314,13 +323,13 @@ void wrong_header_bits(Session &s)
 				g.payload.resize(g.payload.size() + more, 0xee);
 				return g;
 			});
-			if (bits & 0x10) /* reserved: once is enough */
+			if (bits & 0x10) /* a reserved bit: one size is enough */
 				break;
 		}
 	}
 }
 
-/* One that cannot be a Terminate is an error of the peer like any other. */
+/* A malformed Terminate is refused like any other wrong message. */
 void refused(Session &s, std::uint16_t code, std::size_t size)
 {
 	const Order order = s.order(8, victim::wish_read);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_chardev ADDRESS: checks of /dev/krdma by its ABI alone.
- * krdma_chardev -v ADDRESS: traffic until somebody ends it, with everything open.
- * krdma_chardev -p ADDRESS: private data of all lengths, in the MPA revision in use.
- * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and then sees what is left.
- * krdma_chardev -e ADDRESS: the codes of asynchronous events of a context, one a line, until
- * somebody ends it; what cannot be read for want of memory is read later.
- * krdma_chardev -c ADDRESS: after a line of input, up to 4096 requests that are rejected and
- * kept; the next line ends it.
- * krdma_chardev -i ADDRESS: until somebody ends it, eight threads in the SCHED_IDLE class make
- * connections to themselves, on the last CPU, where another thread computes.
- * krdma_chardev -l ADDRESS: connects to itself for ten seconds; the longest time that it took in
- * ms.
- * krdma_chardev -t ADDRESS: closes files with few and with many endpoints: each of them takes
- * about the same time.
+ * krdma_chardev ADDRESS: checks of /dev/krdma with its ABI alone.
+ * krdma_chardev -v ADDRESS: traffic with all kinds of objects, until the program is killed.
+ * krdma_chardev -p ADDRESS: private data of all lengths, with the MPA revision in use.
+ * krdma_chardev -r ADDRESS: waits until its RNIC is gone, and checks what is left.
+ * krdma_chardev -e ADDRESS: prints the codes of a context's asynchronous events, one a line,
+ *	until the program is killed. If a read fails for want of memory, it is repeated.
+ * krdma_chardev -c ADDRESS: after a line of input, makes up to 4096 requests, rejects and keeps
+ *	them. The next line ends the program.
+ * krdma_chardev -i ADDRESS: until the program is killed, eight threads of the SCHED_IDLE class
+ *	connect to themselves on the last CPU, on which another thread computes.
+ * krdma_chardev -l ADDRESS: connects to itself for ten seconds, and prints the longest time of a
+ *	connection in ms.
+ * krdma_chardev -t ADDRESS: closes files with few and with many endpoints, and checks that the time
+ *	for each endpoint is about the same.
  *
- * ADDRESS is an RNIC's of this namespace.
+ * ADDRESS belongs to an RNIC of this namespace.
  */
 #include <algorithm>
 #include <array>
@@ -70,7 +70,7 @@ void victim(const char *address)
 	Memory from{file, ctx.pd, 1 << 20, rights}, to{file, ctx.pd, 1 << 20, rights};
 	const std::array out{from.sge(0, 1 << 20)};
 
-	/* one that is asked for and never answered */
+	/* a request that is never answered */
 	start_connect(file, make_qp(file, ctx).handle, listener.local);
 	std::puts("ready");
 	std::fflush(stdout);
@@ -132,7 +132,7 @@ void removal(const char *address)
 	file.expect_nothing();
 }
 
-/* one that can be read now */
+/* a record that can be read now */
 bool print_event(const File &file)
 {
 	krdma_event event{};
@@ -176,7 +176,7 @@ bool line_waits()
 
 void keep_rejected(const char *address)
 {
-	/* opened behind the line: whose group that is counts */
+	/* opened after the line of input: the memory cgroup of that time counts */
 	await_line();
 	const File server, client;
 	const Context ctx{server, address}, client_ctx{client, address};
@@ -196,8 +196,8 @@ void keep_rejected(const char *address)
 }
 
 /*
- * Connections to itself, one after the other, with the same queue pairs: the kernel charges
- * each object that is made under one mutex of the whole host (rdmacg_mutex).
+ * Connect to itself again and again with the same queue pairs. New objects would wait for
+ * rdmacg_mutex, which the whole host shares.
  */
 class Connections {
 public:
@@ -206,7 +206,7 @@ public:
 		  client_{make_qp(file_, ctx_)}, server_{make_qp(file_, ctx_)}
 	{}
 
-	/* from its making to its end, as a user does it who cleans up */
+	/* from connecting to the end, like a program that cleans up */
 	void next() const
 	{
 		const Ends ends{file_, client_, server_, listener_};
@@ -300,7 +300,7 @@ void longest_connect(const char *address)
 		    count);
 }
 
-/* microseconds that the end of a file with so many endpoints takes, for each of them */
+/* Close a file with so many endpoints. Return: microseconds for each endpoint. */
 double time_of_end(const char *address, unsigned int count)
 {
 	using Clock = std::chrono::steady_clock;

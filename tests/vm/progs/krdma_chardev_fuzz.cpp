@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_chardev_fuzz [OPTION...] ADDRESS: threads that give /dev/krdma random commands of
- * its grammar (chardev_grammar.hpp). Each kind of field has its own values, mostly ones that
- * mean something; handles are mostly such as there are; some octets, sizes and numbers are
- * wrong. In between they read, map, duplicate and close files under each other's hands, and
- * fork. ADDRESS is an RNIC's of this namespace.
+ * krdma_chardev_fuzz [OPTION...] ADDRESS: threads send random commands of the grammar
+ * (chardev_grammar.hpp) to /dev/krdma. Each kind of field has its own values. Most of these
+ * are valid. Most handles exist. Some bytes, sizes and numbers are wrong. Between commands,
+ * the threads read, map, duplicate and close files that other threads use, and fork. ADDRESS
+ * belongs to an RNIC of this namespace.
  *
- *	--seed N	of the threads' random numbers (the order between threads is chance)
- *	--seconds N	how long
- *	--marker FD	an open trace_marker, told of each command: with ftrace_dump_on_oops the
- *			last of them are in the log of a kernel that dies
- *	--any		a command that never succeeds is no failure: the RNIC goes meanwhile
+ *	--seed N	seed of the random numbers (the order between threads is not fixed)
+ *	--seconds N	duration
+ *	--marker FD	an open trace_marker, to which each command is written. With
+ *			ftrace_dump_on_oops the log of a kernel that dies has the last of them.
+ *	--any		a command that never succeeds is no failure, because the RNIC goes
  *
- * It fails when the kernel complains (its taint) or a thread hangs, and shows the last
- * commands then; and when one of the commands, or a region of a dma-buf, has never succeeded.
+ * The program fails if the kernel is tainted or a thread hangs. Then it prints the last
+ * commands. It also fails if a command, or a region of a dma-buf, has never succeeded.
  */
 #include <algorithm>
 #include <array>
@@ -62,7 +62,7 @@ struct Options {
 
 /* What all processes know, in memory that they share *********************** */
 
-/** struct Entry - a command that was given; result -1: it has not answered */
+/** struct Entry - a command that was sent; result -1: it has not returned */
 struct Entry {
 	std::uint64_t number;
 	std::uint32_t command;
@@ -91,7 +91,7 @@ Common &make_common()
 	return *new (at) Common{};
 }
 
-/* bad page, oops, warning, lockup: what it can complain of (Documentation: tainted kernels) */
+/* taint bits of bad page, oops, warning, lockup (Documentation: tainted kernels) */
 unsigned long taint()
 {
 	constexpr unsigned long mask = 1UL << 5 | 1UL << 7 | 1UL << 9 | 1UL << 14;
@@ -139,7 +139,7 @@ void print_last(const Common &common)
 
 /* Files, and the objects that they have ************************************ */
 
-/** class Slot - a file that all threads use, and close */
+/** class Slot - a file that all threads use and close */
 class Slot {
 public:
 	Slot() : fd_{open()}
@@ -153,13 +153,13 @@ public:
 	Slot(Slot &&) = delete;
 	Slot &operator=(Slot &&) = delete;
 
-	/* it may be closed, or another file's, when it is used */
+	/* when it is used, it may be closed, or the number of another file */
 	[[nodiscard]] int fd() const
 	{
 		return fd_;
 	}
 
-	/* its objects go when the last call in progress has ended */
+	/* the objects end when the last call in progress has ended */
 	void reopen()
 	{
 		const int old = fd_.exchange(open());
@@ -173,7 +173,7 @@ public:
 		::close(old);
 	}
 
-	/* the same file by another number */
+	/* another descriptor of the same file */
 	void duplicate()
 	{
 		const int fresh = ::dup(fd_);
@@ -182,7 +182,7 @@ public:
 			::close(fd_.exchange(fresh));
 	}
 
-	/* the handle that has no place any more, or 0 */
+	/* Return: the handle that has no room any more, or 0. */
 	std::uint32_t add(Object type, std::uint32_t handle)
 	{
 		const std::lock_guard guard{lock_};
@@ -205,7 +205,7 @@ public:
 			std::erase(handles, handle);
 	}
 
-	/* 0: none. @n: which, the newest first. */
+	/* Return: a handle, or 0 for none. @n: which one, counted from the newest. */
 	std::uint32_t find(Object type, std::size_t n)
 	{
 		const std::lock_guard guard{lock_};
@@ -264,12 +264,15 @@ int make_dmabuf()
 	return fd;
 }
 
-/** class Shared - what the threads of a process know */
+/** class Shared - state that the threads of a process share */
 class Shared {
 public:
 	Shared(const Options &options, Common &common) : options{options}, common{common}
 	{
-		/* alone, far from anything: a region may be larger, and is written to */
+		/*
+		 * a separate mapping, far from others: a region may exceed it, and is written
+		 * to
+		 */
 		void *all = ::mmap(nullptr, 2 * guard + memory_size, PROT_NONE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -314,7 +317,7 @@ private:
 
 /* A thread ***************************************************************** */
 
-/** struct Call - a command as it is given */
+/** struct Call - a command with its structure */
 struct Call {
 	std::size_t command = 0;
 	unsigned long number = 0;
@@ -363,10 +366,10 @@ private:
 		const auto type =
 			wrong ? static_cast<Object>(below(objects)) : static_cast<Object>(arg);
 
-		/* none is an answer, too: no SRQ, no window */
+		/* 0 is a valid value, too: no SRQ, no window */
 		if (type == Object::srq && chance(60))
 			return 0;
-		/* the newest ones are likely to be of one context, and to work */
+		/* the newest handles are likely to belong to one context, and to work together */
 		return slot.find(type, chance(70) ? 0 : below(24));
 	}
 
@@ -401,10 +404,10 @@ private:
 		return random_();
 	}
 
-	/* a dma-buf, no dma-buf, nobody's */
+	/* a dma-buf, another file, a closed descriptor */
 	std::uint64_t descriptor(Slot &slot)
 	{
-		/* more than a process may have */
+		/* a number above the limit of descriptors */
 		constexpr std::uint64_t closed = 1 << 20;
 
 		if (chance(80))
@@ -446,12 +449,12 @@ private:
 		case Kind::fd:
 			return descriptor(slot);
 		default:
-			/* what must be zero, or is not read */
+			/* a field that must be zero, or is not read */
 			return chance(97) ? 0 : random_();
 		}
 	}
 
-	/* in this thread's memory, so that it means something mostly */
+	/* mostly in this thread's memory, so that it is valid */
 	std::uint64_t work_requests(Slot &slot)
 	{
 		for (auto &wr : wrs_) {
@@ -477,7 +480,7 @@ private:
 		return chance(97) ? reinterpret_cast<std::uintptr_t>(wrs_.data()) : pointer();
 	}
 
-	/* mostly this host's, with the port of a listener or none */
+	/* mostly addresses of this host, with the port of a listener or none */
 	krdma_addr address()
 	{
 		krdma_addr addr{};
@@ -497,7 +500,7 @@ private:
 	{
 		static constexpr std::array<std::uint32_t, 6> odd{0, 8, 16, 24, 56, 512};
 
-		/* as a slow context has them, as the user library does, or else */
+		/* sizes of a slow context, of the user library, or others */
 		if (chance(55))
 			return {};
 		if (chance(80))
@@ -524,7 +527,7 @@ private:
 		}
 	}
 
-	/* its start is an octet of the dma-buf then; mostly it and the end are in there */
+	/* start is an offset in the dma-buf; mostly the range is inside of it */
 	void aim_at_dmabuf(Call &call)
 	{
 		auto cmd = as<krdma_mr>(call);
@@ -533,13 +536,13 @@ private:
 			return;
 		cmd.start = below(dmabuf_size);
 		cmd.length = 1 + below(dmabuf_size + dmabuf_size / 8 - cmd.start);
-		/* it has no private octets */
+		/* REREGISTER of a dma-buf has no private bytes */
 		if (chance(90))
 			cmd.priv = {};
 		std::memcpy(call.octets.data(), &cmd, sizeof(cmd));
 	}
 
-	/* shorter, longer, zero or not behind the end */
+	/* shorter or longer, with zeros or other values behind the end */
 	std::uint32_t wrong_size(const Command &c, Call &call)
 	{
 		static constexpr std::array<std::uint32_t, 6> odd{0, 3, 4, 4096, 4097, ~0U};
@@ -566,7 +569,7 @@ private:
 		std::memcpy(call.octets.data(), &size, sizeof(size));
 		while (chance(4))
 			call.octets[4 + below(c.size - 4)] = static_cast<std::byte>(random_());
-		/* another direction, size or letter */
+		/* another direction, size or letter in the number */
 		if (below(300) == 0)
 			call.number ^= 1UL << below(32);
 	}
@@ -645,7 +648,7 @@ private:
 			(void)::ioctl(slot.fd(), KRDMA_IOC_DESTROY, &cmd);
 	}
 
-	/* what the provider's answer says of rings: pairs of offset and size come first */
+	/* the rings in the provider's answer: pairs of offset and size come first */
 	void note_rings(Slot &slot, const Call &call, std::uint32_t offset)
 	{
 		krdma_private priv{};
@@ -688,7 +691,7 @@ private:
 
 	/* In between */
 
-	/* what a program does first, so that there is something to be wrong with */
+	/* the first calls of a normal program, so that there are objects to use */
 	void build(Slot &slot)
 	{
 		try {
@@ -753,7 +756,9 @@ private:
 		if (at == MAP_FAILED)
 			return;
 		shared_.common.maps++;
-		/* a ring that another program's library would not write so; mostly its head */
+		/*
+		 * write values into a ring that a library would not write; mostly into its head
+		 */
 		for (int i = 0; i < 20; i++)
 			static_cast<volatile std::uint32_t *>(
 				at)[chance(50) ? below(34) : below(octets / 4)] =
@@ -765,8 +770,8 @@ private:
 	}
 
 	/*
-	 * Another process with the same files and memory, which goes on for a while. It takes
-	 * no lock: another thread may have had that.
+	 * Fork a process with the same files and memory, which goes on for a while. It takes no
+	 * lock, because another thread may have held the lock at the fork.
 	 */
 	void fork_one(Slot &slot)
 	{
@@ -844,7 +849,7 @@ void fuzz(const Options &options, Common &common, Clock::time_point end)
 		thread.join();
 }
 
-/* its status; fails when it goes on for long after @end */
+/* Return: the status of the process. Fails if it runs for long after @end. */
 int wait_for(pid_t child, Clock::time_point end)
 {
 	int status = 0;
@@ -860,8 +865,8 @@ int wait_for(pid_t child, Clock::time_point end)
 }
 
 /*
- * In a child: an address that is changed at random may be one of the program's own, and
- * what the kernel then writes there, as it was told, may end it. Return: it ran to the end.
+ * Run in a child: a random address may be an address of the program itself, and the kernel's
+ * write there may end the program. Return: the child ran to its end.
  */
 bool fuzz_in_child(const Options &options, Common &common, Clock::time_point end)
 {
@@ -884,7 +889,10 @@ bool fuzz_in_child(const Options &options, Common &common, Clock::time_point end
 	return !WIFSIGNALED(status);
 }
 
-/* how often each command was given and succeeded; the number of those that never did */
+/*
+ * Print how often each command was sent and succeeded. Return: the number of commands that
+ * never succeeded.
+ */
 unsigned int print_counts(const Common &common)
 {
 	unsigned int never = 0;
@@ -916,7 +924,7 @@ int run(const Options &options, Common &common)
 	int lost = 0;
 
 	std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
-	/* another seed: the same would end at the same place, maybe at once */
+	/* another seed, because the same one would end at the same place */
 	for (; !fuzz_in_child(now, common, end); now.seed++)
 		lost++;
 	const unsigned int never = print_counts(common);

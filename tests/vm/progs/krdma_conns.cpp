@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server with many connections at once. On each the client sends
- * pseudo-random data of its own, the server compares it and answers with other
- * data, which the client compares. Then all connections rest until a file
- * exists, and end: as one wants, or because the network does not work any more,
- * which takes every posted work request with it. Exit status 0 only if all was
- * right on this side.
+ * Client and server with many connections at a time. On each connection the client sends its
+ * own pseudo-random data. The server compares the data and answers with other data, which the
+ * client compares. Then all connections rest until a file exists, and end. They end because
+ * one side wants it, or because the network does not work any more. Both ways must complete
+ * every posted work request. The exit status is 0 only if this side found no fault.
  *
- * The number of a connection goes in the private data, behind it what fills
- * that up; the server checks all of it and answers with the same.
+ * The private data has the number of the connection and is filled up to its full length. The
+ * server checks all of it and answers with the same data.
  */
 #include <algorithm>
 #include <array>
@@ -41,7 +40,7 @@ using rdma::require_eq;
 using Events = rdma::Owned<rdma_event_channel, rdma_destroy_event_channel>;
 using Id = rdma::Owned<rdma_cm_id, rdma_destroy_id>;
 
-/* what a connection is about to end by */
+/* how the connections will end */
 enum class End : std::uint8_t { disconnect, silence, stalled_sends };
 
 struct Options {
@@ -50,18 +49,18 @@ struct Options {
 	const char *hold = nullptr; /* file to wait for */
 	std::size_t connections = 1;
 	std::size_t size = 4096;
-	std::size_t window = 64; /* connections that may be on their way */
+	std::size_t window = 64; /* number of connections that may be set up at a time */
 	std::size_t private_data = sizeof(std::uint32_t);
 	int tos = -1;
 	End end = End::disconnect;
 	bool server = false;
 	bool qps_alone = false;
-	bool empty_send = false; /* to the server, before all others */
+	bool empty_send = false; /* an empty Send to the server, before all others */
 };
 
 constexpr std::size_t stalled_sends = 64;
 
-/* private data of a connection: its number, and a filling that depends on it */
+/* private data of a connection: its number, and a pattern that depends on the number */
 std::vector<std::uint8_t> private_data(std::uint32_t number, std::size_t length)
 {
 	std::vector<std::uint8_t> data(length);
@@ -123,7 +122,7 @@ public:
 		fcntl(events_->fd, F_SETFL, O_NONBLOCK);
 	}
 
-	/* as many queue pairs that rest unconnected, for what one of them costs */
+	/* make as many unconnected queue pairs, to measure the memory of one */
 	void run_qps()
 	{
 		std::vector<rdma::Qp> qps;
@@ -210,7 +209,7 @@ private:
 		return owner;
 	}
 
-	/* client: as many as the window allows */
+	/* client: begin connections up to the window */
 	void start_some()
 	{
 		while (started_ < (options_.qps_alone ? 1 : options_.connections) &&
@@ -239,7 +238,7 @@ private:
 		return ref;
 	}
 
-	/* the QP of a connection, on a PD, CQ and region that all share */
+	/* the QP of a connection; PD, CQ and region are shared by all */
 	void make_qp(Link &link)
 	{
 		if (!memory_) {
@@ -315,7 +314,7 @@ private:
 		post_send(link);
 	}
 
-	/* data of the peer: compare it, and answer */
+	/* the peer's data: compare it and answer */
 	void received(Link &link, const ibv_wc &wc)
 	{
 		const std::array pieces{pattern::Piece{0, options_.size}};
@@ -329,7 +328,7 @@ private:
 		require_eq(std::size_t{wc.byte_len}, options_.size, "octets received");
 		const std::size_t at = pattern::mismatch(data, pieces, seed(link, options_.server));
 		require(at == data.size(), "data of a connection");
-		/* for what comes, or to be flushed */
+		/* post a receive for the next message, or to be flushed */
 		post_recv(link);
 		if (options_.server)
 			send_data(link);
@@ -462,7 +461,7 @@ private:
 		}
 	}
 
-	/* every connection ends, and everything that is posted completes */
+	/* all connections end, and all posted requests complete */
 	void finish()
 	{
 		finishing_ = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A peer that speaks iWARP over plain TCP, rightly and wrongly, and compares
- * every octet of the answers. Against a krdma_victim that listens, or one that
- * connects (--listen); both print into a file that this program reads.
+ * A peer that speaks iWARP over plain TCP, rightly and wrongly, and compares every octet of
+ * the answers. It attacks a krdma_victim that listens, or one that connects (--listen). The
+ * victim prints into a file, which this program reads.
  */
 #include <iostream>
 #include <map>
@@ -45,7 +45,7 @@ class Tally {
 public:
 	explicit Tally(std::string only) : only_{std::move(only)}
 	{}
-	/* @run: the case; a Failure is its verdict */
+	/* @run: the case; a Failure means that it failed */
 	template <typename Run>
 	void run(const std::string &name, const std::string &source, Run run)
 	{

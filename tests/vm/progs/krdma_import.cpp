@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two processes that share an open device: the owner passes its file descriptor by a
- * socket, the importer sends out of the owner's region and receives into it, with a
- * queue pair of its own in the owner's protection domain. Who ends first is another
- * one in each scene, and both are forked before anything touches a device.
+ * Two processes share an open device. The owner passes its file descriptor through a socket.
+ * The importer sends from the owner's region and receives into it, with its own queue pair in
+ * the owner's protection domain. In each scene another process ends first. Both processes are
+ * forked before any device is used.
  */
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ using Device = rdma::Owned<ibv_context, ibv_close_device>;
 using ImportedPd = rdma::Owned<ibv_pd, ibv_unimport_pd>;
 using ImportedMr = rdma::Owned<ibv_mr, ibv_unimport_mr>;
 
-/** struct Offer - what the owner says beside the descriptor */
+/** struct Offer - the owner's message with the descriptor */
 struct Offer {
 	std::uint32_t pd;
 	std::uint32_t mr;
@@ -54,7 +54,7 @@ std::byte pattern(std::size_t i)
 	return static_cast<std::byte>(i * 7 + i / 251);
 }
 
-/* the other process says so, or ends */
+/* wait until the other process writes a byte or ends */
 void expect(int socket, char wanted)
 {
 	char got = 0;
@@ -110,7 +110,7 @@ struct Owner {
 	rdma::Memory memory;
 };
 
-/** struct Importer - the other process, with a connected queue pair of its own */
+/** struct Importer - the other process, with its own connected queue pair */
 struct Importer {
 	Importer(const char *address, int socket)
 		: device{must(ibv_import_device(take_fd(socket, offer)), "ibv_import_device")},
@@ -158,7 +158,7 @@ struct Importer {
 		return {offer.address + offset, static_cast<std::uint32_t>(length), mr->lkey};
 	}
 
-	/* out of the region, whose octets this process cannot see, to the peer */
+	/* send from the owner's region, which this process cannot read, to the peer */
 	void send_all()
 	{
 		rdma::Memory sink{peer->pd(), region_size, IBV_ACCESS_LOCAL_WRITE};
@@ -181,7 +181,7 @@ struct Importer {
 			require(sink.data()[i] == pattern(i), "octets of the owner's region");
 	}
 
-	/* into the region: a Write of the peer, and a Send that it receives */
+	/* receive into the region: a Write of the peer, and a Send */
 	void fill()
 	{
 		rdma::Memory source{peer->pd(), half, IBV_ACCESS_LOCAL_WRITE, written};
@@ -201,7 +201,7 @@ struct Importer {
 		rdma::require_status(peer->sends.wait(), IBV_WC_SUCCESS, "Send of the peer");
 	}
 
-	/* the peer reads back what fill() brought */
+	/* the peer reads back the data of fill() */
 	void check_by_reading()
 	{
 		rdma::Memory sink{peer->pd(), region_size, IBV_ACCESS_LOCAL_WRITE};
@@ -233,7 +233,7 @@ void owner_who_stays(const char *address, int socket)
 	expect(socket, 'd');
 	owner.check_what_came();
 	expect_end(socket);
-	/* all that the importer had is gone, and nothing of the owner's */
+	/* all objects of the importer are gone, and none of the owner's */
 	const rdma::Memory another{owner.pd.get(), 5000, rdma::all_access};
 	owner.memory.deregister();
 }
@@ -252,7 +252,7 @@ void owner_who_ends(const char *address, int socket)
 	const Owner owner{address, socket};
 
 	expect(socket, 'i');
-	/* as a program that crashes */
+	/* as in a program that crashes */
 	_exit(0);
 }
 
@@ -275,7 +275,7 @@ void owner_left_alone(const char *address, int socket)
 	expect_end(socket);
 	owner.check_what_came();
 	owner.memory.deregister();
-	/* the queue pair of the dead process lives until the last one closes the device */
+	/* the queue pair of the dead process lives until the last process closes the device */
 	ibv_pd *pd = owner.pd.release();
 	require_eq(ibv_dealloc_pd(pd), EBUSY, "dealloc of a domain with a queue pair");
 }
@@ -322,7 +322,7 @@ struct Scene {
 	const char *name;
 	void (*owner)(const char *address, int socket);
 	void (*importer)(const char *address, int socket);
-	int importer_signal; /* that the importer dies of */
+	int importer_signal; /* the signal that kills the importer */
 };
 
 constexpr std::array scenes{

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What memory itself can do, for "make bench": copies from one buffer to another,
- * as often as asked for, and prints a line for each length: octets, copies, and
- * 10^6 octets a second. Both buffers were touched before; -b gives how many
- * messages they hold, as a program with that many messages under way would have.
- * -w copies by words of eight octets, eight at a time, as the kernel does on a CPU
- * without fast "rep movsb"; libc uses vector registers, which the kernel does not.
+ * The speed of memory, for "make bench". The program copies from one buffer to another, a
+ * given number of times, and prints a line for each length: bytes, copies, and 10^6 bytes a
+ * second. Both buffers were touched before.
+ *
+ * -b gives the number of messages that the buffers hold, as in a program with that many
+ * outstanding messages. -w copies by words of eight bytes, eight at a time, as the kernel does
+ * on a CPU without fast "rep movsb". libc uses vector registers. The kernel does not.
  */
 #include <chrono>
 #include <cstdio>
@@ -53,13 +54,13 @@ Options parse(int argc, char **argv)
 	return options;
 }
 
-/* the compiler must not know that nobody reads what was copied */
+/* keeps the compiler from removing the copy */
 void used(const void *memory)
 {
 	asm volatile("" : : "r"(memory) : "memory");
 }
 
-/* what arch/x86/lib/copy_user_64.S does for each 64 octets */
+/* the code of arch/x86/lib/copy_user_64.S for each 64 bytes */
 void copy_words(char *to, const char *from, std::size_t size)
 {
 	constexpr std::size_t step = 64;

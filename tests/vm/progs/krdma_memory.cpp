@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the verbs that are about memory: RDMA Reads into several elements,
- * regions of all kinds, memory windows, refusals, the end of an STag in use.
+ * Checks of the verbs about memory: RDMA Reads into several elements, regions of all kinds,
+ * memory windows, refusals, the end of an STag in use.
  */
 #include "checks.hpp"
 

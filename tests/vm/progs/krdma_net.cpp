@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // The network stack interface of /dev/krdma from the command line, for cases that compare it with
-// what iproute2 says.
+// iproute2.
 //
-// locals DST: the addresses that reach DST, "ADDRESS IFINDEX RNIC" each.
-// route DST [src A] [oif N]: "src A via A|- ifindex N mtu N local 0|1 rnic N".
-// neigh ADDR N [ask|watch]: "state S lladdr L|-", and the event or the events that follow.
-// port ADDR PORT [hold]: "port N"; hold reserves it until the program is killed.
+// locals DST: prints the addresses that reach DST, "ADDRESS IFINDEX RNIC" a line.
+// route DST [src A] [oif N]: prints "src A via A|- ifindex N mtu N local 0|1 rnic N".
+// neigh ADDR N [ask|watch]: prints "state S lladdr L|-", and then the event or events.
+// port ADDR PORT [hold]: prints "port N"; hold reserves the port until the program is killed.
 // socket ADDR PORT [reuse] [reuseport] [listen] [hold]: the same with a socket of the host.
-// monitor MASK: events, one a line, until the program is killed.
-// mib: "NAME VALUE" each.
-// refusals: commands that must be refused.
+// monitor MASK: prints events, one a line, until the program is killed.
+// mib: prints "NAME VALUE" a line.
+// refusals: tries commands that must be refused.
 //
-// An address is A, or A%IFINDEX when it is a link-local one. An error is "errno NAME", and
-// status 1.
+// An address is A, or A%IFINDEX if it is link-local. After an error the program prints
+// "errno NAME", and its exit status is 1.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <krdma/krdma-abi.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server that move pseudo-random data by Send, RDMA Write and RDMA
- * Read in both directions, in many sizes, from and to unaligned scattered
- * memory, and compare every octet of the target, also around the data.
- * Exit status 0 only if all was right on this side.
+ * Client and server that move pseudo-random data by Send, RDMA Write and RDMA Read in both
+ * directions and in many sizes. Source and target are unaligned and scattered. Every byte of
+ * the target is compared, and the bytes around it, too. The exit status is 0 only if this side
+ * found no fault.
  *
- * Both sides walk through the same list of steps. In each one side is active
- * and moves the data, the other is passive:
+ * Both sides go through the same list of steps. In each step one side is active and moves the
+ * data. The other side is passive:
  *
  *	passive			active
- *	  Ready ----------------->		Send: room is posted; else: memory
+ *	  Ready ----------------->		Send: a receive is posted; else: memory
  *	  <------------ Send, Write, or Read
  *	  <----------------- Done		not after a Send
  *
- * A receive for the message that a side gets next is always posted before the
- * peer can know that it may send it: iWARP has no retry for that.
+ * A receive for a message is always posted before the peer can know that it may send the
+ * message, because iWARP has no retry.
  */
 #include <algorithm>
 #include <array>
@@ -43,10 +43,10 @@ struct Step {
 	bool client_active;
 	std::size_t size;
 	std::size_t active_sges;
-	std::size_t passive_sges; /* of a receive; remote memory is in one piece */
+	std::size_t passive_sges; /* pieces of a receive; remote memory is contiguous */
 };
 
-/* what a passive side tells */
+/* the message of the passive side */
 struct Ready {
 	std::uint64_t address;
 	std::uint32_t rkey;
@@ -58,7 +58,7 @@ struct Options {
 	const char *port = "7174";
 	std::size_t max_size = std::size_t{64} << 20;
 	bool server = false;
-	bool no_empty = false; /* what siw stumbles over: see docs/interop.md */
+	bool no_empty = false; /* siw fails with empty elements, see docs/interop.md */
 };
 
 constexpr std::array<std::size_t, 10> sizes{
@@ -78,7 +78,7 @@ std::vector<Step> make_steps(const Options &options, std::size_t max_sge, std::s
 				continue;
 			const std::size_t most = op == Op::read ? max_read_sge : max_sge;
 
-			/* the client sends first: a responder may have to wait for that */
+			/* the client sends first, because a responder must wait for that */
 			for (bool client_active : {false, true}) {
 				steps.push_back({op, client_active, size, most, max_sge});
 				if (size >= big)
@@ -332,7 +332,7 @@ std::size_t run(const Options &options)
 
 		runner.side().accept();
 		const std::size_t steps = runner.run();
-		/* the client ends the connection, so that no answer of ours is lost */
+		/* the client ends the connection, so that no answer is lost */
 		runner.side().wait_for_disconnect();
 		return steps;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of queues: new sizes under load, events and their moderation, the
- * states of a queue pair, flushing, and what a full completion queue does. Each
- * on its own, one line for each; the last line is the verdict.
+ * Checks of queues: new sizes under load, events and their moderation, the states of a queue
+ * pair, flushing, and a full completion queue. The output has one line for each check. The
+ * last line is the verdict.
  */
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ void expect_in_order(rdma::Queue &queue, std::uint64_t first, std::uint64_t n)
 	require(!queue.poll(), "a completion too many");
 }
 
-/* n messages whose completions wait at the server when it returns */
+/* send n messages, whose completions wait at the server on return */
 void leave_waiting(Link &link, std::uint64_t first, std::uint64_t n)
 {
 	for (std::uint64_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ void cq_resize_keeps_what_waits(World &world)
 	require_eq(cq->cqe, 8, "entries after it shrank");
 	expect_in_order(link.server->recvs, 0, 6);
 
-	/* and over the end of the ring, after both directions */
+	/* also across the end of the ring, after resizing in both directions */
 	leave_waiting(link, 6, 7);
 	must(ibv_resize_cq(cq, 16), "to 16");
 	leave_waiting(link, 13, 9);
@@ -149,7 +149,7 @@ void cq_moderation(World &world)
 	attr.moderate.cq_period = 60000;
 	must(ibv_modify_cq(link.server->recvs.cq(), &attr), "ibv_modify_cq");
 
-	/* fewer than that wait for the time */
+	/* fewer completions than the count wait for the period */
 	link.server->recvs.arm(false);
 	const auto begin = steady_clock::now();
 	leave_waiting(link, 0, 2);
@@ -157,13 +157,13 @@ void cq_moderation(World &world)
 	require(steady_clock::now() - begin >= period, "event before the time");
 	expect_in_order(link.server->recvs, 0, 2);
 
-	/* so many do not, but no event comes for the first of them */
+	/* that many completions do not wait, but there is no event for the first of them */
 	link.server->recvs.arm(false);
 	leave_waiting(link, 2, 5);
 	require(link.server->recvs.event(10s), "no event after the count");
 	expect_in_order(link.server->recvs, 2, 5);
 
-	/* an event that waits when moderation ends comes at once; no other does */
+	/* when moderation ends, a waiting event comes at once, and no other */
 	attr.moderate.cq_count = 1000;
 	must(ibv_modify_cq(link.server->recvs.cq(), &attr), "ibv_modify_cq");
 	link.server->recvs.arm(false);
@@ -213,7 +213,7 @@ void solicited_events(World &world)
 	expect_in_order(link.server->recvs, 0, 3);
 }
 
-/* the events that come until none has for a while */
+/* count the events until none has come for a while */
 std::vector<ibv_async_event> events_of(World &world)
 {
 	std::vector<ibv_async_event> all;
@@ -223,7 +223,7 @@ std::vector<ibv_async_event> events_of(World &world)
 	return all;
 }
 
-/* one event, and that */
+/* there is one event, and it is that event */
 bool only(const std::vector<ibv_async_event> &events, ibv_event_type wanted)
 {
 	return events.size() == 1 && events[0].event_type == wanted;
@@ -237,7 +237,7 @@ void cq_overflow(World &world)
 		must(link.server->post_recv(link.target(), i), "post_recv");
 	for (std::uint64_t i = 0; i < 8; i++)
 		must(link.client->post_send(link.source(), 0), "post_send");
-	/* the peer hears of it by a Terminate and may have events of its own */
+	/* the peer gets a Terminate and may have its own events */
 	const auto events = events_of(world);
 	require_eq(std::count_if(events.begin(), events.end(),
 				 [&](const ibv_async_event &event) {
@@ -252,7 +252,7 @@ void cq_overflow(World &world)
 				 }),
 		   1, "IBV_EVENT_QP_FATAL");
 	link.server->wait_for_state(IBV_QPS_ERR);
-	/* what was there before can be read */
+	/* older completions can still be read */
 	expect_in_order(link.server->recvs, 0, 4);
 }
 
@@ -296,7 +296,7 @@ void srq_resize(World &world)
 	require_eq(resize(8, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL, "limit above the new size");
 	require_eq(granted(), 32U, "entries after refusals");
 	require_eq(attr.srq_limit, 0U, "limit after refusals");
-	/* smaller than the old limit, with a new one that fits */
+	/* a size below the old limit, together with a new limit that fits */
 	attr.srq_limit = 20;
 	must(ibv_modify_srq(srq.get(), &attr, IBV_SRQ_LIMIT), "limit of 20");
 	require_eq(resize(6), EINVAL, "below the limit");
@@ -310,7 +310,7 @@ void srq_resize(World &world)
 		must(ibv_post_srq_recv(srq.get(), &wr, &bad), "ibv_post_srq_recv");
 	require_eq(ibv_post_srq_recv(srq.get(), &wr, &bad), ENOMEM, "full SRQ");
 
-	/* all of it is used, in order; the limit event comes once, LAST_WQE at the end */
+	/* all entries are used, in order; the limit event comes once, LAST_WQE at the end */
 	Link link{world, {.pd = pd.get(), .srq = srq.get()}};
 	for (int i = 0; i < 8; i++)
 		must(link.client->post_send(link.source(), 0), "post_send");
@@ -323,13 +323,16 @@ void srq_resize(World &world)
 	require(only(events, IBV_EVENT_QP_LAST_WQE_REACHED), "IBV_EVENT_QP_LAST_WQE_REACHED");
 }
 
-/* Receives are checked against the protection domain of their queue, not of who takes them. */
+/*
+ * Receives are checked against the protection domain of their queue, not of the QP that takes
+ * them.
+ */
 void srq_has_a_pd_of_its_own(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
 
 	for (const bool of_the_srq : {true, false}) {
-		/* of no meaning at creation, whatever it says */
+		/* ignored at creation, whatever its value */
 		ibv_srq_init_attr init{.srq_context = nullptr, .attr = {4, 1, 1000}};
 		const rdma::Srq srq{must(ibv_create_srq(pd.get(), &init), "ibv_create_srq")};
 		Link link{world, {.srq = srq.get()}};
@@ -373,7 +376,7 @@ void srq_last_wqe_without_connection(World &world)
 struct Queried {
 	explicit Queried(ibv_qp *qp)
 	{
-		/* the library and the kernel leave nothing of this */
+		/* the library and the kernel must overwrite all of this */
 		std::memset(&attr, 0xee, sizeof(attr));
 		std::memset(&init, 0xee, sizeof(init));
 		must(ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init), "ibv_query_qp");
@@ -423,7 +426,7 @@ void states_without_connection(World &world)
 	init.sq_sig_all = 1;
 	init.cap = {3, 5, 2, 3, 33};
 	const rdma::Qp qp{must(ibv_create_qp(pd.get(), &init), "ibv_create_qp")};
-	/* iWARP's Idle: rdma-core's tests want the same of an RNIC */
+	/* iWARP's Idle; rdma-core's tests expect the same of an RNIC */
 	expect_state(qp.get(), IBV_QPS_INIT, "a new QP");
 	const Queried now{qp.get()};
 	require_eq(std::memcmp(&now.init.cap, &init.cap, sizeof(init.cap)), 0, "caps");
@@ -475,7 +478,7 @@ void send_queue_drains_and_goes_on(World &world)
 	require(only(events, IBV_EVENT_SQ_DRAINED), "IBV_EVENT_SQ_DRAINED");
 	require_eq(int{Queried{qp}.attr.sq_draining}, 0, "sq_draining after the event");
 
-	/* what was begun is complete, the rest and what is posted now rests */
+	/* requests that have begun are complete, the others and new ones wait */
 	std::uint64_t next = 0;
 	while (auto wc = link.client->sends.poll()) {
 		rdma::require_status(*wc, IBV_WC_SUCCESS, "Write");
@@ -487,7 +490,7 @@ void send_queue_drains_and_goes_on(World &world)
 	std::this_thread::sleep_for(300ms);
 	require(!link.client->sends.poll(), "a send queue at rest sends");
 
-	/* the receive queue does not rest */
+	/* the receive queue goes on */
 	const std::array small{link.into_client.sge()};
 	const std::array back{link.into_server.sge()};
 	must(link.client->post_recv(small, 77), "post_recv");
@@ -502,11 +505,11 @@ void send_queue_drains_and_goes_on(World &world)
 	link.fence();
 	require(to.is_all(fill), "written data");
 
-	/* without the wish for an event there is none */
+	/* no event if the program did not ask for one */
 	must(to_state(qp, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0), "to SQD silently");
 	rdma::wait_until([&] { return !Queried{qp}.attr.sq_draining; }, "it does not drain");
 	require(!rdma::async_event(world.context(), 200ms), "event that nobody wanted");
-	/* and a disconnect from there sends what is posted */
+	/* a disconnect in this state sends the posted requests */
 	must(link.server->post_recv(link.target(), 5), "post_recv");
 	must(link.client->post_send(link.source(), 0), "post_send");
 	rdma_disconnect(link.client->id());
@@ -515,9 +518,9 @@ void send_queue_drains_and_goes_on(World &world)
 }
 
 /*
- * SQD with the state alone is iWARP's Closing, after what is posted. rdma_disconnect() says
- * so before it asks the kernel, and rshutdown() says nothing else: flushed receives are
- * what wakes rsockets.
+ * SQD with only the state in the mask is iWARP's Closing, after the posted requests.
+ * rdma_disconnect() uses it before it asks the kernel. rshutdown() does nothing else: rsockets
+ * wait for their receives to be flushed.
  */
 void closes_without_more_words(World &world)
 {
@@ -592,7 +595,7 @@ struct Flushed {
 		}
 	}
 
-	/* what is left belongs to the second QP, in order */
+	/* the remaining completions belong to the second QP, in order */
 	void expect_second_only() const
 	{
 		std::array<ibv_wc, 16> wcs{};
@@ -626,7 +629,7 @@ void destroy_takes_its_completions(World &world)
 	flushed.expect_second_only();
 }
 
-/* verbs: a resource with an event that is not acknowledged stays */
+/* verbs: a resource is not destroyed while an event of it is not acknowledged */
 void destroy_waits_for_acknowledged_events(World &world)
 {
 	auto link = std::make_unique<Link>(world, LinkOptions{.cqe = 4});
@@ -666,8 +669,8 @@ void device_limits(World &world)
 }
 
 /*
- * A burst of Writes, and then only memory is looked at: what the RNIC has let wait
- * to gather it must go without a poll or another post.
+ * After a burst of Writes the program only looks at memory. Requests that the RNIC lets wait
+ * for gathering must be sent without a poll or another post.
  */
 void writes_go_without_a_poll(World &world)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Client and server: the client posts what the server's RNIC has to refuse, each
- * request on a connection of its own. It must see the refusal as a failed completion, if
- * it has to wait for an answer, the end of the connection and a queue pair in the error
- * state that flushes what comes after; the server, the end, and memory that is untouched.
+ * Client and server. The client posts requests that the server's RNIC must refuse, each on a
+ * new connection. The client must see a failed completion, if the request needs an answer, the
+ * end of the connection, and a queue pair in the error state that flushes later requests. The
+ * server must see the end of the connection and unchanged memory.
  *
- * The two may be RNICs of different kinds, so the statuses are printed, not compared.
+ * The two RNICs may be of different kinds, so the statuses are printed and not compared.
  */
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ using rdma::Side;
 constexpr std::size_t size = 4096;
 constexpr std::byte untouched{0xee};
 
-/* what the server tells: where its memory is */
+/* the server's message: the place of its memory */
 struct Offer {
 	std::uint64_t address;
 	std::uint32_t rkey;
@@ -41,11 +41,11 @@ struct Request {
 	const char *name;
 	ibv_wr_opcode opcode;
 	std::uint32_t rkey_xor;      /* changes the key that was offered */
-	std::size_t offset = 0;      /* into the memory that was offered */
-	bool completes_well = false; /* the requester's part is done before the answer */
+	std::size_t offset = 0;      /* offset in the offered memory */
+	bool completes_well = false; /* the request completes before the answer */
 };
 
-/* another region's index, the same key */
+/* index of another region, the same key */
 constexpr std::uint32_t other_region = 0x00100000;
 
 constexpr std::array<Request, 7> requests{{
@@ -136,7 +136,7 @@ private:
 	Offer peer_{};
 };
 
-/* one connection: an offer, and then the end, which is the RNIC's work */
+/* one connection: send the offer and wait for the end, which the RNIC makes */
 void serve(rdma_cm_id *listener)
 {
 	Side side{rdma::next_request(listener), {}};

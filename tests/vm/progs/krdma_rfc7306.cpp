@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Checks of immediate data and atomic operations (RFC 7306) as the verbs have them.
- */
+/* Checks of immediate data and atomic operations (RFC 7306) with the verbs. */
 #include "checks.hpp"
 
 int main(int argc, char **argv)

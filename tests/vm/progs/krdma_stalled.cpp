@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A command of /dev/krdma that waits for memory which never answers: krdma_stalled ADDRESS
- * COMMAND. The memory is that of a userfaultfd that nobody serves. It says "stalled" when the
- * command waits; with a line of input the memory answers, and the errno of the command is
- * printed.
+ * krdma_stalled ADDRESS COMMAND: a command of /dev/krdma that waits for memory. The memory
+ * belongs to a userfaultfd whose faults are not answered. The program prints "stalled" when
+ * the command waits. After a line of input it answers the faults and prints the errno of the
+ * command.
  */
 #include <cstdio>
 #include <cstring>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/** class Silent - a page that is not there until answer() */
+/** class Silent - a page whose fault is not handled before answer() */
 class Silent {
 public:
 	Silent() : fd_{static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC))}
@@ -58,7 +58,7 @@ public:
 	{
 		return reinterpret_cast<std::uintptr_t>(memory_);
 	}
-	/* until somebody waits for it */
+	/* wait until a thread has a fault there */
 	void wait_asked() const
 	{
 		uffd_msg msg{};
@@ -115,7 +115,7 @@ int change_region(const chardev::File &file, const chardev::Context &ctx, std::u
 	return file.try_call(KRDMA_IOC_MR_REREGISTER, change);
 }
 
-/* a context that is not slow: the provider answers in memory of its own */
+/* a context that is not slow: the provider's answer goes to separate memory */
 int open_context(const chardev::File &file, const chardev::Context &ctx, std::uint64_t out)
 {
 	krdma_context cmd{};
@@ -154,7 +154,7 @@ int queue(const chardev::File &file, const chardev::Context &ctx, std::uint64_t 
 	return file.try_call(KRDMA_IOC_CQ, cq);
 }
 
-/* the address of the answer is in what the provider reads */
+/* the address of the answer is in the bytes that the provider reads */
 int resize(const chardev::File &file, const chardev::Context &ctx, std::uint64_t silent)
 {
 	krdma_soft_modify_srq_req req{};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * krdma_ual fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]: libkrdma's verbs between two
- * hosts, by the provider's user library or by commands alone. One line for each check, the
- * last line is the verdict.
+ * krdma_ual fast|slow NETNS ADDRESS NETNS ADDRESS [CHECK]: checks of libkrdma's verbs between
+ * two hosts, with the user library of the provider or by commands alone. The output has one
+ * line for each check. The last line is the verdict.
  *
- * krdma_ual removal NETNS ADDRESS: says "waiting" when threads wait for all that a program may
- * wait for; then the RNIC is to go, and all of them have to be told.
+ * krdma_ual removal NETNS ADDRESS: prints "waiting" when threads wait in every function of the
+ * library that can wait. Then the RNIC must be removed, and all threads must be told.
  */
 #include <cstdio>
 #include <cstring>
@@ -128,7 +128,7 @@ Pair::Pair(const World &world, const SideOptions &of_a, const SideOptions &of_b)
 		fail("no request");
 	at_b_ = std::make_unique<Connection>(request->accept(b.qp));
 	at_a_->established(patience);
-	/* the side that accepted is silent until the other one has spoken */
+	/* the accepting side may not send before the other side */
 	a.qp.write(0, std::span<const Slice>{}, {0, 0});
 	(void)a.sent();
 	at_b_->established(patience);
@@ -177,7 +177,7 @@ bool run(const Check &check, World &world)
 	alarm(check_limit);
 	try {
 		check.run(world);
-		/* each file has its context alone again */
+		/* only the context is left in each file */
 		same(world.a.session.usage().objects, 1U, "objects of host A afterwards");
 		same(world.b.session.usage().objects, 1U, "objects of host B afterwards");
 		std::puts("ok");
@@ -211,7 +211,7 @@ int run_all(char **argv, const char *only)
 	return failed || !passed;
 }
 
-/* waits in a thread; the RNIC's end is the only one that it may have */
+/* a wait in a thread; only the end of the RNIC may end it */
 std::future<void> ends(const char *what, std::function<void()> wait)
 {
 	return std::async(std::launch::async, [what, wait = std::move(wait)] {
@@ -237,7 +237,7 @@ int run_removal(char **argv)
 	std::fflush(stdout);
 	for (std::future<void> &wait : waits)
 		wait.get();
-	/* a connection under way is over, with an error */
+	/* a connection that is being set up ends with an error */
 	try {
 		silent.established(patience);
 		fail("a connection of an RNIC that is gone");

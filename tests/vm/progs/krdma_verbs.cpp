@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Checks of what the verbs answer, each on its own, all in one process.
- */
+/* Checks of the results of the verbs. Each check is independent. All run in one process. */
 #include "checks.hpp"
 
 int main(int argc, char **argv)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * An ordinary verbs program for krdma_hostile to attack: listens (or connects,
- * again and again), offers memory with every combination of rights, and says
- * in one JSON line for each thing what it sees of it: its regions, each
- * connection, completion, asynchronous event, and at the end of a connection
- * whether memory changed.
+ * An ordinary verbs program that krdma_hostile attacks. It listens, or connects again and
+ * again, and offers memory with every combination of rights. It prints what it sees, one JSON
+ * line for each: its regions, each connection, completion and asynchronous event, and at the
+ * end of a connection whether memory changed.
  */
 #include <array>
 #include <cerrno>
@@ -80,7 +79,7 @@ private:
 	rdma::Channel completions_;
 	std::unique_ptr<Memory> memory_;
 	std::list<Connection> connections_;
-	CmId connecting_; /* client: address and route are being found */
+	CmId connecting_; /* client: address and route are being resolved */
 	Clock::time_point next_attempt_ = Clock::now();
 	unsigned int count_ = 0;
 };
@@ -196,7 +195,7 @@ void Program::cm_event()
 	rdma_cm_event *event = nullptr;
 
 	while (!rdma_get_cm_event(events_.get(), &event)) {
-		/* its private data lives until it is acknowledged */
+		/* its private data is valid until it is acknowledged */
 		const rdma::Owned<rdma_cm_event, rdma_ack_cm_event> owner{event};
 
 		handle(*event);
@@ -226,7 +225,7 @@ void Program::async_events()
 
 		line.text("name", name);
 		for (Connection &connection : connections_) {
-			/* of_qp: CQ errors are among the first, too */
+			/* of_qp is also true for errors of a CQ */
 			if (!of_qp || event.event_type == IBV_EVENT_CQ_ERR ||
 			    event.element.qp != connection.id()->qp)
 				continue;
@@ -248,7 +247,7 @@ void Program::sweep()
 			continue;
 		}
 		async_events();
-		/* events of its CQ must be acknowledged before it goes */
+		/* events of its CQ must be acknowledged before the CQ is destroyed */
 		comp_event();
 		it->poll();
 		it->report();
@@ -287,7 +286,7 @@ void Program::run()
 	for (;;) {
 		if (!options_.connect.empty())
 			connect_again();
-		/* the end of a connection is no event: look now and then */
+		/* no event reports the end of a connection, so check now and then */
 		if (poll(fds.data(), fds.size(), connections_.empty() ? 100 : 10) < 0 &&
 		    errno != EINTR)
 			rdma::fail_errno("poll", errno);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks that the end of an STag is the end of all access: while a peer writes to or reads from
- * the memory without a pause, the STag ends, whichever way. From then on nothing changes there,
- * and nothing of what it gets to hold is read.
+ * Checks that no access is possible after the end of an STag. A peer writes to or reads from
+ * the memory without a pause, and the STag ends in one of several ways. From then on the
+ * memory must not change, and no new contents of the memory may be read.
  */
 #include <algorithm>
 #include <array>
@@ -23,23 +23,25 @@ using rdma::require_status;
 using rdma::Side;
 
 constexpr std::size_t size = 16 << 20;
-/* One octet of so many is looked at or set: that overtakes a copy, which has to move them all. */
+/* Only one byte of so many is read or set. This is faster than a copy, which moves all bytes. */
 constexpr std::size_t step = 512;
-/* one behind the other, for longer than a processor of an emulated guest waits for its turn */
+/* requests in a row, for longer than a processor of an emulated guest waits for its turn */
 constexpr std::size_t requests = 15;
 constexpr std::byte before{0x11};
 constexpr std::byte after{0x99};
-/* what a request writes differs from what the one before it wrote */
+/* each request writes another value than the one before */
 constexpr std::byte one_fill{0x22};
 constexpr std::byte other_fill{0x33};
 constexpr unsigned int both = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
 enum class Way { dereg, rereg, invalidate, unbind };
 
-/** class Victim - memory that a peer uses, until its STag ends */
+/** class Victim - memory that a peer uses until its STag ends */
 class Victim {
 public:
-	/* @helper: a connection whose server side has the protection domain of that peer's */
+	/*
+	 * @helper: a connection whose server side uses the same protection domain as the peer's
+	 */
 	Victim(Pair &helper, Way way)
 		: helper_{helper}, way_{way}, memory_{helper.server().pd(), size,
 						      rdma::all_access | IBV_ACCESS_MW_BIND, before}
@@ -64,7 +66,7 @@ public:
 	{
 		return memory_;
 	}
-	/* on return it has ended */
+	/* On return the STag has ended. */
 	void end()
 	{
 		switch (way_) {
@@ -106,14 +108,14 @@ private:
 	rdma::Owned<ibv_mw, ibv_dealloc_mw> mw_;
 };
 
-/** struct Request - an RDMA Write or Read of @size octets */
+/** struct Request - an RDMA Write or Read of @size bytes */
 struct Request {
 	ibv_sge local;
 	std::uint64_t address;
 	std::uint32_t rkey;
 };
 
-/** class Transfer - requests of a pair's client, posted and waited for by a thread */
+/** class Transfer - requests of a pair's client; a thread posts them and waits for them */
 class Transfer {
 public:
 	Transfer(Pair &pair, ibv_wr_opcode opcode, const std::array<Request, 2> &alternate)
@@ -121,7 +123,7 @@ public:
 						opcode, alternate)}
 	{}
 
-	/* until an octet that it writes has changed */
+	/* Wait until a byte that it writes has changed. */
 	void await_begin(const std::byte *octet, std::byte old)
 	{
 		const volatile std::byte *now = octet;
@@ -130,7 +132,7 @@ public:
 		       done_.wait_for(std::chrono::seconds{0}) != std::future_status::ready)
 			std::this_thread::yield();
 	}
-	/* until no octet moves any more; was it cut off? */
+	/* Wait until no byte moves any more. Return: was the transfer cut off? */
 	bool is_cut()
 	{
 		if (done_.get())
@@ -149,7 +151,7 @@ private:
 			must(peer.post_rdma(opcode, {&r.local, 1}, r.address, r.rkey, 0),
 			     "post_send");
 		}
-		/* an empty Read completes when all before it has been placed */
+		/* an empty Read completes when all Writes before it have been placed */
 		must(peer.post_rdma(IBV_WR_RDMA_READ, {}, alternate[0].address, alternate[0].rkey),
 		     "post_send");
 		return peer.sends.wait().status == IBV_WC_SUCCESS;
@@ -177,7 +179,7 @@ void set_samples(Memory &memory, std::byte value)
 		octets[i] = value;
 }
 
-/* until @round has cut a transfer off: the end of the memory may come too late for that */
+/* Repeat until @round has cut off a transfer: the memory may end too late for that. */
 template <typename Round> void until_cut(Round round)
 {
 	for (int tries = 5; !round(); tries--)
@@ -234,7 +236,7 @@ template <Way way> void reads_end(World &world)
 	});
 }
 
-/* the memory that Reads are placed into, by those who asked for them */
+/* the sink of Reads, on the side of the requester */
 void reads_end_with_their_sink(World &world)
 {
 	until_cut([&] {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A table of remote accesses and invalidations that are refused, each with the
- * Terminate that RFC 5040 and 5041 have for it: every kind of wrong STag, by
- * every operation. The Terminate is seen where it arrives, in the completion of
- * a receive that the end of the connection flushes.
+ * A table of remote accesses and invalidations that must be refused, each with the Terminate
+ * of RFC 5040 and 5041: every kind of wrong STag, with every operation. The side that receives
+ * the Terminate sees it in the completion of a flushed receive.
  */
 #include <algorithm>
 #include <array>
@@ -26,7 +25,7 @@ constexpr int bindable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
 
 using Mw = rdma::Owned<ibv_mw, ibv_dealloc_mw>;
 
-/** struct Scene - the two sides of a connection and what its peer may name */
+/** struct Scene - the two sides of a connection and the memory that the peer may name */
 struct Scene {
 	explicit Scene(World &world)
 		: pair{world}, other_pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")},
@@ -35,7 +34,7 @@ struct Scene {
 
 	Pair pair;
 	rdma::Pd other_pd;
-	Pair neighbour; /* its server is in the same protection domain */
+	Pair neighbour; /* its server uses the same protection domain */
 	std::vector<std::unique_ptr<Memory>> memories;
 	std::vector<Mw> windows;
 
@@ -78,7 +77,7 @@ struct Scene {
 	}
 };
 
-/** struct Target - what the peer names */
+/** struct Target - the STag and offset that the peer names */
 struct Target {
 	std::uint32_t stag;
 	std::uint64_t to;
@@ -86,7 +85,7 @@ struct Target {
 
 constexpr unsigned int both = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
-/* the newest memory's first octet, under that STag */
+/* the first byte of the newest memory, with that STag */
 Target at_first(const Scene &s, std::uint32_t stag)
 {
 	return {stag, s.memories.back()->address()};
@@ -237,7 +236,7 @@ void refused(World &world, const Refusal &refusal, ibv_wr_opcode opcode, std::ui
 	pair.server().wait_for_state(IBV_QPS_ERR);
 	for (const auto &memory : s.memories)
 		require(memory->is_all(fill), "a refused access changed memory");
-	/* the neighbour does not notice */
+	/* the other connection is not affected */
 	require_eq(int{s.neighbour.client().state()}, int{IBV_QPS_RTS}, "state of the neighbour");
 }
 

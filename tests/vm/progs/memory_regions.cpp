@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory regions beyond the plain one: registered anew, based at
- * zero, of many and of huge pages, of a dma-buf. Data goes through each of them
- * and is compared; what it must not reach is tried.
+ * Checks of special memory regions: registered again, zero-based, of many pages, of huge
+ * pages, of a dma-buf. Data goes through each region and is compared. Accesses outside of the
+ * region are tried.
  */
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ using rdma::require_status;
 constexpr std::size_t page = 4096;
 constexpr std::size_t size = 3 * page;
 
-/** class Area - memory of our own, page by page */
+/** class Area - memory of this process, page by page */
 class Area {
 public:
 	explicit Area(std::size_t length, int flags = 0, int fd = -1,
@@ -119,7 +119,7 @@ bool filled(std::span<const std::byte> octets, unsigned int salt)
 	return true;
 }
 
-/* The peer writes to and reads from the octets that tagged offset "to" of rkey names. */
+/* The peer writes to and reads from the bytes at tagged offset "to" of rkey. */
 void reaches(Pair &pair, std::span<std::byte> octets, std::uint64_t to, std::uint32_t rkey)
 {
 	Memory local{pair.client().pd(), octets.size(), IBV_ACCESS_LOCAL_WRITE};
@@ -127,7 +127,7 @@ void reaches(Pair &pair, std::span<std::byte> octets, std::uint64_t to, std::uin
 
 	fill(local.span(), 3);
 	must(pair.client().post_rdma(IBV_WR_RDMA_WRITE, all, to, rkey, 0), "post_send");
-	/* behind the Write in the stream: when it completes, the Write is placed */
+	/* when the Read behind the Write completes, the Write is placed */
 	must(pair.client().post_rdma(IBV_WR_RDMA_READ, {}, to, rkey), "post_send");
 	require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "Write and empty Read");
 	require(filled(octets, 3), "written octets");
@@ -137,7 +137,7 @@ void reaches(Pair &pair, std::span<std::byte> octets, std::uint64_t to, std::uin
 	require(filled(local.span(), 4), "octets read");
 }
 
-/* The owner sends from and receives to them. */
+/* The owner sends from and receives to these bytes. */
 void serves(Pair &pair, std::span<std::byte> octets, std::uint64_t to, std::uint32_t lkey)
 {
 	Memory other{pair.client().pd(), octets.size(), IBV_ACCESS_LOCAL_WRITE};
@@ -158,7 +158,7 @@ void serves(Pair &pair, std::span<std::byte> octets, std::uint64_t to, std::uint
 	require(filled(octets, 6), "received octets");
 }
 
-/* The peer's Read of an octet there is refused, and ends the connection. */
+/* The peer's Read of a byte there is refused, and ends the connection. */
 void refuses(Pair &pair, std::uint64_t to, std::uint32_t rkey,
 	     ibv_wr_opcode opcode = IBV_WR_RDMA_READ)
 {
@@ -233,7 +233,10 @@ void rereg_access(World &world)
 	refuses(late, area.address(), mr->rkey);
 }
 
-/* pages pinned to be read only are pinned anew to be written to: copies of their own, if need be */
+/*
+ * Pages that are pinned for reading are pinned again for writing, as private copies if
+ * necessary.
+ */
 void rereg_access_of_pages_never_written(World &world)
 {
 	const Area area{size};
@@ -265,7 +268,7 @@ void rereg_pd(World &world)
 	reaches(other, area.span(), area.address(), mr->rkey);
 	serves(other, area.span(), area.address(), mr->lkey);
 	refuses(pair, area.address(), mr->rkey);
-	/* the new domain is busy with it */
+	/* the region keeps the new domain busy */
 	mr.reset();
 }
 
@@ -333,7 +336,7 @@ void rereg_fails(World &world)
 	serves(pair, area.span(), area.address(), mr->lkey);
 }
 
-/* a region that the peer has invalidated comes back, under another key */
+/* a region that the peer has invalidated can be registered again, with another key */
 void rereg_after_invalidation(World &world)
 {
 	const Area area{size};
@@ -354,7 +357,7 @@ void rereg_after_invalidation(World &world)
 	refuses(late, area.address(), key);
 }
 
-/* while the peer reads from it as fast as it can */
+/* while the peer reads from the region as fast as possible */
 void rereg_under_load(World &world)
 {
 	constexpr int rounds = 300;
@@ -367,7 +370,7 @@ void rereg_under_load(World &world)
 
 	fill(areas[0].span(), 20);
 	fill(areas[1].span(), 20);
-	/* same key: only rights that the Reads do not need come and go */
+	/* same key: only rights that the Reads do not need change */
 	for (int i = 0; i < rounds; i++) {
 		must(pair.client().post_rdma(IBV_WR_RDMA_READ, all, areas[0].address(), mr->rkey),
 		     "post_send");
@@ -375,7 +378,7 @@ void rereg_under_load(World &world)
 				  i % 2 ? rdma::all_access : rdma::all_access | IBV_ACCESS_MW_BIND),
 		     "ibv_rereg_mr");
 		const ibv_wc wc = pair.client().sends.wait();
-		/* an access may meet the moment of the change */
+		/* an access may coincide with the change */
 		if (wc.status != IBV_WC_SUCCESS) {
 			require_status(wc, IBV_WC_REM_ACCESS_ERR, "Read");
 			break;
@@ -422,7 +425,7 @@ void zero_based_by_iova(World &world)
 	refuses(pair, UINT64_MAX, mr->rkey);
 }
 
-/* the base stays zero when the memory changes */
+/* the region stays zero-based when the memory changes */
 void zero_based_registered_anew(World &world)
 {
 	const Area before{size};
@@ -438,7 +441,7 @@ void zero_based_registered_anew(World &world)
 	reaches(pair, after.span().subspan(8), 0, mr->rkey);
 }
 
-/* where it begins belongs to the translation: rights alone do not change it */
+/* the start belongs to the translation: a change of rights does not change it */
 void base_is_no_right(World &world)
 {
 	const Area area{size};
@@ -582,7 +585,7 @@ void dmabuf_of_a_heap(World &world)
 	through_dmabuf(world, buffer, 64 * page);
 }
 
-/* An atomic operation works on memory that only the exporter maps, too. */
+/* An atomic operation also works on memory that only the exporter maps. */
 void atomics_on_dmabuf(World &world)
 {
 	constexpr std::size_t length = 4 * page;
@@ -623,7 +626,7 @@ void atomics_on_dmabuf(World &world)
 		   "value beside it");
 }
 
-/* the region holds the buffer, not the descriptor */
+/* the region keeps the buffer, not the descriptor */
 void dmabuf_outlives_its_descriptor(World &world)
 {
 	constexpr std::size_t length = 16 * page;
@@ -639,9 +642,8 @@ void dmabuf_outlives_its_descriptor(World &world)
 }
 
 /*
- * Threads that register a new buffer in the same moment. udmabuf makes what it
- * needs with the first access and takes no lock for it: what two of them
- * made, the debug kernel found as a leak.
+ * Threads register a new buffer at the same moment. udmabuf makes a table with the first access
+ * and takes no lock. If two threads make one, the debug kernel finds a leak.
  */
 void dmabuf_for_many_at_once(World &world)
 {

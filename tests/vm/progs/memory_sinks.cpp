@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of RDMA Reads whose data goes to several elements: what arrives where,
- * how many completions there are, and what is refused when it is posted.
+ * Checks of RDMA Reads into several elements: the data in each element, the number of
+ * completions, and the requests that are refused when they are posted.
  */
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ using rdma::require_status;
 constexpr std::byte untouched{0xee};
 constexpr std::size_t most_sges = 16;
 
-/* octets that tell where they come from */
+/* data in which each byte tells its offset */
 std::byte octet_at(std::size_t i)
 {
 	return static_cast<std::byte>(i * 7 + (i >> 8) * 13 + (i >> 16));
@@ -42,7 +42,7 @@ rdma::SideOptions many_sges()
 	return options;
 }
 
-/** class Sinks - regions with room around each, so that an octet beside its place is seen */
+/** class Sinks - regions with room around each, so that a byte outside of its place is found */
 class Sinks {
 public:
 	static constexpr std::size_t margin = 64;
@@ -62,7 +62,7 @@ public:
 		return sges_;
 	}
 
-	/* all octets from offset on stand where they belong, and nowhere else */
+	/* all data from offset on is in its place, and nothing else changed */
 	void check(std::size_t offset) const
 	{
 		for (std::size_t i = 0; i < lengths_.size(); i++) {
@@ -127,7 +127,7 @@ void read_into_several_elements(World &world)
 			reads_into(pair, source, offset * 3, list);
 }
 
-/* more Read Requests than the peer takes at once, and what is posted behind them */
+/* more Read Requests than the peer takes at a time, and requests behind them */
 void read_waits_for_its_turn(World &world)
 {
 	constexpr std::size_t rounds = 12;
@@ -147,7 +147,7 @@ void read_waits_for_its_turn(World &world)
 					     source.key(), flags, i),
 		     "post_send");
 	}
-	/* fenced: sends what the last Read brought */
+	/* fenced: sends the data of the last Read */
 	must(pair.client().post_rdma(IBV_WR_RDMA_WRITE, sinks.back()->sges().last(1),
 				     back.address(), back.key(), IBV_SEND_SIGNALED | IBV_SEND_FENCE,
 				     rounds),
@@ -166,7 +166,7 @@ void read_waits_for_its_turn(World &world)
 			"an octet read and then written");
 }
 
-/* a fenced Read of several elements waits for what stands before it, not for itself */
+/* a fenced Read of several elements waits for the requests before it, not for itself */
 void read_may_be_fenced(World &world)
 {
 	const std::vector<std::size_t> lengths(most_sges, 3000);
@@ -204,7 +204,7 @@ void bad_read_is_refused_when_posted(World &world)
 	reads_into(pair, memory, 0, std::array<std::size_t, 1>{0});
 }
 
-/* any of the elements decides: nothing is asked for when one of them is bad */
+/* one bad element is enough: then no Read Request is sent */
 void every_sink_is_checked(World &world)
 {
 	for (std::size_t bad = 0; bad < 3; bad++) {
@@ -226,7 +226,7 @@ void every_sink_is_checked(World &world)
 	}
 }
 
-/* the second of three Read Requests leaves the source region */
+/* the second of three Read Requests exceeds the source region */
 void source_ends_in_the_middle(World &world)
 {
 	Pair pair{world, many_sges()};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of memory windows, type 1 and 2B: what a bound one lets the peer do
- * and what not, who may bind, use and invalidate it, and what a bad bind or
- * invalidation ends with.
+ * Checks of memory windows, type 1 and 2B: which accesses a bound window allows the peer, who
+ * may bind, use and invalidate it, and the result of a bad bind or invalidation.
  */
 #include <algorithm>
 #include <array>
@@ -26,7 +25,7 @@ using rdma::Side;
 using Mw = rdma::Owned<ibv_mw, ibv_dealloc_mw>;
 
 constexpr std::size_t size = 8192;
-constexpr std::size_t first = 1000; /* octets of the region in front of the window */
+constexpr std::size_t first = 1000; /* bytes of the region in front of the window */
 constexpr std::size_t length = 5000;
 constexpr std::byte region_fill{0x77};
 constexpr std::byte peer_fill{0x33};
@@ -62,7 +61,7 @@ public:
 	{
 		return std::ranges::all_of(octets_, [](std::byte b) { return b == region_fill; });
 	}
-	/* ibv_dereg_mr()'s answer; the region is gone when that is 0 */
+	/* Return: the result of ibv_dereg_mr(); if it is 0, the region is gone. */
 	int deregister()
 	{
 		const int err = ibv_dereg_mr(mr_.get());
@@ -84,7 +83,7 @@ private:
 	rdma::Mr mr_;
 };
 
-/* posts a bind of a type 2 window; what ibv_post_send() answers */
+/* Post a bind of a type 2 window. Return: the result of ibv_post_send(). */
 int post_bind(Side &side, ibv_mw *mw, std::uint32_t rkey, const ibv_mw_bind_info &info,
 	      unsigned int flags = IBV_SEND_SIGNALED)
 {
@@ -108,7 +107,7 @@ void finished(Side &side, ibv_wc_opcode opcode, const char *what)
 	require_eq(int{wc.opcode}, int{opcode}, "opcode of the completion");
 }
 
-/* a type 2 window bound; its rkey */
+/* Bind a type 2 window. Return: its rkey. */
 std::uint32_t bind2(Side &side, ibv_mw *mw, const ibv_mw_bind_info &info)
 {
 	const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
@@ -149,7 +148,7 @@ void reads(Side &peer, std::uint64_t to, std::uint32_t rkey, std::size_t n, std:
 	require(local.is_all(wanted), "octets read");
 }
 
-/* and waits, by an empty Read behind it, until it is placed */
+/* and wait, with an empty Read behind it, until it is placed */
 void writes(Side &peer, std::uint64_t to, std::uint32_t rkey, std::size_t n)
 {
 	Memory local{peer.pd(), n, 0, peer_fill};
@@ -166,7 +165,7 @@ void ends(Pair &pair)
 	pair.server().wait_for_state(IBV_QPS_ERR);
 }
 
-/* the peer's access is refused: status at the peer for a Read */
+/* The peer's access is refused. @status: of the peer's Read. */
 void refuses(Pair &pair, ibv_wr_opcode opcode, std::uint64_t to, std::uint32_t rkey, std::size_t n)
 {
 	Memory local{pair.client().pd(), n, IBV_ACCESS_LOCAL_WRITE, peer_fill};
@@ -190,7 +189,7 @@ void check_written(Region &region)
 	}
 }
 
-/* The side that accepted is silent until the other one has spoken. */
+/* The accepting side may not send before the other side. */
 void greet(Pair &pair)
 {
 	must(pair.client().post_rdma(IBV_WR_RDMA_WRITE, {}, 0, 0), "post_send");
@@ -223,7 +222,7 @@ void window_holds_its_pd(World &world)
 	must(ibv_dealloc_pd(pd.release()), "ibv_dealloc_pd");
 }
 
-/* a window that was never bound names nothing */
+/* a window that was never bound names no memory */
 void unbound_window(World &world)
 {
 	for (ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
@@ -279,7 +278,7 @@ void bound_by_the_extended_interface(World &world)
 	refuses(pair, IBV_WR_RDMA_READ, region.address(first), rkey, 1);
 }
 
-/* bind, tell the peer, and let it go to work: in the order of posting */
+/* bind, tell the peer, and let the peer access: in the order of posting */
 void bind_is_ordered(World &world)
 {
 	Pair pair{world};
@@ -369,7 +368,7 @@ void what_a_window_refuses(World &world)
 	}
 }
 
-/* only the QP that bound it; even in the same protection domain */
+/* only the QP that bound it may use it, even in the same protection domain */
 void type2_belongs_to_its_queue_pair(World &world)
 {
 	Pair pair{world};
@@ -382,7 +381,7 @@ void type2_belongs_to_its_queue_pair(World &world)
 	reads(pair.client(), region.address(first), rkey, length, region_fill);
 }
 
-/* nor may another QP invalidate it, from here or from its peer */
+/* another QP must not invalidate it, locally or through its peer */
 void type2_is_invalidated_by_its_queue_pair(World &world)
 {
 	Pair pair{world};
@@ -433,7 +432,7 @@ void invalidated_by_the_peer(World &world)
 	require_eq(region.deregister(), 0, "dereg after the last invalidation");
 }
 
-/* the window of a QP that is gone is nobody's, and holds its region until it is gone too */
+/* the window of a destroyed QP gives no access, and holds its region until it is deallocated */
 void queue_pair_goes_first(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
@@ -470,7 +469,7 @@ void type1_reads_and_writes(World &world)
 	finished(pair.server(), IBV_WC_BIND_MW, "bind");
 	require(mw->rkey != old_key, "the key is new");
 	reads(pair.client(), region.address(first), mw->rkey, length, region_fill);
-	/* it is the protection domain's */
+	/* type 1 belongs to the protection domain */
 	writes(other.client(), region.address(first), mw->rkey, length);
 	check_written(region);
 	refuses(other, IBV_WR_RDMA_READ, region.address(first), old_key, 1);
@@ -531,7 +530,7 @@ void type1_is_not_invalidated(World &world)
 
 constexpr std::size_t half = size / 2;
 
-/* binds the window to half @which of the region, under every second key; the last one */
+/* Bind the window to half @which of the region, with every second key. Return: the last key. */
 std::uint32_t bind_often(Side &side, ibv_mw mw, const Region &region, std::size_t which)
 {
 	const ibv_mw_bind_info info{.mr = region.mr(),
@@ -550,7 +549,7 @@ std::uint32_t bind_often(Side &side, ibv_mw mw, const Region &region, std::size_
 	return mw.rkey;
 }
 
-/* is the peer's Read of an octet allowed? If not, its connection has ended. */
+/* Is the peer's Read of a byte allowed? If not, the connection has ended. */
 bool may_read(Side &peer, std::uint64_t to, std::uint32_t rkey)
 {
 	Memory local{peer.pd(), 1, IBV_ACCESS_LOCAL_WRITE};
@@ -563,7 +562,7 @@ bool may_read(Side &peer, std::uint64_t to, std::uint32_t rkey)
 	return wc.status == IBV_WC_SUCCESS;
 }
 
-/* each bind succeeds, and the window is as one of the last two has left it */
+/* Each bind must succeed. The window must be as one of the last two binds has left it. */
 void type1_is_bound_by_two_at_once(World &world)
 {
 	for (int round = 0; round < 5; round++) {
@@ -591,7 +590,7 @@ void type1_is_bound_by_two_at_once(World &world)
 	}
 }
 
-/* binds until the window is gone, and leaves nothing bound */
+/* Bind until the window is gone. Nothing may stay bound. */
 void bind_until_gone(Side &side, ibv_mw mw, const Region &region)
 {
 	for (;;) {
@@ -627,7 +626,7 @@ void type1_goes_while_two_bind_it(World &world)
 
 /* Bad binds ***************************************************************** */
 
-/** struct BadBind - a bind that is carried out in vain */
+/** struct BadBind - a bind that must fail */
 struct BadBind {
 	const char *what;
 	int region_access;
@@ -672,7 +671,7 @@ void bad_binds(World &world)
 	}
 }
 
-/* what a read-only region gives is a read-only window */
+/* a window of a read-only region is read-only */
 void window_on_a_read_only_region(World &world)
 {
 	Pair pair{world};
@@ -688,7 +687,7 @@ void window_on_a_read_only_region(World &world)
 
 void bad_binds_of_type2(World &world)
 {
-	/* a bound one is to be invalidated first */
+	/* a bound window must be invalidated first */
 	{
 		Pair pair{world};
 		Region region{pair.server().pd()};
@@ -699,7 +698,7 @@ void bad_binds_of_type2(World &world)
 		require_status(pair.server().sends.wait(), IBV_WC_MW_BIND_ERR, "second bind");
 		ends(pair);
 	}
-	/* to no octet */
+	/* a bind to 0 bytes */
 	{
 		Pair pair{world};
 		Region region{pair.server().pd()};
@@ -727,7 +726,7 @@ void bad_binds_of_type2(World &world)
 	}
 }
 
-/* the verb answers at once, and the QP goes on */
+/* the verb fails at once, and the QP goes on */
 void binds_refused_when_posted(World &world)
 {
 	Pair pair{world};
@@ -781,7 +780,7 @@ void region_with_a_window_stays(World &world)
 	}
 }
 
-/* the peer may not take a region from under its windows */
+/* the peer must not invalidate a region with windows */
 void region_with_a_window_is_not_invalidated(World &world)
 {
 	Pair pair{world};
@@ -796,7 +795,7 @@ void region_with_a_window_is_not_invalidated(World &world)
 	ends(pair);
 }
 
-/* a window is for the peer: own requests do not name it */
+/* a window is for the peer: local requests must not name it */
 void window_is_no_local_key(World &world)
 {
 	for (bool receive : {false, true}) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Test data: see pattern.hpp. */
 #include "pattern.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ public:
 	explicit Stream(std::uint64_t seed) : state_{seed * 0x9e3779b97f4a7c15ULL + 1}
 	{}
 
-	/* calls take(block) for blocks that make up the next length octets */
+	/* Call take(block) for blocks that make up the next length bytes. */
 	template <typename Take> void read(std::size_t length, Take take)
 	{
 		while (length) {
@@ -46,7 +47,7 @@ private:
 	std::size_t used_ = sizeof(block_);
 };
 
-/* the first octet of a range that is not untouched, or its end */
+/* The first changed byte of a range, or its end. */
 std::size_t touched(std::span<const std::byte> buffer, std::size_t from, std::size_t to)
 {
 	while (from < to && buffer[from] == untouched)
@@ -62,7 +63,7 @@ std::vector<Piece> scatter(std::size_t length, std::size_t n, std::size_t first)
 	std::size_t offset = first;
 
 	for (std::size_t i = 0; i < n; i++) {
-		/* shares of 1:2:3:1:2:3..., the last takes the rest */
+		/* shares of 1:2:3:1:2:3...; the last one takes the rest */
 		const std::size_t share = i + 1 == n ? length : length * (i % 3 + 1) / (2 * n + 1);
 
 		pieces.push_back({offset, std::min(share, length)});

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * What the checks of krdma_queues share: a connection with a buffer at each end.
- */
+/* The common part of the checks of krdma_queues: a connection with a buffer at each end. */
 #ifndef KRDMA_TEST_QUEUES_HPP
 #define KRDMA_TEST_QUEUES_HPP
 
@@ -28,7 +26,7 @@ struct LinkOptions {
 struct Link {
 	explicit Link(World &world, const LinkOptions &options = {});
 
-	/* everything that the client sent before has been handled by the server's RNIC */
+	/* All messages that the client sent before have been handled by the server's RNIC. */
 	void fence();
 
 	[[nodiscard]] std::array<ibv_sge, 1> source() const

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Queues of the largest size: the kernel flushes, moves and wakes in steps there, in
- * between which completions come and receives are taken. Each is to be there once, in order.
+ * Checks of queues of the largest size. The kernel flushes, moves and wakes in steps there.
+ * Completions come and receives are taken between the steps. Each must be there once and in
+ * order.
  */
 #include <algorithm>
 #include <array>
@@ -21,13 +22,13 @@ using rdma::require;
 using rdma::require_eq;
 using rdma::require_status;
 
-/* completions that come in any number at a time, each of those of a queue once and in order */
+/* Completions come in any number at a time. Those of one queue must come once and in order. */
 class Flushes {
 public:
 	explicit Flushes(ibv_cq *cq) : cq_{cq}
 	{}
 
-	/* take @n that end in error; @next(completion) is the wr_id that it must have */
+	/* Take @n completions with errors; @next(completion) is the expected wr_id. */
 	template <typename Next> void take(std::uint64_t n, Next next)
 	{
 		const auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -72,7 +73,7 @@ std::vector<ibv_recv_wr> receives(std::uint64_t first, std::uint32_t n)
 	return list;
 }
 
-/* A queue pair in the error state may still flush what was posted before: its queue is full until then. */
+/* A queue pair in the error state may still flush older requests. Its queue is full until then. */
 void post_receives(ibv_qp *qp, std::uint64_t first, std::uint32_t n)
 {
 	const auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -99,7 +100,7 @@ void post_sends(ibv_qp *qp, std::uint64_t first, std::uint32_t n)
 	must(ibv_post_send(qp, list.data(), &bad), "ibv_post_send");
 }
 
-/* a queue pair as deep as can be, without connection, whose work completes in one CQ */
+/* a queue pair of the largest size, without connection, that completes into one CQ */
 struct Deep {
 	Deep(World &world, int cqe)
 		: depth{static_cast<std::uint32_t>(world.device().max_qp_wr)},
@@ -174,10 +175,10 @@ void large_cq_moves(World &world)
 	flushes.expect_no_more();
 }
 
-/* a full SRQ that moves to a new ring: no receive is lost, none comes twice */
+/* a full SRQ moves to a new ring: no receive is lost, none comes twice */
 void large_srq_moves(World &world)
 {
-	constexpr std::uint32_t used = 12; /* at a time: fewer than the Sends that fit */
+	constexpr std::uint32_t used = 12; /* number at a time, fewer than the Sends that fit */
 	const auto largest = static_cast<std::uint32_t>(world.device().max_srq_wr);
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};
 	ibv_srq_init_attr init{
@@ -211,7 +212,10 @@ void large_srq_moves(World &world)
 	}
 }
 
-/* receivers wait for one SRQ; what is posted at once, or bit by bit, reaches all of them */
+/*
+ * receivers wait for one SRQ; receives that are posted at once, or one by one, reach all of
+ * them
+ */
 void many_wait_for_an_srq(World &world)
 {
 	constexpr std::uint32_t links = 80;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The connection of queues.hpp. */
 #include "queues.hpp"
 
 namespace queues {
@@ -30,7 +31,7 @@ void Link::fence()
 	constexpr std::uint64_t id = ~std::uint64_t{0};
 	const std::array sink{into_client.sge(0, 4)};
 
-	/* answered behind what came before */
+	/* the answer comes after all earlier messages */
 	rdma::must(client->post_rdma(IBV_WR_RDMA_READ, sink, into_server.address(),
 				     into_server.key(), IBV_SEND_SIGNALED, id),
 		   "post of a Read");

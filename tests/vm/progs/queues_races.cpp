@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two threads, or this one and the RNIC, at one queue: new sizes asked for at once,
- * and a place that is free as soon as its flushed completion can be seen.
+ * Checks of two threads, or a thread and the RNIC, that use one queue at the same time:
+ * several changes of the size, and a place that is free as soon as its flushed completion can
+ * be seen.
  */
 #include <array>
 #include <cerrno>
@@ -19,7 +20,7 @@ using rdma::require_status;
 
 constexpr int resizes = 400;
 
-/* @resize(i), from two threads at once */
+/* call @resize(i) from two threads at the same time */
 template <typename Resize> void from_two_threads(Resize resize)
 {
 	const auto all = [&](int first) {
@@ -44,7 +45,7 @@ void cq_resizes_at_once(World &world)
 		must(ibv_resize_cq(cq, sizes[static_cast<std::size_t>(i) % sizes.size()]),
 		     "ibv_resize_cq");
 	});
-	/* the kernel's ring is the one that is polled and armed */
+	/* polling and arming use the kernel's ring */
 	link.server->recvs.arm(false);
 	must(link.server->post_recv(link.target(), 7), "post_recv");
 	must(link.client->post_send(link.source(), 0), "post_send");
@@ -79,7 +80,7 @@ void srq_resizes_at_once(World &world)
 	require_eq(wc.wr_id, 7UL, "completion");
 }
 
-/* a full queue, flushed: for each completion that is seen there is room for one more */
+/* a full queue is flushed: for each visible completion there is room for one more request */
 void flushed_places_are_free(World &world)
 {
 	constexpr std::uint64_t rounds = 200;

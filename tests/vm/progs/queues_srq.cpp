@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Many queue pairs on one shared receive queue: messages of random sizes, their
- * data compared, buffers posted again only when the limit event asks for them,
- * and the queue's size changed under the load.
+ * Checks of many queue pairs with one shared receive queue. The messages have random sizes and
+ * are compared. Buffers are posted again only when the limit event asks for them. The size of
+ * the queue is changed under load.
  */
 #include <algorithm>
 #include <atomic>
@@ -22,15 +22,15 @@ using rdma::require;
 using rdma::require_eq;
 
 constexpr std::size_t links = 8;
-constexpr std::uint32_t messages = 300; /* of each link */
-constexpr std::uint32_t window = 8;     /* of each link, on the way */
+constexpr std::uint32_t messages = 300; /* number of messages of each link */
+constexpr std::uint32_t window = 8;     /* outstanding messages of each link */
 constexpr std::size_t largest = 16384;
 constexpr std::uint32_t buffers = 256;
-/* more than can be on the way, so that the queue never runs dry */
+/* more than can be outstanding, so that the queue never becomes empty */
 constexpr std::uint32_t limit = 100;
 static_assert(limit > links * window);
 
-/** class Messages - what each message is, known to both ends */
+/** class Messages - the contents of each message, known to both ends */
 class Messages {
 public:
 	Messages() : pool_(4 * largest)
@@ -102,7 +102,7 @@ public:
 		free_.push_back(id);
 	}
 
-	/* buffers are posted, the event re-armed and the size changed when it comes */
+	/* when the event comes: post buffers, arm the event again, change the size */
 	void serve_events()
 	{
 		while (auto event =
@@ -144,7 +144,7 @@ private:
 	unsigned int limit_events_{};
 };
 
-/* one end's Sends: to all links in turn, each within its window */
+/* the Sends of one end: to all links in turn, each within its window */
 void send_all(std::vector<std::unique_ptr<Link>> &all, Messages &known,
 	      std::array<std::atomic<std::uint32_t>, links> &received,
 	      const std::atomic<bool> &stop)
@@ -223,7 +223,7 @@ void srq_of_many(World &world)
 	for (auto &link : all)
 		rdma_disconnect(link->client->id());
 	for (std::size_t i = 0; i < links; i++) {
-		/* a late limit event is not wrong */
+		/* a late limit event is no error */
 		auto event = rdma::async_event(world.context(), rdma::patience);
 		while (event && event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
 			event = rdma::async_event(world.context(), rdma::patience);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the times of completions: against the clocks that they are of, read before
- * and after.
+ * Checks of the times of completions. They are compared with their clocks, which are read
+ * before and after.
  */
 #include <cerrno>
 #include <ctime>
@@ -112,7 +112,7 @@ void completion_times(World &world)
 	}
 }
 
-/* The time is when it completed, however long it waits, and goes with it to another ring. */
+/* The time is that of the completion, however long it waits. It moves with it to another ring. */
 void completion_times_of_a_new_ring(World &world)
 {
 	constexpr std::uint64_t waiting = 6;
@@ -130,7 +130,7 @@ void completion_times_of_a_new_ring(World &world)
 	for (std::uint64_t i = 0; i < waiting; i++)
 		require_between(begin, next_time(link.server->recvs, i), end,
 				"time of what waited");
-	/* and over the end of the larger one */
+	/* also across the end of the larger ring */
 	for (std::uint64_t i = 0; i < 300; i++) {
 		const Times before = Times::now();
 

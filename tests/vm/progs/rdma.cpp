@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The common part of the test programs: see rdma.hpp. */
 #include "rdma.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the test programs share: owners for verbs objects, a connected side of
- * an rdma_cm connection, waiting with a limit. A failure is an exception.
+ * The common part of the test programs: owners of verbs objects, one side of an rdma_cm
+ * connection, waits with a limit. A failure is an exception.
  */
 #ifndef KRDMA_TEST_RDMA_HPP
 #define KRDMA_TEST_RDMA_HPP
@@ -24,7 +24,7 @@ namespace rdma {
 
 using namespace std::chrono_literals;
 
-/* for one step; generous, since the machine may be an emulated one */
+/* time limit of one step; long, because the machine may be emulated */
 inline constexpr std::chrono::seconds patience = 60s;
 
 /** struct Where - a place in a test; std::source_location, which clang 14 does not have */
@@ -52,7 +52,7 @@ inline void require(bool ok, const char *what, Where where = Where::current())
 		fail(what, where);
 }
 
-/* values must be equal; says both when they are not */
+/* The values must be equal. If they are not, the Failure has both. */
 template <typename A, typename B>
 void require_eq(const A &got, const B &wanted, const char *what, Where where = Where::current())
 {
@@ -62,7 +62,7 @@ void require_eq(const A &got, const B &wanted, const char *what, Where where = W
 		     where);
 }
 
-/* says what the completion has when it is not that, with the Terminate code */
+/* Check a completion. The Failure has its contents and the Terminate code. */
 void require_status(const ibv_wc &wc, ibv_wc_status wanted, const char *what,
 		    Where where = Where::current());
 
@@ -148,22 +148,22 @@ inline constexpr int all_access =
 /** class Queue - a CQ with its event channel */
 class Queue {
 public:
-	/* with @wc_flags, IBV_WC_EX_*, an extended one */
+	/* With @wc_flags, IBV_WC_EX_*, the queue is extended. */
 	Queue(ibv_context *context, int depth, int vector = 0, std::uint64_t wc_flags = 0);
 
 	[[nodiscard]] ibv_cq *cq() const
 	{
 		return cq_.get();
 	}
-	/* only of an extended one */
+	/* only for an extended queue */
 	[[nodiscard]] ibv_cq_ex *cq_ex() const
 	{
 		return reinterpret_cast<ibv_cq_ex *>(cq_.get());
 	}
 	[[nodiscard]] std::optional<ibv_wc> poll();
-	/* sleeps for an event; Failure when none comes in time */
+	/* Sleep until an event comes; Failure if none comes in time. */
 	[[nodiscard]] ibv_wc wait(Where where = Where::current());
-	/* an event of the channel within that time */
+	/* Does an event of the channel come within that time? */
 	[[nodiscard]] bool event(std::chrono::milliseconds limit);
 	void arm(bool solicited_only);
 
@@ -219,7 +219,7 @@ public:
 
 	void connect();
 	void accept();
-	/* the peer, or the stream, ended the connection */
+	/* Has the peer, or the stream, ended the connection? */
 	void wait_for_disconnect(Where where = Where::current());
 
 	/* all return what the verb returned */
@@ -246,7 +246,7 @@ private:
 	ibv_qp_cap cap_{};
 };
 
-/* addresses: of this side for a listener, of the peer for a client */
+/* address: of this side for a listener, of the peer for a client */
 [[nodiscard]] CmId make_listener(const char *host, const char *port);
 [[nodiscard]] CmId make_client(const char *host, const char *port);
 [[nodiscard]] CmId next_request(rdma_cm_id *listener);
@@ -255,7 +255,7 @@ private:
 [[nodiscard]] std::optional<ibv_async_event> async_event(ibv_context *context,
 							 std::chrono::milliseconds limit);
 
-/* until true; Failure when it does not become so in time */
+/* Wait until it is true; Failure if it does not become true in time. */
 void wait_until(const std::function<bool()> &condition, const char *what,
 		Where where = Where::current());
 

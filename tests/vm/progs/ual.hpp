@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The checks of krdma_ual: a program over libkrdma's public headers alone. It stands in two
- * hosts at once: a session belongs to the network namespace that it was opened in.
+ * The common part of the checks of krdma_ual, a program that uses only libkrdma's public
+ * headers. One process works in two hosts at the same time, because a session belongs to the
+ * network namespace in which it was opened.
  */
 #ifndef KRDMA_TEST_UAL_HPP
 #define KRDMA_TEST_UAL_HPP
@@ -23,9 +24,9 @@ namespace ual {
 using namespace krdma;
 using namespace std::chrono_literals;
 
-/* for one step; the machine may be an emulated one */
+/* time limit of one step; the machine may be emulated */
 inline constexpr std::chrono::milliseconds patience = 30s;
-/* for what must not come */
+/* time to wait for an event that must not come */
 inline constexpr std::chrono::milliseconds moment = 50ms;
 
 inline constexpr std::uint32_t everything = access::local_write | access::remote_write |
@@ -72,7 +73,7 @@ void same(const A &got, const B &wanted, const char *what, Where where = Where::
 		     where);
 }
 
-/* what the action throws is that errno */
+/* The action must throw that errno. */
 void refused(int wanted, const char *what, const std::function<void()> &action,
 	     Where where = Where::current());
 
@@ -85,7 +86,7 @@ struct Host {
 	Context context;
 };
 
-/** struct World - both of them; @a connects, @b listens */
+/** struct World - both hosts; @a connects, @b listens */
 struct World {
 	Host a;
 	Host b;
@@ -113,13 +114,13 @@ struct Memory {
 
 struct SideOptions {
 	QueuePairOptions qp{};
-	std::uint32_t depth{64};             /* of the completion queues */
-	const ProtectionDomain *pd{nullptr}; /* nullptr: one of its own */
+	std::uint32_t depth{64};             /* depth of the completion queues */
+	const ProtectionDomain *pd{nullptr}; /* nullptr: a new one */
 	std::uint32_t event_handler{0};      /* of the receives */
 	bool times{false};                   /* of those */
 };
 
-/** class Side - a queue pair with what it needs */
+/** class Side - a queue pair with the objects that it needs */
 class Side {
 public:
 	Side(const Host &host, const SideOptions &options);
@@ -127,7 +128,10 @@ public:
 	/* the next completion of the queue, in time */
 	[[nodiscard]] static Completion next(const CompletionQueue &cq,
 					     Where where = Where::current());
-	/* that of a send request, or of a receive, and it has that status */
+	/*
+	 * The next completion must belong to a send request, or to a receive, and have that
+	 * status.
+	 */
 	Completion sent(Status status = Status::success, Where where = Where::current()) const;
 	Completion received(Status status = Status::success, Where where = Where::current()) const;
 	void wait_for_state(QueueState state, Where where = Where::current()) const;
@@ -138,7 +142,7 @@ public:
 	QueuePair qp;
 };
 
-/** class Pair - two of them, connected over the wire; @a has spoken first */
+/** class Pair - two sides that are connected over the wire; @a has sent first */
 class Pair {
 public:
 	explicit Pair(const World &world, const SideOptions &options = {})
@@ -158,7 +162,7 @@ private:
 	std::unique_ptr<Connection> at_b_;
 };
 
-/* @a writes to and reads from @b, octets compared */
+/* @a writes to and reads from @b; the data is compared */
 void reaches(const Pair &pair, Remote there, std::size_t length, std::byte value,
 	     Where where = Where::current());
 

@@ -45,7 +45,7 @@ void lists_of_slices(World &world)
 					  out.slice(1500, 1500)};
 
 	count_up(from);
-	/* gathered of four, one of them empty, scattered to three */
+	/* gathered from four pieces, one of them empty, and scattered to three */
 	const std::array<Slice, 3> places{to.region.slice(2000, 1000), to.region.slice(1000, 1000),
 					  to.region.slice(0, 1000)};
 	pair.b.qp.receive(1, places);
@@ -58,7 +58,7 @@ void lists_of_slices(World &world)
 			std::memcmp(to.octets.data(), from.octets.data() + 2000, 1000) == 0,
 		"what was gathered and scattered");
 
-	/* gathered by a Write; a Read to four places in turn */
+	/* gathered by a Write; read into four pieces */
 	const std::vector<std::byte> wanted = from.octets;
 	pair.a.qp.write(3, pieces, to.remote());
 	(void)pair.a.sent();
@@ -86,12 +86,12 @@ void too_many_slices(World &world)
 
 		wr.opcode = 77;
 		same(pair.a.qp.post_send({&wr, 1}, error), std::size_t{0}, "posted");
-		/* who posts without the kernel does not know what others may know */
+		/* for an unknown operation, the user library returns another errno */
 		if (error.value() == EINVAL && world.a.context.fast())
 			error.assign(EOPNOTSUPP, std::generic_category());
 		throw std::system_error{error};
 	});
-	/* none of it did harm */
+	/* the queue pair still works */
 	const Memory peer{pair.b.pd, 64};
 	reaches(pair, peer.remote(), 64, mark);
 }
@@ -124,7 +124,7 @@ void inline_data(World &world)
 	const std::array<Slice, 2> two{slice(0, 16), slice(16, 32)};
 	pair.b.qp.receive(1, to.region.slice(0, 48));
 	pair.a.qp.send(2, two, {.inline_data = true});
-	/* it was copied */
+	/* the data was copied */
 	local.fill(std::byte{0});
 	(void)pair.a.sent();
 	same(pair.b.received().length(), 48U, "octets received");
@@ -162,7 +162,7 @@ void immediate_data(World &world)
 	same(got.length(), 40U, "its octets");
 	require(to.is_all(mark, 0, 40), "its data");
 
-	/* takes a receive, whose memory stays as it is */
+	/* consumes a receive, whose memory does not change */
 	pair.b.qp.receive(3, to.region.slice(60, 4));
 	pair.a.qp.write_immediate(4, {&octets, 1}, to.remote(8), 0xfffefdfc);
 	(void)pair.a.sent();
@@ -172,7 +172,7 @@ void immediate_data(World &world)
 	same(got.opcode(), Opcode::receive_write_immediate, "opcode");
 	require(to.is_all(mark, 8, 40) && to.is_all(std::byte{0}, 48, 16), "what was written");
 
-	/* without */
+	/* without immediate data */
 	pair.b.qp.receive(5, to.region.slice());
 	pair.a.qp.send(6, octets);
 	got = pair.b.received();
@@ -214,7 +214,7 @@ void atomics_refused(World &world)
 		const Memory before{pair.a.pd, 8};
 		const Memory there{pair.b.pd, 16};
 
-		/* across the words' bounds */
+		/* an address that crosses two words */
 		pair.a.qp.fetch_add(1, before.region.slice(), there.remote(4), 1);
 		(void)pair.a.sent(Status::remote_invalid_request);
 		require(there.is_all(std::byte{0}, 0, 16), "memory of a refused addition");
@@ -246,7 +246,7 @@ void rights_of_a_queue_pair(World &world)
 	pair.refuses_read(there.remote());
 }
 
-/* What a peer may not do from the start it may not do when it is connected. */
+/* Rights that a peer does not have at the start do not come with the connection. */
 void no_rights_before_it_connects(World &world)
 {
 	const Side a{world.a, {}};

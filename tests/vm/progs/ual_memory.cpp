@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Checks of memory: windows of both types, invalidation, regions anew, dma-bufs, refusals. */
+/*
+ * Checks of memory: windows of both types, invalidation, changed regions, dma-bufs, refusals.
+ */
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
@@ -12,7 +14,7 @@ namespace ual {
 namespace {
 
 constexpr std::size_t size = 8192;
-constexpr std::size_t first = 1000; /* octets of the region in front of the window */
+constexpr std::size_t first = 1000; /* bytes of the region in front of the window */
 constexpr std::uint32_t length = 5000;
 constexpr std::byte mark{0x5a};
 constexpr std::uint32_t bindable = access::local_write | access::window_bind;
@@ -23,7 +25,7 @@ Slice part_of(const Memory &memory)
 	return memory.region.slice(first, length);
 }
 
-/* binds a window at @b */
+/* bind a window at @b */
 void bind(const Pair &pair, const MemoryWindow &window, const Memory &memory,
 	  std::uint32_t rights = both)
 {
@@ -57,7 +59,7 @@ void window_reaches(World &world)
 	}
 }
 
-/* tagged offsets of the region's, or from 0 */
+/* tagged offsets of the region, or from 0 */
 void window_from_zero(World &world)
 {
 	constexpr std::uint64_t here = 0x123456789abcd000;
@@ -91,7 +93,7 @@ void window_refuses(World &world)
 		const Memory memory{pair.b.pd, size, bindable};
 		const MemoryWindow window{pair.b.pd};
 
-		/* names nothing yet */
+		/* the window is not bound yet */
 		pair.refuses_read(remote_of(window, memory));
 	}
 	{
@@ -104,7 +106,7 @@ void window_refuses(World &world)
 		require(memory.is_all(std::byte{0}, 0, size), "a refused Write wrote");
 	}
 	{
-		/* the region itself stays closed */
+		/* the region itself gives no access */
 		const Pair pair{world};
 		const Memory memory{pair.b.pd, size, bindable};
 		const MemoryWindow window{pair.b.pd};
@@ -114,7 +116,7 @@ void window_refuses(World &world)
 	}
 }
 
-/* the peer ends the window with its message; the next bind gives another STag */
+/* the peer's message invalidates the window; the next bind gives another STag */
 void window_invalidated_by_the_peer(World &world)
 {
 	const Pair pair{world};
@@ -189,7 +191,7 @@ void binds_refused(World &world)
 	refused(EINVAL, "a window of type 3", [&] { const MemoryWindow window{pd, 3}; });
 }
 
-/* the program's last handle of a region may go before the window's */
+/* the program may drop its last handle of a region before the window */
 void window_keeps_its_region(World &world)
 {
 	const Pair pair{world};
@@ -210,7 +212,7 @@ void window_keeps_its_region(World &world)
 	same(world.b.session.usage().pinned_pages, pinned, "pages pinned afterwards");
 }
 
-/* a bind that fails leaves the window where it was: that region ends with the window */
+/* a bind that fails leaves the window bound to its old region, which ends with the window */
 void window_keeps_what_it_is_bound_to(World &world)
 {
 	const Pair pair{world};
@@ -235,7 +237,7 @@ void window_keeps_what_it_is_bound_to(World &world)
 	same(after.pinned_pages, before.pinned_pages, "pages pinned afterwards");
 }
 
-/* a region whose window is bound anew: it ends with what the program destroys next */
+/* the window is bound elsewhere: the old region ends with the next object that is destroyed */
 void window_moves_on(World &world)
 {
 	const Pair pair{world};
@@ -295,7 +297,7 @@ void region_changed(World &world)
 	pair.refuses_read(memory.remote());
 }
 
-/* tagged offsets from 0, also of other memory */
+/* tagged offsets from 0, also after a change of memory */
 void region_from_zero(World &world)
 {
 	const Pair pair{world};
@@ -315,7 +317,7 @@ void region_from_zero(World &world)
 	pair.refuses_read(memory.remote(2 * size));
 }
 
-/* tagged offsets from anywhere, and in one domain after the other */
+/* tagged offsets from any value, and one domain after the other */
 void region_elsewhere(World &world)
 {
 	constexpr std::uint64_t here = 0x123456789abcd000 + 5;

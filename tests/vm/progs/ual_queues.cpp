@@ -42,7 +42,7 @@ void shared_receives_and_limit(World &world)
 	same(srq.post(receives, error), receives.size(), "receives in a list");
 	require(!error, "an error with them");
 	same(srq.query().limit, 4U, "limit");
-	/* by turns; four are left after two, which is not yet fewer than four */
+	/* in turns; after two, four are left, which is not yet fewer than four */
 	send_one(one, from_one);
 	send_one(other, from_other);
 	same(one.b.received().id(), std::uint64_t{10}, "first");
@@ -58,7 +58,10 @@ void shared_receives_and_limit(World &world)
 	same(other.b.received().id(), std::uint64_t{13}, "fourth");
 	require(!srq.events().wait(moment), "a second event");
 
-	/* one that is above what is left, with the next that is taken */
+	/*
+	 * a limit above the number that is left: the event comes with the next receive that is
+	 * taken
+	 */
 	srq.set_limit(3);
 	require(!srq.events().wait(moment), "an event when none was taken");
 	send_one(one, from_one);
@@ -90,7 +93,7 @@ void shared_receives_refused(World &world)
 	for (std::uint32_t i = depth; i < 2 * depth; i++)
 		srq.post(i, to.region.slice());
 
-	/* in order, across the change */
+	/* in order, across the resizing */
 	const Memory from{pair.a.pd, 8};
 	for (std::uint64_t id = 0; id < std::uint64_t{2} * depth; id++) {
 		send_one(pair, from);
@@ -108,7 +111,7 @@ void shared_receives_refused(World &world)
 	});
 }
 
-/* that many messages wait in @b's queue; a Read is answered behind them */
+/* make that many messages wait in @b's queue; a Read is answered after them */
 void fill(const Pair &pair, std::uint64_t &next, unsigned int count)
 {
 	const Memory from{pair.a.pd, 16};
@@ -142,7 +145,7 @@ void completion_queue_sizes(World &world)
 	cq.resize(8);
 	require(cq.depth() >= 8 && cq.depth() < 100, "smaller again");
 
-	/* an armed one stays so */
+	/* an armed queue stays armed */
 	(void)pair.b.receives.arm();
 	pair.b.receives.resize(128);
 	const Memory to{pair.b.pd, 8};
@@ -181,7 +184,7 @@ void moderation(World &world)
 	pair.b.receives.moderate(0, 0);
 }
 
-/* what is full says so, and how much of a list it took */
+/* a full queue returns an error and the number of posted requests */
 void full_queues(World &world)
 {
 	const Pair pair{world};
@@ -207,7 +210,7 @@ void full_queues(World &world)
 	same(error.value(), 0, "error of none");
 }
 
-/* a loop of the program over the session's descriptor */
+/* the program's own loop over the session's descriptor */
 void callbacks_by_descriptor(World &world)
 {
 	const Pair pair{world};
@@ -240,7 +243,7 @@ void callbacks_by_descriptor(World &world)
 	pair.b.receives.events().on_event({});
 }
 
-/* only what is marked, or fails, is worth an event */
+/* only solicited or failed completions raise an event */
 void solicited_events(World &world)
 {
 	const Pair pair{world};
@@ -282,7 +285,7 @@ void queue_pair_events(World &world)
 	raises(pair, AsyncCode::qp_access_error);
 }
 
-/* requests rest until the queue pair resumes, receives are taken meanwhile */
+/* requests wait until the queue pair resumes; receives go on */
 void queue_pair_rests(World &world)
 {
 	const Pair pair{world};
@@ -329,7 +332,7 @@ std::uint64_t clock_ns(clockid_t clock)
 	       static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/* the time of each completion, by both clocks, also when the queue has got a new size */
+/* the time of each completion, by both clocks, also after resizing */
 void times_of_completions(World &world)
 {
 	const CompletionQueueOptions options{.depth = 8, .times = true};
@@ -359,7 +362,7 @@ void times_of_completions(World &world)
 	std::uint64_t next = 0;
 
 	for (int tries = 0; next < 6 && tries < 1000; tries++) {
-		/* no more than there is room for in both */
+		/* not more than there is room for in both spans */
 		const std::span<Completion> some = pair.b.receives.poll(got, times);
 
 		require(some.size() <= times.size(), "more than there is room for");
@@ -378,7 +381,7 @@ void times_of_completions(World &world)
 	require(real <= clock_ns(CLOCK_REALTIME) + 1'000'000'000U, "a time to come on the wall");
 }
 
-/* each of the RNIC's completion event handlers tells of its own queues */
+/* each completion event handler of the RNIC raises the events of its own queues */
 void event_handlers(World &world)
 {
 	const std::uint32_t handlers =
@@ -396,7 +399,7 @@ void event_handlers(World &world)
 		const auto event = pair.b.receives.events().wait(patience);
 
 		require(event.has_value(), "no event");
-		/* tests/vm/cases/24-libkrdma.sh looks where it was raised */
+		/* tests/vm/cases/24-libkrdma.sh checks the CPU */
 		same(event->code, handler, "who tells it");
 		(void)pair.b.received();
 	}
@@ -481,7 +484,7 @@ void nobody_listens(World &world)
 
 	refused(ECONNREFUSED, "a port that nobody listens at",
 		[&] { connection.established(patience); });
-	/* a request that nobody looks at is refused by its end */
+	/* an unanswered request is rejected by its destructor */
 	const Side other{world.a, {}};
 	const Listener listener{world.b.context, world.b.address};
 	Connection waiting = Connection::connect(other.qp, listener.address());
@@ -493,8 +496,8 @@ void nobody_listens(World &world)
 }
 
 /*
- * As soon as the end of an attempt is told the queue pair is free for the next one, though
- * that attempt's connection is still there.
+ * When the end of an attempt is reported, the queue pair is free for the next one, although the
+ * connection of the attempt still exists.
  */
 void refused_and_tried_again(World &world)
 {
@@ -518,7 +521,7 @@ void refused_and_tried_again(World &world)
 		[&] { (void)Connection::connect(a.qp, listener.address()); });
 }
 
-/* a command that has no function here, and one that there is none of */
+/* a command without a function in the library, and an unknown command */
 void commands(World &world)
 {
 	krdma_usage usage{};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What krdma_victim and krdma_hostile have to agree on besides the protocol: the
- * regions and what they hold, and the private data with which the hostile side
- * says how the victim shall treat a connection.
+ * The data that krdma_victim and krdma_hostile must agree on besides the protocol: the regions
+ * and their contents, and the private data with which the hostile side says how the victim
+ * must treat a connection.
  */
 #ifndef KRDMA_TEST_VICTIM_HPP
 #define KRDMA_TEST_VICTIM_HPP
@@ -14,7 +14,7 @@
 
 namespace victim {
 
-/* Every region has guards around it that belong to the same allocation. */
+/* Every region has guards around it, in the same allocation. */
 enum Region : std::uint8_t {
 	local,   /* local write only; receives and Reads land here */
 	write,   /* remote write */
@@ -37,27 +37,27 @@ inline constexpr std::size_t receive_size = 64;
 inline constexpr std::size_t receives_max = 64;
 /* work requests below are receives, the others Sends and the like, in order of posting */
 inline constexpr std::uint64_t send_id = 1000;
-/* what a completed receive shows of the region "write" is what stands before that */
+/* a completed receive prints the bytes of region "write" before this offset */
 inline constexpr std::size_t shown_end = 65536;
 inline constexpr std::size_t shown_size = 4;
-/* in the local region: first the sink of Reads, then the receive buffers */
+/* parts of the local region: first the sink of Reads, then the receive buffers */
 inline constexpr std::size_t read_size = 256;
 inline constexpr std::size_t receives_at = 4096;
 
-/* what the victim sends and whence it reads when told to */
+/* the victim's message, and the place that it reads, if the order says so */
 inline constexpr char greeting[] = "greetings from the victim";
 inline constexpr std::uint32_t read_stag = 0xdeadbeef;
 inline constexpr std::uint64_t read_to = 0x3000;
-/* from the local region to there, at an odd place */
+/* the target of the large messages from the local region, at an odd address */
 inline constexpr std::uint32_t large_size = 4096;
 inline constexpr std::uint64_t large_to = 0x1003;
 inline constexpr unsigned int flood_writes = 4;
-/* there it adds this, and sends the greeting with these immediate data */
+/* the FetchAdd at read_to adds this; the greetings carry these immediate data */
 inline constexpr std::uint64_t summand = 5;
 inline constexpr std::uint32_t send_imm = 0x01020304;
 inline constexpr std::uint32_t write_imm = 0xf1f2f3f4;
 
-/* what stands @offset octets into a region before anybody wrote to it */
+/* the initial contents of a region at @offset */
 constexpr std::uint8_t pattern(Region region, std::size_t offset)
 {
 	return static_cast<std::uint8_t>(offset * 7 + (offset >> 8) + std::size_t{41} * region + 3);

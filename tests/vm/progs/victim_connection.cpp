@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* A connection of krdma_victim: see victim_connection.hpp. */
 #include "victim_connection.hpp"
 
 #include <algorithm>

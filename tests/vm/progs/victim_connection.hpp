@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A connection of krdma_victim: an rdma_cm id, its QP, and what became of it. Its
- * event loop, krdma_victim.cpp, owns them.
+ * A connection of krdma_victim: an rdma_cm id, its QP, and its results. The event loop in
+ * krdma_victim.cpp owns the connections.
  */
 #ifndef KRDMA_TEST_VICTIM_CONNECTION_HPP
 #define KRDMA_TEST_VICTIM_CONNECTION_HPP
@@ -17,7 +17,7 @@ namespace victim {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/* for what is posted to complete after the end of a connection */
+/* time limit for posted requests to complete after the end of a connection */
 inline constexpr auto flush_limit = 10s;
 
 /* from the command line */
@@ -28,13 +28,13 @@ struct Options {
 	std::uint8_t depth = 4; /* of inbound and outbound reads */
 };
 
-/** struct Tally - what completed, of one direction */
+/** struct Tally - the completions of one direction */
 struct Tally {
 	unsigned int posted = 0;
 	unsigned int ok = 0;
 	unsigned int flushed = 0;
-	std::string error;      /* of the first that was neither */
-	std::uint32_t code = 0; /* the Terminate's, in that completion */
+	std::string error;      /* status of the first that neither succeeded nor was flushed */
+	std::uint32_t code = 0; /* the Terminate's code in that completion */
 
 	void count(const ibv_wc &wc)
 	{
@@ -53,7 +53,7 @@ struct Tally {
 	}
 };
 
-/** class Connection - an rdma_cm id, its QP and what became of it */
+/** class Connection - an rdma_cm id, its QP and its results */
 class Connection {
 public:
 	Connection(unsigned int number, rdma_cm_id *id, Memory &memory, ibv_comp_channel *channel)
@@ -124,7 +124,7 @@ public:
 			result_ = result;
 		ended_ = Clock::now();
 	}
-	/* over, and nothing more will complete */
+	/* the connection is over, and no request will complete any more */
 	[[nodiscard]] bool finished() const
 	{
 		if (result_.empty())

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * What krdma_victim prints: flat JSON objects, one in a line, which krdma_hostile
- * reads.
- */
+/* The output of krdma_victim: flat JSON objects, one a line, which krdma_hostile reads. */
 #ifndef KRDMA_TEST_VICTIM_LINE_HPP
 #define KRDMA_TEST_VICTIM_LINE_HPP
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The memory that krdma_victim offers: regions with every combination of rights,
- * whose every octet is known. Used by the victim's connections.
+ * The memory that krdma_victim offers: regions with every combination of rights and known
+ * contents. The victim's connections use them.
  */
 #ifndef KRDMA_TEST_VICTIM_MEMORY_HPP
 #define KRDMA_TEST_VICTIM_MEMORY_HPP
@@ -21,7 +21,7 @@ namespace victim {
 
 using rdma::must;
 
-/** class Area - a region with its guards, every octet of it known */
+/** class Area - a region with its guards and known contents */
 class Area {
 public:
 	Area(ibv_pd *pd, Region kind, int access) : kind_{kind}, right_(region_size + 2 * guard)
@@ -52,7 +52,7 @@ public:
 	{
 		std::ranges::copy(right_, octets_.begin());
 	}
-	/* "name:first-last", offsets from the region's first octet, or nothing */
+	/* "name:first-last", offsets of the changed bytes in the region, or nothing */
 	[[nodiscard]] std::string changes() const
 	{
 		const auto offset = [](auto distance) {

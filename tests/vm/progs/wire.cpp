@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* iWARP at the level of octets: see wire.hpp. */
 #include "wire.hpp"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void append(Octets &to, View more)
 	to.insert(to.end(), more.begin(), more.end());
 }
 
-/* as they follow the pad, least significant octet first (RFC 5044 4.4) */
+/* in the order behind the pad, least significant octet first (RFC 5044 4.4) */
 Octets crc_octets(View covered)
 {
 	const std::uint32_t crc = crc32c(covered);
@@ -443,7 +444,7 @@ Connection Connection::to_at(const std::string &address, std::uint16_t port, std
 	const Address peer{address, port};
 	Socket socket = tcp_socket(peer);
 
-	/* the SYN takes one */
+	/* the SYN takes one sequence number */
 	set_option(socket, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
 	set_option(socket, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
 	set_option(socket, IPPROTO_TCP, TCP_QUEUE_SEQ, static_cast<int>(sequence - 1));
@@ -521,7 +522,7 @@ void Connection::dribble(View octets, std::size_t piece)
 
 		send(octets.first(n));
 		octets = octets.subspan(n);
-		/* so that TCP does not gather them */
+		/* keeps TCP from joining the pieces */
 		std::this_thread::sleep_for(1ms);
 	}
 }

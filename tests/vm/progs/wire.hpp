@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * iWARP on the octet level for the hostile peer: MPA frames, FPDUs, DDP segments
- * and Terminates, right or wrong on purpose, and a TCP connection whose every
- * step has a time limit. Written from the RFCs; shares nothing with the stack
- * under test, not even the CRC.
+ * iWARP at the level of octets, for the hostile peer: MPA frames, FPDUs, DDP segments and
+ * Terminates, right or wrong on purpose, and a TCP connection with a time limit for every
+ * step. The code is written from the RFCs. It shares nothing with the stack under test, not
+ * even the CRC.
  */
 #ifndef KRDMA_TEST_WIRE_HPP
 #define KRDMA_TEST_WIRE_HPP
@@ -26,7 +26,7 @@ using Milliseconds = std::chrono::milliseconds;
 using Octets = std::vector<std::uint8_t>;
 using View = std::span<const std::uint8_t>;
 
-/* for one answer; generous, since the machine may be an emulated one */
+/* time limit of one answer; long, because the machine may be emulated */
 inline constexpr Milliseconds patience = 20s;
 
 /** struct Failure - the peer did not behave as it must */
@@ -34,7 +34,7 @@ struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
-/* the stream ended where octets were due */
+/* thrown if the stream ends where octets are due */
 struct Ended : Failure {
 	using Failure::Failure;
 };
@@ -70,7 +70,7 @@ struct MpaFrame {
 	[[nodiscard]] Octets build() const;
 };
 
-/* RFC 6581 9: the two words, flags above 14 bits of depth */
+/* RFC 6581 9: the two words, with flags above 14 bits of depth */
 namespace enhanced {
 inline constexpr std::uint16_t A = 0x8000, B = 0x4000; /* of the first word */
 inline constexpr std::uint16_t C = 0x8000, D = 0x4000; /* of the second word */
@@ -136,7 +136,7 @@ struct ReadRequest {
 
 /** struct AtomicRequest - RFC 7306 5.2.1 */
 struct AtomicRequest {
-	std::uint32_t op = 0; /* all 32 bits that it is part of */
+	std::uint32_t op = 0; /* the whole 32-bit field with the operation */
 	std::uint32_t id = 7;
 	std::uint32_t stag = 0;
 	std::uint64_t to = 0;
@@ -171,15 +171,15 @@ inline constexpr std::uint8_t M = 0x80, D = 0x40, R = 0x20;
 /* ULPDU_Length, ULPDU, pad, CRC */
 [[nodiscard]] Octets fpdu(View ulpdu, std::uint8_t pad = 0);
 [[nodiscard]] Octets fpdu(const Segment &segment);
-/* the same with one bit of the CRC wrong */
+/* the same with one wrong bit in the CRC */
 [[nodiscard]] Octets spoiled(Octets fpdu);
-/* the same with its markers, when it begins there in the stream; a CRC of its own */
+/* the same with markers, beginning at that place of the stream; the CRC fits */
 [[nodiscard]] Octets marked(View fpdu, std::size_t position);
 /* the same octets with a CRC that fits them */
 [[nodiscard]] Octets sealed(Octets fpdu);
 /* the segment inside an FPDU */
 [[nodiscard]] Octets ulpdu_of(View fpdu);
-/* what a right segment says; Failure for one too short for its header */
+/* Parse a right segment. Failure if it is shorter than its header. */
 [[nodiscard]] Segment parse_segment(View ulpdu);
 [[nodiscard]] ReadRequest parse_read_request(const Segment &segment);
 
@@ -215,36 +215,36 @@ class Connection {
 public:
 	explicit Connection(Socket socket);
 
-	/* @receive_buffer: least that TCP does with if 0 < it, else its default */
+	/* @receive_buffer: size of TCP's receive buffer; 0: TCP's default */
 	[[nodiscard]] static Connection to(const std::string &address, std::uint16_t port,
 					   int receive_buffer = 0);
-	/* the first octet that we send has that TCP sequence number */
+	/* Connect such that the first octet of this side has that TCP sequence number. */
 	[[nodiscard]] static Connection to_at(const std::string &address, std::uint16_t port,
 					      std::uint32_t sequence);
 
 	/* octets of a full TCP segment */
 	[[nodiscard]] std::size_t segment_size() const;
-	/* in one piece; Ended when the stream is down */
+	/* Send in one piece. Ended if the stream is down. */
 	void send(View octets);
 	/*
-	 * Not copied: TCP sends a page, whose octet at @offset becomes @other and itself
-	 * again as long as it is looked at.
+	 * Send a page without copying it. While TCP uses it, the octet at @offset changes to
+	 * @other and back again and again.
 	 */
 	void send_changing(View octets, std::size_t offset, std::uint8_t other, Milliseconds time);
-	/* in TCP segments of @piece octets */
+	/* Send in TCP segments of @piece octets. */
 	void dribble(View octets, std::size_t piece = 1);
 
-	/* exactly @count octets */
+	/* Receive exactly @count octets. */
 	[[nodiscard]] Octets receive(std::size_t count, Milliseconds limit = patience);
-	/* the ULPDU of the next FPDU, pad and CRC checked */
+	/* Receive the ULPDU of the next FPDU. Pad and CRC are checked. */
 	[[nodiscard]] Octets receive_fpdu(Milliseconds limit = patience);
-	/* a Request or Reply */
+	/* Receive a Request or Reply. */
 	[[nodiscard]] MpaFrame receive_mpa(std::string_view key, Milliseconds limit = patience);
-	/* the end of the stream, before any octet */
+	/* The stream must end before another octet. */
 	End expect_end(Milliseconds limit = patience);
-	/* neither octet nor end in that time */
+	/* Neither an octet nor the end may come in that time. */
 	void expect_silence(Milliseconds time);
-	/* is there something to read, or the end */
+	/* Is there an octet to read, or the end? */
 	[[nodiscard]] bool readable(Milliseconds limit) const;
 
 	void shut_write();
@@ -264,7 +264,7 @@ class Listener {
 public:
 	Listener(const std::string &address, std::uint16_t port);
 	[[nodiscard]] Connection accept(Milliseconds limit = patience);
-	/* does nobody come in that time */
+	/* No connection may come in that time. */
 	[[nodiscard]] bool quiet(Milliseconds time) const;
 
 private:

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * ABI between krdma_soft.ko and its user library: the shared rings, and the private bytes of the
- * verbs' calls.
+ * ABI between krdma_soft.ko and its user library: the shared rings, and the private bytes of
+ * the verbs' calls.
  *
  * Rules of all rings:
- *  - Indices are free-running u32 counters. The slot is index & (size - 1); sizes are powers of
- *    two. A ring is full when prod - cons == size.
- *  - The producer writes the entry, then stores prod with release. The consumer loads prod with
- *    acquire, copies the entry, then stores cons with release.
- *  - The kernel copies an entry once and then checks its copy. User space can only make its own
- *    QP or CQ fail.
+ *  - Indices are free-running u32 counters. The slot is index & (size - 1); sizes are powers
+ *    of two. A ring is full when prod - cons == size.
+ *  - The producer writes the entry, then stores prod with release. The consumer loads prod
+ *    with acquire, copies the entry, then stores cons with release.
+ *  - The kernel copies an entry once and then checks its copy. User space can only make its
+ *    own QP or CQ fail.
  *
  * Doorbell: after storing prod the library executes a full barrier and loads flags. If
- * KRDMA_SOFT_RING_DOORBELL is set, it makes a system call without any work request: post_send for
- * a send or receive queue, post_srq_recv for a shared receive queue. The kernel clears the flag
- * while its transmitter runs. In a receive queue it sets the flag while a receiver waits for an
- * entry, and after the QP has failed.
+ * KRDMA_SOFT_RING_DOORBELL is set, it makes a system call without any work request: post_send
+ * for a send or receive queue, post_srq_recv for a shared receive queue. The kernel clears the
+ * flag while its transmitter runs. In a receive queue it sets the flag while a receiver waits
+ * for an entry, and after the QP has failed.
  *
- * KRDMA_SOFT_RING_SOON asks the library to gather instead. The call is then due when a CQ is polled
- * in vain or armed, or when prod has reached due. If no call comes, the kernel looks at the ring by
- * itself, but later.
+ * KRDMA_SOFT_RING_SOON asks the library to gather work requests. The library then rings when a
+ * poll of a CQ finds no completion, when a CQ is armed, or when prod has reached due. If the
+ * library does not ring, the kernel looks at the ring later.
  *
  * Fields have fixed widths, without implicit padding. Both sides assert the sizes.
  */

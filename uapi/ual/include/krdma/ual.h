@@ -5,33 +5,33 @@
  *
  * Return values. A function that can fail returns 0 or a count on success, else a negative
  * errno. A function that creates an object writes it to its last argument, only on success.
- * "Wait" functions return 1, or 0 on a time-out. Times are in milliseconds; UAL_FOREVER means no
- * limit.
+ * "Wait" functions return 1, or 0 on a time-out. Times are in milliseconds; UAL_FOREVER means
+ * no limit.
  *
- * Objects. An object ends with its ..._destroy(), which also takes NULL. The order of
- * destruction is free, because the kernel destroys an object when no other needs it. A
+ * Objects. An object ends with its ..._destroy(), which also takes NULL. Objects may be
+ * destroyed in any order, because the kernel destroys an object when no other needs it. A
  * pointer must not be used after its object was destroyed. Otherwise any thread may call any
  * function at any time. A signal ends no call.
  *
- * Arguments. Memory that arguments point to (slices, options, private data, addresses) is read
- * before a function returns and not afterwards.
+ * Arguments. A function reads the memory that its arguments point to (slices, options, private
+ * data, addresses) before it returns and not afterwards.
  *
  * Errors of creating an object:
  *   -EINVAL	above the RNIC's limits, see ual_query()
  *   -ENOMEM	no memory, RLIMIT_MEMLOCK reached, or the RNIC has no more such objects
  *   -EPERM	RLIMIT_MEMLOCK is 0
- *   -ENOSPC	a limit of the session is reached
+ *   -ENOSPC	a limit of the session, the user or the network namespace is reached
  *   -EAGAIN	the limit of the process' rdma cgroup is reached
  *   -EMFILE	no descriptor is left
  *   -ENODEV	the RNIC is gone
  *   -EOPNOTSUPP	the RNIC has no such objects
  *
- * Options. They are structures that begin as their UAL_..._OPTIONS. NULL stands for these
+ * Options. Initialize an option structure with its UAL_..._OPTIONS. NULL stands for these
  * defaults. -EINVAL: the size was not set. -E2BIG: an option is newer than this library.
  *
  * Structures of the kernel. Only ual_ri_syscall() needs the size set by the caller. Functions
- * that return a structure set it: ual_query(), ual_usage(), ual_qp_query(), ual_srq_query(),
- * ual_route().
+ * that return a structure set its size: ual_query(), ual_usage(), ual_qp_query(),
+ * ual_srq_query(), ual_route().
  */
 #ifndef KRDMA_UAL_H
 #define KRDMA_UAL_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The interface between libkrdma (the uAL) and the user library of an RNIC (the uVP). It is C, so
- * that the C++ of either side does not matter to the other.
+ * The interface between libkrdma (the uAL) and the user library of an RNIC (the uVP). It is C,
+ * so that the C++ of either side does not matter to the other.
  *
- * The library is the file that RNIC_QUERY names, in libkrdma's directory of user libraries. Its
- * one symbol is krdma_uvp_open(). libkrdma passes a verb to the library, which prepares the
- * provider's private bytes and calls ri_syscall() for the privileged part. libkrdma passes that on
- * to the kernel, and the library maps the memory that the kernel granted. Posting, polling and
- * arming then use the library alone. For verbs without a function here (queries, moderation,
- * limits, connections) libkrdma calls the kernel.
+ * The library is the file that RNIC_QUERY names, in libkrdma's directory of user libraries. It
+ * exports one symbol, krdma_uvp_open(). libkrdma passes a verb to the library. The library
+ * prepares the provider's private bytes and calls ri_syscall() for the privileged part.
+ * libkrdma passes this call to the kernel, and the library maps the memory that the kernel
+ * granted. Posting, polling and arming then use the library alone. For verbs without a
+ * function here (queries, moderation, limits, connections) libkrdma calls the kernel.
  *
  * Some functions may be NULL:
  *   qp_modify; all of domains, of regions or of windows	libkrdma calls the kernel, in the
- *							library's context
+ * 							library's context
  *   cq_modify, srq_modify		a new size is refused: EOPNOTSUPP
  *   cq_poll_times			no queues with times: EOPNOTSUPP
  *   srq_create, srq_destroy, srq_post	no shared receive queues: EOPNOTSUPP

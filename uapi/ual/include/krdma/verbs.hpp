@@ -2,10 +2,10 @@
 /*
  * The verbs: objects of an RNIC and work requests.
  *
- * Copies of an object are handles of the same object, which ends with the last one. Each object
- * keeps the objects that it was made from, so the order of destruction is free. Numbers of the
- * verbs (access, states, opcodes, statuses) are those of <krdma/krdma-abi.h>, with the names
- * below.
+ * A copy of an object is a handle of the same object. The object ends with its last handle.
+ * Each object keeps the objects that it was made from, so objects may be destroyed in any
+ * order. Numbers of the verbs (access, states, opcodes, statuses) are those of
+ * <krdma/krdma-abi.h>, with the names below.
  */
 #ifndef KRDMA_VERBS_HPP
 #define KRDMA_VERBS_HPP
