@@ -4,6 +4,7 @@
  * files of this folder:
  *
  * - main.c: adoption of devices; the module
+ * - netlink.c: the administrator's choice of devices
  * - rnic.c: attributes, ports, counters and the provider's table
  * - event.c: events of drivers, which may come in hard interrupts
  * - mem.c: protection domains and memory
@@ -186,6 +187,27 @@ static inline struct hw_mr *hw_mr(const struct ri_mr *ri)
 
 /* main.c */
 extern unsigned int hw_drain_timeout_ms;
+
+/**
+ * struct hw_choice - a device of ib_core, for netlink
+ * @name: of the device
+ * @choice: enum krdma_hw_choice
+ * @adopted: it is an RNIC
+ * @error: of the last adoption, 0 or a negative errno
+ */
+struct hw_choice {
+	char name[IB_DEVICE_NAME_MAX];
+	u8 choice;
+	bool adopted;
+	int error;
+};
+
+bool hw_devices_nth(unsigned int n, struct hw_choice *to);
+int hw_devices_choose(const char *name, u8 choice);
+
+/* netlink.c */
+int hw_netlink_init(void);
+void hw_netlink_exit(void);
 
 /* rnic.c */
 struct hw_rnic *hw_rnic_create(struct ib_device *ibdev);

@@ -11,6 +11,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include <krdma/hw-netlink.h>
+
 #include "hw.h"
 
 unsigned int hw_drain_timeout_ms = 1000;
@@ -24,16 +26,20 @@ MODULE_PARM_DESC(drain_timeout_ms,
  * @ibdev: device
  * @work: makes @rnic what hw_device_wanted() says
  * @leaves: the device is being removed
+ * @choice: enum krdma_hw_choice; hw_devices_lock
  * @done: completed when the last run of @work is over
  * @rnic: RNIC, NULL: it is not adopted; @work only
+ * @error: of the last adoption, 0 or a negative errno; @work only
  */
 struct hw_device {
 	struct list_head node;
 	struct ib_device *ibdev;
 	struct work_struct work;
 	bool leaves;
+	u8 choice;
 	struct completion done;
 	struct hw_rnic *rnic;
+	int error;
 };
 
 static LIST_HEAD(hw_devices);
@@ -63,7 +69,9 @@ static bool hw_patterns_match(const char *name)
 static bool hw_device_wanted(const struct hw_device *dev)
 {
 	guard(mutex)(&hw_devices_lock);
-	return !dev->leaves && hw_patterns_match(dev_name(&dev->ibdev->dev));
+	if (dev->leaves || dev->choice == KRDMA_HW_RELEASE)
+		return false;
+	return dev->choice == KRDMA_HW_ADOPT || hw_patterns_match(dev_name(&dev->ibdev->dev));
 }
 
 static int hw_patterns_set(const char *value, const struct kernel_param *param)
@@ -97,21 +105,32 @@ MODULE_PARM_DESC(devices,
 
 /* Devices ******************************************************************* */
 
+static void hw_device_adopt(struct hw_device *dev)
+{
+	struct hw_rnic *rnic = hw_rnic_create(dev->ibdev);
+
+	WRITE_ONCE(dev->error, PTR_ERR_OR_ZERO(rnic));
+	if (IS_ERR(rnic))
+		dev_warn(&dev->ibdev->dev, "krdma: not adopted: %pe\n", rnic);
+	else
+		WRITE_ONCE(dev->rnic, rnic);
+}
+
 static void hw_device_work(struct work_struct *work)
 {
 	struct hw_device *dev = container_of(work, struct hw_device, work);
 	const bool wanted = hw_device_wanted(dev);
-	struct hw_rnic *rnic;
 
+	if (!wanted)
+		WRITE_ONCE(dev->error, 0);
 	if (wanted && !dev->rnic) {
-		rnic = hw_rnic_create(dev->ibdev);
-		if (IS_ERR(rnic))
-			dev_warn(&dev->ibdev->dev, "krdma: not adopted: %pe\n", rnic);
-		else
-			dev->rnic = rnic;
+		hw_device_adopt(dev);
 	} else if (!wanted && dev->rnic) {
 		hw_rnic_destroy(dev->rnic);
-		dev->rnic = NULL;
+		WRITE_ONCE(dev->rnic, NULL);
+	} else if (wanted) {
+		/* the administrator may have renamed the device */
+		ri_rnic_rename(&dev->rnic->ri, dev_name(&dev->ibdev->dev));
 	}
 	if (READ_ONCE(dev->leaves))
 		complete_all(&dev->done);
@@ -139,10 +158,18 @@ static bool hw_device_usable(struct ib_device *ibdev)
 static int hw_client_add(struct ib_device *ibdev);
 static void hw_client_remove(struct ib_device *ibdev, void *data);
 
+static void hw_client_rename(struct ib_device *ibdev, void *data)
+{
+	struct hw_device *dev = data;
+
+	queue_work(hw_wq, &dev->work);
+}
+
 static struct ib_client hw_client = {
 	.name = "krdma_hw",
 	.add = hw_client_add,
 	.remove = hw_client_remove,
+	.rename = hw_client_rename,
 };
 
 static int hw_client_add(struct ib_device *ibdev)
@@ -180,6 +207,61 @@ static void hw_client_remove(struct ib_device *ibdev, void *data)
 	kfree(dev);
 }
 
+/* The administrator's choice ************************************************ */
+
+/* Describe the device number @n. Return: false if there are fewer. May sleep. */
+bool hw_devices_nth(unsigned int n, struct hw_choice *to)
+{
+	const struct hw_device *dev;
+
+	guard(mutex)(&hw_devices_lock);
+	list_for_each_entry(dev, &hw_devices, node) {
+		if (n--)
+			continue;
+		strscpy(to->name, dev_name(&dev->ibdev->dev));
+		to->choice = dev->choice;
+		to->adopted = READ_ONCE(dev->rnic);
+		to->error = READ_ONCE(dev->error);
+		return true;
+	}
+	return false;
+}
+
+static struct hw_device *hw_devices_find(const char *name)
+{
+	struct hw_device *dev;
+
+	lockdep_assert_held(&hw_devices_lock);
+	list_for_each_entry(dev, &hw_devices, node)
+		if (!strcmp(dev_name(&dev->ibdev->dev), name))
+			return dev;
+	return NULL;
+}
+
+/**
+ * hw_devices_choose() - adopt or release a device
+ * @name: of the device
+ * @choice: enum krdma_hw_choice
+ *
+ * Return: 0; -ENODEV: there is no such device; the error of the adoption. Context: may sleep.
+ */
+int hw_devices_choose(const char *name, u8 choice)
+{
+	struct hw_device *dev;
+
+	scoped_guard(mutex, &hw_devices_lock) {
+		dev = hw_devices_find(name);
+		if (!dev)
+			return -ENODEV;
+		dev->choice = choice;
+		queue_work(hw_wq, &dev->work);
+	}
+	flush_workqueue(hw_wq);
+	guard(mutex)(&hw_devices_lock);
+	dev = hw_devices_find(name);
+	return dev ? READ_ONCE(dev->error) : -ENODEV;
+}
+
 /* The module **************************************************************** */
 
 static int __init hw_init(void)
@@ -191,12 +273,19 @@ static int __init hw_init(void)
 		return -ENOMEM;
 	ret = ib_register_client(&hw_client);
 	if (ret)
-		destroy_workqueue(hw_wq);
+		goto err_wq;
+	ret = hw_netlink_init();
+	if (!ret)
+		return 0;
+	ib_unregister_client(&hw_client);
+err_wq:
+	destroy_workqueue(hw_wq);
 	return ret;
 }
 
 static void __exit hw_exit(void)
 {
+	hw_netlink_exit();
 	ib_unregister_client(&hw_client);
 	destroy_workqueue(hw_wq);
 }

@@ -170,30 +170,46 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 	return 0;
 }
 
-/**
- * hw_qp_probe_inline() - find the most inline data that a device grants
- * @ibdev: device
- *
- * No attribute of a device says it. Return: bytes, 0 also if no queue pair can be made.
- * Context: may sleep.
- */
-u32 hw_qp_probe_inline(struct ib_device *ibdev)
+/* Does the device make a queue pair with so much inline data? Some grant less, without an error. */
+static bool hw_qp_grants_inline(struct ib_pd *pd, struct ib_cq *cq, u32 size)
 {
-	const struct ib_cq_init_attr cq_attr = { .cqe = 4 };
 	struct ib_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
 		.cap = {
 			.max_send_wr = 1,
 			.max_recv_wr = 1,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
+			.max_inline_data = size,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
-	u32 granted = 0, step;
+	struct ib_qp *qp = ib_create_qp(pd, &init);
+
+	if (IS_ERR(qp))
+		return false;
+	ib_destroy_qp(qp);
+	return init.cap.max_inline_data >= size;
+}
+
+#define HW_INLINE_MAX	SZ_4K	/* of a work request of /dev/krdma */
+
+/**
+ * hw_qp_probe_inline() - find the most inline data that a device grants
+ * @ibdev: device
+ *
+ * No attribute of a device says it. Drivers log refused queue pairs, so few are tried.
+ *
+ * Return: bytes, 0 also if no queue pair can be made. Context: may sleep.
+ */
+u32 hw_qp_probe_inline(struct ib_device *ibdev)
+{
+	const struct ib_cq_init_attr cq_attr = { .cqe = 4 };
+	u32 granted = 0, size;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
-	struct ib_qp *qp;
 
 	pd = ib_alloc_pd(ibdev, 0);
 	if (IS_ERR(pd))
@@ -201,18 +217,11 @@ u32 hw_qp_probe_inline(struct ib_device *ibdev)
 	cq = ib_create_cq(ibdev, NULL, NULL, NULL, &cq_attr);
 	if (IS_ERR(cq))
 		goto out;
-	init.send_cq = cq;
-	init.recv_cq = cq;
-	for (step = SZ_2K; step >= 4; step /= 2) {
-		init.cap.max_inline_data = granted + step;
-		qp = ib_create_qp(pd, &init);
-		if (IS_ERR(qp))
-			continue;
-		/* some drivers grant less than what was asked for, without an error */
-		if (init.cap.max_inline_data >= granted + step)
-			granted += step;
-		ib_destroy_qp(qp);
-	}
+	for (size = 32; size <= HW_INLINE_MAX && hw_qp_grants_inline(pd, cq, size); size *= 2)
+		granted = size;
+	for (size = granted + 16; granted && size <= HW_INLINE_MAX && hw_qp_grants_inline(pd, cq, size);
+	     size += 16)
+		granted = size;
 	ib_destroy_cq(cq);
 out:
 	ib_dealloc_pd(pd);

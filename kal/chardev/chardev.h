@@ -394,6 +394,7 @@ int kal_cmd_rnic_list(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_query(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_counters(struct kal_file *file, void *cmd);
 int kal_cmd_rnic_find(struct kal_file *file, void *cmd);
+int kal_cmd_rnic_port(struct kal_file *file, void *cmd);
 int kal_cmd_qp_list(struct kal_file *file, void *cmd);
 
 /* net.c */

@@ -157,6 +157,7 @@ static const struct kal_command kal_commands[] = {
 		KAL_COMMAND(kal_cmd_rnic_counters, krdma_rnic_counters, entries),
 	[_IOC_NR(KRDMA_IOC_RNIC_FIND)] =
 		KAL_COMMAND(kal_cmd_rnic_find, krdma_rnic_find, local),
+	[_IOC_NR(KRDMA_IOC_RNIC_PORT)] = KAL_COMMAND(kal_cmd_rnic_port, krdma_rnic_port, netdev),
 	[_IOC_NR(KRDMA_IOC_QP_LIST)] = KAL_COMMAND(kal_cmd_qp_list, krdma_qp_list, entries),
 	[_IOC_NR(KRDMA_IOC_USAGE)] = KAL_COMMAND(chardev_cmd_usage, krdma_usage, objects),
 	/* objects */

@@ -246,12 +246,12 @@ void kal_chardev_rnic_exit(void)
 
 /* Commands ***************************************************************** */
 
-/* The index of the RNIC's network device as @net sees it, 0: none. */
+/* The index of the network device of the RNIC or of its first port as @net sees it, 0: none. */
 static u32 chardev_dev_ifindex(const struct kal_dev *dev, const struct net *net)
 {
-	const struct net_device *ndev = dev->rnic->netdev;
+	struct ri_port_attr attr;
 
-	return ndev && net_eq(dev_net(ndev), net) ? ndev->ifindex : 0;
+	return kal_port_query(dev->rnic, 1, net, &attr) ? 0 : attr.ifindex;
 }
 
 int kal_cmd_rnic_list(struct kal_file *file, void *_cmd)
@@ -308,6 +308,8 @@ static void chardev_query_port(struct krdma_rnic_query *cmd, struct ri_rnic *rni
 	if (kal_port_query(rnic, 1, net, &port))
 		return;
 	cmd->mtu = port.path_mtu;
+	cmd->ifindex = port.ifindex;
+	strscpy_pad(cmd->netdev, port.netdev, sizeof(cmd->netdev));
 	cmd->node_guid = be64_to_cpu(rnic->attr.node_guid);
 	if (port.state == IB_PORT_ACTIVE)
 		cmd->flags |= KRDMA_RNIC_UP;
@@ -342,7 +344,7 @@ static void chardev_query_limits(struct krdma_rnic_query *cmd, const struct ri_r
 #define SAME_CAP(name) !(KRDMA_CAP_##name ^ RI_CAP_##name)
 
 static_assert(SAME_CAP(LLP_OFFLOAD) && SAME_CAP(SRQ) && SAME_CAP(ALLOW_DELETE) &&
-	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS));
+	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS) && SAME_CAP(OWN_PINS));
 
 static void chardev_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
 {
@@ -364,6 +366,7 @@ static void chardev_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rni
 	cmd->hw_version = attr->hw_version;
 	cmd->fw_version = attr->fw_version;
 	cmd->num_ceh = attr->num_ceh;
+	cmd->num_ports = max(attr->num_ports, 1U);
 	cmd->num_counters = attr->num_counters + KAL_CNT_NUM;
 	BUILD_BUG_ON(ARRAY_SIZE(cmd->objects) <= RI_OBJ_TYPES);
 	for (type = 0; type < RI_OBJ_TYPES; type++)
@@ -381,13 +384,38 @@ int kal_cmd_rnic_query(struct kal_file *file, void *_cmd)
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->size = size;
 	cmd->index = index;
-	if (chardev_dev_ifindex(dev, file->net))
+	if (dev->rnic->netdev)
 		chardev_query_netdev(cmd, dev->rnic->netdev);
 	else
 		chardev_query_port(cmd, dev->rnic, file->net);
 	chardev_query_limits(cmd, &dev->rnic->attr);
 	chardev_query_rnic(cmd, dev->rnic);
 	kal_dev_put(dev);
+	return 0;
+}
+
+int kal_cmd_rnic_port(struct kal_file *file, void *_cmd)
+{
+	struct krdma_rnic_port *cmd = _cmd;
+	struct ri_port_attr attr;
+	struct kal_dev *dev;
+	int ret;
+
+	if (cmd->reserved)
+		return -EINVAL;
+	dev = kal_dev_get(file->net, cmd->index);
+	if (!dev)
+		return -ENODEV;
+	ret = kal_port_query(dev->rnic, cmd->port, file->net, &attr);
+	kal_dev_put(dev);
+	if (ret)
+		return ret;
+	cmd->state = attr.state;
+	cmd->path_mtu = attr.path_mtu;
+	cmd->lid = attr.lid;
+	cmd->ifindex = attr.ifindex;
+	memcpy(cmd->gid, attr.gid.raw, sizeof(cmd->gid));
+	strscpy_pad(cmd->netdev, attr.netdev, sizeof(cmd->netdev));
 	return 0;
 }
 

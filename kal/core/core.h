@@ -36,7 +36,6 @@ static inline bool kal_rnic_live(const struct ri_rnic *rnic)
 int kal_registry_init(void);
 void kal_registry_exit(void);
 void kal_rnic_get(struct ri_rnic *rnic);
-void kal_rnic_rename(struct ri_rnic *rnic, const char *name);
 
 /**
  * struct kal_conn_ops - functions of the connection manager for the core

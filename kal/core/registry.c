@@ -210,13 +210,13 @@ static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 	return -EEXIST;
 }
 
-/* The administrator has renamed the device with which a consumer side shows the RNIC. */
-void kal_rnic_rename(struct ri_rnic *rnic, const char *name)
+void ri_rnic_rename(struct ri_rnic *rnic, const char *name)
 {
 	guard(mutex)(&kal_registry_lock);
 	if (!kal_rnic_by_name(name))
 		strscpy(rnic->name, name, sizeof(rnic->name));
 }
+EXPORT_SYMBOL_GPL(ri_rnic_rename);
 
 /*
  * An RNIC that can be deleted on request needs a provider, because the provider's destroy()

@@ -291,8 +291,7 @@ static void kal_ib_core_remove(struct ib_device *base, void *data)
 static void kal_ib_core_rename(struct ib_device *base, void *data)
 {
 	if (base->ops.driver_id == KAL_IB_DRIVER_ID)
-		kal_rnic_rename(to_kal_ib_device(base)->rnic,
-				dev_name(&base->dev));
+		ri_rnic_rename(to_kal_ib_device(base)->rnic, dev_name(&base->dev));
 }
 
 static struct ib_client kal_ib_core_client = {

@@ -54,6 +54,8 @@ CLI::App *add_command(CLI::App &app, Environment &environment, const std::string
 		      const std::string &arguments, const std::string &description);
 
 void add_device_commands(CLI::App &app, Environment &environment);
+/* part of the device commands */
+void add_adopt_command(CLI::App &app, Environment &environment);
 void add_net_commands(CLI::App &app, Environment &environment);
 void add_live_commands(CLI::App &app, Environment &environment);
 void add_ping_command(CLI::App &app, Environment &environment);

@@ -96,7 +96,10 @@ void show(const Environment &environment, const std::string &name)
 
 	for_each_device(session, name, [&](const Device &device) {
 		Json json = to_json(device.attributes());
+		std::uint32_t number = 0;
 
+		for (const krdma_rnic_port &port : device.ports())
+			json["ports"][std::to_string(++number)] = to_json(port);
 		if (environment.json) {
 			all.push_back(std::move(json));
 			return;
@@ -204,6 +207,8 @@ void add_device_commands(CLI::App &app, Environment &environment)
 			stat(environment, *name, *nonzero);
 		};
 	});
+
+	add_adopt_command(app, environment);
 
 	command = add_command(app, environment, "mib", "",
 			      "TCP/IP counters, the host's and offloaded ones as one");

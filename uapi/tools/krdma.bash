@@ -13,7 +13,7 @@ _krdma_devices() {
 
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='list show stat resource mib route neigh addr port monitor top ping'
+	local commands='list show adopt stat resource mib route neigh addr port monitor top ping'
 	local command='' words='' i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -22,6 +22,7 @@ _krdma() {
 	case $command in
 	'') words="$commands --version" ;;
 	show) words=$(_krdma_rnics) ;;
+	adopt) words="$(ls /sys/class/infiniband 2> /dev/null) --release --default" ;;
 	stat) words="$(_krdma_rnics) --nonzero" ;;
 	mib) words=--nonzero ;;
 	route) words='get from oif' ;;

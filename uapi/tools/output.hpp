@@ -56,6 +56,7 @@ private:
 };
 
 [[nodiscard]] Json to_json(const Attributes &attributes);
+[[nodiscard]] Json to_json(const krdma_rnic_port &port);
 [[nodiscard]] Json to_json(const std::vector<Counter> &counters);
 [[nodiscard]] Json to_json(const LocalAddress &address);
 [[nodiscard]] Json to_json(const Route &route);

@@ -161,6 +161,17 @@ int ual_query(ual_session *session, uint32_t index, krdma_rnic_query *query)
 	return guarded([&] { *query = device_of(session, index).attributes().raw; });
 }
 
+int ual_rnic_port(ual_session *session, uint32_t index, uint32_t number, krdma_rnic_port *port)
+{
+	return guarded([&] {
+		const std::vector<krdma_rnic_port> ports = device_of(session, index).ports();
+
+		if (!number || number > ports.size())
+			throw std::system_error{EINVAL, std::generic_category(), "port"};
+		*port = ports[number - 1];
+	});
+}
+
 int ual_counters(ual_session *session, uint32_t index, krdma_counter *entries, uint32_t room)
 {
 	return guarded([&] {

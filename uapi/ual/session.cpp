@@ -72,6 +72,23 @@ Attributes Device::attributes() const
 		query};
 }
 
+std::vector<krdma_rnic_port> Device::ports() const
+{
+	/* an older kernel knows of one */
+	const std::uint32_t num = std::max(attributes().raw.num_ports, 1U);
+	std::vector<krdma_rnic_port> ports;
+
+	for (std::uint32_t port = 1; port <= num; port++) {
+		auto command = detail::make_command<krdma_rnic_port>();
+
+		command.index = index_;
+		command.port = port;
+		core_->command(KRDMA_IOC_RNIC_PORT, command, name_.c_str());
+		ports.push_back(command);
+	}
+	return ports;
+}
+
 std::vector<Counter> Device::counters() const
 {
 	auto command = detail::make_command<krdma_rnic_counters>();

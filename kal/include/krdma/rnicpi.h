@@ -873,6 +873,14 @@ int ri_register_rnic(struct ri_rnic *rnic, const char *name);
 void ri_unregister_rnic(struct ri_rnic *rnic);
 
 /**
+ * ri_rnic_rename() - follow the device below, or the one that shows the RNIC, to its new name
+ * @rnic: registered RNIC
+ * @name: new name; the old one stays if another RNIC has it
+ * Context: may sleep.
+ */
+void ri_rnic_rename(struct ri_rnic *rnic, const char *name);
+
+/**
  * struct ri_provider - a provider that creates RNICs on request
  * @name: for messages
  * @owner: module

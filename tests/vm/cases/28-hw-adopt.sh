@@ -39,6 +39,33 @@ wait_for 10 adopted rxe0
 echo '*' > /sys/module/krdma_hw/parameters/devices
 wait_for 10 adopted siw0
 
+say "netlink"
+on A "$krdma" adopt
+expect "release" on A "$krdma" adopt -r siw0
+not_adopted siw0 || fail "siw0 is still adopted"
+echo '!*' > /sys/module/krdma_hw/parameters/devices
+expect "adopt" on A "$krdma" adopt siw0
+adopted siw0 || fail "siw0 is not adopted"
+wait_for 10 not_adopted rxe0
+refuse "no such device" on A "$krdma" adopt siw7
+refuse "another namespace" on B "$krdma" adopt siw0
+refuse "not the kernel's own" on A "$krdma" adopt krdma1
+refuse "no right" on A setpriv --reuid=65534 --clear-groups --bounding-set=-all "$krdma" adopt -r siw0
+on A "$krdma" adopt --json | tee adopt.json
+has "siw0" '"adopted": true' adopt.json
+echo '*' > /sys/module/krdma_hw/parameters/devices
+expect "by parameter" on A "$krdma" adopt -d siw0
+wait_for 10 adopted rxe0
+
+say "a new name"
+rdma dev set siw0 name iwarp0
+wait_for 10 adopted iwarp0
+rdma dev set iwarp0 name siw0
+wait_for 10 adopted siw0
+on A "$krdma" show rxe0 | tee show
+has "the port" 'path_mtu +1024' show
+has "its GID" 'gid +fe80:0000:0000:0000:' show
+
 say "ping: siw to soft"
 start pong B "$krdma" ping -s "$ADDR_B:7900" -c 1
 sleep 1

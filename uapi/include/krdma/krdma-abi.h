@@ -170,6 +170,7 @@ struct krdma_rnic_list {
 #define KRDMA_CAP_MARKERS	(1U << 3)	/* MPA markers, if the peer wants them */
 #define KRDMA_CAP_DMABUF	(1U << 4)	/* registers dma-bufs */
 #define KRDMA_CAP_SG_GAPS	(1U << 5)	/* kernel consumers register lists with gaps */
+#define KRDMA_CAP_OWN_PINS	(1U << 6)	/* its driver pins registered memory */
 
 /* KRDMA_IOC_RNIC_QUERY */
 struct krdma_rnic_query {
@@ -215,7 +216,21 @@ struct krdma_rnic_query {
 	__u32 objects[8];	/* in use by all: context, PD, CQ, SRQ, QP, MR, MW; the last: 0 */
 	__aligned_u64 timestamp_mask;	/* bits of a completion's time; 0: no times */
 	__u32 clock_khz;	/* rate of the clock for these times */
+	__u32 num_ports;	/* ports, numbered from 1 on */
+};
+
+/* KRDMA_IOC_RNIC_PORT: the state of a port */
+struct krdma_rnic_port {
+	__u32 size;
+	__u32 index;		/* in: of the RNIC */
+	__u32 port;		/* in: from 1 on */
+	__u32 state;		/* out, as are all members from here: IBV_PORT_* */
+	__u32 path_mtu;		/* largest MTU of a path in bytes; 0: no meaning for the transport */
+	__u32 lid;		/* InfiniBand's local identifier, else 0 */
+	__u32 ifindex;		/* of the network device below, 0: none in this namespace */
 	__u32 reserved;
+	__u8 gid[16];		/* the first GID; zero: none */
+	char netdev[16];
 };
 
 struct krdma_counter {
@@ -748,6 +763,7 @@ struct krdma_net_event {
 #define KRDMA_IOC_RNIC_FIND	_IO(KRDMA_IOC_TYPE, 0x03)
 #define KRDMA_IOC_USAGE		_IO(KRDMA_IOC_TYPE, 0x04)
 #define KRDMA_IOC_QP_LIST	_IO(KRDMA_IOC_TYPE, 0x05)
+#define KRDMA_IOC_RNIC_PORT	_IO(KRDMA_IOC_TYPE, 0x06)
 
 #define KRDMA_IOC_CONTEXT	_IO(KRDMA_IOC_TYPE, 0x10)
 #define KRDMA_IOC_DESTROY	_IO(KRDMA_IOC_TYPE, 0x11)

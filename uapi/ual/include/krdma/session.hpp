@@ -89,6 +89,8 @@ public:
 
 	/** @throws std::system_error ENODEV: the RNIC is gone. */
 	[[nodiscard]] Attributes attributes() const;
+	/** The ports. @throws std::system_error ENODEV: the RNIC is gone. */
+	[[nodiscard]] std::vector<krdma_rnic_port> ports() const;
 	[[nodiscard]] std::vector<Counter> counters() const;
 	/**
 	 * All queue pairs of the RNIC with their counters. A queue pair that comes or goes during

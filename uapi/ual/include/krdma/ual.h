@@ -137,6 +137,10 @@ int ual_find_remote(struct ual_session *session, const struct krdma_addr *remote
 /* limits and state of an RNIC; -ENODEV: the RNIC is gone */
 int ual_query(struct ual_session *session, uint32_t index, struct krdma_rnic_query *query);
 
+/* state of a port, from 1 to krdma_rnic_query.num_ports; -EINVAL: there is no such port */
+int ual_rnic_port(struct ual_session *session, uint32_t index, uint32_t number,
+		  struct krdma_rnic_port *port);
+
 /* Return: number of counters, of which @entries takes at most @room; or a negative errno. */
 int ual_counters(struct ual_session *session, uint32_t index, struct krdma_counter *entries,
 		 uint32_t room);
