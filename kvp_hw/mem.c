@@ -87,12 +87,22 @@ bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag)
 /* Regions ******************************************************************* */
 
 /*
- * Drivers that read the user library's bytes of a registration without a look whether there are
- * any. They cannot register memory for a kernel consumer of ib_core.
+ * Drivers whose registration works for a user library only. ib_reg_user_mr() passes no udata:
+ *
+ * - irdma_reg_user_mr() and mthca_reg_user_mr() read udata->inlen without a check for NULL.
+ * - hns: mtr_alloc_bufs() takes a call without udata for one of the kernel. The region would name
+ *   a new kernel buffer and not the user's memory.
  */
 static bool hw_mr_needs_library(const struct ib_device *ibdev)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_IRDMA;
+	switch (ibdev->ops.driver_id) {
+	case RDMA_DRIVER_HNS:
+	case RDMA_DRIVER_IRDMA:
+	case RDMA_DRIVER_MTHCA:
+		return true;
+	default:
+		return false;
+	}
 }
 
 int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_udata *udata)

@@ -4,8 +4,9 @@
  * payload from the sender's memory to the receiver's.
  *
  * TCP makes, keeps and ends the connection as usual, and nothing else changes for the two
- * ends. The transmitter chooses messages and cuts them into segments as for the wire; its
- * segments are as large as DDP allows. It hands each segment to the peer's receiver instead
+ * ends. The transmitter chooses messages and cuts them into segments as for the wire. A
+ * segment has up to 256 KiB of payload (SOFT_DIRECT_PAYLOAD), because the receiver's socket is
+ * locked while it is copied. The transmitter hands each segment to the peer's receiver instead
  * of TCP. The receiver decodes and checks the segment with the same functions, so access
  * rights, errors and Terminates are those of the wire.
  *

@@ -67,7 +67,7 @@ MODULE_PARM_DESC(mpa_rtr,
 unsigned int kal_max_pending = 256;
 module_param_named(max_pending, kal_max_pending, uint, 0644);
 MODULE_PARM_DESC(max_pending,
-		 "connections of one listener whose MPA Request has not arrived; one more evicts the oldest of the peer address that has most of them (default 256)");
+		 "connections of one listener that its consumer has not been told of, with or without an MPA Request; one more evicts the oldest without a Request of the peer address that has most of those, or is refused if all have theirs (default 256)");
 
 /* With any other value, TCP would silently refuse the setting when a connection is made. */
 unsigned int kal_tcp_user_timeout_ms = 30000;

@@ -25,7 +25,7 @@ MODULE_PARM_DESC(kernel_inline,
 unsigned int soft_tx_gather_us = 50;
 module_param_named(tx_gather_us, soft_tx_gather_us, uint, 0644);
 MODULE_PARM_DESC(tx_gather_us,
-		 "time in us for which the work requests of a busy poster may be collected, and four times that while the program goes on posting; 0: never (50)");
+		 "time in us for collecting the work requests of a busy poster: they wait for half of it if the program does nothing, for 1.5 times it while the program goes on posting, and for 3.5 times it if the program uses several queue pairs or has collected 16 or more; 0: never (50)");
 
 unsigned int soft_tx_hasty_posts = 8;
 KRDMA_UINT_PARAM(tx_hasty_posts, soft_tx_hasty_posts, 1, UINT_MAX);
