@@ -102,10 +102,15 @@ static struct hw_id *hw_id_alloc(struct hw_conn *conn)
 /* Nobody is told any more; the id ends later. May sleep. */
 static void hw_id_cut(struct hw_id *hid)
 {
+	struct hw_qp *qp;
+
 	scoped_guard(mutex, &hid->lock) {
 		hid->conn = NULL;
+		qp = hid->qp;
 		hid->qp = NULL;
 	}
+	if (qp)
+		hw_qp_abandon(qp);
 	queue_work(hid->hw->ends, &hid->end);
 }
 
@@ -193,9 +198,9 @@ static int hw_conn_move_qp(struct hw_id *hid, enum ib_qp_state state)
 		return ret;
 	if (state == IB_QPS_INIT)
 		attr.qp_access_flags = qp->access;
-	else if (state == IB_QPS_RTR && qp->ird && mask & IB_QP_MAX_DEST_RD_ATOMIC)
+	else if (state == IB_QPS_RTR)
 		attr.max_dest_rd_atomic = qp->ird;
-	else if (state == IB_QPS_RTS && qp->ord && mask & IB_QP_MAX_QP_RD_ATOMIC)
+	else if (state == IB_QPS_RTS)
 		attr.max_rd_atomic = qp->ord;
 	return ib_modify_qp(qp->ib, &attr, mask);
 }
@@ -220,11 +225,17 @@ static int hw_conn_step_route(struct hw_id *hid)
 	return rdma_resolve_route(hid->id, hid->timeout_ms);
 }
 
+/* A driver may wait for the network here: nobody else is to wait for the id's lock meanwhile. */
 static int hw_conn_step_connect(struct hw_id *hid)
 {
 	int ret = hw_conn_move_qp(hid, IB_QPS_INIT);
 
-	return ret ?: rdma_connect_locked(hid->id, &hid->param);
+	if (ret)
+		return ret;
+	mutex_unlock(&hid->lock);
+	ret = rdma_connect_locked(hid->id, &hid->param);
+	mutex_lock(&hid->lock);
+	return ret;
 }
 
 /* InfiniBand and RoCE: the peer has accepted. */
@@ -308,7 +319,8 @@ static void hw_conn_event(struct hw_id *hid, struct rdma_cm_event *event)
 	default:
 		break;
 	}
-	if (ret)
+	/* it may have been cut off while its lock was free */
+	if (ret && hid->conn)
 		hw_conn_report(hid, ret);
 }
 
@@ -590,6 +602,8 @@ int hw_conn_accept(struct ri_conn *ri, struct ri_qp *qp, const struct ri_conn_pa
 	struct hw_id *hid = hw_conn(ri)->hid;
 	int ret;
 
+	if (param->tos_set)
+		rdma_set_service_type(hid->id, param->tos);
 	rdma_lock_handler(hid->id);
 	scoped_guard(mutex, &hid->lock) {
 		hw_conn_set_param(hid, hw_qp(qp), param);

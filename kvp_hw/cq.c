@@ -113,13 +113,12 @@ static bool hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 	ref = rhashtable_lookup(&hw->qps, &wc->qp, hw_qp_params);
 	if (!ref || !ref->qp)
 		return false;
-	/* only markers have the address of the queue pair as wr_id, and only while it ends */
-	if (READ_ONCE(ref->qp->drained) && wc->wr_id == (uintptr_t)ref->qp) {
-		ref->qp->drained++;
+	/* while it ends, markers have the address of the queue pair as wr_id */
+	if (atomic_read(&ref->qp->drained)) {
+		if (wc->wr_id == (uintptr_t)ref->qp)
+			atomic_inc(&ref->qp->drained);
 		return false;
 	}
-	if (READ_ONCE(ref->qp->drained))
-		return false;
 	wc->qp = ref->qp->ri.wc_qp;
 	return true;
 }
@@ -185,9 +184,12 @@ int hw_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 int hw_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 {
 	struct hw_cq *cq = hw_cq(ri);
-	int ret = ib_req_notify_cq(cq->ib, flags);
+	int ret;
 
-	if (!ret && flags & IB_CQ_REPORT_MISSED_EVENTS && !list_empty_careful(&cq->held))
+	/* what is being held is in the device or in the list */
+	guard(spinlock_irqsave)(&cq->lock);
+	ret = ib_req_notify_cq(cq->ib, flags);
+	if (!ret && flags & IB_CQ_REPORT_MISSED_EVENTS && !list_empty(&cq->held))
 		ret = 1;
 	return ret;
 }

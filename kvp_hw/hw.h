@@ -134,8 +134,7 @@ struct hw_qp_ref {
  * @access: rights of the peer, enum ib_access_flags
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
- * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain(); the
- *	locks of its CQs
+ * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain()
  */
 struct hw_qp {
 	struct ri_qp ri;
@@ -145,7 +144,7 @@ struct hw_qp {
 	int access;
 	u8 ird;
 	u8 ord;
-	unsigned int drained;
+	atomic_t drained;
 };
 
 /**
@@ -250,6 +249,7 @@ int hw_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ri_qp_init_attr *init_attr);
 int hw_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp);
 int hw_qp_fail(struct hw_qp *qp);
+void hw_qp_abandon(struct hw_qp *qp);
 void hw_qp_destroy(struct ri_qp *qp);
 u32 hw_qp_probe_inline(struct ib_device *ibdev);
 

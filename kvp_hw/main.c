@@ -132,7 +132,8 @@ static void hw_device_work(struct work_struct *work)
 		/* the administrator may have renamed the device */
 		ri_rnic_rename(&dev->rnic->ri, dev_name(&dev->ibdev->dev));
 	}
-	if (READ_ONCE(dev->leaves))
+	/* an RNIC that was made while the device began to leave goes in the next run */
+	if (READ_ONCE(dev->leaves) && !dev->rnic)
 		complete_all(&dev->done);
 }
 

@@ -266,6 +266,20 @@ int hw_qp_fail(struct hw_qp *qp)
 	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 }
 
+/* A connection that ended before it was reported leaves no queue pair that a peer may use. May sleep. */
+void hw_qp_abandon(struct hw_qp *qp)
+{
+	switch (hw_qp_state(qp)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+		hw_qp_fail(qp);
+		break;
+	default:
+		break;
+	}
+}
+
 static int hw_qp_set_access(struct hw_qp *qp, int access)
 {
 	struct ib_qp_attr attr = { .qp_access_flags = access };
@@ -341,7 +355,7 @@ int hw_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask, stru
  * Post a marker to each queue. In the error state the queue returns it behind all that was posted.
  * Return: the number of markers.
  */
-static unsigned int hw_qp_post_markers(struct hw_qp *qp)
+static int hw_qp_post_markers(struct hw_qp *qp)
 {
 	struct ib_rdma_wr send = {
 		.wr = {
@@ -353,7 +367,7 @@ static unsigned int hw_qp_post_markers(struct hw_qp *qp)
 	struct ib_recv_wr recv = { .wr_id = (uintptr_t)qp };
 	const struct ib_send_wr *bad_send;
 	const struct ib_recv_wr *bad_recv;
-	unsigned int markers = 0;
+	int markers = 0;
 
 	if (!ib_post_send(qp->ib, &send.wr, &bad_send))
 		markers++;
@@ -375,13 +389,13 @@ static bool hw_qp_take_all(struct hw_qp *qp)
 static void hw_qp_drain(struct hw_qp *qp)
 {
 	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(hw_drain_timeout_ms));
-	unsigned int markers;
+	int markers;
 
-	WRITE_ONCE(qp->drained, 1);
+	atomic_set(&qp->drained, 1);
 	if (hw_qp_fail(qp) || !hw_qp_take_all(qp))
 		return;
 	markers = hw_qp_post_markers(qp);
-	while (hw_qp_take_all(qp) && READ_ONCE(qp->drained) <= markers) {
+	while (hw_qp_take_all(qp) && atomic_read(&qp->drained) <= markers) {
 		if (time_after(jiffies, end)) {
 			hw_count(hw_rnic(qp->ri.obj.rnic), HW_CNT_DRAIN_TIMEOUT);
 			return;

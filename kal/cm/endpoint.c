@@ -1032,7 +1032,10 @@ void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
 		info->connected = true;
 		info->mpa = ep->llp->ri.mpa;
 	} else if (ep->state == KAL_EP_LISTENING) {
-		kal_listen_query(ep, info);
+		info->listening = true;
+		info->pending = READ_ONCE(ep->pending.count);
+		if (!ep->conn)
+			kal_listen_query(ep, info);
 	}
 }
 EXPORT_SYMBOL_GPL(kal_ep_query);

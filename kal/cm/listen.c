@@ -597,8 +597,6 @@ void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
 {
 	const struct kal_listener *l = ep->listener;
 
-	info->listening = true;
-	info->pending = READ_ONCE(ep->pending.count);
 	if (!l) {
 		info->state = "deaf";
 		return;

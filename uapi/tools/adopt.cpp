@@ -110,25 +110,34 @@ private:
 		}
 	}
 
+	/* libmnl's own loop is a macro in C */
+	template <typename Each> static void for_each_attribute(const nlmsghdr *message, Each each)
+	{
+		const auto *tail = static_cast<const char *>(mnl_nlmsg_get_payload_tail(message));
+		const auto *attr = static_cast<const nlattr *>(
+			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
+
+		while (mnl_attr_ok(attr, static_cast<int>(tail -
+							  reinterpret_cast<const char *>(attr)))) {
+			each(attr);
+			attr = mnl_attr_next(attr);
+		}
+	}
+
 	static int take_family(const nlmsghdr *message, void *to)
 	{
-		const nlattr *attr = nullptr;
-
-		mnl_attr_for_each(attr, message, sizeof(genlmsghdr))
-		{
+		for_each_attribute(message, [&](const nlattr *attr) {
 			if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
 				*static_cast<std::uint16_t *>(to) = mnl_attr_get_u16(attr);
-		}
+		});
 		return MNL_CB_OK;
 	}
 
 	static int take_device(const nlmsghdr *message, void *to)
 	{
-		const nlattr *attr = nullptr;
 		HwDevice device;
 
-		mnl_attr_for_each(attr, message, sizeof(genlmsghdr))
-		{
+		for_each_attribute(message, [&](const nlattr *attr) {
 			switch (mnl_attr_get_type(attr)) {
 			case KRDMA_HW_ATTR_NAME:
 				device.name = mnl_attr_get_str(attr);
@@ -145,7 +154,7 @@ private:
 			default:
 				break;
 			}
-		}
+		});
 		static_cast<std::vector<HwDevice> *>(to)->push_back(std::move(device));
 		return MNL_CB_OK;
 	}

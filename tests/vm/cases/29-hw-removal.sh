@@ -106,3 +106,7 @@ over
 rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe
+# siw leaves TCP to send the FINs of its streams into the network device that is gone
+ss -Htan | tee sockets
+! grep -qE '^(ESTAB|SYN|LISTEN)' sockets || fail "connections are left"
+ss -K dst "$ADDR_B" > /dev/null
