@@ -59,8 +59,8 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
-		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' -exec cp -pu --parents -t $(1) {} +
+	@find Makefile Kbuild kal kvp_soft kvp_hw uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
+		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
