@@ -273,11 +273,13 @@ static int hw_qp_set_access(struct hw_qp *qp, int access)
 	return ret;
 }
 
+/* Some drivers return success and leave the queue pair in the error state for ever. */
 static int hw_qp_reset(struct hw_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	int ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
 
-	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+	return ret ?: hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EOPNOTSUPP;
 }
 
 /* InfiniBand's SQD: the send queue rests. iWARP's drivers end the stream in that state. */
