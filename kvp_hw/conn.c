@@ -267,7 +267,8 @@ static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event
 
 static void hw_conn_step_disconnected(struct hw_id *hid)
 {
-	if (hid->qp && hw_conn_moves_qp(hid))
+	/* a driver of iWARP may leave it idle after a graceful end, or after a Terminate */
+	if (hid->qp)
 		hw_qp_fail(hid->qp);
 	/* answers the peer, if it was the peer who asked */
 	rdma_disconnect(hid->id);
