@@ -45,6 +45,12 @@ static const struct kconf_known {
 	const char *check;
 	const char *reason;
 } kconf_known[] = {
+	{ "siw", "Send before a graceful end", "the send queue is not drained: siw_qp.c:721" },
+	{ "siw", "QP reset", "no way out of the error state: siw_qp.c:863" },
+	{ "siw", "solicited events", "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "SRQ limit after its event", "the limit stays in a query: siw_qp_rx.c:392" },
+	{ "siw", "Read without the right", "no right is asked for: siw_qp_tx.c:814" },
+	{ "siw", "Read of the DMA region", "no right is asked for: siw_qp_tx.c:814" },
 	{}
 };
 

@@ -318,36 +318,79 @@ static bool kconf_srq_event_comes(struct kconf_side *side)
 	return true;
 }
 
-static void kconf_srq_limit(void)
+static void kconf_srq_receive(void)
+{
+	const struct kconf_req send = { .op = IB_WR_SEND, .id = 1 };
+	struct ib_wc wc;
+
+	KCONF_EXPECT(!kconf_do(client, &send));
+	KCONF_EXPECT(!kconf_poll(server->rcq, &wc));
+	KCONF_EXPECT(!wc.status && wc.qp == (struct ib_qp *)server);
+}
+
+/* A connection whose server has 8 shared receives. Return: false if that cannot be. */
+static bool kconf_srq_open(void)
 {
 	const struct kconf_opts opts = { .srq_wr = 8 };
-	const struct kconf_req send = { .op = IB_WR_SEND, .id = 1 };
-	struct ib_srq_attr attr = { .srq_limit = 4 };
-	struct ib_wc wc;
 	unsigned int i;
 
 	if (!(kconf.rnic->attr.caps & RI_CAP_SRQ)) {
 		kconf.missing = true;
-		return;
+		return false;
 	}
 	if (!kconf_bed_open(NULL, &opts, PAGE_SIZE))
-		return;
+		return false;
 	for (i = 0; i < 8; i++)
 		KCONF_EXPECT(!kconf_post_recv(server, i, far->dma, 64));
+	return true;
+}
+
+static void kconf_srq_limit(void)
+{
+	struct ib_srq_attr attr = { .srq_limit = 4 };
+	unsigned int i;
+
+	if (!kconf_srq_open())
+		return;
 	KCONF_EXPECT(!kal_srq_modify(server->srq, &attr, IB_SRQ_LIMIT, NULL));
-	for (i = 0; i < 3; i++) {
-		KCONF_EXPECT(!kconf_do(client, &send));
-		KCONF_EXPECT(!kconf_poll(server->rcq, &wc) && !wc.status);
-	}
+	for (i = 0; i < 3; i++)
+		kconf_srq_receive();
 	msleep(50);
 	KCONF_EXPECT(!test_bit(IB_EVENT_SRQ_LIMIT_REACHED, &server->events));
-	for (; i < 6; i++) {
-		KCONF_EXPECT(!kconf_do(client, &send));
-		KCONF_EXPECT(!kconf_poll(server->rcq, &wc) && !wc.status);
-	}
+	for (; i < 6; i++)
+		kconf_srq_receive();
 	KCONF_EXPECT(kconf_srq_event_comes(server));
-	/* the event disarms */
+	/* one event for each limit that is set */
+	clear_bit(IB_EVENT_SRQ_LIMIT_REACHED, &server->events);
+	kconf_srq_receive();
+	msleep(50);
+	KCONF_EXPECT(!test_bit(IB_EVENT_SRQ_LIMIT_REACHED, &server->events));
+}
+
+/* The event takes the limit away. */
+static void kconf_srq_disarmed(void)
+{
+	struct ib_srq_attr attr = { .srq_limit = 4 };
+	unsigned int i;
+
+	if (!kconf_srq_open())
+		return;
+	KCONF_EXPECT(!kal_srq_modify(server->srq, &attr, IB_SRQ_LIMIT, NULL));
+	for (i = 0; i < 6; i++)
+		kconf_srq_receive();
+	KCONF_EXPECT(kconf_srq_event_comes(server));
 	KCONF_EXPECT(!kal_srq_query(server->srq, &attr) && !attr.srq_limit);
+}
+
+/* An SRQ's receives are not flushed with a queue pair. */
+static void kconf_srq_stays(void)
+{
+	if (!kconf_srq_open())
+		return;
+	kconf_srq_receive();
+	KCONF_EXPECT(!kal_qp_destroy(server->qp));
+	server->qp = NULL;
+	KCONF_EXPECT(kconf_no_more(server->rcq));
 }
 
 const struct kconf_check kconf_message_checks[] = {
@@ -362,5 +405,7 @@ const struct kconf_check kconf_message_checks[] = {
 	{ "missed events", kconf_missed },
 	{ "CQ resize with completions", kconf_resize_full },
 	{ "SRQ limit", kconf_srq_limit },
+	{ "SRQ limit after its event", kconf_srq_disarmed },
+	{ "SRQ after a QP", kconf_srq_stays },
 	{}
 };

@@ -169,13 +169,15 @@ static void kconf_flush_later(void)
 	KCONF_EXPECT(kconf_done(client, 5, NULL) == IB_WC_WR_FLUSH_ERR);
 }
 
-/* Sends under way: those that did not complete are flushed, behind those that did. */
+/*
+ * Sends under way: those that did not complete are flushed, behind those that did. That which was
+ * just being sent may have an error of its own.
+ */
 static void kconf_flush_busy(void)
 {
 	struct kconf_req send = { .op = IB_WR_SEND, .flags = IB_SEND_SIGNALED };
-	bool flushed = false;
+	int status, last = IB_WC_SUCCESS;
 	unsigned int i;
-	int status;
 
 	if (!kconf_bed_open(NULL, NULL, PAGE_SIZE << 4))
 		return;
@@ -190,8 +192,9 @@ static void kconf_flush_busy(void)
 	KCONF_EXPECT(!kconf_to_error(client));
 	for (i = 0; i < KCONF_QUEUE; i++) {
 		status = kconf_done(client, i, NULL);
-		KCONF_EXPECT(status == IB_WC_WR_FLUSH_ERR || (!status && !flushed));
-		flushed |= status != IB_WC_SUCCESS;
+		KCONF_EXPECT(status >= 0);
+		KCONF_EXPECT(last == IB_WC_SUCCESS || status == IB_WC_WR_FLUSH_ERR);
+		last = status;
 	}
 	KCONF_EXPECT(kconf_no_more(client->scq));
 }

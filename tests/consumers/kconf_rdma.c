@@ -203,8 +203,10 @@ static void kconf_refused(const struct kconf_req *req)
 	kconf_mem_fill(far, read ? 62 : 0);
 	KCONF_EXPECT(!kconf_post(client, req));
 	KCONF_EXPECT(!kconf_poll(client->scq, &wc) && wc.wr_id == req->id);
-	KCONF_EXPECT(wc.status != IB_WC_SUCCESS || (!read && kconf_iwarp()));
-	KCONF_EXPECT(kconf_broken(client));
+	/* what follows would be waited for in vain */
+	if (!KCONF_EXPECT(wc.status != IB_WC_SUCCESS || (!read && kconf_iwarp())) ||
+	    !KCONF_EXPECT(kconf_broken(client)))
+		return;
 	if (kconf_iwarp()) {
 		KCONF_EXPECT(kconf_end_hears(&client->end, KAL_EP_CLOSED));
 		KCONF_EXPECT(kconf_end_hears(&server->end, KAL_EP_CLOSED));
