@@ -256,19 +256,30 @@ static int hw_conn_step_response(struct hw_id *hid, const struct rdma_cm_event *
 	return ret;
 }
 
-static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event)
+/*
+ * Is the refusal by the peer's consumer, not by its connection manager? Drivers of iWARP do not
+ * agree on the status of an MPA Reject frame; only that frame has private data.
+ */
+static bool hw_conn_rejected_by_consumer(struct hw_id *hid, struct rdma_cm_event *event)
 {
 	u8 len;
 
-	/* of a refusal by the peer's consumer, not by its connection manager */
-	if (rdma_consumer_reject_data(hid->id, event, &len))
+	return rdma_consumer_reject_data(hid->id, event, &len) ||
+	       (rdma_protocol_iwarp(hid->id->device, hid->id->port_num) &&
+		event->param.conn.private_data_len);
+}
+
+static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event)
+{
+	if (hw_conn_rejected_by_consumer(hid, event))
 		hw_conn_fill_info(hid, event);
 	hw_conn_report(hid, event->status == -ECONNRESET ? -ECONNRESET : -ECONNREFUSED);
 }
 
 static void hw_conn_step_disconnected(struct hw_id *hid)
 {
-	if (hid->qp && hw_conn_moves_qp(hid))
+	/* a driver of iWARP may leave it idle after a graceful end, or after a Terminate */
+	if (hid->qp)
 		hw_qp_fail(hid->qp);
 	/* answers the peer, if it was the peer who asked */
 	rdma_disconnect(hid->id);

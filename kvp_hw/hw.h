@@ -131,6 +131,7 @@ struct hw_qp_ref {
  * @ib: the device's
  * @ref: entry in hw_rnic.qps
  * @events: asynchronous events
+ * @sig_type: which send requests complete; no driver tells in a query
  * @access: rights of the peer, enum ib_access_flags
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
@@ -141,6 +142,7 @@ struct hw_qp {
 	struct ib_qp *ib;
 	struct hw_qp_ref *ref;
 	struct hw_events events;
+	enum ib_sig_type sig_type;
 	int access;
 	u8 ird;
 	u8 ord;

@@ -154,6 +154,7 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 
 	hw_events_init(&qp->events, ri->obj.rnic, &ri->obj);
 	qp->access = hw_qp_default_access(hw->ibdev);
+	qp->sig_type = attr->sq_sig_type;
 	hw_qp_init_attr(qp, attr, &init);
 	qp->ib = ib_create_qp(hw_pd(ri->pd)->ib, &init);
 	if (IS_ERR(qp->ib))
@@ -244,7 +245,7 @@ int hw_qp_query(struct ri_qp *ri, struct ib_qp_attr *attr, int mask,
 	attr->max_dest_rd_atomic = qp->ird;
 	attr->max_rd_atomic = qp->ord;
 	init_attr->cap = init.cap;
-	init_attr->sq_sig_type = init.sq_sig_type;
+	init_attr->sq_sig_type = qp->sig_type;
 	init_attr->qp_type = IB_QPT_RC;
 	return 0;
 }
@@ -295,11 +296,13 @@ static int hw_qp_set_access(struct hw_qp *qp, int access)
 	return ret;
 }
 
+/* Some drivers return success and leave the queue pair in the error state for ever. */
 static int hw_qp_reset(struct hw_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	int ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
 
-	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+	return ret ?: hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EOPNOTSUPP;
 }
 
 /* InfiniBand's SQD: the send queue rests. iWARP's drivers end the stream in that state. */

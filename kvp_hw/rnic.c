@@ -13,11 +13,15 @@
 
 #include "hw.h"
 
-/* Private data by transport: rdma_cm counts it in a byte, InfiniBand has less room. */
+/*
+ * Private data by transport: rdma_cm counts it in a byte, and so does siw, together with what
+ * revision 2 of MPA puts before it. InfiniBand has less room.
+ */
+#define HW_MPA_V2_DATA		4
 #define HW_IB_CONNECT_DATA	56	/* behind the IP header of rdma_cm */
 #define HW_IB_ACCEPT_DATA	IB_CM_REP_PRIVATE_DATA_SIZE
 #define HW_IB_REJECT_DATA	IB_CM_REJ_PRIVATE_DATA_SIZE
-#define HW_IWARP_DATA		U8_MAX
+#define HW_IWARP_DATA		(U8_MAX - HW_MPA_V2_DATA)
 
 /* Counters ****************************************************************** */
 

@@ -326,11 +326,14 @@ int kal_offload_disconnect(struct kal_ep *ep)
 	return 0;
 }
 
-/* The connection ends at once; the state is DEAD on return. */
+/*
+ * The connection ends at once; the state is DEAD on return. The end is ours before the RNIC, whose
+ * report of the same end may come at any time from then on, can call it a graceful one.
+ */
 int kal_offload_kill(struct kal_ep *ep)
 {
-	offload_ops(ep)->conn_disconnect(ep->conn, true);
 	ri_conn_closed(ep->conn, -ECONNABORTED);
+	offload_ops(ep)->conn_disconnect(ep->conn, true);
 	kal_ep_step(ep, KAL_EP_IN_CONN_DOWN);
 	return KAL_EP_STAY;
 }

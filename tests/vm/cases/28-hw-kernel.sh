@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: the conformance test of providers, as a kernel consumer: krdma_soft, siw and rxe by krdma_hw; a table of checks and RNICs
+# covers: tests/consumers/kconf kal/include kal/core/verbs kal/core/verbs_qp kal/cm kvp_hw kvp_soft
+# limit: 300
+# shellcheck source=tests/vm/guest/siw.sh
+. "${VM_LIB%/*}/siw.sh"
+
+module=$VM_MODULES/tests/consumers/krdma_conform.ko
+krdma=$VM_REPO/build/tools/krdma
+export LD_LIBRARY_PATH=$VM_REPO/build/ual
+
+adopted() { on A "$krdma" list | grep -qw "$1"; }
+objects_back() { [ "$(resources "$1")" = "$before" ]; }
+
+# conform COLUMN HOST RNIC ADDRESS: all checks, of the RNIC connected with itself
+columns=() failed=()
+conform() {
+	local lines rc=0
+
+	before=$(resources "$3")
+	lines=$(dmesg | wc -l)
+	on "$2" insmod "$module" rnic="$3" local="$4" remote="$4" || rc=$?
+	[ $rc != 0 ] || rmmod krdma_conform
+	dmesg --color=never | tail -n +$((lines + 1)) | sed -n "s/.*kconf: $3: //p" > "$1.log"
+	columns+=("$1")
+	say "$1: $(tail -1 "$1.log")"
+	[ $rc = 0 ] || failed+=("$1")
+	has "the verdict of $1" ' ok, .* failed$' "$1.log"
+	wait_for 10 objects_back "$3" || fail "left by $1: '$before' -> '$(resources "$3")'"
+}
+
+# a line for each check, a column for each run
+table() {
+	local column
+
+	for column in "${columns[@]}"; do
+		sed "\$d; s/^/$column: /" "$column.log"
+	done | awk -v columns="${columns[*]}" -F': ' '
+		!($2 in known) { known[$2]; check[++checks] = $2 }
+		{ word[$1, $2] = $3 }
+		END {
+			n = split(columns, column, " ")
+			printf "%-34s", "check"
+			for (i = 1; i <= n; i++) printf "%-13s", column[i]
+			for (c = 1; c <= checks; c++) {
+				printf "\n%-34s", check[c]
+				for (i = 1; i <= n; i++) printf "%-13s", word[column[i], check[c]]
+			}
+			print ""
+		}'
+	grep -H 'known fault:\|FAILED:' "${columns[@]/%/.log}" || true
+}
+
+siw_hosts_up
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+ip address add 10.78.0.1/24 dev dummyR
+ip -6 address add fd78::1/64 dev dummyR nodad
+rdma link add rxe0 type rxe netdev dummyR
+insmod "$VM_MODULES/krdma_hw.ko"
+for dev in siw0 rxe0; do
+	wait_for 10 adopted $dev || fail "$dev is not adopted"
+done
+
+# beside TCP and through it
+conform soft B krdma1 "$ADDR_B"
+same_host 0
+conform soft-tcp B krdma1 "$ADDR6_B"
+same_host 1
+conform siw A siw0 "$ADDR_A"
+conform siw-v6 A siw0 "$ADDR6_A"
+conform rxe A rxe0 10.78.0.1
+conform rxe-v6 A rxe0 fd78::1
+table
+counted "$(cat "${columns[@]/%/.log}" | grep -cE ': (ok|missing|known fault)')" \
+	"$(cat "${columns[@]/%/.log}" | grep -c FAILED: || true)"
+[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}"
+rmmod krdma_hw
+rdma link delete rxe0
+rmmod rdma_rxe
