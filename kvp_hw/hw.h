@@ -132,6 +132,7 @@ struct hw_qp_ref {
  * @ref: entry in hw_rnic.qps
  * @events: asynchronous events
  * @access: rights of the peer, enum ib_access_flags
+ * @max_inline: granted inline data in bytes
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
  * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain()
@@ -142,6 +143,7 @@ struct hw_qp {
 	struct hw_qp_ref *ref;
 	struct hw_events events;
 	int access;
+	u32 max_inline;
 	u8 ird;
 	u8 ord;
 	atomic_t drained;

@@ -167,6 +167,7 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 		return ret;
 	}
 	attr->cap.max_inline_data = max(attr->cap.max_inline_data, init.cap.max_inline_data);
+	qp->max_inline = attr->cap.max_inline_data;
 	return 0;
 }
 
