@@ -256,14 +256,23 @@ static int hw_conn_step_response(struct hw_id *hid, const struct rdma_cm_event *
 	return ret;
 }
 
+/* Is it a refusal by the peer's consumer, though it has the status of a reset? siw says so. */
+static bool hw_conn_refused_by_siw(const struct hw_id *hid, const struct rdma_cm_event *event)
+{
+	/* what ends without an answer has no private data */
+	return !hw_conn_moves_qp(hid) && event->param.conn.private_data_len;
+}
+
 static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event)
 {
+	const bool refused = hw_conn_refused_by_siw(hid, event);
 	u8 len;
 
 	/* of a refusal by the peer's consumer, not by its connection manager */
-	if (rdma_consumer_reject_data(hid->id, event, &len))
+	if (refused || rdma_consumer_reject_data(hid->id, event, &len))
 		hw_conn_fill_info(hid, event);
-	hw_conn_report(hid, event->status == -ECONNRESET ? -ECONNRESET : -ECONNREFUSED);
+	hw_conn_report(hid, event->status == -ECONNRESET && !refused ? -ECONNRESET :
+								       -ECONNREFUSED);
 }
 
 static void hw_conn_step_disconnected(struct hw_id *hid)

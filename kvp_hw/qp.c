@@ -34,8 +34,9 @@ int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_ud
 		.attr = attr->attr,
 		.srq_type = IB_SRQT_BASIC,
 	};
+	int ret = 0;
 
-	/* a limit is armed, not created */
+	/* not all drivers take a limit here */
 	init.attr.srq_limit = 0;
 	hw_events_init(&srq->events, ri->obj.rnic, &ri->obj);
 	srq->ib = ib_create_srq(hw_pd(ri->pd)->ib, &init);
@@ -43,7 +44,14 @@ int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_ud
 		return PTR_ERR(srq->ib);
 	attr->attr.max_wr = init.attr.max_wr;
 	attr->attr.max_sge = init.attr.max_sge;
-	return 0;
+	init.attr.srq_limit = attr->attr.srq_limit;
+	if (init.attr.srq_limit)
+		ret = ib_modify_srq(srq->ib, &init.attr, IB_SRQ_LIMIT);
+	if (ret) {
+		ib_destroy_srq(srq->ib);
+		hw_events_end(&srq->events);
+	}
+	return ret;
 }
 
 int hw_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
@@ -299,8 +307,13 @@ static int hw_qp_set_access(struct hw_qp *qp, int access)
 static int hw_qp_reset(struct hw_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	int ret;
 
-	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+	ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+	if (ret)
+		return ret;
+	/* siw's queue pairs stay in error, which it does not say */
+	return hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EOPNOTSUPP;
 }
 
 /* InfiniBand's SQD: the send queue rests. iWARP's drivers end the stream in that state. */
