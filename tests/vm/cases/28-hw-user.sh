@@ -19,8 +19,7 @@ conform() {
 	shift 2
 	say "$column: krdma_conform $*"
 	columns+=("$column")
-	on "$host" timeout -k 5 "$(patient 100)" "$program" "$@" > "$column.table" 2>&1 || rc=$?
-	cat "$column.table"
+	on "$host" timeout -k 5 "$(patient 100)" "$program" "$@" 2>&1 | tee "$column.table" || rc=$?
 	[ $rc = 0 ] && return
 	failed=$((failed + 1))
 	say "$column: status $rc"
@@ -69,8 +68,10 @@ conform rxe A 10.78.0.1
 conform siw-soft A "$ADDR_A" hostB "$ADDR_B"
 conform soft-siw B "$ADDR_B" hostA "$ADDR_A"
 
-say "checks x providers; A-B: A connects to B"
-table
+{
+	echo "checks of libkrdma x providers; A-B: A connects to B"
+	table
+} | tee "$VM_OUT/$VM_CASE.table"
 rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe

@@ -74,6 +74,9 @@ inline constexpr std::uint32_t iwarp = 0;
 	return attributes(host).transport == iwarp;
 }
 
+/* @a's Read is refused by the peer. RNICs differ in the status that they give it. */
+void read_refused(const Pair &pair, Remote from, Where where = Where::current());
+
 /* bytes that differ for each position and seed */
 void fill(std::span<std::byte> bytes, unsigned int seed);
 [[nodiscard]] bool is_filled(std::span<const std::byte> bytes, unsigned int seed);

@@ -48,17 +48,34 @@ void private_data(World &world)
 	const std::vector<std::byte> asked = some_data(1);
 	const std::vector<std::byte> answer = some_data(2);
 
-	Connection at_a = Connection::connect(a.qp, listener.address(),
-					      {.private_data = asked, .ird = 3, .ord = 5});
+	Connection at_a = Connection::connect(a.qp, listener.address(), {.private_data = asked});
 	ConnectionRequest request = next_request(listener);
 	same_data(world, request.info().private_data, 1, "private data of the request");
 	require(request.info().local == listener.address(), "local address of the request");
 	require(request.info().remote.host() == world.a.address.host(),
 		"remote address of the request");
-	Connection at_b = request.accept(b.qp, {.private_data = answer, .ird = 5, .ord = 3});
+	Connection at_b = request.accept(b.qp, {.private_data = answer});
 	at_a.established(patience);
 	same_data(world, at_a.info().private_data, 2, "private data of the answer");
 	require(at_a.info().remote == listener.address(), "remote address");
+	a.qp.write(0, std::span<const Slice>{}, {0, 0});
+	(void)a.sent();
+	at_b.established(patience);
+}
+
+/* Each side's ird and ord are the numbers that both have agreed on. */
+void read_depths(World &world)
+{
+	const Side a{world.a, {}};
+	const Side b{world.b, {}};
+	const Listener listener{world.b.context, world.b.address};
+	Connection at_a = Connection::connect(a.qp, listener.address(), {.ird = 3, .ord = 5});
+	ConnectionRequest request = next_request(listener);
+
+	same(request.info().ird, std::uint16_t{5}, "inbound Reads of the request");
+	same(request.info().ord, std::uint16_t{3}, "outbound Reads of the request");
+	Connection at_b = request.accept(b.qp, {.ird = 5, .ord = 3});
+	at_a.established(patience);
 	same(at_a.info().ird, std::uint16_t{3}, "inbound Reads of the connecting side");
 	same(at_a.info().ord, std::uint16_t{5}, "outbound Reads of the connecting side");
 	a.qp.write(0, std::span<const Slice>{}, {0, 0});
@@ -234,6 +251,13 @@ void end_by_destruction(World &world)
 	b.wait_for_state(QueueState::error);
 }
 
+/* Connections that are not the host's may leave a queue pair that is of no use any more. */
+void reset(const Side &side, const Host &host)
+{
+	announced(!(attributes(host).caps & KRDMA_CAP_LLP_OFFLOAD), "a reset",
+		  [&] { side.qp.change_state(QueueState::reset); });
+}
+
 void used_again(World &world)
 {
 	const Side a{world.a, {}};
@@ -254,8 +278,8 @@ void used_again(World &world)
 		at_b.established(patience);
 		a.qp.disconnect();
 		require(at_a.closed(patience) && at_b.closed(patience), "the end of both");
-		a.qp.change_state(QueueState::reset);
-		b.qp.change_state(QueueState::reset);
+		for (const auto &[side, host] : {std::pair{&a, &world.a}, std::pair{&b, &world.b}})
+			reset(*side, *host);
 		same(a.qp.query().state, std::uint32_t{KRDMA_QP_STATE_INIT}, "state after reset");
 	}
 }
@@ -291,11 +315,17 @@ void posted_before(World &world)
 } /* namespace */
 
 const std::vector<Check> connect_checks = {
-	{"conn-private-data", private_data}, {"conn-options", bad_options},
-	{"conn-reject", rejected},           {"conn-request-dropped", request_dropped},
-	{"conn-no-listener", no_listener},   {"conn-listeners", listeners},
-	{"conn-send-before", posted_before}, {"conn-graceful-end", graceful_end},
-	{"conn-abrupt-end", abrupt_end},     {"conn-destroyed", end_by_destruction},
+	{"conn-private-data", private_data},
+	{"conn-read-depths", read_depths},
+	{"conn-options", bad_options},
+	{"conn-reject", rejected},
+	{"conn-request-dropped", request_dropped},
+	{"conn-no-listener", no_listener},
+	{"conn-listeners", listeners},
+	{"conn-send-before", posted_before},
+	{"conn-graceful-end", graceful_end},
+	{"conn-abrupt-end", abrupt_end},
+	{"conn-destroyed", end_by_destruction},
 	{"conn-again", used_again},
 };
 

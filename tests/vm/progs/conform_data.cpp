@@ -88,15 +88,17 @@ void reads(World &world)
 
 void many_reads(World &world)
 {
+	constexpr std::size_t count = 64;
+	constexpr std::uint32_t each = 100;
 	const Pair pair{world};
-	const Memory to{pair.a.pd, 64 * 100};
-	Memory from{pair.b.pd, 64 * 100};
+	const Memory to{pair.a.pd, count * each};
+	Memory from{pair.b.pd, count * each};
 
 	fill(from.octets, 77);
-	for (std::uint32_t i = 0; i < 64; i++)
-		pair.a.qp.read(i, to.region.slice(i * 100, 100), from.remote(i * 100));
-	for (std::uint64_t i = 0; i < 64; i++)
-		same(pair.a.sent().id(), i, "order of Reads");
+	for (std::size_t i = 0; i < count; i++)
+		pair.a.qp.read(i, to.region.slice(i * each, each), from.remote(i * each));
+	for (std::size_t i = 0; i < count; i++)
+		same(pair.a.sent().id(), std::uint64_t{i}, "order of Reads");
 	require(is_filled(to.octets, 77), "bytes read");
 }
 
@@ -114,7 +116,7 @@ void slices(World &world)
 		throw Missing{};
 	fill(from.octets, 31);
 	/* the last pieces take the rest; an empty one is among those that are sent */
-	for (std::uint32_t i = 0; i + 1 < count; i++) {
+	for (std::size_t i = 0; i + 1 < count; i++) {
 		out.push_back(from.region.slice(i * 7, i == 1 ? 0 : 7));
 		in.push_back(to.region.slice(i * 501, 501));
 	}
@@ -209,7 +211,7 @@ void send_invalidate(World &world)
 	(void)pair.a.sent();
 	const Completion got = pair.b.received();
 	same(got.invalidated().value_or(0), lent.region.stag(), "the STag that was invalidated");
-	pair.refuses_read(lent.remote());
+	read_refused(pair, lent.remote());
 }
 
 void local_invalidate(World &world)
@@ -221,7 +223,7 @@ void local_invalidate(World &world)
 	announced(invalidates(world.b), "a local invalidation",
 		  [&] { pair.b.qp.invalidate(1, lent.region.stag()); });
 	same(pair.b.sent().opcode(), Opcode::invalidate, "opcode");
-	pair.refuses_read(lent.remote());
+	read_refused(pair, lent.remote());
 }
 
 /* A new queue pair grants atomic operations to the peer if the RNIC has them. */

@@ -52,7 +52,7 @@ void must_fail(const CompletionQueue &cq, const char *what, Where where)
 void guard_send(World &world, MakeBait make, Where where)
 {
 	const Pair pair{world};
-	const Memory to{pair.b.pd, size, everything, blank};
+	const Memory to{pair.b.pd, 2 * size, everything, blank};
 	const Bait bait = make(world, pair.a);
 
 	pair.b.qp.receive(1, to.region.slice());
@@ -64,7 +64,7 @@ void guard_send(World &world, MakeBait make, Where where)
 void guard_write(World &world, MakeBait make, Where where)
 {
 	const Pair pair{world};
-	const Memory to{pair.b.pd, size, everything, blank};
+	const Memory to{pair.b.pd, 2 * size, everything, blank};
 	const Bait bait = make(world, pair.a);
 
 	if (post_refused([&] { pair.a.qp.write(2, bait.slice, to.remote()); }, where))
@@ -75,7 +75,7 @@ void guard_write(World &world, MakeBait make, Where where)
 void guard_read(World &world, MakeBait make, Where where)
 {
 	const Pair pair{world};
-	const Memory from{pair.b.pd, size, everything, blank};
+	const Memory from{pair.b.pd, 2 * size, everything, blank};
 	const Bait bait = make(world, pair.a);
 
 	if (post_refused([&] { pair.a.qp.read(2, bait.slice, from.remote()); }, where))
@@ -86,11 +86,11 @@ void guard_read(World &world, MakeBait make, Where where)
 void guard_receive(World &world, MakeBait make, Where where)
 {
 	const Pair pair{world};
-	const Memory from{pair.b.pd, size, everything, blank};
+	const Memory from{pair.b.pd, 2 * size, everything, blank};
 	const Bait bait = make(world, pair.a);
 
 	if (post_refused([&] { pair.a.qp.receive(2, bait.slice); }, where)) {
-		pair.b.qp.send(3, from.region.slice(), {.signaled = false});
+		pair.b.qp.send(3, from.region.slice(0, bait.slice.length), {.signaled = false});
 		must_fail(pair.a.receives, "a receive", where);
 	}
 	require(bait.untouched(), "a receive changed memory that is not the queue's", where);

@@ -159,7 +159,7 @@ void arguments(World &world)
 	const Mapping mapping{page};
 
 	refused(EINVAL, "unknown rights", [&] {
-		const MemoryRegion region{pd, mapping.bytes(), 1U << 9};
+		const MemoryRegion region{pd, mapping.bytes(), 1U << 15};
 	});
 	refused(EINVAL, "remote_write without local_write", [&] {
 		const MemoryRegion region{pd, mapping.bytes(), access::remote_write};
@@ -234,7 +234,8 @@ int beyond_the_limit()
 	/* what was refused is not charged */
 	const MemoryRegion region{pd, mapping.bytes().first(32 * page), access::local_write};
 	try {
-		const MemoryRegion more{pd, mapping.bytes().first(40 * page), access::local_write};
+		const MemoryRegion more{pd, mapping.bytes().subspan(64 * page, 40 * page),
+					access::local_write};
 		return 3;
 	} catch (const std::system_error &error) {
 		return error.code().value() == ENOMEM ? 0 : 4;
@@ -293,7 +294,7 @@ void windows(World &world)
 	require(memory.is_all(std::byte{0}, 0, page), "memory beside the window");
 	pair.b.qp.invalidate(2, window.stag());
 	(void)pair.b.sent();
-	pair.refuses_read({memory.region.address() + page, window.stag()});
+	read_refused(pair, {memory.region.address() + page, window.stag()});
 }
 
 } /* namespace */

@@ -83,14 +83,13 @@ void leave_completions(const Pair &pair, unsigned int count)
 	}
 	for (unsigned int i = 0; i < count; i++)
 		(void)pair.b.received();
-	/* a Read is answered behind the Sends */
-	pair.a.qp.read(count, from.region.slice(), to.remote(), {.signaled = true});
+	pair.a.qp.read(count, from.region.slice(), to.remote());
 	usleep(20000);
 }
 
 void queue_resize(World &world)
 {
-	const Pair pair{world, {.depth = 16}};
+	const Pair pair{world, {.depth = 16}, {}};
 
 	leave_completions(pair, 6);
 	optional("resize", [&] { pair.a.sends.resize(100); });

@@ -30,6 +30,17 @@ void fill(std::span<std::byte> bytes, unsigned int seed)
 	}
 }
 
+void read_refused(const Pair &pair, Remote from, Where where)
+{
+	const Memory local{pair.a.pd, 8, access::local_write, std::byte{0x11}};
+
+	pair.a.qp.read(7, local.region.slice(), from);
+	if (Side::next(pair.a.sends, where).ok())
+		fail("a Read that the peer must refuse", where);
+	pair.a.wait_for_state(QueueState::error, where);
+	require(local.is_all(std::byte{0x11}, 0, 8), "a refused Read brought data", where);
+}
+
 bool is_filled(std::span<const std::byte> bytes, unsigned int seed)
 {
 	std::vector<std::byte> wanted(bytes.size());
@@ -50,10 +61,27 @@ struct KnownFault {
 	const char *reason;  /* with the place in the driver's source */
 };
 
-/* Each line was found in the source of Linux 6.12, drivers/infiniband/sw. */
-constexpr std::array<KnownFault, 1> known_faults{{
-	{"none", "none", "none", "none"},
-}};
+/* Each fault was found in the source of Linux 6.12, drivers/infiniband/sw. */
+constexpr std::array known_faults{
+	KnownFault{"siw", "mr-iova", "request 2: flushed",
+		   "siw_verbs.c, siw_reg_user_mr() ignores the tagged offset that was asked for"},
+	KnownFault{"siw", "conn-read-depths", "of the ",
+		   "siw_cm.c, siw_cm_upcall() swaps inbound and outbound Reads in its result"},
+	KnownFault{"siw", "conn-request-dropped", "Connection reset by peer",
+		   "siw_cm.c, siw_proc_mpareply() reports a refusal as a reset"},
+	KnownFault{"siw", "conn-graceful-end", "flushed, wanted 0",
+		   "siw_qp.c, siw_qp_nextstate_from_rts() flushes posted Sends at a graceful end"},
+	KnownFault{"siw", "cq-solicited", "no event of a solicited Send",
+		   "siw_qp.c, siw_rqe_complete() takes no Send for solicited"},
+	KnownFault{"siw", "remote-rights", "a Read that the peer must refuse",
+		   "siw_qp_tx.c, siw_qp_sq_proc_tx() answers Reads without the right to read"},
+	KnownFault{"siw", "qp-rights", "a Read that the peer must refuse",
+		   "siw_qp.c, siw_qp_modify_nonstate() notes rights that nothing checks"},
+	KnownFault{"rxe", "send-invalidate", "remote invalid request",
+		   "rxe_mr.c, rxe_invalidate_mr() takes only regions of fast registration"},
+	KnownFault{"rxe", "local-invalidate", "request 1: ",
+		   "rxe_mr.c, rxe_invalidate_mr() takes only regions of fast registration"},
+};
 
 const KnownFault *find_fault(const World &world, const char *check, std::string_view failure)
 {
@@ -124,6 +152,7 @@ void run(const Check &check, World &world, Verdict &verdict)
 
 int run_all(const char *only)
 {
+	std::setvbuf(stdout, nullptr, _IOLBF, 0);
 	World world{open_host(setup.a), open_host(setup.b)};
 	Verdict verdict;
 
