@@ -42,7 +42,7 @@ SIW_OUT ?= $(BUILD)/siw
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-headers uninstall \
-	demo check check-all vm vm-check unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
+	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
@@ -165,6 +165,11 @@ vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B r
 
 vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
+
+# what a provider's author runs
+conformance: vm-modules siw user ## what providers owe: tables of checks x krdma_soft, siw, rxe
+	@tests/vm/run -c '28-hw-*'; status=$$?; \
+		find $(BUILD)/vm/out -name '*.table' | sort | xargs -r cat; exit $$status
 
 bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
 	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \

@@ -271,9 +271,12 @@ static bool hw_conn_rejected_by_consumer(struct hw_id *hid, struct rdma_cm_event
 
 static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event)
 {
-	if (hw_conn_rejected_by_consumer(hid, event))
+	const bool refused = hw_conn_rejected_by_consumer(hid, event);
+
+	if (refused)
 		hw_conn_fill_info(hid, event);
-	hw_conn_report(hid, event->status == -ECONNRESET ? -ECONNRESET : -ECONNREFUSED);
+	hw_conn_report(hid, event->status == -ECONNRESET && !refused ? -ECONNRESET :
+								       -ECONNREFUSED);
 }
 
 static void hw_conn_step_disconnected(struct hw_id *hid)

@@ -133,6 +133,7 @@ struct hw_qp_ref {
  * @events: asynchronous events
  * @sig_type: which send requests complete; no driver tells in a query
  * @access: rights of the peer, enum ib_access_flags
+ * @max_inline: granted inline data in bytes
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
  * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain()
@@ -144,6 +145,7 @@ struct hw_qp {
 	struct hw_events events;
 	enum ib_sig_type sig_type;
 	int access;
+	u32 max_inline;
 	u8 ird;
 	u8 ord;
 	atomic_t drained;

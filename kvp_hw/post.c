@@ -2,9 +2,11 @@
 /*
  * Work requests. The device takes those of a kernel consumer as they are, except fast
  * registrations, which name a region of the RNIC-PI. Those of a user without library are checked:
- * each element must be of a region of the user.
+ * the device has the operation, and each element is of a region of the user.
  */
 #include "hw.h"
+
+/* Users without library ****************************************************** */
 
 static bool hw_post_sges_are_users(struct hw_rnic *hw, const struct ri_pd *pd,
 				   const struct ib_sge *sge, int num)
@@ -17,32 +19,103 @@ static bool hw_post_sges_are_users(struct hw_rnic *hw, const struct ri_pd *pd,
 	return true;
 }
 
-/* May the user without library post this? The operations are in the kAL's list. */
-static int hw_post_check_users(const struct hw_qp *qp, const struct ib_send_wr *wr)
+/*
+ * Leave out elements of no bytes: they name no memory, whatever their STag. siw does not look up
+ * their memory, and crashes when it sends one of several elements. Return: the number that is left.
+ */
+static int hw_post_drop_empty(struct ib_sge *sge, int num)
 {
-	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	int i, kept = 0;
 
+	for (i = 0; i < num; i++)
+		if (sge[i].length)
+			sge[kept++] = sge[i];
+	return kept;
+}
+
+/* Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. */
+static bool hw_post_has_immediate(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id != RDMA_DRIVER_SIW;
+}
+
+/* Does the device have the operation? siw's queue does not work after one that it refuses. */
+static int hw_post_check_opcode(const struct ib_device *ibdev, const struct ib_send_wr *wr)
+{
 	switch (wr->opcode) {
 	case IB_WR_LOCAL_INV:
-		return hw_mem_is_users(hw, qp->ri.pd, wr->ex.invalidate_rkey) ? 0 : -EINVAL;
+	case IB_WR_SEND_WITH_INV:
+		if (!(ibdev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+			return -EOPNOTSUPP;
+		return 0;
+	case IB_WR_SEND:
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+		return 0;
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return hw_post_has_immediate(ibdev) ? 0 : -EOPNOTSUPP;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return ibdev->attrs.atomic_cap != IB_ATOMIC_NONE ? 0 : -EOPNOTSUPP;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* iWARP's Read has one sink, which may be empty. */
+static int hw_post_check_read(const struct ib_device *ibdev, const struct ib_send_wr *wr)
+{
+	const int max = max(ibdev->attrs.max_sge_rd, 1);
+
+	if (rdma_protocol_iwarp(ibdev, 1) && (wr->num_sge < 1 || wr->num_sge > max))
+		return -EINVAL;
+	return 0;
+}
+
+/* Inline data is a copy of the kAL's, in one element. */
+static int hw_post_check_inline(const struct hw_qp *qp, struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
-		/* inline data is a copy of the kAL's */
-		if (wr->send_flags & IB_SEND_INLINE)
-			return 0;
-		break;
-	case IB_WR_RDMA_READ:
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		break;
 	default:
-		return -EOPNOTSUPP;
+		return -EINVAL;
 	}
+	wr->num_sge = hw_post_drop_empty(wr->sg_list, wr->num_sge);
+	if (wr->num_sge && wr->sg_list[0].length > qp->max_inline)
+		return -EINVAL;
+	if (!wr->num_sge)
+		wr->send_flags &= ~IB_SEND_INLINE;
+	return 0;
+}
+
+/* May the user without library post this? The operations are in the kAL's list. */
+static int hw_post_check_users(const struct hw_qp *qp, struct ib_send_wr *wr)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	int ret = hw_post_check_opcode(hw->ibdev, wr);
+
+	if (ret)
+		return ret;
+	if (wr->send_flags & IB_SEND_INLINE)
+		return hw_post_check_inline(qp, wr);
+	if (wr->opcode == IB_WR_LOCAL_INV)
+		return hw_mem_is_users(hw, qp->ri.pd, wr->ex.invalidate_rkey) ? 0 : -EINVAL;
+	if (wr->opcode == IB_WR_RDMA_READ)
+		ret = hw_post_check_read(hw->ibdev, wr);
+	else
+		wr->num_sge = hw_post_drop_empty(wr->sg_list, wr->num_sge);
+	if (ret)
+		return ret;
 	return hw_post_sges_are_users(hw, qp->ri.pd, wr->sg_list, wr->num_sge) ? 0 : -EINVAL;
 }
+
+/* Sends ********************************************************************** */
 
 static int hw_post_reg(struct hw_qp *qp, const struct ib_send_wr *wr)
 {
@@ -121,6 +194,18 @@ static int hw_post_run(struct hw_qp *qp, const struct ib_send_wr *first,
 	return ret;
 }
 
+/* The kAL posts a user's work requests one by one. */
+static int hw_post_users(struct hw_qp *qp, const struct ib_send_wr *wr)
+{
+	const struct ib_send_wr *bad;
+	union hw_send_wr one;
+	int ret;
+
+	hw_post_copy(&one, wr);
+	ret = hw_post_check_users(qp, &one.wr);
+	return ret ?: ib_post_send(qp->ib, &one.wr, &bad);
+}
+
 int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
 {
 	struct hw_qp *qp = hw_qp(ri);
@@ -128,10 +213,8 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 	int ret;
 
 	*bad_wr = wr;
-	if (ri->pd->slow) {
-		ret = hw_post_check_users(qp, wr);
-		return ret ?: ib_post_send(qp->ib, wr, bad_wr);
-	}
+	if (ri->pd->slow)
+		return hw_post_users(qp, wr);
 	while ((reg = hw_post_next_reg(wr))) {
 		ret = hw_post_run(qp, wr, reg, bad_wr);
 		if (ret)
@@ -145,31 +228,44 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 	return wr ? ib_post_send(qp->ib, wr, bad_wr) : 0;
 }
 
-static int hw_post_check_recv(const struct ri_pd *pd, const struct ib_recv_wr *wr)
+/* Receives ******************************************************************* */
+
+/* A user's receive, which the kAL posts alone, becomes @to. */
+static int hw_post_check_recv(const struct ri_pd *pd, const struct ib_recv_wr *wr,
+			      struct ib_recv_wr *to)
 {
-	if (!pd->slow)
-		return 0;
-	return hw_post_sges_are_users(hw_rnic(pd->obj.rnic), pd, wr->sg_list, wr->num_sge) ?
+	*to = *wr;
+	to->num_sge = hw_post_drop_empty(to->sg_list, to->num_sge);
+	return hw_post_sges_are_users(hw_rnic(pd->obj.rnic), pd, to->sg_list, to->num_sge) ?
 		       0 : -EINVAL;
 }
 
 int hw_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)
 {
-	const int ret = hw_post_check_recv(ri->pd, wr);
+	const struct ib_recv_wr *bad;
+	struct ib_recv_wr one;
+	int ret;
 
+	if (!ri->pd->slow)
+		return ib_post_recv(hw_qp(ri)->ib, wr, bad_wr);
 	*bad_wr = wr;
-	return ret ?: ib_post_recv(hw_qp(ri)->ib, wr, bad_wr);
+	ret = hw_post_check_recv(ri->pd, wr, &one);
+	return ret ?: ib_post_recv(hw_qp(ri)->ib, &one, &bad);
 }
 
 int hw_post_srq_recv(struct ri_srq *ri, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr)
 {
+	const struct ib_recv_wr *bad;
+	struct ib_recv_wr one;
 	int ret;
 
 	/* a doorbell, for which there is no library */
 	if (!wr)
 		return -EINVAL;
-	ret = hw_post_check_recv(ri->pd, wr);
+	if (!ri->pd->slow)
+		return ib_post_srq_recv(hw_srq(ri)->ib, wr, bad_wr);
 	*bad_wr = wr;
-	return ret ?: ib_post_srq_recv(hw_srq(ri)->ib, wr, bad_wr);
+	ret = hw_post_check_recv(ri->pd, wr, &one);
+	return ret ?: ib_post_srq_recv(hw_srq(ri)->ib, &one, &bad);
 }

@@ -34,8 +34,9 @@ int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_ud
 		.attr = attr->attr,
 		.srq_type = IB_SRQT_BASIC,
 	};
+	int ret = 0;
 
-	/* a limit is armed, not created */
+	/* not all drivers take a limit here */
 	init.attr.srq_limit = 0;
 	hw_events_init(&srq->events, ri->obj.rnic, &ri->obj);
 	srq->ib = ib_create_srq(hw_pd(ri->pd)->ib, &init);
@@ -43,7 +44,14 @@ int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_ud
 		return PTR_ERR(srq->ib);
 	attr->attr.max_wr = init.attr.max_wr;
 	attr->attr.max_sge = init.attr.max_sge;
-	return 0;
+	init.attr.srq_limit = attr->attr.srq_limit;
+	if (init.attr.srq_limit)
+		ret = ib_modify_srq(srq->ib, &init.attr, IB_SRQ_LIMIT);
+	if (ret) {
+		ib_destroy_srq(srq->ib);
+		hw_events_end(&srq->events);
+	}
+	return ret;
 }
 
 int hw_srq_modify(struct ri_srq *ri, const struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
@@ -168,6 +176,7 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 		return ret;
 	}
 	attr->cap.max_inline_data = max(attr->cap.max_inline_data, init.cap.max_inline_data);
+	qp->max_inline = attr->cap.max_inline_data;
 	return 0;
 }
 

@@ -155,7 +155,7 @@ int kal_cq_modify(struct ri_cq *cq, u16 count, u16 period)
 {
 	const struct ib_cq_caps *caps = &cq->obj.rnic->attr.limits.cq_caps;
 
-	if (!cq->obj.rnic->ops->cq_modify)
+	if (!cq->obj.rnic->ops->cq_modify || !caps->max_cq_moderation_count)
 		return -EOPNOTSUPP;
 	if (count > caps->max_cq_moderation_count ||
 	    period > caps->max_cq_moderation_period)

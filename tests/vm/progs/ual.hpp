@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The common part of the checks of krdma_ual, a program that uses only libkrdma's public
+ * The common part of krdma_ual and krdma_conform, programs that use only libkrdma's public
  * headers. One process works in two hosts at the same time, because a session belongs to the
  * network namespace in which it was opened.
  */
@@ -79,7 +79,8 @@ void refused(int wanted, const char *what, const std::function<void()> &action,
 
 /** struct Host - the RNIC of a network namespace */
 struct Host {
-	Host(const char *netns, const char *ip);
+	/* @netns: nullptr: the one in which the program was started */
+	Host(const char *netns, const char *ip, ContextOptions options = {});
 
 	Session session;
 	Address address;

@@ -493,7 +493,8 @@ public:
 	/**
 	 * Changes the state to reset (like new, for another connection), init (of a new queue
 	 * pair), sqd, error, or rts, which is resume().
-	 * @throws std::system_error EINVAL: another state, or not allowed in the present one.
+	 * @throws std::system_error EINVAL: another state, or not allowed in the present one;
+	 *         EOPNOTSUPP: the RNIC cannot use a queue pair again.
 	 */
 	void change_state(QueueState state) const;
 	/**

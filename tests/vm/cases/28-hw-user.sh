@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: what providers owe to user space, by libkrdma: table of checks x krdma_soft (fast, slow), siw, rxe, siw with krdma_soft both ways
+# covers: kvp_hw kvp_soft kal/chardev kal/cm/offload.c uapi/ual
+# limit: 400
+# shellcheck source=tests/vm/guest/siw.sh
+. "${VM_LIB%/*}/siw.sh"
+
+export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
+krdma=$VM_REPO/build/tools/krdma
+program=$VM_PROGS/krdma_conform
+
+adopted() { on A "$krdma" list | grep -qw "$1"; }
+
+columns=() failed=0
+# conform COLUMN HOST ARGUMENT...: the checks; output in COLUMN.table
+conform() {
+	local column=$1 host=$2 rc=0
+	shift 2
+	say "$column: krdma_conform $*"
+	columns+=("$column")
+	on "$host" timeout -k 5 "$(patient 100)" "$program" "$@" 2>&1 | tee "$column.table" || rc=$?
+	[ $rc = 0 ] && return
+	failed=$((failed + 1))
+	say "$column: status $rc"
+}
+
+# one line for each check, one column for each run
+table() {
+	awk 'FNR == 1 { column = FILENAME; sub(/\.table$/, "", column); columns[++n] = column }
+		/^[a-z0-9-]+ +(ok|missing|known fault|FAILED)/ {
+			if (!($1 in seen)) { seen[$1] = 1; names[++m] = $1 }
+			result = $2 == "known" ? "fault" : $2
+			sub(/:$/, "", result)
+			results[$1, column] = result
+		}
+		END {
+			printf "%-24s", ""
+			for (i = 1; i <= n; i++) printf " %-10s", columns[i]
+			print ""
+			for (j = 1; j <= m; j++) {
+				printf "%-24s", names[j]
+				for (i = 1; i <= n; i++) {
+					result = results[names[j], columns[i]]
+					printf " %-10s", result == "" ? "not run" : result
+				}
+				print ""
+			}
+		}' "${columns[@]/%/.table}"
+	sed -n 's/^\([a-z0-9-]*\) .*known fault: /\1: /p' "${columns[@]/%/.table}" | sort -u
+}
+
+siw_hosts_up
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+ip address add 10.78.0.1/24 dev dummyR
+rdma link add rxe0 type rxe netdev dummyR
+insmod "$VM_MODULES/krdma_hw.ko"
+for dev in siw0 rxe0; do
+	wait_for 10 adopted $dev || fail "$dev is not adopted"
+done
+
+conform soft B "$ADDR_B"
+conform soft-slow B --slow "$ADDR_B"
+conform siw A "$ADDR_A"
+conform rxe A 10.78.0.1
+conform siw-soft A "$ADDR_A" hostB "$ADDR_B"
+conform soft-siw B "$ADDR_B" hostA "$ADDR_A"
+
+{
+	echo "checks of libkrdma x providers; A-B: A connects to B"
+	table
+} | tee "$VM_OUT/$VM_CASE.table"
+rmmod krdma_hw
+rdma link delete rxe0
+rmmod rdma_rxe
+[ $failed = 0 ] || fail "$failed of ${#columns[@]} runs failed"
+counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z0-9-]+ +(ok|missing|known fault)')" 0
