@@ -8,6 +8,8 @@
 . "$VM_LIB"
 
 failslab=/sys/kernel/debug/failslab
+# modules below whose code allocations fail
+fault_modules=(krdma krdma_soft)
 # injections that are allowed for; the kernel counts down
 faults_most=1000000
 
@@ -20,7 +22,7 @@ trap 'set_fault probability 0' EXIT
 # after the other, and what little lies between their texts may fail, too.
 faults_where() {
 	local module size begin
-	for module in krdma krdma_soft; do
+	for module in "${fault_modules[@]}"; do
 		begin=$(cat "/sys/module/$module/sections/.text")
 		size=$(awk -v m=$module '$1 == m { print $2 }' /proc/modules)
 		echo "$begin $(printf '0x%x' $((begin + size)))"

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: failing allocations below krdma_hw: adoption, and each check of libkrdma's conformance test on siw and rxe
+# covers: kvp_hw kal/cm/offload.c
+# limit: 400
+# kernel: debug
+# shellcheck source=tests/vm/guest/failslab.sh
+. "${VM_LIB%/*}/failslab.sh"
+# shellcheck source=tests/vm/guest/siw.sh
+. "${VM_LIB%/*}/siw.sh"
+
+export LD_LIBRARY_PATH=$VM_REPO/build/ual
+krdma=$VM_REPO/build/tools/krdma
+
+adopted() { on A "$krdma" list | grep -qw "$1"; }
+
+siw_hosts_up
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+ip address add 10.78.0.1/24 dev dummyR
+rdma link add rxe0 type rxe netdev dummyR
+insmod "$VM_MODULES/krdma_hw.ko"
+wait_for 10 adopted siw0
+fault_modules=(krdma krdma_hw)
+
+say "adoption"
+for every in 1 2 3 5 8; do
+	on A "$krdma" adopt -r siw0
+	faults_on $every
+	on A "$krdma" adopt siw0 || true
+	set_fault probability 0
+done
+expect "release" on A "$krdma" adopt -r siw0
+expect "adopt" on A "$krdma" adopt siw0
+for address in "$ADDR_A" 10.78.0.1; do
+	for every in $(few 40 150 11); do
+		faults_on "$every"
+		start conform A timeout -k 5 "$(patient 60)" "$VM_PROGS/krdma_conform" "$address"
+		survive 80 conform
+		faults_off "the RNIC of $address, each ${every}th"
+		tail -1 "$VM_TMP/conform.log"
+	done
+	ended_how
+	say "and without"
+	run_on A 100 "$VM_PROGS/krdma_conform" "$address"
+done
+rmmod krdma_hw
+rdma link delete rxe0
+rmmod rdma_rxe
