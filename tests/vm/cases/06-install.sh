@@ -12,7 +12,7 @@ updates=/lib/modules/$(uname -r)/updates
 library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
 driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
-files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
+files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/bash-completion/completions/krdma)
 
