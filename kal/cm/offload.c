@@ -329,8 +329,9 @@ int kal_offload_disconnect(struct kal_ep *ep)
 /* The connection ends at once; the state is DEAD on return. */
 int kal_offload_kill(struct kal_ep *ep)
 {
-	offload_ops(ep)->conn_disconnect(ep->conn, true);
+	/* before the RNIC can report the end that this makes */
 	ri_conn_closed(ep->conn, -ECONNABORTED);
+	offload_ops(ep)->conn_disconnect(ep->conn, true);
 	kal_ep_step(ep, KAL_EP_IN_CONN_DOWN);
 	return KAL_EP_STAY;
 }
