@@ -33,7 +33,7 @@ conform() {
 # one line for each check, one column for each run
 table() {
 	awk 'FNR == 1 { column = FILENAME; sub(/\.table$/, "", column); columns[++n] = column }
-		/^[a-z0-9-]+ +(ok|missing|known fault|FAILED)/ {
+		/^[a-z][a-z0-9-]* +(ok|missing|known fault|FAILED)/ {
 			if (!($1 in seen)) { seen[$1] = 1; names[++m] = $1 }
 			result = $2 == "known" ? "fault" : $2
 			sub(/:$/, "", result)
@@ -81,4 +81,4 @@ rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe
 [ $failed = 0 ] || fail "$failed of ${#columns[@]} runs failed"
-counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z0-9-]+ +(ok|missing|known fault)')" 0
+counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z][a-z0-9-]* +(ok|missing|known fault)')" 0
