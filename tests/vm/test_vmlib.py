@@ -11,6 +11,15 @@ import schedule
 import vmlib
 
 # a guest under QEMU 7.2 that ran the translation of a breakpoint that was gone
+SIWS = """[   61.301234] BUG: kernel NULL pointer dereference, address: 00000000000003f8
+[   61.302000] Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI
+[   61.303000] RIP: 0010:siw_sq_start+0x5/0x90 [siw]
+[   61.304000] Call Trace:
+[   61.305000]  <IRQ>
+[   61.306000]  siw_qp_llp_write_space+0x4b/0x70 [siw]
+[   61.307000]  tcp_check_space+0x60/0x140
+[   61.308000] Modules linked in: siw
+"""
 STALE = """\
 [    1.982510] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI
 [    1.982858] CPU: 1 UID: 0 PID: 1 Comm: swapper/0 Not tainted 6.12.117+deb12-amd64 #1  Debian
@@ -41,6 +50,10 @@ NULL = """\
 
 class Console(unittest.TestCase):
     def test_breakpoint_that_is_not_there_is_the_emulators(self):
+        self.assertEqual(vmlib.others_fault(STALE), "the emulator")
+        self.assertEqual(vmlib.others_fault(SIWS), "siw")
+        self.assertIsNone(vmlib.others_fault(SIWS.replace("llp_write_space", "other")))
+        self.assertIsNone(vmlib.others_fault(SIWS.replace("siw_sq_start+", "soft_tx_kick+")))
         self.assertTrue(vmlib.emulators_fault(STALE))
 
     def test_all_else_is_the_guests(self):

@@ -273,7 +273,7 @@ class Vm:
 
 
 class Forgiveness:
-    """Guests that a run may lose to the emulator, see emulators_fault()."""
+    """Guests that a run may lose to the emulator or to siw, see others_fault()."""
 
     def __init__(self, times=3):
         self.left = times
@@ -281,10 +281,11 @@ class Forgiveness:
     def given(self, vm, doing):
         """True when DOING is to be done again, in a new guest."""
         # all of it: a dump of the trace may follow
-        if not self.left or not emulators_fault(plain(vm.console)):
+        whose = others_fault(plain(vm.console)) if self.left else None
+        if not whose:
             return False
         self.left -= 1
-        progress(f"        the emulator's fault, so once more: {doing}: {vm.last_words()}")
+        progress(f"        {whose}'s fault, so once more: {doing}: {vm.last_words()}")
         return True
 
 
@@ -313,6 +314,19 @@ def emulators_fault(console):
     """
     trap = re.search(r"\] (?:Oops: )?int3: 0000 \[#1\](?:.*\n)*?.*\] Code: .*?(\w\w) <\w\w>", console)
     return bool(trap) and trap[1] != "cc"
+
+
+def siws_fault(console):
+    """True when siw crashed on a socket whose queue pair it had let go (docs/kernel-bugs.md)."""
+    oops = re.search(r"\] RIP: \w+:siw_sq_start\+(?:.*\n)*?.*\] Call Trace:\n((?:.*\n)*)", console)
+    return bool(oops) and "siw_qp_llp_write_space" in oops[1]
+
+
+def others_fault(console):
+    """Who else brought the guest down: "the emulator", "siw", or None."""
+    if emulators_fault(console):
+        return "the emulator"
+    return "siw" if siws_fault(console) else None
 
 
 def fresh_out(name):

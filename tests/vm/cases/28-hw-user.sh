@@ -3,6 +3,11 @@
 # what: what providers owe to user space, by libkrdma: table of checks x krdma_soft (fast, slow), siw, rxe, siw with krdma_soft both ways
 # covers: kvp_hw kvp_soft kal/chardev kal/cm/offload.c uapi/ual
 # limit: 400
+#
+# siw itself may crash the guest, "NULL pointer dereference at siw_sq_start": siw_cm_work_handler()
+# takes the queue pair from a connection that ends before it takes the callbacks from the socket,
+# and siw_qp_llp_write_space() does not look whether there is one. This is a matter of timing.
+#
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
@@ -28,7 +33,7 @@ conform() {
 # one line for each check, one column for each run
 table() {
 	awk 'FNR == 1 { column = FILENAME; sub(/\.table$/, "", column); columns[++n] = column }
-		/^[a-z0-9-]+ +(ok|missing|known fault|FAILED)/ {
+		/^[a-z][a-z0-9-]* +(ok|missing|known fault|FAILED)/ {
 			if (!($1 in seen)) { seen[$1] = 1; names[++m] = $1 }
 			result = $2 == "known" ? "fault" : $2
 			sub(/:$/, "", result)
@@ -76,4 +81,4 @@ rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe
 [ $failed = 0 ] || fail "$failed of ${#columns[@]} runs failed"
-counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z0-9-]+ +(ok|missing|known fault)')" 0
+counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z][a-z0-9-]* +(ok|missing|known fault)')" 0

@@ -31,9 +31,16 @@ struct Setup {
 
 extern Setup setup;
 
+/*
+ * Open a host. The thread is in the listening host's namespace afterwards, because siw listens in
+ * the namespace of the caller instead of the session (siw_cm.c, siw_create_listen()).
+ */
 [[nodiscard]] inline Host open_host(const Place &place)
 {
-	return Host{place.netns, place.ip, setup.options};
+	Host host{place.netns, place.ip, setup.options};
+
+	enter(setup.b.netns);
+	return host;
 }
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* What a provider owes: queue pairs in error, and the end of a process in the middle of traffic. */
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 
 #include <sys/wait.h>
@@ -121,12 +120,12 @@ void write_for_ever(const Address &peer, Remote to)
 	const Host host = open_host(setup.a);
 	const Side side{host, {}};
 	const Memory from{side.pd, 1U << 20, access::local_write, std::byte{0x5a}};
-	Connection connection = Connection::connect(side.qp, peer);
 
 	/* should nobody kill it */
 	alarm(60);
 	for (std::uint64_t id = 0; id < 64; id++)
 		side.qp.receive(id, from.region.slice());
+	Connection connection = Connection::connect(side.qp, peer);
 	connection.established(patience);
 	for (std::uint64_t id = 0;; id++) {
 		side.qp.write(id, from.region.slice(), to);
@@ -148,10 +147,11 @@ void kill_one(World &world, useconds_t later)
 	if (!child) {
 		try {
 			write_for_ever(listener.address(), to.remote());
-		} catch (const std::exception &error) {
-			std::fprintf(stderr, "child: %s\n", error.what());
+		} catch (const std::system_error &error) {
+			_exit(error.code().value());
+		} catch (...) {
+			_exit(255);
 		}
-		_exit(3);
 	}
 	std::optional<ConnectionRequest> request = listener.wait(patience);
 	require(request.has_value(), "no request");
@@ -160,6 +160,8 @@ void kill_one(World &world, useconds_t later)
 	connection.established(patience);
 	const auto end = std::chrono::steady_clock::now() + patience;
 	while (static_cast<const volatile std::byte &>(to.octets[0]) == std::byte{0}) {
+		if (waitpid(child, &status, WNOHANG) == child)
+			fail("the child ended with errno " + std::to_string(WEXITSTATUS(status)));
 		if (std::chrono::steady_clock::now() > end)
 			fail("no traffic");
 		usleep(100);

@@ -164,9 +164,6 @@ void arguments(World &world)
 	refused(EINVAL, "remote_write without local_write", [&] {
 		const MemoryRegion region{pd, mapping.bytes(), access::remote_write};
 	});
-	refused(EINVAL, "no bytes", [&] {
-		const MemoryRegion region{pd, mapping.bytes().first(0), access::local_write};
-	});
 }
 
 /* The charge *************************************************************** */

@@ -65,7 +65,7 @@ struct KnownFault {
 constexpr std::array known_faults{
 	KnownFault{"siw", "mr-iova", "request 2: flushed",
 		   "siw_verbs.c, siw_reg_user_mr() ignores the tagged offset that was asked for"},
-	KnownFault{"siw", "conn-read-depths", "of the ",
+	KnownFault{"siw", "conn-read-depths", "ing side: got",
 		   "siw_cm.c, siw_cm_upcall() swaps inbound and outbound Reads in its result"},
 	KnownFault{"siw", "conn-request-dropped", "Connection reset by peer",
 		   "siw_cm.c, siw_proc_mpareply() reports a refusal as a reset"},

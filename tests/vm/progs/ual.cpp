@@ -40,8 +40,15 @@ int home()
 	return fd;
 }
 
-/* @netns: name, or nullptr for the namespace in which the program was started */
 Session open_in(const char *netns)
+{
+	enter(netns);
+	return Session{};
+}
+
+} /* namespace */
+
+void enter(const char *netns)
 {
 	const int fd =
 		netns ? open((std::string{"/run/netns/"} + netns).c_str(), O_RDONLY | O_CLOEXEC)
@@ -51,10 +58,7 @@ Session open_in(const char *netns)
 	close(fd);
 	if (err)
 		throw std::system_error{err, std::generic_category(), netns ? netns : "netns"};
-	return Session{};
 }
-
-} /* namespace */
 
 Host::Host(const char *netns, const char *ip, ContextOptions options)
 	: session{open_in(netns)}, address{Address::parse(ip)}, context{session.find_local(address),

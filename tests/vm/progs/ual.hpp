@@ -77,9 +77,12 @@ void same(const A &got, const B &wanted, const char *what, Where where = Where::
 void refused(int wanted, const char *what, const std::function<void()> &action,
 	     Where where = Where::current());
 
+/* Enter a network namespace; nullptr: the one in which the program was started. */
+void enter(const char *netns);
+
 /** struct Host - the RNIC of a network namespace */
 struct Host {
-	/* @netns: nullptr: the one in which the program was started */
+	/* enters @netns */
 	Host(const char *netns, const char *ip, ContextOptions options = {});
 
 	Session session;
