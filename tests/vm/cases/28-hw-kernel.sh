@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the conformance test of providers, as a kernel consumer: krdma_soft, siw and rxe by krdma_hw; a table of checks and RNICs
-# covers: tests/consumers/kconf kal/include kal/core/verbs kal/core/verbs_qp kal/cm kvp_hw kvp_soft
+# covers: tests/consumers kal/include kal/core/verbs kal/core/verbs_qp kal/cm kvp_hw kvp_soft
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
