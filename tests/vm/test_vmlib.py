@@ -11,6 +11,13 @@ import schedule
 import vmlib
 
 # a guest under QEMU 7.2 that ran the translation of a breakpoint that was gone
+IWCM = """[  208.335681] kernel BUG at drivers/infiniband/core/iwcm.c:964!
+[  208.336462] Oops: invalid opcode: 0000 [#1] PREEMPT SMP NOPTI
+[  208.337909] RIP: 0010:cm_work_handler+0x6d0/0xd60 [iw_cm]
+[  208.346348] Call Trace:
+[  208.347445]  process_one_work+0x18d/0x3a0
+[  208.348526] Modules linked in: krdma_hw(OE) rdma_rxe siw(OE) krdma_soft(OE) krdma(OE)
+"""
 SIWS = """[   61.301234] BUG: kernel NULL pointer dereference, address: 00000000000003f8
 [   61.302000] Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI
 [   61.303000] RIP: 0010:siw_sq_start+0x5/0x90 [siw]
@@ -52,6 +59,8 @@ class Console(unittest.TestCase):
     def test_breakpoint_that_is_not_there_is_the_emulators(self):
         self.assertEqual(vmlib.others_fault(STALE), "the emulator")
         self.assertEqual(vmlib.others_fault(SIWS), "siw")
+        self.assertEqual(vmlib.others_fault(IWCM), "siw")
+        self.assertIsNone(vmlib.others_fault(IWCM.replace("krdma_hw(OE) ", "")))
         self.assertIsNone(vmlib.others_fault(SIWS.replace("llp_write_space", "other")))
         self.assertIsNone(vmlib.others_fault(SIWS.replace("siw_sq_start+", "soft_tx_kick+")))
         self.assertTrue(vmlib.emulators_fault(STALE))

@@ -317,9 +317,15 @@ def emulators_fault(console):
 
 
 def siws_fault(console):
-    """True when siw crashed on a socket whose queue pair it had let go (docs/kernel-bugs.md)."""
+    """True when siw crashed on a socket whose queue pair it had let go, or iw_cm on the end of a
+    siw connection before its beginning (docs/kernel-bugs.md). iw_cm has krdma's devices, too: with
+    krdma_hw loaded the cases connect through siw's alone.
+    """
     oops = re.search(r"\] RIP: \w+:siw_sq_start\+(?:.*\n)*?.*\] Call Trace:\n((?:.*\n)*)", console)
-    return bool(oops) and "siw_qp_llp_write_space" in oops[1]
+    if oops and "siw_qp_llp_write_space" in oops[1]:
+        return True
+    bug = re.search(r"kernel BUG at drivers/infiniband/core/iwcm.c(?:.*\n)*?.*Modules linked in: (.*)", console)
+    return bool(bug) and " siw(" in bug[1] and "krdma_hw(" in bug[1]
 
 
 def others_fault(console):

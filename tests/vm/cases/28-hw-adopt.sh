@@ -12,7 +12,7 @@ krdma=$VM_REPO/build/tools/krdma
 adopted() { on A "$krdma" list | grep -qw "$1"; }
 not_adopted() { ! adopted "$1"; }
 
-siw_hosts_up
+hw_siw_hosts_up
 modprobe rdma_rxe
 ip link add dummyR type dummy
 ip link set dummyR up

@@ -52,7 +52,7 @@ table() {
 	grep -H 'known fault:\|FAILED:' "${columns[@]/%/.log}" || true
 }
 
-siw_hosts_up
+hw_siw_hosts_up
 modprobe rdma_rxe
 ip link add dummyR type dummy
 ip link set dummyR up

@@ -55,7 +55,7 @@ table() {
 	sed -n 's/^\([a-z0-9-]*\) .*known fault: /\1: /p' "${columns[@]/%/.table}" | sort -u
 }
 
-siw_hosts_up
+hw_siw_hosts_up
 modprobe rdma_rxe
 ip link add dummyR type dummy
 ip link set dummyR up

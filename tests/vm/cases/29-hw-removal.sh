@@ -50,7 +50,7 @@ siw_again() {
 	wait_for 10 adopted siw0
 }
 
-siw_hosts_up
+hw_siw_hosts_up
 modprobe rdma_rxe
 ip link add dummyR type dummy
 ip link set dummyR up

@@ -55,6 +55,14 @@ policy_default() {
 		siw.mpa_crc_strict=0 siw.mpa_version=2 siw.peer_to_peer=0
 }
 
+# hw_siw_hosts_up: with siw's device adopted by krdma_hw. krdma asks for no ready-to-receive frame: siw
+# sets its callbacks for that frame after its Reply, misses a frame that is faster, and iw_cm crashes
+# when such a connection ends (docs/kernel-bugs.md).
+hw_siw_hosts_up() {
+	siw_hosts_up
+	policy krdma.mpa_rtr=0
+}
+
 # FUNCTION [ARGUMENT...] with the server on B and the client on A, or the other way
 # round, or one after the other
 siw_client() { server_host=B client_host=A "$@"; }
