@@ -93,6 +93,8 @@ bool kconf_expect(bool met, const char *file, int line, const char *what);
  * @data: private data of the last event
  * @child: of a listener: endpoint of a request that no check has taken
  * @children: of a listener: the end that the next request gets
+ * @expected: of a listener: first bytes of that request's private data. A request of a client that
+ *	is gone may come late, and is refused.
  */
 struct kconf_end {
 	struct kal_ep *ep;
@@ -108,6 +110,7 @@ struct kconf_end {
 	u8 data[RI_PRIVATE_DATA_MAX];
 	struct kal_ep *child;
 	struct kconf_end *children;
+	u32 expected;
 };
 
 /**

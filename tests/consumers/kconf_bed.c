@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "kconf.h"
@@ -33,12 +34,21 @@ static void kconf_end_note(struct kconf_end *end, const struct kal_ep_event *eve
 	end->count[event->type]++;
 }
 
+/* Is the request that of the client that is connecting now? */
+static bool kconf_is_expected(const struct kconf_end *end, const struct kal_ep_event *event)
+{
+	return event->private_data_len >= sizeof(end->expected) &&
+	       !memcmp(event->private_data, &end->expected, sizeof(end->expected));
+}
+
 static int kconf_end_event(struct kal_ep *ep, void *context, const struct kal_ep_event *event)
 {
 	struct kconf_end *end = context;
 	int ret = 0;
 
 	if (event->type == KAL_EP_CONN_REQUEST) {
+		if (!kconf_is_expected(end, event))
+			return -ECONNABORTED;
 		kal_ep_set_handler(event->child, kconf_end_event, end->children);
 		if (cmpxchg(&end->child, NULL, event->child))
 			ret = -EBUSY;
@@ -120,11 +130,15 @@ static struct kal_conn_param kconf_conn_param(const void *data, u16 len)
 	};
 }
 
+/* Start to connect. @data: at least four bytes, or NULL: those that tell requests apart */
 int kconf_connect(struct kconf_side *client, const void *data, u16 len)
 {
-	const struct kal_conn_param param = kconf_conn_param(data, len);
+	const u32 number = get_random_u32();
+	const struct kal_conn_param param =
+		kconf_conn_param(data ?: &number, data ? len : sizeof(number));
 	int ret = client->end.ep ? 0 : kconf_end_create(&client->end);
 
+	memcpy(&kconf_bed.listener.expected, param.private_data, sizeof(number));
 	return ret ?: kal_ep_connect(client->end.ep, client->qp, (struct sockaddr *)&kconf.local,
 				     (struct sockaddr *)&kconf.remote, &param);
 }

@@ -267,7 +267,7 @@ static void kconf_destroy_connecting(void)
 	KCONF_EXPECT(end->status[KAL_EP_CONN_REPLY] || end->count[KAL_EP_CLOSED] == 1);
 	/* the request may have arrived; it may be answered by anything */
 	for (i = 0; i < 20 && !kconf_bed.listener.child; i++)
-		msleep(10);
+		msleep(20);
 	kconf_end_destroy(&kconf_bed.listener);
 }
 

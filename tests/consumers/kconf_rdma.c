@@ -401,7 +401,7 @@ static void kconf_async_event(void)
 
 	kconf_refused_op(IB_WR_RDMA_WRITE, KCONF_READ, 0, 512, 0);
 	for (i = 0; i < 20 && !server->events && !client->events; i++)
-		msleep(10);
+		msleep(20);
 	if (!server->events && !client->events)
 		kconf.missing = true;
 }
