@@ -429,7 +429,7 @@ static int chardev_conn_source(const struct kal_file *file, struct ri_rnic *rnic
 		return 0;
 	}
 	if (!cmd->local.family || kal_addr_any(local)) {
-		ret = kal_net_route(file->net, remote, NULL, 
+		ret = kal_net_route(file->net, remote, NULL,
 				    rnic->netdev ? kal_netdev_vrf(rnic->netdev) : 0, &route);
 		if (ret)
 			return ret;

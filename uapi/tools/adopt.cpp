@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The subcommand adopt: which RDMA devices of the kernel are RNICs, by krdma_hw's netlink family. */
+/* The subcommand adopt: which RDMA devices of the kernel are RNICs, by krdma_hw's netlink family.
+ */
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -53,8 +54,8 @@ public:
 	[[nodiscard]] std::vector<HwDevice> devices()
 	{
 		std::vector<HwDevice> all;
-		nlmsghdr *message = begin(family_, NLM_F_DUMP, KRDMA_HW_CMD_GET,
-					  KRDMA_HW_GENL_VERSION);
+		nlmsghdr *message =
+			begin(family_, NLM_F_DUMP, KRDMA_HW_CMD_GET, KRDMA_HW_GENL_VERSION);
 
 		if (const int error = exchange(message, take_device, &all))
 			fail(error, "list of devices");
@@ -96,8 +97,8 @@ private:
 		if (mnl_socket_sendto(socket_.get(), message, message->nlmsg_len) < 0)
 			return errno;
 		for (;;) {
-			const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer_.data(),
-								 buffer_.size());
+			const ssize_t size =
+				mnl_socket_recvfrom(socket_.get(), buffer_.data(), buffer_.size());
 
 			if (size < 0)
 				return errno;
@@ -117,8 +118,8 @@ private:
 		const auto *attr = static_cast<const nlattr *>(
 			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
 
-		while (mnl_attr_ok(attr, static_cast<int>(tail -
-							  reinterpret_cast<const char *>(attr)))) {
+		while (mnl_attr_ok(attr,
+				   static_cast<int>(tail - reinterpret_cast<const char *>(attr)))) {
 			each(attr);
 			attr = mnl_attr_next(attr);
 		}
@@ -173,13 +174,13 @@ void list(const Environment &environment)
 	Table table{{"DEVICE", "ADOPTED", "CHOICE", "ERROR"}};
 
 	for (const HwDevice &device : HwNetlink{}.devices()) {
-		const std::string choice = device.choice < choice_names.size() ?
-						   choice_names[device.choice] :
-						   std::to_string(device.choice);
+		const std::string choice = device.choice < choice_names.size()
+						   ? choice_names[device.choice]
+						   : std::to_string(device.choice);
 		const std::string error =
-			device.error ? std::generic_category().message(
-					       static_cast<int>(device.error)) :
-				       "-";
+			device.error
+				? std::generic_category().message(static_cast<int>(device.error))
+				: "-";
 
 		all.push_back({{"name", device.name},
 			       {"adopted", device.adopted},
@@ -220,10 +221,10 @@ void add_adopt_command(CLI::App &app, Environment &environment)
 				list(environment);
 				return;
 			}
-			HwNetlink{}.choose(options->name,
-					   options->release	 ? KRDMA_HW_RELEASE :
-					   options->by_parameter ? KRDMA_HW_BY_PARAMETER :
-								   KRDMA_HW_ADOPT);
+			HwNetlink{}.choose(options->name, options->release ? KRDMA_HW_RELEASE
+							  : options->by_parameter
+								  ? KRDMA_HW_BY_PARAMETER
+								  : KRDMA_HW_ADOPT);
 		};
 	});
 }
