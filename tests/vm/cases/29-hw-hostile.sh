@@ -22,7 +22,7 @@ for dev in siw0 rxe0; do
 	wait_for 10 adopted $dev || fail "$dev is not adopted"
 done
 
-modprobe udmabuf
+[ -e /dev/udmabuf ] || modprobe udmabuf
 exec 9> /sys/kernel/tracing/trace_marker
 # what an adopted device lacks (user library, windows, dma-buf) never succeeds: --any
 fuzz=("$VM_PROGS/krdma_chardev_fuzz" --seed "${SEED:-$RANDOM}" --marker 9 --any)

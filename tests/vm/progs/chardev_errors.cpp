@@ -89,7 +89,7 @@ void unknown(const char *)
 	Buffer buf;
 
 	buf.set_size(64);
-	for (const unsigned long number : {0x06UL, 0x0fUL, 0x23UL, 0x35UL, 0x7fUL, 0xffUL})
+	for (const unsigned long number : {0x07UL, 0x0fUL, 0x23UL, 0x35UL, 0x7fUL, 0xffUL})
 		require_errno(file.raw(_IO(KRDMA_IOC_TYPE, number), buf.octets.data()), ENOTTY,
 			      "unknown command");
 	require_errno(file.raw(_IO('K', 1), buf.octets.data()), ENOTTY, "another type");
@@ -134,6 +134,17 @@ void rnics(const char *address)
 			return file.try_call(KRDMA_IOC_RNIC_QUERY, none);
 		}(),
 		ENODEV, "no such RNIC");
+
+	rdma::require_eq(q.num_ports, 1U, "ports");
+	krdma_rnic_port port{.index = entry.index, .port = 1};
+	file.call(KRDMA_IOC_RNIC_PORT, port);
+	rdma::require_eq(port.ifindex, entry.ifindex, "ifindex of the port");
+	rdma::require_eq(port.state, 4U, "the port is active");
+	rdma::require(std::string_view{port.netdev} == q.netdev, "network device of the port");
+	for (const std::uint32_t none : {0U, 2U}) {
+		port.port = none;
+		require_errno(file.try_call(KRDMA_IOC_RNIC_PORT, port), EINVAL, "no such port");
+	}
 
 	std::vector<krdma_counter> counters(q.num_counters);
 	krdma_rnic_counters c{};
