@@ -68,7 +68,7 @@ static bool hw_patterns_match(const char *name)
 
 static bool hw_device_wanted(const struct hw_device *dev)
 {
-	guard(mutex)(&hw_devices_lock);
+	lockdep_assert_held(&hw_devices_lock);
 	if (dev->leaves || dev->choice == KRDMA_HW_RELEASE)
 		return false;
 	return dev->choice == KRDMA_HW_ADOPT || hw_patterns_match(dev_name(&dev->ibdev->dev));
@@ -119,8 +119,12 @@ static void hw_device_adopt(struct hw_device *dev)
 static void hw_device_work(struct work_struct *work)
 {
 	struct hw_device *dev = container_of(work, struct hw_device, work);
-	const bool wanted = hw_device_wanted(dev);
+	bool wanted, last;
 
+	scoped_guard(mutex, &hw_devices_lock) {
+		wanted = hw_device_wanted(dev);
+		last = dev->leaves;
+	}
 	if (!wanted)
 		WRITE_ONCE(dev->error, 0);
 	if (wanted && !dev->rnic) {
@@ -132,9 +136,9 @@ static void hw_device_work(struct work_struct *work)
 		/* the administrator may have renamed the device */
 		ri_rnic_rename(&dev->rnic->ri, dev_name(&dev->ibdev->dev));
 	}
-	/* an RNIC that was made while the device began to leave goes in the next run */
-	if (READ_ONCE(dev->leaves) && !dev->rnic)
-		complete_all(&dev->done);
+	/* a run that began before the device left is followed by one that did not */
+	if (last)
+		complete(&dev->done);
 }
 
 /* Is it the device of an RNIC, with which the kAL shows the RNIC to ib_core? */
@@ -163,7 +167,9 @@ static void hw_client_rename(struct ib_device *ibdev, void *data)
 {
 	struct hw_device *dev = data;
 
-	queue_work(hw_wq, &dev->work);
+	guard(mutex)(&hw_devices_lock);
+	if (!dev->leaves)
+		queue_work(hw_wq, &dev->work);
 }
 
 static struct ib_client hw_client = {
@@ -192,19 +198,22 @@ static int hw_client_add(struct ib_device *ibdev)
 	return 0;
 }
 
-/* Under load, too. The RNIC is gone on return. */
+/*
+ * Under load, too. The RNIC is gone on return. This waits for a completion rather than the work
+ * item: ib_core holds a lock of the device, of the kind that the kAL waits for when a software RNIC
+ * goes. The two devices are never the same, which lockdep cannot know.
+ */
 static void hw_client_remove(struct ib_device *ibdev, void *data)
 {
 	struct hw_device *dev = data;
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		list_del(&dev->node);
-		WRITE_ONCE(dev->leaves, true);
+		dev->leaves = true;
+		/* nobody queues it after this */
+		queue_work(hw_wq, &dev->work);
 	}
-	queue_work(hw_wq, &dev->work);
 	wait_for_completion(&dev->done);
-	/* the work item itself, which completed it */
-	cancel_work_sync(&dev->work);
 	kfree(dev);
 }
 
