@@ -398,12 +398,9 @@ int kal_cmd_rnic_port(struct kal_file *file, void *_cmd)
 {
 	struct krdma_rnic_port *cmd = _cmd;
 	struct ri_port_attr attr;
-	struct kal_dev *dev;
+	struct kal_dev *dev = kal_dev_get(file->net, cmd->index);
 	int ret;
 
-	if (cmd->reserved)
-		return -EINVAL;
-	dev = kal_dev_get(file->net, cmd->index);
 	if (!dev)
 		return -ENODEV;
 	ret = kal_port_query(dev->rnic, cmd->port, file->net, &attr);
@@ -414,6 +411,7 @@ int kal_cmd_rnic_port(struct kal_file *file, void *_cmd)
 	cmd->path_mtu = attr.path_mtu;
 	cmd->lid = attr.lid;
 	cmd->ifindex = attr.ifindex;
+	cmd->reserved = 0;
 	memcpy(cmd->gid, attr.gid.raw, sizeof(cmd->gid));
 	strscpy_pad(cmd->netdev, attr.netdev, sizeof(cmd->netdev));
 	return 0;

@@ -77,7 +77,7 @@ const std::vector<Command> &commands()
 		 sizeof(krdma_rnic_port),
 		 1,
 		 {FIELD(krdma_rnic_port, index, index, 0), FIELD(krdma_rnic_port, port, choice, 3),
-		  FIELD(krdma_rnic_port, reserved, reserved, 0)}},
+		  REST(krdma_rnic_port, state)}},
 		{"QP_LIST",
 		 KRDMA_IOC_QP_LIST,
 		 sizeof(krdma_qp_list),
