@@ -51,6 +51,8 @@ siw_again() {
 }
 
 hw_siw_hosts_up
+# TCP gives up soon what has no program any more
+echo 2 > /proc/sys/net/ipv4/tcp_orphan_retries
 modprobe rdma_rxe
 ip link add dummyR type dummy
 ip link set dummyR up
@@ -109,4 +111,7 @@ rmmod rdma_rxe
 # siw leaves TCP to send the FINs of its streams into the network device that is gone
 ss -Htan | tee sockets
 ! grep -qE '^(ESTAB|SYN|LISTEN)' sockets || fail "connections are left"
-ss -K dst "$ADDR_B" > /dev/null
+ss -K dst "$ADDR_B" > /dev/null || true
+no_sockets() { [ -z "$(ss -Htan state all exclude time-wait)" ]; }
+wait_for 60 no_sockets || fail "siw's sockets stay"
+echo 0 > /proc/sys/net/ipv4/tcp_orphan_retries
