@@ -72,7 +72,7 @@ size_t hw_conn_size(void)
 
 /* Life of an id ************************************************************* */
 
-/* End an id that nobody is told of any more. Waits for the handler, and possibly for the network. */
+/* End an id that was cut off. Waits for the handler, and possibly for the network. */
 static void hw_id_end(struct hw_id *hid)
 {
 	rdma_destroy_id(hid->id);

@@ -180,7 +180,7 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 	return 0;
 }
 
-/* Does the device make a queue pair with so much inline data? Some grant less, without an error. */
+/* Does the device grant so much inline data? Some grant less, without an error. */
 static bool hw_qp_grants_inline(struct ib_pd *pd, struct ib_cq *cq, u32 size)
 {
 	struct ib_qp_init_attr init = {
@@ -229,9 +229,14 @@ u32 hw_qp_probe_inline(struct ib_device *ibdev)
 		goto out;
 	for (size = 32; size <= HW_INLINE_MAX && hw_qp_grants_inline(pd, cq, size); size *= 2)
 		granted = size;
-	for (size = granted + 16; granted && size <= HW_INLINE_MAX && hw_qp_grants_inline(pd, cq, size);
-	     size += 16)
+	if (!granted)
+		goto out_cq;
+	for (size = granted + 16; size <= HW_INLINE_MAX; size += 16) {
+		if (!hw_qp_grants_inline(pd, cq, size))
+			break;
 		granted = size;
+	}
+out_cq:
 	ib_destroy_cq(cq);
 out:
 	ib_dealloc_pd(pd);
@@ -276,7 +281,7 @@ int hw_qp_fail(struct hw_qp *qp)
 	return ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 }
 
-/* A connection that ended before it was reported leaves no queue pair that a peer may use. May sleep. */
+/* A connection that ended unreported leaves no queue pair that a peer may use. May sleep. */
 void hw_qp_abandon(struct hw_qp *qp)
 {
 	switch (hw_qp_state(qp)) {

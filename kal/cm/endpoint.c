@@ -1059,7 +1059,10 @@ int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
 	return ep->handler(ep, ep->context, event);
 }
 
-/* Report the request of @child, with its addresses, to the consumer of @parent. Parent's lock held. */
+/*
+ * Report the request of @child, with its addresses, to the consumer of @parent. The parent's lock
+ * is held.
+ */
 int kal_ep_report_request(struct kal_ep *parent, const struct kal_ep *child,
 			  struct kal_ep_event *event)
 {

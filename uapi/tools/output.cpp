@@ -198,7 +198,7 @@ Json to_json(const Attributes &attributes)
 
 namespace {
 
-constexpr std::array port_states{"none",     "down",  "initializing",
+constexpr std::array port_states{"none",  "down",   "initializing",
 				 "armed", "active", "active, deferred"};
 
 } /* namespace */
@@ -210,8 +210,8 @@ Json to_json(const krdma_rnic_port &port)
 	for (std::size_t i = 0; i < sizeof(port.gid); i++)
 		gid += fmt::format("{}{:02x}", i && i % 2 == 0 ? ":" : "", port.gid[i]);
 	return {
-		{"state", port.state < port_states.size() ? std::string{port_states[port.state]} :
-							    std::to_string(port.state)},
+		{"state", port.state < port_states.size() ? std::string{port_states[port.state]}
+							  : std::to_string(port.state)},
 		{"netdev", std::string{port.netdev, strnlen(port.netdev, sizeof(port.netdev))}},
 		{"ifindex", port.ifindex},
 		{"path_mtu", port.path_mtu},

@@ -313,7 +313,10 @@ void kal_dma_unmap_sg(struct ri_rnic *rnic, struct scatterlist *sg, int nents,
 
 /* May programs in @net use the RNIC? Under RCU or with the RNIC held; any context. */
 bool kal_rnic_in_net(struct ri_rnic *rnic, const struct net *net);
-/* State of @port as @net sees it. Return: 0, -EINVAL (no such port) or the provider's error. May sleep. */
+/*
+ * State of @port as @net sees it. Return: 0, -EINVAL (no such port) or the provider's error. May
+ * sleep.
+ */
 int kal_port_query(struct ri_rnic *rnic, u32 port, const struct net *net,
 		   struct ri_port_attr *attr);
 

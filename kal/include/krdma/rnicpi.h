@@ -969,7 +969,7 @@ struct ri_conn *ri_conn_new_child(struct ri_conn *listener);
  */
 void ri_conn_request(struct ri_conn *listener, struct ri_conn *child);
 
-/* Forget a child of which ri_conn_request() was not called; no conn_destroy() follows. May sleep. */
+/* Forget a child that was not reported; no conn_destroy() follows. May sleep. */
 void ri_conn_drop_child(struct ri_conn *child);
 
 /**

@@ -24,7 +24,7 @@ faults_where() {
 	local module size begin
 	for module in "${fault_modules[@]}"; do
 		begin=$(cat "/sys/module/$module/sections/.text")
-		size=$(awk -v m=$module '$1 == m { print $2 }' /proc/modules)
+		size=$(awk -v m="$module" '$1 == m { print $2 }' /proc/modules)
 		echo "$begin $(printf '0x%x' $((begin + size)))"
 	done | sort > range
 	set_fault require-start "$(awk 'NR == 1 { print $1 }' range)"

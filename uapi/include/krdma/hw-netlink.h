@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Generic netlink family of krdma_hw.ko: which RDMA devices of the kernel are adopted as RNICs. Only
- * in the initial network namespace.
+ * Generic netlink family of krdma_hw.ko: which RDMA devices of the kernel are adopted as RNICs.
+ * Only in the initial network namespace.
  */
 #ifndef KRDMA_HW_NETLINK_H
 #define KRDMA_HW_NETLINK_H

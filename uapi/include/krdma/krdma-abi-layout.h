@@ -33,8 +33,8 @@ KRDMA_LAYOUT(krdma_rnic_query, 416, AT(size, 0) && AT(index, 4) && AT(flags, 8) 
 	     AT(max_srq_sge, 356) && AT(max_ird, 360) && AT(max_ord, 364) && AT(objects, 368) &&
 	     AT(timestamp_mask, 400) && AT(clock_khz, 408) && AT(num_ports, 412));
 KRDMA_LAYOUT(krdma_rnic_port, 64, AT(size, 0) && AT(index, 4) && AT(port, 8) && AT(state, 12) &&
-	     AT(path_mtu, 16) && AT(lid, 20) && AT(ifindex, 24) && AT(reserved, 28) && AT(gid, 32) &&
-	     AT(netdev, 48));
+	     AT(path_mtu, 16) && AT(lid, 20) && AT(ifindex, 24) && AT(reserved, 28) &&
+	     AT(gid, 32) && AT(netdev, 48));
 KRDMA_LAYOUT(krdma_counter, 64, AT(name, 0) && AT(value, 56));
 KRDMA_LAYOUT(krdma_rnic_counters, 24, AT(size, 0) && AT(index, 4) && AT(count, 8) &&
 	     AT(reserved, 12) && AT(entries, 16));

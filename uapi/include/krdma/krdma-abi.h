@@ -225,7 +225,7 @@ struct krdma_rnic_port {
 	__u32 index;		/* in: of the RNIC */
 	__u32 port;		/* in: from 1 on */
 	__u32 state;		/* out, as are all members from here: IBV_PORT_* */
-	__u32 path_mtu;		/* largest MTU of a path in bytes; 0: no meaning for the transport */
+	__u32 path_mtu;		/* largest MTU of a path in bytes; 0: it has no meaning */
 	__u32 lid;		/* InfiniBand's local identifier, else 0 */
 	__u32 ifindex;		/* of the network device below, 0: none in this namespace */
 	__u32 reserved;
