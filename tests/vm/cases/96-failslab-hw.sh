@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: failing allocations below krdma_hw: adoption, and each check of libkrdma's conformance test on siw and rxe
+# what: failing allocations below krdma_hw: adoption of siw, and each check of libkrdma's conformance test on rxe
 # covers: kvp_hw kal/cm/offload.c
 # limit: 400
 # kernel: debug
@@ -33,18 +33,17 @@ for every in 1 2 3 5 8; do
 done
 expect "release" on A "$krdma" adopt -r siw0
 expect "adopt" on A "$krdma" adopt siw0
-for address in "$ADDR_A" 10.78.0.1; do
-	for every in $(few 40 150 11); do
-		faults_on "$every"
-		start conform A timeout -k 5 "$(patient 60)" "$VM_PROGS/krdma_conform" "$address"
-		survive 80 conform
-		faults_off "the RNIC of $address, each ${every}th"
-		tail -1 "$VM_TMP/conform.log"
-	done
-	ended_how
-	say "and without"
-	run_on A 100 "$VM_PROGS/krdma_conform" "$address"
+# siw itself leaks its endpoints (siw_cep_alloc()) when connections fail half-way, so only rxe connects here
+for every in $(few 40 150 11); do
+	faults_on "$every"
+	start conform A timeout -k 5 "$(patient 60)" "$VM_PROGS/krdma_conform" 10.78.0.1
+	survive 80 conform
+	faults_off "each ${every}th"
+	tail -1 "$VM_TMP/conform.log"
 done
+ended_how
+say "and without"
+run_on A 100 "$VM_PROGS/krdma_conform" 10.78.0.1
 rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe
