@@ -16,9 +16,9 @@
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 
-#include "hw.h"
+#include <krdma/netstack.h>
 
-struct hw_conn;
+#include "hw.h"
 
 /**
  * struct hw_id - an rdma_cm_id
@@ -47,28 +47,6 @@ struct hw_id {
 	struct list_head node;
 	struct work_struct end;
 };
-
-/**
- * struct hw_conn - connection or listener
- * @ri: RNIC-PI object
- * @hid: of a connection
- * @ids: of a listener: struct hw_id for each address
- */
-struct hw_conn {
-	struct ri_conn ri;
-	struct hw_id *hid;
-	struct list_head ids;
-};
-
-static struct hw_conn *hw_conn(struct ri_conn *ri)
-{
-	return container_of(ri, struct hw_conn, ri);
-}
-
-size_t hw_conn_size(void)
-{
-	return sizeof(struct hw_conn);
-}
 
 /* Life of an id ************************************************************* */
 
@@ -384,19 +362,6 @@ static int hw_id_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 /* Listeners ***************************************************************** */
 
-static bool hw_addr_is_any(const struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
-static __be16 *hw_addr_port(struct sockaddr_storage *addr)
-{
-	return addr->ss_family == AF_INET ? &((struct sockaddr_in *)addr)->sin_port :
-					    &((struct sockaddr_in6 *)addr)->sin6_port;
-}
-
 /* Listen on one address. @addr takes the port. */
 static int hw_listen_on(struct hw_conn *conn, const struct ri_listen_param *param,
 			struct sockaddr_storage *addr)
@@ -416,7 +381,7 @@ static int hw_listen_on(struct hw_conn *conn, const struct ri_listen_param *para
 		return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 	if (!hw_id_is_ours(hid))
 		return -EADDRNOTAVAIL;
-	*hw_addr_port(addr) = *hw_addr_port(&hid->id->route.addr.src_addr);
+	kal_addr_set_port(addr, kal_addr_port(&hid->id->route.addr.src_addr));
 	return rdma_listen(hid->id, param->backlog);
 }
 
@@ -512,11 +477,11 @@ static int hw_listen_any(struct hw_conn *conn, const struct ri_listen_param *par
 	hw_addrs_collect(hw_rnic(conn->ri.rnic), param, addrs);
 	for (i = 0; i < addrs->num; i++) {
 		/* the first may choose the port of all */
-		*hw_addr_port(&addrs->addr[i]) = *hw_addr_port(&bound);
+		kal_addr_set_port(&addrs->addr[i], kal_addr_port(&bound));
 		ret = hw_listen_on(conn, param, &addrs->addr[i]);
 		if (ret)
 			break;
-		*hw_addr_port(&bound) = *hw_addr_port(&addrs->addr[i]);
+		kal_addr_set_port(&bound, kal_addr_port(&addrs->addr[i]));
 	}
 	conn->ri.info.local = bound;
 	return ret;
@@ -542,7 +507,7 @@ int hw_conn_listen(struct ri_conn *ri, const struct ri_listen_param *param)
 	int ret;
 
 	INIT_LIST_HEAD(&conn->ids);
-	if (hw_addr_is_any(param->local)) {
+	if (kal_addr_any(param->local)) {
 		ret = hw_listen_any(conn, param);
 	} else {
 		conn->ri.info.local = *param->local;

@@ -163,6 +163,25 @@ struct hw_mr {
 	struct scatterlist *sg;
 };
 
+struct hw_id;
+
+/**
+ * struct hw_conn - connection or listener
+ * @ri: RNIC-PI object
+ * @hid: of a connection
+ * @ids: of a listener: struct hw_id for each address
+ */
+struct hw_conn {
+	struct ri_conn ri;
+	struct hw_id *hid;
+	struct list_head ids;
+};
+
+static inline struct hw_conn *hw_conn(struct ri_conn *ri)
+{
+	return container_of(ri, struct hw_conn, ri);
+}
+
 static inline struct hw_pd *hw_pd(const struct ri_pd *ri)
 {
 	return container_of(ri, struct hw_pd, ri);
@@ -264,7 +283,6 @@ int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
 
 /* conn.c */
-size_t hw_conn_size(void);
 int hw_conn_listen(struct ri_conn *conn, const struct ri_listen_param *param);
 int hw_conn_connect(struct ri_conn *conn, struct ri_qp *qp, const struct ri_conn_param *param);
 int hw_conn_accept(struct ri_conn *conn, struct ri_qp *qp, const struct ri_conn_param *param);

@@ -4,12 +4,12 @@
  * are the device's own. What ib_core's kernel interface does not offer is missing: windows,
  * reregistration and dma-bufs.
  */
-#include <linux/inetdevice.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
+
+#include <krdma/netstack.h>
 
 #include "hw.h"
 
@@ -47,23 +47,6 @@ static bool hw_in_net(struct ri_rnic *ri, const struct net *net)
 	return rdma_dev_access_netns(hw_rnic(ri)->ibdev, net);
 }
 
-static bool hw_netdev_has(struct net_device *ndev, const struct sockaddr_storage *addr)
-{
-	const struct in_device *in_dev;
-	const struct in_ifaddr *ifa;
-
-	if (addr->ss_family == AF_INET6)
-		return ipv6_chk_addr(dev_net(ndev), &((struct sockaddr_in6 *)addr)->sin6_addr,
-				     ndev, 0);
-	in_dev = __in_dev_get_rcu(ndev);
-	if (!in_dev)
-		return false;
-	in_dev_for_each_ifa_rcu(ifa, in_dev)
-		if (ifa->ifa_local == ((const struct sockaddr_in *)addr)->sin_addr.s_addr)
-			return true;
-	return false;
-}
-
 /* RoCE: the addresses of upper devices (VLANs, bonds) are GIDs too. */
 static bool hw_gid_has(struct ib_device *ibdev, u32 port, const struct net *net,
 		       const struct sockaddr_storage *addr)
@@ -99,7 +82,7 @@ static bool hw_port_has(struct ib_device *ibdev, u32 port, const struct net *net
 
 	if (ndev) {
 		rcu_read_lock();
-		ret = net_eq(dev_net(ndev), net) && hw_netdev_has(ndev, addr);
+		ret = net_eq(dev_net(ndev), net) && kal_netdev_owns(ndev, addr);
 		rcu_read_unlock();
 		dev_put(ndev);
 	}
@@ -148,7 +131,7 @@ static int hw_port_query(struct ri_rnic *ri, u32 port, const struct net *net,
 
 /* The table ***************************************************************** */
 
-static struct ri_ops hw_ops = {
+static const struct ri_ops hw_ops = {
 	.owner = THIS_MODULE,
 
 	.size_ucontext = sizeof(struct ri_ucontext),
@@ -188,6 +171,7 @@ static struct ri_ops hw_ops = {
 	.mr_alloc = hw_mr_alloc,
 	.mr_deregister = hw_mr_deregister,
 
+	.size_conn = sizeof(struct hw_conn),
 	.conn_listen = hw_conn_listen,
 	.conn_connect = hw_conn_connect,
 	.conn_accept = hw_conn_accept,
@@ -277,7 +261,6 @@ struct hw_rnic *hw_rnic_create(struct ib_device *ibdev)
 	if (!hw)
 		return ERR_PTR(-ENOMEM);
 	hw->ibdev = ibdev;
-	hw_ops.size_conn = hw_conn_size();
 	hw_events_init(&hw->events, &hw->ri, NULL);
 	xa_init_flags(&hw->mrs, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	hw->ends = alloc_workqueue("krdma_hw_%s", WQ_UNBOUND, 0, dev_name(&ibdev->dev));

@@ -1159,9 +1159,12 @@ bool kal_ep_undecided(struct kal_ep *ep)
 }
 EXPORT_SYMBOL_GPL(kal_ep_undecided);
 
-static bool ep_reply_has_room(const struct kal_ep *ep, u16 len)
+/* @max: room of an RNIC that makes connections itself */
+static bool ep_reply_has_room(const struct kal_ep *ep, u16 len, u16 max)
 {
-	return ep->state != KAL_EP_DECISION_WAIT || ep->conn || kal_startup_reply_room(ep) >= len;
+	if (ep->conn)
+		return len <= max;
+	return ep->state != KAL_EP_DECISION_WAIT || kal_startup_reply_room(ep) >= len;
 }
 
 /* Is the QP in a state that allows no connection before a reset? */
@@ -1179,8 +1182,7 @@ static bool ep_qp_spoiled(struct ri_qp *qp)
  */
 static int ep_check_accept(struct kal_ep *ep, struct ri_qp *qp, const struct kal_conn_param *param)
 {
-	if (!ep_reply_has_room(ep, param->private_data_len) ||
-	    (ep->conn && param->private_data_len > ep->rnic->attr.max_accept_data))
+	if (!ep_reply_has_room(ep, param->private_data_len, ep->rnic->attr.max_accept_data))
 		return -EINVAL;
 	if (ep->state != KAL_EP_DECISION_WAIT)
 		return 0;
@@ -1209,7 +1211,7 @@ int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len)
 	const struct kal_ep_reject_arg arg = { .private_data = private_data, .len = len };
 
 	guard(kal_ep)(ep);
-	if (!ep_reply_has_room(ep, len) || (ep->conn && len > ep->rnic->attr.max_reject_data))
+	if (!ep_reply_has_room(ep, len, ep->rnic->attr.max_reject_data))
 		return -EINVAL;
 	return ep_call_locked(ep, KAL_EP_IN_REJECT, &arg);
 }

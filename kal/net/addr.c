@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Address functions of the network stack interface. Pure functions. */
+#include <linux/export.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 
@@ -55,6 +56,7 @@ bool kal_addr_any(const struct sockaddr_storage *addr)
 		return !kal_in4(addr)->sin_addr.s_addr;
 	return ipv6_addr_any(&kal_in6(addr)->sin6_addr);
 }
+EXPORT_SYMBOL_GPL(kal_addr_any);
 
 /* Compare two addresses without their ports. Link-local addresses must also be on the same link. */
 bool kal_addr_same(const struct sockaddr_storage *a,
@@ -78,6 +80,7 @@ __be16 kal_addr_port(const struct sockaddr_storage *addr)
 		return kal_in4(addr)->sin_port;
 	return kal_in6(addr)->sin6_port;
 }
+EXPORT_SYMBOL_GPL(kal_addr_port);
 
 void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port)
 {
@@ -86,6 +89,7 @@ void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port)
 	else
 		kal_in6(addr)->sin6_port = port;
 }
+EXPORT_SYMBOL_GPL(kal_addr_set_port);
 
 /* Length of a socket address in bytes, 0 for a family that TCP does not run on. */
 int kal_sockaddr_len(const struct sockaddr_storage *addr)

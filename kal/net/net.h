@@ -33,9 +33,6 @@ int kal_netstack_init(void);
 void kal_netstack_exit(void);
 
 /* addr.c: pure functions */
-bool kal_addr_any(const struct sockaddr_storage *addr);
-__be16 kal_addr_port(const struct sockaddr_storage *addr);
-void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
 
 /* sock.c */
@@ -48,7 +45,6 @@ void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_n
 
 /* vrf.c */
 int kal_netdev_vrf(const struct net_device *ndev);
-bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr);
 
 /* rnic.c */
 bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b);

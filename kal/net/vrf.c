@@ -56,6 +56,7 @@ bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *add
 		return net_vrf_owns4(ndev, in6->s6_addr32[3]);
 	return net_vrf_owns6(ndev, kal_in6(addr));
 }
+EXPORT_SYMBOL_GPL(kal_netdev_owns);
 
 /**
  * kal_net_owner_rcu() - find the network device that has a local address

@@ -352,4 +352,13 @@ struct kal_mib_message {
  */
 bool kal_mib_message(struct net *net, unsigned int *next, struct kal_mib_message *message);
 
+/* Addresses **************************************************************** */
+
+/* Is it the wildcard? Context: any, as for all of these. */
+bool kal_addr_any(const struct sockaddr_storage *addr);
+__be16 kal_addr_port(const struct sockaddr_storage *addr);
+void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port);
+/* Does the network device have the address? An IPv4-mapped address counts as IPv4. */
+bool kal_netdev_owns(struct net_device *ndev, const struct sockaddr_storage *addr);
+
 #endif /* KRDMA_NETSTACK_H */

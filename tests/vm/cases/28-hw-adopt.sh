@@ -6,22 +6,9 @@
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
-krdma=$VM_REPO/build/tools/krdma
-
-adopted() { on A "$krdma" list | grep -qw "$1"; }
 not_adopted() { ! adopted "$1"; }
 
-hw_siw_hosts_up
-modprobe rdma_rxe
-ip link add dummyR type dummy
-ip link set dummyR up
-ip address add 10.78.0.1/24 dev dummyR
-rdma link add rxe0 type rxe netdev dummyR
-insmod "$VM_MODULES/krdma_hw.ko"
-for dev in siw0 rxe0; do
-	wait_for 10 adopted $dev || fail "$dev is not adopted"
-done
+hw_up
 on A "$krdma" list
 on B "$krdma" list
 on A "$krdma" show siw0
@@ -73,17 +60,26 @@ run_on A 20 "$krdma" ping -c 5 -i 0.01 "$ADDR_B:7900"
 cat client.log pong.log
 finish pong 10
 say "ping: soft to siw"
-start pong A "$krdma" ping -s "$ADDR_A:7901" -c 1
-sleep 1
-run_on B 20 "$krdma" ping -c 5 -i 0.01 "$ADDR_A:7901"
+# siw loses a first message that is faster than its callbacks (docs/kernel-bugs.md)
+pinged=
+for try in 1 2 3; do
+	start pong A "$krdma" ping -s "$ADDR_A:790$try" -c 1
+	sleep 1
+	if on B timeout "$(patient 20)" "$krdma" ping -c 5 -i 0.01 "$ADDR_A:790$try" > client.log 2>&1; then
+		pinged=1
+		finish pong 10
+		break
+	fi
+	cat client.log
+	has "why" ': no answer: Connection timed out$' client.log
+	rid_of pong
+done
 cat client.log
-finish pong 10
+[ -n "$pinged" ] || fail "no message came back, three times"
 say "ping: rxe to itself"
-start pong A "$krdma" ping -s "10.78.0.1:7902" -c 1
+start pong A "$krdma" ping -s "$ADDR_R:7902" -c 1
 sleep 1
-run_on A 20 "$krdma" ping -c 5 -i 0.01 "10.78.0.1:7902"
+run_on A 20 "$krdma" ping -c 5 -i 0.01 "$ADDR_R:7902"
 cat client.log
 finish pong 10
-rmmod krdma_hw
-rdma link delete rxe0
-rmmod rdma_rxe
+hw_down

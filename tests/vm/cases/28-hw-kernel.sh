@@ -7,10 +7,7 @@
 . "${VM_LIB%/*}/siw.sh"
 
 module=$VM_MODULES/tests/consumers/krdma_conform.ko
-krdma=$VM_REPO/build/tools/krdma
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
 
-adopted() { on A "$krdma" list | grep -qw "$1"; }
 objects_back() { [ "$(resources "$1")" = "$before" ]; }
 
 # conform COLUMN HOST RNIC ADDRESS: all checks, of the RNIC connected with itself
@@ -52,17 +49,7 @@ table() {
 	grep -H 'known fault:\|FAILED:' "${columns[@]/%/.log}" || true
 }
 
-hw_siw_hosts_up
-modprobe rdma_rxe
-ip link add dummyR type dummy
-ip link set dummyR up
-ip address add 10.78.0.1/24 dev dummyR
-ip -6 address add fd78::1/64 dev dummyR nodad
-rdma link add rxe0 type rxe netdev dummyR
-insmod "$VM_MODULES/krdma_hw.ko"
-for dev in siw0 rxe0; do
-	wait_for 10 adopted $dev || fail "$dev is not adopted"
-done
+hw_up
 
 # beside TCP and through it
 conform soft B krdma1 "$ADDR_B"
@@ -71,12 +58,10 @@ conform soft-tcp B krdma1 "$ADDR6_B"
 same_host 1
 conform siw A siw0 "$ADDR_A"
 conform siw-v6 A siw0 "$ADDR6_A"
-conform rxe A rxe0 10.78.0.1
-conform rxe-v6 A rxe0 fd78::1
-table
+conform rxe A rxe0 $ADDR_R
+conform rxe-v6 A rxe0 $ADDR6_R
+table | tee "$VM_OUT/$VM_CASE.table"
 counted "$(cat "${columns[@]/%/.log}" | grep -cE ': (ok|missing|known fault)')" \
 	"$(cat "${columns[@]/%/.log}" | grep -c FAILED: || true)"
 [ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}"
-rmmod krdma_hw
-rdma link delete rxe0
-rmmod rdma_rxe
+hw_down

@@ -11,11 +11,8 @@
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
-krdma=$VM_REPO/build/tools/krdma
+export KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
 program=$VM_PROGS/krdma_conform
-
-adopted() { on A "$krdma" list | grep -qw "$1"; }
 
 columns=() failed=0
 # conform COLUMN HOST ARGUMENT...: the checks; output in COLUMN.table
@@ -55,21 +52,12 @@ table() {
 	sed -n 's/^\([a-z0-9-]*\) .*known fault: /\1: /p' "${columns[@]/%/.table}" | sort -u
 }
 
-hw_siw_hosts_up
-modprobe rdma_rxe
-ip link add dummyR type dummy
-ip link set dummyR up
-ip address add 10.78.0.1/24 dev dummyR
-rdma link add rxe0 type rxe netdev dummyR
-insmod "$VM_MODULES/krdma_hw.ko"
-for dev in siw0 rxe0; do
-	wait_for 10 adopted $dev || fail "$dev is not adopted"
-done
+hw_up
 
 conform soft B "$ADDR_B"
 conform soft-slow B --slow "$ADDR_B"
 conform siw A "$ADDR_A"
-conform rxe A 10.78.0.1
+conform rxe A $ADDR_R
 # siw with another stack beside it on a slow kernel: it flushes out of order, and messages of 16 MiB
 # take longer than a check waits
 if [[ $(uname -r) != *-debug ]]; then
@@ -81,8 +69,6 @@ fi
 	echo "checks of libkrdma x providers; A-B: A connects to B"
 	table
 } | tee "$VM_OUT/$VM_CASE.table"
-rmmod krdma_hw
-rdma link delete rxe0
-rmmod rdma_rxe
+hw_down
 [ $failed = 0 ] || fail "$failed of ${#columns[@]} runs failed"
 counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z][a-z0-9-]* +(ok|missing|known fault)')" 0

@@ -6,10 +6,6 @@
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
-krdma=$VM_REPO/build/tools/krdma
-
-adopted() { on A "$krdma" list | grep -qw "$1"; }
 absent() { ! on A "$krdma" list | grep -qw "$1"; }
 established() { [ "$(on B "$krdma" stat krdma1 | awk '$1 == "conn_established" { print $2 }')" -gt "$1" ]; }
 
@@ -21,11 +17,11 @@ busy() {
 	before=$(on B "$krdma" stat krdma1 | awk '$1 == "conn_established" { print $2 }')
 	start echoA A "$krdma" ping -s "$ADDR_A:7910"
 	start echoB B "$krdma" ping -s "$ADDR_B:7911"
-	start echoR A "$krdma" ping -s 10.78.0.1:7912
+	start echoR A "$krdma" ping -s $ADDR_R:7912
 	sleep 1
 	start toA B "$krdma" ping -q -i 0 -c 1000000 --size 65536 "$ADDR_A:7910"
 	start toB A "$krdma" ping -q -i 0 -c 1000000 --size 65536 "$ADDR_B:7911"
-	start toR A "$krdma" ping -q -i 0 -c 1000000 --size 65536 10.78.0.1:7912
+	start toR A "$krdma" ping -q -i 0 -c 1000000 --size 65536 $ADDR_R:7912
 	start toNone A "$krdma" ping -q -c 1 --timeout 60 10.77.0.99:7913
 	wait_for 20 established $((before + 1)) || { show_logs; fail "no connections"; }
 	sleep 1
@@ -50,17 +46,10 @@ siw_again() {
 	wait_for 10 adopted siw0
 }
 
-hw_siw_hosts_up
+hw_up
 # TCP gives up soon what has no program any more
 echo 2 > /proc/sys/net/ipv4/tcp_orphan_retries
-modprobe rdma_rxe
-ip link add dummyR type dummy
-ip link set dummyR up
-ip address add 10.78.0.1/24 dev dummyR
-rdma link add rxe0 type rxe netdev dummyR
-insmod "$VM_MODULES/krdma_hw.ko"
-wait_for 10 adopted siw0
-wait_for 10 adopted rxe0
+echo 2 > /proc/sys/net/ipv4/tcp_orphan_retries
 
 say "the adoption ends"
 busy
@@ -105,9 +94,7 @@ busy
 expect "ip link delete" timeout "$(patient 60)" ip link delete vethA
 wait_for 20 absent siw0 || fail "siw0 is still there"
 over
-rmmod krdma_hw
-rdma link delete rxe0
-rmmod rdma_rxe
+hw_down
 # siw leaves TCP to send the FINs of its streams into the network device that is gone
 ss -Htan | tee sockets
 ! grep -qE '^(ESTAB|SYN|LISTEN)' sockets || fail "connections are left"

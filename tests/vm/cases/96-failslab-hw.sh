@@ -9,19 +9,7 @@
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
-krdma=$VM_REPO/build/tools/krdma
-
-adopted() { on A "$krdma" list | grep -qw "$1"; }
-
-hw_siw_hosts_up
-modprobe rdma_rxe
-ip link add dummyR type dummy
-ip link set dummyR up
-ip address add 10.78.0.1/24 dev dummyR
-rdma link add rxe0 type rxe netdev dummyR
-insmod "$VM_MODULES/krdma_hw.ko"
-wait_for 10 adopted siw0
+hw_up
 fault_modules=(krdma krdma_hw)
 
 say "adoption"
@@ -36,14 +24,12 @@ expect "adopt" on A "$krdma" adopt siw0
 # siw itself leaks its endpoints (siw_cep_alloc()) when connections fail half-way, so only rxe connects here
 for every in $(few 40 150 11); do
 	faults_on "$every"
-	start conform A timeout -k 5 "$(patient 60)" "$VM_PROGS/krdma_conform" 10.78.0.1
+	start conform A timeout -k 5 "$(patient 60)" "$VM_PROGS/krdma_conform" $ADDR_R
 	survive 80 conform
 	faults_off "each ${every}th"
 	tail -1 "$VM_TMP/conform.log"
 done
 ended_how
 say "and without"
-run_on A 100 "$VM_PROGS/krdma_conform" 10.78.0.1
-rmmod krdma_hw
-rdma link delete rxe0
-rmmod rdma_rxe
+run_on A 100 "$VM_PROGS/krdma_conform" $ADDR_R
+hw_down

@@ -63,6 +63,35 @@ hw_siw_hosts_up() {
 	policy krdma.mpa_rtr=0
 }
 
+krdma=$VM_REPO/build/tools/krdma
+adopted() { on A "$krdma" list | grep -qw "$1"; }
+
+# hw_up: siw0 as above, rxe0 on a device of its own with the addresses ADDR_R and ADDR6_R, and
+# krdma_hw, which has adopted both
+ADDR_R=10.78.0.1 ADDR6_R=fd78::1
+hw_up() {
+	local dev
+
+	export LD_LIBRARY_PATH=$VM_REPO/build/ual
+	hw_siw_hosts_up
+	modprobe rdma_rxe
+	ip link add dummyR type dummy
+	ip link set dummyR up
+	ip address add $ADDR_R/24 dev dummyR
+	ip -6 address add $ADDR6_R/64 dev dummyR nodad
+	rdma link add rxe0 type rxe netdev dummyR
+	insmod "$VM_MODULES/krdma_hw.ko"
+	for dev in siw0 rxe0; do
+		wait_for 10 adopted $dev || fail "$dev is not adopted"
+	done
+}
+
+hw_down() {
+	rmmod krdma_hw
+	rdma link delete rxe0
+	rmmod rdma_rxe
+}
+
 # FUNCTION [ARGUMENT...] with the server on B and the client on A, or the other way
 # round, or one after the other
 siw_client() { server_host=B client_host=A "$@"; }
