@@ -187,10 +187,11 @@ int hw_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 	int ret;
 
 	/* what is being held is in the device or in the list */
-	guard(spinlock_irqsave)(&cq->lock);
-	ret = ib_req_notify_cq(cq->ib, flags);
-	if (!ret && flags & IB_CQ_REPORT_MISSED_EVENTS && !list_empty(&cq->held))
-		ret = 1;
+	scoped_guard(spinlock_irqsave, &cq->lock) {
+		ret = ib_req_notify_cq(cq->ib, flags);
+		if (!ret && flags & IB_CQ_REPORT_MISSED_EVENTS && !list_empty(&cq->held))
+			ret = 1;
+	}
 	return ret;
 }
 

@@ -18,20 +18,21 @@ struct kconf_bed kconf_bed;
 
 static void kconf_end_note(struct kconf_end *end, const struct kal_ep_event *event)
 {
-	guard(spinlock)(&end->lock);
-	end->status[event->type] = event->status;
-	if (event->local)
-		end->local = *event->local;
-	if (event->remote)
-		end->remote = *event->remote;
-	if (event->type != KAL_EP_CLOSED) {
-		end->ird = event->ird;
-		end->ord = event->ord;
-		end->data_len = min_t(u16, event->private_data_len, sizeof(end->data));
-		memcpy(end->data, event->private_data, end->data_len);
+	scoped_guard(spinlock, &end->lock) {
+		end->status[event->type] = event->status;
+		if (event->local)
+			end->local = *event->local;
+		if (event->remote)
+			end->remote = *event->remote;
+		if (event->type != KAL_EP_CLOSED) {
+			end->ird = event->ird;
+			end->ord = event->ord;
+			end->data_len = min_t(u16, event->private_data_len, sizeof(end->data));
+			memcpy(end->data, event->private_data, end->data_len);
+		}
+		/* the last: a reader that sees the count sees the rest */
+		end->count[event->type]++;
 	}
-	/* the last: who sees it sees the rest */
-	end->count[event->type]++;
 }
 
 /* Is the request that of the client that is connecting now? */

@@ -33,7 +33,7 @@ holds() {
 	exec 9> "$name.in"
 	echo "${pid_of[$name]}" > "$group"/cgroup.procs
 	echo >&9
-	wait_for 40 at_least "$least" || fail "only $(charged) MiB are charged"
+	wait_for 40 at_least "$least" || fail "$name: only $(charged) MiB are charged"
 	echo "charged: $(charged) MiB"
 	[ "$(charged)" -lt "$most" ] || fail "more than there is"
 	echo >&9
@@ -127,15 +127,15 @@ echo "charged: $(sockets) KiB"
 rid_of client server
 wait_for 10 no_sockets || fail "$(sockets) KiB of sockets stay charged"
 
-# 16384 windows that name nothing: 256 octets each, beside the RNIC's and the bridge's own
-holds windows 6 16 python3 -c '
+# 24576 windows that name nothing: 256 octets each, beside the RNIC's and the bridge's own
+holds windows 7 24 python3 -c '
 import sys
 from pyverbs.device import Context
 from pyverbs.mr import MW
 from pyverbs.pd import PD
 sys.stdin.readline()
 domain = PD(Context(name="krdma0"))
-windows = [MW(domain, 1) for _ in range(16384)]
+windows = [MW(domain, 1) for _ in range(24576)]
 sys.stdin.readline()
 '
 

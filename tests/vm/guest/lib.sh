@@ -13,14 +13,6 @@ VM_TMP=${VM_TMP:-/tmp/krdma-case}
 # by how much a debug kernel is slower: a factor for time limits
 VM_SLOW=${VM_SLOW:-1}
 
-if [ -n "${VM_CASE:-}" ]; then
-	set -Eeuo pipefail
-	trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"; show_state' ERR
-	rm -rf "$VM_TMP"
-	mkdir -p "$VM_TMP"
-	cd "$VM_TMP"
-fi
-
 # with the seconds since the case began
 say() { echo "== $SECONDS s: $*"; }
 
@@ -43,6 +35,14 @@ show_state() {
 				for (i = 3; i < NF; i += 2) if ($(i + 1)) printf " %s %s", $i, $(i + 1); print "" }' || true
 	done
 } 2> /dev/null
+
+if [ -n "${VM_CASE:-}" ]; then
+	set -Eeuo pipefail
+	trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"; show_state' ERR
+	rm -rf "$VM_TMP"
+	mkdir -p "$VM_TMP"
+	cd "$VM_TMP"
+fi
 
 # expect TEXT COMMAND...: the command succeeds
 expect() {
