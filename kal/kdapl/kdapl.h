@@ -15,7 +15,10 @@
  * Locks, in the order in which they nest:
  *
  * - kdat_rnic.sem: functions that may sleep hold it for reading while they use an object of the
- *   RNIC. Its removal holds it for writing.
+ *   RNIC, and while an object enters or leaves the lists of its IA. The removal of the RNIC holds
+ *   it for writing, so that no list changes. It waits for handlers of kAL endpoints; so these take
+ *   @sem with kdat_try_enter() only. kdat_*_destroy() and dat_*_free() take @sem themselves. It is
+ *   never held while running upcalls are waited for, because an upcall may wait for @sem.
  * - kdat_ia.mutex: lists of objects
  * - kdat_ep.mutex: state, connection and configuration of an endpoint. It is never held during
  *   kal_ep_destroy(), because the handler of the connection takes it.
@@ -127,10 +130,13 @@ struct kdat_ia {
 	struct sockaddr_storage address;
 };
 
-/* Initialise @obj and put it into the IA's list. May sleep. */
+/* Initialise @obj and put it into the IA's list. kdat_rnic.sem held. May sleep. */
 void kdat_obj_init(struct kdat_obj *obj, struct kdat_ia *ia, u32 type);
-/* Take @obj from the IA's list, poison it and free @memory after a grace period. May sleep. */
-void kdat_obj_free(struct kdat_obj *obj, void *memory);
+/*
+ * Take @obj, the first member of its structure, from the IA's list, poison it and free it with
+ * kfree() after a grace period. kdat_rnic.sem held. May sleep.
+ */
+void kdat_obj_free(struct kdat_obj *obj);
 
 /* Return: the object if @handle is one of ours, of @type and not freed; else NULL. */
 static inline void *kdat_obj(DAT_HANDLE handle, u32 type)
@@ -160,6 +166,24 @@ static inline bool kdat_enter(struct kdat_ia *ia)
 		return true;
 	up_read(&ia->kr->sem);
 	return false;
+}
+
+/* For the handler of a kAL endpoint: false also while the RNIC is being removed. */
+static inline bool kdat_try_enter(struct kdat_ia *ia)
+{
+	if (!down_read_trylock(&ia->kr->sem))
+		return false;
+	if (!ia->kr->gone)
+		return true;
+	up_read(&ia->kr->sem);
+	return false;
+}
+
+/* For the end of an object: the RNIC stays as it is, there or gone, until kdat_leave(). */
+static inline void kdat_hold(struct kdat_ia *ia)
+{
+	might_sleep();
+	down_read(&ia->kr->sem);
 }
 
 static inline void kdat_leave(struct kdat_ia *ia)
