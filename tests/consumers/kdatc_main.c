@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The run of kDAPL's conformance test. Loading the module runs all checks once, on the RNIC of the
+ * parameters. Each check is one line of the kernel's log:
+ *
+ *	kdatc: RNIC: CHECK: ok
+ *	kdatc: RNIC: CHECK: missing			the RNIC says so, and keeps to it
+ *	kdatc: RNIC: CHECK: known fault: REASON		of the driver below the RNIC
+ *	kdatc: RNIC: CHECK: FAILED: FILE:LINE EXPRESSION
+ *
+ * The module leaves nothing: its initialisation fails with -EIO if a check failed, and else there
+ * is nothing to unload but the module.
+ */
+#include <linux/inet.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "kdatc.h"
+
+static char *rnic = "";
+module_param(rnic, charp, 0444);
+MODULE_PARM_DESC(rnic, "name of the RNIC to test");
+
+static char *remote = "";
+module_param(remote, charp, 0444);
+MODULE_PARM_DESC(remote, "address of the RNIC");
+
+static ushort port = 7990;
+module_param(port, ushort, 0444);
+MODULE_PARM_DESC(port, "first of eight free ports (default 7990)");
+
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "run only the check of this name");
+
+static uint patience = 10;
+module_param(patience, uint, 0444);
+MODULE_PARM_DESC(patience, "seconds that an event may take (default 10)");
+
+static uint rounds = 1;
+module_param(rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "run the checks as often (default 1)");
+
+static uint removal;
+module_param(removal, uint, 0444);
+MODULE_PARM_DESC(removal, "no checks: make objects, wait until the RNIC goes (1 to 3, default 0: no)");
+
+struct kdatc kdatc;
+
+/* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
+static const struct kdatc_known {
+	const char *prefix;	/* of the RNIC's name */
+	const char *check;
+	const char *reason;
+} kdatc_known[] = {
+	{ "siw", "solicited wait", "the flag is set and not looked at: siw_qp.c:1162" },
+	{}
+};
+
+static const char *kdatc_known_reason(const char *check)
+{
+	const struct kdatc_known *known;
+
+	for (known = kdatc_known; known->prefix; known++)
+		if (str_has_prefix(kdatc.name, known->prefix) && !strcmp(check, known->check))
+			return known->reason;
+	return NULL;
+}
+
+/* Return: @met */
+bool kdatc_expect(bool met, const char *file, int line, const char *what)
+{
+	if (!met && !kdatc.failed++)
+		snprintf(kdatc.where, sizeof(kdatc.where), "%s:%d %s", kbasename(file), line, what);
+	return met;
+}
+
+/* Is @ret the answer that is wanted, in the bits of @mask? */
+bool kdatc_answers(DAT_RETURN ret, DAT_RETURN wanted, DAT_RETURN mask, const char *file, int line,
+		   const char *what)
+{
+	const char *major = "?", *minor = "?";
+
+	if ((ret & mask) == wanted)
+		return true;
+	if (!kdatc.failed++) {
+		dat_strerror(ret, &major, &minor);
+		snprintf(kdatc.where, sizeof(kdatc.where), "%s:%d %s %s (%#x, not %#x): %s",
+			 kbasename(file), line, major, minor, ret, wanted, what);
+	}
+	return false;
+}
+
+/* The checks **************************************************************** */
+
+struct kdatc_tally {
+	unsigned int ok;
+	unsigned int missing;
+	unsigned int known;
+	unsigned int failed;
+};
+
+static void kdatc_verdict(const struct kdatc_check *check, struct kdatc_tally *tally)
+{
+	const char *reason = kdatc_known_reason(check->name);
+
+	if (kdatc.failed && reason) {
+		tally->known++;
+		pr_info("kdatc: %s: %s: known fault: %s (%s)\n", kdatc.name, check->name, reason,
+			kdatc.where);
+	} else if (kdatc.failed) {
+		tally->failed++;
+		pr_info("kdatc: %s: %s: FAILED: %s\n", kdatc.name, check->name, kdatc.where);
+	} else if (kdatc.missing) {
+		tally->missing++;
+		pr_info("kdatc: %s: %s: missing\n", kdatc.name, check->name);
+	} else {
+		tally->ok++;
+		pr_info("kdatc: %s: %s: ok\n", kdatc.name, check->name);
+	}
+}
+
+static void kdatc_run_some(const struct kdatc_check *check, struct kdatc_tally *tally)
+{
+	for (; check->name; check++) {
+		if (*only && strcmp(only, check->name))
+			continue;
+		kdatc.missing = false;
+		kdatc.failed = 0;
+		if (kdatc_bed_init(check->ib ? kdatc.ib_name : kdatc.name))
+			check->run();
+		kdatc_bed_close();
+		kdatc_verdict(check, tally);
+	}
+}
+
+static int kdatc_run_all(void)
+{
+	struct kdatc_tally tally = {};
+	unsigned int i;
+
+	for (i = 0; i < rounds; i++) {
+		kdatc_run_some(kdatc_ia_checks, &tally);
+		kdatc_run_some(kdatc_args_checks, &tally);
+		kdatc_run_some(kdatc_evd_checks, &tally);
+		kdatc_run_some(kdatc_ep_checks, &tally);
+		kdatc_run_some(kdatc_conn_checks, &tally);
+		kdatc_run_some(kdatc_dto_checks, &tally);
+		kdatc_run_some(kdatc_memory_checks, &tally);
+		kdatc_run_some(kdatc_srq_checks, &tally);
+		kdatc_run_some(kdatc_ssp_checks, &tally);
+		kdatc_run_some(kdatc_context_checks, &tally);
+	}
+	pr_info("kdatc: %s: %u ok, %u missing, %u known faults, %u failed\n", kdatc.name,
+		tally.ok, tally.missing, tally.known, tally.failed);
+	return tally.failed ? -EIO : 0;
+}
+
+static int kdatc_run_removal(void)
+{
+	int ret;
+
+	ret = kdatc_removal(removal);
+	if (ret)
+		pr_info("kdatc: %s: removal %u: FAILED: %s\n", kdatc.name, removal, kdatc.where);
+	else
+		pr_info("kdatc: %s: removal %u: ok\n", kdatc.name, removal);
+	return ret;
+}
+
+static int __init kdatc_init(void)
+{
+	char digits[8];
+	int ret;
+
+	kdatc.port = port;
+	kdatc.patience = patience * HZ;
+	strscpy(kdatc.name, rnic);
+	snprintf(kdatc.ib_name, sizeof(kdatc.ib_name), "%.200s-ib", rnic);
+	snprintf(digits, sizeof(digits), "%u", port);
+	ret = inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, remote, digits,
+				   &kdatc.remote);
+	if (ret)
+		return ret;
+	return removal ? kdatc_run_removal() : kdatc_run_all();
+}
+
+static void __exit kdatc_exit(void)
+{
+}
+
+module_init(kdatc_init);
+module_exit(kdatc_exit);
+
+MODULE_DESCRIPTION("conformance of kDAPL, as a consumer sees it");
+MODULE_AUTHOR("The krdma project");
+MODULE_LICENSE("Dual MIT/GPL");
