@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * kDAPL: what the files of kal/kdapl/ share. A provider of the DAT registry stands for each RNIC.
+ *
+ * - registry.c, api.c, error.c: the registry, the functions of kdat.h, errors
+ * - provider.c: RNICs become providers; the table of functions
+ * - ia.c: interface adapters, protection zones, contexts, handles
+ * - evd.c: event dispatchers: queue, completions, upcalls
+ * - ep.c, ep_state.c: endpoints and the table of their states
+ * - dto.c: data transfers: posting, and completions to events
+ * - srq.c, lmr.c, rmr.c: shared receive queues, memory regions, windows
+ * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
+ * - ext.c: extensions
+ *
+ * Locks, in the order in which they nest:
+ *
+ * - kdat_rnic.sem: functions that may sleep hold it for reading while they use an object of the
+ *   RNIC, and while an object enters or leaves the lists of its IA. The removal of the RNIC holds
+ *   it for writing, so that no list changes. It waits for handlers of kAL endpoints; so these take
+ *   @sem with kdat_try_enter() only. kdat_*_destroy() and dat_*_free() take @sem themselves. It is
+ *   never held while running upcalls are waited for, because an upcall may wait for @sem.
+ * - kdat_ia.mutex: lists of objects
+ * - kdat_ep.mutex: state, connection and configuration of an endpoint. It is never held during
+ *   kal_ep_destroy(), because the handler of the connection takes it.
+ * - spinlocks (kdat_evd.lock, kdat_slots.lock): any context
+ *
+ * Functions that must not sleep use the objects of an RNIC in a section of RCU, after a look at
+ * kdat_rnic.gone. The removal sets that, and waits for such sections before it destroys objects.
+ */
+#ifndef KDAT_KDAPL_H
+#define KDAT_KDAPL_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <krdma/kal.h>
+#include <krdma/kdat.h>
+
+#include "error.h"
+#include "registry.h"
+
+#define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
+#define KDAT_NO_MEMORY			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
+/* the RNIC went away: after DAT_ASYNC_ERROR_IA_CATASTROPHIC only free and close do something */
+#define KDAT_GONE			KDAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE)
+#define KDAT_BAD_ARG(n)			KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define KDAT_BAD_HANDLE(what)		KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
+#define KDAT_BAD_STATE(what)		KDAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_##what)
+
+/* RNICs, interface adapters ************************************************* */
+
+/**
+ * struct kdat_rnic - an RNIC as kDAPL sees it
+ * @rnic: RNIC
+ * @refs: one of the registration and one of each IA
+ * @sem: see above
+ * @gone: the RNIC is being removed or was; set under @sem
+ * @provider: table of the IA name NAME (iWARP extension: socket service points)
+ * @provider_ib: table of the IA name NAME-ib (InfiniBand extension: immediate data, atomics)
+ * @info: key of @provider in the registry
+ * @info_ib: key of @provider_ib
+ * @node: in the list of provider.c
+ * @ias: open IAs; @sem and @ias_lock
+ * @ias_lock: protects @ias
+ */
+struct kdat_rnic {
+	struct ri_rnic *rnic;
+	refcount_t refs;
+	struct rw_semaphore sem;
+	bool gone;
+	DAT_PROVIDER provider;
+	DAT_PROVIDER provider_ib;
+	DAT_PROVIDER_INFO info;
+	DAT_PROVIDER_INFO info_ib;
+	struct list_head node;
+	struct list_head ias;
+	struct mutex ias_lock;	/* protects ias */
+};
+
+/* in kdat_obj.type, beside DAT_HANDLE_TYPE: this is an object of ours, and it was not freed */
+#define KDAT_OBJ_MAGIC	0x6b444100u
+
+/**
+ * struct kdat_obj - head of every object that a handle names
+ * @provider: DAT_HANDLE_TO_PROVIDER(); the first member
+ * @type: KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE; 0: freed
+ * @ia: the IA of the object; of an IA: itself
+ * @context: the consumer's
+ * @node: in kdat_ia.objects, under kdat_ia.mutex
+ * @uses: objects and requests that need this one; it cannot be freed while there are some
+ * @rcu: objects are freed after a grace period
+ */
+struct kdat_obj {
+	const DAT_PROVIDER *provider;
+	u32 type;
+	struct kdat_ia *ia;
+	DAT_CONTEXT context;
+	struct list_head node;
+	atomic_t uses;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct kdat_ia - an open interface adapter
+ * @obj: head
+ * @kr: RNIC
+ * @node: in kdat_rnic.ias
+ * @mutex: protects @objects
+ * @objects: by DAT_HANDLE_TYPE; service points, connection requests and SSPs as well
+ * @async_evd: EVD for asynchronous events
+ * @own_async_evd: the IA made it; else the consumer gave it
+ * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
+ * @net: network namespace of the task that opened the IA
+ * @address: of the RNIC in @net; see kdat_ia_address()
+ */
+struct kdat_ia {
+	struct kdat_obj obj;
+	struct kdat_rnic *kr;
+	struct list_head node;
+	struct mutex mutex;	/* protects objects */
+	struct list_head objects[DAT_HANDLE_TYPE_EXTENSION_BASE + 1];
+	struct kdat_evd *async_evd;
+	bool own_async_evd;
+	struct kdat_lmr *reserved_lmr;
+	struct net *net;
+	struct sockaddr_storage address;
+};
+
+/* Initialise @obj and put it into the IA's list. kdat_rnic.sem held. May sleep. */
+void kdat_obj_init(struct kdat_obj *obj, struct kdat_ia *ia, u32 type);
+/*
+ * Take @obj, the first member of its structure, from the IA's list, poison it and free it with
+ * kfree() after a grace period. kdat_rnic.sem held. May sleep.
+ */
+void kdat_obj_free(struct kdat_obj *obj);
+
+/* Return: the object if @handle is one of ours, of @type and not freed; else NULL. */
+static inline void *kdat_obj(DAT_HANDLE handle, u32 type)
+{
+	struct kdat_obj *obj = handle;
+
+	return obj && READ_ONCE(obj->type) == (KDAT_OBJ_MAGIC | type) ? obj : NULL;
+}
+
+#define kdat_ia_of(h)	((struct kdat_ia *)kdat_obj(h, DAT_HANDLE_TYPE_IA))
+#define kdat_pz_of(h)	((struct kdat_pz *)kdat_obj(h, DAT_HANDLE_TYPE_PZ))
+#define kdat_evd_of(h)	((struct kdat_evd *)kdat_obj(h, DAT_HANDLE_TYPE_EVD))
+#define kdat_ep_of(h)	((struct kdat_ep *)kdat_obj(h, DAT_HANDLE_TYPE_EP))
+#define kdat_srq_of(h)	((struct kdat_srq *)kdat_obj(h, DAT_HANDLE_TYPE_SRQ))
+#define kdat_lmr_of(h)	((struct kdat_lmr *)kdat_obj(h, DAT_HANDLE_TYPE_LMR))
+#define kdat_rmr_of(h)	((struct kdat_rmr *)kdat_obj(h, DAT_HANDLE_TYPE_RMR))
+
+/*
+ * Use the objects of the RNIC. kdat_enter() for functions that may sleep. If either returns
+ * false, the RNIC is gone, nothing is held, and the function answers KDAT_GONE.
+ */
+static inline bool kdat_enter(struct kdat_ia *ia)
+{
+	might_sleep();
+	down_read(&ia->kr->sem);
+	if (!ia->kr->gone)
+		return true;
+	up_read(&ia->kr->sem);
+	return false;
+}
+
+/* For the handler of a kAL endpoint: false also while the RNIC is being removed. */
+static inline bool kdat_try_enter(struct kdat_ia *ia)
+{
+	if (!down_read_trylock(&ia->kr->sem))
+		return false;
+	if (!ia->kr->gone)
+		return true;
+	up_read(&ia->kr->sem);
+	return false;
+}
+
+/* For the end of an object: the RNIC stays as it is, there or gone, until kdat_leave(). */
+static inline void kdat_hold(struct kdat_ia *ia)
+{
+	might_sleep();
+	down_read(&ia->kr->sem);
+}
+
+static inline void kdat_leave(struct kdat_ia *ia)
+{
+	up_read(&ia->kr->sem);
+}
+
+static inline bool kdat_enter_atomic(struct kdat_ia *ia)
+{
+	rcu_read_lock();
+	if (likely(!READ_ONCE(ia->kr->gone)))
+		return true;
+	rcu_read_unlock();
+	return false;
+}
+
+static inline void kdat_leave_atomic(struct kdat_ia *ia)
+{
+	rcu_read_unlock();
+}
+
+/*
+ * The address of the RNIC that the IA shows: the first IPv4 address of its network device in the
+ * IA's namespace, else a global IPv6 address; AF_UNSPEC: none.
+ */
+void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address);
+/* Report an asynchronous event to the IA's EVD. Any context but hard interrupt. */
+void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
+
+/* provider.c */
+void kdat_provider_put(struct kdat_rnic *kr);
+
+/* Limits that kDAPL sets */
+#define KDAT_MAX_IOV		16	/* segments of a request; they are on the stack */
+#define KDAT_MAX_MESSAGE	0x7fffffffu
+#define KDAT_EP_OWN_REQUESTS	4	/* of an endpoint's send queue, for kDAPL itself */
+
+/* ia.c */
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
+			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
+void kdat_ia_drop(struct kdat_ia *ia);
+u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
+
+/** struct kdat_pz - protection zone; @pd is NULL when the RNIC is gone */
+struct kdat_pz {
+	struct kdat_obj obj;
+	struct ri_pd *pd;
+};
+
+/* Event dispatchers ********************************************************* */
+
+#define KDAT_EVD_POLL	8	/* completions that are taken from a CQ at once */
+#define KDAT_EVD_MANY	4	/* upcalls at the same time with DAT_UPCALL_MANY */
+
+struct kdat_upcall {
+	struct work_struct work;
+	struct kdat_evd *evd;
+};
+
+/**
+ * struct kdat_evd - event dispatcher
+ * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
+ * @flags: DAT_EVD_FLAGS, streams that may be fed
+ * @cq: completions of DTOs and binds, NULL if @flags has neither
+ * @reserved: completions that endpoints may have in @cq at once; under kdat_ia.mutex
+ * @sem_upcall: excludes changes of the upcall; held while one waits for running upcalls
+ * @lock: protects all below; any context
+ * @events: ring of events that do not come from @cq, or were taken from it
+ * @size: of @events: the queue length
+ * @head: the oldest event
+ * @count: events in the ring
+ * @notify: of these, those that call up
+ * @wc: completions taken from @cq; they are younger than the ring's
+ * @wc_next: next one in @wc
+ * @wc_num: number of completions in @wc
+ * @armed: @cq tells of the next completion
+ * @solicited: it tells of solicited ones only
+ * @unsignalled: an endpoint posted with DAT_COMPLETION_UNSIGNALLED_FLAG: look before calling up
+ * @overflow: an event was lost, and that was reported
+ * @policy: of upcalls
+ * @upcall: the consumer's
+ * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
+ * @upcalls: SINGLE_INSTANCE and NORIFY use the first only
+ */
+struct kdat_evd {
+	struct kdat_obj obj;
+	DAT_EVD_FLAGS flags;
+	struct ri_cq *cq;
+	u32 reserved;
+	struct mutex sem_upcall;
+	spinlock_t lock;	/* protects all below */
+	DAT_EVENT *events;
+	u32 size;
+	u32 head;
+	u32 count;
+	u32 notify;
+	struct ib_wc wc[KDAT_EVD_POLL];
+	u8 wc_next;
+	u8 wc_num;
+	bool armed;
+	bool solicited;
+	bool unsignalled;
+	bool overflow;
+	DAT_UPCALL_POLICY policy;
+	DAT_UPCALL_OBJECT upcall;
+	bool told;
+	struct kdat_upcall upcalls[KDAT_EVD_MANY];
+};
+
+/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd.c */
+int kdat_evd_init(void);
+void kdat_evd_exit(void);
+
+/*
+ * Make an EVD; @cq_too: for DTO and RMR_BIND streams. Used by dat_evd_kcreate() and for the
+ * asynchronous EVD that an IA makes itself. The RNIC is held.
+ */
+DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY policy,
+			 const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS flags,
+			 struct kdat_evd **evd);
+/* Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. */
+void kdat_evd_destroy(struct kdat_evd *evd);
+/* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
+void kdat_evd_drop_cq(struct kdat_evd *evd);
+
+/*
+ * Put @event into the queue and call up. Sets event->evd_handle. If the queue is full, the event
+ * is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported once. Any context but hard interrupt.
+ */
+void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
+
+/* Make room for the completions of @num more requests in the CQ, or give it back. May sleep. */
+DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
+void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
+/* Forget completions of @ep, whose queue pair is destroyed, and its queued DTO events. */
+void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
+/* The receives of all endpoints on @evd ask for solicited notification, or not. */
+void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
+
+/* Posted requests *********************************************************** */
+
+/* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
+#define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
+
+/**
+ * struct kdat_dto - a posted request; its address is the wr_id of the work request
+ * @ep: endpoint; NULL for a receive of an SRQ
+ * @slots: where it goes back to
+ * @next: free list
+ * @cookie: the consumer's
+ * @op: operation
+ * @ext_op: DAT_IB_DTOS + 1 of an extension's operation, else 0
+ * @flags: DAT_COMPLETION_FLAGS and KDAT_DTO_*
+ * @length: bytes of the local segments
+ * @object: LMR or RMR of a registration, an invalidation or a bind; it has a use of it
+ */
+struct kdat_dto {
+	struct kdat_ep *ep;
+	struct kdat_slots *slots;
+	struct kdat_dto *next;
+	DAT_CONTEXT cookie;
+	DAT_DTOS op;
+	int ext_op;
+	u32 flags;
+	u32 length;
+	struct kdat_obj *object;
+};
+
+/**
+ * struct kdat_slots - the requests that a queue may have
+ * @lock: protects @free and @used; any context
+ * @free: list
+ * @used: requests in use
+ * @max: all of them
+ * @dtos: the requests
+ */
+struct kdat_slots {
+	spinlock_t lock;
+	struct kdat_dto *free;
+	u32 used;
+	u32 max;
+	struct kdat_dto *dtos;
+};
+
+int kdat_slots_init(struct kdat_slots *slots, u32 max);
+void kdat_slots_free(struct kdat_slots *slots);
+/* Return: a request, zeroed but for @slots, or NULL: the queue is full. Any context. */
+struct kdat_dto *kdat_slot_get(struct kdat_slots *slots);
+void kdat_slot_put(struct kdat_dto *dto);
+
+/*
+ * Turn a completion into an event and give its request back. @notify: the event calls up.
+ * Return: false: it has no event (suppressed, internal). Under evd->lock, any context.
+ */
+bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
+
+/* Endpoints ***************************************************************** */
+
+/**
+ * struct kdat_ep - endpoint
+ * @obj: head
+ * @mutex: see above; protects what has no other rule
+ * @state: DAT_EP_STATE; changed under @mutex by kdat_ep_set_state(), read with READ_ONCE()
+ * @pz: protection zone, NULL: unconfigured
+ * @recv_evd: completions of receives, NULL: none
+ * @request_evd: completions of requests
+ * @connect_evd: connection events
+ * @srq: shared receive queue, NULL: none
+ * @attr: attributes as granted
+ * @qp: queue pair; NULL while unconfigured and when the RNIC is gone
+ * @requests: posted requests
+ * @recvs: posted receives, unless there is @srq
+ * @conn: connection or attempt, NULL: none
+ * @cr: connection request that was accepted or is tentative, NULL: none
+ * @generation: of @conn; an event of an older connection is dropped
+ * @disconnecting: the consumer asked for the end of the connection
+ * @local: own address of the connection
+ * @remote: the peer's
+ * @private_data: of the peer's answer; valid until the next connection
+ * @private_data_len: its length
+ * @timeout: ends a connection attempt after the consumer's time
+ * @sp: RSP or SSP that reserved the endpoint, NULL: none
+ * @param_local: for dat_ep_query()
+ * @param_remote: for dat_ep_query()
+ */
+struct kdat_ep {
+	struct kdat_obj obj;
+	struct mutex mutex;	/* see above */
+	DAT_EP_STATE state;
+	struct kdat_pz *pz;
+	struct kdat_evd *recv_evd;
+	struct kdat_evd *request_evd;
+	struct kdat_evd *connect_evd;
+	struct kdat_srq *srq;
+	DAT_EP_ATTR attr;
+	struct ri_qp *qp;
+	struct kdat_slots requests;
+	struct kdat_slots recvs;
+	struct kal_ep *conn;
+	struct kdat_cr *cr;
+	u32 generation;
+	bool disconnecting;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u8 private_data[RI_PRIVATE_DATA_MAX];
+	u16 private_data_len;
+	struct delayed_work timeout;
+	struct kdat_sp *sp;
+	struct sockaddr_storage param_local;
+	struct sockaddr_storage param_remote;
+};
+
+/* ep_state.c: pure */
+
+/** enum kdat_ep_call - what a consumer asks of an endpoint; the columns of the state table */
+enum kdat_ep_call {
+	KDAT_EP_CONNECT,
+	KDAT_EP_DISCONNECT,
+	KDAT_EP_POST_REQUEST,
+	KDAT_EP_POST_RECV,
+	KDAT_EP_MODIFY,
+	KDAT_EP_RESET,
+	KDAT_EP_FREE,
+	KDAT_EP_RESERVE,	/* RSP or SSP */
+	KDAT_EP_ACCEPT,		/* of a request of a PSP or CSP */
+	KDAT_EP_CALLS,
+};
+
+/* Return: DAT_SUCCESS, or DAT_INVALID_STATE with the subtype of @state. */
+DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call);
+DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state);
+
+/* ep.c */
+/* Change the state; connected endpoints that leave CONNECTED flush. ep->mutex held. */
+void kdat_ep_set_state(struct kdat_ep *ep, DAT_EP_STATE state);
+/* What dat_ep_create() does, for endpoints that a PSP provides, too. The RNIC is held. */
+DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd *recv,
+			struct kdat_evd *request, struct kdat_evd *connect, struct kdat_srq *srq,
+			const DAT_EP_ATTR *attr, struct kdat_ep **ep);
+/* End whatever is under way and free; allowed in every state. May sleep. */
+void kdat_ep_destroy(struct kdat_ep *ep);
+/* RNIC goes: end the connection, destroy the queue pair. May sleep. */
+void kdat_ep_drop_qp(struct kdat_ep *ep);
+
+/* Shared receive queues ***************************************************** */
+
+/**
+ * struct kdat_srq - shared receive queue
+ * @obj: head; kdat_obj.uses counts endpoints
+ * @pz: protection zone
+ * @srq: of the RNIC, NULL when it is gone
+ * @attr: attributes as granted
+ * @recvs: posted receives
+ */
+struct kdat_srq {
+	struct kdat_obj obj;
+	struct kdat_pz *pz;
+	struct ri_srq *srq;
+	DAT_SRQ_ATTR attr;
+	struct kdat_slots recvs;
+};
+
+void kdat_srq_destroy(struct kdat_srq *srq);
+void kdat_srq_drop(struct kdat_srq *srq);
+
+/* Memory ******************************************************************** */
+
+/**
+ * enum kdat_lmr_kind - how an LMR names its memory
+ * @KDAT_LMR_STAG: a region of the RNIC: the context is its STag
+ * @KDAT_LMR_LOCAL: local use through the RNIC's STag of all kernel memory; the context names the
+ *	LMR in kDAPL alone, and kdat_lmr_translate() checks
+ * @KDAT_LMR_RESERVED: dat_ia_reserved_lmr()
+ * @KDAT_LMR_FAST: dat_lmr_allocate()
+ */
+enum kdat_lmr_kind {
+	KDAT_LMR_STAG,
+	KDAT_LMR_LOCAL,
+	KDAT_LMR_RESERVED,
+	KDAT_LMR_FAST,
+};
+
+struct kdat_lmr;
+struct kdat_rmr;
+
+/**
+ * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
+ * @ep: endpoint, or NULL for an SRQ
+ * @pz: protection zone of the queue
+ * @num: segments
+ * @iov: segments; those of length 0 are skipped, whatever they name
+ * @write: the memory will be written to
+ * @sge: elements
+ * @max: room in @sge
+ * @total: takes the sum of the lengths in bytes
+ *
+ * Return: number of elements; or a negative number: *@error has the DAT_RETURN. Any context.
+ */
+int kdat_lmr_translate(struct kdat_ia *ia, struct kdat_pz *pz, DAT_COUNT num,
+		       const DAT_LMR_TRIPLET *iov, bool write, struct ib_sge *sge, u32 max,
+		       u64 *total, DAT_RETURN *error);
+
+/* the largest LMR with remote rights, in bytes */
+u64 kdat_lmr_max_size(const struct ri_rnic *rnic);
+int kdat_lmr_open_ia(struct kdat_ia *ia);	/* reserved LMR */
+void kdat_lmr_close_ia(struct kdat_ia *ia);
+void kdat_lmr_destroy(struct kdat_lmr *lmr);
+void kdat_lmr_drop(struct kdat_lmr *lmr);
+void kdat_rmr_destroy(struct kdat_rmr *rmr);
+void kdat_rmr_drop(struct kdat_rmr *rmr);
+/*
+ * A fast registration, invalidation or bind has completed: the use of @dto->object ends. The
+ * peer has invalidated @stag (or a local invalidation did): the LMR or RMR is unbound. Any context.
+ */
+void kdat_lmr_completed(struct kdat_dto *dto, bool success);
+void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
+/*
+ * The endpoint is connected, and the consumer was not told yet: register the LMRs of its
+ * protection zone that wait for a queue pair (RNICs without ri_ops.mr_map). Process context.
+ */
+DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep);
+
+/* Connections, service points *********************************************** */
+
+/** enum kdat_sp_kind - kinds of service points */
+enum kdat_sp_kind {
+	KDAT_SP_PSP,
+	KDAT_SP_RSP,
+	KDAT_SP_CSP,
+	KDAT_SP_SSP,
+};
+
+/**
+ * struct kdat_sp - service point
+ * @obj: head, type DAT_HANDLE_TYPE_PSP, _RSP, _CSP or DAT_IW_HANDLE_TYPE_SSP
+ * @kind: kind
+ * @evd: for connection requests
+ * @listener: endpoint of the kAL, NULL: ended
+ * @address: that it listens on
+ * @psp_flags: of a PSP
+ * @comm: of a CSP
+ * @ep: that an RSP or SSP reserved
+ * @sock: connected socket of an SSP
+ * @lock: protects @pending and @used
+ * @used: an RSP or SSP had its request
+ */
+struct kdat_sp {
+	struct kdat_obj obj;
+	enum kdat_sp_kind kind;
+	struct kdat_evd *evd;
+	struct kal_ep *listener;
+	struct sockaddr_storage address;
+	DAT_PSP_FLAGS psp_flags;
+	DAT_COMM comm;
+	struct kdat_ep *ep;
+	struct socket *sock;
+	spinlock_t lock;	/* protects used */
+	bool used;
+};
+
+/**
+ * struct kdat_cr - connection request
+ * @obj: head, type DAT_HANDLE_TYPE_CR
+ * @sp: service point; NULL: gone, or the service point was used up
+ * @conn: endpoint of the kAL; NULL: accepted, rejected or ended
+ * @ep: endpoint that an RSP or a PSP with DAT_PSP_PROVIDER_FLAG gave, or NULL
+ * @local: own address
+ * @remote: the peer's
+ * @ird: reads that the peer asks for
+ * @ord: reads that the peer allows
+ * @truncated: private data was cut
+ * @private_data_len: bytes
+ * @private_data: of the request
+ */
+struct kdat_cr {
+	struct kdat_obj obj;
+	struct kdat_sp *sp;
+	struct kal_ep *conn;
+	struct kdat_ep *ep;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u16 ird;
+	u16 ord;
+	bool truncated;
+	u16 private_data_len;
+	u8 private_data[RI_PRIVATE_DATA_MAX];
+};
+
+void kdat_sp_destroy(struct kdat_sp *sp);
+void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
+void kdat_cr_destroy(struct kdat_cr *cr);
+void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
+/* End the connection of @ep, if there is one; no event of it comes after the return. May sleep. */
+void kdat_cm_end(struct kdat_ep *ep);
+
+/* Functions of the provider's table ***************************************** */
+
+/* each file fills in its own */
+void kdat_ia_table(DAT_PROVIDER *provider);
+void kdat_evd_table(DAT_PROVIDER *provider);
+void kdat_ep_table(DAT_PROVIDER *provider);
+void kdat_dto_table(DAT_PROVIDER *provider);
+void kdat_srq_table(DAT_PROVIDER *provider);
+void kdat_lmr_table(DAT_PROVIDER *provider);
+void kdat_rmr_table(DAT_PROVIDER *provider);
+void kdat_cm_table(DAT_PROVIDER *provider);
+void kdat_sp_table(DAT_PROVIDER *provider);
+void kdat_ext_table(DAT_PROVIDER *provider);
+
+#endif /* KDAT_KDAPL_H */
