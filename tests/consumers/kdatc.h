@@ -21,6 +21,7 @@
 #define KDATC_H
 
 #include <linux/jiffies.h>
+#include <linux/net.h>
 #include <linux/socket.h>
 #include <linux/types.h>
 
@@ -88,6 +89,12 @@ struct kdatc {
 };
 
 extern struct kdatc kdatc;
+
+/* iWARP: a peer's error ends the connection, a Write completes before the data is placed */
+static inline bool kdatc_iwarp(void)
+{
+	return kdatc.provider.rdma_write_for_rdma_read_req == DAT_TRUE;
+}
 
 #define KDATC_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define KDATC_EMPTY			KDATC_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
@@ -160,6 +167,7 @@ struct kdatc_side {
  * @priv: rights of the memory
  * @va_type: of the memory
  * @recv_upcall: of the EVD of receives
+ * @request_upcall: of the EVD of requests
  * @no_ep: all but the endpoint
  */
 struct kdatc_opts {
@@ -170,6 +178,7 @@ struct kdatc_opts {
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_VA_TYPE va_type;
 	const DAT_UPCALL_OBJECT *recv_upcall;
+	const DAT_UPCALL_OBJECT *request_upcall;
 	bool no_ep;
 };
 
@@ -255,6 +264,7 @@ DAT_RETURN kdatc_write(struct kdatc_side *side, u64 cookie, size_t at, u32 len,
 		       const DAT_RMR_TRIPLET *to, int flags);
 DAT_RETURN kdatc_read(struct kdatc_side *side, u64 cookie, size_t at, u32 len,
 		      const DAT_RMR_TRIPLET *from, int flags);
+bool kdatc_sync(struct kdatc_side *from, struct kdatc_side *to);
 bool kdatc_transfer(struct kdatc_side *from, struct kdatc_side *to, u32 len, u8 seed);
 
 #endif /* KDATC_H */

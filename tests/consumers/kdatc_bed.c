@@ -210,17 +210,20 @@ bool kdatc_ep_open(struct kdatc_side *side, const struct kdatc_opts *opts)
 				      side->conn, &attr, &side->ep));
 }
 
+/* An EVD of completions, with the upcall of a check or none */
+static DAT_EVD_HANDLE kdatc_side_evd(DAT_EVD_FLAGS flags, const DAT_UPCALL_OBJECT *upcall)
+{
+	if (!upcall)
+		return kdatc_evd(flags);
+	return kdatc_upcall_evd(KDATC_EVENTS, flags, DAT_UPCALL_SINGLE_INSTANCE,
+				upcall->upcall_func, upcall->instance_data);
+}
+
 static bool kdatc_side_evds(struct kdatc_side *side, const struct kdatc_opts *opts)
 {
-	const DAT_UPCALL_OBJECT *upcall = opts->recv_upcall;
-
-	if (upcall)
-		side->recv = kdatc_upcall_evd(KDATC_EVENTS, DAT_EVD_DTO_FLAG,
-					      DAT_UPCALL_SINGLE_INSTANCE, upcall->upcall_func,
-					      upcall->instance_data);
-	else
-		side->recv = kdatc_evd(DAT_EVD_DTO_FLAG);
-	side->request = kdatc_evd(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	side->recv = kdatc_side_evd(DAT_EVD_DTO_FLAG, opts->recv_upcall);
+	side->request = kdatc_side_evd(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
+				       opts->request_upcall);
 	side->conn = kdatc_evd(DAT_EVD_CONNECTION_FLAG);
 	return side->recv && side->request && side->conn;
 }
@@ -290,7 +293,7 @@ bool kdatc_becomes(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 bool kdatc_bed_init(const char *name)
 {
 	memset(&kdatc_bed, 0, sizeof(kdatc_bed));
-	return KDATC_OK(dat_ia_openv((DAT_NAME_PTR)name, KDATC_EVENTS, &kdatc_bed.async,
+	return KDATC_OK(dat_ia_openv(name, KDATC_EVENTS, &kdatc_bed.async,
 				     &kdatc_bed.ia, 2, 0, DAT_TRUE)) &&
 	       KDATC_OK(dat_ia_query(kdatc_bed.ia, NULL, DAT_IA_FIELD_ALL, &kdatc.attr,
 				     DAT_PROVIDER_FIELD_ALL, &kdatc.provider));
@@ -378,9 +381,9 @@ DAT_RETURN kdatc_connect(DAT_EP_HANDLE ep, const void *data, DAT_COUNT len)
 	DAT_IA_ADDRESS_PTR address = (DAT_IA_ADDRESS_PTR)&kdatc.remote;
 
 	if (kdatc_by_psp())
-		return dat_ep_connect(ep, address, kdatc.port, KDATC_TIMEOUT, len, (DAT_PVOID)data,
+		return dat_ep_connect(ep, address, kdatc.port, KDATC_TIMEOUT, len, data,
 				      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
-	return dat_ep_common_connect(ep, address, KDATC_TIMEOUT, len, (DAT_PVOID)data);
+	return dat_ep_common_connect(ep, address, KDATC_TIMEOUT, len, data);
 }
 
 /* Wait for a request at the bed's service point. */
@@ -492,6 +495,15 @@ DAT_RETURN kdatc_read(struct kdatc_side *side, u64 cookie, size_t at, u32 len,
 	DAT_LMR_TRIPLET local = kdatc_near(&side->mem, at, len);
 
 	return dat_ep_post_rdma_read(side->ep, 1, &local, kdatc_cookie(cookie), from, flags);
+}
+
+/* What @from posted before has arrived at @to. */
+bool kdatc_sync(struct kdatc_side *from, struct kdatc_side *to)
+{
+	return KDATC_OK(kdatc_recv(to, 0x517c, KDATC_SIZE - 8, 8)) &&
+	       KDATC_OK(kdatc_send(from, 0x517d, KDATC_SIZE - 8, 8, DAT_COMPLETION_DEFAULT_FLAG)) &&
+	       KDATC_EXPECT(kdatc_done(from->request, from->ep, 0x517d, DAT_DTO_SEND, 8)) &&
+	       KDATC_EXPECT(kdatc_done(to->recv, to->ep, 0x517c, DAT_DTO_RECEIVE, 8));
 }
 
 /* One message of @len bytes, and its contents */

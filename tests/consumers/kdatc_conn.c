@@ -57,7 +57,7 @@ static void kdatc_conn_data(DAT_COUNT there, DAT_COUNT back)
 	KDATC_EXPECT(param.remote_ia_address_ptr &&
 		     param.remote_ia_address_ptr->sa_family == kdatc.remote.ss_family);
 	KDATC_OK(dat_cr_accept(arrival.cr_handle, server->ep, back,
-			       (DAT_PVOID)kdatc_conn_words(9)));
+			       kdatc_conn_words(9)));
 	KDATC_EXPECT(kdatc_hears(client->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event));
 	conn = &event.event_data.connect_event_data;
 	KDATC_EXPECT(kdatc_conn_is(conn->private_data, conn->private_data_size, 9, back));
@@ -83,7 +83,7 @@ static void kdatc_conn_most_data(void)
 static void kdatc_conn_too_much(void)
 {
 	const DAT_COUNT most = kdatc.provider.max_private_data_size;
-	DAT_PVOID words = (DAT_PVOID)kdatc_conn_words(1);
+	const void *words = kdatc_conn_words(1);
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
 
@@ -132,7 +132,7 @@ static void kdatc_conn_reject(void)
 	cr = kdatc_cr();
 	if (!cr)
 		return;
-	KDATC_OK(dat_cr_reject(cr, 25, (DAT_PVOID)kdatc_conn_words(3)));
+	KDATC_OK(dat_cr_reject(cr, 25, kdatc_conn_words(3)));
 	KDATC_EXPECT(kdatc_hears(client->conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event));
 	conn = &event.event_data.connect_event_data;
 	KDATC_EXPECT(conn->ep_handle == client->ep);

@@ -123,9 +123,9 @@ static void kdatc_evd_close(struct kdatc_evd_log *log)
 
 static void kdatc_evd_query(void)
 {
-	const DAT_UPCALL_OBJECT upcall = { .instance_data = &upcall,
-					   .upcall_func = kdatc_evd_upcall };
 	DAT_EVD_PARAM param = {};
+	const DAT_UPCALL_OBJECT upcall = { .instance_data = &param,
+					   .upcall_func = kdatc_evd_upcall };
 	DAT_EVD_HANDLE evd = NULL;
 
 	KDATC_OK(dat_evd_kcreate(kdatc_bed.ia, 20, DAT_UPCALL_MANY, &upcall,
@@ -133,7 +133,7 @@ static void kdatc_evd_query(void)
 	KDATC_OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	KDATC_EXPECT(param.ia_handle == kdatc_bed.ia && param.evd_qlen >= 20);
 	KDATC_EXPECT(param.upcall_policy == DAT_UPCALL_MANY);
-	KDATC_EXPECT(param.upcall.instance_data == &upcall &&
+	KDATC_EXPECT(param.upcall.instance_data == &param &&
 		     param.upcall.upcall_func == kdatc_evd_upcall);
 	KDATC_EXPECT(param.evd_flags == (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG));
 	KDATC_REFUSED(dat_evd_query(evd, 0x80, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

@@ -49,9 +49,10 @@ static void kdatc_ia_registry(void)
 		KDATC_EXPECT(info->dapl_version_major == 2 && info->dapl_version_minor == 0 &&
 			     info->is_thread_safe == DAT_TRUE);
 	KDATC_EXPECT(kdatc_ia_listed(infos, num, kdatc.ib_name));
-	/* less room than there are providers: the number says how many there are */
+	/* less room than there are providers, and none: then the number says how many there are */
 	memset(infos, 0, KDATC_PROVIDERS * sizeof(*infos));
-	KDATC_EXPECT(kdatc_ia_list(infos, 1) >= 1);
+	KDATC_EXPECT(kdatc_ia_list(infos, 0) == num && !*infos[0].ia_name);
+	KDATC_EXPECT(kdatc_ia_list(infos, 1) == 1);
 	KDATC_EXPECT(*infos[0].ia_name && !*infos[1].ia_name);
 	KDATC_TYPE(dat_registry_list_providers(KDATC_PROVIDERS, NULL, NULL),
 		   DAT_INVALID_PARAMETER);
@@ -65,7 +66,7 @@ static void kdatc_ia_open_error(const char *name, u32 major, u32 minor, u32 subt
 	DAT_IA_HANDLE ia = NULL;
 	DAT_RETURN ret;
 
-	ret = dat_ia_openv((DAT_NAME_PTR)name, 8, &async, &ia, major, minor, DAT_TRUE);
+	ret = dat_ia_openv(name, 8, &async, &ia, major, minor, DAT_TRUE);
 	kdatc_answers(ret, KDATC_ERROR(DAT_PROVIDER_NOT_FOUND, subtype), ~0U, __FILE__, line,
 		      "dat_ia_openv");
 	KDATC_EXPECT(!async && !ia);
