@@ -124,11 +124,15 @@ static void kdatc_args_evd(void)
 				   DAT_EVD_DTO_FLAG | 0x10000, &evd), DAT_INVALID_PARAMETER);
 	/* events that nobody may post, or take */
 	KDATC_TYPE(dat_evd_post_se(NULL, &(DAT_EVENT){}), DAT_INVALID_HANDLE);
-	KDATC_REFUSED(dat_evd_post_se(kdatc_bed.client[0].recv, NULL), DAT_INVALID_PARAMETER,
-		      DAT_INVALID_ARG2);
 	KDATC_REFUSED(dat_evd_post_se(kdatc_bed.client[0].recv,
+				      &(DAT_EVENT){ .event_number = DAT_SOFTWARE_EVENT }),
+		      DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	evd = kdatc_evd(DAT_EVD_SOFTWARE_FLAG);
+	KDATC_REFUSED(dat_evd_post_se(evd, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	KDATC_REFUSED(dat_evd_post_se(evd,
 				      &(DAT_EVENT){ .event_number = DAT_DTO_COMPLETION_EVENT }),
 		      DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	KDATC_OK(dat_evd_free(evd));
 	KDATC_REFUSED(dat_evd_dequeue(kdatc_bed.client[0].recv, NULL), DAT_INVALID_PARAMETER,
 		      DAT_INVALID_ARG2);
 	KDATC_TYPE(dat_evd_dequeue(NULL, &(DAT_EVENT){}), DAT_INVALID_HANDLE);
@@ -407,8 +411,6 @@ static const struct kdatc_args_lmr {
 	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG3 },
 	{ DAT_MEM_TYPE_VIRTUAL, false, 0, KDATC_RIGHT, KDATC_ALL, 0, 0, false,
 	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG4 },
-	{ DAT_MEM_TYPE_VIRTUAL, false, ~0ULL, KDATC_RIGHT, KDATC_ALL, 0, 0, false,
-	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG4 },
 	{ DAT_MEM_TYPE_VIRTUAL, false, 4096, KDATC_NULL, KDATC_ALL, 0, 0, false,
 	  DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ },
 	{ DAT_MEM_TYPE_VIRTUAL, false, 4096, KDATC_OTHER_TYPE, KDATC_ALL, 0, 0, false,
@@ -452,6 +454,10 @@ static void kdatc_args_lmr(void)
 				  row->type, row->subtype, "dat_lmr_kcreate", i);
 		KDATC_EXPECT(!lmr);
 	}
+	/* longer than there is memory */
+	KDATC_TYPE(dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, ~0ULL, side->pz,
+				   KDATC_ALL, 0, 0, &lmr, &near, &far, &len, &start),
+		   DAT_INVALID_PARAMETER);
 	region.for_lmr_handle = side->pz;
 	KDATC_REFUSED(dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_LMR, region, 100, side->pz,
 				      KDATC_ALL, 0, 0, &lmr, &near, &far, &len, &start),

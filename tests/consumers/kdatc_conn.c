@@ -395,7 +395,8 @@ static void kdatc_conn_handoff(void)
 	cr = kdatc_cr();
 	if (cr) {
 		KDATC_TYPE(dat_cr_handoff(cr, 65536), DAT_INVALID_PARAMETER);
-		KDATC_TYPE(dat_cr_handoff(cr, kdatc.port + 6), DAT_CONN_QUAL_UNAVAILABLE);
+		/* nobody is there */
+		KDATC_TYPE(dat_cr_handoff(cr, kdatc.port + 6), DAT_INVALID_PARAMETER);
 		KDATC_OK(dat_cr_handoff(cr, kdatc.port + 2));
 		/* it is at the other service point */
 		if (KDATC_EXPECT(kdatc_hears(evd, DAT_CONNECTION_REQUEST_EVENT, &event))) {

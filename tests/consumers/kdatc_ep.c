@@ -70,7 +70,7 @@ static void kdatc_ep_unconfigured(void)
 {
 	static const struct kdatc_ep_row row = {
 		.state = DAT_EP_STATE_UNCONFIGURED_UNCONNECTED,
-		.connect = KDATC_STATE(UNCONFIGURED),
+		.connect = KDATC_STATE(PZ),
 		.disconnect = KDATC_STATE(UNCONFIGURED),
 		.send = KDATC_STATE(UNCONFIGURED),
 		.recv = KDATC_STATE(UNCONFIGURED),
@@ -125,7 +125,7 @@ static void kdatc_ep_reserved(void)
 		.disconnect = KDATC_STATE(RESERVED),
 		.send = KDATC_STATE(RESERVED),
 		.recv = DAT_SUCCESS,
-		.modify = KDATC_STATE(RESERVED),
+		.modify = DAT_SUCCESS,
 		.reset = KDATC_STATE(RESERVED),
 		.rsp = KDATC_STATE(RESERVED),
 		.free = KDATC_STATE(RESERVED),

@@ -177,7 +177,9 @@ static void kdatc_memory_type(DAT_MEM_TYPE type, const unsigned int *order)
 		region.for_platform = &area->sgt;
 		break;
 	default:
-		region.for_ia = area->phys[0];
+		/* an IA that needs no synchronisation works by kernel addresses */
+		region.for_ia = kdatc.provider.lmr_sync_req ? area->phys[0] :
+							      (uintptr_t)page_address(area->block);
 		break;
 	}
 	kdatc_memory_region(type, region, units, DAT_VA_TYPE_VA);
@@ -514,7 +516,7 @@ static void kdatc_memory_fast(void)
 	/* an LMR that has memory of its own */
 	KDATC_TYPE(dat_lmr_fmr(server->mem.lmr, DAT_MEM_TYPE_PHYSICAL, region, KDATC_PAGES,
 			       KDATC_ALL, DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(1), 0,
-			       &mem.lmr_context, &mem.rmr_context), DAT_INVALID_STATE);
+			       &mem.lmr_context, &mem.rmr_context), DAT_INVALID_HANDLE);
 out:
 	kdatc_memory_fmr_close(&mem);
 }

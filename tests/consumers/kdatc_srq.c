@@ -61,7 +61,8 @@ static void kdatc_srq_two(void)
 	if (kdatc_srq_absent() || !kdatc_srq_pairs())
 		goto out;
 	KDATC_REFUSED(dat_srq_free(server->srq), DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-	KDATC_TYPE(dat_ep_post_recv(server->ep, 0, NULL, kdatc_cookie(1), 0), DAT_INVALID_STATE);
+	KDATC_REFUSED(dat_ep_post_recv(server->ep, 0, NULL, kdatc_cookie(1), 0), DAT_INVALID_HANDLE,
+		      DAT_INVALID_HANDLE_EP);
 	for (round = 0; round < 4; round++) {
 		for (i = 0; i < 10; i++)
 			KDATC_OK(kdatc_recv(server, i, i * 1000, 1000));
@@ -71,6 +72,8 @@ static void kdatc_srq_two(void)
 		KDATC_EXPECT(param.max_recv_dtos >= KDATC_SRQ && param.max_recv_iov >= 2);
 		KDATC_EXPECT(param.available_dto_count == 10 ||
 			     param.available_dto_count == DAT_VALUE_UNKNOWN);
+		KDATC_EXPECT(param.outstanding_dto_count == 10 ||
+			     param.outstanding_dto_count == DAT_VALUE_UNKNOWN);
 		for (i = 0; i < 10; i++) {
 			from = &kdatc_bed.client[i % 2];
 			kdatc_fill(&from->mem, 1 + i + round);
