@@ -266,10 +266,13 @@ struct kdat_upcall {
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @bh: it has a CQ, or had one: it calls up in softirq context
- * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who does
- *	not hold the RNIC uses it under @lock, in a section of RCU, and looks at kdat_rnic.gone.
+ * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
+ *	does not hold the RNIC uses it under @lock, in a section of RCU, and looks at
+ *	kdat_rnic.gone.
  * @mutex: protects @reserved; a resize excludes kdat_evd_purge()
  * @reserved: completions that endpoints may have in @cq at once
+ * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
+ * @solicited_streams: those whose solicited receives alone do, then all of them
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
  * @wc: for polling
@@ -290,6 +293,8 @@ struct kdat_evd {
 	struct ri_cq *cq;
 	struct mutex mutex;	/* protects reserved, the memory of ring */
 	u32 reserved;
+	u32 plain_streams;
+	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
 	struct ib_wc wc[KDAT_EVD_POLL];
@@ -317,8 +322,8 @@ DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY p
 			 const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS flags,
 			 struct kdat_evd **evd);
 /*
- * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The RNIC
- * is not held, for an upcall may wait for it; not from an upcall of @evd.
+ * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The
+ * RNIC is not held, for an upcall may wait for it; not from an upcall of @evd.
  */
 void kdat_evd_destroy(struct kdat_evd *evd);
 /* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
@@ -335,6 +340,11 @@ void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 /* Make room for the completions of @num more requests in the CQ, or give it back. May sleep. */
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
+/*
+ * Take completions from the CQ into the queue as far as it has room, so that they stay when a queue
+ * pair is reset. Process context.
+ */
+void kdat_evd_collect(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
 /*
@@ -396,7 +406,8 @@ void kdat_slot_put(struct kdat_dto *dto);
 
 /*
  * Turn a completion into an event and give its request back. @notify: the event calls up.
- * Return: false: it has no event (suppressed, internal). Under evd->lock, any context.
+ * Return: false: it has no event (suppressed, internal). Under evd->lock, any context: it puts no
+ * event itself, also not to another EVD.
  */
 bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
 
