@@ -335,6 +335,13 @@ void kdat_slots_free(struct kdat_slots *slots);
 /* Return: a request, zeroed but for @slots, or NULL: the queue is full. Any context. */
 struct kdat_dto *kdat_slot_get(struct kdat_slots *slots);
 void kdat_slot_put(struct kdat_dto *dto);
+/*
+ * Post @wr for @dto, whose cookie, op and object are set, on the request queue of @ep: sets ep,
+ * flags, wr_id and the send flags (beside those that are set). On failure the slot is given back;
+ * the use of dto->object stays the caller's. The RNIC is held. Any context.
+ */
+DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
+			 DAT_COMPLETION_FLAGS flags);
 
 /*
  * Turn a completion into an event and give its request back. @notify: the event calls up.
