@@ -15,7 +15,10 @@
  * Locks, in the order in which they nest:
  *
  * - kdat_rnic.sem: functions that may sleep hold it for reading while they use an object of the
- *   RNIC. Its removal holds it for writing.
+ *   RNIC, and while an object enters or leaves the lists of its IA. The removal of the RNIC holds
+ *   it for writing, so that no list changes. It waits for handlers of kAL endpoints; so these take
+ *   @sem with kdat_try_enter() only. kdat_*_destroy() and dat_*_free() take @sem themselves. It is
+ *   never held while running upcalls are waited for, because an upcall may wait for @sem.
  * - kdat_ia.mutex: lists of objects
  * - kdat_ep.mutex: state, connection and configuration of an endpoint. It is never held during
  *   kal_ep_destroy(), because the handler of the connection takes it.
@@ -62,6 +65,7 @@
  * @provider_ib: table of the IA name NAME-ib (InfiniBand extension: immediate data, atomics)
  * @info: key of @provider in the registry
  * @info_ib: key of @provider_ib
+ * @node: in the list of provider.c
  * @ias: open IAs; @sem and @ias_lock
  * @ias_lock: protects @ias
  */
@@ -74,6 +78,7 @@ struct kdat_rnic {
 	DAT_PROVIDER provider_ib;
 	DAT_PROVIDER_INFO info;
 	DAT_PROVIDER_INFO info_ib;
+	struct list_head node;
 	struct list_head ias;
 	struct mutex ias_lock;	/* protects ias */
 };
@@ -127,10 +132,13 @@ struct kdat_ia {
 	struct sockaddr_storage address;
 };
 
-/* Initialise @obj and put it into the IA's list. May sleep. */
+/* Initialise @obj and put it into the IA's list. kdat_rnic.sem held. May sleep. */
 void kdat_obj_init(struct kdat_obj *obj, struct kdat_ia *ia, u32 type);
-/* Take @obj from the IA's list, poison it and free @memory after a grace period. May sleep. */
-void kdat_obj_free(struct kdat_obj *obj, void *memory);
+/*
+ * Take @obj, the first member of its structure, from the IA's list, poison it and free it with
+ * kfree() after a grace period. kdat_rnic.sem held. May sleep.
+ */
+void kdat_obj_free(struct kdat_obj *obj);
 
 /* Return: the object if @handle is one of ours, of @type and not freed; else NULL. */
 static inline void *kdat_obj(DAT_HANDLE handle, u32 type)
@@ -162,6 +170,24 @@ static inline bool kdat_enter(struct kdat_ia *ia)
 	return false;
 }
 
+/* For the handler of a kAL endpoint: false also while the RNIC is being removed. */
+static inline bool kdat_try_enter(struct kdat_ia *ia)
+{
+	if (!down_read_trylock(&ia->kr->sem))
+		return false;
+	if (!ia->kr->gone)
+		return true;
+	up_read(&ia->kr->sem);
+	return false;
+}
+
+/* For the end of an object: the RNIC stays as it is, there or gone, until kdat_leave(). */
+static inline void kdat_hold(struct kdat_ia *ia)
+{
+	might_sleep();
+	down_read(&ia->kr->sem);
+}
+
 static inline void kdat_leave(struct kdat_ia *ia)
 {
 	up_read(&ia->kr->sem);
@@ -188,6 +214,20 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address);
 /* Report an asynchronous event to the IA's EVD. Any context but hard interrupt. */
 void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
+
+/* provider.c */
+void kdat_provider_put(struct kdat_rnic *kr);
+
+/* Limits that kDAPL sets */
+#define KDAT_MAX_IOV		16	/* segments of a request; they are on the stack */
+#define KDAT_MAX_MESSAGE	0x7fffffffu
+#define KDAT_EP_OWN_REQUESTS	4	/* of an endpoint's send queue, for kDAPL itself */
+
+/* ia.c */
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
+			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
+void kdat_ia_drop(struct kdat_ia *ia);
+u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 
 /** struct kdat_pz - protection zone; @pd is NULL when the RNIC is gone */
 struct kdat_pz {
@@ -495,6 +535,8 @@ int kdat_lmr_translate(struct kdat_ia *ia, struct kdat_pz *pz, DAT_COUNT num,
 		       const DAT_LMR_TRIPLET *iov, bool write, struct ib_sge *sge, u32 max,
 		       u64 *total, DAT_RETURN *error);
 
+/* the largest LMR with remote rights, in bytes */
+u64 kdat_lmr_max_size(const struct ri_rnic *rnic);
 int kdat_lmr_open_ia(struct kdat_ia *ia);	/* reserved LMR */
 void kdat_lmr_close_ia(struct kdat_ia *ia);
 void kdat_lmr_destroy(struct kdat_lmr *lmr);
