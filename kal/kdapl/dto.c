@@ -194,13 +194,6 @@ static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
 	}
 }
 
-/* The EVD looks at each completion before it calls up. */
-static void kdat_dto_mark_unsignalled(struct kdat_evd *evd)
-{
-	if (!READ_ONCE(evd->unsignalled))
-		WRITE_ONCE(evd->unsignalled, true);
-}
-
 DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
 			 DAT_COMPLETION_FLAGS flags)
 {
@@ -217,8 +210,6 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 		wr->send_flags |= IB_SEND_FENCE;
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		wr->send_flags |= IB_SEND_SOLICITED;
-	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		kdat_dto_mark_unsignalled(ep->request_evd);
 	if (likely(qp))
 		ret = kal_post_send(qp, wr, &bad_wr);
 	if (likely(!ret))
@@ -477,9 +468,7 @@ static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR
 	dto->flags = flags;
 	dto->length = length;
 	wr.wr_id = (uintptr_t)dto;
-	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		kdat_dto_mark_unsignalled(ep->recv_evd);
-	/* after the slot was taken: see kdat_ep_adopt() */
+	/* after the slot was taken: see kdat_ep_swap_queues() */
 	qp = READ_ONCE(ep->qp);
 	ret = DAT_SUCCESS;
 	if (likely(qp)) {

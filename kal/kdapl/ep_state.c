@@ -5,7 +5,6 @@
  */
 #include <linux/array_size.h>
 #include <linux/bits.h>
-#include <linux/compiler.h>
 
 #include "ep_state.h"
 
@@ -94,8 +93,7 @@ DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state)
 
 DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call)
 {
-	if (likely((u32)state < ARRAY_SIZE(kdat_ep_states) &&
-		   kdat_ep_states[state].may & BIT(call)))
+	if ((u32)state < ARRAY_SIZE(kdat_ep_states) && kdat_ep_states[state].may & BIT(call))
 		return DAT_SUCCESS;
 	return DAT_CLASS_ERROR | DAT_INVALID_STATE | kdat_ep_state_subtype(state);
 }
