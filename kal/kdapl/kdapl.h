@@ -237,6 +237,11 @@ struct kdat_pz {
 	struct ri_pd *pd;
 };
 
+struct kdat_ep;
+struct kdat_lmr;
+struct kdat_rmr;
+struct kdat_slots;
+
 /* Event dispatchers ********************************************************* */
 
 #define KDAT_EVD_POLL	8	/* completions that are taken from a CQ at once */
@@ -586,9 +591,6 @@ enum kdat_lmr_kind {
 	KDAT_LMR_RESERVED,
 	KDAT_LMR_FAST,
 };
-
-struct kdat_lmr;
-struct kdat_rmr;
 
 /**
  * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
