@@ -5,7 +5,8 @@
  * - registry.c, api.c, error.c: the registry, the functions of kdat.h, errors
  * - provider.c: RNICs become providers; the table of functions
  * - ia.c: interface adapters, protection zones, contexts, handles
- * - evd.c: event dispatchers: queue, completions, upcalls
+ * - evd.c: event dispatchers: the objects
+ * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
  * - srq.c, lmr.c, rmr.c: shared receive queues, memory regions, windows
@@ -45,6 +46,7 @@
 
 #include "ep_state.h"
 #include "error.h"
+#include "evd_ring.h"
 #include "registry.h"
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
@@ -247,78 +249,86 @@ struct kdat_slots;
 #define KDAT_EVD_POLL	8	/* completions that are taken from a CQ at once */
 #define KDAT_EVD_MANY	4	/* upcalls at the same time with DAT_UPCALL_MANY */
 
+/**
+ * struct kdat_upcall - work item that calls up; belongs to evd_upcall.c
+ * @work: work
+ * @evd: its EVD
+ * @busy: @work is queued or runs and has not found that there is nothing to do; kdat_evd.lock
+ * @cpu: of an EVD with @bh: where @work runs, -1: nowhere
+ */
 struct kdat_upcall {
 	struct work_struct work;
 	struct kdat_evd *evd;
+	bool busy;
+	int cpu;
 };
 
 /**
  * struct kdat_evd - event dispatcher
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
  * @flags: DAT_EVD_FLAGS, streams that may be fed
- * @cq: completions of DTOs and binds, NULL if @flags has neither
- * @reserved: completions that endpoints may have in @cq at once; under kdat_ia.mutex
+ * @bh: it has a CQ, or had one: it calls up in softirq context
+ * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who does
+ *	not hold the RNIC uses it under @lock, in a section of RCU, and looks at kdat_rnic.gone.
+ * @mutex: protects @reserved; a resize excludes kdat_evd_purge()
+ * @reserved: completions that endpoints may have in @cq at once
  * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
- * @solicited_streams: those whose solicited receives alone do, then all of them
- * @sem_upcall: excludes changes of the upcall; held while one waits for running upcalls
+ * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
- * @events: ring of events that do not come from @cq, or were taken from it
- * @size: of @events: the queue length
- * @head: the oldest event
- * @count: events in the ring
- * @notify: of these, those that call up
- * @wc: completions taken from @cq; they are younger than the ring's
- * @wc_next: next one in @wc
- * @wc_num: number of completions in @wc
- * @armed: @cq tells of the next completion
+ * @ring: events that were put, and completions that were polled
+ * @wc: for polling
+ * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
- * @unsignalled: an endpoint posted with DAT_COMPLETION_UNSIGNALLED_FLAG: look before calling up
  * @overflow: an event was lost, and that was reported
+ * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
  * @policy: of upcalls
  * @upcall: the consumer's
- * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
- * @upcalls: SINGLE_INSTANCE and NORIFY use the first only
+ * @stopping: number of those who wait for the end of running upcalls: none starts
+ * @busy: number of @upcalls that are busy
+ * @upcalls: work
  */
 struct kdat_evd {
 	struct kdat_obj obj;
 	DAT_EVD_FLAGS flags;
+	bool bh;
 	struct ri_cq *cq;
+	struct mutex mutex;	/* protects reserved, the memory of ring */
 	u32 reserved;
 	u32 plain_streams;
 	u32 solicited_streams;
-	struct mutex sem_upcall;
 	spinlock_t lock;	/* protects all below */
-	DAT_EVENT *events;
-	u32 size;
-	u32 head;
-	u32 count;
-	u32 notify;
+	struct kdat_evd_ring ring;
 	struct ib_wc wc[KDAT_EVD_POLL];
-	u8 wc_next;
-	u8 wc_num;
 	bool armed;
 	bool solicited;
-	bool unsignalled;
 	bool overflow;
+	bool told;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
-	bool told;
+	u32 stopping;
+	u32 busy;
 	struct kdat_upcall upcalls[KDAT_EVD_MANY];
 };
 
-/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd.c */
+/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd_upcall.c */
 int kdat_evd_init(void);
 void kdat_evd_exit(void);
 
 /*
- * Make an EVD; @cq_too: for DTO and RMR_BIND streams. Used by dat_evd_kcreate() and for the
- * asynchronous EVD that an IA makes itself. The RNIC is held.
+ * Make an EVD, with a CQ if @flags has DTOs or binds. Used by dat_evd_kcreate() and for the
+ * asynchronous EVD that an IA makes itself. The arguments are valid, but for a @qlen that is too
+ * large. The RNIC is held.
  */
 DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY policy,
 			 const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS flags,
 			 struct kdat_evd **evd);
-/* Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. */
+/*
+ * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The RNIC
+ * is not held, for an upcall may wait for it; not from an upcall of @evd.
+ */
 void kdat_evd_destroy(struct kdat_evd *evd);
+/* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
+bool kdat_evd_in_upcall(const struct kdat_evd *evd);
 /* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
@@ -332,13 +342,16 @@ void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
 /*
- * Take completions from the CQ into the queue as far as it has room, so that they stay when a queue
- * pair is reset. Process context.
+ * Take completions from the CQ into the queue as far as it has room: they stay when their queue pair
+ * is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
-/* Forget completions of @ep, whose queue pair is destroyed, and its queued DTO events. */
+/* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
-/* The receives of all endpoints on @evd ask for solicited notification, or not. */
+/*
+ * The receives of all endpoints on @evd ask for solicited notification, or not. Such an @evd takes
+ * no completions of requests: they are not solicited, and would not call up.
+ */
 void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
 
 /* Posted requests *********************************************************** */
