@@ -351,6 +351,18 @@ static bool kdat_ia_in_use(struct kdat_ia *ia)
 	return false;
 }
 
+/* An upcall that closed its IA would wait for itself. */
+static bool kdat_ia_in_upcall(struct kdat_ia *ia)
+{
+	const struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		if (kdat_evd_in_upcall(evd))
+			return true;
+	return false;
+}
+
 static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
 {
 	struct kdat_obj *obj;
@@ -463,6 +475,8 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_ARG(2);
 	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
 		return KDAT_BAD_STATE(IA_IN_USE);
+	if (kdat_ia_in_upcall(ia))
+		return KDAT_BAD_STATE(EVD_IN_USE);
 	/* of two closes one does the work */
 	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
 		return KDAT_BAD_HANDLE(IA);
