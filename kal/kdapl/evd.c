@@ -2,9 +2,9 @@
 /*
  * Event dispatchers: the objects, and the functions of the provider's table.
  *
- * An EVD for DTOs or binds has a CQ, however many endpoints use it. Endpoints reserve room in it for
- * the completions of all requests that they may have, so it does not overflow. The length that the
- * consumer asks for is that of the ring; evd_upcall.c tells how the two are one queue.
+ * An EVD for DTOs or binds has a CQ, however many endpoints use it. Endpoints reserve room in it
+ * for the completions of all requests that they may have, so it does not overflow. The length that
+ * the consumer asks for is that of the ring; evd_upcall.c tells how the two are one queue.
  *
  * The queue of an EVD outlives the RNIC: events in it can be taken until the EVD is freed.
  */

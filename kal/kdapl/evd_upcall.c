@@ -4,8 +4,8 @@
  *
  * The queue of an EVD is its ring and, behind that, its CQ. A completion moves from the CQ to the
  * ring when somebody looks for an event: a work item that calls up, or the consumer. In the ring,
- * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest event
- * as long as there is a marked one, so events keep their order.
+ * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
+ * event as long as there is a marked one, so events keep their order.
  *
  * A work item is busy from when it is queued until it finds, with the lock held, that there is
  * nothing to do. Who adds an event or changes what is to be done calls kdat_evd_kick() with the
@@ -166,6 +166,24 @@ void kdat_evd_on_completion(struct ri_cq *cq)
 	scoped_guard(spinlock_irqsave, &evd->lock) {
 		evd->armed = false;
 		kdat_evd_kick(evd);
+	}
+}
+
+void kdat_evd_collect(struct kdat_evd *evd)
+{
+	/* one completion at least each time */
+	u32 tries = READ_ONCE(evd->reserved) + 1;
+	bool more = true;
+
+	while (more && tries--) {
+		cond_resched();
+		guard(rcu)();
+		scoped_guard(spinlock_irqsave, &evd->lock) {
+			struct ri_cq *cq = kdat_evd_cq(evd);
+
+			more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+			kdat_evd_kick(evd);
+		}
 	}
 }
 
@@ -463,7 +481,7 @@ int kdat_evd_init(void)
 	kdat_evd_bh_wq = alloc_workqueue("krdma_kdapl_bh", WQ_BH, 0);
 	if (!kdat_evd_bh_wq)
 		return -ENOMEM;
-	/* consumers wait in their upcalls: leave room for those of others; storage needs a rescuer */
+	/* consumers wait in their upcalls: leave room for others; storage needs a rescuer */
 	kdat_evd_wq = alloc_workqueue("krdma_kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (kdat_evd_wq)
 		return 0;

@@ -268,8 +268,9 @@ struct kdat_upcall {
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @bh: it has a CQ, or had one: it calls up in softirq context
- * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who does
- *	not hold the RNIC uses it under @lock, in a section of RCU, and looks at kdat_rnic.gone.
+ * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
+ *	does not hold the RNIC uses it under @lock, in a section of RCU, and looks at
+ *	kdat_rnic.gone.
  * @mutex: protects @reserved; a resize excludes kdat_evd_purge()
  * @reserved: completions that endpoints may have in @cq at once
  * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
@@ -323,8 +324,8 @@ DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY p
 			 const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS flags,
 			 struct kdat_evd **evd);
 /*
- * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The RNIC
- * is not held, for an upcall may wait for it; not from an upcall of @evd.
+ * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The
+ * RNIC is not held, for an upcall may wait for it; not from an upcall of @evd.
  */
 void kdat_evd_destroy(struct kdat_evd *evd);
 /* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
@@ -456,7 +457,8 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 
 /*
  * Turn a completion into an event and give its request back. @notify: the event calls up.
- * Return: false: it has no event (suppressed, internal). Under evd->lock, any context.
+ * Return: false: it has no event (suppressed, internal). Under evd->lock, any context: it puts no
+ * event itself, also not to another EVD.
  */
 bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
 

@@ -278,4 +278,5 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(resize_skips_what_was_taken),
 	{}
 };
+
 KTEST_SUITE(krdma_kdat_evd, cases);
