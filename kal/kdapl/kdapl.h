@@ -716,6 +716,8 @@ void kdat_cr_destroy(struct kdat_cr *cr);
 void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
 /* iWARP extension: an operation on an IA, an SSP or an endpoint. Context: that of the operation. */
 DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
+/* Set up the part of a new endpoint that is cm.c's. */
+void kdat_cm_init(struct kdat_ep *ep);
 /* End the connection of @ep, if there is one; no event of it comes after the return. May sleep. */
 void kdat_cm_end(struct kdat_ep *ep);
 
