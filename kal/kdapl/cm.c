@@ -136,15 +136,19 @@ static DAT_EVENT_NUMBER kdat_cm_reason(const struct kdat_ep *ep, DAT_EVENT_NUMBE
 }
 
 /*
- * The connection or the attempt has ended; ep->mutex held. kdat_ep_set_state() sees to it that the
- * QP goes to the error state, too, which cannot be done here, with the lock of a kAL endpoint.
+ * The connection or the attempt has ended; ep->mutex held. The provider takes the QP of a connection
+ * to the error state. @flush: there was none, or it still has to end: kdat_cm_work() takes the QP
+ * there, which cannot be done here, with the lock of a kAL endpoint.
  */
-static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number)
+static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number, bool flush)
 {
 	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
 		ep->private_data_len = 0;
 	kdat_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
-	cancel_delayed_work(&ep->timeout);
+	if (flush)
+		mod_delayed_work(system_unbound_wq, &ep->timeout, 0);
+	else
+		cancel_delayed_work(&ep->timeout);
 	kdat_cm_report(ep, number);
 }
 
@@ -170,7 +174,7 @@ static void kdat_cm_failed(struct kdat_ep *ep, struct kal_ep *conn,
 	mutex_lock(&ep->mutex);
 	if (ep->conn == conn) {
 		kdat_cm_keep(ep, from);
-		kdat_cm_ended(ep, kdat_cm_reason(ep, kdat_cm_failure(from)));
+		kdat_cm_ended(ep, kdat_cm_reason(ep, kdat_cm_failure(from)), true);
 	}
 	mutex_unlock(&ep->mutex);
 }
@@ -215,7 +219,7 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 		/* the QP's way to the error state ends the connection */
 		ep->quiet = true;
 		kdat_cm_ended(ep, active ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
-			      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+			      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	}
 out:
 	mutex_unlock(&ep->mutex);
@@ -226,7 +230,7 @@ static void kdat_cm_closed(struct kdat_ep *ep, struct kal_ep *conn, int status)
 	mutex_lock(&ep->mutex);
 	if (ep->conn == conn && !ep->quiet)
 		kdat_cm_ended(ep, kdat_cm_reason(ep, status ? DAT_CONNECTION_EVENT_BROKEN :
-						 DAT_CONNECTION_EVENT_DISCONNECTED));
+						 DAT_CONNECTION_EVENT_DISCONNECTED), false);
 	mutex_unlock(&ep->mutex);
 }
 
@@ -251,12 +255,17 @@ static int kdat_cm_event(struct kal_ep *conn, void *context, const struct kal_ep
 	return -EINVAL;
 }
 
-/* End an attempt whose time is over. kdat_cm_end() waits for this, so the QP stays. */
-static void kdat_cm_timeout(struct work_struct *work)
+/*
+ * End an attempt whose time is over; or, after a failure, take the QP to the error state, which ends
+ * what is left of a connection and flushes what was posted. kdat_cm_end() waits for this, so the QP
+ * stays.
+ */
+static void kdat_cm_work(struct work_struct *work)
 {
 	struct kdat_ep *ep = container_of(to_delayed_work(work), struct kdat_ep, timeout);
+	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ri_qp *qp;
-	bool late;
+	bool late, flush;
 
 	mutex_lock(&ep->mutex);
 	qp = ep->qp;
@@ -264,16 +273,19 @@ static void kdat_cm_timeout(struct work_struct *work)
 	       !ep->disconnecting;
 	if (late)
 		ep->timed_out = true;
+	flush = ep->state == DAT_EP_STATE_DISCONNECTED;
 	mutex_unlock(&ep->mutex);
 	if (late && qp)
 		kal_qp_disconnect(qp, true);
+	else if (flush && qp)
+		kal_qp_modify(qp, &attr, IB_QP_STATE);
 }
 
 /* Start ********************************************************************* */
 
 void kdat_cm_init(struct kdat_ep *ep)
 {
-	INIT_DELAYED_WORK(&ep->timeout, kdat_cm_timeout);
+	INIT_DELAYED_WORK(&ep->timeout, kdat_cm_work);
 	atomic_set(&ep->calls, 0);
 }
 
@@ -361,7 +373,7 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, D
 	if (mine) {
 		ep->conn = NULL;
 		if (ep->disconnecting) {
-			kdat_cm_ended(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+			kdat_cm_ended(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 			error = DAT_SUCCESS;
 		} else {
 			kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
@@ -478,7 +490,8 @@ static void kdat_cm_accept_failed(struct kdat_ep *ep, struct kal_ep *conn)
 	mutex_lock(&ep->mutex);
 	if (ep->conn == conn)
 		kdat_cm_ended(ep,
-			      kdat_cm_reason(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR));
+			      kdat_cm_reason(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR),
+			      true);
 	mutex_unlock(&ep->mutex);
 }
 
@@ -535,6 +548,7 @@ void kdat_cm_end(struct kdat_ep *ep)
 {
 	const bool tell = ep->obj.ia->kr->gone;
 	struct kal_ep *conn;
+	bool flush;
 
 	kdat_sp_forget_ep(ep);
 	mutex_lock(&ep->mutex);
@@ -547,7 +561,11 @@ void kdat_cm_end(struct kdat_ep *ep)
 	wait_var_event(&ep->calls, !atomic_read(&ep->calls));
 	mutex_lock(&ep->mutex);
 	ep->conn = NULL;
+	flush = ep->state == DAT_EP_STATE_DISCONNECTED;
 	mutex_unlock(&ep->mutex);
+	/* completions of what was posted come before a reset of the QP */
+	if (flush)
+		flush_delayed_work(&ep->timeout);
 	cancel_delayed_work_sync(&ep->timeout);
 }
 
