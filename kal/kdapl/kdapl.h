@@ -9,9 +9,7 @@
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
  * - srq.c: shared receive queues
- * - lmr_mem.c, lmr.c, lmr_local.c, lmr_fast.c: memory and memory regions; those of RNICs that do
- *   not name memory at once; fast registrations
- * - rmr.c: windows
+ * - lmr.h, lmr_mem.c, lmr.c, lmr_sync.c, lmr_local.c, lmr_fast.c, rmr.c: memory regions and windows
  * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
  * - ext.c: extensions
  *
@@ -33,6 +31,7 @@
 #ifndef KDAT_KDAPL_H
 #define KDAT_KDAPL_H
 
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -45,6 +44,7 @@
 #include <krdma/kal.h>
 #include <krdma/kdat.h>
 
+#include "ep_state.h"
 #include "error.h"
 #include "registry.h"
 
@@ -245,6 +245,9 @@ struct kdat_pz {
 };
 
 struct kdat_ep;
+struct kdat_lmr;
+struct kdat_rmr;
+struct kdat_slots;
 
 /* Event dispatchers ********************************************************* */
 
@@ -262,6 +265,8 @@ struct kdat_upcall {
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @cq: completions of DTOs and binds, NULL if @flags has neither
  * @reserved: completions that endpoints may have in @cq at once; under kdat_ia.mutex
+ * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
+ * @solicited_streams: those whose solicited receives alone do, then all of them
  * @sem_upcall: excludes changes of the upcall; held while one waits for running upcalls
  * @lock: protects all below; any context
  * @events: ring of events that do not come from @cq, or were taken from it
@@ -286,6 +291,8 @@ struct kdat_evd {
 	DAT_EVD_FLAGS flags;
 	struct ri_cq *cq;
 	u32 reserved;
+	u32 plain_streams;
+	u32 solicited_streams;
 	struct mutex sem_upcall;
 	spinlock_t lock;	/* protects all below */
 	DAT_EVENT *events;
@@ -331,6 +338,11 @@ void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 /* Make room for the completions of @num more requests in the CQ, or give it back. May sleep. */
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
+/*
+ * Take completions from the CQ into the queue as far as it has room, so that they stay when a queue
+ * pair is reset. Process context.
+ */
+void kdat_evd_collect(struct kdat_evd *evd);
 /* Forget completions of @ep, whose queue pair is destroyed, and its queued DTO events. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
 /* The receives of all endpoints on @evd ask for solicited notification, or not. */
@@ -340,11 +352,12 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
 
 /* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
 #define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
+#define KDAT_DTO_OWN		BIT(17)	/* of kdat_slot_get_own() */
 
 /**
  * struct kdat_dto - a posted request; its address is the wr_id of the work request
  * @ep: endpoint; NULL for a receive of an SRQ
- * @slots: where it goes back to
+ * @slots: where it goes back to; NULL: it is there
  * @next: free list
  * @cookie: the consumer's
  * @op: operation
@@ -365,28 +378,44 @@ struct kdat_dto {
 	struct kdat_obj *object;
 };
 
+struct kdat_slot_block;
+
 /**
  * struct kdat_slots - the requests that a queue may have
- * @lock: protects @free and @used; any context
+ * @lock: protects all below; any context
  * @free: list
  * @used: requests in use
- * @max: all of them
- * @dtos: the requests
+ * @max: most of them
+ * @own_used: of kdat_slot_get_own() in use
+ * @own: most of them
+ * @total: requests in @blocks, at least @max + @own
+ * @blocks: the requests' memory
  */
 struct kdat_slots {
-	spinlock_t lock;
+	spinlock_t lock;	/* protects all below */
 	struct kdat_dto *free;
 	u32 used;
 	u32 max;
-	struct kdat_dto *dtos;
+	u32 own_used;
+	u32 own;
+	u32 total;
+	struct kdat_slot_block *blocks;
 };
 
-int kdat_slots_init(struct kdat_slots *slots, u32 max);
+int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own);
+/* Make room for @max requests; slots->max stays. May sleep. */
+int kdat_slots_grow(struct kdat_slots *slots, u32 max);
+void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
+/* Exchange the requests of @slots and @other, or return false if some of @slots are in use. */
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other);
+/* Take back what is in use: its completions cannot come any more. */
+void kdat_slots_reset(struct kdat_slots *slots);
 void kdat_slots_free(struct kdat_slots *slots);
 /* Return: a request, zeroed but for @slots, or NULL: the queue is full. Any context. */
 struct kdat_dto *kdat_slot_get(struct kdat_slots *slots);
+/* The same for a request of kDAPL itself, which takes no place from the consumer's. */
+struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots);
 void kdat_slot_put(struct kdat_dto *dto);
-
 /*
  * Post @wr for @dto, whose cookie, op and object are set, on the request queue of @ep: sets ep,
  * flags, wr_id and the send flags (beside those that are set). On failure the slot is given back;
@@ -395,6 +424,30 @@ void kdat_slot_put(struct kdat_dto *dto);
 DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
 			 DAT_COMPLETION_FLAGS flags);
 
+/**
+ * struct kdat_transfer - a request that moves data
+ * @op: operation
+ * @ext_op: as in struct kdat_dto
+ * @num: local segments
+ * @iov: local segments
+ * @max: most bytes
+ * @cookie: the consumer's
+ * @flags: the consumer's, checked
+ */
+struct kdat_transfer {
+	DAT_DTOS op;
+	int ext_op;
+	DAT_COUNT num;
+	const DAT_LMR_TRIPLET *iov;
+	u64 max;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+};
+
+/* Translate the segments and post @wr, which has all but these and what kdat_dto_post() sets. */
+DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
+			     const struct kdat_transfer *transfer);
+
 /*
  * Turn a completion into an event and give its request back. @notify: the event calls up.
  * Return: false: it has no event (suppressed, internal). Under evd->lock, any context.
@@ -402,6 +455,30 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
 
 /* Endpoints ***************************************************************** */
+
+/**
+ * struct kdat_ep_queues - queue pair of an endpoint and the room in CQs that it has
+ * @qp: queue pair; NULL when the RNIC is gone
+ * @recv_evd: its completions of receives
+ * @request_evd: its completions of requests
+ * @srq: shared receive queue, or NULL
+ * @recv_reserved: completions reserved in the CQ of @recv_evd; with @srq under its mutex
+ * @request_reserved: in the CQ of @request_evd
+ * @node: in kdat_srq.queues
+ * @requests: for kdat_ep.requests
+ * @recvs: for kdat_ep.recvs
+ */
+struct kdat_ep_queues {
+	struct ri_qp *qp;
+	struct kdat_evd *recv_evd;
+	struct kdat_evd *request_evd;
+	struct kdat_srq *srq;
+	u32 recv_reserved;
+	u32 request_reserved;
+	struct list_head node;
+	struct kdat_slots requests;
+	struct kdat_slots recvs;
+};
 
 /**
  * struct kdat_ep - endpoint
@@ -414,7 +491,12 @@ bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *eve
  * @connect_evd: connection events
  * @srq: shared receive queue, NULL: none
  * @attr: attributes as granted
- * @qp: queue pair; NULL while unconfigured and when the RNIC is gone
+ * @qp: queue pair; NULL while unconfigured and when the RNIC is gone. A new one takes its place
+ *	only while the endpoint is not connected and has no posted receive.
+ * @queues: what belongs to @qp, NULL while unconfigured
+ * @changes: of the configuration
+ * @connected: @qp had a connection
+ * @last_wqe: @qp takes nothing more from @srq
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
  * @conn: connection or attempt, NULL: none
@@ -441,6 +523,10 @@ struct kdat_ep {
 	struct kdat_srq *srq;
 	DAT_EP_ATTR attr;
 	struct ri_qp *qp;
+	struct kdat_ep_queues *queues;
+	u32 changes;
+	bool connected;
+	struct completion last_wqe;
 	struct kdat_slots requests;
 	struct kdat_slots recvs;
 	struct kal_ep *conn;
@@ -457,28 +543,8 @@ struct kdat_ep {
 	struct sockaddr_storage param_remote;
 };
 
-/* ep_state.c: pure */
-
-/** enum kdat_ep_call - what a consumer asks of an endpoint; the columns of the state table */
-enum kdat_ep_call {
-	KDAT_EP_CONNECT,
-	KDAT_EP_DISCONNECT,
-	KDAT_EP_POST_REQUEST,
-	KDAT_EP_POST_RECV,
-	KDAT_EP_MODIFY,
-	KDAT_EP_RESET,
-	KDAT_EP_FREE,
-	KDAT_EP_RESERVE,	/* RSP or SSP */
-	KDAT_EP_ACCEPT,		/* of a request of a PSP or CSP */
-	KDAT_EP_CALLS,
-};
-
-/* Return: DAT_SUCCESS, or DAT_INVALID_STATE with the subtype of @state. */
-DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call);
-DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state);
-
 /* ep.c */
-/* Change the state; connected endpoints that leave CONNECTED flush. ep->mutex held. */
+/* Change the state; ep->mutex held. */
 void kdat_ep_set_state(struct kdat_ep *ep, DAT_EP_STATE state);
 /* What dat_ep_create() does, for endpoints that a PSP provides, too. The RNIC is held. */
 DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd *recv,
@@ -497,187 +563,26 @@ void kdat_ep_drop_qp(struct kdat_ep *ep);
  * @pz: protection zone
  * @srq: of the RNIC, NULL when it is gone
  * @attr: attributes as granted
+ * @failed: the RNIC reported an error of the queue
  * @recvs: posted receives
+ * @mutex: protects @queues and changes of @attr; taken under kdat_rnic.sem, outside of all others
+ * @queues: endpoints' queue pairs
  */
 struct kdat_srq {
 	struct kdat_obj obj;
 	struct kdat_pz *pz;
 	struct ri_srq *srq;
 	DAT_SRQ_ATTR attr;
+	bool failed;
 	struct kdat_slots recvs;
+	struct mutex mutex;	/* see above */
+	struct list_head queues;
 };
 
 void kdat_srq_destroy(struct kdat_srq *srq);
 void kdat_srq_drop(struct kdat_srq *srq);
 
 /* Memory ******************************************************************** */
-
-/**
- * enum kdat_lmr_kind - how an LMR names its memory
- * @KDAT_LMR_STAG: a region of the RNIC: the context is its STag
- * @KDAT_LMR_LOCAL: local use through the RNIC's STag of all kernel memory; the context names the
- *	LMR in kDAPL alone, and kdat_lmr_translate() checks
- * @KDAT_LMR_RESERVED: dat_ia_reserved_lmr()
- * @KDAT_LMR_FAST: dat_lmr_allocate()
- */
-enum kdat_lmr_kind {
-	KDAT_LMR_STAG,
-	KDAT_LMR_LOCAL,
-	KDAT_LMR_RESERVED,
-	KDAT_LMR_FAST,
-};
-
-/**
- * struct kdat_extent - contiguous bytes of an LMR
- * @addr: address for the RNIC
- * @end: bytes from the beginning of the LMR to the end of this extent
- */
-struct kdat_extent {
-	u64 addr;
-	u64 end;
-};
-
-/**
- * struct kdat_mem - memory, mapped for an RNIC
- * @rcu: it is read under RCU, too
- * @refs: LMRs that share it
- * @rnic: RNIC
- * @mapped: extents that have to be unmapped
- * @address: its address as the consumer knows it, see DAT_VA_TYPE_VA
- * @length: bytes
- * @num: extents
- * @extents: in order
- */
-struct kdat_mem {
-	struct rcu_head rcu;
-	refcount_t refs;
-	struct ri_rnic *rnic;
-	u32 mapped;
-	u64 address;
-	u64 length;
-	u32 num;
-	struct kdat_extent extents[] __counted_by(num);
-};
-
-/**
- * struct kdat_lmr - local memory region
- * @obj: head; kdat_obj.uses counts requests that are posted for it, and bindings of RMRs
- * @kind: see above
- * @pz: protection zone, NULL: reserved
- * @mem_type: the consumer's; of a fast LMR: of the last registration
- * @desc: the consumer's
- * @wanted: the consumer's length
- * @priv: the consumer's
- * @va_type: the consumer's
- * @address: of the first byte in segments
- * @length: bytes
- * @context: for local segments
- * @mem: memory, NULL: fast or reserved
- * @mr: region of the RNIC, NULL: local use only, or the RNIC is gone
- * @dma: region of all memory that gives @lkey, or NULL
- * @lkey: of a local LMR: names DMA addresses
- * @rkey: STag of @mr, or what it will be; 0: none
- * @bindings: of RMRs, posted or done
- * @lock: protects all below; any context
- * @reg: registration that is posted, or was
- * @posted: registrations and invalidations that are posted
- * @reg_posted: one of them is a registration that may still read @reg and the page list
- * @over: registrations that the peer has invalidated, and whose completion was not seen yet
- * @named: the last of them, or what the RNIC did before, makes it name memory
- * @registered: it names memory
- * @pages: of a fast LMR: pages of mr->list that are mapped
- */
-struct kdat_lmr {
-	struct kdat_obj obj;
-	enum kdat_lmr_kind kind;
-	struct kdat_pz *pz;
-	DAT_MEM_TYPE mem_type;
-	DAT_REGION_DESCRIPTION desc;
-	u64 wanted;
-	DAT_MEM_PRIV_FLAGS priv;
-	DAT_VA_TYPE va_type;
-	u64 address;
-	u64 length;
-	u32 context;
-	struct kdat_mem *mem;
-	struct ri_mr *mr;
-	struct ri_mr *dma;
-	u32 lkey;
-	u32 rkey;
-	atomic_t bindings;
-	spinlock_t lock;	/* protects all below */
-	struct kal_reg_wr reg;
-	u32 posted;
-	bool reg_posted;
-	u32 over;
-	bool named;
-	bool registered;
-	u32 pages;
-};
-
-/**
- * struct kdat_rmr - remote memory region: a window
- * @obj: head; kdat_obj.uses counts binds that are posted
- * @pz: protection zone
- * @mw: window, NULL: the RNIC is gone; mw->stag is changed under @lock
- * @scope: DAT_RMR_SCOPE_PZ: type 1; DAT_RMR_SCOPE_EP: type 2
- * @lock: protects @bindings; any context
- * @bindings: struct kdat_binding, in the order of posting: the one that holds, if any, and those
- *	that are posted
- */
-struct kdat_rmr {
-	struct kdat_obj obj;
-	struct kdat_pz *pz;
-	struct ri_mw *mw;
-	DAT_RMR_SCOPE scope;
-	spinlock_t lock;	/* protects bindings */
-	struct list_head bindings;
-};
-
-/* Does the RNIC name memory at once? Then the STag is the context of an LMR. */
-static inline bool kdat_maps(const struct ri_rnic *rnic)
-{
-	return rnic->ops->mr_map && rnic->attr.caps & RI_CAP_SG_GAPS;
-}
-
-/* lmr_mem.c */
-/*
- * Describe and map memory of all types but LMR. @bytes is its length. Return: it, or an ERR_PTR:
- * -EINVAL: the description is wrong; -ENOMEM; -EIO: the mapping failed. May sleep.
- */
-struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, DAT_MEM_TYPE type,
-			       DAT_REGION_DESCRIPTION desc, u64 bytes);
-void kdat_mem_unmap(struct kdat_mem *mem);
-void kdat_mem_put(struct kdat_mem *mem);	/* NULL is fine */
-/* the extent that has the byte at @off, which is less than mem->length */
-u32 kdat_mem_find(const struct kdat_mem *mem, u64 off);
-/* is @page_size one that pages of an LMR may have? */
-bool kdat_mem_page_size_ok(u64 page_size);
-/* may the RNIC be given the memory at @pa? */
-bool kdat_mem_page_ok(DAT_PADDR pa, u64 page_size);
-
-/* lmr.c */
-int kdat_lmr_access(const struct ri_rnic *rnic, DAT_MEM_PRIV_FLAGS priv);
-bool kdat_lmr_priv_ok(DAT_MEM_PRIV_FLAGS priv);
-DAT_RETURN kdat_lmr_error(int err);
-/* Put @lmr into the tables; it is ready. May sleep. */
-int kdat_lmr_publish(struct kdat_lmr *lmr);
-static inline bool kdat_lmr_has(const struct kdat_lmr *lmr, u64 addr, u64 len)
-{
-	return addr >= lmr->address && addr - lmr->address <= lmr->length &&
-	       len <= lmr->length - (addr - lmr->address);
-}
-
-/* lmr_fast.c: dat_lmr_allocate() and others */
-/* Unmap the pages of the last registration, which are in @list. */
-void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list);
-void kdat_lmr_fast_table(DAT_PROVIDER *provider);
-
-/* lmr_local.c */
-/* Find the STag of a new LMR for local use, and make the region for the peer, if it has rights. */
-DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr);
-/* Post the registration of a new LMR on an endpoint that is connected, if there is one. */
-void kdat_lmr_pending(struct kdat_lmr *lmr);
 
 /**
  * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
@@ -714,12 +619,11 @@ void kdat_rmr_drop(struct kdat_rmr *rmr);
  */
 void kdat_lmr_completed(struct kdat_dto *dto, bool success);
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
-void kdat_rmr_completed(struct kdat_rmr *rmr, struct kdat_dto *dto, bool success);
-void kdat_rmr_invalidated(struct kdat_rmr *rmr, u32 stag);
 /*
- * The endpoint is connected, and the consumer was not told yet: post the registration of the LMRs
- * of its protection zone that wait for a queue pair (RNICs without ri_ops.mr_map). Later requests
- * of the endpoint come after them. ep->mutex not held. Process context.
+ * The endpoint is connected, and so is its state, but the consumer was not told yet: post the
+ * registration of the LMRs of its protection zone that wait for a queue pair (RNICs without
+ * ri_ops.mr_map). Later requests of the endpoint come after them. The RNIC is held, ep->mutex is
+ * not. Process context.
  */
 DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep);
 
@@ -793,6 +697,8 @@ void kdat_sp_destroy(struct kdat_sp *sp);
 void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
 void kdat_cr_destroy(struct kdat_cr *cr);
 void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
+/* iWARP extension: an operation on an IA, an SSP or an endpoint. Context: that of the operation. */
+DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 /* End the connection of @ep, if there is one; no event of it comes after the return. May sleep. */
 void kdat_cm_end(struct kdat_ep *ep);
 

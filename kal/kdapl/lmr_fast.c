@@ -17,7 +17,7 @@
  */
 #include <linux/slab.h>
 
-#include "kdapl.h"
+#include "lmr.h"
 
 #define KDAT_FAST_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
 			 DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -60,14 +60,11 @@ static DAT_RETURN kdat_fast_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_h
 		return KDAT_BAD_ARG(4);
 	if (!handle)
 		return KDAT_BAD_ARG(5);
-	lmr = kzalloc(sizeof(*lmr), GFP_KERNEL);
+	lmr = kdat_lmr_new(ia, pz);
 	if (!lmr)
 		return KDAT_NO_MEMORY;
-	lmr->obj.ia = ia;
 	lmr->kind = KDAT_LMR_FAST;
-	lmr->pz = pz;
 	lmr->mem_type = DAT_MEM_TYPE_PHYSICAL;
-	spin_lock_init(&lmr->lock);
 	if (!kdat_enter(ia)) {
 		kfree(lmr);
 		return KDAT_GONE;
@@ -252,7 +249,7 @@ static DAT_RETURN kdat_fast_post(struct kdat_lmr *lmr, struct kdat_ep *ep, struc
 	struct kdat_dto *dto = kdat_slot_get(&ep->requests);
 
 	if (!dto)
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	dto->op = op;
 	dto->cookie = cookie;
 	dto->object = &lmr->obj;

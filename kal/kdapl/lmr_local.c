@@ -11,7 +11,7 @@
  * the message that tells the peer of the STag, come after it. Once the registration has completed,
  * local requests use the region as well: it is one element, and can be the sink of a Read on iWARP.
  */
-#include "kdapl.h"
+#include "lmr.h"
 
 /* The region for the peer ************************************************** */
 
@@ -92,10 +92,10 @@ static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep)
 
 	if (!atomic_inc_unless_negative(&lmr->obj.uses))
 		return DAT_SUCCESS;
-	dto = kdat_slot_get(&ep->requests);
+	dto = kdat_slot_get_own(&ep->requests) ?: kdat_slot_get(&ep->requests);
 	if (!dto) {
 		atomic_dec(&lmr->obj.uses);
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	}
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
 		if (lmr->named) {
@@ -147,21 +147,24 @@ DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep)
 	return DAT_SUCCESS;
 }
 
-void kdat_lmr_pending(struct kdat_lmr *lmr)
+DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)
 {
 	struct kdat_ia *ia = lmr->obj.ia;
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdat_ep *ep;
 
 	if (!kdat_lmr_waits(lmr))
-		return;
+		return ret;
 	guard(mutex)(&ia->mutex);
 	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node) {
 		guard(mutex)(&ep->mutex);
-		/* if it cannot be posted here, it can elsewhere, or when one is connected */
-		if (ep->pz == lmr->pz && ep->qp && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED &&
-		    kdat_lmr_post(lmr, ep) == DAT_SUCCESS)
-			return;
+		if (ep->pz != lmr->pz || !ep->qp || ep->state != DAT_EP_STATE_CONNECTED)
+			continue;
+		ret = kdat_lmr_post(lmr, ep);
+		if (ret == DAT_SUCCESS)
+			break;
 	}
+	return ret;
 }
 
 /* Translation *************************************************************** */

@@ -13,7 +13,7 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "kdapl.h"
+#include "lmr.h"
 
 /**
  * struct kdat_mem_plan - extents that are counted or filled in

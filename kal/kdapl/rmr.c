@@ -16,7 +16,7 @@
  */
 #include <linux/slab.h>
 
-#include "kdapl.h"
+#include "lmr.h"
 
 #define KDAT_RMR_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
 			 DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -163,9 +163,6 @@ void kdat_rmr_destroy(struct kdat_rmr *rmr)
 	kdat_leave(ia);
 }
 
-/* a negative number of uses: nobody can begin to use the RMR */
-#define KDAT_RMR_ENDS	(INT_MIN / 2)
-
 static DAT_RETURN kdat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	struct kdat_rmr *rmr = kdat_rmr_of(rmr_handle);
@@ -173,7 +170,7 @@ static DAT_RETURN kdat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 	might_sleep();
 	if (!rmr)
 		return KDAT_BAD_HANDLE(RMR);
-	if (atomic_cmpxchg(&rmr->obj.uses, 0, KDAT_RMR_ENDS))
+	if (atomic_cmpxchg(&rmr->obj.uses, 0, KDAT_LMR_ENDS))
 		return KDAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	kdat_rmr_destroy(rmr);
 	return DAT_SUCCESS;
@@ -325,7 +322,7 @@ static DAT_RETURN kdat_rmr_post(struct kdat_rmr *rmr, struct kdat_binding *bindi
 
 	dto = kdat_slot_get(&ep->requests);
 	if (!dto)
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	dto->op = DAT_DTO_BIND_MW;
 	dto->cookie = cookie;
 	dto->object = &rmr->obj;
@@ -439,7 +436,8 @@ void kdat_rmr_completed(struct kdat_rmr *rmr, struct kdat_dto *dto, bool success
 	struct kdat_binding *binding;
 
 	scoped_guard(spinlock_irqsave, &rmr->lock) {
-		list_for_each_entry(binding, &rmr->bindings, node) {
+		/* the newest: an older one with it could not be posted, and is about to end */
+		list_for_each_entry_reverse(binding, &rmr->bindings, node) {
 			if (binding->dto == dto) {
 				kdat_rmr_done(rmr, binding, success);
 				break;
