@@ -10,6 +10,7 @@
 #include <krdma/netstack.h>
 
 #include "kdapl.h"
+#include "lmr.h"
 
 /* Objects ******************************************************************* */
 
@@ -627,7 +628,7 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 		/* "interrupt": any context but hard interrupt, see kdat.h */
 		.is_interrupt_safe = DAT_FALSE,
 		.fmr_supported = DAT_TRUE,
-		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY,
+		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_PZ,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,
 		.num_provider_specific_attr = !ib ? ARRAY_SIZE(kdat_ia_iw_attrs) :
