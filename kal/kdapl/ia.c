@@ -10,6 +10,7 @@
 #include <krdma/netstack.h>
 
 #include "kdapl.h"
+#include "lmr.h"
 
 /* Objects ******************************************************************* */
 
@@ -351,6 +352,18 @@ static bool kdat_ia_in_use(struct kdat_ia *ia)
 	return false;
 }
 
+/* An upcall that closed its IA would wait for itself. */
+static bool kdat_ia_in_upcall(struct kdat_ia *ia)
+{
+	const struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		if (kdat_evd_in_upcall(evd))
+			return true;
+	return false;
+}
+
 static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
 {
 	struct kdat_obj *obj;
@@ -463,6 +476,8 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_ARG(2);
 	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
 		return KDAT_BAD_STATE(IA_IN_USE);
+	if (kdat_ia_in_upcall(ia))
+		return KDAT_BAD_STATE(EVD_IN_USE);
 	/* of two closes one does the work */
 	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
 		return KDAT_BAD_HANDLE(IA);
@@ -555,7 +570,8 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->zb_supported = DAT_TRUE;
 	attr->reserved_lmr_supported = ia->reserved_lmr ? DAT_TRUE : DAT_FALSE;
 	attr->extension_supported = kdat_ia_is_ib(ia) ? DAT_EXTENSION_IB : DAT_EXTENSION_IW;
-	attr->extension_version = kdat_ia_is_ib(ia) ? DAT_IB_EXTENSION : DAT_IW_EXTENSION;
+	attr->extension_version = kdat_ia_is_ib(ia) ? DAT_IB_EXTENSION_VERSION :
+		DAT_IW_EXTENSION_VERSION;
 }
 
 /* most private data of either side of a connection, in bytes */
@@ -582,7 +598,8 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 			DAT_MEM_TYPE_PHYSICAL | DAT_MEM_TYPE_PLATFORM | DAT_MEM_TYPE_IA |
 			DAT_MEM_TYPE_PHYSICAL_VAR_PAGES,
 		.iov_ownership_on_return = DAT_IOV_CONSUMER,
-		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
+		.dat_qos_supported = DAT_QOS_BEST_EFFORT | DAT_QOS_HIGH_THROUGHPUT |
+			DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM,
 		.completion_flags_supported = DAT_COMPLETION_SUPPRESS_FLAG |
 			DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
 			DAT_COMPLETION_BARRIER_FENCE_FLAG |
@@ -611,7 +628,7 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 		/* "interrupt": any context but hard interrupt, see kdat.h */
 		.is_interrupt_safe = DAT_FALSE,
 		.fmr_supported = DAT_TRUE,
-		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY,
+		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_PZ,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,
 		.num_provider_specific_attr = !ib ? ARRAY_SIZE(kdat_ia_iw_attrs) :
@@ -657,7 +674,7 @@ static DAT_RETURN kdat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async,
 
 /* No RNIC has high availability: two names are related when they are of the same RNIC. */
 static DAT_RETURN kdat_ia_related(DAT_IA_HANDLE ia_handle, const char *name,
-				  DAT_HA_RELATIONSHIP *related)
+				  DAT_BOOLEAN *related)
 {
 	const struct kdat_ia *ia = kdat_ia_of(ia_handle);
 
@@ -668,7 +685,7 @@ static DAT_RETURN kdat_ia_related(DAT_IA_HANDLE ia_handle, const char *name,
 	if (!related)
 		return KDAT_BAD_ARG(3);
 	*related = !strcmp(name, ia->kr->info.ia_name) || !strcmp(name, ia->kr->info_ib.ia_name) ?
-		DAT_HA_TRUE : DAT_HA_FALSE;
+		DAT_TRUE : DAT_FALSE;
 	return DAT_SUCCESS;
 }
 
