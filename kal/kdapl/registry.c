@@ -181,7 +181,7 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 }
 EXPORT_SYMBOL_GPL(dat_registry_remove_provider);
 
-/* Does ia_open_func() of @provider run? The entries that have no name any more are not in a list. */
+/* Does an ia_open_func() of these entries run? */
 static bool kdat_registry_is_opening(struct list_head *entries)
 {
 	struct kdat_registry_entry *entry;

@@ -15,7 +15,8 @@
  *	function				context
  *	--------------------------------------	-------------------------------------------------
  *	dat_registry_*				Sleeps
- *	dat_ia_openv, dat_ia_open, dat_ia_close	Sleeps
+ *	dat_ia_openv, dat_ia_open		Sleeps
+ *	dat_ia_close				Sleeps; not from an upcall of that IA
  *	dat_ia_query				Atomic
  *	dat_ia_memtype_hint			Atomic
  *	dat_ia_reserved_lmr			Sleeps
@@ -26,10 +27,11 @@
  *	dat_strerror				Atomic, hard interrupt too
  *	dat_pz_create, dat_pz_free		Sleeps
  *	dat_pz_query				Atomic
- *	dat_evd_kcreate, dat_evd_free		Sleeps; dat_evd_free not from an upcall of that EVD
+ *	dat_evd_kcreate				Sleeps
+ *	dat_evd_free				Sleeps; not from an upcall of that EVD
  *	dat_evd_resize				Sleeps
- *	dat_evd_modify_upcall			Sleeps; DAT_UPCALL_TEARDOWN not from an upcall of that
- *						EVD
+ *	dat_evd_modify_upcall			Sleeps; DAT_UPCALL_TEARDOWN not from an upcall of
+ *						that EVD
  *	dat_evd_query				Atomic
  *	dat_evd_post_se, dat_evd_dequeue	Atomic
  *	dat_lmr_kcreate, dat_lmr_allocate	Sleeps
@@ -88,6 +90,7 @@
 #ifndef KRDMA_KDAT_H
 #define KRDMA_KDAT_H
 
+#include <linux/build_bug.h>
 #include <linux/types.h>
 #include <linux/socket.h>
 #include <linux/stdarg.h>
@@ -513,7 +516,7 @@ typedef enum dat_mem_type {
 typedef enum dat_mem_optimize_flags {
 	DAT_MEM_OPTIMIZE_DONT_CARE	= 0x00,
 	DAT_MEM_OPTIMIZE_IA		= 0x01,		/* least work for the IA */
-	DAT_MEM_OPTIMIZE_MIN_EXPOSURE	= 0x02,		/* as little more than asked for as can be */
+	DAT_MEM_OPTIMIZE_MIN_EXPOSURE	= 0x02,		/* little more than asked for */
 	DAT_MEM_OPTIMIZE_EXACT_EXPOSURE	= 0x04,		/* no more than asked for */
 } DAT_MEM_OPTIMIZE_FLAGS;
 
@@ -727,7 +730,7 @@ typedef enum dat_ep_creator_for_psp {
 typedef enum dat_upcall_policy {
 	DAT_UPCALL_DISABLE		= 0,	/* no upcalls; a running one may go on */
 	DAT_UPCALL_SINGLE_INSTANCE	= 1,	/* one at a time */
-	DAT_UPCALL_NORIFY		= 2,	/* one at a time, without the event; DAT's spelling */
+	DAT_UPCALL_NORIFY		= 2,	/* the same, without the event; DAT's spelling */
 	DAT_UPCALL_MANY			= 100,	/* several at a time */
 	DAT_UPCALL_TEARDOWN		= -1,	/* no upcalls, and none runs at return */
 } DAT_UPCALL_POLICY;
@@ -1197,7 +1200,7 @@ typedef struct dat_upcall_object {
 	DAT_UPCALL_FUNC upcall_func;
 } DAT_UPCALL_OBJECT;
 
-#define DAT_UPCALL_NULL		((DAT_UPCALL_OBJECT){ .instance_data = NULL, .upcall_func = NULL })
+#define DAT_UPCALL_NULL		((DAT_UPCALL_OBJECT) { .instance_data = NULL, .upcall_func = NULL })
 #define DAT_UPCALL_SAME		((DAT_UPCALL_OBJECT *)NULL)
 
 typedef enum dat_upcall_flag {
@@ -2438,80 +2441,80 @@ struct dat_provider {
  * Redirection: straight to the provider, without any check. Arguments as those of the function.
  */
 
-#define DAT_REDIRECT(func, handle, ...) \
-	(DAT_HANDLE_TO_PROVIDER(handle)->func(handle, ##__VA_ARGS__))
+#define DAT_REDIRECT(call, handle, ...) \
+	(DAT_HANDLE_TO_PROVIDER(handle)->call##_func(handle, ##__VA_ARGS__))
 
-#define DAT_IA_QUERY(...)		DAT_REDIRECT(ia_query_func, __VA_ARGS__)
-#define DAT_IA_MEMTYPE_HINT(...)	DAT_REDIRECT(ia_memtype_hint_func, __VA_ARGS__)
-#define DAT_IA_RESERVED_LMR(...)	DAT_REDIRECT(ia_reserved_lmr_func, __VA_ARGS__)
-#define DAT_IA_HA_RELATED(...)		DAT_REDIRECT(ia_ha_related_func, __VA_ARGS__)
-#define DAT_SET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(set_consumer_context_func, __VA_ARGS__)
-#define DAT_GET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(get_consumer_context_func, __VA_ARGS__)
-#define DAT_GET_HANDLE_TYPE(...)	DAT_REDIRECT(get_handle_type_func, __VA_ARGS__)
-#define DAT_CR_QUERY(...)		DAT_REDIRECT(cr_query_func, __VA_ARGS__)
-#define DAT_CR_ACCEPT(...)		DAT_REDIRECT(cr_accept_func, __VA_ARGS__)
-#define DAT_CR_REJECT(...)		DAT_REDIRECT(cr_reject_func, __VA_ARGS__)
-#define DAT_CR_HANDOFF(...)		DAT_REDIRECT(cr_handoff_func, __VA_ARGS__)
-#define DAT_EVD_KCREATE(...)		DAT_REDIRECT(evd_kcreate_func, __VA_ARGS__)
-#define DAT_EVD_MODIFY_UPCALL(...)	DAT_REDIRECT(evd_modify_upcall_func, __VA_ARGS__)
-#define DAT_EVD_QUERY(...)		DAT_REDIRECT(evd_query_func, __VA_ARGS__)
-#define DAT_EVD_RESIZE(...)		DAT_REDIRECT(evd_resize_func, __VA_ARGS__)
-#define DAT_EVD_POST_SE(...)		DAT_REDIRECT(evd_post_se_func, __VA_ARGS__)
-#define DAT_EVD_DEQUEUE(...)		DAT_REDIRECT(evd_dequeue_func, __VA_ARGS__)
-#define DAT_EVD_FREE(...)		DAT_REDIRECT(evd_free_func, __VA_ARGS__)
-#define DAT_EP_CREATE(...)		DAT_REDIRECT(ep_create_func, __VA_ARGS__)
-#define DAT_EP_CREATE_WITH_SRQ(...)	DAT_REDIRECT(ep_create_with_srq_func, __VA_ARGS__)
-#define DAT_EP_QUERY(...)		DAT_REDIRECT(ep_query_func, __VA_ARGS__)
-#define DAT_EP_MODIFY(...)		DAT_REDIRECT(ep_modify_func, __VA_ARGS__)
-#define DAT_EP_CONNECT(...)		DAT_REDIRECT(ep_connect_func, __VA_ARGS__)
-#define DAT_EP_COMMON_CONNECT(...)	DAT_REDIRECT(ep_common_connect_func, __VA_ARGS__)
-#define DAT_EP_DUP_CONNECT(...)		DAT_REDIRECT(ep_dup_connect_func, __VA_ARGS__)
-#define DAT_EP_DISCONNECT(...)		DAT_REDIRECT(ep_disconnect_func, __VA_ARGS__)
-#define DAT_EP_POST_SEND(...)		DAT_REDIRECT(ep_post_send_func, __VA_ARGS__)
+#define DAT_IA_QUERY(...)		DAT_REDIRECT(ia_query, __VA_ARGS__)
+#define DAT_IA_MEMTYPE_HINT(...)	DAT_REDIRECT(ia_memtype_hint, __VA_ARGS__)
+#define DAT_IA_RESERVED_LMR(...)	DAT_REDIRECT(ia_reserved_lmr, __VA_ARGS__)
+#define DAT_IA_HA_RELATED(...)		DAT_REDIRECT(ia_ha_related, __VA_ARGS__)
+#define DAT_SET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(set_consumer_context, __VA_ARGS__)
+#define DAT_GET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(get_consumer_context, __VA_ARGS__)
+#define DAT_GET_HANDLE_TYPE(...)	DAT_REDIRECT(get_handle_type, __VA_ARGS__)
+#define DAT_CR_QUERY(...)		DAT_REDIRECT(cr_query, __VA_ARGS__)
+#define DAT_CR_ACCEPT(...)		DAT_REDIRECT(cr_accept, __VA_ARGS__)
+#define DAT_CR_REJECT(...)		DAT_REDIRECT(cr_reject, __VA_ARGS__)
+#define DAT_CR_HANDOFF(...)		DAT_REDIRECT(cr_handoff, __VA_ARGS__)
+#define DAT_EVD_KCREATE(...)		DAT_REDIRECT(evd_kcreate, __VA_ARGS__)
+#define DAT_EVD_MODIFY_UPCALL(...)	DAT_REDIRECT(evd_modify_upcall, __VA_ARGS__)
+#define DAT_EVD_QUERY(...)		DAT_REDIRECT(evd_query, __VA_ARGS__)
+#define DAT_EVD_RESIZE(...)		DAT_REDIRECT(evd_resize, __VA_ARGS__)
+#define DAT_EVD_POST_SE(...)		DAT_REDIRECT(evd_post_se, __VA_ARGS__)
+#define DAT_EVD_DEQUEUE(...)		DAT_REDIRECT(evd_dequeue, __VA_ARGS__)
+#define DAT_EVD_FREE(...)		DAT_REDIRECT(evd_free, __VA_ARGS__)
+#define DAT_EP_CREATE(...)		DAT_REDIRECT(ep_create, __VA_ARGS__)
+#define DAT_EP_CREATE_WITH_SRQ(...)	DAT_REDIRECT(ep_create_with_srq, __VA_ARGS__)
+#define DAT_EP_QUERY(...)		DAT_REDIRECT(ep_query, __VA_ARGS__)
+#define DAT_EP_MODIFY(...)		DAT_REDIRECT(ep_modify, __VA_ARGS__)
+#define DAT_EP_CONNECT(...)		DAT_REDIRECT(ep_connect, __VA_ARGS__)
+#define DAT_EP_COMMON_CONNECT(...)	DAT_REDIRECT(ep_common_connect, __VA_ARGS__)
+#define DAT_EP_DUP_CONNECT(...)		DAT_REDIRECT(ep_dup_connect, __VA_ARGS__)
+#define DAT_EP_DISCONNECT(...)		DAT_REDIRECT(ep_disconnect, __VA_ARGS__)
+#define DAT_EP_POST_SEND(...)		DAT_REDIRECT(ep_post_send, __VA_ARGS__)
 #define DAT_EP_POST_SEND_WITH_INVALIDATE(...) \
-	DAT_REDIRECT(ep_post_send_with_invalidate_func, __VA_ARGS__)
-#define DAT_EP_POST_RECV(...)		DAT_REDIRECT(ep_post_recv_func, __VA_ARGS__)
-#define DAT_EP_POST_RDMA_READ(...)	DAT_REDIRECT(ep_post_rdma_read_func, __VA_ARGS__)
+	DAT_REDIRECT(ep_post_send_with_invalidate, __VA_ARGS__)
+#define DAT_EP_POST_RECV(...)		DAT_REDIRECT(ep_post_recv, __VA_ARGS__)
+#define DAT_EP_POST_RDMA_READ(...)	DAT_REDIRECT(ep_post_rdma_read, __VA_ARGS__)
 #define DAT_EP_POST_RDMA_READ_TO_RMR(...) \
-	DAT_REDIRECT(ep_post_rdma_read_to_rmr_func, __VA_ARGS__)
-#define DAT_EP_POST_RDMA_WRITE(...)	DAT_REDIRECT(ep_post_rdma_write_func, __VA_ARGS__)
-#define DAT_EP_GET_STATUS(...)		DAT_REDIRECT(ep_get_status_func, __VA_ARGS__)
-#define DAT_EP_FREE(...)		DAT_REDIRECT(ep_free_func, __VA_ARGS__)
-#define DAT_EP_RESET(...)		DAT_REDIRECT(ep_reset_func, __VA_ARGS__)
-#define DAT_EP_RECV_QUERY(...)		DAT_REDIRECT(ep_recv_query_func, __VA_ARGS__)
-#define DAT_EP_SET_WATERMARK(...)	DAT_REDIRECT(ep_set_watermark_func, __VA_ARGS__)
-#define DAT_LMR_KCREATE(...)		DAT_REDIRECT(lmr_kcreate_func, __VA_ARGS__)
-#define DAT_LMR_QUERY(...)		DAT_REDIRECT(lmr_query_func, __VA_ARGS__)
-#define DAT_LMR_FREE(...)		DAT_REDIRECT(lmr_free_func, __VA_ARGS__)
-#define DAT_LMR_ALLOCATE(...)		DAT_REDIRECT(lmr_allocate_func, __VA_ARGS__)
-#define DAT_LMR_FMR(...)		DAT_REDIRECT(lmr_fmr_func, __VA_ARGS__)
-#define DAT_LMR_INVALIDATE(...)		DAT_REDIRECT(lmr_invalidate_func, __VA_ARGS__)
-#define DAT_LMR_SYNC_RDMA_READ(...)	DAT_REDIRECT(lmr_sync_rdma_read_func, __VA_ARGS__)
-#define DAT_LMR_SYNC_RDMA_WRITE(...)	DAT_REDIRECT(lmr_sync_rdma_write_func, __VA_ARGS__)
-#define DAT_RMR_CREATE(...)		DAT_REDIRECT(rmr_create_func, __VA_ARGS__)
-#define DAT_RMR_CREATE_FOR_EP(...)	DAT_REDIRECT(rmr_create_for_ep_func, __VA_ARGS__)
-#define DAT_RMR_QUERY(...)		DAT_REDIRECT(rmr_query_func, __VA_ARGS__)
-#define DAT_RMR_BIND(...)		DAT_REDIRECT(rmr_bind_func, __VA_ARGS__)
-#define DAT_RMR_FREE(...)		DAT_REDIRECT(rmr_free_func, __VA_ARGS__)
-#define DAT_PSP_CREATE(...)		DAT_REDIRECT(psp_create_func, __VA_ARGS__)
-#define DAT_PSP_CREATE_ANY(...)		DAT_REDIRECT(psp_create_any_func, __VA_ARGS__)
-#define DAT_PSP_QUERY(...)		DAT_REDIRECT(psp_query_func, __VA_ARGS__)
-#define DAT_PSP_FREE(...)		DAT_REDIRECT(psp_free_func, __VA_ARGS__)
-#define DAT_RSP_CREATE(...)		DAT_REDIRECT(rsp_create_func, __VA_ARGS__)
-#define DAT_RSP_QUERY(...)		DAT_REDIRECT(rsp_query_func, __VA_ARGS__)
-#define DAT_RSP_FREE(...)		DAT_REDIRECT(rsp_free_func, __VA_ARGS__)
-#define DAT_CSP_CREATE(...)		DAT_REDIRECT(csp_create_func, __VA_ARGS__)
-#define DAT_CSP_QUERY(...)		DAT_REDIRECT(csp_query_func, __VA_ARGS__)
-#define DAT_CSP_FREE(...)		DAT_REDIRECT(csp_free_func, __VA_ARGS__)
-#define DAT_PZ_CREATE(...)		DAT_REDIRECT(pz_create_func, __VA_ARGS__)
-#define DAT_PZ_QUERY(...)		DAT_REDIRECT(pz_query_func, __VA_ARGS__)
-#define DAT_PZ_FREE(...)		DAT_REDIRECT(pz_free_func, __VA_ARGS__)
-#define DAT_SRQ_CREATE(...)		DAT_REDIRECT(srq_create_func, __VA_ARGS__)
-#define DAT_SRQ_QUERY(...)		DAT_REDIRECT(srq_query_func, __VA_ARGS__)
-#define DAT_SRQ_RESIZE(...)		DAT_REDIRECT(srq_resize_func, __VA_ARGS__)
-#define DAT_SRQ_SET_LW(...)		DAT_REDIRECT(srq_set_lw_func, __VA_ARGS__)
-#define DAT_SRQ_POST_RECV(...)		DAT_REDIRECT(srq_post_recv_func, __VA_ARGS__)
-#define DAT_SRQ_FREE(...)		DAT_REDIRECT(srq_free_func, __VA_ARGS__)
+	DAT_REDIRECT(ep_post_rdma_read_to_rmr, __VA_ARGS__)
+#define DAT_EP_POST_RDMA_WRITE(...)	DAT_REDIRECT(ep_post_rdma_write, __VA_ARGS__)
+#define DAT_EP_GET_STATUS(...)		DAT_REDIRECT(ep_get_status, __VA_ARGS__)
+#define DAT_EP_FREE(...)		DAT_REDIRECT(ep_free, __VA_ARGS__)
+#define DAT_EP_RESET(...)		DAT_REDIRECT(ep_reset, __VA_ARGS__)
+#define DAT_EP_RECV_QUERY(...)		DAT_REDIRECT(ep_recv_query, __VA_ARGS__)
+#define DAT_EP_SET_WATERMARK(...)	DAT_REDIRECT(ep_set_watermark, __VA_ARGS__)
+#define DAT_LMR_KCREATE(...)		DAT_REDIRECT(lmr_kcreate, __VA_ARGS__)
+#define DAT_LMR_QUERY(...)		DAT_REDIRECT(lmr_query, __VA_ARGS__)
+#define DAT_LMR_FREE(...)		DAT_REDIRECT(lmr_free, __VA_ARGS__)
+#define DAT_LMR_ALLOCATE(...)		DAT_REDIRECT(lmr_allocate, __VA_ARGS__)
+#define DAT_LMR_FMR(...)		DAT_REDIRECT(lmr_fmr, __VA_ARGS__)
+#define DAT_LMR_INVALIDATE(...)		DAT_REDIRECT(lmr_invalidate, __VA_ARGS__)
+#define DAT_LMR_SYNC_RDMA_READ(...)	DAT_REDIRECT(lmr_sync_rdma_read, __VA_ARGS__)
+#define DAT_LMR_SYNC_RDMA_WRITE(...)	DAT_REDIRECT(lmr_sync_rdma_write, __VA_ARGS__)
+#define DAT_RMR_CREATE(...)		DAT_REDIRECT(rmr_create, __VA_ARGS__)
+#define DAT_RMR_CREATE_FOR_EP(...)	DAT_REDIRECT(rmr_create_for_ep, __VA_ARGS__)
+#define DAT_RMR_QUERY(...)		DAT_REDIRECT(rmr_query, __VA_ARGS__)
+#define DAT_RMR_BIND(...)		DAT_REDIRECT(rmr_bind, __VA_ARGS__)
+#define DAT_RMR_FREE(...)		DAT_REDIRECT(rmr_free, __VA_ARGS__)
+#define DAT_PSP_CREATE(...)		DAT_REDIRECT(psp_create, __VA_ARGS__)
+#define DAT_PSP_CREATE_ANY(...)		DAT_REDIRECT(psp_create_any, __VA_ARGS__)
+#define DAT_PSP_QUERY(...)		DAT_REDIRECT(psp_query, __VA_ARGS__)
+#define DAT_PSP_FREE(...)		DAT_REDIRECT(psp_free, __VA_ARGS__)
+#define DAT_RSP_CREATE(...)		DAT_REDIRECT(rsp_create, __VA_ARGS__)
+#define DAT_RSP_QUERY(...)		DAT_REDIRECT(rsp_query, __VA_ARGS__)
+#define DAT_RSP_FREE(...)		DAT_REDIRECT(rsp_free, __VA_ARGS__)
+#define DAT_CSP_CREATE(...)		DAT_REDIRECT(csp_create, __VA_ARGS__)
+#define DAT_CSP_QUERY(...)		DAT_REDIRECT(csp_query, __VA_ARGS__)
+#define DAT_CSP_FREE(...)		DAT_REDIRECT(csp_free, __VA_ARGS__)
+#define DAT_PZ_CREATE(...)		DAT_REDIRECT(pz_create, __VA_ARGS__)
+#define DAT_PZ_QUERY(...)		DAT_REDIRECT(pz_query, __VA_ARGS__)
+#define DAT_PZ_FREE(...)		DAT_REDIRECT(pz_free, __VA_ARGS__)
+#define DAT_SRQ_CREATE(...)		DAT_REDIRECT(srq_create, __VA_ARGS__)
+#define DAT_SRQ_QUERY(...)		DAT_REDIRECT(srq_query, __VA_ARGS__)
+#define DAT_SRQ_RESIZE(...)		DAT_REDIRECT(srq_resize, __VA_ARGS__)
+#define DAT_SRQ_SET_LW(...)		DAT_REDIRECT(srq_set_lw, __VA_ARGS__)
+#define DAT_SRQ_POST_RECV(...)		DAT_REDIRECT(srq_post_recv, __VA_ARGS__)
+#define DAT_SRQ_FREE(...)		DAT_REDIRECT(srq_free, __VA_ARGS__)
 
 /*
  * Extensions: named attributes among the provider specific ones
@@ -2594,8 +2597,8 @@ typedef struct dat_ib_extension_event_data {
 	DAT_CONTEXT context;
 } DAT_IB_EXTENSION_EVENT_DATA;
 
-_Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <=
-	       sizeof(((DAT_EVENT *)NULL)->event_extension_data), "fits in an event");
+static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <=
+	      sizeof(((DAT_EVENT *)NULL)->event_extension_data));
 
 /**
  * dat_ib_post_fetch_and_add() - post an atomic addition to 64 bits of the peer
