@@ -2270,77 +2270,200 @@ typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(const char *name, DAT_COUNT asynch_evd_mi
 				       DAT_IA_HANDLE *ia_handle);
 typedef DAT_RETURN (*DAT_HANDLE_EXTENDEDOP_FUNC)(DAT_HANDLE handle, DAT_EXTENDED_OP operation,
 						 va_list args);
-typedef typeof(dat_ia_openv) *DAT_IA_OPENV_FUNC;
-typedef typeof(dat_ia_query) *DAT_IA_QUERY_FUNC;
-typedef typeof(dat_ia_close) *DAT_IA_CLOSE_FUNC;
-typedef typeof(dat_ia_memtype_hint) *DAT_IA_MEMTYPE_HINT_FUNC;
-typedef typeof(dat_ia_reserved_lmr) *DAT_IA_RESERVED_LMR_FUNC;
-typedef typeof(dat_ia_ha_related) *DAT_IA_HA_RELATED_FUNC;
-typedef typeof(dat_set_consumer_context) *DAT_SET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(dat_get_consumer_context) *DAT_GET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(dat_get_handle_type) *DAT_GET_HANDLE_TYPE_FUNC;
-typedef typeof(dat_cr_query) *DAT_CR_QUERY_FUNC;
-typedef typeof(dat_cr_accept) *DAT_CR_ACCEPT_FUNC;
-typedef typeof(dat_cr_reject) *DAT_CR_REJECT_FUNC;
-typedef typeof(dat_cr_handoff) *DAT_CR_HANDOFF_FUNC;
-typedef typeof(dat_evd_kcreate) *DAT_EVD_KCREATE_FUNC;
-typedef typeof(dat_evd_query) *DAT_EVD_QUERY_FUNC;
-typedef typeof(dat_evd_modify_upcall) *DAT_EVD_MODIFY_UPCALL_FUNC;
-typedef typeof(dat_evd_resize) *DAT_EVD_RESIZE_FUNC;
-typedef typeof(dat_evd_post_se) *DAT_EVD_POST_SE_FUNC;
-typedef typeof(dat_evd_dequeue) *DAT_EVD_DEQUEUE_FUNC;
-typedef typeof(dat_evd_free) *DAT_EVD_FREE_FUNC;
-typedef typeof(dat_ep_create) *DAT_EP_CREATE_FUNC;
-typedef typeof(dat_ep_create_with_srq) *DAT_EP_CREATE_WITH_SRQ_FUNC;
-typedef typeof(dat_ep_query) *DAT_EP_QUERY_FUNC;
-typedef typeof(dat_ep_modify) *DAT_EP_MODIFY_FUNC;
-typedef typeof(dat_ep_connect) *DAT_EP_CONNECT_FUNC;
-typedef typeof(dat_ep_common_connect) *DAT_EP_COMMON_CONNECT_FUNC;
-typedef typeof(dat_ep_dup_connect) *DAT_EP_DUP_CONNECT_FUNC;
-typedef typeof(dat_ep_disconnect) *DAT_EP_DISCONNECT_FUNC;
-typedef typeof(dat_ep_post_send) *DAT_EP_POST_SEND_FUNC;
-typedef typeof(dat_ep_post_send_with_invalidate) *DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC;
-typedef typeof(dat_ep_post_recv) *DAT_EP_POST_RECV_FUNC;
-typedef typeof(dat_ep_post_rdma_read) *DAT_EP_POST_RDMA_READ_FUNC;
-typedef typeof(dat_ep_post_rdma_read_to_rmr) *DAT_EP_POST_RDMA_READ_TO_RMR_FUNC;
-typedef typeof(dat_ep_post_rdma_write) *DAT_EP_POST_RDMA_WRITE_FUNC;
-typedef typeof(dat_ep_get_status) *DAT_EP_GET_STATUS_FUNC;
-typedef typeof(dat_ep_free) *DAT_EP_FREE_FUNC;
-typedef typeof(dat_ep_reset) *DAT_EP_RESET_FUNC;
-typedef typeof(dat_ep_recv_query) *DAT_EP_RECV_QUERY_FUNC;
-typedef typeof(dat_ep_set_watermark) *DAT_EP_SET_WATERMARK_FUNC;
-typedef typeof(dat_lmr_kcreate) *DAT_LMR_KCREATE_FUNC;
-typedef typeof(dat_lmr_query) *DAT_LMR_QUERY_FUNC;
-typedef typeof(dat_lmr_free) *DAT_LMR_FREE_FUNC;
-typedef typeof(dat_lmr_allocate) *DAT_LMR_ALLOCATE_FUNC;
-typedef typeof(dat_lmr_fmr) *DAT_LMR_FMR_FUNC;
-typedef typeof(dat_lmr_invalidate) *DAT_LMR_INVALIDATE_FUNC;
-typedef typeof(dat_lmr_sync_rdma_read) *DAT_LMR_SYNC_RDMA_READ_FUNC;
-typedef typeof(dat_lmr_sync_rdma_write) *DAT_LMR_SYNC_RDMA_WRITE_FUNC;
-typedef typeof(dat_rmr_create) *DAT_RMR_CREATE_FUNC;
-typedef typeof(dat_rmr_create_for_ep) *DAT_RMR_CREATE_FOR_EP_FUNC;
-typedef typeof(dat_rmr_query) *DAT_RMR_QUERY_FUNC;
-typedef typeof(dat_rmr_bind) *DAT_RMR_BIND_FUNC;
-typedef typeof(dat_rmr_free) *DAT_RMR_FREE_FUNC;
-typedef typeof(dat_psp_create) *DAT_PSP_CREATE_FUNC;
-typedef typeof(dat_psp_create_any) *DAT_PSP_CREATE_ANY_FUNC;
-typedef typeof(dat_psp_query) *DAT_PSP_QUERY_FUNC;
-typedef typeof(dat_psp_free) *DAT_PSP_FREE_FUNC;
-typedef typeof(dat_rsp_create) *DAT_RSP_CREATE_FUNC;
-typedef typeof(dat_rsp_query) *DAT_RSP_QUERY_FUNC;
-typedef typeof(dat_rsp_free) *DAT_RSP_FREE_FUNC;
-typedef typeof(dat_csp_create) *DAT_CSP_CREATE_FUNC;
-typedef typeof(dat_csp_query) *DAT_CSP_QUERY_FUNC;
-typedef typeof(dat_csp_free) *DAT_CSP_FREE_FUNC;
-typedef typeof(dat_pz_create) *DAT_PZ_CREATE_FUNC;
-typedef typeof(dat_pz_query) *DAT_PZ_QUERY_FUNC;
-typedef typeof(dat_pz_free) *DAT_PZ_FREE_FUNC;
-typedef typeof(dat_srq_create) *DAT_SRQ_CREATE_FUNC;
-typedef typeof(dat_srq_query) *DAT_SRQ_QUERY_FUNC;
-typedef typeof(dat_srq_resize) *DAT_SRQ_RESIZE_FUNC;
-typedef typeof(dat_srq_set_lw) *DAT_SRQ_SET_LW_FUNC;
-typedef typeof(dat_srq_post_recv) *DAT_SRQ_POST_RECV_FUNC;
-typedef typeof(dat_srq_free) *DAT_SRQ_FREE_FUNC;
+typedef DAT_RETURN (*DAT_IA_OPENV_FUNC)(const char *name, DAT_COUNT asynch_evd_min_qlen,
+					DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
+					DAT_UINT32 dat_major_version_number,
+					DAT_UINT32 dat_minor_version_number,
+					DAT_BOOLEAN dat_thread_safety);
+typedef DAT_RETURN (*DAT_IA_QUERY_FUNC)(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handle,
+					DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+					DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+					DAT_PROVIDER_ATTR *provider_attr);
+typedef DAT_RETURN (*DAT_IA_CLOSE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
+typedef DAT_RETURN (*DAT_IA_MEMTYPE_HINT_FUNC)(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+					       DAT_VLEN length,
+					       DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+					       DAT_VLEN *preferred_length,
+					       DAT_VADDR *preferred_alignment);
+typedef DAT_RETURN (*DAT_IA_RESERVED_LMR_FUNC)(DAT_IA_HANDLE ia_handle,
+					       DAT_LMR_HANDLE *reserved_lmr_handle,
+					       DAT_LMR_CONTEXT *reserved_lmr_context);
+typedef DAT_RETURN (*DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle, const char *provider,
+					     DAT_BOOLEAN *answer);
+typedef DAT_RETURN (*DAT_SET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE dat_handle, DAT_CONTEXT context);
+typedef DAT_RETURN (*DAT_GET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE dat_handle, DAT_CONTEXT *context);
+typedef DAT_RETURN (*DAT_GET_HANDLE_TYPE_FUNC)(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_type);
+typedef DAT_RETURN (*DAT_CR_QUERY_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
+					DAT_CR_PARAM *cr_param);
+typedef DAT_RETURN (*DAT_CR_ACCEPT_FUNC)(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+					 DAT_COUNT private_data_size, const void *private_data);
+typedef DAT_RETURN (*DAT_CR_REJECT_FUNC)(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+					 const void *private_data);
+typedef DAT_RETURN (*DAT_CR_HANDOFF_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
+typedef DAT_RETURN (*DAT_EVD_KCREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+					   DAT_UPCALL_POLICY upcall_policy,
+					   const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS evd_flags,
+					   DAT_EVD_HANDLE *evd_handle);
+typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
+					 DAT_EVD_PARAM_MASK evd_param_mask,
+					 DAT_EVD_PARAM *evd_param);
+typedef DAT_RETURN (*DAT_EVD_MODIFY_UPCALL_FUNC)(DAT_EVD_HANDLE evd_handle,
+						 DAT_UPCALL_POLICY upcall_policy,
+						 const DAT_UPCALL_OBJECT *upcall,
+						 DAT_UPCALL_FLAG flags);
+typedef DAT_RETURN (*DAT_EVD_RESIZE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
+typedef DAT_RETURN (*DAT_EVD_POST_SE_FUNC)(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+typedef DAT_RETURN (*DAT_EVD_DEQUEUE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+typedef DAT_RETURN (*DAT_EVD_FREE_FUNC)(DAT_EVD_HANDLE evd_handle);
+typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					 DAT_EVD_HANDLE recv_evd_handle,
+					 DAT_EVD_HANDLE request_evd_handle,
+					 DAT_EVD_HANDLE connect_evd_handle,
+					 const DAT_EP_ATTR *ep_attributes,
+					 DAT_EP_HANDLE *ep_handle);
+typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+						  DAT_EVD_HANDLE recv_evd_handle,
+						  DAT_EVD_HANDLE request_evd_handle,
+						  DAT_EVD_HANDLE connect_evd_handle,
+						  DAT_SRQ_HANDLE srq_handle,
+						  const DAT_EP_ATTR *ep_attributes,
+						  DAT_EP_HANDLE *ep_handle);
+typedef DAT_RETURN (*DAT_EP_QUERY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+					DAT_EP_PARAM *ep_param);
+typedef DAT_RETURN (*DAT_EP_MODIFY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+					 const DAT_EP_PARAM *ep_param);
+typedef DAT_RETURN (*DAT_EP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+					  DAT_IA_ADDRESS_PTR remote_ia_address,
+					  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+					  DAT_COUNT private_data_size, const void *private_data,
+					  DAT_QOS quality_of_service,
+					  DAT_CONNECT_FLAGS connect_flags);
+typedef DAT_RETURN (*DAT_EP_COMMON_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+						 DAT_IA_ADDRESS_PTR remote_ia_address,
+						 DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
+						 const void *private_data);
+typedef DAT_RETURN (*DAT_EP_DUP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_handle,
+					      DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
+					      const void *private_data, DAT_QOS quality_of_service);
+typedef DAT_RETURN (*DAT_EP_DISCONNECT_FUNC)(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags);
+typedef DAT_RETURN (*DAT_EP_POST_SEND_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
+					    DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC)(DAT_EP_HANDLE ep_handle,
+			DAT_COUNT num_segments, DAT_LMR_TRIPLET *local_iov,
+			DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
+			DAT_BOOLEAN invalidate_flag, DAT_RMR_CONTEXT rmr_context);
+typedef DAT_RETURN (*DAT_EP_POST_RECV_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
+					    DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+						 DAT_LMR_TRIPLET *local_iov,
+						 DAT_DTO_COOKIE user_cookie,
+						 const DAT_RMR_TRIPLET *remote_iov,
+						 DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_TO_RMR_FUNC)(DAT_EP_HANDLE ep_handle,
+							const DAT_RMR_TRIPLET *local_iov,
+							DAT_DTO_COOKIE user_cookie,
+							const DAT_RMR_TRIPLET *remote_iov,
+							DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_WRITE_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+						  DAT_LMR_TRIPLET *local_iov,
+						  DAT_DTO_COOKIE user_cookie,
+						  const DAT_RMR_TRIPLET *remote_iov,
+						  DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_GET_STATUS_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+					     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
+typedef DAT_RETURN (*DAT_EP_FREE_FUNC)(DAT_EP_HANDLE ep_handle);
+typedef DAT_RETURN (*DAT_EP_RESET_FUNC)(DAT_EP_HANDLE ep_handle);
+typedef DAT_RETURN (*DAT_EP_RECV_QUERY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_allocated,
+					     DAT_COUNT *bufs_alloc_span);
+typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
+						DAT_COUNT soft_high_watermark,
+						DAT_COUNT hard_high_watermark);
+typedef DAT_RETURN (*DAT_LMR_KCREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+					   DAT_REGION_DESCRIPTION region_description,
+					   DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+					   DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
+					   DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+					   DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
+					   DAT_RMR_CONTEXT *rmr_context,
+					   DAT_VLEN *registered_length,
+					   DAT_VADDR *registered_address);
+typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
+					 DAT_LMR_PARAM_MASK lmr_param_mask,
+					 DAT_LMR_PARAM *lmr_param);
+typedef DAT_RETURN (*DAT_LMR_FREE_FUNC)(DAT_LMR_HANDLE lmr_handle);
+typedef DAT_RETURN (*DAT_LMR_ALLOCATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					    DAT_COUNT max_pages, DAT_LMR_SCOPE scope,
+					    DAT_LMR_HANDLE *lmr_handle);
+typedef DAT_RETURN (*DAT_LMR_FMR_FUNC)(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
+				       DAT_REGION_DESCRIPTION region_description,
+				       DAT_VLEN num_pages, DAT_MEM_PRIV_FLAGS mem_privileges,
+				       DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle,
+				       DAT_LMR_COOKIE user_cookie,
+				       DAT_COMPLETION_FLAGS completion_flags,
+				       DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context);
+typedef DAT_RETURN (*DAT_LMR_INVALIDATE_FUNC)(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
+					      DAT_LMR_COOKIE user_cookie,
+					      DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_READ_FUNC)(DAT_IA_HANDLE ia_handle,
+						  const DAT_LMR_TRIPLET *local_segments,
+						  DAT_VLEN num_segments);
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_WRITE_FUNC)(DAT_IA_HANDLE ia_handle,
+						   const DAT_LMR_TRIPLET *local_segments,
+						   DAT_VLEN num_segments);
+typedef DAT_RETURN (*DAT_RMR_CREATE_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+typedef DAT_RETURN (*DAT_RMR_CREATE_FOR_EP_FUNC)(DAT_PZ_HANDLE pz_handle,
+						 DAT_RMR_HANDLE *rmr_handle);
+typedef DAT_RETURN (*DAT_RMR_QUERY_FUNC)(DAT_RMR_HANDLE rmr_handle,
+					 DAT_RMR_PARAM_MASK rmr_param_mask,
+					 DAT_RMR_PARAM *rmr_param);
+typedef DAT_RETURN (*DAT_RMR_BIND_FUNC)(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+					const DAT_LMR_TRIPLET *lmr_triplet,
+					DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
+					DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+					DAT_COMPLETION_FLAGS completion_flags,
+					DAT_RMR_CONTEXT *context);
+typedef DAT_RETURN (*DAT_RMR_FREE_FUNC)(DAT_RMR_HANDLE rmr_handle);
+typedef DAT_RETURN (*DAT_PSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+					  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+					  DAT_PSP_HANDLE *psp_handle);
+typedef DAT_RETURN (*DAT_PSP_CREATE_ANY_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+					      DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+					      DAT_PSP_HANDLE *psp_handle);
+typedef DAT_RETURN (*DAT_PSP_QUERY_FUNC)(DAT_PSP_HANDLE psp_handle,
+					 DAT_PSP_PARAM_MASK psp_param_mask,
+					 DAT_PSP_PARAM *psp_param);
+typedef DAT_RETURN (*DAT_PSP_FREE_FUNC)(DAT_PSP_HANDLE psp_handle);
+typedef DAT_RETURN (*DAT_RSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+					  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+					  DAT_RSP_HANDLE *rsp_handle);
+typedef DAT_RETURN (*DAT_RSP_QUERY_FUNC)(DAT_RSP_HANDLE rsp_handle,
+					 DAT_RSP_PARAM_MASK rsp_param_mask,
+					 DAT_RSP_PARAM *rsp_param);
+typedef DAT_RETURN (*DAT_RSP_FREE_FUNC)(DAT_RSP_HANDLE rsp_handle);
+typedef DAT_RETURN (*DAT_CSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
+					  DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
+					  DAT_CSP_HANDLE *csp_handle);
+typedef DAT_RETURN (*DAT_CSP_QUERY_FUNC)(DAT_CSP_HANDLE csp_handle,
+					 DAT_CSP_PARAM_MASK csp_param_mask,
+					 DAT_CSP_PARAM *csp_param);
+typedef DAT_RETURN (*DAT_CSP_FREE_FUNC)(DAT_CSP_HANDLE csp_handle);
+typedef DAT_RETURN (*DAT_PZ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
+typedef DAT_RETURN (*DAT_PZ_QUERY_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
+					DAT_PZ_PARAM *pz_param);
+typedef DAT_RETURN (*DAT_PZ_FREE_FUNC)(DAT_PZ_HANDLE pz_handle);
+typedef DAT_RETURN (*DAT_SRQ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle);
+typedef DAT_RETURN (*DAT_SRQ_QUERY_FUNC)(DAT_SRQ_HANDLE srq_handle,
+					 DAT_SRQ_PARAM_MASK srq_param_mask,
+					 DAT_SRQ_PARAM *srq_param);
+typedef DAT_RETURN (*DAT_SRQ_RESIZE_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto);
+typedef DAT_RETURN (*DAT_SRQ_SET_LW_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
+typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+					     DAT_LMR_TRIPLET *local_iov,
+					     DAT_DTO_COOKIE user_cookie);
+typedef DAT_RETURN (*DAT_SRQ_FREE_FUNC)(DAT_SRQ_HANDLE srq_handle);
 
 struct dat_provider {
 	const char *device_name;
