@@ -3,3 +3,5 @@
 #include "../../kal/cm/mpa.c"
 #include "../../kal/cm/peers.c"
 #include "../../kal/kdapl/error.c"
+#include "../../kal/kdapl/ep_state.c"
+#include "../../kal/kdapl/evd_ring.c"
