@@ -9,7 +9,8 @@
  * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
- * - srq.c, lmr.c, rmr.c: shared receive queues, memory regions, windows
+ * - srq.c: shared receive queues
+ * - lmr.h, lmr_mem.c, lmr.c, lmr_sync.c, lmr_local.c, lmr_fast.c, rmr.c: memory regions and windows
  * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
  * - ext.c: extensions
  *
@@ -120,6 +121,9 @@ struct kdat_obj {
  * @async_evd: EVD for asynchronous events
  * @own_async_evd: the IA made it; else the consumer gave it
  * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
+ * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
+ * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
+ * @next_lmr: start of the next search for a context
  * @net: network namespace of the task that opened the IA
  * @address: of the RNIC in @net; see kdat_ia_address()
  */
@@ -132,6 +136,9 @@ struct kdat_ia {
 	struct kdat_evd *async_evd;
 	bool own_async_evd;
 	struct kdat_lmr *reserved_lmr;
+	struct xarray stags;
+	struct xarray lmrs;
+	u32 next_lmr;
 	struct net *net;
 	struct sockaddr_storage address;
 };
@@ -598,23 +605,8 @@ void kdat_srq_drop(struct kdat_srq *srq);
 /* Memory ******************************************************************** */
 
 /**
- * enum kdat_lmr_kind - how an LMR names its memory
- * @KDAT_LMR_STAG: a region of the RNIC: the context is its STag
- * @KDAT_LMR_LOCAL: local use through the RNIC's STag of all kernel memory; the context names the
- *	LMR in kDAPL alone, and kdat_lmr_translate() checks
- * @KDAT_LMR_RESERVED: dat_ia_reserved_lmr()
- * @KDAT_LMR_FAST: dat_lmr_allocate()
- */
-enum kdat_lmr_kind {
-	KDAT_LMR_STAG,
-	KDAT_LMR_LOCAL,
-	KDAT_LMR_RESERVED,
-	KDAT_LMR_FAST,
-};
-
-/**
  * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
- * @ep: endpoint, or NULL for an SRQ
+ * @ia: IA
  * @pz: protection zone of the queue
  * @num: segments
  * @iov: segments; those of length 0 are skipped, whatever they name
@@ -622,6 +614,9 @@ enum kdat_lmr_kind {
  * @sge: elements
  * @max: room in @sge
  * @total: takes the sum of the lengths in bytes
+ *
+ * Where the context is an STag, the RNIC alone checks protection zone, privileges and bounds, and
+ * the completion tells of a violation. Otherwise they are checked here.
  *
  * Return: number of elements; or a negative number: *@error has the DAT_RETURN. Any context.
  */
@@ -638,14 +633,17 @@ void kdat_lmr_drop(struct kdat_lmr *lmr);
 void kdat_rmr_destroy(struct kdat_rmr *rmr);
 void kdat_rmr_drop(struct kdat_rmr *rmr);
 /*
- * A fast registration, invalidation or bind has completed: the use of @dto->object ends. The
- * peer has invalidated @stag (or a local invalidation did): the LMR or RMR is unbound. Any context.
+ * A fast registration, invalidation or bind has completed, or never will because its queue pair is
+ * destroyed: the use of @dto->object ends. The peer has invalidated @stag, or a Read did: the LMR
+ * or RMR is unbound. Any context.
  */
 void kdat_lmr_completed(struct kdat_dto *dto, bool success);
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
 /*
- * The endpoint is connected, and the consumer was not told yet: register the LMRs of its
- * protection zone that wait for a queue pair (RNICs without ri_ops.mr_map). Process context.
+ * The endpoint is connected, and so is its state, but the consumer was not told yet: post the
+ * registration of the LMRs of its protection zone that wait for a queue pair (RNICs without
+ * ri_ops.mr_map). Later requests of the endpoint come after them. The RNIC is held, ep->mutex is
+ * not. Process context.
  */
 DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep);
 

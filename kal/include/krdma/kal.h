@@ -155,6 +155,12 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
  * elements. The consumer fills mr->list.
  */
 struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps);
+/*
+ * The same for kal_mr_map(): @max may be larger than the limit of fast registrations.
+ * -EOPNOTSUPP: the RNIC does not have that, or not with @gaps.
+ */
+struct ri_mr *kal_mr_alloc_map(struct ri_pd *pd, u32 max, bool gaps);
+int kal_mr_map(struct ri_mr *mr, u64 iova, u64 length, u32 key, int access);
 int kal_mr_deregister(struct ri_mr *mr);
 
 struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type);
