@@ -10,6 +10,7 @@
 #include "cm/cm.h"
 #include "core/core.h"
 #include "ib/bridge.h"
+#include "kdapl/kdapl_main.h"
 #include "net/net.h"
 
 static const struct kal_block {
@@ -22,6 +23,7 @@ static const struct kal_block {
 	{ kal_conn_init, kal_conn_exit },
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
+	{ kdat_init, kdat_exit },
 	{ kal_chardev_rnic_init, kal_chardev_rnic_exit },
 	/* after kal_chardev_rnic_init(): the events name RNICs by their indices of /dev/krdma */
 	{ kal_netstack_init, kal_netstack_exit },

@@ -890,9 +890,12 @@ static struct kal_ep *ep_alloc_charged(struct kal_ep *parent, struct socket *soc
 static void ep_start_child(struct kal_ep *ep)
 {
 	kal_ep_get(ep);
+	/* nobody has it; published, it may be ended before it is hooked */
+	mutex_trylock(&ep->lock);
 	kal_ep_arm(ep, &kal_mpa_request_timeout_ms);
 	ep_publish(ep);
 	kal_llp_hook(ep->llp, kal_ep_notify, ep);
+	kal_ep_unlock(ep);
 	kal_ep_notify(ep);
 	kal_ep_put(ep);
 }

@@ -22,18 +22,18 @@ static const DAT_PROVIDER *kdat_api_provider(DAT_HANDLE handle)
 	return READ_ONCE(DAT_HANDLE_TO_PROVIDER(handle));
 }
 
-/* Call @func of the provider of @handle, or answer DAT_INVALID_HANDLE with @subtype. */
-#define KDAT_API_CALL(subtype, func, handle, ...)					\
+/* Call @call of the provider of @handle, or answer DAT_INVALID_HANDLE with @subtype. */
+#define KDAT_API_CALL(subtype, call, handle, ...)					\
 ({											\
 	const DAT_PROVIDER *kdat_api_to = kdat_api_provider(handle);			\
 	DAT_RETURN kdat_api_ret;							\
 											\
 	if (!kdat_api_to)								\
 		kdat_api_ret = DAT_ERROR(DAT_INVALID_HANDLE, subtype);			\
-	else if (!kdat_api_to->func)							\
+	else if (!kdat_api_to->call##_func)						\
 		kdat_api_ret = DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);		\
 	else										\
-		kdat_api_ret = kdat_api_to->func(handle, ##__VA_ARGS__);		\
+		kdat_api_ret = kdat_api_to->call##_func(handle, ##__VA_ARGS__);		\
 	kdat_api_ret;									\
 })
 
@@ -48,7 +48,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask, DAT_PROVIDER_ATTR *provider_attr)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_query_func, ia_handle, async_evd_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_query, ia_handle, async_evd_handle,
 			     ia_attr_mask, ia_attr, provider_attr_mask, provider_attr);
 }
 EXPORT_SYMBOL_GPL(dat_ia_query);
@@ -57,7 +57,7 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, D
 			       DAT_MEM_OPTIMIZE_FLAGS mem_optimization, DAT_VLEN *preferred_length,
 			       DAT_VADDR *preferred_alignment)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_memtype_hint_func, ia_handle, mem_type,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_memtype_hint, ia_handle, mem_type,
 			     length, mem_optimization, preferred_length, preferred_alignment);
 }
 EXPORT_SYMBOL_GPL(dat_ia_memtype_hint);
@@ -66,7 +66,7 @@ DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia_handle, DAT_LMR_HANDLE *reserved
 			       DAT_LMR_CONTEXT *reserved_lmr_context)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_reserved_lmr_func, ia_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_reserved_lmr, ia_handle,
 			     reserved_lmr_handle, reserved_lmr_context);
 }
 EXPORT_SYMBOL_GPL(dat_ia_reserved_lmr);
@@ -74,40 +74,40 @@ EXPORT_SYMBOL_GPL(dat_ia_reserved_lmr);
 DAT_RETURN dat_ia_ha_related(DAT_IA_HANDLE ia_handle, const char *provider, DAT_BOOLEAN *answer)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_ha_related_func, ia_handle, provider,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ia_ha_related, ia_handle, provider,
 			     answer);
 }
 EXPORT_SYMBOL_GPL(dat_ia_ha_related);
 
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, set_consumer_context_func, dat_handle, context);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, set_consumer_context, dat_handle, context);
 }
 EXPORT_SYMBOL_GPL(dat_set_consumer_context);
 
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, get_consumer_context_func, dat_handle, context);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, get_consumer_context, dat_handle, context);
 }
 EXPORT_SYMBOL_GPL(dat_get_consumer_context);
 
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_type)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, get_handle_type_func, dat_handle, handle_type);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, get_handle_type, dat_handle, handle_type);
 }
 EXPORT_SYMBOL_GPL(dat_get_handle_type);
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, pz_create_func, ia_handle, pz_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, pz_create, ia_handle, pz_handle);
 }
 EXPORT_SYMBOL_GPL(dat_pz_create);
 
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, pz_query_func, pz_handle, pz_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, pz_query, pz_handle, pz_param_mask,
 			     pz_param);
 }
 EXPORT_SYMBOL_GPL(dat_pz_query);
@@ -115,7 +115,7 @@ EXPORT_SYMBOL_GPL(dat_pz_query);
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, pz_free_func, pz_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, pz_free, pz_handle);
 }
 EXPORT_SYMBOL_GPL(dat_pz_free);
 
@@ -124,7 +124,7 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, evd_kcreate_func, ia_handle, evd_min_qlen,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, evd_kcreate, ia_handle, evd_min_qlen,
 			     upcall_policy, upcall, evd_flags, evd_handle);
 }
 EXPORT_SYMBOL_GPL(dat_evd_kcreate);
@@ -133,7 +133,7 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle, DAT_UPCALL_POLICY up
 				 const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG flags)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_modify_upcall_func, evd_handle, upcall_policy,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_modify_upcall, evd_handle, upcall_policy,
 			     upcall, flags);
 }
 EXPORT_SYMBOL_GPL(dat_evd_modify_upcall);
@@ -141,7 +141,7 @@ EXPORT_SYMBOL_GPL(dat_evd_modify_upcall);
 DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK evd_param_mask,
 			 DAT_EVD_PARAM *evd_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_query_func, evd_handle, evd_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_query, evd_handle, evd_param_mask,
 			     evd_param);
 }
 EXPORT_SYMBOL_GPL(dat_evd_query);
@@ -149,26 +149,26 @@ EXPORT_SYMBOL_GPL(dat_evd_query);
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_resize_func, evd_handle, evd_min_qlen);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_resize, evd_handle, evd_min_qlen);
 }
 EXPORT_SYMBOL_GPL(dat_evd_resize);
 
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_post_se_func, evd_handle, event);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_post_se, evd_handle, event);
 }
 EXPORT_SYMBOL_GPL(dat_evd_post_se);
 
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_dequeue_func, evd_handle, event);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_dequeue, evd_handle, event);
 }
 EXPORT_SYMBOL_GPL(dat_evd_dequeue);
 
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_free_func, evd_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, evd_free, evd_handle);
 }
 EXPORT_SYMBOL_GPL(dat_evd_free);
 
@@ -181,7 +181,7 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_VADDR *registered_address)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_kcreate_func, ia_handle, mem_type,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_kcreate, ia_handle, mem_type,
 			     region_description, length, pz_handle, privileges, va_type,
 			     mem_optimization, lmr_handle, lmr_context, rmr_context,
 			     registered_length, registered_address);
@@ -192,7 +192,7 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DA
 			    DAT_LMR_SCOPE scope, DAT_LMR_HANDLE *lmr_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_allocate_func, ia_handle, pz_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_allocate, ia_handle, pz_handle,
 			     max_pages, scope, lmr_handle);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_allocate);
@@ -204,7 +204,7 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 		       DAT_COMPLETION_FLAGS completion_flags, DAT_LMR_CONTEXT *lmr_context,
 		       DAT_RMR_CONTEXT *rmr_context)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_fmr_func, lmr_handle, mem_type,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_fmr, lmr_handle, mem_type,
 			     region_description, num_pages, mem_privileges, va_type, ep_handle,
 			     user_cookie, completion_flags, lmr_context, rmr_context);
 }
@@ -213,7 +213,7 @@ EXPORT_SYMBOL_GPL(dat_lmr_fmr);
 DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
 			      DAT_LMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_invalidate_func, lmr_handle, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_invalidate, lmr_handle, ep_handle,
 			     user_cookie, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_invalidate);
@@ -221,7 +221,7 @@ EXPORT_SYMBOL_GPL(dat_lmr_invalidate);
 DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_query_func, lmr_handle, lmr_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_query, lmr_handle, lmr_param_mask,
 			     lmr_param);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_query);
@@ -229,14 +229,14 @@ EXPORT_SYMBOL_GPL(dat_lmr_query);
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_free_func, lmr_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_LMR, lmr_free, lmr_handle);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_free);
 
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *local_segments,
 				  DAT_VLEN num_segments)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_sync_rdma_read_func, ia_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_sync_rdma_read, ia_handle,
 			     local_segments, num_segments);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_sync_rdma_read);
@@ -244,7 +244,7 @@ EXPORT_SYMBOL_GPL(dat_lmr_sync_rdma_read);
 DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *local_segments,
 				   DAT_VLEN num_segments)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_sync_rdma_write_func, ia_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, lmr_sync_rdma_write, ia_handle,
 			     local_segments, num_segments);
 }
 EXPORT_SYMBOL_GPL(dat_lmr_sync_rdma_write);
@@ -252,21 +252,21 @@ EXPORT_SYMBOL_GPL(dat_lmr_sync_rdma_write);
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, rmr_create_func, pz_handle, rmr_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, rmr_create, pz_handle, rmr_handle);
 }
 EXPORT_SYMBOL_GPL(dat_rmr_create);
 
 DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, rmr_create_for_ep_func, pz_handle, rmr_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PZ, rmr_create_for_ep, pz_handle, rmr_handle);
 }
 EXPORT_SYMBOL_GPL(dat_rmr_create_for_ep);
 
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_query_func, rmr_handle, rmr_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_query, rmr_handle, rmr_param_mask,
 			     rmr_param);
 }
 EXPORT_SYMBOL_GPL(dat_rmr_query);
@@ -276,7 +276,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
 			DAT_COMPLETION_FLAGS completion_flags, DAT_RMR_CONTEXT *context)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_bind_func, rmr_handle, lmr_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_bind, rmr_handle, lmr_handle,
 			     lmr_triplet, mem_priv, va_type, ep_handle, user_cookie,
 			     completion_flags, context);
 }
@@ -285,7 +285,7 @@ EXPORT_SYMBOL_GPL(dat_rmr_bind);
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_free_func, rmr_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_RMR, rmr_free, rmr_handle);
 }
 EXPORT_SYMBOL_GPL(dat_rmr_free);
 
@@ -295,7 +295,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EP_HANDLE *ep_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ep_create_func, ia_handle, pz_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ep_create, ia_handle, pz_handle,
 			     recv_evd_handle, request_evd_handle, connect_evd_handle, ep_attributes,
 			     ep_handle);
 }
@@ -307,7 +307,7 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_hand
 				  const DAT_EP_ATTR *ep_attributes, DAT_EP_HANDLE *ep_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ep_create_with_srq_func, ia_handle, pz_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, ep_create_with_srq, ia_handle, pz_handle,
 			     recv_evd_handle, request_evd_handle, connect_evd_handle, srq_handle,
 			     ep_attributes, ep_handle);
 }
@@ -316,7 +316,7 @@ EXPORT_SYMBOL_GPL(dat_ep_create_with_srq);
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			DAT_EP_PARAM *ep_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_query_func, ep_handle, ep_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_query, ep_handle, ep_param_mask,
 			     ep_param);
 }
 EXPORT_SYMBOL_GPL(dat_ep_query);
@@ -325,7 +325,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mas
 			 const DAT_EP_PARAM *ep_param)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_modify_func, ep_handle, ep_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_modify, ep_handle, ep_param_mask,
 			     ep_param);
 }
 EXPORT_SYMBOL_GPL(dat_ep_modify);
@@ -336,7 +336,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_
 			  DAT_QOS quality_of_service, DAT_CONNECT_FLAGS connect_flags)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_connect_func, ep_handle, remote_ia_address,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_connect, ep_handle, remote_ia_address,
 			     remote_conn_qual, timeout, private_data_size, private_data,
 			     quality_of_service, connect_flags);
 }
@@ -347,7 +347,7 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR rem
 				 const void *private_data)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_common_connect_func, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_common_connect, ep_handle,
 			     remote_ia_address, timeout, private_data_size, private_data);
 }
 EXPORT_SYMBOL_GPL(dat_ep_common_connect);
@@ -357,7 +357,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_hand
 			      const void *private_data, DAT_QOS quality_of_service)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_dup_connect_func, ep_handle, ep_dup_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_dup_connect, ep_handle, ep_dup_handle,
 			     timeout, private_data_size, private_data, quality_of_service);
 }
 EXPORT_SYMBOL_GPL(dat_ep_dup_connect);
@@ -365,28 +365,28 @@ EXPORT_SYMBOL_GPL(dat_ep_dup_connect);
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_disconnect_func, ep_handle, close_flags);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_disconnect, ep_handle, close_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_disconnect);
 
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_reset_func, ep_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_reset, ep_handle);
 }
 EXPORT_SYMBOL_GPL(dat_ep_reset);
 
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_free_func, ep_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_free, ep_handle);
 }
 EXPORT_SYMBOL_GPL(dat_ep_free);
 
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_get_status_func, ep_handle, ep_state,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_get_status, ep_handle, ep_state,
 			     recv_idle, request_idle);
 }
 EXPORT_SYMBOL_GPL(dat_ep_get_status);
@@ -394,7 +394,7 @@ EXPORT_SYMBOL_GPL(dat_ep_get_status);
 DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_allocated,
 			     DAT_COUNT *bufs_alloc_span)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_recv_query_func, ep_handle, nbufs_allocated,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_recv_query, ep_handle, nbufs_allocated,
 			     bufs_alloc_span);
 }
 EXPORT_SYMBOL_GPL(dat_ep_recv_query);
@@ -403,7 +403,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft_high_wat
 				DAT_COUNT hard_high_watermark)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_set_watermark_func, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_set_watermark, ep_handle,
 			     soft_high_watermark, hard_high_watermark);
 }
 EXPORT_SYMBOL_GPL(dat_ep_set_watermark);
@@ -412,7 +412,7 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_send_func, ep_handle, num_segments,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_send, ep_handle, num_segments,
 			     local_iov, user_cookie, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_post_send);
@@ -423,7 +423,7 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n
 					    DAT_BOOLEAN invalidate_flag,
 					    DAT_RMR_CONTEXT rmr_context)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_send_with_invalidate_func, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_send_with_invalidate, ep_handle,
 			     num_segments, local_iov, user_cookie, completion_flags,
 			     invalidate_flag, rmr_context);
 }
@@ -433,7 +433,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_recv_func, ep_handle, num_segments,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_recv, ep_handle, num_segments,
 			     local_iov, user_cookie, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_post_recv);
@@ -443,7 +443,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_read_func, ep_handle, num_segments,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_read, ep_handle, num_segments,
 			     local_iov, user_cookie, remote_iov, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_post_rdma_read);
@@ -453,7 +453,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_T
 					const DAT_RMR_TRIPLET *remote_iov,
 					DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_read_to_rmr_func, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_read_to_rmr, ep_handle,
 			     local_iov, user_cookie, remote_iov, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_post_rdma_read_to_rmr);
@@ -463,7 +463,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segment
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_write_func, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_EP, ep_post_rdma_write, ep_handle,
 			     num_segments, local_iov, user_cookie, remote_iov, completion_flags);
 }
 EXPORT_SYMBOL_GPL(dat_ep_post_rdma_write);
@@ -472,7 +472,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_
 			  DAT_SRQ_HANDLE *srq_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, srq_create_func, ia_handle, pz_handle, srq_attr,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, srq_create, ia_handle, pz_handle, srq_attr,
 			     srq_handle);
 }
 EXPORT_SYMBOL_GPL(dat_srq_create);
@@ -480,7 +480,7 @@ EXPORT_SYMBOL_GPL(dat_srq_create);
 DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_query_func, srq_handle, srq_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_query, srq_handle, srq_param_mask,
 			     srq_param);
 }
 EXPORT_SYMBOL_GPL(dat_srq_query);
@@ -488,21 +488,21 @@ EXPORT_SYMBOL_GPL(dat_srq_query);
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_resize_func, srq_handle, srq_max_recv_dto);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_resize, srq_handle, srq_max_recv_dto);
 }
 EXPORT_SYMBOL_GPL(dat_srq_resize);
 
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_set_lw_func, srq_handle, low_watermark);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_set_lw, srq_handle, low_watermark);
 }
 EXPORT_SYMBOL_GPL(dat_srq_set_lw);
 
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_post_recv_func, srq_handle, num_segments,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_post_recv, srq_handle, num_segments,
 			     local_iov, user_cookie);
 }
 EXPORT_SYMBOL_GPL(dat_srq_post_recv);
@@ -510,7 +510,7 @@ EXPORT_SYMBOL_GPL(dat_srq_post_recv);
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_free_func, srq_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_SRQ, srq_free, srq_handle);
 }
 EXPORT_SYMBOL_GPL(dat_srq_free);
 
@@ -519,7 +519,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_PSP_HANDLE *psp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, psp_create_func, ia_handle, conn_qual,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, psp_create, ia_handle, conn_qual,
 			     evd_handle, psp_flags, psp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_psp_create);
@@ -529,7 +529,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 			      DAT_PSP_HANDLE *psp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, psp_create_any_func, ia_handle, conn_qual,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, psp_create_any, ia_handle, conn_qual,
 			     evd_handle, psp_flags, psp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_psp_create_any);
@@ -537,7 +537,7 @@ EXPORT_SYMBOL_GPL(dat_psp_create_any);
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PSP, psp_query_func, psp_handle, psp_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PSP, psp_query, psp_handle, psp_param_mask,
 			     psp_param);
 }
 EXPORT_SYMBOL_GPL(dat_psp_query);
@@ -545,7 +545,7 @@ EXPORT_SYMBOL_GPL(dat_psp_query);
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_PSP, psp_free_func, psp_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_PSP, psp_free, psp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_psp_free);
 
@@ -553,7 +553,7 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_
 			  DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, rsp_create_func, ia_handle, conn_qual,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, rsp_create, ia_handle, conn_qual,
 			     ep_handle, evd_handle, rsp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_rsp_create);
@@ -561,7 +561,7 @@ EXPORT_SYMBOL_GPL(dat_rsp_create);
 DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK rsp_param_mask,
 			 DAT_RSP_PARAM *rsp_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_RSP, rsp_query_func, rsp_handle, rsp_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_RSP, rsp_query, rsp_handle, rsp_param_mask,
 			     rsp_param);
 }
 EXPORT_SYMBOL_GPL(dat_rsp_query);
@@ -569,7 +569,7 @@ EXPORT_SYMBOL_GPL(dat_rsp_query);
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_RSP, rsp_free_func, rsp_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_RSP, rsp_free, rsp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_rsp_free);
 
@@ -578,7 +578,7 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
 			  DAT_CSP_HANDLE *csp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, csp_create_func, ia_handle, communicator,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_IA, csp_create, ia_handle, communicator,
 			     address, evd_handle, csp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_csp_create);
@@ -586,7 +586,7 @@ EXPORT_SYMBOL_GPL(dat_csp_create);
 DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK csp_param_mask,
 			 DAT_CSP_PARAM *csp_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CSP, csp_query_func, csp_handle, csp_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CSP, csp_query, csp_handle, csp_param_mask,
 			     csp_param);
 }
 EXPORT_SYMBOL_GPL(dat_csp_query);
@@ -594,14 +594,14 @@ EXPORT_SYMBOL_GPL(dat_csp_query);
 DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CSP, csp_free_func, csp_handle);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CSP, csp_free, csp_handle);
 }
 EXPORT_SYMBOL_GPL(dat_csp_free);
 
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			DAT_CR_PARAM *cr_param)
 {
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_query_func, cr_handle, cr_param_mask,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_query, cr_handle, cr_param_mask,
 			     cr_param);
 }
 EXPORT_SYMBOL_GPL(dat_cr_query);
@@ -610,7 +610,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 			 DAT_COUNT private_data_size, const void *private_data)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_accept_func, cr_handle, ep_handle,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_accept, cr_handle, ep_handle,
 			     private_data_size, private_data);
 }
 EXPORT_SYMBOL_GPL(dat_cr_accept);
@@ -619,7 +619,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			 const void *private_data)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_reject_func, cr_handle, private_data_size,
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_reject, cr_handle, private_data_size,
 			     private_data);
 }
 EXPORT_SYMBOL_GPL(dat_cr_reject);
@@ -627,7 +627,7 @@ EXPORT_SYMBOL_GPL(dat_cr_reject);
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
 	might_sleep();
-	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_handoff_func, cr_handle, handoff);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE_CR, cr_handoff, cr_handle, handoff);
 }
 EXPORT_SYMBOL_GPL(dat_cr_handoff);
 
@@ -638,7 +638,7 @@ DAT_RETURN dat_extension_opv(DAT_HANDLE handle, DAT_EXTENDED_OP operation, va_li
 {
 	if (operation & KDAT_API_NO_HANDLE)
 		return DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
-	return KDAT_API_CALL(DAT_INVALID_HANDLE1, handle_extendedop_func, handle, operation, args);
+	return KDAT_API_CALL(DAT_INVALID_HANDLE1, handle_extendedop, handle, operation, args);
 }
 EXPORT_SYMBOL_GPL(dat_extension_opv);
 

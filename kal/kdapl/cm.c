@@ -136,9 +136,9 @@ static DAT_EVENT_NUMBER kdat_cm_reason(const struct kdat_ep *ep, DAT_EVENT_NUMBE
 }
 
 /*
- * The connection or the attempt has ended; ep->mutex held. The provider takes the QP of a connection
- * to the error state. @flush: there was none, or it still has to end: kdat_cm_work() takes the QP
- * there, which cannot be done here, with the lock of a kAL endpoint.
+ * The connection or the attempt has ended; ep->mutex held. The provider takes the QP of a
+ * connection to the error state. @flush: there was none, or it still has to end: kdat_cm_work()
+ * takes the QP there, which cannot be done here, with the lock of a kAL endpoint.
  */
 static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number, bool flush)
 {
@@ -256,9 +256,9 @@ static int kdat_cm_event(struct kal_ep *conn, void *context, const struct kal_ep
 }
 
 /*
- * End an attempt whose time is over; or, after a failure, take the QP to the error state, which ends
- * what is left of a connection and flushes what was posted. kdat_cm_end() waits for this, so the QP
- * stays.
+ * End an attempt whose time is over; or, after a failure, take the QP to the error state, which
+ * ends what is left of a connection and flushes what was posted. kdat_cm_end() waits for this, so
+ * the QP stays.
  */
 static void kdat_cm_work(struct work_struct *work)
 {

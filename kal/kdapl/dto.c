@@ -267,7 +267,8 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 		return KDAT_GONE;
 	ret = kdat_dto_check_state(ep);
 	if (likely(ret == DAT_SUCCESS)) {
-		sink = transfer->op == DAT_DTO_RDMA_READ || wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+		sink = wr->opcode == IB_WR_RDMA_READ ||
+		       wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 		       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
 		num = kdat_lmr_translate(ia, ep->pz, transfer->num, transfer->iov, sink, sge,
 					 ARRAY_SIZE(sge), &length, &ret);
@@ -561,12 +562,12 @@ static void kdat_dto_received(struct kdat_ep *ep, const struct ib_wc *wc, DAT_EV
 /* A bind has an event of its own; a registration or an invalidation is like a transfer. */
 static void kdat_dto_bound(struct kdat_dto *dto, const struct ib_wc *wc, DAT_EVENT *event)
 {
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *data = &event->event_data.rmr_completion_event_data;
+
 	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
-	event->event_data.rmr_completion_event_data = (DAT_RMR_BIND_COMPLETION_EVENT_DATA){
-		.rmr_handle = dto->object,
-		.user_cookie = dto->cookie,
-		.status = kdat_error_dto_status(wc->status, dto->op),
-	};
+	data->rmr_handle = dto->object;
+	data->user_cookie = dto->cookie;
+	data->status = kdat_error_dto_status(wc->status, dto->op);
 }
 
 bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify)
@@ -594,7 +595,8 @@ bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *eve
 		data->user_cookie = dto->cookie;
 		data->operation = dto->op;
 		data->rmr_context = 0;
-		data->status = success ? DAT_DTO_SUCCESS : kdat_error_dto_status(wc->status, dto->op);
+		data->status = success ? DAT_DTO_SUCCESS :
+					 kdat_error_dto_status(wc->status, dto->op);
 		data->transfered_length = success ? dto->length : 0;
 		if (unlikely(dto->ext_op))
 			kdat_dto_ext_event(dto, success, event);

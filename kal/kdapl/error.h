@@ -15,8 +15,8 @@ DAT_RETURN kdat_error_names(DAT_RETURN ret, const char **major_message, const ch
  * kdat_error_of_errno() - turn an errno of the kAL into a return code
  * @err: 0 or a negative errno
  *
- * -EADDRINUSE is DAT_CONN_QUAL_IN_USE; for a CSP the caller answers DAT_PORT_IN_USE instead. -EINVAL
- * has no subtype, because the errno does not tell the argument.
+ * -EADDRINUSE is DAT_CONN_QUAL_IN_USE; for a CSP the caller answers DAT_PORT_IN_USE instead.
+ * -EINVAL has no subtype, because the errno does not tell the argument.
  *
  * Return: DAT_SUCCESS or an error. Context: any.
  */

@@ -133,22 +133,6 @@ static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
 	return n;
 }
 
-void kdat_evd_collect(struct kdat_evd *evd)
-{
-	/* more than that were not there when it began */
-	u32 left = evd->cq ? evd->cq->depth : 0;
-	int n = 1;
-
-	for (; n > 0 && left; left -= min_t(u32, left, n)) {
-		cond_resched();
-		guard(rcu)();
-		scoped_guard(spinlock_irqsave, &evd->lock) {
-			n = evd->cq ? kdat_evd_fill(evd, evd->cq, KDAT_EVD_POLL) : 0;
-			kdat_evd_kick(evd);
-		}
-	}
-}
-
 /* Ask the CQ to tell of the next completion. Return: true: completions are there already. */
 static bool kdat_evd_arm(struct kdat_evd *evd, struct ri_cq *cq)
 {

@@ -181,14 +181,16 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 }
 EXPORT_SYMBOL_GPL(dat_registry_remove_provider);
 
-/* Does ia_open_func() of @provider run? The entries that have no name any more are not in a list. */
+/*
+ * Does an ia_open_func() of these entries run? They are in the caller's list only: none starts any
+ * more. Without the lock, because wait_event() asks.
+ */
 static bool kdat_registry_is_opening(struct list_head *entries)
 {
 	struct kdat_registry_entry *entry;
 
-	guard(mutex)(&kdat_registry_lock);
 	list_for_each_entry(entry, entries, node)
-		if (entry->opening)
+		if (READ_ONCE(entry->opening))
 			return true;
 	return false;
 }
@@ -313,7 +315,8 @@ static void kdat_registry_end_open(struct kdat_registry_ia *ia, DAT_IA_HANDLE ha
 		hash_add(kdat_registry_ias, &ia->node, (unsigned long)handle);
 		entry->open++;
 	}
-	if (!--entry->opening)
+	WRITE_ONCE(entry->opening, entry->opening - 1);
+	if (!entry->opening)
 		wake_up_all(&kdat_registry_opened);
 	kdat_registry_put(entry);
 }

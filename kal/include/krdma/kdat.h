@@ -15,7 +15,8 @@
  *	function				context
  *	--------------------------------------	-------------------------------------------------
  *	dat_registry_*				Sleeps
- *	dat_ia_openv, dat_ia_open, dat_ia_close	Sleeps
+ *	dat_ia_openv, dat_ia_open		Sleeps
+ *	dat_ia_close				Sleeps; not from an upcall of that IA
  *	dat_ia_query				Atomic
  *	dat_ia_memtype_hint			Atomic
  *	dat_ia_reserved_lmr			Sleeps
@@ -26,10 +27,11 @@
  *	dat_strerror				Atomic, hard interrupt too
  *	dat_pz_create, dat_pz_free		Sleeps
  *	dat_pz_query				Atomic
- *	dat_evd_kcreate, dat_evd_free		Sleeps; dat_evd_free not from an upcall of that EVD
+ *	dat_evd_kcreate				Sleeps
+ *	dat_evd_free				Sleeps; not from an upcall of that EVD
  *	dat_evd_resize				Sleeps
- *	dat_evd_modify_upcall			Sleeps; DAT_UPCALL_TEARDOWN not from an upcall of that
- *						EVD
+ *	dat_evd_modify_upcall			Sleeps; DAT_UPCALL_TEARDOWN not from an upcall of
+ *						that EVD
  *	dat_evd_query				Atomic
  *	dat_evd_post_se, dat_evd_dequeue	Atomic
  *	dat_lmr_kcreate, dat_lmr_allocate	Sleeps
@@ -88,6 +90,7 @@
 #ifndef KRDMA_KDAT_H
 #define KRDMA_KDAT_H
 
+#include <linux/build_bug.h>
 #include <linux/types.h>
 #include <linux/socket.h>
 #include <linux/stdarg.h>
@@ -513,7 +516,7 @@ typedef enum dat_mem_type {
 typedef enum dat_mem_optimize_flags {
 	DAT_MEM_OPTIMIZE_DONT_CARE	= 0x00,
 	DAT_MEM_OPTIMIZE_IA		= 0x01,		/* least work for the IA */
-	DAT_MEM_OPTIMIZE_MIN_EXPOSURE	= 0x02,		/* as little more than asked for as can be */
+	DAT_MEM_OPTIMIZE_MIN_EXPOSURE	= 0x02,		/* little more than asked for */
 	DAT_MEM_OPTIMIZE_EXACT_EXPOSURE	= 0x04,		/* no more than asked for */
 } DAT_MEM_OPTIMIZE_FLAGS;
 
@@ -727,7 +730,7 @@ typedef enum dat_ep_creator_for_psp {
 typedef enum dat_upcall_policy {
 	DAT_UPCALL_DISABLE		= 0,	/* no upcalls; a running one may go on */
 	DAT_UPCALL_SINGLE_INSTANCE	= 1,	/* one at a time */
-	DAT_UPCALL_NORIFY		= 2,	/* one at a time, without the event; DAT's spelling */
+	DAT_UPCALL_NORIFY		= 2,	/* the same, without the event; DAT's spelling */
 	DAT_UPCALL_MANY			= 100,	/* several at a time */
 	DAT_UPCALL_TEARDOWN		= -1,	/* no upcalls, and none runs at return */
 } DAT_UPCALL_POLICY;
@@ -1197,7 +1200,7 @@ typedef struct dat_upcall_object {
 	DAT_UPCALL_FUNC upcall_func;
 } DAT_UPCALL_OBJECT;
 
-#define DAT_UPCALL_NULL		((DAT_UPCALL_OBJECT){ .instance_data = NULL, .upcall_func = NULL })
+#define DAT_UPCALL_NULL		((DAT_UPCALL_OBJECT) { .instance_data = NULL, .upcall_func = NULL })
 #define DAT_UPCALL_SAME		((DAT_UPCALL_OBJECT *)NULL)
 
 typedef enum dat_upcall_flag {
@@ -2267,77 +2270,200 @@ typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(const char *name, DAT_COUNT asynch_evd_mi
 				       DAT_IA_HANDLE *ia_handle);
 typedef DAT_RETURN (*DAT_HANDLE_EXTENDEDOP_FUNC)(DAT_HANDLE handle, DAT_EXTENDED_OP operation,
 						 va_list args);
-typedef typeof(dat_ia_openv) *DAT_IA_OPENV_FUNC;
-typedef typeof(dat_ia_query) *DAT_IA_QUERY_FUNC;
-typedef typeof(dat_ia_close) *DAT_IA_CLOSE_FUNC;
-typedef typeof(dat_ia_memtype_hint) *DAT_IA_MEMTYPE_HINT_FUNC;
-typedef typeof(dat_ia_reserved_lmr) *DAT_IA_RESERVED_LMR_FUNC;
-typedef typeof(dat_ia_ha_related) *DAT_IA_HA_RELATED_FUNC;
-typedef typeof(dat_set_consumer_context) *DAT_SET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(dat_get_consumer_context) *DAT_GET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(dat_get_handle_type) *DAT_GET_HANDLE_TYPE_FUNC;
-typedef typeof(dat_cr_query) *DAT_CR_QUERY_FUNC;
-typedef typeof(dat_cr_accept) *DAT_CR_ACCEPT_FUNC;
-typedef typeof(dat_cr_reject) *DAT_CR_REJECT_FUNC;
-typedef typeof(dat_cr_handoff) *DAT_CR_HANDOFF_FUNC;
-typedef typeof(dat_evd_kcreate) *DAT_EVD_KCREATE_FUNC;
-typedef typeof(dat_evd_query) *DAT_EVD_QUERY_FUNC;
-typedef typeof(dat_evd_modify_upcall) *DAT_EVD_MODIFY_UPCALL_FUNC;
-typedef typeof(dat_evd_resize) *DAT_EVD_RESIZE_FUNC;
-typedef typeof(dat_evd_post_se) *DAT_EVD_POST_SE_FUNC;
-typedef typeof(dat_evd_dequeue) *DAT_EVD_DEQUEUE_FUNC;
-typedef typeof(dat_evd_free) *DAT_EVD_FREE_FUNC;
-typedef typeof(dat_ep_create) *DAT_EP_CREATE_FUNC;
-typedef typeof(dat_ep_create_with_srq) *DAT_EP_CREATE_WITH_SRQ_FUNC;
-typedef typeof(dat_ep_query) *DAT_EP_QUERY_FUNC;
-typedef typeof(dat_ep_modify) *DAT_EP_MODIFY_FUNC;
-typedef typeof(dat_ep_connect) *DAT_EP_CONNECT_FUNC;
-typedef typeof(dat_ep_common_connect) *DAT_EP_COMMON_CONNECT_FUNC;
-typedef typeof(dat_ep_dup_connect) *DAT_EP_DUP_CONNECT_FUNC;
-typedef typeof(dat_ep_disconnect) *DAT_EP_DISCONNECT_FUNC;
-typedef typeof(dat_ep_post_send) *DAT_EP_POST_SEND_FUNC;
-typedef typeof(dat_ep_post_send_with_invalidate) *DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC;
-typedef typeof(dat_ep_post_recv) *DAT_EP_POST_RECV_FUNC;
-typedef typeof(dat_ep_post_rdma_read) *DAT_EP_POST_RDMA_READ_FUNC;
-typedef typeof(dat_ep_post_rdma_read_to_rmr) *DAT_EP_POST_RDMA_READ_TO_RMR_FUNC;
-typedef typeof(dat_ep_post_rdma_write) *DAT_EP_POST_RDMA_WRITE_FUNC;
-typedef typeof(dat_ep_get_status) *DAT_EP_GET_STATUS_FUNC;
-typedef typeof(dat_ep_free) *DAT_EP_FREE_FUNC;
-typedef typeof(dat_ep_reset) *DAT_EP_RESET_FUNC;
-typedef typeof(dat_ep_recv_query) *DAT_EP_RECV_QUERY_FUNC;
-typedef typeof(dat_ep_set_watermark) *DAT_EP_SET_WATERMARK_FUNC;
-typedef typeof(dat_lmr_kcreate) *DAT_LMR_KCREATE_FUNC;
-typedef typeof(dat_lmr_query) *DAT_LMR_QUERY_FUNC;
-typedef typeof(dat_lmr_free) *DAT_LMR_FREE_FUNC;
-typedef typeof(dat_lmr_allocate) *DAT_LMR_ALLOCATE_FUNC;
-typedef typeof(dat_lmr_fmr) *DAT_LMR_FMR_FUNC;
-typedef typeof(dat_lmr_invalidate) *DAT_LMR_INVALIDATE_FUNC;
-typedef typeof(dat_lmr_sync_rdma_read) *DAT_LMR_SYNC_RDMA_READ_FUNC;
-typedef typeof(dat_lmr_sync_rdma_write) *DAT_LMR_SYNC_RDMA_WRITE_FUNC;
-typedef typeof(dat_rmr_create) *DAT_RMR_CREATE_FUNC;
-typedef typeof(dat_rmr_create_for_ep) *DAT_RMR_CREATE_FOR_EP_FUNC;
-typedef typeof(dat_rmr_query) *DAT_RMR_QUERY_FUNC;
-typedef typeof(dat_rmr_bind) *DAT_RMR_BIND_FUNC;
-typedef typeof(dat_rmr_free) *DAT_RMR_FREE_FUNC;
-typedef typeof(dat_psp_create) *DAT_PSP_CREATE_FUNC;
-typedef typeof(dat_psp_create_any) *DAT_PSP_CREATE_ANY_FUNC;
-typedef typeof(dat_psp_query) *DAT_PSP_QUERY_FUNC;
-typedef typeof(dat_psp_free) *DAT_PSP_FREE_FUNC;
-typedef typeof(dat_rsp_create) *DAT_RSP_CREATE_FUNC;
-typedef typeof(dat_rsp_query) *DAT_RSP_QUERY_FUNC;
-typedef typeof(dat_rsp_free) *DAT_RSP_FREE_FUNC;
-typedef typeof(dat_csp_create) *DAT_CSP_CREATE_FUNC;
-typedef typeof(dat_csp_query) *DAT_CSP_QUERY_FUNC;
-typedef typeof(dat_csp_free) *DAT_CSP_FREE_FUNC;
-typedef typeof(dat_pz_create) *DAT_PZ_CREATE_FUNC;
-typedef typeof(dat_pz_query) *DAT_PZ_QUERY_FUNC;
-typedef typeof(dat_pz_free) *DAT_PZ_FREE_FUNC;
-typedef typeof(dat_srq_create) *DAT_SRQ_CREATE_FUNC;
-typedef typeof(dat_srq_query) *DAT_SRQ_QUERY_FUNC;
-typedef typeof(dat_srq_resize) *DAT_SRQ_RESIZE_FUNC;
-typedef typeof(dat_srq_set_lw) *DAT_SRQ_SET_LW_FUNC;
-typedef typeof(dat_srq_post_recv) *DAT_SRQ_POST_RECV_FUNC;
-typedef typeof(dat_srq_free) *DAT_SRQ_FREE_FUNC;
+typedef DAT_RETURN (*DAT_IA_OPENV_FUNC)(const char *name, DAT_COUNT asynch_evd_min_qlen,
+					DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
+					DAT_UINT32 dat_major_version_number,
+					DAT_UINT32 dat_minor_version_number,
+					DAT_BOOLEAN dat_thread_safety);
+typedef DAT_RETURN (*DAT_IA_QUERY_FUNC)(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handle,
+					DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+					DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+					DAT_PROVIDER_ATTR *provider_attr);
+typedef DAT_RETURN (*DAT_IA_CLOSE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
+typedef DAT_RETURN (*DAT_IA_MEMTYPE_HINT_FUNC)(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+					       DAT_VLEN length,
+					       DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+					       DAT_VLEN *preferred_length,
+					       DAT_VADDR *preferred_alignment);
+typedef DAT_RETURN (*DAT_IA_RESERVED_LMR_FUNC)(DAT_IA_HANDLE ia_handle,
+					       DAT_LMR_HANDLE *reserved_lmr_handle,
+					       DAT_LMR_CONTEXT *reserved_lmr_context);
+typedef DAT_RETURN (*DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle, const char *provider,
+					     DAT_BOOLEAN *answer);
+typedef DAT_RETURN (*DAT_SET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE dat_handle, DAT_CONTEXT context);
+typedef DAT_RETURN (*DAT_GET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE dat_handle, DAT_CONTEXT *context);
+typedef DAT_RETURN (*DAT_GET_HANDLE_TYPE_FUNC)(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_type);
+typedef DAT_RETURN (*DAT_CR_QUERY_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
+					DAT_CR_PARAM *cr_param);
+typedef DAT_RETURN (*DAT_CR_ACCEPT_FUNC)(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+					 DAT_COUNT private_data_size, const void *private_data);
+typedef DAT_RETURN (*DAT_CR_REJECT_FUNC)(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+					 const void *private_data);
+typedef DAT_RETURN (*DAT_CR_HANDOFF_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
+typedef DAT_RETURN (*DAT_EVD_KCREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+					   DAT_UPCALL_POLICY upcall_policy,
+					   const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS evd_flags,
+					   DAT_EVD_HANDLE *evd_handle);
+typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
+					 DAT_EVD_PARAM_MASK evd_param_mask,
+					 DAT_EVD_PARAM *evd_param);
+typedef DAT_RETURN (*DAT_EVD_MODIFY_UPCALL_FUNC)(DAT_EVD_HANDLE evd_handle,
+						 DAT_UPCALL_POLICY upcall_policy,
+						 const DAT_UPCALL_OBJECT *upcall,
+						 DAT_UPCALL_FLAG flags);
+typedef DAT_RETURN (*DAT_EVD_RESIZE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
+typedef DAT_RETURN (*DAT_EVD_POST_SE_FUNC)(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+typedef DAT_RETURN (*DAT_EVD_DEQUEUE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+typedef DAT_RETURN (*DAT_EVD_FREE_FUNC)(DAT_EVD_HANDLE evd_handle);
+typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					 DAT_EVD_HANDLE recv_evd_handle,
+					 DAT_EVD_HANDLE request_evd_handle,
+					 DAT_EVD_HANDLE connect_evd_handle,
+					 const DAT_EP_ATTR *ep_attributes,
+					 DAT_EP_HANDLE *ep_handle);
+typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+						  DAT_EVD_HANDLE recv_evd_handle,
+						  DAT_EVD_HANDLE request_evd_handle,
+						  DAT_EVD_HANDLE connect_evd_handle,
+						  DAT_SRQ_HANDLE srq_handle,
+						  const DAT_EP_ATTR *ep_attributes,
+						  DAT_EP_HANDLE *ep_handle);
+typedef DAT_RETURN (*DAT_EP_QUERY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+					DAT_EP_PARAM *ep_param);
+typedef DAT_RETURN (*DAT_EP_MODIFY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
+					 const DAT_EP_PARAM *ep_param);
+typedef DAT_RETURN (*DAT_EP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+					  DAT_IA_ADDRESS_PTR remote_ia_address,
+					  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+					  DAT_COUNT private_data_size, const void *private_data,
+					  DAT_QOS quality_of_service,
+					  DAT_CONNECT_FLAGS connect_flags);
+typedef DAT_RETURN (*DAT_EP_COMMON_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+						 DAT_IA_ADDRESS_PTR remote_ia_address,
+						 DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
+						 const void *private_data);
+typedef DAT_RETURN (*DAT_EP_DUP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_handle,
+					      DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
+					      const void *private_data, DAT_QOS quality_of_service);
+typedef DAT_RETURN (*DAT_EP_DISCONNECT_FUNC)(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags);
+typedef DAT_RETURN (*DAT_EP_POST_SEND_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
+					    DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC)(DAT_EP_HANDLE ep_handle,
+			DAT_COUNT num_segments, DAT_LMR_TRIPLET *local_iov,
+			DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
+			DAT_BOOLEAN invalidate_flag, DAT_RMR_CONTEXT rmr_context);
+typedef DAT_RETURN (*DAT_EP_POST_RECV_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
+					    DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+						 DAT_LMR_TRIPLET *local_iov,
+						 DAT_DTO_COOKIE user_cookie,
+						 const DAT_RMR_TRIPLET *remote_iov,
+						 DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_TO_RMR_FUNC)(DAT_EP_HANDLE ep_handle,
+							const DAT_RMR_TRIPLET *local_iov,
+							DAT_DTO_COOKIE user_cookie,
+							const DAT_RMR_TRIPLET *remote_iov,
+							DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_WRITE_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+						  DAT_LMR_TRIPLET *local_iov,
+						  DAT_DTO_COOKIE user_cookie,
+						  const DAT_RMR_TRIPLET *remote_iov,
+						  DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_EP_GET_STATUS_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+					     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
+typedef DAT_RETURN (*DAT_EP_FREE_FUNC)(DAT_EP_HANDLE ep_handle);
+typedef DAT_RETURN (*DAT_EP_RESET_FUNC)(DAT_EP_HANDLE ep_handle);
+typedef DAT_RETURN (*DAT_EP_RECV_QUERY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_allocated,
+					     DAT_COUNT *bufs_alloc_span);
+typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
+						DAT_COUNT soft_high_watermark,
+						DAT_COUNT hard_high_watermark);
+typedef DAT_RETURN (*DAT_LMR_KCREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+					   DAT_REGION_DESCRIPTION region_description,
+					   DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+					   DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
+					   DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+					   DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
+					   DAT_RMR_CONTEXT *rmr_context,
+					   DAT_VLEN *registered_length,
+					   DAT_VADDR *registered_address);
+typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
+					 DAT_LMR_PARAM_MASK lmr_param_mask,
+					 DAT_LMR_PARAM *lmr_param);
+typedef DAT_RETURN (*DAT_LMR_FREE_FUNC)(DAT_LMR_HANDLE lmr_handle);
+typedef DAT_RETURN (*DAT_LMR_ALLOCATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					    DAT_COUNT max_pages, DAT_LMR_SCOPE scope,
+					    DAT_LMR_HANDLE *lmr_handle);
+typedef DAT_RETURN (*DAT_LMR_FMR_FUNC)(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
+				       DAT_REGION_DESCRIPTION region_description,
+				       DAT_VLEN num_pages, DAT_MEM_PRIV_FLAGS mem_privileges,
+				       DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle,
+				       DAT_LMR_COOKIE user_cookie,
+				       DAT_COMPLETION_FLAGS completion_flags,
+				       DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context);
+typedef DAT_RETURN (*DAT_LMR_INVALIDATE_FUNC)(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
+					      DAT_LMR_COOKIE user_cookie,
+					      DAT_COMPLETION_FLAGS completion_flags);
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_READ_FUNC)(DAT_IA_HANDLE ia_handle,
+						  const DAT_LMR_TRIPLET *local_segments,
+						  DAT_VLEN num_segments);
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_WRITE_FUNC)(DAT_IA_HANDLE ia_handle,
+						   const DAT_LMR_TRIPLET *local_segments,
+						   DAT_VLEN num_segments);
+typedef DAT_RETURN (*DAT_RMR_CREATE_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+typedef DAT_RETURN (*DAT_RMR_CREATE_FOR_EP_FUNC)(DAT_PZ_HANDLE pz_handle,
+						 DAT_RMR_HANDLE *rmr_handle);
+typedef DAT_RETURN (*DAT_RMR_QUERY_FUNC)(DAT_RMR_HANDLE rmr_handle,
+					 DAT_RMR_PARAM_MASK rmr_param_mask,
+					 DAT_RMR_PARAM *rmr_param);
+typedef DAT_RETURN (*DAT_RMR_BIND_FUNC)(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+					const DAT_LMR_TRIPLET *lmr_triplet,
+					DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
+					DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+					DAT_COMPLETION_FLAGS completion_flags,
+					DAT_RMR_CONTEXT *context);
+typedef DAT_RETURN (*DAT_RMR_FREE_FUNC)(DAT_RMR_HANDLE rmr_handle);
+typedef DAT_RETURN (*DAT_PSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+					  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+					  DAT_PSP_HANDLE *psp_handle);
+typedef DAT_RETURN (*DAT_PSP_CREATE_ANY_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+					      DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
+					      DAT_PSP_HANDLE *psp_handle);
+typedef DAT_RETURN (*DAT_PSP_QUERY_FUNC)(DAT_PSP_HANDLE psp_handle,
+					 DAT_PSP_PARAM_MASK psp_param_mask,
+					 DAT_PSP_PARAM *psp_param);
+typedef DAT_RETURN (*DAT_PSP_FREE_FUNC)(DAT_PSP_HANDLE psp_handle);
+typedef DAT_RETURN (*DAT_RSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+					  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+					  DAT_RSP_HANDLE *rsp_handle);
+typedef DAT_RETURN (*DAT_RSP_QUERY_FUNC)(DAT_RSP_HANDLE rsp_handle,
+					 DAT_RSP_PARAM_MASK rsp_param_mask,
+					 DAT_RSP_PARAM *rsp_param);
+typedef DAT_RETURN (*DAT_RSP_FREE_FUNC)(DAT_RSP_HANDLE rsp_handle);
+typedef DAT_RETURN (*DAT_CSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
+					  DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
+					  DAT_CSP_HANDLE *csp_handle);
+typedef DAT_RETURN (*DAT_CSP_QUERY_FUNC)(DAT_CSP_HANDLE csp_handle,
+					 DAT_CSP_PARAM_MASK csp_param_mask,
+					 DAT_CSP_PARAM *csp_param);
+typedef DAT_RETURN (*DAT_CSP_FREE_FUNC)(DAT_CSP_HANDLE csp_handle);
+typedef DAT_RETURN (*DAT_PZ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
+typedef DAT_RETURN (*DAT_PZ_QUERY_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
+					DAT_PZ_PARAM *pz_param);
+typedef DAT_RETURN (*DAT_PZ_FREE_FUNC)(DAT_PZ_HANDLE pz_handle);
+typedef DAT_RETURN (*DAT_SRQ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+					  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle);
+typedef DAT_RETURN (*DAT_SRQ_QUERY_FUNC)(DAT_SRQ_HANDLE srq_handle,
+					 DAT_SRQ_PARAM_MASK srq_param_mask,
+					 DAT_SRQ_PARAM *srq_param);
+typedef DAT_RETURN (*DAT_SRQ_RESIZE_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto);
+typedef DAT_RETURN (*DAT_SRQ_SET_LW_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
+typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+					     DAT_LMR_TRIPLET *local_iov,
+					     DAT_DTO_COOKIE user_cookie);
+typedef DAT_RETURN (*DAT_SRQ_FREE_FUNC)(DAT_SRQ_HANDLE srq_handle);
 
 struct dat_provider {
 	const char *device_name;
@@ -2438,80 +2564,80 @@ struct dat_provider {
  * Redirection: straight to the provider, without any check. Arguments as those of the function.
  */
 
-#define DAT_REDIRECT(func, handle, ...) \
-	(DAT_HANDLE_TO_PROVIDER(handle)->func(handle, ##__VA_ARGS__))
+#define DAT_REDIRECT(call, handle, ...) \
+	(DAT_HANDLE_TO_PROVIDER(handle)->call##_func(handle, ##__VA_ARGS__))
 
-#define DAT_IA_QUERY(...)		DAT_REDIRECT(ia_query_func, __VA_ARGS__)
-#define DAT_IA_MEMTYPE_HINT(...)	DAT_REDIRECT(ia_memtype_hint_func, __VA_ARGS__)
-#define DAT_IA_RESERVED_LMR(...)	DAT_REDIRECT(ia_reserved_lmr_func, __VA_ARGS__)
-#define DAT_IA_HA_RELATED(...)		DAT_REDIRECT(ia_ha_related_func, __VA_ARGS__)
-#define DAT_SET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(set_consumer_context_func, __VA_ARGS__)
-#define DAT_GET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(get_consumer_context_func, __VA_ARGS__)
-#define DAT_GET_HANDLE_TYPE(...)	DAT_REDIRECT(get_handle_type_func, __VA_ARGS__)
-#define DAT_CR_QUERY(...)		DAT_REDIRECT(cr_query_func, __VA_ARGS__)
-#define DAT_CR_ACCEPT(...)		DAT_REDIRECT(cr_accept_func, __VA_ARGS__)
-#define DAT_CR_REJECT(...)		DAT_REDIRECT(cr_reject_func, __VA_ARGS__)
-#define DAT_CR_HANDOFF(...)		DAT_REDIRECT(cr_handoff_func, __VA_ARGS__)
-#define DAT_EVD_KCREATE(...)		DAT_REDIRECT(evd_kcreate_func, __VA_ARGS__)
-#define DAT_EVD_MODIFY_UPCALL(...)	DAT_REDIRECT(evd_modify_upcall_func, __VA_ARGS__)
-#define DAT_EVD_QUERY(...)		DAT_REDIRECT(evd_query_func, __VA_ARGS__)
-#define DAT_EVD_RESIZE(...)		DAT_REDIRECT(evd_resize_func, __VA_ARGS__)
-#define DAT_EVD_POST_SE(...)		DAT_REDIRECT(evd_post_se_func, __VA_ARGS__)
-#define DAT_EVD_DEQUEUE(...)		DAT_REDIRECT(evd_dequeue_func, __VA_ARGS__)
-#define DAT_EVD_FREE(...)		DAT_REDIRECT(evd_free_func, __VA_ARGS__)
-#define DAT_EP_CREATE(...)		DAT_REDIRECT(ep_create_func, __VA_ARGS__)
-#define DAT_EP_CREATE_WITH_SRQ(...)	DAT_REDIRECT(ep_create_with_srq_func, __VA_ARGS__)
-#define DAT_EP_QUERY(...)		DAT_REDIRECT(ep_query_func, __VA_ARGS__)
-#define DAT_EP_MODIFY(...)		DAT_REDIRECT(ep_modify_func, __VA_ARGS__)
-#define DAT_EP_CONNECT(...)		DAT_REDIRECT(ep_connect_func, __VA_ARGS__)
-#define DAT_EP_COMMON_CONNECT(...)	DAT_REDIRECT(ep_common_connect_func, __VA_ARGS__)
-#define DAT_EP_DUP_CONNECT(...)		DAT_REDIRECT(ep_dup_connect_func, __VA_ARGS__)
-#define DAT_EP_DISCONNECT(...)		DAT_REDIRECT(ep_disconnect_func, __VA_ARGS__)
-#define DAT_EP_POST_SEND(...)		DAT_REDIRECT(ep_post_send_func, __VA_ARGS__)
+#define DAT_IA_QUERY(...)		DAT_REDIRECT(ia_query, __VA_ARGS__)
+#define DAT_IA_MEMTYPE_HINT(...)	DAT_REDIRECT(ia_memtype_hint, __VA_ARGS__)
+#define DAT_IA_RESERVED_LMR(...)	DAT_REDIRECT(ia_reserved_lmr, __VA_ARGS__)
+#define DAT_IA_HA_RELATED(...)		DAT_REDIRECT(ia_ha_related, __VA_ARGS__)
+#define DAT_SET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(set_consumer_context, __VA_ARGS__)
+#define DAT_GET_CONSUMER_CONTEXT(...)	DAT_REDIRECT(get_consumer_context, __VA_ARGS__)
+#define DAT_GET_HANDLE_TYPE(...)	DAT_REDIRECT(get_handle_type, __VA_ARGS__)
+#define DAT_CR_QUERY(...)		DAT_REDIRECT(cr_query, __VA_ARGS__)
+#define DAT_CR_ACCEPT(...)		DAT_REDIRECT(cr_accept, __VA_ARGS__)
+#define DAT_CR_REJECT(...)		DAT_REDIRECT(cr_reject, __VA_ARGS__)
+#define DAT_CR_HANDOFF(...)		DAT_REDIRECT(cr_handoff, __VA_ARGS__)
+#define DAT_EVD_KCREATE(...)		DAT_REDIRECT(evd_kcreate, __VA_ARGS__)
+#define DAT_EVD_MODIFY_UPCALL(...)	DAT_REDIRECT(evd_modify_upcall, __VA_ARGS__)
+#define DAT_EVD_QUERY(...)		DAT_REDIRECT(evd_query, __VA_ARGS__)
+#define DAT_EVD_RESIZE(...)		DAT_REDIRECT(evd_resize, __VA_ARGS__)
+#define DAT_EVD_POST_SE(...)		DAT_REDIRECT(evd_post_se, __VA_ARGS__)
+#define DAT_EVD_DEQUEUE(...)		DAT_REDIRECT(evd_dequeue, __VA_ARGS__)
+#define DAT_EVD_FREE(...)		DAT_REDIRECT(evd_free, __VA_ARGS__)
+#define DAT_EP_CREATE(...)		DAT_REDIRECT(ep_create, __VA_ARGS__)
+#define DAT_EP_CREATE_WITH_SRQ(...)	DAT_REDIRECT(ep_create_with_srq, __VA_ARGS__)
+#define DAT_EP_QUERY(...)		DAT_REDIRECT(ep_query, __VA_ARGS__)
+#define DAT_EP_MODIFY(...)		DAT_REDIRECT(ep_modify, __VA_ARGS__)
+#define DAT_EP_CONNECT(...)		DAT_REDIRECT(ep_connect, __VA_ARGS__)
+#define DAT_EP_COMMON_CONNECT(...)	DAT_REDIRECT(ep_common_connect, __VA_ARGS__)
+#define DAT_EP_DUP_CONNECT(...)		DAT_REDIRECT(ep_dup_connect, __VA_ARGS__)
+#define DAT_EP_DISCONNECT(...)		DAT_REDIRECT(ep_disconnect, __VA_ARGS__)
+#define DAT_EP_POST_SEND(...)		DAT_REDIRECT(ep_post_send, __VA_ARGS__)
 #define DAT_EP_POST_SEND_WITH_INVALIDATE(...) \
-	DAT_REDIRECT(ep_post_send_with_invalidate_func, __VA_ARGS__)
-#define DAT_EP_POST_RECV(...)		DAT_REDIRECT(ep_post_recv_func, __VA_ARGS__)
-#define DAT_EP_POST_RDMA_READ(...)	DAT_REDIRECT(ep_post_rdma_read_func, __VA_ARGS__)
+	DAT_REDIRECT(ep_post_send_with_invalidate, __VA_ARGS__)
+#define DAT_EP_POST_RECV(...)		DAT_REDIRECT(ep_post_recv, __VA_ARGS__)
+#define DAT_EP_POST_RDMA_READ(...)	DAT_REDIRECT(ep_post_rdma_read, __VA_ARGS__)
 #define DAT_EP_POST_RDMA_READ_TO_RMR(...) \
-	DAT_REDIRECT(ep_post_rdma_read_to_rmr_func, __VA_ARGS__)
-#define DAT_EP_POST_RDMA_WRITE(...)	DAT_REDIRECT(ep_post_rdma_write_func, __VA_ARGS__)
-#define DAT_EP_GET_STATUS(...)		DAT_REDIRECT(ep_get_status_func, __VA_ARGS__)
-#define DAT_EP_FREE(...)		DAT_REDIRECT(ep_free_func, __VA_ARGS__)
-#define DAT_EP_RESET(...)		DAT_REDIRECT(ep_reset_func, __VA_ARGS__)
-#define DAT_EP_RECV_QUERY(...)		DAT_REDIRECT(ep_recv_query_func, __VA_ARGS__)
-#define DAT_EP_SET_WATERMARK(...)	DAT_REDIRECT(ep_set_watermark_func, __VA_ARGS__)
-#define DAT_LMR_KCREATE(...)		DAT_REDIRECT(lmr_kcreate_func, __VA_ARGS__)
-#define DAT_LMR_QUERY(...)		DAT_REDIRECT(lmr_query_func, __VA_ARGS__)
-#define DAT_LMR_FREE(...)		DAT_REDIRECT(lmr_free_func, __VA_ARGS__)
-#define DAT_LMR_ALLOCATE(...)		DAT_REDIRECT(lmr_allocate_func, __VA_ARGS__)
-#define DAT_LMR_FMR(...)		DAT_REDIRECT(lmr_fmr_func, __VA_ARGS__)
-#define DAT_LMR_INVALIDATE(...)		DAT_REDIRECT(lmr_invalidate_func, __VA_ARGS__)
-#define DAT_LMR_SYNC_RDMA_READ(...)	DAT_REDIRECT(lmr_sync_rdma_read_func, __VA_ARGS__)
-#define DAT_LMR_SYNC_RDMA_WRITE(...)	DAT_REDIRECT(lmr_sync_rdma_write_func, __VA_ARGS__)
-#define DAT_RMR_CREATE(...)		DAT_REDIRECT(rmr_create_func, __VA_ARGS__)
-#define DAT_RMR_CREATE_FOR_EP(...)	DAT_REDIRECT(rmr_create_for_ep_func, __VA_ARGS__)
-#define DAT_RMR_QUERY(...)		DAT_REDIRECT(rmr_query_func, __VA_ARGS__)
-#define DAT_RMR_BIND(...)		DAT_REDIRECT(rmr_bind_func, __VA_ARGS__)
-#define DAT_RMR_FREE(...)		DAT_REDIRECT(rmr_free_func, __VA_ARGS__)
-#define DAT_PSP_CREATE(...)		DAT_REDIRECT(psp_create_func, __VA_ARGS__)
-#define DAT_PSP_CREATE_ANY(...)		DAT_REDIRECT(psp_create_any_func, __VA_ARGS__)
-#define DAT_PSP_QUERY(...)		DAT_REDIRECT(psp_query_func, __VA_ARGS__)
-#define DAT_PSP_FREE(...)		DAT_REDIRECT(psp_free_func, __VA_ARGS__)
-#define DAT_RSP_CREATE(...)		DAT_REDIRECT(rsp_create_func, __VA_ARGS__)
-#define DAT_RSP_QUERY(...)		DAT_REDIRECT(rsp_query_func, __VA_ARGS__)
-#define DAT_RSP_FREE(...)		DAT_REDIRECT(rsp_free_func, __VA_ARGS__)
-#define DAT_CSP_CREATE(...)		DAT_REDIRECT(csp_create_func, __VA_ARGS__)
-#define DAT_CSP_QUERY(...)		DAT_REDIRECT(csp_query_func, __VA_ARGS__)
-#define DAT_CSP_FREE(...)		DAT_REDIRECT(csp_free_func, __VA_ARGS__)
-#define DAT_PZ_CREATE(...)		DAT_REDIRECT(pz_create_func, __VA_ARGS__)
-#define DAT_PZ_QUERY(...)		DAT_REDIRECT(pz_query_func, __VA_ARGS__)
-#define DAT_PZ_FREE(...)		DAT_REDIRECT(pz_free_func, __VA_ARGS__)
-#define DAT_SRQ_CREATE(...)		DAT_REDIRECT(srq_create_func, __VA_ARGS__)
-#define DAT_SRQ_QUERY(...)		DAT_REDIRECT(srq_query_func, __VA_ARGS__)
-#define DAT_SRQ_RESIZE(...)		DAT_REDIRECT(srq_resize_func, __VA_ARGS__)
-#define DAT_SRQ_SET_LW(...)		DAT_REDIRECT(srq_set_lw_func, __VA_ARGS__)
-#define DAT_SRQ_POST_RECV(...)		DAT_REDIRECT(srq_post_recv_func, __VA_ARGS__)
-#define DAT_SRQ_FREE(...)		DAT_REDIRECT(srq_free_func, __VA_ARGS__)
+	DAT_REDIRECT(ep_post_rdma_read_to_rmr, __VA_ARGS__)
+#define DAT_EP_POST_RDMA_WRITE(...)	DAT_REDIRECT(ep_post_rdma_write, __VA_ARGS__)
+#define DAT_EP_GET_STATUS(...)		DAT_REDIRECT(ep_get_status, __VA_ARGS__)
+#define DAT_EP_FREE(...)		DAT_REDIRECT(ep_free, __VA_ARGS__)
+#define DAT_EP_RESET(...)		DAT_REDIRECT(ep_reset, __VA_ARGS__)
+#define DAT_EP_RECV_QUERY(...)		DAT_REDIRECT(ep_recv_query, __VA_ARGS__)
+#define DAT_EP_SET_WATERMARK(...)	DAT_REDIRECT(ep_set_watermark, __VA_ARGS__)
+#define DAT_LMR_KCREATE(...)		DAT_REDIRECT(lmr_kcreate, __VA_ARGS__)
+#define DAT_LMR_QUERY(...)		DAT_REDIRECT(lmr_query, __VA_ARGS__)
+#define DAT_LMR_FREE(...)		DAT_REDIRECT(lmr_free, __VA_ARGS__)
+#define DAT_LMR_ALLOCATE(...)		DAT_REDIRECT(lmr_allocate, __VA_ARGS__)
+#define DAT_LMR_FMR(...)		DAT_REDIRECT(lmr_fmr, __VA_ARGS__)
+#define DAT_LMR_INVALIDATE(...)		DAT_REDIRECT(lmr_invalidate, __VA_ARGS__)
+#define DAT_LMR_SYNC_RDMA_READ(...)	DAT_REDIRECT(lmr_sync_rdma_read, __VA_ARGS__)
+#define DAT_LMR_SYNC_RDMA_WRITE(...)	DAT_REDIRECT(lmr_sync_rdma_write, __VA_ARGS__)
+#define DAT_RMR_CREATE(...)		DAT_REDIRECT(rmr_create, __VA_ARGS__)
+#define DAT_RMR_CREATE_FOR_EP(...)	DAT_REDIRECT(rmr_create_for_ep, __VA_ARGS__)
+#define DAT_RMR_QUERY(...)		DAT_REDIRECT(rmr_query, __VA_ARGS__)
+#define DAT_RMR_BIND(...)		DAT_REDIRECT(rmr_bind, __VA_ARGS__)
+#define DAT_RMR_FREE(...)		DAT_REDIRECT(rmr_free, __VA_ARGS__)
+#define DAT_PSP_CREATE(...)		DAT_REDIRECT(psp_create, __VA_ARGS__)
+#define DAT_PSP_CREATE_ANY(...)		DAT_REDIRECT(psp_create_any, __VA_ARGS__)
+#define DAT_PSP_QUERY(...)		DAT_REDIRECT(psp_query, __VA_ARGS__)
+#define DAT_PSP_FREE(...)		DAT_REDIRECT(psp_free, __VA_ARGS__)
+#define DAT_RSP_CREATE(...)		DAT_REDIRECT(rsp_create, __VA_ARGS__)
+#define DAT_RSP_QUERY(...)		DAT_REDIRECT(rsp_query, __VA_ARGS__)
+#define DAT_RSP_FREE(...)		DAT_REDIRECT(rsp_free, __VA_ARGS__)
+#define DAT_CSP_CREATE(...)		DAT_REDIRECT(csp_create, __VA_ARGS__)
+#define DAT_CSP_QUERY(...)		DAT_REDIRECT(csp_query, __VA_ARGS__)
+#define DAT_CSP_FREE(...)		DAT_REDIRECT(csp_free, __VA_ARGS__)
+#define DAT_PZ_CREATE(...)		DAT_REDIRECT(pz_create, __VA_ARGS__)
+#define DAT_PZ_QUERY(...)		DAT_REDIRECT(pz_query, __VA_ARGS__)
+#define DAT_PZ_FREE(...)		DAT_REDIRECT(pz_free, __VA_ARGS__)
+#define DAT_SRQ_CREATE(...)		DAT_REDIRECT(srq_create, __VA_ARGS__)
+#define DAT_SRQ_QUERY(...)		DAT_REDIRECT(srq_query, __VA_ARGS__)
+#define DAT_SRQ_RESIZE(...)		DAT_REDIRECT(srq_resize, __VA_ARGS__)
+#define DAT_SRQ_SET_LW(...)		DAT_REDIRECT(srq_set_lw, __VA_ARGS__)
+#define DAT_SRQ_POST_RECV(...)		DAT_REDIRECT(srq_post_recv, __VA_ARGS__)
+#define DAT_SRQ_FREE(...)		DAT_REDIRECT(srq_free, __VA_ARGS__)
 
 /*
  * Extensions: named attributes among the provider specific ones
@@ -2594,8 +2720,8 @@ typedef struct dat_ib_extension_event_data {
 	DAT_CONTEXT context;
 } DAT_IB_EXTENSION_EVENT_DATA;
 
-_Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <=
-	       sizeof(((DAT_EVENT *)NULL)->event_extension_data), "fits in an event");
+static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <=
+	      sizeof(((DAT_EVENT *)NULL)->event_extension_data));
 
 /**
  * dat_ib_post_fetch_and_add() - post an atomic addition to 64 bits of the peer
