@@ -49,7 +49,7 @@ void kdt_link_closed(struct kdt_link *link)
 	wake_up_all(&link->wait);
 }
 
-/* A request or receive completed. Flushes of a connection that the peer ended are no failure. */
+/* A request or receive completed, and was not flushed. */
 void kdt_link_done(struct kdt_link *link, u32 cookie, bool failed, u32 bytes, const char *status)
 {
 	if (unlikely(failed)) {
