@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * kdapltest: runs and measures kDAPL in the kernel, as dapltest does uDAPL. The work is kdapltest.ko's;
- * see tests/consumers/kdt_uapi.h. The options are dapltest's where it has them.
+ * kdapltest: runs and measures kDAPL in the kernel, as dapltest does uDAPL. The work is
+ * kdapltest.ko's; see tests/consumers/kdt_uapi.h. The options are dapltest's where it has them.
  */
 #include <cerrno>
 #include <csignal>
@@ -16,7 +16,8 @@
 
 namespace {
 
-void heard(int) {}
+void heard(int)
+{}
 
 /* A signal ends the request, which then answers with what was done. */
 void hear(int signal)
@@ -48,12 +49,14 @@ int main(int argc, char **argv)
 			std::printf("%s", kdapltest::usage().c_str());
 			return 0;
 		}
-		std::fprintf(stderr, "kdapltest: %s. kdapltest -h lists the options\n", problem.c_str());
+		std::fprintf(stderr, "kdapltest: %s. kdapltest -h lists the options\n",
+			     problem.c_str());
 		return 2;
 	}
 	int fd = open("/dev/kdapltest", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
-		std::fprintf(stderr, "kdapltest: /dev/kdapltest: %s. Next: insmod kdapltest.ko\n", std::strerror(errno));
+		std::fprintf(stderr, "kdapltest: /dev/kdapltest: %s. Next: insmod kdapltest.ko\n",
+			     std::strerror(errno));
 		return 1;
 	}
 	hear(SIGINT);

@@ -18,10 +18,17 @@ namespace {
 /* The words of the command line, one after the other; the first problem stays. */
 class Words {
 public:
-	Words(int argc, char **argv) : words(argv + 1, argv + argc) {}
+	Words(int argc, char **argv) : words(argv + 1, argv + argc)
+	{}
 
-	bool more() const { return next < words.size() && problem.empty(); }
-	std::string_view peek() const { return next < words.size() ? words[next] : std::string_view(); }
+	bool more() const
+	{
+		return next < words.size() && problem.empty();
+	}
+	std::string_view peek() const
+	{
+		return next < words.size() ? words[next] : std::string_view();
+	}
 
 	std::string take(const char *what)
 	{
@@ -48,8 +55,8 @@ public:
 		if (good)
 			value = std::stoull(digits) << shift;
 		if (!good || value < least || value > most)
-			fail(std::string(what) + ": " + std::to_string(least) + " to " + std::to_string(most) +
-			     ", not '" + word + "'");
+			fail(std::string(what) + ": " + std::to_string(least) + " to " +
+			     std::to_string(most) + ", not '" + word + "'");
 		return static_cast<std::uint32_t>(value);
 	}
 
@@ -83,7 +90,8 @@ void take_op(Words &words, kdt_args &args, bool server)
 		words.fail("an operation is SR, RW or RR, not '" + kind + "'");
 	op.size = words.number("a size", 1, KDT_BYTES);
 	op.segments = 1;
-	if (!words.peek().empty() && words.peek().find_first_not_of("0123456789") == std::string_view::npos)
+	if (!words.peek().empty() &&
+	    words.peek().find_first_not_of("0123456789") == std::string_view::npos)
 		op.segments = static_cast<__u16>(words.number("segments", 1, KDT_SEGMENTS));
 	if (op.size > KDT_BYTES / op.segments)
 		words.fail("an operation carries up to " + std::to_string(KDT_BYTES) + " bytes");
@@ -171,7 +179,8 @@ void resolve(Words &words, Options &options)
 	addrinfo hints{}, *found = nullptr;
 
 	hints.ai_socktype = SOCK_STREAM;
-	int answer = getaddrinfo(options.host.c_str(), std::to_string(options.args.port).c_str(), &hints, &found);
+	int answer = getaddrinfo(options.host.c_str(), std::to_string(options.args.port).c_str(),
+				 &hints, &found);
 	if (answer) {
 		words.fail(options.host + ": " + gai_strerror(answer));
 		return;
@@ -209,10 +218,13 @@ void check(Words &words, Options &options)
 std::string usage()
 {
 	return "kdapltest -T S -D IA [-n PORT] [--soak SECONDS] [--api verbs -s ADDRESS] [--json]\n"
-	       "kdapltest -T T -D IA -s HOST [-n PORT] [-i ITERATIONS | --soak SECONDS] [-t THREADS] [-w EPS] [--json]\n"
+	       "kdapltest -T T -D IA -s HOST [-n PORT] [-i ITERATIONS | --soak SECONDS] [-t "
+	       "THREADS] [-w EPS] [--json]\n"
 	       "          {client|server} {SR|RW|RR} SIZE [SEGMENTS]...\n"
-	       "kdapltest -T P -D IA -s HOST [-n PORT] [-i ITERATIONS | --soak SECONDS] [-t THREADS] [-w EPS]\n"
-	       "          [-p PIPELINE] [--api kdapl|verbs] [--json] -o {SR|RW|RR} SIZE [SEGMENTS]\n"
+	       "kdapltest -T P -D IA -s HOST [-n PORT] [-i ITERATIONS | --soak SECONDS] [-t "
+	       "THREADS] [-w EPS]\n"
+	       "          [-p PIPELINE] [--api kdapl|verbs] [--json] -o {SR|RW|RR} SIZE "
+	       "[SEGMENTS]\n"
 	       "kdapltest -T L -D IA [-m OBJECTS] [--json]\n"
 	       "\n"
 	       "  -T  S: server; T: transactions, data compared; P: performance; L: limits\n"
@@ -220,7 +232,8 @@ std::string usage()
 	       "  -w  endpoints of each thread\n"
 	       "  -p  operations that may be pending at once (default 16)\n"
 	       "  -m  objects of a kind after which no more are made (default 2048)\n"
-	       "  SR Send, RW RDMA Write, RR RDMA Read; SIZE: bytes of each of SEGMENTS, with k or m\n";
+	       "  SR Send, RW RDMA Write, RR RDMA Read; SIZE: bytes of each of SEGMENTS, with k or "
+	       "m\n";
 }
 
 std::optional<Options> parse(int argc, char **argv, std::string &problem)
