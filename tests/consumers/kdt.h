@@ -46,7 +46,6 @@ struct kdt_run;
  * @nops: operations
  * @segments: most that one has
  * @pipeline: of a performance test
- * @server_acts: the server does some of the operations
  * @pad: 0
  */
 struct kdt_hello {
@@ -56,8 +55,7 @@ struct kdt_hello {
 	__be16 nops;
 	__be16 segments;
 	__be16 pipeline;
-	u8 server_acts;
-	u8 pad;
+	__be16 pad;
 };
 
 /**
@@ -365,7 +363,8 @@ int kdt_link_why(struct kdt_link *link);
 
 /* Wait until @cond. Return: 0, or why it cannot become true. */
 #define kdt_link_wait(link, cond) ({						\
-	wait_event_timeout((link)->wait, (cond) || kdt_link_over(link), KDT_PATIENCE);	\
+	wait_event_idle_timeout((link)->wait, (cond) || kdt_link_over(link),	\
+				KDT_PATIENCE);					\
 	(cond) ? 0 : kdt_link_why(link);					\
 })
 

@@ -142,9 +142,6 @@ static void kdt_dapl_close(struct kdt_run *run)
 
 	if (dapl->pz)
 		kdt_dapl_freed(run, "dat_pz_free", dat_pz_free(dapl->pz));
-	/* no reports to the run any more */
-	dat_evd_modify_upcall(dapl->async_evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
-			      DAT_UPCALL_INVOC_NEW);
 	ret = dat_ia_close(dapl->ia, DAT_CLOSE_GRACEFUL_FLAG);
 	kdt_dapl_freed(run, "dat_ia_close", ret);
 	if (ret != DAT_SUCCESS)
@@ -352,7 +349,7 @@ static void kdt_dapl_leave(struct kdt_link *link)
 	if (link->established && !READ_ONCE(link->closed)) {
 		dat_ep_disconnect(dl->ep, READ_ONCE(link->run->stop) || link->error ?
 				  DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG);
-		if (!wait_event_timeout(link->wait, READ_ONCE(link->closed), KDT_END))
+		if (!wait_event_idle_timeout(link->wait, READ_ONCE(link->closed), KDT_END))
 			kdt_run_failed(link->run, -ETIMEDOUT, "a connection does not end", false);
 	}
 	kdt_dapl_freed(link->run, "dat_ep_free", dat_ep_free(dl->ep));

@@ -28,8 +28,9 @@ struct kdt_limits {
 
 struct kdt_limits_kind {
 	const char *name;
-	DAT_RETURN (*create)(struct kdt_limits *limits, DAT_HANDLE *handle);
-	DAT_RETURN (*free)(DAT_HANDLE handle);
+	/* they return DAT_RETURN */
+	u32 (*create)(struct kdt_limits *limits, DAT_HANDLE *handle);
+	u32 (*free)(DAT_HANDLE handle);
 	size_t promised;	/* offset of the attribute, 0: none */
 };
 

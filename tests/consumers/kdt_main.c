@@ -144,7 +144,7 @@ static void kdt_thread_finish(struct kdt_thread *thread)
 	struct kdt_run *run = thread->run;
 
 	/* the run, which has the wait queue, ends with the thread only: see kdt_threads_reap() */
-	smp_store_release(&thread->finished, true);
+	WRITE_ONCE(thread->finished, true);
 	wake_up_all(&run->wait);
 }
 
@@ -154,7 +154,7 @@ static struct kdt_thread *kdt_thread_finished(struct kdt_run *run)
 
 	mutex_lock(&run->mutex);
 	list_for_each_entry(thread, &run->threads, node) {
-		if (smp_load_acquire(&thread->finished)) {
+		if (READ_ONCE(thread->finished)) {
 			found = thread;
 			list_del(&thread->node);
 			break;
@@ -189,7 +189,7 @@ static bool kdt_run_news(struct kdt_run *run)
 
 	mutex_lock(&run->mutex);
 	list_for_each_entry(thread, &run->threads, node)
-		news |= smp_load_acquire(&thread->finished);
+		news |= READ_ONCE(thread->finished);
 	mutex_unlock(&run->mutex);
 	return news;
 }
@@ -241,7 +241,7 @@ static void kdt_client_begin(struct kdt_run *run)
 		wake_up_all(&run->wait);
 		return;
 	}
-	wait_event(run->wait, atomic_read(&run->unready) < 0 || READ_ONCE(run->stop));
+	wait_event_idle(run->wait, atomic_read(&run->unready) < 0 || READ_ONCE(run->stop));
 }
 
 static void kdt_client_end(struct kdt_run *run, const struct kdt_hist *hist)

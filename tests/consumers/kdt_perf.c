@@ -202,7 +202,7 @@ static void kdt_perf_done(struct kdt_link *link, u32 cookie, u32 bytes)
 
 static int kdt_perf_serve(struct kdt_link *link)
 {
-	wait_event(link->wait, kdt_link_over(link));
+	wait_event_idle(link->wait, kdt_link_over(link));
 	kdt_run_count(link->run, link->perf.completed,
 		      link->perf.completed * kdt_op_bytes(&link->spec.ops[0]), 0);
 	return link->error;
@@ -236,18 +236,26 @@ static void kdt_perf_stop(struct kdt_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Until the connection ends, the time of the run is over, or all is done. */
+/* Until the connection ends, nothing goes on, or all is done; no more when the time is over. */
 static int kdt_perf_await(struct kdt_run *run, struct kdt_link *link)
 {
+	unsigned long since = jiffies;
+	u64 completed = 0;
+
 	for (;;) {
-		wait_event_timeout(link->wait, kdt_link_over(link) || kdt_perf_through(link),
-				   run->args->iterations ? KDT_PATIENCE : HZ / 20);
+		wait_event_idle_timeout(link->wait, kdt_link_over(link) || kdt_perf_through(link),
+					HZ / 20);
 		if (kdt_link_over(link))
 			return kdt_link_why(link);
 		if (kdt_perf_through(link))
 			return 0;
 		if (!run->args->iterations && kdt_run_over(run))
 			kdt_perf_stop(link);
+		if (READ_ONCE(link->perf.completed) != completed)
+			since = jiffies;
+		else if (time_after(jiffies, since + KDT_PATIENCE))
+			return -ETIMEDOUT;
+		completed = READ_ONCE(link->perf.completed);
 	}
 }
 

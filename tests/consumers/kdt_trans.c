@@ -144,8 +144,10 @@ static void kdt_trans_done(struct kdt_link *link, u32 cookie, u32 bytes)
 
 	if (cookie < KDT_TRANS_REQUEST) {
 		trans->len[cookie - KDT_TRANS_RECV] = bytes;
+		/* with kdt_trans_received(), which looks at the length and the data */
 		smp_store_release(&trans->received, trans->received + 1);
 	} else {
+		/* with kdt_trans_sent(), after which the memory is written again */
 		smp_store_release(&trans->sent, trans->sent + 1);
 	}
 	wake_up_all(&link->wait);
@@ -207,6 +209,7 @@ static int kdt_trans_received(struct kdt_link *link, u32 len)
 	struct kdt_trans *trans = &link->trans;
 	int ret;
 
+	/* with kdt_trans_done() */
 	ret = kdt_link_wait(link, smp_load_acquire(&trans->received) > trans->taken);
 	if (ret)
 		return ret;
@@ -252,6 +255,7 @@ static int kdt_trans_sent(struct kdt_link *link)
 {
 	struct kdt_trans *trans = &link->trans;
 
+	/* with kdt_trans_done() */
 	return kdt_link_wait(link, smp_load_acquire(&trans->sent) == trans->posted);
 }
 
@@ -350,7 +354,7 @@ static int kdt_trans_serve(struct kdt_link *link)
 	if (ret)
 		kdt_link_failed(link, ret, "a transaction failed");
 	else
-		wait_event_timeout(link->wait, kdt_link_over(link), KDT_PATIENCE);
+		wait_event_idle_timeout(link->wait, kdt_link_over(link), KDT_PATIENCE);
 	return ret;
 }
 

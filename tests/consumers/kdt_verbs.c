@@ -75,6 +75,7 @@ static void kdt_verbs_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kdt_verbs_link *vl = link->priv;
 
 	vl->reg_failed = wc->status != IB_WC_SUCCESS;
+	/* with kdt_verbs_register(), which looks at the status */
 	smp_store_release(&vl->registered, true);
 	wake_up_all(&link->wait);
 }
@@ -186,11 +187,11 @@ static int kdt_verbs_resolve(struct kdt_link *link, struct kdt_verbs_link *vl)
 
 static int kdt_verbs_qp(struct kdt_link *link, struct kdt_verbs_link *vl)
 {
-	/* and a registration of memory */
+	/* beside them a registration of memory, and what ib_drain_qp() posts */
 	struct ib_qp_init_attr attr = {
 		.cap = {
-			.max_send_wr = link->requests + 1,
-			.max_recv_wr = link->recvs,
+			.max_send_wr = link->requests + 2,
+			.max_recv_wr = link->recvs + 1,
 			.max_send_sge = link->spec.segments,
 			.max_recv_sge = link->spec.segments,
 		},
@@ -205,7 +206,7 @@ static int kdt_verbs_qp(struct kdt_link *link, struct kdt_verbs_link *vl)
 		vl->pd = NULL;
 		return ret;
 	}
-	vl->cq = ib_alloc_cq(vl->id->device, link, link->recvs + link->requests + 1, 0,
+	vl->cq = ib_alloc_cq(vl->id->device, link, link->recvs + link->requests + 3, 0,
 			     IB_POLL_SOFTIRQ);
 	if (IS_ERR(vl->cq)) {
 		int ret = PTR_ERR(vl->cq);
@@ -328,6 +329,7 @@ static int kdt_verbs_register(struct kdt_link *link, struct kdt_mem *mem, struct
 		return ret < 0 ? ret : -EMSGSIZE;
 	vl->registered = false;
 	ret = ib_post_send(vl->id->qp, &wr.wr, NULL);
+	/* with kdt_verbs_reg_done() */
 	ret = ret ?: kdt_link_wait(link, smp_load_acquire(&vl->registered));
 	if (!ret && vl->reg_failed)
 		ret = -EIO;
