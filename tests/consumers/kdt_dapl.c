@@ -36,7 +36,7 @@ static const struct {
 	{ DAT_INSUFFICIENT_RESOURCES, -ENOBUFS },
 	{ DAT_INVALID_ADDRESS, -EADDRNOTAVAIL },
 	{ DAT_MODEL_NOT_SUPPORTED, -EOPNOTSUPP },
-	{ DAT_NOT_IMPLEMENTED, -ENOSYS },
+	{ DAT_NOT_IMPLEMENTED, -EOPNOTSUPP },
 	{ DAT_PROVIDER_NOT_FOUND, -ENODEV },
 	{ DAT_QUEUE_FULL, -EAGAIN },
 };
@@ -415,13 +415,20 @@ static int kdt_dapl_posted(struct kdt_link *link, const char *call, DAT_RETURN r
 	return kdt_dapl_error(link->run, call, ret);
 }
 
+static DAT_DTO_COOKIE kdt_dapl_cookie(u32 cookie)
+{
+	DAT_DTO_COOKIE as_dat = { .as_64 = cookie };
+
+	return as_dat;
+}
+
 static int kdt_dapl_recv(struct kdt_link *link, const struct kdt_seg *segs, u32 num, u32 cookie)
 {
 	struct kdt_dapl_link *dl = link->priv;
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_recv(dl->ep, num, (DAT_LMR_TRIPLET *)segs,
-			       (DAT_DTO_COOKIE){ .as_64 = cookie }, DAT_COMPLETION_DEFAULT_FLAG);
+			       kdt_dapl_cookie(cookie), DAT_COMPLETION_DEFAULT_FLAG);
 	return kdt_dapl_posted(link, "dat_ep_post_recv", ret);
 }
 
@@ -431,7 +438,7 @@ static int kdt_dapl_send(struct kdt_link *link, const struct kdt_seg *segs, u32 
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_send(dl->ep, num, (DAT_LMR_TRIPLET *)segs,
-			       (DAT_DTO_COOKIE){ .as_64 = cookie }, DAT_COMPLETION_DEFAULT_FLAG);
+			       kdt_dapl_cookie(cookie), DAT_COMPLETION_DEFAULT_FLAG);
 	return kdt_dapl_posted(link, "dat_ep_post_send", ret);
 }
 
@@ -456,7 +463,7 @@ static int kdt_dapl_write(struct kdt_link *link, const struct kdt_seg *segs, u32
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_rdma_write(dl->ep, num, (DAT_LMR_TRIPLET *)segs,
-				     (DAT_DTO_COOKIE){ .as_64 = cookie }, &to,
+				     kdt_dapl_cookie(cookie), &to,
 				     DAT_COMPLETION_DEFAULT_FLAG);
 	return kdt_dapl_posted(link, "dat_ep_post_rdma_write", ret);
 }
@@ -469,7 +476,7 @@ static int kdt_dapl_read(struct kdt_link *link, const struct kdt_seg *segs, u32 
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_rdma_read(dl->ep, num, (DAT_LMR_TRIPLET *)segs,
-				    (DAT_DTO_COOKIE){ .as_64 = cookie }, &from,
+				    kdt_dapl_cookie(cookie), &from,
 				    DAT_COMPLETION_DEFAULT_FLAG);
 	return kdt_dapl_posted(link, "dat_ep_post_rdma_read", ret);
 }
