@@ -158,13 +158,6 @@ bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net, const struct soc
 	return kal_rnic_has(rnic, net, addr) || (rnic->netdev && listen_rnic_owns(rnic, addr));
 }
 
-static bool listen_is_wildcard(const struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
 static bool listen_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
@@ -192,7 +185,7 @@ int kal_rnic_vrf(const struct ri_rnic *rnic, const struct sockaddr_storage *loca
 	const struct net_device *owner = NULL;
 
 	guard(rcu)();
-	if (local->ss_family && !listen_is_wildcard(local) && !listen_rnic_has(rnic, local))
+	if (local->ss_family && !kal_addr_any(local) && !listen_rnic_has(rnic, local))
 		owner = listen_vlan_owner(rnic->netdev, local, ANY_VRF);
 	return kal_netdev_vrf(owner ?: rnic->netdev);
 }
@@ -205,7 +198,7 @@ static int listen_vrf(const struct ri_rnic *rnic, const struct net *net,
 		      const struct sockaddr_storage *local)
 {
 #if IS_ENABLED(CONFIG_NET_L3_MASTER_DEV)
-	if (listen_is_wildcard(local) && READ_ONCE(net->ipv4.sysctl_tcp_l3mdev_accept))
+	if (kal_addr_any(local) && READ_ONCE(net->ipv4.sysctl_tcp_l3mdev_accept))
 		return 0;
 #endif
 	return kal_rnic_vrf(rnic, local);
@@ -526,7 +519,7 @@ int kal_listen_start(struct kal_ep *ep)
 	net = kal_rnic_net_get(ep->rnic);
 	if (!net)
 		return -ENODEV;
-	if (!listen_is_wildcard(arg->local))
+	if (!kal_addr_any(arg->local))
 		err = listen_rnic_owns(ep->rnic, arg->local) ? 0 : -EADDRNOTAVAIL;
 	else
 		err = net_eq(net, arg->param->net ?: current->nsproxy->net_ns) ? 0 : KAL_EP_STAY;

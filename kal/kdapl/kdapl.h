@@ -65,6 +65,7 @@
  * @provider_ib: table of the IA name NAME-ib (InfiniBand extension: immediate data, atomics)
  * @info: key of @provider in the registry
  * @info_ib: key of @provider_ib
+ * @node: in the list of provider.c
  * @ias: open IAs; @sem and @ias_lock
  * @ias_lock: protects @ias
  */
@@ -77,6 +78,7 @@ struct kdat_rnic {
 	DAT_PROVIDER provider_ib;
 	DAT_PROVIDER_INFO info;
 	DAT_PROVIDER_INFO info_ib;
+	struct list_head node;
 	struct list_head ias;
 	struct mutex ias_lock;	/* protects ias */
 };
@@ -212,6 +214,20 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address);
 /* Report an asynchronous event to the IA's EVD. Any context but hard interrupt. */
 void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
+
+/* provider.c */
+void kdat_provider_put(struct kdat_rnic *kr);
+
+/* Limits that kDAPL sets */
+#define KDAT_MAX_IOV		16	/* segments of a request; they are on the stack */
+#define KDAT_MAX_MESSAGE	0x7fffffffu
+#define KDAT_EP_OWN_REQUESTS	4	/* of an endpoint's send queue, for kDAPL itself */
+
+/* ia.c */
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
+			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
+void kdat_ia_drop(struct kdat_ia *ia);
+u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 
 /** struct kdat_pz - protection zone; @pd is NULL when the RNIC is gone */
 struct kdat_pz {
@@ -512,6 +528,8 @@ int kdat_lmr_translate(struct kdat_ia *ia, struct kdat_pz *pz, DAT_COUNT num,
 		       const DAT_LMR_TRIPLET *iov, bool write, struct ib_sge *sge, u32 max,
 		       u64 *total, DAT_RETURN *error);
 
+/* the largest LMR with remote rights, in bytes */
+u64 kdat_lmr_max_size(const struct ri_rnic *rnic);
 int kdat_lmr_open_ia(struct kdat_ia *ia);	/* reserved LMR */
 void kdat_lmr_close_ia(struct kdat_ia *ia);
 void kdat_lmr_destroy(struct kdat_lmr *lmr);

@@ -1,0 +1,686 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Interface adapters, protection zones, and what all handles have: type and context.
+ */
+#include <linux/inetdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/net_namespace.h>
+
+#include <krdma/netstack.h>
+
+#include "kdapl.h"
+
+/* Objects ******************************************************************* */
+
+void kdat_obj_init(struct kdat_obj *obj, struct kdat_ia *ia, u32 type)
+{
+	obj->provider = ia->obj.provider;
+	obj->ia = ia;
+	atomic_set(&obj->uses, 0);
+	scoped_guard(mutex, &ia->mutex)
+		list_add_tail(&obj->node, &ia->objects[type]);
+	/* from now on the handle is good */
+	smp_store_release(&obj->type, KDAT_OBJ_MAGIC | type);
+}
+
+void kdat_obj_free(struct kdat_obj *obj)
+{
+	struct kdat_ia *ia = obj->ia;
+
+	WRITE_ONCE(obj->type, 0);
+	scoped_guard(mutex, &ia->mutex)
+		list_del(&obj->node);
+	kfree_rcu(obj, rcu);
+}
+
+static struct kdat_obj *kdat_ia_any_object(DAT_HANDLE handle)
+{
+	struct kdat_obj *obj = handle;
+
+	return obj && (READ_ONCE(obj->type) & ~0xffu) == KDAT_OBJ_MAGIC ? obj : NULL;
+}
+
+static DAT_RETURN kdat_ia_set_context(DAT_HANDLE handle, DAT_CONTEXT context)
+{
+	struct kdat_obj *obj = kdat_ia_any_object(handle);
+
+	if (!obj)
+		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	obj->context = context;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdat_ia_get_context(DAT_HANDLE handle, DAT_CONTEXT *context)
+{
+	const struct kdat_obj *obj = kdat_ia_any_object(handle);
+
+	if (!obj)
+		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!context)
+		return KDAT_BAD_ARG(2);
+	*context = obj->context;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdat_ia_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
+{
+	const struct kdat_obj *obj = kdat_ia_any_object(handle);
+
+	if (!obj)
+		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!type)
+		return KDAT_BAD_ARG(2);
+	*type = READ_ONCE(obj->type) & 0xff;
+	return DAT_SUCCESS;
+}
+
+/* Events and address ******************************************************** */
+
+void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
+{
+	const DAT_EVENT event = {
+		.event_number = number,
+		.event_data.asynch_error_event_data = {
+			.dat_handle = handle,
+			.reason = reason,
+		},
+	};
+
+	kdat_evd_put(ia->async_evd, &event);
+}
+
+static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+	const struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	const struct inet6_ifaddr *ifa6;
+	const struct in_ifaddr *ifa;
+	struct inet6_dev *in6_dev;
+	bool found = false;
+
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			in->sin_family = AF_INET;
+			in->sin_addr.s_addr = ifa->ifa_local;
+			return true;
+		}
+	}
+	in6_dev = IS_ENABLED(CONFIG_IPV6) ? __in6_dev_get(ndev) : NULL;
+	if (!in6_dev)
+		return false;
+	read_lock_bh(&in6_dev->lock);
+	list_for_each_entry(ifa6, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
+			continue;
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr = ifa6->addr;
+		found = true;
+		break;
+	}
+	read_unlock_bh(&in6_dev->lock);
+	return found;
+}
+
+void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address)
+{
+	struct ri_rnic *rnic = ia->kr->rnic;
+	struct ri_port_attr port;
+	struct net_device *ndev;
+	u32 i;
+
+	memset(address, 0, sizeof(*address));
+	if (rnic->netdev) {
+		scoped_guard(rcu)
+			kdat_ia_address_of(rnic->netdev, address);
+		return;
+	}
+	for (i = 1; i <= max(rnic->attr.num_ports, 1u); i++) {
+		memset(&port, 0, sizeof(port));
+		if (kal_port_query(rnic, i, ia->net, &port) || !port.ifindex)
+			continue;
+		scoped_guard(rcu) {
+			ndev = dev_get_by_index_rcu(ia->net, port.ifindex);
+			if (ndev && kdat_ia_address_of(ndev, address))
+				return;
+		}
+	}
+}
+
+/* Protection zones ********************************************************** */
+
+static DAT_RETURN kdat_ia_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	struct kdat_ia *ia = kdat_ia_of(ia_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdat_pz *pz;
+
+	might_sleep();
+	if (!ia)
+		return KDAT_BAD_HANDLE(IA);
+	if (!pz_handle)
+		return KDAT_BAD_ARG(2);
+	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
+	if (!pz)
+		return KDAT_NO_MEMORY;
+	if (!kdat_enter(ia)) {
+		kfree(pz);
+		return KDAT_GONE;
+	}
+	pz->pd = kal_pd_alloc(ia->kr->rnic, NULL, NULL);
+	if (IS_ERR(pz->pd)) {
+		ret = PTR_ERR(pz->pd) == -ENOMEM ? KDAT_NO_MEMORY :
+			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_PROTECTION_DOMAIN);
+		kfree(pz);
+	} else {
+		kdat_obj_init(&pz->obj, ia, DAT_HANDLE_TYPE_PZ);
+		*pz_handle = pz;
+	}
+	kdat_leave(ia);
+	return ret;
+}
+
+static DAT_RETURN kdat_ia_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask,
+				   DAT_PZ_PARAM *param)
+{
+	const struct kdat_pz *pz = kdat_pz_of(pz_handle);
+
+	if (!pz)
+		return KDAT_BAD_HANDLE(PZ);
+	if (mask & ~DAT_PZ_FIELD_ALL)
+		return KDAT_BAD_ARG(2);
+	if (!param)
+		return KDAT_BAD_ARG(3);
+	param->ia_handle = pz->obj.ia;
+	return DAT_SUCCESS;
+}
+
+static void kdat_ia_pz_drop(struct kdat_pz *pz)
+{
+	if (pz->pd)
+		WARN_ON(kal_pd_dealloc(pz->pd));
+	pz->pd = NULL;
+}
+
+static void kdat_ia_pz_destroy(struct kdat_pz *pz)
+{
+	struct kdat_ia *ia = pz->obj.ia;
+
+	kdat_hold(ia);
+	kdat_ia_pz_drop(pz);
+	kdat_obj_free(&pz->obj);
+	kdat_leave(ia);
+}
+
+static DAT_RETURN kdat_ia_pz_free(DAT_PZ_HANDLE pz_handle)
+{
+	struct kdat_pz *pz = kdat_pz_of(pz_handle);
+
+	might_sleep();
+	if (!pz)
+		return KDAT_BAD_HANDLE(PZ);
+	if (atomic_read(&pz->obj.uses))
+		return KDAT_BAD_STATE(PZ_IN_USE);
+	kdat_ia_pz_destroy(pz);
+	return DAT_SUCCESS;
+}
+
+/* Interface adapters ******************************************************** */
+
+/* an asynchronous EVD of an IA's own has room for so many events at least */
+#define KDAT_IA_ASYNC_QLEN	16
+
+static void kdat_ia_release(struct kdat_ia *ia)
+{
+	struct kdat_rnic *kr = ia->kr;
+
+	WRITE_ONCE(ia->obj.type, 0);
+	put_net(ia->net);
+	mutex_destroy(&ia->mutex);
+	kfree_rcu(ia, obj.rcu);
+	kdat_provider_put(kr);
+}
+
+/* The IA's asynchronous EVD: the consumer's, or a new one. The RNIC is held. */
+static DAT_RETURN kdat_ia_set_async(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *handle)
+{
+	DAT_RETURN ret;
+
+	if (*handle == DAT_HANDLE_NULL) {
+		ret = kdat_evd_make(ia, max(qlen, KDAT_IA_ASYNC_QLEN), DAT_UPCALL_DISABLE, NULL,
+				    DAT_EVD_ASYNC_FLAG, &ia->async_evd);
+		if (ret != DAT_SUCCESS)
+			return ret;
+		ia->own_async_evd = true;
+		*handle = ia->async_evd;
+	} else {
+		ia->async_evd = kdat_evd_of(*handle);
+	}
+	atomic_inc(&ia->async_evd->obj.uses);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async)
+{
+	struct kdat_rnic *kr = ia->kr;
+	DAT_RETURN ret;
+
+	if (!kdat_enter(ia))
+		return KDAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	if (!kal_rnic_in_net(kr->rnic, ia->net)) {
+		kdat_leave(ia);
+		return KDAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	}
+	ret = kdat_ia_set_async(ia, qlen, async);
+	if (ret == DAT_SUCCESS && kdat_lmr_open_ia(ia)) {
+		atomic_dec(&ia->async_evd->obj.uses);
+		ret = KDAT_NO_MEMORY;
+	}
+	if (ret == DAT_SUCCESS) {
+		kdat_ia_address(ia, &ia->address);
+		guard(mutex)(&kr->ias_lock);
+		list_add_tail(&ia->node, &kr->ias);
+	}
+	kdat_leave(ia);
+	if (ret != DAT_SUCCESS && ia->own_async_evd) {
+		kdat_evd_destroy(ia->async_evd);
+		*async = DAT_HANDLE_NULL;
+	}
+	return ret;
+}
+
+/* The caller holds a reference of @kr. */
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
+			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle)
+{
+	struct kdat_ia *ia;
+	DAT_RETURN ret;
+	unsigned int i;
+
+	might_sleep();
+	if (qlen < 0)
+		return KDAT_BAD_ARG(2);
+	if (!async)
+		return KDAT_BAD_ARG(3);
+	if (*async != DAT_HANDLE_NULL) {
+		const struct kdat_evd *evd = kdat_evd_of(*async);
+
+		if (!evd || !(evd->flags & DAT_EVD_ASYNC_FLAG))
+			return KDAT_BAD_HANDLE(EVD_ASYNC);
+	}
+	if (!handle)
+		return KDAT_BAD_ARG(4);
+	ia = kzalloc(sizeof(*ia), GFP_KERNEL);
+	if (!ia)
+		return KDAT_NO_MEMORY;
+	ia->obj.provider = provider;
+	ia->obj.ia = ia;
+	ia->kr = kr;
+	refcount_inc(&kr->refs);
+	mutex_init(&ia->mutex);
+	for (i = 0; i < ARRAY_SIZE(ia->objects); i++)
+		INIT_LIST_HEAD(&ia->objects[i]);
+	ia->net = get_net(current->nsproxy->net_ns);
+	ret = kdat_ia_begin(ia, qlen, async);
+	if (ret != DAT_SUCCESS) {
+		kdat_ia_release(ia);
+		return ret;
+	}
+	smp_store_release(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA);
+	*handle = ia;
+	return DAT_SUCCESS;
+}
+
+static bool kdat_ia_in_use(struct kdat_ia *ia)
+{
+	const struct kdat_obj *obj;
+	unsigned int i;
+
+	guard(mutex)(&ia->mutex);
+	for (i = 0; i < ARRAY_SIZE(ia->objects); i++) {
+		list_for_each_entry(obj, &ia->objects[i], node) {
+			if (ia->own_async_evd && obj == &ia->async_evd->obj &&
+			    atomic_read(&obj->uses) == 1)
+				continue;
+			if (ia->reserved_lmr && obj == (const void *)ia->reserved_lmr)
+				continue;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
+{
+	struct kdat_obj *obj;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(obj, &ia->objects[type], node)
+		if (obj != but)
+			return obj;
+	return NULL;
+}
+
+/* in the order in which they need each other */
+static const u32 kdat_ia_order[] = {
+	DAT_IW_HANDLE_TYPE_SSP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_LMR,
+	DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_PZ,
+};
+
+static void kdat_ia_destroy_object(struct kdat_obj *obj)
+{
+	switch (obj->type & 0xff) {
+	case DAT_IW_HANDLE_TYPE_SSP:
+	case DAT_HANDLE_TYPE_PSP:
+	case DAT_HANDLE_TYPE_RSP:
+	case DAT_HANDLE_TYPE_CSP:
+		kdat_sp_destroy(container_of(obj, struct kdat_sp, obj));
+		break;
+	case DAT_HANDLE_TYPE_CR:
+		kdat_cr_destroy(container_of(obj, struct kdat_cr, obj));
+		break;
+	case DAT_HANDLE_TYPE_EP:
+		kdat_ep_destroy(container_of(obj, struct kdat_ep, obj));
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		kdat_rmr_destroy(container_of(obj, struct kdat_rmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		kdat_lmr_destroy(container_of(obj, struct kdat_lmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		kdat_srq_destroy(container_of(obj, struct kdat_srq, obj));
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		kdat_evd_destroy(container_of(obj, struct kdat_evd, obj));
+		break;
+	case DAT_HANDLE_TYPE_PZ:
+		kdat_ia_pz_destroy(container_of(obj, struct kdat_pz, obj));
+		break;
+	}
+}
+
+static void kdat_ia_drop_object(struct kdat_obj *obj)
+{
+	switch (obj->type & 0xff) {
+	case DAT_IW_HANDLE_TYPE_SSP:
+	case DAT_HANDLE_TYPE_PSP:
+	case DAT_HANDLE_TYPE_RSP:
+	case DAT_HANDLE_TYPE_CSP:
+		kdat_sp_drop(container_of(obj, struct kdat_sp, obj));
+		break;
+	case DAT_HANDLE_TYPE_CR:
+		kdat_cr_drop(container_of(obj, struct kdat_cr, obj));
+		break;
+	case DAT_HANDLE_TYPE_EP:
+		kdat_ep_drop_qp(container_of(obj, struct kdat_ep, obj));
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		kdat_rmr_drop(container_of(obj, struct kdat_rmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		kdat_lmr_drop(container_of(obj, struct kdat_lmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		kdat_srq_drop(container_of(obj, struct kdat_srq, obj));
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		kdat_evd_drop_cq(container_of(obj, struct kdat_evd, obj));
+		break;
+	case DAT_HANDLE_TYPE_PZ:
+		kdat_ia_pz_drop(container_of(obj, struct kdat_pz, obj));
+		break;
+	}
+}
+
+/**
+ * kdat_ia_drop() - take the RNIC from all objects of the IA, which stay until they are freed
+ * @ia: IA of an RNIC that is being removed; kdat_rnic.sem held for writing
+ */
+void kdat_ia_drop(struct kdat_ia *ia)
+{
+	struct kdat_obj *obj;
+	unsigned int i;
+
+	kdat_ia_async(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
+	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
+		list_for_each_entry(obj, &ia->objects[kdat_ia_order[i]], node)
+			kdat_ia_drop_object(obj);
+}
+
+static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
+{
+	struct kdat_ia *ia = kdat_ia_of(ia_handle);
+	struct kdat_obj *obj;
+	unsigned int i;
+
+	might_sleep();
+	if (!ia)
+		return KDAT_BAD_HANDLE(IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return KDAT_BAD_ARG(2);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
+		return KDAT_BAD_STATE(IA_IN_USE);
+	/* of two closes one does the work */
+	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
+		return KDAT_BAD_HANDLE(IA);
+	kdat_lmr_close_ia(ia);
+	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
+		while ((obj = kdat_ia_first(ia, kdat_ia_order[i], ia->async_evd)))
+			kdat_ia_destroy_object(obj);
+	kdat_hold(ia);
+	scoped_guard(mutex, &ia->kr->ias_lock)
+		list_del(&ia->node);
+	kdat_leave(ia);
+	atomic_dec(&ia->async_evd->obj.uses);
+	if (ia->own_async_evd)
+		kdat_evd_destroy(ia->async_evd);
+	kdat_ia_release(ia);
+	return DAT_SUCCESS;
+}
+
+/* Attributes **************************************************************** */
+
+static DAT_NAMED_ATTR kdat_ia_iw_attrs[] = {
+	{ DAT_EXTENSION_ATTR, "TRUE" },
+	{ DAT_EXTENSION_ATTR_VERSION, DAT_EXTENSION_ATTR_VERSION_VALUE },
+	{ DAT_IW_ATTR_SSP, "TRUE" },
+};
+
+static DAT_NAMED_ATTR kdat_ia_ib_attrs[] = {
+	{ DAT_EXTENSION_ATTR, "TRUE" },
+	{ DAT_EXTENSION_ATTR_VERSION, DAT_EXTENSION_ATTR_VERSION_VALUE },
+	{ DAT_IB_ATTR_IMMED_DATA, "TRUE" },
+	/* the last two: only with atomic operations */
+	{ DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
+	{ DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" },
+};
+
+static bool kdat_ia_is_ib(const struct kdat_ia *ia)
+{
+	return ia->obj.provider == &ia->kr->provider_ib;
+}
+
+/* Limits of 32 bits and more in the types of DAT. */
+static DAT_COUNT kdat_ia_count(u64 value)
+{
+	return min_t(u64, value, S32_MAX);
+}
+
+static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
+{
+	const struct ri_rnic *rnic = ia->kr->rnic;
+	const struct ib_device_attr *limits = &rnic->attr.limits;
+
+	memset(attr, 0, sizeof(*attr));
+	strscpy(attr->adapter_name, rnic->name);
+	strscpy(attr->vendor_name, module_name(rnic->ops->owner));
+	attr->hardware_version_major = rnic->attr.hw_version;
+	attr->firmware_version_major = upper_32_bits(rnic->attr.fw_version);
+	attr->firmware_version_minor = rnic->attr.fw_version >> 16 & 0xffff;
+	kdat_ia_address(ia, &ia->address);
+	attr->ia_address_ptr = (struct sockaddr *)&ia->address;
+	attr->max_eps = limits->max_qp;
+	/* some places of the send queue are kDAPL's own */
+	attr->max_dto_per_ep = limits->max_qp_wr - KDAT_EP_OWN_REQUESTS;
+	attr->max_rdma_read_per_ep_in = min(limits->max_qp_rd_atom, (int)U8_MAX);
+	attr->max_rdma_read_per_ep_out = min(limits->max_qp_init_rd_atom, (int)U8_MAX);
+	attr->max_evds = limits->max_cq;
+	attr->max_evd_qlen = limits->max_cqe;
+	attr->max_iov_segments_per_dto =
+		min3(limits->max_send_sge, limits->max_recv_sge, KDAT_MAX_IOV);
+	attr->max_lmrs = limits->max_mr;
+	attr->max_lmr_block_size = min_t(u64, kdat_lmr_max_size(rnic), U32_MAX);
+	attr->max_lmr_virtual_address = U64_MAX;
+	attr->max_pzs = limits->max_pd;
+	attr->max_message_size = KDAT_MAX_MESSAGE;
+	attr->max_rdma_size = KDAT_MAX_MESSAGE;
+	attr->max_rmrs = limits->max_mw;
+	attr->max_rmr_target_address = U64_MAX;
+	if (rnic->attr.caps & RI_CAP_SRQ) {
+		attr->max_srqs = limits->max_srq;
+		attr->max_ep_per_srq = limits->max_qp;
+		attr->max_recv_per_srq = limits->max_srq_wr;
+	}
+	/* RFC 5040: an RDMA Read has one sink */
+	attr->max_iov_segments_per_rdma_read = rnic->attr.transport == RI_TRANSPORT_IWARP ? 1 :
+		min(max(limits->max_sge_rd, 1), KDAT_MAX_IOV);
+	attr->max_iov_segments_per_rdma_write = min(limits->max_send_sge, KDAT_MAX_IOV);
+	attr->max_rdma_read_in = kdat_ia_count((u64)limits->max_qp * limits->max_qp_rd_atom);
+	attr->max_rdma_read_out = kdat_ia_count((u64)limits->max_qp * limits->max_qp_init_rd_atom);
+	attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
+	attr->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
+	attr->zb_supported = DAT_TRUE;
+	attr->reserved_lmr_supported = ia->reserved_lmr ? DAT_TRUE : DAT_FALSE;
+	attr->extension_supported = kdat_ia_is_ib(ia) ? DAT_EXTENSION_IB : DAT_EXTENSION_IW;
+	attr->extension_version = kdat_ia_is_ib(ia) ? DAT_IB_EXTENSION : DAT_IW_EXTENSION;
+}
+
+/* most private data of either side of a connection, in bytes */
+u16 kdat_ia_max_private_data(const struct ri_rnic *rnic)
+{
+	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
+		return min3(rnic->attr.max_connect_data, rnic->attr.max_accept_data,
+			    rnic->attr.max_reject_data);
+	/* RFC 6581: four bytes of the 512 are the read depths */
+	return RI_PRIVATE_DATA_MAX - 4;
+}
+
+static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
+{
+	const struct ri_rnic *rnic = ia->kr->rnic;
+	const bool ib = kdat_ia_is_ib(ia);
+	const DAT_PROVIDER_ATTR attr = {
+		.provider_name = "krdma",
+		.provider_version_major = DAT_VERSION_MAJOR,
+		.provider_version_minor = DAT_VERSION_MINOR,
+		.dapl_version_major = DAT_VERSION_MAJOR,
+		.dapl_version_minor = DAT_VERSION_MINOR,
+		.lmr_mem_types_supported = DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR |
+			DAT_MEM_TYPE_PHYSICAL | DAT_MEM_TYPE_PLATFORM | DAT_MEM_TYPE_IA |
+			DAT_MEM_TYPE_PHYSICAL_VAR_PAGES,
+		.iov_ownership_on_return = DAT_IOV_CONSUMER,
+		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
+		.completion_flags_supported = DAT_COMPLETION_SUPPRESS_FLAG |
+			DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+			DAT_COMPLETION_BARRIER_FENCE_FLAG |
+			DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG,
+		.is_thread_safe = DAT_TRUE,
+		.max_private_data_size = kdat_ia_max_private_data(rnic),
+		.supports_multipath = DAT_FALSE,
+		.ep_creator = DAT_PSP_CREATES_EP_IFASKED,
+		.upcall_policy = DAT_UPCALL_MANY,
+		.optimal_buffer_alignment = L1_CACHE_BYTES,
+		.evd_stream_merging_supported = {
+			[0 ... 5] = { [0 ... 5] = DAT_TRUE },
+		},
+		.srq_supported = rnic->attr.caps & RI_CAP_SRQ ? DAT_TRUE : DAT_FALSE,
+		.srq_watermarks_supported = rnic->attr.caps & RI_CAP_SRQ ? 1 : 0,
+		.srq_ep_pz_difference_supported = DAT_FALSE,
+		.srq_info_supported = 1,
+		.ep_recv_info_supported = 0,
+		.lmr_sync_req = kal_dma_is_virtual(rnic) ? DAT_FALSE : DAT_TRUE,
+		.dto_async_return_guaranteed = DAT_TRUE,
+		.rdma_write_for_rdma_read_req = rnic->attr.transport == RI_TRANSPORT_IWARP ?
+			DAT_TRUE : DAT_FALSE,
+		.rdma_read_lmr_rmr_context_exposure = rnic->attr.transport == RI_TRANSPORT_IWARP ?
+			DAT_TRUE : DAT_FALSE,
+		.rmr_scope_supported = DAT_RMR_SCOPE_ANY,
+		/* "interrupt": any context but hard interrupt, see kdat.h */
+		.is_interrupt_safe = DAT_FALSE,
+		.fmr_supported = DAT_TRUE,
+		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY,
+		.ha_supported = DAT_FALSE,
+		.ha_loadbalancing = DAT_HA_LB_NONE,
+		.num_provider_specific_attr = !ib ? ARRAY_SIZE(kdat_ia_iw_attrs) :
+			ARRAY_SIZE(kdat_ia_ib_attrs) -
+			(rnic->attr.limits.atomic_cap == IB_ATOMIC_NONE ? 2 : 0),
+		.provider_specific_attr = ib ? kdat_ia_ib_attrs : kdat_ia_iw_attrs,
+	};
+
+	/* it has a constant member */
+	memcpy((void *)to, &attr, sizeof(attr));
+}
+
+static DAT_RETURN kdat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async,
+				DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+				DAT_PROVIDER_ATTR_MASK provider_mask,
+				DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct kdat_ia *ia = kdat_ia_of(ia_handle);
+
+	if (!ia)
+		return KDAT_BAD_HANDLE(IA);
+	if (ia_mask & ~DAT_IA_FIELD_ALL)
+		return KDAT_BAD_ARG(3);
+	if (ia_mask && !ia_attr)
+		return KDAT_BAD_ARG(4);
+	if (provider_mask & ~DAT_PROVIDER_FIELD_ALL)
+		return KDAT_BAD_ARG(5);
+	if (provider_mask && !provider_attr)
+		return KDAT_BAD_ARG(6);
+	if (async)
+		*async = ia->async_evd;
+	if (!ia_mask && !provider_mask)
+		return DAT_SUCCESS;
+	if (!kdat_enter(ia))
+		return KDAT_GONE;
+	if (ia_mask)
+		kdat_ia_attr(ia, ia_attr);
+	if (provider_mask)
+		kdat_ia_provider_attr(ia, provider_attr);
+	kdat_leave(ia);
+	return DAT_SUCCESS;
+}
+
+/* No RNIC has high availability: two names are related when they are of the same RNIC. */
+static DAT_RETURN kdat_ia_related(DAT_IA_HANDLE ia_handle, const char *name,
+				  DAT_HA_RELATIONSHIP *related)
+{
+	const struct kdat_ia *ia = kdat_ia_of(ia_handle);
+
+	if (!ia)
+		return KDAT_BAD_HANDLE(IA);
+	if (!name)
+		return KDAT_BAD_ARG(2);
+	if (!related)
+		return KDAT_BAD_ARG(3);
+	*related = !strcmp(name, ia->kr->info.ia_name) || !strcmp(name, ia->kr->info_ib.ia_name) ?
+		DAT_HA_TRUE : DAT_HA_FALSE;
+	return DAT_SUCCESS;
+}
+
+void kdat_ia_table(DAT_PROVIDER *provider)
+{
+	provider->ia_query_func = kdat_ia_query;
+	provider->ia_close_func = kdat_ia_close;
+	provider->ia_ha_related_func = kdat_ia_related;
+	provider->set_consumer_context_func = kdat_ia_set_context;
+	provider->get_consumer_context_func = kdat_ia_get_context;
+	provider->get_handle_type_func = kdat_ia_handle_type;
+	provider->pz_create_func = kdat_ia_pz_create;
+	provider->pz_query_func = kdat_ia_pz_query;
+	provider->pz_free_func = kdat_ia_pz_free;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Each RNIC is a provider of the DAT registry, by two names: NAME with the iWARP extension, and
+ * NAME-ib with the InfiniBand extension, because an IA states one extension only. Both names give
+ * the same functions.
+ */
+#include <linux/cleanup.h>
+#include <linux/slab.h>
+
+#include "kdapl.h"
+#include "kdapl_main.h"
+
+static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics and their names */
+static LIST_HEAD(kdat_provider_rnics);
+
+/* What the registry calls for an IA name; it is one of ours, but the RNIC may be gone by now. */
+static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
+				     DAT_IA_HANDLE *ia)
+{
+	const DAT_PROVIDER *provider = NULL;
+	struct kdat_rnic *kr;
+	DAT_RETURN ret;
+
+	scoped_guard(mutex, &kdat_provider_lock) {
+		list_for_each_entry(kr, &kdat_provider_rnics, node) {
+			if (!strcmp(name, kr->info.ia_name))
+				provider = &kr->provider;
+			else if (!strcmp(name, kr->info_ib.ia_name))
+				provider = &kr->provider_ib;
+			else
+				continue;
+			refcount_inc(&kr->refs);
+			break;
+		}
+	}
+	if (!provider)
+		return KDAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	ret = kdat_ia_open(kr, provider, qlen, async, ia);
+	kdat_provider_put(kr);
+	return ret;
+}
+
+static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
+			       DAT_PROVIDER_INFO *info, const char *suffix)
+{
+	memset(provider, 0, sizeof(*provider));
+	memset(info, 0, sizeof(*info));
+	snprintf(info->ia_name, sizeof(info->ia_name), "%s%s", kr->rnic->name, suffix);
+	info->dapl_version_major = DAT_VERSION_MAJOR;
+	info->dapl_version_minor = DAT_VERSION_MINOR;
+	info->is_thread_safe = DAT_TRUE;
+	provider->device_name = info->ia_name;
+	provider->ia_open_func = kdat_provider_open;
+	kdat_ia_table(provider);
+	kdat_evd_table(provider);
+	kdat_ep_table(provider);
+	kdat_dto_table(provider);
+	kdat_srq_table(provider);
+	kdat_lmr_table(provider);
+	kdat_rmr_table(provider);
+	kdat_cm_table(provider);
+	kdat_sp_table(provider);
+	kdat_ext_table(provider);
+}
+
+static void kdat_provider_publish(struct kdat_rnic *kr)
+{
+	/* a name that another provider has stays with that one */
+	if (dat_registry_add_provider(&kr->provider, &kr->info) != DAT_SUCCESS)
+		pr_warn("krdma: kDAPL: the name %s is taken\n", kr->info.ia_name);
+	if (dat_registry_add_provider(&kr->provider_ib, &kr->info_ib) != DAT_SUCCESS)
+		pr_warn("krdma: kDAPL: the name %s is taken\n", kr->info_ib.ia_name);
+}
+
+static void kdat_provider_withdraw(struct kdat_rnic *kr)
+{
+	kdat_registry_withdraw(&kr->provider);
+	kdat_registry_withdraw(&kr->provider_ib);
+}
+
+static int kdat_provider_add(struct ri_rnic *rnic);
+static void kdat_provider_remove(struct ri_rnic *rnic);
+static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event);
+
+static struct kal_client kdat_client = {
+	.name = "kdapl",
+	.add = kdat_provider_add,
+	.remove = kdat_provider_remove,
+	.event = kdat_provider_event,
+};
+
+static int kdat_provider_add(struct ri_rnic *rnic)
+{
+	struct kdat_rnic *kr = kzalloc(sizeof(*kr), GFP_KERNEL);
+	int err;
+
+	if (!kr)
+		return -ENOMEM;
+	kr->rnic = rnic;
+	refcount_set(&kr->refs, 1);
+	init_rwsem(&kr->sem);
+	INIT_LIST_HEAD(&kr->ias);
+	mutex_init(&kr->ias_lock);
+	err = kal_set_client_data(rnic, &kdat_client, kr);
+	if (err) {
+		kfree(kr);
+		return err;
+	}
+	kdat_provider_fill(kr, &kr->provider, &kr->info, "");
+	kdat_provider_fill(kr, &kr->provider_ib, &kr->info_ib, "-ib");
+	scoped_guard(mutex, &kdat_provider_lock)
+		list_add_tail(&kr->node, &kdat_provider_rnics);
+	kdat_provider_publish(kr);
+	return 0;
+}
+
+void kdat_provider_put(struct kdat_rnic *kr)
+{
+	if (!refcount_dec_and_test(&kr->refs))
+		return;
+	mutex_destroy(&kr->ias_lock);
+	kfree(kr);
+}
+
+static void kdat_provider_remove(struct ri_rnic *rnic)
+{
+	struct kdat_rnic *kr = kal_client_data(rnic, &kdat_client);
+	struct kdat_ia *ia;
+
+	kdat_provider_withdraw(kr);
+	scoped_guard(mutex, &kdat_provider_lock)
+		list_del(&kr->node);
+	down_write(&kr->sem);
+	WRITE_ONCE(kr->gone, true);
+	/* what runs in a section of RCU has seen the RNIC, and ends before its objects do */
+	synchronize_rcu();
+	list_for_each_entry(ia, &kr->ias, node)
+		kdat_ia_drop(ia);
+	kr->rnic = NULL;
+	up_write(&kr->sem);
+	kal_set_client_data(rnic, &kdat_client, NULL);
+	kdat_provider_put(kr);
+}
+
+/* The RNIC may have got another name. */
+static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
+{
+	struct kdat_rnic *kr = kal_client_data(rnic, &kdat_client);
+
+	if (!kr || !strcmp(kr->info.ia_name, rnic->name))
+		return;
+	kdat_provider_withdraw(kr);
+	scoped_guard(mutex, &kdat_provider_lock) {
+		strscpy(kr->info.ia_name, rnic->name);
+		snprintf(kr->info_ib.ia_name, sizeof(kr->info_ib.ia_name), "%s-ib", rnic->name);
+	}
+	kdat_provider_publish(kr);
+}
+
+int kdat_init(void)
+{
+	int err = kdat_evd_init();
+
+	if (err)
+		return err;
+	err = kal_register_client(&kdat_client);
+	if (err)
+		kdat_evd_exit();
+	return err;
+}
+
+void kdat_exit(void)
+{
+	kal_unregister_client(&kdat_client);
+	kdat_evd_exit();
+}
