@@ -194,7 +194,16 @@ static void kiser_conn_stop_upcalls(DAT_EVD_HANDLE evd)
 				      DAT_UPCALL_INVOC_NEW);
 }
 
-/* libiscsi does not know the connection any more after the return. */
+static void kiser_conn_set_iscsi(struct iscsi_conn *conn, struct kiser_conn *kc)
+{
+	spin_lock_bh(&conn->session->frwd_lock);
+	spin_lock(&conn->session->back_lock);
+	conn->dd_data = kc;
+	spin_unlock(&conn->session->back_lock);
+	spin_unlock_bh(&conn->session->frwd_lock);
+}
+
+/* No upcall runs. libiscsi does not know the connection any more after the return. */
 static void kiser_conn_unbind(struct kiser_conn *kc)
 {
 	struct iscsi_conn *conn;
@@ -203,14 +212,9 @@ static void kiser_conn_unbind(struct kiser_conn *kc)
 	conn = kc->iscsi;
 	kc->iscsi = NULL;
 	mutex_unlock(&kc->mutex);
+	if (conn)
+		kiser_conn_set_iscsi(conn, NULL);
 	cancel_work_sync(&kc->failure);
-	if (!conn)
-		return;
-	spin_lock_bh(&conn->session->frwd_lock);
-	spin_lock(&conn->session->back_lock);
-	conn->dd_data = NULL;
-	spin_unlock(&conn->session->back_lock);
-	spin_unlock_bh(&conn->session->frwd_lock);
 }
 
 /*
@@ -349,39 +353,60 @@ static int kiser_conn_prepare(struct kiser_conn *kc, u32 num_tasks)
 	return ret;
 }
 
-int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
-		    uint64_t handle, int leading)
+/* Return: the connection of the endpoint @handle, with a reference to that; NULL: none of ours */
+static struct kiser_conn *kiser_conn_get(uint64_t handle)
+{
+	struct iscsi_endpoint *ep = iscsi_lookup_endpoint(handle);
+	struct kiser_conn *kc, *found = NULL;
+
+	if (!ep)
+		return NULL;
+	mutex_lock(&kiser_conns_lock);
+	list_for_each_entry(kc, &kiser_conns, node)
+		if (kc->ep == ep)
+			found = kc;
+	mutex_unlock(&kiser_conns_lock);
+	if (!found)
+		iscsi_put_endpoint(ep);
+	return found;
+}
+
+static int kiser_conn_bind_locked(struct kiser_conn *kc, struct iscsi_cls_session *session,
+				  struct iscsi_cls_conn *cls_conn, int leading)
 {
 	struct iscsi_conn *conn = cls_conn->dd_data;
-	struct iscsi_endpoint *ep;
-	struct kiser_conn *kc;
-	int ret = -EINVAL;
+	int ret;
 
-	ep = iscsi_lookup_endpoint(handle);
-	if (!ep)
+	if (kc->iscsi || conn->dd_data || READ_ONCE(kc->state) != KISER_UP)
 		return -EINVAL;
-	kc = ep->dd_data;
-	mutex_lock(&kc->mutex);
-	if (kc->iscsi || kc->regions || conn->dd_data || READ_ONCE(kc->state) != KISER_UP)
-		goto unlock;
 	/* the first completion may come before kiser_conn_prepare() returns */
 	kc->iscsi = conn;
 	ret = kiser_conn_prepare(kc, conn->session->cmds_max) ?:
 	      iscsi_conn_bind(session, cls_conn, leading);
 	if (ret) {
+		WRITE_ONCE(kc->state, KISER_DOWN);
+		kiser_conn_stop_upcalls(kc->dto_evd);
 		kc->iscsi = NULL;
-		goto unlock;
+		return ret;
 	}
-	spin_lock_bh(&conn->session->frwd_lock);
-	spin_lock(&conn->session->back_lock);
-	conn->dd_data = kc;
-	spin_unlock(&conn->session->back_lock);
-	spin_unlock_bh(&conn->session->frwd_lock);
+	kiser_conn_set_iscsi(conn, kc);
 	/* an end that was told before somebody was there to hear it */
 	if (READ_ONCE(kc->state) != KISER_UP)
 		kiser_conn_fail(kc);
-unlock:
+	return 0;
+}
+
+int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
+		    uint64_t handle, int leading)
+{
+	struct kiser_conn *kc = kiser_conn_get(handle);
+	int ret;
+
+	if (!kc)
+		return -EINVAL;
+	mutex_lock(&kc->mutex);
+	ret = kiser_conn_bind_locked(kc, session, cls_conn, leading);
 	mutex_unlock(&kc->mutex);
-	iscsi_put_endpoint(ep);
+	iscsi_put_endpoint(kc->ep);
 	return ret;
 }

@@ -22,7 +22,7 @@ static bool kiser_receive_ends_login(const struct kiser_conn *kc, const struct i
 	       (header->opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_LOGIN_RSP &&
 	       !login->status_class && login->flags & ISCSI_FLAG_LOGIN_TRANSIT &&
 	       (login->flags & ISCSI_FLAG_LOGIN_NEXT_STAGE_MASK) ==
-	       ISCSI_FLAG_LOGIN_NEXT_STAGE_3;
+	       ISCSI_FLAG_LOGIN_NEXT_STAGE3;
 }
 
 /* Post all receives, before anybody can send a command. */
