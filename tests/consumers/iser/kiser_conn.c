@@ -19,6 +19,9 @@ int kiser_conn_errno(DAT_RETURN ret)
 {
 	if (!ret)
 		return 0;
+	/* the completion of the last registration was not seen yet */
+	if (ret == DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE))
+		return -EBUSY;
 	switch (DAT_GET_TYPE(ret)) {
 	case DAT_INSUFFICIENT_RESOURCES:
 	case DAT_QUEUE_FULL:
