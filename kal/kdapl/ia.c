@@ -555,7 +555,8 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->zb_supported = DAT_TRUE;
 	attr->reserved_lmr_supported = ia->reserved_lmr ? DAT_TRUE : DAT_FALSE;
 	attr->extension_supported = kdat_ia_is_ib(ia) ? DAT_EXTENSION_IB : DAT_EXTENSION_IW;
-	attr->extension_version = kdat_ia_is_ib(ia) ? DAT_IB_EXTENSION : DAT_IW_EXTENSION;
+	attr->extension_version = kdat_ia_is_ib(ia) ? DAT_IB_EXTENSION_VERSION :
+		DAT_IW_EXTENSION_VERSION;
 }
 
 /* most private data of either side of a connection, in bytes */
@@ -657,7 +658,7 @@ static DAT_RETURN kdat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async,
 
 /* No RNIC has high availability: two names are related when they are of the same RNIC. */
 static DAT_RETURN kdat_ia_related(DAT_IA_HANDLE ia_handle, const char *name,
-				  DAT_HA_RELATIONSHIP *related)
+				  DAT_BOOLEAN *related)
 {
 	const struct kdat_ia *ia = kdat_ia_of(ia_handle);
 
@@ -668,7 +669,7 @@ static DAT_RETURN kdat_ia_related(DAT_IA_HANDLE ia_handle, const char *name,
 	if (!related)
 		return KDAT_BAD_ARG(3);
 	*related = !strcmp(name, ia->kr->info.ia_name) || !strcmp(name, ia->kr->info_ib.ia_name) ?
-		DAT_HA_TRUE : DAT_HA_FALSE;
+		DAT_TRUE : DAT_FALSE;
 	return DAT_SUCCESS;
 }
 

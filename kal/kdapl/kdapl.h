@@ -5,7 +5,8 @@
  * - registry.c, api.c, error.c: the registry, the functions of kdat.h, errors
  * - provider.c: RNICs become providers; the table of functions
  * - ia.c: interface adapters, protection zones, contexts, handles
- * - evd.c: event dispatchers: queue, completions, upcalls
+ * - evd.c: event dispatchers: the objects
+ * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
  * - srq.c, lmr.c, rmr.c: shared receive queues, memory regions, windows
@@ -30,6 +31,7 @@
 #ifndef KDAT_KDAPL_H
 #define KDAT_KDAPL_H
 
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -42,7 +44,9 @@
 #include <krdma/kal.h>
 #include <krdma/kdat.h>
 
+#include "ep_state.h"
 #include "error.h"
+#include "evd_ring.h"
 #include "registry.h"
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
@@ -235,79 +239,97 @@ struct kdat_pz {
 	struct ri_pd *pd;
 };
 
+struct kdat_ep;
+struct kdat_lmr;
+struct kdat_rmr;
+struct kdat_slots;
+
 /* Event dispatchers ********************************************************* */
 
 #define KDAT_EVD_POLL	8	/* completions that are taken from a CQ at once */
 #define KDAT_EVD_MANY	4	/* upcalls at the same time with DAT_UPCALL_MANY */
 
+/**
+ * struct kdat_upcall - work item that calls up; belongs to evd_upcall.c
+ * @work: work
+ * @evd: its EVD
+ * @busy: @work is queued or runs and has not found that there is nothing to do; kdat_evd.lock
+ * @cpu: of an EVD with @bh: where @work runs, -1: nowhere
+ */
 struct kdat_upcall {
 	struct work_struct work;
 	struct kdat_evd *evd;
+	bool busy;
+	int cpu;
 };
 
 /**
  * struct kdat_evd - event dispatcher
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
  * @flags: DAT_EVD_FLAGS, streams that may be fed
- * @cq: completions of DTOs and binds, NULL if @flags has neither
- * @reserved: completions that endpoints may have in @cq at once; under kdat_ia.mutex
- * @sem_upcall: excludes changes of the upcall; held while one waits for running upcalls
+ * @bh: it has a CQ, or had one: it calls up in softirq context
+ * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
+ *	does not hold the RNIC uses it under @lock, in a section of RCU, and looks at
+ *	kdat_rnic.gone.
+ * @mutex: protects @reserved; a resize excludes kdat_evd_purge()
+ * @reserved: completions that endpoints may have in @cq at once
+ * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
+ * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
- * @events: ring of events that do not come from @cq, or were taken from it
- * @size: of @events: the queue length
- * @head: the oldest event
- * @count: events in the ring
- * @notify: of these, those that call up
- * @wc: completions taken from @cq; they are younger than the ring's
- * @wc_next: next one in @wc
- * @wc_num: number of completions in @wc
- * @armed: @cq tells of the next completion
+ * @ring: events that were put, and completions that were polled
+ * @wc: for polling
+ * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
- * @unsignalled: an endpoint posted with DAT_COMPLETION_UNSIGNALLED_FLAG: look before calling up
  * @overflow: an event was lost, and that was reported
+ * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
  * @policy: of upcalls
  * @upcall: the consumer's
- * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
- * @upcalls: SINGLE_INSTANCE and NORIFY use the first only
+ * @stopping: number of those who wait for the end of running upcalls: none starts
+ * @busy: number of @upcalls that are busy
+ * @upcalls: work
  */
 struct kdat_evd {
 	struct kdat_obj obj;
 	DAT_EVD_FLAGS flags;
+	bool bh;
 	struct ri_cq *cq;
+	struct mutex mutex;	/* protects reserved, the memory of ring */
 	u32 reserved;
-	struct mutex sem_upcall;
+	u32 plain_streams;
+	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
-	DAT_EVENT *events;
-	u32 size;
-	u32 head;
-	u32 count;
-	u32 notify;
+	struct kdat_evd_ring ring;
 	struct ib_wc wc[KDAT_EVD_POLL];
-	u8 wc_next;
-	u8 wc_num;
 	bool armed;
 	bool solicited;
-	bool unsignalled;
 	bool overflow;
+	bool told;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
-	bool told;
+	u32 stopping;
+	u32 busy;
 	struct kdat_upcall upcalls[KDAT_EVD_MANY];
 };
 
-/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd.c */
+/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd_upcall.c */
 int kdat_evd_init(void);
 void kdat_evd_exit(void);
 
 /*
- * Make an EVD; @cq_too: for DTO and RMR_BIND streams. Used by dat_evd_kcreate() and for the
- * asynchronous EVD that an IA makes itself. The RNIC is held.
+ * Make an EVD, with a CQ if @flags has DTOs or binds. Used by dat_evd_kcreate() and for the
+ * asynchronous EVD that an IA makes itself. The arguments are valid, but for a @qlen that is too
+ * large. The RNIC is held.
  */
 DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY policy,
 			 const DAT_UPCALL_OBJECT *upcall, DAT_EVD_FLAGS flags,
 			 struct kdat_evd **evd);
-/* Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. */
+/*
+ * Free an EVD that nothing uses: no upcall is running or comes after the return. May sleep. The
+ * RNIC is not held, for an upcall may wait for it; not from an upcall of @evd.
+ */
 void kdat_evd_destroy(struct kdat_evd *evd);
+/* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
+bool kdat_evd_in_upcall(const struct kdat_evd *evd);
 /* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
@@ -320,20 +342,29 @@ void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 /* Make room for the completions of @num more requests in the CQ, or give it back. May sleep. */
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
-/* Forget completions of @ep, whose queue pair is destroyed, and its queued DTO events. */
+/*
+ * Take completions from the CQ into the queue as far as it has room: they stay when their queue pair
+ * is reset or destroyed. The RNIC is held. May sleep.
+ */
+void kdat_evd_collect(struct kdat_evd *evd);
+/* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
-/* The receives of all endpoints on @evd ask for solicited notification, or not. */
+/*
+ * The receives of all endpoints on @evd ask for solicited notification, or not. Such an @evd takes
+ * no completions of requests: they are not solicited, and would not call up.
+ */
 void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
 
 /* Posted requests *********************************************************** */
 
 /* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
 #define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
+#define KDAT_DTO_OWN		BIT(17)	/* of kdat_slot_get_own() */
 
 /**
  * struct kdat_dto - a posted request; its address is the wr_id of the work request
  * @ep: endpoint; NULL for a receive of an SRQ
- * @slots: where it goes back to
+ * @slots: where it goes back to; NULL: it is there
  * @next: free list
  * @cookie: the consumer's
  * @op: operation
@@ -354,35 +385,108 @@ struct kdat_dto {
 	struct kdat_obj *object;
 };
 
+struct kdat_slot_block;
+
 /**
  * struct kdat_slots - the requests that a queue may have
- * @lock: protects @free and @used; any context
+ * @lock: protects all below; any context
  * @free: list
  * @used: requests in use
- * @max: all of them
- * @dtos: the requests
+ * @max: most of them
+ * @own_used: of kdat_slot_get_own() in use
+ * @own: most of them
+ * @total: requests in @blocks, at least @max + @own
+ * @blocks: the requests' memory
  */
 struct kdat_slots {
-	spinlock_t lock;
+	spinlock_t lock;	/* protects all below */
 	struct kdat_dto *free;
 	u32 used;
 	u32 max;
-	struct kdat_dto *dtos;
+	u32 own_used;
+	u32 own;
+	u32 total;
+	struct kdat_slot_block *blocks;
 };
 
-int kdat_slots_init(struct kdat_slots *slots, u32 max);
+int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own);
+/* Make room for @max requests; slots->max stays. May sleep. */
+int kdat_slots_grow(struct kdat_slots *slots, u32 max);
+void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
+/* Exchange the requests of @slots and @other, or return false if some of @slots are in use. */
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other);
+/* Take back what is in use: its completions cannot come any more. */
+void kdat_slots_reset(struct kdat_slots *slots);
 void kdat_slots_free(struct kdat_slots *slots);
 /* Return: a request, zeroed but for @slots, or NULL: the queue is full. Any context. */
 struct kdat_dto *kdat_slot_get(struct kdat_slots *slots);
+/* The same for a request of kDAPL itself, which takes no place from the consumer's. */
+struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots);
 void kdat_slot_put(struct kdat_dto *dto);
+/*
+ * Post @wr for @dto, whose cookie, op and object are set, on the request queue of @ep: sets ep,
+ * flags, wr_id and the send flags (beside those that are set). On failure the slot is given back;
+ * the use of dto->object stays the caller's. The RNIC is held. Any context.
+ */
+DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
+			 DAT_COMPLETION_FLAGS flags);
+
+/**
+ * struct kdat_transfer - a request that moves data
+ * @op: operation
+ * @ext_op: as in struct kdat_dto
+ * @num: local segments
+ * @iov: local segments
+ * @max: most bytes
+ * @cookie: the consumer's
+ * @flags: the consumer's, checked
+ */
+struct kdat_transfer {
+	DAT_DTOS op;
+	int ext_op;
+	DAT_COUNT num;
+	const DAT_LMR_TRIPLET *iov;
+	u64 max;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+};
+
+/* Translate the segments and post @wr, which has all but these and what kdat_dto_post() sets. */
+DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
+			     const struct kdat_transfer *transfer);
 
 /*
  * Turn a completion into an event and give its request back. @notify: the event calls up.
- * Return: false: it has no event (suppressed, internal). Under evd->lock, any context.
+ * Return: false: it has no event (suppressed, internal). Under evd->lock, any context: it puts no
+ * event itself, also not to another EVD.
  */
 bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
 
 /* Endpoints ***************************************************************** */
+
+/**
+ * struct kdat_ep_queues - queue pair of an endpoint and the room in CQs that it has
+ * @qp: queue pair; NULL when the RNIC is gone
+ * @recv_evd: its completions of receives
+ * @request_evd: its completions of requests
+ * @srq: shared receive queue, or NULL
+ * @recv_reserved: completions reserved in the CQ of @recv_evd; with @srq under its mutex
+ * @request_reserved: in the CQ of @request_evd
+ * @node: in kdat_srq.queues
+ * @requests: for kdat_ep.requests
+ * @recvs: for kdat_ep.recvs
+ */
+struct kdat_ep_queues {
+	struct ri_qp *qp;
+	struct kdat_evd *recv_evd;
+	struct kdat_evd *request_evd;
+	struct kdat_srq *srq;
+	u32 recv_reserved;
+	u32 request_reserved;
+	struct list_head node;
+	struct kdat_slots requests;
+	struct kdat_slots recvs;
+};
 
 /**
  * struct kdat_ep - endpoint
@@ -395,7 +499,12 @@ bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *eve
  * @connect_evd: connection events
  * @srq: shared receive queue, NULL: none
  * @attr: attributes as granted
- * @qp: queue pair; NULL while unconfigured and when the RNIC is gone
+ * @qp: queue pair; NULL while unconfigured and when the RNIC is gone. A new one takes its place
+ *	only while the endpoint is not connected and has no posted receive.
+ * @queues: what belongs to @qp, NULL while unconfigured
+ * @changes: of the configuration
+ * @connected: @qp had a connection
+ * @last_wqe: @qp takes nothing more from @srq
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
  * @conn: connection or attempt, NULL: none
@@ -422,6 +531,10 @@ struct kdat_ep {
 	struct kdat_srq *srq;
 	DAT_EP_ATTR attr;
 	struct ri_qp *qp;
+	struct kdat_ep_queues *queues;
+	u32 changes;
+	bool connected;
+	struct completion last_wqe;
 	struct kdat_slots requests;
 	struct kdat_slots recvs;
 	struct kal_ep *conn;
@@ -438,28 +551,8 @@ struct kdat_ep {
 	struct sockaddr_storage param_remote;
 };
 
-/* ep_state.c: pure */
-
-/** enum kdat_ep_call - what a consumer asks of an endpoint; the columns of the state table */
-enum kdat_ep_call {
-	KDAT_EP_CONNECT,
-	KDAT_EP_DISCONNECT,
-	KDAT_EP_POST_REQUEST,
-	KDAT_EP_POST_RECV,
-	KDAT_EP_MODIFY,
-	KDAT_EP_RESET,
-	KDAT_EP_FREE,
-	KDAT_EP_RESERVE,	/* RSP or SSP */
-	KDAT_EP_ACCEPT,		/* of a request of a PSP or CSP */
-	KDAT_EP_CALLS,
-};
-
-/* Return: DAT_SUCCESS, or DAT_INVALID_STATE with the subtype of @state. */
-DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call);
-DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state);
-
 /* ep.c */
-/* Change the state; connected endpoints that leave CONNECTED flush. ep->mutex held. */
+/* Change the state; ep->mutex held. */
 void kdat_ep_set_state(struct kdat_ep *ep, DAT_EP_STATE state);
 /* What dat_ep_create() does, for endpoints that a PSP provides, too. The RNIC is held. */
 DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd *recv,
@@ -478,14 +571,20 @@ void kdat_ep_drop_qp(struct kdat_ep *ep);
  * @pz: protection zone
  * @srq: of the RNIC, NULL when it is gone
  * @attr: attributes as granted
+ * @failed: the RNIC reported an error of the queue
  * @recvs: posted receives
+ * @mutex: protects @queues and changes of @attr; taken under kdat_rnic.sem, outside of all others
+ * @queues: endpoints' queue pairs
  */
 struct kdat_srq {
 	struct kdat_obj obj;
 	struct kdat_pz *pz;
 	struct ri_srq *srq;
 	DAT_SRQ_ATTR attr;
+	bool failed;
 	struct kdat_slots recvs;
+	struct mutex mutex;	/* see above */
+	struct list_head queues;
 };
 
 void kdat_srq_destroy(struct kdat_srq *srq);
@@ -507,9 +606,6 @@ enum kdat_lmr_kind {
 	KDAT_LMR_RESERVED,
 	KDAT_LMR_FAST,
 };
-
-struct kdat_lmr;
-struct kdat_rmr;
 
 /**
  * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
@@ -618,6 +714,8 @@ void kdat_sp_destroy(struct kdat_sp *sp);
 void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
 void kdat_cr_destroy(struct kdat_cr *cr);
 void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
+/* iWARP extension: an operation on an IA, an SSP or an endpoint. Context: that of the operation. */
+DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 /* End the connection of @ep, if there is one; no event of it comes after the return. May sleep. */
 void kdat_cm_end(struct kdat_ep *ep);
 

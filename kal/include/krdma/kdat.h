@@ -107,6 +107,8 @@ struct socket;
 #ifndef DAT_EXTENSIONS
 #define DAT_EXTENSIONS		1
 #endif
+#define DAT_IB_EXTENSION	1
+#define DAT_IW_EXTENSION	2
 
 /* Base types */
 
@@ -117,6 +119,7 @@ typedef void *DAT_PVOID;
 typedef int DAT_COUNT;
 typedef u64 DAT_PADDR;			/* physical address, as phys_addr_t */
 typedef struct sockaddr DAT_SOCK_ADDR;
+typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
 typedef DAT_SOCK_ADDR *DAT_IA_ADDRESS_PTR;	/* AF_INET or AF_INET6, of that family's size */
 
 #define DAT_AF_INET		AF_INET
@@ -2264,77 +2267,77 @@ typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(const char *name, DAT_COUNT asynch_evd_mi
 				       DAT_IA_HANDLE *ia_handle);
 typedef DAT_RETURN (*DAT_HANDLE_EXTENDEDOP_FUNC)(DAT_HANDLE handle, DAT_EXTENDED_OP operation,
 						 va_list args);
-typedef typeof(&dat_ia_openv) DAT_IA_OPENV_FUNC;
-typedef typeof(&dat_ia_query) DAT_IA_QUERY_FUNC;
-typedef typeof(&dat_ia_close) DAT_IA_CLOSE_FUNC;
-typedef typeof(&dat_ia_memtype_hint) DAT_IA_MEMTYPE_HINT_FUNC;
-typedef typeof(&dat_ia_reserved_lmr) DAT_IA_RESERVED_LMR_FUNC;
-typedef typeof(&dat_ia_ha_related) DAT_IA_HA_RELATED_FUNC;
-typedef typeof(&dat_set_consumer_context) DAT_SET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(&dat_get_consumer_context) DAT_GET_CONSUMER_CONTEXT_FUNC;
-typedef typeof(&dat_get_handle_type) DAT_GET_HANDLE_TYPE_FUNC;
-typedef typeof(&dat_cr_query) DAT_CR_QUERY_FUNC;
-typedef typeof(&dat_cr_accept) DAT_CR_ACCEPT_FUNC;
-typedef typeof(&dat_cr_reject) DAT_CR_REJECT_FUNC;
-typedef typeof(&dat_cr_handoff) DAT_CR_HANDOFF_FUNC;
-typedef typeof(&dat_evd_kcreate) DAT_EVD_KCREATE_FUNC;
-typedef typeof(&dat_evd_query) DAT_EVD_QUERY_FUNC;
-typedef typeof(&dat_evd_modify_upcall) DAT_EVD_MODIFY_UPCALL_FUNC;
-typedef typeof(&dat_evd_resize) DAT_EVD_RESIZE_FUNC;
-typedef typeof(&dat_evd_post_se) DAT_EVD_POST_SE_FUNC;
-typedef typeof(&dat_evd_dequeue) DAT_EVD_DEQUEUE_FUNC;
-typedef typeof(&dat_evd_free) DAT_EVD_FREE_FUNC;
-typedef typeof(&dat_ep_create) DAT_EP_CREATE_FUNC;
-typedef typeof(&dat_ep_create_with_srq) DAT_EP_CREATE_WITH_SRQ_FUNC;
-typedef typeof(&dat_ep_query) DAT_EP_QUERY_FUNC;
-typedef typeof(&dat_ep_modify) DAT_EP_MODIFY_FUNC;
-typedef typeof(&dat_ep_connect) DAT_EP_CONNECT_FUNC;
-typedef typeof(&dat_ep_common_connect) DAT_EP_COMMON_CONNECT_FUNC;
-typedef typeof(&dat_ep_dup_connect) DAT_EP_DUP_CONNECT_FUNC;
-typedef typeof(&dat_ep_disconnect) DAT_EP_DISCONNECT_FUNC;
-typedef typeof(&dat_ep_post_send) DAT_EP_POST_SEND_FUNC;
-typedef typeof(&dat_ep_post_send_with_invalidate) DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC;
-typedef typeof(&dat_ep_post_recv) DAT_EP_POST_RECV_FUNC;
-typedef typeof(&dat_ep_post_rdma_read) DAT_EP_POST_RDMA_READ_FUNC;
-typedef typeof(&dat_ep_post_rdma_read_to_rmr) DAT_EP_POST_RDMA_READ_TO_RMR_FUNC;
-typedef typeof(&dat_ep_post_rdma_write) DAT_EP_POST_RDMA_WRITE_FUNC;
-typedef typeof(&dat_ep_get_status) DAT_EP_GET_STATUS_FUNC;
-typedef typeof(&dat_ep_free) DAT_EP_FREE_FUNC;
-typedef typeof(&dat_ep_reset) DAT_EP_RESET_FUNC;
-typedef typeof(&dat_ep_recv_query) DAT_EP_RECV_QUERY_FUNC;
-typedef typeof(&dat_ep_set_watermark) DAT_EP_SET_WATERMARK_FUNC;
-typedef typeof(&dat_lmr_kcreate) DAT_LMR_KCREATE_FUNC;
-typedef typeof(&dat_lmr_query) DAT_LMR_QUERY_FUNC;
-typedef typeof(&dat_lmr_free) DAT_LMR_FREE_FUNC;
-typedef typeof(&dat_lmr_allocate) DAT_LMR_ALLOCATE_FUNC;
-typedef typeof(&dat_lmr_fmr) DAT_LMR_FMR_FUNC;
-typedef typeof(&dat_lmr_invalidate) DAT_LMR_INVALIDATE_FUNC;
-typedef typeof(&dat_lmr_sync_rdma_read) DAT_LMR_SYNC_RDMA_READ_FUNC;
-typedef typeof(&dat_lmr_sync_rdma_write) DAT_LMR_SYNC_RDMA_WRITE_FUNC;
-typedef typeof(&dat_rmr_create) DAT_RMR_CREATE_FUNC;
-typedef typeof(&dat_rmr_create_for_ep) DAT_RMR_CREATE_FOR_EP_FUNC;
-typedef typeof(&dat_rmr_query) DAT_RMR_QUERY_FUNC;
-typedef typeof(&dat_rmr_bind) DAT_RMR_BIND_FUNC;
-typedef typeof(&dat_rmr_free) DAT_RMR_FREE_FUNC;
-typedef typeof(&dat_psp_create) DAT_PSP_CREATE_FUNC;
-typedef typeof(&dat_psp_create_any) DAT_PSP_CREATE_ANY_FUNC;
-typedef typeof(&dat_psp_query) DAT_PSP_QUERY_FUNC;
-typedef typeof(&dat_psp_free) DAT_PSP_FREE_FUNC;
-typedef typeof(&dat_rsp_create) DAT_RSP_CREATE_FUNC;
-typedef typeof(&dat_rsp_query) DAT_RSP_QUERY_FUNC;
-typedef typeof(&dat_rsp_free) DAT_RSP_FREE_FUNC;
-typedef typeof(&dat_csp_create) DAT_CSP_CREATE_FUNC;
-typedef typeof(&dat_csp_query) DAT_CSP_QUERY_FUNC;
-typedef typeof(&dat_csp_free) DAT_CSP_FREE_FUNC;
-typedef typeof(&dat_pz_create) DAT_PZ_CREATE_FUNC;
-typedef typeof(&dat_pz_query) DAT_PZ_QUERY_FUNC;
-typedef typeof(&dat_pz_free) DAT_PZ_FREE_FUNC;
-typedef typeof(&dat_srq_create) DAT_SRQ_CREATE_FUNC;
-typedef typeof(&dat_srq_query) DAT_SRQ_QUERY_FUNC;
-typedef typeof(&dat_srq_resize) DAT_SRQ_RESIZE_FUNC;
-typedef typeof(&dat_srq_set_lw) DAT_SRQ_SET_LW_FUNC;
-typedef typeof(&dat_srq_post_recv) DAT_SRQ_POST_RECV_FUNC;
-typedef typeof(&dat_srq_free) DAT_SRQ_FREE_FUNC;
+typedef typeof(dat_ia_openv) *DAT_IA_OPENV_FUNC;
+typedef typeof(dat_ia_query) *DAT_IA_QUERY_FUNC;
+typedef typeof(dat_ia_close) *DAT_IA_CLOSE_FUNC;
+typedef typeof(dat_ia_memtype_hint) *DAT_IA_MEMTYPE_HINT_FUNC;
+typedef typeof(dat_ia_reserved_lmr) *DAT_IA_RESERVED_LMR_FUNC;
+typedef typeof(dat_ia_ha_related) *DAT_IA_HA_RELATED_FUNC;
+typedef typeof(dat_set_consumer_context) *DAT_SET_CONSUMER_CONTEXT_FUNC;
+typedef typeof(dat_get_consumer_context) *DAT_GET_CONSUMER_CONTEXT_FUNC;
+typedef typeof(dat_get_handle_type) *DAT_GET_HANDLE_TYPE_FUNC;
+typedef typeof(dat_cr_query) *DAT_CR_QUERY_FUNC;
+typedef typeof(dat_cr_accept) *DAT_CR_ACCEPT_FUNC;
+typedef typeof(dat_cr_reject) *DAT_CR_REJECT_FUNC;
+typedef typeof(dat_cr_handoff) *DAT_CR_HANDOFF_FUNC;
+typedef typeof(dat_evd_kcreate) *DAT_EVD_KCREATE_FUNC;
+typedef typeof(dat_evd_query) *DAT_EVD_QUERY_FUNC;
+typedef typeof(dat_evd_modify_upcall) *DAT_EVD_MODIFY_UPCALL_FUNC;
+typedef typeof(dat_evd_resize) *DAT_EVD_RESIZE_FUNC;
+typedef typeof(dat_evd_post_se) *DAT_EVD_POST_SE_FUNC;
+typedef typeof(dat_evd_dequeue) *DAT_EVD_DEQUEUE_FUNC;
+typedef typeof(dat_evd_free) *DAT_EVD_FREE_FUNC;
+typedef typeof(dat_ep_create) *DAT_EP_CREATE_FUNC;
+typedef typeof(dat_ep_create_with_srq) *DAT_EP_CREATE_WITH_SRQ_FUNC;
+typedef typeof(dat_ep_query) *DAT_EP_QUERY_FUNC;
+typedef typeof(dat_ep_modify) *DAT_EP_MODIFY_FUNC;
+typedef typeof(dat_ep_connect) *DAT_EP_CONNECT_FUNC;
+typedef typeof(dat_ep_common_connect) *DAT_EP_COMMON_CONNECT_FUNC;
+typedef typeof(dat_ep_dup_connect) *DAT_EP_DUP_CONNECT_FUNC;
+typedef typeof(dat_ep_disconnect) *DAT_EP_DISCONNECT_FUNC;
+typedef typeof(dat_ep_post_send) *DAT_EP_POST_SEND_FUNC;
+typedef typeof(dat_ep_post_send_with_invalidate) *DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC;
+typedef typeof(dat_ep_post_recv) *DAT_EP_POST_RECV_FUNC;
+typedef typeof(dat_ep_post_rdma_read) *DAT_EP_POST_RDMA_READ_FUNC;
+typedef typeof(dat_ep_post_rdma_read_to_rmr) *DAT_EP_POST_RDMA_READ_TO_RMR_FUNC;
+typedef typeof(dat_ep_post_rdma_write) *DAT_EP_POST_RDMA_WRITE_FUNC;
+typedef typeof(dat_ep_get_status) *DAT_EP_GET_STATUS_FUNC;
+typedef typeof(dat_ep_free) *DAT_EP_FREE_FUNC;
+typedef typeof(dat_ep_reset) *DAT_EP_RESET_FUNC;
+typedef typeof(dat_ep_recv_query) *DAT_EP_RECV_QUERY_FUNC;
+typedef typeof(dat_ep_set_watermark) *DAT_EP_SET_WATERMARK_FUNC;
+typedef typeof(dat_lmr_kcreate) *DAT_LMR_KCREATE_FUNC;
+typedef typeof(dat_lmr_query) *DAT_LMR_QUERY_FUNC;
+typedef typeof(dat_lmr_free) *DAT_LMR_FREE_FUNC;
+typedef typeof(dat_lmr_allocate) *DAT_LMR_ALLOCATE_FUNC;
+typedef typeof(dat_lmr_fmr) *DAT_LMR_FMR_FUNC;
+typedef typeof(dat_lmr_invalidate) *DAT_LMR_INVALIDATE_FUNC;
+typedef typeof(dat_lmr_sync_rdma_read) *DAT_LMR_SYNC_RDMA_READ_FUNC;
+typedef typeof(dat_lmr_sync_rdma_write) *DAT_LMR_SYNC_RDMA_WRITE_FUNC;
+typedef typeof(dat_rmr_create) *DAT_RMR_CREATE_FUNC;
+typedef typeof(dat_rmr_create_for_ep) *DAT_RMR_CREATE_FOR_EP_FUNC;
+typedef typeof(dat_rmr_query) *DAT_RMR_QUERY_FUNC;
+typedef typeof(dat_rmr_bind) *DAT_RMR_BIND_FUNC;
+typedef typeof(dat_rmr_free) *DAT_RMR_FREE_FUNC;
+typedef typeof(dat_psp_create) *DAT_PSP_CREATE_FUNC;
+typedef typeof(dat_psp_create_any) *DAT_PSP_CREATE_ANY_FUNC;
+typedef typeof(dat_psp_query) *DAT_PSP_QUERY_FUNC;
+typedef typeof(dat_psp_free) *DAT_PSP_FREE_FUNC;
+typedef typeof(dat_rsp_create) *DAT_RSP_CREATE_FUNC;
+typedef typeof(dat_rsp_query) *DAT_RSP_QUERY_FUNC;
+typedef typeof(dat_rsp_free) *DAT_RSP_FREE_FUNC;
+typedef typeof(dat_csp_create) *DAT_CSP_CREATE_FUNC;
+typedef typeof(dat_csp_query) *DAT_CSP_QUERY_FUNC;
+typedef typeof(dat_csp_free) *DAT_CSP_FREE_FUNC;
+typedef typeof(dat_pz_create) *DAT_PZ_CREATE_FUNC;
+typedef typeof(dat_pz_query) *DAT_PZ_QUERY_FUNC;
+typedef typeof(dat_pz_free) *DAT_PZ_FREE_FUNC;
+typedef typeof(dat_srq_create) *DAT_SRQ_CREATE_FUNC;
+typedef typeof(dat_srq_query) *DAT_SRQ_QUERY_FUNC;
+typedef typeof(dat_srq_resize) *DAT_SRQ_RESIZE_FUNC;
+typedef typeof(dat_srq_set_lw) *DAT_SRQ_SET_LW_FUNC;
+typedef typeof(dat_srq_post_recv) *DAT_SRQ_POST_RECV_FUNC;
+typedef typeof(dat_srq_free) *DAT_SRQ_FREE_FUNC;
 
 struct dat_provider {
 	const char *device_name;

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Data transfers: posting requests and receives, and turning their completions into events.
+ *
+ * A struct kdat_dto, a slot, stands for each posted request and receive. It keeps the cookie and
+ * the operation for the completion, whatever the RNIC reports of an error or a flush. Every work
+ * request asks for a completion. Those that the consumer has suppressed end here.
+ */
+#include <linux/slab.h>
+
+#include "kdapl.h"
+
+/* Slots ********************************************************************* */
+
+struct kdat_slot_block {
+	struct kdat_slot_block *next;
+	u32 num;
+	struct kdat_dto dtos[] __counted_by(num);
+};
+
+int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own)
+{
+	memset(slots, 0, sizeof(*slots));
+	spin_lock_init(&slots->lock);
+	slots->max = max;
+	slots->own = own;
+	return kdat_slots_grow(slots, max);
+}
+
+int kdat_slots_grow(struct kdat_slots *slots, u32 max)
+{
+	struct kdat_slot_block *block;
+	unsigned long flags;
+	u32 i, num;
+
+	if (max + slots->own <= slots->total)
+		return 0;
+	num = max + slots->own - slots->total;
+	block = kvzalloc(struct_size(block, dtos, num), GFP_KERNEL);
+	if (!block)
+		return -ENOMEM;
+	block->num = num;
+	for (i = 0; i + 1 < num; i++)
+		block->dtos[i].next = &block->dtos[i + 1];
+	spin_lock_irqsave(&slots->lock, flags);
+	block->dtos[num - 1].next = slots->free;
+	slots->free = &block->dtos[0];
+	block->next = slots->blocks;
+	slots->blocks = block;
+	slots->total += num;
+	spin_unlock_irqrestore(&slots->lock, flags);
+	return 0;
+}
+
+void kdat_slots_set_max(struct kdat_slots *slots, u32 max)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	slots->max = max;
+	spin_unlock_irqrestore(&slots->lock, flags);
+}
+
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other)
+{
+	unsigned long flags;
+	bool idle;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	idle = !slots->used && !slots->own_used;
+	if (idle) {
+		swap(slots->free, other->free);
+		swap(slots->max, other->max);
+		swap(slots->own, other->own);
+		swap(slots->total, other->total);
+		swap(slots->blocks, other->blocks);
+	}
+	spin_unlock_irqrestore(&slots->lock, flags);
+	return idle;
+}
+
+void kdat_slots_reset(struct kdat_slots *slots)
+{
+	struct kdat_slot_block *block;
+	struct kdat_dto *dto;
+	u32 i;
+
+	for (block = slots->blocks; block; block = block->next) {
+		for (i = 0; i < block->num; i++) {
+			dto = &block->dtos[i];
+			if (!dto->slots)
+				continue;
+			if (dto->object)
+				kdat_lmr_completed(dto, false);
+			kdat_slot_put(dto);
+		}
+		cond_resched();
+	}
+}
+
+void kdat_slots_free(struct kdat_slots *slots)
+{
+	struct kdat_slot_block *block;
+
+	while ((block = slots->blocks)) {
+		slots->blocks = block->next;
+		kvfree(block);
+	}
+	slots->free = NULL;
+	slots->total = 0;
+	slots->max = 0;
+	slots->own = 0;
+}
+
+struct kdat_dto *kdat_slot_get(struct kdat_slots *slots)
+{
+	struct kdat_dto *dto = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	if (likely(slots->used < slots->max)) {
+		dto = slots->free;
+		slots->free = dto->next;
+		slots->used++;
+	}
+	spin_unlock_irqrestore(&slots->lock, flags);
+	if (likely(dto))
+		*dto = (struct kdat_dto){ .slots = slots };
+	return dto;
+}
+
+struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots)
+{
+	struct kdat_dto *dto = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	if (slots->own_used < slots->own) {
+		dto = slots->free;
+		slots->free = dto->next;
+		slots->own_used++;
+	}
+	spin_unlock_irqrestore(&slots->lock, flags);
+	if (dto)
+		*dto = (struct kdat_dto){
+			.slots = slots,
+			.flags = KDAT_DTO_INTERNAL | KDAT_DTO_OWN,
+		};
+	return dto;
+}
+
+void kdat_slot_put(struct kdat_dto *dto)
+{
+	struct kdat_slots *slots = dto->slots;
+	unsigned long flags;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	if (likely(!(dto->flags & KDAT_DTO_OWN)))
+		slots->used--;
+	else
+		slots->own_used--;
+	dto->slots = NULL;
+	dto->next = slots->free;
+	slots->free = dto;
+	spin_unlock_irqrestore(&slots->lock, flags);
+}
+
+/* Posting ******************************************************************* */
+
+/* the queue is full */
+#define KDAT_DTO_FULL	KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)
+
+/* flags that a consumer may give; the notification of receives is chosen by their endpoint */
+#define KDAT_DTO_RECV_FLAGS	DAT_COMPLETION_UNSIGNALLED_FLAG
+#define KDAT_DTO_RDMA_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG |		\
+				 DAT_COMPLETION_UNSIGNALLED_FLAG |	\
+				 DAT_COMPLETION_BARRIER_FENCE_FLAG |	\
+				 DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
+#define KDAT_DTO_SEND_FLAGS	(KDAT_DTO_RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+
+static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
+{
+	switch (err) {
+	case -ENOMEM:
+		return KDAT_DTO_FULL;
+	case -ENOTCONN:
+		return KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
+	case -EINVAL:
+		return KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+	case -EOPNOTSUPP:
+		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	default:
+		return KDAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+	}
+}
+
+DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
+			 DAT_COMPLETION_FLAGS flags)
+{
+	struct ri_qp *qp = READ_ONCE(ep->qp);
+	const struct ib_send_wr *bad_wr;
+	int ret = -ENOTCONN;
+
+	dto->ep = ep;
+	dto->flags = (dto->flags & (KDAT_DTO_INTERNAL | KDAT_DTO_OWN)) | flags;
+	wr->next = NULL;
+	wr->wr_id = (uintptr_t)dto;
+	wr->send_flags |= IB_SEND_SIGNALED;
+	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
+		wr->send_flags |= IB_SEND_FENCE;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		wr->send_flags |= IB_SEND_SOLICITED;
+	if (likely(qp))
+		ret = kal_post_send(qp, wr, &bad_wr);
+	if (likely(!ret))
+		return DAT_SUCCESS;
+	kdat_slot_put(dto);
+	return kdat_dto_errno(ep, ret);
+}
+
+/* The RNIC is held. */
+static DAT_RETURN kdat_dto_request(struct kdat_ep *ep, struct ib_send_wr *wr, struct ib_sge *sge,
+				   const struct kdat_transfer *transfer, int num, u64 length)
+{
+	struct kdat_dto *dto;
+
+	if (unlikely(length > transfer->max))
+		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (unlikely(!num && transfer->op == DAT_DTO_RDMA_READ)) {
+		/* some devices want a sink even for nothing */
+		sge[0] = (struct ib_sge){};
+		num = 1;
+	}
+	dto = kdat_slot_get(&ep->requests);
+	if (unlikely(!dto))
+		return KDAT_DTO_FULL;
+	dto->op = transfer->op;
+	dto->ext_op = transfer->ext_op;
+	dto->cookie = transfer->cookie;
+	dto->length = length;
+	wr->sg_list = sge;
+	wr->num_sge = num;
+	return kdat_dto_post(ep, dto, wr, transfer->flags);
+}
+
+/* May requests be posted? */
+static DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
+{
+	DAT_RETURN ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_REQUEST);
+
+	if (unlikely(ret == DAT_SUCCESS && !ep->request_evd))
+		return KDAT_BAD_STATE(EP_EVD_REQUEST);
+	return ret;
+}
+
+DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
+			     const struct kdat_transfer *transfer)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+	struct ib_sge sge[KDAT_MAX_IOV];
+	u64 length = 0;
+	DAT_RETURN ret;
+	bool sink;
+	int num;
+
+	if (!kdat_enter_atomic(ia))
+		return KDAT_GONE;
+	ret = kdat_dto_check_state(ep);
+	if (likely(ret == DAT_SUCCESS)) {
+		sink = transfer->op == DAT_DTO_RDMA_READ || wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+		       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+		num = kdat_lmr_translate(ia, ep->pz, transfer->num, transfer->iov, sink, sge,
+					 ARRAY_SIZE(sge), &length, &ret);
+		if (likely(num >= 0))
+			ret = kdat_dto_request(ep, wr, sge, transfer, num, length);
+	}
+	kdat_leave_atomic(ia);
+	return ret;
+}
+
+/* Sends ********************************************************************* */
+
+static DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_send_wr *wr, DAT_COUNT num,
+				const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				DAT_COMPLETION_FLAGS flags)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_transfer transfer = {
+		.op = DAT_DTO_SEND,
+		.num = num,
+		.iov = iov,
+		.cookie = cookie,
+		.flags = flags,
+	};
+
+	if (unlikely(!ep))
+		return KDAT_BAD_HANDLE(EP);
+	if (unlikely(num < 0 || num > ep->attr.max_request_iov))
+		return KDAT_BAD_ARG(2);
+	if (unlikely(num && !iov))
+		return KDAT_BAD_ARG(3);
+	if (unlikely(flags & ~KDAT_DTO_SEND_FLAGS))
+		return KDAT_BAD_ARG(5);
+	transfer.max = ep->attr.max_message_size;
+	return kdat_dto_transfer(ep, wr, &transfer);
+}
+
+static DAT_RETURN kdat_dto_post_send(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
+				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+
+	return kdat_dto_send(handle, &wr, num, iov, cookie, flags);
+}
+
+static DAT_RETURN kdat_dto_post_send_inv(DAT_EP_HANDLE handle, DAT_COUNT num,
+					 DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					 DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					 DAT_RMR_CONTEXT context)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+
+	if (invalidate) {
+		wr.opcode = IB_WR_SEND_WITH_INV;
+		wr.ex.invalidate_rkey = context;
+	}
+	return kdat_dto_send(handle, &wr, num, iov, cookie, flags);
+}
+
+/* RDMA ********************************************************************** */
+
+static DAT_RETURN kdat_dto_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT num,
+					   DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					   const DAT_RMR_TRIPLET *remote,
+					   DAT_COMPLETION_FLAGS flags)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_transfer transfer = {
+		.op = DAT_DTO_RDMA_WRITE,
+		.num = num,
+		.iov = iov,
+		.cookie = cookie,
+		.flags = flags,
+	};
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
+
+	if (unlikely(!ep))
+		return KDAT_BAD_HANDLE(EP);
+	if (unlikely(num < 0 || num > ep->attr.max_rdma_write_iov))
+		return KDAT_BAD_ARG(2);
+	if (unlikely(num && !iov))
+		return KDAT_BAD_ARG(3);
+	if (unlikely(!remote))
+		return KDAT_BAD_ARG(5);
+	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
+		return KDAT_BAD_ARG(6);
+	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
+	wr.remote_addr = remote->virtual_address;
+	wr.rkey = remote->rmr_context;
+	return kdat_dto_transfer(ep, &wr.wr, &transfer);
+}
+
+static DAT_RETURN kdat_dto_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT num,
+					  DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					  const DAT_RMR_TRIPLET *remote,
+					  DAT_COMPLETION_FLAGS flags)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_transfer transfer = {
+		.op = DAT_DTO_RDMA_READ,
+		.num = num,
+		.iov = iov,
+		.cookie = cookie,
+		.flags = flags,
+	};
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+
+	if (unlikely(!ep))
+		return KDAT_BAD_HANDLE(EP);
+	if (unlikely(num < 0 || num > ep->attr.max_rdma_read_iov))
+		return KDAT_BAD_ARG(2);
+	if (unlikely(num && !iov))
+		return KDAT_BAD_ARG(3);
+	if (unlikely(!remote))
+		return KDAT_BAD_ARG(5);
+	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
+		return KDAT_BAD_ARG(6);
+	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
+	wr.remote_addr = remote->virtual_address;
+	wr.rkey = remote->rmr_context;
+	return kdat_dto_transfer(ep, &wr.wr, &transfer);
+}
+
+/* The RNIC checks the sink, because the context may be that of a window or of a region. */
+static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
+						 const DAT_RMR_TRIPLET *local,
+						 DAT_DTO_COOKIE cookie,
+						 const DAT_RMR_TRIPLET *remote,
+						 DAT_COMPLETION_FLAGS flags)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_transfer transfer = {
+		.op = DAT_DTO_RDMA_READ,
+		.cookie = cookie,
+		.flags = flags,
+	};
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	struct ib_sge sge;
+	DAT_RETURN ret;
+
+	if (unlikely(!ep))
+		return KDAT_BAD_HANDLE(EP);
+	if (unlikely(!local))
+		return KDAT_BAD_ARG(2);
+	if (unlikely(!remote))
+		return KDAT_BAD_ARG(4);
+	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
+		return KDAT_BAD_ARG(5);
+	sge = (struct ib_sge){
+		.addr = local->virtual_address,
+		.length = local->segment_length,
+		.lkey = local->rmr_context,
+	};
+	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
+	wr.remote_addr = remote->virtual_address;
+	wr.rkey = remote->rmr_context;
+	if (!kdat_enter_atomic(ep->obj.ia))
+		return KDAT_GONE;
+	ret = kdat_dto_check_state(ep);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdat_dto_request(ep, &wr.wr, &sge, &transfer, sge.length ? 1 : 0,
+				       sge.length);
+	kdat_leave_atomic(ep->obj.ia);
+	return ret;
+}
+
+/* Receives ****************************************************************** */
+
+/* The RNIC is held. */
+static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_recv_wr wr = { .sg_list = sge };
+	const struct ib_recv_wr *bad_wr;
+	struct kdat_dto *dto;
+	struct ri_qp *qp;
+	u64 length = 0;
+	DAT_RETURN ret;
+
+	ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_RECV);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	if (unlikely(!ep->recv_evd))
+		return KDAT_BAD_STATE(EP_EVD_RECV);
+	wr.num_sge = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
+					&length, &ret);
+	if (unlikely(wr.num_sge < 0))
+		return ret;
+	if (unlikely(length > ep->attr.max_message_size))
+		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	dto = kdat_slot_get(&ep->recvs);
+	if (unlikely(!dto))
+		return KDAT_DTO_FULL;
+	dto->ep = ep;
+	dto->op = DAT_DTO_RECEIVE;
+	dto->cookie = cookie;
+	dto->flags = flags;
+	dto->length = length;
+	wr.wr_id = (uintptr_t)dto;
+	/* after the slot was taken: see kdat_ep_swap_queues() */
+	qp = READ_ONCE(ep->qp);
+	ret = DAT_SUCCESS;
+	if (likely(qp)) {
+		const int err = kal_post_recv(qp, &wr, &bad_wr);
+
+		if (unlikely(err))
+			ret = kdat_dto_errno(ep, err);
+	} else {
+		ret = kdat_dto_errno(ep, -ENOTCONN);
+	}
+	if (unlikely(ret != DAT_SUCCESS))
+		kdat_slot_put(dto);
+	return ret;
+}
+
+static DAT_RETURN kdat_dto_post_recv(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
+				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	DAT_RETURN ret;
+
+	if (unlikely(!ep || ep->srq))
+		return KDAT_BAD_HANDLE(EP);
+	if (unlikely(num < 0 || num > ep->attr.max_recv_iov))
+		return KDAT_BAD_ARG(2);
+	if (unlikely(num && !iov))
+		return KDAT_BAD_ARG(3);
+	if (unlikely(flags & ~KDAT_DTO_RECV_FLAGS))
+		return KDAT_BAD_ARG(5);
+	if (!kdat_enter_atomic(ep->obj.ia))
+		return KDAT_GONE;
+	ret = kdat_dto_recv(ep, num, iov, cookie, flags);
+	kdat_leave_atomic(ep->obj.ia);
+	return ret;
+}
+
+/* Completions *************************************************************** */
+
+/* Fill in what the InfiniBand extension reports of the operation. */
+static void kdat_dto_extension(DAT_EVENT *event, DAT_IB_EXT_TYPE type, bool success, u32 immediate)
+{
+	DAT_IB_EXTENSION_EVENT_DATA *data = (void *)event->event_extension_data;
+
+	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
+	event->event_number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+	data->type = type;
+	data->status = success ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+	data->val.immed.data = immediate;
+	data->context = event->event_data.dto_completion_event_data.user_cookie;
+}
+
+static void kdat_dto_ext_event(const struct kdat_dto *dto, bool success, DAT_EVENT *event)
+{
+	DAT_IB_EXT_TYPE type = DAT_IB_RDMA_WRITE_IMMED;
+
+	switch (dto->ext_op - 1) {
+	case DAT_IB_DTO_FETCH_ADD:
+		type = DAT_IB_FETCH_AND_ADD;
+		break;
+	case DAT_IB_DTO_CMP_SWAP:
+		type = DAT_IB_CMP_AND_SWAP;
+		break;
+	}
+	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)(dto->ext_op - 1);
+	kdat_dto_extension(event, type, success, 0);
+}
+
+/* A receive succeeded: what did the peer send beside the message? */
+static void kdat_dto_received(struct kdat_ep *ep, const struct ib_wc *wc, DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
+	const struct kdat_ia *ia = ep->obj.ia;
+
+	data->transfered_length = wc->byte_len;
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
+		data->operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+		data->rmr_context = wc->ex.invalidate_rkey;
+		kdat_lmr_invalidated(ep, wc->ex.invalidate_rkey);
+	} else if (wc->wc_flags & IB_WC_WITH_IMM && ia->obj.provider == &ia->kr->provider_ib) {
+		const bool write = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
+
+		data->operation = (DAT_DTOS)(write ? DAT_IB_DTO_RECV_IMMED :
+						     DAT_IB_DTO_RECV_MSG_IMMED);
+		kdat_dto_extension(event,
+				   write ? DAT_IB_RDMA_WRITE_IMMED_DATA : DAT_IB_RECV_IMMED_DATA,
+				   true, be32_to_cpu(wc->ex.imm_data));
+	}
+}
+
+/* A bind has an event of its own; a registration or an invalidation is like a transfer. */
+static void kdat_dto_bound(struct kdat_dto *dto, const struct ib_wc *wc, DAT_EVENT *event)
+{
+	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
+	event->event_data.rmr_completion_event_data = (DAT_RMR_BIND_COMPLETION_EVENT_DATA){
+		.rmr_handle = dto->object,
+		.user_cookie = dto->cookie,
+		.status = kdat_error_dto_status(wc->status, dto->op),
+	};
+}
+
+bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
+	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
+	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
+	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
+	const bool success = wc->status == IB_WC_SUCCESS;
+
+	if (unlikely(dto->flags & KDAT_DTO_INTERNAL ||
+		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))) {
+		if (dto->object)
+			kdat_lmr_completed(dto, success);
+		kdat_slot_put(dto);
+		return false;
+	}
+	event->evd_handle = evd;
+	*notify = !success || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	if (dto->op == DAT_DTO_BIND_MW) {
+		kdat_dto_bound(dto, wc, event);
+	} else {
+		event->event_number = DAT_DTO_COMPLETION_EVENT;
+		data->ep_handle = ep;
+		data->user_cookie = dto->cookie;
+		data->operation = dto->op;
+		data->rmr_context = 0;
+		data->status = success ? DAT_DTO_SUCCESS : kdat_error_dto_status(wc->status, dto->op);
+		data->transfered_length = success ? dto->length : 0;
+		if (unlikely(dto->ext_op))
+			kdat_dto_ext_event(dto, success, event);
+		else if (success && dto->op == DAT_DTO_RECEIVE)
+			kdat_dto_received(ep, wc, event);
+	}
+	if (dto->object)
+		kdat_lmr_completed(dto, success);
+	kdat_slot_put(dto);
+	return true;
+}
+
+void kdat_dto_table(DAT_PROVIDER *provider)
+{
+	provider->ep_post_send_func = kdat_dto_post_send;
+	provider->ep_post_send_with_invalidate_func = kdat_dto_post_send_inv;
+	provider->ep_post_recv_func = kdat_dto_post_recv;
+	provider->ep_post_rdma_read_func = kdat_dto_post_rdma_read;
+	provider->ep_post_rdma_read_to_rmr_func = kdat_dto_post_rdma_read_to_rmr;
+	provider->ep_post_rdma_write_func = kdat_dto_post_rdma_write;
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Event dispatchers: how events come to the consumer, by upcall or by dat_evd_dequeue().
+ *
+ * The queue of an EVD is its ring and, behind that, its CQ. A completion moves from the CQ to the
+ * ring when somebody looks for an event: a work item that calls up, or the consumer. In the ring,
+ * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
+ * event as long as there is a marked one, so events keep their order.
+ *
+ * A work item is busy from when it is queued until it finds, with the lock held, that there is
+ * nothing to do. Who adds an event or changes what is to be done calls kdat_evd_kick() with the
+ * lock held: it makes a work item busy, unless as many are as the policy allows. So no event is
+ * overlooked: either a busy work item will take the lock after the change, or a new one does.
+ *
+ * kdat_evd.armed is false as long as completions may be in the CQ that nobody was told of. A work
+ * item does not leave the CQ so, but with the ring full of unmarked events or when it may not call
+ * up; kdat_evd_kick() makes up for that as soon as there is room or the consumer wants upcalls.
+ */
+#include <linux/cleanup.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/smp.h>
+#include <linux/workqueue.h>
+
+#include "evd.h"
+
+#define KDAT_EVD_BATCH	64	/* upcalls in one run of a work item */
+
+/* what a work item does next */
+enum kdat_evd_step {
+	KDAT_EVD_STOP,
+	KDAT_EVD_AGAIN,		/* unlock, look again */
+	KDAT_EVD_CALL,
+};
+
+/**
+ * struct kdat_evd_call - an upcall
+ * @upcall: the consumer's function
+ * @only_tell: without the event
+ * @more: argument: there are more events
+ * @event: argument
+ */
+struct kdat_evd_call {
+	DAT_UPCALL_OBJECT upcall;
+	bool only_tell;
+	bool more;
+	DAT_EVENT event;
+};
+
+static struct workqueue_struct *kdat_evd_bh_wq;
+static struct workqueue_struct *kdat_evd_wq;
+
+/** kdat_evd_calls() - is it a policy with upcalls? */
+bool kdat_evd_calls(DAT_UPCALL_POLICY policy)
+{
+	return policy == DAT_UPCALL_SINGLE_INSTANCE || policy == DAT_UPCALL_NORIFY ||
+	       policy == DAT_UPCALL_MANY;
+}
+
+/* Return: number of work items that may call up. The lock is held. */
+static u32 kdat_evd_limit(const struct kdat_evd *evd)
+{
+	if (evd->stopping || !kdat_evd_calls(evd->policy))
+		return 0;
+	/* work of one CPU's softirq does not run at the same time */
+	return evd->policy == DAT_UPCALL_MANY && !evd->bh ? KDAT_EVD_MANY : 1;
+}
+
+/* Has the consumer been told, and not looked yet? */
+static bool kdat_evd_told(const struct kdat_evd *evd)
+{
+	return evd->policy == DAT_UPCALL_NORIFY && evd->told;
+}
+
+/* Is there an event to call up for, or may there be one in the CQ? The lock is held. */
+static bool kdat_evd_wants(const struct kdat_evd *evd)
+{
+	if (kdat_evd_told(evd))
+		return false;
+	return evd->ring.notify ||
+	       (evd->cq && !evd->armed && kdat_evd_ring_room(&evd->ring, true));
+}
+
+/** kdat_evd_kick() - queue a work item if there is something to do; the lock is held */
+void kdat_evd_kick(struct kdat_evd *evd)
+{
+	struct kdat_upcall *uc = evd->upcalls;
+
+	lockdep_assert_held(&evd->lock);
+	if (evd->busy >= kdat_evd_limit(evd) || !kdat_evd_wants(evd))
+		return;
+	while (uc->busy)
+		uc++;
+	uc->busy = true;
+	evd->busy++;
+	queue_work(evd->bh ? kdat_evd_bh_wq : kdat_evd_wq, &uc->work);
+}
+
+/* The CQ ******************************************************************** */
+
+/* In a section of RCU, with the lock held. Return: the CQ, or NULL. */
+static struct ri_cq *kdat_evd_cq(const struct kdat_evd *evd)
+{
+	return READ_ONCE(evd->obj.ia->kr->gone) ? NULL : evd->cq;
+}
+
+/*
+ * Move up to @max completions from the CQ to the ring, as far as it has room.
+ * Return: the number of completions taken. Not all of them become events.
+ */
+static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
+{
+	int i, n;
+
+	max = min(max, kdat_evd_ring_room(&evd->ring, true));
+	if (!max)
+		return 0;
+	n = kal_cq_poll(cq, min_t(u32, max, KDAT_EVD_POLL), evd->wc);
+	if (n < 0) {
+		/* do not ask a broken CQ again and again */
+		evd->armed = true;
+		return 0;
+	}
+	for (i = 0; i < n; i++) {
+		DAT_EVENT event = {};
+		bool notify = true;
+
+		if (!kdat_dto_event(evd, &evd->wc[i], &event, &notify))
+			continue;
+		event.evd_handle = evd;
+		kdat_evd_ring_add(&evd->ring, &event, true, notify);
+	}
+	return n;
+}
+
+void kdat_evd_collect(struct kdat_evd *evd)
+{
+	/* more than that were not there when it began */
+	u32 left = evd->cq ? evd->cq->depth : 0;
+	int n = 1;
+
+	for (; n > 0 && left; left -= min_t(u32, left, n)) {
+		cond_resched();
+		guard(rcu)();
+		scoped_guard(spinlock_irqsave, &evd->lock) {
+			n = evd->cq ? kdat_evd_fill(evd, evd->cq, KDAT_EVD_POLL) : 0;
+			kdat_evd_kick(evd);
+		}
+	}
+}
+
+/* Ask the CQ to tell of the next completion. Return: true: completions are there already. */
+static bool kdat_evd_arm(struct kdat_evd *evd, struct ri_cq *cq)
+{
+	const enum ib_cq_notify_flags what = evd->solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP;
+
+	evd->armed = kal_cq_req_notify(cq, what | IB_CQ_REPORT_MISSED_EVENTS) <= 0;
+	return !evd->armed;
+}
+
+/** kdat_evd_on_completion() - kal_cq_attr.on_completion */
+void kdat_evd_on_completion(struct ri_cq *cq)
+{
+	struct kdat_evd *evd = cq->consumer;
+
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		evd->armed = false;
+		kdat_evd_kick(evd);
+	}
+}
+
+void kdat_evd_collect(struct kdat_evd *evd)
+{
+	/* one completion at least each time */
+	u32 tries = READ_ONCE(evd->reserved) + 1;
+	bool more = true;
+
+	while (more && tries--) {
+		cond_resched();
+		guard(rcu)();
+		scoped_guard(spinlock_irqsave, &evd->lock) {
+			struct ri_cq *cq = kdat_evd_cq(evd);
+
+			more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+			kdat_evd_kick(evd);
+		}
+	}
+}
+
+void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
+{
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		/* a CQ that is armed for all completions stays so until it has told of one */
+		if (evd->solicited && !solicited)
+			evd->armed = false;
+		evd->solicited = solicited;
+		kdat_evd_kick(evd);
+	}
+}
+
+/* Upcalls ******************************************************************* */
+
+/*
+ * The ring has no event that calls up. Look into the CQ, and arm it when it is empty.
+ * Return: false if there is nothing to call up for; true: look again.
+ */
+static bool kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
+{
+	if (kdat_evd_fill(evd, cq, KDAT_EVD_POLL))
+		return true;
+	if (evd->armed || !kdat_evd_ring_room(&evd->ring, true))
+		return false;
+	return kdat_evd_arm(evd, cq);
+}
+
+/* In a section of RCU, with the lock held: what does a busy work item do next? */
+static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_call *call)
+{
+	struct ri_cq *cq = kdat_evd_cq(evd);
+
+	/* it is one of evd->busy itself: when a new policy allows fewer, some of them end */
+	if (evd->busy > kdat_evd_limit(evd) || kdat_evd_told(evd))
+		return KDAT_EVD_STOP;
+	if (!evd->ring.notify)
+		return cq && kdat_evd_look(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
+	call->upcall = evd->upcall;
+	call->only_tell = evd->policy == DAT_UPCALL_NORIFY;
+	call->more = true;
+	if (call->only_tell) {
+		evd->told = true;
+		return KDAT_EVD_CALL;
+	}
+	if (kdat_evd_ring_pop(&evd->ring, &call->event) != 1)
+		return KDAT_EVD_AGAIN;
+	if (cq && !kdat_evd_ring_count(&evd->ring))
+		kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+	call->more = kdat_evd_ring_count(&evd->ring);
+	/* DAT_UPCALL_MANY: another one takes the next event */
+	kdat_evd_kick(evd);
+	return KDAT_EVD_CALL;
+}
+
+static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_call *call)
+{
+	struct kdat_evd *evd = uc->evd;
+	enum kdat_evd_step step;
+
+	guard(rcu)();
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		step = kdat_evd_step(evd, call);
+		if (step == KDAT_EVD_STOP) {
+			uc->busy = false;
+			evd->busy--;
+		}
+	}
+	return step;
+}
+
+static void kdat_evd_work(struct work_struct *work)
+{
+	struct kdat_upcall *uc = container_of(work, struct kdat_upcall, work);
+	struct kdat_evd *evd = uc->evd;
+	struct kdat_evd_call call;
+	enum kdat_evd_step step;
+	int budget = KDAT_EVD_BATCH;
+
+	if (evd->bh)
+		WRITE_ONCE(uc->cpu, smp_processor_id());
+	do {
+		step = kdat_evd_next(uc, &call);
+		if (step == KDAT_EVD_CALL)
+			call.upcall.upcall_func(call.upcall.instance_data,
+						call.only_tell ? NULL : &call.event,
+						call.more ? DAT_TRUE : DAT_FALSE);
+	} while (step != KDAT_EVD_STOP && --budget);
+	WRITE_ONCE(uc->cpu, -1);
+	/* it is still busy; whoever cancels it makes up for that, see kdat_evd_go_on() */
+	if (step != KDAT_EVD_STOP)
+		queue_work(evd->bh ? kdat_evd_bh_wq : kdat_evd_wq, work);
+}
+
+/** kdat_evd_stop() - start no more upcalls, and wait for the running ones; may sleep */
+void kdat_evd_stop(struct kdat_evd *evd)
+{
+	u32 i;
+
+	might_sleep();
+	scoped_guard(spinlock_irqsave, &evd->lock)
+		evd->stopping++;
+	for (i = 0; i < KDAT_EVD_MANY; i++)
+		cancel_work_sync(&evd->upcalls[i].work);
+}
+
+/** kdat_evd_go_on() - allow upcalls again after kdat_evd_stop() */
+void kdat_evd_go_on(struct kdat_evd *evd)
+{
+	u32 i;
+
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		/* no work is queued or runs: some may have been cancelled while they were busy */
+		for (i = 0; i < KDAT_EVD_MANY; i++)
+			evd->upcalls[i].busy = false;
+		evd->busy = 0;
+		evd->stopping--;
+		kdat_evd_kick(evd);
+	}
+}
+
+bool kdat_evd_in_upcall(const struct kdat_evd *evd)
+{
+	const struct work_struct *work = in_task() ? current_work() : NULL;
+	u32 i;
+
+	for (i = 0; i < KDAT_EVD_MANY; i++) {
+		const struct kdat_upcall *uc = &evd->upcalls[i];
+
+		/* a softirq is not preempted by another one of its CPU */
+		if (in_task() ? work == &uc->work :
+				READ_ONCE(uc->cpu) == raw_smp_processor_id())
+			return true;
+	}
+	return false;
+}
+
+/*
+ * With the lock held: events that wait, also in the CQ, are not to call up.
+ * Return: false if there are more completions in the CQ: unlock and call again.
+ */
+static bool kdat_evd_hush(struct kdat_evd *evd, bool last)
+{
+	struct ri_cq *cq = kdat_evd_cq(evd);
+
+	if (cq && !last && kdat_evd_fill(evd, cq, KDAT_EVD_POLL))
+		return false;
+	if (cq && kdat_evd_arm(evd, cq)) {
+		if (!last && kdat_evd_ring_room(&evd->ring, true))
+			return false;
+		/* what does not fit into the ring stays in the CQ: the next one calls up */
+		evd->armed = true;
+	}
+	kdat_evd_ring_hush(&evd->ring);
+	return true;
+}
+
+/* Return: false: unlock and call again; see kdat_evd_hush(). */
+static bool kdat_evd_try_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
+				const DAT_UPCALL_OBJECT *upcall, bool only_new, bool last)
+{
+	if (!only_new) {
+		kdat_evd_ring_unhush(&evd->ring);
+		evd->armed = false;
+	} else if (kdat_evd_calls(policy) && !kdat_evd_hush(evd, last)) {
+		return false;
+	}
+	evd->policy = policy;
+	if (upcall)
+		evd->upcall = *upcall;
+	evd->told = false;
+	kdat_evd_kick(evd);
+	return true;
+}
+
+/**
+ * kdat_evd_change() - change the upcalls
+ * @evd: EVD
+ * @policy: new policy
+ * @upcall: new upcall, or NULL: the old one
+ * @only_new: events that wait in the queue do not call up
+ *
+ * Context: any but hard interrupt.
+ */
+void kdat_evd_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
+		     const DAT_UPCALL_OBJECT *upcall, bool only_new)
+{
+	/* enough for a full queue; completions may come as fast as they are polled */
+	u32 tries = READ_ONCE(evd->ring.size) / KDAT_EVD_POLL + 2;
+	bool done = false;
+
+	while (!done) {
+		guard(rcu)();
+		scoped_guard(spinlock_irqsave, &evd->lock)
+			done = kdat_evd_try_change(evd, policy, upcall, only_new, --tries == 0);
+	}
+}
+
+/* Events ******************************************************************** */
+
+/** kdat_evd_try_put() - put an event; false: the queue is full; any context but hard interrupt */
+bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event)
+{
+	DAT_EVENT *queued;
+
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		queued = kdat_evd_ring_add(&evd->ring, event, false, true);
+		if (queued) {
+			queued->evd_handle = evd;
+			kdat_evd_kick(evd);
+		}
+	}
+	return queued;
+}
+
+void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
+{
+	bool first;
+
+	if (kdat_evd_try_put(evd, event))
+		return;
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		first = !evd->overflow;
+		evd->overflow = true;
+	}
+	if (first)
+		kdat_ia_async(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
+			      DAT_EVD_OVERFLOW_ERROR);
+}
+
+/*
+ * In a section of RCU, with the lock held: take the oldest event.
+ * Return: 1; 0 when there is none; -EAGAIN: unlock and call again.
+ */
+static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
+{
+	struct ri_cq *cq = kdat_evd_cq(evd);
+	const int ret = kdat_evd_ring_pop(&evd->ring, event);
+
+	if (ret > 0)
+		/* there is room for completions now */
+		kdat_evd_kick(evd);
+	if (ret)
+		return ret;
+	/* unsolicited ones are to wait in the CQ: in the ring, they would call up */
+	if (cq && kdat_evd_fill(evd, cq, evd->solicited ? 1 : KDAT_EVD_POLL))
+		return -EAGAIN;
+	if (kdat_evd_told(evd)) {
+		/* the next event calls up again */
+		if (cq && !evd->armed && kdat_evd_arm(evd, cq))
+			return -EAGAIN;
+		evd->told = false;
+	}
+	return 0;
+}
+
+/**
+ * kdat_evd_take() - take the oldest event
+ * @evd: EVD
+ * @event: takes it
+ *
+ * Context: any but hard interrupt.
+ * Return: DAT_SUCCESS or DAT_QUEUE_EMPTY.
+ */
+DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event)
+{
+	int ret = -EAGAIN;
+
+	while (ret == -EAGAIN) {
+		guard(rcu)();
+		scoped_guard(spinlock_irqsave, &evd->lock)
+			ret = kdat_evd_take_one(evd, event);
+	}
+	return ret ? DAT_SUCCESS : KDAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+}
+
+/* Start and end ************************************************************* */
+
+void kdat_evd_upcalls_init(struct kdat_evd *evd)
+{
+	u32 i;
+
+	for (i = 0; i < KDAT_EVD_MANY; i++) {
+		struct kdat_upcall *uc = &evd->upcalls[i];
+
+		INIT_WORK(&uc->work, kdat_evd_work);
+		uc->evd = evd;
+		uc->cpu = -1;
+	}
+}
+
+int kdat_evd_init(void)
+{
+	kdat_evd_bh_wq = alloc_workqueue("krdma_kdapl_bh", WQ_BH, 0);
+	if (!kdat_evd_bh_wq)
+		return -ENOMEM;
+	/* consumers wait in their upcalls: leave room for others; storage needs a rescuer */
+	kdat_evd_wq = alloc_workqueue("krdma_kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
+	if (kdat_evd_wq)
+		return 0;
+	destroy_workqueue(kdat_evd_bh_wq);
+	return -ENOMEM;
+}
+
+void kdat_evd_exit(void)
+{
+	destroy_workqueue(kdat_evd_wq);
+	destroy_workqueue(kdat_evd_bh_wq);
+}

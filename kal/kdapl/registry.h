@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The DAT registry for the rest of kDAPL. */
+#ifndef KDAT_REGISTRY_H
+#define KDAT_REGISTRY_H
+
+#include <krdma/kdat.h>
+
+/**
+ * kdat_registry_withdraw() - remove all names of a provider whose IAs may be open
+ * @provider: table
+ *
+ * No name is found from the start of the call on. The call returns when no ia_open_func() of the
+ * table runs any more. IAs that are open stay so, and dat_ia_close() goes on to work: the table has
+ * to live until they are closed.
+ *
+ * Context: may sleep. The caller holds no lock that ia_open_func() takes.
+ */
+void kdat_registry_withdraw(const DAT_PROVIDER *provider);
+
+#endif /* KDAT_REGISTRY_H */
