@@ -132,8 +132,9 @@ enum kiser_conn_state {
  * @error: why the attempt failed: a negative errno
  * @settled: the attempt is over
  * @down: the connection is over
- * @mutex: protects @iscsi against connection events; bind and close
+ * @mutex: protects @iscsi and @closing; completions use @iscsi without it, see kiser_conn_bind()
  * @iscsi: connection of libiscsi, NULL: not bound
+ * @closing: the endpoint is being disconnected
  * @failure: tells libiscsi that the connection failed
  * @ia: interface adapter, of this connection alone
  * @async_evd: its asynchronous events
@@ -161,8 +162,9 @@ struct kiser_conn {
 	int error;
 	struct completion settled;
 	struct completion down;
-	struct mutex mutex;	/* see above */
+	struct mutex mutex;	/* protects iscsi, closing */
 	struct iscsi_conn *iscsi;
+	bool closing;
 	struct work_struct failure;
 
 	DAT_IA_HANDLE ia;

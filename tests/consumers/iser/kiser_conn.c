@@ -44,7 +44,7 @@ static void kiser_conn_failure_work(struct work_struct *work)
 	struct kiser_conn *kc = container_of(work, struct kiser_conn, failure);
 
 	mutex_lock(&kc->mutex);
-	if (kc->iscsi)
+	if (kc->iscsi && !kc->closing)
 		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_CONN_FAILED);
 	mutex_unlock(&kc->mutex);
 }
@@ -226,6 +226,10 @@ static void kiser_conn_unbind(struct kiser_conn *kc)
  */
 static void kiser_conn_close(struct kiser_conn *kc)
 {
+	/* libiscsi asked for it, and hears of no failure any more */
+	mutex_lock(&kc->mutex);
+	kc->closing = true;
+	mutex_unlock(&kc->mutex);
 	if (kc->dat_ep && READ_ONCE(kc->state) == KISER_UP &&
 	    !dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_GRACEFUL_FLAG))
 		wait_for_completion_timeout(&kc->down, msecs_to_jiffies(KISER_GRACE_MS));
