@@ -108,6 +108,7 @@ const struct ri_ops soft_ops = {
 	.mr_register = soft_mr_register,
 	.mr_register_dma = soft_mr_register_dma,
 	.mr_alloc = soft_mr_alloc,
+	.mr_map = soft_mr_map,
 	.mr_reregister = soft_mr_reregister,
 	.mr_deregister = soft_mr_deregister,
 
@@ -149,7 +150,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	limits->max_cq = 1 << 17;
 	limits->max_cqe = 1 << 20;
 	limits->max_mr = (1 << 24) - 1;
-	limits->max_fast_reg_page_list_len = 1024;
+	limits->max_fast_reg_page_list_len = SOFT_FAST_REG_MAX;
 	limits->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	limits->max_mw = (1 << 24) - 1;
 	limits->max_pd = 1 << 16;

@@ -149,8 +149,14 @@ static int ep_act_abort(struct kal_ep *ep)
 
 /* Actions that depend on who makes the connection: the RNIC itself, or the kAL. */
 
+static int ep_listen_socket(struct kal_ep *ep, const struct kal_ep_listen_arg *arg);
+
 static int ep_act_listen(struct kal_ep *ep)
 {
+	const struct kal_ep_listen_arg *arg = ep->arg;
+
+	if (arg->sock)
+		return ep_listen_socket(ep, arg);
 	return ep->conn ? kal_offload_listen(ep) : kal_listen_start(ep);
 }
 
@@ -880,6 +886,17 @@ static struct kal_ep *ep_alloc_charged(struct kal_ep *parent, struct socket *soc
 	return ep;
 }
 
+/* Wait for the Request of a new child, which no other thread knows. */
+static void ep_start_child(struct kal_ep *ep)
+{
+	kal_ep_get(ep);
+	kal_ep_arm(ep, &kal_mpa_request_timeout_ms);
+	ep_publish(ep);
+	kal_llp_hook(ep->llp, kal_ep_notify, ep);
+	kal_ep_notify(ep);
+	kal_ep_put(ep);
+}
+
 /**
  * kal_ep_incoming() - handle an incoming connection of a listener
  * @parent: listener
@@ -910,12 +927,31 @@ void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 	}
 	if (parent->tos_set)
 		kal_sock_set_tos(sock, parent->tos);
-	kal_ep_get(ep);
-	kal_ep_arm(ep, &kal_mpa_request_timeout_ms);
-	ep_publish(ep);
-	kal_llp_hook(ep->llp, kal_ep_notify, ep);
-	kal_ep_notify(ep);
-	kal_ep_put(ep);
+	ep_start_child(ep);
+}
+
+/*
+ * The only connection of listener @parent is a consumer's socket, which stays the consumer's on
+ * error. The lock of @parent is held; may sleep.
+ */
+static int ep_listen_socket(struct kal_ep *parent, const struct kal_ep_listen_arg *arg)
+{
+	struct kal_ep *ep;
+	int err;
+
+	kal_count(parent->rnic, KAL_CNT_CONN_PASSIVE);
+	ep = ep_alloc_child(parent, arg->sock, arg->sock->sk->sk_data_ready, GFP_KERNEL_ACCOUNT);
+	if (!ep)
+		return -ENOMEM;
+	err = kal_llp_send_last(ep->llp, arg->last, arg->last_len);
+	if (err) {
+		kfree(ep->startup);
+		kfree(ep->llp);
+		kal_ep_drop_child(ep);
+		return err;
+	}
+	ep_start_child(ep);
+	return 0;
 }
 
 /**
@@ -1108,7 +1144,9 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	err = ep_copy_sockaddr(&addr, local);
 	if (err)
 		return err;
-	guard(kal_ep)(ep);
+	/* the consumer may get a request and destroy the listener before this function returns */
+	kal_ep_get(ep);
+	mutex_lock(&ep->lock);
 	if (!ep->memcg && mem_cgroup_tryget(param->memcg))
 		ep->memcg = param->memcg;
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
@@ -1117,9 +1155,79 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 		*bound = ep->conn->info.local;
 	else if (!err && bound)
 		err = kal_listen_address(ep, bound);
+	kal_ep_unlock(ep);
+	kal_ep_put(ep);
 	return err;
 }
 EXPORT_SYMBOL_GPL(kal_ep_listen);
+
+/* Check a consumer's socket and read its addresses. Return: 0 or as kal_ep_connect_socket(). */
+static int ep_check_socket(struct ri_rnic *rnic, struct socket *sock,
+			   struct sockaddr_storage *local, struct sockaddr_storage *remote)
+{
+	bool same_net;
+	int err;
+
+	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
+		return -EOPNOTSUPP;
+	err = kal_sock_usable(sock) ?: kal_sock_names(sock, local, remote);
+	if (err)
+		return err;
+	scoped_guard(rcu)
+		same_net = net_eq(sock_net(sock->sk), dev_net(rnic->netdev));
+	return same_net && kal_rnic_owns(rnic, sock_net(sock->sk), local) ? 0 : -EADDRNOTAVAIL;
+}
+
+int kal_ep_listen_socket(struct kal_ep *ep, struct socket *sock, const void *last, size_t last_len)
+{
+	const struct kal_ep_listen_arg arg = { .sock = sock, .last = last, .last_len = last_len };
+	struct sockaddr_storage local = {}, remote = {};
+	int err;
+
+	err = ep_check_socket(ep->rnic, sock, &local, &remote);
+	if (err)
+		return err;
+	kal_ep_get(ep);
+	mutex_lock(&ep->lock);
+	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
+	kal_ep_unlock(ep);
+	kal_ep_put(ep);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kal_ep_listen_socket);
+
+static int ep_connect(struct kal_ep *ep, const struct kal_ep_open_arg *arg)
+{
+	int err;
+
+	/* the consumer may get the reply and destroy the endpoint before this function returns */
+	kal_ep_get(ep);
+	mutex_lock(&ep->lock);
+	if (ep->state == KAL_EP_IDLE)
+		ep->lane = ep_lane_to(ep->rnic, arg->remote);
+	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, arg);
+	if (!err && ep->llp)
+		ep_look_at_once(ep);
+	kal_ep_unlock(ep);
+	kal_ep_put(ep);
+	return err;
+}
+
+int kal_ep_connect_socket(struct kal_ep *ep, struct ri_qp *qp, struct socket *sock,
+			  const struct kal_conn_param *param)
+{
+	struct sockaddr_storage from = {}, to = {};
+	const struct kal_ep_open_arg arg = {
+		.qp = qp,
+		.local = &from,
+		.remote = &to,
+		.param = param,
+		.sock = sock,
+	};
+
+	return ep_check_socket(ep->rnic, sock, &from, &to) ?: ep_connect(ep, &arg);
+}
+EXPORT_SYMBOL_GPL(kal_ep_connect_socket);
 
 int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *local,
 		   const struct sockaddr *remote, const struct kal_conn_param *param)
@@ -1136,21 +1244,15 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp, const struct sockaddr *l
 	err = ep_copy_sockaddr(&to, remote);
 	if (!err && local)
 		err = ep_copy_sockaddr(&from, local);
-	if (err)
-		return err;
-	/* the consumer may get the reply and destroy the endpoint before this function returns */
-	kal_ep_get(ep);
-	mutex_lock(&ep->lock);
-	if (ep->state == KAL_EP_IDLE)
-		ep->lane = ep_lane_to(ep->rnic, &to);
-	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, &arg);
-	if (!err && ep->llp)
-		ep_look_at_once(ep);
-	kal_ep_unlock(ep);
-	kal_ep_put(ep);
-	return err;
+	return err ?: ep_connect(ep, &arg);
 }
 EXPORT_SYMBOL_GPL(kal_ep_connect);
+
+bool kal_ep_expects(const struct kal_ep *ep)
+{
+	return READ_ONCE(ep->pending.count) != 0;
+}
+EXPORT_SYMBOL_GPL(kal_ep_expects);
 
 bool kal_ep_undecided(struct kal_ep *ep)
 {

@@ -80,6 +80,7 @@ enum kal_ep_input {
  * @to: active: address to connect to
  * @tos_set: @tos is valid
  * @tos: type of service
+ * @adopted: active: the stream was a consumer's socket, so there is no second attempt
  * @error: error of a read after which the stream is broken
  * @pd_len: length of @pd in bytes
  * @rx_len: bytes in @rx
@@ -95,6 +96,7 @@ struct kal_startup {
 	struct sockaddr_storage to;
 	bool tos_set;
 	u8 tos;
+	bool adopted;
 	int error;
 	u16 pd_len;
 	u16 rx_len;
@@ -202,6 +204,9 @@ struct kal_ep {
 struct kal_ep_listen_arg {
 	const struct sockaddr_storage *local;
 	const struct kal_listen_param *param;
+	struct socket *sock;	/* the only connection, then what is above is not set; or NULL */
+	const void *last;	/* to be sent on it first */
+	size_t last_len;
 };
 
 struct kal_ep_open_arg {
@@ -209,6 +214,7 @@ struct kal_ep_open_arg {
 	const struct sockaddr_storage *local;	/* connect only; AF_UNSPEC: any */
 	const struct sockaddr_storage *remote;
 	const struct kal_conn_param *param;
+	struct socket *sock;	/* connect only; already connected, or NULL */
 };
 
 struct kal_ep_reject_arg {

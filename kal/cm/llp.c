@@ -5,6 +5,7 @@
  * needs attention. Called by listen.c, endpoint.c and startup.c.
  */
 #include <linux/bvec.h>
+#include <linux/file.h>
 #include <linux/memcontrol.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -204,6 +205,9 @@ struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct soc
 		kfree(llp);
 		return ERR_PTR(err);
 	}
+	/* a kernel socket of a consumer; see kal_net_sock_create() */
+	if (!sock->sk->sk_net_refcnt)
+		sk_net_refcnt_upgrade(sock->sk);
 	llp_sock_setup(sock->sk);
 	llp_save_hooks(llp);
 	llp->saved.data_ready = data_ready;
@@ -227,20 +231,45 @@ static void llp_unmap_ipv4(struct sockaddr_storage *addr)
 	memcpy(addr, &in4, sizeof(in4));
 }
 
-/* Read both addresses of a connected stream. */
-int kal_llp_names(struct kal_llp *llp)
+/* Read both addresses of a connected socket. */
+int kal_sock_names(struct socket *sock, struct sockaddr_storage *local,
+		   struct sockaddr_storage *remote)
 {
 	int err;
 
-	err = kernel_getsockname(llp->ri.sock, (struct sockaddr *)&llp->ri.local);
+	err = kernel_getsockname(sock, (struct sockaddr *)local);
 	if (err < 0)
 		return err;
-	err = kernel_getpeername(llp->ri.sock, (struct sockaddr *)&llp->ri.remote);
+	err = kernel_getpeername(sock, (struct sockaddr *)remote);
 	if (err < 0)
 		return err;
-	llp_unmap_ipv4(&llp->ri.local);
-	llp_unmap_ipv4(&llp->ri.remote);
+	llp_unmap_ipv4(local);
+	llp_unmap_ipv4(remote);
 	return 0;
+}
+
+/* Read both addresses of a connected stream. */
+int kal_llp_names(struct kal_llp *llp)
+{
+	return kal_sock_names(llp->ri.sock, &llp->ri.local, &llp->ri.remote);
+}
+
+/**
+ * kal_sock_usable() - check whether a consumer's socket can become a stream
+ * @sock: socket, or NULL
+ *
+ * Return: 0; -EINVAL: no TCP socket; -ENOTCONN; -EBUSY: a layer above TCP uses it. Context: any.
+ */
+int kal_sock_usable(const struct socket *sock)
+{
+	const struct sock *sk = sock ? sock->sk : NULL;
+
+	if (!sk || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
+	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+		return -EINVAL;
+	if (inet_sk_state_load(sk) != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	return READ_ONCE(sk->sk_user_data) || inet_csk(sk)->icsk_ulp_ops ? -EBUSY : 0;
 }
 
 static __be16 *llp_sockaddr_port(struct sockaddr_storage *addr)
@@ -498,7 +527,55 @@ int kal_llp_send(struct kal_llp *llp, const void *buf, size_t len)
 	return n == len ? 0 : -ENOBUFS;
 }
 
+/**
+ * kal_llp_send_last() - queue the last bytes of a consumer's own protocol
+ * @llp: stream of an adopted socket, before any start-up frame
+ * @buf: bytes
+ * @len: their number
+ *
+ * Return: 0; -ENOBUFS: they do not fit into the send buffer; or the stream's error. Context: may
+ * sleep, does not wait for the peer.
+ */
+int kal_llp_send_last(struct kal_llp *llp, const void *buf, size_t len)
+{
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct sock *sk = llp->ri.sock->sk;
+	bool room;
+	int n;
+
+	if (!len)
+		return 0;
+	lock_sock(sk);
+	room = len <= max(sk_stream_wspace(sk), 0);
+	release_sock(sk);
+	if (!room)
+		return -ENOBUFS;
+	n = kernel_sendmsg(llp->ri.sock, &msg, &vec, 1, len);
+	if (n == -EPIPE)
+		return -ECONNRESET;
+	if (n < 0 && n != -EAGAIN)
+		return n;
+	return n == len ? 0 : -ENOBUFS;
+}
+
 /* End ********************************************************************** */
+
+/*
+ * Release the socket of a stream that has ended or is to be reset. A consumer's socket may have a
+ * file, which user space may keep open; so the stream ends before that is put.
+ */
+static void llp_release(struct socket *sock)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (!sock->file) {
+		sock_release(sock);
+		return;
+	}
+	kernel_connect(sock, &none, sizeof(none), 0);
+	fput(sock->file);
+}
 
 static LIST_HEAD(lingering);
 static DEFINE_SPINLOCK(llp_linger_lock);	/* protects lingering and llp_linger_stop */
@@ -515,7 +592,7 @@ void kal_llp_reset(struct kal_llp *llp)
 {
 	kal_llp_unhook(llp);
 	sock_no_linger(llp->ri.sock->sk);
-	sock_release(llp->ri.sock);
+	llp_release(llp->ri.sock);
 	kfree(llp);
 }
 
@@ -590,7 +667,7 @@ static void llp_linger_work(struct work_struct *work)
 	cancel_delayed_work(&llp->linger);
 	if (!done && stop)
 		sock_no_linger(llp->ri.sock->sk);
-	sock_release(llp->ri.sock);
+	llp_release(llp->ri.sock);
 	kfree(llp);
 	wake_up(&llp_linger_wait);
 }

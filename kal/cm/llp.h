@@ -66,6 +66,9 @@ int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote);
 int kal_llp_renew(struct kal_llp *llp);
 int kal_llp_names(struct kal_llp *llp);
+int kal_sock_names(struct socket *sock, struct sockaddr_storage *local,
+		   struct sockaddr_storage *remote);
+int kal_sock_usable(const struct socket *sock);
 
 void kal_llp_hook(struct kal_llp *llp, void (*notify)(void *owner), void *owner);
 void kal_llp_unhook(struct kal_llp *llp);
@@ -75,6 +78,7 @@ int kal_llp_error(struct kal_llp *llp);
 int kal_llp_inq(struct kal_llp *llp);
 int kal_llp_recv(struct kal_llp *llp, void *buf, size_t len);
 int kal_llp_send(struct kal_llp *llp, const void *buf, size_t len);
+int kal_llp_send_last(struct kal_llp *llp, const void *buf, size_t len);
 
 void kal_llp_reset(struct kal_llp *llp);
 void kal_llp_linger(struct kal_llp *llp);

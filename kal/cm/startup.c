@@ -178,6 +178,24 @@ static int startup_open_stream(struct kal_ep *ep, const struct kal_conn_param *p
 	return startup_connect_stream(ep);
 }
 
+/* Use a consumer's socket, which stays the consumer's on error. */
+static int startup_adopt_stream(struct kal_ep *ep, struct socket *sock)
+{
+	struct kal_startup *su = ep->startup;
+	struct kal_llp *llp;
+
+	llp = kal_llp_adopt(sock, sock->sk->sk_data_ready, NULL, GFP_KERNEL_ACCOUNT);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	ep->llp = llp;
+	su->adopted = true;
+	if (su->tos_set)
+		kal_sock_set_tos(sock, su->tos);
+	kal_ep_arm(ep, &kal_connect_timeout_ms);
+	kal_llp_hook(llp, kal_ep_notify, ep);
+	return 0;
+}
+
 /* IN_CONNECT */
 int kal_startup_connect(struct kal_ep *ep)
 {
@@ -208,7 +226,7 @@ int kal_startup_connect(struct kal_ep *ep)
 	if (err)
 		return err;
 	kal_count(ep->rnic, KAL_CNT_CONN_ACTIVE);
-	return startup_open_stream(ep, param);
+	return arg->sock ? startup_adopt_stream(ep, arg->sock) : startup_open_stream(ep, param);
 }
 
 /* IN_UP */
@@ -254,7 +272,7 @@ int kal_startup_fallback(struct kal_ep *ep)
 
 static bool startup_may_fall_back(const struct kal_startup *su)
 {
-	return READ_ONCE(kal_mpa_fallback) && su->req.revision > 1;
+	return READ_ONCE(kal_mpa_fallback) && su->req.revision > 1 && !su->adopted;
 }
 
 /* IN_DOWN after the Request was sent. */

@@ -432,13 +432,14 @@ static int kal_mr_make_list(struct ri_mr *mr, u32 max, bool gaps)
 	struct ri_page_list *list = &mr->list;
 
 	list->max = max;
-	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL_ACCOUNT);
+	/* no warning: kvcalloc() gives up at 2 GiB, which a long list may need */
+	list->pages = kvcalloc(max, sizeof(*list->pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (gaps)
-		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL_ACCOUNT);
+		list->ends = kvcalloc(max, sizeof(*list->ends), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return !list->pages || (gaps && !list->ends) ? -ENOMEM : 0;
 }
 
-struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
+static struct ri_mr *kal_mr_alloc_list(struct ri_pd *pd, u32 max, bool gaps)
 {
 	struct ri_rnic *rnic = pd->obj.rnic;
 	struct ri_mr *mr;
@@ -447,8 +448,6 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
 	if (!rnic->ops->mr_alloc || !ri_pd_is_kernels(pd) ||
 	    (gaps && !(rnic->attr.caps & RI_CAP_SG_GAPS)))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!max || max > rnic->attr.limits.max_fast_reg_page_list_len)
-		return ERR_PTR(-EINVAL);
 	mr = kal_mr_new(pd);
 	if (IS_ERR(mr))
 		return mr;
@@ -460,7 +459,55 @@ struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
 	kal_obj_publish(&mr->obj);
 	return mr;
 }
+
+struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps)
+{
+	if (!max || max > pd->obj.rnic->attr.limits.max_fast_reg_page_list_len)
+		return ERR_PTR(-EINVAL);
+	return kal_mr_alloc_list(pd, max, gaps);
+}
 EXPORT_SYMBOL_GPL(kal_mr_alloc);
+
+struct ri_mr *kal_mr_alloc_map(struct ri_pd *pd, u32 max, bool gaps)
+{
+	if (!pd->obj.rnic->ops->mr_map)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max)
+		return ERR_PTR(-EINVAL);
+	return kal_mr_alloc_list(pd, max, gaps);
+}
+EXPORT_SYMBOL_GPL(kal_mr_alloc_map);
+
+/**
+ * kal_mr_map() - name the memory of mr->list at once, without a work request
+ * @mr: region of kal_mr_alloc() or kal_mr_alloc_map() that names nothing
+ * @iova: tagged offset of the first byte; with pages, its offset in a page is that of the memory
+ * @length: bytes, not 0
+ * @key: the STag with a new key in its low 8 bits, which becomes mr->stag
+ * @access: enum ib_access_flags
+ *
+ * Return: 0; -EOPNOTSUPP: the RNIC cannot, or a right is not supported; -EINVAL: the list is
+ * shorter than @length, an address wraps, or @key or @access is wrong; -EBUSY: @mr names memory.
+ * Context: may sleep.
+ */
+int kal_mr_map(struct ri_mr *mr, u64 iova, u64 length, u32 key, int access)
+{
+	struct ri_rnic *rnic = mr->obj.rnic;
+	u64 last;
+	int ret;
+
+	if (!rnic->ops->mr_map)
+		return -EOPNOTSUPP;
+	ret = kal_mr_access_check(access);
+	if (ret)
+		return ret;
+	if (!mr->list.num || mr->list.num > mr->list.max || (key ^ mr->stag) >> 8 || !length ||
+	    length > rnic->attr.limits.max_mr_size ||
+	    check_add_overflow(iova, length - 1, &last))
+		return -EINVAL;
+	return rnic->ops->mr_map(mr, iova, length, key, access);
+}
+EXPORT_SYMBOL_GPL(kal_mr_map);
 
 /* Make the region a child of @pd, which may already be its PD. */
 static void kal_mr_set_pd(struct ri_mr *mr, struct ri_pd *pd)

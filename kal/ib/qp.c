@@ -67,6 +67,7 @@ static int kal_ib_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attr,
 		kal_qp_destroy(rqp);
 		return -EFAULT;
 	}
+	rqp->plain_wrs = true;
 	qp->qp = rqp;
 	base->qp_num = rqp->obj.id;
 	attr->cap = rattr.cap;

@@ -3,9 +3,9 @@
  * Endpoints: creation, configuration, state, end. Connections are cm.c's.
  *
  * An endpoint has a queue pair as soon as it is configured: it has a protection zone and an EVD for
- * requests or receives. kdat_ep.mutex is not held while queue pairs and CQs change, because that
- * takes outer locks. So a new configuration is made beside the old one, and takes its place if the
- * endpoint has not changed meanwhile.
+ * requests or receives; with an SRQ, for receives. kdat_ep.mutex is not held while queue pairs and
+ * CQs change, because that takes outer locks. So a new configuration is made beside the old one,
+ * and takes its place if the endpoint has not changed meanwhile.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -40,7 +40,7 @@ struct kdat_ep_setup {
 
 static bool kdat_ep_is_configured(const struct kdat_ep_setup *setup)
 {
-	return setup->pz && (setup->recv_evd || setup->request_evd);
+	return setup->pz && (setup->recv_evd || (setup->request_evd && !setup->srq));
 }
 
 /* Attributes **************************************************************** */
@@ -217,7 +217,8 @@ static struct ri_qp *kdat_ep_qp_create(struct kdat_ep *ep, const struct kdat_ep_
 		.cap = {
 			.max_send_wr = attr->max_request_dtos + KDAT_EP_OWN_REQUESTS,
 			.max_recv_wr = setup->recv_evd ? attr->max_recv_dtos : 0,
-			.max_send_sge = max(attr->max_request_iov, attr->max_rdma_write_iov),
+			.max_send_sge = max3(attr->max_request_iov, attr->max_rdma_write_iov,
+					     attr->max_rdma_read_iov),
 			.max_recv_sge = attr->max_recv_iov,
 		},
 	};
@@ -424,18 +425,16 @@ static void kdat_ep_set_solicited(struct kdat_evd *evd)
 
 /*
  * All completions at an EVD call up in the same way: each, or those of solicited receives alone.
- * Exchange the streams of @from for those of @to, or change nothing. Either may be NULL.
+ * Exchange the streams of @from, which may be NULL, for those of @to, or change nothing.
  */
 static DAT_RETURN kdat_ep_move_streams(struct kdat_ia *ia, const struct kdat_ep_setup *from,
 				       const struct kdat_ep_setup *to)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 
 	guard(mutex)(&ia->mutex);
 	if (from)
 		kdat_ep_count_streams(from, -1);
-	if (!to)
-		return ret;
 	kdat_ep_count_streams(to, 1);
 	ret = kdat_ep_check_streams(to->recv_evd);
 	if (ret == DAT_SUCCESS)
@@ -449,6 +448,16 @@ static DAT_RETURN kdat_ep_move_streams(struct kdat_ia *ia, const struct kdat_ep_
 	if (from)
 		kdat_ep_count_streams(from, 1);
 	return ret;
+}
+
+/* Take the streams of @from away, and give those of @to back, which may be NULL. */
+static void kdat_ep_return_streams(struct kdat_ia *ia, const struct kdat_ep_setup *from,
+				   const struct kdat_ep_setup *to)
+{
+	guard(mutex)(&ia->mutex);
+	kdat_ep_count_streams(from, -1);
+	if (to)
+		kdat_ep_count_streams(to, 1);
 }
 
 /* @num is 1 or -1 */
@@ -566,7 +575,7 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 	return DAT_SUCCESS;
 err_uses:
 	kdat_ep_count_uses(&setup, -1);
-	kdat_ep_move_streams(ia, &setup, NULL);
+	kdat_ep_return_streams(ia, &setup, NULL);
 err:
 	mutex_destroy(&ep->mutex);
 	kfree(ep);
@@ -730,7 +739,8 @@ static bool kdat_ep_needs_new_qp(const struct kdat_ep_setup *old, const struct k
 	       old->request_evd != new->request_evd || old->srq != new->srq ||
 	       a->max_recv_dtos != b->max_recv_dtos || a->max_request_dtos != b->max_request_dtos ||
 	       a->max_recv_iov != b->max_recv_iov || a->max_request_iov != b->max_request_iov ||
-	       a->max_rdma_write_iov != b->max_rdma_write_iov;
+	       a->max_rdma_write_iov != b->max_rdma_write_iov ||
+	       a->max_rdma_read_iov != b->max_rdma_read_iov;
 }
 
 /*
@@ -793,7 +803,7 @@ static DAT_RETURN kdat_ep_change(struct kdat_ep *ep, DAT_EP_PARAM_MASK mask,
 			synchronize_rcu();
 	} else {
 		kdat_ep_count_uses(&new, -1);
-		kdat_ep_move_streams(ia, &new, &old);
+		kdat_ep_return_streams(ia, &new, &old);
 	}
 	kdat_ep_queues_free(queues);
 	return ret;
@@ -911,23 +921,44 @@ static DAT_RETURN kdat_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DA
 
 /* End *********************************************************************** */
 
-/* Let a new queue pair take the place of one that cannot be used again. The RNIC is held. */
+/* Take the queue pair from the posters. Return: false: another thread resets the endpoint. */
+static bool kdat_ep_begin_reset(struct kdat_ep *ep)
+{
+	bool begun;
+
+	scoped_guard(mutex, &ep->mutex) {
+		begun = ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp;
+		if (begun)
+			WRITE_ONCE(ep->qp, NULL);
+	}
+	if (begun)
+		synchronize_rcu();
+	return begun;
+}
+
+static void kdat_ep_end_reset(struct kdat_ep *ep, bool success)
+{
+	guard(mutex)(&ep->mutex);
+	WRITE_ONCE(ep->qp, ep->queues->qp);
+	if (!success)
+		return;
+	ep->connected = false;
+	reinit_completion(&ep->last_wqe);
+	kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
+}
+
+/* Let a new queue pair take the place of one that cannot be reset. */
 static DAT_RETURN kdat_ep_renew_qp(struct kdat_ep *ep)
 {
 	struct kdat_ep_setup setup;
-	struct ri_qp *old, *new;
+	struct ri_qp *qp;
 
 	kdat_ep_get_setup(ep, &setup);
-	new = kdat_ep_qp_create(ep, &setup);
-	if (IS_ERR(new))
-		return kdat_ep_qp_error(new);
-	scoped_guard(mutex, &ep->mutex) {
-		old = ep->queues->qp;
-		ep->queues->qp = new;
-		WRITE_ONCE(ep->qp, new);
-	}
-	synchronize_rcu();
-	WARN_ON(kal_qp_destroy(old));
+	qp = kdat_ep_qp_create(ep, &setup);
+	if (IS_ERR(qp))
+		return kdat_ep_qp_error(qp);
+	WARN_ON(kal_qp_destroy(ep->queues->qp));
+	ep->queues->qp = qp;
 	return DAT_SUCCESS;
 }
 
@@ -935,26 +966,22 @@ static DAT_RETURN kdat_ep_renew_qp(struct kdat_ep *ep)
 static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 {
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-	DAT_RETURN ret;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	kdat_cm_end(ep);
-	if (ep->recv_evd)
-		kdat_evd_collect(ep->recv_evd);
-	if (ep->request_evd && ep->request_evd != ep->recv_evd)
-		kdat_evd_collect(ep->request_evd);
+	if (!kdat_ep_begin_reset(ep))
+		return KDAT_BAD_STATE(EP_NOTREADY);
 	kdat_ep_leave_srq(ep, ep->queues);
-	if (kal_qp_modify(ep->qp, &attr, IB_QP_STATE)) {
+	if (ep->request_evd)
+		kdat_evd_collect(ep->request_evd);
+	if (ep->recv_evd && ep->recv_evd != ep->request_evd)
+		kdat_evd_collect(ep->recv_evd);
+	if (kal_qp_modify(ep->queues->qp, &attr, IB_QP_STATE))
 		ret = kdat_ep_renew_qp(ep);
-		if (ret != DAT_SUCCESS)
-			return ret;
-	}
-	kdat_ep_forget_posted(ep);
-	guard(mutex)(&ep->mutex);
-	ep->connected = false;
-	reinit_completion(&ep->last_wqe);
-	if (ep->state == DAT_EP_STATE_DISCONNECTED)
-		kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
-	return DAT_SUCCESS;
+	if (ret == DAT_SUCCESS)
+		kdat_ep_forget_posted(ep);
+	kdat_ep_end_reset(ep, ret == DAT_SUCCESS);
+	return ret;
 }
 
 static DAT_RETURN kdat_ep_reset(DAT_EP_HANDLE handle)
@@ -996,7 +1023,7 @@ void kdat_ep_destroy(struct kdat_ep *ep)
 	kdat_slots_free(&ep->requests);
 	kdat_slots_free(&ep->recvs);
 	kdat_ep_get_setup(ep, &setup);
-	kdat_ep_move_streams(ia, &setup, NULL);
+	kdat_ep_return_streams(ia, &setup, NULL);
 	mutex_destroy(&ep->mutex);
 	kdat_obj_free(&ep->obj);
 	kdat_ep_count_uses(&setup, -1);

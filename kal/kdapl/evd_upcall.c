@@ -400,12 +400,12 @@ bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event)
 	return queued;
 }
 
-void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
+bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
 {
 	bool first;
 
 	if (kdat_evd_try_put(evd, event))
-		return;
+		return true;
 	scoped_guard(spinlock_irqsave, &evd->lock) {
 		first = !evd->overflow;
 		evd->overflow = true;
@@ -413,6 +413,7 @@ void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
 	if (first)
 		kdat_ia_async(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
 			      DAT_EVD_OVERFLOW_ERROR);
+	return false;
 }
 
 /*

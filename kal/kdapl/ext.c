@@ -11,6 +11,17 @@
 
 /* Errors count the arguments of dat_extension_op(): the handle, the operation, and so on. */
 
+static DAT_RETURN kdat_ext_check_atomic(struct kdat_ia *ia)
+{
+	bool able;
+
+	if (!kdat_enter_atomic(ia))
+		return KDAT_GONE;
+	able = ia->kr->rnic->attr.limits.atomic_cap != IB_ATOMIC_NONE;
+	kdat_leave_atomic(ia);
+	return able ? DAT_SUCCESS : KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+}
+
 static DAT_RETURN kdat_ext_atomic(struct kdat_ep *ep, DAT_IB_OP op, va_list args)
 {
 	const bool swap = op == DAT_IB_CMP_AND_SWAP_OP;
@@ -24,6 +35,7 @@ static DAT_RETURN kdat_ext_atomic(struct kdat_ep *ep, DAT_IB_OP op, va_list args
 		.max = sizeof(u64),
 	};
 	const DAT_RMR_TRIPLET *remote;
+	DAT_RETURN ret;
 
 	wr.compare_add = va_arg(args, DAT_UINT64);
 	if (swap)
@@ -33,8 +45,9 @@ static DAT_RETURN kdat_ext_atomic(struct kdat_ep *ep, DAT_IB_OP op, va_list args
 	remote = va_arg(args, const DAT_RMR_TRIPLET *);
 	transfer.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 
-	if (ep->obj.ia->kr->rnic->attr.limits.atomic_cap == IB_ATOMIC_NONE)
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	ret = kdat_ext_check_atomic(ep->obj.ia);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (!transfer.iov)
 		return swap ? KDAT_BAD_ARG(5) : KDAT_BAD_ARG(4);
 	if (!remote)

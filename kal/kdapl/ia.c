@@ -10,6 +10,7 @@
 #include <krdma/netstack.h>
 
 #include "kdapl.h"
+#include "lmr.h"
 
 /* Objects ******************************************************************* */
 
@@ -351,6 +352,18 @@ static bool kdat_ia_in_use(struct kdat_ia *ia)
 	return false;
 }
 
+/* An upcall that closed its IA would wait for itself. */
+static bool kdat_ia_in_upcall(struct kdat_ia *ia)
+{
+	const struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		if (kdat_evd_in_upcall(evd))
+			return true;
+	return false;
+}
+
 static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
 {
 	struct kdat_obj *obj;
@@ -463,6 +476,8 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_ARG(2);
 	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
 		return KDAT_BAD_STATE(IA_IN_USE);
+	if (kdat_ia_in_upcall(ia))
+		return KDAT_BAD_STATE(EVD_IN_USE);
 	/* of two closes one does the work */
 	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
 		return KDAT_BAD_HANDLE(IA);
@@ -583,7 +598,8 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 			DAT_MEM_TYPE_PHYSICAL | DAT_MEM_TYPE_PLATFORM | DAT_MEM_TYPE_IA |
 			DAT_MEM_TYPE_PHYSICAL_VAR_PAGES,
 		.iov_ownership_on_return = DAT_IOV_CONSUMER,
-		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
+		.dat_qos_supported = DAT_QOS_BEST_EFFORT | DAT_QOS_HIGH_THROUGHPUT |
+			DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM,
 		.completion_flags_supported = DAT_COMPLETION_SUPPRESS_FLAG |
 			DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
 			DAT_COMPLETION_BARRIER_FENCE_FLAG |
@@ -612,7 +628,7 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 		/* "interrupt": any context but hard interrupt, see kdat.h */
 		.is_interrupt_safe = DAT_FALSE,
 		.fmr_supported = DAT_TRUE,
-		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY,
+		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_PZ,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,
 		.num_provider_specific_attr = !ib ? ARRAY_SIZE(kdat_ia_iw_attrs) :

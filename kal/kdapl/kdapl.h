@@ -9,7 +9,8 @@
  * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
- * - srq.c, lmr.c, rmr.c: shared receive queues, memory regions, windows
+ * - srq.c: shared receive queues
+ * - lmr.h, lmr_mem.c, lmr.c, lmr_sync.c, lmr_local.c, lmr_fast.c, rmr.c: memory regions and windows
  * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
  * - ext.c: extensions
  *
@@ -120,6 +121,9 @@ struct kdat_obj {
  * @async_evd: EVD for asynchronous events
  * @own_async_evd: the IA made it; else the consumer gave it
  * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
+ * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
+ * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
+ * @next_lmr: start of the next search for a context
  * @net: network namespace of the task that opened the IA
  * @address: of the RNIC in @net; see kdat_ia_address()
  */
@@ -132,6 +136,9 @@ struct kdat_ia {
 	struct kdat_evd *async_evd;
 	bool own_async_evd;
 	struct kdat_lmr *reserved_lmr;
+	struct xarray stags;
+	struct xarray lmrs;
+	u32 next_lmr;
 	struct net *net;
 	struct sockaddr_storage address;
 };
@@ -335,9 +342,10 @@ void kdat_evd_drop_cq(struct kdat_evd *evd);
 
 /*
  * Put @event into the queue and call up. Sets event->evd_handle. If the queue is full, the event
- * is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported once. Any context but hard interrupt.
+ * is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported once. Return: false: it is lost. Any context
+ * but hard interrupt.
  */
-void kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
+bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 
 /* Make room for the completions of @num more requests in the CQ, or give it back. May sleep. */
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
@@ -508,15 +516,17 @@ struct kdat_ep_queues {
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
  * @conn: connection or attempt, NULL: none
- * @cr: connection request that was accepted or is tentative, NULL: none
- * @generation: of @conn; an event of an older connection is dropped
+ * @cr: tentative connection request, NULL: none; kdat_ia.mutex
+ * @calls: calls of cm.c that use the endpoint now; the end of the endpoint waits for them
  * @disconnecting: the consumer asked for the end of the connection
+ * @timed_out: the consumer's time for the attempt is over
+ * @quiet: the end of the connection has been reported, and it still has to end
  * @local: own address of the connection
  * @remote: the peer's
  * @private_data: of the peer's answer; valid until the next connection
  * @private_data_len: its length
- * @timeout: ends a connection attempt after the consumer's time
- * @sp: RSP or SSP that reserved the endpoint, NULL: none
+ * @timeout: ends a connection attempt after the consumer's time, or flushes after a failure
+ * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
  * @param_local: for dat_ep_query()
  * @param_remote: for dat_ep_query()
  */
@@ -539,8 +549,10 @@ struct kdat_ep {
 	struct kdat_slots recvs;
 	struct kal_ep *conn;
 	struct kdat_cr *cr;
-	u32 generation;
+	atomic_t calls;
 	bool disconnecting;
+	bool timed_out;
+	bool quiet;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u8 private_data[RI_PRIVATE_DATA_MAX];
@@ -593,23 +605,8 @@ void kdat_srq_drop(struct kdat_srq *srq);
 /* Memory ******************************************************************** */
 
 /**
- * enum kdat_lmr_kind - how an LMR names its memory
- * @KDAT_LMR_STAG: a region of the RNIC: the context is its STag
- * @KDAT_LMR_LOCAL: local use through the RNIC's STag of all kernel memory; the context names the
- *	LMR in kDAPL alone, and kdat_lmr_translate() checks
- * @KDAT_LMR_RESERVED: dat_ia_reserved_lmr()
- * @KDAT_LMR_FAST: dat_lmr_allocate()
- */
-enum kdat_lmr_kind {
-	KDAT_LMR_STAG,
-	KDAT_LMR_LOCAL,
-	KDAT_LMR_RESERVED,
-	KDAT_LMR_FAST,
-};
-
-/**
  * kdat_lmr_translate() - turn the consumer's segments into elements of a work request
- * @ep: endpoint, or NULL for an SRQ
+ * @ia: IA
  * @pz: protection zone of the queue
  * @num: segments
  * @iov: segments; those of length 0 are skipped, whatever they name
@@ -617,6 +614,9 @@ enum kdat_lmr_kind {
  * @sge: elements
  * @max: room in @sge
  * @total: takes the sum of the lengths in bytes
+ *
+ * Where the context is an STag, the RNIC alone checks protection zone, privileges and bounds, and
+ * the completion tells of a violation. Otherwise they are checked here.
  *
  * Return: number of elements; or a negative number: *@error has the DAT_RETURN. Any context.
  */
@@ -633,14 +633,17 @@ void kdat_lmr_drop(struct kdat_lmr *lmr);
 void kdat_rmr_destroy(struct kdat_rmr *rmr);
 void kdat_rmr_drop(struct kdat_rmr *rmr);
 /*
- * A fast registration, invalidation or bind has completed: the use of @dto->object ends. The
- * peer has invalidated @stag (or a local invalidation did): the LMR or RMR is unbound. Any context.
+ * A fast registration, invalidation or bind has completed, or never will because its queue pair is
+ * destroyed: the use of @dto->object ends. The peer has invalidated @stag, or a Read did: the LMR
+ * or RMR is unbound. Any context.
  */
 void kdat_lmr_completed(struct kdat_dto *dto, bool success);
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
 /*
- * The endpoint is connected, and the consumer was not told yet: register the LMRs of its
- * protection zone that wait for a queue pair (RNICs without ri_ops.mr_map). Process context.
+ * The endpoint is connected, and so is its state, but the consumer was not told yet: post the
+ * registration of the LMRs of its protection zone that wait for a queue pair (RNICs without
+ * ri_ops.mr_map). Later requests of the endpoint come after them. The RNIC is held, ep->mutex is
+ * not. Process context.
  */
 DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep);
 
@@ -663,10 +666,13 @@ enum kdat_sp_kind {
  * @address: that it listens on
  * @psp_flags: of a PSP
  * @comm: of a CSP
- * @ep: that an RSP or SSP reserved
- * @sock: connected socket of an SSP
- * @lock: protects @pending and @used
- * @used: an RSP or SSP had its request
+ * @ep: that an RSP or SSP reserved, until its request comes; kdat_ia.mutex
+ * @spare: endpoint that a PSP made for a request which could not be reported
+ * @sock: socket of an SSP as the consumer names it
+ * @used: an RSP or SSP had its request; of an RSP there is no handle any more. kdat_ia.mutex
+ * @ending: no call begins to use it any more; kdat_ia.mutex
+ * @calls: calls that use it now; its end waits for them
+ * @end: ends the listener of a used RSP
  */
 struct kdat_sp {
 	struct kdat_obj obj;
@@ -677,47 +683,105 @@ struct kdat_sp {
 	DAT_PSP_FLAGS psp_flags;
 	DAT_COMM comm;
 	struct kdat_ep *ep;
+	struct kdat_ep *spare;
 	struct socket *sock;
-	spinlock_t lock;	/* protects used */
 	bool used;
+	bool ending;
+	atomic_t calls;
+	struct work_struct end;
 };
 
 /**
  * struct kdat_cr - connection request
  * @obj: head, type DAT_HANDLE_TYPE_CR
- * @sp: service point; NULL: gone, or the service point was used up
+ * @rsp: used RSP, which ends with the request; or NULL. kdat_ia.mutex
  * @conn: endpoint of the kAL; NULL: accepted, rejected or ended
- * @ep: endpoint that an RSP or a PSP with DAT_PSP_PROVIDER_FLAG gave, or NULL
+ * @ep: endpoint that the service point gave, or NULL; kdat_ia.mutex
+ * @own_ep: a PSP made @ep
  * @local: own address
  * @remote: the peer's
  * @ird: reads that the peer asks for
  * @ord: reads that the peer allows
- * @truncated: private data was cut
  * @private_data_len: bytes
  * @private_data: of the request
  */
 struct kdat_cr {
 	struct kdat_obj obj;
-	struct kdat_sp *sp;
+	struct kdat_sp *rsp;
 	struct kal_ep *conn;
 	struct kdat_ep *ep;
+	bool own_ep;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u16 ird;
 	u16 ord;
-	bool truncated;
 	u16 private_data_len;
 	u8 private_data[RI_PRIVATE_DATA_MAX];
 };
 
+/* sp.c */
 void kdat_sp_destroy(struct kdat_sp *sp);
 void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
 void kdat_cr_destroy(struct kdat_cr *cr);
 void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
-/* iWARP extension: an operation on an IA, an SSP or an endpoint. Context: that of the operation. */
-DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
-/* End the connection of @ep, if there is one; no event of it comes after the return. May sleep. */
+/* The endpoint ends: no service point and no request names it any more. */
+void kdat_sp_forget_ep(struct kdat_ep *ep);
+/* Make a service point, and take an EP for it if there is one; the RNIC is held. */
+struct kdat_sp *kdat_sp_alloc(struct kdat_ia *ia, enum kdat_sp_kind kind, struct kdat_evd *evd);
+DAT_RETURN kdat_sp_reserve(struct kdat_sp *sp, struct kdat_ep *ep);
+/* Take the alloc and the reservation back; no handle was given out. The RNIC is held. */
+void kdat_sp_abandon(struct kdat_sp *sp);
+/* A call uses the service point, though the consumer may end it meanwhile. */
+void kdat_sp_get(struct kdat_sp *sp);
+void kdat_sp_put(struct kdat_sp *sp);
+/* EVD of @ia for connection requests, or NULL */
+struct kdat_evd *kdat_sp_evd(struct kdat_ia *ia, DAT_EVD_HANDLE handle);
+
+/* cm.c */
+
+/**
+ * struct kdat_cm_open - what a connection attempt needs
+ * @remote: the peer
+ * @sock: connected socket, or NULL
+ * @timeout: in microseconds, or DAT_TIMEOUT_INFINITE
+ * @private_data: for the peer
+ * @private_data_len: its length in bytes
+ * @qos: quality of service
+ */
+struct kdat_cm_open {
+	struct sockaddr_storage remote;
+	struct socket *sock;
+	DAT_TIMEOUT timeout;
+	const void *private_data;
+	u16 private_data_len;
+	DAT_QOS qos;
+};
+
+/* Set up the part of a new endpoint that is cm.c's. */
+void kdat_cm_init(struct kdat_ep *ep);
+/* Start an attempt; the RNIC is held. */
+DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open);
+/*
+ * Accept @conn for @ep; @tentative: which was tentative for it. DAT_SUCCESS: one event of @ep
+ * tells the result. Else the request still waits. The RNIC is held.
+ */
+DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentative,
+			  const void *private_data, u16 private_data_len);
+/* Check and copy a consumer's address; an IPv4-mapped one becomes IPv4. @any: wildcard is fine */
+DAT_RETURN kdat_cm_address(const struct sockaddr *from, bool any, struct sockaddr_storage *to);
+/*
+ * End the connection of @ep, if there is one; no event of it comes after the return, and only one
+ * of an RNIC that goes comes before. The endpoint leaves its service point or request. Before the
+ * queue pair is reset or destroyed, with the RNIC held, without kdat_ia.mutex and ep->mutex. May
+ * sleep.
+ */
 void kdat_cm_end(struct kdat_ep *ep);
+
+/* ssp.c */
+/* What dat_iw_*() answers for an error of a call of the kAL with a socket, its second argument */
+DAT_RETURN kdat_ssp_error(int err);
+/* operations of the iWARP extension, for ext.c */
+DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 
 /* Functions of the provider's table ***************************************** */
 

@@ -32,11 +32,12 @@ enum soft_mem_state {
  * @pd: protection domain
  * @region: pinned pages, or NULL
  * @mr: the kAL's object of a region for fast registration, else NULL
- * @pages: kernel addresses of the pages for fast registration, @mr->list.max entries
+ * @pages: kernel addresses of the pages for fast registration, @mr->list.max entries. A window
+ *	uses those of its region.
  * @page_shift: log2 of the size of each page
  * @ends: for elements in place of pages: offset of the end of each element, else NULL
  * @num: number of elements in @ends
- * @offset: bytes of @region before the first byte; a window may begin anywhere
+ * @offset: bytes of @region, @pages or elements before the first byte
  * @iova: tagged offset of the first byte
  * @length: bytes
  * @stag: index << 8 | key
@@ -140,6 +141,9 @@ struct soft_parts {
 	u32 gap;
 };
 
+/* longest list of a fast registration, which copies it with softirqs off */
+#define SOFT_FAST_REG_MAX	1024
+
 /* bytes of the target of an atomic operation */
 #define SOFT_ATOMIC_LEN	sizeof(u64)
 
@@ -201,6 +205,7 @@ enum soft_access soft_mem_local_inv(const struct soft_mem_user *user, u32 stag,
 				    bool may_sleep);
 enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe);
+int soft_mr_map(struct ri_mr *ri, u64 iova, u64 length, u32 key, int access);
 
 /* window.c */
 enum soft_access soft_mw_bind(const struct soft_mem_user *user, const struct krdma_soft_sqe *wqe);

@@ -62,7 +62,6 @@ static void *soft_mem_map(const struct soft_mem *mem, u64 to, size_t *len,
 	if (mem->ends)
 		return soft_mem_element(mem, off, len);
 	if (mem->pages) {
-		off += mem->iova & mask;
 		*len = min_t(u64, *len, mask + 1 - (off & mask));
 		return (void *)(uintptr_t)(mem->pages[off >> mem->page_shift] +
 					   (off & mask));

@@ -60,7 +60,7 @@ int soft_mr_register_dma(struct ri_mr *ri, int access)
 	return 0;
 }
 
-/* ri_ops.mr_alloc: the STag names nothing until soft_mem_fast_reg() */
+/* ri_ops.mr_alloc: the STag names nothing until soft_mem_fast_reg() or soft_mr_map() */
 int soft_mr_alloc(struct ri_mr *ri)
 {
 	struct soft_mem_table *table = soft_mem_table(&ri->obj);
@@ -71,9 +71,11 @@ int soft_mr_alloc(struct ri_mr *ri)
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	mem->mr = ri;
-	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages), GFP_KERNEL_ACCOUNT);
+	mem->pages = kvcalloc(ri->list.max, sizeof(*mem->pages),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (ri->list.ends)
-		mem->ends = kvcalloc(ri->list.max, sizeof(*mem->ends), GFP_KERNEL_ACCOUNT);
+		mem->ends = kvcalloc(ri->list.max, sizeof(*mem->ends),
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mem->pages || (ri->list.ends && !mem->ends)) {
 		soft_mem_free(table, mem);
 		return -ENOMEM;

@@ -110,6 +110,8 @@ enum soft_access soft_mem_end(struct soft_mem *mem, bool may_sleep)
 		atomic_dec(&mem->base->windows);
 		mem->base = NULL;
 		mem->region = NULL;
+		mem->pages = NULL;
+		mem->ends = NULL;
 	}
 	atomic_set_release(&mem->state, SOFT_MEM_FREE);
 	return SOFT_ACCESS_OK;
@@ -260,31 +262,82 @@ static u64 soft_mem_list_room(const struct ri_page_list *list)
 	return list->num ? list->ends[list->num - 1] : 0;
 }
 
-/* Make the STag name the page list of the region, as the work request says. */
-static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
-					   const struct krdma_soft_sqe *wqe)
+/**
+ * struct soft_mem_reg - a registration of a page list
+ * @iova: tagged offset of the first byte
+ * @length: bytes
+ * @stag: STag with its new key
+ * @access: enum ib_access_flags
+ */
+struct soft_mem_reg {
+	u64 iova;
+	u64 length;
+	u32 stag;
+	int access;
+};
+
+/* Make the STag name the page list of the region, as @reg says. */
+static enum soft_access soft_mem_set_pages(struct soft_mem *mem, const struct soft_mem_reg *reg)
 {
 	const struct ri_page_list *list = &mem->mr->list;
-	u64 first = list->ends ? 0 : wqe->raddr & (BIT_ULL(list->page_shift) - 1);
+	u64 first = list->ends ? 0 : reg->iova & (BIT_ULL(list->page_shift) - 1);
 	u64 room = soft_mem_list_room(list);
-	int access = wqe->mem_access & SOFT_MR_RIGHTS;
+	int access = reg->access & SOFT_MR_RIGHTS;
 
 	if (access & SOFT_MR_WRITES && !(access & IB_ACCESS_LOCAL_WRITE))
 		return SOFT_ACCESS_RIGHTS;
-	if (wqe->mem_length > room || first > room - wqe->mem_length)
+	if (reg->length > room || first > room - reg->length)
 		return SOFT_ACCESS_BOUNDS;
-	if (soft_to_wraps(wqe->raddr, wqe->mem_length))
+	if (soft_to_wraps(reg->iova, reg->length))
 		return SOFT_ACCESS_WRAP;
 	memcpy(mem->pages, list->pages, list->num * sizeof(*mem->pages));
 	if (mem->ends)
 		memcpy(mem->ends, list->ends, list->num * sizeof(*mem->ends));
 	mem->num = list->num;
 	mem->page_shift = list->page_shift;
-	mem->iova = wqe->raddr;
-	mem->length = wqe->mem_length;
+	mem->offset = first;
+	mem->iova = reg->iova;
+	mem->length = reg->length;
 	mem->access = access;
-	mem->stag = wqe->rkey;
+	mem->stag = reg->stag;
 	return SOFT_ACCESS_OK;
+}
+
+/*
+ * Register the page list of a region that names nothing.
+ * Return: SOFT_ACCESS_BUSY if it names something, or is being changed.
+ */
+static enum soft_access soft_mem_reg(struct soft_mem *mem, const struct soft_mem_reg *reg)
+{
+	enum soft_access ret;
+
+	if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE, SOFT_MEM_CHANGING) != SOFT_MEM_FREE)
+		return SOFT_ACCESS_BUSY;
+	ret = soft_mem_set_pages(mem, reg);
+	/* release: write the other members before the state */
+	atomic_set_release(&mem->state, ret ? SOFT_MEM_FREE : SOFT_MEM_VALID);
+	return ret;
+}
+
+/* ri_ops.mr_map */
+int soft_mr_map(struct ri_mr *ri, u64 iova, u64 length, u32 key, int access)
+{
+	const struct soft_mem_reg reg = {
+		.iova = iova,
+		.length = length,
+		.stag = key,
+		.access = access,
+	};
+
+	switch (soft_mem_reg(container_of(ri, struct soft_mr, ri)->mem, &reg)) {
+	case SOFT_ACCESS_OK:
+		ri->stag = key;
+		return 0;
+	case SOFT_ACCESS_BUSY:
+		return -EBUSY;
+	default:
+		return -EINVAL;
+	}
 }
 
 /**
@@ -300,26 +353,27 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem,
 enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 				   const struct krdma_soft_sqe *wqe)
 {
+	const struct soft_mem_reg reg = {
+		.iova = wqe->raddr,
+		.length = wqe->mem_length,
+		.stag = wqe->rkey,
+		.access = wqe->mem_access,
+	};
 	struct soft_mem *mem = soft_mem_find(user, wqe->rkey);
 	enum soft_access ret;
 
 	if (!mem)
 		return SOFT_ACCESS_STAG;
-	if (!mem->mr) {
+	if (!mem->mr)
 		ret = SOFT_ACCESS_STAG;
-	} else if (!soft_mem_of_pd(mem, user->pd)) {
+	else if (!soft_mem_of_pd(mem, user->pd))
 		ret = SOFT_ACCESS_PD;
-	} else if (atomic_cmpxchg(&mem->state, SOFT_MEM_FREE,
-				  SOFT_MEM_CHANGING) != SOFT_MEM_FREE) {
-		ret = SOFT_ACCESS_STAG;
-	} else {
-		ret = soft_mem_set_pages(mem, wqe);
-		/* release: write the other members before the state */
-		atomic_set_release(&mem->state,
-				   ret ? SOFT_MEM_FREE : SOFT_MEM_VALID);
-	}
+	else if (mem->mr->list.num > SOFT_FAST_REG_MAX)
+		ret = SOFT_ACCESS_BOUNDS;
+	else
+		ret = soft_mem_reg(mem, &reg);
 	soft_mem_put(mem);
 	if (!ret)
 		soft_count(user->rnic, SOFT_CNT_FAST_REG);
-	return ret;
+	return ret == SOFT_ACCESS_BUSY ? SOFT_ACCESS_STAG : ret;
 }

@@ -70,7 +70,11 @@ static void soft_mw_set(const struct soft_mem_user *user, struct soft_mem *mw,
 	}
 	mw->base = mr;
 	mw->region = mr->region;
-	mw->offset = wqe->raddr - mr->iova;
+	mw->pages = mr->pages;
+	mw->page_shift = mr->page_shift;
+	mw->ends = mr->ends;
+	mw->num = mr->num;
+	mw->offset = mr->offset + wqe->raddr - mr->iova;
 	mw->iova = wqe->mem_access & IB_ZERO_BASED ? 0 : wqe->raddr;
 	mw->length = wqe->mem_length;
 	mw->access = wqe->mem_access & SOFT_MW_RIGHTS & ~IB_ZERO_BASED;

@@ -114,8 +114,8 @@ static int soft_sqe_fill_op(const struct soft_qp *qp, struct krdma_soft_sqe *sqe
 		sqe->opcode = KRDMA_SOFT_OP_REG_MR;
 		return soft_sqe_fill_reg(sqe, reg_wr(wr));
 	case IB_WR_BIND_MW:
-		/* a struct ri_bind_wr, which native kernel consumers do not have */
-		if (!qp->ri.pd->slow)
+		/* a struct ri_bind_wr, which consumers of the kernel's verbs do not have */
+		if (qp->ri.plain_wrs)
 			return -EOPNOTSUPP;
 		sqe->opcode = KRDMA_SOFT_OP_BIND_MW;
 		soft_sqe_fill_bind(sqe, ri_bind_wr(wr));

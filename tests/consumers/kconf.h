@@ -256,6 +256,7 @@ void kconf_mem_close(struct kconf_mem *mem);
 void kconf_mem_fill(struct kconf_mem *mem, u8 seed);
 bool kconf_mem_is(struct kconf_mem *mem, size_t from, size_t to, u8 seed);
 bool kconf_mem_register(struct kconf_side *side, struct kconf_mem *mem, int access);
+bool kconf_mem_map(struct kconf_side *side, struct kconf_mem *mem, int access);
 bool kconf_mem_same(struct kconf_mem *region, struct kconf_mem *plain, size_t len);
 bool kconf_mem_region_is(struct kconf_mem *region, size_t from, size_t to, u8 value);
 

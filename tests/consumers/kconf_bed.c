@@ -423,11 +423,10 @@ bool kconf_mem_is(struct kconf_mem *mem, size_t from, size_t to, u8 seed)
 	return true;
 }
 
-/* Allocate a region for all of @mem, with its last page first. */
-static bool kconf_mem_name(struct kconf_side *side, struct kconf_mem *mem)
+/* List all of @mem in the region @mr, with its last page first. */
+static bool kconf_mem_name(struct kconf_mem *mem, struct ri_mr *mr)
 {
 	const u32 num = mem->size >> PAGE_SHIFT;
-	struct ri_mr *mr = kal_mr_alloc(side->pd, num, false);
 	u32 i;
 
 	if (!KCONF_EXPECT(!IS_ERR(mr)))
@@ -447,7 +446,8 @@ bool kconf_mem_register(struct kconf_side *side, struct kconf_mem *mem, int acce
 	const struct ib_send_wr *bad;
 	struct ib_wc wc;
 
-	if (!mem->mr && !kconf_mem_name(side, mem))
+	if (!mem->mr &&
+	    !kconf_mem_name(mem, kal_mr_alloc(side->pd, mem->size >> PAGE_SHIFT, false)))
 		return false;
 	kal_reg_wr_init(&reg, mem->mr, KCONF_IOVA, mem->size, ib_inc_rkey(mem->mr->stag), access);
 	reg.reg.wr.send_flags = IB_SEND_SIGNALED;
@@ -455,6 +455,14 @@ bool kconf_mem_register(struct kconf_side *side, struct kconf_mem *mem, int acce
 	return KCONF_EXPECT(!kal_post_send(side->qp, &reg.reg.wr, &bad)) &&
 	       KCONF_EXPECT(!kconf_done(side, 0x4e6, &wc)) &&
 	       KCONF_EXPECT(wc.opcode == IB_WC_REG_MR);
+}
+
+/* Make a region of all of @mem without a work request. */
+bool kconf_mem_map(struct kconf_side *side, struct kconf_mem *mem, int access)
+{
+	return kconf_mem_name(mem, kal_mr_alloc_map(side->pd, mem->size >> PAGE_SHIFT, false)) &&
+	       KCONF_EXPECT(!kal_mr_map(mem->mr, KCONF_IOVA, mem->size, ib_inc_rkey(mem->mr->stag),
+					access));
 }
 
 static const u8 *kconf_mem_region_at(const struct kconf_mem *region, size_t at)

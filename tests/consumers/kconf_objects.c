@@ -221,6 +221,50 @@ static void kconf_mr_gaps(void)
 	KCONF_EXPECT(!kal_pd_dealloc(pd));
 }
 
+/* A region of @max pages that names one page, and then no other. */
+static void kconf_mr_map_pages(struct ri_pd *pd, u32 max)
+{
+	struct kconf_mem *mem = &kconf_bed.near;
+	struct ri_mr *mr;
+	u32 key;
+
+	mr = kal_mr_alloc_map(pd, max, false);
+	if (!KCONF_EXPECT(!IS_ERR(mr)))
+		return;
+	key = ib_inc_rkey(mr->stag);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, 1, key, KCONF_WRITE) == -EINVAL);
+	mr->list.pages[0] = mem->dma;
+	mr->list.num = 1;
+	mr->list.page_shift = PAGE_SHIFT;
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, PAGE_SIZE + 1, key, KCONF_WRITE) == -EINVAL);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA + 1, PAGE_SIZE, key, KCONF_WRITE) == -EINVAL);
+	KCONF_EXPECT(kal_mr_map(mr, -1ULL, 2, key, KCONF_WRITE) == -EINVAL);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, 0, key, KCONF_WRITE) == -EINVAL);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, 1, key + 256, KCONF_WRITE) == -EINVAL);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, 1, key, IB_ACCESS_REMOTE_WRITE) == -EINVAL);
+	KCONF_EXPECT(!kal_mr_map(mr, KCONF_IOVA, PAGE_SIZE, key, KCONF_WRITE));
+	KCONF_EXPECT(mr->stag == key);
+	KCONF_EXPECT(kal_mr_map(mr, KCONF_IOVA, PAGE_SIZE, key, KCONF_WRITE) == -EBUSY);
+	KCONF_EXPECT(!kal_mr_deregister(mr));
+}
+
+static void kconf_mr_map(void)
+{
+	const u32 max = kconf.rnic->attr.limits.max_fast_reg_page_list_len;
+	struct ri_pd *pd = kal_pd_alloc(kconf.rnic, NULL, NULL);
+
+	if (!KCONF_EXPECT(!IS_ERR(pd)))
+		return;
+	if (!kconf.rnic->ops->mr_map) {
+		KCONF_MISSING(true, PTR_ERR_OR_ZERO(kal_mr_alloc_map(pd, 1, false)));
+	} else if (KCONF_EXPECT(kconf_mem_open(&kconf_bed.near, PAGE_SIZE))) {
+		KCONF_EXPECT(PTR_ERR_OR_ZERO(kal_mr_alloc_map(pd, 0, false)) == -EINVAL);
+		kconf_mr_map_pages(pd, 1);
+		kconf_mr_map_pages(pd, 2 * max);
+	}
+	KCONF_EXPECT(!kal_pd_dealloc(pd));
+}
+
 static void kconf_mw(void)
 {
 	static const struct {
@@ -260,6 +304,7 @@ const struct kconf_check kconf_object_checks[] = {
 	{ "CQ moderation", kconf_cq_moderation },
 	{ "regions", kconf_mr },
 	{ "regions with gaps", kconf_mr_gaps },
+	{ "regions mapped at once", kconf_mr_map },
 	{ "windows", kconf_mw },
 	{}
 };

@@ -406,6 +406,104 @@ static void kconf_async_event(void)
 		kconf.missing = true;
 }
 
+/* Regions without a work request ******************************************** */
+
+/* A region that was named without a work request */
+static void kconf_mapped(void)
+{
+	const u32 max = kconf.rnic->attr.limits.max_fast_reg_page_list_len;
+	struct kconf_req read;
+
+	if (!kconf.rnic->ops->mr_map) {
+		KCONF_MISSING(true, PTR_ERR_OR_ZERO(kal_mr_alloc_map(server->pd, 1, false)));
+		return;
+	}
+	if (!kconf_bed_open(NULL, NULL, min_t(size_t, 2 * max * PAGE_SIZE, SZ_4M)) ||
+	    !kconf_mem_map(server, far, KCONF_READ))
+		return;
+	kconf_mem_fill(near, 0);
+	kconf_mem_fill(far, 47);
+	read = kconf_rdma(IB_WR_RDMA_READ, far->size - 1);
+	KCONF_EXPECT(!kconf_do(client, &read));
+	KCONF_EXPECT(kconf_mem_same(far, near, far->size - 1));
+	read.remote++;
+	read.len++;
+	kconf_refused(&read);
+}
+
+/* Windows ******************************************************************* */
+
+/* The first byte of the window is in the middle of a page. */
+#define KCONF_WINDOW_AT		(3 * PAGE_SIZE + 40)
+#define KCONF_WINDOW_LEN	(2 * PAGE_SIZE)
+
+static int kconf_bind(struct ri_mw *mw)
+{
+	struct ri_bind_wr bind = {
+		.wr = {
+			.opcode = IB_WR_BIND_MW,
+			.send_flags = IB_SEND_SIGNALED,
+			.wr_id = 0xb1,
+		},
+		.stag = ib_inc_rkey(mw->stag),
+		.region = far->mr->stag,
+		.addr = KCONF_IOVA + KCONF_WINDOW_AT,
+		.length = KCONF_WINDOW_LEN,
+		.access = IB_ACCESS_REMOTE_READ,
+	};
+	const struct ib_send_wr *bad;
+	struct ib_wc wc;
+
+	mw->stag = bind.stag;
+	return kal_post_send(server->qp, &bind.wr, &bad) ?: kconf_done(server, 0xb1, &wc);
+}
+
+/* Read all of the region by its STag, forget a part, and read that by the window. */
+static void kconf_window_read(const struct ri_mw *mw)
+{
+	struct kconf_req read = kconf_rdma(IB_WR_RDMA_READ, KCONF_SIZE);
+
+	kconf_mem_fill(far, 48);
+	KCONF_EXPECT(!kconf_do(client, &read));
+	memset(near->va + KCONF_WINDOW_AT, 0, KCONF_WINDOW_LEN);
+	kal_dma_sync_for_device(kconf.rnic, near->dma, near->size, DMA_BIDIRECTIONAL);
+	read.len = KCONF_WINDOW_LEN;
+	read.addr += KCONF_WINDOW_AT;
+	read.remote += KCONF_WINDOW_AT;
+	read.rkey = mw->stag;
+	KCONF_EXPECT(!kconf_do(client, &read));
+	KCONF_EXPECT(kconf_mem_same(far, near, KCONF_SIZE));
+	read.remote++;
+	kconf_refused(&read);
+}
+
+static void kconf_window(enum ib_mw_type type, u64 cap)
+{
+	struct ri_mw *mw;
+
+	if (!kconf_bed_open(NULL, NULL, KCONF_SIZE))
+		return;
+	mw = kal_mw_alloc(server->pd, type);
+	if (IS_ERR(mw)) {
+		KCONF_MISSING(!(kconf.rnic->attr.limits.device_cap_flags & cap), PTR_ERR(mw));
+		return;
+	}
+	if (kconf_mem_register(server, far, KCONF_READ | IB_ACCESS_MW_BIND) &&
+	    KCONF_EXPECT(!kconf_bind(mw)))
+		kconf_window_read(mw);
+	kal_mw_dealloc(mw);
+}
+
+static void kconf_window_pd(void)
+{
+	kconf_window(IB_MW_TYPE_1, IB_DEVICE_MEM_WINDOW);
+}
+
+static void kconf_window_qp(void)
+{
+	kconf_window(IB_MW_TYPE_2, IB_DEVICE_MEM_WINDOW_TYPE_2B);
+}
+
 const struct kconf_check kconf_rdma_checks[] = {
 	{ "RDMA Write", kconf_write },
 	{ "RDMA Read", kconf_read },
@@ -426,6 +524,9 @@ const struct kconf_check kconf_rdma_checks[] = {
 	{ "Write after invalidation", kconf_write_invalidated },
 	{ "Read after invalidation", kconf_read_invalidated },
 	{ "registered again", kconf_registered_again },
+	{ "region mapped at once", kconf_mapped },
+	{ "window of a PD", kconf_window_pd },
+	{ "window of a QP", kconf_window_qp },
 	{ "Send with Invalidate", kconf_send_invalidate },
 	{ "asynchronous event", kconf_async_event },
 	{}

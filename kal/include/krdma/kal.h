@@ -16,6 +16,7 @@
 
 struct kal_port;
 struct mem_cgroup;
+struct socket;
 
 /* Consumer sides *********************************************************** */
 
@@ -154,6 +155,12 @@ struct ri_mr *kal_mr_register_dma(struct ri_pd *pd, int access);
  * elements. The consumer fills mr->list.
  */
 struct ri_mr *kal_mr_alloc(struct ri_pd *pd, u32 max, bool gaps);
+/*
+ * The same for kal_mr_map(): @max may be larger than the limit of fast registrations.
+ * -EOPNOTSUPP: the RNIC does not have that, or not with @gaps.
+ */
+struct ri_mr *kal_mr_alloc_map(struct ri_pd *pd, u32 max, bool gaps);
+int kal_mr_map(struct ri_mr *mr, u64 iova, u64 length, u32 key, int access);
 int kal_mr_deregister(struct ri_mr *mr);
 
 struct ri_mw *kal_mw_alloc(struct ri_pd *pd, enum ib_mw_type type);
@@ -467,6 +474,41 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
 		   const struct kal_conn_param *param);
 
 /**
+ * kal_ep_connect_socket() - start a connection over a connected TCP socket
+ * @ep: endpoint
+ * @qp: as in kal_ep_connect()
+ * @sock: socket of the RNIC's network device, in ESTABLISHED, that nobody else uses
+ * @param: parameters; those that choose a path are ignored
+ *
+ * The socket becomes the stream of the endpoint, which sends the MPA Request. On success the socket
+ * belongs to the kAL, together with the caller's reference if it has a file. On error it stays the
+ * caller's.
+ *
+ * Return: 0: exactly one KAL_EP_CONN_REPLY follows; -EOPNOTSUPP: the RNIC makes connections itself;
+ * -EINVAL: no TCP socket; -ENOTCONN; -EBUSY: it has another user; -EADDRNOTAVAIL: it is not of the
+ * RNIC; or another errno as of kal_ep_connect(). May sleep.
+ */
+int kal_ep_connect_socket(struct kal_ep *ep, struct ri_qp *qp, struct socket *sock,
+			  const struct kal_conn_param *param);
+
+/**
+ * kal_ep_listen_socket() - wait for the MPA Request of a connected socket's peer
+ * @ep: endpoint; a listener from now on, for this connection only
+ * @sock: as in kal_ep_connect_socket(); the Request may have come
+ * @last: last bytes of the consumer's own protocol, sent first
+ * @last_len: their number
+ *
+ * The Request is reported as CONN_REQUEST. If it does not come in time, or the peer ends the
+ * stream, the connection ends without an event. When @ep is destroyed first, the Request is
+ * rejected. After an error from sending, the stream may hold a part of @last.
+ *
+ * Return: 0; -ENOBUFS: @last does not fit into the socket's send buffer; or as
+ * kal_ep_connect_socket(). May sleep.
+ */
+int kal_ep_listen_socket(struct kal_ep *ep, struct socket *sock, const void *last,
+			 size_t last_len);
+
+/**
  * kal_ep_accept() - accept the connection of a CONN_REQUEST
  * @ep: endpoint of the request
  * @qp: goes to RTS
@@ -483,6 +525,9 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp,
 
 /* Reject the request, with private data (RFC 5044 7.1.2). No event follows. -EINVAL as above. */
 int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len);
+
+/* Has the listener connections of which it has not told its consumer? Any context. */
+bool kal_ep_expects(const struct kal_ep *ep);
 
 /* Does the endpoint wait for accept or reject? Not from the handler. */
 bool kal_ep_undecided(struct kal_ep *ep);

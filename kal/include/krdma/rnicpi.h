@@ -157,6 +157,8 @@ struct ri_srq {
  * @wc_qp: value for ib_wc.qp; the consumer sets it, may be NULL
  * @post_may_sleep: a kernel consumer posts Sends only where it may sleep, never under a spinlock
  *	or from a handler. The consumer sets it before its first post.
+ * @plain_wrs: the consumer posts nothing but the work requests of the kernel's verbs: an
+ *	IB_WR_BIND_MW is no struct ri_bind_wr and is refused. Set before the first post.
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
  * @ep: the endpoint of its present or last connection; owned by the kAL
@@ -170,6 +172,7 @@ struct ri_qp {
 	struct ri_srq *srq;
 	struct ib_qp *wc_qp;
 	bool post_may_sleep;
+	bool plain_wrs;
 	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
 	void *consumer;
 	void *ep;
@@ -588,6 +591,14 @@ struct ri_ops {
 	 * list when it carries the work request out.
 	 */
 	int (*mr_alloc)(struct ri_mr *mr);
+	/*
+	 * Optional: does to a region of mr_alloc() what IB_WR_REG_MR does, at once and without a
+	 * work request. @key is the new STag, with the same index, and becomes mr->stag. A
+	 * provider that has it takes lists of any length in mr_alloc(), and refuses work requests
+	 * for lists longer than max_fast_reg_page_list_len. -EINVAL: @mr->list is shorter than
+	 * @length, or an address wraps; -EBUSY: the region names memory already. May sleep.
+	 */
+	int (*mr_map)(struct ri_mr *mr, u64 iova, u64 length, u32 key, int access);
 	/*
 	 * Changes the parts that @flags (enum ib_mr_rereg_flags) names. @attr and @pd
 	 * describe the whole new region. Sets mr->stag. A failure changes nothing.

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * kDAPL: memory regions and windows.
+ *
+ * - lmr_mem.c: from the consumer's description of memory to addresses for the RNIC
+ * - lmr.c: LMRs of memory
+ * - lmr_sync.c: their synchronisation; the reserved LMR
+ * - lmr_local.c: LMRs of RNICs that do not name memory at once; translation of segments
+ * - lmr_fast.c: LMRs for fast registrations; completions
+ * - rmr.c: RMRs
+ */
+#ifndef KDAT_LMR_H
+#define KDAT_LMR_H
+
+#include "kdapl.h"
+
+/**
+ * enum kdat_lmr_kind - how an LMR names its memory
+ * @KDAT_LMR_STAG: a region of the RNIC: the context is its STag
+ * @KDAT_LMR_LOCAL: local use through the RNIC's STag of all kernel memory; the context names the
+ *	LMR in kDAPL alone, and kdat_lmr_translate() checks
+ * @KDAT_LMR_RESERVED: dat_ia_reserved_lmr()
+ * @KDAT_LMR_FAST: dat_lmr_allocate()
+ */
+enum kdat_lmr_kind {
+	KDAT_LMR_STAG,
+	KDAT_LMR_LOCAL,
+	KDAT_LMR_RESERVED,
+	KDAT_LMR_FAST,
+};
+
+/**
+ * struct kdat_extent - contiguous bytes of an LMR
+ * @addr: address for the RNIC
+ * @end: bytes from the beginning of the LMR to the end of this extent
+ */
+struct kdat_extent {
+	u64 addr;
+	u64 end;
+};
+
+/**
+ * struct kdat_mem - memory, mapped for an RNIC
+ * @rcu: it is read under RCU, too
+ * @refs: LMRs that share it
+ * @rnic: RNIC
+ * @mapped: extents that have to be unmapped
+ * @address: its address as the consumer knows it, see DAT_VA_TYPE_VA
+ * @length: bytes
+ * @num: extents
+ * @extents: in order
+ */
+struct kdat_mem {
+	struct rcu_head rcu;
+	refcount_t refs;
+	struct ri_rnic *rnic;
+	u32 mapped;
+	u64 address;
+	u64 length;
+	u32 num;
+	struct kdat_extent extents[] __counted_by(num);
+};
+
+/**
+ * struct kdat_lmr - local memory region
+ * @obj: head; kdat_obj.uses counts requests that are posted for it, and bindings of RMRs
+ * @kind: see above
+ * @pz: protection zone, NULL: reserved
+ * @mem_type: the consumer's; of a fast LMR: of the last registration
+ * @desc: the consumer's
+ * @wanted: the consumer's length
+ * @priv: the consumer's
+ * @va_type: the consumer's
+ * @address: of the first byte in segments
+ * @length: bytes
+ * @context: for local segments
+ * @mem: memory, NULL: fast or reserved
+ * @mr: region of the RNIC, NULL: local use only, or the RNIC is gone
+ * @dma: region of all memory that gives @lkey, or NULL
+ * @lkey: of a local LMR: names DMA addresses
+ * @rkey: STag of @mr, or what it will be; 0: none
+ * @bindings: of RMRs, posted or done
+ * @lock: protects all below; any context
+ * @reg: registration that is posted, or was
+ * @posted: registrations and invalidations that are posted
+ * @reg_posted: one of them is a registration that may still read @reg and the page list
+ * @over: registrations that the peer has invalidated, and whose completion was not seen yet
+ * @named: the last of them, or what the RNIC did before, makes it name memory
+ * @registered: it names memory
+ * @pages: of a fast LMR: pages of mr->list that are mapped
+ */
+struct kdat_lmr {
+	struct kdat_obj obj;
+	enum kdat_lmr_kind kind;
+	struct kdat_pz *pz;
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION desc;
+	u64 wanted;
+	DAT_MEM_PRIV_FLAGS priv;
+	DAT_VA_TYPE va_type;
+	u64 address;
+	u64 length;
+	u32 context;
+	struct kdat_mem *mem;
+	struct ri_mr *mr;
+	struct ri_mr *dma;
+	u32 lkey;
+	u32 rkey;
+	atomic_t bindings;
+	spinlock_t lock;	/* protects all below */
+	struct kal_reg_wr reg;
+	u32 posted;
+	bool reg_posted;
+	u32 over;
+	bool named;
+	bool registered;
+	u32 pages;
+};
+
+/**
+ * struct kdat_rmr - remote memory region: a window
+ * @obj: head; kdat_obj.uses counts binds that are posted
+ * @pz: protection zone
+ * @mw: window, NULL: the RNIC is gone; mw->stag is changed under @lock
+ * @scope: DAT_RMR_SCOPE_PZ: type 1; DAT_RMR_SCOPE_EP: type 2
+ * @lock: protects @bindings; any context
+ * @bindings: struct kdat_binding, in the order of posting: the one that holds, if any, and those
+ *	that are posted
+ */
+struct kdat_rmr {
+	struct kdat_obj obj;
+	struct kdat_pz *pz;
+	struct ri_mw *mw;
+	DAT_RMR_SCOPE scope;
+	spinlock_t lock;	/* protects bindings */
+	struct list_head bindings;
+};
+
+/* Does the RNIC name memory at once? Then the STag is the context of an LMR. */
+static inline bool kdat_maps(const struct ri_rnic *rnic)
+{
+	return rnic->ops->mr_map && rnic->attr.caps & RI_CAP_SG_GAPS;
+}
+
+/* lmr_mem.c */
+/*
+ * Describe and map memory of all types but LMR. @bytes is its length. Return: it, or an ERR_PTR:
+ * -EINVAL: the description is wrong; -ENOMEM; -EIO: the mapping failed. May sleep.
+ */
+struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, DAT_MEM_TYPE type,
+			       DAT_REGION_DESCRIPTION desc, u64 bytes);
+void kdat_mem_unmap(struct kdat_mem *mem);
+void kdat_mem_put(struct kdat_mem *mem);	/* NULL is fine */
+/* the extent that has the byte at @off, which is less than mem->length */
+u32 kdat_mem_find(const struct kdat_mem *mem, u64 off);
+/* is @page_size one that pages of an LMR may have? */
+bool kdat_mem_page_size_ok(u64 page_size);
+/* may the RNIC be given the memory at @pa? */
+bool kdat_mem_page_ok(DAT_PADDR pa, u64 page_size);
+
+/* lmr.c */
+struct kdat_lmr *kdat_lmr_new(struct kdat_ia *ia, struct kdat_pz *pz);
+int kdat_lmr_access(const struct ri_rnic *rnic, DAT_MEM_PRIV_FLAGS priv);
+bool kdat_lmr_priv_ok(DAT_MEM_PRIV_FLAGS priv);
+DAT_RETURN kdat_lmr_error(int err);
+/* Put @lmr into the tables; it is ready. May sleep. */
+int kdat_lmr_publish(struct kdat_lmr *lmr);
+static inline bool kdat_lmr_has(const struct kdat_lmr *lmr, u64 addr, u64 len)
+{
+	return addr >= lmr->address && addr - lmr->address <= lmr->length &&
+	       len <= lmr->length - (addr - lmr->address);
+}
+
+/* lmr_fast.c: dat_lmr_allocate() and others */
+/* Unmap the pages of the last registration, which are in @list. */
+void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list);
+void kdat_lmr_fast_table(DAT_PROVIDER *provider);
+
+/* lmr_local.c */
+/* Find the STag of a new LMR for local use, and make the region for the peer, if it has rights. */
+DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr);
+/*
+ * Post the registration of a new LMR on an endpoint that is connected, if there are any. The RNIC is
+ * held.
+ */
+DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr);
+
+/* rmr.c */
+void kdat_rmr_completed(struct kdat_rmr *rmr, struct kdat_dto *dto, bool success);
+void kdat_rmr_invalidated(struct kdat_rmr *rmr, u32 stag);
+
+/* lmr_sync.c */
+void kdat_lmr_sync_table(DAT_PROVIDER *provider);
+
+/* in kdat_obj.uses: nobody can begin to use the object, which is being freed */
+#define KDAT_LMR_ENDS	(INT_MIN / 2)
+
+#endif /* KDAT_LMR_H */
