@@ -130,8 +130,8 @@ static DAT_RETURN kdat_ep_grant(const struct ri_rnic *rnic, DAT_EP_ATTR *attr,
 
 	if (!kdat_ep_attr_fits(&limits, attr, srq))
 		return bad;
-	if (attr->qos != DAT_QOS_BEST_EFFORT)
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	if (!kdat_cm_qos_valid(attr->qos))
+		return bad;
 	/* no RNIC tells how many buffers an endpoint holds; 0 is what a cleared structure has */
 	if (srq && attr->srq_soft_hw && attr->srq_soft_hw != DAT_HW_DEFAULT)
 		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
