@@ -10,11 +10,14 @@
  * Where the standard leaves it open:
  *
  * - The scope of protection is the zone: DAT_LMR_SCOPE_EP is not supported.
- * - The memory is an array of pages, or contiguous pages at an address for the RNIC
- *   (DAT_MEM_TYPE_IA). Addresses of type VA begin at that of the first page.
+ * - The memory is an array of pages, contiguous pages at an address for the RNIC
+ *   (DAT_MEM_TYPE_IA), or a scatterlist (DAT_MEM_TYPE_PLATFORM) without gaps: only its first
+ *   element may begin and only its last one may end inside a page, and no byte more is registered.
+ *   Addresses of type VA begin at that of the first page, or of the scatterlist's first byte.
  * - A registration of an LMR that has memory is DAT_INVALID_STATE_LMR_IN_USE, an invalidation of
  *   one that has none is DAT_INVALID_STATE_LMR_FREE.
  */
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 
 #include "lmr.h"
@@ -93,21 +96,46 @@ void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
 	lmr->pages = 0;
 }
 
-/* Map @num pages of @desc into the list. Return: false: a mapping failed. */
-static bool kdat_fast_map(struct kdat_lmr *lmr, const DAT_PADDR *pages, u32 num)
+/* Map the next page into the list. */
+static bool kdat_fast_map_page(struct kdat_lmr *lmr, phys_addr_t pa)
 {
 	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
 	struct ri_page_list *list = &lmr->mr->list;
 	u64 addr;
 
-	for (; lmr->pages < num; lmr->pages++, pages++) {
-		addr = kal_dma_map_page(rnic, pfn_to_page(PHYS_PFN(*pages)), offset_in_page(*pages),
-					BIT_ULL(list->page_shift), DMA_BIDIRECTIONAL);
-		if (kal_dma_mapping_error(rnic, addr)) {
-			kdat_lmr_fast_unmap(lmr, list);
+	addr = kal_dma_map_page(rnic, pfn_to_page(PHYS_PFN(pa)), offset_in_page(pa),
+				BIT_ULL(list->page_shift), DMA_BIDIRECTIONAL);
+	if (kal_dma_mapping_error(rnic, addr)) {
+		kdat_lmr_fast_unmap(lmr, list);
+		return false;
+	}
+	list->pages[lmr->pages++] = addr;
+	return true;
+}
+
+/* Map @num pages into the list. Return: false: a mapping failed. */
+static bool kdat_fast_map(struct kdat_lmr *lmr, const DAT_PADDR *pages, u32 num)
+{
+	u32 i;
+
+	for (i = 0; i < num; i++)
+		if (!kdat_fast_map_page(lmr, pages[i]))
 			return false;
-		}
-		list->pages[lmr->pages] = addr;
+	return true;
+}
+
+/* The same for the pages of a scatterlist that was checked. */
+static bool kdat_fast_map_table(struct kdat_lmr *lmr, struct sg_table *table)
+{
+	struct scatterlist *sg;
+	phys_addr_t pa, end;
+	unsigned int i;
+
+	for_each_sgtable_sg(table, sg, i) {
+		end = sg_phys(sg) + sg->length;
+		for (pa = sg_phys(sg) & PAGE_MASK; pa < end; pa += PAGE_SIZE)
+			if (!kdat_fast_map_page(lmr, pa))
+				return false;
 	}
 	return true;
 }
@@ -128,8 +156,55 @@ static const DAT_PADDR *kdat_fast_array(DAT_MEM_TYPE type, const DAT_REGION_DESC
 	return desc->for_array.pages;
 }
 
+static u64 kdat_fast_table_bytes(struct sg_table *table)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	u64 bytes = 0;
+
+	for_each_sgtable_sg(table, sg, i)
+		bytes += sg->length;
+	return bytes;
+}
+
+/* Return: pages of a scatterlist; 0: nothing is in it, or something between its elements */
+static u64 kdat_fast_table_pages(struct sg_table *table)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	u64 num = 0;
+
+	if (!table || !table->sgl)
+		return 0;
+	for_each_sgtable_sg(table, sg, i) {
+		if (!sg_page(sg) || PageHighMem(sg_page(sg)) || !sg->length ||
+		    (i && offset_in_page(sg->offset)) ||
+		    (i + 1 < table->orig_nents && offset_in_page(sg->offset + sg->length)))
+			return 0;
+		num += DIV_ROUND_UP(offset_in_page(sg->offset) + (u64)sg->length, PAGE_SIZE);
+	}
+	return num;
+}
+
+static DAT_RETURN kdat_fast_check_table(const struct kdat_lmr *lmr, struct sg_table *table,
+					DAT_VA_TYPE va_type, u64 num)
+{
+	u64 pages = kdat_fast_table_pages(table);
+
+	if (!pages)
+		return KDAT_BAD_ARG(3);
+	if (pages != num)
+		return KDAT_BAD_ARG(4);
+	/* an address has the offset in a page that the memory has */
+	if (!kdat_fast_size_ok(lmr->obj.ia->kr->rnic, PAGE_SIZE) ||
+	    (va_type == DAT_VA_TYPE_ZB && offset_in_page(table->sgl->offset)))
+		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	return DAT_SUCCESS;
+}
+
 static DAT_RETURN kdat_fast_check_pages(const struct kdat_lmr *lmr, DAT_MEM_TYPE type,
-					const DAT_REGION_DESCRIPTION *desc, u64 num)
+					const DAT_REGION_DESCRIPTION *desc, DAT_VA_TYPE va_type,
+					u64 num)
 {
 	const DAT_PADDR *pages;
 	u64 page_size, i;
@@ -142,9 +217,10 @@ static DAT_RETURN kdat_fast_check_pages(const struct kdat_lmr *lmr, DAT_MEM_TYPE
 	case DAT_MEM_TYPE_PHYSICAL:
 	case DAT_MEM_TYPE_PHYSICAL_VAR_PAGES:
 		break;
+	case DAT_MEM_TYPE_PLATFORM:
+		return kdat_fast_check_table(lmr, desc->for_platform, va_type, num);
 	case DAT_MEM_TYPE_VIRTUAL:
 	case DAT_MEM_TYPE_LMR:
-	case DAT_MEM_TYPE_PLATFORM:
 	case DAT_MEM_TYPE_BYPASS:
 		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	default:
@@ -166,22 +242,31 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 				 const DAT_REGION_DESCRIPTION *desc, u32 num)
 {
 	struct ri_page_list *list = &lmr->mr->list;
+	u64 page_size, first, length;
 	const DAT_PADDR *pages;
-	u64 page_size, first;
 	u32 i;
 
 	/* the registration that used them is invalid */
 	kdat_lmr_fast_unmap(lmr, list);
 	list->num = num;
 	if (type == DAT_MEM_TYPE_IA) {
-		page_size = PAGE_SIZE;
 		first = desc->for_ia;
+		length = num * PAGE_SIZE;
 		for (i = 0; i < num; i++)
 			list->pages[i] = first + i * PAGE_SIZE;
 		list->page_shift = PAGE_SHIFT;
+	} else if (type == DAT_MEM_TYPE_PLATFORM) {
+		struct sg_table *table = desc->for_platform;
+
+		first = sg_phys(table->sgl);
+		length = kdat_fast_table_bytes(table);
+		list->page_shift = PAGE_SHIFT;
+		if (!kdat_fast_map_table(lmr, table))
+			return KDAT_NO_MEMORY;
 	} else {
 		pages = kdat_fast_array(type, desc, &page_size);
 		first = pages[0];
+		length = num * page_size;
 		list->page_shift = ilog2(page_size);
 		if (!kdat_fast_map(lmr, pages, num))
 			return KDAT_NO_MEMORY;
@@ -190,7 +275,7 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 	lmr->desc = *desc;
 	lmr->wanted = num;
 	lmr->address = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : first;
-	lmr->length = num * page_size;
+	lmr->length = length;
 	return DAT_SUCCESS;
 }
 
@@ -327,7 +412,7 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	if (ret == DAT_SUCCESS && (!num || num > lmr->mr->list.max))
 		ret = KDAT_BAD_ARG(4);
 	if (ret == DAT_SUCCESS)
-		ret = kdat_fast_check_pages(lmr, type, &desc, num);
+		ret = kdat_fast_check_pages(lmr, type, &desc, va_type, num);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	ret = KDAT_BAD_STATE(LMR_IN_USE);

@@ -19,6 +19,8 @@ SIZES = {True: (64, 64 * KIB, MIB),
 
 # perftest compares the times of all requests in pairs, of 100000 as well
 NO_PEAK = ("-N",)
+# operations of kdapltest
+KDAPL_OPS = {"SR": "Send", "RW": "RDMA Write", "RR": "RDMA Read"}
 # options that say how often, or how long
 COUNTS = {"-n", "-D"}
 
@@ -141,6 +143,13 @@ class List:
             for stack in RNICS:
                 self.add("connections", stack, "cmtime", "cmtime", ["-c", count], number=count)
 
+    def kdapl(self):
+        """kDAPL beside ib_core on the same RNIC: a kernel consumer's work by either API."""
+        for op, size in (("SR", 64), ("SR", 4 * KIB), ("RW", 64), ("RW", 64 * KIB), ("RR", 4 * KIB)):
+            for stack in ("kdapl", "verbs"):
+                args = ["-i", 2 * self.iterations("krdma", size), "-o", op, size]
+                self.add("kDAPL", stack, "kdapltest", KDAPL_OPS[op], args, size=size)
+
     def memory(self):
         for alone in (True, False):
             for number in (100, 1000):
@@ -193,6 +202,7 @@ def all_of(mode, quick, rounds):
     jobs.sizes()
     jobs.latencies(polled=mode == "real")
     jobs.connections()
+    jobs.kdapl()
     jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()

@@ -19,7 +19,8 @@ import time
 
 import parse
 
-ADDRESS = {"krdma": "10.78.0.1", "siw": "10.78.1.1", "rxe": "10.78.2.1", "tcp": "10.78.3.1"}
+ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1", "siw": "10.78.1.1", "rxe": "10.78.2.1",
+           "tcp": "10.78.3.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -205,6 +206,13 @@ class Runner:
         common = ["cmtime", "-p", str(self.port), *job["args"]]
         self.pair(job, [*common, "-b", address], [*common, "-s", address], result, ends=False)
 
+    def kdapltest(self, job, result):
+        """Both ends are of the API that the stack is named after; the server never ends."""
+        common = [f"{PROGS}/kdapltest", "-D", "krdma0", "-n", str(self.port),
+                  "-s", ADDRESS[job["stack"]], "--api", job["stack"]]
+        self.pair(job, [*common, "-T", "S"], [*common, "-T", "P", "--json", *job["args"]], result,
+                  ends=False)
+
     def memcpy(self, job, result):
         self.alone(job, [f"{PROGS}/krdma_memcpy", *job["args"]], result)
 
@@ -348,7 +356,7 @@ def preload():
     each wait for the host, which is no time of a job."""
     programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
                 "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "rdma", "ip", "perf",
-                f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy"]
+                f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy", f"{PROGS}/kdapltest"]
     paths = {f"{PROGS}/bind_address.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:
         path = shutil.which(program)

@@ -103,6 +103,19 @@ def conns(text):
     return {"kib": float(found[1]), "slab_kib": float(found[2]), "number": float(found[3])}
 
 
+def kdapltest(text):
+    """kdapltest --json."""
+    try:
+        run = json.loads(text)
+        f = {"mb_per_s": run["mb_per_s"], "messages_per_s": run["operations_per_s"],
+             "iterations": run["operations"]}
+    except (ValueError, KeyError, TypeError) as problem:
+        raise ParseError(f"no figures ({problem})") from problem
+    if run["error"] or min(f.values()) <= 0:
+        raise ParseError(run["what"] or "a figure is 0")
+    return f
+
+
 def memcpy(text):
     """krdma_memcpy: "OCTETS COUNT MB/s" on a line."""
     found = re.search(r"^(\d+) (\d+) ([\d.]+)$", text, re.M)
@@ -120,7 +133,8 @@ def pipe(text):
 
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
-           "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf}
+           "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf,
+           "kdapltest": kdapltest}
 
 
 def figures(job_kind, text):

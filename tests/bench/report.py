@@ -13,7 +13,10 @@ import jobs as job_list
 import parse
 import svg
 
-STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe")
+STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs")
+# what the figures of others are compared with, and these others
+OURS = ("krdma", "kdapl")
+OTHERS = ("siw", "rxe", "tcp", "verbs")
 # what is not a stack that krdma is measured against
 BOUNDS = ("memory", "pipe")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",
@@ -83,8 +86,8 @@ class Row:
         return [statistics.median(t[i] for t in self.tails[stack]) for i in (0, 1)]
 
     def ratio(self, stack):
-        """krdma's figure over that stack's: above 1 is more, whatever is better."""
-        ours, theirs = self.median("krdma"), self.median(stack)
+        """Our figure over that stack's: above 1 is more, whatever is better."""
+        ours, theirs = self.median(ours_of([self])), self.median(stack)
         return ours / theirs if ours and theirs else None
 
     def cell(self, stack):
@@ -176,8 +179,13 @@ def memory_each(rows):
     return lines
 
 
-def ratios(row):
-    return [row.ratio(s) for s in ("siw", "rxe", "tcp")]
+def ours_of(rows):
+    """The one of ours that the rows are about."""
+    return next((s for s in OURS if any(s in r.values or s in r.errors for r in rows)), OURS[0])
+
+
+def others_of(rows):
+    return [s for s in OTHERS if any(s in r.values or s in r.errors for r in rows)]
 
 
 def ratio_text(value):
@@ -199,7 +207,7 @@ def html_table(rows):
     stacks = [s for s in STACKS if any(s in r.values or s in r.errors for r in rows)]
     out = ["<table><tr><th>measurement</th><th>unit</th>"]
     out += [f"<th>{s}</th>" for s in stacks]
-    out += [f"<th>krdma / {s}</th>" for s in ("siw", "rxe", "tcp")]
+    out += [f"<th>{ours_of(rows)} / {s}</th>" for s in others_of(rows)]
     out.append("</tr>")
     for row in rows:
         out.append(f"<tr><td>{html.escape(what(row.job))}</td><td>{row.unit}</td>")
@@ -207,7 +215,7 @@ def html_table(rows):
             cell = row.cell(stack)
             title = html.escape(row.errors.get(stack, ""))
             out.append(f"<td{' class=failed' if stack in row.errors else ''} title=\"{title}\">{cell}</td>")
-        out += [f"<td class=ratio>{ratio_text(value)}</td>" for value in ratios(row)]
+        out += [f"<td class=ratio>{ratio_text(row.ratio(s))}</td>" for s in others_of(rows)]
         out.append("</tr>")
     return "".join(out) + "</table>"
 
@@ -294,10 +302,10 @@ def text(data):
         groups = rows_of(data, mode)
         for group, rows in groups.items():
             stacks = [s for s in STACKS if any(s in r.values or s in r.errors for r in rows)]
-            compared = [s for s in ("siw", "rxe", "tcp") if s in stacks]
+            compared = others_of(rows)
             job = rows[0].job
             out.append(f"{mode} ({title}); {group}, MTU {job['mtu']}, CRC {'on' if job['crc'] else 'off'}:\n")
-            head = ["measurement", "unit", *stacks, *(f"krdma / {s}" for s in compared)]
+            head = ["measurement", "unit", *stacks, *(f"{ours_of(rows)} / {s}" for s in compared)]
             out.append("| " + " | ".join(head) + " |")
             out.append("| --- | --- |" + " ---: |" * (len(head) - 2))
             for row in rows:

@@ -105,6 +105,12 @@ class Parse(unittest.TestCase):
         with self.assertRaises(parse.ParseError):
             parse.perftest(BANDWIDTH.replace("0.004428", "0.000000"))
 
+    def test_kdapltest(self):
+        run = {"mb_per_s": 12.5, "operations_per_s": 3e3, "operations": 100, "error": 0, "what": ""}
+        self.assertEqual(parse.kdapltest(json.dumps(run))["messages_per_s"], 3e3)
+        with self.assertRaisesRegex(parse.ParseError, "refused"):
+            parse.kdapltest(json.dumps({**run, "error": -111, "what": "refused"}))
+
     def test_iperf3(self):
         text = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1.5},
                                    "sum_sent": {"bytes": 10}}})

@@ -122,6 +122,7 @@ siw_load() {
 loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {
+	! loaded kdapltest || wait_for 15 rmmod kdapltest || return 1
 	! loaded krdma_hw || wait_for 15 rmmod krdma_hw || return 1
 	! loaded siw || wait_for 15 rmmod siw || return 1
 	! loaded krdma_soft || wait_for 15 rmmod krdma_soft || return 1

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The module: an iSCSI transport whose data mover is kDAPL.
+ *
+ * open-iscsi knows the names of all transports that it works with, by a table in its binaries: it
+ * refuses a name that is not there, and then does not look at the transports that follow. So this
+ * one has, unless told otherwise, the name of the kernel's own iSER initiator, whose entry in the
+ * table fits: an RDMA transport with endpoints in the kernel. The two modules cannot be loaded at
+ * the same time with the same name.
+ */
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+
+#include "kiser.h"
+
+static char *kiser_name = "iser";
+module_param_named(transport, kiser_name, charp, 0444);
+MODULE_PARM_DESC(transport, "name of the iSCSI transport, which open-iscsi must know "
+		 "(default iser)");
+
+char *kiser_ia = "";
+module_param_named(ia, kiser_ia, charp, 0644);
+MODULE_PARM_DESC(ia, "interface adapter for all connections (default: that of the route's "
+		 "network device)");
+
+unsigned int kiser_max_sectors = KISER_MAX_SECTORS;
+module_param_named(max_sectors, kiser_max_sectors, uint, 0644);
+MODULE_PARM_DESC(max_sectors, "most sectors of 512 bytes in a SCSI command, at least 8 (default "
+		 "1024)");
+
+unsigned int kiser_max_commands = KISER_MAX_COMMANDS;
+module_param_named(max_commands, kiser_max_commands, uint, 0644);
+MODULE_PARM_DESC(max_commands, "most tasks of a session, at least 32 (default 512)");
+
+struct scsi_transport_template *kiser_template;
+
+struct iscsi_transport kiser_transport = {
+	.owner = THIS_MODULE,
+	.caps = CAP_RECOVERY_L0 | CAP_MULTI_R2T | CAP_TEXT_NEGO,
+
+	.create_session = kiser_session_create,
+	.destroy_session = kiser_session_destroy,
+	.session_recovery_timedout = iscsi_session_recovery_timedout,
+
+	.create_conn = kiser_session_add_conn,
+	.bind_conn = kiser_conn_bind,
+	.start_conn = iscsi_conn_start,
+	.unbind_conn = iscsi_conn_unbind,
+	.stop_conn = iscsi_conn_stop,
+	.destroy_conn = iscsi_conn_teardown,
+
+	.ep_connect = kiser_conn_connect,
+	.ep_poll = kiser_conn_poll,
+	.ep_disconnect = kiser_conn_disconnect,
+
+	.set_param = kiser_session_set_param,
+	.get_conn_param = iscsi_conn_get_param,
+	.get_session_param = iscsi_session_get_param,
+	.get_ep_param = kiser_conn_ep_param,
+	.get_host_param = iscsi_host_get_param,
+	.set_host_param = iscsi_host_set_param,
+	.attr_is_visible = kiser_session_visible,
+	.get_stats = kiser_session_stats,
+
+	.send_pdu = iscsi_conn_send_pdu,
+	.alloc_pdu = kiser_send_alloc_pdu,
+	.init_task = kiser_send_init_task,
+	.xmit_task = kiser_send_task,
+	.cleanup_task = kiser_send_cleanup_task,
+};
+
+static int __init kiser_init(void)
+{
+	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_commands < 32)
+		return -EINVAL;
+	kiser_transport.name = kiser_name;
+	kiser_template = iscsi_register_transport(&kiser_transport);
+	return kiser_template ? 0 : -EEXIST;
+}
+
+static void __exit kiser_exit(void)
+{
+	iscsi_unregister_transport(&kiser_transport);
+	kiser_conn_close_all();
+}
+
+module_init(kiser_init);
+module_exit(kiser_exit);
+
+MODULE_DESCRIPTION("iSER initiator on kDAPL");
+MODULE_AUTHOR("The krdma project");
+MODULE_LICENSE("Dual MIT/GPL");
