@@ -74,6 +74,7 @@ int kdatc_removal(unsigned int kind);
  * @missing: the check found that the RNIC does not have what it is about
  * @failed: expectations that were not met
  * @where: the first of them
+ * @last: the last event that was waited for, and a status if it was a completion
  */
 struct kdatc {
 	char name[DAT_NAME_MAX_LENGTH];
@@ -86,6 +87,10 @@ struct kdatc {
 	bool missing;
 	unsigned int failed;
 	char where[240];
+	struct {
+		u32 number;
+		u32 status;
+	} last;
 };
 
 extern struct kdatc kdatc;

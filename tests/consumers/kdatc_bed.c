@@ -23,6 +23,11 @@ DAT_RETURN kdatc_next(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 
 	while ((ret = dat_evd_dequeue(evd, event)) == KDATC_EMPTY && !time_after(jiffies, end))
 		usleep_range(20, 50);
+	memset(&kdatc.last, 0, sizeof(kdatc.last));
+	if (ret == DAT_SUCCESS)
+		kdatc.last.number = event->event_number;
+	if (kdatc.last.number == DAT_DTO_COMPLETION_EVENT)
+		kdatc.last.status = event->event_data.dto_completion_event_data.status;
 	return ret;
 }
 

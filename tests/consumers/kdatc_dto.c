@@ -356,7 +356,8 @@ static void kdatc_dto_too_long(void)
 	KDATC_OK(kdatc_recv(server, 1, 0, 100));
 	KDATC_OK(kdatc_send(client, 2, 0, 101, 0));
 	status = kdatc_status(server->recv, server->ep, 1, DAT_DTO_RECEIVE, &event);
-	KDATC_EXPECT(status == DAT_DTO_ERR_LOCAL_LENGTH || status == DAT_DTO_ERR_FLUSHED);
+	/* not every RNIC tells the reason */
+	KDATC_EXPECT(status > DAT_DTO_SUCCESS);
 	status = kdatc_status(client->request, client->ep, 2, DAT_DTO_SEND, &event);
 	KDATC_EXPECT(kdatc_iwarp() ? status >= 0 : status > DAT_DTO_SUCCESS);
 	if (kdatc_iwarp())
@@ -377,6 +378,9 @@ static void kdatc_dto_full(void)
 		num++;
 	KDATC_EXPECT(num >= KDATC_QUEUE);
 	KDATC_TYPE(ret, DAT_INSUFFICIENT_RESOURCES);
+	/* RFC 5044: the passive side waits for the first message */
+	if (!kdatc_sync(client, server))
+		return;
 	for (i = 0; i < num; i++) {
 		KDATC_OK(kdatc_send(server, i, 0, 64, 0));
 		KDATC_EXPECT(kdatc_done(server->request, server->ep, i, DAT_DTO_SEND, 64));

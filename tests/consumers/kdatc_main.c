@@ -73,7 +73,8 @@ static const char *kdatc_known_reason(const char *check)
 bool kdatc_expect(bool met, const char *file, int line, const char *what)
 {
 	if (!met && !kdatc.failed++)
-		snprintf(kdatc.where, sizeof(kdatc.where), "%s:%d %s", kbasename(file), line, what);
+		snprintf(kdatc.where, sizeof(kdatc.where), "%s:%d %s (last event: %#x, status %u)",
+			 kbasename(file), line, what, kdatc.last.number, kdatc.last.status);
 	return met;
 }
 
@@ -129,6 +130,7 @@ static void kdatc_run_some(const struct kdatc_check *check, struct kdatc_tally *
 			continue;
 		kdatc.missing = false;
 		kdatc.failed = 0;
+		memset(&kdatc.last, 0, sizeof(kdatc.last));
 		if (kdatc_bed_init(check->ib ? kdatc.ib_name : kdatc.name))
 			check->run();
 		kdatc_bed_close();

@@ -384,7 +384,8 @@ static void kdatc_memory_local(size_t at, u32 key, DAT_PZ_HANDLE pz, DAT_MEM_PRI
 	DAT_LMR_TRIPLET near;
 	DAT_RETURN ret;
 
-	if (!kdatc_pair_open(0, NULL, NULL) || !KDATC_EXPECT(kdatc_mem_open(&mem, 4096)))
+	if (!kdatc_pair_open(0, NULL, NULL) || !kdatc_sync(client, server) ||
+	    !KDATC_EXPECT(kdatc_mem_open(&mem, 4096)))
 		return;
 	if (kdatc_mem_register(&mem, pz ?: client->pz, priv, DAT_VA_TYPE_VA)) {
 		near = kdatc_near(&mem, at, 100);
