@@ -61,7 +61,8 @@ void kdat_slots_set_max(struct kdat_slots *slots, u32 max)
 	spin_unlock_irqrestore(&slots->lock, flags);
 }
 
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other)
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
+		     struct ri_qp *qp)
 {
 	unsigned long flags;
 	bool idle;
@@ -74,6 +75,8 @@ bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other)
 		swap(slots->own, other->own);
 		swap(slots->total, other->total);
 		swap(slots->blocks, other->blocks);
+		if (to)
+			WRITE_ONCE(*to, qp);
 	}
 	spin_unlock_irqrestore(&slots->lock, flags);
 	return idle;

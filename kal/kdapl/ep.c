@@ -502,22 +502,17 @@ static void kdat_ep_put_setup(struct kdat_ep *ep, const struct kdat_ep_setup *se
 static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queues)
 {
 	struct kdat_ep_queues none = {}, *to = *queues ?: &none;
-	struct ri_qp *qp = ep->qp;
 
-	/* who gets one of the new requests reads the queue pair after that */
-	WRITE_ONCE(ep->qp, to->qp);
-	if (!kdat_slots_swap(&ep->recvs, &to->recvs)) {
-		WRITE_ONCE(ep->qp, qp);
+	/* requests are not posted in these states, but receives are */
+	if (!kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL))
 		return false;
-	}
-	if (!kdat_slots_swap(&ep->requests, &to->requests)) {
-		kdat_slots_swap(&ep->recvs, &to->recvs);
-		WRITE_ONCE(ep->qp, qp);
+	if (!kdat_slots_swap(&ep->recvs, &to->recvs, &ep->qp, to->qp)) {
+		kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL);
 		return false;
 	}
 	if (ep->queues) {
-		kdat_slots_swap(&ep->queues->recvs, &to->recvs);
-		kdat_slots_swap(&ep->queues->requests, &to->requests);
+		kdat_slots_swap(&ep->queues->recvs, &to->recvs, NULL, NULL);
+		kdat_slots_swap(&ep->queues->requests, &to->requests, NULL, NULL);
 	}
 	swap(ep->queues, *queues);
 	ep->connected = false;

@@ -421,8 +421,12 @@ int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own);
 /* Make room for @max requests; slots->max stays. May sleep. */
 int kdat_slots_grow(struct kdat_slots *slots, u32 max);
 void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
-/* Exchange the requests of @slots and @other, or return false if some of @slots are in use. */
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other);
+/*
+ * Exchange the requests of @slots and @other, or return false if some of @slots are in use. If @to
+ * is not NULL, it becomes @qp at the same moment: who has a request reads the queue pair after that.
+ */
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
+		     struct ri_qp *qp);
 /* Take back what is in use: its completions cannot come any more. */
 void kdat_slots_reset(struct kdat_slots *slots);
 void kdat_slots_free(struct kdat_slots *slots);
