@@ -253,6 +253,8 @@ static DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
 
 	if (unlikely(ret == DAT_SUCCESS && !ep->request_evd))
 		return KDAT_BAD_STATE(EP_EVD_REQUEST);
+	if (unlikely(ret == DAT_SUCCESS && !kdat_ep_has_qp(ep)))
+		return kdat_dto_errno(ep, -ENOTCONN);
 	return ret;
 }
 
@@ -457,6 +459,8 @@ static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR
 		return ret;
 	if (unlikely(!ep->recv_evd))
 		return KDAT_BAD_STATE(EP_EVD_RECV);
+	if (unlikely(!kdat_ep_has_qp(ep)))
+		return kdat_dto_errno(ep, -ENOTCONN);
 	wr.num_sge = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
 					&length, &ret);
 	if (unlikely(wr.num_sge < 0))

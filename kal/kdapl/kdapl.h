@@ -567,6 +567,15 @@ struct kdat_ep {
 	struct sockaddr_storage param_remote;
 };
 
+/*
+ * Ask this, in the section of RCU, before a request is taken for a post: while the endpoint is
+ * reset, it has no queue pair, and its requests are taken back.
+ */
+static inline bool kdat_ep_has_qp(const struct kdat_ep *ep)
+{
+	return READ_ONCE(ep->qp);
+}
+
 /* ep.c */
 /* Change the state; ep->mutex held. */
 void kdat_ep_set_state(struct kdat_ep *ep, DAT_EP_STATE state);

@@ -361,6 +361,8 @@ static DAT_RETURN kdat_fast_check_ep(const struct kdat_lmr *lmr, struct kdat_ep 
 
 	if (ret != DAT_SUCCESS)
 		return ret;
+	if (!kdat_ep_has_qp(ep))
+		return KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
 	return READ_ONCE(ep->pz) == lmr->pz ? DAT_SUCCESS :
 					      KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 }
