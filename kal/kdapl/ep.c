@@ -1013,6 +1013,9 @@ void kdat_ep_destroy(struct kdat_ep *ep)
 	struct kdat_ep_setup setup;
 
 	kdat_hold(ia);
+	/* from now on kdat_lmr_pending() does not find the endpoint */
+	scoped_guard(mutex, &ia->mutex)
+		list_del_init(&ep->obj.node);
 	kdat_sp_forget_ep(ep);
 	kdat_cm_end(ep);
 	kdat_ep_end_qp(ep);
