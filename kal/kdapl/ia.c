@@ -99,7 +99,6 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 	const struct inet6_ifaddr *ifa6;
 	const struct in_ifaddr *ifa;
 	struct inet6_dev *in6_dev;
-	bool found = false;
 
 	if (in_dev) {
 		in_dev_for_each_ifa_rcu(ifa, in_dev) {
@@ -111,20 +110,35 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 	in6_dev = IS_ENABLED(CONFIG_IPV6) ? __in6_dev_get(ndev) : NULL;
 	if (!in6_dev)
 		return false;
-	read_lock_bh(&in6_dev->lock);
-	list_for_each_entry(ifa6, &in6_dev->addr_list, if_list) {
+	list_for_each_entry_rcu(ifa6, &in6_dev->addr_list, if_list) {
 		if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
 			continue;
 		in6->sin6_family = AF_INET6;
 		in6->sin6_addr = ifa6->addr;
-		found = true;
-		break;
+		return true;
 	}
-	read_unlock_bh(&in6_dev->lock);
-	return found;
+	return false;
 }
 
-void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address)
+/* Consumers have pointers to ia->address: change it only if it is another one. */
+static void kdat_ia_set_address(struct kdat_ia *ia, const struct sockaddr_storage *address)
+{
+	if (memcmp(&ia->address, address, sizeof(*address)))
+		ia->address = *address;
+}
+
+/* The address of an RNIC with a network device. The RNIC is held. Any context. */
+static void kdat_ia_netdev_address(struct kdat_ia *ia)
+{
+	struct sockaddr_storage address = {};
+
+	scoped_guard(rcu)
+		kdat_ia_address_of(ia->kr->rnic->netdev, &address);
+	kdat_ia_set_address(ia, &address);
+}
+
+/* The address of another one, which a port's network device has */
+static void kdat_ia_port_address(struct kdat_ia *ia, struct sockaddr_storage *address)
 {
 	struct ri_rnic *rnic = ia->kr->rnic;
 	struct ri_port_attr port;
@@ -132,11 +146,6 @@ void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address)
 	u32 i;
 
 	memset(address, 0, sizeof(*address));
-	if (rnic->netdev) {
-		scoped_guard(rcu)
-			kdat_ia_address_of(rnic->netdev, address);
-		return;
-	}
 	for (i = 1; i <= max(rnic->attr.num_ports, 1u); i++) {
 		memset(&port, 0, sizeof(port));
 		if (kal_port_query(rnic, i, ia->net, &port) || !port.ifindex)
@@ -147,6 +156,18 @@ void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address)
 				return;
 		}
 	}
+}
+
+void kdat_ia_refresh_address(struct kdat_ia *ia)
+{
+	struct sockaddr_storage address;
+
+	if (ia->kr->rnic->netdev) {
+		kdat_ia_netdev_address(ia);
+		return;
+	}
+	kdat_ia_port_address(ia, &address);
+	kdat_ia_set_address(ia, &address);
 }
 
 /* Protection zones ********************************************************** */
@@ -279,7 +300,7 @@ static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HAND
 		ret = KDAT_NO_MEMORY;
 	}
 	if (ret == DAT_SUCCESS) {
-		kdat_ia_address(ia, &ia->address);
+		kdat_ia_refresh_address(ia);
 		guard(mutex)(&kr->ias_lock);
 		list_add_tail(&ia->node, &kr->ias);
 	}
@@ -536,7 +557,9 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->hardware_version_major = rnic->attr.hw_version;
 	attr->firmware_version_major = upper_32_bits(rnic->attr.fw_version);
 	attr->firmware_version_minor = rnic->attr.fw_version >> 16 & 0xffff;
-	kdat_ia_address(ia, &ia->address);
+	/* that of another RNIC is kept up to date by its events */
+	if (rnic->netdev)
+		kdat_ia_netdev_address(ia);
 	attr->ia_address_ptr = (struct sockaddr *)&ia->address;
 	attr->max_eps = limits->max_qp;
 	/* some places of the send queue are kDAPL's own */
@@ -663,13 +686,13 @@ static DAT_RETURN kdat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async,
 		*async = ia->async_evd;
 	if (!ia_mask && !provider_mask)
 		return DAT_SUCCESS;
-	if (!kdat_enter(ia))
+	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
 	if (ia_mask)
 		kdat_ia_attr(ia, ia_attr);
 	if (provider_mask)
 		kdat_ia_provider_attr(ia, provider_attr);
-	kdat_leave(ia);
+	kdat_leave_atomic(ia);
 	return DAT_SUCCESS;
 }
 

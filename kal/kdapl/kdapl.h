@@ -125,7 +125,7 @@ struct kdat_obj {
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
  * @net: network namespace of the task that opened the IA
- * @address: of the RNIC in @net; see kdat_ia_address()
+ * @address: of the RNIC in @net; see kdat_ia_refresh_address()
  */
 struct kdat_ia {
 	struct kdat_obj obj;
@@ -219,10 +219,10 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 }
 
 /*
- * The address of the RNIC that the IA shows: the first IPv4 address of its network device in the
- * IA's namespace, else a global IPv6 address; AF_UNSPEC: none.
+ * Set the address of the RNIC that the IA shows: the first IPv4 address of its network device in
+ * the IA's namespace, else a global IPv6 address; AF_UNSPEC: none. The RNIC is held. May sleep.
  */
-void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address);
+void kdat_ia_refresh_address(struct kdat_ia *ia);
 /* Report an asynchronous event to the IA's EVD. Any context but hard interrupt. */
 void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
 
