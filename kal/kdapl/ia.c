@@ -278,9 +278,19 @@ static DAT_RETURN kdat_ia_set_async(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_
 		*handle = ia->async_evd;
 	} else {
 		ia->async_evd = kdat_evd_of(*handle);
+		if (!ia->async_evd)
+			return KDAT_BAD_HANDLE(EVD_ASYNC);
+		atomic_inc(&ia->async_evd->borrowers);
 	}
 	atomic_inc(&ia->async_evd->obj.uses);
 	return DAT_SUCCESS;
+}
+
+static void kdat_ia_put_async(struct kdat_ia *ia)
+{
+	if (!ia->own_async_evd)
+		atomic_dec(&ia->async_evd->borrowers);
+	atomic_dec(&ia->async_evd->obj.uses);
 }
 
 static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async)
@@ -296,7 +306,7 @@ static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HAND
 	}
 	ret = kdat_ia_set_async(ia, qlen, async);
 	if (ret == DAT_SUCCESS && kdat_lmr_open_ia(ia)) {
-		atomic_dec(&ia->async_evd->obj.uses);
+		kdat_ia_put_async(ia);
 		ret = KDAT_NO_MEMORY;
 	}
 	if (ret == DAT_SUCCESS) {
@@ -371,6 +381,18 @@ static bool kdat_ia_in_use(struct kdat_ia *ia)
 			return true;
 		}
 	}
+	return false;
+}
+
+/* Does another IA have its asynchronous events put to an EVD of this one? */
+static bool kdat_ia_lends_evd(struct kdat_ia *ia)
+{
+	const struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		if (atomic_read(&evd->borrowers))
+			return true;
 	return false;
 }
 
@@ -496,7 +518,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_HANDLE(IA);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return KDAT_BAD_ARG(2);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
+	if ((flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia)) || kdat_ia_lends_evd(ia))
 		return KDAT_BAD_STATE(IA_IN_USE);
 	if (kdat_ia_in_upcall(ia))
 		return KDAT_BAD_STATE(EVD_IN_USE);
@@ -511,7 +533,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	scoped_guard(mutex, &ia->kr->ias_lock)
 		list_del(&ia->node);
 	kdat_leave(ia);
-	atomic_dec(&ia->async_evd->obj.uses);
+	kdat_ia_put_async(ia);
 	if (ia->own_async_evd)
 		kdat_evd_destroy(ia->async_evd);
 	kdat_ia_release(ia);

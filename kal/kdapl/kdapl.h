@@ -273,6 +273,7 @@ struct kdat_upcall {
 /**
  * struct kdat_evd - event dispatcher
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
+ * @borrowers: other IAs that have their asynchronous events put here
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @bh: it has a CQ, or had one: it calls up in softirq context
  * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
@@ -297,6 +298,7 @@ struct kdat_upcall {
  */
 struct kdat_evd {
 	struct kdat_obj obj;
+	atomic_t borrowers;
 	DAT_EVD_FLAGS flags;
 	bool bh;
 	struct ri_cq *cq;
