@@ -13,7 +13,6 @@ bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event);
 void kdat_evd_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
 		     const DAT_UPCALL_OBJECT *upcall, bool only_new);
-void kdat_evd_stop(struct kdat_evd *evd);
 void kdat_evd_go_on(struct kdat_evd *evd);
 
 #endif /* KDAT_EVD_H */

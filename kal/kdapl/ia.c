@@ -408,6 +408,32 @@ static bool kdat_ia_in_upcall(struct kdat_ia *ia)
 	return false;
 }
 
+/* An EVD that may call up, with a use of it; NULL: there is none. */
+static struct kdat_evd *kdat_ia_caller(struct kdat_ia *ia)
+{
+	struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node) {
+		if (READ_ONCE(evd->stopping))
+			continue;
+		atomic_inc(&evd->obj.uses);
+		return evd;
+	}
+	return NULL;
+}
+
+/* No upcall is to see the objects go that its event names. */
+static void kdat_ia_stop_upcalls(struct kdat_ia *ia)
+{
+	struct kdat_evd *evd;
+
+	while ((evd = kdat_ia_caller(ia))) {
+		kdat_evd_stop(evd);
+		atomic_dec(&evd->obj.uses);
+	}
+}
+
 static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
 {
 	struct kdat_obj *obj;
@@ -525,6 +551,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	/* of two closes one does the work */
 	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
 		return KDAT_BAD_HANDLE(IA);
+	kdat_ia_stop_upcalls(ia);
 	kdat_lmr_close_ia(ia);
 	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
 		while ((obj = kdat_ia_first(ia, kdat_ia_order[i], ia->async_evd)))

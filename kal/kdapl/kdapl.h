@@ -339,6 +339,8 @@ DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY p
 void kdat_evd_destroy(struct kdat_evd *evd);
 /* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
 bool kdat_evd_in_upcall(const struct kdat_evd *evd);
+/* Start no more upcalls, and wait for those that run, without the RNIC. May sleep. */
+void kdat_evd_stop(struct kdat_evd *evd);
 /* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
