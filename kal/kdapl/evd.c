@@ -71,6 +71,22 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 	return fits;
 }
 
+/* The consumer's length is what the queue has to hold at least. The RNIC is held. */
+bool kdat_evd_lengthen(struct kdat_evd *evd)
+{
+	struct kdat_evd_ring to;
+	bool moved;
+	u32 size;
+
+	guard(mutex)(&evd->mutex);
+	size = min(evd->ring.size + evd->reserved, kdat_evd_max_cqe(evd->obj.ia));
+	if (size <= evd->ring.size || !kdat_evd_ring_alloc(evd, &to, size))
+		return false;
+	moved = kdat_evd_ring_move(evd, &to);
+	kvfree(to.entries);
+	return moved;
+}
+
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep)
 {
 	bool done = false;

@@ -5,6 +5,8 @@
 
 #include "kdapl.h"
 
+/* Make the queue longer, for the completions in the CQ. Return: false: it is as it was. */
+bool kdat_evd_lengthen(struct kdat_evd *evd);
 void kdat_evd_upcalls_init(struct kdat_evd *evd);
 bool kdat_evd_calls(DAT_UPCALL_POLICY policy);
 void kdat_evd_kick(struct kdat_evd *evd);

@@ -153,21 +153,36 @@ void kdat_evd_on_completion(struct ri_cq *cq)
 	}
 }
 
+/*
+ * Take some completions from the CQ. Return: false if that has no more, or the ring has no more
+ * room, which @full tells.
+ */
+static bool kdat_evd_collect_some(struct kdat_evd *evd, bool *full)
+{
+	bool more;
+
+	guard(rcu)();
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		struct ri_cq *cq = kdat_evd_cq(evd);
+
+		more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+		*full = cq && !kdat_evd_ring_room(&evd->ring, true) && kdat_evd_arm(evd, cq);
+		kdat_evd_kick(evd);
+	}
+	return more;
+}
+
 void kdat_evd_collect(struct kdat_evd *evd)
 {
 	/* one completion at least each time */
 	u32 tries = READ_ONCE(evd->reserved) + 1;
-	bool more = true;
+	bool full, more = true;
 
 	while (more && tries--) {
 		cond_resched();
-		guard(rcu)();
-		scoped_guard(spinlock_irqsave, &evd->lock) {
-			struct ri_cq *cq = kdat_evd_cq(evd);
-
-			more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-			kdat_evd_kick(evd);
-		}
+		more = kdat_evd_collect_some(evd, &full);
+		if (full)
+			more = kdat_evd_lengthen(evd);
 	}
 }
 

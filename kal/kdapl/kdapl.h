@@ -355,8 +355,8 @@ bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
 /*
- * Take completions from the CQ into the queue as far as it has room: they stay when their queue
- * pair is reset or destroyed. The RNIC is held. May sleep.
+ * Take all completions from the CQ into the queue, which is made longer for them: they stay when
+ * their queue pair is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
