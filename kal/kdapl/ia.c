@@ -127,47 +127,54 @@ static void kdat_ia_set_address(struct kdat_ia *ia, const struct sockaddr_storag
 		ia->address = *address;
 }
 
-/* The address of an RNIC with a network device. The RNIC is held. Any context. */
-static void kdat_ia_netdev_address(struct kdat_ia *ia)
+/* From the network device as it is now. The RNIC is held. Any context but hard interrupt. */
+static void kdat_ia_look_up_address(struct kdat_ia *ia)
 {
 	struct sockaddr_storage address = {};
+	struct net_device *ndev;
 
-	scoped_guard(rcu)
-		kdat_ia_address_of(ia->kr->rnic->netdev, &address);
+	guard(rcu)();
+	ndev = ia->kr->rnic->netdev ?: dev_get_by_index_rcu(ia->net, READ_ONCE(ia->ifindex));
+	if (ndev)
+		kdat_ia_address_of(ndev, &address);
 	kdat_ia_set_address(ia, &address);
 }
 
-/* The address of another one, which a port's network device has */
-static void kdat_ia_port_address(struct kdat_ia *ia, struct sockaddr_storage *address)
+/* Has the device an address in the IA's namespace? */
+static bool kdat_ia_has_address(struct kdat_ia *ia, int ifindex)
+{
+	struct sockaddr_storage address = {};
+	struct net_device *ndev;
+
+	guard(rcu)();
+	ndev = dev_get_by_index_rcu(ia->net, ifindex);
+	return ndev && kdat_ia_address_of(ndev, &address);
+}
+
+/* The first port's network device with an address, else the first one; 0: there is none. */
+static int kdat_ia_find_ifindex(struct kdat_ia *ia)
 {
 	struct ri_rnic *rnic = ia->kr->rnic;
 	struct ri_port_attr port;
-	struct net_device *ndev;
+	int ifindex = 0;
 	u32 i;
 
-	memset(address, 0, sizeof(*address));
 	for (i = 1; i <= max(rnic->attr.num_ports, 1u); i++) {
 		memset(&port, 0, sizeof(port));
 		if (kal_port_query(rnic, i, ia->net, &port) || !port.ifindex)
 			continue;
-		scoped_guard(rcu) {
-			ndev = dev_get_by_index_rcu(ia->net, port.ifindex);
-			if (ndev && kdat_ia_address_of(ndev, address))
-				return;
-		}
+		if (kdat_ia_has_address(ia, port.ifindex))
+			return port.ifindex;
+		ifindex = ifindex ?: port.ifindex;
 	}
+	return ifindex;
 }
 
 void kdat_ia_refresh_address(struct kdat_ia *ia)
 {
-	struct sockaddr_storage address;
-
-	if (ia->kr->rnic->netdev) {
-		kdat_ia_netdev_address(ia);
-		return;
-	}
-	kdat_ia_port_address(ia, &address);
-	kdat_ia_set_address(ia, &address);
+	if (!ia->kr->rnic->netdev)
+		WRITE_ONCE(ia->ifindex, kdat_ia_find_ifindex(ia));
+	kdat_ia_look_up_address(ia);
 }
 
 /* Protection zones ********************************************************** */
@@ -606,9 +613,7 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->hardware_version_major = rnic->attr.hw_version;
 	attr->firmware_version_major = upper_32_bits(rnic->attr.fw_version);
 	attr->firmware_version_minor = rnic->attr.fw_version >> 16 & 0xffff;
-	/* that of another RNIC is kept up to date by its events */
-	if (rnic->netdev)
-		kdat_ia_netdev_address(ia);
+	kdat_ia_look_up_address(ia);
 	attr->ia_address_ptr = (struct sockaddr *)&ia->address;
 	attr->max_eps = limits->max_qp;
 	/* some places of the send queue are kDAPL's own */

@@ -125,6 +125,7 @@ struct kdat_obj {
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
  * @net: network namespace of the task that opened the IA
+ * @ifindex: of a port's network device, if the RNIC itself has none; 0: there is none
  * @address: of the RNIC in @net; see kdat_ia_refresh_address()
  */
 struct kdat_ia {
@@ -140,6 +141,7 @@ struct kdat_ia {
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct net *net;
+	int ifindex;
 	struct sockaddr_storage address;
 };
 
