@@ -29,6 +29,19 @@
 #include "../net/net.h"
 #include "kdapl.h"
 
+struct workqueue_struct *kdat_cm_wq;
+
+int kdat_cm_wq_init(void)
+{
+	kdat_cm_wq = alloc_workqueue("krdma_kdapl_cm", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return kdat_cm_wq ? 0 : -ENOMEM;
+}
+
+void kdat_cm_wq_exit(void)
+{
+	destroy_workqueue(kdat_cm_wq);
+}
+
 static void kdat_cm_get(struct kdat_ep *ep)
 {
 	atomic_inc(&ep->calls);
@@ -146,7 +159,7 @@ static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number, bool flus
 		ep->private_data_len = 0;
 	kdat_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	if (flush)
-		mod_delayed_work(system_unbound_wq, &ep->timeout, 0);
+		mod_delayed_work(kdat_cm_wq, &ep->timeout, 0);
 	else
 		cancel_delayed_work(&ep->timeout);
 	kdat_cm_report(ep, number);
@@ -397,7 +410,7 @@ static void kdat_cm_started(struct kdat_ep *ep, struct kal_ep *conn, struct ri_q
 	       ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	if (ep->conn == conn && !end && timeout != DAT_TIMEOUT_INFINITE &&
 	    ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		queue_delayed_work(system_unbound_wq, &ep->timeout, usecs_to_jiffies(timeout));
+		queue_delayed_work(kdat_cm_wq, &ep->timeout, usecs_to_jiffies(timeout));
 	mutex_unlock(&ep->mutex);
 	if (end)
 		kal_qp_disconnect(qp, true);

@@ -758,6 +758,14 @@ struct kdat_evd *kdat_sp_evd(struct kdat_ia *ia, DAT_EVD_HANDLE handle);
 
 /* cm.c */
 
+/*
+ * For work that the consumer's calls wait for, also those in upcalls. It has a rescuer because the
+ * upcalls' workqueue has one, and it is another one because that may be full of such upcalls.
+ */
+extern struct workqueue_struct *kdat_cm_wq;
+int kdat_cm_wq_init(void);
+void kdat_cm_wq_exit(void);
+
 /**
  * struct kdat_cm_open - what a connection attempt needs
  * @remote: the peer

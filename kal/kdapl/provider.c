@@ -179,14 +179,23 @@ int kdat_init(void)
 
 	if (err)
 		return err;
+	err = kdat_cm_wq_init();
+	if (err)
+		goto err_evd;
 	err = kal_register_client(&kdat_client);
 	if (err)
-		kdat_evd_exit();
+		goto err_cm;
+	return 0;
+err_cm:
+	kdat_cm_wq_exit();
+err_evd:
+	kdat_evd_exit();
 	return err;
 }
 
 void kdat_exit(void)
 {
 	kal_unregister_client(&kdat_client);
+	kdat_cm_wq_exit();
 	kdat_evd_exit();
 }

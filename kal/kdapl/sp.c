@@ -293,7 +293,7 @@ static int kdat_sp_event(struct kal_ep *listener, void *context, const struct ka
 		WARN_ON_ONCE(xchg(&sp->spare, unneeded));
 	/* an RSP lives until its request is answered or ends, and that waits for this work */
 	if (!err && sp->kind == KDAT_SP_RSP)
-		queue_work(system_unbound_wq, &sp->end);
+		queue_work(kdat_cm_wq, &sp->end);
 	kdat_leave(sp->obj.ia);
 	return err;
 }
