@@ -459,6 +459,12 @@ static void kdat_ep_return_streams(struct kdat_ia *ia, const struct kdat_ep_setu
 	kdat_ep_count_streams(from, -1);
 	if (to)
 		kdat_ep_count_streams(to, 1);
+	kdat_ep_set_solicited(from->recv_evd);
+	kdat_ep_set_solicited(from->request_evd);
+	if (!to)
+		return;
+	kdat_ep_set_solicited(to->recv_evd);
+	kdat_ep_set_solicited(to->request_evd);
 }
 
 /* @num is 1 or -1 */
