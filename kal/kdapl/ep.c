@@ -250,7 +250,8 @@ static void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *q
 {
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (!queues->srq || !ep->connected)
+	/* a device that goes may not tell, and its SRQs lose all buffers anyway */
+	if (!queues->srq || !ep->connected || ep->obj.ia->kr->gone)
 		return;
 	if (!kal_qp_modify(queues->qp, &attr, IB_QP_STATE))
 		wait_for_completion_timeout(&ep->last_wqe, KDAT_EP_LAST_WQE_TIMEOUT);
