@@ -924,24 +924,31 @@ static DAT_RETURN kdat_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DA
 
 /* End *********************************************************************** */
 
-/* Take the queue pair from the posters. Return: false: another thread resets the endpoint. */
+/* Return: false: another thread resets the endpoint, or has done it. */
 static bool kdat_ep_begin_reset(struct kdat_ep *ep)
 {
 	bool begun;
 
 	scoped_guard(mutex, &ep->mutex) {
-		begun = ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp;
+		begun = ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && !ep->resetting;
 		if (begun)
-			WRITE_ONCE(ep->qp, NULL);
+			ep->resetting = true;
 	}
-	if (begun)
-		synchronize_rcu();
 	return begun;
+}
+
+/* Take the queue pair from the posters. */
+static void kdat_ep_hide_qp(struct kdat_ep *ep)
+{
+	scoped_guard(mutex, &ep->mutex)
+		WRITE_ONCE(ep->qp, NULL);
+	synchronize_rcu();
 }
 
 static void kdat_ep_end_reset(struct kdat_ep *ep, bool success)
 {
 	guard(mutex)(&ep->mutex);
+	ep->resetting = false;
 	WRITE_ONCE(ep->qp, ep->queues->qp);
 	if (!success)
 		return;
@@ -971,9 +978,11 @@ static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	kdat_cm_end(ep);
+	/* first: the connection of an endpoint that another thread has reset is a new one */
 	if (!kdat_ep_begin_reset(ep))
 		return KDAT_BAD_STATE(EP_NOTREADY);
+	kdat_cm_end(ep);
+	kdat_ep_hide_qp(ep);
 	kdat_ep_leave_srq(ep, ep->queues);
 	if (ep->request_evd)
 		kdat_evd_collect(ep->request_evd);

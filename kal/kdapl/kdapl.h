@@ -522,6 +522,7 @@ struct kdat_ep_queues {
  * @queues: what belongs to @qp, NULL while unconfigured
  * @changes: of the configuration
  * @connected: @qp had a connection
+ * @resetting: dat_ep_reset() runs
  * @last_wqe: @qp takes nothing more from @srq
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
@@ -554,6 +555,7 @@ struct kdat_ep {
 	struct kdat_ep_queues *queues;
 	u32 changes;
 	bool connected;
+	bool resetting;
 	struct completion last_wqe;
 	struct kdat_slots requests;
 	struct kdat_slots recvs;
