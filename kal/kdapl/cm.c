@@ -29,13 +29,13 @@
 #include "../net/net.h"
 #include "kdapl.h"
 
-static void kdat_cm_get(struct kdat_ep *ep)
+void kdat_cm_get(struct kdat_ep *ep)
 {
 	atomic_inc(&ep->calls);
 }
 
 /* The EP may be gone after the decrement; the wake-up uses its address only. */
-static void kdat_cm_put(struct kdat_ep *ep)
+void kdat_cm_put(struct kdat_ep *ep)
 {
 	if (atomic_dec_and_test(&ep->calls))
 		wake_up_var(&ep->calls);
