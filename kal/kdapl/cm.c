@@ -201,6 +201,8 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 			ep->remote = *from->remote;
 		if (active)
 			kdat_cm_keep(ep, from);
+		/* an LMR that is created from now on is posted by kdat_lmr_pending() */
+		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	}
 	mutex_unlock(&ep->mutex);
 	if (!wanted)
@@ -213,7 +215,6 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 		goto out;
 	if (error == DAT_SUCCESS) {
 		cancel_delayed_work(&ep->timeout);
-		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 		kdat_cm_report(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 	} else {
 		/* the QP's way to the error state ends the connection */
@@ -374,7 +375,8 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, D
 		ep->conn = NULL;
 		if (ep->disconnecting) {
 			kdat_cm_ended(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
-			error = DAT_SUCCESS;
+			if (!socket)
+				error = DAT_SUCCESS;
 		} else {
 			kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
 		}

@@ -390,6 +390,9 @@ static DAT_RETURN kdat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_typ
 		if (registered_address)
 			*registered_address = param.registered_address;
 		ret = kdat_lmr_pending(lmr);
+		/* an endpoint that was connected meanwhile may have posted it */
+		if (ret != DAT_SUCCESS && atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS))
+			ret = DAT_SUCCESS;
 		made = true;
 	} else {
 		kdat_lmr_discard(lmr);
