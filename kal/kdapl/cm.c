@@ -363,9 +363,11 @@ static u8 kdat_cm_tos(DAT_QOS qos)
 
 /*
  * The kAL did not start the attempt. If the consumer has asked for its end meanwhile, the event
- * that this consumer waits for comes. Return: what to answer, @error without that.
+ * that this consumer waits for comes. Return: what to answer, @error without that, and with a
+ * socket, which stays the consumer's.
  */
-static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, DAT_RETURN error)
+static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, bool socket,
+				      DAT_RETURN error)
 {
 	bool mine;
 
@@ -465,8 +467,8 @@ DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open)
 					     (const struct sockaddr *)&open->remote, &param);
 	}
 	if (err)
-		error = kdat_cm_not_started(ep, conn, open->sock ? kdat_ssp_error(err) :
-					    kdat_cm_start_error(err));
+		error = kdat_cm_not_started(ep, conn, open->sock, open->sock ?
+					    kdat_ssp_error(err) : kdat_cm_start_error(err));
 	else
 		kdat_cm_started(ep, conn, qp, open->timeout);
 	kal_ep_put(conn);
