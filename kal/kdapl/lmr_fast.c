@@ -297,7 +297,17 @@ static bool kdat_fast_take(struct kdat_lmr *lmr)
 	return taken;
 }
 
-/* A request has ended, or was not posted. */
+/* Undo kdat_fast_take(). */
+static void kdat_fast_not_posted(struct kdat_lmr *lmr)
+{
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		lmr->reg_posted = false;
+		lmr->posted--;
+		lmr->named = !lmr->posted && lmr->registered;
+	}
+}
+
+/* A request has ended. */
 static void kdat_fast_ended(struct kdat_lmr *lmr, bool reg, bool success)
 {
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
@@ -426,7 +436,7 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	local = lmr->context ?: remote;
 	ret = kdat_fast_register(lmr, type, &desc, num, priv, va_type, ep, cookie, flags);
 	if (ret != DAT_SUCCESS) {
-		kdat_fast_ended(lmr, true, false);
+		kdat_fast_not_posted(lmr);
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}
