@@ -112,7 +112,7 @@ void kdat_lmr_drop(struct kdat_lmr *lmr)
 		lmr->mr->list.pages = NULL;
 		WARN_ON(kal_mr_deregister(lmr->mr));
 		lmr->mr = NULL;
-		kdat_lmr_fast_unmap(lmr, &list);
+		kdat_lmr_fast_end(lmr, &list);
 		kvfree(list.pages);
 	}
 	if (lmr->dma)
