@@ -42,13 +42,13 @@ void kdat_cm_wq_exit(void)
 	destroy_workqueue(kdat_cm_wq);
 }
 
-static void kdat_cm_get(struct kdat_ep *ep)
+void kdat_cm_get(struct kdat_ep *ep)
 {
 	atomic_inc(&ep->calls);
 }
 
 /* The EP may be gone after the decrement; the wake-up uses its address only. */
-static void kdat_cm_put(struct kdat_ep *ep)
+void kdat_cm_put(struct kdat_ep *ep)
 {
 	if (atomic_dec_and_test(&ep->calls))
 		wake_up_var(&ep->calls);
@@ -214,6 +214,8 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 			ep->remote = *from->remote;
 		if (active)
 			kdat_cm_keep(ep, from);
+		/* an LMR that is created from now on is posted by kdat_lmr_pending() */
+		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	}
 	mutex_unlock(&ep->mutex);
 	if (!wanted)
@@ -226,7 +228,6 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 		goto out;
 	if (error == DAT_SUCCESS) {
 		cancel_delayed_work(&ep->timeout);
-		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 		kdat_cm_report(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 	} else {
 		/* the QP's way to the error state ends the connection */
@@ -375,9 +376,11 @@ static u8 kdat_cm_tos(DAT_QOS qos)
 
 /*
  * The kAL did not start the attempt. If the consumer has asked for its end meanwhile, the event
- * that this consumer waits for comes. Return: what to answer, @error without that.
+ * that this consumer waits for comes. Return: what to answer, @error without that, and with a
+ * socket, which stays the consumer's.
  */
-static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, DAT_RETURN error)
+static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, bool socket,
+				      DAT_RETURN error)
 {
 	bool mine;
 
@@ -387,7 +390,8 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, D
 		ep->conn = NULL;
 		if (ep->disconnecting) {
 			kdat_cm_ended(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
-			error = DAT_SUCCESS;
+			if (!socket)
+				error = DAT_SUCCESS;
 		} else {
 			kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
 		}
@@ -476,8 +480,8 @@ DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open)
 					     (const struct sockaddr *)&open->remote, &param);
 	}
 	if (err)
-		error = kdat_cm_not_started(ep, conn, open->sock ? kdat_ssp_error(err) :
-					    kdat_cm_start_error(err));
+		error = kdat_cm_not_started(ep, conn, open->sock, open->sock ?
+					    kdat_ssp_error(err) : kdat_cm_start_error(err));
 	else
 		kdat_cm_started(ep, conn, qp, open->timeout);
 	kal_ep_put(conn);

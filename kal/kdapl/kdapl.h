@@ -788,6 +788,9 @@ struct kdat_cm_open {
 
 /* Set up the part of a new endpoint that is cm.c's. */
 void kdat_cm_init(struct kdat_ep *ep);
+/* A call uses the endpoint, though the consumer may reset or free it: kdat_cm_end() waits. */
+void kdat_cm_get(struct kdat_ep *ep);
+void kdat_cm_put(struct kdat_ep *ep);
 /* Start an attempt; the RNIC is held. */
 DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open);
 /*

@@ -925,12 +925,14 @@ static DAT_RETURN kdat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handl
 		error = KDAT_BAD_HANDLE(CR);
 	if (error != DAT_SUCCESS)
 		goto out;
+	/* the EP leaves the request before it can be reset and take another one, or is freed */
+	kdat_cm_get(ep);
 	error = kdat_cm_accept(ep, conn, tentative, private_data, private_data_size);
-	/* after a success, the EP may be gone already; then it has left the request */
 	if (error == DAT_SUCCESS)
 		kdat_cr_finish(cr, true, &rsp, &made);
 	else
 		xchg(&cr->conn, conn);
+	kdat_cm_put(ep);
 out:
 	kdat_leave(ia);
 	kdat_cr_destroy_rest(rsp, made);
