@@ -86,7 +86,8 @@ void kdt_run_failed(struct kdt_run *run, int error, const char *what, bool stop)
 
 	spin_lock_bh(&run->lock);
 	args->failed++;
-	if (!args->what[0])
+	/* what ends the run says more than what it does to connections */
+	if (!args->what[0] || (stop && !args->error))
 		strscpy(args->what, what);
 	/* a server goes on without the connection */
 	if (!args->error && (stop || args->mode != KDT_SERVE))

@@ -200,7 +200,7 @@ void check(Words &words, Options &options)
 	if (options.host.empty() && (client || args.api == KDT_VERBS))
 		words.fail("-s names the server's address");
 	if (client && !args.nops)
-		words.fail("what operations?");
+		words.fail("no operation is named");
 	if (!client && args.nops)
 		words.fail("operations are a client's");
 	if (args.mode == KDT_PERFORMANCE && (args.nops != 1 || args.ops[0].server))
