@@ -550,7 +550,6 @@ void kdat_cm_end(struct kdat_ep *ep)
 	struct kal_ep *conn;
 	bool flush;
 
-	kdat_sp_forget_ep(ep);
 	mutex_lock(&ep->mutex);
 	conn = ep->conn;
 	if (!tell)
@@ -579,7 +578,7 @@ static DAT_RETURN kdat_cm_check_data(struct kdat_ia *ia, DAT_COUNT size, const v
 	return size && !data ? bad_data : DAT_SUCCESS;
 }
 
-static bool kdat_cm_qos_valid(DAT_QOS qos)
+bool kdat_cm_qos_valid(DAT_QOS qos)
 {
 	return qos == DAT_QOS_BEST_EFFORT || qos == DAT_QOS_HIGH_THROUGHPUT ||
 	       qos == DAT_QOS_LOW_LATENCY || qos == DAT_QOS_ECONOMY || qos == DAT_QOS_PREMIUM;

@@ -130,8 +130,8 @@ static DAT_RETURN kdat_ep_grant(const struct ri_rnic *rnic, DAT_EP_ATTR *attr,
 
 	if (!kdat_ep_attr_fits(&limits, attr, srq))
 		return bad;
-	if (attr->qos != DAT_QOS_BEST_EFFORT)
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	if (!kdat_cm_qos_valid(attr->qos))
+		return bad;
 	/* no RNIC tells how many buffers an endpoint holds; 0 is what a cleared structure has */
 	if (srq && attr->srq_soft_hw && attr->srq_soft_hw != DAT_HW_DEFAULT)
 		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
@@ -1018,6 +1018,7 @@ void kdat_ep_destroy(struct kdat_ep *ep)
 	struct kdat_ep_setup setup;
 
 	kdat_hold(ia);
+	kdat_sp_forget_ep(ep);
 	kdat_cm_end(ep);
 	kdat_ep_end_qp(ep);
 	kdat_ep_queues_free(ep->queues);

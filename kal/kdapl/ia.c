@@ -328,6 +328,7 @@ DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_
 		kdat_ia_release(ia);
 		return ret;
 	}
+	/* from now on the handle is good */
 	smp_store_release(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA);
 	*handle = ia;
 	return DAT_SUCCESS;
@@ -540,8 +541,8 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_eps = limits->max_qp;
 	/* some places of the send queue are kDAPL's own */
 	attr->max_dto_per_ep = limits->max_qp_wr - KDAT_EP_OWN_REQUESTS;
-	attr->max_rdma_read_per_ep_in = min(limits->max_qp_rd_atom, (int)U8_MAX);
-	attr->max_rdma_read_per_ep_out = min(limits->max_qp_init_rd_atom, (int)U8_MAX);
+	attr->max_rdma_read_per_ep_in = min_t(int, limits->max_qp_rd_atom, U8_MAX);
+	attr->max_rdma_read_per_ep_out = min_t(int, limits->max_qp_init_rd_atom, U8_MAX);
 	attr->max_evds = limits->max_cq;
 	attr->max_evd_qlen = limits->max_cqe;
 	attr->max_iov_segments_per_dto =

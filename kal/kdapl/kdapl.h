@@ -351,8 +351,8 @@ bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
 /*
- * Take completions from the CQ into the queue as far as it has room: they stay when their queue pair
- * is reset or destroyed. The RNIC is held. May sleep.
+ * Take completions from the CQ into the queue as far as it has room: they stay when their queue
+ * pair is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
@@ -769,6 +769,8 @@ DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentativ
 			  const void *private_data, u16 private_data_len);
 /* Check and copy a consumer's address; an IPv4-mapped one becomes IPv4. @any: wildcard is fine */
 DAT_RETURN kdat_cm_address(const struct sockaddr *from, bool any, struct sockaddr_storage *to);
+/* Is it one of the values of DAT_QOS? */
+bool kdat_cm_qos_valid(DAT_QOS qos);
 /*
  * End the connection of @ep, if there is one; no event of it comes after the return, and only one
  * of an RNIC that goes comes before. The endpoint leaves its service point or request. Before the

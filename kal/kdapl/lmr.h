@@ -180,8 +180,8 @@ void kdat_lmr_fast_table(DAT_PROVIDER *provider);
 /* Find the STag of a new LMR for local use, and make the region for the peer, if it has rights. */
 DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr);
 /*
- * Post the registration of a new LMR on an endpoint that is connected, if there are any. The RNIC is
- * held.
+ * Post the registration of a new LMR on an endpoint that is connected, if there are any. The RNIC
+ * is held.
  */
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory of LMRs: from the consumer's description to extents with addresses for the RNIC. Physically
- * contiguous memory is one extent, which is mapped at once.
+ * Memory of LMRs: from the consumer's description to extents with addresses for the RNIC.
+ * Physically contiguous memory is one extent, which is mapped at once.
  *
  * An RNIC that works by virtual addresses gets memory of DAT_MEM_TYPE_VIRTUAL as one extent,
  * however scattered its pages are.

@@ -148,6 +148,7 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	lmr->length = U64_MAX;
 	/* it is in no list: it is not the consumer's */
 	lmr->obj.provider = ia->obj.provider;
+	/* from now on the handle is good */
 	smp_store_release(&lmr->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_LMR);
 	ia->reserved_lmr = lmr;
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Remote memory regions: windows of the RNIC, type 1 for any endpoint of the protection zone, type 2
- * for the one that binds it.
+ * Remote memory regions: windows of the RNIC, type 1 for any endpoint of the protection zone, type
+ * 2 for the one that binds it.
  *
  * The LMR of a binding cannot be freed until the window is bound to something else, or unbound, or
  * freed. Since binds may be posted one behind the other, an RMR keeps a list of its bindings.
@@ -281,7 +281,7 @@ static int kdat_rmr_access(DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type)
 	return access;
 }
 
-/* Put @binding into the list, and fill in its request. Return: false: it has to be unbound first. */
+/* Put @binding into the list, fill in its request. Return: false: it has to be unbound first. */
 static bool kdat_rmr_add(struct kdat_rmr *rmr, struct kdat_binding *binding, struct ri_bind_wr *wr)
 {
 	const bool type2 = rmr->scope == DAT_RMR_SCOPE_EP;

@@ -23,11 +23,11 @@ static const struct {
 	{ KDAT_EP_DISCONNECT,	"disconnect", "------y--yyyyyy" },
 	{ KDAT_EP_POST_REQUEST,	"request", "---------y-y-yy" },
 	{ KDAT_EP_POST_RECV,	"receive", "y-y-y-yy-yyyyyy" },
-	{ KDAT_EP_MODIFY,	"modify", "yyyyyy-yy------" },
+	{ KDAT_EP_MODIFY,	"modify", "yyyy-y-yy------" },
 	{ KDAT_EP_RESET,	"reset", "y----------y---" },
 	{ KDAT_EP_FREE,		"free", "yy----y--yyyyyy" },
 	{ KDAT_EP_RESERVE,	"reserve", "yy-------------" },
-	{ KDAT_EP_ACCEPT,	"accept", "y---y--y-------" },
+	{ KDAT_EP_ACCEPT,	"accept", "y------y-------" },
 };
 
 static const DAT_EP_STATE states[STATES] = {
