@@ -262,7 +262,7 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 			     const struct kdat_transfer *transfer)
 {
 	struct kdat_ia *ia = ep->obj.ia;
-	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	u64 length = 0;
 	DAT_RETURN ret;
 	bool sink;
@@ -446,7 +446,7 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	struct ib_recv_wr wr = { .sg_list = sge };
 	const struct ib_recv_wr *bad_wr;
 	struct kdat_dto *dto;

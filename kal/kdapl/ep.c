@@ -258,23 +258,13 @@ static void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *q
 	kdat_evd_collect(queues->recv_evd);
 }
 
-/* Wait for a poll of the CQ that began when the queue pair still had completions. */
-static void kdat_ep_wait_for_poll(struct kdat_evd *evd)
-{
-	unsigned long flags;
-
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
 /* The queue pair has lost what was posted, and its completions: take the requests back. */
 static void kdat_ep_forget_posted(struct kdat_ep *ep)
 {
-	kdat_ep_wait_for_poll(ep->request_evd);
-	if (ep->recv_evd != ep->request_evd)
-		kdat_ep_wait_for_poll(ep->recv_evd);
+	if (ep->request_evd)
+		kdat_evd_settle(ep->request_evd);
+	if (ep->recv_evd && ep->recv_evd != ep->request_evd)
+		kdat_evd_settle(ep->recv_evd);
 	kdat_slots_reset(&ep->requests);
 	kdat_slots_reset(&ep->recvs);
 }

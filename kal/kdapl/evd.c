@@ -54,11 +54,14 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 	bool fits = true, moved = false;
 	u32 pos;
 
-	scoped_guard(spinlock_irqsave, &evd->lock)
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		pos = evd->ring.head;
+	}
 	while (fits && !moved) {
 		cond_resched();
 		scoped_guard(spinlock_irqsave, &evd->lock) {
+			kdat_evd_spill(evd);
 			fits = kdat_evd_ring_fits(&evd->ring, to->size);
 			moved = fits && kdat_evd_ring_copy(&evd->ring, to, &pos);
 			if (moved) {
@@ -93,8 +96,10 @@ void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep)
 	u32 pos;
 
 	guard(mutex)(&evd->mutex);
-	scoped_guard(spinlock_irqsave, &evd->lock)
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		pos = evd->ring.head;
+	}
 	while (!done) {
 		cond_resched();
 		scoped_guard(spinlock_irqsave, &evd->lock) {
@@ -174,6 +179,7 @@ void kdat_evd_drop_cq(struct kdat_evd *evd)
 	struct ri_cq *cq;
 
 	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		cq = evd->cq;
 		evd->cq = NULL;
 	}

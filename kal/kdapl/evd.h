@@ -10,6 +10,7 @@ bool kdat_evd_lengthen(struct kdat_evd *evd);
 void kdat_evd_upcalls_init(struct kdat_evd *evd);
 bool kdat_evd_calls(DAT_UPCALL_POLICY policy);
 void kdat_evd_kick(struct kdat_evd *evd);
+void kdat_evd_spill(struct kdat_evd *evd);
 void kdat_evd_on_completion(struct ri_cq *cq);
 bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event);

@@ -287,7 +287,10 @@ struct kdat_upcall {
  * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
- * @wc: for polling
+ * @wc: completions that a busy work item has polled, from @wc_next on; younger than those in @ring
+ * @wc_next: index of the oldest of them
+ * @wc_num: end of them
+ * @drained: @cq had no more than was polled, and was not armed since
  * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
  * @overflow: an event was lost, and that was reported
@@ -311,6 +314,9 @@ struct kdat_evd {
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
 	struct ib_wc wc[KDAT_EVD_POLL];
+	u8 wc_next;
+	u8 wc_num;
+	bool drained;
 	bool armed;
 	bool solicited;
 	bool overflow;
@@ -361,6 +367,8 @@ void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
  * their queue pair is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
+/* Wait for a poll of the CQ, and make events of what was polled. Any context but hard interrupt. */
+void kdat_evd_settle(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
 /*
