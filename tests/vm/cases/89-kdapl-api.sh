@@ -22,6 +22,7 @@ conform() {
 	dmesg --color=never | tail -n +$((lines + 1)) | sed -n "s/.*kdatc: $3: //p" > "$1.log"
 	columns+=("$1")
 	say "$1: $(tail -1 "$1.log")"
+	grep FAILED "$1.log" || true
 	[ $rc = 0 ] || failed+=("$1")
 	has "the verdict of $1" ' ok, .* failed$' "$1.log"
 	wait_for 10 objects_back "$3" || fail "left by $1: '$before' -> '$(resources "$3")'"
