@@ -72,12 +72,14 @@ struct kiser_chunk {
 /**
  * struct kiser_pool - buffers of the same size
  * @size: of a buffer, bytes
+ * @stride: from one buffer to the next, bytes
  * @per_chunk: buffers in a chunk
  * @num_chunks: chunks
  * @chunks: chunks
  */
 struct kiser_pool {
 	u32 size;
+	u32 stride;
 	u32 per_chunk;
 	u32 num_chunks;
 	struct kiser_chunk *chunks;
