@@ -550,7 +550,6 @@ void kdat_cm_end(struct kdat_ep *ep)
 	struct kal_ep *conn;
 	bool flush;
 
-	kdat_sp_forget_ep(ep);
 	mutex_lock(&ep->mutex);
 	conn = ep->conn;
 	if (!tell)

@@ -1018,6 +1018,7 @@ void kdat_ep_destroy(struct kdat_ep *ep)
 	struct kdat_ep_setup setup;
 
 	kdat_hold(ia);
+	kdat_sp_forget_ep(ep);
 	kdat_cm_end(ep);
 	kdat_ep_end_qp(ep);
 	kdat_ep_queues_free(ep->queues);

@@ -951,8 +951,11 @@ static DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data
 	if (!cr)
 		return KDAT_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
-	if (!kdat_enter(ia))
-		return KDAT_GONE;
+	if (!kdat_enter(ia)) {
+		/* the peer knows; this is how the consumer gives the handle back */
+		kdat_cr_destroy(cr);
+		return DAT_SUCCESS;
+	}
 	if (private_data_size < 0 || private_data_size > kdat_ia_max_private_data(ia->kr->rnic))
 		error = KDAT_BAD_ARG(2);
 	else if (private_data_size && !private_data)

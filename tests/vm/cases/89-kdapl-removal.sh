@@ -11,7 +11,7 @@ module=$VM_MODULES/tests/consumers/krdma_kdat.ko
 said() { dmesg --color=never | tail -n +$((lines + 1)) | grep -q "kdatc: $1: $2"; }
 absent() { ! on "$1" "$krdma" list | grep -qw "$2"; }
 
-# goes HOST RNIC ADDRESS KIND COMMAND...: the command takes the RNIC away
+# goes HOST RNIC ADDRESS KIND COMMAND...: the command, on that host, takes the RNIC away
 goes() {
 	local host=$1 rnic=$2 address=$3 kind=$4
 	shift 4
@@ -21,7 +21,7 @@ goes() {
 	start consumer "$host" insmod "$module" rnic="$rnic" remote="$address" removal="$kind"
 	wait_for 30 said "$rnic" ready || { show_logs; fail "the consumer is not ready"; }
 	sleep 0.5
-	expect "$*" timeout "$(patient 60)" "$@"
+	run_on "$host" 60 "$@"
 	wait_for 60 said "$rnic" "removal $kind: ok" || {
 		dmesg | grep kdatc || true
 		fail "the consumer is not content"
@@ -49,17 +49,17 @@ rxe_again() {
 
 hw_up
 for kind in 1 2 3; do
-	goes B krdma1 "$ADDR_B" $kind on B rdma link delete krdma1
+	goes B krdma1 "$ADDR_B" $kind rdma link delete krdma1
 	soft_again
 	goes A siw0 "$ADDR_A" $kind rdma link delete siw0
 	siw_again
 	goes A rxe0 $ADDR_R $kind rdma link delete rxe0
 	rxe_again
 done
-goes A siw0 "$ADDR_A" 3 on A "$krdma" adopt -r siw0
+goes A siw0 "$ADDR_A" 3 "$krdma" adopt -r siw0
 expect "adopt" on A "$krdma" adopt siw0
 goes A siw0 "$ADDR_A" 1 rmmod krdma_hw
 insmod "$VM_MODULES/krdma_hw.ko"
 wait_for 10 adopted siw0
-goes B krdma1 "$ADDR_B" 3 on B ip link delete vethB
+goes B krdma1 "$ADDR_B" 3 ip link delete vethB
 hw_down
