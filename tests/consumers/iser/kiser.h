@@ -202,6 +202,7 @@ extern struct iscsi_transport kiser_transport;
 extern struct scsi_transport_template *kiser_template;
 
 /* kiser_session.c */
+bool kiser_session_set_name(const char *transport);
 struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, uint16_t commands,
 					       uint16_t depth, uint32_t cmdsn);
 void kiser_session_destroy(struct iscsi_cls_session *session);
