@@ -29,13 +29,26 @@
 #include "../net/net.h"
 #include "kdapl.h"
 
-static void kdat_cm_get(struct kdat_ep *ep)
+struct workqueue_struct *kdat_cm_wq;
+
+int kdat_cm_wq_init(void)
+{
+	kdat_cm_wq = alloc_workqueue("krdma_kdapl_cm", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return kdat_cm_wq ? 0 : -ENOMEM;
+}
+
+void kdat_cm_wq_exit(void)
+{
+	destroy_workqueue(kdat_cm_wq);
+}
+
+void kdat_cm_get(struct kdat_ep *ep)
 {
 	atomic_inc(&ep->calls);
 }
 
 /* The EP may be gone after the decrement; the wake-up uses its address only. */
-static void kdat_cm_put(struct kdat_ep *ep)
+void kdat_cm_put(struct kdat_ep *ep)
 {
 	if (atomic_dec_and_test(&ep->calls))
 		wake_up_var(&ep->calls);
@@ -146,7 +159,7 @@ static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number, bool flus
 		ep->private_data_len = 0;
 	kdat_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	if (flush)
-		mod_delayed_work(system_unbound_wq, &ep->timeout, 0);
+		mod_delayed_work(kdat_cm_wq, &ep->timeout, 0);
 	else
 		cancel_delayed_work(&ep->timeout);
 	kdat_cm_report(ep, number);
@@ -201,6 +214,8 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 			ep->remote = *from->remote;
 		if (active)
 			kdat_cm_keep(ep, from);
+		/* an LMR that is created from now on is posted by kdat_lmr_pending() */
+		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	}
 	mutex_unlock(&ep->mutex);
 	if (!wanted)
@@ -213,7 +228,6 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 		goto out;
 	if (error == DAT_SUCCESS) {
 		cancel_delayed_work(&ep->timeout);
-		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 		kdat_cm_report(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 	} else {
 		/* the QP's way to the error state ends the connection */
@@ -362,9 +376,11 @@ static u8 kdat_cm_tos(DAT_QOS qos)
 
 /*
  * The kAL did not start the attempt. If the consumer has asked for its end meanwhile, the event
- * that this consumer waits for comes. Return: what to answer, @error without that.
+ * that this consumer waits for comes. Return: what to answer, @error without that, and with a
+ * socket, which stays the consumer's.
  */
-static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, DAT_RETURN error)
+static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, bool socket,
+				      DAT_RETURN error)
 {
 	bool mine;
 
@@ -374,7 +390,8 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, D
 		ep->conn = NULL;
 		if (ep->disconnecting) {
 			kdat_cm_ended(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
-			error = DAT_SUCCESS;
+			if (!socket)
+				error = DAT_SUCCESS;
 		} else {
 			kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
 		}
@@ -397,7 +414,7 @@ static void kdat_cm_started(struct kdat_ep *ep, struct kal_ep *conn, struct ri_q
 	       ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	if (ep->conn == conn && !end && timeout != DAT_TIMEOUT_INFINITE &&
 	    ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		queue_delayed_work(system_unbound_wq, &ep->timeout, usecs_to_jiffies(timeout));
+		queue_delayed_work(kdat_cm_wq, &ep->timeout, usecs_to_jiffies(timeout));
 	mutex_unlock(&ep->mutex);
 	if (end)
 		kal_qp_disconnect(qp, true);
@@ -463,8 +480,8 @@ DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open)
 					     (const struct sockaddr *)&open->remote, &param);
 	}
 	if (err)
-		error = kdat_cm_not_started(ep, conn, open->sock ? kdat_ssp_error(err) :
-					    kdat_cm_start_error(err));
+		error = kdat_cm_not_started(ep, conn, open->sock, open->sock ?
+					    kdat_ssp_error(err) : kdat_cm_start_error(err));
 	else
 		kdat_cm_started(ep, conn, qp, open->timeout);
 	kal_ep_put(conn);

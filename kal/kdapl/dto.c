@@ -61,7 +61,8 @@ void kdat_slots_set_max(struct kdat_slots *slots, u32 max)
 	spin_unlock_irqrestore(&slots->lock, flags);
 }
 
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other)
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
+		     struct ri_qp *qp)
 {
 	unsigned long flags;
 	bool idle;
@@ -74,6 +75,8 @@ bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other)
 		swap(slots->own, other->own);
 		swap(slots->total, other->total);
 		swap(slots->blocks, other->blocks);
+		if (to)
+			WRITE_ONCE(*to, qp);
 	}
 	spin_unlock_irqrestore(&slots->lock, flags);
 	return idle;
@@ -250,6 +253,8 @@ static DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
 
 	if (unlikely(ret == DAT_SUCCESS && !ep->request_evd))
 		return KDAT_BAD_STATE(EP_EVD_REQUEST);
+	if (unlikely(ret == DAT_SUCCESS && !kdat_ep_has_qp(ep)))
+		return kdat_dto_errno(ep, -ENOTCONN);
 	return ret;
 }
 
@@ -257,7 +262,7 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 			     const struct kdat_transfer *transfer)
 {
 	struct kdat_ia *ia = ep->obj.ia;
-	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	u64 length = 0;
 	DAT_RETURN ret;
 	bool sink;
@@ -441,7 +446,7 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	struct ib_recv_wr wr = { .sg_list = sge };
 	const struct ib_recv_wr *bad_wr;
 	struct kdat_dto *dto;
@@ -454,6 +459,8 @@ static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR
 		return ret;
 	if (unlikely(!ep->recv_evd))
 		return KDAT_BAD_STATE(EP_EVD_RECV);
+	if (unlikely(!kdat_ep_has_qp(ep)))
+		return kdat_dto_errno(ep, -ENOTCONN);
 	wr.num_sge = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
 					&length, &ret);
 	if (unlikely(wr.num_sge < 0))

@@ -250,30 +250,21 @@ static void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *q
 {
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (!queues->srq || !ep->connected)
+	/* a device that goes may not tell, and its SRQs lose all buffers anyway */
+	if (!queues->srq || !ep->connected || ep->obj.ia->kr->gone)
 		return;
 	if (!kal_qp_modify(queues->qp, &attr, IB_QP_STATE))
 		wait_for_completion_timeout(&ep->last_wqe, KDAT_EP_LAST_WQE_TIMEOUT);
 	kdat_evd_collect(queues->recv_evd);
 }
 
-/* Wait for a poll of the CQ that began when the queue pair still had completions. */
-static void kdat_ep_wait_for_poll(struct kdat_evd *evd)
-{
-	unsigned long flags;
-
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
 /* The queue pair has lost what was posted, and its completions: take the requests back. */
 static void kdat_ep_forget_posted(struct kdat_ep *ep)
 {
-	kdat_ep_wait_for_poll(ep->request_evd);
-	if (ep->recv_evd != ep->request_evd)
-		kdat_ep_wait_for_poll(ep->recv_evd);
+	if (ep->request_evd)
+		kdat_evd_settle(ep->request_evd);
+	if (ep->recv_evd && ep->recv_evd != ep->request_evd)
+		kdat_evd_settle(ep->recv_evd);
 	kdat_slots_reset(&ep->requests);
 	kdat_slots_reset(&ep->recvs);
 }
@@ -459,6 +450,12 @@ static void kdat_ep_return_streams(struct kdat_ia *ia, const struct kdat_ep_setu
 	kdat_ep_count_streams(from, -1);
 	if (to)
 		kdat_ep_count_streams(to, 1);
+	kdat_ep_set_solicited(from->recv_evd);
+	kdat_ep_set_solicited(from->request_evd);
+	if (!to)
+		return;
+	kdat_ep_set_solicited(to->recv_evd);
+	kdat_ep_set_solicited(to->request_evd);
 }
 
 /* @num is 1 or -1 */
@@ -502,22 +499,17 @@ static void kdat_ep_put_setup(struct kdat_ep *ep, const struct kdat_ep_setup *se
 static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queues)
 {
 	struct kdat_ep_queues none = {}, *to = *queues ?: &none;
-	struct ri_qp *qp = ep->qp;
 
-	/* who gets one of the new requests reads the queue pair after that */
-	WRITE_ONCE(ep->qp, to->qp);
-	if (!kdat_slots_swap(&ep->recvs, &to->recvs)) {
-		WRITE_ONCE(ep->qp, qp);
+	/* requests are not posted in these states, but receives are */
+	if (!kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL))
 		return false;
-	}
-	if (!kdat_slots_swap(&ep->requests, &to->requests)) {
-		kdat_slots_swap(&ep->recvs, &to->recvs);
-		WRITE_ONCE(ep->qp, qp);
+	if (!kdat_slots_swap(&ep->recvs, &to->recvs, &ep->qp, to->qp)) {
+		kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL);
 		return false;
 	}
 	if (ep->queues) {
-		kdat_slots_swap(&ep->queues->recvs, &to->recvs);
-		kdat_slots_swap(&ep->queues->requests, &to->requests);
+		kdat_slots_swap(&ep->queues->recvs, &to->recvs, NULL, NULL);
+		kdat_slots_swap(&ep->queues->requests, &to->requests, NULL, NULL);
 	}
 	swap(ep->queues, *queues);
 	ep->connected = false;
@@ -922,24 +914,31 @@ static DAT_RETURN kdat_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DA
 
 /* End *********************************************************************** */
 
-/* Take the queue pair from the posters. Return: false: another thread resets the endpoint. */
+/* Return: false: another thread resets the endpoint, or has done it. */
 static bool kdat_ep_begin_reset(struct kdat_ep *ep)
 {
 	bool begun;
 
 	scoped_guard(mutex, &ep->mutex) {
-		begun = ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp;
+		begun = ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && !ep->resetting;
 		if (begun)
-			WRITE_ONCE(ep->qp, NULL);
+			ep->resetting = true;
 	}
-	if (begun)
-		synchronize_rcu();
 	return begun;
+}
+
+/* Take the queue pair from the posters. */
+static void kdat_ep_hide_qp(struct kdat_ep *ep)
+{
+	scoped_guard(mutex, &ep->mutex)
+		WRITE_ONCE(ep->qp, NULL);
+	synchronize_rcu();
 }
 
 static void kdat_ep_end_reset(struct kdat_ep *ep, bool success)
 {
 	guard(mutex)(&ep->mutex);
+	ep->resetting = false;
 	WRITE_ONCE(ep->qp, ep->queues->qp);
 	if (!success)
 		return;
@@ -969,9 +968,11 @@ static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	kdat_cm_end(ep);
+	/* first: the connection of an endpoint that another thread has reset is a new one */
 	if (!kdat_ep_begin_reset(ep))
 		return KDAT_BAD_STATE(EP_NOTREADY);
+	kdat_cm_end(ep);
+	kdat_ep_hide_qp(ep);
 	kdat_ep_leave_srq(ep, ep->queues);
 	if (ep->request_evd)
 		kdat_evd_collect(ep->request_evd);
@@ -1018,6 +1019,9 @@ void kdat_ep_destroy(struct kdat_ep *ep)
 	struct kdat_ep_setup setup;
 
 	kdat_hold(ia);
+	/* from now on kdat_lmr_pending() does not find the endpoint */
+	scoped_guard(mutex, &ia->mutex)
+		list_del_init(&ep->obj.node);
 	kdat_sp_forget_ep(ep);
 	kdat_cm_end(ep);
 	kdat_ep_end_qp(ep);

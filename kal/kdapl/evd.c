@@ -54,11 +54,14 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 	bool fits = true, moved = false;
 	u32 pos;
 
-	scoped_guard(spinlock_irqsave, &evd->lock)
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		pos = evd->ring.head;
+	}
 	while (fits && !moved) {
 		cond_resched();
 		scoped_guard(spinlock_irqsave, &evd->lock) {
+			kdat_evd_spill(evd);
 			fits = kdat_evd_ring_fits(&evd->ring, to->size);
 			moved = fits && kdat_evd_ring_copy(&evd->ring, to, &pos);
 			if (moved) {
@@ -71,14 +74,32 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 	return fits;
 }
 
+/* The consumer's length is what the queue has to hold at least. The RNIC is held. */
+bool kdat_evd_lengthen(struct kdat_evd *evd)
+{
+	struct kdat_evd_ring to;
+	bool moved;
+	u32 size;
+
+	guard(mutex)(&evd->mutex);
+	size = min(evd->ring.size + evd->reserved, kdat_evd_max_cqe(evd->obj.ia));
+	if (size <= evd->ring.size || !kdat_evd_ring_alloc(evd, &to, size))
+		return false;
+	moved = kdat_evd_ring_move(evd, &to);
+	kvfree(to.entries);
+	return moved;
+}
+
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep)
 {
 	bool done = false;
 	u32 pos;
 
 	guard(mutex)(&evd->mutex);
-	scoped_guard(spinlock_irqsave, &evd->lock)
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		pos = evd->ring.head;
+	}
 	while (!done) {
 		cond_resched();
 		scoped_guard(spinlock_irqsave, &evd->lock) {
@@ -158,6 +179,7 @@ void kdat_evd_drop_cq(struct kdat_evd *evd)
 	struct ri_cq *cq;
 
 	scoped_guard(spinlock_irqsave, &evd->lock) {
+		kdat_evd_spill(evd);
 		cq = evd->cq;
 		evd->cq = NULL;
 	}

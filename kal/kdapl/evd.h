@@ -5,15 +5,17 @@
 
 #include "kdapl.h"
 
+/* Make the queue longer, for the completions in the CQ. Return: false: it is as it was. */
+bool kdat_evd_lengthen(struct kdat_evd *evd);
 void kdat_evd_upcalls_init(struct kdat_evd *evd);
 bool kdat_evd_calls(DAT_UPCALL_POLICY policy);
 void kdat_evd_kick(struct kdat_evd *evd);
+void kdat_evd_spill(struct kdat_evd *evd);
 void kdat_evd_on_completion(struct ri_cq *cq);
 bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event);
 void kdat_evd_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
 		     const DAT_UPCALL_OBJECT *upcall, bool only_new);
-void kdat_evd_stop(struct kdat_evd *evd);
 void kdat_evd_go_on(struct kdat_evd *evd);
 
 #endif /* KDAT_EVD_H */

@@ -3,7 +3,9 @@
  * Event dispatchers: how events come to the consumer, by upcall or by dat_evd_dequeue().
  *
  * The queue of an EVD is its ring and, behind that, its CQ. A completion moves from the CQ to the
- * ring when somebody looks for an event: a work item that calls up, or the consumer. In the ring,
+ * ring when somebody looks for an event: a work item that calls up, or the consumer. A work item
+ * polls some at once, and hands them to the consumer without the ring as long as that is empty;
+ * kdat_evd_spill() moves what is left to the ring for everyone else. In the ring,
  * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
  * event as long as there is a marked one, so events keep their order.
  *
@@ -104,32 +106,65 @@ static struct ri_cq *kdat_evd_cq(const struct kdat_evd *evd)
 	return READ_ONCE(evd->obj.ia->kr->gone) ? NULL : evd->cq;
 }
 
-/*
- * Move up to @max completions from the CQ to the ring, as far as it has room.
- * Return: the number of completions taken. Not all of them become events.
- */
-static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
+/* Turn a completion into an event of the ring, which has room for it. */
+static void kdat_evd_keep(struct kdat_evd *evd, const struct ib_wc *wc)
 {
-	int i, n;
+	DAT_EVENT event = {};
+	bool notify = true;
 
-	max = min(max, kdat_evd_ring_room(&evd->ring, true));
+	if (!kdat_dto_event(evd, wc, &event, &notify))
+		return;
+	event.evd_handle = evd;
+	kdat_evd_ring_add(&evd->ring, &event, true, notify);
+}
+
+/** kdat_evd_spill() - move what was polled to the ring; the lock is held */
+void kdat_evd_spill(struct kdat_evd *evd)
+{
+	lockdep_assert_held(&evd->lock);
+	while (evd->wc_next < evd->wc_num)
+		kdat_evd_keep(evd, &evd->wc[evd->wc_next++]);
+}
+
+static bool kdat_evd_polled(const struct kdat_evd *evd)
+{
+	return evd->wc_next < evd->wc_num;
+}
+
+/*
+ * Poll up to @max completions for which the ring has room; all that were polled before are gone.
+ * Return: their number.
+ */
+static int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
+{
+	int n;
+
+	max = min3(max, KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true));
 	if (!max)
 		return 0;
-	n = kal_cq_poll(cq, min_t(u32, max, KDAT_EVD_POLL), evd->wc);
+	n = kal_cq_poll(cq, max, evd->wc);
 	if (n < 0) {
 		/* do not ask a broken CQ again and again */
 		evd->armed = true;
 		return 0;
 	}
-	for (i = 0; i < n; i++) {
-		DAT_EVENT event = {};
-		bool notify = true;
+	evd->wc_next = 0;
+	evd->wc_num = n;
+	evd->drained = n < max;
+	return n;
+}
 
-		if (!kdat_dto_event(evd, &evd->wc[i], &event, &notify))
-			continue;
-		event.evd_handle = evd;
-		kdat_evd_ring_add(&evd->ring, &event, true, notify);
-	}
+/*
+ * Move up to @max completions from the CQ to the ring, as far as it has room, or those that were
+ * polled before. Return: the number of completions taken. Not all of them become events.
+ */
+static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
+{
+	int n = evd->wc_num - evd->wc_next;
+
+	if (!n)
+		n = kdat_evd_poll(evd, cq, max);
+	kdat_evd_spill(evd);
 	return n;
 }
 
@@ -138,6 +173,7 @@ static bool kdat_evd_arm(struct kdat_evd *evd, struct ri_cq *cq)
 {
 	const enum ib_cq_notify_flags what = evd->solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP;
 
+	evd->drained = false;
 	evd->armed = kal_cq_req_notify(cq, what | IB_CQ_REPORT_MISSED_EVENTS) <= 0;
 	return !evd->armed;
 }
@@ -153,22 +189,43 @@ void kdat_evd_on_completion(struct ri_cq *cq)
 	}
 }
 
+/*
+ * Take some completions from the CQ. Return: false if that has no more, or the ring has no more
+ * room, which @full tells.
+ */
+static bool kdat_evd_collect_some(struct kdat_evd *evd, bool *full)
+{
+	bool more;
+
+	guard(rcu)();
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		struct ri_cq *cq = kdat_evd_cq(evd);
+
+		more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+		*full = cq && !kdat_evd_ring_room(&evd->ring, true) && kdat_evd_arm(evd, cq);
+		kdat_evd_kick(evd);
+	}
+	return more;
+}
+
 void kdat_evd_collect(struct kdat_evd *evd)
 {
 	/* one completion at least each time */
 	u32 tries = READ_ONCE(evd->reserved) + 1;
-	bool more = true;
+	bool full, more = true;
 
 	while (more && tries--) {
 		cond_resched();
-		guard(rcu)();
-		scoped_guard(spinlock_irqsave, &evd->lock) {
-			struct ri_cq *cq = kdat_evd_cq(evd);
-
-			more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-			kdat_evd_kick(evd);
-		}
+		more = kdat_evd_collect_some(evd, &full);
+		if (full)
+			more = kdat_evd_lengthen(evd);
 	}
+}
+
+void kdat_evd_settle(struct kdat_evd *evd)
+{
+	scoped_guard(spinlock_irqsave, &evd->lock)
+		kdat_evd_spill(evd);
 }
 
 void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
@@ -185,28 +242,69 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
 /* Upcalls ******************************************************************* */
 
 /*
- * The ring has no event that calls up. Look into the CQ, and arm it when it is empty.
- * Return: false if there is nothing to call up for; true: look again.
+ * The ring has no event that calls up. Poll the CQ, and arm it when it is empty.
+ * Return: KDAT_EVD_CALL: completions were polled.
  */
-static bool kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
+static enum kdat_evd_step kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
 {
-	if (kdat_evd_fill(evd, cq, KDAT_EVD_POLL))
-		return true;
+	if (kdat_evd_polled(evd))
+		return KDAT_EVD_CALL;
+	if (!cq)
+		return KDAT_EVD_STOP;
+	/* a CQ that was empty a moment ago says so when it is armed */
+	if (!evd->drained && kdat_evd_poll(evd, cq, KDAT_EVD_POLL))
+		return KDAT_EVD_CALL;
 	if (evd->armed || !kdat_evd_ring_room(&evd->ring, true))
-		return false;
-	return kdat_evd_arm(evd, cq);
+		return KDAT_EVD_STOP;
+	return kdat_evd_arm(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
 }
 
-/* In a section of RCU, with the lock held: what does a busy work item do next? */
+/* An upcall takes an event: are there more? */
+static bool kdat_evd_more(struct kdat_evd *evd, struct ri_cq *cq)
+{
+	if (kdat_evd_ring_count(&evd->ring) || kdat_evd_polled(evd))
+		return true;
+	return cq && !evd->drained && kdat_evd_poll(evd, cq, KDAT_EVD_POLL);
+}
+
+/*
+ * Completions were polled. They need not go through the ring if nothing is in it and they call up
+ * one after the other.
+ */
+static enum kdat_evd_step kdat_evd_direct(struct kdat_evd *evd, struct ri_cq *cq,
+					  struct kdat_evd_call *call)
+{
+	bool notify = true;
+
+	if (evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY) {
+		kdat_evd_spill(evd);
+		return KDAT_EVD_AGAIN;
+	}
+	if (!kdat_dto_event(evd, &evd->wc[evd->wc_next++], &call->event, &notify))
+		return KDAT_EVD_AGAIN;
+	if (!notify) {
+		kdat_evd_ring_add(&evd->ring, &call->event, true, false);
+		return KDAT_EVD_AGAIN;
+	}
+	call->upcall = evd->upcall;
+	call->only_tell = false;
+	call->more = kdat_evd_more(evd, cq);
+	return KDAT_EVD_CALL;
+}
+
+/* With the lock held: what does a busy work item do next? */
 static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_call *call)
 {
 	struct ri_cq *cq = kdat_evd_cq(evd);
+	enum kdat_evd_step step;
 
 	/* it is one of evd->busy itself: when a new policy allows fewer, some of them end */
 	if (evd->busy > kdat_evd_limit(evd) || kdat_evd_told(evd))
 		return KDAT_EVD_STOP;
-	if (!evd->ring.notify)
-		return cq && kdat_evd_look(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
+	if (!evd->ring.notify) {
+		step = kdat_evd_look(evd, cq);
+		return step == KDAT_EVD_CALL ? kdat_evd_direct(evd, cq, call) : step;
+	}
 	call->upcall = evd->upcall;
 	call->only_tell = evd->policy == DAT_UPCALL_NORIFY;
 	call->more = true;
@@ -216,9 +314,7 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 	}
 	if (kdat_evd_ring_pop(&evd->ring, &call->event) != 1)
 		return KDAT_EVD_AGAIN;
-	if (cq && !kdat_evd_ring_count(&evd->ring))
-		kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-	call->more = kdat_evd_ring_count(&evd->ring);
+	call->more = kdat_evd_more(evd, cq);
 	/* DAT_UPCALL_MANY: another one takes the next event */
 	kdat_evd_kick(evd);
 	return KDAT_EVD_CALL;
@@ -229,10 +325,11 @@ static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_
 	struct kdat_evd *evd = uc->evd;
 	enum kdat_evd_step step;
 
-	guard(rcu)();
+	/* the lock makes this a section of RCU */
 	scoped_guard(spinlock_irqsave, &evd->lock) {
 		step = kdat_evd_step(evd, call);
 		if (step == KDAT_EVD_STOP) {
+			kdat_evd_spill(evd);
 			uc->busy = false;
 			evd->busy--;
 		}
@@ -286,6 +383,7 @@ void kdat_evd_go_on(struct kdat_evd *evd)
 			evd->upcalls[i].busy = false;
 		evd->busy = 0;
 		evd->stopping--;
+		kdat_evd_spill(evd);
 		kdat_evd_kick(evd);
 	}
 }
@@ -330,6 +428,7 @@ static bool kdat_evd_hush(struct kdat_evd *evd, bool last)
 static bool kdat_evd_try_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
 				const DAT_UPCALL_OBJECT *upcall, bool only_new, bool last)
 {
+	kdat_evd_spill(evd);
 	if (!only_new) {
 		kdat_evd_ring_unhush(&evd->ring);
 		evd->armed = false;
@@ -375,6 +474,8 @@ bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event)
 	DAT_EVENT *queued;
 
 	scoped_guard(spinlock_irqsave, &evd->lock) {
+		/* they are older */
+		kdat_evd_spill(evd);
 		queued = kdat_evd_ring_add(&evd->ring, event, false, true);
 		if (queued) {
 			queued->evd_handle = evd;
@@ -407,8 +508,10 @@ bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
 static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
 {
 	struct ri_cq *cq = kdat_evd_cq(evd);
-	const int ret = kdat_evd_ring_pop(&evd->ring, event);
+	int ret;
 
+	kdat_evd_spill(evd);
+	ret = kdat_evd_ring_pop(&evd->ring, event);
 	if (ret > 0)
 		/* there is room for completions now */
 		kdat_evd_kick(evd);

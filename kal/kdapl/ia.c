@@ -99,7 +99,6 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 	const struct inet6_ifaddr *ifa6;
 	const struct in_ifaddr *ifa;
 	struct inet6_dev *in6_dev;
-	bool found = false;
 
 	if (in_dev) {
 		in_dev_for_each_ifa_rcu(ifa, in_dev) {
@@ -111,42 +110,71 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 	in6_dev = IS_ENABLED(CONFIG_IPV6) ? __in6_dev_get(ndev) : NULL;
 	if (!in6_dev)
 		return false;
-	read_lock_bh(&in6_dev->lock);
-	list_for_each_entry(ifa6, &in6_dev->addr_list, if_list) {
+	list_for_each_entry_rcu(ifa6, &in6_dev->addr_list, if_list) {
 		if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
 			continue;
 		in6->sin6_family = AF_INET6;
 		in6->sin6_addr = ifa6->addr;
-		found = true;
-		break;
+		return true;
 	}
-	read_unlock_bh(&in6_dev->lock);
-	return found;
+	return false;
 }
 
-void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address)
+/* Consumers have pointers to ia->address: change it only if it is another one. */
+static void kdat_ia_set_address(struct kdat_ia *ia, const struct sockaddr_storage *address)
+{
+	if (memcmp(&ia->address, address, sizeof(*address)))
+		ia->address = *address;
+}
+
+/* From the network device as it is now. The RNIC is held. Any context but hard interrupt. */
+static void kdat_ia_look_up_address(struct kdat_ia *ia)
+{
+	struct sockaddr_storage address = {};
+	struct net_device *ndev;
+
+	guard(rcu)();
+	ndev = ia->kr->rnic->netdev ?: dev_get_by_index_rcu(ia->net, READ_ONCE(ia->ifindex));
+	if (ndev)
+		kdat_ia_address_of(ndev, &address);
+	kdat_ia_set_address(ia, &address);
+}
+
+/* Has the device an address in the IA's namespace? */
+static bool kdat_ia_has_address(struct kdat_ia *ia, int ifindex)
+{
+	struct sockaddr_storage address = {};
+	struct net_device *ndev;
+
+	guard(rcu)();
+	ndev = dev_get_by_index_rcu(ia->net, ifindex);
+	return ndev && kdat_ia_address_of(ndev, &address);
+}
+
+/* The first port's network device with an address, else the first one; 0: there is none. */
+static int kdat_ia_find_ifindex(struct kdat_ia *ia)
 {
 	struct ri_rnic *rnic = ia->kr->rnic;
 	struct ri_port_attr port;
-	struct net_device *ndev;
+	int ifindex = 0;
 	u32 i;
 
-	memset(address, 0, sizeof(*address));
-	if (rnic->netdev) {
-		scoped_guard(rcu)
-			kdat_ia_address_of(rnic->netdev, address);
-		return;
-	}
 	for (i = 1; i <= max(rnic->attr.num_ports, 1u); i++) {
 		memset(&port, 0, sizeof(port));
 		if (kal_port_query(rnic, i, ia->net, &port) || !port.ifindex)
 			continue;
-		scoped_guard(rcu) {
-			ndev = dev_get_by_index_rcu(ia->net, port.ifindex);
-			if (ndev && kdat_ia_address_of(ndev, address))
-				return;
-		}
+		if (kdat_ia_has_address(ia, port.ifindex))
+			return port.ifindex;
+		ifindex = ifindex ?: port.ifindex;
 	}
+	return ifindex;
+}
+
+void kdat_ia_refresh_address(struct kdat_ia *ia)
+{
+	if (!ia->kr->rnic->netdev)
+		WRITE_ONCE(ia->ifindex, kdat_ia_find_ifindex(ia));
+	kdat_ia_look_up_address(ia);
 }
 
 /* Protection zones ********************************************************** */
@@ -257,9 +285,19 @@ static DAT_RETURN kdat_ia_set_async(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_
 		*handle = ia->async_evd;
 	} else {
 		ia->async_evd = kdat_evd_of(*handle);
+		if (!ia->async_evd)
+			return KDAT_BAD_HANDLE(EVD_ASYNC);
+		atomic_inc(&ia->async_evd->borrowers);
 	}
 	atomic_inc(&ia->async_evd->obj.uses);
 	return DAT_SUCCESS;
+}
+
+static void kdat_ia_put_async(struct kdat_ia *ia)
+{
+	if (!ia->own_async_evd)
+		atomic_dec(&ia->async_evd->borrowers);
+	atomic_dec(&ia->async_evd->obj.uses);
 }
 
 static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async)
@@ -275,11 +313,11 @@ static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HAND
 	}
 	ret = kdat_ia_set_async(ia, qlen, async);
 	if (ret == DAT_SUCCESS && kdat_lmr_open_ia(ia)) {
-		atomic_dec(&ia->async_evd->obj.uses);
+		kdat_ia_put_async(ia);
 		ret = KDAT_NO_MEMORY;
 	}
 	if (ret == DAT_SUCCESS) {
-		kdat_ia_address(ia, &ia->address);
+		kdat_ia_refresh_address(ia);
 		guard(mutex)(&kr->ias_lock);
 		list_add_tail(&ia->node, &kr->ias);
 	}
@@ -353,6 +391,18 @@ static bool kdat_ia_in_use(struct kdat_ia *ia)
 	return false;
 }
 
+/* Does another IA have its asynchronous events put to an EVD of this one? */
+static bool kdat_ia_lends_evd(struct kdat_ia *ia)
+{
+	const struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		if (atomic_read(&evd->borrowers))
+			return true;
+	return false;
+}
+
 /* An upcall that closed its IA would wait for itself. */
 static bool kdat_ia_in_upcall(struct kdat_ia *ia)
 {
@@ -363,6 +413,32 @@ static bool kdat_ia_in_upcall(struct kdat_ia *ia)
 		if (kdat_evd_in_upcall(evd))
 			return true;
 	return false;
+}
+
+/* An EVD that may call up, with a use of it; NULL: there is none. */
+static struct kdat_evd *kdat_ia_caller(struct kdat_ia *ia)
+{
+	struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node) {
+		if (READ_ONCE(evd->stopping))
+			continue;
+		atomic_inc(&evd->obj.uses);
+		return evd;
+	}
+	return NULL;
+}
+
+/* No upcall is to see the objects go that its event names. */
+static void kdat_ia_stop_upcalls(struct kdat_ia *ia)
+{
+	struct kdat_evd *evd;
+
+	while ((evd = kdat_ia_caller(ia))) {
+		kdat_evd_stop(evd);
+		atomic_dec(&evd->obj.uses);
+	}
 }
 
 static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
@@ -475,13 +551,14 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_HANDLE(IA);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return KDAT_BAD_ARG(2);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia))
+	if ((flags == DAT_CLOSE_GRACEFUL_FLAG && kdat_ia_in_use(ia)) || kdat_ia_lends_evd(ia))
 		return KDAT_BAD_STATE(IA_IN_USE);
 	if (kdat_ia_in_upcall(ia))
 		return KDAT_BAD_STATE(EVD_IN_USE);
 	/* of two closes one does the work */
 	if (cmpxchg(&ia->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_IA, 0) == 0)
 		return KDAT_BAD_HANDLE(IA);
+	kdat_ia_stop_upcalls(ia);
 	kdat_lmr_close_ia(ia);
 	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
 		while ((obj = kdat_ia_first(ia, kdat_ia_order[i], ia->async_evd)))
@@ -490,7 +567,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	scoped_guard(mutex, &ia->kr->ias_lock)
 		list_del(&ia->node);
 	kdat_leave(ia);
-	atomic_dec(&ia->async_evd->obj.uses);
+	kdat_ia_put_async(ia);
 	if (ia->own_async_evd)
 		kdat_evd_destroy(ia->async_evd);
 	kdat_ia_release(ia);
@@ -536,7 +613,7 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	attr->hardware_version_major = rnic->attr.hw_version;
 	attr->firmware_version_major = upper_32_bits(rnic->attr.fw_version);
 	attr->firmware_version_minor = rnic->attr.fw_version >> 16 & 0xffff;
-	kdat_ia_address(ia, &ia->address);
+	kdat_ia_look_up_address(ia);
 	attr->ia_address_ptr = (struct sockaddr *)&ia->address;
 	attr->max_eps = limits->max_qp;
 	/* some places of the send queue are kDAPL's own */
@@ -663,13 +740,13 @@ static DAT_RETURN kdat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async,
 		*async = ia->async_evd;
 	if (!ia_mask && !provider_mask)
 		return DAT_SUCCESS;
-	if (!kdat_enter(ia))
+	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
 	if (ia_mask)
 		kdat_ia_attr(ia, ia_attr);
 	if (provider_mask)
 		kdat_ia_provider_attr(ia, provider_attr);
-	kdat_leave(ia);
+	kdat_leave_atomic(ia);
 	return DAT_SUCCESS;
 }
 

@@ -125,7 +125,8 @@ struct kdat_obj {
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
  * @net: network namespace of the task that opened the IA
- * @address: of the RNIC in @net; see kdat_ia_address()
+ * @ifindex: of a port's network device, if the RNIC itself has none; 0: there is none
+ * @address: of the RNIC in @net; see kdat_ia_refresh_address()
  */
 struct kdat_ia {
 	struct kdat_obj obj;
@@ -140,6 +141,7 @@ struct kdat_ia {
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct net *net;
+	int ifindex;
 	struct sockaddr_storage address;
 };
 
@@ -219,10 +221,10 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 }
 
 /*
- * The address of the RNIC that the IA shows: the first IPv4 address of its network device in the
- * IA's namespace, else a global IPv6 address; AF_UNSPEC: none.
+ * Set the address of the RNIC that the IA shows: the first IPv4 address of its network device in
+ * the IA's namespace, else a global IPv6 address; AF_UNSPEC: none. The RNIC is held. May sleep.
  */
-void kdat_ia_address(struct kdat_ia *ia, struct sockaddr_storage *address);
+void kdat_ia_refresh_address(struct kdat_ia *ia);
 /* Report an asynchronous event to the IA's EVD. Any context but hard interrupt. */
 void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
 
@@ -273,6 +275,7 @@ struct kdat_upcall {
 /**
  * struct kdat_evd - event dispatcher
  * @obj: head; kdat_obj.uses counts endpoints, service points and the IA's asynchronous events
+ * @borrowers: other IAs that have their asynchronous events put here
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @bh: it has a CQ, or had one: it calls up in softirq context
  * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
@@ -284,7 +287,10 @@ struct kdat_upcall {
  * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
- * @wc: for polling
+ * @wc: completions that a busy work item has polled, from @wc_next on; younger than those in @ring
+ * @wc_next: index of the oldest of them
+ * @wc_num: end of them
+ * @drained: @cq had no more than was polled, and was not armed since
  * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
  * @overflow: an event was lost, and that was reported
@@ -297,6 +303,7 @@ struct kdat_upcall {
  */
 struct kdat_evd {
 	struct kdat_obj obj;
+	atomic_t borrowers;
 	DAT_EVD_FLAGS flags;
 	bool bh;
 	struct ri_cq *cq;
@@ -307,6 +314,9 @@ struct kdat_evd {
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
 	struct ib_wc wc[KDAT_EVD_POLL];
+	u8 wc_next;
+	u8 wc_num;
+	bool drained;
 	bool armed;
 	bool solicited;
 	bool overflow;
@@ -337,6 +347,8 @@ DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY p
 void kdat_evd_destroy(struct kdat_evd *evd);
 /* Return: whether the caller is an upcall of @evd. Any context but hard interrupt. */
 bool kdat_evd_in_upcall(const struct kdat_evd *evd);
+/* Start no more upcalls, and wait for those that run, without the RNIC. May sleep. */
+void kdat_evd_stop(struct kdat_evd *evd);
 /* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
@@ -351,10 +363,12 @@ bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 DAT_RETURN kdat_evd_reserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
 /*
- * Take completions from the CQ into the queue as far as it has room: they stay when their queue
- * pair is reset or destroyed. The RNIC is held. May sleep.
+ * Take all completions from the CQ into the queue, which is made longer for them: they stay when
+ * their queue pair is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
+/* Wait for a poll of the CQ, and make events of what was polled. Any context but hard interrupt. */
+void kdat_evd_settle(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
 /*
@@ -421,8 +435,12 @@ int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own);
 /* Make room for @max requests; slots->max stays. May sleep. */
 int kdat_slots_grow(struct kdat_slots *slots, u32 max);
 void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
-/* Exchange the requests of @slots and @other, or return false if some of @slots are in use. */
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other);
+/*
+ * Exchange the requests of @slots and @other, or return false if some of @slots are in use. If @to
+ * is not NULL, it becomes @qp at the same moment: who has a request reads the queue pair after that.
+ */
+bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
+		     struct ri_qp *qp);
 /* Take back what is in use: its completions cannot come any more. */
 void kdat_slots_reset(struct kdat_slots *slots);
 void kdat_slots_free(struct kdat_slots *slots);
@@ -512,6 +530,7 @@ struct kdat_ep_queues {
  * @queues: what belongs to @qp, NULL while unconfigured
  * @changes: of the configuration
  * @connected: @qp had a connection
+ * @resetting: dat_ep_reset() runs
  * @last_wqe: @qp takes nothing more from @srq
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
@@ -544,6 +563,7 @@ struct kdat_ep {
 	struct kdat_ep_queues *queues;
 	u32 changes;
 	bool connected;
+	bool resetting;
 	struct completion last_wqe;
 	struct kdat_slots requests;
 	struct kdat_slots recvs;
@@ -562,6 +582,15 @@ struct kdat_ep {
 	struct sockaddr_storage param_local;
 	struct sockaddr_storage param_remote;
 };
+
+/*
+ * Ask this, in the section of RCU, before a request is taken for a post: while the endpoint is
+ * reset, it has no queue pair, and its requests are taken back.
+ */
+static inline bool kdat_ep_has_qp(const struct kdat_ep *ep)
+{
+	return READ_ONCE(ep->qp);
+}
 
 /* ep.c */
 /* Change the state; ep->mutex held. */
@@ -739,6 +768,14 @@ struct kdat_evd *kdat_sp_evd(struct kdat_ia *ia, DAT_EVD_HANDLE handle);
 
 /* cm.c */
 
+/*
+ * For work that the consumer's calls wait for, also those in upcalls. It has a rescuer because the
+ * upcalls' workqueue has one, and it is another one because that may be full of such upcalls.
+ */
+extern struct workqueue_struct *kdat_cm_wq;
+int kdat_cm_wq_init(void);
+void kdat_cm_wq_exit(void);
+
 /**
  * struct kdat_cm_open - what a connection attempt needs
  * @remote: the peer
@@ -759,6 +796,9 @@ struct kdat_cm_open {
 
 /* Set up the part of a new endpoint that is cm.c's. */
 void kdat_cm_init(struct kdat_ep *ep);
+/* A call uses the endpoint, though the consumer may reset or free it: kdat_cm_end() waits. */
+void kdat_cm_get(struct kdat_ep *ep);
+void kdat_cm_put(struct kdat_ep *ep);
 /* Start an attempt; the RNIC is held. */
 DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open);
 /*

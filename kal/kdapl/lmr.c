@@ -112,7 +112,7 @@ void kdat_lmr_drop(struct kdat_lmr *lmr)
 		lmr->mr->list.pages = NULL;
 		WARN_ON(kal_mr_deregister(lmr->mr));
 		lmr->mr = NULL;
-		kdat_lmr_fast_unmap(lmr, &list);
+		kdat_lmr_fast_end(lmr, &list);
 		kvfree(list.pages);
 	}
 	if (lmr->dma)
@@ -390,6 +390,9 @@ static DAT_RETURN kdat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_typ
 		if (registered_address)
 			*registered_address = param.registered_address;
 		ret = kdat_lmr_pending(lmr);
+		/* an endpoint that was connected meanwhile may have posted it */
+		if (ret != DAT_SUCCESS && atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS))
+			ret = DAT_SUCCESS;
 		made = true;
 	} else {
 		kdat_lmr_discard(lmr);

@@ -88,6 +88,10 @@ struct kdat_mem {
  * @named: the last of them, or what the RNIC did before, makes it name memory
  * @registered: it names memory
  * @pages: of a fast LMR: pages of mr->list that are mapped
+ * @stale: of a fast LMR whose pages are mapped for DMA: those of the registration before, which
+ *	stay mapped because its invalidation may not be done yet; room for mr->list.max
+ * @stale_pages: their number
+ * @stale_shift: log2 of their size
  */
 struct kdat_lmr {
 	struct kdat_obj obj;
@@ -115,6 +119,9 @@ struct kdat_lmr {
 	bool named;
 	bool registered;
 	u32 pages;
+	u64 *stale;
+	u32 stale_pages;
+	u32 stale_shift;
 };
 
 /**
@@ -172,8 +179,8 @@ static inline bool kdat_lmr_has(const struct kdat_lmr *lmr, u64 addr, u64 len)
 }
 
 /* lmr_fast.c: dat_lmr_allocate() and others */
-/* Unmap the pages of the last registration, which are in @list. */
-void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list);
+/* Unmap the pages of the last registration, which are in @list, and those of the one before. */
+void kdat_lmr_fast_end(struct kdat_lmr *lmr, const struct ri_page_list *list);
 void kdat_lmr_fast_table(DAT_PROVIDER *provider);
 
 /* lmr_local.c */

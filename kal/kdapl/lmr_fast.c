@@ -30,15 +30,20 @@
 static DAT_RETURN kdat_fast_make(struct kdat_lmr *lmr, DAT_COUNT max)
 {
 	struct ri_mr *mr = kal_mr_alloc(lmr->pz->pd, max, false);
-	DAT_RETURN ret;
+	DAT_RETURN ret = KDAT_NO_MEMORY;
 
 	if (IS_ERR(mr))
 		return kdat_lmr_error(PTR_ERR(mr));
 	lmr->mr = mr;
 	lmr->rkey = mr->stag;
-	ret = kdat_lmr_error(kdat_lmr_publish(lmr));
-	if (ret != DAT_SUCCESS)
+	if (!kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
+		lmr->stale = kvcalloc(max, sizeof(*lmr->stale), GFP_KERNEL);
+	if (lmr->stale || kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
+		ret = kdat_lmr_error(kdat_lmr_publish(lmr));
+	if (ret != DAT_SUCCESS) {
+		kvfree(lmr->stale);
 		kal_mr_deregister(mr);
+	}
 	return ret;
 }
 
@@ -86,7 +91,7 @@ static DAT_RETURN kdat_fast_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_h
 
 /* Pages ********************************************************************* */
 
-void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
+static void kdat_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
 {
 	u32 i;
 
@@ -94,6 +99,53 @@ void kdat_lmr_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
 		kal_dma_unmap_page(lmr->obj.ia->kr->rnic, list->pages[i], BIT_ULL(list->page_shift),
 				   DMA_BIDIRECTIONAL);
 	lmr->pages = 0;
+}
+
+static void kdat_fast_unmap_stale(struct kdat_lmr *lmr)
+{
+	u32 i;
+
+	for (i = 0; i < lmr->stale_pages; i++)
+		kal_dma_unmap_page(lmr->obj.ia->kr->rnic, lmr->stale[i], BIT_ULL(lmr->stale_shift),
+				   DMA_BIDIRECTIONAL);
+	lmr->stale_pages = 0;
+}
+
+void kdat_lmr_fast_end(struct kdat_lmr *lmr, const struct ri_page_list *list)
+{
+	kdat_fast_unmap(lmr, list);
+	kdat_fast_unmap_stale(lmr);
+	kvfree(lmr->stale);
+	lmr->stale = NULL;
+}
+
+/*
+ * Empty the list for another registration. The last one may still hold on the RNIC, for its
+ * invalidation is posted only; then its pages stay mapped. The one before it does not: the last one
+ * was carried out.
+ */
+static void kdat_fast_retire(struct kdat_lmr *lmr, const struct ri_page_list *list)
+{
+	kdat_fast_unmap_stale(lmr);
+	if (lmr->stale && READ_ONCE(lmr->registered)) {
+		memcpy(lmr->stale, list->pages, lmr->pages * sizeof(*lmr->stale));
+		lmr->stale_pages = lmr->pages;
+		lmr->stale_shift = list->page_shift;
+		lmr->pages = 0;
+	}
+	kdat_fast_unmap(lmr, list);
+}
+
+/* Undo kdat_fast_retire(): there is no other registration. */
+static void kdat_fast_restore(struct kdat_lmr *lmr, struct ri_page_list *list)
+{
+	kdat_fast_unmap(lmr, list);
+	if (!lmr->stale_pages)
+		return;
+	memcpy(list->pages, lmr->stale, lmr->stale_pages * sizeof(*lmr->stale));
+	lmr->pages = lmr->stale_pages;
+	list->page_shift = lmr->stale_shift;
+	lmr->stale_pages = 0;
 }
 
 /* Map the next page into the list. */
@@ -105,10 +157,8 @@ static bool kdat_fast_map_page(struct kdat_lmr *lmr, phys_addr_t pa)
 
 	addr = kal_dma_map_page(rnic, pfn_to_page(PHYS_PFN(pa)), offset_in_page(pa),
 				BIT_ULL(list->page_shift), DMA_BIDIRECTIONAL);
-	if (kal_dma_mapping_error(rnic, addr)) {
-		kdat_lmr_fast_unmap(lmr, list);
+	if (kal_dma_mapping_error(rnic, addr))
 		return false;
-	}
 	list->pages[lmr->pages++] = addr;
 	return true;
 }
@@ -246,8 +296,7 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 	const DAT_PADDR *pages;
 	u32 i;
 
-	/* the registration that used them is invalid */
-	kdat_lmr_fast_unmap(lmr, list);
+	kdat_fast_retire(lmr, list);
 	list->num = num;
 	if (type == DAT_MEM_TYPE_IA) {
 		first = desc->for_ia;
@@ -297,7 +346,17 @@ static bool kdat_fast_take(struct kdat_lmr *lmr)
 	return taken;
 }
 
-/* A request has ended, or was not posted. */
+/* Undo kdat_fast_take(). */
+static void kdat_fast_not_posted(struct kdat_lmr *lmr)
+{
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		lmr->reg_posted = false;
+		lmr->posted--;
+		lmr->named = !lmr->posted && lmr->registered;
+	}
+}
+
+/* A request has ended. */
 static void kdat_fast_ended(struct kdat_lmr *lmr, bool reg, bool success)
 {
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
@@ -361,6 +420,8 @@ static DAT_RETURN kdat_fast_check_ep(const struct kdat_lmr *lmr, struct kdat_ep 
 
 	if (ret != DAT_SUCCESS)
 		return ret;
+	if (!kdat_ep_has_qp(ep))
+		return KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
 	return READ_ONCE(ep->pz) == lmr->pz ? DAT_SUCCESS :
 					      KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 }
@@ -426,7 +487,8 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	local = lmr->context ?: remote;
 	ret = kdat_fast_register(lmr, type, &desc, num, priv, va_type, ep, cookie, flags);
 	if (ret != DAT_SUCCESS) {
-		kdat_fast_ended(lmr, true, false);
+		kdat_fast_restore(lmr, &lmr->mr->list);
+		kdat_fast_not_posted(lmr);
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}

@@ -25,21 +25,23 @@
 static u64 kdat_lmr_cut(const struct kdat_lmr *lmr, struct ri_page_list *list)
 {
 	const struct kdat_mem *mem = lmr->mem;
-	u64 begin = 0, num = 0, addr, end;
+	u64 begin = 0, num = 0, addr, len, pages, n;
 	u32 i;
 
 	if (offset_in_page(mem->extents[0].addr) != offset_in_page(lmr->address))
 		return 0;
 	/* an LMR that shares memory may be shorter than that */
-	for (i = 0; i < mem->num && begin < lmr->length; i++) {
+	for (i = 0; i < mem->num && begin < lmr->length; i++, num += pages) {
 		addr = mem->extents[i].addr;
-		end = addr + mem->extents[i].end - begin;
-		if ((i && offset_in_page(addr)) || (i < mem->num - 1 && offset_in_page(end)))
+		len = min(mem->extents[i].end, lmr->length) - begin;
+		begin += len;
+		if ((i && offset_in_page(addr)) ||
+		    (begin < lmr->length && offset_in_page(addr + len)))
 			return 0;
-		begin = mem->extents[i].end;
-		for (addr &= PAGE_MASK; addr < end; addr += PAGE_SIZE, num++)
-			if (list && num < list->max)
-				list->pages[num] = addr;
+		/* the last byte may be the last of all addresses */
+		pages = ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+		for (n = 0; list && n < pages && num + n < list->max; n++)
+			list->pages[num + n] = (addr & PAGE_MASK) + (n << PAGE_SHIFT);
 	}
 	return num;
 }

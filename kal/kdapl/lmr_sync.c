@@ -32,7 +32,7 @@ static void kdat_lmr_sync_bytes(struct ri_rnic *rnic, u64 addr, u64 len, bool wr
 		kal_dma_sync_for_device(rnic, addr, len, DMA_BIDIRECTIONAL);
 }
 
-/* The pages of a fast registration. */
+/* The pages of a fast registration; @off is from the beginning of the first. */
 static void kdat_lmr_sync_pages(struct ri_rnic *rnic, const struct ri_page_list *list, u64 off,
 				u64 len, bool write)
 {
@@ -77,7 +77,10 @@ static DAT_RETURN kdat_lmr_sync_one(struct kdat_ia *ia, const DAT_LMR_TRIPLET *s
 	if (lmr->mem)
 		kdat_lmr_sync_extents(rnic, lmr->mem, off, segment->segment_length, write);
 	else
-		kdat_lmr_sync_pages(rnic, &lmr->mr->list, off, segment->segment_length, write);
+		kdat_lmr_sync_pages(rnic, &lmr->mr->list,
+				    off + (lmr->address &
+					   (BIT_ULL(lmr->mr->list.page_shift) - 1)),
+				    segment->segment_length, write);
 	return DAT_SUCCESS;
 }
 

@@ -142,12 +142,28 @@ static void kdat_provider_remove(struct ri_rnic *rnic)
 	kdat_provider_put(kr);
 }
 
-/* The RNIC may have got another name. */
+static void kdat_provider_refresh_addresses(struct kdat_rnic *kr)
+{
+	struct kdat_ia *ia;
+
+	guard(rwsem_read)(&kr->sem);
+	if (kr->gone)
+		return;
+	guard(mutex)(&kr->ias_lock);
+	list_for_each_entry(ia, &kr->ias, node)
+		kdat_ia_refresh_address(ia);
+}
+
+/* The RNIC may have got another address or another name. */
 static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
 	struct kdat_rnic *kr = kal_client_data(rnic, &kdat_client);
 
-	if (!kr || !strcmp(kr->info.ia_name, rnic->name))
+	if (!kr)
+		return;
+	if (event == IB_EVENT_GID_CHANGE)
+		kdat_provider_refresh_addresses(kr);
+	if (!strcmp(kr->info.ia_name, rnic->name))
 		return;
 	kdat_provider_withdraw(kr);
 	scoped_guard(mutex, &kdat_provider_lock) {
@@ -163,14 +179,23 @@ int kdat_init(void)
 
 	if (err)
 		return err;
+	err = kdat_cm_wq_init();
+	if (err)
+		goto err_evd;
 	err = kal_register_client(&kdat_client);
 	if (err)
-		kdat_evd_exit();
+		goto err_cm;
+	return 0;
+err_cm:
+	kdat_cm_wq_exit();
+err_evd:
+	kdat_evd_exit();
 	return err;
 }
 
 void kdat_exit(void)
 {
 	kal_unregister_client(&kdat_client);
+	kdat_cm_wq_exit();
 	kdat_evd_exit();
 }

@@ -9,7 +9,8 @@
  * Where the standard leaves it open:
  *
  * - An RMR of an endpoint is unbound by an invalidation, which completes as a bind does; it has to
- *   be unbound before it can be bound again (DAT_INVALID_STATE), by the consumer or the peer.
+ *   be unbound before it can be bound again (DAT_INVALID_STATE), by the consumer or the peer. To
+ *   unbind one that is not bound is DAT_INVALID_STATE, too.
  * - A remote privilege needs the local one of the LMR: DAT_PRIVILEGES_VIOLATION. An LMR of another
  *   zone is DAT_PROTECTION_VIOLATION. Local privileges of an RMR have no meaning.
  * - dat_rmr_free() of an RMR for which a bind is posted is DAT_INVALID_STATE without a subtype.
@@ -281,14 +282,17 @@ static int kdat_rmr_access(DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type)
 	return access;
 }
 
-/* Put @binding into the list, fill in its request. Return: false: it has to be unbound first. */
+/*
+ * Put @binding into the list, fill in its request. Return: false: an RMR of an endpoint has to be
+ * unbound first, or is not bound: its invalidation would end the connection.
+ */
 static bool kdat_rmr_add(struct kdat_rmr *rmr, struct kdat_binding *binding, struct ri_bind_wr *wr)
 {
 	const bool type2 = rmr->scope == DAT_RMR_SCOPE_EP;
 	bool ok = false;
 
 	scoped_guard(spinlock_irqsave, &rmr->lock) {
-		if (type2 && binding->lmr && kdat_rmr_last(rmr))
+		if (type2 && !binding->lmr == !kdat_rmr_last(rmr))
 			break;
 		ok = true;
 		list_add_tail(&binding->node, &rmr->bindings);
@@ -393,6 +397,8 @@ static DAT_RETURN kdat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_ha
 	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
 	ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_REQUEST);
+	if (ret == DAT_SUCCESS && !kdat_ep_has_qp(ep))
+		ret = KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
 	if (ret == DAT_SUCCESS && READ_ONCE(ep->pz) != rmr->pz)
 		ret = KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 	if (ret == DAT_SUCCESS && !atomic_inc_unless_negative(&rmr->obj.uses))

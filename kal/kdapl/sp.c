@@ -293,7 +293,7 @@ static int kdat_sp_event(struct kal_ep *listener, void *context, const struct ka
 		WARN_ON_ONCE(xchg(&sp->spare, unneeded));
 	/* an RSP lives until its request is answered or ends, and that waits for this work */
 	if (!err && sp->kind == KDAT_SP_RSP)
-		queue_work(system_unbound_wq, &sp->end);
+		queue_work(kdat_cm_wq, &sp->end);
 	kdat_leave(sp->obj.ia);
 	return err;
 }
@@ -925,12 +925,14 @@ static DAT_RETURN kdat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handl
 		error = KDAT_BAD_HANDLE(CR);
 	if (error != DAT_SUCCESS)
 		goto out;
+	/* the EP leaves the request before it can be reset and take another one, or is freed */
+	kdat_cm_get(ep);
 	error = kdat_cm_accept(ep, conn, tentative, private_data, private_data_size);
-	/* after a success, the EP may be gone already; then it has left the request */
 	if (error == DAT_SUCCESS)
 		kdat_cr_finish(cr, true, &rsp, &made);
 	else
 		xchg(&cr->conn, conn);
+	kdat_cm_put(ep);
 out:
 	kdat_leave(ia);
 	kdat_cr_destroy_rest(rsp, made);

@@ -164,7 +164,7 @@ static DAT_RETURN kdat_srq_free(DAT_SRQ_HANDLE handle)
 static DAT_RETURN kdat_srq_recv(struct kdat_srq *srq, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
 				DAT_DTO_COOKIE cookie)
 {
-	struct ib_sge sge[KDAT_MAX_IOV];
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	struct ib_recv_wr wr = { .sg_list = sge };
 	const struct ib_recv_wr *bad_wr;
 	struct kdat_dto *dto;

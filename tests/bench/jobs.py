@@ -147,8 +147,11 @@ class List:
         """kDAPL beside ib_core on the same RNIC: a kernel consumer's work by either API."""
         for op, size in (("SR", 64), ("SR", 4 * KIB), ("RW", 64), ("RW", 64 * KIB), ("RR", 4 * KIB)):
             for stack in ("kdapl", "verbs"):
-                args = ["-i", 2 * self.iterations("krdma", size), "-o", op, size]
-                self.add("kDAPL", stack, "kdapltest", KDAPL_OPS[op], args, size=size)
+                self.kdapltest("kDAPL", stack, op, size)
+
+    def kdapltest(self, group, stack, op, size):
+        args = ["-i", 2 * self.iterations("krdma", size), "-o", op, size]
+        self.add(group, stack, "kdapltest", KDAPL_OPS[op], args, size=size)
 
     def memory(self):
         for alone in (True, False):
@@ -260,7 +263,9 @@ def profiled(mode, stack, verb_test, size, qps=1):
     kind = {"stacks": ("krdma",), "same_host": 1} if stack == "host" else {"stacks": (stack,)}
     jobs.seconds *= 2
     jobs.limit *= 4
-    if verb_test == "iperf3":
+    if stack in ("kdapl", "verbs"):
+        jobs.kdapltest("profile", stack, verb_test.upper(), size)
+    elif verb_test == "iperf3":
         jobs.tcp_bandwidth("profile", size)
     elif verb_test == "tcp_lat":
         jobs.tcp_latency("profile", size)

@@ -184,7 +184,9 @@ static bool kdatc_removal_wait(void)
 	DAT_EVENT event = {};
 
 	pr_info("kdatc: %s: ready\n", kdatc.name);
-	while (dat_evd_dequeue(kdatc_bed.async, &event) != DAT_SUCCESS) {
+	/* connections that break may be reported before */
+	while (dat_evd_dequeue(kdatc_bed.async, &event) != DAT_SUCCESS ||
+	       event.event_number == DAT_ASYNC_ERROR_EP_BROKEN) {
 		if (!KDATC_EXPECT(!time_after(jiffies, end)))
 			return false;
 		msleep(20);

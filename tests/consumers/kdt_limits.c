@@ -108,18 +108,17 @@ static DAT_RETURN kdt_limits_psp(struct kdt_limits *limits, DAT_HANDLE *handle)
 				  handle);
 }
 
-static const struct kdt_limits_kind kdt_limits_kinds[] = {
-	{ "PZ", kdt_limits_pz, dat_pz_free, offsetof(DAT_IA_ATTR, max_pzs) },
-	{ "EVD", kdt_limits_evd, dat_evd_free, offsetof(DAT_IA_ATTR, max_evds) },
-	{ "EVD for DTOs", kdt_limits_dto_evd, dat_evd_free, offsetof(DAT_IA_ATTR, max_evds) },
-	{ "EP", kdt_limits_ep, dat_ep_free, offsetof(DAT_IA_ATTR, max_eps) },
-	{ "LMR", kdt_limits_lmr, dat_lmr_free, offsetof(DAT_IA_ATTR, max_lmrs) },
-	{ "RMR", kdt_limits_rmr, dat_rmr_free, offsetof(DAT_IA_ATTR, max_rmrs) },
-	{ "SRQ", kdt_limits_srq, dat_srq_free, offsetof(DAT_IA_ATTR, max_srqs) },
-	{ "PSP", kdt_limits_psp, dat_psp_free, 0 },
+static const struct kdt_limits_kind kdt_limits_kinds[KDT_OBJECT_KINDS] = {
+	[KDT_PZ] = { "PZ", kdt_limits_pz, dat_pz_free, offsetof(DAT_IA_ATTR, max_pzs) },
+	[KDT_EVD] = { "EVD", kdt_limits_evd, dat_evd_free, offsetof(DAT_IA_ATTR, max_evds) },
+	[KDT_DTO_EVD] = { "EVD for DTOs", kdt_limits_dto_evd, dat_evd_free,
+			  offsetof(DAT_IA_ATTR, max_evds) },
+	[KDT_EP] = { "EP", kdt_limits_ep, dat_ep_free, offsetof(DAT_IA_ATTR, max_eps) },
+	[KDT_LMR] = { "LMR", kdt_limits_lmr, dat_lmr_free, offsetof(DAT_IA_ATTR, max_lmrs) },
+	[KDT_RMR] = { "RMR", kdt_limits_rmr, dat_rmr_free, offsetof(DAT_IA_ATTR, max_rmrs) },
+	[KDT_SRQ] = { "SRQ", kdt_limits_srq, dat_srq_free, offsetof(DAT_IA_ATTR, max_srqs) },
+	[KDT_PSP] = { "PSP", kdt_limits_psp, dat_psp_free, 0 },
 };
-
-static_assert(ARRAY_SIZE(kdt_limits_kinds) <= KDT_KINDS);
 
 static void kdt_limits_unclean(struct kdt_limit *limit, const char *call, DAT_RETURN ret)
 {
@@ -186,9 +185,11 @@ static int kdt_limits_all(struct kdt_run *run, struct kdt_limits *limits, DAT_HA
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; i < ARRAY_SIZE(kdt_limits_kinds); i++) {
-		struct kdt_limit *limit = &args->limits[i];
+	for (i = 0; i < KDT_OBJECT_KINDS; i++) {
+		struct kdt_limit *limit = &args->limits[args->nlimits];
 
+		if (args->kinds && !(args->kinds & BIT(i)))
+			continue;
 		if (signal_pending(current)) {
 			args->interrupted = 1;
 			break;

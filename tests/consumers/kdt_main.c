@@ -86,7 +86,8 @@ void kdt_run_failed(struct kdt_run *run, int error, const char *what, bool stop)
 
 	spin_lock_bh(&run->lock);
 	args->failed++;
-	if (!args->what[0])
+	/* what ends the run says more than what it does to connections */
+	if (!args->what[0] || (stop && !args->error))
 		strscpy(args->what, what);
 	/* a server goes on without the connection */
 	if (!args->error && (stop || args->mode != KDT_SERVE))
@@ -423,13 +424,13 @@ static bool kdt_args_client_valid(const struct kdt_args *args)
 
 static bool kdt_args_valid(const struct kdt_args *args)
 {
-	if (args->size != sizeof(*args) || args->api > KDT_VERBS || args->reserved)
+	if (args->size != sizeof(*args) || args->api > KDT_VERBS)
 		return false;
 	if (strnlen(args->ia, KDT_NAME) == KDT_NAME || args->seconds > KDT_SECONDS)
 		return false;
 	if (args->mode == KDT_LIMITS)
 		return args->api == KDT_KDAPL && args->max_objects &&
-		       args->max_objects <= KDT_OBJECTS;
+		       args->max_objects <= KDT_OBJECTS && args->kinds < BIT(KDT_OBJECT_KINDS);
 	if (!args->port || args->port > U16_MAX)
 		return false;
 	return args->mode == KDT_SERVE ||

@@ -280,7 +280,7 @@ int kdt_perf_run(struct kdt_run *run, struct kdt_link **links, u32 num, struct k
 		ret = kdt_perf_await(run, links[i]);
 	for (i = 0; i < num && !ret; i++)
 		ret = kdt_perf_end(links[i]);
-	for (i = 0; i < num && !ret; i++) {
+	for (i = 0; i < num; i++) {
 		struct kdt_perf *perf = &links[i]->perf;
 
 		kdt_hist_merge(hist, perf->hist);

@@ -20,7 +20,6 @@
 #define KDT_PIPELINE		1024
 #define KDT_OBJECTS		(1u << 20)	/* of one kind */
 #define KDT_SECONDS		(7 * 24 * 3600u)
-#define KDT_KINDS		10	/* of objects */
 #define KDT_NAME		64
 #define KDT_TEXT		128
 
@@ -40,6 +39,18 @@ enum kdt_kind {
 	KDT_SEND,
 	KDT_WRITE,
 	KDT_READ,
+};
+
+enum kdt_object {
+	KDT_PZ,
+	KDT_EVD,
+	KDT_DTO_EVD,
+	KDT_EP,
+	KDT_LMR,
+	KDT_RMR,
+	KDT_SRQ,
+	KDT_PSP,
+	KDT_OBJECT_KINDS,
 };
 
 /**
@@ -110,6 +121,7 @@ struct kdt_limit {
  * @pipeline: operations of a performance test that may be pending at once
  * @max_objects: of a limits test
  * @nops: operations
+ * @kinds: of objects of a limits test, bits by enum kdt_object; 0: all
  * @ops: the first @nops are given
  *
  * @error: result: a negative error number, 0: all went well
@@ -139,7 +151,7 @@ struct kdt_args {
 	__u32 pipeline;
 	__u32 max_objects;
 	__u32 nops;
-	__u32 reserved;
+	__u32 kinds;
 	struct kdt_op ops[KDT_OPS];
 
 	__s32 error;
@@ -152,7 +164,7 @@ struct kdt_args {
 	__u64 verified;
 	__u64 ns;
 	struct kdt_latency latency;
-	struct kdt_limit limits[KDT_KINDS];
+	struct kdt_limit limits[KDT_OBJECT_KINDS];
 	char what[KDT_TEXT];
 };
 

@@ -1340,7 +1340,8 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
  * @ia_handle: IA; no handle after DAT_SUCCESS
  * @close_flags: graceful: refused while the IA has objects. Abrupt: they are destroyed with it.
  *
- * No upcall runs after an abrupt close has returned.
+ * Both are refused while another IA's asynchronous events go to an EVD of this IA. No upcall runs
+ * after an abrupt close has returned.
  *
  * Return: DAT_SUCCESS, DAT_INVALID_HANDLE (not open, or being closed), DAT_INVALID_STATE
  * (DAT_INVALID_STATE_IA_IN_USE), DAT_INVALID_PARAMETER. Context: may sleep; not from an upcall of

@@ -72,12 +72,14 @@ struct kiser_chunk {
 /**
  * struct kiser_pool - buffers of the same size
  * @size: of a buffer, bytes
+ * @stride: from one buffer to the next, bytes
  * @per_chunk: buffers in a chunk
  * @num_chunks: chunks
  * @chunks: chunks
  */
 struct kiser_pool {
 	u32 size;
+	u32 stride;
 	u32 per_chunk;
 	u32 num_chunks;
 	struct kiser_chunk *chunks;
@@ -200,6 +202,7 @@ extern struct iscsi_transport kiser_transport;
 extern struct scsi_transport_template *kiser_template;
 
 /* kiser_session.c */
+bool kiser_session_set_name(const char *transport);
 struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, uint16_t commands,
 					       uint16_t depth, uint32_t cmdsn);
 void kiser_session_destroy(struct iscsi_cls_session *session);

@@ -36,8 +36,9 @@ static int kiser_buffer_fill(struct kiser_conn *kc, struct kiser_pool *pool, u32
 	u32 i;
 	int ret;
 
-	pool->size = ALIGN(size, 64);
-	pool->per_chunk = KISER_CHUNK / pool->size;
+	pool->size = size;
+	pool->stride = ALIGN(size, 64);
+	pool->per_chunk = KISER_CHUNK / pool->stride;
 	pool->num_chunks = DIV_ROUND_UP(num, pool->per_chunk);
 	pool->chunks = kcalloc(pool->num_chunks, sizeof(*pool->chunks), GFP_KERNEL);
 	if (!pool->chunks)
@@ -66,7 +67,7 @@ static void kiser_buffer_empty(struct kiser_pool *pool)
 void *kiser_buffer_get(const struct kiser_pool *pool, u32 index, DAT_LMR_TRIPLET *segment)
 {
 	const struct kiser_chunk *chunk = &pool->chunks[index / pool->per_chunk];
-	u32 offset = index % pool->per_chunk * pool->size;
+	u32 offset = index % pool->per_chunk * pool->stride;
 
 	segment->virtual_address = chunk->address + offset;
 	segment->segment_length = pool->size;

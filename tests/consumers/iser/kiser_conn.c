@@ -15,6 +15,15 @@
 static LIST_HEAD(kiser_conns);
 static DEFINE_MUTEX(kiser_conns_lock);
 
+/* An error that nothing here expects. */
+static void kiser_conn_complain(DAT_RETURN ret)
+{
+	const char *what = "", *detail = "";
+
+	dat_strerror(ret, &what, &detail);
+	pr_warn_ratelimited("krdma_iser: kDAPL answers %s %s\n", what, detail);
+}
+
 int kiser_conn_errno(DAT_RETURN ret)
 {
 	if (!ret)
@@ -33,6 +42,7 @@ int kiser_conn_errno(DAT_RETURN ret)
 	case DAT_INVALID_ADDRESS:
 		return -ENETUNREACH;
 	default:
+		kiser_conn_complain(ret);
 		return -EIO;
 	}
 }

@@ -71,7 +71,8 @@ struct iscsi_transport kiser_transport = {
 
 static int __init kiser_init(void)
 {
-	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_commands < 32)
+	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_commands < 32 ||
+	    !*kiser_name || !kiser_session_set_name(kiser_name))
 		return -EINVAL;
 	kiser_transport.name = kiser_name;
 	kiser_template = iscsi_register_transport(&kiser_transport);

@@ -60,10 +60,12 @@ static int kiser_session_reset_target(struct scsi_cmnd *sc)
 	return ret;
 }
 
+static char kiser_session_proc_name[32];
+
 static const struct scsi_host_template kiser_host = {
 	.module = THIS_MODULE,
 	.name = "iSER on kDAPL",
-	.proc_name = "krdma_iser",
+	.proc_name = kiser_session_proc_name,
 	.queuecommand = iscsi_queuecommand,
 	.change_queue_depth = scsi_change_queue_depth,
 	.eh_timed_out = iscsi_eh_cmd_timed_out,
@@ -78,6 +80,13 @@ static const struct scsi_host_template kiser_host = {
 	/* a fast registration takes whole pages, but for the first one's head and the last's tail */
 	.virt_boundary_mask = PAGE_SIZE - 1,
 };
+
+/* open-iscsi finds a host's transport by this name. Return: false: it is too long */
+bool kiser_session_set_name(const char *transport)
+{
+	return snprintf(kiser_session_proc_name, sizeof(kiser_session_proc_name), "iscsi_%s",
+			transport) < (int)sizeof(kiser_session_proc_name);
+}
 
 static void kiser_session_set_limits(struct Scsi_Host *host, struct kiser_conn *kc, u16 commands,
 				     u16 depth)

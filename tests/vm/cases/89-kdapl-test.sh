@@ -15,7 +15,7 @@ note_resources
 say "refused"
 kdt_refuse "no such IA" 'DAT_PROVIDER_NOT_FOUND' A -T S -D krdma9
 kdt_refuse "nobody listens" 'refused' A -T P -D krdma0 -s "$ADDR_B" -n 999 -o SR 64
-kdt_refuse "no operations" 'what operations' A -T T -D krdma0 -s "$ADDR_B"
+kdt_refuse "no operations" 'no operation' A -T T -D krdma0 -s "$ADDR_B"
 kdt_refuse "too many bytes" 'up to' A -T P -D krdma0 -s "$ADDR_B" -o SR 4m 2
 kdt_refuse "too many connections" 'connections' A -T P -D krdma0 -s "$ADDR_B" -t 64 -w 512 -o SR 4
 kdt_serve B krdma1

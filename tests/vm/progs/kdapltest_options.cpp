@@ -2,6 +2,7 @@
 /* The command line of kdapltest. The module checks what it is asked for again. */
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -137,6 +138,22 @@ void take_ia(Words &words, kdt_args &args)
 		std::memcpy(args.ia, name.c_str(), name.size() + 1);
 }
 
+/* an object of a limits test, as dapltest names them */
+bool take_object(const std::string &word, kdt_args &args)
+{
+	static const char *const names[] = {"pz",  "evd", "dto_evd", "ep",
+					    "lmr", "rmr", "srq",     "psp"};
+
+	static_assert(std::size(names) == KDT_OBJECT_KINDS);
+	for (unsigned int i = 0; i < std::size(names); i++) {
+		if (word == std::string("limit_") + names[i]) {
+			args.kinds |= 1u << i;
+			return true;
+		}
+	}
+	return false;
+}
+
 void take_word(Words &words, Options &options)
 {
 	kdt_args &args = options.args;
@@ -170,7 +187,7 @@ void take_word(Words &words, Options &options)
 		take_op(words, args, false);
 	else if (word == "client" || word == "server")
 		take_op(words, args, word == "server");
-	else
+	else if (!take_object(word, args))
 		words.fail("'" + word + "' is no option");
 }
 
@@ -200,9 +217,11 @@ void check(Words &words, Options &options)
 	if (options.host.empty() && (client || args.api == KDT_VERBS))
 		words.fail("-s names the server's address");
 	if (client && !args.nops)
-		words.fail("what operations?");
+		words.fail("no operation is named");
 	if (!client && args.nops)
 		words.fail("operations are a client's");
+	if (args.kinds && args.mode != KDT_LIMITS)
+		words.fail("objects are a limits test's");
 	if (args.mode == KDT_PERFORMANCE && (args.nops != 1 || args.ops[0].server))
 		words.fail("a performance test has one operation, the client's");
 	if (args.mode != KDT_PERFORMANCE && args.mode != KDT_SERVE && args.api == KDT_VERBS)
@@ -225,7 +244,8 @@ std::string usage()
 	       "THREADS] [-w EPS]\n"
 	       "          [-p PIPELINE] [--api kdapl|verbs] [--json] -o {SR|RW|RR} SIZE "
 	       "[SEGMENTS]\n"
-	       "kdapltest -T L -D IA [-m OBJECTS] [--json]\n"
+	       "kdapltest -T L -D IA [-m OBJECTS] [--json] "
+	       "[limit_{pz|evd|dto_evd|ep|lmr|rmr|srq|psp}...]\n"
 	       "\n"
 	       "  -T  S: server; T: transactions, data compared; P: performance; L: limits\n"
 	       "  -D  interface adapter: the name of an RNIC of this network namespace\n"

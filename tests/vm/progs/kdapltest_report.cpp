@@ -163,11 +163,14 @@ void print_table(const Options &options)
 {
 	const kdt_args &args = options.args;
 
-	if (args.mode == KDT_SERVE)
-		print_server(args);
-	else if (args.mode == KDT_LIMITS)
+	/* without a connection there is only the reason to tell */
+	bool nothing = args.error && !args.connections;
+
+	if (args.mode == KDT_LIMITS)
 		print_limits(args);
-	else
+	else if (args.mode == KDT_SERVE && !nothing)
+		print_server(args);
+	else if (!nothing)
 		print_client(options);
 	print_problem(args);
 }
