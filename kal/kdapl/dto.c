@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "kdapl.h"
+#include "lmr.h"
 
 /* Slots ********************************************************************* */
 
@@ -115,7 +116,8 @@ void kdat_slots_free(struct kdat_slots *slots)
 	slots->own = 0;
 }
 
-struct kdat_dto *kdat_slot_get(struct kdat_slots *slots)
+/* The caller sets all but slots, next and object. */
+static __always_inline struct kdat_dto *kdat_slot_take(struct kdat_slots *slots)
 {
 	struct kdat_dto *dto = NULL;
 	unsigned long flags;
@@ -127,6 +129,17 @@ struct kdat_dto *kdat_slot_get(struct kdat_slots *slots)
 		slots->used++;
 	}
 	spin_unlock_irqrestore(&slots->lock, flags);
+	if (likely(dto)) {
+		dto->slots = slots;
+		dto->object = NULL;
+	}
+	return dto;
+}
+
+struct kdat_dto *kdat_slot_get(struct kdat_slots *slots)
+{
+	struct kdat_dto *dto = kdat_slot_take(slots);
+
 	if (likely(dto))
 		*dto = (struct kdat_dto){ .slots = slots };
 	return dto;
@@ -197,15 +210,17 @@ static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
 	}
 }
 
-DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
-			 DAT_COMPLETION_FLAGS flags)
+/* dto->flags has no other flags than KDAT_DTO_*. */
+static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kdat_dto *dto,
+						   struct ib_send_wr *wr,
+						   DAT_COMPLETION_FLAGS flags)
 {
 	struct ri_qp *qp = READ_ONCE(ep->qp);
-	const struct ib_send_wr *bad_wr;
+	const struct ib_send_wr *bad_wr __uninitialized;
 	int ret = -ENOTCONN;
 
 	dto->ep = ep;
-	dto->flags = (dto->flags & (KDAT_DTO_INTERNAL | KDAT_DTO_OWN)) | flags;
+	dto->flags |= flags;
 	wr->next = NULL;
 	wr->wr_id = (uintptr_t)dto;
 	wr->send_flags |= IB_SEND_SIGNALED;
@@ -221,9 +236,18 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 	return kdat_dto_errno(ep, ret);
 }
 
+DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
+			 DAT_COMPLETION_FLAGS flags)
+{
+	dto->flags &= KDAT_DTO_INTERNAL | KDAT_DTO_OWN;
+	return kdat_dto_post_wr(ep, dto, wr, flags);
+}
+
 /* The RNIC is held. */
-static DAT_RETURN kdat_dto_request(struct kdat_ep *ep, struct ib_send_wr *wr, struct ib_sge *sge,
-				   const struct kdat_transfer *transfer, int num, u64 length)
+static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,
+						   struct ib_send_wr *wr, struct ib_sge *sge,
+						   const struct kdat_transfer *transfer, int num,
+						   u64 length)
 {
 	struct kdat_dto *dto;
 
@@ -234,35 +258,51 @@ static DAT_RETURN kdat_dto_request(struct kdat_ep *ep, struct ib_send_wr *wr, st
 		sge[0] = (struct ib_sge){};
 		num = 1;
 	}
-	dto = kdat_slot_get(&ep->requests);
+	dto = kdat_slot_take(&ep->requests);
 	if (unlikely(!dto))
 		return KDAT_DTO_FULL;
 	dto->op = transfer->op;
 	dto->ext_op = transfer->ext_op;
 	dto->cookie = transfer->cookie;
+	dto->flags = 0;
 	dto->length = length;
 	wr->sg_list = sge;
 	wr->num_sge = num;
-	return kdat_dto_post(ep, dto, wr, transfer->flags);
+	return kdat_dto_post_wr(ep, dto, wr, transfer->flags);
 }
 
 /* May requests be posted? */
-static DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
+static __always_inline DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
 {
-	DAT_RETURN ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_REQUEST);
+	const DAT_EP_STATE state = READ_ONCE(ep->state);
+	DAT_RETURN ret = DAT_SUCCESS;
 
+	if (unlikely(state != DAT_EP_STATE_CONNECTED))
+		ret = kdat_ep_state_allows(state, KDAT_EP_POST_REQUEST);
 	if (unlikely(ret == DAT_SUCCESS && !ep->request_evd))
 		return KDAT_BAD_STATE(EP_EVD_REQUEST);
-	if (unlikely(ret == DAT_SUCCESS && !kdat_ep_has_qp(ep)))
-		return kdat_dto_errno(ep, -ENOTCONN);
 	return ret;
 }
 
-DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
-			     const struct kdat_transfer *transfer)
+/* kdat_lmr_translate(), and a short way for one segment by the RNIC's STag */
+static __always_inline int kdat_dto_translate(struct kdat_ep *ep, DAT_COUNT num,
+					      const DAT_LMR_TRIPLET *iov, bool write,
+					      struct ib_sge *sge, u64 *total, DAT_RETURN *error)
 {
 	struct kdat_ia *ia = ep->obj.ia;
+
+	if (likely(num == 1 && ia->passes && iov->segment_length)) {
+		*total = iov->segment_length;
+		return kdat_lmr_pass(ia, iov, sge, 1, error);
+	}
+	return kdat_lmr_translate(ia, ep->pz, num, iov, write, sge, KDAT_MAX_IOV, total, error);
+}
+
+static __always_inline DAT_RETURN kdat_dto_move(struct kdat_ep *ep, struct ib_send_wr *wr,
+						const struct kdat_transfer *transfer)
+{
 	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
+	struct kdat_ia *ia = ep->obj.ia;
 	u64 length = 0;
 	DAT_RETURN ret;
 	bool sink;
@@ -275,8 +315,8 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 		sink = wr->opcode == IB_WR_RDMA_READ ||
 		       wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 		       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
-		num = kdat_lmr_translate(ia, ep->pz, transfer->num, transfer->iov, sink, sge,
-					 ARRAY_SIZE(sge), &length, &ret);
+		num = kdat_dto_translate(ep, transfer->num, transfer->iov, sink, sge, &length,
+					 &ret);
 		if (likely(num >= 0))
 			ret = kdat_dto_request(ep, wr, sge, transfer, num, length);
 	}
@@ -284,11 +324,18 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 	return ret;
 }
 
+DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
+			     const struct kdat_transfer *transfer)
+{
+	return kdat_dto_move(ep, wr, transfer);
+}
+
 /* Sends ********************************************************************* */
 
-static DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_send_wr *wr, DAT_COUNT num,
-				const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				DAT_COMPLETION_FLAGS flags)
+static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_send_wr *wr,
+						DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
+						DAT_DTO_COOKIE cookie,
+						DAT_COMPLETION_FLAGS flags)
 {
 	struct kdat_ep *ep = kdat_ep_of(handle);
 	struct kdat_transfer transfer = {
@@ -308,7 +355,7 @@ static DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_send_wr *wr, DAT
 	if (unlikely(flags & ~KDAT_DTO_SEND_FLAGS))
 		return KDAT_BAD_ARG(5);
 	transfer.max = ep->attr.max_message_size;
-	return kdat_dto_transfer(ep, wr, &transfer);
+	return kdat_dto_move(ep, wr, &transfer);
 }
 
 static DAT_RETURN kdat_dto_post_send(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
@@ -363,7 +410,7 @@ static DAT_RETURN kdat_dto_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT num,
 	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
 	wr.remote_addr = remote->virtual_address;
 	wr.rkey = remote->rmr_context;
-	return kdat_dto_transfer(ep, &wr.wr, &transfer);
+	return kdat_dto_move(ep, &wr.wr, &transfer);
 }
 
 static DAT_RETURN kdat_dto_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT num,
@@ -394,7 +441,7 @@ static DAT_RETURN kdat_dto_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT num,
 	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
 	wr.remote_addr = remote->virtual_address;
 	wr.rkey = remote->rmr_context;
-	return kdat_dto_transfer(ep, &wr.wr, &transfer);
+	return kdat_dto_move(ep, &wr.wr, &transfer);
 }
 
 /* The RNIC checks the sink, because the context may be that of a window or of a region. */
@@ -443,35 +490,39 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 /* Receives ****************************************************************** */
 
 /* The RNIC is held. */
-static DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
-				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num,
+						const DAT_LMR_TRIPLET *iov,
+						DAT_DTO_COOKIE cookie,
+						DAT_COMPLETION_FLAGS flags)
 {
+	const DAT_EP_STATE state = READ_ONCE(ep->state);
 	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
 	struct ib_recv_wr wr = { .sg_list = sge };
-	const struct ib_recv_wr *bad_wr;
+	const struct ib_recv_wr *bad_wr __uninitialized;
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdat_dto *dto;
 	struct ri_qp *qp;
 	u64 length = 0;
-	DAT_RETURN ret;
 
-	ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_RECV);
+	if (unlikely(state != DAT_EP_STATE_CONNECTED))
+		ret = kdat_ep_state_allows(state, KDAT_EP_POST_RECV);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	if (unlikely(!ep->recv_evd))
 		return KDAT_BAD_STATE(EP_EVD_RECV);
 	if (unlikely(!kdat_ep_has_qp(ep)))
 		return kdat_dto_errno(ep, -ENOTCONN);
-	wr.num_sge = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
-					&length, &ret);
+	wr.num_sge = kdat_dto_translate(ep, num, iov, true, sge, &length, &ret);
 	if (unlikely(wr.num_sge < 0))
 		return ret;
 	if (unlikely(length > ep->attr.max_message_size))
 		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	dto = kdat_slot_get(&ep->recvs);
+	dto = kdat_slot_take(&ep->recvs);
 	if (unlikely(!dto))
 		return KDAT_DTO_FULL;
 	dto->ep = ep;
 	dto->op = DAT_DTO_RECEIVE;
+	dto->ext_op = 0;
 	dto->cookie = cookie;
 	dto->flags = flags;
 	dto->length = length;

@@ -9,6 +9,9 @@
  * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
  * event as long as there is a marked one, so events keep their order.
  *
+ * The work item of an EVD with a CQ is irq_poll's, which ib_core uses, too: it runs in softirq
+ * context. Others are on a workqueue.
+ *
  * A work item is busy from when it is queued until it finds, with the lock held, that there is
  * nothing to do. Who adds an event or changes what is to be done calls kdat_evd_kick() with the
  * lock held: it makes a work item busy, unless as many are as the policy allows. So no event is
@@ -19,9 +22,11 @@
  * up; kdat_evd_kick() makes up for that as soon as there is room or the consumer wants upcalls.
  */
 #include <linux/cleanup.h>
+#include <linux/irq_poll.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #include "evd.h"
@@ -49,7 +54,6 @@ struct kdat_evd_call {
 	DAT_EVENT event;
 };
 
-static struct workqueue_struct *kdat_evd_bh_wq;
 static struct workqueue_struct *kdat_evd_wq;
 
 /** kdat_evd_calls() - is it a policy with upcalls? */
@@ -95,7 +99,10 @@ void kdat_evd_kick(struct kdat_evd *evd)
 		uc++;
 	uc->busy = true;
 	evd->busy++;
-	queue_work(evd->bh ? kdat_evd_bh_wq : kdat_evd_wq, &uc->work);
+	if (evd->bh)
+		irq_poll_sched(&evd->poll);
+	else
+		queue_work(kdat_evd_wq, &uc->work);
 }
 
 /* The CQ ******************************************************************** */
@@ -320,6 +327,20 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 	return KDAT_EVD_CALL;
 }
 
+/* With the lock held: a work item ends. */
+static void kdat_evd_idle(struct kdat_evd *evd, struct kdat_upcall *uc)
+{
+	if (evd->bh) {
+		WRITE_ONCE(uc->cpu, -1);
+		/* before the next one may be queued, see kdat_evd_kick() */
+		irq_poll_complete(&evd->poll);
+	}
+	uc->busy = false;
+	WRITE_ONCE(evd->busy, evd->busy - 1);
+	if (evd->stopping)
+		wake_up_var(&evd->busy);
+}
+
 static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_call *call)
 {
 	struct kdat_evd *evd = uc->evd;
@@ -330,23 +351,19 @@ static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_
 		step = kdat_evd_step(evd, call);
 		if (step == KDAT_EVD_STOP) {
 			kdat_evd_spill(evd);
-			uc->busy = false;
-			evd->busy--;
+			kdat_evd_idle(evd, uc);
 		}
 	}
 	return step;
 }
 
-static void kdat_evd_work(struct work_struct *work)
+/* Call up, some times. Return: there is nothing more to do. */
+static bool kdat_evd_run(struct kdat_upcall *uc)
 {
-	struct kdat_upcall *uc = container_of(work, struct kdat_upcall, work);
-	struct kdat_evd *evd = uc->evd;
-	struct kdat_evd_call call;
-	enum kdat_evd_step step;
+	struct kdat_evd_call call = {};
 	int budget = KDAT_EVD_BATCH;
+	enum kdat_evd_step step;
 
-	if (evd->bh)
-		WRITE_ONCE(uc->cpu, smp_processor_id());
 	do {
 		step = kdat_evd_next(uc, &call);
 		if (step == KDAT_EVD_CALL)
@@ -354,20 +371,45 @@ static void kdat_evd_work(struct work_struct *work)
 						call.only_tell ? NULL : &call.event,
 						call.more ? DAT_TRUE : DAT_FALSE);
 	} while (step != KDAT_EVD_STOP && --budget);
-	WRITE_ONCE(uc->cpu, -1);
-	/* it is still busy; whoever cancels it makes up for that, see kdat_evd_go_on() */
-	if (step != KDAT_EVD_STOP)
-		queue_work(evd->bh ? kdat_evd_bh_wq : kdat_evd_wq, work);
+	return step == KDAT_EVD_STOP;
+}
+
+static void kdat_evd_work(struct work_struct *work)
+{
+	/* if there is more to do it is still busy; see kdat_evd_go_on() for who cancels it */
+	if (!kdat_evd_run(container_of(work, struct kdat_upcall, work)))
+		queue_work(kdat_evd_wq, work);
+}
+
+/* irq_poll.poll, of an EVD with a CQ */
+static int kdat_evd_poll_softirq(struct irq_poll *poll, int weight)
+{
+	struct kdat_evd *evd = container_of(poll, struct kdat_evd, poll);
+
+	WRITE_ONCE(evd->upcalls[0].cpu, smp_processor_id());
+	if (kdat_evd_run(&evd->upcalls[0]))
+		return 0;
+	WRITE_ONCE(evd->upcalls[0].cpu, -1);
+	return weight;
 }
 
 /** kdat_evd_stop() - start no more upcalls, and wait for the running ones; may sleep */
 void kdat_evd_stop(struct kdat_evd *evd)
 {
+	unsigned long flags;
 	u32 i;
 
 	might_sleep();
-	scoped_guard(spinlock_irqsave, &evd->lock)
-		evd->stopping++;
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->stopping++;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (evd->bh) {
+		wait_var_event(&evd->busy, !READ_ONCE(evd->busy));
+		/* the softirq may still hold the lock, and does nothing else */
+		spin_lock_irqsave(&evd->lock, flags);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return;
+	}
 	for (i = 0; i < KDAT_EVD_MANY; i++)
 		cancel_work_sync(&evd->upcalls[i].work);
 }
@@ -378,7 +420,7 @@ void kdat_evd_go_on(struct kdat_evd *evd)
 	u32 i;
 
 	scoped_guard(spinlock_irqsave, &evd->lock) {
-		/* no work is queued or runs: some may have been cancelled while they were busy */
+		/* no work is queued or runs: some may have been cancelled while it was busy */
 		for (i = 0; i < KDAT_EVD_MANY; i++)
 			evd->upcalls[i].busy = false;
 		evd->busy = 0;
@@ -562,23 +604,17 @@ void kdat_evd_upcalls_init(struct kdat_evd *evd)
 		uc->evd = evd;
 		uc->cpu = -1;
 	}
+	irq_poll_init(&evd->poll, KDAT_EVD_BATCH, kdat_evd_poll_softirq);
 }
 
 int kdat_evd_init(void)
 {
-	kdat_evd_bh_wq = alloc_workqueue("krdma_kdapl_bh", WQ_BH, 0);
-	if (!kdat_evd_bh_wq)
-		return -ENOMEM;
 	/* consumers wait in their upcalls: leave room for others; storage needs a rescuer */
 	kdat_evd_wq = alloc_workqueue("krdma_kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (kdat_evd_wq)
-		return 0;
-	destroy_workqueue(kdat_evd_bh_wq);
-	return -ENOMEM;
+	return kdat_evd_wq ? 0 : -ENOMEM;
 }
 
 void kdat_evd_exit(void)
 {
 	destroy_workqueue(kdat_evd_wq);
-	destroy_workqueue(kdat_evd_bh_wq);
 }

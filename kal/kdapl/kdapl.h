@@ -33,6 +33,7 @@
 #define KDAT_KDAPL_H
 
 #include <linux/completion.h>
+#include <linux/irq_poll.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -120,6 +121,7 @@ struct kdat_obj {
  * @objects: by DAT_HANDLE_TYPE; service points, connection requests and SSPs as well
  * @async_evd: EVD for asynchronous events
  * @own_async_evd: the IA made it; else the consumer gave it
+ * @passes: STags of LMRs are the RNIC's: it checks the local segments of requests
  * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
  * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
@@ -136,6 +138,7 @@ struct kdat_ia {
 	struct list_head objects[DAT_HANDLE_TYPE_EXTENSION_BASE + 1];
 	struct kdat_evd *async_evd;
 	bool own_async_evd;
+	bool passes;
 	struct kdat_lmr *reserved_lmr;
 	struct xarray stags;
 	struct xarray lmrs;
@@ -299,6 +302,7 @@ struct kdat_upcall {
  * @upcall: the consumer's
  * @stopping: number of those who wait for the end of running upcalls: none starts
  * @busy: number of @upcalls that are busy
+ * @poll: with @bh: runs the first of @upcalls
  * @upcalls: work
  */
 struct kdat_evd {
@@ -325,10 +329,11 @@ struct kdat_evd {
 	DAT_UPCALL_OBJECT upcall;
 	u32 stopping;
 	u32 busy;
+	struct irq_poll poll;
 	struct kdat_upcall upcalls[KDAT_EVD_MANY];
 };
 
-/* the workqueue of EVDs with a CQ (WQ_BH) and that of the others; evd_upcall.c */
+/* the workqueue of EVDs without a CQ; evd_upcall.c */
 int kdat_evd_init(void);
 void kdat_evd_exit(void);
 

@@ -12,6 +12,8 @@
 #ifndef KDAT_LMR_H
 #define KDAT_LMR_H
 
+#include <linux/io.h>
+
 #include "kdapl.h"
 
 /**
@@ -147,6 +149,31 @@ struct kdat_rmr {
 static inline bool kdat_maps(const struct ri_rnic *rnic)
 {
 	return rnic->ops->mr_map && rnic->attr.caps & RI_CAP_SG_GAPS;
+}
+
+static inline int kdat_lmr_too_many(DAT_RETURN *error)
+{
+	*error = KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	return -E2BIG;
+}
+
+/*
+ * The element of a segment by the RNIC's STag, of an IA that passes those on.
+ * Return: 1, or a negative number and @error.
+ */
+static inline int kdat_lmr_pass(const struct kdat_ia *ia, const DAT_LMR_TRIPLET *seg,
+				struct ib_sge *sge, u32 max, DAT_RETURN *error)
+{
+	const struct kdat_lmr *reserved = READ_ONCE(ia->reserved_lmr);
+
+	if (unlikely(!max))
+		return kdat_lmr_too_many(error);
+	sge->addr = seg->virtual_address;
+	sge->length = seg->segment_length;
+	sge->lkey = seg->lmr_context;
+	if (unlikely(reserved && reserved->context == seg->lmr_context))
+		sge->addr = (uintptr_t)phys_to_virt(seg->virtual_address);
+	return 1;
 }
 
 /* lmr_mem.c */

@@ -171,12 +171,6 @@ DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)
 
 /* Translation *************************************************************** */
 
-static int kdat_lmr_too_many(DAT_RETURN *error)
-{
-	*error = KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
-	return -E2BIG;
-}
-
 /* The elements of one segment in LMR @lmr. */
 static int kdat_lmr_elements(const struct kdat_lmr *lmr, const DAT_LMR_TRIPLET *seg,
 			     struct ib_sge *sge, u32 max, DAT_RETURN *error)
@@ -233,22 +227,6 @@ static DAT_RETURN kdat_lmr_allows(const struct kdat_lmr *lmr, const struct kdat_
 	return DAT_SUCCESS;
 }
 
-/* By the RNIC's STags. */
-static int kdat_lmr_pass(const struct kdat_ia *ia, const DAT_LMR_TRIPLET *seg, struct ib_sge *sge,
-			 u32 max, DAT_RETURN *error)
-{
-	const struct kdat_lmr *reserved = READ_ONCE(ia->reserved_lmr);
-
-	if (!max)
-		return kdat_lmr_too_many(error);
-	sge->addr = seg->virtual_address;
-	sge->length = seg->segment_length;
-	sge->lkey = seg->lmr_context;
-	if (reserved && reserved->context == seg->lmr_context)
-		sge->addr = (uintptr_t)phys_to_virt(seg->virtual_address);
-	return 1;
-}
-
 static int kdat_lmr_resolve(struct kdat_ia *ia, const struct kdat_pz *pz,
 			    const DAT_LMR_TRIPLET *seg, bool write, struct ib_sge *sge, u32 max,
 			    DAT_RETURN *error)
@@ -268,7 +246,6 @@ int kdat_lmr_translate(struct kdat_ia *ia, struct kdat_pz *pz, DAT_COUNT num,
 		       const DAT_LMR_TRIPLET *iov, bool write, struct ib_sge *sge, u32 max,
 		       u64 *total, DAT_RETURN *error)
 {
-	const bool maps = kdat_maps(ia->kr->rnic);
 	u32 used = 0;
 	int n;
 
@@ -276,8 +253,9 @@ int kdat_lmr_translate(struct kdat_ia *ia, struct kdat_pz *pz, DAT_COUNT num,
 	for (; num > 0; num--, iov++) {
 		if (!iov->segment_length)
 			continue;
-		n = maps ? kdat_lmr_pass(ia, iov, sge + used, max - used, error) :
-			   kdat_lmr_resolve(ia, pz, iov, write, sge + used, max - used, error);
+		n = ia->passes ?
+			kdat_lmr_pass(ia, iov, sge + used, max - used, error) :
+			kdat_lmr_resolve(ia, pz, iov, write, sge + used, max - used, error);
 		if (n < 0)
 			return n;
 		used += n;

@@ -138,7 +138,8 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	xa_init(&ia->stags);
 	xa_init_flags(&ia->lmrs, XA_FLAGS_ALLOC1);
 	ia->next_lmr = 1;
-	if (!(rnic->attr.limits.kernel_cap_flags & IBK_LOCAL_DMA_LKEY) || !kdat_maps(rnic) ||
+	ia->passes = kdat_maps(rnic);
+	if (!(rnic->attr.limits.kernel_cap_flags & IBK_LOCAL_DMA_LKEY) || !ia->passes ||
 	    !kal_dma_is_virtual(rnic))
 		return 0;
 	lmr = kdat_lmr_new(ia, NULL);
