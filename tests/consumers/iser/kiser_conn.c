@@ -371,7 +371,7 @@ static int kiser_conn_prepare(struct kiser_conn *kc, u32 num_tasks)
 }
 
 /* Return: the connection of the endpoint @handle, with a reference to that; NULL: none of ours */
-static struct kiser_conn *kiser_conn_get(uint64_t handle)
+static struct kiser_conn *kiser_conn_get(u64 handle)
 {
 	struct iscsi_endpoint *ep = iscsi_lookup_endpoint(handle);
 	struct kiser_conn *kc, *found = NULL;
@@ -414,7 +414,7 @@ static int kiser_conn_bind_locked(struct kiser_conn *kc, struct iscsi_cls_sessio
 }
 
 int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
-		    uint64_t handle, int leading)
+		    u64 handle, int leading)
 {
 	struct kiser_conn *kc = kiser_conn_get(handle);
 	int ret;

@@ -8,7 +8,7 @@
 
 #include "kiser.h"
 
-int kiser_send_alloc_pdu(struct iscsi_task *task, uint8_t opcode)
+int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode)
 {
 	struct kiser_task *kt = task->dd_data;
 
