@@ -16,8 +16,9 @@
  * region; if it does not, the response waits until the initiator has done so: a SCSI command
  * never completes while the target can reach its memory.
  *
- * Writes that fit into immediate data are copied behind the command's header. All other data
- * goes by RDMA. Unsolicited Data-Out PDUs are never sent.
+ * Writes that fit into immediate data travel behind the command's header: from where they are, if
+ * the IA has an LMR for physical addresses, else from a copy. All other data goes by RDMA.
+ * Unsolicited Data-Out PDUs are never sent.
  *
  * libiscsi takes iscsi_session.frwd_lock to send, and iscsi_session.back_lock to complete. Either
  * is enough to use iscsi_conn.dd_data, the struct kiser_conn; both are held to clear it.
@@ -68,6 +69,7 @@ struct kiser_chunk {
 };
 
 #define KISER_CHUNK	65536
+#define KISER_SEGMENTS	4	/* of a message: headers, and immediate data of up to 3 pages */
 
 /**
  * struct kiser_pool - buffers of the same size
@@ -145,6 +147,8 @@ enum kiser_conn_state {
  * @pz: protection zone
  * @dat_ep: endpoint of kDAPL
  * @max_commands: tasks that the EP's queues hold
+ * @max_segments: elements of data that a message can have in place; 0: it is copied
+ * @physical: context of the LMR for physical addresses
  * @remote_invalidation: the target invalidates regions with its responses
  * @full_feature: the login is over, and all receives are posted
  * @num_tasks: tasks of the session
@@ -176,6 +180,8 @@ struct kiser_conn {
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE dat_ep;
 	u32 max_commands;
+	u32 max_segments;
+	DAT_LMR_CONTEXT physical;
 	bool remote_invalidation;
 	bool full_feature;
 

@@ -128,13 +128,22 @@ static void kiser_conn_attributes(struct kiser_conn *kc, const DAT_IA_ATTR *ia, 
 	ep->max_recv_dtos = KISER_LOGIN_BUFFERS + kc->max_commands + KISER_UNSOLICITED;
 	ep->max_request_dtos = 3 * kc->max_commands + 64;
 	ep->max_recv_iov = 1;
-	ep->max_request_iov = 1;
+	ep->max_request_iov = clamp(ia->max_iov_segments_per_dto, 1, KISER_SEGMENTS);
 	/* the target reads, the initiator does not */
 	ep->max_rdma_read_in = ia->max_rdma_read_per_ep_in;
 	ep->max_rdma_read_out = 1;
 	ep->max_rdma_read_iov = 1;
 	ep->max_rdma_write_iov = 1;
 	ep->srq_soft_hw = DAT_HW_DEFAULT;
+}
+
+/* Can data be sent from where it is? */
+static void kiser_conn_find_physical(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
+{
+	DAT_LMR_HANDLE lmr;
+
+	if (!IS_ENABLED(CONFIG_HIGHMEM) && !dat_ia_reserved_lmr(kc->ia, &lmr, &kc->physical))
+		kc->max_segments = ep->max_request_iov - 1;
 }
 
 static int kiser_conn_create_evds(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
@@ -172,6 +181,7 @@ static int kiser_conn_create_ep(struct kiser_conn *kc)
 	if (ia->max_dto_per_ep < 64 + 3 * ISCSI_TOTAL_CMDS_MIN)
 		return -EOPNOTSUPP;
 	kiser_conn_attributes(kc, ia, &attr);
+	kiser_conn_find_physical(kc, &attr);
 	return kiser_conn_create_evds(kc, &attr) ?:
 	       kiser_conn_errno(dat_pz_create(kc->ia, &kc->pz)) ?:
 	       kiser_conn_errno(dat_ep_create(kc->ia, kc->pz, kc->dto_evd, kc->dto_evd,
