@@ -16,8 +16,9 @@
  * region; if it does not, the response waits until the initiator has done so: a SCSI command
  * never completes while the target can reach its memory.
  *
- * Writes that fit into immediate data are copied behind the command's header. All other data
- * goes by RDMA. Unsolicited Data-Out PDUs are never sent.
+ * Writes that fit into immediate data travel behind the command's header: from where they are, if
+ * the IA has an LMR for physical addresses, else from a copy. All other data goes by RDMA.
+ * Unsolicited Data-Out PDUs are never sent.
  *
  * libiscsi takes iscsi_session.frwd_lock to send, and iscsi_session.back_lock to complete. Either
  * is enough to use iscsi_conn.dd_data, the struct kiser_conn; both are held to clear it.
@@ -43,7 +44,7 @@
 #define KISER_RECEIVE_DATA	384	/* bytes of data that a response may bring: sense data */
 #define KISER_LOGIN_BUFFERS	2	/* receives while a connection logs in */
 #define KISER_UNSOLICITED	16	/* receives for PDUs that answer no task */
-#define KISER_MAX_SECTORS	1024	/* of 512 bytes in a command, unless a parameter says else */
+#define KISER_MAX_SECTORS	1024	/* of 512 bytes in a command */
 #define KISER_MAX_COMMANDS	512
 
 /* An iSER message with an iSCSI PDU in it. */
@@ -68,6 +69,7 @@ struct kiser_chunk {
 };
 
 #define KISER_CHUNK	65536
+#define KISER_SEGMENTS	4	/* of a message: headers, and immediate data of up to 3 pages */
 
 /**
  * struct kiser_pool - buffers of the same size
@@ -145,6 +147,8 @@ enum kiser_conn_state {
  * @pz: protection zone
  * @dat_ep: endpoint of kDAPL
  * @max_commands: tasks that the EP's queues hold
+ * @max_segments: elements of data that a message can have in place; 0: it is copied
+ * @physical: context of the LMR for physical addresses
  * @remote_invalidation: the target invalidates regions with its responses
  * @full_feature: the login is over, and all receives are posted
  * @num_tasks: tasks of the session
@@ -176,6 +180,8 @@ struct kiser_conn {
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE dat_ep;
 	u32 max_commands;
+	u32 max_segments;
+	DAT_LMR_CONTEXT physical;
 	bool remote_invalidation;
 	bool full_feature;
 
@@ -203,10 +209,10 @@ extern struct scsi_transport_template *kiser_template;
 
 /* kiser_session.c */
 bool kiser_session_set_name(const char *transport);
-struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, uint16_t commands,
-					       uint16_t depth, uint32_t cmdsn);
+struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, u16 commands,
+					       u16 depth, u32 cmdsn);
 void kiser_session_destroy(struct iscsi_cls_session *session);
-struct iscsi_cls_conn *kiser_session_add_conn(struct iscsi_cls_session *session, uint32_t cid);
+struct iscsi_cls_conn *kiser_session_add_conn(struct iscsi_cls_session *session, u32 cid);
 int kiser_session_set_param(struct iscsi_cls_conn *conn, enum iscsi_param param, char *value,
 			    int length);
 void kiser_session_stats(struct iscsi_cls_conn *conn, struct iscsi_stats *stats);
@@ -219,7 +225,7 @@ int kiser_conn_poll(struct iscsi_endpoint *ep, int timeout_ms);
 void kiser_conn_disconnect(struct iscsi_endpoint *ep);
 int kiser_conn_ep_param(struct iscsi_endpoint *ep, enum iscsi_param param, char *value);
 int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
-		    uint64_t handle, int leading);
+		    u64 handle, int leading);
 void kiser_conn_close_all(void);
 /* Tell libiscsi, later, that the connection failed. Any context. */
 void kiser_conn_fail(struct kiser_conn *kc);
@@ -247,7 +253,7 @@ bool kiser_buffer_unmap(struct kiser_conn *kc, struct kiser_region *region,
 			struct kiser_receive *receive);
 
 /* kiser_send.c */
-int kiser_send_alloc_pdu(struct iscsi_task *task, uint8_t opcode);
+int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode);
 int kiser_send_init_task(struct iscsi_task *task);
 int kiser_send_task(struct iscsi_task *task);
 void kiser_send_cleanup_task(struct iscsi_task *task);

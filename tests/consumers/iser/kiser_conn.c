@@ -128,13 +128,22 @@ static void kiser_conn_attributes(struct kiser_conn *kc, const DAT_IA_ATTR *ia, 
 	ep->max_recv_dtos = KISER_LOGIN_BUFFERS + kc->max_commands + KISER_UNSOLICITED;
 	ep->max_request_dtos = 3 * kc->max_commands + 64;
 	ep->max_recv_iov = 1;
-	ep->max_request_iov = 1;
+	ep->max_request_iov = clamp(ia->max_iov_segments_per_dto, 1, KISER_SEGMENTS);
 	/* the target reads, the initiator does not */
 	ep->max_rdma_read_in = ia->max_rdma_read_per_ep_in;
 	ep->max_rdma_read_out = 1;
 	ep->max_rdma_read_iov = 1;
 	ep->max_rdma_write_iov = 1;
 	ep->srq_soft_hw = DAT_HW_DEFAULT;
+}
+
+/* Can data be sent from where it is? */
+static void kiser_conn_find_physical(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
+{
+	DAT_LMR_HANDLE lmr;
+
+	if (!IS_ENABLED(CONFIG_HIGHMEM) && !dat_ia_reserved_lmr(kc->ia, &lmr, &kc->physical))
+		kc->max_segments = ep->max_request_iov - 1;
 }
 
 static int kiser_conn_create_evds(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
@@ -172,6 +181,7 @@ static int kiser_conn_create_ep(struct kiser_conn *kc)
 	if (ia->max_dto_per_ep < 64 + 3 * ISCSI_TOTAL_CMDS_MIN)
 		return -EOPNOTSUPP;
 	kiser_conn_attributes(kc, ia, &attr);
+	kiser_conn_find_physical(kc, &attr);
 	return kiser_conn_create_evds(kc, &attr) ?:
 	       kiser_conn_errno(dat_pz_create(kc->ia, &kc->pz)) ?:
 	       kiser_conn_errno(dat_ep_create(kc->ia, kc->pz, kc->dto_evd, kc->dto_evd,
@@ -371,7 +381,7 @@ static int kiser_conn_prepare(struct kiser_conn *kc, u32 num_tasks)
 }
 
 /* Return: the connection of the endpoint @handle, with a reference to that; NULL: none of ours */
-static struct kiser_conn *kiser_conn_get(uint64_t handle)
+static struct kiser_conn *kiser_conn_get(u64 handle)
 {
 	struct iscsi_endpoint *ep = iscsi_lookup_endpoint(handle);
 	struct kiser_conn *kc, *found = NULL;
@@ -414,7 +424,7 @@ static int kiser_conn_bind_locked(struct kiser_conn *kc, struct iscsi_cls_sessio
 }
 
 int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
-		    uint64_t handle, int leading)
+		    u64 handle, int leading)
 {
 	struct kiser_conn *kc = kiser_conn_get(handle);
 	int ret;

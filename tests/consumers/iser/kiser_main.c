@@ -15,18 +15,15 @@
 
 static char *kiser_name = "iser";
 module_param_named(transport, kiser_name, charp, 0444);
-MODULE_PARM_DESC(transport, "name of the iSCSI transport, which open-iscsi must know "
-		 "(default iser)");
+MODULE_PARM_DESC(transport, "name of the transport, which open-iscsi must know (default iser)");
 
 char *kiser_ia = "";
 module_param_named(ia, kiser_ia, charp, 0644);
-MODULE_PARM_DESC(ia, "interface adapter for all connections (default: that of the route's "
-		 "network device)");
+MODULE_PARM_DESC(ia, "interface adapter (default: that of the route's network device)");
 
 unsigned int kiser_max_sectors = KISER_MAX_SECTORS;
 module_param_named(max_sectors, kiser_max_sectors, uint, 0644);
-MODULE_PARM_DESC(max_sectors, "most sectors of 512 bytes in a SCSI command, at least 8 (default "
-		 "1024)");
+MODULE_PARM_DESC(max_sectors, "most sectors in a SCSI command, at least 8 (default 1024)");
 
 unsigned int kiser_max_commands = KISER_MAX_COMMANDS;
 module_param_named(max_commands, kiser_max_commands, uint, 0644);

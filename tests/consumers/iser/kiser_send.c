@@ -8,7 +8,7 @@
 
 #include "kiser.h"
 
-int kiser_send_alloc_pdu(struct iscsi_task *task, uint8_t opcode)
+int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode)
 {
 	struct kiser_task *kt = task->dd_data;
 
@@ -36,13 +36,12 @@ static int kiser_send_result(struct kiser_conn *kc, int ret)
 	return ret;
 }
 
-static int kiser_send_post(struct kiser_conn *kc, DAT_LMR_TRIPLET *segment, u32 data,
+static int kiser_send_post(struct kiser_conn *kc, DAT_LMR_TRIPLET *segments, int num,
 			   struct iscsi_task *ends)
 {
 	DAT_DTO_COOKIE cookie = { .as_ptr = ends };
 
-	segment->segment_length = sizeof(struct kiser_pdu) + data;
-	return kiser_conn_errno(dat_ep_post_send(kc->dat_ep, 1, segment, cookie, ends ?
+	return kiser_conn_errno(dat_ep_post_send(kc->dat_ep, num, segments, cookie, ends ?
 						 DAT_COMPLETION_DEFAULT_FLAG :
 						 DAT_COMPLETION_SUPPRESS_FLAG));
 }
@@ -55,6 +54,27 @@ static bool kiser_send_immediate(const struct iscsi_task *task)
 
 	return task->sc->sc_data_direction == DMA_TO_DEVICE && task->imm_count == length &&
 	       length <= KISER_IMMEDIATE;
+}
+
+/* Put the command's data behind the headers. Return: number of segments */
+static int kiser_send_data(struct kiser_conn *kc, struct scsi_cmnd *sc, struct kiser_pdu *pdu,
+			   DAT_LMR_TRIPLET *segments)
+{
+	struct scatterlist *sg;
+	int i, num = scsi_sg_count(sc);
+
+	if (num > kc->max_segments) {
+		segments[0].segment_length += scsi_sg_copy_to_buffer(sc, pdu->data,
+								     KISER_IMMEDIATE);
+		return 1;
+	}
+	scsi_for_each_sg(sc, sg, num, i)
+		segments[i + 1] = (DAT_LMR_TRIPLET){
+			.virtual_address = sg_phys(sg),
+			.segment_length = sg->length,
+			.lmr_context = kc->physical,
+		};
+	return num + 1;
 }
 
 /* Describe the command's data in the message's headers. */
@@ -82,15 +102,15 @@ static int kiser_send_map(struct kiser_conn *kc, struct iscsi_task *task, struct
 static int kiser_send_command(struct kiser_conn *kc, struct iscsi_task *task)
 {
 	struct scsi_cmnd *sc = task->sc;
-	DAT_LMR_TRIPLET segment;
+	DAT_LMR_TRIPLET segments[KISER_SEGMENTS];
 	struct kiser_pdu *pdu;
-	u32 data = 0;
-	int ret = 0;
+	int ret = 0, num = 1;
 
-	pdu = kiser_buffer_get(&kc->sends, task->itt, &segment);
+	pdu = kiser_buffer_get(&kc->sends, task->itt, segments);
 	pdu->iser = (struct iser_ctrl){ .flags = ISCSI_CTRL };
+	segments[0].segment_length = sizeof(*pdu);
 	if (kiser_send_immediate(task)) {
-		data = scsi_sg_copy_to_buffer(sc, pdu->data, KISER_IMMEDIATE);
+		num = kiser_send_data(kc, sc, pdu, segments);
 	} else if (scsi_bufflen(sc)) {
 		/* all of it is for the target to read */
 		task->imm_count = 0;
@@ -100,7 +120,7 @@ static int kiser_send_command(struct kiser_conn *kc, struct iscsi_task *task)
 	if (ret)
 		return ret;
 	pdu->iscsi = *task->hdr;
-	ret = kiser_send_post(kc, &segment, data, NULL);
+	ret = kiser_send_post(kc, segments, num, NULL);
 	if (ret)
 		kiser_buffer_unmap(kc, &kc->regions[task->itt], NULL);
 	return ret;
@@ -119,8 +139,9 @@ static int kiser_send_control(struct kiser_conn *kc, struct iscsi_task *task)
 	pdu->iser = (struct iser_ctrl){ .flags = ISCSI_CTRL };
 	pdu->iscsi = *task->hdr;
 	memcpy(pdu->data, task->data, task->data_count);
+	segment.segment_length = sizeof(*pdu) + task->data_count;
 	/* no answer comes to a reserved tag: then the task ends when it is sent */
-	return kiser_send_post(kc, &segment, task->data_count,
+	return kiser_send_post(kc, &segment, 1,
 			       task->hdr->itt == RESERVED_ITT ? task : NULL);
 }
 

@@ -32,7 +32,7 @@ static void kiser_session_settle(struct scsi_cmnd *sc)
 		busy = kc && atomic_read(&kc->invalidating);
 		spin_unlock_bh(&session->frwd_lock);
 		if (busy)
-			msleep(1);
+			usleep_range(500, 1500);
 	} while (busy && wait--);
 }
 
@@ -77,7 +77,7 @@ static const struct scsi_host_template kiser_host = {
 	.cmd_per_lun = ISCSI_DEF_CMD_PER_LUN,
 	.this_id = -1,
 	.track_queue_depth = 1,
-	/* a fast registration takes whole pages, but for the first one's head and the last's tail */
+	/* only the first page of a region may begin late, only the last one may end early */
 	.virt_boundary_mask = PAGE_SIZE - 1,
 };
 
@@ -102,8 +102,8 @@ static void kiser_session_set_limits(struct Scsi_Host *host, struct kiser_conn *
 	host->max_cmd_len = ISCSI_CDB_SIZE;
 }
 
-struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, uint16_t commands,
-					       uint16_t depth, uint32_t cmdsn)
+struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, u16 commands,
+					       u16 depth, u32 cmdsn)
 {
 	struct kiser_conn *kc = ep ? ep->dd_data : NULL;
 	struct iscsi_cls_session *session;
@@ -137,7 +137,7 @@ void kiser_session_destroy(struct iscsi_cls_session *session)
 	iscsi_host_free(host);
 }
 
-struct iscsi_cls_conn *kiser_session_add_conn(struct iscsi_cls_session *session, uint32_t cid)
+struct iscsi_cls_conn *kiser_session_add_conn(struct iscsi_cls_session *session, u32 cid)
 {
 	struct iscsi_cls_conn *cls_conn = iscsi_conn_setup(session, 0, cid);
 	struct iscsi_conn *conn;
