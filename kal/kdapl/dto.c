@@ -186,6 +186,24 @@ void kdat_slot_put(struct kdat_dto *dto)
 /* the queue is full */
 #define KDAT_DTO_FULL	KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)
 
+/* how often a post looks for requests that are complete */
+#define KDAT_DTO_REAPS	4
+
+/*
+ * All requests are in use. Those that completed without an event are, too, as long as the consumer
+ * does not look for events, and need not be waited for.
+ */
+static noinline struct kdat_dto *kdat_dto_reap(struct kdat_ep *ep)
+{
+	struct kdat_evd *evd = READ_ONCE(ep->request_evd);
+	struct kdat_dto *dto = NULL;
+	unsigned int i;
+
+	for (i = 0; evd && !dto && i < KDAT_DTO_REAPS && kdat_evd_reap(evd); i++)
+		dto = kdat_slot_take(&ep->requests);
+	return dto;
+}
+
 /* flags that a consumer may give; the notification of receives is chosen by their endpoint */
 #define KDAT_DTO_RECV_FLAGS	DAT_COMPLETION_UNSIGNALLED_FLAG
 #define KDAT_DTO_RDMA_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG |		\
@@ -259,6 +277,8 @@ static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,
 		num = 1;
 	}
 	dto = kdat_slot_take(&ep->requests);
+	if (unlikely(!dto))
+		dto = kdat_dto_reap(ep);
 	if (unlikely(!dto))
 		return KDAT_DTO_FULL;
 	dto->op = transfer->op;

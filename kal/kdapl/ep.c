@@ -411,7 +411,7 @@ static DAT_RETURN kdat_ep_check_streams(const struct kdat_evd *evd)
 
 static void kdat_ep_set_solicited(struct kdat_evd *evd)
 {
-	if (evd && evd->solicited != !!evd->solicited_streams)
+	if (evd)
 		kdat_evd_solicited(evd, evd->solicited_streams);
 }
 

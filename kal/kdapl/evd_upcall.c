@@ -78,13 +78,23 @@ static bool kdat_evd_told(const struct kdat_evd *evd)
 	return evd->policy == DAT_UPCALL_NORIFY && evd->told;
 }
 
+/*
+ * Does an endpoint feed the CQ? Before that, it is not known whether all completions or solicited
+ * ones alone call up, and a CQ that was armed for all stays so until it has told of one.
+ */
+static bool kdat_evd_is_fed(const struct kdat_evd *evd)
+{
+	return READ_ONCE(evd->plain_streams) || READ_ONCE(evd->solicited_streams);
+}
+
 /* Is there an event to call up for, or may there be one in the CQ? The lock is held. */
 static bool kdat_evd_wants(const struct kdat_evd *evd)
 {
 	if (kdat_evd_told(evd))
 		return false;
 	return evd->ring.notify ||
-	       (evd->cq && !evd->armed && kdat_evd_ring_room(&evd->ring, true));
+	       (evd->cq && !evd->armed && kdat_evd_is_fed(evd) &&
+		kdat_evd_ring_room(&evd->ring, true));
 }
 
 /** kdat_evd_kick() - queue a work item if there is something to do; the lock is held */
@@ -229,6 +239,20 @@ void kdat_evd_collect(struct kdat_evd *evd)
 	}
 }
 
+bool kdat_evd_reap(struct kdat_evd *evd)
+{
+	int n = 0;
+
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		struct ri_cq *cq = kdat_evd_cq(evd);
+
+		if (cq)
+			n = kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+		kdat_evd_kick(evd);
+	}
+	return n > 0;
+}
+
 void kdat_evd_settle(struct kdat_evd *evd)
 {
 	scoped_guard(spinlock_irqsave, &evd->lock)
@@ -261,7 +285,7 @@ static enum kdat_evd_step kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
 	/* a CQ that was empty a moment ago says so when it is armed */
 	if (!evd->drained && kdat_evd_poll(evd, cq, KDAT_EVD_POLL))
 		return KDAT_EVD_CALL;
-	if (evd->armed || !kdat_evd_ring_room(&evd->ring, true))
+	if (evd->armed || !kdat_evd_is_fed(evd) || !kdat_evd_ring_room(&evd->ring, true))
 		return KDAT_EVD_STOP;
 	return kdat_evd_arm(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
 }

@@ -372,6 +372,11 @@ void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
  * their queue pair is reset or destroyed. The RNIC is held. May sleep.
  */
 void kdat_evd_collect(struct kdat_evd *evd);
+/*
+ * Take some completions from the CQ into the queue: those without an event give their requests
+ * back, though no consumer looks for them. Return: there were some. In a section of RCU.
+ */
+bool kdat_evd_reap(struct kdat_evd *evd);
 /* Wait for a poll of the CQ, and make events of what was polled. Any context but hard interrupt. */
 void kdat_evd_settle(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
