@@ -58,8 +58,15 @@ target_down() {
 
 # an interface of open-iscsi whose transport is the module's
 interface() {
-	expect "interface" iscsiadm -m iface -I "$1" -o new
-	expect "transport" iscsiadm -m iface -I "$1" -o update -n iface.transport_name -v iser
+	if modprobe -qn iscsi_tcp; then
+		expect "interface" iscsiadm -m iface -I "$1" -o new
+		expect "transport" iscsiadm -m iface -I "$1" -o update -n iface.transport_name -v iser
+	else
+		# iscsiadm makes each for TCP first, which the debug kernel does not have
+		mkdir -p /etc/iscsi/ifaces
+		printf '%s\n' "iface.iscsi_ifacename = $1" "iface.transport_name = iser" \
+			> "/etc/iscsi/ifaces/$1"
+	fi
 }
 
 node() { iscsiadm -m node -T $iqn -p $portal:3260 "$@"; }
