@@ -447,7 +447,8 @@ int kdat_slots_grow(struct kdat_slots *slots, u32 max);
 void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
 /*
  * Exchange the requests of @slots and @other, or return false if some of @slots are in use. If @to
- * is not NULL, it becomes @qp at the same moment: who has a request reads the queue pair after that.
+ * is not NULL, it becomes @qp at the same moment: a post with a request reads the queue pair after
+ * that.
  */
 bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
 		     struct ri_qp *qp);

@@ -415,8 +415,9 @@ static void kconf_mapped(void)
 	struct kconf_req read;
 
 	if (!kconf.rnic->ops->mr_map) {
-		if (kconf_bed_open(NULL, NULL, PAGE_SIZE))
-			KCONF_MISSING(true, PTR_ERR_OR_ZERO(kal_mr_alloc_map(server->pd, 1, false)));
+		if (!kconf_bed_open(NULL, NULL, PAGE_SIZE))
+			return;
+		KCONF_MISSING(true, PTR_ERR_OR_ZERO(kal_mr_alloc_map(server->pd, 1, false)));
 		return;
 	}
 	if (!kconf_bed_open(NULL, NULL, min_t(size_t, 2 * max * PAGE_SIZE, SZ_4M)) ||

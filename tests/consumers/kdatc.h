@@ -27,7 +27,8 @@
 
 #include <krdma/kdat.h>
 
-#define KDATC_QUEUE	16	/* requests and receives of an endpoint, if a check says nothing else */
+/* requests and receives of an endpoint, if a check says nothing else */
+#define KDATC_QUEUE	16
 #define KDATC_EVENTS	64	/* events of an EVD */
 #define KDATC_READS	4	/* reads at once, in each direction */
 #define KDATC_SIZE	65536	/* bytes of a side's memory */

@@ -234,21 +234,20 @@ static void kdatc_args_ep_attr_wrong(void (*spoil)(DAT_EP_ATTR *attr), unsigned 
 		KDATC_OK(dat_ep_free(ep));
 }
 
-#define KDATC_SPOIL(name, member, value)					\
-static void kdatc_args_spoil_##name(DAT_EP_ATTR *attr) { attr->member = value; }
+#define KDATC_SPOIL(name, spoil)	static void kdatc_args_spoil_##name(DAT_EP_ATTR *attr) { spoil; }
 
-KDATC_SPOIL(service, service_type, 9)
-KDATC_SPOIL(qos, qos, 0x100)
-KDATC_SPOIL(recv_flags, recv_completion_flags, 0x100)
-KDATC_SPOIL(request_flags, request_completion_flags, 0x100)
-KDATC_SPOIL(recvs, max_recv_dtos, -1)
-KDATC_SPOIL(requests, max_request_dtos, -1)
-KDATC_SPOIL(many_recvs, max_recv_dtos, kdatc.attr.max_dto_per_ep + 1)
-KDATC_SPOIL(many_requests, max_request_dtos, kdatc.attr.max_dto_per_ep + 1)
-KDATC_SPOIL(recv_iov, max_recv_iov, -1)
-KDATC_SPOIL(request_iov, max_request_iov, kdatc.attr.max_iov_segments_per_dto + 1)
-KDATC_SPOIL(reads_in, max_rdma_read_in, kdatc.attr.max_rdma_read_per_ep_in + 1)
-KDATC_SPOIL(reads_out, max_rdma_read_out, kdatc.attr.max_rdma_read_per_ep_out + 1)
+KDATC_SPOIL(service, attr->service_type = 9)
+KDATC_SPOIL(qos, attr->qos = 0x100)
+KDATC_SPOIL(recv_flags, attr->recv_completion_flags = 0x100)
+KDATC_SPOIL(request_flags, attr->request_completion_flags = 0x100)
+KDATC_SPOIL(recvs, attr->max_recv_dtos = -1)
+KDATC_SPOIL(requests, attr->max_request_dtos = -1)
+KDATC_SPOIL(many_recvs, attr->max_recv_dtos = kdatc.attr.max_dto_per_ep + 1)
+KDATC_SPOIL(many_requests, attr->max_request_dtos = kdatc.attr.max_dto_per_ep + 1)
+KDATC_SPOIL(recv_iov, attr->max_recv_iov = -1)
+KDATC_SPOIL(request_iov, attr->max_request_iov = kdatc.attr.max_iov_segments_per_dto + 1)
+KDATC_SPOIL(reads_in, attr->max_rdma_read_in = kdatc.attr.max_rdma_read_per_ep_in + 1)
+KDATC_SPOIL(reads_out, attr->max_rdma_read_out = kdatc.attr.max_rdma_read_per_ep_out + 1)
 
 static void (*const kdatc_args_spoilers[])(DAT_EP_ATTR *) = {
 	kdatc_args_spoil_service, kdatc_args_spoil_qos, kdatc_args_spoil_recv_flags,
@@ -528,7 +527,8 @@ static void kdatc_args_psp(void)
 
 	if (!kdatc_args_open(NULL))
 		goto out;
-	evd = kdatc_bed.request = kdatc_evd(DAT_EVD_CR_FLAG);
+	evd = kdatc_evd(DAT_EVD_CR_FLAG);
+	kdatc_bed.request = evd;
 	KDATC_REFUSED(dat_psp_create(side->pz, 7995, evd, DAT_PSP_CONSUMER_FLAG, &psp),
 		      DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	KDATC_REFUSED(dat_psp_create(kdatc_bed.ia, 65536, evd, DAT_PSP_CONSUMER_FLAG, &psp),
@@ -575,7 +575,8 @@ static void kdatc_args_rsp_csp(void)
 
 	if (!kdatc_args_open(NULL))
 		goto out;
-	evd = kdatc_bed.request = kdatc_evd(DAT_EVD_CR_FLAG);
+	evd = kdatc_evd(DAT_EVD_CR_FLAG);
+	kdatc_bed.request = evd;
 	KDATC_REFUSED(dat_rsp_create(kdatc_bed.ia, 65536, side->ep, evd, &rsp),
 		      DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	KDATC_REFUSED(dat_rsp_create(kdatc_bed.ia, kdatc.port, side->pz, evd, &rsp),

@@ -276,7 +276,8 @@ static void kdatc_conn_psp_freed(void)
 		KDATC_OK(dat_psp_free(kdatc_bed.psp));
 	else
 		KDATC_OK(dat_csp_free(kdatc_bed.csp));
-	kdatc_bed.psp = kdatc_bed.csp = NULL;
+	kdatc_bed.psp = NULL;
+	kdatc_bed.csp = NULL;
 	if (cr && KDATC_OK(dat_cr_accept(cr, server->ep, 0, NULL)))
 		kdatc_established(client, server);
 }

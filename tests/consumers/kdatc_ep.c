@@ -319,7 +319,8 @@ static void kdatc_ep_rounds(void)
 		}
 		KDATC_OK(dat_ep_free(client->ep));
 		KDATC_OK(dat_ep_free(server->ep));
-		client->ep = server->ep = NULL;
+		client->ep = NULL;
+		server->ep = NULL;
 		if (!kdatc_ep_open(client, NULL) || !kdatc_ep_open(server, NULL))
 			return;
 	}

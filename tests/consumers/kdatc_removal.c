@@ -141,7 +141,9 @@ static int kdatc_removal_busy(void *data)
 	DAT_PZ_HANDLE pz;
 
 	while (!kthread_should_stop()) {
-		pz = ep = lmr = NULL;
+		pz = NULL;
+		ep = NULL;
+		lmr = NULL;
 		dat_pz_create(kdatc_bed.ia, &pz);
 		if (pz) {
 			dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, pz,

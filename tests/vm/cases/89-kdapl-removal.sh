@@ -48,6 +48,9 @@ rxe_again() {
 }
 
 hw_up
+# TCP gives up soon what has no program any more
+echo 2 > /proc/sys/net/ipv4/tcp_orphan_retries
+on B sysctl -qw net.ipv4.tcp_orphan_retries=2
 for kind in 1 2 3; do
 	goes B krdma1 "$ADDR_B" $kind rdma link delete krdma1
 	soft_again
@@ -63,3 +66,8 @@ insmod "$VM_MODULES/krdma_hw.ko"
 wait_for 10 adopted siw0
 goes B krdma1 "$ADDR_B" 3 ip link delete vethB
 hw_down
+ss -K dst "$ADDR_B" > /dev/null || true
+ss -K dst "$ADDR_A" > /dev/null || true
+no_sockets() { [ -z "$(ss -Htan state all exclude time-wait)" ]; }
+wait_for 60 no_sockets || fail "siw's sockets stay"
+echo 0 > /proc/sys/net/ipv4/tcp_orphan_retries
