@@ -234,7 +234,8 @@ static void kdatc_args_ep_attr_wrong(void (*spoil)(DAT_EP_ATTR *attr), unsigned 
 		KDATC_OK(dat_ep_free(ep));
 }
 
-#define KDATC_SPOIL(name, spoil)	static void kdatc_args_spoil_##name(DAT_EP_ATTR *attr) { spoil; }
+#define KDATC_SPOIL(name, spoil)						\
+static void kdatc_args_spoil_##name(DAT_EP_ATTR *attr) { spoil; }
 
 KDATC_SPOIL(service, attr->service_type = 9)
 KDATC_SPOIL(qos, attr->qos = 0x100)

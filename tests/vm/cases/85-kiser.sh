@@ -3,6 +3,7 @@
 # what: iSER on kDAPL: open-iscsi and LIO's ib_isert: discovery, CHAP, two sessions and LUNs, verified I/O, resets and a pulled cable under load, logout
 # covers: tests/consumers/iser kal/kdapl kal/include/krdma/kdat.h
 # limit: 900
+# kernel: stock
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest over adopted devices: siw with krdma, either as the server, and rxe with itself
 # covers: kal/kdapl tests/consumers/kdt kvp_hw
+# kernel: stock
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
