@@ -127,7 +127,7 @@ void json_ops(const kdt_args &args)
 	for (unsigned int i = 0; i < args.nops; i++) {
 		const kdt_op &op = args.ops[i];
 
-		std::printf("%s{\"by\": \"%s\", \"op\": \"%s\", \"size\": %u, \"segments\": %u}",
+		std::printf(R"(%s{"by": "%s", "op": "%s", "size": %u, "segments": %u})",
 			    i ? ", " : "", op.server ? "server" : "client", name_of(op.kind),
 			    op.size, op.segments);
 	}
