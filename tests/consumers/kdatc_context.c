@@ -344,12 +344,11 @@ static void kdatc_context_returns(void *data, const DAT_EVENT *event, DAT_BOOLEA
 	if (dto->status != DAT_DTO_SUCCESS)
 		return;
 	if (atomic_dec_return(&kdatc_context_game.left) <= 0) {
-		complete_all(&kdatc_context_game.over);
+		complete(&kdatc_context_game.over);
 		return;
 	}
-	if (kdatc_recv(side, 1, 0, 64) != DAT_SUCCESS ||
-	    kdatc_send(side, 2, 0, 64, DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
-		KDATC_EXPECT(!"an answer");
+	KDATC_OK(kdatc_recv(side, 1, 0, 64));
+	KDATC_OK(kdatc_send(side, 2, 0, 64, DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 static void kdatc_context_ping_pong(void)
@@ -389,7 +388,10 @@ static void kdatc_context_ping_pong(void)
 			return;
 	for (i = 0; i < 2; i++)
 		KDATC_OK(kdatc_send(client, 2, 0, 64, DAT_COMPLETION_SUPPRESS_FLAG));
-	KDATC_EXPECT(wait_for_completion_timeout(&kdatc_context_game.over, 3 * kdatc.patience));
+	/* both have come to rest: nothing is posted to an endpoint that ends */
+	for (i = 0; i < 2; i++)
+		KDATC_EXPECT(wait_for_completion_timeout(&kdatc_context_game.over,
+							 3 * kdatc.patience));
 }
 
 const struct kdatc_check kdatc_context_checks[] = {

@@ -48,6 +48,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 #define SETUP_CRC	BIT(6)
 #define SETUP_RESET	BIT(7)	/* the peer ends the stream when all its data has come */
 
+/* bit of the seventh octet */
+#define SETUP_ADOPT	BIT(3)	/* active: on a socket of the consumer */
+
 static struct {
 	const u8 *setup;
 	const u8 *octets;	/* of the peer, on this stream */
@@ -68,6 +71,8 @@ static struct {
 
 static struct kal_ep ep, parent;
 static struct kal_llp llp;
+static struct sock consumer_sk;
+static struct socket consumer_socket = { .sk = &consumer_sk };
 static struct ri_rnic rnic;
 static u64 counters[KAL_CNT_NUM];
 static struct net *net;
@@ -167,6 +172,14 @@ struct kal_llp *kal_llp_open(struct net *n, int family, int vrf)
 	return &llp;
 }
 
+struct kal_llp *kal_llp_adopt(struct socket *sock, void (*data_ready)(struct sock *sk),
+			      struct mem_cgroup *memcg, gfp_t gfp)
+{
+	must(sock == &consumer_socket && !memcg);
+	memset(&llp, 0, sizeof(llp));
+	return &llp;
+}
+
 int kal_llp_bind(struct kal_llp *l, const struct sockaddr_storage *local,
 		 const struct kal_conn_param *param)
 {
@@ -242,6 +255,8 @@ int kal_ep_step(struct kal_ep *e, enum kal_ep_input input)
 {
 	must(input == KAL_EP_IN_FALLBACK);
 	must(v.setup[0] & SETUP_FALLBACK && !v.fallback);
+	/* a consumer's stream cannot be opened a second time */
+	must(!(v.setup[6] & SETUP_ADOPT));
 	v.fallback = true;
 	return 0;
 }
@@ -480,6 +495,8 @@ static void active(const u8 *data, u32 size)
 
 	v.octets = data;
 	v.size = half;
+	if (v.setup[6] & SETUP_ADOPT)
+		open.sock = &consumer_socket;
 	ep.arg = &open;
 	ret = kal_startup_connect(&ep);
 	for (tries = 0; !ret && tries < 2; tries++) {

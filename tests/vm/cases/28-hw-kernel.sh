@@ -5,63 +5,20 @@
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
+# shellcheck source=tests/vm/guest/conform.sh
+. "${VM_LIB%/*}/conform.sh"
 
-module=$VM_MODULES/tests/consumers/krdma_conform.ko
-
-objects_back() { [ "$(resources "$1")" = "$before" ]; }
-
-# conform COLUMN HOST RNIC ADDRESS: all checks, of the RNIC connected with itself
-columns=() failed=()
-conform() {
-	local lines rc=0
-
-	before=$(resources "$3")
-	lines=$(dmesg | wc -l)
-	on "$2" insmod "$module" rnic="$3" local="$4" remote="$4" || rc=$?
-	[ $rc != 0 ] || rmmod krdma_conform
-	dmesg --color=never | tail -n +$((lines + 1)) | sed -n "s/.*kconf: $3: //p" > "$1.log"
-	columns+=("$1")
-	say "$1: $(tail -1 "$1.log")"
-	[ $rc = 0 ] || failed+=("$1")
-	has "the verdict of $1" ' ok, .* failed$' "$1.log"
-	wait_for 10 objects_back "$3" || fail "left by $1: '$before' -> '$(resources "$3")'"
-}
-
-# a line for each check, a column for each run
-table() {
-	local column
-
-	for column in "${columns[@]}"; do
-		sed "\$d; s/^/$column: /" "$column.log"
-	done | awk -v columns="${columns[*]}" -F': ' '
-		!($2 in known) { known[$2]; check[++checks] = $2 }
-		{ word[$1, $2] = $3 }
-		END {
-			n = split(columns, column, " ")
-			printf "%-34s", "check"
-			for (i = 1; i <= n; i++) printf "%-13s", column[i]
-			for (c = 1; c <= checks; c++) {
-				printf "\n%-34s", check[c]
-				for (i = 1; i <= n; i++) printf "%-13s", word[column[i], check[c]]
-			}
-			print ""
-		}'
-	grep -H 'known fault:\|FAILED:' "${columns[@]/%/.log}" || true
-}
-
+conform_module=krdma_conform conform_prefix=kconf
 hw_up
 
 # beside TCP and through it
-conform soft B krdma1 "$ADDR_B"
+conform soft B krdma1 local="$ADDR_B" remote="$ADDR_B"
 same_host 0
-conform soft-tcp B krdma1 "$ADDR6_B"
+conform soft-tcp B krdma1 local="$ADDR6_B" remote="$ADDR6_B"
 same_host 1
-conform siw A siw0 "$ADDR_A"
-conform siw-v6 A siw0 "$ADDR6_A"
-conform rxe A rxe0 $ADDR_R
-conform rxe-v6 A rxe0 $ADDR6_R
-table | tee "$VM_OUT/$VM_CASE.table"
-counted "$(cat "${columns[@]/%/.log}" | grep -cE ': (ok|missing|known fault)')" \
-	"$(cat "${columns[@]/%/.log}" | grep -c FAILED: || true)"
-[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}"
+conform siw A siw0 local="$ADDR_A" remote="$ADDR_A"
+conform siw-v6 A siw0 local="$ADDR6_A" remote="$ADDR6_A"
+conform rxe A rxe0 local=$ADDR_R remote=$ADDR_R
+conform rxe-v6 A rxe0 local=$ADDR6_R remote=$ADDR6_R
+conform_verdict
 hw_down

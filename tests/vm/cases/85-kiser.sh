@@ -3,59 +3,10 @@
 # what: iSER on kDAPL: open-iscsi and LIO's ib_isert: discovery, CHAP, two sessions and LUNs, verified I/O, resets and a pulled cable under load, logout
 # covers: tests/consumers/iser kal/kdapl kal/include/krdma/kdat.h
 # limit: 900
-# kernel: stock
-# shellcheck source=tests/vm/guest/storage.sh
-. "${VM_LIB%/*}/storage.sh"
+# shellcheck source=tests/vm/guest/iser.sh
+. "${VM_LIB%/*}/iser.sh"
 
 module=$VM_MODULES/tests/consumers/iser/krdma_iser.ko
-iqn=iqn.2026-01.krdma.test:disk
-target=/sys/kernel/config/target
-tpg=$target/iscsi/$iqn/tpgt_1
-
-# see 85-iser.sh
-make_portal() {
-	ip netns add portal
-	ip -n portal link set lo up
-	ip -n portal address add $portal/32 dev lo
-	nsenter --net=/run/netns/portal mkdir "$tpg/np/$portal:3260"
-	echo 1 > "$tpg/np/$portal:3260/iser"
-}
-
-target_up() {
-	modprobe -a target_core_mod target_core_iblock iscsi_target_mod ib_isert
-	mkdir -p $target/core/iblock_0/disk $target/core/rd_mcp_0/ram
-	echo udev_path=/dev/nullb0 > $target/core/iblock_0/disk/control
-	echo 1 > $target/core/iblock_0/disk/enable
-	echo rd_pages=8192 > $target/core/rd_mcp_0/ram/control
-	echo 1 > $target/core/rd_mcp_0/ram/enable
-	[ -d $target/iscsi ] || mkdir $target/iscsi
-	mkdir -p $tpg/lun/lun_0 $tpg/lun/lun_1
-	ln -s $target/core/iblock_0/disk $tpg/lun/lun_0/port
-	ln -s $target/core/rd_mcp_0/ram $tpg/lun/lun_1/port
-	echo 1 > $tpg/attrib/authentication
-	echo 0 > $tpg/attrib/demo_mode_write_protect
-	echo 1 > $tpg/attrib/generate_node_acls
-	echo 1 > $tpg/attrib/cache_dynamic_acls
-	echo -n guest > $tpg/auth/userid
-	echo -n secret-of-guest > $tpg/auth/password
-	make_portal
-	echo 1 > $tpg/enable
-}
-
-target_down() {
-	local acl
-	echo 0 > $tpg/enable
-	for acl in "$tpg"/acls/*; do
-		[ ! -d "$acl" ] || rmdir "$acl"
-	done
-	rm $tpg/lun/lun_0/port $tpg/lun/lun_1/port
-	rmdir "$tpg/np/$portal:3260" $tpg/lun/lun_0 $tpg/lun/lun_1 $tpg ${tpg%/*}
-	rmdir $target/iscsi
-	rmdir $target/core/iblock_0/disk $target/core/iblock_0
-	rmdir $target/core/rd_mcp_0/ram $target/core/rd_mcp_0
-	ip netns delete portal
-	modprobe -r ib_isert iscsi_target_mod target_core_iblock
-}
 
 # an interface of open-iscsi whose transport is the module's
 interface() {
@@ -105,7 +56,7 @@ failed() { ! logged_in "$1"; }
 # scsi_reset DISK WHAT: 1 the LUN, 4 the target
 scsi_reset() {
 	python3 -c "import fcntl, os, struct, sys
-fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), 0x2284, struct.pack('i', int(sys.argv[2])))" "$@"
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x2284, struct.pack('i', int(sys.argv[2])))" "$@"
 }
 
 # load SECONDS: verified I/O in the file system on /mnt/krdma, in the background
@@ -127,15 +78,10 @@ load_ends() {
 storage_up
 before=$(held)
 ram_disk 192
-target_up
+target_up 1
 modprobe -a sd_mod libiscsi scsi_transport_iscsi
 insmod "$module"
-mkdir -p /etc/iscsi /run/lock/iscsi
-echo InitiatorName=iqn.2026-01.krdma.test:guest > /etc/iscsi/initiatorname.iscsi
-# in a session of its own: it ends its process group with itself
-setsid iscsid -f > iscsid.log 2>&1 &
-iscsid=$!
-sleep 1
+initiator_up
 
 say "discovery"
 interface kiser
@@ -212,8 +158,7 @@ expect "whole file system" timeout 120 fsck.ext4 -f -n "$disk"
 say "logout"
 run_storage iscsiadm -m node -T $iqn -p $portal:3260 --logout
 same "sessions" "" "$(sessions)"
-kill $iscsid
-wait $iscsid || true
+initiator_down
 expect "rmmod" rmmod krdma_iser
 target_down
 ram_disk_down

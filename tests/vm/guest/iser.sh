@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# What the cases of iSER share: a target of the stock kernel (LIO, ib_isert), and open-iscsi.
+# shellcheck source=tests/vm/guest/storage.sh
+. "${VM_LIB%/*}/storage.sh"
+
+iqn=iqn.2026-01.krdma.test:disk
+target=/sys/kernel/config/target
+tpg=$target/iscsi/$iqn/tpgt_1
+
+# LIO creates a TCP portal for each address before iSER takes it over. TCP's portal is in
+# the namespace of its creator, iSER's in the initial one, so they do not compete for a port.
+portal_up() {
+	ip netns add portal
+	ip -n portal link set lo up
+	ip -n portal address add $portal/32 dev lo
+	nsenter --net=/run/netns/portal mkdir "$tpg/np/$portal:3260"
+	echo 1 > "$tpg/np/$portal:3260/iser"
+}
+
+# target_up [AUTHENTICATION]: LUN 0 is /dev/nullb0, LUN 1 a RAM disk of 32 MiB. With 1, a login
+# needs CHAP.
+target_up() {
+	modprobe -a target_core_mod target_core_iblock iscsi_target_mod ib_isert
+	mkdir -p $target/core/iblock_0/disk $target/core/rd_mcp_0/ram
+	echo udev_path=/dev/nullb0 > $target/core/iblock_0/disk/control
+	echo 1 > $target/core/iblock_0/disk/enable
+	echo rd_pages=8192 > $target/core/rd_mcp_0/ram/control
+	echo 1 > $target/core/rd_mcp_0/ram/enable
+	[ -d $target/iscsi ] || mkdir $target/iscsi
+	mkdir -p $tpg/lun/lun_0 $tpg/lun/lun_1
+	ln -s $target/core/iblock_0/disk $tpg/lun/lun_0/port
+	ln -s $target/core/rd_mcp_0/ram $tpg/lun/lun_1/port
+	echo "${1:-0}" > $tpg/attrib/authentication
+	echo 0 > $tpg/attrib/demo_mode_write_protect
+	echo 1 > $tpg/attrib/generate_node_acls
+	echo 1 > $tpg/attrib/cache_dynamic_acls
+	echo -n guest > $tpg/auth/userid
+	echo -n secret-of-guest > $tpg/auth/password
+	portal_up
+	echo 1 > $tpg/enable
+}
+
+target_down() {
+	local acl
+	echo 0 > $tpg/enable
+	for acl in "$tpg"/acls/*; do
+		[ ! -d "$acl" ] || rmdir "$acl"
+	done
+	rm $tpg/lun/lun_0/port $tpg/lun/lun_1/port
+	rmdir "$tpg/np/$portal:3260" $tpg/lun/lun_0 $tpg/lun/lun_1 $tpg ${tpg%/*}
+	rmdir $target/iscsi
+	rmdir $target/core/iblock_0/disk $target/core/iblock_0
+	rmdir $target/core/rd_mcp_0/ram $target/core/rd_mcp_0
+	ip netns delete portal
+	modprobe -r ib_isert iscsi_target_mod target_core_iblock
+}
+
+# Start iscsid without the records of an earlier case, whose interfaces may be gone.
+initiator_up() {
+	rm -rf /etc/iscsi/nodes /etc/iscsi/send_targets /etc/iscsi/ifaces
+	mkdir -p /etc/iscsi /run/lock/iscsi
+	echo InitiatorName=iqn.2026-01.krdma.test:guest > /etc/iscsi/initiatorname.iscsi
+	# in a session of its own: it ends its process group with itself
+	setsid iscsid -f > iscsid.log 2>&1 &
+	iscsid=$!
+	sleep 1
+}
+
+initiator_down() {
+	kill $iscsid
+	wait $iscsid || true
+}
