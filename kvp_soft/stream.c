@@ -119,13 +119,14 @@ static void soft_stream_reads_free(struct soft_qp *qp)
 	qp->out = NULL;
 	qp->in_head = 0;
 	qp->in_count = 0;
+	qp->in_leaving = false;
 	qp->out_head = 0;
 	qp->out_count = 0;
 	qp->tx_waits = false;
 }
 
 /* charged to the QP's owner, since the caller may be a worker */
-static void *soft_reads_ring(struct soft_qp *qp, u16 depth, size_t size)
+static void *soft_reads_ring(struct soft_qp *qp, u32 depth, size_t size)
 {
 	void *ring = ri_qp_alloc(&qp->ri, depth * size, true);
 
@@ -138,7 +139,7 @@ static int soft_stream_reads_alloc(struct soft_qp *qp)
 {
 	soft_stream_reads_free(qp);
 	if (qp->mpa.ird)
-		qp->in = soft_reads_ring(qp, qp->mpa.ird, sizeof(*qp->in));
+		qp->in = soft_reads_ring(qp, soft_in_size(qp), sizeof(*qp->in));
 	if (qp->mpa.ord)
 		qp->out = soft_reads_ring(qp, qp->mpa.ord, sizeof(*qp->out));
 	if ((qp->mpa.ird && !qp->in) || (qp->mpa.ord && !qp->out)) {

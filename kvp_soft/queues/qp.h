@@ -121,9 +121,12 @@ struct soft_read_out {
  * @peer_done: the peer has closed its half of the stream: messages in progress are finished,
  *	no new one begins; under tx.mutex
  * @peer_ready: an FPDU of the peer has arrived, or this side is the initiator
- * @in: ring of the peer's RDMA Reads and atomic operations to answer, ird entries
+ * @in: ring of the peer's RDMA Reads and atomic operations to answer, soft_in_size() entries
  * @in_head: oldest entry of @in
  * @in_count: entries in @in
+ * @in_leaving: the last segment of the oldest entry's response is being handed to a peer on
+ *	this host, which may send its next request before the hand-over returns; written by the
+ *	transmitter, read without a lock
  * @out: ring of local RDMA Reads and atomic operations without response, ord entries
  * @out_head: oldest entry of @out
  * @out_count: entries in @out
@@ -167,6 +170,7 @@ struct soft_qp {
 	struct soft_read_in *in;
 	u32 in_head;
 	u32 in_count;
+	bool in_leaving;
 	struct soft_read_out *out;
 	u32 out_head;
 	u32 out_count;
@@ -184,6 +188,12 @@ struct soft_qp {
 	struct work_struct ctl_work;
 	struct delayed_work close_timer;
 };
+
+/** soft_in_size() - entries of the ring of the peer's requests: one for soft_qp.in_leaving */
+static inline u32 soft_in_size(const struct soft_qp *qp)
+{
+	return qp->mpa.ird + 1;
+}
 
 static inline struct soft_qp *to_soft_qp(struct ri_qp *ri)
 {

@@ -146,14 +146,20 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 
 /* Untagged messages ******************************************************** */
 
+/* Is an IRD entry free? The entry whose response leaves at this moment counts as free. */
+static bool soft_rx_in_free(const struct soft_qp *qp)
+{
+	const bool leaving = smp_load_acquire(&qp->in_leaving);
+
+	return READ_ONCE(qp->in_count) < qp->mpa.ird + leaving;
+}
+
 /** soft_rx_in_check() - check a request of the peer: next message, free IRD entry */
 int soft_rx_in_check(struct soft_qp *qp, struct soft_rx_seg *s)
 {
 	struct soft_untagged_state *st = &qp->rx->untagged[SOFT_QN_READ_REQ];
 
-	if (soft_untagged_check(st, &s->seg,
-				READ_ONCE(qp->in_count) < qp->mpa.ird, U32_MAX,
-				&s->term))
+	if (soft_untagged_check(st, &s->seg, soft_rx_in_free(qp), U32_MAX, &s->term))
 		return -EPROTO;
 	soft_untagged_advance(st, &s->seg);
 	return 0;
@@ -166,10 +172,10 @@ void soft_rx_in_add(struct soft_qp *qp, const struct soft_read_in *in)
 
 	spin_lock_bh(&qp->lock);
 	i = qp->in_head + qp->in_count;
-	if (i >= qp->mpa.ird)
-		i -= qp->mpa.ird;
+	if (i >= soft_in_size(qp))
+		i -= soft_in_size(qp);
 	qp->in[i] = *in;
-	qp->in_count++;
+	WRITE_ONCE(qp->in_count, qp->in_count + 1);
 	spin_unlock_bh(&qp->lock);
 	if (!qp->rx->pushing)
 		soft_qp_kick(qp);

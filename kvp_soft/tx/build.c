@@ -188,9 +188,11 @@ void soft_tx_wr_failed(struct soft_qp *qp, u32 slot, enum ib_wc_status status)
 void soft_tx_in_done(struct soft_qp *qp)
 {
 	spin_lock_bh(&qp->lock);
-	if (++qp->in_head == qp->mpa.ird)
+	if (++qp->in_head == soft_in_size(qp))
 		qp->in_head = 0;
-	qp->in_count--;
+	WRITE_ONCE(qp->in_count, qp->in_count - 1);
+	/* pairs with soft_rx_in_free(): the entry is not counted any more */
+	smp_store_release(&qp->in_leaving, false);
 	spin_unlock_bh(&qp->lock);
 }
 

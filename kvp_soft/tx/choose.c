@@ -404,6 +404,18 @@ static u32 soft_tx_emss(struct sock *sk)
 	return over > 0 ? max(mss - over, TCP_MIN_SND_MSS) : mss;
 }
 
+/*
+ * Are there so many work requests to complete that the build must pause? The peer on this host
+ * receives, and may answer, while the build goes on. A consumer that posts again for each answer
+ * would find the send queue full, although all its messages have arrived.
+ */
+static bool soft_tx_must_complete(const struct soft_qp *qp)
+{
+	const struct soft_sq *sq = &qp->sq;
+
+	return qp->tx->pushed && sq->ring.fetched - READ_ONCE(sq->cons) >= sq->ring.depth / 4;
+}
+
 enum soft_step soft_tx_build(struct soft_qp *qp)
 {
 	u32 mss = soft_tx_emss(qp->llp->sock->sk);
@@ -413,6 +425,8 @@ enum soft_step soft_tx_build(struct soft_qp *qp)
 
 	do {
 		step = soft_tx_choose_step(qp, mulpdu);
+		if (step == SOFT_STEP_BUILT && soft_tx_must_complete(qp))
+			step = SOFT_STEP_FULL;
 	} while (step == SOFT_STEP_BUILT);
 	return step;
 }

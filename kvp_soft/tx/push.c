@@ -18,13 +18,17 @@ enum soft_step soft_tx_push(struct soft_qp *qp)
 	struct soft_direct_seg *seg = tx->seg;
 	struct soft_msg *msg = &tx->msg;
 	const u32 n = seg->len + seg->payload;
-	u32 body;
+	const u32 body = seg->of_message ? n - soft_tx_header_len(msg) : 0;
 	int ret;
 
 	/* FPDUs that were built before go first */
 	if (tx->staged)
 		return SOFT_STEP_FULL;
+	if (seg->of_message && msg->kind == SOFT_MSG_READ_RESP && msg->off + body == msg->len)
+		WRITE_ONCE(qp->in_leaving, true);
 	ret = tx->ops->push(qp);
+	if (ret)
+		WRITE_ONCE(qp->in_leaving, false);
 	if (ret == -EAGAIN || ret == -ENOTCONN) {
 		tx->direct = false;
 		/* the segment is built again as an FPDU */
@@ -46,7 +50,6 @@ enum soft_step soft_tx_push(struct soft_qp *qp)
 	seg->len = 0;
 	if (!seg->of_message)
 		return SOFT_STEP_BUILT;
-	body = n - soft_tx_header_len(msg);
 	msg->off += body;
 	msg->sge_off += body;
 	if (msg->off == msg->len)
