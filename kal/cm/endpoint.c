@@ -1137,22 +1137,17 @@ static int ep_copy_sockaddr(struct sockaddr_storage *to, const struct sockaddr *
 	return 0;
 }
 
-int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
-		  const struct kal_listen_param *param, struct sockaddr_storage *bound)
+static int ep_listen(struct kal_ep *ep, const struct kal_ep_listen_arg *arg,
+		     struct sockaddr_storage *bound)
 {
-	struct sockaddr_storage addr;
-	const struct kal_ep_listen_arg arg = { .local = &addr, .param = param };
 	int err;
 
-	err = ep_copy_sockaddr(&addr, local);
-	if (err)
-		return err;
 	/* the consumer may get a request and destroy the listener before this function returns */
 	kal_ep_get(ep);
 	mutex_lock(&ep->lock);
-	if (!ep->memcg && mem_cgroup_tryget(param->memcg))
-		ep->memcg = param->memcg;
-	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
+	if (arg->param && !ep->memcg && mem_cgroup_tryget(arg->param->memcg))
+		ep->memcg = arg->param->memcg;
+	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, arg);
 	/* the lock is still held, so no request is delivered before this */
 	if (!err && bound && ep->conn)
 		*bound = ep->conn->info.local;
@@ -1161,6 +1156,15 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 	kal_ep_unlock(ep);
 	kal_ep_put(ep);
 	return err;
+}
+
+int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
+		  const struct kal_listen_param *param, struct sockaddr_storage *bound)
+{
+	struct sockaddr_storage addr;
+	const struct kal_ep_listen_arg arg = { .local = &addr, .param = param };
+
+	return ep_copy_sockaddr(&addr, local) ?: ep_listen(ep, &arg, bound);
 }
 EXPORT_SYMBOL_GPL(kal_ep_listen);
 
@@ -1185,17 +1189,8 @@ int kal_ep_listen_socket(struct kal_ep *ep, struct socket *sock, const void *las
 {
 	const struct kal_ep_listen_arg arg = { .sock = sock, .last = last, .last_len = last_len };
 	struct sockaddr_storage local = {}, remote = {};
-	int err;
 
-	err = ep_check_socket(ep->rnic, sock, &local, &remote);
-	if (err)
-		return err;
-	kal_ep_get(ep);
-	mutex_lock(&ep->lock);
-	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, &arg);
-	kal_ep_unlock(ep);
-	kal_ep_put(ep);
-	return err;
+	return ep_check_socket(ep->rnic, sock, &local, &remote) ?: ep_listen(ep, &arg, NULL);
 }
 EXPORT_SYMBOL_GPL(kal_ep_listen_socket);
 

@@ -332,8 +332,7 @@ static DAT_RETURN kdat_cm_may_start(const struct kdat_ep *ep, bool tentative)
 	else
 		fine = state == DAT_EP_STATE_UNCONNECTED ||
 		       state == DAT_EP_STATE_UNCONFIGURED_UNCONNECTED;
-	return fine ? kdat_cm_lacks(ep) :
-		      KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(state));
+	return fine ? kdat_cm_lacks(ep) : kdat_ep_state_error(state);
 }
 
 /* The endpoint takes @conn, with a reference for the caller. ep->mutex held. */
@@ -436,7 +435,7 @@ static DAT_RETURN kdat_cm_start_error(int err)
 	}
 }
 
-DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open)
+static DAT_RETURN kdat_cm_begin(struct kdat_ep *ep, const struct kdat_cm_open *open)
 {
 	struct kdat_ia *ia = ep->obj.ia;
 	struct kal_conn_param param = {
@@ -587,12 +586,30 @@ void kdat_cm_end(struct kdat_ep *ep)
 
 /* The consumer's calls ****************************************************** */
 
-static DAT_RETURN kdat_cm_check_data(struct kdat_ia *ia, DAT_COUNT size, const void *data,
-				     DAT_RETURN bad_size, DAT_RETURN bad_data)
+DAT_RETURN kdat_cm_check_data(struct kdat_ia *ia, DAT_COUNT size, const void *private_data,
+			      DAT_RETURN bad_size, DAT_RETURN bad_data)
 {
 	if (size < 0 || size > kdat_ia_max_private_data(ia->kr->rnic))
 		return bad_size;
-	return size && !data ? bad_data : DAT_SUCCESS;
+	return size && !private_data ? bad_data : DAT_SUCCESS;
+}
+
+DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, struct kdat_cm_open *open, DAT_COUNT size,
+			   const void *private_data, DAT_RETURN bad_size, DAT_RETURN bad_data)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+	DAT_RETURN error;
+
+	if (!kdat_enter(ia))
+		return KDAT_GONE;
+	error = kdat_cm_check_data(ia, size, private_data, bad_size, bad_data);
+	if (error == DAT_SUCCESS) {
+		open->private_data = private_data;
+		open->private_data_len = size;
+		error = kdat_cm_begin(ep, open);
+	}
+	kdat_leave(ia);
+	return error;
 }
 
 bool kdat_cm_qos_valid(DAT_QOS qos)
@@ -609,8 +626,6 @@ static DAT_RETURN kdat_cm_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
 	struct kdat_cm_open open = {
 		.timeout = timeout,
-		.private_data = private_data,
-		.private_data_len = private_data_size,
 		.qos = qos,
 	};
 	DAT_RETURN error;
@@ -632,12 +647,8 @@ static DAT_RETURN kdat_cm_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR
 	if (error != DAT_SUCCESS)
 		return error;
 	kal_addr_set_port(&open.remote, htons(conn_qual));
-	if (!kdat_enter(ep->obj.ia))
-		return KDAT_GONE;
-	error = kdat_cm_check_data(ep->obj.ia, private_data_size, private_data, KDAT_BAD_ARG(5),
-				   KDAT_BAD_ARG(6)) ?: kdat_cm_connect(ep, &open);
-	kdat_leave(ep->obj.ia);
-	return error;
+	return kdat_cm_connect(ep, &open, private_data_size, private_data, KDAT_BAD_ARG(5),
+			       KDAT_BAD_ARG(6));
 }
 
 static DAT_RETURN kdat_cm_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote,
@@ -647,8 +658,6 @@ static DAT_RETURN kdat_cm_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDR
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
 	struct kdat_cm_open open = {
 		.timeout = timeout,
-		.private_data = private_data,
-		.private_data_len = private_data_size,
 		.qos = DAT_QOS_BEST_EFFORT,
 	};
 	DAT_RETURN error;
@@ -663,12 +672,8 @@ static DAT_RETURN kdat_cm_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDR
 		return error;
 	if (!kal_addr_port(&open.remote))
 		return KDAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
-	if (!kdat_enter(ep->obj.ia))
-		return KDAT_GONE;
-	error = kdat_cm_check_data(ep->obj.ia, private_data_size, private_data, KDAT_BAD_ARG(4),
-				   KDAT_BAD_ARG(5)) ?: kdat_cm_connect(ep, &open);
-	kdat_leave(ep->obj.ia);
-	return error;
+	return kdat_cm_connect(ep, &open, private_data_size, private_data, KDAT_BAD_ARG(4),
+			       KDAT_BAD_ARG(5));
 }
 
 static DAT_RETURN kdat_cm_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
@@ -679,8 +684,6 @@ static DAT_RETURN kdat_cm_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE 
 	struct kdat_ep *dup = kdat_ep_of(dup_handle);
 	struct kdat_cm_open open = {
 		.timeout = timeout,
-		.private_data = private_data,
-		.private_data_len = private_data_size,
 		.qos = qos,
 	};
 	DAT_RETURN error = DAT_SUCCESS;
@@ -694,16 +697,12 @@ static DAT_RETURN kdat_cm_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE 
 	if (dup->state == DAT_EP_STATE_CONNECTED)
 		open.remote = dup->remote;
 	else
-		error = KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(dup->state));
+		error = kdat_ep_state_error(dup->state);
 	mutex_unlock(&dup->mutex);
 	if (error != DAT_SUCCESS)
 		return error;
-	if (!kdat_enter(ep->obj.ia))
-		return KDAT_GONE;
-	error = kdat_cm_check_data(ep->obj.ia, private_data_size, private_data, KDAT_BAD_ARG(4),
-				   KDAT_BAD_ARG(5)) ?: kdat_cm_connect(ep, &open);
-	kdat_leave(ep->obj.ia);
-	return error;
+	return kdat_cm_connect(ep, &open, private_data_size, private_data, KDAT_BAD_ARG(4),
+			       KDAT_BAD_ARG(5));
 }
 
 static DAT_RETURN kdat_cm_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)

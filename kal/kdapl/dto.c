@@ -218,7 +218,7 @@ static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
 	case -ENOMEM:
 		return KDAT_DTO_FULL;
 	case -ENOTCONN:
-		return KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
+		return kdat_ep_state_error(READ_ONCE(ep->state));
 	case -EINVAL:
 		return KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	case -EOPNOTSUPP:
@@ -402,24 +402,36 @@ static DAT_RETURN kdat_dto_post_send_inv(DAT_EP_HANDLE handle, DAT_COUNT num,
 
 /* RDMA ********************************************************************** */
 
-static DAT_RETURN kdat_dto_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT num,
-					   DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					   const DAT_RMR_TRIPLET *remote,
-					   DAT_COMPLETION_FLAGS flags)
+/* The peer's memory, in the work request; it limits what is moved. */
+static __always_inline void kdat_dto_set_remote(const struct kdat_ep *ep, struct ib_rdma_wr *wr,
+						struct kdat_transfer *transfer,
+						const DAT_RMR_TRIPLET *remote)
 {
+	transfer->max = min(ep->attr.max_rdma_size, remote->segment_length);
+	wr->remote_addr = remote->virtual_address;
+	wr->rkey = remote->rmr_context;
+}
+
+static __always_inline DAT_RETURN kdat_dto_rdma(DAT_EP_HANDLE handle, DAT_DTOS op, DAT_COUNT num,
+						const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						const DAT_RMR_TRIPLET *remote,
+						DAT_COMPLETION_FLAGS flags)
+{
+	const bool read = op == DAT_DTO_RDMA_READ;
 	struct kdat_ep *ep = kdat_ep_of(handle);
 	struct kdat_transfer transfer = {
-		.op = DAT_DTO_RDMA_WRITE,
+		.op = op,
 		.num = num,
 		.iov = iov,
 		.cookie = cookie,
 		.flags = flags,
 	};
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
+	struct ib_rdma_wr wr = { .wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE };
 
 	if (unlikely(!ep))
 		return KDAT_BAD_HANDLE(EP);
-	if (unlikely(num < 0 || num > ep->attr.max_rdma_write_iov))
+	if (unlikely(num < 0 ||
+		     num > (read ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov)))
 		return KDAT_BAD_ARG(2);
 	if (unlikely(num && !iov))
 		return KDAT_BAD_ARG(3);
@@ -427,10 +439,16 @@ static DAT_RETURN kdat_dto_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT num,
 		return KDAT_BAD_ARG(5);
 	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
 		return KDAT_BAD_ARG(6);
-	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
-	wr.remote_addr = remote->virtual_address;
-	wr.rkey = remote->rmr_context;
+	kdat_dto_set_remote(ep, &wr, &transfer, remote);
 	return kdat_dto_move(ep, &wr.wr, &transfer);
+}
+
+static DAT_RETURN kdat_dto_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT num,
+					   DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					   const DAT_RMR_TRIPLET *remote,
+					   DAT_COMPLETION_FLAGS flags)
+{
+	return kdat_dto_rdma(handle, DAT_DTO_RDMA_WRITE, num, iov, cookie, remote, flags);
 }
 
 static DAT_RETURN kdat_dto_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT num,
@@ -438,30 +456,7 @@ static DAT_RETURN kdat_dto_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT num,
 					  const DAT_RMR_TRIPLET *remote,
 					  DAT_COMPLETION_FLAGS flags)
 {
-	struct kdat_ep *ep = kdat_ep_of(handle);
-	struct kdat_transfer transfer = {
-		.op = DAT_DTO_RDMA_READ,
-		.num = num,
-		.iov = iov,
-		.cookie = cookie,
-		.flags = flags,
-	};
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
-
-	if (unlikely(!ep))
-		return KDAT_BAD_HANDLE(EP);
-	if (unlikely(num < 0 || num > ep->attr.max_rdma_read_iov))
-		return KDAT_BAD_ARG(2);
-	if (unlikely(num && !iov))
-		return KDAT_BAD_ARG(3);
-	if (unlikely(!remote))
-		return KDAT_BAD_ARG(5);
-	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
-		return KDAT_BAD_ARG(6);
-	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
-	wr.remote_addr = remote->virtual_address;
-	wr.rkey = remote->rmr_context;
-	return kdat_dto_move(ep, &wr.wr, &transfer);
+	return kdat_dto_rdma(handle, DAT_DTO_RDMA_READ, num, iov, cookie, remote, flags);
 }
 
 /* The RNIC checks the sink, because the context may be that of a window or of a region. */
@@ -494,9 +489,7 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 		.length = local->segment_length,
 		.lkey = local->rmr_context,
 	};
-	transfer.max = min(ep->attr.max_rdma_size, remote->segment_length);
-	wr.remote_addr = remote->virtual_address;
-	wr.rkey = remote->rmr_context;
+	kdat_dto_set_remote(ep, &wr, &transfer, remote);
 	if (!kdat_enter_atomic(ep->obj.ia))
 		return KDAT_GONE;
 	ret = kdat_dto_check_state(ep);

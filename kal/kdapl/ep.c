@@ -8,8 +8,9 @@
  * and takes its place if the endpoint has not changed meanwhile.
  */
 #include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/slab.h>
+
+#include <krdma/netstack.h>
 
 #include "kdapl.h"
 
@@ -46,16 +47,7 @@ static bool kdat_ep_is_configured(const struct kdat_ep_setup *setup)
 
 /* Attributes **************************************************************** */
 
-struct kdat_ep_limits {
-	DAT_COUNT dtos;
-	DAT_COUNT recv_iov;
-	DAT_COUNT request_iov;
-	DAT_COUNT read_iov;
-	DAT_COUNT reads_in;
-	DAT_COUNT reads_out;
-};
-
-static struct kdat_ep_limits kdat_ep_limits(const struct ri_rnic *rnic)
+struct kdat_ep_limits kdat_ep_limits(const struct ri_rnic *rnic)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
 
@@ -233,16 +225,9 @@ static struct ri_qp *kdat_ep_qp_create(struct kdat_ep *ep, const struct kdat_ep_
 
 static DAT_RETURN kdat_ep_qp_error(const struct ri_qp *qp)
 {
-	switch (PTR_ERR(qp)) {
-	case -ENOMEM:
-		return KDAT_NO_MEMORY;
-	case -EINVAL:
+	if (PTR_ERR(qp) == -EINVAL)
 		return KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
-	case -EOPNOTSUPP:
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	default:
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	}
+	return kdat_error_of_resource(PTR_ERR(qp), DAT_RESOURCE_TEP);
 }
 
 /* Wait until no buffer of the SRQ is left in the queue pair, and take their completions. */
@@ -826,18 +811,6 @@ static DAT_RETURN kdat_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 
 /* Queries ******************************************************************* */
 
-static u16 kdat_ep_port(const struct sockaddr_storage *address)
-{
-	switch (address->ss_family) {
-	case AF_INET:
-		return be16_to_cpu(((const struct sockaddr_in *)address)->sin_port);
-	case AF_INET6:
-		return be16_to_cpu(((const struct sockaddr_in6 *)address)->sin6_port);
-	default:
-		return 0;
-	}
-}
-
 static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
 	struct kdat_ep *ep = kdat_ep_of(handle);
@@ -860,10 +833,10 @@ static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DA
 			.protocol = IPPROTO_TCP,
 		},
 		.local_ia_address_ptr = (struct sockaddr *)&ep->param_local,
-		.local_port_qual = kdat_ep_port(&ep->param_local),
+		.local_port_qual = ntohs(kal_addr_port(&ep->param_local)),
 		.remote_ia_address_ptr =
 			ep->param_remote.ss_family ? (struct sockaddr *)&ep->param_remote : NULL,
-		.remote_port_qual = kdat_ep_port(&ep->param_remote),
+		.remote_port_qual = ntohs(kal_addr_port(&ep->param_remote)),
 		.pz_handle = ep->pz,
 		.recv_evd_handle = ep->recv_evd,
 		.request_evd_handle = ep->request_evd,

@@ -92,11 +92,16 @@ DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state)
 	return kdat_ep_states[state].subtype;
 }
 
+DAT_RETURN kdat_ep_state_error(DAT_EP_STATE state)
+{
+	return DAT_CLASS_ERROR | DAT_INVALID_STATE | kdat_ep_state_subtype(state);
+}
+
 DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call)
 {
 	if ((u32)state < ARRAY_SIZE(kdat_ep_states) && kdat_ep_states[state].may & BIT(call))
 		return DAT_SUCCESS;
-	return DAT_CLASS_ERROR | DAT_INVALID_STATE | kdat_ep_state_subtype(state);
+	return kdat_ep_state_error(state);
 }
 
 /* pairs of states that differ only in whether the endpoint is configured */

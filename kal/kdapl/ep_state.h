@@ -24,6 +24,8 @@ enum kdat_ep_call {
 /* Return: DAT_SUCCESS, or DAT_INVALID_STATE with the subtype of @state. */
 DAT_RETURN kdat_ep_state_allows(DAT_EP_STATE state, enum kdat_ep_call call);
 DAT_RETURN_SUBTYPE kdat_ep_state_subtype(DAT_EP_STATE state);
+/* DAT_INVALID_STATE with that subtype */
+DAT_RETURN kdat_ep_state_error(DAT_EP_STATE state);
 /* Return: @state of an endpoint that has a queue pair, or has none. */
 DAT_EP_STATE kdat_ep_state_configured(DAT_EP_STATE state, bool configured);
 

@@ -218,6 +218,20 @@ static const struct kdat_errno kdat_errnos[] = {
 	{ -EINTR,		DAT_ABORT,			DAT_SUB_INTERRUPTED },
 };
 
+DAT_RETURN kdat_error_of_resource(int err, DAT_RETURN_SUBTYPE resource)
+{
+	switch (err) {
+	case 0:
+		return DAT_SUCCESS;
+	case -ENOMEM:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	case -EOPNOTSUPP:
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	default:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, resource);
+	}
+}
+
 DAT_RETURN kdat_error_of_errno(int err)
 {
 	unsigned int i;

@@ -23,6 +23,15 @@ DAT_RETURN kdat_error_names(DAT_RETURN ret, const char **major_message, const ch
 DAT_RETURN kdat_error_of_errno(int err);
 
 /**
+ * kdat_error_of_resource() - turn the errno of a call that makes or changes an object
+ * @err: 0 or a negative errno
+ * @resource: DAT_RESOURCE_*: what there is not enough of, if @err says nothing else
+ *
+ * Return: DAT_SUCCESS or an error. Context: any.
+ */
+DAT_RETURN kdat_error_of_resource(int err, DAT_RETURN_SUBTYPE resource);
+
+/**
  * kdat_error_dto_status() - turn a completion's status into DAT's
  * @status: status of the completion
  * @op: operation, a DAT_IB_DTOS too

@@ -207,22 +207,23 @@ void kdat_evd_on_completion(struct ri_cq *cq)
 }
 
 /*
- * Take some completions from the CQ. Return: false if that has no more, or the ring has no more
- * room, which @full tells.
+ * Take some completions from the CQ. @full: takes whether the ring has no room for those that are
+ * left, or NULL. Return: there were some. In a section of RCU.
  */
 static bool kdat_evd_collect_some(struct kdat_evd *evd, bool *full)
 {
-	bool more;
+	bool some;
 
-	guard(rcu)();
 	scoped_guard(spinlock_irqsave, &evd->lock) {
 		struct ri_cq *cq = kdat_evd_cq(evd);
 
-		more = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-		*full = cq && !kdat_evd_ring_room(&evd->ring, true) && kdat_evd_arm(evd, cq);
+		some = cq && kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+		if (full)
+			*full = cq && !kdat_evd_ring_room(&evd->ring, true) &&
+				kdat_evd_arm(evd, cq);
 		kdat_evd_kick(evd);
 	}
-	return more;
+	return some;
 }
 
 void kdat_evd_collect(struct kdat_evd *evd)
@@ -233,7 +234,8 @@ void kdat_evd_collect(struct kdat_evd *evd)
 
 	while (more && tries--) {
 		cond_resched();
-		more = kdat_evd_collect_some(evd, &full);
+		scoped_guard(rcu)
+			more = kdat_evd_collect_some(evd, &full);
 		if (full)
 			more = kdat_evd_lengthen(evd);
 	}
@@ -241,16 +243,7 @@ void kdat_evd_collect(struct kdat_evd *evd)
 
 bool kdat_evd_reap(struct kdat_evd *evd)
 {
-	int n = 0;
-
-	scoped_guard(spinlock_irqsave, &evd->lock) {
-		struct ri_cq *cq = kdat_evd_cq(evd);
-
-		if (cq)
-			n = kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-		kdat_evd_kick(evd);
-	}
-	return n > 0;
+	return kdat_evd_collect_some(evd, NULL);
 }
 
 void kdat_evd_settle(struct kdat_evd *evd)

@@ -606,6 +606,7 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 {
 	const struct ri_rnic *rnic = ia->kr->rnic;
 	const struct ib_device_attr *limits = &rnic->attr.limits;
+	const struct kdat_ep_limits ep = kdat_ep_limits(rnic);
 
 	memset(attr, 0, sizeof(*attr));
 	strscpy(attr->adapter_name, rnic->name);
@@ -616,14 +617,12 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	kdat_ia_look_up_address(ia);
 	attr->ia_address_ptr = (struct sockaddr *)&ia->address;
 	attr->max_eps = limits->max_qp;
-	/* some places of the send queue are kDAPL's own */
-	attr->max_dto_per_ep = limits->max_qp_wr - KDAT_EP_OWN_REQUESTS;
-	attr->max_rdma_read_per_ep_in = min_t(int, limits->max_qp_rd_atom, U8_MAX);
-	attr->max_rdma_read_per_ep_out = min_t(int, limits->max_qp_init_rd_atom, U8_MAX);
+	attr->max_dto_per_ep = ep.dtos;
+	attr->max_rdma_read_per_ep_in = ep.reads_in;
+	attr->max_rdma_read_per_ep_out = ep.reads_out;
 	attr->max_evds = limits->max_cq;
 	attr->max_evd_qlen = limits->max_cqe;
-	attr->max_iov_segments_per_dto =
-		min3(limits->max_send_sge, limits->max_recv_sge, KDAT_MAX_IOV);
+	attr->max_iov_segments_per_dto = min(ep.request_iov, ep.recv_iov);
 	attr->max_lmrs = limits->max_mr;
 	attr->max_lmr_block_size = min_t(u64, kdat_lmr_max_size(rnic), U32_MAX);
 	attr->max_lmr_virtual_address = U64_MAX;
@@ -637,10 +636,8 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 		attr->max_ep_per_srq = limits->max_qp;
 		attr->max_recv_per_srq = limits->max_srq_wr;
 	}
-	/* RFC 5040: an RDMA Read has one sink */
-	attr->max_iov_segments_per_rdma_read = rnic->attr.transport == RI_TRANSPORT_IWARP ? 1 :
-		min(max(limits->max_sge_rd, 1), KDAT_MAX_IOV);
-	attr->max_iov_segments_per_rdma_write = min(limits->max_send_sge, KDAT_MAX_IOV);
+	attr->max_iov_segments_per_rdma_read = ep.read_iov;
+	attr->max_iov_segments_per_rdma_write = ep.request_iov;
 	attr->max_rdma_read_in = kdat_ia_count((u64)limits->max_qp * limits->max_qp_rd_atom);
 	attr->max_rdma_read_out = kdat_ia_count((u64)limits->max_qp * limits->max_qp_init_rd_atom);
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;

@@ -604,6 +604,26 @@ static inline bool kdat_ep_has_qp(const struct kdat_ep *ep)
 }
 
 /* ep.c */
+/**
+ * struct kdat_ep_limits - what the attributes of an endpoint may be at most
+ * @dtos: requests, or receives
+ * @recv_iov: segments of a receive
+ * @request_iov: segments of a Send or a Write
+ * @read_iov: segments of a Read
+ * @reads_in: Reads of the peer at once
+ * @reads_out: Reads at once
+ */
+struct kdat_ep_limits {
+	DAT_COUNT dtos;
+	DAT_COUNT recv_iov;
+	DAT_COUNT request_iov;
+	DAT_COUNT read_iov;
+	DAT_COUNT reads_in;
+	DAT_COUNT reads_out;
+};
+
+/* The RNIC is held. */
+struct kdat_ep_limits kdat_ep_limits(const struct ri_rnic *rnic);
 /* Change the state; ep->mutex held. */
 void kdat_ep_set_state(struct kdat_ep *ep, DAT_EP_STATE state);
 /* What dat_ep_create() does, for endpoints that a PSP provides, too. The RNIC is held. */
@@ -810,8 +830,15 @@ void kdat_cm_init(struct kdat_ep *ep);
 /* A call uses the endpoint, though the consumer may reset or free it: kdat_cm_end() waits. */
 void kdat_cm_get(struct kdat_ep *ep);
 void kdat_cm_put(struct kdat_ep *ep);
-/* Start an attempt; the RNIC is held. */
-DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, const struct kdat_cm_open *open);
+/*
+ * May the consumer send so much private data? @bad_size and @bad_data: the answers if not. The RNIC
+ * is held.
+ */
+DAT_RETURN kdat_cm_check_data(struct kdat_ia *ia, DAT_COUNT size, const void *private_data,
+			      DAT_RETURN bad_size, DAT_RETURN bad_data);
+/* Start an attempt. @open has all but the private data. May sleep. */
+DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, struct kdat_cm_open *open, DAT_COUNT size,
+			   const void *private_data, DAT_RETURN bad_size, DAT_RETURN bad_data);
 /*
  * Accept @conn for @ep; @tentative: which was tentative for it. DAT_SUCCESS: one event of @ep
  * tells the result. Else the request still waits. The RNIC is held.

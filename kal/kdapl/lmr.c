@@ -47,16 +47,7 @@ int kdat_lmr_access(const struct ri_rnic *rnic, DAT_MEM_PRIV_FLAGS priv)
 
 DAT_RETURN kdat_lmr_error(int err)
 {
-	switch (err) {
-	case 0:
-		return DAT_SUCCESS;
-	case -ENOMEM:
-		return KDAT_NO_MEMORY;
-	case -EOPNOTSUPP:
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	default:
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
-	}
+	return kdat_error_of_resource(err, DAT_RESOURCE_MEMORY_REGION);
 }
 
 u64 kdat_lmr_max_size(const struct ri_rnic *rnic)

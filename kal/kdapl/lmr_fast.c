@@ -421,7 +421,7 @@ static DAT_RETURN kdat_fast_check_ep(const struct kdat_lmr *lmr, struct kdat_ep 
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!kdat_ep_has_qp(ep))
-		return KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
+		return kdat_ep_state_error(READ_ONCE(ep->state));
 	return READ_ONCE(ep->pz) == lmr->pz ? DAT_SUCCESS :
 					      KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 }
@@ -517,7 +517,6 @@ static bool kdat_fast_give_up(struct kdat_lmr *lmr)
 static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
 				       DAT_LMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	const u32 fence = DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG;
 	struct kdat_lmr *lmr = kdat_lmr_of(lmr_handle);
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
@@ -527,7 +526,7 @@ static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE 
 	ret = kdat_fast_check(lmr, ep);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if ((u32)flags & ~(KDAT_FAST_FLAGS | fence))
+	if ((u32)flags & ~(KDAT_FAST_FLAGS | DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
 		return KDAT_BAD_ARG(4);
 	ia = lmr->obj.ia;
 	if (!kdat_enter_atomic(ia))
@@ -542,8 +541,6 @@ static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE 
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}
-	if (flags & fence)
-		wr.send_flags = IB_SEND_FENCE;
 	wr.ex.invalidate_rkey = lmr->rkey;
 	ret = kdat_fast_post(lmr, ep, &wr, DAT_DTO_LMR_INVALIDATE, cookie, flags);
 	if (ret != DAT_SUCCESS) {
@@ -574,18 +571,16 @@ void kdat_lmr_completed(struct kdat_dto *dto, bool success)
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag)
 {
 	struct kdat_lmr *lmr;
-	struct kdat_obj *obj;
+	struct kdat_rmr *rmr;
+	void *named;
 
 	guard(rcu)();
-	obj = xa_load(&ep->obj.ia->stags, stag >> 8);
-	if (!obj)
-		return;
-	if (kdat_obj(obj, DAT_HANDLE_TYPE_RMR)) {
-		kdat_rmr_invalidated(container_of(obj, struct kdat_rmr, obj), stag);
-		return;
-	}
-	lmr = container_of(obj, struct kdat_lmr, obj);
-	if (kdat_obj(obj, DAT_HANDLE_TYPE_LMR) && READ_ONCE(lmr->rkey) == stag)
+	named = xa_load(&ep->obj.ia->stags, stag >> 8);
+	rmr = kdat_rmr_of(named);
+	lmr = kdat_lmr_of(named);
+	if (rmr)
+		kdat_rmr_invalidated(rmr, stag);
+	else if (lmr && READ_ONCE(lmr->rkey) == stag)
 		kdat_fast_lost(lmr);
 }
 

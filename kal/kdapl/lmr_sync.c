@@ -10,18 +10,15 @@
 
 static struct kdat_lmr *kdat_lmr_look_up(struct kdat_ia *ia, u32 context)
 {
-	struct kdat_lmr *reserved;
-	struct kdat_obj *obj;
+	struct kdat_lmr *reserved, *lmr;
 
 	if (!kdat_maps(ia->kr->rnic))
 		return xa_load(&ia->lmrs, context);
 	reserved = READ_ONCE(ia->reserved_lmr);
 	if (reserved && context == reserved->context)
 		return reserved;
-	obj = xa_load(&ia->stags, context >> 8);
-	return obj && kdat_obj(obj, DAT_HANDLE_TYPE_LMR) &&
-	       container_of(obj, struct kdat_lmr, obj)->rkey == context ?
-		       container_of(obj, struct kdat_lmr, obj) : NULL;
+	lmr = kdat_lmr_of(xa_load(&ia->stags, context >> 8));
+	return lmr && lmr->rkey == context ? lmr : NULL;
 }
 
 static void kdat_lmr_sync_bytes(struct ri_rnic *rnic, u64 addr, u64 len, bool write)

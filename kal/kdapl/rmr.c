@@ -398,7 +398,7 @@ static DAT_RETURN kdat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_ha
 		return KDAT_GONE;
 	ret = kdat_ep_state_allows(READ_ONCE(ep->state), KDAT_EP_POST_REQUEST);
 	if (ret == DAT_SUCCESS && !kdat_ep_has_qp(ep))
-		ret = KDAT_ERROR(DAT_INVALID_STATE, kdat_ep_state_subtype(READ_ONCE(ep->state)));
+		ret = kdat_ep_state_error(READ_ONCE(ep->state));
 	if (ret == DAT_SUCCESS && READ_ONCE(ep->pz) != rmr->pz)
 		ret = KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 	if (ret == DAT_SUCCESS && !atomic_inc_unless_negative(&rmr->obj.uses))

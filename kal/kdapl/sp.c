@@ -19,6 +19,7 @@
 
 #include <krdma/netstack.h>
 
+#include "../net/net.h"
 #include "kdapl.h"
 
 /* connections that wait for the worker; requests that wait for the consumer are in the EVD */
@@ -504,36 +505,54 @@ static DAT_RETURN kdat_sp_listen_error(int err, DAT_RETURN_TYPE in_use)
 }
 
 /*
- * *@port: 0: any free one; takes the actual one. A request may come, with the handle, before the
- * caller has it; and the consumer may free that.
+ * Listen, with the handle at *@handle, because a request may come, and name it, before the caller
+ * has it; and the consumer may free that. On error the service point ends. @address: or NULL: all
+ * addresses of the RNIC. *@port: without @address; 0: any free one; takes the actual one.
  */
-static DAT_RETURN kdat_sp_create_psp(struct kdat_ia *ia, u16 *port, struct kdat_evd *evd,
+static DAT_RETURN kdat_sp_open(struct kdat_sp *sp, const struct sockaddr_storage *address,
+			       u16 *port, DAT_RETURN_TYPE in_use, DAT_HANDLE *handle)
+{
+	int err;
+
+	*handle = sp;
+	kdat_sp_get(sp);
+	err = address ? kdat_sp_listen(sp, address) : kdat_sp_listen_port(sp, *port);
+	if (!err && port)
+		*port = ntohs(kal_addr_port(&sp->address));
+	kdat_sp_put(sp);
+	if (!err)
+		return DAT_SUCCESS;
+	*handle = NULL;
+	kdat_sp_abandon(sp);
+	return kdat_sp_listen_error(err, in_use);
+}
+
+/* What both functions that make a PSP have in common; *@port as kdat_sp_open() */
+static DAT_RETURN kdat_sp_create_psp(struct kdat_ia *ia, u16 *port, DAT_EVD_HANDLE evd_handle,
 				     DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
 	const DAT_RETURN_TYPE in_use = *port ? DAT_CONN_QUAL_IN_USE : DAT_CONN_QUAL_UNAVAILABLE;
+	struct kdat_evd *evd = kdat_sp_evd(ia, evd_handle);
 	struct kdat_sp *sp;
-	int err;
+	DAT_RETURN error;
 
+	if (!evd)
+		return KDAT_BAD_HANDLE(EVD_CR);
+	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+		return KDAT_BAD_ARG(4);
+	if (!psp)
+		return KDAT_BAD_ARG(5);
 	if (!kdat_enter(ia))
 		return KDAT_GONE;
 	sp = kdat_sp_alloc(ia, KDAT_SP_PSP, evd);
 	if (IS_ERR(sp)) {
-		kdat_leave(ia);
-		return kdat_error_of_errno(PTR_ERR(sp));
-	}
-	sp->psp_flags = flags;
-	*psp = sp;
-	kdat_sp_get(sp);
-	err = kdat_sp_listen_port(sp, *port);
-	if (!err)
-		*port = ntohs(kal_addr_port(&sp->address));
-	kdat_sp_put(sp);
-	if (err) {
-		*psp = NULL;
-		kdat_sp_abandon(sp);
+		error = kdat_error_of_errno(PTR_ERR(sp));
+	} else {
+		sp->psp_flags = flags;
+		error = kdat_sp_open(sp, NULL, port, in_use, psp);
 	}
 	kdat_leave(ia);
-	return err ? kdat_sp_listen_error(err, in_use) : DAT_SUCCESS;
+	return error;
 }
 
 static DAT_RETURN kdat_sp_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
@@ -541,7 +560,6 @@ static DAT_RETURN kdat_sp_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn
 				     DAT_PSP_HANDLE *psp_handle)
 {
 	struct kdat_ia *ia = kdat_ia_of(ia_handle);
-	struct kdat_evd *evd;
 	u16 port = conn_qual;
 
 	might_sleep();
@@ -549,14 +567,7 @@ static DAT_RETURN kdat_sp_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn
 		return KDAT_BAD_HANDLE(IA);
 	if (!conn_qual || conn_qual > U16_MAX)
 		return KDAT_BAD_ARG(2);
-	evd = kdat_sp_evd(ia, evd_handle);
-	if (!evd)
-		return KDAT_BAD_HANDLE(EVD_CR);
-	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
-		return KDAT_BAD_ARG(4);
-	if (!psp_handle)
-		return KDAT_BAD_ARG(5);
-	return kdat_sp_create_psp(ia, &port, evd, flags, psp_handle);
+	return kdat_sp_create_psp(ia, &port, evd_handle, flags, psp_handle);
 }
 
 static DAT_RETURN kdat_sp_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
@@ -564,7 +575,6 @@ static DAT_RETURN kdat_sp_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL 
 					 DAT_PSP_HANDLE *psp_handle)
 {
 	struct kdat_ia *ia = kdat_ia_of(ia_handle);
-	struct kdat_evd *evd;
 	DAT_RETURN error;
 	u16 port = 0;
 
@@ -573,14 +583,7 @@ static DAT_RETURN kdat_sp_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL 
 		return KDAT_BAD_HANDLE(IA);
 	if (!conn_qual)
 		return KDAT_BAD_ARG(2);
-	evd = kdat_sp_evd(ia, evd_handle);
-	if (!evd)
-		return KDAT_BAD_HANDLE(EVD_CR);
-	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
-		return KDAT_BAD_ARG(4);
-	if (!psp_handle)
-		return KDAT_BAD_ARG(5);
-	error = kdat_sp_create_psp(ia, &port, evd, flags, psp_handle);
+	error = kdat_sp_create_psp(ia, &port, evd_handle, flags, psp_handle);
 	if (error == DAT_SUCCESS)
 		*conn_qual = port;
 	return error;
@@ -593,6 +596,7 @@ static DAT_RETURN kdat_sp_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn
 	struct kdat_ia *ia = kdat_ia_of(ia_handle);
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
 	struct kdat_evd *evd;
+	u16 port = conn_qual;
 	struct kdat_sp *sp;
 	DAT_RETURN error;
 
@@ -617,17 +621,8 @@ static DAT_RETURN kdat_sp_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn
 	}
 	error = kdat_sp_reserve(sp, ep);
 	if (error == DAT_SUCCESS) {
-		int err;
-
-		/* the RSP may be gone with its request before this returns */
-		*rsp_handle = sp;
-		kdat_sp_get(sp);
-		err = kdat_sp_listen_port(sp, conn_qual);
-		kdat_sp_put(sp);
-		if (err)
-			error = kdat_sp_listen_error(err, DAT_CONN_QUAL_IN_USE);
-	}
-	if (error != DAT_SUCCESS) {
+		error = kdat_sp_open(sp, NULL, &port, DAT_CONN_QUAL_IN_USE, rsp_handle);
+	} else {
 		*rsp_handle = NULL;
 		kdat_sp_abandon(sp);
 	}
@@ -652,7 +647,6 @@ static DAT_RETURN kdat_sp_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 	struct kdat_evd *evd;
 	struct kdat_sp *sp;
 	DAT_RETURN error;
-	int err;
 
 	might_sleep();
 	if (!ia)
@@ -682,16 +676,9 @@ static DAT_RETURN kdat_sp_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 		return kdat_error_of_errno(PTR_ERR(sp));
 	}
 	sp->comm = *comm;
-	*csp_handle = sp;
-	kdat_sp_get(sp);
-	err = kdat_sp_listen(sp, &address);
-	kdat_sp_put(sp);
-	if (err) {
-		*csp_handle = NULL;
-		kdat_sp_abandon(sp);
-	}
+	error = kdat_sp_open(sp, &address, NULL, DAT_PORT_IN_USE, csp_handle);
 	kdat_leave(ia);
-	return err ? kdat_sp_listen_error(err, DAT_PORT_IN_USE) : DAT_SUCCESS;
+	return error;
 }
 
 /* Query, free *************************************************************** */
@@ -915,11 +902,9 @@ static DAT_RETURN kdat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handl
 	if (!kdat_enter(ia))
 		return KDAT_GONE;
 	error = kdat_cr_choose_ep(cr, ep_handle, &ep, &tentative);
-	if (error == DAT_SUCCESS &&
-	    (private_data_size < 0 || private_data_size > kdat_ia_max_private_data(ia->kr->rnic)))
-		error = KDAT_BAD_ARG(3);
-	if (error == DAT_SUCCESS && private_data_size && !private_data)
-		error = KDAT_BAD_ARG(4);
+	if (error == DAT_SUCCESS)
+		error = kdat_cm_check_data(ia, private_data_size, private_data, KDAT_BAD_ARG(3),
+					   KDAT_BAD_ARG(4));
 	conn = error == DAT_SUCCESS ? xchg(&cr->conn, NULL) : NULL;
 	if (error == DAT_SUCCESS && !conn)
 		error = KDAT_BAD_HANDLE(CR);
@@ -945,7 +930,7 @@ static DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data
 	struct kdat_cr *cr = kdat_cr_of(cr_handle);
 	struct kdat_ep *made = NULL;
 	struct kdat_sp *rsp = NULL;
-	DAT_RETURN error = DAT_SUCCESS;
+	DAT_RETURN error;
 	struct kal_ep *conn;
 	struct kdat_ia *ia;
 
@@ -958,10 +943,8 @@ static DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data
 		kdat_cr_destroy(cr);
 		return DAT_SUCCESS;
 	}
-	if (private_data_size < 0 || private_data_size > kdat_ia_max_private_data(ia->kr->rnic))
-		error = KDAT_BAD_ARG(2);
-	else if (private_data_size && !private_data)
-		error = KDAT_BAD_ARG(3);
+	error = kdat_cm_check_data(ia, private_data_size, private_data, KDAT_BAD_ARG(2),
+				   KDAT_BAD_ARG(3));
 	conn = error == DAT_SUCCESS ? xchg(&cr->conn, NULL) : NULL;
 	if (error == DAT_SUCCESS && !conn)
 		error = KDAT_BAD_HANDLE(CR);
@@ -985,19 +968,11 @@ out:
 static bool kdat_sp_serves(const struct kdat_sp *sp, const struct sockaddr_storage *local,
 			   __be16 port)
 {
-	struct sockaddr_storage a = sp->address, b = *local;
-
 	if (sp->used || sp->ending || kal_addr_port(&sp->address) != port)
 		return false;
-	if (kal_addr_any(&a))
-		return a.ss_family == AF_INET6 || b.ss_family == AF_INET;
-	if (a.ss_family != b.ss_family)
-		return false;
-	if (a.ss_family == AF_INET)
-		return ((struct sockaddr_in *)&a)->sin_addr.s_addr ==
-		       ((struct sockaddr_in *)&b)->sin_addr.s_addr;
-	return !memcmp(&((struct sockaddr_in6 *)&a)->sin6_addr,
-		       &((struct sockaddr_in6 *)&b)->sin6_addr, sizeof(struct in6_addr));
+	if (kal_addr_any(&sp->address))
+		return sp->address.ss_family == AF_INET6 || local->ss_family == AF_INET;
+	return kal_addr_same(&sp->address, local);
 }
 
 /* The service point of the IA at @port, with one of its calls. */

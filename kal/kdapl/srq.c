@@ -10,14 +10,7 @@
 
 static DAT_RETURN kdat_srq_errno(int err)
 {
-	switch (err) {
-	case -ENOMEM:
-		return KDAT_NO_MEMORY;
-	case -EOPNOTSUPP:
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	default:
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
-	}
+	return kdat_error_of_resource(err, DAT_RESOURCE_SRQ);
 }
 
 static void kdat_srq_event(struct ri_srq *ri, enum ib_event_type event)

@@ -125,31 +125,19 @@ static DAT_RETURN kdat_ssp_connect(DAT_EP_HANDLE ep_handle, DAT_IW_SOCKET sock,
 				   const void *private_data)
 {
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
-	const struct kdat_cm_open open = {
+	struct kdat_cm_open open = {
 		.sock = sock,
 		.timeout = timeout,
-		.private_data = private_data,
-		.private_data_len = private_data_size,
 		.qos = DAT_QOS_BEST_EFFORT,
 	};
-	DAT_RETURN error;
 
 	might_sleep();
 	if (!ep)
 		return KDAT_BAD_HANDLE(EP);
 	if (!sock)
 		return KDAT_BAD_ARG(2);
-	if (!kdat_enter(ep->obj.ia))
-		return KDAT_GONE;
-	if (private_data_size < 0 ||
-	    private_data_size > kdat_ia_max_private_data(ep->obj.ia->kr->rnic))
-		error = KDAT_BAD_ARG(4);
-	else if (private_data_size && !private_data)
-		error = KDAT_BAD_ARG(5);
-	else
-		error = kdat_cm_connect(ep, &open);
-	kdat_leave(ep->obj.ia);
-	return error;
+	return kdat_cm_connect(ep, &open, private_data_size, private_data, KDAT_BAD_ARG(4),
+			       KDAT_BAD_ARG(5));
 }
 
 DAT_RETURN kdat_ssp_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)

@@ -77,8 +77,6 @@ void kal_set_addr4(struct sockaddr_storage *addr, __be32 ip);
 void kal_set_addr6(struct sockaddr_storage *addr, const struct in6_addr *ip,
 		   int ifindex);
 int kal_addr_check(const struct sockaddr_storage *addr);
-bool kal_addr_same(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b);
 
 /* vrf.c */
 struct net_device *kal_net_owner_rcu(struct net *net, const struct sockaddr_storage *addr,

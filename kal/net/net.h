@@ -33,6 +33,7 @@ int kal_netstack_init(void);
 void kal_netstack_exit(void);
 
 /* addr.c: pure functions */
+bool kal_addr_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
 
 /* sock.c */
