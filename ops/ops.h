@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Inside of the offload protocol switch. See ops/README.md for the whole.
+ *
+ * Who owns what: registry.c the protocols, decide.c the decision table (pure), create.c the life of
+ * an ops_sock and its legs, option.c the socket options, bind.c, listen.c, accept.c, connect.c and
+ * poll.c the calls of the same names, handoff.c the graft, policy.c the rules, peers.c the
+ * negative cache, stats.c the counters, netlink.c the control by genetlink, redirect.c kretprobe.
+ *
+ * Locks, outermost first:
+ *
+ *	ops_sock.mutex		the state of an ops_sock and its legs; held over calls of the legs' operations
+ *				that do not wait (O_NONBLOCK). Nobody waits for the net with it.
+ *	lock_sock() of a leg	taken by the leg's operations
+ *	sk_callback_lock	of a leg: its callbacks are changed under it
+ *	ops_sock.queue_lock	the accept queue; softirq
+ */
+#ifndef OPS_H
+#define OPS_H
+
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/inet_sock.h>
+
+#include <krdma/offload.h>
+
+/* Registry (registry.c) ***************************************************** */
+
+/**
+ * struct ops_proto - a protocol of the switch; TCP is one, always there
+ * @sw: what the protocol registered; NULL: TCP
+ * @refs: legs and calls that use it; unregistration waits for them
+ * @node: in the list of protocols, by priority; RCU
+ * @gone: takes no new legs
+ * @handed: operations of sockets that were handed to it, IPv4 and IPv6: a copy of the protocol's
+ *	with the switch as owner and its own release
+ * @index: of the protocol's counters
+ */
+struct ops_proto {
+	const struct offload_protosw *sw;
+	refcount_t refs;
+	struct list_head node;
+	bool gone;
+	struct proto_ops handed[2];
+	u32 index;
+};
+
+extern struct ops_proto ops_tcp;
+
+int ops_registry_init(void);
+void ops_registry_exit(void);
+/* With a reference. @protocol: 0: none; NULL: no such protocol. */
+struct ops_proto *ops_proto_get(int protocol);
+struct ops_proto *ops_proto_by_name(const char *name);
+void ops_proto_put(struct ops_proto *proto);
+/* All that take sockets of @family, with references, in order of priority. Return: their number. */
+u32 ops_protos_get(int family, bool kern, struct ops_proto *protos[OFFLOAD_PROTOCOLS_MAX]);
+
+/* The decision table (decide.c) ********************************************* */
+
+/* what socket() asks for */
+enum ops_wants {
+	OPS_WANTS_WILDCARD,	/* protocols 0, 6 and IPPROTO_OFFLOAD */
+	OPS_WANTS_PROTOCOL,	/* that of an offload protocol which is registered */
+	OPS_WANTS_UNKNOWN,
+};
+
+enum ops_call {
+	OPS_CALL_CREATE,
+	OPS_CALL_BIND,
+	OPS_CALL_LISTEN,
+	OPS_CALL_CONNECT,
+};
+
+/* what the call comes to */
+enum ops_verdict {
+	OPS_GO_ON,		/* all that were asked have done it, or enough of them */
+	OPS_DROP_LEG,		/* go on without the offload protocol that failed */
+	OPS_NATIVE,		/* hand off to TCP */
+	OPS_FAIL,		/* the error is the caller's */
+};
+
+/**
+ * ops_decide() - seed 003 5.1.6 to 5.1.9 as a table
+ * @call: call
+ * @wants: what the socket was made for
+ * @stream: it is a stream socket
+ * @native: there is a TCP socket
+ * @failed: 0, or the errno of the leg that failed
+ * @failed_native: the leg is TCP
+ */
+enum ops_verdict ops_decide(enum ops_call call, enum ops_wants wants, bool stream, bool native,
+			    int failed, bool failed_native);
+
+/* Sockets (create.c) ******************************************************** */
+
+enum ops_state {
+	OPS_NEW,
+	OPS_BOUND,
+	OPS_LISTENING,
+	OPS_CONNECTING,
+	OPS_FAILED,		/* a connect failed; connect may be called again */
+	OPS_HANDED_OFF,		/* the user's socket is another protocol's; only late callers come here */
+	OPS_CLOSED,
+};
+
+/**
+ * struct ops_leg - the socket of one protocol
+ * @proto: protocol, with a reference
+ * @sock: socket, or NULL: handed off or let go of
+ * @osk: ops_sock
+ * @saved_data_ready: callback of the sock, while a listener
+ * @saved_state_change: callback of the sock, while it connects
+ * @tokens: connections in the accept queue; see listen.c
+ */
+struct ops_leg {
+	struct ops_proto *proto;
+	struct socket *sock;
+	struct ops_sock *osk;
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+	u32 tokens;
+};
+
+/**
+ * struct ops_sock - a socket of the switch
+ * @inet: the sock; sk_prot is &ops_prot
+ * @mutex: see above
+ * @state: enum ops_state; changes under @mutex, read without
+ * @wants: what socket() asked for
+ * @family: AF_INET or AF_INET6 of the legs
+ * @kern: a socket of the kernel
+ * @num: legs; leg 0 is TCP's, if there is one
+ * @legs: by priority; a leg that was dropped has no @sock
+ * @queue_lock: protects @queue, @queue_head, @queue_num
+ * @queue: numbers of legs with a connection to accept, in order of arrival: a hint
+ * @backlog: of listen()
+ * @attempt: leg that connects; -1: none
+ * @error: of a connect that failed, for SO_ERROR and the next call
+ * @budget: ends an attempt of an offload protocol that takes too long
+ * @next: goes on with the next leg, in process context
+ */
+struct ops_sock {
+	struct inet_sock inet;
+	struct mutex mutex;
+	enum ops_state state;
+	enum ops_wants wants;
+	int family;
+	bool kern;
+	u32 num;
+	struct ops_leg legs[OFFLOAD_PROTOCOLS_MAX + 1];
+	spinlock_t queue_lock;
+	u8 *queue;
+	u32 queue_head;
+	u32 queue_num;
+	int backlog;
+	int attempt;
+	int error;
+	struct delayed_work budget;
+	struct work_struct next;
+	struct sockaddr_storage peer;
+	int peer_len;
+};
+
+extern struct proto ops_prot;
+extern const struct proto_ops ops_socket_ops;
+
+static inline struct ops_sock *ops_sk(const struct sock *sk)
+{
+	return (struct ops_sock *)sk;
+}
+
+/* TCP's leg, or NULL */
+static inline struct ops_leg *ops_native(struct ops_sock *osk)
+{
+	return osk->num && !osk->legs[0].proto->sw && osk->legs[0].sock ? &osk->legs[0] : NULL;
+}
+
+/**
+ * ops_enter() - begin a call
+ * @sock: user's socket
+ *
+ * Return: the ops_sock with a reference on its sock (ops_leave()); NULL: the socket was handed off
+ * in the meantime, and sock->ops are the new protocol's: call those. Context: any.
+ */
+struct ops_sock *ops_enter(struct socket *sock);
+void ops_leave(struct ops_sock *osk);
+
+int ops_create_init(void);
+void ops_create_exit(void);
+/* Let go of a leg: its socket is released. With the mutex, or by the last user. */
+void ops_leg_drop(struct ops_leg *leg);
+
+/* Calls ********************************************************************* */
+
+int ops_bind(struct socket *sock, struct sockaddr *address, int len);
+int ops_listen(struct socket *sock, int backlog);
+int ops_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg);
+int ops_connect(struct socket *sock, struct sockaddr *address, int len, int flags);
+__poll_t ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
+int ops_getname(struct socket *sock, struct sockaddr *address, int peer);
+int ops_shutdown(struct socket *sock, int how);
+int ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+int ops_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int ops_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, unsigned int len);
+int ops_getsockopt(struct socket *sock, int level, int name, char __user *value, int __user *len);
+/* Give @to what was set on the socket before it had this leg. */
+int ops_options_replay(struct ops_sock *osk, struct socket *to);
+/* Take callbacks back from the legs of a listener or of a connect; nothing of them runs any more. */
+void ops_listen_end(struct ops_sock *osk);
+void ops_connect_end(struct ops_sock *osk);
+
+/* Hand-off (handoff.c) ****************************************************** */
+
+/**
+ * ops_handoff() - make @sock a socket of the protocol of @leg
+ * @osk: ops_sock of @sock; with the mutex
+ * @sock: user's socket
+ * @leg: the winner; its socket is empty afterwards and gone, as are all other legs
+ *
+ * Waiters, epoll entries and fasync stay, because they are at sock->wq. Context: may sleep.
+ */
+void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg);
+
+/**
+ * ops_handoff_new() - the same for a socket of accept() that nobody knows yet
+ * @proto: protocol of its sock
+ * @newsock: has the sock of the connection and the operations of its protocol
+ */
+void ops_handoff_new(struct ops_proto *proto, struct socket *newsock, int family);
+
+/* Policy (policy.c, peers.c, stats.c, netlink.c) **************************** */
+
+/* why TCP was taken, or not; counted for each namespace */
+enum ops_reason {
+	OPS_REASON_OFFLOADED,		/* an offload protocol made the connection */
+	OPS_REASON_ACCEPTED,		/* ... accepted it */
+	OPS_REASON_NATIVE_ACCEPTED,	/* TCP accepted it */
+	OPS_REASON_NO_PROTOCOL,		/* none is registered */
+	OPS_REASON_RULE,		/* a rule says TCP */
+	OPS_REASON_NO_ROUTE,		/* the host has none */
+	OPS_REASON_NOT_OFFERED,		/* offers() said no */
+	OPS_REASON_PEER,		/* the negative cache knows the peer */
+	OPS_REASON_REFUSED,		/* the peer refused the offload connection */
+	OPS_REASON_TIMEOUT,		/* the budget was over */
+	OPS_REASON_ERROR,		/* another error of the offload protocol */
+	OPS_REASON_BIND,		/* the port is in use in the protocol */
+	OPS_REASON_LISTEN,		/* listen failed in the protocol */
+	OPS_REASON_CREATE,		/* its socket could not be made */
+	OPS_REASON_FAST_OPEN,		/* data in the SYN was asked for */
+	OPS_REASONS,
+};
+
+extern const char *const ops_reason_names[OPS_REASONS];
+
+void ops_count(struct net *net, enum ops_reason reason);
+
+/**
+ * ops_policy() - which protocols may a connection or a listener use?
+ * @sk: for the namespace, the uid, the cgroup
+ * @address: peer of a connect, or local address of a listener
+ * @listen: for a listener
+ * @proto: one of them
+ *
+ * Return: true: the rules allow it. Context: process; RCU inside.
+ */
+bool ops_policy(const struct sock *sk, const struct sockaddr_storage *address, bool listen,
+		const struct ops_proto *proto);
+
+/* The negative cache: peers that an offload protocol does not reach, for a while. */
+bool ops_peer_is_bad(struct net *net, const struct ops_proto *proto,
+		     const struct sockaddr_storage *peer);
+void ops_peer_bad(struct net *net, const struct ops_proto *proto,
+		  const struct sockaddr_storage *peer);
+void ops_peers_forget(struct net *net, const struct ops_proto *proto,
+		      const struct sockaddr_storage *peer);
+
+/* May socket() of AF_INET be redirected for this task? Rules of uid and cgroup; for redirect.c. */
+bool ops_policy_redirects(void);
+
+int ops_policy_init(void);	/* with peers, counters, netlink */
+void ops_policy_exit(void);
+
+/* Parameters (/sys/module/krdma_ops/parameters), see README.md */
+extern unsigned int ops_connect_budget_ms;
+extern unsigned int ops_bad_peer_s;
+
+int ops_redirect_init(void);	/* kretprobe on update_socket_protocol, parameter "redirect" */
+void ops_redirect_exit(void);
+
+#endif
