@@ -29,7 +29,7 @@ BIN_DIR = $(DESTDIR)/usr/bin
 MAN_DIR = $(DESTDIR)/usr/share/man/man1
 COMPLETION_DIR = $(DESTDIR)/usr/share/bash-completion/completions
 DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
-MODULES := krdma.ko krdma_soft.ko krdma_hw.ko
+MODULES := krdma.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
@@ -59,7 +59,7 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft kvp_hw uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft kvp_hw ops uapi tests/kunit tests/consumers tests/emulator $(wildcard tests/offload) -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
