@@ -12,8 +12,9 @@
  *	ops_sock.mutex		the state of an ops_sock and its legs; held over calls of the legs' operations
  *				that do not wait (O_NONBLOCK). Nobody waits for the net with it.
  *	lock_sock() of a leg	taken by the leg's operations
- *	sk_callback_lock	of a leg: its callbacks are changed under it
- *	ops_sock.queue_lock	the accept queue; softirq
+ *	wait queue of a leg	the switch is told there what happens to the leg; any context, a class of its
+ *				own for lockdep, because the user's wait queue is woken with it
+ *	ops_sock.queue_lock	the accept queue; interrupts off
  */
 #ifndef OPS_H
 #define OPS_H
@@ -112,16 +113,20 @@ enum ops_state {
  * @proto: protocol, with a reference
  * @sock: socket, or NULL: handed off or let go of
  * @osk: ops_sock
- * @saved_data_ready: callback of the sock, while a listener
- * @saved_state_change: callback of the sock, while it connects
- * @tokens: connections in the accept queue; see listen.c
+ * @event: entry in the wait queue of @sock, while it listens or connects; see poll.c
+ * @watched: @event is there; with the mutex
+ * @listening: it is a listener; changes with the mutex and the queue_lock
+ * @established: seen with a connection; there is no way back to TCP
+ * @tokens: connections in the accept queue; queue_lock; see listen.c
  */
 struct ops_leg {
 	struct ops_proto *proto;
 	struct socket *sock;
 	struct ops_sock *osk;
-	void (*saved_data_ready)(struct sock *sk);
-	void (*saved_state_change)(struct sock *sk);
+	wait_queue_entry_t event;
+	bool watched;
+	bool listening;
+	bool established;
 	u32 tokens;
 };
 
@@ -137,11 +142,19 @@ struct ops_leg {
  * @legs: by priority; a leg that was dropped has no @sock
  * @queue_lock: protects @queue, @queue_head, @queue_num
  * @queue: numbers of legs with a connection to accept, in order of arrival: a hint
+ * @queue_size: of @queue
  * @backlog: of listen()
+ * @listener: in the list of listeners, see listen.c
  * @attempt: leg that connects; -1: none
- * @error: of a connect that failed, for SO_ERROR and the next call
+ * @error: positive errno of a connect that failed, for SO_ERROR and the next call: xchg() with 0
+ * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
  * @budget: ends an attempt of an offload protocol that takes too long
- * @next: goes on with the next leg, in process context
+ * @next: goes on with the next leg, in process context; has a reference while it is queued, as
+ *	@budget has
+ * @peer: address of connect()
+ * @peer_len: its length
+ *
+ * Initialized by ops_calls_sock_init(). What create.c does not know is zero.
  */
 struct ops_sock {
 	struct inet_sock inet;
@@ -156,9 +169,12 @@ struct ops_sock {
 	u8 *queue;
 	u32 queue_head;
 	u32 queue_num;
+	u32 queue_size;
 	int backlog;
+	struct list_head listener;
 	int attempt;
 	int error;
+	bool offloaded;
 	struct delayed_work budget;
 	struct work_struct next;
 	struct sockaddr_storage peer;
@@ -210,9 +226,22 @@ int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, un
 int ops_getsockopt(struct socket *sock, int level, int name, char __user *value, int __user *len);
 /* Give @to what was set on the socket before it had this leg. */
 int ops_options_replay(struct ops_sock *osk, struct socket *to);
-/* Take callbacks back from the legs of a listener or of a connect; nothing of them runs any more. */
+/* The fields of a new ops_sock that the calls use. */
+void ops_calls_sock_init(struct ops_sock *osk);
+/* Be told of events of a leg, and no more (ops_leg_drop() begins with this). With the mutex. */
+void ops_leg_watch(struct ops_leg *leg, wait_queue_func_t event);
+void ops_leg_unwatch(struct ops_leg *leg);
+/*
+ * The end of a listener or of a connect: nothing of its legs' events is seen any more. With the
+ * mutex; work items may still run once, with a reference of their own, and find nothing to do.
+ */
 void ops_listen_end(struct ops_sock *osk);
 void ops_connect_end(struct ops_sock *osk);
+/* A protocol came or reaches more: listeners of the wildcard try again. Any context but hardirq. */
+void ops_listeners_retry(void);
+/* Work queue of connect.c and listen.c; exit when there are no sockets any more */
+int ops_calls_init(void);
+void ops_calls_exit(void);
 
 /* Hand-off (handoff.c) ****************************************************** */
 
@@ -222,7 +251,9 @@ void ops_connect_end(struct ops_sock *osk);
  * @sock: user's socket
  * @leg: the winner; its socket is empty afterwards and gone, as are all other legs
  *
- * Waiters, epoll entries and fasync stay, because they are at sock->wq. Context: may sleep.
+ * Waiters, epoll entries and fasync stay, because they are at sock->wq. sock->state becomes that of
+ * the leg's socket, SOCK_FASYNC of the old sock goes to the new one. connect.c hands off to TCP
+ * before TCP connects. Nobody waits on sock->wq with the mutex. Context: may sleep.
  */
 void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg);
 

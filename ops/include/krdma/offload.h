@@ -78,6 +78,7 @@ struct offload_route {
  *  - bind() is given the port that TCP got. -EADDRINUSE leaves the protocol out for this socket.
  *  - connect() with O_NONBLOCK must not wait. When it is over, the sock's sk_state is
  *    TCP_ESTABLISHED or TCP_CLOSE with sk_err set, and sk_state_change() has been called.
+ *  - connect() with AF_UNSPEC gives up what is under way: the socket can connect again.
  *  - A listener calls sk_data_ready() for each connection that can be accepted. accept() with
  *    O_NONBLOCK must not wait.
  *  - The sock's prot must not be NULL; sk_wq is that of sock->wq (sock_init_data()).
