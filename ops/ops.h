@@ -19,6 +19,8 @@
 #ifndef OPS_H
 #define OPS_H
 
+#include <linux/completion.h>
+#include <linux/ipv6.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/refcount.h>
@@ -30,14 +32,33 @@
 
 /* Registry (registry.c) ***************************************************** */
 
+struct ops_proto;
+
+/**
+ * struct ops_handed - operations of sockets that were handed off
+ * @ops: copy of @base with the switch as owner, and release, accept and setsockopt of handoff.c
+ * @base: of the protocol, or of what has its place since (TLS)
+ * @proto: protocol of the sockets
+ * @node: in handoff.c's list of such copies that are not in a struct ops_proto
+ */
+struct ops_handed {
+	struct proto_ops ops;
+	const struct proto_ops *base;
+	struct ops_proto *proto;
+	struct list_head node;
+};
+
 /**
  * struct ops_proto - a protocol of the switch; TCP is one, always there
  * @sw: what the protocol registered; NULL: TCP
  * @refs: legs and calls that use it; unregistration waits for them
  * @node: in the list of protocols, by priority; RCU
  * @gone: takes no new legs
- * @handed: operations of sockets that were handed to it, IPv4 and IPv6: a copy of the protocol's
- *	with the switch as owner and its own release
+ * @handed: operations of sockets that were handed to it, IPv4 and IPv6
+ * @leg_ops: operations of its legs, IPv4 and IPv6: a copy of the protocol's without owner, so that
+ *	sockets which are not established do not pin the module
+ * @unpinned: sockets handed off while the module was on its way out; they have no reference on it
+ * @released: the last reference is gone
  * @index: of the protocol's counters
  */
 struct ops_proto {
@@ -45,7 +66,10 @@ struct ops_proto {
 	refcount_t refs;
 	struct list_head node;
 	bool gone;
-	struct proto_ops handed[2];
+	struct ops_handed handed[2];
+	struct proto_ops leg_ops[2];
+	atomic_t unpinned;
+	struct completion released;
 	u32 index;
 };
 
@@ -53,6 +77,8 @@ extern struct ops_proto ops_tcp;
 
 int ops_registry_init(void);
 void ops_registry_exit(void);
+/* Protocols are asked to leave, and no socket begins to use one; @on false: back to normal. */
+void ops_registry_shutdown(bool on);
 /* With a reference. @protocol: 0: none; NULL: no such protocol. */
 struct ops_proto *ops_proto_get(int protocol);
 struct ops_proto *ops_proto_by_name(const char *name);
@@ -151,8 +177,17 @@ struct ops_leg {
  * @budget: ends an attempt of an offload protocol that takes too long
  * @next: goes on with the next leg, in process context; has a reference while it is queued, as
  *	@budget has
+ * @deadline: end of the budget, jiffies
  * @peer: address of connect()
  * @peer_len: its length
+ * @target: the same after the cgroup's BPF programs: where the offload protocols connect to
+ *
+ * @inet6: of AF_INET6; where inet6_create() expects it
+ * @by_family: made as AF_INET_OFFLOAD, not by AF_INET's or AF_INET6's create
+ * @all: in create.c's list of all ops_socks
+ * @options: struct ops_option, what setsockopt() set, in this order; with the mutex
+ * @options_num: their number
+ * @handed: operations of the user's socket after the hand-off
  *
  * Initialized by ops_calls_sock_init(). What create.c does not know is zero.
  */
@@ -177,8 +212,16 @@ struct ops_sock {
 	bool offloaded;
 	struct delayed_work budget;
 	struct work_struct next;
+	unsigned long deadline;
 	struct sockaddr_storage peer;
 	int peer_len;
+	struct sockaddr_storage target;
+	struct ipv6_pinfo inet6;
+	bool by_family;
+	struct list_head all;
+	struct list_head options;
+	unsigned int options_num;
+	const struct proto_ops *handed;
 };
 
 extern struct proto ops_prot;
@@ -192,7 +235,7 @@ static inline struct ops_sock *ops_sk(const struct sock *sk)
 /* TCP's leg, or NULL */
 static inline struct ops_leg *ops_native(struct ops_sock *osk)
 {
-	return osk->num && !osk->legs[0].proto->sw && osk->legs[0].sock ? &osk->legs[0] : NULL;
+	return osk->num && osk->legs[0].sock && !osk->legs[0].proto->sw ? &osk->legs[0] : NULL;
 }
 
 /**
@@ -207,8 +250,21 @@ void ops_leave(struct ops_sock *osk);
 
 int ops_create_init(void);
 void ops_create_exit(void);
+/*
+ * Legs of a wildcard socket for protocols that came after it, or whose leg was dropped, bound as
+ * the others if there was a bind(). With the mutex.
+ */
+void ops_legs_refill(struct ops_sock *osk);
 /* Let go of a leg: its socket is released. With the mutex, or by the last user. */
 void ops_leg_drop(struct ops_leg *leg);
+/* Legs of protocols that came since the socket was made, or that were dropped. With the mutex. */
+void ops_legs_refill(struct ops_sock *osk);
+/* All ops_socks let go of a protocol. Context: may sleep. */
+void ops_socks_let_go(struct ops_proto *proto);
+/* Does the current task make a leg? Redirection leaves such sockets alone. */
+bool ops_creating(void);
+/* Number of AF_INET_OFFLOAD */
+extern int ops_family;
 
 /* Calls ********************************************************************* */
 
@@ -224,8 +280,19 @@ int ops_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 int ops_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, unsigned int len);
 int ops_getsockopt(struct socket *sock, int level, int name, char __user *value, int __user *len);
+/*
+ * The address that a program means, as one of the legs' family: AF_INET_OFFLOAD takes IPv4 addresses
+ * in several shapes. Return: its length, or an errno.
+ */
+int ops_address(const struct ops_sock *osk, const struct sockaddr *address, int len,
+		struct sockaddr_storage *to);
+void ops_options_free(struct ops_sock *osk);
 /* Give @to what was set on the socket before it had this leg. */
 int ops_options_replay(struct ops_sock *osk, struct socket *to);
+/* The leg that speaks for all: TCP's, or the first that is there; NULL: none. With the mutex. */
+struct ops_leg *ops_leg_first(struct ops_sock *osk);
+/* Its sock, or that of @osk: where options of SOL_SOCKET are. With the mutex. */
+struct sock *ops_leg_sk(struct ops_sock *osk);
 /* The fields of a new ops_sock that the calls use. */
 void ops_calls_sock_init(struct ops_sock *osk);
 /* Be told of events of a leg, and no more (ops_leg_drop() begins with this). With the mutex. */
@@ -237,6 +304,13 @@ void ops_leg_unwatch(struct ops_leg *leg);
  */
 void ops_listen_end(struct ops_sock *osk);
 void ops_connect_end(struct ops_sock *osk);
+/* Between listen.c and accept.c, connect.c and the rest; see there */
+void ops_listen_forget(struct ops_leg *leg);
+struct ops_leg *ops_listen_oldest(struct ops_sock *osk);
+void ops_connect_kick(struct ops_sock *osk);
+void ops_connect_give_up(struct ops_sock *osk, struct socket *sock);
+int ops_connect_wait(struct ops_sock *osk, struct socket *sock, long *timeo);
+extern struct workqueue_struct *ops_wq;
 /* A protocol came or reaches more: listeners of the wildcard try again. Any context but hardirq. */
 void ops_listeners_retry(void);
 /* Work queue of connect.c and listen.c; exit when there are no sockets any more */
@@ -263,6 +337,12 @@ void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
  * @newsock: has the sock of the connection and the operations of its protocol
  */
 void ops_handoff_new(struct ops_proto *proto, struct socket *newsock, int family);
+/* The operations that sockets of @proto get, from those of its legs. */
+void ops_handoff_prepare(struct ops_proto *proto, int family, const struct proto_ops *base);
+/* Late callers: does sock->ops what the hand-off has not done yet. */
+void ops_handoff_finish(struct socket *sock);
+int ops_handoff_release(struct socket *sock);
+void ops_handoff_exit(void);
 
 /* Policy (policy.c, peers.c, stats.c, netlink.c) **************************** */
 
