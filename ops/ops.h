@@ -171,6 +171,7 @@ struct ops_leg {
  * @queue_size: of @queue
  * @backlog: of listen()
  * @listener: in the list of listeners, see listen.c
+ * @before: state that a connect or listen that ends goes back to: OPS_NEW or OPS_BOUND
  * @attempt: leg that connects; -1: none
  * @error: positive errno of a connect that failed, for SO_ERROR and the next call: xchg() with 0
  * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
@@ -207,6 +208,7 @@ struct ops_sock {
 	u32 queue_size;
 	int backlog;
 	struct list_head listener;
+	enum ops_state before;
 	int attempt;
 	int error;
 	bool offloaded;

@@ -76,12 +76,14 @@ struct offload_route {
  * Operations are called with what a struct proto_ops may expect, and besides:
  *
  *  - bind() is given the port that TCP got. -EADDRINUSE leaves the protocol out for this socket.
- *  - connect() with O_NONBLOCK must not wait. When it is over, the sock's sk_state is
- *    TCP_ESTABLISHED or TCP_CLOSE with sk_err set, and sk_state_change() has been called.
+ *  - connect() with O_NONBLOCK must not wait: it returns -EINPROGRESS, sk_state is TCP_SYN_SENT.
+ *    When it is over, sk_state is TCP_ESTABLISHED or TCP_CLOSE with sk_err set, and
+ *    sk_state_change() has been called.
  *  - connect() with AF_UNSPEC gives up what is under way: the socket can connect again.
  *  - A listener calls sk_data_ready() for each connection that can be accepted. accept() with
  *    O_NONBLOCK must not wait.
  *  - The sock's prot must not be NULL; sk_wq is that of sock->wq (sock_init_data()).
+ *    sk_data_ready() and sk_state_change() wake it: the switch waits there.
  *  - sock_graft() moves the sock to another struct socket, when it is established or in accept().
  */
 struct offload_protosw {
