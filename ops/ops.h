@@ -257,6 +257,8 @@ void ops_create_exit(void);
  * the others if there was a bind(). With the mutex.
  */
 void ops_legs_refill(struct ops_sock *osk);
+/* The user has closed the socket: nobody is in a call. */
+void ops_sock_end(struct ops_sock *osk);
 /* Let go of a leg: its socket is released. With the mutex, or by the last user. */
 void ops_leg_drop(struct ops_leg *leg);
 /* Legs of protocols that came since the socket was made, or that were dropped. With the mutex. */
@@ -265,6 +267,8 @@ void ops_legs_refill(struct ops_sock *osk);
 void ops_socks_let_go(struct ops_proto *proto);
 /* Does the current task make a leg? Redirection leaves such sockets alone. */
 bool ops_creating(void);
+/* create() of AF_INET_OFFLOAD */
+int ops_family_create(struct net *net, struct socket *sock, int protocol, int kern);
 /* Number of AF_INET_OFFLOAD */
 extern int ops_family;
 
@@ -288,6 +292,8 @@ int ops_getsockopt(struct socket *sock, int level, int name, char __user *value,
  */
 int ops_address(const struct ops_sock *osk, const struct sockaddr *address, int len,
 		struct sockaddr_storage *to);
+/* What getsockopt() of SOL_SOCKET reads without asking us: as the leg has it. With the mutex. */
+void ops_options_mirror(struct ops_sock *osk);
 void ops_options_free(struct ops_sock *osk);
 /* Give @to what was set on the socket before it had this leg. */
 int ops_options_replay(struct ops_sock *osk, struct socket *to);
