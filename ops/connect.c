@@ -336,18 +336,21 @@ static bool ops_connect_lost(struct ops_sock *osk, struct ops_leg *leg, int err)
 	return true;
 }
 
-/* The user's socket belongs to the winner from now on; whoever waits for it looks again. */
+/* ops_handoff() wakes who waits for a connection; an error, or one that has ended, is news, too. */
 static void ops_connect_hand_off(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 {
 	struct sock *sk = leg->sock->sk;
+	int state;
 
 	ops_connect_end(osk);
 	/* after the hand-off the user may close the socket at any time */
 	sock_hold(sk);
 	osk->offloaded = leg->proto->sw;
 	ops_handoff(osk, sock, leg);
-	sk->sk_state_change(sk);
-	if (!((1 << inet_sk_state_load(sk)) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
+	state = inet_sk_state_load(sk);
+	if (READ_ONCE(sk->sk_err))
+		sk_error_report(sk);
+	else if (!((1 << state) & (TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_ESTABLISHED)))
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	sock_put(sk);
 }
