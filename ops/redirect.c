@@ -28,13 +28,13 @@ static DEFINE_MUTEX(redirect_mutex);	/* protects the above */
 
 #ifdef AF_INET_DIRECT
 
-static const struct sock_offload_hook redirect_hook = {
-	.family = AF_INET_OFFLOAD,
+static struct sock_offload_hook redirect_hook = {
 	.redirects = ops_policy_redirects,
 };
 
 static int redirect_arm(void)
 {
+	redirect_hook.family = ops_family;
 	return sock_offload_register(&redirect_hook);
 }
 
@@ -91,7 +91,7 @@ static void redirect_disarm(void)
 {
 	unregister_kretprobe(&redirect_probe);
 	if (redirect_probe.nmissed)
-		pr_info("%d sockets were not redirected\n", redirect_probe.nmissed);
+		pr_info("krdma_ops: %d sockets were not redirected\n", redirect_probe.nmissed);
 }
 
 #else
@@ -157,7 +157,7 @@ int ops_redirect_init(void)
 	guard(mutex)(&redirect_mutex);
 	redirect_started = true;
 	if (redirect_on && redirect_switch(true)) {
-		pr_warn("socket() cannot be redirected on this kernel\n");
+		pr_warn("krdma_ops: socket() cannot be redirected on this kernel\n");
 		redirect_on = false;
 	}
 	return 0;
