@@ -37,11 +37,6 @@ static void fail_wrong_no_create(struct offload_protosw *sw)
 	sw->create = NULL;
 }
 
-static void fail_wrong_no_owner(struct offload_protosw *sw)
-{
-	sw->owner = NULL;
-}
-
 static void fail_wrong_zero(struct offload_protosw *sw)
 {
 	sw->protocol = 0;
@@ -90,7 +85,6 @@ static const struct {
 	{ "a name with a space", fail_wrong_odd_name },
 	{ "no operations", fail_wrong_no_ops },
 	{ "no create()", fail_wrong_no_create },
-	{ "no owner", fail_wrong_no_owner },
 	{ "protocol 0", fail_wrong_zero },
 	{ "a negative protocol", fail_wrong_negative },
 	{ "TCP's protocol", fail_wrong_tcp },
