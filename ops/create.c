@@ -385,7 +385,7 @@ static void create_prot_destroy(struct sock *sk)
 	ops_options_free(osk);
 	mutex_unlock(&osk->mutex);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
-	inet_sk_state_store(sk, TCP_CLOSE);
+	WRITE_ONCE(sk->sk_state, TCP_CLOSE);
 }
 
 static int create_prot_hash(struct sock *sk)
@@ -451,6 +451,26 @@ static int create_release(struct socket *sock)
 	return 0;
 }
 
+/* Before connect(): protocols that came since, and the address as the legs know it. */
+static int create_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
+{
+	struct ops_sock *osk = ops_enter(sock);
+	struct sockaddr_storage to;
+
+	if (osk) {
+		mutex_lock(&osk->mutex);
+		if (osk->state == OPS_NEW || osk->state == OPS_BOUND)
+			ops_legs_refill(osk);
+		mutex_unlock(&osk->mutex);
+		if (osk->by_family) {
+			len = ops_address(osk, address, len, &to);
+			address = (struct sockaddr *)&to;
+		}
+		ops_leave(osk);
+	}
+	return len < 0 ? len : ops_connect(sock, address, len, flags);
+}
+
 #ifdef CONFIG_COMPAT
 static int create_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
@@ -463,7 +483,7 @@ const struct proto_ops ops_socket_ops = {
 	.owner = THIS_MODULE,
 	.release = create_release,
 	.bind = ops_bind,
-	.connect = ops_connect,
+	.connect = create_connect,
 	.socketpair = sock_no_socketpair,
 	.accept = ops_accept,
 	.getname = ops_getname,

@@ -248,6 +248,14 @@ static void handoff_graft(struct socket *sock, struct sock *sk, const struct pro
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* Nobody at the user's socket has heard of what happened to the leg before. */
+static void handoff_wake(struct sock *sk)
+{
+	sk->sk_state_change(sk);
+	if (inet_sk_state_load(sk) == TCP_ESTABLISHED)
+		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+}
+
 void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 {
 	const struct proto_ops *handed = &leg->proto->handed[osk->family == AF_INET6].ops;
@@ -279,6 +287,7 @@ void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 	/* from here on setsockopt() of SOL_SOCKET is the kernel's, unless the protocol has its own */
 	if (!test_bit(SOCK_CUSTOM_SOCKOPT, &from->flags))
 		clear_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	handoff_wake(sk);
 
 	sock_release(from);
 	if (proto->sw) {
