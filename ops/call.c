@@ -183,19 +183,13 @@ static int ops_call_wait(struct ops_sock *osk, struct socket *sock, long *timeo)
 	return err;
 }
 
-/* The error that TCP keeps in sk_err. 0: none. */
-static int ops_call_error(struct ops_sock *osk)
-{
-	return -xchg(&osk->error, 0);
-}
-
 static int ops_call_send(struct ops_sock *osk, struct msghdr *msg, size_t len)
 {
 	unsigned int flags = msg->msg_flags;
 	struct ops_leg *leg;
 	int err;
 
-	err = ops_call_error(osk);
+	err = sock_error(&osk->inet.sk);
 	if (err)
 		return err;
 	leg = ops_leg_first(osk);
@@ -267,7 +261,7 @@ static int ops_call_before_recv(struct ops_sock *osk, struct socket *sock, struc
 	}
 	if (osk->state == OPS_HANDED_OFF)
 		return OPS_CALL_GO_ON;
-	err = flags & MSG_ERRQUEUE ? 0 : ops_call_error(osk);
+	err = flags & MSG_ERRQUEUE ? 0 : sock_error(&osk->inet.sk);
 	if (err)
 		return err;
 	leg = ops_leg_first(osk);

@@ -438,7 +438,7 @@ static void ops_connect_failed(struct ops_sock *osk, struct socket *sock, int er
 	struct sock *sk = &osk->inet.sk;
 
 	ops_connect_end(osk);
-	WRITE_ONCE(osk->error, -err);
+	WRITE_ONCE(sk->sk_err, -err);
 	osk->state = OPS_FAILED;
 	sk->sk_state_change(sk);
 	sk_error_report(sk);
@@ -550,7 +550,7 @@ static int ops_connect_begin(struct ops_sock *osk, struct socket *sock,
 	memcpy(&osk->peer, address, osk->peer_len);
 	osk->target = osk->peer;
 	osk->attempt = -1;
-	WRITE_ONCE(osk->error, 0);
+	WRITE_ONCE(osk->inet.sk.sk_err, 0);
 	if (!ops_leg_first(osk))
 		return -ENETDOWN;
 	if (ops_connect_wants_native(osk))
@@ -575,12 +575,12 @@ static int ops_connect_begin(struct ops_sock *osk, struct socket *sock,
 /* After a connect that failed, TCP is unconnected as soon as the caller knows. */
 static int ops_connect_learn(struct ops_sock *osk, struct socket *sock)
 {
-	int error = xchg(&osk->error, 0);
+	int err = sock_error(&osk->inet.sk);
 
 	osk->state = osk->before;
 	sock->state = SS_UNCONNECTED;
 	osk->inet.sk.sk_disconnects++;
-	return error ? -error : -ECONNABORTED;
+	return err ?: -ECONNABORTED;
 }
 
 /**
@@ -596,7 +596,7 @@ void ops_connect_give_up(struct ops_sock *osk, struct socket *sock)
 	u32 i;
 
 	sk->sk_disconnects++;
-	WRITE_ONCE(osk->error, osk->state == OPS_CONNECTING ? ECONNRESET : 0);
+	WRITE_ONCE(sk->sk_err, osk->state == OPS_CONNECTING ? ECONNRESET : 0);
 	ops_connect_end(osk);
 	ops_listen_end(osk);
 	for (i = 0; i < osk->num; i++)
@@ -765,7 +765,6 @@ int ops_connect(struct socket *sock, struct sockaddr *address, int len, int flag
  */
 void ops_calls_sock_init(struct ops_sock *osk)
 {
-	mutex_init(&osk->mutex);
 	spin_lock_init(&osk->queue_lock);
 	INIT_LIST_HEAD(&osk->listener);
 	INIT_DELAYED_WORK(&osk->budget, ops_connect_budget_work);

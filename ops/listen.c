@@ -279,6 +279,8 @@ static int ops_listen_all(struct ops_sock *osk, int backlog)
 	if (!again)
 		osk->before = osk->state;
 	osk->state = OPS_LISTENING;
+	/* for SO_ACCEPTCONN */
+	inet_sk_state_store(&osk->inet.sk, TCP_LISTEN);
 	ops_listen_list(osk);
 	return native || !again ? 0 : err;
 }
@@ -322,6 +324,7 @@ void ops_listen_end(struct ops_sock *osk)
 	u32 i;
 
 	lockdep_assert_held(&osk->mutex);
+	inet_sk_state_store(&osk->inet.sk, TCP_CLOSE);
 	spin_lock_bh(&ops_listeners_lock);
 	list_del_init(&osk->listener);
 	spin_unlock_bh(&ops_listeners_lock);

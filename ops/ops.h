@@ -158,7 +158,7 @@ struct ops_leg {
 
 /**
  * struct ops_sock - a socket of the switch
- * @inet: the sock; sk_prot is &ops_prot
+ * @inet: the sock; sk_prot is &ops_prot; sk_err is that of a connect that failed
  * @mutex: see above
  * @state: enum ops_state; changes under @mutex, read without
  * @wants: what socket() asked for
@@ -173,7 +173,6 @@ struct ops_leg {
  * @listener: in the list of listeners, see listen.c
  * @before: state that a connect or listen that ends goes back to: OPS_NEW or OPS_BOUND
  * @attempt: leg that connects; -1: none
- * @error: positive errno of a connect that failed, for SO_ERROR and the next call: xchg() with 0
  * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
  * @budget: ends an attempt of an offload protocol that takes too long
  * @next: goes on with the next leg, in process context; has a reference while it is queued, as
@@ -210,7 +209,6 @@ struct ops_sock {
 	struct list_head listener;
 	enum ops_state before;
 	int attempt;
-	int error;
 	bool offloaded;
 	struct delayed_work budget;
 	struct work_struct next;

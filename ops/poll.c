@@ -97,7 +97,7 @@ static __poll_t ops_poll_state(struct ops_sock *osk, struct file *file)
 			     EPOLLHUP | EPOLLOUT | EPOLLWRNORM;
 		break;
 	}
-	if (READ_ONCE(osk->error))
+	if (READ_ONCE(osk->inet.sk.sk_err))
 		mask |= EPOLLERR;
 	return mask;
 }
