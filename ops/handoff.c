@@ -281,7 +281,8 @@ void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 	/* the reference of sock->sk goes to i_private */
 	WRITE_ONCE(SOCK_INODE(sock)->i_private, osk);
 	sock->state = from->state;
-	sock->flags |= from->flags & (BIT(SOCK_SUPPORT_ZC) | BIT(SOCK_CUSTOM_SOCKOPT));
+	if (test_bit(SOCK_SUPPORT_ZC, &from->flags))
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	from->sk = NULL;
 	handoff_graft(sock, sk, handed);
 	/* from here on setsockopt() of SOL_SOCKET is the kernel's, unless the protocol has its own */

@@ -221,6 +221,8 @@ void offload_unregister_protosw(const struct offload_protosw *sw)
 	ops_socks_let_go(proto);
 	ops_proto_put(proto);
 	wait_for_completion(&proto->released);
+	/* one that comes later may have the same place in memory */
+	ops_peers_forget(NULL, proto, NULL);
 	kfree_rcu_mightsleep(proto);
 }
 EXPORT_SYMBOL_GPL(offload_unregister_protosw);
