@@ -280,7 +280,7 @@ static int ops_listen_all(struct ops_sock *osk, int backlog)
 		osk->before = osk->state;
 	osk->state = OPS_LISTENING;
 	/* for SO_ACCEPTCONN */
-	inet_sk_state_store(&osk->inet.sk, TCP_LISTEN);
+	WRITE_ONCE(osk->inet.sk.sk_state, TCP_LISTEN);
 	ops_listen_list(osk);
 	return native || !again ? 0 : err;
 }
@@ -324,7 +324,7 @@ void ops_listen_end(struct ops_sock *osk)
 	u32 i;
 
 	lockdep_assert_held(&osk->mutex);
-	inet_sk_state_store(&osk->inet.sk, TCP_CLOSE);
+	WRITE_ONCE(osk->inet.sk.sk_state, TCP_CLOSE);
 	spin_lock_bh(&ops_listeners_lock);
 	list_del_init(&osk->listener);
 	spin_unlock_bh(&ops_listeners_lock);
