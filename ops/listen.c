@@ -155,10 +155,9 @@ static int ops_listen_leg(struct ops_leg *leg, int backlog)
 	if (!was)
 		ops_leg_watch(leg, ops_listen_event);
 	err = leg->sock->ops->listen(leg->sock, backlog);
-	if (was)
-		return err;
 	if (err) {
-		ops_leg_unwatch(leg);
+		if (!was)
+			ops_leg_unwatch(leg);
 		return err;
 	}
 	spin_lock_irqsave(&osk->queue_lock, irqs);
