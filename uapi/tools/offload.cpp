@@ -112,8 +112,11 @@ void take_action(Rule &rule, const std::string &text)
 	const auto *const known = std::find(actions.begin(), actions.end(), text);
 
 	rule.action = static_cast<std::uint8_t>(known - actions.begin());
-	if (known == actions.end())
-		rule.protocol = text;
+	if (known != actions.end())
+		return;
+	if (text.size() >= KRDMA_OFFLOAD_NAME_LEN)
+		misunderstood(text, "too long for the name of a protocol");
+	rule.protocol = text;
 }
 
 /* "connect 10.0.0.0/8 port 80-90 cgroup web uid nobody use sdp" */

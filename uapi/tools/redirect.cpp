@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +25,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -42,7 +44,6 @@ const fs::path bpf_root = "/sys/fs/bpf";
 const fs::path folder = bpf_root / "krdma";
 const fs::path link_pin = folder / "redirect";
 const fs::path map_pin = folder / "cgroups";
-const std::array<fs::path, 2> cgroup_roots{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 
 [[noreturn]] void fail(int error, const std::string &what)
 {
@@ -77,6 +78,19 @@ bool is_on(const fs::path &path, long type)
 	struct statfs info {};
 
 	return statfs(path.c_str(), &info) == 0 && info.f_type == type;
+}
+
+/* where the v2 hierarchy is mounted; empty: nowhere */
+fs::path cgroup_root()
+{
+	const std::unique_ptr<FILE, int (*)(FILE *)> mounts{setmntent("/proc/self/mounts", "re"),
+							    endmntent};
+
+	while (const mntent *mount = mounts ? getmntent(mounts.get()) : nullptr) {
+		if (mount->mnt_type == std::string_view{"cgroup2"})
+			return mount->mnt_dir;
+	}
+	return {};
 }
 
 /* the number of a cgroup's folder is its id, in a kernel of 64 bits */
@@ -217,35 +231,27 @@ std::uint64_t cgroup_id(const std::string &name)
 		return std::stoull(name);
 	if (const auto id = id_of_folder(name))
 		return *id;
-	for (const fs::path &root : cgroup_roots) {
-		const fs::path inside = fs::path{name}.relative_path();
-
-		if (const auto id = id_of_folder(root / inside))
-			return *id;
-	}
+	if (const auto id = id_of_folder(cgroup_root() / fs::path{name}.relative_path()))
+		return *id;
 	fail(ENOENT, name + ": no such cgroup (v2)");
 }
 
 std::string cgroup_path(std::uint64_t id)
 {
-	for (const fs::path &root : cgroup_roots) {
-		if (!is_on(root, CGROUP2_SUPER_MAGIC))
-			continue;
-		const Descriptor mount{open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-		CgroupHandle handle;
-		handle.id = id;
-		const Descriptor found{open_by_handle_at(
-			mount.get(), reinterpret_cast<file_handle *>(&handle), O_PATH | O_CLOEXEC)};
-		std::error_code error;
-		const fs::path path =
-			found.get() < 0
-				? fs::path{}
-				: fs::read_symlink(fmt::format("/proc/self/fd/{}", found.get()),
-						   error);
+	const fs::path root = cgroup_root();
+	const Descriptor mount{open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	CgroupHandle handle;
+	std::error_code error;
 
-		return path.empty() ? "" : "/" + path.lexically_relative(root).string();
-	}
-	return "";
+	handle.id = id;
+	const Descriptor found{open_by_handle_at(
+		mount.get(), reinterpret_cast<file_handle *>(&handle), O_PATH | O_CLOEXEC)};
+	if (found.get() < 0)
+		return "";
+	const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", found.get()), error);
+	if (error)
+		return "";
+	return path == root ? "/" : "/" + path.lexically_relative(root).string();
 }
 
 void redirect_attach(std::uint64_t cgroup, bool redirected)

@@ -40,7 +40,7 @@ enum krdma_offload_attr {
 	KRDMA_OFFLOAD_ATTR_NUMBER,	/* u32: that programs give to socket() */
 	KRDMA_OFFLOAD_ATTR_CAPS,	/* u32: OFFLOAD_* of krdma/offload.h */
 	KRDMA_OFFLOAD_ATTR_PRIORITY,	/* s32 */
-	KRDMA_OFFLOAD_ATTR_SOCKETS,	/* u32: that may still become the protocol's */
+	KRDMA_OFFLOAD_ATTR_SOCKETS,	/* u32: the protocol's, and those that may become so */
 	KRDMA_OFFLOAD_ATTR_IPV6,	/* flag: it takes AF_INET6 */
 	KRDMA_OFFLOAD_ATTR_ID,		/* u32: of a rule */
 	KRDMA_OFFLOAD_ATTR_DIRECTION,	/* u8: enum krdma_offload_direction */
