@@ -5,8 +5,10 @@
  * The queue of listen.c says which leg to ask; its numbers are hints. So before a thread sleeps,
  * it has asked all legs. It sleeps at the user's socket, where the legs' events arrive, as an
  * exclusive waiter: one connection wakes one thread. A thread that was woken asks before it
- * looks for a signal, so a wake-up is never lost with it.
+ * looks for a signal, so a wake-up is never lost with it. One that comes while the thread is in a
+ * leg's accept(), which may sleep in its own way, is passed on.
  */
+#include <linux/poll.h>
 #include <linux/sched/signal.h>
 
 #include "ops.h"
@@ -114,6 +116,9 @@ static int ops_accept_wait(struct ops_sock *osk, struct socket *sock, struct soc
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	}
 	remove_wait_queue(&sock->wq.wait, &wait);
+	/* a wake-up for a connection that this thread does not take is somebody else's */
+	if (wait.flags & WQ_FLAG_WOKEN)
+		wake_up_interruptible_poll(&sock->wq.wait, EPOLLIN | EPOLLRDNORM);
 	return err;
 }
 

@@ -25,7 +25,7 @@ calls switch
 wait_for 10 no_references 0 || fail "references"
 
 say "with a protocol that connects"
-expect "the protocol loads" insmod "$VM_MODULES/tests/offload/offload_loop.ko"
+expect "the protocol loads" insmod "$VM_MODULES/tests/offload/offload_loop.ko" connect_delay_ms=5
 calls switch
 say "with a protocol that the server does not have"
 calls client
@@ -51,8 +51,8 @@ for at in bind listen accept; do
 	while sleep 0.05; do echo 5 > /sys/module/offload_fail/parameters/ring; done &
 	ringer=$!
 	calls switch listener listener_again accept_times accept_ended accept_order accept4 edges
-	kill $ringer
-	wait $ringer || true
+	kill "$ringer"
+	wait "$ringer" || true
 done
 wait_for 15 rmmod offload_fail || fail "the protocol that fails stays"
 wait_for 15 rmmod krdma_ops || fail "the switch stays"
