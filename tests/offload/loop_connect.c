@@ -240,11 +240,17 @@ static struct sock *loop_unlink(struct loop_sock *lsk, int error, bool *told)
 	if (lsk->peer) {
 		peer = loop_sock(lsk->peer);
 		*told = true;
-		if (error)
+		if (error) {
 			*told = loop_rst(peer, error);
-		else
+			/* this sock may connect again: the peer has nothing to do with it then */
+			if (loop_sk(peer)->peer) {
+				loop_sk(peer)->peer = NULL;
+				__sock_put(sk);
+			}
+		} else {
 			loop_fin(sk, peer);
-		WRITE_ONCE(lsk->peer, NULL);
+		}
+		lsk->peer = NULL;
 	}
 	loop_state_set(sk, TCP_CLOSE);
 	return peer;
