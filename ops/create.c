@@ -72,13 +72,14 @@ void ops_leave(struct ops_sock *osk)
 
 static struct create_mark *create_marked(void)
 {
-	struct create_mark *mark;
+	struct create_mark *mark, *found = NULL;
 
-	guard(spinlock)(&create_marks_lock);
+	spin_lock(&create_marks_lock);
 	list_for_each_entry(mark, &create_marks, node)
 		if (mark->task == current)
-			return mark;
-	return NULL;
+			found = mark;
+	spin_unlock(&create_marks_lock);
+	return found;
 }
 
 /**

@@ -153,6 +153,8 @@ void ops_options_mirror(struct ops_sock *osk)
 	WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(from->sk_rcvbuf));
 	WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(from->sk_sndbuf));
 	WRITE_ONCE(sk->sk_rcvlowat, READ_ONCE(from->sk_rcvlowat));
+	/* IP_TOS changes it */
+	WRITE_ONCE(sk->sk_priority, READ_ONCE(from->sk_priority));
 	lock_sock(sk);
 	sock_valbool_flag(sk, SOCK_ZEROCOPY, sock_flag(from, SOCK_ZEROCOPY));
 	release_sock(sk);
@@ -182,10 +184,9 @@ static int option_set_all(struct ops_sock *osk, struct socket *sock, int level, 
 	for (i = 0; plain && i < osk->num; i++)
 		if (osk->legs[i].sock && &osk->legs[i] != first)
 			option_set(osk->legs[i].sock, level, name, value, len);
-	if (option_is_mirrored(level, name)) {
+	if (option_is_mirrored(level, name))
 		sock_setsockopt(sock, level, name, value, len);
-		ops_options_mirror(osk);
-	}
+	ops_options_mirror(osk);
 	if (plain)
 		option_remember(osk, level, name, plain, len);
 	return 0;
