@@ -7,7 +7,10 @@
 . "$VM_LIB"
 
 no_references() { [ "$(awk '$1 == "krdma_ops" { print $3 }' /proc/modules)" = "$1" ]; }
+# calls WAY [SCENE...]: without scenes, all; in a quick run those that do not wait long
 calls() {
+	[ $# -gt 1 ] || [ -z "${VM_QUICK:-}" ] || set -- "$1" new refused_later connected_later listener accept_ended \
+		accept_order edges sigio
 	on A timeout "$(patient 150)" python3 "$VM_REPO/tests/vm/progs/ops_calls.py" "$@" || fail "calls $*"
 }
 
@@ -24,8 +27,14 @@ say "TCP alone"
 calls switch
 wait_for 10 no_references 0 || fail "references"
 
-say "with a protocol that connects"
+say "a listener is joined by a protocol that comes later"
+on A timeout "$(patient 30)" python3 "$VM_REPO/tests/vm/progs/ops_calls.py" join 259 &
+joiner=$!
+wait_for 10 test -e ready
 expect "the protocol loads" insmod "$VM_MODULES/tests/offload/offload_loop.ko" connect_delay_ms=5
+touch go
+wait "$joiner"
+say "with a protocol that connects"
 calls switch
 say "with a protocol that the server does not have"
 calls client

@@ -4,6 +4,7 @@
 they saw must be the same.
 
     ops_calls.py WAY [SCENE...]
+    ops_calls.py join NUMBER	a listener waits for a file "go", and then for connections of that protocol
 
 WAY: switch: both ends are sockets of the switch; client: the server is one of TCP.
 DARK is an address that never answers.
@@ -698,7 +699,32 @@ def play(scene, way):
     return text
 
 
+def join(number):
+    """A protocol comes while a socket listens; connections of both are in one queue"""
+    way = Way(FAMILY, FAMILY)
+    s = way.listener()
+    first = socket.create_connection(s.getsockname())
+    with open("ready", "w", encoding="ascii"):
+        pass
+    while not os.path.exists("go"):
+        time.sleep(0.05)
+    protocols = []
+
+    def joined():
+        c = way.make()
+        c.connect(s.getsockname())
+        protocols.append(s.accept()[0].getsockopt(socket.SOL_SOCKET, 38))
+        return protocols[-1] == number
+
+    if not wait_until(joined):
+        sys.exit(f"never joined: {protocols}")
+    first.close()
+
+
 def main():
+    if sys.argv[1] == "join":
+        join(int(sys.argv[2]))
+        return
     way = {"switch": Way(FAMILY, FAMILY), "client": Way(FAMILY, socket.AF_INET),
            "server": Way(socket.AF_INET, FAMILY)}[sys.argv[1]]
     bad = []
