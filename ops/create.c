@@ -53,6 +53,7 @@ struct ops_sock *ops_enter(struct socket *sock)
 	struct sock *sk;
 
 	rcu_read_lock();
+	/* what ops_handoff_finish() reads was written before it */
 	sk = smp_load_acquire(&sock->sk);
 	if (sk && sk->sk_prot == &ops_prot && refcount_inc_not_zero(&sk->sk_refcnt)) {
 		rcu_read_unlock();
@@ -419,7 +420,7 @@ void ops_sock_end(struct ops_sock *osk)
 {
 	struct sock *sk = &osk->inet.sk;
 
-	/* AF_INET's create has run its counterpart for this sock, AF_INET_OFFLOAD's for the leg alone */
+	/* AF_INET's create has run its counterpart for this sock, ours for the leg alone */
 	if (!osk->by_family && !osk->kern)
 		BPF_CGROUP_RUN_PROG_INET_SOCK_RELEASE(sk);
 	sk_common_release(sk);

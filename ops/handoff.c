@@ -7,13 +7,13 @@
  *
  *	sock->sk	sock->ops	a thread calls
  *	ours		ours		the switch, which finds OPS_HANDED_OFF or is before it
- *	the new one	ours		the switch; ops_enter() does the missing step, the thread goes on
- *					with the new operations
+ *	the new one	ours		the switch; ops_enter() does the missing step, the thread
+ *					goes on with the new operations
  *	the new one	the new ones	the protocol
  *
- * A thread may also have read sock->sk alone before (sock_poll(), sock_fasync(), security hooks) and
- * use it for a while. So the old sock lives until the user's socket is released: then nobody is in
- * a call any more. The inode's i_private, which sockfs leaves to the protocol, keeps it.
+ * A thread may also have read sock->sk alone before (sock_poll(), sock_fasync(), security hooks)
+ * and use it for a while. So the old sock lives until the user's socket is released: then nobody is
+ * in a call any more. The inode's i_private, which sockfs leaves to the protocol, keeps it.
  *
  * Accounts. The module reference of the user's socket stays the switch's, because both operations
  * have it as their owner. A socket that was handed off has a reference on the protocol and pins
@@ -243,7 +243,9 @@ static void handoff_graft(struct socket *sock, struct sock *sk, const struct pro
 	sk_set_socket(sk, sock);
 	sk->sk_uid = SOCK_INODE(sock)->i_uid;
 	security_sock_graft(sk, sock);
+	/* i_private first: a late thread takes the operations from there */
 	smp_store_release(&sock->sk, sk);
+	/* sock->sk first: who sees the operations sees their sock */
 	smp_store_release(&sock->ops, handed);
 	write_unlock_bh(&sk->sk_callback_lock);
 }
@@ -285,7 +287,7 @@ void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	from->sk = NULL;
 	handoff_graft(sock, sk, handed);
-	/* from here on setsockopt() of SOL_SOCKET is the kernel's, unless the protocol has its own */
+	/* from here on SOL_SOCKET is the kernel's, unless the protocol has its own */
 	if (!test_bit(SOCK_CUSTOM_SOCKOPT, &from->flags))
 		clear_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 	handoff_wake(sk);

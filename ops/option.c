@@ -6,7 +6,8 @@
  * takes, the other legs are given as well, whether they like it or not, and it is remembered for
  * legs that come later. So nobody's privileges count but those of the caller of setsockopt().
  *
- * The kernel reads options of SOL_SOCKET from our own sock without asking us, so that has them, too.
+ * The kernel reads options of SOL_SOCKET from our own sock without asking us, so that has them,
+ * too.
  *
  * What is not remembered, and only the first leg is given: filters and other values that point to
  * somewhere or name a file, and those that are longer than OPS_OPTION_LEN.
