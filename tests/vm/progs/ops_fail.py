@@ -23,11 +23,11 @@ SLOW = float(os.environ.get("VM_SLOW", "1"))
 
 
 def make(protocol):
-    """A wildcard by number, or a protocol alone through the family."""
+    """A wildcard by number, or a protocol alone through the family, which Python has no
+    addresses for."""
     family = socket.AF_INET if protocol in (0, 6, 258) else 19
     sock = socket.socket(family, socket.SOCK_STREAM, protocol)
-    sock.settimeout(None)
-    return sock
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol, fileno=sock.detach())
 
 
 def winner(sock):
