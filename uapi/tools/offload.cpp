@@ -508,10 +508,13 @@ void add_redirect_commands(CLI::App &offload, Environment &environment)
 		if (cgroup->empty() && *flag)
 			throw CLI::RequiredError("CGROUP");
 		environment.chosen = [&environment, cgroup, flag] {
-			if (cgroup->empty())
+			if (cgroup->empty()) {
 				attached(environment);
-			else
-				redirect_attach(cgroup_id(*cgroup), !*flag);
+				return;
+			}
+			/* without the module, socket() would fail in the cgroup */
+			family();
+			redirect_attach(cgroup_id(*cgroup), !*flag);
 		};
 	});
 

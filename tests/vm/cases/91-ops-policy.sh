@@ -93,7 +93,7 @@ mkdir "$groups"
 mount -t cgroup2 cgroup2 "$groups"
 mkdir -p "$groups/web/inner" "$groups/other"
 offload add connect cgroup "$groups/web" use tcp
-in_group() { bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$groups/$1" "${@:2}"; }
+# shellcheck disable=SC2016 # for the inner shell
 of_group() { on A bash -c 'echo $$ > "$1/cgroup.procs"; exec python3 once.py 7000 0' - "$groups/$1"; }
 same "in the cgroup" tcp "$(of_group web)"
 same "below it" tcp "$(of_group web/inner)"

@@ -29,6 +29,7 @@ assert protocol(socket.AF_INET, socket.SOCK_RAW, 1) == 1 or os.getuid()
 END
 plain="6 6 6" redirected="258 258 258"
 sockets() { on A "$@" python3 sock.py; }
+# shellcheck disable=SC2016 # for the inner shell
 in_group() { on A bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$groups/$1" "${@:2}"; }
 
 # transfer NAME COMMAND...: nc to nc, both begun by the command; true if the offload protocol carried it
@@ -117,6 +118,7 @@ if [ -e /sys/kernel/btf/vmlinux ] && grep -qw update_socket_protocol /proc/kalls
 	same "excluded" "$plain" "$(in_group app/out python3 sock.py)"
 	expect "another" "$krdma" offload attach other
 	same "another" "$redirected" "$(in_group other python3 sock.py)"
+	# shellcheck disable=SC2016 # for the inner shell
 	transfer bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$groups/app" ||
 		fail "nc was not offloaded"
 	"$krdma" offload attach | tee list
