@@ -151,7 +151,7 @@ gid = root
 END
 	if [ ! -e from ]; then
 		mkdir from
-		cp -r /usr/share/doc/[a-c]* from/
+		cp -r /usr/include/linux from/
 	fi
 	background rsync 8730 rsync --daemon --no-detach --config=rsyncd.conf --port=8730 --address=127.0.0.1
 	rm -rf to
