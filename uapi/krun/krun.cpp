@@ -69,7 +69,7 @@ int parse(int argc, char **argv, Options &options)
 		       "number of one protocol, without TCP (257: SDP); default: all")
 		->check(CLI::Range(1, 262));
 	app.add_option("-f,--family", options.family,
-		       "ask for this address family (19) in place of AF_INET with a protocol")
+		       "ask for this address family (19) in place of AF_INET")
 		->check(CLI::Range(1, 45));
 	app.set_version_flag("-V,--version", "krun 1.0.0");
 	try {

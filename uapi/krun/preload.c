@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #define WILDCARD 258 /* IPPROTO_OFFLOAD */
+#define SWITCH 19    /* AF_INET_OFFLOAD: AF_INET knows the wildcard alone, not each protocol */
 
 static struct {
 	bool off;
 	int family;   /* in place of AF_INET; 0: none */
-	int protocol; /* in place of 0 and of TCP's; 0: the wildcard, with another family the
-			 program's */
+	int protocol; /* with that family; 0: the program's own number, the wildcard */
 	int (*next)(int family, int type, int protocol);
 } krun;
 
@@ -42,6 +42,8 @@ __attribute__((constructor)) static void krun_begin(void)
 	krun.next = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
 	krun.family = krun_number("KRUN_FAMILY");
 	krun.protocol = krun_number("KRUN_PROTOCOL");
+	if (krun.protocol && !krun.family)
+		krun.family = SWITCH;
 	krun.off = mode && (!strcmp(mode, "off") || !strcmp(mode, "0"));
 }
 
@@ -76,7 +78,7 @@ int socket(int family, int type, int protocol)
 	if (krun.family && family == AF_INET)
 		fd = krun_plain(krun.family, type, krun.protocol ? krun.protocol : protocol);
 	else
-		fd = krun_plain(family, type, krun.protocol ? krun.protocol : WILDCARD);
+		fd = krun_plain(family, type, WILDCARD);
 	if (fd >= 0 || !krun_unknown(errno))
 		return fd;
 	errno = error;

@@ -113,12 +113,26 @@ offload add listen 127.0.0.1 port 7000 use tcp
 goes "a listener of TCP" tcp
 goes "another" offload 7002
 offload del --all
-sleep 0.1
+
+say "the peer where the protocol was refused is left to TCP for a while"
+before=$(counter bad-peer)
+goes "a bad peer" tcp
+[ "$(counter bad-peer)" -gt "$before" ] || fail "counter of bad peers: $(counter bad-peer)"
+[ "$(counter refused)" -ge 1 ] || fail "counter of refusals: $(counter refused)"
+goes "another port" offload 7003
+bad_peer_s=/sys/module/krdma_ops/parameters/bad_peer_s
+echo 1 > $bad_peer_s
+offload add listen port 7004 use tcp
+goes "refused" tcp 7004
+offload del --all
+sleep 1.2
+goes "forgotten" offload 7004
+echo 60 > $bad_peer_s
 
 say "IPv6 rules are not for IPv4"
 offload add connect ::/0 use tcp
 offload add connect fd00::/8 port 1-65535 use rdma
-goes "IPv4" offload
+goes "IPv4" offload 7005
 offload del --all
 
 say "refusals"
