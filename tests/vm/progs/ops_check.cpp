@@ -17,7 +17,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <random>
-#include <source_location>
 #include <stdexcept>
 #include <string_view>
 #include <sys/epoll.h>
@@ -46,34 +45,31 @@ struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
-std::string where(const std::source_location &at)
+std::string where(int line)
 {
-	return "line " + std::to_string(at.line());
+	return "line " + std::to_string(line);
 }
 
-void need(bool ok, std::string_view what, std::source_location at = std::source_location::current())
+void need(bool ok, std::string_view what, int line = __builtin_LINE())
 {
 	if (!ok)
-		throw Failure(where(at) + ": " + std::string(what) + ": " + std::strerror(errno));
+		throw Failure(where(line) + ": " + std::string(what) + ": " + std::strerror(errno));
 }
 
-template <typename T>
-void same(T wanted, T got, std::string_view what,
-	  std::source_location at = std::source_location::current())
+template <typename T> void same(T wanted, T got, std::string_view what, int line = __builtin_LINE())
 {
 	if (wanted != got)
-		throw Failure(where(at) + ": " + std::string(what) + ": wanted " +
+		throw Failure(where(line) + ": " + std::string(what) + ": wanted " +
 			      std::to_string(wanted) + ", got " + std::to_string(got));
 }
 
 // a call fails with that errno
-void refused(int wanted, long rc, std::string_view what,
-	     std::source_location at = std::source_location::current())
+void refused(int wanted, long rc, std::string_view what, int line = __builtin_LINE())
 {
 	int got = rc < 0 ? errno : 0;
 
 	if (wanted != got)
-		throw Failure(where(at) + ": " + std::string(what) + ": wanted '" +
+		throw Failure(where(line) + ": " + std::string(what) + ": wanted '" +
 			      std::strerror(wanted) + "', got '" + std::strerror(got) + "'");
 }
 
@@ -135,12 +131,11 @@ short events_of(int fd)
 }
 
 // events may take a moment to come, on TCP
-void events(short wanted, int fd, std::string_view what,
-	    std::source_location at = std::source_location::current())
+void events(short wanted, int fd, std::string_view what, int line = __builtin_LINE())
 {
 	for (int i = 0; i < 200 && events_of(fd) != wanted; i++)
 		std::this_thread::sleep_for(10ms);
-	same<int>(wanted, events_of(fd), what, at);
+	same<int>(wanted, events_of(fd), what, line);
 }
 
 void send_all(int fd, const void *data, size_t size)
@@ -675,6 +670,7 @@ void check_epoll_listener()
 		std::vector<Fd> clients;
 		int accepted = 0;
 
+		clients.reserve(20);
 		need(!epoll_ctl(set, EPOLL_CTL_ADD, at, &event), "epoll_ctl");
 		for (int i = 0; i < 20; i++)
 			clients.push_back(connected(at));
@@ -702,6 +698,7 @@ void check_threads()
 	std::atomic<int> accepted = 0, sum = 0;
 	std::vector<std::thread> threads;
 
+	threads.reserve(8);
 	for (int i = 0; i < 4; i++)
 		threads.emplace_back([&] {
 			while (accepted.fetch_add(1) < num) {
@@ -735,6 +732,7 @@ void check_threads()
 				read += got;
 		});
 	std::vector<std::thread> writers;
+	writers.reserve(3);
 	for (int i = 0; i < 3; i++)
 		writers.emplace_back([&] {
 			Bytes source(7001);
@@ -857,7 +855,9 @@ void check_processes()
 	need(sendmsg(near, &message, 0) == 1, "sendmsg");
 	other.client.close();
 	need(recvmsg(far, &message, 0) == 1, "recvmsg");
-	std::memcpy(&sent, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(sent));
+	rights = CMSG_FIRSTHDR(&message);
+	need(rights, "a descriptor");
+	std::memcpy(&sent, CMSG_DATA(rights), sizeof(sent));
 	Fd moved(sent);
 	same(winner, ops::option(moved, SOL_SOCKET, SO_PROTOCOL), "SO_PROTOCOL");
 	Fd copy(dup(moved));
@@ -926,7 +926,7 @@ void check_abandoned()
 		there = ops::name_of(at);
 		if (stage % 6 == 2)
 			continue;
-		connect(client, there.raw(), there.size);
+		(void)connect(client, there.raw(), there.size);
 		if (stage % 6 == 3)
 			continue;
 		need(ready(at, POLLIN), "poll");

@@ -276,7 +276,7 @@ private:
 		if (bind(at, any_port.raw(), any_port.size) || listen(at, 5))
 			return -1;
 		any_port = ops::name_of(at);
-		connect(client, any_port.raw(), any_port.size);
+		(void)connect(client, any_port.raw(), any_port.size);
 		pollfd entry{at, POLLIN, 0};
 		poll(&entry, 1, 100);
 		int server = accept4(at, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -373,6 +373,8 @@ private:
 {
 	std::array<std::atomic<int>, slots> table;
 	std::vector<std::thread> all;
+
+	all.reserve(threads);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (auto &slot : table)
