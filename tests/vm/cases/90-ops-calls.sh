@@ -46,7 +46,7 @@ wait_for 15 rmmod offload_loop || fail "the protocol stays"
 # Fallback must not show. Each attempt counts, none is saved by what is known of a peer.
 parameters=/sys/module/krdma_ops/parameters
 echo 0 > $parameters/bad_peer_s
-echo 300 > $parameters/connect_budget_ms
+echo 200 > $parameters/connect_budget_ms
 expect "the protocol that fails loads" insmod "$VM_MODULES/tests/offload/offload_fail.ko" delay_ms=50
 for at in connect async never; do
 	say "with a protocol that fails: $at"

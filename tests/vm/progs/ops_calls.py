@@ -566,14 +566,13 @@ def edges(way):
         yield [ev for _, ev in e.poll(0)]
         yield answer(s.accept)
         yield [ev for _, ev in e.poll(0)]
+        e.unregister(s)
         c = way.make()
         c.setblocking(False)
         e.register(c, select.EPOLLIN | select.EPOLLOUT | mode)
         yield [ev for fd, ev in e.poll(0) if fd == c.fileno()]
         yield answer(c.connect, s.getsockname())
-        yield [ev for fd, ev in e.poll(2 * SLOW) if fd == c.fileno()][:1] or \
-            [ev for fd, ev in e.poll(2 * SLOW) if fd == c.fileno()]
-        peer = None
+        yield [ev for fd, ev in e.poll(2 * SLOW) if fd == c.fileno()]
         wait_until(lambda: events(s))
         peer, _ = s.accept()
         time.sleep(0.1 * SLOW)
