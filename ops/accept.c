@@ -64,7 +64,8 @@ static int ops_accept_any(struct ops_sock *osk, struct socket *newsock,
 		} while (err != -EAGAIN && ops_accept_stale(err));
 		if (!err)
 			return 0;
-		if (err != -EAGAIN)
+		/* as a connect that fails: the wildcard goes on with TCP */
+		if (err != -EAGAIN && (!leg->proto->sw || !ops_native(osk)))
 			failed = err;
 		listening |= leg->listening;
 	}
