@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: krdma_ops with TCP alone: the family and its answers, options, bind, hand-off, late callers, references
+# what: krdma_ops: the family and its answers, options, bind, hand-off, late callers, references; a protocol that leaves
 # covers: ops
 # limit: 200
 # shellcheck source=tests/vm/guest/lib.sh
@@ -28,6 +28,11 @@ wait_for 10 test -e ready
 refuse "rmmod with a socket that was handed off" rmmod krdma_ops
 touch go
 wait $!
+
+say "a protocol that leaves under its sockets"
+insmod "$VM_MODULES/tests/offload/offload_loop.ko"
+basics loop
+wait_for 10 no_references || fail "references: $(references)"
 
 say "shutdown and back"
 echo 1 > /sys/module/krdma_ops/parameters/shutdown

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 """Sockets of krdma_ops where no offload protocol is: each answer is compared with plain TCP's.
 
-    ops_basic.py family|options|bind|handoff|late|listen|hold
+    ops_basic.py family|options|bind|handoff|late|listen|hold|loop
 """
 import errno
 import fcntl
@@ -388,6 +388,50 @@ def hold_part():
         open("ready", "w").close()
         while not os.path.exists("go"):
             time.sleep(0.1)
+
+
+def loop_part():
+    """With the protocol 259 of the tests, which leaves while sockets in all states have it"""
+    loop = 259
+    with made(FAMILY, loop) as a, made(FAMILY, loop) as b:
+        check("protocol", loop, option(a, SO_PROTOCOL))
+        a.setsockopt(SOL_SOCKET, socket.SO_RCVBUF, 70000)
+        a.bind(("127.0.0.1", 0))
+        a.listen(4)
+        b.connect(a.getsockname())
+        peer, _ = a.accept()
+        check("protocols", (loop, loop), (option(b, SO_PROTOCOL), option(peer, SO_PROTOCOL)))
+        exchange(b, peer)
+        peer.close()
+    with made(FAMILY, 0) as a, made(FAMILY, 0) as b, socket.socket() as c:
+        a.bind(("127.0.0.1", 0))
+        a.listen(4)
+        b.connect(a.getsockname())
+        c.connect(a.getsockname())
+        check("order", [loop, 6], [option(a.accept()[0], SO_PROTOCOL) for _ in range(2)])
+        check("protocol", loop, option(b, SO_PROTOCOL))
+    time.sleep(0.5)
+    # new, bound, listening, of the protocol alone and of all; with a thread in accept()
+    socks = [made(FAMILY, protocol) for protocol in (0, loop) for _ in range(3)]
+    for s in socks[1:3] + socks[4:6]:
+        s.bind(("127.0.0.1", 0))
+    for s in (socks[2], socks[5]):
+        s.listen(4)
+    results = []
+    threads = [threading.Thread(target=lambda s=s: results.append(answer(lambda: s.accept()[0].close())))
+               for s in (socks[2], socks[5])]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    check("rmmod", 0, os.system("rmmod offload_loop"))
+    socket.create_connection(socks[2].getsockname()).close()
+    for thread in threads:
+        thread.join(10)
+    check("accept", [0, errno.ENETDOWN], sorted(results))
+    check("bind", (0, errno.ENETDOWN), tuple(answer(s.bind, ("127.0.0.1", 0)) for s in (socks[0], socks[3])))
+    check("listen", (0, errno.ENETDOWN), tuple(answer(s.listen, 1) for s in (socks[1], socks[4])))
+    check("connect", (0, errno.ENETDOWN),
+          tuple(answer(s.connect, socks[1].getsockname()) for s in (socks[0], socks[3])))
 
 
 globals()[sys.argv[1] + "_part"]()
