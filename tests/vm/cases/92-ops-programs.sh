@@ -18,7 +18,7 @@ background() {
 	shift 2
 	"${by[@]}" "$@" > "$name.log" 2>&1 < /dev/null &
 	pid_of[$name]=$!
-	wait_for 60 listening_here "$port" || { cat "$name.log"; fail "$name does not listen"; }
+	wait_for 60 listening_here "$port" || { cat "$name"*.log; fail "$name does not listen"; }
 }
 
 # stop NAME [SIGNAL]: it ends
@@ -30,7 +30,7 @@ stop() {
 
 # quietly COMMAND...: a client; what it says is for a failure only
 quietly() {
-	timeout "$(patient 120)" "${by[@]}" "$@" > client.log 2>&1 || { cat client.log; fail "'$*' ended with $?"; }
+	timeout "$(patient 120)" "${by[@]}" "$@" > client.log 2>&1 || { local rc=$?; cat client.log ./*-error.log; fail "'$*' ended with $rc"; }
 }
 
 web() {
@@ -216,7 +216,11 @@ mode_results() {
 # results MODE: in MODE.results; the same as on TCP
 results() {
 	say "$1"
+	# a failure's report is among the results
+	trap 'cat "$mode.results"' EXIT
+	mode=$1
 	mode_results > "$1.results"
+	trap - EXIT
 	cat "$1.results"
 	expect "$1: the same results as on TCP" diff tcp.results "$1.results"
 }
