@@ -12,6 +12,9 @@ export VM_SLOW
 tests=0
 program() { timeout "$(patient 60)" python3 "$VM_REPO/tests/vm/progs/ops_fail.py" "$@"; }
 
+# in the background, to be killed
+runs() { exec python3 "$VM_REPO/tests/vm/progs/ops_fail.py" "$@"; }
+
 # gives WHAT WANTED ARGUMENTS...: what the program says
 gives() {
 	local what=$1 wanted=$2
@@ -27,7 +30,7 @@ say "registrations that are wrong"
 fail_load wrong=1
 unload offload_fail
 
-program serve 9000 &
+runs serve 9000 &
 server=$!
 wait_for 20 listening_here 9000
 fail_load
@@ -83,7 +86,7 @@ parameter krdma_ops bad_peer_s 0
 
 say "a listener that says what is not true"
 fail_at none
-program serve 9002 $WILDCARD &
+runs serve 9002 $WILDCARD &
 other=$!
 wait_for 20 listening_here 9002
 for _ in {1..5}; do
@@ -95,7 +98,7 @@ fail_with 71
 parameter offload_fail ring 3
 gives "TCP, while accept() of the protocol fails" "$TCP ping" client $TCP 9002
 rm -f listening go
-program call accept $FAIL 9003 > accept.log &
+runs call accept $FAIL 9003 > accept.log &
 accepting=$!
 wait_for 20 test -e listening
 parameter offload_fail ring 1
@@ -110,7 +113,7 @@ say "a protocol goes under sockets that have no connection"
 fail_at never
 parameter krdma_ops connect_budget_ms 600000
 rm -f go held
-program hold > hold.log &
+runs hold > hold.log &
 holding=$!
 wait_for 20 test -e held
 expect "it unloads" timeout "$(patient 60)" rmmod offload_fail
@@ -128,7 +131,7 @@ say "a protocol stays as long as it has a connection"
 loop_load
 for protocol in $WILDCARD $LOOP; do
 	rm -f go held
-	program established "$protocol" > established.log &
+	runs established "$protocol" > established.log &
 	holding=$!
 	wait_for 20 test -e held
 	refuse "rmmod under a connection" rmmod offload_loop
@@ -159,7 +162,7 @@ done
 
 say "a protocol comes and goes by itself while listeners stay"
 ops_load bad_peer_s=0
-program serve 9004 $WILDCARD &
+runs serve 9004 $WILDCARD &
 server=$!
 wait_for 20 listening_here 9004
 for _ in 1 2 3; do
