@@ -288,7 +288,8 @@ static bool netlink_is_name(const char *name)
 {
 	const char *at = name;
 
-	while (isalnum(*at) || *at == '-' || *at == '_')
+	/* isalnum() also takes the letters of Latin-1 */
+	while (isascii(*at) && (isalnum(*at) || *at == '-' || *at == '_'))
 		at++;
 	return at != name && !*at;
 }

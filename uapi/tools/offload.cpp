@@ -311,7 +311,7 @@ std::string join(const Json &words)
 void show(const Environment &environment, const char *key, const Json &all, const Table &table)
 {
 	if (environment.json)
-		print(Json{{key, all}}.dump(4) + '\n');
+		print(Json{{key, all}}.dump(4, ' ', false, Json::error_handler_t::replace) + '\n');
 	else
 		print(table.text(environment.style));
 }
