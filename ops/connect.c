@@ -650,22 +650,42 @@ int ops_connect_wait(struct ops_sock *osk, struct socket *sock, long *timeo)
 	return ops_connect_sleep(osk, sock, timeo, ops_connect_is_under_way);
 }
 
+/* What connect() makes of TCP's sock when the wait is over; another thread may have been faster. */
+static int ops_connect_tcp_verdict(struct socket *sock, struct sockaddr *address, int len,
+				   int flags, int disconnects)
+{
+	struct sock *sk = sock->sk;
+
+	switch (READ_ONCE(sock->state)) {
+	case SS_CONNECTING:
+		return READ_ONCE(sock->ops)->connect(sock, address, len, flags | O_NONBLOCK);
+	case SS_CONNECTED:
+		return 0;
+	default:
+		/* not that a new connect() begins here */
+		if (disconnects != READ_ONCE(sk->sk_disconnects))
+			return -EPIPE;
+		return sock_error(sk) ?: -ECONNABORTED;
+	}
+}
+
 /* The work item handed off while this thread waited. */
 static int ops_connect_late(struct ops_sock *osk, struct socket *sock, struct sockaddr *address,
 			    int len, int flags, long timeo, int pending)
 {
-	int err;
+	int err, disconnects;
 
 	if (osk->offloaded) {
 		cmpxchg(&sock->state, SS_CONNECTING, SS_CONNECTED);
 		return 0;
 	}
+	disconnects = READ_ONCE(sock->sk->sk_disconnects);
 	err = ops_connect_sleep(osk, sock, &timeo, ops_connect_is_tcp_under_way);
 	if (err)
 		return err;
 	if (ops_connect_is_tcp_under_way(osk, sock))
 		return pending;
-	return READ_ONCE(sock->ops)->connect(sock, address, len, flags | O_NONBLOCK);
+	return ops_connect_tcp_verdict(sock, address, len, flags, disconnects);
 }
 
 /* An attempt is under way. @pending: what the caller gets if it still is. */

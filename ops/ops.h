@@ -9,11 +9,13 @@
  *
  * Locks, outermost first:
  *
- *	ops_sock.mutex		the state of an ops_sock and its legs; held over calls of the legs' operations
- *				that do not wait (O_NONBLOCK). Nobody waits for the net with it.
+ *	ops_sock.mutex		the state of an ops_sock and its legs; held over calls of the legs'
+ *				operations that do not wait (O_NONBLOCK). Nobody waits for the net
+ *				with it.
  *	lock_sock() of a leg	taken by the leg's operations
- *	wait queue of a leg	the switch is told there what happens to the leg; any context, a class of its
- *				own for lockdep, because the user's wait queue is woken with it
+ *	wait queue of a leg	the switch is told there what happens to the leg; any context, a
+ *				class of its own for lockdep, because the user's wait queue is
+ *				woken with it
  *	ops_sock.queue_lock	the accept queue; interrupts off
  */
 #ifndef OPS_H
