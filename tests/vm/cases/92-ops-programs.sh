@@ -217,7 +217,7 @@ mode_results() {
 results() {
 	say "$1"
 	# a failure's report is among the results
-	trap 'cat "$mode.results"' EXIT
+	trap 'cat "$mode.results" >&2' EXIT
 	mode=$1
 	mode_results > "$1.results"
 	trap - EXIT
