@@ -130,6 +130,7 @@ def hold():
     server = make(6)
     server.bind((HOST, 0))
     server.listen(4)
+    server.settimeout(20 * SLOW)
     there = server.getsockname()
     held = {}
     for name, protocol in (("wildcard", 258), ("alone", 260)):
@@ -173,6 +174,8 @@ def hold():
         return winner(sock), exchange_with(sock)
 
     for name in ("wildcard", "alone"):
+        # first, because it has gone on by itself, and waits at the server
+        attempt(f"{name} connecting:", connecting, held[name, "connecting"])
         attempt(f"{name} new:", connect, held[name, "new"])
         attempt(f"{name} bound:", connect, held[name, "bound"])
         if name == "wildcard":
@@ -180,7 +183,6 @@ def hold():
         else:
             held[name, "listening"].setblocking(False)
             attempt(f"{name} listening:", held[name, "listening"].accept)
-        attempt(f"{name} connecting:", connecting, held[name, "connecting"])
 
 
 def established(protocol):
