@@ -25,14 +25,24 @@ RANDOM=$seed
 comes=0 goes=0 refused=0
 places=(none create bind listen offers connect async never accept)
 
-# goes MODULE: no socket holds it up for long, because the processes are killed
+# go MODULE: it goes, or is refused. No socket holds it up for long, because the processes are killed.
 go() {
-	local begin=$SECONDS rc=0
-	timeout "$(patient 60)" rmmod "$1" 2> /dev/null || rc=$?
-	[ $rc != 124 ] || fail "$1 does not go"
-	[ $((SECONDS - begin)) -lt 5 ] || say "$1 took $((SECONDS - begin)) s to go"
+	local begin=$SECONDS rc=0 remover
+	rmmod "$1" 2> rmmod.log &
+	remover=$!
+	if ! wait_for 10 process_gone $remover; then
+		say "$1 does not go"
+		cat /proc/$remover/stack /proc/net/protocols
+		krdma offload list
+		wait_for 60 process_gone $remover || fail "$1 does not go"
+		fail "$1 took $((SECONDS - begin)) s to go"
+	fi
+	wait $remover || rc=$?
 	[ $rc = 0 ] && goes=$((goes + 1)) || refused=$((refused + 1))
 }
+
+process_gone() { ! kill -0 "$1" 2> /dev/null; }
+
 # come MODULE PARAMETER...: unless it is there
 come() {
 	! insmod "$@" 2> /dev/null || comes=$((comes + 1))
