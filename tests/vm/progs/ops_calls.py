@@ -130,7 +130,8 @@ def about(seconds, wanted):
 def alarm_after(seconds, restart=False):
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.siginterrupt(signal.SIGALRM, not restart)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # again and again: the first may come before the call
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
 def wait_until(condition):
