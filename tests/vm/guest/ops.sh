@@ -39,15 +39,15 @@ counter() {
 	echo "${value:-0}"
 }
 
-# rises BY NAME COMMAND...: the counter goes up by that much, or by "some"
+# rises AMOUNT NAME COMMAND...: the counter goes up by that much, or by "some"
 rises() {
-	local by=$1 name=$2 before
+	local amount_wanted=$1 counter_name=$2 counter_before
 	shift 2
-	before=$(counter "$name")
+	counter_before=$(counter "$counter_name")
 	"$@"
-	by=${by/some/$(($(counter "$name") - before))}
-	[ "$by" -gt 0 ] || fail "$name stays at $before"
-	same "$name" $((before + by)) "$(counter "$name")"
+	set -- $(($(counter "$counter_name") - counter_before))
+	[ "$1" -gt 0 ] || fail "$counter_name stays at $counter_before"
+	[ "$amount_wanted" = some ] || same "$counter_name" "$amount_wanted" "$1"
 }
 
 # sockets NAME: of a protocol in /proc/net/protocols of this namespace
