@@ -26,6 +26,7 @@ nice -n 15 "$VM_PROGS/ops_fuzz" "$seconds" "$seed" > fuzz.log 2>&1 &
 pid=$!
 
 RANDOM=$seed
+mkfifo pause
 comes=0 goes=0 refused=0
 places=(none create bind listen offers connect async never accept)
 
@@ -49,24 +50,31 @@ process_gone() { ! kill -0 "$1" 2> /dev/null; }
 
 # come MODULE PARAMETER...: unless it is there
 come() {
-	! insmod "$@" 2> /dev/null || comes=$((comes + 1))
+	local name=${1##*/}
+	is_there "${name%.ko}" || ! insmod "$@" 2> insmod.log || comes=$((comes + 1))
 }
 
+# without a process: those are slow to start beside the fuzzer
+is_there() { [ -d "/sys/module/$1" ]; }
+
+rounds=0
 while kill -0 $pid 2> /dev/null; do
-	sleep 0.$((RANDOM % 5 + 1))
-	case $((RANDOM % 7)) in
+	read -rt 0.$((RANDOM % 4 + 1)) _ <> pause || true
+	rounds=$((rounds + 1)) choice=$((RANDOM % 7)) begin=$SECONDS
+	case $choice in
 	0) come "$loop" connect_delay_ms=$((RANDOM % 3 * 20)) ;;
-	1) ! loaded offload_loop || go offload_loop ;;
+	1) ! is_there offload_loop || go offload_loop ;;
 	2) come "$failing" delay_ms=$((RANDOM % 100)) ;;
-	3) ! loaded offload_fail || go offload_fail ;;
-	4) ! loaded offload_fail || fail_at "${places[RANDOM % ${#places[@]}]}" ;;
-	5) ! loaded offload_fail || parameter offload_fail ring $((RANDOM % 5)) ;;
-	6) ! loaded offload_loop || parameter offload_loop connect_delay_ms $((RANDOM % 3 * 30)) ;;
+	3) ! is_there offload_fail || go offload_fail ;;
+	4) ! is_there offload_fail || fail_at "${places[RANDOM % ${#places[@]}]}" ;;
+	5) ! is_there offload_fail || parameter offload_fail ring $((RANDOM % 5)) ;;
+	6) ! is_there offload_loop || parameter offload_loop connect_delay_ms $((RANDOM % 3 * 30)) ;;
 	esac
+	[ $((SECONDS - begin)) -lt 3 ] || say "choice $choice took $((SECONDS - begin)) s"
 done
 wait $pid || { cat fuzz.log; fail "the fuzzer ended with an error, seed $seed"; }
 cat fuzz.log
-say "protocols came $comes times, went $goes times, and $refused times one did not go"
+say "$rounds rounds: protocols came $comes times, went $goes times, and $refused times one did not go"
 [ $comes -gt 3 ] || fail "hardly a protocol comes"
 has "calls" '^socket [0-9]+' fuzz.log
 
