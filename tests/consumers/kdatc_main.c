@@ -49,22 +49,59 @@ MODULE_PARM_DESC(removal, "no checks: make objects, wait until the RNIC goes (1 
 
 struct kdatc kdatc;
 
-/* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
+#define KDATC_SIW_TERMINATE	"the peer's Terminate is told as an orderly end: siw_cm.c:1078"
+#define KDATC_SIW_STATUS	"a Write that was sent fails when the peer ends at once: siw_qp_tx.c:892"
+#define KDATC_SIW_REJECT	"an MPA Reject without data is told as a reset: siw_cm.c:763"
+#define KDATC_SIW_ORDER		"a registration completes before a Read ahead of it: siw_qp_tx.c:1057"
+
+/**
+ * struct kdatc_known - a fault of a driver that this test meets
+ * @prefix: of the RNIC's name
+ * @check: name of the check
+ * @expectation: words of the expectation that the fault touches; the check fails for any other one
+ * @most: expectations that are not met then, at most; 0: any number, because the rest of the check
+ *	depends on the first of them
+ * @reason: the fault; the lines are those of Linux 6.12.117
+ */
 static const struct kdatc_known {
-	const char *prefix;	/* of the RNIC's name */
+	const char *prefix;
 	const char *check;
+	const char *expectation;
+	unsigned int most;
 	const char *reason;
 } kdatc_known[] = {
-	{ "siw", "solicited wait", "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "solicited wait", "called(&calls, 2)", 0,
+	  "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "EP tentative", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "RSP rejects", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "write beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "read beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write before the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write with a wrong context", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write without the right", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "invalidated", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write beyond the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write before the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write with a wrong context", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write without the right", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "invalidated", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "read without the right", "DAT_DTO_ERR_REMOTE_ACCESS", 0,
+	  "a Read's source is not looked at for the right: siw_qp_tx.c:814" },
+	{ "siw", "calls in softirq upcalls", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls in a timer", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls with a spinlock held", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
 	{}
 };
 
+/* Return: the reason if the check failed for a known fault alone, else NULL. */
 static const char *kdatc_known_reason(const char *check)
 {
 	const struct kdatc_known *known;
 
 	for (known = kdatc_known; known->prefix; known++)
-		if (str_has_prefix(kdatc.name, known->prefix) && !strcmp(check, known->check))
+		if (str_has_prefix(kdatc.name, known->prefix) && !strcmp(check, known->check) &&
+		    strstr(kdatc.where, known->expectation) &&
+		    (!known->most || kdatc.failed <= known->most))
 			return known->reason;
 	return NULL;
 }
@@ -105,9 +142,9 @@ struct kdatc_tally {
 
 static void kdatc_verdict(const struct kdatc_check *check, struct kdatc_tally *tally)
 {
-	const char *reason = kdatc_known_reason(check->name);
+	const char *reason = kdatc.failed ? kdatc_known_reason(check->name) : NULL;
 
-	if (kdatc.failed && reason) {
+	if (reason) {
 		tally->known++;
 		pr_info("kdatc: %s: %s: known fault: %s (%s)\n", kdatc.name, check->name, reason,
 			kdatc.where);
