@@ -20,11 +20,17 @@
  * struct kcheck_known - a fault of a driver; a table of them ends with an empty one
  * @prefix: of the RNIC's name
  * @check: name of the check that meets the fault
- * @reason: what is wrong; the line is that of Linux 6.12
+ * @expectation: words of the first expectation that the fault touches, or NULL: any; the check
+ *	fails if it is another one
+ * @most: expectations that are not met then, at most; 0: any number, because the rest of the check
+ *	depends on the first of them
+ * @reason: what is wrong; the line is that of Linux 6.12.117
  */
 struct kcheck_known {
 	const char *prefix;
 	const char *check;
+	const char *expectation;
+	unsigned int most;
 	const char *reason;
 };
 
@@ -48,12 +54,16 @@ struct kcheck_run {
 	unsigned int failed;
 };
 
-static inline const char *kcheck_known_reason(const struct kcheck_run *run, const char *check)
+/* Return: the reason if the check failed for a known fault alone, else NULL */
+static inline const char *kcheck_known_reason(const struct kcheck_run *run, const char *check,
+					      unsigned int failed, const char *where)
 {
 	const struct kcheck_known *known;
 
 	for (known = run->known; known->prefix; known++)
-		if (str_has_prefix(run->rnic, known->prefix) && !strcmp(check, known->check))
+		if (str_has_prefix(run->rnic, known->prefix) && !strcmp(check, known->check) &&
+		    (!known->expectation || strstr(where, known->expectation)) &&
+		    (!known->most || failed <= known->most))
 			return known->reason;
 	return NULL;
 }
@@ -62,19 +72,20 @@ static inline const char *kcheck_known_reason(const struct kcheck_run *run, cons
  * kcheck_verdict() - tell and count the result of a check
  * @run: run
  * @check: name of the check
- * @where: the first expectation that did not hold, or NULL
+ * @failed: expectations that did not hold
+ * @where: the first of them
  * @missing: the RNIC has not got what the check is about
  */
-static inline void kcheck_verdict(struct kcheck_run *run, const char *check, const char *where,
-				  bool missing)
+static inline void kcheck_verdict(struct kcheck_run *run, const char *check, unsigned int failed,
+				  const char *where, bool missing)
 {
-	const char *reason = where ? kcheck_known_reason(run, check) : NULL;
+	const char *reason = failed ? kcheck_known_reason(run, check, failed, where) : NULL;
 
 	if (reason) {
 		run->faults++;
 		pr_info("%s: %s: %s: known fault: %s (%s)\n", run->test, run->rnic, check, reason,
 			where);
-	} else if (where) {
+	} else if (failed) {
 		run->failed++;
 		pr_info("%s: %s: %s: FAILED: %s\n", run->test, run->rnic, check, where);
 	} else if (missing) {

@@ -37,12 +37,18 @@ struct kconf kconf;
 
 /* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
 static const struct kcheck_known kconf_known[] = {
-	{ "siw", "Send before a graceful end", "the send queue is not drained: siw_qp.c:721" },
-	{ "siw", "QP reset", "no way out of the error state: siw_qp.c:863" },
-	{ "siw", "solicited events", "the flag is set and not looked at: siw_qp.c:1162" },
-	{ "siw", "SRQ limit after its event", "the limit stays in a query: siw_qp_rx.c:392" },
-	{ "siw", "Read without the right", "no right is asked for: siw_qp_tx.c:814" },
-	{ "siw", "Read of the DMA region", "no right is asked for: siw_qp_tx.c:814" },
+	{ "siw", "Send before a graceful end", NULL, 0,
+	  "the send queue is not drained: siw_qp.c:721" },
+	{ "siw", "QP reset", NULL, 0,
+	  "no way out of the error state: siw_qp.c:863" },
+	{ "siw", "solicited events", NULL, 0,
+	  "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "SRQ limit after its event", NULL, 0,
+	  "the limit stays in a query: siw_qp_rx.c:392" },
+	{ "siw", "Read without the right", NULL, 0,
+	  "no right is asked for: siw_qp_tx.c:814" },
+	{ "siw", "Read of the DMA region", NULL, 0,
+	  "no right is asked for: siw_qp_tx.c:814" },
 	{}
 };
 
@@ -66,8 +72,7 @@ static void kconf_run_some(const struct kconf_check *check, struct kcheck_run *r
 		kconf_bed_init();
 		check->run();
 		kconf_bed_close();
-		kcheck_verdict(run, check->name, kconf.failed ? kconf.where : NULL,
-			       kconf.missing);
+		kcheck_verdict(run, check->name, kconf.failed, kconf.where, kconf.missing);
 	}
 }
 

@@ -45,9 +45,33 @@ MODULE_PARM_DESC(removal, "no checks: make objects, wait until the RNIC goes (1 
 
 struct kdatc kdatc;
 
-/* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
+/* Faults of drivers that this test meets; the lines are those of Linux 6.12.117. */
+#define KDATC_SIW_TERMINATE	"the peer's Terminate is told as an orderly end: siw_cm.c:1078"
+#define KDATC_SIW_STATUS	"a Write that was sent fails when the peer ends at once: siw_qp_tx.c:892"
+#define KDATC_SIW_REJECT	"an MPA Reject without data is told as a reset: siw_cm.c:763"
+#define KDATC_SIW_ORDER		"a registration completes before a Read ahead of it: siw_qp_tx.c:1057"
+
 static const struct kcheck_known kdatc_known[] = {
-	{ "siw", "solicited wait", "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "solicited wait", "called(&calls, 2)", 0,
+	  "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "EP tentative", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "RSP rejects", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "write beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "read beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write before the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write with a wrong context", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write without the right", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "invalidated", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write beyond the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write before the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write with a wrong context", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write without the right", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "invalidated", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "read without the right", "DAT_DTO_ERR_REMOTE_ACCESS", 0,
+	  "a Read's source is not looked at for the right: siw_qp_tx.c:814" },
+	{ "siw", "calls in softirq upcalls", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls in a timer", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls with a spinlock held", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
 	{}
 };
 
@@ -89,8 +113,7 @@ static void kdatc_run_some(const struct kdatc_check *check, struct kcheck_run *r
 		if (kdatc_bed_init(check->ib ? kdatc.ib_name : kdatc.name))
 			check->run();
 		kdatc_bed_close();
-		kcheck_verdict(run, check->name, kdatc.failed ? kdatc.where : NULL,
-			       kdatc.missing);
+		kcheck_verdict(run, check->name, kdatc.failed, kdatc.where, kdatc.missing);
 	}
 }
 
