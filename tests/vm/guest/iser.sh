@@ -68,8 +68,8 @@ initiator_up() {
 }
 
 initiator_down() {
-	kill $iscsid
-	wait $iscsid || true
+	kill "$iscsid"
+	wait "$iscsid" || true
 }
 
 node() { iscsiadm -m node -T $iqn -p $portal:3260 "$@"; }
