@@ -17,7 +17,7 @@ is_ia() {
 	for check in "thread safety" "unknown operations"; do
 		insmod "$VM_MODULES/tests/consumers/$conform_module.ko" rnic="$1" remote=$ADDR_R \
 			only="\"$check\"" || return
-		rmmod $conform_module
+		rmmod "$conform_module"
 	done
 }
 taken() { [ "$("$krdma" stat siw0-ib | awk '$1 == "ia_name_taken" { print $2 }')" = "$1" ]; }
