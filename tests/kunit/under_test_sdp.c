@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The pure files of the Sockets Direct Protocol, compiled into the test module, as in
+ * under_test.c.
+ */
+#include "../../sdp/wire.c"
