@@ -101,6 +101,7 @@ examples: ual
 
 progs: ual
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
+	+@$(MAKE) --no-print-directory -C tests/sdp OUT=$(BUILD)/sdp
 
 unit-programs:
 	+@$(MAKE) --no-print-directory -C tests/unit build OUT=$(BUILD)/unit
