@@ -12,6 +12,7 @@
 #include "vectors.h"
 
 #define ROUNDS	20000
+#define LONGEST	(SDP_HDR_MAX + 8)	/* of random octets */
 #define ROOM	256	/* octets of the longest vector, rounded up */
 
 struct message {
@@ -396,16 +397,17 @@ static void every_fault_has_a_name(struct ktest *test)
 static void random_octets(struct ktest *test)
 {
 	u32 rnd = 0x736470, seen[2] = {}, i, k, n;
-	u8 *p[SDP_HDR_MAX + 8], out[SDP_HDR_MAX];
+	u8 **p = ktest_alloc(test, LONGEST * sizeof(*p));
 	struct sdp_msg msg, again;
+	u8 out[SDP_HDR_MAX];
 
-	for (n = 0; n < ARRAY_SIZE(p); n++)
+	for (n = 0; n < LONGEST; n++)
 		p[n] = ktest_alloc(test, n);
 	for (i = 0; i < ROUNDS; i++) {
 		const enum sdp_carrier carrier = i % 8 ? SDP_IN_SEND : 1 + i / 8 % 2;
 		enum sdp_fault fault;
 
-		n = i % 8 ? next_random(&rnd) % 48 : next_random(&rnd) % ARRAY_SIZE(p);
+		n = i % 8 ? next_random(&rnd) % 48 : next_random(&rnd) % LONGEST;
 		for (k = 0; k < n; k++)
 			p[n][k] = next_random(&rnd) >> 24;
 		if (n >= SDP_BSDH_LEN && i % 4) {

@@ -4,3 +4,8 @@
  * under_test.c.
  */
 #include "../../sdp/wire.c"
+#include "../../sdp/state_table.c"
+#include "../../sdp/state.c"
+#include "../../sdp/state_credit.c"
+#include "../../sdp/state_source.c"
+#include "../../sdp/state_sink.c"

@@ -50,11 +50,15 @@ std::uint32_t Side::credits() const
 	return before(limit, mseq) ? 0 : limit - mseq;
 }
 
-bool Side::holding() const
+bool Side::holds() const
 {
-	if (answering)
-		return before(acked, *answering);
-	return !incoming.empty() && incoming.front().mid == Mid::src_cancel && !offered.empty();
+	return answering && before(acked, *answering);
+}
+
+bool Side::may_hold() const
+{
+	return holds() ||
+	       (!incoming.empty() && incoming.front().mid == Mid::src_cancel && !offered.empty());
 }
 
 /* section 8: which SinkAvails a message with payload leaves */
@@ -77,6 +81,8 @@ static void learn_sink_avail(Side &me, const Message &message)
 {
 	if (me.fin_sent || me.mode_out != Mode::pipelined ||
 	    message.non_discards != me.payloads_out)
+		return;
+	if (me.left_pipelined && before(message.mseq_ack, *me.left_pipelined))
 		return;
 	me.srcs.clear();
 	me.src_cancel = false;
@@ -235,8 +241,10 @@ void Judge::judge_payload(Side &me, const Side &peer, const Message &message, Fa
 							std::to_string(peer.size) + " octets");
 	if (message.payload.empty())
 		return;
-	if (me.holding())
+	if (me.holds())
 		faults.emplace_back("held", "payload while MSeqAck is held");
+	if (me.owes_cancel_ack)
+		faults.emplace_back("write", "payload before SinkCancelAck");
 	if (message.mid != Mid::src_avail && !me.srcs.empty())
 		faults.emplace_back("src-payload", "payload while a SrcAvail is outstanding");
 	me.payloads_out++;
@@ -250,7 +258,7 @@ void Judge::judge_src(Side &me, const Side &peer, const Message &message, Faults
 	if (me.mode_out == Mode::buffered || payload != (me.mode_out == Mode::combined))
 		faults.emplace_back("src-mode",
 				    "SrcAvail in " + std::string{name(me.mode_out)} + " mode");
-	if (me.holding())
+	if (me.holds())
 		faults.emplace_back("held", "SrcAvail while MSeqAck is held");
 	if (me.src_cancel)
 		faults.emplace_back("src-limit", "SrcAvail while a cancel is not answered");
@@ -268,7 +276,7 @@ void Judge::judge_sink(Side &me, const Side &peer, const Message &message, Fault
 	if (me.mode_in != Mode::pipelined)
 		faults.emplace_back("sink-mode",
 				    "SinkAvail in " + std::string{name(me.mode_in)} + " mode");
-	if (me.holding())
+	if (me.holds())
 		faults.emplace_back("held", "SinkAvail while MSeqAck is held");
 	if (message.value < me.size)
 		faults.emplace_back("sink-limit", "Size is below that of a private buffer");
@@ -300,7 +308,7 @@ void Judge::judge_reads(Side &me, const Message &message, Faults &faults)
 	} else {
 		report(me.offered, message.value);
 	}
-	if (me.offered.empty() && !me.holding())
+	if (me.offered.empty() && !me.holds())
 		me.answering.reset();
 }
 
@@ -341,6 +349,8 @@ void Judge::judge_mode(Side &me, const Message &message, Faults &faults)
 		else if (from == Mode::pipelined)
 			legal = message.mode == Mode::combined && me.srcs.empty() &&
 				me.kept.empty();
+		if (from == Mode::pipelined)
+			me.left_pipelined = message.mseq;
 		me.mode_out = message.mode;
 	}
 	if (!legal)
@@ -416,7 +426,8 @@ Judge::Faults Judge::judge(Side &me, const Side &peer, const Message &message)
 		judge_rest(me, message, faults);
 		break;
 	}
-	me.given = message.mseq_ack + message.bufs;
+	if (before(me.given, message.mseq_ack + message.bufs))
+		me.given = message.mseq_ack + message.bufs;
 	me.mseq = message.mseq;
 	return faults;
 }
@@ -459,7 +470,7 @@ void Judge::sent(End from)
 	me.process_until(now_.mseq_ack);
 	Side best = me;
 	Faults faults = judge(best, peer, now_);
-	if (!faults.empty() && me.holding()) {
+	if (!faults.empty() && me.may_hold()) {
 		Side more = me;
 		while (!more.incoming.empty()) {
 			more.process(more.incoming.front());

@@ -70,7 +70,7 @@ struct Side {
 	std::uint32_t mseq = 0;        /* last message sent */
 	std::uint32_t acked = 0;       /* last message processed */
 	std::uint32_t limit = 0;       /* last message that it may send */
-	std::uint32_t given = 0;       /* last message that it lets the peer send */
+	std::uint32_t given = 0;       /* last message that it ever let the peer send */
 	std::uint32_t size = 0;        /* of its private buffers */
 	std::uint16_t max_adverts = 0; /* that it accepts */
 	std::deque<Message> incoming;  /* sent by the peer, not processed */
@@ -78,8 +78,9 @@ struct Side {
 
 	/* as a source */
 	Mode mode_out = Mode::combined;
-	std::vector<Advert> srcs; /* outstanding */
-	std::vector<Advert> kept; /* valid SinkAvails */
+	std::vector<Advert> srcs;                    /* outstanding */
+	std::vector<Advert> kept;                    /* valid SinkAvails */
+	std::optional<std::uint32_t> left_pipelined; /* MSeq of the last such ModeChange */
 	std::uint32_t payloads_out = 0;
 	bool src_cancel = false;
 	bool owes_cancel_ack = false;
@@ -103,8 +104,9 @@ struct Side {
 	bool owes_suspend = false;
 
 	[[nodiscard]] std::uint32_t credits() const;
-	/* MSeqAck may lag behind what the end knows */
-	[[nodiscard]] bool holding() const;
+	/* MSeqAck lags behind what the end knows: proven, and possible */
+	[[nodiscard]] bool holds() const;
+	[[nodiscard]] bool may_hold() const;
 	void process(const Message &message);
 	void process_until(std::uint32_t mseq_ack);
 };

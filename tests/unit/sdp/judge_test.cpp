@@ -468,6 +468,8 @@ const std::vector<Wrong> wrong = {
 	 [](Script &s) {
 		 in_pipelined(s, {{A, Mid::src_avail, {.value = 5}},
 				  {A, Mid::src_cancel, {}},
+				  {A, Mid::ch_rcv_buf, {.value = 2048}},
+				  {P, Mid::ch_rcv_buf_ack, {.value = 2048, .ack = 3}},
 				  {P, Mid::data, {.payload = 5, .ack = 3}}});
 	 }},
 	{"report of nothing", "read",
@@ -534,6 +536,12 @@ const std::vector<Wrong> wrong = {
 				  {A, Mid::write_compl, {.value = 5000}},
 				  {P, Mid::sink_cancel, {}},
 				  {A, Mid::sink_cancel_ack, {}}});
+	 }},
+	{"payload before SinkCancelAck", "write",
+	 [](Script &s) {
+		 in_pipelined(s, {{P, Mid::sink_avail, {.value = 5000}},
+				  {P, Mid::sink_cancel, {}},
+				  {A, Mid::data, {.payload = 5}}});
 	 }},
 	{"OOB_PRES without notice", "pend",
 	 [](Script &s) {
