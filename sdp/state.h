@@ -173,9 +173,11 @@ struct sdp_config {
  * @loans: receives posted beyond the window so that a control message could give a credit
  * @hold: MSeqAck is held back
  * @hold_at: ... at this number
- * @peer_size: of its private buffers
- *
- * The others are those of struct sdp_config.
+ * @peer_size: size of the peer's private buffers
+ * @size: ... of the own ones
+ * @send_max: longest message that this end sends
+ * @window: octets of receive buffers for the program's unread data
+ * @ring: most receives that may be posted
  */
 struct sdp_credit {
 	u32 sent;
