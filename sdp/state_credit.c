@@ -78,7 +78,7 @@ u32 sdp_credit_post(struct sdp_conn *c)
  */
 void sdp_credit_begin(struct sdp_conn *c, u32 limit)
 {
-	c->credit.limit = limit;
+	c->credit.limit = c->credit.sent + limit;
 }
 
 /**

@@ -492,6 +492,33 @@ u32 sdp_wire_encode(const struct sdp_msg *msg, u8 out[SDP_HDR_MAX])
 }
 
 /**
+ * sdp_wire_solicited() - does a message ask for a solicited event?
+ * @msg: message
+ *
+ * Those do for which somebody may be waiting: not Data, and not what only changes parameters.
+ */
+bool sdp_wire_solicited(const struct sdp_msg *msg)
+{
+	if (msg->flags & (SDP_FLAG_OOB_PRES | SDP_FLAG_OOB_PEND))
+		return true;
+	switch (msg->mid) {
+	case SDP_MID_DISCONN:
+	case SDP_MID_ABORT:
+	case SDP_MID_SEND_SM:
+	case SDP_MID_WRITE_COMPL:
+	case SDP_MID_READ_COMPL:
+	case SDP_MID_SRC_CANCEL:
+	case SDP_MID_SINK_CANCEL:
+	case SDP_MID_SINK_CANCEL_ACK:
+	case SDP_MID_SINK_AVAIL:
+	case SDP_MID_SRC_AVAIL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
  * sdp_wire_put_refusal() - the private data of a refusal
  * @reason: enum sdp_refusal
  * @out: filled

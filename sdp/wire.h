@@ -203,6 +203,8 @@ enum sdp_fault sdp_wire_decode(const u8 *p, u32 n, enum sdp_carrier carrier, str
 u32 sdp_wire_encode(const struct sdp_msg *msg, u8 out[SDP_HDR_MAX]);
 u32 sdp_wire_hdr_len(const struct sdp_msg *msg);
 
+bool sdp_wire_solicited(const struct sdp_msg *msg);
+
 void sdp_wire_put_refusal(enum sdp_refusal reason, u8 out[SDP_REFUSAL_LEN]);
 enum sdp_refusal sdp_wire_refusal(const u8 *p, u32 n);
 enum sdp_refusal sdp_wire_fault_refusal(enum sdp_fault fault);

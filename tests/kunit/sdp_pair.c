@@ -609,6 +609,20 @@ static u32 pair_greet(struct sdp_pair *p, int end, const struct sdp_msg *msg, u8
 	return n;
 }
 
+/* numbers of one direction begin shortly before they wrap */
+static void pair_wrap(struct pair_end *from)
+{
+	const u32 base = 0u - 1 - pair_below(from->pair, 60);
+	struct sdp_credit *to = &pair_peer(from)->c.credit;
+
+	from->c.credit.sent += base;
+	from->c.credit.limit += base;
+	from->c.credit.acked += base;
+	to->got += base;
+	to->given += base;
+	to->given_max += base;
+}
+
 void pair_begin(struct sdp_pair *p, u32 seed, const u8 *input, u32 input_len,
 		const struct pair_observer *observer)
 {
@@ -654,6 +668,11 @@ void pair_begin(struct sdp_pair *p, u32 seed, const u8 *input, u32 input_len,
 	pair_must(p, !sdp_state_hello(&b->c, &hello));
 	pair_must(p, !sdp_state_accept(&b->c, &ack));
 	n = pair_greet(p, 1, &ack, octets);
+	/* an observer expects 1 */
+	if (!observer && pair_below(p, 2)) {
+		pair_wrap(a);
+		pair_wrap(b);
+	}
 	/* either event may be first */
 	if (pair_below(p, 2))
 		pair_must(p, !sdp_state_event(&b->c, SDP_EV_UP));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two SDP state machines, connected back to back, with programs that do anything at any time. KUnit,
- * GoogleTest and libFuzzer run it. It checks that no octet is lost, changed, repeated or out of
- * order, that no message arrives without a receive buffer, that memory is used only while it may be,
- * and that nothing stands still while there is something to do.
+ * Two SDP state machines, connected back to back, with programs that do anything at any time.
+ * KUnit, GoogleTest and libFuzzer run it. It checks that no octet is lost, changed, repeated or out
+ * of order, that no message arrives without a receive buffer, that memory is used only while it may
+ * be, and that nothing stands still while there is something to do.
  */
 #ifndef KUNIT_SDP_PAIR_H
 #define KUNIT_SDP_PAIR_H
@@ -60,8 +60,8 @@ struct pair_end {
 	u32 slots;		/* work requests that have not completed */
 	struct pair_read reads[PAIR_READS];
 	u32 reads_nr;
-	u64 read_pos;		/* of the octet behind all that arrived, with Reads that are posted */
-	u64 pos;		/* ... that arrived */
+	u64 pos;		/* position behind all octets that arrived */
+	u64 read_pos;		/* ... and behind the Reads that are posted */
 	u64 queued;		/* octets handed over, not by offers */
 	u64 offered;		/* octets of offers that the peer has */
 	u64 cut_limit;		/* position from which on all octets are of offers */

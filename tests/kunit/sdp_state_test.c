@@ -878,10 +878,15 @@ static void modes(struct ktest *test)
 	KTEST_EQ(test, sdp_state_offer(&m->c, 100, 1, 0, NULL), 0);
 	sdp_state_want_mode(&m->c, SDP_MODE_COMBINED);
 	KTEST_EQ(test, m->c.source.mode, SDP_MODE_PIPELINED);
+	/* no further one until then */
+	KTEST_EQ(test, sdp_state_offer(&m->c, 1, 1, 0, NULL), 0);
+	KTEST_EQ(test, m->c.source.out, 1);
 	/* a SinkAvail of a peer that does not know, and one that does */
 	SAY(m, READ_COMPL, .value = 100);
 	KTEST_EQ(test, m->c.source.mode, SDP_MODE_COMBINED);
-	SAY(m, SINK_AVAIL, .value = SIZE, .nond = 1, .ack_back = 1);
+	KTEST_EQ(test, last(m)->mid, SDP_MID_DATA);
+	KTEST_EQ(test, before_last(m)->mid, SDP_MID_MODE_CHANGE);
+	SAY(m, SINK_AVAIL, .value = SIZE, .nond = 1, .ack_back = 2);
 	KTEST_EQ(test, m->c.fault, SDP_OK);
 	/* the sink asks */
 	SAY(m, MODE_CHANGE, .mode = SDP_MODE_BUFFERED);
@@ -966,6 +971,15 @@ static void buffer_sizes(struct ktest *test)
 	}
 	KTEST_EQ(test, last(m)->mid, SDP_MID_CH_RCV_BUF_ACK);
 	KTEST_EQ(test, last(m)->bytes, 1024);
+
+	/* a buffer of a program that is too small now is not advertised any more */
+	m = open_pipelined(test);
+	m->c.credit.slots = 0;
+	KTEST_EQ(test, sdp_state_sink(&m->c, SIZE, 1, 0, false, NULL), 0);
+	m->resize = 1024;
+	SAY(m, CH_RCV_BUF, .value = 1024);
+	sdp_state_sent(&m->c, 10);
+	KTEST_EQ(test, m->sink_done[SDP_SINK_VOID], 1);
 }
 
 static void suspension(struct ktest *test)

@@ -361,6 +361,30 @@ static void payload_only_where_it_may_be(struct ktest *test)
 	KTEST_EQ(test, allowed, 4);
 }
 
+/* section 3: which messages ask for attention */
+static void solicited(struct ktest *test)
+{
+	static const u8 quiet[] = {
+		SDP_MID_MODE_CHANGE, SDP_MID_CH_RCV_BUF, SDP_MID_CH_RCV_BUF_ACK, SDP_MID_SUSPEND,
+		SDP_MID_SUSPEND_ACK, SDP_MID_DATA,
+	};
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(messages); i++) {
+		struct sdp_msg msg = messages[i].msg;
+		bool expected = true;
+
+		if (messages[i].carrier != SDP_IN_SEND)
+			continue;
+		msg.flags = SDP_FLAG_REQ_PIPE;
+		for (k = 0; k < ARRAY_SIZE(quiet); k++)
+			expected &= msg.mid != quiet[k];
+		KTEST_EQ_MSG(test, sdp_wire_solicited(&msg), expected, "%s", messages[i].name);
+		msg.flags = SDP_FLAG_OOB_PEND;
+		KTEST_TRUE_MSG(test, sdp_wire_solicited(&msg), "%s", messages[i].name);
+	}
+}
+
 static void refusals(struct ktest *test)
 {
 	u8 p[SDP_REFUSAL_LEN];
@@ -438,6 +462,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(names_faults),
 	KTEST_CASE(lengths),
 	KTEST_CASE(payload_only_where_it_may_be),
+	KTEST_CASE(solicited),
 	KTEST_CASE(refusals),
 	KTEST_CASE(every_fault_has_a_name),
 	KTEST_CASE(random_octets),
