@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * See sdp_pair.h. Octets are not kept: the octet at each position of a stream is known, so that
- * they are made when a message arrives and are checked where they are delivered. The address of an
- * octet in an offer is its position.
+ * they are made when a message arrives and are checked where they are delivered. They repeat after
+ * PAIR_PERIOD; positions are checked, too. The address of an octet in an offer is its position.
  */
 #include <linux/array_size.h>
 #include <linux/string.h>
@@ -42,9 +42,25 @@ bool pair_over(const struct sdp_pair *p)
 	return p->input && !p->input_len;
 }
 
-static u8 pair_octet(u32 end, u64 pos)
+static void pair_make_pattern(struct sdp_pair *p)
 {
-	return (pos * 7 + (pos >> 8) * 13 + (pos >> 16)) ^ (end ? 0xa5 : 0);
+	u32 i, x = 1;
+
+	for (i = 0; i < PAIR_PERIOD; i++) {
+		x = x * 1664525 + 1013904223;
+		p->pattern[0][i] = x >> 24;
+		p->pattern[1][i] = x >> 16;
+	}
+}
+
+/* octets of a stream from a position on that lie in a row; the caller asks again for the rest */
+static const u8 *pair_octets(const struct sdp_pair *p, u32 end, u64 pos, u32 *len)
+{
+	const u32 at = pos % PAIR_PERIOD;
+
+	if (*len > PAIR_PERIOD - at)
+		*len = PAIR_PERIOD - at;
+	return p->pattern[end] + at;
 }
 
 static struct pair_end *pair_end_of(struct sdp_conn *c)
@@ -74,8 +90,28 @@ static struct pair_item *pair_put(struct pair_end *e, u8 kind)
 
 static void pair_fill(struct pair_end *e, u8 *to, u64 from, u32 len)
 {
-	while (len--)
-		*to++ = pair_octet(e->index, from++);
+	const u8 *octets;
+	u32 n;
+
+	for (; len; len -= n, to += n, from += n) {
+		n = len;
+		octets = pair_octets(e->pair, e->index, from, &n);
+		memcpy(to, octets, n);
+	}
+}
+
+static bool pair_same(struct pair_end *e, const u8 *data, u64 from, u32 len)
+{
+	const u8 *octets;
+	u32 n;
+
+	for (; len; len -= n, data += n, from += n) {
+		n = len;
+		octets = pair_octets(e->pair, e->index, from, &n);
+		if (memcmp(data, octets, n))
+			return false;
+	}
+	return true;
 }
 
 static void pair_send(struct sdp_conn *c, const struct sdp_msg *msg, u64 from)
@@ -163,11 +199,8 @@ static void pair_notify(struct sdp_conn *c, enum sdp_notice what)
 static void pair_deliver(struct sdp_conn *c, const struct sdp_msg *msg, const u8 *data)
 {
 	struct pair_end *e = pair_end_of(c);
-	u32 i, wrong = 0;
 
-	for (i = 0; i < msg->payload_len; i++)
-		wrong += data[i] != pair_octet(!e->index, e->pos + i);
-	pair_must(e->pair, !wrong);
+	pair_must(e->pair, pair_same(pair_peer(e), data, e->pos, msg->payload_len));
 	/* a Read is never posted before payload that comes first */
 	pair_must(e->pair, e->pos == e->read_pos);
 	e->pos += msg->payload_len;
@@ -633,6 +666,7 @@ void pair_begin(struct sdp_pair *p, u32 seed, const u8 *input, u32 input_len,
 	u32 i, n;
 
 	memset(p, 0, sizeof(*p));
+	pair_make_pattern(p);
 	p->random = seed ? seed : 1;
 	p->input = input;
 	p->input_len = input_len;

@@ -17,6 +17,7 @@
 #define PAIR_READS	64
 #define PAIR_POSTED	128
 #define PAIR_SIZE	2048	/* largest private buffer */
+#define PAIR_PERIOD	4099	/* octets until a stream repeats; prime */
 
 enum pair_kind { PAIR_MESSAGE, PAIR_WRITE, PAIR_DISCONNECT };
 
@@ -93,6 +94,7 @@ struct sdp_pair {
 	const struct pair_observer *observer;
 	const char *broken;	/* the first thing that is wrong */
 	int line;
+	u8 pattern[2][PAIR_PERIOD];	/* octets of the two streams */
 	u8 scratch[SDP_MSG_HDR_MAX + PAIR_SIZE];
 };
 
