@@ -59,7 +59,7 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft kvp_hw uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft kvp_hw sdp uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -101,6 +101,7 @@ examples: ual
 
 progs: ual
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
+	+@$(MAKE) --no-print-directory -C tests/sdp OUT=$(BUILD)/sdp
 
 unit-programs:
 	+@$(MAKE) --no-print-directory -C tests/unit build OUT=$(BUILD)/unit
