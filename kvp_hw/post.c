@@ -34,10 +34,15 @@ static int hw_post_drop_empty(struct ib_sge *sge, int num)
 	return kept;
 }
 
+static bool hw_post_is_siw(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
 /* Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. */
 bool hw_post_has_immediate(const struct ib_device *ibdev)
 {
-	return ibdev->ops.driver_id != RDMA_DRIVER_SIW;
+	return !hw_post_is_siw(ibdev);
 }
 
 /* Does the device have the operation? siw's queue does not work after one that it refuses. */
@@ -118,16 +123,6 @@ static int hw_post_check_users(const struct hw_qp *qp, struct ib_send_wr *wr)
 
 /* siw ************************************************************************ */
 
-/*
- * siw sets flags in the entry of its queue before it looks at the work request, and leaves them
- * when it refuses it (siw_post_send()). The queue then counts as full, and when it is flushed, the
- * refused request completes. So siw is shown no work request that it would refuse.
- */
-static bool hw_post_is_siw(const struct hw_qp *qp)
-{
-	return qp->ib->device->ops.driver_id == RDMA_DRIVER_SIW;
-}
-
 static u64 hw_post_bytes(const struct ib_send_wr *wr)
 {
 	u64 bytes = 0;
@@ -138,6 +133,11 @@ static u64 hw_post_bytes(const struct ib_send_wr *wr)
 	return bytes;
 }
 
+/*
+ * siw sets flags in the entry of its queue before it looks at the work request, and leaves them
+ * when it refuses it (siw_post_send()). The queue then counts as full, and when it is flushed, the
+ * refused request completes. So siw is shown no work request that it would refuse.
+ */
 static int hw_post_check_siw(const struct hw_qp *qp, struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {
@@ -232,7 +232,7 @@ static void hw_post_copy(union hw_send_wr *to, const struct ib_send_wr *from)
 static int hw_post_run(struct hw_qp *qp, const struct ib_send_wr *first,
 		       const struct ib_send_wr *end, const struct ib_send_wr **bad_wr)
 {
-	const bool siw = hw_post_is_siw(qp);
+	const bool siw = hw_post_is_siw(qp->ib->device);
 	const struct ib_send_wr *bad;
 	union hw_send_wr one;
 	int ret = 0;
@@ -281,7 +281,7 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 	}
 	if (!wr)
 		return 0;
-	return hw_post_is_siw(qp) ? hw_post_run(qp, wr, NULL, bad_wr) :
+	return hw_post_is_siw(qp->ib->device) ? hw_post_run(qp, wr, NULL, bad_wr) :
 				    ib_post_send(qp->ib, wr, bad_wr);
 }
 

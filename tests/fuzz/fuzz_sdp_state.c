@@ -14,14 +14,7 @@
 
 #include "sdp/state.h"
 #include "tests/kunit/sdp_pair.h"
-
-#define must(condition) do {						\
-	if (!(condition)) {						\
-		fprintf(stderr, "does not hold: %s (line %d)\n",	\
-			#condition, __LINE__);				\
-		abort();						\
-	}								\
-} while (0)
+#include "must.h"
 
 #define LENT	512
 #define SIZE	300

@@ -11,14 +11,7 @@
 #include <linux/unaligned.h>
 
 #include "sdp/wire.h"
-
-#define must(condition) do {						\
-	if (!(condition)) {						\
-		fprintf(stderr, "does not hold: %s (line %d)\n",	\
-			#condition, __LINE__);				\
-		abort();						\
-	}								\
-} while (0)
+#include "must.h"
 
 static void check_hello(const struct sdp_msg *msg, u32 n)
 {
