@@ -61,7 +61,7 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft kvp_hw ops uapi tests/kunit tests/consumers tests/emulator $(wildcard tests/offload) -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft kvp_hw ops sdp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -106,6 +106,7 @@ examples: ual
 
 progs: ual
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
+	+@$(MAKE) --no-print-directory -C tests/sdp OUT=$(BUILD)/sdp
 
 unit-programs:
 	+@$(MAKE) --no-print-directory -C tests/unit build OUT=$(BUILD)/unit

@@ -253,18 +253,26 @@ static void hw_conn_step_rejected(struct hw_id *hid, struct rdma_cm_event *event
 
 	if (refused)
 		hw_conn_fill_info(hid, event);
+	hid->conn->ri.info.rejected = refused;
 	hw_conn_report(hid, event->status == -ECONNRESET && !refused ? -ECONNRESET :
 								       -ECONNREFUSED);
 }
 
 static void hw_conn_step_disconnected(struct hw_id *hid)
 {
+	int status = 0;
+
+	/* before the move below, which is no failure; a Terminate of the peer is not told */
+	if (hid->answered)
+		status = -ECONNRESET;
+	else if (hid->qp && READ_ONCE(hid->qp->failed))
+		status = -ECONNABORTED;
 	/* a driver of iWARP may leave it idle after a graceful end, or after a Terminate */
 	if (hid->qp)
 		hw_qp_fail(hid->qp);
 	/* answers the peer, if it was the peer who asked */
 	rdma_disconnect(hid->id);
-	hw_conn_report(hid, hid->answered ? -ECONNRESET : 0);
+	hw_conn_report(hid, status);
 }
 
 static int hw_conn_errno(const struct rdma_cm_event *event, int otherwise)
@@ -537,6 +545,7 @@ static void hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
 	};
 	hid->timeout_ms = from->timeout_ms;
 	hid->qp = qp;
+	WRITE_ONCE(qp->failed, false);
 	qp->ird = hid->param.responder_resources;
 	qp->ord = hid->param.initiator_depth;
 }

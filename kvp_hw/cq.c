@@ -17,12 +17,14 @@
  * @first: next completion to hand out
  * @num: end of the completions in @wc
  * @wc: completions, in the form that the consumer gets
+ * @qp: queue pair of each, which is compared only; NULL: that one has ended
  */
 struct hw_held {
 	struct list_head node;
 	unsigned int first;
 	unsigned int num;
 	struct ib_wc wc[HW_POLL_BATCH];
+	const struct hw_qp *qp[HW_POLL_BATCH];
 };
 
 /* Events ******************************************************************** */
@@ -102,41 +104,49 @@ void hw_cq_destroy(struct ri_cq *ri)
 /* Polling ******************************************************************* */
 
 /*
- * Name the consumer's queue pair in a completion. Return: false if the completion is of a queue
- * pair that is gone, or is being destroyed. The CQ's lock is held.
+ * Name the consumer's queue pair in a completion. Return: ours, or NULL if the completion is of a
+ * queue pair that is gone, or is being destroyed. The CQ's lock is held.
  */
-static bool hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
+static const struct hw_qp *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 {
 	struct hw_qp_ref *ref;
 
 	guard(rcu)();
 	ref = rhashtable_lookup(&hw->qps, &wc->qp, hw_qp_params);
 	if (!ref || !ref->qp)
-		return false;
+		return NULL;
 	/* while it ends, markers have the address of the queue pair as wr_id */
 	if (atomic_read(&ref->qp->drained)) {
 		if (wc->wr_id == (uintptr_t)ref->qp)
 			atomic_inc(&ref->qp->drained);
-		return false;
+		return NULL;
 	}
 	wc->qp = ref->qp->ri.wc_qp;
-	return true;
+	return ref->qp;
 }
 
-/* Poll the device once. Return: the number of completions for the consumer in @wc, or an errno. */
-static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, bool *empty)
+/*
+ * Poll the device once. @qps: takes their queue pairs, or NULL. Return: the number of completions
+ * for the consumer in @wc, or an errno.
+ */
+static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, const struct hw_qp **qps,
+		      bool *empty)
 {
 	struct hw_rnic *hw = hw_rnic(cq->ri.obj.rnic);
+	const struct hw_qp *qp;
 	int i, n, kept = 0;
 
 	lockdep_assert_held(&cq->lock);
 	n = ib_poll_cq(cq->ib, num, wc);
 	*empty = n < num;
 	for (i = 0; i < n; i++) {
-		if (!hw_cq_translate(hw, &wc[i]))
+		qp = hw_cq_translate(hw, &wc[i]);
+		if (!qp)
 			continue;
 		if (kept != i)
 			wc[kept] = wc[i];
+		if (qps)
+			qps[kept] = qp;
 		kept++;
 	}
 	return n < 0 ? n : kept;
@@ -145,19 +155,37 @@ static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, bool *empty)
 /* Hand out what was held. Return: the number of completions. */
 static int hw_cq_take_held(struct hw_cq *cq, int num, struct ib_wc *wc)
 {
-	struct hw_held *held = list_first_entry_or_null(&cq->held, struct hw_held, node);
-	int n;
+	struct hw_held *held, *next;
+	int n = 0;
 
-	if (!held)
-		return 0;
-	n = min_t(int, num, held->num - held->first);
-	memcpy(wc, held->wc + held->first, n * sizeof(*wc));
-	held->first += n;
-	if (held->first == held->num) {
+	list_for_each_entry_safe(held, next, &cq->held, node) {
+		for (; held->first < held->num && n < num; held->first++)
+			if (held->qp[held->first])
+				wc[n++] = held->wc[held->first];
+		if (held->first < held->num)
+			break;
 		list_del(&held->node);
 		kfree(held);
 	}
 	return n;
+}
+
+/**
+ * hw_cq_forget() - drop what is held of a queue pair that ends
+ * @cq: CQ
+ * @qp: queue pair; no poll takes a completion of it any more
+ */
+void hw_cq_forget(struct hw_cq *cq, const struct hw_qp *qp)
+{
+	struct hw_held *held;
+	unsigned int i;
+
+	scoped_guard(spinlock_irqsave, &cq->lock) {
+		list_for_each_entry(held, &cq->held, node)
+			for (i = held->first; i < held->num; i++)
+				if (held->qp[i] == qp)
+					held->qp[i] = NULL;
+	}
 }
 
 int hw_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
@@ -172,7 +200,7 @@ int hw_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 		scoped_guard(spinlock_irqsave, &cq->lock) {
 			n = hw_cq_take_held(cq, num, wc + done);
 			if (!n)
-				n = hw_cq_take(cq, num, wc + done, &empty);
+				n = hw_cq_take(cq, num, wc + done, NULL, &empty);
 		}
 		if (n < 0)
 			break;
@@ -213,7 +241,7 @@ bool hw_cq_hold(struct hw_cq *cq)
 		if (!held)
 			return false;
 		scoped_guard(spinlock_irqsave, &cq->lock) {
-			n = hw_cq_take(cq, HW_POLL_BATCH, held->wc, &empty);
+			n = hw_cq_take(cq, HW_POLL_BATCH, held->wc, held->qp, &empty);
 			if (n > 0) {
 				held->num = n;
 				list_add_tail(&held->node, &cq->held);

@@ -136,6 +136,7 @@ struct hw_qp_ref {
  * @max_inline: granted inline data in bytes
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
+ * @failed: the driver reported that the queue pair failed, since the connection began
  * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain()
  */
 struct hw_qp {
@@ -148,6 +149,7 @@ struct hw_qp {
 	u32 max_inline;
 	u8 ird;
 	u8 ord;
+	bool failed;
 	atomic_t drained;
 };
 
@@ -259,6 +261,7 @@ void hw_cq_destroy(struct ri_cq *cq);
 int hw_cq_poll(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
 int hw_cq_req_notify(struct ri_cq *cq, enum ib_cq_notify_flags flags);
 bool hw_cq_hold(struct hw_cq *cq);
+void hw_cq_forget(struct hw_cq *cq, const struct hw_qp *qp);
 
 /* qp.c */
 extern const struct rhashtable_params hw_qp_params;
@@ -279,6 +282,7 @@ u32 hw_qp_probe_inline(struct ib_device *ibdev);
 /* post.c */
 int hw_post_send(struct ri_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr);
 int hw_post_recv(struct ri_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
+bool hw_post_has_immediate(const struct ib_device *ibdev);
 int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Work requests. The device takes those of a kernel consumer as they are, except fast
- * registrations, which name a region of the RNIC-PI. Those of a user without library are checked:
- * the device has the operation, and each element is of a region of the user.
+ * registrations, which name a region of the RNIC-PI, and what siw does not survive. Those of a user
+ * without library are checked: the device has the operation, and each element is of a region of the
+ * user.
  */
 #include "hw.h"
 
@@ -33,10 +34,15 @@ static int hw_post_drop_empty(struct ib_sge *sge, int num)
 	return kept;
 }
 
-/* Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. */
-static bool hw_post_has_immediate(const struct ib_device *ibdev)
+static bool hw_post_is_siw(const struct ib_device *ibdev)
 {
-	return ibdev->ops.driver_id != RDMA_DRIVER_SIW;
+	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
+/* Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. */
+bool hw_post_has_immediate(const struct ib_device *ibdev)
+{
+	return !hw_post_is_siw(ibdev);
 }
 
 /* Does the device have the operation? siw's queue does not work after one that it refuses. */
@@ -115,6 +121,50 @@ static int hw_post_check_users(const struct hw_qp *qp, struct ib_send_wr *wr)
 	return hw_post_sges_are_users(hw, qp->ri.pd, wr->sg_list, wr->num_sge) ? 0 : -EINVAL;
 }
 
+/* siw ************************************************************************ */
+
+static u64 hw_post_bytes(const struct ib_send_wr *wr)
+{
+	u64 bytes = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	return bytes;
+}
+
+/*
+ * siw sets flags in the entry of its queue before it looks at the work request, and leaves them
+ * when it refuses it (siw_post_send()). The queue then counts as full, and when it is flushed, the
+ * refused request completes. So siw is shown no work request that it would refuse.
+ */
+static int hw_post_check_siw(const struct hw_qp *qp, struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		if (wr->num_sge != 1 || !qp->ord)
+			return -EINVAL;
+		/*
+		 * siw cannot hold a Read back, and stops for ever. The responses to Reads come in
+		 * order, so one Read need not wait for another.
+		 */
+		wr->send_flags &= ~IB_SEND_FENCE;
+		return 0;
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_RDMA_WRITE:
+		if (wr->send_flags & IB_SEND_INLINE && hw_post_bytes(wr) > qp->max_inline)
+			return -EINVAL;
+		return 0;
+	case IB_WR_REG_MR:
+	case IB_WR_LOCAL_INV:
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
 /* Sends ********************************************************************** */
 
 static int hw_post_reg(struct hw_qp *qp, const struct ib_send_wr *wr)
@@ -176,12 +226,13 @@ static void hw_post_copy(union hw_send_wr *to, const struct ib_send_wr *from)
 }
 
 /*
- * Post from @first up to @end, which is a fast registration. The list is the consumer's, so it is
- * posted one by one rather than cut.
+ * Post from @first up to @end, which is a fast registration or the end of the list. The list is the
+ * consumer's, so it is posted one by one rather than cut.
  */
 static int hw_post_run(struct hw_qp *qp, const struct ib_send_wr *first,
 		       const struct ib_send_wr *end, const struct ib_send_wr **bad_wr)
 {
+	const bool siw = hw_post_is_siw(qp->ib->device);
 	const struct ib_send_wr *bad;
 	union hw_send_wr one;
 	int ret = 0;
@@ -189,7 +240,10 @@ static int hw_post_run(struct hw_qp *qp, const struct ib_send_wr *first,
 	for (; first != end && !ret; first = first->next) {
 		hw_post_copy(&one, first);
 		*bad_wr = first;
-		ret = ib_post_send(qp->ib, &one.wr, &bad);
+		if (siw)
+			ret = hw_post_check_siw(qp, &one.wr);
+		if (!ret)
+			ret = ib_post_send(qp->ib, &one.wr, &bad);
 	}
 	return ret;
 }
@@ -225,7 +279,10 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 			return ret;
 		wr = reg->next;
 	}
-	return wr ? ib_post_send(qp->ib, wr, bad_wr) : 0;
+	if (!wr)
+		return 0;
+	return hw_post_is_siw(qp->ib->device) ? hw_post_run(qp, wr, NULL, bad_wr) :
+				    ib_post_send(qp->ib, wr, bad_wr);
 }
 
 /* Receives ******************************************************************* */

@@ -84,6 +84,15 @@ static void hw_qp_event(struct ib_event *event, void *context)
 {
 	struct hw_qp *qp = context;
 
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		WRITE_ONCE(qp->failed, true);
+		break;
+	default:
+		break;
+	}
 	hw_events_raise(&qp->events, event->event);
 }
 
@@ -434,6 +443,9 @@ static void hw_qp_forget(struct hw_qp *qp)
 		WRITE_ONCE(qp->ref->qp, NULL);
 	scoped_guard(spinlock_irqsave, &recv_cq->lock)
 		WRITE_ONCE(qp->ref->qp, NULL);
+	/* another queue pair's end may have taken completions of this one */
+	hw_cq_forget(send_cq, qp);
+	hw_cq_forget(recv_cq, qp);
 	kfree_rcu(qp->ref, rcu);
 }
 

@@ -200,6 +200,10 @@ static void hw_rnic_set_caps(struct ri_rnic_attr *attr, const struct ib_device *
 		attr->caps |= RI_CAP_SRQ;
 	if (attr->limits.kernel_cap_flags & IBK_SG_GAPS_REG)
 		attr->caps |= RI_CAP_SG_GAPS;
+	if (!ibdev->ops.resize_cq)
+		attr->caps |= RI_CAP_FIXED_CQ;
+	if (hw_post_has_immediate(ibdev))
+		attr->caps |= RI_CAP_IMMEDIATE;
 	/* kernel interface of ib_core: none of these for a kernel consumer */
 	attr->limits.device_cap_flags &= ~(IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2A |
 					   IB_DEVICE_MEM_WINDOW_TYPE_2B);

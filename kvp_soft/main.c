@@ -126,7 +126,7 @@ static void soft_device_attr(struct ri_rnic_attr *attr,
 	attr->fw_version = 1ULL << 32;
 	attr->transport = RI_TRANSPORT_IWARP;
 	attr->caps = RI_CAP_SRQ | RI_CAP_MARKERS | RI_CAP_ALLOW_DELETE |
-		     RI_CAP_DMABUF | RI_CAP_SG_GAPS;
+		     RI_CAP_DMABUF | RI_CAP_SG_GAPS | RI_CAP_IMMEDIATE;
 	attr->max_inline = KRDMA_SOFT_MAX_INLINE;
 	attr->num_ceh = num_possible_cpus();
 	attr->uvp_library = "libkrdma-uvp-soft.so";

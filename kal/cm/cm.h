@@ -12,6 +12,8 @@
 /* conn.c */
 int kal_conn_init(void);
 void kal_conn_exit(void);
+/* milliseconds that a graceful end may take */
+unsigned int kal_conn_disconnect_timeout(void);
 
 /* endpoint.c */
 void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler);

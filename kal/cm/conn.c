@@ -95,6 +95,11 @@ static const struct kal_conn_ops conn_core_ops = {
 	.qp_retire = kal_qp_retire,
 };
 
+unsigned int kal_conn_disconnect_timeout(void)
+{
+	return READ_ONCE(kal_disconnect_timeout_ms);
+}
+
 /* Context: may sleep. Return: 0 or -ENOMEM. */
 int kal_conn_init(void)
 {

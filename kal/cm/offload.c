@@ -268,11 +268,13 @@ int kal_offload_connect(struct kal_ep *ep)
 static void offload_report_reply(struct kal_ep *ep, int status)
 {
 	const struct ri_conn_info *info = &ep->conn->info;
+	/* with data, if only of length 0: the peer's consumer has answered */
+	const bool answered = !status || info->rejected;
 	struct kal_ep_event event = {
 		.type = KAL_EP_CONN_REPLY,
 		.status = status,
-		.private_data = info->private_data,
-		.private_data_len = info->private_data_len,
+		.private_data = answered ? info->private_data : NULL,
+		.private_data_len = answered ? info->private_data_len : 0,
 		.ird = status ? 0 : info->ird,
 		.ord = status ? 0 : info->ord,
 	};

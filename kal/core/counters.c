@@ -21,4 +21,5 @@ const char *const kal_counter_names[KAL_CNT_NUM] = {
 	[KAL_CNT_MPA_MARKERS] = "mpa_markers_refused",
 	[KAL_CNT_MPA_FALLBACK] = "mpa_v1_fallback",
 	[KAL_CNT_MPA_TERMINATE] = "mpa_terminate_sent",
+	[KAL_CNT_IA_NAME_TAKEN] = "ia_name_taken",
 };

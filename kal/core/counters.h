@@ -30,6 +30,7 @@ enum kal_counter {
 	KAL_CNT_MPA_MARKERS,		/* refused: the peer wants markers */
 	KAL_CNT_MPA_FALLBACK,		/* connected again with revision 1 */
 	KAL_CNT_MPA_TERMINATE,		/* Terminate sent by the MPA start-up */
+	KAL_CNT_IA_NAME_TAKEN,		/* kDAPL: another provider has the RNIC's IA name */
 	KAL_CNT_NUM,
 };
 

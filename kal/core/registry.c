@@ -212,9 +212,16 @@ static int kal_rnic_set_name(struct ri_rnic *rnic, const char *name,
 
 void ri_rnic_rename(struct ri_rnic *rnic, const char *name)
 {
-	guard(mutex)(&kal_registry_lock);
-	if (!kal_rnic_by_name(name))
-		strscpy(rnic->name, name, sizeof(rnic->name));
+	bool renamed;
+
+	scoped_guard(mutex, &kal_registry_lock) {
+		renamed = !kal_rnic_by_name(name);
+		if (renamed)
+			strscpy(rnic->name, name, sizeof(rnic->name));
+	}
+	/* kDAPL's names follow */
+	if (renamed)
+		kal_rnic_event(rnic, IB_EVENT_GID_CHANGE);
 }
 EXPORT_SYMBOL_GPL(ri_rnic_rename);
 

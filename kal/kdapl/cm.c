@@ -270,16 +270,43 @@ static int kdat_cm_event(struct kal_ep *conn, void *context, const struct kal_ep
 }
 
 /*
- * End an attempt whose time is over; or, after a failure, take the QP to the error state, which
- * ends what is left of a connection and flushes what was posted. kdat_cm_end() waits for this, so
- * the QP stays.
+ * A graceful end waits for what was posted. The kAL's own connections do so themselves. Devices
+ * that make connections flush, whatever the transport: so the requests are waited for here, not
+ * longer than the administrator allows. Completions that the consumer does not look for are taken
+ * from the CQ.
+ */
+static void kdat_cm_drain(struct kdat_ep *ep, struct ri_qp *qp)
+{
+	bool late, idle;
+
+	kdat_evd_collect(ep->request_evd);
+	mutex_lock(&ep->mutex);
+	late = time_after_eq(jiffies, ep->patience);
+	idle = kdat_slots_idle(&ep->requests);
+	if (!late && !idle && ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		queue_delayed_work(kdat_cm_wq, &ep->timeout, 1);
+	mutex_unlock(&ep->mutex);
+	if (idle || late)
+		kal_qp_disconnect(qp, !idle);
+}
+
+/* A device makes the connections of @ep, which the RNIC holds. */
+static bool kdat_cm_offloads(const struct kdat_ep *ep)
+{
+	return ep->obj.ia->kr->rnic->attr.caps & RI_CAP_LLP_OFFLOAD;
+}
+
+/*
+ * End an attempt whose time is over, or a connection when its requests are complete; or, after a
+ * failure, take the QP to the error state, which ends what is left of a connection and flushes what
+ * was posted. kdat_cm_end() waits for this, so the QP stays.
  */
 static void kdat_cm_work(struct work_struct *work)
 {
 	struct kdat_ep *ep = container_of(to_delayed_work(work), struct kdat_ep, timeout);
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	bool late, flush, drain;
 	struct ri_qp *qp;
-	bool late, flush;
 
 	mutex_lock(&ep->mutex);
 	qp = ep->qp;
@@ -288,9 +315,12 @@ static void kdat_cm_work(struct work_struct *work)
 	if (late)
 		ep->timed_out = true;
 	flush = ep->state == DAT_EP_STATE_DISCONNECTED;
+	drain = ep->conn && ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 	mutex_unlock(&ep->mutex);
 	if (late && qp)
 		kal_qp_disconnect(qp, true);
+	else if (drain && qp)
+		kdat_cm_drain(ep, qp);
 	else if (flush && qp)
 		kal_qp_modify(qp, &attr, IB_QP_STATE);
 }
@@ -708,10 +738,10 @@ static DAT_RETURN kdat_cm_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE 
 static DAT_RETURN kdat_cm_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 {
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
-	bool abrupt = flags == DAT_CLOSE_ABRUPT_FLAG;
+	bool abrupt = flags == DAT_CLOSE_ABRUPT_FLAG, wait = false;
 	struct ri_qp *qp = NULL;
-	DAT_RETURN error;
 	struct kdat_ia *ia;
+	DAT_RETURN error;
 
 	might_sleep();
 	if (!ep)
@@ -728,14 +758,21 @@ static DAT_RETURN kdat_cm_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS
 		qp = ep->qp;
 		kdat_cm_get(ep);
 		ep->disconnecting = true;
-		if (ep->state == DAT_EP_STATE_CONNECTED)
+		if (ep->state == DAT_EP_STATE_CONNECTED) {
+			ep->patience = jiffies +
+				msecs_to_jiffies(kal_conn_disconnect_timeout());
 			kdat_ep_set_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
-		else if (ep->state != DAT_EP_STATE_DISCONNECT_PENDING)
+		} else if (ep->state != DAT_EP_STATE_DISCONNECT_PENDING) {
 			abrupt = true;	/* an attempt */
+		}
+		wait = !abrupt && kdat_cm_offloads(ep) && !kdat_slots_idle(&ep->requests);
+		if (wait)
+			mod_delayed_work(kdat_cm_wq, &ep->timeout, 0);
 	}
 	mutex_unlock(&ep->mutex);
 	if (qp) {
-		kal_qp_disconnect(qp, abrupt);
+		if (!wait)
+			kal_qp_disconnect(qp, abrupt);
 		kdat_cm_put(ep);
 	}
 	kdat_leave(ia);

@@ -83,6 +83,29 @@ bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct 
 	return idle;
 }
 
+bool kdat_slots_idle(struct kdat_slots *slots)
+{
+	unsigned long flags;
+	bool idle;
+
+	spin_lock_irqsave(&slots->lock, flags);
+	idle = !slots->used && !slots->own_used;
+	spin_unlock_irqrestore(&slots->lock, flags);
+	return idle;
+}
+
+bool kdat_slots_has_internal(const struct kdat_slots *slots)
+{
+	const struct kdat_slot_block *block;
+	const struct kdat_dto *dto;
+
+	for (block = slots->blocks; block; block = block->next)
+		for (dto = block->dtos; dto < block->dtos + block->num; dto++)
+			if (READ_ONCE(dto->slots) && dto->flags & KDAT_DTO_INTERNAL)
+				return true;
+	return false;
+}
+
 void kdat_slots_reset(struct kdat_slots *slots)
 {
 	struct kdat_slot_block *block;

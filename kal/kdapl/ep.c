@@ -7,6 +7,7 @@
  * CQs change, because that takes outer locks. So a new configuration is made beside the old one,
  * and takes its place if the endpoint has not changed meanwhile.
  */
+#include <linux/delay.h>
 #include <linux/in.h>
 #include <linux/slab.h>
 
@@ -16,6 +17,8 @@
 
 /* time for the RNIC to let go of the buffers of an SRQ */
 #define KDAT_EP_LAST_WQE_TIMEOUT	HZ
+/* looks for the completion of registrations when the queue pair ends, some 100 us apart */
+#define KDAT_EP_FLUSH_LOOKS		1000
 
 /* defaults of attributes, as far as the RNIC has so many */
 #define KDAT_EP_DTOS	256
@@ -243,6 +246,26 @@ static void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *q
 	kdat_evd_collect(queues->recv_evd);
 }
 
+/*
+ * Whether the RNIC has carried out the registrations of LMRs has to be known before the queue pair
+ * takes their completions along: it fails a second registration, and the connection with it.
+ */
+static void kdat_ep_end_registrations(struct kdat_ep *ep)
+{
+	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	unsigned int looks = KDAT_EP_FLUSH_LOOKS;
+	struct kdat_ep_queues *queues = ep->queues;
+
+	if (!ep->connected || ep->obj.ia->kr->gone || !queues->request_evd)
+		return;
+	if (kdat_slots_has_internal(&ep->requests))
+		kal_qp_modify(queues->qp, &attr, IB_QP_STATE);
+	while (kdat_slots_has_internal(&ep->requests) && looks--) {
+		kdat_evd_collect(queues->request_evd);
+		usleep_range(50, 100);
+	}
+}
+
 /* The queue pair has lost what was posted, and its completions: take the requests back. */
 static void kdat_ep_forget_posted(struct kdat_ep *ep)
 {
@@ -262,6 +285,7 @@ static void kdat_ep_end_qp(struct kdat_ep *ep)
 	if (!queues || !queues->qp)
 		return;
 	kdat_ep_leave_srq(ep, queues);
+	kdat_ep_end_registrations(ep);
 	WRITE_ONCE(ep->qp, NULL);
 	WARN_ON(kal_qp_destroy(queues->qp));
 	queues->qp = NULL;
@@ -947,6 +971,7 @@ static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 	kdat_cm_end(ep);
 	kdat_ep_hide_qp(ep);
 	kdat_ep_leave_srq(ep, ep->queues);
+	kdat_ep_end_registrations(ep);
 	if (ep->request_evd)
 		kdat_evd_collect(ep->request_evd);
 	if (ep->recv_evd && ep->recv_evd != ep->request_evd)

@@ -16,6 +16,7 @@
 #include "evd.h"
 
 #define KDAT_EVD_CQ_DEPTH	256	/* of a new CQ, at least */
+#define KDAT_EVD_FIXED_DEPTH	4096	/* of one that cannot grow with its endpoints */
 #define KDAT_EVD_CQ_FLAGS	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 /* streams that may share an EVD: all of them; and the completions of the extensions */
 #define KDAT_EVD_FLAGS		(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | \
@@ -122,8 +123,10 @@ static void kdat_evd_on_cq_event(struct ri_cq *cq, enum ib_event_type event)
 
 static DAT_RETURN kdat_evd_make_cq(struct kdat_evd *evd, struct kdat_ia *ia, u32 qlen)
 {
+	const u32 least = ia->kr->rnic->attr.caps & RI_CAP_FIXED_CQ ?
+		KDAT_EVD_FIXED_DEPTH : KDAT_EVD_CQ_DEPTH;
 	const struct kal_cq_attr attr = {
-		.depth = min(max_t(u32, qlen, KDAT_EVD_CQ_DEPTH), kdat_evd_max_cqe(ia)),
+		.depth = min(max(qlen, least), kdat_evd_max_cqe(ia)),
 		.on_completion = kdat_evd_on_completion,
 		.on_event = kdat_evd_on_cq_event,
 		.consumer = evd,

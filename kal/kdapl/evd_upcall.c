@@ -32,6 +32,7 @@
 #include "evd.h"
 
 #define KDAT_EVD_BATCH	64	/* upcalls in one run of a work item */
+#define KDAT_EVD_ROUNDS	64	/* looks for an event in one dat_evd_dequeue() */
 
 /* what a work item does next */
 enum kdat_evd_step {
@@ -593,17 +594,27 @@ static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
  * @evd: EVD
  * @event: takes it
  *
+ * Completions without an event may come as fast as they are taken. Then the caller, who may be in
+ * softirq, is not kept: the queue is empty for now, and the next event calls up.
+ *
  * Context: any but hard interrupt.
  * Return: DAT_SUCCESS or DAT_QUEUE_EMPTY.
  */
 DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event)
 {
+	unsigned int rounds = KDAT_EVD_ROUNDS;
 	int ret = -EAGAIN;
 
 	while (ret == -EAGAIN) {
 		guard(rcu)();
-		scoped_guard(spinlock_irqsave, &evd->lock)
+		scoped_guard(spinlock_irqsave, &evd->lock) {
 			ret = kdat_evd_take_one(evd, event);
+			if (ret == -EAGAIN && !--rounds) {
+				evd->told = false;
+				kdat_evd_kick(evd);
+				ret = 0;
+			}
+		}
 	}
 	return ret ? DAT_SUCCESS : KDAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }

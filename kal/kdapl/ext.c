@@ -11,13 +11,17 @@
 
 /* Errors count the arguments of dat_extension_op(): the handle, the operation, and so on. */
 
-static DAT_RETURN kdat_ext_check_atomic(struct kdat_ia *ia)
+/* Does the RNIC have atomic operations, or immediate data? */
+static DAT_RETURN kdat_ext_check(struct kdat_ia *ia, bool atomic)
 {
+	const struct ri_rnic_attr *attr;
 	bool able;
 
 	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
-	able = ia->kr->rnic->attr.limits.atomic_cap != IB_ATOMIC_NONE;
+	attr = &ia->kr->rnic->attr;
+	able = atomic ? attr->limits.atomic_cap != IB_ATOMIC_NONE :
+			attr->caps & RI_CAP_IMMEDIATE;
 	kdat_leave_atomic(ia);
 	return able ? DAT_SUCCESS : KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 }
@@ -45,7 +49,7 @@ static DAT_RETURN kdat_ext_atomic(struct kdat_ep *ep, DAT_IB_OP op, va_list args
 	remote = va_arg(args, const DAT_RMR_TRIPLET *);
 	transfer.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 
-	ret = kdat_ext_check_atomic(ep->obj.ia);
+	ret = kdat_ext_check(ep->obj.ia, true);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!transfer.iov)
@@ -69,6 +73,7 @@ static DAT_RETURN kdat_ext_write_immed(struct kdat_ep *ep, va_list args)
 		.ext_op = DAT_IB_DTO_RDMA_WRITE_IMMED + 1,
 	};
 	const DAT_RMR_TRIPLET *remote;
+	DAT_RETURN ret;
 
 	transfer.num = va_arg(args, DAT_COUNT);
 	transfer.iov = va_arg(args, const DAT_LMR_TRIPLET *);
@@ -77,6 +82,9 @@ static DAT_RETURN kdat_ext_write_immed(struct kdat_ep *ep, va_list args)
 	wr.wr.ex.imm_data = cpu_to_be32(va_arg(args, DAT_UINT32));
 	transfer.flags = va_arg(args, DAT_COMPLETION_FLAGS);
 
+	ret = kdat_ext_check(ep->obj.ia, false);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (transfer.num < 0 || transfer.num > ep->attr.max_rdma_write_iov)
 		return KDAT_BAD_ARG(3);
 	if (transfer.num && !transfer.iov)

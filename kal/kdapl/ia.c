@@ -576,9 +576,15 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 
 /* Attributes **************************************************************** */
 
+static bool kdat_ia_is_ib(const struct kdat_ia *ia)
+{
+	return ia->obj.provider == &ia->kr->provider_ib;
+}
+
 static DAT_NAMED_ATTR kdat_ia_iw_attrs[] = {
 	{ DAT_EXTENSION_ATTR, "TRUE" },
 	{ DAT_EXTENSION_ATTR_VERSION, DAT_EXTENSION_ATTR_VERSION_VALUE },
+	/* the last one: only with the kAL's own connections */
 	{ DAT_IW_ATTR_SSP, "TRUE" },
 };
 
@@ -591,9 +597,32 @@ static DAT_NAMED_ATTR kdat_ia_ib_attrs[] = {
 	{ DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" },
 };
 
-static bool kdat_ia_is_ib(const struct kdat_ia *ia)
+/* the same without immediate data */
+static DAT_NAMED_ATTR kdat_ia_ib_atomic_attrs[] = {
+	{ DAT_EXTENSION_ATTR, "TRUE" },
+	{ DAT_EXTENSION_ATTR_VERSION, DAT_EXTENSION_ATTR_VERSION_VALUE },
+	{ DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
+	{ DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" },
+};
+
+/* The named attributes say which operations of the extension the RNIC has. */
+static void kdat_ia_named_attrs(const struct kdat_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-	return ia->obj.provider == &ia->kr->provider_ib;
+	const struct ri_rnic_attr *rnic = &ia->kr->rnic->attr;
+	const int atomics = rnic->limits.atomic_cap == IB_ATOMIC_NONE ? 0 : 2;
+
+	if (!kdat_ia_is_ib(ia)) {
+		attr->provider_specific_attr = kdat_ia_iw_attrs;
+		attr->num_provider_specific_attr = ARRAY_SIZE(kdat_ia_iw_attrs) -
+			(rnic->caps & RI_CAP_LLP_OFFLOAD ? 1 : 0);
+	} else if (rnic->caps & RI_CAP_IMMEDIATE) {
+		attr->provider_specific_attr = kdat_ia_ib_attrs;
+		attr->num_provider_specific_attr = ARRAY_SIZE(kdat_ia_ib_attrs) - 2 + atomics;
+	} else {
+		attr->provider_specific_attr = kdat_ia_ib_atomic_attrs;
+		attr->num_provider_specific_attr = ARRAY_SIZE(kdat_ia_ib_atomic_attrs) - 2 +
+						   atomics;
+	}
 }
 
 /* Limits of 32 bits and more in the types of DAT. */
@@ -662,8 +691,7 @@ u16 kdat_ia_max_private_data(const struct ri_rnic *rnic)
 static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 {
 	const struct ri_rnic *rnic = ia->kr->rnic;
-	const bool ib = kdat_ia_is_ib(ia);
-	const DAT_PROVIDER_ATTR attr = {
+	DAT_PROVIDER_ATTR attr = {
 		.provider_name = "krdma",
 		.provider_version_major = DAT_VERSION_MAJOR,
 		.provider_version_minor = DAT_VERSION_MINOR,
@@ -706,12 +734,9 @@ static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 		.lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_PZ,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,
-		.num_provider_specific_attr = !ib ? ARRAY_SIZE(kdat_ia_iw_attrs) :
-			ARRAY_SIZE(kdat_ia_ib_attrs) -
-			(rnic->attr.limits.atomic_cap == IB_ATOMIC_NONE ? 2 : 0),
-		.provider_specific_attr = ib ? kdat_ia_ib_attrs : kdat_ia_iw_attrs,
 	};
 
+	kdat_ia_named_attrs(ia, &attr);
 	/* it has a constant member */
 	memcpy((void *)to, &attr, sizeof(attr));
 }

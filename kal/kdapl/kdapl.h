@@ -71,6 +71,8 @@
  * @provider_ib: table of the IA name NAME-ib (InfiniBand extension: immediate data, atomics)
  * @info: key of @provider in the registry
  * @info_ib: key of @provider_ib
+ * @listed: the registry has @info; else another provider has the name. Lock of provider.c
+ * @listed_ib: it has @info_ib
  * @node: in the list of provider.c
  * @ias: open IAs; @sem and @ias_lock
  * @ias_lock: protects @ias
@@ -84,6 +86,8 @@ struct kdat_rnic {
 	DAT_PROVIDER provider_ib;
 	DAT_PROVIDER_INFO info;
 	DAT_PROVIDER_INFO info_ib;
+	bool listed;
+	bool listed_ib;
 	struct list_head node;
 	struct list_head ias;
 	struct mutex ias_lock;	/* protects ias */
@@ -452,6 +456,10 @@ void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
  */
 bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
 		     struct ri_qp *qp);
+/* Is nothing posted, or nothing but what has completed and was taken from the CQ? */
+bool kdat_slots_idle(struct kdat_slots *slots);
+/* Is a request of kDAPL's own posted, such as a registration? */
+bool kdat_slots_has_internal(const struct kdat_slots *slots);
 /* Take back what is in use: its completions cannot come any more. */
 void kdat_slots_reset(struct kdat_slots *slots);
 void kdat_slots_free(struct kdat_slots *slots);
@@ -549,13 +557,15 @@ struct kdat_ep_queues {
  * @cr: tentative connection request, NULL: none; kdat_ia.mutex
  * @calls: calls of cm.c that use the endpoint now; the end of the endpoint waits for them
  * @disconnecting: the consumer asked for the end of the connection
+ * @patience: in jiffies: when a graceful end does not wait any longer for posted requests
  * @timed_out: the consumer's time for the attempt is over
  * @quiet: the end of the connection has been reported, and it still has to end
  * @local: own address of the connection
  * @remote: the peer's
  * @private_data: of the peer's answer; valid until the next connection
  * @private_data_len: its length
- * @timeout: ends a connection attempt after the consumer's time, or flushes after a failure
+ * @timeout: ends a connection attempt after the consumer's time, or a connection when its requests
+ *	are complete, or flushes after a failure
  * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
  * @param_local: for dat_ep_query()
  * @param_remote: for dat_ep_query()
@@ -582,6 +592,7 @@ struct kdat_ep {
 	struct kdat_cr *cr;
 	atomic_t calls;
 	bool disconnecting;
+	unsigned long patience;
 	bool timed_out;
 	bool quiet;
 	struct sockaddr_storage local;

@@ -137,6 +137,10 @@ static DAT_RETURN kdat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 		return KDAT_BAD_HANDLE(LMR);
 	if (lmr->kind == KDAT_LMR_RESERVED)
 		return KDAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
+	if (kdat_enter(lmr->obj.ia)) {
+		kdat_lmr_settle(lmr);
+		kdat_leave(lmr->obj.ia);
+	}
 	if (atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS))
 		return KDAT_BAD_STATE(LMR_IN_USE);
 	kdat_lmr_destroy(lmr);
@@ -384,6 +388,8 @@ static DAT_RETURN kdat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_typ
 		/* an endpoint that was connected meanwhile may have posted it */
 		if (ret != DAT_SUCCESS && atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS))
 			ret = DAT_SUCCESS;
+		if (ret == DAT_SUCCESS)
+			kdat_lmr_settle(lmr);
 		made = true;
 	} else {
 		kdat_lmr_discard(lmr);

@@ -218,6 +218,8 @@ DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr);
  * is held.
  */
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr);
+/* Wait a while for the completion of that registration. The RNIC is held. May sleep. */
+void kdat_lmr_settle(struct kdat_lmr *lmr);
 
 /* rmr.c */
 void kdat_rmr_completed(struct kdat_rmr *rmr, struct kdat_dto *dto, bool success);

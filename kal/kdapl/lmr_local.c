@@ -8,10 +8,21 @@
  * If a peer has privileges, the LMR has a region of the RNIC, too. The STag for the peer is chosen
  * at once, and its registration is posted on a connected endpoint of the protection zone: now, or
  * before the first one is reported as connected. Requests that are posted on that endpoint, such as
- * the message that tells the peer of the STag, come after it. Once the registration has completed,
- * local requests use the region as well: it is one element, and can be the sink of a Read on iWARP.
+ * the message that tells the peer of the STag, come after it. The consumer is told when it has
+ * completed, for the peer may know the STag otherwise; but an endpoint whose requests wait for its
+ * peer does not hold the consumer up for long. Once the registration has completed, local requests
+ * use the region as well: it is one element, and can be the sink of a Read on iWARP.
+ *
+ * Nobody but kDAPL looks for these completions. The consumer may leave its EVD alone, so whoever
+ * waits for one takes completions from the CQ to the EVD's queue.
  */
+#include <linux/delay.h>
+
 #include "lmr.h"
+
+/* time for registrations to complete: of one LMR, and of all that wait for a connection */
+#define KDAT_LMR_TIMEOUT	(HZ / 10)
+#define KDAT_LMR_ALL_TIMEOUT	(2 * HZ)
 
 /* The region for the peer ************************************************** */
 
@@ -85,8 +96,8 @@ DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr)
 	return lmr->priv & KDAT_LMR_REMOTE ? kdat_lmr_remote_make(lmr) : DAT_SUCCESS;
 }
 
-/* Post the registration unless that is done. */
-static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep)
+/* Post the registration unless that is done, as one of kDAPL's own requests or as any. */
+static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep, bool own)
 {
 	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
 	struct kdat_dto *dto;
@@ -94,7 +105,9 @@ static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep)
 
 	if (!atomic_inc_unless_negative(&lmr->obj.uses))
 		return DAT_SUCCESS;
-	dto = kdat_slot_get_own(&ep->requests) ?: kdat_slot_get(&ep->requests);
+	dto = kdat_slot_get_own(&ep->requests);
+	if (!dto && !own)
+		dto = kdat_slot_get(&ep->requests);
 	if (!dto) {
 		atomic_dec(&lmr->obj.uses);
 		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
@@ -130,8 +143,35 @@ static bool kdat_lmr_waits(const struct kdat_lmr *lmr)
 	return lmr->kind == KDAT_LMR_LOCAL && lmr->mr && !READ_ONCE(lmr->named);
 }
 
+/* Some of them have completed now, or it is @end. Return: false: it is. */
+static bool kdat_lmr_await(struct kdat_ep *ep, unsigned long end)
+{
+	const bool more = time_before(jiffies, end);
+
+	kdat_evd_collect(ep->request_evd);
+	if (more)
+		usleep_range(20, 100);
+	return more;
+}
+
+/*
+ * The LMRs may be more than there are requests of kDAPL's own. The consumer's stay free for what it
+ * posts as soon as it hears of the connection.
+ */
+static DAT_RETURN kdat_lmr_post_in_turn(struct kdat_lmr *lmr, struct kdat_ep *ep,
+					unsigned long end)
+{
+	DAT_RETURN ret;
+
+	do
+		ret = kdat_lmr_post(lmr, ep, true);
+	while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && kdat_lmr_await(ep, end));
+	return ret;
+}
+
 DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep)
 {
+	const unsigned long end = jiffies + KDAT_LMR_ALL_TIMEOUT;
 	struct kdat_ia *ia = ep->obj.ia;
 	struct kdat_lmr *lmr;
 	DAT_RETURN ret;
@@ -142,11 +182,38 @@ DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep)
 	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
 		if (lmr->pz != ep->pz || !kdat_lmr_waits(lmr))
 			continue;
-		ret = kdat_lmr_post(lmr, ep);
+		ret = kdat_lmr_post_in_turn(lmr, ep, end);
 		if (ret != DAT_SUCCESS)
 			return ret;
 	}
+	while (kdat_slots_has_internal(&ep->requests) && kdat_lmr_await(ep, end))
+		;
 	return DAT_SUCCESS;
+}
+
+/* Take the completions of all endpoints' requests. */
+static void kdat_lmr_collect(struct kdat_ia *ia)
+{
+	struct kdat_evd *evd;
+
+	guard(mutex)(&ia->mutex);
+	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
+		/* one that waits for solicited receives has none, and its own stay in the CQ */
+		if (evd->bh && !evd->solicited_streams)
+			kdat_evd_collect(evd);
+}
+
+void kdat_lmr_settle(struct kdat_lmr *lmr)
+{
+	const unsigned long end = jiffies + KDAT_LMR_TIMEOUT;
+
+	if (lmr->kind != KDAT_LMR_LOCAL || !READ_ONCE(lmr->posted))
+		return;
+	kdat_lmr_collect(lmr->obj.ia);
+	while (READ_ONCE(lmr->posted) && time_before(jiffies, end)) {
+		usleep_range(20, 100);
+		kdat_lmr_collect(lmr->obj.ia);
+	}
 }
 
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)
@@ -162,7 +229,7 @@ DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)
 		guard(mutex)(&ep->mutex);
 		if (ep->pz != lmr->pz || !ep->qp || ep->state != DAT_EP_STATE_CONNECTED)
 			continue;
-		ret = kdat_lmr_post(lmr, ep);
+		ret = kdat_lmr_post(lmr, ep, false);
 		if (ret == DAT_SUCCESS)
 			break;
 	}

@@ -3,8 +3,9 @@
  * Memory of LMRs: from the consumer's description to extents with addresses for the RNIC.
  * Physically contiguous memory is one extent, which is mapped at once.
  *
- * An RNIC that works by virtual addresses gets memory of DAT_MEM_TYPE_VIRTUAL as one extent,
- * however scattered its pages are.
+ * An RNIC that works by virtual addresses and maps regions at once (krdma_soft) gets memory of
+ * DAT_MEM_TYPE_VIRTUAL as one extent, however scattered its pages are. Software devices below
+ * krdma_hw look up the page of an address, and need one of the linear mapping.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -270,7 +271,7 @@ struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, DAT_MEM_TYPE type,
 	ret = kdat_mem_walk(&plan, type, &desc, bytes);
 	if (ret)
 		return ERR_PTR(ret);
-	if (type == DAT_MEM_TYPE_VIRTUAL && kal_dma_is_virtual(rnic))
+	if (type == DAT_MEM_TYPE_VIRTUAL && kal_dma_is_virtual(rnic) && kdat_maps(rnic))
 		return kdat_mem_one(rnic, (uintptr_t)desc.for_va, bytes);
 	mem = kdat_mem_alloc(rnic, plan.num);
 	if (!mem)

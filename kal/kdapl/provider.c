@@ -3,14 +3,18 @@
  * Each RNIC is a provider of the DAT registry, by two names: NAME with the iWARP extension, and
  * NAME-ib with the InfiniBand extension, because an IA states one extension only. Both names give
  * the same functions.
+ *
+ * A name that another provider has stays with that one. This happens to RNICs named x and x-ib. The
+ * later one gets the name when the other one's RNIC goes or gets another name.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
 
+#include "../core/core.h"
 #include "kdapl.h"
 #include "kdapl_main.h"
 
-static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics and their names */
+static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics, their names */
 static LIST_HEAD(kdat_provider_rnics);
 
 /* What the registry calls for an IA name; it is one of ours, but the RNIC may be gone by now. */
@@ -23,9 +27,9 @@ static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_H
 
 	scoped_guard(mutex, &kdat_provider_lock) {
 		list_for_each_entry(kr, &kdat_provider_rnics, node) {
-			if (!strcmp(name, kr->info.ia_name))
+			if (kr->listed && !strcmp(name, kr->info.ia_name))
 				provider = &kr->provider;
-			else if (!strcmp(name, kr->info_ib.ia_name))
+			else if (kr->listed_ib && !strcmp(name, kr->info_ib.ia_name))
 				provider = &kr->provider_ib;
 			else
 				continue;
@@ -63,19 +67,51 @@ static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 	kdat_ext_table(provider);
 }
 
+/* Register the names that are free. */
+static void kdat_provider_list(struct kdat_rnic *kr)
+{
+	lockdep_assert_held(&kdat_provider_lock);
+	if (!kr->listed)
+		kr->listed = dat_registry_add_provider(&kr->provider, &kr->info) == DAT_SUCCESS;
+	if (!kr->listed_ib)
+		kr->listed_ib = dat_registry_add_provider(&kr->provider_ib, &kr->info_ib) ==
+				DAT_SUCCESS;
+}
+
+static void kdat_provider_not_listed(struct kdat_rnic *kr, const char *name)
+{
+	kal_count(kr->rnic, KAL_CNT_IA_NAME_TAKEN);
+	pr_warn("krdma: kDAPL: %s: not an IA by the name %s, which another provider has\n",
+		kr->rnic->name, name);
+}
+
 static void kdat_provider_publish(struct kdat_rnic *kr)
 {
-	/* a name that another provider has stays with that one */
-	if (dat_registry_add_provider(&kr->provider, &kr->info) != DAT_SUCCESS)
-		pr_warn("krdma: kDAPL: the name %s is taken\n", kr->info.ia_name);
-	if (dat_registry_add_provider(&kr->provider_ib, &kr->info_ib) != DAT_SUCCESS)
-		pr_warn("krdma: kDAPL: the name %s is taken\n", kr->info_ib.ia_name);
+	guard(mutex)(&kdat_provider_lock);
+	kdat_provider_list(kr);
+	if (!kr->listed)
+		kdat_provider_not_listed(kr, kr->info.ia_name);
+	if (!kr->listed_ib)
+		kdat_provider_not_listed(kr, kr->info_ib.ia_name);
 }
 
 static void kdat_provider_withdraw(struct kdat_rnic *kr)
 {
 	kdat_registry_withdraw(&kr->provider);
 	kdat_registry_withdraw(&kr->provider_ib);
+	guard(mutex)(&kdat_provider_lock);
+	kr->listed = false;
+	kr->listed_ib = false;
+}
+
+/* Names are free again. */
+static void kdat_provider_publish_waiting(void)
+{
+	struct kdat_rnic *kr;
+
+	guard(mutex)(&kdat_provider_lock);
+	list_for_each_entry(kr, &kdat_provider_rnics, node)
+		kdat_provider_list(kr);
 }
 
 static int kdat_provider_add(struct ri_rnic *rnic);
@@ -130,6 +166,7 @@ static void kdat_provider_remove(struct ri_rnic *rnic)
 	kdat_provider_withdraw(kr);
 	scoped_guard(mutex, &kdat_provider_lock)
 		list_del(&kr->node);
+	kdat_provider_publish_waiting();
 	down_write(&kr->sem);
 	WRITE_ONCE(kr->gone, true);
 	/* what runs in a section of RCU has seen the RNIC, and ends before its objects do */
@@ -171,6 +208,7 @@ static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
 		snprintf(kr->info_ib.ia_name, sizeof(kr->info_ib.ia_name), "%s-ib", rnic->name);
 	}
 	kdat_provider_publish(kr);
+	kdat_provider_publish_waiting();
 }
 
 int kdat_init(void)

@@ -149,6 +149,7 @@ static int soft_rx_read_resp(struct soft_qp *qp, struct soft_rx_seg *s)
 /* Is an IRD entry free? The entry whose response leaves at this moment counts as free. */
 static bool soft_rx_in_free(const struct soft_qp *qp)
 {
+	/* before in_count, pairs with soft_tx_in_done() */
 	const bool leaving = smp_load_acquire(&qp->in_leaving);
 
 	return READ_ONCE(qp->in_count) < qp->mpa.ird + leaving;

@@ -153,6 +153,15 @@ class List:
         args = ["-i", 2 * self.iterations("krdma", size), "-o", op, size]
         self.add(group, stack, "kdapltest", KDAPL_OPS[op], args, size=size)
 
+    def iser(self):
+        """iSER on kDAPL beside the kernel's on verbs: an initiator's work, the same target."""
+        for size, octets in ((4 * KIB, 24 * MIB), (64 * KIB, 96 * MIB), (512 * KIB, 192 * MIB)):
+            for how in ("randread", "randwrite"):
+                for stack in ("kiser", "ib_iser"):
+                    self.add("iSER", stack, "iser", how,
+                             [f"--rw={how}", f"--bs={size}", "--size=48M", f"--io_size={octets}"],
+                             size=size, limit=2 * self.limit)
+
     def memory(self):
         for alone in (True, False):
             for number in (100, 1000):
@@ -206,6 +215,7 @@ def all_of(mode, quick, rounds):
     jobs.latencies(polled=mode == "real")
     jobs.connections()
     jobs.kdapl()
+    jobs.iser()
     jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()

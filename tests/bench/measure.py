@@ -19,10 +19,12 @@ import time
 
 import parse
 
-ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1", "siw": "10.78.1.1", "rxe": "10.78.2.1",
-           "tcp": "10.78.3.1"}
+ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1",
+           "siw": "10.78.1.1",
+           "rxe": "10.78.2.1", "tcp": "10.78.3.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
+BENCH = os.path.dirname(os.path.abspath(__file__))
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
 TRIES = 5
@@ -212,6 +214,9 @@ class Runner:
                   "-s", ADDRESS[job["stack"]], "--api", job["stack"]]
         self.pair(job, [*common, "-T", "S"], [*common, "-T", "P", "--json", *job["args"]], result,
                   ends=False)
+
+    def iser(self, job, result):
+        self.alone(job, [f"{BENCH}/iser", job["stack"], *job["args"]], result)
 
     def memcpy(self, job, result):
         self.alone(job, [f"{PROGS}/krdma_memcpy", *job["args"]], result)

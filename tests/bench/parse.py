@@ -116,6 +116,20 @@ def kdapltest(text):
     return f
 
 
+def iser(text):
+    """fio's JSON, of a job that reads or writes."""
+    try:
+        run = json.loads(text[text.index("{"):])["jobs"][0]
+        way = run["read"] if run["read"]["io_bytes"] else run["write"]
+        f = {"mb_per_s": way["bw_bytes"] / 1e6, "messages_per_s": way["iops"],
+             "iterations": way["total_ios"]}
+    except (ValueError, KeyError, IndexError, TypeError) as problem:
+        raise ParseError(f"no figures ({problem})") from problem
+    if run["error"] or min(f.values()) <= 0:
+        raise ParseError(f"error {run['error']}")
+    return f
+
+
 def memcpy(text):
     """krdma_memcpy: "OCTETS COUNT MB/s" on a line."""
     found = re.search(r"^(\d+) (\d+) ([\d.]+)$", text, re.M)
@@ -134,7 +148,7 @@ def pipe(text):
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
            "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf,
-           "kdapltest": kdapltest}
+           "kdapltest": kdapltest, "iser": iser}
 
 
 def figures(job_kind, text):

@@ -13,10 +13,10 @@ import jobs as job_list
 import parse
 import svg
 
-STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs")
+STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs", "kiser", "ib_iser")
 # what the figures of others are compared with, and these others
-OURS = ("krdma", "kdapl")
-OTHERS = ("siw", "rxe", "tcp", "verbs")
+OURS = ("krdma", "kdapl", "kiser")
+OTHERS = ("siw", "rxe", "tcp", "verbs", "ib_iser")
 # what is not a stack that krdma is measured against
 BOUNDS = ("memory", "pipe")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",

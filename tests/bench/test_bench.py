@@ -111,6 +111,15 @@ class Parse(unittest.TestCase):
         with self.assertRaisesRegex(parse.ParseError, "refused"):
             parse.kdapltest(json.dumps({**run, "error": -111, "what": "refused"}))
 
+    def test_iser(self):
+        none = {"io_bytes": 0, "bw_bytes": 0, "iops": 0, "total_ios": 0}
+        some = {"io_bytes": 10, "bw_bytes": 5e6, "iops": 7, "total_ios": 3}
+        run = {"error": 0, "read": none, "write": some}
+        self.assertEqual(parse.iser("a note\n" + json.dumps({"jobs": [run]}))["mb_per_s"], 5)
+        for text in (json.dumps({"jobs": [{**run, "error": 5}]}), json.dumps({"jobs": []}), "failed"):
+            with self.assertRaises(parse.ParseError):
+                parse.iser(text)
+
     def test_iperf3(self):
         text = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1.5},
                                    "sum_sent": {"bytes": 10}}})

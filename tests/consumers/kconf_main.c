@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The conformance test's run. Loading the module runs all checks once, on the RNIC of the
- * parameters. Each check is one line of the kernel's log:
- *
- *	kconf: RNIC: CHECK: ok
- *	kconf: RNIC: CHECK: missing			the RNIC says so, and keeps to it
- *	kconf: RNIC: CHECK: known fault: REASON		of the driver below the RNIC
- *	kconf: RNIC: CHECK: FAILED: FILE:LINE EXPRESSION
+ * parameters; see kcheck.h for what the kernel's log says of them.
  *
  * The module leaves nothing: its initialisation fails with -EIO if a check failed, and else there
  * is nothing to unload but the module.
@@ -15,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
+#include "kcheck.h"
 #include "kconf.h"
 
 static char *rnic = "";
@@ -40,30 +36,21 @@ MODULE_PARM_DESC(only, "run only the check of this name");
 struct kconf kconf;
 
 /* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
-static const struct kconf_known {
-	const char *prefix;	/* of the RNIC's name */
-	const char *check;
-	const char *reason;
-} kconf_known[] = {
-	{ "siw", "Send before a graceful end", "the send queue is not drained: siw_qp.c:721" },
-	{ "siw", "QP reset", "no way out of the error state: siw_qp.c:863" },
-	{ "siw", "solicited events", "the flag is set and not looked at: siw_qp.c:1162" },
-	{ "siw", "SRQ limit after its event", "the limit stays in a query: siw_qp_rx.c:392" },
-	{ "siw", "Read without the right", "no right is asked for: siw_qp_tx.c:814" },
-	{ "siw", "Read of the DMA region", "no right is asked for: siw_qp_tx.c:814" },
+static const struct kcheck_known kconf_known[] = {
+	{ "siw", "Send before a graceful end", NULL, 0,
+	  "the send queue is not drained: siw_qp.c:721" },
+	{ "siw", "QP reset", NULL, 0,
+	  "no way out of the error state: siw_qp.c:863" },
+	{ "siw", "solicited events", NULL, 0,
+	  "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "SRQ limit after its event", NULL, 0,
+	  "the limit stays in a query: siw_qp_rx.c:392" },
+	{ "siw", "Read without the right", NULL, 0,
+	  "no right is asked for: siw_qp_tx.c:814" },
+	{ "siw", "Read of the DMA region", NULL, 0,
+	  "no right is asked for: siw_qp_tx.c:814" },
 	{}
 };
-
-static const char *kconf_known_reason(const char *check)
-{
-	const struct kconf_known *known;
-
-	for (known = kconf_known; known->prefix; known++)
-		if (str_has_prefix(kconf.rnic->name, known->prefix) &&
-		    !strcmp(check, known->check))
-			return known->reason;
-	return NULL;
-}
 
 /* Return: @met */
 bool kconf_expect(bool met, const char *file, int line, const char *what)
@@ -75,35 +62,7 @@ bool kconf_expect(bool met, const char *file, int line, const char *what)
 
 /* The checks **************************************************************** */
 
-struct kconf_tally {
-	unsigned int ok;
-	unsigned int missing;
-	unsigned int known;
-	unsigned int failed;
-};
-
-static void kconf_verdict(const struct kconf_check *check, struct kconf_tally *tally)
-{
-	const char *name = kconf.rnic->name;
-	const char *reason = kconf_known_reason(check->name);
-
-	if (kconf.failed && reason) {
-		tally->known++;
-		pr_info("kconf: %s: %s: known fault: %s (%s)\n", name, check->name, reason,
-			kconf.where);
-	} else if (kconf.failed) {
-		tally->failed++;
-		pr_info("kconf: %s: %s: FAILED: %s\n", name, check->name, kconf.where);
-	} else if (kconf.missing) {
-		tally->missing++;
-		pr_info("kconf: %s: %s: missing\n", name, check->name);
-	} else {
-		tally->ok++;
-		pr_info("kconf: %s: %s: ok\n", name, check->name);
-	}
-}
-
-static void kconf_run_some(const struct kconf_check *check, struct kconf_tally *tally)
+static void kconf_run_some(const struct kconf_check *check, struct kcheck_run *run)
 {
 	for (; check->name; check++) {
 		if (*only && strcmp(only, check->name))
@@ -113,23 +72,25 @@ static void kconf_run_some(const struct kconf_check *check, struct kconf_tally *
 		kconf_bed_init();
 		check->run();
 		kconf_bed_close();
-		kconf_verdict(check, tally);
+		kcheck_verdict(run, check->name, kconf.failed, kconf.where, kconf.missing);
 	}
 }
 
 static int kconf_run_all(void)
 {
-	struct kconf_tally tally = {};
+	struct kcheck_run run = {
+		.test = "kconf",
+		.rnic = kconf.rnic->name,
+		.known = kconf_known,
+	};
 
-	kconf_run_some(kconf_object_checks, &tally);
-	kconf_run_some(kconf_qp_checks, &tally);
-	kconf_run_some(kconf_conn_checks, &tally);
-	kconf_run_some(kconf_message_checks, &tally);
-	kconf_run_some(kconf_rdma_checks, &tally);
-	kconf_run_some(kconf_queue_checks, &tally);
-	pr_info("kconf: %s: %u ok, %u missing, %u known faults, %u failed\n", kconf.rnic->name,
-		tally.ok, tally.missing, tally.known, tally.failed);
-	return tally.failed ? -EIO : 0;
+	kconf_run_some(kconf_object_checks, &run);
+	kconf_run_some(kconf_qp_checks, &run);
+	kconf_run_some(kconf_conn_checks, &run);
+	kconf_run_some(kconf_message_checks, &run);
+	kconf_run_some(kconf_rdma_checks, &run);
+	kconf_run_some(kconf_queue_checks, &run);
+	return kcheck_end(&run);
 }
 
 /* The RNIC ****************************************************************** */

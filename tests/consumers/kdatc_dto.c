@@ -162,6 +162,26 @@ static void kdatc_dto_fence(void)
 	}
 }
 
+/* A read that is fenced, too, with reads ahead of it and requests behind it */
+static void kdatc_dto_fenced_read(void)
+{
+	DAT_RMR_TRIPLET far;
+	unsigned int i;
+
+	if (!kdatc_pair_open(0, NULL, NULL))
+		return;
+	kdatc_fill(&server->mem, 37);
+	for (i = 0; i < 3; i++) {
+		far = kdatc_far(&server->mem, i * 8000, 8000);
+		KDATC_OK(kdatc_read(client, i, i * 8000, 8000, &far,
+				    i ? DAT_COMPLETION_BARRIER_FENCE_FLAG : 0));
+	}
+	for (i = 0; i < 3; i++)
+		KDATC_EXPECT(kdatc_done(client->request, client->ep, i, DAT_DTO_RDMA_READ, 8000));
+	KDATC_EXPECT(kdatc_is(&client->mem, 0, 3 * 8000, 37, 0));
+	kdatc_transfer(client, server, 3000, 38);
+}
+
 /* Completion flags ********************************************************** */
 
 static void kdatc_dto_suppress(void)
@@ -449,6 +469,7 @@ const struct kdatc_check kdatc_dto_checks[] = {
 	{ "many reads", kdatc_dto_many },
 	{ "read to an RMR context", kdatc_dto_read_to_rmr },
 	{ "fence", kdatc_dto_fence },
+	{ "fenced read", kdatc_dto_fenced_read },
 	{ "suppressed completions", kdatc_dto_suppress },
 	{ "unsignalled completions", kdatc_dto_unsignalled },
 	{ "solicited wait", kdatc_dto_solicited },

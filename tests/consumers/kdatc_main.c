@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The run of kDAPL's conformance test. Loading the module runs all checks once, on the RNIC of the
- * parameters. Each check is one line of the kernel's log:
- *
- *	kdatc: RNIC: CHECK: ok
- *	kdatc: RNIC: CHECK: missing			the RNIC says so, and keeps to it
- *	kdatc: RNIC: CHECK: known fault: REASON		of the driver below the RNIC
- *	kdatc: RNIC: CHECK: FAILED: FILE:LINE EXPRESSION
+ * parameters; see kcheck.h for what the kernel's log says of them.
  *
  * The module leaves nothing: its initialisation fails with -EIO if a check failed, and else there
  * is nothing to unload but the module.
@@ -17,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "kcheck.h"
 #include "kdatc.h"
 
 static char *rnic = "";
@@ -49,25 +45,35 @@ MODULE_PARM_DESC(removal, "no checks: make objects, wait until the RNIC goes (1 
 
 struct kdatc kdatc;
 
-/* Faults of drivers that this test meets; the lines are those of Linux 6.12. */
-static const struct kdatc_known {
-	const char *prefix;	/* of the RNIC's name */
-	const char *check;
-	const char *reason;
-} kdatc_known[] = {
-	{ "siw", "solicited wait", "the flag is set and not looked at: siw_qp.c:1162" },
+/* Faults of drivers that this test meets; the lines are those of Linux 6.12.117. */
+#define KDATC_SIW_TERMINATE	"the peer's Terminate is told as an orderly end: siw_cm.c:1078"
+#define KDATC_SIW_STATUS	"a Write that was sent fails when the peer ends at once: siw_qp_tx.c:892"
+#define KDATC_SIW_REJECT	"an MPA Reject without data is told as a reset: siw_cm.c:763"
+#define KDATC_SIW_ORDER		"a registration completes before a Read ahead of it: siw_qp_tx.c:1057"
+
+static const struct kcheck_known kdatc_known[] = {
+	{ "siw", "solicited wait", "called(&calls, 2)", 0,
+	  "the flag is set and not looked at: siw_qp.c:1162" },
+	{ "siw", "EP tentative", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "RSP rejects", "EVENT_PEER_REJECTED", 1, KDATC_SIW_REJECT },
+	{ "siw", "write beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "read beyond the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write before the LMR", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write with a wrong context", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write without the right", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "invalidated", "EVENT_BROKEN", 1, KDATC_SIW_TERMINATE },
+	{ "siw", "write beyond the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write before the LMR", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write with a wrong context", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "write without the right", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "invalidated", "status == DAT_DTO_SUCCESS", 2, KDATC_SIW_STATUS },
+	{ "siw", "read without the right", "DAT_DTO_ERR_REMOTE_ACCESS", 0,
+	  "a Read's source is not looked at for the right: siw_qp_tx.c:814" },
+	{ "siw", "calls in softirq upcalls", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls in a timer", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
+	{ "siw", "calls with a spinlock held", "DAT_DTO_RDMA_READ", 0, KDATC_SIW_ORDER },
 	{}
 };
-
-static const char *kdatc_known_reason(const char *check)
-{
-	const struct kdatc_known *known;
-
-	for (known = kdatc_known; known->prefix; known++)
-		if (str_has_prefix(kdatc.name, known->prefix) && !strcmp(check, known->check))
-			return known->reason;
-	return NULL;
-}
 
 /* Return: @met */
 bool kdatc_expect(bool met, const char *file, int line, const char *what)
@@ -96,34 +102,7 @@ bool kdatc_answers(DAT_RETURN ret, DAT_RETURN wanted, DAT_RETURN mask, const cha
 
 /* The checks **************************************************************** */
 
-struct kdatc_tally {
-	unsigned int ok;
-	unsigned int missing;
-	unsigned int known;
-	unsigned int failed;
-};
-
-static void kdatc_verdict(const struct kdatc_check *check, struct kdatc_tally *tally)
-{
-	const char *reason = kdatc_known_reason(check->name);
-
-	if (kdatc.failed && reason) {
-		tally->known++;
-		pr_info("kdatc: %s: %s: known fault: %s (%s)\n", kdatc.name, check->name, reason,
-			kdatc.where);
-	} else if (kdatc.failed) {
-		tally->failed++;
-		pr_info("kdatc: %s: %s: FAILED: %s\n", kdatc.name, check->name, kdatc.where);
-	} else if (kdatc.missing) {
-		tally->missing++;
-		pr_info("kdatc: %s: %s: missing\n", kdatc.name, check->name);
-	} else {
-		tally->ok++;
-		pr_info("kdatc: %s: %s: ok\n", kdatc.name, check->name);
-	}
-}
-
-static void kdatc_run_some(const struct kdatc_check *check, struct kdatc_tally *tally)
+static void kdatc_run_some(const struct kdatc_check *check, struct kcheck_run *run)
 {
 	for (; check->name; check++) {
 		if (*only && strcmp(only, check->name))
@@ -134,30 +113,32 @@ static void kdatc_run_some(const struct kdatc_check *check, struct kdatc_tally *
 		if (kdatc_bed_init(check->ib ? kdatc.ib_name : kdatc.name))
 			check->run();
 		kdatc_bed_close();
-		kdatc_verdict(check, tally);
+		kcheck_verdict(run, check->name, kdatc.failed, kdatc.where, kdatc.missing);
 	}
 }
 
 static int kdatc_run_all(void)
 {
-	struct kdatc_tally tally = {};
+	struct kcheck_run run = {
+		.test = "kdatc",
+		.rnic = kdatc.name,
+		.known = kdatc_known,
+	};
 	unsigned int i;
 
 	for (i = 0; i < rounds; i++) {
-		kdatc_run_some(kdatc_ia_checks, &tally);
-		kdatc_run_some(kdatc_args_checks, &tally);
-		kdatc_run_some(kdatc_evd_checks, &tally);
-		kdatc_run_some(kdatc_ep_checks, &tally);
-		kdatc_run_some(kdatc_conn_checks, &tally);
-		kdatc_run_some(kdatc_dto_checks, &tally);
-		kdatc_run_some(kdatc_memory_checks, &tally);
-		kdatc_run_some(kdatc_srq_checks, &tally);
-		kdatc_run_some(kdatc_ssp_checks, &tally);
-		kdatc_run_some(kdatc_context_checks, &tally);
+		kdatc_run_some(kdatc_ia_checks, &run);
+		kdatc_run_some(kdatc_args_checks, &run);
+		kdatc_run_some(kdatc_evd_checks, &run);
+		kdatc_run_some(kdatc_ep_checks, &run);
+		kdatc_run_some(kdatc_conn_checks, &run);
+		kdatc_run_some(kdatc_dto_checks, &run);
+		kdatc_run_some(kdatc_memory_checks, &run);
+		kdatc_run_some(kdatc_srq_checks, &run);
+		kdatc_run_some(kdatc_ssp_checks, &run);
+		kdatc_run_some(kdatc_context_checks, &run);
 	}
-	pr_info("kdatc: %s: %u ok, %u missing, %u known faults, %u failed\n", kdatc.name,
-		tally.ok, tally.missing, tally.known, tally.failed);
-	return tally.failed ? -EIO : 0;
+	return kcheck_end(&run);
 }
 
 static int kdatc_run_removal(void)

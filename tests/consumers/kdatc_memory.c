@@ -240,6 +240,41 @@ static void kdatc_memory_lmr(void)
 	kdatc_memory_works(&server->mem);
 }
 
+#define KDATC_LMRS	(3 * KDATC_QUEUE)
+
+/*
+ * More LMRs than an endpoint has requests, all made before the connection: the peer writes into
+ * each as soon as it is connected.
+ */
+static void kdatc_memory_many(void)
+{
+	struct kdatc_mem *mem = kcalloc(KDATC_LMRS, sizeof(*mem), GFP_KERNEL);
+	DAT_RMR_TRIPLET far;
+	unsigned int i;
+
+	if (!KDATC_EXPECT(mem) || !kdatc_side_open(client, NULL) || !kdatc_side_open(server, NULL))
+		goto out;
+	for (i = 0; i < KDATC_LMRS; i++)
+		if (!KDATC_EXPECT(kdatc_mem_open(&mem[i], 512)) ||
+		    !kdatc_mem_register(&mem[i], server->pz, KDATC_ALL, DAT_VA_TYPE_VA))
+			goto out;
+	if (!kdatc_sides_connect(client, server))
+		goto out;
+	kdatc_fill(&client->mem, 21);
+	for (i = 0; i < KDATC_LMRS; i++) {
+		far = kdatc_far(&mem[i], 0, 512);
+		KDATC_OK(kdatc_write(client, i, 16 * i, 512, &far, 0));
+		KDATC_EXPECT(kdatc_done(client->request, client->ep, i, DAT_DTO_RDMA_WRITE, 512));
+	}
+	if (kdatc_sync(client, server))
+		for (i = 0; i < KDATC_LMRS; i++)
+			KDATC_EXPECT(kdatc_is(&mem[i], 0, 512, 21, 16 * i));
+out:
+	for (i = 0; mem && i < KDATC_LMRS; i++)
+		kdatc_mem_close(&mem[i]);
+	kfree(mem);
+}
+
 static void kdatc_memory_hint(void)
 {
 	DAT_VADDR align = 0;
@@ -794,6 +829,7 @@ const struct kdatc_check kdatc_memory_checks[] = {
 	{ "scatter list", kdatc_memory_platform },
 	{ "memory by IA address", kdatc_memory_ia },
 	{ "LMR of an LMR", kdatc_memory_lmr },
+	{ "many LMRs", kdatc_memory_many },
 	{ "reserved LMR", kdatc_memory_reserved },
 	{ "memory hint", kdatc_memory_hint },
 	{ "memory sync", kdatc_memory_sync },

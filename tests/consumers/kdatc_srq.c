@@ -232,6 +232,10 @@ static void kdatc_srq_immediate(void)
 					   DAT_COMPLETION_DEFAULT_FLAG);
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED) {
 		KDATC_MISSING(!kdatc_srq_named(DAT_IB_ATTR_IMMED_DATA), ret);
+		/* a request that is refused leaves nothing in the queue */
+		KDATC_OK(kdatc_send(client, 3, 0, 100, 0));
+		KDATC_EXPECT(kdatc_done(client->request, client->ep, 3, DAT_DTO_SEND, 100));
+		KDATC_EXPECT(kdatc_done(server->recv, server->ep, 1, DAT_DTO_RECEIVE, 100));
 		return;
 	}
 	if (!KDATC_OK(ret))

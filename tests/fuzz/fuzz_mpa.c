@@ -16,14 +16,7 @@
 #include <krdma/crc32c.h>
 
 #include "cm/mpa.h"
-
-#define must(condition) do {						\
-	if (!(condition)) {						\
-		fprintf(stderr, "does not hold: %s (line %d)\n",	\
-			#condition, __LINE__);				\
-		abort();						\
-	}								\
-} while (0)
+#include "must.h"
 
 #define LOCAL_LEN	12	/* bytes of an input for this side's options */
 

@@ -19,21 +19,12 @@
 
 #include "core/counters.h"
 #include "cm/endpoint.h"
+#include "must.h"
 
-int dprintf(int fd, const char *format, ...);
-void abort(void) __attribute__((noreturn));
 void *malloc(size_t size);
 void *calloc(size_t n, size_t size);
 void free(void *p);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-#define must(condition) do {						\
-	if (!(condition)) {						\
-		dprintf(2, "does not hold: %s (line %d)\n",		\
-			#condition, __LINE__);				\
-		abort();						\
-	}								\
-} while (0)
 
 #define SETUP_LEN	12
 #define READS_LIMIT	16	/* of the RNIC */

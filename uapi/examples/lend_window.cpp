@@ -66,10 +66,12 @@ void serve(const krdma::Address &address)
 	const krdma::Session session;
 	const krdma::Context context{session.find_local(address)};
 	const krdma::ProtectionDomain pd{context};
-	const krdma::CompletionQueue cq{context};
+	/* two queues: an answer may arrive before the message that it answers is complete here */
+	const krdma::CompletionQueue sends{context};
+	const krdma::CompletionQueue arrivals{context};
 	/* raise an event when fewer than two receives are left */
 	const krdma::SharedReceiveQueue shared{pd, {.max_wr = receives, .limit = 2}};
-	const krdma::QueuePair qp{pd, cq, cq, {.receives = &shared}};
+	const krdma::QueuePair qp{pd, sends, arrivals, {.receives = &shared}};
 
 	std::array<std::byte, receives * message_size> messages{};
 	const krdma::MemoryRegion inbox{pd, messages, access::local_write};
@@ -88,21 +90,21 @@ void serve(const krdma::Address &address)
 	krdma::ConnectionRequest request = listener.wait().value();
 	krdma::Connection connection = request.accept(qp);
 	connection.established(5s);
-	(void)next(cq, message);
+	(void)next(arrivals, message);
 
 	/* the peer addresses the window like the region, from part.address on */
 	const krdma::Slice part = region.slice(first, length);
 	qp.bind(bind, window, region, part, access::remote_write);
-	(void)next(cq, bind);
+	(void)next(sends, bind);
 	const Loan loan{htobe64(part.address), htonl(part.length), htonl(window.stag())};
 	std::array<std::byte, sizeof(loan)> octets{};
 	std::memcpy(octets.data(), &loan, sizeof(loan));
 	const krdma::MemoryRegion outbox{pd, octets, 0};
 	qp.send(answer, outbox.slice());
-	(void)next(cq, answer);
+	(void)next(sends, answer);
 
 	/* The client's last message invalidates the window, so the client writes no more. */
-	const krdma::Completion back = next(cq, message);
+	const krdma::Completion back = next(arrivals, message);
 	if (back.invalidated() != window.stag())
 		throw std::runtime_error{"the window was not given back"};
 	std::printf("the client wrote '%.*s'\n", static_cast<int>(length), &memory[first]);

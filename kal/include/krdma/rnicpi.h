@@ -364,6 +364,8 @@ struct ri_llp {
  * @remote: the peer's address
  * @ird: inbound reads: of a request, the number that the peer's ORD asks for; else negotiated
  * @ord: outbound reads: of a request, the number that the peer's IRD allows; else negotiated
+ * @rejected: the peer's consumer refused, with private data or without any; false: a part below it
+ *	did, or nobody is there
  * @private_data_len: bytes in @private_data; a transport that does not carry the length pads
  *	the data with zeros
  * @private_data: of the peer
@@ -373,6 +375,7 @@ struct ri_conn_info {
 	struct sockaddr_storage remote;
 	u16 ird;
 	u16 ord;
+	bool rejected;
 	u16 private_data_len;
 	u8 private_data[RI_PRIVATE_DATA_MAX];
 };
@@ -381,7 +384,7 @@ struct ri_conn_info {
  * struct ri_conn - a connection or a listener of an RNIC with RI_CAP_LLP_OFFLOAD
  * @rnic: RNIC
  * @info: the provider fills it in before it reports a request, an established connection or a
- *	refusal with private data, and does not change it afterwards
+ *	refusal by the peer's consumer, and does not change it afterwards
  * @ep: the endpoint; owned by the kAL
  * @lock: protects the members below, which are owned by the kAL
  * @outcome: what the provider has reported
@@ -756,6 +759,8 @@ enum ri_transport {
 #define RI_CAP_DMABUF		BIT(4)	/* registers dma-bufs */
 #define RI_CAP_SG_GAPS		BIT(5)	/* fast registration of elements with gaps */
 #define RI_CAP_OWN_PINS		BIT(6)	/* mr_register() pins and charges user memory itself */
+#define RI_CAP_FIXED_CQ		BIT(7)	/* a CQ keeps its depth: no cq_resize() */
+#define RI_CAP_IMMEDIATE	BIT(8)	/* Sends and Writes with immediate data */
 
 /**
  * struct ri_rnic_attr - attributes of an RNIC, stated by the provider

@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/guest/conform.sh
 . "${VM_LIB%/*}/conform.sh"
 
-conform_module=krdma_conform conform_prefix=kconf
+conform_test krdma_conform kconf
 hw_up
 
 # beside TCP and through it

@@ -14,7 +14,7 @@ target_up
 modprobe -a sd_mod ib_iser
 initiator_up
 expect "node" timeout 30 iscsiadm -m node -o new -T $iqn -p $portal:3260 -I iser
-run_storage iscsiadm -m node -T $iqn -p $portal:3260 --login
+login iser
 iscsiadm -m session
 use_disk lio_disk
 over_wire

@@ -21,8 +21,6 @@ interface() {
 	fi
 }
 
-node() { iscsiadm -m node -T $iqn -p $portal:3260 "$@"; }
-
 # setting INTERFACE NAME VALUE
 setting() { expect "$2" node -I "$1" -o update -n "$2" -v "$3"; }
 
@@ -95,7 +93,7 @@ settings kiser
 setting kiser node.session.auth.password not-the-secret
 refuse "a wrong password" timeout 60 iscsiadm -m node -T $iqn -p $portal:3260 -I kiser --login
 setting kiser node.session.auth.password secret-of-guest
-run_storage iscsiadm -m node -T $iqn -p $portal:3260 -I kiser --login
+login kiser
 first=$(sessions)
 iscsiadm -m session > expect
 has "the session" "^iser: \[$first\] $portal:3260,1 $iqn" expect
@@ -112,7 +110,7 @@ registered
 
 say "two sessions, two LUNs"
 settings kiser2
-run_storage iscsiadm -m node -T $iqn -p $portal:3260 -I kiser2 --login
+login kiser2
 second=$(sessions | tail -1)
 wait_for 30 disk_of "$second" 1 || fail "no disk of the second session"
 head -c 8000000 /dev/urandom > data

@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/guest/conform.sh
 . "${VM_LIB%/*}/conform.sh"
 
-conform_module=krdma_kdat conform_prefix=kdatc
+conform_test krdma_kdat kdatc
 siw_hosts_up
 
 # beside TCP and through it

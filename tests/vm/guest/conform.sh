@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # What the cases share that load a conformance test as a kernel module: the runs, one for each
-# RNIC, and a table of the results. Before use, set:
-#
-#	conform_module	name of the module, in tests/consumers
-#	conform_prefix	of its lines in the kernel's log
+# RNIC, and a table of the results.
+
+# conform_test MODULE PREFIX: of tests/consumers, and of its lines in the kernel's log
+conform_module='' conform_prefix=''
+conform_test() {
+	conform_module=$1 conform_prefix=$2
+}
 
 conform_objects_back() { [ "$(resources "$1")" = "$conform_before" ]; }
 

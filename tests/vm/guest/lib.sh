@@ -509,3 +509,13 @@ both_ways() {
 		check_no_leak
 	done
 }
+
+# what each process waits for, and each thread of the kernel that cannot be interrupted
+dump_waiting() {
+	local pid
+	for pid in /proc/[0-9]*; do
+		[ -e "$pid/exe" ] || grep -qs '^State:.D' "$pid/status" || continue
+		echo "--- ${pid#/proc/} $(cat "$pid/comm"): $(tr '\0' ' ' < "$pid/cmdline")"
+		cat "$pid/stack"
+	done
+} 2> /dev/null

@@ -129,8 +129,10 @@ run_storage() {
 	say "$*"
 	timeout -k 5 "${storage_limit:-300}" "$@" > client.log 2>&1 || {
 		cat client.log
+		dump_waiting
+		rdma resource show qp
 		dmesg | tail -30
-		fail "'$1' failed"
+		fail "'$*' failed"
 	}
 }
 
