@@ -198,7 +198,7 @@ class Vm:
                        "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
             # the guest's init then cures what emulators_fault() only recognises
             append += " krdma.accel=tcg"
-        append = ("console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on "
+        append = ("console=ttyS0 quiet log_buf_len=16M panic=-1 mitigations=off random.trust_cpu=on "
                   f"rcupdate.rcu_cpu_stall_timeout={120 if self.kernel.debug else 60} krdma.repo={REPO} {append}")
         if self.shell:
             console = ["-serial", "mon:stdio",

@@ -12,22 +12,23 @@ conform_test() {
 conform_objects_back() { [ "$(resources "$1")" = "$conform_before" ]; }
 
 # conform COLUMN HOST RNIC [PARAMETER=VALUE...]: all checks, of the RNIC connected with itself
-columns=() failed=()
+columns=() failed=() failures=''
 conform() {
-	local column=$1 host=$2 rnic=$3 lines rc=0
+	local column=$1 host=$2 rnic=$3 rc=0
 	shift 3
 
 	conform_before=$(resources "$rnic")
-	lines=$(dmesg | wc -l)
+	log_mark
 	on "$host" insmod "$VM_MODULES/tests/consumers/$conform_module.ko" rnic="$rnic" "$@" || rc=$?
 	[ $rc != 0 ] || rmmod "$conform_module"
-	dmesg --color=never | tail -n +$((lines + 1)) |
-		sed -n "s/.*$conform_prefix: $rnic: //p" > "$column.log"
+	log_since | sed -n "s/.*$conform_prefix: $rnic: //p" > "$column.log"
 	columns+=("$column")
 	say "$column: $(tail -1 "$column.log")"
 	grep FAILED "$column.log" || true
 	[ $rc = 0 ] || failed+=("$column")
-	has "the verdict of $column" '^[1-9][0-9]* ok, .* failed$' "$column.log"
+	[ $rc = 0 ] || failures+="; $column: $(grep FAILED "$column.log" | head -5 | tr '\n' ';')"
+	has "the verdict of $column ($rc, $(wc -l < "$column.log") lines, the last one: $(tail -1 "$column.log"))" \
+		'^[1-9][0-9]* ok, .* failed$' "$column.log"
 	wait_for 10 conform_objects_back "$rnic" ||
 		fail "left by $column: '$conform_before' -> '$(resources "$rnic")'"
 }
@@ -59,5 +60,5 @@ conform_verdict() {
 	conform_table | tee "$VM_OUT/$VM_CASE.table"
 	counted "$(cat "${columns[@]/%/.log}" | grep -cE ': (ok|missing|known fault)')" \
 		"$(cat "${columns[@]/%/.log}" | grep -c FAILED: || true)"
-	[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}"
+	[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}$failures"
 }

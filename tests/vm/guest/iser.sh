@@ -78,15 +78,15 @@ node() { iscsiadm -m node -T $iqn -p $portal:3260 "$@"; }
 # request has ended" (docs/kernel-bugs.md). It makes iscsid repeat the login, and LIO takes 15 s
 # for each attempt that iscsid has given up.
 login() {
-	local try lines
+	local try
 
 	node -I "$1" -o update -n node.session.initial_login_retry_max -v 2
 	for try in 1 2 3; do
-		lines=$(dmesg | wc -l)
+		log_mark
 		say "login $1, attempt $try"
 		timeout -k 5 "$(patient 120)" iscsiadm -m node -T $iqn -p $portal:3260 -I "$1" --login \
 			> client.log 2>&1 && return
-		dmesg | tail -n +$((lines + 1)) | grep -q 'Login/Text in progress' || break
+		log_since | grep -q 'Login/Text in progress' || break
 		sleep 45
 	done
 	cat client.log iscsid.log

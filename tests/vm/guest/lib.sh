@@ -81,6 +81,13 @@ has() {
 	fail "$1: no line matches '$2'"
 }
 
+# log_mark: a mark in the kernel's log; log_since: the lines behind it
+log_mark() {
+	log_marker="mark $RANDOM$RANDOM"
+	echo "<6>$log_marker" > /dev/kmsg
+}
+log_since() { dmesg --color=never | sed "1,/$log_marker/d"; }
+
 # patient SECONDS: that limit on this kernel, for "timeout"
 patient() { echo $(($1 * VM_SLOW)); }
 

@@ -71,6 +71,8 @@ constexpr std::array known_faults{
 		   "siw_cm.c, siw_proc_mpareply() reports a refusal as a reset"},
 	KnownFault{"siw", "conn-graceful-end", "flushed, wanted 0",
 		   "siw_qp.c, siw_qp_nextstate_from_rts() flushes posted Sends at a graceful end"},
+	KnownFault{"siw", "flush-behind-error", "order of what is flushed",
+		   "siw_qp.c, siw_sq_flush() completes a Read twice that waits in the ORQ"},
 	KnownFault{"siw", "cq-solicited", "no event of a solicited Send",
 		   "siw_qp.c, siw_rqe_complete() takes no Send for solicited"},
 	KnownFault{"siw", "remote-rights", "a Read that the peer must refuse",
