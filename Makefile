@@ -29,18 +29,20 @@ BIN_DIR = $(DESTDIR)/usr/bin
 MAN_DIR = $(DESTDIR)/usr/share/man/man1
 COMPLETION_DIR = $(DESTDIR)/usr/share/bash-completion/completions
 DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
-MODULES := krdma.ko krdma_soft.ko krdma_hw.ko
+MODULES := krdma.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
+KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
-HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) $(addprefix uapi/include/krdma/,krdma-abi.h hw-netlink.h)
+HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
+	$(addprefix uapi/include/krdma/,krdma-abi.h hw-netlink.h offload-netlink.h)
 DEBUG_MODULES := $(BUILD)/debug/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
+.PHONY: all modules user provider ual tools krun examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-headers uninstall \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench
@@ -59,7 +61,7 @@ vm-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft kvp_hw sdp uapi tests/kunit tests/consumers tests/emulator -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild kal kvp_soft kvp_hw ops sdp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -85,7 +87,7 @@ cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud)
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
 
-user: provider tools examples progs unit-programs ## build the user-space parts
+user: provider tools krun examples progs unit-programs ## build the user-space parts
 
 provider:
 	+@$(MAKE) --no-print-directory -C uapi/uvp_soft BUILD=$(BUILD)
@@ -95,6 +97,9 @@ ual:
 
 tools: ual
 	+@$(MAKE) --no-print-directory -C uapi/tools BUILD=$(BUILD)
+
+krun:
+	+@$(MAKE) --no-print-directory -C uapi/krun BUILD=$(BUILD) LIBDIR=$(LIBDIR)
 
 examples: ual
 	+@$(MAKE) --no-print-directory -C uapi/examples BUILD=$(BUILD)
@@ -118,7 +123,7 @@ install: ## install modules, libraries and the krdma command for the running ker
 		echo "This host runs $(RELEASE); krdma is for 6.12. Next:"; \
 		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
 		exit 1 ;; esac
-	+@$(MAKE) --no-print-directory modules provider tools $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
+	+@$(MAKE) --no-print-directory modules provider tools krun $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
 	+@$(MAKE) --no-print-directory install-headers
 	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR) $(COMPLETION_DIR)
 	install -m 644 $(MODULES) $(MODULE_DIR)
@@ -127,8 +132,9 @@ install: ## install modules, libraries and the krdma command for the running ker
 	install -m 644 $(LIBKRDMA) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(LIBKRDMA)) $(DESTDIR)$(LIBDIR)/libkrdma.so
 	install -m 644 $(UVP) $(UVP_DIR)
-	install -m 755 $(BUILD)/tools/krdma $(BIN_DIR)
-	install -m 644 uapi/tools/krdma.1 $(MAN_DIR)
+	install -m 644 $(KRUN_LIBRARY) $(UVP_DIR)
+	install -m 755 $(BUILD)/tools/krdma $(BUILD)/krun/krun $(BIN_DIR)
+	install -m 644 uapi/tools/krdma.1 uapi/krun/krun.1 $(MAN_DIR)
 	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
 	$(if $(DESTDIR),,depmod $(RELEASE))
 	$(if $(DESTDIR),,ldconfig)
@@ -144,9 +150,9 @@ install-headers:
 uninstall: ## take away what install put there
 	rm -f $(addprefix $(MODULE_DIR)/,$(MODULES)) $(PROVIDER_DIR)/$(notdir $(PROVIDER)) \
 		$(DRIVER_DIR)/$(notdir $(DRIVER)) $(DESTDIR)$(LIBDIR)/libkrdma.so \
-		$(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) $(UVP_DIR)/$(notdir $(UVP)) \
+		$(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) $(UVP_DIR)/$(notdir $(UVP)) $(UVP_DIR)/$(notdir $(KRUN_LIBRARY)) \
 		$(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) $(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc \
-		$(BIN_DIR)/krdma $(MAN_DIR)/krdma.1 $(COMPLETION_DIR)/krdma
+		$(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/,krdma.1 krun.1) $(COMPLETION_DIR)/krdma
 	-[ ! -d $(UVP_DIR) ] || rmdir --ignore-fail-on-non-empty $(UVP_DIR)
 	-[ ! -d $(INCLUDE_DIR) ] || rmdir --ignore-fail-on-non-empty $(INCLUDE_DIR)
 	$(if $(DESTDIR),,depmod $(RELEASE))

@@ -3,17 +3,14 @@
  */
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <system_error>
 #include <vector>
 
-#include <libmnl/libmnl.h>
-#include <linux/genetlink.h>
-
 #include <krdma/hw-netlink.h>
 
 #include "command.hpp"
+#include "genetlink.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -22,13 +19,6 @@ namespace {
 {
 	throw std::system_error{error, std::generic_category(), what};
 }
-
-struct Close {
-	void operator()(mnl_socket *socket) const
-	{
-		mnl_socket_close(socket);
-	}
-};
 
 /* a device of ib_core, as krdma_hw tells */
 struct HwDevice {
@@ -41,104 +31,32 @@ struct HwDevice {
 /** class HwNetlink - krdma_hw's generic netlink family */
 class HwNetlink {
 public:
-	HwNetlink() : socket_{mnl_socket_open(NETLINK_GENERIC)}
-	{
-		if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
-			fail(errno, "netlink");
-		nlmsghdr *message = begin(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY, 1);
-		mnl_attr_put_strz(message, CTRL_ATTR_FAMILY_NAME, KRDMA_HW_GENL_NAME);
-		if (const int error = exchange(message, take_family, &family_))
-			fail(error, error == ENOENT ? "krdma_hw is not loaded" : "netlink");
-	}
-
 	[[nodiscard]] std::vector<HwDevice> devices()
 	{
 		std::vector<HwDevice> all;
-		nlmsghdr *message =
-			begin(family_, NLM_F_DUMP, KRDMA_HW_CMD_GET, KRDMA_HW_GENL_VERSION);
 
-		if (const int error = exchange(message, take_device, &all))
-			fail(error, "list of devices");
+		netlink_.dump(
+			KRDMA_HW_CMD_GET, "list of devices",
+			[&](const nlmsghdr *message) { all.push_back(device_of(message)); },
+			[&] { all.clear(); });
 		return all;
 	}
 
 	void choose(const std::string &name, krdma_hw_choice choice)
 	{
-		nlmsghdr *message =
-			begin(family_, NLM_F_ACK, KRDMA_HW_CMD_SET, KRDMA_HW_GENL_VERSION);
+		nlmsghdr *message = netlink_.begin(KRDMA_HW_CMD_SET);
 
 		mnl_attr_put_strz(message, KRDMA_HW_ATTR_NAME, name.c_str());
 		mnl_attr_put_u8(message, KRDMA_HW_ATTR_CHOICE, choice);
-		if (const int error = exchange(message, nullptr, nullptr))
-			fail(error, name.c_str());
+		netlink_.exchange(message, name);
 	}
 
 private:
-	nlmsghdr *begin(std::uint16_t type, std::uint16_t flags, std::uint8_t command,
-			std::uint8_t version)
-	{
-		nlmsghdr *message = mnl_nlmsg_put_header(buffer_.data());
-
-		message->nlmsg_type = type;
-		message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-		message->nlmsg_seq = ++sequence_;
-		auto *generic = static_cast<genlmsghdr *>(
-			mnl_nlmsg_put_extra_header(message, sizeof(genlmsghdr)));
-		generic->cmd = command;
-		generic->version = version;
-		return message;
-	}
-
-	/* Return: 0 or the kernel's errno. */
-	int exchange(const nlmsghdr *message, mnl_cb_t take, void *to)
-	{
-		const unsigned int own = mnl_socket_get_portid(socket_.get());
-
-		if (mnl_socket_sendto(socket_.get(), message, message->nlmsg_len) < 0)
-			return errno;
-		for (;;) {
-			const ssize_t size =
-				mnl_socket_recvfrom(socket_.get(), buffer_.data(), buffer_.size());
-
-			if (size < 0)
-				return errno;
-			const int more = mnl_cb_run(buffer_.data(), static_cast<std::size_t>(size),
-						    sequence_, own, take, to);
-			if (more < 0)
-				return errno;
-			if (more == MNL_CB_STOP)
-				return 0;
-		}
-	}
-
-	/* libmnl's own loop is a macro in C */
-	template <typename Each> static void for_each_attribute(const nlmsghdr *message, Each each)
-	{
-		const auto *tail = static_cast<const char *>(mnl_nlmsg_get_payload_tail(message));
-		const auto *attr = static_cast<const nlattr *>(
-			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
-
-		while (mnl_attr_ok(attr,
-				   static_cast<int>(tail - reinterpret_cast<const char *>(attr)))) {
-			each(attr);
-			attr = mnl_attr_next(attr);
-		}
-	}
-
-	static int take_family(const nlmsghdr *message, void *to)
-	{
-		for_each_attribute(message, [&](const nlattr *attr) {
-			if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
-				*static_cast<std::uint16_t *>(to) = mnl_attr_get_u16(attr);
-		});
-		return MNL_CB_OK;
-	}
-
-	static int take_device(const nlmsghdr *message, void *to)
+	static HwDevice device_of(const nlmsghdr *message)
 	{
 		HwDevice device;
 
-		for_each_attribute(message, [&](const nlattr *attr) {
+		Genetlink::for_each_attribute(message, [&](const nlattr *attr) {
 			switch (mnl_attr_get_type(attr)) {
 			case KRDMA_HW_ATTR_NAME:
 				device.name = mnl_attr_get_str(attr);
@@ -156,14 +74,10 @@ private:
 				break;
 			}
 		});
-		static_cast<std::vector<HwDevice> *>(to)->push_back(std::move(device));
-		return MNL_CB_OK;
+		return device;
 	}
 
-	std::unique_ptr<mnl_socket, Close> socket_;
-	std::vector<char> buffer_ = std::vector<char>(std::size_t{64} << 10);
-	std::uint16_t family_{};
-	std::uint32_t sequence_{};
+	Genetlink netlink_{KRDMA_HW_GENL_NAME, KRDMA_HW_GENL_VERSION, "krdma_hw is not loaded"};
 };
 
 constexpr std::array choice_names{"parameter", "adopt", "release"};

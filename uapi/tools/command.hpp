@@ -59,6 +59,7 @@ void add_adopt_command(CLI::App &app, Environment &environment);
 void add_net_commands(CLI::App &app, Environment &environment);
 void add_live_commands(CLI::App &app, Environment &environment);
 void add_ping_command(CLI::App &app, Environment &environment);
+void add_offload_commands(CLI::App &app, Environment &environment);
 
 } /* namespace krdma::tools */
 

@@ -11,9 +11,29 @@ _krdma_devices() {
 	done
 }
 
+# words for "krdma offload", whose commands are $1
+_krdma_offload() {
+	local words=$1 i
+
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		add) words='connect listen socket port cgroup uid use' ;;
+		del) words="$(krdma offload rules 2> /dev/null | awk 'NR > 1 { print $1 }') --all" ;;
+		stats) words=--nonzero ;;
+		attach) words=--exclude ;;
+		detach) words="$(krdma offload attach 2> /dev/null | awk 'NR > 1 { print $1 }') --all" ;;
+		list | rules) words='' ;;
+		*) continue ;;
+		esac
+		break
+	done
+	echo "$words"
+}
+
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='list show adopt stat resource mib route neigh addr port monitor top ping'
+	local commands='list show adopt stat resource mib route neigh addr port monitor top ping offload'
+	local offload='list rules add del stats attach detach'
 	local command='' words='' i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -30,9 +50,12 @@ _krdma() {
 	monitor) words='link address route rnic --count --timeout' ;;
 	top) words='--interval --count --once --qps' ;;
 	ping) words='--server --count --size --interval --timeout --quiet --slow --events' ;;
+	offload) words=$(_krdma_offload "$offload") ;;
 	esac
 	case $before in
 	dev | oif) words=$(_krdma_devices) ;;
+	use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
+	uid) words=$(compgen -u) ;;
 	*) words="$words --json --help" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

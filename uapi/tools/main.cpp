@@ -122,6 +122,7 @@ int run(int argc, char **argv)
 	add_net_commands(app, environment);
 	add_live_commands(app, environment);
 	add_ping_command(app, environment);
+	add_offload_commands(app, environment);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: make install, modprobe with dependencies, the installed provider, libkrdma and krdma, a program built with them, make uninstall
-# covers: Makefile uapi/tools uapi/ual uapi/examples uapi/uvp_soft
+# covers: Makefile uapi/tools uapi/krun uapi/ual uapi/examples uapi/uvp_soft
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -14,6 +14,7 @@ driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
 files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
+	/usr/bin/krun /usr/share/man/man1/krun.1 "$libs/krdma/libkrun.so" /usr/include/krdma/offload-netlink.h
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/bash-completion/completions/krdma)
 
 # depmod reads every module, which an emulated machine is minutes with; those that no

@@ -129,6 +129,10 @@ siw_load() {
 loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {
+	local module
+	for module in offload_loop offload_fail krdma_ops; do
+		! loaded $module || wait_for 15 rmmod $module || return 1
+	done
 	! loaded kdapltest || wait_for 15 rmmod kdapltest || return 1
 	! loaded krdma_hw || wait_for 15 rmmod krdma_hw || return 1
 	! loaded siw || wait_for 15 rmmod siw || return 1

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: Python's own tests of sockets have the same outcomes on TCP, under krun without an offload protocol, and under krun over a loopback protocol
+# covers: ops uapi/krun tests/offload tests/vm/progs/ops_suites.py
+# limit: 1500
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
+
+suites=(test_socket test_asyncio.test_streams test_asyncio.test_sock_lowlevel test_socketserver test_epoll)
+[ -n "${VM_QUICK:-}" ] || suites+=(test_selectors test_asyncio.test_sendfile test_asyncio.test_server
+	test_asyncio.test_events test_asyncore test_httplib test_ftplib test_smtplib test_ssl)
+
+# outcomes MODE COMMAND...: of all suites, in MODE.list; what was said is in MODE.log
+outcomes() {
+	local mode=$1 suite
+	shift
+	: > "$mode.list"
+	for suite in "${suites[@]}"; do
+		say "$mode: $suite"
+		timeout "$(patient 300)" "$@" /usr/bin/python3 "$VM_REPO/tests/vm/progs/ops_suites.py" "$suite" \
+			> out 2>> "$mode.log" < /dev/null || echo "$suite ended with $?" >> "$mode.list"
+		grep -aE '^(ok|skipped|failed|error) test' out >> "$mode.list" || true
+	done
+	sort -o "$mode.list" "$mode.list"
+	cut -d ' ' -f 1 "$mode.list" | sort | uniq -c
+}
+
+# differences of the loopback, each with its reason
+known() {
+	cat << 'END'
+END
+}
+
+# compare MODE: with TCP, but for what is known
+compare() {
+	diff tcp.list "$1.list" | grep '^[<>]' | grep -vF -f <(known; echo '<none>') > "$1.diff" || return 0
+	cat "$1.diff"
+	# what the tests said of it
+	sed -n 's/^> \(failed\|error\) \([^ ]*\).*/\2/p' "$1.diff" | grep -F -f - "$1.log" || true
+	return 1
+}
+
+ip link set lo up
+outcomes tcp
+[ "$(grep -c ^ok tcp.list)" -gt 100 ] || fail "hardly a test runs: is libpython3.11-testsuite there?"
+faults=0
+ops_load
+outcomes native "$krun"
+compare native || faults=$((faults + 1))
+loop_load
+rises some offloaded outcomes loop "$krun"
+compare loop || faults=$((faults + 1))
+all_gone
+unload offload_loop krdma_ops
+cp ./*.list "$VM_OUT/" || true
+[ $faults = 0 ] || fail "other outcomes than on TCP"
+counted "$(($(wc -l < tcp.list) * 3))" 0

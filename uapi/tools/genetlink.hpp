@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Generic netlink for the subcommands that talk to a module's family. */
+#ifndef KRDMA_GENETLINK_HPP
+#define KRDMA_GENETLINK_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+
+namespace krdma::tools {
+
+/** class Genetlink - a socket and a family. An error of the kernel's is a std::system_error. */
+class Genetlink {
+public:
+	using Take = std::function<void(const nlmsghdr *)>;
+
+	/* @absent: what the user is told if there is no such family */
+	Genetlink(const char *family, std::uint8_t version, const char *absent);
+
+	/* Begin a request. The message is valid until exchange(). */
+	nlmsghdr *begin(std::uint8_t command, std::uint16_t flags = NLM_F_ACK)
+	{
+		return begin_type(family_, command, version_, flags);
+	}
+	/*
+	 * Send the message and give each answer to @take. Throws an error with @what and the
+	 * kernel's text.
+	 */
+	void exchange(const nlmsghdr *message, const std::string &what, const Take &take = {});
+	/* Ask for all objects; again from the beginning if they changed in the meantime. */
+	void dump(std::uint8_t command, const std::string &what, const Take &take,
+		  const std::function<void()> &again);
+
+	/* libmnl's own loop is a macro in C */
+	template <typename Each> static void for_each_attribute(const nlmsghdr *message, Each each)
+	{
+		const auto *tail = static_cast<const char *>(mnl_nlmsg_get_payload_tail(message));
+		const auto *attr = static_cast<const nlattr *>(
+			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
+
+		while (mnl_attr_ok(attr,
+				   static_cast<int>(tail - reinterpret_cast<const char *>(attr)))) {
+			each(attr);
+			attr = mnl_attr_next(attr);
+		}
+	}
+
+private:
+	struct Close {
+		void operator()(mnl_socket *socket) const
+		{
+			mnl_socket_close(socket);
+		}
+	};
+	struct Answers {
+		const Take &take;
+		std::string text;
+	};
+
+	nlmsghdr *begin_type(std::uint16_t type, std::uint8_t command, std::uint8_t version,
+			     std::uint16_t flags);
+	/* Return: 0 or the kernel's errno. */
+	int run(const nlmsghdr *message, Answers &answers);
+	static int on_message(const nlmsghdr *message, void *answers);
+	static int on_error(const nlmsghdr *message, void *answers);
+	static int on_done(const nlmsghdr *message, void *answers);
+
+	std::unique_ptr<mnl_socket, Close> socket_;
+	std::vector<char> buffer_ = std::vector<char>(std::size_t{64} << 10);
+	std::uint16_t family_{};
+	std::uint8_t version_;
+	std::uint32_t sequence_{};
+};
+
+} /* namespace krdma::tools */
+
+#endif /* KRDMA_GENETLINK_HPP */
