@@ -8,27 +8,15 @@
 #include <system_error>
 #include <vector>
 
-#include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
 
 #include <krdma/hw-netlink.h>
 
 #include "command.hpp"
+#include "netlink.hpp"
 
 namespace krdma::tools {
 namespace {
-
-[[noreturn]] void fail(int error, const char *what)
-{
-	throw std::system_error{error, std::generic_category(), what};
-}
-
-struct Close {
-	void operator()(mnl_socket *socket) const
-	{
-		mnl_socket_close(socket);
-	}
-};
 
 /* a device of ib_core, as krdma_hw tells */
 struct HwDevice {
@@ -41,13 +29,11 @@ struct HwDevice {
 /** class HwNetlink - krdma_hw's generic netlink family */
 class HwNetlink {
 public:
-	HwNetlink() : socket_{mnl_socket_open(NETLINK_GENERIC)}
+	HwNetlink()
 	{
-		if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
-			fail(errno, "netlink");
 		nlmsghdr *message = begin(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY, 1);
 		mnl_attr_put_strz(message, CTRL_ATTR_FAMILY_NAME, KRDMA_HW_GENL_NAME);
-		if (const int error = exchange(message, take_family, &family_))
+		if (const int error = netlink_.exchange(message, take_family, &family_))
 			fail(error, error == ENOENT ? "krdma_hw is not loaded" : "netlink");
 	}
 
@@ -57,7 +43,7 @@ public:
 		nlmsghdr *message =
 			begin(family_, NLM_F_DUMP, KRDMA_HW_CMD_GET, KRDMA_HW_GENL_VERSION);
 
-		if (const int error = exchange(message, take_device, &all))
+		if (const int error = netlink_.exchange(message, take_device, &all))
 			fail(error, "list of devices");
 		return all;
 	}
@@ -69,19 +55,15 @@ public:
 
 		mnl_attr_put_strz(message, KRDMA_HW_ATTR_NAME, name.c_str());
 		mnl_attr_put_u8(message, KRDMA_HW_ATTR_CHOICE, choice);
-		if (const int error = exchange(message, nullptr, nullptr))
-			fail(error, name.c_str());
+		if (const int error = netlink_.exchange(message, nullptr, nullptr))
+			fail(error, name);
 	}
 
 private:
 	nlmsghdr *begin(std::uint16_t type, std::uint16_t flags, std::uint8_t command,
 			std::uint8_t version)
 	{
-		nlmsghdr *message = mnl_nlmsg_put_header(buffer_.data());
-
-		message->nlmsg_type = type;
-		message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-		message->nlmsg_seq = ++sequence_;
+		nlmsghdr *message = netlink_.begin(type, flags);
 		auto *generic = static_cast<genlmsghdr *>(
 			mnl_nlmsg_put_extra_header(message, sizeof(genlmsghdr)));
 		generic->cmd = command;
@@ -89,45 +71,9 @@ private:
 		return message;
 	}
 
-	/* Return: 0 or the kernel's errno. */
-	int exchange(const nlmsghdr *message, mnl_cb_t take, void *to)
-	{
-		const unsigned int own = mnl_socket_get_portid(socket_.get());
-
-		if (mnl_socket_sendto(socket_.get(), message, message->nlmsg_len) < 0)
-			return errno;
-		for (;;) {
-			const ssize_t size =
-				mnl_socket_recvfrom(socket_.get(), buffer_.data(), buffer_.size());
-
-			if (size < 0)
-				return errno;
-			const int more = mnl_cb_run(buffer_.data(), static_cast<std::size_t>(size),
-						    sequence_, own, take, to);
-			if (more < 0)
-				return errno;
-			if (more == MNL_CB_STOP)
-				return 0;
-		}
-	}
-
-	/* libmnl's own loop is a macro in C */
-	template <typename Each> static void for_each_attribute(const nlmsghdr *message, Each each)
-	{
-		const auto *tail = static_cast<const char *>(mnl_nlmsg_get_payload_tail(message));
-		const auto *attr = static_cast<const nlattr *>(
-			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
-
-		while (mnl_attr_ok(attr,
-				   static_cast<int>(tail - reinterpret_cast<const char *>(attr)))) {
-			each(attr);
-			attr = mnl_attr_next(attr);
-		}
-	}
-
 	static int take_family(const nlmsghdr *message, void *to)
 	{
-		for_each_attribute(message, [&](const nlattr *attr) {
+		Netlink::for_each_attribute(message, sizeof(genlmsghdr), [&](const nlattr *attr) {
 			if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
 				*static_cast<std::uint16_t *>(to) = mnl_attr_get_u16(attr);
 		});
@@ -138,7 +84,7 @@ private:
 	{
 		HwDevice device;
 
-		for_each_attribute(message, [&](const nlattr *attr) {
+		Netlink::for_each_attribute(message, sizeof(genlmsghdr), [&](const nlattr *attr) {
 			switch (mnl_attr_get_type(attr)) {
 			case KRDMA_HW_ATTR_NAME:
 				device.name = mnl_attr_get_str(attr);
@@ -160,10 +106,8 @@ private:
 		return MNL_CB_OK;
 	}
 
-	std::unique_ptr<mnl_socket, Close> socket_;
-	std::vector<char> buffer_ = std::vector<char>(std::size_t{64} << 10);
+	Netlink netlink_{NETLINK_GENERIC};
 	std::uint16_t family_{};
-	std::uint32_t sequence_{};
 };
 
 constexpr std::array choice_names{"parameter", "adopt", "release"};

@@ -13,7 +13,7 @@ _krdma_devices() {
 
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='list show adopt stat resource mib route neigh addr port monitor top ping'
+	local commands='list show adopt link stat resource mib route neigh addr port monitor top ping'
 	local command='' words='' i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -23,7 +23,8 @@ _krdma() {
 	'') words="$commands --version" ;;
 	show) words=$(_krdma_rnics) ;;
 	adopt) words="$(ls /sys/class/infiniband 2> /dev/null) --release --default" ;;
-	stat) words="$(_krdma_rnics) --nonzero" ;;
+	link) words='add del --name --persist --exist-ok --missing-ok' ;;
+	stat) words="$(_krdma_rnics) --nonzero --prometheus" ;;
 	mib) words=--nonzero ;;
 	route) words='get from oif' ;;
 	neigh) words='get dev --resolve --watch' ;;
@@ -32,7 +33,8 @@ _krdma() {
 	ping) words='--server --count --size --interval --timeout --quiet --slow --events' ;;
 	esac
 	case $before in
-	dev | oif) words=$(_krdma_devices) ;;
+	dev | oif | add) words=$(_krdma_devices) ;;
+	del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
 	*) words="$words --json --help" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

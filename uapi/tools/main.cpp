@@ -117,7 +117,7 @@ int run(int argc, char **argv)
 	/* subcommands use it, too */
 	app.footer("Exit codes: 0: done, 1: something failed, 2: wrong usage. See man krdma.");
 	app.add_flag("-j,--json", environment.json, json_help);
-	app.set_version_flag("-V,--version", "krdma 1.0.0");
+	app.set_version_flag("-V,--version", "krdma " KRDMA_VERSION);
 	add_device_commands(app, environment);
 	add_net_commands(app, environment);
 	add_live_commands(app, environment);

@@ -70,8 +70,30 @@ expect "show as text" on A krdma show krdma0
 has "limits" '^ +qp_wr +32768' expect
 has "clock" '^ +clock_khz +1000000$' expect
 has "its bits" '^ +timestamp_mask +ffffffffffffffff$' expect
+expect "stat for Prometheus" on A krdma stat --prometheus
+has "a state" '^krdma_rnic_up\{rnic="krdma0"\} 1$' expect
+has "a counter" '^krdma_tx_fpdus_total\{rnic="krdma0"\} [0-9]+$' expect
+has "its type" '^# TYPE krdma_tx_fpdus_total counter$' expect
 json "stat" A 'len(o["counters"]["krdma0"]) > 20' stat krdma0
 json "resource" A 'o["rnics"]["krdma0"]["objects"]["qp"] == 0 and o["own"]["max_objects"] > 0' resource
+
+say "link"
+expect "remove it by its network device" on A krdma link del vethA
+status "no longer there" 1 A link del krdma0
+expect "no error" on A krdma link del vethA --missing-ok
+expect "make it" on A krdma link add vethA --name krdma0
+wait_for 10 rnic_active krdma0 || fail "krdma0 does not become active"
+status "the device has one" 1 A link add vethA
+has "it says so" 'vethA has an RNIC' err
+expect "no error" on A krdma link add vethA --exist-ok
+status "no such device" 1 A link add nosuch
+has "it says so" 'nosuch: no such network device' err
+status "neither" 2 A link
+status "no name of a device" 2 A link add a/b
+rc=0
+on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma link del krdma0 > out 2> err || rc=$?
+same "status without privilege" 1 "$rc"
+has "it says so" 'CAP_NET_ADMIN' err
 
 say "exit codes"
 status "no subcommand" 2 A
@@ -94,7 +116,7 @@ status "no port" 2 A ping "$ADDR6_B"
 status "port 0" 2 A ping "[$ADDR6_B]:0"
 
 say "help, colours, completion"
-for command in list show stat resource mib route neigh addr port monitor top ping; do
+for command in list show link adopt stat resource mib route neigh addr port monitor top ping; do
 	expect "help of $command" on A krdma "$command" --help
 	has "usage of $command" "^Usage: krdma $command " expect
 	has "JSON of $command" '^  -j,--json  ' expect
