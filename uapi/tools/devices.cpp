@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* The subcommands list, show, stat, resource and mib. */
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -43,6 +44,16 @@ std::string value_text(const Json &value)
 		return value.get<std::string>().empty() ? "-" : value.get<std::string>();
 	if (value.is_boolean())
 		return value.get<bool>() ? "yes" : "no";
+	if (value.is_array()) {
+		std::string text;
+
+		for (const Json &one : value)
+			text += (text.empty() ? "" : " ") + value_text(one);
+		return text.empty() ? "-" : text;
+	}
+	if (value.is_number_unsigned() &&
+	    value.get<std::uint64_t>() == std::numeric_limits<std::uint64_t>::max())
+		return "no limit";
 	return value.dump();
 }
 

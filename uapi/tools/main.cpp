@@ -104,6 +104,25 @@ CLI::App *add_command(CLI::App &app, Environment &environment, const std::string
 
 namespace {
 
+/* CLI11 says of a wrong subcommand only that there is none. */
+bool knows_subcommand(const CLI::App &app, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const std::string word = argv[i];
+
+		if (word.starts_with('-'))
+			continue;
+		for (const CLI::App *command : app.get_subcommands({})) {
+			if (command->get_name() == word)
+				return true;
+		}
+		fmt::print(stderr,
+			   "krdma: no subcommand '{}'; krdma --help lists the subcommands\n", word);
+		return false;
+	}
+	return true;
+}
+
 constexpr int exit_error = 1;
 constexpr int exit_usage = 2;
 
@@ -122,6 +141,8 @@ int run(int argc, char **argv)
 	add_net_commands(app, environment);
 	add_live_commands(app, environment);
 	add_ping_command(app, environment);
+	if (!knows_subcommand(app, argc, argv))
+		return exit_usage;
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
