@@ -80,8 +80,9 @@ TEST(Prometheus, OneBlockForEachMetric)
 		const std::string name = line[0] == '#' ? line.substr(7, line.find(' ', 7) - 7)
 							: line.substr(0, line.find('{'));
 
-		if (name != now)
+		if (name != now) {
 			EXPECT_TRUE(seen.insert(name).second) << name;
+		}
 		now = name;
 	}
 }
