@@ -104,6 +104,25 @@ CLI::App *add_command(CLI::App &app, Environment &environment, const std::string
 
 namespace {
 
+/* CLI11 says of a wrong subcommand only that there is none. */
+bool knows_subcommand(const CLI::App &app, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const std::string word = argv[i];
+
+		if (word.starts_with('-'))
+			continue;
+		for (const CLI::App *command : app.get_subcommands({})) {
+			if (command->get_name() == word)
+				return true;
+		}
+		fmt::print(stderr,
+			   "krdma: no subcommand '{}'; krdma --help lists the subcommands\n", word);
+		return false;
+	}
+	return true;
+}
+
 constexpr int exit_error = 1;
 constexpr int exit_usage = 2;
 
@@ -117,12 +136,14 @@ int run(int argc, char **argv)
 	/* subcommands use it, too */
 	app.footer("Exit codes: 0: done, 1: something failed, 2: wrong usage. See man krdma.");
 	app.add_flag("-j,--json", environment.json, json_help);
-	app.set_version_flag("-V,--version", "krdma 1.0.0");
+	app.set_version_flag("-V,--version", "krdma " KRDMA_VERSION);
 	add_device_commands(app, environment);
 	add_net_commands(app, environment);
 	add_live_commands(app, environment);
 	add_ping_command(app, environment);
 	add_offload_commands(app, environment);
+	if (!knows_subcommand(app, argc, argv))
+		return exit_usage;
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
