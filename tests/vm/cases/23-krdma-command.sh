@@ -103,6 +103,7 @@ status "no subcommand" 2 A
 status "unknown subcommand" 2 A frobnicate
 has "its name" "no subcommand 'frobnicate'" err
 status "no such RNIC" 1 A show nobody
+has "those that there are" 'nobody: No such device \(RNICs: .*krdma0 on vethA' err
 status "help" 0 A --help
 status "no message" 2 A ping "$ADDR_B" 7999 -c 0
 # what nobody can read is no success
