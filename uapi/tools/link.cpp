@@ -138,6 +138,7 @@ void systemctl(std::vector<std::string> words)
 	int status = 0;
 
 	words.insert(words.begin(), "systemctl");
+	arguments.reserve(words.size() + 1);
 	for (std::string &word : words)
 		arguments.push_back(word.data());
 	arguments.push_back(nullptr);
