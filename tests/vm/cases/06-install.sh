@@ -58,7 +58,7 @@ same "version of the module" "$version" "$(modinfo -F version "$updates/krdma_so
 same "version of the command" "krdma $version" "$(krdma -V)"
 same "version for pkg-config" "$version" "$(pkg-config --modversion krdma)"
 same "modules" "krdma.ko krdma_hw.ko krdma_ops.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
-same "sections for a debugger" 0 "$(readelf -SW "$updates"/krdma*.ko | grep -c '\.debug_')"
+same "sections for a debugger" 0 "$(readelf -SW "$updates"/krdma*.ko | grep -c '\.debug_' || true)"
 ! grep -l "$VM_REPO" "$updates"/krdma*.ko || fail "a module has the building machine's path"
 expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft
 same "krdma came along" 1 "$(grep -c '^krdma ' /proc/modules)"
