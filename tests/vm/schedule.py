@@ -34,6 +34,11 @@ def read_times(path, column):
     return {name: float(word) for name, word in read_column(path, column).items()}
 
 
+def expected_times(path, column, slow):
+    """Seconds by case on a kernel: what was measured there, else the stock kernel's by the factor slow."""
+    return {**{n: t * slow for n, t in read_times(path, "stock").items()}, **read_times(path, column)}
+
+
 class Queue:
     """The cases of a run, handed out to guests.
 

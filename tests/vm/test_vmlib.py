@@ -241,6 +241,13 @@ class Order(unittest.TestCase):
             self.assertEqual(schedule.read_times(f.name, "other"), {})
         self.assertEqual(schedule.read_times("/nowhere", "stock"), {})
 
+    def test_a_kernel_without_times_takes_the_stock_kernels(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write("case\tstock\tdebug\na\t1.5\nb\t2\t9\n")
+            f.flush()
+            self.assertEqual(schedule.expected_times(f.name, "stock", 1), {"a": 1.5, "b": 2})
+            self.assertEqual(schedule.expected_times(f.name, "debug", 4), {"a": 6, "b": 9})
+
 
 class Cases(unittest.TestCase):
     def test_what_a_case_covers_is_there(self):

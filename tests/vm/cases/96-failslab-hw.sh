@@ -10,7 +10,8 @@
 . "${VM_LIB%/*}/siw.sh"
 
 hw_up
-fault_modules=(krdma krdma_hw)
+# rxe's text lies between those of krdma and krdma_hw: with both, rxe's own work fails too, and rxe warns
+fault_modules=(krdma_hw)
 
 say "adoption"
 for every in 1 2 3 5 8; do
