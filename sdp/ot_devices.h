@@ -15,6 +15,8 @@ struct sdp_ot_user {
 			const struct sockaddr_storage *remote);
 };
 
+extern ushort sdp_ot_rendezvous_port;
+
 int sdp_ot_init(const struct sdp_ot_user *user);
 void sdp_ot_exit(void);
 int sdp_ot_kdapl_init(void);

@@ -257,6 +257,7 @@ enum sdp_birth {
  * @released: no program has it any more: the end of its link takes that away
  * @drop: the end of the link drops the reference of the accept queue
  * @deadline: when connect() gives up, in jiffies
+ * @tries: attempts that found the peer's backlog full
  * @retry: connects again
  * @held_timer: sends octets that were held back
  * @accept_lock: protects the lists, counts and @birth of those in them
@@ -290,6 +291,7 @@ struct sdp_sock {
 	bool released;
 	bool drop;
 	unsigned long deadline;
+	u32 tries;
 	struct delayed_work retry;
 	struct timer_list held_timer;
 	spinlock_t accept_lock;

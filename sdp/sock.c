@@ -20,7 +20,9 @@
 
 #include "sdp.h"
 
-#define SDP_RETRY	msecs_to_jiffies(20)	/* when an accept queue is full */
+/* milliseconds to the next attempt when an accept queue is full: they double up to the last one */
+#define SDP_RETRY_FIRST	50
+#define SDP_RETRY_MOST	800
 
 static struct lock_class_key sdp_sock_lock_keys[2];
 static struct lock_class_key sdp_sock_callback_key;
@@ -56,8 +58,10 @@ static void sdp_sock_wake(struct sdp_sock *ssk, u32 wake, struct sdp_link *endin
 	if (wake & SDP_WAKE_OUT)
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	if (wake & SDP_WAKE_RETRY) {
+		u32 delay = min(SDP_RETRY_FIRST << min(ssk->tries++, 8U), SDP_RETRY_MOST);
+
 		sock_hold(sk);
-		if (!queue_delayed_work(sdp_queue, &ssk->retry, SDP_RETRY))
+		if (!queue_delayed_work(sdp_queue, &ssk->retry, msecs_to_jiffies(delay)))
 			sock_put(sk);
 	}
 	/* last: its references are those that the caller may count on */
@@ -593,13 +597,15 @@ static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 	struct sockaddr_storage remote, local = {}, hop = {};
 	struct sock *sk = sdp_sock(ssk);
 	struct sdp_ot_device *device;
+	struct sdp_end own, peer;
 	struct sdp_link *link;
-	struct sdp_end own;
 	int rc;
 
 	sdp_end_to_storage(&ssk->remote, &remote);
 	if (ssk->local.port && !sdp_end_is_any(&ssk->local.ip))
 		sdp_end_to_storage(&ssk->local, &local);
+	else
+		local.ss_family = AF_UNSPEC;
 	device = sdp_ot_route(sock_net(sk), &remote, &local, sk->sk_bound_dev_if, &hop);
 	if (IS_ERR(device))
 		return PTR_ERR(device) == -ENODEV ? -ENETUNREACH : PTR_ERR(device);
@@ -618,7 +624,13 @@ static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 	link = sdp_conn_create(ssk, device);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
-	sdp_end_to_storage(&ssk->local, &local);
+	/* the transport's ports are its own: the Hello has those of the socket */
+	own = ssk->local;
+	own.port = 0;
+	sdp_end_to_storage(&own, &local);
+	peer = ssk->remote;
+	peer.port = htons(sdp_ot_rendezvous_port);
+	sdp_end_to_storage(&peer, &remote);
 	return sdp_conn_connect(link, &local, &remote, &hop,
 				READ_ONCE(sdp_connect_timeout_s) * MSEC_PER_SEC);
 }
@@ -710,6 +722,7 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 		return -ECONNREFUSED;
 	}
 	ssk->deadline = jiffies + limit;
+	ssk->tries = 0;
 	sdp_count(SDP_COUNT_CONNECTS);
 	sdp_lock(ssk);
 	WRITE_ONCE(sk->sk_shutdown, 0);
