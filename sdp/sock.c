@@ -44,8 +44,6 @@ static void sdp_sock_wake(struct sdp_sock *ssk, u32 wake, struct sdp_link *endin
 	}
 	if (wake & SDP_WAKE_ERROR)
 		sk_error_report(sk);
-	if (wake & SDP_WAKE_URGENT)
-		sk_send_sigurg(sk);
 	if (wake & SDP_WAKE_READ)
 		sk->sk_data_ready(sk);
 	if (wake & SDP_WAKE_WRITE)
@@ -116,6 +114,9 @@ void sdp_unlock(struct sdp_sock *ssk)
 		listener = ssk->listener;
 		sock_hold(sdp_sock(listener));
 	}
+	/* it looks at the program's socket, which close() takes away under the lock */
+	if (wake & SDP_WAKE_URGENT)
+		sk_send_sigurg(sdp_sock(ssk));
 	spin_unlock_bh(&sdp_sock(ssk)->sk_lock.slock);
 	if (wake)
 		sdp_sock_wake(ssk, wake, ending, listener);
@@ -563,13 +564,8 @@ static int sdp_sock_getname(struct socket *sock, struct sockaddr *address, int p
 
 /* connect() ******************************************************************************** */
 
-/**
- * sdp_sock_drop_link() - let go of a link that is dead, or dies now
- * @ssk: socket
- *
- * Context: may sleep; with link_mutex.
- */
-void sdp_sock_drop_link(struct sdp_sock *ssk)
+/* Let go of a link that is dead, or dies now; nobody reads or writes. With link_mutex */
+static void sdp_sock_let_go(struct sdp_sock *ssk)
 {
 	struct sdp_link *link;
 
@@ -586,6 +582,23 @@ void sdp_sock_drop_link(struct sdp_sock *ssk)
 	sdp_unlock(ssk);
 	if (link)
 		sdp_conn_put(link);
+}
+
+/**
+ * sdp_sock_drop_link() - let go of a link that is dead, or dies now
+ * @ssk: socket
+ *
+ * A reader or writer may still be at what the link has. Context: may sleep.
+ */
+void sdp_sock_drop_link(struct sdp_sock *ssk)
+{
+	mutex_lock(&ssk->rx_mutex);
+	mutex_lock(&ssk->tx_mutex);
+	mutex_lock(&ssk->link_mutex);
+	sdp_sock_let_go(ssk);
+	mutex_unlock(&ssk->link_mutex);
+	mutex_unlock(&ssk->tx_mutex);
+	mutex_unlock(&ssk->rx_mutex);
 }
 
 /*
@@ -644,7 +657,8 @@ static void sdp_sock_retry(struct work_struct *work)
 
 	mutex_lock(&ssk->link_mutex);
 	if (sdp_get_state(sk) == TCP_SYN_SENT && !READ_ONCE(ssk->closing)) {
-		sdp_sock_drop_link(ssk);
+		/* a connection that never was has neither readers nor writers */
+		sdp_sock_let_go(ssk);
 		rc = sdp_sock_attempt(ssk, false);
 	}
 	mutex_unlock(&ssk->link_mutex);
@@ -676,13 +690,7 @@ static int sdp_sock_disconnect(struct socket *sock)
 	ssk->wake |= SDP_WAKE_STATE;
 	sdp_unlock(ssk);
 	sdp_listen_stop(ssk);
-	mutex_lock(&ssk->rx_mutex);
-	mutex_lock(&ssk->tx_mutex);
-	mutex_lock(&ssk->link_mutex);
 	sdp_sock_drop_link(ssk);
-	mutex_unlock(&ssk->link_mutex);
-	mutex_unlock(&ssk->tx_mutex);
-	mutex_unlock(&ssk->rx_mutex);
 	if (!ssk->bound_by_user)
 		sdp_port_leave(ssk);
 	sdp_lock(ssk);
@@ -707,9 +715,9 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 
 	if (sock_flag(sk, SOCK_DONE))
 		return -EISCONN;
-	mutex_lock(&ssk->link_mutex);
 	/* of an attempt that failed */
 	sdp_sock_drop_link(ssk);
+	mutex_lock(&ssk->link_mutex);
 	if (!ssk->bound_by_user)
 		sdp_port_leave(ssk);
 	ssk->remote = *end;

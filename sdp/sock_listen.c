@@ -384,12 +384,9 @@ int sdp_sock_listen(struct socket *sock, int backlog)
 		rc = -EINVAL;
 	else if (!ssk->local.port)
 		rc = sdp_port_bind(ssk, any);
-	if (!rc) {
-		/* of a connect() that failed */
-		mutex_lock(&ssk->link_mutex);
+	/* of a connect() that failed */
+	if (!rc)
 		sdp_sock_drop_link(ssk);
-		mutex_unlock(&ssk->link_mutex);
-	}
 	if (!rc) {
 		WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
 		spin_lock_bh(&ssk->accept_lock);

@@ -122,8 +122,10 @@ static int sdp_recv_oob(struct sock *sk, struct msghdr *msg, size_t len, int fla
  * @mark: the first of them is the out-of-band one
  * @hidden: ... and is not to be read
  * @queued: octets in the queue
- * @shutdown: sk_shutdown, as it was then
+ * @shutdown: sk_shutdown, as it was then: all data comes before the end
  * @state: sk_state
+ * @error: sk_err
+ * @done: the peer has sent its end
  */
 struct sdp_recv_at {
 	struct sdp_rx *rx;
@@ -134,6 +136,8 @@ struct sdp_recv_at {
 	u32 queued;
 	int shutdown;
 	int state;
+	int error;
+	bool done;
 };
 
 static void sdp_recv_limit(struct sock *sk, const struct sdp_link *link, u64 pos,
@@ -164,6 +168,8 @@ static void sdp_recv_find(struct sock *sk, u32 skip, struct sdp_recv_at *at)
 	link = ssk->link;
 	at->shutdown = sk->sk_shutdown;
 	at->state = sk->sk_state;
+	at->error = sk->sk_err;
+	at->done = sock_flag(sk, SOCK_DONE);
 	if (link) {
 		at->queued = link->queued;
 		list_for_each_entry(rx, &link->rx, node) {
@@ -203,9 +209,9 @@ static void sdp_recv_consume(struct sock *sk, struct sdp_rx *rx, u32 octets)
 /* Nothing is there, and nothing was read. Return: 1: wait; 0: the end; or an errno. */
 static int sdp_recv_nothing(struct sock *sk, const struct sdp_recv_at *at, long timeo)
 {
-	if (sock_flag(sk, SOCK_DONE))
+	if (at->done)
 		return 0;
-	if (READ_ONCE(sk->sk_err))
+	if (at->error)
 		return sock_error(sk);
 	if (at->shutdown & RCV_SHUTDOWN)
 		return 0;
@@ -219,9 +225,9 @@ static int sdp_recv_nothing(struct sock *sk, const struct sdp_recv_at *at, long 
 }
 
 /* ... and something was read, but not enough */
-static bool sdp_recv_may_wait(struct sock *sk, const struct sdp_recv_at *at, long timeo)
+static bool sdp_recv_may_wait(const struct sdp_recv_at *at, long timeo)
 {
-	return !READ_ONCE(sk->sk_err) && at->state != TCP_CLOSE &&
+	return !at->error && at->state != TCP_CLOSE &&
 	       !(at->shutdown & RCV_SHUTDOWN) && timeo && !signal_pending(current);
 }
 
@@ -231,7 +237,7 @@ static bool sdp_recv_changed(struct sdp_sock *ssk, const struct sdp_recv_at *at)
 	bool changed;
 
 	sdp_lock(ssk);
-	changed = sk->sk_err || sk->sk_shutdown != at->shutdown || sk->sk_state != at->state ||
+	changed = sk->sk_err != at->error || sk->sk_shutdown != at->shutdown || sk->sk_state != at->state ||
 		  (ssk->link ? ssk->link->queued : 0) != at->queued;
 	sdp_unlock(ssk);
 	return changed;
@@ -302,7 +308,7 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 		}
 		if (done >= target)
 			break;
-		if (done && !sdp_recv_may_wait(sk, &at, timeo))
+		if (done && !sdp_recv_may_wait(&at, timeo))
 			break;
 		rc = done ? 1 : sdp_recv_nothing(sk, &at, timeo);
 		if (rc <= 0)
