@@ -19,8 +19,8 @@
  *	lock_sock()		one call of bind, listen, connect, accept, shutdown or release
  *	rx_mutex, tx_mutex	one reader, one writer; held while memory of a program is copied
  *	link_mutex		sdp_sock.link comes and goes; no memory of a program is touched
- *	sdp_lock()		the spinlock of the sock: all of a link that changes, the state of the
- *				sock, sdp_sock.link; taken in softirq, too
+ *	sdp_lock()		the spinlock of the sock: all of a link that changes, the state
+ *				of the sock, sdp_sock.link; taken in softirq, too
  *	accept_lock		accept queues of a listener
  *	sdp_bucket.lock		ports (without the spinlock of a sock)
  *

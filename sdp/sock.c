@@ -4,8 +4,8 @@
  * are TCP's.
  *
  * connect() makes the link in the calling process, so that memory is charged to it and its errors
- * are known at once; only the peer is waited for. When the peer's backlog is full, a work item tries
- * again until the time is over.
+ * are known at once; only the peer is waited for. When the peer's backlog is full, a work item
+ * tries again until the time is over.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/memcontrol.h>
@@ -602,8 +602,8 @@ void sdp_sock_drop_link(struct sdp_sock *ssk)
 }
 
 /*
- * One attempt; the remote end is known, and link_mutex is held. @bind: may take a port. Return: 0 or
- * a negative errno.
+ * One attempt; the remote end is known, and link_mutex is held. @bind: may take a port. Return: 0
+ * or a negative errno.
  */
 static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 {

@@ -199,7 +199,7 @@ static bool sdp_listen_ends(const struct sdp_hello *hello, const struct sockaddr
 	sdp_end_from_storage(remote, peer);
 	own->port = htons(hello->dst_port);
 	peer->port = htons(hello->local_port);
-	if ((hello->ipv == 4) != ipv6_addr_v4mapped(&own->ip))
+	if (hello->ipv != (ipv6_addr_v4mapped(&own->ip) ? 4 : 6))
 		return false;
 	if (hello->compact)
 		return true;

@@ -237,7 +237,8 @@ static bool sdp_recv_changed(struct sdp_sock *ssk, const struct sdp_recv_at *at)
 	bool changed;
 
 	sdp_lock(ssk);
-	changed = sk->sk_err != at->error || sk->sk_shutdown != at->shutdown || sk->sk_state != at->state ||
+	changed = sk->sk_err != at->error || sk->sk_shutdown != at->shutdown ||
+		  sk->sk_state != at->state ||
 		  (ssk->link ? ssk->link->queued : 0) != at->queued;
 	sdp_unlock(ssk);
 	return changed;
