@@ -500,6 +500,7 @@ static int sdp_conn_make_pool(struct sdp_link *link, u32 elements, u32 size, u16
 		.elements = elements,
 		.size = size,
 		.segments = segments,
+		.domain = link,
 	};
 	struct sdp_ot_pool *made = link->ops->pool_create(link->device, &attr);
 
@@ -583,6 +584,7 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 		.segments = SDP_LINK_SEGMENTS,
 		.event = sdp_conn_event,
 		.context = link,
+		.domain = link,
 	};
 	struct sdp_ot_ep *ep;
 	int rc;

@@ -893,8 +893,9 @@ void check_backlog()
 	need(waiting >= 4, "those beyond the backlog wait");
 	while (Fd(accept(at, nullptr, nullptr)) >= 0)
 		accepted++;
-	need(accepted >= 4 && accepted <= 6, "the backlog: " + std::to_string(accepted));
-	need(ready(at, POLLIN, 10000ms), "those who wait are served then");
+	need(accepted >= 4, "the backlog: " + std::to_string(accepted));
+	// on a slow machine they may all have come in the meantime
+	need(accepted == 12 || ready(at, POLLIN, 10000ms), "those who wait are served then");
 }
 
 void check_reconnect()
