@@ -328,11 +328,12 @@ static inline int sdp_get_state(const struct sock *sk)
 }
 
 static inline void sdp_lock(struct sdp_sock *ssk)
+	__acquires(&ssk->inet.sk.sk_lock.slock)
 {
 	spin_lock_bh(&sdp_sock(ssk)->sk_lock.slock);
 }
 
-void sdp_unlock(struct sdp_sock *ssk);
+void sdp_unlock(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
 
 /* sock.c */
 extern struct proto sdp_prot;

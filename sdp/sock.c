@@ -97,6 +97,7 @@ static void sdp_sock_follow(struct sdp_sock *ssk)
  * Context: after sdp_lock().
  */
 void sdp_unlock(struct sdp_sock *ssk)
+	__releases(&ssk->inet.sk.sk_lock.slock)
 {
 	struct sdp_sock *listener = NULL;
 	struct sdp_link *ending = NULL;
@@ -552,8 +553,9 @@ static int sdp_sock_getname(struct socket *sock, struct sockaddr *address, int p
 	struct sdp_end end = ssk->local;
 
 	if (peer) {
+		/* accept() asks with 2, also for a connection that has ended */
 		if (!ssk->remote.port ||
-		    (1 << state) & (TCPF_CLOSE | TCPF_SYN_SENT | TCPF_LISTEN))
+		    (peer == 1 && (1 << state) & (TCPF_CLOSE | TCPF_SYN_SENT | TCPF_LISTEN)))
 			return -ENOTCONN;
 		end = ssk->remote;
 	} else if (!end.port && sk->sk_family == AF_INET) {
