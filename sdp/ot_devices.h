@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What sockets use of the registered transports, see ot.c. */
+/*
+ * Devices of all transports, as the socket layer uses them; see ot.h for the transports themselves.
+ *
+ * Order of a module: sdp_ot_init(), then transports register. At the end transports unregister, the
+ * sockets go, then sdp_ot_exit() and sdp_ot_kdapl_free().
+ */
 #ifndef SDP_OT_DEVICES_H
 #define SDP_OT_DEVICES_H
 
 #include "ot.h"
 
-struct sdp_ot_device *sdp_ot_route(struct net *net, const struct sockaddr_storage *remote,
-				   struct sockaddr_storage *local, int bound_ifindex,
-				   struct sockaddr_storage *next_hop);
-
+/**
+ * struct sdp_ot_user - who gets connection requests
+ * @request: connection upcall of each device's listener, which has no matches: as that of struct
+ *	sdp_ot_listen_attr. Requests of several devices may come at a time
+ */
 struct sdp_ot_user {
 	void (*request)(struct sdp_ot_device *device, struct sdp_ot_conn_request *request,
 			const u8 *data, u32 length, const struct sockaddr_storage *local,
 			const struct sockaddr_storage *remote);
 };
 
+/* port of the transport at which devices listen */
 extern ushort sdp_ot_rendezvous_port;
 
 int sdp_ot_init(const struct sdp_ot_user *user);
 void sdp_ot_exit(void);
+
+struct sdp_ot_device *sdp_ot_route(struct net *net, const struct sockaddr_storage *remote,
+				   struct sockaddr_storage *local, int bound_ifindex,
+				   struct sockaddr_storage *next_hop);
+struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_storage *address);
+
 int sdp_ot_kdapl_init(void);
 void sdp_ot_kdapl_exit(void);
 void sdp_ot_kdapl_free(void);
