@@ -109,10 +109,10 @@ EOF
 stream() {
 	local address=${4:-$ADDR_B}
 	start server B python3 stream.py server "$1" "$2" "$address" 9300 "$3"
-	wait_for 20 grep -q listening server.log || fail "$(cat server.log)"
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
 	start client A python3 stream.py client "$1" "$2" "$address" 9300 "$3"
-	finish client 120
-	finish server 30
+	finish client 240
+	finish server 60
 	same "to the server" "$(sed -n 's/^sent //p' client.log)" "$(sed -n 's/^received //p' server.log)"
 	same "to the client" "$(sed -n 's/^sent //p' server.log)" "$(sed -n 's/^received //p' client.log)"
 	tests=$((tests + 1))
@@ -121,6 +121,12 @@ stream() {
 
 say "the first connection"
 stream 2 $SDP 1000
+
+checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
+[ -n "${VM_QUICK:-}" ] || checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
+checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
+[ -n "${VM_QUICK:-}" ] || checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
+
 say "compared data, over the wire"
 for size in 1 $(few 3000000 20000000); do
 	sdp_rises accepted stream 2 $SDP "$size"
@@ -133,17 +139,12 @@ refuse "nobody listens" on A python3 stream.py client 2 $SDP "$ADDR_B" 9301 1
 has "the error" 'ConnectionRefused' expect
 refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
 
-checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
-[ -n "${VM_QUICK:-}" ] || checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
-checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
-[ -n "${VM_QUICK:-}" ] || checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
-
 say "socat by family"
 head -c 3000000 /dev/urandom > data
 # the address is that of a sockaddr_in behind the family: port 9101 and 10.77.0.2
 at=x238d0a4d00020000000000000000
 start socat B socat -u SOCKET-LISTEN:$FAMILY:0:$at CREATE:copy
-wait_for 10 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
+wait_for 60 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
 expect "socat" on A socat -u OPEN:data SOCKET-CONNECT:$FAMILY:0:$at
 finish socat 30
 expect "what came" cmp data copy
@@ -151,7 +152,7 @@ all_sdp_gone
 
 say "qperf"
 start qperf B qperf
-wait_for 20 listening B 19765
+wait_for 60 listening B 19765
 for test in sdp_lat sdp_bw; do
 	sdp_rises connected expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
 	cat expect
@@ -163,7 +164,7 @@ all_sdp_gone
 
 say "iperf3 through the switch"
 start iperf B "$krun" iperf3 -s -1 -p 9100
-wait_for 20 listening B 9100
+wait_for 60 listening B 9100
 sdp_rises connected expect "iperf3" on A "$krun" iperf3 -c "$ADDR_B" -p 9100 -t 2
 grep -E 'sender|receiver' expect
 finish iperf 20
@@ -172,9 +173,9 @@ tests=$((tests + 1))
 
 say "a program is killed; the peer learns it"
 start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 20 grep -q listening server.log
+wait_for 60 grep -q listening server.log
 start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 20 sh -c "ip netns exec hostA grep -q ':9300 ' /proc/net/sdp"
+wait_for 60 sh -c "ip netns exec hostA grep -q ':9300 ' /proc/net/sdp"
 sleep 1
 on A cat /proc/net/sdp
 kill_hard client
@@ -183,7 +184,7 @@ all_sdp_gone
 
 say "an RNIC goes under a connection"
 start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 20 grep -q listening server.log
+wait_for 60 grep -q listening server.log
 start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
 sleep 1
 on A rdma link delete krdma0
