@@ -287,6 +287,45 @@ int sdp_conn_probe(struct sdp_link *link)
 /* an upcall holds the lock for that many completions */
 #define SDP_LINK_BATCH	16
 
+/* a message of rx->to octets; the buffer is in no list */
+static void sdp_conn_message(struct sdp_link *link, struct sdp_rx *rx)
+{
+	rx->kept = false;
+	link->rx_now = rx;
+	sdp_state_receive(&link->conn, rx->buf->data, rx->to);
+	link->rx_now = NULL;
+	if (rx->kept)
+		return;
+	list_add(&rx->node, &link->rx_free);
+	/* a message without payload has left a buffer that can be posted again */
+	sdp_state_run(&link->conn);
+}
+
+/*
+ * What came before the transport said that the connection is up is answered now: before that it
+ * takes no posts. Messages that arrive meanwhile go behind these.
+ */
+static void sdp_conn_early(struct sdp_link *link)
+{
+	struct sdp_rx *rx;
+	bool up = false;
+	int i;
+
+	while (!up) {
+		sdp_lock(link->ssk);
+		for (i = 0; i < SDP_LINK_BATCH; i++) {
+			rx = list_first_entry_or_null(&link->rx_early, struct sdp_rx, node);
+			if (!rx)
+				break;
+			list_del_init(&rx->node);
+			sdp_conn_message(link, rx);
+		}
+		up = list_empty(&link->rx_early);
+		link->up = up;
+		sdp_unlock(link->ssk);
+	}
+}
+
 static void sdp_conn_receive_one(struct sdp_link *link, const struct sdp_ot_completion *done)
 {
 	struct sdp_rx *rx = done->cookie;
@@ -297,15 +336,11 @@ static void sdp_conn_receive_one(struct sdp_link *link, const struct sdp_ot_comp
 			sdp_conn_break(link, done->status);
 		return;
 	}
-	rx->kept = false;
-	link->rx_now = rx;
-	sdp_state_receive(&link->conn, rx->buf->data, min(done->length, rx->buf->size));
-	link->rx_now = NULL;
-	if (rx->kept)
-		return;
-	list_add(&rx->node, &link->rx_free);
-	/* a message without payload has left a buffer that can be posted again */
-	sdp_state_run(&link->conn);
+	rx->to = min(done->length, rx->buf->size);
+	if (link->up)
+		sdp_conn_message(link, rx);
+	else
+		list_add_tail(&rx->node, &link->rx_early);
 }
 
 static void sdp_conn_received(void *context, const struct sdp_ot_completion *completions, u32 n)
@@ -394,6 +429,8 @@ static void sdp_conn_event(void *context, enum sdp_ot_conn_event event, int erro
 		break;
 	}
 	sdp_unlock(link->ssk);
+	if (event == SDP_OT_UP)
+		sdp_conn_early(link);
 }
 
 /* Begin and end **************************************************************************** */
@@ -660,6 +697,7 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 	INIT_WORK(&link->end, sdp_conn_end);
 	INIT_LIST_HEAD(&link->rx_free);
 	INIT_LIST_HEAD(&link->rx);
+	INIT_LIST_HEAD(&link->rx_early);
 	INIT_LIST_HEAD(&link->tx_free);
 	INIT_LIST_HEAD(&link->tx);
 	INIT_LIST_HEAD(&link->posts_free);
@@ -732,14 +770,19 @@ int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local
 	if (!rc)
 		rc = link->ops->connect(link->ep, local, remote, next_hop, octets, n, timeout_ms);
 	if (rc) {
+		bool ending;
+
 		sdp_lock(ssk);
 		/* nobody is told: the caller knows */
 		if (ssk->link == link)
 			ssk->link = NULL;
-		link->ending = true;
 		sdp_state_event(&link->conn, SDP_EV_DOWN);
+		/* a timer may have been first */
+		ending = link->ending;
+		link->ending = true;
 		sdp_unlock(ssk);
-		queue_work(sdp_queue, &link->end);
+		if (!ending)
+			queue_work(sdp_queue, &link->end);
 		sdp_conn_put(link);
 	}
 	return rc;

@@ -24,6 +24,7 @@ unsigned int sdp_buffer_size = 16384;
 unsigned int sdp_rcvbuf = 262144;
 unsigned int sdp_sndbuf = 262144;
 unsigned int sdp_send_queue = 64;
+unsigned int sdp_backlog_mb = 128;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
@@ -73,6 +74,8 @@ SDP_PARAM(buffer_size, 1024, 65536, "Largest message, octets (default 16384)");
 SDP_PARAM(rcvbuf, 4096, 16 << 20, "SO_RCVBUF of a new socket, octets (default 262144)");
 SDP_PARAM(sndbuf, 4096, 16 << 20, "SO_SNDBUF of a new socket, octets (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
+SDP_PARAM(backlog_mb, 1, 65536,
+	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");
 SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 

@@ -140,7 +140,9 @@ enum sdp_oob {
  * @rx_all: receive buffers
  * @rx_free: unused ones of them
  * @rx: those with octets for the program
+ * @rx_early: messages that came before the transport said that the connection is up
  * @rx_now: the one whose message arrives
+ * @up: the transport has said so, and @rx_early is empty
  * @queued: octets in @rx
  * @rx_pos: position of the first octet in @rx
  * @oob: enum sdp_oob
@@ -181,7 +183,9 @@ struct sdp_link {
 	struct sdp_rx *rx_all;
 	struct list_head rx_free;
 	struct list_head rx;
+	struct list_head rx_early;
 	struct sdp_rx *rx_now;
+	bool up;
 	u32 queued;
 	u64 rx_pos;
 	u8 oob;
@@ -422,6 +426,7 @@ extern unsigned int sdp_buffer_size;
 extern unsigned int sdp_rcvbuf;
 extern unsigned int sdp_sndbuf;
 extern unsigned int sdp_send_queue;
+extern unsigned int sdp_backlog_mb;
 extern unsigned int sdp_connect_timeout_s;
 extern unsigned int sdp_close_timeout_s;
 extern struct workqueue_struct *sdp_queue;

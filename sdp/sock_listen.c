@@ -15,7 +15,18 @@
 
 #include "sdp.h"
 
+#define SDP_LISTEN_LEAST	8	/* connections that may wait, however large their buffers are */
+
 /* Accept queues **************************************************************************** */
+
+/* Each connection that waits has its buffers: peers must not make a listener pay for too many. */
+static bool sdp_listen_is_heavy(const struct sock *sk)
+{
+	const u64 each = (u64)READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf);
+
+	return sk->sk_ack_backlog >= SDP_LISTEN_LEAST &&
+	       sk->sk_ack_backlog * each > (u64)READ_ONCE(sdp_backlog_mb) * SZ_1M;
+}
 
 /* A new child enters. Return: 0; -ECONNREFUSED: it listens no more; -EAGAIN: the backlog is full */
 static int sdp_listen_enter(struct sdp_sock *listener, struct sdp_sock *child)
@@ -26,7 +37,7 @@ static int sdp_listen_enter(struct sdp_sock *listener, struct sdp_sock *child)
 	spin_lock_bh(&listener->accept_lock);
 	if (!listener->listening) {
 		rc = -ECONNREFUSED;
-	} else if (sk_acceptq_is_full(sk)) {
+	} else if (sk_acceptq_is_full(sk) || sdp_listen_is_heavy(sk)) {
 		rc = -EAGAIN;
 	} else if (child) {
 		sock_hold(sdp_sock(child));
