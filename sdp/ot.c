@@ -22,8 +22,8 @@
 
 #include "ot_devices.h"
 
-static ushort rendezvous_port = 27257;
-module_param(rendezvous_port, ushort, 0444);
+ushort sdp_ot_rendezvous_port = 27257;
+module_param_named(rendezvous_port, sdp_ot_rendezvous_port, ushort, 0444);
 MODULE_PARM_DESC(rendezvous_port, "port of the transport at which devices listen (default 27257)");
 
 /**
@@ -106,7 +106,7 @@ static void sdp_ot_request(void *context, struct sdp_ot_conn_request *request, c
 static void sdp_ot_listen(struct sdp_ot_known *known)
 {
 	const struct sdp_ot_listen_attr attr = {
-		.port = rendezvous_port,
+		.port = sdp_ot_rendezvous_port,
 		.request = sdp_ot_request,
 		.context = known,
 	};
@@ -118,7 +118,7 @@ static void sdp_ot_listen(struct sdp_ot_known *known)
 	listener = ops->listen(known->device, &attr);
 	if (IS_ERR(listener))
 		pr_warn_ratelimited("krdma_sdp: %s: cannot listen at port %u: error %ld\n",
-				    known->device->name, rendezvous_port, PTR_ERR(listener));
+				    known->device->name, sdp_ot_rendezvous_port, PTR_ERR(listener));
 	else
 		known->listener = listener;
 }
@@ -382,7 +382,7 @@ struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_st
  */
 int sdp_ot_init(const struct sdp_ot_user *user)
 {
-	if (!rendezvous_port)
+	if (!sdp_ot_rendezvous_port)
 		return -EINVAL;
 	sdp_ot_user = user;
 	return 0;
