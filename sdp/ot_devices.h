@@ -21,7 +21,7 @@ struct sdp_ot_user {
 			const struct sockaddr_storage *remote);
 };
 
-/* port of the transport at which devices listen */
+/* port of the transport at which devices listen; a parameter of the module */
 extern ushort sdp_ot_rendezvous_port;
 
 int sdp_ot_init(const struct sdp_ot_user *user);
