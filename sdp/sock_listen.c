@@ -10,6 +10,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/security.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
@@ -243,6 +244,7 @@ static void sdp_listen_inherit(struct sdp_sock *child, struct sdp_sock *listener
 	sock_valbool_flag(to, SOCK_LINGER, sock_flag(from, SOCK_LINGER));
 	sock_valbool_flag(to, SOCK_URGINLINE, sock_flag(from, SOCK_URGINLINE));
 	memcpy(child->options, listener->options, sizeof(child->options));
+	security_sk_clone(from, to);
 	child->registered = listener->registered;
 	child->of_ops = listener->of_ops;
 	if (mem_cgroup_tryget(listener->memcg))

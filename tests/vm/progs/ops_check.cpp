@@ -342,8 +342,16 @@ void check_poll()
 
 	Pair full;
 	Bytes chunk(65536);
-	while (send(full.client, chunk.data(), chunk.size(), MSG_DONTWAIT) > 0)
-		;
+	auto fill = [&] {
+		bool some = false;
+
+		while (send(full.client, chunk.data(), chunk.size(), MSG_DONTWAIT) > 0)
+			some = true;
+		return some;
+	};
+	// what is still on its way to the other end makes room when it has arrived
+	for (int i = 0; i < 50 && fill(); i++)
+		std::this_thread::sleep_for(50ms);
 	refused(EAGAIN, send(full.client, chunk.data(), chunk.size(), MSG_DONTWAIT), "a full one");
 	events(0, full.client, "a full one");
 	std::thread reader([&] {
