@@ -22,6 +22,8 @@
 #define SDP_LINK_PIECES		4096
 #define SDP_LINK_SPARE		2	/* entries of the send queue that are no slots: probes */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
+/* a post may take room in the transport's queue until the upcall that tells its end has returned */
+#define SDP_LINK_UNTOLD		32
 
 /**
  * struct sdp_link_sizes - how large the parts of a link are
@@ -616,8 +618,8 @@ static int sdp_conn_make_cq(struct sdp_link *link, u32 depth,
 static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
 	struct sdp_ot_ep_attr attr = {
-		.sends = s->sends,
-		.recvs = s->rx_num,
+		.sends = s->sends + SDP_LINK_UNTOLD,
+		.recvs = s->rx_num + SDP_LINK_UNTOLD,
 		.segments = SDP_LINK_SEGMENTS,
 		.event = sdp_conn_event,
 		.context = link,
@@ -626,9 +628,9 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 	struct sdp_ot_ep *ep;
 	int rc;
 
-	rc = sdp_conn_make_cq(link, s->sends, sdp_conn_sent, &link->send_cq);
+	rc = sdp_conn_make_cq(link, attr.sends, sdp_conn_sent, &link->send_cq);
 	if (!rc)
-		rc = sdp_conn_make_cq(link, s->rx_num, sdp_conn_received, &link->recv_cq);
+		rc = sdp_conn_make_cq(link, attr.recvs, sdp_conn_received, &link->recv_cq);
 	if (rc)
 		return rc;
 	attr.send_cq = link->send_cq;
