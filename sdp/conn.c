@@ -239,7 +239,7 @@ void sdp_conn_settle(struct sdp_link *link)
 		sdp_state_refuse(c);
 	if (link->broken && c->state != SDP_DEAD)
 		sdp_state_event(c, SDP_EV_DOWN);
-	if (c->state == SDP_DEAD && !link->ending) {
+	if (c->state == SDP_DEAD && !link->ending && !link->starting) {
 		link->ending = true;
 		link->ssk->wake |= SDP_WAKE_END;
 		if (c->fault)
@@ -495,9 +495,7 @@ static void sdp_conn_end(struct work_struct *work)
 	struct sdp_sock *ssk = link->ssk;
 	bool last, drop;
 
-	mutex_lock(&ssk->link_mutex);
 	sdp_conn_end_ep(link);
-	mutex_unlock(&ssk->link_mutex);
 	sdp_lock(ssk);
 	link->ended = true;
 	last = ssk->released && ssk->link == link;
@@ -695,6 +693,7 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 	link->device = device;
 	link->ops = device->ot->ops;
 	link->last_in = jiffies;
+	link->starting = true;
 	kref_init(&link->refs);
 	INIT_WORK(&link->end, sdp_conn_end);
 	INIT_LIST_HEAD(&link->rx_free);
@@ -719,6 +718,19 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 out:
 	set_active_memcg(before);
 	return rc ? ERR_PTR(rc) : link;
+}
+
+/**
+ * sdp_conn_started() - the transport's connect() or accept() has returned
+ * @link: link; if it is dead, its endpoint may go from now on
+ *
+ * Context: process.
+ */
+void sdp_conn_started(struct sdp_link *link)
+{
+	sdp_lock(link->ssk);
+	link->starting = false;
+	sdp_unlock(link->ssk);
 }
 
 static void sdp_conn_hello(struct sdp_link *link, struct sdp_msg *msg)
@@ -771,21 +783,17 @@ int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local
 	sdp_unlock(ssk);
 	if (!rc)
 		rc = link->ops->connect(link->ep, local, remote, next_hop, octets, n, timeout_ms);
-	if (rc) {
-		bool ending;
-
-		sdp_lock(ssk);
-		/* nobody is told: the caller knows */
-		if (ssk->link == link)
-			ssk->link = NULL;
-		sdp_state_event(&link->conn, SDP_EV_DOWN);
-		/* a timer may have been first */
-		ending = link->ending;
-		link->ending = true;
-		sdp_unlock(ssk);
-		if (!ending)
-			queue_work(sdp_queue, &link->end);
-		sdp_conn_put(link);
+	if (!rc) {
+		sdp_conn_started(link);
+		return 0;
 	}
+	sdp_lock(ssk);
+	/* nobody is told: the caller knows */
+	ssk->link = NULL;
+	sdp_state_event(&link->conn, SDP_EV_DOWN);
+	link->ending = true;
+	sdp_unlock(ssk);
+	queue_work(sdp_queue, &link->end);
+	sdp_conn_put(link);
 	return rc;
 }

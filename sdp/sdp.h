@@ -132,6 +132,7 @@ enum sdp_oob {
  * @hdr_pool: headers
  * @ep: endpoint
  * @end: work that takes the endpoint away
+ * @starting: the transport's connect() or accept() uses the endpoint, so that it must not go
  * @ending: it is queued
  * @ended: it has run
  * @broken: a post has failed: negative errno
@@ -175,6 +176,7 @@ struct sdp_link {
 	struct sdp_ot_pool *hdr_pool;
 	struct sdp_ot_ep *ep;
 	struct work_struct end;
+	bool starting;
 	bool ending;
 	bool ended;
 	int broken;
@@ -210,6 +212,7 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local,
 		     const struct sockaddr_storage *remote,
 		     const struct sockaddr_storage *next_hop, u32 timeout_ms);
+void sdp_conn_started(struct sdp_link *link);
 void sdp_conn_put(struct sdp_link *link);
 void sdp_conn_settle(struct sdp_link *link);
 void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx);

@@ -303,6 +303,7 @@ static int sdp_listen_answer(struct sdp_sock *child, struct sdp_ot_device *devic
 		sdp_state_event(&link->conn, SDP_EV_ABORT);
 		sdp_unlock(child);
 	}
+	sdp_conn_started(link);
 	return rc;
 }
 
