@@ -31,16 +31,28 @@ all_sdp_gone() {
 }
 
 tests=0 failed=0
-# checks HOST WHAT ARGUMENT...: ops_check; goes on after a failure, so that all are known
+# checks HOST WHAT ARGUMENT...: ops_check
 checks() {
 	local host=$1 what=$2 rc=0
 	shift 2
 	say "checks: $what"
 	on "$host" timeout "$(patient 200)" "$check" "$@" > checks.log 2>&1 || rc=$?
 	cat checks.log
-	tests=$((tests + $(awk '/ passed, / { print $1 }' checks.log)))
-	[ $rc = 0 ] || failed=$((failed + 1))
 	all_sdp_gone
+	[ $rc = 0 ] || fail "ops_check ended with $rc"
+}
+
+# part WHAT COMMAND...: goes on after a failure, so that all are known
+part() {
+	local rc=0
+	say "$1"
+	shift
+	tests=$((tests + 1))
+	set +e
+	(set -e; "$@")
+	rc=$?
+	set -e
+	[ $rc = 0 ] || failed=$((failed + 1))
 }
 
 hosts_up
@@ -115,90 +127,98 @@ stream() {
 	finish server 60
 	same "to the server" "$(sed -n 's/^sent //p' client.log)" "$(sed -n 's/^received //p' server.log)"
 	same "to the client" "$(sed -n 's/^sent //p' server.log)" "$(sed -n 's/^received //p' client.log)"
-	tests=$((tests + 1))
 	all_sdp_gone
 }
 
-say "compared data, over the wire"
-sdp_rises accepted stream 2 $SDP 3000000
+with_socat() {
+	head -c 3000000 /dev/urandom > data
+	# the address is that of a sockaddr_in behind the family: port 9101 and 10.77.0.2
+	local at=x238d0a4d00020000000000000000
+	start socat B socat -u SOCKET-LISTEN:$FAMILY:0:$at CREATE:copy
+	wait_for 60 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
+	expect "socat" on A socat -u OPEN:data SOCKET-CONNECT:$FAMILY:0:$at
+	finish socat 30
+	expect "what came" cmp data copy
+	all_sdp_gone
+}
 
-checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
-[ -n "${VM_QUICK:-}" ] || checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
-checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
-[ -n "${VM_QUICK:-}" ] || checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
+with_qperf() {
+	local test
+	start qperf B qperf
+	wait_for 60 listening B 19765
+	for test in sdp_lat sdp_bw; do
+		sdp_rises connected expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
+		cat expect
+		has "$test gives a figure" '= +[0-9.]*[1-9]' expect
+	done
+	kill_hard qperf
+	all_sdp_gone
+}
 
-say "socat by family"
-head -c 3000000 /dev/urandom > data
-# the address is that of a sockaddr_in behind the family: port 9101 and 10.77.0.2
-at=x238d0a4d00020000000000000000
-start socat B socat -u SOCKET-LISTEN:$FAMILY:0:$at CREATE:copy
-wait_for 60 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
-expect "socat" on A socat -u OPEN:data SOCKET-CONNECT:$FAMILY:0:$at
-finish socat 30
-expect "what came" cmp data copy
-all_sdp_gone
+with_iperf3() {
+	start iperf B "$krun" iperf3 -s -1 -p 9100
+	wait_for 60 listening B 9100
+	sdp_rises connected expect "iperf3" on A "$krun" iperf3 -c "$ADDR_B" -p 9100 -t 2
+	grep -E 'sender|receiver' expect
+	finish iperf 20
+	all_sdp_gone
+}
 
-say "qperf"
-start qperf B qperf
-wait_for 60 listening B 19765
-for test in sdp_lat sdp_bw; do
-	sdp_rises connected expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
-	cat expect
-	has "$test gives a figure" '= +[0-9.]*[1-9]' expect
-	tests=$((tests + 1))
-done
-kill_hard qperf
-all_sdp_gone
+refusals() {
+	refuse "nobody listens" on A python3 stream.py client 2 $SDP "$ADDR_B" 9301 1
+	has "the error" 'ConnectionRefused' expect
+	refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
+}
 
-say "iperf3 through the switch"
-start iperf B "$krun" iperf3 -s -1 -p 9100
-wait_for 60 listening B 9100
-sdp_rises connected expect "iperf3" on A "$krun" iperf3 -c "$ADDR_B" -p 9100 -t 2
-grep -E 'sender|receiver' expect
-finish iperf 20
-all_sdp_gone
-tests=$((tests + 1))
+# endless: a stream that somebody ends
+endless() {
+	start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
+	wait_for 60 sh -c "ip netns exec hostA grep -q ' open ' /proc/net/sdp" || fail "$(cat client.log)"
+	sleep 1
+}
 
-say "compared data by family, IPv6, a single octet, more"
-stream $FAMILY 0 3000000
-stream 10 $SDP 3000000 "$ADDR6_B"
+killed() {
+	endless
+	on A cat /proc/net/sdp
+	kill_hard client
+	finish_any server 30
+	all_sdp_gone
+}
+
+rnic_goes() {
+	endless
+	on A rdma link delete krdma0
+	finish_any client 30
+	finish_any server 30
+	all_sdp_gone
+	rnic_add A
+	wait_for 10 rnic_active krdma0
+	stream 2 $SDP 100000
+}
+
+part "compared data, over the wire" sdp_rises accepted stream 2 $SDP 3000000
+part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
+part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
 if [ -z "${VM_QUICK:-}" ]; then
-	stream 2 $SDP 1
-	stream 2 $SDP 30000000
+	part "IPv6" checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
+	part "the switch" checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
 fi
-
-say "refusals"
-refuse "nobody listens" on A python3 stream.py client 2 $SDP "$ADDR_B" 9301 1
-has "the error" 'ConnectionRefused' expect
-refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
-
-say "a program is killed; the peer learns it"
-start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 60 grep -q listening server.log
-start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 60 sh -c "ip netns exec hostA grep -q ':9300 ' /proc/net/sdp"
-sleep 1
-on A cat /proc/net/sdp
-kill_hard client
-finish_any server 30
-all_sdp_gone
-
-say "an RNIC goes under a connection"
-start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
-wait_for 60 grep -q listening server.log
-start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
-sleep 1
-on A rdma link delete krdma0
-finish_any client 30
-finish_any server 30
-all_sdp_gone
-rnic_add A
-wait_for 10 rnic_active krdma0
-stream 2 $SDP 100000
+part "qperf" with_qperf
+part "iperf3 through the switch" with_iperf3
+part "socat by family" with_socat
+part "a program is killed; the peer learns it" killed
+part "an RNIC goes under a connection" rnic_goes
+part "compared data by family" stream $FAMILY 0 3000000
+part "compared data, IPv6" stream 10 $SDP 3000000 "$ADDR6_B"
+part "a single octet" stream 2 $SDP 1
+[ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
+part "refusals" refusals
 
 cat /proc/net/sdp_stat
 same "faults of the protocol" 0 "$(sdp_stat faults)"
 unload krdma_sdp krdma_ops
 hosts_down
-[ $failed = 0 ] || fail "$failed runs of checks with failures"
+[ $failed = 0 ] || fail "$failed of $tests parts failed"
 counted $tests 0
