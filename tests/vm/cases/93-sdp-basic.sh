@@ -52,7 +52,11 @@ part() {
 	(set -e; "$@")
 	rc=$?
 	set -e
-	[ $rc = 0 ] || failed=$((failed + 1))
+	[ $rc = 0 ] && return
+	failed=$((failed + 1))
+	# what it has left would disturb the next one
+	{ ip netns pids hostA; ip netns pids hostB; } | xargs -r kill -9 || true
+	wait_for 20 sdp_gone || true
 }
 
 hosts_up
