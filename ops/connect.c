@@ -44,7 +44,7 @@ enum {
 void ops_connect_kick(struct ops_sock *osk)
 {
 	sock_hold(&osk->inet.sk);
-	if (!queue_work(ops_wq, &osk->next))
+	if (!queue_delayed_work(ops_wq, &osk->next, 0))
 		__sock_put(&osk->inet.sk);
 }
 
@@ -88,7 +88,7 @@ void ops_connect_end(struct ops_sock *osk)
 		ops_leg_unwatch(&osk->legs[attempt]);
 	if (cancel_delayed_work(&osk->budget))
 		__sock_put(&osk->inet.sk);
-	if (cancel_work(&osk->next))
+	if (cancel_delayed_work(&osk->next))
 		__sock_put(&osk->inet.sk);
 }
 
@@ -468,9 +468,15 @@ static void ops_connect_go_on(struct ops_sock *osk, bool over)
 		ops_connect_failed(osk, sock, err);
 }
 
-static void ops_connect_work(struct ops_sock *osk, bool over)
+/* One user may hold the mutex for long, so the worker, which serves all, comes back later. */
+static void ops_connect_work(struct ops_sock *osk, struct delayed_work *work, bool over)
 {
-	mutex_lock(&osk->mutex);
+	if (!mutex_trylock(&osk->mutex)) {
+		/* its reference on the sock goes on with it, unless somebody was faster */
+		if (!queue_delayed_work(ops_wq, work, 1))
+			sock_put(&osk->inet.sk);
+		return;
+	}
 	if (osk->state == OPS_CONNECTING && osk->attempt >= 0)
 		ops_connect_go_on(osk, over && time_after_eq(jiffies, osk->deadline));
 	mutex_unlock(&osk->mutex);
@@ -479,12 +485,16 @@ static void ops_connect_work(struct ops_sock *osk, bool over)
 
 static void ops_connect_next_work(struct work_struct *work)
 {
-	ops_connect_work(container_of(work, struct ops_sock, next), false);
+	struct ops_sock *osk = container_of(to_delayed_work(work), struct ops_sock, next);
+
+	ops_connect_work(osk, &osk->next, false);
 }
 
 static void ops_connect_budget_work(struct work_struct *work)
 {
-	ops_connect_work(container_of(to_delayed_work(work), struct ops_sock, budget), true);
+	struct ops_sock *osk = container_of(to_delayed_work(work), struct ops_sock, budget);
+
+	ops_connect_work(osk, &osk->budget, true);
 }
 
 /* The caller *************************************************************** */
@@ -788,7 +798,7 @@ void ops_calls_sock_init(struct ops_sock *osk)
 	spin_lock_init(&osk->queue_lock);
 	INIT_LIST_HEAD(&osk->listener);
 	INIT_DELAYED_WORK(&osk->budget, ops_connect_budget_work);
-	INIT_WORK(&osk->next, ops_connect_next_work);
+	INIT_DELAYED_WORK(&osk->next, ops_connect_next_work);
 	osk->attempt = -1;
 }
 
@@ -808,5 +818,6 @@ int ops_calls_init(void)
  */
 void ops_calls_exit(void)
 {
+	ops_listeners_exit();
 	destroy_workqueue(ops_wq);
 }

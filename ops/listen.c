@@ -22,10 +22,14 @@
 
 /* numbers that a ring holds at most: beyond, the order is not kept */
 #define OPS_LISTEN_RING_MAX	SZ_64K
+/* jiffies until a listener whose mutex was taken is asked again */
+#define OPS_LISTEN_BUSY		(HZ / 50 ?: 1)
 
 /* all listeners, for ops_listeners_retry(); an entry holds no reference, see ops_listen_end() */
 static DEFINE_SPINLOCK(ops_listeners_lock);
 static LIST_HEAD(ops_listeners);
+/* rounds of ops_listeners_retry() that were asked for */
+static atomic_t ops_listeners_round = ATOMIC_INIT(0);
 
 /* The queue **************************************************************** */
 
@@ -362,8 +366,28 @@ static struct ops_sock *ops_listen_following(struct list_head *cursor)
 	return osk;
 }
 
+/* Ask the protocols of a listener. Return: false: the mutex, which one user may hold, is taken. */
+static bool ops_listen_ask(struct ops_sock *osk, u32 round)
+{
+	if (READ_ONCE(osk->asked) == round)
+		return true;
+	if (!mutex_trylock(&osk->mutex))
+		return false;
+	if (osk->state == OPS_LISTENING && ops_native(osk)) {
+		ops_legs_refill(osk);
+		ops_listen_ring(osk, osk->num);
+		ops_listen_others(osk);
+	}
+	WRITE_ONCE(osk->asked, round);
+	mutex_unlock(&osk->mutex);
+	return true;
+}
+
 static void ops_listen_retry(struct work_struct *work)
 {
+	u32 round = atomic_read(&ops_listeners_round);
+	bool again = false;
+
 	/* an entry of its own keeps the place while the list changes; only this work has one */
 	struct list_head cursor;
 	struct ops_sock *osk;
@@ -372,22 +396,18 @@ static void ops_listen_retry(struct work_struct *work)
 	list_add(&cursor, &ops_listeners);
 	spin_unlock_bh(&ops_listeners_lock);
 	while ((osk = ops_listen_following(&cursor))) {
-		mutex_lock(&osk->mutex);
-		if (osk->state == OPS_LISTENING && ops_native(osk)) {
-			ops_legs_refill(osk);
-			ops_listen_ring(osk, osk->num);
-			ops_listen_others(osk);
-		}
-		mutex_unlock(&osk->mutex);
+		again |= !ops_listen_ask(osk, round);
 		sock_put(&osk->inet.sk);
 		cond_resched();
 	}
 	spin_lock_bh(&ops_listeners_lock);
 	list_del(&cursor);
 	spin_unlock_bh(&ops_listeners_lock);
+	if (again)
+		queue_delayed_work(ops_wq, to_delayed_work(work), OPS_LISTEN_BUSY);
 }
 
-static DECLARE_WORK(ops_listen_retry_work, ops_listen_retry);
+static DECLARE_DELAYED_WORK(ops_listen_retry_work, ops_listen_retry);
 
 /**
  * ops_listeners_retry() - wildcard listeners ask protocols again that do not listen for them
@@ -396,5 +416,16 @@ static DECLARE_WORK(ops_listen_retry_work, ops_listen_retry);
  */
 void ops_listeners_retry(void)
 {
-	queue_work(ops_wq, &ops_listen_retry_work);
+	atomic_inc(&ops_listeners_round);
+	mod_delayed_work(ops_wq, &ops_listen_retry_work, 0);
+}
+
+/**
+ * ops_listeners_exit() - no round is under way or to come; there are no sockets any more
+ *
+ * Context: may sleep.
+ */
+void ops_listeners_exit(void)
+{
+	cancel_delayed_work_sync(&ops_listen_retry_work);
 }

@@ -132,7 +132,7 @@ enum ops_state {
 	OPS_LISTENING,
 	OPS_CONNECTING,
 	OPS_FAILED,		/* a connect failed; connect may be called again */
-	OPS_HANDED_OFF,		/* the user's socket is another protocol's; only late callers come here */
+	OPS_HANDED_OFF,		/* to another protocol; only late callers come here */
 	OPS_CLOSED,
 };
 
@@ -173,6 +173,7 @@ struct ops_leg {
  * @queue_size: of @queue
  * @backlog: of listen()
  * @listener: in the list of listeners, see listen.c
+ * @asked: round of ops_listeners_retry() that this listener has had
  * @before: state that a connect or listen that ends goes back to: OPS_NEW or OPS_BOUND
  * @attempt: leg that connects; -1: none
  * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
@@ -209,11 +210,12 @@ struct ops_sock {
 	u32 queue_size;
 	int backlog;
 	struct list_head listener;
+	u32 asked;
 	enum ops_state before;
 	int attempt;
 	bool offloaded;
 	struct delayed_work budget;
-	struct work_struct next;
+	struct delayed_work next;
 	unsigned long deadline;
 	struct sockaddr_storage peer;
 	int peer_len;
@@ -261,8 +263,6 @@ void ops_legs_refill(struct ops_sock *osk);
 void ops_sock_end(struct ops_sock *osk);
 /* Let go of a leg: its socket is released. With the mutex, or by the last user. */
 void ops_leg_drop(struct ops_leg *leg);
-/* Legs of protocols that came since the socket was made, or that were dropped. With the mutex. */
-void ops_legs_refill(struct ops_sock *osk);
 /* All ops_socks let go of a protocol. Context: may sleep. */
 void ops_socks_let_go(struct ops_proto *proto);
 /* Does the current task make a leg? Redirection leaves such sockets alone. */
@@ -287,8 +287,8 @@ int ops_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, unsigned int len);
 int ops_getsockopt(struct socket *sock, int level, int name, char __user *value, int __user *len);
 /*
- * The address that a program means, as one of the legs' family: AF_INET_OFFLOAD takes IPv4 addresses
- * in several shapes. Return: its length, or an errno.
+ * The address that a program means, as one of the legs' family: AF_INET_OFFLOAD takes IPv4
+ * addresses in several shapes. Return: its length, or an errno.
  */
 int ops_address(const struct ops_sock *osk, const struct sockaddr *address, int len,
 		struct sockaddr_storage *to);
@@ -321,6 +321,7 @@ int ops_connect_wait(struct ops_sock *osk, struct socket *sock, long *timeo);
 extern struct workqueue_struct *ops_wq;
 /* A protocol came or reaches more: listeners of the wildcard try again. Any context but hardirq. */
 void ops_listeners_retry(void);
+void ops_listeners_exit(void);
 /* Work queue of connect.c and listen.c; exit when there are no sockets any more */
 int ops_calls_init(void);
 void ops_calls_exit(void);

@@ -109,7 +109,8 @@ static bool registry_name_valid(const char *name)
 	size_t i;
 
 	for (i = 0; i < OFFLOAD_NAME_MAX && name[i]; i++)
-		if (!isalnum(name[i]) && name[i] != '-' && name[i] != '_')
+		if (!isascii(name[i]) ||
+		    (!isalnum(name[i]) && name[i] != '-' && name[i] != '_'))
 			return false;
 	return i > 0 && i < OFFLOAD_NAME_MAX;
 }
@@ -235,7 +236,7 @@ void offload_notification(const struct offload_protosw *sw, struct net *net,
 	scoped_guard(rcu) {
 		list_for_each_entry_rcu(proto, &registry_protos, node)
 			if (proto->sw == sw)
-				ops_peers_forget(net, proto, address);
+				ops_peers_forget(net, proto, NULL);
 	}
 	if (event != OFFLOAD_ADDRESS_DOWN && event != OFFLOAD_LINK_DOWN)
 		ops_listeners_retry();

@@ -162,6 +162,18 @@ class List:
                              [f"--rw={how}", f"--bs={size}", "--size=48M", f"--io_size={octets}"],
                              size=size, limit=2 * self.limit)
 
+    def offload(self):
+        """TCP through the switch, with no other protocol there, beside TCP itself."""
+        for size in (64 * KIB, MIB):
+            for stack in ("ops", "native"):
+                octets = int(4 * EXPECTED_MB["tcp"] * 1e6 * self.seconds)
+                self.add("offload", stack, "iperf3", "iperf3", ["-l", size, "-n", octets], size=size)
+        for stack in ("ops", "native"):
+            self.add("offload", stack, "qperf", "tcp_lat", ["-m", 64, "-t", "1"], size=64)
+        for stack in ("ops", "native"):
+            self.add("offload", stack, "redis", "connections",
+                     ["-n", int(10000 * self.seconds)])
+
     def memory(self):
         for alone in (True, False):
             for number in (100, 1000):
@@ -216,6 +228,7 @@ def all_of(mode, quick, rounds):
     jobs.connections()
     jobs.kdapl()
     jobs.iser()
+    jobs.offload()
     jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()

@@ -21,9 +21,10 @@ import parse
 
 ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1",
            "siw": "10.78.1.1",
-           "rxe": "10.78.2.1", "tcp": "10.78.3.1"}
+           "rxe": "10.78.2.1", "tcp": "10.78.3.1", "ops": "10.78.3.1", "native": "10.78.3.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
+KRUN = f"{os.environ['VM_REPO']}/build/krun/krun"
 BENCH = os.path.dirname(os.path.abspath(__file__))
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
@@ -161,6 +162,8 @@ class Runner:
         """Server and client, until both have ended; the server is stopped if it does not end
         by itself. Their output goes into the result."""
         processes = []
+        if job["stack"] == "ops":
+            server, client = [KRUN, *server], [KRUN, *client]
         result["commands"] = {"server": server, "client": client}
         try:
             processes.append(Process("server", server, environment))
@@ -202,6 +205,14 @@ class Runner:
         common = ["--tcp", "--nonblocked", "-i", ADDRESS[job["stack"]], "-p", str(self.port)]
         self.pair(job, ["sockperf", "server", *common],
                   ["sockperf", "ping-pong", *common, *job["args"]], result, ends=False)
+
+    def redis(self, job, result):
+        """A request and an answer on each connection."""
+        address = ["-p", str(self.port)]
+        self.pair(job, ["redis-server", "--save", "", "--protected-mode", "no", "--bind", ADDRESS[job["stack"]],
+                        "--port", str(self.port)],
+                  ["redis-benchmark", "-h", ADDRESS[job["stack"]], *address, "-k", "0", "-c", "1",
+                   "-t", "ping_mbulk", "--csv", *job["args"]], result, ends=False)
 
     def cmtime(self, job, result):
         address = ADDRESS[job["stack"]]
@@ -360,9 +371,10 @@ def preload():
     """Programs and what they load, once, into the guest's memory: the counted clock leaps at
     each wait for the host, which is no time of a job."""
     programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
-                "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "rdma", "ip", "perf",
+                "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "redis-server",
+                "redis-benchmark", KRUN, "rdma", "ip", "perf",
                 f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy", f"{PROGS}/kdapltest"]
-    paths = {f"{PROGS}/bind_address.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
+    paths = {f"{PROGS}/bind_address.so", f"{os.path.dirname(KRUN)}/libkrun.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:
         path = shutil.which(program)
         shown = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout

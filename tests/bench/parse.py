@@ -130,6 +130,14 @@ def iser(text):
     return f
 
 
+def redis(text):
+    """redis-benchmark --csv with a connection for each request: the time of one."""
+    found = re.search(r'^"PING_MBULK","([\d.]+)"', text, re.M)
+    if not found or float(found[1]) <= 0:
+        raise ParseError("no figures")
+    return {"us": 1e6 / float(found[1])}
+
+
 def memcpy(text):
     """krdma_memcpy: "OCTETS COUNT MB/s" on a line."""
     found = re.search(r"^(\d+) (\d+) ([\d.]+)$", text, re.M)
@@ -148,7 +156,7 @@ def pipe(text):
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
            "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf,
-           "kdapltest": kdapltest, "iser": iser}
+           "kdapltest": kdapltest, "iser": iser, "redis": redis}
 
 
 def figures(job_kind, text):

@@ -13,10 +13,11 @@ import jobs as job_list
 import parse
 import svg
 
-STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs", "kiser", "ib_iser")
+STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs", "kiser", "ib_iser",
+          "ops", "native")
 # what the figures of others are compared with, and these others
-OURS = ("krdma", "kdapl", "kiser")
-OTHERS = ("siw", "rxe", "tcp", "verbs", "ib_iser")
+OURS = ("krdma", "kdapl", "kiser", "ops")
+OTHERS = ("siw", "rxe", "tcp", "verbs", "ib_iser", "native")
 # what is not a stack that krdma is measured against
 BOUNDS = ("memory", "pipe")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",

@@ -120,6 +120,12 @@ class Parse(unittest.TestCase):
             with self.assertRaises(parse.ParseError):
                 parse.iser(text)
 
+    def test_redis(self):
+        text = '"test","rps","avg_latency_ms"\n"PING_MBULK","20000.00","0.023"\n'
+        self.assertEqual(parse.redis(text)["us"], 50)
+        with self.assertRaises(parse.ParseError):
+            parse.redis("Could not connect to Redis")
+
     def test_iperf3(self):
         text = json.dumps({"end": {"sum_received": {"bits_per_second": 8e9, "seconds": 1.5},
                                    "sum_sent": {"bytes": 10}}})

@@ -141,7 +141,8 @@ enum offload_event {
  * @event: change
  * @address: that comes or goes; NULL: all that the event may concern
  *
- * The switch forgets what it had learnt of peers (the negative cache), and tries listeners of the
+ * @address is this host's, and any peer may be reached by it: the switch forgets all that it had
+ * learnt of peers of the protocol (the negative cache), and tries listeners of the
  * wildcard again that the protocol had refused. Context: any but hard interrupt.
  */
 void offload_notification(const struct offload_protosw *proto, struct net *net,

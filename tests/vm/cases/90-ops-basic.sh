@@ -40,8 +40,8 @@ basics family
 echo 0 > /sys/module/krdma_ops/parameters/shutdown
 
 wait_for 15 rmmod krdma_ops || fail "rmmod: $(references) references"
-expect "another number" insmod "$VM_MODULES/krdma_ops.ko" family=18 alias=0
-python3 -c 'import socket; socket.socket(18, socket.SOCK_STREAM).close()'
+expect "another number" insmod "$VM_MODULES/krdma_ops.ko" family=22 alias=0
+python3 -c 'import socket; socket.socket(22, socket.SOCK_STREAM).close()'
 refuse "no alias" python3 -c 'import socket; socket.socket(27, socket.SOCK_STREAM)'
 wait_for 15 rmmod krdma_ops
 refuse "a number out of range" insmod "$VM_MODULES/krdma_ops.ko" family=200

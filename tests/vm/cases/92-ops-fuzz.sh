@@ -48,10 +48,15 @@ go() {
 
 process_gone() { ! kill -0 "$1" 2> /dev/null; }
 
-# come MODULE PARAMETER...: unless it is there
-come() {
+# swap MODULE PARAMETER...: it comes, or goes if it is there
+swap() {
 	local name=${1##*/}
-	is_there "${name%.ko}" || ! insmod "$@" 2> insmod.log || comes=$((comes + 1))
+	name=${name%.ko}
+	if is_there "$name"; then
+		go "$name"
+	elif insmod "$@" 2> insmod.log; then
+		comes=$((comes + 1))
+	fi
 }
 
 # without a process: those are slow to start beside the fuzzer
@@ -62,10 +67,8 @@ while kill -0 $pid 2> /dev/null; do
 	read -rt 0.$((RANDOM % 4 + 1)) _ <> pause || true
 	rounds=$((rounds + 1)) choice=$((RANDOM % 7)) begin=$SECONDS
 	case $choice in
-	0) come "$loop" connect_delay_ms=$((RANDOM % 3 * 20)) ;;
-	1) ! is_there offload_loop || go offload_loop ;;
-	2) come "$failing" delay_ms=$((RANDOM % 100)) ;;
-	3) ! is_there offload_fail || go offload_fail ;;
+	0 | 1) swap "$loop" connect_delay_ms=$((RANDOM % 3 * 20)) ;;
+	2 | 3) swap "$failing" delay_ms=$((RANDOM % 100)) ;;
 	4) ! is_there offload_fail || fail_at "${places[RANDOM % ${#places[@]}]}" ;;
 	5) ! is_there offload_fail || parameter offload_fail ring $((RANDOM % 5)) ;;
 	6) ! is_there offload_loop || parameter offload_loop connect_delay_ms $((RANDOM % 3 * 30)) ;;

@@ -12,7 +12,7 @@
 
 enum krdma_offload_cmd {
 	KRDMA_OFFLOAD_CMD_UNSPEC,
-	/* dump: NAME, NUMBER, CAPS, PRIORITY, SOCKETS, IPV6 of each protocol, best priority first */
+	/* dump: NAME, NUMBER, CAPS, PRIORITY, SOCKETS, IPV6 of each protocol, by priority */
 	KRDMA_OFFLOAD_CMD_PROTOCOL_GET,
 	/*
 	 * dump: the rules in the order in which they are looked at, with all attributes of
