@@ -6,9 +6,9 @@
  * tells SDP: so upcalls of an endpoint come one at a time, wait for no other endpoint, and can be
  * waited for. Another work item disconnects, because SDP may ask for that anywhere.
  *
- * An endpoint ends in two steps: sdp_kdapl_ep_kill() frees it at kDAPL, and what was posted and has
- * not ended is ended by sdp_kdapl_ep_flush(). Both happen once, when the device goes or SDP destroys
- * the endpoint, whatever is first; device->sem decides.
+ * An endpoint ends in two steps: sdp_kdapl_ep_kill() frees it at kDAPL, and what was posted and
+ * has not ended is ended by sdp_kdapl_ep_flush(). Both happen once, when the device goes or SDP
+ * destroys the endpoint, whatever is first; device->sem decides.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>

@@ -3,9 +3,9 @@
  * What is posted to the endpoints of the transport on kDAPL.
  *
  * A struct sdp_kdapl_post stands for each. It is in queue->posted, in the order of posts, until it
- * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP is
- * told. Whoever finds a post in the state POSTED, with the queue's lock, ends it: an event of kDAPL,
- * or the end of the endpoint, for what kDAPL has lost. So it ends once.
+ * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP
+ * is told. Whoever finds a post in the state POSTED, with the queue's lock, ends it: an event of
+ * kDAPL, or the end of the endpoint, for what kDAPL has lost. So it ends once.
  *
  * kDAPL is asked for an event of each post, because the post has to be given back. Silent ones that
  * succeed end here.
@@ -373,6 +373,7 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS];
 	u32 dat_flags = sdp_kdapl_flags(flags);
 	struct sdp_kdapl_post *post;
+	DAT_RETURN dat;
 	u32 total;
 	int ret;
 
@@ -389,10 +390,10 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 		sdp_kdapl_ep_leave(ep);
 		return -EAGAIN;
 	}
-	return sdp_kdapl_posted(ep, post,
-				dat_ep_post_send_with_invalidate(ep->dat, n, iov,
-					sdp_kdapl_cookie(post), (DAT_COMPLETION_FLAGS)dat_flags,
-					invalidate ? DAT_TRUE : DAT_FALSE, invalidate));
+	dat = dat_ep_post_send_with_invalidate(ep->dat, n, iov, sdp_kdapl_cookie(post),
+					       (DAT_COMPLETION_FLAGS)dat_flags,
+					       invalidate ? DAT_TRUE : DAT_FALSE, invalidate);
+	return sdp_kdapl_posted(ep, post, dat);
 }
 
 /* A Read or a Write */

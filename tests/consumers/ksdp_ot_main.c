@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The checks of SDP's transport interface (tests/kunit/sdp_ot_checks.c) over the transport on kDAPL.
- * Loading the module runs all of them once, on the RNIC of the parameters, which is connected with
- * itself; see kcheck.h for what the kernel's log says of them.
+ * The checks of SDP's transport interface (tests/kunit/sdp_ot_checks.c) over the transport on
+ * kDAPL. Loading the module runs all of them once, on the RNIC of the parameters, which is
+ * connected with itself; see kcheck.h for what the kernel's log says of them.
  *
  * The initialisation fails with -EIO if a check failed.
  */

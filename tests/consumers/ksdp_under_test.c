@@ -6,7 +6,7 @@
 #include <linux/export.h>
 
 #undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)
+#define EXPORT_SYMBOL_GPL(symbol)	extern typeof(symbol) symbol
 
 #include "../../sdp/ot.c"
 #include "../../sdp/ot_kdapl.c"

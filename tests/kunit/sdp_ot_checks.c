@@ -8,6 +8,7 @@
 #include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -33,7 +34,7 @@ bool otc_expect(struct otc_bed *bed, bool met, int line, const char *what)
 	otc_expect(bed, !!(cond), __LINE__, #cond);					\
 })
 
-/* Let what should not happen happen. */
+/* Time for what should not happen */
 static void otc_pause(struct otc_bed *bed)
 {
 	if (bed->settle)
@@ -91,9 +92,9 @@ void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, cons
 	wake_up(&bed->wait);
 }
 
-static void otc_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
-			u32 length, const struct sockaddr_storage *local,
-			const struct sockaddr_storage *remote)
+void otc_note_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
+		      u32 length, const struct sockaddr_storage *local,
+		      const struct sockaddr_storage *remote)
 {
 	struct otc_asked *asked = context;
 
@@ -201,7 +202,7 @@ static struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
 	struct otc_asked *asked = &bed->asked[index];
 	struct sdp_ot_listen_attr attr = {
 		.port = bed->port,
-		.request = otc_request,
+		.request = otc_note_request,
 		.context = asked,
 	};
 	struct sdp_ot_listener *listener;
@@ -500,6 +501,18 @@ static void otc_check_pools(struct otc_bed *bed)
 
 /* Connections ***************************************************************** */
 
+static bool otc_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
 static void otc_check_connect(struct otc_bed *bed)
 {
 	struct otc_side *side = bed->sides;
@@ -508,8 +521,11 @@ static void otc_check_connect(struct otc_bed *bed)
 		return;
 	OTC_EXPECT(bed, bed->asked[0].length >= 5 && !memcmp(bed->asked[0].data, "hello", 5));
 	OTC_EXPECT(bed, side[0].data_len >= 3 && !memcmp(side[0].data, "ack", 3));
-	OTC_EXPECT(bed, side[0].ep->remote.ss_family == bed->remote.ss_family);
-	OTC_EXPECT(bed, side[0].ep->local.ss_family && side[1].ep->local.ss_family);
+	OTC_EXPECT(bed, otc_same_address(&side[0].ep->remote, &bed->remote) &&
+		   otc_same_address(&side[1].ep->local, &bed->remote));
+	OTC_EXPECT(bed, otc_same_address(&side[0].ep->local, &side[1].ep->remote));
+	if (bed->local.ss_family)
+		OTC_EXPECT(bed, otc_same_address(&side[0].ep->local, &bed->local));
 	/* one connection for each endpoint */
 	OTC_EXPECT(bed, otc_connect(bed, "hello", 5) < 0);
 	bed->ops->disconnect(side[0].ep, false);
@@ -676,7 +692,8 @@ static void otc_check_messages(struct otc_bed *bed)
 		    !otc_wait(bed, from->send.nr == i + 1))
 			return;
 		OTC_EXPECT(bed, from->send.done[i].cookie == buf &&
-			   from->send.done[i].op == SDP_OT_SEND && from->send.done[i].ep == from->ep);
+			   from->send.done[i].op == SDP_OT_SEND &&
+			   from->send.done[i].ep == from->ep);
 		bed->ops->pool_put(buf);
 	}
 	otc_wait(bed, to->recv.nr == 16);
@@ -1052,7 +1069,8 @@ static void otc_check_destroy(struct otc_bed *bed)
 	for (i = 0; i < 4; i++)
 		OTC_EXPECT(bed, !otc_send(&side[0], buf, 1000, SDP_OT_SIGNAL));
 	otc_ep_destroy(&side[0]);
-	OTC_EXPECT(bed, side[0].send.nr == 4 && side[0].recv.nr == 16 && !side[0].told[SDP_OT_DOWN]);
+	OTC_EXPECT(bed, side[0].send.nr == 4 && side[0].recv.nr == 16 &&
+		   !side[0].told[SDP_OT_DOWN]);
 	bed->ops->pool_put(buf);
 	otc_wait(bed, side[1].told[SDP_OT_DOWN] == 1 && side[1].recv.nr == 16);
 	otc_ep_destroy(&side[1]);

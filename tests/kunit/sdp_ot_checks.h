@@ -99,6 +99,10 @@ extern const struct otc_check otc_checks[];	/* ends with an empty one */
 /* the connection upcall of struct sdp_ot_ep_attr, with a struct otc_side */
 void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, const u8 *data,
 		    u32 length);
+/* the connection upcall of struct sdp_ot_listen_attr, with a struct otc_asked */
+void otc_note_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
+		      u32 length, const struct sockaddr_storage *local,
+		      const struct sockaddr_storage *remote);
 void otc_begin(struct otc_bed *bed);
 void otc_end(struct otc_bed *bed);
 /* the device of side 1 goes while there are objects in every state; @ready is called before */

@@ -3,6 +3,6 @@
 #include <linux/export.h>
 
 #undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)
+#define EXPORT_SYMBOL_GPL(symbol)	extern typeof(symbol) symbol
 
 #include "../../sdp/ot.c"
