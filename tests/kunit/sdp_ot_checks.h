@@ -94,7 +94,7 @@ struct otc_check {
 	void (*run)(struct otc_bed *bed);
 };
 
-extern const struct otc_check otc_checks[];	/* ends with an empty one */
+extern const struct otc_check *const otc_checks[];	/* lists; each ends with an empty one */
 
 /* the connection upcall of struct sdp_ot_ep_attr, with a struct otc_side */
 void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, const u8 *data,

@@ -46,16 +46,19 @@ static struct otc_bed *sdp_ot_begin(void)
 
 static void keeps_the_contract(struct kunit *test)
 {
-	const struct otc_check *check;
+	const struct otc_check *const *list, *check;
 	struct otc_bed *bed;
 
-	for (check = otc_checks; check->name; check++) {
-		bed = sdp_ot_begin();
-		check->run(bed);
-		otc_end(bed);
-		KUNIT_EXPECT_EQ_MSG(test, bed->failed, 0, "%s: %s", check->name, bed->where);
-		KUNIT_EXPECT_TRUE_MSG(test, otm_end(sdp_ot_memory), "%s: something is left",
-				      check->name);
+	for (list = otc_checks; *list; list++) {
+		for (check = *list; check->name; check++) {
+			bed = sdp_ot_begin();
+			check->run(bed);
+			otc_end(bed);
+			KUNIT_EXPECT_EQ_MSG(test, bed->failed, 0, "%s: %s", check->name,
+					    bed->where);
+			KUNIT_EXPECT_TRUE_MSG(test, otm_end(sdp_ot_memory),
+					      "%s: something is left", check->name);
+		}
 	}
 }
 
