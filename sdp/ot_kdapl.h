@@ -411,6 +411,8 @@ int sdp_kdapl_key_post(struct sdp_ot_ep *ep, struct sdp_ot_key *key, struct page
 int sdp_kdapl_key_drop(struct sdp_ot_ep *ep, struct sdp_ot_key *key, void *cookie);
 void sdp_kdapl_post_event(const DAT_EVENT *event);
 void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post);
+void sdp_kdapl_post_free(struct sdp_kdapl_post *post);
+void sdp_kdapl_queue_told(struct sdp_kdapl_queue *queue);
 void sdp_kdapl_post_told(struct sdp_kdapl_post *post);
 void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue);
 void sdp_kdapl_queue_wait(struct sdp_kdapl_queue *queue);

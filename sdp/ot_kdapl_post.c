@@ -60,20 +60,40 @@ static struct sdp_kdapl_post *sdp_kdapl_post_key(struct sdp_kdapl_ep *ep, enum s
 	return sdp_kdapl_post_make(&ep->send, op, SDP_OT_SIGNAL, cookie, key, state);
 }
 
-/** sdp_kdapl_post_told() - SDP knows the end of a post, or need not; atomic */
-void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
+/**
+ * sdp_kdapl_post_free() - the post can be used again
+ * @post: post; it is in no list
+ *
+ * sdp_kdapl_queue_told() follows. Context: atomic.
+ */
+void sdp_kdapl_post_free(struct sdp_kdapl_post *post)
 {
 	struct sdp_kdapl_queue *queue = post->queue;
-	struct sdp_kdapl_ep *ep = queue->ep;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	post->state = SDP_KDAPL_FREE;
 	list_add(&post->list, &queue->free);
 	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/** sdp_kdapl_queue_told() - SDP knows the end of a post, or need not; atomic */
+void sdp_kdapl_queue_told(struct sdp_kdapl_queue *queue)
+{
+	struct sdp_kdapl_ep *ep = queue->ep;
+
 	if (atomic_dec_and_test(&queue->untold))
 		wake_up_var(&queue->untold);
 	sdp_kdapl_ep_put(ep);
+}
+
+/** sdp_kdapl_post_told() - both; atomic */
+void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
+{
+	struct sdp_kdapl_queue *queue = post->queue;
+
+	sdp_kdapl_post_free(post);
+	sdp_kdapl_queue_told(queue);
 }
 
 /* kDAPL did not take it. */

@@ -49,9 +49,20 @@ void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *completio
 static void otc_handler(void *context, const struct sdp_ot_completion *completions, u32 n)
 {
 	struct otc_queue *queue = context;
+	struct sdp_ot_completion copy;
+	u32 i;
 
 	OTC_EXPECT(queue->side->bed, n && !queue->side->destroyed);
-	otc_note(queue, completions, n);
+	for (i = 0; i < n; i++) {
+		copy = completions[i];
+		if (queue->side->repost && copy.op == SDP_OT_RECV && !copy.status) {
+			OTC_EXPECT(queue->side->bed,
+				   !queue->side->bed->ops->post_recv(copy.ep, copy.cookie,
+								     copy.cookie));
+			copy.cookie = NULL;
+		}
+		otc_note(queue, &copy, 1);
+	}
 }
 
 static void otc_notify(void *context)

@@ -43,6 +43,7 @@ struct otc_side {
 	u8 data[512];		/* of the last one that had some */
 	u32 data_len;
 	bool destroyed;		/* an upcall after this is a fault */
+	bool repost;		/* receives, in the handler that tells their end */
 };
 
 /** struct otc_asked - a request that a listener was told of */

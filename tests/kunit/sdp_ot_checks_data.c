@@ -100,6 +100,29 @@ static void otc_check_full(struct otc_bed *bed)
 	bed->ops->pool_put(buf);
 }
 
+/* There is room for a post when the end of another one is told. */
+static void otc_check_repost(struct otc_bed *bed)
+{
+	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
+	struct sdp_ot_buf *buf;
+	unsigned int i;
+
+	if (!otc_connected(bed))
+		return;
+	otc_recvs(to, 16);
+	to->repost = true;
+	buf = otc_filled(from, 1, 32);
+	if (!buf)
+		return;
+	for (i = 0; i < 40; i++)
+		if (!OTC_EXPECT(bed, !otc_send(from, buf, 32, SDP_OT_SIGNAL)) ||
+		    !otc_wait(bed, from->send.nr == i + 1 && to->recv.nr == i + 1))
+			break;
+	OTC_EXPECT(bed, otc_all(&to->recv, 0, 0));
+	to->repost = false;
+	bed->ops->pool_put(buf);
+}
+
 static void otc_check_silent(struct otc_bed *bed)
 {
 	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
@@ -162,6 +185,7 @@ const struct otc_check otc_data_checks[] = {
 	{ "messages", otc_check_messages },
 	{ "gather", otc_check_gather },
 	{ "queue full", otc_check_full },
+	{ "posts in a handler", otc_check_repost },
 	{ "silent posts", otc_check_silent },
 	{ "polling", otc_check_polling },
 	{}
