@@ -270,7 +270,6 @@ int sdp_ot_register(struct sdp_ot *ot)
 	}
 	return ret;
 }
-EXPORT_SYMBOL_GPL(sdp_ot_register);
 
 void sdp_ot_unregister(struct sdp_ot *ot)
 {
@@ -294,7 +293,6 @@ void sdp_ot_unregister(struct sdp_ot *ot)
 		sdp_ot_forget(known);
 	kfree(found);
 }
-EXPORT_SYMBOL_GPL(sdp_ot_unregister);
 
 /* Choice ******************************************************************** */
 

@@ -536,8 +536,8 @@ int sdp_ot_register(struct sdp_ot *ot);
  * @ot: transport
  *
  * SDP's listeners on its devices are destroyed, and no event comes afterwards. Objects and
- * references of its devices may be left: the transport ends its devices, which ends the connections,
- * and waits for these itself before it goes. Context: may sleep; not from an upcall.
+ * references of its devices may be left: the transport ends its devices, which ends the
+ * connections, and waits for these itself before it goes. Context: may sleep; not from an upcall.
  */
 void sdp_ot_unregister(struct sdp_ot *ot);
 

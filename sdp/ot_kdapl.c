@@ -139,6 +139,4 @@ void sdp_ot_kdapl_free(void)
 {
 	sdp_kdapl_devices_wait();
 	destroy_workqueue(sdp_kdapl_wq);
-	/* upcalls that look at posts of endpoints that are gone */
-	rcu_barrier();
 }

@@ -19,10 +19,11 @@
  * LOCKS
  *
  * sdp_kdapl_device.sem is held for reading by ops that sleep and use the IA, and for writing by
- * sdp_kdapl_device_end(). It is not held in an upcall of SDP nor while one is waited for. Ops that do
- * not sleep count in sdp_kdapl_ep.posting instead, see sdp_kdapl_ep_enter().
+ * sdp_kdapl_device_end(). It is not held in an upcall of SDP nor while one is waited for. Ops that
+ * do not sleep count in sdp_kdapl_ep.posting instead, see sdp_kdapl_ep_enter().
  *
- * Spinlocks are held for few instructions, with interrupts off, and not while kDAPL or SDP is called.
+ * Spinlocks are held for few instructions, with interrupts off, and not while kDAPL or SDP is
+ * called.
  */
 #ifndef SDP_OT_KDAPL_H
 #define SDP_OT_KDAPL_H
@@ -410,6 +411,8 @@ int sdp_kdapl_key_post(struct sdp_ot_ep *ep, struct sdp_ot_key *key, struct page
 int sdp_kdapl_key_drop(struct sdp_ot_ep *ep, struct sdp_ot_key *key, void *cookie);
 void sdp_kdapl_post_event(const DAT_EVENT *event);
 void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post);
+void sdp_kdapl_post_free(struct sdp_kdapl_post *post);
+void sdp_kdapl_queue_told(struct sdp_kdapl_queue *queue);
 void sdp_kdapl_post_told(struct sdp_kdapl_post *post);
 void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue);
 void sdp_kdapl_queue_wait(struct sdp_kdapl_queue *queue);

@@ -34,6 +34,7 @@ static u32 sdp_kdapl_cq_take(struct sdp_kdapl_cq *cq, struct sdp_kdapl_post **po
 static bool sdp_kdapl_cq_handle(struct sdp_kdapl_cq *cq)
 {
 	struct sdp_ot_completion completions[SDP_KDAPL_BATCH];
+	struct sdp_kdapl_queue *queues[SDP_KDAPL_BATCH];
 	struct sdp_kdapl_post *posts[SDP_KDAPL_BATCH];
 	unsigned long flags;
 	u32 n, i;
@@ -45,11 +46,15 @@ static bool sdp_kdapl_cq_handle(struct sdp_kdapl_cq *cq)
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (!n)
 		return false;
-	for (i = 0; i < n; i++)
+	/* the handler may post as many again */
+	for (i = 0; i < n; i++) {
 		completions[i] = posts[i]->completion;
+		queues[i] = posts[i]->queue;
+		sdp_kdapl_post_free(posts[i]);
+	}
 	cq->ot.attr.handler(cq->ot.attr.context, completions, n);
 	for (i = 0; i < n; i++)
-		sdp_kdapl_post_told(posts[i]);
+		sdp_kdapl_queue_told(queues[i]);
 	return true;
 }
 

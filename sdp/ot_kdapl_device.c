@@ -4,13 +4,13 @@
  * namespaces in which it is of use.
  *
  * The kAL tells of RNICs that come and go, and of events of each. One worker then looks at what
- * there is, compares it with what it knew, and tells the subscribers the differences. So no event is
- * lost, and many at a time cost one look. The end of an RNIC or of a namespace does not wait for the
- * worker: it ends the devices, and the worker tells later.
+ * there is, compares it with what it knew, and tells the subscribers the differences. So no event
+ * is lost, and many at a time cost one look. The end of an RNIC or of a namespace does not wait
+ * for the worker: it ends the devices, and the worker tells later.
  *
  * sdp_kdapl_events_lock is the worker's and that of subscribe() and unsubscribe(). It is held in
- * event upcalls, which must not call these two. sdp_kdapl_rnics_lock keeps RNICs and namespaces while
- * they are looked at, and is not held in upcalls.
+ * event upcalls, which must not call these two. sdp_kdapl_rnics_lock keeps RNICs and namespaces
+ * while they are looked at, and is not held in upcalls.
  */
 #include <linux/cleanup.h>
 #include <linux/if_vlan.h>

@@ -6,9 +6,9 @@
  * tells SDP: so upcalls of an endpoint come one at a time, wait for no other endpoint, and can be
  * waited for. Another work item disconnects, because SDP may ask for that anywhere.
  *
- * An endpoint ends in two steps: sdp_kdapl_ep_kill() frees it at kDAPL, and what was posted and has
- * not ended is ended by sdp_kdapl_ep_flush(). Both happen once, when the device goes or SDP destroys
- * the endpoint, whatever is first; device->sem decides.
+ * An endpoint ends in two steps: sdp_kdapl_ep_kill() frees it at kDAPL, and what was posted and
+ * has not ended is ended by sdp_kdapl_ep_flush(). Both happen once, when the device goes or SDP
+ * destroys the endpoint, whatever is first; device->sem decides.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
@@ -275,6 +275,14 @@ static DAT_RETURN sdp_kdapl_ep_begin(struct sdp_kdapl_ep *ep, const struct socka
 			      timeout, length, data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
+/* kDAPL has begun the attempt. What was asked for before that it has not seen. */
+static void sdp_kdapl_ep_begun(struct sdp_kdapl_ep *ep)
+{
+	guard(spinlock_irq)(&ep->lock);
+	if (ep->disconnecting && !ep->mute && ep->state != SDP_KDAPL_DOWN)
+		queue_work(sdp_kdapl_wq, &ep->end_work);
+}
+
 /* @next_hop is not needed: the host's stack or the device looks it up. */
 int sdp_kdapl_connect(struct sdp_ot_ep *ot, const struct sockaddr_storage *local,
 		      const struct sockaddr_storage *remote,
@@ -296,8 +304,10 @@ int sdp_kdapl_connect(struct sdp_ot_ep *ot, const struct sockaddr_storage *local
 		return -EISCONN;
 	sdp_kdapl_ep_accepting(ep, true);
 	ret = sdp_kdapl_ep_begin(ep, local, remote, data, length, timeout_ms);
-	if (ret == DAT_SUCCESS)
+	if (ret == DAT_SUCCESS) {
+		sdp_kdapl_ep_begun(ep);
 		return 0;
+	}
 	sdp_kdapl_ep_accepting(ep, false);
 	return DAT_GET_TYPE(ret) == DAT_INVALID_STATE ? -EISCONN : sdp_kdapl_errno(ret);
 }

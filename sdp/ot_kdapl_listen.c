@@ -41,6 +41,7 @@ struct sdp_kdapl_port {
 /**
  * struct sdp_ot_listener - a listener
  * @list: in port->listeners
+ * @device: counted
  * @port: where it listens
  * @attr: as created
  * @requests: of which SDP has to be told; device->lock, as the next one
@@ -49,6 +50,7 @@ struct sdp_kdapl_port {
  */
 struct sdp_ot_listener {
 	struct list_head list;
+	struct sdp_kdapl_device *device;
 	struct sdp_kdapl_port *port;
 	struct sdp_ot_listen_attr attr;
 	struct list_head requests;
@@ -200,7 +202,7 @@ static struct sdp_ot_conn_request *sdp_kdapl_listener_next(struct sdp_ot_listene
 {
 	struct sdp_ot_conn_request *request;
 
-	guard(spinlock_irq)(&listener->port->device->lock);
+	guard(spinlock_irq)(&listener->device->lock);
 	request = list_first_entry_or_null(&listener->requests, struct sdp_ot_conn_request, list);
 	if (request) {
 		list_del_init(&request->list);
@@ -410,6 +412,7 @@ struct sdp_ot_listener *sdp_kdapl_listen(struct sdp_ot_device *ot,
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
 	if (!listener)
 		return ERR_PTR(-ENOMEM);
+	listener->device = device;
 	listener->attr = *attr;
 	INIT_LIST_HEAD(&listener->requests);
 	INIT_WORK(&listener->work, sdp_kdapl_listener_work);
@@ -451,12 +454,12 @@ static void sdp_kdapl_port_leave(struct sdp_kdapl_port *port, struct sdp_ot_list
 
 void sdp_kdapl_listener_destroy(struct sdp_ot_listener *listener)
 {
-	struct sdp_kdapl_device *device = listener->port->device;
+	struct sdp_kdapl_device *device = listener->device;
 	struct sdp_ot_conn_request *request, *next;
 
 	might_sleep();
 	sdp_kdapl_port_leave(listener->port, listener);
-	/* not with device->sem: the upcall may need it. No request is added any more */
+	/* not with device->sem: the upcall may need it. The port may be gone, no request comes */
 	cancel_work_sync(&listener->work);
 	list_for_each_entry_safe(request, next, &listener->requests, list) {
 		list_del_init(&request->list);

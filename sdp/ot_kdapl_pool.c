@@ -2,13 +2,13 @@
 /*
  * Domains, pools and keys of the transport on kDAPL.
  *
- * A domain is a protection zone. A message pool is one piece of memory with one LMR of local rights.
- * A key of an RDMA pool is an LMR that fast registrations name memory with.
+ * A domain is a protection zone. A message pool is one piece of memory with one LMR of local
+ * rights. A key of an RDMA pool is an LMR that fast registrations name memory with.
  *
- * Fast registrations are undone by requests of an endpoint. When the connection has ended first, the
- * RNIC may still know the key, and an endpoint of the same domain could be used to reach the memory.
- * Then the key gets another LMR by a work item, which makes the old one void, and SDP is told of the
- * end of the key after that.
+ * Fast registrations are undone by requests of an endpoint. When the connection has ended first,
+ * the RNIC may still know the key, and an endpoint of the same domain could be used to reach the
+ * memory. Then the key gets another LMR by a work item, which makes the old one void, and SDP is
+ * told of the end of the key after that.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>

@@ -3,9 +3,9 @@
  * What is posted to the endpoints of the transport on kDAPL.
  *
  * A struct sdp_kdapl_post stands for each. It is in queue->posted, in the order of posts, until it
- * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP is
- * told. Whoever finds a post in the state POSTED, with the queue's lock, ends it: an event of kDAPL,
- * or the end of the endpoint, for what kDAPL has lost. So it ends once.
+ * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP
+ * is told. Whoever finds a post in the state POSTED, with the queue's lock, ends it: an event of
+ * kDAPL, or the end of the endpoint, for what kDAPL has lost. So it ends once.
  *
  * kDAPL is asked for an event of each post, because the post has to be given back. Silent ones that
  * succeed end here.
@@ -60,20 +60,40 @@ static struct sdp_kdapl_post *sdp_kdapl_post_key(struct sdp_kdapl_ep *ep, enum s
 	return sdp_kdapl_post_make(&ep->send, op, SDP_OT_SIGNAL, cookie, key, state);
 }
 
-/** sdp_kdapl_post_told() - SDP knows the end of a post, or need not; atomic */
-void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
+/**
+ * sdp_kdapl_post_free() - the post can be used again
+ * @post: post; it is in no list
+ *
+ * sdp_kdapl_queue_told() follows. Context: atomic.
+ */
+void sdp_kdapl_post_free(struct sdp_kdapl_post *post)
 {
 	struct sdp_kdapl_queue *queue = post->queue;
-	struct sdp_kdapl_ep *ep = queue->ep;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	post->state = SDP_KDAPL_FREE;
 	list_add(&post->list, &queue->free);
 	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/** sdp_kdapl_queue_told() - SDP knows the end of a post, or need not; atomic */
+void sdp_kdapl_queue_told(struct sdp_kdapl_queue *queue)
+{
+	struct sdp_kdapl_ep *ep = queue->ep;
+
 	if (atomic_dec_and_test(&queue->untold))
 		wake_up_var(&queue->untold);
 	sdp_kdapl_ep_put(ep);
+}
+
+/** sdp_kdapl_post_told() - both; atomic */
+void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
+{
+	struct sdp_kdapl_queue *queue = post->queue;
+
+	sdp_kdapl_post_free(post);
+	sdp_kdapl_queue_told(queue);
 }
 
 /* kDAPL did not take it. */
@@ -373,6 +393,7 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS];
 	u32 dat_flags = sdp_kdapl_flags(flags);
 	struct sdp_kdapl_post *post;
+	DAT_RETURN dat;
 	u32 total;
 	int ret;
 
@@ -389,10 +410,10 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 		sdp_kdapl_ep_leave(ep);
 		return -EAGAIN;
 	}
-	return sdp_kdapl_posted(ep, post,
-				dat_ep_post_send_with_invalidate(ep->dat, n, iov,
-					sdp_kdapl_cookie(post), (DAT_COMPLETION_FLAGS)dat_flags,
-					invalidate ? DAT_TRUE : DAT_FALSE, invalidate));
+	dat = dat_ep_post_send_with_invalidate(ep->dat, n, iov, sdp_kdapl_cookie(post),
+					       (DAT_COMPLETION_FLAGS)dat_flags,
+					       invalidate ? DAT_TRUE : DAT_FALSE, invalidate);
+	return sdp_kdapl_posted(ep, post, dat);
 }
 
 /* A Read or a Write */

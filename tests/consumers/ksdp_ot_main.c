@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The checks of SDP's transport interface (tests/kunit/sdp_ot_checks.c) over the transport on kDAPL.
- * Loading the module runs all of them once, on the RNIC of the parameters, which is connected with
- * itself; see kcheck.h for what the kernel's log says of them.
+ * The checks of SDP's transport interface (tests/kunit/sdp_ot_checks.c) over the transport on
+ * kDAPL. Loading the module runs all of them once, on the RNIC of the parameters, which is
+ * connected with itself; see kcheck.h for what the kernel's log says of them.
  *
  * The initialisation fails with -EIO if a check failed.
  */
@@ -62,11 +62,10 @@ static void ksdp_request(struct sdp_ot_device *device, struct sdp_ot_conn_reques
 
 static const struct sdp_ot_user ksdp_user = { .request = ksdp_request };
 
-static void ksdp_run_some(struct otc_bed *bed, struct kcheck_run *run)
+static void ksdp_run_some(struct otc_bed *bed, const struct otc_check *check,
+			  struct kcheck_run *run)
 {
-	const struct otc_check *check;
-
-	for (check = otc_checks; check->name; check++) {
+	for (; check->name; check++) {
 		if (*only && strcmp(only, check->name))
 			continue;
 		/* that takes a whole run, see @removal */
@@ -87,6 +86,7 @@ static void ksdp_ready(struct otc_bed *bed)
 static int ksdp_run(struct otc_bed *bed)
 {
 	struct kcheck_run run = { .test = "ksdp_ot", .rnic = rnic, .known = ksdp_known };
+	const struct otc_check *const *list;
 	unsigned int i;
 
 	if (removal) {
@@ -97,7 +97,8 @@ static int ksdp_run(struct otc_bed *bed)
 		return kcheck_end(&run);
 	}
 	for (i = 0; i < rounds; i++)
-		ksdp_run_some(bed, &run);
+		for (list = otc_checks; *list; list++)
+			ksdp_run_some(bed, *list, &run);
 	return kcheck_end(&run);
 }
 

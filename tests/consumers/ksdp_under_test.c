@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The transport side of the Sockets Direct Protocol, compiled into the test module, which has no
- * sockets. Nothing is exported: that is the protocol's own module's.
+ * sockets.
  */
-#include <linux/export.h>
-
-#undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)
-
 #include "../../sdp/ot.c"
 #include "../../sdp/ot_kdapl.c"
 #include "../../sdp/ot_kdapl_device.c"

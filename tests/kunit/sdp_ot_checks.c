@@ -8,12 +8,13 @@
 #include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "sdp_ot_checks.h"
+#include "sdp_ot_bed.h"
 
 bool otc_expect(struct otc_bed *bed, bool met, int line, const char *what)
 {
@@ -22,19 +23,8 @@ bool otc_expect(struct otc_bed *bed, bool met, int line, const char *what)
 	return met;
 }
 
-/* Wait for @cond. */
-#define otc_wait(bed, cond) ({								\
-	const unsigned long end_ = jiffies + (bed)->patience;				\
-											\
-	if ((bed)->settle)								\
-		(bed)->settle(bed);							\
-	else										\
-		wait_event_idle_timeout((bed)->wait, cond, end_ - jiffies);		\
-	otc_expect(bed, !!(cond), __LINE__, #cond);					\
-})
-
-/* Let what should not happen happen. */
-static void otc_pause(struct otc_bed *bed)
+/* Time for what should not happen */
+void otc_pause(struct otc_bed *bed)
 {
 	if (bed->settle)
 		bed->settle(bed);
@@ -44,7 +34,7 @@ static void otc_pause(struct otc_bed *bed)
 
 /* Upcalls ******************************************************************* */
 
-static void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *completions, u32 n)
+void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *completions, u32 n)
 {
 	struct otc_bed *bed = queue->side->bed;
 	u32 i;
@@ -59,9 +49,20 @@ static void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *co
 static void otc_handler(void *context, const struct sdp_ot_completion *completions, u32 n)
 {
 	struct otc_queue *queue = context;
+	struct sdp_ot_completion copy;
+	u32 i;
 
 	OTC_EXPECT(queue->side->bed, n && !queue->side->destroyed);
-	otc_note(queue, completions, n);
+	for (i = 0; i < n; i++) {
+		copy = completions[i];
+		if (queue->side->repost && copy.op == SDP_OT_RECV && !copy.status) {
+			OTC_EXPECT(queue->side->bed,
+				   !queue->side->bed->ops->post_recv(copy.ep, copy.cookie,
+								     copy.cookie));
+			copy.cookie = NULL;
+		}
+		otc_note(queue, &copy, 1);
+	}
 }
 
 static void otc_notify(void *context)
@@ -91,9 +92,9 @@ void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, cons
 	wake_up(&bed->wait);
 }
 
-static void otc_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
-			u32 length, const struct sockaddr_storage *local,
-			const struct sockaddr_storage *remote)
+void otc_note_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
+		      u32 length, const struct sockaddr_storage *local,
+		      const struct sockaddr_storage *remote)
 {
 	struct otc_asked *asked = context;
 
@@ -128,8 +129,8 @@ static bool otc_cq(struct otc_side *side, struct otc_queue *queue, enum sdp_ot_c
 	return true;
 }
 
-static struct sdp_ot_pool *otc_pool(struct otc_side *side, enum sdp_ot_pool_kind kind,
-				    const void *domain)
+struct sdp_ot_pool *otc_pool(struct otc_side *side, enum sdp_ot_pool_kind kind,
+			     const void *domain)
 {
 	const struct sdp_ot_pool_attr attr = {
 		.kind = kind,
@@ -143,7 +144,7 @@ static struct sdp_ot_pool *otc_pool(struct otc_side *side, enum sdp_ot_pool_kind
 	return OTC_EXPECT(side->bed, !IS_ERR(pool)) ? pool : NULL;
 }
 
-static bool otc_ep(struct otc_side *side)
+bool otc_ep(struct otc_side *side)
 {
 	const struct sdp_ot_ep_attr attr = {
 		.send_cq = side->send.cq,
@@ -167,7 +168,7 @@ static bool otc_ep(struct otc_side *side)
 }
 
 /* Make all of a side. */
-static bool otc_side(struct otc_bed *bed, unsigned int index, enum sdp_ot_cq_kind kind)
+bool otc_side(struct otc_bed *bed, unsigned int index, enum sdp_ot_cq_kind kind)
 {
 	struct otc_side *side = &bed->sides[index];
 	unsigned int i;
@@ -186,7 +187,7 @@ static bool otc_side(struct otc_bed *bed, unsigned int index, enum sdp_ot_cq_kin
 	return side->pool && side->keys && otc_ep(side);
 }
 
-static void otc_ep_destroy(struct otc_side *side)
+void otc_ep_destroy(struct otc_side *side)
 {
 	if (!side->ep)
 		return;
@@ -195,13 +196,13 @@ static void otc_ep_destroy(struct otc_side *side)
 	side->destroyed = true;
 }
 
-static struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
-				    const struct sdp_ot_match *match, long error)
+struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
+			     const struct sdp_ot_match *match, long error)
 {
 	struct otc_asked *asked = &bed->asked[index];
 	struct sdp_ot_listen_attr attr = {
 		.port = bed->port,
-		.request = otc_request,
+		.request = otc_note_request,
 		.context = asked,
 	};
 	struct sdp_ot_listener *listener;
@@ -220,7 +221,7 @@ static struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
 	return asked;
 }
 
-static void otc_unlisten(struct otc_bed *bed, struct otc_asked *asked)
+void otc_unlisten(struct otc_bed *bed, struct otc_asked *asked)
 {
 	if (asked->listener)
 		bed->ops->listener_destroy(asked->listener);
@@ -285,13 +286,13 @@ void otc_end(struct otc_bed *bed)
 
 /* Connections *************************************************************** */
 
-static int otc_connect(struct otc_bed *bed, const u8 *data, u32 length)
+int otc_connect(struct otc_bed *bed, const u8 *data, u32 length)
 {
 	return bed->ops->connect(bed->sides[0].ep, &bed->local, &bed->remote, NULL, data, length,
 				 10000);
 }
 
-static bool otc_accept(struct otc_bed *bed, struct otc_asked *asked, const u8 *data, u32 length)
+bool otc_accept(struct otc_bed *bed, struct otc_asked *asked, const u8 *data, u32 length)
 {
 	struct sdp_ot_conn_request *request = asked->request;
 
@@ -303,7 +304,7 @@ static bool otc_accept(struct otc_bed *bed, struct otc_asked *asked, const u8 *d
 }
 
 /* Both sides, connected */
-static bool otc_connected_by(struct otc_bed *bed, enum sdp_ot_cq_kind kind)
+bool otc_connected_by(struct otc_bed *bed, enum sdp_ot_cq_kind kind)
 {
 	struct otc_asked *asked;
 
@@ -314,13 +315,13 @@ static bool otc_connected_by(struct otc_bed *bed, enum sdp_ot_cq_kind kind)
 	       otc_wait(bed, asked->nr == 1) && otc_accept(bed, asked, "ack", 3);
 }
 
-static bool otc_connected(struct otc_bed *bed)
+bool otc_connected(struct otc_bed *bed)
 {
 	return otc_connected_by(bed, SDP_OT_CQ_DIRECT);
 }
 
 /* Is the connection down on both sides, each told once? */
-static void otc_is_down(struct otc_bed *bed)
+void otc_is_down(struct otc_bed *bed)
 {
 	otc_wait(bed, bed->sides[0].told[SDP_OT_DOWN] && bed->sides[1].told[SDP_OT_DOWN]);
 	OTC_EXPECT(bed, bed->sides[0].told[SDP_OT_DOWN] == 1 &&
@@ -330,7 +331,7 @@ static void otc_is_down(struct otc_bed *bed)
 /* Posts ********************************************************************* */
 
 /* Post @n receives; their cookies are the elements. */
-static void otc_recvs(struct otc_side *side, unsigned int n)
+void otc_recvs(struct otc_side *side, unsigned int n)
 {
 	struct sdp_ot_buf *buf;
 
@@ -344,7 +345,7 @@ static void otc_recvs(struct otc_side *side, unsigned int n)
 }
 
 /* An element with @length octets that begin with @first */
-static struct sdp_ot_buf *otc_filled(struct otc_side *side, u8 first, u32 length)
+struct sdp_ot_buf *otc_filled(struct otc_side *side, u8 first, u32 length)
 {
 	struct sdp_ot_buf *buf = side->bed->ops->pool_get(side->pool);
 	u32 i;
@@ -356,7 +357,7 @@ static struct sdp_ot_buf *otc_filled(struct otc_side *side, u8 first, u32 length
 	return buf;
 }
 
-static bool otc_is_filled(const u8 *data, u8 first, u32 length)
+bool otc_is_filled(const u8 *data, u8 first, u32 length)
 {
 	u32 i;
 
@@ -366,7 +367,7 @@ static bool otc_is_filled(const u8 *data, u8 first, u32 length)
 	return true;
 }
 
-static int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
+int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
 {
 	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
 
@@ -374,7 +375,7 @@ static int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u
 }
 
 /* all that the queue has told: ended with @status */
-static bool otc_all(const struct otc_queue *queue, u32 from, int status)
+bool otc_all(const struct otc_queue *queue, u32 from, int status)
 {
 	u32 i;
 
@@ -385,7 +386,7 @@ static bool otc_all(const struct otc_queue *queue, u32 from, int status)
 }
 
 /* Name @length octets at @offset of the side's pages. */
-static struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 access)
+struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 access)
 {
 	const u32 n = DIV_ROUND_UP(offset + length, PAGE_SIZE);
 	const u32 before = side->send.nr;
@@ -405,7 +406,7 @@ static struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length,
 	return key;
 }
 
-static void otc_drop(struct otc_side *side, struct sdp_ot_key *key)
+void otc_drop(struct otc_side *side, struct sdp_ot_key *key)
 {
 	const u32 before = side->send.nr;
 
@@ -418,754 +419,8 @@ static void otc_drop(struct otc_side *side, struct sdp_ot_key *key)
 	side->bed->ops->key_put(key);
 }
 
-/* The checks: devices and pools ********************************************** */
+/* The checks ****************************************************************** */
 
-static void otc_check_device(struct otc_bed *bed)
-{
-	const struct sdp_ot_device *device = bed->devices[0];
-
-	OTC_EXPECT(bed, device->ot && device->ot->ops == bed->ops && device->name[0]);
-	OTC_EXPECT(bed, device->request_len >= 32 && device->answer_len >= 24 &&
-		   device->refusal_len >= 4);
-	OTC_EXPECT(bed, device->max_message >= OTC_SIZE && device->max_rdma >= PAGE_SIZE);
-	OTC_EXPECT(bed, device->max_segments >= 2 && device->max_read_segments >= 1);
-	OTC_EXPECT(bed, device->max_pages >= OTC_PAGES && device->reads_in && device->reads_out);
-	OTC_EXPECT(bed, !!(device->caps & SDP_OT_CAP_DATAGRAM) == !!bed->ops->datagram_send);
-	bed->ops->device_get(bed->devices[0]);
-	bed->ops->device_put(bed->devices[0]);
-}
-
-static void otc_check_route(struct otc_bed *bed)
-{
-	struct sockaddr_storage local = {}, next_hop = {}, nowhere = { .ss_family = AF_INET };
-	struct sdp_ot_device *device;
-
-	device = bed->ops->route(bed->net, &bed->remote, &local, 0, &next_hop);
-	if (OTC_EXPECT(bed, device == bed->devices[0]))
-		bed->ops->device_put(device);
-	OTC_EXPECT(bed, local.ss_family == bed->remote.ss_family && next_hop.ss_family);
-	memset(&local, 0, sizeof(local));
-	((struct sockaddr_in *)&nowhere)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	device = bed->ops->route(bed->net, &nowhere, &local, 0, NULL);
-	OTC_EXPECT(bed, PTR_ERR(device) == -ENODEV);
-}
-
-static void otc_check_datagrams(struct otc_bed *bed)
-{
-	const struct sdp_ot_pool_attr attr = {
-		.kind = SDP_OT_POOL_DATAGRAM, .elements = 1, .size = 64, .segments = 1,
-	};
-	struct sdp_ot_pool *pool = bed->ops->pool_create(bed->devices[0], &attr);
-
-	if (bed->devices[0]->caps & SDP_OT_CAP_DATAGRAM) {
-		if (OTC_EXPECT(bed, !IS_ERR(pool)))
-			bed->ops->pool_destroy(pool);
-		return;
-	}
-	if (OTC_EXPECT(bed, PTR_ERR(pool) == -EOPNOTSUPP))
-		bed->missing = true;
-}
-
-static void otc_check_pools(struct otc_bed *bed)
-{
-	struct sdp_ot_pool_attr wrong = { .kind = SDP_OT_POOL_MESSAGE, .size = 64, .segments = 1 };
-	struct otc_side *side = &bed->sides[0];
-	struct sdp_ot_buf *bufs[OTC_ELEMENTS];
-	struct sdp_ot_key *keys[4];
-	unsigned int i;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	for (i = 0; i < OTC_ELEMENTS; i++) {
-		bufs[i] = bed->ops->pool_get(side->pool);
-		if (!OTC_EXPECT(bed, bufs[i]))
-			return;
-		OTC_EXPECT(bed, bufs[i]->size == OTC_SIZE && bufs[i]->pool == side->pool);
-		memset(bufs[i]->data, i, OTC_SIZE);
-	}
-	OTC_EXPECT(bed, !bed->ops->pool_get(side->pool));
-	OTC_EXPECT(bed, !bed->ops->key_get(side->pool) && !bed->ops->pool_get(side->keys));
-	for (i = 0; i < OTC_ELEMENTS; i++) {
-		OTC_EXPECT(bed, !memchr_inv(bufs[i]->data, i, OTC_SIZE));
-		bed->ops->pool_put(bufs[i]);
-	}
-	for (i = 0; i < 4; i++)
-		keys[i] = bed->ops->key_get(side->keys);
-	OTC_EXPECT(bed, keys[3] && !bed->ops->key_get(side->keys));
-	for (i = 0; i < 4; i++)
-		if (keys[i])
-			bed->ops->key_put(keys[i]);
-	OTC_EXPECT(bed, PTR_ERR(bed->ops->pool_create(side->device, &wrong)) == -EINVAL);
-}
-
-/* Connections ***************************************************************** */
-
-static void otc_check_connect(struct otc_bed *bed)
-{
-	struct otc_side *side = bed->sides;
-
-	if (!otc_connected(bed))
-		return;
-	OTC_EXPECT(bed, bed->asked[0].length >= 5 && !memcmp(bed->asked[0].data, "hello", 5));
-	OTC_EXPECT(bed, side[0].data_len >= 3 && !memcmp(side[0].data, "ack", 3));
-	OTC_EXPECT(bed, side[0].ep->remote.ss_family == bed->remote.ss_family);
-	OTC_EXPECT(bed, side[0].ep->local.ss_family && side[1].ep->local.ss_family);
-	/* one connection for each endpoint */
-	OTC_EXPECT(bed, otc_connect(bed, "hello", 5) < 0);
-	bed->ops->disconnect(side[0].ep, false);
-	otc_is_down(bed);
-	OTC_EXPECT(bed, side[0].told[SDP_OT_UP] == 1 && side[1].told[SDP_OT_UP] == 1);
-	OTC_EXPECT(bed, !side[0].told[SDP_OT_REFUSED] && !side[0].told[SDP_OT_UNREACHABLE]);
-}
-
-static void otc_check_too_long(struct otc_bed *bed)
-{
-	u8 *data = kzalloc(4096, GFP_KERNEL);
-	struct otc_asked *asked;
-
-	if (!OTC_EXPECT(bed, data) || !otc_side(bed, 0, SDP_OT_CQ_DIRECT) ||
-	    !otc_side(bed, 1, SDP_OT_CQ_DIRECT))
-		goto out;
-	OTC_EXPECT(bed, otc_connect(bed, data, bed->devices[0]->request_len + 1) == -EMSGSIZE);
-	OTC_EXPECT(bed, bed->ops->set_refusal(bed->devices[1], data,
-					      bed->devices[1]->refusal_len + 1) == -EMSGSIZE);
-	asked = otc_listen(bed, 0, NULL, 0);
-	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, data, bed->devices[0]->request_len)) ||
-	    !otc_wait(bed, asked->nr == 1))
-		goto out;
-	OTC_EXPECT(bed, asked->length >= bed->devices[0]->request_len);
-	OTC_EXPECT(bed, bed->ops->accept(asked->request, bed->sides[1].ep, data,
-					 bed->devices[1]->answer_len + 1) == -EMSGSIZE);
-	OTC_EXPECT(bed, bed->ops->reject(asked->request, data,
-					 bed->devices[1]->refusal_len + 1) == -EMSGSIZE);
-	otc_accept(bed, asked, data, 24);
-out:
-	kfree(data);
-}
-
-static void otc_check_refused(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-	struct otc_asked *asked;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	asked = otc_listen(bed, 0, NULL, 0);
-	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) ||
-	    !otc_wait(bed, asked->nr == 1))
-		return;
-	OTC_EXPECT(bed, !bed->ops->reject(asked->request, "no!!", 4));
-	asked->request = NULL;
-	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
-	OTC_EXPECT(bed, side->error == -ECONNREFUSED && !side->told[SDP_OT_UP] &&
-		   !side->told[SDP_OT_DOWN]);
-	OTC_EXPECT(bed, side->data_len >= 4 && !memcmp(side->data, "no!!", 4));
-}
-
-static void otc_check_nobody(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	OTC_EXPECT(bed, !otc_connect(bed, "hello", 5));
-	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
-	OTC_EXPECT(bed, side->error == -ECONNREFUSED && !side->data_len);
-}
-
-/* A listener's match of the first octet */
-static struct sdp_ot_match otc_first(char octet)
-{
-	return (struct sdp_ot_match){ .offset = 0, .size = 1, .value = { octet } };
-}
-
-static bool otc_ask_again(struct otc_bed *bed, const char *data)
-{
-	struct otc_side *side = &bed->sides[0];
-
-	otc_ep_destroy(side);
-	memset(side->told, 0, sizeof(side->told));
-	side->data_len = 0;
-	return otc_ep(side) && OTC_EXPECT(bed, !otc_connect(bed, data, strlen(data)));
-}
-
-static void otc_check_matches(struct otc_bed *bed)
-{
-	const struct sdp_ot_match a = otc_first('a'), b = otc_first('b');
-	struct otc_side *side = &bed->sides[0];
-	struct otc_asked *on_a, *on_b, *on_all;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	on_a = otc_listen(bed, 0, &a, 0);
-	on_b = otc_listen(bed, 1, &b, 0);
-	otc_listen(bed, 2, &a, -EADDRINUSE);
-	OTC_EXPECT(bed, !bed->ops->set_refusal(bed->devices[1], "none", 4));
-	if (!on_a || !on_b || !OTC_EXPECT(bed, !otc_connect(bed, "beta", 4)) ||
-	    !otc_wait(bed, on_b->nr == 1))
-		return;
-	bed->ops->reject(on_b->request, NULL, 0);
-	on_b->request = NULL;
-	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
-	/* nobody wants it */
-	if (!otc_ask_again(bed, "zeta") || !otc_wait(bed, side->told[SDP_OT_REFUSED] == 1))
-		return;
-	OTC_EXPECT(bed, side->data_len >= 4 && !memcmp(side->data, "none", 4));
-	OTC_EXPECT(bed, !on_a->nr && on_b->nr == 1);
-	/* the one without matches gets what is left, and no more */
-	on_all = otc_listen(bed, 2, NULL, 0);
-	if (!on_all || !otc_ask_again(bed, "zeta") || !otc_wait(bed, on_all->nr == 1))
-		return;
-	bed->ops->reject(on_all->request, NULL, 0);
-	on_all->request = NULL;
-	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
-	if (!otc_ask_again(bed, "alpha") || !otc_wait(bed, on_a->nr == 1))
-		return;
-	OTC_EXPECT(bed, on_all->nr == 1);
-	bed->ops->set_refusal(bed->devices[1], NULL, 0);
-}
-
-/* A listener goes; the request that has arrived stays. */
-static void otc_check_listener_goes(struct otc_bed *bed)
-{
-	struct otc_asked *asked;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT) || !otc_side(bed, 1, SDP_OT_CQ_DIRECT))
-		return;
-	asked = otc_listen(bed, 0, NULL, 0);
-	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) ||
-	    !otc_wait(bed, asked->nr == 1))
-		return;
-	otc_unlisten(bed, asked);
-	otc_accept(bed, asked, "ack", 3);
-}
-
-/* Data transfer *************************************************************** */
-
-static void otc_check_before_up(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-	struct sdp_ot_buf *buf;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	buf = otc_filled(side, 0, 16);
-	if (!buf)
-		return;
-	OTC_EXPECT(bed, otc_send(side, buf, 16, SDP_OT_SIGNAL) == -ENOTCONN);
-	bed->ops->pool_put(buf);
-	otc_recvs(side, 2);
-	otc_pause(bed);
-	OTC_EXPECT(bed, !side->send.nr && !side->recv.nr);
-	otc_ep_destroy(side);
-	OTC_EXPECT(bed, side->recv.nr == 2 && otc_all(&side->recv, 0, -ECANCELED));
-}
-
-static void otc_check_messages(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_buf *buf;
-	unsigned int i;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 16);
-	for (i = 0; i < 16; i++) {
-		buf = otc_filled(from, i, 100 + i);
-		if (!buf || !OTC_EXPECT(bed, !otc_send(from, buf, 100 + i, SDP_OT_SIGNAL)) ||
-		    !otc_wait(bed, from->send.nr == i + 1))
-			return;
-		OTC_EXPECT(bed, from->send.done[i].cookie == buf &&
-			   from->send.done[i].op == SDP_OT_SEND && from->send.done[i].ep == from->ep);
-		bed->ops->pool_put(buf);
-	}
-	otc_wait(bed, to->recv.nr == 16);
-	for (i = 0; i < to->recv.nr; i++) {
-		buf = to->recv.done[i].cookie;
-		OTC_EXPECT(bed, to->recv.done[i].op == SDP_OT_RECV && !to->recv.done[i].status &&
-			   to->recv.done[i].length == 100 + i &&
-			   otc_is_filled(buf->data, i, 100 + i));
-	}
-	OTC_EXPECT(bed, otc_all(&from->send, 0, 0));
-}
-
-static void otc_check_gather(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_segment segments[2];
-	struct sdp_ot_buf *a, *b, *got;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 1);
-	a = otc_filled(from, 10, 64);
-	b = otc_filled(from, 90, 64);
-	if (!a || !b)
-		return;
-	segments[0] = (struct sdp_ot_segment){ .buf = a, .offset = 4, .length = 16 };
-	segments[1] = (struct sdp_ot_segment){ .buf = b, .offset = 1, .length = 33 };
-	OTC_EXPECT(bed, !bed->ops->post_send(from->ep, segments, 2, SDP_OT_SIGNAL, 0, a));
-	if (otc_wait(bed, to->recv.nr == 1 && from->send.nr == 1)) {
-		got = to->recv.done[0].cookie;
-		OTC_EXPECT(bed, to->recv.done[0].length == 49 && otc_is_filled(got->data, 14, 16) &&
-			   otc_is_filled(got->data + 16, 91, 33));
-	}
-	/* outside of the element, more than the endpoint has */
-	segments[0].offset = OTC_SIZE;
-	OTC_EXPECT(bed, bed->ops->post_send(from->ep, segments, 1, SDP_OT_SIGNAL, 0, a) ==
-		   -EINVAL);
-	bed->ops->pool_put(a);
-	bed->ops->pool_put(b);
-}
-
-static void otc_check_full(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-	struct sdp_ot_buf *buf;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	otc_recvs(side, 16);
-	buf = bed->ops->pool_get(side->pool);
-	if (!buf)
-		return;
-	OTC_EXPECT(bed, bed->ops->post_recv(side->ep, buf, buf) == -EAGAIN);
-	bed->ops->pool_put(buf);
-}
-
-static void otc_check_silent(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_buf *buf;
-	unsigned int i;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 8);
-	buf = otc_filled(from, 1, 32);
-	if (!buf)
-		return;
-	for (i = 0; i < 8; i++)
-		OTC_EXPECT(bed, !otc_send(from, buf, 32, i == 7 ? SDP_OT_SIGNAL : 0));
-	otc_wait(bed, from->send.nr == 1 && to->recv.nr == 8);
-	otc_pause(bed);
-	OTC_EXPECT(bed, from->send.nr == 1);
-	/* the silent ones have left the queue */
-	otc_recvs(to, 8);
-	for (i = 0; i < 8; i++)
-		OTC_EXPECT(bed, !otc_send(from, buf, 32, i == 7 ? SDP_OT_SIGNAL : 0));
-	otc_wait(bed, from->send.nr == 2 && to->recv.nr == 16);
-	bed->ops->pool_put(buf);
-}
-
-static void otc_check_polling(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_completion done[4];
-	struct sdp_ot_buf *buf;
-	u32 n;
-
-	if (!otc_connected_by(bed, SDP_OT_CQ_POLLING))
-		return;
-	OTC_EXPECT(bed, !bed->ops->cq_arm(to->recv.cq, false));
-	otc_recvs(to, 2);
-	buf = otc_filled(from, 1, 32);
-	if (!buf)
-		return;
-	OTC_EXPECT(bed, !otc_send(from, buf, 32, SDP_OT_SIGNAL | SDP_OT_SOLICITED));
-	otc_wait(bed, to->recv.notified == 1);
-	n = bed->ops->cq_poll(to->recv.cq, done, 4);
-	if (OTC_EXPECT(bed, n == 1 && done[0].op == SDP_OT_RECV && done[0].length == 32))
-		otc_note(&to->recv, done, n);
-	OTC_EXPECT(bed, !bed->ops->cq_poll(to->recv.cq, done, 4));
-	/* not armed: not told */
-	OTC_EXPECT(bed, !otc_send(from, buf, 32, SDP_OT_SIGNAL));
-	otc_pause(bed);
-	OTC_EXPECT(bed, to->recv.notified == 1 && bed->ops->cq_arm(to->recv.cq, false) == 1);
-	n = bed->ops->cq_poll(to->recv.cq, done, 4);
-	if (OTC_EXPECT(bed, n == 1))
-		otc_note(&to->recv, done, n);
-	n = bed->ops->cq_poll(from->send.cq, done, 4);
-	OTC_EXPECT(bed, n == 2 && done[1].cookie == buf);
-	bed->ops->pool_put(buf);
-}
-
-/* Keys *********************************************************************** */
-
-/* Octets of a side's pages */
-static u8 *otc_octets(struct otc_side *side, u32 offset)
-{
-	return (u8 *)page_address(side->pages[offset / PAGE_SIZE]) + offset % PAGE_SIZE;
-}
-
-static void otc_fill_pages(struct otc_side *side, u8 first)
-{
-	u32 i;
-
-	for (i = 0; i < OTC_PAGES * PAGE_SIZE; i++)
-		*otc_octets(side, i) = first + i % 251;
-}
-
-static bool otc_pages_are(struct otc_side *side, u32 offset, u32 length, u8 first)
-{
-	u32 i;
-
-	for (i = offset; i < offset + length; i++)
-		if (*otc_octets(side, i) != (u8)(first + (i - offset) % 251))
-			return false;
-	return true;
-}
-
-#define OTC_OFFSET	100
-#define OTC_LENGTH	(2 * PAGE_SIZE + 17)
-
-static void otc_check_read(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[1], *to = &bed->sides[0];
-	struct sdp_ot_key *source, *sink;
-	struct sdp_ot_segment segment;
-	u32 before;
-
-	if (!otc_connected(bed))
-		return;
-	otc_fill_pages(from, 7);
-	source = otc_key(from, 0, OTC_LENGTH, SDP_OT_PEER_READS);
-	sink = otc_key(to, OTC_OFFSET, OTC_LENGTH, 0);
-	before = to->send.nr;
-	segment = (struct sdp_ot_segment){ .key = sink, .length = OTC_LENGTH };
-	if (source && sink &&
-	    OTC_EXPECT(bed, !bed->ops->post_read(to->ep, &segment, 1, source->key, source->address,
-						 SDP_OT_SIGNAL, bed)) &&
-	    otc_wait(bed, to->send.nr == before + 1))
-		OTC_EXPECT(bed, to->send.done[before].op == SDP_OT_READ &&
-			   !to->send.done[before].status &&
-			   to->send.done[before].length == OTC_LENGTH &&
-			   otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 7));
-	/* nothing beside it was touched */
-	OTC_EXPECT(bed, !*otc_octets(to, OTC_OFFSET - 1) &&
-		   !*otc_octets(to, OTC_OFFSET + OTC_LENGTH));
-	otc_drop(from, source);
-	otc_drop(to, sink);
-}
-
-static void otc_check_write(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_key *source, *sink;
-	struct sdp_ot_segment segment;
-	struct sdp_ot_buf *buf;
-	u32 before;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 1);
-	otc_fill_pages(from, 9);
-	source = otc_key(from, 0, OTC_LENGTH, 0);
-	sink = otc_key(to, OTC_OFFSET, OTC_LENGTH, SDP_OT_PEER_WRITES);
-	buf = otc_filled(from, 0, 16);
-	before = from->send.nr;
-	segment = (struct sdp_ot_segment){ .key = source, .length = OTC_LENGTH };
-	if (source && sink && buf &&
-	    OTC_EXPECT(bed, !bed->ops->post_write(from->ep, &segment, 1, sink->key, sink->address,
-						  SDP_OT_SIGNAL, bed)) &&
-	    /* the Send behind it arrives when its octets are there */
-	    OTC_EXPECT(bed, !otc_send(from, buf, 16, SDP_OT_SIGNAL)) &&
-	    otc_wait(bed, from->send.nr == before + 2 && to->recv.nr == 1))
-		OTC_EXPECT(bed, from->send.done[before].op == SDP_OT_WRITE &&
-			   from->send.done[before + 1].op == SDP_OT_SEND &&
-			   otc_all(&from->send, before, 0) &&
-			   otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 9));
-	OTC_EXPECT(bed, !*otc_octets(to, OTC_OFFSET - 1) &&
-		   !*otc_octets(to, OTC_OFFSET + OTC_LENGTH));
-	if (buf)
-		bed->ops->pool_put(buf);
-	otc_drop(from, source);
-	otc_drop(to, sink);
-}
-
-static void otc_check_empty_write(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-
-	if (!otc_connected(bed))
-		return;
-	OTC_EXPECT(bed, !bed->ops->post_write(side->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, bed));
-	otc_wait(bed, side->send.nr == 1);
-	OTC_EXPECT(bed, side->send.done[0].op == SDP_OT_WRITE && !side->send.done[0].status);
-}
-
-static void otc_check_dropped(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_key *source, *sink;
-	struct sdp_ot_segment segment;
-	u64 address;
-	u32 key;
-
-	if (!otc_connected(bed))
-		return;
-	source = otc_key(from, 0, 64, 0);
-	sink = otc_key(to, 0, 64, SDP_OT_PEER_WRITES);
-	if (source && sink) {
-		otc_fill_pages(from, 9);
-		key = sink->key;
-		address = sink->address;
-		otc_drop(to, sink);
-		sink = NULL;
-		segment = (struct sdp_ot_segment){ .key = source, .length = 64 };
-		OTC_EXPECT(bed, !bed->ops->post_write(from->ep, &segment, 1, key, address,
-						      SDP_OT_SIGNAL, bed));
-		otc_is_down(bed);
-		OTC_EXPECT(bed, !*otc_octets(to, 0));
-	}
-	otc_drop(to, sink);
-	otc_drop(from, source);
-}
-
-static void otc_check_drop_when_down(struct otc_bed *bed)
-{
-	struct otc_side *side = bed->sides;
-	struct sdp_ot_key *key;
-	u32 before;
-
-	if (!otc_connected(bed))
-		return;
-	key = otc_key(&side[1], 0, 64, SDP_OT_PEER_WRITES);
-	bed->ops->disconnect(side[0].ep, true);
-	otc_is_down(bed);
-	before = side[1].send.nr;
-	if (!key)
-		return;
-	otc_drop(&side[1], key);
-	OTC_EXPECT(bed, !side[1].send.done[before].status);
-	key = bed->ops->key_get(side[1].keys);
-	if (OTC_EXPECT(bed, key)) {
-		OTC_EXPECT(bed, bed->ops->key_post(side[1].ep, key, side[1].pages, 1, 0, 64,
-						   SDP_OT_PEER_WRITES, key) == -ENOTCONN);
-		bed->ops->key_put(key);
-	}
-}
-
-static void otc_check_invalidate(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_segment segment;
-	struct sdp_ot_key *key;
-	struct sdp_ot_buf *buf;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 1);
-	key = otc_key(to, 0, 64, SDP_OT_PEER_WRITES);
-	buf = otc_filled(from, 0, 16);
-	if (!key || !buf)
-		return;
-	segment = (struct sdp_ot_segment){ .buf = buf, .length = 16 };
-	if (!(from->device->caps & SDP_OT_CAP_INVALIDATE)) {
-		OTC_EXPECT(bed, bed->ops->post_send(from->ep, &segment, 1, SDP_OT_SIGNAL, key->key,
-						    buf) < 0);
-		bed->missing = true;
-	} else if (OTC_EXPECT(bed, !bed->ops->post_send(from->ep, &segment, 1, SDP_OT_SIGNAL,
-							key->key, buf)) &&
-		   otc_wait(bed, to->recv.nr == 1 && from->send.nr == 1)) {
-		OTC_EXPECT(bed, to->recv.done[0].invalidated == key->key &&
-			   !to->recv.done[0].status);
-	}
-	otc_drop(to, key);
-	bed->ops->pool_put(buf);
-}
-
-static void otc_check_domains(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-	struct sdp_ot_pool *other;
-	struct sdp_ot_buf *buf;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	other = otc_pool(side, SDP_OT_POOL_MESSAGE, bed);
-	if (!other)
-		return;
-	buf = bed->ops->pool_get(other);
-	if (OTC_EXPECT(bed, buf)) {
-		OTC_EXPECT(bed, bed->ops->post_recv(side->ep, buf, NULL) == -EINVAL);
-		bed->ops->pool_put(buf);
-	}
-	bed->ops->pool_destroy(other);
-}
-
-/* The end ******************************************************************** */
-
-static void otc_check_graceful(struct otc_bed *bed)
-{
-	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
-	struct sdp_ot_buf *buf;
-	unsigned int i;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(to, 8);
-	buf = otc_filled(from, 3, 1000);
-	if (!buf)
-		return;
-	for (i = 0; i < 4; i++)
-		OTC_EXPECT(bed, !otc_send(from, buf, 1000, SDP_OT_SIGNAL));
-	bed->ops->disconnect(from->ep, false);
-	otc_is_down(bed);
-	otc_wait(bed, to->recv.nr == 8 && from->send.nr == 4);
-	OTC_EXPECT(bed, otc_all(&from->send, 0, 0));
-	OTC_EXPECT(bed, !to->recv.done[3].status && otc_all(&to->recv, 4, -ECANCELED));
-	OTC_EXPECT(bed, otc_send(from, buf, 16, SDP_OT_SIGNAL) == -ENOTCONN);
-	bed->ops->pool_put(buf);
-}
-
-static void otc_check_abrupt(struct otc_bed *bed)
-{
-	struct otc_side *side = bed->sides;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(&side[0], 4);
-	otc_recvs(&side[1], 4);
-	bed->ops->disconnect(side[1].ep, true);
-	otc_is_down(bed);
-	otc_wait(bed, side[0].recv.nr == 4 && side[1].recv.nr == 4);
-	otc_pause(bed);
-	OTC_EXPECT(bed, side[0].recv.nr == 4 && side[1].recv.nr == 4);
-	OTC_EXPECT(bed, otc_all(&side[0].recv, 0, -ECANCELED) &&
-		   otc_all(&side[1].recv, 0, -ECANCELED));
-}
-
-static void otc_check_destroy(struct otc_bed *bed)
-{
-	struct otc_side *side = bed->sides;
-	struct sdp_ot_buf *buf;
-	unsigned int i;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(&side[0], 16);
-	otc_recvs(&side[1], 16);
-	buf = otc_filled(&side[0], 3, 1000);
-	if (!buf)
-		return;
-	for (i = 0; i < 4; i++)
-		OTC_EXPECT(bed, !otc_send(&side[0], buf, 1000, SDP_OT_SIGNAL));
-	otc_ep_destroy(&side[0]);
-	OTC_EXPECT(bed, side[0].send.nr == 4 && side[0].recv.nr == 16 && !side[0].told[SDP_OT_DOWN]);
-	bed->ops->pool_put(buf);
-	otc_wait(bed, side[1].told[SDP_OT_DOWN] == 1 && side[1].recv.nr == 16);
-	otc_ep_destroy(&side[1]);
-	OTC_EXPECT(bed, side[1].recv.nr == 16);
-}
-
-/* an attempt that is given up */
-static void otc_check_give_up(struct otc_bed *bed)
-{
-	struct otc_side *side = &bed->sides[0];
-	struct otc_asked *asked;
-
-	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
-		return;
-	asked = otc_listen(bed, 0, NULL, 0);
-	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)))
-		return;
-	otc_recvs(side, 2);
-	bed->ops->disconnect(side->ep, true);
-	otc_wait(bed, side->told[SDP_OT_DOWN] == 1 && side->recv.nr == 2);
-	OTC_EXPECT(bed, !side->told[SDP_OT_UP] && otc_all(&side->recv, 0, -ECANCELED));
-	otc_pause(bed);
-}
-
-static void otc_check_wrong_key(struct otc_bed *bed)
-{
-	struct otc_side *side = bed->sides;
-	struct sdp_ot_segment segment;
-	struct sdp_ot_buf *buf;
-
-	if (!otc_connected(bed))
-		return;
-	otc_recvs(&side[0], 1);
-	otc_recvs(&side[1], 1);
-	buf = otc_filled(&side[0], 0, 16);
-	if (!buf)
-		return;
-	segment = (struct sdp_ot_segment){ .buf = buf, .length = 16 };
-	OTC_EXPECT(bed, !bed->ops->post_write(side[0].ep, &segment, 1, 0x12345678, 0, SDP_OT_SIGNAL,
-					      buf));
-	otc_is_down(bed);
-	otc_wait(bed, side[0].send.nr == 1 && side[0].recv.nr == 1 && side[1].recv.nr == 1);
-	bed->ops->pool_put(buf);
-}
-
-void otc_removal(struct otc_bed *bed, void (*ready)(struct otc_bed *bed))
-{
-	struct otc_side *side = bed->sides;
-	struct sdp_ot_key *key;
-	struct otc_asked *asked;
-	u32 before;
-
-	if (!otc_connected(bed))
-		return;
-	key = otc_key(&side[1], 0, 64, SDP_OT_PEER_WRITES);
-	otc_recvs(&side[0], 4);
-	otc_recvs(&side[1], 16);
-	asked = &bed->asked[0];
-	before = side[1].send.nr;
-	if (ready)
-		ready(bed);
-	if (bed->remove)
-		bed->remove(bed);
-	otc_wait(bed, side[1].told[SDP_OT_DOWN] == 1 && side[1].recv.nr == 16);
-	OTC_EXPECT(bed, otc_all(&side[1].recv, 0, -ECANCELED));
-	otc_wait(bed, side[0].told[SDP_OT_DOWN] == 1 && side[0].recv.nr == 4);
-	if (key) {
-		OTC_EXPECT(bed, !bed->ops->key_drop(side[1].ep, key, key));
-		otc_wait(bed, side[1].send.nr == before + 1);
-		bed->ops->key_put(key);
-	}
-	OTC_EXPECT(bed, IS_ERR(bed->ops->ep_create(side[1].device, &side[1].ep->attr)));
-	OTC_EXPECT(bed, IS_ERR(bed->ops->cq_create(side[1].device, &side[1].send.cq->attr)));
-	OTC_EXPECT(bed, bed->ops->set_refusal(side[1].device, "x", 1) == -ENODEV);
-	OTC_EXPECT(bed, side[1].recv.nr == 16 && asked->nr == 1);
-	otc_end(bed);
-}
-
-static void otc_check_removal(struct otc_bed *bed)
-{
-	if (bed->remove)
-		otc_removal(bed, NULL);
-}
-
-const struct otc_check otc_checks[] = {
-	{ "device", otc_check_device },
-	{ "route", otc_check_route },
-	{ "datagrams", otc_check_datagrams },
-	{ "pools", otc_check_pools },
-	{ "connect", otc_check_connect },
-	{ "private data too long", otc_check_too_long },
-	{ "refused", otc_check_refused },
-	{ "nobody listens", otc_check_nobody },
-	{ "matches", otc_check_matches },
-	{ "listener goes", otc_check_listener_goes },
-	{ "posts before up", otc_check_before_up },
-	{ "messages", otc_check_messages },
-	{ "gather", otc_check_gather },
-	{ "queue full", otc_check_full },
-	{ "silent posts", otc_check_silent },
-	{ "polling", otc_check_polling },
-	{ "read", otc_check_read },
-	{ "write", otc_check_write },
-	{ "write of 0 octets", otc_check_empty_write },
-	{ "key dropped", otc_check_dropped },
-	{ "key dropped when down", otc_check_drop_when_down },
-	{ "invalidate", otc_check_invalidate },
-	{ "domains", otc_check_domains },
-	{ "graceful end", otc_check_graceful },
-	{ "abrupt end", otc_check_abrupt },
-	{ "destroy", otc_check_destroy },
-	{ "attempt given up", otc_check_give_up },
-	{ "wrong key", otc_check_wrong_key },
-	{ "removal", otc_check_removal },
-	{}
+const struct otc_check *const otc_checks[] = {
+	otc_device_checks, otc_conn_checks, otc_data_checks, otc_key_checks, NULL
 };

@@ -43,6 +43,7 @@ struct otc_side {
 	u8 data[512];		/* of the last one that had some */
 	u32 data_len;
 	bool destroyed;		/* an upcall after this is a fault */
+	bool repost;		/* receives, in the handler that tells their end */
 };
 
 /** struct otc_asked - a request that a listener was told of */
@@ -94,11 +95,15 @@ struct otc_check {
 	void (*run)(struct otc_bed *bed);
 };
 
-extern const struct otc_check otc_checks[];	/* ends with an empty one */
+extern const struct otc_check *const otc_checks[];	/* lists; each ends with an empty one */
 
 /* the connection upcall of struct sdp_ot_ep_attr, with a struct otc_side */
 void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, const u8 *data,
 		    u32 length);
+/* the connection upcall of struct sdp_ot_listen_attr, with a struct otc_asked */
+void otc_note_request(void *context, struct sdp_ot_conn_request *request, const u8 *data,
+		      u32 length, const struct sockaddr_storage *local,
+		      const struct sockaddr_storage *remote);
 void otc_begin(struct otc_bed *bed);
 void otc_end(struct otc_bed *bed);
 /* the device of side 1 goes while there are objects in every state; @ready is called before */

@@ -46,16 +46,19 @@ static struct otc_bed *sdp_ot_begin(void)
 
 static void keeps_the_contract(struct kunit *test)
 {
-	const struct otc_check *check;
+	const struct otc_check *const *list, *check;
 	struct otc_bed *bed;
 
-	for (check = otc_checks; check->name; check++) {
-		bed = sdp_ot_begin();
-		check->run(bed);
-		otc_end(bed);
-		KUNIT_EXPECT_EQ_MSG(test, bed->failed, 0, "%s: %s", check->name, bed->where);
-		KUNIT_EXPECT_TRUE_MSG(test, otm_end(sdp_ot_memory), "%s: something is left",
-				      check->name);
+	for (list = otc_checks; *list; list++) {
+		for (check = *list; check->name; check++) {
+			bed = sdp_ot_begin();
+			check->run(bed);
+			otc_end(bed);
+			KUNIT_EXPECT_EQ_MSG(test, bed->failed, 0, "%s: %s", check->name,
+					    bed->where);
+			KUNIT_EXPECT_TRUE_MSG(test, otm_end(sdp_ot_memory),
+					      "%s: something is left", check->name);
+		}
 	}
 }
 
@@ -183,12 +186,89 @@ static void fails_on_request(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
 }
 
+/* Two endpoints of polling queues, connected; nothing is told of them. */
+static void sdp_ot_pair(struct otc_bed *bed, struct sdp_ot_ep *eps[2], struct sdp_ot_cq *cqs[2])
+{
+	const struct sdp_ot_cq_attr cq_attr = { .kind = SDP_OT_CQ_POLLING, .depth = 16 };
+	struct sdp_ot_ep_attr attr = {
+		.sends = 4, .recvs = 4, .segments = 1, .event = otc_note_event,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		cqs[i] = bed->ops->cq_create(bed->devices[i], &cq_attr);
+		attr.send_cq = cqs[i];
+		attr.recv_cq = cqs[i];
+		bed->sides[i].bed = bed;
+		attr.context = &bed->sides[i];
+		eps[i] = bed->ops->ep_create(bed->devices[i], &attr);
+	}
+	bed->asked[0].listener = bed->ops->listen(bed->devices[1], &(struct sdp_ot_listen_attr){
+		.port = bed->port, .request = otc_note_request, .context = &bed->asked[0],
+	});
+	bed->asked[0].bed = bed;
+	bed->ops->connect(eps[0], NULL, &bed->remote, NULL, "x", 1, 0);
+	otm_settle(sdp_ot_memory);
+	bed->ops->accept(bed->asked[0].request, eps[1], NULL, 0);
+	bed->asked[0].request = NULL;
+	otm_settle(sdp_ot_memory);
+}
+
+static void sdp_ot_unpair(struct otc_bed *bed, struct sdp_ot_ep *eps[2], struct sdp_ot_cq *cqs[2])
+{
+	struct sdp_ot_completion done[8];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		while (bed->ops->cq_poll(cqs[i], done, 8))
+			;
+		bed->ops->ep_destroy(eps[i]);
+		bed->ops->cq_destroy(cqs[i]);
+	}
+	bed->ops->listener_destroy(bed->asked[0].listener);
+}
+
+/* Writes of 0 octets: one step, one completion */
+static void steps_and_breaks(struct kunit *test)
+{
+	struct otc_bed *bed = sdp_ot_begin();
+	struct sdp_ot_completion done[8];
+	struct sdp_ot_ep *eps[2];
+	struct sdp_ot_cq *cqs[2];
+	unsigned int i;
+
+	sdp_ot_pair(bed, eps, cqs);
+	KUNIT_EXPECT_EQ(test, bed->sides[0].told[SDP_OT_UP], 1);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, bed->ops->post_write(eps[0], NULL, 0, 0, 0, SDP_OT_SIGNAL,
+							   bed), 0);
+	KUNIT_EXPECT_EQ(test, bed->ops->post_write(eps[0], NULL, 0, 0, 0, SDP_OT_SIGNAL, bed),
+			-EAGAIN);
+	KUNIT_EXPECT_EQ(test, bed->ops->cq_poll(cqs[0], done, 8), 0);
+	KUNIT_EXPECT_TRUE(test, otm_step(sdp_ot_memory));
+	KUNIT_EXPECT_EQ(test, bed->ops->cq_poll(cqs[0], done, 8), 1);
+	KUNIT_EXPECT_EQ(test, done[0].status, 0);
+	/* the first of the others fails, the rest is cancelled */
+	otm_break(eps[0], -EIO);
+	otm_settle(sdp_ot_memory);
+	KUNIT_EXPECT_EQ(test, bed->ops->cq_poll(cqs[0], done, 8), 3);
+	KUNIT_EXPECT_EQ(test, done[0].status, -EIO);
+	KUNIT_EXPECT_EQ(test, done[1].status, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, done[2].status, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, bed->sides[0].told[SDP_OT_DOWN], 1);
+	KUNIT_EXPECT_EQ(test, bed->sides[0].error, -EIO);
+	KUNIT_EXPECT_EQ(test, bed->sides[1].error, -ECONNRESET);
+	sdp_ot_unpair(bed, eps, cqs);
+	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
+}
+
 static struct ktest_case cases[] = {
 	KTEST_CASE(keeps_the_contract),
 	KTEST_CASE(registers_transports),
 	KTEST_CASE(listens_on_each_device),
 	KTEST_CASE(listens_later),
 	KTEST_CASE(fails_on_request),
+	KTEST_CASE(steps_and_breaks),
 	{}
 };
 

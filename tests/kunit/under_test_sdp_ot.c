@@ -1,8 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Registered transports, compiled into the test module; nothing is exported. */
-#include <linux/export.h>
-
-#undef EXPORT_SYMBOL_GPL
-#define EXPORT_SYMBOL_GPL(symbol)
-
+/* Registered transports, compiled into the test module. */
 #include "../../sdp/ot.c"
