@@ -6,8 +6,9 @@
  * cannot listen, because somebody else has the port for example, is of use for connects, and is
  * tried again when it gets an address.
  *
- * sdp_ot_lock protects the lists and is not held while a transport is called. Events of a transport
- * come one at a time, so the members of an entry that only events change need no lock for these.
+ * sdp_ot_lock protects the lists and is not held while a transport is called. sdp_ot_listen_lock is
+ * taken before it by who changes the lists of transports and devices or lets devices listen, and is
+ * held while they begin or end to. So an upcall of a listener must not take it.
  */
 #include <linux/cleanup.h>
 #include <linux/in.h>
@@ -59,8 +60,17 @@ struct sdp_ot_address {
 	struct sockaddr_storage address;
 };
 
+/* a namespace in which devices listen on demand */
+struct sdp_ot_net {
+	struct list_head list;
+	const struct net *net;
+	u32 users;
+};
+
 static LIST_HEAD(sdp_ot_entries);
-static DEFINE_MUTEX(sdp_ot_lock);	/* protects the entries and all that is in their lists */
+static LIST_HEAD(sdp_ot_nets);
+static DEFINE_MUTEX(sdp_ot_lock);	/* protects the lists and all that is in them */
+static DEFINE_MUTEX(sdp_ot_listen_lock);	/* see above */
 /* held for reading while route() of a transport runs, which unregistering waits for */
 static DECLARE_RWSEM(sdp_ot_users);
 static const struct sdp_ot_user *sdp_ot_user;
@@ -103,6 +113,18 @@ static void sdp_ot_request(void *context, struct sdp_ot_conn_request *request, c
 	sdp_ot_user->request(known->device, request, data, length, local, remote);
 }
 
+static struct sdp_ot_net *sdp_ot_find_net(const struct net *net)
+{
+	struct sdp_ot_net *found;
+
+	lockdep_assert_held(&sdp_ot_listen_lock);
+	list_for_each_entry(found, &sdp_ot_nets, list)
+		if (net_eq(found->net, net))
+			return found;
+	return NULL;
+}
+
+/* Let the device listen, or not any more. */
 static void sdp_ot_listen(struct sdp_ot_known *known)
 {
 	const struct sdp_ot_listen_attr attr = {
@@ -113,6 +135,13 @@ static void sdp_ot_listen(struct sdp_ot_known *known)
 	const struct sdp_ot_ops *ops = known->device->ot->ops;
 	struct sdp_ot_listener *listener;
 
+	lockdep_assert_held(&sdp_ot_listen_lock);
+	if (sdp_ot_user->on_demand && !sdp_ot_find_net(known->device->net)) {
+		if (known->listener)
+			ops->listener_destroy(known->listener);
+		known->listener = NULL;
+		return;
+	}
 	if (known->listener)
 		return;
 	listener = ops->listen(known->device, &attr);
@@ -135,6 +164,7 @@ static void sdp_ot_add(struct sdp_ot_entry *entry, struct sdp_ot_device *device)
 	INIT_LIST_HEAD(&known->addresses);
 	device->ot->ops->device_get(device);
 	known->device = device;
+	guard(mutex)(&sdp_ot_listen_lock);
 	scoped_guard(mutex, &sdp_ot_lock)
 		list_add_tail(&known->list, &entry->devices);
 	sdp_ot_listen(known);
@@ -145,10 +175,12 @@ static void sdp_ot_forget(struct sdp_ot_known *known)
 	const struct sdp_ot_ops *ops = known->device->ot->ops;
 	struct sdp_ot_address *address, *next;
 
-	scoped_guard(mutex, &sdp_ot_lock)
-		list_del(&known->list);
-	if (known->listener)
-		ops->listener_destroy(known->listener);
+	scoped_guard(mutex, &sdp_ot_listen_lock) {
+		scoped_guard(mutex, &sdp_ot_lock)
+			list_del(&known->list);
+		if (known->listener)
+			ops->listener_destroy(known->listener);
+	}
 	list_for_each_entry_safe(address, next, &known->addresses, list)
 		kfree(address);
 	ops->device_put(known->device);
@@ -178,6 +210,7 @@ static void sdp_ot_address_new(struct sdp_ot_known *known, const struct sockaddr
 		scoped_guard(mutex, &sdp_ot_lock)
 			list_add_tail(&address->list, &known->addresses);
 	}
+	guard(mutex)(&sdp_ot_listen_lock);
 	sdp_ot_listen(known);
 }
 
@@ -250,20 +283,24 @@ int sdp_ot_register(struct sdp_ot *ot)
 	entry->ot = ot;
 	entry->subscriber.event = sdp_ot_event;
 	INIT_LIST_HEAD(&entry->devices);
+	mutex_lock(&sdp_ot_listen_lock);
 	scoped_guard(mutex, &sdp_ot_lock) {
 		list_for_each_entry(other, &sdp_ot_entries, list)
 			taken |= !strcmp(other->ot->name, ot->name);
 		if (!taken)
 			list_add_tail(&entry->list, &sdp_ot_entries);
 	}
+	mutex_unlock(&sdp_ot_listen_lock);
 	if (taken) {
 		kfree(entry);
 		return -EEXIST;
 	}
 	ret = ot->ops->subscribe(&entry->subscriber);
 	if (ret) {
+		mutex_lock(&sdp_ot_listen_lock);
 		scoped_guard(mutex, &sdp_ot_lock)
 			list_del(&entry->list);
+		mutex_unlock(&sdp_ot_listen_lock);
 		down_write(&sdp_ot_users);
 		up_write(&sdp_ot_users);
 		kfree(entry);
@@ -276,6 +313,7 @@ void sdp_ot_unregister(struct sdp_ot *ot)
 	struct sdp_ot_entry *entry, *found = NULL;
 	struct sdp_ot_known *known, *next;
 
+	mutex_lock(&sdp_ot_listen_lock);
 	scoped_guard(mutex, &sdp_ot_lock) {
 		list_for_each_entry(entry, &sdp_ot_entries, list)
 			if (entry->ot == ot)
@@ -283,6 +321,7 @@ void sdp_ot_unregister(struct sdp_ot *ot)
 		if (found)
 			list_del(&found->list);
 	}
+	mutex_unlock(&sdp_ot_listen_lock);
 	if (!found)
 		return;
 	/* who looks for a route has seen the transport, or does not any more */
@@ -370,6 +409,62 @@ struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_st
 	return NULL;
 }
 
+/* Listening on demand ******************************************************** */
+
+/* Look at all devices in @net. */
+static void sdp_ot_listen_in(const struct net *net)
+{
+	struct sdp_ot_entry *entry;
+	struct sdp_ot_known *known;
+
+	lockdep_assert_held(&sdp_ot_listen_lock);
+	list_for_each_entry(entry, &sdp_ot_entries, list)
+		list_for_each_entry(known, &entry->devices, list)
+			if (net_eq(known->device->net, net))
+				sdp_ot_listen(known);
+}
+
+/**
+ * sdp_ot_listen_get() - a socket of the namespace listens: devices do, too
+ * @net: namespace, which the caller keeps until sdp_ot_listen_put()
+ *
+ * Devices that cannot listen are not an error: see the file's head.
+ *
+ * Return: 0 or -ENOMEM. Context: may sleep; not from an upcall of a listener, nor with a lock that
+ * one waits for.
+ */
+int sdp_ot_listen_get(struct net *net)
+{
+	struct sdp_ot_net *wanted;
+
+	guard(mutex)(&sdp_ot_listen_lock);
+	wanted = sdp_ot_find_net(net);
+	if (!wanted) {
+		wanted = kzalloc(sizeof(*wanted), GFP_KERNEL_ACCOUNT);
+		if (!wanted)
+			return -ENOMEM;
+		wanted->net = net;
+		list_add(&wanted->list, &sdp_ot_nets);
+		sdp_ot_listen_in(net);
+	}
+	wanted->users++;
+	return 0;
+}
+
+/** sdp_ot_listen_put() - it does not any more; context as sdp_ot_listen_get() */
+void sdp_ot_listen_put(struct net *net)
+{
+	struct sdp_ot_net *wanted;
+
+	guard(mutex)(&sdp_ot_listen_lock);
+	wanted = sdp_ot_find_net(net);
+	if (WARN_ON_ONCE(!wanted) || --wanted->users)
+		return;
+	list_del(&wanted->list);
+	kfree(wanted);
+	sdp_ot_listen_in(net);
+}
+
 /* Start and end ************************************************************* */
 
 /**
@@ -389,6 +484,6 @@ int sdp_ot_init(const struct sdp_ot_user *user)
 /** sdp_ot_exit() - end; all transports have unregistered */
 void sdp_ot_exit(void)
 {
-	WARN_ON(!list_empty(&sdp_ot_entries));
+	WARN_ON(!list_empty(&sdp_ot_entries) || !list_empty(&sdp_ot_nets));
 	sdp_ot_user = NULL;
 }

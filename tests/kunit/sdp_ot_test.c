@@ -167,6 +167,36 @@ static void listens_later(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
 }
 
+/* in the namespaces of sockets that listen, as long as they do */
+static void listens_on_demand(struct kunit *test)
+{
+	static const struct sdp_ot_user user = { .request = sdp_ot_requested, .on_demand = true };
+	struct otc_bed *bed = sdp_ot_begin();
+	struct sdp_ot *ot = &sdp_ot_memory->ot;
+
+	KUNIT_ASSERT_EQ(test, sdp_ot_init(&user), 0);
+	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
+	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
+	sdp_ot_listen_put(bed->net);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
+	otm_remove(sdp_ot_memory, 0);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
+	sdp_ot_listen_put(bed->net);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
+	/* a transport that comes later finds who wants it */
+	sdp_ot_unregister(ot);
+	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
+	sdp_ot_unregister(ot);
+	sdp_ot_listen_put(bed->net);
+	sdp_ot_exit();
+	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
+}
+
 /* The transport in memory ****************************************************** */
 
 static void fails_on_request(struct kunit *test)
@@ -267,6 +297,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(registers_transports),
 	KTEST_CASE(listens_on_each_device),
 	KTEST_CASE(listens_later),
+	KTEST_CASE(listens_on_demand),
 	KTEST_CASE(fails_on_request),
 	KTEST_CASE(steps_and_breaks),
 	{}
