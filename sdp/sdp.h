@@ -269,6 +269,7 @@ enum sdp_birth {
  * @held_timer: sends octets that were held back
  * @accept_lock: protects the lists, counts and @birth of those in them
  * @listening: new connections may enter the lists
+ * @on_devices: the namespace's devices listen for this socket, too; lock_sock()
  * @pending: passive sockets whose connection is not there yet
  * @queue: ... that wait for accept()
  * @node: in one of these
@@ -303,6 +304,7 @@ struct sdp_sock {
 	struct timer_list held_timer;
 	spinlock_t accept_lock;
 	bool listening;
+	bool on_devices;
 	struct list_head pending;
 	struct list_head queue;
 	struct list_head node;

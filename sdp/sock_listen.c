@@ -140,7 +140,7 @@ static void sdp_listen_discard(struct sdp_sock *child)
 
 /**
  * sdp_listen_stop() - no new connections, and those that wait are aborted
- * @ssk: listener
+ * @ssk: socket; its sock is locked
  *
  * Context: may sleep.
  */
@@ -164,6 +164,10 @@ void sdp_listen_stop(struct sdp_sock *ssk)
 		list_del_init(&child->node);
 		sdp_listen_discard(child);
 		cond_resched();
+	}
+	if (ssk->on_devices) {
+		ssk->on_devices = false;
+		sdp_ot_listen_put(sock_net(sdp_sock(ssk)));
 	}
 }
 
@@ -379,9 +383,25 @@ static void sdp_listen_request(struct sdp_ot_device *device, struct sdp_ot_conn_
 
 const struct sdp_ot_user sdp_listen_user = {
 	.request = sdp_listen_request,
+	.on_demand = true,
 };
 
 /* Calls ************************************************************************************ */
+
+/* The devices of the namespace listen as long as a socket there does. The sock is locked */
+static int sdp_listen_begin(struct sdp_sock *ssk)
+{
+	struct net *net = sock_net(sdp_sock(ssk));
+	int rc;
+
+	if (!ssk->on_devices) {
+		rc = sdp_ot_listen_get(net);
+		if (rc)
+			return rc;
+		ssk->on_devices = true;
+	}
+	return sdp_port_listen(ssk);
+}
 
 int sdp_sock_listen(struct socket *sock, int backlog)
 {
@@ -407,7 +427,7 @@ int sdp_sock_listen(struct socket *sock, int backlog)
 		ssk->listening = true;
 		spin_unlock_bh(&ssk->accept_lock);
 		if (sk->sk_state == TCP_CLOSE)
-			rc = sdp_port_listen(ssk);
+			rc = sdp_listen_begin(ssk);
 	}
 	release_sock(sk);
 	return rc;
