@@ -16,7 +16,8 @@
 
 #include "sdp.h"
 
-#define SDP_LISTEN_LEAST	8	/* connections that may wait, however large their buffers are */
+/* connections that may wait, however large their buffers are */
+#define SDP_LISTEN_LEAST	8
 
 /* Accept queues **************************************************************************** */
 
