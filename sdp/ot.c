@@ -11,6 +11,7 @@
  * held while they begin or end to. So an upcall of a listener must not take it.
  */
 #include <linux/cleanup.h>
+#include <linux/export.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/moduleparam.h>
@@ -307,6 +308,7 @@ int sdp_ot_register(struct sdp_ot *ot)
 	}
 	return ret;
 }
+EXPORT_SYMBOL_GPL(sdp_ot_register);
 
 void sdp_ot_unregister(struct sdp_ot *ot)
 {
@@ -332,6 +334,7 @@ void sdp_ot_unregister(struct sdp_ot *ot)
 		sdp_ot_forget(known);
 	kfree(found);
 }
+EXPORT_SYMBOL_GPL(sdp_ot_unregister);
 
 /* Choice ******************************************************************** */
 

@@ -3,6 +3,8 @@
  * The transport side of the Sockets Direct Protocol, compiled into the test module, which has no
  * sockets.
  */
+#define __DISABLE_EXPORTS
+
 #include "../../sdp/ot.c"
 #include "../../sdp/ot_kdapl.c"
 #include "../../sdp/ot_kdapl_device.c"

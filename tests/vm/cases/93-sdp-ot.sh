@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: SDP's transport interface on kDAPL: its contract on krdma_soft beside TCP and through it, on rxe and siw; RNICs and namespaces that go
 # covers: sdp kal/kdapl tests/consumers
-# limit: 600
+# limit: 900
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 # shellcheck source=tests/vm/guest/conform.sh
