@@ -17,18 +17,28 @@ KRELEASE ?= $(if $(and $(filter 6.12.%,$(RELEASE)),$(wildcard /lib/modules/$(REL
 KDIR ?= /lib/modules/$(KRELEASE)/build
 VM_KDIR := /lib/modules/$(VM_RELEASE)/build
 
+VERSION := $(shell cat VERSION)
 BUILD := $(CURDIR)/build
 DESTDIR ?=
+PREFIX ?= /usr
+LIBDIR ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),/$(shell $(CC) -print-multiarch 2>/dev/null))
+# those that read these look nowhere else, whatever PREFIX is
+SYSCONFDIR ?= /etc
+UNITDIR ?= /lib/systemd/system
+UDEVDIR ?= /lib/udev/rules.d
+MODLOADDIR ?= /usr/lib/modules-load.d
+export PREFIX LIBDIR WERROR
+
 # a package is built for KDIR's kernel, an installation is for the running one
 MODULE_DIR = $(DESTDIR)/lib/modules/$(if $(DESTDIR),$(KRELEASE),$(RELEASE))/updates
-LIBDIR ?= /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)
 PROVIDER_DIR = $(DESTDIR)$(LIBDIR)/libibverbs
 UVP_DIR = $(DESTDIR)$(LIBDIR)/krdma
-INCLUDE_DIR = $(DESTDIR)/usr/include/krdma
-BIN_DIR = $(DESTDIR)/usr/bin
-MAN_DIR = $(DESTDIR)/usr/share/man/man1
-COMPLETION_DIR = $(DESTDIR)/usr/share/bash-completion/completions
-DRIVER_DIR = $(DESTDIR)/etc/libibverbs.d
+INCLUDE_DIR = $(DESTDIR)$(PREFIX)/include/krdma
+BIN_DIR = $(DESTDIR)$(PREFIX)/bin
+MAN_DIR = $(DESTDIR)$(PREFIX)/share/man
+DOC_DIR = $(DESTDIR)$(PREFIX)/share/doc/krdma
+COMPLETION_DIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+DRIVER_DIR = $(DESTDIR)$(SYSCONFDIR)/libibverbs.d
 MODULES := krdma.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
@@ -37,44 +47,46 @@ KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
 	$(addprefix uapi/include/krdma/,krdma-abi.h hw-netlink.h offload-netlink.h)
+TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
+DOCS := $(wildcard docs/*.md docs/*.json)
 DEBUG_MODULES := $(BUILD)/debug/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider ual tools krun examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
-	install-headers uninstall \
+	install-modules install-user install-headers uninstall man3 deb dkms-source version \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
 
-modules: ## build krdma.ko and krdma_soft.ko for KDIR (the running kernel if it is 6.12)
+modules: ## build the kernel modules for KDIR (the running kernel if it is 6.12)
 	@if [ ! -e "$(KDIR)/Makefile" ]; then \
 		echo "No headers of a 6.12 kernel. Run scripts/install-deps, or give KDIR=..."; exit 1; fi
 	+$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# the same for the kernel of the virtual machine; the two mostly are one
+# the same for the kernel of the virtual machine, with the tests' modules
 vm-modules:
-	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR)
+	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR) KRDMA_TESTS=1
 
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild kal kvp_soft kvp_hw ops sdp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kvp_soft kvp_hw ops sdp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
 	$(call modules_twin,$(DEBUG_MODULES))
-	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) modules
+	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) KRDMA_TESTS=1 modules
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw
 
 # modules for Debian's flavours of the kernel, which scripts/flavour installs
 define flavour_modules
 	@[ -n "$(2)" ] || { echo "Next: scripts/flavour $(1)"; exit 1; }
 	$(call modules_twin,$(BUILD)/$(1)/modules)
-	+@$(MAKE) --no-print-directory -C /lib/modules/$(2)/build M=$(BUILD)/$(1)/modules modules
+	+@$(MAKE) --no-print-directory -C /lib/modules/$(2)/build M=$(BUILD)/$(1)/modules KRDMA_TESTS=1 modules
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=/lib/modules/$(2)/build SIW_OUT=$(BUILD)/$(1)/modules/build/siw
 endef
 
@@ -93,7 +105,7 @@ provider:
 	+@$(MAKE) --no-print-directory -C uapi/uvp_soft BUILD=$(BUILD)
 
 ual:
-	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD) LIBDIR=$(LIBDIR)
+	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD)
 
 tools: ual
 	+@$(MAKE) --no-print-directory -C uapi/tools BUILD=$(BUILD)
@@ -118,44 +130,89 @@ deps: ## install the Debian packages that building and testing need
 	@scripts/install-deps
 
 # A host that does not run 6.12 could not load what would be installed.
-install: ## install modules, libraries and the krdma command for the running kernel (DESTDIR=...)
+install: ## install for the running kernel: modules, libraries, command, documents (DESTDIR, PREFIX, LIBDIR)
 	@[ -n "$(DESTDIR)" ] || case $(RELEASE) in 6.12.*) ;; *) \
 		echo "This host runs $(RELEASE); krdma is for 6.12. Next:"; \
 		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
 		exit 1 ;; esac
-	+@$(MAKE) --no-print-directory modules provider tools krun $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
-	+@$(MAKE) --no-print-directory install-headers
-	install -d $(MODULE_DIR) $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR) $(COMPLETION_DIR)
+	+@$(MAKE) --no-print-directory install-modules install-user install-headers
+	$(if $(DESTDIR),,ldconfig)
+	$(if $(DESTDIR),,[ ! -d /run/systemd/system ] || systemctl daemon-reload)
+	@echo "Installed. Next: krdma link add <interface>, with --persist for every boot"
+
+# signed before they are stripped would be signed no more
+install-modules:
+	+@$(MAKE) --no-print-directory modules $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
+	install -d $(MODULE_DIR)
 	install -m 644 $(MODULES) $(MODULE_DIR)
+	strip --strip-debug $(addprefix $(MODULE_DIR)/,$(MODULES))
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
+# all that needs no kernel
+install-user: provider tools krun
+	install -d $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR)/man1 $(COMPLETION_DIR) \
+		$(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(MODLOADDIR) $(DOC_DIR)/docs
 	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
 	install -m 644 $(DRIVER) $(DRIVER_DIR)
+	$(if $(filter /usr,$(PREFIX)),,echo 'driver $(LIBDIR)/libibverbs/libkrdma' > $(DRIVER_DIR)/krdma.driver)
 	install -m 644 $(LIBKRDMA) $(DESTDIR)$(LIBDIR)
-	ln -sf $(notdir $(LIBKRDMA)) $(DESTDIR)$(LIBDIR)/libkrdma.so
 	install -m 644 $(UVP) $(UVP_DIR)
 	install -m 644 $(KRUN_LIBRARY) $(UVP_DIR)
 	install -m 755 $(BUILD)/tools/krdma $(BUILD)/krun/krun $(BIN_DIR)
-	install -m 644 uapi/tools/krdma.1 uapi/krun/krun.1 $(MAN_DIR)
+	install -m 644 $(BUILD)/tools/krdma.1 $(BUILD)/krun/krun.1 $(MAN_DIR)/man1
 	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
-	$(if $(DESTDIR),,depmod $(RELEASE))
-	$(if $(DESTDIR),,ldconfig)
-	@echo "Installed. Next: modprobe krdma_soft && rdma link add krdma0 type krdma netdev <interface>"
+	sed 's|@BINDIR@|$(PREFIX)/bin|' system/krdma@.service > $(DESTDIR)$(UNITDIR)/krdma@.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/krdma@.service
+	install -m 644 system/60-krdma.rules $(DESTDIR)$(UDEVDIR)
+	install -m 644 system/krdma.conf $(DESTDIR)$(MODLOADDIR)
+	install -m 644 $(TEXTS) $(DOC_DIR)
+	install -m 644 $(DOCS) $(DOC_DIR)/docs
 
 # all that a program needs to be compiled
-install-headers:
-	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD) LIBDIR=$(LIBDIR) $(abspath $(BUILD))/ual/krdma.pc
-	install -d $(INCLUDE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+install-headers: man3
+	+@$(MAKE) --no-print-directory -C uapi/ual BUILD=$(BUILD) $(abspath $(BUILD))/ual/krdma.pc
+	install -d $(INCLUDE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(MAN_DIR)/man3
 	install -m 644 $(HEADERS) $(INCLUDE_DIR)
 	install -m 644 $(BUILD)/ual/krdma.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(BUILD)/man3/*.3 $(MAN_DIR)/man3
+	ln -sf $(notdir $(LIBKRDMA)) $(DESTDIR)$(LIBDIR)/libkrdma.so
 
-uninstall: ## take away what install put there
-	rm -f $(addprefix $(MODULE_DIR)/,$(MODULES)) $(PROVIDER_DIR)/$(notdir $(PROVIDER)) \
-		$(DRIVER_DIR)/$(notdir $(DRIVER)) $(DESTDIR)$(LIBDIR)/libkrdma.so \
-		$(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) $(UVP_DIR)/$(notdir $(UVP)) $(UVP_DIR)/$(notdir $(KRUN_LIBRARY)) \
-		$(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) $(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc \
-		$(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/,krdma.1 krun.1) $(COMPLETION_DIR)/krdma
-	-[ ! -d $(UVP_DIR) ] || rmdir --ignore-fail-on-non-empty $(UVP_DIR)
-	-[ ! -d $(INCLUDE_DIR) ] || rmdir --ignore-fail-on-non-empty $(INCLUDE_DIR)
-	$(if $(DESTDIR),,depmod $(RELEASE))
+man3: ## man pages of the library, made from its headers, in build/man3
+	@scripts/man3 $(BUILD)/man3
+
+# With DESTDIR there is one tree of modules; without it, one for each kernel on the host.
+uninstall: ## take away what install put there, for all kernels
+	for dir in $(DESTDIR)/lib/modules/*; do \
+		[ -e "$$dir/updates/krdma.ko" ] || continue; \
+		rm -f $(MODULES:%="$$dir/updates/%"); \
+		rmdir --ignore-fail-on-non-empty "$$dir/updates"; \
+		[ -n "$(DESTDIR)" ] || depmod "$${dir##*/}"; \
+	done
+	rm -f $(PROVIDER_DIR)/$(notdir $(PROVIDER)) $(DRIVER_DIR)/$(notdir $(DRIVER)) \
+		$(DESTDIR)$(LIBDIR)/libkrdma.so $(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) \
+		$(UVP_DIR)/$(notdir $(UVP)) $(UVP_DIR)/$(notdir $(KRUN_LIBRARY)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
+		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/man1/,krdma.1 krun.1) \
+		$(MAN_DIR)/man3/ual_*.3 $(MAN_DIR)/man3/libkrdma.3 $(COMPLETION_DIR)/krdma \
+		$(DESTDIR)$(UNITDIR)/krdma@.service $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
+		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCS))
+	for dir in $(UVP_DIR) $(INCLUDE_DIR) $(DOC_DIR)/docs $(DOC_DIR); do \
+		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; \
+	done
+	$(if $(DESTDIR),,ldconfig)
+	$(if $(DESTDIR),,[ ! -d /run/systemd/system ] || systemctl daemon-reload)
+
+# the modules' sources, as dkms builds them
+dkms-source:
+	install -d $(DESTDIR)/usr/src/krdma-$(VERSION)
+	find Kbuild VERSION LICENSES kal kvp_soft kvp_hw ops sdp uapi/include -type f \
+		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \) ! -name '*.mod.c' \
+		-exec cp -p --parents -t $(DESTDIR)/usr/src/krdma-$(VERSION) {} +
+
+deb: ## Debian packages, in build/deb; checked by lintian
+	@scripts/deb $(BUILD)/deb
+
+version: ## the version, checked where it is written
+	@scripts/version
 
 demo: ## from nothing to perftest results: packages, build, virtual machine, table
 	@scripts/install-deps

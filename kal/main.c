@@ -65,6 +65,7 @@ module_exit(kal_exit);
 
 MODULE_DESCRIPTION("krdma kernel access layer");
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_VERSION(KRDMA_VERSION);
 MODULE_ALIAS_RDMA_LINK("krdma");
 /* programs reach the devices through these modules */
 MODULE_SOFTDEP("post: ib_uverbs rdma_ucm");

@@ -305,3 +305,4 @@ module_exit(hw_exit);
 
 MODULE_DESCRIPTION("krdma provider: the RDMA devices that the kernel drives");
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_VERSION(KRDMA_VERSION);

@@ -293,4 +293,5 @@ module_exit(soft_module_exit);
 MODULE_DESCRIPTION("krdma software iWARP RNIC");
 MODULE_AUTHOR("The krdma project");
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_VERSION(KRDMA_VERSION);
 MODULE_ALIAS("krdma-provider");

@@ -480,6 +480,18 @@ err_cancel:
 	return ret;
 }
 
+/*
+ * Is the QP in a state that allows no connection before a reset? Otherwise the peer would see a
+ * connection, and lose it when it is handed over to the QP.
+ */
+static bool chardev_conn_qp_failed(struct ri_qp *qp)
+{
+	struct ri_qp_init_attr init_attr;
+	struct ib_qp_attr attr = {};
+
+	return kal_qp_query(qp, &attr, IB_QP_STATE, &init_attr) || attr.qp_state == IB_QPS_ERR;
+}
+
 int kal_cmd_connect(struct kal_file *file, void *_cmd)
 {
 	struct krdma_conn *cmd = _cmd;
@@ -495,6 +507,8 @@ int kal_cmd_connect(struct kal_file *file, void *_cmd)
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	ret = chardev_conn_check_depths(qp->h.dev->rnic, &args->param);
+	if (!ret && chardev_conn_qp_failed(qp->qp))
+		ret = -EINVAL;
 	if (ret)
 		goto out;
 	conn = chardev_conn_made(kal_handle_new(file, &chardev_conn_ops, qp->h.dev, cmd->cookie));

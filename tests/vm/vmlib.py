@@ -117,9 +117,11 @@ class Kernel:
         return paths
 
 
-def build_initramfs(kernel):
-    """Busybox, the early modules and tests/vm/guest/stage1; cached by content."""
-    stage1 = os.path.join(REPO, "tests", "vm", "guest", "stage1")
+STAGE1 = os.path.join(REPO, "tests", "vm", "guest", "stage1")
+
+
+def build_initramfs(kernel, stage1=STAGE1):
+    """Busybox, the early modules and the first program; cached by content."""
     busybox = shutil.which("busybox", path="/usr/bin:/bin")
     if not busybox:
         raise VmError("busybox-static is missing; run scripts/install-deps")

@@ -71,7 +71,7 @@ int parse(int argc, char **argv, Options &options)
 	app.add_option("-f,--family", options.family,
 		       "ask for this address family (19) in place of AF_INET")
 		->check(CLI::Range(1, 45));
-	app.set_version_flag("-V,--version", "krun 1.0.0");
+	app.set_version_flag("-V,--version", "krun " KRDMA_VERSION);
 	try {
 		app.parse(argc, argv);
 		options.program = app.remaining();

@@ -15,11 +15,6 @@
 namespace krdma::tools {
 namespace {
 
-[[noreturn]] void fail(int error, const char *what)
-{
-	throw std::system_error{error, std::generic_category(), what};
-}
-
 /* a device of ib_core, as krdma_hw tells */
 struct HwDevice {
 	std::string name;

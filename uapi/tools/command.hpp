@@ -56,6 +56,8 @@ CLI::App *add_command(CLI::App &app, Environment &environment, const std::string
 void add_device_commands(CLI::App &app, Environment &environment);
 /* part of the device commands */
 void add_adopt_command(CLI::App &app, Environment &environment);
+/* part of the device commands */
+void add_link_command(CLI::App &app, Environment &environment);
 void add_net_commands(CLI::App &app, Environment &environment);
 void add_live_commands(CLI::App &app, Environment &environment);
 void add_ping_command(CLI::App &app, Environment &environment);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* The subcommands list, show, stat, resource and mib. */
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "prometheus.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -42,6 +44,16 @@ std::string value_text(const Json &value)
 		return value.get<std::string>().empty() ? "-" : value.get<std::string>();
 	if (value.is_boolean())
 		return value.get<bool>() ? "yes" : "no";
+	if (value.is_array()) {
+		std::string text;
+
+		for (const Json &one : value)
+			text += (text.empty() ? "" : " ") + value_text(one);
+		return text.empty() ? "-" : text;
+	}
+	if (value.is_number_unsigned() &&
+	    value.get<std::uint64_t>() == std::numeric_limits<std::uint64_t>::max())
+		return "no limit";
 	return value.dump();
 }
 
@@ -109,6 +121,22 @@ void show(const Environment &environment, const std::string &name)
 	});
 	if (environment.json)
 		print_object({{"rnics", all}});
+}
+
+void stat_prometheus(const std::string &name, bool nonzero)
+{
+	const Session session;
+	std::vector<RnicSample> samples;
+
+	for_each_device(session, name, [&](const Device &device) {
+		RnicSample sample{device.attributes(), device.counters()};
+
+		if (nonzero)
+			std::erase_if(sample.counters,
+				      [](const Counter &c) { return c.value == 0; });
+		samples.push_back(std::move(sample));
+	});
+	print(prometheus(samples));
 }
 
 void stat(const Environment &environment, const std::string &name, bool nonzero)
@@ -202,13 +230,19 @@ void add_device_commands(CLI::App &app, Environment &environment)
 		add_command(app, environment, "stat", "[RNIC]", "counters of an RNIC, or of each");
 	command->add_option("RNIC", *name, "its name or that of its network device");
 	command->add_flag("-n,--nonzero", *nonzero, "only those that have counted");
-	command->callback([&environment, name, nonzero] {
-		environment.chosen = [&environment, name, nonzero] {
-			stat(environment, *name, *nonzero);
+	const auto for_prometheus = std::make_shared<bool>(false);
+	command->add_flag("-p,--prometheus", *for_prometheus, "the text format of Prometheus");
+	command->callback([&environment, name, nonzero, for_prometheus] {
+		environment.chosen = [&environment, name, nonzero, for_prometheus] {
+			if (*for_prometheus)
+				stat_prometheus(*name, *nonzero);
+			else
+				stat(environment, *name, *nonzero);
 		};
 	});
 
 	add_adopt_command(app, environment);
+	add_link_command(app, environment);
 
 	command = add_command(app, environment, "mib", "",
 			      "TCP/IP counters, the host's and offloaded ones as one");

@@ -9,11 +9,6 @@
 namespace krdma::tools {
 namespace {
 
-[[noreturn]] void fail(int error, const std::string &what)
-{
-	throw std::system_error{error, std::generic_category(), what};
-}
-
 /* the kernel's text behind @size bytes of an error message */
 std::string text_behind(const nlmsghdr *message, std::size_t size)
 {

@@ -12,6 +12,8 @@
 #include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
 
+#include "netlink.hpp"
+
 namespace krdma::tools {
 
 /** class Genetlink - a socket and a family. An error of the kernel's is a std::system_error. */
@@ -36,18 +38,9 @@ public:
 	void dump(std::uint8_t command, const std::string &what, const Take &take,
 		  const std::function<void()> &again);
 
-	/* libmnl's own loop is a macro in C */
 	template <typename Each> static void for_each_attribute(const nlmsghdr *message, Each each)
 	{
-		const auto *tail = static_cast<const char *>(mnl_nlmsg_get_payload_tail(message));
-		const auto *attr = static_cast<const nlattr *>(
-			mnl_nlmsg_get_payload_offset(message, sizeof(genlmsghdr)));
-
-		while (mnl_attr_ok(attr,
-				   static_cast<int>(tail - reinterpret_cast<const char *>(attr)))) {
-			each(attr);
-			attr = mnl_attr_next(attr);
-		}
+		Netlink::for_each_attribute(message, sizeof(genlmsghdr), each);
 	}
 
 private:

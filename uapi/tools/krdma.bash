@@ -32,7 +32,7 @@ _krdma_offload() {
 
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='list show adopt stat resource mib route neigh addr port monitor top ping offload'
+	local commands='list show adopt link stat resource mib route neigh addr port monitor top ping offload'
 	local offload='list rules add del stats attach detach'
 	local command='' words='' i
 
@@ -43,7 +43,8 @@ _krdma() {
 	'') words="$commands --version" ;;
 	show) words=$(_krdma_rnics) ;;
 	adopt) words="$(ls /sys/class/infiniband 2> /dev/null) --release --default" ;;
-	stat) words="$(_krdma_rnics) --nonzero" ;;
+	link) words='add del --name --persist --exist-ok --missing-ok' ;;
+	stat) words="$(_krdma_rnics) --nonzero --prometheus" ;;
 	mib) words=--nonzero ;;
 	route) words='get from oif' ;;
 	neigh) words='get dev --resolve --watch' ;;
@@ -53,7 +54,8 @@ _krdma() {
 	offload) words=$(_krdma_offload "$offload") ;;
 	esac
 	case $before in
-	dev | oif) words=$(_krdma_devices) ;;
+	dev | oif | add) words=$(_krdma_devices) ;;
+	del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
 	use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
 	uid) words=$(compgen -u) ;;
 	*) words="$words --json --help" ;;

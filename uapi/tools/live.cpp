@@ -102,21 +102,22 @@ struct Sample {
 
 using Samples = std::map<std::uint32_t, Sample>; /* key: index of the RNIC */
 
-/* Only the administrator may list queue pairs. Others get an empty list. */
-std::vector<krdma_qp_entry> queue_pairs(const Device &device)
+/* Only the administrator may list queue pairs. Others get an empty list, and are told. */
+std::vector<krdma_qp_entry> queue_pairs(const Device &device, bool &refused)
 try {
 	return device.queue_pairs();
 } catch (const std::system_error &error) {
 	if (error.code().value() != EPERM)
 		throw;
+	refused = true;
 	return {};
 }
 
-std::map<std::uint32_t, QpSample> sample_qps(const Device &device)
+std::map<std::uint32_t, QpSample> sample_qps(const Device &device, bool &refused)
 {
 	std::map<std::uint32_t, QpSample> samples;
 
-	for (const krdma_qp_entry &entry : queue_pairs(device))
+	for (const krdma_qp_entry &entry : queue_pairs(device, refused))
 		samples.emplace(entry.number,
 				QpSample{Address{entry.local},
 					 Address{entry.remote},
@@ -128,7 +129,7 @@ std::map<std::uint32_t, QpSample> sample_qps(const Device &device)
 	return samples;
 }
 
-Samples sample(const Session &session)
+Samples sample(const Session &session, bool &refused)
 {
 	Samples samples;
 
@@ -138,7 +139,7 @@ Samples sample(const Session &session)
 		try {
 			for (const Counter &counter : device.counters())
 				one.values[counter.name] = counter.value;
-			one.qps = sample_qps(device);
+			one.qps = sample_qps(device, refused);
 		} catch (const std::system_error &error) {
 			if (error.code().value() != ENODEV)
 				throw;
@@ -240,12 +241,13 @@ void top(const Environment &environment, const TopOptions &options)
 	Interrupt interrupt;
 	const Session session;
 	const std::uint64_t count = options.once ? 1 : options.count;
-	Samples before = sample(session);
+	bool refused = false;
+	Samples before = sample(session, refused);
 
 	for (std::uint64_t i = 0; !count || i < count; i++) {
 		if (interrupt.wait(-1, milliseconds(options.interval)))
 			return;
-		Samples now = sample(session);
+		Samples now = sample(session, refused);
 		Table table{{"RNIC", "SENT/s", "RECEIVED/s", "SAME HOST/s", "BUSIEST COUNTERS/s"}};
 		Table qp_table{{"QP", "RNIC", "SENT/s", "RECEIVED/s", "MESSAGES/s", "MESSAGES IN/s",
 				"CONNECTION"}};
@@ -275,7 +277,9 @@ void top(const Environment &environment, const TopOptions &options)
 			const bool redraw = environment.style.colours() && count != 1;
 
 			print((redraw ? "\033[H\033[J" : "") + table.text(environment.style) +
-			      (options.qps ? qp_table.text(environment.style) : ""));
+			      (!options.qps ? ""
+			       : refused    ? "queue pairs: only for root (CAP_NET_ADMIN)\n"
+					    : qp_table.text(environment.style)));
 		}
 		before = std::move(now);
 	}

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -104,6 +105,25 @@ CLI::App *add_command(CLI::App &app, Environment &environment, const std::string
 
 namespace {
 
+/* CLI11 says of a wrong subcommand only that there is none. */
+bool knows_subcommand(const CLI::App &app, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const std::string word = argv[i];
+
+		if (word.starts_with('-'))
+			continue;
+		for (const CLI::App *command : app.get_subcommands({})) {
+			if (command->get_name() == word)
+				return true;
+		}
+		fmt::print(stderr,
+			   "krdma: no subcommand '{}'; krdma --help lists the subcommands\n", word);
+		return false;
+	}
+	return true;
+}
+
 constexpr int exit_error = 1;
 constexpr int exit_usage = 2;
 
@@ -117,12 +137,14 @@ int run(int argc, char **argv)
 	/* subcommands use it, too */
 	app.footer("Exit codes: 0: done, 1: something failed, 2: wrong usage. See man krdma.");
 	app.add_flag("-j,--json", environment.json, json_help);
-	app.set_version_flag("-V,--version", "krdma 1.0.0");
+	app.set_version_flag("-V,--version", "krdma " KRDMA_VERSION);
 	add_device_commands(app, environment);
 	add_net_commands(app, environment);
 	add_live_commands(app, environment);
 	add_ping_command(app, environment);
 	add_offload_commands(app, environment);
+	if (!knows_subcommand(app, argc, argv))
+		return exit_usage;
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
@@ -138,6 +160,56 @@ int run(int argc, char **argv)
 	return 0;
 }
 
+/* which RNICs there are, for one who named another */
+std::string rnics_hint()
+try {
+	const Session session;
+	std::string text;
+
+	for (const Device &device : session.devices())
+		text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", device.name(),
+				    interface_name(device.ifindex()));
+	return text.empty() ? " (there is no RNIC; krdma link add makes one)"
+			    : " (RNICs: " + text + ")";
+} catch (const std::system_error &) {
+	return "";
+}
+
+std::string locked_memory_hint()
+{
+	rlimit limit{};
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	return fmt::format(" (locked memory: ulimit -l is {} KiB)", limit.rlim_cur / 1024);
+}
+
+/* the cause that an errno often has here, and what to look at */
+std::string hint(const std::system_error &error)
+{
+	switch (error.code().value()) {
+	case ENOENT:
+		return std::string_view{error.what()}.starts_with(KRDMA_DEVICE)
+			       ? " (is krdma.ko loaded?)"
+			       : "";
+	case ENODEV:
+		return rnics_hint();
+	case ENOMEM:
+		return locked_memory_hint();
+	case ENOSPC:
+		/* a full disk is no limit of krdma */
+		return std::string_view{error.what()}.starts_with("output")
+			       ? ""
+			       : " (a limit of krdma: /sys/module/krdma/parameters, krdma "
+				 "resource)";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return " (ip route get shows the way that the host would take)";
+	default:
+		return "";
+	}
+}
+
 } /* namespace */
 } /* namespace krdma::tools */
 
@@ -146,11 +218,7 @@ int main(int argc, char **argv)
 	try {
 		return krdma::tools::run(argc, argv);
 	} catch (const std::system_error &error) {
-		const bool no_module = error.code().value() == ENOENT &&
-				       std::string_view{error.what()}.starts_with(KRDMA_DEVICE);
-
-		fmt::print(stderr, "krdma: {}{}\n", error.what(),
-			   no_module ? " (is krdma.ko loaded?)" : "");
+		fmt::print(stderr, "krdma: {}{}\n", error.what(), krdma::tools::hint(error));
 	} catch (const std::exception &error) {
 		fmt::print(stderr, "krdma: {}\n", error.what());
 	}

@@ -44,7 +44,7 @@ std::size_t skip_get(const Words &words)
 	return words.size() > 1 && words[0] == "get" ? 1 : 0;
 }
 
-/* the name of the RNIC with that index, for text output */
+/* the name of the RNIC with that index */
 std::string rnic_name(const Session &session, std::uint32_t index)
 {
 	if (!index)
@@ -65,6 +65,7 @@ void route(const Environment &environment, const Address &destination, const Add
 	Json json = {{"destination", destination.host()}};
 
 	json.update(to_json(found));
+	json["rnic"] = found.rnic ? Json(rnic_name(session, found.rnic)) : Json();
 	if (environment.json) {
 		print_line(json);
 		return;

@@ -80,7 +80,7 @@ void put(Json &json, const NetInfo &info, std::uint32_t code)
 		json["prefix_len"] = info.prefix_len;
 	}
 	if (info.rnic)
-		json["rnic"] = info.rnic;
+		json["rnic_index"] = info.rnic;
 }
 
 } /* namespace */
@@ -88,8 +88,10 @@ void put(Json &json, const NetInfo &info, std::uint32_t code)
 Style Style::of_stdout()
 {
 	const char *never = std::getenv("NO_COLOR");
+	const char *terminal = std::getenv("TERM");
 
-	return Style{isatty(STDOUT_FILENO) == 1 && !(never && *never)};
+	return Style{isatty(STDOUT_FILENO) == 1 && !(never && *never) && terminal && *terminal &&
+		     std::string_view{terminal} != "dumb"};
 }
 
 std::string Style::paint(const char *code, std::string_view text) const
@@ -140,6 +142,61 @@ std::string Table::text(const Style &style) const
 	return text;
 }
 
+namespace {
+
+/* the names of the bits that are set; a bit without a name as a number */
+template <std::size_t N>
+Json flag_names(std::uint64_t value,
+		const std::array<std::pair<std::uint64_t, const char *>, N> &names)
+{
+	Json json = Json::array();
+
+	for (const auto &[bit, name] : names) {
+		if (value & bit)
+			json.push_back(name);
+		value &= ~bit;
+	}
+	if (value)
+		json.push_back(fmt::format("{:#x}", value));
+	return json;
+}
+
+constexpr std::array<std::pair<std::uint64_t, const char *>, 7> cap_names = {{
+	{KRDMA_CAP_LLP_OFFLOAD, "llp_offload"},
+	{KRDMA_CAP_SRQ, "srq"},
+	{KRDMA_CAP_ALLOW_DELETE, "link_delete"},
+	{KRDMA_CAP_MARKERS, "markers"},
+	{KRDMA_CAP_DMABUF, "dmabuf"},
+	{KRDMA_CAP_SG_GAPS, "sg_gaps"},
+	{KRDMA_CAP_OWN_PINS, "own_pins"},
+}};
+
+/* the flags of libibverbs, as <infiniband/verbs.h> numbers them */
+constexpr std::array<std::pair<std::uint64_t, const char *>, 20> device_flag_names = {{
+	{1U << 0, "resize_max_wr"},
+	{1U << 1, "bad_pkey_counter"},
+	{1U << 2, "bad_qkey_counter"},
+	{1U << 3, "raw_multi"},
+	{1U << 4, "auto_path_migration"},
+	{1U << 5, "change_phy_port"},
+	{1U << 6, "ud_av_port_enforce"},
+	{1U << 7, "current_qp_state_modify"},
+	{1U << 8, "shutdown_port"},
+	{1U << 10, "port_active_event"},
+	{1U << 11, "system_image_guid"},
+	{1U << 12, "rc_rnr_nak_generation"},
+	{1U << 13, "srq_resize"},
+	{1U << 17, "memory_window"},
+	{1U << 18, "ud_ip_checksum"},
+	{1U << 20, "xrc"},
+	{1U << 21, "memory_management_extensions"},
+	{1U << 23, "memory_window_type_2a"},
+	{1U << 24, "memory_window_type_2b"},
+	{1U << 29, "managed_flow_steering"},
+}};
+
+} /* namespace */
+
 Json to_json(const Attributes &attributes)
 {
 	const krdma_rnic_query &raw = attributes.raw;
@@ -161,8 +218,8 @@ Json to_json(const Attributes &attributes)
 		{"hw_version", raw.hw_version},
 		{"fw_version", attributes.firmware()},
 		{"node_guid", fmt::format("{:016x}", std::uint64_t{raw.node_guid})},
-		{"caps", raw.caps},
-		{"device_cap_flags", std::uint64_t{raw.device_cap_flags}},
+		{"caps", flag_names(raw.caps, cap_names)},
+		{"device_flags", flag_names(raw.device_cap_flags, device_flag_names)},
 		{"completion_event_handlers", raw.num_ceh},
 		{"counters", raw.num_counters},
 		{"clock_khz", raw.clock_khz},
@@ -234,7 +291,7 @@ Json to_json(const LocalAddress &address)
 	return {{"address", address.address.host()},
 		{"ifindex", address.ifindex},
 		{"dev", interface_name(address.ifindex)},
-		{"rnic", address.rnic}};
+		{"rnic_index", address.rnic}};
 }
 
 Json to_json(const Route &route)
@@ -246,7 +303,7 @@ Json to_json(const Route &route)
 		{"ifindex", route.ifindex},
 		{"dev", interface_name(route.ifindex)},
 		{"mtu", route.mtu},
-		{"rnic", route.rnic}};
+		{"rnic_index", route.rnic}};
 }
 
 Json to_json(const NeighbourInfo &neighbour)

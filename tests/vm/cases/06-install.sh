@@ -12,10 +12,13 @@ updates=/lib/modules/$(uname -r)/updates
 library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
 driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
-files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
+files=("$updates/krdma.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/bin/krun /usr/share/man/man1/krun.1 "$libs/krdma/libkrun.so" /usr/include/krdma/offload-netlink.h
-	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/bash-completion/completions/krdma)
+	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/man/man3/{libkrdma,ual_open}.3
+	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma@.service
+	/lib/udev/rules.d/60-krdma.rules /usr/lib/modules-load.d/krdma.conf
+	/usr/share/doc/krdma/{GPL-2.0,MIT,README.md,docs/operate.md})
 
 # depmod reads every module, which an emulated machine is minutes with; those that no
 # case knows are out of its sight
@@ -40,10 +43,21 @@ trap give_back EXIT
 expect "the modules that init loaded go" rmmod_all
 # the guest's own, for the cases to come
 mv "$library" "$driver" "$VM_TMP"
+# another kernel that krdma was once installed for
+mkdir -p /lib/modules/6.12.99-other/updates
+touch /lib/modules/6.12.99-other/updates/krdma{,_soft,_hw,_ops,_sdp}.ko
 expect "install" make -C "$tree" install BUILD="$VM_REPO/build"
 for file in "${files[@]}"; do
 	[ -f "$file" ] || fail "make install brought no $file"
 done
+say "what is installed"
+version=$(cat "$tree/VERSION")
+same "version of the module" "$version" "$(modinfo -F version "$updates/krdma_soft.ko")"
+same "version of the command" "krdma $version" "$(krdma -V)"
+same "version for pkg-config" "$version" "$(pkg-config --modversion krdma)"
+same "modules" "krdma.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
+same "sections for a debugger" 0 "$(readelf -SW "$updates"/krdma*.ko | grep -c '\.debug_')"
+! grep -l "$VM_REPO" "$updates"/krdma*.ko || fail "a module has the building machine's path"
 expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft
 same "krdma came along" 1 "$(grep -c '^krdma ' /proc/modules)"
 hosts_up
@@ -71,7 +85,8 @@ hosts_down
 
 expect "unload" rmmod_all
 expect "uninstall" make -C "$tree" uninstall BUILD="$VM_REPO/build"
-for file in "${files[@]}" /usr/include/krdma "$libs/krdma"; do
+for file in "${files[@]}" /usr/include/krdma "$libs/krdma" /usr/share/doc/krdma \
+	/lib/modules/6.12.99-other/updates; do
 	[ ! -e "$file" ] || fail "make uninstall left $file"
 done
 refuse "krdma_soft is gone" modprobe krdma_soft

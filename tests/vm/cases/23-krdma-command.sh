@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: every subcommand of krdma on two RNICs, ping by both paths, the examples of libkrdma
 # covers: uapi/tools uapi/ual uapi/examples kal/chardev
-# limit: 180
+# limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -66,17 +66,44 @@ mac=$(on A cat /sys/class/net/vethA/address)
 json "show" A "o['rnics'][0]['mac'] == '$mac' and o['rnics'][0]['limits']['qp'] == 65536" show krdma0
 json "clock of completions" A 'o["rnics"][0]["clock_khz"] == 1000000 and o["rnics"][0]["timestamp_mask"] == "f" * 16' show krdma0
 json "show by network device" A 'o["rnics"][0]["name"] == "krdma0"' show vethA
+json "capabilities by name" A '"srq" in o["rnics"][0]["caps"] and "memory_window" in o["rnics"][0]["device_flags"]' show krdma0
 expect "show as text" on A krdma show krdma0
+has "capabilities" '^ +caps +srq .*dmabuf' expect
+has "no limit" '^ +mr_size +no limit$' expect
 has "limits" '^ +qp_wr +32768' expect
 has "clock" '^ +clock_khz +1000000$' expect
 has "its bits" '^ +timestamp_mask +ffffffffffffffff$' expect
+expect "stat for Prometheus" on A krdma stat --prometheus
+has "a state" '^krdma_rnic_up\{rnic="krdma0"\} 1$' expect
+has "a counter" '^krdma_tx_fpdus_total\{rnic="krdma0"\} [0-9]+$' expect
+has "its type" '^# TYPE krdma_tx_fpdus_total counter$' expect
 json "stat" A 'len(o["counters"]["krdma0"]) > 20' stat krdma0
 json "resource" A 'o["rnics"]["krdma0"]["objects"]["qp"] == 0 and o["own"]["max_objects"] > 0' resource
+
+say "link"
+expect "remove it by its network device" on A krdma link del vethA
+status "no longer there" 1 A link del krdma0
+expect "no error" on A krdma link del vethA --missing-ok
+expect "make it" on A krdma link add vethA --name krdma0
+wait_for 10 rnic_active krdma0 || fail "krdma0 does not become active"
+status "the device has one" 1 A link add vethA
+has "it says so" 'vethA has an RNIC' err
+expect "no error" on A krdma link add vethA --exist-ok
+status "no such device" 1 A link add nosuch
+has "it says so" 'nosuch: no such network device' err
+status "neither" 2 A link
+status "no name of a device" 2 A link add a/b
+rc=0
+on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma link del krdma0 > out 2> err || rc=$?
+same "status without privilege" 1 "$rc"
+has "it says so" 'CAP_NET_ADMIN' err
 
 say "exit codes"
 status "no subcommand" 2 A
 status "unknown subcommand" 2 A frobnicate
+has "its name" "no subcommand 'frobnicate'" err
 status "no such RNIC" 1 A show nobody
+has "those that there are" 'nobody: No such device \(RNICs: .*krdma0 on vethA' err
 status "help" 0 A --help
 status "no message" 2 A ping "$ADDR_B" 7999 -c 0
 # what nobody can read is no success
@@ -94,15 +121,17 @@ status "no port" 2 A ping "$ADDR6_B"
 status "port 0" 2 A ping "[$ADDR6_B]:0"
 
 say "help, colours, completion"
-for command in list show stat resource mib route neigh addr port monitor top ping; do
+for command in list show link adopt stat resource mib route neigh addr port monitor top ping; do
 	expect "help of $command" on A krdma "$command" --help
 	has "usage of $command" "^Usage: krdma $command " expect
 	has "JSON of $command" '^  -j,--json  ' expect
 	has "exit codes of $command" '^Exit codes: 0: ' expect
 done
 has "both uses of ping" '^Usage: krdma ping ADDR PORT \| --server \[ADDR\] PORT \[OPTIONS\]$' expect
-expect "on a terminal" on A script -qec "krdma list" /dev/null
+expect "on a terminal" on A env TERM=linux script -qec "krdma list" /dev/null
 has "colours" $'^\033\\[1mRNIC' expect
+expect "on a terminal that has none" on A env TERM=dumb script -qec "krdma list" /dev/null
+! grep -q $'\033' expect || fail "colours in spite of TERM=dumb"
 expect "on a terminal without colours" on A env NO_COLOR=1 script -qec "krdma list" /dev/null
 has "the list" '^RNIC' expect
 ! grep -q $'\033' expect || fail "colours in spite of NO_COLOR"
@@ -148,6 +177,8 @@ expect "not asked for" on A krdma top --once -i 0.1 --qps 0
 ! grep -q '^QP ' expect || fail "queue pairs"
 expect "without privilege" on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma top --once -i 0.1 --json
 has "not for everybody" '"qps":\[\]' expect
+expect "the same as text" on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma top --once -i 0.1
+has "it says so" '^queue pairs: only for root' expect
 kill -INT "${pid_of[client]}"
 finish client 10
 kill -INT "${pid_of[server]}"
@@ -216,7 +247,7 @@ has "the server's word" '^19 octets sent back to 10.77.0.1' echo.log
 
 say "route, addr, neigh, mib against what ip says"
 json "route" A 'o["source"] == "10.77.0.1" and o["next_hop"] == "10.77.0.2" and not o["gateway"] and not o["local"]
-	and o["dev"] == "vethA" and o["mtu"] == 1500 and o["rnic"] > 0' route get "$ADDR_B"
+	and o["dev"] == "vethA" and o["mtu"] == 1500 and o["rnic"] == "krdma0" and o["rnic_index"] > 0' route get "$ADDR_B"
 json "the same without get, IPv6" A 'o["source"] == "fd77::1" and o["dev"] == "vethA"' route "$ADDR6_B" from "$ADDR6_A" oif vethA
 json "local" A 'o["local"]' route get "$ADDR_A"
 status "no route" 1 A route get 192.0.2.1

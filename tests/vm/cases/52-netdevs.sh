@@ -96,7 +96,7 @@ leads_to() {
 	local index
 	index=$(index_of "$2")
 	expect "route to $1" on A krdma route "$1" --json
-	has "the RNIC of the route" "\"rnic\": *$index\b" expect
+	has "the RNIC of the route" "\"rnic_index\": *$index\b" expect
 	expect "devices by the remote address $1" on A "$VM_REPO/build/examples/list_rnics" "$1"
 	has "the RNIC" "^$2 " expect
 }

@@ -77,21 +77,28 @@ transfer "$krun" || fail "nc under krun was not offloaded"
 offload stats -n
 
 say "redirection by the module"
+# a kernel with the patch of ops/patches is asked by its hook, which sees IPv4 alone
+direct() { on A "$@" python3 -c 'import socket
+with socket.socket(18, socket.SOCK_STREAM) as made:
+	print(made.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL))' 2> /dev/null; }
+hooked=$redirected
+[ "$(direct)" != 6 ] || hooked="258 258 6"
 same "off" N "$(cat $redirect)"
 echo 1 > $redirect
-same "all programs" "$redirected" "$(sockets)"
+same "all programs" "$hooked" "$(sockets)"
+[ "$hooked" = "$redirected" ] || same "AF_INET_DIRECT" 6 "$(direct)"
 transfer env || fail "nc was not offloaded"
 no_uid=$(offload add socket uid nobody use tcp)
 same "a user is left out" "$plain" "$(sockets setpriv --reuid=65534)"
-same "others are not" "$redirected" "$(sockets)"
+same "others are not" "$hooked" "$(sockets)"
 offload del "$no_uid"
 offload add socket use tcp
 offload add socket cgroup "$groups/app" use any
 offload add socket cgroup "$groups/app/out" use tcp
 offload rules
 same "by default not" "$plain" "$(sockets)"
-same "a cgroup" "$redirected" "$(in_group app python3 sock.py)"
-same "below it" "$redirected" "$(in_group app/sub python3 sock.py)"
+same "a cgroup" "$hooked" "$(in_group app python3 sock.py)"
+same "below it" "$hooked" "$(in_group app/sub python3 sock.py)"
 same "but one" "$plain" "$(in_group app/out python3 sock.py)"
 offload del --all
 refuse "no such value" bash -c "echo maybe > $redirect"
@@ -99,7 +106,7 @@ for _ in $(few 5 20); do
 	echo 0 > $redirect
 	echo 1 > $redirect
 done
-same "on again" "$redirected" "$(sockets)"
+same "on again" "$hooked" "$(sockets)"
 echo 0 > $redirect
 same "off again" "$plain" "$(sockets)"
 

@@ -272,6 +272,25 @@ void set_state(const File &file, const krdma_qp &qp, std::uint32_t state)
 	file.call(KRDMA_IOC_QP_MODIFY, cmd);
 }
 
+/* CONNECT with a queue pair that has failed is refused, and the peer hears nothing of it. */
+void wrong_connect(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_listen listener = make_listener(file, ctx, address);
+	const krdma_qp qp = make_qp(file, ctx);
+	krdma_conn cmd{.qp = qp.handle, .remote = listener.local};
+
+	set_state(file, qp, KRDMA_QP_STATE_ERR);
+	for (int i = 0; i < 3; i++)
+		require_errno(file.try_call(KRDMA_IOC_CONNECT, cmd), EINVAL,
+			      "CONNECT with a queue pair in error");
+	rdma::require(!file.next(std::chrono::milliseconds{300}), "the peer heard of it");
+	set_state(file, qp, KRDMA_QP_STATE_RESET);
+	start_connect(file, qp.handle, listener.local);
+	file.expect(KRDMA_EVENT_CONN_REQUEST);
+}
+
 /* A wrong ACCEPT leaves the request, and its place in the backlog, as they were. */
 void wrong_accept(const char *address)
 {
@@ -449,6 +468,7 @@ void private_data(const char *address)
 const std::vector<Check> conn_checks{
 	{"whole life", whole_life},
 	{"refused", refused},
+	{"wrong connects", wrong_connect},
 	{"wrong answers", wrong_accept},
 	{"backlog", backlog},
 	{"numbers of another side", other_side},

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The subcommand link: makes and removes software RNICs through ib_core's netlink, as
+ * "rdma link add" does, and has systemd do so at each boot (krdma@.service).
+ */
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <rdma/rdma_netlink.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.hpp"
+#include "netlink.hpp"
+#include "unit_name.hpp"
+
+namespace krdma::tools {
+
+namespace {
+
+constexpr const char *settings_folder = "/etc/krdma";
+
+/** class RdmaNetlink - ib_core's netlink for devices */
+class RdmaNetlink {
+public:
+	void add(const std::string &name, const std::string &device)
+	{
+		nlmsghdr *message = begin(RDMA_NLDEV_CMD_NEWLINK, NLM_F_ACK);
+
+		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_DEV_NAME, name.c_str());
+		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_LINK_TYPE, "krdma");
+		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_NDEV_NAME, device.c_str());
+		if (const int error = netlink_.exchange(message, nullptr, nullptr))
+			throw std::system_error{error, std::generic_category(),
+						add_failure(error, name, device)};
+	}
+
+	void remove(const std::string &name)
+	{
+		Found found{name, {}};
+		nlmsghdr *message = begin(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
+
+		if (const int error = netlink_.exchange(message, take_device, &found))
+			fail(error, "list of RDMA devices");
+		if (!found.index)
+			fail(ENODEV, name);
+		message = begin(RDMA_NLDEV_CMD_DELLINK, NLM_F_ACK);
+		mnl_attr_put_u32(message, RDMA_NLDEV_ATTR_DEV_INDEX, *found.index);
+		if (const int error = netlink_.exchange(message, nullptr, nullptr))
+			fail(error, error == EPERM    ? name + ": needs CAP_NET_ADMIN"
+				    : error == EINVAL ? name + ": not a software RNIC"
+						      : name);
+	}
+
+private:
+	struct Found {
+		std::string name;
+		std::optional<std::uint32_t> index;
+	};
+
+	nlmsghdr *begin(int command, std::uint16_t flags)
+	{
+		return netlink_.begin(
+			static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)),
+			flags);
+	}
+
+	/* what the errno means here */
+	static std::string add_failure(int error, const std::string &name,
+				       const std::string &device)
+	{
+		switch (error) {
+		case EPERM:
+			return "needs CAP_NET_ADMIN";
+		case ENODEV:
+			return device + ": no such network device, or no module krdma_soft";
+		case EEXIST:
+			return fmt::format("{} has an RNIC, or the name {} is taken", device, name);
+		case EINVAL:
+			return fmt::format("{}: not a device for an RNIC, or the module krdma is "
+					   "not installed for this kernel",
+					   device);
+		default:
+			return device;
+		}
+	}
+
+	static int take_device(const nlmsghdr *message, void *to)
+	{
+		auto *found = static_cast<Found *>(to);
+		std::string name;
+		std::uint32_t index = 0;
+
+		Netlink::for_each_attribute(message, 0, [&](const nlattr *attr) {
+			if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_NAME)
+				name = mnl_attr_get_str(attr);
+			if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_INDEX)
+				index = mnl_attr_get_u32(attr);
+		});
+		if (name == found->name)
+			found->index = index;
+		return MNL_CB_OK;
+	}
+
+	Netlink netlink_{NETLINK_RDMA};
+};
+
+struct LinkOptions {
+	std::string device;
+	std::string name;
+	bool persist{};
+	bool lenient{};
+};
+
+/* The RNIC with that name or on that network device; none without krdma.ko, too. */
+std::optional<Attributes> find_rnic(const std::string &name)
+try {
+	return Session{}.find(name).attributes();
+} catch (const std::system_error &error) {
+	if (error.code().value() != ENODEV && error.code().value() != ENOENT)
+		throw;
+	return {};
+}
+
+/* Run systemctl, whose own messages the user sees. */
+void systemctl(std::vector<std::string> words)
+{
+	std::vector<char *> arguments;
+	pid_t child = 0;
+	int status = 0;
+
+	words.insert(words.begin(), "systemctl");
+	arguments.reserve(words.size() + 1);
+	for (std::string &word : words)
+		arguments.push_back(word.data());
+	arguments.push_back(nullptr);
+	if (const int error =
+		    posix_spawnp(&child, "systemctl", nullptr, nullptr, arguments.data(), environ))
+		fail(error, "systemctl, which --persist needs");
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			fail(errno, "systemctl");
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		throw std::runtime_error{fmt::format("systemctl {} failed", words[1])};
+}
+
+bool systemd_runs()
+{
+	return std::filesystem::exists("/run/systemd/system");
+}
+
+std::string unit_of(const std::string &device)
+{
+	return "krdma@" + unit_escape(device) + ".service";
+}
+
+std::filesystem::path settings_of(const std::string &device)
+{
+	return std::filesystem::path{settings_folder} / (device + ".conf");
+}
+
+void check_device_name(const std::string &device)
+{
+	if (device.empty() || device.size() >= IF_NAMESIZE || device == "." || device == ".." ||
+	    device.find('/') != std::string::npos)
+		throw CLI::ValidationError(device, "not the name of a network device");
+}
+
+void write_settings(const std::string &device, const std::string &name)
+{
+	const std::filesystem::path path = settings_of(device);
+
+	if (name.find_first_of("\"\\$ \t\n") != std::string::npos)
+		throw CLI::ValidationError(name, "not the name of an RNIC");
+	std::filesystem::create_directories(settings_folder);
+	std::ofstream file{path};
+	file << "# the RNIC's name, for " << unit_of(device) << "\nNAME=" << name << '\n';
+	if (!file.flush())
+		fail(errno ? errno : EIO, path.string());
+}
+
+void add_now(const LinkOptions &options)
+{
+	if (const auto rnic = find_rnic(options.device);
+	    options.lenient && rnic && rnic->netdev == options.device)
+		return;
+	RdmaNetlink{}.add(options.name.empty() ? "krdma_" + options.device : options.name,
+			  options.device);
+}
+
+void add_link(const LinkOptions &options)
+{
+	if (!options.persist) {
+		add_now(options);
+		return;
+	}
+	if (!options.name.empty())
+		write_settings(options.device, options.name);
+	systemctl({"enable", "--quiet", unit_of(options.device)});
+	/* at once, too; in a tree that no systemd runs, at its next boot */
+	if (systemd_runs())
+		systemctl({"restart", unit_of(options.device)});
+}
+
+void delete_now(const LinkOptions &options)
+{
+	const auto rnic = find_rnic(options.device);
+
+	if (rnic)
+		RdmaNetlink{}.remove(rnic->name);
+	else if (!options.lenient)
+		fail(ENODEV, options.device + ": neither an RNIC nor a network device with one");
+}
+
+void delete_link(const LinkOptions &options)
+{
+	if (!options.persist) {
+		delete_now(options);
+		return;
+	}
+	const auto rnic = find_rnic(options.device);
+	const std::string device = rnic && !rnic->netdev.empty() ? rnic->netdev : options.device;
+	check_device_name(device);
+	systemctl({"disable", "--quiet", unit_of(device)});
+	if (systemd_runs())
+		systemctl({"stop", unit_of(device)});
+	std::filesystem::remove(settings_of(device));
+	std::error_code not_empty;
+	std::filesystem::remove(settings_folder, not_empty);
+	/* one that was made by hand */
+	delete_now({device, {}, false, true});
+}
+
+} /* namespace */
+
+void add_link_command(CLI::App &app, Environment &environment)
+{
+	const auto options = std::make_shared<LinkOptions>();
+	CLI::App *link = add_command(app, environment, "link", "add NETDEV | del RNIC|NETDEV",
+				     "make a software RNIC on a network device, or remove it");
+
+	link->require_subcommand(1);
+	CLI::App *add = add_command(*link, environment, "add", "NETDEV",
+				    "make a software RNIC on a network device");
+	add->add_option("NETDEV", options->device, "the network device")->required();
+	add->add_option("-n,--name", options->name, "name of the RNIC (krdma_ and the device's)");
+	add->add_flag("-p,--persist", options->persist, "now and at each boot");
+	add->add_flag("--exist-ok", options->lenient, "no error if the device has an RNIC");
+	add->callback([&environment, options] {
+		check_device_name(options->device);
+		environment.chosen = [options] { add_link(*options); };
+	});
+	CLI::App *del =
+		add_command(*link, environment, "del", "RNIC|NETDEV", "remove a software RNIC");
+	del->add_option("RNIC", options->device, "its name or that of its network device")
+		->required();
+	del->add_flag("-p,--persist", options->persist, "now and for each boot");
+	del->add_flag("--missing-ok", options->lenient, "no error if there is none");
+	del->callback([&environment, options] {
+		environment.chosen = [options] { delete_link(*options); };
+	});
+}
+
+} /* namespace krdma::tools */
