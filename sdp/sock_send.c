@@ -6,7 +6,8 @@
  *
  * Octets may be held back before the state machine gets them: a part of a message waits while
  * MSG_MORE or TCP_CORK says that more will come (200 ms at most, as TCP does), and, without
- * TCP_NODELAY, while earlier Sends have not completed.
+ * TCP_NODELAY, while Sends of earlier octets have not completed. Sends without payload do not
+ * count: a credit update is acknowledged late, as it has no answer.
  *
  * A writer holds tx_mutex while it copies, and not while it waits.
  */
@@ -37,6 +38,12 @@ static u64 sdp_send_waiting(const struct sdp_link *link)
 u32 sdp_send_unsent(const struct sdp_link *link)
 {
 	return link->conn.source.end + link->held - link->conn.source.next;
+}
+
+/* payload was sent, and its Sends have not completed */
+static bool sdp_send_on_way(const struct sdp_link *link)
+{
+	return link->conn.source.next > link->acked;
 }
 
 static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
@@ -122,7 +129,7 @@ static void sdp_send_push(struct sdp_sock *ssk, struct sdp_link *link, bool more
 	full = sdp_send_full(link);
 	more |= sdp_opt(ssk, IPPROTO_TCP, TCP_CORK);
 	part = link->held % full;
-	if (!more && (sdp_opt(ssk, IPPROTO_TCP, TCP_NODELAY) || !link->sends_out ||
+	if (!more && (sdp_opt(ssk, IPPROTO_TCP, TCP_NODELAY) || !sdp_send_on_way(link) ||
 		      link->held >= full))
 		part = 0;
 	if (link->held > part)
@@ -174,7 +181,7 @@ void sdp_send_done(struct sdp_link *link)
 	}
 	if (ssk->link != link)
 		return;
-	if (link->held && !link->sends_out && !timer_pending(&ssk->held_timer))
+	if (link->held && !sdp_send_on_way(link) && !timer_pending(&ssk->held_timer))
 		sdp_send_flush(ssk);
 	if (ssk->nospace && sdp_send_room(ssk)) {
 		ssk->nospace = false;
