@@ -164,9 +164,9 @@ class List:
 
     def offload(self):
         """TCP through the switch, with no other protocol there, beside TCP itself."""
+        octets = int(4 * EXPECTED_MB["tcp"] * 1e6 * self.seconds)
         for size in (64 * KIB, MIB):
             for stack in ("ops", "native"):
-                octets = int(4 * EXPECTED_MB["tcp"] * 1e6 * self.seconds)
                 self.add("offload", stack, "iperf3", "iperf3", ["-l", size, "-n", octets], size=size)
         for stack in ("ops", "native"):
             self.add("offload", stack, "qperf", "tcp_lat", ["-m", 64, "-t", "1"], size=64)

@@ -208,12 +208,12 @@ class Runner:
 
     def redis(self, job, result):
         """A request and an answer on each connection."""
-        address = ["-p", str(self.port)]
         self.pair(job, ["redis-server", "--save", "", "--protected-mode", "no",
                         "--bind", ADDRESS[job["stack"]],
                         "--port", str(self.port)],
-                  ["redis-benchmark", "-h", ADDRESS[job["stack"]], *address, "-k", "0", "-c", "1",
-                   "-t", "ping_mbulk", "--csv", *job["args"]], result, ends=False)
+                  ["redis-benchmark", "-h", ADDRESS[job["stack"]], "-p", str(self.port),
+                   "-k", "0", "-c", "1", "-t", "ping_mbulk", "--csv",
+                   *job["args"]], result, ends=False)
 
     def cmtime(self, job, result):
         address = ADDRESS[job["stack"]]

@@ -43,6 +43,9 @@ private:
 void print(std::string_view text);
 void print_line(const Json &json);
 
+/* Throw std::system_error. */
+[[noreturn]] void fail(int error, const std::string &what);
+
 /* Get the index of a network device. Throws if there is none. */
 [[nodiscard]] std::uint32_t interface_index(const std::string &name);
 

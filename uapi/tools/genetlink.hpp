@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
@@ -19,7 +17,7 @@ namespace krdma::tools {
 /** class Genetlink - a socket and a family. An error of the kernel's is a std::system_error. */
 class Genetlink {
 public:
-	using Take = std::function<void(const nlmsghdr *)>;
+	using Take = Netlink::Take;
 
 	/* @absent: what the user is told if there is no such family */
 	Genetlink(const char *family, std::uint8_t version, const char *absent);
@@ -44,30 +42,13 @@ public:
 	}
 
 private:
-	struct Close {
-		void operator()(mnl_socket *socket) const
-		{
-			mnl_socket_close(socket);
-		}
-	};
-	struct Answers {
-		const Take &take;
-		std::string text;
-	};
-
 	nlmsghdr *begin_type(std::uint16_t type, std::uint8_t command, std::uint8_t version,
 			     std::uint16_t flags);
-	/* Return: 0 or the kernel's errno. */
-	int run(const nlmsghdr *message, Answers &answers);
-	static int on_message(const nlmsghdr *message, void *answers);
-	static int on_error(const nlmsghdr *message, void *answers);
-	static int on_done(const nlmsghdr *message, void *answers);
+	[[noreturn]] void fail_with_text(int error, const std::string &what) const;
 
-	std::unique_ptr<mnl_socket, Close> socket_;
-	std::vector<char> buffer_ = std::vector<char>(std::size_t{64} << 10);
+	Netlink netlink_{NETLINK_GENERIC};
 	std::uint16_t family_{};
 	std::uint8_t version_;
-	std::uint32_t sequence_{};
 };
 
 } /* namespace krdma::tools */

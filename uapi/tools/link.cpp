@@ -38,34 +38,23 @@ public:
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_DEV_NAME, name.c_str());
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_LINK_TYPE, "krdma");
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_NDEV_NAME, device.c_str());
-		if (const int error = netlink_.exchange(message, nullptr, nullptr))
-			throw std::system_error{error, std::generic_category(),
-						add_failure(error, name, device)};
+		if (const int error = netlink_.exchange(message))
+			fail(error, add_failure(error, name, device));
 	}
 
 	void remove(const std::string &name)
 	{
-		Found found{name, {}};
-		nlmsghdr *message = begin(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
+		const std::uint32_t index = index_of(name);
+		nlmsghdr *message = begin(RDMA_NLDEV_CMD_DELLINK, NLM_F_ACK);
 
-		if (const int error = netlink_.exchange(message, take_device, &found))
-			fail(error, "list of RDMA devices");
-		if (!found.index)
-			fail(ENODEV, name);
-		message = begin(RDMA_NLDEV_CMD_DELLINK, NLM_F_ACK);
-		mnl_attr_put_u32(message, RDMA_NLDEV_ATTR_DEV_INDEX, *found.index);
-		if (const int error = netlink_.exchange(message, nullptr, nullptr))
+		mnl_attr_put_u32(message, RDMA_NLDEV_ATTR_DEV_INDEX, index);
+		if (const int error = netlink_.exchange(message))
 			fail(error, error == EPERM    ? name + ": needs CAP_NET_ADMIN"
 				    : error == EINVAL ? name + ": not a software RNIC"
 						      : name);
 	}
 
 private:
-	struct Found {
-		std::string name;
-		std::optional<std::uint32_t> index;
-	};
-
 	nlmsghdr *begin(int command, std::uint16_t flags)
 	{
 		return netlink_.begin(
@@ -93,21 +82,29 @@ private:
 		}
 	}
 
-	static int take_device(const nlmsghdr *message, void *to)
+	std::uint32_t index_of(const std::string &wanted)
 	{
-		auto *found = static_cast<Found *>(to);
-		std::string name;
-		std::uint32_t index = 0;
+		std::optional<std::uint32_t> found;
+		const auto take = [&](const nlmsghdr *message) {
+			std::string name;
+			std::uint32_t index = 0;
 
-		Netlink::for_each_attribute(message, 0, [&](const nlattr *attr) {
-			if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_NAME)
-				name = mnl_attr_get_str(attr);
-			if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_INDEX)
-				index = mnl_attr_get_u32(attr);
-		});
-		if (name == found->name)
-			found->index = index;
-		return MNL_CB_OK;
+			Netlink::for_each_attribute(message, 0, [&](const nlattr *attr) {
+				if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_NAME)
+					name = mnl_attr_get_str(attr);
+				if (mnl_attr_get_type(attr) == RDMA_NLDEV_ATTR_DEV_INDEX)
+					index = mnl_attr_get_u32(attr);
+			});
+			if (name == wanted)
+				found = index;
+		};
+
+		if (const int error =
+			    netlink_.exchange(begin(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), take))
+			fail(error, "list of RDMA devices");
+		if (!found)
+			fail(ENODEV, wanted);
+		return *found;
 	}
 
 	Netlink netlink_{NETLINK_RDMA};

@@ -55,12 +55,17 @@ void print_line(const Json &json)
 	print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
+void fail(int error, const std::string &what)
+{
+	throw std::system_error{error, std::generic_category(), what};
+}
+
 std::uint32_t interface_index(const std::string &name)
 {
 	const std::uint32_t index = if_nametoindex(name.c_str());
 
 	if (!index)
-		throw std::system_error{errno, std::generic_category(), name};
+		fail(errno, name);
 	return index;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,13 +17,20 @@ namespace krdma::tools {
 /** class Netlink - one socket, one request at a time */
 class Netlink {
 public:
+	using Take = std::function<void(const nlmsghdr *)>;
+
 	/* @bus: NETLINK_* */
 	explicit Netlink(int bus);
 
 	/* Begin a request of NLM_F_REQUEST and @flags. It is valid until the next begin(). */
 	nlmsghdr *begin(std::uint16_t type, std::uint16_t flags);
-	/* Send it, and take the answers. Return: 0 or the kernel's errno. */
-	int exchange(const nlmsghdr *message, mnl_cb_t take, void *to);
+	/* Send it, and give each answer to @take. Return: 0 or the kernel's errno. */
+	int exchange(const nlmsghdr *message, const Take &take = {});
+	/* the kernel's text on the last exchange that failed, or empty */
+	[[nodiscard]] const std::string &text() const
+	{
+		return text_;
+	}
 
 	/* libmnl's own loop is a macro in C; @header: bytes before the attributes */
 	template <typename Each>
@@ -47,13 +55,20 @@ private:
 		}
 	};
 
+	struct Answers {
+		const Take &take;
+		std::string &text;
+	};
+
+	static int on_message(const nlmsghdr *message, void *answers);
+	static int on_error(const nlmsghdr *message, void *answers);
+	static int on_done(const nlmsghdr *message, void *answers);
+
 	std::unique_ptr<mnl_socket, Close> socket_;
 	std::vector<char> buffer_ = std::vector<char>(std::size_t{64} << 10);
 	std::uint32_t sequence_{};
+	std::string text_;
 };
-
-/* Throw std::system_error. */
-[[noreturn]] void fail(int error, const std::string &what);
 
 } /* namespace krdma::tools */
 

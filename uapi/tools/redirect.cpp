@@ -31,6 +31,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "command.hpp"
+
 /* redirect.bpf.o, from redirect_object.S */
 extern "C" const char krdma_redirect_object[];
 extern "C" const char krdma_redirect_object_end[];
@@ -44,11 +46,6 @@ const fs::path bpf_root = "/sys/fs/bpf";
 const fs::path folder = bpf_root / "krdma";
 const fs::path link_pin = folder / "redirect";
 const fs::path map_pin = folder / "cgroups";
-
-[[noreturn]] void fail(int error, const std::string &what)
-{
-	throw std::system_error{error, std::generic_category(), what};
-}
 
 class Descriptor {
 public:
@@ -196,7 +193,7 @@ Descriptor load()
 /* With the lock. Return: the map; negative: no program is attached. */
 Descriptor open_map()
 {
-	if (access(link_pin.c_str(), F_OK) != 0)
+	if (::access(link_pin.c_str(), F_OK) != 0)
 		return Descriptor{-1};
 	return Descriptor{bpf_obj_get(map_pin.c_str())};
 }

@@ -14,7 +14,7 @@
 export KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
 program=$VM_PROGS/krdma_conform
 
-columns=() failed=0 failures=''
+columns=() failed=()
 # conform COLUMN HOST ARGUMENT...: the checks; output in COLUMN.table
 conform() {
 	local column=$1 host=$2 rc=0
@@ -23,8 +23,7 @@ conform() {
 	columns+=("$column")
 	on "$host" timeout -k 5 "$(patient 100)" "$program" "$@" 2>&1 | tee "$column.table" || rc=$?
 	[ $rc = 0 ] && return
-	failed=$((failed + 1))
-	failures+=" $column: status $rc; $(grep FAILED "$column.table" | head -5 | tr '\n' ';')"
+	failed+=("$column: status $rc; $(grep FAILED "$column.table" | head -5 | tr '\n' ';')")
 	say "$column: status $rc"
 }
 
@@ -71,5 +70,5 @@ fi
 	table
 } | tee "$VM_OUT/$VM_CASE.table"
 hw_down
-[ $failed = 0 ] || fail "$failed of ${#columns[@]} runs failed:$failures"
+[ ${#failed[@]} = 0 ] || fail "${#failed[@]} of ${#columns[@]} runs failed: ${failed[*]}"
 counted "$(cat "${columns[@]/%/.table}" | grep -cE '^[a-z][a-z0-9-]* +(ok|missing|known fault)')" 0

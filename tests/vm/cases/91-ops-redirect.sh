@@ -159,5 +159,5 @@ rmmod offload_loop
 rmmod krdma_ops
 same "plain" "$plain" "$(sockets)"
 expect "the parameter of the module" insmod "$VM_MODULES/krdma_ops.ko" redirect=1
-same "from the beginning" "$redirected" "$(sockets)"
+same "from the beginning" "$hooked" "$(sockets)"
 wait_for 10 rmmod krdma_ops || fail "rmmod"

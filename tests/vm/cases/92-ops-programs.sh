@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: unmodified servers and their clients give the same results on TCP, under krun without an offload protocol, and under krun over a loopback protocol: nginx, wrk, haproxy, memcached, rsync, redis, PostgreSQL
 # covers: ops uapi/krun tests/offload
+# kernel: stock
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: Python's own tests of sockets have the same outcomes on TCP, under krun without an offload protocol, and under krun over a loopback protocol
 # covers: ops uapi/krun tests/offload tests/vm/progs/ops_suites.py
+# kernel: stock
 # limit: 1500
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -12,7 +12,7 @@ conform_test() {
 conform_objects_back() { [ "$(resources "$1")" = "$conform_before" ]; }
 
 # conform COLUMN HOST RNIC [PARAMETER=VALUE...]: all checks, of the RNIC connected with itself
-columns=() failed=() failures=''
+columns=() failed=()
 conform() {
 	local column=$1 host=$2 rnic=$3 rc=0
 	shift 3
@@ -25,8 +25,7 @@ conform() {
 	columns+=("$column")
 	say "$column: $(tail -1 "$column.log")"
 	grep FAILED "$column.log" || true
-	[ $rc = 0 ] || failed+=("$column")
-	[ $rc = 0 ] || failures+="; $column: $(grep FAILED "$column.log" | head -5 | tr '\n' ';')"
+	[ $rc = 0 ] || failed+=("$column: $(grep FAILED "$column.log" | head -5 | tr '\n' ';')")
 	has "the verdict of $column ($rc, $(wc -l < "$column.log") lines, the last one: $(tail -1 "$column.log"))" \
 		'^[1-9][0-9]* ok, .* failed$' "$column.log"
 	wait_for 10 conform_objects_back "$rnic" ||
@@ -60,5 +59,5 @@ conform_verdict() {
 	conform_table | tee "$VM_OUT/$VM_CASE.table"
 	counted "$(cat "${columns[@]/%/.log}" | grep -cE ': (ok|missing|known fault)')" \
 		"$(cat "${columns[@]/%/.log}" | grep -c FAILED: || true)"
-	[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}$failures"
+	[ ${#failed[@]} = 0 ] || fail "failed on ${failed[*]}"
 }
