@@ -43,7 +43,8 @@
  * the queue is full, -ENOTCONN if the endpoint is not connected, -EMSGSIZE if the length is too
  * large. What was posted completes exactly once, in order for each queue: with 0, with -ECANCELED
  * if the connection ended first, or with the error that ended it. A first completion with another
- * error than -ECANCELED is followed by SDP_OT_DOWN.
+ * error than -ECANCELED is followed by SDP_OT_DOWN. A post without SDP_OT_SIGNAL that succeeds is
+ * not told; one that fails is.
  *
  * MEMORY
  *
@@ -156,12 +157,15 @@ enum sdp_ot_pool_kind {
  * @elements: how many
  * @size: octets of each buffer; of an RDMA pool: pages of each key
  * @segments: most segments of a Send from an element: its own buffer, and pages of programs
+ * @domain: protection: elements are good for endpoints of the same domain only. Any address that
+ *	stands for the connection, is not looked at; NULL: a domain of the device
  */
 struct sdp_ot_pool_attr {
 	enum sdp_ot_pool_kind kind;
 	u32 elements;
 	u32 size;
 	u16 segments;
+	const void *domain;
 };
 
 /**
@@ -243,7 +247,7 @@ enum sdp_ot_op {
  * @status: 0 or a negative errno
  * @op: enum sdp_ot_op
  * @length: octets received or read
- * @solicited: receive: the peer asked for attention
+ * @solicited: receive: the peer asked for attention, or the transport cannot know
  * @invalidated: receive: this key of the end was invalidated by the peer; 0 if none was
  */
 struct sdp_ot_completion {
@@ -312,6 +316,7 @@ enum sdp_ot_conn_event {
  * @event: connection upcall: @error is 0 or a negative errno; @data of @length octets is valid
  *	during the upcall. Each of UP and the other three comes at most once
  * @context: for @event
+ * @domain: as in struct sdp_ot_pool_attr: what the peer of another domain's endpoint cannot reach
  */
 struct sdp_ot_ep_attr {
 	struct sdp_ot_cq *send_cq;
@@ -324,6 +329,7 @@ struct sdp_ot_ep_attr {
 	void (*event)(void *context, enum sdp_ot_conn_event event, int error, const u8 *data,
 		      u32 length);
 	void *context;
+	const void *domain;
 };
 
 /**
@@ -529,8 +535,9 @@ int sdp_ot_register(struct sdp_ot *ot);
  * sdp_ot_unregister() - take a transport back
  * @ot: transport
  *
- * Each connection of the transport is ended, and each of its objects destroyed, before this
- * returns. Context: may sleep; not from an upcall.
+ * SDP's listeners on its devices are destroyed, and no event comes afterwards. Objects and
+ * references of its devices may be left: the transport ends its devices, which ends the
+ * connections, and waits for these itself before it goes. Context: may sleep; not from an upcall.
  */
 void sdp_ot_unregister(struct sdp_ot *ot);
 

@@ -19,6 +19,7 @@
  *   looks at ep->disconnecting afterwards, and starts the clock then.
  * - The RNIC goes: kdat_cm_end() runs while no other call does, and lets the end be reported.
  */
+#include <linux/export.h>
 #include <linux/ip.h>
 #include <linux/wait_bit.h>
 #include <net/ipv6.h>
@@ -101,20 +102,21 @@ DAT_RETURN kdat_cm_address(const struct sockaddr *from, bool any, struct sockadd
 }
 
 /*
- * The source address of the host's route, which must be the RNIC's. An RNIC without a network
- * device finds the route itself.
+ * The source address of the host's route or the consumer's, which must be the RNIC's. An RNIC
+ * without a network device finds the route itself.
  */
-static int kdat_cm_source(struct kdat_ia *ia, const struct sockaddr_storage *remote,
+static int kdat_cm_source(const struct kdat_ep *ep, const struct sockaddr_storage *remote,
 			  struct sockaddr_storage *local)
 {
+	struct kdat_ia *ia = ep->obj.ia;
 	struct ri_rnic *rnic = ia->kr->rnic;
 	struct kal_route route;
 	int err;
 
-	memset(local, 0, sizeof(*local));
+	*local = ep->source;
 	if (!rnic->netdev)
 		return 0;
-	err = kal_net_route(ia->net, remote, NULL, kal_netdev_vrf(rnic->netdev), &route);
+	err = kal_net_route(ia->net, remote, &ep->source, kal_netdev_vrf(rnic->netdev), &route);
 	if (err == -EINVAL)
 		err = -EHOSTUNREACH;
 	if (err)
@@ -502,7 +504,7 @@ static DAT_RETURN kdat_cm_begin(struct kdat_ep *ep, const struct kdat_cm_open *o
 	if (open->sock) {
 		err = kal_ep_connect_socket(conn, qp, open->sock, &param);
 	} else {
-		err = kdat_cm_source(ia, &open->remote, &local);
+		err = kdat_cm_source(ep, &open->remote, &local);
 		if (!err)
 			err = kal_ep_connect(conn, qp, local.ss_family ?
 					     (struct sockaddr *)&local : NULL,
@@ -680,6 +682,31 @@ static DAT_RETURN kdat_cm_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR
 	return kdat_cm_connect(ep, &open, private_data_size, private_data, KDAT_BAD_ARG(5),
 			       KDAT_BAD_ARG(6));
 }
+
+DAT_RETURN dat_ep_set_source(DAT_EP_HANDLE ep_handle, const struct sockaddr_storage *address)
+{
+	struct kdat_ep *ep = kdat_ep_of(ep_handle);
+	struct sockaddr_storage source = {};
+	DAT_RETURN error = DAT_SUCCESS;
+
+	might_sleep();
+	if (!ep)
+		return KDAT_BAD_HANDLE(EP);
+	if (address && address->ss_family != AF_UNSPEC)
+		error = kdat_cm_address((const struct sockaddr *)address, true, &source);
+	if (error != DAT_SUCCESS)
+		return error;
+	if (kal_addr_any(&source))
+		memset(&source, 0, sizeof(source));
+	else
+		kal_addr_set_port(&source, 0);
+	guard(mutex)(&ep->mutex);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+		return kdat_ep_state_error(ep->state);
+	ep->source = source;
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(dat_ep_set_source);
 
 static DAT_RETURN kdat_cm_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote,
 					    DAT_TIMEOUT timeout, DAT_COUNT private_data_size,

@@ -265,7 +265,8 @@ static void kdat_ia_release(struct kdat_ia *ia)
 	struct kdat_rnic *kr = ia->kr;
 
 	WRITE_ONCE(ia->obj.type, 0);
-	put_net(ia->net);
+	if (ia->net_counted)
+		put_net(ia->net);
 	mutex_destroy(&ia->mutex);
 	kfree_rcu(ia, obj.rcu);
 	kdat_provider_put(kr);
@@ -329,9 +330,9 @@ static DAT_RETURN kdat_ia_begin(struct kdat_ia *ia, DAT_COUNT qlen, DAT_EVD_HAND
 	return ret;
 }
 
-/* The caller holds a reference of @kr. */
-DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
-			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle)
+/* The caller holds a reference of @kr. @net: that the caller keeps; NULL: the task's, counted */
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, struct net *net,
+			DAT_COUNT qlen, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle)
 {
 	struct kdat_ia *ia;
 	DAT_RETURN ret;
@@ -360,7 +361,8 @@ DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_
 	mutex_init(&ia->mutex);
 	for (i = 0; i < ARRAY_SIZE(ia->objects); i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
-	ia->net = get_net(current->nsproxy->net_ns);
+	ia->net_counted = !net;
+	ia->net = net ?: get_net(current->nsproxy->net_ns);
 	ret = kdat_ia_begin(ia, qlen, async);
 	if (ret != DAT_SUCCESS) {
 		kdat_ia_release(ia);

@@ -130,7 +130,8 @@ struct kdat_obj {
  * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
- * @net: network namespace of the task that opened the IA
+ * @net: network namespace of the task that opened the IA, or what dat_ia_open_net() was given
+ * @net_counted: the IA has a reference of @net
  * @ifindex: of a port's network device, if the RNIC itself has none; 0: there is none
  * @address: of the RNIC in @net; see kdat_ia_refresh_address()
  */
@@ -148,6 +149,7 @@ struct kdat_ia {
 	struct xarray lmrs;
 	u32 next_lmr;
 	struct net *net;
+	bool net_counted;
 	int ifindex;
 	struct sockaddr_storage address;
 };
@@ -244,8 +246,8 @@ void kdat_provider_put(struct kdat_rnic *kr);
 #define KDAT_EP_OWN_REQUESTS	4	/* of an endpoint's send queue, for kDAPL itself */
 
 /* ia.c */
-DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, DAT_COUNT qlen,
-			DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
+DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, struct net *net,
+			DAT_COUNT qlen, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
 void kdat_ia_drop(struct kdat_ia *ia);
 u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 
@@ -567,6 +569,7 @@ struct kdat_ep_queues {
  * @timeout: ends a connection attempt after the consumer's time, or a connection when its requests
  *	are complete, or flushes after a failure
  * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
+ * @source: local address of the next connect, AF_UNSPEC: any; mutex
  * @param_local: for dat_ep_query()
  * @param_remote: for dat_ep_query()
  */
@@ -595,6 +598,7 @@ struct kdat_ep {
 	unsigned long patience;
 	bool timed_out;
 	bool quiet;
+	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u8 private_data[RI_PRIVATE_DATA_MAX];

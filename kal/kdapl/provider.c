@@ -13,13 +13,14 @@
 #include "../core/core.h"
 #include "kdapl.h"
 #include "kdapl_main.h"
+#include "registry.h"
 
 static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics, their names */
 static LIST_HEAD(kdat_provider_rnics);
 
 /* What the registry calls for an IA name; it is one of ours, but the RNIC may be gone by now. */
-static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
-				     DAT_IA_HANDLE *ia)
+DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
+				  DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 {
 	const DAT_PROVIDER *provider = NULL;
 	struct kdat_rnic *kr;
@@ -39,9 +40,15 @@ static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_H
 	}
 	if (!provider)
 		return KDAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
-	ret = kdat_ia_open(kr, provider, qlen, async, ia);
+	ret = kdat_ia_open(kr, provider, net, qlen, async, ia);
 	kdat_provider_put(kr);
 	return ret;
+}
+
+static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
+				     DAT_IA_HANDLE *ia)
+{
+	return kdat_provider_open_net(name, NULL, qlen, async, ia);
 }
 
 static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
@@ -54,6 +61,8 @@ static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 	info->dapl_version_minor = DAT_VERSION_MINOR;
 	info->is_thread_safe = DAT_TRUE;
 	provider->device_name = info->ia_name;
+	/* says that the table is one of ours */
+	provider->extension = kr;
 	provider->ia_open_func = kdat_provider_open;
 	kdat_ia_table(provider);
 	kdat_evd_table(provider);

@@ -321,10 +321,13 @@ static void kdat_registry_end_open(struct kdat_registry_ia *ia, DAT_IA_HANDLE ha
 	kdat_registry_put(entry);
 }
 
-DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
-			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
-			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
-			DAT_BOOLEAN dat_thread_safety)
+/* @net: namespace that the IA belongs to, or NULL: that of the task */
+static DAT_RETURN kdat_registry_open(const char *name, struct net *net,
+				     DAT_COUNT asynch_evd_min_qlen,
+				     DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
+				     DAT_UINT32 dat_major_version_number,
+				     DAT_UINT32 dat_minor_version_number,
+				     DAT_BOOLEAN dat_thread_safety)
 {
 	DAT_PROVIDER_INFO wanted = {
 		.dapl_version_major = dat_major_version_number,
@@ -362,8 +365,14 @@ DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, subtype);
 	}
 	*ia_handle = DAT_HANDLE_NULL;
-	ret = ia->entry->provider->ia_open_func(name, asynch_evd_min_qlen, asynch_evd_handle,
-						ia_handle);
+	if (!net)
+		ret = ia->entry->provider->ia_open_func(name, asynch_evd_min_qlen,
+							asynch_evd_handle, ia_handle);
+	else if (ia->entry->provider->extension)
+		ret = kdat_provider_open_net(name, net, asynch_evd_min_qlen, asynch_evd_handle,
+					     ia_handle);
+	else
+		ret = DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
 	if (ret == DAT_SUCCESS && !*ia_handle)
 		ret = DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 	kdat_registry_end_open(ia, ret == DAT_SUCCESS ? *ia_handle : DAT_HANDLE_NULL);
@@ -371,7 +380,25 @@ DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
 		kfree(ia);
 	return ret;
 }
+
+DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
+			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
+			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
+			DAT_BOOLEAN dat_thread_safety)
+{
+	return kdat_registry_open(name, NULL, asynch_evd_min_qlen, asynch_evd_handle, ia_handle,
+				  dat_major_version_number, dat_minor_version_number,
+				  dat_thread_safety);
+}
 EXPORT_SYMBOL_GPL(dat_ia_openv);
+
+DAT_RETURN dat_ia_open_net(const char *name, struct net *net, DAT_COUNT asynch_evd_min_qlen,
+			   DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle)
+{
+	return kdat_registry_open(name, net, asynch_evd_min_qlen, asynch_evd_handle, ia_handle,
+				  DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE);
+}
+EXPORT_SYMBOL_GPL(dat_ia_open_net);
 
 /* Take an IA from the table, so that only one caller closes it. */
 static struct kdat_registry_ia *kdat_registry_take_ia(DAT_IA_HANDLE handle)

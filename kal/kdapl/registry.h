@@ -5,6 +5,8 @@
 
 #include <krdma/kdat.h>
 
+struct net;
+
 /**
  * kdat_registry_withdraw() - remove all names of a provider whose IAs may be open
  * @provider: table
@@ -16,5 +18,12 @@
  * Context: may sleep. The caller holds no lock that ia_open_func() takes.
  */
 void kdat_registry_withdraw(const DAT_PROVIDER *provider);
+
+/*
+ * ia_open_func() of kDAPL's own tables, which have an extension, for a namespace that the caller
+ * keeps.
+ */
+DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
+				  DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
 
 #endif /* KDAT_REGISTRY_H */

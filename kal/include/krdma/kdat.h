@@ -15,7 +15,7 @@
  *	function				context
  *	--------------------------------------	-------------------------------------------------
  *	dat_registry_*				Sleeps
- *	dat_ia_openv, dat_ia_open		Sleeps
+ *	dat_ia_openv, dat_ia_open, _open_net	Sleeps
  *	dat_ia_close				Sleeps; not from an upcall of that IA
  *	dat_ia_query				Atomic
  *	dat_ia_memtype_hint			Atomic
@@ -46,6 +46,7 @@
  *	dat_ep_modify, dat_ep_reset		Sleeps
  *	dat_ep_free				Sleeps
  *	dat_ep_connect, dat_ep_common_connect	Sleeps
+ *	dat_ep_set_source			Sleeps
  *	dat_ep_dup_connect, dat_ep_disconnect	Sleeps
  *	dat_ep_query, dat_ep_get_status		Atomic
  *	dat_ep_recv_query			Atomic
@@ -96,6 +97,7 @@
 #include <linux/stdarg.h>
 #include <asm/byteorder.h>
 
+struct net;
 struct socket;
 
 #define DAT_VERSION_MAJOR	2
@@ -1320,6 +1322,22 @@ DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
 		     DAT_THREADSAFE)
 
 /**
+ * dat_ia_open_net() - open an IA in a network namespace
+ * @name: IA name
+ * @net: namespace that the IA belongs to, in place of the task's
+ * @asynch_evd_min_qlen: as dat_ia_openv()
+ * @asynch_evd_handle: as dat_ia_openv()
+ * @ia_handle: the open IA
+ *
+ * Not of DAT. The IA has no reference of @net, so that it does not keep a namespace from ending:
+ * the caller closes the IA before that, and no call of the IA runs then.
+ *
+ * Return: as dat_ia_openv(); DAT_NOT_IMPLEMENTED: a provider of another module. Context: may sleep.
+ */
+DAT_RETURN dat_ia_open_net(const char *name, struct net *net, DAT_COUNT asynch_evd_min_qlen,
+			   DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle);
+
+/**
  * dat_ia_query() - ask for attributes of an IA and of its provider
  * @ia_handle: IA
  * @async_evd_handle: its asynchronous EVD; optional
@@ -1817,6 +1835,16 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_
 			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
 			  DAT_COUNT private_data_size, const void *private_data,
 			  DAT_QOS quality_of_service, DAT_CONNECT_FLAGS connect_flags);
+
+/**
+ * dat_ep_set_source() - choose the local address of the next connect
+ * @ep_handle: unconnected EP
+ * @address: of the RNIC, its port is not looked at; AF_UNSPEC: what routing chooses
+ *
+ * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE, DAT_INVALID_STATE, DAT_INVALID_ADDRESS,
+ * DAT_NOT_IMPLEMENTED (a provider of another module). Context: may sleep.
+ */
+DAT_RETURN dat_ep_set_source(DAT_EP_HANDLE ep_handle, const struct sockaddr_storage *address);
 
 /**
  * dat_ep_common_connect() - begin a connection to a CSP

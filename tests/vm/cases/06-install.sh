@@ -45,7 +45,7 @@ expect "the modules that init loaded go" rmmod_all
 mv "$library" "$driver" "$VM_TMP"
 # another kernel that krdma was once installed for
 mkdir -p /lib/modules/6.12.99-other/updates
-touch /lib/modules/6.12.99-other/updates/krdma{,_soft,_hw,_ops}.ko
+touch /lib/modules/6.12.99-other/updates/krdma{,_soft,_hw,_ops,_sdp}.ko
 # with other flags all would be compiled again, which takes an emulated machine an hour
 werror=$(grep -qs -- ' -Werror ' "$tree/kal/.main.o.cmd" && echo 1 || true)
 expect "install" make -C "$tree" install BUILD="$VM_REPO/build" WERROR="$werror"
@@ -57,7 +57,7 @@ version=$(cat "$tree/VERSION")
 same "version of the module" "$version" "$(modinfo -F version "$updates/krdma_soft.ko")"
 same "version of the command" "krdma $version" "$(krdma -V)"
 same "version for pkg-config" "$version" "$(pkg-config --modversion krdma)"
-same "modules" "krdma.ko krdma_hw.ko krdma_ops.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
+same "modules" "krdma.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
 same "sections for a debugger" 0 "$(readelf -SW "$updates"/krdma*.ko | grep -c '\.debug_' || true)"
 ! grep -l "$VM_REPO" "$updates"/krdma*.ko || fail "a module has the building machine's path"
 expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft

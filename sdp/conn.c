@@ -1,0 +1,799 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Glue between the state machine of a connection and the transport. A link has all that a
+ * connection needs, made when it begins: nothing is allocated while data moves.
+ *
+ * A link has an endpoint until its state machine is dead. Then a work item takes the endpoint away,
+ * because that sleeps. The receive buffers stay as long as the socket has octets in them.
+ *
+ * Post errors and what else must not be said to the machine from one of its ops is noted in the
+ * link, and said by sdp_conn_settle(), which sdp_unlock() calls.
+ */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "sdp.h"
+
+#define SDP_LINK_SEGMENTS	3	/* headers, and octets of two pieces */
+#define SDP_LINK_HDR		256	/* octets of a header's buffer; small payload fits, too */
+#define SDP_LINK_RING		256	/* most receives for payload */
+#define SDP_LINK_PIECES		4096
+#define SDP_LINK_SPARE		2	/* entries of the send queue that are no slots: probes */
+#define SDP_LINK_LEAST		1024	/* smallest buffers */
+/* a post may take room in the transport's queue until the upcall that tells its end has returned */
+#define SDP_LINK_UNTOLD		32
+
+/**
+ * struct sdp_link_sizes - how large the parts of a link are
+ * @rx_size: octets of a receive buffer
+ * @rx_num: how many
+ * @ring: how many of them are for payload
+ * @tx_size: octets of a piece
+ * @tx_num: how many
+ * @sends: entries of the send queue
+ */
+struct sdp_link_sizes {
+	u32 rx_size;
+	u32 rx_num;
+	u32 ring;
+	u32 tx_size;
+	u32 tx_num;
+	u32 sends;
+};
+
+static struct sdp_link *sdp_conn_link(struct sdp_conn *c)
+{
+	return container_of(c, struct sdp_link, conn);
+}
+
+/* The machine's ops ************************************************************************ */
+
+static void sdp_conn_break(struct sdp_link *link, int error)
+{
+	if (!link->broken)
+		link->broken = error;
+}
+
+static struct sdp_post *sdp_conn_post_get(struct sdp_link *link)
+{
+	struct sdp_post *post;
+
+	if (link->broken)
+		return NULL;
+	post = list_first_entry_or_null(&link->posts_free, struct sdp_post, node);
+	if (WARN_ON_ONCE(!post)) {
+		sdp_conn_break(link, -ENOBUFS);
+		return NULL;
+	}
+	list_del(&post->node);
+	post->end = 0;
+	post->slots = 1;
+	post->abort = false;
+	post->probe = false;
+	return post;
+}
+
+/* Segments for octets of the stream. Return: how many, or a negative errno. */
+static int sdp_conn_gather(struct sdp_link *link, u64 from, u32 len,
+			   struct sdp_ot_segment *segments, int room)
+{
+	struct sdp_piece *piece;
+	int n = 0;
+
+	list_for_each_entry(piece, &link->tx, node) {
+		u32 at, some;
+
+		if (!len)
+			break;
+		if (from >= piece->start + piece->len)
+			continue;
+		if (WARN_ON_ONCE(from < piece->start || n == room))
+			return -EINVAL;
+		at = from - piece->start;
+		some = min(len, piece->len - at);
+		segments[n++] = (struct sdp_ot_segment){
+			.buf = piece->buf,
+			.offset = at,
+			.length = some,
+		};
+		from += some;
+		len -= some;
+	}
+	return WARN_ON_ONCE(len) ? -EINVAL : n;
+}
+
+/* The payload of a message: small payload behind the headers, other in segments of its own. */
+static int sdp_conn_payload(struct sdp_link *link, struct sdp_ot_segment *segments, u64 from,
+			    u32 len)
+{
+	struct sdp_ot_segment *hdr = segments;
+	int n, i;
+
+	n = sdp_conn_gather(link, from, len, segments + 1, SDP_LINK_SEGMENTS - 1);
+	if (n < 0 || hdr->length + len > hdr->buf->size)
+		return n;
+	for (i = 1; i <= n; i++) {
+		memcpy(hdr->buf->data + hdr->length, segments[i].buf->data + segments[i].offset,
+		       segments[i].length);
+		hdr->length += segments[i].length;
+	}
+	return 0;
+}
+
+static void sdp_conn_send(struct sdp_conn *c, const struct sdp_msg *msg, u64 from)
+{
+	struct sdp_link *link = sdp_conn_link(c);
+	struct sdp_ot_segment segments[SDP_LINK_SEGMENTS] = {};
+	struct sdp_post *post = sdp_conn_post_get(link);
+	u32 flags = SDP_OT_SIGNAL;
+	int n = 0, rc;
+
+	if (!post)
+		return;
+	segments[0].buf = post->hdr;
+	segments[0].length = sdp_wire_encode(msg, post->hdr->data);
+	if (msg->payload_len) {
+		n = sdp_conn_payload(link, segments, from, msg->payload_len);
+		post->end = from + msg->payload_len;
+	}
+	post->abort = msg->mid == SDP_MID_ABORT;
+	if (sdp_wire_solicited(msg))
+		flags |= SDP_OT_SOLICITED;
+	rc = n < 0 ? n : link->ops->post_send(link->ep, segments, n + 1, flags, 0, post);
+	if (rc) {
+		list_add(&post->node, &link->posts_free);
+		sdp_conn_break(link, rc);
+		return;
+	}
+	link->sends_out++;
+}
+
+static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
+{
+	struct sdp_link *link = sdp_conn_link(c);
+	struct sdp_rx *rx;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		rx = list_first_entry_or_null(&link->rx_free, struct sdp_rx, node);
+		if (!rx)
+			break;
+		if (link->ops->post_recv(link->ep, rx->buf, rx))
+			break;
+		list_del_init(&rx->node);
+	}
+	return i;
+}
+
+/* Both ends of this project ask for Sends in place of Reads and Writes as long as they copy. */
+static void sdp_conn_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
+{
+	sdp_conn_break(sdp_conn_link(c), -EOPNOTSUPP);
+}
+
+static void sdp_conn_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
+{
+	sdp_conn_break(sdp_conn_link(c), -EOPNOTSUPP);
+}
+
+static void sdp_conn_disconnect(struct sdp_conn *c, bool abrupt)
+{
+	struct sdp_link *link = sdp_conn_link(c);
+
+	link->ops->disconnect(link->ep, abrupt);
+}
+
+static void sdp_conn_notify(struct sdp_conn *c, enum sdp_notice what)
+{
+	struct sdp_link *link = sdp_conn_link(c);
+
+	/* a link that was taken from its socket has nothing to tell */
+	if (link->ssk->link == link)
+		sdp_sock_notify(link, what);
+}
+
+static void sdp_conn_deliver(struct sdp_conn *c, const struct sdp_msg *msg, const u8 *data)
+{
+	sdp_recv_deliver(sdp_conn_link(c), msg, data);
+}
+
+static void sdp_conn_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
+{
+}
+
+static void sdp_conn_sink_done(struct sdp_conn *c, void *cookie, u32 octets,
+			       enum sdp_sink_end how)
+{
+}
+
+static const struct sdp_state_ops sdp_conn_ops = {
+	.send = sdp_conn_send,
+	.post = sdp_conn_post,
+	.read = sdp_conn_read,
+	.write = sdp_conn_write,
+	.disconnect = sdp_conn_disconnect,
+	.notify = sdp_conn_notify,
+	.deliver = sdp_conn_deliver,
+	.offer_done = sdp_conn_offer_done,
+	.sink_done = sdp_conn_sink_done,
+};
+
+/**
+ * sdp_conn_settle() - tell the machine what its ops could not
+ * @link: link
+ *
+ * Context: with sdp_lock(), outside of the machine.
+ */
+void sdp_conn_settle(struct sdp_link *link)
+{
+	struct sdp_conn *c = &link->conn;
+	const u32 window = min_t(u32, READ_ONCE(sdp_sock(link->ssk)->sk_rcvbuf), link->window_max);
+
+	if (window != link->window) {
+		link->window = window;
+		sdp_state_window(c, window);
+	}
+	if (c->state != SDP_DEAD && sdp_state_readable(c))
+		sdp_state_refuse(c);
+	if (link->broken && c->state != SDP_DEAD)
+		sdp_state_event(c, SDP_EV_DOWN);
+	if (c->state == SDP_DEAD && !link->ending && !link->starting) {
+		link->ending = true;
+		link->ssk->wake |= SDP_WAKE_END;
+		if (c->fault)
+			sdp_count(SDP_COUNT_FAULTS);
+	}
+}
+
+/**
+ * sdp_conn_rx_free() - the program has read a receive buffer
+ * @link: link
+ * @rx: its buffer, in no list
+ *
+ * Context: with sdp_lock().
+ */
+void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx)
+{
+	list_add(&rx->node, &link->rx_free);
+	if (link->conn.state != SDP_DEAD)
+		sdp_state_release(&link->conn, link->conn.credit.size);
+}
+
+/**
+ * sdp_conn_probe() - ask whether the peer lives
+ * @link: connected link without a probe on its way
+ *
+ * Return: 0 or what the transport answers. Context: with sdp_lock().
+ */
+int sdp_conn_probe(struct sdp_link *link)
+{
+	struct sdp_post *post = sdp_conn_post_get(link);
+	int rc;
+
+	if (!post)
+		return -ENOBUFS;
+	post->probe = true;
+	post->slots = 0;
+	rc = link->ops->post_write(link->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, post);
+	if (rc)
+		list_add(&post->node, &link->posts_free);
+	else
+		link->probe_out = true;
+	return rc;
+}
+
+/* Upcalls of the transport ***************************************************************** */
+
+/* an upcall holds the lock for that many completions */
+#define SDP_LINK_BATCH	16
+
+/* a message of rx->to octets; the buffer is in no list */
+static void sdp_conn_message(struct sdp_link *link, struct sdp_rx *rx)
+{
+	rx->kept = false;
+	link->rx_now = rx;
+	sdp_state_receive(&link->conn, rx->buf->data, rx->to);
+	link->rx_now = NULL;
+	if (rx->kept)
+		return;
+	list_add(&rx->node, &link->rx_free);
+	/* a message without payload has left a buffer that can be posted again */
+	sdp_state_run(&link->conn);
+}
+
+/*
+ * What came before the transport said that the connection is up is answered now: before that it
+ * takes no posts. Messages that arrive meanwhile go behind these.
+ */
+static void sdp_conn_early(struct sdp_link *link)
+{
+	struct sdp_rx *rx;
+	bool up = false;
+	int i;
+
+	while (!up) {
+		sdp_lock(link->ssk);
+		for (i = 0; i < SDP_LINK_BATCH; i++) {
+			rx = list_first_entry_or_null(&link->rx_early, struct sdp_rx, node);
+			if (!rx)
+				break;
+			list_del_init(&rx->node);
+			sdp_conn_message(link, rx);
+		}
+		up = list_empty(&link->rx_early);
+		link->up = up;
+		sdp_unlock(link->ssk);
+	}
+}
+
+static void sdp_conn_receive_one(struct sdp_link *link, const struct sdp_ot_completion *done)
+{
+	struct sdp_rx *rx = done->cookie;
+
+	if (done->status) {
+		list_add(&rx->node, &link->rx_free);
+		if (done->status != -ECANCELED)
+			sdp_conn_break(link, done->status);
+		return;
+	}
+	rx->to = min(done->length, rx->buf->size);
+	if (link->up)
+		sdp_conn_message(link, rx);
+	else
+		list_add_tail(&rx->node, &link->rx_early);
+}
+
+static void sdp_conn_received(void *context, const struct sdp_ot_completion *completions, u32 n)
+{
+	struct sdp_link *link = context;
+	u32 i, end;
+
+	for (i = 0; i < n; i = end) {
+		end = min(n, i + SDP_LINK_BATCH);
+		sdp_lock(link->ssk);
+		link->last_in = jiffies;
+		for (; i < end; i++)
+			sdp_conn_receive_one(link, &completions[i]);
+		sdp_unlock(link->ssk);
+	}
+}
+
+/* Return: the slots that are free again */
+static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completion *done,
+			     bool *aborted)
+{
+	struct sdp_post *post = done->cookie;
+
+	list_add(&post->node, &link->posts_free);
+	if (post->probe)
+		link->probe_out = false;
+	else
+		link->sends_out--;
+	if (done->status) {
+		if (done->status != -ECANCELED)
+			sdp_conn_break(link, done->status);
+		return 0;
+	}
+	link->acked = max(link->acked, post->end);
+	*aborted |= post->abort;
+	return post->slots;
+}
+
+static void sdp_conn_sent(void *context, const struct sdp_ot_completion *completions, u32 n)
+{
+	struct sdp_link *link = context;
+	u32 i, end, slots;
+	bool aborted;
+
+	for (i = 0; i < n; i = end) {
+		end = min(n, i + SDP_LINK_BATCH);
+		aborted = false;
+		slots = 0;
+		sdp_lock(link->ssk);
+		link->last_in = jiffies;
+		for (; i < end; i++)
+			slots += sdp_conn_sent_one(link, &completions[i], &aborted);
+		if (!link->ended)
+			sdp_send_done(link);
+		sdp_state_sent(&link->conn, slots);
+		if (aborted)
+			sdp_state_event(&link->conn, SDP_EV_ABORT_SENT);
+		sdp_unlock(link->ssk);
+	}
+}
+
+static void sdp_conn_event(void *context, enum sdp_ot_conn_event event, int error, const u8 *data,
+			   u32 length)
+{
+	struct sdp_link *link = context;
+	struct sdp_conn *c = &link->conn;
+
+	sdp_lock(link->ssk);
+	link->last_in = jiffies;
+	switch (event) {
+	case SDP_OT_UP:
+		if (c->state == SDP_HELLO_SENT)
+			sdp_state_answer(c, data, length);
+		else
+			sdp_state_event(c, SDP_EV_UP);
+		break;
+	case SDP_OT_REFUSED:
+		link->error = -ECONNREFUSED;
+		link->backlog = sdp_wire_refusal(data, length) == SDP_REFUSED_BACKLOG;
+		sdp_state_event(c, SDP_EV_REFUSED);
+		break;
+	case SDP_OT_UNREACHABLE:
+	case SDP_OT_DOWN:
+		link->error = error;
+		sdp_state_event(c, SDP_EV_DOWN);
+		break;
+	}
+	sdp_unlock(link->ssk);
+	if (event == SDP_OT_UP)
+		sdp_conn_early(link);
+}
+
+/* Begin and end **************************************************************************** */
+
+static void sdp_conn_release(struct kref *refs)
+{
+	struct sdp_link *link = container_of(refs, struct sdp_link, refs);
+	struct sdp_ot_pool *pools[] = { link->rx_pool, link->tx_pool, link->hdr_pool };
+	u32 i;
+
+	/* what was in a queue or posted is in these, too */
+	for (i = 0; link->rx_all && i < link->rx_pool->attr.elements; i++)
+		if (link->rx_all[i].buf)
+			link->ops->pool_put(link->rx_all[i].buf);
+	for (i = 0; link->tx_all && i < link->tx_pool->attr.elements; i++)
+		if (link->tx_all[i].buf)
+			link->ops->pool_put(link->tx_all[i].buf);
+	for (i = 0; link->posts && i < link->hdr_pool->attr.elements; i++)
+		if (link->posts[i].hdr)
+			link->ops->pool_put(link->posts[i].hdr);
+	for (i = 0; i < ARRAY_SIZE(pools); i++)
+		if (pools[i])
+			link->ops->pool_destroy(pools[i]);
+	kvfree(link->rx_all);
+	kvfree(link->tx_all);
+	kvfree(link->posts);
+	atomic_sub(link->pool_octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
+	link->ops->device_put(link->device);
+	kfree(link);
+}
+
+/**
+ * sdp_conn_put() - give a reference back
+ * @link: link; the caller has a reference on its sock
+ *
+ * Context: may sleep.
+ */
+void sdp_conn_put(struct sdp_link *link)
+{
+	kref_put(&link->refs, sdp_conn_release);
+}
+
+static void sdp_conn_end_ep(struct sdp_link *link)
+{
+	if (link->ep)
+		link->ops->ep_destroy(link->ep);
+	link->ep = NULL;
+	if (link->send_cq)
+		link->ops->cq_destroy(link->send_cq);
+	if (link->recv_cq)
+		link->ops->cq_destroy(link->recv_cq);
+	link->send_cq = NULL;
+	link->recv_cq = NULL;
+}
+
+/* The machine is dead. */
+static void sdp_conn_end(struct work_struct *work)
+{
+	struct sdp_link *link = container_of(work, struct sdp_link, end);
+	struct sdp_sock *ssk = link->ssk;
+	bool last, drop;
+
+	sdp_conn_end_ep(link);
+	sdp_lock(ssk);
+	link->ended = true;
+	last = ssk->released && ssk->link == link;
+	if (last)
+		ssk->link = NULL;
+	drop = ssk->drop;
+	ssk->drop = false;
+	sdp_unlock(ssk);
+	if (last) {
+		sdp_sock_end_child(ssk);
+		sdp_conn_put(link);
+	}
+	sdp_conn_put(link);
+	if (drop)
+		sock_put(sdp_sock(ssk));
+	sock_put(sdp_sock(ssk));
+}
+
+static void sdp_conn_sizes(struct sdp_sock *ssk, const struct sdp_ot_device *device,
+			   struct sdp_link_sizes *s)
+{
+	const u32 rcvbuf = READ_ONCE(sdp_sock(ssk)->sk_rcvbuf);
+	const u32 sndbuf = READ_ONCE(sdp_sock(ssk)->sk_sndbuf);
+	const u32 most = min(READ_ONCE(sdp_buffer_size), device->max_message);
+
+	s->rx_size = clamp(round_down(rcvbuf / 4, 64), SDP_LINK_LEAST, most);
+	s->ring = clamp(rcvbuf / s->rx_size, SDP_BUFS_MIN + 1, SDP_LINK_RING);
+	s->rx_num = s->ring + SDP_RESERVED + SDP_LOANS + 1;
+	s->tx_size = clamp(round_down(sndbuf / 4, 64), SDP_LINK_LEAST, most);
+	s->tx_num = min(sndbuf / s->tx_size + 2, SDP_LINK_PIECES);
+	s->sends = READ_ONCE(sdp_send_queue);
+}
+
+static int sdp_conn_make_pool(struct sdp_link *link, u32 elements, u32 size, u16 segments,
+			      struct sdp_ot_pool **pool)
+{
+	const struct sdp_ot_pool_attr attr = {
+		.kind = SDP_OT_POOL_MESSAGE,
+		.elements = elements,
+		.size = size,
+		.segments = segments,
+		.domain = link,
+	};
+	struct sdp_ot_pool *made = link->ops->pool_create(link->device, &attr);
+
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	*pool = made;
+	link->pool_octets += elements * size;
+	return 0;
+}
+
+static int sdp_conn_make_pools(struct sdp_link *link, const struct sdp_link_sizes *s)
+{
+	int rc;
+
+	rc = sdp_conn_make_pool(link, s->rx_num, s->rx_size, 1, &link->rx_pool);
+	if (!rc)
+		rc = sdp_conn_make_pool(link, s->tx_num, s->tx_size, 1, &link->tx_pool);
+	if (!rc)
+		rc = sdp_conn_make_pool(link, s->sends, SDP_LINK_HDR, SDP_LINK_SEGMENTS,
+					&link->hdr_pool);
+	atomic_add(link->pool_octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
+	if (rc)
+		return rc;
+	link->rx_all = kvcalloc(s->rx_num, sizeof(*link->rx_all), GFP_KERNEL_ACCOUNT);
+	link->tx_all = kvcalloc(s->tx_num, sizeof(*link->tx_all), GFP_KERNEL_ACCOUNT);
+	link->posts = kvcalloc(s->sends, sizeof(*link->posts), GFP_KERNEL_ACCOUNT);
+	return link->rx_all && link->tx_all && link->posts ? 0 : -ENOMEM;
+}
+
+/* All elements are in the link from now on. */
+static int sdp_conn_fill(struct sdp_link *link, const struct sdp_link_sizes *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->rx_num; i++) {
+		link->rx_all[i].buf = link->ops->pool_get(link->rx_pool);
+		if (!link->rx_all[i].buf)
+			return -ENOMEM;
+		list_add_tail(&link->rx_all[i].node, &link->rx_free);
+	}
+	for (i = 0; i < s->tx_num; i++) {
+		link->tx_all[i].buf = link->ops->pool_get(link->tx_pool);
+		if (!link->tx_all[i].buf)
+			return -ENOMEM;
+		list_add_tail(&link->tx_all[i].node, &link->tx_free);
+	}
+	for (i = 0; i < s->sends; i++) {
+		link->posts[i].hdr = link->ops->pool_get(link->hdr_pool);
+		if (!link->posts[i].hdr)
+			return -ENOMEM;
+		list_add_tail(&link->posts[i].node, &link->posts_free);
+	}
+	return 0;
+}
+
+static int sdp_conn_make_cq(struct sdp_link *link, u32 depth,
+			    void (*handler)(void *context, const struct sdp_ot_completion *done,
+					    u32 n),
+			    struct sdp_ot_cq **cq)
+{
+	const struct sdp_ot_cq_attr attr = {
+		.kind = SDP_OT_CQ_DIRECT,
+		.depth = depth,
+		.handler = handler,
+		.context = link,
+		.cpu = -1,
+	};
+	struct sdp_ot_cq *made = link->ops->cq_create(link->device, &attr);
+
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	*cq = made;
+	return 0;
+}
+
+static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *s)
+{
+	struct sdp_ot_ep_attr attr = {
+		.sends = s->sends + SDP_LINK_UNTOLD,
+		.recvs = s->rx_num + SDP_LINK_UNTOLD,
+		.segments = SDP_LINK_SEGMENTS,
+		.event = sdp_conn_event,
+		.context = link,
+		.domain = link,
+	};
+	struct sdp_ot_ep *ep;
+	int rc;
+
+	rc = sdp_conn_make_cq(link, attr.sends, sdp_conn_sent, &link->send_cq);
+	if (!rc)
+		rc = sdp_conn_make_cq(link, attr.recvs, sdp_conn_received, &link->recv_cq);
+	if (rc)
+		return rc;
+	attr.send_cq = link->send_cq;
+	attr.recv_cq = link->recv_cq;
+	ep = link->ops->ep_create(link->device, &attr);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	link->ep = ep;
+	return 0;
+}
+
+static void sdp_conn_init(struct sdp_link *link, const struct sdp_link_sizes *s)
+{
+	const struct sdp_config config = {
+		.ring = s->ring,
+		.size = s->rx_size,
+		.send_max = s->tx_size,
+		.window = s->ring * s->rx_size,
+		.slots = s->sends - SDP_LINK_SPARE,
+		.max_adverts = 1,
+	};
+
+	link->window = config.window;
+	link->window_max = config.window;
+	sdp_state_init(&link->conn, &sdp_conn_ops, &config);
+}
+
+static int sdp_conn_make(struct sdp_link *link, const struct sdp_link_sizes *s)
+{
+	int rc;
+
+	rc = sdp_conn_make_pools(link, s);
+	if (!rc)
+		rc = sdp_conn_fill(link, s);
+	if (!rc)
+		rc = sdp_conn_make_ep(link, s);
+	return rc;
+}
+
+/**
+ * sdp_conn_create() - make the link of a socket
+ * @ssk: socket without a link; its memcg pays
+ * @device: where, counted; the reference is the link's, also on an error
+ *
+ * Return: the link, which is the socket's from now on, or an ERR_PTR. Context: may sleep; with
+ * link_mutex.
+ */
+struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *device)
+{
+	struct mem_cgroup *before = set_active_memcg(ssk->memcg);
+	struct sdp_link_sizes sizes;
+	struct sdp_link *link;
+	int rc = -ENOMEM;
+
+	sdp_conn_sizes(ssk, device, &sizes);
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	if (!link) {
+		device->ot->ops->device_put(device);
+		goto out;
+	}
+	link->ssk = ssk;
+	link->device = device;
+	link->ops = device->ot->ops;
+	link->last_in = jiffies;
+	link->starting = true;
+	kref_init(&link->refs);
+	INIT_WORK(&link->end, sdp_conn_end);
+	INIT_LIST_HEAD(&link->rx_free);
+	INIT_LIST_HEAD(&link->rx);
+	INIT_LIST_HEAD(&link->rx_early);
+	INIT_LIST_HEAD(&link->tx_free);
+	INIT_LIST_HEAD(&link->tx);
+	INIT_LIST_HEAD(&link->posts_free);
+	sdp_conn_init(link, &sizes);
+	rc = sdp_conn_make(link, &sizes);
+	if (rc) {
+		sdp_conn_end_ep(link);
+		sdp_conn_put(link);
+		sdp_count(SDP_COUNT_NO_MEMORY);
+		goto out;
+	}
+	kref_get(&link->refs);
+	sock_hold(sdp_sock(ssk));
+	sdp_lock(ssk);
+	ssk->link = link;
+	sdp_unlock(ssk);
+out:
+	set_active_memcg(before);
+	return rc ? ERR_PTR(rc) : link;
+}
+
+/**
+ * sdp_conn_started() - the transport's connect() or accept() has returned
+ * @link: link; if it is dead, its endpoint may go from now on
+ *
+ * Context: process.
+ */
+void sdp_conn_started(struct sdp_link *link)
+{
+	sdp_lock(link->ssk);
+	link->starting = false;
+	sdp_unlock(link->ssk);
+}
+
+static void sdp_conn_hello(struct sdp_link *link, struct sdp_msg *msg)
+{
+	const struct sdp_sock *ssk = link->ssk;
+	const bool v4 = ipv6_addr_v4mapped(&ssk->remote.ip);
+	struct sdp_hello *hello = &msg->hello;
+
+	memset(msg, 0, sizeof(*msg));
+	hello->compact = link->device->request_len < SDP_HELLO_LEN;
+	hello->ipv = v4 ? 4 : 6;
+	hello->want_size = link->conn.credit.send_max;
+	hello->local_port = ntohs(ssk->local.port);
+	hello->dst_port = ntohs(ssk->remote.port);
+	memcpy(hello->src, &ssk->local.ip, sizeof(hello->src));
+	memcpy(hello->dst, &ssk->remote.ip, sizeof(hello->dst));
+	if (v4) {
+		/* the wire has zeroes before an IPv4 address */
+		memset(hello->src, 0, 12);
+		memset(hello->dst, 0, 12);
+	}
+}
+
+/**
+ * sdp_conn_connect() - begin to connect
+ * @link: new link; sdp_sock.local and sdp_sock.remote are known
+ * @local: own address for the transport
+ * @remote: the peer's
+ * @next_hop: of the route
+ * @timeout_ms: the transport's limit
+ *
+ * Return: 0: the state machine tells the rest; or a negative errno, after which the link is dead.
+ * Context: may sleep; with link_mutex.
+ */
+int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local,
+		     const struct sockaddr_storage *remote,
+		     const struct sockaddr_storage *next_hop, u32 timeout_ms)
+{
+	struct sdp_sock *ssk = link->ssk;
+	u8 octets[SDP_HDR_MAX];
+	struct sdp_msg hello;
+	u32 n = 0;
+	int rc;
+
+	sdp_lock(ssk);
+	sdp_conn_hello(link, &hello);
+	rc = sdp_state_connect(&link->conn, &hello);
+	if (!rc)
+		n = sdp_wire_encode(&hello, octets);
+	sdp_unlock(ssk);
+	if (!rc)
+		rc = link->ops->connect(link->ep, local, remote, next_hop, octets, n, timeout_ms);
+	if (!rc) {
+		sdp_conn_started(link);
+		return 0;
+	}
+	sdp_lock(ssk);
+	/* nobody is told: the caller knows */
+	ssk->link = NULL;
+	sdp_state_event(&link->conn, SDP_EV_DOWN);
+	link->ending = true;
+	sdp_unlock(ssk);
+	queue_work(sdp_queue, &link->end);
+	sdp_conn_put(link);
+	return rc;
+}

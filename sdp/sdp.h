@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * krdma_sdp: what its files share above the state machine.
+ *
+ *	main.c		module, families, parameters, counters
+ *	sock.c		the life of a socket: bind, listen, accept, connect, shutdown, release, poll
+ *	sock_port.c	who has which port, which listener answers an address
+ *	sock_listen.c	connection requests, accept queues
+ *	sock_send.c	data of programs that goes out, with copies
+ *	sock_recv.c	data that comes in
+ *	sock_opt.c	options
+ *	conn.c		glue: a connection's state machine, endpoint, pools and queues
+ *	diag.c		/proc/net/sdp
+ *
+ * Addresses are IPv6 inside; those of IPv4 are mapped.
+ *
+ * Locks, outermost first:
+ *
+ *	lock_sock()		one call of bind, listen, connect, accept, shutdown or release
+ *	rx_mutex, tx_mutex	one reader, one writer; held while memory of a program is copied
+ *	link_mutex		sdp_sock.link comes and goes; no memory of a program is touched
+ *	sdp_lock()		the spinlock of the sock: all of a link that changes, the state
+ *				of the sock, sdp_sock.link; taken in softirq, too
+ *	accept_lock		accept queues of a listener
+ *	sdp_bucket.lock		ports (without the spinlock of a sock)
+ *
+ * A function of the state machine is called with sdp_lock(). What it asks for beyond the transport,
+ * is noted and done by sdp_unlock().
+ */
+#ifndef SDP_SDP_H
+#define SDP_SDP_H
+
+#include <linux/in6.h>
+#include <linux/ipv6.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+
+#include <krdma/offload.h>
+
+#include "ot.h"
+#include "ot_devices.h"
+#include "state.h"
+
+struct kal_port;
+struct mem_cgroup;
+struct sdp_sock;
+
+/* an address with its port */
+struct sdp_end {
+	struct in6_addr ip;
+	__be16 port;
+	u32 scope;
+};
+
+/* Connections: conn.c ********************************************************************** */
+
+/**
+ * struct sdp_rx - a receive buffer
+ * @node: in sdp_link.rx, sdp_link.rx_free, or in none: posted
+ * @buf: the transport's, or NULL
+ * @from: first octet that was not read
+ * @to: behind the last one
+ * @kept: the message that arrives now stays in it
+ */
+struct sdp_rx {
+	struct list_head node;
+	struct sdp_ot_buf *buf;
+	u32 from;
+	u32 to;
+	bool kept;
+};
+
+/**
+ * struct sdp_piece - copied octets of the stream that goes out
+ * @node: in sdp_link.tx or tx_free
+ * @buf: the transport's
+ * @start: position of the first octet
+ * @len: octets
+ * @filling: the writer copies into the rest
+ */
+struct sdp_piece {
+	struct list_head node;
+	struct sdp_ot_buf *buf;
+	u64 start;
+	u32 len;
+	bool filling;
+};
+
+/**
+ * struct sdp_post - an entry of the send queue
+ * @node: in sdp_link.posts_free while it is unused
+ * @hdr: buffer of the headers, or NULL
+ * @end: Send: position behind its payload
+ * @slots: slots of the state machine that it takes
+ * @abort: Send of AbortConn
+ * @probe: Write of 0 octets
+ */
+struct sdp_post {
+	struct list_head node;
+	struct sdp_ot_buf *hdr;
+	u64 end;
+	u8 slots;
+	bool abort;
+	bool probe;
+};
+
+/** enum sdp_oob - what is known of the peer's out-of-band octet */
+enum sdp_oob {
+	SDP_OOB_NONE,
+	SDP_OOB_PENDING,	/* it was announced */
+	SDP_OOB_THERE,		/* octet and position are known */
+	SDP_OOB_READ,		/* ... and the program has it; the mark stays */
+};
+
+/**
+ * struct sdp_link - a connection and what it has of the transport
+ * @conn: state machine; first, so that its ops find the link
+ * @ssk: socket; there is a reference until the endpoint is gone
+ * @refs: one of the socket, one until the endpoint is gone
+ * @device: counted
+ * @ops: its transport's
+ * @send_cq: completions
+ * @recv_cq: ...
+ * @rx_pool: receive buffers
+ * @tx_pool: copied octets
+ * @hdr_pool: headers
+ * @ep: endpoint
+ * @end: work that takes the endpoint away
+ * @starting: the transport's connect() or accept() uses the endpoint, so that it must not go
+ * @ending: it is queued
+ * @ended: it has run
+ * @broken: a post has failed: negative errno
+ * @error: why the transport ended the connection: negative errno
+ * @backlog: the peer's backlog is full
+ * @rx_all: receive buffers
+ * @rx_free: unused ones of them
+ * @rx: those with octets for the program
+ * @rx_early: messages that came before the transport said that the connection is up
+ * @rx_now: the one whose message arrives
+ * @up: the transport has said so, and @rx_early is empty
+ * @queued: octets in @rx
+ * @rx_pos: position of the first octet in @rx
+ * @oob: enum sdp_oob
+ * @oob_byte: out-of-band octet
+ * @oob_pos: its position
+ * @tx_all: pieces
+ * @tx_free: unused ones
+ * @tx: pieces of the stream
+ * @held: octets in @tx that the machine has not got
+ * @acked: position behind octets whose Sends have completed
+ * @posts: entries of the send queue
+ * @posts_free: unused ones
+ * @sends_out: Sends that have not completed
+ * @last_in: when something arrived or completed last, in jiffies
+ * @probe_out: a probe has not completed
+ * @pool_octets: memory of the pools
+ * @window: octets for the program's unread data
+ * @window_max: most that the pool allows
+ */
+struct sdp_link {
+	struct sdp_conn conn;
+	struct sdp_sock *ssk;
+	struct kref refs;
+	struct sdp_ot_device *device;
+	const struct sdp_ot_ops *ops;
+	struct sdp_ot_cq *send_cq;
+	struct sdp_ot_cq *recv_cq;
+	struct sdp_ot_pool *rx_pool;
+	struct sdp_ot_pool *tx_pool;
+	struct sdp_ot_pool *hdr_pool;
+	struct sdp_ot_ep *ep;
+	struct work_struct end;
+	bool starting;
+	bool ending;
+	bool ended;
+	int broken;
+	int error;
+	bool backlog;
+	struct sdp_rx *rx_all;
+	struct list_head rx_free;
+	struct list_head rx;
+	struct list_head rx_early;
+	struct sdp_rx *rx_now;
+	bool up;
+	u32 queued;
+	u64 rx_pos;
+	u8 oob;
+	u8 oob_byte;
+	u64 oob_pos;
+	struct sdp_piece *tx_all;
+	struct list_head tx_free;
+	struct list_head tx;
+	u32 held;
+	u64 acked;
+	struct sdp_post *posts;
+	struct list_head posts_free;
+	u32 sends_out;
+	unsigned long last_in;
+	bool probe_out;
+	u32 pool_octets;
+	u32 window;
+	u32 window_max;
+};
+
+struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *device);
+int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local,
+		     const struct sockaddr_storage *remote,
+		     const struct sockaddr_storage *next_hop, u32 timeout_ms);
+void sdp_conn_started(struct sdp_link *link);
+void sdp_conn_put(struct sdp_link *link);
+void sdp_conn_settle(struct sdp_link *link);
+void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx);
+int sdp_conn_probe(struct sdp_link *link);
+
+/* Sockets ********************************************************************************** */
+
+#define SDP_OPTIONS	32
+
+/* what sdp_unlock() does when the spinlock is free again */
+#define SDP_WAKE_STATE	BIT(0)
+#define SDP_WAKE_READ	BIT(1)
+#define SDP_WAKE_WRITE	BIT(2)
+#define SDP_WAKE_ERROR	BIT(3)
+#define SDP_WAKE_URGENT	BIT(4)
+#define SDP_WAKE_ACCEPT	BIT(5)	/* of the listener */
+#define SDP_WAKE_END	BIT(6)	/* the link ends */
+#define SDP_WAKE_RETRY	BIT(7)	/* connect again */
+#define SDP_WAKE_IN	BIT(8)	/* signals of O_ASYNC */
+#define SDP_WAKE_OUT	BIT(9)
+
+/** enum sdp_birth - where a passive socket is before accept() */
+enum sdp_birth {
+	SDP_NOT_WAITING,	/* of a program, or of nobody */
+	SDP_PENDING,		/* the connection is not there yet */
+	SDP_QUEUED,		/* accept() may have it */
+};
+
+/**
+ * struct sdp_sock - a socket
+ * @inet: the sock
+ * @inet6: IPv6's part
+ * @all: in the list of all sockets, see diag.c
+ * @local: own address; its port is 0 before bind()
+ * @remote: the peer's
+ * @bound: in the table of ports
+ * @port: reservation in TCP's port space, or NULL
+ * @bound_by_user: @local is kept when a connection ends
+ * @of_ops: a leg of the switch: TCP's leg has the port
+ * @registered: made by AF_INET's or AF_INET6's create
+ * @memcg: what connections are charged to, or NULL
+ * @link: connection, or NULL
+ * @link_mutex: see the top
+ * @tx_mutex: one writer
+ * @rx_mutex: one reader
+ * @wake: SDP_WAKE_*, for sdp_unlock()
+ * @nospace: somebody waits for room in the send buffer
+ * @closing: close() has begun
+ * @released: no program has it any more: the end of its link takes that away
+ * @drop: the end of the link drops the reference of the accept queue
+ * @deadline: when connect() gives up, in jiffies
+ * @tries: attempts that found the peer's backlog full
+ * @retry: connects again
+ * @held_timer: sends octets that were held back
+ * @accept_lock: protects the lists, counts and @birth of those in them
+ * @listening: new connections may enter the lists
+ * @on_devices: the namespace's devices listen for this socket, too; lock_sock()
+ * @pending: passive sockets whose connection is not there yet
+ * @queue: ... that wait for accept()
+ * @node: in one of these
+ * @birth: enum sdp_birth
+ * @listener: whose list @node is in, with a reference, until accept()
+ * @options: values of options, see sock_opt.c
+ */
+struct sdp_sock {
+	struct inet_sock inet;
+	struct ipv6_pinfo inet6;
+	struct list_head all;
+	struct sdp_end local;
+	struct sdp_end remote;
+	struct hlist_node bound;
+	struct sdp_port *port;
+	bool bound_by_user;
+	bool of_ops;
+	bool registered;
+	struct mem_cgroup *memcg;
+	struct sdp_link *link;
+	struct mutex link_mutex;
+	struct mutex tx_mutex;
+	struct mutex rx_mutex;
+	u32 wake;
+	bool nospace;
+	bool closing;
+	bool released;
+	bool drop;
+	unsigned long deadline;
+	u32 tries;
+	struct delayed_work retry;
+	struct timer_list held_timer;
+	spinlock_t accept_lock;
+	bool listening;
+	bool on_devices;
+	struct list_head pending;
+	struct list_head queue;
+	struct list_head node;
+	u8 birth;
+	struct sdp_sock *listener;
+	int options[SDP_OPTIONS];
+};
+
+static inline struct sdp_sock *sdp_sk(const struct sock *sk)
+{
+	return (struct sdp_sock *)sk;
+}
+
+static inline struct sock *sdp_sock(struct sdp_sock *ssk)
+{
+	return &ssk->inet.sk;
+}
+
+/* The state is seen no earlier than what was set before it: sk_shutdown, sk_err. */
+static inline void sdp_set_state(struct sock *sk, int state)
+{
+	/* pairs with sdp_get_state() */
+	smp_store_release(&sk->sk_state, state);
+}
+
+static inline int sdp_get_state(const struct sock *sk)
+{
+	/* pairs with sdp_set_state() */
+	return smp_load_acquire(&sk->sk_state);
+}
+
+static inline void sdp_lock(struct sdp_sock *ssk)
+	__acquires(&ssk->inet.sk.sk_lock.slock)
+{
+	spin_lock_bh(&sdp_sock(ssk)->sk_lock.slock);
+}
+
+void sdp_unlock(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
+
+/* sock.c */
+extern struct proto sdp_prot;
+extern const struct proto_ops sdp_ops;
+extern const struct proto_ops sdp_ops6;
+struct sdp_sock *sdp_sock_new(struct net *net, int family, struct socket *sock, bool kern);
+int sdp_sock_connect(struct socket *sock, struct sockaddr *address, int len, int flags);
+void sdp_sock_notify(struct sdp_link *link, enum sdp_notice what);
+void sdp_sock_wait_all(void);
+void sdp_sock_drop_link(struct sdp_sock *ssk);
+void sdp_sock_end_child(struct sdp_sock *ssk);
+
+/* sock_port.c */
+bool sdp_end_is_any(const struct in6_addr *ip);
+int sdp_end_from_user(const struct sock *sk, const struct sockaddr *address, int len,
+		      struct sdp_end *end);
+int sdp_end_to_user(const struct sock *sk, const struct sdp_end *end, struct sockaddr *address);
+void sdp_end_to_storage(const struct sdp_end *end, struct sockaddr_storage *address);
+void sdp_end_from_storage(const struct sockaddr_storage *address, struct sdp_end *end);
+int sdp_port_bind(struct sdp_sock *ssk, struct sdp_end end);
+void sdp_port_leave(struct sdp_sock *ssk);
+void sdp_port_narrow(struct sdp_sock *ssk, const struct sdp_end *end);
+int sdp_port_listen(struct sdp_sock *ssk);
+struct sdp_sock *sdp_port_listener(struct net *net, const struct sdp_end *local, int ifindex);
+
+/* sock_listen.c */
+int sdp_sock_listen(struct socket *sock, int backlog);
+int sdp_sock_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg);
+void sdp_listen_stop(struct sdp_sock *ssk);
+void sdp_listen_connected(struct sdp_sock *child);
+void sdp_listen_failed(struct sdp_sock *child);
+extern const struct sdp_ot_user sdp_listen_user;
+
+/* sock_send.c */
+int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+void sdp_sock_splice_eof(struct socket *sock);
+bool sdp_send_room(const struct sdp_sock *ssk);
+void sdp_send_flush(struct sdp_sock *ssk);
+void sdp_send_done(struct sdp_link *link);
+u32 sdp_send_unsent(const struct sdp_link *link);
+void sdp_send_timer(struct timer_list *timer);
+
+/* sock_recv.c */
+int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+int sdp_sock_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+bool sdp_recv_ready(const struct sdp_sock *ssk);
+void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
+
+/* sock_opt.c */
+void sdp_opt_init(struct sdp_sock *ssk);
+int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
+			unsigned int len);
+int sdp_sock_getsockopt(struct socket *sock, int level, int name, char __user *value,
+			int __user *len);
+int sdp_opt(const struct sdp_sock *ssk, int level, int name);
+
+/* diag.c */
+void sdp_diag_add(struct sdp_sock *ssk);
+void sdp_diag_remove(struct sdp_sock *ssk);
+void sdp_diag_setup(void);
+int sdp_diag_init(void);
+void sdp_diag_exit(void);
+
+/* main.c: parameters, counters **************************************************************** */
+
+enum sdp_counter {
+	SDP_COUNT_CONNECTS,
+	SDP_COUNT_CONNECTED,
+	SDP_COUNT_ACCEPTED,
+	SDP_COUNT_REFUSED,
+	SDP_COUNT_NO_LISTENER,
+	SDP_COUNT_BACKLOG,
+	SDP_COUNT_BAD_HELLO,
+	SDP_COUNT_NO_MEMORY,
+	SDP_COUNT_FAULTS,
+	SDP_COUNT_RESETS,
+	SDP_COUNT_TIMEOUTS,
+	SDP_COUNTERS
+};
+
+void sdp_count(enum sdp_counter which);
+u64 sdp_counted(enum sdp_counter which);
+const char *sdp_counter_name(enum sdp_counter which);
+
+extern unsigned int sdp_buffer_size;
+extern unsigned int sdp_rcvbuf;
+extern unsigned int sdp_sndbuf;
+extern unsigned int sdp_send_queue;
+extern unsigned int sdp_backlog_mb;
+extern unsigned int sdp_connect_timeout_s;
+extern unsigned int sdp_close_timeout_s;
+extern struct workqueue_struct *sdp_queue;
+
+#endif /* SDP_SDP_H */

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Data of programs that goes out, with copies. A writer copies into pieces: elements of the
+ * transport's pool, each filled before the next one is begun, so that a message never needs more
+ * than two. A piece is free again when the Sends of all of its octets have completed.
+ *
+ * Octets may be held back before the state machine gets them: a part of a message waits while
+ * MSG_MORE or TCP_CORK says that more will come (200 ms at most, as TCP does), and, without
+ * TCP_NODELAY, while Sends of earlier octets have not completed. Sends without payload do not
+ * count: a credit update is acknowledged late, as it has no answer.
+ *
+ * A writer holds tx_mutex while it copies, and not while it waits.
+ */
+#include <linux/net.h>
+#include <linux/sched/signal.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+
+#include "sdp.h"
+
+#define SDP_SEND_CORKED		msecs_to_jiffies(200)
+
+/* Room ************************************************************************************* */
+
+/* octets that take room: not acknowledged, or not sent */
+static u64 sdp_send_waiting(const struct sdp_link *link)
+{
+	return link->conn.source.end + link->held - link->acked;
+}
+
+/**
+ * sdp_send_unsent() - octets that were not sent yet
+ * @link: link
+ *
+ * Context: with sdp_lock().
+ */
+u32 sdp_send_unsent(const struct sdp_link *link)
+{
+	return link->conn.source.end + link->held - link->conn.source.next;
+}
+
+/* payload was sent, and its Sends have not completed */
+static bool sdp_send_on_way(const struct sdp_link *link)
+{
+	return link->conn.source.next > link->acked;
+}
+
+static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
+{
+	struct sdp_piece *tail;
+
+	if (list_empty(&link->tx))
+		return NULL;
+	tail = list_last_entry(&link->tx, struct sdp_piece, node);
+	return tail->len < tail->buf->size ? tail : NULL;
+}
+
+static bool sdp_send_has_piece(const struct sdp_link *link)
+{
+	return !list_empty(&link->tx_free) || sdp_send_tail(link);
+}
+
+/**
+ * sdp_send_room() - is it worth while to write?
+ * @ssk: socket
+ *
+ * As TCP: a third of the send buffer is free. Context: with sdp_lock().
+ */
+bool sdp_send_room(const struct sdp_sock *ssk)
+{
+	const struct sdp_link *link = ssk->link;
+
+	if (!link)
+		return true;
+	return sdp_send_waiting(link) * 3 <= (u64)READ_ONCE(ssk->inet.sk.sk_sndbuf) * 2 &&
+	       sdp_send_has_piece(link);
+}
+
+/* The piece that the next octet belongs to, NULL: there is no room */
+static struct sdp_piece *sdp_send_piece(struct sdp_sock *ssk, struct sdp_link *link, u32 *room)
+{
+	const u32 sndbuf = READ_ONCE(sdp_sock(ssk)->sk_sndbuf);
+	const u64 waiting = sdp_send_waiting(link);
+	struct sdp_piece *piece;
+
+	if (waiting >= sndbuf)
+		return NULL;
+	piece = sdp_send_tail(link);
+	if (!piece) {
+		piece = list_first_entry_or_null(&link->tx_free, struct sdp_piece, node);
+		if (!piece)
+			return NULL;
+		piece->start = link->conn.source.end + link->held;
+		piece->len = 0;
+		list_move_tail(&piece->node, &link->tx);
+	}
+	*room = min_t(u64, sndbuf - waiting, piece->buf->size - piece->len);
+	return piece;
+}
+
+/* Handing over ***************************************************************************** */
+
+/* payload of a full message */
+static u32 sdp_send_full(const struct sdp_link *link)
+{
+	return min(link->conn.credit.peer_size, link->conn.credit.send_max) - SDP_BSDH_LEN;
+}
+
+static void sdp_send_hand_over(struct sdp_link *link, u32 octets)
+{
+	link->held -= octets;
+	if (sdp_state_queue(&link->conn, octets))
+		link->held += octets;
+}
+
+/* @more: the program has said that more will come */
+static void sdp_send_push(struct sdp_sock *ssk, struct sdp_link *link, bool more)
+{
+	u32 full, part;
+
+	if (!link->held)
+		return;
+	if (link->conn.state < SDP_QUIET) {
+		/* the peer's size is not known: nothing can be sent yet, either */
+		sdp_send_hand_over(link, link->held);
+		return;
+	}
+	full = sdp_send_full(link);
+	more |= sdp_opt(ssk, IPPROTO_TCP, TCP_CORK);
+	part = link->held % full;
+	if (!more && (sdp_opt(ssk, IPPROTO_TCP, TCP_NODELAY) || !sdp_send_on_way(link) ||
+		      link->held >= full))
+		part = 0;
+	if (link->held > part)
+		sdp_send_hand_over(link, link->held - part);
+	if (part && more && !timer_pending(&ssk->held_timer))
+		sk_reset_timer(sdp_sock(ssk), &ssk->held_timer, jiffies + SDP_SEND_CORKED);
+}
+
+/**
+ * sdp_send_flush() - send what is held back
+ * @ssk: socket
+ *
+ * Context: with sdp_lock().
+ */
+void sdp_send_flush(struct sdp_sock *ssk)
+{
+	struct sdp_link *link = ssk->link;
+
+	if (link && link->held)
+		sdp_send_hand_over(link, link->held);
+}
+
+/* softirq: what is held back has waited long enough */
+void sdp_send_timer(struct timer_list *timer)
+{
+	struct sdp_sock *ssk = from_timer(ssk, timer, held_timer);
+
+	sdp_lock(ssk);
+	sdp_send_flush(ssk);
+	sdp_unlock(ssk);
+	sock_put(sdp_sock(ssk));
+}
+
+/**
+ * sdp_send_done() - Sends have completed
+ * @link: link; sdp_link.acked has grown
+ *
+ * Context: with sdp_lock().
+ */
+void sdp_send_done(struct sdp_link *link)
+{
+	struct sdp_sock *ssk = link->ssk;
+	struct sdp_piece *piece, *next;
+
+	list_for_each_entry_safe(piece, next, &link->tx, node) {
+		if (piece->filling || piece->start + piece->len > link->acked)
+			break;
+		list_move_tail(&piece->node, &link->tx_free);
+	}
+	if (ssk->link != link)
+		return;
+	if (link->held && !sdp_send_on_way(link) && !timer_pending(&ssk->held_timer))
+		sdp_send_flush(ssk);
+	if (ssk->nospace && sdp_send_room(ssk)) {
+		ssk->nospace = false;
+		ssk->wake |= SDP_WAKE_WRITE;
+	}
+	/* close() may wait for it */
+	if (ssk->closing && !sdp_send_waiting(link))
+		ssk->wake |= SDP_WAKE_STATE;
+}
+
+/* sendmsg() ******************************************************************************** */
+
+static int sdp_send_wait_connect(struct sock *sk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int rc = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (sdp_get_state(sk) == TCP_SYN_SENT) {
+		rc = *timeo ? sock_intr_errno(*timeo) : -EAGAIN;
+		if (!*timeo || signal_pending(current))
+			break;
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+		rc = 0;
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return rc;
+}
+
+/* with sdp_lock(): may octets be sent at all? */
+static bool sdp_send_allowed(const struct sdp_sock *ssk)
+{
+	const struct sock *sk = &ssk->inet.sk;
+
+	return !sk->sk_err && !(sk->sk_shutdown & SEND_SHUTDOWN) && ssk->link &&
+	       ssk->link->conn.state != SDP_DEAD && sk->sk_state != TCP_CLOSE;
+}
+
+static bool sdp_send_blocked(struct sdp_sock *ssk)
+{
+	bool blocked;
+
+	sdp_lock(ssk);
+	ssk->nospace = true;
+	blocked = sdp_send_allowed(ssk) && !sdp_send_room(ssk);
+	sdp_unlock(ssk);
+	return blocked;
+}
+
+/* Without tx_mutex. Return: 0: look again; or a negative errno. */
+static int sdp_send_wait(struct sock *sk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int rc = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (sdp_send_blocked(sdp_sk(sk))) {
+		rc = *timeo ? sock_intr_errno(*timeo) : -EAGAIN;
+		if (!*timeo || signal_pending(current))
+			break;
+		rc = 0;
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return rc;
+}
+
+/* with sdp_lock(): octets were copied into the piece */
+static void sdp_send_filled(struct sdp_sock *ssk, struct sdp_piece *piece, u32 octets, bool urgent)
+{
+	struct sdp_link *link = ssk->link;
+
+	if (urgent)
+		sdp_send_flush(ssk);
+	piece->len += octets;
+	if (urgent) {
+		if (sdp_state_urgent(&link->conn))
+			piece->len -= octets;
+	} else {
+		link->held += octets;
+		/* the rest waits for the end of the call */
+		sdp_send_push(ssk, link, true);
+	}
+}
+
+/* With tx_mutex. Return: octets copied, 0: there is no room; or a negative errno. */
+static int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
+{
+	const size_t left = msg_data_left(msg);
+	const bool urgent = msg->msg_flags & MSG_OOB && left == 1;
+	struct sdp_piece *piece = NULL;
+	u32 room = 0, n, copied;
+
+	sdp_lock(ssk);
+	if (!sdp_send_allowed(ssk)) {
+		sdp_unlock(ssk);
+		return -EPIPE;
+	}
+	piece = sdp_send_piece(ssk, ssk->link, &room);
+	if (piece)
+		piece->filling = true;
+	sdp_unlock(ssk);
+	if (!piece)
+		return 0;
+	n = min_t(size_t, left, room);
+	if (msg->msg_flags & MSG_OOB && n == left && n > 1)
+		n--;
+	copied = copy_from_iter(piece->buf->data + piece->len, n, &msg->msg_iter);
+	sdp_lock(ssk);
+	piece->filling = false;
+	if (copied)
+		sdp_send_filled(ssk, piece, copied, urgent);
+	sdp_unlock(ssk);
+	return copied ?: -EFAULT;
+}
+
+/* With tx_mutex, but for waits. Return: octets, or a negative errno. */
+static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
+{
+	struct sdp_sock *ssk = sdp_sk(sk);
+	int sent = 0, rc = 0;
+
+	while (msg_data_left(msg) && sent < INT_MAX - SZ_1M) {
+		rc = sdp_send_some(ssk, msg);
+		if (rc < 0)
+			break;
+		sent += rc;
+		if (rc)
+			continue;
+		sdp_lock(ssk);
+		sdp_send_flush(ssk);
+		sdp_unlock(ssk);
+		mutex_unlock(&ssk->tx_mutex);
+		rc = sdp_send_wait(sk, timeo);
+		mutex_lock(&ssk->tx_mutex);
+		if (rc)
+			break;
+	}
+	return sent ?: rc;
+}
+
+/**
+ * sdp_sock_sendmsg() - sendmsg() of a program
+ * @sock: socket
+ * @msg: octets and flags
+ * @len: octets
+ *
+ * Return: octets that were taken, or a negative errno as TCP's. Context: may sleep.
+ */
+int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sock *ssk = sdp_sk(sk);
+	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	int rc;
+
+	rc = sdp_send_wait_connect(sk, &timeo);
+	if (rc)
+		return rc;
+	mutex_lock(&ssk->tx_mutex);
+	if (len) {
+		rc = sdp_send_stream(sk, msg, &timeo);
+	} else {
+		sdp_lock(ssk);
+		rc = sdp_send_allowed(ssk) ? 0 : -EPIPE;
+		sdp_unlock(ssk);
+	}
+	sdp_lock(ssk);
+	if (ssk->link) {
+		if (!(msg->msg_flags & MSG_MORE))
+			sk_stop_timer(sk, &ssk->held_timer);
+		sdp_send_push(ssk, ssk->link, msg->msg_flags & MSG_MORE);
+	}
+	sdp_unlock(ssk);
+	mutex_unlock(&ssk->tx_mutex);
+	return rc < 0 ? sk_stream_error(sk, msg->msg_flags, rc) : rc;
+}
+
+/* sendfile() has said MSG_MORE, and the file ended */
+void sdp_sock_splice_eof(struct socket *sock)
+{
+	struct sdp_sock *ssk = sdp_sk(sock->sk);
+
+	sdp_lock(ssk);
+	if (ssk->link)
+		sdp_send_push(ssk, ssk->link, false);
+	sdp_unlock(ssk);
+}

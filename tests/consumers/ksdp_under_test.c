@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The transport side of the Sockets Direct Protocol, compiled into the test module, which has no
+ * sockets.
+ */
+#define __DISABLE_EXPORTS
+
+#include "../../sdp/ot.c"
+#include "../../sdp/ot_kdapl.c"
+#include "../../sdp/ot_kdapl_device.c"
+#include "../../sdp/ot_kdapl_pool.c"
+#include "../../sdp/ot_kdapl_cq.c"
+#include "../../sdp/ot_kdapl_ep.c"
+#include "../../sdp/ot_kdapl_post.c"
+#include "../../sdp/ot_kdapl_listen.c"

@@ -1,0 +1,228 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: sockets of krdma_sdp by family, by protocol number and through krdma_ops: what a program may expect of TCP holds, past the wire and over it; python, socat, qperf, iperf3; the module goes
+# covers: sdp ops uapi/krun tests/vm/progs/ops_check.cpp
+# limit: 600
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
+
+FAMILY=27 SDP=257
+check=$VM_PROGS/ops_check
+
+# of /proc/net/sdp_stat
+sdp_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/sdp_stat; }
+# sdp_rises NAME COMMAND...
+sdp_rises() {
+	local name=$1 before
+	before=$(sdp_stat "$name")
+	shift
+	"$@"
+	[ "$(sdp_stat "$name")" -gt "$before" ] || fail "$name stays at $before"
+}
+sdp_sockets() { { on A cat /proc/net/sdp; on B cat /proc/net/sdp; cat /proc/net/sdp; } | grep -cv '^local'; }
+sdp_gone() { [ "$(sdp_sockets)" = 0 ]; }
+all_sdp_gone() {
+	wait_for 20 sdp_gone && return
+	on A cat /proc/net/sdp
+	on B cat /proc/net/sdp
+	fail "$(sdp_sockets) sockets of SDP are left"
+}
+
+tests=0 failed=0
+# checks HOST WHAT ARGUMENT...: ops_check
+checks() {
+	local host=$1 what=$2 rc=0
+	shift 2
+	say "checks: $what"
+	on "$host" timeout "$(patient 200)" "$check" "$@" > checks.log 2>&1 || rc=$?
+	cat checks.log
+	all_sdp_gone
+	[ $rc = 0 ] || fail "ops_check ended with $rc"
+}
+
+# part WHAT COMMAND...: goes on after a failure, so that all are known
+part() {
+	local rc=0
+	say "$1"
+	shift
+	tests=$((tests + 1))
+	set +e
+	(set -e; "$@")
+	rc=$?
+	set -e
+	[ $rc = 0 ] && return
+	failed=$((failed + 1))
+	# what it has left would disturb the next one
+	{ ip netns pids hostA; ip netns pids hostB; } | xargs -r kill -9 || true
+	wait_for 20 sdp_gone || true
+}
+
+hosts_up
+ops_load alias=0 bad_peer_s=0
+expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
+note_resources
+
+cat > stream.py << 'EOF'
+import hashlib, random, socket, sys, threading
+role, family, protocol, address, port, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), int(sys.argv[6])
+def made():
+    return socket.socket(family, socket.SOCK_STREAM, protocol)
+where = (address, port)
+if family == 27:
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    packed = b"\x02\x00" + port.to_bytes(2, "big") + socket.inet_aton(address) + bytes(8)
+    def bind(sock):
+        assert libc.bind(sock.fileno(), packed, 16) == 0, ctypes.get_errno()
+    def connect(sock):
+        assert libc.connect(sock.fileno(), packed, 16) == 0, ctypes.get_errno()
+    def accept(sock):
+        fd = libc.accept(sock.fileno(), None, None)
+        assert fd >= 0, ctypes.get_errno()
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=fd)
+else:
+    def bind(sock): sock.bind(where)
+    def connect(sock): sock.connect(where)
+    def accept(sock): return sock.accept()[0]
+def send(sock, seed):
+    source, digest, left = random.Random(seed), hashlib.sha256(), size
+    while left:
+        block = source.randbytes(min(left, source.choice((1, 100, 5000, 70000, 300000))))
+        digest.update(block)
+        sock.sendall(block)
+        left -= len(block)
+    sock.shutdown(socket.SHUT_WR)
+    return digest.hexdigest()
+def receive(sock, seed):
+    source, digest, count = random.Random(seed), hashlib.sha256(), 0
+    while True:
+        block = sock.recv(source.choice((1, 999, 16384, 400000)))
+        if not block:
+            return count, digest.hexdigest()
+        count += len(block)
+        digest.update(block)
+if role == "server":
+    listener = made()
+    bind(listener)
+    listener.listen(8)
+    print("listening", flush=True)
+    sock = accept(listener)
+else:
+    sock = made()
+    connect(sock)
+result = []
+thread = threading.Thread(target=lambda: result.append(send(sock, role)))
+thread.start()
+count, digest = receive(sock, "reader")
+thread.join()
+print("sent", size, result[0])
+print("received", count, digest)
+EOF
+
+# stream FAMILY PROTOCOL SIZE [ADDRESS]: both directions at a time
+stream() {
+	local address=${4:-$ADDR_B}
+	start server B python3 stream.py server "$1" "$2" "$address" 9300 "$3"
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 stream.py client "$1" "$2" "$address" 9300 "$3"
+	finish client 240
+	finish server 60
+	same "to the server" "$(sed -n 's/^sent //p' client.log)" "$(sed -n 's/^received //p' server.log)"
+	same "to the client" "$(sed -n 's/^sent //p' server.log)" "$(sed -n 's/^received //p' client.log)"
+	all_sdp_gone
+}
+
+with_socat() {
+	head -c 3000000 /dev/urandom > data
+	# the address is that of a sockaddr_in behind the family: port 9101 and 10.77.0.2
+	local at=x238d0a4d00020000000000000000
+	start socat B socat -u SOCKET-LISTEN:$FAMILY:0:$at CREATE:copy
+	wait_for 60 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
+	expect "socat" on A socat -u OPEN:data SOCKET-CONNECT:$FAMILY:0:$at
+	finish socat 30
+	expect "what came" cmp data copy
+	all_sdp_gone
+}
+
+with_qperf() {
+	local test
+	start qperf B qperf
+	wait_for 60 listening B 19765
+	for test in sdp_lat sdp_bw; do
+		sdp_rises connected expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
+		cat expect
+		has "$test gives a figure" '= +[0-9.]*[1-9]' expect
+	done
+	kill_hard qperf
+	all_sdp_gone
+}
+
+with_iperf3() {
+	start iperf B "$krun" iperf3 -s -1 -p 9100
+	wait_for 60 listening B 9100
+	sdp_rises connected expect "iperf3" on A "$krun" iperf3 -c "$ADDR_B" -p 9100 -t 2
+	grep -E 'sender|receiver' expect
+	finish iperf 20
+	all_sdp_gone
+}
+
+refusals() {
+	refuse "nobody listens" on A python3 stream.py client 2 $SDP "$ADDR_B" 9301 1
+	has "the error" 'ConnectionRefused' expect
+	refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
+}
+
+# endless: a stream that somebody ends
+endless() {
+	start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
+	wait_for 60 sh -c "ip netns exec hostA grep -q ' open ' /proc/net/sdp" || fail "$(cat client.log)"
+	sleep 1
+}
+
+killed() {
+	endless
+	on A cat /proc/net/sdp
+	kill_hard client
+	finish_any server 30
+	all_sdp_gone
+}
+
+rnic_goes() {
+	endless
+	on A rdma link delete krdma0
+	finish_any client 30
+	finish_any server 30
+	all_sdp_gone
+	rnic_add A
+	wait_for 10 rnic_active krdma0
+	stream 2 $SDP 100000
+}
+
+part "compared data, over the wire" sdp_rises accepted stream 2 $SDP 3000000
+part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
+part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
+if [ -z "${VM_QUICK:-}" ]; then
+	part "IPv6" checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
+	part "the switch" checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
+fi
+part "qperf" with_qperf
+part "iperf3 through the switch" with_iperf3
+part "socat by family" with_socat
+part "a program is killed; the peer learns it" killed
+part "an RNIC goes under a connection" rnic_goes
+part "compared data by family" stream $FAMILY 0 3000000
+part "compared data, IPv6" stream 10 $SDP 3000000 "$ADDR6_B"
+part "a single octet" stream 2 $SDP 1
+[ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
+part "refusals" refusals
+
+cat /proc/net/sdp_stat
+same "faults of the protocol" 0 "$(sdp_stat faults)"
+unload krdma_sdp krdma_ops
+hosts_down
+[ $failed = 0 ] || fail "$failed of $tests parts failed"
+counted $tests 0
