@@ -12,7 +12,7 @@ import shlex
 RNICS = ("krdma", "siw", "rxe")
 KIB, MIB = 1024, 1024 * 1024
 # megabytes and messages a second by which work is portioned; not results
-EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000}
+EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000, "sdp": 200}
 EXPECTED_MESSAGES = {"krdma": 100e3, "siw": 25e3, "rxe": 12e3, "tcp": 200e3}
 SIZES = {True: (64, 64 * KIB, MIB),
          False: (2, 64, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB)}
@@ -83,8 +83,8 @@ class List:
             self.add(group, stack, "perftest", f"ib_{verb}_lat", args,
                      program=f"ib_{verb}_lat", size=size, events=events, **more)
 
-    def tcp_latency(self, group, size, **more):
-        self.add(group, "tcp", "qperf", "tcp_lat",
+    def socket_latency(self, group, stack, size, **more):
+        self.add(group, stack, "qperf", "tcp_lat",
                  ["-m", size, "-t", "1"], size=size, events=True, **more)
 
     def tcp_polled_latency(self, group, size, **more):
@@ -126,7 +126,7 @@ class List:
                 if polled:
                     self.latency("latency, polled", verb, size, False, count)
         for size in (64,) if self.quick else (64, 4 * KIB, 64 * KIB):
-            self.tcp_latency("latency, events", size)
+            self.socket_latency("latency, events", "tcp", size)
             if polled:
                 self.tcp_polled_latency("latency, polled", size)
 
@@ -174,6 +174,20 @@ class List:
             self.add("offload", stack, "redis", "connections",
                      ["-n", int(10000 * self.seconds)])
 
+    def sdp(self):
+        """Sockets of SDP on krdma_soft beside TCP's, over the wire and inside of one host."""
+        for same_host in (0, 1):
+            group = "SDP, same host" if same_host else "SDP"
+            for size in (64 * KIB, MIB):
+                self.sdp_bandwidth(group, size, same_host)
+                self.tcp_bandwidth(group, size, same_host=same_host)
+            for stack in ("sdp", "tcp"):
+                self.socket_latency(group, stack, 64, same_host=same_host)
+
+    def sdp_bandwidth(self, group, size, same_host):
+        octets = int(EXPECTED_MB["sdp"] * 1e6 * self.seconds)
+        self.add(group, "sdp", "iperf3", "iperf3", ["-l", size, "-n", octets], size=size, same_host=same_host)
+
     def memory(self):
         for alone in (True, False):
             for number in (100, 1000):
@@ -190,7 +204,10 @@ class List:
             events = "-e" in options
             self.latency(group, verb, size, events, 5000, stacks=stacks,
                          options=[o for o in options if o != "-e"], **more)
-            (self.tcp_latency if events else self.tcp_polled_latency)(group, size, **mtu)
+            if events:
+                self.socket_latency(group, "tcp", size, **mtu)
+            else:
+                self.tcp_polled_latency(group, size, **mtu)
             return
         self.bandwidth(group, verb, size, stacks=stacks, options=options, **numbers, **more)
         # iperf3 has 128 at most
@@ -229,6 +246,7 @@ def all_of(mode, quick, rounds):
     jobs.kdapl()
     jobs.iser()
     jobs.offload()
+    jobs.sdp()
     jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()
@@ -288,10 +306,14 @@ def profiled(mode, stack, verb_test, size, qps=1):
     jobs.limit *= 4
     if stack in ("kdapl", "verbs"):
         jobs.kdapltest("profile", stack, verb_test.upper(), size)
+    elif stack in ("sdp", "hostsdp") and verb_test == "iperf3":
+        jobs.sdp_bandwidth("profile", size, int(stack == "hostsdp"))
+    elif stack in ("sdp", "hostsdp") and verb_test == "tcp_lat":
+        jobs.socket_latency("profile", "sdp", size, same_host=int(stack == "hostsdp"))
     elif verb_test == "iperf3":
         jobs.tcp_bandwidth("profile", size)
     elif verb_test == "tcp_lat":
-        jobs.tcp_latency("profile", size)
+        jobs.socket_latency("profile", "tcp", size)
     elif verb_test == "tcp_polled_lat":
         jobs.tcp_polled_latency("profile", size)
     elif verb_test == "cmtime":

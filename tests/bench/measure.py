@@ -21,10 +21,13 @@ import parse
 
 ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1",
            "siw": "10.78.1.1",
-           "rxe": "10.78.2.1", "tcp": "10.78.3.1", "ops": "10.78.3.1", "native": "10.78.3.1"}
+           "rxe": "10.78.2.1", "tcp": "10.78.3.1", "ops": "10.78.3.1", "native": "10.78.3.1",
+           "sdp": "10.78.0.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
 KRUN = f"{os.environ['VM_REPO']}/build/krun/krun"
+# how a program gets sockets of that stack
+SOCKETS = {"ops": [KRUN], "sdp": [KRUN, "-p", "257"]}
 BENCH = os.path.dirname(os.path.abspath(__file__))
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
@@ -64,7 +67,7 @@ def counters(job):
 
 
 class Settings:
-    """MTU and module parameters, changed when a job wants others."""
+    """MTU, module parameters and krdma_sdp, changed when a job wants others."""
 
     PARAMETERS = {
         "crc": (("krdma", "mpa_crc"), ("siw", "mpa_crc_required")),
@@ -79,6 +82,17 @@ class Settings:
             if name in job and self.now.get(name) != job[name]:
                 self.set(name, job[name])
                 self.now[name] = job[name]
+        # the switch asks each protocol that is there
+        if (job["stack"] == "sdp") != self.now.get("sdp", False):
+            self.sdp(job["stack"] == "sdp")
+
+    def sdp(self, wanted):
+        """Load krdma_sdp, or unload it when its last sockets have gone."""
+        path = f"{os.environ['VM_MODULES']}/krdma_sdp.ko"
+        command = ["insmod", path] if wanted else ["rmmod", "krdma_sdp"]
+        if not until(lambda: subprocess.run(command, check=False).returncode == 0, 20):
+            raise JobError(f"{' '.join(command)} fails")
+        self.now["sdp"] = wanted
 
     def set(self, name, value):
         if name == "mtu":
@@ -135,8 +149,10 @@ def until(condition, seconds):
 
 
 def listens(port):
-    """By TCP or, on a device that is no TCP, by the RDMA CM."""
+    """By TCP, by SDP or, on a device that is no TCP, by the RDMA CM."""
     if re.search(rf":{port:04X} 0+:0000 0A ", read("/proc/net/tcp") + read("/proc/net/tcp6")):
+        return True
+    if os.path.exists("/proc/net/sdp") and re.search(rf":{port} \S+:0 10 ", read("/proc/net/sdp")):
         return True
     shown = subprocess.run(["rdma", "resource", "show", "cm_id"], capture_output=True, text=True,
                            check=False).stdout
@@ -162,13 +178,14 @@ class Runner:
         """Server and client, until both have ended; the server is stopped if it does not end
         by itself. Their output goes into the result."""
         processes = []
-        if job["stack"] == "ops":
-            server, client = [KRUN, *server], [KRUN, *client]
+        if job["stack"] in SOCKETS:
+            server, client = [[*SOCKETS[job["stack"]], *command] for command in (server, client)]
         result["commands"] = {"server": server, "client": client}
         try:
             processes.append(Process("server", server, environment))
             up = until(lambda: listens(self.port) or processes[0].ended(), job["limit"])
             if not up or processes[0].ended():
+                result["output"]["state"] = state(processes)
                 raise JobError("the server does not listen")
             processes.append(Process("client", client))
             status = processes[1].wait(job["limit"])
@@ -196,9 +213,11 @@ class Runner:
                   ["iperf3", "-J", "-c", address, "-p", str(self.port), *job["args"]], result)
 
     def qperf(self, job, result):
-        self.pair(job, ["qperf", "-lp", str(self.port)],
+        # qperf has sockets of SDP itself; its own connection is TCP's
+        sdp = job["stack"] == "sdp"
+        self.pair({**job, "stack": "tcp"} if sdp else job, ["qperf", "-lp", str(self.port)],
                   ["qperf", ADDRESS[job["stack"]], "-lp", str(self.port), *job["args"],
-                   job["test"]], result, ends=False)
+                   job["test"].replace("tcp", "sdp") if sdp else job["test"]], result, ends=False)
 
     def sockperf(self, job, result):
         """Both ends ask a socket that does not wait, again and again, as a CQ is polled."""

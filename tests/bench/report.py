@@ -14,9 +14,9 @@ import parse
 import svg
 
 STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs", "kiser", "ib_iser",
-          "ops", "native")
+          "ops", "native", "sdp")
 # what the figures of others are compared with, and these others
-OURS = ("krdma", "kdapl", "kiser", "ops")
+OURS = ("krdma", "kdapl", "kiser", "ops", "sdp")
 OTHERS = ("siw", "rxe", "tcp", "verbs", "ib_iser", "native")
 # what is not a stack that krdma is measured against
 BOUNDS = ("memory", "pipe")
