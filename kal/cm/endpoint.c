@@ -1200,7 +1200,7 @@ void kal_ep_view_state(struct kal_ep *ep, struct kal_ep_view *view, unsigned int
 			return;
 		}
 		--*patience;
-		msleep(1);
+		usleep_range(1000, 2000);
 	}
 	ep_view_name(view, ep->state);
 	if (view->state)

@@ -281,8 +281,8 @@ void top(const Environment &environment, const TopOptions &options)
 		Table table{{"RNIC", "SENT/s", "RECEIVED/s", "SAME HOST/s", "BUSIEST COUNTERS/s"}};
 		Table qp_table{{"QP", "RNIC", "SENT/s", "RECEIVED/s", "MESSAGES/s", "MESSAGES IN/s",
 				"PROCESS", "CONNECTION"}};
-		const Owners owner_of = refused || (!options.qps && !environment.json)
-						? Owners{} : owners();
+		const Owners owner_of =
+			refused || (!options.qps && !environment.json) ? Owners{} : owners();
 
 		for (const auto &[index, one] : now) {
 			const auto old = before.find(index);

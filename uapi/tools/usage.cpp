@@ -115,8 +115,7 @@ std::vector<Object> all_of(std::uint8_t command, const char *what,
 	std::vector<Object> all;
 
 	netlink.dump(
-		command, what,
-		[&](const nlmsghdr *message) { all.push_back(object_of(message)); },
+		command, what, [&](const nlmsghdr *message) { all.push_back(object_of(message)); },
 		[&] { all.clear(); });
 	return all;
 }

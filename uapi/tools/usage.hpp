@@ -18,7 +18,7 @@ namespace krdma::tools {
 /** struct Process - who made an object */
 struct Process {
 	std::optional<std::uint32_t> pid; /* of one that lives, in this PID namespace */
-	std::string command;		  /* empty: the kernel, or not in this PID namespace */
+	std::string command;              /* empty: the kernel, or not in this PID namespace */
 	std::uint32_t uid{};
 
 	/* "name(1234)", "name" or "-" */

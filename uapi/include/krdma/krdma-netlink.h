@@ -17,7 +17,7 @@ enum krdma_genl_cmd {
 	KRDMA_GENL_CMD_UNSPEC,
 	/* dump: one message for each connection and listener, of every consumer */
 	KRDMA_GENL_CMD_ENDPOINT_GET,
-	/* dump: one message for each context of an open /dev/krdma, with the process that opened it */
+	/* dump: one message for each context of an open /dev/krdma; its process opened that */
 	KRDMA_GENL_CMD_CONTEXT_GET,
 };
 
@@ -28,8 +28,8 @@ enum krdma_genl_attr {
 	KRDMA_GENL_ATTR_RNIC_INDEX,	/* u32: as in /dev/krdma */
 	KRDMA_GENL_ATTR_RNIC_NAME,	/* string */
 	KRDMA_GENL_ATTR_UID,		/* u32: effective user of the process when it made it */
-	KRDMA_GENL_ATTR_PID,		/* u32: not of the kernel's, or when the process has ended */
-	KRDMA_GENL_ATTR_COMMAND,	/* string: at that time; not of the kernel's */
+	KRDMA_GENL_ATTR_PID,		/* u32: not if the process has ended */
+	KRDMA_GENL_ATTR_COMMAND,	/* string: at that time */
 	/* ENDPOINT_GET */
 	KRDMA_GENL_ATTR_STATE,		/* string, as in "rdma resource show cm_id -dd" */
 	KRDMA_GENL_ATTR_LISTENER,	/* flag */
