@@ -119,12 +119,16 @@ wait_for 10 shows B "$nothing" || fail "$(cat seen)"
 
 say "the process that made it has ended, another one has the file"
 cat > contexts.py << 'END'
-# contexts.py INDEX NUMBER [orphan]: slow contexts in one open file; orphan: then the parent ends
+# contexts.py INDEX NUMBER [orphan|odd]: slow contexts in one open file; orphan: then the parent ends;
+# odd: of a process whose name is an order to the terminal
 import fcntl, os, struct, sys, time
+if sys.argv[3:] == ["odd"]:
+    with open("/proc/self/comm", "wb") as comm:
+        comm.write(b"a\033[31mb")
 fd = os.open("/dev/krdma", os.O_RDWR)
 for i in range(int(sys.argv[2])):
     fcntl.ioctl(fd, ord("k") << 8 | 0x10, bytearray(struct.pack("=4I3Q2I", 48, int(sys.argv[1]), 0, 1, 0, 0, 0, 0, 0)))
-if len(sys.argv) > 3 and os.fork():
+if sys.argv[3:] == ["orphan"] and os.fork():
     os._exit(0)
 print("process", os.getpid(), flush=True)
 time.sleep(1000)
@@ -136,6 +140,13 @@ finish orphan 10
 wait_for 10 grep -q process orphan.log
 sees "no process, but its command" A 0 '[(p["pid"], p["command"], p["contexts"]) for p in o["processes"]] == [(None, "python3", 1)]'
 kill "$(awk '{ print $2 }' orphan.log)"
+wait_for 10 shows A "$nothing" || fail "$(cat seen)"
+
+say "a name is only shown"
+start odd A python3 contexts.py "$index" 1 odd
+wait_for 10 grep -q process odd.log
+sees "the name" A 0 '[p["command"] for p in o["processes"]] == ["a?[31mb"]'
+kill_hard odd
 wait_for 10 shows A "$nothing" || fail "$(cat seen)"
 
 say "more than one message: contexts"
