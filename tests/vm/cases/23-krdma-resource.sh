@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: krdma resource and top: connections, listeners and contexts with user, process and command
 # covers: kal/netlink kal/core/owner kal/chardev kal/cm/endpoint uapi/tools
-# limit: 180
+# limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
