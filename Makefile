@@ -46,7 +46,7 @@ UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
-	$(addprefix uapi/include/krdma/,krdma-abi.h hw-netlink.h offload-netlink.h)
+	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
 DOCS := $(wildcard docs/*.md docs/*.json)
 DEBUG_MODULES := $(BUILD)/debug/modules

@@ -12,6 +12,7 @@
 #include "ib/bridge.h"
 #include "kdapl/kdapl_main.h"
 #include "net/net.h"
+#include "netlink/netlink.h"
 
 static const struct kal_block {
 	int (*init)(void);
@@ -27,6 +28,7 @@ static const struct kal_block {
 	{ kal_chardev_rnic_init, kal_chardev_rnic_exit },
 	/* after kal_chardev_rnic_init(): the events name RNICs by their indices of /dev/krdma */
 	{ kal_netstack_init, kal_netstack_exit },
+	{ kal_netlink_init, kal_netlink_exit },
 	/*
 	 * Last: from here on programs can open the device. If a later part failed, the module
 	 * would be removed while files are open.

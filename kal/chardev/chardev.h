@@ -283,6 +283,8 @@ void kal_handles_exit(struct kal_file *file);
  * @visits: number of kal_files_each() at the file, which keep it in the list; kal_files_lock
  * @net: network namespace in which the file was opened, with a reference
  * @user: user that opened the file, whose share of the namespace is used
+ * @owner: process that opened the file
+ * @number: number of the file; rises along the list of files
  * @memcg: memory cgroup of the process that opened the file, charged for events and requests
  * @destroy_lock: see the lock order above
  * @handles: objects by number
@@ -307,6 +309,8 @@ struct kal_file {
 	u32 visits;
 	struct net *net;
 	struct kal_net_user user;
+	struct kal_owner owner;
+	u64 number;
 	struct mem_cgroup *memcg;
 	struct mutex destroy_lock;	/* see the lock order above */
 	struct xarray handles;
@@ -330,6 +334,44 @@ struct kal_file {
 
 /* Call @fn for all open files. A file is not closed while @fn runs for it. May sleep. */
 void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg);
+
+/**
+ * struct kal_context_view - a context of an open file, for the administrator
+ * @rnic: RNIC
+ * @index: number of the RNIC in user space
+ * @objects: numbers of the objects in the context, by kind; connections are in none
+ */
+struct kal_context_view {
+	char rnic[IB_DEVICE_NAME_MAX];
+	u32 index;
+	u32 objects[KAL_H_TYPES];
+};
+
+/**
+ * struct kal_contexts_walk - a walk over the contexts of open files
+ * @net: only files of this namespace
+ * @file: number of the file that is next, 0 at first
+ * @context: number of its context that is next
+ * @wanted: are this owner's files wanted?
+ * @take: takes a context; an errno ends the walk before that context. Must not wait.
+ * @arg: argument of both
+ */
+struct kal_contexts_walk {
+	const struct net *net;
+	u64 file;
+	u32 context;
+	bool (*wanted)(const struct kal_owner *owner, void *arg);
+	int (*take)(const struct kal_owner *owner, const struct kal_context_view *view, void *arg);
+	void *arg;
+};
+
+/* Return: 0 at the end, or the errno. May sleep. */
+int kal_contexts_walk(struct kal_contexts_walk *walk);
+/*
+ * Get the first context of @file whose number is not below *@id; on return that is its number.
+ * Return: false if there is none.
+ */
+bool kal_file_context(struct kal_file *file, u32 *id, struct kal_context_view *view);
 
 /* Commands ***************************************************************** */
 

@@ -25,7 +25,8 @@
 #include <krdma/krdma-abi-layout.h>
 
 static LIST_HEAD(kal_files);
-static DEFINE_MUTEX(kal_files_lock);	/* protects kal_files */
+static u64 chardev_last_number;
+static DEFINE_MUTEX(kal_files_lock);	/* protects the two above */
 
 void kal_files_each(void (*fn)(struct kal_file *file, void *arg), void *arg)
 {
@@ -58,6 +59,40 @@ static void chardev_files_remove(struct kal_file *file)
 	}
 	list_del(&file->node);
 	mutex_unlock(&kal_files_lock);
+}
+
+static int chardev_walk_file(struct kal_contexts_walk *walk, struct kal_file *file)
+{
+	struct kal_context_view view;
+	int ret;
+
+	while (kal_file_context(file, &walk->context, &view)) {
+		ret = walk->take(&file->owner, &view, walk->arg);
+		if (ret)
+			return ret;
+		walk->context++;
+	}
+	return 0;
+}
+
+int kal_contexts_walk(struct kal_contexts_walk *walk)
+{
+	struct kal_file *file;
+	int ret;
+
+	guard(mutex)(&kal_files_lock);
+	list_for_each_entry(file, &kal_files, node) {
+		if (file->number < walk->file || !net_eq(file->net, walk->net))
+			continue;
+		if (file->number != walk->file)
+			walk->context = 0;
+		walk->file = file->number;
+		ret = walk->wanted(&file->owner, walk->arg) ? chardev_walk_file(walk, file) : 0;
+		if (ret)
+			return ret;
+	}
+	walk->file = chardev_last_number + 1;
+	return 0;
 }
 
 /* Common functions of commands ********************************************* */
@@ -306,13 +341,16 @@ static int chardev_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	file->net = get_net(current->nsproxy->net_ns);
 	file->user = kal_net_user();
+	kal_owner_init(&file->owner);
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	mutex_init(&file->destroy_lock);
 	xa_init_flags(&file->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&file->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	kal_events_init(file);
-	scoped_guard(mutex, &kal_files_lock)
+	scoped_guard(mutex, &kal_files_lock) {
+		file->number = ++chardev_last_number;
 		list_add_tail(&file->node, &kal_files);
+	}
 	filp->private_data = file;
 	return stream_open(inode, filp);
 }
@@ -331,6 +369,7 @@ static int chardev_release(struct inode *inode, struct file *filp)
 	xa_destroy(&file->maps);
 	mutex_destroy(&file->destroy_lock);
 	put_net(file->net);
+	kal_owner_exit(&file->owner);
 	mem_cgroup_put(file->memcg);
 	kfree(file);
 	return 0;

@@ -16,7 +16,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 static unsigned int kal_file_objects = 262144;
 module_param_named(file_objects, kal_file_objects, uint, 0644);
@@ -27,11 +27,23 @@ u32 kal_file_objects_limit(void)
 	return READ_ONCE(kal_file_objects);
 }
 
+/* Count @h in the context that it is in, if any; the lock of the handles is held. */
+static void chardev_handle_count(const struct kal_handle *h, int change)
+{
+	const struct kal_handle *top = h->parents[0];
+
+	while (top && top->ops->type != KAL_H_CONTEXT)
+		top = top->parents[0];
+	if (top)
+		container_of(top, struct kal_h_context, h)->objects[h->ops->type] += change;
+}
+
 static void chardev_handle_drop_parents(struct kal_handle *h)
 {
 	unsigned int i;
 
 	xa_lock(&h->file->handles);
+	chardev_handle_count(h, -1);
 	for (i = 0; i < KAL_HANDLE_PARENTS && h->parents[i]; i++)
 		h->parents[i]->children--;
 	xa_unlock(&h->file->handles);
@@ -148,6 +160,8 @@ int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
 	h->parents[i] = parent;
 	xa_lock(&h->file->handles);
 	parent->children++;
+	if (!i)
+		chardev_handle_count(h, 1);
 	xa_unlock(&h->file->handles);
 	return 0;
 }
@@ -155,9 +169,11 @@ int kal_handle_need(struct kal_handle *h, struct kal_handle *parent)
 void kal_handle_change_parent(struct kal_handle *h, struct kal_handle *parent)
 {
 	xa_lock(&h->file->handles);
+	chardev_handle_count(h, -1);
 	parent->children++;
 	h->parents[0]->children--;
 	h->parents[0] = parent;
+	chardev_handle_count(h, 1);
 	xa_unlock(&h->file->handles);
 }
 
@@ -230,6 +246,27 @@ void kal_handle_put(struct kal_handle *h)
 {
 	if (refcount_dec_and_test(&h->users))
 		complete(&h->unused);
+}
+
+bool kal_file_context(struct kal_file *file, u32 *id, struct kal_context_view *view)
+{
+	unsigned long index = *id;
+	struct kal_handle *h;
+
+	xa_lock(&file->handles);
+	h = xa_find(&file->handles, &index, ULONG_MAX, KAL_CONTEXT_MARK);
+	while (h && h->dead)
+		h = xa_find_after(&file->handles, &index, ULONG_MAX, KAL_CONTEXT_MARK);
+	if (h) {
+		const struct kal_h_context *ctx = container_of(h, struct kal_h_context, h);
+
+		strscpy(view->rnic, h->dev->rnic->name);
+		view->index = h->dev->index;
+		memcpy(view->objects, ctx->objects, sizeof(view->objects));
+	}
+	xa_unlock(&file->handles);
+	*id = index;
+	return h;
 }
 
 /* The end ****************************************************************** */

@@ -21,10 +21,12 @@
  * struct kal_h_context - use of an RNIC
  * @h: object
  * @uctx: provider's context; NULL: slow context, all calls go through the kernel
+ * @objects: numbers of the objects in it, by kind; lock of kal_file.handles
  */
 struct kal_h_context {
 	struct kal_handle h;
 	struct ri_ucontext *uctx;
+	u32 objects[KAL_H_TYPES];
 };
 
 struct kal_h_pd {

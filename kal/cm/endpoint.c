@@ -31,11 +31,14 @@
  * endpoint's timer tries again.
  */
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/jhash.h>
 #include <linux/memcontrol.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
 
 #include "../core/core.h"
 #include "endpoint.h"
@@ -46,6 +49,10 @@
 #define EVICTIONS	16	/* per new connection; more than 1 if max_pending was lowered */
 
 static DEFINE_SPINLOCK(eps_lock);	/* protects ri_rnic.eps and ri_rnic.num_eps */
+
+/* live endpoints by number, for kal_ep_next() */
+static DEFINE_XARRAY_FLAGS(eps_table, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+static u32 eps_next_id;
 
 /* bits of kal_ep.signals */
 enum {
@@ -358,6 +365,8 @@ static void ep_finish(struct kal_ep *ep)
 	kfree(ep->startup);
 	ep->startup = NULL;
 
+	xa_erase(&eps_table, ep->id);
+	ep->id = 0;
 	spin_lock(&eps_lock);
 	list_del_init(&ep->node);
 	WRITE_ONCE(ep->rnic->num_eps, ep->rnic->num_eps - 1);
@@ -662,8 +671,26 @@ void kal_ep_init(void)
 
 /* Life ********************************************************************* */
 
-static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, void *context,
-			       gfp_t gfp)
+/* The namespace of @rnic, if it has one only: it goes when its network device leaves that. */
+static u64 ep_net_of(const struct ri_rnic *rnic)
+{
+	const struct net_device *ndev;
+
+	guard(rcu)();
+	ndev = READ_ONCE(rnic->netdev);
+	return ndev ? dev_net(ndev)->net_cookie : 0;
+}
+
+/* The consumer's namespace, for an RNIC that is in several. Endpoint's lock held. */
+static void ep_note_net(struct kal_ep *ep, const struct net *net)
+{
+	if (!ep->net)
+		WRITE_ONCE(ep->net, (net ?: current->nsproxy->net_ns)->net_cookie);
+}
+
+/* @parent: listener of an incoming connection, or NULL: the calling process makes it */
+static struct kal_ep *ep_alloc(struct ri_rnic *rnic, const struct kal_ep *parent,
+			       kal_ep_handler handler, void *context, gfp_t gfp)
 {
 	struct kal_ep *ep = kzalloc(sizeof(*ep), gfp);
 
@@ -683,15 +710,29 @@ static struct kal_ep *ep_alloc(struct ri_rnic *rnic, kal_ep_handler handler, voi
 	INIT_LIST_HEAD(&ep->listen_node);
 	ep->handler = handler;
 	ep->context = context;
-	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD && kal_offload_alloc(ep, gfp)) {
-		kal_ep_put(ep);
-		return NULL;
+	if (parent) {
+		kal_owner_copy(&ep->owner, &parent->owner);
+		ep->net = parent->net;
+	} else {
+		kal_owner_init(&ep->owner);
+		ep->net = ep_net_of(rnic);
 	}
+	if (xa_alloc_cyclic(&eps_table, &ep->id, NULL, XA_LIMIT(1, S32_MAX), &eps_next_id,
+			    gfp) < 0)
+		goto err;
+	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD && kal_offload_alloc(ep, gfp))
+		goto err;
 	return ep;
+
+err:
+	kal_ep_put(ep);
+	return NULL;
 }
 
 static void ep_publish(struct kal_ep *ep)
 {
+	/* the number is reserved, so the store allocates no memory and cannot fail */
+	xa_store(&eps_table, ep->id, ep, 0);
 	spin_lock(&eps_lock);
 	list_add_tail(&ep->node, &ep->rnic->eps);
 	WRITE_ONCE(ep->rnic->num_eps, ep->rnic->num_eps + 1);
@@ -703,6 +744,9 @@ static void ep_release(struct kref *kref)
 	struct kal_ep *ep = container_of(kref, struct kal_ep, kref);
 
 	timer_shutdown_sync(&ep->timer);
+	if (ep->id)
+		xa_erase(&eps_table, ep->id);
+	kal_owner_exit(&ep->owner);
 	ri_rnic_put(ep->rnic);
 	mem_cgroup_put(ep->memcg);
 	mutex_destroy(&ep->lock);
@@ -846,7 +890,7 @@ static bool ep_make_room(struct kal_ep *parent)
 static struct kal_ep *ep_alloc_child(struct kal_ep *parent, struct socket *sock,
 				     void (*data_ready)(struct sock *sk), gfp_t gfp)
 {
-	struct kal_ep *ep = ep_alloc(parent->rnic, parent->handler, parent->context, gfp);
+	struct kal_ep *ep = ep_alloc(parent->rnic, parent, parent->handler, parent->context, gfp);
 	struct kal_llp *llp;
 
 	if (!ep)
@@ -971,7 +1015,7 @@ struct kal_ep *kal_ep_new_child(struct kal_ep *parent)
 
 	kal_count(parent->rnic, KAL_CNT_CONN_PASSIVE);
 	before = set_active_memcg(parent->memcg);
-	ep = ep_alloc(parent->rnic, parent->handler, parent->context,
+	ep = ep_alloc(parent->rnic, parent, parent->handler, parent->context,
 		      parent->memcg ? KAL_GFP_REQUEST : GFP_KERNEL);
 	set_active_memcg(before);
 	if (!ep) {
@@ -1017,7 +1061,7 @@ struct kal_ep *kal_ep_create(struct ri_rnic *rnic, kal_ep_handler handler, void 
 {
 	struct kal_ep *ep;
 
-	ep = ep_alloc(rnic, handler, context, GFP_KERNEL_ACCOUNT);
+	ep = ep_alloc(rnic, NULL, handler, context, GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return ERR_PTR(-ENOMEM);
 	ep_publish(ep);
@@ -1078,6 +1122,93 @@ void kal_ep_query(struct kal_ep *ep, struct kal_ep_info *info)
 	}
 }
 EXPORT_SYMBOL_GPL(kal_ep_query);
+
+/* The administrator's view ************************************************** */
+
+/**
+ * kal_ep_next() - the first endpoint whose number is not below *@id
+ * @id: smallest number; on return the endpoint's
+ *
+ * Return: the endpoint with a reference, or NULL. Context: process.
+ */
+struct kal_ep *kal_ep_next(u32 *id)
+{
+	unsigned long index = *id;
+	struct kal_ep *ep;
+
+	xa_lock(&eps_table);
+	ep = xa_find(&eps_table, &index, ULONG_MAX, XA_PRESENT);
+	/* what is in the table has its owner's reference */
+	if (ep)
+		kal_ep_get(ep);
+	xa_unlock(&eps_table);
+	*id = index;
+	return ep;
+}
+
+/* Fill in what never changes, or only once. Any context. */
+void kal_ep_view_owner(const struct kal_ep *ep, struct kal_ep_view *view)
+{
+	*view = (struct kal_ep_view) {
+		.rnic = ep->rnic,
+		.owner = &ep->owner,
+		.net = READ_ONCE(ep->net),
+	};
+}
+
+static void ep_view_addresses(struct kal_ep *ep, struct kal_ep_view *view)
+{
+	if (view->listener) {
+		if (ep->conn)
+			view->local = ep->conn->info.local;
+		else if (kal_listen_address(ep, &view->local))
+			view->state = "deaf";
+	} else if (ep->conn) {
+		view->local = ep->conn->info.local;
+		view->remote = ep->conn->info.remote;
+	} else if (ep->llp && ep->llp->ri.remote.ss_family) {
+		view->local = ep->llp->ri.local;
+		view->remote = ep->llp->ri.remote;
+	} else if (ep->startup) {
+		view->local = ep->startup->from;
+		view->remote = ep->startup->to;
+	}
+}
+
+static void ep_view_name(struct kal_ep_view *view, enum kal_ep_state state)
+{
+	view->listener = state == KAL_EP_LISTENING;
+	if (state != KAL_EP_IDLE && state != KAL_EP_DEAD)
+		view->state = kal_ep_state_name(state);
+}
+
+/**
+ * kal_ep_view_state() - fill in the state, the addresses and the QP
+ * @ep: endpoint; the caller holds a reference
+ * @view: view of kal_ep_view_owner()
+ * @patience: how often the caller will wait for a taken lock, for all its calls together. After
+ *	that there is the state alone: a thread of a user may hold the lock for long, and the
+ *	administrator wants to see the others.
+ *
+ * Context: may sleep.
+ */
+void kal_ep_view_state(struct kal_ep *ep, struct kal_ep_view *view, unsigned int *patience)
+{
+	while (!mutex_trylock(&ep->lock)) {
+		if (!*patience) {
+			ep_view_name(view, READ_ONCE(ep->state));
+			return;
+		}
+		--*patience;
+		usleep_range(1000, 2000);
+	}
+	ep_view_name(view, ep->state);
+	if (view->state)
+		ep_view_addresses(ep, view);
+	if (ep->qp && view->state)
+		view->qp = ep->qp->obj.id;
+	kal_ep_unlock(ep);
+}
 
 /* Call the consumer's handler, with the endpoint's lock held. Return: the handler's result. */
 int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event)
@@ -1147,6 +1278,7 @@ static int ep_listen(struct kal_ep *ep, const struct kal_ep_listen_arg *arg,
 	mutex_lock(&ep->lock);
 	if (arg->param && !ep->memcg && mem_cgroup_tryget(arg->param->memcg))
 		ep->memcg = arg->param->memcg;
+	ep_note_net(ep, arg->param ? arg->param->net : NULL);
 	err = ep_call_locked(ep, KAL_EP_IN_LISTEN, arg);
 	/* the lock is still held, so no request is delivered before this */
 	if (!err && bound && ep->conn)
@@ -1203,6 +1335,7 @@ static int ep_connect(struct kal_ep *ep, const struct kal_ep_open_arg *arg)
 	mutex_lock(&ep->lock);
 	if (ep->state == KAL_EP_IDLE)
 		ep->lane = ep_lane_to(ep->rnic, arg->remote);
+	ep_note_net(ep, arg->param->net);
 	err = ep_call_locked(ep, KAL_EP_IN_CONNECT, arg);
 	if (!err && ep->llp)
 		ep_look_at_once(ep);

@@ -17,6 +17,7 @@
 #include <linux/mutex.h>
 #include <linux/timer.h>
 
+#include "../core/core.h"
 #include "cm.h"
 #include "llp.h"
 #include "mpa.h"
@@ -126,6 +127,9 @@ struct kal_pending {
  *	stream.
  * @rnic: RNIC, with a reference
  * @node: entry in the list of the RNIC's live endpoints, until DEAD; eps_lock
+ * @id: number in the table of endpoints, until DEAD; else 0
+ * @owner: process that made it; of an incoming connection the listener's
+ * @net: cookie of the namespace that sees it; 0: not known yet
  * @signals: bits for the lane's worker, atomic
  * @queued: the endpoint is in @lane, with a reference, and @signals are to be processed
  * @lane: lane whose worker processes the endpoint; changes in state IDLE only
@@ -165,6 +169,9 @@ struct kal_ep {
 	struct kref kref;
 	struct ri_rnic *rnic;
 	struct list_head node;
+	u32 id;
+	struct kal_owner owner;
+	u64 net;
 	unsigned long signals;
 	atomic_t queued;
 	struct kal_lane *lane;

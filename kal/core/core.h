@@ -12,6 +12,7 @@
 #include "cgroup.h"
 #include "counters.h"
 #include "event_codes.h"
+#include "owner.h"
 
 /* Bits of ri_rnic.flags. The core sets and clears them. Any code may read LIVE. */
 enum {

@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "prometheus.hpp"
+#include "usage.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -185,6 +186,79 @@ Json usage_json(const krdma_usage &usage)
 		{"pinned_pages", std::uint64_t{usage.pinned_pages}}};
 }
 
+Json use_json(const Use &use)
+{
+	Json json = Json::object();
+
+	use.process.add_to(json);
+	json["rnic"] = use.rnic;
+	for (std::size_t i = 0; i < use.objects.size(); i++)
+		json[Use::names[i]] = use.objects[i];
+	return json;
+}
+
+Json endpoint_json(const Endpoint &endpoint)
+{
+	Json json = {{"rnic", endpoint.rnic}, {"state", endpoint.state}};
+
+	json["local"] = endpoint.local.empty() ? Json() : Json(endpoint.local.to_string());
+	if (!endpoint.listener) {
+		json["remote"] =
+			endpoint.remote.empty() ? Json() : Json(endpoint.remote.to_string());
+		json["qp"] = endpoint.qp ? Json(endpoint.qp) : Json();
+	}
+	endpoint.process.add_to(json);
+	return json;
+}
+
+std::vector<std::string> use_cells(const Use &use)
+{
+	const Process &process = use.process;
+	std::vector<std::string> cells{process.pid ? std::to_string(*process.pid) : "-",
+				       process.command.empty() ? "-" : process.command,
+				       process.user(), use.rnic};
+
+	for (const std::uint64_t count : use.objects)
+		cells.push_back(std::to_string(count));
+	return cells;
+}
+
+std::vector<std::string> endpoint_cells(const Endpoint &endpoint)
+{
+	const auto text = [](const Address &address) {
+		return address.empty() ? "-" : address.to_string();
+	};
+
+	return {endpoint.rnic,
+		endpoint.state,
+		text(endpoint.local),
+		text(endpoint.remote),
+		endpoint.qp ? std::to_string(endpoint.qp) : "-",
+		endpoint.process.user(),
+		endpoint.process.text()};
+}
+
+/* Who uses the RNICs, as far as the caller may see: as JSON in @json. Return: the text. */
+std::string resource_users(const Environment &environment, Json &json)
+{
+	Table processes{{"PID", "COMMAND", "USER", "RNIC", "CONTEXTS", "PD", "CQ", "SRQ", "QP",
+			 "MR", "MW"}};
+	Table connections{{"RNIC", "STATE", "LOCAL", "PEER", "QP", "USER", "PROCESS"}};
+
+	for (const char *key : {"processes", "listeners", "connections"})
+		json[key] = Json::array();
+	for (const Use &use : uses()) {
+		json["processes"].push_back(use_json(use));
+		processes.add(use_cells(use));
+	}
+	for (const Endpoint &endpoint : endpoints()) {
+		json[endpoint.listener ? "listeners" : "connections"].push_back(
+			endpoint_json(endpoint));
+		connections.add(endpoint_cells(endpoint));
+	}
+	return processes.text(environment.style) + connections.text(environment.style);
+}
+
 void resource(const Environment &environment)
 {
 	const Session session;
@@ -201,11 +275,15 @@ void resource(const Environment &environment)
 		table.add(std::move(cells));
 	});
 	const Json own = usage_json(session.usage());
+	Json all = {{"rnics", rnics}};
+	const std::string users = resource_users(environment, all);
+
+	all["own"] = own;
 	if (environment.json)
-		print_object({{"rnics", rnics}, {"own", own}});
+		print_object(all);
 	else
-		print(table.text(environment.style) + environment.style.strong("own limits") +
-		      '\n' + lines(own, 4));
+		print(table.text(environment.style) + users +
+		      environment.style.strong("own limits") + '\n' + lines(own, 4));
 }
 
 } /* namespace */
@@ -252,7 +330,7 @@ void add_device_commands(CLI::App &app, Environment &environment)
 	});
 
 	command = add_command(app, environment, "resource", "",
-			      "objects in use on each RNIC, and own limits");
+			      "objects in use on each RNIC, by whom, and own limits");
 	command->callback(
 		[&environment] { environment.chosen = [&environment] { resource(environment); }; });
 }

@@ -9,6 +9,7 @@
 #include <krdma/address.hpp>
 
 #include "command.hpp"
+#include "usage.hpp"
 
 namespace krdma::tools {
 namespace {
@@ -102,6 +103,20 @@ struct Sample {
 
 using Samples = std::map<std::uint32_t, Sample>; /* key: index of the RNIC */
 
+/* the processes of queue pairs; key: index of the RNIC and number of the queue pair */
+using Owners = std::map<std::pair<std::uint32_t, std::uint32_t>, Process>;
+
+Owners owners()
+{
+	Owners all;
+
+	for (const Endpoint &endpoint : endpoints()) {
+		if (endpoint.qp)
+			all.emplace(std::pair{endpoint.rnic_index, endpoint.qp}, endpoint.process);
+	}
+	return all;
+}
+
 /* Only the administrator may list queue pairs. Others get an empty list, and are told. */
 std::vector<krdma_qp_entry> queue_pairs(const Device &device, bool &refused)
 try {
@@ -191,7 +206,8 @@ double rate_of(const Json &all, const char *name)
 }
 
 /* the rates of queue pairs that are in both samples, sorted by bytes */
-Json qp_rates(const Sample &before, const Sample &now, double seconds)
+Json qp_rates(std::uint32_t index, const Sample &before, const Sample &now, const Owners &owners,
+	      double seconds)
 {
 	std::vector<Json> all;
 	Json json = Json::array();
@@ -210,6 +226,8 @@ Json qp_rates(const Sample &before, const Sample &now, double seconds)
 			one["local"] = qp.local.to_string();
 			one["remote"] = qp.remote.to_string();
 		}
+		if (const auto owner = owners.find({index, number}); owner != owners.end())
+			owner->second.add_to(one);
 		all.push_back(std::move(one));
 	}
 	std::stable_sort(all.begin(), all.end(),
@@ -217,6 +235,17 @@ Json qp_rates(const Sample &before, const Sample &now, double seconds)
 	for (Json &one : all)
 		json.push_back(std::move(one));
 	return json;
+}
+
+std::string process_text(const Json &qp)
+{
+	Process process;
+
+	if (qp.contains("command") && qp["command"].is_string())
+		process.command = qp["command"].get<std::string>();
+	if (qp.contains("pid") && qp["pid"].is_number())
+		process.pid = qp["pid"].get<std::uint32_t>();
+	return process.text();
 }
 
 /* add lines for up to @most connected queue pairs of an RNIC */
@@ -232,6 +261,7 @@ void add_qps(Table &table, const std::string &rnic, const Json &qps, unsigned in
 			 scaled(rate_of(all, "tx_bytes")) + 'B',
 			 scaled(rate_of(all, "rx_bytes")) + 'B',
 			 scaled(rate_of(all, "tx_messages")), scaled(rate_of(all, "rx_messages")),
+			 process_text(qp),
 			 qp["local"].get<std::string>() + " - " + qp["remote"].get<std::string>()});
 	}
 }
@@ -250,7 +280,9 @@ void top(const Environment &environment, const TopOptions &options)
 		Samples now = sample(session, refused);
 		Table table{{"RNIC", "SENT/s", "RECEIVED/s", "SAME HOST/s", "BUSIEST COUNTERS/s"}};
 		Table qp_table{{"QP", "RNIC", "SENT/s", "RECEIVED/s", "MESSAGES/s", "MESSAGES IN/s",
-				"CONNECTION"}};
+				"PROCESS", "CONNECTION"}};
+		const Owners owner_of =
+			refused || (!options.qps && !environment.json) ? Owners{} : owners();
 
 		for (const auto &[index, one] : now) {
 			const auto old = before.find(index);
@@ -259,7 +291,7 @@ void top(const Environment &environment, const TopOptions &options)
 				continue;
 			const double seconds = Seconds{one.time - old->second.time}.count();
 			const Json all = rates(old->second.values, one.values, seconds);
-			const Json qps = qp_rates(old->second, one, seconds);
+			const Json qps = qp_rates(index, old->second, one, owner_of, seconds);
 
 			if (environment.json)
 				print_line({{"rnic", one.name},
