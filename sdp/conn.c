@@ -376,11 +376,13 @@ static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completi
 			     bool *aborted)
 {
 	struct sdp_post *post = done->cookie;
+	/* what follows may use the entry again */
+	const struct sdp_post was = *post;
 
 	list_add(&post->node, &link->posts_free);
-	if (post->chunk)
-		sdp_zcopy_completed(link, post, done);
-	else if (post->probe)
+	if (was.chunk)
+		sdp_zcopy_completed(link, &was, done);
+	else if (was.probe)
 		link->probe_out = false;
 	else
 		link->sends_out--;
@@ -389,10 +391,10 @@ static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completi
 			sdp_conn_break(link, done->status);
 		return 0;
 	}
-	link->sent_to = max(link->sent_to, post->end);
-	link->acked = max(link->acked, post->end);
-	*aborted |= post->abort;
-	return post->slots;
+	link->sent_to = max(link->sent_to, was.end);
+	link->acked = max(link->acked, was.end);
+	*aborted |= was.abort;
+	return was.slots;
 }
 
 static void sdp_conn_sent(void *context, const struct sdp_ot_completion *completions, u32 n)
