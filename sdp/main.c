@@ -27,6 +27,7 @@ unsigned int sdp_send_queue = 64;
 unsigned int sdp_backlog_mb = 128;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft;
+unsigned int sdp_zcopy_patience_ms = 200;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
@@ -81,6 +82,8 @@ SDP_PARAM(backlog_mb, 1, 65536,
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 	  "Octets of a blocking send that goes without copies, 0: none (default 65536)");
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on an RNIC that is software (default 0)");
+SDP_PARAM(zcopy_patience_ms, 1, 60000,
+	  "Time without an octet that the peer reads, ms; the rest is copied (default 200)");
 SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 

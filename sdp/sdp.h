@@ -278,6 +278,7 @@ enum sdp_birth {
  * @tx_mutex: one writer
  * @rx_mutex: one reader
  * @readers: calls that may read
+ * @reader: who made the last of them; not to be followed
  * @wake: SDP_WAKE_*, for sdp_unlock()
  * @nospace: somebody waits for room in the send buffer
  * @closing: close() has begun
@@ -314,6 +315,7 @@ struct sdp_sock {
 	struct mutex tx_mutex;
 	struct mutex rx_mutex;
 	atomic_t readers;
+	const struct task_struct *reader;
 	u32 wake;
 	bool nospace;
 	bool closing;
@@ -492,6 +494,7 @@ extern unsigned int sdp_send_queue;
 extern unsigned int sdp_backlog_mb;
 extern unsigned int sdp_zcopy_thresh;
 extern unsigned int sdp_zcopy_thresh_soft;
+extern unsigned int sdp_zcopy_patience_ms;
 extern unsigned int sdp_connect_timeout_s;
 extern unsigned int sdp_close_timeout_s;
 extern struct workqueue_struct *sdp_queue;

@@ -357,6 +357,7 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 	/* what fits into the answer */
 	len = min_t(size_t, len, INT_MAX);
 	atomic_inc(&ssk->readers);
+	WRITE_ONCE(ssk->reader, current);
 	mutex_lock(&ssk->rx_mutex);
 	rc = sdp_recv_stream(sk, msg, len, flags);
 	mutex_unlock(&ssk->rx_mutex);

@@ -17,7 +17,6 @@
 
 #include "zcopy.h"
 
-#define SDP_ZCOPY_PATIENCE	(HZ / 5)	/* without an octet that the peer reads */
 #define SDP_ZCOPY_PENALTY	64		/* most sends with copies after a refusal */
 
 /* Sending ********************************************************************************** */
@@ -93,6 +92,7 @@ static struct sdp_zcopy *sdp_zcopy_begin_send(struct sdp_sock *ssk)
 	    (link->conn.state == SDP_OPEN || link->conn.state == SDP_CLOSE_WAIT)) {
 		zc = link->zcopy_tx;
 		zc->busy = true;
+		zc->sender = current;
 		kref_get(&link->refs);
 		sdp_send_flush(ssk);
 	}
@@ -193,10 +193,11 @@ static u64 sdp_zcopy_progress(struct sdp_zcopy *zc)
 static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 {
 	struct sdp_zchunk *chunk = &zc->chunks[zc->first];
+	const long patience = msecs_to_jiffies(READ_ONCE(sdp_zcopy_patience_ms));
 	u64 before = sdp_zcopy_progress(zc), now;
 
 	for (;;) {
-		const long some = min(*timeo, SDP_ZCOPY_PATIENCE);
+		const long some = min(*timeo, patience);
 		long left;
 
 		left = wait_event_interruptible_timeout(zc->wait, sdp_zchunk_is_free(chunk), some);

@@ -303,10 +303,10 @@ void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 	const u64 end = chunk->start + octets;
 
 	/* those that were read need no Send that completes */
-	if (end > chunk->sent_to) {
+	if (end > chunk->sent_to)
 		link->acked = max(link->acked, end);
-		sdp_count_more(SDP_COUNT_TX_READ, end - max(chunk->start, chunk->sent_to));
-	}
+	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - chunk->zc->read);
+	chunk->zc->read = c->tx.read;
 	sdp_zchunk_over(chunk, octets);
 }
 
@@ -400,6 +400,16 @@ u32 sdp_zcopy_readable(const struct sdp_link *link)
 	return sdp_state_readable(&link->conn);
 }
 
+/* Does the task that reads wait itself for the peer to read? */
+static bool sdp_zcopy_waits(const struct sdp_link *link)
+{
+	const struct sdp_sock *ssk = link->ssk;
+	const struct task_struct *reader = READ_ONCE(ssk->reader);
+
+	return sdp_zcopy_sending(link) && !atomic_read(&ssk->readers) &&
+	       (!reader || reader == link->zcopy_tx->sender);
+}
+
 /**
  * sdp_zcopy_settle() - is there an advertisement that nobody will read?
  * @link: link
@@ -415,7 +425,7 @@ void sdp_zcopy_settle(struct sdp_link *link)
 	if (!sdp_zcopy_readable(link))
 		return;
 	if (link->reads_out && !(sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN) &&
-	    (!sdp_zcopy_sending(link) || atomic_read(&ssk->readers)))
+	    !sdp_zcopy_waits(link))
 		return;
 	sdp_count(SDP_COUNT_ZCOPY_REFUSALS);
 	sdp_state_refuse(&link->conn);

@@ -61,12 +61,14 @@ struct sdp_zchunk {
  * @chunks_nr: entries of @chunks
  * @first: oldest chunk in use
  * @used: chunks in use
+ * @read: octets of conn.tx.read that were counted
  * @busy: there is a session
+ * @sender: whose it is; not to be followed
  * @skip: so many large sends go with copies before the next attempt
  * @penalty: what @skip becomes when the peer does not read
  * @chunks: the chunks
  *
- * @busy, @skip and what a chunk says of its end are protected by sdp_lock(), the rest is the
+ * @read, @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the rest is the
  * session's.
  */
 struct sdp_zcopy {
@@ -77,7 +79,9 @@ struct sdp_zcopy {
 	u8 chunks_nr;
 	u8 first;
 	u8 used;
+	u64 read;
 	bool busy;
+	const struct task_struct *sender;
 	u8 skip;
 	u8 penalty;
 	struct sdp_zchunk chunks[SDP_ZCOPY_CHUNKS];

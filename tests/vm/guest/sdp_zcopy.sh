@@ -55,20 +55,27 @@ sent_is_received() {
 at_least() { [ "$3" -ge "$2" ] || fail "$1: $3, less than $2"; }
 at_most() { [ "$3" -le "$2" ] || fail "$1: $3, more than $2"; }
 
+# programs of the tests need long for what is not SDP's
+patience() { parameter krdma_sdp zcopy_patience_ms "$1"; }
+
 one_way() { # SIZE
+	patience 20000
 	begin one_way "$1"
 	ends_well
 	sent_is_received client server
+	patience 200
 	at_least "octets without copies" $(($1 * 7 / 10)) "$(by tx-read)"
 	at_most "octets with copies" $(($1 * 3 / 10)) "$(by tx-copied)"
 	same "failures" 0 "$(by zcopy-failures)"
 }
 
 both_ways() { # SIZE
+	patience 20000
 	begin both_ways "$1"
 	ends_well
 	sent_is_received client server
 	sent_is_received server client
+	patience 200
 	at_least "octets without copies" "$1" "$(by tx-read)"
 }
 
@@ -85,7 +92,8 @@ part() {
 	set -e
 	[ $rc = 0 ] && return
 	failed=$((failed + 1))
-	cat /proc/net/sdp_stat | tr '\n' ' '
+	tr '\n' ' ' < /proc/net/sdp_stat
+	parameter krdma_sdp zcopy_patience_ms 200
 	{ ip netns pids hostA; ip netns pids hostB; } | grep -vxE "$$|$BASHPID" | xargs -r kill -9 || true
 	wait_for 20 sdp_gone || true
 }
