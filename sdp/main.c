@@ -73,9 +73,9 @@ static const struct kernel_param_ops sdp_param_ops = {
 	module_param_cb(name_, &sdp_param_ops, (void *)&sdp_##name_##_limits, 0644);		\
 	MODULE_PARM_DESC(name_, text_)
 
-SDP_PARAM(buffer_size, 1024, 65536, "Largest message, octets (default 16384)");
-SDP_PARAM(rcvbuf, 4096, 16 << 20, "SO_RCVBUF of a new socket, octets (default 262144)");
-SDP_PARAM(sndbuf, 4096, 16 << 20, "SO_SNDBUF of a new socket, octets (default 262144)");
+SDP_PARAM(buffer_size, 1024, 65536, "Largest message, bytes (default 16384)");
+SDP_PARAM(rcvbuf, 4096, 16 << 20, "SO_RCVBUF of a new socket, bytes (default 262144)");
+SDP_PARAM(sndbuf, 4096, 16 << 20, "SO_SNDBUF of a new socket, bytes (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
 SDP_PARAM(backlog_mb, 1, 65536,
 	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");

@@ -416,8 +416,8 @@ static void sdp_kdapl_tell_of(struct sdp_kdapl_device *device)
 		if (device->told)
 			sdp_kdapl_tell(device, SDP_OT_DEVICE_GONE, NULL);
 		scoped_guard(mutex, &sdp_kdapl_rnics_lock) {
-			guard(spinlock)(&sdp_kdapl_devices_lock);
-			list_del(&device->list);
+			scoped_guard(spinlock, &sdp_kdapl_devices_lock)
+				list_del(&device->list);
 		}
 		sdp_kdapl_device_put(&device->ot);
 		return;
@@ -487,15 +487,16 @@ static struct sdp_kdapl_device *sdp_kdapl_of_link(const struct net *net, int ifi
 	struct sdp_kdapl_device *device;
 	unsigned int i;
 
-	guard(spinlock)(&sdp_kdapl_devices_lock);
-	list_for_each_entry(device, &sdp_kdapl_devices, list) {
-		if (READ_ONCE(device->gone) || !net_eq(device->ot.net, net))
-			continue;
-		for (i = 0; i < SDP_KDAPL_LINKS && device->links[i]; i++) {
-			if (device->links[i] != ifindex)
+	scoped_guard(spinlock, &sdp_kdapl_devices_lock) {
+		list_for_each_entry(device, &sdp_kdapl_devices, list) {
+			if (READ_ONCE(device->gone) || !net_eq(device->ot.net, net))
 				continue;
-			kref_get(&device->refs);
-			return device;
+			for (i = 0; i < SDP_KDAPL_LINKS && device->links[i]; i++) {
+				if (device->links[i] != ifindex)
+					continue;
+				kref_get(&device->refs);
+				return device;
+			}
 		}
 	}
 	return NULL;

@@ -125,29 +125,31 @@ static void sdp_kdapl_ep_ended(struct sdp_kdapl_ep *ep, DAT_EVENT_NUMBER number,
 {
 	bool attempt;
 
-	guard(spinlock_irq)(&ep->lock);
-	if (ep->state == SDP_KDAPL_DOWN)
-		return;
-	attempt = ep->state == SDP_KDAPL_CONNECTING;
-	switch (number) {
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		sdp_kdapl_ep_keep(ep, from);
-		fallthrough;
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		sdp_kdapl_ep_note_end(ep, SDP_OT_REFUSED, -ECONNREFUSED);
-		break;
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		sdp_kdapl_ep_note_end(ep, SDP_OT_UNREACHABLE, -EHOSTUNREACH);
-		break;
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		sdp_kdapl_ep_note_end(ep, attempt ? SDP_OT_UNREACHABLE : SDP_OT_DOWN, -ETIMEDOUT);
-		break;
-	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, ep->failed);
-		break;
-	default:
-		sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, ep->failed ?: -ECONNRESET);
-		break;
+	scoped_guard(spinlock_irq, &ep->lock) {
+		if (ep->state == SDP_KDAPL_DOWN)
+			return;
+		attempt = ep->state == SDP_KDAPL_CONNECTING;
+		switch (number) {
+		case DAT_CONNECTION_EVENT_PEER_REJECTED:
+			sdp_kdapl_ep_keep(ep, from);
+			fallthrough;
+		case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+			sdp_kdapl_ep_note_end(ep, SDP_OT_REFUSED, -ECONNREFUSED);
+			break;
+		case DAT_CONNECTION_EVENT_UNREACHABLE:
+			sdp_kdapl_ep_note_end(ep, SDP_OT_UNREACHABLE, -EHOSTUNREACH);
+			break;
+		case DAT_CONNECTION_EVENT_TIMED_OUT:
+			sdp_kdapl_ep_note_end(ep, attempt ? SDP_OT_UNREACHABLE : SDP_OT_DOWN,
+					      -ETIMEDOUT);
+			break;
+		case DAT_CONNECTION_EVENT_DISCONNECTED:
+			sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, ep->failed);
+			break;
+		default:
+			sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, ep->failed ?: -ECONNRESET);
+			break;
+		}
 	}
 }
 
@@ -171,16 +173,17 @@ static void sdp_kdapl_ep_up(struct sdp_kdapl_ep *ep, const DAT_CONNECTION_EVENT_
 		sdp_kdapl_ep_address(&ep->ot.remote, param.remote_ia_address_ptr,
 				     param.remote_port_qual);
 	}
-	guard(spinlock_irq)(&ep->lock);
-	if (ep->state == SDP_KDAPL_DOWN)
-		return;
-	sdp_kdapl_ep_keep(ep, from);
-	WRITE_ONCE(ep->state, SDP_KDAPL_UP);
-	ep->up_due = true;
-	sdp_kdapl_ep_tell(ep);
-	/* kDAPL does not end an acceptance that is under way */
-	if (ep->disconnecting && !ep->mute)
-		queue_work(sdp_kdapl_wq, &ep->end_work);
+	scoped_guard(spinlock_irq, &ep->lock) {
+		if (ep->state == SDP_KDAPL_DOWN)
+			return;
+		sdp_kdapl_ep_keep(ep, from);
+		WRITE_ONCE(ep->state, SDP_KDAPL_UP);
+		ep->up_due = true;
+		sdp_kdapl_ep_tell(ep);
+		/* kDAPL does not end an acceptance that is under way */
+		if (ep->disconnecting && !ep->mute)
+			queue_work(sdp_kdapl_wq, &ep->end_work);
+	}
 }
 
 /* kDAPL's upcall, in process context */
@@ -233,17 +236,19 @@ void sdp_kdapl_disconnect(struct sdp_ot_ep *ot, bool abrupt)
 {
 	struct sdp_kdapl_ep *ep = sdp_kdapl_ep(ot);
 
-	guard(spinlock_irqsave)(&ep->lock);
-	sdp_kdapl_ep_end(ep, abrupt);
+	scoped_guard(spinlock_irqsave, &ep->lock) {
+		sdp_kdapl_ep_end(ep, abrupt);
+	}
 }
 
 /** sdp_kdapl_ep_failed() - a post has failed by itself: the connection ends; atomic */
 void sdp_kdapl_ep_failed(struct sdp_kdapl_ep *ep, int status)
 {
-	guard(spinlock_irqsave)(&ep->lock);
-	if (!ep->failed)
-		ep->failed = status;
-	sdp_kdapl_ep_end(ep, true);
+	scoped_guard(spinlock_irqsave, &ep->lock) {
+		if (!ep->failed)
+			ep->failed = status;
+		sdp_kdapl_ep_end(ep, true);
+	}
 }
 
 /* Connect ******************************************************************* */
@@ -251,11 +256,12 @@ void sdp_kdapl_ep_failed(struct sdp_kdapl_ep *ep, int status)
 /* Take the endpoint for an attempt; it becomes idle again if @begun is false. */
 void sdp_kdapl_ep_accepting(struct sdp_kdapl_ep *ep, bool begun)
 {
-	guard(spinlock_irq)(&ep->lock);
-	if (begun && ep->state == SDP_KDAPL_IDLE)
-		WRITE_ONCE(ep->state, SDP_KDAPL_CONNECTING);
-	else if (!begun && ep->state == SDP_KDAPL_CONNECTING)
-		WRITE_ONCE(ep->state, SDP_KDAPL_IDLE);
+	scoped_guard(spinlock_irq, &ep->lock) {
+		if (begun && ep->state == SDP_KDAPL_IDLE)
+			WRITE_ONCE(ep->state, SDP_KDAPL_CONNECTING);
+		else if (!begun && ep->state == SDP_KDAPL_CONNECTING)
+			WRITE_ONCE(ep->state, SDP_KDAPL_IDLE);
+	}
 }
 
 static DAT_RETURN sdp_kdapl_ep_begin(struct sdp_kdapl_ep *ep, const struct sockaddr_storage *local,
@@ -278,9 +284,10 @@ static DAT_RETURN sdp_kdapl_ep_begin(struct sdp_kdapl_ep *ep, const struct socka
 /* kDAPL has begun the attempt. What was asked for before that it has not seen. */
 static void sdp_kdapl_ep_begun(struct sdp_kdapl_ep *ep)
 {
-	guard(spinlock_irq)(&ep->lock);
-	if (ep->disconnecting && !ep->mute && ep->state != SDP_KDAPL_DOWN)
-		queue_work(sdp_kdapl_wq, &ep->end_work);
+	scoped_guard(spinlock_irq, &ep->lock) {
+		if (ep->disconnecting && !ep->mute && ep->state != SDP_KDAPL_DOWN)
+			queue_work(sdp_kdapl_wq, &ep->end_work);
+	}
 }
 
 /* @next_hop is not needed: the host's stack or the device looks it up. */
@@ -389,8 +396,9 @@ static int sdp_kdapl_ep_make(struct sdp_kdapl_ep *ep)
 		sdp_kdapl_domain_put(device, domain);
 		return ret;
 	}
-	guard(spinlock_irq)(&device->lock);
-	list_add_tail(&ep->list, &device->eps);
+	scoped_guard(spinlock_irq, &device->lock) {
+		list_add_tail(&ep->list, &device->eps);
+	}
 	return 0;
 }
 
@@ -471,8 +479,9 @@ void sdp_kdapl_ep_flush(struct sdp_kdapl_ep *ep)
 void sdp_kdapl_ep_gone(struct sdp_kdapl_ep *ep)
 {
 	sdp_kdapl_ep_flush(ep);
-	guard(spinlock_irq)(&ep->lock);
-	sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, -ENODEV);
+	scoped_guard(spinlock_irq, &ep->lock) {
+		sdp_kdapl_ep_note_end(ep, SDP_OT_DOWN, -ENODEV);
+	}
 }
 
 void sdp_kdapl_ep_destroy(struct sdp_ot_ep *ot)

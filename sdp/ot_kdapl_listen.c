@@ -164,21 +164,22 @@ static bool sdp_kdapl_port_give(struct sdp_kdapl_port *port, struct sdp_ot_conn_
 	struct sdp_ot_listener *listener, *best = NULL;
 	int n, most = -1;
 
-	guard(spinlock_irq)(&port->device->lock);
-	list_for_each_entry(listener, &port->listeners, list) {
-		n = sdp_kdapl_matches(listener, request->data, request->length);
-		if (n <= most)
-			continue;
-		most = n;
-		best = listener;
+	scoped_guard(spinlock_irq, &port->device->lock) {
+		list_for_each_entry(listener, &port->listeners, list) {
+			n = sdp_kdapl_matches(listener, request->data, request->length);
+			if (n <= most)
+				continue;
+			most = n;
+			best = listener;
+		}
+		if (!best || best->waiting >= READ_ONCE(ot_requests))
+			return false;
+		sdp_kdapl_device_get(&port->device->ot);
+		list_add_tail(&request->all, &port->device->requests);
+		list_add_tail(&request->list, &best->requests);
+		best->waiting++;
+		queue_work(sdp_kdapl_wq, &best->work);
 	}
-	if (!best || best->waiting >= READ_ONCE(ot_requests))
-		return false;
-	sdp_kdapl_device_get(&port->device->ot);
-	list_add_tail(&request->all, &port->device->requests);
-	list_add_tail(&request->list, &best->requests);
-	best->waiting++;
-	queue_work(sdp_kdapl_wq, &best->work);
 	return true;
 }
 
@@ -202,11 +203,13 @@ static struct sdp_ot_conn_request *sdp_kdapl_listener_next(struct sdp_ot_listene
 {
 	struct sdp_ot_conn_request *request;
 
-	guard(spinlock_irq)(&listener->device->lock);
-	request = list_first_entry_or_null(&listener->requests, struct sdp_ot_conn_request, list);
-	if (request) {
-		list_del_init(&request->list);
-		listener->waiting--;
+	scoped_guard(spinlock_irq, &listener->device->lock) {
+		request = list_first_entry_or_null(&listener->requests, struct sdp_ot_conn_request,
+						   list);
+		if (request) {
+			list_del_init(&request->list);
+			listener->waiting--;
+		}
 	}
 	return request;
 }
@@ -275,9 +278,10 @@ int sdp_kdapl_set_refusal(struct sdp_ot_device *ot, const u8 *data, u32 length)
 		return -EMSGSIZE;
 	if (READ_ONCE(device->gone))
 		return -ENODEV;
-	guard(spinlock_irq)(&device->lock);
-	memcpy(device->refusal, data, length);
-	device->refusal_len = length;
+	scoped_guard(spinlock_irq, &device->lock) {
+		memcpy(device->refusal, data, length);
+		device->refusal_len = length;
+	}
 	return 0;
 }
 
@@ -332,9 +336,10 @@ void sdp_kdapl_ports_end(struct sdp_kdapl_device *device)
 
 	list_for_each_entry(port, &device->ports, list)
 		sdp_kdapl_port_close(port);
-	guard(spinlock_irq)(&device->lock);
-	list_for_each_entry(request, &device->requests, all)
-		request->cr = DAT_HANDLE_NULL;
+	scoped_guard(spinlock_irq, &device->lock) {
+		list_for_each_entry(request, &device->requests, all)
+			request->cr = DAT_HANDLE_NULL;
+	}
 }
 
 static struct sdp_kdapl_port *sdp_kdapl_port_find(struct sdp_kdapl_device *device, u16 number)
@@ -364,12 +369,13 @@ static int sdp_kdapl_port_join(struct sdp_kdapl_port *port, struct sdp_ot_listen
 {
 	struct sdp_ot_listener *other;
 
-	guard(spinlock_irq)(&port->device->lock);
-	list_for_each_entry(other, &port->listeners, list)
-		if (sdp_kdapl_same_matches(other->attr.match, listener->attr.match))
-			return -EADDRINUSE;
-	listener->port = port;
-	list_add_tail(&listener->list, &port->listeners);
+	scoped_guard(spinlock_irq, &port->device->lock) {
+		list_for_each_entry(other, &port->listeners, list)
+			if (sdp_kdapl_same_matches(other->attr.match, listener->attr.match))
+				return -EADDRINUSE;
+		listener->port = port;
+		list_add_tail(&listener->list, &port->listeners);
+	}
 	return 0;
 }
 

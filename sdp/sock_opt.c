@@ -147,8 +147,6 @@ static void sdp_opt_info(struct sock *sk, struct tcp_info *info)
 
 	memset(info, 0, sizeof(*info));
 	info->tcpi_state = sdp_get_state(sk);
-	info->tcpi_pmtu = 65535;
-	info->tcpi_rtt = 1;
 	if (info->tcpi_state == TCP_LISTEN) {
 		info->tcpi_unacked = READ_ONCE(sk->sk_ack_backlog);
 		info->tcpi_sacked = READ_ONCE(sk->sk_max_ack_backlog);
