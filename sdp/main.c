@@ -80,10 +80,10 @@ SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (defaul
 SDP_PARAM(backlog_mb, 1, 65536,
 	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
-	  "Octets of a blocking send that goes without copies, 0: none (default 65536)");
+	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on an RNIC that is software (default 0)");
 SDP_PARAM(zcopy_patience_ms, 1, 60000,
-	  "Time without an octet that the peer reads, ms; the rest is copied (default 200)");
+	  "Time without a byte that the peer reads, ms; the rest is copied (default 200)");
 SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 
