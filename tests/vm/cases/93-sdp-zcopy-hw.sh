@@ -52,6 +52,5 @@ cat /proc/net/sdp_stat
 same "faults of the protocol" 0 "$(sdp_stat faults)"
 unload krdma_sdp krdma_ops
 hw_down
-hosts_down
 [ $failed = 0 ] || fail "$failed of $tests parts failed"
 counted $tests 0
