@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "zcopy.h"
@@ -303,7 +304,7 @@ void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 	const u64 end = chunk->start + octets;
 
 	/* those that were read need no Send that completes */
-	if (end > chunk->sent_to)
+	if (octets && end > chunk->sent_to)
 		link->acked = max(link->acked, end);
 	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - chunk->zc->read);
 	chunk->zc->read = c->tx.read;
@@ -397,7 +398,8 @@ u32 sdp_zcopy_readable(const struct sdp_link *link)
 {
 	if (link->conn.state == SDP_DEAD || (link->zcopy_rx && link->zcopy_rx->busy))
 		return 0;
-	return sdp_state_readable(&link->conn);
+	/* what the peer says is no reason for a negative FIONREAD */
+	return min(sdp_state_readable(&link->conn), SZ_1G);
 }
 
 /* Does the task that reads wait itself for the peer to read? */
