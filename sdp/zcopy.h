@@ -68,8 +68,8 @@ struct sdp_zchunk {
  * @penalty: what @skip becomes when the peer does not read
  * @chunks: the chunks
  *
- * @read, @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the rest is the
- * session's.
+ * @read, @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the
+ * rest is the session's.
  */
 struct sdp_zcopy {
 	struct sdp_link *link;
