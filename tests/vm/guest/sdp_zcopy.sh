@@ -15,6 +15,8 @@ all_sdp_gone() {
 
 # pages that are pinned now
 pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
+# the case notes what is pinned before it begins
+pinned_before=0
 not_pinned() { [ "$(pinned)" = "$pinned_before" ]; }
 
 note_counters() { cp /proc/net/sdp_stat stat.before; }
