@@ -24,7 +24,9 @@ pair() {
 }
 
 vectors() {
+	patience 20000
 	pair vectors
+	patience 200
 	at_least "octets without copies" 6000000 "$(by tx-read)"
 }
 
