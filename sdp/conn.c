@@ -21,6 +21,8 @@
 #define SDP_LINK_RING		256	/* most receives for payload */
 #define SDP_LINK_PIECES		4096
 #define SDP_LINK_SPARE		2	/* entries of the send queue that are no slots: probes */
+#define SDP_LINK_KEYS		6	/* ... and that keys take: two for each chunk */
+#define SDP_LINK_READS		4	/* Reads at a time */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall that tells its end has returned */
 #define SDP_LINK_UNTOLD		32
@@ -50,13 +52,21 @@ static struct sdp_link *sdp_conn_link(struct sdp_conn *c)
 
 /* The machine's ops ************************************************************************ */
 
-static void sdp_conn_break(struct sdp_link *link, int error)
+/** sdp_conn_break() - a post has failed: the connection ends; with sdp_lock() */
+void sdp_conn_break(struct sdp_link *link, int error)
 {
 	if (!link->broken)
 		link->broken = error;
 }
 
-static struct sdp_post *sdp_conn_post_get(struct sdp_link *link)
+/**
+ * sdp_conn_post_get() - take an entry of the send queue
+ * @link: link
+ * @chunk: memory of a program that the post is for, or NULL: a Send or a probe
+ *
+ * Return: the entry, or NULL: the link is broken. Context: with sdp_lock().
+ */
+struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chunk)
 {
 	struct sdp_post *post;
 
@@ -69,10 +79,18 @@ static struct sdp_post *sdp_conn_post_get(struct sdp_link *link)
 	}
 	list_del(&post->node);
 	post->end = 0;
-	post->slots = 1;
+	post->chunk = chunk;
+	post->octets = 0;
+	post->slots = !chunk;
 	post->abort = false;
 	post->probe = false;
 	return post;
+}
+
+/** sdp_conn_post_put() - an entry was not used; with sdp_lock() */
+void sdp_conn_post_put(struct sdp_link *link, struct sdp_post *post)
+{
+	list_add(&post->node, &link->posts_free);
 }
 
 /* Segments for octets of the stream. Return: how many, or a negative errno. */
@@ -111,6 +129,8 @@ static int sdp_conn_payload(struct sdp_link *link, struct sdp_ot_segment *segmen
 	struct sdp_ot_segment *hdr = segments;
 	int n, i;
 
+	if (sdp_zcopy_segment(link, from, len, segments + 1))
+		return 1;
 	n = sdp_conn_gather(link, from, len, segments + 1, SDP_LINK_SEGMENTS - 1);
 	if (n < 0 || hdr->length + len > hdr->buf->size)
 		return n;
@@ -126,7 +146,7 @@ static void sdp_conn_send(struct sdp_conn *c, const struct sdp_msg *msg, u64 fro
 {
 	struct sdp_link *link = sdp_conn_link(c);
 	struct sdp_ot_segment segments[SDP_LINK_SEGMENTS] = {};
-	struct sdp_post *post = sdp_conn_post_get(link);
+	struct sdp_post *post = sdp_conn_post_get(link, NULL);
 	u32 flags = SDP_OT_SIGNAL;
 	int n = 0, rc;
 
@@ -137,6 +157,7 @@ static void sdp_conn_send(struct sdp_conn *c, const struct sdp_msg *msg, u64 fro
 	if (msg->payload_len) {
 		n = sdp_conn_payload(link, segments, from, msg->payload_len);
 		post->end = from + msg->payload_len;
+		sdp_count_more(SDP_COUNT_TX_COPIED, msg->payload_len);
 	}
 	post->abort = msg->mid == SDP_MID_ABORT;
 	if (sdp_wire_solicited(msg))
@@ -167,12 +188,7 @@ static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
 	return i;
 }
 
-/* Both ends of this project ask for Sends in place of Reads and Writes as long as they copy. */
-static void sdp_conn_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
-{
-	sdp_conn_break(sdp_conn_link(c), -EOPNOTSUPP);
-}
-
+/* This end never asks for pipelined mode, and so is never asked for Writes. */
 static void sdp_conn_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 {
 	sdp_conn_break(sdp_conn_link(c), -EOPNOTSUPP);
@@ -199,10 +215,6 @@ static void sdp_conn_deliver(struct sdp_conn *c, const struct sdp_msg *msg, cons
 	sdp_recv_deliver(sdp_conn_link(c), msg, data);
 }
 
-static void sdp_conn_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
-{
-}
-
 static void sdp_conn_sink_done(struct sdp_conn *c, void *cookie, u32 octets,
 			       enum sdp_sink_end how)
 {
@@ -211,12 +223,12 @@ static void sdp_conn_sink_done(struct sdp_conn *c, void *cookie, u32 octets,
 static const struct sdp_state_ops sdp_conn_ops = {
 	.send = sdp_conn_send,
 	.post = sdp_conn_post,
-	.read = sdp_conn_read,
+	.read = sdp_zcopy_read,
 	.write = sdp_conn_write,
 	.disconnect = sdp_conn_disconnect,
 	.notify = sdp_conn_notify,
 	.deliver = sdp_conn_deliver,
-	.offer_done = sdp_conn_offer_done,
+	.offer_done = sdp_zcopy_offer_done,
 	.sink_done = sdp_conn_sink_done,
 };
 
@@ -235,8 +247,7 @@ void sdp_conn_settle(struct sdp_link *link)
 		link->window = window;
 		sdp_state_window(c, window);
 	}
-	if (c->state != SDP_DEAD && sdp_state_readable(c))
-		sdp_state_refuse(c);
+	sdp_zcopy_settle(link);
 	if (link->broken && c->state != SDP_DEAD)
 		sdp_state_event(c, SDP_EV_DOWN);
 	if (c->state == SDP_DEAD && !link->ending && !link->starting) {
@@ -269,7 +280,7 @@ void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx)
  */
 int sdp_conn_probe(struct sdp_link *link)
 {
-	struct sdp_post *post = sdp_conn_post_get(link);
+	struct sdp_post *post = sdp_conn_post_get(link, NULL);
 	int rc;
 
 	if (!post)
@@ -365,9 +376,13 @@ static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completi
 			     bool *aborted)
 {
 	struct sdp_post *post = done->cookie;
+	/* what follows may use the entry again */
+	const struct sdp_post was = *post;
 
 	list_add(&post->node, &link->posts_free);
-	if (post->probe)
+	if (was.chunk)
+		sdp_zcopy_completed(link, &was, done);
+	else if (was.probe)
 		link->probe_out = false;
 	else
 		link->sends_out--;
@@ -376,9 +391,10 @@ static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completi
 			sdp_conn_break(link, done->status);
 		return 0;
 	}
-	link->acked = max(link->acked, post->end);
-	*aborted |= post->abort;
-	return post->slots;
+	link->sent_to = max(link->sent_to, was.end);
+	link->acked = max(link->acked, was.end);
+	*aborted |= was.abort;
+	return was.slots;
 }
 
 static void sdp_conn_sent(void *context, const struct sdp_ot_completion *completions, u32 n)
@@ -397,6 +413,7 @@ static void sdp_conn_sent(void *context, const struct sdp_ot_completion *complet
 			slots += sdp_conn_sent_one(link, &completions[i], &aborted);
 		if (!link->ended)
 			sdp_send_done(link);
+		sdp_zcopy_sent(link);
 		sdp_state_sent(&link->conn, slots);
 		if (aborted)
 			sdp_state_event(&link->conn, SDP_EV_ABORT_SENT);
@@ -456,6 +473,7 @@ static void sdp_conn_release(struct kref *refs)
 	for (i = 0; i < ARRAY_SIZE(pools); i++)
 		if (pools[i])
 			link->ops->pool_destroy(pools[i]);
+	sdp_zcopy_release(link);
 	kvfree(link->rx_all);
 	kvfree(link->tx_all);
 	kvfree(link->posts);
@@ -498,6 +516,7 @@ static void sdp_conn_end(struct work_struct *work)
 	sdp_conn_end_ep(link);
 	sdp_lock(ssk);
 	link->ended = true;
+	sdp_zcopy_ended(link);
 	last = ssk->released && ssk->link == link;
 	if (last)
 		ssk->link = NULL;
@@ -526,7 +545,7 @@ static void sdp_conn_sizes(struct sdp_sock *ssk, const struct sdp_ot_device *dev
 	s->rx_num = s->ring + SDP_RESERVED + SDP_LOANS + 1;
 	s->tx_size = clamp(round_down(sndbuf / 4, 64), SDP_LINK_LEAST, most);
 	s->tx_num = min(sndbuf / s->tx_size + 2, SDP_LINK_PIECES);
-	s->sends = READ_ONCE(sdp_send_queue);
+	s->sends = READ_ONCE(sdp_send_queue) + SDP_LINK_KEYS;
 }
 
 static int sdp_conn_make_pool(struct sdp_link *link, u32 elements, u32 size, u16 segments,
@@ -619,6 +638,8 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 		.sends = s->sends + SDP_LINK_UNTOLD,
 		.recvs = s->rx_num + SDP_LINK_UNTOLD,
 		.segments = SDP_LINK_SEGMENTS,
+		.reads_in = min(link->device->reads_in, SDP_LINK_READS),
+		.reads_out = link->reads_out,
 		.event = sdp_conn_event,
 		.context = link,
 		.domain = link,
@@ -647,7 +668,7 @@ static void sdp_conn_init(struct sdp_link *link, const struct sdp_link_sizes *s)
 		.size = s->rx_size,
 		.send_max = s->tx_size,
 		.window = s->ring * s->rx_size,
-		.slots = s->sends - SDP_LINK_SPARE,
+		.slots = s->sends - SDP_LINK_SPARE - SDP_LINK_KEYS,
 		.max_adverts = 1,
 	};
 
@@ -693,6 +714,7 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 	link->device = device;
 	link->ops = device->ot->ops;
 	link->last_in = jiffies;
+	link->reads_out = min(device->reads_out, SDP_LINK_READS);
 	link->starting = true;
 	kref_init(&link->refs);
 	INIT_WORK(&link->end, sdp_conn_end);

@@ -25,6 +25,9 @@ unsigned int sdp_rcvbuf = 262144;
 unsigned int sdp_sndbuf = 262144;
 unsigned int sdp_send_queue = 64;
 unsigned int sdp_backlog_mb = 128;
+unsigned int sdp_zcopy_thresh = 65536;
+unsigned int sdp_zcopy_thresh_soft;
+unsigned int sdp_zcopy_patience_ms = 200;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
@@ -76,6 +79,11 @@ SDP_PARAM(sndbuf, 4096, 16 << 20, "SO_SNDBUF of a new socket, bytes (default 262
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
 SDP_PARAM(backlog_mb, 1, 65536,
 	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");
+SDP_PARAM(zcopy_thresh, 0, 1 << 30,
+	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
+SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on an RNIC that is software (default 0)");
+SDP_PARAM(zcopy_patience_ms, 1, 60000,
+	  "Time without a byte that the peer reads, ms; the rest is copied (default 200)");
 SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 
@@ -95,11 +103,19 @@ static const char *const sdp_counter_names[SDP_COUNTERS] = {
 	[SDP_COUNT_FAULTS] = "faults",
 	[SDP_COUNT_RESETS] = "resets",
 	[SDP_COUNT_TIMEOUTS] = "timeouts",
+	[SDP_COUNT_TX_COPIED] = "tx-copied",
+	[SDP_COUNT_TX_READ] = "tx-read",
+	[SDP_COUNT_RX_COPIED] = "rx-copied",
+	[SDP_COUNT_RX_READ] = "rx-read",
+	[SDP_COUNT_ZCOPY_OFFERS] = "zcopy-offers",
+	[SDP_COUNT_ZCOPY_REFUSALS] = "zcopy-refusals",
+	[SDP_COUNT_ZCOPY_CUTS] = "zcopy-cuts",
+	[SDP_COUNT_ZCOPY_FAILURES] = "zcopy-failures",
 };
 
-void sdp_count(enum sdp_counter which)
+void sdp_count_more(enum sdp_counter which, u32 n)
 {
-	this_cpu_inc(sdp_counters[which]);
+	this_cpu_add(sdp_counters[which], n);
 }
 
 u64 sdp_counted(enum sdp_counter which)

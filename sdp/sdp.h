@@ -8,6 +8,8 @@
  *	sock_listen.c	connection requests, accept queues
  *	sock_send.c	data of programs that goes out, with copies
  *	sock_recv.c	data that comes in
+ *	sock_zcopy.c	large calls, without copies
+ *	zcopy.c		their memory
  *	sock_opt.c	options
  *	conn.c		glue: a connection's state machine, endpoint, pools and queues
  *	diag.c		/proc/net/sdp
@@ -50,6 +52,8 @@
 struct kal_port;
 struct mem_cgroup;
 struct sdp_sock;
+struct sdp_zchunk;
+struct sdp_zcopy;
 
 /* an address with its port */
 struct sdp_end {
@@ -98,6 +102,8 @@ struct sdp_piece {
  * @hdr: buffer of the headers, or NULL
  * @end: Send: position behind its payload
  * @slots: slots of the state machine that it takes
+ * @chunk: memory of a program that it is for, or NULL
+ * @octets: Read: how many
  * @abort: Send of AbortConn
  * @probe: Write of 0 octets
  */
@@ -105,6 +111,8 @@ struct sdp_post {
 	struct list_head node;
 	struct sdp_ot_buf *hdr;
 	u64 end;
+	struct sdp_zchunk *chunk;
+	u32 octets;
 	u8 slots;
 	bool abort;
 	bool probe;
@@ -153,7 +161,8 @@ enum sdp_oob {
  * @tx_free: unused ones
  * @tx: pieces of the stream
  * @held: octets in @tx that the machine has not got
- * @acked: position behind octets whose Sends have completed
+ * @acked: position behind octets that the peer has
+ * @sent_to: position behind octets whose Sends have completed
  * @posts: entries of the send queue
  * @posts_free: unused ones
  * @sends_out: Sends that have not completed
@@ -162,6 +171,9 @@ enum sdp_oob {
  * @pool_octets: memory of the pools
  * @window: octets for the program's unread data
  * @window_max: most that the pool allows
+ * @reads_out: own Reads at a time
+ * @zcopy_tx: zero copy of what goes out, from its first use on
+ * @zcopy_rx: ... of what comes in
  */
 struct sdp_link {
 	struct sdp_conn conn;
@@ -198,6 +210,7 @@ struct sdp_link {
 	struct list_head tx;
 	u32 held;
 	u64 acked;
+	u64 sent_to;
 	struct sdp_post *posts;
 	struct list_head posts_free;
 	u32 sends_out;
@@ -206,6 +219,9 @@ struct sdp_link {
 	u32 pool_octets;
 	u32 window;
 	u32 window_max;
+	u16 reads_out;
+	struct sdp_zcopy *zcopy_tx;
+	struct sdp_zcopy *zcopy_rx;
 };
 
 struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *device);
@@ -217,6 +233,9 @@ void sdp_conn_put(struct sdp_link *link);
 void sdp_conn_settle(struct sdp_link *link);
 void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx);
 int sdp_conn_probe(struct sdp_link *link);
+struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chunk);
+void sdp_conn_post_put(struct sdp_link *link, struct sdp_post *post);
+void sdp_conn_break(struct sdp_link *link, int error);
 
 /* Sockets ********************************************************************************** */
 
@@ -258,6 +277,8 @@ enum sdp_birth {
  * @link_mutex: see the top
  * @tx_mutex: one writer
  * @rx_mutex: one reader
+ * @readers: calls that may read
+ * @reader: who made the last of them; not to be followed
  * @wake: SDP_WAKE_*, for sdp_unlock()
  * @nospace: somebody waits for room in the send buffer
  * @closing: close() has begun
@@ -293,6 +314,8 @@ struct sdp_sock {
 	struct mutex link_mutex;
 	struct mutex tx_mutex;
 	struct mutex rx_mutex;
+	atomic_t readers;
+	const struct task_struct *reader;
 	u32 wake;
 	bool nospace;
 	bool closing;
@@ -379,6 +402,7 @@ extern const struct sdp_ot_user sdp_listen_user;
 /* sock_send.c */
 int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 void sdp_sock_splice_eof(struct socket *sock);
+bool sdp_send_allowed(const struct sdp_sock *ssk);
 bool sdp_send_room(const struct sdp_sock *ssk);
 void sdp_send_flush(struct sdp_sock *ssk);
 void sdp_send_done(struct sdp_link *link);
@@ -391,7 +415,29 @@ int sdp_sock_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 bool sdp_recv_ready(const struct sdp_sock *ssk);
 void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
 
+/* zcopy.c */
+bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment);
+void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets);
+void sdp_zcopy_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie);
+void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
+			 const struct sdp_ot_completion *done);
+void sdp_zcopy_sent(struct sdp_link *link);
+void sdp_zcopy_ended(struct sdp_link *link);
+void sdp_zcopy_release(struct sdp_link *link);
+void sdp_zcopy_settle(struct sdp_link *link);
+bool sdp_zcopy_sending(const struct sdp_link *link);
+u32 sdp_zcopy_readable(const struct sdp_link *link);
+
+/* sock_zcopy.c */
+bool sdp_zcopy_fits(const struct msghdr *msg);
+bool sdp_zcopy_wanted(struct sdp_sock *ssk, struct msghdr *msg, long timeo);
+size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *timeo, int *error);
+u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flags, long timeo,
+		      bool need);
+
 /* sock_opt.c */
+#define SOL_SDP			1025
+#define SDP_ZCOPY_THRESH	80	/* octets, 0: never, -1: as the module says */
 void sdp_opt_init(struct sdp_sock *ssk);
 int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 			unsigned int len);
@@ -420,10 +466,24 @@ enum sdp_counter {
 	SDP_COUNT_FAULTS,
 	SDP_COUNT_RESETS,
 	SDP_COUNT_TIMEOUTS,
+	SDP_COUNT_TX_COPIED,
+	SDP_COUNT_TX_READ,
+	SDP_COUNT_RX_COPIED,
+	SDP_COUNT_RX_READ,
+	SDP_COUNT_ZCOPY_OFFERS,
+	SDP_COUNT_ZCOPY_REFUSALS,
+	SDP_COUNT_ZCOPY_CUTS,
+	SDP_COUNT_ZCOPY_FAILURES,
 	SDP_COUNTERS
 };
 
-void sdp_count(enum sdp_counter which);
+void sdp_count_more(enum sdp_counter which, u32 n);
+
+static inline void sdp_count(enum sdp_counter which)
+{
+	sdp_count_more(which, 1);
+}
+
 u64 sdp_counted(enum sdp_counter which);
 const char *sdp_counter_name(enum sdp_counter which);
 
@@ -432,6 +492,9 @@ extern unsigned int sdp_rcvbuf;
 extern unsigned int sdp_sndbuf;
 extern unsigned int sdp_send_queue;
 extern unsigned int sdp_backlog_mb;
+extern unsigned int sdp_zcopy_thresh;
+extern unsigned int sdp_zcopy_thresh_soft;
+extern unsigned int sdp_zcopy_patience_ms;
 extern unsigned int sdp_connect_timeout_s;
 extern unsigned int sdp_close_timeout_s;
 extern struct workqueue_struct *sdp_queue;

@@ -231,6 +231,9 @@ void sdp_sock_notify(struct sdp_link *link, enum sdp_notice what)
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
 		ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_IN;
 		break;
+	case SDP_NOTICE_SRC_AVAIL:
+		ssk->wake |= SDP_WAKE_READ;
+		break;
 	case SDP_NOTICE_URGENT:
 		link->oob = SDP_OOB_PENDING;
 		ssk->wake |= SDP_WAKE_URGENT;
@@ -346,6 +349,7 @@ static void sdp_sock_setup(struct sock *sk)
 	mutex_init(&ssk->link_mutex);
 	mutex_init(&ssk->tx_mutex);
 	mutex_init(&ssk->rx_mutex);
+	atomic_set(&ssk->readers, 0);
 	spin_lock_init(&ssk->accept_lock);
 	INIT_HLIST_NODE(&ssk->bound);
 	INIT_LIST_HEAD(&ssk->pending);

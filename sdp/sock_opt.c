@@ -50,6 +50,7 @@ static const struct sdp_opt_name sdp_opt_names[] = {
 	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, 64, -1, 255 },
 	{ IPPROTO_IPV6, IPV6_TCLASS, 0, -1, 255 },
 	{ IPPROTO_IPV6, IPV6_RECVERR, 0, INT_MIN, INT_MAX },
+	{ SOL_SDP, SDP_ZCOPY_THRESH, -1, -1, INT_MAX },
 };
 
 static_assert(ARRAY_SIZE(sdp_opt_names) <= SDP_OPTIONS);
@@ -58,6 +59,9 @@ static int sdp_opt_find(int level, int name)
 {
 	int i;
 
+	/* programs of the OFED age ask at TCP's level */
+	if (level == IPPROTO_TCP && name == SDP_ZCOPY_THRESH)
+		level = SOL_SDP;
 	for (i = 0; i < ARRAY_SIZE(sdp_opt_names); i++)
 		if (sdp_opt_names[i].level == level && sdp_opt_names[i].name == name)
 			return i;

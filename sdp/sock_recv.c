@@ -50,6 +50,7 @@ void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8
 		list_add_tail(&rx->node, &link->rx);
 	}
 	link->queued += len;
+	sdp_count_more(SDP_COUNT_RX_COPIED, len);
 	link->ssk->wake |= SDP_WAKE_READ;
 }
 
@@ -122,6 +123,7 @@ static int sdp_recv_oob(struct sock *sk, struct msghdr *msg, size_t len, int fla
  * @mark: the first of them is the out-of-band one
  * @hidden: ... and is not to be read
  * @queued: octets in the queue
+ * @advertised: octets behind them that the peer has advertised
  * @shutdown: sk_shutdown, as it was then: all data comes before the end
  * @state: sk_state
  * @error: sk_err
@@ -134,6 +136,7 @@ struct sdp_recv_at {
 	bool mark;
 	bool hidden;
 	u32 queued;
+	u32 advertised;
 	int shutdown;
 	int state;
 	int error;
@@ -172,6 +175,7 @@ static void sdp_recv_find(struct sock *sk, u32 skip, struct sdp_recv_at *at)
 	at->done = sock_flag(sk, SOCK_DONE);
 	if (link) {
 		at->queued = link->queued;
+		at->advertised = sdp_zcopy_readable(link);
 		list_for_each_entry(rx, &link->rx, node) {
 			if (skip < rx->to - rx->from) {
 				at->rx = rx;
@@ -239,7 +243,8 @@ static bool sdp_recv_changed(struct sdp_sock *ssk, const struct sdp_recv_at *at)
 	sdp_lock(ssk);
 	changed = sk->sk_err != at->error || sk->sk_shutdown != at->shutdown ||
 		  sk->sk_state != at->state ||
-		  (ssk->link ? ssk->link->queued : 0) != at->queued;
+		  (ssk->link ? ssk->link->queued : 0) != at->queued ||
+		  (ssk->link ? sdp_zcopy_readable(ssk->link) : 0) != at->advertised;
 	sdp_unlock(ssk);
 	return changed;
 }
@@ -307,6 +312,12 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 				break;
 			continue;
 		}
+		if (at.advertised) {
+			rc = sdp_zcopy_receive(sk, msg, len - done, flags, timeo, done < target);
+			done += rc;
+			if (rc && !fatal_signal_pending(current))
+				continue;
+		}
 		if (done >= target)
 			break;
 		if (done && !sdp_recv_may_wait(&at, timeo))
@@ -345,9 +356,12 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 		return sdp_recv_oob(sk, msg, len, flags);
 	/* what fits into the answer */
 	len = min_t(size_t, len, INT_MAX);
+	atomic_inc(&ssk->readers);
+	WRITE_ONCE(ssk->reader, current);
 	mutex_lock(&ssk->rx_mutex);
 	rc = sdp_recv_stream(sk, msg, len, flags);
 	mutex_unlock(&ssk->rx_mutex);
+	atomic_dec(&ssk->readers);
 	return rc;
 }
 
@@ -355,7 +369,7 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 
 static u32 sdp_recv_readable(const struct sock *sk, const struct sdp_link *link)
 {
-	return link->queued - sdp_recv_hidden(sk, link);
+	return link->queued - sdp_recv_hidden(sk, link) + sdp_zcopy_readable(link);
 }
 
 /**
@@ -382,7 +396,7 @@ static int sdp_recv_unread(const struct sock *sk, const struct sdp_link *link)
 		return 0;
 	if (sdp_recv_hidden(sk, link))
 		return link->oob_pos - link->rx_pos;
-	return link->queued;
+	return link->queued + sdp_zcopy_readable(link);
 }
 
 /**

@@ -46,6 +46,7 @@ static bool sdp_send_on_way(const struct sdp_link *link)
 	return link->conn.source.next > link->acked;
 }
 
+/* a piece that the next octet can go into */
 static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 {
 	struct sdp_piece *tail;
@@ -53,7 +54,9 @@ static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 	if (list_empty(&link->tx))
 		return NULL;
 	tail = list_last_entry(&link->tx, struct sdp_piece, node);
-	return tail->len < tail->buf->size ? tail : NULL;
+	/* octets that were sent without copies may have come in between */
+	return tail->len < tail->buf->size &&
+	       tail->start + tail->len == link->conn.source.end + link->held ? tail : NULL;
 }
 
 static bool sdp_send_has_piece(const struct sdp_link *link)
@@ -73,7 +76,8 @@ bool sdp_send_room(const struct sdp_sock *ssk)
 
 	if (!link)
 		return true;
-	return sdp_send_waiting(link) * 3 <= (u64)READ_ONCE(ssk->inet.sk.sk_sndbuf) * 2 &&
+	return !sdp_zcopy_sending(link) &&
+	       sdp_send_waiting(link) * 3 <= (u64)READ_ONCE(ssk->inet.sk.sk_sndbuf) * 2 &&
 	       sdp_send_has_piece(link);
 }
 
@@ -84,7 +88,7 @@ static struct sdp_piece *sdp_send_piece(struct sdp_sock *ssk, struct sdp_link *l
 	const u64 waiting = sdp_send_waiting(link);
 	struct sdp_piece *piece;
 
-	if (waiting >= sndbuf)
+	if (waiting >= sndbuf || sdp_zcopy_sending(link))
 		return NULL;
 	piece = sdp_send_tail(link);
 	if (!piece) {
@@ -165,7 +169,7 @@ void sdp_send_timer(struct timer_list *timer)
 
 /**
  * sdp_send_done() - Sends have completed
- * @link: link; sdp_link.acked has grown
+ * @link: link; sdp_link.acked and sdp_link.sent_to have grown
  *
  * Context: with sdp_lock().
  */
@@ -175,7 +179,7 @@ void sdp_send_done(struct sdp_link *link)
 	struct sdp_piece *piece, *next;
 
 	list_for_each_entry_safe(piece, next, &link->tx, node) {
-		if (piece->filling || piece->start + piece->len > link->acked)
+		if (piece->filling || piece->start + piece->len > link->sent_to)
 			break;
 		list_move_tail(&piece->node, &link->tx_free);
 	}
@@ -211,8 +215,8 @@ static int sdp_send_wait_connect(struct sock *sk, long *timeo)
 	return rc;
 }
 
-/* with sdp_lock(): may octets be sent at all? */
-static bool sdp_send_allowed(const struct sdp_sock *ssk)
+/** sdp_send_allowed() - may octets be sent at all? With sdp_lock() */
+bool sdp_send_allowed(const struct sdp_sock *ssk)
 {
 	const struct sock *sk = &ssk->inet.sk;
 
@@ -302,9 +306,17 @@ static int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
+	bool zcopy = sdp_zcopy_wanted(ssk, msg, *timeo);
 	int sent = 0, rc = 0;
 
 	while (msg_data_left(msg) && sent < INT_MAX - SZ_1M) {
+		if (zcopy && sdp_zcopy_fits(msg)) {
+			sent += sdp_zcopy_send(sk, msg, INT_MAX - SZ_1M - sent, timeo, &rc);
+			zcopy = !sdp_zcopy_fits(msg);
+			if (rc)
+				break;
+			continue;
+		}
 		rc = sdp_send_some(ssk, msg);
 		if (rc < 0)
 			break;

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Pinned memory of programs and its keys.
+ *
+ * The memory is charged as ib_core and the kAL charge regions: to pinned_vm of the process, against
+ * RLIMIT_MEMLOCK. It is pinned during one call of the process only.
+ *
+ * A key is dropped when the machine is done with the chunk and each Send from it has completed.
+ * When the connection is dead, no key is dropped: the link's protection domain has no endpoint but
+ * its own, so that nothing reaches the memory when that endpoint is gone.
+ */
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "zcopy.h"
+
+/* a peer that lives answers a cancel, and Reads end, without its program */
+#define SDP_ZCOPY_ANSWER	(60 * HZ)
+#define SDP_ZCOPY_LAST		(3 * HZ)	/* for a process that is killed */
+
+/* Halves *********************************************************************************** */
+
+static void sdp_zcopy_free(struct sdp_zcopy *zc)
+{
+	u32 i;
+
+	if (!zc)
+		return;
+	if (zc->pool)
+		zc->link->ops->pool_destroy(zc->pool);
+	for (i = 0; i < zc->chunks_nr; i++)
+		kvfree(zc->chunks[i].pages);
+	kfree(zc);
+}
+
+/**
+ * sdp_zcopy_release() - the end of a link
+ * @link: link without an endpoint
+ *
+ * Context: may sleep.
+ */
+void sdp_zcopy_release(struct sdp_link *link)
+{
+	sdp_zcopy_free(link->zcopy_tx);
+	sdp_zcopy_free(link->zcopy_rx);
+}
+
+/**
+ * sdp_zcopy_create() - make what a half needs
+ * @link: link
+ * @chunks: how many at a time
+ *
+ * Return: zero copy of half a connection, or NULL. Context: may sleep.
+ */
+struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
+{
+	const struct sdp_ot_pool_attr attr = {
+		.kind = SDP_OT_POOL_RDMA,
+		.elements = chunks,
+		.size = min(SDP_ZCOPY_PAGES, link->device->max_pages),
+		.domain = link,
+	};
+	struct sdp_zcopy *zc;
+	u32 i;
+
+	if ((u64)attr.size * PAGE_SIZE < SDP_ZCOPY_LEAST + PAGE_SIZE)
+		return NULL;
+	zc = kzalloc(sizeof(*zc), GFP_KERNEL_ACCOUNT);
+	if (!zc)
+		return NULL;
+	zc->link = link;
+	zc->pages = attr.size;
+	zc->chunks_nr = chunks;
+	init_waitqueue_head(&zc->wait);
+	for (i = 0; i < chunks; i++) {
+		zc->chunks[i].zc = zc;
+		zc->chunks[i].pages = kvcalloc(attr.size, sizeof(struct page *),
+					       GFP_KERNEL_ACCOUNT);
+		if (!zc->chunks[i].pages)
+			goto failed;
+	}
+	zc->pool = link->ops->pool_create(link->device, &attr);
+	if (!IS_ERR(zc->pool))
+		return zc;
+	zc->pool = NULL;
+failed:
+	sdp_zcopy_free(zc);
+	return NULL;
+}
+
+/* Memory *********************************************************************************** */
+
+static bool sdp_zchunk_charge(u32 npages)
+{
+	const u64 all = atomic64_add_return(npages, &current->mm->pinned_vm);
+
+	if (all <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT || capable(CAP_IPC_LOCK))
+		return true;
+	atomic64_sub(npages, &current->mm->pinned_vm);
+	return false;
+}
+
+/**
+ * sdp_zchunk_pin() - pin memory of the calling process
+ * @chunk: unused chunk
+ * @iter: where it is; moves on
+ * @most: octets
+ *
+ * Return: octets, or a negative errno, and nothing is pinned. Context: may sleep.
+ */
+int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
+{
+	struct page **pages = chunk->pages;
+	size_t offset;
+	ssize_t len;
+
+	if (!current->mm || !can_do_mlock())
+		return -EPERM;
+	len = iov_iter_extract_pages(iter, &pages, most, chunk->zc->pages, 0, &offset);
+	if (len <= 0)
+		return len ?: -EFAULT;
+	chunk->offset = offset;
+	chunk->len = len;
+	chunk->npages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	if (sdp_zchunk_charge(chunk->npages))
+		return len;
+	unpin_user_pages(chunk->pages, chunk->npages);
+	iov_iter_revert(iter, len);
+	return -ENOMEM;
+}
+
+/**
+ * sdp_zchunk_unpin() - give the memory back
+ * @chunk: chunk that is free, or was never named
+ * @dirty: it was written to
+ *
+ * Context: the process that has pinned it; may sleep.
+ */
+void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
+{
+	if (chunk->key)
+		chunk->zc->link->ops->key_put(chunk->key);
+	chunk->key = NULL;
+	unpin_user_pages_dirty_lock(chunk->pages, chunk->npages, dirty);
+	atomic64_sub(chunk->npages, &current->mm->pinned_vm);
+	chunk->npages = 0;
+}
+
+/**
+ * sdp_zchunk_name() - give a key to the memory
+ * @chunk: pinned chunk
+ * @access: SDP_OT_PEER_*
+ *
+ * Return: 0 or a negative errno. Context: with sdp_lock(), connected.
+ */
+int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access)
+{
+	struct sdp_link *link = chunk->zc->link;
+	struct sdp_post *post;
+	int rc;
+
+	chunk->start = 0;
+	chunk->sent_to = 0;
+	chunk->done = 0;
+	chunk->over = false;
+	chunk->dropping = false;
+	chunk->free = false;
+	chunk->key = link->ops->key_get(chunk->zc->pool);
+	if (!chunk->key)
+		return -ENOBUFS;
+	post = sdp_conn_post_get(link, chunk);
+	rc = post ? link->ops->key_post(link->ep, chunk->key, chunk->pages, chunk->npages,
+					chunk->offset, chunk->len, access, post) : -ENOTCONN;
+	if (!rc)
+		return 0;
+	if (post)
+		sdp_conn_post_put(link, post);
+	link->ops->key_put(chunk->key);
+	chunk->key = NULL;
+	return rc;
+}
+
+/* with sdp_lock() */
+static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
+{
+	struct sdp_link *link = chunk->zc->link;
+	struct sdp_post *post;
+	int rc;
+
+	if (!chunk->key || !chunk->over || chunk->dropping || link->conn.state == SDP_DEAD ||
+	    link->sent_to < chunk->sent_to)
+		return;
+	chunk->dropping = true;
+	/* without a post the link is broken, and ends */
+	post = sdp_conn_post_get(link, chunk);
+	if (!post)
+		return;
+	rc = link->ops->key_drop(link->ep, chunk->key, post);
+	if (!rc)
+		return;
+	sdp_conn_post_put(link, post);
+	if (rc != -EINVAL) {
+		sdp_conn_break(link, rc);
+		return;
+	}
+	/* it names nothing */
+	chunk->free = true;
+	wake_up_all(&chunk->zc->wait);
+}
+
+/**
+ * sdp_zchunk_over() - the machine is done with a chunk
+ * @chunk: named chunk
+ * @done: octets that were transferred
+ *
+ * Context: with sdp_lock().
+ */
+void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done)
+{
+	chunk->done = done;
+	chunk->over = true;
+	sdp_zchunk_drop(chunk);
+}
+
+/** sdp_zchunk_is_free() - may the memory be given back? Takes sdp_lock() */
+bool sdp_zchunk_is_free(struct sdp_zchunk *chunk)
+{
+	struct sdp_link *link = chunk->zc->link;
+	bool is_free;
+
+	sdp_lock(link->ssk);
+	is_free = chunk->free || link->ended;
+	sdp_unlock(link->ssk);
+	return is_free;
+}
+
+/**
+ * sdp_zchunk_await() - wait until a chunk is free that waits for no program
+ * @chunk: named chunk
+ *
+ * A peer that does not answer for long loses the connection. Context: process.
+ */
+void sdp_zchunk_await(struct sdp_zchunk *chunk)
+{
+	struct sdp_link *link = chunk->zc->link;
+	long left;
+
+	left = wait_event_killable_timeout(chunk->zc->wait, sdp_zchunk_is_free(chunk),
+					   SDP_ZCOPY_ANSWER);
+	if (left < 0)
+		left = wait_event_timeout(chunk->zc->wait, sdp_zchunk_is_free(chunk),
+					  SDP_ZCOPY_LAST);
+	if (left)
+		return;
+	sdp_lock(link->ssk);
+	link->error = -ETIMEDOUT;
+	if (link->conn.state != SDP_DEAD)
+		sdp_state_event(&link->conn, SDP_EV_DOWN);
+	sdp_unlock(link->ssk);
+	wait_event(chunk->zc->wait, sdp_zchunk_is_free(chunk));
+}
+
+/* What the glue tells ********************************************************************** */
+
+/**
+ * sdp_zcopy_segment() - where are octets of the stream?
+ * @link: link
+ * @from: position of the first one
+ * @len: octets that a message has
+ * @segment: filled, if they are in a chunk
+ *
+ * Return: whether they are. Context: with sdp_lock().
+ */
+bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment)
+{
+	struct sdp_zcopy *zc = link->zcopy_tx;
+	u32 i;
+
+	for (i = 0; zc && zc->busy && i < zc->chunks_nr; i++) {
+		struct sdp_zchunk *chunk = &zc->chunks[i];
+
+		if (!chunk->key || chunk->over || from < chunk->start ||
+		    from - chunk->start + len > chunk->len)
+			continue;
+		chunk->sent_to = from + len;
+		*segment = (struct sdp_ot_segment){
+			.key = chunk->key,
+			.offset = from - chunk->start,
+			.length = len,
+		};
+		return true;
+	}
+	return false;
+}
+
+/* an op of the machine: the peer has the octets of a chunk, or gets no more of them */
+void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
+{
+	struct sdp_link *link = container_of(c, struct sdp_link, conn);
+	struct sdp_zchunk *chunk = cookie;
+	const u64 end = chunk->start + octets;
+
+	/* those that were read need no Send that completes */
+	if (octets && end > chunk->sent_to)
+		link->acked = max(link->acked, end);
+	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - chunk->zc->read);
+	chunk->zc->read = c->tx.read;
+	sdp_zchunk_over(chunk, octets);
+}
+
+/* an op of the machine: read into a chunk */
+void sdp_zcopy_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
+{
+	struct sdp_link *link = container_of(c, struct sdp_link, conn);
+	struct sdp_zchunk *chunk = cookie;
+	const struct sdp_ot_segment segment = { .key = chunk->key, .length = len };
+	struct sdp_post *post = sdp_conn_post_get(link, chunk);
+	int rc;
+
+	if (!post)
+		return;
+	post->slots = 1;
+	post->octets = len;
+	rc = link->ops->post_read(link->ep, &segment, 1, rkey, va, SDP_OT_SIGNAL, post);
+	if (!rc)
+		return;
+	sdp_conn_post_put(link, post);
+	sdp_conn_break(link, rc);
+}
+
+/**
+ * sdp_zcopy_completed() - a post for a chunk has ended
+ * @link: link
+ * @post: the post
+ * @done: completion
+ *
+ * Context: with sdp_lock(), outside of the machine.
+ */
+void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
+			 const struct sdp_ot_completion *done)
+{
+	struct sdp_zchunk *chunk = post->chunk;
+
+	if (done->op == SDP_OT_KEY_DROP) {
+		/* also if the connection has ended meanwhile */
+		chunk->free = true;
+		wake_up_all(&chunk->zc->wait);
+		return;
+	}
+	if (done->status || done->op != SDP_OT_READ)
+		return;
+	link->rx_pos += post->octets;
+	sdp_count_more(SDP_COUNT_RX_READ, post->octets);
+	sdp_zchunk_over(chunk, post->octets);
+	sdp_state_read_done(&link->conn, post->octets);
+}
+
+/**
+ * sdp_zcopy_sent() - Sends have completed
+ * @link: link; sdp_link.sent_to has grown
+ *
+ * Context: with sdp_lock(), outside of the machine.
+ */
+void sdp_zcopy_sent(struct sdp_link *link)
+{
+	struct sdp_zcopy *zc = link->zcopy_tx;
+	u32 i;
+
+	for (i = 0; zc && zc->busy && i < zc->chunks_nr; i++)
+		sdp_zchunk_drop(&zc->chunks[i]);
+}
+
+/**
+ * sdp_zcopy_ended() - the endpoint is gone
+ * @link: link; sdp_link.ended is set
+ *
+ * Context: with sdp_lock().
+ */
+void sdp_zcopy_ended(struct sdp_link *link)
+{
+	if (link->zcopy_tx)
+		wake_up_all(&link->zcopy_tx->wait);
+	if (link->zcopy_rx)
+		wake_up_all(&link->zcopy_rx->wait);
+}
+
+/** sdp_zcopy_sending() - has a session the sending half? With sdp_lock() */
+bool sdp_zcopy_sending(const struct sdp_link *link)
+{
+	return link->zcopy_tx && link->zcopy_tx->busy;
+}
+
+/** sdp_zcopy_readable() - octets that a reader may read from the peer; with sdp_lock() */
+u32 sdp_zcopy_readable(const struct sdp_link *link)
+{
+	if (link->conn.state == SDP_DEAD || (link->zcopy_rx && link->zcopy_rx->busy))
+		return 0;
+	/* what the peer says is no reason for a negative FIONREAD */
+	return min(sdp_state_readable(&link->conn), SZ_1G);
+}
+
+/* Does the task that reads wait itself for the peer to read? */
+static bool sdp_zcopy_waits(const struct sdp_link *link)
+{
+	const struct sdp_sock *ssk = link->ssk;
+	const struct task_struct *reader = READ_ONCE(ssk->reader);
+
+	return sdp_zcopy_sending(link) && !atomic_read(&ssk->readers) &&
+	       (!reader || reader == link->zcopy_tx->sender);
+}
+
+/**
+ * sdp_zcopy_settle() - is there an advertisement that nobody will read?
+ * @link: link
+ *
+ * The peer is asked for Data if the program that could read waits itself for the peer to read, and
+ * if the device or the program does not read at all. Context: with sdp_lock(), outside of the
+ * machine.
+ */
+void sdp_zcopy_settle(struct sdp_link *link)
+{
+	struct sdp_sock *ssk = link->ssk;
+
+	if (!sdp_zcopy_readable(link))
+		return;
+	if (link->reads_out && !(sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN) &&
+	    !sdp_zcopy_waits(link))
+		return;
+	sdp_count(SDP_COUNT_ZCOPY_REFUSALS);
+	sdp_state_refuse(&link->conn);
+}

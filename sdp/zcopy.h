@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Zero copy: memory of programs that the transport reaches directly. zcopy.c has the memory,
+ * sock_zcopy.c the calls of programs that use it.
+ *
+ * A half of a connection has a struct sdp_zcopy from its first use on. One call at a time uses it:
+ * its session. A session has no mutex of the socket, so that others never wait for it; they find
+ * the half busy, as if its buffer were full or empty.
+ *
+ * A chunk is pinned memory with a key. Its life: pinned and charged, named by the key, used by the
+ * machine, over, key dropped, free. Until it is free, or the endpoint is gone, it stays pinned.
+ */
+#ifndef SDP_ZCOPY_H
+#define SDP_ZCOPY_H
+
+#include <linux/uio.h>
+#include <linux/wait.h>
+
+#include "sdp.h"
+
+#define SDP_ZCOPY_CHUNKS	2	/* one is with the peer, the next one is ready */
+#define SDP_ZCOPY_PAGES		256	/* most pages of a chunk */
+#define SDP_ZCOPY_LEAST		32768	/* fewer octets are copied */
+
+/**
+ * struct sdp_zchunk - pinned memory
+ * @zc: whose it is
+ * @key: names the memory, or NULL
+ * @pages: the pages
+ * @npages: how many are pinned
+ * @offset: in the first page
+ * @len: octets
+ * @start: position of the first octet in the stream
+ * @sent_to: position behind the last octet that left by a Send
+ * @done: octets that the peer has, or that were read
+ * @over: the machine needs it no more
+ * @dropping: the key's end was posted
+ * @free: nothing reaches the memory any more
+ */
+struct sdp_zchunk {
+	struct sdp_zcopy *zc;
+	struct sdp_ot_key *key;
+	struct page **pages;
+	u32 npages;
+	u32 offset;
+	u32 len;
+	u64 start;
+	u64 sent_to;
+	u32 done;
+	bool over;
+	bool dropping;
+	bool free;
+};
+
+/**
+ * struct sdp_zcopy - zero copy of half a connection
+ * @link: whose half it is
+ * @pool: keys
+ * @wait: a chunk is free, or the endpoint is gone
+ * @pages: most pages of a chunk
+ * @chunks_nr: entries of @chunks
+ * @first: oldest chunk in use
+ * @used: chunks in use
+ * @read: octets of conn.tx.read that were counted
+ * @busy: there is a session
+ * @sender: whose it is; not to be followed
+ * @skip: so many large sends go with copies before the next attempt
+ * @penalty: what @skip becomes when the peer does not read
+ * @chunks: the chunks
+ *
+ * @read, @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the
+ * rest is the session's.
+ */
+struct sdp_zcopy {
+	struct sdp_link *link;
+	struct sdp_ot_pool *pool;
+	wait_queue_head_t wait;
+	u32 pages;
+	u8 chunks_nr;
+	u8 first;
+	u8 used;
+	u64 read;
+	bool busy;
+	const struct task_struct *sender;
+	u8 skip;
+	u8 penalty;
+	struct sdp_zchunk chunks[SDP_ZCOPY_CHUNKS];
+};
+
+struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks);
+int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
+void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty);
+int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access);
+void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done);
+void sdp_zchunk_await(struct sdp_zchunk *chunk);
+bool sdp_zchunk_is_free(struct sdp_zchunk *chunk);
+
+#endif /* SDP_ZCOPY_H */

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: zero copy of krdma_sdp on adopted devices, rxe and siw: data compared, counted by mechanism; a signal, a kill; nothing stays pinned
+# covers: sdp kvp_hw
+# limit: 600
+# shellcheck source=tests/vm/guest/siw.sh
+. "${VM_LIB%/*}/siw.sh"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
+# shellcheck source=tests/vm/guest/sdp_zcopy.sh
+. "$VM_REPO/tests/vm/guest/sdp_zcopy.sh"
+
+all_of_it() {
+	one_way 4000000
+	both_ways 4000000
+	begin vectors
+	ends_well
+	begin crossing 100000
+	ends_well
+}
+
+interrupted() {
+	begin interrupted 1.5
+	ends_well
+	sent_is_received client server
+}
+
+killed() {
+	begin endless
+	wait_for 60 grep -q connected client.log || fail "$(cat client.log)"
+	sleep 1
+	kill_hard client
+	kill_hard server
+	all_sdp_gone
+	not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+}
+
+dmesg -n 7
+hw_up
+ops_load alias=0 bad_peer_s=0
+expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536
+pinned_before=$(pinned)
+
+server_host=A client_host=A server_address=$ADDR_R
+part "rxe" all_of_it
+part "rxe: a signal" interrupted
+part "rxe: a kill" killed
+server_host=A client_host=B server_address=$ADDR_A
+part "siw and krdma_soft" all_of_it
+
+cat /proc/net/sdp_stat
+same "faults of the protocol" 0 "$(sdp_stat faults)"
+unload krdma_sdp krdma_ops
+hw_down
+[ $failed = 0 ] || fail "$failed of $tests parts failed"
+counted $tests 0

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# What the cases of SDP's zero copy share. Sourced after lib.sh and ops.sh.
+
+# of /proc/net/sdp_stat
+sdp_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/sdp_stat; }
+sdp_sockets() { { on A cat /proc/net/sdp; on B cat /proc/net/sdp; cat /proc/net/sdp; } | grep -cv '^local'; }
+sdp_gone() { [ "$(sdp_sockets)" = 0 ]; }
+all_sdp_gone() {
+	wait_for 20 sdp_gone && return
+	on A cat /proc/net/sdp
+	on B cat /proc/net/sdp
+	fail "$(sdp_sockets) sockets of SDP are left"
+}
+
+# pages that are pinned now
+pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
+# the case notes what is pinned before it begins
+pinned_before=0
+not_pinned() { [ "$(pinned)" = "$pinned_before" ]; }
+
+note_counters() { cp /proc/net/sdp_stat stat.before; }
+# by NAME: what a counter has risen by
+by() { awk -v name="$1" '$1 == name { n = $2 - n } END { print n + 0 }' stat.before /proc/net/sdp_stat; }
+
+server_host=B client_host=A server_address=$ADDR_B
+zcopy=$VM_REPO/tests/vm/guest/sdp_zcopy.py
+
+# begin MODE ARGUMENT...: both ends
+begin() {
+	local mode=$1
+	shift
+	note_counters
+	start server "$server_host" python3 "$zcopy" server "$mode" "$server_address" "$@"
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client "$client_host" python3 "$zcopy" client "$mode" "$server_address" "$@"
+}
+
+ends_well() {
+	finish client 240
+	finish server 60
+	say "tx-copied $(by tx-copied) tx-read $(by tx-read) rx-read $(by rx-read) offers $(by zcopy-offers) refusals $(by zcopy-refusals) cuts $(by zcopy-cuts) failures $(by zcopy-failures)"
+	all_sdp_gone
+	not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	same "octets read at both ends" "$(by tx-read)" "$(by rx-read)"
+}
+
+# sent_is_received FROM TO
+sent_is_received() {
+	local sent
+	sent=$(sed -n 's/^sent //p' "$1.log")
+	[ -n "$sent" ] || fail "$1 says nothing"
+	same "from the $1 to the $2" "$sent" "$(sed -n 's/^received //p' "$2.log")"
+}
+
+# at_least WHAT LEAST VALUE, at_most WHAT MOST VALUE
+at_least() { [ "$3" -ge "$2" ] || fail "$1: $3, less than $2"; }
+at_most() { [ "$3" -le "$2" ] || fail "$1: $3, more than $2"; }
+
+# programs of the tests need long for what is not SDP's
+patience() { parameter krdma_sdp zcopy_patience_ms "$1"; }
+
+one_way() { # SIZE
+	patience 20000
+	begin one_way "$1"
+	ends_well
+	sent_is_received client server
+	patience 200
+	at_least "octets without copies" $(($1 * 7 / 10)) "$(by tx-read)"
+	at_most "octets with copies" $(($1 * 3 / 10)) "$(by tx-copied)"
+	same "failures" 0 "$(by zcopy-failures)"
+}
+
+both_ways() { # SIZE
+	patience 20000
+	begin both_ways "$1"
+	ends_well
+	sent_is_received client server
+	sent_is_received server client
+	patience 200
+	at_least "octets without copies" "$1" "$(by tx-read)"
+}
+
+# tests WHAT COMMAND...: goes on after a failure, so that all are known
+tests=0 failed=0
+part() {
+	local rc=0
+	say "$1"
+	shift
+	tests=$((tests + 1))
+	set +e
+	(set -e; "$@")
+	rc=$?
+	set -e
+	[ $rc = 0 ] && return
+	failed=$((failed + 1))
+	tr '\n' ' ' < /proc/net/sdp_stat
+	parameter krdma_sdp zcopy_patience_ms 200
+	{ ip netns pids hostA; ip netns pids hostB; } | grep -vxE "$$|$BASHPID" | xargs -r kill -9 || true
+	wait_for 20 sdp_gone || true
+}
