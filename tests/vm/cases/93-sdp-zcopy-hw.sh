@@ -32,7 +32,7 @@ killed() {
 	kill_hard client
 	kill_hard server
 	all_sdp_gone
-	not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
 }
 
 dmesg -n 7

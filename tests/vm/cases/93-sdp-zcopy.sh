@@ -38,6 +38,7 @@ interrupted() { # SECONDS
 }
 
 timed() {
+	rm -f sender-went-on
 	begin timed
 	ends_well
 	sent_is_received client server
@@ -95,7 +96,7 @@ killed() {
 		kill_hard server
 	fi
 	all_sdp_gone
-	not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
 }
 
 rnic_goes() {
@@ -107,7 +108,7 @@ rnic_goes() {
 	has "the client learns it" '^ended' client.log
 	kill_hard server
 	all_sdp_gone
-	not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
 	rnic_add A
 	wait_for 10 rnic_active krdma0
 	one_way 1000000
