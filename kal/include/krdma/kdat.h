@@ -98,6 +98,7 @@
 #include <asm/byteorder.h>
 
 struct net;
+struct sockaddr_storage;
 struct socket;
 
 #define DAT_VERSION_MAJOR	2
