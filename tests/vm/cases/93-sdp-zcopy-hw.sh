@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: zero copy of krdma_sdp on adopted devices, rxe and siw: data compared, counted by mechanism; a signal, a kill; nothing stays pinned
 # covers: sdp kvp_hw
+# kernel: stock
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
