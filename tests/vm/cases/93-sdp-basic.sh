@@ -7,12 +7,12 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/ops.sh
 . "$VM_REPO/tests/vm/guest/ops.sh"
+# shellcheck source=tests/vm/guest/sdp.sh
+. "$VM_REPO/tests/vm/guest/sdp.sh"
 
 FAMILY=27 SDP=257
 check=$VM_PROGS/ops_check
 
-# of /proc/net/sdp_stat
-sdp_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/sdp_stat; }
 # sdp_rises NAME COMMAND...
 sdp_rises() {
 	local name=$1 before
@@ -21,16 +21,7 @@ sdp_rises() {
 	"$@"
 	[ "$(sdp_stat "$name")" -gt "$before" ] || fail "$name stays at $before"
 }
-sdp_sockets() { { on A cat /proc/net/sdp; on B cat /proc/net/sdp; cat /proc/net/sdp; } | grep -cv '^local'; }
-sdp_gone() { [ "$(sdp_sockets)" = 0 ]; }
-all_sdp_gone() {
-	wait_for 20 sdp_gone && return
-	on A cat /proc/net/sdp
-	on B cat /proc/net/sdp
-	fail "$(sdp_sockets) sockets of SDP are left"
-}
 
-tests=0 failed=0
 # checks HOST WHAT ARGUMENT...: ops_check
 checks() {
 	local host=$1 what=$2 rc=0
@@ -40,23 +31,6 @@ checks() {
 	cat checks.log
 	all_sdp_gone
 	[ $rc = 0 ] || fail "ops_check ended with $rc"
-}
-
-# part WHAT COMMAND...: goes on after a failure, so that all are known
-part() {
-	local rc=0
-	say "$1"
-	shift
-	tests=$((tests + 1))
-	set +e
-	(set -e; "$@")
-	rc=$?
-	set -e
-	[ $rc = 0 ] && return
-	failed=$((failed + 1))
-	# what it has left would disturb the next one
-	{ ip netns pids hostA; ip netns pids hostB; } | xargs -r kill -9 || true
-	wait_for 20 sdp_gone || true
 }
 
 hosts_up
@@ -220,9 +194,6 @@ part "a single octet" stream 2 $SDP 1
 [ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
 part "refusals" refusals
 
-cat /proc/net/sdp_stat
-same "faults of the protocol" 0 "$(sdp_stat faults)"
-unload krdma_sdp krdma_ops
+sdp_ends
 hosts_down
-[ $failed = 0 ] || fail "$failed of $tests parts failed"
-counted $tests 0
+parts_verdict

@@ -49,9 +49,6 @@ part "rxe: a kill" killed
 server_host=A client_host=B server_address=$ADDR_A
 part "siw and krdma_soft" all_of_it
 
-cat /proc/net/sdp_stat
-same "faults of the protocol" 0 "$(sdp_stat faults)"
-unload krdma_sdp krdma_ops
+sdp_ends
 hw_down
-[ $failed = 0 ] || fail "$failed of $tests parts failed"
-counted $tests 0
+parts_verdict

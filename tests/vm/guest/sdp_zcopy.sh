@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # What the cases of SDP's zero copy share. Sourced after lib.sh and ops.sh.
 
-# of /proc/net/sdp_stat
-sdp_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/sdp_stat; }
-sdp_sockets() { { on A cat /proc/net/sdp; on B cat /proc/net/sdp; cat /proc/net/sdp; } | grep -cv '^local'; }
-sdp_gone() { [ "$(sdp_sockets)" = 0 ]; }
-all_sdp_gone() {
-	wait_for 20 sdp_gone && return
-	on A cat /proc/net/sdp
-	on B cat /proc/net/sdp
-	fail "$(sdp_sockets) sockets of SDP are left"
-}
+# shellcheck source=tests/vm/guest/sdp.sh
+. "${VM_LIB%/*}/sdp.sh"
 
 # pages that are pinned now; each processor's share is added up first
 pinned() { echo 1 > /proc/sys/vm/stat_refresh && awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
@@ -79,23 +71,4 @@ both_ways() { # SIZE
 	sent_is_received server client
 	patience 200
 	at_least "octets without copies" "$1" "$(by tx-read)"
-}
-
-# tests WHAT COMMAND...: goes on after a failure, so that all are known
-tests=0 failed=0
-part() {
-	local rc=0
-	say "$1"
-	shift
-	tests=$((tests + 1))
-	set +e
-	(set -e; "$@")
-	rc=$?
-	set -e
-	[ $rc = 0 ] && return
-	failed=$((failed + 1))
-	tr '\n' ' ' < /proc/net/sdp_stat
-	parameter krdma_sdp zcopy_patience_ms 200
-	{ ip netns pids hostA; ip netns pids hostB; } | grep -vxE "$$|$BASHPID" | xargs -r kill -9 || true
-	wait_for 20 sdp_gone || true
 }
