@@ -118,6 +118,7 @@ examples: ual
 
 progs: ual
 	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD)
+	+@$(MAKE) --no-print-directory -C tests/interop selftests OUT=$(BUILD)/progs
 	+@$(MAKE) --no-print-directory -C tests/sdp OUT=$(BUILD)/sdp
 
 unit-programs:

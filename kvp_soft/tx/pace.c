@@ -47,6 +47,8 @@ static void soft_tx_gather_leave(struct soft_pace *pace)
 {
 	if (list_empty(&pace->node))
 		return;
+	if (pace->with->next == &pace->node)
+		pace->with->next = pace->node.next;
 	list_del_init(&pace->node);
 	pace->with->n--;
 }
@@ -81,23 +83,24 @@ static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 	return pace->seen && pace->with->goes - pace->began > most;
 }
 
-/* The next QP that has not been handled in this phase, or NULL. */
+static bool soft_gather_all_handled(const struct soft_gather *gather)
+{
+	return gather->next == &gather->pacing;
+}
+
+/* The next QP to handle in this phase; soft_gather_all_handled() is false. */
 static struct soft_pace *soft_gather_next(struct soft_gather *gather)
 {
-	struct soft_pace *pace;
+	struct soft_pace *pace = list_entry(gather->next, struct soft_pace, node);
 
-	pace = list_first_entry_or_null(&gather->pacing, struct soft_pace, node);
-	if (!pace || pace->turn == gather->turn)
-		return NULL;
-	pace->turn = gather->turn;
-	list_move_tail(&pace->node, &gather->pacing);
+	gather->next = gather->next->next;
 	return pace;
 }
 
 static void soft_gather_begin(struct soft_gather *gather, enum soft_gather_phase phase)
 {
 	gather->phase = phase;
-	gather->turn++;
+	gather->next = gather->pacing.next;
 }
 
 static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pace)
@@ -116,16 +119,11 @@ static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pa
 /* Check some queues. Return: true when all have been checked. */
 static bool soft_tx_gather_look(struct soft_gather *gather)
 {
-	struct soft_pace *pace;
 	u32 n;
 
-	for (n = 0; n < SOFT_GATHER_STEP; n++) {
-		pace = soft_gather_next(gather);
-		if (!pace)
-			return true;
-		soft_gather_look_at(gather, pace);
-	}
-	return false;
+	for (n = 0; n < SOFT_GATHER_STEP && !soft_gather_all_handled(gather); n++)
+		soft_gather_look_at(gather, soft_gather_next(gather));
+	return soft_gather_all_handled(gather);
 }
 
 /*
@@ -169,15 +167,13 @@ static bool soft_gather_end_some(struct soft_gather *gather)
 
 	/* with many queues, the poster may have come since they were checked */
 	gather->moved |= gather->inside || READ_ONCE(gather->calls) != gather->calls_seen;
-	for (n = 0; n < SOFT_GATHER_STEP; n++) {
+	for (n = 0; n < SOFT_GATHER_STEP && !soft_gather_all_handled(gather); n++) {
 		pace = soft_gather_next(gather);
-		if (!pace)
-			return true;
 		if (soft_gather_is_idle(gather) || (pace->seen && !gather->moved) ||
 		    soft_tx_gather_stale(pace, gather->several))
 			soft_tx_gather_end(pace, gather->moved, gather->several);
 	}
-	return false;
+	return soft_gather_all_handled(gather);
 }
 
 static void soft_gather_begin_tick(struct soft_gather *gather)
@@ -228,6 +224,7 @@ void soft_gather_init(struct soft_gather *gather)
 {
 	spin_lock_init(&gather->lock);
 	INIT_LIST_HEAD(&gather->pacing);
+	gather->next = &gather->pacing;
 	hrtimer_init(&gather->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	gather->timer.function = soft_tx_gather_tick;
 }
@@ -414,9 +411,8 @@ void soft_pace_rest(struct soft_qp *qp)
 		pace->began = gather->goes;
 		gather->idle = 0;
 		if (list_empty(&pace->node)) {
-			/* at the end, with the QPs that were handled in the current tick */
-			pace->turn = gather->turn;
-			list_add_tail(&pace->node, &gather->pacing);
+			/* in front of the QPs that are still to be handled in the current tick */
+			list_add(&pace->node, &gather->pacing);
 			if (!gather->n++) {
 				gather->phase = SOFT_GATHER_RESTS;
 				soft_tx_gather_start(gather);

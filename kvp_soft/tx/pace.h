@@ -31,7 +31,7 @@ enum soft_gather_phase {
  * @workers: ticks in a row in which work requests waited and a worker had the CPU
  * @goes: ticks in which work requests waited and the poster went on posting
  * @phase: phase of the current tick; with many QPs a tick takes several expirations of @timer
- * @turn: counts phases; QPs that were handled in the current one are at the end of @pacing
+ * @next: next entry of @pacing to handle in the current phase; @pacing itself when there is none
  * @several: there was more than one QP at the begin of the tick
  * @moved: the poster was in the kernel or has posted since the last tick
  * @waits: work requests wait
@@ -48,7 +48,7 @@ struct soft_gather {
 	u32 workers;
 	u32 goes;
 	enum soft_gather_phase phase;
-	u32 turn;
+	struct list_head *next;
 	bool several;
 	bool moved;
 	bool waits;
@@ -77,7 +77,6 @@ enum soft_pace_end {
  * @full: doorbells that came with @most work requests, since the last change of @most
  * @away: the poster has not come back in time, so it has to ring when it does
  * @node: entry in soft_gather.pacing, under soft_gather.lock
- * @turn: soft_gather.turn when the QP was last handled, under the same lock
  * @seen: number of waiting work requests at the last tick, under the same lock
  * @moved: @seen differs from the tick before, under the same lock
  * @began: soft_gather.goes when no work request was waiting, under the same lock
@@ -96,7 +95,6 @@ struct soft_pace {
 	u32 full;
 	bool away;
 	struct list_head node;
-	u32 turn;
 	int seen;
 	bool moved;
 	u32 began;

@@ -19,9 +19,9 @@ busy() {
 	start echoB B "$krdma" ping -s "$ADDR_B:7911"
 	start echoR A "$krdma" ping -s $ADDR_R:7912
 	sleep 1
-	start toA B "$krdma" ping -q -i 0 -c 1000000 --size 65536 "$ADDR_A:7910"
-	start toB A "$krdma" ping -q -i 0 -c 1000000 --size 65536 "$ADDR_B:7911"
-	start toR A "$krdma" ping -q -i 0 -c 1000000 --size 65536 $ADDR_R:7912
+	start toA B "$krdma" ping -q --timeout "$(patient 30)" -i 0 -c 1000000 --size 65536 "$ADDR_A:7910"
+	start toB A "$krdma" ping -q --timeout "$(patient 30)" -i 0 -c 1000000 --size 65536 "$ADDR_B:7911"
+	start toR A "$krdma" ping -q --timeout "$(patient 30)" -i 0 -c 1000000 --size 65536 $ADDR_R:7912
 	start toNone A "$krdma" ping -q -c 1 --timeout 60 10.77.0.99:7913
 	wait_for 20 established $((before + 1)) || { show_logs; fail "no connections"; }
 	sleep 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: unmodified servers and their clients give the same results on TCP, under krun without an offload protocol, and under krun over a loopback protocol: nginx, wrk, haproxy, memcached, rsync, redis, PostgreSQL
+# what: unmodified servers and their clients give the same results on TCP, under krun without an offload protocol, and under krun over a loopback protocol: nginx, wrk, haproxy, memcached, rsync, redis, PostgreSQL, vsftpd, lftp
 # covers: ops uapi/krun tests/offload
 # kernel: stock
 # limit: 900
@@ -206,12 +206,62 @@ database() {
 	stop postgres INT
 }
 
+transfers() {
+	local active
+	if [ ! -e /tmp/ftp ]; then
+		install -d /tmp/ftp
+		install -d -o ftp /tmp/ftp/in
+		head -c 3000000 /dev/urandom > /tmp/ftp/large
+		seq 1000 > /tmp/ftp/small
+	fi
+	cat > vsftpd.conf << END
+listen=YES
+background=NO
+listen_address=127.0.0.1
+listen_port=2100
+anonymous_enable=YES
+anon_root=/tmp/ftp
+write_enable=YES
+anon_upload_enable=YES
+anon_umask=022
+anon_other_write_enable=YES
+secure_chroot_dir=/tmp
+async_abor_enable=YES
+log_ftp_protocol=YES
+xferlog_enable=YES
+xferlog_std_format=NO
+vsftpd_log_file=$PWD/vsftpd-protocol.log
+seccomp_sandbox=NO
+isolate=NO
+isolate_network=NO
+END
+	background vsftpd 2100 vsftpd "$PWD/vsftpd.conf"
+	for active in off on; do
+		rm -f large small
+		quietly lftp -c "set net:max-retries 1; set net:timeout 60; set xfer:clobber on
+			set ftp:passive-mode $active; open ftp://127.0.0.1:2100; get large; get small
+			put -O in large -o up$active; cls -1 in"
+		cmp large /tmp/ftp/large && cmp small /tmp/ftp/small && cmp large "/tmp/ftp/in/up$active" &&
+			echo "vsftpd: passive $active: $(grep -c . client.log) uploads"
+	done
+	# lftp ends a transfer with ABOR as urgent data, and goes on with the same connection
+	: > vsftpd-protocol.log
+	quietly lftp -c "set net:max-retries 1; set net:timeout 60; set ftp:use-abor on; set ftp:abor-max-wait 30
+		set net:limit-rate 200000; open ftp://127.0.0.1:2100; cat large | head -c 1000 > part
+		set net:limit-rate 0; cat small > after"
+	cmp after /tmp/ftp/small && echo "vsftpd: after an ABOR, $(stat -c %s part) bytes before it"
+	grep -q 'FTP command:.*"ABOR"' vsftpd-protocol.log && echo "vsftpd: ABOR arrived"
+	rm -rf /tmp/ftp/in/*
+	stop vsftpd
+}
+
 mode_results() {
 	web
 	! have memcached || cache
 	! have rsync || files
 	! have redis-server || store
 	! have $postgres/postgres || database
+	! have vsftpd || transfers
 }
 
 # results MODE: in MODE.results; the same as on TCP
@@ -227,7 +277,7 @@ results() {
 }
 
 ip link set lo up
-for program in nginx wrk haproxy memcached rsync redis-server $postgres/postgres; do
+for program in nginx wrk haproxy memcached rsync redis-server $postgres/postgres vsftpd; do
 	have "$program" || say "left out: $program is not there"
 done
 results tcp

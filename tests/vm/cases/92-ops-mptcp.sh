@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: mptcp_connect, the kernel's own test of MPTCP's sockets, with the wildcard of krdma_ops in place of MPTCP: on TCP, through the switch, over a loopback protocol, IPv4 and IPv6
+# covers: ops tests/offload tests/interop
+# limit: 400
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
+
+tests=0
+port=12000
+
+# transfer CLIENT SERVER ADDRESS [OPTION...]: both ways at once, as mptcp_connect.sh does it; CLIENT
+# and SERVER are names of protocols: MPTCP is the switch, TCP is TCP
+transfer() {
+	local client=$1 server=$2 address=$3 wildcard=0.0.0.0 rc=0
+	shift 3
+	[ "$address" != ::1 ] || set -- -6 "$@"
+	[ "$address" != ::1 ] || wildcard=::
+	port=$((port + 1))
+	timeout "$(patient 60)" "$VM_PROGS/mptcp_connect" -t 20000 -l -p $port -s "$server" "$@" $wildcard \
+		< to-client > from-client 2> server.log &
+	wait_for 10 listening_here $port || { cat server.log; fail "no listener: $*"; }
+	timeout "$(patient 60)" "$VM_PROGS/mptcp_connect" -t 20000 -p $port -s "$client" "$@" "$address" \
+		< to-server > from-server 2> client.log || rc=$?
+	wait $! && [ $rc = 0 ] || { cat server.log client.log; fail "$client to $server, $address, $*: $rc"; }
+	# what the program notes of names and addresses; its ends of time are not errors
+	[ ! -s server.log ] && [ ! -s client.log ] ||
+		{ cat server.log client.log; fail "$client to $server, $address, $*: messages"; }
+	case " $* " in
+	*" -f "* | *" -I "*) ;; # the transfer is cut or repeated: the program compares
+	*) cmp to-server from-client && cmp to-client from-server || fail "$client to $server, $*: bytes" ;;
+	esac
+	tests=$((tests + 1))
+}
+
+# all CLIENT SERVER
+all() {
+	local address mode peek
+	for address in 127.0.0.1 ::1; do
+		for mode in poll mmap sendfile; do
+			transfer "$1" "$2" $address -m $mode
+		done
+		for peek in saveWithPeek saveAfterPeek; do
+			transfer "$1" "$2" $address -P $peek
+		done
+		transfer "$1" "$2" $address -R 8192 -S 8192
+		transfer "$1" "$2" $address -f 100000
+		# disconnect by connect(AF_UNSPEC), and again
+		transfer "$1" "$2" $address -I 3 -i to-server
+	done
+}
+
+ip link set lo up
+head -c 900000 /dev/urandom > to-server
+head -c 700001 /dev/urandom > to-client
+say "TCP"
+all TCP TCP
+ops_load bad_peer_s=0
+say "through the switch"
+all MPTCP MPTCP
+loop_load
+say "over the loopback protocol"
+rises some offloaded all MPTCP MPTCP
+say "one end is TCP's"
+all TCP MPTCP
+all MPTCP TCP
+all_gone
+unload offload_loop krdma_ops
+counted $tests 0
