@@ -126,6 +126,8 @@ int loop_getsockopt(struct socket *sock, int level, int name, char __user *value
 	} else if (level == IPPROTO_TCP && name == TCP_CONGESTION) {
 		strscpy_pad(answer.congestion, "loop");
 		size = sizeof(answer.congestion);
+	} else if (level == IPPROTO_TCP && name == TCP_ULP) {
+		size = 0; /* there is none */
 	} else {
 		i = loop_option_find(level, name);
 		if (i < 0)

@@ -209,7 +209,7 @@ database() {
 transfers() {
 	local active
 	if [ ! -e /tmp/ftp ]; then
-		install -d /tmp/ftp
+		install -d -m 755 /tmp/ftp /tmp/ftp-empty
 		install -d -o ftp /tmp/ftp/in
 		head -c 3000000 /dev/urandom > /tmp/ftp/large
 		seq 1000 > /tmp/ftp/small
@@ -225,7 +225,7 @@ write_enable=YES
 anon_upload_enable=YES
 anon_umask=022
 anon_other_write_enable=YES
-secure_chroot_dir=/tmp
+secure_chroot_dir=/tmp/ftp-empty
 async_abor_enable=YES
 log_ftp_protocol=YES
 xferlog_enable=YES
