@@ -578,6 +578,12 @@ int kal_cmd_reject(struct kal_file *file, void *_cmd)
 	return ret;
 }
 
+/* Has a connection, KAL_H_CONN, its answer, or does it need none? The caller uses it. */
+bool kal_conn_answered(struct kal_handle *h)
+{
+	return !kal_ep_undecided(container_of(h, struct kal_h_conn, h)->ep);
+}
+
 int kal_cmd_disconnect(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_disconnect *cmd = _cmd;

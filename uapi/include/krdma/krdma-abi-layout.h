@@ -115,6 +115,9 @@ KRDMA_LAYOUT(krdma_port, 40, AT(size, 0) && AT(handle, 4) && AT(addr, 8) && AT(p
 	     AT(reserved, 36));
 KRDMA_LAYOUT(krdma_net_subscribe, 8, AT(size, 0) && AT(mask, 4));
 KRDMA_LAYOUT(krdma_mib, 16, AT(size, 0) && AT(count, 4) && AT(entries, 8));
+KRDMA_LAYOUT(krdma_error, 24, AT(status, 0) && AT(cause, 4) && AT(unit, 8) && AT(reserved, 12) &&
+	     AT(value, 16));
+KRDMA_LAYOUT(krdma_call, 40, AT(size, 0) && AT(command, 4) && AT(argument, 8) && AT(error, 16));
 KRDMA_LAYOUT(krdma_usage, 40, AT(size, 0) && AT(objects, 4) && AT(max_objects, 8) &&
 	     AT(events, 12) && AT(max_events, 16) && AT(reserved, 20) && AT(lost_events, 24) &&
 	     AT(pinned_pages, 32));
