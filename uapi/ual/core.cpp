@@ -83,6 +83,53 @@ std::shared_ptr<Kernel> open_kernel(const char *path)
 
 namespace detail {
 
+krdma_error &last_refusal() noexcept
+{
+	thread_local krdma_error last{};
+
+	return last;
+}
+
+void throw_refusal(int err, const char *what)
+{
+	const krdma_error seen = std::exchange(last_refusal(), krdma_error{});
+
+	throw Error{err, what, seen.status == static_cast<std::uint32_t>(err) ? seen : krdma_error{}};
+}
+
+namespace {
+
+/* commands that are not to cost more, and whose errors have one cause each */
+bool data_path(unsigned long number) noexcept
+{
+	return posts(number) || number == KRDMA_IOC_CQ_POLL || number == KRDMA_IOC_CQ_NOTIFY;
+}
+
+} /* namespace */
+
+int Core::issue(unsigned long number, void *argument) noexcept
+{
+	if (data_path(number))
+		return kernel_->command(number, argument);
+	last_refusal() = {};
+	if (!tells_.load(std::memory_order_relaxed))
+		return kernel_->command(number, argument);
+
+	krdma_call call{};
+	call.size = sizeof(call);
+	call.command = static_cast<std::uint32_t>(number);
+	call.argument = reinterpret_cast<std::uintptr_t>(argument);
+	const int err = kernel_->command(KRDMA_IOC_CALL, &call);
+
+	/* an older kernel does not know CALL; it would say so of an unknown command in the record */
+	if (err == ENOTTY && !call.error.status) {
+		tells_ = false;
+		return kernel_->command(number, argument);
+	}
+	last_refusal() = call.error;
+	return err;
+}
+
 Core::Core(std::shared_ptr<Kernel> kernel)
 	: kernel_{std::move(kernel)}, own_{std::make_shared<Mailbox>(*this, 0, true)}
 {}

@@ -593,6 +593,8 @@ struct krdma_conn {
 	__aligned_u64 cookie;	/* returned with the connection's events */
 	struct krdma_addr local;	/* CONNECT; family 0: the host chooses */
 	struct krdma_addr remote;	/* CONNECT */
+	__u32 timeout_ms;	/* CONNECT: ETIMEDOUT after it at the latest; 0: krdma.ko's times */
+	__u32 reserved2;
 };
 
 /* KRDMA_IOC_DISCONNECT: end the connection of a QP; CLOSED follows */

@@ -23,6 +23,11 @@ struct ConnectionOptions {
 	std::uint16_t ord{8}; /**< outbound RDMA Reads */
 	std::optional<std::uint8_t> tos{};
 	Address local{}; /**< local address; empty: the host chooses */
+	/**
+	 * connect(): the result comes within this time, ETIMEDOUT at the latest. None: the times
+	 * of krdma.ko (connect_timeout_ms, mpa_reply_timeout_ms), which this does not extend.
+	 */
+	std::optional<std::chrono::milliseconds> timeout{};
 };
 
 namespace detail {
@@ -37,7 +42,8 @@ public:
 	 * Begins to connect and returns. established() or the event KRDMA_EVENT_CONN_REPLY gives
 	 * the result. Errors of routing and of TCP may come from this call or with the result.
 	 * @throws std::system_error EINVAL: the queue pair has failed, or see ConnectionOptions;
-	 *         EISCONN: the queue pair has a connection; EADDRNOTAVAIL: the local address, or
+	 *         EISCONN: the queue pair has a connection; E2BIG: a time limit, and the kernel module
+	 *         is older; EADDRNOTAVAIL: the local address, or
 	 *         the one that the host chooses, is not the RNIC's; EADDRINUSE, EACCES: the local
 	 *         port is in use or privileged; ENETUNREACH, EHOSTUNREACH: no route to the peer.
 	 */
