@@ -58,7 +58,7 @@ struct Request {
 };
 
 struct Reply {
-	std::uint32_t error; /* an errno; 0: done; ENOENT: no such key */
+	std::uint32_t error;  /* an errno; 0: done; ENOENT: no such key */
 	std::uint32_t length; /* get: of the value */
 };
 
@@ -69,7 +69,8 @@ constexpr std::uint32_t receives = 128;   /* for all clients */
 constexpr std::uint32_t client_sends = 8; /* a client has one request at a time, with two sends */
 constexpr std::size_t most_values = 4096;
 
-/* A value in memory that the RNIC may use. A put makes a new one, so gets in progress keep theirs. */
+/* A value in memory that the RNIC may use. A put makes a new one, so gets in progress keep theirs.
+ */
 struct Value {
 	Value(const krdma::ProtectionDomain &pd, std::uint32_t length)
 		: bytes(std::max(length, 1U)), size{length}, region{pd, bytes, access::local_write}
@@ -133,7 +134,9 @@ private:
 	try {
 		if (clients_.size() == most_clients)
 			return; /* a request that nobody answers is rejected */
-		const krdma::QueuePair qp{pd_, cq_, cq_,
+		const krdma::QueuePair qp{pd_,
+					  cq_,
+					  cq_,
 					  {.max_send_wr = client_sends,
 					   .max_inline = sizeof(Reply),
 					   .receives = &shared_}};
@@ -194,7 +197,8 @@ private:
 		if (one.id() < receives) {
 			Request request;
 
-			std::memcpy(&request, &messages_[one.id() * sizeof(request)], sizeof(request));
+			std::memcpy(&request, &messages_[one.id() * sizeof(request)],
+				    sizeof(request));
 			post(one.id());
 			if (one.ok())
 				serve(one.queue_pair(), request, one.length());
@@ -219,7 +223,8 @@ private:
 
 	void serve(std::uint32_t number, const Request &request, std::uint32_t size)
 	try {
-		if (size != sizeof(request) || !request.key_length || request.key_length > max_key) {
+		if (size != sizeof(request) || !request.key_length ||
+		    request.key_length > max_key) {
 			drop(number);
 			return;
 		}
@@ -259,10 +264,11 @@ private:
 			reply(number, EMSGSIZE, value->size);
 			return;
 		}
-		/* the reply completes after the Write, so the Write needs no completion of its own */
+		/* the reply completes after the Write, so the Write needs no completion of its own
+		 */
 		if (value->size)
-			clients_.at(number).qp.write(no_work, value->region.slice(0, value->size), there,
-						     {.signaled = false});
+			clients_.at(number).qp.write(no_work, value->region.slice(0, value->size),
+						     there, {.signaled = false});
 		reply(number, 0, value->size, value);
 	}
 
@@ -387,8 +393,12 @@ private:
 	[[nodiscard]] Reply ask(Operation operation, std::string_view key, krdma::Remote memory,
 				std::uint32_t length)
 	{
-		Request message{operation, static_cast<std::uint8_t>(key.size()), 0, htonl(length),
-				memory.pack(), {}};
+		Request message{operation,
+				static_cast<std::uint8_t>(key.size()),
+				0,
+				htonl(length),
+				memory.pack(),
+				{}};
 
 		if (key.empty() || key.size() > max_key)
 			throw std::runtime_error{"a key has 1 to 63 bytes"};

@@ -169,9 +169,10 @@ void Connection::established(std::chrono::milliseconds timeout)
 	if (!err)
 		return;
 	throw Error{err, state_->asked.remote.to_string(), krdma_error{},
-		    err == ECONNREFUSED ? "nobody listens there, the listener's backlog is full, or "
-					  "the peer's program rejected"
-					: ""};
+		    err == ECONNREFUSED
+			    ? "nobody listens there, the listener's backlog is full, or "
+			      "the peer's program rejected"
+			    : ""};
 }
 
 bool Connection::closed(std::chrono::milliseconds timeout)

@@ -258,6 +258,7 @@ private:
 	std::shared_ptr<Mailbox> own_;
 	std::condition_variable changed_;
 	bool reading_{};
+	bool busy_{}; /* the last read found several events */
 	std::deque<std::weak_ptr<Mailbox>> ready_;
 	bool dispatcher_{};
 	Descriptor signal_;   /* eventfd; its value is 1 if signaled_ */

@@ -49,9 +49,9 @@ std::string kibibytes(std::uint64_t octets)
 
 std::string rights(std::uint64_t access)
 {
-	static constexpr std::array<std::string_view, 6> names = {
-		"local write",   "remote write", "remote read",
-		"remote atomic", "window bind",  "zero based"};
+	static constexpr std::array<std::string_view, 6> names = {"local write", "remote write",
+								  "remote read", "remote atomic",
+								  "window bind", "zero based"};
 	std::string text;
 	std::uint64_t rest = access;
 
@@ -74,8 +74,13 @@ std::string rights(std::uint64_t access)
 std::string_view state(std::uint64_t value)
 {
 	static constexpr std::array<std::string_view, 7> names = {
-		"reset",     "init (not connected)",        "RTR", "RTS (connected)",
-		"SQD (closing or drained)", "SQE", "error (its connection has ended)"};
+		"reset",
+		"init (not connected)",
+		"RTR",
+		"RTS (connected)",
+		"SQD (closing or drained)",
+		"SQE",
+		"error (its connection has ended)"};
 
 	return value < names.size() ? names[value] : "unknown";
 }
@@ -175,8 +180,8 @@ std::string object_text(const krdma_error &error)
 	case KRDMA_CAUSE_OTHER_CONTEXT:
 		return "the objects belong to several contexts or RNICs";
 	case KRDMA_CAUSE_IN_USE:
-		return counted(error.value, "other object") + (error.value == 1 ? " needs" : " need") +
-		       " it";
+		return counted(error.value, "other object") +
+		       (error.value == 1 ? " needs" : " need") + " it";
 	case KRDMA_CAUSE_WINDOW_BOUND:
 		return "a memory window is bound to it";
 	case KRDMA_CAUSE_NO_RNIC:
@@ -346,8 +351,8 @@ constexpr std::array codes = {
 
 std::string terminate_text(std::uint32_t vendor_error)
 {
-	const auto *const found =
-		std::ranges::find(codes, vendor_error, [](const Code &code) { return code.number; });
+	const auto *const found = std::ranges::find(codes, vendor_error,
+						    [](const Code &code) { return code.number; });
 	std::array<char, 16> hex{};
 
 	if (!vendor_error)

@@ -122,8 +122,7 @@ int CqState::arm(bool solicited_only, bool &missed)
 	std::uint32_t any = 0;
 
 	if (user) {
-		const int err =
-			context->cause(context->uvp.cq_notify(user, solicited_only, &any));
+		const int err = context->cause(context->uvp.cq_notify(user, solicited_only, &any));
 
 		missed = any;
 		return err;
@@ -142,12 +141,14 @@ int CqState::drain(const std::function<void(std::span<const Completion>)> &taken
 	bool armed = false;
 
 	for (;;) {
-		const std::int64_t got = poll({reinterpret_cast<krdma_wc *>(some.data()), some.size()});
+		const std::int64_t got =
+			poll({reinterpret_cast<krdma_wc *>(some.data()), some.size()});
 
 		if (got < 0)
 			return static_cast<int>(-got);
 		if (got > 0) {
-			taken(std::span<const Completion>{some}.first(static_cast<std::size_t>(got)));
+			taken(std::span<const Completion>{some}.first(
+				static_cast<std::size_t>(got)));
 			continue;
 		}
 		/* what came before the queue was armed raises no event: look once more */
@@ -318,8 +319,7 @@ CompletionQueue::CompletionQueue(const Context &context, CompletionQueueOptions 
 
 std::span<Completion> CompletionQueue::poll(std::span<Completion> to) const
 {
-	const std::int64_t got =
-		state_->poll({reinterpret_cast<krdma_wc *>(to.data()), to.size()});
+	const std::int64_t got = state_->poll({reinterpret_cast<krdma_wc *>(to.data()), to.size()});
 
 	if (got < 0) [[unlikely]]
 		detail::throw_errno(static_cast<int>(-got), "poll");
@@ -361,21 +361,21 @@ void CompletionQueue::on_completion(std::function<void(std::span<const Completio
 	auto ended = std::make_shared<bool>(false);
 	/* completions that are there already raise no event: begin as with one */
 	state_->pretend_event();
-	state_->events.on_event([weak, ended, taken = std::move(taken),
-				 failed = std::move(failed)](const Event &) {
-		const std::shared_ptr<detail::CqState> cq = weak.lock();
+	state_->events.on_event(
+		[weak, ended, taken = std::move(taken), failed = std::move(failed)](const Event &) {
+			const std::shared_ptr<detail::CqState> cq = weak.lock();
 
-		if (!cq || *ended)
-			return;
-		int err = cq->drain(taken);
-		if (!err && cq->past().failed)
-			err = EIO;
-		if (!err)
-			return;
-		*ended = true;
-		if (failed)
-			failed(err);
-	});
+			if (!cq || *ended)
+				return;
+			int err = cq->drain(taken);
+			if (!err && cq->past().failed)
+				err = EIO;
+			if (!err)
+				return;
+			*ended = true;
+			if (failed)
+				failed(err);
+		});
 }
 
 std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeout) const

@@ -77,9 +77,9 @@ TEST(Address, ResolvesNames)
 		EXPECT_EQ(Address::resolve(text).to_string(), text);
 	EXPECT_EQ(Address::resolve("localhost:7000", AF_INET).to_string(), "127.0.0.1:7000");
 	EXPECT_EQ(Address::resolve("localhost", AF_INET).port(), 0);
-	for (const char *text : {"", ":7000", "localhost:", "localhost:x", "localhost:70000", "10.77",
-				 "10.77.0:5", "1234", "0x7f.0x1", "localhost:1:2", "localhost%lo",
-				 "[localhost]:1", "*x"})
+	for (const char *text :
+	     {"", ":7000", "localhost:", "localhost:x", "localhost:70000", "10.77", "10.77.0:5",
+	      "1234", "0x7f.0x1", "localhost:1:2", "localhost%lo", "[localhost]:1", "*x"})
 		EXPECT_EQ(errno_of(text), EINVAL) << text;
 	EXPECT_EQ(errno_of("10.0.0.1", AF_INET6), ENXIO);
 	EXPECT_EQ(errno_of("fe80::1%nosuchif"), ENODEV);

@@ -53,8 +53,8 @@ TEST(Cause, HasWords)
 TEST(Cause, ErrorsCarryIt)
 {
 	static_assert(std::is_nothrow_copy_constructible_v<Error>);
-	const Error error{ENOMEM, "queue pair",
-			  {ENOMEM, KRDMA_CAUSE_MAX_QP, KRDMA_UNIT_COUNT, 0, 64}};
+	const Error error{
+		ENOMEM, "queue pair", {ENOMEM, KRDMA_CAUSE_MAX_QP, KRDMA_UNIT_COUNT, 0, 64}};
 	const Error copy{error};
 
 	EXPECT_STREQ(copy.what(),
@@ -65,7 +65,8 @@ TEST(Cause, ErrorsCarryIt)
 	EXPECT_EQ(copy.unit(), KRDMA_UNIT_COUNT);
 	EXPECT_EQ(copy.code(), std::error_code(ENOMEM, std::generic_category()));
 	EXPECT_STREQ((Error{EINVAL, "cq"}.what()), "cq: Invalid argument");
-	EXPECT_STREQ((Error{EINVAL, "cq", {}, "so it is"}.what()), "cq: Invalid argument (so it is)");
+	EXPECT_STREQ((Error{EINVAL, "cq", {}, "so it is"}.what()),
+		     "cq: Invalid argument (so it is)");
 }
 
 TEST(Cause, TerminatesHaveWords)
@@ -173,7 +174,8 @@ TEST_F(Kernels, TellADeviceThatHasNoRnic)
 
 	EXPECT_EQ(error.cause(), KRDMA_CAUSE_NO_RNIC_THERE);
 	EXPECT_EQ(error.reason().find("there is no RNIC on lo; RNICs: krdma0"), 0U) << error.what();
-	EXPECT_NE(std::string{error_of([&] { (void)session.find("x"); }).what()}.find("RNICs: krdma0"),
+	EXPECT_NE(std::string{error_of([&] { (void)session.find("x"); }).what()}.find(
+			  "RNICs: krdma0"),
 		  std::string::npos);
 }
 

@@ -45,9 +45,12 @@ void refused(const File &file, unsigned long number, T cmd, int wanted, krdma_ca
 	krdma_error error{};
 
 	require_errno(call_for(file, number, cmd, error), wanted, what, where);
-	rdma::require_eq(error.status, static_cast<std::uint32_t>(wanted), (what + ": errno").c_str(), where);
-	rdma::require_eq(error.cause, static_cast<std::uint32_t>(cause), (what + ": cause").c_str(), where);
-	rdma::require_eq(error.unit, static_cast<std::uint32_t>(unit), (what + ": unit").c_str(), where);
+	rdma::require_eq(error.status, static_cast<std::uint32_t>(wanted),
+			 (what + ": errno").c_str(), where);
+	rdma::require_eq(error.cause, static_cast<std::uint32_t>(cause), (what + ": cause").c_str(),
+			 where);
+	rdma::require_eq(error.unit, static_cast<std::uint32_t>(unit), (what + ": unit").c_str(),
+			 where);
 	rdma::require_eq(error.value, value, (what + ": value").c_str(), where);
 }
 
@@ -195,8 +198,8 @@ void objects(const char *address)
 	refused(file, KRDMA_IOC_RNIC_QUERY, krdma_rnic_query{.index = 4711}, ENODEV,
 		KRDMA_CAUSE_NO_RNIC, KRDMA_UNIT_RNIC, 4711, "no RNIC to query");
 	/* an unknown flag has no cause but its errno */
-	refused(file, KRDMA_IOC_CQ, krdma_cq{.context = ctx.context, .depth = 8, .flags = 2}, EINVAL,
-		KRDMA_CAUSE_NONE, KRDMA_UNIT_NONE, 0, "an unknown flag");
+	refused(file, KRDMA_IOC_CQ, krdma_cq{.context = ctx.context, .depth = 8, .flags = 2},
+		EINVAL, KRDMA_CAUSE_NONE, KRDMA_UNIT_NONE, 0, "an unknown flag");
 	refused(file, KRDMA_IOC_PD, krdma_pd{.context = ctx.context, .priv = {.in_len = 1}}, EFAULT,
 		KRDMA_CAUSE_POINTER, KRDMA_UNIT_NONE, 0, "private bytes of nowhere");
 	const Parameter limit{"file_objects", 6};
@@ -273,7 +276,8 @@ void memory(const char *address)
 	mr.access = KRDMA_ACCESS_LOCAL_WRITE;
 	krdma_mr wrong = mr;
 	wrong.length = 0;
-	refused(file, KRDMA_IOC_MR, wrong, EINVAL, KRDMA_CAUSE_ZERO, KRDMA_UNIT_NONE, 0, "no bytes");
+	refused(file, KRDMA_IOC_MR, wrong, EINVAL, KRDMA_CAUSE_ZERO, KRDMA_UNIT_NONE, 0,
+		"no bytes");
 	wrong = mr;
 	wrong.iova = UINT64_MAX - 8;
 	refused(file, KRDMA_IOC_MR, wrong, EINVAL, KRDMA_CAUSE_WRAPS, KRDMA_UNIT_NONE, 0,
@@ -325,9 +329,8 @@ void queue_pairs(const char *address)
 			      .access = KRDMA_ACCESS_LOCAL_WRITE},
 		EINVAL, KRDMA_CAUSE_ACCESS, KRDMA_UNIT_ACCESS, KRDMA_ACCESS_LOCAL_WRITE,
 		"rights of a QP");
-	krdma_qp_attr to_error{.handle = failed.handle,
-			       .mask = KRDMA_QP_STATE,
-			       .state = KRDMA_QP_STATE_ERR};
+	krdma_qp_attr to_error{
+		.handle = failed.handle, .mask = KRDMA_QP_STATE, .state = KRDMA_QP_STATE_ERR};
 	file.call(KRDMA_IOC_QP_MODIFY, to_error);
 	conn.qp = failed.handle;
 	refused(file, KRDMA_IOC_CONNECT, conn, EINVAL, KRDMA_CAUSE_QP_STATE, KRDMA_UNIT_STATE,
@@ -370,16 +373,16 @@ void addresses(const char *address)
 			.remote = parse_address(address, 9)};
 	krdma_rnic_find find{.local = parse_address("192.0.2.1")};
 
-	refused(file, KRDMA_IOC_CONNECT, conn, EADDRNOTAVAIL, KRDMA_CAUSE_NOT_LOCAL, KRDMA_UNIT_NONE,
-		0, "from another's address");
+	refused(file, KRDMA_IOC_CONNECT, conn, EADDRNOTAVAIL, KRDMA_CAUSE_NOT_LOCAL,
+		KRDMA_UNIT_NONE, 0, "from another's address");
 	conn.local = {};
 	conn.remote = parse_address("127.0.0.1", 9);
 	/* lo is the first device of each namespace */
 	refused(file, KRDMA_IOC_CONNECT, conn, EADDRNOTAVAIL, KRDMA_CAUSE_ROUTE_ELSEWHERE,
 		KRDMA_UNIT_IFINDEX, 1, "a route by lo");
 	conn.remote = parse_address("192.0.2.1", 9);
-	refused(file, KRDMA_IOC_CONNECT, conn, ENETUNREACH, KRDMA_CAUSE_NO_ROUTE, KRDMA_UNIT_NONE, 0,
-		"no route");
+	refused(file, KRDMA_IOC_CONNECT, conn, ENETUNREACH, KRDMA_CAUSE_NO_ROUTE, KRDMA_UNIT_NONE,
+		0, "no route");
 	refused(file, KRDMA_IOC_RNIC_FIND, find, ENODEV, KRDMA_CAUSE_NO_ROUTE, KRDMA_UNIT_NONE, 0,
 		"an address without a route");
 	find.local = parse_address("10.77.0.2");
@@ -417,8 +420,8 @@ void addresses(const char *address)
 		krdma_port first = any;
 
 		own.call(KRDMA_IOC_PORT, first);
-		refused(own, KRDMA_IOC_PORT, any, ENOSPC, KRDMA_CAUSE_USER_PORTS, KRDMA_UNIT_COUNT, 1,
-			"ports of a user");
+		refused(own, KRDMA_IOC_PORT, any, ENOSPC, KRDMA_CAUSE_USER_PORTS, KRDMA_UNIT_COUNT,
+			1, "ports of a user");
 		refused(own, KRDMA_IOC_PORT,
 			krdma_port{.addr = parse_address(address, 80), .protocol = IPPROTO_TCP},
 			ENOSPC, KRDMA_CAUSE_USER_PORTS, KRDMA_UNIT_COUNT, 1, "the share first");

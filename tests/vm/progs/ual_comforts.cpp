@@ -14,8 +14,8 @@ namespace ual {
 namespace {
 
 /* The action must throw an Error with that errno and cause; returns it. */
-Error refusal_of(int err, krdma_cause cause, const char *what,
-		 const std::function<void()> &action, Where where = Where::current())
+Error refusal_of(int err, krdma_cause cause, const char *what, const std::function<void()> &action,
+		 Where where = Where::current())
 {
 	try {
 		action();
@@ -100,8 +100,8 @@ void memory_for_the_peer(World &world)
 	static constexpr std::string_view text = "memory that is only read";
 	const Pair pair{world, {.qp = {.max_inline = 64}}};
 	const Memory target{pair.b.pd, 4096};
-	const auto region = MemoryRegion::read_only(
-		pair.a.pd, std::as_bytes(std::span{text}), access::remote_read);
+	const auto region = MemoryRegion::read_only(pair.a.pd, std::as_bytes(std::span{text}),
+						    access::remote_read);
 
 	/* as a message to the peer would carry it */
 	const Remote there = Remote::unpack(target.region.remote(100).pack());

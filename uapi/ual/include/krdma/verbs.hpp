@@ -376,7 +376,8 @@ public:
 	[[nodiscard]] Slice slice() const;
 	[[nodiscard]] Slice slice(std::uint64_t offset, std::uint32_t length) const;
 
-	/** What the peer needs to access the region, from that byte on. @throws std::out_of_range */
+	/** What the peer needs to access the region, from that byte on. @throws std::out_of_range
+	 */
 	[[nodiscard]] Remote remote(std::uint64_t offset = 0) const;
 
 	/** Changes the rights of the region; its tagged offsets stay. */
