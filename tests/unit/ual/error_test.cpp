@@ -55,7 +55,8 @@ TEST(Cause, ErrorsCarryIt)
 	static_assert(std::is_nothrow_copy_constructible_v<Error>);
 	const Error error{
 		ENOMEM, "queue pair", {ENOMEM, KRDMA_CAUSE_MAX_QP, KRDMA_UNIT_COUNT, 0, 64}};
-	const Error copy{error};
+	Error copy{EINVAL, "another"};
+	copy = error;
 
 	EXPECT_STREQ(copy.what(),
 		     "queue pair: Cannot allocate memory (the RNIC allows 64 queue pairs)");

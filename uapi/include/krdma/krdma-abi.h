@@ -758,8 +758,8 @@ enum krdma_cause {
 	KRDMA_CAUSE_CGROUP_HANDLES,	/* hca_handle of the rdma cgroup */
 	KRDMA_CAUSE_CGROUP_OBJECTS,	/* hca_object of the rdma cgroup */
 	/* memory and rights */
-	KRDMA_CAUSE_ACCESS,		/* rights that do not exist or that the RNIC does not have */
-	KRDMA_CAUSE_LOCAL_WRITE,	/* remote write or atomic rights need the local write right */
+	KRDMA_CAUSE_ACCESS,		/* rights that are unknown, or not the RNIC's */
+	KRDMA_CAUSE_LOCAL_WRITE,	/* remote write, atomic: without local write */
 	KRDMA_CAUSE_MEMORY,		/* not mapped, or not writable */
 	KRDMA_CAUSE_WRAPS,		/* start or iova, and the length, exceed 64 bits */
 	KRDMA_CAUSE_OTHER_PROCESS,	/* another process registered the region */

@@ -42,10 +42,10 @@ public:
 	 * Begins to connect and returns. established() or the event KRDMA_EVENT_CONN_REPLY gives
 	 * the result. Errors of routing and of TCP may come from this call or with the result.
 	 * @throws std::system_error EINVAL: the queue pair has failed, or see ConnectionOptions;
-	 *         EISCONN: the queue pair has a connection; E2BIG: a time limit, and the kernel
-	 * module is older; EADDRNOTAVAIL: the local address, or the one that the host chooses, is
-	 * not the RNIC's; EADDRINUSE, EACCES: the local port is in use or privileged; ENETUNREACH,
-	 * EHOSTUNREACH: no route to the peer.
+	 *         EISCONN: the queue pair has a connection; EADDRNOTAVAIL: the local address, or
+	 *         the one that the host chooses, is not the RNIC's; EADDRINUSE, EACCES: the local
+	 *         port is in use or privileged; ENETUNREACH, EHOSTUNREACH: no route to the peer;
+	 *         E2BIG: a time limit, and the kernel module is older.
 	 */
 	[[nodiscard]] static Connection connect(const QueuePair &qp, const Address &remote,
 						const ConnectionOptions &options = {});
