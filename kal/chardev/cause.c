@@ -16,8 +16,7 @@
 #include <net/ip.h>
 
 #include "verbs.h"
-#include "../cm/mpa.h"
-#include "../cm/policy.h"
+#include "../cm/cm.h"
 
 #include <krdma/netstack.h>
 
@@ -289,7 +288,6 @@ static const struct cause_limit cause_zeros[] = {
 	ZERO(CQ_MODIFY, krdma_cq_modify, depth),
 	ZERO(SRQ, krdma_srq, max_wr),
 	ZERO(SRQ_MODIFY, krdma_srq_attr, max_wr),
-	ZERO(MR, krdma_mr, length),
 #undef ZERO
 };
 
@@ -560,14 +558,12 @@ static enum ib_qp_state cause_qp_state(const struct kal_cause *c)
 static bool cause_private_data(struct kal_cause *c)
 {
 	const struct krdma_conn *cmd = c->cmd;
-	u32 room = KAL_MPA_PD_MAX;
+	u32 room = kal_conn_data_max();
 
 	if (c->rnic && c->rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
 		room = c->nr == _IOC_NR(KRDMA_IOC_CONNECT) ? c->rnic->attr.max_connect_data :
 		       c->nr == _IOC_NR(KRDMA_IOC_ACCEPT) ? c->rnic->attr.max_accept_data :
 							    c->rnic->attr.max_reject_data;
-	else if (READ_ONCE(kal_mpa_revision) >= 2)
-		room -= KAL_MPA_ENHANCED_LEN;
 	return cmd->private_data_len > room &&
 	       cause_is(c, KRDMA_CAUSE_PRIVATE_DATA, KRDMA_UNIT_BYTES, room);
 }
