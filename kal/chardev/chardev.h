@@ -5,6 +5,7 @@
  * - file.c: the file and the table of commands
  * - handle.c: objects by number
  * - event.c: records that wait to be read
+ * - cause.c: why a command was refused
  * - rnic.c: the list of RNICs
  * - the files that implement commands
  *
@@ -425,6 +426,10 @@ int kal_put_entries(u64 entries, u32 *count, const void *from, u32 num, size_t s
 int kal_addr_to_sockaddr(const struct krdma_addr *from, struct sockaddr_storage *to);
 void kal_addr_from_sockaddr(const struct sockaddr_storage *from, struct krdma_addr *to);
 
+/* cause.c */
+void kal_cause_find(struct kal_file *file, unsigned int nr, const void *cmd, int err,
+		    struct krdma_error *to);
+
 /* file.c: main.c calls the first two */
 int kal_chardev_init(void);
 void kal_chardev_exit(void);
@@ -450,6 +455,7 @@ int kal_cmd_mib(struct kal_file *file, void *cmd);
 struct kal_handle *kal_file_port_get(struct kal_file *file, const struct sockaddr_storage *addr,
 				     struct kal_port **port);
 void kal_file_port_put(struct kal_handle *h);
+enum krdma_cause kal_net_cause(struct kal_file *file, unsigned int nr, u32 *limit);
 void kal_file_net_exit(struct kal_file *file);
 
 #endif /* KAL_CHARDEV_H */

@@ -364,18 +364,18 @@ int kal_cmd_listen(struct kal_file *file, void *_cmd)
 
 /* Connections ************************************************************** */
 
-/* Arguments of CONNECT, ACCEPT and REJECT, copied from user space. */
+/* Arguments of CONNECT, ACCEPT and REJECT, copied from user space; only CONNECT has a time. */
 struct kal_conn_args {
 	struct kal_conn_param param;
 	u8 private_data[KRDMA_PRIVATE_DATA_MAX];
 };
 
-static struct kal_conn_args *chardev_conn_args_get(const struct krdma_conn *cmd)
+static struct kal_conn_args *chardev_conn_args_get(const struct krdma_conn *cmd, bool connects)
 {
 	struct kal_conn_args *args __free(kfree) = NULL;
 
-	if (cmd->reserved || cmd->flags & ~KRDMA_CONN_TOS || cmd->tos > U8_MAX ||
-	    cmd->private_data_len > sizeof(args->private_data))
+	if (cmd->reserved || cmd->reserved2 || cmd->flags & ~KRDMA_CONN_TOS || cmd->tos > U8_MAX ||
+	    cmd->private_data_len > sizeof(args->private_data) || (cmd->timeout_ms && !connects))
 		return ERR_PTR(-EINVAL);
 	args = kmalloc(sizeof(*args), GFP_KERNEL_ACCOUNT);
 	if (!args)
@@ -391,6 +391,7 @@ static struct kal_conn_args *chardev_conn_args_get(const struct krdma_conn *cmd)
 		.ord = cmd->ord,
 		.tos_set = cmd->flags & KRDMA_CONN_TOS,
 		.tos = cmd->tos,
+		.timeout_ms = cmd->timeout_ms,
 	};
 	return no_free_ptr(args);
 }
@@ -495,7 +496,7 @@ static bool chardev_conn_qp_failed(struct ri_qp *qp)
 int kal_cmd_connect(struct kal_file *file, void *_cmd)
 {
 	struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd, true);
 	struct kal_h_conn *conn;
 	bool published = false;
 	struct kal_h_qp *qp;
@@ -540,7 +541,7 @@ static int chardev_conn_accept(struct kal_h_conn *conn, struct kal_h_qp *qp,
 int kal_cmd_accept(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd, false);
 	struct kal_h_conn *conn;
 	struct kal_h_qp *qp;
 	int ret;
@@ -563,7 +564,7 @@ int kal_cmd_accept(struct kal_file *file, void *_cmd)
 int kal_cmd_reject(struct kal_file *file, void *_cmd)
 {
 	const struct krdma_conn *cmd = _cmd;
-	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd);
+	struct kal_conn_args *args __free(kfree) = chardev_conn_args_get(cmd, false);
 	struct kal_h_conn *conn;
 	int ret;
 
@@ -576,6 +577,12 @@ int kal_cmd_reject(struct kal_file *file, void *_cmd)
 							args->param.private_data_len));
 	kal_handle_put(&conn->h);
 	return ret;
+}
+
+/* Has a connection, KAL_H_CONN, its answer, or does it need none? The caller uses it. */
+bool kal_conn_answered(struct kal_handle *h)
+{
+	return !kal_ep_undecided(container_of(h, struct kal_h_conn, h)->ep);
 }
 
 int kal_cmd_disconnect(struct kal_file *file, void *_cmd)

@@ -292,10 +292,14 @@ ssize_t kal_events_read(struct kal_file *file, char __user *buf, size_t len, boo
 	ssize_t ret;
 
 	for (;;) {
-		if (mutex_lock_interruptible(&file->read_lock))
-			return -ERESTARTSYS;
-		ret = chardev_events_copy(file, buf, len);
-		mutex_unlock(&file->read_lock);
+		/* the usual answer to a poller needs neither the lock nor memory */
+		ret = -EAGAIN;
+		if (kal_events_wait(file)) {
+			if (mutex_lock_interruptible(&file->read_lock))
+				return -ERESTARTSYS;
+			ret = chardev_events_copy(file, buf, len);
+			mutex_unlock(&file->read_lock);
+		}
 		if (ret != -EAGAIN || nonblock)
 			return ret;
 		if (wait_event_interruptible(file->wait, kal_events_wait(file)))

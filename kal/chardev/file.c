@@ -282,14 +282,12 @@ static int chardev_command_answer(struct kal_file *file, const struct kal_comman
 	return -EFAULT;
 }
 
+/* Run a command whose structure was copied to @cmd. */
 static int chardev_command_run(struct kal_file *file, const struct kal_command *command,
 			       void __user *arg, void *cmd, u32 size)
 {
 	int ret, err;
 
-	ret = copy_struct_from_user(cmd, command->size, arg, size);
-	if (ret)
-		return ret;
 	/* the size may have changed in user space meanwhile; only the answer reads it here */
 	*(u32 *)cmd = size;
 	ret = command->handler ? command->handler(file, cmd) :
@@ -303,17 +301,15 @@ static int chardev_command_run(struct kal_file *file, const struct kal_command *
 /* size of a buffer on the stack that most commands fit into */
 #define KAL_COMMAND_STACK	256
 
-static long chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _arg)
+/* Run a command. @error: gets the cause of a failure, NULL: no cause is wanted */
+static int chardev_command(struct kal_file *file, const struct kal_command *command,
+			   void __user *arg, struct krdma_error *error)
 {
-	const struct kal_command *command = chardev_command_find(cmd);
 	u64 stack[KAL_COMMAND_STACK / sizeof(u64)];
-	void __user *arg = (void __user *)_arg;
 	void *buf = stack;
 	u32 size;
 	int ret;
 
-	if (!command)
-		return -ENOTTY;
 	if (get_user(size, (u32 __user *)arg))
 		return -EFAULT;
 	if (size < command->min)
@@ -325,10 +321,59 @@ static long chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _ar
 		if (!buf)
 			return -ENOMEM;
 	}
-	ret = chardev_command_run(filp->private_data, command, arg, buf, size);
+	ret = copy_struct_from_user(buf, command->size, arg, size);
+	if (!ret) {
+		ret = chardev_command_run(file, command, arg, buf, size);
+		if (ret && error)
+			kal_cause_find(file, command - kal_commands, buf, ret, error);
+	}
 	if (buf != stack)
 		kfree(buf);
 	return ret;
+}
+
+/*
+ * KRDMA_IOC_CALL. The result is that of the inner command, even if the record of its failure
+ * cannot be written.
+ */
+static int chardev_call(struct kal_file *file, struct krdma_call __user *arg)
+{
+	const struct kal_command *command;
+	struct krdma_error error = {};
+	struct krdma_call call;
+	u32 size;
+	int ret;
+
+	if (get_user(size, &arg->size))
+		return -EFAULT;
+	if (size < sizeof(call))
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(&call, sizeof(call), arg, size);
+	if (ret)
+		return ret;
+	command = chardev_command_find(call.command);
+	ret = command ? chardev_command(file, command, u64_to_user_ptr(call.argument), &error) :
+			-ENOTTY;
+	if (!ret)
+		return 0;
+	error.status = -ret;
+	/* the errno is known without the record, too */
+	(void)!copy_to_user(&arg->error, &error, sizeof(error));
+	return ret;
+}
+
+static long chardev_ioctl(struct file *filp, unsigned int cmd, unsigned long _arg)
+{
+	struct kal_file *file = filp->private_data;
+	void __user *arg = (void __user *)_arg;
+	const struct kal_command *command;
+
+	if (cmd == KRDMA_IOC_CALL)
+		return chardev_call(file, arg);
+	command = chardev_command_find(cmd);
+	return command ? chardev_command(file, command, arg, NULL) : -ENOTTY;
 }
 
 /* The file ***************************************************************** */

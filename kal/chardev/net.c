@@ -339,6 +339,39 @@ int kal_cmd_port(struct kal_file *file, void *_cmd)
 	return ret;
 }
 
+/* Which limit gives ENOSPC to command @nr now? KRDMA_CAUSE_NONE: none that is known. */
+enum krdma_cause kal_net_cause(struct kal_file *file, unsigned int nr, u32 *limit)
+{
+	static const enum krdma_cause causes[KAL_SHARES][3] = {
+		[KAL_SHARE_NEIGH] = { KRDMA_CAUSE_NONE, KRDMA_CAUSE_USER_WATCHES,
+				      KRDMA_CAUSE_NET_WATCHES },
+		[KAL_SHARE_SUB] = { KRDMA_CAUSE_NONE, KRDMA_CAUSE_USER_SUBSCRIPTIONS,
+				    KRDMA_CAUSE_NET_SUBSCRIPTIONS },
+		[KAL_SHARE_PORT] = { KRDMA_CAUSE_NONE, KRDMA_CAUSE_USER_PORTS,
+				     KRDMA_CAUSE_NET_PORTS },
+	};
+	const struct net_user *user = READ_ONCE(file->net_user);
+	enum kal_share which;
+
+	switch (nr) {
+	case _IOC_NR(KRDMA_IOC_PORT):
+		*limit = READ_ONCE(kal_file_ports);
+		if (user && atomic_read(&user->ports) >= *limit)
+			return KRDMA_CAUSE_FILE_PORTS;
+		which = KAL_SHARE_PORT;
+		break;
+	case _IOC_NR(KRDMA_IOC_NET_NEIGH):
+		which = KAL_SHARE_NEIGH;
+		break;
+	case _IOC_NR(KRDMA_IOC_NET_SUBSCRIBE):
+		which = KAL_SHARE_SUB;
+		break;
+	default:
+		return KRDMA_CAUSE_NONE;
+	}
+	return causes[which][kal_net_share_full(file->net, which, &file->user, limit)];
+}
+
 /**
  * kal_file_port_get() - get a file's reservation for a listen or connect
  * @file: file

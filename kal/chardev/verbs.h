@@ -170,5 +170,6 @@ int kal_cmd_connect(struct kal_file *file, void *cmd);
 int kal_cmd_accept(struct kal_file *file, void *cmd);
 int kal_cmd_reject(struct kal_file *file, void *cmd);
 int kal_cmd_disconnect(struct kal_file *file, void *cmd);
+bool kal_conn_answered(struct kal_handle *h);
 
 #endif /* KAL_CHARDEV_VERBS_H */

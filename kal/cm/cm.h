@@ -16,6 +16,8 @@ int kal_conn_init(void);
 void kal_conn_exit(void);
 /* milliseconds that a graceful end may take */
 unsigned int kal_conn_disconnect_timeout(void);
+/* bytes of private data in the MPA revision that krdma begins with */
+unsigned int kal_conn_data_max(void);
 
 /* endpoint.c */
 void kal_rnic_abort_attempts(struct ri_rnic *rnic, kal_ep_handler handler);

@@ -10,6 +10,7 @@
 #include "../core/core.h"
 #include "cm.h"
 #include "endpoint.h"
+#include "mpa.h"
 #include "llp.h"
 #include "policy.h"
 
@@ -98,6 +99,11 @@ static const struct kal_conn_ops conn_core_ops = {
 unsigned int kal_conn_disconnect_timeout(void)
 {
 	return READ_ONCE(kal_disconnect_timeout_ms);
+}
+
+unsigned int kal_conn_data_max(void)
+{
+	return KAL_MPA_PD_MAX - (READ_ONCE(kal_mpa_revision) >= 2 ? KAL_MPA_ENHANCED_LEN : 0);
 }
 
 /* Context: may sleep. Return: 0 or -ENOMEM. */

@@ -515,6 +515,8 @@ static void ep_timer(struct timer_list *t)
 void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms)
 {
 	ep->deadline = (jiffies + kal_ms(timeout_ms)) ?: 1;
+	if (ep->startup && ep->startup->latest && time_after(ep->deadline, ep->startup->latest))
+		ep->deadline = ep->startup->latest;
 	mod_timer(&ep->timer, ep->deadline);
 }
 

@@ -82,6 +82,7 @@ enum kal_ep_input {
  * @tos_set: @tos is valid
  * @tos: type of service
  * @adopted: active: the stream was a consumer's socket, so there is no second attempt
+ * @latest: active: the consumer's limit for all deadlines; 0: none
  * @error: error of a read after which the stream is broken
  * @pd_len: length of @pd in bytes
  * @rx_len: bytes in @rx
@@ -98,6 +99,7 @@ struct kal_startup {
 	bool tos_set;
 	u8 tos;
 	bool adopted;
+	unsigned long latest;
 	int error;
 	u16 pd_len;
 	u16 rx_len;

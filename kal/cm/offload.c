@@ -230,6 +230,12 @@ int kal_offload_report_unaccepted(struct kal_ep *ep)
 
 /* Active side ************************************************************** */
 
+/* A time limit, at most the consumer's. */
+static unsigned int offload_timeout(const struct kal_conn_param *param, const unsigned int *limit)
+{
+	return min(param->timeout_ms ?: UINT_MAX, READ_ONCE(*limit));
+}
+
 /* IN_CONNECT */
 int kal_offload_connect(struct kal_ep *ep)
 {
@@ -244,8 +250,9 @@ int kal_offload_connect(struct kal_ep *ep)
 		.ord = arg->param->ord,
 		.tos_set = arg->param->tos_set,
 		.tos = arg->param->tos,
-		.timeout_ms = READ_ONCE(kal_connect_timeout_ms),
+		.timeout_ms = offload_timeout(arg->param, &kal_connect_timeout_ms),
 	};
+	const unsigned int reply_ms = offload_timeout(arg->param, &kal_mpa_reply_timeout_ms);
 	int err;
 
 	if (arg->local->ss_family && arg->local->ss_family != arg->remote->ss_family)
@@ -261,7 +268,7 @@ int kal_offload_connect(struct kal_ep *ep)
 	ep->conn->info.local = *arg->local;
 	ep->conn->info.remote = *arg->remote;
 	/* finding the peer, and the peer's answer */
-	kal_ep_arm(ep, &kal_mpa_reply_timeout_ms);
+	kal_ep_arm(ep, &reply_ms);
 	return offload_ops(ep)->conn_connect(ep->conn, ep->qp, &param);
 }
 

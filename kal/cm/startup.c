@@ -221,6 +221,8 @@ int kal_startup_connect(struct kal_ep *ep)
 	su->tos = param->tos;
 	su->from = *arg->local;
 	su->to = *arg->remote;
+	if (param->timeout_ms)
+		su->latest = (jiffies + kal_ms(&param->timeout_ms)) ?: 1;
 
 	err = kal_ep_attach_qp(ep, arg->qp);
 	if (err)

@@ -68,6 +68,7 @@ void kal_event_exit(void);
 void kal_rnic_event(struct ri_rnic *rnic, enum ib_event_type event);
 
 /* resource.c */
+unsigned int kal_obj_limit(const struct ri_rnic *rnic, enum ri_obj_type type);
 struct ri_obj *kal_obj_next(struct ri_rnic *rnic, enum ri_obj_type type, u32 id);
 
 /* crc32c.c */

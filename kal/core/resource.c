@@ -31,8 +31,7 @@ static struct xa_limit kal_obj_id_limit(enum ri_obj_type type)
 }
 
 /* Limit of the RNIC for objects of @type. */
-static unsigned int kal_obj_limit(const struct ri_rnic *rnic,
-				  enum ri_obj_type type)
+unsigned int kal_obj_limit(const struct ri_rnic *rnic, enum ri_obj_type type)
 {
 	const struct ib_device_attr *limits = &rnic->attr.limits;
 

@@ -44,6 +44,15 @@ struct kal_net_user kal_net_user(void);
 int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_net_user *user);
 void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user);
 
+enum kal_share_full {
+	KAL_SHARE_ROOM,
+	KAL_SHARE_FULL_USER,
+	KAL_SHARE_FULL_NET,
+};
+
+enum kal_share_full kal_net_share_full(struct net *net, enum kal_share which,
+				       const struct kal_net_user *user, u32 *limit);
+
 /* vrf.c */
 int kal_netdev_vrf(const struct net_device *ndev);
 

@@ -102,6 +102,30 @@ int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_ne
 	return err;
 }
 
+/**
+ * kal_net_share_full() - does kal_net_share_get() refuse now, and by which limit?
+ * @net: namespace
+ * @which: kind of the object
+ * @user: user
+ * @limit: the limit that is reached
+ *
+ * Return: KAL_SHARE_ROOM if none is. Context: may sleep.
+ */
+enum kal_share_full kal_net_share_full(struct net *net, enum kal_share which,
+				       const struct kal_net_user *user, u32 *limit)
+{
+	struct kal_net_share *share = &kal_net(net)->shares[which];
+
+	guard(mutex)(&share->lock);
+	*limit = READ_ONCE(*limits[which].all);
+	if (share->count >= *limit)
+		return KAL_SHARE_FULL_NET;
+	*limit = READ_ONCE(*limits[which].user);
+	if (!user->admin && net_share_users_count(share, user->uid) >= *limit)
+		return KAL_SHARE_FULL_USER;
+	return KAL_SHARE_ROOM;
+}
+
 /* Context: may sleep. */
 void kal_net_share_put(struct net *net, enum kal_share which, const struct kal_net_user *user)
 {

@@ -87,6 +87,11 @@ class List:
         self.add(group, stack, "qperf", "tcp_lat",
                  ["-m", size, "-t", "1"], size=size, events=True, **more)
 
+    def library_latency(self, group, size, events, count, **more):
+        """Messages of two programs of libkrdma: krdma ping, which waits with cq.wait()."""
+        self.add(group, "krdma", "ping", "krdma_ping",
+                 ["-b", size, "-c", count, *(["-e"] if events else [])], size=size, events=events, **more)
+
     def tcp_polled_latency(self, group, size, **more):
         self.add(group, "tcp", "sockperf", "tcp_polled_lat",
                  ["-m", size, "-t", "1"], size=size, events=False, **more)
@@ -125,6 +130,7 @@ class List:
                     self.latency("latency, events", verb, size, True, count)
                 if polled:
                     self.latency("latency, polled", verb, size, False, count)
+        self.library_latency("latency, events", 64, True, count)
         for size in (64,) if self.quick else (64, 4 * KIB, 64 * KIB):
             self.socket_latency("latency, events", "tcp", size)
             if polled:

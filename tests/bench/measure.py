@@ -25,6 +25,8 @@ ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1",
            "sdp": "10.78.0.1"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
+BUILD = f"{os.environ['VM_REPO']}/build"
+KRDMA = f"{BUILD}/tools/krdma"
 KRUN = f"{os.environ['VM_REPO']}/build/krun/krun"
 # how a program gets sockets of that stack
 SOCKETS = {"ops": [KRUN], "sdp": [KRUN, "-p", "257"]}
@@ -187,7 +189,7 @@ class Runner:
             if not up or processes[0].ended():
                 result["output"]["state"] = state(processes)
                 raise JobError("the server does not listen")
-            processes.append(Process("client", client))
+            processes.append(Process("client", client, environment if job["kind"] == "ping" else None))
             status = processes[1].wait(job["limit"])
             if status is None:
                 result["output"]["state"] = state(processes)
@@ -224,6 +226,15 @@ class Runner:
         common = ["--tcp", "--nonblocked", "-i", ADDRESS[job["stack"]], "-p", str(self.port)]
         self.pair(job, ["sockperf", "server", *common],
                   ["sockperf", "ping-pong", *common, *job["args"]], result, ends=False)
+
+    def ping(self, job, result):
+        """krdma ping, a program of libkrdma."""
+        library = {"LD_LIBRARY_PATH": f"{BUILD}/ual", "KRDMA_UVP_DIR": f"{BUILD}/uvp_soft"}
+        address = ADDRESS[job["stack"]]
+        self.pair(job, [KRDMA, "ping", "--server", address, str(self.port), "-c", "1",
+                        *(["-e"] if "-e" in job["args"] else [])],
+                  [KRDMA, "ping", address, str(self.port), "-q", "-i", "0", "--json", *job["args"]], result,
+                  library)
 
     def redis(self, job, result):
         """A request and an answer on each connection."""
@@ -392,7 +403,7 @@ def preload():
     each wait for the host, which is no time of a job."""
     programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
                 "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "redis-server",
-                "redis-benchmark", KRUN, "rdma", "ip", "perf",
+                "redis-benchmark", KRUN, KRDMA, "rdma", "ip", "perf",
                 f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy", f"{PROGS}/kdapltest"]
     paths = {f"{PROGS}/bind_address.so", f"{os.path.dirname(KRUN)}/libkrun.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:

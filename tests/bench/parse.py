@@ -54,6 +54,16 @@ def iperf3(text):
     return {"mb_per_s": bits / 8e6, "octets_in_all": sent, "seconds": seconds}
 
 
+def ping(text):
+    """krdma ping --json: half a round trip, as perftest counts."""
+    try:
+        found = json.loads(text.splitlines()[-1])["summary"]
+        return {"us": found["p50_us"] / 2, "us_99": found["p99_us"] / 2,
+                "us_999": found["p99_9_us"] / 2, "iterations": found["received"]}
+    except (ValueError, KeyError, IndexError) as problem:
+        raise ParseError(f"no figures ({problem})") from problem
+
+
 QPERF_UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}
 
 
@@ -155,7 +165,7 @@ def pipe(text):
 
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
-           "conns": conns, "memcpy": memcpy, "pipe": pipe, "sockperf": sockperf,
+           "conns": conns, "memcpy": memcpy, "pipe": pipe, "ping": ping, "sockperf": sockperf,
            "kdapltest": kdapltest, "iser": iser, "redis": redis}
 
 

@@ -131,6 +131,12 @@ class Parse(unittest.TestCase):
                                    "sum_sent": {"bytes": 10}}})
         self.assertEqual(parse.iperf3(text)["mb_per_s"], 1000)
 
+    def test_ping(self):
+        line = '{"summary":{"p50_us":40.0,"p99_us":60.0,"p99_9_us":80.0,"received":9}}'
+        self.assertEqual(parse.ping("a line before\n" + line + "\n")["us"], 20)
+        for bad in ("", "no JSON", '{"seq":1}'):
+            self.assertRaises(parse.ParseError, parse.ping, bad)
+
     def test_qperf(self):
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  14.9 us\n")["us"], 14.9)
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  900 ns\n")["us"], 0.9)

@@ -222,6 +222,10 @@ int main(int argc, char **argv)
 {
 	try {
 		return krdma::tools::run(argc, argv);
+	} catch (const krdma::Error &error) {
+		/* an error whose cause is known names it */
+		fmt::print(stderr, "krdma: {}{}\n", error.what(),
+			   error.reason().empty() ? krdma::tools::hint(error) : "");
 	} catch (const std::system_error &error) {
 		fmt::print(stderr, "krdma: {}{}\n", error.what(), krdma::tools::hint(error));
 	} catch (const std::exception &error) {

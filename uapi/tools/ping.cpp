@@ -412,19 +412,26 @@ Address ping_address(const PingOptions &options)
 	const std::string &port = options.words.back();
 	const bool two_words = options.words.size() > 1;
 	const bool joined = !two_words && host.find(':') != std::string::npos;
-	const std::optional<Address> address =
-		two_words || joined ? Address::try_parse(host) : Address::any(AF_INET);
+	Address address = Address::any(AF_INET);
 	std::uint16_t number = 0;
 
 	if (!two_words && !joined && !options.server)
 		throw CLI::RequiredError("PORT");
-	if (!address)
-		throw CLI::ValidationError(host, "no IPv4 or IPv6 address");
+	if (two_words || joined) {
+		try {
+			address = Address::resolve(host);
+		} catch (const Error &error) {
+			/* another errno is the resolver's or the host's, and no wrong usage */
+			if (error.code().value() != EINVAL)
+				throw;
+			throw CLI::ValidationError(host, "no IPv4 or IPv6 address, and no name");
+		}
+	}
 	if (joined)
-		number = address->port();
+		number = address.port();
 	if ((!joined && !CLI::detail::lexical_cast(port, number)) || (!number && !options.server))
 		throw CLI::ValidationError(port, "no port number");
-	return address->with_port(number);
+	return address.with_port(number);
 }
 
 } /* namespace */
@@ -437,7 +444,7 @@ void add_ping_command(CLI::App &app, Environment &environment)
 		"latency of messages there and back: ADDR PORT, or --server [ADDR] PORT");
 
 	command->add_option("ADDR", options->words,
-			    "the server's address, and its port; or both as ADDR:PORT")
+			    "the server's address or name, and its port; or both as ADDR:PORT")
 		->required()
 		->expected(1, 2);
 	command->add_flag("-s,--server", options->server, "answer clients until interrupted");

@@ -2,12 +2,17 @@
 /* Network addresses: parsing, printing and comparing. */
 #include <krdma/address.hpp>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <system_error>
+#include <memory>
 
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <krdma/error.hpp>
 
 namespace krdma {
 namespace {
@@ -91,8 +96,7 @@ Address Address::parse(std::string_view text)
 	krdma_addr raw{};
 
 	if (int err = parse_address(text, raw))
-		throw std::system_error{err, std::generic_category(),
-					"address '" + std::string{text} + "'"};
+		throw Error{err, "address '" + std::string{text} + "'"};
 	return Address{raw};
 }
 
@@ -103,6 +107,123 @@ std::optional<Address> Address::try_parse(std::string_view text) noexcept
 	if (parse_address(text, raw))
 		return std::nullopt;
 	return Address{raw};
+}
+
+namespace {
+
+/* the errno for an error of getaddrinfo() */
+int errno_of(int error) noexcept
+{
+	switch (error) {
+	case EAI_SYSTEM:
+		return errno;
+	case EAI_AGAIN:
+		return EAGAIN;
+	case EAI_MEMORY:
+		return ENOMEM;
+	default:
+		return ENXIO;
+	}
+}
+
+/* Is it meant as a number, such as 10.77.0? getaddrinfo() would read that as 10.77.0.0. */
+bool is_number(std::string_view host) noexcept
+{
+	const std::string_view last = host.substr(host.rfind('.') + 1);
+
+	return last.starts_with("0x") ||
+	       last.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+krdma_addr look_up(const std::string &host, int family, const std::string &what)
+{
+	addrinfo hints{};
+	addrinfo *found = nullptr;
+
+	hints.ai_family = family;
+	hints.ai_socktype = SOCK_STREAM;
+	hints.ai_flags = AI_ADDRCONFIG;
+	if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found))
+		throw Error{errno_of(error), what, {}, gai_strerror(error)};
+	const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all{found, freeaddrinfo};
+	return Address::from_sockaddr(all->ai_addr, all->ai_addrlen).raw();
+}
+
+} /* namespace */
+
+Address Address::resolve(std::string_view text, int family)
+{
+	const std::string what = "address '" + std::string{text} + "'";
+	krdma_addr raw{};
+	const int err = parse_address(text, raw);
+
+	if (!err && family && raw.family != family)
+		throw Error{ENXIO, what, {}, "an address of the other family"};
+	if (!err)
+		return Address{raw};
+	/* what is no number may be a name; colons are only in front of a port then */
+	const std::size_t colon = text.find(':');
+	const std::string host{text.substr(0, colon)};
+	std::uint16_t port = 0;
+
+	if (err != EINVAL || host.empty() || is_number(host) ||
+	    host.find_first_of("[]%*") != std::string::npos ||
+	    (colon != std::string_view::npos && parse_port(text.substr(colon + 1), port)))
+		throw Error{err, what};
+	raw = look_up(host, family, what);
+	raw.port = htons(port);
+	return Address{raw};
+}
+
+Address Address::from_sockaddr(const sockaddr *address, socklen_t length)
+{
+	krdma_addr raw{};
+
+	if (length < sizeof(address->sa_family))
+		throw Error{EINVAL, "socket address"};
+	if (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
+		sockaddr_in in{};
+
+		std::memcpy(&in, address, sizeof(in));
+		std::memcpy(raw.addr, &in.sin_addr, sizeof(in.sin_addr));
+		raw.port = in.sin_port;
+	} else if (address->sa_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
+		sockaddr_in6 in6{};
+
+		std::memcpy(&in6, address, sizeof(in6));
+		std::memcpy(raw.addr, &in6.sin6_addr, sizeof(in6.sin6_addr));
+		raw.port = in6.sin6_port;
+		raw.scope_id = in6.sin6_scope_id;
+	} else {
+		const bool known = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+
+		throw Error{known ? EINVAL : EAFNOSUPPORT, "socket address"};
+	}
+	raw.family = address->sa_family;
+	return Address{raw};
+}
+
+sockaddr_storage Address::to_sockaddr() const noexcept
+{
+	sockaddr_storage to{};
+
+	if (raw_.family == AF_INET) {
+		sockaddr_in in{};
+
+		in.sin_family = AF_INET;
+		in.sin_port = raw_.port;
+		std::memcpy(&in.sin_addr, raw_.addr, sizeof(in.sin_addr));
+		std::memcpy(&to, &in, sizeof(in));
+	} else if (raw_.family == AF_INET6) {
+		sockaddr_in6 in6{};
+
+		in6.sin6_family = AF_INET6;
+		in6.sin6_port = raw_.port;
+		in6.sin6_scope_id = raw_.scope_id;
+		std::memcpy(&in6.sin6_addr, raw_.addr, sizeof(in6.sin6_addr));
+		std::memcpy(&to, &in6, sizeof(in6));
+	}
+	return to;
 }
 
 Address Address::any(int family, std::uint16_t port) noexcept

@@ -6,6 +6,7 @@
 #ifndef KRDMA_C_API_HPP
 #define KRDMA_C_API_HPP
 
+#include <array>
 #include <atomic>
 
 #include <krdma/krdma.hpp>
@@ -51,6 +52,22 @@ template <typename T> struct Heard {
 	ual_source events;
 };
 
+/* the last error of a thread, for ual_last_error() */
+struct LastError {
+	krdma_error detail;
+	std::array<char, 256> text;
+};
+
+LastError &last_error() noexcept;
+void remember(int err, const krdma_error &detail, const char *text) noexcept;
+
+/* Remember an error and return it as a negative errno. */
+inline int failure(int err, const char *text, const krdma_error &detail = {}) noexcept
+{
+	remember(err, detail, text);
+	return -err;
+}
+
 /* Return: the result of @action or 0; if @action throws, a negative errno. */
 template <typename Action> int guarded(Action action) noexcept
 {
@@ -61,14 +78,16 @@ template <typename Action> int guarded(Action action) noexcept
 		} else {
 			return static_cast<int>(action());
 		}
+	} catch (const Error &error) {
+		return failure(error.code().value(), error.what(), error.raw());
 	} catch (const std::system_error &error) {
-		return error.code() ? -error.code().value() : -EIO;
+		return failure(error.code() ? error.code().value() : EIO, error.what());
 	} catch (const std::bad_alloc &) {
-		return -ENOMEM;
-	} catch (const std::out_of_range &) {
-		return -ERANGE;
+		return failure(ENOMEM, "no memory");
+	} catch (const std::out_of_range &error) {
+		return failure(ERANGE, error.what());
 	} catch (...) {
-		return -EIO;
+		return failure(EIO, "unknown error");
 	}
 }
 

@@ -24,13 +24,19 @@ std::optional<std::uint8_t> tos_of(int tos)
 
 krdma::ConnectionOptions connection_options(const ual_conn_options *given)
 {
-	const ual_conn_options wanted = options(given, UAL_CONN_OPTIONS);
+	const ual_conn_options wanted =
+		options(given, UAL_CONN_OPTIONS, offsetof(ual_conn_options, timeout_ms));
 
+	if (wanted.reserved)
+		krdma::detail::throw_errno(EINVAL, "options of a connection");
 	return {.private_data = octets(wanted.private_data, wanted.private_data_len),
 		.ird = wanted.ird,
 		.ord = wanted.ord,
 		.tos = tos_of(wanted.tos),
-		.local = Address{wanted.local}};
+		.local = Address{wanted.local},
+		.timeout = wanted.timeout_ms
+				   ? std::optional{std::chrono::milliseconds{wanted.timeout_ms}}
+				   : std::nullopt};
 }
 
 } /* namespace */

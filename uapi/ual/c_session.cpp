@@ -105,6 +105,20 @@ int ual_addr_parse(const char *text, krdma_addr *addr)
 	return guarded([&] { *addr = Address::parse(text).raw(); });
 }
 
+int ual_addr_resolve(const char *text, int family, krdma_addr *addr)
+{
+	return guarded([&] { *addr = Address::resolve(text, family).raw(); });
+}
+
+int ual_addr_from_sockaddr(const sockaddr *from, size_t length, krdma_addr *addr)
+{
+	return guarded([&] {
+		*addr = Address::from_sockaddr(
+				from, static_cast<socklen_t>(std::min<size_t>(length, INT32_MAX)))
+				.raw();
+	});
+}
+
 size_t ual_addr_format(const krdma_addr *addr, char *text, size_t room)
 {
 	size_t length = put_text("", text, room);
@@ -116,6 +130,46 @@ size_t ual_addr_format(const krdma_addr *addr, char *text, size_t room)
 uint16_t ual_addr_port(const krdma_addr *addr)
 {
 	return Address{*addr}.port();
+}
+
+/* Causes ******************************************************************* */
+
+namespace krdma::capi {
+
+LastError &last_error() noexcept
+{
+	thread_local LastError last{};
+
+	return last;
+}
+
+void remember(int err, const krdma_error &detail, const char *text) noexcept
+{
+	LastError &last = last_error();
+
+	last.detail = detail;
+	last.detail.status = static_cast<std::uint32_t>(err);
+	(void)put_text(text, last.text.data(), last.text.size());
+}
+
+} /* namespace krdma::capi */
+
+void ual_last_error(krdma_error *error)
+{
+	*error = last_error().detail;
+}
+
+size_t ual_last_error_text(char *text, size_t room)
+{
+	return put_text(last_error().text.data(), text, room);
+}
+
+size_t ual_cause_text(const krdma_error *error, char *text, size_t room)
+{
+	size_t length = put_text("", text, room);
+
+	(void)guarded([&] { length = put_text(krdma::cause_text(*error), text, room); });
+	return length;
 }
 
 /* Sessions ***************************************************************** */
@@ -167,7 +221,7 @@ int ual_rnic_port(ual_session *session, uint32_t index, uint32_t number, krdma_r
 		const std::vector<krdma_rnic_port> ports = device_of(session, index).ports();
 
 		if (!number || number > ports.size())
-			throw std::system_error{EINVAL, std::generic_category(), "port"};
+			krdma::detail::throw_errno(EINVAL, "port");
 		*port = ports[number - 1];
 	});
 }

@@ -295,6 +295,31 @@ const char *ual_status_text(uint32_t status)
 	return std::bit_cast<krdma::Completion>(raw).status_text().data();
 }
 
+size_t ual_terminate_text(uint32_t vendor_err, char *text, size_t room)
+{
+	size_t length = put_text("", text, room);
+
+	(void)guarded([&] { length = put_text(krdma::terminate_text(vendor_err), text, room); });
+	return length;
+}
+
+int ual_cq_callback(ual_cq *cq, ual_completion_fn fn, void *arg)
+{
+	return guarded([&] {
+		cq->events.called = fn != nullptr;
+		if (!fn) {
+			cq->object.on_completion({});
+			return;
+		}
+		cq->object.on_completion(
+			[fn, arg](std::span<const krdma::Completion> some) {
+				fn(arg, reinterpret_cast<const krdma_wc *>(some.data()),
+				   static_cast<uint32_t>(some.size()), 0);
+			},
+			[fn, arg](int err) { fn(arg, nullptr, 0, -err); });
+	});
+}
+
 namespace {
 
 /* Return: 1 if the value exists, else 0. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Connections and listeners. */
+#include <algorithm>
+
 #include "state.hpp"
 
 namespace krdma {
@@ -105,6 +107,11 @@ public:
 
 namespace {
 
+[[noreturn]] void throw_answered(const char *what)
+{
+	throw Error{EINVAL, what, refusal(EINVAL, KRDMA_CAUSE_ANSWERED)};
+}
+
 krdma_conn connection_command(const ConnectionState &state, const QpState &qp,
 			      const ConnectionOptions &options)
 {
@@ -123,6 +130,15 @@ krdma_conn connection_command(const ConnectionState &state, const QpState &qp,
 	return cmd;
 }
 
+/* at least one millisecond; 0: none was given */
+std::uint32_t timeout_of(const ConnectionOptions &options)
+{
+	if (!options.timeout)
+		return 0;
+	return static_cast<std::uint32_t>(
+		std::clamp<std::int64_t>(options.timeout->count(), 1, UINT32_MAX));
+}
+
 } /* namespace */
 } /* namespace detail */
 
@@ -137,6 +153,7 @@ Connection Connection::connect(const QueuePair &qp, const Address &remote,
 	auto cmd = detail::connection_command(*state, *state->qp, options);
 	cmd.local = options.local.raw();
 	cmd.remote = remote.raw();
+	cmd.timeout_ms = detail::timeout_of(options);
 	state->core->command(KRDMA_IOC_CONNECT, cmd, remote.to_string().c_str());
 	state->handle = detail::Handle{state->core, cmd.handle};
 	state->asked.remote = remote;
@@ -147,7 +164,15 @@ Connection Connection::connect(const QueuePair &qp, const Address &remote,
 
 void Connection::established(std::chrono::milliseconds timeout)
 {
-	detail::check(state_->established(timeout), state_->asked.remote.to_string().c_str());
+	const int err = state_->established(timeout);
+
+	if (!err)
+		return;
+	throw Error{err, state_->asked.remote.to_string(), krdma_error{},
+		    err == ECONNREFUSED
+			    ? "nobody listens there, the listener's backlog is full, or "
+			      "the peer's program rejected"
+			    : ""};
 }
 
 bool Connection::closed(std::chrono::milliseconds timeout)
@@ -195,9 +220,9 @@ Connection ConnectionRequest::accept(const QueuePair &qp, const ConnectionOption
 
 	/* its number may name another queue pair in this session */
 	if (qp.state()->context->core != state_->core)
-		detail::throw_errno(EINVAL, "queue pair of another session");
+		detail::throw_other_context("accept");
 	if (state_->qp)
-		detail::throw_errno(EINVAL, "accepted already");
+		detail::throw_answered("accept");
 	state_->mailbox->join(qp.state()->context->scope);
 	cmd.handle = state_->handle.value();
 	state_->core->command(KRDMA_IOC_ACCEPT, cmd, state_->asked.remote.to_string().c_str());
@@ -212,7 +237,7 @@ void ConnectionRequest::reject(std::span<const std::byte> private_data)
 	const std::lock_guard guard{state_->answering};
 
 	if (state_->qp)
-		detail::throw_errno(EINVAL, "accepted already");
+		detail::throw_answered("reject");
 	cmd.handle = state_->handle.value();
 	cmd.private_data = reinterpret_cast<std::uintptr_t>(private_data.data());
 	cmd.private_data_len = static_cast<std::uint32_t>(private_data.size());

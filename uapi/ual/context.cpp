@@ -2,7 +2,10 @@
 /* Contexts, with or without a user library; protection domains, regions, windows. */
 #include "state.hpp"
 
+#include <cstring>
 #include <stdexcept>
+
+#include <endian.h>
 
 namespace krdma {
 namespace detail {
@@ -48,6 +51,7 @@ ContextState::ContextState(const Device &dev, ContextOptions options)
 void ContextState::open_fast(krdma_context &cmd)
 {
 	host = {sizeof(host), core->kernel().descriptor(), core.get(), ri_syscall};
+	last_refusal() = {};
 	const int err = uvp.context_open(&host, &cmd, &user);
 
 	if (err == EPROTO || err == EOPNOTSUPP) {
@@ -55,7 +59,7 @@ void ContextState::open_fast(krdma_context &cmd)
 		user = nullptr;
 		return;
 	}
-	check(err, device.name().c_str());
+	check_refusal(err, device.name().c_str());
 }
 
 int ContextState::cause(int err) noexcept
@@ -109,7 +113,8 @@ void MrState::reregister(krdma_mr_reregister &cmd)
 {
 	cmd.handle = number;
 	if (user)
-		check(context->uvp.mr_reregister(user, &cmd), "memory region");
+		through_library([&] { return context->uvp.mr_reregister(user, &cmd); },
+				"memory region");
 	else
 		core.command(KRDMA_IOC_MR_REREGISTER, cmd, "memory region");
 }
@@ -145,7 +150,7 @@ void MrState::change_domain(const ProtectionDomain &domain)
 
 	/* its number may be a number of another session */
 	if (next->context != context)
-		throw_errno(EINVAL, "protection domain of another context");
+		throw_other_context("memory region");
 	const std::lock_guard guard{lock_};
 
 	cmd.mask = KRDMA_REREG_PD;
@@ -265,6 +270,50 @@ std::uint64_t MemoryRegion::address() const noexcept
 std::uint64_t MemoryRegion::length() const noexcept
 {
 	return state_->name().length;
+}
+
+MemoryRegion MemoryRegion::read_only(const ProtectionDomain &pd, std::span<const std::byte> memory,
+				     std::uint32_t access)
+{
+	constexpr std::uint32_t writes =
+		access::local_write | access::remote_write | access::remote_atomic;
+
+	if (access & writes)
+		throw Error{EINVAL, "read-only memory region",
+			    detail::refusal(EINVAL, KRDMA_CAUSE_ACCESS, KRDMA_UNIT_ACCESS,
+					    access & writes)};
+	/* nothing writes through this pointer, as the region has no right to */
+	return {pd, {const_cast<std::byte *>(memory.data()), memory.size()}, access};
+}
+
+Remote MemoryRegion::remote(std::uint64_t offset) const
+{
+	const detail::MrState::Name name = state_->name();
+
+	if (offset > name.length)
+		throw std::out_of_range{"an offset in its region"};
+	return {name.address + offset, name.stag};
+}
+
+std::array<std::byte, Remote::packed_size> Remote::pack() const noexcept
+{
+	const std::uint64_t there = htobe64(address);
+	const std::uint32_t name = htobe32(stag);
+	std::array<std::byte, packed_size> packed{};
+
+	std::memcpy(packed.data(), &there, sizeof(there));
+	std::memcpy(packed.data() + sizeof(there), &name, sizeof(name));
+	return packed;
+}
+
+Remote Remote::unpack(std::span<const std::byte, packed_size> from) noexcept
+{
+	std::uint64_t there = 0;
+	std::uint32_t name = 0;
+
+	std::memcpy(&there, from.data(), sizeof(there));
+	std::memcpy(&name, from.data() + sizeof(there), sizeof(name));
+	return {be64toh(there), be32toh(name)};
 }
 
 Slice MemoryRegion::slice() const

@@ -83,6 +83,55 @@ std::shared_ptr<Kernel> open_kernel(const char *path)
 
 namespace detail {
 
+krdma_error &last_refusal() noexcept
+{
+	thread_local krdma_error last{};
+
+	return last;
+}
+
+void throw_refusal(int err, const char *what)
+{
+	const krdma_error seen = std::exchange(last_refusal(), krdma_error{});
+
+	throw Error{err, what,
+		    seen.status == static_cast<std::uint32_t>(err) ? seen : krdma_error{}};
+}
+
+namespace {
+
+/* commands that are not to cost more, and whose errors have one cause each */
+bool data_path(unsigned long number) noexcept
+{
+	return posts(number) || number == KRDMA_IOC_CQ_POLL || number == KRDMA_IOC_CQ_NOTIFY;
+}
+
+} /* namespace */
+
+int Core::issue(unsigned long number, void *argument) noexcept
+{
+	if (data_path(number))
+		return kernel_->command(number, argument);
+	last_refusal() = {};
+	if (!tells_.load(std::memory_order_relaxed))
+		return kernel_->command(number, argument);
+
+	krdma_call call{};
+	call.size = sizeof(call);
+	call.command = static_cast<std::uint32_t>(number);
+	call.argument = reinterpret_cast<std::uintptr_t>(argument);
+	const int err = kernel_->command(KRDMA_IOC_CALL, &call);
+
+	/* an older kernel does not know CALL; it would say so of an unknown command in the record
+	 */
+	if (err == ENOTTY && !call.error.status) {
+		tells_ = false;
+		return kernel_->command(number, argument);
+	}
+	last_refusal() = call.error;
+	return err;
+}
+
 Core::Core(std::shared_ptr<Kernel> kernel)
 	: kernel_{std::move(kernel)}, own_{std::make_shared<Mailbox>(*this, 0, true)}
 {}
@@ -202,9 +251,15 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 	std::int64_t got = 0;
 
 	reading_ = true;
+	const bool busy = busy_;
 	guard.unlock();
-	got = kernel_->read(buffer);
-	if (got == -EAGAIN) {
+	/*
+	 * A read that finds nothing is a system call in vain, and a program that waits usually
+	 * comes before its event. So wait first, unless there is no time or events come in crowds.
+	 */
+	const bool late = limited && Clock::now() >= deadline;
+	got = late || busy ? kernel_->read(buffer) : -EAGAIN;
+	if (got == -EAGAIN && !late) {
 		std::array<pollfd, 2> fds{{{kernel_->descriptor(), POLLIN, 0}, {wake, POLLIN, 0}}};
 
 		if (poll(fds.data(), wake < 0 ? 1 : 2, milliseconds_to(deadline, limited)) > 0 &&
@@ -229,6 +284,7 @@ std::size_t Core::pump(std::unique_lock<std::mutex> &guard, Clock::time_point de
 	Delivery delivery;
 	guard.lock();
 	reading_ = false;
+	busy_ = events.size() > 1;
 	for (Event &event : events)
 		deliver(std::move(event), delivery);
 	for (const auto &mailbox : delivery.touched)

@@ -21,13 +21,44 @@
 
 #include <unistd.h>
 
+#include <krdma/error.hpp>
 #include <krdma/session.hpp>
 
 namespace krdma::detail {
 
 [[noreturn]] inline void throw_errno(int err, const char *what)
 {
-	throw std::system_error{err, std::generic_category(), what};
+	throw Error{err, what};
+}
+
+/*
+ * The record of the last command of this thread, all 0 if it had none. Commands of the data path
+ * have no record and leave it as it is.
+ */
+krdma_error &last_refusal() noexcept;
+
+/* Throw the errno of a command, with the cause from its record. */
+[[noreturn]] void throw_refusal(int err, const char *what);
+
+inline void check_refusal(int err, const char *what)
+{
+	if (err) [[unlikely]]
+		throw_refusal(err, what);
+}
+
+/* Call a function of the user library, which issues commands or refuses by itself. */
+template <typename Call> void through_library(Call call, const char *what)
+{
+	last_refusal() = {};
+	check_refusal(call(), what);
+}
+
+/* a record that the library makes itself */
+[[nodiscard]] inline krdma_error refusal(int err, krdma_cause cause,
+					 krdma_unit unit = KRDMA_UNIT_NONE,
+					 std::uint64_t value = 0) noexcept
+{
+	return {static_cast<std::uint32_t>(err), cause, unit, 0, value};
 }
 
 inline void check(int err, const char *what)
@@ -111,7 +142,7 @@ public:
 	/* 0 or an errno */
 	[[nodiscard]] int try_command(unsigned long number, void *argument) noexcept
 	{
-		const int err = kernel_->command(number, argument);
+		const int err = issue(number, argument);
 
 		/* a user library or the program may destroy objects with a command, too */
 		if (number == KRDMA_IOC_DESTROY && !err && !forked())
@@ -122,7 +153,7 @@ public:
 	template <typename Command>
 	void command(unsigned long number, Command &argument, const char *what)
 	{
-		check(kernel_->command(number, &argument), what);
+		check_refusal(issue(number, &argument), what);
 	}
 
 	/* Is this process a child of the process that opened the device? */
@@ -206,6 +237,9 @@ private:
 		std::vector<Event> dropped;
 	};
 
+	/* Issue a command, and keep the record of a refusal for the thread. */
+	int issue(unsigned long number, void *argument) noexcept;
+
 	/* with waiting_lock_ held */
 	int destroy_now(std::uint32_t handle) noexcept;
 	void destroy_waiting_locked() noexcept;
@@ -219,10 +253,12 @@ private:
 	std::size_t run_ready(std::unique_lock<std::mutex> &guard);
 
 	std::shared_ptr<Kernel> kernel_;
+	std::atomic<bool> tells_{true}; /* the kernel has KRDMA_IOC_CALL, as far as is known */
 	const pid_t opener_{getpid()};
 	std::shared_ptr<Mailbox> own_;
 	std::condition_variable changed_;
 	bool reading_{};
+	bool busy_{}; /* the last read found several events */
 	std::deque<std::weak_ptr<Mailbox>> ready_;
 	bool dispatcher_{};
 	Descriptor signal_;   /* eventfd; its value is 1 if signaled_ */

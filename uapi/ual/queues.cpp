@@ -46,6 +46,16 @@ std::size_t post(const Queue &queue, std::uint32_t handle, UserPost krdma_uvp_op
 	return done;
 }
 
+/* Throw the errno of a request that was not posted to a queue with room for @most. */
+[[noreturn]] void throw_post(const std::error_code &error, const char *what, std::uint32_t most)
+{
+	const int err = error.value();
+
+	throw Error{err, what,
+		    err == ENOMEM ? refusal(err, KRDMA_CAUSE_QUEUE_FULL, KRDMA_UNIT_COUNT, most)
+				  : krdma_error{}};
+}
+
 krdma_wr receive_request(std::uint64_t id, Slices slices) noexcept
 {
 	krdma_wr wr{};
@@ -70,9 +80,11 @@ CqState::CqState(const Context &owner, const CompletionQueueOptions &options)
 	cmd.flags = options.times ? KRDMA_CQ_TIMES : 0;
 	times = options.times;
 	if (times && !(context->fast() && context->uvp.cq_poll_times))
-		throw_errno(EOPNOTSUPP, "times of completions");
+		throw Error{EOPNOTSUPP, "times of completions",
+			    refusal(EOPNOTSUPP, KRDMA_CAUSE_NO_VERB)};
 	if (context->fast()) {
-		check(context->uvp.cq_create(context->user, &cmd, &user), "completion queue");
+		through_library([&] { return context->uvp.cq_create(context->user, &cmd, &user); },
+				"completion queue");
 	} else {
 		core.command(KRDMA_IOC_CQ, cmd, "completion queue");
 		handle = Handle{context->core, cmd.handle};
@@ -85,6 +97,76 @@ CqState::~CqState()
 {
 	if (user && !core.forked())
 		context->uvp.cq_destroy(user);
+}
+
+std::int64_t CqState::poll(std::span<krdma_wc> to)
+{
+	const std::size_t room = std::min<std::size_t>(to.size(), INT32_MAX);
+
+	if (user) {
+		const int got = context->uvp.cq_poll(user, to.data(), static_cast<int>(room));
+
+		return got < 0 ? -context->cause(-got) : got;
+	}
+	auto cmd = make_command<krdma_cq_poll>();
+	cmd.handle = number;
+	cmd.count = static_cast<std::uint32_t>(room);
+	cmd.entries = reinterpret_cast<std::uintptr_t>(to.data());
+	if (const int err = core.try_command(KRDMA_IOC_CQ_POLL, &cmd)) [[unlikely]]
+		return -err;
+	return static_cast<std::int64_t>(std::min<std::size_t>(cmd.count, room));
+}
+
+int CqState::arm(bool solicited_only, bool &missed)
+{
+	std::uint32_t any = 0;
+
+	if (user) {
+		const int err = context->cause(context->uvp.cq_notify(user, solicited_only, &any));
+
+		missed = any;
+		return err;
+	}
+	auto cmd = make_command<krdma_cq_notify>();
+	cmd.handle = number;
+	cmd.solicited = solicited_only;
+	const int err = core.try_command(KRDMA_IOC_CQ_NOTIFY, &cmd);
+	missed = cmd.missed;
+	return err;
+}
+
+int CqState::drain(const std::function<void(std::span<const Completion>)> &taken)
+{
+	std::array<Completion, 32> some;
+	bool armed = false;
+
+	for (;;) {
+		const std::int64_t got =
+			poll({reinterpret_cast<krdma_wc *>(some.data()), some.size()});
+
+		if (got < 0)
+			return static_cast<int>(-got);
+		if (got > 0) {
+			taken(std::span<const Completion>{some}.first(
+				static_cast<std::size_t>(got)));
+			continue;
+		}
+		/* what came before the queue was armed raises no event: look once more */
+		if (armed)
+			return 0;
+		bool missed = false;
+		if (const int err = arm(false, missed))
+			return err;
+		armed = true;
+	}
+}
+
+void CqState::pretend_event()
+{
+	std::vector<Event> dropped;
+	const std::lock_guard guard{core.lock};
+
+	mailbox->put({KRDMA_EVENT_COMPLETION, number, 0, 0, mailbox->cookie(), {}, {}}, dropped);
 }
 
 Past CqState::past()
@@ -120,9 +202,13 @@ SrqState::SrqState(const ProtectionDomain &domain, const ReceiveQueueOptions &op
 	cmd.limit = options.limit;
 	cmd.cookie = mailbox->cookie();
 	if (context->fast()) {
-		check(context->uvp.srq_create ? context->uvp.srq_create(context->user, &cmd, &user)
-					      : EOPNOTSUPP,
-		      "shared receive queue");
+		through_library(
+			[&] {
+				return context->uvp.srq_create
+					       ? context->uvp.srq_create(context->user, &cmd, &user)
+					       : EOPNOTSUPP;
+			},
+			"shared receive queue");
 	} else {
 		core.command(KRDMA_IOC_SRQ, cmd, "shared receive queue");
 		handle = Handle{context->core, cmd.handle};
@@ -146,11 +232,11 @@ QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
 
 	/* a user library does not check its pointers */
 	if (send_cq->context != context || recv_cq->context != context)
-		throw_errno(EINVAL, "completion queue of another context");
+		throw_other_context("queue pair");
 	if (options.receives) {
 		srq = options.receives->state();
 		if (srq->context != context)
-			throw_errno(EINVAL, "shared receive queue of another context");
+			throw_other_context("queue pair");
 	}
 	granted.receives = nullptr;
 	cmd.pd = pd->number;
@@ -165,9 +251,13 @@ QpState::QpState(const ProtectionDomain &domain, const CompletionQueue &send,
 	cmd.max_inline = options.max_inline;
 	cmd.cookie = mailbox->cookie();
 	if (context->fast()) {
-		check(context->uvp.qp_create(context->user, &cmd, send_cq->user, recv_cq->user,
-					     srq ? srq->user : nullptr, &user),
-		      "queue pair");
+		through_library(
+			[&] {
+				return context->uvp.qp_create(context->user, &cmd, send_cq->user,
+							      recv_cq->user,
+							      srq ? srq->user : nullptr, &user);
+			},
+			"queue pair");
 	} else {
 		core.command(KRDMA_IOC_QP, cmd, "queue pair");
 		handle = Handle{context->core, cmd.handle};
@@ -229,22 +319,11 @@ CompletionQueue::CompletionQueue(const Context &context, CompletionQueueOptions 
 
 std::span<Completion> CompletionQueue::poll(std::span<Completion> to) const
 {
-	auto *entries = reinterpret_cast<krdma_wc *>(to.data());
+	const std::int64_t got = state_->poll({reinterpret_cast<krdma_wc *>(to.data()), to.size()});
 
-	if (state_->user) {
-		const int got = state_->context->uvp.cq_poll(
-			state_->user, entries,
-			static_cast<int>(std::min<std::size_t>(to.size(), INT32_MAX)));
-		if (got < 0) [[unlikely]]
-			detail::throw_errno(state_->context->cause(-got), "poll");
-		return to.first(static_cast<std::size_t>(got));
-	}
-	auto cmd = detail::make_command<krdma_cq_poll>();
-	cmd.handle = state_->number;
-	cmd.count = static_cast<std::uint32_t>(std::min<std::size_t>(to.size(), UINT32_MAX));
-	cmd.entries = reinterpret_cast<std::uintptr_t>(entries);
-	state_->core.command(KRDMA_IOC_CQ_POLL, cmd, "poll");
-	return to.first(std::min<std::size_t>(cmd.count, to.size()));
+	if (got < 0) [[unlikely]]
+		detail::throw_errno(static_cast<int>(-got), "poll");
+	return to.first(static_cast<std::size_t>(got));
 }
 
 std::span<Completion> CompletionQueue::poll(std::span<Completion> to,
@@ -264,19 +343,39 @@ std::span<Completion> CompletionQueue::poll(std::span<Completion> to,
 
 bool CompletionQueue::arm(bool solicited_only) const
 {
-	if (state_->user) {
-		std::uint32_t missed = 0;
+	bool missed = false;
 
-		check(state_->context->cause(state_->context->uvp.cq_notify(
-			      state_->user, solicited_only, &missed)),
-		      "arm");
-		return missed;
+	check(state_->arm(solicited_only, missed), "arm");
+	return missed;
+}
+
+void CompletionQueue::on_completion(std::function<void(std::span<const Completion>)> taken,
+				    std::function<void(int)> failed) const
+{
+	if (!taken) {
+		state_->events.on_event({});
+		return;
 	}
-	auto cmd = detail::make_command<krdma_cq_notify>();
-	cmd.handle = state_->number;
-	cmd.solicited = solicited_only;
-	state_->core.command(KRDMA_IOC_CQ_NOTIFY, cmd, "arm");
-	return cmd.missed;
+	/* the callback does not keep the queue */
+	const std::weak_ptr<detail::CqState> weak{state_};
+	auto ended = std::make_shared<bool>(false);
+	/* completions that are there already raise no event: begin as with one */
+	state_->pretend_event();
+	state_->events.on_event(
+		[weak, ended, taken = std::move(taken), failed = std::move(failed)](const Event &) {
+			const std::shared_ptr<detail::CqState> cq = weak.lock();
+
+			if (!cq || *ended)
+				return;
+			int err = cq->drain(taken);
+			if (!err && cq->past().failed)
+				err = EIO;
+			if (!err)
+				return;
+			*ended = true;
+			if (failed)
+				failed(err);
+		});
 }
 
 std::optional<Completion> CompletionQueue::wait(std::chrono::milliseconds timeout) const
@@ -320,10 +419,13 @@ void CompletionQueue::resize(std::uint32_t depth) const
 	cmd.mask = KRDMA_CQ_DEPTH;
 	cmd.depth = depth;
 	if (state_->user)
-		check(state_->context->uvp.cq_modify
-			      ? state_->context->uvp.cq_modify(state_->user, &cmd)
-			      : EOPNOTSUPP,
-		      "resize");
+		detail::through_library(
+			[&] {
+				return state_->context->uvp.cq_modify
+					       ? state_->context->uvp.cq_modify(state_->user, &cmd)
+					       : EOPNOTSUPP;
+			},
+			"resize");
 	else
 		state_->core.command(KRDMA_IOC_CQ_MODIFY, cmd, "resize");
 	state_->depth = cmd.depth;
@@ -360,7 +462,7 @@ void SharedReceiveQueue::post(std::uint64_t id, Slices slices) const
 	std::error_code error;
 
 	if (post({&wr, 1}, error) != 1) [[unlikely]]
-		throw std::system_error{error, "post to shared receive queue"};
+		detail::throw_post(error, "post to shared receive queue", 0);
 }
 
 std::size_t SharedReceiveQueue::post(std::span<const krdma_wr> requests,
@@ -385,9 +487,13 @@ void modify_srq(detail::SrqState &srq, krdma_srq_attr &cmd)
 {
 	cmd.handle = srq.number;
 	if (srq.user && cmd.mask & KRDMA_SRQ_MAX_WR)
-		check(srq.context->uvp.srq_modify ? srq.context->uvp.srq_modify(srq.user, &cmd)
-						  : EOPNOTSUPP,
-		      "shared receive queue");
+		detail::through_library(
+			[&] {
+				return srq.context->uvp.srq_modify
+					       ? srq.context->uvp.srq_modify(srq.user, &cmd)
+					       : EOPNOTSUPP;
+			},
+			"shared receive queue");
 	else
 		srq.core.command(KRDMA_IOC_SRQ_MODIFY, cmd, "shared receive queue");
 }
@@ -483,7 +589,7 @@ void post_one(const QueuePair &qp, const krdma_wr &wr)
 	std::error_code error;
 
 	if (qp.post_send({&wr, 1}, error) != 1) [[unlikely]]
-		throw std::system_error{error, "post send"};
+		detail::throw_post(error, "post send", qp.granted().max_send_wr);
 }
 
 } /* namespace */
@@ -491,6 +597,33 @@ void post_one(const QueuePair &qp, const krdma_wr &wr)
 void QueuePair::send(std::uint64_t id, Slices slices, SendOptions options) const
 {
 	post_one(*this, request(KRDMA_WR_SEND, id, slices, options));
+}
+
+namespace {
+
+/* The address of inline data is only read. */
+Slice inline_slice(std::span<const std::byte> data)
+{
+	if (data.size() > UINT32_MAX)
+		throw Error{EINVAL, "inline data"};
+	return {reinterpret_cast<std::uintptr_t>(data.data()),
+		static_cast<std::uint32_t>(data.size()), 0};
+}
+
+} /* namespace */
+
+void QueuePair::send_inline(std::uint64_t id, std::span<const std::byte> data,
+			    SendOptions options) const
+{
+	options.inline_data = true;
+	send(id, inline_slice(data), options);
+}
+
+void QueuePair::write_inline(std::uint64_t id, std::span<const std::byte> data, Remote to,
+			     SendOptions options) const
+{
+	options.inline_data = true;
+	write(id, inline_slice(data), to, options);
 }
 
 void QueuePair::send_immediate(std::uint64_t id, Slices slices, std::uint32_t immediate,
@@ -566,7 +699,7 @@ void QueuePair::bind(std::uint64_t id, const MemoryWindow &window, const MemoryR
 
 	/* their numbers may be numbers of another session */
 	if (bound.pd->context != state()->pd->context || next->context != state()->pd->context)
-		detail::throw_errno(EINVAL, "window or region of another context");
+		detail::throw_other_context("bind");
 	/* each STag is used once, for the region that is posted with it */
 	const std::lock_guard guard{bound.lock};
 
@@ -592,7 +725,7 @@ void QueuePair::receive(std::uint64_t id, Slices slices) const
 	std::error_code error;
 
 	if (post_receive({&wr, 1}, error) != 1) [[unlikely]]
-		throw std::system_error{error, "post receive"};
+		detail::throw_post(error, "post receive", state_->granted.max_recv_wr);
 }
 
 std::uint32_t QueuePair::number() const noexcept
@@ -625,7 +758,8 @@ void modify(const detail::QpState &qp, krdma_qp_attr &cmd)
 {
 	cmd.handle = qp.id;
 	if (qp.user && qp.context->uvp.qp_modify)
-		check(qp.context->uvp.qp_modify(qp.user, &cmd), "queue pair");
+		detail::through_library([&] { return qp.context->uvp.qp_modify(qp.user, &cmd); },
+					"queue pair");
 	else
 		qp.core.command(KRDMA_IOC_QP_MODIFY, cmd, "queue pair");
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include <net/if.h>
+
 #include "core.hpp"
 
 namespace krdma {
@@ -137,6 +139,52 @@ std::vector<Device> Session::devices() const
 	return devices;
 }
 
+namespace {
+
+/* "krdma0 on eth0, krdma1": which RNICs there are, for one who named another */
+std::string rnics(const std::vector<Device> &devices)
+{
+	std::string text;
+
+	for (const Device &device : devices) {
+		char name[IF_NAMESIZE];
+
+		text += (text.empty() ? "" : ", ") + device.name();
+		if (device.ifindex() && if_indextoname(device.ifindex(), name))
+			text += std::string{" on "} + name;
+	}
+	return text.empty() ? "there is no RNIC; krdma link add makes one" : "RNICs: " + text;
+}
+
+Device find_by(const std::shared_ptr<detail::Core> &core, const Session &session,
+	       const Address &local, const Address &remote)
+{
+	auto command = detail::make_command<krdma_rnic_find>();
+
+	command.local = local.raw();
+	command.remote = remote.raw();
+	command.local.port = 0;
+	command.remote.port = 0;
+	const std::string what = (local.empty() ? remote : local).host();
+	try {
+		core->command(KRDMA_IOC_RNIC_FIND, command, what.c_str());
+	} catch (const Error &error) {
+		if (error.code().value() != ENODEV)
+			throw;
+		const std::string there = rnics(session.devices());
+		throw Error{ENODEV, what, error.raw(),
+			    error.reason().empty() ? there : error.reason() + "; " + there};
+	}
+	const std::vector<Device> all = session.devices();
+	for (const Device &device : all) {
+		if (device.index() == command.index)
+			return device;
+	}
+	throw Error{ENODEV, what, detail::refusal(ENODEV, KRDMA_CAUSE_RNIC_REMOVED), rnics(all)};
+}
+
+} /* namespace */
+
 Device Session::find(std::string_view name) const
 {
 	const std::vector<Device> all = devices();
@@ -149,30 +197,9 @@ Device Session::find(std::string_view name) const
 		if (device.attributes().netdev == name)
 			return device;
 	}
-	throw std::system_error{ENODEV, std::generic_category(), std::string{name}};
+	throw Error{ENODEV, std::string{name}, detail::refusal(ENODEV, KRDMA_CAUSE_NO_RNIC),
+		    rnics(all)};
 }
-
-namespace {
-
-Device find_by(const std::shared_ptr<detail::Core> &core, const Session &session,
-	       const Address &local, const Address &remote)
-{
-	auto command = detail::make_command<krdma_rnic_find>();
-
-	command.local = local.raw();
-	command.remote = remote.raw();
-	command.local.port = 0;
-	command.remote.port = 0;
-	const std::string what = (local.empty() ? remote : local).host();
-	core->command(KRDMA_IOC_RNIC_FIND, command, what.c_str());
-	for (const Device &device : session.devices()) {
-		if (device.index() == command.index)
-			return device;
-	}
-	throw std::system_error{ENODEV, std::generic_category(), what};
-}
-
-} /* namespace */
 
 Device Session::find_local(const Address &local) const
 {

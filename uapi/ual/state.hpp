@@ -15,6 +15,12 @@
 
 namespace krdma::detail {
 
+/* an object of another context, which the user library would not notice */
+[[noreturn]] inline void throw_other_context(const char *what)
+{
+	throw Error{EINVAL, what, refusal(EINVAL, KRDMA_CAUSE_OTHER_CONTEXT)};
+}
+
 class ContextState {
 public:
 	ContextState(const Device &device, ContextOptions options);
@@ -95,7 +101,7 @@ protected:
 		  const char *what)
 	{
 		if (context->fast() && create) {
-			check(create(context->user, &cmd, &user), what);
+			through_library([&] { return create(context->user, &cmd, &user); }, what);
 		} else {
 			core.command(command, cmd, what);
 			handle = Handle{context->core, cmd.handle};
@@ -124,6 +130,18 @@ public:
 	CqState(const Context &context, const CompletionQueueOptions &options);
 	~CqState();
 
+	/* Take completions. Return: their number, or a negative errno. */
+	[[nodiscard]] std::int64_t poll(std::span<krdma_wc> to);
+	/* Return: 0 or an errno. @missed: a completion may be there already */
+	[[nodiscard]] int arm(bool solicited_only, bool &missed);
+	/*
+	 * Arm the queue and hand over completions until it is empty. Return: 0; or an errno, and
+	 * no more completions can come.
+	 */
+	[[nodiscard]] int drain(const std::function<void(std::span<const Completion>)> &taken);
+
+	/* Put an event of a completion into the mailbox. */
+	void pretend_event();
 	[[nodiscard]] Past past();
 	/* Wait for an event after @seen: a completion or a failure. */
 	[[nodiscard]] Past next(std::chrono::milliseconds timeout, const Past &seen);

@@ -397,6 +397,8 @@ typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
  *	with RI_CAP_LLP_OFFLOAD: -EOPNOTSUPP
  * @net: kal_ep_connect(): namespace to connect from, for an RNIC that makes connections itself;
  *	NULL: the calling task's. Other RNICs connect from the namespace of their network device.
+ * @timeout_ms: kal_ep_connect(): the reply comes within this time; 0: the time limits of the
+ *	parameters, which it does not extend
  */
 struct kal_conn_param {
 	const void *private_data;
@@ -408,6 +410,7 @@ struct kal_conn_param {
 	bool exact_port;
 	struct kal_port *port;
 	struct net *net;
+	unsigned int timeout_ms;
 };
 
 /**

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <krdma/address.hpp>
+#include <krdma/error.hpp>
 
 namespace {
 
@@ -57,6 +58,63 @@ TEST(Address, RefusesEverythingElse)
 	} catch (const std::system_error &error) {
 		EXPECT_EQ(error.code().value(), ENODEV);
 	}
+}
+
+int errno_of(std::string_view text, int family = 0)
+{
+	try {
+		(void)Address::resolve(text, family);
+	} catch (const krdma::Error &error) {
+		return error.code().value();
+	}
+	return 0;
+}
+
+TEST(Address, ResolvesNames)
+{
+	/* numbers need no resolver */
+	for (const char *text : {"10.0.0.1:7000", "[fd77::1]:65535", "fe80::1%lo", "0.0.0.0"})
+		EXPECT_EQ(Address::resolve(text).to_string(), text);
+	EXPECT_EQ(Address::resolve("localhost:7000", AF_INET).to_string(), "127.0.0.1:7000");
+	EXPECT_EQ(Address::resolve("localhost", AF_INET).port(), 0);
+	for (const char *text :
+	     {"", ":7000", "localhost:", "localhost:x", "localhost:70000", "10.77", "10.77.0:5",
+	      "1234", "0x7f.0x1", "localhost:1:2", "localhost%lo", "[localhost]:1", "*x"})
+		EXPECT_EQ(errno_of(text), EINVAL) << text;
+	EXPECT_EQ(errno_of("10.0.0.1", AF_INET6), ENXIO);
+	EXPECT_EQ(errno_of("fe80::1%nosuchif"), ENODEV);
+	/* .invalid never exists (RFC 2606); a resolver that is not reached cannot know */
+	const int err = errno_of("host.invalid");
+	EXPECT_TRUE(err == ENXIO || err == EAGAIN) << err;
+}
+
+TEST(Address, OfTheSocketApi)
+{
+	for (const char *text : {"10.1.2.3:7000", "[fe80::1%lo]:9", "fd77::1"}) {
+		const sockaddr_storage raw = Address::parse(text).to_sockaddr();
+
+		EXPECT_EQ(Address::from_sockaddr(reinterpret_cast<const sockaddr *>(&raw),
+						 sizeof(raw))
+				  .to_string(),
+			  text);
+	}
+	EXPECT_EQ(Address{}.to_sockaddr().ss_family, AF_UNSPEC);
+	const auto refused = [](int family, socklen_t length) {
+		sockaddr_storage raw{};
+
+		raw.ss_family = static_cast<sa_family_t>(family);
+		try {
+			(void)Address::from_sockaddr(reinterpret_cast<const sockaddr *>(&raw),
+						     length);
+		} catch (const krdma::Error &error) {
+			return error.code().value();
+		}
+		return 0;
+	};
+	EXPECT_EQ(refused(AF_UNIX, sizeof(sockaddr_storage)), EAFNOSUPPORT);
+	EXPECT_EQ(refused(AF_INET, 8), EINVAL);
+	EXPECT_EQ(refused(AF_INET6, 16), EINVAL);
+	EXPECT_EQ(refused(AF_INET, 1), EINVAL);
 }
 
 } /* namespace */

@@ -75,6 +75,23 @@ int FakeKernel::command(unsigned long number, void *argument) noexcept
 {
 	const std::lock_guard guard{commands_};
 
+	if (number != KRDMA_IOC_CALL)
+		return run(number, argument);
+	calls++;
+	if (!tells)
+		return ENOTTY;
+	auto *call = static_cast<krdma_call *>(argument);
+	const int err = run(call->command, reinterpret_cast<void *>(call->argument));
+
+	if (err) {
+		call->error = refusal;
+		call->error.status = static_cast<std::uint32_t>(err);
+	}
+	return err;
+}
+
+int FakeKernel::run(unsigned long number, void *argument)
+{
 	log.push_back(number);
 	const auto handler = handlers.find(number);
 	return handler != handlers.end() ? handler->second(argument) : builtin(number, argument);

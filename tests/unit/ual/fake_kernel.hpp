@@ -35,6 +35,10 @@ public:
 	std::map<unsigned long, std::function<int(void *)>> handlers;
 	/* commands in the order they came */
 	std::vector<unsigned long> log;
+	/* does it know KRDMA_IOC_CALL, and what does it record of a refusal? */
+	bool tells{true};
+	unsigned int calls{};
+	krdma_error refusal{};
 	/* user library of the RNIC */
 	std::string user_library;
 	/* posted through commands; doorbells have no requests */
@@ -93,6 +97,7 @@ private:
 
 	std::uint32_t add(std::initializer_list<std::uint32_t> needs, std::uint64_t cookie);
 	int destroy(std::uint32_t handle);
+	int run(unsigned long number, void *argument);
 	int builtin(unsigned long number, void *argument);
 	std::uint64_t grant(std::size_t size);
 	void signal() const noexcept;

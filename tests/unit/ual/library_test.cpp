@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <type_traits>
 
@@ -1176,6 +1177,171 @@ TEST_F(Library, SlicesLieInTheirRegion)
 	EXPECT_THROW((void)region.slice(61, 4), std::out_of_range);
 	EXPECT_THROW((void)region.slice(65, 0), std::out_of_range);
 	EXPECT_THROW((void)region.slice(UINT64_MAX, 2), std::out_of_range);
+}
+
+TEST_F(Library, MemoryForThePeerInAMessage)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	std::array<std::byte, 64> memory{};
+	const MemoryRegion region{pd, memory, access::local_write | access::remote_write};
+	const Remote remote = region.remote(16);
+	const std::array<std::byte, 12> packed = remote.pack();
+
+	EXPECT_EQ(remote.address, region.address() + 16);
+	EXPECT_EQ(remote.stag, region.stag());
+	EXPECT_EQ(packed[8], std::byte{0});
+	EXPECT_EQ(packed[10], std::byte{0x12});
+	EXPECT_EQ(packed[11], std::byte{0x34});
+	const Remote again = Remote::unpack(packed);
+	EXPECT_EQ(again.address, remote.address);
+	EXPECT_EQ(again.stag, remote.stag);
+	EXPECT_EQ((again + 8).address, remote.address + 8);
+	EXPECT_NO_THROW((void)region.remote(64));
+	EXPECT_THROW((void)region.remote(65), std::out_of_range);
+}
+
+TEST_F(Library, MemoryThatIsOnlyRead)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	static constexpr std::array<std::byte, 8> memory{};
+	std::uint32_t asked = 77;
+
+	kernel->handlers[KRDMA_IOC_MR] = [&](void *argument) {
+		asked = static_cast<krdma_mr *>(argument)->access;
+		return 0;
+	};
+	(void)MemoryRegion::read_only(pd, memory);
+	EXPECT_EQ(asked, 0U);
+	(void)MemoryRegion::read_only(pd, memory, access::remote_read);
+	EXPECT_EQ(asked, access::remote_read);
+	for (const std::uint32_t writes :
+	     {access::local_write, access::remote_write, access::remote_atomic})
+		EXPECT_EQ(code_of([&] { (void)MemoryRegion::read_only(pd, memory, writes); }),
+			  EINVAL);
+
+	qp.send_inline(1, memory, {.signaled = false});
+	qp.write_inline(2, memory, {0x1000, 5});
+	ASSERT_EQ(kernel->posted.size(), 2U);
+	EXPECT_EQ(kernel->posted[0].flags, KRDMA_SEND_INLINE);
+	EXPECT_EQ(kernel->posted[1].flags, KRDMA_SEND_INLINE | KRDMA_SEND_SIGNALED);
+	EXPECT_EQ(kernel->posted[1].opcode, std::uint32_t{KRDMA_WR_RDMA_WRITE});
+	EXPECT_EQ(kernel->posted[1].remote_addr, 0x1000U);
+}
+
+/* completions that a slow queue has, and how often it is armed */
+struct SlowQueue {
+	explicit SlowQueue(FakeKernel &kernel)
+	{
+		kernel.handlers[KRDMA_IOC_CQ_POLL] = [this](void *argument) {
+			auto &cmd = *static_cast<krdma_cq_poll *>(argument);
+			auto *entries = reinterpret_cast<krdma_wc *>(cmd.entries);
+
+			if (err)
+				return err;
+			cmd.count = std::min(cmd.count, left);
+			for (std::uint32_t i = 0; i < cmd.count; i++) {
+				entries[i] = {};
+				entries[i].wr_id = next++;
+			}
+			left -= cmd.count;
+			return 0;
+		};
+		kernel.handlers[KRDMA_IOC_CQ_NOTIFY] = [this](void *) {
+			armed++;
+			left += late;
+			late = 0;
+			return 0;
+		};
+	}
+
+	std::uint32_t left{};
+	std::uint32_t late{}; /* come while it is armed */
+	std::uint64_t next{};
+	unsigned int armed{};
+	int err{};
+};
+
+TEST_F(Library, CompletionsByCallback)
+{
+	SlowQueue queue{*kernel};
+	const Context context = slow_context();
+	std::vector<std::uint64_t> ids;
+	std::vector<int> failures;
+	auto cq = std::make_optional<CompletionQueue>(context);
+	const std::uint64_t cookie = kernel->cookie(cq->handle());
+
+	queue.left = 70;
+	queue.late = 5;
+	cq->on_completion(
+		[&](std::span<const Completion> some) {
+			EXPECT_FALSE(some.empty());
+			for (const Completion &one : some)
+				ids.push_back(one.id());
+		},
+		[&](int err) { failures.push_back(err); });
+	EXPECT_EQ(ids.size(), 75U) << "those that are there, and those that come meanwhile";
+	EXPECT_TRUE(std::ranges::is_sorted(ids));
+	EXPECT_EQ(queue.armed, 1U);
+
+	queue.left = 1;
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);
+	session.dispatch(1s);
+	EXPECT_EQ(ids.size(), 76U);
+	EXPECT_EQ(queue.armed, 2U);
+	EXPECT_TRUE(failures.empty());
+
+	/* a failed queue is told once, after its last completions */
+	queue.left = 2;
+	kernel->raise(KRDMA_EVENT_ASYNC, cookie, KRDMA_ASYNC_CQ_ERR);
+	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);
+	session.dispatch(1s);
+	EXPECT_EQ(ids.size(), 78U);
+	EXPECT_EQ(failures, std::vector{EIO});
+
+	/* the callback keeps no queue */
+	const std::uint32_t handle = cq->handle();
+	cq.reset();
+	EXPECT_FALSE(kernel->has(handle));
+}
+
+TEST_F(Library, AnRnicThatGoesWhileCompletionsAreTaken)
+{
+	SlowQueue queue{*kernel};
+	const Context context = slow_context();
+	const CompletionQueue cq{context};
+	int failure = 0;
+
+	queue.err = ENODEV;
+	cq.on_completion([](std::span<const Completion>) { ADD_FAILURE(); },
+			 [&](int err) { failure = err; });
+	EXPECT_EQ(failure, ENODEV);
+	/* without a callback for failures nothing leaves dispatch() */
+	cq.on_completion([](std::span<const Completion>) { ADD_FAILURE(); });
+	cq.on_completion({});
+}
+
+TEST_F(Library, AConnectHasItsOwnTime)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	std::vector<std::uint32_t> times;
+
+	kernel->handlers[KRDMA_IOC_CONNECT] = [&](void *argument) {
+		times.push_back(static_cast<krdma_conn *>(argument)->timeout_ms);
+		return 0;
+	};
+	const Address peer = Address::parse("10.0.0.2:7");
+	(void)Connection::connect(qp, peer);
+	(void)Connection::connect(qp, peer, {.timeout = 250ms});
+	(void)Connection::connect(qp, peer, {.timeout = 0ms});
+	(void)Connection::connect(qp, peer, {.timeout = std::chrono::hours{100000}});
+	EXPECT_EQ(times, (std::vector<std::uint32_t>{0, 250, 1, UINT32_MAX}));
 }
 
 } /* namespace */

@@ -114,6 +114,7 @@ for word in --help --version list; do
 	has "why" 'No space left on device' err
 done
 status "bad address" 2 A ping 10.77.0 7000
+status "no such host" 1 A ping host.invalid 7000
 status "nobody listens" 1 A ping "$ADDR_B" 7999
 status "nobody listens" 1 A ping "$ADDR_B:7999"
 status "no port" 2 A ping "$ADDR_B"

@@ -21,6 +21,24 @@ serve_example() {
 	wait_for 10 listens "$name" || { cat "$name.log"; fail "$name does not listen"; }
 }
 
+# store_and_fetch PROGRAM SERVER CLIENTS EACH: clients at the same time, each with its own keys
+store_and_fetch() {
+	local client pids=() number
+	for ((client = 0; client < $3; client++)); do
+		(
+			for ((number = 0; number < $4; number++)); do
+				"$1" "$2" put "key$client-$number" "value$client-$number" || exit
+				"$1" "$2" get "key$client-$number" || exit
+			done
+		) > "fetched.$client" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat fetched.* | sort -u | grep -c '^value' | sed 's/$/ values came back/'
+}
+export -f store_and_fetch
+long=$(head -c 6000 /dev/zero | tr '\0' x)
+
 hosts_up
 note_resources
 
@@ -65,6 +83,24 @@ for path in fast slow; do
 	has "what was written" "^the client wrote 'through a window'$" lend.log
 	has "the event" '^receives ran low, and were posted again$' lend.log
 	check_no_leak
+
+	say "a key-value store: one server, one shared receive queue, $path"
+	serve_example store "$examples/key_value" -l "$ADDR_B:7813"
+	run_on A 10 "$examples/key_value" "$ADDR_B:7813" put colour blue
+	run_on A 10 "$examples/key_value" "$ADDR_B:7813" get colour
+	same "what was put" blue "$(cat client.log)"
+	run_on A 10 "$examples/key_value" "$ADDR_B:7813" put colour "$long"
+	run_on A 10 "$examples/key_value" "$ADDR_B:7813" get colour
+	same "a long value in its place" "$long" "$(cat client.log)"
+	# more requests than the shared queue has receives, so each of them is posted again
+	run_on A 60 bash -c 'store_and_fetch "$@"' bash "$examples/key_value" "$ADDR_B:7813" 4 12
+	has "every client has its own" '^48 values came back$' client.log
+	run_on A 10 "$examples/key_value" "$ADDR_B:7813" delete colour
+	refuse "a value that was deleted" on A "$examples/key_value" "$ADDR_B:7813" get colour
+	has "what it says" "^no key 'colour'$" expect
+	refuse "deleted twice" on A "$examples/key_value" "$ADDR_B:7813" delete colour
+	kill_hard store
+	check_no_leak
 done
 
 echo 0 > "$tracing/instances/ceh/events/enable"
@@ -93,4 +129,4 @@ refuse "no way there" on A "$examples/list_rnics" 192.0.2.1
 refuse "no address" on A "$examples/list_rnics" 10.77
 refuse "nobody listens" on A "$examples/ping_pong" "$ADDR_B:7999"
 has "why" '^connect: Connection refused$' expect
-counted $((tests + 12)) 0
+counted $((tests + 24)) 0

@@ -198,6 +198,7 @@ struct Check {
 };
 
 extern const std::vector<Check> error_checks;
+extern const std::vector<Check> cause_checks;
 extern const std::vector<Check> data_checks;
 extern const std::vector<Check> conn_checks;
 extern const std::vector<Check> shared_checks;

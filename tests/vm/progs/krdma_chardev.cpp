@@ -44,7 +44,8 @@ int run_checks(const char *address)
 {
 	int passed = 0, failed = 0;
 
-	for (const auto *checks : {&error_checks, &data_checks, &conn_checks, &shared_checks}) {
+	for (const auto *checks :
+	     {&error_checks, &cause_checks, &data_checks, &conn_checks, &shared_checks}) {
 		for (const Check &check : *checks) {
 			try {
 				check.run(address);

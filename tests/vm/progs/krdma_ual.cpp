@@ -53,7 +53,7 @@ int run_all(char **argv, const char *only)
 			fail("the path is not " + std::string{argv[1]} + ": " +
 			     host->context.why_slow());
 	}
-	for (const auto *checks : {&data_checks, &queue_checks, &memory_checks}) {
+	for (const auto *checks : {&data_checks, &queue_checks, &memory_checks, &comfort_checks}) {
 		for (const Check &check : *checks) {
 			if (only && std::strcmp(only, check.name) != 0)
 				continue;

@@ -178,6 +178,7 @@ struct Check {
 extern const std::vector<Check> data_checks;
 extern const std::vector<Check> queue_checks;
 extern const std::vector<Check> memory_checks;
+extern const std::vector<Check> comfort_checks;
 
 } /* namespace ual */
 

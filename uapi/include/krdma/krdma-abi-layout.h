@@ -98,10 +98,11 @@ KRDMA_LAYOUT(krdma_mw, 48, AT(size, 0) && AT(pd, 4) && AT(handle, 8) && AT(stag,
 	     AT(type, 16) && AT(reserved, 20) && AT(priv, 24));
 KRDMA_LAYOUT(krdma_listen, 56, AT(size, 0) && AT(context, 4) && AT(handle, 8) &&
 	     AT(backlog, 12) && AT(flags, 16) && AT(tos, 20) && AT(cookie, 24) && AT(local, 32));
-KRDMA_LAYOUT(krdma_conn, 96, AT(size, 0) && AT(handle, 4) && AT(qp, 8) && AT(flags, 12) &&
+KRDMA_LAYOUT(krdma_conn, 104, AT(size, 0) && AT(handle, 4) && AT(qp, 8) && AT(flags, 12) &&
 	     AT(tos, 16) && AT(ird, 20) && AT(ord, 22) && AT(private_data, 24) &&
 	     AT(private_data_len, 32) && AT(reserved, 36) && AT(cookie, 40) && AT(local, 48) &&
-	     AT(remote, 72));
+	     AT(remote, 72) && AT(timeout_ms, 96) &&
+	     AT(reserved2, 100));
 KRDMA_LAYOUT(krdma_disconnect, 16, AT(size, 0) && AT(qp, 4) && AT(abrupt, 8) && AT(reserved, 12));
 KRDMA_LAYOUT(krdma_net_local, 32, AT(addr, 0) && AT(ifindex, 24) && AT(rnic, 28));
 KRDMA_LAYOUT(krdma_net_locals, 40, AT(size, 0) && AT(count, 4) && AT(entries, 8) && AT(dst, 16));
@@ -115,6 +116,9 @@ KRDMA_LAYOUT(krdma_port, 40, AT(size, 0) && AT(handle, 4) && AT(addr, 8) && AT(p
 	     AT(reserved, 36));
 KRDMA_LAYOUT(krdma_net_subscribe, 8, AT(size, 0) && AT(mask, 4));
 KRDMA_LAYOUT(krdma_mib, 16, AT(size, 0) && AT(count, 4) && AT(entries, 8));
+KRDMA_LAYOUT(krdma_error, 24, AT(status, 0) && AT(cause, 4) && AT(unit, 8) && AT(reserved, 12) &&
+	     AT(value, 16));
+KRDMA_LAYOUT(krdma_call, 40, AT(size, 0) && AT(command, 4) && AT(argument, 8) && AT(error, 16));
 KRDMA_LAYOUT(krdma_usage, 40, AT(size, 0) && AT(objects, 4) && AT(max_objects, 8) &&
 	     AT(events, 12) && AT(max_events, 16) && AT(reserved, 20) && AT(lost_events, 24) &&
 	     AT(pinned_pages, 32));

@@ -15,6 +15,7 @@
  *   ENOTTY	there is no such command
  *   EOPNOTSUPP	the RNIC does not have this verb
  *   ENODEV	the RNIC is gone
+ * KRDMA_IOC_CALL tells more than the errno.
  *
  * Events: read(fd) returns as many whole records as fit; poll() says whether there is one. A read
  * that is too short for the first record gets EINVAL and takes nothing.
@@ -592,6 +593,8 @@ struct krdma_conn {
 	__aligned_u64 cookie;	/* returned with the connection's events */
 	struct krdma_addr local;	/* CONNECT; family 0: the host chooses */
 	struct krdma_addr remote;	/* CONNECT */
+	__u32 timeout_ms;	/* CONNECT: ETIMEDOUT after it at the latest; 0: krdma.ko's times */
+	__u32 reserved2;
 };
 
 /* KRDMA_IOC_DISCONNECT: end the connection of a QP; CLOSED follows */
@@ -692,6 +695,110 @@ struct krdma_usage {
 	__aligned_u64 pinned_pages;	/* of the process, as RLIMIT_MEMLOCK counts */
 };
 
+/* Causes of errors ********************************************************* */
+
+/* what krdma_error.value is */
+enum krdma_unit {
+	KRDMA_UNIT_NONE,		/* it is 0 */
+	KRDMA_UNIT_COUNT,
+	KRDMA_UNIT_BYTES,
+	KRDMA_UNIT_HANDLE,		/* of an object of the file */
+	KRDMA_UNIT_RNIC,		/* index of an RNIC */
+	KRDMA_UNIT_IFINDEX,		/* of a network device */
+	KRDMA_UNIT_PORT,		/* number of a TCP port */
+	KRDMA_UNIT_STATE,		/* enum krdma_qp_state */
+	KRDMA_UNIT_ACCESS,		/* KRDMA_ACCESS_*, also bits without a name */
+};
+
+/* why a command was refused; docs/krdma-abi.md has their errnos and values */
+enum krdma_cause {
+	KRDMA_CAUSE_NONE,		/* the errno says what is known */
+	KRDMA_CAUSE_NO_MEMORY,		/* the kernel or the memory cgroup has none */
+	KRDMA_CAUSE_POINTER,		/* an address that the command names is not accessible */
+	KRDMA_CAUSE_ZERO,		/* a size or length is 0 */
+	/* objects */
+	KRDMA_CAUSE_NO_HANDLE,
+	KRDMA_CAUSE_OTHER_KIND,		/* the handle is of an object of another kind */
+	KRDMA_CAUSE_OTHER_CONTEXT,	/* the object is of another context, or another RNIC */
+	KRDMA_CAUSE_IN_USE,		/* other objects need it */
+	KRDMA_CAUSE_WINDOW_BOUND,	/* a window is bound to the region */
+	/* RNICs */
+	KRDMA_CAUSE_NO_RNIC,		/* no RNIC has that index */
+	KRDMA_CAUSE_NO_RNIC_THERE,	/* no RNIC on the network device of the address */
+	KRDMA_CAUSE_RNIC_REMOVED,
+	KRDMA_CAUSE_NO_VERB,		/* the RNIC does not have it */
+	/* limits of the RNIC: as the members of krdma_rnic_query */
+	KRDMA_CAUSE_MAX_PD,
+	KRDMA_CAUSE_MAX_CQ,
+	KRDMA_CAUSE_MAX_SRQ,
+	KRDMA_CAUSE_MAX_QP,
+	KRDMA_CAUSE_MAX_MR,
+	KRDMA_CAUSE_MAX_MW,
+	KRDMA_CAUSE_MAX_CQE,
+	KRDMA_CAUSE_MAX_QP_WR,
+	KRDMA_CAUSE_MAX_SEND_SGE,
+	KRDMA_CAUSE_MAX_RECV_SGE,
+	KRDMA_CAUSE_MAX_INLINE,
+	KRDMA_CAUSE_MAX_SRQ_WR,
+	KRDMA_CAUSE_MAX_SRQ_SGE,
+	KRDMA_CAUSE_MAX_MR_SIZE,
+	KRDMA_CAUSE_MAX_IRD,
+	KRDMA_CAUSE_MAX_ORD,
+	KRDMA_CAUSE_NUM_CEH,
+	/* limits of the file, the user, the process */
+	KRDMA_CAUSE_FILE_OBJECTS,
+	KRDMA_CAUSE_FILE_PORTS,
+	KRDMA_CAUSE_USER_PORTS,
+	KRDMA_CAUSE_NET_PORTS,
+	KRDMA_CAUSE_USER_WATCHES,
+	KRDMA_CAUSE_NET_WATCHES,
+	KRDMA_CAUSE_USER_SUBSCRIPTIONS,
+	KRDMA_CAUSE_NET_SUBSCRIPTIONS,
+	KRDMA_CAUSE_MEMLOCK,		/* RLIMIT_MEMLOCK */
+	KRDMA_CAUSE_CGROUP_HANDLES,	/* hca_handle of the rdma cgroup */
+	KRDMA_CAUSE_CGROUP_OBJECTS,	/* hca_object of the rdma cgroup */
+	/* memory and rights */
+	KRDMA_CAUSE_ACCESS,		/* rights that are unknown, or not the RNIC's */
+	KRDMA_CAUSE_LOCAL_WRITE,	/* remote write, atomic: without local write */
+	KRDMA_CAUSE_MEMORY,		/* not mapped, or not writable */
+	KRDMA_CAUSE_WRAPS,		/* start or iova, and the length, exceed 64 bits */
+	KRDMA_CAUSE_OTHER_PROCESS,	/* another process registered the region */
+	KRDMA_CAUSE_NEEDS_ADMIN,	/* CAP_NET_ADMIN over the namespace */
+	/* queue pairs and connections */
+	KRDMA_CAUSE_QP_STATE,		/* not in this state of the queue pair */
+	KRDMA_CAUSE_QP_CONNECTED,
+	KRDMA_CAUSE_QUEUE_FULL,
+	KRDMA_CAUSE_PRIVATE_DATA,	/* more than fits */
+	KRDMA_CAUSE_FAMILY,		/* neither IPv4 nor IPv6, or not the peer's */
+	KRDMA_CAUSE_NOT_LOCAL,		/* not an address of the RNIC */
+	KRDMA_CAUSE_ROUTE_ELSEWHERE,	/* the host's route leaves by another network device */
+	KRDMA_CAUSE_NO_ROUTE,
+	KRDMA_CAUSE_PORT_USED,
+	KRDMA_CAUSE_PORT_PRIVILEGED,
+	KRDMA_CAUSE_PEER_GONE,
+	KRDMA_CAUSE_ANSWERED,		/* the request has its answer already */
+};
+
+struct krdma_error {
+	__u32 status;		/* the errno, positive; 0: nothing was recorded */
+	__u32 cause;		/* enum krdma_cause; a newer kernel may have more */
+	__u32 unit;		/* enum krdma_unit */
+	__u32 reserved;
+	__aligned_u64 value;	/* the limit or the state that refused */
+};
+
+/*
+ * KRDMA_IOC_CALL: issue a command and learn why it was refused. The result is that of the
+ * command. error is written only if the command fails. A kernel without KRDMA_IOC_CALL returns
+ * ENOTTY and leaves error.status 0.
+ */
+struct krdma_call {
+	__u32 size;
+	__u32 command;		/* KRDMA_IOC_*, not KRDMA_IOC_CALL */
+	__aligned_u64 argument;	/* its structure */
+	struct krdma_error error;	/* out */
+};
+
 /* Events ******************************************************************* */
 
 enum krdma_event_type {
@@ -764,6 +871,7 @@ struct krdma_net_event {
 #define KRDMA_IOC_USAGE		_IO(KRDMA_IOC_TYPE, 0x04)
 #define KRDMA_IOC_QP_LIST	_IO(KRDMA_IOC_TYPE, 0x05)
 #define KRDMA_IOC_RNIC_PORT	_IO(KRDMA_IOC_TYPE, 0x06)
+#define KRDMA_IOC_CALL		_IO(KRDMA_IOC_TYPE, 0x08)
 
 #define KRDMA_IOC_CONTEXT	_IO(KRDMA_IOC_TYPE, 0x10)
 #define KRDMA_IOC_DESTROY	_IO(KRDMA_IOC_TYPE, 0x11)

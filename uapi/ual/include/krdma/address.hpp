@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/socket.h>
+
 #include <krdma/krdma-abi.h>
 
 namespace krdma {
@@ -31,6 +33,23 @@ public:
 
 	/** Like parse(); returns nothing on an error. */
 	[[nodiscard]] static std::optional<Address> try_parse(std::string_view text) noexcept;
+
+	/**
+	 * Like parse(), and also takes host names: "server", "server:7000". Asks the host's
+	 * resolver, which may take seconds, and returns its first address.
+	 * @param family AF_INET or AF_INET6: only an address of that family; 0: any
+	 * @throws krdma::Error EINVAL: not such a form; ENXIO: no such host, or no such address of
+	 *         it; EAGAIN: the resolver does not answer; ENODEV: no such interface.
+	 */
+	[[nodiscard]] static Address resolve(std::string_view text, int family = 0);
+
+	/**
+	 * From the socket API's form.
+	 * @throws krdma::Error EINVAL: too short; EAFNOSUPPORT: neither AF_INET nor AF_INET6.
+	 */
+	[[nodiscard]] static Address from_sockaddr(const sockaddr *address, socklen_t length);
+	/** In the socket API's form; family AF_UNSPEC for no address. */
+	[[nodiscard]] sockaddr_storage to_sockaddr() const noexcept;
 
 	/** The wildcard address of a family. @param family AF_INET or AF_INET6 */
 	[[nodiscard]] static Address any(int family, std::uint16_t port = 0) noexcept;

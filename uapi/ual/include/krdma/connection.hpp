@@ -23,6 +23,11 @@ struct ConnectionOptions {
 	std::uint16_t ord{8}; /**< outbound RDMA Reads */
 	std::optional<std::uint8_t> tos{};
 	Address local{}; /**< local address; empty: the host chooses */
+	/**
+	 * connect(): the result comes within this time, ETIMEDOUT at the latest. None: the times
+	 * of krdma.ko (connect_timeout_ms, mpa_reply_timeout_ms), which this does not extend.
+	 */
+	std::optional<std::chrono::milliseconds> timeout{};
 };
 
 namespace detail {
@@ -39,7 +44,8 @@ public:
 	 * @throws std::system_error EINVAL: the queue pair has failed, or see ConnectionOptions;
 	 *         EISCONN: the queue pair has a connection; EADDRNOTAVAIL: the local address, or
 	 *         the one that the host chooses, is not the RNIC's; EADDRINUSE, EACCES: the local
-	 *         port is in use or privileged; ENETUNREACH, EHOSTUNREACH: no route to the peer.
+	 *         port is in use or privileged; ENETUNREACH, EHOSTUNREACH: no route to the peer;
+	 *         E2BIG: a time limit, and the kernel module is older.
 	 */
 	[[nodiscard]] static Connection connect(const QueuePair &qp, const Address &remote,
 						const ConnectionOptions &options = {});

@@ -9,6 +9,7 @@
 
 #include <krdma/address.hpp>
 #include <krdma/connection.hpp>
+#include <krdma/error.hpp>
 #include <krdma/event.hpp>
 #include <krdma/session.hpp>
 #include <krdma/verbs.hpp>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * An open /dev/krdma: RNICs, the services of the network stack, events. Functions that fail
- * throw std::system_error with the kernel's errno.
+ * throw krdma::Error, a std::system_error with the kernel's errno and, where it is known, the
+ * cause.
  */
 #ifndef KRDMA_SESSION_HPP
 #define KRDMA_SESSION_HPP
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <krdma/address.hpp>
+#include <krdma/error.hpp>
 #include <krdma/event.hpp>
 #include <krdma/krdma-abi.h>
 

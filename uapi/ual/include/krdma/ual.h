@@ -83,8 +83,34 @@ int ual_addr_parse(const char *text, struct krdma_addr *addr);
  */
 size_t ual_addr_format(const struct krdma_addr *addr, char *text, size_t room);
 
+/**
+ * ual_addr_resolve() - like ual_addr_parse(), and also take host names: "server", "server:7000"
+ * @family: AF_INET or AF_INET6: only an address of that family; 0: any
+ * Asks the host's resolver, which may take seconds.
+ * Return: 0; -EINVAL: not such a form; -ENXIO: no such host, or no such address of it; -EAGAIN:
+ * the resolver does not answer; -ENODEV: no such interface.
+ */
+int ual_addr_resolve(const char *text, int family, struct krdma_addr *addr);
+
+struct sockaddr;
+/* from the socket API's form; -EINVAL: too short; -EAFNOSUPPORT: neither IPv4 nor IPv6 */
+int ual_addr_from_sockaddr(const struct sockaddr *from, size_t length, struct krdma_addr *addr);
+
 /* the port in the host's byte order */
 uint16_t ual_addr_port(const struct krdma_addr *addr);
+
+/* Causes of errors ********************************************************* */
+
+/**
+ * ual_last_error() - the cause of the last function that failed in this thread
+ * @error: status is the errno, positive, or 0 if none has failed; cause is KRDMA_CAUSE_NONE if
+ *	only the errno is known
+ */
+void ual_last_error(struct krdma_error *error);
+/* the same in words: "queue pair: Cannot allocate memory (the RNIC allows 1,024 queue pairs)" */
+size_t ual_last_error_text(char *text, size_t room);
+/* a cause in words: "the RNIC allows 1,024 queue pairs"; "" for KRDMA_CAUSE_NONE */
+size_t ual_cause_text(const struct krdma_error *error, char *text, size_t room);
 
 /* Sessions and RNICs ******************************************************* */
 
@@ -351,6 +377,22 @@ int ual_cq_moderate(struct ual_cq *cq, uint16_t count, uint16_t period_us);
 
 /* text of a completion's status: "success", "flushed" ... */
 const char *ual_status_text(uint32_t status);
+
+/*
+ * vendor_err of a failed completion in words if it is the code of a Terminate, as the software
+ * RNIC's; "" for 0, the number for a code without a name. @text as in ual_addr_format().
+ */
+size_t ual_terminate_text(uint32_t vendor_err, char *text, size_t room);
+
+/* gets completions, or @count 0 and a negative errno when no more can come */
+typedef void (*ual_completion_fn)(void *arg, const struct krdma_wc *entries, uint32_t count,
+				  int error);
+/**
+ * ual_cq_callback() - set a callback that gets all completions, those that are there first
+ * The library arms the queue and takes them until it is empty. The callback takes the place of
+ * one for ual_cq_events() and runs as that does. NULL removes it.
+ */
+int ual_cq_callback(struct ual_cq *cq, ual_completion_fn fn, void *arg);
 /* Return: 1: @immediate is filled in, in the host's byte order; 0: there is none. */
 int ual_wc_immediate(const struct krdma_wc *entry, uint32_t *immediate);
 /* Return: 1: @stag is the STag that the peer invalidated; 0: it invalidated none. */
@@ -490,11 +532,14 @@ struct ual_conn_options {
 	uint16_t ord;		/* outbound; -EINVAL: more than max_ord of the RNIC */
 	int tos;		/* -1: the host's */
 	struct krdma_addr local;	/* to connect from; family 0: the host chooses */
+	/* ual_connect(): -ETIMEDOUT after it at the latest; 0: the times of krdma.ko */
+	uint32_t timeout_ms;
+	uint32_t reserved;	/* 0 */
 };
 
 /* no private data, 8 Reads either way */
 #define UAL_CONN_OPTIONS \
-	{ sizeof(struct ual_conn_options), NULL, 0, 8, 8, -1, { 0, 0, 0, { 0 } } }
+	{ sizeof(struct ual_conn_options), NULL, 0, 8, 8, -1, { 0, 0, 0, { 0 } }, 0, 0 }
 
 /**
  * ual_connect() - begin to connect

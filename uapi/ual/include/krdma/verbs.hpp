@@ -10,10 +10,12 @@
 #ifndef KRDMA_VERBS_HPP
 #define KRDMA_VERBS_HPP
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -23,6 +25,7 @@
 
 #include <arpa/inet.h>
 
+#include <krdma/error.hpp>
 #include <krdma/event.hpp>
 #include <krdma/krdma-abi.h>
 #include <krdma/session.hpp>
@@ -176,6 +179,11 @@ public:
 	{
 		return raw_.vendor_err;
 	}
+	/** vendor_error() in words if it is the code of a Terminate, see terminate_text(). */
+	[[nodiscard]] std::string vendor_text() const
+	{
+		return terminate_text(raw_.vendor_err);
+	}
 	/** Bytes received or read. */
 	[[nodiscard]] std::uint32_t length() const noexcept
 	{
@@ -245,6 +253,19 @@ public:
 	[[nodiscard]] std::optional<Completion>
 	wait(std::chrono::milliseconds timeout = forever) const;
 
+	/**
+	 * Sets a callback that gets all completions, those that are there already first. The
+	 * library arms the queue and takes them, some at a time, until it is empty. The callback
+	 * runs as those of events() do (EventSource::on_event()), and takes their place. It should
+	 * return soon: dispatch() serves other objects only when the queue is empty.
+	 * @param failed called once when the queue has failed and all were taken (EIO). The end of
+	 *        the RNIC is the context's event; if it comes while completions are taken, this is
+	 *        called, too (ENODEV). Empty: nothing is called.
+	 * An empty @p taken removes both.
+	 */
+	void on_completion(std::function<void(std::span<const Completion>)> taken,
+			   std::function<void(int)> failed = {}) const;
+
 	[[nodiscard]] std::uint32_t depth() const noexcept;
 	/** Resizes the queue, even while it is in use. */
 	void resize(std::uint32_t depth) const;
@@ -304,9 +325,34 @@ private:
 	std::span<const Slice> slices_;
 };
 
+/** Memory of the peer: what MemoryRegion::remote() gives there. */
+struct Remote {
+	/** Bytes of the packed form. */
+	static constexpr std::size_t packed_size = 12;
+
+	std::uint64_t address;
+	std::uint32_t stag;
+
+	/** For a message to the peer, in network byte order. */
+	[[nodiscard]] std::array<std::byte, packed_size> pack() const noexcept;
+	[[nodiscard]] static Remote unpack(std::span<const std::byte, packed_size> from) noexcept;
+	/** The memory from this byte on. */
+	[[nodiscard]] constexpr Remote operator+(std::uint64_t offset) const noexcept
+	{
+		return {address + offset, stag};
+	}
+};
+
 /** A memory region: memory that an RNIC may use. */
 class MemoryRegion {
 public:
+	/**
+	 * Registers memory that is only read, by sends and Writes of this side and, with
+	 * access::remote_read, by the peer. Rights to write are EINVAL.
+	 */
+	[[nodiscard]] static MemoryRegion read_only(const ProtectionDomain &pd,
+						    std::span<const std::byte> memory,
+						    std::uint32_t access = 0);
 	/**
 	 * Registers memory of this process, which must stay in place while the region lives.
 	 * Tagged offsets are its addresses, or begin at 0 with access::zero_based.
@@ -329,6 +375,10 @@ public:
 	/** A slice of all of the region, or of a part. @throws std::out_of_range */
 	[[nodiscard]] Slice slice() const;
 	[[nodiscard]] Slice slice(std::uint64_t offset, std::uint32_t length) const;
+
+	/** What the peer needs to access the region, from that byte on. @throws std::out_of_range
+	 */
+	[[nodiscard]] Remote remote(std::uint64_t offset = 0) const;
 
 	/** Changes the rights of the region; its tagged offsets stay. */
 	void change_access(std::uint32_t access) const;
@@ -428,12 +478,6 @@ struct SendOptions {
 	bool inline_data{false}; /**< slices name memory of this process, whatever their key */
 };
 
-/** Memory of the peer. */
-struct Remote {
-	std::uint64_t address;
-	std::uint32_t stag;
-};
-
 /**
  * A queue pair, connected to a peer by connect() or accept().
  *
@@ -448,6 +492,14 @@ public:
 		  const CompletionQueue &receive, QueuePairOptions options = {});
 
 	void send(std::uint64_t id, Slices slices, SendOptions options = {}) const;
+	/**
+	 * Sends, or writes, memory that need not be registered, with inline data: it may be used
+	 * again when the call returns. At most granted().max_inline bytes, else EINVAL.
+	 */
+	void send_inline(std::uint64_t id, std::span<const std::byte> data,
+			 SendOptions options = {}) const;
+	void write_inline(std::uint64_t id, std::span<const std::byte> data, Remote to,
+			  SendOptions options = {}) const;
 	/** @param immediate in the host's byte order */
 	void send_immediate(std::uint64_t id, Slices slices, std::uint32_t immediate,
 			    SendOptions options = {}) const;
