@@ -199,4 +199,5 @@ static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(change_is_bounded),
 	{}
 };
+
 KTEST_SUITE(kdat_upcall, kdat_upcall_cases);
