@@ -9,6 +9,7 @@
  */
 #include <linux/delay.h>
 #include <linux/in.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include <krdma/netstack.h>
@@ -21,9 +22,13 @@
 #define KDAT_EP_FLUSH_LOOKS		1000
 
 /* defaults of attributes, as far as the RNIC has so many */
-#define KDAT_EP_DTOS	256
 #define KDAT_EP_IOV	4
 #define KDAT_EP_READS	16
+
+static unsigned int kdat_ep_dtos = 256;
+module_param_named(kdapl_dtos, kdat_ep_dtos, uint, 0644);
+MODULE_PARM_DESC(kdapl_dtos,
+		 "requests, and receives, of a kDAPL endpoint whose consumer gives no attributes (default 256)");
 
 #define KDAT_EP_RECV_FLAGS	(DAT_COMPLETION_SOLICITED_WAIT_FLAG |	\
 				 DAT_COMPLETION_UNSIGNALLED_FLAG)
@@ -69,14 +74,15 @@ struct kdat_ep_limits kdat_ep_limits(const struct ri_rnic *rnic)
 static void kdat_ep_default_attr(const struct ri_rnic *rnic, DAT_EP_ATTR *attr)
 {
 	const struct kdat_ep_limits limits = kdat_ep_limits(rnic);
+	const u32 dtos = clamp(READ_ONCE(kdat_ep_dtos), 1u, (u32)limits.dtos);
 
 	*attr = (DAT_EP_ATTR){
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = KDAT_MAX_MESSAGE,
 		.max_rdma_size = KDAT_MAX_MESSAGE,
 		.qos = DAT_QOS_BEST_EFFORT,
-		.max_recv_dtos = min(KDAT_EP_DTOS, limits.dtos),
-		.max_request_dtos = min(KDAT_EP_DTOS, limits.dtos),
+		.max_recv_dtos = dtos,
+		.max_request_dtos = dtos,
 		.max_recv_iov = min(KDAT_EP_IOV, limits.recv_iov),
 		.max_request_iov = min(KDAT_EP_IOV, limits.request_iov),
 		.max_rdma_read_in = min(KDAT_EP_READS, limits.reads_in),

@@ -10,19 +10,24 @@
  */
 #include <linux/cleanup.h>
 #include <linux/log2.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
 #include "evd.h"
 
 #define KDAT_EVD_CQ_DEPTH	256	/* of a new CQ, at least */
-#define KDAT_EVD_FIXED_DEPTH	4096	/* of one that cannot grow with its endpoints */
 #define KDAT_EVD_CQ_FLAGS	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 /* streams that may share an EVD: all of them; and the completions of the extensions */
 #define KDAT_EVD_FLAGS		(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | \
 				 DAT_EVD_EXTENSION_BASE)
 #define KDAT_EVD_BAD_HANDLE	KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define KDAT_EVD_NO_CQ		KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD)
+
+static unsigned int kdat_evd_fixed_depth = 4096;
+module_param_named(kdapl_fixed_cq, kdat_evd_fixed_depth, uint, 0644);
+MODULE_PARM_DESC(kdapl_fixed_cq,
+		 "completions that a new kDAPL event dispatcher has room for, at least, on a device whose CQs keep their depth (default 4096)");
 
 static DAT_RETURN kdat_evd_error(int err)
 {
@@ -124,7 +129,7 @@ static void kdat_evd_on_cq_event(struct ri_cq *cq, enum ib_event_type event)
 static DAT_RETURN kdat_evd_make_cq(struct kdat_evd *evd, struct kdat_ia *ia, u32 qlen)
 {
 	const u32 least = ia->kr->rnic->attr.caps & RI_CAP_FIXED_CQ ?
-		KDAT_EVD_FIXED_DEPTH : KDAT_EVD_CQ_DEPTH;
+		READ_ONCE(kdat_evd_fixed_depth) : KDAT_EVD_CQ_DEPTH;
 	const struct kal_cq_attr attr = {
 		.depth = min(max(qlen, least), kdat_evd_max_cqe(ia)),
 		.on_completion = kdat_evd_on_completion,

@@ -17,12 +17,19 @@
  * waits for one takes completions from the CQ to the EVD's queue.
  */
 #include <linux/delay.h>
+#include <linux/moduleparam.h>
 
 #include "lmr.h"
 
-/* time for registrations to complete: of one LMR, and of all that wait for a connection */
-#define KDAT_LMR_TIMEOUT	(HZ / 10)
-#define KDAT_LMR_ALL_TIMEOUT	(2 * HZ)
+static unsigned int kdat_lmr_timeout_ms = 100;
+module_param_named(kdapl_lmr_timeout_ms, kdat_lmr_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(kdapl_lmr_timeout_ms,
+		 "how long the creation of a kDAPL LMR on an adopted device waits for its registration (default 100)");
+
+static unsigned int kdat_lmr_all_timeout_ms = 2000;
+module_param_named(kdapl_connect_lmr_timeout_ms, kdat_lmr_all_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(kdapl_connect_lmr_timeout_ms,
+		 "how long a new kDAPL connection on an adopted device waits for the registrations of its LMRs (default 2000)");
 
 /* The region for the peer ************************************************** */
 
@@ -171,7 +178,7 @@ static DAT_RETURN kdat_lmr_post_in_turn(struct kdat_lmr *lmr, struct kdat_ep *ep
 
 DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep)
 {
-	const unsigned long end = jiffies + KDAT_LMR_ALL_TIMEOUT;
+	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_all_timeout_ms));
 	struct kdat_ia *ia = ep->obj.ia;
 	struct kdat_lmr *lmr;
 	DAT_RETURN ret;
@@ -205,7 +212,7 @@ static void kdat_lmr_collect(struct kdat_ia *ia)
 
 void kdat_lmr_settle(struct kdat_lmr *lmr)
 {
-	const unsigned long end = jiffies + KDAT_LMR_TIMEOUT;
+	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_timeout_ms));
 
 	if (lmr->kind != KDAT_LMR_LOCAL || !READ_ONCE(lmr->posted))
 		return;

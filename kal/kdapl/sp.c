@@ -14,6 +14,7 @@
  * goes when the request is answered. kdat_ia.mutex protects which EP, request and service point
  * belong together.
  */
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
@@ -23,7 +24,10 @@
 #include "kdapl.h"
 
 /* connections that wait for the worker; requests that wait for the consumer are in the EVD */
-#define KDAT_SP_BACKLOG	128
+static unsigned int kdat_sp_backlog = 128;
+module_param_named(kdapl_backlog, kdat_sp_backlog, uint, 0644);
+MODULE_PARM_DESC(kdapl_backlog,
+		 "requests that wait at a new kDAPL service point until they are events, at most 4096 (default 128)");
 
 void kdat_sp_get(struct kdat_sp *sp)
 {
@@ -444,7 +448,7 @@ static bool kdat_sp_settle(struct kdat_ia *ia, __be16 port)
 static int kdat_sp_listen_once(struct kdat_sp *sp, const struct sockaddr_storage *address)
 {
 	const struct kal_listen_param param = {
-		.backlog = KDAT_SP_BACKLOG,
+		.backlog = clamp(READ_ONCE(kdat_sp_backlog), 1u, 4096u),
 		.net = sp->obj.ia->net,
 	};
 

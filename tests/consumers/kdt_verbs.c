@@ -261,7 +261,10 @@ static int kdt_verbs_join(struct kdt_link *link, const struct kdt_hello *hello)
 	int ret;
 
 	if (link->server) {
+		/* rdma_cm wants this of a caller that is not its event handler */
+		rdma_lock_handler(vl->id);
 		ret = rdma_accept(vl->id, &param);
+		rdma_unlock_handler(vl->id);
 	} else {
 		param.private_data = hello;
 		param.private_data_len = sizeof(*hello);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Event dispatchers over a CQ that never runs dry: dat_evd_dequeue() and a change of the upcalls
+ * look at a bounded number of completions, and no event is overlooked. Runs only in the kernel.
+ */
+#include "../../kal/kdapl/evd_upcall.c"
+#include "ktest.h"
+
+#define RING	16
+
+/**
+ * struct bed - an EVD with a CQ of the test
+ * @evd: EVD
+ * @ia: its IA
+ * @kr: its RNIC
+ * @rnic: the same
+ * @cq: CQ
+ * @entries: queue of @evd
+ * @supply: completions that are in the CQ or will be
+ * @taken: completions that were polled
+ * @polls: calls
+ * @event: number, from 1, of the completion that becomes an event; the others are suppressed
+ * @called: an upcall has brought the event
+ */
+struct bed {
+	struct kdat_evd evd;
+	struct kdat_ia ia;
+	struct kdat_rnic kr;
+	struct ri_rnic rnic;
+	struct ri_cq cq;
+	struct kdat_evd_entry entries[RING];
+	u64 supply;
+	u64 taken;
+	u64 polls;
+	u64 event;
+	struct completion called;
+};
+
+/* what evd_upcall.c calls */
+
+bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify)
+{
+	struct bed *bed = container_of(evd, struct bed, evd);
+
+	if (wc->wr_id != bed->event)
+		return false;
+	memset(event, 0, sizeof(*event));
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->event_extension_data[0] = wc->wr_id;
+	*notify = true;
+	return true;
+}
+
+void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
+{
+}
+
+bool kdat_evd_lengthen(struct kdat_evd *evd)
+{
+	return false;
+}
+
+static int bed_poll(struct ri_cq *cq, int max, struct ib_wc *wc)
+{
+	struct bed *bed = container_of(cq, struct bed, cq);
+	int n = 0;
+
+	bed->polls++;
+	for (; n < max && bed->taken < bed->supply; n++)
+		wc[n] = (struct ib_wc){ .wr_id = ++bed->taken };
+	return n;
+}
+
+static int bed_notify(struct ri_cq *cq, enum ib_cq_notify_flags flags)
+{
+	const struct bed *bed = container_of(cq, struct bed, cq);
+
+	return bed->taken < bed->supply;
+}
+
+static const struct ri_ops bed_ops = {
+	.cq_poll = bed_poll,
+	.cq_req_notify = bed_notify,
+};
+
+static void bed_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	struct bed *bed = instance;
+	DAT_EVENT taken;
+
+	if (!event && kdat_evd_take(&bed->evd, &taken) != DAT_SUCCESS)
+		return;
+	complete(&bed->called);
+}
+
+static struct bed *bed_open(struct ktest *test, DAT_UPCALL_POLICY policy, u64 supply, u64 event)
+{
+	struct bed *bed = ktest_alloc(test, sizeof(*bed));
+	struct kdat_evd *evd = &bed->evd;
+
+	memset(bed, 0, sizeof(*bed));
+	bed->supply = supply;
+	bed->event = event;
+	init_completion(&bed->called);
+	bed->rnic.ops = &bed_ops;
+	bed->kr.rnic = &bed->rnic;
+	bed->ia.kr = &bed->kr;
+	bed->cq.obj.rnic = &bed->rnic;
+	bed->cq.consumer = evd;
+	evd->obj.ia = &bed->ia;
+	evd->bh = true;
+	evd->cq = &bed->cq;
+	evd->plain_streams = 1;
+	evd->policy = policy;
+	evd->upcall = (DAT_UPCALL_OBJECT){ .instance_data = bed, .upcall_func = bed_upcall };
+	/* the CQ tells by kdat_evd_on_completion(), which no one calls here */
+	evd->armed = true;
+	spin_lock_init(&evd->lock);
+	kdat_evd_ring_init(&evd->ring, bed->entries, RING, RING);
+	kdat_evd_upcalls_init(evd);
+	return bed;
+}
+
+static void bed_close(struct bed *bed)
+{
+	kdat_evd_stop(&bed->evd);
+}
+
+static void dequeue_is_bounded(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, U64_MAX, 0);
+	DAT_EVENT event;
+	u64 i;
+
+	for (i = 1; i <= 3; i++) {
+		KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&bed->evd, &event)), DAT_QUEUE_EMPTY);
+		KTEST_EQ(test, bed->polls, i * KDAT_EVD_ROUNDS);
+		KTEST_EQ(test, bed->taken, i * KDAT_EVD_ROUNDS * KDAT_EVD_POLL);
+	}
+	bed_close(bed);
+}
+
+/* an event that is in reach of one call, behind as many suppressed ones as can be */
+static void dequeue_reaches_an_event(struct ktest *test)
+{
+	const u64 last = (KDAT_EVD_ROUNDS - 1) * KDAT_EVD_POLL;
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, U64_MAX, last);
+	DAT_EVENT event;
+
+	KTEST_EQ(test, kdat_evd_take(&bed->evd, &event), DAT_SUCCESS);
+	KTEST_EQ(test, event.event_extension_data[0], last);
+	bed_close(bed);
+}
+
+/* one that is not in reach is there in the next call */
+static void dequeue_goes_on(struct ktest *test)
+{
+	const u64 first = KDAT_EVD_ROUNDS * KDAT_EVD_POLL + 1;
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, U64_MAX, first);
+	DAT_EVENT event;
+
+	KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&bed->evd, &event)), DAT_QUEUE_EMPTY);
+	KTEST_EQ(test, kdat_evd_take(&bed->evd, &event), DAT_SUCCESS);
+	KTEST_EQ(test, event.event_extension_data[0], first);
+	bed_close(bed);
+}
+
+/* A consumer that was told, and is sent away before the queue is empty, is told again. */
+static void dequeue_leaves_no_event_behind(struct ktest *test)
+{
+	const u64 far = 3 * KDAT_EVD_ROUNDS * KDAT_EVD_POLL;
+	struct bed *bed = bed_open(test, DAT_UPCALL_NORIFY, far, far);
+	DAT_EVENT event;
+
+	bed->evd.told = true;
+	bed->evd.armed = false;
+	KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&bed->evd, &event)), DAT_QUEUE_EMPTY);
+	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
+	KTEST_EQ(test, bed->taken, far);
+	bed_close(bed);
+}
+
+/* A change to upcalls for new events alone looks at all that wait, which may grow meanwhile. */
+static void change_is_bounded(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, U64_MAX, 0);
+
+	kdat_evd_change(&bed->evd, DAT_UPCALL_NORIFY, NULL, true);
+	KTEST_EQ(test, bed->evd.policy, DAT_UPCALL_NORIFY);
+	KTEST_TRUE(test, bed->polls <= RING / KDAT_EVD_POLL + 2);
+	bed_close(bed);
+}
+
+static struct ktest_case kdat_upcall_cases[] = {
+	KTEST_CASE(dequeue_is_bounded),
+	KTEST_CASE(dequeue_reaches_an_event),
+	KTEST_CASE(dequeue_goes_on),
+	KTEST_CASE(dequeue_leaves_no_event_behind),
+	KTEST_CASE(change_is_bounded),
+	{}
+};
+
+KTEST_SUITE(kdat_upcall, kdat_upcall_cases);
