@@ -21,7 +21,7 @@ server_in=(ip netns exec hostB) client_in=(ip netns exec hostA)
 by_sdp() { echo $(($(sdp_stat rx-copied) + $(sdp_stat rx-read))); }
 
 # in the mode "sdp": each program makes connections of SDP, and moves that much by them
-declare -A least=([web]=20000000 [cache]=1000000 [files]=1000000 [store]=3000000 [database]=500000 [shell]=2000000)
+declare -A least=([web]=20000000 [cache]=1000000 [files]=1000000 [store]=3000000 [database]=500000 [shell]=2000000 [jdk]=4000000)
 one_program() {
 	local before accepted
 	if [ "$mode" != sdp ]; then
@@ -48,12 +48,90 @@ shell() {
 		-o "AuthorizedKeysFile=$PWD/keys/authorized" -o StrictModes=no -o UsePAM=no -o PidFile=none \
 		-o PermitRootLogin=yes
 	local to=(-p 2222 -i keys/user -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "root@$at")
-	quietly ssh "${to[@]}" "cat $PWD/keys/data > $PWD/keys/copy && echo done; exit 7" && fail "ssh's status is lost"
-	return 0
+	rm -f keys/copy
+	quietly bash -c 'ssh "$@" "cat > '"$PWD"'/keys/copy" < keys/data' ssh "${to[@]}"
+	cmp keys/data keys/copy && echo "ssh: to the server"
+	quietly bash -c 'ssh "$@" "cat '"$PWD"'/keys/data" > keys/back' ssh "${to[@]}"
+	cmp keys/data keys/back && echo "ssh: from the server"
+	quietly bash -c 'ssh "$@" "exit 7"; echo "status $?"' ssh "${to[@]}"
+	echo "ssh: $(grep status client.log)"
+	stop sshd
+}
+
+# OpenJDK's own SDP: a file says which sockets are of family 27. krun has no part in it
+jdk() {
+	mkdir -p java
+	cat > java/Echo.java << 'END'
+import java.io.*;
+import java.net.*;
+import java.nio.*;
+import java.nio.channels.*;
+import java.util.*;
+
+public class Echo {
+	static byte[] data = new byte[1000000];
+
+	static byte[] echoed(InputStream in, OutputStream out) throws Exception {
+		Thread writer = new Thread(() -> {
+			try {
+				out.write(data);
+				out.flush();
+			} catch (IOException e) {
+				throw new UncheckedIOException(e);
+			}
+		});
+		writer.start();
+		byte[] got = in.readNBytes(data.length);
+		writer.join();
+		return got;
+	}
+
+	public static void main(String[] args) throws Exception {
+		InetSocketAddress at = new InetSocketAddress(args[1], 9700);
+		new Random(7).nextBytes(data);
+		if (args[0].equals("server")) {
+			try (ServerSocket listener = new ServerSocket()) {
+				listener.bind(at);
+				for (int i = 0; i < 2; i++)
+					try (Socket socket = listener.accept()) {
+						socket.getInputStream().transferTo(socket.getOutputStream());
+					}
+			}
+			return;
+		}
+		try (Socket socket = new Socket()) {
+			socket.setTcpNoDelay(true);
+			socket.connect(at);
+			byte[] got = echoed(socket.getInputStream(), socket.getOutputStream());
+			socket.shutdownOutput();
+			System.out.println("socket " + Arrays.equals(got, data) + " " + socket.getInputStream().read());
+		}
+		try (SocketChannel channel = SocketChannel.open(at)) {
+			byte[] got = echoed(Channels.newInputStream(channel), Channels.newOutputStream(channel));
+			channel.shutdownOutput();
+			System.out.println("channel " + Arrays.equals(got, data) + " " + channel.read(ByteBuffer.allocate(1)));
+		}
+	}
+}
+END
+	[ -e java/Echo.class ] || javac -d java java/Echo.java
+	printf 'bind %s 9700\nconnect %s 9700\n' "$at" "$at" > java/sdp.conf
+	local jvm=(java -cp java -Djava.net.preferIPv4Stack=true) by=()
+	[ "$mode" != sdp ] || jvm+=("-Dcom.sun.sdp.conf=$PWD/java/sdp.conf")
+	background java 9700 "${jvm[@]}" Echo server "$at"
+	quietly "${jvm[@]}" Echo client "$at"
+	cat client.log
+	wait_for 60 ended java || fail "Java's server does not end"
+	wait "${pid_of[java]}" || fail "Java's server: $(cat java.log)"
 }
 
 hosts_up
-left_out nginx wrk haproxy memcached rsync redis-server "$postgres/postgres" /usr/sbin/sshd
+left_out nginx wrk haproxy memcached rsync redis-server "$postgres/postgres" /usr/sbin/sshd javac
+mode_results() {
+	common_programs
+	! have /usr/sbin/sshd || one_program shell
+	! have javac || one_program jdk
+}
 results tcp
 ops_load bad_peer_s=1
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"

@@ -16,7 +16,7 @@ background() {
 	local name=$1 port=$2
 	shift 2
 	"${server_in[@]}" "${by[@]}" "$@" > "$name.log" 2>&1 < /dev/null &
-	pid_of[$name]=$!
+	pid_of["$name"]=$!
 	wait_for 60 server_listens "$port" || { cat "$name"*.log; fail "$name does not listen"; }
 }
 
@@ -104,7 +104,7 @@ END
 	for i in 8081 8083; do
 		quietly curl -sS -o copy "http://$at:$i/large"
 		cmp copy web/large && echo "haproxy: port $i"
-		! have wrk || wrk_at $i
+		! have wrk || wrk_at "$i"
 	done
 	stop haproxy
 }
@@ -207,13 +207,16 @@ database() {
 
 # one after the other: a case may want to see what each has used
 one_program() { "$@"; }
-mode_results() {
+common_programs() {
 	one_program web
 	! have memcached || one_program cache
 	! have rsync || one_program files
 	! have redis-server || one_program store
 	! have $postgres/postgres || one_program database
 }
+
+# a case may add some
+mode_results() { common_programs; }
 
 # results MODE: in MODE.results; the same as on TCP
 results() {
