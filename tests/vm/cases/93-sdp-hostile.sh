@@ -19,7 +19,7 @@ expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" connect_timeout_s=3 close_t
 note_resources
 say "seed $seed"
 rc=0
-timeout -k 5 "$(patient 400)" "$VM_PROGS/sdp_hostile" -s "$seed" -r "$rounds" "$ADDR_A" "$ADDR_B" > hostile.log 2>&1 || rc=$?
+LD_LIBRARY_PATH=$VM_REPO/build/ual timeout -k 5 "$(patient 400)" "$VM_PROGS/sdp_hostile" -s "$seed" -r "$rounds" "$ADDR_A" "$ADDR_B" > hostile.log 2>&1 || rc=$?
 grep -v ': ok$' hostile.log
 cat /proc/net/sdp_stat
 [ $rc = 0 ] || fail "sdp_hostile ended with $rc"

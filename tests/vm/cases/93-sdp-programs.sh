@@ -107,7 +107,20 @@ public class Echo {
 			System.out.println("socket " + Arrays.equals(got, data) + " " + socket.getInputStream().read());
 		}
 		try (SocketChannel channel = SocketChannel.open(at)) {
-			byte[] got = echoed(Channels.newInputStream(channel), Channels.newOutputStream(channel));
+			Thread writer = new Thread(() -> {
+				try {
+					for (ByteBuffer out = ByteBuffer.wrap(data); out.hasRemaining();)
+						channel.write(out);
+				} catch (IOException e) {
+					throw new UncheckedIOException(e);
+				}
+			});
+			byte[] got = new byte[data.length];
+			ByteBuffer room = ByteBuffer.wrap(got);
+			writer.start();
+			while (room.hasRemaining() && channel.read(room) >= 0)
+				;
+			writer.join();
 			channel.shutdownOutput();
 			System.out.println("channel " + Arrays.equals(got, data) + " " + channel.read(ByteBuffer.allocate(1)));
 		}
