@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * sdp_hostile: a scripted peer attacks sockets of krdma_sdp, as the one that connects and as the one
- * that listens:
+ * sdp_hostile: a scripted peer attacks sockets of krdma_sdp, as the one that connects and as the
+ *one that listens:
  *
  *	sdp_hostile [-s SEED] [-r ROUNDS] [-o CHECK] OWN-ADDRESS VICTIM-ADDRESS
  *
@@ -147,7 +147,8 @@ int main(int argc, char **argv)
 	while ((option = getopt(argc, argv, "s:r:o:")) != -1) {
 		switch (option) {
 		case 's':
-			settings.seed = static_cast<std::uint32_t>(std::strtoul(optarg, nullptr, 0));
+			settings.seed =
+				static_cast<std::uint32_t>(std::strtoul(optarg, nullptr, 0));
 			break;
 		case 'r':
 			settings.rounds =

@@ -38,8 +38,14 @@ const std::vector<WrongHello> wrong_hellos{
 	{"IPV 6 on IPv4", "", 4, [](Draft &d) { put(d, 17, {0x60}); }},
 	{"another SrcIP", "", 4, [](Draft &d) { put(d, 47, {99}); }},
 	{"another DstIP", "", 4, [](Draft &d) { put(d, 63, {99}); }},
-	{"LocalPort 0", "port", 4, [](Draft &d) { put(d, 28, {0, 0}); }},
-	{"DstPort 0", "port", 4, [](Draft &d) { put(d, 30, {0, 0}); }},
+	{"LocalPort 0", "port", 4,
+	 [](Draft &d) {
+		 put(d, 28, {0, 0});
+	 }},
+	{"DstPort 0", "port", 4,
+	 [](Draft &d) {
+		 put(d, 30, {0, 0});
+	 }},
 	{"no MaxAdverts", "adverts", 4, [](Draft &d) { put(d, 19, {0}); }},
 	{"no ExtMaxAdverts", "adverts", 4, [](Draft &d) { put(d, 17, {0x42}); }},
 	{"compact with EXT_MAXADVERTS", "adverts", 4,
@@ -65,8 +71,8 @@ void is_refused(const World &world, const Octets &request, int reason, const cha
 
 	if (answer.size() < 4 || answer[0] != 0x22 || answer[1] != reason || answer[2] != 0 ||
 	    answer[3] != 0)
-		fail(std::string{what} + ": " + std::to_string(answer.size()) +
-		     " octets, reason " + (answer.size() > 1 ? std::to_string(answer[1]) : "none"));
+		fail(std::string{what} + ": " + std::to_string(answer.size()) + " octets, reason " +
+		     (answer.size() > 1 ? std::to_string(answer[1]) : "none"));
 }
 
 void hellos(World &world)
@@ -270,8 +276,7 @@ void backlog_fills(World &world)
 	for (;; accepted++) {
 		require(accepted < 40, "an end of the backlog");
 		peers.push_back(std::make_unique<Peer>(world));
-		peers.back()->connect(
-			hello(world.own_ip, world.victim_ip, victim_port).octets());
+		peers.back()->connect(hello(world.own_ip, world.victim_ip, victim_port).octets());
 		try {
 			peers.back()->established();
 		} catch (const std::system_error &error) {

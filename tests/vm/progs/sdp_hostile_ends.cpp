@@ -147,9 +147,8 @@ void abort_while_sending(World &world)
 {
 	both(world, [](Attack &a) {
 		const Octets much(1 << 20);
-		std::thread writer{[&] {
-			(void)send(a.victim.fd(), much.data(), much.size(), MSG_NOSIGNAL);
-		}};
+		std::thread writer{
+			[&] { (void)send(a.victim.fd(), much.data(), much.size(), MSG_NOSIGNAL); }};
 
 		a.peer.settle(50ms);
 		a.peer.abort();

@@ -98,8 +98,7 @@ const std::vector<Violation> violations{
 	 [](Attack &a) { a.peer.say(Mid::hello, Octets(76, 1)); }},
 	{"a second HelloAck", "carrier", ECONNRESET,
 	 [](Attack &a) { a.peer.say(Mid::hello_ack, hello_ack().extra); }},
-	{"ChRcvBuf 0", "size", ECONNRESET,
-	 [](Attack &a) { a.peer.say(Mid::ch_rcv_buf, word(0)); }},
+	{"ChRcvBuf 0", "size", ECONNRESET, [](Attack &a) { a.peer.say(Mid::ch_rcv_buf, word(0)); }},
 	{"ChRcvBuf 255", "size", ECONNRESET,
 	 [](Attack &a) { a.peer.say(Mid::ch_rcv_buf, word(255)); }},
 	{"RdmaRdCompl 0", "size", ECONNRESET,
@@ -230,7 +229,8 @@ const std::vector<Violation> violations{
 	 }},
 	{"RdmaRdCompl without SrcAvail", "read", ECONNRESET,
 	 [](Attack &a) { a.peer.say(Mid::read_compl, word(100)); }},
-	{"SendSm without SrcAvail", "read", ECONNRESET, [](Attack &a) { a.peer.say(Mid::send_sm); }},
+	{"SendSm without SrcAvail", "read", ECONNRESET,
+	 [](Attack &a) { a.peer.say(Mid::send_sm); }},
 
 	/* Write Zcopy */
 	{"SinkAvail in combined mode", "sink-mode", ECONNRESET,
@@ -373,8 +373,8 @@ public:
 	}
 	std::uint32_t number()
 	{
-		static const std::vector<std::uint32_t> edges{0, 1, 99, 255, 256, 65536,
-							      0x7fffffff, 0x80000000, 0xffffffff};
+		static const std::vector<std::uint32_t> edges{
+			0, 1, 99, 255, 256, 65536, 0x7fffffff, 0x80000000, 0xffffffff};
 
 		return one_in(2) ? edges[below(static_cast<std::uint32_t>(edges.size()))]
 				 : static_cast<std::uint32_t>(source_());
@@ -388,11 +388,12 @@ private:
 Draft any_draft(Peer &peer, Chance &chance)
 {
 	static const std::vector<Mid> mids{
-		Mid::data, Mid::data, Mid::data, Mid::src_avail, Mid::src_avail, Mid::sink_avail,
-		Mid::disconn, Mid::abort, Mid::send_sm, Mid::write_compl, Mid::read_compl,
-		Mid::mode_change, Mid::mode_change, Mid::src_cancel, Mid::sink_cancel,
-		Mid::sink_cancel_ack, Mid::ch_rcv_buf, Mid::ch_rcv_buf_ack, Mid::suspend,
-		Mid::suspend_ack, Mid::hello, Mid::hello_ack};
+		Mid::data,        Mid::data,           Mid::data,        Mid::src_avail,
+		Mid::src_avail,   Mid::sink_avail,     Mid::disconn,     Mid::abort,
+		Mid::send_sm,     Mid::write_compl,    Mid::read_compl,  Mid::mode_change,
+		Mid::mode_change, Mid::src_cancel,     Mid::sink_cancel, Mid::sink_cancel_ack,
+		Mid::ch_rcv_buf,  Mid::ch_rcv_buf_ack, Mid::suspend,     Mid::suspend_ack,
+		Mid::hello,       Mid::hello_ack};
 	const Mid mid = mids[chance.below(static_cast<std::uint32_t>(mids.size()))];
 	Draft draft = peer.draft(mid);
 

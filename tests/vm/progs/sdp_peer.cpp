@@ -88,8 +88,7 @@ Draft hello_ack()
 
 void put(Draft &draft, std::size_t offset, const Octets &octets)
 {
-	std::ranges::copy(octets,
-			  draft.extra.begin() + static_cast<std::ptrdiff_t>(offset - 16));
+	std::ranges::copy(octets, draft.extra.begin() + static_cast<std::ptrdiff_t>(offset - 16));
 }
 
 /* What is under attack ********************************************************************* */
@@ -273,8 +272,7 @@ void Peer::connect(const Octets &request)
 
 void Peer::accept(krdma::ConnectionRequest &request, const Octets &answer)
 {
-	connection_ = request.accept(side_.qp,
-				     {.private_data = std::as_bytes(std::span{answer})});
+	connection_ = request.accept(side_.qp, {.private_data = std::as_bytes(std::span{answer})});
 }
 
 namespace {
@@ -299,8 +297,8 @@ Octets Peer::refused(const Octets &request)
 void Peer::established()
 {
 	connection_->established(patience);
-	const Message ack = sdp::decode(octets_of(connection_->info().private_data),
-					Carrier::answer);
+	const Message ack =
+		sdp::decode(octets_of(connection_->info().private_data), Carrier::answer);
 	if (!ack.fault.empty() || ack.mid != Mid::hello_ack)
 		fail("the answer: " + sdp::describe(ack));
 	limit = ack.bufs;
@@ -432,8 +430,8 @@ Victim begin_passive(const World &world, Peer &peer)
 
 Victim begin_active(const World &world, Peer &peer)
 {
-	const krdma::Listener listener{
-		world.host.context, krdma::Address::parse(world.own_ip).with_port(rendezvous)};
+	const krdma::Listener listener{world.host.context,
+				       krdma::Address::parse(world.own_ip).with_port(rendezvous)};
 	ops::Fd fd = world.connecting();
 	std::optional<krdma::ConnectionRequest> request = listener.wait(patience);
 
