@@ -271,8 +271,12 @@ void resize(Attack &attack, std::uint32_t size)
 void updates(Attack &attack)
 {
 	for (int i = 0; i < 300; i++) {
-		attack.peer.settle(attack.peer.credits() < 3 ? 20ms : 0ms);
-		require(attack.peer.credits() > 0, "credits");
+		attack.peer.settle(0ms);
+		/* the victim answers when two are left */
+		for (int tries = 0; attack.peer.credits() < 2; tries++) {
+			require(tries < 200, "credits");
+			attack.peer.settle(50ms);
+		}
 		attack.peer.say(Mid::data);
 	}
 }

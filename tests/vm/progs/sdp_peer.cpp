@@ -387,7 +387,7 @@ void Peer::settle(std::chrono::milliseconds quiet)
 void Peer::fill()
 {
 	for (int i = 0; i < 1000; i++) {
-		settle(credits() > 2 ? 0ms : 300ms);
+		settle(credits() > 2 ? 0ms : 700ms);
 		if (credits() <= 2)
 			return;
 		say(Mid::data, {}, stream(20000));
