@@ -7,7 +7,6 @@
 namespace hostile {
 namespace {
 
-using ual::fail;
 using ual::require;
 using ual::same;
 

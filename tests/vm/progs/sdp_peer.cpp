@@ -200,7 +200,7 @@ void Victim::ends(int error, ual::Where where) const
 }
 
 World::World(const char *own, const char *victim)
-	: own_ip{own}, victim_ip{victim}, host{"hostA", own}, listener{}
+	: own_ip{own}, victim_ip{victim}, host{"hostA", own}
 {
 	auto address = ops::parse(victim, victim_port);
 
@@ -367,7 +367,7 @@ Message Peer::hear(Mid mid, ual::Where where)
 {
 	for (;;) {
 		while (!heard_.empty()) {
-			const Message message = heard_.front();
+			Message message = std::move(heard_.front());
 
 			heard_.pop_front();
 			if (message.mid == mid)
