@@ -253,8 +253,10 @@ void sdp_conn_settle(struct sdp_link *link)
 	if (c->state == SDP_DEAD && !link->ending && !link->starting) {
 		link->ending = true;
 		link->ssk->wake |= SDP_WAKE_END;
-		if (c->fault)
+		if (c->fault) {
 			sdp_count(SDP_COUNT_FAULTS);
+			sdp_count_fault(c->fault);
+		}
 	}
 }
 

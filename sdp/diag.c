@@ -225,8 +225,11 @@ static int sdp_diag_stat(struct seq_file *seq, void *v)
 {
 	int i;
 
-	for (i = 0; i < SDP_COUNTERS; i++)
+	for (i = 0; i < SDP_COUNT_FAULT; i++)
 		seq_printf(seq, "%s %llu\n", sdp_counter_name(i), sdp_counted(i));
+	for (; i < SDP_COUNTERS; i++)
+		seq_printf(seq, "fault-%s %llu\n", sdp_wire_fault_name(i - SDP_COUNT_FAULT + 1),
+			   sdp_counted(i));
 	return 0;
 }
 

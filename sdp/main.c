@@ -91,7 +91,7 @@ SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (defa
 
 static DEFINE_PER_CPU(u64[SDP_COUNTERS], sdp_counters);
 
-static const char *const sdp_counter_names[SDP_COUNTERS] = {
+static const char *const sdp_counter_names[SDP_COUNT_FAULT] = {
 	[SDP_COUNT_CONNECTS] = "connects",
 	[SDP_COUNT_CONNECTED] = "connected",
 	[SDP_COUNT_ACCEPTED] = "accepted",

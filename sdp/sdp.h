@@ -474,7 +474,8 @@ enum sdp_counter {
 	SDP_COUNT_ZCOPY_REFUSALS,
 	SDP_COUNT_ZCOPY_CUTS,
 	SDP_COUNT_ZCOPY_FAILURES,
-	SDP_COUNTERS
+	SDP_COUNT_FAULT,	/* the first of enum sdp_fault, from SDP_FAULT_SHORT on */
+	SDP_COUNTERS = SDP_COUNT_FAULT + SDP_FAULTS - 1
 };
 
 void sdp_count_more(enum sdp_counter which, u32 n);
@@ -482,6 +483,12 @@ void sdp_count_more(enum sdp_counter which, u32 n);
 static inline void sdp_count(enum sdp_counter which)
 {
 	sdp_count_more(which, 1);
+}
+
+/* a peer has sent what docs/sdp-wire.md section 14 forbids */
+static inline void sdp_count_fault(enum sdp_fault fault)
+{
+	sdp_count_more(SDP_COUNT_FAULT + fault - 1, 1);
 }
 
 u64 sdp_counted(enum sdp_counter which);

@@ -186,10 +186,10 @@ static void sdp_sock_connected(struct sdp_sock *ssk)
 
 static void sdp_sock_reset(struct sdp_link *link)
 {
-	struct sock *sk = sdp_sock(link->ssk);
 	int error = ECONNRESET;
 
-	if (sk->sk_state == TCP_CLOSE_WAIT || sk->sk_state == TCP_LAST_ACK)
+	/* the peer's end may be as new as this */
+	if (link->conn.sink.fin)
 		error = EPIPE;
 	else if (link->error == -ETIMEDOUT)
 		error = ETIMEDOUT;

@@ -366,6 +366,7 @@ static void sdp_listen_request(struct sdp_ot_device *device, struct sdp_ot_conn_
 
 	fault = sdp_wire_decode(data, length, SDP_IN_REQUEST, &hello);
 	if (fault) {
+		sdp_count_fault(fault);
 		sdp_listen_refuse(device, request, sdp_wire_fault_refusal(fault));
 		return;
 	}

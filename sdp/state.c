@@ -197,6 +197,7 @@ int sdp_state_connect(struct sdp_conn *c, struct sdp_msg *hello)
 	if (c->state != SDP_IDLE)
 		return -EINVAL;
 	c->compact = hello->hello.compact;
+	c->active = true;
 	err = sdp_state_greet(c, hello, SDP_MID_HELLO);
 	if (err)
 		return err;
@@ -389,6 +390,9 @@ static enum sdp_fault sdp_state_process(struct sdp_conn *c, const struct sdp_msg
 	fault = sdp_credit_check(c, msg);
 	if (fault)
 		return fault;
+	/* the passive end's first message acknowledges the active end's */
+	if (c->active && !c->rx.messages && msg->mseq == 1 && !msg->mseq_ack)
+		return SDP_FAULT_EARLY;
 	if (sdp_state_step(c, SDP_EV_FIRST) == SDP_REFUSE)
 		return SDP_FAULT_EARLY;
 	sdp_credit_received(c, msg);

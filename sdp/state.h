@@ -392,6 +392,7 @@ struct sdp_traffic {
  * @caps: the peer's SDP_CAP_*
  * @own_caps: SDP_CAP_* that Hello or HelloAck tells
  * @compact: form of Hello and HelloAck
+ * @active: this end sent the Hello
  * @ask_size: ChRcvBuf has to be sent for this size
  * @first_due: active: the first message has to be sent
  * @asked_size: ChRcvBuf was sent
@@ -413,6 +414,7 @@ struct sdp_conn {
 	u8 caps;
 	u8 own_caps;
 	bool compact;
+	bool active;
 	u32 ask_size;
 	bool first_due;
 	bool asked_size;

@@ -526,6 +526,12 @@ static void finds_early_messages(struct ktest *test)
 	KTEST_EQ(test, m->c.fault, SDP_FAULT_EARLY);
 	KTEST_EQ(test, m->c.state, SDP_DEAD);
 	KTEST_TRUE(test, m->notices == 1u << SDP_NOTICE_REFUSED);
+
+	/* the peer has not got the first message, which is on its way */
+	m = open_machine(test);
+	SAY(m, DATA, .ack_back = 1);
+	KTEST_EQ(test, m->c.fault, SDP_FAULT_EARLY);
+	KTEST_EQ(test, m->c.state, SDP_DEAD);
 }
 
 static void checks_the_answer(struct ktest *test)

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The peer that speaks SDP by hand, and the socket that it speaks to: see sdp_peer.hpp. */
+#include "sdp_peer.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+
+namespace hostile {
+
+using ual::fail;
+using ual::require;
+using ual::same;
+
+/* Fields of messages *********************************************************************** */
+
+Octets big(std::uint64_t value, std::size_t size)
+{
+	Octets octets(size);
+
+	for (std::size_t i = 0; i < size; i++)
+		octets[i] = static_cast<std::uint8_t>(value >> 8 * (size - 1 - i));
+	return octets;
+}
+
+Octets operator+(Octets left, const Octets &right)
+{
+	left.insert(left.end(), right.begin(), right.end());
+	return left;
+}
+
+Octets stream(std::size_t count, std::size_t from)
+{
+	Octets octets(count);
+
+	for (std::size_t i = 0; i < count; i++)
+		octets[i] = static_cast<std::uint8_t>((from + i) % 251);
+	return octets;
+}
+
+Octets mode(bool by_sink, int mode)
+{
+	return {static_cast<std::uint8_t>((by_sink ? 0x80 : 0) | mode << 4), 0, 0, 0};
+}
+
+Octets Draft::octets() const
+{
+	const std::size_t right = 16 + extra.size() + payload.size();
+
+	return Octets{mid, flags} + big(bufs, 2) +
+	       word(len.value_or(static_cast<std::uint32_t>(right))) + word(mseq) + word(ack) +
+	       extra + payload;
+}
+
+namespace {
+
+Octets ipv4(const std::string &text)
+{
+	Octets octets(16);
+
+	if (inet_pton(AF_INET, text.c_str(), octets.data() + 12) != 1)
+		fail("not an address: " + text);
+	return octets;
+}
+
+} /* namespace */
+
+Draft hello(const std::string &from, const std::string &to, std::uint16_t port)
+{
+	Draft draft{.mid = static_cast<std::uint8_t>(Mid::hello)};
+
+	draft.extra = Octets{0x22, 0x40, 0, 4} + word(buffer_size) + word(buffer_size) +
+		      big(own_port, 2) + big(port, 2) + ipv4(from) + ipv4(to) + Octets(28);
+	return draft;
+}
+
+Draft hello_ack()
+{
+	Draft draft{.mid = static_cast<std::uint8_t>(Mid::hello_ack)};
+
+	draft.extra = Octets{0x22, 0, 0, 4} + word(buffer_size) + Octets(172);
+	return draft;
+}
+
+void put(Draft &draft, std::size_t offset, const Octets &octets)
+{
+	std::ranges::copy(octets, draft.extra.begin() + static_cast<std::ptrdiff_t>(offset - 16));
+}
+
+/* What is under attack ********************************************************************* */
+
+std::map<std::string, std::uint64_t> Counters::read()
+{
+	/* those of the initial namespace are of the module */
+	std::ifstream file{"/proc/1/net/sdp_stat"};
+	std::map<std::string, std::uint64_t> values;
+	std::string name;
+	std::uint64_t value = 0;
+
+	while (file >> name >> value)
+		values[name] = value;
+	require(values.contains("faults"), "/proc/net/sdp_stat");
+	return values;
+}
+
+std::uint64_t Counters::by(const std::string &name) const
+{
+	const auto now = read();
+
+	if (!now.contains(name))
+		fail("no counter " + name);
+	return now.at(name) - before_.at(name);
+}
+
+void Counters::expect(std::string_view fault, bool refused) const
+{
+	const std::string counter = "fault-" + std::string{fault};
+
+	if (!fault.empty())
+		same(by(counter), std::uint64_t{1}, counter.c_str());
+	for (const auto &[name, value] : read())
+		if (name.starts_with("fault-") && name != counter)
+			same(value, before_.at(name), name.c_str());
+	same(by("faults"), std::uint64_t{!fault.empty() && !refused}, "faults");
+}
+
+namespace {
+
+bool comes(int fd, short events, std::chrono::milliseconds limit = patience)
+{
+	pollfd p{.fd = fd, .events = events, .revents = 0};
+
+	return poll(&p, 1, static_cast<int>(limit.count())) == 1 && p.revents & events;
+}
+
+void set_timeouts(int fd)
+{
+	const timeval limit{.tv_sec = 20, .tv_usec = 0};
+
+	require(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) &&
+			!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)),
+		"time limits");
+}
+
+ops::Fd made()
+{
+	ops::Fd fd{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 257)};
+
+	require(fd >= 0, "a socket of SDP");
+	return fd;
+}
+
+} /* namespace */
+
+Victim::Victim(ops::Fd fd) : fd_{std::move(fd)}
+{
+	set_timeouts(fd_);
+}
+
+void Victim::send(const Octets &octets) const
+{
+	same(::send(fd_, octets.data(), octets.size(), MSG_NOSIGNAL),
+	     static_cast<ssize_t>(octets.size()), "octets sent by the victim");
+}
+
+void Victim::receives(const Octets &wanted) const
+{
+	Octets got(wanted.size());
+
+	same(recv(fd_, got.data(), got.size(), MSG_WAITALL), static_cast<ssize_t>(wanted.size()),
+	     "octets received by the victim");
+	require(got == wanted, "what the victim received");
+}
+
+std::size_t Victim::reads_until(int error) const
+{
+	Octets room(1 << 20);
+	std::size_t all = 0;
+
+	for (;;) {
+		const ssize_t n = recv(fd_, room.data(), room.size(), 0);
+
+		if (n <= 0) {
+			same(n ? errno : 0, error, "what ends the victim's reading");
+			return all;
+		}
+		all += static_cast<std::size_t>(n);
+	}
+}
+
+void Victim::ends(int error, ual::Where where) const
+{
+	if (!comes(fd_, POLLHUP))
+		fail("the victim's connection does not end", where);
+	same(ops::option(fd_, SOL_SOCKET, SO_ERROR), error, "the victim's error", where);
+}
+
+World::World(const char *own, const char *victim)
+	: own_ip{own}, victim_ip{victim}, host{"hostA", own}
+{
+	auto address = ops::parse(victim, victim_port);
+
+	ual::enter("hostB");
+	listener = made();
+	require(!bind(listener, address->raw(), address->size) && !listen(listener, 16),
+		"the victim listens");
+}
+
+Victim World::accepted() const
+{
+	require(comes(listener, POLLIN), "the victim's listener gets a connection");
+	ops::Fd fd{accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)};
+	require(fd >= 0, "accept");
+	return Victim{std::move(fd)};
+}
+
+ops::Fd World::connecting() const
+{
+	ops::Fd fd = made();
+	auto address = ops::parse(own_ip.c_str(), own_port);
+
+	require(!fcntl(fd, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
+	if (!connect(fd, address->raw(), address->size) || errno != EINPROGRESS)
+		fail(std::string{"connect: "} + std::strerror(errno));
+	return fd;
+}
+
+void World::nothing_left() const
+{
+	const auto end = std::chrono::steady_clock::now() + patience;
+	std::string line;
+	int lines = 0;
+
+	same(host.session.usage().objects, 1U, "objects of the peer afterwards");
+	do {
+		std::ifstream file{"/proc/thread-self/net/sdp"};
+
+		for (lines = 0; std::getline(file, line);)
+			lines++;
+		if (lines == 2)
+			return;
+		std::this_thread::sleep_for(5ms);
+	} while (std::chrono::steady_clock::now() < end);
+	fail(std::to_string(lines - 2) + " sockets are left, the last one: " + line);
+}
+
+/* The peer ********************************************************************************* */
+
+Peer::Peer(const World &world)
+	: world_{world}, side_{world.host, {.qp = {.max_send_wr = 64, .max_recv_wr = 64}}},
+	  in_{side_.pd, std::size_t{buffers} * buffer_size}, out_{side_.pd, memory_size}
+{
+	for (std::size_t i = 0; i < buffers; i++)
+		post(i);
+}
+
+void Peer::post(std::size_t slot) const
+{
+	side_.qp.receive(slot, in_.region.slice(slot * buffer_size, buffer_size));
+}
+
+void Peer::connect(const Octets &request)
+{
+	connection_ = krdma::Connection::connect(
+		side_.qp, krdma::Address::parse(world_.victim_ip).with_port(rendezvous),
+		{.private_data = std::as_bytes(std::span{request})});
+}
+
+void Peer::accept(krdma::ConnectionRequest &request, const Octets &answer)
+{
+	connection_ = request.accept(side_.qp, {.private_data = std::as_bytes(std::span{answer})});
+}
+
+namespace {
+
+Octets octets_of(const std::vector<std::byte> &data)
+{
+	Octets octets(data.size());
+
+	std::memcpy(octets.data(), data.data(), data.size());
+	return octets;
+}
+
+} /* namespace */
+
+Octets Peer::refused(const Octets &request)
+{
+	connect(request);
+	ual::refused(ECONNREFUSED, "the connection", [&] { connection_->established(patience); });
+	return octets_of(connection_->info().private_data);
+}
+
+void Peer::established()
+{
+	connection_->established(patience);
+	const Message ack =
+		sdp::decode(octets_of(connection_->info().private_data), Carrier::answer);
+	if (!ack.fault.empty() || ack.mid != Mid::hello_ack)
+		fail("the answer: " + sdp::describe(ack));
+	limit = ack.bufs;
+	victim_size = ack.hello.size;
+}
+
+Draft Peer::draft(Mid mid, Octets extra, Octets payload)
+{
+	return {.mid = static_cast<std::uint8_t>(mid),
+		.mseq = ++sent,
+		.ack = got,
+		.extra = std::move(extra),
+		.payload = std::move(payload)};
+}
+
+void Peer::transmit(const Octets &octets)
+{
+	require(octets.size() <= memory_size, "a message that fits");
+	std::memcpy(out_.octets.data(), octets.data(), octets.size());
+	try {
+		if (octets.empty())
+			side_.qp.send(99, std::span<const krdma::Slice>{});
+		else
+			side_.qp.send(99, out_.region.slice(
+						  0, static_cast<std::uint32_t>(octets.size())));
+	} catch (const std::system_error &) {
+		/* the victim was faster with the end */
+		return;
+	}
+	(void)ual::Side::next(side_.sends);
+}
+
+void Peer::flagged(Mid mid, std::uint8_t flags, Octets payload)
+{
+	Draft flagged = draft(mid, {}, std::move(payload));
+
+	flagged.flags = flags;
+	transmit(flagged);
+}
+
+bool Peer::take(std::chrono::milliseconds time)
+{
+	const std::optional<krdma::Completion> done = side_.receives.wait(time);
+
+	if (!done || !done->ok())
+		return false;
+	const std::size_t slot = done->id();
+	Octets octets(done->length());
+	std::memcpy(octets.data(), in_.octets.data() + slot * buffer_size, octets.size());
+	const Message message = sdp::decode(octets, Carrier::send);
+	if (!message.fault.empty() || message.mseq != got + 1)
+		fail("the victim sends after " + std::to_string(got) + ": " +
+		     sdp::describe(message));
+	got = message.mseq;
+	limit = message.mseq_ack + message.bufs;
+	heard_.push_back(message);
+	try {
+		post(slot);
+	} catch (const std::system_error &) {
+		return true;
+	}
+	return true;
+}
+
+Message Peer::hear(Mid mid, ual::Where where)
+{
+	for (;;) {
+		while (!heard_.empty()) {
+			Message message = std::move(heard_.front());
+
+			heard_.pop_front();
+			if (message.mid == mid)
+				return message;
+		}
+		if (!take(patience))
+			fail("the victim does not send " + std::string{sdp::name(mid)}, where);
+	}
+}
+
+void Peer::settle(std::chrono::milliseconds quiet)
+{
+	while (take(quiet))
+		;
+}
+
+void Peer::fill()
+{
+	for (int i = 0; i < 1000; i++) {
+		settle(credits() > 2 ? 0ms : 700ms);
+		if (credits() <= 2)
+			return;
+		say(Mid::data, {}, stream(20000));
+	}
+	fail("the victim's window does not close");
+}
+
+Octets Peer::advertise(std::uint32_t size) const
+{
+	return word(size) + word(out_.region.stag()) + big(out_.region.address(), 8);
+}
+
+void Peer::abort() const
+{
+	side_.qp.disconnect(true);
+}
+
+void Peer::end() const
+{
+	side_.qp.disconnect(false);
+}
+
+void Peer::closed(ual::Where where)
+{
+	if (!connection_->closed(patience))
+		fail("the victim does not end the connection", where);
+}
+
+/* Open connections ************************************************************************* */
+
+namespace {
+
+Victim begin_passive(const World &world, Peer &peer)
+{
+	peer.connect(hello(world.own_ip, world.victim_ip, victim_port).octets());
+	peer.established();
+	peer.say(Mid::data);
+	return world.accepted();
+}
+
+Victim begin_active(const World &world, Peer &peer)
+{
+	const krdma::Listener listener{world.host.context,
+				       krdma::Address::parse(world.own_ip).with_port(rendezvous)};
+	ops::Fd fd = world.connecting();
+	std::optional<krdma::ConnectionRequest> request = listener.wait(patience);
+
+	require(request.has_value(), "a request of the victim");
+	const Message asked =
+		sdp::decode(octets_of(request->info().private_data), Carrier::request);
+	if (!asked.fault.empty() || asked.mid != Mid::hello || asked.hello.dst_port != own_port)
+		fail("the victim's Hello: " + sdp::describe(asked));
+	peer.limit = asked.bufs;
+	peer.victim_size = asked.hello.size;
+	peer.accept(*request, hello_ack().octets());
+	/* its first message */
+	(void)peer.hear(Mid::data);
+	require(comes(fd, POLLOUT), "the victim is connected");
+	same(ops::option(fd, SOL_SOCKET, SO_ERROR), 0, "the victim's error");
+	require(!fcntl(fd, F_SETFL, 0), "O_NONBLOCK");
+	return Victim{std::move(fd)};
+}
+
+} /* namespace */
+
+Attack::Attack(const World &world, bool passive)
+	: peer{world}, victim{passive ? begin_passive(world, peer) : begin_active(world, peer)}
+{}
+
+} /* namespace hostile */
