@@ -60,6 +60,14 @@ static struct {
 	struct ri_mpa_params mpa;
 } v;
 
+/* time stands still */
+unsigned long volatile jiffies = INITIAL_JIFFIES;
+
+unsigned long __msecs_to_jiffies(const unsigned int m)
+{
+	return m;
+}
+
 static struct kal_ep ep, parent;
 static struct kal_llp llp;
 static struct sock consumer_sk;

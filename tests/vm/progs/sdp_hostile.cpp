@@ -82,7 +82,7 @@ void works(Attack &attack)
 	attack.peer.say(Mid::data, {}, stream(2000, 5));
 	attack.victim.receives(stream(2000, 5));
 	attack.victim.send(stream(777));
-	ual::require(attack.peer.hear(Mid::data).payload == stream(777), "what the victim sent");
+	ual::require(attack.peer.hear_payload() == stream(777), "what the victim sent");
 	attack.peer.say(Mid::disconn);
 	ual::same(attack.victim.reads_until(0), std::size_t{0}, "octets at the end");
 	ual::same(shutdown(attack.victim.fd(), SHUT_WR), 0, "shutdown()");

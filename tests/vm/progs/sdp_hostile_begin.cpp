@@ -355,7 +355,7 @@ void first_message_late(World &world)
 	peer.settle(200ms);
 	same(peer.got, 0U, "messages before the first one of the peer");
 	peer.say(Mid::data);
-	require(peer.hear(Mid::data).payload == stream(1000), "what had to wait");
+	require(peer.hear_payload() == stream(1000), "what had to wait");
 	peer.abort();
 	victim.ends(ECONNRESET);
 }

@@ -48,7 +48,7 @@ void peer_first(World &world)
 		a.peer.say(Mid::disconn);
 		same(a.victim.reads_until(0), std::size_t{3000}, "octets before the end");
 		a.victim.send(stream(500));
-		require(a.peer.hear(Mid::data).payload == stream(500), "octets after the end");
+		require(a.peer.hear_payload() == stream(500), "octets after the end");
 		stop_sending(a.victim);
 		(void)a.peer.hear(Mid::disconn);
 		/* who sent its DisConn first and gets the other one ends the connection */

@@ -38,9 +38,9 @@ template <typename Change> void wrong(Attack &attack, Mid mid, Change change)
 void acknowledges_less(Attack &attack)
 {
 	attack.victim.send(stream(10));
-	(void)attack.peer.hear(Mid::data);
+	(void)attack.peer.hear_payload();
 	attack.victim.send(stream(10));
-	(void)attack.peer.hear(Mid::data);
+	(void)attack.peer.hear_payload();
 	attack.peer.say(Mid::data);
 	wrong(attack, Mid::data, [](Draft &d) { d.ack--; });
 }

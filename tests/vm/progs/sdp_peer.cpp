@@ -378,6 +378,16 @@ Message Peer::hear(Mid mid, ual::Where where)
 	}
 }
 
+Octets Peer::hear_payload(ual::Where where)
+{
+	for (;;) {
+		Message message = hear(Mid::data, where);
+
+		if (!message.payload.empty())
+			return std::move(message.payload);
+	}
+}
+
 void Peer::settle(std::chrono::milliseconds quiet)
 {
 	while (take(quiet))

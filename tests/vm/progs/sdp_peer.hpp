@@ -153,6 +153,8 @@ public:
 	void flagged(Mid mid, std::uint8_t flags, Octets payload = {});
 	/* the next message of that kind; others are skipped, but none may be wrong */
 	[[nodiscard]] Message hear(Mid mid, ual::Where where = ual::Where::current());
+	/* the payload of the next Data that has some: a Data without any only renews credits */
+	[[nodiscard]] Octets hear_payload(ual::Where where = ual::Where::current());
 	/* Take what comes, until nothing has come for that time. */
 	void settle(std::chrono::milliseconds quiet);
 	/* Send payload until only the two reserved credits are left. */
