@@ -604,6 +604,26 @@ private:
 		(void)!::write(shared_.options.marker, line.data(), static_cast<std::size_t>(len));
 	}
 
+	static int issue(Slot &slot, Call &call)
+	{
+		return ::ioctl(slot.fd(), call.number, call.octets.data()) ? errno : 0;
+	}
+
+	/* by KRDMA_IOC_CALL; the record is that of the errno, if there is one */
+	static int ask(Slot &slot, Call &call)
+	{
+		krdma_call via{};
+
+		via.size = sizeof(via);
+		via.command = static_cast<std::uint32_t>(call.number);
+		via.argument = reinterpret_cast<std::uintptr_t>(call.octets.data());
+		const int err = ::ioctl(slot.fd(), KRDMA_IOC_CALL, &via) ? errno : 0;
+		if (via.error.status != static_cast<std::uint32_t>(err))
+			rdma::fail("errno " + std::to_string(err) + ", record " +
+				   std::to_string(via.error.status));
+		return err;
+	}
+
 	void give(Slot &slot, Call &call)
 	{
 		Count &count = shared_.common.counts.at(call.command);
@@ -612,7 +632,7 @@ private:
 		if (shared_.options.marker >= 0)
 			mark(e);
 		count.calls++;
-		const int err = ::ioctl(slot.fd(), call.number, call.octets.data()) ? errno : 0;
+		const int err = e.number % 2 ? ask(slot, call) : issue(slot, call);
 
 		e.result = err;
 		if (err || call.number != commands()[call.command].number)
