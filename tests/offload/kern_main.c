@@ -42,7 +42,13 @@ static struct socket *kern_new(void)
 	return rc ? ERR_PTR(rc) : sock;
 }
 
-DEFINE_FREE(kern_sock, struct socket *, if (!IS_ERR_OR_NULL(_T)) sock_release(_T))
+static void kern_release(struct socket *sock)
+{
+	if (!IS_ERR_OR_NULL(sock))
+		sock_release(sock);
+}
+
+DEFINE_FREE(kern_sock, struct socket *, kern_release(_T))
 
 static int kern_transfer(struct socket *from, struct socket *to)
 {
