@@ -189,6 +189,7 @@ database() {
 		install -d -o postgres -m 700 /tmp/pg
 		as_postgres $postgres/initdb -D /tmp/pg -A trust --no-sync -E UTF8 --locale C > initdb.log 2>&1 ||
 			{ cat initdb.log; fail "initdb"; }
+		echo 'host all all all trust' >> /tmp/pg/pg_hba.conf
 	fi
 	background postgres 5433 setpriv --reuid postgres --regid postgres --clear-groups $postgres/postgres \
 		-D /tmp/pg -p 5433 -h "$at" -k '' -F
