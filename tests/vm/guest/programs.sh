@@ -185,11 +185,14 @@ replica_has() { [ "$("${client_in[@]}" "${by[@]}" redis-cli -h "$at" -p 6380 get
 postgres=/usr/lib/postgresql/15/bin
 as_postgres() { (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); }
 database() {
-	if [ ! -e /tmp/pg ]; then
+	if [ ! -e pg.made ]; then
+		# the guest's /tmp may show the host's
+		rm -rf /tmp/pg
 		install -d -o postgres -m 700 /tmp/pg
 		as_postgres $postgres/initdb -D /tmp/pg -A trust --no-sync -E UTF8 --locale C > initdb.log 2>&1 ||
 			{ cat initdb.log; fail "initdb"; }
 		echo 'host all all all trust' >> /tmp/pg/pg_hba.conf
+		touch pg.made
 	fi
 	background postgres 5433 setpriv --reuid postgres --regid postgres --clear-groups $postgres/postgres \
 		-D /tmp/pg -p 5433 -h "$at" -k '' -F
@@ -208,11 +211,13 @@ database() {
 
 transfers() {
 	local active
-	if [ ! -e /tmp/ftp ]; then
+	if [ ! -e ftp.made ]; then
+		rm -rf /tmp/ftp /tmp/ftp-empty
 		install -d -m 755 /tmp/ftp /tmp/ftp-empty
 		install -d -o ftp /tmp/ftp/in
 		head -c 3000000 /dev/urandom > /tmp/ftp/large
 		seq 1000 > /tmp/ftp/small
+		touch ftp.made
 	fi
 	cat > vsftpd.conf << END
 listen=YES
