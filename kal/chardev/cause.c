@@ -431,6 +431,7 @@ static bool cause_access(struct kal_cause *c)
 	const struct krdma_mr *mr = c->cmd;
 	const struct krdma_qp_attr *qp = c->cmd;
 	u32 access = 0, able = CAUSE_ACCESS;
+	bool region = true;
 
 	if (c->nr == _IOC_NR(KRDMA_IOC_MR)) {
 		access = mr->access;
@@ -440,13 +441,11 @@ static bool cause_access(struct kal_cause *c)
 		access = qp->mask & KRDMA_QP_ACCESS ? qp->access : 0;
 		able = KRDMA_ACCESS_REMOTE_WRITE | KRDMA_ACCESS_REMOTE_READ |
 		       KRDMA_ACCESS_REMOTE_ATOMIC;
-		if (access & ~able)
-			return cause_is(c, KRDMA_CAUSE_ACCESS, KRDMA_UNIT_ACCESS, access & ~able);
-		return false;
+		region = false;
 	}
 	if (access & ~able)
 		return cause_is(c, KRDMA_CAUSE_ACCESS, KRDMA_UNIT_ACCESS, access & ~able);
-	return access & (KRDMA_ACCESS_REMOTE_WRITE | KRDMA_ACCESS_REMOTE_ATOMIC) &&
+	return region && access & (KRDMA_ACCESS_REMOTE_WRITE | KRDMA_ACCESS_REMOTE_ATOMIC) &&
 	       !(access & KRDMA_ACCESS_LOCAL_WRITE) &&
 	       cause_is(c, KRDMA_CAUSE_LOCAL_WRITE, KRDMA_UNIT_ACCESS, access);
 }

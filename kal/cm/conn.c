@@ -103,7 +103,9 @@ unsigned int kal_conn_disconnect_timeout(void)
 
 unsigned int kal_conn_data_max(void)
 {
-	return KAL_MPA_PD_MAX - (READ_ONCE(kal_mpa_revision) >= 2 ? KAL_MPA_ENHANCED_LEN : 0);
+	const struct kal_mpa_frame request = { .enhanced = READ_ONCE(kal_mpa_revision) > 1 };
+
+	return kal_mpa_pd_max(&request);
 }
 
 /* Context: may sleep. Return: 0 or -ENOMEM. */

@@ -75,6 +75,19 @@ static unsigned long net_share_users_count(struct kal_net_share *share, kuid_t u
 	return entry ? xa_to_value(entry) : 0;
 }
 
+/* The one check of both limits. @limit: the one that is reached. Context: under share->lock. */
+static enum kal_share_full net_share_is_full(struct kal_net_share *share, enum kal_share which,
+					     const struct kal_net_user *user, u32 *limit)
+{
+	*limit = READ_ONCE(*limits[which].all);
+	if (share->count >= *limit)
+		return KAL_SHARE_FULL_NET;
+	*limit = READ_ONCE(*limits[which].user);
+	if (!user->admin && net_share_users_count(share, user->uid) >= *limit)
+		return KAL_SHARE_FULL_USER;
+	return KAL_SHARE_ROOM;
+}
+
 /**
  * kal_net_share_get() - count one more object
  * @net: namespace
@@ -88,13 +101,13 @@ int kal_net_share_get(struct net *net, enum kal_share which, const struct kal_ne
 {
 	struct kal_net_share *share = &kal_net(net)->shares[which];
 	unsigned long count;
+	u32 limit;
 	int err;
 
 	guard(mutex)(&share->lock);
-	count = net_share_users_count(share, user->uid);
-	if (share->count >= READ_ONCE(*limits[which].all) ||
-	    (!user->admin && count >= READ_ONCE(*limits[which].user)))
+	if (net_share_is_full(share, which, user, &limit))
 		return -ENOSPC;
+	count = net_share_users_count(share, user->uid);
 	err = xa_err(xa_store(&share->users, __kuid_val(user->uid), xa_mk_value(count + 1),
 			      GFP_KERNEL_ACCOUNT));
 	if (!err)
@@ -117,13 +130,7 @@ enum kal_share_full kal_net_share_full(struct net *net, enum kal_share which,
 	struct kal_net_share *share = &kal_net(net)->shares[which];
 
 	guard(mutex)(&share->lock);
-	*limit = READ_ONCE(*limits[which].all);
-	if (share->count >= *limit)
-		return KAL_SHARE_FULL_NET;
-	*limit = READ_ONCE(*limits[which].user);
-	if (!user->admin && net_share_users_count(share, user->uid) >= *limit)
-		return KAL_SHARE_FULL_USER;
-	return KAL_SHARE_ROOM;
+	return net_share_is_full(share, which, user, limit);
 }
 
 /* Context: may sleep. */

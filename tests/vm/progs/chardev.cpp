@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace chardev {
@@ -347,6 +349,29 @@ krdma_wc next_wc(const File &file, std::uint32_t cq, Where where)
 			rdma::fail("no completion", where);
 		std::this_thread::sleep_for(1ms);
 	}
+}
+
+void as_nobody(const std::function<void()> &action)
+{
+	const pid_t child = ::fork();
+
+	rdma::require(child >= 0, "fork");
+	if (child == 0) {
+		try {
+			const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
+
+			rdma::must(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
+			rdma::must(::setuid(65534), "setuid");
+			action();
+		} catch (const std::exception &e) {
+			::dprintf(2, "in the child: %s\n", e.what());
+			::_exit(1);
+		}
+		::_exit(0);
+	}
+	int status = 0;
+
+	rdma::require(::waitpid(child, &status, 0) == child && status == 0, "as nobody");
 }
 
 } /* namespace chardev */

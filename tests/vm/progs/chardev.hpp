@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -191,6 +192,9 @@ int post_recv(const File &file, unsigned long number, std::uint32_t queue, std::
 	      std::span<const krdma_sge> sges);
 /* Wait for the next completion. */
 krdma_wc next_wc(const File &file, std::uint32_t cq, rdma::Where where = rdma::Where::current());
+
+/* Run @action in a child without privilege, which may lock 64 KiB of memory. */
+void as_nobody(const std::function<void()> &action);
 
 struct Check {
 	const char *name;

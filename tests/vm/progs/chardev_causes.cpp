@@ -7,12 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <functional>
 
 #include <arpa/inet.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "chardev.hpp"
@@ -89,30 +87,6 @@ private:
 	std::string path_;
 	unsigned int before_{};
 };
-
-/* Run @action in a child without privilege. */
-void as_nobody(const std::function<void()> &action)
-{
-	const pid_t child = ::fork();
-
-	rdma::require(child >= 0, "fork");
-	if (child == 0) {
-		try {
-			const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
-
-			rdma::must(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
-			rdma::must(::setuid(65534), "setuid");
-			action();
-		} catch (const std::exception &e) {
-			::dprintf(2, "in the child: %s\n", e.what());
-			::_exit(1);
-		}
-		::_exit(0);
-	}
-	int status = 0;
-
-	rdma::require(::waitpid(child, &status, 0) == child && status == 0, "as nobody");
-}
 
 /* CALL itself; an old program, which does not ask, sees what it always saw */
 void the_call(const char *address)

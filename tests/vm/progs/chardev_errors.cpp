@@ -11,7 +11,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -345,41 +344,23 @@ void events(const char *)
 	::alarm(0);
 }
 
-/* in a child without privilege and with a small limit of locked memory */
+/* anybody may open it, within limits */
 void limits(const char *address)
 {
-	const pid_t child = ::fork();
+	as_nobody([&] {
+		const File file;
+		const Context ctx{file, address};
+		std::vector<std::byte> memory(1 << 20);
+		krdma_mr cmd{};
 
-	rdma::require(child >= 0, "fork");
-	if (child == 0) {
-		try {
-			const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
-
-			rdma::must(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
-			rdma::must(::setuid(65534), "setuid");
-			const File file;
-			const Context ctx{file, address};
-			std::vector<std::byte> memory(1 << 20);
-			krdma_mr cmd{};
-
-			cmd.pd = ctx.pd;
-			cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
-			cmd.length = memory.size();
-			require_errno(file.try_call(KRDMA_IOC_MR, cmd), ENOMEM,
-				      "more than RLIMIT_MEMLOCK");
-			cmd.length = 4096;
-			file.call(KRDMA_IOC_MR, cmd);
-			rdma::require(file.usage().pinned_pages >= 1, "pinned pages");
-		} catch (const std::exception &e) {
-			::dprintf(2, "in the child: %s\n", e.what());
-			::_exit(1);
-		}
-		::_exit(0);
-	}
-	int status = 0;
-
-	rdma::require(::waitpid(child, &status, 0) == child && status == 0,
-		      "anybody may open it, within limits");
+		cmd.pd = ctx.pd;
+		cmd.start = reinterpret_cast<std::uintptr_t>(memory.data());
+		cmd.length = memory.size();
+		require_errno(file.try_call(KRDMA_IOC_MR, cmd), ENOMEM, "more than RLIMIT_MEMLOCK");
+		cmd.length = 4096;
+		file.call(KRDMA_IOC_MR, cmd);
+		rdma::require(file.usage().pinned_pages >= 1, "pinned pages");
+	});
 }
 
 /* A child that inherits the file registers its own memory. Its end changes no other region. */
