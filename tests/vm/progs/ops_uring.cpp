@@ -293,7 +293,8 @@ void check_vectors()
 
 void check_multishot()
 {
-	constexpr int clients = 5, buffers = 16, room = 128;
+	constexpr int clients = 5, buffers = 16;
+	constexpr std::size_t room = 128;
 	Ring ring;
 	Fd at = listener();
 	Address there = ops::name_of(at);
