@@ -27,7 +27,7 @@ ip netns add hostC
 ip -n hostA link set vethA netns hostC
 ip -n hostC address add "$ADDR_A/24" dev vethA
 ip -n hostC link set vethA up
-if rdma_devices | grep -qx krdma0; then
+if rdma_devices | grep -x krdma0 > /dev/null; then
 	# it went along
 	ip netns exec hostC rdma link delete krdma0
 fi

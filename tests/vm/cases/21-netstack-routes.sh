@@ -175,7 +175,7 @@ on A ip -6 address add fd77::6/64 dev vethA nodad
 on A sysctl -qw net.ipv6.conf.vethA.accept_dad=1
 on B ip -6 address add fd77::7/64 dev vethB nodad
 on A ip -6 address add fd77::7/64 dev vethA
-dad_failed() { on A ip -6 address show dev vethA | grep -q dadfailed; }
+dad_failed() { on A ip -6 address show dev vethA | grep dadfailed > /dev/null; }
 expect "a duplicate is found" wait_for 10 dad_failed
 # otherwise in the order of the interface
 reach A 10.77.0.2 10.77.0.1 10.77.0.5 169.254.7.7 10.76.0.1 10.78.0.1
@@ -184,8 +184,8 @@ reach A 10.99.7.1 10.78.0.1 10.77.0.1 10.77.0.5 10.76.0.1
 reach A 10.78.0.9 10.78.0.1
 first6=$(on A ip -o route get fd77::2 | sed 's/.* src \([^ ]*\).*/\1/')
 same "IPv6 addresses" "fd76::1 fd77::1 fd77::6" "$(on A "$net" locals fd77::2 | awk '{ print $1 }' | sort | xargs)"
-same "the best of them" "$first6 $veth $rnic" "$(on A "$net" locals fd77::2 | head -1)"
-same "link-local" "$link_local $veth $rnic" "$(on A "$net" locals "fe80::9%$veth" | head -1)"
+same "the best of them" "$first6 $veth $rnic" "$(on A "$net" locals fd77::2 | sed -n 1p)"
+same "link-local" "$link_local $veth $rnic" "$(on A "$net" locals "fe80::9%$veth" | sed -n 1p)"
 refuse "no address reaches it" on A "$net" locals 10.99.3.1
 has "and why" "^errno EHOSTUNREACH" expect
 on A ip address del 10.77.0.5/24 dev vethA

@@ -237,7 +237,7 @@ event() {
 	: > before
 	cp monitor.log before
 	expect "$*" on A "$@"
-	seen() { tail -n +$(($(wc -l < before) + 1)) monitor.log | grep -q -- "$wanted"; }
+	seen() { tail -n +$(($(wc -l < before) + 1)) monitor.log | grep -- "$wanted" > /dev/null; }
 	wait_for 10 seen || { cat monitor.log; fail "no event '$wanted' after $*"; }
 }
 dummy=$(index_of A dummy0)

@@ -23,7 +23,7 @@ conform() {
 	columns+=("$column")
 	on "$host" timeout -k 5 "$(patient 100)" "$program" "$@" 2>&1 | tee "$column.table" || rc=$?
 	[ $rc = 0 ] && return
-	failed+=("$column: status $rc; $(grep FAILED "$column.table" | head -5 | tr '\n' ';')")
+	failed+=("$column: status $rc; $(grep FAILED "$column.table" | sed -n 1,5p | tr '\n' ';')")
 	say "$column: status $rc"
 }
 

@@ -6,7 +6,7 @@
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
 
-absent() { ! on A "$krdma" list | grep -qw "$1"; }
+absent() { ! on A "$krdma" list | grep -w "$1" > /dev/null; }
 established() { [ "$(on B "$krdma" stat krdma1 | awk '$1 == "conn_established" { print $2 }')" -gt "$1" ]; }
 
 # busy: listeners, connections with traffic in both directions, and one that waits for a peer that is

@@ -20,7 +20,7 @@ for host in A B; do
 	expect "add in the namespace" rnic_add $host
 done
 for host in A B; do
-	here() { on $host rdma -j dev | grep -q "\"$(dev_of $host)\""; }
+	here() { on $host rdma -j dev | grep "\"$(dev_of $host)\"" > /dev/null; }
 	# a device is made in the initial namespace or in its netdev's
 	here || expect "move $(dev_of $host)" rdma dev set "$(dev_of $host)" netns host$host
 	expect "the namespace has it" here

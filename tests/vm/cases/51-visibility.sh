@@ -11,7 +11,7 @@ rdma -j resource show krdma0 > before
 has "resources" '"qp": *[0-9]' before
 
 traffic ib_write_bw -D 60
-connected() { rdma resource show qp link krdma0 | grep -q 'state RTS'; }
+connected() { rdma resource show qp link krdma0 | grep 'state RTS' > /dev/null; }
 expect "a connected queue pair" wait_for 20 connected
 
 rdma resource show qp link krdma0 > qp.out

@@ -50,7 +50,7 @@ kill_traffic() {
 	rid_of client server
 }
 
-gone() { ! rdma_devices | grep -qx "$1"; }
+gone() { ! rdma_devices | grep -x "$1" > /dev/null; }
 
 data() {
 	local address

@@ -71,7 +71,7 @@ row() {
 }
 
 # in whatever VRF: the port of a listener stands in the table of rdma_cm's ids
-deaf_or_listening() { rdma resource show cm_id | grep -q "LISTEN.*:$1\b" || ended server; }
+deaf_or_listening() { rdma resource show cm_id | grep "LISTEN.*:$1\b" > /dev/null || ended server; }
 
 # serve_vrf PORT COMMAND...: "server" on host B, until it listens or has failed
 serve_vrf() {

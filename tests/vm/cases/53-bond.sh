@@ -93,7 +93,7 @@ for mode in balance-rr balance-xor; do
 	say "$mode: the bond goes under traffic"
 	traffic ib_send_bw -D 120
 	expect "delete the bond" on A timeout "$(patient 30)" ip link delete top0
-	no_krdma0() { ! rdma_devices | grep -qx krdma0; }
+	no_krdma0() { ! rdma_devices | grep -x krdma0 > /dev/null; }
 	expect "the RNIC goes with it" wait_for 15 no_krdma0
 	rid_of client server
 	hosts_down

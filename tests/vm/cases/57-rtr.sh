@@ -27,7 +27,7 @@ start_up() {
 	run_on "$client" 60 "$conns" -d 255 "$address"
 	finish server 60
 	same "$text: first FPDU" "$first" \
-		"$(grep 'soft_fpdu: .* seq=0 ' $trace/trace | head -1 | grep -oE 'op=[0-9]+ last=1 len=[0-9]+')"
+		"$(grep 'soft_fpdu: .* seq=0 ' $trace/trace | sed -n 1p | grep -oE 'op=[0-9]+ last=1 len=[0-9]+')"
 }
 # frames REGEX: both start-up frames are such
 frames() {
@@ -55,7 +55,7 @@ done
 data='op=3 last=0 len=1448'
 first_data() {
 	same "$1: first FPDU" "$data" \
-		"$(grep 'soft_fpdu: .* seq=0 ' $trace/trace | head -1 | grep -oE 'op=[0-9]+ last=[01] len=[0-9]+')"
+		"$(grep 'soft_fpdu: .* seq=0 ' $trace/trace | sed -n 1p | grep -oE 'op=[0-9]+ last=[01] len=[0-9]+')"
 }
 start_plain() { # text, regex of the frames
 	echo > $trace/trace

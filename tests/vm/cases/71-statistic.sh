@@ -51,7 +51,7 @@ same "its only member" "${qps[0]}" "$(members "$set")"
 expect "counts" wait_for 20 grows "$set" 0
 rdma statistic qp show link $dev
 # the port's own counters are not the set's
-! rdma statistic qp show link $dev | grep -q conn_active || fail "a counter of the port"
+! rdma statistic qp show link $dev | grep conn_active > /dev/null || fail "a counter of the port"
 [ "$(count tx_fpdus "$set")" -gt 1000 ] || fail "no FPDUs"
 [ "$(count tx_messages "$set")" -gt 10 ] || fail "no messages"
 [ "$(count retransmissions "$set")" -lt 100 ] || fail "retransmissions without loss"
@@ -85,7 +85,7 @@ set=$(sets)
 same "one set" 1 "$(wc -w <<< "$set")"
 same "members" "$(qpns | sort | tr '\n' ' ')" "$(members "$set" | tr ',' '\n' | sort | tr '\n' ' ')"
 expect "counts" wait_for 20 grows "$set" 0
-refuse "by hand beside it" rdma statistic qp bind link $dev lqpn "$(qpns | head -n 1)"
+refuse "by hand beside it" rdma statistic qp bind link $dev lqpn "$(qpns | sed -n 1p)"
 stop_traffic
 expect "the set goes with its queue pairs" wait_for 10 no_sets
 [ "$(count tx_bytes port)" -gt "$total" ] || fail "not in the port's"
@@ -99,7 +99,7 @@ touch bind
 while [ -e bind ]; do
 	for qp in $(qpns); do
 		rdma statistic qp bind link $dev lqpn "$qp"
-		[ $((qp % 2)) = 0 ] || rdma statistic qp unbind link $dev cntn "$(sets | head -n 1)"
+		[ $((qp % 2)) = 0 ] || rdma statistic qp unbind link $dev cntn "$(sets | sed -n 1p)"
 	done
 done > /dev/null 2>&1 &
 binding=$!

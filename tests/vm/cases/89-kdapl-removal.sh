@@ -8,8 +8,8 @@
 
 module=$VM_MODULES/tests/consumers/krdma_kdat.ko
 
-said() { dmesg --color=never | tail -n +$((lines + 1)) | grep -q "kdatc: $1: $2"; }
-absent() { ! on "$1" "$krdma" list | grep -qw "$2"; }
+said() { dmesg --color=never | tail -n +$((lines + 1)) | grep "kdatc: $1: $2" > /dev/null; }
+absent() { ! on "$1" "$krdma" list | grep -w "$2" > /dev/null; }
 
 # goes HOST RNIC ADDRESS KIND COMMAND...: the command, on that host, takes the RNIC away
 goes() {

@@ -10,8 +10,8 @@
 
 conform_test ksdp_ot ksdp_ot
 module=$VM_MODULES/tests/consumers/ksdp_ot.ko
-said() { log_since | grep -q "ksdp_ot: $1: $2"; }
-absent() { ! on "$1" "$krdma" list | grep -qw "$2"; }
+said() { log_since | grep "ksdp_ot: $1: $2" > /dev/null; }
+absent() { ! on "$1" "$krdma" list | grep -w "$2" > /dev/null; }
 
 # goes HOST RNIC ADDRESS COMMAND...: the command, on that host, takes the RNIC away
 goes() {

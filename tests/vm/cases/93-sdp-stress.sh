@@ -106,7 +106,7 @@ namespace_ends() {
 	wait_for 60 absent krdma0 || fail "krdma0 is still there: the namespace does not end"
 	wait_for 30 sdp_gone_at_b || fail "sockets of SDP are left"
 }
-absent() { ! rdma -j dev | grep -q "\"$1\""; }
+absent() { ! rdma -j dev | grep "\"$1\"" > /dev/null; }
 sdp_gone_at_b() { [ "$(on B grep -cv '^local' /proc/net/sdp)" = 0 ]; }
 
 # connections with another host, which has to learn of it; their sockets are closed, and

@@ -25,7 +25,7 @@ conform() {
 	columns+=("$column")
 	say "$column: $(tail -1 "$column.log")"
 	grep FAILED "$column.log" || true
-	[ $rc = 0 ] || failed+=("$column: $(grep FAILED "$column.log" | head -5 | tr '\n' ';')")
+	[ $rc = 0 ] || failed+=("$column: $(grep FAILED "$column.log" | sed -n 1,5p | tr '\n' ';')")
 	has "the verdict of $column ($rc, $(wc -l < "$column.log") lines, the last one: $(tail -1 "$column.log"))" \
 		'^[1-9][0-9]* ok, .* failed$' "$column.log"
 	wait_for 10 conform_objects_back "$rnic" ||

@@ -37,7 +37,7 @@ hostile() {
 	tail -5 victim.log
 	echo "--- failed cases"
 	grep '^FAIL' hostile.log
-	fail "krdma_hostile ended with $rc: $(grep -A 3 '^FAIL' hostile.log | head -4 | tr -s '\n\t ' ' ')"
+	fail "krdma_hostile ended with $rc: $(grep -A 3 '^FAIL' hostile.log | sed -n 1,4p | tr -s '\n\t ' ' ')"
 }
 
 victim_up() {

@@ -86,7 +86,7 @@ login() {
 		say "login $1, attempt $try"
 		timeout -k 5 "$(patient 120)" iscsiadm -m node -T $iqn -p $portal:3260 -I "$1" --login \
 			> client.log 2>&1 && return
-		log_since | grep -q 'Login/Text in progress' || break
+		log_since | grep 'Login/Text in progress' > /dev/null || break
 		sleep 45
 	done
 	cat client.log iscsid.log

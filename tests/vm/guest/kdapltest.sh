@@ -13,7 +13,7 @@ kdt_load() {
 
 # kdt_listens HOST: TCP has the listener, or rdma_cm that of an RNIC without TCP
 kdt_listens() {
-	listening "$1" $kdt_port || on "$1" rdma resource show cm_id | grep LISTEN | grep -q ":$kdt_port\b"
+	listening "$1" $kdt_port || on "$1" rdma resource show cm_id | grep LISTEN | grep ":$kdt_port\b" > /dev/null
 }
 
 # kdt_serve HOST IA OPTION...: a server in the background, on the next port

@@ -162,7 +162,7 @@ net_up() {
 
 rnic_add() { on "$1" rdma link add "$(dev_of "$1")" type "$LINK_TYPE" netdev "veth$1"; }
 
-rnic_active() { rdma -j link show "$1/1" | grep -q '"state":"ACTIVE"'; }
+rnic_active() { rdma -j link show "$1/1" | grep '"state":"ACTIVE"' > /dev/null; }
 
 # hosts_up [MTU]: both with an active RNIC
 hosts_up() {

@@ -156,7 +156,7 @@ END
 	rm -rf to
 	quietly rsync -a "rsync://$at:8730/files/" to
 	diff -r from to && echo "rsync: from the server"
-	echo more >> "$(find to -type f | head -1)"
+	echo more >> "$(find to -type f -print -quit)"
 	quietly rsync -a --checksum to/ "rsync://$at:8730/files/"
 	diff -r from to && echo "rsync: to the server"
 	stop rsync

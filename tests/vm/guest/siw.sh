@@ -64,7 +64,7 @@ hw_siw_hosts_up() {
 }
 
 krdma=$VM_REPO/build/tools/krdma
-adopted() { on A "$krdma" list | grep -qw "$1"; }
+adopted() { on A "$krdma" list | grep -w "$1" > /dev/null; }
 
 # hw_up: siw0 as above, rxe0 on a device of its own with the addresses ADDR_R and ADDR6_R, and
 # krdma_hw, which has adopted both
