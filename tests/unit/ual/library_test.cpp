@@ -778,6 +778,46 @@ TEST_F(Library, ACallbackLeavesTheConnectionComplete)
 /* one comes from connect() or accept() alone, or there would be some without anything */
 static_assert(!std::is_default_constructible_v<Connection>);
 
+/* what docs/libkrdma.md says of callbacks when an RNIC goes */
+TEST_F(Library, ACallbackOfAnEndThrowsThroughDispatch)
+{
+	const Context context = slow_context();
+	const ProtectionDomain pd{context};
+	const CompletionQueue cq{context};
+	const QueuePair qp{pd, cq, cq};
+	Connection connection = Connection::connect(qp, Address::parse("10.0.0.9:9"));
+	const std::uint64_t cookie = kernel->cookie(connection.handle());
+	std::vector<std::string> heard;
+	krdma_event end{};
+
+	raise_connection(KRDMA_EVENT_CONN_REPLY, cookie, connection.handle());
+	connection.established(1s);
+	cq.events().on_event([&](const Event &) { heard.emplace_back("queue"); });
+	qp.events().on_event([&](const Event &) { heard.emplace_back("queue pair"); });
+	context.events().on_event([&](const Event &) { heard.emplace_back("context"); });
+	connection.events().on_event([&](const Event &) {
+		heard.emplace_back("connection");
+		(void)cq.arm();
+	});
+	end.type = KRDMA_EVENT_CLOSED;
+	end.cookie = cookie;
+	end.status = -ECONNABORTED;
+	kernel->handlers[KRDMA_IOC_CQ_NOTIFY] = [](void *) { return ENODEV; };
+	kernel->raise(KRDMA_EVENT_ASYNC, kernel->cookie(100), KRDMA_ASYNC_DEVICE_FATAL);
+	kernel->raise(end);
+	EXPECT_EQ(code_of([&] {
+			  while (session.dispatch() != 0) {}
+		  }),
+		  ENODEV);
+	while (session.dispatch() != 0) {}
+	EXPECT_EQ(heard, (std::vector<std::string>{"context", "connection"}));
+	EXPECT_EQ(connection.close_status(), ECONNABORTED);
+	connection.events().on_event({});
+	context.events().on_event({});
+	cq.events().on_event({});
+	qp.events().on_event({});
+}
+
 TEST_F(Library, AnEndHasItsCause)
 {
 	const Context context = slow_context();

@@ -49,6 +49,10 @@ run_on A 120 "$chardev" -t "$ADDR_A"
 cat client.log
 wait_for 10 nothing_left || fail "left: $(objects)"
 
+say "all PDs of the RNIC"
+run_on A 120 "$chardev" -m "$ADDR_A"
+wait_for 10 nothing_left || fail "left: $(objects)"
+
 say "killed in traffic"
 for delay in 0.05 0.2 0.5 1; do
 	start victim A "$chardev" -v "$ADDR_A"
@@ -106,4 +110,4 @@ start fuzz A "${fuzz[@]}" --any --seconds 4 "$ADDR_A"
 sleep 2
 expect "link del" on A timeout "$(patient 30)" rdma link delete krdma0
 finish_any fuzz 30
-counted "$((2 * tests + 9))" 0
+counted "$((2 * tests + 10))" 0

@@ -17,7 +17,7 @@ export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
 
 # reads "make KIND" and "drop KIND" and says what came of it
 cat > holder.py << 'PY'
-import ctypes, mmap, sys
+import ctypes, mmap, re, sys
 ual = ctypes.CDLL("libkrdma.so.1")
 class Cq(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("event_handler", ctypes.c_uint32)]
@@ -53,6 +53,11 @@ for number, line in enumerate(sys.stdin):
             have["context" if kind == "slow" else kind].append(it)
     else:
         getattr(ual, "ual_" + kind + "_destroy")(have[kind].pop())
+    # the library says which limit it was
+    said = ctypes.create_string_buffer(256)
+    if status == -11:
+        ual.ual_last_error_text(said, ctypes.c_size_t(256))
+        status = re.search("hca_[a-z]+", said.value.decode()).group()
     print(number, what, kind, status, flush=True)
 PY
 
@@ -85,11 +90,11 @@ for kind in context slow; do
 	holds 0 0 before
 	tell 0 make $kind
 	holds 1 0 "with a $kind"
-	tell -11 make context
-	tell -11 make slow
+	tell hca_handle make context
+	tell hca_handle make slow
 	for object in pd cq srq qp mr mw; do tell 0 make $object; done
 	holds 1 6 "with one of each"
-	for object in pd cq srq qp mr mw; do tell -11 make $object; done
+	for object in pd cq srq qp mr mw; do tell hca_object make $object; done
 	tell 0 drop mw
 	holds 1 5 "without the window"
 	tell -14 make badmr
@@ -124,7 +129,7 @@ PY
 exec 8>&-
 wait_for 20 held_is "1 0" || { cat uverbs.log; fail "ib_uverbs is not charged"; }
 holder both
-tell -11 make context
+tell hca_handle make context
 kill_hard uverbs
 wait_for 20 held_is "0 0" || fail "ib_uverbs keeps a charge"
 tell 0 make context

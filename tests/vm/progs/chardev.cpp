@@ -351,17 +351,21 @@ krdma_wc next_wc(const File &file, std::uint32_t cq, Where where)
 	}
 }
 
-void as_nobody(const std::function<void()> &action)
+krdma_rnic_query query(const File &file, std::uint32_t index)
+{
+	krdma_rnic_query cmd{.index = index};
+
+	file.call(KRDMA_IOC_RNIC_QUERY, cmd);
+	return cmd;
+}
+
+void in_child(const std::function<void()> &action)
 {
 	const pid_t child = ::fork();
 
 	rdma::require(child >= 0, "fork");
 	if (child == 0) {
 		try {
-			const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
-
-			rdma::must(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
-			rdma::must(::setuid(65534), "setuid");
 			action();
 		} catch (const std::exception &e) {
 			::dprintf(2, "in the child: %s\n", e.what());
@@ -371,7 +375,18 @@ void as_nobody(const std::function<void()> &action)
 	}
 	int status = 0;
 
-	rdma::require(::waitpid(child, &status, 0) == child && status == 0, "as nobody");
+	rdma::require(::waitpid(child, &status, 0) == child && status == 0, "in a child");
+}
+
+void as_nobody(const std::function<void()> &action)
+{
+	in_child([&] {
+		const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
+
+		rdma::must(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
+		rdma::must(::setuid(65534), "setuid");
+		action();
+	});
 }
 
 } /* namespace chardev */

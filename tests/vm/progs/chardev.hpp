@@ -193,6 +193,44 @@ int post_recv(const File &file, unsigned long number, std::uint32_t queue, std::
 /* Wait for the next completion. */
 krdma_wc next_wc(const File &file, std::uint32_t cq, rdma::Where where = rdma::Where::current());
 
+/* Issue a command by CALL. Return: 0 or its errno. */
+template <typename T>
+int call_for(const File &file, unsigned long number, T &cmd, krdma_error &error)
+{
+	krdma_call call{};
+
+	cmd.size = sizeof(cmd);
+	call.size = sizeof(call);
+	call.command = static_cast<std::uint32_t>(number);
+	call.argument = reinterpret_cast<std::uintptr_t>(&cmd);
+	const int err = file.raw(KRDMA_IOC_CALL, &call);
+
+	error = call.error;
+	return err;
+}
+
+/* The command must be refused with that errno and that record. */
+template <typename T>
+void refused(const File &file, unsigned long number, T cmd, int wanted, krdma_cause cause,
+	     krdma_unit unit, std::uint64_t value, const std::string &what,
+	     rdma::Where where = rdma::Where::current())
+{
+	krdma_error error{};
+
+	require_errno(call_for(file, number, cmd, error), wanted, what, where);
+	rdma::require_eq(error.status, static_cast<std::uint32_t>(wanted),
+			 (what + ": errno").c_str(), where);
+	rdma::require_eq(error.cause, static_cast<std::uint32_t>(cause), (what + ": cause").c_str(),
+			 where);
+	rdma::require_eq(error.unit, static_cast<std::uint32_t>(unit), (what + ": unit").c_str(),
+			 where);
+	rdma::require_eq(error.value, value, (what + ": value").c_str(), where);
+}
+
+krdma_rnic_query query(const File &file, std::uint32_t index);
+
+/* Run @action in a child, whose failures are those of the caller. */
+void in_child(const std::function<void()> &action);
 /* Run @action in a child without privilege, which may lock 64 KiB of memory. */
 void as_nobody(const std::function<void()> &action);
 

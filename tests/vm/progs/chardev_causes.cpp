@@ -18,48 +18,6 @@
 namespace chardev {
 namespace {
 
-/* Issue a command by CALL. Return: 0 or its errno. */
-template <typename T>
-int call_for(const File &file, unsigned long number, T &cmd, krdma_error &error)
-{
-	krdma_call call{};
-
-	cmd.size = sizeof(cmd);
-	call.size = sizeof(call);
-	call.command = static_cast<std::uint32_t>(number);
-	call.argument = reinterpret_cast<std::uintptr_t>(&cmd);
-	const int err = file.raw(KRDMA_IOC_CALL, &call);
-
-	error = call.error;
-	return err;
-}
-
-/* The command must be refused with that errno and that record. */
-template <typename T>
-void refused(const File &file, unsigned long number, T cmd, int wanted, krdma_cause cause,
-	     krdma_unit unit, std::uint64_t value, const std::string &what,
-	     rdma::Where where = rdma::Where::current())
-{
-	krdma_error error{};
-
-	require_errno(call_for(file, number, cmd, error), wanted, what, where);
-	rdma::require_eq(error.status, static_cast<std::uint32_t>(wanted),
-			 (what + ": errno").c_str(), where);
-	rdma::require_eq(error.cause, static_cast<std::uint32_t>(cause), (what + ": cause").c_str(),
-			 where);
-	rdma::require_eq(error.unit, static_cast<std::uint32_t>(unit), (what + ": unit").c_str(),
-			 where);
-	rdma::require_eq(error.value, value, (what + ": value").c_str(), where);
-}
-
-krdma_rnic_query query(const File &file, std::uint32_t index)
-{
-	krdma_rnic_query cmd{.index = index};
-
-	file.call(KRDMA_IOC_RNIC_QUERY, cmd);
-	return cmd;
-}
-
 /* a parameter of krdma.ko, with its old value at the end */
 class Parameter {
 public:
@@ -403,6 +361,47 @@ void addresses(const char *address)
 	});
 }
 
+/* shares of a namespace that are used up, for all of its programs and for one user */
+void shares(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const krdma_port port{.addr = parse_address(address), .protocol = IPPROTO_TCP};
+	const krdma_net_neigh watch{.flags = KRDMA_NEIGH_WATCH,
+				    .addr = parse_address("10.77.0.2"),
+				    .ifindex = query(file, ctx.index).ifindex};
+	const krdma_net_subscribe subscribe{.mask = KRDMA_NET_LINK};
+	const auto full = [](const File &by, unsigned long number, auto cmd, krdma_cause cause,
+			     const char *what) {
+		refused(by, number, cmd, ENOSPC, cause, KRDMA_UNIT_COUNT, 0, what);
+	};
+
+	for (const bool of_user : {false, true}) {
+		const std::string prefix = of_user ? "user_" : "";
+		const Parameter ports{prefix + "net_ports", 0};
+		const Parameter watches{prefix + "neigh_watches", 0};
+		const Parameter subscriptions{prefix + "net_subscriptions", 0};
+		const auto check = [&] {
+			const File own;
+
+			full(own, KRDMA_IOC_PORT, port,
+			     of_user ? KRDMA_CAUSE_USER_PORTS : KRDMA_CAUSE_NET_PORTS, "ports");
+			full(own, KRDMA_IOC_NET_NEIGH, watch,
+			     of_user ? KRDMA_CAUSE_USER_WATCHES : KRDMA_CAUSE_NET_WATCHES,
+			     "watches");
+			full(own, KRDMA_IOC_NET_SUBSCRIBE, subscribe,
+			     of_user ? KRDMA_CAUSE_USER_SUBSCRIPTIONS
+				     : KRDMA_CAUSE_NET_SUBSCRIPTIONS,
+			     "subscriptions");
+		};
+
+		if (of_user)
+			as_nobody(check);
+		else
+			check();
+	}
+}
+
 /* a connect whose peer never answers ends after its own time */
 void own_time(const char *address)
 {
@@ -439,6 +438,7 @@ const std::vector<Check> cause_checks{
 	{"causes: memory", memory},
 	{"causes: queue pairs", queue_pairs},
 	{"causes: addresses and ports", addresses},
+	{"causes: shares of a namespace", shares},
 	{"a connect's own time", own_time},
 };
 

@@ -259,7 +259,8 @@ void windows(const char *address)
 	bind.flags = KRDMA_SEND_SIGNALED;
 	require_errno(post_send(s.file, s.ends.server.handle, bind, {}), 0, "bind");
 	require_ok(next_wc(s.file, s.ctx.cq), IBV_WC_BIND_MW, "bind");
-	require_errno(s.file.try_destroy(s.to.handle()), EBUSY, "a region with a window");
+	refused(s.file, KRDMA_IOC_DESTROY, krdma_destroy{.handle = s.to.handle()}, EBUSY,
+		KRDMA_CAUSE_WINDOW_BOUND, KRDMA_UNIT_NONE, 0, "a region with a window");
 	const std::array out{s.from.sge(0, size)};
 
 	require_ok(s.send({.opcode = IB_UVERBS_WR_RDMA_WRITE,
@@ -578,6 +579,17 @@ void reregister(const char *address)
 	cmd = {.handle = s.to.handle(), .mask = KRDMA_REREG_PD, .pd = pd.handle};
 	s.file.call(KRDMA_IOC_MR_REREGISTER, cmd);
 	require_errno(s.file.try_destroy(pd.handle), EBUSY, "the region is the other PD's");
+	/* to be written it must be pinned anew, in the memory of the process that it is of */
+	const Memory read_only{s.file, s.ctx.pd, 8192, 0};
+
+	in_child([&] {
+		refused(s.file, KRDMA_IOC_MR_REREGISTER,
+			krdma_mr_reregister{.handle = read_only.handle(),
+					    .mask = KRDMA_REREG_ACCESS,
+					    .access = KRDMA_ACCESS_LOCAL_WRITE},
+			EPERM, KRDMA_CAUSE_OTHER_PROCESS, KRDMA_UNIT_NONE, 0,
+			"another process' region");
+	});
 	s.file.destroy(s.to.handle());
 	s.file.destroy(pd.handle);
 }

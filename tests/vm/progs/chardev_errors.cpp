@@ -96,15 +96,6 @@ void unknown(const char *)
 		      "another direction");
 }
 
-krdma_rnic_query query(const File &file, std::uint32_t index)
-{
-	krdma_rnic_query cmd{};
-
-	cmd.index = index;
-	file.call(KRDMA_IOC_RNIC_QUERY, cmd);
-	return cmd;
-}
-
 void rnics(const char *address)
 {
 	const File file;

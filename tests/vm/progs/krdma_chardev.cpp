@@ -14,6 +14,7 @@
  *	connection in ms.
  * krdma_chardev -t ADDRESS: closes files with few and with many endpoints, and checks that the time
  *	for each endpoint is about the same.
+ * krdma_chardev -m ADDRESS: makes as many PDs as the RNIC has, and one more.
  *
  * ADDRESS belongs to an RNIC of this namespace.
  */
@@ -113,17 +114,21 @@ void removal(const char *address)
 		}
 	}
 	rdma::require_eq(file.usage().objects, objects, "numbers stay");
-	krdma_cq_poll poll{.handle = ctx.cq};
-	krdma_pd pd{.context = ctx.context};
-	krdma_qp_attr attr{.handle = ends.client.handle};
-	krdma_listen listen{.context = ctx.context, .local = parse_address(address)};
-	krdma_rnic_query query{.index = ctx.index};
+	const auto gone = [&file](unsigned long number, auto cmd, std::uint32_t handle,
+				  const char *what) {
+		refused(file, number, cmd, ENODEV, KRDMA_CAUSE_RNIC_REMOVED, KRDMA_UNIT_HANDLE,
+			handle, what);
+	};
 
-	require_errno(file.try_call(KRDMA_IOC_CQ_POLL, poll), ENODEV, "CQ");
-	require_errno(file.try_call(KRDMA_IOC_PD, pd), ENODEV, "context");
-	require_errno(file.try_call(KRDMA_IOC_QP_QUERY, attr), ENODEV, "QP");
-	require_errno(file.try_call(KRDMA_IOC_LISTEN, listen), ENODEV, "LISTEN");
-	require_errno(file.try_call(KRDMA_IOC_RNIC_QUERY, query), ENODEV, "RNIC");
+	gone(KRDMA_IOC_CQ_POLL, krdma_cq_poll{.handle = ctx.cq}, ctx.cq, "CQ");
+	gone(KRDMA_IOC_PD, krdma_pd{.context = ctx.context}, ctx.context, "context");
+	gone(KRDMA_IOC_QP_QUERY, krdma_qp_attr{.handle = ends.client.handle}, ends.client.handle,
+	     "QP");
+	gone(KRDMA_IOC_LISTEN,
+	     krdma_listen{.context = ctx.context, .local = parse_address(address)}, ctx.context,
+	     "LISTEN");
+	refused(file, KRDMA_IOC_RNIC_QUERY, krdma_rnic_query{.index = ctx.index}, ENODEV,
+		KRDMA_CAUSE_NO_RNIC, KRDMA_UNIT_RNIC, ctx.index, "RNIC");
 	require_errno(file.try_destroy(ctx.pd), EBUSY, "what others need");
 	for (const std::uint32_t handle :
 	     {listener.handle, ends.client_conn, ends.server_conn, ends.client.handle,
@@ -160,6 +165,22 @@ bool print_event(const File &file)
 	for (;;)
 		if (!print_event(file))
 			std::this_thread::sleep_for(std::chrono::milliseconds{50});
+}
+
+/* All PDs that the RNIC has, and one more. The other kinds are counted by the same function. */
+void most_objects(const char *address)
+{
+	const File file;
+	const Context ctx{file, address};
+	const std::uint64_t most = query(file, ctx.index).max_pd;
+	krdma_pd cmd{.context = ctx.context};
+	int err = 0;
+
+	for (std::uint64_t i = 0; i <= most && err == 0; i++)
+		err = file.try_call(KRDMA_IOC_PD, cmd);
+	require_errno(err, ENOMEM, "more PDs than the RNIC has");
+	refused(file, KRDMA_IOC_PD, krdma_pd{.context = ctx.context}, ENOMEM, KRDMA_CAUSE_MAX_PD,
+		KRDMA_UNIT_COUNT, most, "one more PD");
 }
 
 void await_line()
@@ -343,7 +364,8 @@ int main(int argc, char **argv)
 	const bool mode = argc == 3 && argv[1][0] == '-';
 
 	if (argc != 2 && !mode) {
-		std::fprintf(stderr, "usage: %s [-p | -v | -r | -e | -c | -i | -l | -t] ADDRESS\n",
+		std::fprintf(stderr,
+			     "usage: %s [-p | -v | -r | -e | -c | -i | -l | -t | -m] ADDRESS\n",
 			     argv[0]);
 		return 2;
 	}
@@ -364,6 +386,8 @@ int main(int argc, char **argv)
 			longest_connect(argv[2]);
 		else if (argv[1][1] == 't')
 			ends_of_files(argv[2]);
+		else if (argv[1][1] == 'm')
+			most_objects(argv[2]);
 		else
 			removal(argv[2]);
 		return 0;
