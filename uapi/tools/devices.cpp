@@ -311,6 +311,8 @@ void add_device_commands(CLI::App &app, Environment &environment)
 	const auto for_prometheus = std::make_shared<bool>(false);
 	command->add_flag("-p,--prometheus", *for_prometheus, "the text format of Prometheus");
 	command->callback([&environment, name, nonzero, for_prometheus] {
+		if (*for_prometheus && environment.json)
+			throw CLI::ValidationError("--prometheus", "JSON is another format");
 		environment.chosen = [&environment, name, nonzero, for_prometheus] {
 			if (*for_prometheus)
 				stat_prometheus(*name, *nonzero);

@@ -31,15 +31,15 @@ constexpr const char *settings_folder = "/etc/krdma";
 /** class RdmaNetlink - ib_core's netlink for devices */
 class RdmaNetlink {
 public:
-	void add(const std::string &name, const std::string &device)
+	/* Return: 0 or the errno. */
+	int add(const std::string &name, const std::string &device)
 	{
 		nlmsghdr *message = begin(RDMA_NLDEV_CMD_NEWLINK, NLM_F_ACK);
 
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_DEV_NAME, name.c_str());
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_LINK_TYPE, "krdma");
 		mnl_attr_put_strz(message, RDMA_NLDEV_ATTR_NDEV_NAME, device.c_str());
-		if (const int error = netlink_.exchange(message))
-			fail(error, add_failure(error, name, device));
+		return netlink_.exchange(message);
 	}
 
 	void remove(const std::string &name)
@@ -60,26 +60,6 @@ private:
 		return netlink_.begin(
 			static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)),
 			flags);
-	}
-
-	/* what the errno means here */
-	static std::string add_failure(int error, const std::string &name,
-				       const std::string &device)
-	{
-		switch (error) {
-		case EPERM:
-			return "needs CAP_NET_ADMIN";
-		case ENODEV:
-			return device + ": no such network device, or no module krdma_soft";
-		case EEXIST:
-			return fmt::format("{} has an RNIC, or the name {} is taken", device, name);
-		case EINVAL:
-			return fmt::format("{}: not a device for an RNIC, or the module krdma is "
-					   "not installed for this kernel",
-					   device);
-		default:
-			return device;
-		}
 	}
 
 	std::uint32_t index_of(const std::string &wanted)
@@ -127,6 +107,29 @@ try {
 	return {};
 }
 
+/* what the errno of "add" means */
+std::string add_failure(int error, const std::string &name, const std::string &device)
+{
+	switch (error) {
+	case EPERM:
+		return "needs CAP_NET_ADMIN";
+	case ENODEV:
+		return if_nametoindex(device.c_str()) == 0
+			       ? device + ": no such network device"
+			       : device + ": the module krdma_soft is not loaded";
+	case EEXIST:
+		if (const auto rnic = find_rnic(device); rnic && rnic->netdev == device)
+			return fmt::format("{} has an RNIC, {}", device, rnic->name);
+		return "an RDMA device has the name " + name;
+	case EINVAL:
+		return fmt::format("{}: not a device for an RNIC, or the module krdma is "
+				   "not installed for this kernel",
+				   device);
+	default:
+		return device;
+	}
+}
+
 /* Run systemctl, whose own messages the user sees. */
 void systemctl(std::vector<std::string> words)
 {
@@ -172,12 +175,22 @@ void check_device_name(const std::string &device)
 		throw CLI::ValidationError(device, "not the name of a network device");
 }
 
+/* The kernel has no more than 63 bytes; some characters have a meaning for it, files or shells. */
+void check_rnic_name(const std::string &name)
+{
+	constexpr std::size_t most = 63;
+
+	if (name.size() > most)
+		throw CLI::ValidationError(
+			name, fmt::format("a name of an RNIC has at most {} bytes", most));
+	if (name.find_first_of("\"\\$%/ \t\n") != std::string::npos)
+		throw CLI::ValidationError(name, "not the name of an RNIC");
+}
+
 void write_settings(const std::string &device, const std::string &name)
 {
 	const std::filesystem::path path = settings_of(device);
 
-	if (name.find_first_of("\"\\$ \t\n") != std::string::npos)
-		throw CLI::ValidationError(name, "not the name of an RNIC");
 	std::filesystem::create_directories(settings_folder);
 	std::ofstream file{path};
 	file << "# the RNIC's name, for " << unit_of(device) << "\nNAME=" << name << '\n';
@@ -190,8 +203,10 @@ void add_now(const LinkOptions &options)
 	if (const auto rnic = find_rnic(options.device);
 	    options.lenient && rnic && rnic->netdev == options.device)
 		return;
-	RdmaNetlink{}.add(options.name.empty() ? "krdma_" + options.device : options.name,
-			  options.device);
+	const std::string name = options.name.empty() ? "krdma_" + options.device : options.name;
+
+	if (const int error = RdmaNetlink{}.add(name, options.device))
+		fail(error, add_failure(error, name, options.device));
 }
 
 void add_link(const LinkOptions &options)
@@ -254,6 +269,7 @@ void add_link_command(CLI::App &app, Environment &environment)
 	add->add_flag("--exist-ok", options->lenient, "no error if the device has an RNIC");
 	add->callback([&environment, options] {
 		check_device_name(options->device);
+		check_rnic_name(options->name);
 		environment.chosen = [options] { add_link(*options); };
 	});
 	CLI::App *del =

@@ -90,7 +90,15 @@ status "the device has one" 1 A link add vethA
 has "it says so" 'vethA has an RNIC' err
 expect "no error" on A krdma link add vethA --exist-ok
 status "no such device" 1 A link add nosuch
-has "it says so" 'nosuch: no such network device' err
+has "it says so" 'nosuch: no such network device: No such device' err
+status "another RNIC has that name" 1 A link add lo --name krdma0
+has "it says so" 'an RDMA device has the name krdma0' err
+status "a name that is too long" 2 A link add lo --name "$(printf '%064d' 0)"
+has "it says so" 'at most 63 bytes' err
+for name in 'a b' a/b a%d; do
+	status "$name is no name" 2 A link add lo --name "$name"
+done
+status "two formats" 2 A stat --prometheus --json
 status "neither" 2 A link
 status "no name of a device" 2 A link add a/b
 rc=0
