@@ -48,7 +48,7 @@ LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
 	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
-DOCS := $(wildcard docs/*.md docs/*.json)
+DOCUMENTS := $(wildcard docs/*.md docs/*.json docs/performance/*.md)
 DEBUG_MODULES := $(BUILD)/debug/modules
 SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
@@ -152,7 +152,7 @@ install-modules:
 # all that needs no kernel
 install-user: provider tools krun
 	install -d $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR)/man1 $(COMPLETION_DIR) \
-		$(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(MODLOADDIR) $(DOC_DIR)/docs
+		$(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(MODLOADDIR) $(DOC_DIR)
 	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
 	install -m 644 $(DRIVER) $(DRIVER_DIR)
 	$(if $(filter /usr,$(PREFIX)),,echo 'driver $(LIBDIR)/libibverbs/libkrdma' > $(DRIVER_DIR)/krdma.driver)
@@ -167,7 +167,7 @@ install-user: provider tools krun
 	install -m 644 system/60-krdma.rules $(DESTDIR)$(UDEVDIR)
 	install -m 644 system/krdma.conf $(DESTDIR)$(MODLOADDIR)
 	install -m 644 $(TEXTS) $(DOC_DIR)
-	install -m 644 $(DOCS) $(DOC_DIR)/docs
+	for file in $(DOCUMENTS); do install -D -m 644 $$file $(DOC_DIR)/$$file || exit; done
 
 # all that a program needs to be compiled
 install-headers: man3
@@ -195,8 +195,8 @@ uninstall: ## take away what install put there, for all kernels
 		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/man1/,krdma.1 krun.1) \
 		$(MAN_DIR)/man3/ual_*.3 $(MAN_DIR)/man3/libkrdma.3 $(COMPLETION_DIR)/krdma \
 		$(DESTDIR)$(UNITDIR)/krdma@.service $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
-		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCS))
-	for dir in $(UVP_DIR) $(INCLUDE_DIR) $(DOC_DIR)/docs $(DOC_DIR); do \
+		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCUMENTS))
+	for dir in $(UVP_DIR) $(INCLUDE_DIR) $(DOC_DIR)/docs/performance $(DOC_DIR)/docs $(DOC_DIR); do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; \
 	done
 	$(if $(DESTDIR),,ldconfig)
