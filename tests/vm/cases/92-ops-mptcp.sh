@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: mptcp_connect, the kernel's own test of MPTCP's sockets, with the wildcard of krdma_ops in place of MPTCP: on TCP, through the switch, over a loopback protocol, IPv4 and IPv6
 # covers: ops tests/offload tests/interop
-# kernel: stock
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
