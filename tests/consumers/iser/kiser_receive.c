@@ -37,6 +37,24 @@ static int kiser_receive_start(struct kiser_conn *kc)
 	return ret;
 }
 
+/*
+ * libiscsi hands a login's or text's answer to iscsid before it ends the request, and refuses
+ * iscsid's next one until then. That is sent under frwd_lock, so it waits.
+ */
+static int kiser_receive_complete(struct iscsi_conn *conn, struct iscsi_hdr *header, char *data,
+				  u32 length)
+{
+	u8 opcode = header->opcode & ISCSI_OPCODE_MASK;
+	int ret;
+
+	if (opcode != ISCSI_OP_LOGIN_RSP && opcode != ISCSI_OP_TEXT_RSP)
+		return iscsi_complete_pdu(conn, header, data, length);
+	spin_lock_bh(&conn->session->frwd_lock);
+	ret = iscsi_complete_pdu(conn, header, data, length);
+	spin_unlock_bh(&conn->session->frwd_lock);
+	return ret;
+}
+
 static void kiser_receive_deliver(struct kiser_conn *kc, struct kiser_receive *receive)
 {
 	struct iscsi_hdr *header = &receive->pdu->iscsi;
@@ -51,7 +69,7 @@ static void kiser_receive_deliver(struct kiser_conn *kc, struct kiser_receive *r
 		kiser_conn_fail(kc);
 		return;
 	}
-	ret = iscsi_complete_pdu(kc->iscsi, header, receive->pdu->data, length);
+	ret = kiser_receive_complete(kc->iscsi, header, receive->pdu->data, length);
 	if (ret && ret != ISCSI_ERR_NO_SCSI_CMD)
 		iscsi_conn_failure(kc->iscsi, ret);
 	if (kiser_receive_post(kc, receive))

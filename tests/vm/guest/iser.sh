@@ -8,14 +8,22 @@ iqn=iqn.2026-01.krdma.test:disk
 target=/sys/kernel/config/target
 tpg=$target/iscsi/$iqn/tpgt_1
 
+# at ADDRESS: with iSCSI's port, as LIO and open-iscsi write it
+at() { [[ $1 == *:* ]] && echo "[$1]:3260" || echo "$1:3260"; }
+
 # LIO creates a TCP portal for each address before iSER takes it over. TCP's portal is in
 # the namespace of its creator, iSER's in the initial one, so they do not compete for a port.
 portal_up() {
 	ip netns add portal
 	ip -n portal link set lo up
-	ip -n portal address add $portal/32 dev lo
-	nsenter --net=/run/netns/portal mkdir "$tpg/np/$portal:3260"
-	echo 1 > "$tpg/np/$portal:3260/iser"
+	ip -n portal address add "$portal" dev lo
+	nsenter --net=/run/netns/portal mkdir "$tpg/np/$(at "$portal")"
+	echo 1 > "$tpg/np/$(at "$portal")/iser"
+}
+
+portal_down() {
+	rmdir "$tpg/np/$(at "$portal")"
+	ip netns delete portal
 }
 
 # target_up [AUTHENTICATION]: LUN 0 is /dev/nullb0, LUN 1 a RAM disk of 32 MiB. With 1, a login
@@ -48,11 +56,11 @@ target_down() {
 		[ ! -d "$acl" ] || rmdir "$acl"
 	done
 	rm $tpg/lun/lun_0/port $tpg/lun/lun_1/port
-	rmdir "$tpg/np/$portal:3260" $tpg/lun/lun_0 $tpg/lun/lun_1 $tpg ${tpg%/*}
+	portal_down
+	rmdir $tpg/lun/lun_0 $tpg/lun/lun_1 $tpg ${tpg%/*}
 	rmdir $target/iscsi
 	rmdir $target/core/iblock_0/disk $target/core/iblock_0
 	rmdir $target/core/rd_mcp_0/ram $target/core/rd_mcp_0
-	ip netns delete portal
 	modprobe -r ib_isert iscsi_target_mod target_core_iblock
 }
 
@@ -72,7 +80,7 @@ initiator_down() {
 	wait "$iscsid" || true
 }
 
-node() { iscsiadm -m node -T $iqn -p $portal:3260 "$@"; }
+node() { iscsiadm -m node -T $iqn -p "$(at "$portal")" "$@"; }
 
 # login INTERFACE: try again after the kernel's fault "libiscsi: an answer is reported before its
 # request has ended" (docs/kernel-bugs.md). It makes iscsid repeat the login, and LIO takes 15 s
@@ -84,8 +92,8 @@ login() {
 	for try in 1 2 3; do
 		log_mark
 		say "login $1, attempt $try"
-		timeout -k 5 "$(patient 120)" iscsiadm -m node -T $iqn -p $portal:3260 -I "$1" --login \
-			> client.log 2>&1 && return
+		timeout -k 5 "$(patient 120)" iscsiadm -m node -T $iqn -p "$(at "$portal")" -I "$1" \
+			--login > client.log 2>&1 && return
 		log_since | grep 'Login/Text in progress' > /dev/null || break
 		sleep 45
 	done

@@ -8,8 +8,10 @@
 # the portal's address, for the cases
 # shellcheck disable=SC2034
 portal=10.77.1.1
+# the RNIC's name; its kind is $LINK_TYPE
+storage_rnic=krdma0
 
-# storage_up: krdma0 in the initial namespace. What it sends goes through TCP, in segments of
+# storage_up [MTU]: the RNIC in the initial namespace. What it sends goes through TCP, in segments of
 # that size, until a case says otherwise.
 storage_up() {
 	same_host 0
@@ -20,9 +22,13 @@ storage_up() {
 	ip link add dummy0 mtu "${1:-1500}" type dummy
 	ip address add $portal/24 dev dummy0
 	ip link set dummy0 up
-	rdma link add krdma0 type "$LINK_TYPE" netdev dummy0
-	wait_for 10 rnic_active krdma0 || fail "krdma0 does not become active"
+	storage_rnic_add
 	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+}
+
+storage_rnic_add() {
+	rdma link add $storage_rnic type "$LINK_TYPE" netdev dummy0
+	wait_for 10 rnic_active $storage_rnic || fail "$storage_rnic does not become active"
 }
 
 # ram_disk MIB: /dev/nullb0, which keeps what is written
@@ -42,10 +48,10 @@ ram_disk_down() {
 	modprobe -r null_blk
 }
 
-# counter NAME: of krdma0
-counter() { counter_of krdma0 "$1"; }
+# counter NAME: of the RNIC
+counter() { counter_of $storage_rnic "$1"; }
 
-# over_wire: all that krdma0 has sent went through TCP
+# over_wire: all that the RNIC has sent went through TCP
 over_wire() {
 	say "tx_fpdus $(counter tx_fpdus) same_host_segments $(counter same_host_segments)"
 	[ "$(counter tx_fpdus)" -gt 500 ] || fail "hardly anything went over the wire"
@@ -148,8 +154,8 @@ registered() {
 	done
 }
 
-# what krdma0 has, without the CQs that ib_core's pool keeps until the device goes
-held() { resources krdma0 | sed 's/ cq [0-9]*//'; }
+# what the RNIC has, without the CQs that ib_core's pool keeps until the device goes
+held() { resources $storage_rnic | sed 's/ cq [0-9]*//'; }
 held_as() { [ "$(held)" = "$1" ]; }
 
 # nothing_left RESOURCES: the same as held() answered before

@@ -37,6 +37,27 @@ int status_of(const kdapltest::Options &options)
 	return args.interrupted && args.mode != KDT_SERVE ? 130 : 0;
 }
 
+/* The run, or a client's rounds until one fails; the results are those of the last. */
+int run(int fd, kdapltest::Options &options)
+{
+	const kdt_args asked = options.args;
+	unsigned int round = 0;
+	int answer;
+
+	do {
+		options.args = asked;
+		answer = ioctl(fd, KDT_RUN, &options.args);
+		round++;
+	} while (!answer && !options.args.error && !options.args.interrupted &&
+		 round < options.rounds);
+	if (answer)
+		std::fprintf(stderr, "kdapltest: the module refuses: %s\n", std::strerror(errno));
+	if (round < options.rounds)
+		std::fprintf(stderr, "kdapltest: it ended in round %u of %u\n", round,
+			     options.rounds);
+	return answer;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -61,12 +82,10 @@ int main(int argc, char **argv)
 	}
 	hear(SIGINT);
 	hear(SIGTERM);
-	if (ioctl(fd, KDT_RUN, &options->args)) {
-		std::fprintf(stderr, "kdapltest: the module refuses: %s\n", std::strerror(errno));
-		close(fd);
-		return 1;
-	}
+	int answer = run(fd, *options);
 	close(fd);
+	if (answer)
+		return 1;
 	if (options->json)
 		kdapltest::print_json(*options);
 	else

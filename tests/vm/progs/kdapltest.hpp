@@ -12,6 +12,7 @@ namespace kdapltest {
 struct Options {
 	kdt_args args{};
 	std::string host;
+	unsigned int rounds = 1;
 	bool json = false;
 };
 

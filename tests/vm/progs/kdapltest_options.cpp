@@ -169,6 +169,8 @@ void take_word(Words &words, Options &options)
 		args.port = words.number("a port", 1, 65535);
 	else if (word == "-i")
 		args.iterations = words.number("iterations", 1, UINT32_MAX);
+	else if (word == "-r")
+		options.rounds = words.number("rounds", 1, UINT32_MAX);
 	else if (word == "-t")
 		args.threads = words.number("threads", 1, KDT_THREADS);
 	else if (word == "-w")
@@ -228,6 +230,8 @@ void check(Words &words, Options &options)
 		words.fail("verbs are there for the performance test");
 	if (client && args.threads * args.eps > KDT_LINKS)
 		words.fail("there can be " + std::to_string(KDT_LINKS) + " connections");
+	if (!client && options.rounds > 1)
+		words.fail("rounds are a client's");
 	if (client && !args.iterations && !args.seconds)
 		args.iterations = 1000;
 }
@@ -250,6 +254,9 @@ std::string usage()
 	       "  -T  S: server; T: transactions, data compared; P: performance; L: limits\n"
 	       "  -D  interface adapter: the name of an RNIC of this network namespace\n"
 	       "  -w  endpoints of each thread\n"
+	       "  -r  rounds of a client: all of it so many times, from the opening of the "
+	       "interface adapter\n"
+	       "      to its closing; the figures are the last round's\n"
 	       "  -p  operations that may be pending at once (default 16)\n"
 	       "  -m  objects of a kind after which no more are made (default 2048)\n"
 	       "  SR Send, RW RDMA Write, RR RDMA Read; SIZE: bytes of each of SEGMENTS, with k or "
