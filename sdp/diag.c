@@ -153,6 +153,7 @@ static const char *sdp_diag_mode(u8 mode)
 
 /* what a line says of a connection, copied under the lock */
 struct sdp_diag_link {
+	struct sdp_end hop;
 	u8 state;
 	u8 fault;
 	u8 out_mode;
@@ -173,6 +174,7 @@ static bool sdp_diag_copy(struct sdp_sock *ssk, struct sdp_diag_link *to)
 	link = ssk->link;
 	if (link)
 		*to = (struct sdp_diag_link){
+			.hop = link->hop,
 			.state = link->conn.state,
 			.fault = link->conn.fault,
 			.out_mode = link->conn.source.mode,
@@ -195,22 +197,23 @@ static int sdp_diag_show(struct seq_file *seq, void *v)
 	struct sock *sk;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(seq, "local remote tcp-state state mode-out mode-in credits posted unread unsent tx-copied tx-read tx-written rx-copied rx-read rx-written tx-messages rx-messages fault inode\n");
+		seq_puts(seq, "local remote tcp-state state mode-out mode-in credits posted unread unsent tx-copied tx-read tx-written rx-copied rx-read rx-written tx-messages rx-messages fault inode hop\n");
 		return 0;
 	}
 	sk = sdp_sock(ssk);
 	memset(&link, 0, sizeof(link));
 	sdp_diag_copy(ssk, &link);
-	seq_printf(seq, "%s", "");
 	sdp_diag_end(seq, &ssk->local);
 	sdp_diag_end(seq, &ssk->remote);
 	seq_printf(seq, " %d %s %s %s %u %u %u %u", sdp_get_state(sk), sdp_state_name(link.state),
 		   sdp_diag_mode(link.out_mode), sdp_diag_mode(link.in_mode), link.credits,
 		   link.posted, link.unread, link.unsent);
-	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %llu %s %lu\n", link.tx.bcopy,
+	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %llu %s %lu", link.tx.bcopy,
 		   link.tx.read, link.tx.written, link.rx.bcopy, link.rx.read, link.rx.written,
 		   link.tx.messages, link.rx.messages, sdp_wire_fault_name(link.fault),
 		   sock_i_ino(sk));
+	sdp_diag_end(seq, &link.hop);
+	seq_putc(seq, '\n');
 	return 0;
 }
 
@@ -251,6 +254,11 @@ static int __net_init sdp_diag_net_init(struct net *net)
 
 static void __net_exit sdp_diag_net_exit(struct net *net)
 {
+	/*
+	 * The transports have ended the connections of the namespace. What is left of closed
+	 * sockets of the kernel goes now: they have no reference on the namespace.
+	 */
+	flush_workqueue(sdp_queue);
 	if (net_eq(net, &init_net))
 		remove_proc_entry("sdp_stat", net->proc_net);
 	remove_proc_entry("sdp", net->proc_net);

@@ -189,7 +189,8 @@ static int sdp_leg_offers(const struct offload_route *route)
 	struct sockaddr_storage local = *route->source, hop;
 	struct sdp_ot_device *device;
 
-	device = sdp_ot_route(route->net, route->destination, &local, route->bound_if, &hop);
+	device = sdp_ot_route(route->net, route->destination, &local, sdp_sock_route_if(route),
+			      &hop);
 	if (IS_ERR(device))
 		return PTR_ERR(device);
 	device->ot->ops->device_put(device);
@@ -200,12 +201,13 @@ static const struct offload_protosw sdp_leg_protosw = {
 	.owner = THIS_MODULE,
 	.name = "sdp",
 	.protocol = IPPROTO_SDP,
-	.caps = OFFLOAD_RDMA,
+	.caps = OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS | OFFLOAD_FIRST_HOP,
 	.priority = 100,
 	.ops = &sdp_ops,
 	.ops6 = &sdp_ops6,
 	.create = sdp_leg_create,
 	.offers = sdp_leg_offers,
+	.connect_via = sdp_sock_connect_via,
 };
 
 static int sdp_families_register(void)
@@ -295,11 +297,11 @@ static void __exit sdp_exit(void)
 	/* ends all connections; then their sockets go */
 	sdp_ot_kdapl_exit();
 	sdp_sock_wait_all();
-	destroy_workqueue(sdp_queue);
 	sdp_ot_exit();
 	sdp_ot_kdapl_free();
 	sdp_diag_exit();
 	proto_unregister(&sdp_prot);
+	destroy_workqueue(sdp_queue);
 }
 
 module_init(sdp_init);

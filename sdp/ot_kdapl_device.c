@@ -590,8 +590,10 @@ static void sdp_kdapl_rnic_remove(struct ri_rnic *rnic)
 
 static void sdp_kdapl_net_exit(struct net *net)
 {
-	guard(mutex)(&sdp_kdapl_rnics_lock);
-	sdp_kdapl_end_devices(NULL, net);
+	scoped_guard(mutex, &sdp_kdapl_rnics_lock)
+		sdp_kdapl_end_devices(NULL, net);
+	/* SDP has been told of each end */
+	flush_workqueue(sdp_kdapl_wq);
 }
 
 static struct pernet_operations sdp_kdapl_net_ops = {

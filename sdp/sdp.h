@@ -172,6 +172,7 @@ enum sdp_oob {
  * @window: octets for the program's unread data
  * @window_max: most that the pool allows
  * @reads_out: own Reads at a time
+ * @hop: first hop of the route; the peer itself on the local link; nothing at the passive end
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
  */
@@ -220,6 +221,7 @@ struct sdp_link {
 	u32 window;
 	u32 window_max;
 	u16 reads_out;
+	struct sdp_end hop;
 	struct sdp_zcopy *zcopy_tx;
 	struct sdp_zcopy *zcopy_rx;
 };
@@ -273,6 +275,8 @@ enum sdp_birth {
  * @of_ops: a leg of the switch: TCP's leg has the port
  * @registered: made by AF_INET's or AF_INET6's create
  * @memcg: what connections are charged to, or NULL
+ * @via_if: device of the switch's route, 0: the host's route is asked
+ * @via: first hop of that route, of family AF_UNSPEC without one
  * @link: connection, or NULL
  * @link_mutex: see the top
  * @tx_mutex: one writer
@@ -310,6 +314,8 @@ struct sdp_sock {
 	bool of_ops;
 	bool registered;
 	struct mem_cgroup *memcg;
+	int via_if;
+	struct sockaddr_storage via;
 	struct sdp_link *link;
 	struct mutex link_mutex;
 	struct mutex tx_mutex;
@@ -373,6 +379,9 @@ extern const struct proto_ops sdp_ops;
 extern const struct proto_ops sdp_ops6;
 struct sdp_sock *sdp_sock_new(struct net *net, int family, struct socket *sock, bool kern);
 int sdp_sock_connect(struct socket *sock, struct sockaddr *address, int len, int flags);
+int sdp_sock_connect_via(struct socket *sock, struct sockaddr *address, int len, int flags,
+			 const struct offload_route *route);
+int sdp_sock_route_if(const struct offload_route *route);
 void sdp_sock_notify(struct sdp_link *link, enum sdp_notice what);
 void sdp_sock_wait_all(void);
 void sdp_sock_drop_link(struct sdp_sock *ssk);

@@ -32,16 +32,18 @@ static DECLARE_WAIT_QUEUE_HEAD(sdp_socks_wait);
 
 /* Wake-ups ********************************************************************************* */
 
-/* without a lock */
+/*
+ * Without a lock. A user in the kernel has callbacks of its own: close() waits for those that run,
+ * by RCU.
+ */
 static void sdp_sock_wake(struct sdp_sock *ssk, u32 wake, struct sdp_link *ending,
 			  struct sdp_sock *listener)
 {
 	struct sock *sk = sdp_sock(ssk);
 
-	if (listener) {
+	rcu_read_lock();
+	if (listener)
 		sdp_sock(listener)->sk_data_ready(sdp_sock(listener));
-		sock_put(sdp_sock(listener));
-	}
 	if (wake & SDP_WAKE_ERROR)
 		sk_error_report(sk);
 	if (wake & SDP_WAKE_READ)
@@ -50,6 +52,9 @@ static void sdp_sock_wake(struct sdp_sock *ssk, u32 wake, struct sdp_link *endin
 		sk->sk_write_space(sk);
 	if (wake & SDP_WAKE_STATE)
 		sk->sk_state_change(sk);
+	rcu_read_unlock();
+	if (listener)
+		sock_put(sdp_sock(listener));
 	if (wake & SDP_WAKE_IN)
 		sk_wake_async(sk, SOCK_WAKE_WAITD,
 			      READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK ? POLL_HUP : POLL_IN);
@@ -363,10 +368,20 @@ static void sdp_sock_setup(struct sock *sk)
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 }
 
+/*
+ * A socket of the kernel belongs to no process, whichever one makes it: the root pays. References
+ * to the root are not counted.
+ */
 static void sdp_sock_charge(struct sdp_sock *ssk)
 {
-	if (current->mm)
-		ssk->memcg = get_mem_cgroup_from_mm(current->mm);
+	struct mem_cgroup *memcg = current->mm ? get_mem_cgroup_from_mm(current->mm) : NULL;
+	struct mem_cgroup *payer = memcg;
+
+	while (payer && sdp_sock(ssk)->sk_kern_sock && parent_mem_cgroup(payer))
+		payer = parent_mem_cgroup(payer);
+	if (payer != memcg)
+		mem_cgroup_put(memcg);
+	ssk->memcg = payer;
 }
 
 /* AF_INET and AF_INET6 with IPPROTO_SDP */
@@ -520,6 +535,9 @@ static int sdp_sock_release(struct socket *sock)
 	sock_orphan(sk);
 	sock->sk = NULL;
 	sdp_unlock(ssk);
+	/* what its callbacks use may go when this returns */
+	if (sk->sk_kern_sock)
+		synchronize_rcu();
 	sdp_port_leave(ssk);
 	if (ended)
 		sdp_conn_put(ended);
@@ -607,6 +625,20 @@ void sdp_sock_drop_link(struct sdp_sock *ssk)
 	mutex_unlock(&ssk->rx_mutex);
 }
 
+/**
+ * sdp_sock_route_if() - device that a connection by the switch has to use
+ * @route: route that the switch has found
+ *
+ * Return: its index; 0: the host's route is asked, because the destination is on this host.
+ * Context: any.
+ */
+int sdp_sock_route_if(const struct offload_route *route)
+{
+	if (route->bound_if)
+		return route->bound_if;
+	return route->ifindex == LOOPBACK_IFINDEX ? 0 : route->ifindex;
+}
+
 /*
  * One attempt; the remote end is known, and link_mutex is held. @bind: may take a port. Return: 0
  * or a negative errno.
@@ -625,9 +657,12 @@ static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 		sdp_end_to_storage(&ssk->local, &local);
 	else
 		local.ss_family = AF_UNSPEC;
-	device = sdp_ot_route(sock_net(sk), &remote, &local, sk->sk_bound_dev_if, &hop);
+	device = sdp_ot_route(sock_net(sk), &remote, &local, ssk->via_if ?: sk->sk_bound_dev_if,
+			      &hop);
 	if (IS_ERR(device))
 		return PTR_ERR(device) == -ENODEV ? -ENETUNREACH : PTR_ERR(device);
+	if (ssk->via.ss_family)
+		hop = ssk->via;
 	sdp_end_from_storage(&local, &own);
 	if (bind && !ssk->local.port) {
 		own.port = 0;
@@ -643,6 +678,9 @@ static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 	link = sdp_conn_create(ssk, device);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
+	sdp_lock(ssk);
+	sdp_end_from_storage(&hop, &link->hop);
+	sdp_unlock(ssk);
 	/* the transport's ports are its own: the Hello has those of the socket */
 	own = ssk->local;
 	own.port = 0;
@@ -790,6 +828,63 @@ static int sdp_sock_connect_finish(struct socket *sock, int flags, int under_way
 	return 0;
 }
 
+/* The sock is locked. */
+static int sdp_sock_connect_locked(struct socket *sock, const struct sdp_end *end, int flags,
+				   const struct offload_route *route)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sock *ssk = sdp_sk(sk);
+	int rc;
+
+	switch (sock->state) {
+	case SS_UNCONNECTED:
+		if (sk->sk_state != TCP_CLOSE)
+			return -EISCONN;
+		mutex_lock(&ssk->link_mutex);
+		ssk->via_if = route ? sdp_sock_route_if(route) : 0;
+		ssk->via.ss_family = AF_UNSPEC;
+		if (route)
+			ssk->via = *route->first_hop;
+		mutex_unlock(&ssk->link_mutex);
+		rc = sdp_sock_connect_start(ssk, end);
+		if (rc)
+			return rc;
+		sock->state = SS_CONNECTING;
+		return sdp_sock_connect_finish(sock, flags, -EINPROGRESS);
+	case SS_CONNECTING:
+		return sdp_sock_connect_finish(sock, flags, -EALREADY);
+	default:
+		return -EISCONN;
+	}
+}
+
+/**
+ * sdp_sock_connect_via() - connect() by a route that is known
+ * @sock: socket
+ * @address: the peer's
+ * @len: its length
+ * @flags: O_NONBLOCK
+ * @route: the switch's route, or NULL: the host is asked for one
+ *
+ * Return: 0 or a negative errno as TCP's. Context: may sleep.
+ */
+int sdp_sock_connect_via(struct socket *sock, struct sockaddr *address, int len, int flags,
+			 const struct offload_route *route)
+{
+	struct sdp_end end;
+	int rc;
+
+	if (len >= sizeof(address->sa_family) && address->sa_family == AF_UNSPEC)
+		return sdp_sock_disconnect(sock);
+	rc = sdp_end_from_user(sock->sk, address, len, &end);
+	if (rc)
+		return rc;
+	lock_sock(sock->sk);
+	rc = sdp_sock_connect_locked(sock, &end, flags, route);
+	release_sock(sock->sk);
+	return rc;
+}
+
 /**
  * sdp_sock_connect() - connect() of a program
  * @sock: socket
@@ -801,36 +896,7 @@ static int sdp_sock_connect_finish(struct socket *sock, int flags, int under_way
  */
 int sdp_sock_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
 {
-	struct sock *sk = sock->sk;
-	struct sdp_end end;
-	int rc;
-
-	if (len >= sizeof(address->sa_family) && address->sa_family == AF_UNSPEC)
-		return sdp_sock_disconnect(sock);
-	rc = sdp_end_from_user(sk, address, len, &end);
-	if (rc)
-		return rc;
-	lock_sock(sk);
-	switch (sock->state) {
-	case SS_UNCONNECTED:
-		rc = -EISCONN;
-		if (sk->sk_state != TCP_CLOSE)
-			break;
-		rc = sdp_sock_connect_start(sdp_sk(sk), &end);
-		if (rc)
-			break;
-		sock->state = SS_CONNECTING;
-		rc = sdp_sock_connect_finish(sock, flags, -EINPROGRESS);
-		break;
-	case SS_CONNECTING:
-		rc = sdp_sock_connect_finish(sock, flags, -EALREADY);
-		break;
-	default:
-		rc = -EISCONN;
-		break;
-	}
-	release_sock(sk);
-	return rc;
+	return sdp_sock_connect_via(sock, address, len, flags, NULL);
 }
 
 /* shutdown(), poll() *********************************************************************** */

@@ -42,6 +42,15 @@ bool sdp_zcopy_fits(const struct msghdr *msg)
 	return iov_iter_single_seg_count(&msg->msg_iter) >= SDP_ZCOPY_LEAST;
 }
 
+/*
+ * Only memory of a program can be pinned, and it is charged to the process that calls: not for a
+ * socket of the kernel, whoever's memory it moves.
+ */
+static bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg)
+{
+	return user_backed_iter(&msg->msg_iter) && !sdp_sock(ssk)->sk_kern_sock;
+}
+
 /**
  * sdp_zcopy_wanted() - may a send go without copies?
  * @ssk: socket
@@ -58,7 +67,7 @@ bool sdp_zcopy_wanted(struct sdp_sock *ssk, struct msghdr *msg, long timeo)
 	u32 threshold;
 
 	if (!timeo || left < PAGE_SIZE || msg->msg_flags & MSG_OOB ||
-	    !user_backed_iter(&msg->msg_iter))
+	    !sdp_zcopy_may_pin(ssk, msg))
 		return false;
 	sdp_lock(ssk);
 	link = ssk->link;
@@ -314,12 +323,12 @@ size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *ti
 
 /* Receiving ******************************************************************************** */
 
-static bool sdp_zcopy_may_read(const struct msghdr *msg, size_t room, int flags, long timeo,
-			       u32 readable)
+static bool sdp_zcopy_may_read(struct sdp_sock *ssk, const struct msghdr *msg, size_t room,
+			       int flags, long timeo, u32 readable)
 {
 	const size_t fits = min(room, iov_iter_single_seg_count(&msg->msg_iter));
 
-	return timeo && !(flags & (MSG_PEEK | MSG_TRUNC)) && user_backed_iter(&msg->msg_iter) &&
+	return timeo && !(flags & (MSG_PEEK | MSG_TRUNC)) && sdp_zcopy_may_pin(ssk, msg) &&
 	       fits >= min(readable, SDP_ZCOPY_LEAST);
 }
 
@@ -426,7 +435,8 @@ u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flag
 	sdp_unlock(ssk);
 	if (!readable)
 		return 0;
-	zc = sdp_zcopy_begin_receive(ssk, sdp_zcopy_may_read(msg, room, flags, timeo, readable),
+	zc = sdp_zcopy_begin_receive(ssk,
+				     sdp_zcopy_may_read(ssk, msg, room, flags, timeo, readable),
 				     need);
 	if (!zc)
 		return 0;

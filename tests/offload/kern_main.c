@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A user of sockets in the kernel: a listener, a connection to it, and data in both directions. The
- * load fails if one step does, or if the connection is of another protocol than wanted.
+ * A user of sockets in the kernel: a listener, a connection to it, and data in both directions, of
+ * all kinds of memory. The load fails if one step does, or if the connection is of another protocol
+ * than wanted.
  */
 #include <linux/cleanup.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/net.h>
-#include <linux/random.h>
-#include <linux/slab.h>
 #include <net/inet_common.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
+
+#include "kern.h"
 
 static int kern_family = PF_INET;
 module_param_named(family, kern_family, int, 0444);
@@ -30,7 +31,9 @@ static char *kern_address = "127.0.0.1";
 module_param_named(address, kern_address, charp, 0444);
 MODULE_PARM_DESC(address, "IPv4 address of the listener");
 
-#define KERN_BYTES	8192u
+static unsigned int kern_bytes = 8192;
+module_param_named(bytes, kern_bytes, uint, 0444);
+MODULE_PARM_DESC(bytes, "Bytes of each transfer");
 
 /* Of the task's namespace, as a socket that serves a mount or a target. */
 static struct socket *kern_new(void)
@@ -50,31 +53,22 @@ static void kern_release(struct socket *sock)
 
 DEFINE_FREE(kern_sock, struct socket *, kern_release(_T))
 
-static int kern_transfer(struct socket *from, struct socket *to)
-{
-	u8 *sent __free(kfree) = kmalloc(KERN_BYTES, GFP_KERNEL);
-	u8 *got __free(kfree) = kzalloc(KERN_BYTES, GFP_KERNEL);
-	struct kvec vec = { .iov_base = sent, .iov_len = KERN_BYTES };
-	struct msghdr msg = {};
-	int rc;
-
-	if (!sent || !got)
-		return -ENOMEM;
-	get_random_bytes(sent, KERN_BYTES);
-	rc = kernel_sendmsg(from, &msg, &vec, 1, KERN_BYTES);
-	if (rc != KERN_BYTES)
-		return rc < 0 ? rc : -EMSGSIZE;
-	vec.iov_base = got;
-	msg = (struct msghdr){};
-	rc = kernel_recvmsg(to, &msg, &vec, 1, KERN_BYTES, MSG_WAITALL);
-	if (rc != KERN_BYTES)
-		return rc < 0 ? rc : -ENODATA;
-	return memcmp(sent, got, KERN_BYTES) ? -EBADMSG : 0;
-}
-
 static int kern_protocol_of(struct socket *sock)
 {
 	return READ_ONCE(sock->sk->sk_protocol);
+}
+
+/* The listener's callback tells that accept() need not wait. */
+static int kern_accept(struct kern_watch *watch, struct socket *listener, struct socket **server)
+{
+	int rc;
+
+	do {
+		rc = kernel_accept(listener, server, O_NONBLOCK);
+	} while (rc == -EAGAIN && wait_for_completion_timeout(&watch->ready, KERN_PATIENCE));
+	if (!rc)
+		kern_watch_forget(watch, *server);
+	return rc ?: atomic_read(&watch->calls) ? 0 : -ENOMSG;
 }
 
 static int kern_run(const char **step)
@@ -82,7 +76,10 @@ static int kern_run(const char **step)
 	struct socket *listener __free(kern_sock) = NULL;
 	struct socket *client __free(kern_sock) = NULL;
 	struct socket *server __free(kern_sock) = NULL;
+	static const char *const names[] = { "kvec", "bvec", "splice", "user" };
 	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct kern_watch watch = {};
+	enum kern_memory memory;
 	int rc;
 
 	*step = "address";
@@ -104,11 +101,13 @@ static int kern_run(const char **step)
 	if (rc < 0)
 		return rc;
 	*step = "connect";
+	kern_watch_begin(&watch, listener);
 	rc = kernel_connect(client, (struct sockaddr *)&address, sizeof(address), 0);
-	if (rc)
-		return rc;
-	*step = "accept";
-	rc = kernel_accept(listener, &server, 0);
+	if (!rc) {
+		*step = "accept";
+		rc = kern_accept(&watch, listener, &server);
+	}
+	kern_watch_end(&watch);
 	if (rc)
 		return rc;
 	*step = "protocol";
@@ -117,14 +116,13 @@ static int kern_run(const char **step)
 		       kern_protocol_of(server));
 		return -EPROTONOSUPPORT;
 	}
-	*step = "data to the server";
-	rc = kern_transfer(client, server);
-	if (rc)
-		return rc;
-	*step = "data to the client";
-	rc = kern_transfer(server, client);
-	if (rc)
-		return rc;
+	for (memory = 0; memory < KERN_MEMORIES; memory++) {
+		*step = names[memory];
+		rc = kern_transfer(client, server, kern_bytes, memory) ?:
+		     kern_transfer(server, client, kern_bytes, memory);
+		if (rc)
+			return rc;
+	}
 	*step = "shutdown";
 	return kernel_sock_shutdown(client, SHUT_RDWR);
 }
