@@ -9,6 +9,7 @@
  *	sock_send.c	data of programs that goes out, with copies
  *	sock_recv.c	data that comes in
  *	sock_zcopy.c	large calls, without copies
+ *	sock_zerocopy.c	sends with MSG_ZEROCOPY
  *	zcopy.c		their memory
  *	sock_opt.c	options
  *	conn.c		glue: a connection's state machine, endpoint, pools and queues
@@ -51,6 +52,7 @@
 
 struct kal_port;
 struct mem_cgroup;
+struct ubuf_info;
 struct sdp_sock;
 struct sdp_zchunk;
 struct sdp_zcopy;
@@ -175,6 +177,8 @@ enum sdp_oob {
  * @hop: first hop of the route; the peer itself on the local link; nothing at the passive end
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
+ * @zcopy_told: ... of sends with MSG_ZEROCOPY
+ * @tx_read: octets of conn.tx.read that were counted
  */
 struct sdp_link {
 	struct sdp_conn conn;
@@ -224,6 +228,8 @@ struct sdp_link {
 	struct sdp_end hop;
 	struct sdp_zcopy *zcopy_tx;
 	struct sdp_zcopy *zcopy_rx;
+	struct sdp_zcopy *zcopy_told;
+	u64 tx_read;
 };
 
 struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *device);
@@ -413,6 +419,8 @@ int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 void sdp_sock_splice_eof(struct socket *sock);
 bool sdp_send_allowed(const struct sdp_sock *ssk);
 bool sdp_send_room(const struct sdp_sock *ssk);
+bool sdp_send_below(const struct sdp_sock *ssk);
+int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg);
 void sdp_send_flush(struct sdp_sock *ssk);
 void sdp_send_done(struct sdp_link *link);
 u32 sdp_send_unsent(const struct sdp_link *link);
@@ -443,6 +451,12 @@ bool sdp_zcopy_wanted(struct sdp_sock *ssk, struct msghdr *msg, long timeo);
 size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *timeo, int *error);
 u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flags, long timeo,
 		      bool need);
+
+/* sock_zerocopy.c */
+bool sdp_zerocopy_wanted(struct sdp_sock *ssk, const struct msghdr *msg);
+bool sdp_zerocopy_full(const struct sdp_link *link);
+int sdp_zerocopy_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
+		      struct ubuf_info **told);
 
 /* sock_opt.c */
 #define SOL_SDP			1025

@@ -348,6 +348,8 @@ static void sdp_sock_setup(struct sock *sk)
 				   "clock-AF_INET_SDP");
 	atomic_inc(&sdp_socks);
 	sk->sk_destruct = sdp_sock_destruct;
+	if (sk->sk_socket)
+		set_bit(SOCK_CUSTOM_SOCKOPT, &sk->sk_socket->flags);
 	sk->sk_rcvbuf = READ_ONCE(sdp_rcvbuf);
 	sk->sk_sndbuf = READ_ONCE(sdp_sndbuf);
 	sock_set_flag(sk, SOCK_RCU_FREE);

@@ -248,6 +248,7 @@ static void sdp_listen_inherit(struct sdp_sock *child, struct sdp_sock *listener
 	sock_valbool_flag(to, SOCK_KEEPOPEN, sock_flag(from, SOCK_KEEPOPEN));
 	sock_valbool_flag(to, SOCK_LINGER, sock_flag(from, SOCK_LINGER));
 	sock_valbool_flag(to, SOCK_URGINLINE, sock_flag(from, SOCK_URGINLINE));
+	sock_valbool_flag(to, SOCK_ZEROCOPY, sock_flag(from, SOCK_ZEROCOPY));
 	memcpy(child->options, listener->options, sizeof(child->options));
 	security_sk_clone(from, to);
 	child->registered = listener->registered;
@@ -484,6 +485,7 @@ int sdp_sock_accept(struct socket *sock, struct socket *newsock, struct proto_ac
 		sock_put(sdp_sock(listener));
 	sock_graft(sdp_sock(child), newsock);
 	newsock->state = SS_CONNECTED;
+	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 	sdp_count(SDP_COUNT_ACCEPTED);
 	return 0;
 }

@@ -117,6 +117,22 @@ static void sdp_opt_apply(struct sdp_sock *ssk, int level, int name)
 	sdp_unlock(ssk);
 }
 
+/* The kernel's core allows SO_ZEROCOPY for protocols of its own alone. */
+static int sdp_opt_zerocopy(struct sock *sk, sockptr_t value, unsigned int len)
+{
+	int number, rc;
+
+	rc = sdp_opt_get_int(SOL_SOCKET, value, len, &number);
+	if (rc)
+		return rc;
+	if (number < 0 || number > 1)
+		return -EINVAL;
+	lock_sock(sk);
+	sock_valbool_flag(sk, SOCK_ZEROCOPY, number);
+	release_sock(sk);
+	return 0;
+}
+
 int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 			unsigned int len)
 {
@@ -124,6 +140,9 @@ int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t valu
 	int i = sdp_opt_find(level, name);
 	int number, rc;
 
+	if (level == SOL_SOCKET)
+		return name == SO_ZEROCOPY ? sdp_opt_zerocopy(sock->sk, value, len) :
+					     sock_setsockopt(sock, level, name, value, len);
 	if (i < 0)
 		return i;
 	rc = sdp_opt_get_int(level, value, len, &number);

@@ -347,8 +347,11 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 	struct sdp_sock *ssk = sdp_sk(sk);
 	int rc;
 
+	/* notifications of MSG_ZEROCOPY */
 	if (flags & MSG_ERRQUEUE)
-		return -EAGAIN;
+		return sk->sk_family == AF_INET6 ?
+		       sock_recv_errqueue(sk, msg, len, SOL_IPV6, IPV6_RECVERR) :
+		       sock_recv_errqueue(sk, msg, len, SOL_IP, IP_RECVERR);
 	msg->msg_namelen = 0;
 	if (sdp_get_state(sk) == TCP_LISTEN)
 		return -ENOTCONN;

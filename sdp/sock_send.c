@@ -13,6 +13,7 @@
  */
 #include <linux/net.h>
 #include <linux/sched/signal.h>
+#include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
@@ -76,9 +77,15 @@ bool sdp_send_room(const struct sdp_sock *ssk)
 
 	if (!link)
 		return true;
-	return !sdp_zcopy_sending(link) &&
+	return !sdp_zcopy_sending(link) && !sdp_zerocopy_full(link) &&
 	       sdp_send_waiting(link) * 3 <= (u64)READ_ONCE(ssk->inet.sk.sk_sndbuf) * 2 &&
 	       sdp_send_has_piece(link);
+}
+
+/** sdp_send_below() - is the send buffer not full? With sdp_lock(), connected */
+bool sdp_send_below(const struct sdp_sock *ssk)
+{
+	return sdp_send_waiting(ssk->link) < READ_ONCE(ssk->inet.sk.sk_sndbuf);
 }
 
 /* The piece that the next octet belongs to, NULL: there is no room */
@@ -271,8 +278,15 @@ static void sdp_send_filled(struct sdp_sock *ssk, struct sdp_piece *piece, u32 o
 	}
 }
 
-/* With tx_mutex. Return: octets copied, 0: there is no room; or a negative errno. */
-static int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
+/**
+ * sdp_send_some() - copy octets of a program
+ * @ssk: socket
+ * @msg: message with octets
+ *
+ * Return: octets copied, 0: there is no room; or a negative errno. Context: with tx_mutex; may
+ * sleep.
+ */
+int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 {
 	const size_t left = msg_data_left(msg);
 	const bool urgent = msg->msg_flags & MSG_OOB && left == 1;
@@ -306,7 +320,9 @@ static int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
-	bool zcopy = sdp_zcopy_wanted(ssk, msg, *timeo);
+	const bool notified = sdp_zerocopy_wanted(ssk, msg);
+	bool zcopy = !notified && sdp_zcopy_wanted(ssk, msg, *timeo);
+	struct ubuf_info *told = NULL;
 	int sent = 0, rc = 0;
 
 	while (msg_data_left(msg) && sent < INT_MAX - SZ_1M) {
@@ -317,7 +333,8 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 				break;
 			continue;
 		}
-		rc = sdp_send_some(ssk, msg);
+		rc = notified ? sdp_zerocopy_some(ssk, msg, INT_MAX - SZ_1M - sent, &told) :
+				sdp_send_some(ssk, msg);
 		if (rc < 0)
 			break;
 		sent += rc;
@@ -332,6 +349,7 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 		if (rc)
 			break;
 	}
+	net_zcopy_put(told);
 	return sent ?: rc;
 }
 

@@ -42,11 +42,15 @@ bool sdp_zcopy_fits(const struct msghdr *msg)
 	return iov_iter_single_seg_count(&msg->msg_iter) >= SDP_ZCOPY_LEAST;
 }
 
-/*
- * Only memory of a program can be pinned, and it is charged to the process that calls: not for a
- * socket of the kernel, whoever's memory it moves.
+/**
+ * sdp_zcopy_may_pin() - may the memory of a message be pinned?
+ * @ssk: socket
+ * @msg: message
+ *
+ * Only memory of a program can be, and it is charged to the process that calls: not for a socket of
+ * the kernel, whoever's memory it moves.
  */
-static bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg)
+bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg)
 {
 	return user_backed_iter(&msg->msg_iter) && !sdp_sock(ssk)->sk_kern_sock;
 }
@@ -124,8 +128,15 @@ static void sdp_zcopy_end_send(struct sdp_zcopy *zc, bool refused)
 	sdp_conn_put(link);
 }
 
-/* with sdp_lock() */
-static int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
+/**
+ * sdp_zcopy_offer() - put pinned memory at the end of the stream, and offer it to the peer
+ * @ssk: socket
+ * @chunk: pinned chunk
+ *
+ * Return: 0: the chunk is in use; -EPIPE: nothing can be sent; or another negative errno. Context:
+ * with sdp_lock().
+ */
+int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	int rc;

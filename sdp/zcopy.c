@@ -3,7 +3,8 @@
  * Pinned memory of programs and its keys.
  *
  * The memory is charged as ib_core and the kAL charge regions: to pinned_vm of the process, against
- * RLIMIT_MEMLOCK. It is pinned during one call of the process only.
+ * RLIMIT_MEMLOCK. It is pinned during one call of the process only. That of MSG_ZEROCOPY outlives
+ * its call, and the network core charges it to the user (mm_account_pinned_pages()).
  *
  * A key is dropped when the machine is done with the chunk and each Send from it has completed.
  * When the connection is dead, no key is dropped: the link's protection domain has no endpoint but
@@ -46,6 +47,7 @@ void sdp_zcopy_release(struct sdp_link *link)
 {
 	sdp_zcopy_free(link->zcopy_tx);
 	sdp_zcopy_free(link->zcopy_rx);
+	sdp_zcopy_free(link->zcopy_told);
 }
 
 /**
@@ -75,6 +77,7 @@ struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
 	zc->pages = attr.size;
 	zc->chunks_nr = chunks;
 	init_waitqueue_head(&zc->wait);
+	INIT_WORK(&zc->reap, sdp_zerocopy_reap);
 	for (i = 0; i < chunks; i++) {
 		zc->chunks[i].zc = zc;
 		zc->chunks[i].pages = kvcalloc(attr.size, sizeof(struct page *),
@@ -104,6 +107,29 @@ static bool sdp_zchunk_charge(u32 npages)
 }
 
 /**
+ * sdp_zchunk_grab() - pin memory that somebody else has charged
+ * @chunk: unused chunk
+ * @iter: where it is; moves on
+ * @most: octets
+ *
+ * Return: octets, or a negative errno, and nothing is pinned. Context: may sleep.
+ */
+int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
+{
+	struct page **pages = chunk->pages;
+	size_t offset;
+	ssize_t len;
+
+	len = iov_iter_extract_pages(iter, &pages, most, chunk->zc->pages, 0, &offset);
+	if (len <= 0)
+		return len ?: -EFAULT;
+	chunk->offset = offset;
+	chunk->len = len;
+	chunk->npages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	return len;
+}
+
+/**
  * sdp_zchunk_pin() - pin memory of the calling process
  * @chunk: unused chunk
  * @iter: where it is; moves on
@@ -113,18 +139,13 @@ static bool sdp_zchunk_charge(u32 npages)
  */
 int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
 {
-	struct page **pages = chunk->pages;
-	size_t offset;
-	ssize_t len;
+	int len;
 
 	if (!current->mm || !can_do_mlock())
 		return -EPERM;
-	len = iov_iter_extract_pages(iter, &pages, most, chunk->zc->pages, 0, &offset);
-	if (len <= 0)
-		return len ?: -EFAULT;
-	chunk->offset = offset;
-	chunk->len = len;
-	chunk->npages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	len = sdp_zchunk_grab(chunk, iter, most);
+	if (len < 0)
+		return len;
 	if (sdp_zchunk_charge(chunk->npages))
 		return len;
 	unpin_user_pages(chunk->pages, chunk->npages);
@@ -137,7 +158,7 @@ int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
  * @chunk: chunk that is free, or was never named
  * @dirty: it was written to
  *
- * Context: the process that has pinned it; may sleep.
+ * Context: the process that has pinned it, any for MSG_ZEROCOPY; may sleep.
  */
 void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
 {
@@ -145,7 +166,8 @@ void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
 		chunk->zc->link->ops->key_put(chunk->key);
 	chunk->key = NULL;
 	unpin_user_pages_dirty_lock(chunk->pages, chunk->npages, dirty);
-	atomic64_sub(chunk->npages, &current->mm->pinned_vm);
+	if (!chunk->told)
+		atomic64_sub(chunk->npages, &current->mm->pinned_vm);
 	chunk->npages = 0;
 }
 
@@ -183,6 +205,24 @@ int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access)
 	return rc;
 }
 
+/* With sdp_lock(), so that the work item does not give back what it has not got yet. */
+static void sdp_zcopy_wake(struct sdp_zcopy *zc)
+{
+	struct sdp_link *link = zc->link;
+
+	wake_up_all(&zc->wait);
+	if (zc == link->zcopy_told && queue_work(sdp_queue, &zc->reap)) {
+		kref_get(&link->refs);
+		sock_hold(sdp_sock(link->ssk));
+	}
+}
+
+static void sdp_zchunk_freed(struct sdp_zchunk *chunk)
+{
+	chunk->free = true;
+	sdp_zcopy_wake(chunk->zc);
+}
+
 /* with sdp_lock() */
 static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
 {
@@ -207,8 +247,7 @@ static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
 		return;
 	}
 	/* it names nothing */
-	chunk->free = true;
-	wake_up_all(&chunk->zc->wait);
+	sdp_zchunk_freed(chunk);
 }
 
 /**
@@ -265,21 +304,12 @@ void sdp_zchunk_await(struct sdp_zchunk *chunk)
 
 /* What the glue tells ********************************************************************** */
 
-/**
- * sdp_zcopy_segment() - where are octets of the stream?
- * @link: link
- * @from: position of the first one
- * @len: octets that a message has
- * @segment: filled, if they are in a chunk
- *
- * Return: whether they are. Context: with sdp_lock().
- */
-bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment)
+static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
+			   struct sdp_ot_segment *segment)
 {
-	struct sdp_zcopy *zc = link->zcopy_tx;
 	u32 i;
 
-	for (i = 0; zc && zc->busy && i < zc->chunks_nr; i++) {
+	for (i = 0; zc && i < zc->chunks_nr; i++) {
 		struct sdp_zchunk *chunk = &zc->chunks[i];
 
 		if (!chunk->key || chunk->over || from < chunk->start ||
@@ -296,6 +326,21 @@ bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_s
 	return false;
 }
 
+/**
+ * sdp_zcopy_segment() - where are octets of the stream?
+ * @link: link
+ * @from: position of the first one
+ * @len: octets that a message has
+ * @segment: filled, if they are in a chunk
+ *
+ * Return: whether they are. Context: with sdp_lock().
+ */
+bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment)
+{
+	return sdp_zcopy_find(link->zcopy_tx, from, len, segment) ||
+	       sdp_zcopy_find(link->zcopy_told, from, len, segment);
+}
+
 /* an op of the machine: the peer has the octets of a chunk, or gets no more of them */
 void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 {
@@ -306,8 +351,8 @@ void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 	/* those that were read need no Send that completes */
 	if (octets && end > chunk->sent_to)
 		link->acked = max(link->acked, end);
-	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - chunk->zc->read);
-	chunk->zc->read = c->tx.read;
+	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - link->tx_read);
+	link->tx_read = c->tx.read;
 	sdp_zchunk_over(chunk, octets);
 }
 
@@ -346,8 +391,7 @@ void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
 
 	if (done->op == SDP_OT_KEY_DROP) {
 		/* also if the connection has ended meanwhile */
-		chunk->free = true;
-		wake_up_all(&chunk->zc->wait);
+		sdp_zchunk_freed(chunk);
 		return;
 	}
 	if (done->status || done->op != SDP_OT_READ)
@@ -366,11 +410,15 @@ void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
  */
 void sdp_zcopy_sent(struct sdp_link *link)
 {
-	struct sdp_zcopy *zc = link->zcopy_tx;
-	u32 i;
+	struct sdp_zcopy *halves[] = { link->zcopy_tx, link->zcopy_told };
+	struct sdp_zcopy *zc;
+	u32 half, i;
 
-	for (i = 0; zc && zc->busy && i < zc->chunks_nr; i++)
-		sdp_zchunk_drop(&zc->chunks[i]);
+	for (half = 0; half < ARRAY_SIZE(halves); half++) {
+		zc = halves[half];
+		for (i = 0; zc && i < zc->chunks_nr; i++)
+			sdp_zchunk_drop(&zc->chunks[i]);
+	}
 }
 
 /**
@@ -382,9 +430,11 @@ void sdp_zcopy_sent(struct sdp_link *link)
 void sdp_zcopy_ended(struct sdp_link *link)
 {
 	if (link->zcopy_tx)
-		wake_up_all(&link->zcopy_tx->wait);
+		sdp_zcopy_wake(link->zcopy_tx);
 	if (link->zcopy_rx)
-		wake_up_all(&link->zcopy_rx->wait);
+		sdp_zcopy_wake(link->zcopy_rx);
+	if (link->zcopy_told)
+		sdp_zcopy_wake(link->zcopy_told);
 }
 
 /** sdp_zcopy_sending() - has a session the sending half? With sdp_lock() */

@@ -7,18 +7,25 @@
  * its session. A session has no mutex of the socket, so that others never wait for it; they find
  * the half busy, as if its buffer were full or empty.
  *
+ * Sends with MSG_ZEROCOPY have a struct sdp_zcopy of their own and no session: a chunk lives on
+ * when the call has returned, and a work item gives its memory back and tells the program.
+ *
  * A chunk is pinned memory with a key. Its life: pinned and charged, named by the key, used by the
  * machine, over, key dropped, free. Until it is free, or the endpoint is gone, it stays pinned.
  */
 #ifndef SDP_ZCOPY_H
 #define SDP_ZCOPY_H
 
+#include <linux/skbuff.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "sdp.h"
 
 #define SDP_ZCOPY_CHUNKS	2	/* one is with the peer, the next one is ready */
+#define SDP_ZCOPY_NOTIFIED	4	/* of MSG_ZEROCOPY */
+#define SDP_ZCOPY_MOST		4	/* of either */
 #define SDP_ZCOPY_PAGES		256	/* most pages of a chunk */
 #define SDP_ZCOPY_LEAST		32768	/* fewer octets are copied */
 
@@ -36,6 +43,7 @@
  * @over: the machine needs it no more
  * @dropping: the key's end was posted
  * @free: nothing reaches the memory any more
+ * @told: MSG_ZEROCOPY: what the program is told about, or NULL: the chunk is not in use
  */
 struct sdp_zchunk {
 	struct sdp_zcopy *zc;
@@ -50,6 +58,7 @@ struct sdp_zchunk {
 	bool over;
 	bool dropping;
 	bool free;
+	struct ubuf_info *told;
 };
 
 /**
@@ -61,14 +70,14 @@ struct sdp_zchunk {
  * @chunks_nr: entries of @chunks
  * @first: oldest chunk in use
  * @used: chunks in use
- * @read: octets of conn.tx.read that were counted
  * @busy: there is a session
  * @sender: whose it is; not to be followed
  * @skip: so many large sends go with copies before the next attempt
  * @penalty: what @skip becomes when the peer does not read
+ * @reap: MSG_ZEROCOPY: gives memory back
  * @chunks: the chunks
  *
- * @read, @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the
+ * @busy, @sender, @skip and what a chunk says of its end are protected by sdp_lock(), the
  * rest is the session's.
  */
 struct sdp_zcopy {
@@ -79,20 +88,26 @@ struct sdp_zcopy {
 	u8 chunks_nr;
 	u8 first;
 	u8 used;
-	u64 read;
 	bool busy;
 	const struct task_struct *sender;
 	u8 skip;
 	u8 penalty;
-	struct sdp_zchunk chunks[SDP_ZCOPY_CHUNKS];
+	struct work_struct reap;
+	struct sdp_zchunk chunks[SDP_ZCOPY_MOST];
 };
 
 struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks);
+int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
 int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
 void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty);
 int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access);
 void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done);
 void sdp_zchunk_await(struct sdp_zchunk *chunk);
 bool sdp_zchunk_is_free(struct sdp_zchunk *chunk);
+
+/* sock_zcopy.c, sock_zerocopy.c */
+bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg);
+int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk);
+void sdp_zerocopy_reap(struct work_struct *work);
 
 #endif /* SDP_ZCOPY_H */

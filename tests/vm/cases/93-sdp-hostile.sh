@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: a scripted peer that speaks SDP by hand attacks sockets that accept and that connect: each violation has its end, errno and counter, silence ends, and nothing is left
 # covers: sdp tests/sdp tests/vm/progs/sdp_hostile
-# kernel: stock
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: zero copy of krdma_sdp: data compared, counted by mechanism; crossing transfers, signals, time limits, kills, RLIMIT_MEMLOCK, readers that do not fit; nothing stays pinned
 # covers: sdp
-# kernel: stock
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
