@@ -799,6 +799,7 @@ void ops_calls_sock_init(struct ops_sock *osk)
 	INIT_LIST_HEAD(&osk->listener);
 	INIT_DELAYED_WORK(&osk->budget, ops_connect_budget_work);
 	INIT_DELAYED_WORK(&osk->next, ops_connect_next_work);
+	INIT_WORK(&osk->ready, ops_listen_ready_work);
 	osk->attempt = -1;
 }
 

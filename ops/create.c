@@ -448,6 +448,7 @@ static int create_release(struct socket *sock)
 		return READ_ONCE(sock->ops)->release(sock);
 	}
 	ops_sock_end(osk);
+	ops_listen_settle(osk);
 	ops_leave(osk);
 	sock->sk = NULL;
 	return 0;

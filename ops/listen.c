@@ -67,9 +67,42 @@ static int ops_listen_event(wait_queue_entry_t *event, unsigned int mode, int fl
 		ops_listen_share(osk);
 	}
 	spin_unlock_irqrestore(&osk->queue_lock, irqs);
+	if (sk->sk_kern_sock) {
+		sock_hold(sk);
+		if (!queue_work(ops_wq, &osk->ready))
+			__sock_put(sk);
+		return 0;
+	}
 	/* wakes accept() and poll() at the user's socket, and sends SIGIO */
 	sk->sk_data_ready(sk);
 	return 0;
+}
+
+/**
+ * ops_listen_ready_work() - tell a user in the kernel of a connection
+ * @work: ready of an ops_sock, with a reference on its sock
+ *
+ * The user's callback may take locks that a wake-up with interrupts off must not.
+ */
+void ops_listen_ready_work(struct work_struct *work)
+{
+	struct ops_sock *osk = container_of(work, struct ops_sock, ready);
+	struct sock *sk = &osk->inet.sk;
+
+	sk->sk_data_ready(sk);
+	sock_put(sk);
+}
+
+/**
+ * ops_listen_settle() - no callback of a user in the kernel any more
+ * @osk: ops_sock without legs; the caller has a reference on its sock
+ *
+ * Context: may sleep; without the mutex.
+ */
+void ops_listen_settle(struct ops_sock *osk)
+{
+	if (cancel_work_sync(&osk->ready))
+		sock_put(&osk->inet.sk);
 }
 
 /**

@@ -180,6 +180,7 @@ struct ops_leg {
  * @budget: ends an attempt of an offload protocol that takes too long
  * @next: goes on with the next leg, in process context; has a reference while it is queued, as
  *	@budget has
+ * @ready: of a listener of the kernel: calls sk_data_ready(); has a reference while it is queued
  * @deadline: end of the budget, jiffies
  * @peer: address of connect()
  * @peer_len: its length
@@ -216,6 +217,7 @@ struct ops_sock {
 	bool offloaded;
 	struct delayed_work budget;
 	struct delayed_work next;
+	struct work_struct ready;
 	unsigned long deadline;
 	struct sockaddr_storage peer;
 	int peer_len;
@@ -315,6 +317,8 @@ void ops_connect_end(struct ops_sock *osk);
 /* Between listen.c and accept.c, connect.c and the rest; see there */
 void ops_listen_forget(struct ops_leg *leg);
 struct ops_leg *ops_listen_oldest(struct ops_sock *osk);
+void ops_listen_ready_work(struct work_struct *work);
+void ops_listen_settle(struct ops_sock *osk);
 void ops_connect_kick(struct ops_sock *osk);
 void ops_connect_give_up(struct ops_sock *osk, struct socket *sock);
 int ops_connect_wait(struct ops_sock *osk, struct socket *sock, long *timeo);

@@ -61,7 +61,7 @@ static void kern_receive(struct work_struct *work)
 
 /**
  * kern_watch_begin() - put the callback and sk_user_data into a socket
- * @watch: watch; @got and @len are set
+ * @watch: watch, on the stack; @got and @len are set
  * @sock: socket
  */
 void kern_watch_begin(struct kern_watch *watch, struct socket *sock)
@@ -72,7 +72,7 @@ void kern_watch_begin(struct kern_watch *watch, struct socket *sock)
 	atomic_set(&watch->calls, 0);
 	init_completion(&watch->ready);
 	init_completion(&watch->over);
-	INIT_WORK(&watch->work, kern_receive);
+	INIT_WORK_ONSTACK(&watch->work, kern_receive);
 	write_lock_bh(&sk->sk_callback_lock);
 	watch->saved = sk->sk_data_ready;
 	sk->sk_user_data = watch;
@@ -92,6 +92,7 @@ void kern_watch_end(struct kern_watch *watch)
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
 	cancel_work_sync(&watch->work);
+	destroy_work_on_stack(&watch->work);
 }
 
 /**

@@ -68,7 +68,10 @@ static int kern_accept(struct kern_watch *watch, struct socket *listener, struct
 	} while (rc == -EAGAIN && wait_for_completion_timeout(&watch->ready, KERN_PATIENCE));
 	if (!rc)
 		kern_watch_forget(watch, *server);
-	return rc ?: atomic_read(&watch->calls) ? 0 : -ENOMSG;
+	if (rc || atomic_read(&watch->calls))
+		return rc;
+	/* the connection may be seen before it is told about */
+	return wait_for_completion_timeout(&watch->ready, KERN_PATIENCE) ? 0 : -ENOMSG;
 }
 
 static int kern_run(const char **step)
