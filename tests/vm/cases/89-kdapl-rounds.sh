@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest: 1000 times connect, transfer, disconnect; afterwards each object and all memory is back
 # covers: kal/kdapl kal/cm kal/core/resource kvp_soft/stream tests/consumers
+# kernel: stock
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
