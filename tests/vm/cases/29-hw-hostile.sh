@@ -14,7 +14,7 @@ exec 9> /sys/kernel/tracing/trace_marker
 fuzz=("$VM_PROGS/krdma_chardev_fuzz" --seed "${SEED:-$RANDOM}" --marker 9 --any)
 for address in "$ADDR_A" $ADDR_R; do
 	say "random commands to the RNIC of $address"
-	run_on A 120 "${fuzz[@]}" --seconds "$(few 8 30)" "$address"
+	run_on A 120 "${fuzz[@]}" --seconds "$(either 8 30)" "$address"
 	cat client.log
 done
 say "the adoption ends meanwhile"

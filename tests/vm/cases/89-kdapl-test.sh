@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, a RNIC that goes
 # covers: kal/kdapl tests/consumers kal/cm kvp_soft/memory
-# kernel: stock
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -25,13 +24,13 @@ kdt_refuse "a second server" 'DAT_CONN_QUAL_IN_USE' B -T S -D krdma1 -n $kdt_por
 say "transactions"
 kdt_mixes A krdma0 "$ADDR_B" 1 1 50
 kdt_mixes A krdma0 "$ADDR6_B" 4 4 10
-kdt_client A krdma0 "$ADDR_B" -T T -t 2 -w "$(few 8 64)" -i 3 client SR 256 3 server RW 4096 client RR 16
+kdt_client A krdma0 "$ADDR_B" -T T -t 2 -w "$(either 8 64)" -i 3 client SR 256 3 server RW 4096 client RR 16
 kdt_client A krdma0 "$ADDR_B" -T T -t 2 -i 3 client RW 4m server SR 1m server RR 2m client SR 512k 8
-kdt_client A krdma0 "$ADDR_B" -T T -t 3 -w 3 --soak "$(few 3 10)" server RW 64k client SR 100 7
+kdt_client A krdma0 "$ADDR_B" -T T -t 3 -w 3 --soak "$(either 3 10)" server RW 64k client SR 100 7
 has "comparisons" '^ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[1-9]' client.log
 
 say "performance"
-kdt_rates A krdma0 "$ADDR_B" "$(few 500 3000)"
+kdt_rates A krdma0 "$ADDR_B" "$(either 500 3000)"
 kdt_client A krdma0 "$ADDR_B" -T P -w 8 -p 64 --soak 2 -o SR 64
 kdt_client A krdma0 "$ADDR_B" -T P -p 1024 -t 2 -w 2 -i 5000 -o RW 16 --json
 python3 -c 'import json, sys
@@ -42,7 +41,7 @@ check_no_leak
 
 say "the same over ib_core"
 kdt_serve B krdma1 --api verbs -s "$ADDR_B"
-kdt_rates A krdma0 "$ADDR_B" "$(few 500 3000)" --api verbs
+kdt_rates A krdma0 "$ADDR_B" "$(either 500 3000)" --api verbs
 kdt_served 0
 # client of one, server of the other
 kdt_serve B krdma1
@@ -51,7 +50,7 @@ kdt_served 0
 check_no_leak
 
 say "limits"
-kdt_limit=100 run_on A 100 "$kdt" -T L -D krdma0 -m "$(few 300 3000)"
+kdt_limit=100 run_on A 100 "$kdt" -T L -D krdma0 -m "$(either 300 3000)"
 cat client.log
 check_no_leak
 

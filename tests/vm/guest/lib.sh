@@ -94,6 +94,9 @@ patient() { echo $(($1 * VM_SLOW)); }
 # few MANY...: only the first word of a list in a quick run, else all
 few() { [ -n "${VM_QUICK:-}" ] && echo "$1" || echo "$*"; }
 
+# either QUICK FULL: the one in a quick run, else the other
+either() { [ -n "${VM_QUICK:-}" ] && echo "$1" || echo "$2"; }
+
 # wait_for SECONDS COMMAND...: until the command succeeds
 wait_for() {
 	local end=$((SECONDS + $1 * VM_SLOW))
