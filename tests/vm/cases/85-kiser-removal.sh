@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL: the RNIC goes under load: I/O goes on when it is back, or fails when it stays away; logout and rmmod without it
 # covers: tests/consumers/iser kal/kdapl kal/core/registry kvp_hw
+# kernel: stock
 # limit: 600
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"
