@@ -72,7 +72,7 @@ settled
 available=$(memory MemAvailable) slab=$(memory Slab) vmalloc=$(memory VmallocUsed)
 
 say "$rounds rounds"
-go $rounds
+go "$rounds"
 settled
 grown "memory that is not available" $((-available)) $((-$(memory MemAvailable)))
 grown "slabs" "$slab" "$(memory Slab)"
