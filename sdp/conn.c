@@ -15,13 +15,15 @@
 #include <net/sock.h>
 
 #include "sdp.h"
+#include "zcopy.h"
 
 #define SDP_LINK_SEGMENTS	3	/* headers, and octets of two pieces */
 #define SDP_LINK_HDR		256	/* octets of a header's buffer; small payload fits, too */
 #define SDP_LINK_RING		256	/* most receives for payload */
 #define SDP_LINK_PIECES		4096
 #define SDP_LINK_SPARE		2	/* entries of the send queue that are no slots: probes */
-#define SDP_LINK_KEYS		14	/* ... and that keys take: two for each chunk */
+/* ... and that keys take: two for each chunk */
+#define SDP_LINK_KEYS		(2 * (SDP_ZCOPY_CHUNKS + SDP_ZCOPY_RECEIVED + SDP_ZCOPY_NOTIFIED))
 #define SDP_LINK_READS		4	/* Reads at a time */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall that tells its end has returned */

@@ -350,7 +350,7 @@ static struct sdp_zcopy *sdp_zcopy_begin_receive(struct sdp_sock *ssk, bool fit,
 	struct sdp_link *link = ssk->link;
 
 	if (link && fit && !link->zcopy_rx) {
-		made = sdp_zcopy_create(link, 1);
+		made = sdp_zcopy_create(link, SDP_ZCOPY_RECEIVED);
 		if (!made)
 			sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		fit = made;

@@ -16,6 +16,7 @@
 #ifndef SDP_ZCOPY_H
 #define SDP_ZCOPY_H
 
+#include <linux/minmax.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -24,8 +25,9 @@
 #include "sdp.h"
 
 #define SDP_ZCOPY_CHUNKS	2	/* one is with the peer, the next one is ready */
+#define SDP_ZCOPY_RECEIVED	1	/* of what comes in */
 #define SDP_ZCOPY_NOTIFIED	4	/* of MSG_ZEROCOPY */
-#define SDP_ZCOPY_MOST		4	/* of either */
+#define SDP_ZCOPY_MOST		MAX(SDP_ZCOPY_CHUNKS, SDP_ZCOPY_NOTIFIED)
 #define SDP_ZCOPY_PAGES		256	/* most pages of a chunk */
 #define SDP_ZCOPY_LEAST		32768	/* fewer octets are copied */
 

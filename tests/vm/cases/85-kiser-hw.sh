@@ -7,11 +7,8 @@
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
-krdma=$VM_REPO/build/tools/krdma
 portal4=$portal portal6=fd77:1::1
 
-adopted() { "$krdma" list | grep -w "$1" > /dev/null; }
 qps() { rdma resource show qp link "$storage_rnic/1" | grep -c "type RC state RTS"; }
 
 # sessions_by ADDRESS QPS: all of a session's life, and of the module's. The session has so many
@@ -42,7 +39,7 @@ device() {
 	LINK_TYPE=$1 storage_rnic=${1}0
 	shift
 	storage_rnic_add
-	wait_for 10 adopted "$storage_rnic" || fail "$storage_rnic is not adopted"
+	wait_for 10 adopted || fail "$storage_rnic is not adopted"
 	before=$(held)
 	for address; do
 		# the initiator's and the target's

@@ -7,10 +7,6 @@
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"
 
-export LD_LIBRARY_PATH=$VM_REPO/build/ual
-krdma=$VM_REPO/build/tools/krdma
-
-adopted() { "$krdma" list | grep -w "$storage_rnic" > /dev/null; }
 absent() { ! adopted; }
 
 # What takes the RNIC away, and what brings it back. ib_isert forgets its listener on a device that has

@@ -4,7 +4,12 @@
 # shellcheck source=tests/vm/guest/iser.sh
 . "${VM_LIB%/*}/iser.sh"
 
+export LD_LIBRARY_PATH=$VM_REPO/build/ual
+krdma=$VM_REPO/build/tools/krdma
 module=$VM_MODULES/tests/consumers/iser/krdma_iser.ko
+
+# is the RNIC known to krdma?
+adopted() { "$krdma" list | grep -w "$storage_rnic" > /dev/null; }
 
 # an interface of open-iscsi whose transport is the module's
 interface() {

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 
+from sdp_pair import end_of_pair, receive_all
+
 SDP = 257
 SOL_SDP, ZCOPY_THRESH = 1025, 80
 PORT = 9310
@@ -37,15 +39,6 @@ def send_blocks(sock, seed, total):
         left -= len(block)
     sock.shutdown(socket.SHUT_WR)
     print("sent", total, digest.hexdigest(), flush=True)
-
-
-def receive_all(sock, sizes=(1 << 20, 400000, 2500000)):
-    source, digest, count = random.Random("reader"), hashlib.sha256(), 0
-    while block := sock.recv(source.choice(sizes)):
-        count += len(block)
-        digest.update(block)
-    print("received", count, digest.hexdigest(), flush=True)
-    return count
 
 
 def receive_exactly(sock, size):
@@ -278,17 +271,7 @@ MODES = {f.__name__: f for f in (both_ways, one_way, small_reads, vectors, cross
 
 def main():
     role, mode, address = sys.argv[1:4]
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, SDP)
-    if role == "server":
-        listener = sock
-        listener.bind((address, PORT))
-        listener.listen(1)
-        print("listening", flush=True)
-        sock = listener.accept()[0]
-        listener.close()
-    else:
-        sock.connect((address, PORT))
-        print("connected", flush=True)
+    sock = end_of_pair(role, SDP, address, PORT)
     MODES[mode](sock, role, *sys.argv[4:])
     if role == "server" and mode in ("vectors", "crossing"):
         # the client has all before the connection ends

@@ -15,6 +15,8 @@ import struct
 import sys
 import time
 
+from sdp_pair import end_of_pair, receive_all
+
 SDP, PORT = 257, 9311
 SO_ZEROCOPY, MSG_ZEROCOPY, MSG_ERRQUEUE = 60, 0x4000000, 0x2000
 ORIGIN_ZEROCOPY, CODE_COPIED = 5, 1
@@ -85,14 +87,6 @@ class Sender:
     def report(self):
         assert not self.buffers, self.buffers.keys()
         print(f"sends {self.count} told {self.told} copied {self.copied} ranges {self.ranges}")
-
-
-def receive_all(sock, sizes=(1 << 20, 400000, 2500000)):
-    source, digest, count = random.Random("reader"), hashlib.sha256(), 0
-    while block := sock.recv(source.choice(sizes)):
-        count += len(block)
-        digest.update(block)
-    print("received", count, digest.hexdigest(), flush=True)
 
 
 def stream(sock, role, total, *sizes):
@@ -247,18 +241,7 @@ MODES = {f.__name__: f for f in (stream, small_reads, mixed, unread, gone, close
 
 def main():
     role, mode, address = sys.argv[1:4]
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
-    if role == "server":
-        listener = sock
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, PORT))
-        listener.listen(1)
-        print("listening", flush=True)
-        sock = listener.accept()[0]
-        listener.close()
-    else:
-        sock.connect((address, PORT))
-        print("connected", flush=True)
+    sock = end_of_pair(role, protocol, address, PORT)
     MODES[mode](sock, role, *sys.argv[4:])
     sock.close()
 

@@ -343,10 +343,7 @@ public:
 	Link(const File &file, const Context &ctx)
 		: socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"}
 	{
-		krdma_rnic_query query{.index = ctx.index};
-
-		file.call(KRDMA_IOC_RNIC_QUERY, query);
-		std::memcpy(name_.data(), query.netdev, name_.size() - 1);
+		std::memcpy(name_.data(), query(file, ctx.index).netdev, name_.size() - 1);
 	}
 	~Link()
 	{
