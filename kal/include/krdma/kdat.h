@@ -1697,6 +1697,8 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLE
  * @pz_handle: PZ
  * @rmr_handle: the new RMR
  *
+ * The peer cannot invalidate it, see dat_ep_post_send_with_invalidate().
+ *
  * Return: DAT_SUCCESS, DAT_INSUFFICIENT_RESOURCES, DAT_INVALID_PARAMETER, DAT_MODEL_NOT_SUPPORTED.
  * Context: may sleep.
  */
@@ -1881,7 +1883,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_hand
  * @ep_handle: EP
  * @close_flags: graceful: posted requests complete first. Abrupt: they are flushed.
  *
- * A connection event tells the end.
+ * A connection event tells the end. A disconnected EP stays as it is, without an event.
  *
  * Return: DAT_SUCCESS, DAT_INVALID_STATE, DAT_INVALID_PARAMETER. Context: may sleep.
  */
@@ -1964,9 +1966,12 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * @user_cookie: for the completion
  * @completion_flags: see DAT_COMPLETION_FLAGS
  * @invalidate_flag: DAT_FALSE: as dat_ep_post_send()
- * @rmr_context: the peer's context
+ * @rmr_context: the peer's context, of an LMR of dat_lmr_allocate() or of an RMR of
+ *		 dat_rmr_create_for_ep(); any other is an error of the consumer, and may break the
+ *		 connection
  *
- * Return: as dat_ep_post_send(). Context: any but hard interrupt.
+ * The completion has DAT_DTO_SEND as its operation. Return: as dat_ep_post_send(). Context: any
+ * but hard interrupt.
  */
 DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
