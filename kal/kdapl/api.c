@@ -3,6 +3,7 @@
  * The functions of kdat.h that go straight to the provider of their first handle. The other checks
  * are the provider's: it alone knows its objects.
  */
+#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
 
@@ -16,8 +17,11 @@
  */
 static const DAT_PROVIDER *kdat_api_provider(DAT_HANDLE handle)
 {
-	if (IS_ERR_OR_NULL(handle) || (unsigned long)handle < PAGE_SIZE ||
-	    !IS_ALIGNED((unsigned long)handle, sizeof(void *)))
+	const unsigned long address = (unsigned long)handle;
+
+	/* NULL and numbers wrap around to more than the errnos */
+	if (unlikely(address - PAGE_SIZE >= (unsigned long)-MAX_ERRNO - PAGE_SIZE ||
+		     !IS_ALIGNED(address, sizeof(void *))))
 		return NULL;
 	return READ_ONCE(DAT_HANDLE_TO_PROVIDER(handle));
 }

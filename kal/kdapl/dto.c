@@ -251,6 +251,14 @@ static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
 	}
 }
 
+/* What kdat_dto_request() and kdat_dto_post() do not set. */
+static __always_inline void kdat_dto_wr_init(struct ib_send_wr *wr, enum ib_wr_opcode opcode)
+{
+	wr->opcode = opcode;
+	wr->send_flags = 0;
+	wr->ex.imm_data = 0;
+}
+
 /* dto->flags has no other flags than KDAT_DTO_*. */
 static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kdat_dto *dto,
 						   struct ib_send_wr *wr,
@@ -265,10 +273,13 @@ static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kd
 	wr->next = NULL;
 	wr->wr_id = (uintptr_t)dto;
 	wr->send_flags |= IB_SEND_SIGNALED;
-	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
-		wr->send_flags |= IB_SEND_FENCE;
-	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		wr->send_flags |= IB_SEND_SOLICITED;
+	if (unlikely(flags & KDAT_DTO_SEND_FLAGS)) {
+		if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
+			     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
+			wr->send_flags |= IB_SEND_FENCE;
+		if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+			wr->send_flags |= IB_SEND_SOLICITED;
+	}
 	if (likely(qp))
 		ret = kal_post_send(qp, wr, &bad_wr);
 	if (likely(!ret))
@@ -327,42 +338,53 @@ static __always_inline DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
 	return ret;
 }
 
-/* kdat_lmr_translate(), and a short way for one segment by the RNIC's STag */
-static __always_inline int kdat_dto_translate(struct kdat_ep *ep, DAT_COUNT num,
-					      const DAT_LMR_TRIPLET *iov, bool write,
-					      struct ib_sge *sge, u64 *total, DAT_RETURN *error)
-{
-	struct kdat_ia *ia = ep->obj.ia;
+/* a segment that needs no translation is handed on as it is */
+static_assert(sizeof(struct ib_sge) == sizeof(DAT_LMR_TRIPLET));
+static_assert(offsetof(struct ib_sge, addr) == offsetof(DAT_LMR_TRIPLET, virtual_address));
+static_assert(offsetof(struct ib_sge, length) == offsetof(DAT_LMR_TRIPLET, segment_length));
+static_assert(offsetof(struct ib_sge, lkey) == offsetof(DAT_LMR_TRIPLET, lmr_context));
 
-	if (likely(num == 1 && ia->passes && iov->segment_length)) {
-		*total = iov->segment_length;
-		return kdat_lmr_pass(ia, iov, sge, 1, error);
-	}
-	return kdat_lmr_translate(ia, ep->pz, num, iov, write, sge, KDAT_MAX_IOV, total, error);
+/* Is it one segment, by the RNIC's STag, and not by physical addresses? */
+static __always_inline bool kdat_dto_passes(const struct kdat_ia *ia, DAT_COUNT num,
+					    const DAT_LMR_TRIPLET *iov)
+{
+	return likely(num == 1 && ia->passes && iov->segment_length) &&
+	       likely(!kdat_lmr_is_reserved(ia, iov->lmr_context));
 }
 
-static __always_inline DAT_RETURN kdat_dto_move(struct kdat_ep *ep, struct ib_send_wr *wr,
-						const struct kdat_transfer *transfer)
+static noinline DAT_RETURN kdat_dto_move_translated(struct kdat_ep *ep, struct ib_send_wr *wr,
+						    const struct kdat_transfer *transfer)
 {
 	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
-	struct kdat_ia *ia = ep->obj.ia;
 	u64 length = 0;
 	DAT_RETURN ret;
 	bool sink;
 	int num;
 
+	sink = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+	num = kdat_lmr_translate(ep->obj.ia, ep->pz, transfer->num, transfer->iov, sink, sge,
+				 ARRAY_SIZE(sge), &length, &ret);
+	return num < 0 ? ret : kdat_dto_request(ep, wr, sge, transfer, num, length);
+}
+
+static __always_inline DAT_RETURN kdat_dto_move(struct kdat_ep *ep, struct ib_send_wr *wr,
+						const struct kdat_transfer *transfer)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+	DAT_RETURN ret;
+
 	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
 	ret = kdat_dto_check_state(ep);
-	if (likely(ret == DAT_SUCCESS)) {
-		sink = wr->opcode == IB_WR_RDMA_READ ||
-		       wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
-		       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
-		num = kdat_dto_translate(ep, transfer->num, transfer->iov, sink, sge, &length,
-					 &ret);
-		if (likely(num >= 0))
-			ret = kdat_dto_request(ep, wr, sge, transfer, num, length);
-	}
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (kdat_dto_passes(ia, transfer->num, transfer->iov))
+		ret = kdat_dto_request(ep, wr, (struct ib_sge *)transfer->iov, transfer, 1,
+				       transfer->iov->segment_length);
+	else
+		ret = kdat_dto_move_translated(ep, wr, transfer);
+out:
 	kdat_leave_atomic(ia);
 	return ret;
 }
@@ -373,6 +395,19 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 	return kdat_dto_move(ep, wr, transfer);
 }
 
+/* All but max, by assignments: an initializer clears the structure first. */
+static __always_inline void kdat_transfer_init(struct kdat_transfer *transfer, DAT_DTOS op,
+					       DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
+					       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	transfer->op = op;
+	transfer->ext_op = 0;
+	transfer->num = num;
+	transfer->iov = iov;
+	transfer->cookie = cookie;
+	transfer->flags = flags;
+}
+
 /* Sends ********************************************************************* */
 
 static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_send_wr *wr,
@@ -380,14 +415,8 @@ static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_
 						DAT_DTO_COOKIE cookie,
 						DAT_COMPLETION_FLAGS flags)
 {
+	struct kdat_transfer transfer __uninitialized;
 	struct kdat_ep *ep = kdat_ep_of(handle);
-	struct kdat_transfer transfer = {
-		.op = DAT_DTO_SEND,
-		.num = num,
-		.iov = iov,
-		.cookie = cookie,
-		.flags = flags,
-	};
 
 	if (unlikely(!ep))
 		return KDAT_BAD_HANDLE(EP);
@@ -397,6 +426,7 @@ static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_
 		return KDAT_BAD_ARG(3);
 	if (unlikely(flags & ~KDAT_DTO_SEND_FLAGS))
 		return KDAT_BAD_ARG(5);
+	kdat_transfer_init(&transfer, DAT_DTO_SEND, num, iov, cookie, flags);
 	transfer.max = ep->attr.max_message_size;
 	return kdat_dto_move(ep, wr, &transfer);
 }
@@ -404,8 +434,9 @@ static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_
 static DAT_RETURN kdat_dto_post_send(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
 				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ib_send_wr wr __uninitialized;
 
+	kdat_dto_wr_init(&wr, IB_WR_SEND);
 	return kdat_dto_send(handle, &wr, num, iov, cookie, flags);
 }
 
@@ -441,15 +472,9 @@ static __always_inline DAT_RETURN kdat_dto_rdma(DAT_EP_HANDLE handle, DAT_DTOS o
 						DAT_COMPLETION_FLAGS flags)
 {
 	const bool read = op == DAT_DTO_RDMA_READ;
+	struct kdat_transfer transfer __uninitialized;
 	struct kdat_ep *ep = kdat_ep_of(handle);
-	struct kdat_transfer transfer = {
-		.op = op,
-		.num = num,
-		.iov = iov,
-		.cookie = cookie,
-		.flags = flags,
-	};
-	struct ib_rdma_wr wr = { .wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE };
+	struct ib_rdma_wr wr __uninitialized;
 
 	if (unlikely(!ep))
 		return KDAT_BAD_HANDLE(EP);
@@ -462,6 +487,8 @@ static __always_inline DAT_RETURN kdat_dto_rdma(DAT_EP_HANDLE handle, DAT_DTOS o
 		return KDAT_BAD_ARG(5);
 	if (unlikely(flags & ~KDAT_DTO_RDMA_FLAGS))
 		return KDAT_BAD_ARG(6);
+	kdat_transfer_init(&transfer, op, num, iov, cookie, flags);
+	kdat_dto_wr_init(&wr.wr, read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE);
 	kdat_dto_set_remote(ep, &wr, &transfer, remote);
 	return kdat_dto_move(ep, &wr.wr, &transfer);
 }
@@ -526,31 +553,16 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 /* Receives ****************************************************************** */
 
 /* The RNIC is held. */
-static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT num,
-						const DAT_LMR_TRIPLET *iov,
-						DAT_DTO_COOKIE cookie,
+static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, struct ib_sge *sge, int num,
+						u64 length, DAT_DTO_COOKIE cookie,
 						DAT_COMPLETION_FLAGS flags)
 {
-	const DAT_EP_STATE state = READ_ONCE(ep->state);
-	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
-	struct ib_recv_wr wr = { .sg_list = sge };
 	const struct ib_recv_wr *bad_wr __uninitialized;
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct ib_recv_wr wr __uninitialized;
 	struct kdat_dto *dto;
+	int err = -ENOTCONN;
 	struct ri_qp *qp;
-	u64 length = 0;
 
-	if (unlikely(state != DAT_EP_STATE_CONNECTED))
-		ret = kdat_ep_state_allows(state, KDAT_EP_POST_RECV);
-	if (unlikely(ret != DAT_SUCCESS))
-		return ret;
-	if (unlikely(!ep->recv_evd))
-		return KDAT_BAD_STATE(EP_EVD_RECV);
-	if (unlikely(!kdat_ep_has_qp(ep)))
-		return kdat_dto_errno(ep, -ENOTCONN);
-	wr.num_sge = kdat_dto_translate(ep, num, iov, true, sge, &length, &ret);
-	if (unlikely(wr.num_sge < 0))
-		return ret;
 	if (unlikely(length > ep->attr.max_message_size))
 		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	dto = kdat_slot_take(&ep->recvs);
@@ -562,21 +574,47 @@ static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, DAT_COUNT nu
 	dto->cookie = cookie;
 	dto->flags = flags;
 	dto->length = length;
+	wr.next = NULL;
 	wr.wr_id = (uintptr_t)dto;
+	wr.sg_list = sge;
+	wr.num_sge = num;
 	/* after the slot was taken: see kdat_ep_swap_queues() */
 	qp = READ_ONCE(ep->qp);
-	ret = DAT_SUCCESS;
-	if (likely(qp)) {
-		const int err = kal_post_recv(qp, &wr, &bad_wr);
+	if (likely(qp))
+		err = kal_post_recv(qp, &wr, &bad_wr);
+	if (likely(!err))
+		return DAT_SUCCESS;
+	kdat_slot_put(dto);
+	return kdat_dto_errno(ep, err);
+}
 
-		if (unlikely(err))
-			ret = kdat_dto_errno(ep, err);
-	} else {
-		ret = kdat_dto_errno(ep, -ENOTCONN);
-	}
+static noinline DAT_RETURN kdat_dto_recv_translated(struct kdat_ep *ep, DAT_COUNT num,
+						    const DAT_LMR_TRIPLET *iov,
+						    DAT_DTO_COOKIE cookie,
+						    DAT_COMPLETION_FLAGS flags)
+{
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
+	u64 length = 0;
+	DAT_RETURN ret;
+
+	num = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
+				 &length, &ret);
+	return num < 0 ? ret : kdat_dto_recv(ep, sge, num, length, cookie, flags);
+}
+
+/* May receives be posted? */
+static __always_inline DAT_RETURN kdat_dto_check_recv(const struct kdat_ep *ep)
+{
+	const DAT_EP_STATE state = READ_ONCE(ep->state);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (unlikely(state != DAT_EP_STATE_CONNECTED))
+		ret = kdat_ep_state_allows(state, KDAT_EP_POST_RECV);
 	if (unlikely(ret != DAT_SUCCESS))
-		kdat_slot_put(dto);
-	return ret;
+		return ret;
+	if (unlikely(!ep->recv_evd))
+		return KDAT_BAD_STATE(EP_EVD_RECV);
+	return likely(kdat_ep_has_qp(ep)) ? DAT_SUCCESS : kdat_dto_errno(ep, -ENOTCONN);
 }
 
 static DAT_RETURN kdat_dto_post_recv(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
@@ -595,7 +633,15 @@ static DAT_RETURN kdat_dto_post_recv(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LM
 		return KDAT_BAD_ARG(5);
 	if (!kdat_enter_atomic(ep->obj.ia))
 		return KDAT_GONE;
-	ret = kdat_dto_recv(ep, num, iov, cookie, flags);
+	ret = kdat_dto_check_recv(ep);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (kdat_dto_passes(ep->obj.ia, num, iov))
+		ret = kdat_dto_recv(ep, (struct ib_sge *)iov, 1, iov->segment_length, cookie,
+				    flags);
+	else
+		ret = kdat_dto_recv_translated(ep, num, iov, cookie, flags);
+out:
 	kdat_leave_atomic(ep->obj.ia);
 	return ret;
 }
@@ -664,43 +710,107 @@ static void kdat_dto_bound(struct kdat_dto *dto, const struct ib_wc *wc, DAT_EVE
 	data->status = kdat_error_dto_status(wc->status, dto->op);
 }
 
-bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify)
+/**
+ * struct kdat_dto_chain - requests of one queue that go back together
+ * @slots: queue, NULL: there are none
+ * @first: list, by kdat_dto.next
+ * @last: end of the list
+ * @num: number
+ */
+struct kdat_dto_chain {
+	struct kdat_slots *slots;
+	struct kdat_dto *first;
+	struct kdat_dto *last;
+	u32 num;
+};
+
+static void kdat_dto_chain_end(struct kdat_dto_chain *chain)
 {
+	struct kdat_slots *slots = chain->slots;
+	unsigned long flags;
+
+	if (!slots)
+		return;
+	spin_lock_irqsave(&slots->lock, flags);
+	slots->used -= chain->num;
+	chain->last->next = slots->free;
+	slots->free = chain->first;
+	spin_unlock_irqrestore(&slots->lock, flags);
+	chain->slots = NULL;
+}
+
+static __always_inline void kdat_dto_chain_add(struct kdat_dto_chain *chain, struct kdat_dto *dto)
+{
+	struct kdat_slots *slots = dto->slots;
+
+	if (unlikely(dto->flags & KDAT_DTO_OWN)) {
+		kdat_slot_put(dto);
+		return;
+	}
+	dto->slots = NULL;
+	if (likely(chain->slots == slots)) {
+		dto->next = chain->first;
+		chain->num++;
+	} else {
+		kdat_dto_chain_end(chain);
+		chain->slots = slots;
+		chain->last = dto;
+		chain->num = 1;
+	}
+	chain->first = dto;
+}
+
+/* Turn a completion into an event. Return: false: it has none. */
+static __always_inline bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
+					   struct kdat_evd_entry *entry)
+{
+	DAT_EVENT *event = &entry->event;
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
+	const bool success = likely(wc->status == IB_WC_SUCCESS);
 	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
 	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
-	const bool success = wc->status == IB_WC_SUCCESS;
 
 	if (unlikely(dto->flags & KDAT_DTO_INTERNAL ||
-		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))) {
-		if (dto->object)
-			kdat_lmr_completed(dto, success);
-		kdat_slot_put(dto);
+		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG)))
 		return false;
-	}
 	event->evd_handle = evd;
-	*notify = !success || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
-	if (dto->op == DAT_DTO_BIND_MW) {
+	entry->notify = !success || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	if (unlikely(dto->op == DAT_DTO_BIND_MW)) {
 		kdat_dto_bound(dto, wc, event);
-	} else {
-		event->event_number = DAT_DTO_COMPLETION_EVENT;
-		data->ep_handle = ep;
-		data->user_cookie = dto->cookie;
-		data->operation = dto->op;
-		data->rmr_context = 0;
-		data->status = success ? DAT_DTO_SUCCESS :
-					 kdat_error_dto_status(wc->status, dto->op);
-		data->transfered_length = success ? dto->length : 0;
-		if (unlikely(dto->ext_op))
-			kdat_dto_ext_event(dto, success, event);
-		else if (success && dto->op == DAT_DTO_RECEIVE)
-			kdat_dto_received(ep, wc, event);
+		return true;
 	}
-	if (dto->object)
-		kdat_lmr_completed(dto, success);
-	kdat_slot_put(dto);
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	data->ep_handle = ep;
+	data->user_cookie = dto->cookie;
+	data->operation = dto->op;
+	data->rmr_context = 0;
+	data->status = success ? DAT_DTO_SUCCESS : kdat_error_dto_status(wc->status, dto->op);
+	data->transfered_length = success ? dto->length : 0;
+	if (unlikely(dto->ext_op))
+		kdat_dto_ext_event(dto, success, event);
+	else if (success && dto->op == DAT_DTO_RECEIVE)
+		kdat_dto_received(ep, wc, event);
 	return true;
+}
+
+unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
+			     struct kdat_evd_entry *entries)
+{
+	const struct ib_wc *const end = wc + num;
+	struct kdat_evd_entry *entry = entries;
+	struct kdat_dto_chain chain = {};
+
+	for (; wc < end; wc++) {
+		struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
+
+		entry += kdat_dto_event(evd, wc, entry);
+		if (unlikely(dto->object))
+			kdat_lmr_completed(dto, wc->status == IB_WC_SUCCESS);
+		kdat_dto_chain_add(&chain, dto);
+	}
+	kdat_dto_chain_end(&chain);
+	return entry - entries;
 }
 
 void kdat_dto_table(DAT_PROVIDER *provider)

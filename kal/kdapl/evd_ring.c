@@ -43,6 +43,21 @@ u32 kdat_evd_ring_room(const struct kdat_evd_ring *ring, bool polled)
 	return min(ring->size - used, ring->mask + 1 - (ring->tail - ring->head));
 }
 
+/* The entry at the tail becomes an event; its event and notify are set. */
+static void kdat_evd_ring_push(struct kdat_evd_ring *ring, bool polled)
+{
+	struct kdat_evd_entry *entry = kdat_evd_ring_at(ring, ring->tail++);
+
+	entry->polled = polled;
+	entry->dead = false;
+	if (polled)
+		ring->polled++;
+	else
+		ring->put++;
+	ring->marked += entry->notify;
+	ring->notify += entry->notify;
+}
+
 /**
  * kdat_evd_ring_add() - add an event
  * @ring: ring
@@ -59,18 +74,35 @@ DAT_EVENT *kdat_evd_ring_add(struct kdat_evd_ring *ring, const DAT_EVENT *event,
 
 	if (!kdat_evd_ring_room(ring, polled))
 		return NULL;
-	entry = kdat_evd_ring_at(ring, ring->tail++);
+	entry = kdat_evd_ring_at(ring, ring->tail);
 	entry->event = *event;
-	entry->polled = polled;
 	entry->notify = notify;
-	entry->dead = false;
-	if (polled)
-		ring->polled++;
-	else
-		ring->put++;
-	ring->marked += notify;
-	ring->notify += notify;
+	kdat_evd_ring_push(ring, polled);
 	return &entry->event;
+}
+
+/**
+ * kdat_evd_ring_space() - where the next completions go
+ * @ring: ring
+ * @num: most entries that are asked for; takes how many there are in a row
+ *
+ * The caller sets event and notify of some, and makes them events with kdat_evd_ring_commit().
+ *
+ * Return: the first one.
+ */
+struct kdat_evd_entry *kdat_evd_ring_space(const struct kdat_evd_ring *ring, u32 *num)
+{
+	const u32 row = ring->mask + 1 - (ring->tail & ring->mask);
+
+	*num = min(min(*num, row), kdat_evd_ring_room(ring, true));
+	return kdat_evd_ring_at(ring, ring->tail);
+}
+
+/* The first @num entries of kdat_evd_ring_space() are events now. */
+void kdat_evd_ring_commit(struct kdat_evd_ring *ring, u32 num)
+{
+	for (; num; num--)
+		kdat_evd_ring_push(ring, true);
 }
 
 /* The event at @index goes: it is not counted as marked any more. */

@@ -70,6 +70,8 @@ void kdat_evd_ring_init(struct kdat_evd_ring *ring, struct kdat_evd_entry *entri
 u32 kdat_evd_ring_room(const struct kdat_evd_ring *ring, bool polled);
 DAT_EVENT *kdat_evd_ring_add(struct kdat_evd_ring *ring, const DAT_EVENT *event, bool polled,
 			     bool notify);
+struct kdat_evd_entry *kdat_evd_ring_space(const struct kdat_evd_ring *ring, u32 *num);
+void kdat_evd_ring_commit(struct kdat_evd_ring *ring, u32 num);
 int kdat_evd_ring_pop(struct kdat_evd_ring *ring, DAT_EVENT *event);
 void kdat_evd_ring_hush(struct kdat_evd_ring *ring);
 void kdat_evd_ring_unhush(struct kdat_evd_ring *ring);

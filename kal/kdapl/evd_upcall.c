@@ -3,11 +3,16 @@
  * Event dispatchers: how events come to the consumer, by upcall or by dat_evd_dequeue().
  *
  * The queue of an EVD is its ring and, behind that, its CQ. A completion moves from the CQ to the
- * ring when somebody looks for an event: a work item that calls up, or the consumer. A work item
- * polls some at once, and hands them to the consumer without the ring as long as that is empty;
- * kdat_evd_spill() moves what is left to the ring for everyone else. In the ring,
+ * ring when somebody looks for an event: a work item that calls up, or the consumer. In the ring,
  * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
  * event as long as there is a marked one, so events keep their order.
+ *
+ * As long as the ring is empty, the work item of an EVD with a CQ polls a batch of completions and
+ * hands them to the consumer without the ring. It is the only one that fills the batch. It takes
+ * the lock once for a batch: all but the last event it takes by counting kdat_evd.batch_next, with
+ * an atomic operation. Whoever else has the lock moves what is left of the batch to the ring with
+ * kdat_evd_spill() before he does something that depends on it: look for an event, put one, change
+ * the upcalls. The work item finds no batch then, and takes the lock.
  *
  * The work item of an EVD with a CQ is irq_poll's, which ib_core uses, too: it runs in softirq
  * context. Others are on a workqueue.
@@ -44,15 +49,15 @@ enum kdat_evd_step {
 /**
  * struct kdat_evd_call - an upcall
  * @upcall: the consumer's function
- * @only_tell: without the event
+ * @event: argument: the event, or NULL: the consumer is only told
  * @more: argument: there are more events
- * @event: argument
+ * @copy: of an event whose place is not its own any more
  */
 struct kdat_evd_call {
 	DAT_UPCALL_OBJECT upcall;
-	bool only_tell;
+	const DAT_EVENT *event;
 	bool more;
-	DAT_EVENT event;
+	DAT_EVENT copy;
 };
 
 static struct workqueue_struct *kdat_evd_wq;
@@ -124,65 +129,89 @@ static struct ri_cq *kdat_evd_cq(const struct kdat_evd *evd)
 	return READ_ONCE(evd->obj.ia->kr->gone) ? NULL : evd->cq;
 }
 
-/* Turn a completion into an event of the ring, which has room for it. */
-static void kdat_evd_keep(struct kdat_evd *evd, const struct ib_wc *wc)
-{
-	DAT_EVENT event = {};
-	bool notify = true;
-
-	if (!kdat_dto_event(evd, wc, &event, &notify))
-		return;
-	event.evd_handle = evd;
-	kdat_evd_ring_add(&evd->ring, &event, true, notify);
-}
-
-/** kdat_evd_spill() - move what was polled to the ring; the lock is held */
+/** kdat_evd_spill() - move what is left of the batch to the ring; the lock is held */
 void kdat_evd_spill(struct kdat_evd *evd)
 {
+	u32 i;
+
 	lockdep_assert_held(&evd->lock);
-	while (evd->wc_next < evd->wc_num)
-		kdat_evd_keep(evd, &evd->wc[evd->wc_next++]);
+	/* the ring had room for all of them when they were polled */
+	for (i = xchg(&evd->batch_next, KDAT_EVD_POLL); i < evd->batch_num; i++)
+		kdat_evd_ring_add(&evd->ring, &evd->batch[i].event, true, evd->batch[i].notify);
 }
 
+/* Is something left of the batch? The lock is held. */
 static bool kdat_evd_polled(const struct kdat_evd *evd)
 {
-	return evd->wc_next < evd->wc_num;
+	return READ_ONCE(evd->batch_next) < evd->batch_num;
 }
 
 /*
- * Poll up to @max completions for which the ring has room; all that were polled before are gone.
- * Return: their number.
+ * Poll up to @max completions, of which the ring has room for all. @num takes the number of events
+ * that they became, in @entries. Return: the number of completions.
  */
-static int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
+static int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max,
+			 struct kdat_evd_entry *entries, u32 *num)
 {
+	struct ib_wc wc[KDAT_EVD_POLL] __uninitialized;
 	int n;
 
-	max = min3(max, KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true));
+	*num = 0;
 	if (!max)
 		return 0;
-	n = kal_cq_poll(cq, max, evd->wc);
+	n = kal_cq_poll(cq, max, wc);
 	if (n < 0) {
 		/* do not ask a broken CQ again and again */
 		evd->armed = true;
 		return 0;
 	}
-	evd->wc_next = 0;
-	evd->wc_num = n;
 	evd->drained = n < max;
+	*num = kdat_dto_events(evd, wc, n, entries);
 	return n;
 }
 
 /*
- * Move up to @max completions from the CQ to the ring, as far as it has room, or those that were
- * polled before. Return: the number of completions taken. Not all of them become events.
+ * Move up to @max completions from the CQ to the ring, as far as it has room, or those of the
+ * batch. Return: the number of completions. Not all of them become events.
  */
 static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
 {
-	int n = evd->wc_num - evd->wc_next;
+	struct kdat_evd_entry *entries;
+	u32 num;
+	int n;
 
-	if (!n)
-		n = kdat_evd_poll(evd, cq, max);
-	kdat_evd_spill(evd);
+	if (kdat_evd_polled(evd)) {
+		n = evd->batch_num - evd->batch_next;
+		kdat_evd_spill(evd);
+		return n;
+	}
+	max = min(max, KDAT_EVD_POLL);
+	entries = kdat_evd_ring_space(&evd->ring, &max);
+	n = kdat_evd_poll(evd, cq, max, entries, &num);
+	kdat_evd_ring_commit(&evd->ring, num);
+	return n;
+}
+
+/*
+ * The work item, which has handed all of the batch over, gets the next one, or gets completions
+ * into the ring. Return: the number of completions.
+ */
+static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
+{
+	u32 num, i;
+	int n;
+
+	if (evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY)
+		return kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+	n = kdat_evd_poll(evd, cq, min(KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true)),
+			  evd->batch, &num);
+	evd->batch_num = num;
+	WRITE_ONCE(evd->batch_next, 0);
+	for (i = 0; i < num; i++)
+		if (unlikely(!evd->batch[i].notify)) {
+			kdat_evd_spill(evd);
+			break;
+		}
 	return n;
 }
 
@@ -277,44 +306,34 @@ static enum kdat_evd_step kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
 	if (!cq)
 		return KDAT_EVD_STOP;
 	/* a CQ that was empty a moment ago says so when it is armed */
-	if (!evd->drained && kdat_evd_poll(evd, cq, KDAT_EVD_POLL))
-		return KDAT_EVD_CALL;
+	if (!evd->drained && kdat_evd_refill(evd, cq))
+		return kdat_evd_polled(evd) ? KDAT_EVD_CALL : KDAT_EVD_AGAIN;
 	if (evd->armed || !kdat_evd_is_fed(evd) || !kdat_evd_ring_room(&evd->ring, true))
 		return KDAT_EVD_STOP;
 	return kdat_evd_arm(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
 }
 
-/* An upcall takes an event: are there more? */
+/* An upcall takes the last event that is known: are there more? */
 static bool kdat_evd_more(struct kdat_evd *evd, struct ri_cq *cq)
 {
-	if (kdat_evd_ring_count(&evd->ring) || kdat_evd_polled(evd))
-		return true;
-	return cq && !evd->drained && kdat_evd_poll(evd, cq, KDAT_EVD_POLL);
+	if (cq && !evd->drained && !kdat_evd_polled(evd) && !kdat_evd_ring_count(&evd->ring))
+		kdat_evd_refill(evd, cq);
+	return kdat_evd_polled(evd) || kdat_evd_ring_count(&evd->ring);
 }
 
-/*
- * Completions were polled. They need not go through the ring if nothing is in it and they call up
- * one after the other.
- */
-static enum kdat_evd_step kdat_evd_direct(struct kdat_evd *evd, struct ri_cq *cq,
-					  struct kdat_evd_call *call)
+/* Take the oldest event of the batch, which has some; the lock is held. */
+static void kdat_evd_take_polled(struct kdat_evd *evd, struct ri_cq *cq,
+				 struct kdat_evd_call *call)
 {
-	bool notify = true;
-
-	if (evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY) {
-		kdat_evd_spill(evd);
-		return KDAT_EVD_AGAIN;
+	call->event = &evd->batch[evd->batch_next].event;
+	if (!evd->drained) {
+		/* the next batch, which kdat_evd_more() polls, takes the place of this one */
+		call->copy = *call->event;
+		call->event = &call->copy;
 	}
-	if (!kdat_dto_event(evd, &evd->wc[evd->wc_next++], &call->event, &notify))
-		return KDAT_EVD_AGAIN;
-	if (!notify) {
-		kdat_evd_ring_add(&evd->ring, &call->event, true, false);
-		return KDAT_EVD_AGAIN;
-	}
+	WRITE_ONCE(evd->batch_next, evd->batch_next + 1);
 	call->upcall = evd->upcall;
-	call->only_tell = false;
 	call->more = kdat_evd_more(evd, cq);
-	return KDAT_EVD_CALL;
 }
 
 /* With the lock held: what does a busy work item do next? */
@@ -328,17 +347,20 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 		return KDAT_EVD_STOP;
 	if (!evd->ring.notify) {
 		step = kdat_evd_look(evd, cq);
-		return step == KDAT_EVD_CALL ? kdat_evd_direct(evd, cq, call) : step;
+		if (step == KDAT_EVD_CALL)
+			kdat_evd_take_polled(evd, cq, call);
+		return step;
 	}
 	call->upcall = evd->upcall;
-	call->only_tell = evd->policy == DAT_UPCALL_NORIFY;
+	call->event = NULL;
 	call->more = true;
-	if (call->only_tell) {
+	if (evd->policy == DAT_UPCALL_NORIFY) {
 		evd->told = true;
 		return KDAT_EVD_CALL;
 	}
-	if (kdat_evd_ring_pop(&evd->ring, &call->event) != 1)
+	if (kdat_evd_ring_pop(&evd->ring, &call->copy) != 1)
 		return KDAT_EVD_AGAIN;
+	call->event = &call->copy;
 	call->more = kdat_evd_more(evd, cq);
 	/* DAT_UPCALL_MANY: another one takes the next event */
 	kdat_evd_kick(evd);
@@ -368,27 +390,44 @@ static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_
 	scoped_guard(spinlock_irqsave, &evd->lock) {
 		step = kdat_evd_step(evd, call);
 		if (step == KDAT_EVD_STOP) {
-			kdat_evd_spill(evd);
+			if (kdat_evd_polled(evd))
+				kdat_evd_spill(evd);
 			kdat_evd_idle(evd, uc);
 		}
 	}
 	return step;
 }
 
+/*
+ * Call up with the events of the batch, but the last one: whether there are more than that is known
+ * with the lock only. @upcall was the upcall when the lock was held; who changes it moves the batch
+ * to the ring first. Return: number of upcalls.
+ */
+static int kdat_evd_call_batch(struct kdat_evd *evd, const DAT_UPCALL_OBJECT *upcall)
+{
+	u32 i = READ_ONCE(evd->batch_next);
+	int calls = 0;
+
+	for (; i + 1 < evd->batch_num && try_cmpxchg(&evd->batch_next, &i, i + 1); i++, calls++)
+		upcall->upcall_func(upcall->instance_data, &evd->batch[i].event, DAT_TRUE);
+	return calls;
+}
+
 /* Call up, some times. Return: there is nothing more to do. */
 static bool kdat_evd_run(struct kdat_upcall *uc)
 {
-	struct kdat_evd_call call = {};
+	struct kdat_evd_call call __uninitialized;
 	int budget = KDAT_EVD_BATCH;
 	enum kdat_evd_step step;
 
 	do {
 		step = kdat_evd_next(uc, &call);
-		if (step == KDAT_EVD_CALL)
-			call.upcall.upcall_func(call.upcall.instance_data,
-						call.only_tell ? NULL : &call.event,
+		if (step == KDAT_EVD_CALL) {
+			call.upcall.upcall_func(call.upcall.instance_data, call.event,
 						call.more ? DAT_TRUE : DAT_FALSE);
-	} while (step != KDAT_EVD_STOP && --budget);
+			budget -= kdat_evd_call_batch(uc->evd, &call.upcall);
+		}
+	} while (step != KDAT_EVD_STOP && --budget > 0);
 	return step == KDAT_EVD_STOP;
 }
 
@@ -420,6 +459,7 @@ void kdat_evd_stop(struct kdat_evd *evd)
 	might_sleep();
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->stopping++;
+	kdat_evd_spill(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (evd->bh) {
 		wait_var_event(&evd->busy, !READ_ONCE(evd->busy));

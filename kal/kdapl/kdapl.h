@@ -296,9 +296,10 @@ struct kdat_upcall {
  * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
- * @wc: completions that a busy work item has polled, from @wc_next on; younger than those in @ring
- * @wc_next: index of the oldest of them
- * @wc_num: end of them
+ * @batch: completions that the busy work item has polled; younger than those in @ring
+ * @batch_next: index of the oldest one that is not taken, @batch_num or more: none; the work item
+ *	takes one without @lock
+ * @batch_num: their number
  * @drained: @cq had no more than was polled, and was not armed since
  * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
@@ -323,9 +324,9 @@ struct kdat_evd {
 	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
-	struct ib_wc wc[KDAT_EVD_POLL];
-	u8 wc_next;
-	u8 wc_num;
+	struct kdat_evd_entry batch[KDAT_EVD_POLL];
+	u32 batch_next;
+	u32 batch_num;
 	bool drained;
 	bool armed;
 	bool solicited;
@@ -383,7 +384,7 @@ void kdat_evd_collect(struct kdat_evd *evd);
  * back, though no consumer looks for them. Return: there were some. In a section of RCU.
  */
 bool kdat_evd_reap(struct kdat_evd *evd);
-/* Wait for a poll of the CQ, and make events of what was polled. Any context but hard interrupt. */
+/* Wait for a poll of the CQ: no request of what was polled is looked at any more. Any context. */
 void kdat_evd_settle(struct kdat_evd *evd);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
@@ -503,11 +504,13 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 			     const struct kdat_transfer *transfer);
 
 /*
- * Turn a completion into an event and give its request back. @notify: the event calls up.
- * Return: false: it has no event (suppressed, internal). Under evd->lock, any context: it puts no
- * event itself, also not to another EVD.
+ * Turn @num completions into events, and give their requests back. @entries takes the events; those
+ * that are suppressed or internal have none. Sets an entry's event, and notify: it calls up.
+ * Return: number of events. Under evd->lock, any context: it puts no event itself, also not to
+ * another EVD.
  */
-bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify);
+unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
+			     struct kdat_evd_entry *entries);
 
 /* Endpoints ***************************************************************** */
 

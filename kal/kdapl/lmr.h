@@ -157,6 +157,14 @@ static inline int kdat_lmr_too_many(DAT_RETURN *error)
 	return -E2BIG;
 }
 
+/* Is @context that of the LMR for physical addresses? */
+static inline bool kdat_lmr_is_reserved(const struct kdat_ia *ia, DAT_LMR_CONTEXT context)
+{
+	const struct kdat_lmr *reserved = READ_ONCE(ia->reserved_lmr);
+
+	return reserved && reserved->context == context;
+}
+
 /*
  * The element of a segment by the RNIC's STag, of an IA that passes those on.
  * Return: 1, or a negative number and @error.
@@ -164,14 +172,12 @@ static inline int kdat_lmr_too_many(DAT_RETURN *error)
 static inline int kdat_lmr_pass(const struct kdat_ia *ia, const DAT_LMR_TRIPLET *seg,
 				struct ib_sge *sge, u32 max, DAT_RETURN *error)
 {
-	const struct kdat_lmr *reserved = READ_ONCE(ia->reserved_lmr);
-
 	if (unlikely(!max))
 		return kdat_lmr_too_many(error);
 	sge->addr = seg->virtual_address;
 	sge->length = seg->segment_length;
 	sge->lkey = seg->lmr_context;
-	if (unlikely(reserved && reserved->context == seg->lmr_context))
+	if (unlikely(kdat_lmr_is_reserved(ia, seg->lmr_context)))
 		sge->addr = (uintptr_t)phys_to_virt(seg->virtual_address);
 	return 1;
 }

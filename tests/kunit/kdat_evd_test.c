@@ -265,6 +265,44 @@ static void resize_skips_what_was_taken(struct ktest *test)
 	KTEST_EQ(test, take(&ring), 0);
 }
 
+/* Completions are written where they stay, in rows that end with the memory. */
+static void takes_completions_in_place(struct ktest *test)
+{
+	struct kdat_evd_ring ring;
+	struct kdat_evd_entry *row;
+	u32 num, i, last = 1;
+
+	begin(test, &ring, 8, 6);
+	for (i = 0; i < 5; i++)
+		add(&ring, PUT, NOTIFY, 0, 90);
+	while (take(&ring))
+		;
+	num = 16;
+	row = kdat_evd_ring_space(&ring, &num);
+	KTEST_EQ(test, num, 3);
+	for (i = 0; i < num; i++) {
+		row[i].event.event_extension_data[0] = i + 1;
+		row[i].notify = i != 1;
+	}
+	kdat_evd_ring_commit(&ring, 3);
+	KTEST_EQ(test, ring.notify, 2);
+	num = 2;
+	row = kdat_evd_ring_space(&ring, &num);
+	KTEST_EQ(test, num, 2);
+	row[0].event.event_extension_data[0] = 4;
+	row[0].notify = true;
+	kdat_evd_ring_commit(&ring, 1);
+	KTEST_EQ(test, kdat_evd_ring_count(&ring), 4);
+	KTEST_EQ(test, ring.notify, 3);
+	num = 16;
+	kdat_evd_ring_space(&ring, &num);
+	KTEST_EQ(test, num, 2);
+	while (last <= 4)
+		KTEST_EQ(test, take(&ring), last++);
+	KTEST_EQ(test, take(&ring), 0);
+	KTEST_EQ(test, ring.polled, 0);
+}
+
 static struct ktest_case cases[] = {
 	KTEST_CASE(keeps_order),
 	KTEST_CASE(each_way_has_room),
@@ -276,6 +314,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(purges_in_steps),
 	KTEST_CASE(resizes_in_use),
 	KTEST_CASE(resize_skips_what_was_taken),
+	KTEST_CASE(takes_completions_in_place),
 	{}
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Event dispatchers over a CQ that never runs dry: dat_evd_dequeue() and a change of the upcalls
- * look at a bounded number of completions, and no event is overlooked. Runs only in the kernel.
+ * look at a bounded number of completions, and no event is overlooked. Upcalls get the events in
+ * their order, whatever else takes some. Runs only in the kernel.
  */
 #include "../../kal/kdapl/evd_upcall.c"
 #include "ktest.h"
@@ -19,8 +20,12 @@
  * @supply: completions that are in the CQ or will be
  * @taken: completions that were polled
  * @polls: calls
- * @event: number, from 1, of the completion that becomes an event; the others are suppressed
- * @called: an upcall has brought the event
+ * @event: number, from 1, of the completion that becomes an event; the others are suppressed. 0 in
+ *	a bed with @each: all become events
+ * @each: called with each event, in the order in which they come
+ * @last: number of the last event that came
+ * @disorder: one came out of its turn
+ * @called: an upcall has brought the event; with @each, all that the CQ has
  */
 struct bed {
 	struct kdat_evd evd;
@@ -33,22 +38,31 @@ struct bed {
 	u64 taken;
 	u64 polls;
 	u64 event;
+	void (*each)(struct bed *bed);
+	u64 last;
+	bool disorder;
 	struct completion called;
 };
 
 /* what evd_upcall.c calls */
 
-bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc, DAT_EVENT *event, bool *notify)
+unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
+			     struct kdat_evd_entry *entries)
 {
 	struct bed *bed = container_of(evd, struct bed, evd);
+	unsigned int events = 0;
 
-	if (wc->wr_id != bed->event)
-		return false;
-	memset(event, 0, sizeof(*event));
-	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	event->event_extension_data[0] = wc->wr_id;
-	*notify = true;
-	return true;
+	for (; num; num--, wc++) {
+		DAT_EVENT *event = &entries[events].event;
+
+		if (wc->wr_id != bed->event && !bed->each)
+			continue;
+		memset(event, 0, sizeof(*event));
+		event->event_number = DAT_DTO_COMPLETION_EVENT;
+		event->event_extension_data[0] = wc->wr_id;
+		entries[events++].notify = true;
+	}
+	return events;
 }
 
 void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
@@ -83,13 +97,25 @@ static const struct ri_ops bed_ops = {
 	.cq_req_notify = bed_notify,
 };
 
+/* An event came. */
+static void bed_came(struct bed *bed, const DAT_EVENT *event)
+{
+	bed->disorder |= event->event_extension_data[0] != ++bed->last;
+}
+
 static void bed_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct bed *bed = instance;
 	DAT_EVENT taken;
 
-	if (!event && kdat_evd_take(&bed->evd, &taken) != DAT_SUCCESS)
+	if (bed->each) {
+		bed_came(bed, event);
+		bed->each(bed);
+		if (bed->last < bed->supply)
+			return;
+	} else if (!event && kdat_evd_take(&bed->evd, &taken) != DAT_SUCCESS) {
 		return;
+	}
 	complete(&bed->called);
 }
 
@@ -191,12 +217,95 @@ static void change_is_bounded(struct ktest *test)
 	bed_close(bed);
 }
 
+/* Upcalls for 100 completions, which call @each. Return: when all have come. */
+static void bed_call_up(struct ktest *test, void (*each)(struct bed *bed))
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_SINGLE_INSTANCE, 100, 0);
+
+	bed->each = each;
+	kdat_evd_on_completion(&bed->cq);
+	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
+	KTEST_EQ(test, bed->last, 100);
+	KTEST_FALSE(test, bed->disorder);
+	bed_close(bed);
+}
+
+static void each_nothing(struct bed *bed)
+{
+}
+
+static void upcalls_keep_order(struct ktest *test)
+{
+	bed_call_up(test, each_nothing);
+}
+
+/* an upcall takes the next event, too, each time at another place of a batch */
+static void each_take(struct bed *bed)
+{
+	DAT_EVENT event;
+
+	if (bed->last % 5 == 0 && kdat_evd_take(&bed->evd, &event) == DAT_SUCCESS)
+		bed_came(bed, &event);
+}
+
+static void upcalls_and_dequeue_keep_order(struct ktest *test)
+{
+	bed_call_up(test, each_take);
+}
+
+/* an event that is put comes after those that were polled before */
+static void each_put(struct bed *bed)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	if (bed->last != 3)
+		return;
+	event.event_extension_data[0] = KDAT_EVD_POLL + 1;
+	kdat_evd_put(&bed->evd, &event);
+	/* the completions that follow have the numbers after that */
+	bed->taken++;
+}
+
+static void upcalls_and_put_keep_order(struct ktest *test)
+{
+	bed_call_up(test, each_put);
+}
+
+static void each_disable(struct bed *bed)
+{
+	if (bed->last == 3) {
+		kdat_evd_change(&bed->evd, DAT_UPCALL_DISABLE, NULL, true);
+		complete(&bed->called);
+	}
+}
+
+/* No upcall begins after that, and what was polled is in the queue. */
+static void change_stops_a_batch(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_SINGLE_INSTANCE, 100, 0);
+	DAT_EVENT event;
+
+	bed->each = each_disable;
+	kdat_evd_on_completion(&bed->cq);
+	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
+	kdat_evd_stop(&bed->evd);
+	KTEST_EQ(test, bed->last, 3);
+	while (bed->last < 100 && kdat_evd_take(&bed->evd, &event) == DAT_SUCCESS)
+		bed_came(bed, &event);
+	KTEST_EQ(test, bed->last, 100);
+	KTEST_FALSE(test, bed->disorder);
+}
+
 static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(dequeue_is_bounded),
 	KTEST_CASE(dequeue_reaches_an_event),
 	KTEST_CASE(dequeue_goes_on),
 	KTEST_CASE(dequeue_leaves_no_event_behind),
 	KTEST_CASE(change_is_bounded),
+	KTEST_CASE(upcalls_keep_order),
+	KTEST_CASE(upcalls_and_dequeue_keep_order),
+	KTEST_CASE(upcalls_and_put_keep_order),
+	KTEST_CASE(change_stops_a_batch),
 	{}
 };
 
