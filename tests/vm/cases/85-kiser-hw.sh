@@ -20,8 +20,8 @@ sessions_by() {
 	kiser_up
 	discover kiser
 	settings kiser
-	# If an adopted device tells of the target's disconnect before it tells of the refusal, iscsid
-	# repeats the login, and LIO takes 15 s for each attempt.
+	# ib_isert disconnects at once, and a device may drop the refusal (docs/kernel-bugs.md). iscsid
+	# repeats the login then, and LIO takes 15 s for each attempt.
 	[ "$LINK_TYPE" != krdma ] || wrong_password kiser
 	log_in kiser
 	expect "pieces with gaps" gaps "$disk"

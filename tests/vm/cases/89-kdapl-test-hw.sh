@@ -9,6 +9,9 @@
 # shellcheck source=tests/vm/guest/kdapltest.sh
 . "${VM_LIB%/*}/kdapltest.sh"
 
+# Not on the debug kernel: one of 26 connections to siw's server failed there with
+# DAT_DTO_ERR_LOCAL_EP; whose fault that is, is not known.
+
 iterations=1000
 [ -z "${VM_QUICK:-}" ] || iterations=200
 
