@@ -93,4 +93,15 @@ comes_back adoption
 stays_away module
 nothing_left "$before"
 rdma link delete $storage_rnic
+
+modprobe rdma_rxe
+LINK_TYPE=rxe storage_rnic=rxe0
+storage_rnic_add
+insmod "$VM_MODULES/krdma_hw.ko"
+wait_for 10 adopted || fail "rxe0 is not adopted"
+session_up
+comes_back link
+stays_away link
+rmmod krdma_hw
+rmmod rdma_rxe
 ram_disk_down
