@@ -12,6 +12,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/sock.h>
 
 #include "sdp.h"
@@ -80,6 +81,7 @@ struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chu
 		return NULL;
 	}
 	list_del(&post->node);
+	link->unpushed = true;
 	post->end = 0;
 	post->chunk = chunk;
 	post->octets = 0;
@@ -260,6 +262,39 @@ void sdp_conn_settle(struct sdp_link *link)
 			sdp_count_fault(c->fault);
 		}
 	}
+}
+
+/**
+ * sdp_conn_push_begin() - begin with what was posted
+ * @link: link that has its endpoint
+ * @sleep: the caller can do the work when the spinlock is free
+ *
+ * Return: true: the caller calls sdp_conn_push() without the spinlock. Context: with sdp_lock().
+ */
+bool sdp_conn_push_begin(struct sdp_link *link, bool sleep)
+{
+	if (!link->unpushed)
+		return false;
+	link->unpushed = false;
+	if (sleep)
+		/* seen by sdp_conn_end_ep(): the end of the link is noted under the same lock */
+		atomic_inc(&link->pushing);
+	else
+		link->ops->push(link->ep, false);
+	return sleep;
+}
+
+/**
+ * sdp_conn_push() - let the transport do in this thread what was posted
+ * @link: link after sdp_conn_push_begin(); may be gone afterwards
+ *
+ * Context: may sleep.
+ */
+void sdp_conn_push(struct sdp_link *link)
+{
+	link->ops->push(link->ep, true);
+	if (atomic_dec_and_test(&link->pushing))
+		wake_up_var(&link->pushing);
 }
 
 /**
@@ -499,6 +534,7 @@ void sdp_conn_put(struct sdp_link *link)
 
 static void sdp_conn_end_ep(struct sdp_link *link)
 {
+	wait_var_event(&link->pushing, !atomic_read(&link->pushing));
 	if (link->ep)
 		link->ops->ep_destroy(link->ep);
 	link->ep = NULL;
@@ -647,6 +683,7 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 		.event = sdp_conn_event,
 		.context = link,
 		.domain = link,
+		.pushed = true,
 	};
 	struct sdp_ot_ep *ep;
 	int rc;

@@ -462,6 +462,18 @@ int sdp_kdapl_post_write(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segm
 				   key, address, flags, cookie);
 }
 
+/* Also when the connection has ended, so that what was posted just before is flushed. */
+void sdp_kdapl_push(struct sdp_ot_ep *ot, bool sleep)
+{
+	struct sdp_kdapl_ep *ep = sdp_kdapl_ep(ot);
+
+	/* what was posted to an endpoint that is killed ends with it */
+	if (!sdp_kdapl_ep_use(ep))
+		return;
+	dat_ep_push(ep->dat, sleep ? DAT_TRUE : DAT_FALSE);
+	sdp_kdapl_ep_leave(ep);
+}
+
 /* Keys ********************************************************************** */
 
 static DAT_MEM_PRIV_FLAGS sdp_kdapl_rights(const struct sdp_kdapl_ep *ep, u32 access)

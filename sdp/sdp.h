@@ -167,6 +167,8 @@ enum sdp_oob {
  * @sent_to: position behind octets whose Sends have completed
  * @posts: entries of the send queue
  * @posts_free: unused ones
+ * @unpushed: something was posted that the transport was not told to begin with
+ * @pushing: calls that push without the spinlock: the endpoint stays
  * @sends_out: Sends that have not completed
  * @last_in: when something arrived or completed last, in jiffies
  * @probe_out: a probe has not completed
@@ -218,6 +220,8 @@ struct sdp_link {
 	u64 sent_to;
 	struct sdp_post *posts;
 	struct list_head posts_free;
+	bool unpushed;
+	atomic_t pushing;
 	u32 sends_out;
 	unsigned long last_in;
 	bool probe_out;
@@ -239,6 +243,8 @@ int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local
 void sdp_conn_started(struct sdp_link *link);
 void sdp_conn_put(struct sdp_link *link);
 void sdp_conn_settle(struct sdp_link *link);
+bool sdp_conn_push_begin(struct sdp_link *link, bool sleep);
+void sdp_conn_push(struct sdp_link *link);
 void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx);
 int sdp_conn_probe(struct sdp_link *link);
 struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chunk);
@@ -378,6 +384,7 @@ static inline void sdp_lock(struct sdp_sock *ssk)
 }
 
 void sdp_unlock(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
+void sdp_unlock_push(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
 
 /* sock.c */
 extern struct proto sdp_prot;

@@ -207,7 +207,7 @@ static void sdp_recv_consume(struct sock *sk, struct sdp_rx *rx, u32 octets)
 		list_del(&rx->node);
 		sdp_conn_rx_free(link, rx);
 	}
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 }
 
 /* Nothing is there, and nothing was read. Return: 1: wait; 0: the end; or an errno. */

@@ -312,7 +312,7 @@ int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 	piece->filling = false;
 	if (copied)
 		sdp_send_filled(ssk, piece, copied, urgent);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	return copied ?: -EFAULT;
 }
 
@@ -342,7 +342,7 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 			continue;
 		sdp_lock(ssk);
 		sdp_send_flush(ssk);
-		sdp_unlock(ssk);
+		sdp_unlock_push(ssk);
 		mutex_unlock(&ssk->tx_mutex);
 		rc = sdp_send_wait(sk, timeo);
 		mutex_lock(&ssk->tx_mutex);
@@ -385,7 +385,7 @@ int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			sk_stop_timer(sk, &ssk->held_timer);
 		sdp_send_push(ssk, ssk->link, msg->msg_flags & MSG_MORE);
 	}
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	mutex_unlock(&ssk->tx_mutex);
 	return rc < 0 ? sk_stream_error(sk, msg->msg_flags, rc) : rc;
 }
@@ -398,5 +398,5 @@ void sdp_sock_splice_eof(struct socket *sock)
 	sdp_lock(ssk);
 	if (ssk->link)
 		sdp_send_push(ssk, ssk->link, false);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 }
