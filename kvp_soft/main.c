@@ -103,6 +103,7 @@ const struct ri_ops soft_ops = {
 	.post_send = soft_post_send,
 	.post_recv = soft_post_recv,
 	.doorbell = soft_qp_doorbell,
+	.push = soft_qp_push,
 	.qp_info = soft_qp_info,
 
 	.mr_register = soft_mr_register,

@@ -342,9 +342,22 @@ static bool soft_qp_ring_rings(const struct soft_ring *ring)
 }
 
 /*
+ * Send what kernel consumers have posted, at once if the caller may sleep: as for a program, that
+ * needs no worker.
+ */
+static void soft_qp_posted(struct soft_qp *qp, bool sleep)
+{
+	if (!soft_qp_ring_rings(&qp->sq.ring))
+		return;
+	if (sleep && READ_ONCE(soft_kernel_inline))
+		soft_tx_run_inline(qp, false);
+	else
+		soft_qp_kick(qp);
+}
+
+/*
  * ri_ops.post_send: for kernel consumers, any context but hard interrupt. Sleeps only if the
- * consumer has declared that posting may sleep. In that case the work requests are sent at
- * once, as for a program, and need no worker.
+ * consumer has declared that posting may sleep.
  */
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr)
@@ -357,13 +370,17 @@ int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		return -EINVAL;
 	}
 	ret = soft_sq_post(qp, wr, bad_wr);
-	if (!soft_qp_ring_rings(&qp->sq.ring))
-		return ret;
-	if (ri->post_may_sleep && READ_ONCE(soft_kernel_inline))
-		soft_tx_run_inline(qp, false);
-	else
-		soft_qp_kick(qp);
+	if (!ri->pushed)
+		soft_qp_posted(qp, ri->post_may_sleep);
 	return ret;
+}
+
+/* ri_ops.push */
+void soft_qp_push(struct ri_qp *ri, bool sleep)
+{
+	if (sleep)
+		might_sleep();
+	soft_qp_posted(to_soft_qp(ri), sleep);
 }
 
 /* ri_ops.post_recv: for kernel consumers, any context but hard interrupt */

@@ -15,6 +15,7 @@ int soft_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask,
 		   struct ri_llp *llp);
 void soft_qp_destroy(struct ri_qp *ri);
 int soft_qp_doorbell(struct ri_qp *ri);
+void soft_qp_push(struct ri_qp *ri, bool sleep);
 void soft_qp_info(struct ri_qp *ri, struct ri_qp_info *info);
 int soft_post_send(struct ri_qp *ri, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Glue between the state machine of a connection and the transport. A link has all that a
- * connection needs, made when it begins: nothing is allocated while data moves.
+ * Glue between the state machine of a connection and the transport. A link has what a connection
+ * needs, made when it begins; more buffers come while data moves, see memory.c.
  *
  * A link has an endpoint until its state machine is dead. Then a work item takes the endpoint away,
  * because that sleeps. The receive buffers stay as long as the socket has octets in them.
@@ -12,6 +12,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/sock.h>
 
 #include "sdp.h"
@@ -28,24 +29,6 @@
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall that tells its end has returned */
 #define SDP_LINK_UNTOLD		32
-
-/**
- * struct sdp_link_sizes - how large the parts of a link are
- * @rx_size: octets of a receive buffer
- * @rx_num: how many
- * @ring: how many of them are for payload
- * @tx_size: octets of a piece
- * @tx_num: how many
- * @sends: entries of the send queue
- */
-struct sdp_link_sizes {
-	u32 rx_size;
-	u32 rx_num;
-	u32 ring;
-	u32 tx_size;
-	u32 tx_num;
-	u32 sends;
-};
 
 static struct sdp_link *sdp_conn_link(struct sdp_conn *c)
 {
@@ -80,6 +63,7 @@ struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chu
 		return NULL;
 	}
 	list_del(&post->node);
+	link->unpushed = true;
 	post->end = 0;
 	post->chunk = chunk;
 	post->octets = 0;
@@ -181,8 +165,16 @@ static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
 
 	for (i = 0; i < n; i++) {
 		rx = list_first_entry_or_null(&link->rx_free, struct sdp_rx, node);
-		if (!rx)
+		if (!rx) {
+			/*
+			 * The peer can send no payload any more; or this end has no credit to
+			 * spare, and the machine asks for a loan.
+			 */
+			if (link->up && (c->credit.posted + i <= SDP_RESERVED ||
+					 (s32)(c->credit.limit - c->credit.sent) < SDP_RESERVED))
+				sdp_memory_want_rx(link);
 			break;
+		}
 		if (link->ops->post_recv(link->ep, rx->buf, rx))
 			break;
 		list_del_init(&rx->node);
@@ -260,6 +252,39 @@ void sdp_conn_settle(struct sdp_link *link)
 			sdp_count_fault(c->fault);
 		}
 	}
+}
+
+/**
+ * sdp_conn_push_begin() - begin with what was posted
+ * @link: link that has its endpoint
+ * @sleep: the caller can do the work when the spinlock is free
+ *
+ * Return: true: the caller calls sdp_conn_push() without the spinlock. Context: with sdp_lock().
+ */
+bool sdp_conn_push_begin(struct sdp_link *link, bool sleep)
+{
+	if (!link->unpushed)
+		return false;
+	link->unpushed = false;
+	if (sleep)
+		/* seen by sdp_conn_end_ep(): the end of the link is noted under the same lock */
+		atomic_inc(&link->pushing);
+	else
+		link->ops->push(link->ep, false);
+	return sleep;
+}
+
+/**
+ * sdp_conn_push() - let the transport do in this thread what was posted
+ * @link: link after sdp_conn_push_begin(); may be gone afterwards
+ *
+ * Context: may sleep.
+ */
+void sdp_conn_push(struct sdp_link *link)
+{
+	link->ops->push(link->ep, true);
+	if (atomic_dec_and_test(&link->pushing))
+		wake_up_var(&link->pushing);
 }
 
 /**
@@ -461,27 +486,9 @@ static void sdp_conn_event(void *context, enum sdp_ot_conn_event event, int erro
 static void sdp_conn_release(struct kref *refs)
 {
 	struct sdp_link *link = container_of(refs, struct sdp_link, refs);
-	struct sdp_ot_pool *pools[] = { link->rx_pool, link->tx_pool, link->hdr_pool };
-	u32 i;
 
-	/* what was in a queue or posted is in these, too */
-	for (i = 0; link->rx_all && i < link->rx_pool->attr.elements; i++)
-		if (link->rx_all[i].buf)
-			link->ops->pool_put(link->rx_all[i].buf);
-	for (i = 0; link->tx_all && i < link->tx_pool->attr.elements; i++)
-		if (link->tx_all[i].buf)
-			link->ops->pool_put(link->tx_all[i].buf);
-	for (i = 0; link->posts && i < link->hdr_pool->attr.elements; i++)
-		if (link->posts[i].hdr)
-			link->ops->pool_put(link->posts[i].hdr);
-	for (i = 0; i < ARRAY_SIZE(pools); i++)
-		if (pools[i])
-			link->ops->pool_destroy(pools[i]);
 	sdp_zcopy_release(link);
-	kvfree(link->rx_all);
-	kvfree(link->tx_all);
-	kvfree(link->posts);
-	atomic_sub(link->pool_octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
+	sdp_memory_free(link);
 	link->ops->device_put(link->device);
 	kfree(link);
 }
@@ -499,6 +506,7 @@ void sdp_conn_put(struct sdp_link *link)
 
 static void sdp_conn_end_ep(struct sdp_link *link)
 {
+	wait_var_event(&link->pushing, !atomic_read(&link->pushing));
 	if (link->ep)
 		link->ops->ep_destroy(link->ep);
 	link->ep = NULL;
@@ -517,6 +525,7 @@ static void sdp_conn_end(struct work_struct *work)
 	struct sdp_sock *ssk = link->ssk;
 	bool last, drop;
 
+	sdp_memory_stop(link);
 	sdp_conn_end_ep(link);
 	sdp_lock(ssk);
 	link->ended = true;
@@ -550,70 +559,8 @@ static void sdp_conn_sizes(struct sdp_sock *ssk, const struct sdp_ot_device *dev
 	s->tx_size = clamp(round_down(sndbuf / 4, 64), SDP_LINK_LEAST, most);
 	s->tx_num = min(sndbuf / s->tx_size + 2, SDP_LINK_PIECES);
 	s->sends = READ_ONCE(sdp_send_queue) + SDP_LINK_KEYS;
-}
-
-static int sdp_conn_make_pool(struct sdp_link *link, u32 elements, u32 size, u16 segments,
-			      struct sdp_ot_pool **pool)
-{
-	const struct sdp_ot_pool_attr attr = {
-		.kind = SDP_OT_POOL_MESSAGE,
-		.elements = elements,
-		.size = size,
-		.segments = segments,
-		.domain = link,
-	};
-	struct sdp_ot_pool *made = link->ops->pool_create(link->device, &attr);
-
-	if (IS_ERR(made))
-		return PTR_ERR(made);
-	*pool = made;
-	link->pool_octets += elements * size;
-	return 0;
-}
-
-static int sdp_conn_make_pools(struct sdp_link *link, const struct sdp_link_sizes *s)
-{
-	int rc;
-
-	rc = sdp_conn_make_pool(link, s->rx_num, s->rx_size, 1, &link->rx_pool);
-	if (!rc)
-		rc = sdp_conn_make_pool(link, s->tx_num, s->tx_size, 1, &link->tx_pool);
-	if (!rc)
-		rc = sdp_conn_make_pool(link, s->sends, SDP_LINK_HDR, SDP_LINK_SEGMENTS,
-					&link->hdr_pool);
-	atomic_add(link->pool_octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
-	if (rc)
-		return rc;
-	link->rx_all = kvcalloc(s->rx_num, sizeof(*link->rx_all), GFP_KERNEL_ACCOUNT);
-	link->tx_all = kvcalloc(s->tx_num, sizeof(*link->tx_all), GFP_KERNEL_ACCOUNT);
-	link->posts = kvcalloc(s->sends, sizeof(*link->posts), GFP_KERNEL_ACCOUNT);
-	return link->rx_all && link->tx_all && link->posts ? 0 : -ENOMEM;
-}
-
-/* All elements are in the link from now on. */
-static int sdp_conn_fill(struct sdp_link *link, const struct sdp_link_sizes *s)
-{
-	u32 i;
-
-	for (i = 0; i < s->rx_num; i++) {
-		link->rx_all[i].buf = link->ops->pool_get(link->rx_pool);
-		if (!link->rx_all[i].buf)
-			return -ENOMEM;
-		list_add_tail(&link->rx_all[i].node, &link->rx_free);
-	}
-	for (i = 0; i < s->tx_num; i++) {
-		link->tx_all[i].buf = link->ops->pool_get(link->tx_pool);
-		if (!link->tx_all[i].buf)
-			return -ENOMEM;
-		list_add_tail(&link->tx_all[i].node, &link->tx_free);
-	}
-	for (i = 0; i < s->sends; i++) {
-		link->posts[i].hdr = link->ops->pool_get(link->hdr_pool);
-		if (!link->posts[i].hdr)
-			return -ENOMEM;
-		list_add_tail(&link->posts[i].node, &link->posts_free);
-	}
-	return 0;
+	s->hdr_size = SDP_LINK_HDR;
+	s->segments = SDP_LINK_SEGMENTS;
 }
 
 static int sdp_conn_make_cq(struct sdp_link *link, u32 depth,
@@ -647,6 +594,7 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 		.event = sdp_conn_event,
 		.context = link,
 		.domain = link,
+		.pushed = true,
 	};
 	struct sdp_ot_ep *ep;
 	int rc;
@@ -685,12 +633,8 @@ static int sdp_conn_make(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
 	int rc;
 
-	rc = sdp_conn_make_pools(link, s);
-	if (!rc)
-		rc = sdp_conn_fill(link, s);
-	if (!rc)
-		rc = sdp_conn_make_ep(link, s);
-	return rc;
+	rc = sdp_memory_make(link, s);
+	return rc ?: sdp_conn_make_ep(link, s);
 }
 
 /**
@@ -722,6 +666,7 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 	link->starting = true;
 	kref_init(&link->refs);
 	INIT_WORK(&link->end, sdp_conn_end);
+	sdp_memory_init(link);
 	INIT_LIST_HEAD(&link->rx_free);
 	INIT_LIST_HEAD(&link->rx);
 	INIT_LIST_HEAD(&link->rx_early);

@@ -265,7 +265,7 @@ static bool sdp_ot_complete(const struct sdp_ot_ops *ops)
 	       ops->pool_put && ops->key_get && ops->key_put && ops->cq_create &&
 	       ops->cq_destroy && ops->cq_poll && ops->cq_arm && ops->ep_create &&
 	       ops->ep_destroy && ops->post_recv && ops->post_send && ops->post_read &&
-	       ops->post_write && ops->key_post && ops->key_drop && ops->listen &&
+	       ops->post_write && ops->key_post && ops->key_drop && ops->push && ops->listen &&
 	       ops->listener_destroy && ops->set_refusal && ops->connect && ops->accept &&
 	       ops->reject && ops->disconnect;
 }

@@ -317,6 +317,7 @@ enum sdp_ot_conn_event {
  *	during the upcall. Each of UP and the other three comes at most once
  * @context: for @event
  * @domain: as in struct sdp_ot_pool_attr: what the peer of another domain's endpoint cannot reach
+ * @pushed: SDP calls push() after posts to the send queue, which may wait for it
  */
 struct sdp_ot_ep_attr {
 	struct sdp_ot_cq *send_cq;
@@ -330,6 +331,7 @@ struct sdp_ot_ep_attr {
 		      u32 length);
 	void *context;
 	const void *domain;
+	bool pushed;
 };
 
 /**
@@ -434,6 +436,9 @@ struct sdp_ot_listen_attr {
  *	is SDP_OT_PEER_*. Later posts of the endpoint may use the key at once. Atomic
  * @key_drop: after the completion the peer cannot use the key. If the connection is down, it is so
  *	at once, and the completion follows. Atomic
+ * @push: begin with what was posted to the send queue. @sleep: the caller may sleep, and may do the
+ *	work of a device that is software; completion handlers may come meanwhile, also of this
+ *	endpoint. Sleeps with @sleep, else atomic
  * @datagram_send: send to an address without a connection; NULL without SDP_OT_CAP_DATAGRAM. Atomic
  *
  * Connections
@@ -489,6 +494,7 @@ struct sdp_ot_ops {
 	int (*key_post)(struct sdp_ot_ep *ep, struct sdp_ot_key *key, struct page **pages, u32 n,
 			u32 offset, u64 length, u32 access, void *cookie);
 	int (*key_drop)(struct sdp_ot_ep *ep, struct sdp_ot_key *key, void *cookie);
+	void (*push)(struct sdp_ot_ep *ep, bool sleep);
 	int (*datagram_send)(struct sdp_ot_ep *ep, const struct sockaddr_storage *remote,
 			     const struct sdp_ot_segment *segments, u32 n, void *cookie);
 

@@ -78,6 +78,7 @@ static const struct sdp_ot_ops sdp_kdapl_ops = {
 	.post_write = sdp_kdapl_post_write,
 	.key_post = sdp_kdapl_key_post,
 	.key_drop = sdp_kdapl_key_drop,
+	.push = sdp_kdapl_push,
 	.listen = sdp_kdapl_listen,
 	.listener_destroy = sdp_kdapl_listener_destroy,
 	.set_refusal = sdp_kdapl_set_refusal,

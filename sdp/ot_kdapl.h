@@ -384,6 +384,7 @@ struct sdp_ot_ep *sdp_kdapl_ep_create(struct sdp_ot_device *device,
 				      const struct sdp_ot_ep_attr *attr);
 void sdp_kdapl_ep_destroy(struct sdp_ot_ep *ep);
 void sdp_kdapl_ep_put(struct sdp_kdapl_ep *ep);
+bool sdp_kdapl_ep_use(struct sdp_kdapl_ep *ep);
 int sdp_kdapl_ep_enter(struct sdp_kdapl_ep *ep, bool up);
 void sdp_kdapl_ep_leave(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_kill(struct sdp_kdapl_ep *ep);
@@ -409,6 +410,7 @@ int sdp_kdapl_post_write(struct sdp_ot_ep *ep, const struct sdp_ot_segment *segm
 int sdp_kdapl_key_post(struct sdp_ot_ep *ep, struct sdp_ot_key *key, struct page **pages, u32 n,
 		       u32 offset, u64 length, u32 access, void *cookie);
 int sdp_kdapl_key_drop(struct sdp_ot_ep *ep, struct sdp_ot_key *key, void *cookie);
+void sdp_kdapl_push(struct sdp_ot_ep *ep, bool sleep);
 void sdp_kdapl_post_event(const DAT_EVENT *event);
 void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post);
 void sdp_kdapl_post_free(struct sdp_kdapl_post *post);

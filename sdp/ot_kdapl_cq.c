@@ -33,9 +33,10 @@ static u32 sdp_kdapl_cq_take(struct sdp_kdapl_cq *cq, struct sdp_kdapl_post **po
 /* Direct: call the handler once. Return: false: there was nothing to tell. */
 static bool sdp_kdapl_cq_handle(struct sdp_kdapl_cq *cq)
 {
-	struct sdp_ot_completion completions[SDP_KDAPL_BATCH];
-	struct sdp_kdapl_queue *queues[SDP_KDAPL_BATCH];
-	struct sdp_kdapl_post *posts[SDP_KDAPL_BATCH];
+	/* mostly few of them are used: do not clear all each time */
+	struct sdp_ot_completion completions[SDP_KDAPL_BATCH] __uninitialized;
+	struct sdp_kdapl_queue *queues[SDP_KDAPL_BATCH] __uninitialized;
+	struct sdp_kdapl_post *posts[SDP_KDAPL_BATCH] __uninitialized;
 	unsigned long flags;
 	u32 n, i;
 

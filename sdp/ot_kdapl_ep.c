@@ -30,7 +30,24 @@ void sdp_kdapl_ep_leave(struct sdp_kdapl_ep *ep)
 }
 
 /**
- * sdp_kdapl_ep_enter() - use ep->dat
+ * sdp_kdapl_ep_use() - use ep->dat, whatever its connection does
+ * @ep: endpoint
+ *
+ * Return: true: sdp_kdapl_ep_leave() has to follow. Context: atomic.
+ */
+bool sdp_kdapl_ep_use(struct sdp_kdapl_ep *ep)
+{
+	atomic_inc(&ep->posting);
+	/* pairs with sdp_kdapl_ep_kill(): it sees this use, or we see that it is closed */
+	smp_mb__after_atomic();
+	if (!READ_ONCE(ep->closed))
+		return true;
+	sdp_kdapl_ep_leave(ep);
+	return false;
+}
+
+/**
+ * sdp_kdapl_ep_enter() - use ep->dat for a post or an event
  * @ep: endpoint
  * @up: its connection has to be up; else it may be up yet
  *
@@ -39,18 +56,13 @@ void sdp_kdapl_ep_leave(struct sdp_kdapl_ep *ep)
 int sdp_kdapl_ep_enter(struct sdp_kdapl_ep *ep, bool up)
 {
 	const u8 state = READ_ONCE(ep->state);
-	int ret = 0;
 
-	atomic_inc(&ep->posting);
-	/* pairs with sdp_kdapl_ep_kill(): it sees this use, or we see that it is closed */
-	smp_mb__after_atomic();
-	if (READ_ONCE(ep->closed))
-		ret = READ_ONCE(ep->device->gone) ? -ENODEV : -ENOTCONN;
-	else if (up ? state != SDP_KDAPL_UP : state == SDP_KDAPL_DOWN)
-		ret = -ENOTCONN;
-	if (ret)
-		sdp_kdapl_ep_leave(ep);
-	return ret;
+	if (!sdp_kdapl_ep_use(ep))
+		return READ_ONCE(ep->device->gone) ? -ENODEV : -ENOTCONN;
+	if (up ? state == SDP_KDAPL_UP : state != SDP_KDAPL_DOWN)
+		return 0;
+	sdp_kdapl_ep_leave(ep);
+	return -ENOTCONN;
 }
 
 /* Events ******************************************************************** */
@@ -375,6 +387,8 @@ static int sdp_kdapl_ep_open(struct sdp_kdapl_ep *ep)
 		dat_evd_free(ep->conn_evd);
 		return sdp_kdapl_errno(ret);
 	}
+	if (attr->pushed)
+		WARN_ON_ONCE(dat_ep_set_pushed(ep->dat, DAT_TRUE) != DAT_SUCCESS);
 	return 0;
 }
 

@@ -390,7 +390,7 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 			u32 flags, u32 invalidate, void *cookie)
 {
 	struct sdp_kdapl_ep *ep = sdp_kdapl_ep(ot);
-	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS];
+	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS] __uninitialized;
 	u32 dat_flags = sdp_kdapl_flags(flags);
 	struct sdp_kdapl_post *post;
 	DAT_RETURN dat;
@@ -423,7 +423,7 @@ static int sdp_kdapl_post_rdma(struct sdp_kdapl_ep *ep, enum sdp_ot_op op, u32 m
 {
 	DAT_RMR_TRIPLET remote = { .virtual_address = address, .rmr_context = key };
 	const DAT_COMPLETION_FLAGS dat_flags = sdp_kdapl_flags(flags);
-	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS];
+	DAT_LMR_TRIPLET iov[SDP_KDAPL_SEGMENTS] __uninitialized;
 	struct sdp_kdapl_post *post;
 	DAT_RETURN dat;
 	int ret;
@@ -460,6 +460,18 @@ int sdp_kdapl_post_write(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segm
 {
 	return sdp_kdapl_post_rdma(sdp_kdapl_ep(ot), SDP_OT_WRITE, ot->attr.segments, segments, n,
 				   key, address, flags, cookie);
+}
+
+/* Also when the connection has ended, so that what was posted just before is flushed. */
+void sdp_kdapl_push(struct sdp_ot_ep *ot, bool sleep)
+{
+	struct sdp_kdapl_ep *ep = sdp_kdapl_ep(ot);
+
+	/* what was posted to an endpoint that is killed ends with it */
+	if (!sdp_kdapl_ep_use(ep))
+		return;
+	dat_ep_push(ep->dat, sleep ? DAT_TRUE : DAT_FALSE);
+	sdp_kdapl_ep_leave(ep);
 }
 
 /* Keys ********************************************************************** */

@@ -13,6 +13,7 @@
  *	zcopy.c		their memory
  *	sock_opt.c	options
  *	conn.c		glue: a connection's state machine, endpoint, pools and queues
+ *	memory.c	buffers of a connection
  *	diag.c		/proc/net/sdp
  *
  * Addresses are IPv6 inside; those of IPv4 are mapped.
@@ -129,6 +130,48 @@ enum sdp_oob {
 };
 
 /**
+ * struct sdp_link_sizes - how large the parts of a link are
+ * @rx_size: octets of a receive buffer
+ * @rx_num: how many, at most
+ * @ring: how many of them are for payload
+ * @tx_size: octets of a piece
+ * @tx_num: how many, at most
+ * @sends: entries of the send queue
+ * @hdr_size: octets of the buffer of each
+ * @segments: segments of a Send
+ */
+struct sdp_link_sizes {
+	u32 rx_size;
+	u32 rx_num;
+	u32 ring;
+	u32 tx_size;
+	u32 tx_num;
+	u32 sends;
+	u32 hdr_size;
+	u16 segments;
+};
+
+#define SDP_STOCK_GROUPS	9
+
+/**
+ * struct sdp_stock - buffers of a kind, which are made in groups
+ * @pools: of the groups
+ * @groups: how many
+ * @made: buffers of all groups
+ * @most: limit of @made
+ * @step: buffers of a group
+ * @size: octets of a buffer
+ */
+struct sdp_stock {
+	struct sdp_ot_pool *pools[SDP_STOCK_GROUPS];
+	u32 groups;
+	u32 made;
+	u32 most;
+	u32 step;
+	u32 size;
+};
+
+/**
  * struct sdp_link - a connection and what it has of the transport
  * @conn: state machine; first, so that its ops find the link
  * @ssk: socket; there is a reference until the endpoint is gone
@@ -137,9 +180,10 @@ enum sdp_oob {
  * @ops: its transport's
  * @send_cq: completions
  * @recv_cq: ...
- * @rx_pool: receive buffers
- * @tx_pool: copied octets
+ * @rx_stock: receive buffers
+ * @tx_stock: pieces; who changes it has tx_mutex, too
  * @hdr_pool: headers
+ * @memory: work that makes receive buffers, and takes pieces away
  * @ep: endpoint
  * @end: work that takes the endpoint away
  * @starting: the transport's connect() or accept() uses the endpoint, so that it must not go
@@ -148,8 +192,9 @@ enum sdp_oob {
  * @broken: a post has failed: negative errno
  * @error: why the transport ended the connection: negative errno
  * @backlog: the peer's backlog is full
- * @rx_all: receive buffers
+ * @rx_all: receive buffers, room for all
  * @rx_free: unused ones of them
+ * @rx_wanted: @memory has to make some
  * @rx: those with octets for the program
  * @rx_early: messages that came before the transport said that the connection is up
  * @rx_now: the one whose message arrives
@@ -159,14 +204,18 @@ enum sdp_oob {
  * @oob: enum sdp_oob
  * @oob_byte: out-of-band octet
  * @oob_pos: its position
- * @tx_all: pieces
+ * @tx_all: pieces, room for all
  * @tx_free: unused ones
+ * @tx_used: when one of them was taken last, in jiffies
+ * @tx_refused: no more could be made; until one is free again
  * @tx: pieces of the stream
  * @held: octets in @tx that the machine has not got
  * @acked: position behind octets that the peer has
  * @sent_to: position behind octets whose Sends have completed
  * @posts: entries of the send queue
  * @posts_free: unused ones
+ * @unpushed: something was posted that the transport was not told to begin with
+ * @pushing: calls that push without the spinlock: the endpoint stays
  * @sends_out: Sends that have not completed
  * @last_in: when something arrived or completed last, in jiffies
  * @probe_out: a probe has not completed
@@ -188,9 +237,10 @@ struct sdp_link {
 	const struct sdp_ot_ops *ops;
 	struct sdp_ot_cq *send_cq;
 	struct sdp_ot_cq *recv_cq;
-	struct sdp_ot_pool *rx_pool;
-	struct sdp_ot_pool *tx_pool;
+	struct sdp_stock rx_stock;
+	struct sdp_stock tx_stock;
 	struct sdp_ot_pool *hdr_pool;
+	struct delayed_work memory;
 	struct sdp_ot_ep *ep;
 	struct work_struct end;
 	bool starting;
@@ -201,6 +251,7 @@ struct sdp_link {
 	bool backlog;
 	struct sdp_rx *rx_all;
 	struct list_head rx_free;
+	bool rx_wanted;
 	struct list_head rx;
 	struct list_head rx_early;
 	struct sdp_rx *rx_now;
@@ -212,12 +263,16 @@ struct sdp_link {
 	u64 oob_pos;
 	struct sdp_piece *tx_all;
 	struct list_head tx_free;
+	unsigned long tx_used;
+	bool tx_refused;
 	struct list_head tx;
 	u32 held;
 	u64 acked;
 	u64 sent_to;
 	struct sdp_post *posts;
 	struct list_head posts_free;
+	bool unpushed;
+	atomic_t pushing;
 	u32 sends_out;
 	unsigned long last_in;
 	bool probe_out;
@@ -239,11 +294,22 @@ int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local
 void sdp_conn_started(struct sdp_link *link);
 void sdp_conn_put(struct sdp_link *link);
 void sdp_conn_settle(struct sdp_link *link);
+bool sdp_conn_push_begin(struct sdp_link *link, bool sleep);
+void sdp_conn_push(struct sdp_link *link);
 void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx);
 int sdp_conn_probe(struct sdp_link *link);
 struct sdp_post *sdp_conn_post_get(struct sdp_link *link, struct sdp_zchunk *chunk);
 void sdp_conn_post_put(struct sdp_link *link, struct sdp_post *post);
 void sdp_conn_break(struct sdp_link *link, int error);
+
+/* memory.c */
+void sdp_memory_init(struct sdp_link *link);
+int sdp_memory_make(struct sdp_link *link, const struct sdp_link_sizes *s);
+void sdp_memory_free(struct sdp_link *link);
+void sdp_memory_stop(struct sdp_link *link);
+void sdp_memory_want_rx(struct sdp_link *link);
+bool sdp_memory_may_grow_tx(const struct sdp_link *link);
+bool sdp_memory_grow_tx(struct sdp_sock *ssk);
 
 /* Sockets ********************************************************************************** */
 
@@ -378,6 +444,7 @@ static inline void sdp_lock(struct sdp_sock *ssk)
 }
 
 void sdp_unlock(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
+void sdp_unlock_push(struct sdp_sock *ssk) __releases(&ssk->inet.sk.sk_lock.slock);
 
 /* sock.c */
 extern struct proto sdp_prot;

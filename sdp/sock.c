@@ -95,22 +95,22 @@ static void sdp_sock_follow(struct sdp_sock *ssk)
 		sdp_set_state(sk, state);
 }
 
-/**
- * sdp_unlock() - give the spinlock back, and do what was noted meanwhile
- * @ssk: socket; the caller has a reference on its sock
- *
- * Context: after sdp_lock().
- */
-void sdp_unlock(struct sdp_sock *ssk)
+static void sdp_unlock_any(struct sdp_sock *ssk, bool sleep)
 	__releases(&ssk->inet.sk.sk_lock.slock)
 {
 	struct sdp_sock *listener = NULL;
 	struct sdp_link *ending = NULL;
+	struct sdp_link *push = NULL;
 	u32 wake;
 
 	if (ssk->link) {
+		/* one that ends only now may have posted its last message, and has its endpoint */
+		const bool ending = ssk->link->ending;
+
 		sdp_conn_settle(ssk->link);
 		sdp_sock_follow(ssk);
+		if (!ending && sdp_conn_push_begin(ssk->link, sleep))
+			push = ssk->link;
 	}
 	wake = ssk->wake;
 	ssk->wake = 0;
@@ -126,6 +126,32 @@ void sdp_unlock(struct sdp_sock *ssk)
 	spin_unlock_bh(&sdp_sock(ssk)->sk_lock.slock);
 	if (wake)
 		sdp_sock_wake(ssk, wake, ending, listener);
+	if (push)
+		sdp_conn_push(push);
+}
+
+/**
+ * sdp_unlock() - give the spinlock back, and do what was noted meanwhile
+ * @ssk: socket; the caller has a reference on its sock
+ *
+ * Context: after sdp_lock().
+ */
+void sdp_unlock(struct sdp_sock *ssk)
+	__releases(&ssk->inet.sk.sk_lock.slock)
+{
+	sdp_unlock_any(ssk, false);
+}
+
+/**
+ * sdp_unlock_push() - the same; this thread may do the work of the RNIC
+ * @ssk: socket
+ *
+ * For calls of programs that move data. Context: after sdp_lock(); may sleep.
+ */
+void sdp_unlock_push(struct sdp_sock *ssk)
+	__releases(&ssk->inet.sk.sk_lock.slock)
+{
+	sdp_unlock_any(ssk, true);
 }
 
 /* Notices of the machine ******************************************************************* */

@@ -48,6 +48,9 @@ void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8
 		rx->to = rx->from + len;
 		rx->kept = true;
 		list_add_tail(&rx->node, &link->rx);
+		/* the window of one that sends much is to be what SO_RCVBUF says */
+		if (len > rx->buf->size / 2 && list_empty(&link->rx_free))
+			sdp_memory_want_rx(link);
 	}
 	link->queued += len;
 	sdp_count_more(SDP_COUNT_RX_COPIED, len);
@@ -207,7 +210,7 @@ static void sdp_recv_consume(struct sock *sk, struct sdp_rx *rx, u32 octets)
 		list_del(&rx->node);
 		sdp_conn_rx_free(link, rx);
 	}
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 }
 
 /* Nothing is there, and nothing was read. Return: 1: wait; 0: the end; or an errno. */

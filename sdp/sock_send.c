@@ -62,7 +62,7 @@ static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 
 static bool sdp_send_has_piece(const struct sdp_link *link)
 {
-	return !list_empty(&link->tx_free) || sdp_send_tail(link);
+	return !list_empty(&link->tx_free) || sdp_memory_may_grow_tx(link) || sdp_send_tail(link);
 }
 
 /**
@@ -88,25 +88,28 @@ bool sdp_send_below(const struct sdp_sock *ssk)
 	return sdp_send_waiting(ssk->link) < READ_ONCE(ssk->inet.sk.sk_sndbuf);
 }
 
-/* The piece that the next octet belongs to, NULL: there is no room */
+/* The piece that the next octet belongs to. NULL: none is there; @room: the buffer is not full */
 static struct sdp_piece *sdp_send_piece(struct sdp_sock *ssk, struct sdp_link *link, u32 *room)
 {
 	const u32 sndbuf = READ_ONCE(sdp_sock(ssk)->sk_sndbuf);
 	const u64 waiting = sdp_send_waiting(link);
 	struct sdp_piece *piece;
 
+	*room = 0;
 	if (waiting >= sndbuf || sdp_zcopy_sending(link))
 		return NULL;
+	*room = sndbuf - waiting;
 	piece = sdp_send_tail(link);
 	if (!piece) {
 		piece = list_first_entry_or_null(&link->tx_free, struct sdp_piece, node);
 		if (!piece)
 			return NULL;
+		link->tx_used = jiffies;
 		piece->start = link->conn.source.end + link->held;
 		piece->len = 0;
 		list_move_tail(&piece->node, &link->tx);
 	}
-	*room = min_t(u64, sndbuf - waiting, piece->buf->size - piece->len);
+	*room = min(*room, piece->buf->size - piece->len);
 	return piece;
 }
 
@@ -188,7 +191,9 @@ void sdp_send_done(struct sdp_link *link)
 	list_for_each_entry_safe(piece, next, &link->tx, node) {
 		if (piece->filling || piece->start + piece->len > link->sent_to)
 			break;
-		list_move_tail(&piece->node, &link->tx_free);
+		/* the last one is the warmest, and those of later groups are not used for little */
+		list_move(&piece->node, &link->tx_free);
+		link->tx_refused = false;
 	}
 	if (ssk->link != link)
 		return;
@@ -278,6 +283,30 @@ static void sdp_send_filled(struct sdp_sock *ssk, struct sdp_piece *piece, u32 o
 	}
 }
 
+/*
+ * With tx_mutex: take a piece to be filled, which may have to be made. Return: the piece, NULL if
+ * there is no room, or an ERR_PTR.
+ */
+static struct sdp_piece *sdp_send_take(struct sdp_sock *ssk, u32 *room)
+{
+	struct sdp_piece *piece;
+	bool grow;
+
+	do {
+		sdp_lock(ssk);
+		if (!sdp_send_allowed(ssk)) {
+			sdp_unlock(ssk);
+			return ERR_PTR(-EPIPE);
+		}
+		piece = sdp_send_piece(ssk, ssk->link, room);
+		if (piece)
+			piece->filling = true;
+		grow = !piece && *room && sdp_memory_may_grow_tx(ssk->link);
+		sdp_unlock(ssk);
+	} while (grow && sdp_memory_grow_tx(ssk));
+	return piece;
+}
+
 /**
  * sdp_send_some() - copy octets of a program
  * @ssk: socket
@@ -290,20 +319,12 @@ int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 {
 	const size_t left = msg_data_left(msg);
 	const bool urgent = msg->msg_flags & MSG_OOB && left == 1;
-	struct sdp_piece *piece = NULL;
-	u32 room = 0, n, copied;
+	struct sdp_piece *piece;
+	u32 room, n, copied;
 
-	sdp_lock(ssk);
-	if (!sdp_send_allowed(ssk)) {
-		sdp_unlock(ssk);
-		return -EPIPE;
-	}
-	piece = sdp_send_piece(ssk, ssk->link, &room);
-	if (piece)
-		piece->filling = true;
-	sdp_unlock(ssk);
-	if (!piece)
-		return 0;
+	piece = sdp_send_take(ssk, &room);
+	if (IS_ERR_OR_NULL(piece))
+		return PTR_ERR_OR_ZERO(piece);
 	n = min_t(size_t, left, room);
 	if (msg->msg_flags & MSG_OOB && n == left && n > 1)
 		n--;
@@ -312,7 +333,7 @@ int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 	piece->filling = false;
 	if (copied)
 		sdp_send_filled(ssk, piece, copied, urgent);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	return copied ?: -EFAULT;
 }
 
@@ -342,7 +363,7 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 			continue;
 		sdp_lock(ssk);
 		sdp_send_flush(ssk);
-		sdp_unlock(ssk);
+		sdp_unlock_push(ssk);
 		mutex_unlock(&ssk->tx_mutex);
 		rc = sdp_send_wait(sk, timeo);
 		mutex_lock(&ssk->tx_mutex);
@@ -385,7 +406,7 @@ int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			sk_stop_timer(sk, &ssk->held_timer);
 		sdp_send_push(ssk, ssk->link, msg->msg_flags & MSG_MORE);
 	}
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	mutex_unlock(&ssk->tx_mutex);
 	return rc < 0 ? sk_stream_error(sk, msg->msg_flags, rc) : rc;
 }
@@ -398,5 +419,5 @@ void sdp_sock_splice_eof(struct socket *sock)
 	sdp_lock(ssk);
 	if (ssk->link)
 		sdp_send_push(ssk, ssk->link, false);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 }

@@ -446,7 +446,7 @@ void sdp_state_receive(struct sdp_conn *c, const u8 *p, u32 n)
 /* Sending ********************************************************************************** */
 
 /* answers and questions that belong to no half */
-static bool sdp_state_control(struct sdp_conn *c)
+static bool sdp_state_control_due(struct sdp_conn *c)
 {
 	struct sdp_msg msg = {};
 
@@ -470,11 +470,21 @@ static bool sdp_state_control(struct sdp_conn *c)
 	return true;
 }
 
-/* a credit update, or the empty message that begins a connection or carries OOB_PEND */
-static bool sdp_state_update(struct sdp_conn *c)
+static bool sdp_state_control(struct sdp_conn *c)
+{
+	return (c->owes_size || c->owes_suspend || c->ask_size) && sdp_state_control_due(c);
+}
+
+static void sdp_state_send_empty(struct sdp_conn *c)
 {
 	struct sdp_msg msg = { .mid = SDP_MID_DATA };
 
+	sdp_credit_send(c, &msg, 0);
+}
+
+/* a credit update, or the empty message that begins a connection or carries OOB_PEND */
+static bool sdp_state_update(struct sdp_conn *c)
+{
 	if (c->first_due) {
 		if (!c->credit.slots)
 			return false;
@@ -483,7 +493,7 @@ static bool sdp_state_update(struct sdp_conn *c)
 		   !(sdp_source_notice_due(c) && sdp_credit_may(c, false))) {
 		return false;
 	}
-	sdp_credit_send(c, &msg, 0);
+	sdp_state_send_empty(c);
 	return true;
 }
 

@@ -293,15 +293,8 @@ static bool sdp_sink_advertise(struct sdp_conn *c)
 	return true;
 }
 
-/**
- * sdp_sink_control() - send a message that is due
- * @c: connection
- *
- * Reports come before SendSm, which ends what was not reported.
- *
- * Return: whether one was sent.
- */
-bool sdp_sink_control(struct sdp_conn *c)
+/* Reports come before SendSm, which ends what was not reported. */
+static bool sdp_sink_control_due(struct sdp_conn *c)
 {
 	struct sdp_sink *k = &c->sink;
 	struct sdp_msg msg = {};
@@ -325,6 +318,24 @@ bool sdp_sink_control(struct sdp_conn *c)
 		return true;
 	}
 	return sdp_sink_advertise(c);
+}
+
+/**
+ * sdp_sink_control() - send a message that is due
+ * @c: connection
+ *
+ * Most calls find nothing: they make no message.
+ *
+ * Return: whether one was sent.
+ */
+bool sdp_sink_control(struct sdp_conn *c)
+{
+	const struct sdp_sink *k = &c->sink;
+
+	if (!k->offered_nr && !k->refusing && !k->cancel_due && !k->want_combined &&
+	    k->out == k->bufs_nr)
+		return false;
+	return sdp_sink_control_due(c);
 }
 
 /**

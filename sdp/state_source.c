@@ -276,7 +276,7 @@ static bool sdp_source_send_mode(struct sdp_conn *c)
 		.change.mode = mode,
 	};
 
-	if (mode == s->mode || s->fin_sent || !sdp_credit_may(c, false))
+	if (s->fin_sent || !sdp_credit_may(c, false))
 		return false;
 	sdp_credit_send(c, &msg, 0);
 	if (s->mode == SDP_MODE_PIPELINED) {
@@ -287,13 +287,7 @@ static bool sdp_source_send_mode(struct sdp_conn *c)
 	return true;
 }
 
-/**
- * sdp_source_control() - send a control message that is due
- * @c: connection
- *
- * Return: whether one was sent.
- */
-bool sdp_source_control(struct sdp_conn *c)
+static bool sdp_source_cancels(struct sdp_conn *c)
 {
 	struct sdp_source *s = &c->source;
 	struct sdp_msg msg = {};
@@ -312,7 +306,24 @@ bool sdp_source_control(struct sdp_conn *c)
 		s->cancel_mseq = msg.mseq;
 		return true;
 	}
-	return sdp_source_send_mode(c);
+	return false;
+}
+
+/**
+ * sdp_source_control() - send a control message that is due
+ * @c: connection
+ *
+ * Most calls find nothing: they make no message.
+ *
+ * Return: whether one was sent.
+ */
+bool sdp_source_control(struct sdp_conn *c)
+{
+	const struct sdp_source *s = &c->source;
+
+	if ((s->ack_due || s->cancel_due) && sdp_source_cancels(c))
+		return true;
+	return sdp_source_next_mode(s) != s->mode && sdp_source_send_mode(c);
 }
 
 /* most octets of payload behind @hdr octets of headers */
@@ -506,6 +517,20 @@ bool sdp_source_payload(struct sdp_conn *c)
 	return s->kept_nr ? sdp_source_write(c) : sdp_source_send_data(c);
 }
 
+static bool sdp_source_send_fin(struct sdp_conn *c)
+{
+	struct sdp_msg msg = { .mid = SDP_MID_DISCONN };
+	struct sdp_source *s = &c->source;
+
+	if (s->next != s->end || s->out || s->cutting || s->ack_due ||
+	    c->suspended || !sdp_credit_may(c, false))
+		return false;
+	s->fin_sent = true;
+	s->kept_nr = 0;
+	sdp_credit_send(c, &msg, 0);
+	return true;
+}
+
 /**
  * sdp_source_fin() - send DisConn, if it is due
  * @c: connection
@@ -514,16 +539,7 @@ bool sdp_source_payload(struct sdp_conn *c)
  */
 bool sdp_source_fin(struct sdp_conn *c)
 {
-	struct sdp_msg msg = { .mid = SDP_MID_DISCONN };
-	struct sdp_source *s = &c->source;
-
-	if (!s->fin || s->fin_sent || s->next != s->end || s->out || s->cutting || s->ack_due ||
-	    c->suspended || !sdp_credit_may(c, false))
-		return false;
-	s->fin_sent = true;
-	s->kept_nr = 0;
-	sdp_credit_send(c, &msg, 0);
-	return true;
+	return c->source.fin && !c->source.fin_sent && sdp_source_send_fin(c);
 }
 
 /**

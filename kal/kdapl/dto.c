@@ -288,12 +288,82 @@ static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kd
 	return kdat_dto_errno(ep, ret);
 }
 
+/* In a section of RCU, or with the RNIC held: the provider begins with what was posted. */
+static void kdat_dto_push_atomic(struct kdat_ep *ep)
+{
+	struct ri_qp *qp = READ_ONCE(ep->qp);
+
+	if (qp && qp->pushed)
+		kal_qp_push(qp, false);
+}
+
 DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_send_wr *wr,
 			 DAT_COMPLETION_FLAGS flags)
 {
+	const bool internal = (flags | dto->flags) & KDAT_DTO_INTERNAL;
+	DAT_RETURN ret;
+
 	dto->flags &= KDAT_DTO_INTERNAL | KDAT_DTO_OWN;
-	return kdat_dto_post_wr(ep, dto, wr, flags);
+	ret = kdat_dto_post_wr(ep, dto, wr, flags);
+	/* the consumer does not know of it, and so does not push it */
+	if (ret == DAT_SUCCESS && internal)
+		kdat_dto_push_atomic(ep);
+	return ret;
 }
+
+DAT_RETURN dat_ep_set_pushed(DAT_EP_HANDLE handle, DAT_BOOLEAN pushed)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+
+	might_sleep();
+	if (!ep)
+		return KDAT_BAD_HANDLE(EP);
+	guard(mutex)(&ep->mutex);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+		return kdat_ep_state_error(ep->state);
+	ep->pushed = pushed;
+	if (ep->qp)
+		ep->qp->pushed = pushed;
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(dat_ep_set_pushed);
+
+/* Return: the queue pair, which is not destroyed until kal_obj_put(); or NULL. */
+static struct ri_qp *kdat_dto_hold_qp(struct kdat_ep *ep)
+{
+	struct ri_qp *qp;
+
+	if (!kdat_enter_atomic(ep->obj.ia))
+		return NULL;
+	qp = READ_ONCE(ep->qp);
+	if (qp && !refcount_inc_not_zero(&qp->obj.refs))
+		qp = NULL;
+	kdat_leave_atomic(ep->obj.ia);
+	return qp;
+}
+
+DAT_RETURN dat_ep_push(DAT_EP_HANDLE handle, DAT_BOOLEAN sleep)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+	struct ri_qp *qp;
+
+	if (!ep)
+		return KDAT_BAD_HANDLE(EP);
+	if (!sleep) {
+		if (!kdat_enter_atomic(ep->obj.ia))
+			return KDAT_GONE;
+		kdat_dto_push_atomic(ep);
+		kdat_leave_atomic(ep->obj.ia);
+		return DAT_SUCCESS;
+	}
+	qp = kdat_dto_hold_qp(ep);
+	if (!qp)
+		return KDAT_GONE;
+	kal_qp_push(qp, true);
+	kal_obj_put(&qp->obj);
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(dat_ep_push);
 
 /* The RNIC is held. */
 static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,

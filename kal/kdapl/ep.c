@@ -224,12 +224,16 @@ static struct ri_qp *kdat_ep_qp_create(struct kdat_ep *ep, const struct kdat_ep_
 			.max_recv_sge = attr->max_recv_iov,
 		},
 	};
+	struct ri_qp *qp;
 
 	if (setup->srq) {
 		init.cap.max_recv_wr = 0;
 		init.cap.max_recv_sge = 0;
 	}
-	return kal_qp_create(setup->pz->pd, &init, kdat_ep_qp_event, ep, (struct ib_qp *)ep, NULL);
+	qp = kal_qp_create(setup->pz->pd, &init, kdat_ep_qp_event, ep, (struct ib_qp *)ep, NULL);
+	if (!IS_ERR(qp))
+		qp->pushed = READ_ONCE(ep->pushed);
+	return qp;
 }
 
 static DAT_RETURN kdat_ep_qp_error(const struct ri_qp *qp)

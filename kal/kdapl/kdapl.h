@@ -555,6 +555,7 @@ struct kdat_ep_queues {
  * @changes: of the configuration
  * @connected: @qp had a connection
  * @resetting: dat_ep_reset() runs
+ * @pushed: the consumer calls dat_ep_push() after its posts; @mutex
  * @last_wqe: @qp takes nothing more from @srq
  * @requests: posted requests
  * @recvs: posted receives, unless there is @srq
@@ -591,6 +592,7 @@ struct kdat_ep {
 	u32 changes;
 	bool connected;
 	bool resetting;
+	bool pushed;
 	struct completion last_wqe;
 	struct kdat_slots requests;
 	struct kdat_slots recvs;

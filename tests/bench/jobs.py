@@ -87,6 +87,10 @@ class List:
         self.add(group, stack, "qperf", "tcp_lat",
                  ["-m", size, "-t", "1"], size=size, events=True, **more)
 
+    def socket_stream(self, group, stack, size, **more):
+        """Calls that block, which zero copy needs; those of iperf3 do not."""
+        self.add(group, stack, "qperf", "tcp_bw", ["-m", size, "-t", "1"], size=size, **more)
+
     def library_latency(self, group, size, events, count, **more):
         """Messages of two programs of libkrdma: krdma ping, which waits with cq.wait()."""
         self.add(group, "krdma", "ping", "krdma_ping",
@@ -189,6 +193,10 @@ class List:
                 self.tcp_bandwidth(group, size, same_host=same_host)
             for stack in ("sdp", "tcp"):
                 self.socket_latency(group, stack, 64, same_host=same_host)
+            for size in (64 * KIB, 128 * KIB, 256 * KIB, MIB):
+                self.socket_stream(group, "tcp", size, same_host=same_host)
+                self.socket_stream(f"{group}, copies", "sdp", size, same_host=same_host)
+                self.socket_stream(f"{group}, zero copy", "sdp", size, same_host=same_host, zcopy=size)
 
     def sdp_bandwidth(self, group, size, same_host):
         octets = int(EXPECTED_MB["sdp"] * 1e6 * self.seconds)

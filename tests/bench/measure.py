@@ -74,6 +74,7 @@ class Settings:
     PARAMETERS = {
         "crc": (("krdma", "mpa_crc"), ("siw", "mpa_crc_required")),
         "same_host": (("krdma_soft", "same_host"),),
+        "zcopy": (("krdma_sdp", "zcopy_thresh_soft"),),
     }
 
     def __init__(self):
@@ -87,6 +88,9 @@ class Settings:
         # the switch asks each protocol that is there
         if (job["stack"] == "sdp") != self.now.get("sdp", False):
             self.sdp(job["stack"] == "sdp")
+        # a module that was just loaded has its default
+        if job["stack"] == "sdp":
+            self.set("zcopy", job.get("zcopy", 0))
 
     def sdp(self, wanted):
         """Load krdma_sdp, or unload it when its last sockets have gone."""

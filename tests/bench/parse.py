@@ -65,10 +65,14 @@ def ping(text):
 
 
 QPERF_UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}
+QPERF_BYTES = {"KB": 1e-3, "MB": 1, "GB": 1e3}
 
 
 def qperf(text):
-    """qperf tcp_lat: half a round trip, as perftest counts."""
+    """qperf tcp_bw; or tcp_lat: half a round trip, as perftest counts."""
+    found = re.search(r"bw += +([\d.]+) (KB|MB|GB)/sec", text)
+    if found:
+        return {"mb_per_s": float(found[1]) * QPERF_BYTES[found[2]]}
     found = re.search(r"latency += +([\d.]+) (ns|us|ms|sec)", text)
     if not found:
         raise ParseError("no figures")

@@ -362,6 +362,14 @@ static void kdatc_args_post(void)
 		      DAT_INVALID_ARG3);
 	KDATC_REFUSED(dat_ep_post_send(side->ep, 1, iov, cookie, 0x100), DAT_INVALID_PARAMETER,
 		      DAT_INVALID_ARG5);
+	KDATC_REFUSED(dat_ep_set_pushed(NULL, DAT_TRUE), DAT_INVALID_HANDLE,
+		      DAT_INVALID_HANDLE_EP);
+	KDATC_REFUSED(dat_ep_set_pushed(side->ep, DAT_TRUE), DAT_INVALID_STATE,
+		      DAT_INVALID_STATE_EP_CONNECTED);
+	KDATC_REFUSED(dat_ep_push(NULL, DAT_TRUE), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	/* nothing waits */
+	KDATC_OK(dat_ep_push(side->ep, DAT_TRUE));
+	KDATC_OK(dat_ep_push(side->ep, DAT_FALSE));
 	KDATC_REFUSED(dat_ep_post_recv(side->ep, 3, iov, cookie, 0), DAT_INVALID_PARAMETER,
 		      DAT_INVALID_ARG2);
 	KDATC_REFUSED(dat_ep_post_recv(side->ep, 1, NULL, cookie, 0), DAT_INVALID_PARAMETER,

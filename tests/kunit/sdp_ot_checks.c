@@ -157,6 +157,7 @@ bool otc_ep(struct otc_side *side)
 		.event = otc_note_event,
 		.context = side,
 		.domain = side,
+		.pushed = side->pushed,
 	};
 	struct sdp_ot_ep *ep = side->bed->ops->ep_create(side->device, &attr);
 

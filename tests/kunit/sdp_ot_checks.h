@@ -44,6 +44,7 @@ struct otc_side {
 	u32 data_len;
 	bool destroyed;		/* an upcall after this is a fault */
 	bool repost;		/* receives, in the handler that tells their end */
+	bool pushed;		/* posts wait for push(); set before the endpoint is made */
 };
 
 /** struct otc_asked - a request that a listener was told of */

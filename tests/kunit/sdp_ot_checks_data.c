@@ -56,6 +56,70 @@ static void otc_check_messages(struct otc_bed *bed)
 	OTC_EXPECT(bed, otc_all(&from->send, 0, 0));
 }
 
+/* Post some Sends that wait for a push. */
+static void otc_push_some(struct otc_side *from, u32 n)
+{
+	struct sdp_ot_buf *buf;
+
+	while (n--) {
+		buf = otc_filled(from, n, 16);
+		if (buf)
+			OTC_EXPECT(from->bed, !otc_send(from, buf, 16, SDP_OT_SIGNAL));
+	}
+}
+
+/* Give the elements of all Sends back that were told. */
+static void otc_push_end(struct otc_side *from)
+{
+	u32 i;
+
+	for (i = 0; i < from->send.nr; i++)
+		from->bed->ops->pool_put(from->send.done[i].cookie);
+}
+
+static void otc_check_push(struct otc_bed *bed)
+{
+	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
+
+	from->pushed = true;
+	if (!otc_connected(bed))
+		return;
+	otc_recvs(to, 9);
+	otc_push_some(from, 3);
+	bed->ops->push(from->ep, false);
+	otc_wait(bed, to->recv.nr == 3 && from->send.nr == 3);
+	otc_push_some(from, 4);
+	bed->ops->push(from->ep, true);
+	otc_wait(bed, to->recv.nr == 7 && from->send.nr == 7);
+	/* nothing is there */
+	bed->ops->push(from->ep, true);
+	/* a graceful end sends what waits */
+	otc_push_some(from, 2);
+	bed->ops->disconnect(from->ep, false);
+	otc_wait(bed, to->recv.nr == 9 && from->send.nr == 9);
+	OTC_EXPECT(bed, otc_all(&from->send, 0, 0) && otc_all(&to->recv, 0, 0));
+	otc_is_down(bed);
+	otc_push_end(from);
+}
+
+/* What waits for a push ends with the connection, or went out without one. */
+static void otc_check_push_down(struct otc_bed *bed)
+{
+	struct otc_side *from = &bed->sides[0];
+
+	from->pushed = true;
+	if (!otc_connected(bed))
+		return;
+	otc_recvs(&bed->sides[1], 3);
+	otc_push_some(from, 3);
+	bed->ops->disconnect(bed->sides[1].ep, true);
+	otc_wait(bed, from->told[SDP_OT_DOWN]);
+	bed->ops->push(from->ep, true);
+	bed->ops->push(from->ep, false);
+	otc_wait(bed, from->send.nr == 3);
+	otc_push_end(from);
+}
+
 static void otc_check_gather(struct otc_bed *bed)
 {
 	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
@@ -183,6 +247,8 @@ static void otc_check_polling(struct otc_bed *bed)
 const struct otc_check otc_data_checks[] = {
 	{ "posts before up", otc_check_before_up },
 	{ "messages", otc_check_messages },
+	{ "push", otc_check_push },
+	{ "push to a connection that ended", otc_check_push_down },
 	{ "gather", otc_check_gather },
 	{ "queue full", otc_check_full },
 	{ "posts in a handler", otc_check_repost },

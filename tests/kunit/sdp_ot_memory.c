@@ -47,6 +47,7 @@ struct otm_post {
 	u32 key;
 	u64 address;
 	struct otm_key *dropped;
+	bool held;		/* until push() */
 };
 
 enum otm_state { OTM_IDLE, OTM_CONNECTING, OTM_UP, OTM_CLOSING, OTM_DOWN };
@@ -562,7 +563,7 @@ static bool otm_ep_step(struct otm_ep *ep)
 		otm_down(ep, 0, 0);
 		return true;
 	}
-	if (!post || !ep->peer)
+	if (!post || !ep->peer || post->held)
 		return false;
 	switch (post->completion.op) {
 	case SDP_OT_SEND:
@@ -593,6 +594,7 @@ static struct otm_post *otm_post_new(struct otm_ep *ep, enum sdp_ot_op op, void 
 	} else {
 		list_add_tail(&post->list, &ep->sends);
 		ep->sends_nr++;
+		post->held = ep->ot.attr.pushed;
 	}
 	return post;
 }
@@ -707,6 +709,14 @@ static int otm_key_post(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, struct 
 	return 0;
 }
 
+static void otm_push(struct sdp_ot_ep *ot, bool sleep)
+{
+	struct otm_post *post;
+
+	list_for_each_entry(post, &otm_ep(ot)->sends, list)
+		post->held = false;
+}
+
 static int otm_key_drop(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, void *cookie)
 {
 	struct otm_key *key = container_of(ot_key, struct otm_key, ot);
@@ -788,10 +798,12 @@ static void otm_disconnect(struct sdp_ot_ep *ot, bool abrupt)
 {
 	struct otm_ep *ep = otm_ep(ot);
 
-	if (ep->state == OTM_UP && !abrupt)
+	if (ep->state == OTM_UP && !abrupt) {
+		otm_push(ot, false);
 		ep->state = OTM_CLOSING;
-	else
+	} else {
 		otm_down(ep, 0, 0);
+	}
 }
 
 /* Connections ***************************************************************** */
@@ -1044,6 +1056,7 @@ static const struct sdp_ot_ops otm_ops = {
 	.post_write = otm_post_write,
 	.key_post = otm_key_post,
 	.key_drop = otm_key_drop,
+	.push = otm_push,
 	.listen = otm_listen,
 	.listener_destroy = otm_listener_destroy,
 	.set_refusal = otm_set_refusal,

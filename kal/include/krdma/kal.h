@@ -189,6 +189,18 @@ static inline int kal_post_send(struct ri_qp *qp, const struct ib_send_wr *wr,
 	return qp->obj.rnic->ops->post_send(qp, wr, bad_wr);
 }
 
+/*
+ * Let the provider begin with what was posted, for a consumer that has set ri_qp.pushed. @sleep:
+ * the call may sleep, and may carry the work requests out.
+ */
+static inline void kal_qp_push(struct ri_qp *qp, bool sleep)
+{
+	const struct ri_ops *ops = qp->obj.rnic->ops;
+
+	if (ops->push)
+		ops->push(qp, sleep);
+}
+
 static inline int kal_post_recv(struct ri_qp *qp, const struct ib_recv_wr *wr,
 				const struct ib_recv_wr **bad_wr)
 {

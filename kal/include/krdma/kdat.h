@@ -46,7 +46,8 @@
  *	dat_ep_modify, dat_ep_reset		Sleeps
  *	dat_ep_free				Sleeps
  *	dat_ep_connect, dat_ep_common_connect	Sleeps
- *	dat_ep_set_source			Sleeps
+ *	dat_ep_set_source, dat_ep_set_pushed	Sleeps
+ *	dat_ep_push				Sleeps with DAT_TRUE, else Atomic
  *	dat_ep_dup_connect, dat_ep_disconnect	Sleeps
  *	dat_ep_query, dat_ep_get_status		Atomic
  *	dat_ep_recv_query			Atomic
@@ -1848,6 +1849,31 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_
  * DAT_NOT_IMPLEMENTED (a provider of another module). Context: may sleep.
  */
 DAT_RETURN dat_ep_set_source(DAT_EP_HANDLE ep_handle, const struct sockaddr_storage *address);
+
+/**
+ * dat_ep_set_pushed() - say that dat_ep_push() will be called after posts
+ * @ep_handle: unconnected EP without posted requests
+ * @pushed: DAT_TRUE: requests may wait for dat_ep_push(); DAT_FALSE, as in a new EP: they do not
+ *
+ * A consumer that posts under a spinlock can so let its own thread do the work of an RNIC that is
+ * software, when the spinlock is free again. Requests that fast registrations and windows need
+ * are pushed, too. A graceful dat_ep_disconnect() pushes what was posted before.
+ *
+ * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE, DAT_INVALID_STATE. Context: may sleep.
+ */
+DAT_RETURN dat_ep_set_pushed(DAT_EP_HANDLE ep_handle, DAT_BOOLEAN pushed);
+
+/**
+ * dat_ep_push() - let the RNIC begin with what was posted
+ * @ep_handle: EP of dat_ep_set_pushed()
+ * @sleep: DAT_TRUE: an RNIC that is software may do the work in this call, for a limited number
+ *	of bytes; upcalls of any EVD may come meanwhile
+ *
+ * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE; DAT_INTERNAL_ERROR: the RNIC is gone or
+ * the EP has no queue pair, and what was posted is flushed or lost as otherwise. Context: may sleep
+ * with DAT_TRUE, else any but hard interrupt.
+ */
+DAT_RETURN dat_ep_push(DAT_EP_HANDLE ep_handle, DAT_BOOLEAN sleep);
 
 /**
  * dat_ep_common_connect() - begin a connection to a CSP

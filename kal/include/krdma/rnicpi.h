@@ -157,6 +157,8 @@ struct ri_srq {
  * @wc_qp: value for ib_wc.qp; the consumer sets it, may be NULL
  * @post_may_sleep: a kernel consumer posts Sends only where it may sleep, never under a spinlock
  *	or from a handler. The consumer sets it before its first post.
+ * @pushed: a kernel consumer calls kal_qp_push() after its posts to the send queue. Until then the
+ *	provider need not look at them. The consumer sets it while nothing is posted.
  * @plain_wrs: the consumer posts nothing but the work requests of the kernel's verbs: an
  *	IB_WR_BIND_MW is no struct ri_bind_wr and is refused. Set before the first post.
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
@@ -172,6 +174,7 @@ struct ri_qp {
 	struct ri_srq *srq;
 	struct ib_qp *wc_qp;
 	bool post_may_sleep;
+	bool pushed;
 	bool plain_wrs;
 	void (*on_event)(struct ri_qp *qp, enum ib_event_type event);
 	void *consumer;
@@ -479,7 +482,7 @@ struct ri_port_attr {
 /**
  * struct ri_ops - the verbs of a provider
  *
- * Verbs run in process context and may sleep, except the data path (post_*, cq_poll,
+ * Verbs run in process context and may sleep, except the data path (post_*, push, cq_poll,
  * cq_req_notify), which may be called in any context but hard interrupt. A verb left NULL does not
  * exist, and the kAL returns -EOPNOTSUPP for it. Return values are 0 or a negative errno.
  *
@@ -576,6 +579,12 @@ struct ri_ops {
 			 const struct ib_recv_wr **bad_wr);
 	/* a user wrote to the shared send or receive queue and rings; process context */
 	int (*doorbell)(struct ri_qp *qp);
+	/*
+	 * Optional: begins with what was posted since the last call, see ri_qp.pushed. @sleep: in
+	 * process context; the call may sleep, and may carry the work requests out itself, a
+	 * bounded number of bytes. Else any context but hard interrupt, as for post_send().
+	 */
+	void (*push)(struct ri_qp *qp, bool sleep);
 	/* fills in the driver fields of "rdma resource show qp" */
 	void (*qp_info)(struct ri_qp *qp, struct ri_qp_info *info);
 

@@ -22,9 +22,9 @@ available() {
 	awk '/^MemAvailable:/ { print $2 }' /proc/meminfo
 }
 
-# crowd COUNT: that many connections at a time, all of them compared
+# crowd COUNT MOST: that many connections at a time, all of them compared; KiB that one may cost
 crowd() {
-	local count=$1 before open
+	local count=$1 most=$2 before open each
 	before=$(available)
 	rm -f go
 	start server B prlimit --nofile=4096 python3 "$stress" server "$ADDR_B" "$count"
@@ -33,7 +33,9 @@ crowd() {
 	wait_for 240 grep -q "compared $count" client.log || { cat client.log server.log; fail "no $count connections"; }
 	open=$(on B grep -c ' open ' /proc/net/sdp)
 	[ "$open" -ge "$count" ] || fail "/proc/net/sdp has $open open connections, not $count"
-	say "$count connections: $(((before - $(available)) / count)) KiB each, both ends, with the programs"
+	each=$(((before - $(available)) / count))
+	say "$count connections: $each KiB each, both ends, with the programs"
+	[ $each -lt "$most" ] || fail "a connection costs $each KiB"
 	touch go
 	finish client 120
 	finish server 60
@@ -47,7 +49,7 @@ crowd() {
 small_crowd() {
 	parameter krdma_sdp rcvbuf 16384
 	parameter krdma_sdp sndbuf 16384
-	crowd $many
+	crowd $many 700
 	parameter krdma_sdp rcvbuf 262144
 	parameter krdma_sdp sndbuf 262144
 }
@@ -138,8 +140,8 @@ hosts_up
 ops_load alias=0
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" close_timeout_s=10
 note_resources
-part "100 connections with the default buffers" crowd 100
-part "$many connections" small_crowd
+part "$many connections with the default buffers" crowd $many 1400
+part "$many connections with small ones" small_crowd
 part "loss, duplication, reordering" bad_network
 part "a namespace ends" namespace_ends
 host_again
