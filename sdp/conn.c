@@ -26,6 +26,7 @@
 /* ... and that keys take: two for each chunk */
 #define SDP_LINK_KEYS		(2 * (SDP_ZCOPY_CHUNKS + SDP_ZCOPY_RECEIVED + SDP_ZCOPY_NOTIFIED))
 #define SDP_LINK_READS		4	/* Reads at a time */
+#define SDP_LINK_ADVERTS	2	/* of each end: one for each direction */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall that tells its end has returned */
 #define SDP_LINK_UNTOLD		32
@@ -79,9 +80,9 @@ void sdp_conn_post_put(struct sdp_link *link, struct sdp_post *post)
 	list_add(&post->node, &link->posts_free);
 }
 
-/* Segments for octets of the stream. Return: how many, or a negative errno. */
+/* Segments for octets of the stream; @left: those for which there is no room. Return: how many. */
 static int sdp_conn_gather(struct sdp_link *link, u64 from, u32 len,
-			   struct sdp_ot_segment *segments, int room)
+			   struct sdp_ot_segment *segments, int room, u32 *left)
 {
 	struct sdp_piece *piece;
 	int n = 0;
@@ -89,12 +90,12 @@ static int sdp_conn_gather(struct sdp_link *link, u64 from, u32 len,
 	list_for_each_entry(piece, &link->tx, node) {
 		u32 at, some;
 
-		if (!len)
+		if (!len || n == room)
 			break;
 		if (from >= piece->start + piece->len)
 			continue;
-		if (WARN_ON_ONCE(from < piece->start || n == room))
-			return -EINVAL;
+		if (WARN_ON_ONCE(from < piece->start))
+			break;
 		at = from - piece->start;
 		some = min(len, piece->len - at);
 		segments[n++] = (struct sdp_ot_segment){
@@ -105,7 +106,8 @@ static int sdp_conn_gather(struct sdp_link *link, u64 from, u32 len,
 		from += some;
 		len -= some;
 	}
-	return WARN_ON_ONCE(len) ? -EINVAL : n;
+	*left = len;
+	return n;
 }
 
 /* The payload of a message: small payload behind the headers, other in segments of its own. */
@@ -113,12 +115,15 @@ static int sdp_conn_payload(struct sdp_link *link, struct sdp_ot_segment *segmen
 			    u32 len)
 {
 	struct sdp_ot_segment *hdr = segments;
+	u32 left;
 	int n, i;
 
-	if (sdp_zcopy_segment(link, from, len, segments + 1))
+	if (sdp_zcopy_segment(link, from, len, segments + 1, false))
 		return 1;
-	n = sdp_conn_gather(link, from, len, segments + 1, SDP_LINK_SEGMENTS - 1);
-	if (n < 0 || hdr->length + len > hdr->buf->size)
+	n = sdp_conn_gather(link, from, len, segments + 1, SDP_LINK_SEGMENTS - 1, &left);
+	if (WARN_ON_ONCE(left))
+		return -EINVAL;
+	if (hdr->length + len > hdr->buf->size)
 		return n;
 	for (i = 1; i <= n; i++) {
 		memcpy(hdr->buf->data + hdr->length, segments[i].buf->data + segments[i].offset,
@@ -182,10 +187,33 @@ static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
 	return i;
 }
 
-/* This end never asks for pipelined mode, and so is never asked for Writes. */
-static void sdp_conn_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
+/* Into memory of the peer's program. As many octets as the segments of one post hold */
+static u32 sdp_conn_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 {
-	sdp_conn_break(sdp_conn_link(c), -EOPNOTSUPP);
+	struct sdp_link *link = sdp_conn_link(c);
+	struct sdp_ot_segment segments[SDP_LINK_SEGMENTS] = {};
+	struct sdp_post *post = sdp_conn_post_get(link, NULL);
+	u32 left = 0;
+	int n = 1, rc;
+
+	if (!post)
+		return 0;
+	len = min(len, link->device->max_rdma);
+	if (!sdp_zcopy_segment(link, from, len, segments, true))
+		n = sdp_conn_gather(link, from, len, segments, SDP_LINK_SEGMENTS, &left);
+	len -= left;
+	post->end = from + len;
+	rc = WARN_ON_ONCE(!len) ? -EINVAL :
+				  link->ops->post_write(link->ep, segments, n, rkey, va,
+							SDP_OT_SIGNAL, post);
+	if (rc) {
+		sdp_conn_post_put(link, post);
+		sdp_conn_break(link, rc);
+		return 0;
+	}
+	sdp_count_more(SDP_COUNT_TX_WRITTEN, len);
+	link->sends_out++;
+	return len;
 }
 
 static void sdp_conn_disconnect(struct sdp_conn *c, bool abrupt)
@@ -209,11 +237,6 @@ static void sdp_conn_deliver(struct sdp_conn *c, const struct sdp_msg *msg, cons
 	sdp_recv_deliver(sdp_conn_link(c), msg, data);
 }
 
-static void sdp_conn_sink_done(struct sdp_conn *c, void *cookie, u32 octets,
-			       enum sdp_sink_end how)
-{
-}
-
 static const struct sdp_state_ops sdp_conn_ops = {
 	.send = sdp_conn_send,
 	.post = sdp_conn_post,
@@ -223,7 +246,7 @@ static const struct sdp_state_ops sdp_conn_ops = {
 	.notify = sdp_conn_notify,
 	.deliver = sdp_conn_deliver,
 	.offer_done = sdp_zcopy_offer_done,
-	.sink_done = sdp_conn_sink_done,
+	.sink_done = sdp_zcopy_sink_done,
 };
 
 /**
@@ -621,7 +644,8 @@ static void sdp_conn_init(struct sdp_link *link, const struct sdp_link_sizes *s)
 		.send_max = s->tx_size,
 		.window = s->ring * s->rx_size,
 		.slots = s->sends - SDP_LINK_SPARE - SDP_LINK_KEYS,
-		.max_adverts = 1,
+		.max_adverts = SDP_LINK_ADVERTS,
+		.allow_pipelined = true,
 	};
 
 	link->window = config.window;

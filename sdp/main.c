@@ -28,6 +28,7 @@ unsigned int sdp_backlog_mb = 128;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft;
 unsigned int sdp_zcopy_patience_ms = 200;
+unsigned int sdp_zcopy_write;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
@@ -84,6 +85,8 @@ SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on an RNIC that is software (default 0)");
 SDP_PARAM(zcopy_patience_ms, 1, 60000,
 	  "Time without a byte that the peer reads, ms; the rest is copied (default 200)");
+SDP_PARAM(zcopy_write, 0, 1,
+	  "Receives that wait let the peer write into their memory: 0 or 1 (default 0)");
 SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 
@@ -105,11 +108,15 @@ static const char *const sdp_counter_names[SDP_COUNT_FAULT] = {
 	[SDP_COUNT_TIMEOUTS] = "timeouts",
 	[SDP_COUNT_TX_COPIED] = "tx-copied",
 	[SDP_COUNT_TX_READ] = "tx-read",
+	[SDP_COUNT_TX_WRITTEN] = "tx-written",
 	[SDP_COUNT_RX_COPIED] = "rx-copied",
 	[SDP_COUNT_RX_READ] = "rx-read",
+	[SDP_COUNT_RX_WRITTEN] = "rx-written",
 	[SDP_COUNT_ZCOPY_OFFERS] = "zcopy-offers",
 	[SDP_COUNT_ZCOPY_REFUSALS] = "zcopy-refusals",
 	[SDP_COUNT_ZCOPY_CUTS] = "zcopy-cuts",
+	[SDP_COUNT_ZCOPY_SINKS] = "zcopy-sinks",
+	[SDP_COUNT_ZCOPY_CANCELS] = "zcopy-cancels",
 	[SDP_COUNT_ZCOPY_FAILURES] = "zcopy-failures",
 };
 

@@ -9,6 +9,7 @@
  *	sock_send.c	data of programs that goes out, with copies
  *	sock_recv.c	data that comes in
  *	sock_zcopy.c	large calls, without copies
+ *	sock_sink.c	receives that the peer writes into
  *	sock_zerocopy.c	sends with MSG_ZEROCOPY
  *	zcopy.c		their memory
  *	sock_opt.c	options
@@ -500,7 +501,9 @@ bool sdp_recv_ready(const struct sdp_sock *ssk);
 void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
 
 /* zcopy.c */
-bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment);
+bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment,
+		       bool written);
+void sdp_zcopy_sink_done(struct sdp_conn *c, void *cookie, u32 octets, enum sdp_sink_end how);
 void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets);
 void sdp_zcopy_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie);
 void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
@@ -519,6 +522,9 @@ size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *ti
 u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flags, long timeo,
 		      bool need);
 
+/* sock_sink.c */
+int sdp_zcopy_sink(struct sock *sk, struct msghdr *msg, size_t room, int flags, long *timeo);
+
 /* sock_zerocopy.c */
 bool sdp_zerocopy_wanted(struct sdp_sock *ssk, const struct msghdr *msg);
 bool sdp_zerocopy_full(const struct sdp_link *link);
@@ -528,6 +534,7 @@ int sdp_zerocopy_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 /* sock_opt.c */
 #define SOL_SDP			1025
 #define SDP_ZCOPY_THRESH	80	/* octets, 0: never, -1: as the module says */
+#define SDP_ZCOPY_WRITE		81	/* 0 or 1, -1: as the module says */
 void sdp_opt_init(struct sdp_sock *ssk);
 int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 			unsigned int len);
@@ -558,11 +565,15 @@ enum sdp_counter {
 	SDP_COUNT_TIMEOUTS,
 	SDP_COUNT_TX_COPIED,
 	SDP_COUNT_TX_READ,
+	SDP_COUNT_TX_WRITTEN,
 	SDP_COUNT_RX_COPIED,
 	SDP_COUNT_RX_READ,
+	SDP_COUNT_RX_WRITTEN,
 	SDP_COUNT_ZCOPY_OFFERS,
 	SDP_COUNT_ZCOPY_REFUSALS,
 	SDP_COUNT_ZCOPY_CUTS,
+	SDP_COUNT_ZCOPY_SINKS,
+	SDP_COUNT_ZCOPY_CANCELS,
 	SDP_COUNT_ZCOPY_FAILURES,
 	SDP_COUNT_FAULT,	/* the first of enum sdp_fault, from SDP_FAULT_SHORT on */
 	SDP_COUNTERS = SDP_COUNT_FAULT + SDP_FAULTS - 1
@@ -592,6 +603,7 @@ extern unsigned int sdp_backlog_mb;
 extern unsigned int sdp_zcopy_thresh;
 extern unsigned int sdp_zcopy_thresh_soft;
 extern unsigned int sdp_zcopy_patience_ms;
+extern unsigned int sdp_zcopy_write;
 extern unsigned int sdp_connect_timeout_s;
 extern unsigned int sdp_close_timeout_s;
 extern struct workqueue_struct *sdp_queue;

@@ -51,6 +51,7 @@ static const struct sdp_opt_name sdp_opt_names[] = {
 	{ IPPROTO_IPV6, IPV6_TCLASS, 0, -1, 255 },
 	{ IPPROTO_IPV6, IPV6_RECVERR, 0, INT_MIN, INT_MAX },
 	{ SOL_SDP, SDP_ZCOPY_THRESH, -1, -1, INT_MAX },
+	{ SOL_SDP, SDP_ZCOPY_WRITE, -1, -1, 1 },
 };
 
 static_assert(ARRAY_SIZE(sdp_opt_names) <= SDP_OPTIONS);
@@ -60,7 +61,7 @@ static int sdp_opt_find(int level, int name)
 	int i;
 
 	/* programs of the OFED age ask at TCP's level */
-	if (level == IPPROTO_TCP && name == SDP_ZCOPY_THRESH)
+	if (level == IPPROTO_TCP && (name == SDP_ZCOPY_THRESH || name == SDP_ZCOPY_WRITE))
 		level = SOL_SDP;
 	for (i = 0; i < ARRAY_SIZE(sdp_opt_names); i++)
 		if (sdp_opt_names[i].level == level && sdp_opt_names[i].name == name)

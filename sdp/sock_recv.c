@@ -289,7 +289,7 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 	const int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	size_t done = 0, hidden = 0;
 	struct sdp_recv_at at;
-	int rc = 0;
+	int rc = 0, written;
 
 	while (done < len) {
 		sdp_recv_find(sk, flags & MSG_PEEK ? done + hidden : 0, &at);
@@ -328,6 +328,11 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 		rc = done ? 1 : sdp_recv_nothing(sk, &at, timeo);
 		if (rc <= 0)
 			break;
+		written = sdp_zcopy_sink(sk, msg, len - done, flags, &timeo);
+		if (written >= 0) {
+			done += written;
+			continue;
+		}
 		mutex_unlock(&ssk->rx_mutex);
 		sdp_recv_wait(sk, &at, &timeo);
 		mutex_lock(&ssk->rx_mutex);

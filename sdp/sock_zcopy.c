@@ -17,12 +17,16 @@
 
 #include "zcopy.h"
 
-#define SDP_ZCOPY_PENALTY	64		/* most sends with copies after a refusal */
-
 /* Sending ********************************************************************************** */
 
-/* Threshold of a socket, 0: none */
-static u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link)
+/**
+ * sdp_zcopy_threshold() - octets from which calls go without copies
+ * @ssk: socket
+ * @link: its link
+ *
+ * Return: octets, 0: none. Context: any.
+ */
+u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link)
 {
 	const int own = sdp_opt(ssk, SOL_SDP, SDP_ZCOPY_THRESH);
 
@@ -242,7 +246,8 @@ static u32 sdp_zcopy_reap(struct sdp_zcopy *zc, bool *whole, bool *refused)
 	struct sdp_zchunk *chunk = &zc->chunks[zc->first];
 
 	*whole = chunk->done == chunk->len;
-	*refused |= chunk->done && chunk->sent_to == chunk->start + chunk->done;
+	*refused |= chunk->done && !chunk->written &&
+		    chunk->sent_to == chunk->start + chunk->done;
 	sdp_zchunk_unpin(chunk, false);
 	zc->first = (zc->first + 1) % zc->chunks_nr;
 	zc->used--;

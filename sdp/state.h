@@ -104,8 +104,8 @@ struct sdp_conn;
  * @post: post up to @n receives of conn.credit.size octets. Return: how many
  * @read: post an RDMA Read of @len octets at @rkey, @va; sdp_state_read_done() tells its end.
  *	@cookie is that of sdp_state_read()
- * @write: post an RDMA Write of @len octets from position @from on. It needs no answer: the
- *	RdmaWrCompl behind it is sent by @send
+ * @write: post an RDMA Write of octets from position @from on, at most @len. It takes one slot and
+ *	needs no answer: the RdmaWrCompl behind it is sent by @send. Return: octets, 0 if it failed
  * @disconnect: end the transport's connection; SDP_EV_DOWN follows
  * @notify: see enum sdp_notice
  * @deliver: the payload of a message, @msg->payload_len octets at @data. The receive buffer is the
@@ -125,7 +125,7 @@ struct sdp_state_ops {
 	void (*send)(struct sdp_conn *c, const struct sdp_msg *msg, u64 from);
 	u32 (*post)(struct sdp_conn *c, u32 n);
 	void (*read)(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie);
-	void (*write)(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len);
+	u32 (*write)(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len);
 	void (*disconnect)(struct sdp_conn *c, bool abrupt);
 	void (*notify)(struct sdp_conn *c, enum sdp_notice what);
 	void (*deliver)(struct sdp_conn *c, const struct sdp_msg *msg, const u8 *data);

@@ -432,6 +432,7 @@ static bool sdp_source_write(struct sdp_conn *c)
 	struct sdp_offer *offer = sdp_source_offer_at(s, s->next);
 	struct sdp_msg msg = { .mid = SDP_MID_WRITE_COMPL };
 	u32 n = sdp_source_min(sink.size, sdp_source_run_len(s, offer));
+	u32 some;
 
 	if (s->oob)
 		n = sdp_source_min(n, s->oob_at - s->next);
@@ -439,9 +440,18 @@ static bool sdp_source_write(struct sdp_conn *c)
 		return sdp_source_send_data(c);
 	if (c->credit.slots < 2 || !sdp_credit_may(c, false))
 		return false;
-	c->credit.slots--;
-	c->ops->write(c, sink.rkey, sink.va, s->next, n);
-	msg.bytes = n;
+	/* one slot is for RdmaWrCompl */
+	while (msg.bytes < n && c->credit.slots > 1) {
+		some = c->ops->write(c, sink.rkey, sink.va + msg.bytes, s->next + msg.bytes,
+				     n - msg.bytes);
+		if (!some)
+			break;
+		c->credit.slots--;
+		msg.bytes += some;
+	}
+	n = msg.bytes;
+	if (!n)
+		return false;
 	sdp_source_drop_kept(s);
 	c->tx.written += n;
 	sdp_credit_send(c, &msg, 0);

@@ -187,6 +187,7 @@ int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access)
 	chunk->start = 0;
 	chunk->sent_to = 0;
 	chunk->done = 0;
+	chunk->written = false;
 	chunk->over = false;
 	chunk->dropping = false;
 	chunk->free = false;
@@ -305,7 +306,7 @@ void sdp_zchunk_await(struct sdp_zchunk *chunk)
 /* What the glue tells ********************************************************************** */
 
 static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
-			   struct sdp_ot_segment *segment)
+			   struct sdp_ot_segment *segment, bool written)
 {
 	u32 i;
 
@@ -316,6 +317,7 @@ static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
 		    from - chunk->start + len > chunk->len)
 			continue;
 		chunk->sent_to = from + len;
+		chunk->written |= written;
 		*segment = (struct sdp_ot_segment){
 			.key = chunk->key,
 			.offset = from - chunk->start,
@@ -332,13 +334,15 @@ static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
  * @from: position of the first one
  * @len: octets that a message has
  * @segment: filled, if they are in a chunk
+ * @written: an RDMA Write takes them, not a Send
  *
  * Return: whether they are. Context: with sdp_lock().
  */
-bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment)
+bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment,
+		       bool written)
 {
-	return sdp_zcopy_find(link->zcopy_tx, from, len, segment) ||
-	       sdp_zcopy_find(link->zcopy_told, from, len, segment);
+	return sdp_zcopy_find(link->zcopy_tx, from, len, segment, written) ||
+	       sdp_zcopy_find(link->zcopy_told, from, len, segment, written);
 }
 
 /* an op of the machine: the peer has the octets of a chunk, or gets no more of them */
@@ -353,6 +357,20 @@ void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 		link->acked = max(link->acked, end);
 	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - link->tx_read);
 	link->tx_read = c->tx.read;
+	sdp_zchunk_over(chunk, octets);
+}
+
+/* an op of the machine: the peer has written into a chunk, or does not write into it any more */
+void sdp_zcopy_sink_done(struct sdp_conn *c, void *cookie, u32 octets, enum sdp_sink_end how)
+{
+	struct sdp_link *link = container_of(c, struct sdp_link, conn);
+	struct sdp_zchunk *chunk = cookie;
+
+	chunk->written = how == SDP_SINK_WRITTEN;
+	link->rx_pos += octets;
+	sdp_count_more(SDP_COUNT_RX_WRITTEN, octets);
+	/* its reader */
+	link->ssk->wake |= SDP_WAKE_READ;
 	sdp_zchunk_over(chunk, octets);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Zero copy: memory of programs that the transport reaches directly. zcopy.c has the memory,
- * sock_zcopy.c the calls of programs that use it.
+ * sock_zcopy.c and sock_sink.c the calls of programs that use it.
  *
  * A half of a connection has a struct sdp_zcopy from its first use on. One call at a time uses it:
  * its session. A session has no mutex of the socket, so that others never wait for it; they find
@@ -30,6 +30,7 @@
 #define SDP_ZCOPY_MOST		MAX(SDP_ZCOPY_CHUNKS, SDP_ZCOPY_NOTIFIED)
 #define SDP_ZCOPY_PAGES		256	/* most pages of a chunk */
 #define SDP_ZCOPY_LEAST		32768	/* fewer octets are copied */
+#define SDP_ZCOPY_PENALTY	64	/* most calls with copies after one that was in vain */
 
 /**
  * struct sdp_zchunk - pinned memory
@@ -40,8 +41,9 @@
  * @offset: in the first page
  * @len: octets
  * @start: position of the first octet in the stream
- * @sent_to: position behind the last octet that left by a Send
- * @done: octets that the peer has, or that were read
+ * @sent_to: position behind the last octet that left by a Send or a Write
+ * @done: octets that the peer has, or that were read or written here
+ * @written: RDMA Writes took octets from it, or brought them here
  * @over: the machine needs it no more
  * @dropping: the key's end was posted
  * @free: nothing reaches the memory any more
@@ -57,6 +59,7 @@ struct sdp_zchunk {
 	u64 start;
 	u64 sent_to;
 	u32 done;
+	bool written;
 	bool over;
 	bool dropping;
 	bool free;
@@ -74,8 +77,8 @@ struct sdp_zchunk {
  * @used: chunks in use
  * @busy: there is a session
  * @sender: whose it is; not to be followed
- * @skip: so many large sends go with copies before the next attempt
- * @penalty: what @skip becomes when the peer does not read
+ * @skip: so many large calls go with copies before the next attempt
+ * @penalty: what @skip becomes when the peer does not read, or writes nothing
  * @reap: MSG_ZEROCOPY: gives memory back
  * @chunks: the chunks
  *
@@ -108,6 +111,7 @@ void sdp_zchunk_await(struct sdp_zchunk *chunk);
 bool sdp_zchunk_is_free(struct sdp_zchunk *chunk);
 
 /* sock_zcopy.c, sock_zerocopy.c */
+u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link);
 bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg);
 int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk);
 void sdp_zerocopy_reap(struct work_struct *work);

@@ -165,12 +165,16 @@ static void pair_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cooki
 		observer->read(observer->context, e->index, rkey, va, len);
 }
 
-static void pair_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
+/* the transport's longest Write, so that buffers take several */
+#define PAIR_WRITE_MOST	1500
+
+static u32 pair_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 {
 	struct pair_end *e = pair_end_of(c);
 	struct pair_item *item = pair_put(e, PAIR_WRITE);
 	const struct pair_observer *observer = e->pair->observer;
 
+	len = len < PAIR_WRITE_MOST ? len : PAIR_WRITE_MOST;
 	item->rkey = rkey;
 	item->va = va;
 	item->from = from;
@@ -179,6 +183,7 @@ static void pair_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 	pair_must(e->pair, from + len <= c->source.end);
 	if (observer)
 		observer->write(observer->context, e->index, rkey, va, len);
+	return len;
 }
 
 static void pair_disconnect(struct sdp_conn *c, bool abrupt)
@@ -284,9 +289,10 @@ static void pair_arrive_write(struct pair_end *to, const struct pair_item *item)
 	struct sdp_pair *p = to->pair;
 	struct pair_buf *buf = &to->sinks[item->rkey % PAIR_BUFS];
 
-	pair_must(p, buf->live && item->len <= buf->len);
+	pair_must(p, buf->live && item->len <= buf->len - buf->done);
+	pair_must(p, item->va == ((u64)item->rkey << 32) + buf->done);
 	pair_must(p, item->from == to->pos + to->written);
-	buf->done = item->len;
+	buf->done += item->len;
 	to->written += item->len;
 }
 

@@ -26,6 +26,8 @@ struct machine {
 	u32 delivered;
 	u32 read;
 	u32 written;
+	u32 writes;
+	u32 write_most;		/* octets of one, 0: all */
 	u32 done;		/* offers */
 	u32 done_octets;
 	u32 sink_done[3];	/* by enum sdp_sink_end */
@@ -61,9 +63,15 @@ static void op_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
 	machine_of(c)->read += len;
 }
 
-static void op_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
+static u32 op_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 {
-	machine_of(c)->written += len;
+	struct machine *m = machine_of(c);
+
+	if (m->write_most && len > m->write_most)
+		len = m->write_most;
+	m->writes++;
+	m->written += len;
+	return len;
 }
 
 static void op_disconnect(struct sdp_conn *c, bool abrupt)
@@ -788,6 +796,20 @@ static void write_zcopy_source(struct ktest *test)
 	SAY(m, SINK_CANCEL);
 	KTEST_EQ(test, last(m)->mid, SDP_MID_SINK_CANCEL_ACK);
 	KTEST_EQ(test, m->c.source.kept_nr, 0);
+	/* what one Write does not take needs more of them, and a slot for each */
+	SAY(m, SINK_AVAIL, .value = 2000, .nond = 1);
+	m->write_most = 500;
+	m->writes = 0;
+	m->c.credit.slots = 4;
+	KTEST_EQ(test, sdp_state_queue(&m->c, 2000), 0);
+	KTEST_EQ(test, m->writes, 3);
+	KTEST_EQ(test, m->c.credit.slots, 0);
+	KTEST_EQ(test, last(m)->mid, SDP_MID_WRITE_COMPL);
+	KTEST_EQ(test, last(m)->bytes, 1500);
+	SAY(m, SINK_AVAIL, .value = 2000, .nond = 1);
+	sdp_state_sent(&m->c, 4);
+	KTEST_EQ(test, last(m)->mid, SDP_MID_WRITE_COMPL);
+	KTEST_EQ(test, last(m)->bytes, 500);
 	/* after DisConn they are ignored */
 	KTEST_EQ(test, sdp_state_event(&m->c, SDP_EV_FIN), 0);
 	KTEST_EQ(test, m->c.state, SDP_FIN_WAIT);

@@ -3,6 +3,8 @@
 """Programs for the cases of SDP's zero copy: sdp_zcopy.py server|client MODE ADDRESS [ARGUMENT...]
 
 Each mode is a pair. What was sent and received is printed with its digest; the case compares."""
+import ctypes
+import errno
 import hashlib
 import os
 import random
@@ -18,7 +20,7 @@ import time
 from sdp_pair import end_of_pair, receive_all
 
 SDP = 257
-SOL_SDP, ZCOPY_THRESH = 1025, 80
+SOL_SDP, ZCOPY_THRESH, ZCOPY_WRITE = 1025, 80, 81
 PORT = 9310
 BLOCKS = (65536, 300000, 1 << 20, 3000001, 200, 70000)
 
@@ -201,7 +203,6 @@ def threshold(sock, role):
 
 def refused_memory(sock, role):
     """Memory that is not there: the error of a copy, and the connection is as it was."""
-    import ctypes
     if role == "server":
         return receive_all(sock)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -264,9 +265,113 @@ def endless(sock, role, reads="reads"):
         print("ended:", error)
 
 
+def asked(sock, role, rounds, size, thresh="-1"):
+    """The receiver waits with its memory before anything is sent."""
+    sock.setsockopt(SOL_SDP, ZCOPY_THRESH, int(thresh) if role == "client" else -1)
+    for i in range(int(rounds)):
+        if role == "client":
+            time.sleep(0.1 * SLOW)
+            sock.sendall(fresh(i, int(size)))
+            assert sock.recv(1) == b"!"
+        else:
+            assert receive_exactly(sock, int(size)) == fresh(i, int(size)), i
+            sock.sendall(b"!")
+
+
+def little(sock, role, rounds):
+    """Large receives that find little data: after some the memory is not offered any more."""
+    for i in range(int(rounds)):
+        if role == "client":
+            sock.sendall(fresh(i, 100))
+            assert sock.recv(200000) == b"!"
+        else:
+            assert sock.recv(200000) == fresh(i, 100), i
+            sock.sendall(b"!")
+
+
+def off(sock, role):
+    """The option of the receiver."""
+    sock.setsockopt(SOL_SDP, ZCOPY_WRITE, 0)
+    assert sock.getsockopt(socket.IPPROTO_TCP, ZCOPY_WRITE) == 0
+    asked(sock, role, 5, 200000)
+
+
+def poor(sock, role):
+    """RLIMIT_MEMLOCK is 0 for the receiver."""
+    if role == "server":
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+        os.setgid(65534)
+        os.setuid(65534)
+    asked(sock, role, 5, 200000)
+
+
+def cancelled(sock, role, seconds):
+    """Signals and time limits end receives at any moment: no octet is lost, and none comes into
+    memory that recv() has given back."""
+    chance, end = random.Random(role), time.monotonic() + float(seconds)
+    if role == "client":
+        digest, total = hashlib.sha256(), 0
+        while time.monotonic() < end:
+            block = fresh(total, chance.choice((100, 33000, 70000, 300000, 1 << 20)))
+            time.sleep(chance.random() * 0.03 * SLOW)
+            digest.update(block)
+            total += len(block)
+            sock.sendall(block)
+        sock.shutdown(socket.SHUT_WR)
+        return print("sent", total, digest.hexdigest())
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = ctypes.c_ssize_t
+    libc.recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    size = 1 << 20
+    room = ctypes.create_string_buffer(size)
+    marks = b"\xa5" * size
+    digest, total, ends = hashlib.sha256(), 0, 0
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.siginterrupt(signal.SIGALRM, True)
+    while True:
+        room.raw = marks
+        limit = int(1 + chance.random() * 40000 * SLOW)
+        by_time = chance.random() < 0.5
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
+                        struct.pack("ll", 0, limit if by_time else 0))
+        if not by_time:
+            signal.setitimer(signal.ITIMER_REAL, limit / 1e6)
+        got = libc.recv(sock.fileno(), room, size, 0)
+        why = ctypes.get_errno()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if got == 0:
+            break
+        if got < 0:
+            assert why in (errno.EINTR, errno.EAGAIN), why
+            ends += 1
+            got = 0
+        digest.update(room.raw[:got])
+        total += got
+        # the peer goes on: what it writes now must not come here
+        time.sleep(chance.random() * 0.01)
+        assert room.raw[got:] == marks[got:], f"octets behind the {got} that recv() told of"
+    assert ends, "no receive has ended early"
+    return print("received", total, digest.hexdigest())
+
+
+def endless_asked(sock, role):
+    """The receiver waits with its memory, and the sender pauses, until somebody ends it."""
+    block = bytes(1 << 20)
+    try:
+        while True:
+            if role == "server":
+                assert sock.recv(3000000), "the end"
+            else:
+                time.sleep(0.05)
+                sock.sendall(block)
+    except (OSError, AssertionError) as error:
+        print("ended:", error, flush=True)
+    time.sleep(600)
+
+
 MODES = {f.__name__: f for f in (both_ways, one_way, small_reads, vectors, crossing, interrupted,
                                  timed, patient, limited, threshold, refused_memory, writers,
-                                 endless)}
+                                 endless, asked, little, off, poor, cancelled, endless_asked)}
 
 
 def main():

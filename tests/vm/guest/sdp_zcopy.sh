@@ -31,10 +31,11 @@ begin() {
 ends_well() {
 	finish client 240
 	finish server 60
-	say "tx-copied $(by tx-copied) tx-read $(by tx-read) rx-read $(by rx-read) offers $(by zcopy-offers) refusals $(by zcopy-refusals) cuts $(by zcopy-cuts) failures $(by zcopy-failures)"
+	say "tx-copied $(by tx-copied) tx-read $(by tx-read) rx-read $(by rx-read) tx-written $(by tx-written) rx-written $(by rx-written) sinks $(by zcopy-sinks) cancels $(by zcopy-cancels) offers $(by zcopy-offers) refusals $(by zcopy-refusals) cuts $(by zcopy-cuts) failures $(by zcopy-failures)"
 	all_sdp_gone
 	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
 	same "octets read at both ends" "$(by tx-read)" "$(by rx-read)"
+	same "octets written at both ends" "$(by tx-written)" "$(by rx-written)"
 }
 
 # sent_is_received FROM TO
@@ -72,3 +73,48 @@ both_ways() { # SIZE
 	patience 200
 	at_least "octets without copies" "$1" "$(by tx-read)"
 }
+
+# the peer's Writes: zcopy_write is 1
+
+# asked ROUNDS SIZE: the receiver waits first, so that the sender writes
+asked() {
+	patience 20000
+	begin asked "$@"
+	ends_well
+	patience 200
+	# the first ones have no pipelined mode yet
+	at_least "octets written" $((($1 - 3) * $2)) "$(by tx-written)"
+	same "failures" 0 "$(by zcopy-failures)"
+}
+
+# asked_copies ROUNDS SIZE: ... and the sender copies, so that it has messages before it has much to write
+asked_copies() {
+	begin asked "$@" 0
+	ends_well
+	same "octets read" 0 "$(by tx-read)"
+}
+
+# cancelled SECONDS
+cancelled() {
+	patience 20000
+	begin cancelled "$1"
+	ends_well
+	patience 200
+	sent_is_received client server
+	at_least "cancels" 1 "$(by zcopy-cancels)"
+	at_least "octets written" 1 "$(by tx-written)"
+}
+
+# killed_asked NAME: while memory is with the peer, or is written to
+killed_asked() {
+	local before
+	begin endless_asked
+	wait_for 60 grep -q connected client.log || fail "$(cat client.log)"
+	before=$(by tx-written)
+	wait_for 60 flows_written "$before" || fail "nothing is written"
+	kill_hard "$1"
+	[ "$1" = client ] && rid_of server || rid_of client
+	all_sdp_gone
+	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+}
+flows_written() { [ "$(by tx-written)" -gt $(($1 + 3000000)) ]; }

@@ -218,8 +218,9 @@ const std::vector<Violation> violations{
 	 }},
 	{"more than MaxAdverts", "src-limit", ECONNRESET,
 	 [](Attack &a) {
+		 // krdma_sdp's is 2
 		 a.peer.say(Mid::mode_change, mode(false, 2));
-		 for (int i = 0; i < 2; i++)
+		 for (int i = 0; i < 3; i++)
 			 a.peer.say(Mid::src_avail, a.peer.advertise(1000));
 	 }},
 	{"payload behind a SrcAvail", "src-payload", ECONNRESET,
