@@ -345,6 +345,8 @@ enum sdp_birth {
  * @bound: in the table of ports
  * @port: reservation in TCP's port space, or NULL
  * @bound_by_user: @local is kept when a connection ends
+ * @port_named: bind() has named the port
+ * @used: it was listening or connecting since it has @local
  * @of_ops: a leg of the switch: TCP's leg has the port
  * @registered: made by AF_INET's or AF_INET6's create
  * @memcg: what connections are charged to, or NULL
@@ -384,6 +386,8 @@ struct sdp_sock {
 	struct hlist_node bound;
 	struct sdp_port *port;
 	bool bound_by_user;
+	bool port_named;
+	bool used;
 	bool of_ops;
 	bool registered;
 	struct mem_cgroup *memcg;
@@ -468,6 +472,8 @@ int sdp_end_from_user(const struct sock *sk, const struct sockaddr *address, int
 int sdp_end_to_user(const struct sock *sk, const struct sdp_end *end, struct sockaddr *address);
 void sdp_end_to_storage(const struct sdp_end *end, struct sockaddr_storage *address);
 void sdp_end_from_storage(const struct sockaddr_storage *address, struct sdp_end *end);
+int sdp_port_check(struct sdp_sock *ssk, const struct sdp_end *end);
+bool sdp_port_bound(const struct sdp_sock *ssk);
 int sdp_port_bind(struct sdp_sock *ssk, struct sdp_end end);
 void sdp_port_leave(struct sdp_sock *ssk);
 void sdp_port_narrow(struct sdp_sock *ssk, const struct sdp_end *end);
@@ -541,6 +547,7 @@ int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t valu
 int sdp_sock_getsockopt(struct socket *sock, int level, int name, char __user *value,
 			int __user *len);
 int sdp_opt(const struct sdp_sock *ssk, int level, int name);
+void sdp_opt_bound(struct sdp_sock *ssk);
 
 /* diag.c */
 void sdp_diag_add(struct sdp_sock *ssk);

@@ -198,6 +198,7 @@ static void sdp_sock_refused(struct sdp_link *link)
 	}
 	sdp_count(SDP_COUNT_REFUSED);
 	WRITE_ONCE(sk->sk_err, link->backlog ? ETIMEDOUT : -link->error ?: ECONNREFUSED);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	sdp_set_state(sk, TCP_CLOSE);
 	sk_stop_timer(sk, &sk->sk_timer);
 	ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_ERROR;
@@ -583,14 +584,24 @@ static int sdp_sock_bind(struct socket *sock, struct sockaddr *address, int len)
 	int rc;
 
 	rc = sdp_end_from_user(sk, address, len, &end);
+	/* TCP's order of errors depends on the family */
+	if (!rc && sk->sk_family == AF_INET)
+		rc = sdp_port_check(ssk, &end);
 	if (rc)
 		return rc;
 	lock_sock(sk);
-	if (sk->sk_state != TCP_CLOSE || ssk->local.port || ssk->link)
+	if (sk->sk_state != TCP_CLOSE || sdp_port_bound(ssk))
 		rc = -EINVAL;
-	else
+	else if (sk->sk_family != AF_INET)
+		rc = sdp_port_check(ssk, &end);
+	if (!rc) {
+		sdp_port_leave(ssk);
 		rc = sdp_port_bind(ssk, end);
-	ssk->bound_by_user |= !rc;
+	}
+	if (!rc) {
+		ssk->bound_by_user = true;
+		sdp_opt_bound(ssk);
+	}
 	release_sock(sk);
 	return rc;
 }
@@ -743,11 +754,16 @@ static void sdp_sock_retry(struct work_struct *work)
 	sock_put(sk);
 }
 
+/* states whose end by connect() is a reset */
+#define SDP_RESETS	(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | \
+			 TCPF_SYN_SENT | TCPF_SYN_RECV)
+
 /* connect() with AF_UNSPEC: the socket is as after bind(), or as new */
 static int sdp_sock_disconnect(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_sock *ssk = sdp_sk(sk);
+	int error = 0;
 
 	lock_sock(sk);
 	/* readers and writers go home */
@@ -755,6 +771,8 @@ static int sdp_sock_disconnect(struct socket *sock)
 	if (ssk->link && ssk->link->conn.state != SDP_DEAD)
 		sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	if ((1 << sk->sk_state) & SDP_RESETS)
+		error = ECONNRESET;
 	if (sk->sk_state != TCP_LISTEN)
 		sdp_set_state(sk, TCP_CLOSE);
 	sk_stop_timer(sk, &sk->sk_timer);
@@ -769,7 +787,9 @@ static int sdp_sock_disconnect(struct socket *sock)
 	memset(&ssk->remote, 0, sizeof(ssk->remote));
 	sdp_set_state(sk, TCP_CLOSE);
 	sock_reset_flag(sk, SOCK_DONE);
-	WRITE_ONCE(sk->sk_err, 0);
+	/* the program hears of its own reset, as on TCP */
+	if (error)
+		WRITE_ONCE(sk->sk_err, error);
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	sock->state = SS_UNCONNECTED;
 	ssk->wake |= SDP_WAKE_STATE;
@@ -799,17 +819,19 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 		ssk->remote.ip.s6_addr32[3] = htonl(INADDR_LOOPBACK);
 	if (!end->port) {
 		mutex_unlock(&ssk->link_mutex);
+		WRITE_ONCE(sk->sk_shutdown, 0);
 		return -ECONNREFUSED;
 	}
 	ssk->deadline = jiffies + limit;
 	ssk->tries = 0;
 	sdp_count(SDP_COUNT_CONNECTS);
 	sdp_lock(ssk);
-	WRITE_ONCE(sk->sk_shutdown, 0);
+	WRITE_ONCE(sk->sk_err, 0);
 	sdp_set_state(sk, TCP_SYN_SENT);
 	sk_reset_timer(sk, &sk->sk_timer, ssk->deadline);
 	sdp_unlock(ssk);
 	rc = sdp_sock_attempt(ssk, true);
+	ssk->used = true;
 	mutex_unlock(&ssk->link_mutex);
 	if (!rc)
 		return 0;
@@ -841,15 +863,17 @@ static int sdp_sock_connect_finish(struct socket *sock, int flags, int under_way
 	struct sock *sk = sock->sk;
 	long timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 
+	/* the answer may be here already; a call that does not wait has TCP's result */
+	if (!timeo && (under_way == -EINPROGRESS || sdp_get_state(sk) == TCP_SYN_SENT))
+		return under_way;
 	if (sdp_get_state(sk) == TCP_SYN_SENT) {
-		if (!timeo)
-			return under_way;
 		timeo = sdp_sock_connect_wait(sk, timeo);
 		if (sdp_get_state(sk) == TCP_SYN_SENT)
 			return signal_pending(current) ? sock_intr_errno(timeo) : -EINPROGRESS;
 	}
-	if (sk->sk_state == TCP_CLOSE && (sk->sk_err || !sk->sk_shutdown)) {
+	if (sk->sk_state == TCP_CLOSE) {
 		sock->state = SS_UNCONNECTED;
+		WRITE_ONCE(sk->sk_shutdown, 0);
 		return sock_error(sk) ?: -ECONNABORTED;
 	}
 	sock->state = SS_CONNECTED;
@@ -857,24 +881,28 @@ static int sdp_sock_connect_finish(struct socket *sock, int flags, int under_way
 }
 
 /* The sock is locked. */
-static int sdp_sock_connect_locked(struct socket *sock, const struct sdp_end *end, int flags,
-				   const struct offload_route *route)
+static int sdp_sock_connect_locked(struct socket *sock, const struct sockaddr *address, int len,
+				   int flags, const struct offload_route *route)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_sock *ssk = sdp_sk(sk);
+	struct sdp_end end;
 	int rc;
 
 	switch (sock->state) {
 	case SS_UNCONNECTED:
 		if (sk->sk_state != TCP_CLOSE)
 			return -EISCONN;
+		rc = sdp_end_from_user(sk, address, len, &end);
+		if (rc)
+			return rc;
 		mutex_lock(&ssk->link_mutex);
 		ssk->via_if = route ? sdp_sock_route_if(route) : 0;
 		ssk->via.ss_family = AF_UNSPEC;
 		if (route)
 			ssk->via = *route->first_hop;
 		mutex_unlock(&ssk->link_mutex);
-		rc = sdp_sock_connect_start(ssk, end);
+		rc = sdp_sock_connect_start(ssk, &end);
 		if (rc)
 			return rc;
 		sock->state = SS_CONNECTING;
@@ -899,16 +927,14 @@ static int sdp_sock_connect_locked(struct socket *sock, const struct sdp_end *en
 int sdp_sock_connect_via(struct socket *sock, struct sockaddr *address, int len, int flags,
 			 const struct offload_route *route)
 {
-	struct sdp_end end;
 	int rc;
 
-	if (len >= sizeof(address->sa_family) && address->sa_family == AF_UNSPEC)
+	if (len < sizeof(address->sa_family))
+		return -EINVAL;
+	if (address->sa_family == AF_UNSPEC)
 		return sdp_sock_disconnect(sock);
-	rc = sdp_end_from_user(sock->sk, address, len, &end);
-	if (rc)
-		return rc;
 	lock_sock(sock->sk);
-	rc = sdp_sock_connect_locked(sock, &end, flags, route);
+	rc = sdp_sock_connect_locked(sock, address, len, flags, route);
 	release_sock(sock->sk);
 	return rc;
 }
@@ -943,17 +969,23 @@ static int sdp_sock_shutdown(struct socket *sock, int how)
 	sdp_lock(ssk);
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
+		/* as TCP: a later connection has it, too */
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 		rc = -ENOTCONN;
 		break;
 	case TCP_LISTEN:
 		/* as TCP: it keeps its port, and may listen or connect again */
 		stop = how & RCV_SHUTDOWN;
-		if (stop)
+		if (stop) {
+			WRITE_ONCE(sk->sk_shutdown, 0);
 			sdp_set_state(sk, TCP_CLOSE);
+		}
 		break;
 	case TCP_SYN_SENT:
 		if (ssk->link)
 			sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
+		WRITE_ONCE(sk->sk_err, ECONNRESET);
+		WRITE_ONCE(sk->sk_shutdown, 0);
 		sdp_set_state(sk, TCP_CLOSE);
 		sk_stop_timer(sk, &sk->sk_timer);
 		sock->state = SS_UNCONNECTED;
@@ -964,6 +996,8 @@ static int sdp_sock_shutdown(struct socket *sock, int how)
 			sdp_send_flush(ssk);
 			sdp_state_event(&ssk->link->conn, SDP_EV_FIN);
 		}
+		if (sk->sk_shutdown == SHUTDOWN_MASK && ssk->link)
+			sdp_state_deaf(&ssk->link->conn);
 	}
 	ssk->wake |= SDP_WAKE_STATE;
 	sdp_unlock(ssk);

@@ -271,6 +271,7 @@ static struct sdp_sock *sdp_listen_child(struct sdp_sock *listener, const struct
 	sdp_listen_inherit(child, listener);
 	child->local = *own;
 	child->remote = *peer;
+	child->used = true;
 	child->inet.inet_num = ntohs(own->port);
 	child->inet.inet_sport = own->port;
 	child->inet.inet_dport = peer->port;

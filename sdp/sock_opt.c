@@ -5,10 +5,20 @@
  */
 #include <linux/sockptr.h>
 #include <linux/tcp.h>
+#include <net/inet_ecn.h>
+#include <net/route.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
 #include "sdp.h"
+
+/** enum sdp_opt_kind - what is kept of a value */
+enum sdp_opt_kind {
+	SDP_OPT_NUMBER,
+	SDP_OPT_BOOL,
+	SDP_OPT_DEFAULT,	/* -1 is the initial value */
+	SDP_OPT_TOS,		/* the bits of ECN are the stack's */
+};
 
 /**
  * struct sdp_opt_name - an option
@@ -17,6 +27,7 @@
  * @initial: value of a new socket
  * @least: smallest legal value
  * @most: largest one
+ * @kind: enum sdp_opt_kind
  */
 struct sdp_opt_name {
 	int level;
@@ -24,11 +35,12 @@ struct sdp_opt_name {
 	int initial;
 	int least;
 	int most;
+	u8 kind;
 };
 
 static const struct sdp_opt_name sdp_opt_names[] = {
-	{ IPPROTO_TCP, TCP_NODELAY, 0, INT_MIN, INT_MAX },
-	{ IPPROTO_TCP, TCP_CORK, 0, INT_MIN, INT_MAX },
+	{ IPPROTO_TCP, TCP_NODELAY, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
+	{ IPPROTO_TCP, TCP_CORK, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
 	{ IPPROTO_TCP, TCP_KEEPIDLE, 7200, 1, MAX_TCP_KEEPIDLE },
 	{ IPPROTO_TCP, TCP_KEEPINTVL, 75, 1, MAX_TCP_KEEPINTVL },
 	{ IPPROTO_TCP, TCP_KEEPCNT, 9, 1, MAX_TCP_KEEPCNT },
@@ -40,16 +52,16 @@ static const struct sdp_opt_name sdp_opt_names[] = {
 	{ IPPROTO_TCP, TCP_USER_TIMEOUT, 0, 0, INT_MAX },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0, INT_MIN, INT_MAX },
 	{ IPPROTO_TCP, TCP_MAXSEG, 16384, 0, MAX_TCP_WINDOW },
-	{ IPPROTO_IP, IP_TOS, 0, 0, 255 },
-	{ IPPROTO_IP, IP_TTL, 64, -1, 255 },
+	{ IPPROTO_IP, IP_TOS, 0, INT_MIN, INT_MAX, SDP_OPT_TOS },
+	{ IPPROTO_IP, IP_TTL, 64, -1, 255, SDP_OPT_DEFAULT },
 	{ IPPROTO_IP, IP_MTU_DISCOVER, 1, 0, 5 },
-	{ IPPROTO_IP, IP_RECVERR, 0, INT_MIN, INT_MAX },
-	{ IPPROTO_IP, IP_FREEBIND, 0, INT_MIN, INT_MAX },
-	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0, INT_MIN, INT_MAX },
-	{ IPPROTO_IPV6, IPV6_V6ONLY, 0, INT_MIN, INT_MAX },
-	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, 64, -1, 255 },
-	{ IPPROTO_IPV6, IPV6_TCLASS, 0, -1, 255 },
-	{ IPPROTO_IPV6, IPV6_RECVERR, 0, INT_MIN, INT_MAX },
+	{ IPPROTO_IP, IP_RECVERR, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
+	{ IPPROTO_IP, IP_FREEBIND, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
+	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, 64, -1, 255, SDP_OPT_DEFAULT },
+	{ IPPROTO_IPV6, IPV6_TCLASS, 0, -1, 255, SDP_OPT_TOS },
+	{ IPPROTO_IPV6, IPV6_RECVERR, 0, INT_MIN, INT_MAX, SDP_OPT_BOOL },
 	{ SOL_SDP, SDP_ZCOPY_THRESH, -1, -1, INT_MAX },
 	{ SOL_SDP, SDP_ZCOPY_WRITE, -1, -1, 1 },
 };
@@ -92,19 +104,53 @@ int sdp_opt(const struct sdp_sock *ssk, int level, int name)
 	return i < 0 ? 0 : READ_ONCE(ssk->options[i]);
 }
 
-/* an int, or at level IPPROTO_IP a byte */
-static int sdp_opt_get_int(int level, sockptr_t value, unsigned int len, int *number)
+/* an int, or at level IPPROTO_IP a byte, or for most options there nothing, which is 0 */
+static int sdp_opt_get_int(int level, int name, sockptr_t value, unsigned int len, int *number)
 {
 	u8 byte;
 
 	if (len >= sizeof(*number))
 		return copy_from_sockptr(number, value, sizeof(*number)) ? -EFAULT : 0;
-	if (level != IPPROTO_IP || len < sizeof(byte))
+	*number = 0;
+	if (level != IPPROTO_IP || (!len && (name == IP_TTL || name == IP_FREEBIND)))
 		return -EINVAL;
+	if (!len)
+		return 0;
 	if (copy_from_sockptr(&byte, value, sizeof(byte)))
 		return -EFAULT;
 	*number = byte;
 	return 0;
+}
+
+/* Return: what getsockopt() answers from now on */
+static int sdp_opt_kept(const struct sdp_opt_name *option, int number)
+{
+	switch (option->kind) {
+	case SDP_OPT_BOOL:
+		return !!number;
+	case SDP_OPT_DEFAULT:
+		return number < 0 ? option->initial : number;
+	case SDP_OPT_TOS:
+		if (option->level == IPPROTO_IPV6 && number < 0)
+			return 0;
+		return number & 0xff & ~INET_ECN_MASK;
+	default:
+		return number;
+	}
+}
+
+/**
+ * sdp_opt_bound() - bind() has given the socket an address
+ * @ssk: socket
+ *
+ * A socket of one IPv6 address has nothing to do with IPv4. Context: process.
+ */
+void sdp_opt_bound(struct sdp_sock *ssk)
+{
+	const int i = sdp_opt_find(IPPROTO_IPV6, IPV6_V6ONLY);
+
+	if (i >= 0 && !sdp_end_is_any(&ssk->local.ip) && !ipv6_addr_v4mapped(&ssk->local.ip))
+		WRITE_ONCE(ssk->options[i], 1);
 }
 
 /* what waits, goes */
@@ -123,7 +169,7 @@ static int sdp_opt_zerocopy(struct sock *sk, sockptr_t value, unsigned int len)
 {
 	int number, rc;
 
-	rc = sdp_opt_get_int(SOL_SOCKET, value, len, &number);
+	rc = sdp_opt_get_int(SOL_SOCKET, SO_ZEROCOPY, value, len, &number);
 	if (rc)
 		return rc;
 	if (number < 0 || number > 1)
@@ -146,15 +192,19 @@ int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t valu
 					     sock_setsockopt(sock, level, name, value, len);
 	if (i < 0)
 		return i;
-	rc = sdp_opt_get_int(level, value, len, &number);
+	rc = sdp_opt_get_int(level, name, value, len, &number);
 	if (rc)
 		return rc;
 	if (number < sdp_opt_names[i].least || number > sdp_opt_names[i].most)
 		return -EINVAL;
-	/* after bind() it would change what the address means */
-	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && ssk->local.port)
+	if (level == IPPROTO_IP && name == IP_TTL && !number)
 		return -EINVAL;
-	WRITE_ONCE(ssk->options[i], number);
+	/* after bind() it would change what the address means */
+	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sdp_port_bound(ssk))
+		return -EINVAL;
+	WRITE_ONCE(ssk->options[i], sdp_opt_kept(&sdp_opt_names[i], number));
+	if (level == IPPROTO_IP && name == IP_TOS)
+		WRITE_ONCE(sock->sk->sk_priority, rt_tos2priority(sdp_opt(ssk, level, name)));
 	sdp_opt_apply(ssk, level, name);
 	return 0;
 }
@@ -211,6 +261,9 @@ int sdp_sock_getsockopt(struct socket *sock, int level, int name, char __user *v
 			return i;
 		answer.number = READ_ONCE(sdp_sk(sock->sk)->options[i]);
 	}
+	/* IPv4's options are a byte for those who have room for one */
+	if (level == IPPROTO_IP && room && room < size && (answer.number & ~0xff) == 0)
+		room = sizeof(u8);
 	room = min(room, size);
 	if (put_user(room, len) || copy_to_user(value, &answer, room))
 		return -EFAULT;

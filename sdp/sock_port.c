@@ -355,8 +355,10 @@ static int sdp_port_bind_any(struct sdp_sock *ssk, struct sdp_end *end)
 		chosen = *end;
 		if (!ssk->of_ops) {
 			port = sdp_port_reserve(ssk, &chosen);
-			if (IS_ERR(port))
-				return PTR_ERR(port);
+			/* free for IPv6 is not free for IPv4 */
+			rc = PTR_ERR_OR_ZERO(port);
+			if (rc)
+				continue;
 		}
 		if (!chosen.port) {
 			inet_sk_get_local_port_range(sdp_sock(ssk), &low, &high);
@@ -372,21 +374,48 @@ static int sdp_port_bind_any(struct sdp_sock *ssk, struct sdp_end *end)
 }
 
 /**
+ * sdp_port_check() - may a program take an address?
+ * @ssk: socket
+ * @end: address; port 0: any that is free
+ *
+ * Return: 0, -EADDRNOTAVAIL, -EACCES. Context: process.
+ */
+int sdp_port_check(struct sdp_sock *ssk, const struct sdp_end *end)
+{
+	struct sock *sk = sdp_sock(ssk);
+
+	if (!sdp_opt(ssk, IPPROTO_IP, IP_FREEBIND) && !sdp_end_is_local(ssk, end))
+		return -EADDRNOTAVAIL;
+	if (end->port && inet_port_requires_bind_service(sock_net(sk), ntohs(end->port)) &&
+	    !ns_capable(sock_net(sk)->user_ns, CAP_NET_BIND_SERVICE))
+		return -EACCES;
+	return 0;
+}
+
+/**
+ * sdp_port_bound() - has a socket a port that bind() must not change?
+ * @ssk: socket
+ *
+ * As TCP: a port that the program has not named is its until the socket is closed, by whomever.
+ * Context: any.
+ */
+bool sdp_port_bound(const struct sdp_sock *ssk)
+{
+	return ssk->local.port && (ssk->port_named || !ssk->used ||
+				   sdp_get_state(&ssk->inet.sk) != TCP_CLOSE);
+}
+
+/**
  * sdp_port_bind() - take an address
  * @ssk: socket without a port; its sock is locked
- * @end: address; port 0: any that is free
+ * @end: address that sdp_port_check() allows; port 0: any that is free
  *
  * Return: 0 or a negative errno as bind() of TCP. Context: may sleep.
  */
 int sdp_port_bind(struct sdp_sock *ssk, struct sdp_end end)
 {
-	struct sock *sk = sdp_sock(ssk);
-
-	if (!sdp_opt(ssk, IPPROTO_IP, IP_FREEBIND) && !sdp_end_is_local(ssk, &end))
-		return -EADDRNOTAVAIL;
-	if (end.port && inet_port_requires_bind_service(sock_net(sk), ntohs(end.port)) &&
-	    !ns_capable(sock_net(sk)->user_ns, CAP_NET_BIND_SERVICE))
-		return -EACCES;
+	ssk->used = false;
+	ssk->port_named = end.port;
 	return end.port ? sdp_port_bind_named(ssk, &end) : sdp_port_bind_any(ssk, &end);
 }
 
@@ -402,6 +431,7 @@ void sdp_port_leave(struct sdp_sock *ssk)
 	memset(&ssk->local, 0, sizeof(ssk->local));
 	ssk->inet.inet_num = 0;
 	ssk->inet.inet_sport = 0;
+	ssk->port_named = false;
 }
 
 /**
@@ -442,8 +472,10 @@ int sdp_port_listen(struct sdp_sock *ssk)
 		if (sdp_port_same(ssk, other) && sdp_sock(other)->sk_state == TCP_LISTEN &&
 		    !(sk->sk_reuseport && sdp_sock(other)->sk_reuseport))
 			rc = -EADDRINUSE;
-	if (!rc)
+	if (!rc) {
 		sdp_set_state(sk, TCP_LISTEN);
+		ssk->used = true;
+	}
 	spin_unlock(&bucket->lock);
 	return rc;
 }

@@ -291,7 +291,7 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 	struct sdp_recv_at at;
 	int rc = 0, written;
 
-	while (done < len) {
+	do {
 		sdp_recv_find(sk, flags & MSG_PEEK ? done + hidden : 0, &at);
 		if (at.mark && done)
 			break;
@@ -299,6 +299,9 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 			rc = timeo ? sock_intr_errno(timeo) : -EAGAIN;
 			break;
 		}
+		/* a receive of nothing waits once for octets, as TCP's does */
+		if (!len && (at.rx || at.advertised))
+			break;
 		if (at.hidden) {
 			if (flags & MSG_PEEK)
 				hidden++;
@@ -336,7 +339,7 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 		mutex_unlock(&ssk->rx_mutex);
 		sdp_recv_wait(sk, &at, &timeo);
 		mutex_lock(&ssk->rx_mutex);
-	}
+	} while (done < len);
 	return done ?: min(rc, 0);
 }
 

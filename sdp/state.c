@@ -123,6 +123,17 @@ int sdp_state_close(struct sdp_conn *c)
 	return sdp_state_event(c, SDP_EV_CLOSE);
 }
 
+/**
+ * sdp_state_deaf() - the program neither sends nor receives any more, and has not closed
+ * @c: connection
+ *
+ * Octets that arrive from now on abort the connection, and SDP_NOTICE_RESET tells so.
+ */
+void sdp_state_deaf(struct sdp_conn *c)
+{
+	c->sink.deaf = true;
+}
+
 /* Begin ************************************************************************************ */
 
 /**
@@ -406,8 +417,10 @@ static enum sdp_fault sdp_state_process(struct sdp_conn *c, const struct sdp_msg
 		return SDP_FAULT_STATE;
 	if (action != SDP_GO)
 		return SDP_OK;
-	if (c->sink.closed && sdp_state_brings_octets(msg)) {
+	if ((c->sink.closed || c->sink.deaf) && sdp_state_brings_octets(msg)) {
 		sdp_state_step(c, SDP_EV_ABORT);
+		if (!c->sink.closed)
+			c->ops->notify(c, SDP_NOTICE_RESET);
 		return SDP_OK;
 	}
 	return sdp_state_message(c, msg, class, p);

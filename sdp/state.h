@@ -345,6 +345,7 @@ struct sdp_source {
  * @urgent: OOB_PEND without OOB_PRES
  * @fin: the peer's DisConn has arrived
  * @closed: octets that arrive now abort the connection
+ * @deaf: ... and the program learns of it
  */
 struct sdp_sink {
 	struct sdp_advert offered[SDP_ADVERTS];
@@ -367,6 +368,7 @@ struct sdp_sink {
 	bool urgent;
 	bool fin;
 	bool closed;
+	bool deaf;
 };
 
 /** struct sdp_traffic - octets by mechanism, messages */
@@ -434,6 +436,7 @@ int sdp_state_hello(struct sdp_conn *c, const struct sdp_msg *hello);
 int sdp_state_accept(struct sdp_conn *c, struct sdp_msg *ack);
 int sdp_state_event(struct sdp_conn *c, enum sdp_event event);
 int sdp_state_close(struct sdp_conn *c);
+void sdp_state_deaf(struct sdp_conn *c);
 
 /* what arrives and completes */
 void sdp_state_receive(struct sdp_conn *c, const u8 *p, u32 n);

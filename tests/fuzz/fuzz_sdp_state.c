@@ -232,6 +232,7 @@ static void program_does(struct victim *v, struct input *in)
 {
 	struct sdp_conn *c = &v->c;
 	void *cookie;
+	u8 event;
 
 	switch (take(in, 1) % 20) {
 	case 0:
@@ -298,7 +299,11 @@ static void program_does(struct victim *v, struct input *in)
 		sdp_state_close(c);
 		break;
 	default:
-		sdp_state_event(c, take(in, 1) % SDP_EV_FIRST);
+		event = take(in, 1) % (SDP_EV_FIRST + 1);
+		if (event == SDP_EV_FIRST)
+			sdp_state_deaf(c);
+		else
+			sdp_state_event(c, event);
 		break;
 	}
 }

@@ -1082,6 +1082,18 @@ static void aborts(struct ktest *test)
 	KTEST_EQ(test, sdp_state_event(&m->c, SDP_EV_ABORT_SENT), 0);
 	KTEST_EQ(test, m->disconnects, 1);
 
+	/* data for a program that has shut both halves down: the program learns it */
+	m = open_machine(test);
+	sdp_state_deaf(&m->c);
+	KTEST_EQ(test, sdp_state_event(&m->c, SDP_EV_FIN), 0);
+	SAY(m, DATA);
+	KTEST_EQ(test, m->c.state, SDP_FIN_WAIT);
+	SAY(m, DATA, .payload = 10);
+	KTEST_EQ(test, m->c.state, SDP_ABORTING);
+	KTEST_EQ(test, last(m)->mid, SDP_MID_ABORT);
+	KTEST_EQ(test, m->delivered, 0);
+	KTEST_TRUE(test, m->notices & 1u << SDP_NOTICE_RESET);
+
 	/* no credit for it */
 	m = open_machine(test);
 	KTEST_EQ(test, sdp_state_close(&m->c), 0);

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# what: the same random socket calls on TCP and on krdma_sdp, side by side: each answers the same, past the wire and over it, by protocol number and by family, IPv4 and IPv6
+# covers: sdp tests/vm/progs/sdp_random
+# kernel: stock
+# limit: 400
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
+# shellcheck source=tests/vm/guest/sdp.sh
+. "$VM_REPO/tests/vm/guest/sdp.sh"
+
+FAMILY=27 SDP=257
+new=${VM_SEED:-$RANDOM}
+
+# some COUNT: fewer in a quick run, and where each takes longer
+some() { echo $(($1 / $(either 3 1) / VM_SLOW + 1)); }
+
+# rounds SEED COUNT FAMILY PROTOCOL ADDRESS
+rounds() {
+	local rc=0
+	on A timeout -k 5 "$(patient 200)" "$VM_PROGS/sdp_random" -w "$VM_SLOW" -s "$1" -r "$2" "${@:3}" > rounds.log 2>&1 || rc=$?
+	tail -n 200 rounds.log
+	cp rounds.log "$VM_OUT/rounds-$1-$3.log"
+	all_sdp_gone
+	[ $rc = 0 ] || fail "sdp_random ended with $rc"
+}
+
+# seeds that have found something, beyond those below
+found() {
+	local seed
+	for seed in 1068 9452 9453 9460; do
+		rounds $seed 1 2 $SDP "$ADDR_A"
+	done
+}
+
+over_wire() {
+	same_host 0
+	rounds "$new" "$(some 28)" 2 $SDP "$ADDR_A"
+	same_host 1
+}
+
+hosts_up
+ops_load alias=0 bad_peer_s=0
+expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536 zcopy_write=1
+note_resources
+say "new seed $new"
+part "past the wire" rounds 1 "$(some 80)" 2 $SDP "$ADDR_A"
+part "seeds that have found something" found
+part "by family" rounds 100 "$(some 20)" $FAMILY 0 "$ADDR_A"
+part "IPv6" rounds 200 "$(some 20)" 10 $SDP "$ADDR6_A"
+part "over the wire, a new seed" over_wire
+
+sdp_ends
+hosts_down
+parts_verdict
