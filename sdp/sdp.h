@@ -503,7 +503,7 @@ void sdp_send_timer(struct timer_list *timer);
 /* sock_recv.c */
 int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 int sdp_sock_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
-bool sdp_recv_ready(const struct sdp_sock *ssk);
+bool sdp_recv_ready(struct sdp_sock *ssk, bool wait);
 void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
 
 /* zcopy.c */
@@ -520,6 +520,7 @@ void sdp_zcopy_release(struct sdp_link *link);
 void sdp_zcopy_settle(struct sdp_link *link);
 bool sdp_zcopy_sending(const struct sdp_link *link);
 u32 sdp_zcopy_readable(const struct sdp_link *link);
+void sdp_zcopy_refuse(struct sdp_link *link);
 
 /* sock_zcopy.c */
 bool sdp_zcopy_fits(const struct msghdr *msg);

@@ -1007,13 +1007,13 @@ static int sdp_sock_shutdown(struct socket *sock, int how)
 	return rc;
 }
 
-/* with sdp_lock() */
-static __poll_t sdp_poll_connection(struct sdp_sock *ssk)
+/* with sdp_lock(); @wait: the program's calls may wait */
+static __poll_t sdp_poll_connection(struct sdp_sock *ssk, bool wait)
 {
 	const struct sock *sk = sdp_sock(ssk);
 	__poll_t mask = 0;
 
-	if (sdp_recv_ready(ssk))
+	if (sdp_recv_ready(ssk, wait))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (ssk->link && ssk->link->oob == SDP_OOB_THERE)
 		mask |= EPOLLPRI;
@@ -1043,7 +1043,7 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 	if (sk->sk_shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (state != TCP_SYN_SENT)
-		mask |= sdp_poll_connection(ssk);
+		mask |= sdp_poll_connection(ssk, !file || !(file->f_flags & O_NONBLOCK));
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
 	sdp_unlock(ssk);

@@ -381,27 +381,32 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 
 /* Questions ******************************************************************************** */
 
-static u32 sdp_recv_readable(const struct sock *sk, const struct sdp_link *link)
-{
-	return link->queued - sdp_recv_hidden(sk, link) + sdp_zcopy_readable(link);
-}
-
 /**
  * sdp_recv_ready() - is there what SO_RCVLOWAT asks for?
  * @ssk: socket
+ * @wait: the reader may wait until octets that the peer advertises have been read from it
  *
- * When the window holds no more, what is there is enough. Context: with sdp_lock().
+ * When the window holds no more, what is there is enough. For a reader that does not wait, the peer
+ * is asked to send what it advertises. Context: with sdp_lock().
  */
-bool sdp_recv_ready(const struct sdp_sock *ssk)
+bool sdp_recv_ready(struct sdp_sock *ssk, bool wait)
 {
 	const struct sock *sk = &ssk->inet.sk;
-	const struct sdp_link *link = ssk->link;
-	u32 readable = link ? sdp_recv_readable(sk, link) : 0;
+	struct sdp_link *link = ssk->link;
+	u32 readable;
 
-	if (!readable)
+	if (!link)
 		return false;
-	return readable >= sock_rcvlowat(sk, 0, INT_MAX) ||
-	       link->conn.credit.held + 2 * link->conn.credit.size > link->conn.credit.window;
+	readable = link->queued - sdp_recv_hidden(sk, link);
+	if (wait)
+		readable += sdp_zcopy_readable(link);
+	if (readable &&
+	    (readable >= sock_rcvlowat(sk, 0, INT_MAX) ||
+	     link->conn.credit.held + 2 * link->conn.credit.size > link->conn.credit.window))
+		return true;
+	if (!wait)
+		sdp_zcopy_refuse(link);
+	return false;
 }
 
 static int sdp_recv_unread(const struct sock *sk, const struct sdp_link *link)

@@ -369,8 +369,7 @@ static struct sdp_zcopy *sdp_zcopy_begin_receive(struct sdp_sock *ssk, bool fit,
 			zc->busy = true;
 			kref_get(&link->refs);
 		} else if (need) {
-			sdp_count(SDP_COUNT_ZCOPY_REFUSALS);
-			sdp_state_refuse(&link->conn);
+			sdp_zcopy_refuse(link);
 		}
 	}
 	sdp_unlock(ssk);

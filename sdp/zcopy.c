@@ -470,6 +470,20 @@ u32 sdp_zcopy_readable(const struct sdp_link *link)
 	return min(sdp_state_readable(&link->conn), SZ_1G);
 }
 
+/**
+ * sdp_zcopy_refuse() - ask the peer to send what it advertises, if it advertises anything
+ * @link: link
+ *
+ * Context: with sdp_lock(), outside of the machine.
+ */
+void sdp_zcopy_refuse(struct sdp_link *link)
+{
+	if (!sdp_zcopy_readable(link))
+		return;
+	sdp_count(SDP_COUNT_ZCOPY_REFUSALS);
+	sdp_state_refuse(&link->conn);
+}
+
 /* Does the task that reads wait itself for the peer to read? */
 static bool sdp_zcopy_waits(const struct sdp_link *link)
 {
@@ -492,11 +506,6 @@ void sdp_zcopy_settle(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
 
-	if (!sdp_zcopy_readable(link))
-		return;
-	if (link->reads_out && !(sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN) &&
-	    !sdp_zcopy_waits(link))
-		return;
-	sdp_count(SDP_COUNT_ZCOPY_REFUSALS);
-	sdp_state_refuse(&link->conn);
+	if (!link->reads_out || sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN || sdp_zcopy_waits(link))
+		sdp_zcopy_refuse(link);
 }

@@ -412,6 +412,8 @@ def preload():
     paths = {f"{PROGS}/bind_address.so", f"{os.path.dirname(KRUN)}/libkrun.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:
         path = shutil.which(program)
+        if path is None:
+            raise SystemExit(f"no program {program}")
         shown = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
         paths |= {path, *re.findall(r"(/\S+) \(0x", shown)}
     for path in sorted(paths):

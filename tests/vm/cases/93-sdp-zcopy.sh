@@ -17,6 +17,13 @@ small_reads() {
 	at_least "refusals" 1 "$(by zcopy-refusals)"
 }
 
+polled() {
+	begin polled 3000000
+	ends_well
+	sent_is_received client server
+	at_least "refusals" 1 "$(by zcopy-refusals)"
+}
+
 # pair MODE [ARGUMENT]: they check themselves
 pair() {
 	begin "$@"
@@ -131,6 +138,7 @@ part "one way" one_way 8000000
 part "both ways" both_ways 8000000
 part "many iovecs, MSG_WAITALL" vectors
 part "readers that do not fit" small_reads
+part "a reader that does not block, and poll()" polled
 part "crossing transfers" pair crossing 100000
 part "a reader that comes late" pair patient
 part "a signal before the peer reads" interrupted 0.1

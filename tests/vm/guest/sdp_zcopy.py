@@ -91,6 +91,23 @@ def small_reads(sock, role, size):
     return print("received", count, digest.hexdigest())
 
 
+def polled(sock, role, size):
+    """A reader that does not block: when poll() says that there is something, there is."""
+    if role == "client":
+        return send_blocks(sock, role, int(size))
+    sock.setblocking(False)
+    digest, count, poll = hashlib.sha256(), 0, select.poll()
+    poll.register(sock, select.POLLIN)
+    while True:
+        assert poll.poll(20000), "nothing comes"
+        block = sock.recv(200000)
+        if not block:
+            break
+        count += len(block)
+        digest.update(block)
+    return print("received", count, digest.hexdigest())
+
+
 def vectors(sock, role):
     """Many iovecs, small, large, empty, and MSG_WAITALL at the other end."""
     sizes = (100, 65536, 0, 40000, 7, 1 << 20, 131072, 131072, 3, 2000000, 1)
@@ -369,7 +386,7 @@ def endless_asked(sock, role):
     time.sleep(600)
 
 
-MODES = {f.__name__: f for f in (both_ways, one_way, small_reads, vectors, crossing, interrupted,
+MODES = {f.__name__: f for f in (both_ways, one_way, small_reads, polled, vectors, crossing, interrupted,
                                  timed, patient, limited, threshold, refused_memory, writers,
                                  endless, asked, little, off, poor, cancelled, endless_asked)}
 
