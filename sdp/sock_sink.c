@@ -66,19 +66,14 @@ static bool sdp_zcopy_sink_wanted(struct sdp_sock *ssk, const struct msghdr *msg
 /* With rx_mutex. Return: the session, or NULL: it is not to be had */
 static struct sdp_zcopy *sdp_zcopy_begin_sink(struct sdp_sock *ssk)
 {
-	struct sdp_zcopy *zc = NULL, *made = NULL;
+	struct sdp_zcopy *zc = NULL;
 	struct sdp_link *link = ssk->link;
 
-	if (link && !link->zcopy_rx) {
-		made = sdp_zcopy_create(link, SDP_ZCOPY_RECEIVED);
-		if (!made) {
-			sdp_count(SDP_COUNT_ZCOPY_FAILURES);
-			return NULL;
-		}
+	if (link && !sdp_zcopy_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
+		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
+		return NULL;
 	}
 	sdp_lock(ssk);
-	if (made)
-		link->zcopy_rx = made;
 	if (link && ssk->link == link && !link->zcopy_rx->busy) {
 		zc = link->zcopy_rx;
 		zc->busy = true;

@@ -93,18 +93,13 @@ bool sdp_zcopy_wanted(struct sdp_sock *ssk, struct msghdr *msg, long timeo)
 static struct sdp_zcopy *sdp_zcopy_begin_send(struct sdp_sock *ssk)
 {
 	struct sdp_link *link = ssk->link;
-	struct sdp_zcopy *zc = NULL, *made = NULL;
+	struct sdp_zcopy *zc = NULL;
 
-	if (link && !link->zcopy_tx) {
-		made = sdp_zcopy_create(link, SDP_ZCOPY_CHUNKS);
-		if (!made) {
-			sdp_count(SDP_COUNT_ZCOPY_FAILURES);
-			return NULL;
-		}
+	if (link && !sdp_zcopy_half(link, &link->zcopy_tx, SDP_ZCOPY_CHUNKS)) {
+		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
+		return NULL;
 	}
 	sdp_lock(ssk);
-	if (made)
-		link->zcopy_tx = made;
 	if (sdp_send_allowed(ssk) && !link->zcopy_tx->busy &&
 	    (link->conn.state == SDP_OPEN || link->conn.state == SDP_CLOSE_WAIT)) {
 		zc = link->zcopy_tx;
@@ -351,18 +346,14 @@ static bool sdp_zcopy_may_read(struct sdp_sock *ssk, const struct msghdr *msg, s
 /* With rx_mutex. Return: the session, or NULL: wait for Data, or for others */
 static struct sdp_zcopy *sdp_zcopy_begin_receive(struct sdp_sock *ssk, bool fit, bool need)
 {
-	struct sdp_zcopy *zc = NULL, *made = NULL;
+	struct sdp_zcopy *zc = NULL;
 	struct sdp_link *link = ssk->link;
 
-	if (link && fit && !link->zcopy_rx) {
-		made = sdp_zcopy_create(link, SDP_ZCOPY_RECEIVED);
-		if (!made)
-			sdp_count(SDP_COUNT_ZCOPY_FAILURES);
-		fit = made;
+	if (link && fit && !sdp_zcopy_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
+		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
+		fit = false;
 	}
 	sdp_lock(ssk);
-	if (made)
-		link->zcopy_rx = made;
 	if (ssk->link && sdp_zcopy_readable(link)) {
 		if (fit) {
 			zc = link->zcopy_rx;

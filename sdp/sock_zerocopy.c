@@ -46,23 +46,6 @@ bool sdp_zerocopy_full(const struct sdp_link *link)
 	return link->zcopy_told && !sdp_zerocopy_chunk(link);
 }
 
-/* With tx_mutex. Return: 0; or -ENOMEM: what is sent is copied */
-static int sdp_zerocopy_begin(struct sdp_sock *ssk)
-{
-	struct sdp_link *link = ssk->link;
-	struct sdp_zcopy *made;
-
-	if (link->zcopy_told)
-		return 0;
-	made = sdp_zcopy_create(link, SDP_ZCOPY_NOTIFIED);
-	if (!made)
-		return -ENOMEM;
-	sdp_lock(ssk);
-	link->zcopy_told = made;
-	sdp_unlock(ssk);
-	return 0;
-}
-
 /* The chunk is pinned. Return: 0; or a negative errno: it is not in use */
 static int sdp_zerocopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 			      struct ubuf_info *told)
@@ -90,7 +73,7 @@ static int sdp_zerocopy_load(struct sdp_sock *ssk, struct msghdr *msg, size_t mo
 
 	if (!sdp_zcopy_fits(msg))
 		return 0;
-	rc = sdp_zerocopy_begin(ssk);
+	rc = sdp_zcopy_half(ssk->link, &ssk->link->zcopy_told, SDP_ZCOPY_NOTIFIED) ? 0 : -ENOMEM;
 	if (rc)
 		goto failed;
 	sdp_lock(ssk);

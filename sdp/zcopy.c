@@ -50,14 +50,8 @@ void sdp_zcopy_release(struct sdp_link *link)
 	sdp_zcopy_free(link->zcopy_told);
 }
 
-/**
- * sdp_zcopy_create() - make what a half needs
- * @link: link
- * @chunks: how many at a time
- *
- * Return: zero copy of half a connection, or NULL. Context: may sleep.
- */
-struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
+/* Sleeps. Return: zero copy of half a connection, or NULL. */
+static struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
 {
 	const struct sdp_ot_pool_attr attr = {
 		.kind = SDP_OT_POOL_RDMA,
@@ -92,6 +86,29 @@ struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
 failed:
 	sdp_zcopy_free(zc);
 	return NULL;
+}
+
+/**
+ * sdp_zcopy_half() - make what a half needs, unless it is there
+ * @link: link
+ * @half: one of its three
+ * @chunks: how many at a time
+ *
+ * Return: whether it is there. Context: with the mutex of the half, tx_mutex or rx_mutex; sleeps.
+ */
+bool sdp_zcopy_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks)
+{
+	struct sdp_zcopy *made;
+
+	if (*half)
+		return true;
+	made = sdp_zcopy_create(link, chunks);
+	if (!made)
+		return false;
+	sdp_lock(link->ssk);
+	*half = made;
+	sdp_unlock(link->ssk);
+	return true;
 }
 
 /* Memory *********************************************************************************** */

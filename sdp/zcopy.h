@@ -101,7 +101,7 @@ struct sdp_zcopy {
 	struct sdp_zchunk chunks[SDP_ZCOPY_MOST];
 };
 
-struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks);
+bool sdp_zcopy_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks);
 int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
 int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
 void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty);

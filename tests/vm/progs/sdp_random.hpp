@@ -31,6 +31,13 @@ struct Setup {
 	bool verbose;
 };
 
+// A flag of calls, and how often it is set.
+struct Flag {
+	int bit;
+	const char *name;
+	int percent;
+};
+
 // What a call has answered. What it has besides its value is text.
 struct Outcome {
 	long value = 0;
@@ -92,6 +99,9 @@ private:
 		return sockets_[slot] != nullptr;
 	}
 	int pick_used();
+	// in most cases, one that was connected
+	int pick_connected(int percent);
+	int pick_flags(const std::vector<Flag> &known);
 	int pick_empty();
 
 	using Call = std::function<Outcome(World &, int fd)>;

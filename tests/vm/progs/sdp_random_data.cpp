@@ -36,12 +36,6 @@ Bytes pattern(size_t size, unsigned seed)
 	return data;
 }
 
-struct Flag {
-	int bit;
-	const char *name;
-	int percent;
-};
-
 std::string flags_text(const std::vector<Flag> &known, int flags)
 {
 	std::string text;
@@ -96,9 +90,7 @@ std::vector<iovec> cut(unsigned char *data, size_t size, size_t parts, unsigned 
 void Round::send_one()
 {
 	// a socket that was never connected, too
-	const int slot = chance(90)
-				 ? pick([&](int i) { return used(i) && sockets_[i]->connection; })
-				 : pick_used();
+	const int slot = pick_connected(90);
 
 	if (slot < 0)
 		return;
@@ -111,10 +103,7 @@ void Round::send_one()
 	size = std::min(size, most_unread - unread);
 	if (size < 0)
 		return;
-	int flags = 0;
-	for (const Flag &flag : send_flags)
-		if (chance(flag.percent))
-			flags |= flag.bit;
+	int flags = pick_flags(send_flags);
 	// a reset may come in the middle of a long one, and before or after the urgent byte
 	if (socket.connection && socket.connection->ending) {
 		size = std::min(size, 8000L);
@@ -169,19 +158,14 @@ void Round::send_one()
 
 void Round::receive_one()
 {
-	const int slot = chance(92)
-				 ? pick([&](int i) { return used(i) && sockets_[i]->connection; })
-				 : pick_used();
+	const int slot = pick_connected(92);
 
 	if (slot < 0)
 		return;
 	Socket &socket = *sockets_[slot];
 	static constexpr long sizes[] = {1, 3, 200, 3000, 20000, 130000};
 	const long size = chance(3) ? 0 : 1 + any(sizes[any(std::size(sizes))]);
-	int flags = 0;
-	for (const Flag &flag : receive_flags)
-		if (chance(flag.percent))
-			flags |= flag.bit;
+	int flags = pick_flags(receive_flags);
 	const int form = any(4);
 	const size_t parts = chance(80) ? 1 + any(5) : 1 + any(1024);
 	const unsigned seed = random_();

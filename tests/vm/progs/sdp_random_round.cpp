@@ -99,6 +99,23 @@ int Round::pick_used()
 	return pick([&](int slot) { return used(slot); });
 }
 
+int Round::pick_connected(int percent)
+{
+	return chance(percent)
+		       ? pick([&](int slot) { return used(slot) && sockets_[slot]->connection; })
+		       : pick_used();
+}
+
+int Round::pick_flags(const std::vector<Flag> &known)
+{
+	int flags = 0;
+
+	for (const Flag &flag : known)
+		if (chance(flag.percent))
+			flags |= flag.bit;
+	return flags;
+}
+
 int Round::pick_empty()
 {
 	return pick([&](int slot) { return !used(slot); });
