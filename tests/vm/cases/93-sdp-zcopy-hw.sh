@@ -33,14 +33,14 @@ killed() {
 	kill_hard client
 	kill_hard server
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
 
 dmesg -n 7
 hw_up
 ops_load alias=0 bad_peer_s=0
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536
-pinned_before=$(pinned)
+pinned_before=$(pages_pinned)
 
 server_host=A client_host=A server_address=$ADDR_R
 part "rxe" all_of_it

@@ -62,7 +62,7 @@ rnic_goes() {
 	wait_for 30 grep -q ended server.log || fail "the server does not learn it"
 	rid_of client server
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 	rnic_add A
 	wait_for 10 rnic_active krdma0
 }
@@ -91,7 +91,7 @@ hosts_up
 ops_load alias=0 bad_peer_s=0
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536 zcopy_write=1
 note_resources
-pinned_before=$(pinned)
+pinned_before=$(pages_pinned)
 
 part "from pinned memory" asked $rounds 1000000
 part "from copies" asked_copies $rounds 300000

@@ -103,7 +103,7 @@ killed() {
 		kill_hard server
 	fi
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
 
 rnic_goes() {
@@ -115,7 +115,7 @@ rnic_goes() {
 	has "the client learns it" '^ended' client.log
 	kill_hard server
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 	rnic_add A
 	wait_for 10 rnic_active krdma0
 	one_way 1000000
@@ -132,7 +132,7 @@ hosts_up
 ops_load alias=0 bad_peer_s=0
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536
 note_resources
-pinned_before=$(pinned)
+pinned_before=$(pages_pinned)
 
 part "one way" one_way 8000000
 part "both ways" both_ways 8000000

@@ -67,7 +67,7 @@ gone() { # HOW
 	has "the client learns it" '^ended' client.log
 	same "notifications" "$(figure sends)" "$(figure told)"
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
 
 closed() {
@@ -84,14 +84,14 @@ killed() {
 	kill_hard client
 	kill_hard server
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
 
 rnic_goes() {
 	begin killed
 	wait_for 60 grep -q pending client.log || fail "$(cat client.log)"
 	on A rdma link delete krdma0
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 	kill_hard client
 	kill_hard server
 	all_sdp_gone
@@ -124,7 +124,7 @@ ops_load alias=0 bad_peer_s=0
 # blocking sends are copied: what is not, is by MSG_ZEROCOPY
 expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh=0 zcopy_thresh_soft=0
 note_resources
-pinned_before=$(pinned)
+pinned_before=$(pages_pinned)
 
 part "large sends" large 6000000
 part "small sends are copied" small

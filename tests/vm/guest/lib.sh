@@ -185,6 +185,13 @@ rdma_devices() {
 # TCP sockets of the guest, in whatever state
 tcp_sockets() { awk '/^TCP:/ { print $9 }' /proc/net/sockstat; }
 
+# each processor adds to its own part of a counter first: an unpin may show before its pin
+pages_pinned() {
+	echo 1 > /proc/sys/vm/stat_refresh
+	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 }
+	     END { print a - r }' /proc/vmstat
+}
+
 hosts_down() {
 	local host dev
 	ip link set lo mtu 65536

@@ -5,11 +5,9 @@
 # shellcheck source=tests/vm/guest/sdp.sh
 . "${VM_LIB%/*}/sdp.sh"
 
-# pages that are pinned now; each processor's share is added up first
-pinned() { echo 1 > /proc/sys/vm/stat_refresh && awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
 # the case notes what is pinned before it begins
 pinned_before=0
-not_pinned() { [ "$(pinned)" = "$pinned_before" ]; }
+not_pinned() { [ "$(pages_pinned)" = "$pinned_before" ]; }
 
 note_counters() { cp /proc/net/sdp_stat stat.before; }
 # by NAME: what a counter has risen by
@@ -33,7 +31,7 @@ ends_well() {
 	finish server 60
 	say "tx-copied $(by tx-copied) tx-read $(by tx-read) rx-read $(by rx-read) tx-written $(by tx-written) rx-written $(by rx-written) sinks $(by zcopy-sinks) cancels $(by zcopy-cancels) offers $(by zcopy-offers) refusals $(by zcopy-refusals) cuts $(by zcopy-cuts) failures $(by zcopy-failures)"
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 	same "octets read at both ends" "$(by tx-read)" "$(by rx-read)"
 	same "octets written at both ends" "$(by tx-written)" "$(by rx-written)"
 }
@@ -115,6 +113,6 @@ killed_asked() {
 	kill_hard "$1"
 	[ "$1" = client ] && rid_of server || rid_of client
 	all_sdp_gone
-	wait_for 10 not_pinned || fail "$(pinned) pages are pinned, $pinned_before were before"
+	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
 flows_written() { [ "$(by tx-written)" -gt $(($1 + 3000000)) ]; }
