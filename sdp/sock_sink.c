@@ -181,7 +181,7 @@ static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	chunk->done = 0;
 	sdp_lock(ssk);
 	rc = sdp_zcopy_start_sink(ssk, chunk);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	/* the reader has looked before it had the memory */
 	*missed = rc && rc != -EAGAIN;
 	if (!rc)

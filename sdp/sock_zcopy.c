@@ -123,7 +123,7 @@ static void sdp_zcopy_end_send(struct sdp_zcopy *zc, bool refused)
 	zc->skip = zc->penalty;
 	if (!link->ended)
 		sdp_send_done(link);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	sdp_conn_put(link);
 }
 
@@ -168,7 +168,7 @@ static u32 sdp_zcopy_load(struct sdp_zcopy *zc, struct iov_iter *iter, size_t mo
 	}
 	sdp_lock(ssk);
 	rc = sdp_zcopy_offer(ssk, chunk);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	if (!rc) {
 		zc->used++;
 		return len;
@@ -380,7 +380,7 @@ static void sdp_zcopy_end_receive(struct sdp_zcopy *zc, bool failed)
 	}
 	/* other readers */
 	ssk->wake |= SDP_WAKE_READ;
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	sdp_conn_put(link);
 }
 
@@ -410,7 +410,7 @@ static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	chunk->done = 0;
 	sdp_lock(ssk);
 	used = sdp_zcopy_start_read(chunk);
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	if (used)
 		sdp_zchunk_await(chunk);
 	sdp_zchunk_unpin(chunk, chunk->done);

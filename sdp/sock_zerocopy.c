@@ -60,7 +60,7 @@ static int sdp_zerocopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 		net_zcopy_get(told);
 		chunk->told = told;
 	}
-	sdp_unlock(ssk);
+	sdp_unlock_push(ssk);
 	return rc;
 }
 

@@ -91,23 +91,26 @@ static DAT_RETURN kdat_fast_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_h
 
 /* Pages ********************************************************************* */
 
-static void kdat_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
+static void kdat_fast_unmap_pages(const struct kdat_lmr *lmr, const u64 *pages, u32 num, u32 shift)
 {
+	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
 	u32 i;
 
-	for (i = 0; i < lmr->pages; i++)
-		kal_dma_unmap_page(lmr->obj.ia->kr->rnic, list->pages[i], BIT_ULL(list->page_shift),
-				   DMA_BIDIRECTIONAL);
+	if (kal_dma_is_virtual(rnic))
+		return;
+	for (i = 0; i < num; i++)
+		kal_dma_unmap_page(rnic, pages[i], BIT_ULL(shift), DMA_BIDIRECTIONAL);
+}
+
+static void kdat_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
+{
+	kdat_fast_unmap_pages(lmr, list->pages, lmr->pages, list->page_shift);
 	lmr->pages = 0;
 }
 
 static void kdat_fast_unmap_stale(struct kdat_lmr *lmr)
 {
-	u32 i;
-
-	for (i = 0; i < lmr->stale_pages; i++)
-		kal_dma_unmap_page(lmr->obj.ia->kr->rnic, lmr->stale[i], BIT_ULL(lmr->stale_shift),
-				   DMA_BIDIRECTIONAL);
+	kdat_fast_unmap_pages(lmr, lmr->stale, lmr->stale_pages, lmr->stale_shift);
 	lmr->stale_pages = 0;
 }
 
@@ -174,19 +177,29 @@ static bool kdat_fast_map(struct kdat_lmr *lmr, const DAT_PADDR *pages, u32 num)
 	return true;
 }
 
-/* The same for the pages of a scatterlist that was checked. */
-static bool kdat_fast_map_table(struct kdat_lmr *lmr, struct sg_table *table)
+/* The same for the pages of a scatterlist that was checked. @bytes: what is in it. */
+static bool kdat_fast_map_table(struct kdat_lmr *lmr, struct sg_table *table, u64 *bytes)
 {
+	const bool is_virtual = kal_dma_is_virtual(lmr->obj.ia->kr->rnic);
+	struct ri_page_list *list = &lmr->mr->list;
 	struct scatterlist *sg;
 	phys_addr_t pa, end;
-	unsigned int i;
+	u32 i, n = 0;
 
+	*bytes = 0;
 	for_each_sgtable_sg(table, sg, i) {
+		*bytes += sg->length;
+		pa = sg_phys(sg) & PAGE_MASK;
 		end = sg_phys(sg) + sg->length;
-		for (pa = sg_phys(sg) & PAGE_MASK; pa < end; pa += PAGE_SIZE)
-			if (!kdat_fast_map_page(lmr, pa))
+		for (; pa < end; pa += PAGE_SIZE)
+			/* most tables are of one page an element, so each instruction counts */
+			if (is_virtual)
+				list->pages[n++] = (uintptr_t)phys_to_virt(pa);
+			else if (!kdat_fast_map_page(lmr, pa))
 				return false;
 	}
+	if (is_virtual)
+		lmr->pages = n;
 	return true;
 }
 
@@ -206,32 +219,23 @@ static const DAT_PADDR *kdat_fast_array(DAT_MEM_TYPE type, const DAT_REGION_DESC
 	return desc->for_array.pages;
 }
 
-static u64 kdat_fast_table_bytes(struct sg_table *table)
-{
-	struct scatterlist *sg;
-	unsigned int i;
-	u64 bytes = 0;
-
-	for_each_sgtable_sg(table, sg, i)
-		bytes += sg->length;
-	return bytes;
-}
-
 /* Return: pages of a scatterlist; 0: nothing is in it, or something between its elements */
 static u64 kdat_fast_table_pages(struct sg_table *table)
 {
 	struct scatterlist *sg;
 	unsigned int i;
-	u64 num = 0;
+	u64 num = 0, begin, end = 0;
 
 	if (!table || !table->sgl)
 		return 0;
 	for_each_sgtable_sg(table, sg, i) {
+		begin = offset_in_page(sg->offset);
+		/* the element before has to end with its page, and this one to begin with its own */
 		if (!sg_page(sg) || PageHighMem(sg_page(sg)) || !sg->length ||
-		    (i && offset_in_page(sg->offset)) ||
-		    (i + 1 < table->orig_nents && offset_in_page(sg->offset + sg->length)))
+		    (i && (begin || offset_in_page(end))))
 			return 0;
-		num += DIV_ROUND_UP(offset_in_page(sg->offset) + (u64)sg->length, PAGE_SIZE);
+		end = begin + sg->length;
+		num += PAGE_ALIGN(end) >> PAGE_SHIFT;
 	}
 	return num;
 }
@@ -308,9 +312,8 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 		struct sg_table *table = desc->for_platform;
 
 		first = sg_phys(table->sgl);
-		length = kdat_fast_table_bytes(table);
 		list->page_shift = PAGE_SHIFT;
-		if (!kdat_fast_map_table(lmr, table))
+		if (!kdat_fast_map_table(lmr, table, &length))
 			return KDAT_NO_MEMORY;
 	} else {
 		pages = kdat_fast_array(type, desc, &page_size);

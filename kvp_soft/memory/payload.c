@@ -296,6 +296,25 @@ static void soft_mem_move_pages(const struct ri_vm_region *dst, u64 to,
 	soft_copy_end(vectors);
 }
 
+/* The same for memory of which one at least belongs to the kernel; no dma-bufs. */
+static void soft_mem_move_mapped(const struct soft_mem *dst, u64 to, const struct soft_mem *src,
+				 u64 from, size_t len)
+{
+	const bool vectors = soft_copy_begin(len);
+	void *to_va, *from_va, *to_mapped, *from_mapped;
+	size_t n;
+
+	for (; len; to += n, from += n, len -= n) {
+		n = len;
+		to_va = soft_mem_map(dst, to, &n, &to_mapped);
+		from_va = soft_mem_map(src, from, &n, &from_mapped);
+		soft_copy(to_va, from_va, n, vectors);
+		soft_mem_unmap(from_mapped);
+		soft_mem_unmap(to_mapped);
+	}
+	soft_copy_end(vectors);
+}
+
 /**
  * soft_mem_move() - copy from one region to another
  * @dst: destination, allowed by soft_mem_get()
@@ -315,6 +334,10 @@ void soft_mem_move(const struct soft_mem *dst, u64 to,
 	if (soft_mem_is_pages(dst) && soft_mem_is_pages(src)) {
 		soft_mem_move_pages(dst->region, soft_mem_offset(dst, to),
 				    src->region, soft_mem_offset(src, from), len);
+		return;
+	}
+	if (!soft_mem_is_dmabuf(dst) && !soft_mem_is_dmabuf(src)) {
+		soft_mem_move_mapped(dst, to, src, from, len);
 		return;
 	}
 	for (; len; to += n, from += n, len -= n) {

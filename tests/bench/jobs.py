@@ -324,6 +324,11 @@ def profiled(mode, stack, verb_test, size, qps=1):
         jobs.sdp_bandwidth("profile", size, int(stack == "hostsdp"))
     elif stack in ("sdp", "hostsdp") and verb_test == "tcp_lat":
         jobs.socket_latency("profile", "sdp", size, same_host=int(stack == "hostsdp"))
+    elif stack in ("sdp", "hostsdp") and verb_test in ("tcp_bw", "zcopy"):
+        jobs.socket_stream("profile", "sdp", size, same_host=int(stack == "hostsdp"),
+                           zcopy=size if verb_test == "zcopy" else 0)
+    elif verb_test == "tcp_bw":
+        jobs.socket_stream("profile", "tcp", size)
     elif verb_test == "iperf3":
         jobs.tcp_bandwidth("profile", size)
     elif verb_test == "tcp_lat":
