@@ -230,7 +230,7 @@ static u64 kdat_fast_table_pages(struct sg_table *table)
 		return 0;
 	for_each_sgtable_sg(table, sg, i) {
 		begin = offset_in_page(sg->offset);
-		/* the element before has to end with its page, and this one to begin with its own */
+		/* the element before ends with its page, and this one begins with its own */
 		if (!sg_page(sg) || PageHighMem(sg_page(sg)) || !sg->length ||
 		    (i && (begin || offset_in_page(end))))
 			return 0;

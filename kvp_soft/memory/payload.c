@@ -115,30 +115,41 @@ static bool soft_mem_is_pages(const struct soft_mem *mem)
 	return mem->region && !mem->region->dmabuf;
 }
 
-/* Copy between pages of a program and @buf; @off is the offset in the region. */
+/* Does it consist of pages that a consumer in the kernel has named, all of one size? */
+static bool soft_mem_is_list(const struct soft_mem *mem)
+{
+	return !mem->region && !mem->ends && mem->pages;
+}
+
+/*
+ * Copy between @buf and pages of 2^@shift bytes; @off is the offset in them. Either @page, pages of
+ * a program, or @address, a list of the kernel, is NULL.
+ */
 static __always_inline void
-soft_mem_copy_pages(const struct ri_vm_region *region, u64 off,
+soft_mem_copy_paged(struct page **page, const u64 *address, u32 shift, u64 off,
 		    const struct soft_parts *buf, size_t len, bool out)
 {
-	struct page **page = region->pages + (off >> PAGE_SHIFT);
 	const bool vectors = soft_copy_begin(len);
+	const size_t size = BIT_ULL(shift);
 	u32 part = buf->len;
+	u64 at = off >> shift;
 	u8 *p = buf->first;
 	void *va;
 	size_t n;
 
-	off = offset_in_page(off);
+	off &= size - 1;
 	for (; len; len -= n) {
-		n = min3(len, (size_t)part, PAGE_SIZE - off);
-		va = kmap_local_page(*page);
+		n = min3(len, (size_t)part, size - off);
+		va = page ? kmap_local_page(page[at]) : (void *)(uintptr_t)address[at];
 		if (out)
 			soft_copy(p, va + off, n, vectors);
 		else
 			soft_copy(va + off, p, n, vectors);
-		kunmap_local(va);
+		if (page)
+			kunmap_local(va);
 		off += n;
-		page += off >> PAGE_SHIFT;
-		off = offset_in_page(off);
+		at += off >> shift;
+		off &= size - 1;
 		p += n;
 		part -= n;
 		if (!part) {
@@ -172,14 +183,25 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 	}
 }
 
-/* Copy between @buf and memory that does not consist of pages of a program. */
-static void soft_mem_copy(const struct soft_mem *mem, u64 to,
-			  const struct soft_parts *buf, size_t len, bool out)
+/* Copy between @buf and memory of any kind. */
+static __always_inline void soft_mem_copy(const struct soft_mem *mem, u64 to,
+					  const struct soft_parts *buf, size_t len, bool out)
 {
-	const bool vectors = !soft_mem_is_dmabuf(mem) && soft_copy_begin(len);
 	u8 *p = buf->first;
+	bool vectors;
 	size_t n;
 
+	if (soft_mem_is_pages(mem)) {
+		soft_mem_copy_paged(mem->region->pages, NULL, PAGE_SHIFT, soft_mem_offset(mem, to),
+				    buf, len, out);
+		return;
+	}
+	if (soft_mem_is_list(mem)) {
+		soft_mem_copy_paged(NULL, mem->pages, mem->page_shift, to - mem->iova + mem->offset,
+				    buf, len, out);
+		return;
+	}
+	vectors = !soft_mem_is_dmabuf(mem) && soft_copy_begin(len);
 	for (; len; to += n, p += n + buf->gap, len -= n) {
 		n = min_t(size_t, len, buf->len);
 		soft_mem_copy_part(mem, to, p, n, out, vectors);
@@ -198,22 +220,14 @@ static void soft_mem_copy(const struct soft_mem *mem, u64 to,
 void soft_mem_read_parts(const struct soft_mem *mem, u64 to,
 			 const struct soft_parts *dst, size_t len)
 {
-	if (soft_mem_is_pages(mem))
-		soft_mem_copy_pages(mem->region, soft_mem_offset(mem, to), dst, len,
-				    true);
-	else
-		soft_mem_copy(mem, to, dst, len, true);
+	soft_mem_copy(mem, to, dst, len, true);
 }
 
 /** soft_mem_write_parts() - copy from pieces to a region; see soft_mem_read_parts() */
 void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 			  const struct soft_parts *src, size_t len)
 {
-	if (soft_mem_is_pages(mem))
-		soft_mem_copy_pages(mem->region, soft_mem_offset(mem, to), src, len,
-				    false);
-	else
-		soft_mem_copy(mem, to, src, len, false);
+	soft_mem_copy(mem, to, src, len, false);
 }
 
 /*
