@@ -30,6 +30,8 @@
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall that tells its end has returned */
 #define SDP_LINK_UNTOLD		32
+/* how often a thread that pushes looks for more */
+#define SDP_PUSH_ROUNDS		8
 
 static struct sdp_link *sdp_conn_link(struct sdp_conn *c)
 {
@@ -282,11 +284,13 @@ void sdp_conn_settle(struct sdp_link *link)
  * @link: link that has its endpoint
  * @sleep: the caller can do the work when the spinlock is free
  *
+ * A caller that cannot leaves the work to the thread that pushes, if there is one.
+ *
  * Return: true: the caller calls sdp_conn_push() without the spinlock. Context: with sdp_lock().
  */
 bool sdp_conn_push_begin(struct sdp_link *link, bool sleep)
 {
-	if (!link->unpushed)
+	if (!link->unpushed || (!sleep && atomic_read(&link->pushing)))
 		return false;
 	link->unpushed = false;
 	if (sleep)
@@ -301,13 +305,28 @@ bool sdp_conn_push_begin(struct sdp_link *link, bool sleep)
  * sdp_conn_push() - let the transport do in this thread what was posted
  * @link: link after sdp_conn_push_begin(); may be gone afterwards
  *
+ * What completions set free meanwhile is done, too, for SDP_PUSH_ROUNDS at most.
  * Context: may sleep.
  */
 void sdp_conn_push(struct sdp_link *link)
 {
-	link->ops->push(link->ep, true);
-	if (atomic_dec_and_test(&link->pushing))
-		wake_up_var(&link->pushing);
+	struct sdp_sock *ssk = link->ssk;
+	bool more;
+	int round;
+
+	for (round = 0, more = true; more; round++) {
+		link->ops->push(link->ep, true);
+		spin_lock_bh(&sdp_sock(ssk)->sk_lock.slock);
+		more = link->unpushed;
+		if (more && round == SDP_PUSH_ROUNDS) {
+			link->ops->push(link->ep, false);
+			more = false;
+		}
+		link->unpushed = false;
+		if (!more && atomic_dec_and_test(&link->pushing))
+			wake_up_var(&link->pushing);
+		spin_unlock_bh(&sdp_sock(ssk)->sk_lock.slock);
+	}
 }
 
 /**

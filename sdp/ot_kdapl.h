@@ -184,6 +184,7 @@ struct sdp_kdapl_pool {
  * @named: it may name memory
  * @size: octets of that memory
  * @sgl: room for its pages
+ * @sgl_num: elements of it up to its end mark
  * @renew: in pool->renewing; pool->lock, as the next ones
  * @waiting: post of a key_drop() that ends with the renewal, or NULL
  * @given_back: by SDP: to be put into the pool after the renewal
@@ -194,6 +195,7 @@ struct sdp_kdapl_key {
 	bool named;
 	u64 size;
 	struct scatterlist *sgl;
+	u32 sgl_num;
 	struct list_head renew;
 	struct sdp_kdapl_post *waiting;
 	bool given_back;

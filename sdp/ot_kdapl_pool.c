@@ -221,6 +221,8 @@ static int sdp_kdapl_keys_make(struct sdp_kdapl_pool *pool)
 		key->sgl = kvcalloc(attr->size, sizeof(*key->sgl), GFP_KERNEL_ACCOUNT);
 		if (!key->sgl)
 			return -ENOMEM;
+		key->sgl_num = attr->size;
+		sg_init_table(key->sgl, key->sgl_num);
 		ret = dat_lmr_allocate(pool->device->ia, pool->domain->pz, attr->size,
 				       DAT_LMR_SCOPE_PZ, &key->lmr);
 		if (ret != DAT_SUCCESS)

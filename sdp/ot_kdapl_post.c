@@ -494,7 +494,9 @@ static void sdp_kdapl_key_pages(struct sdp_kdapl_key *key, struct page **pages, 
 {
 	u32 i, some;
 
-	sg_init_table(key->sgl, n);
+	sg_unmark_end(&key->sgl[key->sgl_num - 1]);
+	sg_mark_end(&key->sgl[n - 1]);
+	key->sgl_num = n;
 	for (i = 0; i < n; i++) {
 		some = min_t(u64, length, PAGE_SIZE - offset);
 		sg_set_page(&key->sgl[i], pages[i], some, offset);

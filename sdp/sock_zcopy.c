@@ -206,7 +206,7 @@ static u64 sdp_zcopy_progress(struct sdp_zcopy *zc)
 }
 
 /*
- * Wait for the oldest chunk. Return: 1: it is free; 0: the peer does not read; or a negative errno:
+ * Wait for the oldest chunk. Return: 1: it is over; 0: the peer does not read; or a negative errno:
  * the program has to do something else.
  */
 static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
@@ -219,7 +219,7 @@ static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 		const long some = min(*timeo, patience);
 		long left;
 
-		left = wait_event_interruptible_timeout(zc->wait, sdp_zchunk_is_free(chunk), some);
+		left = wait_event_interruptible_timeout(zc->wait, sdp_zchunk_is_over(chunk), some);
 		if (left < 0)
 			return sock_intr_errno(*timeo);
 		if (*timeo != MAX_SCHEDULE_TIMEOUT)

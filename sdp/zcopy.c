@@ -6,7 +6,8 @@
  * RLIMIT_MEMLOCK. It is pinned during one call of the process only. That of MSG_ZEROCOPY outlives
  * its call, and the network core charges it to the user (mm_account_pinned_pages()).
  *
- * A key is dropped when the machine is done with the chunk and each Send from it has completed.
+ * A key is dropped when the machine is done with the chunk and each Send from it has completed: by
+ * the thread that waits for that, or at once if it is of MSG_ZEROCOPY.
  * When the connection is dead, no key is dropped: the link's protection domain has no endpoint but
  * its own, so that nothing reaches the memory when that endpoint is gone.
  */
@@ -242,14 +243,22 @@ static void sdp_zchunk_freed(struct sdp_zchunk *chunk)
 }
 
 /* with sdp_lock() */
+static bool sdp_zchunk_may_drop(const struct sdp_zchunk *chunk)
+{
+	const struct sdp_link *link = chunk->zc->link;
+
+	return chunk->key && chunk->over && !chunk->dropping && link->conn.state != SDP_DEAD &&
+	       link->sent_to >= chunk->sent_to;
+}
+
+/* with sdp_lock() */
 static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	struct sdp_post *post;
 	int rc;
 
-	if (!chunk->key || !chunk->over || chunk->dropping || link->conn.state == SDP_DEAD ||
-	    link->sent_to < chunk->sent_to)
+	if (!sdp_zchunk_may_drop(chunk))
 		return;
 	chunk->dropping = true;
 	/* without a post the link is broken, and ends */
@@ -268,6 +277,18 @@ static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
 	sdp_zchunk_freed(chunk);
 }
 
+/*
+ * The program's thread drops the key of its chunk, for it can do the work of the RNIC. That of
+ * MSG_ZEROCOPY has gone on. With sdp_lock().
+ */
+static void sdp_zchunk_settle(struct sdp_zchunk *chunk)
+{
+	if (chunk->zc == chunk->zc->link->zcopy_told)
+		sdp_zchunk_drop(chunk);
+	else if (sdp_zchunk_may_drop(chunk))
+		wake_up_all(&chunk->zc->wait);
+}
+
 /**
  * sdp_zchunk_over() - the machine is done with a chunk
  * @chunk: named chunk
@@ -279,7 +300,7 @@ void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done)
 {
 	chunk->done = done;
 	chunk->over = true;
-	sdp_zchunk_drop(chunk);
+	sdp_zchunk_settle(chunk);
 }
 
 /** sdp_zchunk_is_free() - may the memory be given back? Takes sdp_lock() */
@@ -294,22 +315,26 @@ bool sdp_zchunk_is_free(struct sdp_zchunk *chunk)
 	return is_free;
 }
 
-/**
- * sdp_zchunk_await() - wait until a chunk is free that waits for no program
- * @chunk: named chunk
- *
- * A peer that does not answer for long loses the connection. Context: process.
- */
-void sdp_zchunk_await(struct sdp_zchunk *chunk)
+/** sdp_zchunk_is_over() - is there nothing to wait for but the drop of the key? Takes sdp_lock() */
+bool sdp_zchunk_is_over(struct sdp_zchunk *chunk)
+{
+	struct sdp_link *link = chunk->zc->link;
+	bool is_over;
+
+	sdp_lock(link->ssk);
+	is_over = chunk->free || chunk->dropping || link->ended || sdp_zchunk_may_drop(chunk);
+	sdp_unlock(link->ssk);
+	return is_over;
+}
+
+static void sdp_zchunk_wait(struct sdp_zchunk *chunk, bool (*condition)(struct sdp_zchunk *))
 {
 	struct sdp_link *link = chunk->zc->link;
 	long left;
 
-	left = wait_event_killable_timeout(chunk->zc->wait, sdp_zchunk_is_free(chunk),
-					   SDP_ZCOPY_ANSWER);
+	left = wait_event_killable_timeout(chunk->zc->wait, condition(chunk), SDP_ZCOPY_ANSWER);
 	if (left < 0)
-		left = wait_event_timeout(chunk->zc->wait, sdp_zchunk_is_free(chunk),
-					  SDP_ZCOPY_LAST);
+		left = wait_event_timeout(chunk->zc->wait, condition(chunk), SDP_ZCOPY_LAST);
 	if (left)
 		return;
 	sdp_lock(link->ssk);
@@ -317,7 +342,24 @@ void sdp_zchunk_await(struct sdp_zchunk *chunk)
 	if (link->conn.state != SDP_DEAD)
 		sdp_state_event(&link->conn, SDP_EV_DOWN);
 	sdp_unlock(link->ssk);
-	wait_event(chunk->zc->wait, sdp_zchunk_is_free(chunk));
+	wait_event(chunk->zc->wait, condition(chunk));
+}
+
+/**
+ * sdp_zchunk_await() - wait until a chunk is free that waits for no program
+ * @chunk: named chunk of the calling program, not of MSG_ZEROCOPY
+ *
+ * A peer that does not answer for long loses the connection. Context: process.
+ */
+void sdp_zchunk_await(struct sdp_zchunk *chunk)
+{
+	struct sdp_sock *ssk = chunk->zc->link->ssk;
+
+	sdp_zchunk_wait(chunk, sdp_zchunk_is_over);
+	sdp_lock(ssk);
+	sdp_zchunk_drop(chunk);
+	sdp_unlock_push(ssk);
+	sdp_zchunk_wait(chunk, sdp_zchunk_is_free);
 }
 
 /* What the glue tells ********************************************************************** */
@@ -452,7 +494,7 @@ void sdp_zcopy_sent(struct sdp_link *link)
 	for (half = 0; half < ARRAY_SIZE(halves); half++) {
 		zc = halves[half];
 		for (i = 0; zc && i < zc->chunks_nr; i++)
-			sdp_zchunk_drop(&zc->chunks[i]);
+			sdp_zchunk_settle(&zc->chunks[i]);
 	}
 }
 

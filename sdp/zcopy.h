@@ -109,6 +109,7 @@ int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access);
 void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done);
 void sdp_zchunk_await(struct sdp_zchunk *chunk);
 bool sdp_zchunk_is_free(struct sdp_zchunk *chunk);
+bool sdp_zchunk_is_over(struct sdp_zchunk *chunk);
 
 /* sock_zcopy.c, sock_zerocopy.c */
 u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link);
