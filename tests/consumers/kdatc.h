@@ -6,7 +6,8 @@
  * - kdatc_main.c: the checks one after another, the table of known faults
  * - kdatc_bed.c: what the checks share: sides of connections, memory, events
  * - kdatc_ia.c: checks of the registry, of interface adapters and of handles
- * - kdatc_args.c: wrong arguments, by a table
+ * - kdatc_args.c: wrong arguments of functions that create objects
+ * - kdatc_calls.c: wrong handles and arguments of the others
  * - kdatc_evd.c: checks of event dispatchers and of upcalls
  * - kdatc_ep.c: checks of the states of endpoints
  * - kdatc_conn.c: checks of connections and service points
@@ -51,6 +52,7 @@ struct kdatc_check {
 /* each ends with an empty entry */
 extern const struct kdatc_check kdatc_ia_checks[];
 extern const struct kdatc_check kdatc_args_checks[];
+extern const struct kdatc_check kdatc_calls_checks[];
 extern const struct kdatc_check kdatc_evd_checks[];
 extern const struct kdatc_check kdatc_ep_checks[];
 extern const struct kdatc_check kdatc_conn_checks[];

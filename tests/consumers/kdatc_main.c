@@ -129,6 +129,7 @@ static int kdatc_run_all(void)
 	for (i = 0; i < rounds; i++) {
 		kdatc_run_some(kdatc_ia_checks, &run);
 		kdatc_run_some(kdatc_args_checks, &run);
+		kdatc_run_some(kdatc_calls_checks, &run);
 		kdatc_run_some(kdatc_evd_checks, &run);
 		kdatc_run_some(kdatc_ep_checks, &run);
 		kdatc_run_some(kdatc_conn_checks, &run);
