@@ -304,6 +304,7 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 	DAT_RETURN ret;
 
 	dto->flags &= KDAT_DTO_INTERNAL | KDAT_DTO_OWN;
+	dto->flags |= KDAT_DTO_SPECIAL;
 	ret = kdat_dto_post_wr(ep, dto, wr, flags);
 	/* the consumer does not know of it, and so does not push it */
 	if (ret == DAT_SUCCESS && internal)
@@ -388,7 +389,7 @@ static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,
 	dto->op = transfer->op;
 	dto->ext_op = transfer->ext_op;
 	dto->cookie = transfer->cookie;
-	dto->flags = 0;
+	dto->flags = transfer->ext_op ? KDAT_DTO_SPECIAL : 0;
 	dto->length = length;
 	wr->sg_list = sge;
 	wr->num_sge = num;
@@ -794,50 +795,44 @@ struct kdat_dto_chain {
 	u32 num;
 };
 
-static void kdat_dto_chain_end(struct kdat_dto_chain *chain)
+static noinline void kdat_dto_chain_end(struct kdat_slots *slots, struct kdat_dto *first,
+					struct kdat_dto *last, u32 num)
 {
-	struct kdat_slots *slots = chain->slots;
 	unsigned long flags;
 
-	if (!slots)
-		return;
 	spin_lock_irqsave(&slots->lock, flags);
-	slots->used -= chain->num;
-	chain->last->next = slots->free;
-	slots->free = chain->first;
+	slots->used -= num;
+	last->next = slots->free;
+	slots->free = first;
 	spin_unlock_irqrestore(&slots->lock, flags);
-	chain->slots = NULL;
 }
 
+/* @dto is not one of kDAPL's own. */
 static __always_inline void kdat_dto_chain_add(struct kdat_dto_chain *chain, struct kdat_dto *dto)
 {
 	struct kdat_slots *slots = dto->slots;
 
-	if (unlikely(dto->flags & KDAT_DTO_OWN)) {
-		kdat_slot_put(dto);
-		return;
-	}
 	dto->slots = NULL;
-	if (likely(chain->slots == slots)) {
-		dto->next = chain->first;
-		chain->num++;
-	} else {
-		kdat_dto_chain_end(chain);
+	dto->next = chain->first;
+	if (unlikely(chain->slots != slots)) {
+		if (chain->slots)
+			kdat_dto_chain_end(chain->slots, chain->first, chain->last, chain->num);
 		chain->slots = slots;
 		chain->last = dto;
-		chain->num = 1;
+		chain->num = 0;
 	}
 	chain->first = dto;
+	chain->num++;
 }
 
 /* Turn a completion into an event. Return: false: it has none. */
-static __always_inline bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
-					   struct kdat_evd_entry *entry)
+static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
+			   struct kdat_evd_entry *entry)
 {
 	DAT_EVENT *event = &entry->event;
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
-	const bool success = likely(wc->status == IB_WC_SUCCESS);
+	const bool success = wc->status == IB_WC_SUCCESS;
 	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
 	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
 
@@ -864,6 +859,38 @@ static __always_inline bool kdat_dto_event(struct kdat_evd *evd, const struct ib
 	return true;
 }
 
+/* The event of a transfer without flags, and which has succeeded. */
+static __always_inline void kdat_dto_plain(struct kdat_evd *evd, const struct kdat_dto *dto,
+					   const struct ib_wc *wc, struct kdat_evd_entry *entry)
+{
+	DAT_EVENT *event = &entry->event;
+	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
+	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
+
+	entry->notify = true;
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	data->ep_handle = ep;
+	data->user_cookie = dto->cookie;
+	data->status = DAT_DTO_SUCCESS;
+	data->transfered_length = dto->length;
+	data->operation = dto->op;
+	data->rmr_context = 0;
+	if (dto->op == DAT_DTO_RECEIVE)
+		kdat_dto_received(ep, wc, event);
+}
+
+/* Any other one. Return: number of events. */
+static noinline unsigned int kdat_dto_special(struct kdat_evd *evd, struct kdat_dto *dto,
+					      const struct ib_wc *wc, struct kdat_evd_entry *entry)
+{
+	const unsigned int num = kdat_dto_event(evd, wc, entry);
+
+	if (dto->object)
+		kdat_lmr_completed(dto, wc->status == IB_WC_SUCCESS);
+	return num;
+}
+
 unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
 			     struct kdat_evd_entry *entries)
 {
@@ -874,12 +901,17 @@ unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsig
 	for (; wc < end; wc++) {
 		struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
 
-		entry += kdat_dto_event(evd, wc, entry);
-		if (unlikely(dto->object))
-			kdat_lmr_completed(dto, wc->status == IB_WC_SUCCESS);
-		kdat_dto_chain_add(&chain, dto);
+		if (likely(!(dto->flags | wc->status)))
+			kdat_dto_plain(evd, dto, wc, entry++);
+		else
+			entry += kdat_dto_special(evd, dto, wc, entry);
+		if (likely(!(dto->flags & KDAT_DTO_OWN)))
+			kdat_dto_chain_add(&chain, dto);
+		else
+			kdat_slot_put(dto);
 	}
-	kdat_dto_chain_end(&chain);
+	if (chain.slots)
+		kdat_dto_chain_end(chain.slots, chain.first, chain.last, chain.num);
 	return entry - entries;
 }
 

@@ -33,16 +33,6 @@ void kdat_evd_ring_init(struct kdat_evd_ring *ring, struct kdat_evd_entry *entri
 	ring->size = size;
 }
 
-/* Return: number of events that can be added. @polled: the way that they come. */
-u32 kdat_evd_ring_room(const struct kdat_evd_ring *ring, bool polled)
-{
-	const u32 used = polled ? ring->polled : ring->put;
-
-	if (!ring->size)
-		return 0;
-	return min(ring->size - used, ring->mask + 1 - (ring->tail - ring->head));
-}
-
 /* The entry at the tail becomes an event; its event and notify are set. */
 static void kdat_evd_ring_push(struct kdat_evd_ring *ring, bool polled)
 {

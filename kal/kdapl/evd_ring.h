@@ -10,6 +10,7 @@
 #ifndef KDAT_EVD_RING_H
 #define KDAT_EVD_RING_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include <krdma/kdat.h>
@@ -65,9 +66,18 @@ static inline u32 kdat_evd_ring_count(const struct kdat_evd_ring *ring)
 	return ring->put + ring->polled - ring->dead;
 }
 
+/* Return: number of events that can be added. @polled: the way that they come. */
+static inline u32 kdat_evd_ring_room(const struct kdat_evd_ring *ring, bool polled)
+{
+	const u32 used = polled ? ring->polled : ring->put;
+
+	if (!ring->size)
+		return 0;
+	return min(ring->size - used, ring->mask + 1 - (ring->tail - ring->head));
+}
+
 void kdat_evd_ring_init(struct kdat_evd_ring *ring, struct kdat_evd_entry *entries, u32 capacity,
 			u32 size);
-u32 kdat_evd_ring_room(const struct kdat_evd_ring *ring, bool polled);
 DAT_EVENT *kdat_evd_ring_add(struct kdat_evd_ring *ring, const DAT_EVENT *event, bool polled,
 			     bool notify);
 struct kdat_evd_entry *kdat_evd_ring_space(const struct kdat_evd_ring *ring, u32 *num);

@@ -51,7 +51,7 @@ enum kdat_evd_step {
  * @upcall: the consumer's function
  * @event: argument: the event, or NULL: the consumer is only told
  * @more: argument: there are more events
- * @copy: of an event whose place is not its own any more
+ * @copy: of an event of the ring, whose place is not its own any more
  */
 struct kdat_evd_call {
 	DAT_UPCALL_OBJECT upcall;
@@ -203,6 +203,7 @@ static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
 
 	if (evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY)
 		return kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
+	evd->batch = evd->batches[evd->batch == evd->batches[0]];
 	n = kdat_evd_poll(evd, cq, min(KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true)),
 			  evd->batch, &num);
 	evd->batch_num = num;
@@ -326,11 +327,6 @@ static void kdat_evd_take_polled(struct kdat_evd *evd, struct ri_cq *cq,
 				 struct kdat_evd_call *call)
 {
 	call->event = &evd->batch[evd->batch_next].event;
-	if (!evd->drained) {
-		/* the next batch, which kdat_evd_more() polls, takes the place of this one */
-		call->copy = *call->event;
-		call->event = &call->copy;
-	}
 	WRITE_ONCE(evd->batch_next, evd->batch_next + 1);
 	call->upcall = evd->upcall;
 	call->more = kdat_evd_more(evd, cq);
@@ -673,6 +669,7 @@ void kdat_evd_upcalls_init(struct kdat_evd *evd)
 		uc->cpu = -1;
 	}
 	irq_poll_init(&evd->poll, KDAT_EVD_BATCH, kdat_evd_poll_softirq);
+	evd->batch = evd->batches[0];
 }
 
 int kdat_evd_init(void)

@@ -296,6 +296,7 @@ struct kdat_upcall {
  * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
+ * @batches: memory of @batch, which takes turns: an upcall keeps its event while more are polled
  * @batch: completions that the busy work item has polled; younger than those in @ring
  * @batch_next: index of the oldest one that is not taken, @batch_num or more: none; the work item
  *	takes one without @lock
@@ -324,7 +325,8 @@ struct kdat_evd {
 	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
-	struct kdat_evd_entry batch[KDAT_EVD_POLL];
+	struct kdat_evd_entry batches[2][KDAT_EVD_POLL];
+	struct kdat_evd_entry *batch;
 	u32 batch_next;
 	u32 batch_num;
 	bool drained;
@@ -399,6 +401,7 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
 /* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
 #define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
 #define KDAT_DTO_OWN		BIT(17)	/* of kdat_slot_get_own() */
+#define KDAT_DTO_SPECIAL	BIT(18)	/* has, or may have, an ext_op or an object */
 
 /**
  * struct kdat_dto - a posted request; its address is the wr_id of the work request
@@ -408,7 +411,7 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
  * @cookie: the consumer's
  * @op: operation
  * @ext_op: DAT_IB_DTOS + 1 of an extension's operation, else 0
- * @flags: DAT_COMPLETION_FLAGS and KDAT_DTO_*
+ * @flags: DAT_COMPLETION_FLAGS and KDAT_DTO_*; 0: it completes as most do, see kdat_dto_plain()
  * @length: bytes of the local segments
  * @object: LMR or RMR of a registration, an invalidation or a bind; it has a use of it
  */
