@@ -3,8 +3,10 @@
  * The performance test. A client keeps up to a number of operations of one kind pending, and posts
  * the next one from the report of a completion. The server only receives: when it has posted a
  * batch of receives again, it says so with a message, and the client never sends what there is no
- * receive for. At the end the client reads a few bytes, which come after all that it sent or
- * wrote has arrived.
+ * receive for. At the end the client waits for the server's messages and reads a few bytes. They
+ * come after all that it sent or wrote has arrived, and when the server's Sends are complete: a siw
+ * device reports a Send that has arrived as failed if the peer ends the connection at once
+ * (siw_qp_tx.c:892).
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -159,6 +161,7 @@ static void kdt_perf_client_done(struct kdt_link *link, u32 cookie)
 		spin_lock_bh(&link->lock);
 		perf->credits += perf->batch;
 		kdt_perf_pump(link);
+		last = perf->completed >= perf->total;
 		spin_unlock_bh(&link->lock);
 	}
 	if (unlikely(ret))
@@ -259,12 +262,26 @@ static int kdt_perf_await(struct kdt_run *run, struct kdt_link *link)
 	}
 }
 
+/* All has been sent: have all of the server's messages arrived? */
+static bool kdt_perf_told(struct kdt_link *link)
+{
+	struct kdt_perf *perf = &link->perf;
+	bool told;
+
+	spin_lock_bh(&link->lock);
+	told = link->spec.ops[0].kind != KDT_SEND ||
+	       perf->credits == perf->depth - perf->posted % perf->batch;
+	spin_unlock_bh(&link->lock);
+	return told;
+}
+
 static int kdt_perf_end(struct kdt_link *link)
 {
 	struct kdt_seg seg = kdt_ctl_seg(link, KDT_PERF_SINK, 8);
 	int ret;
 
-	ret = link->run->calls->read(link, &seg, 1, kdt_perf_flush(link), &link->remote[0]);
+	ret = kdt_link_wait(link, kdt_perf_told(link));
+	ret = ret ?: link->run->calls->read(link, &seg, 1, kdt_perf_flush(link), &link->remote[0]);
 	return ret ?: kdt_link_wait(link, READ_ONCE(link->perf.flushed));
 }
 
