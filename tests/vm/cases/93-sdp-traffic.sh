@@ -60,6 +60,8 @@ on_the_wire() {
 	# the bits of ECN are the stack's
 	talk "$ADDR_B" tos=0x2b tos=0xba
 	sed -i '$s/.*/0x28 0xb8/' wanted
+	say "through krdma_ops"
+	PROTOCOL=$WILDCARD talk "$ADDR_B" tos=0x30 tos=0x90
 	sleep 1
 	kill -INT "${pid_of[dump]}"
 	wait "${pid_of[dump]}" || true
@@ -73,7 +75,7 @@ on_the_wire() {
 		same "stream $stream, from the client" "$client" "$(tos_seen $stream 3 0)"
 		stream=$((stream + 1))
 	done < wanted
-	same "streams" 5 "$(awk '{ print $1 }' seen | sort -u | wc -l)"
+	same "streams" 6 "$(awk '{ print $1 }' seen | sort -u | wc -l)"
 }
 
 by_class() {
@@ -88,6 +90,8 @@ by_class() {
 	talk_by_class "$ADDR_B" "mark=7" "priority=0x10004" 6 4
 	talk_by_class "$ADDR_B" "priority=0x10004" "mark=7" 4 6
 	talk_by_class "$ADDR6_B" "mark=7" "mark=7" 6 6
+	say "through krdma_ops"
+	PROTOCOL=$WILDCARD talk_by_class "$ADDR_B" "priority=0x10004" "mark=7" 4 6
 	same "packets of another mark" "$(through A 6)" "$(
 		talk "$ADDR_B" "mark=8" "mark=8" >&2
 		through A 6

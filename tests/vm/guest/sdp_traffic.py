@@ -3,11 +3,12 @@
 """Sockets of SDP with options for the network, for 93-sdp-traffic: sdp_traffic.py server|client
 ADDRESS PORT [tos=N] [priority=N] [mark=N]
 
-Options are set before listen() or connect(). Both ends talk."""
+Options are set before listen() or connect(). Both ends talk. PROTOCOL=N is another one than SDP."""
+import os
 import socket
 import sys
 
-SDP = 257
+PROTOCOL = int(os.environ.get("PROTOCOL", "257"))
 ROUNDS = 5
 
 
@@ -24,7 +25,7 @@ def options(sock, words):
 def main():
     role, address, port = sys.argv[1:4]
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM, SDP)
+    sock = socket.socket(family, socket.SOCK_STREAM, PROTOCOL)
     options(sock, sys.argv[4:])
     end = (address, int(port))
     if role == "client":
