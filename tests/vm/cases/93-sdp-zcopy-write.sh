@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: receives of krdma_sdp that let the peer write into their memory: data compared, counted by mechanism; signals, time limits and kills at any moment, memory that was given back stays as it is, RLIMIT_MEMLOCK, little data, crossing advertisements; an independent decoder judges it; nothing stays pinned
 # covers: sdp tests/sdp
-# kernel: stock
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
