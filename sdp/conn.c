@@ -627,6 +627,7 @@ static int sdp_conn_make_cq(struct sdp_link *link, u32 depth,
 
 static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
+	const struct sock *sk = sdp_sock(link->ssk);
 	struct sdp_ot_ep_attr attr = {
 		.sends = s->sends + SDP_LINK_UNTOLD,
 		.recvs = s->rx_num + SDP_LINK_UNTOLD,
@@ -636,6 +637,9 @@ static int sdp_conn_make_ep(struct sdp_link *link, const struct sdp_link_sizes *
 		.event = sdp_conn_event,
 		.context = link,
 		.domain = link,
+		.tos = sdp_opt_tos(link->ssk),
+		.priority = READ_ONCE(sk->sk_priority),
+		.mark = READ_ONCE(sk->sk_mark),
 		.pushed = true,
 	};
 	struct sdp_ot_ep *ep;

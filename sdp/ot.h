@@ -317,6 +317,9 @@ enum sdp_ot_conn_event {
  *	during the upcall. Each of UP and the other three comes at most once
  * @context: for @event
  * @domain: as in struct sdp_ot_pool_attr: what the peer of another domain's endpoint cannot reach
+ * @tos: IP type of service of the connection, where the transport has such a thing; 0: its own
+ * @priority: of packets that the host sends for it, as of SO_PRIORITY
+ * @mark: of these, as of SO_MARK; 0: none
  * @pushed: SDP calls push() after posts to the send queue, which may wait for it
  */
 struct sdp_ot_ep_attr {
@@ -331,6 +334,9 @@ struct sdp_ot_ep_attr {
 		      u32 length);
 	void *context;
 	const void *domain;
+	u8 tos;
+	u32 priority;
+	u32 mark;
 	bool pushed;
 };
 

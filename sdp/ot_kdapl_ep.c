@@ -387,6 +387,8 @@ static int sdp_kdapl_ep_open(struct sdp_kdapl_ep *ep)
 		dat_evd_free(ep->conn_evd);
 		return sdp_kdapl_errno(ret);
 	}
+	WARN_ON_ONCE(dat_ep_set_traffic(ep->dat, attr->tos, attr->priority, attr->mark) !=
+		     DAT_SUCCESS);
 	if (attr->pushed)
 		WARN_ON_ONCE(dat_ep_set_pushed(ep->dat, DAT_TRUE) != DAT_SUCCESS);
 	return 0;

@@ -548,6 +548,7 @@ int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t valu
 int sdp_sock_getsockopt(struct socket *sock, int level, int name, char __user *value,
 			int __user *len);
 int sdp_opt(const struct sdp_sock *ssk, int level, int name);
+u8 sdp_opt_tos(const struct sdp_sock *ssk);
 void sdp_opt_bound(struct sdp_sock *ssk);
 
 /* diag.c */

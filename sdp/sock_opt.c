@@ -104,6 +104,18 @@ int sdp_opt(const struct sdp_sock *ssk, int level, int name)
 	return i < 0 ? 0 : READ_ONCE(ssk->options[i]);
 }
 
+/**
+ * sdp_opt_tos() - type of service of a socket's connection
+ * @ssk: socket; its remote end is known
+ *
+ * Return: IP_TOS, or for IPv6 IPV6_TCLASS. Context: any.
+ */
+u8 sdp_opt_tos(const struct sdp_sock *ssk)
+{
+	return ipv6_addr_v4mapped(&ssk->remote.ip) ? sdp_opt(ssk, IPPROTO_IP, IP_TOS) :
+						     sdp_opt(ssk, IPPROTO_IPV6, IPV6_TCLASS);
+}
+
 /* an int, or at level IPPROTO_IP a byte, or for most options there nothing, which is 0 */
 static int sdp_opt_get_int(int level, int name, sockptr_t value, unsigned int len, int *number)
 {

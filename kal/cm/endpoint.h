@@ -79,8 +79,6 @@ enum kal_ep_input {
  * @rep: Reply
  * @from: active: address to connect from
  * @to: active: address to connect to
- * @tos_set: @tos is valid
- * @tos: type of service
  * @adopted: active: the stream was a consumer's socket, so there is no second attempt
  * @latest: active: the consumer's limit for all deadlines; 0: none
  * @error: error of a read after which the stream is broken
@@ -96,8 +94,6 @@ struct kal_startup {
 	struct kal_mpa_frame rep;
 	struct sockaddr_storage from;
 	struct sockaddr_storage to;
-	bool tos_set;
-	u8 tos;
 	bool adopted;
 	unsigned long latest;
 	int error;

@@ -111,6 +111,17 @@ static int startup_down_error(struct kal_ep *ep)
 	return ep->startup->error ?: kal_llp_error(ep->llp);
 }
 
+/* What the host's stack does with packets of the stream. A priority counts for more than TOS. */
+static void startup_set_traffic(struct socket *sock, const struct kal_conn_param *param)
+{
+	if (param->tos_set)
+		kal_sock_set_tos(sock, param->tos);
+	if (param->priority_set)
+		sock_set_priority(sock->sk, param->priority);
+	if (param->mark)
+		sock_set_mark(sock->sk, param->mark);
+}
+
 static void startup_connected(struct kal_ep *ep, struct kal_ep_event *event)
 {
 	kal_ep_report(ep, event);
@@ -168,8 +179,7 @@ static int startup_open_stream(struct kal_ep *ep, const struct kal_conn_param *p
 	ep->llp = llp;
 	llp->ri.local = su->from;
 	llp->ri.remote = su->to;
-	if (su->tos_set)
-		kal_sock_set_tos(llp->ri.sock, su->tos);
+	startup_set_traffic(llp->ri.sock, param);
 	if (startup_wants_bind(&su->from)) {
 		err = kal_llp_bind(llp, &su->from, param);
 		if (err)
@@ -179,7 +189,8 @@ static int startup_open_stream(struct kal_ep *ep, const struct kal_conn_param *p
 }
 
 /* Use a consumer's socket, which stays the consumer's on error. */
-static int startup_adopt_stream(struct kal_ep *ep, struct socket *sock)
+static int startup_adopt_stream(struct kal_ep *ep, struct socket *sock,
+				const struct kal_conn_param *param)
 {
 	struct kal_startup *su = ep->startup;
 	struct kal_llp *llp;
@@ -189,8 +200,7 @@ static int startup_adopt_stream(struct kal_ep *ep, struct socket *sock)
 		return PTR_ERR(llp);
 	ep->llp = llp;
 	su->adopted = true;
-	if (su->tos_set)
-		kal_sock_set_tos(sock, su->tos);
+	startup_set_traffic(sock, param);
 	kal_ep_arm(ep, &kal_connect_timeout_ms);
 	kal_llp_hook(llp, kal_ep_notify, ep);
 	return 0;
@@ -217,8 +227,6 @@ int kal_startup_connect(struct kal_ep *ep)
 	su->pd_len = param->private_data_len;
 	if (su->pd_len)
 		memcpy(su->pd, param->private_data, su->pd_len);
-	su->tos_set = param->tos_set;
-	su->tos = param->tos;
 	su->from = *arg->local;
 	su->to = *arg->remote;
 	if (param->timeout_ms)
@@ -228,7 +236,8 @@ int kal_startup_connect(struct kal_ep *ep)
 	if (err)
 		return err;
 	kal_count(ep->rnic, KAL_CNT_CONN_ACTIVE);
-	return arg->sock ? startup_adopt_stream(ep, arg->sock) : startup_open_stream(ep, param);
+	return arg->sock ? startup_adopt_stream(ep, arg->sock, param) :
+			   startup_open_stream(ep, param);
 }
 
 /* IN_UP */
@@ -484,8 +493,7 @@ int kal_startup_accept(struct kal_ep *ep)
 	startup_set_depths(su, param);
 	kal_mpa_respond(&su->local, &su->req, &su->rep, &mpa);
 	su->rep.pd_len = param->private_data_len;
-	if (param->tos_set)
-		kal_sock_set_tos(ep->llp->ri.sock, param->tos);
+	startup_set_traffic(ep->llp->ri.sock, param);
 	err = startup_send_frame(ep, KAL_MPA_REPLY, &su->rep, param->private_data) ?:
 	      kal_ep_hand_over(ep, &mpa, false);
 	/* the endpoint is closed, so do not return an error that allows another call */

@@ -467,6 +467,20 @@ static DAT_RETURN kdat_cm_start_error(int err)
 	}
 }
 
+/* What the consumer has said of its connections' packets; ep->mutex held. */
+static void kdat_cm_traffic(const struct kdat_ep *ep, struct kal_conn_param *param)
+{
+	if (!ep->traffic.set)
+		return;
+	if (ep->traffic.tos) {
+		param->tos_set = true;
+		param->tos = ep->traffic.tos;
+	}
+	param->priority_set = true;
+	param->priority = ep->traffic.priority;
+	param->mark = ep->traffic.mark;
+}
+
 static DAT_RETURN kdat_cm_begin(struct kdat_ep *ep, const struct kdat_cm_open *open)
 {
 	struct kdat_ia *ia = ep->obj.ia;
@@ -492,6 +506,7 @@ static DAT_RETURN kdat_cm_begin(struct kdat_ep *ep, const struct kdat_cm_open *o
 		qp = ep->qp;
 		param.ird = kdat_cm_depth(ep->attr.max_rdma_read_in);
 		param.ord = kdat_cm_depth(ep->attr.max_rdma_read_out);
+		kdat_cm_traffic(ep, &param);
 		ep->remote = open->remote;
 		kdat_cm_take(ep, conn, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	}
@@ -563,6 +578,7 @@ DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentativ
 		before = ep->state;
 		param.ird = kdat_cm_depth(ep->attr.max_rdma_read_in);
 		param.ord = kdat_cm_depth(ep->attr.max_rdma_read_out);
+		kdat_cm_traffic(ep, &param);
 		kdat_cm_take(ep, conn, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	}
 	mutex_unlock(&ep->mutex);
@@ -707,6 +723,24 @@ DAT_RETURN dat_ep_set_source(DAT_EP_HANDLE ep_handle, const struct sockaddr_stor
 	return DAT_SUCCESS;
 }
 EXPORT_SYMBOL_GPL(dat_ep_set_source);
+
+DAT_RETURN dat_ep_set_traffic(DAT_EP_HANDLE ep_handle, u8 tos, u32 priority, u32 mark)
+{
+	struct kdat_ep *ep = kdat_ep_of(ep_handle);
+
+	might_sleep();
+	if (!ep)
+		return KDAT_BAD_HANDLE(EP);
+	guard(mutex)(&ep->mutex);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+		return kdat_ep_state_error(ep->state);
+	ep->traffic.set = true;
+	ep->traffic.tos = tos;
+	ep->traffic.priority = priority;
+	ep->traffic.mark = mark;
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(dat_ep_set_traffic);
 
 static DAT_RETURN kdat_cm_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote,
 					    DAT_TIMEOUT timeout, DAT_COUNT private_data_size,

@@ -577,6 +577,7 @@ struct kdat_ep_queues {
  *	are complete, or flushes after a failure
  * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
  * @source: local address of the next connect, AF_UNSPEC: any; mutex
+ * @traffic: what dat_ep_set_traffic() has said; mutex
  * @param_local: for dat_ep_query()
  * @param_remote: for dat_ep_query()
  */
@@ -607,6 +608,12 @@ struct kdat_ep {
 	bool timed_out;
 	bool quiet;
 	struct sockaddr_storage source;
+	struct {
+		bool set;
+		u8 tos;
+		u32 priority;
+		u32 mark;
+	} traffic;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u8 private_data[RI_PRIVATE_DATA_MAX];

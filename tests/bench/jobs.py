@@ -12,7 +12,7 @@ import shlex
 RNICS = ("krdma", "siw", "rxe")
 KIB, MIB = 1024, 1024 * 1024
 # megabytes and messages a second by which work is portioned; not results
-EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000, "sdp": 200}
+EXPECTED_MB = {"krdma": 400, "siw": 30, "rxe": 45, "tcp": 1000, "sdp": 1000}
 EXPECTED_MESSAGES = {"krdma": 100e3, "siw": 25e3, "rxe": 12e3, "tcp": 200e3}
 SIZES = {True: (64, 64 * KIB, MIB),
          False: (2, 64, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB)}
@@ -197,6 +197,18 @@ class List:
                 self.socket_stream(group, "tcp", size, same_host=same_host)
                 self.socket_stream(f"{group}, copies", "sdp", size, same_host=same_host)
                 self.socket_stream(f"{group}, zero copy", "sdp", size, same_host=same_host, zcopy=size)
+                self.socket_stream(f"{group}, Write Zcopy", "sdp", size, same_host=same_host, zcopy=size,
+                                   zcopy_write=1)
+
+    def sdp_adopted(self):
+        """Sockets of SDP on RNICs of other drivers, adopted by krdma_hw."""
+        for rnic in ("siw", "rxe"):
+            group = f"SDP on {rnic}"
+            for size in (64 * KIB, 256 * KIB, MIB):
+                self.socket_stream(f"{group}, copies", "sdp", size, adopted=rnic)
+                self.socket_stream(f"{group}, zero copy", "sdp", size, adopted=rnic, zcopy=size)
+                self.socket_stream(f"{group}, Write Zcopy", "sdp", size, adopted=rnic, zcopy=size,
+                                   zcopy_write=1)
 
     def sdp_bandwidth(self, group, size, same_host):
         octets = int(EXPECTED_MB["sdp"] * 1e6 * self.seconds)
@@ -261,6 +273,8 @@ def all_of(mode, quick, rounds):
     jobs.iser()
     jobs.offload()
     jobs.sdp()
+    if mode == "icount":
+        jobs.sdp_adopted()
     jobs.same_host(polled=mode == "real")
     if not quick and mode == "icount":
         jobs.message_rate()

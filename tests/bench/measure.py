@@ -58,8 +58,10 @@ def write(path, text):
 
 
 def counters(job):
-    """What the stack's RNIC has counted so far, and the scheduler's changes of threads."""
-    values = {"context_switches": int(re.search(r"^ctxt (\d+)$", read("/proc/stat"), re.M)[1])}
+    """What the stack's RNIC has counted so far, the scheduler's changes of threads, and idle time."""
+    scheduler = read("/proc/stat")
+    values = {"context_switches": int(re.search(r"^ctxt (\d+)$", scheduler, re.M)[1]),
+              "idle_ticks": int(scheduler.split()[4])}
     for path in glob.glob(f"/sys/class/infiniband/{job['stack']}0/ports/1/hw_counters/*") + \
             glob.glob(f"/sys/class/infiniband/{job['stack']}0/hw_counters/*"):
         text = read(path).strip()
@@ -69,12 +71,13 @@ def counters(job):
 
 
 class Settings:
-    """MTU, module parameters and krdma_sdp, changed when a job wants others."""
+    """MTU, module parameters and modules, changed when a job wants others."""
 
     PARAMETERS = {
         "crc": (("krdma", "mpa_crc"), ("siw", "mpa_crc_required")),
         "same_host": (("krdma_soft", "same_host"),),
         "zcopy": (("krdma_sdp", "zcopy_thresh_soft"),),
+        "zcopy_write": (("krdma_sdp", "zcopy_write"),),
     }
 
     def __init__(self):
@@ -86,19 +89,31 @@ class Settings:
                 self.set(name, job[name])
                 self.now[name] = job[name]
         # the switch asks each protocol that is there
-        if (job["stack"] == "sdp") != self.now.get("sdp", False):
-            self.sdp(job["stack"] == "sdp")
+        self.module("krdma_sdp", job["stack"] == "sdp")
+        self.adopt(job.get("adopted"))
         # a module that was just loaded has its default
         if job["stack"] == "sdp":
             self.set("zcopy", job.get("zcopy", 0))
+            self.set("zcopy_write", job.get("zcopy_write", 0))
 
-    def sdp(self, wanted):
-        """Load krdma_sdp, or unload it when its last sockets have gone."""
-        path = f"{os.environ['VM_MODULES']}/krdma_sdp.ko"
-        command = ["insmod", path] if wanted else ["rmmod", "krdma_sdp"]
+    def adopt(self, stack):
+        """krdma_hw takes the device of that stack. SDP listens on one port on all RNICs, and siw's TCP
+        port is the host's, so krdma0 is not there meanwhile."""
+        link = ["rdma", "link", *(["delete", "krdma0"] if stack else ["add", "krdma0", "type", "krdma", "netdev", "dummy0"])]
+        if bool(stack) != self.now.get("krdma_hw", False):
+            subprocess.run(link, check=True)
+        self.module("krdma_hw", bool(stack))
+        if not until(lambda: adopted(stack) if stack else active("krdma0"), 20):
+            raise JobError(f"{stack or 'krdma'}0 is not ready")
+
+    def module(self, name, wanted):
+        """Load it, or unload it when its last sockets have gone."""
+        if wanted == self.now.get(name, False):
+            return
+        command = ["insmod", f"{os.environ['VM_MODULES']}/{name}.ko"] if wanted else ["rmmod", name]
         if not until(lambda: subprocess.run(command, check=False).returncode == 0, 20):
             raise JobError(f"{' '.join(command)} fails")
-        self.now["sdp"] = wanted
+        self.now[name] = wanted
 
     def set(self, name, value):
         if name == "mtu":
@@ -152,6 +167,22 @@ def until(condition, seconds):
             return False
         time.sleep(0.02)
     return True
+
+
+def address_of(job):
+    return ADDRESS[job.get("adopted", job["stack"])]
+
+
+def adopted(stack):
+    """Has krdma_hw the device of that stack?"""
+    shown = subprocess.run([KRDMA, "list"], capture_output=True, text=True, check=False,
+                           env={**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/ual"}).stdout
+    return f"{stack}0" in shown.split()
+
+
+def active(rnic):
+    path = f"/sys/class/infiniband/{rnic}/ports/1/state"
+    return os.path.exists(path) and "ACTIVE" in read(path)
 
 
 def listens(port):
@@ -222,7 +253,7 @@ class Runner:
         # qperf has sockets of SDP itself; its own connection is TCP's
         sdp = job["stack"] == "sdp"
         self.pair({**job, "stack": "tcp"} if sdp else job, ["qperf", "-lp", str(self.port)],
-                  ["qperf", ADDRESS[job["stack"]], "-lp", str(self.port), *job["args"],
+                  ["qperf", address_of(job), "-lp", str(self.port), *job["args"],
                    job["test"].replace("tcp", "sdp") if sdp else job["test"]], result,
                   # qperf does not write to what it sends: all of it would be the kernel's one page of zeroes
                   {"MALLOC_PERTURB_": "165"}, ends=False)

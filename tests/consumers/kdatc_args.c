@@ -366,6 +366,10 @@ static void kdatc_args_post(void)
 		      DAT_INVALID_HANDLE_EP);
 	KDATC_REFUSED(dat_ep_set_pushed(side->ep, DAT_TRUE), DAT_INVALID_STATE,
 		      DAT_INVALID_STATE_EP_CONNECTED);
+	KDATC_REFUSED(dat_ep_set_traffic(NULL, 0, 0, 0), DAT_INVALID_HANDLE,
+		      DAT_INVALID_HANDLE_EP);
+	KDATC_REFUSED(dat_ep_set_traffic(side->ep, 0, 0, 0), DAT_INVALID_STATE,
+		      DAT_INVALID_STATE_EP_CONNECTED);
 	KDATC_REFUSED(dat_ep_push(NULL, DAT_TRUE), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	/* nothing waits */
 	KDATC_OK(dat_ep_push(side->ep, DAT_TRUE));

@@ -199,6 +199,14 @@ void kal_sock_set_tos(struct socket *sock, u8 tos)
 {
 }
 
+void sock_set_priority(struct sock *sk, u32 priority)
+{
+}
+
+void sock_set_mark(struct sock *sk, u32 mark)
+{
+}
+
 int kal_llp_names(struct kal_llp *l)
 {
 	return 0;

@@ -404,6 +404,8 @@ typedef int (*kal_ep_handler)(struct kal_ep *ep, void *context,
  * @ird: inbound reads offered
  * @ord: outbound reads wanted
  * @tos: IP type of service, used when @tos_set
+ * @priority: of the packets (SO_PRIORITY), used when @priority_set; not with RI_CAP_LLP_OFFLOAD
+ * @mark: of the packets (SO_MARK), 0: none; not with RI_CAP_LLP_OFFLOAD
  * @exact_port: kal_ep_connect(): fail if the local port is in use, do not choose another
  * @port: kal_ep_connect(): reservation of the local port, or NULL; valid until it returns. Not
  *	with RI_CAP_LLP_OFFLOAD: -EOPNOTSUPP
@@ -418,7 +420,10 @@ struct kal_conn_param {
 	u16 ird;
 	u16 ord;
 	bool tos_set;
+	bool priority_set;
 	u8 tos;
+	u32 priority;
+	u32 mark;
 	bool exact_port;
 	struct kal_port *port;
 	struct net *net;

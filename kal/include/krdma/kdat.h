@@ -46,7 +46,8 @@
  *	dat_ep_modify, dat_ep_reset		Sleeps
  *	dat_ep_free				Sleeps
  *	dat_ep_connect, dat_ep_common_connect	Sleeps
- *	dat_ep_set_source, dat_ep_set_pushed	Sleeps
+ *	dat_ep_set_source, dat_ep_set_traffic	Sleeps
+ *	dat_ep_set_pushed			Sleeps
  *	dat_ep_push				Sleeps with DAT_TRUE, else Atomic
  *	dat_ep_dup_connect, dat_ep_disconnect	Sleeps
  *	dat_ep_query, dat_ep_get_status		Atomic
@@ -1849,6 +1850,20 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_ia_
  * DAT_NOT_IMPLEMENTED (a provider of another module). Context: may sleep.
  */
 DAT_RETURN dat_ep_set_source(DAT_EP_HANDLE ep_handle, const struct sockaddr_storage *address);
+
+/**
+ * dat_ep_set_traffic() - say how the host's stack treats packets of the EP's connections
+ * @ep_handle: unconnected EP
+ * @tos: IP type of service; 0: that of the quality of service of dat_ep_connect()
+ * @priority: as of SO_PRIORITY
+ * @mark: as of SO_MARK, 0: none
+ *
+ * It holds for connects and accepts. An RNIC that makes connections itself knows @tos alone. Where
+ * a listener answers for an accept that has not come yet, it does so with its own.
+ *
+ * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE, DAT_INVALID_STATE. Context: may sleep.
+ */
+DAT_RETURN dat_ep_set_traffic(DAT_EP_HANDLE ep_handle, u8 tos, u32 priority, u32 mark);
 
 /**
  * dat_ep_set_pushed() - say that dat_ep_push() will be called after posts

@@ -20,6 +20,16 @@ sdp_ends() {
 	unload krdma_sdp krdma_ops
 }
 
+# processes of the hosts and of the case, itself included; a host that is the initial namespace has all
+strays() {
+	local host initial
+	initial=$(ip netns identify 1)
+	for host in hostA hostB; do
+		[ "$initial" = $host ] || ip netns pids $host
+	done
+	ps -o pid= -s "$(ps -o sid= -p $$ | tr -d ' ')" | tr -d ' '
+}
+
 # part WHAT COMMAND...: goes on after a failure, so that all are known
 tests=0 failed=0
 part() {
@@ -36,7 +46,7 @@ part() {
 	tr '\n' ' ' < /proc/net/sdp_stat
 	# what it has left would disturb the next one
 	parameter krdma_sdp zcopy_patience_ms 200
-	{ ip netns pids hostA; ip netns pids hostB; } | grep -vxE "$$|$BASHPID" | xargs -r kill -9 || true
+	strays | grep -vxE "$$|$PPID|$BASHPID" | xargs -r kill -9 || true
 	wait_for 20 sdp_gone || true
 }
 

@@ -106,12 +106,14 @@ cancelled() {
 # killed_asked NAME: while memory is with the peer, or is written to
 killed_asked() {
 	local before
+	patience 20000
 	begin endless_asked
 	wait_for 60 grep -q connected client.log || fail "$(cat client.log)"
 	before=$(by tx-written)
-	wait_for 60 flows_written "$before" || fail "nothing is written"
+	wait_for 60 flows_written "$before" || fail "little is written: $(($(by tx-written) - before)) octets"
 	kill_hard "$1"
 	[ "$1" = client ] && rid_of server || rid_of client
+	patience 200
 	all_sdp_gone
 	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }
