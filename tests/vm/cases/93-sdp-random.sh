@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the same random socket calls on TCP and on krdma_sdp, side by side: each answers the same, past the wire and over it, by protocol number and by family, IPv4 and IPv6
 # covers: sdp tests/vm/progs/sdp_random
-# kernel: stock
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
