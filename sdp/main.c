@@ -27,6 +27,7 @@ unsigned int sdp_send_queue = 64;
 unsigned int sdp_backlog_mb = 128;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft = 131072;
+unsigned int sdp_zcopy_thresh_adopted;
 unsigned int sdp_zcopy_patience_ms = 200;
 unsigned int sdp_zcopy_write;
 unsigned int sdp_connect_timeout_s = 60;
@@ -82,7 +83,9 @@ SDP_PARAM(backlog_mb, 1, 65536,
 	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
-SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on an RNIC that is software (default 131072)");
+SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on krdma_soft (default 131072)");
+SDP_PARAM(zcopy_thresh_adopted, 0, 1 << 30,
+	  "... on siw and rxe, which krdma_hw has adopted (default 0)");
 SDP_PARAM(zcopy_patience_ms, 1, 60000,
 	  "Time without a byte that the peer reads, ms; the rest is copied (default 200)");
 SDP_PARAM(zcopy_write, 0, 1,

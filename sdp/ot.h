@@ -79,6 +79,7 @@ struct sdp_ot_conn_request;
 #define SDP_OT_CAP_ROUTED	BIT(3)	/* reaches addresses behind a router */
 #define SDP_OT_CAP_SOFTWARE	BIT(4)	/* RDMA costs this host's processors */
 #define SDP_OT_CAP_FIRST_HOP	BIT(5)	/* connect() wants to know the next hop */
+#define SDP_OT_CAP_ADOPTED	BIT(6)	/* the driver of somebody else makes the connections */
 
 /**
  * struct sdp_ot_device - an RNIC, as SDP sees it

@@ -112,6 +112,8 @@ static void sdp_kdapl_device_limits(struct sdp_kdapl_device *device, const DAT_I
 		ot->caps |= SDP_OT_CAP_INVALIDATE;
 	if (kal_dma_is_virtual(device->rnic))
 		ot->caps |= SDP_OT_CAP_SOFTWARE;
+	if (rnic->caps & RI_CAP_LLP_OFFLOAD)
+		ot->caps |= SDP_OT_CAP_ADOPTED;
 	ot->request_len = min(provider->max_private_data_size, SDP_KDAPL_DATA);
 	ot->answer_len = ot->request_len;
 	ot->refusal_len = ot->request_len;

@@ -611,6 +611,7 @@ extern unsigned int sdp_send_queue;
 extern unsigned int sdp_backlog_mb;
 extern unsigned int sdp_zcopy_thresh;
 extern unsigned int sdp_zcopy_thresh_soft;
+extern unsigned int sdp_zcopy_thresh_adopted;
 extern unsigned int sdp_zcopy_patience_ms;
 extern unsigned int sdp_zcopy_write;
 extern unsigned int sdp_connect_timeout_s;

@@ -29,12 +29,14 @@
 u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link)
 {
 	const int own = sdp_opt(ssk, SOL_SDP, SDP_ZCOPY_THRESH);
+	const u32 caps = link->device->caps;
 
 	if (own >= 0)
 		return own ? max_t(u32, own, PAGE_SIZE) : 0;
-	if (link->device->caps & SDP_OT_CAP_SOFTWARE)
-		return READ_ONCE(sdp_zcopy_thresh_soft);
-	return READ_ONCE(sdp_zcopy_thresh);
+	if (!(caps & SDP_OT_CAP_SOFTWARE))
+		return READ_ONCE(sdp_zcopy_thresh);
+	return caps & SDP_OT_CAP_ADOPTED ? READ_ONCE(sdp_zcopy_thresh_adopted) :
+					   READ_ONCE(sdp_zcopy_thresh_soft);
 }
 
 /**

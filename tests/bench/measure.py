@@ -76,7 +76,7 @@ class Settings:
     PARAMETERS = {
         "crc": (("krdma", "mpa_crc"), ("siw", "mpa_crc_required")),
         "same_host": (("krdma_soft", "same_host"),),
-        "zcopy": (("krdma_sdp", "zcopy_thresh_soft"),),
+        "zcopy": (("krdma_sdp", "zcopy_thresh_soft"), ("krdma_sdp", "zcopy_thresh_adopted")),
         "zcopy_write": (("krdma_sdp", "zcopy_write"),),
     }
 
