@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: an independent decoder judges what krdma_sdp sends: socat, iperf3, qperf, a refusal, aborts before and after the end of a direction
 # covers: sdp tests/sdp kvp_soft/wire kal/cm/mpa
-# kernel: stock
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
