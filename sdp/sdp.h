@@ -327,6 +327,7 @@ bool sdp_memory_grow_tx(struct sdp_sock *ssk);
 #define SDP_WAKE_RETRY	BIT(7)	/* connect again */
 #define SDP_WAKE_IN	BIT(8)	/* signals of O_ASYNC */
 #define SDP_WAKE_OUT	BIT(9)
+#define SDP_WAKE_SHUT	BIT(10)	/* a new connection whose listener was shut down before */
 
 /** enum sdp_birth - where a passive socket is before accept() */
 enum sdp_birth {
@@ -344,7 +345,8 @@ enum sdp_birth {
  * @remote: the peer's
  * @bound: in the table of ports
  * @port: reservation in TCP's port space, or NULL
- * @bound_by_user: @local is kept when a connection ends
+ * @bound_by_user: @given is kept when a connection ends
+ * @given: address that bind() has given
  * @port_named: bind() has named the port
  * @used: it was listening or connecting since it has @local
  * @of_ops: a leg of the switch: TCP's leg has the port
@@ -385,6 +387,7 @@ struct sdp_sock {
 	struct sdp_end remote;
 	struct hlist_node bound;
 	struct sdp_port *port;
+	struct sdp_end given;
 	bool bound_by_user;
 	bool port_named;
 	bool used;
@@ -475,8 +478,10 @@ void sdp_end_from_storage(const struct sockaddr_storage *address, struct sdp_end
 int sdp_port_check(struct sdp_sock *ssk, const struct sdp_end *end);
 bool sdp_port_bound(const struct sdp_sock *ssk);
 int sdp_port_bind(struct sdp_sock *ssk, struct sdp_end end);
+void sdp_port_bind_address(struct sdp_sock *ssk, const struct sdp_end *end);
 void sdp_port_leave(struct sdp_sock *ssk);
 void sdp_port_narrow(struct sdp_sock *ssk, const struct sdp_end *end);
+void sdp_port_restore(struct sdp_sock *ssk);
 int sdp_port_listen(struct sdp_sock *ssk);
 struct sdp_sock *sdp_port_listener(struct net *net, const struct sdp_end *local, int ifindex);
 

@@ -95,6 +95,19 @@ static void sdp_sock_follow(struct sdp_sock *ssk)
 		sdp_set_state(sk, state);
 }
 
+/* @how is part of what is shut now. With sdp_lock() */
+static void sdp_sock_shut_link(struct sdp_sock *ssk, int how)
+{
+	struct sdp_conn *c = &ssk->link->conn;
+
+	if (how & SEND_SHUTDOWN) {
+		sdp_send_flush(ssk);
+		sdp_state_event(c, SDP_EV_FIN);
+	}
+	if (sdp_sock(ssk)->sk_shutdown == SHUTDOWN_MASK)
+		sdp_state_deaf(c);
+}
+
 static void sdp_unlock_any(struct sdp_sock *ssk, bool sleep)
 	__releases(&ssk->inet.sk.sk_lock.slock)
 {
@@ -107,6 +120,8 @@ static void sdp_unlock_any(struct sdp_sock *ssk, bool sleep)
 		/* one that ends only now may have posted its last message, and has its endpoint */
 		const bool ending = ssk->link->ending;
 
+		if (unlikely(ssk->wake & SDP_WAKE_SHUT))
+			sdp_sock_shut_link(ssk, sdp_sock(ssk)->sk_shutdown);
 		sdp_conn_settle(ssk->link);
 		sdp_sock_follow(ssk);
 		if (!ending && sdp_conn_push_begin(ssk->link, sleep))
@@ -484,6 +499,17 @@ static struct sdp_link *sdp_sock_take_link(struct sdp_sock *ssk)
 	return link;
 }
 
+/* Does close() reset the connection? With sdp_lock() */
+static bool sdp_sock_close_resets(struct sdp_sock *ssk)
+{
+	struct sock *sk = sdp_sock(ssk);
+
+	if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)
+		return true;
+	/* as TCP: nobody waits for the peer's end */
+	return sk->sk_state == TCP_FIN_WAIT2 && sdp_opt(ssk, IPPROTO_TCP, TCP_LINGER2) < 0;
+}
+
 /* The machine learns that no program is left. With sdp_lock() */
 static void sdp_sock_close_link(struct sdp_sock *ssk, bool abort)
 {
@@ -545,7 +571,7 @@ static int sdp_sock_release(struct socket *sock)
 	ssk->closing = true;
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	if (ssk->link)
-		sdp_sock_close_link(ssk, sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+		sdp_sock_close_link(ssk, sdp_sock_close_resets(ssk));
 	sdp_unlock(ssk);
 	sdp_listen_stop(ssk);
 	sdp_sock_linger(ssk);
@@ -596,10 +622,14 @@ static int sdp_sock_bind(struct socket *sock, struct sockaddr *address, int len)
 		rc = sdp_port_check(ssk, &end);
 	if (!rc) {
 		sdp_port_leave(ssk);
-		rc = sdp_port_bind(ssk, end);
+		if (!end.port && sdp_opt(ssk, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT))
+			sdp_port_bind_address(ssk, &end);
+		else
+			rc = sdp_port_bind(ssk, end);
 	}
 	if (!rc) {
 		ssk->bound_by_user = true;
+		ssk->given = ssk->local;
 		sdp_opt_bound(ssk);
 	}
 	release_sock(sk);
@@ -692,7 +722,7 @@ static int sdp_sock_attempt(struct sdp_sock *ssk, bool bind)
 	int rc;
 
 	sdp_end_to_storage(&ssk->remote, &remote);
-	if (ssk->local.port && !sdp_end_is_any(&ssk->local.ip))
+	if (!sdp_end_is_any(&ssk->local.ip))
 		sdp_end_to_storage(&ssk->local, &local);
 	else
 		local.ss_family = AF_UNSPEC;
@@ -781,8 +811,7 @@ static int sdp_sock_disconnect(struct socket *sock)
 	sdp_unlock(ssk);
 	sdp_listen_stop(ssk);
 	sdp_sock_drop_link(ssk);
-	if (!ssk->bound_by_user)
-		sdp_port_leave(ssk);
+	sdp_port_restore(ssk);
 	sdp_lock(ssk);
 	memset(&ssk->remote, 0, sizeof(ssk->remote));
 	sdp_set_state(sk, TCP_CLOSE);
@@ -810,17 +839,22 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 	/* of an attempt that failed */
 	sdp_sock_drop_link(ssk);
 	mutex_lock(&ssk->link_mutex);
-	if (!ssk->bound_by_user)
-		sdp_port_leave(ssk);
+	sdp_port_restore(ssk);
 	ssk->remote = *end;
 	if (ipv6_addr_any(&end->ip))
 		ssk->remote.ip = in6addr_loopback;
 	else if (sdp_end_is_any(&end->ip))
 		ssk->remote.ip.s6_addr32[3] = htonl(INADDR_LOOPBACK);
 	if (!end->port) {
+		/* as TCP: nobody is there, and a connect that does not wait learns it later */
+		sdp_lock(ssk);
+		WRITE_ONCE(sk->sk_err, ECONNREFUSED);
+		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+		ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_ERROR;
+		sdp_unlock(ssk);
+		ssk->used = true;
 		mutex_unlock(&ssk->link_mutex);
-		WRITE_ONCE(sk->sk_shutdown, 0);
-		return -ECONNREFUSED;
+		return 0;
 	}
 	ssk->deadline = jiffies + limit;
 	ssk->tries = 0;
@@ -909,8 +943,10 @@ static int sdp_sock_connect_locked(struct socket *sock, const struct sockaddr *a
 		return sdp_sock_connect_finish(sock, flags, -EINPROGRESS);
 	case SS_CONNECTING:
 		return sdp_sock_connect_finish(sock, flags, -EALREADY);
-	default:
+	case SS_CONNECTED:
 		return -EISCONN;
+	default:
+		return -EINVAL;
 	}
 }
 
@@ -969,7 +1005,10 @@ static int sdp_sock_shutdown(struct socket *sock, int how)
 	sdp_lock(ssk);
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
-		/* as TCP: a later connection has it, too */
+		/* as TCP: a connect that has failed is not made again */
+		if (sock->state == SS_CONNECTING)
+			sock->state = SS_DISCONNECTING;
+		/* a later connection has it, too */
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 		rc = -ENOTCONN;
 		break;
@@ -992,12 +1031,8 @@ static int sdp_sock_shutdown(struct socket *sock, int how)
 		break;
 	default:
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
-		if (how & SEND_SHUTDOWN && ssk->link) {
-			sdp_send_flush(ssk);
-			sdp_state_event(&ssk->link->conn, SDP_EV_FIN);
-		}
-		if (sk->sk_shutdown == SHUTDOWN_MASK && ssk->link)
-			sdp_state_deaf(&ssk->link->conn);
+		if (ssk->link)
+			sdp_sock_shut_link(ssk, how);
 	}
 	ssk->wake |= SDP_WAKE_STATE;
 	sdp_unlock(ssk);

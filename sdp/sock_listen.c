@@ -70,6 +70,8 @@ void sdp_listen_connected(struct sdp_sock *child)
 		child->birth = SDP_QUEUED;
 		list_move_tail(&child->node, &listener->queue);
 		child->wake |= SDP_WAKE_ACCEPT;
+		if (sdp_sock(child)->sk_shutdown & SEND_SHUTDOWN)
+			child->wake |= SDP_WAKE_SHUT;
 	}
 	spin_unlock_bh(&listener->accept_lock);
 }
@@ -245,12 +247,21 @@ static void sdp_listen_inherit(struct sdp_sock *child, struct sdp_sock *listener
 	to->sk_reuse = from->sk_reuse;
 	to->sk_reuseport = from->sk_reuseport;
 	to->sk_uid = from->sk_uid;
+	to->sk_shutdown = READ_ONCE(from->sk_shutdown);
+	sock_valbool_flag(to, SOCK_BROADCAST, sock_flag(from, SOCK_BROADCAST));
 	sock_valbool_flag(to, SOCK_KEEPOPEN, sock_flag(from, SOCK_KEEPOPEN));
+	sock_valbool_flag(to, SOCK_LOCALROUTE, sock_flag(from, SOCK_LOCALROUTE));
 	sock_valbool_flag(to, SOCK_LINGER, sock_flag(from, SOCK_LINGER));
 	sock_valbool_flag(to, SOCK_URGINLINE, sock_flag(from, SOCK_URGINLINE));
 	sock_valbool_flag(to, SOCK_ZEROCOPY, sock_flag(from, SOCK_ZEROCOPY));
 	memcpy(child->options, listener->options, sizeof(child->options));
 	security_sk_clone(from, to);
+	/* the address that bind() has named, without the port */
+	if (listener->bound_by_user && !sdp_end_is_any(&listener->given.ip)) {
+		child->given = listener->given;
+		child->given.port = 0;
+		child->bound_by_user = true;
+	}
 	child->registered = listener->registered;
 	child->of_ops = listener->of_ops;
 	if (mem_cgroup_tryget(listener->memcg))
@@ -420,11 +431,14 @@ int sdp_sock_listen(struct socket *sock, int backlog)
 	if ((sk->sk_state != TCP_CLOSE && sk->sk_state != TCP_LISTEN) ||
 	    sock->state != SS_UNCONNECTED)
 		rc = -EINVAL;
-	else if (!ssk->local.port)
-		rc = sdp_port_bind(ssk, any);
-	/* of a connect() that failed */
-	if (!rc)
+	if (!rc && sk->sk_state == TCP_CLOSE) {
+		/* of a connect() that failed */
 		sdp_sock_drop_link(ssk);
+		if (ssk->used && !ssk->of_ops)
+			sdp_port_restore(ssk);
+	}
+	if (!rc && !ssk->local.port)
+		rc = sdp_port_bind(ssk, ssk->bound_by_user ? ssk->given : any);
 	if (!rc) {
 		WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
 		spin_lock_bh(&ssk->accept_lock);

@@ -17,6 +17,7 @@ enum sdp_opt_kind {
 	SDP_OPT_NUMBER,
 	SDP_OPT_BOOL,
 	SDP_OPT_DEFAULT,	/* -1 is the initial value */
+	SDP_OPT_LINGER2,	/* TCP's limit; 0 is the initial value */
 	SDP_OPT_TOS,		/* the bits of ECN are the stack's */
 };
 
@@ -45,7 +46,7 @@ static const struct sdp_opt_name sdp_opt_names[] = {
 	{ IPPROTO_TCP, TCP_KEEPINTVL, 75, 1, MAX_TCP_KEEPINTVL },
 	{ IPPROTO_TCP, TCP_KEEPCNT, 9, 1, MAX_TCP_KEEPCNT },
 	{ IPPROTO_TCP, TCP_SYNCNT, 6, 1, MAX_TCP_SYNCNT },
-	{ IPPROTO_TCP, TCP_LINGER2, 60, INT_MIN, INT_MAX },
+	{ IPPROTO_TCP, TCP_LINGER2, 60, INT_MIN, INT_MAX, SDP_OPT_LINGER2 },
 	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, 0, INT_MIN, INT_MAX },
 	{ IPPROTO_TCP, TCP_WINDOW_CLAMP, 0, 0, INT_MAX },
 	{ IPPROTO_TCP, TCP_QUICKACK, 1, INT_MIN, INT_MAX },
@@ -142,6 +143,10 @@ static int sdp_opt_kept(const struct sdp_opt_name *option, int number)
 		return !!number;
 	case SDP_OPT_DEFAULT:
 		return number < 0 ? option->initial : number;
+	case SDP_OPT_LINGER2:
+		if (!number)
+			return option->initial;
+		return number < 0 || number > TCP_FIN_TIMEOUT_MAX / HZ ? -1 : number;
 	case SDP_OPT_TOS:
 		if (option->level == IPPROTO_IPV6 && number < 0)
 			return 0;
@@ -202,11 +207,12 @@ int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t valu
 	if (level == SOL_SOCKET)
 		return name == SO_ZEROCOPY ? sdp_opt_zerocopy(sock->sk, value, len) :
 					     sock_setsockopt(sock, level, name, value, len);
-	if (i < 0)
+	/* TCP reads the value of what it does not know, too */
+	if (i < 0 && level != IPPROTO_TCP)
 		return i;
 	rc = sdp_opt_get_int(level, name, value, len, &number);
-	if (rc)
-		return rc;
+	if (rc || i < 0)
+		return rc ?: i;
 	if (number < sdp_opt_names[i].least || number > sdp_opt_names[i].most)
 		return -EINVAL;
 	if (level == IPPROTO_IP && name == IP_TTL && !number)

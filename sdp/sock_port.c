@@ -279,19 +279,23 @@ static void sdp_port_exit(struct sdp_sock *ssk)
 
 /* Reservation ****************************************************************************** */
 
-/* One family. No RNIC has an address of it: there is nothing to reserve. */
-static int sdp_port_hold(struct net *net, struct sdp_end *end, struct kal_port **hold)
+/*
+ * One family. There is nothing to reserve where no RNIC has an address of it, or where the host
+ * does not have the address, which IP_FREEBIND allows.
+ */
+static int sdp_port_hold(struct sdp_sock *ssk, struct sdp_end *end, struct kal_port **hold)
 {
 	struct sockaddr_storage address;
 	struct sdp_end held;
 
 	sdp_end_to_storage(end, &address);
-	*hold = kal_port_alloc(net, &address);
+	*hold = kal_port_alloc(sock_net(sdp_sock(ssk)), &address);
 	if (IS_ERR(*hold)) {
 		int rc = PTR_ERR(*hold);
 
 		*hold = NULL;
-		return rc == -EADDRNOTAVAIL && sdp_end_is_any(&end->ip) ? 0 : rc;
+		return rc == -EADDRNOTAVAIL && (sdp_end_is_any(&end->ip) ||
+						sdp_opt(ssk, IPPROTO_IP, IP_FREEBIND)) ? 0 : rc;
 	}
 	sdp_end_from_storage(&address, &held);
 	end->port = held.port;
@@ -301,7 +305,6 @@ static int sdp_port_hold(struct net *net, struct sdp_end *end, struct kal_port *
 /* @end: port 0 becomes one that is free, if there is something to reserve */
 static struct sdp_port *sdp_port_reserve(struct sdp_sock *ssk, struct sdp_end *end)
 {
-	struct net *net = sock_net(sdp_sock(ssk));
 	struct sdp_end v4 = *end;
 	struct sdp_port *port;
 	int rc;
@@ -310,11 +313,11 @@ static struct sdp_port *sdp_port_reserve(struct sdp_sock *ssk, struct sdp_end *e
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&port->refs, 1);
-	rc = sdp_port_hold(net, end, &port->holds[0]);
+	rc = sdp_port_hold(ssk, end, &port->holds[0]);
 	if (!rc && ipv6_addr_any(&end->ip) && !sdp_opt(ssk, IPPROTO_IPV6, IPV6_V6ONLY)) {
 		ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &v4.ip);
 		v4.port = end->port;
-		rc = sdp_port_hold(net, &v4, &port->holds[1]);
+		rc = sdp_port_hold(ssk, &v4, &port->holds[1]);
 		end->port = v4.port;
 	}
 	if (rc) {
@@ -420,6 +423,19 @@ int sdp_port_bind(struct sdp_sock *ssk, struct sdp_end end)
 }
 
 /**
+ * sdp_port_bind_address() - take an address, and a port only when one is needed
+ * @ssk: socket without a port; its sock is locked
+ * @end: address that sdp_port_check() allows; its port is 0
+ *
+ * IP_BIND_ADDRESS_NO_PORT. Context: process.
+ */
+void sdp_port_bind_address(struct sdp_sock *ssk, const struct sdp_end *end)
+{
+	ssk->local = *end;
+	sdp_port_publish(ssk);
+}
+
+/**
  * sdp_port_leave() - give the address back
  * @ssk: socket
  *
@@ -450,6 +466,23 @@ void sdp_port_narrow(struct sdp_sock *ssk, const struct sdp_end *end)
 	ssk->local.scope = end->scope;
 	sdp_port_publish(ssk);
 	spin_unlock(&bucket->lock);
+}
+
+/**
+ * sdp_port_restore() - forget the address of a connection that has ended, or never was
+ * @ssk: socket without a link; its sock is locked
+ *
+ * As TCP: the socket has what bind() has given it, or nothing. Context: may sleep.
+ */
+void sdp_port_restore(struct sdp_sock *ssk)
+{
+	if (ssk->bound_by_user && ssk->given.port) {
+		sdp_port_narrow(ssk, &ssk->given);
+		return;
+	}
+	sdp_port_leave(ssk);
+	if (ssk->bound_by_user)
+		sdp_port_bind_address(ssk, &ssk->given);
 }
 
 /* Listeners ******************************************************************************** */

@@ -29,9 +29,13 @@ rounds() {
 # seeds that have found something, beyond those below
 found() {
 	local seed
-	for seed in 1068 9452 9453 9460; do
+	for seed in 1068 9452 9453 9460 27459 73456 78457 100836 209516 212406 213609 217407; do
 		rounds $seed 1 2 $SDP "$ADDR_A"
 	done
+	for seed in 100610 101108 101138; do
+		rounds $seed 1 10 $SDP "$ADDR6_A"
+	done
+	rounds 207112 1 $FAMILY 0 "$ADDR_A"
 }
 
 over_wire() {

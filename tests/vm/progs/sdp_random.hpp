@@ -122,6 +122,7 @@ private:
 	void close_one(int slot);
 	void dup_one();
 	void shut_one();
+	bool urgent_is_next(const Socket &socket) const;
 	void send_one();
 	void receive_one();
 	void transfer();

@@ -87,6 +87,22 @@ std::vector<iovec> cut(unsigned char *data, size_t size, size_t parts, unsigned 
 
 // Data *************************************************************************************
 
+// Is the next byte that the peer reads an urgent one, or may it be? TCP drops it when another one
+// comes; with SDP both stay in the stream.
+bool Round::urgent_is_next(const Socket &socket) const
+{
+	if (!socket.connection || !socket.connection->urgent)
+		return false;
+	for (int slot = 0; slot < slots; slot++) {
+		int mark = 0;
+
+		if (used(slot) && sockets_[slot]->connection == socket.connection &&
+		    sockets_[slot]->end != socket.end)
+			return ioctl(worlds_[0].fd[slot], SIOCATMARK, &mark) || mark;
+	}
+	return true;
+}
+
 void Round::send_one()
 {
 	// a socket that was never connected, too
@@ -109,6 +125,8 @@ void Round::send_one()
 		size = std::min(size, 8000L);
 		flags &= ~MSG_OOB;
 	}
+	if (urgent_is_next(socket))
+		flags &= ~MSG_OOB;
 	const int form = any(5);
 	const size_t parts = chance(80) ? 1 + any(5) : chance(90) ? 1 + any(1024) : 1025;
 	const unsigned seed = random_();
@@ -328,7 +346,7 @@ const std::vector<Option> options{
 	{IPPROTO_TCP, TCP_KEEPINTVL, "TCP_KEEPINTVL", false, false, {0, 1, 75, 32768}},
 	{IPPROTO_TCP, TCP_KEEPCNT, "TCP_KEEPCNT", false, false, {0, 1, 9, 127, 128}},
 	{IPPROTO_TCP, TCP_SYNCNT, "TCP_SYNCNT", false, false, {0, 1, 6, 127, 128}},
-	{IPPROTO_TCP, TCP_LINGER2, "TCP_LINGER2", false, false, {-1, 1, 30}},
+	{IPPROTO_TCP, TCP_LINGER2, "TCP_LINGER2", false, false, {-1, 1, 30, 0, 120, 121}},
 	{IPPROTO_TCP, TCP_USER_TIMEOUT, "TCP_USER_TIMEOUT", false, false, {-1, 0, 50000}},
 	{IPPROTO_TCP, TCP_QUICKACK, "TCP_QUICKACK", false, true, {0, 1}},
 	{IPPROTO_TCP, 9999, "9999", false, false, {1}},
@@ -422,8 +440,10 @@ void Round::get_option()
 			  {}};
 	const socklen_t size = chance(85) ? 16 : any(12);
 	const Socket &socket = *sockets_[slot];
-	// sizes that nobody chose are each protocol's own
+	// sizes that nobody chose are each protocol's own; SDP's accepted sockets have the
+	// listener's priority
 	if (option.only_set ||
+	    (option.level == SOL_SOCKET && option.name == SO_PRIORITY && socket.accepted) ||
 	    (option.level == SOL_SOCKET && ((option.name == SO_RCVBUF && !socket.rcvbuf) ||
 					    (option.name == SO_SNDBUF && !socket.sndbuf))))
 		return;

@@ -278,7 +278,7 @@ void Round::make(int slot)
 {
 	sockets_[slot] = std::make_shared<Socket>();
 	both(-1, "socket() #" + std::to_string(slot), [&](World &world, int) {
-		const timeval wait{0, 40000}, patience{5, 0};
+		const timeval wait{0, 40000L * std::min(setup_.slow, 20)}, patience{5, 0};
 		int made = socket(world.family, SOCK_STREAM, world.protocol);
 
 		if (made < 0)
