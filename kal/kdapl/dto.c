@@ -825,6 +825,29 @@ static __always_inline void kdat_dto_chain_add(struct kdat_dto_chain *chain, str
 	chain->num++;
 }
 
+/* The event of a transfer that has succeeded, but for what a receive or an extension adds. */
+static __always_inline void kdat_dto_describe(struct kdat_evd *evd, const struct kdat_dto *dto,
+					      struct kdat_ep *ep, DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
+
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	data->ep_handle = ep;
+	data->user_cookie = dto->cookie;
+	data->status = DAT_DTO_SUCCESS;
+	data->transfered_length = dto->length;
+	data->operation = dto->op;
+	data->rmr_context = 0;
+}
+
+/* A receive of an SRQ does not know its endpoint, but the queue pair does. */
+static __always_inline struct kdat_ep *kdat_dto_ep(const struct kdat_dto *dto,
+						   const struct ib_wc *wc)
+{
+	return dto->ep ?: (struct kdat_ep *)wc->qp;
+}
+
 /* Turn a completion into an event. Return: false: it has none. */
 static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 			   struct kdat_evd_entry *entry)
@@ -833,25 +856,22 @@ static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
 	const bool success = wc->status == IB_WC_SUCCESS;
-	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
-	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
+	struct kdat_ep *ep = kdat_dto_ep(dto, wc);
 
 	if (unlikely(dto->flags & KDAT_DTO_INTERNAL ||
 		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG)))
 		return false;
-	event->evd_handle = evd;
 	entry->notify = !success || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 	if (unlikely(dto->op == DAT_DTO_BIND_MW)) {
+		event->evd_handle = evd;
 		kdat_dto_bound(dto, wc, event);
 		return true;
 	}
-	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	data->ep_handle = ep;
-	data->user_cookie = dto->cookie;
-	data->operation = dto->op;
-	data->rmr_context = 0;
-	data->status = success ? DAT_DTO_SUCCESS : kdat_error_dto_status(wc->status, dto->op);
-	data->transfered_length = success ? dto->length : 0;
+	kdat_dto_describe(evd, dto, ep, event);
+	if (!success) {
+		data->status = kdat_error_dto_status(wc->status, dto->op);
+		data->transfered_length = 0;
+	}
 	if (unlikely(dto->ext_op))
 		kdat_dto_ext_event(dto, success, event);
 	else if (success && dto->op == DAT_DTO_RECEIVE)
@@ -863,21 +883,12 @@ static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 static __always_inline void kdat_dto_plain(struct kdat_evd *evd, const struct kdat_dto *dto,
 					   const struct ib_wc *wc, struct kdat_evd_entry *entry)
 {
-	DAT_EVENT *event = &entry->event;
-	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
-	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
+	struct kdat_ep *ep = kdat_dto_ep(dto, wc);
 
 	entry->notify = true;
-	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	event->evd_handle = evd;
-	data->ep_handle = ep;
-	data->user_cookie = dto->cookie;
-	data->status = DAT_DTO_SUCCESS;
-	data->transfered_length = dto->length;
-	data->operation = dto->op;
-	data->rmr_context = 0;
+	kdat_dto_describe(evd, dto, ep, &entry->event);
 	if (dto->op == DAT_DTO_RECEIVE)
-		kdat_dto_received(ep, wc, event);
+		kdat_dto_received(ep, wc, &entry->event);
 }
 
 /* Any other one. Return: number of events. */
