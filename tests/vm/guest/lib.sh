@@ -51,7 +51,8 @@ expect() {
 	"$@" > "$VM_TMP/expect" 2>&1 || rc=$?
 	if [ $rc != 0 ]; then
 		cat "$VM_TMP/expect"
-		fail "$text: '$*' answered $rc"
+		# programs of checks name the one that failed
+		fail "$text: '$*' answered $rc$(sed -n '/FAILED/ { s/^/: /p; q }' "$VM_TMP/expect")"
 	fi
 }
 
