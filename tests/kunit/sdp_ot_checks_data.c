@@ -367,7 +367,7 @@ static void otc_check_dropped(struct otc_bed *bed)
 	struct sdp_ot_key *source, *sink;
 	struct sdp_ot_segment segment;
 	u64 address;
-	u32 key;
+	u32 key, before;
 
 	if (!otc_connected(bed))
 		return;
@@ -380,9 +380,12 @@ static void otc_check_dropped(struct otc_bed *bed)
 		otc_drop(to, sink);
 		sink = NULL;
 		segment = (struct sdp_ot_segment){ .key = source, .length = 64 };
+		before = from->send.nr;
 		OTC_EXPECT(bed, !bed->ops->post_write(from->ep, &segment, 1, key, address,
 						      SDP_OT_SIGNAL, bed));
 		otc_is_down(bed);
+		/* siw completes it after it has told that the connection is down */
+		otc_wait(bed, from->send.nr == before + 1);
 		OTC_EXPECT(bed, !*otc_octets(to, 0));
 	}
 	otc_drop(to, sink);

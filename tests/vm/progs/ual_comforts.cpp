@@ -171,7 +171,7 @@ void an_own_time(World &world)
 	const Listener listener{world.b.context, world.b.address};
 	const auto begin = std::chrono::steady_clock::now();
 	Connection connection =
-		Connection::connect(side.qp, listener.address(), {.timeout = 300ms});
+		Connection::connect(side.qp, listener.address(), {.timeout = 1500ms});
 
 	refused(ETIMEDOUT, "nobody answers", [&] { connection.established(); });
 	require(std::chrono::steady_clock::now() - begin < 9s, "krdma.ko's time");
