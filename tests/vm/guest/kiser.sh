@@ -33,7 +33,7 @@ settings() {
 	setting "$1" node.session.auth.username guest
 	setting "$1" node.session.auth.password secret-of-guest
 	setting "$1" "node.conn[0].timeo.noop_out_interval" 2
-	setting "$1" "node.conn[0].timeo.noop_out_timeout" 2
+	setting "$1" "node.conn[0].timeo.noop_out_timeout" "$(patient 2)"
 }
 
 # disk_of SESSION LUN: /dev/sdX
