@@ -61,14 +61,11 @@ registered
 nothing_left "$before"
 rdma link delete $storage_rnic
 
+siw_load
 modprobe rdma_rxe
 insmod "$VM_MODULES/krdma_hw.ko"
-# not on the debug kernel (docs/iser.md, "When the RNIC goes")
-if [ "$VM_SLOW" = 1 ]; then
-	siw_load
-	# shellcheck disable=SC2046 # words
-	device siw $(few $portal6 $portal4)
-fi
+# shellcheck disable=SC2046 # words
+device siw $(few $portal6 $portal4)
 # shellcheck disable=SC2046 # words
 device rxe $(few $portal4 $portal6)
 rmmod krdma_hw

@@ -4,7 +4,7 @@
 # shellcheck source=tests/vm/guest/storage.sh
 . "${VM_LIB%/*}/storage.sh"
 
-iqn=iqn.2026-01.krdma.test:disk
+iqn=iqn.2026-01.krdma.test:disk initiator=iqn.2026-01.krdma.test:guest
 target=/sys/kernel/config/target
 tpg=$target/iscsi/$iqn/tpgt_1
 
@@ -45,15 +45,34 @@ target_up() {
 	echo 1 > $tpg/attrib/cache_dynamic_acls
 	echo -n guest > $tpg/auth/userid
 	echo -n secret-of-guest > $tpg/auth/password
+	[ "$VM_SLOW" = 1 ] || patient_acl
 	portal_up
 	echo 1 > $tpg/enable
 }
 
+# An ACL of its own for the initiator. LIO ends a connection whose data does not come within 3 s, and
+# only an ACL that the administrator makes has another limit.
+patient_acl() {
+	local acl=$tpg/acls/$initiator lun
+	mkdir "$acl"
+	echo 60 > "$acl/attrib/dataout_timeout"
+	echo -n guest > "$acl/auth/userid"
+	echo -n secret-of-guest > "$acl/auth/password"
+	for lun in lun_0 lun_1; do
+		mkdir "$acl/$lun"
+		ln -s "$tpg/lun/$lun" "$acl/$lun/lun"
+	done
+}
+
 target_down() {
-	local acl
+	local acl lun
 	echo 0 > $tpg/enable
 	for acl in "$tpg"/acls/*; do
-		[ ! -d "$acl" ] || rmdir "$acl"
+		[ -d "$acl" ] || continue
+		for lun in "$acl"/lun_*; do
+			[ ! -e "$lun/lun" ] || { rm "$lun/lun" && rmdir "$lun"; }
+		done
+		rmdir "$acl"
 	done
 	rm $tpg/lun/lun_0/port $tpg/lun/lun_1/port
 	portal_down
@@ -68,7 +87,7 @@ target_down() {
 initiator_up() {
 	rm -rf /etc/iscsi/nodes /etc/iscsi/send_targets /etc/iscsi/ifaces
 	mkdir -p /etc/iscsi /run/lock/iscsi
-	echo InitiatorName=iqn.2026-01.krdma.test:guest > /etc/iscsi/initiatorname.iscsi
+	echo InitiatorName=$initiator > /etc/iscsi/initiatorname.iscsi
 	# in a session of its own: it ends its process group with itself
 	setsid iscsid -f > iscsid.log 2>&1 &
 	iscsid=$!

@@ -56,7 +56,7 @@ failed() { ! logged_in "$1"; }
 
 # load SECONDS: verified I/O in the file system on /mnt/krdma, in the background
 load() {
-	fio --name=load --directory=/mnt/krdma --size=24M --rw=randrw --bsrange=512-1m \
+	fio --name=load --directory=/mnt/krdma --size="$io_size" --rw=randrw --bsrange=512-1m \
 		--blockalign=512 --direct=1 --ioengine=libaio --iodepth=32 --verify=crc32c \
 		--verify_fatal=1 --do_verify=1 --time_based --runtime="$1" \
 		--output-format=terse > load.log 2>&1 &

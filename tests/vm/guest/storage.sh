@@ -10,6 +10,8 @@
 portal=10.77.1.1
 # the RNIC's name; its kind is $LINK_TYPE
 storage_rnic=krdma0
+# octets of files that fio verifies: siw on the debug kernel moves 100 KB/s
+io_size=$([ "$VM_SLOW" = 1 ] && echo 24M || echo 4M)
 
 # storage_up [MTU]: the RNIC in the initial namespace. What it sends goes through TCP, in segments of
 # that size, until a case says otherwise.
@@ -60,7 +62,7 @@ over_wire() {
 
 # random I/O in the file system on /mnt/krdma, verified
 verified_io() {
-	run_storage fio --name=verify --directory=/mnt/krdma --size=24M --rw=randrw \
+	run_storage fio --name=verify --directory=/mnt/krdma --size="$io_size" --rw=randrw \
 		--bsrange=512-1m --blockalign=512 --direct=1 --ioengine=libaio --iodepth=8 \
 		--verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=terse
 }
@@ -96,7 +98,7 @@ exercise() {
 	expect "file system" timeout 60 mkfs.ext4 -q -E nodiscard "$device"
 	mkdir -p /mnt/krdma
 	mount -t ext4 "$device" /mnt/krdma
-	head -c 20000003 /dev/urandom > file
+	head -c $((20000003 / VM_SLOW)) /dev/urandom > file
 	cp file /mnt/krdma/file
 	verified_io
 	umount /mnt/krdma
