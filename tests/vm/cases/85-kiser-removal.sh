@@ -73,25 +73,6 @@ stays_away() {
 	target_down
 }
 
-# Not on the debug kernel: there LIO's end of the session over siw does not come to its end, and no
-# login after it (docs/iser.md, "When the RNIC goes").
-over_siw() {
-	local before
-
-	siw_load
-	LINK_TYPE=siw storage_rnic=siw0
-	storage_rnic_add
-	before=$(held)
-	insmod "$VM_MODULES/krdma_hw.ko"
-	wait_for 10 adopted || fail "siw0 is not adopted"
-	session_up
-	comes_back module
-	comes_back adoption
-	stays_away module
-	nothing_left "$before"
-	rdma link delete $storage_rnic
-}
-
 LINK_TYPE=krdma
 storage_up
 ram_disk 192
@@ -99,7 +80,18 @@ session_up
 comes_back link
 stays_away link
 
-[ "$VM_SLOW" != 1 ] || over_siw
+siw_load
+LINK_TYPE=siw storage_rnic=siw0
+storage_rnic_add
+before=$(held)
+insmod "$VM_MODULES/krdma_hw.ko"
+wait_for 10 adopted || fail "siw0 is not adopted"
+session_up
+comes_back module
+comes_back adoption
+stays_away module
+nothing_left "$before"
+rdma link delete $storage_rnic
 
 modprobe rdma_rxe
 LINK_TYPE=rxe storage_rnic=rxe0
