@@ -197,13 +197,23 @@ static void sdp_sock_fail(struct sdp_sock *ssk, int error)
 		ssk->wake |= SDP_WAKE_ERROR;
 }
 
-/* connect() has failed: the socket may try again */
+/* connect() has failed: the socket may try again. With sdp_lock() */
+static void sdp_sock_connect_failed(struct sdp_sock *ssk, int error)
+{
+	struct sock *sk = sdp_sock(ssk);
+
+	WRITE_ONCE(sk->sk_err, error);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	sdp_set_state(sk, TCP_CLOSE);
+	sk_stop_timer(sk, &sk->sk_timer);
+	ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_ERROR;
+}
+
 static void sdp_sock_refused(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
-	struct sock *sk = sdp_sock(ssk);
 
-	if (sk->sk_state != TCP_SYN_SENT) {
+	if (sdp_sock(ssk)->sk_state != TCP_SYN_SENT) {
 		sdp_sock_fail(ssk, ECONNRESET);
 		return;
 	}
@@ -212,11 +222,7 @@ static void sdp_sock_refused(struct sdp_link *link)
 		return;
 	}
 	sdp_count(SDP_COUNT_REFUSED);
-	WRITE_ONCE(sk->sk_err, link->backlog ? ETIMEDOUT : -link->error ?: ECONNREFUSED);
-	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	sdp_set_state(sk, TCP_CLOSE);
-	sk_stop_timer(sk, &sk->sk_timer);
-	ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_ERROR;
+	sdp_sock_connect_failed(ssk, link->backlog ? ETIMEDOUT : -link->error ?: ECONNREFUSED);
 }
 
 static void sdp_sock_connected(struct sdp_sock *ssk)
@@ -621,6 +627,7 @@ static int sdp_sock_bind(struct socket *sock, struct sockaddr *address, int len)
 	else if (sk->sk_family != AF_INET)
 		rc = sdp_port_check(ssk, &end);
 	if (!rc) {
+		ssk->bound_by_user = false;
 		sdp_port_leave(ssk);
 		if (!end.port && sdp_opt(ssk, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT))
 			sdp_port_bind_address(ssk, &end);
@@ -848,9 +855,7 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 	if (!end->port) {
 		/* as TCP: nobody is there, and a connect that does not wait learns it later */
 		sdp_lock(ssk);
-		WRITE_ONCE(sk->sk_err, ECONNREFUSED);
-		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-		ssk->wake |= SDP_WAKE_STATE | SDP_WAKE_ERROR;
+		sdp_sock_connect_failed(ssk, ECONNREFUSED);
 		sdp_unlock(ssk);
 		ssk->used = true;
 		mutex_unlock(&ssk->link_mutex);

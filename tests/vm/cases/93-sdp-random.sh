@@ -38,6 +38,31 @@ found() {
 	rounds 207112 1 $FAMILY 0 "$ADDR_A"
 }
 
+# A bind() that is refused after a connect() that failed leaves nothing of the bind() before.
+refused_bind() {
+	on A python3 - $SDP "$ADDR_A" << 'EOF'
+import errno, socket, sys
+
+def refusal(call, address):
+    try:
+        call(address)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+def answers(protocol):
+    taken, sock = (socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) for _ in range(2))
+    taken.bind((sys.argv[2], 0))
+    sock.bind((sys.argv[2], 0))
+    refusals = refusal(sock.connect, (sys.argv[2], 1)), refusal(sock.bind, taken.getsockname())
+    sock.listen()
+    return *refusals, sock.getsockname()[0]
+
+tcp, sdp = answers(0), answers(int(sys.argv[1]))
+print(tcp, sdp)
+sys.exit(tcp != sdp)
+EOF
+}
+
 over_wire() {
 	same_host 0
 	rounds "$new" "$(some 28)" 2 $SDP "$ADDR_A"
@@ -51,6 +76,7 @@ note_resources
 say "new seed $new"
 part "past the wire" rounds 1 "$(some 80)" 2 $SDP "$ADDR_A"
 part "seeds that have found something" found
+part "an address that is refused" refused_bind
 part "by family" rounds 100 "$(some 20)" $FAMILY 0 "$ADDR_A"
 part "IPv6" rounds 200 "$(some 20)" 10 $SDP "$ADDR6_A"
 part "over the wire, a new seed" over_wire
