@@ -10,7 +10,7 @@
 portal=10.77.1.1
 # the RNIC's name; its kind is $LINK_TYPE
 storage_rnic=krdma0
-# octets of files that fio verifies: siw on the debug kernel moves 100 KB/s
+# size of the files that fio verifies: siw on the debug kernel moves 100 KB/s
 io_size=$([ "$VM_SLOW" = 1 ] && echo 24M || echo 4M)
 
 # storage_up [MTU]: the RNIC in the initial namespace. What it sends goes through TCP, in segments of
