@@ -80,7 +80,8 @@ endef
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
 	$(call modules_twin,$(DEBUG_MODULES))
 	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) KRDMA_TESTS=1 modules
-	+@$(MAKE) --no-print-directory siw SIW_KDIR=$$(scripts/debug-kernel --where)/build SIW_OUT=$(DEBUG_MODULES)/build/siw
+	+@$(MAKE) --no-print-directory siw LOCKDEP=1 SIW_OUT=$(DEBUG_MODULES)/build/siw \
+		SIW_KDIR=$$(scripts/debug-kernel --where)/build
 
 # modules for Debian's flavours of the kernel, which scripts/flavour installs
 define flavour_modules
