@@ -65,6 +65,9 @@ struct KnownFault {
 constexpr std::array known_faults{
 	KnownFault{"siw", "mr-iova", "request 2: flushed",
 		   "siw_verbs.c, siw_reg_user_mr() ignores the tagged offset that was asked for"},
+	/* the same, when the refusal comes before the end of the Write */
+	KnownFault{"siw", "mr-iova", "request 1: local queue pair operation error",
+		   "siw_verbs.c, siw_reg_user_mr() ignores the tagged offset that was asked for"},
 	KnownFault{"siw", "conn-read-depths", "ing side: got",
 		   "siw_cm.c, siw_cm_upcall() swaps inbound and outbound Reads in its result"},
 	KnownFault{"siw", "conn-request-dropped", "Connection reset by peer",
@@ -73,6 +76,8 @@ constexpr std::array known_faults{
 		   "siw_qp.c, siw_qp_nextstate_from_rts() flushes posted Sends at a graceful end"},
 	KnownFault{"siw", "flush-behind-error", "order of what is flushed",
 		   "siw_qp.c, siw_sq_flush() completes a Read twice that waits in the ORQ"},
+	KnownFault{"siw", "flush-behind-error", "Transport endpoint is not connected",
+		   "siw_verbs.c, siw_post_send() refuses requests on the way to the error state"},
 	KnownFault{"siw", "cq-solicited", "no event of a solicited Send",
 		   "siw_qp.c, siw_rqe_complete() takes no Send for solicited"},
 	KnownFault{"siw", "remote-rights", "a Read that the peer must refuse",
