@@ -160,6 +160,38 @@ soft_mem_copy_paged(struct page **page, const u64 *address, u32 shift, u64 off,
 	soft_copy_end(vectors);
 }
 
+/*
+ * The kernel address of the @len bytes at @to, if they are known to be in a row: memory by the
+ * local DMA lkey, or in the first element of a list.
+ */
+static __always_inline u8 *soft_mem_row(const struct soft_mem *mem, u64 to, size_t len)
+{
+	const u64 off = to - mem->iova + mem->offset;
+
+	if (mem->region)
+		return NULL;
+	if (mem->ends)
+		return off + len <= mem->ends[0] ? (u8 *)(uintptr_t)(mem->pages[0] + off) : NULL;
+	return mem->pages ? NULL : (u8 *)(uintptr_t)to;
+}
+
+static __always_inline void soft_mem_copy_row(u8 *va, const struct soft_parts *buf, size_t len,
+					      bool out)
+{
+	const bool vectors = soft_copy_begin(len);
+	u8 *p = buf->first;
+	size_t n;
+
+	for (; len; va += n, p += n + buf->gap, len -= n) {
+		n = min_t(size_t, len, buf->len);
+		if (out)
+			soft_copy(p, va, n, vectors);
+		else
+			soft_copy(va, p, n, vectors);
+	}
+	soft_copy_end(vectors);
+}
+
 /* Copy one part, piece by piece; @out: from @mem to @buf. */
 static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 			       size_t len, bool out, bool vectors)
@@ -187,10 +219,15 @@ static void soft_mem_copy_part(const struct soft_mem *mem, u64 to, void *buf,
 static __always_inline void soft_mem_copy(const struct soft_mem *mem, u64 to,
 					  const struct soft_parts *buf, size_t len, bool out)
 {
-	u8 *p = buf->first;
+	u8 *p = buf->first, *row;
 	bool vectors;
 	size_t n;
 
+	row = soft_mem_row(mem, to, len);
+	if (row) {
+		soft_mem_copy_row(row, buf, len, out);
+		return;
+	}
 	if (soft_mem_is_pages(mem)) {
 		soft_mem_copy_paged(mem->region->pages, NULL, PAGE_SHIFT, soft_mem_offset(mem, to),
 				    buf, len, out);
@@ -231,26 +268,35 @@ void soft_mem_write_parts(const struct soft_mem *mem, u64 to,
 }
 
 /*
- * Copy one piece within one page, the usual case with short messages.
- * Return: false when the memory is not a single page of a program.
+ * Copy one piece in a row, the usual case with short messages: in the kernel's memory, or within
+ * one page of a program. Return: false: the memory is another one.
  */
-static __always_inline bool soft_mem_copy_page(const struct soft_mem *mem, u64 to,
-					       void *buf, size_t len, bool out)
+static __always_inline bool soft_mem_copy_short(const struct soft_mem *mem, u64 to,
+						void *buf, size_t len, bool out)
 {
+	u8 *va = soft_mem_row(mem, to, len);
+	bool page;
 	u64 off;
-	void *va;
 
-	if (!soft_mem_is_pages(mem))
+	page = !va;
+	if (page) {
+		if (!soft_mem_is_pages(mem))
+			return false;
+		off = soft_mem_offset(mem, to);
+		if (offset_in_page(off) + len > PAGE_SIZE)
+			return false;
+		va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+		va += offset_in_page(off);
+	} else if (len >= READ_ONCE(soft_copy_vector_min)) {
+		/* long enough for vector registers */
 		return false;
-	off = soft_mem_offset(mem, to);
-	if (offset_in_page(off) + len > PAGE_SIZE)
-		return false;
-	va = kmap_local_page(mem->region->pages[off >> PAGE_SHIFT]);
+	}
 	if (out)
-		soft_copy(buf, va + offset_in_page(off), len, false);
+		soft_copy(buf, va, len, false);
 	else
-		soft_copy(va + offset_in_page(off), buf, len, false);
-	kunmap_local(va);
+		soft_copy(va, buf, len, false);
+	if (page)
+		kunmap_local(va);
 	return true;
 }
 
@@ -259,7 +305,7 @@ void soft_mem_read(const struct soft_mem *mem, u64 to, void *dst, size_t len)
 {
 	const struct soft_parts parts = { .first = dst, .len = len };
 
-	if (!soft_mem_copy_page(mem, to, dst, len, true))
+	if (!soft_mem_copy_short(mem, to, dst, len, true))
 		soft_mem_read_parts(mem, to, &parts, len);
 }
 
@@ -269,7 +315,7 @@ void soft_mem_write(const struct soft_mem *mem, u64 to, const void *src,
 {
 	const struct soft_parts parts = { .first = (void *)src, .len = len };
 
-	if (!soft_mem_copy_page(mem, to, (void *)src, len, false))
+	if (!soft_mem_copy_short(mem, to, (void *)src, len, false))
 		soft_mem_write_parts(mem, to, &parts, len);
 }
 
