@@ -5,203 +5,23 @@
  * A struct kdat_dto, a slot, stands for each posted request and receive. It keeps the cookie and
  * the operation for the completion, whatever the RNIC reports of an error or a flush. Every work
  * request asks for a completion. Those that the consumer has suppressed end here.
+ *
+ * Most posts have one segment by an STag, and most completions are those of such a post, and
+ * succeed. They take a short way; another one of each kind is for all others.
  */
-#include <linux/slab.h>
-
 #include "kdapl.h"
 #include "lmr.h"
 
-/* Slots ********************************************************************* */
-
-struct kdat_slot_block {
-	struct kdat_slot_block *next;
-	u32 num;
-	struct kdat_dto dtos[] __counted_by(num);
-};
-
-int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own)
-{
-	memset(slots, 0, sizeof(*slots));
-	spin_lock_init(&slots->lock);
-	slots->max = max;
-	slots->own = own;
-	return kdat_slots_grow(slots, max);
-}
-
-int kdat_slots_grow(struct kdat_slots *slots, u32 max)
-{
-	struct kdat_slot_block *block;
-	unsigned long flags;
-	u32 i, num;
-
-	if (max + slots->own <= slots->total)
-		return 0;
-	num = max + slots->own - slots->total;
-	block = kvzalloc(struct_size(block, dtos, num), GFP_KERNEL);
-	if (!block)
-		return -ENOMEM;
-	block->num = num;
-	for (i = 0; i + 1 < num; i++)
-		block->dtos[i].next = &block->dtos[i + 1];
-	spin_lock_irqsave(&slots->lock, flags);
-	block->dtos[num - 1].next = slots->free;
-	slots->free = &block->dtos[0];
-	block->next = slots->blocks;
-	slots->blocks = block;
-	slots->total += num;
-	spin_unlock_irqrestore(&slots->lock, flags);
-	return 0;
-}
-
-void kdat_slots_set_max(struct kdat_slots *slots, u32 max)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	slots->max = max;
-	spin_unlock_irqrestore(&slots->lock, flags);
-}
-
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
-		     struct ri_qp *qp)
-{
-	unsigned long flags;
-	bool idle;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	idle = !slots->used && !slots->own_used;
-	if (idle) {
-		swap(slots->free, other->free);
-		swap(slots->max, other->max);
-		swap(slots->own, other->own);
-		swap(slots->total, other->total);
-		swap(slots->blocks, other->blocks);
-		if (to)
-			WRITE_ONCE(*to, qp);
-	}
-	spin_unlock_irqrestore(&slots->lock, flags);
-	return idle;
-}
-
-bool kdat_slots_idle(struct kdat_slots *slots)
-{
-	unsigned long flags;
-	bool idle;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	idle = !slots->used && !slots->own_used;
-	spin_unlock_irqrestore(&slots->lock, flags);
-	return idle;
-}
-
-bool kdat_slots_has_internal(const struct kdat_slots *slots)
-{
-	const struct kdat_slot_block *block;
-	const struct kdat_dto *dto;
-
-	for (block = slots->blocks; block; block = block->next)
-		for (dto = block->dtos; dto < block->dtos + block->num; dto++)
-			if (READ_ONCE(dto->slots) && dto->flags & KDAT_DTO_INTERNAL)
-				return true;
-	return false;
-}
-
 void kdat_slots_reset(struct kdat_slots *slots)
 {
-	struct kdat_slot_block *block;
-	struct kdat_dto *dto;
-	u32 i;
+	struct kdat_dto *dto = NULL;
 
-	for (block = slots->blocks; block; block = block->next) {
-		for (i = 0; i < block->num; i++) {
-			dto = &block->dtos[i];
-			if (!dto->slots)
-				continue;
-			if (dto->object)
-				kdat_lmr_completed(dto, false);
-			kdat_slot_put(dto);
-		}
+	while ((dto = kdat_slots_next(slots, dto))) {
+		if (dto->object)
+			kdat_lmr_completed(dto, false);
+		kdat_slot_clear(dto);
 		cond_resched();
 	}
-}
-
-void kdat_slots_free(struct kdat_slots *slots)
-{
-	struct kdat_slot_block *block;
-
-	while ((block = slots->blocks)) {
-		slots->blocks = block->next;
-		kvfree(block);
-	}
-	slots->free = NULL;
-	slots->total = 0;
-	slots->max = 0;
-	slots->own = 0;
-}
-
-/* The caller sets all but slots, next and object. */
-static __always_inline struct kdat_dto *kdat_slot_take(struct kdat_slots *slots)
-{
-	struct kdat_dto *dto = NULL;
-	unsigned long flags;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	if (likely(slots->used < slots->max)) {
-		dto = slots->free;
-		slots->free = dto->next;
-		slots->used++;
-	}
-	spin_unlock_irqrestore(&slots->lock, flags);
-	if (likely(dto)) {
-		dto->slots = slots;
-		dto->object = NULL;
-	}
-	return dto;
-}
-
-struct kdat_dto *kdat_slot_get(struct kdat_slots *slots)
-{
-	struct kdat_dto *dto = kdat_slot_take(slots);
-
-	if (likely(dto))
-		*dto = (struct kdat_dto){ .slots = slots };
-	return dto;
-}
-
-struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots)
-{
-	struct kdat_dto *dto = NULL;
-	unsigned long flags;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	if (slots->own_used < slots->own) {
-		dto = slots->free;
-		slots->free = dto->next;
-		slots->own_used++;
-	}
-	spin_unlock_irqrestore(&slots->lock, flags);
-	if (dto)
-		*dto = (struct kdat_dto){
-			.slots = slots,
-			.flags = KDAT_DTO_INTERNAL | KDAT_DTO_OWN,
-		};
-	return dto;
-}
-
-void kdat_slot_put(struct kdat_dto *dto)
-{
-	struct kdat_slots *slots = dto->slots;
-	unsigned long flags;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	if (likely(!(dto->flags & KDAT_DTO_OWN)))
-		slots->used--;
-	else
-		slots->own_used--;
-	dto->slots = NULL;
-	dto->next = slots->free;
-	slots->free = dto;
-	spin_unlock_irqrestore(&slots->lock, flags);
 }
 
 /* Posting ******************************************************************* */
@@ -223,7 +43,7 @@ static noinline struct kdat_dto *kdat_dto_reap(struct kdat_ep *ep)
 	unsigned int i;
 
 	for (i = 0; evd && !dto && i < KDAT_DTO_REAPS && kdat_evd_reap(evd); i++)
-		dto = kdat_slot_take(&ep->requests);
+		dto = kdat_slot_get(&ep->requests);
 	return dto;
 }
 
@@ -251,15 +71,15 @@ static DAT_RETURN kdat_dto_errno(const struct kdat_ep *ep, int err)
 	}
 }
 
-/* What kdat_dto_request() and kdat_dto_post() do not set. */
+/* What kdat_dto_request() does not set. */
 static __always_inline void kdat_dto_wr_init(struct ib_send_wr *wr, enum ib_wr_opcode opcode)
 {
 	wr->opcode = opcode;
-	wr->send_flags = 0;
+	wr->send_flags = IB_SEND_SIGNALED;
 	wr->ex.imm_data = 0;
 }
 
-/* dto->flags has no other flags than KDAT_DTO_*. */
+/* @wr asks for a completion; dto->flags has no other flags than KDAT_DTO_*. */
 static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kdat_dto *dto,
 						   struct ib_send_wr *wr,
 						   DAT_COMPLETION_FLAGS flags)
@@ -268,12 +88,10 @@ static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kd
 	const struct ib_send_wr *bad_wr __uninitialized;
 	int ret = -ENOTCONN;
 
-	dto->ep = ep;
-	dto->flags |= flags;
 	wr->next = NULL;
 	wr->wr_id = (uintptr_t)dto;
-	wr->send_flags |= IB_SEND_SIGNALED;
-	if (unlikely(flags & KDAT_DTO_SEND_FLAGS)) {
+	if (unlikely(flags)) {
+		dto->flags |= flags;
 		if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
 			     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
 			wr->send_flags |= IB_SEND_FENCE;
@@ -284,7 +102,7 @@ static __always_inline DAT_RETURN kdat_dto_post_wr(struct kdat_ep *ep, struct kd
 		ret = kal_post_send(qp, wr, &bad_wr);
 	if (likely(!ret))
 		return DAT_SUCCESS;
-	kdat_slot_put(dto);
+	kdat_slot_clear(dto);
 	return kdat_dto_errno(ep, ret);
 }
 
@@ -303,8 +121,9 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 	const bool internal = (flags | dto->flags) & KDAT_DTO_INTERNAL;
 	DAT_RETURN ret;
 
-	dto->flags &= KDAT_DTO_INTERNAL | KDAT_DTO_OWN;
+	dto->length = 0;
 	dto->flags |= KDAT_DTO_SPECIAL;
+	wr->send_flags |= IB_SEND_SIGNALED;
 	ret = kdat_dto_post_wr(ep, dto, wr, flags);
 	/* the consumer does not know of it, and so does not push it */
 	if (ret == DAT_SUCCESS && internal)
@@ -366,7 +185,7 @@ DAT_RETURN dat_ep_push(DAT_EP_HANDLE handle, DAT_BOOLEAN sleep)
 }
 EXPORT_SYMBOL_GPL(dat_ep_push);
 
-/* The RNIC is held. */
+/* In a section of RCU. */
 static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,
 						   struct ib_send_wr *wr, struct ib_sge *sge,
 						   const struct kdat_transfer *transfer, int num,
@@ -381,16 +200,18 @@ static __always_inline DAT_RETURN kdat_dto_request(struct kdat_ep *ep,
 		sge[0] = (struct ib_sge){};
 		num = 1;
 	}
-	dto = kdat_slot_take(&ep->requests);
+	dto = kdat_slot_get(&ep->requests);
 	if (unlikely(!dto))
 		dto = kdat_dto_reap(ep);
 	if (unlikely(!dto))
 		return KDAT_DTO_FULL;
 	dto->op = transfer->op;
-	dto->ext_op = transfer->ext_op;
 	dto->cookie = transfer->cookie;
-	dto->flags = transfer->ext_op ? KDAT_DTO_SPECIAL : 0;
 	dto->length = length;
+	if (unlikely(transfer->ext_op)) {
+		dto->ext_op = transfer->ext_op;
+		dto->flags = KDAT_DTO_SPECIAL;
+	}
 	wr->sg_list = sge;
 	wr->num_sge = num;
 	return kdat_dto_post_wr(ep, dto, wr, transfer->flags);
@@ -402,8 +223,11 @@ static __always_inline DAT_RETURN kdat_dto_check_state(const struct kdat_ep *ep)
 	const DAT_EP_STATE state = READ_ONCE(ep->state);
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	if (unlikely(state != DAT_EP_STATE_CONNECTED))
+	if (unlikely(state != DAT_EP_STATE_CONNECTED)) {
 		ret = kdat_ep_state_allows(state, KDAT_EP_POST_REQUEST);
+		if (ret == DAT_SUCCESS && ep->request_evd && !kdat_ep_has_qp(ep))
+			ret = kdat_dto_errno(ep, -ENOTCONN);
+	}
 	if (unlikely(ret == DAT_SUCCESS && !ep->request_evd))
 		return KDAT_BAD_STATE(EP_EVD_REQUEST);
 	return ret;
@@ -415,14 +239,15 @@ static_assert(offsetof(struct ib_sge, addr) == offsetof(DAT_LMR_TRIPLET, virtual
 static_assert(offsetof(struct ib_sge, length) == offsetof(DAT_LMR_TRIPLET, segment_length));
 static_assert(offsetof(struct ib_sge, lkey) == offsetof(DAT_LMR_TRIPLET, lmr_context));
 
-/* Is it one segment, by the RNIC's STag, and not by physical addresses? */
-static __always_inline bool kdat_dto_passes(const struct kdat_ia *ia, DAT_COUNT num,
-					    const DAT_LMR_TRIPLET *iov)
+/* Is it one segment, by an STag of the RNIC, which is there, and not by physical addresses? */
+static __always_inline bool kdat_dto_is_direct(const struct kdat_ia *ia, DAT_COUNT num,
+					       const DAT_LMR_TRIPLET *iov)
 {
-	return likely(num == 1 && ia->passes && iov->segment_length) &&
-	       likely(!kdat_lmr_is_reserved(ia, iov->lmr_context));
+	return likely(num == 1 && READ_ONCE(ia->direct) && iov->segment_length) &&
+	       likely(iov->lmr_context != ia->reserved_context);
 }
 
+/* In a section of RCU. */
 static noinline DAT_RETURN kdat_dto_move_translated(struct kdat_ep *ep, struct ib_send_wr *wr,
 						    const struct kdat_transfer *transfer)
 {
@@ -432,6 +257,11 @@ static noinline DAT_RETURN kdat_dto_move_translated(struct kdat_ep *ep, struct i
 	bool sink;
 	int num;
 
+	if (READ_ONCE(ep->obj.ia->kr->gone))
+		return KDAT_GONE;
+	ret = kdat_dto_check_state(ep);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	sink = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
 	       wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
 	num = kdat_lmr_translate(ep->obj.ia, ep->pz, transfer->num, transfer->iov, sink, sge,
@@ -442,27 +272,28 @@ static noinline DAT_RETURN kdat_dto_move_translated(struct kdat_ep *ep, struct i
 static __always_inline DAT_RETURN kdat_dto_move(struct kdat_ep *ep, struct ib_send_wr *wr,
 						const struct kdat_transfer *transfer)
 {
-	struct kdat_ia *ia = ep->obj.ia;
 	DAT_RETURN ret;
 
-	if (!kdat_enter_atomic(ia))
-		return KDAT_GONE;
-	ret = kdat_dto_check_state(ep);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (kdat_dto_passes(ia, transfer->num, transfer->iov))
-		ret = kdat_dto_request(ep, wr, (struct ib_sge *)transfer->iov, transfer, 1,
-				       transfer->iov->segment_length);
-	else
-		ret = kdat_dto_move_translated(ep, wr, transfer);
-out:
-	kdat_leave_atomic(ia);
+	kdat_enter_direct();
+	if (kdat_dto_is_direct(ep->obj.ia, transfer->num, transfer->iov)) {
+		ret = kdat_dto_check_state(ep);
+		if (likely(ret == DAT_SUCCESS))
+			ret = kdat_dto_request(ep, wr, (struct ib_sge *)transfer->iov, transfer, 1,
+					       transfer->iov->segment_length);
+	} else {
+		/* a copy, so that the short way keeps the original in registers */
+		const struct kdat_transfer copy = *transfer;
+
+		ret = kdat_dto_move_translated(ep, wr, &copy);
+	}
+	kdat_leave_direct();
 	return ret;
 }
 
 DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 			     const struct kdat_transfer *transfer)
 {
+	wr->send_flags |= IB_SEND_SIGNALED;
 	return kdat_dto_move(ep, wr, transfer);
 }
 
@@ -491,9 +322,9 @@ static __always_inline DAT_RETURN kdat_dto_send(DAT_EP_HANDLE handle, struct ib_
 
 	if (unlikely(!ep))
 		return KDAT_BAD_HANDLE(EP);
-	if (unlikely(num < 0 || num > ep->attr.max_request_iov))
+	if (unlikely((u32)num > (u32)ep->attr.max_request_iov))
 		return KDAT_BAD_ARG(2);
-	if (unlikely(num && !iov))
+	if (unlikely(!iov && num))
 		return KDAT_BAD_ARG(3);
 	if (unlikely(flags & ~KDAT_DTO_SEND_FLAGS))
 		return KDAT_BAD_ARG(5);
@@ -516,7 +347,7 @@ static DAT_RETURN kdat_dto_post_send_inv(DAT_EP_HANDLE handle, DAT_COUNT num,
 					 DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
 					 DAT_RMR_CONTEXT context)
 {
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .send_flags = IB_SEND_SIGNALED };
 
 	if (invalidate) {
 		wr.opcode = IB_WR_SEND_WITH_INV;
@@ -549,10 +380,10 @@ static __always_inline DAT_RETURN kdat_dto_rdma(DAT_EP_HANDLE handle, DAT_DTOS o
 
 	if (unlikely(!ep))
 		return KDAT_BAD_HANDLE(EP);
-	if (unlikely(num < 0 ||
-		     num > (read ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov)))
+	if (unlikely((u32)num > (u32)(read ? ep->attr.max_rdma_read_iov :
+					     ep->attr.max_rdma_write_iov)))
 		return KDAT_BAD_ARG(2);
-	if (unlikely(num && !iov))
+	if (unlikely(!iov && num))
 		return KDAT_BAD_ARG(3);
 	if (unlikely(!remote))
 		return KDAT_BAD_ARG(5);
@@ -593,7 +424,10 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 		.cookie = cookie,
 		.flags = flags,
 	};
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	struct ib_rdma_wr wr = {
+		.wr.opcode = IB_WR_RDMA_READ,
+		.wr.send_flags = IB_SEND_SIGNALED,
+	};
 	struct ib_sge sge;
 	DAT_RETURN ret;
 
@@ -623,7 +457,7 @@ static DAT_RETURN kdat_dto_post_rdma_read_to_rmr(DAT_EP_HANDLE handle,
 
 /* Receives ****************************************************************** */
 
-/* The RNIC is held. */
+/* In a section of RCU. */
 static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, struct ib_sge *sge, int num,
 						u64 length, DAT_DTO_COOKIE cookie,
 						DAT_COMPLETION_FLAGS flags)
@@ -636,15 +470,14 @@ static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, struct ib_sg
 
 	if (unlikely(length > ep->attr.max_message_size))
 		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	dto = kdat_slot_take(&ep->recvs);
+	dto = kdat_slot_get(&ep->recvs);
 	if (unlikely(!dto))
 		return KDAT_DTO_FULL;
-	dto->ep = ep;
 	dto->op = DAT_DTO_RECEIVE;
-	dto->ext_op = 0;
 	dto->cookie = cookie;
-	dto->flags = flags;
 	dto->length = length;
+	if (unlikely(flags))
+		dto->flags = flags;
 	wr.next = NULL;
 	wr.wr_id = (uintptr_t)dto;
 	wr.sg_list = sge;
@@ -655,22 +488,8 @@ static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, struct ib_sg
 		err = kal_post_recv(qp, &wr, &bad_wr);
 	if (likely(!err))
 		return DAT_SUCCESS;
-	kdat_slot_put(dto);
+	kdat_slot_clear(dto);
 	return kdat_dto_errno(ep, err);
-}
-
-static noinline DAT_RETURN kdat_dto_recv_translated(struct kdat_ep *ep, DAT_COUNT num,
-						    const DAT_LMR_TRIPLET *iov,
-						    DAT_DTO_COOKIE cookie,
-						    DAT_COMPLETION_FLAGS flags)
-{
-	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
-	u64 length = 0;
-	DAT_RETURN ret;
-
-	num = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
-				 &length, &ret);
-	return num < 0 ? ret : kdat_dto_recv(ep, sge, num, length, cookie, flags);
 }
 
 /* May receives be posted? */
@@ -688,6 +507,26 @@ static __always_inline DAT_RETURN kdat_dto_check_recv(const struct kdat_ep *ep)
 	return likely(kdat_ep_has_qp(ep)) ? DAT_SUCCESS : kdat_dto_errno(ep, -ENOTCONN);
 }
 
+/* In a section of RCU. */
+static noinline DAT_RETURN kdat_dto_recv_translated(struct kdat_ep *ep, DAT_COUNT num,
+						    const DAT_LMR_TRIPLET *iov,
+						    DAT_DTO_COOKIE cookie,
+						    DAT_COMPLETION_FLAGS flags)
+{
+	struct ib_sge sge[KDAT_MAX_IOV] __uninitialized;
+	u64 length = 0;
+	DAT_RETURN ret;
+
+	if (READ_ONCE(ep->obj.ia->kr->gone))
+		return KDAT_GONE;
+	ret = kdat_dto_check_recv(ep);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	num = kdat_lmr_translate(ep->obj.ia, ep->pz, num, iov, true, sge, ARRAY_SIZE(sge),
+				 &length, &ret);
+	return num < 0 ? ret : kdat_dto_recv(ep, sge, num, length, cookie, flags);
+}
+
 static DAT_RETURN kdat_dto_post_recv(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LMR_TRIPLET *iov,
 				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
@@ -696,24 +535,22 @@ static DAT_RETURN kdat_dto_post_recv(DAT_EP_HANDLE handle, DAT_COUNT num, DAT_LM
 
 	if (unlikely(!ep || ep->srq))
 		return KDAT_BAD_HANDLE(EP);
-	if (unlikely(num < 0 || num > ep->attr.max_recv_iov))
+	if (unlikely((u32)num > (u32)ep->attr.max_recv_iov))
 		return KDAT_BAD_ARG(2);
-	if (unlikely(num && !iov))
+	if (unlikely(!iov && num))
 		return KDAT_BAD_ARG(3);
 	if (unlikely(flags & ~KDAT_DTO_RECV_FLAGS))
 		return KDAT_BAD_ARG(5);
-	if (!kdat_enter_atomic(ep->obj.ia))
-		return KDAT_GONE;
-	ret = kdat_dto_check_recv(ep);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (kdat_dto_passes(ep->obj.ia, num, iov))
-		ret = kdat_dto_recv(ep, (struct ib_sge *)iov, 1, iov->segment_length, cookie,
-				    flags);
-	else
+	kdat_enter_direct();
+	if (kdat_dto_is_direct(ep->obj.ia, num, iov)) {
+		ret = kdat_dto_check_recv(ep);
+		if (likely(ret == DAT_SUCCESS))
+			ret = kdat_dto_recv(ep, (struct ib_sge *)iov, 1, iov->segment_length,
+					    cookie, flags);
+	} else {
 		ret = kdat_dto_recv_translated(ep, num, iov, cookie, flags);
-out:
-	kdat_leave_atomic(ep->obj.ia);
+	}
+	kdat_leave_direct();
 	return ret;
 }
 
@@ -749,12 +586,12 @@ static void kdat_dto_ext_event(const struct kdat_dto *dto, bool success, DAT_EVE
 }
 
 /* A receive succeeded: what did the peer send beside the message? */
-static void kdat_dto_received(struct kdat_ep *ep, const struct ib_wc *wc, DAT_EVENT *event)
+static noinline void kdat_dto_received_more(struct kdat_ep *ep, const struct ib_wc *wc,
+					    DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	const struct kdat_ia *ia = ep->obj.ia;
 
-	data->transfered_length = wc->byte_len;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE) {
 		data->operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
 		data->rmr_context = wc->ex.invalidate_rkey;
@@ -781,48 +618,12 @@ static void kdat_dto_bound(struct kdat_dto *dto, const struct ib_wc *wc, DAT_EVE
 	data->status = kdat_error_dto_status(wc->status, dto->op);
 }
 
-/**
- * struct kdat_dto_chain - requests of one queue that go back together
- * @slots: queue, NULL: there are none
- * @first: list, by kdat_dto.next
- * @last: end of the list
- * @num: number
- */
-struct kdat_dto_chain {
-	struct kdat_slots *slots;
-	struct kdat_dto *first;
-	struct kdat_dto *last;
-	u32 num;
-};
-
-static noinline void kdat_dto_chain_end(struct kdat_slots *slots, struct kdat_dto *first,
-					struct kdat_dto *last, u32 num)
+static __always_inline void kdat_dto_received(struct kdat_ep *ep, const struct ib_wc *wc,
+					      DAT_EVENT *event)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&slots->lock, flags);
-	slots->used -= num;
-	last->next = slots->free;
-	slots->free = first;
-	spin_unlock_irqrestore(&slots->lock, flags);
-}
-
-/* @dto is not one of kDAPL's own. */
-static __always_inline void kdat_dto_chain_add(struct kdat_dto_chain *chain, struct kdat_dto *dto)
-{
-	struct kdat_slots *slots = dto->slots;
-
-	dto->slots = NULL;
-	dto->next = chain->first;
-	if (unlikely(chain->slots != slots)) {
-		if (chain->slots)
-			kdat_dto_chain_end(chain->slots, chain->first, chain->last, chain->num);
-		chain->slots = slots;
-		chain->last = dto;
-		chain->num = 0;
-	}
-	chain->first = dto;
-	chain->num++;
+	event->event_data.dto_completion_event_data.transfered_length = wc->byte_len;
+	if (unlikely(wc->wc_flags))
+		kdat_dto_received_more(ep, wc, event);
 }
 
 /* The event of a transfer that has succeeded, but for what a receive or an extension adds. */
@@ -841,13 +642,6 @@ static __always_inline void kdat_dto_describe(struct kdat_evd *evd, const struct
 	data->rmr_context = 0;
 }
 
-/* A receive of an SRQ does not know its endpoint, but the queue pair does. */
-static __always_inline struct kdat_ep *kdat_dto_ep(const struct kdat_dto *dto,
-						   const struct ib_wc *wc)
-{
-	return dto->ep ?: (struct kdat_ep *)wc->qp;
-}
-
 /* Turn a completion into an event. Return: false: it has none. */
 static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 			   struct kdat_evd_entry *entry)
@@ -856,7 +650,8 @@ static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
 	const bool success = wc->status == IB_WC_SUCCESS;
-	struct kdat_ep *ep = kdat_dto_ep(dto, wc);
+	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
+	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
 
 	if (unlikely(dto->flags & KDAT_DTO_INTERNAL ||
 		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG)))
@@ -880,49 +675,46 @@ static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 }
 
 /* The event of a transfer without flags, and which has succeeded. */
-static __always_inline void kdat_dto_plain(struct kdat_evd *evd, const struct kdat_dto *dto,
+static __always_inline void kdat_dto_plain(struct kdat_evd *evd, struct kdat_dto *dto,
 					   const struct ib_wc *wc, struct kdat_evd_entry *entry)
 {
-	struct kdat_ep *ep = kdat_dto_ep(dto, wc);
-
 	entry->notify = true;
-	kdat_dto_describe(evd, dto, ep, &entry->event);
+	kdat_dto_describe(evd, dto, dto->ep, &entry->event);
 	if (dto->op == DAT_DTO_RECEIVE)
-		kdat_dto_received(ep, wc, &entry->event);
+		kdat_dto_received(dto->ep, wc, &entry->event);
+	kdat_slot_put(dto);
 }
 
 /* Any other one. Return: number of events. */
 static noinline unsigned int kdat_dto_special(struct kdat_evd *evd, struct kdat_dto *dto,
-					      const struct ib_wc *wc, struct kdat_evd_entry *entry)
+					      const struct ib_wc *wc, struct kdat_evd_entry *entry,
+					      u32 *quiet)
 {
 	const unsigned int num = kdat_dto_event(evd, wc, entry);
 
+	if (num)
+		*quiet += !entry->notify;
 	if (dto->object)
 		kdat_lmr_completed(dto, wc->status == IB_WC_SUCCESS);
+	kdat_slot_clear(dto);
 	return num;
 }
 
 unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
-			     struct kdat_evd_entry *entries)
+			     struct kdat_evd_entry *entries, u32 *quiet)
 {
 	const struct ib_wc *const end = wc + num;
 	struct kdat_evd_entry *entry = entries;
-	struct kdat_dto_chain chain = {};
 
+	*quiet = 0;
 	for (; wc < end; wc++) {
 		struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
 
 		if (likely(!(dto->flags | wc->status)))
 			kdat_dto_plain(evd, dto, wc, entry++);
 		else
-			entry += kdat_dto_special(evd, dto, wc, entry);
-		if (likely(!(dto->flags & KDAT_DTO_OWN)))
-			kdat_dto_chain_add(&chain, dto);
-		else
-			kdat_slot_put(dto);
+			entry += kdat_dto_special(evd, dto, wc, entry, quiet);
 	}
-	if (chain.slots)
-		kdat_dto_chain_end(chain.slots, chain.first, chain.last, chain.num);
 	return entry - entries;
 }
 

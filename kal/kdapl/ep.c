@@ -371,10 +371,10 @@ static DAT_RETURN kdat_ep_queues_make(struct kdat_ep *ep, const struct kdat_ep_s
 	queues->recv_evd = setup->recv_evd;
 	queues->request_evd = setup->request_evd;
 	queues->srq = setup->srq;
-	if (kdat_slots_init(&queues->requests,
+	if (kdat_slots_init(&queues->requests, ep, NULL,
 			    setup->request_evd ? setup->attr.max_request_dtos : 0,
 			    setup->request_evd ? KDAT_EP_OWN_REQUESTS : 0) ||
-	    kdat_slots_init(&queues->recvs, recvs, 0))
+	    kdat_slots_init(&queues->recvs, ep, NULL, recvs, 0))
 		goto err;
 	ret = kdat_ep_reserve(queues, &setup->attr);
 	if (ret != DAT_SUCCESS)
@@ -519,6 +519,8 @@ static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queu
 {
 	struct kdat_ep_queues none = {}, *to = *queues ?: &none;
 
+	kdat_slots_init(&none.requests, ep, NULL, 0, 0);
+	kdat_slots_init(&none.recvs, ep, NULL, 0, 0);
 	/* requests are not posted in these states, but receives are */
 	if (!kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL))
 		return false;
@@ -526,9 +528,10 @@ static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queu
 		kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL);
 		return false;
 	}
+	/* what was exchanged belongs to the queues that go; a late post may still look at it */
 	if (ep->queues) {
-		kdat_slots_swap(&ep->queues->recvs, &to->recvs, NULL, NULL);
-		kdat_slots_swap(&ep->queues->requests, &to->requests, NULL, NULL);
+		swap(ep->queues->recvs.blocks, to->recvs.blocks);
+		swap(ep->queues->requests.blocks, to->requests.blocks);
 	}
 	swap(ep->queues, *queues);
 	ep->connected = false;
@@ -567,8 +570,8 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 	init_completion(&ep->last_wqe);
 	ep->obj.ia = ia;
 	kdat_cm_init(ep);
-	kdat_slots_init(&ep->requests, 0, 0);
-	kdat_slots_init(&ep->recvs, 0, 0);
+	kdat_slots_init(&ep->requests, ep, NULL, 0, 0);
+	kdat_slots_init(&ep->recvs, ep, NULL, 0, 0);
 	kdat_ep_put_setup(ep, &setup);
 	ep->state = kdat_ep_state_configured(DAT_EP_STATE_UNCONNECTED,
 					     kdat_ep_is_configured(&setup));
@@ -885,28 +888,28 @@ static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DA
 static DAT_RETURN kdat_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state,
 				     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
 {
-	const struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_ep *ep = kdat_ep_of(handle);
 
 	if (!ep)
 		return KDAT_BAD_HANDLE(EP);
 	if (state)
 		*state = READ_ONCE(ep->state);
 	if (recv_idle)
-		*recv_idle = READ_ONCE(ep->recvs.used) ? DAT_FALSE : DAT_TRUE;
+		*recv_idle = kdat_slots_used(&ep->recvs) ? DAT_FALSE : DAT_TRUE;
 	if (request_idle)
-		*request_idle = READ_ONCE(ep->requests.used) ? DAT_FALSE : DAT_TRUE;
+		*request_idle = kdat_slots_used(&ep->requests) ? DAT_FALSE : DAT_TRUE;
 	return DAT_SUCCESS;
 }
 
 /* No RNIC tells which buffers of an SRQ an endpoint holds. Of its own it holds those posted. */
 static DAT_RETURN kdat_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
 {
-	const struct kdat_ep *ep = kdat_ep_of(handle);
+	struct kdat_ep *ep = kdat_ep_of(handle);
 
 	if (!ep)
 		return KDAT_BAD_HANDLE(EP);
 	if (allocated)
-		*allocated = ep->srq ? DAT_VALUE_UNKNOWN : (DAT_COUNT)READ_ONCE(ep->recvs.used);
+		*allocated = ep->srq ? DAT_VALUE_UNKNOWN : (DAT_COUNT)kdat_slots_used(&ep->recvs);
 	if (span)
 		*span = DAT_VALUE_UNKNOWN;
 	return DAT_SUCCESS;

@@ -9,10 +9,11 @@
  *
  * As long as the ring is empty, the work item of an EVD with a CQ polls a batch of completions and
  * hands them to the consumer without the ring. It is the only one that fills the batch. It takes
- * the lock once for a batch: all but the last event it takes by counting kdat_evd.batch_next, with
- * an atomic operation. Whoever else has the lock moves what is left of the batch to the ring with
+ * the lock once for a batch: the events it takes by counting kdat_evd.batch_next, with an atomic
+ * operation. Whoever else has the lock moves what is left of the batch to the ring with
  * kdat_evd_spill() before he does something that depends on it: look for an event, put one, change
- * the upcalls. The work item finds no batch then, and takes the lock.
+ * the upcalls. The work item finds no batch then, and takes the lock. Unless the CQ had no more
+ * than the batch, the last event needs the lock, too: the consumer is told whether there are more.
  *
  * The work item of an EVD with a CQ is irq_poll's, which ib_core uses, too: it runs in softirq
  * context. Others are on a workqueue.
@@ -43,7 +44,8 @@
 enum kdat_evd_step {
 	KDAT_EVD_STOP,
 	KDAT_EVD_AGAIN,		/* unlock, look again */
-	KDAT_EVD_CALL,
+	KDAT_EVD_CALL,		/* with one event */
+	KDAT_EVD_CALL_BATCH,
 };
 
 /**
@@ -51,13 +53,17 @@ enum kdat_evd_step {
  * @upcall: the consumer's function
  * @event: argument: the event, or NULL: the consumer is only told
  * @more: argument: there are more events
- * @copy: of an event of the ring, whose place is not its own any more
+ * @copy: of the event, whose place is not its own any more
+ * @next: of KDAT_EVD_CALL_BATCH: index of the first event
+ * @end: the same: index behind the last one
  */
 struct kdat_evd_call {
 	DAT_UPCALL_OBJECT upcall;
 	const DAT_EVENT *event;
 	bool more;
 	DAT_EVENT copy;
+	u32 next;
+	u32 end;
 };
 
 static struct workqueue_struct *kdat_evd_wq;
@@ -148,25 +154,26 @@ static bool kdat_evd_polled(const struct kdat_evd *evd)
 
 /*
  * Poll up to @max completions, of which the ring has room for all. @num takes the number of events
- * that they became, in @entries. Return: the number of completions.
+ * that they became, in @entries, and @quiet that of those that do not call up.
+ * Return: the number of completions.
  */
-static int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max,
-			 struct kdat_evd_entry *entries, u32 *num)
+static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max,
+					 struct kdat_evd_entry *entries, u32 *num, u32 *quiet)
 {
-	struct ib_wc wc[KDAT_EVD_POLL] __uninitialized;
 	int n;
 
 	*num = 0;
-	if (!max)
+	*quiet = 0;
+	if (unlikely(!max))
 		return 0;
-	n = kal_cq_poll(cq, max, wc);
-	if (n < 0) {
+	n = kal_cq_poll(cq, max, evd->wc);
+	if (unlikely(n < 0)) {
 		/* do not ask a broken CQ again and again */
 		evd->armed = true;
 		return 0;
 	}
 	evd->drained = n < max;
-	*num = kdat_dto_events(evd, wc, n, entries);
+	*num = kdat_dto_events(evd, evd->wc, n, entries, quiet);
 	return n;
 }
 
@@ -176,18 +183,19 @@ static int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max,
  */
 static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
 {
+	const u32 next = READ_ONCE(evd->batch_next);
 	struct kdat_evd_entry *entries;
-	u32 num;
+	u32 num, quiet;
 	int n;
 
-	if (kdat_evd_polled(evd)) {
-		n = evd->batch_num - evd->batch_next;
+	if (next < evd->batch_num) {
+		/* the work item may take them meanwhile, and then there may be more in the CQ */
 		kdat_evd_spill(evd);
-		return n;
+		return evd->batch_num - next;
 	}
 	max = min(max, KDAT_EVD_POLL);
 	entries = kdat_evd_ring_space(&evd->ring, &max);
-	n = kdat_evd_poll(evd, cq, max, entries, &num);
+	n = kdat_evd_poll(evd, cq, max, entries, &num, &quiet);
 	kdat_evd_ring_commit(&evd->ring, num);
 	return n;
 }
@@ -198,21 +206,17 @@ static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
  */
 static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
 {
-	u32 num, i;
+	u32 num, quiet;
 	int n;
 
-	if (evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY)
+	if (unlikely(evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY))
 		return kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
-	evd->batch = evd->batches[evd->batch == evd->batches[0]];
 	n = kdat_evd_poll(evd, cq, min(KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true)),
-			  evd->batch, &num);
+			  evd->batch, &num, &quiet);
 	evd->batch_num = num;
 	WRITE_ONCE(evd->batch_next, 0);
-	for (i = 0; i < num; i++)
-		if (unlikely(!evd->batch[i].notify)) {
-			kdat_evd_spill(evd);
-			break;
-		}
+	if (unlikely(quiet))
+		kdat_evd_spill(evd);
 	return n;
 }
 
@@ -296,24 +300,6 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
 
 /* Upcalls ******************************************************************* */
 
-/*
- * The ring has no event that calls up. Poll the CQ, and arm it when it is empty.
- * Return: KDAT_EVD_CALL: completions were polled.
- */
-static enum kdat_evd_step kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq)
-{
-	if (kdat_evd_polled(evd))
-		return KDAT_EVD_CALL;
-	if (!cq)
-		return KDAT_EVD_STOP;
-	/* a CQ that was empty a moment ago says so when it is armed */
-	if (!evd->drained && kdat_evd_refill(evd, cq))
-		return kdat_evd_polled(evd) ? KDAT_EVD_CALL : KDAT_EVD_AGAIN;
-	if (evd->armed || !kdat_evd_is_fed(evd) || !kdat_evd_ring_room(&evd->ring, true))
-		return KDAT_EVD_STOP;
-	return kdat_evd_arm(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
-}
-
 /* An upcall takes the last event that is known: are there more? */
 static bool kdat_evd_more(struct kdat_evd *evd, struct ri_cq *cq)
 {
@@ -322,32 +308,56 @@ static bool kdat_evd_more(struct kdat_evd *evd, struct ri_cq *cq)
 	return kdat_evd_polled(evd) || kdat_evd_ring_count(&evd->ring);
 }
 
-/* Take the oldest event of the batch, which has some; the lock is held. */
-static void kdat_evd_take_polled(struct kdat_evd *evd, struct ri_cq *cq,
-				 struct kdat_evd_call *call)
+/*
+ * Call up with what is left of the batch, which is something. Whether there are more events than
+ * the last one is known with the lock only, unless the CQ had no more.
+ */
+static enum kdat_evd_step kdat_evd_hand_over(struct kdat_evd *evd, struct ri_cq *cq,
+					     struct kdat_evd_call *call)
 {
-	call->event = &evd->batch[evd->batch_next].event;
-	WRITE_ONCE(evd->batch_next, evd->batch_next + 1);
-	call->upcall = evd->upcall;
+	const u32 next = READ_ONCE(evd->batch_next);
+
+	call->more = !evd->drained;
+	if (likely(next + call->more < evd->batch_num)) {
+		call->next = next;
+		call->end = evd->batch_num;
+		return KDAT_EVD_CALL_BATCH;
+	}
+	/* more completions may take its place while the consumer reads it */
+	call->copy = evd->batch[next].event;
+	call->event = &call->copy;
+	WRITE_ONCE(evd->batch_next, next + 1);
 	call->more = kdat_evd_more(evd, cq);
+	return KDAT_EVD_CALL;
+}
+
+/* The ring has no event that calls up. Poll the CQ, and arm it when it is empty. */
+static enum kdat_evd_step kdat_evd_look(struct kdat_evd *evd, struct ri_cq *cq,
+					struct kdat_evd_call *call)
+{
+	if (kdat_evd_polled(evd))
+		return kdat_evd_hand_over(evd, cq, call);
+	if (!cq)
+		return KDAT_EVD_STOP;
+	/* a CQ that was empty a moment ago says so when it is armed */
+	if (!evd->drained && kdat_evd_refill(evd, cq))
+		return kdat_evd_polled(evd) ? kdat_evd_hand_over(evd, cq, call) : KDAT_EVD_AGAIN;
+	if (evd->armed || !kdat_evd_is_fed(evd) || !kdat_evd_ring_room(&evd->ring, true))
+		return KDAT_EVD_STOP;
+	return kdat_evd_arm(evd, cq) ? KDAT_EVD_AGAIN : KDAT_EVD_STOP;
 }
 
 /* With the lock held: what does a busy work item do next? */
 static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_call *call)
 {
 	struct ri_cq *cq = kdat_evd_cq(evd);
-	enum kdat_evd_step step;
 
 	/* it is one of evd->busy itself: when a new policy allows fewer, some of them end */
 	if (evd->busy > kdat_evd_limit(evd) || kdat_evd_told(evd))
 		return KDAT_EVD_STOP;
-	if (!evd->ring.notify) {
-		step = kdat_evd_look(evd, cq);
-		if (step == KDAT_EVD_CALL)
-			kdat_evd_take_polled(evd, cq, call);
-		return step;
-	}
 	call->upcall = evd->upcall;
+	if (likely(!evd->ring.notify))
+		return kdat_evd_look(evd, cq, call);
 	call->event = NULL;
 	call->more = true;
 	if (evd->policy == DAT_UPCALL_NORIFY) {
@@ -395,18 +405,23 @@ static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_
 }
 
 /*
- * Call up with the events of the batch, but the last one: whether there are more than that is known
- * with the lock only. @upcall was the upcall when the lock was held; who changes it moves the batch
- * to the ring first. Return: number of upcalls.
+ * Call up with the events of the batch; if the CQ may have more, not with the last one. The upcall
+ * is what it was when the lock was held; who changes it moves the batch to the ring first.
+ * Return: the most upcalls that there were.
  */
-static int kdat_evd_call_batch(struct kdat_evd *evd, const DAT_UPCALL_OBJECT *upcall)
+static int kdat_evd_call_batch(struct kdat_evd *evd, const struct kdat_evd_call *call)
 {
-	u32 i = READ_ONCE(evd->batch_next);
-	int calls = 0;
+	const DAT_UPCALL_FUNC func = call->upcall.upcall_func;
+	void *const data = call->upcall.instance_data;
+	const u32 end = call->end - call->more;
+	u32 i = call->next;
 
-	for (; i + 1 < evd->batch_num && try_cmpxchg(&evd->batch_next, &i, i + 1); i++, calls++)
-		upcall->upcall_func(upcall->instance_data, &evd->batch[i].event, DAT_TRUE);
-	return calls;
+	while (i < end && try_cmpxchg(&evd->batch_next, &i, i + 1)) {
+		const DAT_EVENT *event = &evd->batch[i++].event;
+
+		func(data, event, i < call->end ? DAT_TRUE : DAT_FALSE);
+	}
+	return end - call->next;
 }
 
 /* Call up, some times. Return: there is nothing more to do. */
@@ -418,11 +433,11 @@ static bool kdat_evd_run(struct kdat_upcall *uc)
 
 	do {
 		step = kdat_evd_next(uc, &call);
-		if (step == KDAT_EVD_CALL) {
+		if (likely(step == KDAT_EVD_CALL_BATCH))
+			budget -= kdat_evd_call_batch(uc->evd, &call);
+		else if (step == KDAT_EVD_CALL)
 			call.upcall.upcall_func(call.upcall.instance_data, call.event,
 						call.more ? DAT_TRUE : DAT_FALSE);
-			budget -= kdat_evd_call_batch(uc->evd, &call.upcall);
-		}
 	} while (step != KDAT_EVD_STOP && --budget > 0);
 	return step == KDAT_EVD_STOP;
 }
@@ -669,7 +684,6 @@ void kdat_evd_upcalls_init(struct kdat_evd *evd)
 		uc->cpu = -1;
 	}
 	irq_poll_init(&evd->poll, KDAT_EVD_BATCH, kdat_evd_poll_softirq);
-	evd->batch = evd->batches[0];
 }
 
 int kdat_evd_init(void)

@@ -9,6 +9,7 @@
  * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
+ * - slots.c, slots.h: memory for what is posted
  * - srq.c: shared receive queues
  * - lmr.h, lmr_mem.c, lmr.c, lmr_sync.c, lmr_local.c, lmr_fast.c, rmr.c: memory regions and windows
  * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
@@ -27,7 +28,8 @@
  * - spinlocks (kdat_evd.lock, kdat_slots.lock): any context
  *
  * Functions that must not sleep use the objects of an RNIC in a section of RCU, after a look at
- * kdat_rnic.gone. The removal sets that, and waits for such sections before it destroys objects.
+ * kdat_rnic.gone or at kdat_ia.direct. The removal sets these, and waits for such sections before
+ * it destroys objects.
  */
 #ifndef KDAT_KDAPL_H
 #define KDAT_KDAPL_H
@@ -50,6 +52,7 @@
 #include "error.h"
 #include "evd_ring.h"
 #include "registry.h"
+#include "slots.h"
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define KDAT_NO_MEMORY			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
@@ -126,7 +129,9 @@ struct kdat_obj {
  * @async_evd: EVD for asynchronous events
  * @own_async_evd: the IA made it; else the consumer gave it
  * @passes: STags of LMRs are the RNIC's: it checks the local segments of requests
+ * @direct: the same, as long as the RNIC is there
  * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
+ * @reserved_context: its local context, 0: none
  * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
@@ -144,6 +149,8 @@ struct kdat_ia {
 	struct kdat_evd *async_evd;
 	bool own_async_evd;
 	bool passes;
+	bool direct;
+	DAT_LMR_CONTEXT reserved_context;
 	struct kdat_lmr *reserved_lmr;
 	struct xarray stags;
 	struct xarray lmrs;
@@ -230,6 +237,26 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 }
 
 /*
+ * A section of RCU for a post that looks at kdat_ia.direct itself. Elsewhere than in a real-time
+ * kernel, in which the provider's locks sleep, it costs less than rcu_read_lock().
+ */
+static inline void kdat_enter_direct(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
+	else
+		rcu_read_lock_sched();
+}
+
+static inline void kdat_leave_direct(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+	else
+		rcu_read_unlock_sched();
+}
+
+/*
  * Set the address of the RNIC that the IA shows: the first IPv4 address of its network device in
  * the IA's namespace, else a global IPv6 address; AF_UNSPEC: none. The RNIC is held. May sleep.
  */
@@ -260,11 +287,10 @@ struct kdat_pz {
 struct kdat_ep;
 struct kdat_lmr;
 struct kdat_rmr;
-struct kdat_slots;
 
 /* Event dispatchers ********************************************************* */
 
-#define KDAT_EVD_POLL	8	/* completions that are taken from a CQ at once */
+#define KDAT_EVD_POLL	16	/* completions that are taken from a CQ at once */
 #define KDAT_EVD_MANY	4	/* upcalls at the same time with DAT_UPCALL_MANY */
 
 /**
@@ -296,8 +322,8 @@ struct kdat_upcall {
  * @solicited_streams: those whose solicited receives alone do, then all of them; kdat_ia.mutex
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
- * @batches: memory of @batch, which takes turns: an upcall keeps its event while more are polled
  * @batch: completions that the busy work item has polled; younger than those in @ring
+ * @wc: completions as the RNIC reports them, for a moment
  * @batch_next: index of the oldest one that is not taken, @batch_num or more: none; the work item
  *	takes one without @lock
  * @batch_num: their number
@@ -325,8 +351,8 @@ struct kdat_evd {
 	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
-	struct kdat_evd_entry batches[2][KDAT_EVD_POLL];
-	struct kdat_evd_entry *batch;
+	struct kdat_evd_entry batch[KDAT_EVD_POLL];
+	struct ib_wc wc[KDAT_EVD_POLL];
 	u32 batch_next;
 	u32 batch_num;
 	bool drained;
@@ -398,84 +424,10 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited);
 
 /* Posted requests *********************************************************** */
 
-/* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
-#define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
-#define KDAT_DTO_OWN		BIT(17)	/* of kdat_slot_get_own() */
-#define KDAT_DTO_SPECIAL	BIT(18)	/* has, or may have, an ext_op or an object */
-
-/**
- * struct kdat_dto - a posted request; its address is the wr_id of the work request
- * @ep: endpoint; NULL for a receive of an SRQ
- * @slots: where it goes back to; NULL: it is there
- * @next: free list
- * @cookie: the consumer's
- * @op: operation
- * @ext_op: DAT_IB_DTOS + 1 of an extension's operation, else 0
- * @flags: DAT_COMPLETION_FLAGS and KDAT_DTO_*; 0: it completes as most do, see kdat_dto_plain()
- * @length: bytes of the local segments
- * @object: LMR or RMR of a registration, an invalidation or a bind; it has a use of it
- */
-struct kdat_dto {
-	struct kdat_ep *ep;
-	struct kdat_slots *slots;
-	struct kdat_dto *next;
-	DAT_CONTEXT cookie;
-	DAT_DTOS op;
-	int ext_op;
-	u32 flags;
-	u32 length;
-	struct kdat_obj *object;
-};
-
-struct kdat_slot_block;
-
-/**
- * struct kdat_slots - the requests that a queue may have
- * @lock: protects all below; any context
- * @free: list
- * @used: requests in use
- * @max: most of them
- * @own_used: of kdat_slot_get_own() in use
- * @own: most of them
- * @total: requests in @blocks, at least @max + @own
- * @blocks: the requests' memory
- */
-struct kdat_slots {
-	spinlock_t lock;	/* protects all below */
-	struct kdat_dto *free;
-	u32 used;
-	u32 max;
-	u32 own_used;
-	u32 own;
-	u32 total;
-	struct kdat_slot_block *blocks;
-};
-
-int kdat_slots_init(struct kdat_slots *slots, u32 max, u32 own);
-/* Make room for @max requests; slots->max stays. May sleep. */
-int kdat_slots_grow(struct kdat_slots *slots, u32 max);
-void kdat_slots_set_max(struct kdat_slots *slots, u32 max);
-/*
- * Exchange the requests of @slots and @other, or return false if some of @slots are in use. If @to
- * is not NULL, it becomes @qp at the same moment: a post with a request reads the queue pair after
- * that.
- */
-bool kdat_slots_swap(struct kdat_slots *slots, struct kdat_slots *other, struct ri_qp **to,
-		     struct ri_qp *qp);
-/* Is nothing posted, or nothing but what has completed and was taken from the CQ? */
-bool kdat_slots_idle(struct kdat_slots *slots);
-/* Is a request of kDAPL's own posted, such as a registration? */
-bool kdat_slots_has_internal(const struct kdat_slots *slots);
-/* Take back what is in use: its completions cannot come any more. */
+/* Take back what is in use of @slots: its completions cannot come any more. May sleep. */
 void kdat_slots_reset(struct kdat_slots *slots);
-void kdat_slots_free(struct kdat_slots *slots);
-/* Return: a request, zeroed but for @slots, or NULL: the queue is full. Any context. */
-struct kdat_dto *kdat_slot_get(struct kdat_slots *slots);
-/* The same for a request of kDAPL itself, which takes no place from the consumer's. */
-struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots);
-void kdat_slot_put(struct kdat_dto *dto);
 /*
- * Post @wr for @dto, whose cookie, op and object are set, on the request queue of @ep: sets ep,
+ * Post @wr for @dto, whose cookie, op and object are set, on the request queue of @ep: sets length,
  * flags, wr_id and the send flags (beside those that are set). On failure the slot is given back;
  * the use of dto->object stays the caller's. The RNIC is held. Any context.
  */
@@ -508,12 +460,12 @@ DAT_RETURN kdat_dto_transfer(struct kdat_ep *ep, struct ib_send_wr *wr,
 
 /*
  * Turn @num completions into events, and give their requests back. @entries takes the events; those
- * that are suppressed or internal have none. Sets an entry's event, and notify: it calls up.
- * Return: number of events. Under evd->lock, any context: it puts no event itself, also not to
- * another EVD.
+ * that are suppressed or internal have none. Sets an entry's event, and notify: it calls up; counts
+ * those that do not in @quiet. Return: number of events. Under evd->lock, any context: it puts no
+ * event itself, also not to another EVD.
  */
 unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
-			     struct kdat_evd_entry *entries);
+			     struct kdat_evd_entry *entries, u32 *quiet);
 
 /* Endpoints ***************************************************************** */
 
@@ -675,6 +627,8 @@ void kdat_ep_drop_qp(struct kdat_ep *ep);
  * @attr: attributes as granted
  * @failed: the RNIC reported an error of the queue
  * @recvs: posted receives
+ * @posted: their number
+ * @room: most of them
  * @mutex: protects @queues and changes of @attr; taken under kdat_rnic.sem, outside of all others
  * @queues: endpoints' queue pairs
  */
@@ -685,6 +639,8 @@ struct kdat_srq {
 	DAT_SRQ_ATTR attr;
 	bool failed;
 	struct kdat_slots recvs;
+	atomic_t posted;
+	u32 room;
 	struct mutex mutex;	/* see above */
 	struct list_head queues;
 };

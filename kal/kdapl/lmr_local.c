@@ -121,7 +121,7 @@ static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep, bool o
 	}
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
 		if (lmr->named) {
-			kdat_slot_put(dto);
+			kdat_slot_clear(dto);
 			atomic_dec(&lmr->obj.uses);
 			return DAT_SUCCESS;
 		}

@@ -136,6 +136,7 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	xa_init_flags(&ia->lmrs, XA_FLAGS_ALLOC1);
 	ia->next_lmr = 1;
 	ia->passes = kdat_maps(rnic);
+	ia->direct = ia->passes;
 	if (!(rnic->attr.limits.kernel_cap_flags & IBK_LOCAL_DMA_LKEY) || !ia->passes ||
 	    !kal_dma_is_virtual(rnic))
 		return 0;
@@ -151,6 +152,7 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	lmr->obj.provider = ia->obj.provider;
 	/* from now on the handle is good */
 	smp_store_release(&lmr->obj.type, KDAT_OBJ_MAGIC | DAT_HANDLE_TYPE_LMR);
+	ia->reserved_context = lmr->context;
 	ia->reserved_lmr = lmr;
 	return 0;
 }

@@ -178,6 +178,8 @@ static void kdat_provider_remove(struct ri_rnic *rnic)
 	kdat_provider_publish_waiting();
 	down_write(&kr->sem);
 	WRITE_ONCE(kr->gone, true);
+	list_for_each_entry(ia, &kr->ias, node)
+		WRITE_ONCE(ia->direct, false);
 	/* what runs in a section of RCU has seen the RNIC, and ends before its objects do */
 	synchronize_rcu();
 	list_for_each_entry(ia, &kr->ias, node)

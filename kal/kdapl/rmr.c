@@ -332,7 +332,7 @@ static DAT_RETURN kdat_rmr_post(struct kdat_rmr *rmr, struct kdat_binding *bindi
 	dto->object = &rmr->obj;
 	binding->dto = dto;
 	if (!kdat_rmr_add(rmr, binding, &wr)) {
-		kdat_slot_put(dto);
+		kdat_slot_clear(dto);
 		return KDAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	}
 	/* from the post on the binding may end at any time */

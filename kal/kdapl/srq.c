@@ -68,7 +68,8 @@ static DAT_RETURN kdat_srq_make(struct kdat_ia *ia, struct kdat_pz *pz, const DA
 	srq->attr.max_recv_iov = max(attr->max_recv_iov, 1);
 	mutex_init(&srq->mutex);
 	INIT_LIST_HEAD(&srq->queues);
-	ri = kdat_slots_init(&srq->recvs, attr->max_recv_dtos, 0) ?
+	srq->room = attr->max_recv_dtos;
+	ri = kdat_slots_init(&srq->recvs, NULL, &srq->posted, attr->max_recv_dtos, 0) ?
 		ERR_PTR(-ENOMEM) : kal_srq_create(pz->pd, &init, kdat_srq_event, srq, NULL);
 	if (IS_ERR(ri)) {
 		kdat_slots_free(&srq->recvs);
@@ -153,6 +154,22 @@ static DAT_RETURN kdat_srq_free(DAT_SRQ_HANDLE handle)
 	return DAT_SUCCESS;
 }
 
+/* In a section of RCU. Return: NULL: the queue is full. */
+static struct kdat_dto *kdat_srq_slot(struct kdat_srq *srq)
+{
+	int posted = atomic_read(&srq->posted);
+	struct kdat_dto *dto;
+
+	do {
+		if (posted >= (int)READ_ONCE(srq->room))
+			return NULL;
+	} while (!atomic_try_cmpxchg(&srq->posted, &posted, posted + 1));
+	dto = kdat_slot_get(&srq->recvs);
+	if (unlikely(!dto))
+		atomic_dec(&srq->posted);
+	return dto;
+}
+
 /* The RNIC is held. */
 static DAT_RETURN kdat_srq_recv(struct kdat_srq *srq, DAT_COUNT num, const DAT_LMR_TRIPLET *iov,
 				DAT_DTO_COOKIE cookie)
@@ -173,9 +190,10 @@ static DAT_RETURN kdat_srq_recv(struct kdat_srq *srq, DAT_COUNT num, const DAT_L
 		return ret;
 	if (unlikely(length > KDAT_MAX_MESSAGE))
 		return KDAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	dto = kdat_slot_get(&srq->recvs);
+	dto = kdat_srq_slot(srq);
 	if (unlikely(!dto))
 		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	dto->flags = KDAT_DTO_SPECIAL;
 	dto->op = DAT_DTO_RECEIVE;
 	dto->cookie = cookie;
 	dto->length = length;
@@ -183,7 +201,7 @@ static DAT_RETURN kdat_srq_recv(struct kdat_srq *srq, DAT_COUNT num, const DAT_L
 	err = kal_post_srq_recv(srq->srq, &wr, &bad_wr);
 	if (likely(!err))
 		return DAT_SUCCESS;
-	kdat_slot_put(dto);
+	kdat_slot_clear(dto);
 	return kdat_srq_errno(err);
 }
 
@@ -218,7 +236,7 @@ static DAT_RETURN kdat_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask,
 		return KDAT_BAD_ARG(2);
 	if (!param)
 		return KDAT_BAD_ARG(3);
-	used = READ_ONCE(srq->recvs.used);
+	used = atomic_read(&srq->posted);
 	max = READ_ONCE(srq->attr.max_recv_dtos);
 	*param = (DAT_SRQ_PARAM){
 		.ia_handle = srq->obj.ia,
@@ -272,7 +290,7 @@ static DAT_RETURN kdat_srq_set_max(struct kdat_srq *srq, u32 max)
 	DAT_RETURN ret;
 	int err;
 
-	if (max < READ_ONCE(srq->recvs.used) || max < srq->attr.low_watermark)
+	if (max < atomic_read(&srq->posted) || max < srq->attr.low_watermark)
 		return KDAT_BAD_STATE(SRQ_IN_USE);
 	if (kdat_slots_grow(&srq->recvs, max))
 		return KDAT_NO_MEMORY;
@@ -280,18 +298,18 @@ static DAT_RETURN kdat_srq_set_max(struct kdat_srq *srq, u32 max)
 	if (ret == DAT_SUCCESS) {
 		/* fewer from now on: what is posted later must fit, too */
 		if (max < old)
-			kdat_slots_set_max(&srq->recvs, max);
+			WRITE_ONCE(srq->room, max);
 		err = kal_srq_modify(srq->srq, &attr, IB_SRQ_MAX_WR, NULL);
 		if (err)
 			ret = err == -EINVAL ? KDAT_BAD_STATE(SRQ_IN_USE) : kdat_srq_errno(err);
 	}
 	if (ret != DAT_SUCCESS) {
-		kdat_slots_set_max(&srq->recvs, old);
+		WRITE_ONCE(srq->room, old);
 		kdat_srq_unreserve(srq, old);
 		return ret;
 	}
 	WRITE_ONCE(srq->attr.max_recv_dtos, max);
-	kdat_slots_set_max(&srq->recvs, max);
+	WRITE_ONCE(srq->room, max);
 	/* completions of the longer queue may wait still: the room is kept */
 	return DAT_SUCCESS;
 }

@@ -7,7 +7,7 @@
 #include "../../kal/kdapl/evd_upcall.c"
 #include "ktest.h"
 
-#define RING	16
+#define RING	32
 
 /**
  * struct bed - an EVD with a CQ of the test
@@ -25,6 +25,7 @@
  * @each: called with each event, in the order in which they come
  * @last: number of the last event that came
  * @disorder: one came out of its turn
+ * @direct: events that came without the lock: they were in the batch still
  * @called: an upcall has brought the event; with @each, all that the CQ has
  */
 struct bed {
@@ -41,13 +42,14 @@ struct bed {
 	void (*each)(struct bed *bed);
 	u64 last;
 	bool disorder;
+	u64 direct;
 	struct completion called;
 };
 
 /* what evd_upcall.c calls */
 
 unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsigned int num,
-			     struct kdat_evd_entry *entries)
+			     struct kdat_evd_entry *entries, u32 *quiet)
 {
 	struct bed *bed = container_of(evd, struct bed, evd);
 	unsigned int events = 0;
@@ -110,6 +112,8 @@ static void bed_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN m
 
 	if (bed->each) {
 		bed_came(bed, event);
+		bed->direct += (void *)event >= (void *)bed->evd.batch &&
+			       (void *)event < (void *)(&bed->evd.batch + 1);
 		bed->each(bed);
 		if (bed->last < bed->supply)
 			return;
@@ -239,6 +243,19 @@ static void upcalls_keep_order(struct ktest *test)
 	bed_call_up(test, each_nothing);
 }
 
+/* However many completions there are, all but one of each batch come without the lock. */
+static void batches_go_on(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_SINGLE_INSTANCE, 10 * KDAT_EVD_POLL, 0);
+
+	bed->each = each_nothing;
+	kdat_evd_on_completion(&bed->cq);
+	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
+	KTEST_EQ(test, bed->direct, 10 * (KDAT_EVD_POLL - 1));
+	KTEST_FALSE(test, bed->disorder);
+	bed_close(bed);
+}
+
 /* an upcall takes the next event, too, each time at another place of a batch */
 static void each_take(struct bed *bed)
 {
@@ -303,6 +320,7 @@ static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(dequeue_leaves_no_event_behind),
 	KTEST_CASE(change_is_bounded),
 	KTEST_CASE(upcalls_keep_order),
+	KTEST_CASE(batches_go_on),
 	KTEST_CASE(upcalls_and_dequeue_keep_order),
 	KTEST_CASE(upcalls_and_put_keep_order),
 	KTEST_CASE(change_stops_a_batch),
