@@ -147,6 +147,7 @@ enum kiser_conn_state {
  * @pz: protection zone
  * @dat_ep: endpoint of kDAPL
  * @max_commands: tasks that the EP's queues hold
+ * @max_pages: pages of a command's data, of which the first and the last may be cut
  * @max_segments: elements of data that a message can have in place; 0: it is copied
  * @physical: context of the LMR for physical addresses
  * @remote_invalidation: the target invalidates regions with its responses
@@ -180,6 +181,7 @@ struct kiser_conn {
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE dat_ep;
 	u32 max_commands;
+	u32 max_pages;
 	u32 max_segments;
 	DAT_LMR_CONTEXT physical;
 	bool remote_invalidation;

@@ -5,6 +5,7 @@
  */
 #include <linux/slab.h>
 #include <scsi/scsi_cmnd.h>
+#include <scsi/scsi_host.h>
 
 #include "kiser.h"
 
@@ -77,14 +78,10 @@ void *kiser_buffer_get(const struct kiser_pool *pool, u32 index, DAT_LMR_TRIPLET
 
 /* Regions ******************************************************************* */
 
-/* pages of a command's data, of which the first and the last may be cut */
-static u32 kiser_buffer_max_pages(void)
-{
-	return kiser_max_sectors / (PAGE_SIZE / SECTOR_SIZE) + 1;
-}
-
 static int kiser_buffer_alloc_regions(struct kiser_conn *kc)
 {
+	/* as many as the session began with, perhaps on another IA */
+	DAT_COUNT pages = kc->iscsi->session->host->sg_tablesize;
 	DAT_RETURN ret;
 	u32 i;
 
@@ -92,8 +89,8 @@ static int kiser_buffer_alloc_regions(struct kiser_conn *kc)
 	if (!kc->regions)
 		return -ENOMEM;
 	for (i = 0; i < kc->num_tasks; i++) {
-		ret = dat_lmr_allocate(kc->ia, kc->pz, kiser_buffer_max_pages(),
-				       DAT_LMR_SCOPE_PZ, &kc->regions[i].lmr);
+		ret = dat_lmr_allocate(kc->ia, kc->pz, pages, DAT_LMR_SCOPE_PZ,
+				       &kc->regions[i].lmr);
 		if (ret) {
 			kc->regions[i].lmr = DAT_HANDLE_NULL;
 			return kiser_conn_errno(ret);

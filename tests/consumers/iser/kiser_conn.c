@@ -4,6 +4,7 @@
  * it; after a failure it does the same again. Each has an IA of its own, so that nothing is
  * shared with other connections, and the end of the IA takes everything with it.
  */
+#include <linux/blkdev.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/slab.h>
@@ -11,6 +12,7 @@
 #include "kiser.h"
 
 #define KISER_GRACE_MS	500	/* for a graceful end */
+#define KISER_MIN_PAGES	2U	/* of a command of one page, which may begin late */
 
 static LIST_HEAD(kiser_conns);
 static DEFINE_MUTEX(kiser_conns_lock);
@@ -137,6 +139,26 @@ static void kiser_conn_attributes(struct kiser_conn *kc, const DAT_IA_ATTR *ia, 
 	ep->srq_soft_hw = DAT_HW_DEFAULT;
 }
 
+/* No attribute of an IA says how long the page list of a registration may be: try. */
+static int kiser_conn_find_pages(struct kiser_conn *kc)
+{
+	u32 pages = DIV_ROUND_UP(kiser_max_sectors, PAGE_SECTORS) + 1;
+	DAT_LMR_HANDLE lmr;
+	DAT_RETURN ret;
+
+	for (;;) {
+		ret = dat_lmr_allocate(kc->ia, kc->pz, pages, DAT_LMR_SCOPE_PZ, &lmr);
+		if (!ret || pages <= KISER_MIN_PAGES)
+			break;
+		pages = max(pages / 2, KISER_MIN_PAGES);
+	}
+	if (ret)
+		return kiser_conn_errno(ret);
+	dat_lmr_free(lmr);
+	kc->max_pages = pages;
+	return 0;
+}
+
 /* Can data be sent from where it is? */
 static void kiser_conn_find_physical(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
 {
@@ -184,6 +206,7 @@ static int kiser_conn_create_ep(struct kiser_conn *kc)
 	kiser_conn_find_physical(kc, &attr);
 	return kiser_conn_create_evds(kc, &attr) ?:
 	       kiser_conn_errno(dat_pz_create(kc->ia, &kc->pz)) ?:
+	       kiser_conn_find_pages(kc) ?:
 	       kiser_conn_errno(dat_ep_create(kc->ia, kc->pz, kc->dto_evd, kc->dto_evd,
 					      kc->conn_evd, &attr, &kc->dat_ep));
 }

@@ -22,11 +22,11 @@ module_param_named(ia, kiser_ia, charp, 0644);
 MODULE_PARM_DESC(ia, "interface adapter (default: that of the route's network device)");
 
 unsigned int kiser_max_sectors = KISER_MAX_SECTORS;
-module_param_named(max_sectors, kiser_max_sectors, uint, 0644);
+module_param_named(max_sectors, kiser_max_sectors, uint, 0444);
 MODULE_PARM_DESC(max_sectors, "most sectors in a SCSI command, at least 8 (default 1024)");
 
 unsigned int kiser_max_commands = KISER_MAX_COMMANDS;
-module_param_named(max_commands, kiser_max_commands, uint, 0644);
+module_param_named(max_commands, kiser_max_commands, uint, 0444);
 MODULE_PARM_DESC(max_commands, "most tasks of a session, at least 32 (default 512)");
 
 struct scsi_transport_template *kiser_template;
@@ -68,8 +68,8 @@ struct iscsi_transport kiser_transport = {
 
 static int __init kiser_init(void)
 {
-	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_commands < 32 ||
-	    !*kiser_name || !kiser_session_set_name(kiser_name))
+	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_sectors > INT_MAX ||
+	    kiser_max_commands < 32 || !*kiser_name || !kiser_session_set_name(kiser_name))
 		return -EINVAL;
 	kiser_transport.name = kiser_name;
 	kiser_template = iscsi_register_transport(&kiser_transport);

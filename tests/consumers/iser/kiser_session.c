@@ -94,8 +94,9 @@ static void kiser_session_set_limits(struct Scsi_Host *host, struct kiser_conn *
 	host->transportt = kiser_template;
 	host->can_queue = min_t(u32, commands, kc->max_commands);
 	host->cmd_per_lun = depth;
-	host->max_sectors = kiser_max_sectors;
-	host->sg_tablesize = kiser_max_sectors / (PAGE_SIZE / SECTOR_SIZE);
+	host->max_sectors = min_t(u64, kiser_max_sectors,
+				  (u64)(kc->max_pages - 1) * PAGE_SECTORS);
+	host->sg_tablesize = kc->max_pages;
 	host->max_lun = 512;
 	host->max_id = 0;
 	host->max_channel = 0;
