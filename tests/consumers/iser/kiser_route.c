@@ -7,6 +7,8 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/inetdevice.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -112,18 +114,32 @@ static int kiser_route_find(struct net *net, int index, DAT_PROVIDER_INFO **name
 	return -ENODEV;
 }
 
+/* Return: the IA that the module's parameter names, in @name; NULL: none */
+static char *kiser_route_parameter(char *name, size_t size)
+{
+	kernel_param_lock(THIS_MODULE);
+	strscpy(name, kiser_ia, size);
+	kernel_param_unlock(THIS_MODULE);
+	/* "echo" has put a newline behind it */
+	name = strim(name);
+	return *name ? name : NULL;
+}
+
 int kiser_route_open(const struct sockaddr_storage *to, DAT_IA_HANDLE *ia,
 		     DAT_EVD_HANDLE *async_evd)
 {
 	DAT_PROVIDER_INFO *info __free(kvfree) = NULL;
 	DAT_PROVIDER_INFO **names __free(kfree) = NULL;
 	struct net *net = current->nsproxy->net_ns;
+	char buffer[DAT_NAME_MAX_LENGTH];
 	DAT_COUNT num = 0;
 	DAT_RETURN ret;
 	int index, i;
+	char *name;
 
-	if (*kiser_ia)
-		return kiser_route_open_name(kiser_ia, ia, async_evd);
+	name = kiser_route_parameter(buffer, sizeof(buffer));
+	if (name)
+		return kiser_route_open_name(name, ia, async_evd);
 	index = kiser_route_device(net, to);
 	if (index < 0)
 		return index;
