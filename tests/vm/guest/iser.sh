@@ -26,6 +26,9 @@ portal_down() {
 	ip netns delete portal
 }
 
+# seconds
+retain=300
+
 # target_up [AUTHENTICATION]: LUN 0 is /dev/nullb0, LUN 1 a RAM disk of 32 MiB. With 1, a login
 # needs CHAP.
 target_up() {
@@ -45,6 +48,8 @@ target_up() {
 	echo 1 > $tpg/attrib/cache_dynamic_acls
 	echo -n guest > $tpg/auth/userid
 	echo -n secret-of-guest > $tpg/auth/password
+	# see login()
+	echo $retain > $tpg/param/DefaultTime2Retain
 	[ "$VM_SLOW" = 1 ] || patient_acl
 	portal_up
 	echo 1 > $tpg/enable
@@ -103,11 +108,14 @@ node() { iscsiadm -m node -T $iqn -p "$(at "$portal")" "$@"; }
 
 # login INTERFACE: try again after the kernel's fault "libiscsi: an answer is reported before its
 # request has ended" (docs/kernel-bugs.md). It makes iscsid repeat the login, and LIO takes 15 s
-# for each attempt that iscsid has given up.
+# for each attempt that iscsid has given up. Both ends agree on a long time for which a failed
+# session is kept: lockdep complains as soon as LIO's timer for that runs out ("iscsi_target_mod: a
+# lock is taken with softirqs on").
 login() {
 	local try
 
 	node -I "$1" -o update -n node.session.initial_login_retry_max -v 2
+	node -I "$1" -o update -n node.session.iscsi.DefaultTime2Retain -v $retain
 	for try in 1 2 3; do
 		log_mark
 		say "login $1, attempt $try"
