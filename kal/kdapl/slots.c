@@ -263,12 +263,9 @@ struct kdat_dto *kdat_slots_search(struct kdat_slots *slots)
 struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots)
 {
 	struct kdat_slot_block *block = READ_ONCE(slots->blocks);
-	unsigned long free = READ_ONCE(block->free[block->words]);
+	const unsigned long free = kdat_slot_claim(&block->free[block->words]);
 	struct kdat_dto *dto;
 
-	while (free)
-		if (try_cmpxchg(&block->free[block->words], &free, free & (free - 1)))
-			break;
 	if (!free)
 		return NULL;
 	dto = &block->dtos[block->num + __ffs(free)];

@@ -96,15 +96,22 @@ struct kdat_dto *kdat_slots_search(struct kdat_slots *slots);
 struct kdat_dto *kdat_slot_get_own(struct kdat_slots *slots);
 void kdat_slot_clear(struct kdat_dto *dto);
 
+/* Clear the lowest bit of @word. Return: what the word was before; 0: it had none. */
+static __always_inline unsigned long kdat_slot_claim(unsigned long *word)
+{
+	unsigned long free = READ_ONCE(*word);
+
+	while (likely(free) && unlikely(!try_cmpxchg(word, &free, free & (free - 1))))
+		;
+	return free;
+}
+
 /* Take a free slot of one word of @block. Return: NULL: there is none. */
 static __always_inline struct kdat_dto *kdat_slot_take_of(struct kdat_slot_block *block, u32 word)
 {
-	unsigned long free = READ_ONCE(block->free[word]);
+	const unsigned long free = kdat_slot_claim(&block->free[word]);
 
-	while (likely(free))
-		if (likely(try_cmpxchg(&block->free[word], &free, free & (free - 1))))
-			return &block->dtos[word * BITS_PER_LONG + __ffs(free)];
-	return NULL;
+	return likely(free) ? &block->dtos[word * BITS_PER_LONG + __ffs(free)] : NULL;
 }
 
 /*
