@@ -110,7 +110,8 @@ class Settings:
         """Load it, or unload it when its last sockets have gone."""
         if wanted == self.now.get(name, False):
             return
-        command = ["insmod", f"{os.environ['VM_MODULES']}/{name}.ko"] if wanted else ["rmmod", name]
+        options = ["devices=*"] if name == "krdma_hw" else []
+        command = ["insmod", f"{os.environ['VM_MODULES']}/{name}.ko", *options] if wanted else ["rmmod", name]
         if not until(lambda: subprocess.run(command, check=False).returncode == 0, 20):
             raise JobError(f"{' '.join(command)} fails")
         self.now[name] = wanted

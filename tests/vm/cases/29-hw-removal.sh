@@ -79,7 +79,7 @@ busy
 expect "rmmod" timeout "$(patient 90)" rmmod krdma_hw
 absent siw0 || fail "siw0 is still there"
 over
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted siw0
 
 say "siw's module goes before krdma_hw"

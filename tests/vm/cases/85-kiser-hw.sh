@@ -63,7 +63,7 @@ rdma link delete $storage_rnic
 
 siw_load
 modprobe rdma_rxe
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 # shellcheck disable=SC2046 # words
 device siw $(few $portal6 $portal4)
 # shellcheck disable=SC2046 # words

@@ -17,7 +17,7 @@ link_returns() {
 	portal_up
 }
 module_goes() { expect "rmmod" timeout "$(patient 60)" rmmod krdma_hw; }
-module_returns() { insmod "$VM_MODULES/krdma_hw.ko"; }
+module_returns() { hw_load; }
 adoption_goes() { expect "release" timeout "$(patient 60)" "$krdma" adopt -r $storage_rnic; }
 adoption_returns() { expect "adopt" "$krdma" adopt $storage_rnic; }
 
@@ -84,7 +84,7 @@ siw_load
 LINK_TYPE=siw storage_rnic=siw0
 storage_rnic_add
 before=$(held)
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted || fail "siw0 is not adopted"
 session_up
 comes_back module
@@ -96,7 +96,7 @@ rdma link delete $storage_rnic
 modprobe rdma_rxe
 LINK_TYPE=rxe storage_rnic=rxe0
 storage_rnic_add
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted || fail "rxe0 is not adopted"
 session_up
 comes_back link

@@ -62,7 +62,7 @@ done
 goes A siw0 "$ADDR_A" 3 "$krdma" adopt -r siw0
 expect "adopt" on A "$krdma" adopt siw0
 goes A siw0 "$ADDR_A" 1 rmmod krdma_hw
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted siw0
 goes B krdma1 "$ADDR_B" 3 ip link delete vethB
 hw_down

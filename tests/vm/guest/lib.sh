@@ -130,6 +130,9 @@ siw_load() {
 	insmod "$VM_MODULES/build/siw/siw.ko"
 }
 
+# krdma_hw, which adopts each usable device, now and later
+hw_load() { insmod "$VM_MODULES/krdma_hw.ko" devices='*'; }
+
 loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {

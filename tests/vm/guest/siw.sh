@@ -80,7 +80,7 @@ hw_up() {
 	ip address add $ADDR_R/24 dev dummyR
 	ip -6 address add $ADDR6_R/64 dev dummyR nodad
 	rdma link add rxe0 type rxe netdev dummyR
-	insmod "$VM_MODULES/krdma_hw.ko"
+	hw_load
 	for dev in siw0 rxe0; do
 		wait_for 10 adopted $dev || fail "$dev is not adopted"
 	done
