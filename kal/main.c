@@ -10,7 +10,6 @@
 #include "cm/cm.h"
 #include "core/core.h"
 #include "ib/bridge.h"
-#include "kdapl/kdapl_main.h"
 #include "net/net.h"
 #include "netlink/netlink.h"
 
@@ -24,7 +23,6 @@ static const struct kal_block {
 	{ kal_conn_init, kal_conn_exit },
 	{ kal_netdev_init, kal_netdev_exit },
 	{ kal_ib_init, kal_ib_exit },
-	{ kdat_init, kdat_exit },
 	{ kal_chardev_rnic_init, kal_chardev_rnic_exit },
 	/* after kal_chardev_rnic_init(): the events name RNICs by their indices of /dev/krdma */
 	{ kal_netstack_init, kal_netstack_exit },

@@ -14,8 +14,6 @@
 /* conn.c */
 int kal_conn_init(void);
 void kal_conn_exit(void);
-/* milliseconds that a graceful end may take */
-unsigned int kal_conn_disconnect_timeout(void);
 /* bytes of private data in the MPA revision that krdma begins with */
 unsigned int kal_conn_data_max(void);
 
@@ -51,7 +49,5 @@ void kal_ep_view_state(struct kal_ep *ep, struct kal_ep_view *view, unsigned int
 /* listen.c */
 bool kal_rnic_has(struct ri_rnic *rnic, const struct net *net,
 		  const struct sockaddr_storage *addr);
-bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net,
-		   const struct sockaddr_storage *addr);
 
 #endif /* KAL_CM_H */

@@ -100,6 +100,7 @@ unsigned int kal_conn_disconnect_timeout(void)
 {
 	return READ_ONCE(kal_disconnect_timeout_ms);
 }
+EXPORT_SYMBOL_GPL(kal_conn_disconnect_timeout);
 
 unsigned int kal_conn_data_max(void)
 {

@@ -157,6 +157,7 @@ bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net, const struct soc
 {
 	return kal_rnic_has(rnic, net, addr) || (rnic->netdev && listen_rnic_owns(rnic, addr));
 }
+EXPORT_SYMBOL_GPL(kal_rnic_owns);
 
 static bool listen_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {

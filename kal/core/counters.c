@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Names of the counters that the kAL keeps for each RNIC. */
+#include <linux/export.h>
+
+#include <krdma/kal.h>
+
 #include "counters.h"
 
 const char *const kal_counter_names[KAL_CNT_NUM] = {
@@ -23,3 +27,9 @@ const char *const kal_counter_names[KAL_CNT_NUM] = {
 	[KAL_CNT_MPA_TERMINATE] = "mpa_terminate_sent",
 	[KAL_CNT_IA_NAME_TAKEN] = "ia_name_taken",
 };
+
+void kal_count_ia_name_taken(struct ri_rnic *rnic)
+{
+	kal_count(rnic, KAL_CNT_IA_NAME_TAKEN);
+}
+EXPORT_SYMBOL_GPL(kal_count_ia_name_taken);

@@ -240,3 +240,4 @@ void kal_obj_put(struct ri_obj *obj)
 	if (refcount_dec_and_test(&obj->refs))
 		complete(&obj->unused);
 }
+EXPORT_SYMBOL_GPL(kal_obj_put);

@@ -73,6 +73,7 @@ bool kal_addr_same(const struct sockaddr_storage *a,
 	       (!(ipv6_addr_type(&a6->sin6_addr) & IPV6_ADDR_LINKLOCAL) ||
 		a6->sin6_scope_id == b6->sin6_scope_id);
 }
+EXPORT_SYMBOL_GPL(kal_addr_same);
 
 __be16 kal_addr_port(const struct sockaddr_storage *addr)
 {

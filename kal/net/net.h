@@ -32,8 +32,7 @@ struct kal_net_user {
 int kal_netstack_init(void);
 void kal_netstack_exit(void);
 
-/* addr.c: pure functions */
-bool kal_addr_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* addr.c: a pure function */
 int kal_sockaddr_len(const struct sockaddr_storage *addr);
 
 /* sock.c */
@@ -52,9 +51,6 @@ enum kal_share_full {
 
 enum kal_share_full kal_net_share_full(struct net *net, enum kal_share which,
 				       const struct kal_net_user *user, u32 *limit);
-
-/* vrf.c */
-int kal_netdev_vrf(const struct net_device *ndev);
 
 /* rnic.c */
 bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b);

@@ -16,6 +16,7 @@ int kal_netdev_vrf(const struct net_device *ndev)
 	guard(rcu)();
 	return l3mdev_master_ifindex_rcu(ndev);
 }
+EXPORT_SYMBOL_GPL(kal_netdev_vrf);
 
 static bool net_vrf_owns4(struct net_device *ndev, __be32 addr)
 {

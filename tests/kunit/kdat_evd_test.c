@@ -5,7 +5,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kal/kdapl/evd_ring.h"
+#include "../../kdapl/events/evd_ring.h"
 #include "ktest.h"
 
 #define PUT	false

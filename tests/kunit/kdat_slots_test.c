@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/sched/task.h>
 
-#include "../../kal/kdapl/slots.c"
+#include "../../kdapl/requests/slots.c"
 #include "ktest.h"
 
 #define OWN	4

@@ -4,7 +4,7 @@
  * look at a bounded number of completions, and no event is overlooked. Upcalls get the events in
  * their order, whatever else takes some. Runs only in the kernel.
  */
-#include "../../kal/kdapl/evd_upcall.c"
+#include "../../kdapl/events/evd_upcall.c"
 #include "ktest.h"
 
 #define RING	32

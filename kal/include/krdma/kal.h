@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The interface of the kernel access layer for its consumers: the ib bridge (kal/ib/), /dev/krdma
- * (kal/chardev/) and kDAPL. Consumers use nothing below it.
+ * (kal/chardev/) and krdma_kdapl.ko (kdapl/). Consumers use nothing below it.
  *
  * Verbs (kal_pd_alloc() and others) check the provider's abilities and the RNIC's limits, keep the
  * resource tree and call the provider. A struct kal_ep, an endpoint, stands for each listener and
@@ -48,6 +48,9 @@ void kal_unregister_client(struct kal_client *client);
 void *kal_client_data(struct ri_rnic *rnic, const struct kal_client *client);
 int kal_set_client_data(struct ri_rnic *rnic, const struct kal_client *client,
 			void *data);
+
+/* Count in "ia_name_taken" that another provider of the DAT registry has the RNIC's name. */
+void kal_count_ia_name_taken(struct ri_rnic *rnic);
 
 /* Create an RNIC on request of the administrator ("rdma link add"). */
 int kal_rnic_create(const char *name, struct net_device *ndev);
@@ -339,9 +342,19 @@ bool kal_rnic_in_net(struct ri_rnic *rnic, const struct net *net);
 int kal_port_query(struct ri_rnic *rnic, u32 port, const struct net *net,
 		   struct ri_port_attr *attr);
 
+/*
+ * Does the RNIC have the local address @addr in @net? Addresses of a network device that forms a
+ * VLAN pair with the RNIC's count, too. Context: any.
+ */
+bool kal_rnic_owns(struct ri_rnic *rnic, const struct net *net,
+		   const struct sockaddr_storage *addr);
+
 /* Endpoints **************************************************************** */
 
 struct kal_ep;
+
+/* Milliseconds that a graceful end of a connection may take (disconnect_timeout_ms). */
+unsigned int kal_conn_disconnect_timeout(void);
 
 /** enum kal_ep_event_type - events of an endpoint */
 enum kal_ep_event_type {

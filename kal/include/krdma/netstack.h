@@ -66,6 +66,9 @@ int kal_net_route(struct net *net, const struct sockaddr_storage *dst,
 		  const struct sockaddr_storage *src, int oif,
 		  struct kal_route *route);
 
+/* The VRF of a network device, for @oif of kal_net_route(); 0: the default one. Context: any. */
+int kal_netdev_vrf(const struct net_device *ndev);
+
 /**
  * struct kal_local - a local address that reaches a destination
  * @addr: address, port 0
@@ -356,6 +359,7 @@ bool kal_mib_message(struct net *net, unsigned int *next, struct kal_mib_message
 
 /* Is it the wildcard? Context: any, as for all of these. */
 bool kal_addr_any(const struct sockaddr_storage *addr);
+bool kal_addr_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 __be16 kal_addr_port(const struct sockaddr_storage *addr);
 void kal_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 /* Does the network device have the address? An IPv4-mapped address counts as IPv4. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions
-# covers: tests/consumers/iser kal/kdapl
+# covers: tests/consumers/iser kdapl
 # limit: 300
 # kernel: stock
 # shellcheck source=tests/vm/guest/kiser.sh

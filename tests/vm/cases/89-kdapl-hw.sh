@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the conformance test of kDAPL on adopted devices: rxe and siw, by IPv4 and by IPv6; a table of checks. RNICs named x and x-ib.
-# covers: kal/kdapl kal/cm/offload.c kvp_hw tests/consumers
+# covers: kdapl kal/cm/offload.c kvp_hw tests/consumers
 # limit: 900
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
@@ -43,6 +43,7 @@ colliding_names() {
 
 dmesg -n 7
 hw_up
+kdapl_load
 conform rxe A rxe0 remote=$ADDR_R
 conform siw A siw0 remote="$ADDR_A"
 # the same checks by the other addresses

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: RNICs go under a consumer of kDAPL that has objects in every state: freed one by one, closed abruptly, with traffic
-# covers: kal/kdapl
+# covers: kdapl
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
@@ -48,6 +48,7 @@ rxe_again() {
 }
 
 hw_up
+kdapl_load
 # TCP gives up soon what has no program any more
 echo 2 > /proc/sys/net/ipv4/tcp_orphan_retries
 on B sysctl -qw net.ipv4.tcp_orphan_retries=2

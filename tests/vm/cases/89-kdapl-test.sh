@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, a RNIC that goes
-# covers: kal/kdapl tests/consumers kal/cm kvp_soft/memory
+# covers: kdapl tests/consumers kal/cm kvp_soft/memory
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -57,6 +57,7 @@ check_no_leak
 say "interrupted"
 kdt_serve B krdma1
 refuse "rmmod in use" rmmod kdapltest
+refuse "kDAPL goes before its consumer" rmmod krdma_kdapl
 for signal in INT KILL; do
 	for test in "-T T -t 4 -w 4 server RW 64k client SR 4k" "-T P -w 4 -o SR 4k"; do
 		# shellcheck disable=SC2086 # words

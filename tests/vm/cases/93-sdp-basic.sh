@@ -35,7 +35,7 @@ checks() {
 
 hosts_up
 ops_load alias=0 bad_peer_s=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
+sdp_load
 note_resources
 
 cat > stream.py << 'EOF'

@@ -109,7 +109,7 @@ EOF
 
 hosts_up
 ops_load alias=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
+sdp_load
 capture socat by_socat
 judged socat Hello HelloAck Data DisConn
 capture iperf3 by_iperf3

@@ -15,7 +15,7 @@ seed=${VM_SEED:-$RANDOM}
 
 hosts_up
 ops_load alias=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" connect_timeout_s=3 close_timeout_s=3 zcopy_thresh_soft=65536
+sdp_load connect_timeout_s=3 close_timeout_s=3 zcopy_thresh_soft=65536
 note_resources
 say "seed $seed"
 rc=0

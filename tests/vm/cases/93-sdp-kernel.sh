@@ -99,7 +99,7 @@ hosts_up
 on B ip link set lo up
 ops_load alias=0 bad_peer_s=0
 # as low as it gets: whatever can go without copies, would
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh=4096 zcopy_thresh_soft=4096
+sdp_load zcopy_thresh=4096 zcopy_thresh_soft=4096
 note_resources
 
 part "by family" by_sdp "by family" family=$FAMILY

@@ -147,7 +147,7 @@ mode_results() {
 }
 results tcp
 ops_load bad_peer_s=1
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
+sdp_load
 by=("$krun")
 results sdp
 all_sdp_gone

@@ -71,7 +71,7 @@ over_wire() {
 
 hosts_up
 ops_load alias=0 bad_peer_s=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536 zcopy_write=1
+sdp_load zcopy_thresh_soft=65536 zcopy_write=1
 note_resources
 say "new seed $new"
 part "past the wire" rounds 1 "$(some 80)" 2 $SDP "$ADDR_A"

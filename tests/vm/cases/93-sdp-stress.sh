@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: 1000 connections of SDP at once and what one costs; 1 % loss, duplication and reordering; namespaces that end under listeners and connections
-# covers: sdp kal/kdapl
+# covers: sdp kdapl
 # kernel: stock
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
@@ -138,7 +138,7 @@ host_again() {
 
 hosts_up
 ops_load alias=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" close_timeout_s=10
+sdp_load close_timeout_s=10
 note_resources
 part "$many connections with the default buffers" crowd $many 1400
 part "$many connections with small ones" small_crowd

@@ -61,7 +61,7 @@ by_writes() {
 dmesg -n 7
 hw_up
 ops_load alias=0 bad_peer_s=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536 zcopy_thresh_adopted=65536
+sdp_load zcopy_thresh_soft=65536 zcopy_thresh_adopted=65536
 pinned_before=$(pages_pinned)
 
 server_host=A client_host=A server_address=$ADDR_R

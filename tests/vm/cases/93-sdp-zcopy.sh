@@ -130,7 +130,7 @@ over_wire() {
 
 hosts_up
 ops_load alias=0 bad_peer_s=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536
+sdp_load zcopy_thresh_soft=65536
 note_resources
 pinned_before=$(pages_pinned)
 

@@ -122,7 +122,7 @@ over_wire() {
 hosts_up
 ops_load alias=0 bad_peer_s=0
 # blocking sends are copied: what is not, is by MSG_ZEROCOPY
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh=0 zcopy_thresh_soft=0
+sdp_load zcopy_thresh=0 zcopy_thresh_soft=0
 note_resources
 pinned_before=$(pages_pinned)
 

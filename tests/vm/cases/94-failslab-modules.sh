@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations while the modules are loaded and unloaded
-# covers: kal/main kvp_soft/main kal/core/registry
+# covers: kal/main kdapl/main kvp_soft/main kal/core/registry
 # limit: 120
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh
@@ -18,11 +18,13 @@ for every in $(few 100 300 50); do
 	loaded=0
 	for _ in {1..15}; do
 		starve insmod "$VM_MODULES/krdma.ko" 2> /dev/null || continue
-		starve insmod "$VM_MODULES/krdma_soft.ko" 2> /dev/null && loaded=$((loaded + 1))
+		starve insmod "$VM_MODULES/krdma_soft.ko" 2> /dev/null &&
+			starve insmod "$VM_MODULES/krdma_kdapl.ko" 2> /dev/null && loaded=$((loaded + 1))
+		loaded krdma_kdapl && expect "unload" rmmod krdma_kdapl
 		loaded krdma_soft && expect "unload" rmmod krdma_soft
 		expect "unload" rmmod krdma
 	done
-	faults_off "$loaded of 15 times both modules loaded, each ${every}th"
+	faults_off "$loaded of 15 times all modules loaded, each ${every}th"
 done
 expect "load" insmod_all
 hosts_up

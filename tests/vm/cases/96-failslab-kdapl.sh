@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations below a consumer of kDAPL that makes objects, connects and transfers
-# covers: kal/kdapl
+# covers: kdapl
 # limit: 400
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh
 . "${VM_LIB%/*}/failslab.sh"
 
+fault_modules+=(krdma_kdapl)
 module=$VM_MODULES/tests/consumers/krdma_kdat.ko
 arguments=(rnic=krdma1 remote="$ADDR_B")
 
@@ -22,6 +23,7 @@ consume() {
 }
 
 hosts_up
+kdapl_load
 note_resources
 for every in $(few 30 90 7); do
 	faults_on "$every"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations below sockets of SDP that listen, connect and transfer, with copies and without
-# covers: sdp kal/kdapl
+# covers: sdp kdapl
 # limit: 500
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh
@@ -11,7 +11,7 @@
 # shellcheck source=tests/vm/guest/sdp.sh
 . "$VM_REPO/tests/vm/guest/sdp.sh"
 
-fault_modules+=(krdma_sdp)
+fault_modules+=(krdma_kdapl krdma_sdp)
 stress=$VM_REPO/tests/vm/guest/sdp_stress.py
 
 # rounds HOST ADDRESS: a round may fail; data may not be wrong, and no round may hang
@@ -24,7 +24,7 @@ rounds() {
 
 hosts_up
 ops_load alias=0
-expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" zcopy_thresh_soft=65536 connect_timeout_s=5 close_timeout_s=5
+sdp_load zcopy_thresh_soft=65536 connect_timeout_s=5 close_timeout_s=5
 note_resources
 for every in $(few 40 150 40 11 3); do
 	faults_on "$every"

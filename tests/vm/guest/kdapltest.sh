@@ -7,6 +7,7 @@ kdt_port=45248
 
 kdt_load() {
 	modprobe -q rdma_cm || true # where it is built in
+	kdapl_load
 	insmod "$VM_MODULES/tests/consumers/kdapltest.ko"
 	wait_for 5 test -c /dev/kdapltest
 }

@@ -74,6 +74,7 @@ load_ends() {
 
 kiser_up() {
 	modprobe -a sd_mod libiscsi scsi_transport_iscsi
+	kdapl_load
 	insmod "$module"
 	initiator_up
 }

@@ -125,6 +125,9 @@ insmod_all() {
 	insmod "$VM_MODULES/krdma.ko" && insmod "$VM_MODULES/krdma_soft.ko"
 }
 
+# what modprobe would load with a consumer of kDAPL; the end of the case unloads it
+kdapl_load() { loaded krdma_kdapl || insmod "$VM_MODULES/krdma_kdapl.ko"; }
+
 siw_load() {
 	modprobe -q libcrc32c || true # where it is built in
 	insmod "$VM_MODULES/build/siw/siw.ko"
@@ -141,6 +144,7 @@ rmmod_all() {
 		! loaded $module || wait_for 15 rmmod $module || return 1
 	done
 	! loaded kdapltest || wait_for 15 rmmod kdapltest || return 1
+	! loaded krdma_kdapl || wait_for 15 rmmod krdma_kdapl || return 1
 	! loaded krdma_hw || wait_for 15 rmmod krdma_hw || return 1
 	! loaded siw || wait_for 15 rmmod siw || return 1
 	! loaded krdma_soft || wait_for 15 rmmod krdma_soft || return 1

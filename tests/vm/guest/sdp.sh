@@ -2,6 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # What the cases of krdma_sdp share. Sourced after lib.sh and ops.sh.
 
+# sdp_load PARAMETER...
+sdp_load() {
+	expect "kDAPL loads" kdapl_load
+	expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko" "$@"
+}
+
 # of /proc/net/sdp_stat
 sdp_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/sdp_stat; }
 sdp_sockets() { { on A cat /proc/net/sdp; on B cat /proc/net/sdp; cat /proc/net/sdp; } | grep -cv '^local'; }

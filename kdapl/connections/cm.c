@@ -26,9 +26,7 @@
 
 #include <krdma/netstack.h>
 
-#include "../cm/cm.h"
-#include "../net/net.h"
-#include "kdapl.h"
+#include "../kdapl.h"
 
 struct workqueue_struct *kdat_cm_wq;
 

@@ -9,8 +9,8 @@
  * Most posts have one segment by an STag, and most completions are those of such a post, and
  * succeed. They take a short way; another one of each kind is for all others.
  */
-#include "kdapl.h"
-#include "lmr.h"
+#include "../kdapl.h"
+#include "../memory/lmr.h"
 
 void kdat_slots_reset(struct kdat_slots *slots)
 {

@@ -3,7 +3,7 @@
 #ifndef KDAT_EVD_H
 #define KDAT_EVD_H
 
-#include "kdapl.h"
+#include "../kdapl.h"
 
 /* Make the queue longer, for the completions in the CQ. Return: false: it is as it was. */
 bool kdat_evd_lengthen(struct kdat_evd *evd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * kDAPL: what the files of kal/kdapl/ share. A provider of the DAT registry stands for each RNIC.
+ * kDAPL: what the files of kdapl/ share. A provider of the DAT registry stands for each RNIC.
  *
  * - registry.c, api.c, error.c: the registry, the functions of kdat.h, errors
  * - provider.c: RNICs become providers; the table of functions
@@ -48,11 +48,11 @@
 #include <krdma/kal.h>
 #include <krdma/kdat.h>
 
-#include "ep_state.h"
-#include "error.h"
-#include "evd_ring.h"
-#include "registry.h"
-#include "slots.h"
+#include "requests/ep_state.h"
+#include "base/error.h"
+#include "events/evd_ring.h"
+#include "base/registry.h"
+#include "requests/slots.h"
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define KDAT_NO_MEMORY			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)

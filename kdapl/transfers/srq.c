@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "kdapl.h"
+#include "../kdapl.h"
 
 /* an SRQ's receives may complete at any EVD of its endpoints, which make room for all of them */
 

@@ -14,7 +14,7 @@
 
 #include <linux/io.h>
 
-#include "kdapl.h"
+#include "../kdapl.h"
 
 /**
  * enum kdat_lmr_kind - how an LMR names its memory

@@ -10,10 +10,9 @@
 #include <linux/cleanup.h>
 #include <linux/slab.h>
 
-#include "../core/core.h"
+#include "base/registry.h"
 #include "kdapl.h"
-#include "kdapl_main.h"
-#include "registry.h"
+#include "provider.h"
 
 static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics, their names */
 static LIST_HEAD(kdat_provider_rnics);
@@ -89,7 +88,7 @@ static void kdat_provider_list(struct kdat_rnic *kr)
 
 static void kdat_provider_not_listed(struct kdat_rnic *kr, const char *name)
 {
-	kal_count(kr->rnic, KAL_CNT_IA_NAME_TAKEN);
+	kal_count_ia_name_taken(kr->rnic);
 	pr_warn("krdma: kDAPL: %s: not an IA by the name %s, which another provider has\n",
 		kr->rnic->name, name);
 }
@@ -222,29 +221,12 @@ static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
 	kdat_provider_publish_waiting();
 }
 
-int kdat_init(void)
+int kdat_provider_init(void)
 {
-	int err = kdat_evd_init();
-
-	if (err)
-		return err;
-	err = kdat_cm_wq_init();
-	if (err)
-		goto err_evd;
-	err = kal_register_client(&kdat_client);
-	if (err)
-		goto err_cm;
-	return 0;
-err_cm:
-	kdat_cm_wq_exit();
-err_evd:
-	kdat_evd_exit();
-	return err;
+	return kal_register_client(&kdat_client);
 }
 
-void kdat_exit(void)
+void kdat_provider_exit(void)
 {
 	kal_unregister_client(&kdat_client);
-	kdat_cm_wq_exit();
-	kdat_evd_exit();
 }

@@ -20,8 +20,7 @@
 
 #include <krdma/netstack.h>
 
-#include "../net/net.h"
-#include "kdapl.h"
+#include "../kdapl.h"
 
 /* connections that wait for the worker; requests that wait for the consumer are in the EVD */
 static unsigned int kdat_sp_backlog = 128;

@@ -10,7 +10,7 @@
 #include <krdma/netstack.h>
 
 #include "kdapl.h"
-#include "lmr.h"
+#include "memory/lmr.h"
 
 /* Objects ******************************************************************* */
 
