@@ -25,6 +25,19 @@ rmmod kdapl_echo
 kdt_load
 note_resources
 
+say "the examples of docs/kdapl.md"
+on B insmod "$VM_MODULES/tests/consumers/kdapl_echo.ko"
+for _ in 1 2 3 4 5; do
+	on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_B"
+	rmmod kdapl_hello
+done
+dmesg | grep 'kdapl_[he]' | tee kernel.log
+same "answers" 5 "$(grep -c "kdapl_hello: 'hello' came back" kernel.log)"
+! grep 'kdapl_echo: no' kernel.log || fail "a receive or an answer was refused"
+refuse "nobody listens" on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_A"
+rmmod kdapl_echo
+check_no_leak
+
 say "refused"
 kdt_refuse "no such IA" 'DAT_PROVIDER_NOT_FOUND' A -T S -D krdma9
 kdt_refuse "nobody listens" 'refused' A -T P -D krdma0 -s "$ADDR_B" -n 999 -o SR 64
