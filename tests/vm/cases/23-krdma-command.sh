@@ -114,7 +114,7 @@ status "no such RNIC" 1 A show nobody
 has "those that there are" 'nobody: No such device \(RNICs: .*krdma0 on vethA' err
 status "help" 0 A --help
 status "no message" 2 A ping "$ADDR_B" 7999 -c 0
-# what nobody can read is no success
+# output that cannot be written is no success
 for word in --help --version list; do
 	rc=0
 	on A krdma $word > /dev/full 2> err || rc=$?
