@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, a RNIC that goes
+# what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, an RNIC that is removed
 # covers: kal/kdapl tests/consumers kal/cm kvp_soft/memory
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
@@ -95,7 +95,7 @@ for signal in INT KILL; do
 		cat client.log
 	done
 done
-# what they left was ended on the server, which goes on
+# their objects were ended on the server, which continues
 kdt_client A krdma0 "$ADDR_B" -T T -i 5 client SR 64
 kill -INT "${pid_of[kdapl]}"
 finish kdapl 30
