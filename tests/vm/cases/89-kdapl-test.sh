@@ -9,19 +9,6 @@
 . "${VM_LIB%/*}/kdapltest.sh"
 
 hosts_up
-
-say "the examples of docs/kdapl.md"
-on B insmod "$VM_MODULES/tests/consumers/kdapl_echo.ko"
-for _ in 1 2 3 4 5; do
-	on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_B"
-	rmmod kdapl_hello
-done
-dmesg | grep 'kdapl_[he]' | tee kernel.log
-same "answers" 5 "$(grep -c "kdapl_hello: 'hello' came back" kernel.log)"
-same "complaints of the server" 0 "$(grep -c 'kdapl_echo: no' kernel.log)"
-refuse "nobody listens" on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_A"
-rmmod kdapl_echo
-
 kdt_load
 note_resources
 
