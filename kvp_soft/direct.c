@@ -11,7 +11,7 @@
  * rights, errors and Terminates are those of the wire.
  *
  * A run of short messages is built as FPDUs and handed over together. When the receiver has
- * no receive posted for a Send, the stream goes back to TCP, which keeps the data.
+ * no receive posted for a Send, the stream changes back to TCP, which keeps the data.
  *
  * The two ends find each other by the identity of the TCP connection (struct
  * soft_stream_id). Each direction leaves TCP by itself, at a moment when the receiver has read

@@ -159,7 +159,7 @@ static bool soft_stream_lock(struct soft_qp *qp, bool nowait)
 }
 
 /**
- * soft_stream_attach() - take a stream over; the QP goes to RTS
+ * soft_stream_attach() - take a stream over; the QP changes to RTS
  * @qp: idle queue pair
  * @llp: the stream, from the kAL; on failure it stays the kAL's
  * @nowait: do not wait for a user thread
@@ -278,7 +278,7 @@ static void soft_stream_return(struct soft_qp *qp, struct ri_llp *llp,
 
 /**
  * soft_stream_end() - end the stream now, if there is one
- * @qp: queue pair; goes to the error state, and all posted work requests are flushed
+ * @qp: queue pair; changes to the error state, and all posted work requests are flushed
  * @abort: reset the connection; otherwise TCP delivers the data that it has accepted
  * @status: errno for the consumer of the endpoint
  * Context: may sleep.
@@ -295,7 +295,7 @@ void soft_stream_end(struct soft_qp *qp, bool abort, int status)
 
 /**
  * soft_stream_fail() - end the stream, if there is one, and go to the error state
- * @qp: queue pair; goes to the error state with or without a stream, and no stream can be
+ * @qp: queue pair; changes to the error state with or without a stream, and no stream can be
  *	attached in between
  * @nowait: do not wait for a user thread
  * Context: may sleep.

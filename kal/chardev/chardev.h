@@ -14,7 +14,7 @@
  *
  * Locks, outermost first:
  *
- *	kal_files_lock		list of open files; taken when an RNIC goes
+ *	kal_files_lock		list of open files; taken when an RNIC is removed
  *	kal_file.destroy_lock	one object of a file is destroyed at a time
  *	kal_file.handles' lock	the object of a number, its users and children
  *	kal_file.event_lock	records; any context
@@ -47,7 +47,7 @@ struct kal_handle;
 
 /**
  * struct kal_dev - an RNIC in /dev/krdma
- * @kref: one reference of the table until the RNIC goes, and one of each handle
+ * @kref: one reference of the table until the RNIC is removed, and one of each handle
  * @rnic: RNIC with a reference; must not be used after its handles are dead
  * @index: number of the RNIC in user space
  * @users: number of commands that found the RNIC by its index, plus one for the table

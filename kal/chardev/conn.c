@@ -6,7 +6,7 @@
  *
  * An incoming connection is an object from its request on. Its listener counts it against the
  * backlog until the user answers it. Requests beyond the backlog are refused, and the peer
- * sees the refusal. When the listener goes, its unread requests are destroyed with it, because
+ * sees the refusal. Its unread requests are destroyed with the listener, because
  * no user knows their numbers.
  */
 #include <linux/cleanup.h>

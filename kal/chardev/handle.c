@@ -8,7 +8,7 @@
  * object that another object needs cannot be destroyed. The need begins before the other
  * object is created.
  *
- * When an RNIC goes, its objects end in the same way but keep their numbers. Commands on them
+ * When an RNIC is removed, its objects end in the same way but keep their numbers. Commands on them
  * return ENODEV until user space destroys them.
  */
 #include <linux/cleanup.h>
@@ -217,7 +217,7 @@ out:
 	return ret;
 }
 
-/* Does the object belong to an RNIC that is gone or goes? Its number then stays until DESTROY. */
+/* Is the object's RNIC removed or being removed? Its number then stays until DESTROY. */
 static bool chardev_handle_left(const struct kal_handle *h)
 {
 	return READ_ONCE(h->gone) || (h->dev && READ_ONCE(h->dev->leaves));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * RNICs in /dev/krdma, which is a consumer side of the kAL. Each RNIC has an index that is
- * never reused. When an RNIC goes, this file waits for the commands that use it and ends its
+ * never reused. When an RNIC is removed, this file waits for the commands that use it and ends its
  * objects in all open files.
  */
 #include <linux/cleanup.h>

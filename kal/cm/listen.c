@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Listeners. There is one TCP listener for each network namespace, VRF, address and port. The
- * listening endpoints of all RNICs share it. A connection goes to the endpoint whose RNIC's
+ * listening endpoints of all RNICs share it. A connection belongs to the endpoint whose RNIC's
  * netdev owns the destination address. Called by endpoint.c.
  */
 #include <linux/capability.h>
@@ -504,7 +504,7 @@ static int listener_join(struct kal_ep *ep, struct net *net, const struct kal_ep
  *
  * A wildcard means the addresses of the caller's network namespace. ib_core's shared mode asks
  * every RNIC to listen on a wildcard, including RNICs of other namespaces. These endpoints
- * stay deaf.
+ * stay without a TCP listener.
  *
  * The listener is in the current VRF of the RNIC's netdev. Its socket is bound to that VRF and
  * stays there when the netdev leaves the VRF.
@@ -531,8 +531,8 @@ int kal_listen_start(struct kal_ep *ep)
 }
 
 /*
- * Get the address that @ep listens on; its lock is held. Return: 0, or -EINVAL for a deaf
- * endpoint.
+ * Get the address that @ep listens on; its lock is held. Return: 0, or -EINVAL for an
+ * endpoint without a TCP listener.
  */
 int kal_listen_address(struct kal_ep *ep, struct sockaddr_storage *addr)
 {

@@ -33,15 +33,15 @@ static const char mpa_keys[][KAL_MPA_KEY_LEN + 1] = {
 
 /**
  * kal_mpa_parse_header() - decode and check the fixed part of a start-up frame
- * @hdr: first 20 octets of the frame
+ * @hdr: first 20 bytes of the frame
  * @kind: expected frame; the other key means that both sides took the same role (RFC 5044
  *	7.1.2 (8))
  * @frame: result
  *
  * Reserved bits and the R bit of a Request are not checked (RFC 5044 7.1.1).
  *
- * If @frame->enhanced is set, 4 octets of enhanced data follow the header. They must be passed
- * to kal_mpa_parse_enhanced(). @frame->pd_len octets of private data follow.
+ * If @frame->enhanced is set, 4 bytes of enhanced data follow the header. They must be passed
+ * to kal_mpa_parse_enhanced(). @frame->pd_len bytes of private data follow.
  *
  * Return: 0; -EPROTO for a malformed frame; -EPROTONOSUPPORT for an unsupported revision.
  * After either error the stream must be closed without an answer.
@@ -74,7 +74,7 @@ int kal_mpa_parse_header(const u8 hdr[KAL_MPA_HDR_LEN], enum kal_mpa_kind kind,
 
 /**
  * kal_mpa_parse_enhanced() - decode the enhanced data (RFC 6581 9)
- * @data: the 4 octets after the header
+ * @data: the 4 bytes after the header
  * @frame: frame of kal_mpa_parse_header(), with enhanced set
  */
 void kal_mpa_parse_enhanced(const u8 data[KAL_MPA_ENHANCED_LEN],

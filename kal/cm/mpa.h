@@ -9,7 +9,7 @@
  *   | key            |M C R S| Rev | PD_Length | private data |
  *   +----------------+------+-----+-----------+-------------+
  *
- * If S is set, the private data begins with 4 octets of enhanced data:
+ * If S is set, the private data begins with 4 bytes of enhanced data:
  *   A B IRD(14)  C D ORD(14)
  */
 #ifndef KAL_MPA_H
@@ -62,7 +62,7 @@ enum kal_mpa_kind {
  * @reject: R: meaningful in a Reply only
  * @enhanced: S of revision 2; the members from @p2p on are valid
  * @revision: 1 or 2
- * @pd_len: length of the consumer's private data in octets, without the enhanced data
+ * @pd_len: length of the consumer's private data in bytes, without the enhanced data
  * @p2p: A: peer-to-peer model
  * @rtr: B, C and D as KAL_MPA_RTR_*; empty without @p2p
  * @ird: inbound reads of the frame's sender

@@ -193,7 +193,7 @@ int kal_offload_reject(struct kal_ep *ep)
 	return offload_ops(ep)->conn_reject(ep->conn, arg->private_data, arg->len);
 }
 
-/* The consumer does not want the request, or its RNIC goes. */
+/* The consumer does not want the request, or its RNIC is removed. */
 int kal_offload_refuse(struct kal_ep *ep)
 {
 	offload_ops(ep)->conn_reject(ep->conn, NULL, 0);

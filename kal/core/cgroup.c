@@ -65,7 +65,7 @@ static void kal_uncharge_locked(struct kal_charge *charge, struct rdmacg_device 
  * Nothing is charged while the controller does not know @rnic.
  *
  * Return: 0; -EAGAIN: the cgroup or an ancestor has reached its limit; -ENOMEM; -ENODEV: the
- * RNIC goes. Context: of the process; may sleep.
+ * RNIC is removed. Context: of the process; may sleep.
  */
 int kal_charge(struct ri_rnic *rnic, struct kal_charge *charge, enum rdmacg_resource_type resource)
 {

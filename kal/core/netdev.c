@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Events of the network devices that have an RNIC. When a netdev goes or moves to another
+ * Events of the network devices that have an RNIC. When a netdev is removed or moves to another
  * network namespace, its RNIC is removed. A change of the link or of the address becomes an
  * event of the RNIC. The notifier runs under RTNL, so it only queues work. This file also
  * creates and removes the sysfs link "rnic" from a network device to its RNIC.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Who made an object, for the administrator; see owner.c. */
+/* The process that made an object, for the administrator; see owner.c. */
 #ifndef KAL_OWNER_H
 #define KAL_OWNER_H
 

@@ -117,7 +117,7 @@ static int kal_obj_charge(struct ri_rnic *rnic, enum ri_obj_type type)
  * @parent: object that must outlive the new one, or NULL
  *
  * Return: the zeroed structure, whose first member is the struct ri_obj, or an ERR_PTR:
- * -ENOMEM (memory or the RNIC's limit), -ENODEV (the RNIC goes). Context: may sleep.
+ * -ENOMEM (memory or the RNIC's limit), -ENODEV (the RNIC is removed). Context: may sleep.
  */
 void *kal_obj_alloc(struct ri_rnic *rnic, enum ri_obj_type type, size_t size,
 		    struct ri_obj *parent)

@@ -17,10 +17,10 @@
  * An endpoint cannot be destroyed from an event, so a workqueue destroys a connection's
  * endpoint after its last event.
  *
- * Connection requests. iw_cm drops the requests of a listener that goes. It does not report
+ * Connection requests. iw_cm drops the requests of a destroyed listener. It does not report
  * which requests it dropped. Each request therefore waits in the device's table under a token,
  * which iw_cm gets as the provider data. The listener's handler is replaced by a handler that
- * marks the request as delivered. When a listener goes, its undelivered requests end with it.
+ * marks the request as delivered. When a listener is destroyed, so are its undelivered requests.
  * The look-up of a token that iw_cm passes later then fails.
  */
 #include <linux/memcontrol.h>

@@ -49,7 +49,7 @@ bool kal_ib_netdev_has_mac(const struct net_device *ndev)
 }
 
 /*
- * Use a made-up speed for a netdev that cannot report its speed or that goes. ib_core would
+ * Use a made-up speed for a netdev that cannot report its speed or is being removed. ib_core would
  * log every query of the former.
  */
 static void kal_ib_speed(struct ib_device *base, const struct net_device *ndev,

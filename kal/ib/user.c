@@ -204,7 +204,7 @@ const struct uapi_definition kal_ib_user_defs[] = {
 };
 
 /*
- * The presence of this function tells ib_core that a device can go, or change its namespace,
+ * The presence of this function allows ib_core to remove a device, or change its namespace,
  * while processes have it open. The function has nothing to do. ib_core destroys the objects
  * of the processes. Their mappings are plain memory, which is freed with the mapping.
  */

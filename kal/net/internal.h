@@ -38,7 +38,7 @@ struct kal_net_share {
  *	inside all locks of the host
  * @subs: subscriptions
  * @shares: objects of the users of /dev/krdma; share.c
- * @mib_gone: counters of RNICs that are gone; net_rnic_calls_sem of rnic.c
+ * @mib_gone: counters of RNICs that were removed; net_rnic_calls_sem of rnic.c
  * @route_lock: protects @route_users
  * @route_users: number of subscriptions that want routes
  * @fib_nb: notifier of routes, registered while @route_users is not 0

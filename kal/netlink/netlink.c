@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Who uses what, by generic netlink (krdma/krdma-netlink.h): connections and listeners of all
+ * The users of RNICs, by generic netlink (krdma/krdma-netlink.h): connections and listeners of all
  * consumers, and the contexts of /dev/krdma. "krdma resource" is the caller.
  *
- * A dump goes on where the last message ended, by numbers that rise, and holds nothing between two
- * messages. What comes and goes meanwhile may be in it or not.
+ * A dump continues where the last message ended, by numbers that rise, and holds nothing between
+ * two messages. Objects that are made or destroyed meanwhile may be in it or not.
  */
 #include <linux/pid.h>
 #include <net/genetlink.h>

@@ -15,7 +15,7 @@
 #define SOFT_COPY_BLOCK 512
 
 /*
- * Sanitizers do not see accesses in inline assembly. The kernel's are told by instrument_*(); a
+ * Sanitizers do not see accesses in inline assembly. instrument_*() reports them to the kernel's; a
  * program built with a sanitizer does not use the assembly.
  */
 #if defined(CONFIG_X86_64) && (!defined(__SANITIZE_ADDRESS__) || defined(CONFIG_KASAN))

@@ -158,7 +158,7 @@ int soft_mem_init(struct soft_rnic *rnic)
 	return 0;
 }
 
-/** soft_mem_exit() - free the table of STags; all regions are gone */
+/** soft_mem_exit() - free the table of STags; all regions were freed */
 void soft_mem_exit(struct soft_rnic *rnic)
 {
 	struct soft_mem_table *table = rnic->mems;

@@ -215,7 +215,7 @@ int soft_cq_create(struct ri_cq *ri, struct ri_udata *udata)
 	return ret;
 }
 
-/* ri_ops.cq_destroy: the QPs of the CQ are gone */
+/* ri_ops.cq_destroy: the QPs of the CQ were destroyed */
 void soft_cq_destroy(struct ri_cq *ri)
 {
 	struct soft_cq *cq = to_soft_cq(ri);

@@ -190,7 +190,7 @@ void soft_cq_event_flush(struct soft_cq *cq)
 	flush_work(&cq->error_work);
 }
 
-/** soft_cq_event_exit() - stop the events; the QPs of the queue are gone, so none starts anew */
+/** soft_cq_event_exit() - stop the events; the queue has no QP any more, so none starts anew */
 void soft_cq_event_exit(struct soft_cq *cq)
 {
 	hrtimer_cancel(&cq->mod_timer);

@@ -75,7 +75,7 @@ void soft_ring_init_behind(struct soft_ring *ring, const struct soft_ring *first
 			depth, stride);
 }
 
-/** soft_ring_free() - free a ring of either kind; tells a user that still looks at the ring */
+/** soft_ring_free() - free a ring of either kind; a user that still looks at it sees that */
 void soft_ring_free(struct soft_ring *ring)
 {
 	if (!ring->depth)

@@ -58,7 +58,7 @@ static inline int soft_ring_pending(const struct soft_ring *ring)
 	return n <= ring->depth ? (int)n : -EINVAL;
 }
 
-/* Tell the producer that entries up to @cons are free again. */
+/* Show the producer that entries up to @cons are free again. */
 static inline void soft_ring_release(struct soft_ring *ring, u32 cons)
 {
 	/* pairs with the poster's acquire: the kernel is done with the entries */

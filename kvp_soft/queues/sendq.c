@@ -504,7 +504,7 @@ static u32 soft_sq_finished(struct soft_qp *qp, u64 sent,
 
 /*
  * Complete some finished work requests. @added is set when there were completions, @drained
- * when the consumer is to be told that the send queue has drained.
+ * when the consumer is to get the event that the send queue has drained.
  * Return: true when there may be more.
  */
 static bool soft_sq_complete_some(struct soft_qp *qp, bool *added, bool *drained)

@@ -19,7 +19,7 @@ struct soft_term_about;
 static_assert(KRDMA_SOFT_MAX_INLINE >=
 	      KRDMA_SOFT_MAX_SGE * sizeof(struct krdma_soft_sge));
 
-/* The transmitter executes the operation in queue order; nothing goes on the wire. */
+/* The transmitter executes the operation in queue order and sends nothing. */
 static inline bool soft_op_is_local(u8 op)
 {
 	return op == KRDMA_SOFT_OP_LOCAL_INV || op == KRDMA_SOFT_OP_BIND_MW ||

@@ -56,7 +56,7 @@ int soft_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr,
 	return 0;
 }
 
-/* ri_ops.srq_destroy: the QPs of the SRQ are gone */
+/* ri_ops.srq_destroy: the QPs of the SRQ were destroyed */
 void soft_srq_destroy(struct ri_srq *ri)
 {
 	struct soft_srq *srq = to_soft_srq(ri);
@@ -173,7 +173,7 @@ static int soft_srq_switch(struct soft_srq *srq)
 	return ret;
 }
 
-/* The first step of a user's resize; the answer goes to the @address given by the library. */
+/* The first step of a user's resize; the answer is stored at the library's @address. */
 static int soft_srq_prepare_user(struct soft_srq *srq, u32 depth, u64 address,
 				 struct ri_udata *udata)
 {

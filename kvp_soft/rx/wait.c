@@ -3,8 +3,8 @@
  * Waiting for a receive work request.
  *
  * A Send without a posted receive is an error of the peer (RFC 5041 7.1). But the receiving
- * program may only be late by a scheduling delay, and ending its connection for that helps
- * nobody. So the receiver stops before such a Send for up to rx_wait_ms. The FPDU stays where
+ * program may only be late by a scheduling delay, and ending its connection for that has no
+ * use. So the receiver stops before such a Send for up to rx_wait_ms. The FPDU stays where
  * it is, later data stays with TCP, TCP's window closes, and the peer's transmitter waits as
  * for any slow reader. Posting rings the doorbell, and the receiver continues.
  *

@@ -368,7 +368,7 @@ enum soft_step soft_tx_go_on(struct soft_qp *qp, u32 mulpdu)
 	switch (msg->imm_due) {
 	case SOFT_IMM_NOW:
 		step = soft_tx_imm(qp, msg);
-		/* the immediate data of a Send goes before the Send */
+		/* the immediate data of a Send is sent before the Send */
 		if (step == SOFT_STEP_BUILT && msg->opcode == SOFT_RDMAP_WRITE)
 			msg->imm_due = SOFT_IMM_GIVEN;
 		return step;

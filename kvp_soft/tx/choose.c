@@ -406,7 +406,7 @@ static u32 soft_tx_emss(struct sock *sk)
 
 /*
  * Are there so many work requests to complete that the build must pause? The peer on this host
- * receives, and may answer, while the build goes on. A consumer that posts again for each answer
+ * receives, and may answer, while the build continues. A consumer that posts again for each answer
  * would find the send queue full, although all its messages have arrived.
  */
 static bool soft_tx_must_complete(const struct soft_qp *qp)

@@ -2,14 +2,14 @@
 /*
  * Immediate Data (RFC 7306 section 6): 64 bits on the wire carry the 32 bits of the verbs.
  *
- * RDMA Write with immediate: the Write, then an Immediate Data message. The first four octets
+ * RDMA Write with immediate: the Write, then an Immediate Data message. The first four bytes
  * are the verbs' immediate data, the last four are 0. The message consumes a receive, which
  * completes after the Write is placed. The length in the completion is the length of the last
  * Write before the message.
  *
  * Send with immediate: RFC 7306 has no such message, and a Send and an Immediate Data message
- * would consume two receives. So the Immediate Data message goes first and has
- * SOFT_IMM_OF_SEND in its last four octets: the data belongs to the Send that follows. A
+ * would consume two receives. So the Immediate Data message is sent first and has
+ * SOFT_IMM_OF_SEND in its last four bytes: the data belongs to the Send that follows. A
  * receiver that knows this mark keeps the data in a buffer of its own until the Send
  * completes, with one completion for both. For any other receiver the two are a legal pair of
  * messages with two completions, in order.
@@ -21,7 +21,7 @@ static u64 soft_tx_imm_octets(const struct krdma_soft_sqe *wqe, u32 last)
 	return (u64)be32_to_cpu(wqe->imm) << 32 | last;
 }
 
-/** soft_tx_imm_with_send() - prepare the immediate data of Send @msg, which goes first */
+/** soft_tx_imm_with_send() - prepare the immediate data of Send @msg, which is sent first */
 void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 			   const struct krdma_soft_sqe *wqe)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Local work requests: the transmitter executes them in queue order, and nothing goes on the
+ * Local work requests: the transmitter executes them in queue order, and sends nothing on the
  * wire. At that time all earlier work requests are in FPDUs, and no later one has been
  * fetched.
  */

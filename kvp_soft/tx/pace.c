@@ -13,7 +13,7 @@
 
 /* idle ticks in a row before the poster has to ring a doorbell again */
 #define SOFT_GATHER_IDLE	32
-/* ticks for which work requests may wait while the poster goes on posting */
+/* ticks for which work requests may wait while the poster continues to post */
 #define SOFT_GATHER_GOES	2
 /* the same if the poster uses several QPs, or has posted SOFT_GATHER_FAST work requests */
 #define SOFT_GATHER_GOES_MORE	6
@@ -73,7 +73,7 @@ static void soft_tx_gather_end(struct soft_pace *pace, bool goes_on, bool severa
 	soft_qp_kick(soft_tx_paced_qp(pace));
 }
 
-/* Have work requests waited for too long, although the poster goes on posting? */
+/* Have work requests waited for too long, although the poster continues to post? */
 static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 {
 	u32 most = several || pace->seen >= SOFT_GATHER_FAST ?
@@ -145,7 +145,7 @@ static bool soft_gather_is_idle(const struct soft_gather *gather)
 }
 
 /*
- * All queues have been checked. Gathering goes on if no work request waits, or if a worker runs:
+ * All queues have been checked. Gathering continues if no work request waits, or if a worker runs:
  * then the poster may only be waiting for the CPU. A tick in which work requests wait and the
  * poster has moved counts in goes.
  * Return: true when gathering may have to end for some QPs.
@@ -229,7 +229,7 @@ void soft_gather_init(struct soft_gather *gather)
 	gather->timer.function = soft_tx_gather_tick;
 }
 
-/** soft_gather_exit() - stop the timer; the QPs of the context are gone */
+/** soft_gather_exit() - stop the timer; the QPs of the context were destroyed */
 void soft_gather_exit(struct soft_gather *gather)
 {
 	hrtimer_cancel(&gather->timer);
@@ -426,7 +426,7 @@ void soft_pace_rest(struct soft_qp *qp)
  * soft_pace_late() - learn from a poster that has not come back in time
  * @qp: queue pair
  *
- * A poster that goes on posting is slow, so it has to ring with fewer work requests. Otherwise
+ * A poster that continues to post is slow, so it has to ring with fewer work requests. Otherwise
  * the work requests waited in vain: the poster may look at something other than its CQ. So the
  * next attempt to gather comes later.
  * Context: the transmitter's work.

@@ -29,7 +29,7 @@ enum soft_gather_phase {
  * @calls_seen: @calls at the last tick
  * @idle: ticks since the transmitter last asked a poster to gather
  * @workers: ticks in a row in which work requests waited and a worker had the CPU
- * @goes: ticks in which work requests waited and the poster went on posting
+ * @goes: ticks in which work requests waited and the poster continued to post
  * @phase: phase of the current tick; with many QPs a tick takes several expirations of @timer
  * @next: next entry of @pacing to handle in the current phase; @pacing itself when there is none
  * @several: there was more than one QP at the begin of the tick
@@ -59,7 +59,7 @@ struct soft_gather {
 enum soft_pace_end {
 	SOFT_PACE_GATHERS, /* it has not ended */
 	SOFT_PACE_LATE, /* the poster has not come back */
-	SOFT_PACE_SLOW, /* the poster goes on posting to this QP, but slowly */
+	SOFT_PACE_SLOW, /* the poster continues to post to this QP, but slowly */
 	SOFT_PACE_BUSY, /* the poster is busy, with several QPs or not with this one */
 };
 

@@ -10,7 +10,7 @@
 
 /*
  * Hand tx.seg to the peer. When the peer has taken the segment, its message advances. A segment
- * that the peer does not take now goes through TCP, and so do all later ones.
+ * that the peer does not take now is sent by TCP, and so are all later ones.
  */
 enum soft_step soft_tx_push(struct soft_qp *qp)
 {

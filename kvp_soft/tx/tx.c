@@ -93,7 +93,7 @@ static void soft_tx_taken(struct soft_tx *tx, u32 n)
 /*
  * Give the built FPDUs to TCP. With @more, TCP waits for the next send before it sends a segment
  * that is not full; the caller guarantees another send.
- * Return: 0; -EAGAIN when TCP is full; another errno when the stream is gone.
+ * Return: 0; -EAGAIN when TCP is full; another errno when the stream has ended.
  */
 static int soft_tx_send(struct soft_qp *qp, bool more)
 {

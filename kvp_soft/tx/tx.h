@@ -102,14 +102,14 @@ struct soft_tx_ops {
  *	and Atomic Requests
  * @atomic_resp_msn: message sequence number of the next Atomic Response
  * @msg: current message
- * @resp_turn: a response goes before a work request
+ * @resp_turn: a response is sent before a work request
  * @rtr: ready-to-receive frame that the MPA initiator has to send first
  * @mem: cache: the memory from which payload was read last
  * @pace: pacing of the poster's doorbells
  * @poll_work: poller of the send queue
  * @polled: the queue pair counts for tx_pollers
  * @looking: the poller is running, so no doorbell is needed
- * @direct: data goes to the receiver of a peer on this host, not to TCP
+ * @direct: data is passed to the receiver of a peer on this host, not to TCP
  * @seg: segment to push next on the direct path; NULL before the first switch to it
  * @pushed: bytes that were pushed since the last send
  */

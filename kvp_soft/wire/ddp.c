@@ -13,17 +13,17 @@
 
 #include "ddp.h"
 
-/* first octet: DDP control, RFC 5041 4.1; reserved bits are not checked */
+/* first byte: DDP control, RFC 5041 4.1; reserved bits are not checked */
 #define DDP_T		0x80
 #define DDP_DV		0x03
-/* second octet: RDMAP control, RFC 5040 4.1 */
+/* second byte: RDMAP control, RFC 5040 4.1 */
 #define RDMAP_RV_SHIFT	6
 #define RDMAP_OPCODE	0x0f
 
-#define CTRL_DDP	2	/* offsets of these two octets from ULPDU_Length on */
+#define CTRL_DDP	2	/* offsets of these two bytes from ULPDU_Length on */
 #define CTRL_RDMAP	3
 
-/* ULPDU_Length and the DDP headers as octets on the wire, RFC 5041 4.2, 4.3 */
+/* ULPDU_Length and the DDP headers as bytes on the wire, RFC 5041 4.2, 4.3 */
 struct tagged_wire {
 	u8 ulpdu_len[2];
 	u8 ctrl[2];
@@ -43,7 +43,7 @@ struct untagged_wire {
 static_assert(sizeof(struct tagged_wire) == SOFT_MPA_HDR + SOFT_TAGGED_HDR);
 static_assert(sizeof(struct untagged_wire) == SOFT_MPA_HDR + SOFT_UNTAGGED_HDR);
 
-/* RDMAP header length, known from the fourth octet on */
+/* RDMAP header length, known from the fourth byte on */
 static u32 soft_ddp_rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
 {
 	const struct soft_op *op = soft_op(rdmap_ctrl & RDMAP_OPCODE);
@@ -52,15 +52,15 @@ static u32 soft_ddp_rdmap_hdr_len(bool tagged, u8 rdmap_ctrl)
 }
 
 /**
- * soft_seg_need - number of octets that soft_seg_decode() needs
- * @p: octets received so far, from ULPDU_Length on
- * @have: number of octets at @p
+ * soft_seg_need - number of bytes that soft_seg_decode() needs
+ * @p: bytes received so far, from ULPDU_Length on
+ * @have: number of bytes at @p
  *
- * The result can grow as octets arrive, so the caller repeats the call until it is <= @have. The
- * result never exceeds SOFT_HDR_MAX or the end of the ULPDU. The function reads no octet beyond
+ * The result can grow as bytes arrive, so the caller repeats the call until it is <= @have. The
+ * result never exceeds SOFT_HDR_MAX or the end of the ULPDU. The function reads no byte beyond
  * @have.
  *
- * Return: octets needed in all.
+ * Return: bytes needed in all.
  */
 u32 soft_seg_need(const u8 *p, u32 have)
 {
@@ -128,7 +128,7 @@ static int soft_ddp_refuse(const struct soft_seg *seg, const u8 *p, struct soft_
 	return -EPROTO;
 }
 
-/* Check that the DDP and RDMAP control octets and the queue number are consistent. */
+/* Check that the DDP and RDMAP control bytes and the queue number are consistent. */
 static int soft_ddp_check_kind(const struct soft_seg *seg, const u8 *p, struct soft_term *term)
 {
 	const struct soft_op *op = soft_op(seg->opcode);
@@ -156,7 +156,7 @@ static int soft_ddp_check_kind(const struct soft_seg *seg, const u8 *p, struct s
  * No RFC names an error code for that; other RNICs send a local catastrophic error of the DDP
  * layer.
  *
- * RFC 7306 6.3 requires a check for the 8 octets of Immediate Data, but names no code, either.
+ * RFC 7306 6.3 requires a check for the 8 bytes of Immediate Data, but names no code, either.
  * This RNIC sends the code of the one error that RFC 7306 does name: catastrophic error of the
  * stream.
  */
@@ -216,8 +216,8 @@ static bool soft_ddp_atomic_op_ok(const struct soft_seg *seg)
 
 /**
  * soft_seg_decode - decode a segment header, and do all checks that need no state
- * @p: octets from ULPDU_Length on
- * @have: number of octets at @p
+ * @p: bytes from ULPDU_Length on
+ * @have: number of bytes at @p
  * @seg: filled; on -EPROTO as far as the header could be decoded
  * @term: on -EPROTO set to the Terminate to send, headers included
  *
@@ -234,7 +234,7 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 {
 	int err;
 
-	/* no header needs more than SOFT_HDR_MAX octets */
+	/* no header needs more than SOFT_HDR_MAX bytes */
 	if (have < SOFT_HDR_MAX && have < soft_seg_need(p, have))
 		return -EAGAIN;
 
@@ -254,17 +254,17 @@ int soft_seg_decode(const u8 *p, u32 have, struct soft_seg *seg, struct soft_ter
 	return 0;
 }
 
-/* octets of ULPDU_Length, control octets, and STag or RsvdULP[8:39] */
+/* bytes of ULPDU_Length, control bytes, and STag or RsvdULP[8:39] */
 #define COMMON		8
 
 /**
  * soft_seg_follows - does a segment of the same length continue the message of another one?
  * @seg: the other segment, decoded, not the last of its message; payload_len gives its end, and
  *	may be the sum of several joined segments
- * @raw: octets of @seg from ULPDU_Length on
- * @next: octets of the segment to check: as many as the header of @seg has
+ * @raw: bytes of @seg from ULPDU_Length on
+ * @next: bytes of the segment to check: as many as the header of @seg has
  *
- * If true, the segment passes all checks of soft_seg_decode(), as @seg did. Each octet of @next
+ * If true, the segment passes all checks of soft_seg_decode(), as @seg did. Each byte of @next
  * is read once.
  */
 bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
@@ -283,11 +283,11 @@ bool soft_seg_follows(const struct soft_seg *seg, const u8 *raw, const u8 *next)
 
 /**
  * soft_seg_same - does a tagged segment differ from another one only in its tagged offset?
- * @raw: octets of the other segment, decoded before, from ULPDU_Length on
- * @next: octets of the segment to check: as many as the header has
+ * @raw: bytes of the other segment, decoded before, from ULPDU_Length on
+ * @next: bytes of the segment to check: as many as the header has
  * @to: set to the tagged offset in @next, if true
  *
- * If true, the segment passes all checks of soft_seg_decode(), as the other one did. Each octet
+ * If true, the segment passes all checks of soft_seg_decode(), as the other one did. Each byte
  * of @next is read once.
  */
 bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
@@ -300,13 +300,13 @@ bool soft_seg_same(const u8 *raw, const u8 *next, u64 *to)
 
 /**
  * soft_seg_again - is a segment the next message, of the same kind as another one?
- * @raw: octets of the other message from ULPDU_Length on
- * @next: octets of the segment to check: as many as all headers have
+ * @raw: bytes of the other message from ULPDU_Length on
+ * @next: bytes of the segment to check: as many as all headers have
  * @seg: the other message, decoded, a single segment: tagged, of the Send family or a Read
  *	Request
  *
  * If true, @raw and @seg are updated to the new segment. It passes all checks of
- * soft_seg_decode(), as the other one did. The contents of a Read Request may differ. Each octet
+ * soft_seg_decode(), as the other one did. The contents of a Read Request may differ. Each byte
  * of @next is read once.
  */
 bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
@@ -339,12 +339,12 @@ bool soft_seg_again(u8 *raw, const u8 *next, struct soft_seg *seg)
 /**
  * soft_sends_follow - is a segment a Send with a given MSN, of the same kind as another one?
  * @seg: the other Send, decoded, a single segment of the Send family
- * @raw: octets of @seg from ULPDU_Length on
- * @next: octets of the segment to check: as many as the header has
+ * @raw: bytes of @seg from ULPDU_Length on
+ * @next: bytes of the segment to check: as many as the header has
  * @msn: message sequence number that the segment must have
  *
  * If true, the segment passes all checks of soft_seg_decode() and soft_untagged_check(), as the
- * other one did, except for the length of the buffer. Each octet of @next is read once.
+ * other one did, except for the length of the buffer. Each byte of @next is read once.
  */
 bool soft_sends_follow(const struct soft_seg *seg, const u8 *raw, const u8 *next, u32 msn)
 {
@@ -372,7 +372,7 @@ static int soft_ddp_refuse_untagged(const struct soft_seg *seg, struct soft_term
  * @seg: untagged segment from soft_seg_decode()
  * @buffer_available: there is a buffer for this MSN: a posted receive, a free IRD entry, or the
  *	Terminate buffer
- * @buffer_len: octets of the whole buffer
+ * @buffer_len: bytes of the whole buffer
  * @term: on -EPROTO set to the Terminate to send
  *
  * The offset of a zero-length segment is checked, too, since MO and length of the last segment
@@ -419,14 +419,14 @@ static void soft_ddp_ctrl_put(u8 ctrl[2], bool tagged, bool last, u8 opcode)
 
 /**
  * soft_put_tagged - encode ULPDU_Length and a tagged header
- * @p: room for 16 octets
+ * @p: room for 16 bytes
  * @opcode: enum soft_rdmap_op
  * @last: last segment of its message
  * @stag: STag of the sink
- * @to: tagged offset of the first octet
- * @payload_len: octets of payload that the caller appends; ULPDU_Length must fit 16 bits
+ * @to: tagged offset of the first byte
+ * @payload_len: bytes of payload that the caller appends; ULPDU_Length must fit 16 bits
  *
- * Return: octets written, 16.
+ * Return: bytes written, 16.
  */
 u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_len)
 {
@@ -441,16 +441,16 @@ u32 soft_put_tagged(u8 *p, u8 opcode, bool last, u32 stag, u64 to, u32 payload_l
 
 /**
  * soft_put_untagged - encode ULPDU_Length and an untagged header
- * @p: room for 20 octets
+ * @p: room for 20 bytes
  * @opcode: enum soft_rdmap_op
  * @last: last segment of its message
  * @inv_stag: STag to invalidate; 0 for operations that invalidate none
  * @qn: enum soft_qn
  * @msn: message sequence number of that queue
  * @mo: offset of the payload in the message
- * @payload_len: octets of payload that the caller appends; ULPDU_Length must fit 16 bits
+ * @payload_len: bytes of payload that the caller appends; ULPDU_Length must fit 16 bits
  *
- * Return: octets written, 20.
+ * Return: bytes written, 20.
  */
 u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn, u32 mo,
 		      u32 payload_len)
@@ -468,10 +468,10 @@ u32 soft_put_untagged(u8 *p, u8 opcode, bool last, u32 inv_stag, u32 qn, u32 msn
 
 /**
  * soft_put_tagged_again - encode a header that differs only in STag and tagged offset
- * @p: room for 16 octets
+ * @p: room for 16 bytes
  * @like: ULPDU_Length and header, encoded by soft_put_tagged()
  * @stag: STag of the sink
- * @to: tagged offset of the first octet
+ * @to: tagged offset of the first byte
  */
 void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to)
 {
@@ -484,7 +484,7 @@ void soft_put_tagged_again(u8 *p, const u8 *like, u32 stag, u64 to)
 
 /**
  * soft_put_untagged_again - encode a header that differs only in its MSN
- * @p: room for 20 octets
+ * @p: room for 20 bytes
  * @like: ULPDU_Length and header, encoded by soft_put_untagged()
  * @msn: message sequence number
  */
@@ -500,9 +500,9 @@ void soft_put_untagged_again(u8 *p, const u8 *like, u32 msn)
  * soft_put_more - encode the headers of segments that continue the message of a segment
  * @p: ULPDU_Length and header of that segment, encoded by soft_put_tagged() or
  *	soft_put_untagged(); not the last of its message
- * @hdr: octets of ULPDU_Length and header
- * @payload_len: octets of payload behind each header
- * @stride: octets from each header to the next
+ * @hdr: bytes of ULPDU_Length and header
+ * @payload_len: bytes of payload behind each header
+ * @stride: bytes from each header to the next
  * @count: number of headers, including the one at @p
  */
 void soft_put_more(u8 *p, u32 hdr, u32 payload_len, u32 stride, u32 count)

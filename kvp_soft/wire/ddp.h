@@ -3,8 +3,8 @@
  * DDP (RFC 5041): decoding and encoding of segment headers. The receiver of the software RNIC
  * decodes, its transmitter encodes.
  *
- * Every function here that takes wire octets takes them from ULPDU_Length on. So the DDP header
- * starts at octet 2.
+ * Every function here that takes wire bytes takes them from ULPDU_Length on. So the DDP header
+ * starts at byte 2.
  */
 #ifndef SOFT_DDP_H
 #define SOFT_DDP_H
@@ -15,22 +15,22 @@
 #include "rdmap.h"
 
 #define SOFT_DDP_VERSION	1
-#define SOFT_DDP_LAST		0x40	/* in the first octet of a header */
+#define SOFT_DDP_LAST		0x40	/* in the first byte of a header */
 #define SOFT_TAGGED_HDR		14
 #define SOFT_UNTAGGED_HDR	18
-/* octets of the longest headers: ULPDU_Length, untagged DDP header, Atomic Request */
+/* bytes of the longest headers: ULPDU_Length, untagged DDP header, Atomic Request */
 #define SOFT_HDR_MAX		(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_ATOMIC_REQ_HDR)
 /* largest result of soft_put_terminate() */
 #define SOFT_TERM_ULPDU_MAX	(SOFT_MPA_HDR + SOFT_UNTAGGED_HDR + SOFT_TERM_MAX)
 
 /**
  * struct soft_seg - a decoded segment header
- * @ulpdu_len: octets of the DDP segment, headers included
- * @hdr_len: octets of DDP and RDMAP header at its start: 14, 18, 46 for a Read
+ * @ulpdu_len: bytes of the DDP segment, headers included
+ * @hdr_len: bytes of DDP and RDMAP header at its start: 14, 18, 46 for a Read
  *	Request, 70 for an Atomic Request, 30 for an Atomic Response, 26 for
  *	Immediate Data; what a Terminate carries counts as payload
  * @payload_len: @ulpdu_len - @hdr_len
- * @ctrl: the DDP and RDMAP control octets as received, reserved bits included
+ * @ctrl: the DDP and RDMAP control bytes as received, reserved bits included
  * @tagged: T
  * @last: L
  * @dv: DDP version

@@ -20,10 +20,10 @@ u32 soft_crc_begin(void)
 }
 
 /**
- * soft_crc_add - add octets of the FPDU to the CRC
+ * soft_crc_add - add bytes of the FPDU to the CRC
  * @crc: state so far
- * @p: octets; all calls together cover ULPDU_Length through the last pad octet
- * @n: number of octets at @p
+ * @p: bytes; all calls together cover ULPDU_Length through the last pad byte
+ * @n: number of bytes at @p
  *
  * Return: the new state.
  */
@@ -33,9 +33,9 @@ u32 soft_crc_add(u32 crc, const void *p, size_t n)
 }
 
 /**
- * soft_crc_end - write the four CRC octets of the FPDU
- * @crc: state after the last pad octet
- * @out: filled in wire order: least significant octet first, unlike all other fields (RFC 5044
+ * soft_crc_end - write the four CRC bytes of the FPDU
+ * @crc: state after the last pad byte
+ * @out: filled in wire order: least significant byte first, unlike all other fields (RFC 5044
  *	figures 5 and 6)
  */
 void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC])
@@ -45,8 +45,8 @@ void soft_crc_end(u32 crc, u8 out[SOFT_MPA_CRC])
 
 /**
  * soft_crc_ok - does the received CRC match?
- * @crc: state after the last pad octet
- * @wire: the four octets received
+ * @crc: state after the last pad byte
+ * @wire: the four bytes received
  */
 bool soft_crc_ok(u32 crc, const u8 wire[SOFT_MPA_CRC])
 {

@@ -6,7 +6,7 @@
  *
  *   0        2                2+U      2+U+pad
  *   +--------+----------------+--------+---------+
- *   | U (16) | ULPDU, U octets| 0..3   | CRC (4) |
+ *   | U (16) | ULPDU, U bytes| 0..3   | CRC (4) |
  *   +--------+----------------+--------+---------+
  */
 #ifndef SOFT_MPA_FRAMING_H
@@ -19,11 +19,11 @@
 #define SOFT_MPA_CRC		4
 #define SOFT_MPA_PAD_MAX	3
 #define SOFT_ULPDU_MAX		0xffff
-#define SOFT_MULPDU_MIN		128	/* RFC 5044 4.5: no sender goes below */
+#define SOFT_MULPDU_MIN		128	/* RFC 5044 4.5: no sender uses less */
 
 /**
- * soft_mpa_pad - number of pad octets behind a ULPDU (RFC 5044 4.1)
- * @ulpdu_len: octets of the ULPDU
+ * soft_mpa_pad - number of pad bytes behind a ULPDU (RFC 5044 4.1)
+ * @ulpdu_len: bytes of the ULPDU
  */
 static inline u32 soft_mpa_pad(u32 ulpdu_len)
 {
@@ -31,8 +31,8 @@ static inline u32 soft_mpa_pad(u32 ulpdu_len)
 }
 
 /**
- * soft_fpdu_len - octets of a whole FPDU, from ULPDU_Length through the CRC
- * @ulpdu_len: octets of the ULPDU
+ * soft_fpdu_len - bytes of a whole FPDU, from ULPDU_Length through the CRC
+ * @ulpdu_len: bytes of the ULPDU
  */
 static inline u32 soft_fpdu_len(u32 ulpdu_len)
 {
@@ -41,12 +41,12 @@ static inline u32 soft_fpdu_len(u32 ulpdu_len)
 
 /**
  * soft_mulpdu - largest ULPDU that keeps an FPDU within one TCP segment
- * @emss: effective maximum segment size of the connection, in octets
+ * @emss: effective maximum segment size of the connection, in bytes
  *
  * RFC 5044 4.5, without markers: EMSS - (6 + EMSS mod 4), but never below 128. The upper limit is
  * the largest ULPDU that fits the 16-bit length field and needs no pad.
  *
- * Return: octets of a full ULPDU, header included.
+ * Return: bytes of a full ULPDU, header included.
  */
 static inline u32 soft_mulpdu(u32 emss)
 {

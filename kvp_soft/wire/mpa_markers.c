@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA markers (RFC 5044 4.2, 4.3). Every 512 octets of the TCP stream, counted from the first
- * octet of full operation, there is a marker of four octets. It holds the distance back to the
+ * MPA markers (RFC 5044 4.2, 4.3). Every 512 bytes of the TCP stream, counted from the first
+ * byte of full operation, there is a marker of four bytes. It holds the distance back to the
  * start of the surrounding FPDU. Pure functions; the transmitter and the receiver of the
  * software RNIC call them.
  *
- * FPDUs and markers are multiples of four octets, so a marker never splits ULPDU_Length or the
+ * FPDUs and markers are multiples of four bytes, so a marker never splits ULPDU_Length or the
  * CRC. A marker at the boundary between two FPDUs belongs to the second.
  */
 #include <linux/errno.h>
@@ -20,7 +20,7 @@
 #define MARKER_PERIOD	512
 #define MARKER_DATA	(MARKER_PERIOD - SOFT_MPA_MARKER)
 
-/* Octets from stream position @pos to the next marker. */
+/* Bytes from stream position @pos to the next marker. */
 static u32 soft_mpa_first_marker(u64 pos)
 {
 	return -(u32)pos & (MARKER_PERIOD - 1);
@@ -34,7 +34,7 @@ static u32 soft_mpa_count_markers(u64 pos, u32 len)
 }
 
 /*
- * The FPDUPTR of a marker that is @at octets behind the start of the FPDU. A marker before
+ * The FPDUPTR of a marker that is @at bytes behind the start of the FPDU. A marker before
  * ULPDU_Length is not counted.
  */
 static u16 soft_mpa_fpduptr(u32 first, u32 at)
@@ -43,9 +43,9 @@ static u16 soft_mpa_fpduptr(u32 first, u32 at)
 }
 
 /**
- * soft_marked_len - octets of an FPDU with its markers
+ * soft_marked_len - bytes of an FPDU with its markers
  * @pos: stream position where it begins
- * @len: octets without markers
+ * @len: bytes without markers
  */
 u32 soft_marked_len(u64 pos, u32 len)
 {
@@ -54,7 +54,7 @@ u32 soft_marked_len(u64 pos, u32 len)
 
 /**
  * soft_marked_mulpdu - largest ULPDU with markers, as soft_mulpdu() (RFC 5044 4.5)
- * @emss: effective maximum segment size of the connection, in octets
+ * @emss: effective maximum segment size of the connection, in bytes
  */
 u32 soft_marked_mulpdu(u32 emss)
 {
@@ -64,11 +64,11 @@ u32 soft_marked_mulpdu(u32 emss)
 
 /**
  * soft_markers_insert - insert the markers into an FPDU, in place
- * @p: the FPDU, with room for soft_marked_len() octets
+ * @p: the FPDU, with room for soft_marked_len() bytes
  * @pos: stream position where it begins
- * @len: octets without markers
+ * @len: bytes without markers
  *
- * Return: octets with markers. The CRC, which covers them, is not set.
+ * Return: bytes with markers. The CRC, which covers them, is not set.
  */
 u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
 {
@@ -77,7 +77,7 @@ u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
 	u32 total = len + SOFT_MPA_MARKER * n;
 	u32 at, from;
 
-	/* from the end, so that every octet moves once and none is overwritten */
+	/* from the end, so that every byte moves once and none is overwritten */
 	while (n--) {
 		at = first + MARKER_PERIOD * n;
 		from = at - SOFT_MPA_MARKER * n;
@@ -93,11 +93,11 @@ u32 soft_markers_insert(u8 *p, u64 pos, u32 len)
  * soft_markers_remove - remove the markers from an FPDU, in place
  * @p: the FPDU with its markers
  * @pos: stream position where it begins
- * @total: octets with markers, from soft_marked_len()
+ * @total: bytes with markers, from soft_marked_len()
  *
  * Reserved bits are not checked.
  *
- * Return: octets without markers; -EPROTO when a marker does not point to the first octet of the
+ * Return: bytes without markers; -EPROTO when a marker does not point to the first byte of the
  * FPDU (RFC 5044 8, error 3).
  */
 int soft_markers_remove(u8 *p, u64 pos, u32 total)

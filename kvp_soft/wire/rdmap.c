@@ -13,7 +13,7 @@
 
 #include "ddp.h"
 
-/* The Read Request header as octets on the wire, RFC 5040 4.4 */
+/* The Read Request header as bytes on the wire, RFC 5040 4.4 */
 struct read_req_wire {
 	u8 sink_stag[4];
 	u8 sink_to[8];
@@ -129,7 +129,7 @@ const struct soft_op soft_ops_by_code[SOFT_RDMAP_OPS] = {
 
 /**
  * soft_rdmap_name - name of an operation, supported or not
- * @opcode: low nibble of the RDMAP control octet
+ * @opcode: low nibble of the RDMAP control byte
  */
 const char *soft_rdmap_name(u8 opcode)
 {
@@ -140,7 +140,7 @@ const char *soft_rdmap_name(u8 opcode)
 
 /**
  * soft_read_req_get - decode the RDMAP header of a Read Request
- * @p: SOFT_READ_REQ_HDR octets
+ * @p: SOFT_READ_REQ_HDR bytes
  * @rr: filled
  */
 void soft_read_req_get(const u8 *p, struct soft_read_req *rr)
@@ -167,11 +167,11 @@ static void soft_rdmap_read_req_put(u8 *p, const struct soft_read_req *rr)
 
 /**
  * soft_put_read_req - encode a Read Request from ULPDU_Length on
- * @p: room for SOFT_HDR_MAX octets
+ * @p: room for SOFT_HDR_MAX bytes
  * @msn: message sequence number on queue 1
  * @rr: source, sink and length of the Read
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr)
 {
@@ -184,7 +184,7 @@ u32 soft_put_read_req(u8 *p, u32 msn, const struct soft_read_req *rr)
 
 /**
  * soft_atomic_req_get - decode the header of an Atomic Request
- * @p: SOFT_ATOMIC_REQ_HDR octets
+ * @p: SOFT_ATOMIC_REQ_HDR bytes
  * @rq: filled
  */
 void soft_atomic_req_get(const u8 *p, struct soft_atomic_req *rq)
@@ -203,11 +203,11 @@ void soft_atomic_req_get(const u8 *p, struct soft_atomic_req *rq)
 
 /**
  * soft_put_atomic_req - encode an Atomic Request from ULPDU_Length on
- * @p: room for SOFT_HDR_MAX octets
+ * @p: room for SOFT_HDR_MAX bytes
  * @msn: message sequence number on queue 1
  * @rq: the operation; the compare fields of a FetchAdd are sent as RFC 7306 5.2.1 says
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 soft_put_atomic_req(u8 *p, u32 msn, const struct soft_atomic_req *rq)
 {
@@ -229,7 +229,7 @@ u32 soft_put_atomic_req(u8 *p, u32 msn, const struct soft_atomic_req *rq)
 
 /**
  * soft_atomic_resp_get - decode the header of an Atomic Response
- * @p: SOFT_ATOMIC_RESP_HDR octets
+ * @p: SOFT_ATOMIC_RESP_HDR bytes
  * @resp: filled
  */
 void soft_atomic_resp_get(const u8 *p, struct soft_atomic_resp *resp)
@@ -242,11 +242,11 @@ void soft_atomic_resp_get(const u8 *p, struct soft_atomic_resp *resp)
 
 /**
  * soft_put_atomic_resp - encode an Atomic Response from ULPDU_Length on
- * @p: room for SOFT_HDR_MAX octets
+ * @p: room for SOFT_HDR_MAX bytes
  * @msn: message sequence number on queue 3
  * @resp: the response
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 soft_put_atomic_resp(u8 *p, u32 msn, const struct soft_atomic_resp *resp)
 {
@@ -284,12 +284,12 @@ u64 soft_atomic_result(const struct soft_atomic_req *rq, u64 old)
 
 /**
  * soft_put_imm - encode an Immediate Data message from ULPDU_Length on
- * @p: room for SOFT_HDR_MAX octets
+ * @p: room for SOFT_HDR_MAX bytes
  * @msn: message sequence number on queue 0
  * @solicited: ask for a solicited event
- * @imm: the data, most significant octet first on the wire
+ * @imm: the data, most significant byte first on the wire
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm)
 {
@@ -300,14 +300,14 @@ u32 soft_put_imm(u8 *p, u32 msn, bool solicited, u64 imm)
 	return n + SOFT_IMM_LEN;
 }
 
-/* Terminate: bits of octet 2, RFC 5040 4.8 */
+/* Terminate: bits of byte 2, RFC 5040 4.8 */
 #define TERM_M		0x80	/* DDP Segment Length valid */
 #define TERM_D		0x40	/* terminated DDP header included */
 #define TERM_R		0x20	/* terminated RDMAP header included */
 #define TERM_FLAGS	(TERM_M | TERM_D | TERM_R)
 #define TERM_REVERSED	0x07	/* all three bits in siw's order */
 
-#define CTRL_T		0x80	/* DDP control octet: tagged */
+#define CTRL_T		0x80	/* DDP control byte: tagged */
 
 struct term_code {
 	u8 layer;
@@ -401,7 +401,7 @@ static bool soft_rdmap_reports_rdmap(const struct soft_seg *seg, u8 layer, u8 et
  * soft_term_with_hdr - set up a Terminate that an incoming segment caused
  * @term: filled
  * @seg: the segment, decoded at least in part
- * @raw: octets of the segment from ULPDU_Length on, at least the headers
+ * @raw: bytes of the segment from ULPDU_Length on, at least the headers
  * @layer: enum soft_term_layer
  * @etype: enum soft_term_etype
  * @code: enum soft_term_code
@@ -444,7 +444,7 @@ static enum access_kind soft_rdmap_access_kind(const struct soft_seg *seg)
 /**
  * soft_term_access - set up the Terminate for a refused access
  * @seg: the segment that caused the access
- * @raw: octets of the segment from ULPDU_Length on, at least the headers
+ * @raw: bytes of the segment from ULPDU_Length on, at least the headers
  * @why: reason of the refusal, not SOFT_ACCESS_OK
  * @term: filled
  *
@@ -473,7 +473,7 @@ void soft_term_access(const struct soft_seg *seg, const u8 *raw, enum soft_acces
 /**
  * soft_term_read_progress - update a Terminate for a Read that failed within the response
  * @term: Terminate with the Read Request header as received
- * @done: octets of the response already sent
+ * @done: bytes of the response already sent
  *
  * Both offsets advance by @done, and the size becomes the rest (RFC 5040 4.8). A Terminate
  * without a Read Request header is not changed.
@@ -493,14 +493,14 @@ void soft_term_read_progress(struct soft_term *term, u32 done)
 
 /**
  * soft_put_terminate - encode a Terminate from ULPDU_Length on
- * @p: room for SOFT_TERM_ULPDU_MAX octets
+ * @p: room for SOFT_TERM_ULPDU_MAX bytes
  * @term: the Terminate
  *
  * The Terminate is one segment on queue 2. It is the only message of a stream there, so its MSN
- * is 1 (RFC 5040 5.4). The control word is built from octets, since the order of a bit-field
+ * is 1 (RFC 5040 5.4). The control word is built from bytes, since the order of a bit-field
  * depends on the host.
  *
- * Return: octets written, pad and CRC not included.
+ * Return: bytes written, pad and CRC not included.
  */
 u32 soft_put_terminate(u8 *p, const struct soft_term *term)
 {
@@ -523,7 +523,7 @@ u32 soft_put_terminate(u8 *p, const struct soft_term *term)
 }
 
 /*
- * siw on a little-endian host sends the fields within each octet of the control word in reverse
+ * siw on a little-endian host sends the fields within each byte of the control word in reverse
  * order. Its M, D and R bits are in positions that are zero in RFC 5040 4.8. So the order can be
  * recognized, unless all three bits are 0.
  */
@@ -538,8 +538,8 @@ static u8 soft_rdmap_term_unreverse(struct soft_term *term, u8 flags)
 
 /**
  * soft_term_decode - decode the RDMAP part of a received Terminate
- * @payload: octets behind the untagged DDP header
- * @len: number of octets at @payload
+ * @payload: bytes behind the untagged DDP header
+ * @len: number of bytes at @payload
  * @term: filled
  *
  * Peers differ in the headers that they include and in the bits that they set. So the M, D and R
@@ -584,7 +584,7 @@ int soft_term_decode(const u8 *payload, u32 len, struct soft_term *term)
 #define TERM_HDR_TO	6
 #define TERM_HDR_QN	6
 #define TERM_HDR_MSN	10
-/* masks and shift for the first two octets of a header: DV, RV and opcode */
+/* masks and shift for the first two bytes of a header: DV, RV and opcode */
 #define TERM_HDR_DV	0x03
 #define TERM_HDR_RV	6
 #define TERM_HDR_OP	0x0f

@@ -11,7 +11,7 @@
 
 struct soft_seg;
 
-/* RFC 5040 figure 4, RFC 7306 section 10; the low nibble of the RDMAP octet */
+/* RFC 5040 figure 4, RFC 7306 section 10; the low nibble of the RDMAP byte */
 enum soft_rdmap_op {
 	SOFT_RDMAP_WRITE	= 0,
 	SOFT_RDMAP_READ_REQ	= 1,
@@ -47,7 +47,7 @@ enum soft_atomic_op {
 #define SOFT_ATOMIC_REQ_HDR	52	/* of an Atomic Request, RFC 7306 figure 4 */
 #define SOFT_ATOMIC_RESP_HDR	12	/* of an Atomic Response, figure 6 */
 #define SOFT_IMM_LEN		8	/* Immediate Data, figure 7 */
-/* "krdm", the last four octets of Immediate Data for the next Send, see ../tx/immediate.c */
+/* "krdm", the last four bytes of Immediate Data for the next Send, see ../tx/immediate.c */
 #define SOFT_IMM_OF_SEND	0x6b72646dU
 #define SOFT_TERM_CTRL		4	/* control word of a Terminate */
 #define SOFT_TERM_SEG_LEN	2	/* DDP Segment Length behind it */
@@ -67,9 +67,9 @@ enum soft_atomic_op {
  * @name: for logs and tests
  * @flags: SOFT_OP_*
  * @qn: queue of an untagged operation (enum soft_qn)
- * @rdmap_hdr: octets of the RDMAP header between DDP header and payload
- * @body_min: fewest octets behind the DDP header
- * @body_max: most octets behind the DDP header; 0 means that only the buffer is a limit. An
+ * @rdmap_hdr: bytes of the RDMAP header between DDP header and payload
+ * @body_min: fewest bytes behind the DDP header
+ * @body_max: most bytes behind the DDP header; 0 means that only the buffer is a limit. An
  *	operation with a limit is always a single DDP segment.
  */
 struct soft_op {
@@ -85,7 +85,7 @@ struct soft_op {
  * struct soft_read_req - the RDMAP header of a Read Request (RFC 5040 4.4)
  * @sink_stag: STag of the sink, in the requester's memory
  * @sink_to: tagged offset in the sink
- * @length: octets to read
+ * @length: bytes to read
  * @src_stag: STag of the source, in the responder's memory
  * @src_to: tagged offset in the source
  */
@@ -102,7 +102,7 @@ struct soft_read_req {
  * @op: enum soft_atomic_op
  * @id: chosen by the requester, returned in the response
  * @stag: STag of the target
- * @to: tagged offset of the 8 octets of the target
+ * @to: tagged offset of the 8 bytes of the target
  * @data: value to add, or to swap in
  * @mask: FetchAdd: the highest bit of each field, 0 for one field of 64 bits;
  *	CmpSwap: the bits to swap
@@ -196,9 +196,9 @@ enum soft_term_code {
  * @has_rdmap: R bit: the whole Read Request header follows the DDP header in @hdr
  * @has_len: M bit: @seg_len is valid
  * @seg_len: DDP segment length: DDP header and payload, as ULPDU_Length
- * @hdr_len: octets of @hdr in use; for a truncated received Terminate it can be nonzero without
+ * @hdr_len: bytes of @hdr in use; for a truncated received Terminate it can be nonzero without
  *	@has_ddp
- * @hdr: copied headers, DDP control octet first
+ * @hdr: copied headers, DDP control byte first
  */
 struct soft_term {
 	u8 layer;
@@ -220,7 +220,7 @@ struct soft_term {
  * @qn: enum soft_qn
  * @msn: message sequence number
  * @stag: STag of a tagged segment; of a Read Request, STag of the sink
- * @to: tagged offset of the first octet of a tagged segment, or of the sink
+ * @to: tagged offset of the first byte of a tagged segment, or of the sink
  */
 struct soft_term_about {
 	u8 opcode;
@@ -249,7 +249,7 @@ enum soft_access {
 /**
  * soft_to_wraps - does a tagged access pass the end of the 64-bit TO space?
  * @to: first tagged offset
- * @len: octets; a zero-length access never wraps
+ * @len: bytes; a zero-length access never wraps
  */
 static inline bool soft_to_wraps(u64 to, u64 len)
 {
@@ -260,7 +260,7 @@ extern const struct soft_op soft_ops_by_code[SOFT_RDMAP_OPS];
 
 /**
  * soft_op - properties of a supported operation
- * @opcode: low nibble of the RDMAP control octet
+ * @opcode: low nibble of the RDMAP control byte
  *
  * Return: its table entry, NULL if this RNIC neither sends nor accepts it.
  */

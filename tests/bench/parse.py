@@ -4,7 +4,7 @@ whose output is invalid. The report uses it, too, because it works from the raw 
 import json
 import re
 
-# perftest's "MB" is 2^20 octets; ours is 10^6
+# perftest's "MB" is 2^20 bytes; ours is 10^6
 MIB = 1048576 / 1e6
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the conformance tests for kernel consumers share: how a check's result is told. Each check
+ * The common part of the conformance tests: how the result of a check is printed. Each check
  * is one line of the kernel's log:
  *
  *	TEST: RNIC: CHECK: ok
@@ -69,7 +69,7 @@ static inline const char *kcheck_known_reason(const struct kcheck_run *run, cons
 }
 
 /**
- * kcheck_verdict() - tell and count the result of a check
+ * kcheck_verdict() - print and count the result of a check
  * @run: run
  * @check: name of the check
  * @failed: expectations that did not hold
@@ -97,7 +97,7 @@ static inline void kcheck_verdict(struct kcheck_run *run, const char *check, uns
 	}
 }
 
-/** kcheck_end() - tell the counts. Return: 0, or -EIO if a check failed */
+/** kcheck_end() - print the counts. Return: 0, or -EIO if a check failed */
 static inline int kcheck_end(const struct kcheck_run *run)
 {
 	pr_info("%s: %s: %u ok, %u missing, %u known faults, %u failed\n", run->test, run->rnic,

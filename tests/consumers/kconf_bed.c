@@ -131,7 +131,7 @@ static struct kal_conn_param kconf_conn_param(const void *data, u16 len)
 	};
 }
 
-/* Start to connect. @data: at least four bytes, or NULL: those that tell requests apart */
+/* Start to connect. @data: at least four bytes, or NULL: those that distinguish requests */
 int kconf_connect(struct kconf_side *client, const void *data, u16 len)
 {
 	const u32 number = get_random_u32();
@@ -240,7 +240,7 @@ static void kconf_on_completion(struct ri_cq *cq)
 		atomic_inc(&side->completions);
 }
 
-/* @side: told of completion events, or NULL */
+/* @side: gets completion events, or NULL */
 struct ri_cq *kconf_cq_create(u32 depth, u32 ceh, struct kconf_side *side)
 {
 	const struct kal_cq_attr attr = {
@@ -287,7 +287,7 @@ static int kconf_side_open_qp(struct kconf_side *side, const struct kconf_opts *
 	};
 	struct ri_qp *qp;
 
-	/* the value in completions, which nobody follows */
+	/* the value in completions, which is never dereferenced */
 	qp = kal_qp_create(side->pd, &attr, kconf_on_qp_event, side, (struct ib_qp *)side, NULL);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);

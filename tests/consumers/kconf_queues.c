@@ -64,7 +64,7 @@ static void kconf_full_send_queue(void)
 	KCONF_EXPECT(taken >= KCONF_QUEUE && taken < KCONF_LIST);
 	for (i = 0; i < taken; i++)
 		KCONF_EXPECT(!kconf_done(client, i, NULL));
-	/* it goes on */
+	/* it continues */
 	KCONF_EXPECT(!kconf_post_recv(server, 8, 0, 0));
 	KCONF_EXPECT(!kconf_do(client, &send));
 	KCONF_EXPECT(!kconf_received(server, 8, NULL));
@@ -233,7 +233,7 @@ static void kconf_shared_cq(void)
 	for (i = 0; i < 6; i++)
 		KCONF_EXPECT(!kconf_next(server->rcq, other, 100 + i, NULL));
 	KCONF_EXPECT(kconf_no_more(server->rcq));
-	/* the other one goes on */
+	/* the other one continues */
 	KCONF_EXPECT(!kconf_post_recv(other, 200, 0, 0));
 	KCONF_EXPECT(!kconf_do(&kconf_bed.client[1], &send));
 	KCONF_EXPECT(!kconf_next(server->rcq, other, 200, NULL));

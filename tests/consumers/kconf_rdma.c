@@ -394,7 +394,7 @@ static void kconf_send_invalidate(void)
 
 /* Asynchronous events ******************************************************* */
 
-/* Does an event tell the consumer that the peer broke the connection? */
+/* Does the consumer get an event when the peer has broken the connection? */
 static void kconf_async_event(void)
 {
 	unsigned int i;

@@ -16,7 +16,7 @@
  * - kdatc_srq.c: checks of shared receive queues and of the InfiniBand extension
  * - kdatc_ssp.c: checks of socket service points
  * - kdatc_context.c: calls from softirqs, timers, upcalls and with a spinlock held
- * - kdatc_removal.c: the RNIC goes while there are objects of all kinds
+ * - kdatc_removal.c: the RNIC is removed while there are objects of all kinds
  */
 #ifndef KDATC_H
 #define KDATC_H

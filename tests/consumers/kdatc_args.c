@@ -92,7 +92,7 @@ static const struct kdatc_args_evd {
 	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG2 },
 	{ KDATC_RIGHT, 8, 77, DAT_EVD_SOFTWARE_FLAG, false,
 	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG3 },
-	/* nobody to call */
+	/* no function to call */
 	{ KDATC_RIGHT, 8, DAT_UPCALL_SINGLE_INSTANCE, DAT_EVD_SOFTWARE_FLAG, false,
 	  DAT_INVALID_PARAMETER, DAT_INVALID_ARG4 },
 	{ KDATC_RIGHT, 8, DAT_UPCALL_DISABLE, 0, false,
@@ -122,7 +122,7 @@ static void kdatc_args_evd(void)
 	}
 	KDATC_TYPE(dat_evd_kcreate(kdatc_bed.ia, kdatc.attr.max_evd_qlen, DAT_UPCALL_DISABLE, &none,
 				   DAT_EVD_DTO_FLAG | 0x10000, &evd), DAT_INVALID_PARAMETER);
-	/* events that nobody may post, or take */
+	/* events that may not be posted, or taken */
 	KDATC_TYPE(dat_evd_post_se(NULL, &(DAT_EVENT){}), DAT_INVALID_HANDLE);
 	KDATC_REFUSED(dat_evd_post_se(kdatc_bed.client[0].recv,
 				      &(DAT_EVENT){ .event_number = DAT_SOFTWARE_EVENT }),

@@ -158,7 +158,7 @@ static void kdatc_conn_nobody(void)
 	KDATC_OK(dat_ep_reset(client->ep));
 }
 
-/* A request that nobody answers in time */
+/* A request without an answer in time */
 static void kdatc_conn_timeout(void)
 {
 	const unsigned long begin = jiffies;
@@ -263,7 +263,7 @@ static void kdatc_conn_psp(void)
 		kdatc_established(client, server);
 }
 
-/* The PSP goes while a request waits: the request is still good. */
+/* The PSP is freed while a request waits: the request is still valid. */
 static void kdatc_conn_psp_freed(void)
 {
 	DAT_CR_HANDLE cr;
@@ -396,7 +396,7 @@ static void kdatc_conn_handoff(void)
 	cr = kdatc_cr();
 	if (cr) {
 		KDATC_TYPE(dat_cr_handoff(cr, 65536), DAT_INVALID_PARAMETER);
-		/* nobody is there */
+		/* no such host */
 		KDATC_TYPE(dat_cr_handoff(cr, kdatc.port + 6), DAT_INVALID_PARAMETER);
 		KDATC_OK(dat_cr_handoff(cr, kdatc.port + 2));
 		/* it is at the other service point */

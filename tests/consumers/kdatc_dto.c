@@ -204,7 +204,7 @@ static void kdatc_dto_suppress(void)
 			KDATC_EXPECT(kdatc_done(server->recv, server->ep, i, DAT_DTO_RECEIVE, 64));
 	}
 	KDATC_EXPECT(kdatc_silent(client->request));
-	/* what fails is told all the same */
+	/* a failure is reported all the same */
 	if (!kdatc_disconnect(client, server, DAT_CLOSE_ABRUPT_FLAG))
 		return;
 	KDATC_OK(kdatc_send(client, 99, 0, 64, DAT_COMPLETION_SUPPRESS_FLAG));
@@ -376,7 +376,7 @@ static void kdatc_dto_too_long(void)
 	KDATC_OK(kdatc_recv(server, 1, 0, 100));
 	KDATC_OK(kdatc_send(client, 2, 0, 101, 0));
 	status = kdatc_status(server->recv, server->ep, 1, DAT_DTO_RECEIVE, &event);
-	/* not every RNIC tells the reason */
+	/* not every RNIC reports the reason */
 	KDATC_EXPECT(status > DAT_DTO_SUCCESS);
 	status = kdatc_status(client->request, client->ep, 2, DAT_DTO_SEND, &event);
 	KDATC_EXPECT(kdatc_iwarp() ? status >= 0 : status > DAT_DTO_SUCCESS);

@@ -172,7 +172,7 @@ static void kdatc_evd_full(void)
 	kdatc_evd_drain(&log);
 	KDATC_EXPECT(log.next == num + 1 && !atomic_read(&log.disorder));
 	KDATC_REFUSED(dat_evd_dequeue(log.evd, &event), DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
-	/* the consumer was told by the answer */
+	/* the consumer knows by the answer */
 	KDATC_EXPECT(kdatc_silent(kdatc_bed.async));
 	kdatc_evd_close(&log);
 }
@@ -223,7 +223,7 @@ static void kdatc_evd_single(void)
 	kdatc_evd_close(&log);
 }
 
-/* more_events tells the truth: there are three events, and the first upcall holds. */
+/* more_events is right: there are three events, and the first upcall holds. */
 static void kdatc_evd_more(void)
 {
 	DECLARE_COMPLETION_ONSTACK(hold);

@@ -176,7 +176,7 @@ static void kdatc_ia_second_provider(void)
 	KDATC_TYPE(dat_registry_add_provider(&kdatc_ia_fake, NULL), DAT_INVALID_PARAMETER);
 }
 
-/* Nobody takes a name that is there, whatever the provider. */
+/* No provider gets a name that is in use. */
 static void kdatc_ia_taken_name(void)
 {
 	DAT_PROVIDER_INFO info = kdatc_ia_fake_info;
@@ -328,7 +328,7 @@ static void kdatc_ia_abrupt(void)
 		far = kdatc_far(&server->mem, 0, KDATC_SIZE);
 		KDATC_OK(kdatc_write(client, i, 0, KDATC_SIZE, &far, DAT_COMPLETION_DEFAULT_FLAG));
 	}
-	/* a request that nobody answers */
+	/* a request without an answer */
 	KDATC_OK(kdatc_connect(waiting->ep, NULL, 0));
 	KDATC_EXPECT(kdatc_cr());
 	KDATC_REFUSED(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE,

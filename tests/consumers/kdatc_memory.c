@@ -397,7 +397,7 @@ static void kdatc_memory_read_right(void)
 	kdatc_memory_refused(true, KDATC_LOCAL | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0, 0);
 }
 
-/* The call refuses, or the completion tells. */
+/* The call refuses, or the completion has the error. */
 static void kdatc_memory_local_refused(DAT_RETURN ret, DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;

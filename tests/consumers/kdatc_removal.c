@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The RNIC goes while kDAPL's conformance test has objects of all kinds, in all states. The test
+ * The RNIC is removed while kDAPL's conformance test has objects of all kinds and states. The test
  * case deletes the RNIC when the log says "ready". The kinds:
  *
  * 1. each object is freed after the RNIC has gone, and then the IA is closed gracefully

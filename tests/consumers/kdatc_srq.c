@@ -80,7 +80,7 @@ static void kdatc_srq_two(void)
 			KDATC_OK(kdatc_send(from, 50 + i, 0, 700, 0));
 			KDATC_EXPECT(kdatc_done(from->request, from->ep, 50 + i, DAT_DTO_SEND,
 						700));
-			/* buffers go in order, the handle tells whose message it is */
+			/* buffers go in order, the handle names the message's EP */
 			if (!KDATC_EXPECT(kdatc_done(server->recv, kdatc_bed.server[i % 2].ep, i,
 						     DAT_DTO_RECEIVE, 700)))
 				goto out;

@@ -229,7 +229,7 @@ out:
 	kdatc_ssp_close();
 }
 
-/* Nobody answers the active side's Request. */
+/* The active side's Request gets no answer. */
 static void kdatc_ssp_timeout(void)
 {
 	if (!kdatc_ssp_supported()) {

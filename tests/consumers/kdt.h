@@ -374,7 +374,7 @@ int kdt_link_why(struct kdt_link *link);
  * struct kdt_calls - an API
  * @open: open the RNIC of the run
  * @close: close it
- * @listen: connection requests are told to kdt_serve() from now on
+ * @listen: connection requests are passed to kdt_serve() from now on
  * @unlisten: no more
  * @prepare: make what a connection needs: @recvs, @requests and @cookies are known
  * @join: connect or accept, and wait until the connection is established

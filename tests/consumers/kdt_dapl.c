@@ -230,7 +230,7 @@ static void kdt_dapl_dto(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 
-	/* the connection's event tells of the end that flushes */
+	/* the connection's event reports the end that flushes */
 	if (unlikely(dto->status == DAT_DTO_ERR_FLUSHED))
 		return;
 	kdt_link_done(data, dto->user_cookie.as_64, dto->status != DAT_DTO_SUCCESS,

@@ -89,7 +89,7 @@ void kdt_run_failed(struct kdt_run *run, int error, const char *what, bool stop)
 	/* what ends the run says more than what it does to connections */
 	if (!args->what[0] || (stop && !args->error))
 		strscpy(args->what, what);
-	/* a server goes on without the connection */
+	/* a server continues without the connection */
 	if (!args->error && (stop || args->mode != KDT_SERVE))
 		args->error = error;
 	spin_unlock_bh(&run->lock);

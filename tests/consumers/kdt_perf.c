@@ -239,7 +239,7 @@ static void kdt_perf_stop(struct kdt_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Until the connection ends, nothing goes on, or all is done; no more when the time is over. */
+/* Until the connection ends, nothing continues, or all is done; no more when the time is over. */
 static int kdt_perf_await(struct kdt_run *run, struct kdt_link *link)
 {
 	unsigned long since = jiffies;

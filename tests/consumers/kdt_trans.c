@@ -4,8 +4,8 @@
  * the client or the server. All that moves is compared where it arrives:
  *
  * - Send: by its receiver
- * - RDMA Write: by the target, which a Send behind the Write tells of it
- * - RDMA Read: by the reader. A Send tells the target that its memory is free.
+ * - RDMA Write: by the target, after a Send behind the Write
+ * - RDMA Read: by the reader. A Send says to the target that its memory is free.
  *
  * Both sides end a transaction with a message, once they have posted the receives of the next one.
  * The client's says which one is the last.
@@ -23,7 +23,7 @@
  * @magic: KDT_MAGIC
  * @flags: KDT_TRANS_LAST
  * @iteration: transaction
- * @op: operation that it tells of, or their number: end of the transaction
+ * @op: operation that it reports, or their number: end of the transaction
  * @pad: 0
  */
 struct kdt_word {

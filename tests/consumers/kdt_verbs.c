@@ -62,7 +62,7 @@ static void kdt_verbs_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kdt_link *link = cq->cq_context;
 	struct kdt_verbs_link *vl = link->priv;
 
-	/* rdma_cm's event tells of the end that flushes */
+	/* rdma_cm's event reports the end that flushes */
 	if (unlikely(wc->status == IB_WC_WR_FLUSH_ERR))
 		return;
 	kdt_link_done(link, wc->wr_cqe - vl->cqes, wc->status != IB_WC_SUCCESS, wc->byte_len,

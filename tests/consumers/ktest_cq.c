@@ -12,7 +12,7 @@
 #define KT_PERIOD	60000	/* microseconds for which moderation delays an event */
 
 /**
- * struct kt_queue - a completion queue and who fills it
+ * struct kt_queue - a completion queue and the thread that fills it
  * @pd: of @qp
  * @cq: completion queue
  * @qp: without a connection, so that what is posted completes in error

@@ -15,7 +15,7 @@
 #define KT_LARGE_QPS	2
 
 /**
- * struct kt_large - the queue, who fills it and who empties it
+ * struct kt_large - the queue, and the threads that fill and empty it
  * @pd: of @qp
  * @cq: completion queue
  * @qp: without connections

@@ -105,7 +105,7 @@ static int kt_atomic(struct kt_bed *bed, enum ib_wr_opcode opcode, u64 offset,
 							   IB_WC_FETCH_ADD);
 }
 
-/* Both operations on a fast registration; the old value goes to another one. */
+/* Both operations on a fast registration; the old value is stored in another one. */
 static void kt_atomics(struct kt_bed *bed)
 {
 	u64 *word = kt_words(&bed->far);

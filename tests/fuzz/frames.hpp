@@ -18,7 +18,7 @@ using Octets = std::vector<std::uint8_t>;
 std::uint32_t crc32c(std::span<const std::uint8_t> data);
 
 /*
- * Cut a stream into ULPDUs without length, pad and CRC. An incomplete FPDU at the end goes to
+ * Cut a stream into ULPDUs without length, pad and CRC. An incomplete FPDU at the end is moved to
  * @rest.
  */
 std::vector<Octets> split(std::span<const std::uint8_t> stream, Octets &rest);

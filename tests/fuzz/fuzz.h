@@ -62,7 +62,7 @@ unsigned long long fz_region_start(int region);
 unsigned int fz_region_length(int region);
 
 /* stream.cpp */
-void fz_sent(const unsigned char *p, unsigned int n);	/* the victim sent octets */
+void fz_sent(const unsigned char *p, unsigned int n);	/* the victim sent bytes */
 void fz_received(unsigned int n, int with_data, unsigned int len);	/* a receive is done */
 void fz_reads_done(unsigned int n);	/* at the end: number of Reads that succeeded */
 void fz_broken(const char *what) __attribute__((noreturn));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the state machine of the Sockets Direct Protocol. The first octet of an
+ * libFuzzer's target for the state machine of the Sockets Direct Protocol. The first byte of an
  * input chooses: either the rest decides what two connected machines and their programs do
  * (tests/kunit/sdp_pair.c has the checks), or one machine has a peer that sends what it likes, while
- * its program goes on. Whatever a peer does, a machine must keep its credits and the bounds of its
+ * its program continues. Whatever a peer does, a machine keeps its credits and the bounds of its
  * memory, must give back everything that it was lent, once, and must be silent when it is dead.
  */
 #include <stdio.h>

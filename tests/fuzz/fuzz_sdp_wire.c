@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * libFuzzer's target for the messages of the Sockets Direct Protocol. The first octet of an input
+ * libFuzzer's target for the messages of the Sockets Direct Protocol. The first byte of an input
  * says how the rest travels. What sdp/wire.c accepts must obey docs/sdp-wire.md and must read back
  * as the same when it is encoded again.
  */
@@ -57,7 +57,7 @@ static void check_send(const struct sdp_msg *msg, u32 n)
 	}
 }
 
-/* encoding and decoding again gives the same octets */
+/* encoding and decoding again gives the same bytes */
 static void check_again(const struct sdp_msg *msg, const u8 *p, u32 n, enum sdp_carrier carrier)
 {
 	u8 out[SDP_HDR_MAX], twice[SDP_HDR_MAX];

@@ -7,9 +7,9 @@
  *  - No byte behind the peer's frame is taken from the socket, because it belongs to the
  *    provider.
  *  - A frame that RFC 5044 7.1 and RFC 6581 6 allow reaches the consumer, with its private
- *    data unchanged. No other frame does. Octets behind a Request that has no Reply yet end
+ *    data unchanged. No other frame does. Bytes behind a Request that has no Reply yet end
  *    the connection.
- *  - The stream goes to the provider at most once, and not after a failure.
+ *  - The stream is given to the provider at most once, and not after a failure.
  *  - Only whole frames are sent, one in each attempt, and at most one Terminate behind a Reply.
  */
 #include <linux/mutex.h>
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 #define SETUP_LEN	12
 #define READS_LIMIT	16	/* of the RNIC */
 
-/* bits of the first octet of an input */
+/* bits of the first byte of an input */
 #define SETUP_ACTIVE	BIT(0)
 #define SETUP_REFUSE	BIT(1)	/* the consumer rejects */
 #define SETUP_NO_ROOM	BIT(2)	/* TCP takes no data */
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 #define SETUP_CRC	BIT(6)
 #define SETUP_RESET	BIT(7)	/* the peer ends the stream when all its data has come */
 
-/* bit of the seventh octet */
+/* bit of the seventh byte */
 #define SETUP_ADOPT	BIT(3)	/* active: on a socket of the consumer */
 
 static struct {
@@ -76,7 +76,7 @@ static struct ri_rnic rnic;
 static u64 counters[KAL_CNT_NUM];
 static struct net *net;
 
-/* The rules, worked out from the octets ************************************ */
+/* The rules, worked out from the bytes ************************************ */
 
 static bool is_request(void)
 {
@@ -300,7 +300,7 @@ int kal_ep_attach_qp(struct kal_ep *e, struct ri_qp *qp)
 	return 0;
 }
 
-/* once, and before the consumer is told of the failure */
+/* once, and before the consumer gets the failure */
 void kal_ep_free_qp(struct kal_ep *e)
 {
 	must(!e->qp_free && !v.handed_over);
@@ -417,7 +417,7 @@ static struct kal_conn_param param_of(const u8 *setup, u8 *private_data)
 	};
 }
 
-/* Add octets of the peer; @read is called after each piece. */
+/* Add bytes of the peer; @read is called after each piece. */
 static int feed(int (*read)(struct kal_ep *ep))
 {
 	u32 piece = v.setup[5] ?: v.size;
@@ -472,7 +472,7 @@ static void passive(const u8 *data, u32 size)
 	must(v.reports == 1);
 	rest = v.size - v.arrived;
 	if (rest && v.setup[6] & 1) {
-		/* octets before the decision */
+		/* bytes before the decision */
 		v.arrived = v.size;
 		must(kal_startup_early_data(&ep) == -EPROTO);
 		must(counters[KAL_CNT_MPA_EARLY_DATA] == 1);
@@ -518,7 +518,7 @@ static void active(const u8 *data, u32 size)
 		must(ret != KAL_EP_STAY || v.fallback);
 		if (!v.fallback || tries)
 			break;
-		/* another stream, with the remaining octets */
+		/* another stream, with the remaining bytes */
 		must(!v.handed_over && !v.reports);
 		v.octets += v.size;
 		v.size = size - half;

@@ -573,7 +573,7 @@ void fz_arrive(const u8 *p, u32 n)
 	*end = s;
 }
 
-/* The piece that contains the octet at @off. @off becomes the offset in it. */
+/* The piece that contains the byte at @off. @off becomes the offset in it. */
 static const struct sk_buff *fz_skb_at(const struct sk_buff *skb, u32 *off)
 {
 	const struct sk_buff *part = skb;

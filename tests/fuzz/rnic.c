@@ -10,7 +10,7 @@
  *  - Each posted work request completes exactly once and in order, and all have completed when
  *    the stream has ended. No completion has more bytes than fit.
  *  - MSN and MO only grow. IRD and ORD are not exceeded.
- *  - The stream goes back to the kAL exactly once. Nothing is leaked.
+ *  - The stream is returned to the kAL exactly once. Nothing is leaked.
  */
 #include <linux/if_arp.h>
 #include <linux/slab.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * libFuzzer's target for the receive path. An input consists of a setup and the octets that
+ * libFuzzer's target for the receive path. An input consists of a setup and the bytes that
  * the peer sends after the MPA start-up. rnic.c is the victim and checks its state. This file
  * checks the data that the victim sends.
  *
- * Almost no random octets have the right CRC. So the mutator works on the FPDUs of an input
+ * Almost no random bytes have the right CRC. So the mutator works on the FPDUs of an input
  * and mostly leaves lengths, CRCs and sequence numbers right.
  */
 #include <algorithm>
@@ -64,7 +64,7 @@ public:
 	{
 		*this = Watcher{};
 		crc_ = crc;
-		/* RFC 5044 4.5: the smallest segment allows a ULPDU of 128 octets */
+		/* RFC 5044 4.5: the smallest segment allows a ULPDU of 128 bytes */
 		longest_ = std::max<std::size_t>(mss, 128 + 2 + 4 + 4);
 	}
 
@@ -285,7 +285,7 @@ void Model::begin(std::span<const std::uint8_t> stream, bool crc)
 		frames::append(again, u);
 		const auto wire = stream.first(again.size());
 		stream = stream.subspan(again.size());
-		/* the pad may have any value, so only the CRC over the received octets counts */
+		/* the pad may have any value, so only the CRC over the received bytes counts */
 		std::uint32_t sum = 0;
 		for (std::size_t i = 4; i-- > 0;)
 			sum = sum << 8 | wire[wire.size() - 4 + i];

@@ -10,13 +10,13 @@
 #include "ktest.h"
 #include "vectors.h"
 
-/* First two octets of a Terminate */
+/* First two bytes of a Terminate */
 static u16 term_octets(const struct soft_term *term)
 {
 	return term->layer << 12 | term->etype << 8 | term->code;
 }
 
-/* Decode like the receive path: ask for the number of octets, get them, ask again */
+/* Decode like the receive path: ask for the number of bytes, get them, ask again */
 static int decode(struct ktest *test, const u8 *fpdu, u32 n, struct soft_seg *seg,
 		  struct soft_term *term)
 {
@@ -272,14 +272,14 @@ static void zero_length_segments(struct ktest *test)
 static void to_wrap(struct ktest *test)
 {
 	KTEST_FALSE(test, soft_to_wraps(0, 1));
-	KTEST_FALSE(test, soft_to_wraps(~0ULL, 1));	/* the last octet of the tagged offsets */
+	KTEST_FALSE(test, soft_to_wraps(~0ULL, 1));	/* the last byte of the tagged offsets */
 	KTEST_TRUE(test, soft_to_wraps(~0ULL, 2));
 	KTEST_FALSE(test, soft_to_wraps(0xfffffffffffffff0ULL, 16));
 	KTEST_TRUE(test, soft_to_wraps(0xfffffffffffffff0ULL, 17));
 	KTEST_FALSE(test, soft_to_wraps(0, ~0ULL));
 }
 
-/* The header octets of a right FPDU */
+/* The header bytes of a right FPDU */
 static u32 header_octets(const u8 *fpdu)
 {
 	switch (fpdu[3]) {
@@ -296,7 +296,7 @@ static u32 header_octets(const u8 *fpdu)
 	return fpdu[2] & 0x80 ? 16 : 20;
 }
 
-/* Every prefix of every vector: no early answer, no read beyond the octets */
+/* Every prefix of every vector: no early answer, no read beyond the bytes */
 static void partial_headers(struct ktest *test)
 {
 	const struct vector *v;

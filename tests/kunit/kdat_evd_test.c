@@ -21,7 +21,7 @@ static void begin(struct ktest *test, struct kdat_evd_ring *ring, u32 capacity, 
 			   size);
 }
 
-/* A DTO completion of endpoint 0 or 1, or an event that was put; @id tells which one. */
+/* A DTO completion of endpoint 0 or 1, or an event that was put; @id says which one. */
 static bool add(struct kdat_evd_ring *ring, bool polled, bool notify, unsigned int ep, u32 id)
 {
 	DAT_EVENT event;

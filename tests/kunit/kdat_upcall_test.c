@@ -143,7 +143,7 @@ static struct bed *bed_open(struct ktest *test, DAT_UPCALL_POLICY policy, u64 su
 	evd->plain_streams = 1;
 	evd->policy = policy;
 	evd->upcall = (DAT_UPCALL_OBJECT){ .instance_data = bed, .upcall_func = bed_upcall };
-	/* the CQ tells by kdat_evd_on_completion(), which no one calls here */
+	/* the CQ reports by kdat_evd_on_completion(), which is not called here */
 	evd->armed = true;
 	spin_lock_init(&evd->lock);
 	kdat_evd_ring_init(&evd->ring, bed->entries, RING, RING);

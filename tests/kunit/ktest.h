@@ -14,7 +14,7 @@
  *	};
  *	KTEST_SUITE(arithmetic, cases);
  *
- * A failed check is reported, and the case goes on. The _MSG forms add a text in the form of
+ * A failed check is reported, and the case continues. The _MSG forms add a text in the form of
  * printf(), for tables. KTEST_EQ and KTEST_NE take only integers.
  */
 #ifndef KTEST_H
@@ -50,9 +50,9 @@
 #define KTEST_STREQ		KUNIT_EXPECT_STREQ
 
 /**
- * ktest_alloc - memory of exactly @n octets, freed after the case
+ * ktest_alloc - memory of exactly @n bytes, freed after the case
  * @test: the running case
- * @n: octets; KASAN and AddressSanitizer catch an access beyond
+ * @n: bytes; KASAN and AddressSanitizer catch an access beyond
  *
  * Ends the case if there is no memory.
  */

@@ -113,7 +113,7 @@ static void sums_and_remembers(struct ktest *test)
 	/* reading again gives the same values: nothing is added twice */
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 1000 + RI_MIB_TCP_IN_SEGS);
 
-	/* counters stay when the RNIC goes, gauges do not */
+	/* counters stay when the RNIC is removed, gauges do not */
 	client->remove(a);
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_IN_SEGS), 1000 + RI_MIB_TCP_IN_SEGS);
 	KTEST_EQ(test, sum_of(&first, RI_MIB_TCP_CURR_ESTAB), 0);

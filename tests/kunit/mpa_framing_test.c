@@ -46,7 +46,7 @@ static void mulpdu_of_rfc(struct ktest *test)
 			     "EMSS %u", cases[i].emss);
 }
 
-/* A full FPDU fits into the segment. With four more octets it would not fit. */
+/* A full FPDU fits into the segment. With four more bytes it would not fit. */
 static void mulpdu_fills_segment(struct ktest *test)
 {
 	u32 emss;

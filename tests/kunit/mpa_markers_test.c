@@ -88,7 +88,7 @@ static void rfc_figures(struct ktest *test)
 /* a marker at the end of an FPDU belongs to the next one, a marker before the CRC does not */
 static void at_the_edges(struct ktest *test)
 {
-	u32 len = fill(502);	/* 508 octets */
+	u32 len = fill(502);	/* 508 bytes */
 
 	KTEST_EQ(test, soft_markers_insert(fpdu, 4, len), 508);
 	KTEST_MEMEQ(test, fpdu, plain, 508);
@@ -96,7 +96,7 @@ static void at_the_edges(struct ktest *test)
 	check_marker(test, 0, 0);
 	KTEST_MEMEQ(test, fpdu + 4, plain, 508);
 
-	len = fill(506);	/* 512 octets, the CRC from 508 on */
+	len = fill(506);	/* 512 bytes, the CRC from 508 on */
 	KTEST_EQ(test, soft_markers_insert(fpdu, 4, len), 516);
 	check_marker(test, 508, 508);
 	KTEST_MEMEQ(test, fpdu + 512, plain + 508, SOFT_MPA_CRC);

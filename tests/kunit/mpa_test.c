@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * MPA start-up: Request and Reply frames (RFC 5044 7.1, RFC 6581), and the results of both
- * sides. The octets come from the field layouts of the RFCs.
+ * sides. The bytes come from the field layouts of the RFCs.
  */
 #include <linux/array_size.h>
 #include <linux/errno.h>
@@ -18,7 +18,7 @@
 
 #define WRITE_READ	(KAL_MPA_RTR_WRITE | KAL_MPA_RTR_READ)
 
-/* Well-formed frames: octets and meaning, in both directions. */
+/* Well-formed frames: bytes and meaning, in both directions. */
 static const struct {
 	const char *id;
 	const char *hex;

@@ -10,7 +10,7 @@
 #include "../../kal/net/route.c"
 #include "ktest.h"
 
-/* "ip" in host order, or the last octet of an IPv6 address */
+/* "ip" in host order, or the last byte of an IPv6 address */
 static struct sockaddr_storage v4(u32 ip)
 {
 	struct sockaddr_storage addr;

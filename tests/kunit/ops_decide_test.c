@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The switch's decisions (ops/decide.c): each situation of seed 003, 5.1.6 to 5.1.9. */
+/* The switch's decisions (ops/decide.c), in each situation. */
 #include <linux/array_size.h>
 #include <linux/errno.h>
 
@@ -81,7 +81,7 @@ static void bind_and_listen(struct ktest *test)
 	ops_decide_rows(test, OPS_CALL_LISTEN, rows, ARRAY_SIZE(rows));
 }
 
-/* 5.1.9, with section 2: the wildcard goes on with TCP */
+/* 5.1.9, with section 2: the wildcard continues with TCP */
 static void connect(struct ktest *test)
 {
 	static const struct situation rows[] = {
@@ -103,7 +103,7 @@ static void connect(struct ktest *test)
 	ops_decide_rows(test, OPS_CALL_CONNECT, rows, ARRAY_SIZE(rows));
 }
 
-/* No situation without an answer: a socket of nobody's is TCP's or fails. */
+/* No situation without an answer: a socket that no protocol takes is TCP's or fails. */
 static void never_the_switch(struct ktest *test)
 {
 	static const enum ops_call calls[] = { OPS_CALL_BIND, OPS_CALL_LISTEN, OPS_CALL_CONNECT };

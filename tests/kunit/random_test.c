@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Pseudo-random octets for the decoders. Whatever a peer sends, the decoders must not read
- * beyond the octets, and their results must be consistent. The memory has the exact size, so
+ * Pseudo-random bytes for the decoders. Whatever a peer sends, the decoders must not read
+ * beyond the bytes, and their results must be consistent. The memory has the exact size, so
  * that KASAN and AddressSanitizer find a wrong access.
  */
 #include <linux/array_size.h>
@@ -79,7 +79,7 @@ static void random_segments(struct ktest *test)
 
 		n = next_random(&rnd) % ARRAY_SIZE(p);
 		fill(p[n], n, &rnd);
-		/* make a plausible header, which random octets almost never have */
+		/* make a plausible header, which random bytes almost never have */
 		if (n > 2 && i % 4)
 			p[n][0] = i % 8 ? 0 : p[n][0] & 1;
 		if (n > 3 && i % 2) {

@@ -82,7 +82,7 @@ static void terminate_frames_without_headers(struct ktest *test)
 
 /*
  * The control word that a bit-field in host order gets wrong: layer in the high
- * nibble, M, D and R in the high bits of the third octet.
+ * nibble, M, D and R in the high bits of the third byte.
  */
 static void control_word_octets(struct ktest *test)
 {
@@ -265,7 +265,7 @@ static void terminate_names_message(struct ktest *test)
 	KTEST_FALSE(test, soft_term_about(&term, &about));
 }
 
-/* Refused access to the memory that the vector names; the two octets and the M, D, R bits */
+/* Refused access to the memory that the vector names; the two bytes and the M, D, R bits */
 static void access_failures(struct ktest *test)
 {
 	static const struct {
@@ -433,7 +433,7 @@ static void atomic_results(struct ktest *test)
 		    .compare_mask = ~0ULL }, 0x29, 0x63 },
 		{ { .op = 2, .data = 0x63, .mask = ~0ULL, .compare = 0x29,
 		    .compare_mask = ~0ULL }, 0x2a, 0x2a },
-		/* compare the low octet, replace the one above */
+		/* compare the low byte, replace the one above */
 		{ { .op = 2, .data = 0xffffULL, .mask = 0xff00, .compare = 0x1129,
 		    .compare_mask = 0xff }, 0x770029ULL, 0x77ff29ULL },
 		/* compare nothing: a swap */

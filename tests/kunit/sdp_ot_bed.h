@@ -39,13 +39,13 @@ bool otc_connected(struct otc_bed *bed);
 void otc_is_down(struct otc_bed *bed);
 /* Post @n receives; their cookies are the elements. */
 void otc_recvs(struct otc_side *side, unsigned int n);
-/* An element with @length octets that begin with @first */
+/* An element with @length bytes that begin with @first */
 struct sdp_ot_buf *otc_filled(struct otc_side *side, u8 first, u32 length);
 bool otc_is_filled(const u8 *data, u8 first, u32 length);
 int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags);
 /* all that the queue has told: ended with @status */
 bool otc_all(const struct otc_queue *queue, u32 from, int status);
-/* Name @length octets at @offset of the side's pages. */
+/* Name @length bytes at @offset of the side's pages. */
 struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 access);
 void otc_drop(struct otc_side *side, struct sdp_ot_key *key);
 

@@ -345,7 +345,7 @@ void otc_recvs(struct otc_side *side, unsigned int n)
 	}
 }
 
-/* An element with @length octets that begin with @first */
+/* An element with @length bytes that begin with @first */
 struct sdp_ot_buf *otc_filled(struct otc_side *side, u8 first, u32 length)
 {
 	struct sdp_ot_buf *buf = side->bed->ops->pool_get(side->pool);
@@ -386,7 +386,7 @@ bool otc_all(const struct otc_queue *queue, u32 from, int status)
 	return true;
 }
 
-/* Name @length octets at @offset of the side's pages. */
+/* Name @length bytes at @offset of the side's pages. */
 struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 access)
 {
 	const u32 n = DIV_ROUND_UP(offset + length, PAGE_SIZE);

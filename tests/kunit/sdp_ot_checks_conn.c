@@ -186,7 +186,7 @@ static void otc_check_nobody(struct otc_bed *bed)
 	OTC_EXPECT(bed, side->error == -ECONNREFUSED && !side->data_len);
 }
 
-/* A listener's match of the first octet */
+/* A listener's match of the first byte */
 static struct sdp_ot_match otc_first(char octet)
 {
 	return (struct sdp_ot_match){ .offset = 0, .size = 1, .value = { octet } };
@@ -238,7 +238,7 @@ static void otc_check_matches(struct otc_bed *bed)
 	bed->ops->set_refusal(bed->devices[1], NULL, 0);
 }
 
-/* A listener goes; the request that has arrived stays. */
+/* A listener is destroyed; the request that has arrived stays. */
 static void otc_check_listener_goes(struct otc_bed *bed)
 {
 	struct otc_asked *asked;

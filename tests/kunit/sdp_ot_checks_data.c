@@ -259,7 +259,7 @@ const struct otc_check otc_data_checks[] = {
 
 /* Keys *********************************************************************** */
 
-/* Octets of a side's pages */
+/* Bytes of a side's pages */
 static u8 *otc_octets(struct otc_side *side, u32 offset)
 {
 	return (u8 *)page_address(side->pages[offset / PAGE_SIZE]) + offset % PAGE_SIZE;
@@ -335,7 +335,7 @@ static void otc_check_write(struct otc_bed *bed)
 	if (source && sink && buf &&
 	    OTC_EXPECT(bed, !bed->ops->post_write(from->ep, &segment, 1, sink->key, sink->address,
 						  SDP_OT_SIGNAL, bed)) &&
-	    /* the Send behind it arrives when its octets are there */
+	    /* the Send behind it arrives when its bytes are there */
 	    OTC_EXPECT(bed, !otc_send(from, buf, 16, SDP_OT_SIGNAL)) &&
 	    otc_wait(bed, from->send.nr == before + 2 && to->recv.nr == 1))
 		OTC_EXPECT(bed, from->send.done[before].op == SDP_OT_WRITE &&

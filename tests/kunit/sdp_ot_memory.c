@@ -471,7 +471,7 @@ static u8 *otm_octet(const struct otm_key *key, u64 at)
 	return (u8 *)page_address(key->pages[at / PAGE_SIZE]) + at % PAGE_SIZE;
 }
 
-/* The octet at @at of the segments, or NULL behind them */
+/* The byte at @at of the segments, or NULL behind them */
 static u8 *otm_segment_octet(const struct otm_post *post, u32 at)
 {
 	u32 i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * See sdp_pair.h. Octets are not kept: the octet at each position of a stream is known, so that
+ * See sdp_pair.h. Bytes are not kept: the byte at each position of a stream is known, so that
  * they are made when a message arrives and are checked where they are delivered. They repeat after
- * PAIR_PERIOD; positions are checked, too. The address of an octet in an offer is its position.
+ * PAIR_PERIOD; positions are checked, too. The address of a byte in an offer is its position.
  */
 #include <linux/array_size.h>
 #include <linux/string.h>
@@ -53,7 +53,7 @@ static void pair_make_pattern(struct sdp_pair *p)
 	}
 }
 
-/* octets of a stream from a position on that lie in a row; the caller asks again for the rest */
+/* bytes of a stream from a position on that lie in a row; the caller asks again for the rest */
 static const u8 *pair_octets(const struct sdp_pair *p, u32 end, u64 pos, u32 *len)
 {
 	const u32 at = pos % PAIR_PERIOD;
@@ -624,7 +624,7 @@ void pair_finish(struct sdp_pair *p)
 	sdp_state_event(&p->ends[0].c, SDP_EV_FIN);
 	pair_settle(p, true);
 	pair_must(p, p->ends[1].notices & 1u << SDP_NOTICE_PEER_FIN);
-	/* the other half goes on */
+	/* the other half continues */
 	pair_queue(&p->ends[1], 5000);
 	pair_settle(p, true);
 	pair_must(p, p->ends[0].pos == p->ends[1].c.source.end);
@@ -637,7 +637,7 @@ void pair_finish(struct sdp_pair *p)
 	}
 }
 
-/* Return: octets of the Hello or HelloAck */
+/* Return: bytes of the Hello or HelloAck */
 static u32 pair_greet(struct sdp_pair *p, int end, const struct sdp_msg *msg, u8 *out)
 {
 	const u32 n = sdp_wire_encode(msg, out);

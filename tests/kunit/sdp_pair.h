@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Two SDP state machines, connected back to back, with programs that do anything at any time.
- * KUnit, GoogleTest and libFuzzer run it. It checks that no octet is lost, changed, repeated or out
+ * KUnit, GoogleTest and libFuzzer run it. It checks that no byte is lost, changed, repeated or out
  * of order, that no message arrives without a receive buffer, that memory is used only while it may
  * be, and that nothing stands still while there is something to do.
  */
@@ -17,7 +17,7 @@
 #define PAIR_READS	64
 #define PAIR_POSTED	128
 #define PAIR_SIZE	2048	/* largest private buffer */
-#define PAIR_PERIOD	4099	/* octets until a stream repeats; prime */
+#define PAIR_PERIOD	4099	/* bytes until a stream repeats; prime */
 
 enum pair_kind { PAIR_MESSAGE, PAIR_WRITE, PAIR_DISCONNECT };
 
@@ -26,7 +26,7 @@ struct pair_item {
 	u8 kind;
 	u8 hdr[SDP_MSG_HDR_MAX];
 	u32 hdr_len;
-	u32 len;	/* octets of payload, or of a Write */
+	u32 len;	/* bytes of payload, or of a Write */
 	u64 from;	/* position of the first one */
 	u32 rkey;
 	u64 va;
@@ -41,9 +41,9 @@ struct pair_read {
 /* an offer or a buffer; its rkey is its index */
 struct pair_buf {
 	bool live;
-	u64 start;	/* offer: position of its first octet */
+	u64 start;	/* offer: position of its first byte */
 	u32 len;
-	u32 done;	/* octets that the peer has, or wrote */
+	u32 done;	/* bytes that the peer has, or wrote */
 };
 
 struct sdp_pair;
@@ -61,14 +61,14 @@ struct pair_end {
 	u32 slots;		/* work requests that have not completed */
 	struct pair_read reads[PAIR_READS];
 	u32 reads_nr;
-	u64 pos;		/* position behind all octets that arrived */
+	u64 pos;		/* position behind all bytes that arrived */
 	u64 read_pos;		/* ... and behind the Reads that are posted */
-	u64 queued;		/* octets handed over, not by offers */
-	u64 offered;		/* octets of offers that the peer has */
-	u64 cut_limit;		/* position from which on all octets are of offers */
-	u64 oob_sent;		/* position behind the last out-of-band octet */
+	u64 queued;		/* bytes handed over, not by offers */
+	u64 offered;		/* bytes of offers that the peer has */
+	u64 cut_limit;		/* position from which on all bytes are of offers */
+	u64 oob_sent;		/* position behind the last out-of-band byte */
 	u64 oob_seen;
-	u64 written;		/* octets of Writes whose RdmaWrCompl has not arrived */
+	u64 written;		/* bytes of Writes whose RdmaWrCompl has not arrived */
 	struct pair_buf offers[PAIR_BUFS];
 	struct pair_buf sinks[PAIR_BUFS];
 	u32 offers_nr;
@@ -94,7 +94,7 @@ struct sdp_pair {
 	const struct pair_observer *observer;
 	const char *broken;	/* the first thing that is wrong */
 	int line;
-	u8 pattern[2][PAIR_PERIOD];	/* octets of the two streams */
+	u8 pattern[2][PAIR_PERIOD];	/* bytes of the two streams */
 	u8 scratch[SDP_MSG_HDR_MAX + PAIR_SIZE];
 };
 
@@ -103,7 +103,7 @@ void pair_begin(struct sdp_pair *p, u32 seed, const u8 *input, u32 input_len,
 void pair_step(struct sdp_pair *p);
 /* let everything that is on its way arrive; with programs that take it, or that do nothing */
 void pair_settle(struct sdp_pair *p, bool programs);
-/* all octets have arrived, then close both ends, and check everything */
+/* all bytes have arrived, then close both ends, and check everything */
 void pair_finish(struct sdp_pair *p);
 bool pair_over(const struct sdp_pair *p);	/* the input is used up */
 

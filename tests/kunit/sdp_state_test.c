@@ -27,7 +27,7 @@ struct machine {
 	u32 read;
 	u32 written;
 	u32 writes;
-	u32 write_most;		/* octets of one, 0: all */
+	u32 write_most;		/* bytes of one, 0: all */
 	u32 done;		/* offers */
 	u32 done_octets;
 	u32 sink_done[3];	/* by enum sdp_sink_end */
@@ -597,7 +597,7 @@ static void read_zcopy_source(struct ktest *test)
 {
 	struct machine *m = open_machine(test);
 
-	/* combined mode: the first octets travel with the SrcAvail */
+	/* combined mode: the first bytes travel with the SrcAvail */
 	KTEST_EQ(test, sdp_state_offer(&m->c, 5000, 7, 0x1000, NULL), 0);
 	KTEST_EQ(test, last(m)->mid, SDP_MID_SRC_AVAIL);
 	KTEST_EQ(test, last(m)->payload_len, SIZE - 32);
@@ -942,7 +942,7 @@ static void out_of_band(struct ktest *test)
 	KTEST_EQ(test, sdp_state_urgent(&m->c), 0);
 	KTEST_EQ(test, last(m)->flags, SDP_FLAG_OOB_PEND);
 	KTEST_EQ(test, last(m)->payload_len, 0);
-	/* a second one: the first becomes an ordinary octet */
+	/* a second one: the first becomes an ordinary byte */
 	KTEST_EQ(test, sdp_state_urgent(&m->c), 0);
 	KTEST_EQ(test, sdp_state_queue(&m->c, 10), 0);
 	m->bufs = 32;
@@ -951,7 +951,7 @@ static void out_of_band(struct ktest *test)
 	KTEST_EQ(test, before_last(m)->payload_len, 12);
 	KTEST_EQ(test, last(m)->flags, 0);
 	KTEST_EQ(test, last(m)->payload_len, 10);
-	/* the notice comes when the octet is near enough */
+	/* the notice comes when the byte is near enough */
 	m->bufs = 3;
 	SAY(m, DATA);
 	KTEST_EQ(test, sdp_state_queue(&m->c, SDP_OOB_NOTICE + 1000), 0);

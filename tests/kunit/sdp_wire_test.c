@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * SDP messages: vectors written by hand from docs/sdp-wire.md, the faults of each kind, and random
- * octets, which must not be read beyond their end.
+ * bytes, which must not be read beyond their end.
  */
 #include <linux/array_size.h>
 #include <linux/string.h>
@@ -12,8 +12,8 @@
 #include "vectors.h"
 
 #define ROUNDS	20000
-#define LONGEST	(SDP_HDR_MAX + 8)	/* of random octets */
-#define ROOM	256	/* octets of the longest vector, rounded up */
+#define LONGEST	(SDP_HDR_MAX + 8)	/* of random bytes */
+#define ROOM	256	/* bytes of the longest vector, rounded up */
 
 struct message {
 	const char *name;
@@ -139,7 +139,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* octets of a vector; "+n" stands for n octets of 0 */
+/* bytes of a vector; "+n" stands for n bytes of 0 */
 static u32 octets(const char *hex, u8 out[ROOM])
 {
 	u32 n = 0, zeroes;
@@ -217,7 +217,7 @@ static void vectors(struct ktest *test)
 	}
 }
 
-/* @change: octets replaced from an offset on */
+/* @change: bytes replaced from an offset on */
 static const struct {
 	const char *name;
 	const char *message;

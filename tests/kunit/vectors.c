@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * FPDUs as octets, computed by a program that shares no code with the codecs. CRC is on, and
+ * FPDUs as bytes, computed by a program that shares no code with the codecs. CRC is on, and
  * there are no markers. Each FPDU begins a new stream. The codec tests find them by name.
  */
 #include <linux/array_size.h>
@@ -9,27 +9,27 @@
 #include "vectors.h"
 
 static const struct vector vectors[] = {
-	/* Send, 0 octets, MSN 1 */
+	/* Send, 0 bytes, MSN 1 */
 	{ "F1", VECTOR_ACCEPT,
 	  "00 12 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "58 7b e8 c4" },
-	/* Send, 4 octets 'abcd', MSN 1 */
+	/* Send, 4 bytes 'abcd', MSN 1 */
 	{ "F2", VECTOR_ACCEPT,
 	  "00 16 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "61 62 63 64 71 64 4d 92" },
-	/* Send, 1 octet, MSN 1 (PAD 3) */
+	/* Send, 1 byte, MSN 1 (PAD 3) */
 	{ "F3", VECTOR_ACCEPT,
 	  "00 13 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "61 00 00 00 7a 82 54 4e" },
-	/* Send, 2 octets, MSN 1 (PAD 2) */
+	/* Send, 2 bytes, MSN 1 (PAD 2) */
 	{ "F4", VECTOR_ACCEPT,
 	  "00 14 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "61 62 00 00 e3 0d cd 6b" },
-	/* Send, 3 octets, MSN 1 (PAD 1) */
+	/* Send, 3 bytes, MSN 1 (PAD 1) */
 	{ "F5", VECTOR_ACCEPT,
 	  "00 15 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "61 62 63 00 44 70 65 aa" },
-	/* F2 with first CRC octet inverted in bit 0 */
+	/* F2 with first CRC byte inverted in bit 0 */
 	{ "F6", VECTOR_ACCEPT,
 	  "00 16 41 43 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "61 62 63 64 70 64 4d 92" },
@@ -79,17 +79,17 @@ static const struct vector vectors[] = {
 	{ "D9", 0x1104,
 	  "00 12 c0 40 11 22 33 44 00 00 00 00 00 00 10 00 61 62 63 64\n"
 	  "23 25 44 83" },
-	/* RDMA Write, TO 0xFFFFFFFFFFFFFFFE, 4 octets (wraps) */
+	/* RDMA Write, TO 0xFFFFFFFFFFFFFFFE, 4 bytes (wraps) */
 	{ "D10", VECTOR_ACCEPT,
 	  "00 12 c1 40 11 22 33 44 ff ff ff ff ff ff ff fe 61 62 63 64\n"
 	  "4d 7f 78 d3" },
-	/* RDMA Write, 0 octets, STag 0 TO 0 (RTR) */
+	/* RDMA Write, 0 bytes, STag 0 TO 0 (RTR) */
 	{ "D11", VECTOR_ACCEPT,
 	  "00 0e c1 40 00 00 00 00 00 00 00 00 00 00 00 00 a3 05 72 ab" },
-	/* RDMA Write, 0 octets, STag 1 TO 0 (RTR for older hardware) */
+	/* RDMA Write, 0 bytes, STag 1 TO 0 (RTR for older hardware) */
 	{ "D12", VECTOR_ACCEPT,
 	  "00 0e c1 40 00 00 00 01 00 00 00 00 00 00 00 00 eb d3 4c 5f" },
-	/* RDMA Read Request, sink 0x55/0x2000, 64 octets, source 0xDEADBEEF/0x3000, MSN 1 */
+	/* RDMA Read Request, sink 0x55/0x2000, 64 bytes, source 0xDEADBEEF/0x3000, MSN 1 */
 	{ "R1", VECTOR_ACCEPT,
 	  "00 2e 41 41 00 00 00 00 00 00 00 01 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 55 00 00 00 00 00 00 20 00 00 00 00 40 de ad be ef\n"
@@ -99,7 +99,7 @@ static const struct vector vectors[] = {
 	  "00 2e 41 41 00 00 00 00 00 00 00 01 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 00 f2 c6 dd 3d" },
-	/* RDMA Read Response, 0 octets, STag 0 TO 0 */
+	/* RDMA Read Response, 0 bytes, STag 0 TO 0 */
 	{ "R3", VECTOR_ACCEPT,
 	  "00 0e c1 42 00 00 00 00 00 00 00 00 00 00 00 00 69 75 d6 ca" },
 	/* Send, RV=2 */
@@ -210,7 +210,7 @@ static const struct vector vectors[] = {
 	{ "X6", VECTOR_ACCEPT,
 	  "00 1e 41 4b 00 00 00 00 00 00 00 03 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 07 00 00 00 00 00 00 00 29 b9 eb af e8" },
-	/* Immediate Data with 7 octets (illegal) */
+	/* Immediate Data with 7 bytes (illegal) */
 	{ "X7", 0x0207,
 	  "00 19 41 48 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00\n"
 	  "00 00 00 00 00 00 00 00 ed d8 ca 2d" },
@@ -232,12 +232,12 @@ static int nibble(char c)
 }
 
 /**
- * hex_octets - octets from a string like "00 1f"
+ * hex_octets - bytes from a string like "00 1f"
  * @hex: digit pairs with one space or line feed between
  * @out: filled
- * @room: octets of @out
+ * @room: bytes of @out
  *
- * Return: octets written, which end early at whatever is not such a string.
+ * Return: bytes written, which end early at whatever is not such a string.
  */
 u32 hex_octets(const char *hex, u8 *out, u32 room)
 {
@@ -264,12 +264,12 @@ const struct vector *vector_at(u32 i)
 }
 
 /**
- * vector_get - octets of the vector of that name
+ * vector_get - bytes of the vector of that name
  * @test: fails if there is none
  * @id: its name
  * @out: filled
  *
- * Return: octets of the FPDU, CRC included.
+ * Return: bytes of the FPDU, CRC included.
  */
 u32 vector_get(struct ktest *test, const char *id, u8 out[VECTOR_MAX])
 {

@@ -7,14 +7,14 @@
 
 #include "ktest.h"
 
-#define VECTOR_MAX	80	/* octets of the longest vector, rounded up */
+#define VECTOR_MAX	80	/* bytes of the longest vector, rounded up */
 #define VECTOR_ACCEPT	0xffff
 
 /**
  * struct vector - one FPDU
  * @id: name
  * @term: what soft_seg_decode() must say: VECTOR_ACCEPT, or the first two
- *	octets of the Terminate
+ *	bytes of the Terminate
  * @hex: the FPDU, CRC included
  */
 struct vector {

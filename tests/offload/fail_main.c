@@ -3,7 +3,7 @@
  * The protocol. Its sockets can be made, bound and listen; nothing ever connects to them. The
  * parameter "at" names the call that fails, "error" how, and both may change at any time.
  *
- *	none		offers() says no, so that nobody connects
+ *	none		offers() says no, so that no socket connects
  *	create, bind, listen, offers, connect	these calls return the error
  *	async		connect() begins, and fails after delay_ms
  *	never		connect() begins, and nothing more comes

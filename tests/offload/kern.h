@@ -17,9 +17,9 @@
  * @ready: the callback has run
  * @work: receives what has arrived
  * @over: all data has been received, or an error
- * @got: where data goes
- * @len: octets that are wanted
- * @done: octets that were received
+ * @got: where data is stored
+ * @len: bytes that are wanted
+ * @done: bytes that were received
  * @calls: how often the callback has run
  * @error: 0 or a negative errno
  */

@@ -14,7 +14,7 @@
 
 #include "kern.h"
 
-/* octets of a call */
+/* bytes of a call */
 #define KERN_BLOCK	(128 * 1024u)
 #define KERN_PAGES	(KERN_BLOCK / PAGE_SIZE)
 
@@ -78,7 +78,7 @@ void kern_watch_begin(struct kern_watch *watch, struct socket *sock)
 	sk->sk_user_data = watch;
 	sk->sk_data_ready = kern_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	/* of what has arrived before, nothing is told */
+	/* what has arrived before is not reported */
 	queue_work(system_wq, &watch->work);
 }
 
@@ -210,7 +210,7 @@ static int kern_send_all(struct socket *sock, u8 *data, u32 bytes, enum kern_mem
  * kern_transfer() - move data and compare it
  * @from: socket
  * @to: its peer
- * @bytes: octets, a page at least
+ * @bytes: bytes, a page at least
  * @memory: of the sender
  *
  * Return: 0 or a negative errno; -ENOMSG: no callback has run.

@@ -58,7 +58,7 @@ static int kern_protocol_of(struct socket *sock)
 	return READ_ONCE(sock->sk->sk_protocol);
 }
 
-/* The listener's callback tells that accept() need not wait. */
+/* The listener's callback says that accept() need not wait. */
 static int kern_accept(struct kern_watch *watch, struct socket *listener, struct socket **server)
 {
 	int rc;
@@ -70,7 +70,7 @@ static int kern_accept(struct kern_watch *watch, struct socket *listener, struct
 		kern_watch_forget(watch, *server);
 	if (rc || atomic_read(&watch->calls))
 		return rc;
-	/* the connection may be seen before it is told about */
+	/* the connection may be seen before it is reported */
 	return wait_for_completion_timeout(&watch->ready, KERN_PATIENCE) ? 0 : -ENOMSG;
 }
 

@@ -4,7 +4,7 @@
  * files share.
  *
  * - loop_main.c: the module, its parameters, the life of a socket
- * - loop_port.c: bind(), who has which port, which listener answers an address
+ * - loop_port.c: bind(), the owners of ports, the listener of an address
  * - loop_connect.c: listen(), connect(), accept(), shutdown(), close
  * - loop_data.c: sendmsg(), recvmsg(), poll()
  * - loop_option.c: socket options that programs of TCP set
@@ -52,10 +52,10 @@ struct loop_end {
  * @bound_by_user: @local is kept when a connection ends
  * @queue: of a listener: connections that wait for accept()
  * @link: of such a connection, which the queue owns
- * @connect: goes on with connect(); has a reference on the sock while it is queued
+ * @connect: continues with connect(); has a reference on the sock while it is queued
  * @deadline: when connect() gives up, in jiffies
  * @unread: bytes in the receive queue
- * @deaf: the receive queue takes no more, because this end is gone
+ * @deaf: the receive queue takes no more, because this end was closed
  * @options: values of options that do nothing, see loop_option.c
  */
 struct loop_sock {
@@ -104,7 +104,7 @@ extern struct workqueue_struct *loop_queue;
 extern unsigned int loop_connect_delay_ms;
 bool loop_refuses(__be16 port);
 
-/* A sock of nobody yet, with one reference, or NULL. */
+/* A sock without an owner yet, with one reference, or NULL. */
 struct loop_sock *loop_new(struct net *net, int family, struct socket *sock, bool kern);
 
 /* loop_port.c */

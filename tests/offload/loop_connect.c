@@ -167,7 +167,7 @@ static void loop_fin(struct sock *sk, struct sock *peer)
 		loop_state_set(peer, TCP_CLOSE);
 }
 
-/* with loop_lock: one end is told that the other is gone. Return: it does not know yet. */
+/* with loop_lock: one end gets the end of the other. Return: it did not know yet. */
 static bool loop_rst(struct sock *peer, int error)
 {
 	if (peer->sk_state == TCP_CLOSE)
@@ -282,7 +282,7 @@ static void loop_end(struct loop_sock *lsk, int error, bool keep_port)
 	sk->sk_write_space(sk);
 }
 
-/* loop_reset() - end a sock that has no socket, and let go of it; the peer is told @error */
+/* loop_reset() - end a sock that has no socket, and release it; the peer gets @error */
 void loop_reset(struct loop_sock *lsk, int error)
 {
 	loop_data_drop(lsk, true);

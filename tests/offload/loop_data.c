@@ -35,7 +35,7 @@ bool loop_data_drop(struct loop_sock *lsk, bool deaf)
 	WRITE_ONCE(lsk->unread, 0);
 	skb_queue_splice_init(queue, &dropped);
 	spin_unlock_bh(&queue->lock);
-	/* the sender is told of the room without the lock */
+	/* the sender is woken without the lock */
 	__skb_queue_purge(&dropped);
 	return unread;
 }

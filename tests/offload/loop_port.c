@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Ports of the protocol: who has bound which, in each network namespace, by TCP's rules; and which
- * listener a connection goes to.
+ * Ports of the protocol: bound ports of each network namespace, by TCP's rules; and the
+ * listener of a connection.
  */
 #include <linux/hashtable.h>
 #include <linux/inetdevice.h>

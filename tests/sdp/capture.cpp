@@ -80,7 +80,7 @@ constexpr std::size_t mpa_header = 20;
 constexpr std::size_t tagged_header = 14;
 constexpr std::size_t untagged_header = 18;
 
-/* Octets of one direction of a TCP connection, put in order */
+/* Bytes of one direction of a TCP connection, put in order */
 class Stream {
 public:
 	void begin(std::uint32_t sequence)
@@ -315,7 +315,7 @@ std::optional<Packet> packet_of(View ip)
 	return packet;
 }
 
-/* One TCP connection. Its ends get their roles from who sent the first SYN or segment. */
+/* One TCP connection. Its ends get their roles from the sender of the first SYN or segment. */
 struct Connection {
 	explicit Connection(Socket first) : opener(std::move(first))
 	{}

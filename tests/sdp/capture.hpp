@@ -49,7 +49,7 @@ struct Unreadable : std::runtime_error {
 };
 
 /*
- * Text: a line for each event, ">" from the active end, "<" from the passive one. Octets are in
+ * Text: a line for each event, ">" from the active end, "<" from the passive one. Bytes are in
  *hex, blanks between them are ignored; "#" begins a comment.
  *
  *	> request 00000040 ...

@@ -532,7 +532,7 @@ const Message &Judge::message(End from, View octets, Carrier carrier)
 	return now_;
 }
 
-/* A Write goes to an open SinkAvail of the peer, from its begin. 0 octets: keepalive */
+/* A Write is for an open SinkAvail of the peer, from its begin. 0 octets: keepalive */
 void Judge::rdma_write(End from, std::uint32_t rkey, std::uint64_t va, std::uint64_t size)
 {
 	const Side &peer = at(other(from));

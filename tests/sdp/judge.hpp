@@ -39,7 +39,7 @@ struct Finding {
 	std::string text;
 };
 
-/** struct Totals - octets of one half connection, by mechanism */
+/** struct Totals - bytes of one half connection, by mechanism */
 struct Totals {
 	std::uint64_t bcopy = 0;
 	std::uint64_t read = 0;
@@ -55,7 +55,7 @@ struct Totals {
 	}
 };
 
-/** struct Advert - a SrcAvail or SinkAvail; @done: octets moved, payload of SrcAvail included */
+/** struct Advert - a SrcAvail or SinkAvail; @done: bytes moved, payload of SrcAvail included */
 struct Advert {
 	std::uint32_t mseq = 0;
 	std::uint32_t size = 0;
@@ -116,7 +116,7 @@ class Judge {
 public:
 	/* @return: the message in fields */
 	const Message &message(End from, View octets, Carrier carrier = Carrier::send);
-	/* RDMA operations, if the observer sees them: octets written, octets asked for */
+	/* RDMA operations, if the observer sees them: bytes written, bytes asked for */
 	void rdma_write(End from, std::uint32_t rkey, std::uint64_t va, std::uint64_t size);
 	void rdma_read(End from, std::uint32_t rkey, std::uint64_t va, std::uint64_t size);
 	/* the connection is over */

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t bsdh = 16;
 constexpr std::uint32_t smallest_buffer = 256;
 
-/* a big-endian field of @size octets */
+/* a big-endian field of @size bytes */
 std::uint64_t field(View octets, std::size_t at, std::size_t size)
 {
 	std::uint64_t value = 0;

@@ -9,7 +9,7 @@ import random
 import re
 import subprocess
 
-# a case that nobody has timed
+# a case without a time
 UNKNOWN = 40
 # a pace is believed after so many seconds of cases
 STEADY = 120

@@ -35,7 +35,7 @@ void run(const krdma::Address &peer)
 	const krdma::MemoryRegion region{pd, memory, krdma::access::local_write};
 	std::memcpy(memory.data(), message.data(), message.size());
 
-	/* The answer goes to the second half. Post the receive before the answer can come. */
+	/* The second half is for the answer. Post the receive before the answer can come. */
 	qp.receive(1, region.slice(128, 128));
 	const std::string_view greeting = "example";
 	krdma::Connection connection = krdma::Connection::connect(

@@ -11,7 +11,7 @@
  *
  * The server has one thread, one completion queue and one shared receive queue for all clients.
  * It does not trust them: lengths are checked, and whoever breaks a rule loses the connection. Nor
- * does the client trust anybody but the server: it lends memory only while a request lasts.
+ * does the client trust any host but the server: it lends memory only while a request lasts.
  *
  * g++ -std=c++20 key_value.cpp $(pkg-config --cflags --libs krdma)
  */
@@ -115,7 +115,7 @@ private:
 		bool drained{}; /* its receives have all completed */
 	};
 
-	/* work that goes on until the send request with its number completes */
+	/* work that is not done until the send request with its number completes */
 	struct Work {
 		std::uint32_t client; /* number of the queue pair */
 		std::shared_ptr<Value> value;
@@ -133,7 +133,7 @@ private:
 	void met(krdma::ConnectionRequest &request)
 	try {
 		if (clients_.size() == most_clients)
-			return; /* a request that nobody answers is rejected */
+			return; /* a request without an answer is rejected */
 		const krdma::QueuePair qp{pd_,
 					  cq_,
 					  cq_,
@@ -165,7 +165,7 @@ private:
 	}
 
 	/*
-	 * The end of a queue pair discards the completions that nobody has taken, and with them
+	 * The end of a queue pair discards the completions that were not polled, and with them
 	 * receives that all clients share. So take them first, when all have come.
 	 */
 	void leave(std::uint32_t number, bool Client::*reason)

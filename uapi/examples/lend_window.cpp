@@ -153,7 +153,7 @@ void borrow(const krdma::Address &peer, std::string_view text)
 	qp.send_invalidate(given_back, {}, there.stag);
 	(void)next(sends, written);
 	(void)next(sends, given_back);
-	std::printf("'%.*s' written through a window of %u octets\n", static_cast<int>(text.size()),
+	std::printf("'%.*s' written through a window of %u bytes\n", static_cast<int>(text.size()),
 		    text.data(), ntohl(loan.length));
 	qp.disconnect();
 	(void)connection.closed(5s);

@@ -44,7 +44,7 @@ public:
 			throw std::runtime_error{"not sent"};
 		/* the client ends the connection first, so that no message is lost */
 		(void)connection.closed(5s);
-		std::printf("%u octets sent back to %s\n", received->length(),
+		std::printf("%u bytes sent back to %s\n", received->length(),
 			    connection.info().remote.to_string().c_str());
 	}
 

@@ -15,7 +15,7 @@
 namespace krdma::tools {
 namespace {
 
-/* a device of ib_core, as krdma_hw tells */
+/* a device of ib_core, as krdma_hw reports it */
 struct HwDevice {
 	std::string name;
 	std::uint8_t choice{};

@@ -238,7 +238,7 @@ std::vector<std::string> endpoint_cells(const Endpoint &endpoint)
 		endpoint.process.text()};
 }
 
-/* Who uses the RNICs, as far as the caller may see: as JSON in @json. Return: the text. */
+/* The users of the RNICs, as far as the caller may see: as JSON in @json. Return: the text. */
 std::string resource_users(const Environment &environment, Json &json)
 {
 	Table processes{{"PID", "COMMAND", "USER", "RNIC", "CONTEXTS", "PD", "CQ", "SRQ", "QP",

@@ -19,7 +19,7 @@ class Genetlink {
 public:
 	using Take = Netlink::Take;
 
-	/* @absent: what the user is told if there is no such family */
+	/* @absent: the message if there is no such family */
 	Genetlink(const char *family, std::uint8_t version, const char *absent);
 
 	/* Begin a request. The message is valid until exchange(). */

@@ -117,7 +117,7 @@ Owners owners()
 	return all;
 }
 
-/* Only the administrator may list queue pairs. Others get an empty list, and are told. */
+/* Only the administrator may list queue pairs. Others get an empty list, and a message. */
 std::vector<krdma_qp_entry> queue_pairs(const Device &device, bool &refused)
 try {
 	return device.queue_pairs();

@@ -165,7 +165,7 @@ int run(int argc, char **argv)
 	return 0;
 }
 
-/* which RNICs there are, for one who named another */
+/* the RNICs that exist, for a user that named another */
 std::string rnics_hint()
 try {
 	const Session session;

@@ -329,7 +329,7 @@ void report(const Environment &environment, const Address &peer, std::uint64_t n
 	if (environment.json)
 		print_line({{"seq", number}, {"size", options.size}, {"time_us", microseconds}});
 	else
-		print(fmt::format("{} octets from {}: seq={} time={:.1f} us\n", options.size,
+		print(fmt::format("{} bytes from {}: seq={} time={:.1f} us\n", options.size,
 				  peer.host(), number, microseconds));
 }
 
@@ -451,7 +451,7 @@ void add_ping_command(CLI::App &app, Environment &environment)
 	CLI::Option *count = command->add_option("-c,--count", options->count,
 						 "messages (5); server: end after so many clients");
 	count->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62));
-	command->add_option("-b,--size", options->size, "octets of a message (64)")
+	command->add_option("-b,--size", options->size, "bytes of a message (64)")
 		->check(CLI::Range(smallest, largest));
 	command->add_option("-i,--interval", options->interval, "seconds between messages (1)")
 		->check(CLI::Range(0.0, 3600.0));

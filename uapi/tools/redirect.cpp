@@ -101,7 +101,7 @@ std::optional<std::uint64_t> id_of_folder(const fs::path &path)
 	return info.st_ino;
 }
 
-/* The folder is there, and is locked until the result goes. */
+/* The folder is there, and is locked until the result is destroyed. */
 Descriptor lock_folder()
 {
 	if (!is_on(bpf_root, BPF_FS_MAGIC))

@@ -23,7 +23,7 @@ struct RedirectedCgroup {
 
 /* Load the program, if that has not been done, and let it know the cgroup. */
 void redirect_attach(std::uint64_t cgroup, bool redirected);
-/* Forget the cgroup. The program goes with the last one. */
+/* Forget the cgroup. The program is removed with the last one. */
 void redirect_detach(std::uint64_t cgroup);
 void redirect_detach_all();
 [[nodiscard]] std::vector<RedirectedCgroup> redirect_list();

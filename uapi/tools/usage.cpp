@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Who uses the RNICs: see usage.hpp. */
+/* The users of RNICs: see usage.hpp. */
 #include "usage.hpp"
 
 #include <algorithm>

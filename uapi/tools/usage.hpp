@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Who uses the RNICs, by krdma.ko's netlink family; for the subcommands resource and top. */
+/* The users of RNICs, by krdma.ko's netlink family; for the subcommands resource and top. */
 #ifndef KRDMA_USAGE_HPP
 #define KRDMA_USAGE_HPP
 
@@ -15,7 +15,7 @@
 
 namespace krdma::tools {
 
-/** struct Process - who made an object */
+/** struct Process - the process that made an object */
 struct Process {
 	std::optional<std::uint32_t> pid; /* of one that lives, in this PID namespace */
 	std::string command;              /* empty: the kernel, or not in this PID namespace */

@@ -141,7 +141,7 @@ std::vector<Device> Session::devices() const
 
 namespace {
 
-/* "krdma0 on eth0, krdma1": which RNICs there are, for one who named another */
+/* "krdma0 on eth0, krdma1": the RNICs that exist, for a user that named another */
 std::string rnics(const std::vector<Device> &devices)
 {
 	std::string text;

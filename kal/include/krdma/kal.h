@@ -26,7 +26,7 @@ struct socket;
  * @mandatory: an error of @add fails the registration of the RNIC
  * @add: called when an RNIC is registered; may sleep. An error hides the RNIC from
  *	 this side.
- * @remove: called when an RNIC goes: ends every use of it, then returns; may sleep
+ * @remove: called when an RNIC is removed: ends every use of it, then returns; may sleep
  * @event: called for an event of the RNIC itself (port up, down, address); may sleep
  * @index: belongs to the registry
  * @node: belongs to the registry
@@ -482,7 +482,7 @@ struct kal_listen_param {
  * @bound: takes the actual address and port; may be NULL
  *
  * All RNICs of a network namespace that listen on one address and port share one TCP listener. A
- * connection goes to the RNIC whose netdev owns the destination address.
+ * connection belongs to the RNIC whose netdev owns the destination address.
  *
  * A wildcard means the addresses of the caller's network namespace. If a task of another namespace
  * than the netdev's asks for one, as ib_core's shared mode does for every RNIC, the listener
@@ -496,7 +496,7 @@ int kal_ep_listen(struct kal_ep *ep, const struct sockaddr *local,
 /**
  * kal_ep_connect() - start a connection without waiting for the network
  * @ep: endpoint
- * @qp: goes to RTS when the MPA start-up succeeds
+ * @qp: changes to RTS when the MPA start-up succeeds
  * @local: local address
  * @remote: address of the peer
  * @param: parameters
@@ -510,7 +510,7 @@ int kal_ep_connect(struct kal_ep *ep, struct ri_qp *qp,
  * kal_ep_connect_socket() - start a connection over a connected TCP socket
  * @ep: endpoint
  * @qp: as in kal_ep_connect()
- * @sock: socket of the RNIC's network device, in ESTABLISHED, that nobody else uses
+ * @sock: socket of the RNIC's network device, in ESTABLISHED, without another user
  * @param: parameters; those that choose a path are ignored
  *
  * The socket becomes the stream of the endpoint, which sends the MPA Request. On success the socket
@@ -544,7 +544,7 @@ int kal_ep_listen_socket(struct kal_ep *ep, struct socket *sock, const void *las
 /**
  * kal_ep_accept() - accept the connection of a CONN_REQUEST
  * @ep: endpoint of the request
- * @qp: goes to RTS
+ * @qp: changes to RTS
  * @param: parameters
  *
  * After -EINVAL (more private data than a Reply to that Request has room for, or a QP in the error
@@ -559,7 +559,7 @@ int kal_ep_accept(struct kal_ep *ep, struct ri_qp *qp,
 /* Reject the request, with private data (RFC 5044 7.1.2). No event follows. -EINVAL as above. */
 int kal_ep_reject(struct kal_ep *ep, const void *private_data, u16 len);
 
-/* Has the listener connections of which it has not told its consumer? Any context. */
+/* Has the listener connections that were not delivered to its consumer? Any context. */
 bool kal_ep_expects(const struct kal_ep *ep);
 
 /* Does the endpoint wait for accept or reject? Not from the handler. */

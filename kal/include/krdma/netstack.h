@@ -317,7 +317,7 @@ struct ri_rnic *kal_rnic_of_netdev(const struct net_device *ndev);
  * @values: results, kal_mib_count of them
  *
  * The values are those of the host plus those of the RNICs of @net that make connections
- * themselves (ri_ops.query_mib), including RNICs that are gone.
+ * themselves (ri_ops.query_mib), including RNICs that were removed.
  * Context: may sleep.
  */
 void kal_mib_read(struct net *net, u64 *values);

@@ -122,7 +122,7 @@ static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
  * @uctx: its user, NULL for a kernel consumer
  * @depth: entries: those asked for, then those granted
  * @ceh: its completion event handler (completion vector)
- * @timestamps: the user library tells the user when each completion was added; only of a
+ * @timestamps: the user library reports to the user when each completion was added; only of a
  *		user and with a timestamp_mask in ri_rnic_attr.limits
  * @on_completion: the consumer's handler; any context, must not sleep
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
@@ -164,7 +164,7 @@ struct ri_srq {
  * @on_event: the consumer's asynchronous event handler; any context, must not sleep
  * @consumer: the consumer's own
  * @ep: the endpoint of its present or last connection; owned by the kAL
- * @memcg: pays for ri_qp_alloc(), NULL: nobody does; owned by the kAL
+ * @memcg: charged for ri_qp_alloc(), NULL: none is; owned by the kAL
  */
 struct ri_qp {
 	struct ri_obj obj;
@@ -261,9 +261,9 @@ struct ri_qp_init_attr {
 
 /**
  * struct ri_mr_attr - a region to register
- * @start: first user virtual address, or octet of the dma-buf
- * @length: octets, may be 0
- * @iova: tagged offset that the first octet gets; 0 with IB_ZERO_BASED
+ * @start: first user virtual address, or byte of the dma-buf
+ * @length: bytes, may be 0
+ * @iova: tagged offset that the first byte gets; 0 with IB_ZERO_BASED
  * @access: enum ib_access_flags
  * @dmabuf: the memory is that of a dma-buf, only with RI_CAP_DMABUF
  * @fd: the dma-buf
@@ -368,7 +368,7 @@ struct ri_llp {
  * @ird: inbound reads: of a request, the number that the peer's ORD asks for; else negotiated
  * @ord: outbound reads: of a request, the number that the peer's IRD allows; else negotiated
  * @rejected: the peer's consumer refused, with private data or without any; false: a part below it
- *	did, or nobody is there
+ *	did, or no consumer is there
  * @private_data_len: bytes in @private_data; a transport that does not carry the length pads
  *	the data with zeros
  * @private_data: of the peer
@@ -527,7 +527,7 @@ struct ri_ops {
 
 	/* cq->depth holds what was asked for; the provider may raise it */
 	int (*cq_create)(struct ri_cq *cq, struct ri_udata *udata);
-	/* sets cq->depth; the CQ goes on as it was when this fails */
+	/* sets cq->depth; the CQ continues as it was when this fails */
 	int (*cq_resize)(struct ri_cq *cq, u32 depth, struct ri_udata *udata);
 	/* moderation: event after @count completions or @period usecs after the first */
 	int (*cq_modify)(struct ri_cq *cq, u16 count, u16 period);
@@ -847,7 +847,7 @@ struct ri_rnic {
 	u64 *base_counters;
 	struct list_head eps;		/* live endpoints; this and the next: a lock of cm/ */
 	unsigned int num_eps;
-	struct kal_rnic_events *events;		/* of the RNIC itself, to be told: event.c */
+	struct kal_rnic_events *events;		/* of the RNIC itself; event.c delivers */
 	struct rdmacg_device *cg_device;	/* NULL: not known; this and the rest: cgroup.c */
 	struct list_head charges;
 	bool cg_closed;
@@ -913,7 +913,7 @@ void ri_rnic_rename(struct ri_rnic *rnic, const char *name);
  *	    RTNL held. -EEXIST: @ndev has an RNIC already; -EINVAL: @ndev is not
  *	    usable.
  * @destroy: unregisters and frees an RNIC; called once for each created RNIC, in
- *	     process context, when the administrator deletes it or its netdev goes
+ *	     process context, when the administrator deletes it or its netdev is removed
  * @node: belongs to the registry
  */
 struct ri_provider {
@@ -952,7 +952,7 @@ struct ri_async_event {
 /**
  * ri_async_event() - report an asynchronous event to its consumer
  * @rnic: RNIC
- * @event: event record; a record for a resource that is gone is dropped
+ * @event: event record; a record for a resource that was destroyed is dropped
  * Context: any but hard interrupt.
  */
 void ri_async_event(struct ri_rnic *rnic, const struct ri_async_event *event);
@@ -966,7 +966,7 @@ void ri_async_event(struct ri_rnic *rnic, const struct ri_async_event *event);
  *
  * Before the call the provider restores the socket's callbacks and stops using the socket. The kAL
  * sends FIN behind the queued data, discards input until the peer's FIN or close_timeout_ms, and
- * tells the consumer that the connection is closed.
+ * reports to the consumer that the connection is closed.
  * Context: any but hard interrupt, not under the socket's lock.
  */
 void ri_llp_close(struct ri_llp *llp, int status);

@@ -65,7 +65,7 @@ void fill_hello(Random &random, bridge_msg &msg)
 		return;
 	msg.ipv = random.below(2) != 0 ? 4 : 6;
 	msg.want_size = std::max<std::uint32_t>(random.any<std::uint32_t>(), 256);
-	/* often with a zero octet, so that one change makes the port 0 */
+	/* often with a zero byte, so that one change makes the port 0 */
 	msg.local_port = 1 + random.below(random.below(2) != 0 ? 0xff : 0xffff);
 	msg.dst_port = 1 + random.below(random.below(2) != 0 ? 0xff : 0xffff);
 	if (msg.compact)
@@ -201,7 +201,7 @@ TEST(SdpDecoders, AgreeOnValidMessages)
 		EXPECT_GT(seen.at(mid), 1000) << int{mid};
 }
 
-/* octets changed, cut and added: the same fault, and where there is none the same message */
+/* bytes changed, cut and added: the same fault, and where there is none the same message */
 TEST(SdpDecoders, AgreeOnFaults)
 {
 	std::vector<std::string> faults;

@@ -35,7 +35,7 @@ struct Options {
 	std::uint32_t value = 0;
 	std::uint32_t payload = 0;
 	std::uint8_t flags = 0;
-	std::uint8_t mode = 0;                 /* octet of ModeChange */
+	std::uint8_t mode = 0;                 /* byte of ModeChange */
 	std::optional<std::uint32_t> ack = {}; /* behind the last one: crossing messages */
 	std::optional<std::uint16_t> bufs = {};
 	std::optional<std::uint32_t> mseq = {};

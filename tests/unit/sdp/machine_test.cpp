@@ -2,7 +2,7 @@
 /*
  * The state machine and the judge were written apart, from one document. Two machines run with
  * programs that do anything at any time, and the judge watches: it must find nothing, and must
- * count the same octets.
+ * count the same bytes.
  */
 #include <cstdint>
 
@@ -43,7 +43,7 @@ bridge_observer observer_of(Judge &judge)
 		.context = &judge};
 }
 
-/* Return: octets by mechanism that both have counted */
+/* Return: bytes by mechanism that both have counted */
 Totals watch(std::uint32_t seed, std::uint32_t steps)
 {
 	bridge_result result = {};

@@ -17,7 +17,7 @@ struct bridge_observer {
 	void *context;
 };
 
-/* octets by mechanism, of the half connection whose source is the index */
+/* bytes by mechanism, of the half connection whose source is the index */
 struct bridge_result {
 	uint64_t bcopy[2];
 	uint64_t read[2];

@@ -42,7 +42,7 @@ struct bridge_msg {
 
 /* Return: name of the fault, "ok" if there is none. */
 const char *bridge_decode(const uint8_t *p, uint32_t n, int carrier, struct bridge_msg *msg);
-/* Return: octets of the headers, at most 196. */
+/* Return: bytes of the headers, at most 196. */
 uint32_t bridge_encode(const struct bridge_msg *msg, uint8_t *out);
 
 #ifdef __cplusplus

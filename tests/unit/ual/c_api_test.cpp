@@ -442,7 +442,7 @@ TEST_F(CInterface, EventsAreWaitedForOrCalledBack)
 	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 5);
 	EXPECT_EQ(ual_dispatch(session.get(), 1000), 2);
 	EXPECT_EQ(codes, (std::vector<std::uint32_t>{4, 5}));
-	/* the queue pair keeps the queue, but what was destroyed here calls nobody */
+	/* the queue pair keeps the queue, but the destroyed object has no callback */
 	ual_cq_destroy(std::exchange(cq, nullptr));
 	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 6);
 	EXPECT_EQ(ual_dispatch(session.get(), 1000), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Causes of errors: their words, and the records of a kernel that tells them or does not. */
+/* Causes of errors: their words, and the records of a kernel that reports them or does not. */
 #include <array>
 #include <set>
 #include <type_traits>

@@ -86,7 +86,7 @@ public:
 	{
 		return objects_.contains(handle);
 	}
-	/* octets of the file that rings are mapped from */
+	/* bytes of the file that rings are mapped from */
 	[[nodiscard]] std::byte *ring(std::uint64_t offset);
 
 private:

@@ -94,7 +94,7 @@ static int post(void *queue, const struct krdma_wr *wrs, __u32 count, __u32 *don
 }
 
 #ifdef FAKE_OBJECTS
-/* octets that the kernel is to see, and which the library takes away again */
+/* bytes that the kernel is to see, and which the library takes away again */
 static const __u32 octets = 0x5eed;
 
 static void bring(struct krdma_private *priv)

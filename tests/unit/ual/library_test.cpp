@@ -382,7 +382,7 @@ TEST_F(Library, WithUserLibraryPostingAndPollingAreNone)
 	EXPECT_EQ(completed->arm, std::uint32_t{KRDMA_SOFT_CQ_ARM_NEXT});
 	EXPECT_EQ(kernel->log.size(), before) << "no command until here";
 
-	/* the ring asks to be told */
+	/* the ring asks for a doorbell */
 	auto *flags = reinterpret_cast<krdma_soft_ring *>(send_ring);
 	flags->flags = KRDMA_SOFT_RING_DOORBELL;
 	qp.send(13, Slice{0x1000, 8, 7});
@@ -778,7 +778,7 @@ TEST_F(Library, ACallbackLeavesTheConnectionComplete)
 /* one comes from connect() or accept() alone, or there would be some without anything */
 static_assert(!std::is_default_constructible_v<Connection>);
 
-/* what docs/libkrdma.md says of callbacks when an RNIC goes */
+/* what docs/libkrdma.md says of callbacks when an RNIC is removed */
 TEST_F(Library, ACallbackOfAnEndThrowsThroughDispatch)
 {
 	const Context context = slow_context();
@@ -967,7 +967,7 @@ TEST_F(Library, WhatHasEndedCallsNobody)
 
 	copy.on_event([&](const Event &) { called++; });
 	kernel->raise(KRDMA_EVENT_ASYNC, cookie, 3);
-	/* who waits for something else reads it */
+	/* a thread that waits for something else reads it */
 	EXPECT_FALSE(context.events().wait(1ms));
 	cq.reset();
 	EXPECT_EQ(session.dispatch(0ms), 0U);
@@ -1334,7 +1334,7 @@ TEST_F(Library, CompletionsByCallback)
 	EXPECT_EQ(queue.armed, 2U);
 	EXPECT_TRUE(failures.empty());
 
-	/* a failed queue is told once, after its last completions */
+	/* a failed queue is reported once, after its last completions */
 	queue.left = 2;
 	kernel->raise(KRDMA_EVENT_ASYNC, cookie, KRDMA_ASYNC_CQ_ERR);
 	kernel->raise(KRDMA_EVENT_COMPLETION, cookie);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The numbers of krdma-abi.h are those of libibverbs and of the kernel's own verbs ABI:
- * a provider's octets reach a program of either without translation. Names of statuses and
+ * a provider's bytes reach a program of either without translation. Names of statuses and
  * events are libkrdma's own.
  */
 #include <bit>

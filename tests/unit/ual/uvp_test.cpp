@@ -60,7 +60,7 @@ TEST_F(UserLibraries, WhatMayBeMissing)
 	std::uint32_t state = ~0U;
 	std::uint32_t moderation = 0;
 
-	/* the rings are the library's: nobody else can do it */
+	/* the rings are the library's: no other code can do it */
 	EXPECT_EQ(code_of([&] { cq.resize(512); }), EOPNOTSUPP);
 	EXPECT_EQ(code_of([&] { const SharedReceiveQueue srq{pd}; }), EOPNOTSUPP);
 	EXPECT_EQ(code_of([&] {

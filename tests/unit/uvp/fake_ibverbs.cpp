@@ -63,7 +63,7 @@ int destroyed()
 	return 0;
 }
 
-/* the driver's octets of a resize stand behind the command */
+/* the driver's bytes of a resize stand behind the command */
 template <typename Command> std::uint32_t step_of(const Command *cmd, std::size_t size)
 {
 	if (size < sizeof(*cmd) + sizeof(krdma_soft_resize_cq_req))

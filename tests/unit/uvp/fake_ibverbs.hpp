@@ -29,8 +29,8 @@ struct FakeKernel {
 	std::atomic<int> out_of_order; /* that began between those of another */
 	bool no_stamps;                /* a CQ has no times, whatever was asked for */
 	bool rings_apart;              /* a QP's are not in one piece of memory */
-	std::uint32_t room_error;      /* octets that the receive ring claims behind its memory */
-	std::uint32_t stride_error;    /* octets that a reported stride lacks */
+	std::uint32_t room_error;      /* bytes that the receive ring claims behind its memory */
+	std::uint32_t stride_error;    /* bytes that a reported stride lacks */
 
 	int slow_doorbells;            /* by libibverbs, which makes an ioctl() */
 	std::uint32_t doorbell_handle; /* of the last one */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The test data of krdma_pattern: any octet that is wrong must be noticed. */
+/* The test data of krdma_pattern: any byte that is wrong must be noticed. */
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1234,7 +1234,7 @@ TEST_F(Provider, CompletionTimes)
 	ibv_end_poll(ex);
 	EXPECT_EQ(fake.ops.destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
 
-	/* each is there only for who asked for it */
+	/* each is there only for the caller that asked for it */
 	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 	ex = fake.ops.create_cq_ex(context, &attr);
 	ASSERT_NE(ex, nullptr);

@@ -227,7 +227,7 @@ TEST(CompletionRing, SolicitedDoesNotDowngrade)
 /*
  * The transmitter: works while there is something in the ring, then sets the
  * flag, looks once more, and sleeps until the doorbell. An entry for which
- * nobody wakes it would never be consumed.
+ * without a wake-up it would never be consumed.
  */
 class Transmitter {
 public:

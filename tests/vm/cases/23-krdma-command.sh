@@ -114,7 +114,7 @@ status "no such RNIC" 1 A show nobody
 has "those that there are" 'nobody: No such device \(RNICs: .*krdma0 on vethA' err
 status "help" 0 A --help
 status "no message" 2 A ping "$ADDR_B" 7999 -c 0
-# what nobody can read is no success
+# output that cannot be written is no success
 for word in --help --version list; do
 	rc=0
 	on A krdma $word > /dev/full 2> err || rc=$?
@@ -252,7 +252,7 @@ until_says echo listening
 run_on A 10 "$examples/connect_send" "$ADDR_B:7802"
 has "a message" "came back through krdma0, without system calls" client.log
 finish echo 10
-has "the server's word" '^19 octets sent back to 10.77.0.1' echo.log
+has "the server's word" '^19 bytes sent back to 10.77.0.1' echo.log
 
 say "route, addr, neigh, mib against what ip says"
 json "route" A 'o["source"] == "10.77.0.1" and o["next_hop"] == "10.77.0.2" and not o["gateway"] and not o["local"]

@@ -78,7 +78,7 @@ for path in fast slow; do
 	say "a window, shared receives and their event, $path"
 	serve_example lend "$examples/lend_window" -l "[$ADDR6_B]:7812"
 	run_on A 10 "$examples/lend_window" "[$ADDR6_B]:7812" "through a window"
-	has "the client's word" "^'through a window' written through a window of 200 octets$" client.log
+	has "the client's word" "^'through a window' written through a window of 200 bytes$" client.log
 	finish lend 10
 	has "what was written" "^the client wrote 'through a window'$" lend.log
 	has "the event" '^receives ran low, and were posted again$' lend.log

@@ -127,7 +127,7 @@ echo "charged: $(sockets) KiB"
 rid_of client server
 wait_for 10 no_sockets || fail "$(sockets) KiB of sockets stay charged"
 
-# 24576 windows that name nothing: 256 octets each, beside the RNIC's and the bridge's own
+# 24576 windows that name nothing: 256 bytes each, beside the RNIC's and the bridge's own
 holds windows 7 24 python3 -c '
 import sys
 from pyverbs.device import Context
@@ -163,7 +163,7 @@ sys.stdin.readline()
 ' "$ADDR_A"
 exec 9> peer.in
 wait_for 30 grep -q connected peer.log || { cat peer.log; fail "no connections"; }
-# what the group is charged for is told with a delay
+# the charges of the group are reported with a delay
 sleep 3
 before=$(kib)
 echo >&9

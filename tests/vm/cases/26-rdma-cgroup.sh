@@ -138,7 +138,7 @@ finish both 20
 wait_for 20 held_is "0 0" || fail "the end of the program keeps a charge"
 
 echo "krdma0 hca_handle=max hca_object=max" > $group/rdma.max
-# gone HOW...: the RNIC goes by that command while a program has all kinds of it
+# gone HOW...: that command removes the RNIC while a program has all kinds of it
 gone() {
 	say "gone by $*"
 	holder "gone$((++times))"

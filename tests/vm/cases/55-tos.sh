@@ -39,7 +39,7 @@ sleep 1
 kill -INT "${pid_of[dump]}"
 wait "${pid_of[dump]}" || true
 
-# the last two octets of either field: 0xb8, and 0x000000b8 for IPv6
+# the last two bytes of either field: 0xb8, and 0x000000b8 for IPv6
 tshark -r dump.pcapng -T fields -e tcp.srcport -e tcp.dstport -e ip.dsfield -e ipv6.tclass 2> tshark.err |
 	awk '{ print $1, $2, "0x" substr($3, length($3) - 1) }' > seen
 while read -r port server client; do

@@ -51,7 +51,7 @@ for hosts in "A B" "B A"; do
 	frames 'rev=2 .*S=1 A=1 rtr=0xe '
 done
 
-# 4096 octets of data: the first Send's first FPDU is a whole segment, or nearly
+# 4096 bytes of data: the first Send's first FPDU is a whole segment, or nearly
 data='op=3 last=0 len=1448'
 first_data() {
 	same "$1: first FPDU" "$data" \

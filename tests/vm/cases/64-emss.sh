@@ -10,13 +10,13 @@ trace=/sys/kernel/tracing
 echo 8192 > $trace/buffer_size_kb
 echo 1 > $trace/events/krdma_soft/soft_fpdu/enable
 
-# largest: octets of the largest FPDU in the trace
+# largest: bytes of the largest FPDU in the trace
 largest() { grep -oE ' len=[0-9]+' $trace/trace | cut -d = -f 2 | sort -n | tail -1; }
 # beyond: FPDUs that were larger than what TCP said at that moment
 beyond() { sed -nE 's/.* len=([0-9]+) mss=([0-9]+)$/\1 \2/p' $trace/trace | awk '$1 > $2' | wc -l; }
 forget() { echo > $trace/trace; }
 
-# segment MTU FAMILY: octets that a segment carries, with time stamps
+# segment MTU FAMILY: bytes that a segment carries, with time stamps
 segment() { echo $(($1 - 32 - ($2 == 4 ? 20 : 40))); }
 # whole SEGMENT: the largest FPDU in it; an FPDU is a multiple of 4
 whole() { echo $(($1 / 4 * 4)); }

@@ -6,7 +6,7 @@
 # shellcheck source=tests/vm/guest/mtu.sh
 . "${VM_LIB%/*}/mtu.sh"
 
-# routed_up: two networks, both of 1500 octets, with a router between the hosts
+# routed_up: two networks, both of 1500 bytes, with a router between the hosts
 routed_up() {
 	local host n=0
 

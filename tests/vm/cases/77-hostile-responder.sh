@@ -7,7 +7,7 @@
 . "${VM_LIB%/*}/hostile.sh"
 
 hostile_hosts
-# it tries again until somebody listens
+# it tries again until there is a listener
 start victim B "$VM_PROGS/krdma_victim" -b "$ADDR_B" -c "$ADDR_A" -p $hostile_port
 wait_for 10 grep -q '"ready"' victim.log || fail "the victim is not ready"
 hostile --listen "$ADDR_A"

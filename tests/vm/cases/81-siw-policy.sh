@@ -25,7 +25,7 @@ agreed() {
 		"$(frames "reply $regex")"
 }
 
-# refused POLICY...: nobody connects, nobody crashes
+# refused POLICY...: no connection, no crash
 refused() {
 	policy_default
 	policy "$@"

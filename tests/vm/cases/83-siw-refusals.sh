@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: siw as peer, both roles: each side is told what the other refuses; RFC 7306, bad STags and bounds
+# what: siw as peer, both roles: each side gets what the other refuses; RFC 7306, bad STags and bounds
 # covers: tests/interop kvp_soft/rx kvp_soft/wire kal/cm/startup
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: iSER on kDAPL: the RNIC goes under load: I/O goes on when it is back, or fails when it stays away; logout and rmmod without it
+# what: iSER on kDAPL: the RNIC is removed under load: I/O continues when it is back, or fails when it stays away; logout and rmmod without it
 # covers: tests/consumers/iser kdapl kal/core/registry kvp_hw
 # limit: 600
 # shellcheck source=tests/vm/guest/kiser.sh
@@ -21,7 +21,7 @@ module_returns() { hw_load; }
 adoption_goes() { expect "release" timeout "$(patient 60)" "$krdma" adopt -r $storage_rnic; }
 adoption_returns() { expect "adopt" "$krdma" adopt $storage_rnic; }
 
-# gone WHAT: it goes, and the initiator has noticed
+# gone WHAT: it is removed, and the initiator has noticed
 gone() {
 	"$1_goes"
 	wait_for 10 absent || fail "the RNIC is still there"
@@ -39,7 +39,7 @@ session_up() {
 	mkdir -p /mnt/krdma
 }
 
-# comes_back WHAT: it goes and comes back under load, of which nothing is lost
+# comes_back WHAT: it is removed and made again under load, of which nothing is lost
 comes_back() {
 	say "$storage_rnic: the $1 goes and comes back under load"
 	mount -t ext4 "$disk" /mnt/krdma
@@ -56,7 +56,7 @@ comes_back() {
 
 load_ended() { ! kill -0 $load; }
 
-# stays_away WHAT: it goes under load and does not come back: the I/O fails, and all of the
+# stays_away WHAT: it is removed under load and not made again: the I/O fails, and all of the
 # initiator ends without it
 stays_away() {
 	say "$storage_rnic: the $1 goes under load and stays away"

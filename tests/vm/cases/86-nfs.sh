@@ -18,13 +18,13 @@ server_up() {
 	mountpoint -q $nfsd || mount -t nfsd nfsd $nfsd
 	mkdir -p /export
 	mount -t tmpfs -o size=160m none /export
-	# where the server keeps who its clients are, or it waits for clients of another life
+	# where the server keeps the names of its clients, or it waits for clients of another life
 	mkdir -p /var/lib/nfs/v4recovery
 	echo 10 > $nfsd/nfsv4gracetime
 	echo "-2 -3 +4 +4.1 +4.2" > $nfsd/versions
 	echo "rdma 20049" > $nfsd/portlist
 	echo 4 > $nfsd/threads
-	# a kernel without a place for who its clients are has those 10 seconds to wait
+	# a kernel without a place for the names of its clients has those 10 seconds to wait
 	echo Y > $nfsd/v4_end_grace || true
 	echo "nfsd $portal $never krdma" > $rpc/auth.unix.ip/channel
 	printf 'krdma 1 \\x00000000 %d /export\n' $never > $rpc/nfsd.fh/channel

@@ -98,7 +98,7 @@ mute=$!
 heard() { [ -n "$(ss -Hltn 'sport = :4421')" ]; }
 wait_for 20 heard || fail "nobody listens"
 # not NVMe's host: of a connection that fails it gives the id back before its CQ, and then
-# ib_core may find that in its pool when the RNIC goes
+# ib_core may find that in its pool when the RNIC is removed
 rping -c -a "$portal" -p 4421 -C 1 &
 host=$!
 reached() { [ -n "$(ss -Htn state established 'dport = :4421')" ]; }

@@ -38,7 +38,7 @@ before=$(held)
 went_by 0 consume
 went_by 1 consume
 
-# what is received goes to a worker, which may be preempted
+# received data is passed to a worker, which may be preempted
 inline=/sys/module/krdma_soft/parameters/rx_inline_bytes
 usual=$(cat $inline)
 echo 0 > $inline

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, a RNIC that goes
+# what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, an RNIC that is removed
 # covers: kdapl tests/consumers kal/cm kvp_soft/memory
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
@@ -11,6 +11,19 @@
 hosts_up
 kdt_load
 note_resources
+
+say "the examples of docs/kdapl.md"
+on B insmod "$VM_MODULES/tests/consumers/kdapl_echo.ko"
+for _ in 1 2 3 4 5; do
+	on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_B"
+	rmmod kdapl_hello
+done
+dmesg | grep 'kdapl_[he]' | tee kernel.log
+same "answers" 5 "$(grep -c "kdapl_hello: 'hello' came back" kernel.log)"
+! grep 'kdapl_echo: no' kernel.log || fail "a receive or an answer was refused"
+refuse "nobody listens" on A insmod "$VM_MODULES/tests/consumers/kdapl_hello.ko" peer="$ADDR_A"
+rmmod kdapl_echo
+check_no_leak
 
 say "refused"
 kdt_refuse "no such IA" 'DAT_PROVIDER_NOT_FOUND' A -T S -D krdma9
@@ -70,7 +83,7 @@ for signal in INT KILL; do
 		cat client.log
 	done
 done
-# what they left was ended on the server, which goes on
+# their objects were ended on the server, which continues
 kdt_client A krdma0 "$ADDR_B" -T T -i 5 client SR 64
 kill -INT "${pid_of[kdapl]}"
 finish kdapl 30

@@ -19,7 +19,7 @@ for every in $(few 25 100 7); do
 				start client A rping -c -a "$ADDR_B" -p $port -C 3 -V -S $size
 				survive 40 client
 			fi
-			# a server that nobody came to waits, as it must
+			# a server without a client waits, as it must
 			kill -INT "${pid_of[server]}" 2> /dev/null || true
 			wait_for 5 ended server || rid_of server
 		done

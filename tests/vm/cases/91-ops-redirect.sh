@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: unmodified programs get sockets of krdma_ops: krun, BPF by cgroup, krdma_ops' own redirection; who opts out does not
+# what: unmodified programs get sockets of krdma_ops: krun, BPF by cgroup, krdma_ops' own redirection; opting out
 # covers: ops/redirect.c ops/policy.c uapi/krun uapi/tools/redirect.cpp uapi/tools/redirect.bpf.c
 # limit: 300
 # shellcheck source=tests/vm/guest/lib.sh

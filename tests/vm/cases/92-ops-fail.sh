@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: a protocol fails at each entry point: a wildcard socket goes on with TCP and counts why, one of the protocol alone reports the error; protocols that go under sockets in each state; all orders of unloading
+# what: a protocol fails at each entry point: a wildcard socket continues with TCP and counts why, one of the protocol alone reports the error; protocols that go under sockets in each state; all orders of unloading
 # covers: ops tests/offload tests/vm/progs/ops_fail.py
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh

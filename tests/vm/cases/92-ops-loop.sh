@@ -9,7 +9,7 @@
 . "$VM_REPO/tests/vm/guest/ops.sh"
 
 tests=0 failed=0
-# checks WHAT COMMAND...: ops_check; goes on after a failure, so that all are known
+# checks WHAT COMMAND...: ops_check; continues after a failure, so that all are known
 checks() {
 	local what=$1 rc=0
 	shift

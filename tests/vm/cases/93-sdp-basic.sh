@@ -148,7 +148,7 @@ refusals() {
 	refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
 }
 
-# endless: a stream that somebody ends
+# endless: a stream that another command ends
 endless() {
 	start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
 	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"

@@ -18,7 +18,7 @@ kern() {
 	on "$host" insmod "$VM_MODULES/tests/offload/offload_kern.ko" "$@" && rmmod offload_kern
 }
 
-# by_sdp WHAT PARAMETER...: at both ends of one connection in B, all octets counted as copied
+# by_sdp WHAT PARAMETER...: at both ends of one connection in B, all bytes counted as copied
 by_sdp() {
 	local before
 	before=$(sdp_stat tx-copied)

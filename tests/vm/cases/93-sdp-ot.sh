@@ -41,7 +41,7 @@ conform soft-tcp B krdma1 remote="$ADDR6_B"
 same_host 1
 conform rxe A rxe0 remote=$ADDR_R
 conform siw A siw0 remote="$ADDR_A"
-# what depends on who is first, many times
+# what depends on the order of two ends, many times
 conform rounds B krdma1 remote="$ADDR_B" rounds="$([ -n "${VM_QUICK:-}" ] && echo 3 || echo 20)"
 # another local address than the one that routing chooses
 on B ip address add 10.9.9.9/32 dev vethB

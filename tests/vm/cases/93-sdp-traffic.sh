@@ -48,7 +48,7 @@ talk_by_class() {
 	[ $(($(through B "$4") - b)) -ge 5 ] || fail "server, $2: $b packets before, then $(through B "$4")"
 }
 
-# tos_seen STREAM COLUMN LEAST: values in packets of so many octets from (2) or to (3) the server
+# tos_seen STREAM COLUMN LEAST: values in packets of so many bytes from (2) or to (3) the server
 tos_seen() { awk -v stream="$1" -v column="$2" -v least="$3" '$1 == stream && $column == 27257 && $5 >= least { print $4 }' seen | sort -u | xargs; }
 
 on_the_wire() {
@@ -72,7 +72,7 @@ on_the_wire() {
 		-e tcp.len 2> tshark.err |
 		awk '{ print $1, $2, $3, "0x" substr($4, length($4) - 1), $5 }' > seen
 	while read -r server client; do
-		# before its first octet the listener of all sockets answers
+		# before its first byte the listener of all sockets answers
 		same "stream $stream, from the server" "$server" "$(tos_seen $stream 2 1)"
 		same "stream $stream, from the client" "$client" "$(tos_seen $stream 3 0)"
 		stream=$((stream + 1))
@@ -86,7 +86,7 @@ by_class() {
 		on $host tc qdisc add dev veth$host root handle 1: prio bands 8
 		on $host tc filter add dev veth$host parent 1: protocol all handle 7 fw flowid 1:6
 	done
-	# a priority that names a class goes there
+	# a priority that names a class selects it
 	talk_by_class "$ADDR_B" "priority=0x10004" "priority=0x10005" 4 5
 	talk_by_class "$ADDR6_B" "tos=0x10 priority=0x10007" "tos=0x10 priority=0x10008" 7 8
 	talk_by_class "$ADDR_B" "mark=7" "priority=0x10004" 6 4

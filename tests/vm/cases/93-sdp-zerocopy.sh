@@ -15,7 +15,7 @@ zcopy=$VM_REPO/tests/vm/guest/sdp_zerocopy.py
 # figure NAME: of the client's last line
 figure() { sed -n "s/^sends.* $1 \([0-9]*\).*/\1/p; s/^$1 \([0-9]*\) told.*/\1/p" client.log; }
 
-# pair MODE ARGUMENT...: what was sent is received, and each send was told about
+# pair MODE ARGUMENT...: what was sent is received, and each send was notified
 pair() {
 	rm -f no-room
 	begin "$@"

@@ -246,7 +246,7 @@ serve() {
 	}
 }
 
-# silent NAME HOST COUNT FROM TO PORT: TCP connections that say no more than the first 7 octets of an
+# silent NAME HOST COUNT FROM TO PORT: TCP connections that say no more than the first 7 bytes of an
 # MPA Request and stay until NAME is killed; returns when they are made
 silent() {
 	start "$1" "$2" python3 -c '
@@ -360,7 +360,7 @@ too_early() { grep -qE 'EVENT_REJECTED; error: -111|ERRNO: Connection refused' "
 
 # where the server and the client of a pair run
 server_host=B client_host=A
-# what both ends of pattern_pair are told beyond port and size
+# the options of both ends of pattern_pair beyond port and size
 pattern_options=()
 
 # perf_pair PROGRAM OPTION...: server and client, both must succeed; a client that was
@@ -446,7 +446,7 @@ perf_result() {
 }
 
 # pattern_pair [MAXSIZE]: data of all sizes up to that there and back by Send,
-# RDMA Write and RDMA Read, every octet compared
+# RDMA Write and RDMA Read, every byte compared
 pattern_pair() {
 	local max=${1:-67108864}
 	local address port=7300

@@ -10,7 +10,7 @@ trace=/sys/kernel/tracing
 # the last of them will do
 echo 128 > $trace/buffer_size_kb
 
-# sent: octets and FPDUs of host A so far, both at one moment
+# sent: bytes and FPDUs of host A so far, both at one moment
 sent() {
 	on A rdma statistic show link krdma0/1 |
 		awk '{ for (i = 1; i < NF; i++) n[$i] = $(i + 1) } END { print n["tx_bytes"], n["tx_fpdus"] }'
@@ -21,7 +21,7 @@ largest() { grep -oE ' len=[0-9]+' $trace/trace | cut -d = -f 2 | sort -n | tail
 beyond() { sed -nE 's/.* len=([0-9]+) mss=([0-9]+)$/\1 \2/p' $trace/trace | awk '$1 > $2' | wc -l; }
 
 # resized MTU COMMAND...: FPDUs built after it are whole segments of the new size: none larger,
-# and as large as that. Without the trace FPDUs are built in runs; then their mean tells.
+# and as large as that. Without the trace FPDUs are built in runs; then their mean decides.
 headers=52
 resized() {
 	local segment=$((($1 - headers) / 4 * 4)) octets fpdus more_octets more_fpdus
@@ -35,7 +35,7 @@ resized() {
 	octets=$((more_octets - octets)) fpdus=$((more_fpdus - fpdus))
 	[ "$fpdus" -gt 20 ] || fail "only $fpdus FPDUs in a second"
 	echo "$fpdus FPDUs of $((octets / fpdus)) octets on average"
-	# octets count when TCP takes them, a little later than their FPDUs
+	# bytes count when TCP takes them, a little later than their FPDUs
 	[ $(((octets - 524288) / fpdus)) -le $segment ] || fail "FPDUs of $((octets / fpdus)) octets"
 	[ $((octets / fpdus)) -ge $((segment / 2)) ] || fail "FPDUs of $((octets / fpdus)) octets"
 	echo 1 > $trace/events/krdma_soft/soft_fpdu/enable

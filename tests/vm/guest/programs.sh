@@ -249,7 +249,7 @@ END
 		cmp large /tmp/ftp/large && cmp small /tmp/ftp/small && cmp large "/tmp/ftp/in/up$active" &&
 			echo "vsftpd: passive $active: $(grep -c . client.log) uploads"
 	done
-	# lftp ends a transfer with ABOR as urgent data, and goes on with the same connection
+	# lftp ends a transfer with ABOR as urgent data, and continues with the same connection
 	: > vsftpd-protocol.log
 	quietly lftp -c "set net:max-retries 1; set net:timeout 60; set ftp:use-abor on; set ftp:abor-max-wait 30
 		set net:limit-rate 200000; open ftp://$at:2100; cat large | head -c 1000 > part

@@ -36,7 +36,7 @@ strays() {
 	ps -o pid= -s "$(ps -o sid= -p $$ | tr -d ' ')" | tr -d ' '
 }
 
-# part WHAT COMMAND...: goes on after a failure, so that all are known
+# part WHAT COMMAND...: continues after a failure, so that all are known
 tests=0 failed=0
 part() {
 	local rc=0

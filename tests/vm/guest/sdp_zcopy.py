@@ -364,7 +364,7 @@ def cancelled(sock, role, seconds):
             got = 0
         digest.update(room.raw[:got])
         total += got
-        # the peer goes on: what it writes now must not come here
+        # the peer continues: what it writes now must not come here
         time.sleep(chance.random() * 0.01)
         assert room.raw[got:] == marks[got:], f"octets behind the {got} that recv() told of"
     assert ends, "no receive has ended early"

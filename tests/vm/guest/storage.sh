@@ -13,7 +13,7 @@ storage_rnic=krdma0
 # size of the files that fio verifies: siw on the debug kernel moves 100 KB/s
 io_size=$([ "$VM_SLOW" = 1 ] && echo 24M || echo 4M)
 
-# storage_up [MTU]: the RNIC in the initial namespace. What it sends goes through TCP, in segments of
+# storage_up [MTU]: the RNIC in the initial namespace. What it sends is sent by TCP, in segments of
 # that size, until a case says otherwise.
 storage_up() {
 	same_host 0
@@ -156,7 +156,7 @@ registered() {
 	done
 }
 
-# what the RNIC has, without the CQs that ib_core's pool keeps until the device goes
+# what the RNIC has, without the CQs that ib_core's pool keeps until the device is removed
 held() { resources $storage_rnic | sed 's/ cq [0-9]*//'; }
 held_as() { [ "$(held)" = "$1" ]; }
 

@@ -86,7 +86,7 @@ void require_ok(const krdma_wc &wc, std::uint32_t opcode, const char *what)
 	rdma::require_eq(wc.opcode, opcode, what);
 }
 
-/* InfiniBand's SQD: requests wait, receiving goes on, RTS resumes */
+/* InfiniBand's SQD: requests wait, receiving continues, RTS resumes */
 void rests(const char *address)
 {
 	Scene s{address};

@@ -335,7 +335,7 @@ void events(const char *)
 	::alarm(0);
 }
 
-/* anybody may open it, within limits */
+/* every user may open it, within limits */
 void limits(const char *address)
 {
 	as_nobody([&] {

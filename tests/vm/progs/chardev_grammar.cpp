@@ -360,7 +360,7 @@ void check_complete(int fd)
 		check_fields(c);
 	}
 	for (unsigned int nr = 0; nr < known.size(); nr++) {
-		/* no structure is that short: the errno tells whether the number is known */
+		/* no structure is that short: the errno says whether the number is known */
 		std::uint32_t size = 0;
 		const bool there =
 			::ioctl(fd, _IO(KRDMA_IOC_TYPE, nr), &size) == 0 || errno != ENOTTY;

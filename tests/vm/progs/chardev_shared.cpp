@@ -414,7 +414,7 @@ void expect_link(const File &slow, bool up, std::uint64_t begin, std::uint64_t e
 /* A late reader gets the last event last. */
 void link_events(const char *address)
 {
-	/* the kernel tells the older open files first */
+	/* the kernel serves the older open files first */
 	const File slow, quick;
 	const Context seen{quick, address}, late{slow, address};
 	const Link link{quick, seen};

@@ -344,7 +344,7 @@ void bad_results(World &world)
 constexpr std::uint64_t pairs = 4;
 constexpr std::uint64_t steps = 2000; /* number of operations of each */
 
-/* @depth operations at a time; every result goes to @seen */
+/* @depth operations at a time; every result is stored in @seen */
 void count_up(Side &side, const Words &target, std::vector<std::uint64_t> &seen)
 {
 	constexpr std::uint64_t depth = 16;

@@ -262,7 +262,7 @@ void receives_of_all_shapes(World &world)
 	require(longer.span()[size] == std::byte{0}, "no more than was sent");
 }
 
-/* the receiver stops when there are no receives, and goes on when there are more */
+/* the receiver stops when there are no receives, and continues when there are more */
 void receives_that_come_late(World &world)
 {
 	Run run{world};

@@ -140,7 +140,7 @@ void post_to(ibv_srq *srq, const ibv_sge &sge)
 	must(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
 }
 
-/* two QPs wait for one shared queue: each posted entry goes to one of them */
+/* two QPs wait for one shared queue: each posted entry is taken by one of them */
 void late_shared_receives(World &world)
 {
 	const rdma::Pd pd{must(ibv_alloc_pd(world.context()), "ibv_alloc_pd")};

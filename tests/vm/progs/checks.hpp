@@ -68,7 +68,7 @@ private:
 	std::unique_ptr<rdma::Side> server_;
 };
 
-/* A message of that many bytes goes through a connection: the device still works. */
+/* Send a message of that many bytes through a connection: the device still works. */
 void still_works(World &world);
 
 struct Check {

@@ -16,7 +16,7 @@ std::vector<std::byte> some_data(unsigned int seed)
 	return data;
 }
 
-/* iWARP tells the length; InfiniBand and RoCE fill a field of fixed length with zeros. */
+/* iWARP carries the length; InfiniBand and RoCE fill a field of fixed length with zeros. */
 void same_data(const World &world, const std::vector<std::byte> &got, unsigned int seed,
 	       const char *what, Where where = Where::current())
 {

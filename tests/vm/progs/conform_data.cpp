@@ -77,7 +77,7 @@ void reads(World &world)
 
 	each_size(pair,
 		  [](const Way &way, const Memory &from, const Memory &to, std::uint32_t size) {
-			  /* the reader is the side to which the data goes */
+			  /* the reader is the side that gets the data */
 			  way.to.qp.read(1, to.region.slice(0, size), from.remote());
 			  const Completion done = way.to.sent();
 

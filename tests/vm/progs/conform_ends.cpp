@@ -84,7 +84,7 @@ void destroyed_in_use(World &world)
 	}
 }
 
-/* A completion queue with completions of a queue pair that is gone goes on. */
+/* A completion queue with completions of a queue pair that is gone continues. */
 void shared_completions(World &world)
 {
 	const Pair pair{world};
@@ -121,7 +121,7 @@ void write_for_ever(const Address &peer, Remote to)
 	const Side side{host, {}};
 	const Memory from{side.pd, 1U << 20, access::local_write, std::byte{0x5a}};
 
-	/* should nobody kill it */
+	/* in case it is not killed */
 	alarm(60);
 	for (std::uint64_t id = 0; id < 64; id++)
 		side.qp.receive(id, from.region.slice());

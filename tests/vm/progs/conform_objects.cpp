@@ -184,7 +184,7 @@ void queue_pair_limits(World &world)
 	require(largest.granted().max_inline >= limits.max_inline, "inline data at the limit");
 }
 
-/* Nothing of a refused list is posted, and the queue pair goes on. */
+/* Nothing of a refused list is posted, and the queue pair continues. */
 void queue_pair_too_many(World &world)
 {
 	const Pair pair{world};

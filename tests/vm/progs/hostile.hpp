@@ -194,9 +194,9 @@ private:
 
 /* Throws if @ok is false. */
 void require(bool ok, const std::string &what);
-/* Exactly these octets must come next. */
+/* Exactly these bytes must come next. */
 void expect_octets(Connection &connection, View wanted, std::string_view what);
-/* This Terminate must come next, and then the end without another octet. */
+/* This Terminate must come next, and then the end without another byte. */
 void expect_terminate(Connection &connection, const wire::Segment &wanted);
 /*
  * A zero-length Read must be answered. Then all messages before it were handled, and the stream

@@ -53,7 +53,7 @@ void gives_up_for_want_of_rtr(Session &s)
 	s.check_end(order, {.async = "catastrophic"});
 }
 
-/* 508 octets of private data behind the enhanced data, the maximum. */
+/* 508 bytes of private data behind the enhanced data, the maximum. */
 void longest_private_data(Session &s)
 {
 	const Order order = s.order();
@@ -145,7 +145,7 @@ void segments_of_messages(Session &s)
 	s.check_end(order, {.receives_ok = 1});
 }
 
-/* What its program is told ************************************************** */
+/* What its program gets *************************************************** */
 
 /* The next receive must complete, with that many events so far. */
 void completed(Session &s, const Order &order, std::uint64_t events, const char *what)
@@ -199,7 +199,7 @@ void solicited_events(Session &s)
 	s.check_end(order, {.receives_ok = 6, .changed = "spare:0-3", .code = 0x1100});
 }
 
-/* When a Send completes, the Write before it must be in memory, to its last octet. */
+/* When a Send completes, the Write before it must be in memory, to its last byte. */
 void write_before_send(Session &s)
 {
 	constexpr std::uint32_t rounds = 40;
@@ -239,7 +239,7 @@ void posted_too_late(Session &s)
 
 	bad.qn = 4;
 	connection.send(fpdu(bad));
-	/* then the end, without another octet */
+	/* then the end, without another byte */
 	expect_terminate(connection, wire::terminate(0x1201, md, bad.build()));
 	connection.close();
 	const Line end = s.log().next("end", order.id);

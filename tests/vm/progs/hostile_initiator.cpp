@@ -61,7 +61,7 @@ MpaFrame enhanced_reply(std::uint16_t first, std::uint16_t second, const Order &
 
 const MpaFrame good_reply = enhanced_reply(enhanced::A | 4, enhanced::C | 4);
 
-/* The victim's program must have been told of a failed connection. */
+/* The victim's program must have got the failure of the connection. */
 void check_failed(Session &s, const Order &order, std::string_view result = "RDMA_CM_EVENT_")
 {
 	const Line end = s.log().next("end", order.id);
@@ -72,7 +72,7 @@ void check_failed(Session &s, const Order &order, std::string_view result = "RDM
 		"the victim's result: " + end.all());
 }
 
-/* This Reply must fail the connection: the stream ends without an octet. */
+/* This Reply must fail the connection: the stream ends without a byte. */
 std::function<void(Session &, Listener &)> refused(const MpaFrame &frame)
 {
 	return [frame](Session &s, Listener &listener) {
@@ -135,7 +135,7 @@ void marked_stream(Session &s, Listener &listener)
 	s.check_end(in.order, {});
 }
 
-/* A connection that works; @pieces: the Reply is sent octet by octet. */
+/* A connection that works; @pieces: the Reply is sent byte by byte. */
 void accepted(Session &s, Listener &listener, bool pieces)
 {
 	Incoming in = receive(listener);

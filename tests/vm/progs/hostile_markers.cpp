@@ -92,7 +92,7 @@ void rfc_frames(Session &s)
 	ends_well(s, stream, order, {.receives_ok = 2, .changed = "write:0-419"});
 }
 
-/* ULPDUs of 450, 1000, 22 and 452 octets; markers at 0, 512, 1024 and 1536. */
+/* ULPDUs of 450, 1000, 22 and 452 bytes; markers at 0, 512, 1024 and 1536. */
 void four_in_a_row(Session &s)
 {
 	const Order order = s.order();
@@ -161,7 +161,7 @@ template <typename Change> void odd_marker(Session &s, std::uint16_t code, Chang
 	}
 	expect_terminate(stream.connection(), wire::terminate(code));
 	stream.connection().close();
-	/* no octet of the second FPDU was placed */
+	/* no byte of the second FPDU was placed */
 	s.check_end(order, {.changed = "write:0-435", .code = code});
 }
 

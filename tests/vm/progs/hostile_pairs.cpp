@@ -4,7 +4,7 @@
  * Terminate must be about the fault that is checked first. The counter, the asynchronous event
  * and the completion must belong to this fault.
  *
- * The order of the checks: MPA before DDP (RFC 5044 8), the control octets before the rest,
+ * The order of the checks: MPA before DDP (RFC 5044 8), the control bytes before the rest,
  * because they say how to read it, and the rest in the order of RFC 5041 7.1 and RFC 5040 7.2.
  */
 #include "hostile.hpp"
@@ -62,7 +62,7 @@ struct Message {
 	victim::Region region;
 	Place place = Place::inside;
 	std::uint32_t stag_flip = 0;
-	int longer = 0; /* octets of payload */
+	int longer = 0; /* bytes of payload */
 	bool headless = false;
 	bool spoiled = false;
 	bool bad_op = false;
@@ -198,7 +198,7 @@ std::uint64_t to_of(const Session &s, const Message &m)
 	}
 }
 
-/* The octets of the message, with its faults. */
+/* The bytes of the message, with its faults. */
 Octets ulpdu_of(const Session &s, const Message &m)
 {
 	const std::uint32_t stag = s[m.region].stag ^ m.stag_flip;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Cases about immediate data and atomic operations (RFC 7306): right and wrong messages to the
- * victim, every octet of the victim's own messages, and right and wrong answers to these. Some
+ * victim, every byte of the victim's own messages, and right and wrong answers to these. Some
  * answers are those of a peer that does not know RFC 7306.
  */
 #include <bit>
@@ -288,7 +288,7 @@ void every_unknown_operation(Session &s)
 
 /* What the victim sends ***************************************************** */
 
-/* The victim's FetchAdd, with every octet compared. */
+/* The victim's FetchAdd, with every byte compared. */
 Connection asked(Session &s, const Order &order)
 {
 	Connection connection = s.establish(order);
@@ -392,7 +392,7 @@ void knows_no_atomics(Session &s)
 	s.check_alive();
 }
 
-/* The verbs' immediate data on the wire, with every octet compared. */
+/* The verbs' immediate data on the wire, with every byte compared. */
 Connection sent_immediate(Session &s, const Order &order)
 {
 	const std::string_view text{victim::greeting, sizeof(victim::greeting)};
@@ -430,7 +430,7 @@ void knows_no_immediate(Session &s)
 	connection.send(fpdu(wire::terminate(0x0206, md, wire::imm(1, marked).build())));
 	connection.expect_end();
 	connection.close();
-	/* All requests have completed, so the program is told by an event. */
+	/* All requests have completed, so the program gets an event. */
 	s.check_end(order, {.receives_ok = 1, .async = "catastrophic"});
 	s.check_alive();
 }

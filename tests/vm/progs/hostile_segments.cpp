@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Cases that send FPDUs on a new stream and expect one exact answer: a Terminate, of which
- * every octet is compared, or no Terminate, because the FPDUs are right.
+ * every byte is compared, or no Terminate, because the FPDUs are right.
  */
 #include "hostile.hpp"
 
@@ -73,7 +73,7 @@ Fpdus one_write(const Session &s, victim::Region region, std::uint64_t offset = 
 	return one(write(s[region].stag, s[region].to + offset, abcd));
 }
 
-/* the end of a region, with every octet changed */
+/* the end of a region, with every byte changed */
 Fpdus last_octets(const Session &s)
 {
 	constexpr std::size_t count = 4;
@@ -143,7 +143,7 @@ Fpdus many_sends(std::uint32_t count)
 	return {all};
 }
 
-/* Contiguous Writes of 4 octets each, with every octet changed. */
+/* Contiguous Writes of 4 bytes each, with every byte changed. */
 Fpdus writes_in_a_row(const Session &s, std::size_t count)
 {
 	const Target &t = s[victim::write];

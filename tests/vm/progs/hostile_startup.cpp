@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Cases about the MPA start-up with the victim as responder: right and wrong Requests, whole
- * and in pieces. Each expects an exact Reply, or the end of the stream without an octet.
+ * and in pieces. Each expects an exact Reply, or the end of the stream without a byte.
  */
 #include <thread>
 
@@ -16,7 +16,7 @@ using wire::End;
 using wire::fpdu;
 using wire::MpaFrame;
 
-/* The victim must answer the Request with the end of the stream, without an octet. */
+/* The victim must answer the Request with the end of the stream, without a byte. */
 void refused(Session &s, const Octets &octets)
 {
 	Connection connection = s.connect();
@@ -125,7 +125,7 @@ void rejected(Session &s)
 	s.check_end(order, {});
 }
 
-/* Octets behind the Request before the Reply: no FPDU may come that early. */
+/* Bytes behind the Request before the Reply: no FPDU may come that early. */
 void early_data(Session &s)
 {
 	const Octets request = MpaFrame{.length = 4, .data = wire::octets("12345678")}.build();
@@ -134,7 +134,7 @@ void early_data(Session &s)
 	refused(s, wire::join({MpaFrame{}.build(), fpdu(wire::send(1, "abcd"))}));
 }
 
-/* 512 octets are allowed, but rdma_cm carries fewer. */
+/* 512 bytes are allowed, but rdma_cm carries fewer. */
 void longest_private_data(Session &s)
 {
 	Connection connection = s.connect();

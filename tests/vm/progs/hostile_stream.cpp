@@ -203,7 +203,7 @@ struct VictimReads {
 	ReadRequest request;
 };
 
-/* Wait until the victim has requested read_size octets. */
+/* Wait until the victim has requested read_size bytes. */
 VictimReads asked(Session &s, const Order &order)
 {
 	Connection connection = s.establish(order);
@@ -377,7 +377,7 @@ Octets half_a_message()
 	return fpdu(g);
 }
 
-/* 60000 octets are announced and few are sent. These must not reach memory. */
+/* 60000 bytes are announced and few are sent. These must not reach memory. */
 Octets half_a_write(const Session &s)
 {
 	const Target &target = s[victim::write];

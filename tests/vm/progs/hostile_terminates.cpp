@@ -97,7 +97,7 @@ Segment wait_for_read(Connection &connection)
 }
 
 /*
- * The Terminate must end the stream without another octet. The completion must have that status
+ * The Terminate must end the stream without another byte. The completion must have that status
  * and code. Without a work request the program must get an event.
  */
 template <typename Make>
@@ -265,7 +265,7 @@ void names_nobody(Session &s)
 	};
 
 	/*
-	 * instead of the Write: one octet behind it and before it, another STag, a Read
+	 * instead of the Write: one byte behind it and before it, another STag, a Read
 	 * Response
 	 */
 	change(1, [](Segment &g) { g.to = victim::large_to + victim::large_size; });

@@ -163,7 +163,7 @@ void print_table(const Options &options)
 {
 	const kdt_args &args = options.args;
 
-	/* without a connection there is only the reason to tell */
+	/* without a connection there is only the reason to print */
 	bool nothing = args.error && !args.connections;
 
 	if (args.mode == KDT_LIMITS)

@@ -10,7 +10,7 @@
  *	--seconds N	duration
  *	--marker FD	an open trace_marker, to which each command is written. With
  *			ftrace_dump_on_oops the log of a kernel that dies has the last of them.
- *	--any		a command that never succeeds is no failure, because the RNIC goes
+ *	--any		a command that never succeeds is no failure: the RNIC is removed
  *
  * The program fails if the kernel is tainted or a thread hangs. Then it prints the last
  * commands. It also fails if a command, or a region of a dma-buf, has never succeeded.
@@ -805,7 +805,7 @@ private:
 	}
 
 	/*
-	 * Fork a process with the same files and memory, which goes on for a while. It takes no
+	 * Fork a process with the same files and memory, which continues for a while. It takes no
 	 * lock, because another thread may have held the lock at the fork.
 	 */
 	void fork_one(Slot &slot)

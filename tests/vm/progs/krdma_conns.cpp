@@ -393,7 +393,7 @@ private:
 		}
 	}
 
-	/* the number, and all that goes with it */
+	/* the number, and all that belongs to it */
 	static rdma_conn_param param(const std::vector<std::uint8_t> &data)
 	{
 		rdma_conn_param param{};

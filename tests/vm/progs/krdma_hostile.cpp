@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A peer that speaks iWARP over plain TCP, rightly and wrongly, and compares every octet of
+ * A peer that speaks iWARP over plain TCP, rightly and wrongly, and compares every byte of
  * the answers. It attacks a krdma_victim that listens, or one that connects (--listen). The
  * victim prints into a file, which this program reads.
  */

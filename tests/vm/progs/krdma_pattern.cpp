@@ -131,7 +131,7 @@ public:
 
 private:
 	static constexpr std::size_t margin = 512; /* for gaps between pieces */
-	static constexpr std::size_t guard = 64;   /* octets compared behind the data */
+	static constexpr std::size_t guard = 64;   /* bytes compared behind the data */
 
 	static ibv_device_attr query(ibv_context *context)
 	{

@@ -490,7 +490,7 @@ void send_queue_drains_and_goes_on(World &world)
 	std::this_thread::sleep_for(300ms);
 	require(!link.client->sends.poll(), "a send queue at rest sends");
 
-	/* the receive queue goes on */
+	/* the receive queue continues */
 	const std::array small{link.into_client.sge()};
 	const std::array back{link.into_server.sge()};
 	must(link.client->post_recv(small, 77), "post_recv");

@@ -115,7 +115,7 @@ int change_region(const chardev::File &file, const chardev::Context &ctx, std::u
 	return file.try_call(KRDMA_IOC_MR_REREGISTER, change);
 }
 
-/* a context that is not slow: the provider's answer goes to separate memory */
+/* a context that is not slow: the provider's answer is stored in separate memory */
 int open_context(const chardev::File &file, const chardev::Context &ctx, std::uint64_t out)
 {
 	krdma_context cmd{};

@@ -5,7 +5,7 @@
  * line for each check. The last line is the verdict.
  *
  * krdma_ual removal NETNS ADDRESS: prints "waiting" when threads wait in every function of the
- * library that can wait. Then the RNIC must be removed, and all threads must be told.
+ * library that can wait. Then the RNIC must be removed, and all threads must get an event.
  */
 #include <cstdio>
 #include <cstring>

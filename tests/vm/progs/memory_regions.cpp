@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Checks of special memory regions: registered again, zero-based, of many pages, of huge
- * pages, of a dma-buf. Data goes through each region and is compared. Accesses outside of the
+ * pages, of a dma-buf. Data is moved through each region and compared. Accesses outside of the
  * region are tried.
  */
 #include <algorithm>

@@ -22,7 +22,7 @@ using rdma::require_status;
 constexpr std::byte untouched{0xee};
 constexpr std::size_t most_sges = 16;
 
-/* data in which each byte tells its offset */
+/* data in which each byte is its offset */
 std::byte octet_at(std::size_t i)
 {
 	return static_cast<std::byte>(i * 7 + (i >> 8) * 13 + (i >> 16));

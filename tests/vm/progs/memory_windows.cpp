@@ -278,7 +278,7 @@ void bound_by_the_extended_interface(World &world)
 	refuses(pair, IBV_WR_RDMA_READ, region.address(first), rkey, 1);
 }
 
-/* bind, tell the peer, and let the peer access: in the order of posting */
+/* bind, send the STag to the peer, and let the peer access: in the order of posting */
 void bind_is_ordered(World &world)
 {
 	Pair pair{world};
@@ -726,7 +726,7 @@ void bad_binds_of_type2(World &world)
 	}
 }
 
-/* the verb fails at once, and the QP goes on */
+/* the verb fails at once, and the QP continues */
 void binds_refused_when_posted(World &world)
 {
 	Pair pair{world};

@@ -382,7 +382,7 @@ def listener_again(way):
     yield answer(s.shutdown, socket.SHUT_RDWR)
     yield answer(way.make().connect, address)
     yield answer(s.listen, 2)
-    # a port that nobody asked for is another one now
+    # a port that was not asked for is another one now
     yield s.getsockname() == address
     address = s.getsockname()
     c = way.make()

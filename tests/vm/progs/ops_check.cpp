@@ -425,7 +425,7 @@ void check_reset()
 	need(ready(gone.client, POLLERR), "news of the reset");
 	refused(EPIPE, send(gone.client, "x", 1, MSG_NOSIGNAL), "the next data");
 
-	// the listener goes with a connection in its queue
+	// the listener is destroyed with a connection in its queue
 	Fd at = listener(), client = connected(at);
 	at.close();
 	need(ready(client, POLLIN), "news of the listener");

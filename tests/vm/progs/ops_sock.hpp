@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Stream sockets of the offload protocol switch, for its test programs: descriptors that close
-// themselves, and what a program was told of family, protocol and address.
+// themselves, and the family, protocol and address that a program got.
 #ifndef OPS_SOCK_HPP
 #define OPS_SOCK_HPP
 

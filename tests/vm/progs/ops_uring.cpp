@@ -479,7 +479,7 @@ void check_zerocopy()
 	reader.join();
 	same(size, sent, "sent");
 	need(got == data, "the bytes");
-	// the error queue tells of each send
+	// the error queue reports each send
 	for (unsigned told = 0; able && told < sends;) {
 		std::array<char, 256> control{};
 		msghdr message{};

@@ -130,7 +130,7 @@ public:
 	{
 		return sge(0, bytes_.size());
 	}
-	/* every octet has that value */
+	/* every byte has that value */
 	[[nodiscard]] bool is_all(std::byte value) const;
 	void deregister()
 	{

@@ -107,7 +107,7 @@ void short_hellos(World &world)
 	}
 }
 
-/* what is reserved, and a minor version, is nobody's business; padding follows a Hello */
+/* what is reserved, and a minor version, is not looked at; padding follows a Hello */
 void odd_hellos(World &world)
 {
 	const Counters counters;
@@ -306,7 +306,7 @@ void request_unanswered(World &world)
 	same(counters.by("timeouts") + counters.by("refused"), std::uint64_t{1}, "counted");
 }
 
-/* close() while nobody answers */
+/* close() without an answer of the peer */
 void given_up(World &world)
 {
 	const krdma::Listener listener = listen(world);
@@ -360,7 +360,7 @@ void first_message_late(World &world)
 	victim.ends(ECONNRESET);
 }
 
-/* of a connection that nobody accepts */
+/* of a connection that is not accepted */
 void aborted_in_backlog(World &world)
 {
 	for (const bool speaks : {false, true}) {
@@ -370,7 +370,7 @@ void aborted_in_backlog(World &world)
 		peer.established();
 		if (speaks)
 			peer.say(Mid::data, {}, stream(10));
-		/* before, there is no connection that somebody could accept */
+		/* before, there is no connection to accept */
 		pollfd p{.fd = world.listener, .events = POLLIN, .revents = 0};
 		same(poll(&p, 1, 20000), 1, "the listener has a connection");
 		peer.abort();

@@ -51,7 +51,7 @@ void peer_first(World &world)
 		require(a.peer.hear_payload() == stream(500), "octets after the end");
 		stop_sending(a.victim);
 		(void)a.peer.hear(Mid::disconn);
-		/* who sent its DisConn first and gets the other one ends the connection */
+		/* the end that sent its DisConn first and gets the other one ends the connection */
 		a.peer.end();
 		a.victim.ends(0);
 	});
@@ -241,7 +241,7 @@ void last_end_missing(World &world)
 	});
 }
 
-/* octets behind close() */
+/* bytes behind close() */
 void never_stops(World &world)
 {
 	both(world, [](Attack &a) {

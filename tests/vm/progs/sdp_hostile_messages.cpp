@@ -15,7 +15,7 @@ using ual::same;
 
 namespace {
 
-/* in combined mode: Size octets of which 100 are payload */
+/* in combined mode: Size bytes of which 100 are payload */
 void source_offer(Peer &peer, std::uint32_t size = 1000)
 {
 	peer.say(Mid::src_avail, peer.advertise(size), stream(100));
@@ -288,7 +288,7 @@ void offered_and_read(Attack &attack)
 	Peer &peer = attack.peer;
 	std::uint32_t reported = 0;
 
-	/* the octets are those of the message itself: header, payload, what was there before */
+	/* the bytes are those of the message itself: header, payload, what was there before */
 	source_offer(peer, 40000);
 	Octets got(40000);
 	same(recv(attack.victim.fd(), got.data(), got.size(), MSG_WAITALL), ssize_t{40000},

@@ -43,7 +43,7 @@ inline constexpr std::size_t memory_size = 65536;
 	return big(value, 4);
 }
 [[nodiscard]] Octets operator+(Octets left, const Octets &right);
-/* octets of a stream from that position on */
+/* bytes of a stream from that position on */
 [[nodiscard]] Octets stream(std::size_t count, std::size_t from = 0);
 /* extra header of ModeChange; @by_sink: S is 1 */
 [[nodiscard]] Octets mode(bool by_sink, int mode);
@@ -96,7 +96,7 @@ public:
 	void send(const Octets &octets) const;
 	/* exactly that */
 	void receives(const Octets &wanted) const;
-	/* octets until the end, and the errno of the end, 0: the peer's end */
+	/* bytes until the end, and the errno of the end, 0: the peer's end */
 	[[nodiscard]] std::size_t reads_until(int error) const;
 	/* The connection is over, with that SO_ERROR. */
 	void ends(int error, ual::Where where = ual::Where::current()) const;

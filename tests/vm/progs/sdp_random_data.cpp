@@ -440,8 +440,8 @@ void Round::get_option()
 			  {}};
 	const socklen_t size = chance(85) ? 16 : any(12);
 	const Socket &socket = *sockets_[slot];
-	// sizes that nobody chose are each protocol's own; SDP's accepted sockets have the
-	// listener's priority
+	// sizes that the program did not set are each protocol's own; SDP's accepted sockets have
+	// the listener's priority
 	if (option.only_set ||
 	    (option.level == SOL_SOCKET && option.name == SO_PRIORITY && socket.accepted) ||
 	    (option.level == SOL_SOCKET && ((option.name == SO_RCVBUF && !socket.rcvbuf) ||

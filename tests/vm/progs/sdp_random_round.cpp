@@ -574,7 +574,7 @@ void Round::ask()
 		int answer[8] = {};
 		const int rc = ioctl(fd, question.command, answer);
 
-		// what is not sent when a connection ends is nobody's question
+		// data that is not sent when a connection ends is not compared
 		if (question.command == SIOCOUTQNSD && events_of(fd) & POLLHUP)
 			answer[0] = 0;
 		return Outcome{rc, errno, rc ? "" : std::to_string(answer[0])};

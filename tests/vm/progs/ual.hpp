@@ -96,7 +96,7 @@ struct World {
 	Host b;
 };
 
-/** struct Memory - octets and their region */
+/** struct Memory - bytes and their region */
 struct Memory {
 	Memory(const ProtectionDomain &pd, std::size_t size, std::uint32_t access = everything,
 	       std::byte fill = std::byte{0});

@@ -23,7 +23,7 @@ void set_word(Memory &memory, std::uint64_t value)
 	std::memcpy(memory.octets.data(), &value, sizeof(value));
 }
 
-/* octets 0, 1, 2 ... */
+/* bytes 0, 1, 2 ... */
 void count_up(Memory &memory)
 {
 	for (std::size_t i = 0; i < memory.octets.size(); i++)

@@ -11,7 +11,7 @@
 namespace ual {
 namespace {
 
-/* a Send of one octet, and its completion at @a */
+/* a Send of one byte, and its completion at @a */
 void send_one(const Pair &pair, const Memory &from)
 {
 	pair.a.qp.send(1, from.region.slice(0, 1));

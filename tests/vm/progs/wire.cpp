@@ -46,7 +46,7 @@ void append(Octets &to, View more)
 	to.insert(to.end(), more.begin(), more.end());
 }
 
-/* in the order behind the pad, least significant octet first (RFC 5044 4.4) */
+/* in the order behind the pad, least significant byte first (RFC 5044 4.4) */
 Octets crc_octets(View covered)
 {
 	const std::uint32_t crc = crc32c(covered);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * iWARP at the level of octets, for the hostile peer: MPA frames, FPDUs, DDP segments and
+ * iWARP at the level of bytes, for the hostile peer: MPA frames, FPDUs, DDP segments and
  * Terminates, right or wrong on purpose, and a TCP connection with a time limit for every
  * step. The code is written from the RFCs. It shares nothing with the stack under test, not
  * even the CRC.
@@ -34,7 +34,7 @@ struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
-/* thrown if the stream ends where octets are due */
+/* thrown if the stream ends where bytes are due */
 struct Ended : Failure {
 	using Failure::Failure;
 };
@@ -98,7 +98,7 @@ enum Opcode : std::uint8_t {
 
 /**
  * struct Segment - a DDP segment (RFC 5041 4), every field free
- * @ddp_reserved: bits 0x3c of the first octet
+ * @ddp_reserved: bits 0x3c of the first byte
  * @rdmap_reserved: bits 0x30 of the second
  * @stag: tagged
  * @to: tagged
@@ -175,7 +175,7 @@ inline constexpr std::uint8_t M = 0x80, D = 0x40, R = 0x20;
 [[nodiscard]] Octets spoiled(Octets fpdu);
 /* the same with markers, beginning at that place of the stream; the CRC fits */
 [[nodiscard]] Octets marked(View fpdu, std::size_t position);
-/* the same octets with a CRC that fits them */
+/* the same bytes with a CRC that fits them */
 [[nodiscard]] Octets sealed(Octets fpdu);
 /* the segment inside an FPDU */
 [[nodiscard]] Octets ulpdu_of(View fpdu);
@@ -218,33 +218,33 @@ public:
 	/* @receive_buffer: size of TCP's receive buffer; 0: TCP's default */
 	[[nodiscard]] static Connection to(const std::string &address, std::uint16_t port,
 					   int receive_buffer = 0);
-	/* Connect such that the first octet of this side has that TCP sequence number. */
+	/* Connect such that the first byte of this side has that TCP sequence number. */
 	[[nodiscard]] static Connection to_at(const std::string &address, std::uint16_t port,
 					      std::uint32_t sequence);
 
-	/* octets of a full TCP segment */
+	/* bytes of a full TCP segment */
 	[[nodiscard]] std::size_t segment_size() const;
 	/* Send in one piece. Ended if the stream is down. */
 	void send(View octets);
 	/*
-	 * Send a page without copying it. While TCP uses it, the octet at @offset changes to
+	 * Send a page without copying it. While TCP uses it, the byte at @offset changes to
 	 * @other and back again and again.
 	 */
 	void send_changing(View octets, std::size_t offset, std::uint8_t other, Milliseconds time);
-	/* Send in TCP segments of @piece octets. */
+	/* Send in TCP segments of @piece bytes. */
 	void dribble(View octets, std::size_t piece = 1);
 
-	/* Receive exactly @count octets. */
+	/* Receive exactly @count bytes. */
 	[[nodiscard]] Octets receive(std::size_t count, Milliseconds limit = patience);
 	/* Receive the ULPDU of the next FPDU. Pad and CRC are checked. */
 	[[nodiscard]] Octets receive_fpdu(Milliseconds limit = patience);
 	/* Receive a Request or Reply. */
 	[[nodiscard]] MpaFrame receive_mpa(std::string_view key, Milliseconds limit = patience);
-	/* The stream must end before another octet. */
+	/* The stream must end before another byte. */
 	End expect_end(Milliseconds limit = patience);
-	/* Neither an octet nor the end may come in that time. */
+	/* Neither a byte nor the end may come in that time. */
 	void expect_silence(Milliseconds time);
-	/* Is there an octet to read, or the end? */
+	/* Is there a byte to read, or the end? */
 	[[nodiscard]] bool readable(Milliseconds limit) const;
 
 	void shut_write();

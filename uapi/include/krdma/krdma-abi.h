@@ -15,7 +15,7 @@
  *   ENOTTY	there is no such command
  *   EOPNOTSUPP	the RNIC does not have this verb
  *   ENODEV	the RNIC is gone
- * KRDMA_IOC_CALL tells more than the errno.
+ * KRDMA_IOC_CALL reports more than the errno.
  *
  * Events: read(fd) returns as many whole records as fit; poll() says whether there is one. A read
  * that is too short for the first record gets EINVAL and takes nothing.

@@ -85,7 +85,7 @@ enum krdma_soft_op {
 
 /*
  * Operands of FETCH_ADD and CMP_SWAP, in the byte order of memory. The result is the previous
- * value at raddr. It goes to the only element, which has 8 bytes.
+ * value at raddr. It is stored in the only element, which has 8 bytes.
  */
 struct krdma_soft_atomic {
 	__aligned_u64 swap_add;		/* CMP_SWAP: new value; FETCH_ADD: summand */

@@ -95,8 +95,8 @@ public:
 	[[nodiscard]] std::vector<krdma_rnic_port> ports() const;
 	[[nodiscard]] std::vector<Counter> counters() const;
 	/**
-	 * All queue pairs of the RNIC with their counters. A queue pair that comes or goes during
-	 * the call may be listed or not.
+	 * All queue pairs of the RNIC with their counters. A queue pair that is made or destroyed
+	 * during the call may be listed or not.
 	 * @throws std::system_error EPERM: only for the administrator; ENODEV: the RNIC is gone.
 	 */
 	[[nodiscard]] std::vector<krdma_qp_entry> queue_pairs() const;

@@ -287,7 +287,7 @@ void ual_dispatcher_destroy(struct ual_dispatcher *dispatcher);
 
 /**
  * ual_context_create() - begin to use an RNIC
- * @flags: 0, or KRDMA_SLOW: every call goes through the kernel, even with a user library
+ * @flags: 0, or KRDMA_SLOW: every call is a system call, even with a user library
  */
 int ual_context_create(struct ual_session *session, uint32_t index, uint32_t flags,
 		       struct ual_context **context);
@@ -455,7 +455,7 @@ int ual_qp_query(struct ual_qp *qp, struct krdma_qp_attr *attr);
 int ual_qp_set_state(struct ual_qp *qp, uint32_t state);
 /*
  * Make a connected queue pair rest until ual_qp_resume(). Requests that have begun are finished,
- * other requests wait, receiving goes on. If @event, KRDMA_ASYNC_SQ_DRAINED says that the begun
+ * other requests wait, receiving continues. If @event, KRDMA_ASYNC_SQ_DRAINED says that the begun
  * requests are finished.
  */
 int ual_qp_drain(struct ual_qp *qp, int event);
@@ -499,7 +499,7 @@ int ual_write_immediate(struct ual_qp *qp, uint64_t id, const struct krdma_sge *
 			uint32_t flags);
 int ual_read(struct ual_qp *qp, uint64_t id, const struct krdma_sge *slices, uint32_t count,
 	     struct ual_remote from, uint32_t flags);
-/* the previous value goes to the slice, which has 8 bytes */
+/* the previous value is stored in the slice, which has 8 bytes */
 int ual_fetch_add(struct ual_qp *qp, uint64_t id, const struct krdma_sge *slice,
 		  struct ual_remote at, uint64_t add, uint32_t flags);
 int ual_compare_swap(struct ual_qp *qp, uint64_t id, const struct krdma_sge *slice,

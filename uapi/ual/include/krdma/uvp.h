@@ -16,8 +16,8 @@
  *   cq_modify, srq_modify		a new size is refused: EOPNOTSUPP
  *   cq_poll_times			no queues with times: EOPNOTSUPP
  *   srq_create, srq_destroy, srq_post	no shared receive queues: EOPNOTSUPP
- * If any other function is NULL, libkrdma does not use the library, and every call goes through
- * the kernel.
+ * If any other function is NULL, libkrdma does not use the library, and every call is a
+ * system call.
  *
  * Functions return 0 or an errno unless stated otherwise, and do not throw. Commands are the
  * structures of <krdma/krdma-abi.h>, complete except for their private bytes.

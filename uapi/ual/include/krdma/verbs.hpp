@@ -86,7 +86,7 @@ enum class QueueState : std::uint32_t {
 
 /** How a context works. */
 struct ContextOptions {
-	bool slow{false}; /**< every call goes through the kernel, even with a user library */
+	bool slow{false}; /**< every call is a system call, even with a user library */
 };
 
 namespace detail {
@@ -510,7 +510,7 @@ public:
 	void write_immediate(std::uint64_t id, Slices slices, Remote to, std::uint32_t immediate,
 			     SendOptions options = {}) const;
 	void read(std::uint64_t id, Slices slices, Remote from, SendOptions options = {}) const;
-	/** The previous value goes to the slice, which has 8 bytes. */
+	/** The previous value is stored in the slice, which has 8 bytes. */
 	void fetch_add(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t add,
 		       SendOptions options = {}) const;
 	void compare_swap(std::uint64_t id, const Slice &slice, Remote at, std::uint64_t compare,
@@ -551,7 +551,7 @@ public:
 	void change_state(QueueState state) const;
 	/**
 	 * Makes a connected queue pair rest until resume(). Requests that have begun are finished,
-	 * other and new ones wait, receiving goes on. With @p event, KRDMA_ASYNC_SQ_DRAINED says
+	 * other and new ones wait, receiving continues. With @p event, KRDMA_ASYNC_SQ_DRAINED says
 	 * that the begun requests are finished. query().draining says so, too.
 	 * @throws std::system_error EINVAL: not connected; EOPNOTSUPP or EINVAL: the RNIC cannot.
 	 */
