@@ -1831,7 +1831,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mas
  * @quality_of_service: see DAT_QOS
  * @connect_flags: see DAT_CONNECT_FLAGS
  *
- * One connection event tells the result.
+ * One connection event reports the result.
  *
  * Return: DAT_SUCCESS (begun), DAT_INVALID_STATE, DAT_INVALID_PARAMETER, DAT_INVALID_ADDRESS,
  * DAT_INSUFFICIENT_RESOURCES, DAT_MODEL_NOT_SUPPORTED. Context: may sleep.
@@ -1884,9 +1884,9 @@ DAT_RETURN dat_ep_set_pushed(DAT_EP_HANDLE ep_handle, DAT_BOOLEAN pushed);
  * @sleep: DAT_TRUE: an RNIC that is software may do the work in this call, for a limited number
  *	of bytes; upcalls of any EVD may come meanwhile
  *
- * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE; DAT_INTERNAL_ERROR: the RNIC is gone or
- * the EP has no queue pair, and what was posted is flushed or lost as otherwise. Context: may sleep
- * with DAT_TRUE, else any but hard interrupt.
+ * Not of DAT. Return: DAT_SUCCESS, DAT_INVALID_HANDLE; DAT_INTERNAL_ERROR: the RNIC was removed or
+ * the EP has no queue pair, and the posted requests are flushed or lost as otherwise. Context: may
+ * sleep with DAT_TRUE, else any but hard interrupt.
  */
 DAT_RETURN dat_ep_push(DAT_EP_HANDLE ep_handle, DAT_BOOLEAN sleep);
 
@@ -1924,7 +1924,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE ep_dup_hand
  * @ep_handle: EP
  * @close_flags: graceful: posted requests complete first. Abrupt: they are flushed.
  *
- * A connection event tells the end. A disconnected EP stays as it is, without an event.
+ * A connection event reports the end. A disconnected EP stays as it is, without an event.
  *
  * Return: DAT_SUCCESS, DAT_INVALID_STATE, DAT_INVALID_PARAMETER. Context: may sleep.
  */
@@ -2038,7 +2038,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * dat_ep_post_rdma_read() - post an RDMA Read into LMRs
  * @ep_handle: connected EP
  * @num_segments: segments of @local_iov
- * @local_iov: where the data goes
+ * @local_iov: memory for the data
  * @user_cookie: for the completion
  * @remote_iov: the peer's memory, as long as @local_iov
  * @completion_flags: see DAT_COMPLETION_FLAGS
@@ -2053,7 +2053,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 /**
  * dat_ep_post_rdma_read_to_rmr() - post an RDMA Read into memory named by an RMR context
  * @ep_handle: connected EP
- * @local_iov: where the data goes
+ * @local_iov: memory for the data
  * @user_cookie: for the completion
  * @remote_iov: the peer's memory, as long as @local_iov
  * @completion_flags: see DAT_COMPLETION_FLAGS
@@ -2159,7 +2159,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
  * @ia_handle: IA
  * @conn_qual: connection qualifier: a TCP port
  * @evd_handle: EVD for connection requests
- * @psp_flags: who creates the EPs
+ * @psp_flags: whether the consumer or the provider creates the EPs
  * @psp_handle: the new PSP
  *
  * Return: DAT_SUCCESS, DAT_CONN_QUAL_IN_USE, DAT_INSUFFICIENT_RESOURCES, DAT_INVALID_PARAMETER,
@@ -2174,7 +2174,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * @ia_handle: IA
  * @conn_qual: the qualifier
  * @evd_handle: EVD for connection requests
- * @psp_flags: who creates the EPs
+ * @psp_flags: whether the consumer or the provider creates the EPs
  * @psp_handle: the new PSP
  *
  * Return: as dat_psp_create(), but DAT_CONN_QUAL_UNAVAILABLE. Context: may sleep.
@@ -2291,7 +2291,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask
  * @private_data_size: bytes
  * @private_data: for the peer, copied
  *
- * One connection event at the EP's EVD tells the result.
+ * One connection event at the EP's EVD reports the result.
  *
  * Return: DAT_SUCCESS (begun), DAT_INVALID_STATE, DAT_INVALID_PARAMETER,
  * DAT_INSUFFICIENT_RESOURCES. Context: may sleep.
@@ -2311,7 +2311,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			 const void *private_data);
 
 /**
- * dat_cr_handoff() - hand a connection request over to another service point
+ * dat_cr_handoff() - pass a connection request to another service point
  * @cr_handle: request; no handle after DAT_SUCCESS
  * @handoff: connection qualifier of the other
  *
@@ -2898,7 +2898,7 @@ typedef enum dat_iw_ssp_param_mask {
 	DAT_IW_SSP_FIELD_ALL		= 0x1F,
 } DAT_IW_SSP_PARAM_MASK;
 
-/* the handle's type tells them from DAT_IB_OP */
+/* the handle's type distinguishes them from DAT_IB_OP */
 typedef enum dat_iw_op {
 	DAT_IW_SSP_CREATE_OP,		/* IA */
 	DAT_IW_SSP_FREE_OP,		/* SSP */
@@ -2962,7 +2962,7 @@ dat_iw_ssp_query(DAT_IW_SSP_HANDLE ssp_handle, DAT_IW_SSP_PARAM_MASK ssp_param_m
  * @private_data_size: bytes
  * @private_data: for the peer, copied
  *
- * One connection event tells the result.
+ * One connection event reports the result.
  *
  * Return: DAT_SUCCESS (begun), DAT_INVALID_STATE, DAT_INVALID_PARAMETER,
  * DAT_INSUFFICIENT_RESOURCES, DAT_MODEL_NOT_SUPPORTED. After an error the socket is the caller's as
