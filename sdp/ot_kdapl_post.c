@@ -511,20 +511,18 @@ static DAT_RETURN sdp_kdapl_key_register(struct sdp_kdapl_ep *ep, struct sdp_kda
 {
 	struct sg_table table = { .sgl = key->sgl, .nents = n, .orig_nents = n };
 	const DAT_REGION_DESCRIPTION region = { .for_platform = &table };
-	/* an address of the region has the offset in a page that the memory has */
-	const DAT_VA_TYPE type = key->sgl->offset ? DAT_VA_TYPE_VA : DAT_VA_TYPE_ZB;
-	const u64 address = key->sgl->offset ? sg_phys(key->sgl) : 0;
 	DAT_RMR_CONTEXT remote;
 	DAT_LMR_CONTEXT local;
 	DAT_RETURN ret;
 
 	ret = dat_lmr_fmr(key->lmr, DAT_MEM_TYPE_PLATFORM, region, n, sdp_kdapl_rights(ep, access),
-			  type, ep->dat, sdp_kdapl_cookie(post), DAT_COMPLETION_DEFAULT_FLAG,
-			  &local, &remote);
+			  DAT_VA_TYPE_ZB, ep->dat, sdp_kdapl_cookie(post),
+			  DAT_COMPLETION_DEFAULT_FLAG, &local, &remote);
 	if (ret == DAT_SUCCESS) {
 		key->ot.key = remote;
 		key->ot.local = local;
-		key->ot.address = address;
+		/* where the memory begins in its page; the peer learns no more of its place */
+		key->ot.address = key->sgl->offset;
 	}
 	return ret;
 }
