@@ -35,7 +35,8 @@
  *	event upcalls		process context; they may sleep
  *
  * No lock of the transport is held in an upcall. Upcalls of one object come one at a time. After an
- * object was destroyed, no upcall of it runs or comes.
+ * object was destroyed, no upcall of it runs or comes. No atomic op calls up before it returns: SDP
+ * calls these with its lock, which its handlers take.
  *
  * ERRORS
  *
@@ -199,7 +200,8 @@ struct sdp_ot_buf {
  * struct sdp_ot_key - an element of an RDMA pool: memory that can be named to a peer
  * @pool: where it belongs
  * @key: the transport's key; valid from key_post() to key_drop()
- * @address: of the first octet, as the peer has to say it
+ * @address: of the first octet, as the peer has to say it: less than a page, so that it does not
+ *	disclose where the memory is
  * @local: for own Reads into the memory and own Writes from it
  * @list: SDP's, while it owns the element
  */

@@ -45,6 +45,7 @@ struct otc_side {
 	bool destroyed;		/* an upcall after this is a fault */
 	bool repost;		/* receives, in the handler that tells their end */
 	bool pushed;		/* posts wait for push(); set before the endpoint is made */
+	struct task_struct *in_op;	/* is in an op that must not call up */
 };
 
 /** struct otc_asked - a request that a listener was told of */
