@@ -3,9 +3,10 @@
  * Completion queues of the transport on kDAPL: how SDP is told of posts that have ended.
  *
  * Upcalls of kDAPL, endpoints that end, keys with new LMRs and SDP's own ops bring posts, in any
- * context. Posts wait in cq->done. Of the contexts that bring some, one tells SDP (cq->busy), and the
- * others leave: so handlers come one at a time. When there is much to tell, a work item goes on with
- * it. The work item also tells what SDP's ops bring: SDP holds the lock that its handlers take.
+ * context. Posts wait in cq->done. Of the contexts that bring some, one tells SDP (cq->busy), and
+ * the others leave: so handlers come one at a time. When there is much to tell, a work item goes on
+ * with it. The work item also tells what SDP's ops bring: SDP holds the lock that its handlers
+ * take.
  *
  * There is room for all: the posts themselves are in the list.
  */

@@ -14,9 +14,9 @@
  *   (DAT_MEM_TYPE_IA), or a scatterlist (DAT_MEM_TYPE_PLATFORM) without gaps: only its first
  *   element may begin and only its last one may end inside a page, and no byte more is registered.
  * - Addresses of type VA begin at the physical address of the first page, or of the scatterlist's
- *   first byte. Addresses of type ZB begin at 0; those of a scatterlist begin at the offset that its
- *   first byte has in its page, because RNICs find a byte's place in a page by the low bits of its
- *   address. So a consumer that uses ZB tells its peer no address of this host.
+ *   first byte. Addresses of type ZB begin at 0; those of a scatterlist begin at the offset that
+ *   its first byte has in its page, because RNICs find a byte's place in a page by the low bits of
+ *   its address. So a consumer that uses ZB tells its peer no address of this host.
  * - A registration of an LMR that has memory is DAT_INVALID_STATE_LMR_IN_USE, an invalidation of
  *   one that has none is DAT_INVALID_STATE_LMR_FREE.
  */

@@ -1622,8 +1622,8 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DA
  * @num_pages: pages
  * @mem_privileges: accesses
  * @va_type: DAT_VA_TYPE_VA: addresses in it begin at its physical address; DAT_VA_TYPE_ZB: at 0,
- *	or, with DAT_MEM_TYPE_PLATFORM, at the offset of the first byte in its page. An address that a
- *	peer is told should be of this type: the other one discloses where the memory is
+ *	or, with DAT_MEM_TYPE_PLATFORM, at the offset of the first byte in its page. An address that
+ *	a peer is told should be of this type: the other one discloses where the memory is
  * @ep_handle: connected EP, after whose earlier requests it takes effect
  * @user_cookie: for the completion (DAT_DTO_LMR_FMR)
  * @completion_flags: see DAT_COMPLETION_FLAGS
@@ -1803,7 +1803,8 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_hand
  * dat_ep_query() - ask for parameters of an EP
  * @ep_handle: EP
  * @ep_param_mask: what to fill
- * @ep_param: filled; its addresses live as long as the EP and its connection
+ * @ep_param: filled, as it is at one moment; its addresses live as long as the EP and its
+ *	connection
  *
  * Return: DAT_SUCCESS or DAT_INVALID_PARAMETER. Context: any but hard interrupt.
  */

@@ -59,9 +59,9 @@ void claims_to_have_read(Peer &peer)
 	const Message offer = peer.hear(Mid::src_avail);
 
 	discloses_nothing(offer);
-	peer.say_invalidating(
-		offer.rkey, Mid::read_compl,
-		word(offer.value - static_cast<std::uint32_t>(offer.payload.size())));
+	const auto rest = offer.value - static_cast<std::uint32_t>(offer.payload.size());
+
+	peer.say_invalidating(offer.rkey, Mid::read_compl, word(rest));
 }
 
 void source_invalidated(World &world)
