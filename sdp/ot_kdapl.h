@@ -401,6 +401,7 @@ void sdp_kdapl_ep_kill(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_flush(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_gone(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_failed(struct sdp_kdapl_ep *ep, int status);
+void sdp_kdapl_ep_received(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_accepting(struct sdp_kdapl_ep *ep, bool begun);
 int sdp_kdapl_connect(struct sdp_ot_ep *ep, const struct sockaddr_storage *local,
 		      const struct sockaddr_storage *remote,

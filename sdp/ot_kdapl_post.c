@@ -246,6 +246,8 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 	post->state = renew ? SDP_KDAPL_RENEWING : SDP_KDAPL_DONE;
 	sdp_kdapl_queue_release(queue, &told, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
+	if (!status && queue == &ep->recv)
+		sdp_kdapl_ep_received(ep);
 	if (status && status != -ECANCELED)
 		sdp_kdapl_ep_failed(ep, status);
 	if (renew)

@@ -46,6 +46,13 @@ void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *completio
 	wake_up(&bed->wait);
 }
 
+static int otc_post(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
+{
+	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
+
+	return side->bed->ops->post_send(side->ep, &segment, 1, flags, 0, buf);
+}
+
 static void otc_handler(void *context, const struct sdp_ot_completion *completions, u32 n)
 {
 	struct otc_queue *queue = context;
@@ -62,6 +69,11 @@ static void otc_handler(void *context, const struct sdp_ot_completion *completio
 				   !queue->side->bed->ops->post_recv(copy.ep, copy.cookie,
 								     copy.cookie));
 			copy.cookie = NULL;
+		}
+		if (queue->side->answer && copy.op == SDP_OT_RECV && !copy.status) {
+			OTC_EXPECT(queue->side->bed,
+				   !otc_post(queue->side, queue->side->answer, 16, SDP_OT_SIGNAL));
+			queue->side->answer = NULL;
 		}
 		otc_note(queue, &copy, 1);
 	}
@@ -91,6 +103,8 @@ void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, cons
 		}
 		side->told[event]++;
 	}
+	if (side->greeting && event == SDP_OT_UP)
+		OTC_EXPECT(bed, !otc_post(side, side->greeting, 16, SDP_OT_SIGNAL));
 	wake_up(&bed->wait);
 }
 
@@ -372,11 +386,10 @@ bool otc_is_filled(const u8 *data, u8 first, u32 length)
 
 int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
 {
-	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
 	int ret;
 
 	WRITE_ONCE(side->in_op, current);
-	ret = side->bed->ops->post_send(side->ep, &segment, 1, flags, 0, buf);
+	ret = otc_post(side, buf, length, flags);
 	WRITE_ONCE(side->in_op, NULL);
 	return ret;
 }
