@@ -123,6 +123,7 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 /* Consumers have pointers to ia->address: change it only if it is another one. */
 static void kdat_ia_set_address(struct kdat_ia *ia, const struct sockaddr_storage *address)
 {
+	guard(spinlock_irqsave)(&ia->address_lock);
 	if (memcmp(&ia->address, address, sizeof(*address)))
 		ia->address = *address;
 }
@@ -359,6 +360,7 @@ DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, stru
 	ia->kr = kr;
 	refcount_inc(&kr->refs);
 	mutex_init(&ia->mutex);
+	spin_lock_init(&ia->address_lock);
 	for (i = 0; i < ARRAY_SIZE(ia->objects); i++)
 		INIT_LIST_HEAD(&ia->objects[i]);
 	ia->net_counted = !net;
@@ -527,6 +529,12 @@ static void kdat_ia_drop_object(struct kdat_obj *obj)
 	}
 }
 
+void kdat_ia_leave(struct kdat_ia *ia)
+{
+	if (!atomic_xchg(&ia->leaving, 1))
+		kdat_ia_async(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
+}
+
 /**
  * kdat_ia_drop() - take the RNIC from all objects of the IA, which stay until they are freed
  * @ia: IA of an RNIC that is being removed; kdat_rnic.sem held for writing
@@ -536,7 +544,7 @@ void kdat_ia_drop(struct kdat_ia *ia)
 	struct kdat_obj *obj;
 	unsigned int i;
 
-	kdat_ia_async(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
+	kdat_ia_leave(ia);
 	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
 		list_for_each_entry(obj, &ia->objects[kdat_ia_order[i]], node)
 			kdat_ia_drop_object(obj);

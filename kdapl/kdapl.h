@@ -7,6 +7,7 @@
  * - ia.c: interface adapters, protection zones, contexts, handles
  * - evd.c: event dispatchers: the objects
  * - evd_upcall.c, evd_ring.c: their completions and upcalls, and their queue
+ * - evd_early.c: receives that complete before their connection is reported
  * - ep.c, ep_state.c: endpoints and the table of their states
  * - dto.c: data transfers: posting, and completions to events
  * - slots.c, slots.h: memory for what is posted
@@ -25,7 +26,8 @@
  * - kdat_ia.mutex: lists of objects
  * - kdat_ep.mutex: state, connection and configuration of an endpoint. It is never held during
  *   kal_ep_destroy(), because the handler of the connection takes it.
- * - spinlocks (kdat_evd.lock, kdat_slots.lock): any context
+ * - spinlocks (kdat_evd.lock, kdat_slots.lock, kdat_ep.query_lock, kdat_ia.address_lock): any
+ *   context
  *
  * Functions that must not sleep use the objects of an RNIC in a section of RCU, after a look at
  * kdat_rnic.gone or at kdat_ia.direct. The removal sets these, and waits for such sections before
@@ -130,6 +132,7 @@ struct kdat_obj {
  * @own_async_evd: the IA made it; else the consumer gave it
  * @passes: STags of LMRs are the RNIC's: it checks the local segments of requests
  * @direct: the same, as long as the RNIC is there
+ * @leaving: DAT_ASYNC_ERROR_IA_CATASTROPHIC was reported
  * @reserved_lmr: LMR of all kernel memory for local use, NULL: none
  * @reserved_context: its local context, 0: none
  * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
@@ -138,7 +141,8 @@ struct kdat_obj {
  * @net: network namespace of the task that opened the IA, or what dat_ia_open_net() was given
  * @net_counted: the IA has a reference of @net
  * @ifindex: of a port's network device, if the RNIC itself has none; 0: there is none
- * @address: of the RNIC in @net; see kdat_ia_refresh_address()
+ * @address: of the RNIC in @net; see kdat_ia_refresh_address(); under @address_lock
+ * @address_lock: innermost; any context
  */
 struct kdat_ia {
 	struct kdat_obj obj;
@@ -150,6 +154,7 @@ struct kdat_ia {
 	bool own_async_evd;
 	bool passes;
 	bool direct;
+	atomic_t leaving;
 	DAT_LMR_CONTEXT reserved_context;
 	struct kdat_lmr *reserved_lmr;
 	struct xarray stags;
@@ -159,6 +164,7 @@ struct kdat_ia {
 	bool net_counted;
 	int ifindex;
 	struct sockaddr_storage address;
+	spinlock_t address_lock;	/* protects address */
 };
 
 /* Initialise @obj and put it into the IA's list. kdat_rnic.sem held. May sleep. */
@@ -275,6 +281,8 @@ void kdat_provider_put(struct kdat_rnic *kr);
 /* ia.c */
 DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, struct net *net,
 			DAT_COUNT qlen, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *handle);
+/* The removal of the RNIC begins: report it, once. Any context but hard interrupt. */
+void kdat_ia_leave(struct kdat_ia *ia);
 void kdat_ia_drop(struct kdat_ia *ia);
 u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 
@@ -330,7 +338,9 @@ struct kdat_upcall {
  * @drained: @cq had no more than was polled, and was not armed since
  * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
- * @overflow: an event was lost, and that was reported
+ * @early: endpoints with receives that were held, see evd_early.c; they are older than those in @cq
+ * @overflow: an event was lost, and that was reported; until there is room again
+ * @overflow_due: the report has to go to this very EVD, and waits for room
  * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
  * @policy: of upcalls
  * @upcall: the consumer's
@@ -358,7 +368,9 @@ struct kdat_evd {
 	bool drained;
 	bool armed;
 	bool solicited;
+	struct list_head early;
 	bool overflow;
+	bool overflow_due;
 	bool told;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
@@ -393,9 +405,9 @@ void kdat_evd_stop(struct kdat_evd *evd);
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
 /*
- * Put @event into the queue and call up. Sets event->evd_handle. If the queue is full, the event
- * is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported once. Return: false: it is lost. Any context
- * but hard interrupt.
+ * Put @event into the queue and call up. Sets event->evd_handle. If the queue is full, the event is
+ * lost, and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported: once until the consumer has made room.
+ * Return: false: it is lost. Any context but hard interrupt.
  */
 bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event);
 
@@ -414,6 +426,11 @@ void kdat_evd_collect(struct kdat_evd *evd);
 bool kdat_evd_reap(struct kdat_evd *evd);
 /* Wait for a poll of the CQ: no request of what was polled is looked at any more. Any context. */
 void kdat_evd_settle(struct kdat_evd *evd);
+/* Receives that are early, see evd_early.c */
+void kdat_early_begin(struct kdat_ep *ep);
+bool kdat_early_hold(struct kdat_ep *ep, struct kdat_dto *dto, const struct ib_wc *wc);
+void kdat_early_end(struct kdat_ep *ep);
+void kdat_early_drop(struct kdat_ep *ep);
 /* Forget queued DTO events of @ep, whose queue pair is destroyed. May sleep. */
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep);
 /*
@@ -498,6 +515,10 @@ struct kdat_ep_queues {
  * @obj: head
  * @mutex: see above; protects what has no other rule
  * @state: DAT_EP_STATE; changed under @mutex by kdat_ep_set_state(), read with READ_ONCE()
+ * @early: its receives are held, see evd_early.c; under the lock of @recv_evd, as the next three
+ * @early_first: oldest one that is held, NULL: none
+ * @early_last: youngest one
+ * @early_node: in kdat_evd.early
  * @pz: protection zone, NULL: unconfigured
  * @recv_evd: completions of receives, NULL: none
  * @request_evd: completions of requests
@@ -530,19 +551,25 @@ struct kdat_ep_queues {
  * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
  * @source: local address of the next connect, AF_UNSPEC: any; mutex
  * @traffic: what dat_ep_set_traffic() has said; mutex
- * @param_local: for dat_ep_query()
- * @param_remote: for dat_ep_query()
+ * @query_lock: what dat_ep_query() shows and only threads with @mutex change is changed with both:
+ *	pz to attr without @early, @local, @remote. Alone it protects the next two; any context
+ * @param_local: what the pointers of dat_ep_query() show
+ * @param_remote: the same
  */
 struct kdat_ep {
 	struct kdat_obj obj;
 	struct mutex mutex;	/* see above */
 	DAT_EP_STATE state;
+	bool early;
 	struct kdat_pz *pz;
 	struct kdat_evd *recv_evd;
 	struct kdat_evd *request_evd;
 	struct kdat_evd *connect_evd;
 	struct kdat_srq *srq;
 	DAT_EP_ATTR attr;
+	struct kdat_dto *early_first;
+	struct kdat_dto *early_last;
+	struct list_head early_node;
 	struct ri_qp *qp;
 	struct kdat_ep_queues *queues;
 	u32 changes;
@@ -572,6 +599,7 @@ struct kdat_ep {
 	u16 private_data_len;
 	struct delayed_work timeout;
 	struct kdat_sp *sp;
+	spinlock_t query_lock;	/* see above */
 	struct sockaddr_storage param_local;
 	struct sockaddr_storage param_remote;
 };

@@ -123,12 +123,14 @@ static void kdat_provider_publish_waiting(void)
 }
 
 static int kdat_provider_add(struct ri_rnic *rnic);
+static void kdat_provider_leave(struct ri_rnic *rnic);
 static void kdat_provider_remove(struct ri_rnic *rnic);
 static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event);
 
 static struct kal_client kdat_client = {
 	.name = "kdapl",
 	.add = kdat_provider_add,
+	.leave = kdat_provider_leave,
 	.remove = kdat_provider_remove,
 	.event = kdat_provider_event,
 };
@@ -166,15 +168,34 @@ void kdat_provider_put(struct kdat_rnic *kr)
 	kfree(kr);
 }
 
+/* No IA can be opened by the names any more. Any number of times. */
+static void kdat_provider_hide(struct kdat_rnic *kr)
+{
+	kdat_provider_withdraw(kr);
+	scoped_guard(mutex, &kdat_provider_lock)
+		list_del_init(&kr->node);
+	kdat_provider_publish_waiting();
+}
+
+/* kal_client.leave: consumers hear of the removal before the connections end. */
+static void kdat_provider_leave(struct ri_rnic *rnic)
+{
+	struct kdat_rnic *kr = kal_client_data(rnic, &kdat_client);
+	struct kdat_ia *ia;
+
+	kdat_provider_hide(kr);
+	guard(rwsem_read)(&kr->sem);
+	guard(mutex)(&kr->ias_lock);
+	list_for_each_entry(ia, &kr->ias, node)
+		kdat_ia_leave(ia);
+}
+
 static void kdat_provider_remove(struct ri_rnic *rnic)
 {
 	struct kdat_rnic *kr = kal_client_data(rnic, &kdat_client);
 	struct kdat_ia *ia;
 
-	kdat_provider_withdraw(kr);
-	scoped_guard(mutex, &kdat_provider_lock)
-		list_del(&kr->node);
-	kdat_provider_publish_waiting();
+	kdat_provider_hide(kr);
 	down_write(&kr->sem);
 	WRITE_ONCE(kr->gone, true);
 	list_for_each_entry(ia, &kr->ias, node)

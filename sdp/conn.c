@@ -177,8 +177,9 @@ static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
 			 * The peer can send no payload any more; or this end has no credit to
 			 * spare, and the machine asks for a loan.
 			 */
-			if (link->up && (c->credit.posted + i <= SDP_RESERVED ||
-					 (s32)(c->credit.limit - c->credit.sent) < SDP_RESERVED))
+			if (c->state > SDP_ACCEPTED &&
+			    (c->credit.posted + i <= SDP_RESERVED ||
+			     (s32)(c->credit.limit - c->credit.sent) < SDP_RESERVED))
 				sdp_memory_want_rx(link);
 			break;
 		}
@@ -347,10 +348,14 @@ void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx)
  * sdp_conn_probe() - ask whether the peer lives
  * @link: connected link without a probe on its way
  *
+ * A Write of iWARP completes when the own TCP has it, so only the answer to a Read tells something
+ * of the peer. Neither needs a key for 0 octets.
+ *
  * Return: 0 or what the transport answers. Context: with sdp_lock().
  */
 int sdp_conn_probe(struct sdp_link *link)
 {
+	const bool read = link->reads_out && !(link->device->caps & SDP_OT_CAP_ACKED);
 	struct sdp_post *post = sdp_conn_post_get(link, NULL);
 	int rc;
 
@@ -358,7 +363,10 @@ int sdp_conn_probe(struct sdp_link *link)
 		return -ENOBUFS;
 	post->probe = true;
 	post->slots = 0;
-	rc = link->ops->post_write(link->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, post);
+	if (read)
+		rc = link->ops->post_read(link->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, post);
+	else
+		rc = link->ops->post_write(link->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, post);
 	if (rc)
 		list_add(&post->node, &link->posts_free);
 	else
@@ -385,31 +393,6 @@ static void sdp_conn_message(struct sdp_link *link, struct sdp_rx *rx)
 	sdp_state_run(&link->conn);
 }
 
-/*
- * What came before the transport said that the connection is up is answered now: before that it
- * takes no posts. Messages that arrive meanwhile go behind these.
- */
-static void sdp_conn_early(struct sdp_link *link)
-{
-	struct sdp_rx *rx;
-	bool up = false;
-	int i;
-
-	while (!up) {
-		sdp_lock(link->ssk);
-		for (i = 0; i < SDP_LINK_BATCH; i++) {
-			rx = list_first_entry_or_null(&link->rx_early, struct sdp_rx, node);
-			if (!rx)
-				break;
-			list_del_init(&rx->node);
-			sdp_conn_message(link, rx);
-		}
-		up = list_empty(&link->rx_early);
-		link->up = up;
-		sdp_unlock(link->ssk);
-	}
-}
-
 static void sdp_conn_receive_one(struct sdp_link *link, const struct sdp_ot_completion *done)
 {
 	struct sdp_rx *rx = done->cookie;
@@ -421,10 +404,7 @@ static void sdp_conn_receive_one(struct sdp_link *link, const struct sdp_ot_comp
 		return;
 	}
 	rx->to = min(done->length, rx->buf->size);
-	if (link->up)
-		sdp_conn_message(link, rx);
-	else
-		list_add_tail(&rx->node, &link->rx_early);
+	sdp_conn_message(link, rx);
 }
 
 static void sdp_conn_received(void *context, const struct sdp_ot_completion *completions, u32 n)
@@ -442,6 +422,21 @@ static void sdp_conn_received(void *context, const struct sdp_ot_completion *com
 	}
 }
 
+/*
+ * Does the completion tell that the peer lives? A probe does by its end: without Reads there is no
+ * better one.
+ */
+static bool sdp_conn_is_answer(const struct sdp_link *link, const struct sdp_ot_completion *done)
+{
+	const struct sdp_post *post = done->cookie;
+
+	if (done->status)
+		return false;
+	return done->op == SDP_OT_READ || post->probe ||
+	       (link->device->caps & SDP_OT_CAP_ACKED &&
+		(done->op == SDP_OT_SEND || done->op == SDP_OT_WRITE));
+}
+
 /* Return: the slots that are free again */
 static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completion *done,
 			     bool *aborted)
@@ -450,6 +445,8 @@ static u32 sdp_conn_sent_one(struct sdp_link *link, const struct sdp_ot_completi
 	/* what follows may use the entry again */
 	const struct sdp_post was = *post;
 
+	if (sdp_conn_is_answer(link, done))
+		link->last_in = jiffies;
 	list_add(&post->node, &link->posts_free);
 	if (was.chunk)
 		sdp_zcopy_completed(link, &was, done);
@@ -479,7 +476,6 @@ static void sdp_conn_sent(void *context, const struct sdp_ot_completion *complet
 		aborted = false;
 		slots = 0;
 		sdp_lock(link->ssk);
-		link->last_in = jiffies;
 		for (; i < end; i++)
 			slots += sdp_conn_sent_one(link, &completions[i], &aborted);
 		if (!link->ended)
@@ -519,8 +515,6 @@ static void sdp_conn_event(void *context, enum sdp_ot_conn_event event, int erro
 		break;
 	}
 	sdp_unlock(link->ssk);
-	if (event == SDP_OT_UP)
-		sdp_conn_early(link);
 }
 
 /* Begin and end **************************************************************************** */
@@ -716,7 +710,6 @@ struct sdp_link *sdp_conn_create(struct sdp_sock *ssk, struct sdp_ot_device *dev
 	sdp_memory_init(link);
 	INIT_LIST_HEAD(&link->rx_free);
 	INIT_LIST_HEAD(&link->rx);
-	INIT_LIST_HEAD(&link->rx_early);
 	INIT_LIST_HEAD(&link->tx_free);
 	INIT_LIST_HEAD(&link->tx);
 	INIT_LIST_HEAD(&link->posts_free);

@@ -35,16 +35,19 @@
  *	event upcalls		process context; they may sleep
  *
  * No lock of the transport is held in an upcall. Upcalls of one object come one at a time. After an
- * object was destroyed, no upcall of it runs or comes.
+ * object was destroyed, no upcall of it runs or comes. No atomic op calls up before it returns: SDP
+ * calls these with its lock, which its handlers take.
  *
  * ERRORS
  *
  * Ops answer 0 or a negative errno. Each may answer -ENODEV. An op that posts answers -EAGAIN if
  * the queue is full, -ENOTCONN if the endpoint is not connected, -EMSGSIZE if the length is too
- * large. What was posted completes exactly once, in order for each queue: with 0, with -ECANCELED
- * if the connection ended first, or with the error that ended it. A first completion with another
- * error than -ECANCELED is followed by SDP_OT_DOWN. A post without SDP_OT_SIGNAL that succeeds is
- * not told; one that fails is.
+ * large. A message may arrive before SDP_OT_UP is told; from then on the endpoint takes posts.
+ *
+ * What was posted completes exactly once, in order for each queue: with 0, with -ECANCELED if the
+ * connection ended first, or with the error that ended it. A first completion with another error
+ * than -ECANCELED is followed by SDP_OT_DOWN. A post without SDP_OT_SIGNAL that succeeds is not
+ * told; one that fails is.
  *
  * MEMORY
  *
@@ -80,6 +83,7 @@ struct sdp_ot_conn_request;
 #define SDP_OT_CAP_SOFTWARE	BIT(4)	/* RDMA costs this host's processors */
 #define SDP_OT_CAP_FIRST_HOP	BIT(5)	/* connect() wants to know the next hop */
 #define SDP_OT_CAP_ADOPTED	BIT(6)	/* the driver of somebody else makes the connections */
+#define SDP_OT_CAP_ACKED	BIT(7)	/* Sends and Writes complete when the peer has them */
 
 /**
  * struct sdp_ot_device - an RNIC, as SDP sees it
@@ -199,7 +203,8 @@ struct sdp_ot_buf {
  * struct sdp_ot_key - an element of an RDMA pool: memory that can be named to a peer
  * @pool: where it belongs
  * @key: the transport's key; valid from key_post() to key_drop()
- * @address: of the first octet, as the peer has to say it
+ * @address: of the first octet, as the peer has to say it: less than a page, so that it does not
+ *	disclose where the memory is
  * @local: for own Reads into the memory and own Writes from it
  * @list: SDP's, while it owns the element
  */
@@ -436,9 +441,10 @@ struct sdp_ot_listen_attr {
  *	up, too. Atomic
  * @post_send: send @n segments as one message. @invalidate is a key of the peer that it loses, 0
  *	for none; needs SDP_OT_CAP_INVALIDATE. Atomic
- * @post_read: read @length octets at @key, @address of the peer into segments. Atomic
+ * @post_read: read @length octets at @key, @address of the peer into segments; with @n 0 a Read of
+ *	0 octets, which asks whether the peer lives. Atomic
  * @post_write: write segments to @key, @address of the peer; with @n 0 a Write of 0 octets, which
- *	asks whether the peer lives. Atomic
+ *	asks the same with SDP_OT_CAP_ACKED. Atomic
  * @key_post: name memory: @n pages, @offset octets into the first, @length octets in all. @access
  *	is SDP_OT_PEER_*. Later posts of the endpoint may use the key at once. Atomic
  * @key_drop: after the completion the peer cannot use the key. If the connection is down, it is so

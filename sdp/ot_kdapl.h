@@ -232,9 +232,9 @@ void sdp_kdapl_key_renew(struct sdp_kdapl_key *key, struct sdp_kdapl_post *waiti
  * @evd: NULL when the device is gone
  * @lock: protects the next members
  * @done: posts that SDP has to be told of, oldest first
- * @busy: somebody tells SDP
+ * @busy: a context tells SDP, or @work is going to
  * @armed: SDP wants notify()
- * @work: goes on with it when there is much to tell
+ * @work: tells SDP when there is much to tell, and what its own ops have ended
  */
 struct sdp_kdapl_cq {
 	struct sdp_ot_cq ot;
@@ -257,7 +257,15 @@ struct sdp_ot_cq *sdp_kdapl_cq_create(struct sdp_ot_device *device,
 void sdp_kdapl_cq_destroy(struct sdp_ot_cq *cq);
 u32 sdp_kdapl_cq_poll(struct sdp_ot_cq *cq, struct sdp_ot_completion *completions, u32 n);
 int sdp_kdapl_cq_arm(struct sdp_ot_cq *cq, bool solicited);
-void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts);
+
+/** enum sdp_kdapl_teller - may the context that ends a post call SDP up? */
+enum sdp_kdapl_teller {
+	SDP_KDAPL_TELL_HERE,	/* an upcall of kDAPL, a work item, the end of an endpoint */
+	SDP_KDAPL_TELL_LATER,	/* an op of SDP */
+};
+
+void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
+		      enum sdp_kdapl_teller teller);
 
 /* Endpoints ***************************************************************** */
 
@@ -393,6 +401,7 @@ void sdp_kdapl_ep_kill(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_flush(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_gone(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_failed(struct sdp_kdapl_ep *ep, int status);
+void sdp_kdapl_ep_received(struct sdp_kdapl_ep *ep);
 void sdp_kdapl_ep_accepting(struct sdp_kdapl_ep *ep, bool begun);
 int sdp_kdapl_connect(struct sdp_ot_ep *ep, const struct sockaddr_storage *local,
 		      const struct sockaddr_storage *remote,

@@ -2,9 +2,11 @@
 /*
  * Completion queues of the transport on kDAPL: how SDP is told of posts that have ended.
  *
- * Upcalls of kDAPL, endpoints that end and keys with new LMRs bring posts, in any context. Posts
- * wait in cq->done. Of those who bring some, one tells SDP (cq->busy), and the others leave: so
- * handlers come one at a time. When there is much to tell, a work item goes on with it.
+ * Upcalls of kDAPL, endpoints that end, keys with new LMRs and SDP's own ops bring posts, in any
+ * context. Posts wait in cq->done. Of the contexts that bring some, one tells SDP (cq->busy), and
+ * the others leave: so handlers come one at a time. When there is much to tell, a work item goes on
+ * with it. The work item also tells what SDP's ops bring: SDP holds the lock that its handlers
+ * take.
  *
  * There is room for all: the posts themselves are in the list.
  */
@@ -97,7 +99,7 @@ static void sdp_kdapl_cq_work(struct work_struct *work)
 	sdp_kdapl_cq_run(container_of(work, struct sdp_kdapl_cq, work));
 }
 
-/* Begin to tell, unless somebody does. Return: the caller has to. */
+/* Begin to tell, unless another context does. Return: the caller has to. */
 static bool sdp_kdapl_cq_begin(struct sdp_kdapl_cq *cq)
 {
 	const bool begin = !cq->busy && !list_empty(&cq->done);
@@ -112,10 +114,12 @@ static bool sdp_kdapl_cq_begin(struct sdp_kdapl_cq *cq)
  * sdp_kdapl_cq_add() - posts have ended
  * @cq: completion queue
  * @posts: list of struct sdp_kdapl_post, which is empty afterwards
+ * @teller: whether the caller may call SDP up
  *
  * Context: atomic; the caller's endpoint lives until its posts are told.
  */
-void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts)
+void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
+		      enum sdp_kdapl_teller teller)
 {
 	unsigned long flags;
 	bool begin;
@@ -124,8 +128,12 @@ void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts)
 	list_splice_tail_init(posts, &cq->done);
 	begin = sdp_kdapl_cq_begin(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (begin)
+	if (!begin)
+		return;
+	if (teller == SDP_KDAPL_TELL_HERE)
 		sdp_kdapl_cq_run(cq);
+	else
+		queue_work(sdp_kdapl_wq, &cq->work);
 }
 
 /* kDAPL's upcall, in a softirq: one event, and perhaps there are more */

@@ -126,6 +126,8 @@ static void sdp_kdapl_device_limits(struct sdp_kdapl_device *device, const DAT_I
 	ot->reads_in = sdp_kdapl_u16(ia->max_rdma_read_per_ep_in);
 	ot->reads_out = sdp_kdapl_u16(ia->max_rdma_read_per_ep_out);
 	device->iwarp = provider->rdma_write_for_rdma_read_req == DAT_TRUE;
+	if (!device->iwarp)
+		ot->caps |= SDP_OT_CAP_ACKED;
 }
 
 /* Open the IA and ask for its attributes. The RNIC and the namespace are kept. */

@@ -198,6 +198,22 @@ static void sdp_kdapl_ep_up(struct sdp_kdapl_ep *ep, const DAT_CONNECTION_EVENT_
 	}
 }
 
+/**
+ * sdp_kdapl_ep_received() - a receive has succeeded
+ * @ep: endpoint
+ *
+ * kDAPL has connected the endpoint before. Its event comes in another context and tells the rest;
+ * SDP may answer now. Context: atomic.
+ */
+void sdp_kdapl_ep_received(struct sdp_kdapl_ep *ep)
+{
+	if (likely(READ_ONCE(ep->state) != SDP_KDAPL_CONNECTING))
+		return;
+	scoped_guard(spinlock_irqsave, &ep->lock)
+		if (ep->state == SDP_KDAPL_CONNECTING)
+			WRITE_ONCE(ep->state, SDP_KDAPL_UP);
+}
+
 /* kDAPL's upcall, in process context */
 static void sdp_kdapl_ep_upcall(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {

@@ -4,8 +4,9 @@
  *
  * A struct sdp_kdapl_post stands for each. It is in queue->posted, in the order of posts, until it
  * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP
- * is told. Whoever finds a post in the state POSTED, with the queue's lock, ends it: an event of
- * kDAPL, or the end of the endpoint, for what kDAPL has lost. So it ends once.
+ * is told. The context that finds a post in the state POSTED, with the queue's lock, ends it: an
+ * event of kDAPL, the end of the endpoint, for what kDAPL has lost, or the post itself, if there is
+ * nothing to do. So it ends once.
  *
  * kDAPL is asked for an event of each post, because the post has to be given back. Silent ones that
  * succeed end here.
@@ -96,17 +97,6 @@ void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
 	sdp_kdapl_queue_told(queue);
 }
 
-/* kDAPL did not take it. */
-static void sdp_kdapl_post_undo(struct sdp_kdapl_post *post)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&post->queue->lock, flags);
-	list_del(&post->list);
-	spin_unlock_irqrestore(&post->queue->lock, flags);
-	sdp_kdapl_post_told(post);
-}
-
 /* Move the posts that SDP has to be told of to @told, the silent ones to @silent. */
 static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_head *told,
 				    struct list_head *silent)
@@ -123,20 +113,37 @@ static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_h
 }
 
 static void sdp_kdapl_queue_tell(struct sdp_kdapl_queue *queue, struct list_head *told,
-				 struct list_head *silent)
+				 struct list_head *silent, enum sdp_kdapl_teller teller)
 {
 	struct sdp_kdapl_post *post, *next;
 
 	if (!list_empty(told))
-		sdp_kdapl_cq_add(queue->cq, told);
+		sdp_kdapl_cq_add(queue->cq, told, teller);
 	list_for_each_entry_safe(post, next, silent, list) {
 		list_del(&post->list);
 		sdp_kdapl_post_told(post);
 	}
 }
 
+/* kDAPL did not take it. What was posted behind it may have ended meanwhile. */
+static void sdp_kdapl_post_undo(struct sdp_kdapl_post *post)
+{
+	struct sdp_kdapl_queue *queue = post->queue;
+	LIST_HEAD(silent);
+	unsigned long flags;
+	LIST_HEAD(told);
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_del(&post->list);
+	sdp_kdapl_queue_release(queue, &told, &silent);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_LATER);
+	sdp_kdapl_post_told(post);
+}
+
 /* End a post that is in the state @from, else do nothing. */
-static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_state from)
+static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_state from,
+			       enum sdp_kdapl_teller teller)
 {
 	struct sdp_kdapl_queue *queue = post->queue;
 	struct sdp_kdapl_ep *ep = queue->ep;
@@ -152,14 +159,14 @@ static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_
 		sdp_kdapl_queue_release(queue, &told, &silent);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_tell(queue, &told, &silent);
+	sdp_kdapl_queue_tell(queue, &told, &silent, teller);
 	sdp_kdapl_ep_put(ep);
 }
 
 /** sdp_kdapl_post_renewed() - the key of a key_drop() has got a new LMR; atomic */
 void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post)
 {
-	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING);
+	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING, SDP_KDAPL_TELL_HERE);
 }
 
 /* Completions *************************************************************** */
@@ -239,11 +246,13 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 	post->state = renew ? SDP_KDAPL_RENEWING : SDP_KDAPL_DONE;
 	sdp_kdapl_queue_release(queue, &told, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
+	if (!status && queue == &ep->recv)
+		sdp_kdapl_ep_received(ep);
 	if (status && status != -ECANCELED)
 		sdp_kdapl_ep_failed(ep, status);
 	if (renew)
 		sdp_kdapl_key_renew(post->key, post);
-	sdp_kdapl_queue_tell(queue, &told, &silent);
+	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_HERE);
 	sdp_kdapl_ep_put(ep);
 }
 
@@ -273,7 +282,7 @@ void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue)
 	}
 	sdp_kdapl_queue_release(queue, &told, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_tell(queue, &told, &silent);
+	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_HERE);
 }
 
 /** sdp_kdapl_queue_wait() - wait until SDP has been told of all, if it is called up; may sleep */
@@ -511,20 +520,18 @@ static DAT_RETURN sdp_kdapl_key_register(struct sdp_kdapl_ep *ep, struct sdp_kda
 {
 	struct sg_table table = { .sgl = key->sgl, .nents = n, .orig_nents = n };
 	const DAT_REGION_DESCRIPTION region = { .for_platform = &table };
-	/* an address of the region has the offset in a page that the memory has */
-	const DAT_VA_TYPE type = key->sgl->offset ? DAT_VA_TYPE_VA : DAT_VA_TYPE_ZB;
-	const u64 address = key->sgl->offset ? sg_phys(key->sgl) : 0;
 	DAT_RMR_CONTEXT remote;
 	DAT_LMR_CONTEXT local;
 	DAT_RETURN ret;
 
 	ret = dat_lmr_fmr(key->lmr, DAT_MEM_TYPE_PLATFORM, region, n, sdp_kdapl_rights(ep, access),
-			  type, ep->dat, sdp_kdapl_cookie(post), DAT_COMPLETION_DEFAULT_FLAG,
-			  &local, &remote);
+			  DAT_VA_TYPE_ZB, ep->dat, sdp_kdapl_cookie(post),
+			  DAT_COMPLETION_DEFAULT_FLAG, &local, &remote);
 	if (ret == DAT_SUCCESS) {
 		key->ot.key = remote;
 		key->ot.local = local;
-		key->ot.address = address;
+		/* where the memory begins in its page; the peer learns no more of its place */
+		key->ot.address = key->sgl->offset;
 	}
 	return ret;
 }
@@ -599,7 +606,7 @@ int sdp_kdapl_key_drop(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, void *co
 	    DAT_GET_SUBTYPE(dat) == DAT_INVALID_STATE_LMR_FREE) {
 		/* the peer has invalidated it, or the registration has failed */
 		WRITE_ONCE(key->named, false);
-		sdp_kdapl_post_end(post, SDP_KDAPL_POSTED);
+		sdp_kdapl_post_end(post, SDP_KDAPL_POSTED, SDP_KDAPL_TELL_LATER);
 		sdp_kdapl_ep_leave(ep);
 		return 0;
 	}

@@ -109,7 +109,7 @@ struct sdp_piece {
  * @chunk: memory of a program that it is for, or NULL
  * @octets: Read: how many
  * @abort: Send of AbortConn
- * @probe: Write of 0 octets
+ * @probe: Read or Write of 0 octets
  */
 struct sdp_post {
 	struct list_head node;
@@ -197,9 +197,7 @@ struct sdp_stock {
  * @rx_free: unused ones of them
  * @rx_wanted: @memory has to make some
  * @rx: those with octets for the program
- * @rx_early: messages that came before the transport said that the connection is up
  * @rx_now: the one whose message arrives
- * @up: the transport has said so, and @rx_early is empty
  * @queued: octets in @rx
  * @rx_pos: position of the first octet in @rx
  * @oob: enum sdp_oob
@@ -218,7 +216,7 @@ struct sdp_stock {
  * @unpushed: something was posted that the transport was not told to begin with
  * @pushing: calls that push without the spinlock: the endpoint stays
  * @sends_out: Sends that have not completed
- * @last_in: when something arrived or completed last, in jiffies
+ * @last_in: when the peer gave the last sign of life, in jiffies
  * @probe_out: a probe has not completed
  * @pool_octets: memory of the pools
  * @window: octets for the program's unread data
@@ -254,9 +252,7 @@ struct sdp_link {
 	struct list_head rx_free;
 	bool rx_wanted;
 	struct list_head rx;
-	struct list_head rx_early;
 	struct sdp_rx *rx_now;
-	bool up;
 	u32 queued;
 	u64 rx_pos;
 	u8 oob;

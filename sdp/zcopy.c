@@ -127,23 +127,39 @@ static bool sdp_zchunk_charge(u32 npages)
 /**
  * sdp_zchunk_grab() - pin memory that somebody else has charged
  * @chunk: unused chunk
- * @iter: where it is; moves on
+ * @iter: where it is, in memory of a process; moves on
  * @most: octets
+ *
+ * The pins last until the peer has read or written, as long as it likes: so they are long-term
+ * ones, which iov_iter_extract_pages() does not take. They are kept out of memory that must stay
+ * movable, and file systems that need to know of each write refuse them.
  *
  * Return: octets, or a negative errno, and nothing is pinned. Context: may sleep.
  */
 int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
 {
-	struct page **pages = chunk->pages;
-	size_t offset;
-	ssize_t len;
+	const unsigned int write = iov_iter_rw(iter) == READ ? FOLL_WRITE : 0;
+	unsigned long addr;
+	size_t len;
+	int n;
 
-	len = iov_iter_extract_pages(iter, &pages, most, chunk->zc->pages, 0, &offset);
-	if (len <= 0)
-		return len ?: -EFAULT;
-	chunk->offset = offset;
+	if (WARN_ON_ONCE(!user_backed_iter(iter)))
+		return -EINVAL;
+	/* to a segment that is not empty */
+	iov_iter_advance(iter, 0);
+	most = min(most, iov_iter_single_seg_count(iter));
+	if (!most)
+		return -EFAULT;
+	addr = (unsigned long)iter_iov_addr(iter);
+	chunk->offset = offset_in_page(addr);
+	n = min_t(size_t, DIV_ROUND_UP(chunk->offset + most, PAGE_SIZE), chunk->zc->pages);
+	n = pin_user_pages_fast(addr, n, write | FOLL_LONGTERM, chunk->pages);
+	if (n <= 0)
+		return n ?: -EFAULT;
+	len = min(most, (size_t)n * PAGE_SIZE - chunk->offset);
 	chunk->len = len;
-	chunk->npages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	chunk->npages = n;
+	iov_iter_advance(iter, len);
 	return len;
 }
 

@@ -45,6 +45,17 @@ static void kal_client_remove(struct kal_client *client, struct ri_rnic *rnic)
 		client->remove(rnic);
 }
 
+/* Tell all clients that have @rnic that its removal begins. May sleep. */
+void kal_clients_leave(struct ri_rnic *rnic)
+{
+	struct kal_client *client;
+
+	guard(rwsem_read)(&kal_clients_rwsem);
+	list_for_each_entry(client, &kal_clients, node)
+		if (client->leave && test_bit(kal_client_bit(client), &rnic->flags))
+			client->leave(rnic);
+}
+
 /* Remove @rnic from all clients that have it, the last client first. May sleep. */
 void kal_clients_remove(struct ri_rnic *rnic)
 {

@@ -16,6 +16,7 @@ void kal_rnics_netdev_address(struct net_device *ndev);
 
 /* client.c */
 int kal_clients_add(struct ri_rnic *rnic);
+void kal_clients_leave(struct ri_rnic *rnic);
 void kal_clients_remove(struct ri_rnic *rnic);
 void kal_clients_event(struct ri_rnic *rnic, enum ib_event_type event);
 

@@ -366,6 +366,7 @@ static void kal_rnic_hide(struct ri_rnic *rnic)
 	/* an event sees that LIVE is clear, or the flush waits for it */
 	smp_mb__after_atomic();
 	kal_event_flush();
+	kal_clients_leave(rnic);
 	/* end all connections first, so that no consumer side waits for a peer */
 	kal_conn_ops->rnic_abort(rnic);
 	kal_clients_remove(rnic);

@@ -15,10 +15,13 @@
  * - Exactly one event tells the result of an attempt: who ends it notes the reason in the EP
  *   (disconnecting, timed_out) and ends the kAL's endpoint, whose handler reports. If the attempt
  *   succeeds at the same moment, ESTABLISHED is not reported, but the end is, with that reason.
+ * - Receives that complete before the result of an attempt is reported are held until then, see
+ *   evd_early.c.
  * - An attempt can be ended only after the kAL has bound its endpoint to the QP. So who started it
  *   looks at ep->disconnecting afterwards, and starts the clock then.
  * - The RNIC goes: kdat_cm_end() runs while no other call does, and lets the end be reported.
  */
+#include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/ip.h>
 #include <linux/wait_bit.h>
@@ -138,6 +141,8 @@ static void kdat_cm_report(struct kdat_ep *ep, DAT_EVENT_NUMBER number)
 	};
 
 	kdat_evd_put(ep->connect_evd, &event);
+	/* receives come after that */
+	kdat_early_end(ep);
 }
 
 /* The consumer's reason for the end, else @number. ep->mutex held. */
@@ -208,10 +213,12 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 	mutex_lock(&ep->mutex);
 	wanted = kdat_cm_wanted(ep, conn);
 	if (wanted) {
-		if (from->local)
-			ep->local = *from->local;
-		if (from->remote)
-			ep->remote = *from->remote;
+		scoped_guard(spinlock_irqsave, &ep->query_lock) {
+			if (from->local)
+				ep->local = *from->local;
+			if (from->remote)
+				ep->remote = *from->remote;
+		}
 		if (active)
 			kdat_cm_keep(ep, from);
 		/* an LMR that is created from now on is posted by kdat_lmr_pending() */
@@ -330,6 +337,7 @@ static void kdat_cm_work(struct work_struct *work)
 void kdat_cm_init(struct kdat_ep *ep)
 {
 	INIT_DELAYED_WORK(&ep->timeout, kdat_cm_work);
+	INIT_LIST_HEAD(&ep->early_node);
 	atomic_set(&ep->calls, 0);
 }
 
@@ -375,6 +383,7 @@ static void kdat_cm_take(struct kdat_ep *ep, struct kal_ep *conn, DAT_EP_STATE s
 	ep->timed_out = false;
 	ep->quiet = false;
 	ep->private_data_len = 0;
+	kdat_early_begin(ep);
 	kdat_ep_set_state(ep, state);
 }
 
@@ -422,6 +431,7 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, b
 			if (!socket)
 				error = DAT_SUCCESS;
 		} else {
+			kdat_early_end(ep);
 			kdat_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
 		}
 	}
@@ -505,7 +515,8 @@ static DAT_RETURN kdat_cm_begin(struct kdat_ep *ep, const struct kdat_cm_open *o
 		param.ird = kdat_cm_depth(ep->attr.max_rdma_read_in);
 		param.ord = kdat_cm_depth(ep->attr.max_rdma_read_out);
 		kdat_cm_traffic(ep, &param);
-		ep->remote = open->remote;
+		scoped_guard(spinlock_irqsave, &ep->query_lock)
+			ep->remote = open->remote;
 		kdat_cm_take(ep, conn, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	}
 	mutex_unlock(&ep->mutex);
@@ -590,6 +601,7 @@ DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentativ
 		/* else the end of the EP took the request along */
 		if (ep->conn == conn) {
 			ep->conn = NULL;
+			kdat_early_end(ep);
 			kdat_ep_set_state(ep, before);
 			error = kdat_cm_accept_error(err, private_data_len);
 		}
@@ -622,6 +634,7 @@ void kdat_cm_end(struct kdat_ep *ep)
 	wait_var_event(&ep->calls, !atomic_read(&ep->calls));
 	mutex_lock(&ep->mutex);
 	ep->conn = NULL;
+	kdat_early_end(ep);
 	flush = ep->state == DAT_EP_STATE_DISCONNECTED;
 	mutex_unlock(&ep->mutex);
 	/* completions of what was posted come before a reset of the QP */

@@ -299,6 +299,7 @@ static void kdat_ep_end_qp(struct kdat_ep *ep)
 	WRITE_ONCE(ep->qp, NULL);
 	WARN_ON(kal_qp_destroy(queues->qp));
 	queues->qp = NULL;
+	kdat_early_drop(ep);
 	if (queues->request_evd)
 		kdat_evd_purge(queues->request_evd, ep);
 	if (queues->recv_evd && queues->recv_evd != queues->request_evd)
@@ -506,6 +507,7 @@ static void kdat_ep_get_setup(const struct kdat_ep *ep, struct kdat_ep_setup *se
 
 static void kdat_ep_put_setup(struct kdat_ep *ep, const struct kdat_ep_setup *setup)
 {
+	guard(spinlock_irqsave)(&ep->query_lock);
 	ep->pz = setup->pz;
 	ep->recv_evd = setup->recv_evd;
 	ep->request_evd = setup->request_evd;
@@ -567,6 +569,7 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 	if (!ep)
 		return KDAT_NO_MEMORY;
 	mutex_init(&ep->mutex);
+	spin_lock_init(&ep->query_lock);
 	init_completion(&ep->last_wqe);
 	ep->obj.ia = ia;
 	kdat_cm_init(ep);
@@ -848,6 +851,29 @@ static DAT_RETURN kdat_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 
 /* Queries ******************************************************************* */
 
+/* Consumers have pointers to @to: change it only if it is another one. */
+static void kdat_ep_show_address(struct sockaddr_storage *to, const struct sockaddr_storage *from)
+{
+	if (memcmp(to, from, sizeof(*to)))
+		*to = *from;
+}
+
+/* The addresses that the pointers of a query show; with the lock. */
+static void kdat_ep_show_addresses(struct kdat_ep *ep)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+
+	lockdep_assert_held(&ep->query_lock);
+	kdat_ep_show_address(&ep->param_remote, &ep->remote);
+	/* without a connection: the address of the RNIC, and no peer */
+	if (ep->local.ss_family) {
+		kdat_ep_show_address(&ep->param_local, &ep->local);
+		return;
+	}
+	guard(spinlock)(&ia->address_lock);
+	kdat_ep_show_address(&ep->param_local, &ia->address);
+}
+
 static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
 	struct kdat_ep *ep = kdat_ep_of(handle);
@@ -858,9 +884,8 @@ static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DA
 		return KDAT_BAD_ARG(2);
 	if (!param)
 		return KDAT_BAD_ARG(3);
-	/* without a connection: the address of the RNIC, and no peer */
-	ep->param_local = ep->local.ss_family ? ep->local : ep->obj.ia->address;
-	ep->param_remote = ep->remote;
+	guard(spinlock_irqsave)(&ep->query_lock);
+	kdat_ep_show_addresses(ep);
 	*param = (DAT_EP_PARAM){
 		.ia_handle = ep->obj.ia,
 		.ep_state = READ_ONCE(ep->state),
@@ -991,8 +1016,10 @@ static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 		kdat_evd_collect(ep->recv_evd);
 	if (kal_qp_modify(ep->queues->qp, &attr, IB_QP_STATE))
 		ret = kdat_ep_renew_qp(ep);
-	if (ret == DAT_SUCCESS)
+	if (ret == DAT_SUCCESS) {
+		kdat_early_drop(ep);
 		kdat_ep_forget_posted(ep);
+	}
 	kdat_ep_end_reset(ep, ret == DAT_SUCCESS);
 	return ret;
 }

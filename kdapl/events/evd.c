@@ -72,7 +72,7 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 			moved = fits && kdat_evd_ring_copy(&evd->ring, to, &pos);
 			if (moved) {
 				kdat_evd_ring_switch(&evd->ring, to);
-				evd->overflow = false;
+				kdat_evd_has_room(evd);
 				kdat_evd_kick(evd);
 			}
 		}

@@ -153,8 +153,9 @@ static bool kdat_evd_polled(const struct kdat_evd *evd)
 }
 
 /*
- * Poll up to @max completions, of which the ring has room for all. @num takes the number of events
- * that they became, in @entries, and @quiet that of those that do not call up.
+ * Poll up to @max completions, of which the ring has room for all; first those that were held as
+ * early ones. @num takes the number of events that they became, in @entries, and @quiet that of
+ * those that do not call up.
  * Return: the number of completions.
  */
 static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq, u32 max,
@@ -166,13 +167,17 @@ static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq,
 	*quiet = 0;
 	if (unlikely(!max))
 		return 0;
-	n = kal_cq_poll(cq, max, evd->wc);
-	if (unlikely(n < 0)) {
-		/* do not ask a broken CQ again and again */
-		evd->armed = true;
-		return 0;
+	if (unlikely(!list_empty(&evd->early))) {
+		n = kdat_early_take(evd, max, evd->wc);
+	} else {
+		n = kal_cq_poll(cq, max, evd->wc);
+		if (unlikely(n < 0)) {
+			/* do not ask a broken CQ again and again */
+			evd->armed = true;
+			return 0;
+		}
+		evd->drained = n < max;
 	}
-	evd->drained = n < max;
 	*num = kdat_dto_events(evd, evd->wc, n, entries, quiet);
 	return n;
 }
@@ -226,7 +231,8 @@ static bool kdat_evd_arm(struct kdat_evd *evd, struct ri_cq *cq)
 	const enum ib_cq_notify_flags what = evd->solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP;
 
 	evd->drained = false;
-	evd->armed = kal_cq_req_notify(cq, what | IB_CQ_REPORT_MISSED_EVENTS) <= 0;
+	evd->armed = list_empty(&evd->early) &&
+		     kal_cq_req_notify(cq, what | IB_CQ_REPORT_MISSED_EVENTS) <= 0;
 	return !evd->armed;
 }
 
@@ -298,6 +304,68 @@ void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
 	}
 }
 
+/* Overflow ****************************************************************** */
+
+static void kdat_evd_overflow_event(struct kdat_evd *evd, DAT_EVENT *event)
+{
+	*event = (DAT_EVENT){
+		.event_number = DAT_ASYNC_ERROR_EVD_OVERFLOW,
+		.event_data.asynch_error_event_data = {
+			.dat_handle = evd,
+			.reason = DAT_EVD_OVERFLOW_ERROR,
+		},
+	};
+}
+
+/**
+ * kdat_evd_has_room() - the consumer has taken an event, or made the queue longer
+ * @evd: EVD; with its lock
+ *
+ * The next event that is lost is reported again. An EVD for asynchronous events that was full gets
+ * the report of its own overflow now.
+ */
+void kdat_evd_has_room(struct kdat_evd *evd)
+{
+	DAT_EVENT event;
+
+	if (likely(!evd->overflow) || !kdat_evd_ring_room(&evd->ring, false))
+		return;
+	evd->overflow = false;
+	if (!evd->overflow_due)
+		return;
+	evd->overflow_due = false;
+	kdat_evd_overflow_event(evd, &event);
+	event.evd_handle = evd;
+	kdat_evd_ring_add(&evd->ring, &event, false, true);
+	kdat_evd_kick(evd);
+}
+
+/* An event did not fit into @evd: report that, unless it was reported already. */
+static void kdat_evd_overflowed(struct kdat_evd *evd)
+{
+	struct kdat_evd *async = evd->obj.ia->async_evd;
+	DAT_EVENT event;
+	bool report;
+
+	scoped_guard(spinlock_irqsave, &evd->lock) {
+		report = !evd->overflow;
+		evd->overflow = true;
+		evd->overflow_due |= evd == async;
+	}
+	if (!report || evd == async)
+		return;
+	kdat_evd_overflow_event(evd, &event);
+	if (kdat_evd_try_put(async, &event))
+		return;
+	/* the report is lost as well: the next loss tries again */
+	scoped_guard(spinlock_irqsave, &evd->lock)
+		evd->overflow = false;
+	scoped_guard(spinlock_irqsave, &async->lock) {
+		async->overflow = true;
+		async->overflow_due = true;
+	}
+}
+
 /* Upcalls ******************************************************************* */
 
 /* An upcall takes the last event that is known: are there more? */
@@ -366,6 +434,7 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 	}
 	if (kdat_evd_ring_pop(&evd->ring, &call->copy) != 1)
 		return KDAT_EVD_AGAIN;
+	kdat_evd_has_room(evd);
 	call->event = &call->copy;
 	call->more = kdat_evd_more(evd, cq);
 	/* DAT_UPCALL_MANY: another one takes the next event */
@@ -598,17 +667,9 @@ bool kdat_evd_try_put(struct kdat_evd *evd, const DAT_EVENT *event)
 
 bool kdat_evd_put(struct kdat_evd *evd, const DAT_EVENT *event)
 {
-	bool first;
-
 	if (kdat_evd_try_put(evd, event))
 		return true;
-	scoped_guard(spinlock_irqsave, &evd->lock) {
-		first = !evd->overflow;
-		evd->overflow = true;
-	}
-	if (first)
-		kdat_ia_async(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
-			      DAT_EVD_OVERFLOW_ERROR);
+	kdat_evd_overflowed(evd);
 	return false;
 }
 
@@ -623,9 +684,11 @@ static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
 
 	kdat_evd_spill(evd);
 	ret = kdat_evd_ring_pop(&evd->ring, event);
-	if (ret > 0)
+	if (ret > 0) {
+		kdat_evd_has_room(evd);
 		/* there is room for completions now */
 		kdat_evd_kick(evd);
+	}
 	if (ret)
 		return ret;
 	/* unsolicited ones are to wait in the CQ: in the ring, they would call up */
@@ -683,6 +746,7 @@ void kdat_evd_upcalls_init(struct kdat_evd *evd)
 		uc->evd = evd;
 		uc->cpu = -1;
 	}
+	INIT_LIST_HEAD(&evd->early);
 	irq_poll_init(&evd->poll, KDAT_EVD_BATCH, kdat_evd_poll_softirq);
 }
 

@@ -13,7 +13,10 @@
  * - The memory is an array of pages, contiguous pages at an address for the RNIC
  *   (DAT_MEM_TYPE_IA), or a scatterlist (DAT_MEM_TYPE_PLATFORM) without gaps: only its first
  *   element may begin and only its last one may end inside a page, and no byte more is registered.
- *   Addresses of type VA begin at that of the first page, or of the scatterlist's first byte.
+ * - Addresses of type VA begin at the physical address of the first page, or of the scatterlist's
+ *   first byte. Addresses of type ZB begin at 0; those of a scatterlist begin at the offset that
+ *   its first byte has in its page, because RNICs find a byte's place in a page by the low bits of
+ *   its address. So a consumer that uses ZB tells its peer no address of this host.
  * - A registration of an LMR that has memory is DAT_INVALID_STATE_LMR_IN_USE, an invalidation of
  *   one that has none is DAT_INVALID_STATE_LMR_FREE.
  */
@@ -241,7 +244,7 @@ static u64 kdat_fast_table_pages(struct sg_table *table)
 }
 
 static DAT_RETURN kdat_fast_check_table(const struct kdat_lmr *lmr, struct sg_table *table,
-					DAT_VA_TYPE va_type, u64 num)
+					u64 num)
 {
 	u64 pages = kdat_fast_table_pages(table);
 
@@ -249,16 +252,12 @@ static DAT_RETURN kdat_fast_check_table(const struct kdat_lmr *lmr, struct sg_ta
 		return KDAT_BAD_ARG(3);
 	if (pages != num)
 		return KDAT_BAD_ARG(4);
-	/* an address has the offset in a page that the memory has */
-	if (!kdat_fast_size_ok(lmr->obj.ia->kr->rnic, PAGE_SIZE) ||
-	    (va_type == DAT_VA_TYPE_ZB && offset_in_page(table->sgl->offset)))
-		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	return DAT_SUCCESS;
+	return kdat_fast_size_ok(lmr->obj.ia->kr->rnic, PAGE_SIZE) ?
+		       DAT_SUCCESS : KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 }
 
 static DAT_RETURN kdat_fast_check_pages(const struct kdat_lmr *lmr, DAT_MEM_TYPE type,
-					const DAT_REGION_DESCRIPTION *desc, DAT_VA_TYPE va_type,
-					u64 num)
+					const DAT_REGION_DESCRIPTION *desc, u64 num)
 {
 	const DAT_PADDR *pages;
 	u64 page_size, i;
@@ -272,7 +271,7 @@ static DAT_RETURN kdat_fast_check_pages(const struct kdat_lmr *lmr, DAT_MEM_TYPE
 	case DAT_MEM_TYPE_PHYSICAL_VAR_PAGES:
 		break;
 	case DAT_MEM_TYPE_PLATFORM:
-		return kdat_fast_check_table(lmr, desc->for_platform, va_type, num);
+		return kdat_fast_check_table(lmr, desc->for_platform, num);
 	case DAT_MEM_TYPE_VIRTUAL:
 	case DAT_MEM_TYPE_LMR:
 	case DAT_MEM_TYPE_BYPASS:
@@ -296,7 +295,7 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 				 const DAT_REGION_DESCRIPTION *desc, u32 num)
 {
 	struct ri_page_list *list = &lmr->mr->list;
-	u64 page_size, first, length;
+	u64 page_size, first, length, zero = 0;
 	const DAT_PADDR *pages;
 	u32 i;
 
@@ -312,6 +311,7 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 		struct sg_table *table = desc->for_platform;
 
 		first = sg_phys(table->sgl);
+		zero = offset_in_page(first);
 		list->page_shift = PAGE_SHIFT;
 		if (!kdat_fast_map_table(lmr, table, &length))
 			return KDAT_NO_MEMORY;
@@ -326,7 +326,7 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
 	lmr->mem_type = type;
 	lmr->desc = *desc;
 	lmr->wanted = num;
-	lmr->address = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : first;
+	lmr->address = lmr->va_type == DAT_VA_TYPE_ZB ? zero : first;
 	lmr->length = length;
 	return DAT_SUCCESS;
 }
@@ -476,7 +476,7 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	if (ret == DAT_SUCCESS && (!num || num > lmr->mr->list.max))
 		ret = KDAT_BAD_ARG(4);
 	if (ret == DAT_SUCCESS)
-		ret = kdat_fast_check_pages(lmr, type, &desc, va_type, num);
+		ret = kdat_fast_check_pages(lmr, type, &desc, num);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	ret = KDAT_BAD_STATE(LMR_IN_USE);

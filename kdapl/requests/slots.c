@@ -50,12 +50,14 @@ static struct kdat_slot_block *kdat_slots_make(struct kdat_ep *ep, atomic_t *pos
 					       u32 own)
 {
 	const u32 words = BITS_TO_LONGS(num);
+	const u32 recvs = own ? 0 : num;
 	struct kdat_slot_block *block;
 	size_t size;
 	u32 i;
 
-	size = size_add(struct_size(block, free, words + 1),
-			array_size(num + own, sizeof(*block->dtos)));
+	size = size_add(size_add(struct_size(block, free, words + 1),
+				 array_size(num + own, sizeof(*block->dtos))),
+			array_size(recvs, sizeof(*block->early)));
 	block = kvzalloc(size, GFP_KERNEL);
 	if (!block)
 		return NULL;
@@ -64,6 +66,7 @@ static struct kdat_slot_block *kdat_slots_make(struct kdat_ep *ep, atomic_t *pos
 	block->own = own;
 	block->posted = posted;
 	block->dtos = (struct kdat_dto *)&block->free[words + 1];
+	block->early = recvs ? (struct kdat_early *)&block->dtos[num] : NULL;
 	for (i = 0; i < num + own; i++) {
 		block->dtos[i].ep = ep;
 		block->dtos[i].block = block;
@@ -79,7 +82,8 @@ static struct kdat_slot_block *kdat_slots_make(struct kdat_ep *ep, atomic_t *pos
  * @ep: endpoint, NULL: an SRQ
  * @posted: where the slots in use of an SRQ are counted, or NULL
  * @num: most requests of the consumer
- * @own: most requests of kDAPL itself beside them, see kdat_slot_get_own(); one word at most
+ * @own: most requests of kDAPL itself beside them, see kdat_slot_get_own(); one word at most. 0: it
+ *	is a queue of receives
  *
  * Context: may sleep. Return: 0 or -ENOMEM; then the queue has no slot.
  */

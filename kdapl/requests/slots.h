@@ -20,7 +20,11 @@ struct ri_qp;
 
 /* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
 #define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
-#define KDAT_DTO_SPECIAL	BIT(17)	/* of an SRQ; or has, or may have, an ext_op or an object */
+/*
+ * Of an SRQ; or has, or may have, an ext_op or an object; or a receive that was posted before its
+ * connection was reported
+ */
+#define KDAT_DTO_SPECIAL	BIT(17)
 
 /**
  * struct kdat_dto - a posted request; its address is the wr_id of the work request
@@ -49,12 +53,31 @@ struct kdat_dto {
 };
 
 /**
+ * struct kdat_early - how a receive has completed whose connection is not reported yet
+ * @next: the endpoint's next one
+ * @status: enum ib_wc_status
+ * @opcode: enum ib_wc_opcode
+ * @flags: enum ib_wc_flags
+ * @length: bytes
+ * @more: ib_wc.ex
+ */
+struct kdat_early {
+	struct kdat_dto *next;
+	u32 status;
+	u32 opcode;
+	u32 flags;
+	u32 length;
+	u32 more;
+};
+
+/**
  * struct kdat_slot_block - some slots
  * @hint: word of @free to look at first
  * @words: words of @free for the consumer's requests; one more is for kDAPL's own
  * @num: consumer's requests
  * @own: kDAPL's own requests
  * @dtos: @num consumer's slots, then @own of kDAPL's; behind @free
+ * @early: of a queue of receives: for each slot; behind @dtos. Else NULL
  * @posted: counts the slots in use of an SRQ, NULL: no SRQ
  * @next: of the same queue
  * @rcu: a post may still look at a block that is out of use
@@ -66,6 +89,7 @@ struct kdat_slot_block {
 	u32 num;
 	u32 own;
 	struct kdat_dto *dtos;
+	struct kdat_early *early;
 	atomic_t *posted;
 	struct kdat_slot_block *next;
 	struct rcu_head rcu;

@@ -478,6 +478,9 @@ static __always_inline DAT_RETURN kdat_dto_recv(struct kdat_ep *ep, struct ib_sg
 	dto->length = length;
 	if (unlikely(flags))
 		dto->flags = flags;
+	/* its completion may be early */
+	if (unlikely(READ_ONCE(ep->state) != DAT_EP_STATE_CONNECTED || READ_ONCE(ep->early)))
+		dto->flags |= KDAT_DTO_SPECIAL;
 	wr.next = NULL;
 	wr.wr_id = (uintptr_t)dto;
 	wr.sg_list = sge;
@@ -642,6 +645,12 @@ static __always_inline void kdat_dto_describe(struct kdat_evd *evd, const struct
 	data->rmr_context = 0;
 }
 
+/* A receive of an SRQ does not know its endpoint, but the queue pair does. */
+static struct kdat_ep *kdat_dto_ep(const struct kdat_dto *dto, const struct ib_wc *wc)
+{
+	return dto->ep ?: (struct kdat_ep *)wc->qp;
+}
+
 /* Turn a completion into an event. Return: false: it has none. */
 static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 			   struct kdat_evd_entry *entry)
@@ -650,8 +659,7 @@ static bool kdat_dto_event(struct kdat_evd *evd, const struct ib_wc *wc,
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct kdat_dto *dto = (struct kdat_dto *)(uintptr_t)wc->wr_id;
 	const bool success = wc->status == IB_WC_SUCCESS;
-	/* a receive of an SRQ does not know its endpoint, but the queue pair does */
-	struct kdat_ep *ep = dto->ep ?: (struct kdat_ep *)wc->qp;
+	struct kdat_ep *ep = kdat_dto_ep(dto, wc);
 
 	if (unlikely(dto->flags & KDAT_DTO_INTERNAL ||
 		     (success && dto->flags & DAT_COMPLETION_SUPPRESS_FLAG)))
@@ -690,8 +698,11 @@ static noinline unsigned int kdat_dto_special(struct kdat_evd *evd, struct kdat_
 					      const struct ib_wc *wc, struct kdat_evd_entry *entry,
 					      u32 *quiet)
 {
-	const unsigned int num = kdat_dto_event(evd, wc, entry);
+	unsigned int num;
 
+	if (dto->op == DAT_DTO_RECEIVE && kdat_early_hold(kdat_dto_ep(dto, wc), dto, wc))
+		return 0;
+	num = kdat_dto_event(evd, wc, entry);
 	if (num)
 		*quiet += !entry->notify;
 	if (dto->object)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Checks of kDAPL's conformance test: connections, requests and service points. */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -463,6 +464,127 @@ static void kdatc_conn_ports(void)
 	KDATC_EXPECT(near.remote_ia_address_ptr->sa_family == kdatc.remote.ss_family);
 }
 
+/* The server answers in the upcall of its receive ******************************* */
+
+#define KDATC_CONN_ANSWERS	20
+
+/**
+ * struct kdatc_conn_early - what the server's upcall saw
+ * @told: ESTABLISHED was in its queue
+ * @answer: of the post
+ * @came: the message did
+ */
+static struct kdatc_conn_early {
+	bool told;
+	DAT_RETURN answer;
+	struct completion came;
+} kdatc_conn_early;
+
+static void kdatc_conn_received(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	struct kdatc_conn_early *early = data;
+	DAT_EVENT conn = {};
+
+	if (event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+		return;
+	early->told = dat_evd_dequeue(server->conn, &conn) == DAT_SUCCESS &&
+		      conn.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	early->answer = kdatc_send(server, 2, 0, 64, 0);
+	complete(&early->came);
+}
+
+/* as soon as possible */
+static void kdatc_conn_greet(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		KDATC_OK(kdatc_send(client, 1, 0, 64, 0));
+}
+
+static bool kdatc_conn_answered(struct kdatc_conn_early *early)
+{
+	DAT_CR_HANDLE cr;
+
+	reinit_completion(&early->came);
+	if (!KDATC_OK(kdatc_recv(server, 3, 0, 64)) || !KDATC_OK(kdatc_recv(client, 4, 0, 64)) ||
+	    !KDATC_OK(kdatc_connect(client->ep, NULL, 0)))
+		return false;
+	cr = kdatc_cr();
+	return cr && KDATC_OK(dat_cr_accept(cr, server->ep, 0, NULL)) &&
+	       KDATC_EXPECT(wait_for_completion_timeout(&early->came, kdatc.patience)) &&
+	       KDATC_EXPECT(early->told) && KDATC_OK(early->answer) &&
+	       KDATC_EXPECT(kdatc_done(client->request, client->ep, 1, DAT_DTO_SEND, 64)) &&
+	       KDATC_EXPECT(kdatc_done(server->request, server->ep, 2, DAT_DTO_SEND, 64)) &&
+	       KDATC_EXPECT(kdatc_done(client->recv, client->ep, 4, DAT_DTO_RECEIVE, 64)) &&
+	       KDATC_OK(dat_ep_disconnect(client->ep, DAT_CLOSE_GRACEFUL_FLAG)) &&
+	       KDATC_EXPECT(kdatc_ends(server, NULL)) &&
+	       KDATC_EXPECT(kdatc_becomes(client->ep, DAT_EP_STATE_DISCONNECTED)) &&
+	       KDATC_OK(dat_ep_reset(client->ep)) && KDATC_OK(dat_ep_reset(server->ep));
+}
+
+/* The message comes about as soon as the connection does. */
+static void kdatc_conn_answer(void)
+{
+	struct kdatc_conn_early *early = &kdatc_conn_early;
+	const DAT_UPCALL_OBJECT upcall = {
+		.instance_data = early,
+		.upcall_func = kdatc_conn_received,
+	};
+	const struct kdatc_opts accepts = { .recv_upcall = &upcall };
+	const struct kdatc_opts bare = { .no_ep = true };
+	unsigned int i;
+
+	init_completion(&early->came);
+	if (!kdatc_side_open(client, &bare) || !KDATC_OK(dat_evd_free(client->conn)))
+		return;
+	client->conn = kdatc_upcall_evd(4, DAT_EVD_CONNECTION_FLAG, DAT_UPCALL_SINGLE_INSTANCE,
+					kdatc_conn_greet, NULL);
+	if (!client->conn || !kdatc_ep_open(client, NULL) || !kdatc_side_open(server, &accepts) ||
+	    !kdatc_listen())
+		return;
+	for (i = 0; i < KDATC_CONN_ANSWERS; i++)
+		if (!kdatc_conn_answered(early))
+			return;
+}
+
+/* Each time that events are lost, that is reported once, until the consumer has made room. */
+static void kdatc_conn_overflow(void)
+{
+	const DAT_EVENT software = { .event_number = DAT_SOFTWARE_EVENT };
+	const struct kdatc_opts bare = { .no_ep = true };
+	DAT_EVENT event;
+	DAT_CR_HANDLE cr;
+	unsigned int i;
+
+	if (!kdatc_side_open(client, &bare) || !KDATC_OK(dat_evd_free(client->conn)))
+		return;
+	client->conn = kdatc_upcall_evd(1, DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
+					DAT_UPCALL_DISABLE, NULL, NULL);
+	if (!client->conn || !kdatc_ep_open(client, NULL) || !kdatc_side_open(server, NULL) ||
+	    !kdatc_listen())
+		return;
+	for (i = 0; i < 3; i++) {
+		KDATC_OK(dat_evd_post_se(client->conn, &software));
+		KDATC_OK(kdatc_connect(client->ep, NULL, 0));
+		cr = kdatc_cr();
+		if (!cr || !KDATC_OK(dat_cr_accept(cr, server->ep, 0, NULL)) ||
+		    !KDATC_EXPECT(kdatc_hears(server->conn, DAT_CONNECTION_EVENT_ESTABLISHED,
+					      NULL)) ||
+		    !KDATC_EXPECT(kdatc_hears(kdatc_bed.async, DAT_ASYNC_ERROR_EVD_OVERFLOW,
+					      &event)))
+			return;
+		KDATC_EXPECT(event.event_data.asynch_error_event_data.dat_handle == client->conn);
+		/* the same loss goes on */
+		KDATC_OK(dat_ep_disconnect(client->ep, DAT_CLOSE_GRACEFUL_FLAG));
+		KDATC_EXPECT(kdatc_ends(server, NULL));
+		KDATC_EXPECT(kdatc_becomes(client->ep, DAT_EP_STATE_DISCONNECTED));
+		KDATC_EXPECT(kdatc_silent(kdatc_bed.async));
+		KDATC_EXPECT(kdatc_hears(client->conn, DAT_SOFTWARE_EVENT, NULL));
+		KDATC_EXPECT(kdatc_silent(client->conn));
+		if (!KDATC_OK(dat_ep_reset(client->ep)) || !KDATC_OK(dat_ep_reset(server->ep)))
+			return;
+	}
+}
+
 const struct kdatc_check kdatc_conn_checks[] = {
 	{ "connect and accept", kdatc_conn_some_data },
 	{ "no private data", kdatc_conn_no_data },
@@ -482,5 +604,7 @@ const struct kdatc_check kdatc_conn_checks[] = {
 	{ "handoff", kdatc_conn_handoff },
 	{ "graceful end", kdatc_conn_graceful },
 	{ "both end", kdatc_conn_both_end },
+	{ "answer in the upcall", kdatc_conn_answer },
+	{ "EVD overflows again", kdatc_conn_overflow },
 	{}
 };

@@ -557,6 +557,36 @@ out:
 	kdatc_memory_fmr_close(&mem);
 }
 
+/* Zero-based addresses of a scatterlist begin where its first byte is in its page. */
+static void kdatc_memory_fast_table(void)
+{
+	struct kdatc_memory_area *area = &kdatc_memory_area;
+	const DAT_REGION_DESCRIPTION region = { .for_platform = &area->sgt };
+	const u32 offset = 100;
+	DAT_LMR_PARAM param = {};
+	struct kdatc_mem mem;
+
+	if (!kdatc_memory_fmr_open(&mem) || !kdatc_memory_invalidate(&mem, 1))
+		goto out;
+	area->sgt.sgl->offset += offset;
+	area->sgt.sgl->length -= offset;
+	mem.va += offset;
+	mem.size -= offset;
+	mem.base = offset;
+	memset(mem.va, 0, mem.size);
+	if (!KDATC_OK(dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PLATFORM, region, KDATC_PAGES, KDATC_ALL,
+				  DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(2), 0,
+				  &mem.lmr_context, &mem.rmr_context)) ||
+	    !KDATC_EXPECT(kdatc_status(server->request, server->ep, 2, DAT_DTO_LMR_FMR, NULL) ==
+			  DAT_DTO_SUCCESS))
+		goto out;
+	KDATC_OK(dat_lmr_query(mem.lmr, DAT_LMR_FIELD_ALL, &param));
+	KDATC_EXPECT(param.registered_address == offset && param.registered_size == mem.size);
+	kdatc_memory_works(&mem);
+out:
+	kdatc_memory_fmr_close(&mem);
+}
+
 static void kdatc_memory_invalidated(void)
 {
 	struct kdatc_mem mem;
@@ -845,6 +875,7 @@ const struct kdatc_check kdatc_memory_checks[] = {
 	{ "local right", kdatc_memory_local_right },
 	{ "local PZ", kdatc_memory_local_pz },
 	{ "fast registration", kdatc_memory_fast },
+	{ "fast registration of a scatterlist", kdatc_memory_fast_table },
 	{ "invalidated", kdatc_memory_invalidated },
 	{ "remote invalidation", kdatc_memory_remote_invalidation },
 	{ "window of a PZ", kdatc_memory_window_pz },

@@ -32,6 +32,20 @@ static struct {
 	DAT_SRQ_HANDLE srq;
 } kdatc_removal_objects;
 
+/**
+ * struct kdatc_removal_log - what was heard of the removal
+ * @lock: protects the next two
+ * @told: @event is the first one that is not of an endpoint
+ * @event: of the asynchronous EVD
+ * @early: the connection of the client ended before
+ */
+static struct kdatc_removal_log {
+	spinlock_t lock;	/* see above */
+	bool told;
+	DAT_EVENT event;
+	bool early;
+} kdatc_removal_log = { .lock = __SPIN_LOCK_UNLOCKED(kdatc_removal_log.lock) };
+
 static bool kdatc_removal_more(void)
 {
 	const DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
@@ -180,15 +194,43 @@ static int kdatc_removal_traffic(void *data)
 
 /* The run ******************************************************************* */
 
+/* Take events from the asynchronous EVD. Return: that of the removal has come. */
+static bool kdatc_removal_told(DAT_EVENT *event)
+{
+	bool told;
+
+	scoped_guard(spinlock_irqsave, &kdatc_removal_log.lock) {
+		while (!kdatc_removal_log.told &&
+		       dat_evd_dequeue(kdatc_bed.async, &kdatc_removal_log.event) == DAT_SUCCESS)
+			/* endpoints that break may be reported before */
+			kdatc_removal_log.told = kdatc_removal_log.event.event_number !=
+						 DAT_ASYNC_ERROR_EP_BROKEN;
+		told = kdatc_removal_log.told;
+		*event = kdatc_removal_log.event;
+	}
+	return told;
+}
+
+/* DAT_UPCALL_NORIFY: the connection ends, and the event stays in the queue */
+static void kdatc_removal_ended(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	DAT_EVENT told;
+
+	kdatc_removal_log.early = !kdatc_removal_told(&told);
+}
+
 static bool kdatc_removal_wait(void)
 {
+	const DAT_UPCALL_OBJECT upcall = { .upcall_func = kdatc_removal_ended };
 	const unsigned long end = jiffies + KDATC_REMOVAL_WAIT;
 	DAT_EVENT event = {};
 
+	kdatc_removal_log.told = false;
+	kdatc_removal_log.early = false;
+	KDATC_OK(dat_evd_modify_upcall(client->conn, DAT_UPCALL_NORIFY, &upcall,
+				       DAT_UPCALL_INVOC_NEW));
 	pr_info("kdatc: %s: ready\n", kdatc.name);
-	/* connections that break may be reported before */
-	while (dat_evd_dequeue(kdatc_bed.async, &event) != DAT_SUCCESS ||
-	       event.event_number == DAT_ASYNC_ERROR_EP_BROKEN) {
+	while (!kdatc_removal_told(&event)) {
 		if (!KDATC_EXPECT(!time_after(jiffies, end)))
 			return false;
 		msleep(20);
@@ -236,6 +278,7 @@ int kdatc_removal(unsigned int kind)
 		}
 		if (kdatc_removal_wait())
 			kdatc_removal_gone();
+		KDATC_EXPECT(!kdatc_removal_log.early);
 		kdatc_removal_stop(busy);
 		kdatc_removal_stop(traffic);
 		if (kind == 1) {

@@ -2,9 +2,11 @@
 /*
  * Event dispatchers over a CQ that never runs dry: dat_evd_dequeue() and a change of the upcalls
  * look at a bounded number of completions, and no event is overlooked. Upcalls get the events in
- * their order, whatever else takes some. Runs only in the kernel.
+ * their order, whatever else takes some. Receives that were held as early ones come before what is
+ * in the CQ. Each overflow is reported. Runs only in the kernel.
  */
 #include "../../kdapl/events/evd_upcall.c"
+#include "../../kdapl/events/evd_early.c"
 #include "ktest.h"
 
 #define RING	32
@@ -56,19 +58,18 @@ unsigned int kdat_dto_events(struct kdat_evd *evd, const struct ib_wc *wc, unsig
 
 	for (; num; num--, wc++) {
 		DAT_EVENT *event = &entries[events].event;
+		/* held ones have an endpoint, and their number in the cookie */
+		const struct kdat_dto *dto = (const struct kdat_dto *)(uintptr_t)wc->wr_id;
+		const u64 number = wc->qp ? dto->cookie.as_64 : wc->wr_id;
 
 		if (wc->wr_id != bed->event && !bed->each)
 			continue;
 		memset(event, 0, sizeof(*event));
 		event->event_number = DAT_DTO_COMPLETION_EVENT;
-		event->event_extension_data[0] = wc->wr_id;
+		event->event_extension_data[0] = number;
 		entries[events++].notify = true;
 	}
 	return events;
-}
-
-void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
-{
 }
 
 bool kdat_evd_lengthen(struct kdat_evd *evd)
@@ -313,6 +314,129 @@ static void change_stops_a_batch(struct ktest *test)
 	KTEST_FALSE(test, bed->disorder);
 }
 
+/* An endpoint with receives that complete early; bed->taken of them */
+static struct kdat_ep *bed_hold(struct ktest *test, struct bed *bed)
+{
+	struct kdat_ep *ep = ktest_alloc(test, sizeof(*ep));
+	const struct ib_wc wc = {};
+	struct kdat_dto *dto;
+	unsigned long flags;
+	u64 i;
+
+	memset(ep, 0, sizeof(*ep));
+	INIT_LIST_HEAD(&ep->early_node);
+	ep->recv_evd = &bed->evd;
+	KTEST_EQ(test, kdat_slots_init(&ep->recvs, ep, NULL, 2 * RING, 0), 0);
+	kdat_early_begin(ep);
+	for (i = 1; i <= bed->taken; i++) {
+		dto = kdat_slot_get(&ep->recvs);
+		dto->cookie.as_64 = i;
+		spin_lock_irqsave(&bed->evd.lock, flags);
+		KTEST_TRUE(test, kdat_early_hold(ep, dto, &wc));
+		spin_unlock_irqrestore(&bed->evd.lock, flags);
+	}
+	KTEST_TRUE(test, list_empty(&bed->evd.early));
+	return ep;
+}
+
+/* more of them than the queue has room for, and than one poll takes; then those in the CQ */
+static void held_receives_come_first(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_SINGLE_INSTANCE, 100, 0);
+	struct kdat_ep *ep;
+
+	bed->each = each_nothing;
+	bed->taken = RING + 5;
+	ep = bed_hold(test, bed);
+	kdat_early_end(ep);
+	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
+	KTEST_EQ(test, bed->last, 100);
+	KTEST_FALSE(test, bed->disorder);
+	KTEST_TRUE(test, list_empty(&bed->evd.early) && !ep->early && !ep->early_first);
+	bed_close(bed);
+	kdat_slots_free(&ep->recvs);
+}
+
+/* the endpoint ends before and after its connection is reported */
+static void held_receives_are_dropped(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, 3, 0);
+	struct kdat_ep *ep;
+	DAT_EVENT event;
+	int reported;
+
+	bed->each = each_nothing;
+	bed->taken = 3;
+	for (reported = 0; reported < 2; reported++) {
+		ep = bed_hold(test, bed);
+		if (reported)
+			kdat_early_end(ep);
+		kdat_early_drop(ep);
+		KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&bed->evd, &event)), DAT_QUEUE_EMPTY);
+		kdat_slots_free(&ep->recvs);
+	}
+	bed_close(bed);
+}
+
+/* Put events until one is lost. */
+static void bed_overflow(struct ktest *test, struct bed *bed)
+{
+	const DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	unsigned int i;
+
+	for (i = 0; kdat_evd_put(&bed->evd, &event); i++)
+		KTEST_TRUE(test, i < RING);
+}
+
+static void bed_take(struct ktest *test, struct bed *bed, DAT_EVENT_NUMBER number,
+		     const struct bed *of)
+{
+	DAT_EVENT event;
+
+	KTEST_EQ(test, kdat_evd_take(&bed->evd, &event), DAT_SUCCESS);
+	KTEST_EQ(test, event.event_number, number);
+	if (of)
+		KTEST_TRUE(test, event.event_data.asynch_error_event_data.dat_handle == &of->evd);
+}
+
+static struct bed *bed_open_queue(struct ktest *test)
+{
+	struct bed *bed = bed_open(test, DAT_UPCALL_DISABLE, 0, 0);
+
+	bed->evd.cq = NULL;
+	return bed;
+}
+
+/* Each overflow is reported once, until there is room; and also if the report finds none. */
+static void each_overflow_is_reported(struct ktest *test)
+{
+	struct bed *async = bed_open_queue(test), *bed = bed_open_queue(test);
+	DAT_EVENT event;
+	unsigned int i;
+
+	bed->ia.async_evd = &async->evd;
+	async->ia.async_evd = &async->evd;
+	for (i = 0; i < 3; i++) {
+		bed_overflow(test, bed);
+		bed_overflow(test, bed);
+		bed_take(test, async, DAT_ASYNC_ERROR_EVD_OVERFLOW, bed);
+		KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&async->evd, &event)), DAT_QUEUE_EMPTY);
+		bed_take(test, bed, DAT_SOFTWARE_EVENT, NULL);
+	}
+	bed_overflow(test, async);
+	/* no room for the report */
+	bed_overflow(test, bed);
+	for (i = 0; i < RING; i++)
+		bed_take(test, async, DAT_SOFTWARE_EVENT, NULL);
+	bed_take(test, async, DAT_ASYNC_ERROR_EVD_OVERFLOW, async);
+	KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&async->evd, &event)), DAT_QUEUE_EMPTY);
+	/* the next loss is reported */
+	bed_overflow(test, bed);
+	bed_take(test, async, DAT_ASYNC_ERROR_EVD_OVERFLOW, bed);
+	bed_close(bed);
+	bed_close(async);
+}
+
 static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(dequeue_is_bounded),
 	KTEST_CASE(dequeue_reaches_an_event),
@@ -324,6 +448,9 @@ static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(upcalls_and_dequeue_keep_order),
 	KTEST_CASE(upcalls_and_put_keep_order),
 	KTEST_CASE(change_stops_a_batch),
+	KTEST_CASE(held_receives_come_first),
+	KTEST_CASE(held_receives_are_dropped),
+	KTEST_CASE(each_overflow_is_reported),
 	{}
 };
 

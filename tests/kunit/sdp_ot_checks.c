@@ -46,6 +46,13 @@ void otc_note(struct otc_queue *queue, const struct sdp_ot_completion *completio
 	wake_up(&bed->wait);
 }
 
+static int otc_post(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
+{
+	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
+
+	return side->bed->ops->post_send(side->ep, &segment, 1, flags, 0, buf);
+}
+
 static void otc_handler(void *context, const struct sdp_ot_completion *completions, u32 n)
 {
 	struct otc_queue *queue = context;
@@ -53,6 +60,8 @@ static void otc_handler(void *context, const struct sdp_ot_completion *completio
 	u32 i;
 
 	OTC_EXPECT(queue->side->bed, n && !queue->side->destroyed);
+	/* SDP has its lock in these ops, and takes it here; a softirq comes when it has not */
+	OTC_EXPECT(queue->side->bed, !in_task() || READ_ONCE(queue->side->in_op) != current);
 	for (i = 0; i < n; i++) {
 		copy = completions[i];
 		if (queue->side->repost && copy.op == SDP_OT_RECV && !copy.status) {
@@ -60,6 +69,11 @@ static void otc_handler(void *context, const struct sdp_ot_completion *completio
 				   !queue->side->bed->ops->post_recv(copy.ep, copy.cookie,
 								     copy.cookie));
 			copy.cookie = NULL;
+		}
+		if (queue->side->answer && copy.op == SDP_OT_RECV && !copy.status) {
+			OTC_EXPECT(queue->side->bed,
+				   !otc_post(queue->side, queue->side->answer, 16, SDP_OT_SIGNAL));
+			queue->side->answer = NULL;
 		}
 		otc_note(queue, &copy, 1);
 	}
@@ -89,6 +103,8 @@ void otc_note_event(void *context, enum sdp_ot_conn_event event, int error, cons
 		}
 		side->told[event]++;
 	}
+	if (side->greeting && event == SDP_OT_UP)
+		OTC_EXPECT(bed, !otc_post(side, side->greeting, 16, SDP_OT_SIGNAL));
 	wake_up(&bed->wait);
 }
 
@@ -370,9 +386,12 @@ bool otc_is_filled(const u8 *data, u8 first, u32 length)
 
 int otc_send(struct otc_side *side, struct sdp_ot_buf *buf, u32 length, u32 flags)
 {
-	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
+	int ret;
 
-	return side->bed->ops->post_send(side->ep, &segment, 1, flags, 0, buf);
+	WRITE_ONCE(side->in_op, current);
+	ret = otc_post(side, buf, length, flags);
+	WRITE_ONCE(side->in_op, NULL);
+	return ret;
 }
 
 /* all that the queue has told: ended with @status */
@@ -392,11 +411,15 @@ struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 ac
 	const u32 n = DIV_ROUND_UP(offset + length, PAGE_SIZE);
 	const u32 before = side->send.nr;
 	struct sdp_ot_key *key = side->bed->ops->key_get(side->keys);
+	int ret;
 
 	if (!OTC_EXPECT(side->bed, key))
 		return NULL;
-	if (!OTC_EXPECT(side->bed, !side->bed->ops->key_post(side->ep, key, side->pages, n, offset,
-							     length, access, key)) ||
+	WRITE_ONCE(side->in_op, current);
+	ret = side->bed->ops->key_post(side->ep, key, side->pages, n, offset, length, access, key);
+	WRITE_ONCE(side->in_op, NULL);
+	/* the peer is told the address, and no other one of this host */
+	if (!OTC_EXPECT(side->bed, !ret && key->address < PAGE_SIZE) ||
 	    !otc_wait(side->bed, side->send.nr == before + 1) ||
 	    !OTC_EXPECT(side->bed, side->send.done[before].op == SDP_OT_KEY_POST &&
 			!side->send.done[before].status &&
@@ -410,10 +433,14 @@ struct sdp_ot_key *otc_key(struct otc_side *side, u32 offset, u64 length, u32 ac
 void otc_drop(struct otc_side *side, struct sdp_ot_key *key)
 {
 	const u32 before = side->send.nr;
+	int ret;
 
 	if (!key)
 		return;
-	if (OTC_EXPECT(side->bed, !side->bed->ops->key_drop(side->ep, key, key)) &&
+	WRITE_ONCE(side->in_op, current);
+	ret = side->bed->ops->key_drop(side->ep, key, key);
+	WRITE_ONCE(side->in_op, NULL);
+	if (OTC_EXPECT(side->bed, !ret) &&
 	    otc_wait(side->bed, side->send.nr == before + 1))
 		OTC_EXPECT(side->bed, side->send.done[before].op == SDP_OT_KEY_DROP &&
 			   side->send.done[before].cookie == key);

@@ -44,7 +44,10 @@ struct otc_side {
 	u32 data_len;
 	bool destroyed;		/* an upcall after this is a fault */
 	bool repost;		/* receives, in the handler that tells their end */
+	struct sdp_ot_buf *greeting;	/* sent in the upcall of SDP_OT_UP */
+	struct sdp_ot_buf *answer;	/* sent in the handler of the first receive */
 	bool pushed;		/* posts wait for push(); set before the endpoint is made */
+	struct task_struct *in_op;	/* is in an op that must not call up */
 };
 
 /** struct otc_asked - a request that a listener was told of */

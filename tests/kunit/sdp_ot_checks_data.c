@@ -27,6 +27,36 @@ static void otc_check_before_up(struct otc_bed *bed)
 	OTC_EXPECT(bed, side->recv.nr == 2 && otc_all(&side->recv, 0, -ECANCELED));
 }
 
+/* A message that comes with the connection is answered by the handler. */
+static void otc_check_early(struct otc_bed *bed)
+{
+	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
+	struct sdp_ot_buf *greeting, *answer, *got;
+	struct otc_asked *asked;
+
+	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT) || !otc_side(bed, 1, SDP_OT_CQ_DIRECT))
+		return;
+	otc_recvs(from, 1);
+	otc_recvs(to, 1);
+	greeting = otc_filled(from, 1, 16);
+	answer = otc_filled(to, 2, 16);
+	asked = otc_listen(bed, 0, NULL, 0);
+	from->greeting = greeting;
+	to->answer = answer;
+	if (greeting && answer && asked && OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) &&
+	    otc_wait(bed, asked->nr == 1) && otc_accept(bed, asked, "ack", 3) &&
+	    otc_wait(bed, from->recv.nr == 1 && from->send.nr == 1 && to->send.nr == 1)) {
+		got = from->recv.done[0].cookie;
+		OTC_EXPECT(bed, !from->recv.done[0].status && otc_is_filled(got->data, 2, 16));
+	}
+	otc_ep_destroy(from);
+	otc_ep_destroy(to);
+	if (greeting)
+		bed->ops->pool_put(greeting);
+	if (answer)
+		bed->ops->pool_put(answer);
+}
+
 static void otc_check_messages(struct otc_bed *bed)
 {
 	struct otc_side *from = &bed->sides[0], *to = &bed->sides[1];
@@ -246,6 +276,7 @@ static void otc_check_polling(struct otc_bed *bed)
 
 const struct otc_check otc_data_checks[] = {
 	{ "posts before up", otc_check_before_up },
+	{ "a message with the connection", otc_check_early },
 	{ "messages", otc_check_messages },
 	{ "push", otc_check_push },
 	{ "push to a connection that ended", otc_check_push_down },
@@ -350,15 +381,18 @@ static void otc_check_write(struct otc_bed *bed)
 	otc_drop(to, sink);
 }
 
-static void otc_check_empty_write(struct otc_bed *bed)
+static void otc_check_no_octets(struct otc_bed *bed)
 {
 	struct otc_side *side = &bed->sides[0];
 
 	if (!otc_connected(bed))
 		return;
 	OTC_EXPECT(bed, !bed->ops->post_write(side->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, bed));
-	otc_wait(bed, side->send.nr == 1);
+	OTC_EXPECT(bed, !bed->ops->post_read(side->ep, NULL, 0, 0, 0, SDP_OT_SIGNAL, bed));
+	otc_wait(bed, side->send.nr == 2);
 	OTC_EXPECT(bed, side->send.done[0].op == SDP_OT_WRITE && !side->send.done[0].status);
+	OTC_EXPECT(bed, side->send.done[1].op == SDP_OT_READ && !side->send.done[1].status &&
+		   !side->send.done[1].length);
 }
 
 static void otc_check_dropped(struct otc_bed *bed)
@@ -467,7 +501,7 @@ static void otc_check_domains(struct otc_bed *bed)
 const struct otc_check otc_key_checks[] = {
 	{ "read", otc_check_read },
 	{ "write", otc_check_write },
-	{ "write of 0 octets", otc_check_empty_write },
+	{ "write and read of 0 octets", otc_check_no_octets },
 	{ "key dropped", otc_check_dropped },
 	{ "key dropped when down", otc_check_drop_when_down },
 	{ "invalidate", otc_check_invalidate },

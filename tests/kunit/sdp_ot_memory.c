@@ -705,7 +705,7 @@ static int otm_key_post(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, struct 
 	key->access = access;
 	key->ot.key = ++otm_the.next_key;
 	key->ot.local = key->ot.key;
-	key->ot.address = (u64)key->ot.key << 32 | offset;
+	key->ot.address = offset;
 	return 0;
 }
 

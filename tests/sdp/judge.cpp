@@ -549,12 +549,14 @@ void Judge::rdma_write(End from, std::uint32_t rkey, std::uint64_t va, std::uint
 	written += size;
 }
 
-/* A Read is of an open SrcAvail of the peer. */
+/* A Read is of an open SrcAvail of the peer. 0 octets: keepalive */
 void Judge::rdma_read(End from, std::uint32_t rkey, std::uint64_t va, std::uint64_t size)
 {
 	const Side &peer = at(other(from));
 
 	number_++;
+	if (size == 0)
+		return;
 	for (const Advert &src : peer.srcs)
 		if (src.rkey == rkey && va >= src.va && va + size <= src.va + src.size)
 			return;

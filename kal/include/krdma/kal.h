@@ -26,6 +26,8 @@ struct socket;
  * @mandatory: an error of @add fails the registration of the RNIC
  * @add: called when an RNIC is registered; may sleep. An error hides the RNIC from
  *	 this side.
+ * @leave: optional: called when the removal of an RNIC begins, before its connections end; the
+ *	 RNIC can still be used. @remove follows. May sleep
  * @remove: called when an RNIC is removed: ends every use of it, then returns; may sleep
  * @event: called for an event of the RNIC itself (port up, down, address); may sleep
  * @index: belongs to the registry
@@ -35,6 +37,7 @@ struct kal_client {
 	const char *name;
 	bool mandatory;
 	int (*add)(struct ri_rnic *rnic);
+	void (*leave)(struct ri_rnic *rnic);
 	void (*remove)(struct ri_rnic *rnic);
 	void (*event)(struct ri_rnic *rnic, enum ib_event_type event);
 	u32 index;

@@ -504,7 +504,7 @@ typedef enum dat_mem_priv_flags {
 
 typedef enum dat_va_type {
 	DAT_VA_TYPE_VA	= 0x0,		/* the region begins at its virtual address */
-	DAT_VA_TYPE_ZB	= 0x1,		/* it begins at 0 */
+	DAT_VA_TYPE_ZB	= 0x1,		/* it begins at 0; see dat_lmr_fmr() for scatterlists */
 } DAT_VA_TYPE;
 
 /* what a region is made of; one value for each region, the union of them as an attribute */
@@ -1621,7 +1621,9 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DA
  * @region_description: the memory, by @mem_type; not needed any more after the call
  * @num_pages: pages
  * @mem_privileges: accesses
- * @va_type: whether addresses in it begin at its virtual address or at 0
+ * @va_type: DAT_VA_TYPE_VA: addresses in it begin at its physical address; DAT_VA_TYPE_ZB: at 0,
+ *	or, with DAT_MEM_TYPE_PLATFORM, at the offset of the first byte in its page. An address that
+ *	a peer is told should be of this type: the other one discloses where the memory is
  * @ep_handle: connected EP, after whose earlier requests it takes effect
  * @user_cookie: for the completion (DAT_DTO_LMR_FMR)
  * @completion_flags: see DAT_COMPLETION_FLAGS
@@ -1801,7 +1803,8 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_hand
  * dat_ep_query() - ask for parameters of an EP
  * @ep_handle: EP
  * @ep_param_mask: what to fill
- * @ep_param: filled; its addresses live as long as the EP and its connection
+ * @ep_param: filled, as it is at one moment; its addresses live as long as the EP and its
+ *	connection
  *
  * Return: DAT_SUCCESS or DAT_INVALID_PARAMETER. Context: any but hard interrupt.
  */

@@ -189,7 +189,10 @@ TEST(SdpJudge, ReadZcopy)
 {
 	Script s;
 
-	s.begin().send(A, Mid::src_avail, {.value = 5000, .payload = 100});
+	s.begin();
+	/* keepalive */
+	s.judge.rdma_read(P, 0, 0, 0);
+	s.send(A, Mid::src_avail, {.value = 5000, .payload = 100});
 	s.judge.rdma_read(P, 7, 0x1000 + 100, 4900);
 	s.send(P, Mid::read_compl, {.value = 4000}).send(P, Mid::read_compl, {.value = 900});
 	s.send(A, Mid::src_avail, {.value = 5000, .payload = 100}).send(P, Mid::send_sm);

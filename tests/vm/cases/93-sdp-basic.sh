@@ -176,6 +176,78 @@ rnic_goes() {
 	stream 2 $SDP 100000
 }
 
+cat > keepalive.py << 'EOF'
+import socket, sys, threading, time
+role, address = sys.argv[1:]
+idle, interval, count = 2, 1, 3
+def made(protocol):
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+protocols = {"tcp": (0, 9310), "sdp": (257, 9311)}
+if role == "server":
+    listeners, socks = [], []
+    for protocol, port in protocols.values():
+        listeners.append(made(protocol))
+        listeners[-1].bind((address, port))
+        listeners[-1].listen()
+    print("listening", flush=True)
+    for listener in listeners:
+        socks.append(listener.accept()[0])
+        socks[-1].sendall(b"x")
+    time.sleep(600)
+socks = {}
+for name, (protocol, port) in protocols.items():
+    sock = socks[name] = made(protocol)
+    sock.connect((address, port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, idle)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, interval)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, count)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    assert sock.recv(1) == b"x"
+# a peer that has nothing to say, but answers
+def wait(name, timeout):
+    socks[name].settimeout(timeout)
+    begin = time.monotonic()
+    try:
+        socks[name].recv(1)
+        what = "an end"
+    except OSError as error:
+        what = type(error).__name__
+    print(name, what, "%.1f" % (time.monotonic() - begin), flush=True)
+def wait_both(timeout):
+    threads = [threading.Thread(target=wait, args=(name, timeout)) for name in socks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+def alive():
+    time.sleep(2 * (idle + interval * count))
+    wait_both(0.1)
+alive()
+print("silence", flush=True)
+wait_both(60)
+EOF
+
+# keepalive: an idle peer that lives is kept; one that does not answer is given up when TCP does, with the same error
+keepalive() {
+	local waited sdp tcp
+	start server B python3 keepalive.py server "$ADDR_B"
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 keepalive.py client "$ADDR_B"
+	wait_for 60 grep -q silence client.log || fail "$(cat client.log)"
+	same "an idle connection of SDP" 1 "$(grep -c '^sdp TimeoutError 0' client.log)"
+	on B tc qdisc add dev vethB root netem loss 100%
+	finish client 90
+	on B tc qdisc del dev vethB root
+	kill_hard server
+	cat client.log
+	waited='TimeoutError ([0-9]+)\.'
+	sdp=$(sed -nE "1,/silence/d; s/^sdp $waited.*/\\1/p" client.log)
+	tcp=$(sed -nE "1,/silence/d; s/^tcp $waited.*/\\1/p" client.log)
+	[ -n "$sdp" ] && [ -n "$tcp" ] || fail "not both have ended with ETIMEDOUT"
+	[ $((sdp - tcp)) -ge -2 ] && [ $((sdp - tcp)) -le 3 ] || fail "TCP waited $tcp s, SDP $sdp s"
+	all_sdp_gone
+}
+
 part "compared data, over the wire" sdp_rises accepted stream 2 $SDP 3000000
 part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
 part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
@@ -193,6 +265,7 @@ part "compared data, IPv6" stream 10 $SDP 3000000 "$ADDR6_B"
 part "a single octet" stream 2 $SDP 1
 [ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
 part "refusals" refusals
+part "keepalive" keepalive
 
 sdp_ends
 hosts_down

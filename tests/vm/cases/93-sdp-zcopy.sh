@@ -134,6 +134,65 @@ sdp_load zcopy_thresh_soft=65536
 note_resources
 pinned_before=$(pages_pinned)
 
+cat > shared_file.py << 'EOF'
+import mmap, os, socket, sys
+role, address, path = sys.argv[1:]
+size = 4 << 20
+data = bytes(i * 7 % 251 for i in range(251)) * (size // 251 + 1)
+if role == "client":
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+    sock.connect((address, 9320))
+    sock.sendall(data[:size])
+    sock.recv(1)
+    sys.exit()
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+listener.bind((address, 9320))
+listener.listen()
+print("listening", flush=True)
+sock = listener.accept()[0]
+with open(path, "w+b") as file:
+    os.ftruncate(file.fileno(), size)
+    memory = mmap.mmap(file.fileno(), size)
+    view, got = memoryview(memory), 0
+    while got < size:
+        n = sock.recv_into(view[got:], 1 << 20, socket.MSG_WAITALL)
+        assert n, "an early end"
+        got += n
+    assert view == data[:size], "other data"
+    view.release()
+    memory.close()
+print("received", got, flush=True)
+EOF
+
+# shared_file PATH: a receive into a shared mapping of the file
+shared_file() {
+	note_counters
+	start server B python3 shared_file.py server "$ADDR_B" "$1"
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 shared_file.py client "$ADDR_B" "$1"
+	finish client 60
+	finish server 60
+	has "what came" 'received 4194304' server.log
+}
+
+# long-term pins of pages whose writes the file system has to know of are refused
+disk_file() {
+	truncate -s 64M disk.img
+	expect "a file system" mkfs.ext4 -q -F disk.img
+	mkdir -p disk
+	mount -o loop disk.img disk
+	shared_file disk/file
+	umount disk
+	same "octets without copies" 0 "$(by rx-read)"
+	at_least "failures" 1 "$(by zcopy-failures)"
+}
+
+memory_file() {
+	shared_file /dev/shm/sdp-zcopy-file
+	rm /dev/shm/sdp-zcopy-file
+	at_least "octets without copies" 1000000 "$(by rx-read)"
+}
+
 part "one way" one_way 8000000
 part "both ways" both_ways 8000000
 part "many iovecs, MSG_WAITALL" vectors
@@ -148,6 +207,8 @@ part "RLIMIT_MEMLOCK is 0" limited
 part "the option" threshold
 part "off" off
 part "memory that is not there" refused_memory
+part "a shared mapping of memory" memory_file
+part "a shared mapping of a file on a disk" disk_file
 part "several writers" writers
 part "the sender is killed" killed client
 part "the sender is killed while nobody reads" killed client "does not read"

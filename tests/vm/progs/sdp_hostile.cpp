@@ -118,6 +118,8 @@ int run_all(const char *own, const char *victim, const Settings &settings)
 		for (const Legal &odd : legal)
 			runner.run(odd.name + role, [&] { allow(world, odd, passive); });
 	}
+	for (const Check &check : memory_checks)
+		runner.run(check.name, [&] { check.run(world); });
 	for (const Check &check : end_checks)
 		runner.run(check.name, [&] { check.run(world); });
 	runner.run("by chance", [&] { random_rounds(world, settings.seed, settings.rounds); });

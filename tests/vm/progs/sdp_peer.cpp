@@ -317,16 +317,20 @@ Draft Peer::draft(Mid mid, Octets extra, Octets payload)
 		.payload = std::move(payload)};
 }
 
-void Peer::transmit(const Octets &octets)
+void Peer::transmit(const Octets &octets, std::optional<std::uint32_t> invalidate)
 {
 	require(octets.size() <= memory_size, "a message that fits");
 	std::memcpy(out_.octets.data(), octets.data(), octets.size());
+	const auto message = [&] {
+		return out_.region.slice(0, static_cast<std::uint32_t>(octets.size()));
+	};
 	try {
 		if (octets.empty())
 			side_.qp.send(99, std::span<const krdma::Slice>{});
+		else if (invalidate)
+			side_.qp.send_invalidate(99, message(), *invalidate);
 		else
-			side_.qp.send(99, out_.region.slice(
-						  0, static_cast<std::uint32_t>(octets.size())));
+			side_.qp.send(99, message());
 	} catch (const std::system_error &) {
 		/* the victim was faster with the end */
 		return;

@@ -144,10 +144,16 @@ public:
 	{
 		transmit(draft.octets());
 	}
-	void transmit(const Octets &octets);
+	/* @invalidate: key of the victim that the Send invalidates */
+	void transmit(const Octets &octets, std::optional<std::uint32_t> invalidate = {});
 	void say(Mid mid, Octets extra = {}, Octets payload = {})
 	{
 		transmit(draft(mid, std::move(extra), std::move(payload)));
+	}
+	/* the same by a Send with Invalidate */
+	void say_invalidating(std::uint32_t key, Mid mid, Octets extra = {})
+	{
+		transmit(draft(mid, std::move(extra)).octets(), key);
 	}
 	/* flags of a message without extra header */
 	void flagged(Mid mid, std::uint8_t flags, Octets payload = {});
@@ -221,6 +227,7 @@ struct Legal {
 extern const std::vector<Check> begin_checks;
 extern const std::vector<Violation> violations;
 extern const std::vector<Legal> legal;
+extern const std::vector<Check> memory_checks;
 extern const std::vector<Check> end_checks;
 
 /* messages by chance, from that seed on */
