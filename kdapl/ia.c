@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Interface adapters, protection zones, and what all handles have: type and context.
- */
+/* Interface adapters: from opening to closing, their addresses and attributes. */
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
@@ -9,87 +7,10 @@
 
 #include <krdma/netstack.h>
 
-#include "kdapl.h"
-#include "memory/lmr.h"
+#include "connections/connections.h"
+#include "provider.h"
 
-/* Objects ******************************************************************* */
-
-void kdat_obj_init(struct kdat_obj *obj, struct kdat_ia *ia, u32 type)
-{
-	obj->provider = ia->obj.provider;
-	obj->ia = ia;
-	atomic_set(&obj->uses, 0);
-	scoped_guard(mutex, &ia->mutex)
-		list_add_tail(&obj->node, &ia->objects[type]);
-	/* from now on the handle is good */
-	smp_store_release(&obj->type, KDAT_OBJ_MAGIC | type);
-}
-
-void kdat_obj_free(struct kdat_obj *obj)
-{
-	struct kdat_ia *ia = obj->ia;
-
-	WRITE_ONCE(obj->type, 0);
-	scoped_guard(mutex, &ia->mutex)
-		list_del(&obj->node);
-	kfree_rcu(obj, rcu);
-}
-
-static struct kdat_obj *kdat_ia_any_object(DAT_HANDLE handle)
-{
-	struct kdat_obj *obj = handle;
-
-	return obj && (READ_ONCE(obj->type) & ~0xffu) == KDAT_OBJ_MAGIC ? obj : NULL;
-}
-
-static DAT_RETURN kdat_ia_set_context(DAT_HANDLE handle, DAT_CONTEXT context)
-{
-	struct kdat_obj *obj = kdat_ia_any_object(handle);
-
-	if (!obj)
-		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	obj->context = context;
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN kdat_ia_get_context(DAT_HANDLE handle, DAT_CONTEXT *context)
-{
-	const struct kdat_obj *obj = kdat_ia_any_object(handle);
-
-	if (!obj)
-		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!context)
-		return KDAT_BAD_ARG(2);
-	*context = obj->context;
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN kdat_ia_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
-{
-	const struct kdat_obj *obj = kdat_ia_any_object(handle);
-
-	if (!obj)
-		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!type)
-		return KDAT_BAD_ARG(2);
-	*type = READ_ONCE(obj->type) & 0xff;
-	return DAT_SUCCESS;
-}
-
-/* Events and address ******************************************************** */
-
-void kdat_ia_async(struct kdat_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
-{
-	const DAT_EVENT event = {
-		.event_number = number,
-		.event_data.asynch_error_event_data = {
-			.dat_handle = handle,
-			.reason = reason,
-		},
-	};
-
-	kdat_evd_put(ia->async_evd, &event);
-}
+/* Address ******************************************************************* */
 
 static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_storage *address)
 {
@@ -176,84 +97,6 @@ void kdat_ia_refresh_address(struct kdat_ia *ia)
 	if (!ia->kr->rnic->netdev)
 		WRITE_ONCE(ia->ifindex, kdat_ia_find_ifindex(ia));
 	kdat_ia_look_up_address(ia);
-}
-
-/* Protection zones ********************************************************** */
-
-static DAT_RETURN kdat_ia_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
-{
-	struct kdat_ia *ia = kdat_ia_of(ia_handle);
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdat_pz *pz;
-
-	might_sleep();
-	if (!ia)
-		return KDAT_BAD_HANDLE(IA);
-	if (!pz_handle)
-		return KDAT_BAD_ARG(2);
-	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
-	if (!pz)
-		return KDAT_NO_MEMORY;
-	if (!kdat_enter(ia)) {
-		kfree(pz);
-		return KDAT_GONE;
-	}
-	pz->pd = kal_pd_alloc(ia->kr->rnic, NULL, NULL);
-	if (IS_ERR(pz->pd)) {
-		ret = PTR_ERR(pz->pd) == -ENOMEM ? KDAT_NO_MEMORY :
-			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_PROTECTION_DOMAIN);
-		kfree(pz);
-	} else {
-		kdat_obj_init(&pz->obj, ia, DAT_HANDLE_TYPE_PZ);
-		*pz_handle = pz;
-	}
-	kdat_leave(ia);
-	return ret;
-}
-
-static DAT_RETURN kdat_ia_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask,
-				   DAT_PZ_PARAM *param)
-{
-	const struct kdat_pz *pz = kdat_pz_of(pz_handle);
-
-	if (!pz)
-		return KDAT_BAD_HANDLE(PZ);
-	if (mask & ~DAT_PZ_FIELD_ALL)
-		return KDAT_BAD_ARG(2);
-	if (!param)
-		return KDAT_BAD_ARG(3);
-	param->ia_handle = pz->obj.ia;
-	return DAT_SUCCESS;
-}
-
-static void kdat_ia_pz_drop(struct kdat_pz *pz)
-{
-	if (pz->pd)
-		WARN_ON(kal_pd_dealloc(pz->pd));
-	pz->pd = NULL;
-}
-
-static void kdat_ia_pz_destroy(struct kdat_pz *pz)
-{
-	struct kdat_ia *ia = pz->obj.ia;
-
-	kdat_hold(ia);
-	kdat_ia_pz_drop(pz);
-	kdat_obj_free(&pz->obj);
-	kdat_leave(ia);
-}
-
-static DAT_RETURN kdat_ia_pz_free(DAT_PZ_HANDLE pz_handle)
-{
-	struct kdat_pz *pz = kdat_pz_of(pz_handle);
-
-	might_sleep();
-	if (!pz)
-		return KDAT_BAD_HANDLE(PZ);
-	if (atomic_read(&pz->obj.uses))
-		return KDAT_BAD_STATE(PZ_IN_USE);
-	kdat_ia_pz_destroy(pz);
-	return DAT_SUCCESS;
 }
 
 /* Interface adapters ******************************************************** */
@@ -445,90 +288,6 @@ static void kdat_ia_stop_upcalls(struct kdat_ia *ia)
 	}
 }
 
-static struct kdat_obj *kdat_ia_first(struct kdat_ia *ia, u32 type, const void *but)
-{
-	struct kdat_obj *obj;
-
-	guard(mutex)(&ia->mutex);
-	list_for_each_entry(obj, &ia->objects[type], node)
-		if (obj != but)
-			return obj;
-	return NULL;
-}
-
-/* in the order in which they need each other */
-static const u32 kdat_ia_order[] = {
-	DAT_IW_HANDLE_TYPE_SSP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_LMR,
-	DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_PZ,
-};
-
-static void kdat_ia_destroy_object(struct kdat_obj *obj)
-{
-	switch (obj->type & 0xff) {
-	case DAT_IW_HANDLE_TYPE_SSP:
-	case DAT_HANDLE_TYPE_PSP:
-	case DAT_HANDLE_TYPE_RSP:
-	case DAT_HANDLE_TYPE_CSP:
-		kdat_sp_destroy(container_of(obj, struct kdat_sp, obj));
-		break;
-	case DAT_HANDLE_TYPE_CR:
-		kdat_cr_destroy(container_of(obj, struct kdat_cr, obj));
-		break;
-	case DAT_HANDLE_TYPE_EP:
-		kdat_ep_destroy(container_of(obj, struct kdat_ep, obj));
-		break;
-	case DAT_HANDLE_TYPE_RMR:
-		kdat_rmr_destroy(container_of(obj, struct kdat_rmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_LMR:
-		kdat_lmr_destroy(container_of(obj, struct kdat_lmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_SRQ:
-		kdat_srq_destroy(container_of(obj, struct kdat_srq, obj));
-		break;
-	case DAT_HANDLE_TYPE_EVD:
-		kdat_evd_destroy(container_of(obj, struct kdat_evd, obj));
-		break;
-	case DAT_HANDLE_TYPE_PZ:
-		kdat_ia_pz_destroy(container_of(obj, struct kdat_pz, obj));
-		break;
-	}
-}
-
-static void kdat_ia_drop_object(struct kdat_obj *obj)
-{
-	switch (obj->type & 0xff) {
-	case DAT_IW_HANDLE_TYPE_SSP:
-	case DAT_HANDLE_TYPE_PSP:
-	case DAT_HANDLE_TYPE_RSP:
-	case DAT_HANDLE_TYPE_CSP:
-		kdat_sp_drop(container_of(obj, struct kdat_sp, obj));
-		break;
-	case DAT_HANDLE_TYPE_CR:
-		kdat_cr_drop(container_of(obj, struct kdat_cr, obj));
-		break;
-	case DAT_HANDLE_TYPE_EP:
-		kdat_ep_drop_qp(container_of(obj, struct kdat_ep, obj));
-		break;
-	case DAT_HANDLE_TYPE_RMR:
-		kdat_rmr_drop(container_of(obj, struct kdat_rmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_LMR:
-		kdat_lmr_drop(container_of(obj, struct kdat_lmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_SRQ:
-		kdat_srq_drop(container_of(obj, struct kdat_srq, obj));
-		break;
-	case DAT_HANDLE_TYPE_EVD:
-		kdat_evd_drop_cq(container_of(obj, struct kdat_evd, obj));
-		break;
-	case DAT_HANDLE_TYPE_PZ:
-		kdat_ia_pz_drop(container_of(obj, struct kdat_pz, obj));
-		break;
-	}
-}
-
 void kdat_ia_leave(struct kdat_ia *ia)
 {
 	if (!atomic_xchg(&ia->leaving, 1))
@@ -541,20 +300,13 @@ void kdat_ia_leave(struct kdat_ia *ia)
  */
 void kdat_ia_drop(struct kdat_ia *ia)
 {
-	struct kdat_obj *obj;
-	unsigned int i;
-
 	kdat_ia_leave(ia);
-	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
-		list_for_each_entry(obj, &ia->objects[kdat_ia_order[i]], node)
-			kdat_ia_drop_object(obj);
+	kdat_obj_drop_all(ia);
 }
 
 static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 	struct kdat_ia *ia = kdat_ia_of(ia_handle);
-	struct kdat_obj *obj;
-	unsigned int i;
 
 	might_sleep();
 	if (!ia)
@@ -570,9 +322,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		return KDAT_BAD_HANDLE(IA);
 	kdat_ia_stop_upcalls(ia);
 	kdat_lmr_close_ia(ia);
-	for (i = 0; i < ARRAY_SIZE(kdat_ia_order); i++)
-		while ((obj = kdat_ia_first(ia, kdat_ia_order[i], ia->async_evd)))
-			kdat_ia_destroy_object(obj);
+	kdat_obj_destroy_all(ia, ia->async_evd);
 	kdat_hold(ia);
 	scoped_guard(mutex, &ia->kr->ias_lock)
 		list_del(&ia->node);
@@ -688,16 +438,6 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 		DAT_IW_EXTENSION_VERSION;
 }
 
-/* most private data of either side of a connection, in bytes */
-u16 kdat_ia_max_private_data(const struct ri_rnic *rnic)
-{
-	if (rnic->attr.caps & RI_CAP_LLP_OFFLOAD)
-		return min3(rnic->attr.max_connect_data, rnic->attr.max_accept_data,
-			    rnic->attr.max_reject_data);
-	/* RFC 6581: four bytes of the 512 are the read depths */
-	return RI_PRIVATE_DATA_MAX - 4;
-}
-
 static void kdat_ia_provider_attr(struct kdat_ia *ia, DAT_PROVIDER_ATTR *to)
 {
 	const struct ri_rnic *rnic = ia->kr->rnic;
@@ -804,10 +544,4 @@ void kdat_ia_table(DAT_PROVIDER *provider)
 	provider->ia_query_func = kdat_ia_query;
 	provider->ia_close_func = kdat_ia_close;
 	provider->ia_ha_related_func = kdat_ia_related;
-	provider->set_consumer_context_func = kdat_ia_set_context;
-	provider->get_consumer_context_func = kdat_ia_get_context;
-	provider->get_handle_type_func = kdat_ia_handle_type;
-	provider->pz_create_func = kdat_ia_pz_create;
-	provider->pz_query_func = kdat_ia_pz_query;
-	provider->pz_free_func = kdat_ia_pz_free;
 }

@@ -7,15 +7,15 @@
  */
 #include <linux/module.h>
 
-#include "kdapl.h"
+#include "connections/connections.h"
 #include "provider.h"
 
 static const struct kdat_part {
 	int (*init)(void);
 	void (*exit)(void);
 } kdat_parts[] = {
-	{ kdat_evd_init, kdat_evd_exit },
-	{ kdat_cm_wq_init, kdat_cm_wq_exit },
+	{ kdat_events_init, kdat_events_exit },
+	{ kdat_connections_init, kdat_connections_exit },
 	/* last: from here on consumers can open IAs */
 	{ kdat_provider_init, kdat_provider_exit },
 };
@@ -31,6 +31,9 @@ static int __init kdat_init(void)
 	unsigned int i;
 	int err;
 
+	kdat_pz_init();
+	kdat_memory_init();
+	kdat_srq_init();
 	for (i = 0; i < ARRAY_SIZE(kdat_parts); i++) {
 		err = kdat_parts[i].init();
 		if (err) {

@@ -11,15 +11,15 @@
 #include <linux/slab.h>
 
 #include "base/registry.h"
-#include "kdapl.h"
+#include "connections/connections.h"
 #include "provider.h"
 
 static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics, their names */
 static LIST_HEAD(kdat_provider_rnics);
 
 /* What the registry calls for an IA name; it is one of ours, but the RNIC may be gone by now. */
-DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
-				  DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
+static DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
+					 DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 {
 	const DAT_PROVIDER *provider = NULL;
 	struct kdat_rnic *kr;
@@ -50,6 +50,18 @@ static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_H
 	return kdat_provider_open_net(name, NULL, qlen, async, ia);
 }
 
+/* The IA's name decides which extension there is. The numbers of their operations overlap. */
+static DAT_RETURN kdat_provider_extension(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	const struct kdat_obj *obj = handle;
+
+	if (!obj || (READ_ONCE(obj->type) & ~0xffu) != KDAT_OBJ_MAGIC)
+		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (obj->provider == &obj->ia->kr->provider_ib)
+		return kdat_ext_ib_op(handle, op, args);
+	return kdat_ssp_op(handle, op, args);
+}
+
 static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 			       DAT_PROVIDER_INFO *info, const char *suffix)
 {
@@ -63,6 +75,9 @@ static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 	/* says that the table is one of ours */
 	provider->extension = kr;
 	provider->ia_open_func = kdat_provider_open;
+	provider->handle_extendedop_func = kdat_provider_extension;
+	kdat_obj_table(provider);
+	kdat_pz_table(provider);
 	kdat_ia_table(provider);
 	kdat_evd_table(provider);
 	kdat_ep_table(provider);
@@ -72,7 +87,6 @@ static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 	kdat_rmr_table(provider);
 	kdat_cm_table(provider);
 	kdat_sp_table(provider);
-	kdat_ext_table(provider);
 }
 
 /* Register the names that are free. */
@@ -244,6 +258,7 @@ static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
 
 int kdat_provider_init(void)
 {
+	kdat_registry_set_open_net(kdat_provider_open_net);
 	return kal_register_client(&kdat_client);
 }
 

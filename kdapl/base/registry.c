@@ -46,6 +46,7 @@ struct kdat_registry_ia {
 };
 
 /* protects all of the registry */
+static kdat_registry_open_net kdat_registry_own_open_net;
 static DEFINE_MUTEX(kdat_registry_lock);
 static LIST_HEAD(kdat_registry_entries);
 static DEFINE_HASHTABLE(kdat_registry_ias, 6);
@@ -369,8 +370,8 @@ static DAT_RETURN kdat_registry_open(const char *name, struct net *net,
 		ret = ia->entry->provider->ia_open_func(name, asynch_evd_min_qlen,
 							asynch_evd_handle, ia_handle);
 	else if (ia->entry->provider->extension)
-		ret = kdat_provider_open_net(name, net, asynch_evd_min_qlen, asynch_evd_handle,
-					     ia_handle);
+		ret = kdat_registry_own_open_net(name, net, asynch_evd_min_qlen, asynch_evd_handle,
+						 ia_handle);
 	else
 		ret = DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
 	if (ret == DAT_SUCCESS && !*ia_handle)
@@ -379,6 +380,11 @@ static DAT_RETURN kdat_registry_open(const char *name, struct net *net,
 	if (ret != DAT_SUCCESS)
 		kfree(ia);
 	return ret;
+}
+
+void kdat_registry_set_open_net(kdat_registry_open_net open_net)
+{
+	kdat_registry_own_open_net = open_net;
 }
 
 DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,

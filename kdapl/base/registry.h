@@ -19,11 +19,11 @@ struct net;
  */
 void kdat_registry_withdraw(const DAT_PROVIDER *provider);
 
-/*
- * ia_open_func() of kDAPL's own tables, which have an extension, for a namespace that the caller
- * keeps.
- */
-DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
-				  DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
+/* ia_open_func() for a namespace that the caller keeps */
+typedef DAT_RETURN (*kdat_registry_open_net)(const char *name, struct net *net, DAT_COUNT qlen,
+					     DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
+
+/* That of kDAPL's own tables, which have an extension. When the module starts. */
+void kdat_registry_set_open_net(kdat_registry_open_net open_net);
 
 #endif /* KDAT_REGISTRY_H */

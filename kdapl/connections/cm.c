@@ -29,7 +29,7 @@
 
 #include <krdma/netstack.h>
 
-#include "../kdapl.h"
+#include "connections.h"
 
 struct workqueue_struct *kdat_cm_wq;
 

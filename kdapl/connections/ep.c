@@ -14,7 +14,7 @@
 
 #include <krdma/netstack.h>
 
-#include "../kdapl.h"
+#include "connections.h"
 
 /* time for the RNIC to let go of the buffers of an SRQ */
 #define KDAT_EP_LAST_WQE_TIMEOUT	HZ

@@ -20,7 +20,7 @@
 
 #include <krdma/netstack.h>
 
-#include "../kdapl.h"
+#include "connections.h"
 
 /* connections that wait for the worker; requests that wait for the consumer are in the EVD */
 static unsigned int kdat_sp_backlog = 128;

@@ -7,7 +7,7 @@
  * like any other. It keeps its handle until dat_iw_ssp_free(). On the active side the socket takes
  * the place of the address of an attempt (cm.c).
  */
-#include "../kdapl.h"
+#include "connections.h"
 
 static struct kdat_sp *kdat_ssp_of(DAT_HANDLE handle)
 {

@@ -15,22 +15,10 @@
 
 #include <krdma/kdat.h>
 
+#include "../fast/entry.h"
+
 /* entries that a function looks at in one call: interrupts are off meanwhile */
 #define KDAT_EVD_RING_STEP	64
-
-/**
- * struct kdat_evd_entry - an event in the ring
- * @event: event
- * @polled: it is a completion from the CQ; else it was put
- * @notify: it is marked: it calls up
- * @dead: it was purged and waits for its turn to be dropped
- */
-struct kdat_evd_entry {
-	DAT_EVENT event;
-	bool polled;
-	bool notify;
-	bool dead;
-};
 
 /**
  * struct kdat_evd_ring - ring of events

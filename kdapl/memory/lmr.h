@@ -8,13 +8,27 @@
  * - lmr_local.c: LMRs of RNICs that do not name memory at once; translation of segments
  * - lmr_fast.c: LMRs for fast registrations; completions
  * - rmr.c: RMRs
+ * - memory.c: both as objects of the base
  */
 #ifndef KDAT_LMR_H
 #define KDAT_LMR_H
 
 #include <linux/io.h>
 
-#include "../kdapl.h"
+#include "memory.h"
+
+/* for the operations of both types */
+void kdat_lmr_destroy(struct kdat_lmr *lmr);
+void kdat_lmr_drop(struct kdat_lmr *lmr);
+void kdat_rmr_destroy(struct kdat_rmr *rmr);
+void kdat_rmr_drop(struct kdat_rmr *rmr);
+/*
+ * A fast registration, invalidation or bind has completed, or never will because its queue pair is
+ * destroyed: the use of @dto->object ends. The peer has invalidated @stag, or a Read did: the LMR
+ * or RMR is unbound. Any context.
+ */
+void kdat_lmr_completed(struct kdat_dto *dto, bool success);
+void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
 
 /**
  * enum kdat_lmr_kind - how an LMR names its memory

@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "../kdapl.h"
+#include "transfers.h"
 
 /* an SRQ's receives may complete at any EVD of its endpoints, which make room for all of them */
 
@@ -115,8 +115,9 @@ static DAT_RETURN kdat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_hand
 	return ret;
 }
 
-void kdat_srq_drop(struct kdat_srq *srq)
+static void kdat_srq_drop(struct kdat_obj *obj)
 {
+	struct kdat_srq *srq = container_of(obj, struct kdat_srq, obj);
 	struct ri_srq *ri = srq->srq;
 
 	if (!ri)
@@ -127,16 +128,17 @@ void kdat_srq_drop(struct kdat_srq *srq)
 	kdat_slots_reset(&srq->recvs);
 }
 
-void kdat_srq_destroy(struct kdat_srq *srq)
+static void kdat_srq_destroy(struct kdat_obj *obj)
 {
-	struct kdat_ia *ia = srq->obj.ia;
+	struct kdat_srq *srq = container_of(obj, struct kdat_srq, obj);
+	struct kdat_ia *ia = obj->ia;
 	struct kdat_pz *pz = srq->pz;
 
 	kdat_hold(ia);
-	kdat_srq_drop(srq);
+	kdat_srq_drop(obj);
 	kdat_slots_free(&srq->recvs);
 	mutex_destroy(&srq->mutex);
-	kdat_obj_free(&srq->obj);
+	kdat_obj_free(obj);
 	atomic_dec(&pz->obj.uses);
 	kdat_leave(ia);
 }
@@ -150,7 +152,7 @@ static DAT_RETURN kdat_srq_free(DAT_SRQ_HANDLE handle)
 		return KDAT_BAD_HANDLE(SRQ);
 	if (atomic_read(&srq->obj.uses))
 		return KDAT_BAD_STATE(SRQ_IN_USE);
-	kdat_srq_destroy(srq);
+	kdat_srq_destroy(&srq->obj);
 	return DAT_SUCCESS;
 }
 
@@ -380,4 +382,14 @@ void kdat_srq_table(DAT_PROVIDER *provider)
 	provider->srq_query_func = kdat_srq_query;
 	provider->srq_resize_func = kdat_srq_resize;
 	provider->srq_set_lw_func = kdat_srq_set_lw;
+}
+
+void kdat_srq_init(void)
+{
+	static const struct kdat_obj_ops ops = {
+		.destroy = kdat_srq_destroy,
+		.drop = kdat_srq_drop,
+	};
+
+	kdat_obj_register(DAT_HANDLE_TYPE_SRQ, &ops);
 }

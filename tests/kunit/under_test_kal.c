@@ -3,5 +3,5 @@
 #include "../../kal/cm/mpa.c"
 #include "../../kal/cm/peers.c"
 #include "../../kdapl/base/error.c"
-#include "../../kdapl/requests/ep_state.c"
+#include "../../kdapl/base/ep_state.c"
 #include "../../kdapl/events/evd_ring.c"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Extensions. The IA's name decides which one there is: atomic operations and immediate data (RFC
- * 7306 with iWARP), or connections over sockets (ssp.c). The numbers of their operations overlap.
- */
-#include "kdapl.h"
+/* The InfiniBand extension: atomic operations and immediate data (RFC 7306 with iWARP). */
+#include "transfers.h"
 
 #define KDAT_EXT_FLAGS	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |	\
 			 DAT_COMPLETION_BARRIER_FENCE_FLAG |					\
@@ -100,7 +97,7 @@ static DAT_RETURN kdat_ext_write_immed(struct kdat_ep *ep, va_list args)
 	return kdat_dto_transfer(ep, &wr.wr, &transfer);
 }
 
-static DAT_RETURN kdat_ext_ib_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+DAT_RETURN kdat_ext_ib_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	struct kdat_ep *ep = kdat_ep_of(handle);
 
@@ -113,20 +110,4 @@ static DAT_RETURN kdat_ext_ib_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list 
 	default:
 		return KDAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
 	}
-}
-
-static DAT_RETURN kdat_ext_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
-{
-	const struct kdat_obj *obj = handle;
-
-	if (!obj || (READ_ONCE(obj->type) & ~0xffu) != KDAT_OBJ_MAGIC)
-		return KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (obj->provider == &obj->ia->kr->provider_ib)
-		return kdat_ext_ib_op(handle, op, args);
-	return kdat_ssp_op(handle, op, args);
-}
-
-void kdat_ext_table(DAT_PROVIDER *provider)
-{
-	provider->handle_extendedop_func = kdat_ext_op;
 }
