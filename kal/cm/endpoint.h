@@ -2,7 +2,10 @@
 /*
  * Endpoints, for the files of the connection manager:
  *
- * - endpoint.c: creation and release, state table, consumer's calls
+ * - endpoint.c: creation and release, incoming connections
+ * - ep_table.c: the state table
+ * - lanes.c: signals, and the workers that make inputs of them
+ * - ep_calls.c, ep_view.c: the calls of the consumer and of the administrator
  * - startup.c: actions of the MPA start-up
  * - offload.c: actions of connections that the RNIC makes itself
  * - handover.c: the endpoint's QP and the hand-over of the stream
@@ -12,6 +15,7 @@
 #ifndef KAL_ENDPOINT_H
 #define KAL_ENDPOINT_H
 
+#include <linux/cleanup.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
@@ -27,7 +31,7 @@ struct kal_lane;
 struct kal_listener;
 struct kal_peer;
 
-/** enum kal_ep_state - state of an endpoint; the names are in endpoint.c */
+/** enum kal_ep_state - state of an endpoint; the names are in ep_table.c */
 enum kal_ep_state {
 	KAL_EP_IDLE,
 	KAL_EP_LISTENING,
@@ -43,7 +47,7 @@ enum kal_ep_state {
 	KAL_EP_STATES,
 };
 
-/** enum kal_ep_input - input of the state table; the names are in endpoint.c */
+/** enum kal_ep_input - input of the state table; the names are in ep_table.c */
 enum kal_ep_input {
 	/* the consumer's calls */
 	KAL_EP_IN_LISTEN,
@@ -228,26 +232,40 @@ struct kal_ep_reject_arg {
 };
 
 /* endpoint.c */
-int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input);
-void kal_ep_notify(void *ep);
-void kal_ep_unlock(struct kal_ep *ep);
-void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms);
-void kal_ep_try_again(struct kal_ep *ep);
-void kal_ep_signal_ready(struct kal_ep *parent);
-void kal_ep_signal_end(struct kal_ep *ep);
-int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event);
-int kal_ep_report_request(struct kal_ep *parent, const struct kal_ep *child,
-			  struct kal_ep_event *event);
 void kal_ep_incoming(struct kal_ep *parent, struct socket *sock,
 		     void (*data_ready)(struct sock *sk));
+int kal_ep_listen_on(struct kal_ep *parent, const struct kal_ep_listen_arg *arg);
 struct kal_ep *kal_ep_new_child(struct kal_ep *parent);
 void kal_ep_drop_child(struct kal_ep *ep);
 void kal_ep_request(struct kal_ep *parent, struct kal_ep *ep);
 void kal_ep_end(struct kal_ep *ep, bool abrupt);
-void kal_ep_init(void);
+void kal_ep_finish(struct kal_ep *ep);
 void kal_rnic_abort_eps(struct ri_rnic *rnic);
+
+/* ep_table.c */
+int kal_ep_step(struct kal_ep *ep, enum kal_ep_input input);
 const char *kal_ep_state_name(enum kal_ep_state state);
 const char *kal_ep_input_name(enum kal_ep_input input);
+
+/* lanes.c */
+void kal_ep_init(void);
+struct kal_lane *kal_lane_any(const struct ri_rnic *rnic, const struct kal_ep *ep);
+struct kal_lane *kal_lane_to(const struct ri_rnic *rnic, const struct sockaddr_storage *remote);
+void kal_ep_notify(void *ep);
+void kal_ep_timer(struct timer_list *t);
+void kal_ep_unlock(struct kal_ep *ep);
+void kal_ep_arm(struct kal_ep *ep, const unsigned int *timeout_ms);
+void kal_ep_try_again(struct kal_ep *ep);
+void kal_ep_look_at_once(struct kal_ep *ep);
+void kal_ep_signal_ready(struct kal_ep *parent);
+void kal_ep_signal_end(struct kal_ep *ep);
+
+DEFINE_GUARD(kal_ep, struct kal_ep *, mutex_lock(&_T->lock), kal_ep_unlock(_T))
+
+/* ep_calls.c */
+int kal_ep_report(struct kal_ep *ep, struct kal_ep_event *event);
+int kal_ep_report_request(struct kal_ep *parent, const struct kal_ep *child,
+			  struct kal_ep_event *event);
 
 /* handover.c */
 int kal_ep_attach_qp(struct kal_ep *ep, struct ri_qp *qp);

@@ -5,7 +5,7 @@
  *
  * An upcall takes no endpoint's lock. It notes the report in the struct ri_conn and signals the
  * endpoint; the endpoint's lane turns the report into an input of the table. Called by
- * endpoint.c and by providers.
+ * endpoint.c, ep_table.c, lanes.c and providers.
  */
 #include <linux/cleanup.h>
 #include <linux/nsproxy.h>

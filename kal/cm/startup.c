@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * MPA start-up of an endpoint (RFC 5044 7.1, RFC 6581): the actions of endpoint.c's state
+ * MPA start-up of an endpoint (RFC 5044 7.1, RFC 6581): the actions of ep_table.c's state
  * table between the first SYN and the hand-over of the stream to the provider. mpa.c encodes
  * and decodes the frames. All actions run under the endpoint's lock.
  */

@@ -5,7 +5,7 @@
  *
  * Verbs (kal_pd_alloc() and others) check the provider's abilities and the RNIC's limits, keep the
  * resource tree and call the provider. A struct kal_ep, an endpoint, stands for each listener and
- * each connection. The state machine in cm/endpoint.c describes its life.
+ * each connection. The state table in cm/ep_table.c describes its life.
  */
 #ifndef KRDMA_KAL_H
 #define KRDMA_KAL_H

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: rdma link del during traffic: programs end, and the link can be added again
-# covers: kal/core/registry kal/ib/device kal/ib/port kal/cm/endpoint kvp_soft/qp
+# covers: kal/core/registry kal/ib/device kal/ib/port kal/cm/endpoint kal/cm/ep_table kal/cm/ep_calls kal/cm/ep_view kal/cm/lanes kvp_soft/qp
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: krdma resource and top: connections, listeners and contexts with user, process and command
-# covers: kal/netlink kal/core/owner kal/chardev kal/cm/endpoint uapi/tools
+# covers: kal/netlink kal/core/owner kal/chardev kal/cm/endpoint kal/cm/ep_table kal/cm/ep_calls kal/cm/ep_view kal/cm/lanes uapi/tools
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: a peer vanishes without FIN: keep-alive, TCP user time-out, connecting to an absent peer
-# covers: kal/cm/llp kal/cm/endpoint kal/cm/conn kvp_soft/stream
+# covers: kal/cm/llp kal/cm/endpoint kal/cm/ep_table kal/cm/ep_calls kal/cm/ep_view kal/cm/lanes kal/cm/conn kvp_soft/stream
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

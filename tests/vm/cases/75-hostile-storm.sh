@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: hostile peer: half-open connections and storms leave the listener alive (C4, C5)
-# covers: kal/cm/listen kal/cm/endpoint kal/cm/startup
+# covers: kal/cm/listen kal/cm/endpoint kal/cm/ep_table kal/cm/ep_calls kal/cm/ep_view kal/cm/lanes kal/cm/startup
 # limit: 300
 # shellcheck source=tests/vm/guest/hostile.sh
 . "${VM_LIB%/*}/hostile.sh"
