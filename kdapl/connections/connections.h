@@ -2,7 +2,7 @@
 /*
  * kDAPL's endpoints, connections and service points.
  *
- * - ep.c: endpoints: creation, configuration, end
+ * - ep.c, ep_attr.c, ep_qp.c: endpoints: creation, configuration, end
  * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
  */
 #ifndef KDAT_CONNECTIONS_H
