@@ -36,7 +36,7 @@ static DAT_RETURN kdat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_hand
 }
 
 static DAT_RETURN kdat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask,
-				   DAT_PZ_PARAM *param)
+				DAT_PZ_PARAM *param)
 {
 	const struct kdat_pz *pz = kdat_pz_of(pz_handle);
 

@@ -9,7 +9,7 @@
  *
  * As long as the ring is empty, the work item of an EVD with a CQ polls a batch of completions and
  * hands them to the consumer without the ring. It is the only one that fills the batch. It takes
- * the lock once for a batch: the events it takes by counting kdat_evd.batch_next, with an atomic
+ * the lock once for a batch: the events it takes by counting kdat_evd.batch.next, with an atomic
  * operation. Whoever else has the lock moves what is left of the batch to the ring with
  * kdat_evd_spill() before he does something that depends on it: look for an event, put one, change
  * the upcalls. The work item finds no batch then, and takes the lock. Unless the CQ had no more
@@ -142,14 +142,15 @@ void kdat_evd_spill(struct kdat_evd *evd)
 
 	lockdep_assert_held(&evd->lock);
 	/* the ring had room for all of them when they were polled */
-	for (i = xchg(&evd->batch_next, KDAT_EVD_POLL); i < evd->batch_num; i++)
-		kdat_evd_ring_add(&evd->ring, &evd->batch[i].event, true, evd->batch[i].notify);
+	for (i = kdat_batch_close(&evd->batch); i < evd->batch.num; i++)
+		kdat_evd_ring_add(&evd->ring, &evd->batch.entries[i].event, true,
+				  evd->batch.entries[i].notify);
 }
 
 /* Is something left of the batch? The lock is held. */
 static bool kdat_evd_polled(const struct kdat_evd *evd)
 {
-	return READ_ONCE(evd->batch_next) < evd->batch_num;
+	return kdat_batch_next(&evd->batch) < evd->batch.num;
 }
 
 /*
@@ -168,9 +169,9 @@ static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq,
 	if (unlikely(!max))
 		return 0;
 	if (unlikely(!list_empty(&evd->early))) {
-		n = kdat_early_take(evd, max, evd->wc);
+		n = kdat_early_take(evd, max, evd->batch.wc);
 	} else {
-		n = kal_cq_poll(cq, max, evd->wc);
+		n = kal_cq_poll(cq, max, evd->batch.wc);
 		if (unlikely(n < 0)) {
 			/* do not ask a broken CQ again and again */
 			evd->armed = true;
@@ -178,7 +179,7 @@ static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq,
 		}
 		evd->drained = n < max;
 	}
-	*num = kdat_dto_events(evd, evd->wc, n, entries, quiet);
+	*num = kdat_dto_events(evd, evd->batch.wc, n, entries, quiet);
 	return n;
 }
 
@@ -188,15 +189,15 @@ static __always_inline int kdat_evd_poll(struct kdat_evd *evd, struct ri_cq *cq,
  */
 static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
 {
-	const u32 next = READ_ONCE(evd->batch_next);
+	const u32 next = kdat_batch_next(&evd->batch);
 	struct kdat_evd_entry *entries;
 	u32 num, quiet;
 	int n;
 
-	if (next < evd->batch_num) {
+	if (next < evd->batch.num) {
 		/* the work item may take them meanwhile, and then there may be more in the CQ */
 		kdat_evd_spill(evd);
-		return evd->batch_num - next;
+		return evd->batch.num - next;
 	}
 	max = min(max, KDAT_EVD_POLL);
 	entries = kdat_evd_ring_space(&evd->ring, &max);
@@ -217,9 +218,8 @@ static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
 	if (unlikely(evd->ring.head != evd->ring.tail || evd->policy == DAT_UPCALL_NORIFY))
 		return kdat_evd_fill(evd, cq, KDAT_EVD_POLL);
 	n = kdat_evd_poll(evd, cq, min(KDAT_EVD_POLL, kdat_evd_ring_room(&evd->ring, true)),
-			  evd->batch, &num, &quiet);
-	evd->batch_num = num;
-	WRITE_ONCE(evd->batch_next, 0);
+			  evd->batch.entries, &num, &quiet);
+	kdat_batch_open(&evd->batch, num);
 	if (unlikely(quiet))
 		kdat_evd_spill(evd);
 	return n;
@@ -383,18 +383,18 @@ static bool kdat_evd_more(struct kdat_evd *evd, struct ri_cq *cq)
 static enum kdat_evd_step kdat_evd_hand_over(struct kdat_evd *evd, struct ri_cq *cq,
 					     struct kdat_evd_call *call)
 {
-	const u32 next = READ_ONCE(evd->batch_next);
+	const u32 next = kdat_batch_next(&evd->batch);
 
 	call->more = !evd->drained;
-	if (likely(next + call->more < evd->batch_num)) {
+	if (likely(next + call->more < evd->batch.num)) {
 		call->next = next;
-		call->end = evd->batch_num;
+		call->end = evd->batch.num;
 		return KDAT_EVD_CALL_BATCH;
 	}
 	/* more completions may take its place while the consumer reads it */
-	call->copy = evd->batch[next].event;
+	call->copy = evd->batch.entries[next].event;
 	call->event = &call->copy;
-	WRITE_ONCE(evd->batch_next, next + 1);
+	WRITE_ONCE(evd->batch.next, next + 1);
 	call->more = kdat_evd_more(evd, cq);
 	return KDAT_EVD_CALL;
 }
@@ -485,8 +485,8 @@ static int kdat_evd_call_batch(struct kdat_evd *evd, const struct kdat_evd_call 
 	const u32 end = call->end - call->more;
 	u32 i = call->next;
 
-	while (i < end && try_cmpxchg(&evd->batch_next, &i, i + 1)) {
-		const DAT_EVENT *event = &evd->batch[i++].event;
+	while (i < end && kdat_batch_take(&evd->batch, &i)) {
+		const DAT_EVENT *event = &evd->batch.entries[i - 1].event;
 
 		func(data, event, i < call->end ? DAT_TRUE : DAT_FALSE);
 	}

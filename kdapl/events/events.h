@@ -17,12 +17,12 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "../fast/batch.h"
 #include "../fast/fast.h"
 #include "evd_ring.h"
 
 #define kdat_evd_of(h)	((struct kdat_evd *)kdat_obj(h, DAT_HANDLE_TYPE_EVD))
 
-#define KDAT_EVD_POLL	16	/* completions that are taken from a CQ at once */
 #define KDAT_EVD_MANY	4	/* upcalls at the same time with DAT_UPCALL_MANY */
 
 /**
@@ -55,10 +55,6 @@ struct kdat_upcall {
  * @lock: protects all below; any context
  * @ring: events that were put, and completions that were polled
  * @batch: completions that the busy work item has polled; younger than those in @ring
- * @wc: completions as the RNIC reports them, for a moment
- * @batch_next: index of the oldest one that is not taken, @batch_num or more: none; the work item
- *	takes one without @lock
- * @batch_num: their number
  * @drained: @cq had no more than was polled, and was not armed since
  * @armed: @cq tells of the next completion, and when that was asked for none waited
  * @solicited: it tells of solicited ones only
@@ -85,10 +81,7 @@ struct kdat_evd {
 	u32 solicited_streams;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_evd_ring ring;
-	struct kdat_evd_entry batch[KDAT_EVD_POLL];
-	struct ib_wc wc[KDAT_EVD_POLL];
-	u32 batch_next;
-	u32 batch_num;
+	struct kdat_batch batch;
 	bool drained;
 	bool armed;
 	bool solicited;

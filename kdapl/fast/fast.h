@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Endpoints and their requests as the data path sees them, from the post to the event. Each post
- * and each completion runs through this folder. So it is written for few instructions, few atomic
- * operations and few cache lines, at the price of understanding; elsewhere in kDAPL this is not
- * done.
+ * Endpoints and their requests as the data path sees them, from the post to the event. The rules
+ * here save instructions, atomic operations and cache lines, at the price of understanding. The
+ * rest of kDAPL has none of that.
  *
- * - slots.h, slots.c: memory for requests, taken and given back by one atomic operation, not a lock
- * - post.h: a post by one segment that needs no translation; RCU by preemption
- * - events/complete.c: completions become events, those of plain transfers by a short way
+ * - slots.h, slots.c: memory for requests, taken and given back by an atomic operation, not a lock
+ * - post.h: the short way of a post: one segment that needs no translation; RCU by preemption
+ * - events/complete.c: the short way of a completion: one look at the flags and the status
  * - batch.h: upcalls take the events of a batch without the lock of the event dispatcher
  *
+ * What it is worth, by the clock that counts instructions (tests/bench/run -m icount -o '*kDAPL*'),
+ * for a Send of 64 bytes with its receive: of 3,760 instructions, 447 are this layer's: 253 for
+ * posts, 69 for completions, 125 for polling and upcalls. A consumer of ib_core has 69 in its
+ * place. Without the short ways and the batches, Sends of 64 bytes had 0.85 of ib_core's rate,
+ * those of 4 KiB 0.90 and Writes of 64 bytes 0.84. Now they have 0.98, 0.99 and 1.00. The table is
+ * in docs/kdapl.md, "Cost".
  */
 #ifndef KDAT_FAST_H
 #define KDAT_FAST_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The short way of a post: one segment, by an STag that the RNIC checks. It is not copied, because a
- * segment of DAT is laid out as the RNIC's element; its work request is set by assignments,
- * because an initializer clears the structure first; and all of it is inlined into each kind of
- * post. fast.h has the measurement.
+ * The short way of a post: one segment, by an STag that the RNIC checks. It is not copied, because
+ * a segment of DAT is laid out as the RNIC's element. Its work request is set by assignments,
+ * because an initializer clears the structure first. All of it is inlined into each kind of post.
+ * fast.h has the measurement.
  */
 #ifndef KDAT_POST_H
 #define KDAT_POST_H

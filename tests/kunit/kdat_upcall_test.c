@@ -113,7 +113,7 @@ static void bed_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN m
 
 	if (bed->each) {
 		bed_came(bed, event);
-		bed->direct += (void *)event >= (void *)bed->evd.batch &&
+		bed->direct += (void *)event >= (void *)&bed->evd.batch &&
 			       (void *)event < (void *)(&bed->evd.batch + 1);
 		bed->each(bed);
 		if (bed->last < bed->supply)
