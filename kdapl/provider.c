@@ -87,6 +87,7 @@ static void kdat_provider_fill(struct kdat_rnic *kr, DAT_PROVIDER *provider,
 	kdat_rmr_table(provider);
 	kdat_cm_table(provider);
 	kdat_sp_table(provider);
+	kdat_cr_table(provider);
 }
 
 /* Register the names that are free. */

@@ -3,7 +3,7 @@
  * kDAPL's endpoints, connections and service points.
  *
  * - ep.c, ep_attr.c, ep_qp.c: endpoints: creation, configuration, end
- * - cm.c, sp.c, ssp.c: connections, service points, connected sockets
+ * - cm.c, sp.c, cr.c, ssp.c: connections, service points, requests, connected sockets
  */
 #ifndef KDAT_CONNECTIONS_H
 #define KDAT_CONNECTIONS_H
@@ -112,7 +112,7 @@ struct kdat_cr {
 	u8 private_data[RI_PRIVATE_DATA_MAX];
 };
 
-/* sp.c */
+/* sp.c, cr.c */
 void kdat_sp_destroy(struct kdat_sp *sp);
 void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
 void kdat_cr_destroy(struct kdat_cr *cr);
@@ -202,5 +202,6 @@ void kdat_connections_exit(void);
 void kdat_ep_table(DAT_PROVIDER *provider);
 void kdat_cm_table(DAT_PROVIDER *provider);
 void kdat_sp_table(DAT_PROVIDER *provider);
+void kdat_cr_table(DAT_PROVIDER *provider);
 
 #endif /* KDAT_CONNECTIONS_H */
