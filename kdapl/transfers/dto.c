@@ -4,7 +4,7 @@
  *
  * A struct kdat_dto, a slot, stands for each posted request and receive. It keeps the cookie and
  * the operation for the completion, whatever the RNIC reports of an error or a flush. Every work
- * request asks for a completion. Those that the consumer has suppressed end in fast/complete.c.
+ * request asks for a completion. Those that the consumer has suppressed end in events/complete.c.
  *
  * Most posts have one segment by an STag. They take the short way of fast/post.h; another one is
  * for all others.
