@@ -247,10 +247,9 @@ static void kdatc_removal_gone(void)
 	const unsigned long end = jiffies + KDATC_REMOVAL_WAIT;
 	DAT_EVD_HANDLE async = NULL;
 	DAT_IA_HANDLE ia = NULL;
-	DAT_PZ_HANDLE pz;
 
-	while (dat_pz_create(kdatc_bed.ia, &pz) == DAT_SUCCESS) {
-		KDATC_OK(dat_pz_free(pz));
+	while (dat_ia_query(kdatc_bed.ia, NULL, DAT_IA_FIELD_ALL, &kdatc.attr, 0, NULL) ==
+	       DAT_SUCCESS) {
 		if (!KDATC_EXPECT(!time_after(jiffies, end)))
 			return;
 		msleep(20);
