@@ -175,18 +175,6 @@ shared_file() {
 	has "what came" 'received 4194304' server.log
 }
 
-# long-term pins of pages whose writes the file system has to know of are refused
-disk_file() {
-	truncate -s 64M disk.img
-	expect "a file system" mkfs.ext4 -q -F disk.img
-	mkdir -p disk
-	mount -o loop disk.img disk
-	shared_file disk/file
-	umount disk
-	same "octets without copies" 0 "$(by rx-read)"
-	at_least "failures" 1 "$(by zcopy-failures)"
-}
-
 memory_file() {
 	shared_file /dev/shm/sdp-zcopy-file
 	rm /dev/shm/sdp-zcopy-file
@@ -208,7 +196,6 @@ part "the option" threshold
 part "off" off
 part "memory that is not there" refused_memory
 part "a shared mapping of memory" memory_file
-part "a shared mapping of a file on a disk" disk_file
 part "several writers" writers
 part "the sender is killed" killed client
 part "the sender is killed while nobody reads" killed client "does not read"
