@@ -111,9 +111,7 @@ int socket_error(int family, int protocol)
 void warn_without_module(const Options &options)
 {
 	const int family = options.family ? options.family : options.protocol ? of_switch : AF_INET;
-	const int protocol = options.protocol ? options.protocol
-			     : options.family ? 0
-					      : wildcard;
+	const int protocol = options.protocol ? options.protocol : options.family ? 0 : wildcard;
 	const int error = socket_error(family, protocol);
 
 	if (!error)
@@ -123,12 +121,12 @@ void warn_without_module(const Options &options)
 	fmt::print(stderr,
 		   "krun: {} is not there ({}): the program's sockets are TCP's. Next, as root: "
 		   "modprobe {}\n",
-		   no_switch	      ? "krdma_ops"
+		   no_switch          ? "krdma_ops"
 		   : options.protocol ? fmt::format("protocol {}", options.protocol)
 				      : fmt::format("family {}", options.family),
 		   std::generic_category().message(error),
 		   options.protocol == sdp ? "krdma_sdp"
-		   : no_switch		   ? "krdma_ops"
+		   : no_switch             ? "krdma_ops"
 					   : "the protocol's module");
 }
 

@@ -72,7 +72,7 @@ private:
 		return device;
 	}
 
-	Genetlink netlink_{KRDMA_HW_GENL_NAME, KRDMA_HW_GENL_VERSION, 
+	Genetlink netlink_{KRDMA_HW_GENL_NAME, KRDMA_HW_GENL_VERSION,
 			   "krdma_hw is not loaded (modprobe krdma_hw)"};
 };
 

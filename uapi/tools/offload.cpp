@@ -36,7 +36,7 @@ constexpr std::array capabilities{"self-routing", "rdma", "kernel-clients", "fir
 
 Genetlink family()
 {
-	return {KRDMA_OFFLOAD_GENL_NAME, KRDMA_OFFLOAD_GENL_VERSION, 
+	return {KRDMA_OFFLOAD_GENL_NAME, KRDMA_OFFLOAD_GENL_VERSION,
 		"krdma_ops is not loaded (modprobe krdma_ops; krdma_sdp brings it along)"};
 }
 

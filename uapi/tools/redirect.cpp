@@ -231,8 +231,7 @@ std::uint64_t cgroup_id(const std::string &name)
 		return id;
 	if (const auto folder_id = id_of_folder(name))
 		return *folder_id;
-	if (const auto folder_id =
-		    id_of_folder(cgroup_root() / fs::path{name}.relative_path()))
+	if (const auto folder_id = id_of_folder(cgroup_root() / fs::path{name}.relative_path()))
 		return *folder_id;
 	fail(ENOENT, name + ": no such cgroup (v2)");
 }
@@ -272,7 +271,8 @@ void redirect_detach(std::uint64_t cgroup)
 	const Descriptor map = open_map();
 
 	if (map.get() < 0 || bpf_map_delete_elem(map.get(), &cgroup) != 0)
-		fail(ENOENT, "the cgroup is not attached (krdma offload attach lists those that are)");
+		fail(ENOENT,
+		     "the cgroup is not attached (krdma offload attach lists those that are)");
 	if (entries(map.get()).empty())
 		unpin();
 }
