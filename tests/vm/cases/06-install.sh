@@ -181,10 +181,31 @@ refuse "the same by krdma" setpriv --reuid=65534 --regid=65534 --clear-groups kr
 has "which right" 'CAP_NET_ADMIN' expect
 ip link delete dummyUser
 same "modules that a user has loaded" "" "$(grep -o '^krdma[^ ]*' /proc/modules | grep -v '^krdma_int3$')"
-refuse "no module" krdma list
-has "what to do" 'modprobe krdma_soft' expect
-refuse "no switch" krdma offload list
-has "what to do" 'modprobe krdma_ops' expect
+while read -r words; do
+	# shellcheck disable=SC2086 # the words of the command
+	refuse "no module" krdma $words
+	has "what to do after krdma $words" 'modprobe krdma_' expect
+done << 'END'
+list
+show
+stat krdma0
+resource
+mib
+route 10.77.0.1
+neigh 10.77.0.1 dev lo
+addr 10.77.0.1
+port 0
+monitor -t 1
+top --once
+ping 10.77.0.1 7000
+ping --server 7000
+adopt
+adopt krdma0
+offload list
+offload add connect use tcp
+offload del --all
+offload attach 1
+END
 
 say "kernels that dkms builds for"
 # shellcheck source=/dev/null

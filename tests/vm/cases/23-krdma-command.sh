@@ -179,6 +179,8 @@ for command in list show link adopt stat resource mib route neigh addr port moni
 	has "usage of $command" "^Usage: krdma $command " expect
 	has "JSON of $command" '^  -j,--json  ' expect
 	has "exit codes of $command" '^Exit codes: 0: ' expect
+	status "$command with an option that it has not" 2 A "$command" --frob
+	has "what to do" '--help' err
 done
 has "both uses of ping" '^Usage: krdma ping ADDR PORT \| --server \[ADDR\] PORT \[OPTIONS\]$' expect
 expect "on a terminal" on A env TERM=linux script -qec "krdma list" /dev/null
