@@ -86,7 +86,8 @@ static ssize_t kal_ib_port_counter_show(struct ib_device *base, u32 port,
 		container_of_const(attr, struct kal_ib_port_counter, attr);
 	struct ri_rnic *rnic = to_kal_ib_device(base)->rnic;
 	int index = kal_ib_port_counter_index(rnic, counter->name);
-	u64 *values __free(kfree) = NULL;
+	u64 *values;
+	int len;
 
 	if (index < 0)
 		return index;
@@ -94,7 +95,9 @@ static ssize_t kal_ib_port_counter_show(struct ib_device *base, u32 port,
 	if (!values)
 		return -ENOMEM;
 	rnic->ops->query_counters(rnic, values);
-	return sysfs_emit(buf, "%llu\n", div_u64(values[index], counter->unit));
+	len = sysfs_emit(buf, "%llu\n", div_u64(values[index], counter->unit));
+	kfree(values);
+	return len;
 }
 
 #define KAL_IB_PORT_COUNTER(file_, name_, unit_)						\

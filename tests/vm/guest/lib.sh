@@ -143,22 +143,19 @@ loaded() { grep -q "^$1 " /proc/modules; }
 # our_modules: names of the loaded modules that this tree builds, the newest first; not those that
 # the guest had before its first case
 our_modules() {
-	awk -v ours="$(cat "$VM_START/ours")" -v before="$(cat "$VM_START/modules")" '
-		BEGIN { n = split(ours, names); while (n) built[names[n--]]
-			n = split(before, names); while (n) delete built[names[n--]] }
-		$1 in built { print $1 }' /proc/modules
+	awk '{ print $1 }' /proc/modules | grep -xF -f "$VM_START/ours" | grep -vxF -f "$VM_START/modules"
 }
 
 # rmmod_all: also the tests' own, which a case that died has left. Modules that others use go when
 # those are gone; some can be removed only after a grace period.
 rmmod_all() {
 	local end=$((SECONDS + 60 * VM_SLOW)) module
-	while [ -n "$(our_modules)" ]; do
+	while our_modules > /dev/null; do
 		for module in $(our_modules); do
 			rmmod "$module" 2> "$VM_START/rmmod" || true
 		done
 		[ $SECONDS -lt $end ] || { cat "$VM_START/rmmod"; return 1; }
-		[ -z "$(our_modules)" ] || sleep 0.1
+		! our_modules > /dev/null || sleep 0.1
 	done
 }
 
