@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: every subcommand of krdma on two RNICs, ping by both paths, the examples of libkrdma
 # covers: uapi/tools uapi/ual uapi/examples kal/chardev kal/ib/sysfs
-# limit: 240
+# limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
