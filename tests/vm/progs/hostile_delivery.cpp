@@ -186,17 +186,18 @@ void solicited_events(Session &s)
 	(void)s.log().next("completion", order.id);
 	deliver(wire::op_send);
 	completed(s, order, 1, "a Send behind a solicited one");
-	/* the region works until it is invalidated */
+	/* the region's owner has not asked for remote invalidation */
 	connection.send(fpdu(wire::write(spare.stag, spare.to, wire::octets("abcd"))));
-	deliver(wire::op_send_se_inv, spare.stag);
-	(void)s.log().next("completion", order.id);
-	deliver(wire::op_send);
-	completed(s, order, 2, "a Send behind one that invalidates");
-	const Segment late = wire::write(spare.stag, spare.to, wire::octets("efgh"));
+	Segment late = wire::send(++msn, "abcd");
+	late.opcode = wire::op_send_se_inv;
+	late.rsvd_ulp = spare.stag;
 	connection.send(fpdu(late));
-	expect_terminate(connection, wire::terminate(0x1100, md, late.build()));
+	expect_terminate(connection, wire::terminate(0x0109, md, late.build()));
 	connection.close();
-	s.check_end(order, {.receives_ok = 6, .changed = "spare:0-3", .code = 0x1100});
+	s.check_end(order, {.receives_ok = 4,
+			    .receive_error = "invalid request",
+			    .changed = "spare:0-3",
+			    .code = 0x0109});
 }
 
 /* When a Send completes, the Write before it must be in memory, to its last byte. */
