@@ -340,6 +340,7 @@ void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event)
 		return;
 	/* without the lock: this may copy */
 	kdat_map_end(map, lmr->obj.ia->kr->rnic);
+	/* with kdat_fast_take() */
 	smp_store_release(&map->busy, false);
 }
 

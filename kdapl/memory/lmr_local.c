@@ -13,11 +13,11 @@
  * element, and can be the sink of a Read on iWARP.
  *
  * A registration that was flushed with its endpoint is posted on another one. So is that of a
- * region that the peer has invalidated, which a driver may allow: the STag stays the same, and other
- * peers can go on.
+ * region that the peer has invalidated, which a driver may allow: the STag stays the same, and
+ * other peers can go on.
  *
- * Nobody but kDAPL looks for these completions. The consumer may leave its EVD alone, so the waiting
- * function takes completions from the CQ to the EVD's queue.
+ * Nobody but kDAPL looks for these completions. The consumer may leave its EVD alone, so the
+ * waiting function takes completions from the CQ to the EVD's queue.
  */
 #include <linux/delay.h>
 #include <linux/moduleparam.h>

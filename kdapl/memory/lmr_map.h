@@ -39,14 +39,14 @@ bool kdat_map_add(struct kdat_map *map, phys_addr_t pa, u64 len);
 /* Map what was described. Return: false: the device cannot be given it; nothing is mapped. */
 bool kdat_map_dma(struct kdat_map *map, struct ri_rnic *rnic, enum dma_data_direction dir);
 /*
- * List the pages of what is mapped; @offset: of the first byte in its page. Return: false: the device
- * has it at addresses that no page list can name.
+ * List the pages of what is mapped; @offset: of the first byte in its page. Return: false: the
+ * device has it at addresses that no page list can name.
  */
 bool kdat_map_list(const struct kdat_map *map, struct ri_page_list *list, u64 offset);
 void kdat_map_end(struct kdat_map *map, struct ri_rnic *rnic);
 /*
- * Synchronise what element @i has of @len bytes from @off on, to the consumer (@to_cpu) or the RNIC.
- * @begin: offset of the element. Return: bytes of the element.
+ * Synchronise what element @i has of @len bytes from @off on, to the consumer (@to_cpu) or the
+ * RNIC. @begin: offset of the element. Return: bytes of the element.
  */
 u64 kdat_map_sync(const struct kdat_map *map, struct ri_rnic *rnic, u32 i, u64 begin, u64 off,
 		  u64 len, bool to_cpu);

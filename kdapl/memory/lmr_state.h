@@ -52,7 +52,7 @@ enum kdat_reg_event {
 /* what follows from an event */
 #define KDAT_REGS_REFUSED	0x01	/* it is not allowed; nothing has changed */
 #define KDAT_REGS_ENDED		0x02	/* the RNIC does not reach the memory any more */
-#define KDAT_REGS_RAN		0x04	/* the registration was carried out: the one before has ended */
+#define KDAT_REGS_RAN		0x04	/* it was carried out: the other one is over */
 #define KDAT_REGS_BACK		0x08	/* the registration before it is the present one again */
 
 /**

@@ -29,7 +29,7 @@ static void kdat_lmr_sync_bytes(const struct kdat_mem *mem, u64 addr, u64 len, b
 		kal_dma_sync_for_device(mem->rnic, addr, len, mem->dir);
 }
 
-/* Element @i of a fast registration, unless that has ended. Return: bytes of the element; 0: the end */
+/* Element @i of a fast registration, unless that has ended. Return: its bytes; 0: the end */
 static u64 kdat_lmr_sync_element(struct kdat_lmr *lmr, u32 serial, u32 i, u64 begin, u64 off,
 				 u64 len, bool write)
 {

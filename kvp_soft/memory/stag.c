@@ -181,11 +181,11 @@ static enum soft_access soft_mem_end_one(struct soft_mem *mem, bool may_sleep)
 }
 
 /*
- * Has the owner of the STag allowed the peer to invalidate it? That is so for a bound window of type
- * 2, and for a region that a work request registered with remote rights: their owner registers or
- * binds them for a time, and goes on when they are invalid. All others live until their owner ends
- * them: a region that was registered by a call, for a user or a kernel consumer, and a window of
- * type 1.
+ * Has the owner of the STag allowed the peer to invalidate it? That is so for a bound window of
+ * type 2, and for a region that a work request registered with remote rights: their owner registers
+ * or binds them for a time, and goes on when they are invalid. All others live until their owner
+ * ends them: a region that a call registered, for a user or a kernel consumer, and a window of type
+ * 1.
  */
 static bool soft_mem_peer_may_end(const struct soft_mem *mem)
 {
@@ -200,8 +200,8 @@ static bool soft_mem_peer_may_end(const struct soft_mem *mem)
  * @stag: STag to invalidate
  * @may_sleep: the call may sleep until accesses in progress are over
  *
- * The peer can invalidate a region of @user's protection domain without windows, or a type 2 window
- * that @user bound, if soft_mem_peer_may_end().
+ * The peer can invalidate a region of @user's protection domain without windows, or a type 2
+ * window that @user bound, if soft_mem_peer_may_end().
  * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_BUSY when the call has to be
  * repeated in a context that may sleep.
  */

@@ -731,7 +731,7 @@ out:
 	kdatc_memory_fmr_close(&mem);
 }
 
-/* A message from scattered pages, more than a request has elements; LMRs older and newer than the EP */
+/* A message from more pages than a request has elements; LMRs older and newer than the EP */
 static void kdatc_memory_scattered(void)
 {
 	struct kdatc_mem mem = { .va = vzalloc(KDATC_SIZE), .size = KDATC_SIZE };

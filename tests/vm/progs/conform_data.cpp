@@ -226,7 +226,7 @@ void send_invalidate(World &world)
 	if (windows) {
 		window.emplace(pair.b.pd);
 		pair.b.qp.bind(3, *window, lent.region, lent.region.slice(),
-			      access::remote_read | access::remote_write);
+			       access::remote_read | access::remote_write);
 		(void)pair.b.sent();
 		target.stag = window->stag();
 	}

@@ -425,7 +425,7 @@ const SegmentCase table[] = {
 	 md,
 	 {0, bad_invalidate}},
 	{"invalidate-region",
-	 "107, RFC 5040 5.3",
+	 "109, RFC 5040 5.3",
 	 [](S) {
 		 return odd_send([&s](Segment &g) {
 			 g.opcode = wire::op_send_inv;
