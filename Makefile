@@ -106,6 +106,7 @@ cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud)
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
+	+@$(MAKE) --no-print-directory -C tests/interop DMA=1 KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)-dma
 
 user: guest-programs unit-programs ## build the user-space parts
 

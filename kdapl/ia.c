@@ -323,6 +323,7 @@ static DAT_RETURN kdat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	kdat_ia_stop_upcalls(ia);
 	kdat_lmr_close_ia(ia);
 	kdat_obj_destroy_all(ia, ia->async_evd);
+	cancel_delayed_work_sync(&ia->register_work);
 	kdat_hold(ia);
 	scoped_guard(mutex, &ia->kr->ias_lock)
 		list_del(&ia->node);

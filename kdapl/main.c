@@ -15,6 +15,7 @@ static const struct kdat_part {
 	void (*exit)(void);
 } kdat_parts[] = {
 	{ kdat_events_init, kdat_events_exit },
+	{ kdat_memory_init, kdat_memory_exit },
 	{ kdat_connections_init, kdat_connections_exit },
 	/* last: from here on consumers can open IAs */
 	{ kdat_provider_init, kdat_provider_exit },
@@ -32,7 +33,6 @@ static int __init kdat_init(void)
 	int err;
 
 	kdat_pz_init();
-	kdat_memory_init();
 	kdat_srq_init();
 	for (i = 0; i < ARRAY_SIZE(kdat_parts); i++) {
 		err = kdat_parts[i].init();

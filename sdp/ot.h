@@ -447,8 +447,8 @@ struct sdp_ot_listen_attr {
  *	asks the same with SDP_OT_CAP_ACKED. Atomic
  * @key_post: name memory: @n pages, @offset octets into the first, @length octets in all. @access
  *	is SDP_OT_PEER_*. Later posts of the endpoint may use the key at once. Atomic
- * @key_drop: after the completion the peer cannot use the key. If the connection is down, it is so
- *	at once, and the completion follows. Atomic
+ * @key_drop: after the completion the peer cannot use the key, and what was transferred is in the
+ *	pages. If the connection is down, the peer cannot at once; the completion follows. Atomic
  * @push: begin with what was posted to the send queue. @sleep: the caller may sleep, and may do the
  *	work of a device that is software; completion handlers may come meanwhile, also of this
  *	endpoint. Sleeps with @sleep, else atomic

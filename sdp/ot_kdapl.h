@@ -62,6 +62,7 @@ struct sdp_kdapl_ep;
  * @told_up: they know that it has a link
  * @ia: interface adapter
  * @iwarp: the sink of a Read needs the right for remote Writes
+ * @syncs: the RNIC reaches buffers by DMA: they have to be synchronised with it
  * @lock: protects the next members
  * @eps: struct sdp_kdapl_ep
  * @requests: struct sdp_ot_conn_request that have not been answered
@@ -89,6 +90,7 @@ struct sdp_kdapl_device {
 	bool told_up;
 	DAT_IA_HANDLE ia;
 	bool iwarp;
+	bool syncs;
 	spinlock_t lock;
 	struct list_head eps;
 	struct list_head requests;
@@ -282,6 +284,7 @@ enum sdp_kdapl_post_state {
  * @list: in queue->free, queue->posted or cq->done
  * @queue: of the endpoint
  * @key: of KEY_POST and KEY_DROP
+ * @buf: of RECV
  * @completion: what SDP is told
  * @state: enum sdp_kdapl_post_state; queue->lock
  * @silent: SDP is told of a failure only
@@ -290,6 +293,7 @@ struct sdp_kdapl_post {
 	struct list_head list;
 	struct sdp_kdapl_queue *queue;
 	struct sdp_kdapl_key *key;
+	struct sdp_ot_buf *buf;
 	struct sdp_ot_completion completion;
 	u8 state;
 	bool silent;

@@ -128,6 +128,7 @@ static void sdp_kdapl_device_limits(struct sdp_kdapl_device *device, const DAT_I
 	device->iwarp = provider->rdma_write_for_rdma_read_req == DAT_TRUE;
 	if (!device->iwarp)
 		ot->caps |= SDP_OT_CAP_ACKED;
+	device->syncs = provider->lmr_sync_req == DAT_TRUE;
 }
 
 /* Open the IA and ask for its attributes. The RNIC and the namespace are kept. */

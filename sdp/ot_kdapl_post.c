@@ -169,6 +169,66 @@ void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post)
 	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING, SDP_KDAPL_TELL_HERE);
 }
 
+/* Memory ******************************************************************** */
+
+static int sdp_kdapl_segment(const struct sdp_kdapl_ep *ep, const struct sdp_ot_segment *segment,
+			     DAT_LMR_TRIPLET *to)
+{
+	const struct sdp_kdapl_pool *pool;
+	u64 size;
+
+	if (segment->buf) {
+		pool = sdp_kdapl_pool(segment->buf->pool);
+		size = segment->buf->size;
+		to->virtual_address = pool->base + (segment->buf->data - (u8 *)pool->memory);
+		to->lmr_context = pool->context;
+	} else if (segment->key) {
+		pool = sdp_kdapl_pool(segment->key->pool);
+		size = sdp_kdapl_key(segment->key)->size;
+		to->virtual_address = segment->key->address;
+		to->lmr_context = segment->key->local;
+	} else {
+		return -EINVAL;
+	}
+	if (pool->domain != ep->domain || (u64)segment->offset + segment->length > size)
+		return -EINVAL;
+	to->virtual_address += segment->offset;
+	to->segment_length = segment->length;
+	return 0;
+}
+
+/*
+ * Give the first @length bytes of a buffer to the RNIC, or to SDP. Memory of keys is mapped and
+ * unmapped by its registrations. The endpoint has its device.
+ */
+static void sdp_kdapl_buf_sync(const struct sdp_kdapl_ep *ep, struct sdp_ot_buf *buf, u32 length,
+			       bool to_sdp)
+{
+	const struct sdp_ot_segment segment = { .buf = buf, .length = length };
+	DAT_LMR_TRIPLET iov;
+
+	if (likely(!ep->device->syncs) || !length || sdp_kdapl_segment(ep, &segment, &iov))
+		return;
+	if (to_sdp)
+		dat_lmr_sync_rdma_write(ep->device->ia, &iov, 1);
+	else
+		dat_lmr_sync_rdma_read(ep->device->ia, &iov, 1);
+}
+
+/* The buffers among @segments are to be sent. */
+static void sdp_kdapl_bufs_sync(const struct sdp_kdapl_ep *ep,
+				const struct sdp_ot_segment *segments, u32 n)
+{
+	u32 i;
+
+	if (likely(!ep->device->syncs))
+		return;
+	for (i = 0; i < n; i++)
+		if (segments[i].buf)
+			sdp_kdapl_buf_sync(ep, segments[i].buf,
+					   segments[i].offset + segments[i].length, false);
+}
+
 /* Completions *************************************************************** */
 
 static int sdp_kdapl_post_status(DAT_DTO_COMPLETION_STATUS status)
@@ -207,6 +267,8 @@ static void sdp_kdapl_post_fill(struct sdp_kdapl_post *post,
 		return;
 	completion->length = dto->transfered_length;
 	completion->solicited = completion->op == SDP_OT_RECV;
+	if (completion->op == SDP_OT_RECV)
+		sdp_kdapl_buf_sync(post->queue->ep, post->buf, completion->length, true);
 	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)
 		completion->invalidated = dto->rmr_context;
 	if (completion->op == SDP_OT_KEY_DROP)
@@ -308,32 +370,6 @@ static DAT_DTO_COOKIE sdp_kdapl_cookie(struct sdp_kdapl_post *post)
 	return cookie;
 }
 
-static int sdp_kdapl_segment(const struct sdp_kdapl_ep *ep, const struct sdp_ot_segment *segment,
-			     DAT_LMR_TRIPLET *to)
-{
-	const struct sdp_kdapl_pool *pool;
-	u64 size;
-
-	if (segment->buf) {
-		pool = sdp_kdapl_pool(segment->buf->pool);
-		size = segment->buf->size;
-		to->virtual_address = pool->base + (segment->buf->data - (u8 *)pool->memory);
-		to->lmr_context = pool->context;
-	} else if (segment->key) {
-		pool = sdp_kdapl_pool(segment->key->pool);
-		size = sdp_kdapl_key(segment->key)->size;
-		to->virtual_address = segment->key->address;
-		to->lmr_context = segment->key->local;
-	} else {
-		return -EINVAL;
-	}
-	if (pool->domain != ep->domain || (u64)segment->offset + segment->length > size)
-		return -EINVAL;
-	to->virtual_address += segment->offset;
-	to->segment_length = segment->length;
-	return 0;
-}
-
 /* Return: 0, -EINVAL or -EMSGSIZE: longer than @max */
 static int sdp_kdapl_segments(const struct sdp_kdapl_ep *ep, const struct sdp_ot_segment *segments,
 			      u32 n, u32 most, u32 max, DAT_LMR_TRIPLET *to, u32 *total)
@@ -390,6 +426,8 @@ int sdp_kdapl_post_recv(struct sdp_ot_ep *ot, struct sdp_ot_buf *buf, void *cook
 		sdp_kdapl_ep_leave(ep);
 		return -EAGAIN;
 	}
+	post->buf = buf;
+	sdp_kdapl_buf_sync(ep, buf, buf->size, false);
 	return sdp_kdapl_posted(ep, post,
 				dat_ep_post_recv(ep->dat, 1, &iov, sdp_kdapl_cookie(post),
 						 DAT_COMPLETION_DEFAULT_FLAG));
@@ -419,6 +457,7 @@ int sdp_kdapl_post_send(struct sdp_ot_ep *ot, const struct sdp_ot_segment *segme
 		sdp_kdapl_ep_leave(ep);
 		return -EAGAIN;
 	}
+	sdp_kdapl_bufs_sync(ep, segments, n);
 	dat = dat_ep_post_send_with_invalidate(ep->dat, n, iov, sdp_kdapl_cookie(post),
 					       (DAT_COMPLETION_FLAGS)dat_flags,
 					       invalidate ? DAT_TRUE : DAT_FALSE, invalidate);
@@ -446,6 +485,8 @@ static int sdp_kdapl_post_rdma(struct sdp_kdapl_ep *ep, enum sdp_ot_op op, u32 m
 		sdp_kdapl_ep_leave(ep);
 		return -EAGAIN;
 	}
+	if (op == SDP_OT_WRITE)
+		sdp_kdapl_bufs_sync(ep, segments, n);
 	if (op == SDP_OT_READ)
 		dat = dat_ep_post_rdma_read(ep->dat, n, iov, sdp_kdapl_cookie(post), &remote,
 					    dat_flags);
@@ -487,8 +528,13 @@ void sdp_kdapl_push(struct sdp_ot_ep *ot, bool sleep)
 
 static DAT_MEM_PRIV_FLAGS sdp_kdapl_rights(const struct sdp_kdapl_ep *ep, u32 access)
 {
-	u32 rights = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	u32 rights = 0;
 
+	/* no more than is needed: they say in which direction the memory is mapped */
+	if (access & SDP_OT_PEER_READS || !access)
+		rights |= DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	if (access & SDP_OT_PEER_WRITES || !access)
+		rights |= DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 	if (access & SDP_OT_PEER_READS)
 		rights |= DAT_MEM_PRIV_REMOTE_READ_FLAG;
 	/* the answer to an own Read of iWARP is a Write of the peer */

@@ -30,6 +30,7 @@
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include <krdma/kal.h>
@@ -125,6 +126,7 @@ struct kdat_obj {
  * @stags: LMRs and RMRs that are regions and windows of the RNIC, by the index of their STag
  * @lmrs: LMRs by their local context, for an RNIC without ri_ops.mr_map
  * @next_lmr: start of the next search for a context
+ * @register_work: posts registrations of LMRs, and reports connections that wait for them
  * @net: network namespace of the task that opened the IA, or what dat_ia_open_net() was given
  * @net_counted: the IA has a reference of @net
  * @ifindex: of a port's network device, if the RNIC itself has none; 0: there is none
@@ -147,6 +149,7 @@ struct kdat_ia {
 	struct xarray stags;
 	struct xarray lmrs;
 	u32 next_lmr;
+	struct delayed_work register_work;
 	struct net *net;
 	bool net_counted;
 	int ifindex;
@@ -171,12 +174,15 @@ void kdat_obj_free(struct kdat_obj *obj);
  *	never will because its queue pair is destroyed. The use of the object ends. Any context.
  * @invalidated: of LMRs: the peer of an endpoint has invalidated an STag, or a Read did: an LMR's
  *	or an RMR's. Any context.
+ * @ready: of endpoints: report the connection, whose LMRs are registered, or that it failed with
+ *	@error, unless that is over. Takes the endpoint's mutex.
  */
 struct kdat_obj_ops {
 	void (*destroy)(struct kdat_obj *obj);
 	void (*drop)(struct kdat_obj *obj);
-	void (*completed)(struct kdat_dto *dto, bool success);
+	void (*completed)(struct kdat_dto *dto, enum ib_wc_status status);
 	void (*invalidated)(struct kdat_ep *ep, u32 stag);
+	void (*ready)(struct kdat_ep *ep, DAT_RETURN error);
 };
 
 /* Objects of @type have these. When the module starts; @ops stays. */
@@ -264,10 +270,16 @@ static inline void kdat_leave_atomic(struct kdat_ia *ia)
 /* most private data of either side of a connection, in bytes */
 u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 
-/** struct kdat_pz - protection zone; @pd is NULL when the RNIC is gone */
+/**
+ * struct kdat_pz - protection zone
+ * @obj: head
+ * @pd: protection domain, NULL: the RNIC is gone
+ * @unnamed: LMRs that wait for their registration
+ */
 struct kdat_pz {
 	struct kdat_obj obj;
 	struct ri_pd *pd;
+	atomic_t unnamed;
 };
 
 /* the functions of the provider's table that the base has */

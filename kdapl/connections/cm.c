@@ -162,6 +162,7 @@ static void kdat_cm_ended(struct kdat_ep *ep, DAT_EVENT_NUMBER number, bool flus
 {
 	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
 		ep->private_data_len = 0;
+	WRITE_ONCE(ep->establishing, KDAT_ESTABLISHING_NONE);
 	kdat_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	if (flush)
 		mod_delayed_work(kdat_cm_wq, &ep->timeout, 0);
@@ -203,36 +204,12 @@ static bool kdat_cm_wanted(const struct kdat_ep *ep, const struct kal_ep *conn)
 	return ep->conn == conn && !ep->disconnecting && !ep->timed_out;
 }
 
-static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
-				const struct kal_ep_event *from)
+/* Report the connection, or that it failed; ep->mutex held. */
+static void kdat_cm_tell_ready(struct kdat_ep *ep, DAT_RETURN error)
 {
-	const bool active = from->type == KAL_EP_CONN_REPLY;
-	DAT_RETURN error;
-	bool wanted;
+	const bool active = ep->establishing == KDAT_ESTABLISHING_ACTIVE;
 
-	mutex_lock(&ep->mutex);
-	wanted = kdat_cm_wanted(ep, conn);
-	if (wanted) {
-		scoped_guard(spinlock_irqsave, &ep->query_lock) {
-			if (from->local)
-				ep->local = *from->local;
-			if (from->remote)
-				ep->remote = *from->remote;
-		}
-		if (active)
-			kdat_cm_keep(ep, from);
-		/* an LMR that is created from now on is posted by kdat_lmr_pending() */
-		kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
-	}
-	mutex_unlock(&ep->mutex);
-	if (!wanted)
-		return;
-	error = kdat_lmr_connected(ep);
-
-	mutex_lock(&ep->mutex);
-	/* else its end comes and is reported */
-	if (!kdat_cm_wanted(ep, conn))
-		goto out;
+	WRITE_ONCE(ep->establishing, KDAT_ESTABLISHING_NONE);
 	if (error == DAT_SUCCESS) {
 		cancel_delayed_work(&ep->timeout);
 		kdat_cm_report(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -242,8 +219,41 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 		kdat_cm_ended(ep, active ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
 			      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	}
-out:
-	mutex_unlock(&ep->mutex);
+}
+
+void kdat_cm_ready(struct kdat_ep *ep, DAT_RETURN error)
+{
+	guard(mutex)(&ep->mutex);
+	if (!ep->establishing)
+		return;
+	if (ep->conn && kdat_cm_wanted(ep, ep->conn))
+		kdat_cm_tell_ready(ep, error);
+	else
+		/* its end comes and is reported */
+		WRITE_ONCE(ep->establishing, KDAT_ESTABLISHING_NONE);
+}
+
+static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
+				const struct kal_ep_event *from)
+{
+	const bool active = from->type == KAL_EP_CONN_REPLY;
+
+	guard(mutex)(&ep->mutex);
+	if (!kdat_cm_wanted(ep, conn))
+		return;
+	scoped_guard(spinlock_irqsave, &ep->query_lock) {
+		if (from->local)
+			ep->local = *from->local;
+		if (from->remote)
+			ep->remote = *from->remote;
+	}
+	if (active)
+		kdat_cm_keep(ep, from);
+	/* an LMR that is created from now on is posted by kdat_lmr_pending() */
+	kdat_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
+	WRITE_ONCE(ep->establishing, active ? KDAT_ESTABLISHING_ACTIVE : KDAT_ESTABLISHING_PASSIVE);
+	if (kdat_lmr_connected(ep))
+		kdat_cm_tell_ready(ep, DAT_SUCCESS);
 }
 
 static void kdat_cm_closed(struct kdat_ep *ep, struct kal_ep *conn, int status)

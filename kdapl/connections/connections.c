@@ -37,6 +37,7 @@ int kdat_connections_init(void)
 	static const struct kdat_obj_ops ep = {
 		.destroy = kdat_connections_destroy_ep,
 		.drop = kdat_connections_drop_ep,
+		.ready = kdat_cm_ready,
 	};
 	static const struct kdat_obj_ops sp = {
 		.destroy = kdat_connections_destroy_sp,

@@ -139,6 +139,8 @@ struct kdat_evd *kdat_sp_evd(struct kdat_ia *ia, DAT_EVD_HANDLE handle);
 extern struct workqueue_struct *kdat_cm_wq;
 int kdat_cm_wq_init(void);
 void kdat_cm_wq_exit(void);
+/* See kdat_obj_ops.ready(). */
+void kdat_cm_ready(struct kdat_ep *ep, DAT_RETURN error);
 
 /**
  * struct kdat_cm_open - what a connection attempt needs

@@ -153,7 +153,7 @@ static noinline unsigned int kdat_dto_special(struct kdat_evd *evd, struct kdat_
 	if (num)
 		*quiet += !entry->notify;
 	if (dto->object)
-		kdat_obj_ops(dto->object)->completed(dto, wc->status == IB_WC_SUCCESS);
+		kdat_obj_ops(dto->object)->completed(dto, wc->status);
 	kdat_slot_clear(dto);
 	return num;
 }

@@ -57,6 +57,13 @@ struct kdat_ep_queues {
 	struct kdat_slots recvs;
 };
 
+/** enum kdat_establishing - a connection that was made, and is to be reported */
+enum kdat_establishing {
+	KDAT_ESTABLISHING_NONE,
+	KDAT_ESTABLISHING_ACTIVE,	/* by this endpoint */
+	KDAT_ESTABLISHING_PASSIVE,	/* by the peer */
+};
+
 /**
  * struct kdat_ep - endpoint
  * @obj: head
@@ -89,6 +96,8 @@ struct kdat_ep_queues {
  * @patience: in jiffies: when a graceful end does not wait any longer for posted requests
  * @timed_out: the consumer's time for the attempt is over
  * @quiet: the end of the connection has been reported, and it still has to end
+ * @establishing: enum kdat_establishing: the connection has to be reported; mutex
+ * @established_by: in jiffies: when it is, at the latest
  * @local: own address of the connection
  * @remote: the peer's
  * @private_data: of the peer's answer; valid until the next connection
@@ -133,6 +142,8 @@ struct kdat_ep {
 	unsigned long patience;
 	bool timed_out;
 	bool quiet;
+	u8 establishing;
+	unsigned long established_by;
 	struct sockaddr_storage source;
 	struct {
 		bool set;

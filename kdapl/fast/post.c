@@ -40,7 +40,7 @@ void kdat_slots_reset(struct kdat_slots *slots)
 
 	while ((dto = kdat_slots_next(slots, dto))) {
 		if (dto->object)
-			kdat_obj_ops(dto->object)->completed(dto, false);
+			kdat_obj_ops(dto->object)->completed(dto, IB_WC_WR_FLUSH_ERR);
 		kdat_slot_clear(dto);
 		cond_resched();
 	}

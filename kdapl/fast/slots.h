@@ -37,6 +37,7 @@ struct ri_qp;
  * @flags: DAT_COMPLETION_FLAGS and KDAT_DTO_*; 0: it completes as most do, see kdat_dto_plain()
  * @length: bytes of the local segments
  * @bit: its number in the block's free slots
+ * @serial: of a registration or an invalidation: number in kdat_lmr.regs
  *
  * While a slot is free, @object, @ext_op and @flags are 0.
  */
@@ -50,6 +51,7 @@ struct kdat_dto {
 	u32 flags;
 	u32 length;
 	u32 bit;
+	u32 serial;
 };
 
 /**

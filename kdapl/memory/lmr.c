@@ -45,6 +45,17 @@ int kdat_lmr_access(const struct ri_rnic *rnic, DAT_MEM_PRIV_FLAGS priv)
 	return access;
 }
 
+enum dma_data_direction kdat_lmr_direction(DAT_MEM_PRIV_FLAGS priv, bool long_term)
+{
+	const u32 atomic = (u32)DAT_IB_MEM_PRIV_REMOTE_ATOMIC, flags = priv;
+	const u32 reads = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG | atomic;
+	const u32 writes = DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | atomic;
+
+	if (!(flags & writes))
+		return DMA_TO_DEVICE;
+	return long_term || flags & reads ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
+}
+
 DAT_RETURN kdat_lmr_error(int err)
 {
 	return kdat_error_of_resource(err, DAT_RESOURCE_MEMORY_REGION);
@@ -74,7 +85,7 @@ int kdat_lmr_publish(struct kdat_lmr *lmr)
 	}
 	if (!lmr->mr)
 		return 0;
-	ret = xa_err(xa_store(&ia->stags, lmr->rkey >> 8, lmr, GFP_KERNEL));
+	ret = xa_err(xa_store(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL));
 	if (ret && lmr->context)
 		xa_erase(&ia->lmrs, lmr->context);
 	return ret;
@@ -94,17 +105,16 @@ static void kdat_lmr_discard(struct kdat_lmr *lmr)
 /* RNIC goes, or the LMR: no window is bound to it any more. */
 void kdat_lmr_drop(struct kdat_lmr *lmr)
 {
-	struct ri_page_list list;
-
+	if (lmr->kind == KDAT_LMR_LOCAL) {
+		scoped_guard(spinlock_irqsave, &lmr->lock)
+			kdat_lmr_local_count(lmr, true);
+	}
 	if (lmr->mr) {
 		/* while the STag still is this LMR's */
-		xa_erase(&lmr->obj.ia->stags, lmr->rkey >> 8);
-		list = lmr->mr->list;
-		lmr->mr->list.pages = NULL;
+		xa_erase(&lmr->obj.ia->stags, lmr->is.rkey >> 8);
 		WARN_ON(kal_mr_deregister(lmr->mr));
 		lmr->mr = NULL;
-		kdat_lmr_fast_end(lmr, &list);
-		kvfree(list.pages);
+		kdat_lmr_fast_end(lmr);
 	}
 	if (lmr->dma)
 		WARN_ON(kal_mr_deregister(lmr->dma));
@@ -155,25 +165,25 @@ static void kdat_lmr_answer(const struct kdat_lmr *lmr, DAT_LMR_PARAM_MASK mask,
 	if (mask & DAT_LMR_FIELD_IA_HANDLE)
 		param->ia_handle = lmr->obj.ia;
 	if (mask & DAT_LMR_FIELD_MEM_TYPE)
-		param->mem_type = lmr->mem_type;
+		param->mem_type = lmr->is.mem_type;
 	if (mask & DAT_LMR_FIELD_REGION_DESC)
-		param->region_desc = lmr->desc;
+		param->region_desc = lmr->is.desc;
 	if (mask & DAT_LMR_FIELD_LENGTH)
-		param->length = lmr->wanted;
+		param->length = lmr->is.wanted;
 	if (mask & DAT_LMR_FIELD_PZ_HANDLE)
 		param->pz_handle = lmr->pz;
 	if (mask & DAT_LMR_FIELD_MEM_PRIV)
-		param->mem_priv = lmr->priv;
+		param->mem_priv = lmr->is.priv;
 	if (mask & DAT_LMR_FIELD_VA_TYPE)
-		param->va_type = lmr->va_type;
+		param->va_type = lmr->is.va_type;
 	if (mask & DAT_LMR_FIELD_LMR_CONTEXT)
-		param->lmr_context = lmr->context ?: lmr->rkey;
+		param->lmr_context = lmr->context ?: lmr->is.rkey;
 	if (mask & DAT_LMR_FIELD_RMR_CONTEXT)
-		param->rmr_context = lmr->rkey;
+		param->rmr_context = kdat_lmr_for_peer(lmr) ? lmr->is.rkey : 0;
 	if (mask & DAT_LMR_FIELD_REGISTERED_SIZE)
-		param->registered_size = lmr->length;
+		param->registered_size = lmr->is.length;
 	if (mask & DAT_LMR_FIELD_REGISTERED_ADDRESS)
-		param->registered_address = lmr->address;
+		param->registered_address = lmr->is.address;
 	if (mask & DAT_LMR_FIELD_LMR_STATE) {
 		param->lmr_state.fmr_support = lmr->kind == KDAT_LMR_FAST ? DAT_TRUE : DAT_FALSE;
 		param->lmr_state.bound = atomic_read(&lmr->bindings) ? DAT_TRUE : DAT_FALSE;
@@ -220,15 +230,15 @@ static DAT_RETURN kdat_lmr_map(struct kdat_lmr *lmr)
 	}
 	mr->list.num = mem->num;
 	mr->list.page_shift = PAGE_SHIFT;
-	lmr->rkey = ib_inc_rkey(mr->stag);
-	return kdat_lmr_error(kal_mr_map(mr, lmr->address, lmr->length, lmr->rkey,
-					 kdat_lmr_access(rnic, lmr->priv)));
+	lmr->is.rkey = ib_inc_rkey(mr->stag);
+	return kdat_lmr_error(kal_mr_map(mr, lmr->is.address, lmr->is.length, lmr->is.rkey,
+					 kdat_lmr_access(rnic, lmr->is.priv)));
 }
 
 /* The memory of another LMR, from its beginning. */
 static DAT_RETURN kdat_lmr_share(struct kdat_lmr *lmr)
 {
-	struct kdat_lmr *other = kdat_lmr_of(lmr->desc.for_lmr_handle);
+	struct kdat_lmr *other = kdat_lmr_of(lmr->is.desc.for_lmr_handle);
 
 	if (!other || other->obj.ia != lmr->obj.ia)
 		return KDAT_BAD_HANDLE(LMR);
@@ -236,12 +246,16 @@ static DAT_RETURN kdat_lmr_share(struct kdat_lmr *lmr)
 		return KDAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (!other->mem)
 		return KDAT_BAD_ARG(3);
-	if (lmr->wanted > other->length)
+	if (lmr->is.wanted > other->is.length)
 		return KDAT_BAD_ARG(4);
+	/* the memory is mapped for one direction */
+	if (!kal_dma_is_virtual(lmr->obj.ia->kr->rnic) && other->mem->dir == DMA_TO_DEVICE &&
+	    kdat_lmr_direction(lmr->is.priv, true) != DMA_TO_DEVICE)
+		return KDAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	if (!refcount_inc_not_zero(&other->mem->refs))
 		return KDAT_BAD_HANDLE(LMR);
 	lmr->mem = other->mem;
-	lmr->length = lmr->wanted;
+	lmr->is.length = lmr->is.wanted;
 	return DAT_SUCCESS;
 }
 
@@ -250,14 +264,14 @@ static DAT_RETURN kdat_lmr_measure(struct kdat_lmr *lmr)
 {
 	u64 page_size = 1;
 
-	if (lmr->mem_type == DAT_MEM_TYPE_PHYSICAL)
+	if (lmr->is.mem_type == DAT_MEM_TYPE_PHYSICAL)
 		page_size = PAGE_SIZE;
-	if (lmr->mem_type == DAT_MEM_TYPE_PHYSICAL_VAR_PAGES)
-		page_size = lmr->desc.for_array.page_size;
+	if (lmr->is.mem_type == DAT_MEM_TYPE_PHYSICAL_VAR_PAGES)
+		page_size = lmr->is.desc.for_array.page_size;
 	if (page_size != 1 && !kdat_mem_page_size_ok(page_size))
 		return KDAT_BAD_ARG(3);
-	if (!lmr->wanted || check_mul_overflow(lmr->wanted, page_size, &lmr->length) ||
-	    lmr->length > lmr->obj.ia->kr->rnic->attr.limits.max_mr_size)
+	if (!lmr->is.wanted || check_mul_overflow(lmr->is.wanted, page_size, &lmr->is.length) ||
+	    lmr->is.length > lmr->obj.ia->kr->rnic->attr.limits.max_mr_size)
 		return KDAT_BAD_ARG(4);
 	return DAT_SUCCESS;
 }
@@ -270,9 +284,9 @@ static DAT_RETURN kdat_lmr_describe(struct kdat_lmr *lmr)
 	ret = kdat_lmr_measure(lmr);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (lmr->mem_type == DAT_MEM_TYPE_LMR)
+	if (lmr->is.mem_type == DAT_MEM_TYPE_LMR)
 		return kdat_lmr_share(lmr);
-	mem = kdat_mem_make(lmr->obj.ia->kr->rnic, lmr->mem_type, lmr->desc, lmr->length);
+	mem = kdat_mem_make(lmr->obj.ia->kr->rnic, &lmr->is);
 	if (PTR_ERR_OR_ZERO(mem) == -EINVAL)
 		return KDAT_BAD_ARG(3);
 	if (IS_ERR(mem))
@@ -289,8 +303,8 @@ static DAT_RETURN kdat_lmr_make(struct kdat_lmr *lmr)
 	ret = kdat_lmr_describe(lmr);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	lmr->address = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->mem->address;
-	if (check_add_overflow(lmr->address, lmr->length - 1, &last))
+	lmr->is.address = lmr->is.va_type == DAT_VA_TYPE_ZB ? 0 : lmr->mem->address;
+	if (check_add_overflow(lmr->is.address, lmr->is.length - 1, &last))
 		return KDAT_BAD_ARG(4);
 	ret = kdat_maps(lmr->obj.ia->kr->rnic) ? kdat_lmr_map(lmr) : kdat_lmr_local_make(lmr);
 	if (ret != DAT_SUCCESS)
@@ -361,11 +375,11 @@ static DAT_RETURN kdat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_typ
 	lmr = kdat_lmr_new(ia, pz);
 	if (!lmr)
 		return KDAT_NO_MEMORY;
-	lmr->mem_type = mem_type;
-	lmr->desc = desc;
-	lmr->wanted = length;
-	lmr->priv = priv;
-	lmr->va_type = va_type;
+	lmr->is.mem_type = mem_type;
+	lmr->is.desc = desc;
+	lmr->is.wanted = length;
+	lmr->is.priv = priv;
+	lmr->is.va_type = va_type;
 	if (!kdat_enter(ia)) {
 		kfree(lmr);
 		return KDAT_GONE;

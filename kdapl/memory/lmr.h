@@ -7,6 +7,8 @@
  * - lmr_sync.c: their synchronisation; the reserved LMR
  * - lmr_local.c: LMRs of RNICs that do not name memory at once; translation of segments
  * - lmr_fast.c: LMRs for fast registrations; completions
+ * - lmr_state.c: states of registrations by work requests
+ * - lmr_map.c: their mappings for DMA
  * - rmr.c: RMRs
  * - memory.c: both as objects of the base
  */
@@ -15,6 +17,8 @@
 
 #include <linux/io.h>
 
+#include "lmr_map.h"
+#include "lmr_state.h"
 #include "memory.h"
 
 /* for the operations of both types */
@@ -27,7 +31,7 @@ void kdat_rmr_drop(struct kdat_rmr *rmr);
  * destroyed: the use of @dto->object ends. The peer has invalidated @stag, or a Read did: the LMR
  * or RMR is unbound. Any context.
  */
-void kdat_lmr_completed(struct kdat_dto *dto, bool success);
+void kdat_lmr_completed(struct kdat_dto *dto, enum ib_wc_status status);
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag);
 
 /**
@@ -60,6 +64,7 @@ struct kdat_extent {
  * @rcu: it is read under RCU, too
  * @refs: LMRs that share it
  * @rnic: RNIC
+ * @dir: in which the RNIC reaches it
  * @mapped: extents that have to be unmapped
  * @address: its address as the consumer knows it, see DAT_VA_TYPE_VA
  * @length: bytes
@@ -70,6 +75,7 @@ struct kdat_mem {
 	struct rcu_head rcu;
 	refcount_t refs;
 	struct ri_rnic *rnic;
+	enum dma_data_direction dir;
 	u32 mapped;
 	u64 address;
 	u64 length;
@@ -78,66 +84,67 @@ struct kdat_mem {
 };
 
 /**
+ * struct kdat_naming - what an LMR names
+ * @mem_type: the consumer's
+ * @va_type: the consumer's
+ * @desc: the consumer's
+ * @wanted: the consumer's length
+ * @priv: the consumer's
+ * @address: of the first byte in segments
+ * @length: bytes
+ * @rkey: STag of the RNIC's region, or what it will be; 0: none
+ */
+struct kdat_naming {
+	DAT_MEM_TYPE mem_type;
+	DAT_VA_TYPE va_type;
+	DAT_REGION_DESCRIPTION desc;
+	u64 wanted;
+	DAT_MEM_PRIV_FLAGS priv;
+	u64 address;
+	u64 length;
+	u32 rkey;
+};
+
+/**
  * struct kdat_lmr - local memory region
  * @obj: head; kdat_obj.uses counts requests that are posted for it, and bindings of RMRs
  * @kind: see above
  * @pz: protection zone, NULL: reserved
- * @mem_type: the consumer's; of a fast LMR: of the last registration
- * @desc: the consumer's
- * @wanted: the consumer's length
- * @priv: the consumer's
- * @va_type: the consumer's
- * @address: of the first byte in segments
- * @length: bytes
+ * @is: what it names; of a fast LMR: by the present registration. Changed under @lock.
  * @context: for local segments
  * @mem: memory, NULL: fast or reserved
  * @mr: region of the RNIC, NULL: local use only, or the RNIC is gone
  * @dma: region of all memory that gives @lkey, or NULL
  * @lkey: of a local LMR: names DMA addresses
- * @rkey: STag of @mr, or what it will be; 0: none
  * @bindings: of RMRs, posted or done
  * @lock: protects all below; any context
- * @reg: registration that is posted, or was
- * @posted: registrations and invalidations that are posted
- * @reg_posted: one of them is a registration that may still read @reg and the page list
- * @over: registrations that the peer has invalidated, and whose completion was not seen yet
- * @named: the last of them, or what the RNIC did before, makes it name memory
- * @registered: it names memory
- * @pages: of a fast LMR: pages of mr->list that are mapped
- * @stale: of a fast LMR whose pages are mapped for DMA: those of the registration before, which
- *	stay mapped because its invalidation may not be done yet; room for mr->list.max
- * @stale_pages: their number
- * @stale_shift: log2 of their size
+ * @regs: registrations by work requests
+ * @of: what they name
+ * @key: STag of the last of them
+ * @reg: request of the one that is posted
+ * @map: of a fast LMR: mapping of the present registration; NULL: there is no need
+ * @unnamed: of a local LMR: it counts in @pz->unnamed
+ * @refused: of a local LMR: the RNIC does not take the registration
  */
 struct kdat_lmr {
 	struct kdat_obj obj;
 	enum kdat_lmr_kind kind;
 	struct kdat_pz *pz;
-	DAT_MEM_TYPE mem_type;
-	DAT_REGION_DESCRIPTION desc;
-	u64 wanted;
-	DAT_MEM_PRIV_FLAGS priv;
-	DAT_VA_TYPE va_type;
-	u64 address;
-	u64 length;
+	struct kdat_naming is;
 	u32 context;
 	struct kdat_mem *mem;
 	struct ri_mr *mr;
 	struct ri_mr *dma;
 	u32 lkey;
-	u32 rkey;
 	atomic_t bindings;
 	spinlock_t lock;	/* protects all below */
+	struct kdat_regs regs;
+	struct kdat_naming of[2];
+	u32 key;
 	struct kal_reg_wr reg;
-	u32 posted;
-	bool reg_posted;
-	u32 over;
-	bool named;
-	bool registered;
-	u32 pages;
-	u64 *stale;
-	u32 stale_pages;
-	u32 stale_shift;
+	struct kdat_map *map;
+	bool unnamed;
+	bool refused;
 };
 
 /**
@@ -196,13 +203,22 @@ static inline int kdat_lmr_pass(const struct kdat_ia *ia, const DAT_LMR_TRIPLET 
 	return 1;
 }
 
+/* privileges of a peer */
+#define KDAT_LMR_REMOTE		(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
+				 (u32)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+
+/* May a peer be told of the STag? A local LMR has a region without rights for it, too. */
+static inline bool kdat_lmr_for_peer(const struct kdat_lmr *lmr)
+{
+	return lmr->kind != KDAT_LMR_LOCAL || lmr->is.priv & KDAT_LMR_REMOTE;
+}
+
 /* lmr_mem.c */
 /*
- * Describe and map memory of all types but LMR. @bytes is its length. Return: it, or an ERR_PTR:
+ * Describe and map the memory of all types but LMR. Return: it, or an ERR_PTR:
  * -EINVAL: the description is wrong; -ENOMEM; -EIO: the mapping failed. May sleep.
  */
-struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, DAT_MEM_TYPE type,
-			       DAT_REGION_DESCRIPTION desc, u64 bytes);
+struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, const struct kdat_naming *is);
 void kdat_mem_unmap(struct kdat_mem *mem);
 void kdat_mem_put(struct kdat_mem *mem);	/* NULL is fine */
 /* the extent that has the byte at @off, which is less than mem->length */
@@ -216,23 +232,40 @@ bool kdat_mem_page_ok(DAT_PADDR pa, u64 page_size);
 struct kdat_lmr *kdat_lmr_new(struct kdat_ia *ia, struct kdat_pz *pz);
 int kdat_lmr_access(const struct ri_rnic *rnic, DAT_MEM_PRIV_FLAGS priv);
 bool kdat_lmr_priv_ok(DAT_MEM_PRIV_FLAGS priv);
+/* How does the RNIC reach memory of these privileges? @long_term: the consumer synchronises it. */
+enum dma_data_direction kdat_lmr_direction(DAT_MEM_PRIV_FLAGS priv, bool long_term);
 DAT_RETURN kdat_lmr_error(int err);
 /* Put @lmr into the tables; it is ready. May sleep. */
 int kdat_lmr_publish(struct kdat_lmr *lmr);
 static inline bool kdat_lmr_has(const struct kdat_lmr *lmr, u64 addr, u64 len)
 {
-	return addr >= lmr->address && addr - lmr->address <= lmr->length &&
-	       len <= lmr->length - (addr - lmr->address);
+	return addr >= lmr->is.address && addr - lmr->is.address <= lmr->is.length &&
+	       len <= lmr->is.length - (addr - lmr->is.address);
 }
 
 /* lmr_fast.c: dat_lmr_allocate() and others */
-/* Unmap the pages of the last registration, which are in @list, and those of the one before. */
-void kdat_lmr_fast_end(struct kdat_lmr *lmr, const struct ri_page_list *list);
+/*
+ * Something has happened to a registration; @serial is its number. Its memory is unmapped before
+ * this returns, if it has ended. Any context.
+ */
+void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event);
+/* The RNIC does not know the LMR any more. */
+void kdat_lmr_fast_end(struct kdat_lmr *lmr);
 void kdat_lmr_fast_table(DAT_PROVIDER *provider);
 
 /* lmr_local.c */
-/* Find the STag of a new LMR for local use, and make the region for the peer, if it has rights. */
+/*
+ * Find the STag of a new LMR for local use, and make the region, if the peer has rights or the
+ * memory is scattered.
+ */
 DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr);
+/* Count whether the LMR still waits for its registration; lmr->lock held. */
+void kdat_lmr_local_count(struct kdat_lmr *lmr, bool ends);
+/* Post the registrations that wait, later. Any context. */
+void kdat_lmr_local_kick(struct kdat_ia *ia);
+void kdat_lmr_register_work(struct work_struct *work);
+int kdat_lmr_wq_init(void);
+void kdat_lmr_wq_exit(void);
 /*
  * Post the registration of a new LMR on an endpoint that is connected, if there are any. The RNIC
  * is held.

@@ -5,7 +5,15 @@
  * Whether such an LMR has memory is decided when the requests are posted, so that a consumer can
  * post an invalidation right behind the requests that use the LMR. A registration needs an LMR
  * without memory and no other registration in progress, because the RNIC reads the page list when
- * it carries the request out. Once all requests have completed, the LMR is as the RNIC has it.
+ * it carries the request out. lmr_state.c has the states. When requests were flushed, the LMR is as
+ * the RNIC has it: with the last registration that was carried out, and the STag of that.
+ *
+ * Where the RNIC reaches memory by DMA, or a driver of Linux has the page list, a registration is
+ * possible only when the invalidation before it has completed: a driver overwrites its list when
+ * the request is posted, and the peer may still use the STag then. The memory is mapped with the
+ * post of the registration, and unmapped when the STag is invalid: before the consumer sees the
+ * completion of its invalidation or the receive with the peer's, or when the LMR is freed. The end
+ * of a connection alone unmaps nothing, because an LMR is good for all endpoints of its zone.
  *
  * Where the standard leaves it open:
  *
@@ -38,13 +46,14 @@ static DAT_RETURN kdat_fast_make(struct kdat_lmr *lmr, DAT_COUNT max)
 	if (IS_ERR(mr))
 		return kdat_lmr_error(PTR_ERR(mr));
 	lmr->mr = mr;
-	lmr->rkey = mr->stag;
+	lmr->is.rkey = mr->stag;
+	lmr->key = mr->stag;
 	if (!kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
-		lmr->stale = kvcalloc(max, sizeof(*lmr->stale), GFP_KERNEL);
-	if (lmr->stale || kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
+		lmr->map = kdat_map_alloc(lmr->obj.ia->kr->rnic, max);
+	if (lmr->map || kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
 		ret = kdat_lmr_error(kdat_lmr_publish(lmr));
 	if (ret != DAT_SUCCESS) {
-		kvfree(lmr->stale);
+		kvfree(lmr->map);
 		kal_mr_deregister(mr);
 	}
 	return ret;
@@ -75,7 +84,7 @@ static DAT_RETURN kdat_fast_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_h
 	if (!lmr)
 		return KDAT_NO_MEMORY;
 	lmr->kind = KDAT_LMR_FAST;
-	lmr->mem_type = DAT_MEM_TYPE_PHYSICAL;
+	lmr->is.mem_type = DAT_MEM_TYPE_PHYSICAL;
 	if (!kdat_enter(ia)) {
 		kfree(lmr);
 		return KDAT_GONE;
@@ -94,116 +103,41 @@ static DAT_RETURN kdat_fast_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_h
 
 /* Pages ********************************************************************* */
 
-static void kdat_fast_unmap_pages(const struct kdat_lmr *lmr, const u64 *pages, u32 num, u32 shift)
-{
-	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
-	u32 i;
-
-	if (kal_dma_is_virtual(rnic))
-		return;
-	for (i = 0; i < num; i++)
-		kal_dma_unmap_page(rnic, pages[i], BIT_ULL(shift), DMA_BIDIRECTIONAL);
-}
-
-static void kdat_fast_unmap(struct kdat_lmr *lmr, const struct ri_page_list *list)
-{
-	kdat_fast_unmap_pages(lmr, list->pages, lmr->pages, list->page_shift);
-	lmr->pages = 0;
-}
-
-static void kdat_fast_unmap_stale(struct kdat_lmr *lmr)
-{
-	kdat_fast_unmap_pages(lmr, lmr->stale, lmr->stale_pages, lmr->stale_shift);
-	lmr->stale_pages = 0;
-}
-
-void kdat_lmr_fast_end(struct kdat_lmr *lmr, const struct ri_page_list *list)
-{
-	kdat_fast_unmap(lmr, list);
-	kdat_fast_unmap_stale(lmr);
-	kvfree(lmr->stale);
-	lmr->stale = NULL;
-}
-
-/*
- * Empty the list for another registration. The last one may still hold on the RNIC, for its
- * invalidation is posted only; then its pages stay mapped. The one before it does not: the last one
- * was carried out.
- */
-static void kdat_fast_retire(struct kdat_lmr *lmr, const struct ri_page_list *list)
-{
-	kdat_fast_unmap_stale(lmr);
-	if (lmr->stale && READ_ONCE(lmr->registered)) {
-		memcpy(lmr->stale, list->pages, lmr->pages * sizeof(*lmr->stale));
-		lmr->stale_pages = lmr->pages;
-		lmr->stale_shift = list->page_shift;
-		lmr->pages = 0;
-	}
-	kdat_fast_unmap(lmr, list);
-}
-
-/* Undo kdat_fast_retire(): there is no other registration. */
-static void kdat_fast_restore(struct kdat_lmr *lmr, struct ri_page_list *list)
-{
-	kdat_fast_unmap(lmr, list);
-	if (!lmr->stale_pages)
-		return;
-	memcpy(list->pages, lmr->stale, lmr->stale_pages * sizeof(*lmr->stale));
-	lmr->pages = lmr->stale_pages;
-	list->page_shift = lmr->stale_shift;
-	lmr->stale_pages = 0;
-}
-
-/* Map the next page into the list. */
-static bool kdat_fast_map_page(struct kdat_lmr *lmr, phys_addr_t pa)
-{
-	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
-	struct ri_page_list *list = &lmr->mr->list;
-	u64 addr;
-
-	addr = kal_dma_map_page(rnic, pfn_to_page(PHYS_PFN(pa)), offset_in_page(pa),
-				BIT_ULL(list->page_shift), DMA_BIDIRECTIONAL);
-	if (kal_dma_mapping_error(rnic, addr))
-		return false;
-	list->pages[lmr->pages++] = addr;
-	return true;
-}
-
-/* Map @num pages into the list. Return: false: a mapping failed. */
-static bool kdat_fast_map(struct kdat_lmr *lmr, const DAT_PADDR *pages, u32 num)
+/* The pages of an array, for an RNIC that works by virtual addresses. */
+static void kdat_fast_list(struct ri_page_list *list, const DAT_PADDR *pages, u32 num)
 {
 	u32 i;
 
 	for (i = 0; i < num; i++)
-		if (!kdat_fast_map_page(lmr, pages[i]))
-			return false;
-	return true;
+		list->pages[i] = (uintptr_t)phys_to_virt(pages[i]);
+	list->num = num;
 }
 
-/* The same for the pages of a scatterlist that was checked. @bytes: what is in it. */
-static bool kdat_fast_map_table(struct kdat_lmr *lmr, struct sg_table *table, u64 *bytes)
+/* The same for the pages of a scatterlist that was checked. */
+static void kdat_fast_list_table(struct ri_page_list *list, struct sg_table *table)
 {
-	const bool is_virtual = kal_dma_is_virtual(lmr->obj.ia->kr->rnic);
-	struct ri_page_list *list = &lmr->mr->list;
 	struct scatterlist *sg;
 	phys_addr_t pa, end;
 	u32 i, n = 0;
 
-	*bytes = 0;
+	/* most tables are of one page an element, so each instruction counts */
 	for_each_sgtable_sg(table, sg, i) {
-		*bytes += sg->length;
-		pa = sg_phys(sg) & PAGE_MASK;
 		end = sg_phys(sg) + sg->length;
-		for (; pa < end; pa += PAGE_SIZE)
-			/* most tables are of one page an element, so each instruction counts */
-			if (is_virtual)
-				list->pages[n++] = (uintptr_t)phys_to_virt(pa);
-			else if (!kdat_fast_map_page(lmr, pa))
-				return false;
+		for (pa = sg_phys(sg) & PAGE_MASK; pa < end; pa += PAGE_SIZE)
+			list->pages[n++] = (uintptr_t)phys_to_virt(pa);
 	}
-	if (is_virtual)
-		lmr->pages = n;
-	return true;
+	list->num = n;
+}
+
+static u64 kdat_fast_table_bytes(struct sg_table *table)
+{
+	struct scatterlist *sg;
+	u64 bytes = 0;
+	u32 i;
+
+	for_each_sgtable_sg(table, sg, i)
+		bytes += sg->length;
+	return bytes;
 }
 
 /* Can the RNIC register pages of this size? Others can all that kal_dma_map_page() can map. */
@@ -290,108 +224,142 @@ static DAT_RETURN kdat_fast_check_pages(const struct kdat_lmr *lmr, DAT_MEM_TYPE
 	return DAT_SUCCESS;
 }
 
-/* Fill the list. The caller owns it. */
-static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
-				 const DAT_REGION_DESCRIPTION *desc, u32 num)
+/* Map the memory of @is, and list its pages. The caller owns the map and the list. */
+static DAT_RETURN kdat_fast_map(struct kdat_lmr *lmr, const struct kdat_naming *is, u64 page_size)
 {
-	struct ri_page_list *list = &lmr->mr->list;
-	u64 page_size, first, length, zero = 0;
+	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
+	struct kdat_map *map = lmr->map;
+	struct sg_table *table;
 	const DAT_PADDR *pages;
+	struct scatterlist *sg;
+	bool room = true;
 	u32 i;
 
-	kdat_fast_retire(lmr, list);
-	list->num = num;
-	if (type == DAT_MEM_TYPE_IA) {
-		first = desc->for_ia;
-		length = num * PAGE_SIZE;
-		for (i = 0; i < num; i++)
-			list->pages[i] = first + i * PAGE_SIZE;
-		list->page_shift = PAGE_SHIFT;
-	} else if (type == DAT_MEM_TYPE_PLATFORM) {
-		struct sg_table *table = desc->for_platform;
-
-		first = sg_phys(table->sgl);
-		zero = offset_in_page(first);
-		list->page_shift = PAGE_SHIFT;
-		if (!kdat_fast_map_table(lmr, table, &length))
-			return KDAT_NO_MEMORY;
+	if (is->mem_type == DAT_MEM_TYPE_PLATFORM) {
+		table = is->desc.for_platform;
+		for_each_sgtable_sg(table, sg, i)
+			room = room && kdat_map_add(map, sg_phys(sg), sg->length);
 	} else {
-		pages = kdat_fast_array(type, desc, &page_size);
-		first = pages[0];
-		length = num * page_size;
-		list->page_shift = ilog2(page_size);
-		if (!kdat_fast_map(lmr, pages, num))
-			return KDAT_NO_MEMORY;
+		pages = kdat_fast_array(is->mem_type, &is->desc, &page_size);
+		for (i = 0; i < is->wanted && room; i++)
+			room = kdat_map_add(map, pages[i], page_size);
 	}
-	lmr->mem_type = type;
-	lmr->desc = *desc;
-	lmr->wanted = num;
-	lmr->address = lmr->va_type == DAT_VA_TYPE_ZB ? zero : first;
-	lmr->length = length;
+	if (!room) {
+		map->num = 0;
+		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	}
+	if (!kdat_map_dma(map, rnic, kdat_lmr_direction(is->priv, false)))
+		return KDAT_NO_MEMORY;
+	if (kdat_map_list(map, &lmr->mr->list, is->address & (page_size - 1)))
+		return DAT_SUCCESS;
+	kdat_map_end(map, rnic);
+	return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+}
+
+/* Describe what was checked, and fill the list. The caller owns it. */
+static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, struct kdat_naming *is)
+{
+	struct ri_page_list *list = &lmr->mr->list;
+	const DAT_PADDR *pages = NULL;
+	struct sg_table *table = NULL;
+	u64 page_size = PAGE_SIZE;
+	u32 i;
+
+	if (is->mem_type == DAT_MEM_TYPE_PLATFORM) {
+		table = is->desc.for_platform;
+		is->address = sg_phys(table->sgl);
+		is->length = kdat_fast_table_bytes(table);
+	} else if (is->mem_type == DAT_MEM_TYPE_IA) {
+		is->address = is->desc.for_ia;
+		is->length = is->wanted * PAGE_SIZE;
+	} else {
+		pages = kdat_fast_array(is->mem_type, &is->desc, &page_size);
+		is->address = pages[0];
+		is->length = is->wanted * page_size;
+	}
+	list->page_shift = ilog2(page_size);
+	if (is->va_type == DAT_VA_TYPE_ZB)
+		is->address = table ? offset_in_page(is->address) : 0;
+	if (is->mem_type == DAT_MEM_TYPE_IA) {
+		for (i = 0; i < is->wanted; i++)
+			list->pages[i] = is->desc.for_ia + i * PAGE_SIZE;
+		list->num = is->wanted;
+	} else if (lmr->map) {
+		return kdat_fast_map(lmr, is, page_size);
+	} else if (pages) {
+		kdat_fast_list(list, pages, is->wanted);
+	} else {
+		kdat_fast_list_table(list, table);
+	}
 	return DAT_SUCCESS;
 }
 
 /* Requests ****************************************************************** */
 
-/* Take the LMR for a registration. */
-static bool kdat_fast_take(struct kdat_lmr *lmr)
+/*
+ * Take the LMR for a registration. Return: which of the LMR's registrations it is, or -EBUSY. It is
+ * shown to nobody yet.
+ */
+static int kdat_fast_take(struct kdat_lmr *lmr, u32 *serial)
 {
-	bool taken = false;
+	const bool behind = !lmr->map && kdat_maps(lmr->obj.ia->kr->rnic);
+	int i;
+
+	guard(spinlock_irqsave)(&lmr->lock);
+	/* with kdat_lmr_event() */
+	if (lmr->map && smp_load_acquire(&lmr->map->busy))
+		return -EBUSY;
+	i = kdat_regs_take(&lmr->regs, behind);
+	if (i >= 0)
+		*serial = lmr->regs.serial[i];
+	return i;
+}
+
+void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event)
+{
+	struct kdat_map *map = NULL;
+	bool waits = false;
+	u32 flags;
 
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		taken = !lmr->named && !lmr->reg_posted;
-		if (taken) {
-			lmr->named = true;
-			lmr->reg_posted = true;
-			lmr->posted++;
+		flags = kdat_regs_event(&lmr->regs, serial, event);
+		if (flags & KDAT_REGS_BACK)
+			lmr->is = lmr->of[lmr->regs.now];
+		if (flags & KDAT_REGS_ENDED && lmr->map && lmr->map->num) {
+			map = lmr->map;
+			map->busy = true;
+		}
+		if (lmr->kind == KDAT_LMR_LOCAL) {
+			kdat_lmr_local_count(lmr, false);
+			waits = flags & KDAT_REGS_ENDED && lmr->unnamed;
 		}
 	}
-	return taken;
+	if (waits)
+		kdat_lmr_local_kick(lmr->obj.ia);
+	if (!map)
+		return;
+	/* without the lock: this may copy */
+	kdat_map_end(map, lmr->obj.ia->kr->rnic);
+	/* with kdat_fast_take() */
+	smp_store_release(&map->busy, false);
 }
 
-/* Undo kdat_fast_take(). */
-static void kdat_fast_not_posted(struct kdat_lmr *lmr)
+void kdat_lmr_fast_end(struct kdat_lmr *lmr)
 {
+	struct kdat_map *map;
+
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		lmr->reg_posted = false;
-		lmr->posted--;
-		lmr->named = !lmr->posted && lmr->registered;
+		map = lmr->map;
+		lmr->map = NULL;
 	}
+	if (map)
+		kdat_map_end(map, lmr->obj.ia->kr->rnic);
+	kvfree(map);
 }
 
-/* A request has ended. */
-static void kdat_fast_ended(struct kdat_lmr *lmr, bool reg, bool success)
-{
-	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		if (reg && lmr->over) {
-			lmr->over--;
-		} else {
-			if (reg)
-				lmr->reg_posted = false;
-			if (success)
-				lmr->registered = reg;
-		}
-		if (!--lmr->posted)
-			lmr->named = lmr->registered;
-	}
-}
-
-/* The peer has invalidated the present STag. */
-static void kdat_fast_lost(struct kdat_lmr *lmr)
-{
-	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		lmr->registered = false;
-		if (lmr->reg_posted) {
-			lmr->reg_posted = false;
-			lmr->over++;
-		}
-		/* other LMRs are not registered again: the consumer has to free them */
-		lmr->named = lmr->kind != KDAT_LMR_FAST;
-	}
-}
-
-static DAT_RETURN kdat_fast_post(struct kdat_lmr *lmr, struct kdat_ep *ep, struct ib_send_wr *wr,
-				 DAT_DTOS op, DAT_LMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN kdat_fast_post(struct kdat_lmr *lmr, u32 serial, struct kdat_ep *ep,
+				 struct ib_send_wr *wr, DAT_DTOS op, DAT_LMR_COOKIE cookie,
+				 DAT_COMPLETION_FLAGS flags)
 {
 	struct kdat_dto *dto = kdat_slot_get(&ep->requests);
 
@@ -400,6 +368,7 @@ static DAT_RETURN kdat_fast_post(struct kdat_lmr *lmr, struct kdat_ep *ep, struc
 	dto->op = op;
 	dto->cookie = cookie;
 	dto->object = &lmr->obj;
+	dto->serial = serial;
 	return kdat_dto_post(ep, dto, wr, flags);
 }
 
@@ -429,23 +398,24 @@ static DAT_RETURN kdat_fast_check_ep(const struct kdat_lmr *lmr, struct kdat_ep 
 					      KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 }
 
-static DAT_RETURN kdat_fast_register(struct kdat_lmr *lmr, DAT_MEM_TYPE type,
-				     const DAT_REGION_DESCRIPTION *desc, u32 num,
-				     DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type,
-				     struct kdat_ep *ep, DAT_LMR_COOKIE cookie,
-				     DAT_COMPLETION_FLAGS flags)
+/* Fill in registration @i, which was taken, and post it. */
+static DAT_RETURN kdat_fast_register(struct kdat_lmr *lmr, int i, u32 serial, struct kdat_ep *ep,
+				     DAT_LMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
+	struct kdat_naming *is = &lmr->of[i];
 	DAT_RETURN ret;
 
-	lmr->priv = priv;
-	lmr->va_type = va_type;
-	ret = kdat_fast_fill(lmr, type, desc, num);
+	ret = kdat_fast_fill(lmr, is);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	WRITE_ONCE(lmr->rkey, ib_inc_rkey(lmr->rkey));
-	kal_reg_wr_init(&lmr->reg, lmr->mr, lmr->address, lmr->length, lmr->rkey,
-			kdat_lmr_access(lmr->obj.ia->kr->rnic, priv));
-	return kdat_fast_post(lmr, ep, &lmr->reg.reg.wr, DAT_DTO_LMR_FMR, cookie, flags);
+	lmr->key = ib_inc_rkey(lmr->key);
+	is->rkey = lmr->key;
+	/* from the post on requests may name it */
+	scoped_guard(spinlock_irqsave, &lmr->lock)
+		lmr->is = *is;
+	kal_reg_wr_init(&lmr->reg, lmr->mr, is->address, is->length, is->rkey,
+			kdat_lmr_access(lmr->obj.ia->kr->rnic, is->priv));
+	return kdat_fast_post(lmr, serial, ep, &lmr->reg.reg.wr, DAT_DTO_LMR_FMR, cookie, flags);
 }
 
 static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
@@ -456,9 +426,10 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 {
 	struct kdat_lmr *lmr = kdat_lmr_of(lmr_handle);
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
+	u32 remote, local, serial;
 	struct kdat_ia *ia;
-	u32 remote, local;
 	DAT_RETURN ret;
+	int i;
 
 	ret = kdat_fast_check(lmr, ep);
 	if (ret != DAT_SUCCESS)
@@ -482,16 +453,23 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	ret = KDAT_BAD_STATE(LMR_IN_USE);
 	if (!atomic_inc_unless_negative(&lmr->obj.uses))
 		goto out;
-	if (!kdat_fast_take(lmr)) {
+	i = kdat_fast_take(lmr, &serial);
+	if (i < 0) {
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}
-	remote = ib_inc_rkey(lmr->rkey);
+	lmr->of[i] = (struct kdat_naming){
+		.mem_type = type,
+		.va_type = va_type,
+		.desc = desc,
+		.wanted = num,
+		.priv = priv,
+	};
+	remote = ib_inc_rkey(lmr->key);
 	local = lmr->context ?: remote;
-	ret = kdat_fast_register(lmr, type, &desc, num, priv, va_type, ep, cookie, flags);
+	ret = kdat_fast_register(lmr, i, serial, ep, cookie, flags);
 	if (ret != DAT_SUCCESS) {
-		kdat_fast_restore(lmr, &lmr->mr->list);
-		kdat_fast_not_posted(lmr);
+		kdat_lmr_event(lmr, serial, KDAT_REG_FAILED);
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}
@@ -504,17 +482,15 @@ out:
 	return ret;
 }
 
-/* Begin an invalidation. */
-static bool kdat_fast_give_up(struct kdat_lmr *lmr)
+/* Begin an invalidation of the present registration. */
+static bool kdat_fast_give_up(struct kdat_lmr *lmr, u32 *serial, u32 *key)
 {
-	bool named = false;
+	struct kdat_regs *regs = &lmr->regs;
 
-	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		named = lmr->named;
-		lmr->named = false;
-		lmr->posted += named;
-	}
-	return named;
+	guard(spinlock_irqsave)(&lmr->lock);
+	*serial = regs->serial[regs->now];
+	*key = lmr->is.rkey;
+	return !(kdat_regs_event(regs, *serial, KDAT_REG_INV) & KDAT_REGS_REFUSED);
 }
 
 static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
@@ -524,6 +500,7 @@ static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE 
 	struct kdat_ep *ep = kdat_ep_of(ep_handle);
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
 	struct kdat_ia *ia;
+	u32 serial, key;
 	DAT_RETURN ret;
 
 	ret = kdat_fast_check(lmr, ep);
@@ -540,16 +517,14 @@ static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE 
 	ret = KDAT_BAD_STATE(LMR_FREE);
 	if (!atomic_inc_unless_negative(&lmr->obj.uses))
 		goto out;
-	if (!kdat_fast_give_up(lmr)) {
+	if (!kdat_fast_give_up(lmr, &serial, &key)) {
 		atomic_dec(&lmr->obj.uses);
 		goto out;
 	}
-	wr.ex.invalidate_rkey = lmr->rkey;
-	ret = kdat_fast_post(lmr, ep, &wr, DAT_DTO_LMR_INVALIDATE, cookie, flags);
+	wr.ex.invalidate_rkey = key;
+	ret = kdat_fast_post(lmr, serial, ep, &wr, DAT_DTO_LMR_INVALIDATE, cookie, flags);
 	if (ret != DAT_SUCCESS) {
-		/* as before, unless a request that was posted earlier has failed meanwhile */
-		scoped_guard(spinlock_irqsave, &lmr->lock)
-			lmr->named = --lmr->posted || lmr->registered;
+		kdat_lmr_event(lmr, serial, KDAT_REG_INV_FAILED);
 		atomic_dec(&lmr->obj.uses);
 	}
 out:
@@ -559,16 +534,41 @@ out:
 
 /* Completions *************************************************************** */
 
-void kdat_lmr_completed(struct kdat_dto *dto, bool success)
+static enum kdat_reg_event kdat_fast_result(const struct kdat_dto *dto, bool success)
 {
-	struct kdat_obj *obj = dto->object;
+	if (dto->op == DAT_DTO_LMR_FMR)
+		return success ? KDAT_REG_DONE : KDAT_REG_FAILED;
+	return success ? KDAT_REG_INV_DONE : KDAT_REG_INV_FAILED;
+}
 
-	if (dto->op == DAT_DTO_BIND_MW)
+void kdat_lmr_completed(struct kdat_dto *dto, enum ib_wc_status status)
+{
+	const bool success = status == IB_WC_SUCCESS;
+	struct kdat_obj *obj = dto->object;
+	struct kdat_lmr *lmr;
+
+	if (dto->op == DAT_DTO_BIND_MW) {
 		kdat_rmr_completed(container_of(obj, struct kdat_rmr, obj), dto, success);
-	else
-		kdat_fast_ended(container_of(obj, struct kdat_lmr, obj),
-				dto->op == DAT_DTO_LMR_FMR, success);
+	} else {
+		lmr = container_of(obj, struct kdat_lmr, obj);
+		/* not one more endpoint is to break by it */
+		if (!success && status != IB_WC_WR_FLUSH_ERR)
+			WRITE_ONCE(lmr->refused, true);
+		kdat_lmr_event(lmr, dto->serial, kdat_fast_result(dto, success));
+	}
 	atomic_dec(&obj->uses);
+}
+
+/* The number of the registration that has @stag; 0: none */
+static u32 kdat_fast_serial(struct kdat_lmr *lmr, u32 stag)
+{
+	unsigned int i;
+
+	guard(spinlock_irqsave)(&lmr->lock);
+	for (i = 0; i < 2; i++)
+		if (kdat_regs_has(&lmr->regs, i) && lmr->of[i].rkey == stag)
+			return lmr->regs.serial[i];
+	return 0;
 }
 
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag)
@@ -583,8 +583,8 @@ void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag)
 	lmr = kdat_lmr_of(named);
 	if (rmr)
 		kdat_rmr_invalidated(rmr, stag);
-	else if (lmr && READ_ONCE(lmr->rkey) == stag)
-		kdat_fast_lost(lmr);
+	else if (lmr)
+		kdat_lmr_event(lmr, kdat_fast_serial(lmr, stag), KDAT_REG_LOST);
 }
 
 void kdat_lmr_fast_table(DAT_PROVIDER *provider)

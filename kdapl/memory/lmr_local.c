@@ -5,16 +5,19 @@
  * The context of such an LMR is known to kDAPL alone. Local requests name the memory by its DMA
  * addresses and the RNIC's STag of all memory, after a check here.
  *
- * If a peer has privileges, the LMR has a region of the RNIC, too. The STag for the peer is chosen
- * at once, and its registration is posted on a connected endpoint of the protection zone: now, or
- * before the first one is reported as connected. Requests that are posted on that endpoint, such as
- * the message that tells the peer of the STag, come after it. The consumer is told when it has
- * completed, for the peer may know the STag otherwise; but an endpoint whose requests wait for its
- * peer does not hold the consumer up for long. Once the registration has completed, local requests
- * use the region as well: it is one element, and can be the sink of a Read on iWARP.
+ * If a peer has privileges, or the memory is scattered, the LMR has a region of the RNIC, too. The
+ * STag is chosen at once, and its registration is posted on a connected endpoint of the protection
+ * zone: now, or when the first one is connected. dat_lmr_kcreate() and the event that reports a
+ * connection wait for the completions, for some time, because the peer may use the STag by any
+ * connection. Once the registration has completed, local requests use the region as well: it is one
+ * element, and can be the sink of a Read on iWARP.
  *
- * Nobody but kDAPL looks for these completions. The consumer may leave its EVD alone, so whoever
- * waits for one takes completions from the CQ to the EVD's queue.
+ * A registration that was flushed with its endpoint is posted on another one. So is that of a
+ * region that the peer has invalidated, which a driver may allow: the STag stays the same, and
+ * other peers can go on.
+ *
+ * Nobody but kDAPL looks for these completions. The consumer may leave its EVD alone, so the
+ * waiting function takes completions from the CQ to the EVD's queue.
  */
 #include <linux/delay.h>
 #include <linux/moduleparam.h>
@@ -31,14 +34,24 @@ module_param_named(kdapl_connect_lmr_timeout_ms, kdat_lmr_all_timeout_ms, uint, 
 MODULE_PARM_DESC(kdapl_connect_lmr_timeout_ms,
 		 "how long a new kDAPL connection on an adopted device waits for the registrations of its LMRs (default 2000)");
 
-/* The region for the peer ************************************************** */
+static struct workqueue_struct *kdat_lmr_wq;
 
-#define KDAT_LMR_REMOTE		(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
-				 (u32)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+int kdat_lmr_wq_init(void)
+{
+	kdat_lmr_wq = alloc_workqueue("krdma_kdapl_lmr", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return kdat_lmr_wq ? 0 : -ENOMEM;
+}
+
+void kdat_lmr_wq_exit(void)
+{
+	destroy_workqueue(kdat_lmr_wq);
+}
+
+/* The region *************************************************************** */
 
 /*
  * Cut the extents into pages, if @list is not NULL. Return: their number, or 0: it is impossible,
- * because a page begins or ends in the middle, or the first is not where @lmr->address says.
+ * because a page begins or ends in the middle, or the first is not where @lmr->is.address says.
  */
 static u64 kdat_lmr_cut(const struct kdat_lmr *lmr, struct ri_page_list *list)
 {
@@ -46,15 +59,15 @@ static u64 kdat_lmr_cut(const struct kdat_lmr *lmr, struct ri_page_list *list)
 	u64 begin = 0, num = 0, addr, len, pages, n;
 	u32 i;
 
-	if (offset_in_page(mem->extents[0].addr) != offset_in_page(lmr->address))
+	if (offset_in_page(mem->extents[0].addr) != offset_in_page(lmr->is.address))
 		return 0;
 	/* an LMR that shares memory may be shorter than that */
-	for (i = 0; i < mem->num && begin < lmr->length; i++, num += pages) {
+	for (i = 0; i < mem->num && begin < lmr->is.length; i++, num += pages) {
 		addr = mem->extents[i].addr;
-		len = min(mem->extents[i].end, lmr->length) - begin;
+		len = min(mem->extents[i].end, lmr->is.length) - begin;
 		begin += len;
 		if ((i && offset_in_page(addr)) ||
-		    (begin < lmr->length && offset_in_page(addr + len)))
+		    (begin < lmr->is.length && offset_in_page(addr + len)))
 			return 0;
 		/* the last byte may be the last of all addresses */
 		pages = ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
@@ -64,25 +77,38 @@ static u64 kdat_lmr_cut(const struct kdat_lmr *lmr, struct ri_page_list *list)
 	return num;
 }
 
-static DAT_RETURN kdat_lmr_remote_make(struct kdat_lmr *lmr)
+static DAT_RETURN kdat_lmr_region_make(struct kdat_lmr *lmr, u64 num)
 {
-	const u64 num = kdat_lmr_cut(lmr, NULL);
-	struct ri_mr *mr;
+	struct ri_mr *mr = kal_mr_alloc(lmr->pz->pd, num, false);
 
-	/* it begins at an address that the RNIC cannot give to this memory */
-	if (!num)
-		return lmr->va_type == DAT_VA_TYPE_ZB ? KDAT_BAD_ARG(7) : KDAT_BAD_ARG(3);
-	if (num > lmr->obj.ia->kr->rnic->attr.limits.max_fast_reg_page_list_len)
-		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
-	mr = kal_mr_alloc(lmr->pz->pd, num, false);
 	if (IS_ERR(mr))
 		return kdat_lmr_error(PTR_ERR(mr));
 	lmr->mr = mr;
 	kdat_lmr_cut(lmr, &mr->list);
 	mr->list.num = num;
 	mr->list.page_shift = PAGE_SHIFT;
-	lmr->rkey = ib_inc_rkey(mr->stag);
+	lmr->is.rkey = ib_inc_rkey(mr->stag);
 	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdat_lmr_remote_make(struct kdat_lmr *lmr)
+{
+	const u32 most = lmr->obj.ia->kr->rnic->attr.limits.max_fast_reg_page_list_len;
+	const u64 num = kdat_lmr_cut(lmr, NULL);
+
+	if (kdat_lmr_for_peer(lmr)) {
+		/* it begins at an address that the RNIC cannot give to this memory */
+		if (!num)
+			return lmr->is.va_type == DAT_VA_TYPE_ZB ? KDAT_BAD_ARG(7) :
+								   KDAT_BAD_ARG(3);
+		if (num > most)
+			return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+		return kdat_lmr_region_make(lmr, num);
+	}
+	/* a request has few elements: a region makes one of all pages, where that is possible */
+	if (lmr->mem->num == 1 || !num || num > most)
+		return DAT_SUCCESS;
+	return kdat_lmr_region_make(lmr, num);
 }
 
 DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr)
@@ -100,7 +126,32 @@ DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr)
 		lmr->dma = dma;
 		lmr->lkey = dma->stag;
 	}
-	return lmr->priv & KDAT_LMR_REMOTE ? kdat_lmr_remote_make(lmr) : DAT_SUCCESS;
+	return kdat_lmr_remote_make(lmr);
+}
+
+/* Registration ************************************************************* */
+
+static bool kdat_lmr_waits(const struct kdat_lmr *lmr)
+{
+	return lmr->kind == KDAT_LMR_LOCAL && lmr->mr && !READ_ONCE(lmr->refused) &&
+	       kdat_regs_is(&lmr->regs, KDAT_REG_FREE);
+}
+
+void kdat_lmr_local_count(struct kdat_lmr *lmr, bool ends)
+{
+	const bool unnamed = !ends && lmr->mr && !lmr->refused &&
+			     !kdat_regs_is(&lmr->regs, KDAT_REG_NAMED);
+
+	lockdep_assert_held(&lmr->lock);
+	if (unnamed == lmr->unnamed)
+		return;
+	lmr->unnamed = unnamed;
+	atomic_add(unnamed ? 1 : -1, &lmr->pz->unnamed);
+}
+
+void kdat_lmr_local_kick(struct kdat_ia *ia)
+{
+	queue_delayed_work(kdat_lmr_wq, &ia->register_work, 0);
 }
 
 /* Post the registration unless that is done, as one of kDAPL's own requests or as any. */
@@ -109,6 +160,7 @@ static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep, bool o
 	struct ri_rnic *rnic = lmr->obj.ia->kr->rnic;
 	struct kdat_dto *dto;
 	DAT_RETURN ret;
+	int i;
 
 	if (!atomic_inc_unless_negative(&lmr->obj.uses))
 		return DAT_SUCCESS;
@@ -120,127 +172,163 @@ static DAT_RETURN kdat_lmr_post(struct kdat_lmr *lmr, struct kdat_ep *ep, bool o
 		return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	}
 	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		if (lmr->named) {
+		i = kdat_regs_take(&lmr->regs, false);
+		if (i < 0) {
 			kdat_slot_clear(dto);
 			atomic_dec(&lmr->obj.uses);
 			return DAT_SUCCESS;
 		}
-		lmr->named = true;
-		lmr->reg_posted = true;
-		lmr->posted++;
-		kal_reg_wr_init(&lmr->reg, lmr->mr, lmr->address, lmr->length, lmr->rkey,
-				kdat_lmr_access(rnic, lmr->priv));
+		lmr->of[i] = lmr->is;
+		dto->serial = lmr->regs.serial[i];
+		kal_reg_wr_init(&lmr->reg, lmr->mr, lmr->is.address, lmr->is.length, lmr->is.rkey,
+				kdat_lmr_access(rnic, lmr->is.priv));
 	}
 	dto->op = DAT_DTO_LMR_FMR;
 	dto->object = &lmr->obj;
 	ret = kdat_dto_post(ep, dto, &lmr->reg.reg.wr, (DAT_COMPLETION_FLAGS)KDAT_DTO_INTERNAL);
 	if (ret == DAT_SUCCESS)
 		return ret;
-	scoped_guard(spinlock_irqsave, &lmr->lock) {
-		lmr->named = false;
-		lmr->reg_posted = false;
-		lmr->posted--;
-	}
+	/* nobody else can have taken it meanwhile */
+	scoped_guard(spinlock_irqsave, &lmr->lock)
+		kdat_regs_event(&lmr->regs, lmr->regs.serial[i], KDAT_REG_FAILED);
 	atomic_dec(&lmr->obj.uses);
 	return ret;
 }
 
-static bool kdat_lmr_waits(const struct kdat_lmr *lmr)
-{
-	return lmr->kind == KDAT_LMR_LOCAL && lmr->mr && !READ_ONCE(lmr->named);
-}
-
-/* Some of them have completed now, or it is @end. Return: false: it is. */
-static bool kdat_lmr_await(struct kdat_ep *ep, unsigned long end)
-{
-	const bool more = time_before(jiffies, end);
-
-	kdat_evd_collect(ep->request_evd);
-	if (more)
-		usleep_range(20, 100);
-	return more;
-}
-
 /*
- * The LMRs may be more than there are requests of kDAPL's own. The consumer's stay free for what it
- * posts as soon as it hears of the connection.
+ * Post the registration on an endpoint that is connected. Return: the last error; DAT_SUCCESS also
+ * if there is no such endpoint. ia->mutex held.
  */
-static DAT_RETURN kdat_lmr_post_in_turn(struct kdat_lmr *lmr, struct kdat_ep *ep,
-					unsigned long end)
+static DAT_RETURN kdat_lmr_post_on_any(struct kdat_lmr *lmr, bool own)
 {
-	DAT_RETURN ret;
+	struct kdat_ia *ia = lmr->obj.ia;
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdat_ep *ep;
 
-	do
-		ret = kdat_lmr_post(lmr, ep, true);
-	while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && kdat_lmr_await(ep, end));
+	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node) {
+		guard(mutex)(&ep->mutex);
+		if (ep->pz != lmr->pz || !ep->qp || ep->state != DAT_EP_STATE_CONNECTED)
+			continue;
+		ret = kdat_lmr_post(lmr, ep, own);
+		if (ret == DAT_SUCCESS)
+			break;
+	}
 	return ret;
 }
 
-DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep)
-{
-	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_all_timeout_ms));
-	struct kdat_ia *ia = ep->obj.ia;
-	struct kdat_lmr *lmr;
-	DAT_RETURN ret;
-
-	if (kdat_maps(ia->kr->rnic))
-		return DAT_SUCCESS;
-	guard(mutex)(&ia->mutex);
-	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
-		if (lmr->pz != ep->pz || !kdat_lmr_waits(lmr))
-			continue;
-		ret = kdat_lmr_post_in_turn(lmr, ep, end);
-		if (ret != DAT_SUCCESS)
-			return ret;
-	}
-	while (kdat_slots_has_internal(&ep->requests) && kdat_lmr_await(ep, end))
-		;
-	return DAT_SUCCESS;
-}
-
-/* Take the completions of all endpoints' requests. */
+/* Take the completions of all endpoints' requests; ia->mutex held. */
 static void kdat_lmr_collect(struct kdat_ia *ia)
 {
 	struct kdat_evd *evd;
 
-	guard(mutex)(&ia->mutex);
 	list_for_each_entry(evd, &ia->objects[DAT_HANDLE_TYPE_EVD], obj.node)
 		/* one that waits for solicited receives has none, and its own stay in the CQ */
 		if (evd->bh && !evd->solicited_streams)
 			kdat_evd_collect(evd);
 }
 
+static DAT_RETURN kdat_lmr_unposted(const struct kdat_ia *ia, const struct kdat_pz *pz)
+{
+	const struct kdat_lmr *lmr;
+
+	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node)
+		if (lmr->pz == pz && kdat_lmr_waits(lmr))
+			return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	return DAT_SUCCESS;
+}
+
+/* Report a connection whose LMRs are registered, or that has waited long enough. Return: not yet */
+static bool kdat_lmr_establish(struct kdat_ep *ep)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+	DAT_RETURN error = DAT_SUCCESS;
+
+	if (atomic_read(&ep->pz->unnamed)) {
+		if (time_before(jiffies, READ_ONCE(ep->established_by)))
+			return true;
+		error = kdat_lmr_unposted(ia, ep->pz);
+	}
+	kdat_obj_ops(&ep->obj)->ready(ep, error);
+	return false;
+}
+
+/* One turn of registrations; ia->mutex held. Return: another one is needed */
+static bool kdat_lmr_turn(struct kdat_ia *ia)
+{
+	bool again = false, connecting = false;
+	struct kdat_lmr *lmr;
+	struct kdat_ep *ep;
+
+	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node)
+		connecting = connecting || READ_ONCE(ep->establishing);
+	if (connecting)
+		kdat_lmr_collect(ia);
+	/* as one of kDAPL's own requests: the consumer's are for what it posts once connected */
+	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
+		cond_resched();
+		if (kdat_lmr_waits(lmr))
+			again = kdat_lmr_post_on_any(lmr, true) != DAT_SUCCESS || again;
+	}
+	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node)
+		if (READ_ONCE(ep->establishing))
+			again = kdat_lmr_establish(ep) || again;
+	return again;
+}
+
+void kdat_lmr_register_work(struct work_struct *work)
+{
+	struct kdat_ia *ia = container_of(to_delayed_work(work), struct kdat_ia, register_work);
+	bool again = false;
+
+	if (!kdat_enter(ia))
+		return;
+	scoped_guard(mutex, &ia->mutex)
+		again = kdat_lmr_turn(ia);
+	kdat_leave(ia);
+	if (again)
+		queue_delayed_work(kdat_lmr_wq, &ia->register_work, 1);
+}
+
+bool kdat_lmr_connected(struct kdat_ep *ep)
+{
+	struct kdat_ia *ia = ep->obj.ia;
+
+	lockdep_assert_held(&ep->mutex);
+	if (kdat_maps(ia->kr->rnic) || !atomic_read(&ep->pz->unnamed))
+		return true;
+	WRITE_ONCE(ep->established_by,
+		   jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_all_timeout_ms)));
+	kdat_lmr_local_kick(ia);
+	return false;
+}
+
 void kdat_lmr_settle(struct kdat_lmr *lmr)
 {
 	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_timeout_ms));
+	struct kdat_ia *ia = lmr->obj.ia;
 
-	if (lmr->kind != KDAT_LMR_LOCAL || !READ_ONCE(lmr->posted))
-		return;
-	kdat_lmr_collect(lmr->obj.ia);
-	while (READ_ONCE(lmr->posted) && time_before(jiffies, end)) {
+	while (lmr->kind == KDAT_LMR_LOCAL && kdat_regs_is(&lmr->regs, KDAT_REG_POSTED)) {
+		scoped_guard(mutex, &ia->mutex)
+			kdat_lmr_collect(ia);
+		if (!time_before(jiffies, end))
+			break;
 		usleep_range(20, 100);
-		kdat_lmr_collect(lmr->obj.ia);
 	}
 }
 
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)
 {
 	struct kdat_ia *ia = lmr->obj.ia;
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdat_ep *ep;
+	DAT_RETURN ret;
 
 	if (!kdat_lmr_waits(lmr))
-		return ret;
+		return DAT_SUCCESS;
+	scoped_guard(spinlock_irqsave, &lmr->lock)
+		kdat_lmr_local_count(lmr, false);
 	guard(mutex)(&ia->mutex);
-	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node) {
-		guard(mutex)(&ep->mutex);
-		if (ep->pz != lmr->pz || !ep->qp || ep->state != DAT_EP_STATE_CONNECTED)
-			continue;
-		ret = kdat_lmr_post(lmr, ep, false);
-		if (ret == DAT_SUCCESS)
-			break;
-	}
-	return ret;
+	ret = kdat_lmr_post_on_any(lmr, false);
+	/* without a region, the elements of a request are limited, and that is all */
+	return kdat_lmr_for_peer(lmr) ? ret : DAT_SUCCESS;
 }
 
 /* Translation *************************************************************** */
@@ -250,17 +338,17 @@ static int kdat_lmr_elements(const struct kdat_lmr *lmr, const DAT_LMR_TRIPLET *
 			     struct ib_sge *sge, u32 max, DAT_RETURN *error)
 {
 	const struct kdat_mem *mem = lmr->mem;
-	u64 off = seg->virtual_address - lmr->address;
+	u64 off = seg->virtual_address - lmr->is.address;
 	u32 len = seg->segment_length;
 	u32 i, num = 0;
 	u64 begin;
 
-	if (lmr->kind == KDAT_LMR_FAST || READ_ONCE(lmr->registered)) {
+	if (lmr->kind == KDAT_LMR_FAST || kdat_regs_is(&lmr->regs, KDAT_REG_NAMED)) {
 		if (!max)
 			return kdat_lmr_too_many(error);
 		sge->addr = seg->virtual_address;
 		sge->length = len;
-		sge->lkey = READ_ONCE(lmr->rkey);
+		sge->lkey = READ_ONCE(lmr->is.rkey);
 		return 1;
 	}
 	for (i = kdat_mem_find(mem, off); len; i++, num++, sge++) {
@@ -278,7 +366,7 @@ static int kdat_lmr_elements(const struct kdat_lmr *lmr, const DAT_LMR_TRIPLET *
 
 static bool kdat_lmr_may_write(const struct kdat_lmr *lmr)
 {
-	return lmr->priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG |
+	return lmr->is.priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG |
 			    (u32)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
 }
 

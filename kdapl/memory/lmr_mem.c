@@ -202,7 +202,7 @@ static int kdat_mem_map(struct kdat_mem *mem)
 	for (; mem->mapped < mem->num; mem->mapped++, extent++) {
 		pa = extent->addr;
 		addr = kal_dma_map_page(mem->rnic, pfn_to_page(PHYS_PFN(pa)), offset_in_page(pa),
-					kdat_mem_extent_len(mem, mem->mapped), DMA_BIDIRECTIONAL);
+					kdat_mem_extent_len(mem, mem->mapped), mem->dir);
 		if (kal_dma_mapping_error(mem->rnic, addr))
 			return -EIO;
 		extent->addr = addr;
@@ -217,7 +217,7 @@ void kdat_mem_unmap(struct kdat_mem *mem)
 
 	for (i = 0; i < mem->mapped; i++) {
 		kal_dma_unmap_page(mem->rnic, mem->extents[i].addr, kdat_mem_extent_len(mem, i),
-				   DMA_BIDIRECTIONAL);
+				   mem->dir);
 		cond_resched();
 	}
 	mem->mapped = 0;
@@ -256,31 +256,34 @@ static u64 kdat_mem_longest(struct ri_rnic *rnic)
 	return most >= SZ_2G ? SZ_1G : max_t(u64, round_down(most, PAGE_SIZE), PAGE_SIZE);
 }
 
-struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, DAT_MEM_TYPE type,
-			       DAT_REGION_DESCRIPTION desc, u64 bytes)
+struct kdat_mem *kdat_mem_make(struct ri_rnic *rnic, const struct kdat_naming *is)
 {
 	struct kdat_mem_plan plan = { .most = kdat_mem_longest(rnic) };
+	const DAT_REGION_DESCRIPTION *desc = &is->desc;
+	const DAT_MEM_TYPE type = is->mem_type;
+	const u64 bytes = is->length;
 	struct kdat_mem *mem;
 	int ret;
 
 	if (type == DAT_MEM_TYPE_IA) {
-		if (desc.for_ia + bytes - 1 < desc.for_ia)
+		if (desc->for_ia + bytes - 1 < desc->for_ia)
 			return ERR_PTR(-EINVAL);
-		return kdat_mem_one(rnic, desc.for_ia, bytes);
+		return kdat_mem_one(rnic, desc->for_ia, bytes);
 	}
-	ret = kdat_mem_walk(&plan, type, &desc, bytes);
+	ret = kdat_mem_walk(&plan, type, desc, bytes);
 	if (ret)
 		return ERR_PTR(ret);
 	if (type == DAT_MEM_TYPE_VIRTUAL && kal_dma_is_virtual(rnic) && kdat_maps(rnic))
-		return kdat_mem_one(rnic, (uintptr_t)desc.for_va, bytes);
+		return kdat_mem_one(rnic, (uintptr_t)desc->for_va, bytes);
 	mem = kdat_mem_alloc(rnic, plan.num);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
+	mem->dir = kdat_lmr_direction(is->priv, true);
 	plan = (struct kdat_mem_plan){ .mem = mem, .most = plan.most };
-	ret = kdat_mem_walk(&plan, type, &desc, bytes);
+	ret = kdat_mem_walk(&plan, type, desc, bytes);
 	if (!ret) {
 		mem->length = bytes;
-		mem->address = kdat_mem_address(type, &desc, mem->extents[0].addr);
+		mem->address = kdat_mem_address(type, desc, mem->extents[0].addr);
 		ret = kdat_mem_map(mem);
 	}
 	if (ret) {

@@ -18,33 +18,47 @@ static struct kdat_lmr *kdat_lmr_look_up(struct kdat_ia *ia, u32 context)
 	if (reserved && context == reserved->context)
 		return reserved;
 	lmr = kdat_lmr_of(xa_load(&ia->stags, context >> 8));
-	return lmr && lmr->rkey == context ? lmr : NULL;
+	return lmr && READ_ONCE(lmr->is.rkey) == context ? lmr : NULL;
 }
 
-static void kdat_lmr_sync_bytes(struct ri_rnic *rnic, u64 addr, u64 len, bool write)
+static void kdat_lmr_sync_bytes(const struct kdat_mem *mem, u64 addr, u64 len, bool write)
 {
 	if (write)
-		kal_dma_sync_for_cpu(rnic, addr, len, DMA_BIDIRECTIONAL);
+		kal_dma_sync_for_cpu(mem->rnic, addr, len, mem->dir);
 	else
-		kal_dma_sync_for_device(rnic, addr, len, DMA_BIDIRECTIONAL);
+		kal_dma_sync_for_device(mem->rnic, addr, len, mem->dir);
 }
 
-/* The pages of a fast registration; @off is from the beginning of the first. */
-static void kdat_lmr_sync_pages(struct ri_rnic *rnic, const struct ri_page_list *list, u64 off,
-				u64 len, bool write)
+/* Element @i of a fast registration, unless that has ended. Return: its bytes; 0: the end */
+static u64 kdat_lmr_sync_element(struct kdat_lmr *lmr, u32 serial, u32 i, u64 begin, u64 off,
+				 u64 len, bool write)
 {
-	const u64 size = BIT_ULL(list->page_shift);
-	u64 at, n;
+	const struct kdat_regs *regs = &lmr->regs;
+	const struct kdat_map *map;
 
-	for (; len; off += n, len -= n) {
-		at = off & (size - 1);
-		n = min(len, size - at);
-		kdat_lmr_sync_bytes(rnic, list->pages[off >> list->page_shift] + at, n, write);
+	guard(spinlock_irqsave)(&lmr->lock);
+	map = lmr->map;
+	if (!map || map->busy || i >= map->mapped || regs->serial[regs->now] != serial ||
+	    !kdat_regs_has(regs, regs->now))
+		return 0;
+	return kdat_map_sync(map, lmr->obj.ia->kr->rnic, i, begin, off, len, write);
+}
+
+/* A fast registration. The peer may end it meanwhile. */
+static void kdat_lmr_sync_fast(struct kdat_lmr *lmr, u64 off, u64 len, bool write)
+{
+	const u32 serial = READ_ONCE(lmr->regs.serial[READ_ONCE(lmr->regs.now)]);
+	u64 begin = 0, n;
+	u32 i;
+
+	for (i = 0; begin < off + len; i++, begin += n) {
+		n = kdat_lmr_sync_element(lmr, serial, i, begin, off, len, write);
+		if (!n)
+			break;
 	}
 }
 
-static void kdat_lmr_sync_extents(struct ri_rnic *rnic, const struct kdat_mem *mem, u64 off,
-				  u64 len, bool write)
+static void kdat_lmr_sync_extents(const struct kdat_mem *mem, u64 off, u64 len, bool write)
 {
 	u32 i = kdat_mem_find(mem, off);
 	u64 begin, n;
@@ -52,7 +66,7 @@ static void kdat_lmr_sync_extents(struct ri_rnic *rnic, const struct kdat_mem *m
 	for (; len; i++, off += n, len -= n) {
 		begin = i ? mem->extents[i - 1].end : 0;
 		n = min(len, mem->extents[i].end - off);
-		kdat_lmr_sync_bytes(rnic, mem->extents[i].addr + off - begin, n, write);
+		kdat_lmr_sync_bytes(mem, mem->extents[i].addr + off - begin, n, write);
 	}
 }
 
@@ -68,16 +82,14 @@ static DAT_RETURN kdat_lmr_sync_one(struct kdat_ia *ia, const DAT_LMR_TRIPLET *s
 		return DAT_SUCCESS;
 	if (!kdat_lmr_has(lmr, segment->virtual_address, segment->segment_length))
 		return KDAT_BAD_ARG(2);
-	off = segment->virtual_address - lmr->address;
+	off = segment->virtual_address - lmr->is.address;
 	if (kal_dma_is_virtual(rnic))
 		return DAT_SUCCESS;
-	if (lmr->mem)
-		kdat_lmr_sync_extents(rnic, lmr->mem, off, segment->segment_length, write);
-	else
-		kdat_lmr_sync_pages(rnic, &lmr->mr->list,
-				    off + (lmr->address &
-					   (BIT_ULL(lmr->mr->list.page_shift) - 1)),
-				    segment->segment_length, write);
+	if (!lmr->mem)
+		kdat_lmr_sync_fast(lmr, off, segment->segment_length, write);
+	/* memory of DAT_MEM_TYPE_IA was mapped by the consumer */
+	else if (lmr->mem->mapped)
+		kdat_lmr_sync_extents(lmr->mem, off, segment->segment_length, write);
 	return DAT_SUCCESS;
 }
 
@@ -135,6 +147,7 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	xa_init(&ia->stags);
 	xa_init_flags(&ia->lmrs, XA_FLAGS_ALLOC1);
 	ia->next_lmr = 1;
+	INIT_DELAYED_WORK(&ia->register_work, kdat_lmr_register_work);
 	ia->passes = kdat_maps(rnic);
 	ia->direct = ia->passes;
 	if (!(rnic->attr.limits.kernel_cap_flags & IBK_LOCAL_DMA_LKEY) || !ia->passes ||
@@ -144,10 +157,10 @@ int kdat_lmr_open_ia(struct kdat_ia *ia)
 	if (!lmr)
 		return -ENOMEM;
 	lmr->kind = KDAT_LMR_RESERVED;
-	lmr->mem_type = DAT_MEM_TYPE_PHYSICAL;
-	lmr->priv = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	lmr->is.mem_type = DAT_MEM_TYPE_PHYSICAL;
+	lmr->is.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 	lmr->context = rnic->attr.local_dma_lkey;
-	lmr->length = U64_MAX;
+	lmr->is.length = U64_MAX;
 	/* it is in no list: it is not the consumer's */
 	lmr->obj.provider = ia->obj.provider;
 	/* from now on the handle is good */

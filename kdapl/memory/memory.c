@@ -22,7 +22,7 @@ static void kdat_memory_drop_rmr(struct kdat_obj *obj)
 	kdat_rmr_drop(container_of(obj, struct kdat_rmr, obj));
 }
 
-void kdat_memory_init(void)
+int kdat_memory_init(void)
 {
 	static const struct kdat_obj_ops lmr = {
 		.destroy = kdat_memory_destroy_lmr,
@@ -38,4 +38,10 @@ void kdat_memory_init(void)
 
 	kdat_obj_register(DAT_HANDLE_TYPE_LMR, &lmr);
 	kdat_obj_register(DAT_HANDLE_TYPE_RMR, &rmr);
+	return kdat_lmr_wq_init();
+}
+
+void kdat_memory_exit(void)
+{
+	kdat_lmr_wq_exit();
 }

@@ -38,15 +38,15 @@ u64 kdat_lmr_max_size(const struct ri_rnic *rnic);
 int kdat_lmr_open_ia(struct kdat_ia *ia);	/* reserved LMR */
 void kdat_lmr_close_ia(struct kdat_ia *ia);
 /*
- * The endpoint is connected, and so is its state, but the consumer was not told yet: post the
- * registration of the LMRs of its protection zone that wait for a queue pair (RNICs without
- * ri_ops.mr_map). Later requests of the endpoint come after them. The RNIC is held, ep->mutex is
- * not. Process context.
+ * The endpoint is connected, and so is its state, but the consumer was not told yet. Return: true:
+ * it can be; false: LMRs of its protection zone wait for their registration (RNICs without
+ * ri_ops.mr_map), and kdat_obj_ops.ready() of the endpoint is called later. ep->mutex is held.
  */
-DAT_RETURN kdat_lmr_connected(struct kdat_ep *ep);
+bool kdat_lmr_connected(struct kdat_ep *ep);
 
-/* The start of the module. */
-void kdat_memory_init(void);
+/* The start and the end of the module. */
+int kdat_memory_init(void);
+void kdat_memory_exit(void);
 void kdat_lmr_table(DAT_PROVIDER *provider);
 void kdat_rmr_table(DAT_PROVIDER *provider);
 

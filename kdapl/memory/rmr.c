@@ -223,10 +223,10 @@ static bool kdat_rmr_priv_ok(const struct kdat_lmr *lmr, DAT_MEM_PRIV_FLAGS priv
 {
 	const u32 writes = DAT_MEM_PRIV_REMOTE_WRITE_FLAG | (u32)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
 
-	if (priv & writes && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+	if (priv & writes && !(lmr->is.priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return false;
 	return !(priv & DAT_MEM_PRIV_REMOTE_READ_FLAG) ||
-	       lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	       lmr->is.priv & DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
 /* May the window be bound to this part of the LMR? */
@@ -239,9 +239,9 @@ static DAT_RETURN kdat_rmr_check_lmr(const struct kdat_rmr *rmr, struct kdat_lmr
 		return KDAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (lmr->pz != rmr->pz)
 		return KDAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
-	if (!lmr->mr || (lmr->kind == KDAT_LMR_FAST && !READ_ONCE(lmr->named)))
+	if (!lmr->mr || (lmr->kind == KDAT_LMR_FAST && !kdat_regs_names(&lmr->regs)))
 		return KDAT_BAD_STATE(LMR_FREE);
-	if (triplet->lmr_context != (lmr->context ?: lmr->rkey) ||
+	if (triplet->lmr_context != (lmr->context ?: lmr->is.rkey) ||
 	    !kdat_lmr_has(lmr, triplet->virtual_address, triplet->segment_length))
 		return KDAT_BAD_ARG(3);
 	if (!kdat_rmr_priv_ok(lmr, priv))
@@ -308,7 +308,7 @@ static bool kdat_rmr_add(struct kdat_rmr *rmr, struct kdat_binding *binding, str
 		wr->length = binding->triplet.segment_length;
 		if (!binding->lmr)
 			break;
-		wr->region = binding->lmr->rkey;
+		wr->region = binding->lmr->is.rkey;
 		wr->addr = binding->triplet.virtual_address;
 		wr->access = kdat_rmr_access(binding->priv, binding->va_type);
 	}

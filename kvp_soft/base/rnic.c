@@ -72,6 +72,7 @@ const char *const soft_counter_names[SOFT_CNT_MAX] = {
 	[SOFT_CNT_FAST_REG] = "fast_registrations",
 	[SOFT_CNT_LOCAL_INV] = "local_invalidations",
 	[SOFT_CNT_REMOTE_INV] = "remote_invalidations",
+	[SOFT_CNT_REMOTE_INV_REFUSED] = "remote_invalidations_refused",
 	[SOFT_CNT_DIRECT_SEGMENTS] = "same_host_segments",
 	[SOFT_CNT_DIRECT_BYTES] = "same_host_bytes",
 };

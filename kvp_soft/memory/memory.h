@@ -42,6 +42,7 @@ enum soft_mem_state {
  * @length: bytes
  * @stag: index << 8 | key
  * @access: enum ib_access_flags
+ * @by_request: of a region: a work request registered it, see soft_mem_peer_may_end()
  * @state: enum soft_mem_state
  * @windows: of a region: number of bound memory windows, or SOFT_NO_WINDOWS
  * @mw_type: type of a window, 0 for a region; constant
@@ -50,7 +51,7 @@ enum soft_mem_state {
  *
  * A @pd of NULL stands for all protection domains of kernel consumers.
  *
- * @region to @access, @base and @owner belong to the task that set @state to
+ * @region to @by_request, @base and @owner belong to the task that set @state to
  * SOFT_MEM_CHANGING. They do not change while @state is SOFT_MEM_VALID or an access is in
  * progress.
  *
@@ -72,6 +73,7 @@ struct soft_mem {
 	u64 length;
 	u32 stag;
 	int access;
+	bool by_request;
 	atomic_t state;
 	atomic_t windows;
 	enum ib_mw_type mw_type;

@@ -180,14 +180,28 @@ static enum soft_access soft_mem_end_one(struct soft_mem *mem, bool may_sleep)
 	return ret;
 }
 
+/*
+ * Has the owner of the STag allowed the peer to invalidate it? That is so for a bound window of
+ * type 2, and for a region that a work request registered with remote rights: their owner registers
+ * or binds them for a time, and goes on when they are invalid. All others live until their owner
+ * ends them: a region that a call registered, for a user or a kernel consumer, and a window of type
+ * 1.
+ */
+static bool soft_mem_peer_may_end(const struct soft_mem *mem)
+{
+	if (mem->mw_type)
+		return mem->mw_type == IB_MW_TYPE_2;
+	return mem->by_request && mem->access & SOFT_REMOTE_RIGHTS;
+}
+
 /**
  * soft_mem_invalidate() - invalidate an STag for the peer (RFC 5040 5.3)
  * @user: queue pair whose peer asks
  * @stag: STag to invalidate
  * @may_sleep: the call may sleep until accesses in progress are over
  *
- * The peer can invalidate only memory that @user may use remotely: a region of its protection
- * domain with remote rights and without windows, or a type 2 window that @user bound.
+ * The peer can invalidate a region of @user's protection domain without windows, or a type 2
+ * window that @user bound, if soft_mem_peer_may_end().
  * Return: SOFT_ACCESS_OK or the reason of the refusal; SOFT_ACCESS_BUSY when the call has to be
  * repeated in a context that may sleep.
  */
@@ -197,16 +211,20 @@ enum soft_access soft_mem_invalidate(const struct soft_mem_user *user, u32 stag,
 	struct soft_mem *mem = soft_mem_find(user, stag);
 	enum soft_access ret;
 
-	if (!mem)
+	if (!mem) {
+		soft_count(user->rnic, SOFT_CNT_REMOTE_INV_REFUSED);
 		return SOFT_ACCESS_STAG;
+	}
 	ret = soft_mem_check(user, mem, stag, mem->iova, 0, 0);
-	if (!ret && !mem->mw_type && !(mem->access & SOFT_REMOTE_RIGHTS))
+	if (!ret && !soft_mem_peer_may_end(mem))
 		ret = SOFT_ACCESS_RIGHTS;
 	if (!ret)
 		ret = soft_mem_end_one(mem, may_sleep);
 	soft_mem_put(mem);
 	if (!ret)
 		soft_count(user->rnic, SOFT_CNT_REMOTE_INV);
+	else if (ret != SOFT_ACCESS_BUSY)
+		soft_count(user->rnic, SOFT_CNT_REMOTE_INV_REFUSED);
 	return ret;
 }
 
@@ -268,12 +286,14 @@ static u64 soft_mem_list_room(const struct ri_page_list *list)
  * @length: bytes
  * @stag: STag with its new key
  * @access: enum ib_access_flags
+ * @by_request: see struct soft_mem
  */
 struct soft_mem_reg {
 	u64 iova;
 	u64 length;
 	u32 stag;
 	int access;
+	bool by_request;
 };
 
 /* Make the STag name the page list of the region, as @reg says. */
@@ -299,6 +319,7 @@ static enum soft_access soft_mem_set_pages(struct soft_mem *mem, const struct so
 	mem->iova = reg->iova;
 	mem->length = reg->length;
 	mem->access = access;
+	mem->by_request = reg->by_request;
 	mem->stag = reg->stag;
 	return SOFT_ACCESS_OK;
 }
@@ -358,6 +379,7 @@ enum soft_access soft_mem_fast_reg(const struct soft_mem_user *user,
 		.length = wqe->mem_length,
 		.stag = wqe->rkey,
 		.access = wqe->mem_access,
+		.by_request = true,
 	};
 	struct soft_mem *mem = soft_mem_find(user, wqe->rkey);
 	enum soft_access ret;

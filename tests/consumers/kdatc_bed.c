@@ -115,12 +115,26 @@ static u8 kdatc_byte(size_t at, u8 seed)
 }
 
 /* Fill with a pattern; seed 0: zeros */
+/* Give memory to an IA that reaches it by DMA, or take it back. */
+static void kdatc_hand_over(const struct kdatc_mem *mem, size_t from, size_t len, bool back)
+{
+	DAT_LMR_TRIPLET part = kdatc_near(mem, from, len);
+
+	if (!kdatc.provider.lmr_sync_req || !mem->lmr)
+		return;
+	if (back)
+		dat_lmr_sync_rdma_write(kdatc_bed.ia, &part, 1);
+	else
+		dat_lmr_sync_rdma_read(kdatc_bed.ia, &part, 1);
+}
+
 void kdatc_fill(struct kdatc_mem *mem, u8 seed)
 {
 	size_t i;
 
 	for (i = 0; i < mem->size; i++)
 		mem->va[i] = kdatc_byte(i, seed);
+	kdatc_hand_over(mem, 0, mem->size, false);
 }
 
 /* Are the @len bytes from @from those that the pattern has from @at? */
@@ -128,6 +142,7 @@ bool kdatc_is(const struct kdatc_mem *mem, size_t from, size_t len, u8 seed, siz
 {
 	size_t i;
 
+	kdatc_hand_over(mem, from, len, true);
 	for (i = 0; i < len; i++)
 		if (mem->va[from + i] != kdatc_byte(at + i, seed))
 			return false;

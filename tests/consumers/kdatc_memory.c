@@ -643,6 +643,130 @@ out:
 	kdatc_memory_fmr_close(&mem);
 }
 
+/* @from writes 64 bytes to @to's memory, and reads them. */
+static void kdatc_memory_reaches(struct kdatc_side *from, struct kdatc_side *to, u8 seed)
+{
+	const DAT_RMR_TRIPLET far = kdatc_far(&to->mem, 0, 64);
+
+	kdatc_fill(&to->mem, 0);
+	kdatc_fill(&from->mem, seed);
+	KDATC_OK(kdatc_write(from, 0x64, 0, 64, &far, 0));
+	KDATC_EXPECT(kdatc_done(from->request, from->ep, 0x64, DAT_DTO_RDMA_WRITE, 64));
+	KDATC_OK(kdatc_read(from, 0x65, 1000, 64, &far, 0));
+	KDATC_EXPECT(kdatc_done(from->request, from->ep, 0x65, DAT_DTO_RDMA_READ, 64));
+	KDATC_EXPECT(kdatc_is(&from->mem, 1000, 64, seed, 0));
+	KDATC_EXPECT(kdatc_is(&to->mem, 0, 64, seed, 0));
+}
+
+/*
+ * A peer invalidates an LMR that has its memory for ever. An RNIC that checks that refuses and ends
+ * the connection; for others the LMR is registered again. Another peer of the zone goes on.
+ */
+static void kdatc_memory_not_invalidated(void)
+{
+	struct kdatc_side *other = &kdatc_bed.server[1], *peer = &kdatc_bed.client[1];
+	static const struct kdatc_opts no_ep = { .no_ep = true };
+	const DAT_EP_ATTR attr = kdatc_ep_attr(&no_ep);
+	DAT_LMR_TRIPLET near;
+	int status;
+
+	if (!kdatc_pair_open(0, NULL, NULL) || !kdatc_side_open(peer, NULL) ||
+	    !kdatc_side_open(other, &no_ep) ||
+	    !KDATC_OK(dat_ep_create(kdatc_bed.ia, server->pz, other->recv, other->request,
+				    other->conn, &attr, &other->ep)) ||
+	    !kdatc_sides_connect(peer, other))
+		return;
+	kdatc_memory_reaches(peer, server, 3);
+	near = kdatc_near(&client->mem, 0, 8);
+	KDATC_OK(kdatc_recv(server, 1, 1000, 8));
+	KDATC_OK(dat_ep_post_send_with_invalidate(client->ep, 1, &near, kdatc_cookie(2), 0,
+						  DAT_TRUE, server->mem.rmr_context));
+	status = kdatc_status(server->recv, server->ep, 1, DAT_DTO_RECEIVE, NULL);
+	if (status == DAT_DTO_SUCCESS || status < 0)
+		/* an adopted device: no RNIC of kDAPL's own maps memory by requests */
+		msleep(200);
+	else
+		KDATC_EXPECT(kdatc_ends(client, NULL) && kdatc_ends(server, NULL));
+	kdatc_memory_reaches(peer, server, 4);
+	/* its protection zone is the server's, which is freed before */
+	if (KDATC_OK(dat_ep_free(other->ep)))
+		other->ep = NULL;
+}
+
+/* An invalidation and the next registration are flushed: the LMR is as it was before them. */
+static void kdatc_memory_flushed(void)
+{
+	DAT_REGION_DESCRIPTION region = { .for_physical = kdatc_memory_area.phys };
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	struct kdatc_mem mem;
+	DAT_RETURN ret;
+
+	if (!kdatc_memory_fmr_open(&mem) ||
+	    !kdatc_disconnect(client, server, DAT_CLOSE_ABRUPT_FLAG))
+		goto out;
+	KDATC_OK(dat_lmr_invalidate(mem.lmr, server->ep, kdatc_cookie(1), 0));
+	region.for_physical = kdatc_memory_area.phys;
+	ret = dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PHYSICAL, region, KDATC_PAGES, KDATC_ALL,
+			  DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(2), 0, &lmr_context,
+			  &rmr_context);
+	KDATC_EXPECT(kdatc_status(server->request, server->ep, 1, DAT_DTO_LMR_INVALIDATE, NULL) ==
+		     DAT_DTO_ERR_FLUSHED);
+	if (ret == DAT_SUCCESS)
+		KDATC_EXPECT(kdatc_status(server->request, server->ep, 2, DAT_DTO_LMR_FMR, NULL) ==
+			     DAT_DTO_ERR_FLUSHED);
+	else
+		KDATC_EXPECT(DAT_GET_TYPE(ret) == DAT_INVALID_STATE);
+	KDATC_OK(dat_ep_reset(client->ep));
+	KDATC_OK(dat_ep_reset(server->ep));
+	if (!kdatc_sides_connect(client, server))
+		goto out;
+	memset(mem.va, 0, mem.size);
+	kdatc_memory_works(&mem);
+	if (kdatc_memory_invalidate(&mem, 3) && kdatc_memory_fmr(&mem, 4)) {
+		memset(mem.va, 0, mem.size);
+		kdatc_memory_works(&mem);
+	}
+out:
+	kdatc_memory_fmr_close(&mem);
+}
+
+/* A message from more pages than a request has elements; LMRs older and newer than the EP */
+static void kdatc_memory_scattered(void)
+{
+	struct kdatc_mem mem = { .va = vzalloc(KDATC_SIZE), .size = KDATC_SIZE };
+	DAT_LMR_TRIPLET near;
+	unsigned int i;
+
+	if (!KDATC_EXPECT(mem.va) || !kdatc_side_open(client, NULL) ||
+	    !kdatc_side_open(server, NULL))
+		goto out;
+	for (i = 0; i < 2; i++) {
+		if ((i && !kdatc_sides_connect(client, server)) ||
+		    !kdatc_mem_register(&mem, server->pz, KDATC_LOCAL, DAT_VA_TYPE_VA) ||
+		    (!i && !kdatc_sides_connect(client, server)))
+			break;
+		kdatc_fill(&mem, 61 + i);
+		kdatc_fill(&client->mem, 0);
+		near = kdatc_near(&mem, 0, KDATC_SIZE);
+		KDATC_OK(kdatc_recv(client, 1, 0, KDATC_SIZE));
+		KDATC_OK(dat_ep_post_send(server->ep, 1, &near, kdatc_cookie(2), 0));
+		KDATC_EXPECT(kdatc_done(server->request, server->ep, 2, DAT_DTO_SEND, KDATC_SIZE));
+		KDATC_EXPECT(kdatc_done(client->recv, client->ep, 1, DAT_DTO_RECEIVE, KDATC_SIZE));
+		KDATC_EXPECT(kdatc_is(&client->mem, 0, KDATC_SIZE, 61 + i, 0));
+		KDATC_OK(dat_lmr_free(mem.lmr));
+		mem.lmr = NULL;
+		if (!kdatc_disconnect(client, server, DAT_CLOSE_GRACEFUL_FLAG))
+			break;
+		KDATC_OK(dat_ep_reset(client->ep));
+		KDATC_OK(dat_ep_reset(server->ep));
+	}
+out:
+	if (mem.lmr)
+		KDATC_OK(dat_lmr_free(mem.lmr));
+	vfree(mem.va);
+}
+
 /* Windows ******************************************************************* */
 
 #define KDATC_WINDOW	4096	/* its offset in the region, and its bytes */
@@ -878,6 +1002,9 @@ const struct kdatc_check kdatc_memory_checks[] = {
 	{ "fast registration of a scatterlist", kdatc_memory_fast_table },
 	{ "invalidated", kdatc_memory_invalidated },
 	{ "remote invalidation", kdatc_memory_remote_invalidation },
+	{ "no remote invalidation", kdatc_memory_not_invalidated },
+	{ "flushed registration", kdatc_memory_flushed },
+	{ "scattered memory", kdatc_memory_scattered },
 	{ "window of a PZ", kdatc_memory_window_pz },
 	{ "window bound again", kdatc_memory_window_rebind },
 	{ "window's bounds", kdatc_memory_window_bounds },

@@ -400,6 +400,21 @@ static int kdt_dapl_mem_open(struct kdt_link *link, struct kdt_mem *mem, u32 rig
 	return 0;
 }
 
+static void kdt_dapl_mem_sync(struct kdt_link *link, const struct kdt_mem *mem, bool back)
+{
+	struct kdt_dapl *dapl = link->run->priv;
+	const DAT_LMR_TRIPLET all = {
+		.virtual_address = mem->addr,
+		.segment_length = mem->size,
+		.lmr_context = mem->lkey,
+	};
+
+	if (back)
+		dat_lmr_sync_rdma_write(dapl->ia, &all, 1);
+	else
+		dat_lmr_sync_rdma_read(dapl->ia, &all, 1);
+}
+
 static void kdt_dapl_mem_close(struct kdt_link *link, struct kdt_mem *mem)
 {
 	kdt_dapl_freed(link->run, "dat_lmr_free", dat_lmr_free(mem->priv));
@@ -492,6 +507,7 @@ const struct kdt_calls kdt_dapl_calls = {
 	.destroy = kdt_dapl_destroy,
 	.mem_open = kdt_dapl_mem_open,
 	.mem_close = kdt_dapl_mem_close,
+	.mem_sync = kdt_dapl_mem_sync,
 	.recv = kdt_dapl_recv,
 	.send = kdt_dapl_send,
 	.write = kdt_dapl_write,

@@ -85,6 +85,14 @@ static u32 kdt_trans_offset(struct kdt_link *link, const struct kdt_op *op, u32 
 	return segment * op->size;
 }
 
+static void kdt_trans_sync(struct kdt_link *link, u32 i, bool back)
+{
+	const struct kdt_calls *calls = link->run->calls;
+
+	if (calls->mem_sync)
+		calls->mem_sync(link, &link->mem[i], back);
+}
+
 static void kdt_trans_write(struct kdt_link *link, u32 i)
 {
 	const struct kdt_op *op = &link->spec.ops[i];
@@ -95,6 +103,7 @@ static void kdt_trans_write(struct kdt_link *link, u32 i)
 			       kdt_trans_seed(link, i, segment));
 		cond_resched();
 	}
+	kdt_trans_sync(link, i, false);
 }
 
 static int kdt_trans_compare(struct kdt_link *link, u32 i)
@@ -102,6 +111,7 @@ static int kdt_trans_compare(struct kdt_link *link, u32 i)
 	const struct kdt_op *op = &link->spec.ops[i];
 	u32 segment;
 
+	kdt_trans_sync(link, i, true);
 	for (segment = 0; segment < op->segments; segment++) {
 		const u8 *at = link->mem[i].va + kdt_trans_offset(link, op, segment);
 

@@ -322,6 +322,7 @@ static void otc_check_read(struct otc_bed *bed)
 	struct otc_side *from = &bed->sides[1], *to = &bed->sides[0];
 	struct sdp_ot_key *source, *sink;
 	struct sdp_ot_segment segment;
+	bool done = false;
 	u32 before;
 
 	if (!otc_connected(bed))
@@ -335,15 +336,15 @@ static void otc_check_read(struct otc_bed *bed)
 	    OTC_EXPECT(bed, !bed->ops->post_read(to->ep, &segment, 1, source->key, source->address,
 						 SDP_OT_SIGNAL, bed)) &&
 	    otc_wait(bed, to->send.nr == before + 1))
-		OTC_EXPECT(bed, to->send.done[before].op == SDP_OT_READ &&
-			   !to->send.done[before].status &&
-			   to->send.done[before].length == OTC_LENGTH &&
-			   otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 7));
+		done = OTC_EXPECT(bed, to->send.done[before].op == SDP_OT_READ &&
+				  !to->send.done[before].status &&
+				  to->send.done[before].length == OTC_LENGTH);
+	otc_drop(from, source);
+	otc_drop(to, sink);
+	OTC_EXPECT(bed, !done || otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 7));
 	/* nothing beside it was touched */
 	OTC_EXPECT(bed, !*otc_octets(to, OTC_OFFSET - 1) &&
 		   !*otc_octets(to, OTC_OFFSET + OTC_LENGTH));
-	otc_drop(from, source);
-	otc_drop(to, sink);
 }
 
 static void otc_check_write(struct otc_bed *bed)
@@ -352,6 +353,7 @@ static void otc_check_write(struct otc_bed *bed)
 	struct sdp_ot_key *source, *sink;
 	struct sdp_ot_segment segment;
 	struct sdp_ot_buf *buf;
+	bool done = false;
 	u32 before;
 
 	if (!otc_connected(bed))
@@ -369,16 +371,16 @@ static void otc_check_write(struct otc_bed *bed)
 	    /* the Send behind it arrives when its bytes are there */
 	    OTC_EXPECT(bed, !otc_send(from, buf, 16, SDP_OT_SIGNAL)) &&
 	    otc_wait(bed, from->send.nr == before + 2 && to->recv.nr == 1))
-		OTC_EXPECT(bed, from->send.done[before].op == SDP_OT_WRITE &&
-			   from->send.done[before + 1].op == SDP_OT_SEND &&
-			   otc_all(&from->send, before, 0) &&
-			   otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 9));
-	OTC_EXPECT(bed, !*otc_octets(to, OTC_OFFSET - 1) &&
-		   !*otc_octets(to, OTC_OFFSET + OTC_LENGTH));
+		done = OTC_EXPECT(bed, from->send.done[before].op == SDP_OT_WRITE &&
+				  from->send.done[before + 1].op == SDP_OT_SEND &&
+				  otc_all(&from->send, before, 0));
 	if (buf)
 		bed->ops->pool_put(buf);
 	otc_drop(from, source);
 	otc_drop(to, sink);
+	OTC_EXPECT(bed, !done || otc_pages_are(to, OTC_OFFSET, OTC_LENGTH, 9));
+	OTC_EXPECT(bed, !*otc_octets(to, OTC_OFFSET - 1) &&
+		   !*otc_octets(to, OTC_OFFSET + OTC_LENGTH));
 }
 
 static void otc_check_no_octets(struct otc_bed *bed)

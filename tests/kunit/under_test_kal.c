@@ -4,4 +4,5 @@
 #include "../../kal/cm/peers.c"
 #include "../../kdapl/base/error.c"
 #include "../../kdapl/base/ep_state.c"
+#include "../../kdapl/memory/lmr_state.c"
 #include "../../kdapl/events/evd_ring.c"

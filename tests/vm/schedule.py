@@ -50,9 +50,11 @@ class Queue:
     turn, in one thread. With a thread for each, a processor of a guest spins while the host
     runs another guest in place of the one that it waits for, and all cases take twice as long
     as in one guest. Cases that are alone run in a guest that is not serial.
+
+    A case may want words on its kernel's command line. It runs in a guest that has those.
     """
 
-    def __init__(self, names, expected=None, alone=(), until=None, urgent=None, share=False):
+    def __init__(self, names, expected=None, alone=(), until=None, urgent=None, share=False, append=None):
         self.waiting = [n for n in names if n in alone] + [n for n in names if n not in alone]
         self.expected = expected or {}
         self.alone = set(alone)
@@ -60,6 +62,9 @@ class Queue:
         # cases that are not alone are for serial guests
         self.share = share
         self.serial = set()
+        # words of the kernel's command line, by case and by guest
+        self.append = append or {}
+        self.appended = {}
         # what to begin with where there is time for all; None keeps the order of the names
         self.urgent = urgent
         self.left_out = []
@@ -115,18 +120,26 @@ class Queue:
         """Whether the next guest is to be a serial one."""
         return self.share and not self.alone_waits()
 
-    def joins(self, guest, serial=False):
+    def boots_with(self):
+        """What the next guest is to have on its kernel's command line."""
+        wanted = [self.append.get(n, "") for n in self.waiting]
+        return next((a for a in wanted if a not in self.appended.values()), wanted[0] if wanted else "")
+
+    def joins(self, guest, serial=False, append=""):
         self.running[guest] = None
+        self.appended[guest] = append
         if serial:
             self.serial.add(guest)
 
     def leaves(self, guest):
         self.running.pop(guest, None)
+        self.appended.pop(guest, None)
         self.serial.discard(guest)
 
     def fits(self, guest, name):
         """The guest is of the kind that the case is for."""
-        return not self.share or (name in self.alone) != (guest in self.serial)
+        return self.append.get(name, "") == self.appended.get(guest, "") and (
+            not self.share or (name in self.alone) != (guest in self.serial))
 
     def next(self, guest, now):
         """The guest's next case, WAIT when it is to ask again after another's end, None at the end."""

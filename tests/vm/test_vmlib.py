@@ -169,6 +169,16 @@ class Handing(unittest.TestCase):
         self.assertEqual(q.next(2, 100), "quiet")
         self.assertIs(q.next(1, 100), schedule.WAIT)
 
+    def test_a_case_with_words_on_the_command_line_has_a_guest_of_its_own(self):
+        q = self.queue(append={"short": "swiotlb=force"})
+        self.assertEqual(q.boots_with(), "")
+        q.joins(1, append=q.boots_with())
+        self.assertEqual(q.boots_with(), "swiotlb=force")
+        self.assertEqual([q.next(1, 0) for _ in range(3)], ["long", "other", None])
+        q.leaves(1)
+        q.joins(1, append=q.boots_with())
+        self.assertEqual([q.next(1, 0) for _ in range(2)], ["short", None])
+
     def test_a_guest_that_left_holds_nobody_up(self):
         q = self.queue("quiet", alone=["quiet"])
         q.joins(2)

@@ -150,6 +150,7 @@ enum kiser_conn_state {
  * @max_pages: pages of a command's data, of which the first and the last may be cut
  * @max_segments: elements of data that a message can have in place; 0: it is copied
  * @physical: context of the LMR for physical addresses
+ * @syncs: buffers have to be synchronised with the IA
  * @remote_invalidation: the target invalidates regions with its responses
  * @full_feature: the login is over, and all receives are posted
  * @num_tasks: tasks of the session
@@ -184,6 +185,7 @@ struct kiser_conn {
 	u32 max_pages;
 	u32 max_segments;
 	DAT_LMR_CONTEXT physical;
+	bool syncs;
 	bool remote_invalidation;
 	bool full_feature;
 

@@ -189,17 +189,19 @@ static int kiser_conn_create_evds(struct kiser_conn *kc, const DAT_EP_ATTR *ep)
 
 static int kiser_conn_create_ep(struct kiser_conn *kc)
 {
+	DAT_PROVIDER_ATTR *provider __free(kfree) = kzalloc(sizeof(*provider), GFP_KERNEL);
 	DAT_IA_ATTR *ia __free(kfree) = kzalloc(sizeof(*ia), GFP_KERNEL);
 	DAT_EP_ATTR attr = {};
 	DAT_EVD_HANDLE evd;
 	int ret;
 
-	if (!ia)
+	if (!ia || !provider)
 		return -ENOMEM;
 	ret = kiser_conn_errno(dat_ia_query(kc->ia, &evd, DAT_IA_FIELD_ALL, ia,
-					    DAT_PROVIDER_FIELD_NONE, NULL));
+					    DAT_PROVIDER_FIELD_ALL, provider));
 	if (ret)
 		return ret;
+	kc->syncs = provider->lmr_sync_req == DAT_TRUE;
 	if (ia->max_dto_per_ep < 64 + 3 * ISCSI_TOTAL_CMDS_MIN)
 		return -EOPNOTSUPP;
 	kiser_conn_attributes(kc, ia, &attr);

@@ -9,6 +9,8 @@ int kiser_receive_post(struct kiser_conn *kc, struct kiser_receive *receive)
 {
 	DAT_DTO_COOKIE cookie = { .as_ptr = receive };
 
+	if (kc->syncs)
+		dat_lmr_sync_rdma_read(kc->ia, &receive->segment, 1);
 	return kiser_conn_errno(dat_ep_post_recv(kc->dat_ep, 1, &receive->segment, cookie,
 						 DAT_COMPLETION_DEFAULT_FLAG));
 }
@@ -105,6 +107,8 @@ static void kiser_receive_pdu(struct kiser_conn *kc, const DAT_DTO_COMPLETION_EV
 		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
 		return;
 	}
+	if (kc->syncs)
+		dat_lmr_sync_rdma_write(kc->ia, &receive->segment, 1);
 	receive->data = dto->transfered_length - sizeof(struct kiser_pdu);
 	region = kiser_receive_region(kc, &receive->pdu->iscsi);
 	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {

@@ -41,6 +41,9 @@ static int kiser_send_post(struct kiser_conn *kc, DAT_LMR_TRIPLET *segments, int
 {
 	DAT_DTO_COOKIE cookie = { .as_ptr = ends };
 
+	/* data that is sent from where it is needs an IA that needs no such call */
+	if (kc->syncs)
+		dat_lmr_sync_rdma_read(kc->ia, segments, 1);
 	return kiser_conn_errno(dat_ep_post_send(kc->dat_ep, num, segments, cookie, ends ?
 						 DAT_COMPLETION_DEFAULT_FLAG :
 						 DAT_COMPLETION_SUPPRESS_FLAG));

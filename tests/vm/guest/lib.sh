@@ -132,7 +132,7 @@ kdapl_load() { loaded krdma_kdapl || insmod "$VM_MODULES/krdma_kdapl.ko"; }
 
 siw_load() {
 	modprobe -q libcrc32c || true # where it is built in
-	insmod "$VM_MODULES/build/siw/siw.ko"
+	insmod "$VM_MODULES/build/${SIW_BUILD:-siw}/siw.ko"
 }
 
 # krdma_hw, which adopts each usable device, now and later

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* What a provider owes: operations with their data, and completion events. */
 #include <cstring>
+#include <optional>
 
 #include "conform.hpp"
 
@@ -210,21 +211,33 @@ bool invalidates(const Host &host)
 	return attr.transport == iwarp || attr.device_cap_flags & cap_invalidates;
 }
 
+/* what the peer may invalidate: a window if there are any, else a region */
 void send_invalidate(World &world)
 {
 	const Pair pair{world};
 	const Memory from{pair.a.pd, 64};
 	const Memory to{pair.b.pd, 64};
-	const Memory lent{pair.b.pd, 64, everything, blank};
+	const bool windows = attributes(world.b).max_mw;
+	const Memory lent{pair.b.pd, 64, windows ? everything | access::window_bind : everything,
+			  blank};
+	std::optional<MemoryWindow> window;
+	Remote target = lent.remote();
 
-	reaches(pair, lent.remote(), 64, mark);
+	if (windows) {
+		window.emplace(pair.b.pd);
+		pair.b.qp.bind(3, *window, lent.region, lent.region.slice(),
+			       access::remote_read | access::remote_write);
+		(void)pair.b.sent();
+		target.stag = window->stag();
+	}
+	reaches(pair, target, 64, mark);
 	pair.b.qp.receive(1, to.region.slice());
 	announced(invalidates(world.a), "a Send with invalidation",
-		  [&] { pair.a.qp.send_invalidate(2, from.region.slice(), lent.region.stag()); });
+		  [&] { pair.a.qp.send_invalidate(2, from.region.slice(), target.stag); });
 	(void)pair.a.sent();
 	const Completion got = pair.b.received();
-	same(got.invalidated().value_or(0), lent.region.stag(), "the STag that was invalidated");
-	read_refused(pair, lent.remote());
+	same(got.invalidated().value_or(0), target.stag, "the STag that was invalidated");
+	read_refused(pair, target);
 }
 
 void local_invalidate(World &world)

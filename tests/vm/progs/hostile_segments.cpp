@@ -424,18 +424,17 @@ const SegmentCase table[] = {
 	 0x0109,
 	 md,
 	 {0, bad_invalidate}},
-	{"invalidate-then-write",
-	 "107, RFC 5040 5.3",
+	{"invalidate-region",
+	 "109, RFC 5040 5.3",
 	 [](S) {
-		 Segment inv = send(1, "abcd");
-
-		 inv.opcode = wire::op_send_inv;
-		 inv.rsvd_ulp = s[victim::spare].stag;
-		 return Fpdus{fpdu(inv), one_write(s, victim::spare)[0]};
+		 return odd_send([&s](Segment &g) {
+			 g.opcode = wire::op_send_inv;
+			 g.rsvd_ulp = s[victim::spare].stag;
+		 });
 	 },
-	 0x1100,
+	 0x0109,
 	 md,
-	 {1}},
+	 {0, bad_invalidate}},
 	{"write-untagged", "125, RFC 5040 figure 4", [](S) { return opcode(wire::op_write); },
 	 0x0206, md},
 	{"read-response-untagged", "125, RFC 5040 figure 4",

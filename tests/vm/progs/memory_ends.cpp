@@ -79,10 +79,10 @@ public:
 			     "ibv_rereg_mr");
 			break;
 		case Way::invalidate:
-			must(helper_.server().post_recv({}), "post_recv");
-			must(helper_.client().post_rdma(IBV_WR_SEND_WITH_INV, {}, 0, rkey()),
+			must(helper_.server().post_rdma(IBV_WR_LOCAL_INV, {}, 0, rkey()),
 			     "post_send");
-			require_status(helper_.server().recvs.wait(), IBV_WC_SUCCESS, "receive");
+			require_status(helper_.server().sends.wait(), IBV_WC_SUCCESS,
+				       "local invalidate");
 			break;
 		case Way::unbind:
 			bind({});

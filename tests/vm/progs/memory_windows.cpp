@@ -127,13 +127,13 @@ int bind1(Side &side, ibv_mw *mw, const ibv_mw_bind_info &info)
 	return ibv_bind_mw(side.qp(), mw, &bind);
 }
 
-int post_inv(Side &side, ibv_wr_opcode opcode, std::uint32_t stag)
+int post_inv(Side &side, ibv_wr_opcode opcode, std::uint32_t stag, unsigned int flags = 0)
 {
 	ibv_send_wr wr{};
 	ibv_send_wr *bad = nullptr;
 
 	wr.opcode = opcode;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.send_flags = IBV_SEND_SIGNALED | flags;
 	wr.invalidate_rkey = stag;
 	return ibv_post_send(side.qp(), &wr, &bad);
 }
@@ -421,8 +421,14 @@ void invalidated_by_the_peer(World &world)
 		finished(pair.server(), IBV_WC_BIND_MW, "bind");
 		must(pair.server().post_recv({}), "post_recv");
 		reads(pair.client(), region.address(first), rkey, length, region_fill);
-		must(post_inv(pair.client(), IBV_WR_SEND_WITH_INV, rkey), "Send with Invalidate");
+		const bool solicited = i % 2;
+		if (solicited)
+			pair.server().recvs.arm(true);
+		must(post_inv(pair.client(), IBV_WR_SEND_WITH_INV, rkey,
+			      solicited ? IBV_SEND_SOLICITED : 0),
+		     "Send with Invalidate");
 		require_status(pair.client().sends.wait(), IBV_WC_SUCCESS, "Send with Invalidate");
+		require(!solicited || pair.server().recvs.event(rdma::patience), "no event");
 		const ibv_wc wc = pair.server().recvs.wait();
 		require_status(wc, IBV_WC_SUCCESS, "receive");
 		require(wc.wc_flags & IBV_WC_WITH_INV, "IBV_WC_WITH_INV");

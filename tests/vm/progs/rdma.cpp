@@ -223,7 +223,7 @@ int Side::post_rdma(ibv_wr_opcode opcode, std::span<const ibv_sge> sges, std::ui
 	wr.send_flags = flags;
 	wr.sg_list = const_cast<ibv_sge *>(sges.data());
 	wr.num_sge = static_cast<int>(sges.size());
-	if (opcode == IBV_WR_SEND_WITH_INV) {
+	if (opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV) {
 		wr.invalidate_rkey = rkey;
 	} else {
 		wr.wr.rdma.remote_addr = address;

@@ -22,7 +22,7 @@ enum Region : std::uint8_t {
 	both,    /* remote write and read */
 	foreign, /* remote write and read, in another protection domain */
 	gone,    /* remote write and read, deregistered */
-	spare,   /* remote write and read, for a Send with Invalidate */
+	spare,   /* remote write and read; a peer tries to invalidate it */
 	atomic,  /* remote atomic */
 	regions,
 };
