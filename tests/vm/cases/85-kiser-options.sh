@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions
-# covers: tests/consumers/iser kdapl
+# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, beside ib_iser, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions
+# covers: ulp/iser kdapl
 # limit: 300
 # kernel: stock
 # shellcheck source=tests/vm/guest/kiser.sh
@@ -110,6 +110,15 @@ modprobe target_core_file
 file_lun 2 512 emulate_write_cache
 file_lun 3 4096
 echo 16 > /proc/sys/vm/nr_hugepages
+say "beside ib_iser"
+modprobe -a libiscsi ib_iser
+log_mark
+refuse "a second transport of that name" insmod "$module"
+has "a second transport of that name" "File exists" expect
+log_since > expect
+has "a second transport of that name" 'krdma_iser: another module has the transport "iser": unload ib_iser first' expect
+modprobe -r ib_iser
+
 kiser_up
 discover kiser
 settings kiser

@@ -140,7 +140,7 @@ loaded() { grep -q "^$1 " /proc/modules; }
 
 rmmod_all() {
 	local module
-	for module in krdma_sdp offload_loop offload_fail krdma_ops; do
+	for module in krdma_iser krdma_sdp offload_loop offload_fail krdma_ops; do
 		! loaded $module || wait_for 15 rmmod $module || return 1
 	done
 	! loaded kdapltest || wait_for 15 rmmod kdapltest || return 1
