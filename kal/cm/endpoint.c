@@ -39,6 +39,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
+#include <krdma/noio.h>
 
 #include "../core/core.h"
 #include "endpoint.h"
@@ -645,6 +646,7 @@ static void ep_lane_work(struct work_struct *work)
 	unsigned int budget;
 	struct kal_ep *ep;
 
+	guard(krdma_noio)();
 	for (budget = LANE_BUDGET; budget; budget--) {
 		ep = ep_lane_next(lane);
 		if (!ep)
