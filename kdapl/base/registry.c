@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/wait.h>
@@ -399,6 +400,20 @@ DAT_RETURN dat_ia_open_net(const char *name, struct net *net, DAT_COUNT asynch_e
 				  DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE);
 }
 EXPORT_SYMBOL_GPL(dat_ia_open_net);
+
+DAT_RETURN dat_ia_open_to(const struct sockaddr_storage *remote, DAT_COUNT asynch_evd_min_qlen,
+			  DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_RETURN ret;
+
+	might_sleep();
+	if (!remote || (remote->ss_family != AF_INET && remote->ss_family != AF_INET6))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	ret = kdat_provider_find(current->nsproxy->net_ns, remote, name);
+	return ret ?: dat_ia_open(name, asynch_evd_min_qlen, asynch_evd_handle, ia_handle);
+}
+EXPORT_SYMBOL_GPL(dat_ia_open_to);
 
 /* Take an IA from the table, so that only one caller closes it. */
 static struct kdat_registry_ia *kdat_registry_take_ia(DAT_IA_HANDLE handle)

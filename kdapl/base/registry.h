@@ -20,6 +20,12 @@ struct net;
 void kdat_registry_withdraw(const DAT_PROVIDER *provider);
 
 /*
+ * The name of the IA that leads to an address, DAT_NAME_MAX_LENGTH bytes. Return: DAT_SUCCESS,
+ * DAT_INVALID_ADDRESS (there is no route), or DAT_PROVIDER_NOT_FOUND. May sleep.
+ */
+DAT_RETURN kdat_provider_find(struct net *net, const struct sockaddr_storage *remote, char *name);
+
+/*
  * ia_open_func() of kDAPL's own tables, which have an extension, for a namespace that the caller
  * keeps.
  */

@@ -369,6 +369,7 @@ tracing=/sys/kernel/tracing
 if [ -e $tracing/kprobe_events ]; then
 	say "what changes in a namespace cost SDP"
 	expect "the switch loads" insmod "$VM_MODULES/krdma_ops.ko"
+	expect "kDAPL loads" kdapl_load
 	expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
 	echo 'p:krdma_look krdma:kal_rnic_in_net arg=%di:x64' > $tracing/kprobe_events
 	sleep 1

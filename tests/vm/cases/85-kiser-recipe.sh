@@ -26,6 +26,7 @@ ip link add eth0 type dummy
 ip address add 10.0.0.1/24 dev eth0
 ip link set eth0 up
 ip link set lo mtu 1500 up
+mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 ram_disk 64
 ln -s /dev/nullb0 /dev/sdb
 mkdir -p /run/modprobe.d
