@@ -47,9 +47,36 @@ session=$(sessions)
 wait_for 30 disk_of "$session" 0 > /dev/null || { dmesg | tail -40; fail "no disk"; }
 iscsiadm -m session | tee expect
 has "the session" "^iser: \[$session\] 10.0.0.1:3260,1 iqn.2026-01.com.example:target" expect
+# addresses: of the data of SCSI commands, in iSER headers on the wire, as long as there is no file "seen"
+addresses() {
+	timeout 120 python3 - <<- 'EOF'
+		import os, re, socket, struct
+
+		wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+		wire.bind(("lo", 0))
+		wire.settimeout(0.5)
+		print("looks", flush=True)
+		while not os.path.exists("seen"):
+		    try:
+		        packet = wire.recv(65536)
+		    except TimeoutError:
+		        continue
+		    # struct iser_ctrl with a STag, and a SCSI command behind it
+		    for header in re.finditer(rb"([\x14\x18])\0\0\0(.{24})[\x01\x41]", packet, re.S):
+		        write, read = struct.unpack(">4xQ4xQ", header[2])
+		        print("address", write if header[1] == b"\x18" else read)
+	EOF
+}
+addresses > addresses.log &
+looks=$!
+wait_for 20 grep -q looks addresses.log || fail "nobody looks"
 expect "I/O" dd if=/dev/zero of="$(disk_of "$session" 0)" bs=1M count=8 oflag=direct conv=fsync
 storage_rnic=$(rdma link | sed -n 's/^link \([^/]*\).* netdev eth0.*/\1/p')
 [ "$(counter fast_registrations)" -gt 0 ] || fail "no registrations"
+touch seen
+wait "$looks" || fail "nobody looked"
+[ "$(grep -c address addresses.log)" -gt 8 ] || fail "no headers were seen"
+same "addresses beyond a page" "" "$(awk '$1 == "address" && $2 > 4095' addresses.log)"
 refuse "plain TCP" timeout 5 bash -c 'exec 3<> /dev/tcp/10.0.0.1/3260; timeout 2 cat <&3 | grep -q .'
 
 say "logout"
