@@ -21,6 +21,7 @@ recipe() {
 }
 
 # What the hosts of the document have: an interface, a disk, and the modules where modprobe finds them.
+same_host 0
 modprobe dummy numdummies=0
 ip link add eth0 type dummy
 ip address add 10.0.0.1/24 dev eth0
