@@ -41,7 +41,9 @@ MAN_DIR = $(DESTDIR)$(PREFIX)/share/man
 DOC_DIR = $(DESTDIR)$(PREFIX)/share/doc/krdma
 COMPLETION_DIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 DRIVER_DIR = $(DESTDIR)$(SYSCONFDIR)/libibverbs.d
-MODULES := krdma.ko krdma_kdapl.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko
+MODULES := krdma.ko krdma_kdapl.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko krdma_iser.ko
+# krdma_iser is for kernels with iSCSI
+BUILT_MODULES = $(if $(shell grep -s '^CONFIG_SCSI_ISCSI_ATTRS=' $(KDIR)/include/config/auto.conf),$(MODULES),$(filter-out krdma_iser.ko,$(MODULES)))
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
@@ -80,7 +82,7 @@ bench-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kdapl kvp_soft kvp_hw ops sdp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kdapl kvp_soft kvp_hw ops sdp ulp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -161,8 +163,8 @@ install: ## install for the running kernel: modules, libraries, command, documen
 install-modules:
 	+@$(MAKE) --no-print-directory modules $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
 	install -d $(MODULE_DIR)
-	install -m 644 $(MODULES) $(MODULE_DIR)
-	strip --strip-debug $(addprefix $(MODULE_DIR)/,$(MODULES))
+	install -m 644 $(BUILT_MODULES) $(MODULE_DIR)
+	strip --strip-debug $(addprefix $(MODULE_DIR)/,$(BUILT_MODULES))
 	install -m 644 Module.symvers $(MODULE_DIR)/krdma.symvers
 	+@$(MAKE) --no-print-directory install-kernel-headers
 	$(if $(DESTDIR),,depmod $(RELEASE))
@@ -231,7 +233,7 @@ uninstall: ## take away what install put there, for all kernels
 # the modules' sources, as dkms builds them
 dkms-source:
 	install -d $(DESTDIR)/usr/src/krdma-$(VERSION)
-	find Kbuild VERSION LICENSES kal kdapl kvp_soft kvp_hw ops sdp uapi/include -type f \
+	find Kbuild VERSION LICENSES kal kdapl kvp_soft kvp_hw ops sdp ulp uapi/include -type f \
 		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \) ! -name '*.mod.c' \
 		-exec cp -p --parents -t $(DESTDIR)/usr/src/krdma-$(VERSION) {} +
 	install -m 755 system/dkms-keep-symbols $(DESTDIR)/usr/src/krdma-$(VERSION)

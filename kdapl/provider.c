@@ -8,7 +8,13 @@
  * later one gets the name when the other one's RNIC goes or gets another name.
  */
 #include <linux/cleanup.h>
+#include <linux/export.h>
+#include <linux/if_vlan.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
+
+#include <krdma/netstack.h>
 
 #include "base/registry.h"
 #include "connections/connections.h"
@@ -43,6 +49,85 @@ static DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_
 	kdat_provider_put(kr);
 	return ret;
 }
+
+/* Does the RNIC serve an interface: its own, or one in a VLAN pair with that? */
+static bool kdat_provider_serves(struct ri_rnic *rnic, const struct net_device *ndev)
+{
+	const int real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev)->ifindex : ndev->ifindex;
+	struct ri_port_attr port;
+	struct ri_rnic *serves;
+	u32 i;
+
+	if (!kal_rnic_in_net(rnic, dev_net(ndev)))
+		return false;
+	if (rnic->netdev) {
+		serves = kal_rnic_of_netdev(ndev);
+		if (serves)
+			ri_rnic_put(serves);
+		return serves == rnic;
+	}
+	for (i = 1; i <= max(rnic->attr.num_ports, 1u); i++)
+		if (!kal_port_query(rnic, i, dev_net(ndev), &port) && port.ifindex &&
+		    (port.ifindex == ndev->ifindex || port.ifindex == real))
+			return true;
+	return false;
+}
+
+/* @in_vrf: ask RNICs in a VRF, else the others */
+static bool kdat_provider_leads(struct ri_rnic *rnic, struct net *net,
+				const struct sockaddr_storage *remote, bool in_vrf)
+{
+	const int vrf = rnic->netdev ? kal_netdev_vrf(rnic->netdev) : 0;
+	struct kal_route route;
+	struct net_device *ndev;
+	bool ret;
+
+	if (in_vrf != !!vrf || kal_net_route(net, remote, NULL, vrf, &route))
+		return false;
+	ndev = dev_get_by_index(net, route.owner_ifindex);
+	ret = ndev && kdat_provider_serves(rnic, ndev);
+	dev_put(ndev);
+	return ret;
+}
+
+/*
+ * The name of the IA that leads to an address, DAT_NAME_MAX_LENGTH bytes. Return: DAT_SUCCESS,
+ * DAT_INVALID_ADDRESS (there is no route), or DAT_PROVIDER_NOT_FOUND. May sleep.
+ */
+static DAT_RETURN kdat_provider_find(struct net *net, const struct sockaddr_storage *remote,
+				     char *name)
+{
+	struct kal_route route;
+	struct kdat_rnic *kr;
+	int vrf;
+
+	guard(mutex)(&kdat_provider_lock);
+	for (vrf = 0; vrf < 2; vrf++) {
+		list_for_each_entry(kr, &kdat_provider_rnics, node) {
+			if (!kr->listed || !kdat_provider_leads(kr->rnic, net, remote, vrf))
+				continue;
+			strscpy(name, kr->info.ia_name, DAT_NAME_MAX_LENGTH);
+			return DAT_SUCCESS;
+		}
+	}
+	if (kal_net_route(net, remote, NULL, 0, &route))
+		return KDAT_ERROR(DAT_INVALID_ADDRESS, DAT_NO_SUBTYPE);
+	return KDAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+DAT_RETURN dat_ia_open_to(const struct sockaddr_storage *remote, DAT_COUNT asynch_evd_min_qlen,
+			  DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_RETURN ret;
+
+	might_sleep();
+	if (!remote || (remote->ss_family != AF_INET && remote->ss_family != AF_INET6))
+		return KDAT_BAD_ARG(1);
+	ret = kdat_provider_find(current->nsproxy->net_ns, remote, name);
+	return ret ?: dat_ia_open(name, asynch_evd_min_qlen, asynch_evd_handle, ia_handle);
+}
+EXPORT_SYMBOL_GPL(dat_ia_open_to);
 
 static DAT_RETURN kdat_provider_open(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
 				     DAT_IA_HANDLE *ia)

@@ -17,6 +17,7 @@
 #include <rdma/rdma_cm.h>
 
 #include <krdma/netstack.h>
+#include <krdma/noio.h>
 
 #include "hw.h"
 
@@ -60,6 +61,7 @@ static void hw_id_end(struct hw_id *hid)
 
 static void hw_id_end_work(struct work_struct *work)
 {
+	guard(krdma_noio)();
 	hw_id_end(container_of(work, struct hw_id, end));
 }
 
@@ -359,6 +361,7 @@ static int hw_id_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct hw_id *hid = id->context;
 
+	guard(krdma_noio)();
 	guard(mutex)(&hid->lock);
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return hid->conn ? hw_conn_request(hid, id, event) : -ECONNREFUSED;

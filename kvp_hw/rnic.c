@@ -267,7 +267,8 @@ struct hw_rnic *hw_rnic_create(struct ib_device *ibdev)
 	hw->ibdev = ibdev;
 	hw_events_init(&hw->events, &hw->ri, NULL);
 	xa_init_flags(&hw->mrs, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
-	hw->ends = alloc_workqueue("krdma_hw_%s", WQ_UNBOUND, 0, dev_name(&ibdev->dev));
+	hw->ends = alloc_workqueue("krdma_hw_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
+				   dev_name(&ibdev->dev));
 	if (!hw->ends)
 		goto err_put;
 	ret = rhashtable_init(&hw->qps, &hw_qp_params);

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <krdma/noio.h>
 
 #include "base/params.h"
 #include "base/trace.h"
@@ -433,6 +434,7 @@ void soft_ctl_work(struct work_struct *work)
 	bool abort = false;
 	int status;
 
+	guard(krdma_noio)();
 	mutex_lock(&qp->tx->mutex);
 	/* read under the mutex: attaching a new stream clears old bits */
 	todo = xchg(&qp->todo, 0);

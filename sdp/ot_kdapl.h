@@ -75,9 +75,11 @@ struct sdp_kdapl_ep;
  * @ports_lock: serialises listen() and listener_destroy()
  * @domains_lock: protects @domains
  * @domains: struct sdp_kdapl_domain
- * @routes: subscription to changes of routes
- * @routes_subscribed: it is active
- * @routes_changed: since they were told last
+ * @net_sub: subscription to changes of routes, addresses and links
+ * @net_subscribed: it is active
+ * @changes: SDP_KDAPL_CHANGE_*, atomic
+ * @changed: entry in the list of devices with changes
+ * @of_rnic: entry in the list of the RNIC's devices
  */
 struct sdp_kdapl_device {
 	struct sdp_ot_device ot;
@@ -103,9 +105,11 @@ struct sdp_kdapl_device {
 	struct mutex ports_lock;
 	struct mutex domains_lock;
 	struct list_head domains;
-	struct kal_net_sub routes;
-	bool routes_subscribed;
-	bool routes_changed;
+	struct kal_net_sub net_sub;
+	bool net_subscribed;
+	unsigned long changes;
+	struct llist_node changed;
+	struct list_head of_rnic;
 };
 
 static inline struct sdp_kdapl_device *sdp_kdapl_device(struct sdp_ot_device *device)

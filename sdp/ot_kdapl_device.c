@@ -5,7 +5,8 @@
  *
  * The kAL tells of RNICs that come and go, and of events of each. One worker then looks at what
  * there is, compares it with what it knew, and tells the subscribers the differences. So no event
- * is lost, and many at a time cost one look. The end of an RNIC or of a namespace does not wait
+ * is lost, and many at a time cost one look. A change in a namespace costs a look at its devices
+ * alone, and one of its routes none at all. The end of an RNIC or of a namespace does not wait
  * for the worker: it ends the devices, and the worker tells later.
  *
  * sdp_kdapl_events_lock is the worker's and that of subscribe() and unsubscribe(). It is held in
@@ -25,10 +26,16 @@
 
 #include "ot_kdapl.h"
 
-/* an RNIC that the kAL has shown */
+/**
+ * struct sdp_kdapl_rnic - an RNIC that the kAL has shown; sdp_kdapl_rnics_lock
+ * @list: in sdp_kdapl_rnics
+ * @rnic: RNIC
+ * @devices: its devices that are not gone, one for each namespace
+ */
 struct sdp_kdapl_rnic {
 	struct list_head list;
 	struct ri_rnic *rnic;
+	struct list_head devices;
 };
 
 /**
@@ -45,16 +52,32 @@ struct sdp_kdapl_address {
 	bool told;
 };
 
+/* what has changed in the namespace of a device */
+enum {
+	SDP_KDAPL_CHANGE_ROUTES,
+	SDP_KDAPL_CHANGE_LOOK,		/* an address or a link */
+	SDP_KDAPL_CHANGE_LISTED,	/* the device is in sdp_kdapl_changed */
+};
+
 static DEFINE_MUTEX(sdp_kdapl_events_lock);	/* see above */
 static LIST_HEAD(sdp_kdapl_subscribers);
 static DEFINE_MUTEX(sdp_kdapl_rnics_lock);	/* see above */
 static LIST_HEAD(sdp_kdapl_rnics);
 static DEFINE_SPINLOCK(sdp_kdapl_devices_lock);	/* protects the list and what route() reads */
 static LIST_HEAD(sdp_kdapl_devices);
+static LLIST_HEAD(sdp_kdapl_changed);	/* devices with changes, referenced */
+static atomic_t sdp_kdapl_look_wanted = ATOMIC_INIT(0);
 static atomic_t sdp_kdapl_alive = ATOMIC_INIT(0);	/* devices in memory */
 
 static void sdp_kdapl_events(struct work_struct *work);
 static DECLARE_WORK(sdp_kdapl_events_work, sdp_kdapl_events);
+
+/* Something else than routes has changed. */
+static void sdp_kdapl_want_look(void)
+{
+	atomic_set(&sdp_kdapl_look_wanted, 1);
+	queue_work(sdp_kdapl_wq, &sdp_kdapl_events_work);
+}
 
 /* References **************************************************************** */
 
@@ -88,11 +111,16 @@ void sdp_kdapl_devices_wait(void)
 
 /* Begin and end of a device ************************************************** */
 
-static void sdp_kdapl_routes_changed(struct kal_net_sub *sub, const struct kal_net_event *event)
+static void sdp_kdapl_net_event(struct kal_net_sub *sub, const struct kal_net_event *event)
 {
-	struct sdp_kdapl_device *device = container_of(sub, struct sdp_kdapl_device, routes);
+	struct sdp_kdapl_device *device = container_of(sub, struct sdp_kdapl_device, net_sub);
 
-	WRITE_ONCE(device->routes_changed, true);
+	set_bit(event->type == KRDMA_NET_ROUTE ? SDP_KDAPL_CHANGE_ROUTES : SDP_KDAPL_CHANGE_LOOK,
+		&device->changes);
+	if (!test_and_set_bit(SDP_KDAPL_CHANGE_LISTED, &device->changes)) {
+		kref_get(&device->refs);
+		llist_add(&device->changed, &sdp_kdapl_changed);
+	}
 	queue_work(sdp_kdapl_wq, &sdp_kdapl_events_work);
 }
 
@@ -180,10 +208,10 @@ static struct sdp_kdapl_device *sdp_kdapl_device_new(struct ri_rnic *rnic, struc
 		return NULL;
 	}
 	atomic_inc(&sdp_kdapl_alive);
-	device->routes.mask = KRDMA_NET_ROUTE;
-	device->routes.handler = sdp_kdapl_routes_changed;
-	/* without it SDP is not told of routes, which are looked up for each connect anyway */
-	device->routes_subscribed = !kal_net_subscribe(net, &device->routes);
+	device->net_sub.mask = KRDMA_NET_ROUTE | KRDMA_NET_ADDRESS | KRDMA_NET_LINK;
+	device->net_sub.handler = sdp_kdapl_net_event;
+	/* without it SDP does not learn of routes, which are looked up for each connect anyway */
+	device->net_subscribed = !kal_net_subscribe(net, &device->net_sub);
 	return device;
 }
 
@@ -196,9 +224,9 @@ static void sdp_kdapl_device_end(struct sdp_kdapl_device *device)
 	struct sdp_kdapl_ep *ep;
 
 	lockdep_assert_held(&sdp_kdapl_rnics_lock);
-	if (device->routes_subscribed)
-		kal_net_unsubscribe(&device->routes);
-	device->routes_subscribed = false;
+	if (device->net_subscribed)
+		kal_net_unsubscribe(&device->net_sub);
+	device->net_subscribed = false;
 	down_write(&device->sem);
 	WRITE_ONCE(device->gone, true);
 	/* first of all: no connection of the device can reach a key afterwards */
@@ -210,7 +238,8 @@ static void sdp_kdapl_device_end(struct sdp_kdapl_device *device)
 	WARN_ON(dat_ia_close(device->ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS);
 	device->ia = DAT_HANDLE_NULL;
 	up_write(&device->sem);
-	queue_work(sdp_kdapl_wq, &sdp_kdapl_events_work);
+	list_del(&device->of_rnic);
+	sdp_kdapl_want_look();
 }
 
 /* What there is ************************************************************** */
@@ -317,32 +346,33 @@ static void sdp_kdapl_look_at(struct sdp_kdapl_device *device, const int *links)
 	device->up = up;
 }
 
-static struct sdp_kdapl_device *sdp_kdapl_find(const struct ri_rnic *rnic, const struct net *net)
+static struct sdp_kdapl_device *sdp_kdapl_find(const struct sdp_kdapl_rnic *shown,
+					       const struct net *net)
 {
 	struct sdp_kdapl_device *device;
 
 	lockdep_assert_held(&sdp_kdapl_rnics_lock);
-	/* only who holds the lock changes the list */
-	list_for_each_entry(device, &sdp_kdapl_devices, list)
-		if (!device->gone && device->rnic == rnic && net_eq(device->ot.net, net))
+	list_for_each_entry(device, &shown->devices, of_rnic)
+		if (net_eq(device->ot.net, net))
 			return device;
 	return NULL;
 }
 
-static void sdp_kdapl_look_in_net(struct ri_rnic *rnic, struct net *net)
+static void sdp_kdapl_look_in_net(struct sdp_kdapl_rnic *shown, struct net *net)
 {
-	struct sdp_kdapl_device *device = sdp_kdapl_find(rnic, net);
+	struct sdp_kdapl_device *device = sdp_kdapl_find(shown, net);
 	int links[SDP_KDAPL_LINKS] = {};
 
-	if (!sdp_kdapl_links(rnic, net, links)) {
+	if (!sdp_kdapl_links(shown->rnic, net, links)) {
 		if (device)
 			sdp_kdapl_device_end(device);
 		return;
 	}
 	if (!device) {
-		device = sdp_kdapl_device_new(rnic, net);
+		device = sdp_kdapl_device_new(shown->rnic, net);
 		if (!device)
 			return;
+		list_add_tail(&device->of_rnic, &shown->devices);
 		scoped_guard(spinlock, &sdp_kdapl_devices_lock)
 			list_add_tail(&device->list, &sdp_kdapl_devices);
 	}
@@ -368,7 +398,20 @@ static int sdp_kdapl_all_nets(struct net ***to)
 	return nets ? n : -ENOMEM;
 }
 
-/* Look at all RNICs in all namespaces. */
+/* An RNIC with a network device is of use in that namespace alone, and leaves with the device. */
+static void sdp_kdapl_look_at_netdev(struct sdp_kdapl_rnic *shown)
+{
+	struct net *net;
+
+	scoped_guard(rcu)
+		net = maybe_get_net(dev_net(shown->rnic->netdev));
+	if (!net)
+		return;
+	sdp_kdapl_look_in_net(shown, net);
+	put_net(net);
+}
+
+/* Look at all RNICs, those without a network device in all namespaces. */
 static void sdp_kdapl_look(void)
 {
 	struct sdp_kdapl_rnic *shown;
@@ -377,9 +420,12 @@ static void sdp_kdapl_look(void)
 
 	n = sdp_kdapl_all_nets(&nets);
 	scoped_guard(mutex, &sdp_kdapl_rnics_lock)
-		list_for_each_entry(shown, &sdp_kdapl_rnics, list)
-			for (i = 0; i < n; i++)
-				sdp_kdapl_look_in_net(shown->rnic, nets[i]);
+		list_for_each_entry(shown, &sdp_kdapl_rnics, list) {
+			if (shown->rnic->netdev)
+				sdp_kdapl_look_at_netdev(shown);
+			for (i = 0; i < n && !shown->rnic->netdev; i++)
+				sdp_kdapl_look_in_net(shown, nets[i]);
+		}
 	for (i = 0; i < n; i++)
 		put_net(nets[i]);
 	kvfree(nets);
@@ -436,8 +482,41 @@ static void sdp_kdapl_tell_of(struct sdp_kdapl_device *device)
 		device->told_up = device->up;
 		sdp_kdapl_tell(device, device->up ? SDP_OT_LINK_UP : SDP_OT_LINK_DOWN, NULL);
 	}
-	if (xchg(&device->routes_changed, false))
-		sdp_kdapl_tell(device, SDP_OT_ROUTES_CHANGED, NULL);
+}
+
+/* Look at one device, for its namespace has changed. */
+static void sdp_kdapl_look_again(struct sdp_kdapl_device *device)
+{
+	int links[SDP_KDAPL_LINKS] = {};
+
+	guard(mutex)(&sdp_kdapl_rnics_lock);
+	if (device->gone)
+		return;
+	if (sdp_kdapl_links(device->rnic, device->ot.net, links))
+		sdp_kdapl_look_at(device, links);
+	else
+		sdp_kdapl_device_end(device);
+}
+
+/* The end of a device is not for this to tell: it wants a look at all of them. */
+static void sdp_kdapl_tell_changes(void)
+{
+	struct sdp_kdapl_device *device, *next;
+
+	lockdep_assert_held(&sdp_kdapl_events_lock);
+	llist_for_each_entry_safe(device, next, llist_del_all(&sdp_kdapl_changed), changed) {
+		/* a change from here on lists the device again; a full barrier, as the others */
+		test_and_clear_bit(SDP_KDAPL_CHANGE_LISTED, &device->changes);
+		if (test_and_clear_bit(SDP_KDAPL_CHANGE_LOOK, &device->changes)) {
+			sdp_kdapl_look_again(device);
+			if (!READ_ONCE(device->gone))
+				sdp_kdapl_tell_of(device);
+		}
+		if (test_and_clear_bit(SDP_KDAPL_CHANGE_ROUTES, &device->changes) &&
+		    device->told && !READ_ONCE(device->gone))
+			sdp_kdapl_tell(device, SDP_OT_ROUTES_CHANGED, NULL);
+		sdp_kdapl_device_put(&device->ot);
+	}
 }
 
 static void sdp_kdapl_look_and_tell(void)
@@ -445,6 +524,7 @@ static void sdp_kdapl_look_and_tell(void)
 	struct sdp_kdapl_device *device, *next;
 
 	lockdep_assert_held(&sdp_kdapl_events_lock);
+	atomic_set(&sdp_kdapl_look_wanted, 0);
 	sdp_kdapl_look();
 	/* devices are added and deleted with sdp_kdapl_events_lock held only */
 	list_for_each_entry_safe(device, next, &sdp_kdapl_devices, list)
@@ -454,7 +534,9 @@ static void sdp_kdapl_look_and_tell(void)
 static void sdp_kdapl_events(struct work_struct *work)
 {
 	guard(mutex)(&sdp_kdapl_events_lock);
-	sdp_kdapl_look_and_tell();
+	if (atomic_read(&sdp_kdapl_look_wanted))
+		sdp_kdapl_look_and_tell();
+	sdp_kdapl_tell_changes();
 }
 
 int sdp_kdapl_subscribe(struct sdp_ot_subscriber *subscriber)
@@ -540,7 +622,7 @@ static void sdp_kdapl_rnic_remove(struct ri_rnic *rnic);
 
 static void sdp_kdapl_rnic_event(struct ri_rnic *rnic, enum ib_event_type event)
 {
-	queue_work(sdp_kdapl_wq, &sdp_kdapl_events_work);
+	sdp_kdapl_want_look();
 }
 
 static struct kal_client sdp_kdapl_client = {
@@ -558,6 +640,7 @@ static int sdp_kdapl_rnic_add(struct ri_rnic *rnic)
 	if (!shown)
 		return -ENOMEM;
 	shown->rnic = rnic;
+	INIT_LIST_HEAD(&shown->devices);
 	err = kal_set_client_data(rnic, &sdp_kdapl_client, shown);
 	if (err) {
 		kfree(shown);
@@ -565,7 +648,7 @@ static int sdp_kdapl_rnic_add(struct ri_rnic *rnic)
 	}
 	scoped_guard(mutex, &sdp_kdapl_rnics_lock)
 		list_add_tail(&shown->list, &sdp_kdapl_rnics);
-	queue_work(sdp_kdapl_wq, &sdp_kdapl_events_work);
+	sdp_kdapl_want_look();
 	return 0;
 }
 

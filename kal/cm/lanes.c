@@ -17,6 +17,8 @@
 #include <linux/jhash.h>
 #include <linux/random.h>
 
+#include <krdma/noio.h>
+
 #include "../core/core.h"
 #include "endpoint.h"
 
@@ -281,6 +283,7 @@ static void ep_lane_work(struct work_struct *work)
 	unsigned int budget;
 	struct kal_ep *ep;
 
+	guard(krdma_noio)();
 	for (budget = LANE_BUDGET; budget; budget--) {
 		ep = ep_lane_next(lane);
 		if (!ep)

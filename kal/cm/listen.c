@@ -11,6 +11,7 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/netns/generic.h>
+#include <krdma/noio.h>
 
 #include "../core/core.h"
 #include "../net/net.h"
@@ -282,6 +283,7 @@ static void listen_accept_work(struct work_struct *work)
 	struct kal_listener *l = container_of(to_delayed_work(work), struct kal_listener, work);
 	unsigned int budget;
 
+	guard(krdma_noio)();
 	for (budget = ACCEPT_BUDGET; budget; budget--) {
 		struct socket *sock;
 		int err;

@@ -21,6 +21,7 @@
 
 #include <krdma/kal.h>
 #include <krdma/netstack.h>
+#include <krdma/noio.h>
 
 /* Creation ***************************************************************** */
 
@@ -651,6 +652,7 @@ static void llp_linger_work(struct work_struct *work)
 	const long left = llp->deadline - jiffies;
 	bool done;
 
+	guard(krdma_noio)();
 	if (!llp->notify)
 		kal_llp_hook(llp, llp_linger_notify, llp);
 	done = llp_linger_drain(llp);

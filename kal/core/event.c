@@ -9,6 +9,7 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
+#include <krdma/noio.h>
 
 #include "internal.h"
 #include "trace.h"
@@ -53,6 +54,7 @@ static void kal_rnic_event_fn(struct work_struct *work)
 	struct ri_rnic *rnic = events->rnic;
 	int event;
 
+	guard(krdma_noio)();
 	while ((event = kal_rnic_event_next(events)) >= 0)
 		if (kal_rnic_live(rnic))
 			kal_clients_event(rnic, event);
@@ -155,7 +157,7 @@ EXPORT_SYMBOL_GPL(ri_async_event);
 
 int kal_event_init(void)
 {
-	kal_event_wq = alloc_ordered_workqueue("krdma_event", 0);
+	kal_event_wq = alloc_ordered_workqueue("krdma_event", WQ_MEM_RECLAIM);
 	return kal_event_wq ? 0 : -ENOMEM;
 }
 

@@ -29,6 +29,7 @@
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
+#include <krdma/noio.h>
 
 #include "../cm/cm.h"
 #include "../core/core.h"
@@ -80,6 +81,7 @@ static void kal_ib_conn_free(struct kal_ib_conn *conn)
 
 static void kal_ib_conn_done(struct work_struct *work)
 {
+	guard(krdma_noio)();
 	kal_ib_conn_free(container_of(work, struct kal_ib_conn, done));
 }
 
@@ -606,7 +608,7 @@ void kal_ib_cm_remove(struct kal_ib_device *dev)
 
 int kal_ib_cm_init(void)
 {
-	kal_ib_cm_wq = alloc_workqueue("krdma_ib_cm", WQ_UNBOUND, 0);
+	kal_ib_cm_wq = alloc_workqueue("krdma_ib_cm", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return kal_ib_cm_wq ? 0 : -ENOMEM;
 }
 

@@ -7,6 +7,7 @@
  * - the events for RNICs that appear and disappear
  */
 #include <linux/export.h>
+#include <linux/hashtable.h>
 #include <linux/if_vlan.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
@@ -19,19 +20,29 @@
 /**
  * struct net_rnic - an RNIC
  * @node: entry in net_rnics; net_rnic_calls_sem; readers use RCU
+ * @by_netdev: entry in net_rnics_by_netdev, as @node
+ * @by_real_dev: if the RNIC is on a VLAN: entry in net_rnics_by_real_dev, as @node
  * @rnic: RNIC, which lives while this entry is in the list
  * @kn: namespace of the RNIC, NULL after the namespace has ended; net_rnic_calls_sem
  * @mib: buffer for the RNIC's counters; net_rnic_calls_sem held for writing
  */
 struct net_rnic {
 	struct list_head node;
+	struct hlist_node by_netdev;
+	struct hlist_node by_real_dev;
 	struct ri_rnic *rnic;
 	struct kal_net *kn;
 	u64 mib[RI_MIB_OBJECTS];
 };
 
 static LIST_HEAD(net_rnics);
-/* protects the list and mib_gone of all namespaces; held for reading while a provider is called */
+/* Each route event looks an RNIC up, so that has the same cost for any number of RNICs. */
+static DEFINE_HASHTABLE(net_rnics_by_netdev, 8);
+static DEFINE_HASHTABLE(net_rnics_by_real_dev, 8);
+/*
+ * Protects the list, the tables and mib_gone of all namespaces; held for reading while a provider
+ * is called.
+ */
 static DECLARE_RWSEM(net_rnic_calls_sem);
 static struct kal_client net_rnic_client;
 
@@ -47,22 +58,39 @@ bool kal_net_vlan_pair(const struct net_device *a, const struct net_device *b)
 	       (is_vlan_dev(b) && vlan_dev_real_dev(b) == a);
 }
 
+/* The RNIC on this very device; otherwise as kal_net_rnic_find(). */
+static struct ri_rnic *net_rnic_on(const struct net_device *ndev)
+{
+	const struct net_rnic *nr;
+
+	hash_for_each_possible_rcu(net_rnics_by_netdev, nr, by_netdev, (unsigned long)ndev)
+		if (nr->rnic->netdev == ndev)
+			return nr->rnic;
+	return NULL;
+}
+
 /*
  * Find the RNIC on a network device, or the RNIC on the other device of a VLAN pair, or NULL.
  * The caller is in an RCU read-side section, which keeps the RNIC.
  */
 struct ri_rnic *kal_net_rnic_find(const struct net_device *ndev)
 {
-	struct ri_rnic *other = NULL;
+	struct ri_rnic *rnic = net_rnic_on(ndev);
+	const struct net_device *real;
 	const struct net_rnic *nr;
 
-	list_for_each_entry_rcu(nr, &net_rnics, node) {
-		if (nr->rnic->netdev == ndev)
-			return nr->rnic;
-		if (!other && nr->rnic->netdev && kal_net_vlan_pair(nr->rnic->netdev, ndev))
-			other = nr->rnic;
+	if (rnic)
+		return rnic;
+	if (is_vlan_dev(ndev)) {
+		real = vlan_dev_real_dev(ndev);
+		rnic = net_eq(dev_net(real), dev_net(ndev)) ? net_rnic_on(real) : NULL;
 	}
-	return other;
+	if (rnic)
+		return rnic;
+	hash_for_each_possible_rcu(net_rnics_by_real_dev, nr, by_real_dev, (unsigned long)ndev)
+		if (kal_net_vlan_pair(nr->rnic->netdev, ndev))
+			return nr->rnic;
+	return NULL;
 }
 
 /* Does the network device have an RNIC, and is it in @net? Any context but hard interrupt. */
@@ -102,6 +130,24 @@ static void net_rnic_report(const struct net_rnic *nr, bool gone)
 		kal_net_deliver(nr->kn, &event);
 }
 
+/* Behind those that are there: of several VLANs' RNICs, the first one serves their real device. */
+static void net_rnic_hash(struct net_rnic *nr)
+{
+	struct net_device *ndev = nr->rnic->netdev, *real;
+
+	lockdep_assert_held_write(&net_rnic_calls_sem);
+	hlist_add_tail_rcu(&nr->by_netdev,
+			   &net_rnics_by_netdev[hash_min((unsigned long)ndev,
+							 HASH_BITS(net_rnics_by_netdev))]);
+	INIT_HLIST_NODE(&nr->by_real_dev);
+	if (!is_vlan_dev(ndev))
+		return;
+	real = vlan_dev_real_dev(ndev);
+	hlist_add_tail_rcu(&nr->by_real_dev,
+			   &net_rnics_by_real_dev[hash_min((unsigned long)real,
+							   HASH_BITS(net_rnics_by_real_dev))]);
+}
+
 /*
  * The network stack interface answers for the RNIC of a network device. An RNIC without one is
  * not shown to it.
@@ -126,6 +172,7 @@ static int net_rnic_add(struct ri_rnic *rnic)
 	rcu_read_lock();
 	nr->kn = kal_net(dev_net(rnic->netdev));
 	list_add_tail_rcu(&nr->node, &net_rnics);
+	net_rnic_hash(nr);
 	net_rnic_report(nr, false);
 	rcu_read_unlock();
 	up_write(&net_rnic_calls_sem);
@@ -140,6 +187,8 @@ static void net_rnic_remove(struct ri_rnic *rnic)
 	if (rnic->ops->query_mib)
 		rnic->ops->query_mib(rnic, nr->mib);
 	list_del_rcu(&nr->node);
+	hash_del_rcu(&nr->by_netdev);
+	hash_del_rcu(&nr->by_real_dev);
 	/* after this, no event names the RNIC except the event of its removal */
 	synchronize_rcu();
 	net_rnic_report(nr, true);

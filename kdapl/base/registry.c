@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/wait.h>

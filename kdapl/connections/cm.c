@@ -28,6 +28,7 @@
 #include <net/ipv6.h>
 
 #include <krdma/netstack.h>
+#include <krdma/noio.h>
 
 #include "connections.h"
 
@@ -325,6 +326,7 @@ static void kdat_cm_work(struct work_struct *work)
 	bool late, flush, drain;
 	struct ri_qp *qp;
 
+	guard(krdma_noio)();
 	mutex_lock(&ep->mutex);
 	qp = ep->qp;
 	late = ep->conn && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&

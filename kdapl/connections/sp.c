@@ -19,6 +19,7 @@
 #include <linux/wait_bit.h>
 
 #include <krdma/netstack.h>
+#include <krdma/noio.h>
 
 #include "sp.h"
 
@@ -313,6 +314,7 @@ void kdat_sp_end_listener(struct kdat_sp *sp)
 
 static void kdat_sp_end_work(struct work_struct *work)
 {
+	guard(krdma_noio)();
 	kdat_sp_end_listener(container_of(work, struct kdat_sp, end));
 }
 

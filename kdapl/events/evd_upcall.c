@@ -35,6 +35,8 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
+#include <krdma/noio.h>
+
 #include "evd.h"
 
 #define KDAT_EVD_BATCH	64	/* upcalls in one run of a work item */
@@ -513,7 +515,8 @@ static bool kdat_evd_run(struct kdat_upcall *uc)
 
 static void kdat_evd_work(struct work_struct *work)
 {
-	/* if there is more to do it is still busy; see kdat_evd_go_on() for who cancels it */
+	guard(krdma_noio)();
+	/* if there is more to do it is still busy; kdat_evd_go_on() says how it is cancelled */
 	if (!kdat_evd_run(container_of(work, struct kdat_upcall, work)))
 		queue_work(kdat_evd_wq, work);
 }

@@ -10,6 +10,7 @@
  * the work completed, without a detour over another CPU.
  */
 #include <linux/cpumask.h>
+#include <krdma/noio.h>
 
 #include "../base/params.h"
 #include "../base/rnic.h"
@@ -53,6 +54,7 @@ void soft_cq_raise(struct soft_cq *cq)
 
 static void soft_cq_event_fn(struct work_struct *work)
 {
+	guard(krdma_noio)();
 	soft_cq_event(container_of(work, struct soft_cq, event_work));
 }
 
@@ -60,6 +62,7 @@ static void soft_cq_error_fn(struct work_struct *work)
 {
 	struct soft_cq *cq = container_of(work, struct soft_cq, error_work);
 
+	guard(krdma_noio)();
 	soft_async_event(to_soft_rnic(cq->ri.obj.rnic), RI_OBJ_CQ, cq->ri.obj.id,
 			 IB_EVENT_CQ_ERR);
 }

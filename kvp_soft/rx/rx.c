@@ -20,6 +20,7 @@
 #include <linux/unaligned.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <krdma/noio.h>
 
 #include "../base/params.h"
 #include "../base/trace.h"
@@ -369,5 +370,6 @@ static void soft_rx_work(struct work_struct *work)
 {
 	struct soft_rx *rx = container_of(work, struct soft_rx, waiter.work);
 
+	guard(krdma_noio)();
 	soft_rx_resume(rx->qp);
 }

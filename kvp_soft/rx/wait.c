@@ -15,6 +15,7 @@
  * The receiver (rx.c) calls these functions; the poster wakes it.
  */
 #include <net/sock.h>
+#include <krdma/noio.h>
 
 #include "../base/params.h"
 #include "internal.h"
@@ -83,6 +84,7 @@ static void soft_rx_wait_timer(struct work_struct *work)
 		container_of(work, struct soft_rx, wait_timer.work)->qp;
 	struct sock *sk = qp->llp->sock->sk;
 
+	guard(krdma_noio)();
 	lock_sock(sk);
 	/* if the timer is pending again, it belongs to a new wait */
 	if (qp->rx->waiting && !delayed_work_pending(&qp->rx->wait_timer))

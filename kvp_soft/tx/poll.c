@@ -7,6 +7,7 @@
  * for tx_poll_us. After that, posting needs a doorbell again.
  */
 #include <linux/timekeeping.h>
+#include <krdma/noio.h>
 
 #include "../base/params.h"
 #include "internal.h"
@@ -100,6 +101,7 @@ void soft_poll_work(struct work_struct *work)
 	struct soft_qp *qp = container_of(work, struct soft_tx, poll_work)->qp;
 	u64 found = ktime_get_ns();
 
+	guard(krdma_noio)();
 	soft_tx_poll_starts(qp);
 	while (soft_tx_poll_stays(qp, found)) {
 		/* without the mutex, the result may also be -EINVAL for a valid index */

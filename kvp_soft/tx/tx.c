@@ -17,6 +17,7 @@
 #include <net/rps.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <krdma/noio.h>
 
 #include "../base/params.h"
 #include "../base/trace.h"
@@ -330,6 +331,7 @@ static void soft_tx_work(struct work_struct *work)
 	struct soft_qp *qp = container_of(work, struct soft_qp, tx_work);
 	bool more;
 
+	guard(krdma_noio)();
 	mutex_lock(&qp->tx->mutex);
 	soft_pace_late(qp);
 	more = soft_tx_run(qp, READ_ONCE(soft_tx_inline_bytes));

@@ -15,7 +15,8 @@
  *	function				context
  *	--------------------------------------	-------------------------------------------------
  *	dat_registry_*				Sleeps
- *	dat_ia_openv, dat_ia_open, _open_net	Sleeps
+ *	dat_ia_openv, dat_ia_open, _open_net,	Sleeps
+ *	dat_ia_open_to
  *	dat_ia_close				Sleeps; not from an upcall of that IA
  *	dat_ia_query				Atomic
  *	dat_ia_memtype_hint			Atomic
@@ -1339,6 +1340,23 @@ DAT_RETURN dat_ia_openv(const char *name, DAT_COUNT asynch_evd_min_qlen,
  */
 DAT_RETURN dat_ia_open_net(const char *name, struct net *net, DAT_COUNT asynch_evd_min_qlen,
 			   DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle);
+
+/**
+ * dat_ia_open_to() - open the IA that leads to an address
+ * @remote: address, IPv4 or IPv6
+ * @asynch_evd_min_qlen: as dat_ia_openv()
+ * @asynch_evd_handle: as dat_ia_openv()
+ * @ia_handle: the open IA
+ *
+ * Not of DAT. The IA is that on which dat_ep_connect() to @remote finds a route: that of the
+ * outgoing interface, or of the interface below a VLAN, or that which has the address, if it is of
+ * this host. IAs in a VRF come after the others.
+ *
+ * Return: as dat_ia_openv(); DAT_INVALID_ADDRESS: there is no route; DAT_PROVIDER_NOT_FOUND: the
+ * route does not leave through an IA. Context: may sleep.
+ */
+DAT_RETURN dat_ia_open_to(const struct sockaddr_storage *remote, DAT_COUNT asynch_evd_min_qlen,
+			  DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle);
 
 /**
  * dat_ia_query() - ask for attributes of an IA and of its provider

@@ -12,7 +12,7 @@ updates=/lib/modules/$(uname -r)/updates
 library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
 driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
-files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
+files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$updates/krdma_iser.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/bin/krun /usr/share/man/man1/krun.1 "$libs/krdma/libkrun.so" /usr/include/krdma/offload-netlink.h
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/man/man3/{libkrdma,ual_open}.3
@@ -46,7 +46,7 @@ expect "the modules that init loaded go" rmmod_all
 mv "$library" "$driver" "$VM_TMP"
 # another kernel that krdma was once installed for
 mkdir -p /lib/modules/6.12.99-other/updates
-touch /lib/modules/6.12.99-other/updates/krdma{,_kdapl,_soft,_hw,_ops,_sdp}.ko
+touch /lib/modules/6.12.99-other/updates/krdma{,_kdapl,_soft,_hw,_ops,_sdp,_iser}.ko
 # with other flags all would be compiled again, which takes an emulated machine an hour
 werror=$(grep -qs -- ' -Werror ' "$tree/kal/.main.o.cmd" && echo 1 || true)
 expect "install" make -C "$tree" install BUILD="$VM_REPO/build" WERROR="$werror"
@@ -58,7 +58,7 @@ version=$(cat "$tree/VERSION")
 same "version of the module" "$version" "$(modinfo -F version "$updates/krdma_soft.ko")"
 same "version of the command" "krdma $version" "$(krdma -V)"
 same "version for pkg-config" "$version" "$(pkg-config --modversion krdma)"
-same "modules" "krdma.ko krdma_hw.ko krdma_kdapl.ko krdma_ops.ko krdma_sdp.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
+same "modules" "krdma.ko krdma_hw.ko krdma_iser.ko krdma_kdapl.ko krdma_ops.ko krdma_sdp.ko krdma_soft.ko" "$(cd "$updates" && echo krdma*.ko)"
 same "sections for a debugger" 0 "$(readelf -SW "$updates"/krdma*.ko | grep -c '\.debug_' || true)"
 ! grep -l "$VM_REPO" "$updates"/krdma*.ko || fail "a module has the building machine's path"
 expect "modprobe finds krdma_soft and what it needs" modprobe krdma_soft

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: neighbours, ports, events and MIB of /dev/krdma equal those of ip, sockets and /proc/net
-# covers: kal/net kal/chardev/net
+# what: neighbours, ports, events and MIB of /dev/krdma equal those of ip, sockets and /proc/net; what SDP does for an event
+# covers: kal/net kal/chardev/net sdp/ot_kdapl_device
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -363,3 +363,31 @@ alive last || fail "it ended with the namespace's name"
 kill_hard last
 freed() { ! ip link show vethC0; }
 expect "the namespace is freed" wait_for 20 freed
+
+# The transport of SDP subscribes for each RNIC. Each look of it at an RNIC calls kal_rnic_in_net().
+tracing=/sys/kernel/tracing
+if [ -e $tracing/kprobe_events ]; then
+	say "what changes in a namespace cost SDP"
+	expect "the switch loads" insmod "$VM_MODULES/krdma_ops.ko"
+	expect "kDAPL loads" kdapl_load
+	expect "SDP loads" insmod "$VM_MODULES/krdma_sdp.ko"
+	echo 'p:krdma_look krdma:kal_rnic_in_net arg=%di:x64' > $tracing/kprobe_events
+	sleep 1
+	echo > $tracing/trace
+	echo 1 > $tracing/events/kprobes/krdma_look/enable
+	looks() { grep -c 'krdma_look:' $tracing/trace || true; }
+	looked() { [ "$(looks)" -gt 0 ]; }
+	for i in {1..50}; do
+		on A ip route add 10.99."$i".0/24 dev vethA
+	done
+	on A ip route flush root 10.99.0.0/16
+	sleep 1
+	same "looks for routes" 0 "$(looks)"
+	on A ip address add 10.76.9.1/24 dev vethA
+	expect "a look for an address" wait_for 5 looked
+	echo 0 > $tracing/events/kprobes/krdma_look/enable
+	same "RNICs that were looked at" 1 "$(sed -n 's/.*krdma_look:.*arg=//p' $tracing/trace | sort -u | wc -l)"
+	echo > $tracing/kprobe_events
+	expect "SDP goes" rmmod krdma_sdp
+	expect "the switch goes" rmmod krdma_ops
+fi

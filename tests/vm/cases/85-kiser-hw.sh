@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL over adopted devices, siw and rxe, and by IPv4 and IPv6: discovery, CHAP, verified I/O, logout, rmmod
-# covers: tests/consumers/iser kdapl kvp_hw kal/cm/offload.c
+# covers: ulp/iser kdapl kvp_hw kal/cm/offload.c
 # limit: 600
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"
@@ -64,10 +64,12 @@ rdma link delete $storage_rnic
 siw_load
 modprobe rdma_rxe
 hw_load
+noio_up
 # shellcheck disable=SC2046 # words
 device siw $(few $portal6 $portal4)
 # shellcheck disable=SC2046 # words
 device rxe $(few $portal4 $portal6)
+noio_down
 rmmod krdma_hw
 rmmod rdma_rxe
 ram_disk_down

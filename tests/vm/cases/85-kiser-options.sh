@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions
-# covers: tests/consumers/iser kdapl
+# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, beside ib_iser, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions that lose RNIC and iscsid, a VLAN
+# covers: ulp/iser kdapl
 # limit: 300
 # kernel: stock
 # shellcheck source=tests/vm/guest/kiser.sh
@@ -110,6 +110,15 @@ modprobe target_core_file
 file_lun 2 512 emulate_write_cache
 file_lun 3 4096
 echo 16 > /proc/sys/vm/nr_hugepages
+say "beside ib_iser"
+modprobe -a libiscsi ib_iser
+log_mark
+refuse "a second transport of that name" insmod "$module"
+has "a second transport of that name" "File exists" expect
+log_since > expect
+has "a second transport of that name" 'krdma_iser: another module has the transport "iser": unload ib_iser first' expect
+modprobe -r ib_iser
+
 kiser_up
 discover kiser
 settings kiser
@@ -173,10 +182,43 @@ done
 for program in "${programs[@]}"; do
 	wait "$program" || fail "I/O of four sessions"
 done
-sign_out
 
 over_wire
 registered
+say "the RNIC is removed, iscsid is killed and begins without it: all four sessions come back"
+all_in() { [ "$(cat /sys/class/iscsi_session/session*/state | sort | uniq -c | tr -s ' ')" = " 4 LOGGED_IN" ]; }
+expect "link delete" rdma link delete $storage_rnic
+kill -9 $iscsid
+wait $iscsid || true
+iscsid_up
+sleep 8
+! all_in || fail "the sessions need no RNIC"
+portal_down
+storage_rnic_add
+portal_up
+wait_for 60 all_in || { dmesg | tail -40; tail -50 iscsid.log; fail "no recovery"; }
+for session in $(sessions); do
+	io edges "$(disk_of "$session" 0)" 64
+done
+sign_out
+
+say "a portal whose address is on a VLAN of the RNIC's interface"
+echo > /sys/module/krdma_iser/parameters/ia
+modprobe 8021q
+ip link add link dummy0 name dummy0.7 type vlan id 7
+ip address add 10.77.7.1/24 dev dummy0.7
+ip link set dummy0.7 up
+first=$portal portal=10.77.7.1
+portal_up
+discover kiser
+settings kiser
+sign_in
+io edges "$disk" 1024
+sign_out
+portal_down
+ip link del dummy0.7
+portal=$first
+
 kiser_down
 file_lun_down 2
 file_lun_down 3

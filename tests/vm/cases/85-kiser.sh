@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: iSER on kDAPL: open-iscsi and LIO's ib_isert: discovery, CHAP, two sessions and LUNs, verified I/O, resets and a pulled cable under load, logout
-# covers: tests/consumers/iser kdapl kal/include/krdma/kdat.h
+# what: iSER on kDAPL: open-iscsi and LIO's ib_isert: discovery, CHAP, two sessions and LUNs, verified I/O, resets, lost invalidations and a pulled cable under load, logout; no work item allocates with I/O
+# covers: ulp/iser kdapl kal/include/krdma/kdat.h
 # limit: 900
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"
@@ -13,6 +13,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x2284, struct.pack('i', int(sys.
 }
 
 storage_up
+noio_up
 before=$(held)
 ram_disk 192
 target_up 1
@@ -55,6 +56,22 @@ for what in 1 4 1 4; do
 done
 load_ends
 
+lost=$VM_MODULES/tests/consumers/krdma_lost.ko
+if [ -e "$lost" ]; then
+	say "invalidations that do not complete: the reset ends the connection before its tasks do"
+	load 12
+	sleep 2
+	insmod "$lost" calls=64
+	log_mark
+	expect "reset" scsi_reset "$disk" 1
+	[ "$(cat /sys/module/krdma_lost/parameters/calls)" -lt 64 ] || fail "no task had a region"
+	log_since > expect
+	has "the connection ends" "krdma_iser: an invalidation does not complete" expect
+	rmmod krdma_lost
+	wait_for 60 logged_in "$first" || { dmesg | tail -40; cat iscsid.log; fail "no recovery"; }
+	load_ends
+fi
+
 say "the cable pulled under load"
 load 20
 sleep 2
@@ -77,6 +94,7 @@ umount /mnt/krdma
 expect "whole file system" timeout 120 fsck.ext4 -f -n "$disk"
 
 log_out
+noio_down
 kiser_down
 target_down
 ram_disk_down

@@ -14,16 +14,12 @@ at() { [[ $1 == *:* ]] && echo "[$1]:3260" || echo "$1:3260"; }
 # LIO creates a TCP portal for each address before iSER takes it over. TCP's portal is in
 # the namespace of its creator, iSER's in the initial one, so they do not compete for a port.
 portal_up() {
-	ip netns add portal
-	ip -n portal link set lo up
-	ip -n portal address add "$portal" dev lo
-	nsenter --net=/run/netns/portal mkdir "$tpg/np/$(at "$portal")"
+	unshare --net mkdir "$tpg/np/$(at "$portal")"
 	echo 1 > "$tpg/np/$(at "$portal")/iser"
 }
 
 portal_down() {
 	rmdir "$tpg/np/$(at "$portal")"
-	ip netns delete portal
 }
 
 # seconds
@@ -93,8 +89,12 @@ initiator_up() {
 	rm -rf /etc/iscsi/nodes /etc/iscsi/send_targets /etc/iscsi/ifaces
 	mkdir -p /etc/iscsi /run/lock/iscsi
 	echo InitiatorName=$initiator > /etc/iscsi/initiatorname.iscsi
+	iscsid_up
+}
+
+iscsid_up() {
 	# in a session of its own: it ends its process group with itself
-	setsid iscsid -f > iscsid.log 2>&1 &
+	setsid iscsid -f >> iscsid.log 2>&1 &
 	iscsid=$!
 	sleep 1
 }

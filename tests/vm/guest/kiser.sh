@@ -6,7 +6,7 @@
 
 export LD_LIBRARY_PATH=$VM_REPO/build/ual
 krdma=$VM_REPO/build/tools/krdma
-module=$VM_MODULES/tests/consumers/iser/krdma_iser.ko
+module=$VM_MODULES/krdma_iser.ko
 
 # is the RNIC known to krdma?
 adopted() { "$krdma" list | grep -w "$storage_rnic" > /dev/null; }
@@ -82,6 +82,19 @@ kiser_up() {
 kiser_down() {
 	initiator_down
 	expect "rmmod" timeout "$(patient 60)" rmmod krdma_iser
+}
+
+# From noio_up to noio_down, no allocation of krdma's work items begins I/O.
+noio_up() { insmod "$VM_MODULES/tests/consumers/krdma_noio.ko"; }
+noio_down() {
+	local parameters=/sys/module/krdma_noio/parameters
+	say "allocations of work items: $(cat $parameters/looked_at)"
+	[ "$(cat $parameters/looked_at)" -gt 100 ] || fail "nothing was looked at"
+	[ "$(cat $parameters/with_io)" = 0 ] || {
+		dmesg | grep krdma_noio
+		fail "$(cat $parameters/with_io) allocations may begin I/O"
+	}
+	rmmod krdma_noio
 }
 
 # discover INTERFACE...: all of them are made, and get a record of the target

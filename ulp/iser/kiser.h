@@ -2,13 +2,13 @@
 /*
  * iSER initiator (RFC 7145) on kDAPL: what its files share.
  *
- * - kiser_main.c: the module, its parameters, the transport that libiscsi sees
- * - kiser_session.c: hosts, sessions, parameters
- * - kiser_conn.c: connections: an endpoint of open-iscsi is an IA, an EP and their EVDs
- * - kiser_route.c: which IA leads to a target
- * - kiser_buffer.c: buffers of PDUs, regions of commands
- * - kiser_send.c: tasks to PDUs
- * - kiser_receive.c: completions
+ * - main.c: the module, its parameters, the transport that libiscsi sees
+ * - session.c: hosts, sessions, parameters
+ * - conn.c: connections: an endpoint of open-iscsi is an IA, an EP and their EVDs
+ * - route.c: which IA leads to a target
+ * - buffer.c: buffers of PDUs, regions of commands
+ * - send.c: tasks to PDUs
+ * - receive.c: completions
  *
  * A connection owns one buffer for each receive, and for each task of its session (by the task's
  * index) one buffer to send from and one region for the data of a SCSI command. A command's data
@@ -135,11 +135,12 @@ enum kiser_conn_state {
  * @state: enum kiser_conn_state
  * @error: why the attempt failed: a negative errno
  * @settled: the attempt is over
- * @down: the connection is over
+ * @down: the connection is over: the target cannot reach any memory
  * @mutex: protects @iscsi and @closing; completions use @iscsi without it, see kiser_conn_bind()
  * @iscsi: connection of libiscsi, NULL: not bound
  * @closing: the endpoint is being disconnected
  * @failure: tells libiscsi that the connection failed
+ * @cut: @failure ends the connection first
  * @ia: interface adapter, of this connection alone
  * @async_evd: its asynchronous events
  * @conn_evd: connection events; calls up in process context
@@ -174,6 +175,7 @@ struct kiser_conn {
 	struct iscsi_conn *iscsi;
 	bool closing;
 	struct work_struct failure;
+	bool cut;
 
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
@@ -204,14 +206,14 @@ struct kiser_task {
 	struct iscsi_hdr header;
 };
 
-/* kiser_main.c */
+/* main.c */
 extern unsigned int kiser_max_sectors;
 extern unsigned int kiser_max_commands;
 extern char *kiser_ia;
 extern struct iscsi_transport kiser_transport;
 extern struct scsi_transport_template *kiser_template;
 
-/* kiser_session.c */
+/* session.c */
 bool kiser_session_set_name(const char *transport);
 struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, u16 commands,
 					       u16 depth, u32 cmdsn);
@@ -222,7 +224,7 @@ int kiser_session_set_param(struct iscsi_cls_conn *conn, enum iscsi_param param,
 void kiser_session_stats(struct iscsi_cls_conn *conn, struct iscsi_stats *stats);
 umode_t kiser_session_visible(int type, int param);
 
-/* kiser_conn.c */
+/* conn.c */
 struct iscsi_endpoint *kiser_conn_connect(struct Scsi_Host *host, struct sockaddr *to,
 					  int non_blocking);
 int kiser_conn_poll(struct iscsi_endpoint *ep, int timeout_ms);
@@ -231,17 +233,21 @@ int kiser_conn_ep_param(struct iscsi_endpoint *ep, enum iscsi_param param, char 
 int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
 		    u64 handle, int leading);
 void kiser_conn_close_all(void);
+int kiser_conn_init(void);
+void kiser_conn_exit(void);
 /* Tell libiscsi, later, that the connection failed. Any context. */
 void kiser_conn_fail(struct kiser_conn *kc);
+/* The same, and end the connection abruptly before. Any context. */
+void kiser_conn_cut(struct kiser_conn *kc);
 /* An error of kDAPL as errno. */
 int kiser_conn_errno(DAT_RETURN ret);
 
-/* kiser_route.c */
+/* route.c */
 /* Open the IA that leads to @to. May sleep. */
 int kiser_route_open(const struct sockaddr_storage *to, DAT_IA_HANDLE *ia,
 		     DAT_EVD_HANDLE *async_evd);
 
-/* kiser_buffer.c */
+/* buffer.c */
 /* Make what a session of @num_tasks tasks needs. May sleep. */
 int kiser_buffer_alloc(struct kiser_conn *kc, u32 num_tasks);
 void kiser_buffer_free(struct kiser_conn *kc);
@@ -256,13 +262,13 @@ int kiser_buffer_map(struct kiser_conn *kc, struct kiser_region *region, struct 
 bool kiser_buffer_unmap(struct kiser_conn *kc, struct kiser_region *region,
 			struct kiser_receive *receive);
 
-/* kiser_send.c */
+/* send.c */
 int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode);
 int kiser_send_init_task(struct iscsi_task *task);
 int kiser_send_task(struct iscsi_task *task);
 void kiser_send_cleanup_task(struct iscsi_task *task);
 
-/* kiser_receive.c */
+/* receive.c */
 int kiser_receive_post(struct kiser_conn *kc, struct kiser_receive *receive);
 void kiser_receive_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN more);
 

@@ -115,7 +115,8 @@ static void kiser_buffer_free_regions(struct kiser_conn *kc)
  * @kc: connection
  * @region: free region
  * @sc: command with data
- * @address: takes the address by which the target reaches the data
+ * @address: takes the address by which the target reaches the data: an offset in a page, because
+ *	     the target needs no address of this host's memory
  *
  * Return: 0; -EBUSY: the region's last invalidation is not over; -EAGAIN: the queue is full.
  * Context: any but hard interrupt.
@@ -142,7 +143,7 @@ int kiser_buffer_map(struct kiser_conn *kc, struct kiser_region *region, struct 
 	ret = dat_lmr_fmr(region->lmr, DAT_MEM_TYPE_PLATFORM, memory, pages, to_target ?
 			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG :
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-			  DAT_VA_TYPE_VA, kc->dat_ep, none, DAT_COMPLETION_SUPPRESS_FLAG,
+			  DAT_VA_TYPE_ZB, kc->dat_ep, none, DAT_COMPLETION_SUPPRESS_FLAG,
 			  &lmr_context, &region->context);
 	if (ret) {
 		atomic_set(&region->state, KISER_REGION_FREE);

@@ -7,6 +7,7 @@
 #include <linux/blkdev.h>
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "kiser.h"
@@ -16,6 +17,7 @@
 
 static LIST_HEAD(kiser_conns);
 static DEFINE_MUTEX(kiser_conns_lock);
+static struct workqueue_struct *kiser_conn_wq;
 
 /* An error that nothing here expects. */
 static void kiser_conn_complain(DAT_RETURN ret)
@@ -54,24 +56,40 @@ int kiser_conn_errno(DAT_RETURN ret)
 static void kiser_conn_failure_work(struct work_struct *work)
 {
 	struct kiser_conn *kc = container_of(work, struct kiser_conn, failure);
+	unsigned int noio = memalloc_noio_save();
 
+	/* the endpoint is freed after this work item has ended */
+	if (READ_ONCE(kc->cut))
+		dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_ABRUPT_FLAG);
 	mutex_lock(&kc->mutex);
 	if (kc->iscsi && !kc->closing)
 		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_CONN_FAILED);
 	mutex_unlock(&kc->mutex);
+	memalloc_noio_restore(noio);
 }
 
 /* not at once: libiscsi's locks are held where requests are posted */
 void kiser_conn_fail(struct kiser_conn *kc)
 {
-	schedule_work(&kc->failure);
+	queue_work(kiser_conn_wq, &kc->failure);
 }
 
-static void kiser_conn_over(struct kiser_conn *kc, int error)
+void kiser_conn_cut(struct kiser_conn *kc)
+{
+	WRITE_ONCE(kc->cut, true);
+	kiser_conn_fail(kc);
+}
+
+static void kiser_conn_set_down(struct kiser_conn *kc, int error)
 {
 	kc->error = error;
 	WRITE_ONCE(kc->state, KISER_DOWN);
 	complete_all(&kc->settled);
+}
+
+static void kiser_conn_over(struct kiser_conn *kc, int error)
+{
+	kiser_conn_set_down(kc, error);
 	complete_all(&kc->down);
 	kiser_conn_fail(kc);
 }
@@ -111,10 +129,14 @@ static void kiser_conn_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BO
 	}
 }
 
-/* process context: the RNIC goes, or a queue has overflowed */
+/*
+ * Process context: the RNIC is removed, or a queue has overflowed. The connection may still be
+ * there.
+ */
 static void kiser_conn_async_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
-	kiser_conn_over(instance, -ENODEV);
+	kiser_conn_set_down(instance, -ENODEV);
+	kiser_conn_cut(instance);
 }
 
 /* Open and close ************************************************************ */
@@ -267,17 +289,20 @@ static void kiser_conn_unbind(struct kiser_conn *kc)
 
 /*
  * End the connection and all that belongs to it. After the return the target cannot reach the
- * memory of any command, and nobody calls up.
+ * memory of any command, and there are no upcalls.
  */
 static void kiser_conn_close(struct kiser_conn *kc)
 {
-	/* libiscsi asked for it, and hears of no failure any more */
+	/* libiscsi asked for it, and needs no report of a failure */
 	mutex_lock(&kc->mutex);
 	kc->closing = true;
 	mutex_unlock(&kc->mutex);
 	if (kc->dat_ep && READ_ONCE(kc->state) == KISER_UP &&
 	    !dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_GRACEFUL_FLAG))
 		wait_for_completion_timeout(&kc->down, msecs_to_jiffies(KISER_GRACE_MS));
+	/* kiser_session_settle() takes an unbound connection for one that is over */
+	if (kc->dat_ep && !completion_done(&kc->down))
+		dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_ABRUPT_FLAG);
 	kiser_conn_stop_upcalls(kc->async_evd);
 	kiser_conn_stop_upcalls(kc->conn_evd);
 	kiser_conn_stop_upcalls(kc->dto_evd);
@@ -320,9 +345,7 @@ static int kiser_conn_wait(struct kiser_conn *kc)
 	return ret ?: READ_ONCE(kc->state) == KISER_UP ? 0 : kc->error;
 }
 
-/* @non_blocking: do not wait for the connection */
-struct iscsi_endpoint *kiser_conn_connect(struct Scsi_Host *host, struct sockaddr *to,
-					  int non_blocking)
+static struct iscsi_endpoint *kiser_conn_start(struct sockaddr *to, bool non_blocking)
 {
 	struct iscsi_endpoint *ep;
 	struct kiser_conn *kc;
@@ -350,6 +373,22 @@ struct iscsi_endpoint *kiser_conn_connect(struct Scsi_Host *host, struct sockadd
 	return ep;
 }
 
+/*
+ * @non_blocking: do not wait for the connection.
+ *
+ * Memory may be written back to the disks of a session that this connects again. So no allocation
+ * here and in kiser_conn_bind() and kiser_conn_disconnect() begins I/O, whatever the caller's are.
+ */
+struct iscsi_endpoint *kiser_conn_connect(struct Scsi_Host *host, struct sockaddr *to,
+					  int non_blocking)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct iscsi_endpoint *ep = kiser_conn_start(to, non_blocking);
+
+	memalloc_noio_restore(noio);
+	return ep;
+}
+
 /* Return: 1: connected; 0: not yet; negative: the attempt failed */
 int kiser_conn_poll(struct iscsi_endpoint *ep, int timeout_ms)
 {
@@ -366,11 +405,13 @@ int kiser_conn_poll(struct iscsi_endpoint *ep, int timeout_ms)
 void kiser_conn_disconnect(struct iscsi_endpoint *ep)
 {
 	struct kiser_conn *kc = ep->dd_data;
+	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&kiser_conns_lock);
 	list_del(&kc->node);
 	mutex_unlock(&kiser_conns_lock);
 	kiser_conn_destroy(kc);
+	memalloc_noio_restore(noio);
 }
 
 /* endpoints that open-iscsi made and left; the transport is not registered any more */
@@ -380,6 +421,18 @@ void kiser_conn_close_all(void)
 
 	list_for_each_entry_safe(kc, next, &kiser_conns, node)
 		kiser_conn_disconnect(kc->ep);
+}
+
+int kiser_conn_init(void)
+{
+	/* the recovery of a disk that memory is written back to begins here */
+	kiser_conn_wq = alloc_workqueue("krdma_iser", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return kiser_conn_wq ? 0 : -ENOMEM;
+}
+
+void kiser_conn_exit(void)
+{
+	destroy_workqueue(kiser_conn_wq);
 }
 
 int kiser_conn_ep_param(struct iscsi_endpoint *ep, enum iscsi_param param, char *value)
@@ -452,13 +505,16 @@ int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cl
 		    u64 handle, int leading)
 {
 	struct kiser_conn *kc = kiser_conn_get(handle);
+	unsigned int noio;
 	int ret;
 
 	if (!kc)
 		return -EINVAL;
+	noio = memalloc_noio_save();
 	mutex_lock(&kc->mutex);
 	ret = kiser_conn_bind_locked(kc, session, cls_conn, leading);
 	mutex_unlock(&kc->mutex);
+	memalloc_noio_restore(noio);
 	iscsi_put_endpoint(kc->ep);
 	return ret;
 }

@@ -8,6 +8,8 @@
  * table fits: an RDMA transport with endpoints in the kernel. The two modules cannot be loaded at
  * the same time with the same name.
  */
+#include <linux/kernfs.h>
+#include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 
@@ -66,20 +68,59 @@ struct iscsi_transport kiser_transport = {
 	.cleanup_task = kiser_send_cleanup_task,
 };
 
+/*
+ * Is there a transport of this name? The transport class looks at sysfs alone, which dumps the
+ * stack when a name is there, and offers no look-up.
+ */
+static bool __init kiser_name_taken(void)
+{
+	const char *const path[] = { "class", "iscsi_transport", kiser_name };
+	struct kernfs_node *node = kernel_kobj->sd->parent, *next;
+	unsigned int i;
+
+	kernfs_get(node);
+	for (i = 0; node && i < ARRAY_SIZE(path); i++) {
+		next = kernfs_find_and_get_ns(node, path[i], NULL);
+		kernfs_put(node);
+		node = next;
+	}
+	kernfs_put(node);
+	return node;
+}
+
+static int __init kiser_register(void)
+{
+	if (kiser_name_taken()) {
+		pr_err("krdma_iser: another module has the transport \"%s\"%s\n", kiser_name,
+		       strcmp(kiser_name, "iser") ? "" : ": unload ib_iser first");
+		return -EEXIST;
+	}
+	kiser_transport.name = kiser_name;
+	kiser_template = iscsi_register_transport(&kiser_transport);
+	return kiser_template ? 0 : -ENOMEM;
+}
+
 static int __init kiser_init(void)
 {
+	int ret;
+
 	if (kiser_max_sectors < PAGE_SIZE / SECTOR_SIZE || kiser_max_sectors > INT_MAX ||
 	    kiser_max_commands < 32 || !*kiser_name || !kiser_session_set_name(kiser_name))
 		return -EINVAL;
-	kiser_transport.name = kiser_name;
-	kiser_template = iscsi_register_transport(&kiser_transport);
-	return kiser_template ? 0 : -EEXIST;
+	ret = kiser_conn_init();
+	if (ret)
+		return ret;
+	ret = kiser_register();
+	if (ret)
+		kiser_conn_exit();
+	return ret;
 }
 
 static void __exit kiser_exit(void)
 {
 	iscsi_unregister_transport(&kiser_transport);
 	kiser_conn_close_all();
+	kiser_conn_exit();
 }
 
 module_init(kiser_init);
@@ -88,3 +129,4 @@ module_exit(kiser_exit);
 MODULE_DESCRIPTION("iSER initiator on kDAPL");
 MODULE_AUTHOR("The krdma project");
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_VERSION(KRDMA_VERSION);

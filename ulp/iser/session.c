@@ -13,27 +13,41 @@
 
 #include "kiser.h"
 
-#define KISER_SETTLE_MS	100
+#define KISER_SETTLE_MS	1000	/* for invalidations; then the connection ends */
+
+/* Can the target reach the memory of a task that was freed? @cut: then end its connection. */
+static bool kiser_session_exposed(struct iscsi_session *session, bool cut)
+{
+	struct kiser_conn *kc;
+	bool ret;
+
+	guard(spinlock_bh)(&session->frwd_lock);
+	kc = session->leadconn ? session->leadconn->dd_data : NULL;
+	ret = kc && atomic_read(&kc->invalidating) && !completion_done(&kc->down);
+	if (ret && cut)
+		kiser_conn_cut(kc);
+	return ret;
+}
 
 /*
  * Tasks that task management ended were freed with their regions still valid: wait for their
- * invalidation, before the SCSI layer gives the memory to someone else.
+ * invalidation, before the SCSI layer gives the memory to other users. If that takes too long, the
+ * connection is ended, which invalidates as well; kDAPL always reports that end.
  */
 static void kiser_session_settle(struct scsi_cmnd *sc)
 {
 	struct iscsi_session *session = starget_to_session(scsi_target(sc->device))->dd_data;
-	unsigned int wait = KISER_SETTLE_MS;
-	struct kiser_conn *kc;
-	bool busy;
+	unsigned long until = jiffies + msecs_to_jiffies(KISER_SETTLE_MS);
+	bool late = false;
 
-	do {
-		spin_lock_bh(&session->frwd_lock);
-		kc = session->leadconn ? session->leadconn->dd_data : NULL;
-		busy = kc && atomic_read(&kc->invalidating);
-		spin_unlock_bh(&session->frwd_lock);
-		if (busy)
-			usleep_range(500, 1500);
-	} while (busy && wait--);
+	while (kiser_session_exposed(session, false)) {
+		usleep_range(500, 1500);
+		if (late || time_before(jiffies, until))
+			continue;
+		late = true;
+		pr_warn("krdma_iser: an invalidation does not complete, the connection ends\n");
+		kiser_session_exposed(session, true);
+	}
 }
 
 static int kiser_session_abort(struct scsi_cmnd *sc)
