@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends
+# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs
 # covers: kvp_hw kal/chardev kal/cm/offload.c
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
@@ -24,4 +24,39 @@ expect "release" on A timeout "$(patient 60)" "$krdma" adopt -r siw0
 finish_any fuzz 60
 expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
+
+say "the device hangs: the queue pairs of a process share one time-out"
+cat > many.py << 'PY'
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def made(create, *args):
+    it = ctypes.c_void_p()
+    status = create(*args, ctypes.byref(it))
+    assert status == 0, status
+    return it
+session, index = made(ual.ual_open), ctypes.c_uint32()
+assert ual.ual_find(session, b"rxe0", ctypes.byref(index)) == 0
+context = made(ual.ual_context_create, session, index, 0)
+domain = made(ual.ual_pd_create, context)
+for i in range(60):
+    queue = made(ual.ual_cq_create, context, None)
+    made(ual.ual_qp_create, domain, queue, queue, None)
+print("ready", flush=True)
+sys.stdin.readline()
+PY
+timeouts() { on A "$krdma" stat rxe0 | awk '$1 == "drain_timeout" { print $2 }'; }
+before=$(timeouts)
+mkfifo many.in
+start many A bash -c 'exec python3 many.py < many.in'
+exec 7> many.in
+wait_for 30 grep -q ready many.log || { cat many.log; fail "no queue pairs"; }
+insmod "$VM_MODULES/tests/consumers/hw_stall.ko" device=rxe0
+begin=$SECONDS
+exec 7>&-
+finish many 100
+took=$((SECONDS - begin))
+rmmod hw_stall
+echo "60 queue pairs took $took s"
+[ "$(timeouts)" -ge $((before + 60)) ] || fail "only $(timeouts) time-outs, and $before before"
+[ $took -le "$(patient 12)" ] || fail "each queue pair had a time-out of its own"
 hw_down
