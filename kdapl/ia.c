@@ -190,7 +190,7 @@ static DAT_RETURN kdat_ia_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_h
 		return KDAT_BAD_HANDLE(IA);
 	if (!pz_handle)
 		return KDAT_BAD_ARG(2);
-	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
+	pz = kzalloc(sizeof(*pz), GFP_KERNEL_ACCOUNT);
 	if (!pz)
 		return KDAT_NO_MEMORY;
 	if (!kdat_enter(ia)) {
@@ -351,7 +351,7 @@ DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, stru
 	}
 	if (!handle)
 		return KDAT_BAD_ARG(4);
-	ia = kzalloc(sizeof(*ia), GFP_KERNEL);
+	ia = kzalloc(sizeof(*ia), GFP_KERNEL_ACCOUNT);
 	if (!ia)
 		return KDAT_NO_MEMORY;
 	ia->obj.provider = provider;

@@ -361,7 +361,7 @@ static DAT_RETURN kdat_ep_queues_make(struct kdat_ep *ep, const struct kdat_ep_s
 				      struct kdat_ep_queues **to)
 {
 	const u32 recvs = setup->recv_evd && !setup->srq ? setup->attr.max_recv_dtos : 0;
-	struct kdat_ep_queues *queues = kzalloc(sizeof(*queues), GFP_KERNEL);
+	struct kdat_ep_queues *queues = kzalloc(sizeof(*queues), GFP_KERNEL_ACCOUNT);
 	DAT_RETURN ret = KDAT_NO_MEMORY;
 	struct ri_qp *qp;
 
@@ -563,7 +563,7 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 	ret = kdat_ep_check(ia, &setup, srq ? KDAT_BAD_ARG(7) : KDAT_BAD_ARG(6));
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return KDAT_NO_MEMORY;
 	mutex_init(&ep->mutex);

@@ -37,7 +37,7 @@ static DAT_RETURN kdat_fast_make(struct kdat_lmr *lmr, DAT_COUNT max)
 	lmr->mr = mr;
 	lmr->rkey = mr->stag;
 	if (!kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
-		lmr->stale = kvcalloc(max, sizeof(*lmr->stale), GFP_KERNEL);
+		lmr->stale = kvcalloc(max, sizeof(*lmr->stale), GFP_KERNEL_ACCOUNT);
 	if (lmr->stale || kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
 		ret = kdat_lmr_error(kdat_lmr_publish(lmr));
 	if (ret != DAT_SUCCESS) {
