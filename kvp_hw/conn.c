@@ -155,8 +155,8 @@ static void hw_conn_report(struct hw_id *hid, int status)
 }
 
 /*
- * In the events of iw_cm, some drivers give the device's own depths of inbound and outbound Reads in
- * the opposite places to the others: siw when the connection is made, irdma always.
+ * In the events of iw_cm, some drivers give the device's own depths of inbound and outbound Reads
+ * in the opposite places to the others: siw when the connection is made, irdma always.
  */
 static bool hw_conn_swaps_depths(const struct ib_device *ibdev, bool made)
 {
