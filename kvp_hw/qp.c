@@ -85,6 +85,92 @@ void hw_srq_destroy(struct ri_srq *ri)
 	hw_reserve_release(&srq->reserve);
 }
 
+/* Completions *************************************************************** */
+
+static void hw_qp_ref_release(struct kref *kref)
+{
+	struct hw_qp_ref *ref = container_of(kref, struct hw_qp_ref, kref);
+
+	kfree_rcu(ref, rcu);
+}
+
+/* Context: any. */
+void hw_qp_ref_put(struct hw_qp_ref *ref)
+{
+	kref_put(&ref->kref, hw_qp_ref_release);
+}
+
+static struct hw_qp_ref *hw_qp_ref_alloc(struct hw_qp *qp)
+{
+	struct hw_qp_ref *ref = kzalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
+
+	if (!ref)
+		return NULL;
+	kref_init(&ref->kref);
+	ref->ib = qp->ib;
+	ref->qp = qp;
+	return ref;
+}
+
+static int hw_qp_publish(struct hw_rnic *hw, struct hw_qp *qp)
+{
+	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
+	int ret;
+
+	if (!ref)
+		return -ENOMEM;
+	qp->ref = ref;
+	ret = rhashtable_insert_fast(&hw->qps, &ref->node, hw_qp_params);
+	if (ret)
+		kfree(ref);
+	return ret;
+}
+
+/* No poll gets a completion of @ref's queue pair after this, also none that is held. */
+static void hw_qp_disown(struct hw_qp *qp, struct hw_qp_ref *ref)
+{
+	struct hw_cq *send_cq = hw_cq(qp->ri.send_cq);
+	struct hw_cq *recv_cq = hw_cq(qp->ri.recv_cq);
+
+	/* a poll that found the entry before holds the lock of its CQ */
+	scoped_guard(spinlock_irqsave, &send_cq->lock)
+		WRITE_ONCE(ref->qp, NULL);
+	scoped_guard(spinlock_irqsave, &recv_cq->lock)
+		WRITE_ONCE(ref->qp, NULL);
+	hw_qp_ref_put(ref);
+}
+
+static void hw_qp_forget(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+
+	rhashtable_remove_fast(&hw->qps, &qp->ref->node, hw_qp_params);
+	hw_qp_disown(qp, qp->ref);
+}
+
+/*
+ * Forget the completions of a queue pair that goes on. Return: 0 or -ENOMEM, and nothing has
+ * changed.
+ */
+static int hw_qp_renew(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
+	struct hw_qp_ref *old = qp->ref;
+	int ret;
+
+	if (!ref)
+		return -ENOMEM;
+	ret = rhashtable_replace_fast(&hw->qps, &old->node, &ref->node, hw_qp_params);
+	if (ret) {
+		kfree(ref);
+		return ret;
+	}
+	qp->ref = ref;
+	hw_qp_disown(qp, old);
+	return 0;
+}
+
 /* Creation ****************************************************************** */
 
 static void hw_qp_event(struct ib_event *event, void *context)
@@ -183,94 +269,6 @@ static int hw_qp_default_access(const struct ib_device *ibdev)
 	return IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
 	       (ibdev->attrs.atomic_cap != IB_ATOMIC_NONE ? IB_ACCESS_REMOTE_ATOMIC : 0);
 }
-
-/* Completions *************************************************************** */
-
-static void hw_qp_ref_release(struct kref *kref)
-{
-	struct hw_qp_ref *ref = container_of(kref, struct hw_qp_ref, kref);
-
-	kfree_rcu(ref, rcu);
-}
-
-/* Context: any. */
-void hw_qp_ref_put(struct hw_qp_ref *ref)
-{
-	kref_put(&ref->kref, hw_qp_ref_release);
-}
-
-static struct hw_qp_ref *hw_qp_ref_alloc(struct hw_qp *qp)
-{
-	struct hw_qp_ref *ref = kzalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
-
-	if (!ref)
-		return NULL;
-	kref_init(&ref->kref);
-	ref->ib = qp->ib;
-	ref->qp = qp;
-	return ref;
-}
-
-static int hw_qp_publish(struct hw_rnic *hw, struct hw_qp *qp)
-{
-	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
-	int ret;
-
-	if (!ref)
-		return -ENOMEM;
-	qp->ref = ref;
-	ret = rhashtable_insert_fast(&hw->qps, &ref->node, hw_qp_params);
-	if (ret)
-		kfree(ref);
-	return ret;
-}
-
-/* No poll gets a completion of @ref's queue pair after this, also none that is held. */
-static void hw_qp_disown(struct hw_qp *qp, struct hw_qp_ref *ref)
-{
-	struct hw_cq *send_cq = hw_cq(qp->ri.send_cq);
-	struct hw_cq *recv_cq = hw_cq(qp->ri.recv_cq);
-
-	/* a poll that found the entry before holds the lock of its CQ */
-	scoped_guard(spinlock_irqsave, &send_cq->lock)
-		WRITE_ONCE(ref->qp, NULL);
-	scoped_guard(spinlock_irqsave, &recv_cq->lock)
-		WRITE_ONCE(ref->qp, NULL);
-	hw_qp_ref_put(ref);
-}
-
-static void hw_qp_forget(struct hw_qp *qp)
-{
-	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
-
-	rhashtable_remove_fast(&hw->qps, &qp->ref->node, hw_qp_params);
-	hw_qp_disown(qp, qp->ref);
-}
-
-/*
- * Forget the completions of a queue pair that goes on. Return: 0 or -ENOMEM, and nothing has
- * changed.
- */
-static int hw_qp_renew(struct hw_qp *qp)
-{
-	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
-	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
-	struct hw_qp_ref *old = qp->ref;
-	int ret;
-
-	if (!ref)
-		return -ENOMEM;
-	ret = rhashtable_replace_fast(&hw->qps, &old->node, &ref->node, hw_qp_params);
-	if (ret) {
-		kfree(ref);
-		return ret;
-	}
-	qp->ref = ref;
-	hw_qp_disown(qp, old);
-	return 0;
-}
-
-/* Creation ****************************************************************** */
 
 int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata *udata)
 {
