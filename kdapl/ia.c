@@ -195,7 +195,7 @@ DAT_RETURN kdat_ia_open(struct kdat_rnic *kr, const DAT_PROVIDER *provider, stru
 	}
 	if (!handle)
 		return KDAT_BAD_ARG(4);
-	ia = kzalloc(sizeof(*ia), GFP_KERNEL);
+	ia = kzalloc(sizeof(*ia), GFP_KERNEL_ACCOUNT);
 	if (!ia)
 		return KDAT_NO_MEMORY;
 	ia->obj.provider = provider;

@@ -32,6 +32,7 @@
  * @private_data: of connect
  * @answered: connect or accept was called, and its result was not reported
  * @timeout_ms: for the steps of connect
+ * @reserve: of a user's connection: charged pages of hw_reserve()
  * @node: entry in hw_conn.ids of a listener
  * @end: ends @id and frees this structure
  */
@@ -45,6 +46,7 @@ struct hw_id {
 	u8 private_data[U8_MAX];
 	bool answered;
 	unsigned int timeout_ms;
+	struct list_head reserve;
 	struct list_head node;
 	struct work_struct end;
 };
@@ -55,6 +57,7 @@ struct hw_id {
 static void hw_id_end(struct hw_id *hid)
 {
 	rdma_destroy_id(hid->id);
+	hw_reserve_release(&hid->reserve);
 	mutex_destroy(&hid->lock);
 	kfree(hid);
 }
@@ -72,6 +75,7 @@ static struct hw_id *hw_id_alloc(struct hw_conn *conn)
 	if (!hid)
 		return NULL;
 	mutex_init(&hid->lock);
+	INIT_LIST_HEAD(&hid->reserve);
 	INIT_LIST_HEAD(&hid->node);
 	INIT_WORK(&hid->end, hw_id_end_work);
 	hid->hw = hw_rnic(conn->ri.rnic);
@@ -89,7 +93,8 @@ static void hw_id_cut(struct hw_id *hid)
 		qp = hid->qp;
 		hid->qp = NULL;
 	}
-	if (qp)
+	/* the consumer may have reset it for another connection */
+	if (qp && hw_qp_drop_id(qp, hid->id))
 		hw_qp_abandon(qp);
 	queue_work(hid->hw->ends, &hid->end);
 }
@@ -151,16 +156,40 @@ static void hw_conn_report(struct hw_id *hid, int status)
 	ri_conn_established(&hid->conn->ri, status);
 }
 
+/*
+ * In the events of iw_cm, some drivers give the device's own depths of inbound and outbound Reads
+ * in the opposite places to the others: siw when the connection is made, irdma always.
+ */
+static bool hw_conn_swaps_depths(const struct ib_device *ibdev, bool made)
+{
+	switch (ibdev->ops.driver_id) {
+	case RDMA_DRIVER_SIW:
+		return made;
+	case RDMA_DRIVER_IRDMA:
+		return rdma_protocol_iwarp(ibdev, 1);
+	default:
+		return false;
+	}
+}
+
 static void hw_conn_report_made(struct hw_id *hid, const struct rdma_cm_event *event)
 {
+	struct ri_conn_info *info = &hid->conn->ri.info;
+	struct hw_qp *qp = hid->qp;
+
 	hw_conn_fill_info(hid, event);
+	if (hw_conn_swaps_depths(hid->id->device, true))
+		swap(info->ird, info->ord);
 	/* the passive side's answer was the last word about the depths */
 	if (!event->param.conn.responder_resources && !event->param.conn.initiator_depth) {
-		hid->conn->ri.info.ird = hid->qp->ird;
-		hid->conn->ri.info.ord = hid->qp->ord;
+		info->ird = qp->ird;
+		info->ord = qp->ord;
 	}
-	hid->qp->ird = hid->conn->ri.info.ird;
-	hid->qp->ord = hid->conn->ri.info.ord;
+	/* the peer may offer more than was asked for */
+	info->ord = min_t(u16, info->ord, qp->ord);
+	qp->ird = info->ird;
+	qp->ord = info->ord;
+	WRITE_ONCE(qp->made, true);
 	hw_conn_report(hid, 0);
 }
 
@@ -223,8 +252,9 @@ static int hw_conn_step_response(struct hw_id *hid, const struct rdma_cm_event *
 {
 	int ret;
 
-	hid->qp->ird = event->param.conn.responder_resources;
-	hid->qp->ord = event->param.conn.initiator_depth;
+	/* the lesser of what this side asked for and the peer's answer */
+	hid->qp->ird = min(hid->qp->ird, event->param.conn.responder_resources);
+	hid->qp->ord = min(hid->qp->ord, event->param.conn.initiator_depth);
 	ret = hw_conn_qp_to_rts(hid);
 	if (ret) {
 		rdma_reject(hid->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
@@ -322,8 +352,12 @@ static void hw_conn_event(struct hw_id *hid, struct rdma_cm_event *event)
 		break;
 	}
 	/* it may have been cut off while its lock was free */
-	if (ret && hid->conn)
-		hw_conn_report(hid, ret);
+	if (!ret || !hid->conn)
+		return;
+	/* the passive side's is in RTS since the answer, and the peer may use it */
+	if (hid->qp)
+		hw_qp_abandon(hid->qp);
+	hw_conn_report(hid, ret);
 }
 
 /*
@@ -353,6 +387,8 @@ static int hw_conn_request(struct hw_id *listener, struct rdma_cm_id *id,
 	id->context = hid;
 	hw_conn(ri)->hid = hid;
 	hw_conn_fill_info(hid, event);
+	if (hw_conn_swaps_depths(id->device, false))
+		swap(ri->info.ird, ri->info.ord);
 	ri_conn_request(&listener->conn->ri, ri);
 	return 0;
 }
@@ -531,9 +567,11 @@ int hw_conn_listen(struct ri_conn *ri, const struct ri_listen_param *param)
 
 /* Connections *************************************************************** */
 
-static void hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
-			      const struct ri_conn_param *from)
+static int hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
+			     const struct ri_conn_param *from)
 {
+	int ret;
+
 	memcpy(hid->private_data, from->private_data, from->private_data_len);
 	hid->param = (struct rdma_conn_param) {
 		.private_data = hid->private_data,
@@ -546,11 +584,21 @@ static void hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
 		.srq = !!qp->ri.srq,
 		.qp_num = qp->ib->qp_num,
 	};
+	if (qp->ri.pd->slow && list_empty(&hid->reserve)) {
+		ret = hw_reserve(&hid->reserve,
+				 hw_reserve_of_conn(hid->param.responder_resources +
+						    hid->param.initiator_depth));
+		if (ret)
+			return ret;
+	}
 	hid->timeout_ms = from->timeout_ms;
 	hid->qp = qp;
 	WRITE_ONCE(qp->failed, false);
+	WRITE_ONCE(qp->made, false);
 	qp->ird = hid->param.responder_resources;
 	qp->ord = hid->param.initiator_depth;
+	hw_qp_set_id(qp, hid->id);
+	return 0;
 }
 
 int hw_conn_connect(struct ri_conn *ri, struct ri_qp *qp, const struct ri_conn_param *param)
@@ -565,7 +613,9 @@ int hw_conn_connect(struct ri_conn *ri, struct ri_qp *qp, const struct ri_conn_p
 	if (IS_ERR(hid))
 		return PTR_ERR(hid);
 	conn->hid = hid;
-	hw_conn_set_param(hid, hw_qp(qp), param);
+	ret = hw_conn_set_param(hid, hw_qp(qp), param);
+	if (ret)
+		return ret;
 	hid->answered = true;
 	if (param->tos_set)
 		rdma_set_service_type(hid->id, param->tos);
@@ -588,6 +638,18 @@ static int hw_conn_accept_locked(struct hw_id *hid)
 	return rdma_accept(hid->id, &hid->param);
 }
 
+/*
+ * Not more Reads than the peer answers. Drivers of iWARP negotiate that themselves; a peer with
+ * revision 1 of MPA names no numbers.
+ */
+static void hw_conn_bound_ord(struct hw_id *hid)
+{
+	if (!hw_conn_moves_qp(hid))
+		return;
+	hid->qp->ord = min_t(u16, hid->qp->ord, hid->conn->ri.info.ord);
+	hid->param.initiator_depth = hid->qp->ord;
+}
+
 int hw_conn_accept(struct ri_conn *ri, struct ri_qp *qp, const struct ri_conn_param *param)
 {
 	struct hw_id *hid = hw_conn(ri)->hid;
@@ -597,10 +659,15 @@ int hw_conn_accept(struct ri_conn *ri, struct ri_qp *qp, const struct ri_conn_pa
 		rdma_set_service_type(hid->id, param->tos);
 	rdma_lock_handler(hid->id);
 	scoped_guard(mutex, &hid->lock) {
-		hw_conn_set_param(hid, hw_qp(qp), param);
-		hid->answered = true;
+		ret = hw_conn_set_param(hid, hw_qp(qp), param);
+		hid->answered = !ret;
+		if (!ret)
+			hw_conn_bound_ord(hid);
 	}
-	ret = hw_conn_accept_locked(hid);
+	if (!ret)
+		ret = hw_conn_accept_locked(hid);
+	else
+		rdma_reject(hid->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	rdma_unlock_handler(hid->id);
 	return ret;
 }

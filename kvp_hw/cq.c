@@ -17,14 +17,14 @@
  * @first: next completion to hand out
  * @num: end of the completions in @wc
  * @wc: completions, in the form that the consumer gets
- * @qp: queue pair of each, which is compared only; NULL: that one has ended
+ * @ref: queue pair of each, with a reference
  */
 struct hw_held {
 	struct list_head node;
 	unsigned int first;
 	unsigned int num;
 	struct ib_wc wc[HW_POLL_BATCH];
-	const struct hw_qp *qp[HW_POLL_BATCH];
+	struct hw_qp_ref *ref[HW_POLL_BATCH];
 };
 
 /* Events ******************************************************************** */
@@ -54,39 +54,91 @@ static void hw_cq_event(struct ib_event *event, void *context)
 int hw_cq_create(struct ri_cq *ri, struct ri_udata *udata)
 {
 	const struct ib_cq_init_attr attr = {
-		.cqe = ri->depth,
+		.cqe = ri->depth + HW_CQ_MARKERS,
 		.comp_vector = ri->ceh,
 	};
 	struct hw_cq *cq = hw_cq(ri);
+	int ret = 0;
 
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->held);
+	INIT_LIST_HEAD(&cq->reserve);
 	INIT_WORK(&cq->completion, hw_cq_completion_work);
 	hw_events_init(&cq->events, ri->obj.rnic, &ri->obj);
+	if (ri->slow)
+		ret = hw_reserve(&cq->reserve, hw_reserve_of_cq(attr.cqe));
+	if (ret)
+		return ret;
 	cq->ib = ib_create_cq(hw_rnic(ri->obj.rnic)->ibdev, hw_cq_completion, hw_cq_event, cq,
 			      &attr);
-	if (IS_ERR(cq->ib))
+	if (IS_ERR(cq->ib)) {
+		hw_reserve_release(&cq->reserve);
 		return PTR_ERR(cq->ib);
-	ri->depth = cq->ib->cqe;
+	}
+	mutex_init(&cq->drain);
+	ri->depth = cq->ib->cqe - HW_CQ_MARKERS;
 	return 0;
 }
 
 int hw_cq_resize(struct ri_cq *ri, u32 depth, struct ri_udata *udata)
 {
 	struct hw_cq *cq = hw_cq(ri);
+	LIST_HEAD(reserve);
+	LIST_HEAD(unused);
+	int ret = 0;
+
+	if (ri->slow)
+		ret = hw_reserve(&reserve, hw_reserve_of_cq(depth + HW_CQ_MARKERS));
+	if (ret)
+		return ret;
+	scoped_guard(mutex, &cq->drain) {
+		ret = ib_resize_cq(cq->ib, depth + HW_CQ_MARKERS);
+		if (!ret) {
+			ri->depth = cq->ib->cqe - HW_CQ_MARKERS;
+			list_splice_init(&cq->reserve, &unused);
+			list_splice_init(&reserve, &cq->reserve);
+		}
+	}
+	hw_reserve_release(&reserve);
+	hw_reserve_release(&unused);
+	return ret;
+}
+
+/**
+ * hw_cq_probe_resize() - does the device give a CQ of the kernel a new size?
+ * @ibdev: device
+ *
+ * Some drivers have the operation, but for user libraries or for some models only.
+ *
+ * Context: may sleep.
+ */
+bool hw_cq_probe_resize(struct ib_device *ibdev)
+{
+	const struct ib_cq_init_attr attr = { .cqe = 8 };
+	struct ib_cq *cq;
 	int ret;
 
-	if (depth > INT_MAX)
-		return -EINVAL;
-	ret = ib_resize_cq(cq->ib, depth);
-	if (!ret)
-		ri->depth = cq->ib->cqe;
-	return ret;
+	if (!ibdev->ops.resize_cq)
+		return false;
+	cq = ib_create_cq(ibdev, NULL, NULL, NULL, &attr);
+	if (IS_ERR(cq))
+		return false;
+	ret = ib_resize_cq(cq, 2 * attr.cqe);
+	ib_destroy_cq(cq);
+	return !ret;
 }
 
 int hw_cq_modify(struct ri_cq *ri, u16 count, u16 period)
 {
 	return rdma_set_cq_moderation(hw_cq(ri)->ib, count, period);
+}
+
+/* The completions of @held that are left belong to nobody. Context: any. */
+static void hw_held_free(struct hw_held *held)
+{
+	for (; held->first < held->num; held->first++)
+		hw_qp_ref_put(held->ref[held->first]);
+	kfree(held);
 }
 
 void hw_cq_destroy(struct ri_cq *ri)
@@ -97,8 +149,12 @@ void hw_cq_destroy(struct ri_cq *ri)
 	ib_destroy_cq(cq->ib);
 	cancel_work_sync(&cq->completion);
 	hw_events_end(&cq->events);
-	list_for_each_entry_safe(held, next, &cq->held, node)
-		kfree(held);
+	list_for_each_entry_safe(held, next, &cq->held, node) {
+		hw_held_free(held);
+		cond_resched();
+	}
+	mutex_destroy(&cq->drain);
+	hw_reserve_release(&cq->reserve);
 }
 
 /* Polling ******************************************************************* */
@@ -107,7 +163,7 @@ void hw_cq_destroy(struct ri_cq *ri)
  * Name the consumer's queue pair in a completion. Return: ours, or NULL if the completion is of a
  * queue pair that is gone, or is being destroyed. The CQ's lock is held.
  */
-static const struct hw_qp *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
+static struct hw_qp_ref *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 {
 	struct hw_qp_ref *ref;
 
@@ -115,98 +171,99 @@ static const struct hw_qp *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 	ref = rhashtable_lookup(&hw->qps, &wc->qp, hw_qp_params);
 	if (!ref || !ref->qp)
 		return NULL;
-	/* while it ends, markers have the address of the queue pair as wr_id */
+	/* while it is drained, markers have the address of the queue pair as wr_id */
 	if (atomic_read(&ref->qp->drained)) {
 		if (wc->wr_id == (uintptr_t)ref->qp)
 			atomic_inc(&ref->qp->drained);
 		return NULL;
 	}
 	wc->qp = ref->qp->ri.wc_qp;
-	return ref->qp;
+	return ref;
 }
 
 /*
- * Poll the device once. @qps: takes their queue pairs, or NULL. Return: the number of completions
- * for the consumer in @wc, or an errno.
+ * Poll the device once. @refs: takes references to their queue pairs, or NULL. Return: the number
+ * of completions for the consumer in @wc, or an errno.
  */
-static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, const struct hw_qp **qps,
+static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, struct hw_qp_ref **refs,
 		      bool *empty)
 {
 	struct hw_rnic *hw = hw_rnic(cq->ri.obj.rnic);
-	const struct hw_qp *qp;
+	struct hw_qp_ref *ref;
 	int i, n, kept = 0;
 
 	lockdep_assert_held(&cq->lock);
 	n = ib_poll_cq(cq->ib, num, wc);
 	*empty = n < num;
 	for (i = 0; i < n; i++) {
-		qp = hw_cq_translate(hw, &wc[i]);
-		if (!qp)
+		ref = hw_cq_translate(hw, &wc[i]);
+		if (!ref)
 			continue;
 		if (kept != i)
 			wc[kept] = wc[i];
-		if (qps)
-			qps[kept] = qp;
+		if (refs) {
+			/* the lock keeps the reference of the table */
+			kref_get(&ref->kref);
+			refs[kept] = ref;
+		}
 		kept++;
 	}
 	return n < 0 ? n : kept;
 }
 
-/* Hand out what was held. Return: the number of completions. */
-static int hw_cq_take_held(struct hw_cq *cq, int num, struct ib_wc *wc)
+/*
+ * Hand out the first of what was held, up to @num completions. Those of queue pairs that have ended
+ * meanwhile are dropped. Return: the number of completions.
+ */
+static int hw_held_take(struct hw_held *held, int num, struct ib_wc *wc)
 {
-	struct hw_held *held, *next;
+	struct hw_qp_ref *ref;
 	int n = 0;
 
-	list_for_each_entry_safe(held, next, &cq->held, node) {
-		for (; held->first < held->num && n < num; held->first++)
-			if (held->qp[held->first])
-				wc[n++] = held->wc[held->first];
-		if (held->first < held->num)
-			break;
+	for (; held->first < held->num && n < num; held->first++) {
+		ref = held->ref[held->first];
+		if (ref->qp)
+			wc[n++] = held->wc[held->first];
+		hw_qp_ref_put(ref);
+	}
+	if (held->first == held->num) {
 		list_del(&held->node);
 		kfree(held);
 	}
 	return n;
 }
 
-/**
- * hw_cq_forget() - drop what is held of a queue pair that ends
- * @cq: CQ
- * @qp: queue pair; no poll takes a completion of it any more
- */
-void hw_cq_forget(struct hw_cq *cq, const struct hw_qp *qp)
+/* At most a batch, with interrupts off. Return: the number of completions, or an errno. */
+static int hw_cq_poll_batch(struct hw_cq *cq, int num, struct ib_wc *wc, bool *empty)
 {
 	struct hw_held *held;
-	unsigned int i;
 
-	scoped_guard(spinlock_irqsave, &cq->lock) {
-		list_for_each_entry(held, &cq->held, node)
-			for (i = held->first; i < held->num; i++)
-				if (held->qp[i] == qp)
-					held->qp[i] = NULL;
-	}
+	num = min(num, HW_POLL_BATCH);
+	guard(spinlock_irqsave)(&cq->lock);
+	held = list_first_entry_or_null(&cq->held, struct hw_held, node);
+	return held ? hw_held_take(held, num, wc) : hw_cq_take(cq, num, wc, NULL, empty);
 }
 
+/*
+ * Completions of queue pairs that have ended are passed over, but not more of them than the CQ has
+ * entries; what is behind them is reported as missed when the CQ is armed.
+ */
 int hw_cq_poll(struct ri_cq *ri, int num_entries, struct ib_wc *wc)
 {
+	unsigned int fruitless = ri->depth / HW_POLL_BATCH + 1;
 	struct hw_cq *cq = hw_cq(ri);
 	bool empty = false;
-	int n = 0, done = 0;
+	int n, done = 0;
 
 	while (done < num_entries && !empty) {
-		const int num = min(num_entries - done, HW_POLL_BATCH);
-
-		scoped_guard(spinlock_irqsave, &cq->lock) {
-			n = hw_cq_take_held(cq, num, wc + done);
-			if (!n)
-				n = hw_cq_take(cq, num, wc + done, NULL, &empty);
-		}
+		n = hw_cq_poll_batch(cq, num_entries - done, wc + done, &empty);
 		if (n < 0)
+			return done ?: n;
+		if (!n && !--fruitless)
 			break;
 		done += n;
 	}
-	return done ?: min(n, 0);
+	return done;
 }
 
 int hw_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
@@ -241,7 +298,7 @@ bool hw_cq_hold(struct hw_cq *cq)
 		if (!held)
 			return false;
 		scoped_guard(spinlock_irqsave, &cq->lock) {
-			n = hw_cq_take(cq, HW_POLL_BATCH, held->wc, held->qp, &empty);
+			n = hw_cq_take(cq, HW_POLL_BATCH, held->wc, held->ref, &empty);
 			if (n > 0) {
 				held->num = n;
 				list_add_tail(&held->node, &cq->held);

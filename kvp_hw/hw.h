@@ -11,6 +11,7 @@
  * - cq.c: completion queues
  * - qp.c: queue pairs and shared receive queues
  * - post.c: work requests
+ * - reserve.c: memory cgroups of users without library
  * - conn.c: connections
  *
  * Verbs go to ib_core's kernel interface, connections to rdma_cm. A provider's objects are the
@@ -20,6 +21,8 @@
 #define HW_H
 
 #include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
 #include <linux/rhashtable.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -32,6 +35,7 @@ enum hw_counter {
 	HW_CNT_LKEY_REFUSED,	/* elements of users that name memory that is not theirs */
 	HW_CNT_DRAIN_TIMEOUT,	/* queue pairs that did not flush in time */
 	HW_CNT_OTHER_DEVICE,	/* connections for which rdma_cm chose another device */
+	HW_CNT_IOVA_REFUSED,	/* regions of users whose iova has another offset in its page */
 	HW_CNT_NUM,
 };
 
@@ -58,6 +62,8 @@ struct hw_events {
  * @qps: struct hw_qp_ref by device queue pair
  * @mrs: struct hw_mr by the index of its STag
  * @ends: ends rdma_cm ids, which may wait for the network
+ * @stalled_until: in jiffies; until then queue pairs that are destroyed are given little time,
+ *	because one has not flushed
  * @counters: by enum hw_counter
  */
 struct hw_rnic {
@@ -68,6 +74,7 @@ struct hw_rnic {
 	struct rhashtable qps;
 	struct xarray mrs;
 	struct workqueue_struct *ends;
+	unsigned long stalled_until;
 	atomic64_t counters[HW_CNT_NUM];
 };
 
@@ -86,14 +93,19 @@ struct hw_pd {
 	struct ib_pd *ib;
 };
 
+/* room in a CQ for the markers of the queue pair that flushes, see hw_qp_drain() */
+#define HW_CQ_MARKERS	2
+
 /**
  * struct hw_cq - completion queue
  * @ri: RNIC-PI object
- * @ib: the device's
+ * @ib: the device's, which has room for %HW_CQ_MARKERS beside @ri.depth
  * @events: asynchronous events
  * @completion: reports that there are completions
  * @lock: one poll at a time; protects @held and struct hw_qp_ref.qp of its queue pairs
  * @held: struct hw_held: completions that were taken while a queue pair was destroyed
+ * @drain: allows the markers of one queue pair, or one new size, at a time
+ * @reserve: charged pages of hw_reserve()
  */
 struct hw_cq {
 	struct ri_cq ri;
@@ -102,12 +114,22 @@ struct hw_cq {
 	struct work_struct completion;
 	spinlock_t lock;	/* protects held and hw_qp_ref.qp */
 	struct list_head held;
+	struct mutex drain;	/* allows markers of one queue pair, or a new size */
+	struct list_head reserve;
 };
 
+/**
+ * struct hw_srq - shared receive queue
+ * @ri: RNIC-PI object
+ * @ib: the device's
+ * @events: asynchronous events
+ * @reserve: charged pages of hw_reserve()
+ */
 struct hw_srq {
 	struct ri_srq ri;
 	struct ib_srq *ib;
 	struct hw_events events;
+	struct list_head reserve;
 };
 
 /**
@@ -115,13 +137,15 @@ struct hw_srq {
  * @node: entry in hw_rnic.qps
  * @ib: key. A driver may leave completions of a queue pair that is gone in a CQ, so the pointer
  *	of a completion is compared but not followed.
- * @qp: queue pair, NULL when it is being destroyed; the locks of its CQs
+ * @qp: queue pair, NULL when nobody gets its completions any more; the locks of its CQs
+ * @kref: of @node, and of each completion in a struct hw_held
  * @rcu: for kfree_rcu()
  */
 struct hw_qp_ref {
 	struct rhash_head node;
 	struct ib_qp *ib;
 	struct hw_qp *qp;
+	struct kref kref;
 	struct rcu_head rcu;
 };
 
@@ -136,8 +160,12 @@ struct hw_qp_ref {
  * @max_inline: granted inline data in bytes
  * @ird: inbound reads of the connection
  * @ord: outbound reads of the connection
+ * @made: the connection was established, and @ird and @ord are its depths
  * @failed: the driver reported that the queue pair failed, since the connection began
- * @drained: 0; while it is destroyed: 1 and the markers that came back, see hw_qp_drain()
+ * @drained: 0; while it is drained: 1 and the markers that came back, see hw_qp_drain()
+ * @id_lock: protects @id
+ * @id: rdma_cm id of the connection, which is to know that the peer sends, or NULL
+ * @reserve: charged pages of hw_reserve()
  */
 struct hw_qp {
 	struct ri_qp ri;
@@ -149,8 +177,12 @@ struct hw_qp {
 	u32 max_inline;
 	u8 ird;
 	u8 ord;
+	bool made;
 	bool failed;
 	atomic_t drained;
+	spinlock_t id_lock;	/* protects id */
+	struct rdma_cm_id *id;
+	struct list_head reserve;
 };
 
 /**
@@ -158,14 +190,17 @@ struct hw_qp {
  * @ri: RNIC-PI object
  * @ib: the device's; NULL: the local DMA lkey of the protection domain
  * @sg: for fast registrations: ri.list in the form that drivers take
+ * @reserve: of a user's region: charged pages of hw_reserve()
  */
 struct hw_mr {
 	struct ri_mr ri;
 	struct ib_mr *ib;
 	struct scatterlist *sg;
+	struct list_head reserve;
 };
 
 struct hw_id;
+struct rdma_cm_id;
 
 /**
  * struct hw_conn - connection or listener
@@ -261,7 +296,7 @@ void hw_cq_destroy(struct ri_cq *cq);
 int hw_cq_poll(struct ri_cq *cq, int num_entries, struct ib_wc *wc);
 int hw_cq_req_notify(struct ri_cq *cq, enum ib_cq_notify_flags flags);
 bool hw_cq_hold(struct hw_cq *cq);
-void hw_cq_forget(struct hw_cq *cq, const struct hw_qp *qp);
+bool hw_cq_probe_resize(struct ib_device *ibdev);
 
 /* qp.c */
 extern const struct rhashtable_params hw_qp_params;
@@ -275,6 +310,9 @@ int hw_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ri_qp_init_attr *init_attr);
 int hw_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp);
 int hw_qp_fail(struct hw_qp *qp);
+void hw_qp_ref_put(struct hw_qp_ref *ref);
+void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id);
+bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id);
 void hw_qp_abandon(struct hw_qp *qp);
 void hw_qp_destroy(struct ri_qp *qp);
 u32 hw_qp_probe_inline(struct ib_device *ibdev);
@@ -285,6 +323,15 @@ int hw_post_recv(struct ri_qp *qp, const struct ib_recv_wr *wr, const struct ib_
 bool hw_post_has_immediate(const struct ib_device *ibdev);
 int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
+
+/* reserve.c */
+int hw_reserve(struct list_head *pages, u64 bytes);
+void hw_reserve_release(struct list_head *pages);
+u64 hw_reserve_of_cq(u32 depth);
+u64 hw_reserve_of_srq(const struct ib_srq_attr *attr);
+u64 hw_reserve_of_qp(const struct ib_qp_cap *cap);
+u64 hw_reserve_of_mr(u64 start, u64 length);
+u64 hw_reserve_of_conn(u32 reads);
 
 /* conn.c */
 int hw_conn_listen(struct ri_conn *conn, const struct ri_listen_param *param);

@@ -18,12 +18,37 @@
 
 /* Protection domains ******************************************************** */
 
+/*
+ * Devices without one STag of all kernel memory get a region of it in each protection domain. No
+ * user needs it, and siw lets a peer read it (docs/kernel-bugs.md). The same call as at the end of
+ * the protection domain.
+ */
+static int hw_pd_drop_dma_region(struct ib_pd *pd)
+{
+	int ret = 0;
+
+	if (pd->__internal_mr)
+		ret = pd->device->ops.dereg_mr(pd->__internal_mr, NULL);
+	if (ret)
+		return ret;
+	pd->__internal_mr = NULL;
+	pd->local_dma_lkey = 0;
+	return 0;
+}
+
 int hw_pd_alloc(struct ri_pd *ri, struct ri_udata *udata)
 {
 	struct hw_pd *pd = hw_pd(ri);
+	int ret = 0;
 
 	pd->ib = ib_alloc_pd(hw_rnic(ri->obj.rnic)->ibdev, 0);
-	return PTR_ERR_OR_ZERO(pd->ib);
+	if (IS_ERR(pd->ib))
+		return PTR_ERR(pd->ib);
+	if (ri->slow)
+		ret = hw_pd_drop_dma_region(pd->ib);
+	if (ret)
+		ib_dealloc_pd(pd->ib);
+	return ret;
 }
 
 void hw_pd_dealloc(struct ri_pd *ri)
@@ -105,24 +130,45 @@ static bool hw_mr_needs_library(const struct ib_device *ibdev)
 	}
 }
 
-int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_udata *udata)
+static int hw_mr_check(struct hw_rnic *hw, const struct ri_mr_attr *attr)
 {
-	struct ib_pd *pd = hw_pd(ri->pd)->ib;
-	struct hw_mr *mr = hw_mr(ri);
-	int ret;
-
-	if (hw_mr_needs_library(pd->device) || attr->dmabuf)
+	if (hw_mr_needs_library(hw->ibdev) || attr->dmabuf)
 		return -EOPNOTSUPP;
 	/* the peer's addresses would be from 0 on, which no kernel interface asks of a device */
 	if (attr->access & IB_ZERO_BASED)
 		return -EOPNOTSUPP;
-	mr->ib = ib_reg_user_mr(pd, attr->start, attr->length, attr->iova,
-				attr->access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB));
-	if (IS_ERR(mr->ib))
-		return PTR_ERR(mr->ib);
-	ret = hw_mr_publish(mr);
+	/* as ib_uverbs: drivers count the pages of one, and the device those of the other */
+	if ((attr->start ^ attr->iova) & ~PAGE_MASK) {
+		hw_count(hw, HW_CNT_IOVA_REFUSED);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_udata *udata)
+{
+	struct hw_mr *mr = hw_mr(ri);
+	int ret;
+
+	ret = hw_mr_check(hw_rnic(ri->obj.rnic), attr);
 	if (ret)
-		ib_dereg_mr(mr->ib);
+		return ret;
+	INIT_LIST_HEAD(&mr->reserve);
+	ret = hw_reserve(&mr->reserve, hw_reserve_of_mr(attr->start, attr->length));
+	if (ret)
+		return ret;
+	mr->ib = ib_reg_user_mr(hw_pd(ri->pd)->ib, attr->start, attr->length, attr->iova,
+				attr->access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB));
+	if (IS_ERR(mr->ib)) {
+		ret = PTR_ERR(mr->ib);
+		goto err_reserve;
+	}
+	ret = hw_mr_publish(mr);
+	if (!ret)
+		return 0;
+	ib_dereg_mr(mr->ib);
+err_reserve:
+	hw_reserve_release(&mr->reserve);
 	return ret;
 }
 
@@ -141,6 +187,7 @@ int hw_mr_alloc(struct ri_mr *ri)
 	struct hw_mr *mr = hw_mr(ri);
 	int ret = -ENOMEM;
 
+	INIT_LIST_HEAD(&mr->reserve);
 	mr->sg = kvcalloc(list->max, sizeof(*mr->sg), GFP_KERNEL_ACCOUNT);
 	if (!mr->sg)
 		return -ENOMEM;
@@ -178,6 +225,7 @@ int hw_mr_deregister(struct ri_mr *ri)
 		return ret;
 	}
 	kvfree(mr->sg);
+	hw_reserve_release(&mr->reserve);
 	return 0;
 }
 

@@ -39,10 +39,14 @@ static bool hw_post_is_siw(const struct ib_device *ibdev)
 	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
-/* Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. */
+/*
+ * Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. Of
+ * iWARP's drivers only erdma posts all of it: siw and qedr have none, cxgb4 has no Send with it,
+ * and irdma's iWARP no Send or nothing.
+ */
 bool hw_post_has_immediate(const struct ib_device *ibdev)
 {
-	return !hw_post_is_siw(ibdev);
+	return !rdma_protocol_iwarp(ibdev, 1) || ibdev->ops.driver_id == RDMA_DRIVER_ERDMA;
 }
 
 /* Does the device have the operation? siw's queue does not work after one that it refuses. */
@@ -100,11 +104,24 @@ static int hw_post_check_inline(const struct hw_qp *qp, struct ib_send_wr *wr)
 	return 0;
 }
 
+/* A Read or atomic operation without a depth waits for ever on rdma_rxe, and on siw. */
+static int hw_post_check_depth(const struct hw_qp *qp, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return READ_ONCE(qp->made) && !qp->ord ? -EINVAL : 0;
+	default:
+		return 0;
+	}
+}
+
 /* May the user without library post this? The operations are in the kAL's list. */
 static int hw_post_check_users(const struct hw_qp *qp, struct ib_send_wr *wr)
 {
 	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
-	int ret = hw_post_check_opcode(hw->ibdev, wr);
+	int ret = hw_post_check_opcode(hw->ibdev, wr) ?: hw_post_check_depth(qp, wr);
 
 	if (ret)
 		return ret;
@@ -143,6 +160,9 @@ static int hw_post_check_siw(const struct hw_qp *qp, struct ib_send_wr *wr)
 	switch (wr->opcode) {
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_READ_WITH_INV:
+		/* the connection decides whether there is a read depth */
+		if (!READ_ONCE(qp->made))
+			return -ENOTCONN;
 		if (wr->num_sge != 1 || !qp->ord)
 			return -EINVAL;
 		/*
@@ -257,7 +277,13 @@ static int hw_post_users(struct hw_qp *qp, const struct ib_send_wr *wr)
 
 	hw_post_copy(&one, wr);
 	ret = hw_post_check_users(qp, &one.wr);
-	return ret ?: ib_post_send(qp->ib, &one.wr, &bad);
+	if (!ret && hw_post_is_siw(qp->ib->device))
+		ret = hw_post_check_siw(qp, &one.wr);
+	if (ret)
+		return ret;
+	ret = ib_post_send(qp->ib, &one.wr, &bad);
+	/* drivers refuse what is posted before the connection, with different errnos */
+	return ret && !READ_ONCE(qp->made) ? -ENOTCONN : ret;
 }
 
 int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)

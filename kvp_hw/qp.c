@@ -6,6 +6,7 @@
 #include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/slab.h>
+#include <rdma/rdma_cm.h>
 
 #include "hw.h"
 
@@ -38,19 +39,24 @@ int hw_srq_create(struct ri_srq *ri, struct ri_srq_init_attr *attr, struct ri_ud
 
 	/* not all drivers take a limit here */
 	init.attr.srq_limit = 0;
+	INIT_LIST_HEAD(&srq->reserve);
 	hw_events_init(&srq->events, ri->obj.rnic, &ri->obj);
+	if (ri->pd->slow)
+		ret = hw_reserve(&srq->reserve, hw_reserve_of_srq(&attr->attr));
+	if (ret)
+		return ret;
 	srq->ib = ib_create_srq(hw_pd(ri->pd)->ib, &init);
-	if (IS_ERR(srq->ib))
+	if (IS_ERR(srq->ib)) {
+		hw_reserve_release(&srq->reserve);
 		return PTR_ERR(srq->ib);
+	}
 	attr->attr.max_wr = init.attr.max_wr;
 	attr->attr.max_sge = init.attr.max_sge;
 	init.attr.srq_limit = attr->attr.srq_limit;
 	if (init.attr.srq_limit)
 		ret = ib_modify_srq(srq->ib, &init.attr, IB_SRQ_LIMIT);
-	if (ret) {
-		ib_destroy_srq(srq->ib);
-		hw_events_end(&srq->events);
-	}
+	if (ret)
+		hw_srq_destroy(ri);
 	return ret;
 }
 
@@ -76,6 +82,93 @@ void hw_srq_destroy(struct ri_srq *ri)
 
 	ib_destroy_srq(srq->ib);
 	hw_events_end(&srq->events);
+	hw_reserve_release(&srq->reserve);
+}
+
+/* Completions *************************************************************** */
+
+static void hw_qp_ref_release(struct kref *kref)
+{
+	struct hw_qp_ref *ref = container_of(kref, struct hw_qp_ref, kref);
+
+	kfree_rcu(ref, rcu);
+}
+
+/* Context: any. */
+void hw_qp_ref_put(struct hw_qp_ref *ref)
+{
+	kref_put(&ref->kref, hw_qp_ref_release);
+}
+
+static struct hw_qp_ref *hw_qp_ref_alloc(struct hw_qp *qp)
+{
+	struct hw_qp_ref *ref = kzalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
+
+	if (!ref)
+		return NULL;
+	kref_init(&ref->kref);
+	ref->ib = qp->ib;
+	ref->qp = qp;
+	return ref;
+}
+
+static int hw_qp_publish(struct hw_rnic *hw, struct hw_qp *qp)
+{
+	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
+	int ret;
+
+	if (!ref)
+		return -ENOMEM;
+	qp->ref = ref;
+	ret = rhashtable_insert_fast(&hw->qps, &ref->node, hw_qp_params);
+	if (ret)
+		kfree(ref);
+	return ret;
+}
+
+/* No poll gets a completion of @ref's queue pair after this, also none that is held. */
+static void hw_qp_disown(struct hw_qp *qp, struct hw_qp_ref *ref)
+{
+	struct hw_cq *send_cq = hw_cq(qp->ri.send_cq);
+	struct hw_cq *recv_cq = hw_cq(qp->ri.recv_cq);
+
+	/* a poll that found the entry before holds the lock of its CQ */
+	scoped_guard(spinlock_irqsave, &send_cq->lock)
+		WRITE_ONCE(ref->qp, NULL);
+	scoped_guard(spinlock_irqsave, &recv_cq->lock)
+		WRITE_ONCE(ref->qp, NULL);
+	hw_qp_ref_put(ref);
+}
+
+static void hw_qp_forget(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+
+	rhashtable_remove_fast(&hw->qps, &qp->ref->node, hw_qp_params);
+	hw_qp_disown(qp, qp->ref);
+}
+
+/*
+ * Forget the completions of a queue pair that goes on. Return: 0 or -ENOMEM, and nothing has
+ * changed.
+ */
+static int hw_qp_renew(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	struct hw_qp_ref *ref = hw_qp_ref_alloc(qp);
+	struct hw_qp_ref *old = qp->ref;
+	int ret;
+
+	if (!ref)
+		return -ENOMEM;
+	ret = rhashtable_replace_fast(&hw->qps, &old->node, &ref->node, hw_qp_params);
+	if (ret) {
+		kfree(ref);
+		return ret;
+	}
+	qp->ref = ref;
+	hw_qp_disown(qp, old);
+	return 0;
 }
 
 /* Creation ****************************************************************** */
@@ -85,6 +178,12 @@ static void hw_qp_event(struct ib_event *event, void *context)
 	struct hw_qp *qp = context;
 
 	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* the peer sends: the end of its handshake is lost or late */
+		scoped_guard(spinlock_irqsave, &qp->id_lock)
+			if (qp->id)
+				rdma_notify(qp->id, event->event);
+		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
@@ -96,17 +195,44 @@ static void hw_qp_event(struct ib_event *event, void *context)
 	hw_events_raise(&qp->events, event->event);
 }
 
-/* One entry more for the marker of hw_qp_drain(), as far as the device has room. */
-static u32 hw_qp_with_marker(u32 wr, u32 max)
+/**
+ * hw_qp_set_id() - name the rdma_cm id of the queue pair's connection
+ * @qp: queue pair
+ * @id: id, until hw_qp_drop_id()
+ *
+ * Context: any.
+ */
+void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id)
 {
-	return wr && wr < max ? wr + 1 : wr;
+	guard(spinlock_irqsave)(&qp->id_lock);
+	qp->id = id;
+}
+
+/**
+ * hw_qp_drop_id() - an id ends
+ * @qp: queue pair
+ * @id: id
+ *
+ * Return: whether the queue pair was still that of @id's connection. Context: any.
+ */
+bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id)
+{
+	guard(spinlock_irqsave)(&qp->id_lock);
+	if (qp->id != id)
+		return false;
+	qp->id = NULL;
+	return true;
+}
+
+/* One entry more for the marker of hw_qp_drain(): the RNIC's limit is below the device's. */
+static u32 hw_qp_with_marker(u32 wr)
+{
+	return wr ? wr + 1 : 0;
 }
 
 static void hw_qp_init_attr(struct hw_qp *qp, const struct ri_qp_init_attr *attr,
 			    struct ib_qp_init_attr *init)
 {
-	const struct ib_device_attr *limits = &qp->ri.obj.rnic->attr.limits;
-
 	*init = (struct ib_qp_init_attr) {
 		.event_handler = hw_qp_event,
 		.qp_context = qp,
@@ -117,14 +243,12 @@ static void hw_qp_init_attr(struct hw_qp *qp, const struct ri_qp_init_attr *attr
 		.sq_sig_type = attr->sq_sig_type,
 		.qp_type = IB_QPT_RC,
 	};
-	init->cap.max_send_wr = hw_qp_with_marker(max(attr->cap.max_send_wr, 1U),
-						  limits->max_qp_wr);
+	init->cap.max_send_wr = hw_qp_with_marker(max(attr->cap.max_send_wr, 1U));
 	if (attr->srq) {
 		init->cap.max_recv_wr = 0;
 		init->cap.max_recv_sge = 0;
 	} else {
-		init->cap.max_recv_wr = hw_qp_with_marker(attr->cap.max_recv_wr,
-							  limits->max_qp_wr);
+		init->cap.max_recv_wr = hw_qp_with_marker(attr->cap.max_recv_wr);
 	}
 }
 
@@ -146,22 +270,6 @@ static int hw_qp_default_access(const struct ib_device *ibdev)
 	       (ibdev->attrs.atomic_cap != IB_ATOMIC_NONE ? IB_ACCESS_REMOTE_ATOMIC : 0);
 }
 
-static int hw_qp_publish(struct hw_rnic *hw, struct hw_qp *qp)
-{
-	struct hw_qp_ref *ref = kzalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
-	int ret;
-
-	if (!ref)
-		return -ENOMEM;
-	ref->ib = qp->ib;
-	ref->qp = qp;
-	qp->ref = ref;
-	ret = rhashtable_insert_fast(&hw->qps, &ref->node, hw_qp_params);
-	if (ret)
-		kfree(ref);
-	return ret;
-}
-
 int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata *udata)
 {
 	struct hw_rnic *hw = hw_rnic(ri->obj.rnic);
@@ -169,24 +277,35 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 	struct ib_qp_init_attr init;
 	int ret;
 
+	spin_lock_init(&qp->id_lock);
+	INIT_LIST_HEAD(&qp->reserve);
 	hw_events_init(&qp->events, ri->obj.rnic, &ri->obj);
 	qp->access = hw_qp_default_access(hw->ibdev);
 	qp->sig_type = attr->sq_sig_type;
 	hw_qp_init_attr(qp, attr, &init);
+	ret = ri->pd->slow ? hw_reserve(&qp->reserve, hw_reserve_of_qp(&init.cap)) : 0;
+	if (ret)
+		return ret;
 	qp->ib = ib_create_qp(hw_pd(ri->pd)->ib, &init);
-	if (IS_ERR(qp->ib))
-		return PTR_ERR(qp->ib);
+	if (IS_ERR(qp->ib)) {
+		ret = PTR_ERR(qp->ib);
+		goto err_reserve;
+	}
 	ret = hw_qp_to_init(qp->ib, qp->access);
 	if (!ret)
 		ret = hw_qp_publish(hw, qp);
-	if (ret) {
-		ib_destroy_qp(qp->ib);
-		hw_events_end(&qp->events);
-		return ret;
-	}
+	if (ret)
+		goto err_qp;
 	attr->cap.max_inline_data = max(attr->cap.max_inline_data, init.cap.max_inline_data);
 	qp->max_inline = attr->cap.max_inline_data;
 	return 0;
+
+err_qp:
+	ib_destroy_qp(qp->ib);
+	hw_events_end(&qp->events);
+err_reserve:
+	hw_reserve_release(&qp->reserve);
+	return ret;
 }
 
 /* Does the device grant so much inline data? Some grant less, without an error. */
@@ -319,12 +438,33 @@ static int hw_qp_set_access(struct hw_qp *qp, int access)
 	return ret;
 }
 
-/* Some drivers return success and leave the queue pair in the error state for ever. */
+/* The states of siw's queue pairs have no way back. */
+static bool hw_qp_can_reset(const struct hw_qp *qp)
+{
+	return qp->ib->device->ops.driver_id != RDMA_DRIVER_SIW;
+}
+
+static void hw_qp_drain(struct hw_qp *qp);
+
+/*
+ * The reset discards what has not been polled. Drivers differ in whether they do that, so the queue
+ * pair flushes first. Some drivers return success and leave it in the error state for ever.
+ */
 static int hw_qp_reset(struct hw_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-	int ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?: hw_qp_to_init(qp->ib, qp->access);
+	int ret = 0;
 
+	if (hw_qp_state(qp) != IB_QPS_INIT) {
+		if (!hw_qp_can_reset(qp))
+			return -EOPNOTSUPP;
+		hw_qp_drain(qp);
+		ret = hw_qp_renew(qp);
+		atomic_set(&qp->drained, 0);
+	}
+	WRITE_ONCE(qp->made, false);
+	ret = ret ?: ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?:
+		     hw_qp_to_init(qp->ib, qp->access);
 	return ret ?: hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EOPNOTSUPP;
 }
 
@@ -375,7 +515,7 @@ int hw_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask, stru
 	}
 }
 
-/* Destruction *************************************************************** */
+/* Draining and destruction ************************************************** */
 
 /*
  * Post a marker to each queue. In the error state the queue returns it behind all that was posted.
@@ -408,45 +548,73 @@ static bool hw_qp_take_all(struct hw_qp *qp)
 	       (qp->ri.recv_cq == qp->ri.send_cq || hw_cq_hold(hw_cq(qp->ri.recv_cq)));
 }
 
+/* time for a queue pair to flush, once another one of the RNIC has not flushed */
+#define HW_DRAIN_STALLED_US	5000
+/* ... which holds for so many times drain_timeout_ms */
+#define HW_DRAIN_STALLED	10
+
 /*
- * Wait until the queue pair's last completion is in its CQs, and take them all out: a driver may
- * leave them there, with the address of a queue pair that is gone.
+ * Many queue pairs of a device that does not flush, or whose user lets a CQ overflow so that it
+ * loses the markers, share one time-out: else 1000 of them would hold up the end of a process, or
+ * the removal of the RNIC, for 1000 time-outs.
  */
-static void hw_qp_drain(struct hw_qp *qp)
+static ktime_t hw_qp_drain_end(const struct hw_rnic *hw)
 {
-	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(hw_drain_timeout_ms));
+	u64 us = READ_ONCE(hw_drain_timeout_ms) * (u64)USEC_PER_MSEC;
+
+	if (time_before(jiffies, READ_ONCE(hw->stalled_until)))
+		us = min(us, HW_DRAIN_STALLED_US);
+	return ktime_add_us(ktime_get(), us);
+}
+
+static void hw_qp_drain_stalled(struct hw_rnic *hw)
+{
+	const u64 ms = READ_ONCE(hw_drain_timeout_ms) * (u64)HW_DRAIN_STALLED;
+
+	WRITE_ONCE(hw->stalled_until, jiffies + msecs_to_jiffies(min(ms, INT_MAX)));
+	hw_count(hw, HW_CNT_DRAIN_TIMEOUT);
+}
+
+static void hw_qp_drain_locked(struct hw_qp *qp)
+{
+	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
+	const ktime_t end = hw_qp_drain_end(hw);
 	int markers;
 
-	atomic_set(&qp->drained, 1);
-	if (hw_qp_fail(qp) || !hw_qp_take_all(qp))
+	if (!hw_qp_take_all(qp))
 		return;
 	markers = hw_qp_post_markers(qp);
 	while (hw_qp_take_all(qp) && atomic_read(&qp->drained) <= markers) {
-		if (time_after(jiffies, end)) {
-			hw_count(hw_rnic(qp->ri.obj.rnic), HW_CNT_DRAIN_TIMEOUT);
+		if (ktime_after(ktime_get(), end)) {
+			hw_qp_drain_stalled(hw);
 			return;
 		}
 		usleep_range(50, 200);
 	}
 }
 
-/* No poll knows the queue pair after this. */
-static void hw_qp_forget(struct hw_qp *qp)
+/*
+ * Wait until the queue pair's last completion is in its CQs, and take them all out: a driver may
+ * leave them there, with the address of a queue pair that is gone. The CQs have room for the
+ * markers of one queue pair. No poll gets a completion of this one any more.
+ */
+static void hw_qp_drain(struct hw_qp *qp)
 {
-	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
-	struct hw_cq *send_cq = hw_cq(qp->ri.send_cq);
-	struct hw_cq *recv_cq = hw_cq(qp->ri.recv_cq);
+	struct hw_cq *first = hw_cq(qp->ri.send_cq);
+	struct hw_cq *second = hw_cq(qp->ri.recv_cq);
 
-	rhashtable_remove_fast(&hw->qps, &qp->ref->node, hw_qp_params);
-	/* a poll that found the entry before holds the lock of its CQ */
-	scoped_guard(spinlock_irqsave, &send_cq->lock)
-		WRITE_ONCE(qp->ref->qp, NULL);
-	scoped_guard(spinlock_irqsave, &recv_cq->lock)
-		WRITE_ONCE(qp->ref->qp, NULL);
-	/* another queue pair's end may have taken completions of this one */
-	hw_cq_forget(send_cq, qp);
-	hw_cq_forget(recv_cq, qp);
-	kfree_rcu(qp->ref, rcu);
+	atomic_set(&qp->drained, 1);
+	if (hw_qp_fail(qp))
+		return;
+	if (first > second)
+		swap(first, second);
+	mutex_lock(&first->drain);
+	if (second != first)
+		mutex_lock_nested(&second->drain, SINGLE_DEPTH_NESTING);
+	hw_qp_drain_locked(qp);
+	if (second != first)
+		mutex_unlock(&second->drain);
+	mutex_unlock(&first->drain);
 }
 
 void hw_qp_destroy(struct ri_qp *ri)
@@ -457,4 +625,5 @@ void hw_qp_destroy(struct ri_qp *ri)
 	hw_qp_forget(qp);
 	ib_destroy_qp(qp->ib);
 	hw_events_end(&qp->events);
+	hw_reserve_release(&qp->reserve);
 }

@@ -29,6 +29,7 @@ static const char *const hw_counter_names[HW_CNT_NUM] = {
 	[HW_CNT_LKEY_REFUSED] = "lkey_refused",
 	[HW_CNT_DRAIN_TIMEOUT] = "drain_timeout",
 	[HW_CNT_OTHER_DEVICE] = "other_device",
+	[HW_CNT_IOVA_REFUSED] = "iova_refused",
 };
 
 static void hw_query_counters(struct ri_rnic *ri, u64 *values)
@@ -193,14 +194,39 @@ static enum ri_transport hw_transport(const struct ib_device *ibdev)
 	return rdma_protocol_roce(ibdev, 1) ? RI_TRANSPORT_ROCE : RI_TRANSPORT_IB;
 }
 
-static void hw_rnic_set_caps(struct ri_rnic_attr *attr, const struct ib_device *ibdev)
+/*
+ * Drivers whose fast registrations cannot be used:
+ *
+ * - hns allocates memory in map_mr_sg() with GFP_KERNEL; a kernel consumer posts in any context.
+ * - ocrdma takes the offset in the first page to be iova - address of the page, so it reaches
+ *   other memory if iova is not the address.
+ */
+static bool hw_rnic_has_fast_reg(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id != RDMA_DRIVER_HNS &&
+	       ibdev->ops.driver_id != RDMA_DRIVER_OCRDMA;
+}
+
+/* What krdma_hw itself needs of the device is not the consumer's. */
+static void hw_rnic_set_limits(struct ib_device_attr *limits, const struct ib_device *ibdev)
+{
+	/* markers of a queue pair that is drained */
+	limits->max_cqe -= HW_CQ_MARKERS;
+	limits->max_qp_wr--;
+	if (!hw_rnic_has_fast_reg(ibdev)) {
+		limits->max_fast_reg_page_list_len = 0;
+		limits->device_cap_flags &= ~IB_DEVICE_MEM_MGT_EXTENSIONS;
+	}
+}
+
+static void hw_rnic_set_caps(struct ri_rnic_attr *attr, struct ib_device *ibdev)
 {
 	attr->caps = RI_CAP_LLP_OFFLOAD | RI_CAP_OWN_PINS;
 	if (attr->limits.max_srq > 0 && ibdev->ops.create_srq)
 		attr->caps |= RI_CAP_SRQ;
 	if (attr->limits.kernel_cap_flags & IBK_SG_GAPS_REG)
 		attr->caps |= RI_CAP_SG_GAPS;
-	if (!ibdev->ops.resize_cq)
+	if (!hw_cq_probe_resize(ibdev))
 		attr->caps |= RI_CAP_FIXED_CQ;
 	if (hw_post_has_immediate(ibdev))
 		attr->caps |= RI_CAP_IMMEDIATE;
@@ -216,10 +242,12 @@ static void hw_rnic_set_caps(struct ri_rnic_attr *attr, const struct ib_device *
 
 static void hw_rnic_set_attr(struct hw_rnic *hw)
 {
-	const struct ib_device *ibdev = hw->ibdev;
 	struct ri_rnic_attr *attr = &hw->ri.attr;
+	struct ib_device *ibdev = hw->ibdev;
 
+	attr->ibdev = ibdev;
 	attr->limits = ibdev->attrs;
+	hw_rnic_set_limits(&attr->limits, ibdev);
 	attr->vendor_id = ibdev->attrs.vendor_id;
 	attr->vendor_part_id = ibdev->attrs.vendor_part_id;
 	attr->hw_version = ibdev->attrs.hw_ver;
@@ -266,6 +294,7 @@ struct hw_rnic *hw_rnic_create(struct ib_device *ibdev)
 		return ERR_PTR(-ENOMEM);
 	hw->ibdev = ibdev;
 	hw_events_init(&hw->events, &hw->ri, NULL);
+	hw->stalled_until = jiffies;
 	xa_init_flags(&hw->mrs, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	hw->ends = alloc_workqueue("krdma_hw_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				   dev_name(&ibdev->dev));

@@ -170,6 +170,7 @@ static int chardev_cq_make(struct kal_handle *h, struct kal_handle *parent, void
 	const struct kal_cq_attr attr = {
 		.depth = cmd->depth,
 		.ceh = cmd->ceh,
+		.slow = kal_context_slow(ctx),
 		.timestamps = cmd->flags & KRDMA_CQ_TIMES,
 		.on_completion = chardev_cq_completion,
 		.on_event = chardev_cq_event,

@@ -2,10 +2,11 @@
 /*
  * Charges to the rdma cgroup for objects that processes create without ib_core.
  *
- * The controller identifies an RNIC by its ib_device. The ib_device may go before the RNIC
- * ("rdma link delete" ends it first), and the controller then forgets all charges. Each RNIC
- * therefore has a list of its charges. A charge is returned at the end of the object or at the
- * end of the ib_device, whichever comes first.
+ * The controller identifies an RNIC by its ib_device: that of the ib bridge, or the driver's
+ * (ri_rnic_attr.ibdev), which outlives the RNIC. The bridge's may end before the RNIC ("rdma link
+ * delete" ends it first), and the controller then forgets all charges. Each RNIC therefore has a
+ * list of its charges. A charge is returned at the end of the object or at the end of the
+ * ib_device, whichever comes first.
  */
 #include <linux/cleanup.h>
 #include <linux/mutex.h>

@@ -2,7 +2,8 @@
 /*
  * Charges of a process' objects on an RNIC to its rdma cgroup; see cgroup.c. ib_core itself
  * charges the objects that are created through ib_uverbs. The handles of /dev/krdma use this
- * interface. The ib bridge reports when the controller begins and ceases to know the RNIC.
+ * interface. The ib bridge reports when the controller begins and ceases to know the RNIC; the
+ * controller knows an RNIC with an ib_device of another driver from its registration on.
  */
 #ifndef KAL_CGROUP_H
 #define KAL_CGROUP_H

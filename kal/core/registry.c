@@ -372,6 +372,8 @@ static void kal_rnic_hide(struct ri_rnic *rnic)
 	kal_clients_remove(rnic);
 	kal_conn_ops->rnic_abort(rnic);
 	kal_resource_wait_empty(rnic);
+	if (rnic->attr.ibdev)
+		kal_charges_close(rnic);
 	kal_rnic_leave(rnic);
 }
 
@@ -382,6 +384,8 @@ static int kal_rnic_show(struct ri_rnic *rnic, const char *name,
 
 	if (ret)
 		return ret;
+	if (rnic->attr.ibdev)
+		kal_charges_open(rnic, rnic->attr.ibdev);
 	ret = kal_clients_add(rnic);
 	if (!ret)
 		return 0;

@@ -125,6 +125,7 @@ struct ri_cq *kal_cq_create(struct ri_rnic *rnic, struct ri_ucontext *uctx,
 	cq->uctx = uctx;
 	cq->depth = attr->depth;
 	cq->ceh = attr->ceh;
+	cq->slow = attr->slow;
 	cq->timestamps = attr->timestamps;
 	cq->on_completion = attr->on_completion;
 	cq->on_event = attr->on_event;

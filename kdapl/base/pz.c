@@ -15,7 +15,7 @@ static DAT_RETURN kdat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_hand
 		return KDAT_BAD_HANDLE(IA);
 	if (!pz_handle)
 		return KDAT_BAD_ARG(2);
-	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
+	pz = kzalloc(sizeof(*pz), GFP_KERNEL_ACCOUNT);
 	if (!pz)
 		return KDAT_NO_MEMORY;
 	if (!kdat_enter(ia)) {

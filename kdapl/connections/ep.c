@@ -186,7 +186,7 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 	ret = kdat_ep_check(ia, &setup, srq ? KDAT_BAD_ARG(7) : KDAT_BAD_ARG(6));
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return KDAT_NO_MEMORY;
 	mutex_init(&ep->mutex);

@@ -185,7 +185,7 @@ DAT_RETURN kdat_ep_queues_make(struct kdat_ep *ep, const struct kdat_ep_setup *s
 			       struct kdat_ep_queues **to)
 {
 	const u32 recvs = setup->recv_evd && !setup->srq ? setup->attr.max_recv_dtos : 0;
-	struct kdat_ep_queues *queues = kzalloc(sizeof(*queues), GFP_KERNEL);
+	struct kdat_ep_queues *queues = kzalloc(sizeof(*queues), GFP_KERNEL_ACCOUNT);
 	DAT_RETURN ret = KDAT_NO_MEMORY;
 	struct ri_qp *qp;
 

@@ -239,7 +239,7 @@ static bool kdat_sp_tell(struct kdat_sp *sp, struct kdat_cr *cr)
 
 static struct kdat_cr *kdat_sp_new_cr(const struct kal_ep_event *from)
 {
-	struct kdat_cr *cr = kzalloc(sizeof(*cr), GFP_KERNEL);
+	struct kdat_cr *cr = kzalloc(sizeof(*cr), GFP_KERNEL_ACCOUNT);
 
 	if (!cr)
 		return NULL;
@@ -341,7 +341,7 @@ static u32 kdat_sp_type(enum kdat_sp_kind kind)
 
 struct kdat_sp *kdat_sp_alloc(struct kdat_ia *ia, enum kdat_sp_kind kind, struct kdat_evd *evd)
 {
-	struct kdat_sp *sp = kzalloc(sizeof(*sp), GFP_KERNEL);
+	struct kdat_sp *sp = kzalloc(sizeof(*sp), GFP_KERNEL_ACCOUNT);
 	struct kal_ep *listener;
 
 	if (!sp)

@@ -48,7 +48,7 @@ static bool kdat_evd_ring_alloc(const struct kdat_evd *evd, struct kdat_evd_ring
 	/* room for each of the two ways that events may come */
 	const u32 ways = evd->bh && evd->flags & ~KDAT_EVD_CQ_FLAGS ? 2 : 1;
 	const u32 capacity = roundup_pow_of_two(ways * size);
-	struct kdat_evd_entry *entries = kvcalloc(capacity, sizeof(*entries), GFP_KERNEL);
+	struct kdat_evd_entry *entries = kvcalloc(capacity, sizeof(*entries), GFP_KERNEL_ACCOUNT);
 
 	kdat_evd_ring_init(ring, entries, capacity, size);
 	return entries;
@@ -206,7 +206,7 @@ DAT_RETURN kdat_evd_make(struct kdat_ia *ia, DAT_COUNT qlen, DAT_UPCALL_POLICY p
 
 	if (qlen > kdat_evd_max_cqe(ia))
 		return KDAT_EVD_NO_CQ;
-	evd = kzalloc(sizeof(*evd), GFP_KERNEL);
+	evd = kzalloc(sizeof(*evd), GFP_KERNEL_ACCOUNT);
 	if (!evd)
 		return KDAT_NO_MEMORY;
 	evd->flags = flags;

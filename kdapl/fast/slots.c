@@ -58,7 +58,7 @@ static struct kdat_slot_block *kdat_slots_make(struct kdat_ep *ep, atomic_t *pos
 	size = size_add(size_add(struct_size(block, free, words + 1),
 				 array_size(num + own, sizeof(*block->dtos))),
 			array_size(recvs, sizeof(*block->early)));
-	block = kvzalloc(size, GFP_KERNEL);
+	block = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!block)
 		return NULL;
 	block->words = words;

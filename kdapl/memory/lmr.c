@@ -79,13 +79,13 @@ int kdat_lmr_publish(struct kdat_lmr *lmr)
 
 	if (!kdat_maps(ia->kr->rnic)) {
 		ret = xa_alloc_cyclic(&ia->lmrs, &lmr->context, lmr, XA_LIMIT(1, U32_MAX),
-				      &ia->next_lmr, GFP_KERNEL);
+				      &ia->next_lmr, GFP_KERNEL_ACCOUNT);
 		if (ret < 0)
 			return -ENOMEM;
 	}
 	if (!lmr->mr)
 		return 0;
-	ret = xa_err(xa_store(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL));
+	ret = xa_err(xa_store(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL_ACCOUNT));
 	if (ret && lmr->context)
 		xa_erase(&ia->lmrs, lmr->context);
 	return ret;
@@ -314,7 +314,7 @@ static DAT_RETURN kdat_lmr_make(struct kdat_lmr *lmr)
 
 struct kdat_lmr *kdat_lmr_new(struct kdat_ia *ia, struct kdat_pz *pz)
 {
-	struct kdat_lmr *lmr = kzalloc(sizeof(*lmr), GFP_KERNEL);
+	struct kdat_lmr *lmr = kzalloc(sizeof(*lmr), GFP_KERNEL_ACCOUNT);
 
 	if (!lmr)
 		return NULL;

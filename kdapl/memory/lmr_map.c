@@ -13,7 +13,7 @@ struct kdat_map *kdat_map_alloc(struct ri_rnic *rnic, u32 max)
 	struct kdat_map *map;
 	size_t longest;
 
-	map = kvzalloc(struct_size(map, sgl, max), GFP_KERNEL);
+	map = kvzalloc(struct_size(map, sgl, max), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return NULL;
 	longest = min_t(size_t, dma_get_max_seg_size(dev), dma_max_mapping_size(dev));

@@ -164,7 +164,7 @@ static struct kdat_mem *kdat_mem_alloc(struct ri_rnic *rnic, u64 num)
 
 	if (num > U32_MAX)
 		return NULL;
-	mem = kvzalloc(struct_size(mem, extents, num), GFP_KERNEL | __GFP_NOWARN);
+	mem = kvzalloc(struct_size(mem, extents, num), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mem)
 		return NULL;
 	refcount_set(&mem->refs, 1);

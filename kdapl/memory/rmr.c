@@ -83,7 +83,7 @@ static DAT_RETURN kdat_rmr_make(struct kdat_rmr *rmr)
 	mw = kal_mw_alloc(rmr->pz->pd, pz ? IB_MW_TYPE_1 : IB_MW_TYPE_2);
 	if (IS_ERR(mw))
 		return kdat_lmr_error(PTR_ERR(mw));
-	ret = xa_err(xa_store(&ia->stags, mw->stag >> 8, rmr, GFP_KERNEL));
+	ret = xa_err(xa_store(&ia->stags, mw->stag >> 8, rmr, GFP_KERNEL_ACCOUNT));
 	if (ret)
 		kal_mw_dealloc(mw);
 	else
@@ -104,7 +104,7 @@ static DAT_RETURN kdat_rmr_new(DAT_PZ_HANDLE pz_handle, DAT_RMR_SCOPE scope,
 		return KDAT_BAD_HANDLE(PZ);
 	if (!handle)
 		return KDAT_BAD_ARG(2);
-	rmr = kzalloc(sizeof(*rmr), GFP_KERNEL);
+	rmr = kzalloc(sizeof(*rmr), GFP_KERNEL_ACCOUNT);
 	if (!rmr)
 		return KDAT_NO_MEMORY;
 	ia = pz->obj.ia;

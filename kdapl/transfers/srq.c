@@ -57,7 +57,7 @@ static DAT_RETURN kdat_srq_make(struct kdat_ia *ia, struct kdat_pz *pz, const DA
 			.srq_limit = attr->low_watermark,
 		},
 	};
-	struct kdat_srq *srq = kzalloc(sizeof(*srq), GFP_KERNEL);
+	struct kdat_srq *srq = kzalloc(sizeof(*srq), GFP_KERNEL_ACCOUNT);
 	struct ri_srq *ri;
 
 	if (!srq)

@@ -85,6 +85,7 @@ int kal_pd_dealloc(struct ri_pd *pd);	/* -EBUSY while it has children */
 struct kal_cq_attr {
 	u32 depth;
 	u32 ceh;
+	bool slow;		/* see struct ri_cq */
 	bool timestamps;	/* see struct ri_cq */
 	void (*on_completion)(struct ri_cq *cq);
 	void (*on_event)(struct ri_cq *cq, enum ib_event_type event);

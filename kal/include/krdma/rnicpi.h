@@ -122,6 +122,7 @@ static inline bool ri_pd_is_kernels(const struct ri_pd *pd)
  * @uctx: its user, NULL for a kernel consumer
  * @depth: entries: those asked for, then those granted
  * @ceh: its completion event handler (completion vector)
+ * @slow: it belongs to a slow user, as struct ri_pd
  * @timestamps: the user library reports to the user when each completion was added; only of a
  *		user and with a timestamp_mask in ri_rnic_attr.limits
  * @on_completion: the consumer's handler; any context, must not sleep
@@ -133,6 +134,7 @@ struct ri_cq {
 	struct ri_ucontext *uctx;
 	u32 depth;
 	u32 ceh;
+	bool slow;
 	bool timestamps;
 	void (*on_completion)(struct ri_cq *cq);
 	void (*on_event)(struct ri_cq *cq, enum ib_event_type event);
@@ -797,6 +799,9 @@ enum ri_transport {
  * @node_guid: of an RNIC without network device
  * @dma_device: device that maps the memory of kernel consumers (kal_dma_map_page()); NULL: the
  *		RNIC works by virtual addresses
+ * @ibdev: device by which ib_core has the RNIC already, and by which the rdma cgroup controller
+ *	   charges its objects; it stays until ri_unregister_rnic() has returned. NULL: the kAL
+ *	   makes one
  */
 struct ri_rnic_attr {
 	u32 vendor_id;
@@ -819,6 +824,7 @@ struct ri_rnic_attr {
 	u16 max_accept_data;
 	u16 max_reject_data;
 	struct device *dma_device;
+	struct ib_device *ibdev;
 };
 
 /**

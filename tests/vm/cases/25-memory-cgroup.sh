@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: queues that programs map, and their connection requests, are charged to their memory cgroup and given back
-# covers: kal/core/cgroup kal/core/memory kal/core/pins kal/cm kvp_soft/memory
+# covers: kal/core/cgroup kal/core/memory kal/core/pins kal/cm kvp_soft/memory kvp_hw/reserve
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -109,6 +109,76 @@ finish limit 20
 empty() { [ "$(awk '$1 == "kernel" { print int($2 / 1048576) }' "$limited"/memory.stat)" -le 1 ]; }
 wait_for 20 empty || fail "$(grep ^kernel "$limited"/memory.stat) stays charged"
 rmdir "$limited"
+
+# the driver of an adopted device allocates uncharged: the limit holds for what it allocates, too
+say "limit of an adopted device"
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+rdma link add rxe0 type rxe netdev dummyR
+hw_load
+mkdir "$limited"
+cat > adopted.py << 'PY'
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def good(status):
+    assert status == 0, status
+class Cq(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("rest", ctypes.c_uint32 * 3)]
+class Qp(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [(n, ctypes.c_uint32) for n in
+                ("send_wr", "recv_wr", "send_sge", "recv_sge", "inline", "flags")] + [("srq", ctypes.c_void_p)]
+def new():
+    return ctypes.c_void_p()
+session, context, domain, small, index = new(), new(), new(), new(), ctypes.c_uint32()
+good(ual.ual_open(ctypes.byref(session)))
+good(ual.ual_find(session, b"rxe0", ctypes.byref(index)))
+good(ual.ual_context_create(session, index, 0, ctypes.byref(context)))
+good(ual.ual_pd_create(context, ctypes.byref(domain)))
+good(ual.ual_cq_create(context, None, ctypes.byref(small)))
+assert ctypes.CDLL(None).mlockall(1) == 0
+print("ready", flush=True)
+def many(name, create, destroy):
+    have = []
+    while len(have) < 64:
+        it = new()
+        status = create(it)
+        if status:
+            break
+        have.append(it)
+    print(name, len(have), "then", status, flush=True)
+    for it in have:
+        destroy(it)
+sys.stdin.readline()
+# 4 MiB each, twice
+cq = Cq(ctypes.sizeof(Cq), 30000)
+many("cqs", lambda to: ual.ual_cq_create(context, ctypes.byref(cq), ctypes.byref(to)), ual.ual_cq_destroy)
+# 4 MiB of sends, 2 MiB of receives
+qp = Qp(ctypes.sizeof(Qp), 16000, 16000, 1, 1, 0, 0, None)
+many("qps", lambda to: ual.ual_qp_create(domain, small, small, ctypes.byref(qp), ctypes.byref(to)), ual.ual_qp_destroy)
+sys.stdin.readline()
+PY
+mkfifo adopted.in
+start adopted A bash -c 'exec python3 adopted.py < adopted.in'
+exec 9> adopted.in
+wait_for 20 grep -q ready adopted.log || { cat adopted.log; fail "no context"; }
+echo "${pid_of[adopted]}" > "$limited"/cgroup.procs
+echo $((20 << 20)) > "$limited"/memory.max
+echo >&9
+wait_for 40 grep -q qps adopted.log || { cat adopted.log; fail "nothing was refused"; }
+cat adopted.log
+grep -qE "^cqs [2-5] then -12$" adopted.log || fail "completion queues: not ENOMEM at the limit"
+grep -qE "^qps [2-5] then -12$" adopted.log || fail "queue pairs: not ENOMEM at the limit"
+[ "$(awk '$1 == "oom_kill" { print $2 }' "$limited"/memory.events)" = 0 ] || fail "somebody was killed"
+echo >&9
+exec 9>&-
+finish adopted 20
+wait_for 20 empty || fail "$(grep ^kernel "$limited"/memory.stat) stays charged"
+rmdir "$limited"
+rmmod krdma_hw
+rdma link delete rxe0
+rmmod rdma_rxe
+ip link delete dummyR
 
 # what the kernel's own thread makes of each connection: 3 KiB
 holds requests 8 24 "$VM_PROGS/krdma_chardev" -c "$ADDR_A"

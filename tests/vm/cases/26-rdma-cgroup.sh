@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: objects of /dev/krdma are charged to the rdma cgroup like those of ib_uverbs, and given back once
-# covers: kal/core/cgroup kal/core/resource kal/chardev
+# covers: kal/core/cgroup kal/core/resource kal/chardev kvp_hw/rnic
 # limit: 180
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -28,7 +28,7 @@ have = {kind: [] for kind in ("context", "pd", "cq", "srq", "qp", "mr", "mw")}
 def first(kind):
     return have[kind][0]
 def context(flags, to):
-    assert ual.ual_find(session, b"krdma0", ctypes.byref(index)) == 0
+    assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
     return ual.ual_context_create(session, index, flags, to)
 huge = Cq(ctypes.sizeof(Cq), 1 << 30, 0)
 makers = {
@@ -64,7 +64,7 @@ PY
 # holder NAME: one that waits for what to do, in the group
 holder() {
 	mkfifo "$1.in" "$1.out"
-	start "$1" A bash -c 'exec python3 holder.py < '"$1.in > $1.out"
+	start "$1" A bash -c "exec python3 holder.py $rnic < $1.in > $1.out"
 	exec 9> "$1.in" 7<> "$1.out"
 	echo "${pid_of[$1]}" > $group/cgroup.procs
 	name=$1 said=0
@@ -80,9 +80,10 @@ tell() {
 make_all() { for kind in "$1" pd cq srq qp mr mw; do tell 0 make "$kind"; done; }
 # held DEVICE: contexts and objects that the group has of it
 held() { sed -n "s/^$1 hca_handle=\([0-9]*\) hca_object=\([0-9]*\).*/\1 \2/p" $group/rdma.current; }
-holds() { same "held $3" "$1 $2" "$(held krdma0)"; }
-held_is() { [ "$(held krdma0)" = "$1" ]; }
+holds() { same "held $3" "$1 $2" "$(held "$rnic")"; }
+held_is() { [ "$(held "$rnic")" = "$1" ]; }
 
+rnic=krdma0
 echo "krdma0 hca_handle=1 hca_object=6" > $group/rdma.max
 for kind in context slow; do
 	say "limits of a $kind"
@@ -180,7 +181,7 @@ say "races"
 cat > churn.py << 'PY'
 import subprocess, sys, random
 random.seed(int(sys.argv[1]))
-holder = subprocess.Popen([sys.executable, "holder.py"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+holder = subprocess.Popen([sys.executable, "holder.py", "krdma0"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 order = ["pd", "cq", "srq", "qp", "mr", "mw"]
 try:
     while True:
@@ -214,6 +215,43 @@ for round in $(few 2 1 3); do
 	[ "$round" = 1 ] || rnic_add A
 	wait_for 20 held_is "0 0" || fail "$(held krdma0) held by nobody"
 done
+
+say "an adopted device: ib_core knows it already"
+rnic=rxe0
+modprobe rdma_rxe
+ip link add dummyR type dummy
+ip link set dummyR up
+rdma link add $rnic type rxe netdev dummyR
+hw_load
+adopted_here() { on A "$VM_REPO/build/tools/krdma" list | grep -qw $rnic; }
+wait_for 10 adopted_here || fail "$rnic is not adopted"
+echo "$rnic hca_handle=1 hca_object=4" > $group/rdma.max
+holder adopted
+tell 0 make context
+tell hca_handle make context
+for object in pd cq srq qp; do tell 0 make $object; done
+holds 1 4 "of an adopted device"
+for object in pd cq srq qp mr; do tell hca_object make $object; done
+tell 0 drop qp
+tell 0 make mr
+holds 1 4 "with a region in its place"
+expect "the adoption ends" on A "$VM_REPO/build/tools/krdma" adopt -r $rnic
+wait_for 20 held_is "0 0" || fail "$(held $rnic) after the end of the adoption"
+tell -19 make pd
+expect "it begins again" on A "$VM_REPO/build/tools/krdma" adopt $rnic
+tell 0 drop mr
+exec 9>&-
+finish adopted 20
+holder adoptedkill
+tell 0 make context
+for object in pd cq srq qp; do tell 0 make $object; done
+kill_hard adoptedkill
+exec 9>&-
+wait_for 20 held_is "0 0" || fail "$(held $rnic) held by nobody"
+rmmod krdma_hw
+rdma link delete $rnic
+rmmod rdma_rxe
+ip link delete dummyR
 ! dmesg | grep "Invalid device" || fail "something was given back twice, or after its device"
 
 rmdir $group

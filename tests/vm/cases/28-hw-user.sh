@@ -65,6 +65,15 @@ if [[ $(uname -r) != *-debug ]]; then
 	conform soft-siw B "$ADDR_B" hostA "$ADDR_A"
 fi
 
+say "an example whose private data is padded on RoCE"
+examples=$VM_REPO/build/examples
+start pong A "$examples/ping_pong" -l "$ADDR_R:7820"
+wait_for 10 grep -q listening pong.log || fail "ping_pong does not listen"
+run_on A 20 "$examples/ping_pong" "$ADDR_R:7820" 20
+finish pong 20
+[ "$(on A "$VM_REPO/build/tools/krdma" stat siw0 | awk '$1 == "iova_refused" { print $2 }')" -gt 0 ] ||
+	fail "refused regions are not counted"
+
 {
 	echo "checks of libkrdma x providers; A-B: A connects to B"
 	table

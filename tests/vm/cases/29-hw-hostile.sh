@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends
+# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs
 # covers: kvp_hw kal/chardev kal/cm/offload.c
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
@@ -24,4 +24,61 @@ expect "release" on A timeout "$(patient 60)" "$krdma" adopt -r siw0
 finish_any fuzz 60
 expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
+
+cat > many.py << 'PY'
+# many.py RNIC NUMBER: a protection domain and so many queue pairs, until the input ends
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def made(create, *args):
+    it = ctypes.c_void_p()
+    status = create(*args, ctypes.byref(it))
+    assert status == 0, status
+    return it
+session, index = made(ual.ual_open), ctypes.c_uint32()
+assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
+context = made(ual.ual_context_create, session, index, 0)
+domain = made(ual.ual_pd_create, context)
+for i in range(int(sys.argv[2])):
+    queue = made(ual.ual_cq_create, context, None)
+    made(ual.ual_qp_create, domain, queue, queue, None)
+print("ready", flush=True)
+sys.stdin.readline()
+PY
+# many NAME RNIC NUMBER
+many() {
+	mkfifo "$1.in"
+	start "$1" A bash -c "exec python3 many.py $2 $3 < $1.in"
+	exec 7> "$1.in"
+	wait_for 30 grep -q ready "$1.log" || { cat "$1.log"; fail "no queue pairs"; }
+}
+
+say "ib_core's region of all kernel memory is not in a program's protection domain"
+trace=/sys/kernel/tracing/instances/dma
+mkdir $trace
+if grep -qw function $trace/available_tracers; then
+	calls() { awk -v name="$1" '$0 ~ name { n++ } END { print n + 0 }' $trace/trace; }
+	echo siw_get_dma_mr siw_dereg_mr > $trace/set_ftrace_filter
+	echo function > $trace/current_tracer
+	many domain siw0 0
+	same "regions of all memory" "1" "$(calls siw_get_dma_mr)"
+	same "... that are gone" "1" "$(calls siw_dereg_mr)"
+	exec 7>&-
+	finish domain 20
+	echo nop > $trace/current_tracer
+fi
+rmdir $trace
+
+say "the device hangs: the queue pairs of a process share one time-out"
+timeouts() { on A "$krdma" stat rxe0 | awk '$1 == "drain_timeout" { print $2 }'; }
+before=$(timeouts)
+many queues rxe0 60
+insmod "$VM_MODULES/tests/consumers/hw_stall.ko" device=rxe0
+begin=$SECONDS
+exec 7>&-
+finish queues 100
+took=$((SECONDS - begin))
+rmmod hw_stall
+echo "60 queue pairs took $took s"
+[ "$(timeouts)" -ge $((before + 60)) ] || fail "only $(timeouts) time-outs, and $before before"
+[ $took -le "$(patient 12)" ] || fail "each queue pair had a time-out of its own"
 hw_down

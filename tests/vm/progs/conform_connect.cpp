@@ -85,6 +85,41 @@ void read_depths(World &world)
 	same(at_b.info().ord, std::uint16_t{3}, "outbound Reads of the accepting side");
 }
 
+/*
+ * A connecting side without outbound Reads, whose peer offers some: each Read is refused or fails.
+ * RNICs that make connections themselves refuse it, and the queue goes on.
+ */
+void no_read_depth(World &world)
+{
+	const Side a{world.a, {}};
+	const Side b{world.b, {}};
+	const Memory memory{a.pd, 64};
+	const Memory there{b.pd, 64};
+	const Listener listener{world.b.context, world.b.address};
+	Connection at_a = Connection::connect(a.qp, listener.address(), {.ird = 4, .ord = 0});
+	ConnectionRequest request = next_request(listener);
+	Connection at_b = request.accept(b.qp, {.ird = 4, .ord = 4});
+
+	at_a.established(patience);
+	same(at_a.info().ord, std::uint16_t{0}, "outbound Reads");
+	if (!(attributes(world.a).caps & KRDMA_CAP_LLP_OFFLOAD)) {
+		a.qp.read(1, memory.region.slice(), there.remote());
+		require(!Side::next(a.sends).ok(), "a Read without a depth");
+		return;
+	}
+	for (int i = 0; i < 100; i++)
+		refused(EINVAL, "a Read without a depth",
+			[&] { a.qp.read(1, memory.region.slice(), there.remote()); });
+	b.qp.receive(2, there.region.slice());
+	a.qp.send(3, memory.region.slice());
+	same(a.sent().id(), std::uint64_t{3}, "id of the Send behind refused Reads");
+	(void)b.received();
+	/* what was refused does not complete at the end either */
+	a.qp.change_state(QueueState::error);
+	a.wait_for_state(QueueState::error);
+	require(!a.sends.wait(moment), "a completion of a refused Read");
+}
+
 void bad_options(World &world)
 {
 	const Side a{world.a, {}};
@@ -301,8 +336,7 @@ void posted_before(World &world)
 		a.qp.send(2, from.region.slice());
 	} catch (const std::system_error &error) {
 		require(attributes(world.a).caps & KRDMA_CAP_LLP_OFFLOAD, error.what());
-		require(error.code().value() == EINVAL || error.code().value() == ENOTCONN,
-			error.what());
+		same(error.code().value(), ENOTCONN, "errno of a Send before the connection");
 		throw Missing{};
 	}
 	Connection at_a = Connection::connect(a.qp, listener.address());
@@ -317,6 +351,7 @@ void posted_before(World &world)
 const std::vector<Check> connect_checks = {
 	{"conn-private-data", private_data},
 	{"conn-read-depths", read_depths},
+	{"conn-no-read-depth", no_read_depth},
 	{"conn-options", bad_options},
 	{"conn-reject", rejected},
 	{"conn-request-dropped", request_dropped},

@@ -103,6 +103,26 @@ void many_reads(World &world)
 	require(is_filled(to.octets, 77), "bytes read");
 }
 
+/* Each Read waits for the one before. The queue has more than one round of them, and goes on. */
+void fenced_reads(World &world)
+{
+	constexpr std::size_t count = 200;
+	constexpr std::uint32_t each = 16;
+	const Pair pair{world};
+	const Memory to{pair.a.pd, count * each};
+	Memory from{pair.b.pd, count * each};
+
+	fill(from.octets, 78);
+	for (std::size_t i = 0; i < count; i++) {
+		pair.a.qp.read(i, to.region.slice(i * each, each), from.remote(i * each),
+			       {.fence = true});
+		same(pair.a.sent().id(), std::uint64_t{i}, "order of fenced Reads");
+	}
+	require(is_filled(to.octets, 78), "bytes read");
+	pair.a.qp.write(count, to.region.slice(), from.remote(), {.fence = true});
+	same(pair.a.sent().id(), std::uint64_t{count}, "id of the Write behind");
+}
+
 void slices(World &world)
 {
 	const std::uint32_t count =
@@ -406,6 +426,7 @@ const std::vector<Check> data_checks = {
 	{"write-sizes", writes},
 	{"read-sizes", reads},
 	{"read-many", many_reads},
+	{"read-fenced", fenced_reads},
 	{"slices", slices},
 	{"send-immediate", send_immediate},
 	{"write-immediate", write_immediate},

@@ -99,6 +99,27 @@ void iova(World &world)
 	reaches_all(pair, region, bytes);
 }
 
+/* Drivers of adapters count the pages by one of both addresses: another offset is refused there. */
+void iova_offset(World &world)
+{
+	const Pair pair{world};
+	const Mapping mapping{4 * page};
+	const std::span<std::byte> bytes = mapping.bytes().subspan(page / 2, 2 * page);
+	const auto make = [&] {
+		return MemoryRegion{pair.b.pd, bytes, 0x4000000000 + page - 8,
+				    access::local_write | access::remote_write |
+					    access::remote_read};
+	};
+
+	if (attributes(world.b).caps & KRDMA_CAP_LLP_OFFLOAD) {
+		refused(EINVAL, "a tagged offset with another place in its page",
+			[&] { (void)make(); });
+		return;
+	}
+	const MemoryRegion region = make();
+	reaches_all(pair, region, bytes);
+}
+
 void zero_based(World &world)
 {
 	const Pair pair{world};
@@ -297,11 +318,17 @@ void windows(World &world)
 } /* namespace */
 
 const std::vector<Check> memory_checks = {
-	{"mr-sizes", sizes},           {"mr-iova", iova},
-	{"mr-zero-based", zero_based}, {"mr-read-only", read_only},
-	{"mr-unmapped", unmapped},     {"mr-arguments", arguments},
-	{"mr-charge", charged},        {"mr-memlock", locked_limit},
-	{"mr-reregister", reregister}, {"mw", windows},
+	{"mr-sizes", sizes},
+	{"mr-iova", iova},
+	{"mr-iova-offset", iova_offset},
+	{"mr-zero-based", zero_based},
+	{"mr-read-only", read_only},
+	{"mr-unmapped", unmapped},
+	{"mr-arguments", arguments},
+	{"mr-charge", charged},
+	{"mr-memlock", locked_limit},
+	{"mr-reregister", reregister},
+	{"mw", windows},
 };
 
 } /* namespace conform */

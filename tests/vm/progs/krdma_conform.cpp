@@ -68,8 +68,6 @@ constexpr std::array known_faults{
 	/* the same, when the refusal comes before the end of the Write */
 	KnownFault{"siw", "mr-iova", "request 1: local queue pair operation error",
 		   "siw_verbs.c, siw_reg_user_mr() ignores the tagged offset that was asked for"},
-	KnownFault{"siw", "conn-read-depths", "ing side: got",
-		   "siw_cm.c, siw_cm_upcall() swaps inbound and outbound Reads in its result"},
 	KnownFault{"siw", "conn-request-dropped", "Connection reset by peer",
 		   "siw_cm.c, siw_proc_mpareply() reports a refusal as a reset"},
 	KnownFault{"siw", "conn-graceful-end", "flushed, wanted 0",
