@@ -7,6 +7,8 @@
  * - netlink.c: the administrator's choice of devices
  * - rnic.c: attributes, ports, counters and the provider's table
  * - event.c: events of drivers, which may come in hard interrupts
+ * - users.c: what the work requests of users may name
+ * - access.c: the rules of that, pure code
  * - mem.c: protection domains and memory
  * - cq.c: completion queues
  * - qp.c: queue pairs and shared receive queues
@@ -27,9 +29,12 @@
 
 #include <krdma/rnicpi.h>
 
+#include "access.h"
+
 /* counters of an RNIC; the names are in rnic.c */
 enum hw_counter {
 	HW_CNT_LKEY_REFUSED,	/* elements of users that name memory that is not theirs */
+	HW_CNT_BOUNDS_REFUSED,	/* elements of users beyond their region or its rights */
 	HW_CNT_DRAIN_TIMEOUT,	/* queue pairs that did not flush in time */
 	HW_CNT_OTHER_DEVICE,	/* connections for which rdma_cm chose another device */
 	HW_CNT_NUM,
@@ -81,9 +86,16 @@ static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
 	atomic64_inc(&hw->counters[counter]);
 }
 
+/**
+ * struct hw_pd - protection domain
+ * @ri: RNIC-PI object
+ * @ib: the device's
+ * @regions: struct hw_region of users by STag, see users.c
+ */
 struct hw_pd {
 	struct ri_pd ri;
 	struct ib_pd *ib;
+	struct xarray regions;
 };
 
 /**
@@ -158,11 +170,15 @@ struct hw_qp {
  * @ri: RNIC-PI object
  * @ib: the device's; NULL: the local DMA lkey of the protection domain
  * @sg: for fast registrations: ri.list in the form that drivers take
+ * @users: @region is in the table of the protection domain
+ * @region: what a user may name of it
  */
 struct hw_mr {
 	struct ri_mr ri;
 	struct ib_mr *ib;
 	struct scatterlist *sg;
+	bool users;
+	struct hw_region region;
 };
 
 struct hw_id;
@@ -242,6 +258,13 @@ void hw_events_init(struct hw_events *events, struct ri_rnic *rnic, struct ri_ob
 void hw_events_raise(struct hw_events *events, enum ib_event_type event);
 void hw_events_end(struct hw_events *events);
 
+/* users.c */
+int hw_users_add_region(struct hw_mr *mr, const struct ri_mr_attr *attr);
+void hw_users_remove_region(struct hw_mr *mr);
+void hw_users_restore_region(struct hw_mr *mr);
+int hw_users_check_sges(struct ri_pd *pd, const struct ib_sge *sge, int num, bool write);
+int hw_users_check_stag(struct ri_pd *pd, u32 stag);
+
 /* mem.c */
 int hw_pd_alloc(struct ri_pd *pd, struct ri_udata *udata);
 void hw_pd_dealloc(struct ri_pd *pd);
@@ -250,7 +273,6 @@ int hw_mr_register_dma(struct ri_mr *mr, int access);
 int hw_mr_alloc(struct ri_mr *mr);
 int hw_mr_deregister(struct ri_mr *mr);
 struct hw_mr *hw_mr_find(struct hw_rnic *hw, u32 stag);
-bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag);
 int hw_mr_map_list(struct hw_mr *mr, u64 iova, u64 length);
 
 /* cq.c */

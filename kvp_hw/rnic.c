@@ -27,6 +27,7 @@
 
 static const char *const hw_counter_names[HW_CNT_NUM] = {
 	[HW_CNT_LKEY_REFUSED] = "lkey_refused",
+	[HW_CNT_BOUNDS_REFUSED] = "bounds_refused",
 	[HW_CNT_DRAIN_TIMEOUT] = "drain_timeout",
 	[HW_CNT_OTHER_DEVICE] = "other_device",
 };
