@@ -7,7 +7,7 @@
  * - netlink.c: the administrator's choice of devices
  * - rnic.c: attributes, ports, counters and the provider's table
  * - event.c: events of drivers, which may come in hard interrupts
- * - users.c: what the work requests of users may name
+ * - users.c: users' right to a device, and what their work requests may name
  * - access.c: the rules of that, pure code
  * - mem.c: protection domains and memory
  * - cq.c: completion queues
@@ -35,6 +35,7 @@
 enum hw_counter {
 	HW_CNT_LKEY_REFUSED,	/* elements of users that name memory that is not theirs */
 	HW_CNT_BOUNDS_REFUSED,	/* elements of users beyond their region or its rights */
+	HW_CNT_USER_REFUSED,	/* contexts of users without the right */
 	HW_CNT_DRAIN_TIMEOUT,	/* queue pairs that did not flush in time */
 	HW_CNT_OTHER_DEVICE,	/* connections for which rdma_cm chose another device */
 	HW_CNT_NUM,
@@ -259,6 +260,7 @@ void hw_events_raise(struct hw_events *events, enum ib_event_type event);
 void hw_events_end(struct hw_events *events);
 
 /* users.c */
+int hw_users_check(struct ri_rnic *ri);
 int hw_users_add_region(struct hw_mr *mr, const struct ri_mr_attr *attr);
 void hw_users_remove_region(struct hw_mr *mr);
 void hw_users_restore_region(struct hw_mr *mr);

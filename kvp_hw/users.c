@@ -2,12 +2,71 @@
 /*
  * Users of an adopted device. ib_core offers a kernel module the kernel's queue pairs only, so
  * those of a user without library are the kernel's as far as the device knows, and the local DMA
- * key of their protection domain names all memory. So each element of a user passes
- * hw_users_check_sges(). It asks two tables that have nothing in common but the STag: the RNIC's, of
- * all regions with their protection domains, and that of the protection domain, of its users'
- * regions with their bounds and rights.
+ * key of their protection domain names all memory. Two things follow:
+ *
+ * - A user needs a right, which the administrator gives to a group (hw_users_check()).
+ * - Each element of a user passes hw_users_check_sges(). It asks two tables that have nothing in
+ *   common but the STag: the RNIC's, of all regions with their protection domains, and that of the
+ *   protection domain, of its users' regions with their bounds and rights.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/moduleparam.h>
+#include <linux/uidgid.h>
+
 #include "hw.h"
+
+/* The right to a context **************************************************** */
+
+#define HW_USERS_NOBODY	(-1)
+
+static int hw_users_gid = HW_USERS_NOBODY;
+
+static int hw_users_gid_set(const char *value, const struct kernel_param *param)
+{
+	int gid, ret;
+
+	ret = kstrtoint(value, 0, &gid);
+	if (ret)
+		return ret;
+	if (gid < HW_USERS_NOBODY)
+		return -EINVAL;
+	WRITE_ONCE(hw_users_gid, gid);
+	return 0;
+}
+
+static const struct kernel_param_ops hw_users_gid_ops = {
+	.set = hw_users_gid_set,
+	.get = param_get_int,
+};
+
+module_param_cb(users_gid, &hw_users_gid_ops, &hw_users_gid, 0644);
+MODULE_PARM_DESC(users_gid,
+		 "id of the group whose members may use adopted devices through /dev/krdma; -1: nobody without CAP_SYS_RAWIO (default -1)");
+
+static bool hw_users_in_group(void)
+{
+	const int gid = READ_ONCE(hw_users_gid);
+
+	/* sysfs and the kernel's command line are the initial namespace's */
+	return gid != HW_USERS_NOBODY && in_group_p(make_kgid(&init_user_ns, gid));
+}
+
+/**
+ * hw_users_check() - may the current credentials open a user's context?
+ * @ri: RNIC
+ *
+ * CAP_SYS_RAWIO is the right to all memory anyway.
+ *
+ * Return: 0 or -EACCES, which is counted. Context: process.
+ */
+int hw_users_check(struct ri_rnic *ri)
+{
+	if (hw_users_in_group() || capable(CAP_SYS_RAWIO))
+		return 0;
+	hw_count(hw_rnic(ri), HW_CNT_USER_REFUSED);
+	return -EACCES;
+}
 
 /* Regions of users ********************************************************** */
 
