@@ -4,6 +4,7 @@
  * files of this folder:
  *
  * - main.c: adoption of devices; the module
+ * - drivers.c: the list of drivers
  * - netlink.c: the administrator's choice of devices
  * - rnic.c: attributes, ports, counters and the provider's table
  * - event.c: events of drivers, which may come in hard interrupts
@@ -183,6 +184,7 @@ struct hw_mr {
 };
 
 struct hw_id;
+struct netlink_ext_ack;
 
 /**
  * struct hw_conn - connection or listener
@@ -233,18 +235,22 @@ extern unsigned int hw_drain_timeout_ms;
  * struct hw_choice - a device of ib_core, for netlink
  * @name: of the device
  * @choice: enum krdma_hw_choice
+ * @driver: enum krdma_hw_driver
+ * @driver_name: module of its driver
  * @adopted: it is an RNIC
  * @error: of the last adoption, 0 or a negative errno
  */
 struct hw_choice {
 	char name[IB_DEVICE_NAME_MAX];
 	u8 choice;
+	u8 driver;
+	char driver_name[MODULE_NAME_LEN];
 	bool adopted;
 	int error;
 };
 
 bool hw_devices_nth(unsigned int n, struct hw_choice *to);
-int hw_devices_choose(const char *name, u8 choice);
+int hw_devices_choose(const char *name, u8 choice, struct netlink_ext_ack *extack);
 
 /* netlink.c */
 int hw_netlink_init(void);
