@@ -25,6 +25,7 @@ LIBDIR ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),/$(shell $(CC) -print-multi
 # those that read these look nowhere else, whatever PREFIX is
 SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
+UNITS := krdma@.service krdma-adopt@.service
 UDEVDIR ?= /lib/udev/rules.d
 MODLOADDIR ?= /usr/lib/modules-load.d
 # for kernel modules that use krdma; dkms has its own folder beside it
@@ -188,8 +189,10 @@ install-user: provider tools krun
 	install -m 755 $(BUILD)/tools/krdma $(BUILD)/krun/krun $(BIN_DIR)
 	install -m 644 $(BUILD)/tools/krdma.1 $(BUILD)/krun/krun.1 $(MAN_DIR)/man1
 	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
-	sed 's|@BINDIR@|$(PREFIX)/bin|' system/krdma@.service > $(DESTDIR)$(UNITDIR)/krdma@.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/krdma@.service
+	for unit in $(UNITS); do \
+		sed 's|@BINDIR@|$(PREFIX)/bin|' system/$$unit > $(DESTDIR)$(UNITDIR)/$$unit && \
+		chmod 644 $(DESTDIR)$(UNITDIR)/$$unit || exit; \
+	done
 	install -m 644 system/60-krdma.rules $(DESTDIR)$(UDEVDIR)
 	install -m 644 system/krdma.conf $(DESTDIR)$(MODLOADDIR)
 	install -m 644 $(TEXTS) $(DOC_DIR)
@@ -220,7 +223,7 @@ uninstall: ## take away what install put there, for all kernels
 		$(UVP_DIR)/$(notdir $(UVP)) $(UVP_DIR)/$(notdir $(KRUN_LIBRARY)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/man1/,krdma.1 krun.1) \
 		$(MAN_DIR)/man3/ual_*.3 $(MAN_DIR)/man3/libkrdma.3 $(COMPLETION_DIR)/krdma \
-		$(DESTDIR)$(UNITDIR)/krdma@.service $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
+		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
 		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCUMENTS)) \
 		$(DESTDIR)$(SRCDIR)/consumer.mk $(addprefix $(DESTDIR)$(SRCDIR)/include/krdma/,$(notdir $(KERNEL_HEADERS)))
 	for dir in $(DESTDIR)$(SRCDIR)/include/krdma $(DESTDIR)$(SRCDIR)/include $(DESTDIR)$(SRCDIR) \

@@ -4,9 +4,12 @@
  * files of this folder:
  *
  * - main.c: adoption of devices; the module
+ * - drivers.c: the list of drivers
  * - netlink.c: the administrator's choice of devices
  * - rnic.c: attributes, ports, counters and the provider's table
  * - event.c: events of drivers, which may come in hard interrupts
+ * - users.c: users' right to a device, and what their work requests may name
+ * - access.c: the rules of that, pure code
  * - mem.c: protection domains and memory
  * - cq.c: completion queues
  * - qp.c: queue pairs and shared receive queues
@@ -30,9 +33,13 @@
 
 #include <krdma/rnicpi.h>
 
+#include "access.h"
+
 /* counters of an RNIC; the names are in rnic.c */
 enum hw_counter {
 	HW_CNT_LKEY_REFUSED,	/* elements of users that name memory that is not theirs */
+	HW_CNT_BOUNDS_REFUSED,	/* elements of users beyond their region or its rights */
+	HW_CNT_USER_REFUSED,	/* contexts of users without the right */
 	HW_CNT_DRAIN_TIMEOUT,	/* queue pairs that did not flush in time */
 	HW_CNT_OTHER_DEVICE,	/* connections for which rdma_cm chose another device */
 	HW_CNT_IOVA_REFUSED,	/* regions of users whose iova has another offset in its page */
@@ -88,9 +95,16 @@ static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
 	atomic64_inc(&hw->counters[counter]);
 }
 
+/**
+ * struct hw_pd - protection domain
+ * @ri: RNIC-PI object
+ * @ib: the device's
+ * @regions: struct hw_region of users by STag, see users.c
+ */
 struct hw_pd {
 	struct ri_pd ri;
 	struct ib_pd *ib;
+	struct xarray regions;
 };
 
 /* room in a CQ for the markers of the queue pair that flushes, see hw_qp_drain() */
@@ -191,15 +205,20 @@ struct hw_qp {
  * @ib: the device's; NULL: the local DMA lkey of the protection domain
  * @sg: for fast registrations: ri.list in the form that drivers take
  * @reserve: of a user's region: charged pages of hw_reserve()
+ * @users: @region is in the table of the protection domain
+ * @region: what a user may name of it
  */
 struct hw_mr {
 	struct ri_mr ri;
 	struct ib_mr *ib;
 	struct scatterlist *sg;
 	struct list_head reserve;
+	bool users;
+	struct hw_region region;
 };
 
 struct hw_id;
+struct netlink_ext_ack;
 struct rdma_cm_id;
 
 /**
@@ -251,18 +270,22 @@ extern unsigned int hw_drain_timeout_ms;
  * struct hw_choice - a device of ib_core, for netlink
  * @name: of the device
  * @choice: enum krdma_hw_choice
+ * @driver: enum krdma_hw_driver
+ * @driver_name: module of its driver
  * @adopted: it is an RNIC
  * @error: of the last adoption, 0 or a negative errno
  */
 struct hw_choice {
 	char name[IB_DEVICE_NAME_MAX];
 	u8 choice;
+	u8 driver;
+	char driver_name[MODULE_NAME_LEN];
 	bool adopted;
 	int error;
 };
 
 bool hw_devices_nth(unsigned int n, struct hw_choice *to);
-int hw_devices_choose(const char *name, u8 choice);
+int hw_devices_choose(const char *name, u8 choice, struct netlink_ext_ack *extack);
 
 /* netlink.c */
 int hw_netlink_init(void);
@@ -277,6 +300,14 @@ void hw_events_init(struct hw_events *events, struct ri_rnic *rnic, struct ri_ob
 void hw_events_raise(struct hw_events *events, enum ib_event_type event);
 void hw_events_end(struct hw_events *events);
 
+/* users.c */
+int hw_users_check(struct ri_rnic *ri);
+int hw_users_add_region(struct hw_mr *mr, const struct ri_mr_attr *attr);
+void hw_users_remove_region(struct hw_mr *mr);
+void hw_users_restore_region(struct hw_mr *mr);
+int hw_users_check_sges(struct ri_pd *pd, const struct ib_sge *sge, int num, bool write);
+int hw_users_check_stag(struct ri_pd *pd, u32 stag);
+
 /* mem.c */
 int hw_pd_alloc(struct ri_pd *pd, struct ri_udata *udata);
 void hw_pd_dealloc(struct ri_pd *pd);
@@ -285,7 +316,6 @@ int hw_mr_register_dma(struct ri_mr *mr, int access);
 int hw_mr_alloc(struct ri_mr *mr);
 int hw_mr_deregister(struct ri_mr *mr);
 struct hw_mr *hw_mr_find(struct hw_rnic *hw, u32 stag);
-bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag);
 int hw_mr_map_list(struct hw_mr *mr, u64 iova, u64 length);
 
 /* cq.c */

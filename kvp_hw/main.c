@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_hw.ko: adopts each RDMA device of the kernel that the kAL did not make itself.
+ * krdma_hw.ko: adopts the RDMA devices of the kernel that the administrator chooses. None is
+ * adopted by default.
  *
  * ib_core calls hw_client under its own locks, which the kAL also meets from the other side, when
  * it shows a software RNIC to ib_core. Registration of an RNIC therefore runs in a work item of
@@ -9,10 +10,12 @@
 #include <linux/cleanup.h>
 #include <linux/glob.h>
 #include <linux/module.h>
+#include <linux/netlink.h>
 #include <linux/slab.h>
 
 #include <krdma/hw-netlink.h>
 
+#include "drivers.h"
 #include "hw.h"
 
 unsigned int hw_drain_timeout_ms = 1000;
@@ -50,7 +53,7 @@ static struct workqueue_struct *hw_wq;
 
 #define HW_PATTERNS_MAX	256
 
-static char hw_patterns[HW_PATTERNS_MAX] = "*";
+static char hw_patterns[HW_PATTERNS_MAX];
 
 /* Does one of the patterns match? A pattern with "!" in front excludes; the last match counts. */
 static bool hw_patterns_match(const char *name)
@@ -71,7 +74,8 @@ static bool hw_device_wanted(const struct hw_device *dev)
 	lockdep_assert_held(&hw_devices_lock);
 	if (dev->leaves || dev->choice == KRDMA_HW_RELEASE)
 		return false;
-	return dev->choice == KRDMA_HW_ADOPT || hw_patterns_match(dev_name(&dev->ibdev->dev));
+	return dev->choice == KRDMA_HW_ADOPT || dev->choice == KRDMA_HW_ADOPT_FORCED ||
+	       hw_patterns_match(dev_name(&dev->ibdev->dev));
 }
 
 static int hw_patterns_set(const char *value, const struct kernel_param *param)
@@ -101,14 +105,23 @@ static const struct kernel_param_ops hw_patterns_ops = {
 
 module_param_cb(devices, &hw_patterns_ops, NULL, 0644);
 MODULE_PARM_DESC(devices,
-		 "names of the devices to adopt, as patterns: siw*,!siw3; may be changed at any time (default *)");
+		 "names of the devices to adopt, as patterns: siw*,!siw3; may be changed at any time (default: none)");
 
 /* Devices ******************************************************************* */
 
-static void hw_device_adopt(struct hw_device *dev)
+static u8 hw_device_driver(const struct hw_device *dev)
 {
-	struct hw_rnic *rnic = hw_rnic_create(dev->ibdev);
+	return hw_driver_status(dev->ibdev->ops.driver_id);
+}
 
+static void hw_device_adopt(struct hw_device *dev, bool forced)
+{
+	struct hw_rnic *rnic = ERR_PTR(-EOPNOTSUPP);
+
+	if (forced || hw_device_driver(dev) != KRDMA_HW_DRIVER_UNLISTED)
+		rnic = hw_rnic_create(dev->ibdev);
+	else
+		dev_warn(&dev->ibdev->dev, "krdma: the driver is not on the list of krdma_hw\n");
 	WRITE_ONCE(dev->error, PTR_ERR_OR_ZERO(rnic));
 	if (IS_ERR(rnic))
 		dev_warn(&dev->ibdev->dev, "krdma: not adopted: %pe\n", rnic);
@@ -119,16 +132,17 @@ static void hw_device_adopt(struct hw_device *dev)
 static void hw_device_work(struct work_struct *work)
 {
 	struct hw_device *dev = container_of(work, struct hw_device, work);
-	bool wanted, last;
+	bool wanted, forced, last;
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		wanted = hw_device_wanted(dev);
+		forced = dev->choice == KRDMA_HW_ADOPT_FORCED;
 		last = dev->leaves;
 	}
 	if (!wanted)
 		WRITE_ONCE(dev->error, 0);
 	if (wanted && !dev->rnic) {
-		hw_device_adopt(dev);
+		hw_device_adopt(dev, forced);
 	} else if (!wanted && dev->rnic) {
 		hw_rnic_destroy(dev->rnic);
 		WRITE_ONCE(dev->rnic, NULL);
@@ -230,6 +244,8 @@ bool hw_devices_nth(unsigned int n, struct hw_choice *to)
 			continue;
 		strscpy(to->name, dev_name(&dev->ibdev->dev));
 		to->choice = dev->choice;
+		to->driver = hw_device_driver(dev);
+		strscpy(to->driver_name, module_name(dev->ibdev->ops.owner));
 		to->adopted = READ_ONCE(dev->rnic);
 		to->error = READ_ONCE(dev->error);
 		return true;
@@ -252,12 +268,15 @@ static struct hw_device *hw_devices_find(const char *name)
  * hw_devices_choose() - adopt or release a device
  * @name: of the device
  * @choice: enum krdma_hw_choice
+ * @extack: gets the cause of a refusal
  *
- * Return: 0; -ENODEV: there is no such device; the error of the adoption. Context: may sleep.
+ * Return: 0; -ENODEV: there is no such device; -EOPNOTSUPP: the driver is not on the list; the
+ * error of the adoption. Context: may sleep.
  */
-int hw_devices_choose(const char *name, u8 choice)
+int hw_devices_choose(const char *name, u8 choice, struct netlink_ext_ack *extack)
 {
 	struct hw_device *dev;
+	int ret;
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		dev = hw_devices_find(name);
@@ -269,7 +288,13 @@ int hw_devices_choose(const char *name, u8 choice)
 	flush_workqueue(hw_wq);
 	guard(mutex)(&hw_devices_lock);
 	dev = hw_devices_find(name);
-	return dev ? READ_ONCE(dev->error) : -ENODEV;
+	if (!dev)
+		return -ENODEV;
+	ret = READ_ONCE(dev->error);
+	if (ret && choice != KRDMA_HW_ADOPT_FORCED &&
+	    hw_device_driver(dev) == KRDMA_HW_DRIVER_UNLISTED)
+		NL_SET_ERR_MSG(extack, "the driver is not on the list of krdma_hw");
+	return ret;
 }
 
 /* The module **************************************************************** */

@@ -7,9 +7,8 @@
  * short as the device's page list, and would need a connected service queue pair for each
  * protection domain.
  *
- * The device checks all accesses. Only one check is ours: all objects of a user without library
- * belong to the kernel, as far as the device knows, so a user's element must name a region of
- * that user's protection domain (hw_mem_is_users()). It could else name the kernel's memory.
+ * The device checks all accesses, but takes all objects of a user without library for the
+ * kernel's. users.c keeps such a user from the kernel's memory.
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -41,6 +40,7 @@ int hw_pd_alloc(struct ri_pd *ri, struct ri_udata *udata)
 	struct hw_pd *pd = hw_pd(ri);
 	int ret = 0;
 
+	xa_init_flags(&pd->regions, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	pd->ib = ib_alloc_pd(hw_rnic(ri->obj.rnic)->ibdev, 0);
 	if (IS_ERR(pd->ib))
 		return PTR_ERR(pd->ib);
@@ -53,7 +53,10 @@ int hw_pd_alloc(struct ri_pd *ri, struct ri_udata *udata)
 
 void hw_pd_dealloc(struct ri_pd *ri)
 {
-	ib_dealloc_pd(hw_pd(ri)->ib);
+	struct hw_pd *pd = hw_pd(ri);
+
+	ib_dealloc_pd(pd->ib);
+	xa_destroy(&pd->regions);
 }
 
 /* The table of regions ****************************************************** */
@@ -84,29 +87,6 @@ static int hw_mr_publish(struct hw_mr *mr)
 struct hw_mr *hw_mr_find(struct hw_rnic *hw, u32 stag)
 {
 	return xa_load(&hw->mrs, hw_mr_index(stag));
-}
-
-/**
- * hw_mem_is_users() - may a user without library name this STag?
- * @hw: RNIC
- * @pd: protection domain of the user's queue
- * @stag: STag of an element or of a local invalidation
- *
- * Return: false also if no region has the STag; the device would refuse it. Context: any.
- */
-bool hw_mem_is_users(struct hw_rnic *hw, const struct ri_pd *pd, u32 stag)
-{
-	const struct hw_mr *mr;
-	unsigned long flags;
-	bool ret;
-
-	xa_lock_irqsave(&hw->mrs, flags);
-	mr = xa_load(&hw->mrs, hw_mr_index(stag));
-	ret = mr && mr->ri.pd == pd;
-	xa_unlock_irqrestore(&hw->mrs, flags);
-	if (!ret)
-		hw_count(hw, HW_CNT_LKEY_REFUSED);
-	return ret;
 }
 
 /* Regions ******************************************************************* */
@@ -164,8 +144,13 @@ int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_ud
 		goto err_reserve;
 	}
 	ret = hw_mr_publish(mr);
+	if (ret)
+		goto err_mr;
+	ret = ri->pd->slow ? hw_users_add_region(mr, attr) : 0;
 	if (!ret)
 		return 0;
+	xa_erase_irq(&hw_rnic(ri->obj.rnic)->mrs, hw_mr_index(ri->stag));
+err_mr:
 	ib_dereg_mr(mr->ib);
 err_reserve:
 	hw_reserve_release(&mr->reserve);
@@ -177,6 +162,8 @@ int hw_mr_register_dma(struct ri_mr *ri, int access)
 {
 	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
+	if (!ri_pd_is_kernels(ri->pd))
+		return -EPERM;
 	ri->stag = hw_pd(ri->pd)->ib->local_dma_lkey;
 	return 0;
 }
@@ -217,11 +204,13 @@ int hw_mr_deregister(struct ri_mr *ri)
 	if (!mr->ib)
 		return 0;
 	/* not found any more before the device can use the STag again */
+	hw_users_remove_region(mr);
 	xa_erase_irq(&hw->mrs, index);
 	ret = ib_dereg_mr(mr->ib);
 	if (ret) {
 		/* the slot was in use a moment ago: its memory is there */
 		xa_store_irq(&hw->mrs, index, mr, GFP_KERNEL | __GFP_NOFAIL);
+		hw_users_restore_region(mr);
 		return ret;
 	}
 	kvfree(mr->sg);

@@ -10,7 +10,7 @@ static struct genl_family hw_genl_family;
 
 static const struct nla_policy hw_genl_policy[KRDMA_HW_ATTR_MAX + 1] = {
 	[KRDMA_HW_ATTR_NAME] = { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
-	[KRDMA_HW_ATTR_CHOICE] = NLA_POLICY_MAX(NLA_U8, KRDMA_HW_RELEASE),
+	[KRDMA_HW_ATTR_CHOICE] = NLA_POLICY_MAX(NLA_U8, KRDMA_HW_ADOPT_FORCED),
 };
 
 static int hw_genl_fill(struct sk_buff *skb, struct netlink_callback *cb,
@@ -24,7 +24,9 @@ static int hw_genl_fill(struct sk_buff *skb, struct netlink_callback *cb,
 	if (nla_put_string(skb, KRDMA_HW_ATTR_NAME, choice->name) ||
 	    nla_put_u8(skb, KRDMA_HW_ATTR_CHOICE, choice->choice) ||
 	    nla_put_u8(skb, KRDMA_HW_ATTR_ADOPTED, choice->adopted) ||
-	    nla_put_u32(skb, KRDMA_HW_ATTR_ERROR, -choice->error)) {
+	    nla_put_u32(skb, KRDMA_HW_ATTR_ERROR, -choice->error) ||
+	    nla_put_u8(skb, KRDMA_HW_ATTR_DRIVER, choice->driver) ||
+	    nla_put_string(skb, KRDMA_HW_ATTR_DRIVER_NAME, choice->driver_name)) {
 		genlmsg_cancel(skb, message);
 		return -EMSGSIZE;
 	}
@@ -32,7 +34,7 @@ static int hw_genl_fill(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* cb->args[0]: the number of devices that were told already */
+/* cb->args[0]: the number of devices in earlier messages */
 static int hw_genl_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct hw_choice choice;
@@ -51,7 +53,7 @@ static int hw_genl_set(struct sk_buff *skb, struct genl_info *info)
 	    GENL_REQ_ATTR_CHECK(info, KRDMA_HW_ATTR_CHOICE))
 		return -EINVAL;
 	return hw_devices_choose(nla_data(info->attrs[KRDMA_HW_ATTR_NAME]),
-				 nla_get_u8(info->attrs[KRDMA_HW_ATTR_CHOICE]));
+				 nla_get_u8(info->attrs[KRDMA_HW_ATTR_CHOICE]), info->extack);
 }
 
 static const struct genl_ops hw_genl_ops[] = {

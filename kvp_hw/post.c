@@ -9,17 +9,6 @@
 
 /* Users without library ****************************************************** */
 
-static bool hw_post_sges_are_users(struct hw_rnic *hw, const struct ri_pd *pd,
-				   const struct ib_sge *sge, int num)
-{
-	int i;
-
-	for (i = 0; i < num; i++)
-		if (!hw_mem_is_users(hw, pd, sge[i].lkey))
-			return false;
-	return true;
-}
-
 /*
  * Leave out elements of no bytes: they name no memory, whatever their STag. siw does not look up
  * their memory, and crashes when it sends one of several elements. Return: the number that is left.
@@ -104,17 +93,25 @@ static int hw_post_check_inline(const struct hw_qp *qp, struct ib_send_wr *wr)
 	return 0;
 }
 
-/* A Read or atomic operation without a depth waits for ever on rdma_rxe, and on siw. */
-static int hw_post_check_depth(const struct hw_qp *qp, const struct ib_send_wr *wr)
+/* Does the answer of the peer go to the elements? */
+static bool hw_post_writes_locally(enum ib_wr_opcode opcode)
 {
-	switch (wr->opcode) {
+	switch (opcode) {
 	case IB_WR_RDMA_READ:
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return READ_ONCE(qp->made) && !qp->ord ? -EINVAL : 0;
+		return true;
 	default:
-		return 0;
+		return false;
 	}
+}
+
+/* A Read or atomic operation without a depth waits for ever on rdma_rxe, and on siw. */
+static int hw_post_check_depth(const struct hw_qp *qp, const struct ib_send_wr *wr)
+{
+	if (!hw_post_writes_locally(wr->opcode))
+		return 0;
+	return READ_ONCE(qp->made) && !qp->ord ? -EINVAL : 0;
 }
 
 /* May the user without library post this? The operations are in the kAL's list. */
@@ -128,14 +125,15 @@ static int hw_post_check_users(const struct hw_qp *qp, struct ib_send_wr *wr)
 	if (wr->send_flags & IB_SEND_INLINE)
 		return hw_post_check_inline(qp, wr);
 	if (wr->opcode == IB_WR_LOCAL_INV)
-		return hw_mem_is_users(hw, qp->ri.pd, wr->ex.invalidate_rkey) ? 0 : -EINVAL;
+		return hw_users_check_stag(qp->ri.pd, wr->ex.invalidate_rkey);
 	if (wr->opcode == IB_WR_RDMA_READ)
 		ret = hw_post_check_read(hw->ibdev, wr);
 	else
 		wr->num_sge = hw_post_drop_empty(wr->sg_list, wr->num_sge);
 	if (ret)
 		return ret;
-	return hw_post_sges_are_users(hw, qp->ri.pd, wr->sg_list, wr->num_sge) ? 0 : -EINVAL;
+	return hw_users_check_sges(qp->ri.pd, wr->sg_list, wr->num_sge,
+				   hw_post_writes_locally(wr->opcode));
 }
 
 /* siw ************************************************************************ */
@@ -314,13 +312,12 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 /* Receives ******************************************************************* */
 
 /* A user's receive, which the kAL posts alone, becomes @to. */
-static int hw_post_check_recv(const struct ri_pd *pd, const struct ib_recv_wr *wr,
+static int hw_post_check_recv(struct ri_pd *pd, const struct ib_recv_wr *wr,
 			      struct ib_recv_wr *to)
 {
 	*to = *wr;
 	to->num_sge = hw_post_drop_empty(to->sg_list, to->num_sge);
-	return hw_post_sges_are_users(hw_rnic(pd->obj.rnic), pd, to->sg_list, to->num_sge) ?
-		       0 : -EINVAL;
+	return hw_users_check_sges(pd, to->sg_list, to->num_sge, true);
 }
 
 int hw_post_recv(struct ri_qp *ri, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)

@@ -27,6 +27,8 @@
 
 static const char *const hw_counter_names[HW_CNT_NUM] = {
 	[HW_CNT_LKEY_REFUSED] = "lkey_refused",
+	[HW_CNT_BOUNDS_REFUSED] = "bounds_refused",
+	[HW_CNT_USER_REFUSED] = "user_refused",
 	[HW_CNT_DRAIN_TIMEOUT] = "drain_timeout",
 	[HW_CNT_OTHER_DEVICE] = "other_device",
 	[HW_CNT_IOVA_REFUSED] = "iova_refused",
@@ -143,6 +145,8 @@ static const struct ri_ops hw_ops = {
 	.size_mr = sizeof(struct hw_mr),
 
 	.query_counters = hw_query_counters,
+
+	.user_check = hw_users_check,
 
 	.pd_alloc = hw_pd_alloc,
 	.pd_dealloc = hw_pd_dealloc,

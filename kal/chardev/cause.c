@@ -509,12 +509,14 @@ static bool cause_not_local(struct kal_cause *c)
 	return cause_is(c, KRDMA_CAUSE_ROUTE_ELSEWHERE, KRDMA_UNIT_IFINDEX, route.owner_ifindex);
 }
 
-/* EACCES: a privileged port, or a route that prohibits */
+/* EACCES: a user without the right to the RNIC, a privileged port, or a route that prohibits */
 static bool cause_prohibited(struct kal_cause *c)
 {
 	const struct krdma_addr *local = cause_local(c);
 	const int first = READ_ONCE(c->file->net->ipv4.sysctl_ip_prot_sock);
 
+	if (c->nr == _IOC_NR(KRDMA_IOC_CONTEXT))
+		return cause_is(c, KRDMA_CAUSE_NEEDS_GROUP, KRDMA_UNIT_NONE, 0);
 	if (!local)
 		return false;
 	if (local->port && ntohs(local->port) < first)

@@ -285,6 +285,7 @@ void kal_handles_exit(struct kal_file *file);
  * @net: network namespace in which the file was opened, with a reference
  * @user: user that opened the file, whose share of the namespace is used
  * @owner: process that opened the file
+ * @cred: credentials of that process then, which the open file holds
  * @number: number of the file; rises along the list of files
  * @memcg: memory cgroup of the process that opened the file, charged for events and requests
  * @destroy_lock: see the lock order above
@@ -311,6 +312,7 @@ struct kal_file {
 	struct net *net;
 	struct kal_net_user user;
 	struct kal_owner owner;
+	const struct cred *cred;
 	u64 number;
 	struct mem_cgroup *memcg;
 	struct mutex destroy_lock;	/* see the lock order above */

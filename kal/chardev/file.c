@@ -387,6 +387,7 @@ static int chardev_open(struct inode *inode, struct file *filp)
 	file->net = get_net(current->nsproxy->net_ns);
 	file->user = kal_net_user();
 	kal_owner_init(&file->owner);
+	file->cred = filp->f_cred;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	mutex_init(&file->destroy_lock);
 	xa_init_flags(&file->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);

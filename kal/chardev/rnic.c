@@ -299,15 +299,24 @@ static void chardev_query_netdev(struct krdma_rnic_query *cmd, const struct net_
 	strscpy_pad(cmd->netdev, ndev->name, sizeof(cmd->netdev));
 }
 
-/* The first port of an RNIC without network device. */
+static u32 chardev_netdev_mtu(struct net *net, u32 ifindex)
+{
+	struct net_device *ndev = dev_get_by_index(net, ifindex);
+	const u32 mtu = ndev ? READ_ONCE(ndev->mtu) : 0;
+
+	dev_put(ndev);
+	return mtu;
+}
+
+/* The first port of an RNIC without network device. iWARP has no path MTU, but a network device. */
 static void chardev_query_port(struct krdma_rnic_query *cmd, struct ri_rnic *rnic,
-			       const struct net *net)
+			       struct net *net)
 {
 	struct ri_port_attr port;
 
 	if (kal_port_query(rnic, 1, net, &port))
 		return;
-	cmd->mtu = port.path_mtu;
+	cmd->mtu = port.path_mtu ?: chardev_netdev_mtu(net, port.ifindex);
 	cmd->ifindex = port.ifindex;
 	strscpy_pad(cmd->netdev, port.netdev, sizeof(cmd->netdev));
 	cmd->node_guid = be64_to_cpu(rnic->attr.node_guid);
@@ -344,7 +353,8 @@ static void chardev_query_limits(struct krdma_rnic_query *cmd, const struct ri_r
 #define SAME_CAP(name) !(KRDMA_CAP_##name ^ RI_CAP_##name)
 
 static_assert(SAME_CAP(LLP_OFFLOAD) && SAME_CAP(SRQ) && SAME_CAP(ALLOW_DELETE) &&
-	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS) && SAME_CAP(OWN_PINS));
+	      SAME_CAP(MARKERS) && SAME_CAP(DMABUF) && SAME_CAP(SG_GAPS) && SAME_CAP(OWN_PINS) &&
+	      SAME_CAP(FIXED_CQ) && SAME_CAP(IMMEDIATE));
 
 static void chardev_query_rnic(struct krdma_rnic_query *cmd, const struct ri_rnic *rnic)
 {

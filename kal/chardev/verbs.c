@@ -60,6 +60,9 @@ int kal_cmd_context(struct kal_file *file, void *_cmd, struct ri_udata *udata)
 	dev = kal_dev_get(file->net, cmd->index);
 	if (!dev)
 		return -ENODEV;
+	ret = kal_user_check(dev->rnic, file->cred);
+	if (ret)
+		goto out;
 	h = kal_handle_new(file, &chardev_context_ops, dev, cmd->cookie);
 	ret = PTR_ERR_OR_ZERO(h);
 	if (ret)

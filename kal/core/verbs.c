@@ -6,12 +6,33 @@
  * pairs are in verbs_qp.c. Called by the consumer sides.
  */
 #include <linux/cleanup.h>
+#include <linux/cred.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
 #include "internal.h"
 
 /* User contexts ************************************************************* */
+
+/**
+ * kal_user_check() - may a user open a context of the RNIC?
+ * @rnic: RNIC
+ * @cred: credentials of the task that opened /dev/krdma
+ *
+ * Return: 0, or -EACCES: the administrator has not given the right. Context: process.
+ */
+int kal_user_check(struct ri_rnic *rnic, const struct cred *cred)
+{
+	const struct cred *own;
+	int ret;
+
+	if (!rnic->ops->user_check)
+		return 0;
+	own = override_creds(cred);
+	ret = rnic->ops->user_check(rnic);
+	revert_creds(own);
+	return ret;
+}
 
 struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
 				       const struct ri_shmem_ops *shm_ops,

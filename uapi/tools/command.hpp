@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -42,6 +43,26 @@ private:
 /* Write a text at once. A failure is reported. */
 void print(std::string_view text);
 void print_line(const Json &json);
+
+/** class Failure - an error with a hint of its own, in place of that of its errno */
+class Failure : public std::system_error {
+public:
+	Failure(int error, const std::string &what, std::string hint)
+		: std::system_error{error, std::generic_category(), what}, hint_{std::move(hint)}
+	{}
+	Failure(const std::system_error &error, std::string hint)
+		: std::system_error{error}, hint_{std::move(hint)}
+	{}
+
+	/* empty: none */
+	[[nodiscard]] const std::string &hint() const
+	{
+		return hint_;
+	}
+
+private:
+	std::string hint_;
+};
 
 /* Throw std::system_error. */
 [[noreturn]] void fail(int error, const std::string &what);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "hw_devices.hpp"
 #include "prometheus.hpp"
 #include "usage.hpp"
 
@@ -92,8 +93,8 @@ void list(const Environment &environment)
 			entry[key] = json[key];
 		all.push_back(entry);
 		table.add({attributes.name, attributes.netdev, attributes.up ? "up" : "down",
-			   std::to_string(attributes.raw.mtu), std::string{attributes.transport()},
-			   attributes.provider,
+			   attributes.raw.mtu ? std::to_string(attributes.raw.mtu) : "-",
+			   std::string{attributes.transport()}, attributes.provider,
 			   attributes.user_library.empty() ? "-" : attributes.user_library});
 	});
 	if (environment.json)
@@ -110,6 +111,12 @@ void show(const Environment &environment, const std::string &name)
 	for_each_device(session, name, [&](const Device &device) {
 		Json json = to_json(device.attributes());
 		std::uint32_t number = 0;
+
+		if (const auto adopted = find_hw_device(device.name());
+		    adopted && adopted->adopted) {
+			json["driver"] = adopted->driver;
+			json["driver_status"] = adopted->status_text();
+		}
 
 		for (const krdma_rnic_port &port : device.ports())
 			json["ports"][std::to_string(++number)] = to_json(port);

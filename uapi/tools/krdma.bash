@@ -11,6 +11,8 @@ _krdma_devices() {
 	done
 }
 
+_krdma_rdma_devices() { ls /sys/class/infiniband 2> /dev/null; }
+
 # words for "krdma offload", whose commands are $1
 _krdma_offload() {
 	local words=$1 i
@@ -32,7 +34,7 @@ _krdma_offload() {
 
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='list show adopt link stat resource mib route neigh addr port monitor top ping offload'
+	local commands='list show adopt release link stat resource mib route neigh addr port monitor top ping offload'
 	local offload='list rules add del stats attach detach'
 	local command='' words='' i
 
@@ -42,7 +44,8 @@ _krdma() {
 	case $command in
 	'') words="$commands --version" ;;
 	show) words=$(_krdma_rnics) ;;
-	adopt) words="$(ls /sys/class/infiniband 2> /dev/null) --release --default" ;;
+	adopt) words="$(_krdma_rdma_devices) --release --default --force --persist --missing-ok --users" ;;
+	release) words="$(_krdma_rdma_devices) --persist --missing-ok" ;;
 	link) words='add del --name --persist --exist-ok --missing-ok' ;;
 	stat) words="$(_krdma_rnics) --nonzero --prometheus" ;;
 	mib) words=--nonzero ;;
@@ -59,6 +62,7 @@ _krdma() {
 	offload:use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
 	offload:uid) words=$(compgen -u) ;;
 	offload:cgroup) words=$(compgen -d -- "$word") ;;
+	*:--users) words="$(compgen -g) none" ;;
 	*) words="$words --json --help" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

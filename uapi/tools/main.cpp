@@ -65,7 +65,7 @@ std::uint32_t interface_index(const std::string &name)
 	const std::uint32_t index = if_nametoindex(name.c_str());
 
 	if (!index)
-		fail(errno, name);
+		throw Failure{errno, name, "ip link shows the network devices"};
 	return index;
 }
 
@@ -216,7 +216,8 @@ std::string hint(const std::system_error &error)
 			       ? ""
 			       : " (sudo krdma ...; man krdma says which right a command needs)";
 	case ENODEV:
-		return rnics_hint();
+		/* the library looks for RNICs; other devices have a hint of their own */
+		return dynamic_cast<const krdma::Error *>(&error) ? rnics_hint() : "";
 	case ENOMEM:
 		return locked_memory_hint();
 	case ENOSPC:
@@ -244,6 +245,9 @@ int main(int argc, char **argv)
 		/* an error whose cause is known names it */
 		fmt::print(stderr, "krdma: {}{}\n", error.what(),
 			   error.reason().empty() ? krdma::tools::hint(error) : "");
+	} catch (const krdma::tools::Failure &failure) {
+		fmt::print(stderr, "krdma: {}{}\n", failure.what(),
+			   failure.hint().empty() ? "" : " (" + failure.hint() + ")");
 	} catch (const std::system_error &error) {
 		fmt::print(stderr, "krdma: {}{}\n", error.what(), krdma::tools::hint(error));
 	} catch (const std::exception &error) {

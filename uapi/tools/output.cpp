@@ -161,7 +161,7 @@ Json flag_names(std::uint64_t value,
 	return json;
 }
 
-constexpr std::array<std::pair<std::uint64_t, const char *>, 7> cap_names = {{
+constexpr std::array<std::pair<std::uint64_t, const char *>, 9> cap_names = {{
 	{KRDMA_CAP_LLP_OFFLOAD, "llp_offload"},
 	{KRDMA_CAP_SRQ, "srq"},
 	{KRDMA_CAP_ALLOW_DELETE, "link_delete"},
@@ -169,6 +169,8 @@ constexpr std::array<std::pair<std::uint64_t, const char *>, 7> cap_names = {{
 	{KRDMA_CAP_DMABUF, "dmabuf"},
 	{KRDMA_CAP_SG_GAPS, "sg_gaps"},
 	{KRDMA_CAP_OWN_PINS, "own_pins"},
+	{KRDMA_CAP_FIXED_CQ, "fixed_cq"},
+	{KRDMA_CAP_IMMEDIATE, "immediate"},
 }};
 
 /* the flags of libibverbs, as <infiniband/verbs.h> numbers them */

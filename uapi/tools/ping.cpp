@@ -272,7 +272,7 @@ void serve(const Environment &environment, const PingOptions &options)
 		options.address == Address::any(options.address.family(), options.address.port());
 	const std::vector<Device> devices = session.devices();
 	if (any && devices.empty())
-		throw std::system_error{ENODEV, std::generic_category(), "no RNIC"};
+		throw Failure{ENODEV, "no RNIC", "krdma link add makes one"};
 	const Context context{any ? devices.front() : session.find_local(options.address),
 			      {.slow = options.slow}};
 	const Listener listener{context, options.address};

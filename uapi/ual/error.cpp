@@ -220,6 +220,9 @@ std::string memory_text(Cause cause, std::uint64_t value)
 		return "another process registered the region";
 	case KRDMA_CAUSE_NEEDS_ADMIN:
 		return "only with CAP_NET_ADMIN";
+	case KRDMA_CAUSE_NEEDS_GROUP:
+		return "an adopted device is for the group that the administrator gave it to "
+		       "(krdma adopt --users GROUP)";
 	default:
 		return {};
 	}

@@ -71,6 +71,7 @@ void kal_rnic_delete(struct ri_rnic *rnic);
 int kal_udata_get(struct ri_udata *udata, const void __user *in, size_t in_len, size_t out_len);
 int kal_udata_put(const struct ri_udata *udata, void __user *out);
 
+int kal_user_check(struct ri_rnic *rnic, const struct cred *cred);
 struct ri_ucontext *kal_ucontext_alloc(struct ri_rnic *rnic,
 				       const struct ri_shmem_ops *shm_ops,
 				       void *consumer, struct ri_udata *udata);

@@ -514,6 +514,11 @@ struct ri_ops {
 	 */
 	void (*query_mib)(struct ri_rnic *rnic, u64 *values);
 
+	/*
+	 * Optional: may a user open a context, fast or slow? The current credentials are those of
+	 * the task that opened /dev/krdma. 0 or -EACCES. Left out: every user may.
+	 */
+	int (*user_check)(struct ri_rnic *rnic);
 	int (*ucontext_alloc)(struct ri_ucontext *uctx, struct ri_udata *udata);
 	void (*ucontext_dealloc)(struct ri_ucontext *uctx);
 	/*

@@ -16,7 +16,7 @@ files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/bin/krun /usr/share/man/man1/krun.1 "$libs/krdma/libkrun.so" /usr/include/krdma/offload-netlink.h
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/man/man3/{libkrdma,ual_open}.3
-	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma@.service
+	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma{,-adopt}@.service
 	/lib/udev/rules.d/60-krdma.rules /usr/lib/modules-load.d/krdma.conf
 	/usr/share/doc/krdma/{GPL-2.0,MIT,README.md,docs/operate.md}
 	"$updates/krdma.symvers" /usr/src/krdma/consumer.mk /usr/src/krdma/include/krdma/{kdat,kal,offload}.h)

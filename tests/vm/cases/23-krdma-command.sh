@@ -156,6 +156,11 @@ status "unknown subcommand" 2 A frobnicate
 has "its name" "no subcommand 'frobnicate'" err
 status "no such RNIC" 1 A show nobody
 has "those that there are" 'nobody: No such device \(RNICs: .*krdma0 on vethA' err
+status "no such network device" 1 A route "$ADDR_B" oif nosuch
+has "its hint" 'nosuch: No such device \(ip link shows the network devices\)$' err
+status "no device of a persistent release" 2 A release
+status "nothing to persist" 2 A adopt --persist
+status "neither forced nor released" 2 A adopt siw0 --force --release
 status "help" 0 A --help
 status "no message" 2 A ping "$ADDR_B" 7999 -c 0
 # output that cannot be written is no success
@@ -174,7 +179,7 @@ status "no port" 2 A ping "$ADDR6_B"
 status "port 0" 2 A ping "[$ADDR6_B]:0"
 
 say "help, colours, completion"
-for command in list show link adopt stat resource mib route neigh addr port monitor top ping; do
+for command in list show link adopt release stat resource mib route neigh addr port monitor top ping; do
 	expect "help of $command" on A krdma "$command" --help
 	has "usage of $command" "^Usage: krdma $command " expect
 	has "JSON of $command" '^  -j,--json  ' expect

@@ -3,6 +3,9 @@
  * What a provider owes: memory that a request or a peer may not use is neither read nor written.
  * A request that names such memory locally is refused with EINVAL, or completes with an error.
  */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 
@@ -96,8 +99,26 @@ void guard_receive(World &world, MakeBait make, Where where)
 	require(bait.untouched(), "a receive changed memory that is not the queue's", where);
 }
 
+void guard_shared_receive(World &world, MakeBait make, Where where)
+{
+	if (!(attributes(world.a).caps & KRDMA_CAP_SRQ))
+		return;
+	const ProtectionDomain pd{world.a.context};
+	const SharedReceiveQueue srq{pd, {.max_wr = 8}};
+	const Pair pair{world, {.qp = {.receives = &srq}, .pd = &pd}, {}};
+	const Memory from{pair.b.pd, 2 * size, everything, blank};
+	const Bait bait = make(world, pair.a);
+
+	if (post_refused([&] { srq.post(2, bait.slice); }, where)) {
+		pair.b.qp.send(3, from.region.slice(0, bait.slice.length), {.signaled = false});
+		must_fail(pair.a.receives, "a shared receive", where);
+	}
+	require(bait.untouched(), "a shared receive changed memory that is not the queue's", where);
+}
+
 void guard_all(World &world, MakeBait make, Where where = Where::current())
 {
+	guard_shared_receive(world, make, where);
 	guard_send(world, make, where);
 	guard_write(world, make, where);
 	guard_read(world, make, where);
@@ -122,6 +143,40 @@ Bait with_key(const Side &side, std::uint32_t key)
 void key_zero(World &world)
 {
 	guard_all(world, [](World &, const Side &side) { return with_key(side, 0); });
+}
+
+/*
+ * The local DMA keys of all protection domains of the host, which name all memory. The kernel shows
+ * them to the administrator. One of them is that of the queue's own domain.
+ */
+std::vector<std::uint32_t> kernel_keys()
+{
+	constexpr const char *name = "local_dma_lkey ";
+	const std::unique_ptr<FILE, int (*)(FILE *)> pipe{popen("rdma resource show pd", "r"),
+							  pclose};
+	std::vector<std::uint32_t> keys;
+	std::array<char, 512> line{};
+
+	require(pipe != nullptr, "the rdma command");
+	while (std::fgets(line.data(), line.size(), pipe.get())) {
+		if (const char *at = std::strstr(line.data(), name))
+			keys.push_back(static_cast<std::uint32_t>(
+				std::strtoul(at + std::strlen(name), nullptr, 16)));
+	}
+	require(!keys.empty(), "no protection domain has a local DMA key");
+	return keys;
+}
+
+void key_of_the_kernel(World &world)
+{
+	static std::size_t turn;
+
+	for (turn = 0; turn < kernel_keys().size() + 2; turn++)
+		guard_all(world, [](World &, const Side &side) {
+			const std::vector<std::uint32_t> keys = kernel_keys();
+
+			return with_key(side, keys[turn % keys.size()]);
+		});
 }
 
 void key_random(World &world)
@@ -202,6 +257,25 @@ void beyond_the_region(World &world)
 	});
 }
 
+/* A local invalidation leaves the memory of another domain alone. */
+void invalidate_other_domain(World &world)
+{
+	const Where where = Where::current();
+	const ProtectionDomain domain{world.a.context};
+	const Pair other{world, {.pd = &domain}, {}};
+	const Memory foreign{domain, size, access::local_write, secret};
+	const Memory to{other.b.pd, size};
+
+	for (const std::uint32_t stag : {foreign.region.stag(), kernel_keys().front()}) {
+		const Pair one{world};
+
+		if (post_refused([&] { one.a.qp.invalidate(1, stag); }, where))
+			must_fail(one.a.sends, "an invalidation", where);
+	}
+	other.a.qp.write(2, foreign.region.slice(), to.remote());
+	(void)other.a.sent();
+}
+
 /* Memory without local_write takes no data. */
 void not_writable(World &world)
 {
@@ -213,6 +287,7 @@ void not_writable(World &world)
 
 	guard_read(world, make, Where::current());
 	guard_receive(world, make, Where::current());
+	guard_shared_receive(world, make, Where::current());
 }
 
 /* Memory of the peer ******************************************************* */
@@ -342,6 +417,7 @@ void queue_pair_rights(World &world)
 
 const std::vector<Check> guard_checks = {
 	{"lkey-0", key_zero},
+	{"lkey-kernel", key_of_the_kernel},
 	{"lkey-random", key_random},
 	{"lkey-changed", key_changed},
 	{"lkey-other-domain", key_of_domain},
@@ -349,6 +425,7 @@ const std::vector<Check> guard_checks = {
 	{"lkey-deregistered", key_of_the_past},
 	{"local-bounds", beyond_the_region},
 	{"local-write-right", not_writable},
+	{"invalidate-other-domain", invalidate_other_domain},
 	{"rkey-wrong", remote_key},
 	{"remote-bounds", remote_bounds},
 	{"remote-rights", remote_rights},

@@ -172,6 +172,8 @@ struct krdma_rnic_list {
 #define KRDMA_CAP_DMABUF	(1U << 4)	/* registers dma-bufs */
 #define KRDMA_CAP_SG_GAPS	(1U << 5)	/* kernel consumers register lists with gaps */
 #define KRDMA_CAP_OWN_PINS	(1U << 6)	/* its driver pins registered memory */
+#define KRDMA_CAP_FIXED_CQ	(1U << 7)	/* completion queues keep their depth */
+#define KRDMA_CAP_IMMEDIATE	(1U << 8)	/* Sends and Writes with immediate data */
 
 /* KRDMA_IOC_RNIC_QUERY */
 struct krdma_rnic_query {
@@ -777,6 +779,7 @@ enum krdma_cause {
 	KRDMA_CAUSE_PORT_PRIVILEGED,
 	KRDMA_CAUSE_PEER_GONE,
 	KRDMA_CAUSE_ANSWERED,		/* the request has its answer already */
+	KRDMA_CAUSE_NEEDS_GROUP,	/* not in the group that may use adopted devices */
 };
 
 struct krdma_error {
