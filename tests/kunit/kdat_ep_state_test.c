@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kdapl/base/ep_state.h"
+#include "../../kal/kdapl/base/ep_state.h"
 #include "ktest.h"
 
 #define STATES	15

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* kDAPL's errors (kdapl/base/error.h), and values and layouts of kdat.h. */
+/* kDAPL's errors (kal/kdapl/base/error.h), and values and layouts of kdat.h. */
 #include <linux/array_size.h>
 #include <linux/errno.h>
 
 #include "ktest.h"
 
-#include "../../kdapl/base/error.h"
+#include "../../kal/kdapl/base/error.h"
 
 static void names_of_types(struct ktest *test)
 {

@@ -5,7 +5,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kdapl/events/evd_ring.h"
+#include "../../kal/kdapl/events/evd_ring.h"
 #include "ktest.h"
 
 #define PUT	false

@@ -8,7 +8,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../kdapl/memory/lmr_state.h"
+#include "../../kal/kdapl/memory/lmr_state.h"
 #include "ktest.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/sched/task.h>
 
-#include "../../kdapl/fast/slots.c"
+#include "../../kal/kdapl/fast/slots.c"
 #include "ktest.h"
 
 #define OWN	4

@@ -5,8 +5,8 @@
  * their order, whatever else takes some. Receives that were held as early ones come before what is
  * in the CQ. Each overflow is reported. Runs only in the kernel.
  */
-#include "../../kdapl/events/evd_upcall.c"
-#include "../../kdapl/events/evd_early.c"
+#include "../../kal/kdapl/events/evd_upcall.c"
+#include "../../kal/kdapl/events/evd_early.c"
 #include "ktest.h"
 
 #define RING	32

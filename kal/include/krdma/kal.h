@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The interface of the kernel access layer for its consumers: the ib bridge (kal/ib/), /dev/krdma
- * (kal/chardev/) and krdma_kdapl.ko (kdapl/). Consumers use nothing below it.
+ * (kal/chardev/) and krdma_kdapl.ko (kal/kdapl/). Consumers use nothing below it.
  *
  * Verbs (kal_pd_alloc() and others) check the provider's abilities and the RNIC's limits, keep the
  * resource tree and call the provider. A struct kal_ep, an endpoint, stands for each listener and

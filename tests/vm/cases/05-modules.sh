@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: modules load, unload and load again, only in the right order; nothing of a case that died is left
-# covers: kal/main kdapl/main kvp_soft/main Kbuild Makefile tests/vm/guest/lib.sh tests/vm/guest/init
+# covers: kal/main kal/kdapl/main kvp_soft/main Kbuild Makefile tests/vm/guest/lib.sh tests/vm/guest/init
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL over adopted devices, siw and rxe, and by IPv4 and IPv6: discovery, CHAP, verified I/O, logout, rmmod
-# covers: ulp/iser kdapl kvp_hw kal/cm/offload.c
+# covers: ulp/iser kal/kdapl kvp_hw kal/cm/offload.c
 # limit: 600
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, beside ib_iser, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions that lose RNIC and iscsid, a VLAN
-# covers: ulp/iser kdapl
+# covers: ulp/iser kal/kdapl
 # limit: 300
 # kernel: stock
 # shellcheck source=tests/vm/guest/kiser.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL: the RNIC is removed under load: I/O continues when it is back, or fails when it stays away; logout and rmmod without it
-# covers: ulp/iser kdapl kal/core/registry kvp_hw
+# covers: ulp/iser kal/kdapl kal/core/registry kvp_hw
 # limit: 600
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL: open-iscsi and LIO's ib_isert: discovery, CHAP, two sessions and LUNs, verified I/O, resets, lost invalidations and a pulled cable under load, logout; no work item allocates with I/O
-# covers: ulp/iser kdapl kal/include/krdma/kdat.h
+# covers: ulp/iser kal/kdapl kal/include/krdma/kdat.h
 # limit: 900
 # shellcheck source=tests/vm/guest/kiser.sh
 . "${VM_LIB%/*}/kiser.sh"

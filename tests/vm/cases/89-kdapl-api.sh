@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the conformance test of kDAPL, as a kernel consumer: krdma_soft beside TCP and through it; a table of checks
-# covers: kdapl tests/consumers
+# covers: kal/kdapl tests/consumers
 # limit: 600
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"

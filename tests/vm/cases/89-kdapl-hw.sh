@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the conformance test of kDAPL on adopted devices: rxe and siw, by IPv4 and by IPv6; a table of checks. RNICs named x and x-ib.
-# covers: kdapl kal/cm/offload.c kvp_hw tests/consumers
+# covers: kal/kdapl kal/cm/offload.c kvp_hw tests/consumers
 # limit: 900
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"

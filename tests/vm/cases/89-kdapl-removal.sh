@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: RNICs go under a consumer of kDAPL that has objects in every state: freed one by one, closed abruptly, with traffic
-# covers: kdapl
+# covers: kal/kdapl
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"

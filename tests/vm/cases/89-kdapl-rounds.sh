@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest: 1000 times connect, transfer, disconnect; afterwards each object and all memory is back
-# covers: kdapl kal/cm kal/core/resource kvp_soft/stream tests/consumers
+# covers: kal/kdapl kal/cm kal/core/resource kvp_soft/stream tests/consumers
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

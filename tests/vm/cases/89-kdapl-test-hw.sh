@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest over adopted devices: siw with krdma, either as the server, and rxe with itself
-# covers: kdapl tests/consumers kvp_hw
+# covers: kal/kdapl tests/consumers kvp_hw
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: kdapltest: transactions of many threads and endpoints with all data compared, performance, limits, interruptions, an RNIC that is removed
-# covers: kdapl tests/consumers kal/cm kvp_soft/memory
+# covers: kal/kdapl tests/consumers kal/cm kvp_soft/memory
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: SDP's transport interface on kDAPL: its contract on krdma_soft beside TCP and through it, on rxe and siw; RNICs and namespaces that go
-# covers: sdp kdapl tests/consumers
+# covers: sdp kal/kdapl tests/consumers
 # limit: 900
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: 1000 connections of SDP at once and what one costs; 1 % loss, duplication and reordering; namespaces that end under listeners and connections
-# covers: sdp kdapl
+# covers: sdp kal/kdapl
 # kernel: stock
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh

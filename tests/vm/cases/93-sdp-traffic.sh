@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: what a program of SDP sets for the network reaches the packets of its connection, at both ends: IP_TOS and IPV6_TCLASS by a capture, SO_PRIORITY and SO_MARK by classes of a queueing discipline
-# covers: sdp kdapl/connections/cm kal/cm/llp
+# covers: sdp kal/kdapl/connections/cm kal/cm/llp
 # kernel: stock
 # limit: 300
 # The debug kernel has neither sch_prio nor cls_fw; the other two parts have passed there.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations while the modules are loaded and unloaded
-# covers: kal/main kdapl/main kvp_soft/main kal/core/registry
+# covers: kal/main kal/kdapl/main kvp_soft/main kal/core/registry
 # limit: 120
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh

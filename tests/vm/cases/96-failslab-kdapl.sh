@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations below a consumer of kDAPL that makes objects, connects and transfers
-# covers: kdapl
+# covers: kal/kdapl
 # limit: 400
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: failing allocations below sockets of SDP that listen, connect and transfer, with copies and without
-# covers: sdp kdapl
+# covers: sdp kal/kdapl
 # limit: 500
 # kernel: debug
 # shellcheck source=tests/vm/guest/failslab.sh
