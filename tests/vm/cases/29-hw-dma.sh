@@ -26,7 +26,7 @@ dmesg -n 7
 export LD_LIBRARY_PATH=$VM_REPO/build/ual
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 hw_siw_hosts_up
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted siw0 || fail "siw0 is not adopted"
 bounced_before=$(bounced)
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL over an adopted device whose addresses are bus addresses, all through bounce buffers: verified I/O, pieces with gaps
-# covers: tests/interop tests/consumers/iser kal/kdapl kvp_hw
+# covers: tests/interop ulp/iser kal/kdapl kvp_hw
 # append: swiotlb=force
 # limit: 600
 SIW_BUILD=siw-dma
@@ -14,7 +14,7 @@ LINK_TYPE=siw storage_rnic=siw0
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 siw_load
 storage_up
-insmod "$VM_MODULES/krdma_hw.ko"
+hw_load
 wait_for 10 adopted || fail "$storage_rnic is not adopted"
 ram_disk 192
 before=$(held)
