@@ -44,9 +44,9 @@ static bool kdat_ia_address_of(const struct net_device *ndev, struct sockaddr_st
 /* Consumers have pointers to ia->address: change it only if it is another one. */
 static void kdat_ia_set_address(struct kdat_ia *ia, const struct sockaddr_storage *address)
 {
-	guard(spinlock_irqsave)(&ia->address_lock);
-	if (memcmp(&ia->address, address, sizeof(*address)))
-		ia->address = *address;
+	scoped_guard(spinlock_irqsave, &ia->address_lock)
+		if (memcmp(&ia->address, address, sizeof(*address)))
+			ia->address = *address;
 }
 
 /* From the network device as it is now. The RNIC is held. Any context but hard interrupt. */

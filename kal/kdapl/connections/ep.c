@@ -128,13 +128,14 @@ static void kdat_ep_get_setup(const struct kdat_ep *ep, struct kdat_ep_setup *se
 
 static void kdat_ep_put_setup(struct kdat_ep *ep, const struct kdat_ep_setup *setup)
 {
-	guard(spinlock_irqsave)(&ep->query_lock);
-	ep->pz = setup->pz;
-	ep->recv_evd = setup->recv_evd;
-	ep->request_evd = setup->request_evd;
-	ep->connect_evd = setup->connect_evd;
-	ep->srq = setup->srq;
-	ep->attr = setup->attr;
+	scoped_guard(spinlock_irqsave, &ep->query_lock) {
+		ep->pz = setup->pz;
+		ep->recv_evd = setup->recv_evd;
+		ep->request_evd = setup->request_evd;
+		ep->connect_evd = setup->connect_evd;
+		ep->srq = setup->srq;
+		ep->attr = setup->attr;
+	}
 }
 
 /* Let @queues or, if that is NULL, nothing take the place of ep->queues, which the caller frees. */
@@ -449,25 +450,16 @@ static void kdat_ep_show_addresses(struct kdat_ep *ep)
 	lockdep_assert_held(&ep->query_lock);
 	kdat_ep_show_address(&ep->param_remote, &ep->remote);
 	/* without a connection: the address of the RNIC, and no peer */
-	if (ep->local.ss_family) {
+	if (ep->local.ss_family)
 		kdat_ep_show_address(&ep->param_local, &ep->local);
-		return;
-	}
-	guard(spinlock)(&ia->address_lock);
-	kdat_ep_show_address(&ep->param_local, &ia->address);
+	else
+		scoped_guard(spinlock, &ia->address_lock)
+			kdat_ep_show_address(&ep->param_local, &ia->address);
 }
 
-static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+/* What a query shows; with the lock. */
+static void kdat_ep_show(struct kdat_ep *ep, DAT_EP_PARAM *param)
 {
-	struct kdat_ep *ep = kdat_ep_of(handle);
-
-	if (!ep)
-		return KDAT_BAD_HANDLE(EP);
-	if (mask & ~DAT_EP_FIELD_ALL)
-		return KDAT_BAD_ARG(2);
-	if (!param)
-		return KDAT_BAD_ARG(3);
-	guard(spinlock_irqsave)(&ep->query_lock);
 	kdat_ep_show_addresses(ep);
 	*param = (DAT_EP_PARAM){
 		.ia_handle = ep->obj.ia,
@@ -489,6 +481,20 @@ static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DA
 		.srq_handle = ep->srq,
 		.ep_attr = ep->attr,
 	};
+}
+
+static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct kdat_ep *ep = kdat_ep_of(handle);
+
+	if (!ep)
+		return KDAT_BAD_HANDLE(EP);
+	if (mask & ~DAT_EP_FIELD_ALL)
+		return KDAT_BAD_ARG(2);
+	if (!param)
+		return KDAT_BAD_ARG(3);
+	scoped_guard(spinlock_irqsave, &ep->query_lock)
+		kdat_ep_show(ep, param);
 	return DAT_SUCCESS;
 }
 
