@@ -13,7 +13,7 @@
  * hw_driver_status() - what is known of a driver
  * @id: enum rdma_driver_id
  *
- * docs/krdma-hw.md has the table with what was read.
+ * The table of drivers in docs/krdma-hw.md has what was read.
  *
  * Return: enum krdma_hw_driver. Context: any.
  */

@@ -214,8 +214,6 @@ void check_adopt_options(const AdoptOptions &options)
 	if (options.name.empty() && options.users.empty() &&
 	    (options.release || options.by_parameter || options.force || options.persist))
 		throw CLI::RequiredError("DEVICE");
-	if (options.lenient && !options.persist && !options.release)
-		throw CLI::RequiredError("--persist");
 }
 
 } /* namespace */
