@@ -55,6 +55,20 @@ static bool noio_is_ours(unsigned long address)
 	return ret;
 }
 
+/* An RNIC's arrival and removal: no storage user waits for them to have its memory written back. */
+static bool noio_may(const struct work_struct *work)
+{
+	static const char *const names[] = { "kal_rnic_delete_fn+", "hw_device_work+" };
+	char name[KSYM_SYMBOL_LEN];
+	unsigned int i;
+
+	sprint_symbol(name, (unsigned long)work->func);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstarts(name, names[i]))
+			return true;
+	return false;
+}
+
 static void noio_look(unsigned long call_site, gfp_t gfp)
 {
 	const gfp_t io = __GFP_DIRECT_RECLAIM | __GFP_IO;
@@ -68,7 +82,7 @@ static void noio_look(unsigned long call_site, gfp_t gfp)
 	if (!noio_is_ours((unsigned long)work->func) && !(call_site && noio_is_ours(call_site)))
 		return;
 	atomic_inc(&noio_looked_at);
-	if ((current_gfp_context(gfp) & io) != io)
+	if ((current_gfp_context(gfp) & io) != io || noio_may(work))
 		return;
 	if (atomic_inc_return(&noio_with_io) <= NOIO_LOGGED)
 		pr_err("krdma_noio: %pS allocates with I/O in %ps\n", (void *)call_site,

@@ -377,10 +377,10 @@ if [ -e $tracing/kprobe_events ]; then
 	echo 1 > $tracing/events/kprobes/krdma_look/enable
 	looks() { grep -c 'krdma_look:' $tracing/trace || true; }
 	looked() { [ "$(looks)" -gt 0 ]; }
-	for i in {1..50}; do
-		on A ip route add 10.99."$i".0/24 dev vethA
+	for i in {1..20}; do
+		on A ip route add 10.123."$i".0/24 dev vethA
 	done
-	on A ip route flush root 10.99.0.0/16
+	on A ip route flush root 10.123.0.0/16
 	sleep 1
 	same "looks for routes" 0 "$(looks)"
 	on A ip address add 10.76.9.1/24 dev vethA
