@@ -26,7 +26,7 @@
  * @id: rdma_cm's
  * @hw: RNIC
  * @lock: protects @conn, @qp and the reports; the handler holds it
- * @conn: connection, NULL: nobody is told any more
+ * @conn: connection, NULL: reports have no receiver any more
  * @qp: queue pair from connect or accept on
  * @param: parameters of connect
  * @private_data: of connect
@@ -83,7 +83,7 @@ static struct hw_id *hw_id_alloc(struct hw_conn *conn)
 	return hid;
 }
 
-/* Nobody is told any more; the id ends later. May sleep. */
+/* Nothing is reported any more; the id ends later. May sleep. */
 static void hw_id_cut(struct hw_id *hid)
 {
 	struct hw_qp *qp;
@@ -234,7 +234,7 @@ static int hw_conn_step_route(struct hw_id *hid)
 	return rdma_resolve_route(hid->id, hid->timeout_ms);
 }
 
-/* A driver may wait for the network here: nobody else is to wait for the id's lock meanwhile. */
+/* A driver may wait for the network here, so the id's lock is not held meanwhile. */
 static int hw_conn_step_connect(struct hw_id *hid)
 {
 	int ret = hw_conn_move_qp(hid, IB_QPS_INIT);
@@ -294,7 +294,7 @@ static void hw_conn_step_disconnected(struct hw_id *hid)
 {
 	int status = 0;
 
-	/* before the move below, which is no failure; a Terminate of the peer is not told */
+	/* before the change below, which is no failure; a Terminate of the peer is not reported */
 	if (hid->answered)
 		status = -ECONNRESET;
 	else if (hid->qp && READ_ONCE(hid->qp->failed))
@@ -302,7 +302,7 @@ static void hw_conn_step_disconnected(struct hw_id *hid)
 	/* a driver of iWARP may leave it idle after a graceful end, or after a Terminate */
 	if (hid->qp)
 		hw_qp_fail(hid->qp);
-	/* answers the peer, if it was the peer who asked */
+	/* answers the peer, if the peer asked */
 	rdma_disconnect(hid->id);
 	hw_conn_report(hid, status);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Completion queues. The consumer polls the device's queue. While a queue pair is destroyed, this
- * module polls too (hw_cq_hold()): it keeps the completions of other queue pairs for the consumer,
- * who gets them first.
+ * module polls too (hw_cq_hold()): it keeps the completions of other queue pairs. The consumer gets
+ * these first.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
@@ -161,7 +161,7 @@ void hw_cq_destroy(struct ri_cq *ri)
 
 /*
  * Name the consumer's queue pair in a completion. Return: ours, or NULL if the completion is of a
- * queue pair that is gone, or is being destroyed. The CQ's lock is held.
+ * queue pair that was destroyed, or is being destroyed. The CQ's lock is held.
  */
 static struct hw_qp_ref *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 {

@@ -149,9 +149,9 @@ struct hw_srq {
 /**
  * struct hw_qp_ref - finds the queue pair of a completion
  * @node: entry in hw_rnic.qps
- * @ib: key. A driver may leave completions of a queue pair that is gone in a CQ, so the pointer
+ * @ib: key. A driver may leave completions of a destroyed queue pair in a CQ, so the pointer
  *	of a completion is compared but not followed.
- * @qp: queue pair, NULL when nobody gets its completions any more; the locks of its CQs
+ * @qp: queue pair, NULL when its completions have no receiver any more; the locks of its CQs
  * @kref: of @node, and of each completion in a struct hw_held
  * @rcu: for kfree_rcu()
  */
@@ -169,7 +169,7 @@ struct hw_qp_ref {
  * @ib: the device's
  * @ref: entry in hw_rnic.qps
  * @events: asynchronous events
- * @sig_type: which send requests complete; no driver tells in a query
+ * @sig_type: which send requests complete; no driver reports it in a query
  * @access: rights of the peer, enum ib_access_flags
  * @max_inline: granted inline data in bytes
  * @ird: inbound reads of the connection

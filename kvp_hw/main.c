@@ -30,7 +30,7 @@ MODULE_PARM_DESC(drain_timeout_ms,
  * @work: makes @rnic what hw_device_wanted() says
  * @leaves: the device is being removed
  * @choice: enum krdma_hw_choice; hw_devices_lock
- * @done: completed when the last run of @work is over
+ * @done: completed when the last run of @work has ended
  * @rnic: RNIC, NULL: it is not adopted; @work only
  * @error: of the last adoption, 0 or a negative errno; @work only
  */
@@ -213,9 +213,9 @@ static int hw_client_add(struct ib_device *ibdev)
 }
 
 /*
- * Under load, too. The RNIC is gone on return. This waits for a completion rather than the work
+ * Under load, too. The RNIC is removed on return. This waits for a completion rather than the work
  * item: ib_core holds a lock of the device, of the kind that the kAL waits for when a software RNIC
- * goes. The two devices are never the same, which lockdep cannot know.
+ * is removed. The two devices are never the same, which lockdep cannot know.
  */
 static void hw_client_remove(struct ib_device *ibdev, void *data)
 {

@@ -149,7 +149,7 @@ static void hw_qp_forget(struct hw_qp *qp)
 }
 
 /*
- * Forget the completions of a queue pair that goes on. Return: 0 or -ENOMEM, and nothing has
+ * Forget the completions of a queue pair that continues. Return: 0 or -ENOMEM, and nothing has
  * changed.
  */
 static int hw_qp_renew(struct hw_qp *qp)
@@ -595,8 +595,8 @@ static void hw_qp_drain_locked(struct hw_qp *qp)
 
 /*
  * Wait until the queue pair's last completion is in its CQs, and take them all out: a driver may
- * leave them there, with the address of a queue pair that is gone. The CQs have room for the
- * markers of one queue pair. No poll gets a completion of this one any more.
+ * leave them there, with the address of a destroyed queue pair. The CQs have room for the markers
+ * of one queue pair. No poll gets a completion of this one any more.
  */
 static void hw_qp_drain(struct hw_qp *qp)
 {

@@ -58,13 +58,13 @@ static int ops_accept_any(struct ops_sock *osk, struct socket *newsock,
 	}
 	for (i = 0; i < osk->num; i++) {
 		leg = &osk->legs[i];
-		/* what is aborted goes; what waits behind it comes */
+		/* an aborted one is dropped; the next one takes its place */
 		do {
 			err = ops_accept_leg(leg, newsock, arg);
 		} while (err != -EAGAIN && ops_accept_stale(err));
 		if (!err)
 			return 0;
-		/* as a connect that fails: the wildcard goes on with TCP */
+		/* as a connect that fails: the wildcard continues with TCP */
 		if (err != -EAGAIN && (!leg->proto->sw || !ops_native(osk)))
 			failed = err;
 		listening |= leg->listening;
@@ -117,7 +117,7 @@ static int ops_accept_wait(struct ops_sock *osk, struct socket *sock, struct soc
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	}
 	remove_wait_queue(&sock->wq.wait, &wait);
-	/* a wake-up for a connection that this thread does not take is somebody else's */
+	/* a wake-up for a connection that this thread does not take is another one's */
 	if (wait.flags & WQ_FLAG_WOKEN)
 		wake_up_interruptible_poll(&sock->wq.wait, EPOLLIN | EPOLLRDNORM);
 	return err;

@@ -2,9 +2,9 @@
 /*
  * bind(): TCP first, and its port for all others.
  *
- * TCP's table of ports is the arbiter between two programs: who has the port there, asks the
- * offload protocols for the same one. A protocol in which somebody else has it, a program that
- * uses the protocol alone, is left out for this socket.
+ * TCP's table of ports is the arbiter between two programs: a program that has the port there gets
+ * the same one of the offload protocols. A protocol in which another program has it, which uses
+ * that protocol alone, is left out for this socket.
  *
  * Programs of the OFED age give AF_INET_SDP a sockaddr of AF_INET6, or one with AF_INET_SDP in it.
  */
@@ -63,7 +63,7 @@ static __be16 bind_port(const struct sockaddr_storage *address)
 		((const struct sockaddr_in *)address)->sin_port;
 }
 
-/* Where TCP does not ask, we do: ports of the system are for those who may. */
+/* Where TCP does not check it, this does: ports of the system need the capability. */
 static int bind_allowed(struct ops_sock *osk, const struct sockaddr_storage *address, int len)
 {
 	struct net *net = sock_net(&osk->inet.sk);

@@ -4,11 +4,11 @@
  *
  * The first attempt begins in the caller's thread. Its leg's events, and the end of the budget,
  * start a work item, which hands off or begins the next attempt. So a caller with O_NONBLOCK is
- * never held up, and a caller who waits does so at the user's socket and may be interrupted: the
- * attempt goes on, and another connect() waits for it.
+ * never held up, and a caller that waits does so at the user's socket and may be interrupted: the
+ * attempt continues, and another connect() waits for it.
  *
  * TCP is last, and from there all is TCP's own: in the caller's thread the socket is handed off
- * first, and the caller goes on in TCP's connect(). In the work item TCP's leg begins to connect,
+ * first, and the caller continues in TCP's connect(). In the work item TCP's leg begins to connect,
  * and is handed off as it connects. Only sockets of one explicit protocol come to OPS_FAILED.
  *
  * A leg that was seen established wins, even if it is reset by then: the peer's program may know
@@ -336,7 +336,7 @@ static bool ops_connect_lost(struct ops_sock *osk, struct ops_leg *leg, int err)
 	return true;
 }
 
-/* ops_handoff() wakes who waits for a connection; an error, or one that has ended, is news, too. */
+/* ops_handoff() wakes waiters for a connection; an error, or one that has ended, is news, too. */
 static void ops_connect_hand_off(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 {
 	struct sock *sk = leg->sock->sk;
@@ -472,7 +472,7 @@ static void ops_connect_go_on(struct ops_sock *osk, bool over)
 static void ops_connect_work(struct ops_sock *osk, struct delayed_work *work, bool over)
 {
 	if (!mutex_trylock(&osk->mutex)) {
-		/* its reference on the sock goes on with it, unless somebody was faster */
+		/* its reference on the sock is used further, unless another thread was faster */
 		if (!queue_delayed_work(ops_wq, work, 1))
 			sock_put(&osk->inet.sk);
 		return;
@@ -727,7 +727,7 @@ static int ops_connect_await(struct ops_sock *osk, struct socket *sock, struct s
 	}
 }
 
-/* With the mutex. Return: an errno; 0; OPS_CONNECT_TCP: the caller goes on in sock->ops. */
+/* With the mutex. Return: an errno; 0; OPS_CONNECT_TCP: the caller continues in sock->ops. */
 static int ops_connect_locked(struct ops_sock *osk, struct socket *sock, struct sockaddr *address,
 			      int len, int flags)
 {

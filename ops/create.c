@@ -5,7 +5,8 @@
  * socket() comes here in two ways: by AF_INET_OFFLOAD's create, or by that of AF_INET and AF_INET6,
  * which make a sock of ops_prot for IPPROTO_OFFLOAD and call its init(). Either way LSM and the
  * cgroup's programs see the legs, too: each is made by __sock_create() for the user. For the leg of
- * an offload protocol that is AF_INET_OFFLOAD again; a mark of the task tells it from a program's.
+ * an offload protocol that is AF_INET_OFFLOAD again; a mark of the task distinguishes it from a
+ * program's.
  *
  * All ops_socks are in a table, so that a protocol that leaves finds those that have a leg of it.
  */
@@ -188,7 +189,7 @@ static bool create_has(const struct ops_sock *osk, const struct ops_proto *proto
 	return false;
 }
 
-/* Legs do not move while somebody knows their numbers. */
+/* Legs do not move while their numbers are in use. */
 static bool create_may_move(const struct ops_sock *osk)
 {
 	return osk->state == OPS_NEW || osk->state == OPS_BOUND || osk->state == OPS_FAILED;
@@ -266,7 +267,7 @@ static void create_add(struct ops_sock *osk, struct ops_proto *proto)
  * ops_legs_refill() - legs of protocols that a wildcard socket does not have
  * @osk: ops_sock; with the mutex
  *
- * They came since, or were dropped. A socket that has nobody to ask is left as it is.
+ * They came since, or were dropped. A socket without a protocol to ask is left as it is.
  * Context: may sleep.
  */
 void ops_legs_refill(struct ops_sock *osk)

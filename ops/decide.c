@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The decision table of seed 003, 5.1.6 to 5.1.9: what a call of a program comes to when one of
- * the sockets behind it fails, or does not.
+ * The decision table: the result of a program's call when one of the sockets behind it fails, or
+ * does not.
  *
  * Where the seed says two things, these rows decide. Section 2 lets a failed connection go on with
- * TCP, 5.1.9 reports the error: a wildcard goes on, a protocol that was asked for by number
+ * TCP, 5.1.9 reports the error: a wildcard continues, a protocol that was asked for by number
  * reports. 5.1.6 lets any protocol fall back to TCP when its socket cannot be made; a program that
  * asks for one by number has no TCP socket, and hears of it. A wildcard without TCP's socket is
  * refused: LSM or the cgroup has said no to the connections that it could make.

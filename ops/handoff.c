@@ -8,12 +8,12 @@
  *	sock->sk	sock->ops	a thread calls
  *	ours		ours		the switch, which finds OPS_HANDED_OFF or is before it
  *	the new one	ours		the switch; ops_enter() does the missing step, the thread
- *					goes on with the new operations
+ *					continues with the new operations
  *	the new one	the new ones	the protocol
  *
  * A thread may also have read sock->sk alone before (sock_poll(), sock_fasync(), security hooks)
- * and use it for a while. So the old sock lives until the user's socket is released: then nobody is
- * in a call any more. The inode's i_private, which sockfs leaves to the protocol, keeps it.
+ * and use it for a while. So the old sock lives until the user's socket is released: then no call
+ * is running any more. The inode's i_private, which sockfs leaves to the protocol, keeps it.
  *
  * Accounts. The module reference of the user's socket stays the switch's, because both operations
  * have it as their owner. A socket that was handed off has a reference on the protocol and pins
@@ -27,7 +27,7 @@
 
 #include "ops.h"
 
-/* copies of operations that are in no struct ops_proto; they stay until the module goes */
+/* copies of operations that are in no struct ops_proto; they stay until the module is removed */
 static LIST_HEAD(handoff_others);
 static DEFINE_MUTEX(handoff_mutex);	/* protects handoff_others */
 
@@ -245,7 +245,7 @@ static void handoff_graft(struct socket *sock, struct sock *sk, const struct pro
 	security_sock_graft(sk, sock);
 	/* i_private first: a late thread takes the operations from there */
 	smp_store_release(&sock->sk, sk);
-	/* sock->sk first: who sees the operations sees their sock */
+	/* sock->sk first: a thread that sees the operations sees their sock */
 	smp_store_release(&sock->ops, handed);
 	write_unlock_bh(&sk->sk_callback_lock);
 }
@@ -280,7 +280,7 @@ void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg)
 	handoff_inherit(sk, old);
 	osk->handed = handed;
 	sock_hold(old);
-	/* the reference of sock->sk goes to i_private */
+	/* the reference of sock->sk is moved to i_private */
 	WRITE_ONCE(SOCK_INODE(sock)->i_private, osk);
 	sock->state = from->state;
 	if (test_bit(SOCK_SUPPORT_ZC, &from->flags))

@@ -2,11 +2,11 @@
 /*
  * listen(): on all legs, with one queue.
  *
- * An event of a listener says that there is a connection to accept. The number of its leg goes
- * into a ring, in order of arrival; accept.c takes the oldest and asks that leg. Numbers are
- * hints. One may be stale (the connection went, or a thread that asked all legs took it) or
- * missing (the ring was full, or no ring is needed as long as there is one listener); a leg then
- * has more or fewer connections than numbers, and they are found all the same.
+ * An event of a listener says that there is a connection to accept. The number of its leg is put
+ * into a ring, in order of arrival; accept.c takes the oldest and asks that leg. Numbers are hints.
+ * One may be stale (the connection went, or a thread that asked all legs took it) or missing (the
+ * ring was full, or no ring is needed as long as there is one listener); a leg then has more or
+ * fewer connections than numbers, and they are found all the same.
  *
  * There is one backlog: what one leg has waiting goes off sk_max_ack_backlog of the others.
  *
@@ -79,7 +79,7 @@ static int ops_listen_event(wait_queue_entry_t *event, unsigned int mode, int fl
 }
 
 /**
- * ops_listen_ready_work() - tell a user in the kernel of a connection
+ * ops_listen_ready_work() - call a user in the kernel for a connection
  * @work: ready of an ops_sock, with a reference on its sock
  *
  * The user's callback may take locks that a wake-up with interrupts off must not.

@@ -82,7 +82,7 @@ static int netlink_fill_protocol(struct sk_buff *skb, struct netlink_callback *c
 			   (proto->sw->ops6 && nla_put_flag(skb, KRDMA_OFFLOAD_ATTR_IPV6)));
 }
 
-/* cb->args[0]: the number of protocols that were told already. All take AF_INET. */
+/* cb->args[0]: the number of protocols that were sent already. All take AF_INET. */
 static int netlink_dump_protocols(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct ops_proto *protos[OFFLOAD_PROTOCOLS_MAX];
@@ -154,8 +154,8 @@ static bool netlink_put_rule(struct sk_buff *skb, const struct ops_rule *rule,
 }
 
 /*
- * cb->args[0]: the number of rules that were told already. If the rules change between two parts
- * of a dump, genl_dump_check_consistent() tells the caller to ask again.
+ * cb->args[0]: the number of rules that were sent already. If the rules change between two parts
+ * of a dump, genl_dump_check_consistent() asks the caller to begin again.
  */
 static int netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -403,7 +403,7 @@ static int netlink_flush_rules(struct sk_buff *skb, struct genl_info *info)
 
 /* Counters ****************************************************************** */
 
-/* cb->args[0]: the number of counters that were told already */
+/* cb->args[0]: the number of counters that were sent already */
 static int netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct ops_net *ops = netlink_net(skb);

@@ -13,7 +13,7 @@
  *				operations that do not wait (O_NONBLOCK). Nobody waits for the net
  *				with it.
  *	lock_sock() of a leg	taken by the leg's operations
- *	wait queue of a leg	the switch is told there what happens to the leg; any context, a
+ *	wait queue of a leg	the switch gets the leg's events there; any context, a
  *				class of its own for lockdep, because the user's wait queue is
  *				woken with it
  *	ops_sock.queue_lock	the accept queue; interrupts off
@@ -178,7 +178,7 @@ struct ops_leg {
  * @attempt: leg that connects; -1: none
  * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
  * @budget: ends an attempt of an offload protocol that takes too long
- * @next: goes on with the next leg, in process context; has a reference while it is queued, as
+ * @next: continues with the next leg, in process context; has a reference while it is queued, as
  *	@budget has
  * @ready: of a listener of the kernel: calls sk_data_ready(); has a reference while it is queued
  * @deadline: end of the budget, jiffies
@@ -261,7 +261,7 @@ void ops_create_exit(void);
  * the others if there was a bind(). With the mutex.
  */
 void ops_legs_refill(struct ops_sock *osk);
-/* The user has closed the socket: nobody is in a call. */
+/* The user has closed the socket: no call is running. */
 void ops_sock_end(struct ops_sock *osk);
 /* Let go of a leg: its socket is released. With the mutex, or by the last user. */
 void ops_leg_drop(struct ops_leg *leg);
@@ -305,7 +305,7 @@ struct ops_leg *ops_leg_first(struct ops_sock *osk);
 struct sock *ops_leg_sk(struct ops_sock *osk);
 /* The fields of a new ops_sock that the calls use. */
 void ops_calls_sock_init(struct ops_sock *osk);
-/* Be told of events of a leg, and no more (ops_leg_drop() begins with this). With the mutex. */
+/* Begin to get events of a leg, and end it (ops_leg_drop() begins with this). With the mutex. */
 void ops_leg_watch(struct ops_leg *leg, wait_queue_func_t event);
 void ops_leg_unwatch(struct ops_leg *leg);
 /*
@@ -345,7 +345,7 @@ void ops_calls_exit(void);
 void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg);
 
 /**
- * ops_handoff_new() - the same for a socket of accept() that nobody knows yet
+ * ops_handoff_new() - the same for a socket of accept() that is not published yet
  * @proto: protocol of its sock
  * @newsock: has the sock of the connection and the operations of its protocol
  */

@@ -4,7 +4,7 @@
  *
  * The leg that speaks for all (TCP's, or the only one) decides: its answer is the caller's. What it
  * takes, the other legs are given as well, whether they like it or not, and it is remembered for
- * legs that come later. So nobody's privileges count but those of the caller of setsockopt().
+ * legs that come later. So only the privileges of the caller of setsockopt() count.
  *
  * The kernel reads options of SOL_SOCKET from our own sock without asking us, so that has them,
  * too.
@@ -242,8 +242,8 @@ int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, un
 /* Reading ****************************************************************** */
 
 /*
- * TCP's sock with a reference: it is asked without the mutex, which nobody shall hold while a
- * program's page comes. NULL: there is none.
+ * TCP's sock with a reference: it is asked without the mutex, which must not be held while a
+ * program's page is read in. NULL: there is none.
  */
 static struct sock *option_native(struct ops_sock *osk)
 {

@@ -134,7 +134,7 @@ static void peers_add(struct ops_net *ops, struct ops_peer *fresh)
 /**
  * ops_peer_bad() - remember that the protocol failed at this peer
  * @net: network namespace
- * @proto: protocol; ops_peers_forget() is called before it goes
+ * @proto: protocol; ops_peers_forget() is called before it leaves
  * @peer: address and port
  *
  * Without memory nothing is remembered. Context: any but hard interrupt.
@@ -225,7 +225,7 @@ static void peers_free(void *peer, void *unused)
 }
 
 /**
- * ops_peers_exit() - free it; nobody looks any more
+ * ops_peers_exit() - free it; there is no look-up any more
  * @ops: network namespace
  */
 void ops_peers_exit(struct ops_net *ops)

@@ -54,7 +54,7 @@ struct policy_subject {
 	kuid_t uid;
 };
 
-/* An IPv4 address that IPv6 maps is one of IPv4: the connection goes by IPv4. */
+/* An IPv4 address that IPv6 maps is one of IPv4: the connection uses IPv4. */
 static void policy_take_address(struct policy_subject *subject,
 				const struct sockaddr_storage *address)
 {

@@ -41,7 +41,7 @@ void ops_leg_watch(struct ops_leg *leg, wait_queue_func_t event)
  * ops_leg_unwatch() - no more events of a leg
  * @leg: leg; its socket is still there
  *
- * A leg that vanishes while it connects or listens is missed: the connect goes on with the next
+ * A leg that vanishes while it connects or listens is missed: the connect continues with the next
  * one, accept() looks what is left. Context: with the mutex.
  */
 void ops_leg_unwatch(struct ops_leg *leg)

@@ -262,7 +262,7 @@ static const struct offload_protosw *registry_next(unsigned long *asked)
  * ops_registry_shutdown() - the switch first, the protocols then, their transports last
  * @on: false: back to normal
  *
- * New sockets use TCP alone. Each protocol is told, and leaves when its sockets are gone.
+ * New sockets use TCP alone. Each protocol is asked to leave, and does when its sockets have ended.
  * Context: may sleep; shutdown() of a protocol may unregister it.
  */
 void ops_registry_shutdown(bool on)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Counters: why a connection went by TCP, or not. The calls of the switch count, and netlink.c
- * tells them. There is one set for each network namespace.
+ * Counters: why a connection used TCP, or not. The calls of the switch count, and netlink.c sends
+ * them. There is one set for each network namespace.
  */
 #include <linux/percpu.h>
 

@@ -4,7 +4,7 @@
  * needs, made when it begins; more buffers come while data moves, see memory.c.
  *
  * A link has an endpoint until its state machine is dead. Then a work item takes the endpoint away,
- * because that sleeps. The receive buffers stay as long as the socket has octets in them.
+ * because that sleeps. The receive buffers stay as long as the socket has bytes in them.
  *
  * Post errors and what else must not be said to the machine from one of its ops is noted in the
  * link, and said by sdp_conn_settle(), which sdp_unlock() calls.
@@ -18,8 +18,8 @@
 #include "sdp.h"
 #include "zcopy.h"
 
-#define SDP_LINK_SEGMENTS	3	/* headers, and octets of two pieces */
-#define SDP_LINK_HDR		256	/* octets of a header's buffer; small payload fits, too */
+#define SDP_LINK_SEGMENTS	3	/* headers, and bytes of two pieces */
+#define SDP_LINK_HDR		256	/* bytes of a header's buffer; small payload fits, too */
 #define SDP_LINK_RING		256	/* most receives for payload */
 #define SDP_LINK_PIECES		4096
 #define SDP_LINK_SPARE		2	/* entries of the send queue that are no slots: probes */
@@ -28,7 +28,7 @@
 #define SDP_LINK_READS		4	/* Reads at a time */
 #define SDP_LINK_ADVERTS	2	/* of each end: one for each direction */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
-/* a post may take room in the transport's queue until the upcall that tells its end has returned */
+/* a post may take room in the transport's queue until the upcall of its end has returned */
 #define SDP_LINK_UNTOLD		32
 /* how often a thread that pushes looks for more */
 #define SDP_PUSH_ROUNDS		8
@@ -82,7 +82,7 @@ void sdp_conn_post_put(struct sdp_link *link, struct sdp_post *post)
 	list_add(&post->node, &link->posts_free);
 }
 
-/* Segments for octets of the stream; @left: those for which there is no room. Return: how many. */
+/* Segments for bytes of the stream; @left: those for which there is no room. Return: how many. */
 static int sdp_conn_gather(struct sdp_link *link, u64 from, u32 len,
 			   struct sdp_ot_segment *segments, int room, u32 *left)
 {
@@ -190,7 +190,7 @@ static u32 sdp_conn_post(struct sdp_conn *c, u32 n)
 	return i;
 }
 
-/* Into memory of the peer's program. As many octets as the segments of one post hold */
+/* Into memory of the peer's program. As many bytes as the segments of one post hold */
 static u32 sdp_conn_write(struct sdp_conn *c, u32 rkey, u64 va, u64 from, u32 len)
 {
 	struct sdp_link *link = sdp_conn_link(c);
@@ -230,7 +230,7 @@ static void sdp_conn_notify(struct sdp_conn *c, enum sdp_notice what)
 {
 	struct sdp_link *link = sdp_conn_link(c);
 
-	/* a link that was taken from its socket has nothing to tell */
+	/* a link that was taken from its socket has nothing to report */
 	if (link->ssk->link == link)
 		sdp_sock_notify(link, what);
 }
@@ -253,7 +253,7 @@ static const struct sdp_state_ops sdp_conn_ops = {
 };
 
 /**
- * sdp_conn_settle() - tell the machine what its ops could not
+ * sdp_conn_settle() - report to the machine what its ops could not
  * @link: link
  *
  * Context: with sdp_lock(), outside of the machine.
@@ -348,8 +348,8 @@ void sdp_conn_rx_free(struct sdp_link *link, struct sdp_rx *rx)
  * sdp_conn_probe() - ask whether the peer lives
  * @link: connected link without a probe on its way
  *
- * A Write of iWARP completes when the own TCP has it, so only the answer to a Read tells something
- * of the peer. Neither needs a key for 0 octets.
+ * A Write of iWARP completes when the own TCP has it, so only the answer to a Read says something
+ * about the peer. Neither needs a key for 0 bytes.
  *
  * Return: 0 or what the transport answers. Context: with sdp_lock().
  */
@@ -379,7 +379,7 @@ int sdp_conn_probe(struct sdp_link *link)
 /* an upcall holds the lock for that many completions */
 #define SDP_LINK_BATCH	16
 
-/* a message of rx->to octets; the buffer is in no list */
+/* a message of rx->to bytes; the buffer is in no list */
 static void sdp_conn_message(struct sdp_link *link, struct sdp_rx *rx)
 {
 	rx->kept = false;
@@ -773,7 +773,7 @@ static void sdp_conn_hello(struct sdp_link *link, struct sdp_msg *msg)
  * @next_hop: of the route
  * @timeout_ms: the transport's limit
  *
- * Return: 0: the state machine tells the rest; or a negative errno, after which the link is dead.
+ * Return: 0: the state machine reports the rest; or a negative errno, after which the link is dead.
  * Context: may sleep; with link_mutex.
  */
 int sdp_conn_connect(struct sdp_link *link, const struct sockaddr_storage *local,

@@ -4,8 +4,8 @@
  * pool of the transport. A connection begins with the first group of each kind.
  *
  * Receive buffers: an arriving message that leaves none unused makes a work item add a group,
- * up to what the window holds. They stay as long as the connection, because the peer
- * has been told of those that are posted.
+ * up to what the window holds. They stay as long as the connection, because the peer knows of those
+ * that are posted.
  *
  * Pieces: a writer that finds none adds a group. When nothing was sent for some time the work item
  * takes all but the first away again.

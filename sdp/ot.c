@@ -3,12 +3,12 @@
  * The transports that are registered, their devices and the addresses of these.
  *
  * Each device gets one listener at the rendezvous port of SDP, for all sockets. A device that
- * cannot listen, because somebody else has the port for example, is of use for connects, and is
+ * cannot listen, because another socket has the port for example, is of use for connects, and is
  * tried again when it gets an address.
  *
  * sdp_ot_lock protects the lists and is not held while a transport is called. sdp_ot_listen_lock is
- * taken before it by who changes the lists of transports and devices or lets devices listen, and is
- * held while they begin or end to. So an upcall of a listener must not take it.
+ * taken before it by functions that change the lists of transports and devices or lets devices
+ * listen, and is held while they begin or end to. So an upcall of a listener must not take it.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -326,7 +326,7 @@ void sdp_ot_unregister(struct sdp_ot *ot)
 	mutex_unlock(&sdp_ot_listen_lock);
 	if (!found)
 		return;
-	/* who looks for a route has seen the transport, or does not any more */
+	/* a look-up of a route has seen the transport, or does not any more */
 	down_write(&sdp_ot_users);
 	up_write(&sdp_ot_users);
 	ot->ops->unsubscribe(&found->subscriber);
@@ -472,7 +472,7 @@ void sdp_ot_listen_put(struct net *net)
 
 /**
  * sdp_ot_init() - begin: transports may register
- * @user: who gets connection requests; lives until sdp_ot_exit()
+ * @user: receiver of connection requests; lives until sdp_ot_exit()
  *
  * Return: 0 or -EINVAL: the port is wrong.
  */

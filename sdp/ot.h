@@ -20,9 +20,9 @@
  * header, whose members SDP may read. An object lives until SDP destroys it, whatever happens to
  * the device. What it was created from must live longer.
  *
- * When a device goes, SDP gets SDP_OT_DEVICE_GONE. From then on every op that needs the device
- * answers -ENODEV, each endpoint gets SDP_OT_DOWN, and destroying works. The transport waits for
- * nobody; the struct sdp_ot_device lives until the last device_put().
+ * When a device is removed, SDP gets SDP_OT_DEVICE_GONE. From then on every op that needs the
+ * device answers -ENODEV, each endpoint gets SDP_OT_DOWN, and destroying works. The transport does
+ * not wait; the struct sdp_ot_device lives until the last device_put().
  *
  * CONTEXTS
  *
@@ -42,12 +42,12 @@
  *
  * Ops answer 0 or a negative errno. Each may answer -ENODEV. An op that posts answers -EAGAIN if
  * the queue is full, -ENOTCONN if the endpoint is not connected, -EMSGSIZE if the length is too
- * large. A message may arrive before SDP_OT_UP is told; from then on the endpoint takes posts.
+ * large. A message may arrive before SDP_OT_UP is reported; from then on the endpoint takes posts.
  *
  * What was posted completes exactly once, in order for each queue: with 0, with -ECANCELED if the
  * connection ended first, or with the error that ended it. A first completion with another error
  * than -ECANCELED is followed by SDP_OT_DOWN. A post without SDP_OT_SIGNAL that succeeds is not
- * told; one that fails is.
+ * reported; one that fails is.
  *
  * MEMORY
  *
@@ -82,7 +82,7 @@ struct sdp_ot_conn_request;
 #define SDP_OT_CAP_ROUTED	BIT(3)	/* reaches addresses behind a router */
 #define SDP_OT_CAP_SOFTWARE	BIT(4)	/* RDMA costs this host's processors */
 #define SDP_OT_CAP_FIRST_HOP	BIT(5)	/* connect() wants to know the next hop */
-#define SDP_OT_CAP_ADOPTED	BIT(6)	/* the driver of somebody else makes the connections */
+#define SDP_OT_CAP_ADOPTED	BIT(6)	/* the driver of another module makes the connections */
 #define SDP_OT_CAP_ACKED	BIT(7)	/* Sends and Writes complete when the peer has them */
 
 /**
@@ -92,11 +92,11 @@ struct sdp_ot_conn_request;
  * @ifindex: its network device
  * @net: the namespace that it is of use in; valid as long as the device is not gone
  * @caps: SDP_OT_CAP_*
- * @request_len: octets of private data in a connection request; 92 allow the full Hello
+ * @request_len: bytes of private data in a connection request; 92 allow the full Hello
  * @answer_len: ... in its answer
  * @refusal_len: ... in a refusal
- * @max_message: octets of a Send
- * @max_rdma: octets of a Read or Write
+ * @max_message: bytes of a Send
+ * @max_rdma: bytes of a Read or Write
  * @max_segments: segments of a Send or Write
  * @max_read_segments: segments of a Read
  * @max_pages: pages of one key
@@ -160,7 +160,7 @@ enum sdp_ot_pool_kind {
  * struct sdp_ot_pool_attr - how large a pool is
  * @kind: enum sdp_ot_pool_kind
  * @elements: how many
- * @size: octets of each buffer; of an RDMA pool: pages of each key
+ * @size: bytes of each buffer; of an RDMA pool: pages of each key
  * @segments: most segments of a Send from an element: its own buffer, and pages of programs
  * @domain: protection: elements are good for endpoints of the same domain only. Any address that
  *	stands for the connection, is not looked at; NULL: a domain of the device
@@ -186,7 +186,7 @@ struct sdp_ot_pool {
 /**
  * struct sdp_ot_buf - an element of a datagram or message pool
  * @pool: where it belongs
- * @data: its octets, mapped for the device
+ * @data: its bytes, mapped for the device
  * @size: how many
  * @list: SDP's, while it owns the element
  *
@@ -203,7 +203,7 @@ struct sdp_ot_buf {
  * struct sdp_ot_key - an element of an RDMA pool: memory that can be named to a peer
  * @pool: where it belongs
  * @key: the transport's key; valid from key_post() to key_drop()
- * @address: of the first octet, as the peer has to say it: less than a page, so that it does not
+ * @address: of the first byte, as the peer has to say it: less than a page, so that it does not
  *	disclose where the memory is
  * @local: for own Reads into the memory and own Writes from it
  * @list: SDP's, while it owns the element
@@ -221,11 +221,11 @@ struct sdp_ot_key {
 #define SDP_OT_PEER_WRITES	BIT(1)
 
 /**
- * struct sdp_ot_segment - local octets of a post
+ * struct sdp_ot_segment - local bytes of a post
  * @buf: element that holds them, or NULL
  * @key: ... key of the memory that holds them
  * @offset: of the first one, in the element or in the key's memory
- * @length: octets
+ * @length: bytes
  */
 struct sdp_ot_segment {
 	struct sdp_ot_buf *buf;
@@ -252,7 +252,7 @@ enum sdp_ot_op {
  * @cookie: of the post
  * @status: 0 or a negative errno
  * @op: enum sdp_ot_op
- * @length: octets received or read
+ * @length: bytes received or read
  * @solicited: receive: the peer asked for attention, or the transport cannot know
  * @invalidated: receive: this key of the end was invalidated by the peer; 0 if none was
  */
@@ -266,10 +266,10 @@ struct sdp_ot_completion {
 	u32 invalidated;
 };
 
-/** enum sdp_ot_cq_kind - who processes completions */
+/** enum sdp_ot_cq_kind - the context that processes completions */
 enum sdp_ot_cq_kind {
 	SDP_OT_CQ_DIRECT,	/* @handler of struct sdp_ot_cq_attr, at once */
-	SDP_OT_CQ_POLLING,	/* cq_poll(); @notify tells when, if it was asked for by cq_arm() */
+	SDP_OT_CQ_POLLING,	/* cq_poll(); @notify says when, if it was asked for by cq_arm() */
 };
 
 /**
@@ -319,7 +319,7 @@ enum sdp_ot_conn_event {
  * @segments: most segments of a post
  * @reads_in: Reads of the peer at a time
  * @reads_out: own Reads at a time
- * @event: connection upcall: @error is 0 or a negative errno; @data of @length octets is valid
+ * @event: connection upcall: @error is 0 or a negative errno; @data of @length bytes is valid
  *	during the upcall. Each of UP and the other three comes at most once
  * @context: for @event
  * @domain: as in struct sdp_ot_pool_attr: what the peer of another domain's endpoint cannot reach
@@ -367,7 +367,7 @@ struct sdp_ot_ep {
 
 /**
  * struct sdp_ot_match - which connection requests a listener wants
- * @offset: of octets in the private data
+ * @offset: of bytes in the private data
  * @size: how many; 0: none, and @value is not looked at
  * @value: what they have to be
  */
@@ -384,7 +384,7 @@ struct sdp_ot_match {
  * @port: of the transport; all listeners of a device that name the same port share one of the
  *	transport's own
  * @match: all have to hold. A request goes to the listener with most matches, of these to the
- *	first. Octets beyond the end of the private data match nothing
+ *	first. Bytes beyond the end of the private data match nothing
  * @request: connection upcall: a request has arrived. @request is the callee's until accept() or
  *	reject(), in any context and as late as it likes; @data is valid as long
  * @context: for @request
@@ -441,11 +441,11 @@ struct sdp_ot_listen_attr {
  *	up, too. Atomic
  * @post_send: send @n segments as one message. @invalidate is a key of the peer that it loses, 0
  *	for none; needs SDP_OT_CAP_INVALIDATE. Atomic
- * @post_read: read @length octets at @key, @address of the peer into segments; with @n 0 a Read of
- *	0 octets, which asks whether the peer lives. Atomic
- * @post_write: write segments to @key, @address of the peer; with @n 0 a Write of 0 octets, which
+ * @post_read: read @length bytes at @key, @address of the peer into segments; with @n 0 a Read of
+ *	0 bytes, which asks whether the peer lives. Atomic
+ * @post_write: write segments to @key, @address of the peer; with @n 0 a Write of 0 bytes, which
  *	asks the same with SDP_OT_CAP_ACKED. Atomic
- * @key_post: name memory: @n pages, @offset octets into the first, @length octets in all. @access
+ * @key_post: name memory: @n pages, @offset bytes into the first, @length bytes in all. @access
  *	is SDP_OT_PEER_*. Later posts of the endpoint may use the key at once. Atomic
  * @key_drop: after the completion the peer cannot use the key, and what was transferred is in the
  *	pages. If the connection is down, the peer cannot at once; the completion follows. Atomic
@@ -460,7 +460,7 @@ struct sdp_ot_listen_attr {
  *	there or the transport's port is taken. Sleeps
  * @listener_destroy: requests that have arrived stay. Sleeps; not from its upcall
  * @set_refusal: private data for requests that no listener wants. Sleeps
- * @connect: begin; an upcall tells the result. @next_hop is that of route(), or NULL. @timeout_ms
+ * @connect: begin; an upcall reports the result. @next_hop is that of route(), or NULL. @timeout_ms
  *	is the transport's limit. Does not wait for the peer. Sleeps
  * @accept: accept a request with an endpoint; SDP_OT_UP or SDP_OT_DOWN follows. The request is gone
  *	if the answer is 0. Sleeps

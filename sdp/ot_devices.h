@@ -11,7 +11,7 @@
 #include "ot.h"
 
 /**
- * struct sdp_ot_user - who gets connection requests
+ * struct sdp_ot_user - receiver of connection requests
  * @request: connection upcall of each device's listener, which has no matches: as that of struct
  *	sdp_ot_listen_attr. Requests of several devices may come at a time
  * @on_demand: devices listen only in namespaces of sdp_ot_listen_get(). A listener of a transport

@@ -46,7 +46,7 @@ struct sdp_kdapl_ep;
 
 #define SDP_KDAPL_SEGMENTS	16	/* of a post: they are on the stack */
 #define SDP_KDAPL_LINKS		8	/* network devices of an RNIC that are looked at */
-#define SDP_KDAPL_DATA		512	/* octets of private data: the most that MPA carries */
+#define SDP_KDAPL_DATA		512	/* bytes of private data: the most that MPA carries */
 
 /* Devices ******************************************************************* */
 
@@ -55,7 +55,7 @@ struct sdp_kdapl_ep;
  * @ot: what SDP sees
  * @refs: SDP's, those of objects, and one until the device ends
  * @list: in sdp_kdapl_devices
- * @rnic: tells the device from others; not used when it is gone
+ * @rnic: distinguishes the device; not used after its removal
  * @sem: see above
  * @gone: the IA is closed; changed with @sem held for writing
  * @told: subscribers know the device; event worker's, as the next one
@@ -68,7 +68,7 @@ struct sdp_kdapl_ep;
  * @requests: struct sdp_ot_conn_request that have not been answered
  * @ports: struct sdp_kdapl_port; changed with @ports_lock held, too
  * @refusal: private data for requests that no listener wants
- * @refusal_len: octets
+ * @refusal_len: bytes
  * @links: interfaces of the RNIC in the namespace
  * @up: one of them has a link
  * @addresses: struct sdp_kdapl_address, event worker's
@@ -188,7 +188,7 @@ struct sdp_kdapl_pool {
  * @ot: what SDP sees
  * @lmr: NULL: its renewal failed
  * @named: it may name memory
- * @size: octets of that memory
+ * @size: bytes of that memory
  * @sgl: room for its pages
  * @sgl_num: elements of it up to its end mark
  * @renew: in pool->renewing; pool->lock, as the next ones
@@ -237,8 +237,8 @@ void sdp_kdapl_key_renew(struct sdp_kdapl_key *key, struct sdp_kdapl_post *waiti
  * @device: counted
  * @evd: NULL when the device is gone
  * @lock: protects the next members
- * @done: posts that SDP has to be told of, oldest first
- * @busy: a context tells SDP, or @work is going to
+ * @done: posts that have to be reported to SDP, oldest first
+ * @busy: a context reports to SDP, or @work is going to
  * @armed: SDP wants notify()
  * @work: tells SDP when there is much to tell, and what its own ops have ended
  */
@@ -278,9 +278,9 @@ void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
 /** enum sdp_kdapl_post_state - where a post is */
 enum sdp_kdapl_post_state {
 	SDP_KDAPL_FREE,
-	SDP_KDAPL_POSTED,	/* kDAPL will tell its end, or the endpoint ends */
+	SDP_KDAPL_POSTED,	/* kDAPL will report its end, or the endpoint ends */
 	SDP_KDAPL_RENEWING,	/* key_drop(): the key gets a new LMR first */
-	SDP_KDAPL_DONE,		/* it has ended; SDP is told in the order of posts */
+	SDP_KDAPL_DONE,		/* it has ended; it is reported to SDP in the order of posts */
 };
 
 /**
@@ -289,9 +289,9 @@ enum sdp_kdapl_post_state {
  * @queue: of the endpoint
  * @key: of KEY_POST and KEY_DROP
  * @buf: of RECV
- * @completion: what SDP is told
+ * @completion: what is reported to SDP
  * @state: enum sdp_kdapl_post_state; queue->lock
- * @silent: SDP is told of a failure only
+ * @silent: only a failure is reported to SDP
  */
 struct sdp_kdapl_post {
 	struct list_head list;
@@ -306,11 +306,11 @@ struct sdp_kdapl_post {
 /**
  * struct sdp_kdapl_queue - send or receive queue of an endpoint
  * @ep: endpoint
- * @cq: where its completions go
+ * @cq: queue of its completions
  * @lock: protects the next members
  * @posted: oldest first
  * @free: posts that are not in use
- * @untold: posts of which SDP has to be told yet
+ * @untold: posts that are not reported to SDP yet
  */
 struct sdp_kdapl_queue {
 	struct sdp_kdapl_ep *ep;
@@ -333,7 +333,7 @@ enum sdp_kdapl_ep_state {
  * struct sdp_kdapl_ep - an endpoint
  * @ot: what SDP sees
  * @rcu: frees it: an upcall of a completion queue may still look at a post
- * @refs: the owner's, and one for each queue with posts that are not told
+ * @refs: the owner's, and one for each queue with posts that are not reported
  * @device: counted
  * @domain: counted
  * @list: in device->eps
@@ -346,7 +346,7 @@ enum sdp_kdapl_ep_state {
  * @lock: protects the next members
  * @state: enum sdp_kdapl_ep_state
  * @mute: the endpoint is being destroyed
- * @up_due: SDP_OT_UP has to be told
+ * @up_due: SDP_OT_UP has to be reported
  * @end_due: one of the other events has
  * @up_told: SDP_OT_UP was told
  * @end_told: one of the others
@@ -356,7 +356,7 @@ enum sdp_kdapl_ep_state {
  * @disconnecting: SDP has asked for the end
  * @abrupt: abruptly
  * @data: private data of the peer
- * @data_len: octets
+ * @data_len: bytes
  * @event_work: calls SDP up
  * @end_work: disconnects
  * @posts: of both queues

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Completion queues of the transport on kDAPL: how SDP is told of posts that have ended.
+ * Completion queues of the transport on kDAPL: how posts that have ended are reported to SDP.
  *
  * Upcalls of kDAPL, endpoints that end, keys with new LMRs and SDP's own ops bring posts, in any
- * context. Posts wait in cq->done. Of the contexts that bring some, one tells SDP (cq->busy), and
- * the others leave: so handlers come one at a time. When there is much to tell, a work item goes on
- * with it. The work item also tells what SDP's ops bring: SDP holds the lock that its handlers
+ * context. Posts wait in cq->done. Of the contexts that bring some, one reports to SDP (cq->busy),
+ * and the others leave: so handlers come one at a time. When there is much to report, a work item
+ * continues. The work item also reports what SDP's ops bring: SDP holds the lock that its handlers
  * take.
  *
  * There is room for all: the posts themselves are in the list.
@@ -32,7 +32,7 @@ static u32 sdp_kdapl_cq_take(struct sdp_kdapl_cq *cq, struct sdp_kdapl_post **po
 	return i;
 }
 
-/* Direct: call the handler once. Return: false: there was nothing to tell. */
+/* Direct: call the handler once. Return: false: there was nothing to report. */
 static bool sdp_kdapl_cq_handle(struct sdp_kdapl_cq *cq)
 {
 	/* mostly few of them are used: do not clear all each time */
@@ -116,7 +116,7 @@ static bool sdp_kdapl_cq_begin(struct sdp_kdapl_cq *cq)
  * @posts: list of struct sdp_kdapl_post, which is empty afterwards
  * @teller: whether the caller may call SDP up
  *
- * Context: atomic; the caller's endpoint lives until its posts are told.
+ * Context: atomic; the caller's endpoint lives until its posts are reported.
  */
 void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
 		      enum sdp_kdapl_teller teller)
@@ -225,7 +225,7 @@ void sdp_kdapl_cq_destroy(struct sdp_ot_cq *ot)
 		if (!cq->device->gone)
 			WARN_ON_ONCE(dat_evd_free(cq->evd) != DAT_SUCCESS);
 	wait_var_event(&cq->busy, !READ_ONCE(cq->busy));
-	/* who has cleared it holds the lock at most */
+	/* the thread that has cleared it holds the lock at most */
 	spin_lock_irqsave(&cq->lock, flags);
 	list_splice_init(&cq->done, &left);
 	spin_unlock_irqrestore(&cq->lock, flags);

@@ -3,11 +3,11 @@
  * Devices of the transport on kDAPL: RNICs of the kernel access layer, each in the network
  * namespaces in which it is of use.
  *
- * The kAL tells of RNICs that come and go, and of events of each. One worker then looks at what
- * there is, compares it with what it knew, and tells the subscribers the differences. So no event
- * is lost, and many at a time cost one look. A change in a namespace costs a look at its devices
- * alone, and one of its routes none at all. The end of an RNIC or of a namespace does not wait
- * for the worker: it ends the devices, and the worker tells later.
+ * The kAL reports RNICs that are made and removed, and events of each. One worker then looks at the
+ * present state, compares it with the last one, and reports the differences to the subscribers. So
+ * no event is lost, and many at a time cost one look. A change in a namespace costs a look at its
+ * devices alone, and one of its routes none at all. The end of an RNIC or of a namespace does not
+ * wait for the worker: it ends the devices, and the worker reports later.
  *
  * sdp_kdapl_events_lock is the worker's and that of subscribe() and unsubscribe(). It is held in
  * event upcalls, which must not call these two. sdp_kdapl_rnics_lock keeps RNICs and namespaces
@@ -216,8 +216,8 @@ static struct sdp_kdapl_device *sdp_kdapl_device_new(struct ri_rnic *rnic, struc
 }
 
 /*
- * Take kDAPL away from the device and all its objects, and tell the endpoints. The RNIC and the
- * namespace are kept.
+ * Take kDAPL away from the device and all its objects, and report it to the endpoints. The RNIC and
+ * the namespace are kept.
  */
 static void sdp_kdapl_device_end(struct sdp_kdapl_device *device)
 {
@@ -320,7 +320,7 @@ static void sdp_kdapl_see_addresses(struct sdp_kdapl_device *device, const struc
 	}
 }
 
-/* Look at a device that goes on. */
+/* Look at a device that continues. */
 static void sdp_kdapl_look_at(struct sdp_kdapl_device *device, const int *links)
 {
 	struct sdp_kdapl_address *address;
@@ -702,7 +702,7 @@ int sdp_kdapl_devices_init(void)
 	return ret;
 }
 
-/** sdp_kdapl_devices_exit() - end all devices; nobody subscribes any more; may sleep */
+/** sdp_kdapl_devices_exit() - end all devices; there is no subscriber any more; may sleep */
 void sdp_kdapl_devices_exit(void)
 {
 	kal_unregister_client(&sdp_kdapl_client);

@@ -3,12 +3,12 @@
  * Endpoints of the transport on kDAPL and their connections.
  *
  * Events of a connection come in an upcall of kDAPL, which notes them. A work item of the endpoint
- * tells SDP: so upcalls of an endpoint come one at a time, wait for no other endpoint, and can be
- * waited for. Another work item disconnects, because SDP may ask for that anywhere.
+ * reports to SDP: so upcalls of an endpoint come one at a time, wait for no other endpoint, and can
+ * be waited for. Another work item disconnects, because SDP may ask for that anywhere.
  *
  * An endpoint ends in two steps: sdp_kdapl_ep_kill() frees it at kDAPL, and what was posted and
- * has not ended is ended by sdp_kdapl_ep_flush(). Both happen once, when the device goes or SDP
- * destroys the endpoint, whatever is first; device->sem decides.
+ * has not ended is ended by sdp_kdapl_ep_flush(). Both happen once, at the removal of the device or
+ * when SDP destroys the endpoint, whatever is first; device->sem decides.
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
@@ -24,7 +24,7 @@
 /** sdp_kdapl_ep_leave() - the use of ep->dat is over; atomic */
 void sdp_kdapl_ep_leave(struct sdp_kdapl_ep *ep)
 {
-	/* who waits has set it before; the wake-up uses the address only */
+	/* a waiter has set it before; the wake-up uses the address only */
 	if (atomic_dec_and_test(&ep->posting))
 		wake_up_var(&ep->posting);
 }
@@ -220,7 +220,9 @@ static void sdp_kdapl_ep_upcall(void *data, const DAT_EVENT *event, DAT_BOOLEAN 
 	const DAT_CONNECTION_EVENT_DATA *from = &event->event_data.connect_event_data;
 	struct sdp_kdapl_ep *ep = data;
 
-	/* the event's data are those of kDAPL's endpoint; when that ends, SDP is told otherwise */
+	/*
+	 * the event's data are those of kDAPL's endpoint; when that ends, it is reported otherwise
+	 */
 	if (sdp_kdapl_ep_enter(ep, false))
 		return;
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
@@ -486,7 +488,8 @@ void sdp_kdapl_ep_put(struct sdp_kdapl_ep *ep)
  * sdp_kdapl_ep_kill() - free the endpoint at kDAPL: its connection has ended afterwards
  * @ep: endpoint
  *
- * Context: may sleep; device->sem is held: for reading by who destroys @ep, or for writing.
+ * Context: may sleep; device->sem is held: for reading by the caller that destroys @ep, or for
+ * writing.
  */
 void sdp_kdapl_ep_kill(struct sdp_kdapl_ep *ep)
 {
@@ -507,7 +510,7 @@ void sdp_kdapl_ep_flush(struct sdp_kdapl_ep *ep)
 	sdp_kdapl_queue_cancel(&ep->recv);
 }
 
-/** sdp_kdapl_ep_gone() - the device is gone, and the endpoint killed: tell SDP; may sleep */
+/** sdp_kdapl_ep_gone() - the device was removed, and the endpoint killed: report it; may sleep */
 void sdp_kdapl_ep_gone(struct sdp_kdapl_ep *ep)
 {
 	sdp_kdapl_ep_flush(ep);
@@ -540,7 +543,7 @@ void sdp_kdapl_ep_destroy(struct sdp_ot_ep *ot)
 			WARN_ON_ONCE(dat_evd_free(ep->conn_evd) != DAT_SUCCESS);
 		sdp_kdapl_domain_put(device, ep->domain);
 	}
-	/* the queues' posts that nobody polls for keep the memory, but not the device */
+	/* the queues' posts without a poller keep the memory, but not the device */
 	sdp_kdapl_device_put(ot->device);
 	sdp_kdapl_ep_put(ep);
 }

@@ -4,9 +4,9 @@
  *
  * All listeners of a device that name the same port share a public service point (PSP), which is
  * made with the first and freed with the last. Its upcall compares private data, and gives the
- * request to a listener. A work item of the listener tells SDP: so a listener whose upcall takes
- * long keeps no other one from its requests, and may have as many requests waiting as a parameter
- * allows.
+ * request to a listener. A work item of the listener reports to SDP: so a listener whose upcall
+ * takes long keeps no other one from its requests, and may have as many requests waiting as a
+ * parameter allows.
  */
 #include <linux/cleanup.h>
 #include <linux/moduleparam.h>
@@ -44,7 +44,7 @@ struct sdp_kdapl_port {
  * @device: counted
  * @port: where it listens
  * @attr: as created
- * @requests: of which SDP has to be told; device->lock, as the next one
+ * @requests: that are not reported yet; device->lock, as the next one
  * @waiting: their number
  * @work: tells SDP
  */
@@ -66,7 +66,7 @@ struct sdp_ot_listener {
  * @cr: NULL when the device is gone
  * @local: own address
  * @remote: the peer's
- * @length: octets
+ * @length: bytes
  * @data: private data
  */
 struct sdp_ot_conn_request {
@@ -158,7 +158,7 @@ static int sdp_kdapl_matches(const struct sdp_ot_listener *listener, const u8 *d
 	return n;
 }
 
-/* Give the request to the best listener. Return: false: nobody wants it. */
+/* Give the request to the best listener. Return: false: no listener wants it. */
 static bool sdp_kdapl_port_give(struct sdp_kdapl_port *port, struct sdp_ot_conn_request *request)
 {
 	struct sdp_ot_listener *listener, *best = NULL;
@@ -324,7 +324,7 @@ static void sdp_kdapl_port_close(struct sdp_kdapl_port *port)
 }
 
 /**
- * sdp_kdapl_ports_end() - the device goes: nothing listens, and requests are not answered
+ * sdp_kdapl_ports_end() - the device is removed: nothing listens, and requests are not answered
  * @device: device; its sem is held for writing
  *
  * Context: may sleep.

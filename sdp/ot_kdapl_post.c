@@ -3,10 +3,10 @@
  * What is posted to the endpoints of the transport on kDAPL.
  *
  * A struct sdp_kdapl_post stands for each. It is in queue->posted, in the order of posts, until it
- * has ended and all before it have: some drivers complete registrations ahead of Reads. Then SDP
- * is told. The context that finds a post in the state POSTED, with the queue's lock, ends it: an
- * event of kDAPL, the end of the endpoint, for what kDAPL has lost, or the post itself, if there is
- * nothing to do. So it ends once.
+ * has ended and all before it have: some drivers complete registrations ahead of Reads. Then it is
+ * reported to SDP. The context that finds a post in the state POSTED, with the queue's lock, ends
+ * it: an event of kDAPL, the end of the endpoint, for what kDAPL has lost, or the post itself, if
+ * there is nothing to do. So it ends once.
  *
  * kDAPL is asked for an event of each post, because the post has to be given back. Silent ones that
  * succeed end here.
@@ -53,7 +53,7 @@ static struct sdp_kdapl_post *sdp_kdapl_post_new(struct sdp_kdapl_queue *queue, 
 	return sdp_kdapl_post_make(queue, op, flags, cookie, NULL, SDP_KDAPL_POSTED);
 }
 
-/* The post of a key: SDP is told of its end. */
+/* The post of a key: its end is reported to SDP. */
 static struct sdp_kdapl_post *sdp_kdapl_post_key(struct sdp_kdapl_ep *ep, enum sdp_ot_op op,
 						 void *cookie, struct sdp_kdapl_key *key,
 						 enum sdp_kdapl_post_state state)
@@ -97,7 +97,7 @@ void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
 	sdp_kdapl_queue_told(queue);
 }
 
-/* Move the posts that SDP has to be told of to @told, the silent ones to @silent. */
+/* Move the posts that have to be reported to @told, the silent ones to @silent. */
 static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_head *told,
 				    struct list_head *silent)
 {
@@ -151,7 +151,7 @@ static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_
 	unsigned long flags;
 	LIST_HEAD(told);
 
-	/* the last post that is told may be the endpoint's end */
+	/* the last reported post may be the endpoint's end */
 	refcount_inc(&ep->refs);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (post->state == from) {
@@ -276,7 +276,7 @@ static void sdp_kdapl_post_fill(struct sdp_kdapl_post *post,
 }
 
 /**
- * sdp_kdapl_post_event() - kDAPL tells the end of a post
+ * sdp_kdapl_post_event() - kDAPL reports the end of a post
  * @event: event of an EVD for data transfers
  *
  * Context: softirq, which keeps the post's memory even if its endpoint has ended meanwhile.
@@ -293,7 +293,7 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 	LIST_HEAD(told);
 	int status;
 
-	/* it is ending, and what it has posted has been told */
+	/* it is ending, and its posts have been reported */
 	if (!refcount_inc_not_zero(&ep->refs))
 		return;
 	spin_lock_irqsave(&queue->lock, flags);
@@ -347,7 +347,7 @@ void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue)
 	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_HERE);
 }
 
-/** sdp_kdapl_queue_wait() - wait until SDP has been told of all, if it is called up; may sleep */
+/** sdp_kdapl_queue_wait() - wait until all is reported to SDP, if it is called up; may sleep */
 void sdp_kdapl_queue_wait(struct sdp_kdapl_queue *queue)
 {
 	if (queue->cq->ot.attr.kind == SDP_OT_CQ_DIRECT)

@@ -4,7 +4,7 @@
  *
  *	main.c		module, families, parameters, counters
  *	sock.c		the life of a socket: bind, listen, accept, connect, shutdown, release, poll
- *	sock_port.c	who has which port, which listener answers an address
+ *	sock_port.c	owners of ports, the listener of an address
  *	sock_listen.c	connection requests, accept queues
  *	sock_send.c	data of programs that goes out, with copies
  *	sock_recv.c	data that comes in
@@ -72,7 +72,7 @@ struct sdp_end {
  * struct sdp_rx - a receive buffer
  * @node: in sdp_link.rx, sdp_link.rx_free, or in none: posted
  * @buf: the transport's, or NULL
- * @from: first octet that was not read
+ * @from: first byte that was not read
  * @to: behind the last one
  * @kept: the message that arrives now stays in it
  */
@@ -85,11 +85,11 @@ struct sdp_rx {
 };
 
 /**
- * struct sdp_piece - copied octets of the stream that goes out
+ * struct sdp_piece - copied bytes of the stream that goes out
  * @node: in sdp_link.tx or tx_free
  * @buf: the transport's
- * @start: position of the first octet
- * @len: octets
+ * @start: position of the first byte
+ * @len: bytes
  * @filling: the writer copies into the rest
  */
 struct sdp_piece {
@@ -109,7 +109,7 @@ struct sdp_piece {
  * @chunk: memory of a program that it is for, or NULL
  * @octets: Read: how many
  * @abort: Send of AbortConn
- * @probe: Read or Write of 0 octets
+ * @probe: Read or Write of 0 bytes
  */
 struct sdp_post {
 	struct list_head node;
@@ -122,23 +122,23 @@ struct sdp_post {
 	bool probe;
 };
 
-/** enum sdp_oob - what is known of the peer's out-of-band octet */
+/** enum sdp_oob - what is known of the peer's out-of-band byte */
 enum sdp_oob {
 	SDP_OOB_NONE,
 	SDP_OOB_PENDING,	/* it was announced */
-	SDP_OOB_THERE,		/* octet and position are known */
+	SDP_OOB_THERE,		/* byte and position are known */
 	SDP_OOB_READ,		/* ... and the program has it; the mark stays */
 };
 
 /**
  * struct sdp_link_sizes - how large the parts of a link are
- * @rx_size: octets of a receive buffer
+ * @rx_size: bytes of a receive buffer
  * @rx_num: how many, at most
  * @ring: how many of them are for payload
- * @tx_size: octets of a piece
+ * @tx_size: bytes of a piece
  * @tx_num: how many, at most
  * @sends: entries of the send queue
- * @hdr_size: octets of the buffer of each
+ * @hdr_size: bytes of the buffer of each
  * @segments: segments of a Send
  */
 struct sdp_link_sizes {
@@ -161,7 +161,7 @@ struct sdp_link_sizes {
  * @made: buffers of all groups
  * @most: limit of @made
  * @step: buffers of a group
- * @size: octets of a buffer
+ * @size: bytes of a buffer
  */
 struct sdp_stock {
 	struct sdp_ot_pool *pools[SDP_STOCK_GROUPS];
@@ -182,7 +182,7 @@ struct sdp_stock {
  * @send_cq: completions
  * @recv_cq: ...
  * @rx_stock: receive buffers
- * @tx_stock: pieces; who changes it has tx_mutex, too
+ * @tx_stock: pieces; a change needs tx_mutex, too
  * @hdr_pool: headers
  * @memory: work that makes receive buffers, and takes pieces away
  * @ep: endpoint
@@ -196,37 +196,37 @@ struct sdp_stock {
  * @rx_all: receive buffers, room for all
  * @rx_free: unused ones of them
  * @rx_wanted: @memory has to make some
- * @rx: those with octets for the program
+ * @rx: those with bytes for the program
  * @rx_now: the one whose message arrives
- * @queued: octets in @rx
- * @rx_pos: position of the first octet in @rx
+ * @queued: bytes in @rx
+ * @rx_pos: position of the first byte in @rx
  * @oob: enum sdp_oob
- * @oob_byte: out-of-band octet
+ * @oob_byte: out-of-band byte
  * @oob_pos: its position
  * @tx_all: pieces, room for all
  * @tx_free: unused ones
  * @tx_used: when one of them was taken last, in jiffies
  * @tx_refused: no more could be made; until one is free again
  * @tx: pieces of the stream
- * @held: octets in @tx that the machine has not got
- * @acked: position behind octets that the peer has
- * @sent_to: position behind octets whose Sends have completed
+ * @held: bytes in @tx that the machine has not got
+ * @acked: position behind bytes that the peer has
+ * @sent_to: position behind bytes whose Sends have completed
  * @posts: entries of the send queue
  * @posts_free: unused ones
- * @unpushed: something was posted that the transport was not told to begin with
+ * @unpushed: requests were posted and the transport was not asked to begin with them
  * @pushing: calls that push without the spinlock: the endpoint stays
  * @sends_out: Sends that have not completed
  * @last_in: when the peer gave the last sign of life, in jiffies
  * @probe_out: a probe has not completed
  * @pool_octets: memory of the pools
- * @window: octets for the program's unread data
+ * @window: bytes for the program's unread data
  * @window_max: most that the pool allows
  * @reads_out: own Reads at a time
  * @hop: first hop of the route; the peer itself on the local link; nothing at the passive end
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
  * @zcopy_told: ... of sends with MSG_ZEROCOPY
- * @tx_read: octets of conn.tx.read that were counted
+ * @tx_read: bytes of conn.tx.read that were counted
  */
 struct sdp_link {
 	struct sdp_conn conn;
@@ -355,7 +355,7 @@ enum sdp_birth {
  * @tx_mutex: one writer
  * @rx_mutex: one reader
  * @readers: calls that may read
- * @reader: who made the last of them; not to be followed
+ * @reader: the task of the last one; not dereferenced
  * @wake: SDP_WAKE_*, for sdp_unlock()
  * @nospace: somebody waits for room in the send buffer
  * @closing: close() has begun
@@ -364,7 +364,7 @@ enum sdp_birth {
  * @deadline: when connect() gives up, in jiffies
  * @tries: attempts that found the peer's backlog full
  * @retry: connects again
- * @held_timer: sends octets that were held back
+ * @held_timer: sends bytes that were held back
  * @accept_lock: protects the lists, counts and @birth of those in them
  * @listening: new connections may enter the lists
  * @on_devices: the namespace's devices listen for this socket, too; lock_sock()
@@ -541,7 +541,7 @@ int sdp_zerocopy_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 
 /* sock_opt.c */
 #define SOL_SDP			1025
-#define SDP_ZCOPY_THRESH	80	/* octets, 0: never, -1: as the module says */
+#define SDP_ZCOPY_THRESH	80	/* bytes, 0: never, -1: as the module says */
 #define SDP_ZCOPY_WRITE		81	/* 0 or 1, -1: as the module says */
 void sdp_opt_init(struct sdp_sock *ssk);
 int sdp_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t value,

@@ -251,7 +251,7 @@ static void sdp_sock_reset(struct sdp_link *link)
 }
 
 /**
- * sdp_sock_notify() - the state machine tells something
+ * sdp_sock_notify() - the state machine reports something
  * @link: link of a socket
  * @what: enum sdp_notice
  *
@@ -532,7 +532,7 @@ static void sdp_sock_close_link(struct sdp_sock *ssk, bool abort)
 	sk_reset_timer(sk, &sk->sk_timer, jiffies + READ_ONCE(sdp_close_timeout_s) * HZ);
 }
 
-/* SO_LINGER: until all octets and the end are with the peer */
+/* SO_LINGER: until all bytes and the end are with the peer */
 static bool sdp_sock_lingers(struct sdp_sock *ssk)
 {
 	const struct sdp_link *link;
@@ -664,7 +664,7 @@ static int sdp_sock_getname(struct socket *sock, struct sockaddr *address, int p
 
 /* connect() ******************************************************************************** */
 
-/* Let go of a link that is dead, or dies now; nobody reads or writes. With link_mutex */
+/* Release a link that is dead, or dies now; there is no reader or writer. With link_mutex */
 static void sdp_sock_let_go(struct sdp_sock *ssk)
 {
 	struct sdp_link *link;
@@ -853,7 +853,7 @@ static int sdp_sock_connect_start(struct sdp_sock *ssk, const struct sdp_end *en
 	else if (sdp_end_is_any(&end->ip))
 		ssk->remote.ip.s6_addr32[3] = htonl(INADDR_LOOPBACK);
 	if (!end->port) {
-		/* as TCP: nobody is there, and a connect that does not wait learns it later */
+		/* as TCP: no such listener, and a connect that does not wait learns it later */
 		sdp_lock(ssk);
 		sdp_sock_connect_failed(ssk, ECONNREFUSED);
 		sdp_unlock(ssk);

@@ -4,8 +4,8 @@
  * listener until the connection is there, then in the accept queue. Both count for the backlog, and
  * their memory is the listener's until accept().
  *
- * The upcall of a request may sleep, so all of this happens in it. A request that fits nobody is
- * refused with the reason.
+ * The upcall of a request may sleep, so all of this happens in it. A request that fits no listener
+ * is refused with the reason.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
@@ -349,7 +349,7 @@ static enum sdp_refusal sdp_listen_take(struct sdp_sock *listener, struct sdp_ot
 	}
 	mutex_lock(&child->link_mutex);
 	rc = sdp_listen_answer(child, device, request, hello);
-	/* without a link nobody drops the queue's reference */
+	/* without a link the queue's reference is not dropped */
 	sdp_lock(child);
 	if (rc && !child->link)
 		sdp_listen_failed(child);

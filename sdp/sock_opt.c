@@ -279,7 +279,7 @@ int sdp_sock_getsockopt(struct socket *sock, int level, int name, char __user *v
 			return i;
 		answer.number = READ_ONCE(sdp_sk(sock->sk)->options[i]);
 	}
-	/* IPv4's options are a byte for those who have room for one */
+	/* IPv4's options are a byte for a caller with room for one */
 	if (level == IPPROTO_IP && room && room < size && (answer.number & ~0xff) == 0)
 		room = sizeof(u8);
 	room = min(room, size);

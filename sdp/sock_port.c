@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Addresses and ports: who has bound which in each network namespace, by TCP's rules, and which
- * listener a connection goes to.
+ * Addresses and ports: bound ports of each network namespace, by TCP's rules, and the listener of a
+ * connection.
  *
  * A port is reserved in TCP's port space, too, so that a port of SDP and one of TCP never belong to
  * two programs. Sockets that share a port (SO_REUSEADDR, SO_REUSEPORT) share the reservation. A leg

@@ -4,7 +4,7 @@
  * has read it. A small one is copied behind the message before it, so that its buffer is free at
  * once and small messages do not fill the window with empty buffers.
  *
- * A reader holds rx_mutex while it copies, and not while it waits. The octets that it copies stay
+ * A reader holds rx_mutex while it copies, and not while it waits. The bytes that it copies stay
  * where they are: only a reader takes buffers from the queue, and what arrives is added behind.
  */
 #include <asm/ioctls.h>
@@ -57,7 +57,7 @@ void sdp_recv_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8
 	link->ssk->wake |= SDP_WAKE_READ;
 }
 
-/* The out-of-band octet ******************************************************************** */
+/* The out-of-band byte ******************************************************************** */
 
 /* is the mark in the queue, or right behind it? */
 static bool sdp_recv_marked(const struct sdp_link *link)
@@ -65,7 +65,7 @@ static bool sdp_recv_marked(const struct sdp_link *link)
 	return link->oob >= SDP_OOB_THERE && link->oob_pos >= link->rx_pos;
 }
 
-/* the octet is no part of the stream that the program reads */
+/* the byte is no part of the stream that the program reads */
 static bool sdp_recv_hidden(const struct sock *sk, const struct sdp_link *link)
 {
 	return sdp_recv_marked(link) && !sock_flag(sk, SOCK_URGINLINE) &&
@@ -120,13 +120,13 @@ static int sdp_recv_oob(struct sock *sk, struct msghdr *msg, size_t len, int fla
 
 /**
  * struct sdp_recv_at - what a reader finds
- * @rx: buffer, or NULL: there is none with octets
- * @data: octets
+ * @rx: buffer, or NULL: there is none with bytes
+ * @data: bytes
  * @len: how many
  * @mark: the first of them is the out-of-band one
  * @hidden: ... and is not to be read
- * @queued: octets in the queue
- * @advertised: octets behind them that the peer has advertised
+ * @queued: bytes in the queue
+ * @advertised: bytes behind them that the peer has advertised
  * @shutdown: sk_shutdown, as it was then: all data comes before the end
  * @state: sk_state
  * @error: sk_err
@@ -161,7 +161,7 @@ static void sdp_recv_limit(struct sock *sk, const struct sdp_link *link, u64 pos
 		at->len = 1;
 }
 
-/* With rx_mutex. The octet @skip behind the first one that was not read */
+/* With rx_mutex. The byte @skip behind the first one that was not read */
 static void sdp_recv_find(struct sock *sk, u32 skip, struct sdp_recv_at *at)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
@@ -193,7 +193,7 @@ static void sdp_recv_find(struct sock *sk, u32 skip, struct sdp_recv_at *at)
 	sdp_unlock(ssk);
 }
 
-/* With rx_mutex: octets at the head of the queue were read. */
+/* With rx_mutex: bytes at the head of the queue were read. */
 static void sdp_recv_consume(struct sock *sk, struct sdp_rx *rx, u32 octets)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
@@ -265,7 +265,7 @@ static void sdp_recv_wait(struct sock *sk, const struct sdp_recv_at *at, long *t
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Return: octets, or a negative errno. */
+/* Return: bytes, or a negative errno. */
 static int sdp_recv_copy(struct sock *sk, struct msghdr *msg, const struct sdp_recv_at *at,
 			 size_t room, int flags)
 {
@@ -299,7 +299,7 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
 			rc = timeo ? sock_intr_errno(timeo) : -EAGAIN;
 			break;
 		}
-		/* a receive of nothing waits once for octets, as TCP's does */
+		/* a receive of nothing waits once for bytes, as TCP's does */
 		if (!len && (at.rx || at.advertised))
 			break;
 		if (at.hidden) {
@@ -347,10 +347,10 @@ static int sdp_recv_stream(struct sock *sk, struct msghdr *msg, size_t len, int 
  * sdp_sock_recvmsg() - recvmsg() of a program
  * @sock: socket
  * @msg: where to
- * @len: octets
+ * @len: bytes
  * @flags: MSG_*
  *
- * Return: octets, 0 at the end, or a negative errno as TCP's. Context: may sleep.
+ * Return: bytes, 0 at the end, or a negative errno as TCP's. Context: may sleep.
  */
 int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
@@ -384,7 +384,7 @@ int sdp_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int fl
 /**
  * sdp_recv_ready() - is there what SO_RCVLOWAT asks for?
  * @ssk: socket
- * @wait: the reader may wait until octets that the peer advertises have been read from it
+ * @wait: the reader may wait until bytes that the peer advertises have been read from it
  *
  * When the window holds no more, what is there is enough. For a reader that does not wait, the peer
  * is asked to send what it advertises. Context: with sdp_lock().

@@ -2,11 +2,11 @@
 /*
  * Data of programs that goes out, with copies. A writer copies into pieces: elements of the
  * transport's pool, each filled before the next one is begun, so that a message never needs more
- * than two. A piece is free again when the Sends of all of its octets have completed.
+ * than two. A piece is free again when the Sends of all of its bytes have completed.
  *
- * Octets may be held back before the state machine gets them: a part of a message waits while
+ * Bytes may be held back before the state machine gets them: a part of a message waits while
  * MSG_MORE or TCP_CORK says that more will come (200 ms at most, as TCP does), and, without
- * TCP_NODELAY, while Sends of earlier octets have not completed. Sends without payload do not
+ * TCP_NODELAY, while Sends of earlier bytes have not completed. Sends without payload do not
  * count: a credit update is acknowledged late, as it has no answer.
  *
  * A writer holds tx_mutex while it copies, and not while it waits.
@@ -24,14 +24,14 @@
 
 /* Room ************************************************************************************* */
 
-/* octets that take room: not acknowledged, or not sent */
+/* bytes that take room: not acknowledged, or not sent */
 static u64 sdp_send_waiting(const struct sdp_link *link)
 {
 	return link->conn.source.end + link->held - link->acked;
 }
 
 /**
- * sdp_send_unsent() - octets that were not sent yet
+ * sdp_send_unsent() - bytes that were not sent yet
  * @link: link
  *
  * Context: with sdp_lock().
@@ -47,7 +47,7 @@ static bool sdp_send_on_way(const struct sdp_link *link)
 	return link->conn.source.next > link->acked;
 }
 
-/* a piece that the next octet can go into */
+/* a piece that the next byte can go into */
 static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 {
 	struct sdp_piece *tail;
@@ -55,7 +55,7 @@ static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 	if (list_empty(&link->tx))
 		return NULL;
 	tail = list_last_entry(&link->tx, struct sdp_piece, node);
-	/* octets that were sent without copies may have come in between */
+	/* bytes that were sent without copies may have come in between */
 	return tail->len < tail->buf->size &&
 	       tail->start + tail->len == link->conn.source.end + link->held ? tail : NULL;
 }
@@ -88,7 +88,7 @@ bool sdp_send_below(const struct sdp_sock *ssk)
 	return sdp_send_waiting(ssk->link) < READ_ONCE(ssk->inet.sk.sk_sndbuf);
 }
 
-/* The piece that the next octet belongs to. NULL: none is there; @room: the buffer is not full */
+/* The piece that the next byte belongs to. NULL: none is there; @room: the buffer is not full */
 static struct sdp_piece *sdp_send_piece(struct sdp_sock *ssk, struct sdp_link *link, u32 *room)
 {
 	const u32 sndbuf = READ_ONCE(sdp_sock(ssk)->sk_sndbuf);
@@ -227,7 +227,7 @@ static int sdp_send_wait_connect(struct sock *sk, long *timeo)
 	return rc;
 }
 
-/** sdp_send_allowed() - may octets be sent at all? With sdp_lock() */
+/** sdp_send_allowed() - may bytes be sent at all? With sdp_lock() */
 bool sdp_send_allowed(const struct sdp_sock *ssk)
 {
 	const struct sock *sk = &ssk->inet.sk;
@@ -265,7 +265,7 @@ static int sdp_send_wait(struct sock *sk, long *timeo)
 	return rc;
 }
 
-/* with sdp_lock(): octets were copied into the piece */
+/* with sdp_lock(): bytes were copied into the piece */
 static void sdp_send_filled(struct sdp_sock *ssk, struct sdp_piece *piece, u32 octets, bool urgent)
 {
 	struct sdp_link *link = ssk->link;
@@ -308,11 +308,11 @@ static struct sdp_piece *sdp_send_take(struct sdp_sock *ssk, u32 *room)
 }
 
 /**
- * sdp_send_some() - copy octets of a program
+ * sdp_send_some() - copy bytes of a program
  * @ssk: socket
- * @msg: message with octets
+ * @msg: message with bytes
  *
- * Return: octets copied, 0: there is no room; or a negative errno. Context: with tx_mutex; may
+ * Return: bytes copied, 0: there is no room; or a negative errno. Context: with tx_mutex; may
  * sleep.
  */
 int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
@@ -337,7 +337,7 @@ int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 	return copied ?: -EFAULT;
 }
 
-/* With tx_mutex, but for waits. Return: octets, or a negative errno. */
+/* With tx_mutex, but for waits. Return: bytes, or a negative errno. */
 static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
@@ -377,10 +377,10 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 /**
  * sdp_sock_sendmsg() - sendmsg() of a program
  * @sock: socket
- * @msg: octets and flags
- * @len: octets
+ * @msg: bytes and flags
+ * @len: bytes
  *
- * Return: octets that were taken, or a negative errno as TCP's. Context: may sleep.
+ * Return: bytes that were taken, or a negative errno as TCP's. Context: may sleep.
  */
 int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

@@ -5,7 +5,7 @@
  *
  * The memory is with the peer during the wait only. A signal, the end of the time or shutdown()
  * take it back: the peer's machine answers the cancel without its program, and the key is dropped
- * before the receive returns. So no octet comes into memory that the program has back, and the
+ * before the receive returns. So no byte comes into memory that the program has back, and the
  * count is exact.
  *
  * A peer writes in pipelined mode only. The first receive that could have used it asks for that
@@ -164,7 +164,7 @@ static bool sdp_zcopy_await_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 	return missed;
 }
 
-/* Return: octets that were written; @missed: messages came instead, or it is not possible */
+/* Return: bytes that were written; @missed: messages came instead, or it is not possible */
 static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most,
 			       long *timeo, bool *missed)
 {
@@ -195,13 +195,13 @@ static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
  * sdp_zcopy_sink() - wait with memory that the peer may write to
  * @sk: sock; nothing is there to be read
  * @msg: memory
- * @room: octets
+ * @room: bytes
  * @flags: of recvmsg()
  * @timeo: time that may be waited; what is left of it
  *
  * When this returns, the peer cannot reach the memory any more.
  *
- * Return: octets that the peer has written, 0: look what else has come; -EAGAIN: wait without it.
+ * Return: bytes that the peer has written, 0: look what else has come; -EAGAIN: wait without it.
  * Context: with rx_mutex, which it gives away meanwhile; sleeps.
  */
 int sdp_zcopy_sink(struct sock *sk, struct msghdr *msg, size_t room, int flags, long *timeo)

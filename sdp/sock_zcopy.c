@@ -3,7 +3,7 @@
  * Read Zcopy for programs: a large blocking send offers the memory of the program to the peer, and
  * a large blocking receive reads what the peer offers into the memory of the program.
  *
- * A send returns when the peer has the octets. If the peer's program does not read for a while, or
+ * A send returns when the peer has the bytes. If the peer's program does not read for a while, or
  * if a signal or the end of the time comes, what the peer does not have is taken back, and the
  * count is exact. After a while without readers the rest goes with copies, so that programs which
  * count on buffers do not stand still.
@@ -20,11 +20,11 @@
 /* Sending ********************************************************************************** */
 
 /**
- * sdp_zcopy_threshold() - octets from which calls go without copies
+ * sdp_zcopy_threshold() - bytes from which calls go without copies
  * @ssk: socket
  * @link: its link
  *
- * Return: octets, 0: none. Context: any.
+ * Return: bytes, 0: none. Context: any.
  */
 u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link)
 {
@@ -156,7 +156,7 @@ int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
 	return 0;
 }
 
-/* Return: octets that were offered, 0: no more */
+/* Return: bytes that were offered, 0: no more */
 static u32 sdp_zcopy_load(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most)
 {
 	struct sdp_zchunk *chunk = &zc->chunks[(zc->first + zc->used) % zc->chunks_nr];
@@ -195,7 +195,7 @@ static void sdp_zcopy_cut(struct sdp_zcopy *zc, u64 base)
 	sdp_unlock(link->ssk);
 }
 
-/* octets that the peer has read; any change is progress */
+/* bytes that the peer has read; any change is progress */
 static u64 sdp_zcopy_progress(struct sdp_zcopy *zc)
 {
 	struct sdp_link *link = zc->link;
@@ -237,7 +237,7 @@ static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 	}
 }
 
-/* The oldest chunk is free. Return: octets of it that the peer has */
+/* The oldest chunk is free. Return: bytes of it that the peer has */
 static u32 sdp_zcopy_reap(struct sdp_zcopy *zc, bool *whole, bool *refused)
 {
 	struct sdp_zchunk *chunk = &zc->chunks[zc->first];
@@ -253,8 +253,8 @@ static u32 sdp_zcopy_reap(struct sdp_zcopy *zc, bool *whole, bool *refused)
 
 /**
  * struct sdp_zcopy_run - a send without copies
- * @offered: octets that were offered
- * @done: octets that the peer has
+ * @offered: bytes that were offered
+ * @done: bytes that the peer has
  * @base: position of the first of them
  * @stop: nothing more is offered
  * @cut: ... and what the peer does not have is taken back
@@ -295,11 +295,11 @@ static void sdp_zcopy_next(struct sdp_zcopy *zc, struct sdp_zcopy_run *run, long
  * sdp_zcopy_send() - send memory of a program without copies
  * @sk: sock
  * @msg: message that is wanted and fits
- * @most: octets
+ * @most: bytes
  * @timeo: time that is left
  * @error: 0: the rest goes with copies; or a negative errno
  *
- * Return: octets that the peer has. Context: with tx_mutex, which it gives away meanwhile; sleeps.
+ * Return: bytes that the peer has. Context: with tx_mutex, which it gives away meanwhile; sleeps.
  */
 size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *timeo, int *error)
 {
@@ -398,7 +398,7 @@ static bool sdp_zcopy_start_read(struct sdp_zchunk *chunk)
 	return true;
 }
 
-/* Return: octets, 0: it is not possible */
+/* Return: bytes, 0: it is not possible */
 static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most)
 {
 	struct sdp_zchunk *chunk = &zc->chunks[0];
@@ -424,12 +424,12 @@ static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
  * sdp_zcopy_receive() - read what the peer advertises into memory of a program
  * @sk: sock; nothing that has arrived is unread
  * @msg: memory
- * @room: octets
+ * @room: bytes
  * @flags: of recvmsg()
  * @timeo: time that may be waited
- * @need: the program needs octets; else it has some, and a refusal would be early
+ * @need: the program needs bytes; else it has some, and a refusal would be early
  *
- * Return: octets, 0: wait for Data. Context: with rx_mutex, which it gives away meanwhile; sleeps.
+ * Return: bytes, 0: wait for Data. Context: with rx_mutex, which it gives away meanwhile; sleeps.
  */
 u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flags, long timeo,
 		      bool need)

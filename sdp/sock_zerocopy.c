@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * MSG_ZEROCOPY: a send, which need not wait, offers the memory of the program to the peer, and
- * returns. When the peer has the octets, or never will, the memory is given back, and the error
- * queue has a notification, as TCP's. A send is numbered when its first octets are taken.
+ * returns. When the peer has the bytes, or never will, the memory is given back, and the error
+ * queue has a notification, as TCP's. A send is numbered when its first bytes are taken.
  *
  * What is not fit is copied, and its notification says so: pieces of memory that are small, memory
- * that cannot be pinned, a connection that is not there yet. Octets that were offered count against
+ * that cannot be pinned, a connection that is not there yet. Bytes that were offered count against
  * the send buffer like others; a call may go beyond it by one chunk.
  *
  * The memory is charged by the network core, which numbers and joins notifications, too.
@@ -64,7 +64,7 @@ static int sdp_zerocopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 	return rc;
 }
 
-/* With tx_mutex. Return: octets that were offered; 0: they have to be copied */
+/* With tx_mutex. Return: bytes that were offered; 0: they have to be copied */
 static int sdp_zerocopy_load(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 			     struct ubuf_info *told)
 {
@@ -94,7 +94,7 @@ failed:
 	return 0;
 }
 
-/* Return: 1: octets may be taken; 0: there is no room; -EPIPE. @open: offers can be made */
+/* Return: 1: bytes may be taken; 0: there is no room; -EPIPE. @open: offers can be made */
 static int sdp_zerocopy_may(struct sdp_sock *ssk, bool *open)
 {
 	const struct sdp_link *link;
@@ -111,14 +111,14 @@ static int sdp_zerocopy_may(struct sdp_sock *ssk, bool *open)
 }
 
 /**
- * sdp_zerocopy_some() - take octets of a send with MSG_ZEROCOPY
+ * sdp_zerocopy_some() - take bytes of a send with MSG_ZEROCOPY
  * @ssk: socket
  * @msg: message that is wanted
- * @most: octets
- * @told: the notification of the send, made with its first octets; the caller gives its reference
+ * @most: bytes
+ * @told: the notification of the send, made with its first bytes; the caller gives its reference
  *	back when the call ends
  *
- * Return: octets; 0: there is no room; or a negative errno. Context: with tx_mutex; may sleep, but
+ * Return: bytes; 0: there is no room; or a negative errno. Context: with tx_mutex; may sleep, but
  * waits for no peer.
  */
 int sdp_zerocopy_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
@@ -149,14 +149,14 @@ int sdp_zerocopy_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 	return rc;
 }
 
-/* With sdp_lock() taken meanwhile. Is the memory nobody's but the program's? */
+/* With sdp_lock() taken meanwhile. Is the memory the program's alone? */
 static bool sdp_zerocopy_is_over(struct sdp_zchunk *chunk)
 {
 	return READ_ONCE(chunk->told) && sdp_zchunk_is_free(chunk);
 }
 
 /**
- * sdp_zerocopy_reap() - give memory back, and tell the program
+ * sdp_zerocopy_reap() - give memory back, and notify the program
  * @work: of struct sdp_zcopy; has references on the link and its sock
  *
  * Context: work item.
@@ -169,7 +169,7 @@ void sdp_zerocopy_reap(struct work_struct *work)
 	struct ubuf_info *told;
 	u32 i;
 
-	/* whoever has queued this has its references by now */
+	/* the thread that queued this has its references by now */
 	sdp_lock(ssk);
 	sdp_unlock(ssk);
 	for (i = 0; i < zc->chunks_nr; i++) {

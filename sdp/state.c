@@ -110,7 +110,7 @@ int sdp_state_event(struct sdp_conn *c, enum sdp_event event)
  * sdp_state_close() - the program wants nothing more
  * @c: connection
  *
- * Octets that were handed over are still sent. If octets of the peer are unread, or arrive later,
+ * Bytes that were handed over are still sent. If bytes of the peer are unread, or arrive later,
  * the connection is aborted. The caller sends SDP_EV_TIMEOUT after 60 s.
  *
  * Return: as sdp_state_event().
@@ -127,7 +127,7 @@ int sdp_state_close(struct sdp_conn *c)
  * sdp_state_deaf() - the program neither sends nor receives any more, and has not closed
  * @c: connection
  *
- * Octets that arrive from now on abort the connection, and SDP_NOTICE_RESET tells so.
+ * Bytes that arrive from now on abort the connection, and SDP_NOTICE_RESET says so.
  */
 void sdp_state_deaf(struct sdp_conn *c)
 {
@@ -164,7 +164,7 @@ void sdp_state_init(struct sdp_conn *c, const struct sdp_state_ops *ops,
 		c->sink.max_adverts = 1;
 }
 
-/* the fields that Hello and HelloAck share; posts the receives that they tell of */
+/* the fields that Hello and HelloAck share; posts the receives that they announce */
 static int sdp_state_greet(struct sdp_conn *c, struct sdp_msg *msg, u8 mid)
 {
 	struct sdp_credit *credit = &c->credit;
@@ -219,7 +219,7 @@ int sdp_state_connect(struct sdp_conn *c, struct sdp_msg *hello)
  * sdp_state_answer() - the transport's connection exists, with the peer's answer
  * @c: connection in state SDP_HELLO_SENT
  * @p: private data of the answer
- * @n: its octets
+ * @n: its bytes
  *
  * Return: 0, -EINVAL in another state, -EPROTO if it is no right HelloAck.
  */
@@ -429,7 +429,7 @@ static enum sdp_fault sdp_state_process(struct sdp_conn *c, const struct sdp_msg
 /**
  * sdp_state_receive() - a message has arrived
  * @c: connection
- * @p: its octets, in the oldest receive that was posted
+ * @p: its bytes, in the oldest receive that was posted
  * @n: how many
  *
  * If deliver() is not called, the receive buffer is free when this function returns.
@@ -563,7 +563,7 @@ void sdp_state_run(struct sdp_conn *c)
 /**
  * sdp_state_ask_size() - ask the peer for another size of its private buffers
  * @c: connection
- * @size: octets, BSDH included
+ * @size: bytes, BSDH included
  *
  * credit.peer_size changes when the peer answers.
  *

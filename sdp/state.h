@@ -3,14 +3,14 @@
  * The state machine of one SDP connection, see docs/sdp-wire.md. It is pure: bytes and calls in,
  * messages and calls of an ops table out. It takes no lock, allocates nothing and knows no socket.
  *
- * Streams are counted in positions: the number of octets of a half connection before an octet. The
- * caller keeps the octets. It hands positions over with sdp_state_queue() and finds an octet by its
+ * Streams are counted in positions: the number of bytes of a half connection before a byte. The
+ * caller keeps the bytes. It hands positions over with sdp_state_queue() and finds a byte by its
  * position when an op asks for it.
  *
  * Context: any. All functions for one connection must be called one at a time; the caller's lock
  * sees to that. The ops are called with that lock held. They may report completions by
  * sdp_state_sent(), sdp_state_read_done() and sdp_state_release(), and call no other function for
- * the same connection: the caller acts on what they tell after the outer function has returned.
+ * the same connection: the caller acts on them after the outer function has returned.
  *
  *	state_table.c	the table of connection states and events
  *	state.c		begin and end, what arrives, what is due
@@ -51,7 +51,7 @@ enum sdp_event {
 	SDP_EV_CONNECT,
 	SDP_EV_HELLO,		/* a connection was made for an arrived Hello */
 	SDP_EV_ACCEPT,
-	SDP_EV_FIN,		/* no more octets will be sent */
+	SDP_EV_FIN,		/* no more bytes will be sent */
 	SDP_EV_CLOSE,		/* ... nor received */
 	SDP_EV_ABORT,
 	/* of the transport */
@@ -74,14 +74,14 @@ enum sdp_event {
 	SDP_EVENTS
 };
 
-/** enum sdp_notice - what the machine tells its caller */
+/** enum sdp_notice - what the machine reports to its caller */
 enum sdp_notice {
 	SDP_NOTICE_CONNECTED,
 	SDP_NOTICE_REFUSED,	/* the end of a connection that never was */
 	SDP_NOTICE_TIMED_OUT,
 	SDP_NOTICE_CLOSED,	/* both DisConns, and the transport is down */
 	SDP_NOTICE_RESET,
-	SDP_NOTICE_PEER_FIN,	/* no octet follows those that were delivered or advertised */
+	SDP_NOTICE_PEER_FIN,	/* no byte follows those that were delivered or advertised */
 	SDP_NOTICE_SRC_AVAIL,	/* sdp_state_readable() changed */
 	SDP_NOTICE_URGENT,	/* OOB_PEND */
 	SDP_NOTICE_SENT,	/* source.next has changed */
@@ -99,25 +99,25 @@ struct sdp_conn;
 
 /**
  * struct sdp_state_ops - what the machine asks of its caller
- * @send: post a Send of sdp_wire_encode(@msg) and @msg->payload_len octets from position @from on.
- *	The octets may be released when the Send completes
- * @post: post up to @n receives of conn.credit.size octets. Return: how many
- * @read: post an RDMA Read of @len octets at @rkey, @va; sdp_state_read_done() tells its end.
+ * @send: post a Send of sdp_wire_encode(@msg) and @msg->payload_len bytes from position @from on.
+ *	The bytes may be released when the Send completes
+ * @post: post up to @n receives of conn.credit.size bytes. Return: how many
+ * @read: post an RDMA Read of @len bytes at @rkey, @va; sdp_state_read_done() reports its end.
  *	@cookie is that of sdp_state_read()
- * @write: post an RDMA Write of octets from position @from on, at most @len. It takes one slot and
- *	needs no answer: the RdmaWrCompl behind it is sent by @send. Return: octets, 0 if it failed
+ * @write: post an RDMA Write of bytes from position @from on, at most @len. It takes one slot and
+ *	needs no answer: the RdmaWrCompl behind it is sent by @send. Return: bytes, 0 if it failed
  * @disconnect: end the transport's connection; SDP_EV_DOWN follows
  * @notify: see enum sdp_notice
- * @deliver: the payload of a message, @msg->payload_len octets at @data. The receive buffer is the
+ * @deliver: the payload of a message, @msg->payload_len bytes at @data. The receive buffer is the
  *	caller's until sdp_state_release()
- * @offer_done: the octets of an offer of sdp_state_offer() that the peer has, or will have by what
+ * @offer_done: the bytes of an offer of sdp_state_offer() that the peer has, or will have by what
  *	was posted; fewer than its length only after sdp_state_cut() or at the end of the connection
  * @sink_done: the end of a buffer of sdp_state_sink(); @octets were written to it
- * @resize: the peer wants private buffers of @size octets. Return: the size that @post uses from
+ * @resize: the peer wants private buffers of @size bytes. Return: the size that @post uses from
  *	now on; one that is not larger than the present one is a refusal. May be NULL
  *
- * The peer may still use a key when @offer_done or @sink_done tells the end, if it is hostile or if
- * the connection ends: the caller invalidates the key before it gives the memory back.
+ * The peer may still use a key when @offer_done or @sink_done reports the end, if it is hostile or
+ * if the connection ends: the caller invalidates the key before it gives the memory back.
  *
  * Each but @resize must be there.
  */
@@ -139,7 +139,7 @@ struct sdp_state_ops {
  * @ring: most receives that may be posted; SDP_BUFS_MIN + 1 or more
  * @size: size of a private buffer, BSDH included; SDP_BUF_MIN or more
  * @send_max: longest message that this end sends, BSDH included
- * @window: octets of receive buffers for the program's unread data
+ * @window: bytes of receive buffers for the program's unread data
  * @slots: work requests that the send queue takes
  * @max_adverts: at most SDP_ADVERTS
  * @caps: SDP_CAP_INVALIDATE or 0
@@ -168,7 +168,7 @@ struct sdp_config {
  * @old: ... of them smaller than @size
  * @news: receives posted since the last message, but for those of credit updates
  * @updates: credit updates received whose buffers were not replaced yet
- * @held: octets of receive buffers that the caller has not released
+ * @held: bytes of receive buffers that the caller has not released
  * @slots: work requests that may be posted
  * @loans: receives posted beyond the window so that a control message could give a credit
  * @hold: MSeqAck is held back
@@ -176,7 +176,7 @@ struct sdp_config {
  * @peer_size: size of the peer's private buffers
  * @size: ... of the own ones
  * @send_max: longest message that this end sends
- * @window: octets of receive buffers for the program's unread data
+ * @window: bytes of receive buffers for the program's unread data
  * @ring: most receives that may be posted
  */
 struct sdp_credit {
@@ -202,7 +202,7 @@ struct sdp_credit {
 	u16 ring;
 };
 
-/** enum sdp_offer_state - how the octets of an offer may travel */
+/** enum sdp_offer_state - how the bytes of an offer may travel */
 enum sdp_offer_state {
 	SDP_OFFER_WAITS,	/* by any mechanism */
 	SDP_OFFER_ADVERTISED,	/* a SrcAvail is outstanding */
@@ -210,10 +210,10 @@ enum sdp_offer_state {
 };
 
 /**
- * struct sdp_offer - octets of the stream that the peer may read
+ * struct sdp_offer - bytes of the stream that the peer may read
  * @start: position of the first one
  * @va: its address
- * @len: octets
+ * @len: bytes
  * @done: the first ones of them, which the peer has
  * @rkey: for the peer
  * @state: enum sdp_offer_state
@@ -231,11 +231,11 @@ struct sdp_offer {
 
 /**
  * struct sdp_advert - an advertisement of the peer
- * @va: address of the first octet
- * @size: octets, payload of SrcAvail included
+ * @va: address of the first byte
+ * @size: bytes, payload of SrcAvail included
  * @rkey: for RDMA
  * @mseq: of its message
- * @begun: SrcAvail: octets that arrived as payload or that Reads were posted for
+ * @begun: SrcAvail: bytes that arrived as payload or that Reads were posted for
  * @read: ... that have arrived
  * @told: ... that the peer knows of
  */
@@ -251,11 +251,11 @@ struct sdp_advert {
 
 /**
  * struct sdp_sink_buf - a buffer that the peer may write to
- * @va: address of the first octet
- * @size: octets
+ * @va: address of the first byte
+ * @size: bytes
  * @rkey: for the peer
  * @mseq: of its SinkAvail, once it was sent
- * @with_data: send own octets with the SinkAvail
+ * @with_data: send own bytes with the SinkAvail
  * @cookie: the caller's
  */
 struct sdp_sink_buf {
@@ -269,14 +269,14 @@ struct sdp_sink_buf {
 
 /**
  * struct sdp_source - the half connection that this end sends
- * @end: position behind the last octet handed over
- * @next: position of the first octet that was neither sent nor advertised
+ * @end: position behind the last byte handed over
+ * @next: position of the first byte that was neither sent nor advertised
  * @cut_at: sdp_state_cut() asked for this end
- * @oob_at: position of the out-of-band octet
+ * @oob_at: position of the out-of-band byte
  * @payloads: messages with payload sent
  * @mode_mseq: MSeq of the last ModeChange from pipelined mode
  * @cancel_mseq: MSeq of the SrcAvailCancel that is not answered
- * @offers: offers of which octets are missing at the peer, by position
+ * @offers: offers of which bytes are missing at the peer, by position
  * @kept: valid SinkAvails
  * @offers_nr: used entries of @offers
  * @out: the first of them have SrcAvails outstanding
@@ -291,7 +291,7 @@ struct sdp_sink_buf {
  * @ack_due: SinkCancelAck has to be sent
  * @oob: @oob_at is valid
  * @noticed: OOB_PEND was sent
- * @fin: DisConn follows the last octet
+ * @fin: DisConn follows the last byte
  * @fin_sent: it was sent
  * @left_pipelined: the peer has not acknowledged @mode_mseq
  */
@@ -325,17 +325,17 @@ struct sdp_source {
 
 /**
  * struct sdp_sink - the half connection that this end receives
- * @offered: SrcAvails of which octets are missing here or untold
+ * @offered: SrcAvails of which bytes are missing here or untold
  * @bufs: own buffers for the peer
  * @payloads: messages with payload received
- * @reading: octets of Reads that are posted
+ * @reading: bytes of Reads that are posted
  * @send_sm: MSeq of the last SendSm
  * @offered_nr: used entries of @offered
  * @bufs_nr: used entries of @bufs
  * @out: the first of them have SinkAvails outstanding
  * @mode: enum sdp_mode
  * @max_adverts: own MaxAdverts
- * @refusing: no further Reads; SendSm follows if octets are missing
+ * @refusing: no further Reads; SendSm follows if bytes are missing
  * @answering: ... because of a SrcAvailCancel
  * @sent_sm: the peer has not acknowledged @send_sm
  * @cancel_due: SinkAvailCancel has to be sent
@@ -344,7 +344,7 @@ struct sdp_source {
  * @want_pipelined: REQ_PIPE
  * @urgent: OOB_PEND without OOB_PRES
  * @fin: the peer's DisConn has arrived
- * @closed: octets that arrive now abort the connection
+ * @closed: bytes that arrive now abort the connection
  * @deaf: ... and the program learns of it
  */
 struct sdp_sink {
@@ -371,7 +371,7 @@ struct sdp_sink {
 	bool deaf;
 };
 
-/** struct sdp_traffic - octets by mechanism, messages */
+/** struct sdp_traffic - bytes by mechanism, messages */
 struct sdp_traffic {
 	u64 bcopy;
 	u64 read;
@@ -392,7 +392,7 @@ struct sdp_traffic {
  * @tx: traffic sent
  * @rx: traffic received
  * @caps: the peer's SDP_CAP_*
- * @own_caps: SDP_CAP_* that Hello or HelloAck tells
+ * @own_caps: SDP_CAP_* that Hello or HelloAck announces
  * @compact: form of Hello and HelloAck
  * @active: this end sent the Hello
  * @ask_size: ChRcvBuf has to be sent for this size

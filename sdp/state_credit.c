@@ -236,7 +236,7 @@ void sdp_credit_received(struct sdp_conn *c, const struct sdp_msg *msg)
  * @c: connection
  * @octets: sum of their sizes, or what was saved by copying a small payload out of a large buffer
  *
- * Each delivered payload counts as conn.credit.size octets, until it is released.
+ * Each delivered payload counts as conn.credit.size bytes, until it is released.
  */
 void sdp_state_release(struct sdp_conn *c, u32 octets)
 {
@@ -247,7 +247,7 @@ void sdp_state_release(struct sdp_conn *c, u32 octets)
 /**
  * sdp_credit_window() - set the window
  * @c: connection
- * @window: octets of receive buffers; made larger if fewer than four buffers fit
+ * @window: bytes of receive buffers; made larger if fewer than four buffers fit
  *
  * With three, a peer whose last message was a credit update could send no payload.
  */
@@ -261,7 +261,7 @@ void sdp_credit_window(struct sdp_conn *c, u32 window)
 /**
  * sdp_state_window() - change the size of the window
  * @c: connection
- * @window: octets of receive buffers
+ * @window: bytes of receive buffers
  */
 void sdp_state_window(struct sdp_conn *c, u32 window)
 {

@@ -106,7 +106,7 @@ static enum sdp_fault sdp_sink_src_avail(struct sdp_conn *c, const struct sdp_ms
 		return msg->payload_len ? SDP_FAULT_SRC_LIMIT : SDP_OK;
 	if (k->offered_nr + c->source.kept_nr >= k->max_adverts)
 		return SDP_FAULT_SRC_LIMIT;
-	/* what was not advertised yet must not be: the octets are to be read */
+	/* what was not advertised yet must not be: the bytes are to be read */
 	sdp_sink_drop_from(c, 0);
 	k->offered[k->offered_nr++] = (struct sdp_advert){
 		.va = msg->avail.va,
@@ -210,7 +210,7 @@ enum sdp_fault sdp_sink_receive(struct sdp_conn *c, const struct sdp_msg *msg)
 
 /* Sending ********************************************************************************** */
 
-/* tell the source what was read, of its oldest SrcAvail */
+/* report to the source what was read, of its oldest SrcAvail */
 static bool sdp_sink_report(struct sdp_conn *c)
 {
 	struct sdp_sink *k = &c->sink;
@@ -354,12 +354,12 @@ void sdp_sink_end(struct sdp_conn *c)
 /* Calls ************************************************************************************ */
 
 /**
- * sdp_state_readable() - octets that sdp_state_read() may be asked for
+ * sdp_state_readable() - bytes that sdp_state_read() may be asked for
  * @c: connection
  *
  * They follow all payload that was delivered.
  *
- * Return: octets of the oldest SrcAvail for which no Read was posted.
+ * Return: bytes of the oldest SrcAvail for which no Read was posted.
  */
 u32 sdp_state_readable(const struct sdp_conn *c)
 {
@@ -375,12 +375,12 @@ u32 sdp_state_readable(const struct sdp_conn *c)
 }
 
 /**
- * sdp_state_read() - post an RDMA Read of octets that the peer has advertised
+ * sdp_state_read() - post an RDMA Read of bytes that the peer has advertised
  * @c: connection
- * @len: most octets
+ * @len: most bytes
  * @cookie: for the op
  *
- * Return: octets of the Read, 0 if there is nothing to read or no work request is free.
+ * Return: bytes of the Read, 0 if there is nothing to read or no work request is free.
  */
 u32 sdp_state_read(struct sdp_conn *c, u32 len, void *cookie)
 {
@@ -404,7 +404,7 @@ u32 sdp_state_read(struct sdp_conn *c, u32 len, void *cookie)
 /**
  * sdp_state_read_done() - the oldest Read that is posted has completed
  * @c: connection
- * @octets: its octets
+ * @octets: its bytes
  *
  * Its work request has to be given back by sdp_state_sent(), too.
  */
@@ -446,11 +446,11 @@ void sdp_state_refuse(struct sdp_conn *c)
 /**
  * sdp_state_sink() - let the peer write into a buffer
  * @c: connection
- * @size: octets, at least conn.credit.size
+ * @size: bytes, at least conn.credit.size
  * @rkey: for the peer's RDMA Writes
- * @va: address of the first octet
- * @with_data: send octets of this end together with the advertisement, if there are some
- * @cookie: for sink_done(), which tells the end of the buffer
+ * @va: address of the first byte
+ * @with_data: send bytes of this end together with the advertisement, if there are some
+ * @cookie: for sink_done(), which reports the end of the buffer
  *
  * All payload that was delivered has been taken by the program: what comes next is for the buffer.
  *
@@ -480,7 +480,7 @@ int sdp_state_sink(struct sdp_conn *c, u32 size, u32 rkey, u64 va, bool with_dat
  * sdp_state_sink_cancel() - take the buffers of sdp_state_sink() back
  * @c: connection
  *
- * sink_done() tells the end of each; for those that the peer does not know of, during this call.
+ * sink_done() reports the end of each; for those that the peer does not know of, during this call.
  */
 void sdp_state_sink_cancel(struct sdp_conn *c)
 {

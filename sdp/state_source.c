@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The half connection that this end sends: octets by Data, SrcAvail or RDMA Write, the mode, the
- * out-of-band octet, DisConn. docs/sdp-wire.md sections 5 to 10 and 13.
+ * The half connection that this end sends: bytes by Data, SrcAvail or RDMA Write, the mode, the
+ * out-of-band byte, DisConn. docs/sdp-wire.md sections 5 to 10 and 13.
  *
  * source.next walks over the stream. It goes back when the peer does not read what was advertised
- * (SendSm, a cancel, a valid SinkAvail), to the first octet that the peer does not have. Offers of
- * which octets are missing are kept in order; SrcAvails are outstanding for the first ones.
+ * (SendSm, a cancel, a valid SinkAvail), to the first byte that the peer does not have. Offers of
+ * which bytes are missing are kept in order; SrcAvails are outstanding for the first ones.
  */
 #include <linux/errno.h>
 #include <linux/string.h>
@@ -43,7 +43,7 @@ static struct sdp_offer *sdp_source_offer_at(struct sdp_source *s, u64 at)
 	return NULL;
 }
 
-/* octets from next on that lie in one offer, or in none */
+/* bytes from next on that lie in one offer, or in none */
 static u32 sdp_source_run_len(const struct sdp_source *s, const struct sdp_offer *offer)
 {
 	u64 end = s->end;
@@ -59,7 +59,7 @@ static u32 sdp_source_run_len(const struct sdp_source *s, const struct sdp_offer
 	return sdp_source_min(end - s->next, 0x7fffffff);
 }
 
-/* after a change of next: offers whose octets have all left by Data or Write */
+/* after a change of next: offers whose bytes have all left by Data or Write */
 static void sdp_source_advance(struct sdp_conn *c, struct sdp_offer *offer, u32 n)
 {
 	c->source.next += n;
@@ -91,7 +91,7 @@ static void sdp_source_rewind(struct sdp_conn *c, enum sdp_offer_state state)
 	c->ops->notify(c, SDP_NOTICE_SENT);
 }
 
-/* sdp_state_cut(), when no octet behind its end is with the peer's Reads any more */
+/* sdp_state_cut(), when no byte behind its end is with the peer's Reads any more */
 static void sdp_source_cut(struct sdp_conn *c)
 {
 	struct sdp_source *s = &c->source;
@@ -152,7 +152,7 @@ static enum sdp_fault sdp_source_read_compl(struct sdp_conn *c, u32 octets)
 }
 
 /*
- * The answer to a cancel leaves the offers as they are; otherwise the peer wants their octets as
+ * The answer to a cancel leaves the offers as they are; otherwise the peer wants their bytes as
  * Data
  */
 static enum sdp_fault sdp_source_send_sm(struct sdp_conn *c, const struct sdp_msg *msg)
@@ -326,7 +326,7 @@ bool sdp_source_control(struct sdp_conn *c)
 	return sdp_source_next_mode(s) != s->mode && sdp_source_send_mode(c);
 }
 
-/* most octets of payload behind @hdr octets of headers */
+/* most bytes of payload behind @hdr bytes of headers */
 static u32 sdp_source_room(const struct sdp_conn *c, u32 hdr)
 {
 	return sdp_source_min(c->credit.peer_size, c->credit.send_max) - hdr;
@@ -345,7 +345,7 @@ bool sdp_source_may_take(const struct sdp_conn *c)
 	       !c->suspended && !c->credit.hold;
 }
 
-/* payload for a message: up to @room octets, and not beyond the out-of-band one */
+/* payload for a message: up to @room bytes, and not beyond the out-of-band one */
 static u32 sdp_source_take(struct sdp_conn *c, u32 room, struct sdp_msg *msg, u64 *from)
 {
 	struct sdp_source *s = &c->source;
@@ -364,9 +364,9 @@ static u32 sdp_source_take(struct sdp_conn *c, u32 room, struct sdp_msg *msg, u6
 }
 
 /**
- * sdp_source_flags() - set the flags of a message about the out-of-band octet
+ * sdp_source_flags() - set the flags of a message about the out-of-band byte
  * @c: connection
- * @msg: message; OOB_PRES is set if its payload ends with the octet
+ * @msg: message; OOB_PRES is set if its payload ends with the byte
  */
 void sdp_source_flags(struct sdp_conn *c, struct sdp_msg *msg)
 {
@@ -504,7 +504,7 @@ static bool sdp_source_advertise(struct sdp_conn *c, struct sdp_offer *offer)
 }
 
 /**
- * sdp_source_payload() - send octets of the stream, by the best mechanism
+ * sdp_source_payload() - send bytes of the stream, by the best mechanism
  * @c: connection
  *
  * Return: whether something was sent.
@@ -578,7 +578,7 @@ static bool sdp_source_open(const struct sdp_conn *c)
 }
 
 /**
- * sdp_state_queue() - hand over octets of the stream
+ * sdp_state_queue() - hand over bytes of the stream
  * @c: connection
  * @octets: how many; the caller has them at the positions from source.end on
  *
@@ -594,14 +594,14 @@ int sdp_state_queue(struct sdp_conn *c, u32 octets)
 }
 
 /**
- * sdp_state_offer() - hand over octets of the stream that the peer may read
+ * sdp_state_offer() - hand over bytes of the stream that the peer may read
  * @c: connection
- * @len: octets, 1 or more
+ * @len: bytes, 1 or more
  * @rkey: for the peer's RDMA Reads
- * @va: address of the first octet
+ * @va: address of the first byte
  * @cookie: for offer_done()
  *
- * The octets may travel by any mechanism.
+ * The bytes may travel by any mechanism.
  *
  * Return: 0, -EAGAIN if there are too many offers, or as sdp_state_queue().
  */
@@ -628,10 +628,10 @@ int sdp_state_offer(struct sdp_conn *c, u32 len, u32 rkey, u64 va, void *cookie)
 }
 
 /**
- * sdp_state_urgent() - hand over one octet of the stream, the out-of-band one
+ * sdp_state_urgent() - hand over one byte of the stream, the out-of-band one
  * @c: connection
  *
- * An earlier one that has not left becomes an ordinary octet.
+ * An earlier one that has not left becomes an ordinary byte.
  *
  * Return: as sdp_state_queue().
  */
@@ -649,12 +649,12 @@ int sdp_state_urgent(struct sdp_conn *c)
 }
 
 /**
- * sdp_state_cut() - take octets back that have not reached the peer
+ * sdp_state_cut() - take bytes back that have not reached the peer
  * @c: connection
- * @end: wanted end of the stream; all octets behind it are the caller's, and none is out-of-band
+ * @end: wanted end of the stream; all bytes behind it are the caller's, and none is out-of-band
  *
- * The stream ends at @end, or behind the last octet that the peer has or will have, if that is
- * later. SDP_NOTICE_CUT tells that source.end is final; that may be during this call. Until then
+ * The stream ends at @end, or behind the last byte that the peer has or will have, if that is
+ * later. SDP_NOTICE_CUT says that source.end is final; that may be during this call. Until then
  * nothing can be handed over.
  */
 void sdp_state_cut(struct sdp_conn *c, u64 end)

@@ -107,7 +107,7 @@ static const struct sdp_cell sdp_state_table[SDP_STATES][SDP_EVENTS] = {
 		[SDP_EV_FAULT] = { SDP_END_RESET, SDP_DEAD },
 		[SDP_EV_TIMEOUT] = { SDP_END_CLOSED, SDP_DEAD },
 	},
-	/* nobody cares for messages any more, here and below */
+	/* messages are ignored from here on, and below */
 	[SDP_CLOSING] = {
 		[SDP_EV_FIRST] = { SDP_IGNORE, SDP_CLOSING },
 		[SDP_EV_NEUTRAL] = { SDP_IGNORE, SDP_CLOSING },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Encoding and decoding of SDP messages, docs/sdp-wire.md sections 1, 2 and 14. A table says what
- * each message consists of; sdp_wire_decode() checks the octets against it. What depends on
+ * each message consists of; sdp_wire_decode() checks the bytes against it. What depends on
  * earlier messages is checked in state.c.
  */
 #include <linux/array_size.h>
@@ -162,7 +162,7 @@ static const char *const sdp_wire_faults[SDP_FAULTS] = {
 
 /**
  * sdp_wire_mid_name() - name of a message
- * @mid: any octet
+ * @mid: any byte
  *
  * Return: the name, never NULL.
  */
@@ -195,7 +195,7 @@ static bool sdp_wire_is_hello(u8 extra)
 }
 
 /**
- * sdp_wire_hdr_len() - octets of a message before its payload
+ * sdp_wire_hdr_len() - bytes of a message before its payload
  * @msg: @msg->mid is not reserved
  *
  * Return: the length that sdp_wire_encode() will return.
@@ -209,7 +209,7 @@ u32 sdp_wire_hdr_len(const struct sdp_msg *msg)
 	return SDP_BSDH_LEN + sdp_wire_extra_len[extra];
 }
 
-/* an IPv4 address is the last four octets, behind zeroes */
+/* an IPv4 address is the last four bytes, behind zeroes */
 static bool sdp_wire_address_fits(const u8 address[16], u8 ipv)
 {
 	static const u8 zeroes[12];
@@ -311,7 +311,7 @@ static enum sdp_fault sdp_wire_get_extra(const u8 *p, u8 extra, struct sdp_msg *
 		sdp_wire_get_avail(p, false, &msg->avail);
 		if (!msg->avail.size)
 			return SDP_FAULT_SIZE;
-		/* the sink reads at least one octet */
+		/* the sink reads at least one byte */
 		return msg->payload_len < msg->avail.size ? SDP_OK : SDP_FAULT_PAYLOAD;
 	case SDP_EXTRA_SINK:
 		sdp_wire_get_avail(p, true, &msg->avail);
@@ -347,8 +347,8 @@ static bool sdp_wire_carries(enum sdp_carrier carrier, u8 mid)
 
 /**
  * sdp_wire_decode() - decode and check a message
- * @p: its octets; payload is neither read nor copied
- * @n: octets that arrived
+ * @p: its bytes; payload is neither read nor copied
+ * @n: bytes that arrived
  * @carrier: how they arrived
  * @msg: filled; the BSDH's fields also after a fault other than SDP_FAULT_SHORT
  *
@@ -463,11 +463,11 @@ static void sdp_wire_put_extra(const struct sdp_msg *msg, u8 extra, u8 *p)
 /**
  * sdp_wire_encode() - encode the headers of a message
  * @msg: the message; @msg->hdr_len is not used
- * @out: destination; SDP_MSG_HDR_MAX octets are enough for a message that travels in a Send
+ * @out: destination; SDP_MSG_HDR_MAX bytes are enough for a message that travels in a Send
  *
  * ExtMaxAdverts is used where MaxAdverts is too small, in the full Hello.
  *
- * Return: octets of the headers. @msg->payload_len octets of payload belong behind them.
+ * Return: bytes of the headers. @msg->payload_len bytes of payload belong behind them.
  */
 u32 sdp_wire_encode(const struct sdp_msg *msg, u8 out[SDP_HDR_MAX])
 {
@@ -495,7 +495,7 @@ u32 sdp_wire_encode(const struct sdp_msg *msg, u8 out[SDP_HDR_MAX])
  * sdp_wire_solicited() - does a message ask for a solicited event?
  * @msg: message
  *
- * Those do for which somebody may be waiting: not Data, and not what only changes parameters.
+ * Those do for which a program may be waiting: not Data, and not what only changes parameters.
  */
 bool sdp_wire_solicited(const struct sdp_msg *msg)
 {
@@ -533,7 +533,7 @@ void sdp_wire_put_refusal(enum sdp_refusal reason, u8 out[SDP_REFUSAL_LEN])
 /**
  * sdp_wire_refusal() - read the private data of a refusal
  * @p: private data, may be NULL if @n is 0
- * @n: its octets
+ * @n: its bytes
  *
  * Return: the reason; SDP_REFUSED_NO_LISTENER for anything else.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Messages of the Sockets Direct Protocol as octets, see docs/sdp-wire.md. Pure functions: no
+ * Messages of the Sockets Direct Protocol as bytes, see docs/sdp-wire.md. Pure functions: no
  * sockets, locks or memory of the kernel. Everything that a peer sends goes through
  * sdp_wire_decode(), everything that this end sends comes from sdp_wire_encode().
  */
@@ -33,8 +33,8 @@ enum sdp_mid {
 };
 
 /* Flags of the BSDH */
-#define SDP_FLAG_OOB_PRES	0x01	/* the last octet of the payload is out-of-band */
-#define SDP_FLAG_OOB_PEND	0x02	/* such an octet follows soon */
+#define SDP_FLAG_OOB_PRES	0x01	/* the last byte of the payload is out-of-band */
+#define SDP_FLAG_OOB_PEND	0x02	/* such a byte follows soon */
 #define SDP_FLAG_REQ_PIPE	0x04	/* the source is asked to use pipelined mode */
 #define SDP_FLAGS		(SDP_FLAG_OOB_PRES | SDP_FLAG_OOB_PEND | SDP_FLAG_REQ_PIPE)
 
@@ -57,7 +57,7 @@ enum sdp_mid {
 #define SDP_BUF_MIN		256	/* smallest private buffer, BSDH included */
 #define SDP_BUFS_MIN		3	/* fewer never carry payload */
 #define SDP_RESERVED		2	/* buffers that payload leaves to control messages */
-#define SDP_OOB_NOTICE		65536	/* octets before the out-of-band one */
+#define SDP_OOB_NOTICE		65536	/* bytes before the out-of-band one */
 
 /** enum sdp_mode - mode of a half connection, as in ModeChange */
 enum sdp_mode {
@@ -86,7 +86,7 @@ enum sdp_refusal {
 /** enum sdp_fault - what is wrong with a message; docs/sdp-wire.md section 14 */
 enum sdp_fault {
 	SDP_OK,
-	/* of the octets alone */
+	/* of the bytes alone */
 	SDP_FAULT_SHORT,
 	SDP_FAULT_LENGTH,
 	SDP_FAULT_MID,
@@ -131,7 +131,7 @@ enum sdp_fault {
  * @size: size of the sender's private buffers, BSDH included
  * @local_port: port of the active end; Hello only
  * @dst_port: port that it wants to reach; Hello only
- * @src: address of the active end, IPv4 in the last four octets; full Hello only
+ * @src: address of the active end, IPv4 in the last four bytes; full Hello only
  * @dst: address that it wants to reach
  */
 struct sdp_hello {
@@ -150,9 +150,9 @@ struct sdp_hello {
 
 /**
  * struct sdp_avail - what SrcAvail or SinkAvail advertises
- * @size: octets
+ * @size: bytes
  * @rkey: RKey or STag, as the transport has it
- * @va: address of the first octet
+ * @va: address of the first byte
  * @non_discards: messages with payload that the sink has received; SinkAvail only
  */
 struct sdp_avail {
@@ -166,14 +166,14 @@ struct sdp_avail {
  * struct sdp_msg - a decoded message, or one to be encoded
  * @mid: enum sdp_mid
  * @flags: SDP_FLAG_*
- * @hdr_len: octets before the payload
+ * @hdr_len: bytes before the payload
  * @bufs: private buffers that the sender has posted
- * @payload_len: octets behind the headers
+ * @payload_len: bytes behind the headers
  * @mseq: number of this message
  * @mseq_ack: number of the last message that the sender has processed
  * @hello: Hello, HelloAck
  * @avail: SrcAvail, SinkAvail
- * @bytes: RdmaWrCompl, RdmaRdCompl: octets moved; ChRcvBuf, ChRcvBufAck: size of a buffer
+ * @bytes: RdmaWrCompl, RdmaRdCompl: bytes moved; ChRcvBuf, ChRcvBufAck: size of a buffer
  * @change: ModeChange
  * @change.send_half: it is about the receiver's send half
  * @change.mode: enum sdp_mode

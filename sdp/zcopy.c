@@ -125,16 +125,16 @@ static bool sdp_zchunk_charge(u32 npages)
 }
 
 /**
- * sdp_zchunk_grab() - pin memory that somebody else has charged
+ * sdp_zchunk_grab() - pin memory that the caller has charged
  * @chunk: unused chunk
  * @iter: where it is, in memory of a process; moves on
- * @most: octets
+ * @most: bytes
  *
  * The pins last until the peer has read or written, as long as it likes: so they are long-term
  * ones, which iov_iter_extract_pages() does not take. They are kept out of memory that must stay
  * movable, and file systems that need to know of each write refuse them.
  *
- * Return: octets, or a negative errno, and nothing is pinned. Context: may sleep.
+ * Return: bytes, or a negative errno, and nothing is pinned. Context: may sleep.
  */
 int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
 {
@@ -167,9 +167,9 @@ int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most
  * sdp_zchunk_pin() - pin memory of the calling process
  * @chunk: unused chunk
  * @iter: where it is; moves on
- * @most: octets
+ * @most: bytes
  *
- * Return: octets, or a negative errno, and nothing is pinned. Context: may sleep.
+ * Return: bytes, or a negative errno, and nothing is pinned. Context: may sleep.
  */
 int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
 {
@@ -308,7 +308,7 @@ static void sdp_zchunk_settle(struct sdp_zchunk *chunk)
 /**
  * sdp_zchunk_over() - the machine is done with a chunk
  * @chunk: named chunk
- * @done: octets that were transferred
+ * @done: bytes that were transferred
  *
  * Context: with sdp_lock().
  */
@@ -404,10 +404,10 @@ static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
 }
 
 /**
- * sdp_zcopy_segment() - where are octets of the stream?
+ * sdp_zcopy_segment() - where are bytes of the stream?
  * @link: link
  * @from: position of the first one
- * @len: octets that a message has
+ * @len: bytes that a message has
  * @segment: filled, if they are in a chunk
  * @written: an RDMA Write takes them, not a Send
  *
@@ -420,7 +420,7 @@ bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_s
 	       sdp_zcopy_find(link->zcopy_told, from, len, segment, written);
 }
 
-/* an op of the machine: the peer has the octets of a chunk, or gets no more of them */
+/* an op of the machine: the peer has the bytes of a chunk, or gets no more of them */
 void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 {
 	struct sdp_link *link = container_of(c, struct sdp_link, conn);
@@ -536,7 +536,7 @@ bool sdp_zcopy_sending(const struct sdp_link *link)
 	return link->zcopy_tx && link->zcopy_tx->busy;
 }
 
-/** sdp_zcopy_readable() - octets that a reader may read from the peer; with sdp_lock() */
+/** sdp_zcopy_readable() - bytes that a reader may read from the peer; with sdp_lock() */
 u32 sdp_zcopy_readable(const struct sdp_link *link)
 {
 	if (link->conn.state == SDP_DEAD || (link->zcopy_rx && link->zcopy_rx->busy))
@@ -570,7 +570,7 @@ static bool sdp_zcopy_waits(const struct sdp_link *link)
 }
 
 /**
- * sdp_zcopy_settle() - is there an advertisement that nobody will read?
+ * sdp_zcopy_settle() - is there an advertisement that will not be read?
  * @link: link
  *
  * The peer is asked for Data if the program that could read waits itself for the peer to read, and

@@ -8,7 +8,7 @@
  * the half busy, as if its buffer were full or empty.
  *
  * Sends with MSG_ZEROCOPY have a struct sdp_zcopy of their own and no session: a chunk lives on
- * when the call has returned, and a work item gives its memory back and tells the program.
+ * when the call has returned, and a work item gives its memory back and notifies the program.
  *
  * A chunk is pinned memory with a key. Its life: pinned and charged, named by the key, used by the
  * machine, over, key dropped, free. Until it is free, or the endpoint is gone, it stays pinned.
@@ -29,7 +29,7 @@
 #define SDP_ZCOPY_NOTIFIED	4	/* of MSG_ZEROCOPY */
 #define SDP_ZCOPY_MOST		MAX(SDP_ZCOPY_CHUNKS, SDP_ZCOPY_NOTIFIED)
 #define SDP_ZCOPY_PAGES		256	/* most pages of a chunk */
-#define SDP_ZCOPY_LEAST		32768	/* fewer octets are copied */
+#define SDP_ZCOPY_LEAST		32768	/* fewer bytes are copied */
 #define SDP_ZCOPY_PENALTY	64	/* most calls with copies after one that was in vain */
 
 /**
@@ -39,15 +39,15 @@
  * @pages: the pages
  * @npages: how many are pinned
  * @offset: in the first page
- * @len: octets
- * @start: position of the first octet in the stream
- * @sent_to: position behind the last octet that left by a Send or a Write
- * @done: octets that the peer has, or that were read or written here
- * @written: RDMA Writes took octets from it, or brought them here
+ * @len: bytes
+ * @start: position of the first byte in the stream
+ * @sent_to: position behind the last byte that left by a Send or a Write
+ * @done: bytes that the peer has, or that were read or written here
+ * @written: RDMA Writes took bytes from it, or brought them here
  * @over: the machine needs it no more
  * @dropping: the key's end was posted
  * @free: nothing reaches the memory any more
- * @told: MSG_ZEROCOPY: what the program is told about, or NULL: the chunk is not in use
+ * @told: MSG_ZEROCOPY: the program's notification, or NULL: the chunk is not in use
  */
 struct sdp_zchunk {
 	struct sdp_zcopy *zc;

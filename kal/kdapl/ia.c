@@ -277,7 +277,7 @@ static struct kdat_evd *kdat_ia_caller(struct kdat_ia *ia)
 	return NULL;
 }
 
-/* No upcall is to see the objects go that its event names. */
+/* No upcall may see that the objects of its event are freed. */
 static void kdat_ia_stop_upcalls(struct kdat_ia *ia)
 {
 	struct kdat_evd *evd;

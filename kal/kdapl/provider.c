@@ -5,7 +5,7 @@
  * the same functions.
  *
  * A name that another provider has stays with that one. This happens to RNICs named x and x-ib. The
- * later one gets the name when the other one's RNIC goes or gets another name.
+ * later one gets the name when the other RNIC is removed or renamed.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -23,7 +23,10 @@
 static DEFINE_MUTEX(kdat_provider_lock);	/* protects kdat_provider_rnics, their names */
 static LIST_HEAD(kdat_provider_rnics);
 
-/* What the registry calls for an IA name; it is one of ours, but the RNIC may be gone by now. */
+/*
+ * What the registry calls for an IA name; it is one of ours, but the RNIC may have been removed
+ * meanwhile.
+ */
 static DAT_RETURN kdat_provider_open_net(const char *name, struct net *net, DAT_COUNT qlen,
 					 DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 {
@@ -300,7 +303,7 @@ static void kdat_provider_remove(struct ri_rnic *rnic)
 	WRITE_ONCE(kr->gone, true);
 	list_for_each_entry(ia, &kr->ias, node)
 		WRITE_ONCE(ia->direct, false);
-	/* what runs in a section of RCU has seen the RNIC, and ends before its objects do */
+	/* readers in a section of RCU have seen the RNIC, and end before its objects do */
 	synchronize_rcu();
 	list_for_each_entry(ia, &kr->ias, node)
 		kdat_ia_drop(ia);

@@ -118,7 +118,7 @@ static void kiser_buffer_free_regions(struct kiser_conn *kc)
  * @address: takes the address by which the target reaches the data: an offset in a page, because
  *	     the target needs no address of this host's memory
  *
- * Return: 0; -EBUSY: the region's last invalidation is not over; -EAGAIN: the queue is full.
+ * Return: 0; -EBUSY: the region's last invalidation has not completed; -EAGAIN: the queue is full.
  * Context: any but hard interrupt.
  */
 int kiser_buffer_map(struct kiser_conn *kc, struct kiser_region *region, struct scsi_cmnd *sc,

@@ -495,7 +495,7 @@ static int kiser_conn_bind_locked(struct kiser_conn *kc, struct iscsi_cls_sessio
 		return ret;
 	}
 	kiser_conn_set_iscsi(conn, kc);
-	/* an end that was told before somebody was there to hear it */
+	/* an end that was reported before it could be noted */
 	if (READ_ONCE(kc->state) != KISER_UP)
 		kiser_conn_fail(kc);
 	return 0;

@@ -17,7 +17,7 @@
  * never completes while the target can reach its memory.
  *
  * Writes that fit into immediate data travel behind the command's header: from where they are, if
- * the IA has an LMR for physical addresses, else from a copy. All other data goes by RDMA.
+ * the IA has an LMR for physical addresses, else from a copy. All other data moves by RDMA.
  * Unsolicited Data-Out PDUs are never sent.
  *
  * libiscsi takes iscsi_session.frwd_lock to send, and iscsi_session.back_lock to complete. Either
@@ -109,7 +109,7 @@ enum kiser_region_state {
 /**
  * struct kiser_region - data of a SCSI command
  * @lmr: LMR for fast registrations
- * @state: enum kiser_region_state; who changes it from VALID does what follows
+ * @state: enum kiser_region_state; the thread that changes it from VALID does what follows
  * @context: names the memory to the target
  * @receive: response that waits for the invalidation, or NULL
  */
@@ -134,12 +134,12 @@ enum kiser_conn_state {
  * @remote: the target's address
  * @state: enum kiser_conn_state
  * @error: why the attempt failed: a negative errno
- * @settled: the attempt is over
- * @down: the connection is over: the target cannot reach any memory
+ * @settled: the attempt has ended
+ * @down: the connection has ended: the target cannot reach any memory
  * @mutex: protects @iscsi and @closing; completions use @iscsi without it, see kiser_conn_bind()
  * @iscsi: connection of libiscsi, NULL: not bound
  * @closing: the endpoint is being disconnected
- * @failure: tells libiscsi that the connection failed
+ * @failure: reports the failed connection to libiscsi
  * @cut: @failure ends the connection first
  * @ia: interface adapter, of this connection alone
  * @async_evd: its asynchronous events
@@ -153,7 +153,7 @@ enum kiser_conn_state {
  * @physical: context of the LMR for physical addresses
  * @syncs: buffers have to be synchronised with the IA
  * @remote_invalidation: the target invalidates regions with its responses
- * @full_feature: the login is over, and all receives are posted
+ * @full_feature: the login has ended, and all receives are posted
  * @num_tasks: tasks of the session
  * @sends: buffers to send from, by the task's index
  * @regions: regions, by the task's index

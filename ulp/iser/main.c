@@ -4,9 +4,9 @@
  *
  * open-iscsi knows the names of all transports that it works with, by a table in its binaries: it
  * refuses a name that is not there, and then does not look at the transports that follow. So this
- * one has, unless told otherwise, the name of the kernel's own iSER initiator, whose entry in the
- * table fits: an RDMA transport with endpoints in the kernel. The two modules cannot be loaded at
- * the same time with the same name.
+ * one has, unless the parameter says otherwise, the name of the kernel's own iSER initiator, whose
+ * entry in the table fits: an RDMA transport with endpoints in the kernel. The two modules cannot
+ * be loaded at the same time with the same name.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>

@@ -27,7 +27,7 @@ static bool kiser_receive_ends_login(const struct kiser_conn *kc, const struct i
 	       ISCSI_FLAG_LOGIN_NEXT_STAGE3;
 }
 
-/* Post all receives, before anybody can send a command. */
+/* Post all receives, before a command can be sent. */
 static int kiser_receive_start(struct kiser_conn *kc)
 {
 	u32 i;
@@ -142,7 +142,7 @@ void kiser_receive_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEA
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
 		return;
 	if (dto->status) {
-		/* the end of the connection is told by its own event */
+		/* the end of the connection has its own event */
 		if (dto->status != DAT_DTO_ERR_FLUSHED)
 			kiser_conn_fail(kc);
 		return;

@@ -12,8 +12,8 @@
 #include "error.h"
 
 /*
- * What is no handle for certain: NULL, an errno, a number, an address that no object has, an object
- * without a provider. Anything else is read, as DAT wants it.
+ * Values that are certainly no handle: NULL, an errno, a number, an address that no object has, an
+ * object without a provider. Anything else is read, as DAT wants it.
  */
 static const DAT_PROVIDER *kdat_api_provider(DAT_HANDLE handle)
 {

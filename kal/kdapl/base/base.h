@@ -41,7 +41,7 @@
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define KDAT_NO_MEMORY			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
-/* the RNIC went away: after DAT_ASYNC_ERROR_IA_CATASTROPHIC only free and close do something */
+/* the RNIC was removed: after DAT_ASYNC_ERROR_IA_CATASTROPHIC only free and close do something */
 #define KDAT_GONE			KDAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE)
 #define KDAT_BAD_ARG(n)			KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define KDAT_BAD_HANDLE(what)		KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
@@ -213,7 +213,7 @@ static inline void *kdat_obj(DAT_HANDLE handle, u32 type)
 
 /*
  * Use the objects of the RNIC. kdat_enter() for functions that may sleep. If either returns
- * false, the RNIC is gone, nothing is held, and the function answers KDAT_GONE.
+ * false, the RNIC was removed, nothing is held, and the function answers KDAT_GONE.
  */
 static inline bool kdat_enter(struct kdat_ia *ia)
 {
@@ -236,7 +236,7 @@ static inline bool kdat_try_enter(struct kdat_ia *ia)
 	return false;
 }
 
-/* For the end of an object: the RNIC stays as it is, there or gone, until kdat_leave(). */
+/* For the end of an object: the RNIC stays as it is, present or removed, until kdat_leave(). */
 static inline void kdat_hold(struct kdat_ia *ia)
 {
 	might_sleep();
@@ -273,7 +273,7 @@ u16 kdat_ia_max_private_data(const struct ri_rnic *rnic);
 /**
  * struct kdat_pz - protection zone
  * @obj: head
- * @pd: protection domain, NULL: the RNIC is gone
+ * @pd: protection domain, NULL: the RNIC was removed
  * @unnamed: LMRs that wait for their registration
  */
 struct kdat_pz {

@@ -16,7 +16,7 @@ DAT_RETURN kdat_error_names(DAT_RETURN ret, const char **major_message, const ch
  * @err: 0 or a negative errno
  *
  * -EADDRINUSE is DAT_CONN_QUAL_IN_USE; for a CSP the caller answers DAT_PORT_IN_USE instead.
- * -EINVAL has no subtype, because the errno does not tell the argument.
+ * -EINVAL has no subtype, because the errno does not name the argument.
  *
  * Return: DAT_SUCCESS or an error. Context: any.
  */
@@ -45,7 +45,7 @@ DAT_DTO_COMPLETION_STATUS kdat_error_dto_status(enum ib_wc_status status, DAT_DT
  * @status: negative errno, kal_ep_event.status of KAL_EP_CONN_REPLY
  * @has_private_data: kal_ep_event.private_data is not NULL, of whatever length
  *
- * -ECONNREFUSED comes of a TCP reset (nobody listens) and of an MPA Reply that rejects. Only a
+ * -ECONNREFUSED comes from a TCP reset (no listener) and from an MPA Reply that rejects. Only a
  * Reply has private data, maybe of no bytes: so private data says that the peer's consumer has
  * rejected. An RNIC that makes connections itself may leave out the pointer to an empty one: such a
  * rejection looks like a reset.

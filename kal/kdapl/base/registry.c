@@ -2,9 +2,9 @@
 /*
  * The DAT registry: IA names and their providers, and the IAs that are open.
  *
- * A name may go while IAs are opened and closed. An entry that is being used stays in memory until
- * its last IA is closed; whether it can be found is another question. ia_open_func() and
- * ia_close_func() run without the lock, so that providers may add and remove names meanwhile.
+ * A name may be removed while IAs are opened and closed. An entry in use stays in memory until its
+ * last IA is closed, even if it cannot be found any more. ia_open_func() and ia_close_func() run
+ * without the lock, so that providers may add and remove names meanwhile.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -20,7 +20,7 @@
 
 /**
  * struct kdat_registry_entry - an IA name
- * @node: in kdat_registry_entries, or empty: the name is gone
+ * @node: in kdat_registry_entries, or empty: the name was removed
  * @provider: table
  * @info: key
  * @opening: calls of ia_open_func() that run
@@ -111,7 +111,7 @@ static struct kdat_registry_entry *kdat_registry_choose(const DAT_PROVIDER_INFO 
 	return found;
 }
 
-/* The name is gone, and nobody uses the entry: free it. */
+/* The name was removed, and the entry has no user: free it. */
 static void kdat_registry_put(struct kdat_registry_entry *entry)
 {
 	lockdep_assert_held(&kdat_registry_lock);

@@ -12,8 +12,8 @@ struct net;
  * @provider: table
  *
  * No name is found from the start of the call on. The call returns when no ia_open_func() of the
- * table runs any more. IAs that are open stay so, and dat_ia_close() goes on to work: the table has
- * to live until they are closed.
+ * table runs any more. Open IAs stay open, and dat_ia_close() continues to work: the table has to
+ * live until they are closed.
  *
  * Context: may sleep. The caller holds no lock that ia_open_func() takes.
  */

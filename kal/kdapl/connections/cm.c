@@ -12,14 +12,15 @@
  *   connection keep their order.
  * - A call that reports the end of an attempt may let the consumer free the EP at once. A call that
  *   uses the EP after such a point counts in ep->calls, and kdat_cm_end() waits for it.
- * - Exactly one event tells the result of an attempt: who ends it notes the reason in the EP
- *   (disconnecting, timed_out) and ends the kAL's endpoint, whose handler reports. If the attempt
- *   succeeds at the same moment, ESTABLISHED is not reported, but the end is, with that reason.
+ * - Exactly one event reports the result of an attempt. The thread that ends it notes the reason in
+ *   the EP (disconnecting, timed_out) and ends the kAL's endpoint, whose handler reports. If the
+ *   attempt succeeds at the same moment, ESTABLISHED is not reported, but the end is, with that
+ *   reason.
  * - Receives that complete before the result of an attempt is reported are held until then, see
  *   evd_early.c.
- * - An attempt can be ended only after the kAL has bound its endpoint to the QP. So who started it
- *   looks at ep->disconnecting afterwards, and starts the clock then.
- * - The RNIC goes: kdat_cm_end() runs while no other call does, and lets the end be reported.
+ * - An attempt can be ended only after the kAL has bound its endpoint to the QP. So the thread that
+ *   started it looks at ep->disconnecting afterwards, and starts the clock then.
+ * - The RNIC is removed: kdat_cm_end() runs while no other call does, and lets the end be reported.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -50,7 +51,7 @@ void kdat_cm_get(struct kdat_ep *ep)
 	atomic_inc(&ep->calls);
 }
 
-/* The EP may be gone after the decrement; the wake-up uses its address only. */
+/* The EP may be freed after the decrement; the wake-up uses its address only. */
 void kdat_cm_put(struct kdat_ep *ep)
 {
 	if (atomic_dec_and_test(&ep->calls))
@@ -129,7 +130,7 @@ static int kdat_cm_source(const struct kdat_ep *ep, const struct sockaddr_storag
 
 /* Events ******************************************************************** */
 
-/* Tell the consumer; ep->mutex held. */
+/* Put the connection event; ep->mutex held. */
 static void kdat_cm_report(struct kdat_ep *ep, DAT_EVENT_NUMBER number)
 {
 	const DAT_EVENT event = {
@@ -199,7 +200,7 @@ static void kdat_cm_failed(struct kdat_ep *ep, struct kal_ep *conn,
 	mutex_unlock(&ep->mutex);
 }
 
-/* Is @conn the EP's, and has nobody asked for its end? ep->mutex held. */
+/* Is @conn the EP's, and its end not asked for? ep->mutex held. */
 static bool kdat_cm_wanted(const struct kdat_ep *ep, const struct kal_ep *conn)
 {
 	return ep->conn == conn && !ep->disconnecting && !ep->timed_out;
@@ -288,10 +289,10 @@ static int kdat_cm_event(struct kal_ep *conn, void *context, const struct kal_ep
 }
 
 /*
- * A graceful end waits for what was posted. The kAL's own connections do so themselves. Devices
- * that make connections flush, whatever the transport: so the requests are waited for here, not
- * longer than the administrator allows. Completions that the consumer does not look for are taken
- * from the CQ.
+ * A graceful end waits for the posted requests. The kAL's own connections do so themselves. Devices
+ * that make connections flush the requests, whatever the transport. So this function waits for
+ * them, not longer than the administrator allows. It takes completions from the CQ that the
+ * consumer does not look for.
  */
 static void kdat_cm_drain(struct kdat_ep *ep, struct ri_qp *qp)
 {
@@ -315,9 +316,9 @@ static bool kdat_cm_offloads(const struct kdat_ep *ep)
 }
 
 /*
- * End an attempt whose time is over, or a connection when its requests are complete; or, after a
- * failure, take the QP to the error state, which ends what is left of a connection and flushes what
- * was posted. kdat_cm_end() waits for this, so the QP stays.
+ * End an attempt when its time has passed, or a connection when its requests are complete. After a
+ * failure, take the QP to the error state, which ends the rest of the connection and flushes the
+ * posted requests. kdat_cm_end() waits for this, so the QP stays.
  */
 static void kdat_cm_work(struct work_struct *work)
 {
@@ -368,8 +369,8 @@ static DAT_RETURN kdat_cm_lacks(const struct kdat_ep *ep)
 }
 
 /*
- * May the endpoint connect or accept now? @tentative: it accepts the request that it waits for. An
- * unconfigured endpoint is told what it lacks. ep->mutex held.
+ * May the endpoint connect or accept now? @tentative: it accepts the request that it waits for. The
+ * answer for an unconfigured endpoint names what it lacks. ep->mutex held.
  */
 static DAT_RETURN kdat_cm_may_start(const struct kdat_ep *ep, bool tentative)
 {
@@ -453,7 +454,10 @@ static DAT_RETURN kdat_cm_not_started(struct kdat_ep *ep, struct kal_ep *conn, b
 	return error;
 }
 
-/* The attempt is under way or over. Start the clock, or end it if the consumer asked meanwhile. */
+/*
+ * The attempt is in progress or has ended. Start the clock, or end it if the consumer asked
+ * meanwhile.
+ */
 static void kdat_cm_started(struct kdat_ep *ep, struct kal_ep *conn, struct ri_qp *qp,
 			    DAT_TIMEOUT timeout)
 {
@@ -487,7 +491,7 @@ static DAT_RETURN kdat_cm_start_error(int err)
 	}
 }
 
-/* What the consumer has said of its connections' packets; ep->mutex held. */
+/* The consumer's wishes for the packets of its connections; ep->mutex held. */
 static void kdat_cm_traffic(const struct kdat_ep *ep, struct kal_conn_param *param)
 {
 	if (!ep->traffic.set)
@@ -610,7 +614,7 @@ DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentativ
 	err = kal_ep_accept(conn, qp, &param);
 	if (err && kal_ep_undecided(conn)) {
 		mutex_lock(&ep->mutex);
-		/* else the end of the EP took the request along */
+		/* otherwise the end of the EP has ended the request */
 		if (ep->conn == conn) {
 			ep->conn = NULL;
 			kdat_early_end(ep);

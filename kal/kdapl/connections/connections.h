@@ -39,7 +39,7 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 			const DAT_EP_ATTR *attr, struct kdat_ep **ep);
 /* End whatever is under way and free; allowed in every state. May sleep. */
 void kdat_ep_destroy(struct kdat_ep *ep);
-/* RNIC goes: end the connection, destroy the queue pair. May sleep. */
+/* The RNIC is removed: end the connection, destroy the queue pair. May sleep. */
 void kdat_ep_drop_qp(struct kdat_ep *ep);
 
 /** enum kdat_sp_kind - kinds of service points */
@@ -114,9 +114,9 @@ struct kdat_cr {
 
 /* sp.c, cr.c */
 void kdat_sp_destroy(struct kdat_sp *sp);
-void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC goes: end the listener */
+void kdat_sp_drop(struct kdat_sp *sp);		/* RNIC is removed: end the listener */
 void kdat_cr_destroy(struct kdat_cr *cr);
-void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC goes: end the request */
+void kdat_cr_drop(struct kdat_cr *cr);		/* RNIC is removed: end the request */
 /* The endpoint ends: no service point and no request names it any more. */
 void kdat_sp_forget_ep(struct kdat_ep *ep);
 /* Make a service point, and take an EP for it if there is one; the RNIC is held. */
@@ -176,7 +176,7 @@ DAT_RETURN kdat_cm_connect(struct kdat_ep *ep, struct kdat_cm_open *open, DAT_CO
 			   const void *private_data, DAT_RETURN bad_size, DAT_RETURN bad_data);
 /*
  * Accept @conn for @ep; @tentative: which was tentative for it. DAT_SUCCESS: one event of @ep
- * tells the result. Else the request still waits. The RNIC is held.
+ * reports the result. Else the request still waits. The RNIC is held.
  */
 DAT_RETURN kdat_cm_accept(struct kdat_ep *ep, struct kal_ep *conn, bool tentative,
 			  const void *private_data, u16 private_data_len);
@@ -185,10 +185,10 @@ DAT_RETURN kdat_cm_address(const struct sockaddr *from, bool any, struct sockadd
 /* Is it one of the values of DAT_QOS? */
 bool kdat_cm_qos_valid(DAT_QOS qos);
 /*
- * End the connection of @ep, if there is one; no event of it comes after the return, and only one
- * of an RNIC that goes comes before. The endpoint leaves its service point or request. Before the
- * queue pair is reset or destroyed, with the RNIC held, without kdat_ia.mutex and ep->mutex. May
- * sleep.
+ * End the connection of @ep, if there is one; no event of it comes after the return. Before the
+ * return one comes only if the RNIC is removed. The endpoint leaves its service point or request.
+ * Before the queue pair is reset or destroyed, with the RNIC held, without kdat_ia.mutex and
+ * ep->mutex. May sleep.
  */
 void kdat_cm_end(struct kdat_ep *ep);
 

@@ -10,8 +10,8 @@ static struct kdat_cr *kdat_cr_of(DAT_CR_HANDLE handle)
 }
 
 /*
- * The request is over; nothing names it any more. The RNIC is held. @keep_ep: the EP has taken the
- * connection. Takes in *@rsp and *@ep what the caller has to destroy when the RNIC is not held.
+ * The request has ended; nothing names it any more. The RNIC is held. @keep_ep: the EP has taken
+ * the connection. Takes in *@rsp and *@ep what the caller has to destroy when the RNIC is not held.
  */
 static void kdat_cr_finish(struct kdat_cr *cr, bool keep_ep, struct kdat_sp **rsp,
 			   struct kdat_ep **made)
@@ -153,7 +153,7 @@ static DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data
 		return KDAT_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
 	if (!kdat_enter(ia)) {
-		/* the peer knows; this is how the consumer gives the handle back */
+		/* the peer has the answer; with this call the consumer gives the handle back */
 		kdat_cr_destroy(cr);
 		return DAT_SUCCESS;
 	}
@@ -164,7 +164,7 @@ static DAT_RETURN kdat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data
 		error = KDAT_BAD_HANDLE(CR);
 	if (error != DAT_SUCCESS)
 		goto out;
-	/* if the peer is gone, there is nobody to tell */
+	/* a peer that has ended the connection needs no answer */
 	if (kal_ep_reject(conn, private_data, private_data_size) == -EINVAL &&
 	    kal_ep_undecided(conn)) {
 		xchg(&cr->conn, conn);

@@ -138,7 +138,7 @@ static void kdat_ep_put_setup(struct kdat_ep *ep, const struct kdat_ep_setup *se
 	}
 }
 
-/* Let @queues or, if that is NULL, nothing take the place of ep->queues, which the caller frees. */
+/* Exchange ep->queues for @queues, which may be NULL. The caller frees the old ones. */
 static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queues)
 {
 	struct kdat_ep_queues none = {}, *to = *queues ?: &none;
@@ -152,7 +152,7 @@ static bool kdat_ep_swap_queues(struct kdat_ep *ep, struct kdat_ep_queues **queu
 		kdat_slots_swap(&ep->requests, &to->requests, NULL, NULL);
 		return false;
 	}
-	/* what was exchanged belongs to the queues that go; a late post may still look at it */
+	/* the exchanged part belongs to the old queues; a late post may still look at it */
 	if (ep->queues) {
 		swap(ep->queues->recvs.blocks, to->recvs.blocks);
 		swap(ep->queues->requests.blocks, to->requests.blocks);
@@ -358,7 +358,7 @@ static DAT_RETURN kdat_ep_commit(struct kdat_ep *ep, u32 changes, const struct k
 	ret = kdat_ep_state_allows(ep->state, KDAT_EP_MODIFY);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	/* another thread modifies it, or receives are posted to the old queue pair */
+	/* another thread has modified it, or receives are posted to the old queue pair */
 	if (ep->changes != changes || (swap && !kdat_ep_swap_queues(ep, queues)))
 		return KDAT_BAD_STATE(EP_NOTREADY);
 	kdat_ep_put_setup(ep, new);
@@ -400,7 +400,7 @@ static DAT_RETURN kdat_ep_change(struct kdat_ep *ep, DAT_EP_PARAM_MASK mask,
 		ret = kdat_ep_commit(ep, changes, &new, swap, &queues);
 	if (ret == DAT_SUCCESS) {
 		kdat_ep_count_uses(&old, -1);
-		/* who posts a receive may still use the old queue pair */
+		/* a post of a receive may still use the old queue pair */
 		if (queues)
 			synchronize_rcu();
 	} else {
@@ -515,7 +515,10 @@ static DAT_RETURN kdat_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state,
 	return DAT_SUCCESS;
 }
 
-/* No RNIC tells which buffers of an SRQ an endpoint holds. Of its own it holds those posted. */
+/*
+ * No RNIC reports which buffers of an SRQ an endpoint holds. Of its own buffers it holds the posted
+ * ones.
+ */
 static DAT_RETURN kdat_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
 {
 	struct kdat_ep *ep = kdat_ep_of(handle);

@@ -87,8 +87,8 @@ static bool kdat_ep_attr_fits(const struct kdat_ep_limits *limits, const DAT_EP_
 }
 
 /*
- * Check what is wanted, and change it into what is granted: not less. @bad: the answer for a wrong
- * attribute.
+ * Check the wanted attributes, and turn them into the granted ones, which are not less. @bad: the
+ * answer for a wrong attribute.
  */
 static DAT_RETURN kdat_ep_grant(const struct ri_rnic *rnic, DAT_EP_ATTR *attr,
 				const struct kdat_srq *srq, DAT_RETURN bad)
@@ -99,7 +99,7 @@ static DAT_RETURN kdat_ep_grant(const struct ri_rnic *rnic, DAT_EP_ATTR *attr,
 		return bad;
 	if (!kdat_cm_qos_valid(attr->qos))
 		return bad;
-	/* no RNIC tells how many buffers an endpoint holds; 0 is what a cleared structure has */
+	/* no RNIC reports how many buffers an endpoint holds; a cleared structure has 0 */
 	if (srq && attr->srq_soft_hw && attr->srq_soft_hw != DAT_HW_DEFAULT)
 		return KDAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	attr->srq_soft_hw = DAT_HW_DEFAULT;

@@ -5,7 +5,7 @@
 
 #include "ep.h"
 
-/* time for the RNIC to let go of the buffers of an SRQ */
+/* time for the RNIC to release the buffers of an SRQ */
 #define KDAT_EP_LAST_WQE_TIMEOUT	HZ
 /* looks for the completion of registrations when the queue pair ends, some 100 us apart */
 #define KDAT_EP_FLUSH_LOOKS		1000
@@ -71,7 +71,7 @@ void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *queues)
 {
 	const struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	/* a device that goes may not tell, and its SRQs lose all buffers anyway */
+	/* a device that is removed may not report it, and its SRQs lose all buffers anyway */
 	if (!queues->srq || !ep->connected || ep->obj.ia->kr->gone)
 		return;
 	if (!kal_qp_modify(queues->qp, &attr, IB_QP_STATE))
@@ -80,8 +80,9 @@ void kdat_ep_leave_srq(struct kdat_ep *ep, const struct kdat_ep_queues *queues)
 }
 
 /*
- * Whether the RNIC has carried out the registrations of LMRs has to be known before the queue pair
- * takes their completions along: it fails a second registration, and the connection with it.
+ * Wait for the completions of registrations before the queue pair, and the completions with it, is
+ * destroyed. Otherwise kDAPL does not know whether the RNIC has carried them out. The RNIC refuses
+ * a second registration, and ends the connection.
  */
 void kdat_ep_end_registrations(struct kdat_ep *ep)
 {
@@ -110,7 +111,7 @@ void kdat_ep_forget_posted(struct kdat_ep *ep)
 	kdat_slots_reset(&ep->recvs);
 }
 
-/* The connection is over: destroy the queue pair, forget all events of requests. */
+/* The connection has ended: destroy the queue pair, drop all events of requests. */
 void kdat_ep_end_qp(struct kdat_ep *ep)
 {
 	struct kdat_ep_queues *queues = ep->queues;

@@ -3,16 +3,17 @@
  * Service points (PSP, RSP, CSP). The consumer's answers to connection requests are in cr.c.
  *
  * A service point is a listener of the kAL. Its handler makes a connection request of what the
- * kAL reports, and puts the event into the EVD. It waits for nobody: it runs with the locks of the
- * listener and of the request, and only tries to take kdat_rnic.sem, because the removal of the
+ * kAL reports, and puts the event into the EVD. The handler does not wait: it holds the locks of
+ * the listener and of the request. It only tries to take kdat_rnic.sem, because the removal of the
  * RNIC holds that while it waits for the handler. A request whose event finds no room is rejected.
  *
- * An answer takes the kAL's endpoint out of the request first. So of two answers one does the work.
- * A request stays until it is answered, even if its peer or its service point is gone.
+ * An answer first takes the kAL's endpoint out of the request, so of two answers one does the work.
+ * A request stays until it is answered, even if its peer has ended the connection or its service
+ * point was freed.
  *
- * An RSP has one request. With the event its handle is gone, its port is free, and the rest of it
- * goes when the request is answered. kdat_ia.mutex protects which EP, request and service point
- * belong together.
+ * An RSP has one request. With the event its handle becomes invalid and its port free. The rest of
+ * it is freed when the request is answered. kdat_ia.mutex protects the links between EPs, requests
+ * and service points.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -34,7 +35,7 @@ void kdat_sp_get(struct kdat_sp *sp)
 	atomic_inc(&sp->calls);
 }
 
-/* The service point may be gone after the decrement; the wake-up uses its address only. */
+/* The service point may be freed after the decrement; the wake-up uses its address only. */
 void kdat_sp_put(struct kdat_sp *sp)
 {
 	if (atomic_dec_and_test(&sp->calls))
@@ -123,8 +124,8 @@ void kdat_sp_forget_ep(struct kdat_ep *ep)
 /* Requests ****************************************************************** */
 
 /*
- * A request of an RSP or SSP takes its EP. Return: false: there was a request before, or the EP is
- * gone.
+ * A request of an RSP or SSP takes its EP. Return: false: there was a request before, or the EP was
+ * freed.
  */
 static bool kdat_sp_use(struct kdat_sp *sp, struct kdat_cr *cr)
 {
@@ -531,7 +532,7 @@ static DAT_RETURN kdat_sp_open(struct kdat_sp *sp, const struct sockaddr_storage
 	return kdat_sp_listen_error(err, in_use);
 }
 
-/* What both functions that make a PSP have in common; *@port as kdat_sp_open() */
+/* The common part of both functions that make a PSP; *@port as kdat_sp_open() */
 static DAT_RETURN kdat_sp_create_psp(struct kdat_ia *ia, u16 *port, DAT_EVD_HANDLE evd_handle,
 				     DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {

@@ -6,8 +6,8 @@
 #include "connections.h"
 
 /*
- * Make a connection request and tell the consumer, who may answer it before the return. The RNIC
- * is held. *@unneeded: takes an EP that was made in vain.
+ * Make a connection request and put its event. The consumer may answer it before the return. The
+ * RNIC is held. *@unneeded: takes an EP that was made and is not needed.
  * Return: 0: the request owns from->child; -ENOMEM; -ECONNREFUSED: no more requests; -ENOBUFS: no
  * room in the EVD.
  */

@@ -91,8 +91,8 @@ static DAT_RETURN kdat_ssp_free(DAT_IW_SSP_HANDLE ssp_handle)
 }
 
 /*
- * An SSP is operational while its request may come. When that came, did not come in time, or the
- * peer has left, it is not.
+ * An SSP is operational until its request has come, the time for it has passed, or the peer has
+ * ended the connection.
  */
 static DAT_RETURN kdat_ssp_query(DAT_IW_SSP_HANDLE ssp_handle, DAT_IW_SSP_PARAM_MASK mask,
 				 DAT_IW_SSP_PARAM *param)

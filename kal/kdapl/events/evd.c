@@ -4,7 +4,7 @@
  *
  * An EVD for DTOs or binds has a CQ, however many endpoints use it. Endpoints reserve room in it
  * for the completions of all requests that they may have, so it does not overflow. The length that
- * the consumer asks for is that of the ring; evd_upcall.c tells how the two are one queue.
+ * the consumer asks for is that of the ring; evd_upcall.c describes how the two are one queue.
  *
  * The queue of an EVD outlives the RNIC: events in it can be taken until the EVD is freed.
  */
@@ -80,7 +80,7 @@ static bool kdat_evd_ring_move(struct kdat_evd *evd, struct kdat_evd_ring *to)
 	return fits;
 }
 
-/* The consumer's length is what the queue has to hold at least. The RNIC is held. */
+/* The queue has to hold at least the consumer's length. The RNIC is held. */
 bool kdat_evd_lengthen(struct kdat_evd *evd)
 {
 	struct kdat_evd_ring to;
@@ -323,7 +323,7 @@ static bool kdat_evd_has_upcall(struct kdat_evd *evd)
 	return ret;
 }
 
-/* dat_evd_modify_upcall(): also when the RNIC is gone, for the consumer's end */
+/* dat_evd_modify_upcall(): also after the removal of the RNIC, for the consumer's end */
 static DAT_RETURN kdat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle, DAT_UPCALL_POLICY policy,
 					 const DAT_UPCALL_OBJECT *upcall, DAT_UPCALL_FLAG flag)
 {
@@ -398,7 +398,7 @@ static DAT_RETURN kdat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *e
 	return DAT_SUCCESS;
 }
 
-/* dat_evd_dequeue(): also when the RNIC is gone, what came before */
+/* dat_evd_dequeue(): also after the removal of the RNIC, for earlier events */
 static DAT_RETURN kdat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct kdat_evd *evd = kdat_evd_of(evd_handle);
@@ -421,7 +421,7 @@ static DAT_RETURN kdat_evd_free(DAT_EVD_HANDLE evd_handle)
 	if (kdat_evd_in_upcall(evd) || atomic_read(&evd->obj.uses))
 		return KDAT_BAD_STATE(EVD_IN_USE);
 	might_sleep();
-	/* of two calls one does the work; nobody finds the EVD by its handle any more */
+	/* of two calls one does the work; the handle does not lead to the EVD any more */
 	if (cmpxchg(&evd->obj.type, type, DAT_HANDLE_TYPE_EVD) != type)
 		return KDAT_EVD_BAD_HANDLE;
 	kdat_evd_stop(evd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What evd.c, the objects, uses of evd_upcall.c, their completions and upcalls. */
+/* Functions of evd_upcall.c (completions and upcalls) that evd.c (the objects) uses. */
 #ifndef KDAT_EVD_H
 #define KDAT_EVD_H
 

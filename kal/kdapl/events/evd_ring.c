@@ -33,7 +33,7 @@ void kdat_evd_ring_init(struct kdat_evd_ring *ring, struct kdat_evd_entry *entri
 	ring->size = size;
 }
 
-/* The entry at the tail becomes an event; its event and notify are set. */
+/* Turn the entry at the tail into an event; its event and notify are set. */
 static void kdat_evd_ring_push(struct kdat_evd_ring *ring, bool polled)
 {
 	struct kdat_evd_entry *entry = kdat_evd_ring_at(ring, ring->tail++);
@@ -72,9 +72,9 @@ DAT_EVENT *kdat_evd_ring_add(struct kdat_evd_ring *ring, const DAT_EVENT *event,
 }
 
 /**
- * kdat_evd_ring_space() - where the next completions go
+ * kdat_evd_ring_space() - get entries for the next completions
  * @ring: ring
- * @num: most entries that are asked for; takes how many there are in a row
+ * @num: most entries that are wanted; gets the number of contiguous ones
  *
  * The caller sets event and notify of some, and makes them events with kdat_evd_ring_commit().
  *
@@ -95,7 +95,7 @@ void kdat_evd_ring_commit(struct kdat_evd_ring *ring, u32 num)
 		kdat_evd_ring_push(ring, true);
 }
 
-/* The event at @index goes: it is not counted as marked any more. */
+/* Uncount the event at @index, which is being taken: it is not marked any more. */
 static void kdat_evd_ring_unmark(struct kdat_evd_ring *ring, u32 index)
 {
 	if (!kdat_evd_ring_at(ring, index)->notify)
@@ -154,7 +154,7 @@ int kdat_evd_ring_pop(struct kdat_evd_ring *ring, DAT_EVENT *event)
 	return 1;
 }
 
-/* What is in the ring does not call up any more. */
+/* Events that are in the ring do not call up any more. */
 void kdat_evd_ring_hush(struct kdat_evd_ring *ring)
 {
 	ring->quiet = ring->tail;
@@ -180,7 +180,7 @@ static bool kdat_evd_ring_is_of(const struct kdat_evd_entry *entry, DAT_EP_HANDL
 /**
  * kdat_evd_ring_purge() - drop completions of an endpoint
  * @ring: ring
- * @pos: where to go on; the head's index before the first call
+ * @pos: where to continue; the head's index before the first call
  * @ep: endpoint; no more of its completions are added
  *
  * Return: true when all have been dropped; false: unlock and call again.
@@ -213,7 +213,7 @@ bool kdat_evd_ring_fits(const struct kdat_evd_ring *ring, u32 size)
  * kdat_evd_ring_copy() - copy some events to a ring that is to take the place of this one
  * @ring: ring; events may be added and taken between two calls, but none is purged
  * @to: new ring
- * @pos: where to go on; the head's index before the first call
+ * @pos: where to continue; the head's index before the first call
  *
  * Return: true when @to has all events: kdat_evd_ring_switch() before unlocking, if they fit.
  */

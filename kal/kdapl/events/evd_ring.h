@@ -3,8 +3,8 @@
  * The queue of an event dispatcher: a ring of events, oldest first. Pure functions; evd.c and
  * evd_upcall.c call them with kdat_evd.lock held, and the unit tests without.
  *
- * Events come in two ways: somebody puts them, or they are completions that were polled from the
- * CQ. Each way has room for the queue length: completions that were polled early take no room from
+ * Events come in two ways: they are put, or they are completions that were polled from the CQ. Each
+ * way has room for the queue length: completions that were polled early take no room from
  * connection events. Events that call up are marked.
  */
 #ifndef KDAT_EVD_RING_H

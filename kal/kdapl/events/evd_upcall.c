@@ -3,29 +3,32 @@
  * Event dispatchers: how events come to the consumer, by upcall or by dat_evd_dequeue().
  *
  * The queue of an EVD is its ring and, behind that, its CQ. A completion moves from the CQ to the
- * ring when somebody looks for an event: a work item that calls up, or the consumer. In the ring,
- * events that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest
- * event as long as there is a marked one, so events keep their order.
+ * ring when a work item that calls up, or the consumer, looks for an event. In the ring, events
+ * that call up are marked (UNSIGNALLED completions are not). An upcall takes the oldest event as
+ * long as there is a marked one, so events keep their order.
  *
  * As long as the ring is empty, the work item of an EVD with a CQ polls a batch of completions and
  * hands them to the consumer without the ring. It is the only one that fills the batch. It takes
  * the lock once for a batch: the events it takes by counting kdat_evd.batch.next, with an atomic
- * operation. Whoever else has the lock moves what is left of the batch to the ring with
- * kdat_evd_spill() before he does something that depends on it: look for an event, put one, change
+ * operation. Any other holder of the lock moves the rest of the batch to the ring with
+ * kdat_evd_spill() before it does something that depends on it: look for an event, put one, change
  * the upcalls. The work item finds no batch then, and takes the lock. Unless the CQ had no more
- * than the batch, the last event needs the lock, too: the consumer is told whether there are more.
+ * than the batch, the last event needs the lock, too, because the upcall's argument says whether
+ * there are more.
  *
  * The work item of an EVD with a CQ is irq_poll's, which ib_core uses, too: it runs in softirq
  * context. Others are on a workqueue.
  *
  * A work item is busy from when it is queued until it finds, with the lock held, that there is
- * nothing to do. Who adds an event or changes what is to be done calls kdat_evd_kick() with the
- * lock held: it makes a work item busy, unless as many are as the policy allows. So no event is
- * overlooked: either a busy work item will take the lock after the change, or a new one does.
+ * nothing to do. A function that adds an event or changes what is to be done calls kdat_evd_kick()
+ * with the lock held: it makes a work item busy, unless as many are as the policy allows. So no
+ * event is overlooked: either a busy work item will take the lock after the change, or a new one
+ * does.
  *
- * kdat_evd.armed is false as long as completions may be in the CQ that nobody was told of. A work
- * item does not leave the CQ so, but with the ring full of unmarked events or when it may not call
- * up; kdat_evd_kick() makes up for that as soon as there is room or the consumer wants upcalls.
+ * kdat_evd.armed is false as long as the CQ may have completions that were not notified. A work
+ * item leaves the CQ in that state only if the ring is full of unmarked events or if it may not
+ * call up. kdat_evd_kick() queues a work item again as soon as there is room or the consumer wants
+ * upcalls.
  */
 #include <linux/cleanup.h>
 #include <linux/irq_poll.h>
@@ -53,7 +56,7 @@ enum kdat_evd_step {
 /**
  * struct kdat_evd_call - an upcall
  * @upcall: the consumer's function
- * @event: argument: the event, or NULL: the consumer is only told
+ * @event: argument: the event, or NULL with DAT_UPCALL_NORIFY
  * @more: argument: there are more events
  * @copy: of the event, whose place is not its own any more
  * @next: of KDAT_EVD_CALL_BATCH: index of the first event
@@ -86,7 +89,7 @@ static u32 kdat_evd_limit(const struct kdat_evd *evd)
 	return evd->policy == DAT_UPCALL_MANY && !evd->bh ? KDAT_EVD_MANY : 1;
 }
 
-/* Has the consumer been told, and not looked yet? */
+/* Was the consumer called with DAT_UPCALL_NORIFY, and has not looked yet? */
 static bool kdat_evd_told(const struct kdat_evd *evd)
 {
 	return evd->policy == DAT_UPCALL_NORIFY && evd->told;
@@ -94,7 +97,7 @@ static bool kdat_evd_told(const struct kdat_evd *evd)
 
 /*
  * Does an endpoint feed the CQ? Before that, it is not known whether all completions or solicited
- * ones alone call up, and a CQ that was armed for all stays so until it has told of one.
+ * ones alone call up, and a CQ that was armed for all stays so until it has notified of one.
  */
 static bool kdat_evd_is_fed(const struct kdat_evd *evd)
 {
@@ -209,8 +212,8 @@ static int kdat_evd_fill(struct kdat_evd *evd, struct ri_cq *cq, u32 max)
 }
 
 /*
- * The work item, which has handed all of the batch over, gets the next one, or gets completions
- * into the ring. Return: the number of completions.
+ * The work item has handed over all of the batch. Poll its next one, or move completions into the
+ * ring. Return: the number of completions.
  */
 static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
 {
@@ -227,7 +230,7 @@ static int kdat_evd_refill(struct kdat_evd *evd, struct ri_cq *cq)
 	return n;
 }
 
-/* Ask the CQ to tell of the next completion. Return: true: completions are there already. */
+/* Ask the CQ to notify of the next completion. Return: true: completions are there already. */
 static bool kdat_evd_arm(struct kdat_evd *evd, struct ri_cq *cq)
 {
 	const enum ib_cq_notify_flags what = evd->solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP;
@@ -298,7 +301,7 @@ void kdat_evd_settle(struct kdat_evd *evd)
 void kdat_evd_solicited(struct kdat_evd *evd, bool solicited)
 {
 	scoped_guard(spinlock_irqsave, &evd->lock) {
-		/* a CQ that is armed for all completions stays so until it has told of one */
+		/* a CQ that is armed for all completions stays so until it has notified of one */
 		if (evd->solicited && !solicited)
 			evd->armed = false;
 		evd->solicited = solicited;
@@ -477,7 +480,7 @@ static enum kdat_evd_step kdat_evd_next(struct kdat_upcall *uc, struct kdat_evd_
 
 /*
  * Call up with the events of the batch; if the CQ may have more, not with the last one. The upcall
- * is what it was when the lock was held; who changes it moves the batch to the ring first.
+ * is that of the moment when the lock was held: a change of it moves the batch to the ring first.
  * Return: the most upcalls that there were.
  */
 static int kdat_evd_call_batch(struct kdat_evd *evd, const struct kdat_evd_call *call)
@@ -588,7 +591,7 @@ bool kdat_evd_in_upcall(const struct kdat_evd *evd)
 }
 
 /*
- * With the lock held: events that wait, also in the CQ, are not to call up.
+ * With the lock held: let waiting events, also those in the CQ, not call up.
  * Return: false if there are more completions in the CQ: unlock and call again.
  */
 static bool kdat_evd_hush(struct kdat_evd *evd, bool last)
@@ -711,8 +714,8 @@ static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
  * @evd: EVD
  * @event: takes it
  *
- * Completions without an event may come as fast as they are taken. Then the caller, who may be in
- * softirq, is not kept: the queue is empty for now, and the next event calls up.
+ * Completions without an event may come as fast as they are taken. The caller may be in softirq, so
+ * it is not kept: the queue is empty for now, and the next event calls up.
  *
  * Context: any but hard interrupt.
  * Return: DAT_SUCCESS or DAT_QUEUE_EMPTY.

@@ -45,9 +45,9 @@ struct kdat_upcall {
  * @borrowers: other IAs that have their asynchronous events put here
  * @flags: DAT_EVD_FLAGS, streams that may be fed
  * @bh: it has a CQ, or had one: it calls up in softirq context
- * @cq: completions of DTOs and binds; NULL if @flags has neither and when the RNIC is gone. Who
- *	does not hold the RNIC uses it under @lock, in a section of RCU, and looks at
- *	kdat_rnic.gone.
+ * @cq: completions of DTOs and binds; NULL if @flags has neither and after the removal of the RNIC.
+ *	A function that does not hold the RNIC uses it under @lock, in a section of RCU, and looks
+ *	at kdat_rnic.gone.
  * @mutex: protects @reserved; a resize excludes kdat_evd_purge()
  * @reserved: completions that endpoints may have in @cq at once
  * @plain_streams: endpoints' queues whose completions call up; under kdat_ia.mutex
@@ -56,15 +56,15 @@ struct kdat_upcall {
  * @ring: events that were put, and completions that were polled
  * @batch: completions that the busy work item has polled; younger than those in @ring
  * @drained: @cq had no more than was polled, and was not armed since
- * @armed: @cq tells of the next completion, and when that was asked for none waited
- * @solicited: it tells of solicited ones only
+ * @armed: @cq notifies of the next completion; it was empty when it was armed
+ * @solicited: it notifies of solicited ones only
  * @early: endpoints with receives that were held, see evd_early.c; they are older than those in @cq
  * @overflow: an event was lost, and that was reported; until there is room again
  * @overflow_due: the report has to go to this very EVD, and waits for room
  * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
  * @policy: of upcalls
  * @upcall: the consumer's
- * @stopping: number of those who wait for the end of running upcalls: none starts
+ * @stopping: number of threads that wait for the end of running upcalls: none starts
  * @busy: number of @upcalls that are busy
  * @poll: with @bh: runs the first of @upcalls
  * @upcalls: work
@@ -114,7 +114,7 @@ void kdat_evd_destroy(struct kdat_evd *evd);
 bool kdat_evd_in_upcall(const struct kdat_evd *evd);
 /* Start no more upcalls, and wait for those that run, without the RNIC. May sleep. */
 void kdat_evd_stop(struct kdat_evd *evd);
-/* RNIC goes: destroy the CQ, keep the queued events. May sleep. */
+/* The RNIC is removed: destroy the CQ, keep the queued events. May sleep. */
 void kdat_evd_drop_cq(struct kdat_evd *evd);
 
 /*
@@ -134,7 +134,8 @@ void kdat_evd_unreserve(struct kdat_evd *evd, u32 num);
 void kdat_evd_collect(struct kdat_evd *evd);
 /*
  * Take some completions from the CQ into the queue: those without an event give their requests
- * back, though no consumer looks for them. Return: there were some. In a section of RCU.
+ * back, even if the consumer does not look for events. Return: there were some. In a section of
+ * RCU.
  */
 bool kdat_evd_reap(struct kdat_evd *evd);
 /* Wait for a poll of the CQ: no request of what was polled is looked at any more. Any context. */

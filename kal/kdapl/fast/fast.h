@@ -35,7 +35,7 @@ struct kdat_srq;
 
 /**
  * struct kdat_ep_queues - queue pair of an endpoint and the room in CQs that it has
- * @qp: queue pair; NULL when the RNIC is gone
+ * @qp: queue pair; NULL after the removal of the RNIC
  * @recv_evd: its completions of receives
  * @request_evd: its completions of requests
  * @srq: shared receive queue, or NULL
@@ -79,8 +79,8 @@ enum kdat_establishing {
  * @connect_evd: connection events
  * @srq: shared receive queue, NULL: none
  * @attr: attributes as granted
- * @qp: queue pair; NULL while unconfigured and when the RNIC is gone. A new one takes its place
- *	only while the endpoint is not connected and has no posted receive.
+ * @qp: queue pair; NULL while unconfigured and after the removal of the RNIC. A new one takes its
+ *	place only while the endpoint is not connected and has no posted receive.
  * @queues: what belongs to @qp, NULL while unconfigured
  * @changes: of the configuration
  * @connected: @qp had a connection
@@ -94,7 +94,7 @@ enum kdat_establishing {
  * @calls: calls of cm.c that use the endpoint now; the end of the endpoint waits for them
  * @disconnecting: the consumer asked for the end of the connection
  * @patience: in jiffies: when a graceful end does not wait any longer for posted requests
- * @timed_out: the consumer's time for the attempt is over
+ * @timed_out: the consumer's time for the attempt has passed
  * @quiet: the end of the connection has been reported, and it still has to end
  * @establishing: enum kdat_establishing: the connection has to be reported; mutex
  * @established_by: in jiffies: when it is, at the latest

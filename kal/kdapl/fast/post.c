@@ -28,7 +28,7 @@ DAT_RETURN kdat_dto_post(struct kdat_ep *ep, struct kdat_dto *dto, struct ib_sen
 	dto->flags |= KDAT_DTO_SPECIAL;
 	wr->send_flags |= IB_SEND_SIGNALED;
 	ret = kdat_dto_post_wr(ep, dto, wr, flags);
-	/* the consumer does not know of it, and so does not push it */
+	/* the consumer does not know of the request, and so does not push it */
 	if (ret == DAT_SUCCESS && internal)
 		kdat_dto_push_atomic(ep);
 	return ret;

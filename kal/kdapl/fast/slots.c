@@ -29,7 +29,7 @@ static void kdat_slots_open(struct kdat_slot_block *block)
 		WRITE_ONCE(block->free[i], kdat_slots_all(block, i));
 }
 
-/* Let nobody take a slot any more, unless some are in use. Return: false: they are. */
+/* Let no slot be taken any more, unless some are in use. Return: false: some are. */
 static bool kdat_slots_close(struct kdat_slot_block *block)
 {
 	unsigned long all;
@@ -134,7 +134,7 @@ void kdat_slots_free(struct kdat_slots *slots)
 /**
  * kdat_slots_swap() - exchange the slots of a queue, unless some are in use
  * @slots: queue, of an endpoint
- * @other: slots that nobody else uses
+ * @other: slots without another user
  * @to: becomes @qp at the same moment, or NULL: a post with a slot reads the queue pair after that
  * @qp: see @to
  *
@@ -245,8 +245,8 @@ static struct kdat_dto *kdat_slots_scan(struct kdat_slots *slots, bool *some)
 
 /*
  * kdat_slot_get() has found none where it looked. Look everywhere, and wait for an exchange. Slots
- * come and go without the lock: one may have been given back where the search had been, so that a
- * queue that was never full looks full.
+ * are taken and given back without the lock. One may be given back where the search has been
+ * already, so that a queue that was never full looks full.
  */
 struct kdat_dto *kdat_slots_search(struct kdat_slots *slots)
 {

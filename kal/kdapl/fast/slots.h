@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Slots: memory for the requests that a queue may have. Posts take a slot without a lock, and
- * completions give it back so; a bit tells whether it is free.
+ * completions give it back without one; a bit says whether it is free.
  */
 #ifndef KDAT_SLOTS_H
 #define KDAT_SLOTS_H
@@ -19,7 +19,7 @@ struct kdat_slot_block;
 struct ri_qp;
 
 /* in kdat_dto.flags, beside DAT_COMPLETION_FLAGS */
-#define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever becomes of it */
+#define KDAT_DTO_INTERNAL	BIT(16)	/* kDAPL's own: no event, whatever its result */
 /*
  * Of an SRQ; or has, or may have, an ext_op or an object; or a receive that was posted before its
  * connection was reported

@@ -91,7 +91,7 @@ int kdat_lmr_publish(struct kdat_lmr *lmr)
 	return ret;
 }
 
-/* Give all back that a new LMR has, which no table knows. */
+/* Give back all that a new LMR has; it is in no table yet. */
 static void kdat_lmr_discard(struct kdat_lmr *lmr)
 {
 	if (lmr->mr)
@@ -102,7 +102,7 @@ static void kdat_lmr_discard(struct kdat_lmr *lmr)
 	kfree_rcu(lmr, obj.rcu);
 }
 
-/* RNIC goes, or the LMR: no window is bound to it any more. */
+/* The RNIC is removed, or the LMR freed: no window is bound to it any more. */
 void kdat_lmr_drop(struct kdat_lmr *lmr)
 {
 	if (lmr->kind == KDAT_LMR_LOCAL) {

@@ -113,7 +113,7 @@ struct kdat_naming {
  * @is: what it names; of a fast LMR: by the present registration. Changed under @lock.
  * @context: for local segments
  * @mem: memory, NULL: fast or reserved
- * @mr: region of the RNIC, NULL: local use only, or the RNIC is gone
+ * @mr: region of the RNIC, NULL: local use only, or the RNIC was removed
  * @dma: region of all memory that gives @lkey, or NULL
  * @lkey: of a local LMR: names DMA addresses
  * @bindings: of RMRs, posted or done
@@ -151,7 +151,7 @@ struct kdat_lmr {
  * struct kdat_rmr - remote memory region: a window
  * @obj: head; kdat_obj.uses counts binds that are posted
  * @pz: protection zone
- * @mw: window, NULL: the RNIC is gone; mw->stag is changed under @lock
+ * @mw: window, NULL: the RNIC was removed; mw->stag is changed under @lock
  * @scope: DAT_RMR_SCOPE_PZ: type 1; DAT_RMR_SCOPE_EP: type 2
  * @lock: protects @bindings; any context
  * @bindings: struct kdat_binding, in the order of posting: the one that holds, if any, and those
@@ -281,7 +281,7 @@ void kdat_rmr_invalidated(struct kdat_rmr *rmr, u32 stag);
 /* lmr_sync.c */
 void kdat_lmr_sync_table(DAT_PROVIDER *provider);
 
-/* in kdat_obj.uses: nobody can begin to use the object, which is being freed */
+/* in kdat_obj.uses: no use of the object can begin, because it is being freed */
 #define KDAT_LMR_ENDS	(INT_MIN / 2)
 
 #endif /* KDAT_LMR_H */

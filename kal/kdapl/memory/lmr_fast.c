@@ -24,7 +24,7 @@
  * - Addresses of type VA begin at the physical address of the first page, or of the scatterlist's
  *   first byte. Addresses of type ZB begin at 0; those of a scatterlist begin at the offset that
  *   its first byte has in its page, because RNICs find a byte's place in a page by the low bits of
- *   its address. So a consumer that uses ZB tells its peer no address of this host.
+ *   its address. So the peer of a consumer that uses ZB gets no address of this host.
  * - A registration of an LMR that has memory is DAT_INVALID_STATE_LMR_IN_USE, an invalidation of
  *   one that has none is DAT_INVALID_STATE_LMR_FREE.
  */

@@ -19,7 +19,7 @@ struct kdat_reg_cell {
 
 /*
  * Completions may come in any order: those of two endpoints do, and the peer's invalidation is seen
- * in a receive. An invalidation, whoever asked for it, is proof that the registration was carried
+ * in a receive. An invalidation by either end is proof that the registration was carried
  * out. A cell that returns to its own state is one of a completion that cannot come then.
  */
 static const struct kdat_reg_cell kdat_reg_table[KDAT_REG_STATES][KDAT_REG_EVENTS] = {

@@ -25,7 +25,7 @@ struct kdat_rmr;
  * @total: takes the sum of the lengths in bytes
  *
  * Where the context is an STag, the RNIC alone checks protection zone, privileges and bounds, and
- * the completion tells of a violation. Otherwise they are checked here.
+ * the completion reports a violation. Otherwise they are checked here.
  *
  * Return: number of elements; or a negative number: *@error has the DAT_RETURN. Any context.
  */
@@ -38,7 +38,7 @@ u64 kdat_lmr_max_size(const struct ri_rnic *rnic);
 int kdat_lmr_open_ia(struct kdat_ia *ia);	/* reserved LMR */
 void kdat_lmr_close_ia(struct kdat_ia *ia);
 /*
- * The endpoint is connected, and so is its state, but the consumer was not told yet. Return: true:
+ * The endpoint and its state are connected, but ESTABLISHED was not reported yet. Return: true:
  * it can be; false: LMRs of its protection zone wait for their registration (RNICs without
  * ri_ops.mr_map), and kdat_obj_ops.ready() of the endpoint is called later. ep->mutex is held.
  */

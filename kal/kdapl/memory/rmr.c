@@ -415,7 +415,7 @@ static DAT_RETURN kdat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_ha
 
 /* Completions *************************************************************** */
 
-/* The bindings before @binding are over, as far as their requests have completed. */
+/* The bindings before @binding have ended, as far as their requests have completed. */
 static void kdat_rmr_replaced(struct kdat_rmr *rmr, struct kdat_binding *binding)
 {
 	struct kdat_binding *old, *next;

@@ -21,8 +21,8 @@
 #define KDAT_DTO_REAPS	4
 
 /*
- * All requests are in use. Those that completed without an event are, too, as long as the consumer
- * does not look for events, and need not be waited for.
+ * All requests are in use. Among them are those that completed without an event, as long as the
+ * consumer does not look for events. They need not be waited for.
  */
 static noinline struct kdat_dto *kdat_dto_reap(struct kdat_ep *ep)
 {

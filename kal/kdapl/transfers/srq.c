@@ -28,7 +28,7 @@ static void kdat_srq_event(struct ri_srq *ri, enum ib_event_type event)
 	default:
 		return;
 	}
-	/* DAT has no number for events of an SRQ: the handle and the reason tell */
+	/* DAT has no number for events of an SRQ: the handle and the reason say which one */
 	kdat_ia_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, reason);
 }
 
@@ -124,7 +124,7 @@ static void kdat_srq_drop(struct kdat_obj *obj)
 		return;
 	WRITE_ONCE(srq->srq, NULL);
 	WARN_ON(kal_srq_destroy(ri));
-	/* the endpoints are gone, and their completions with them */
+	/* the endpoints were freed, and their completions with them */
 	kdat_slots_reset(&srq->recvs);
 }
 
@@ -248,7 +248,7 @@ static DAT_RETURN kdat_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask,
 		.max_recv_dtos = max,
 		.max_recv_iov = srq->attr.max_recv_iov,
 		.low_watermark = READ_ONCE(srq->attr.low_watermark),
-		/* the RNIC does not tell which buffers endpoints hold already */
+		/* the RNIC does not report which buffers endpoints hold already */
 		.available_dto_count = DAT_VALUE_UNKNOWN,
 		.outstanding_dto_count = used,
 	};

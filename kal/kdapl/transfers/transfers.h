@@ -17,7 +17,7 @@
  * struct kdat_srq - shared receive queue
  * @obj: head; kdat_obj.uses counts endpoints
  * @pz: protection zone
- * @srq: of the RNIC, NULL when it is gone
+ * @srq: of the RNIC, NULL after its removal
  * @attr: attributes as granted
  * @failed: the RNIC reported an error of the queue
  * @recvs: posted receives

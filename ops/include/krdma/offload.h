@@ -119,7 +119,7 @@ int offload_register_protosw(const struct offload_protosw *proto);
  * @proto: protocol
  *
  * No socket begins to use the protocol any more, unestablished sockets let go of it: a wildcard
- * one goes on with the others, one of the protocol alone gets ENETDOWN. Established sockets pin
+ * one continues with the others, one of the protocol alone gets ENETDOWN. Established sockets pin
  * the module (@owner), so this is only called when there are none. Returns when no operation of
  * the protocol runs. Context: may sleep.
  */
