@@ -13,7 +13,7 @@ MODULE_PARM_DESC(device, "name of the RDMA device");
 static struct ib_device *driver_of;
 static enum rdma_driver_id driver_before;
 
-static int __init driver_init(void)
+static int __init ktest_driver_init(void)
 {
 	driver_of = ib_device_get_by_name(device, RDMA_DRIVER_UNKNOWN);
 	if (!driver_of)
@@ -23,14 +23,14 @@ static int __init driver_init(void)
 	return 0;
 }
 
-static void __exit driver_exit(void)
+static void __exit ktest_driver_exit(void)
 {
 	driver_of->ops.driver_id = driver_before;
 	ib_device_put(driver_of);
 }
 
-module_init(driver_init);
-module_exit(driver_exit);
+module_init(ktest_driver_init);
+module_exit(ktest_driver_exit);
 
 MODULE_DESCRIPTION("test: an RDMA device of a driver that krdma_hw does not know");
 MODULE_LICENSE("Dual MIT/GPL");
