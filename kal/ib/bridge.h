@@ -155,6 +155,7 @@ extern const struct ib_device_ops kal_ib_qp_ops;	/* qp.c */
 extern const struct ib_device_ops kal_ib_user_ops;	/* user.c */
 extern const struct ib_device_ops kal_ib_cm_ops;	/* cm.c */
 extern const struct ib_device_ops kal_ib_stats_ops;	/* restrack.c */
+extern const struct ib_device_ops kal_ib_sysfs_ops;	/* sysfs.c */
 extern const struct ib_device_ops kal_ib_restrack_ops;	/* restrack.c */
 extern const struct ib_device_ops kal_ib_counter_ops;	/* qp_counter.c */
 

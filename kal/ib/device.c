@@ -105,6 +105,7 @@ static void kal_ib_device_set_ops(struct kal_ib_device *dev)
 	ib_set_device_ops(base, &kal_ib_cm_ops);
 	ib_set_device_ops(base, &kal_ib_restrack_ops);
 	ib_set_device_ops(base, &kal_ib_stats_ops);
+	ib_set_device_ops(base, &kal_ib_sysfs_ops);
 	if (dev->rnic->ops->qp_info)
 		ib_set_device_ops(base, &kal_ib_counter_ops);
 	if (dev->rnic->ops->mw_alloc)
