@@ -2,9 +2,12 @@
 /*
  * krdma_ops: start and end of the offload protocol switch.
  *
- * The module goes when no socket of it is left, handed off or not, and no protocol that uses its
- * functions. "shutdown" takes care of the latter: the switch takes no new sockets for protocols,
- * the protocols leave, their transports follow. A reboot does the same.
+ * The module can be unloaded when it has no socket, handed off or not, and no protocol uses its
+ * functions. The parameter "shutdown" prepares this: the switch offers new sockets to no protocol,
+ * and the protocols unregister, then their transports. A reboot does the same.
+ *
+ * The module has no alias for its address families and protocol numbers: socket() needs no right,
+ * and would load the module for any user.
  */
 #include <linux/module.h>
 #include <linux/reboot.h>
@@ -13,7 +16,7 @@
 
 int ops_family = AF_INET_OFFLOAD;
 module_param_named(family, ops_family, int, 0444);
-MODULE_PARM_DESC(family, "Number of AF_INET_OFFLOAD, one that nobody else has (default 19)");
+MODULE_PARM_DESC(family, "Number of AF_INET_OFFLOAD, one that no other module has (default 19)");
 
 static int main_alias = AF_INET_SDP;
 module_param_named(alias, main_alias, int, 0444);
@@ -78,16 +81,17 @@ static int main_register_families(void)
 	main_family.family = ops_family;
 	err = sock_register(&main_family);
 	if (err) {
-		pr_err("krdma_ops: there is a family %d already; choose another with family=\n",
+		pr_err("krdma_ops: another module has address family %d: choose a free one (family=)\n",
 		       ops_family);
 		return err;
 	}
 	if (main_alias == ops_family)
 		main_alias = 0;
 	main_family_alias.family = main_alias;
-	/* it is only for convenience */
+	/* the alias is a convenience: the switch works without it */
 	if (main_alias && sock_register(&main_family_alias)) {
-		pr_info("krdma_ops: family %d is somebody else's: no alias\n", main_alias);
+		pr_info("krdma_ops: another module has address family %d, so family %d has no alias\n",
+			main_alias, ops_family);
 		main_alias = 0;
 	}
 	return 0;
@@ -159,7 +163,3 @@ module_exit(main_exit);
 MODULE_DESCRIPTION("krdma offload protocol switch");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_VERSION(KRDMA_VERSION);
-MODULE_ALIAS_NETPROTO(19);
-MODULE_ALIAS_NETPROTO(27);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 258, 1);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 258, 1);

@@ -6,8 +6,11 @@
  * switch (krdma_ops). If the switch has the number of AF_INET_SDP as its alias, that family is the
  * switch's, of which SDP is a protocol.
  *
- * The end: sockets of programs pin the module. Those that nobody has any more, and legs of the
- * switch, do not: unloading ends their connections and waits for them.
+ * The module has no alias for these numbers: socket() needs no right, and would load the module,
+ * its listener and krdma for any user.
+ *
+ * Sockets of programs pin the module. Sockets that no program has any more, and legs of the switch,
+ * do not: unloading ends their connections and waits for them.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -233,7 +236,8 @@ static int sdp_families_register(void)
 	sdp_family_ops.family = sdp_family;
 	rc = sdp_family ? sock_register(&sdp_family_ops) : 0;
 	if (rc == -EEXIST) {
-		pr_info("krdma_sdp: family %d is somebody else's\n", sdp_family);
+		pr_info("krdma_sdp: another module has address family %d: SDP's sockets have AF_INET or AF_INET6 and protocol %d\n",
+			sdp_family, IPPROTO_SDP);
 		sdp_family = 0;
 		rc = 0;
 	}
@@ -320,6 +324,3 @@ module_exit(sdp_exit);
 MODULE_DESCRIPTION("krdma Sockets Direct Protocol");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_VERSION(KRDMA_VERSION);
-MODULE_ALIAS_NETPROTO(27);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 257, 1);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 257, 1);

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace {
@@ -20,6 +21,11 @@ namespace fs = std::filesystem;
 constexpr int exit_error = 125;
 constexpr int exit_not_run = 126;
 constexpr int exit_not_found = 127;
+
+/* as krdma/offload.h has them */
+constexpr int wildcard = 258;
+constexpr int of_switch = 19;
+constexpr int sdp = 257;
 
 /* beside the command, where it was built; else where it is installed */
 fs::path library()
@@ -43,6 +49,7 @@ void preload(const std::string &path)
 struct Options {
 	int protocol{};
 	int family{};
+	bool quiet{};
 	std::vector<std::string> program;
 };
 
@@ -71,6 +78,7 @@ int parse(int argc, char **argv, Options &options)
 	app.add_option("-f,--family", options.family,
 		       "ask for this address family (19) in place of AF_INET")
 		->check(CLI::Range(1, 45));
+	app.add_flag("-q,--quiet", options.quiet, "no warning if the sockets will be TCP's");
 	app.set_version_flag("-V,--version", "krun " KRDMA_VERSION);
 	try {
 		app.parse(argc, argv);
@@ -85,10 +93,49 @@ int parse(int argc, char **argv, Options &options)
 	return 0;
 }
 
+/* the kernel's answer to what libkrun.so will ask for, or 0 */
+int socket_error(int family, int protocol)
+{
+	const int fd = socket(family, SOCK_STREAM, protocol);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/*
+ * socket() does not load krdma_ops: any user could have it loaded. libkrun.so makes sockets of TCP
+ * in its place, so the user is warned here.
+ */
+void warn_without_module(const Options &options)
+{
+	const int family = options.family ? options.family : options.protocol ? of_switch : AF_INET;
+	const int protocol = options.protocol ? options.protocol : options.family ? 0 : wildcard;
+	const int error = socket_error(family, protocol);
+
+	if (!error)
+		return;
+	/* without the switch there is no family of it either */
+	const bool no_switch = socket_error(AF_INET, wildcard) != 0;
+	fmt::print(stderr,
+		   "krun: {} is not there ({}): the program's sockets are TCP's. Next, as root: "
+		   "modprobe {}\n",
+		   no_switch          ? "krdma_ops"
+		   : options.protocol ? fmt::format("protocol {}", options.protocol)
+				      : fmt::format("family {}", options.family),
+		   std::generic_category().message(error),
+		   options.protocol == sdp ? "krdma_sdp"
+		   : no_switch             ? "krdma_ops"
+					   : "the protocol's module");
+}
+
 int run(const Options &options)
 {
 	std::vector<char *> arguments;
 
+	if (!options.quiet)
+		warn_without_module(options);
 	preload(library());
 	/* a variable that is already there would be the program's */
 	unsetenv("KRUN");

@@ -56,7 +56,13 @@ mkdir -p "$groups/app/sub" "$groups/app/out" "$groups/other"
 
 say "krun without the module"
 same "plain" "$plain" "$(sockets)"
-same "falls back" "$plain" "$(sockets "$krun")"
+same "falls back" "$plain" "$(sockets "$krun" -q)"
+on A "$krun" true 2> warning
+has "a warning, and what to do" 'krdma_ops is not there .*modprobe krdma_ops$' warning
+on A "$krun" -p 257 true 2> warning
+has "the same for SDP" 'krdma_ops is not there .*modprobe krdma_sdp$' warning
+on A "$krun" -q true 2> warning
+same "nothing with -q" "" "$(cat warning)"
 
 expect "the module loads" insmod "$VM_MODULES/krdma_ops.ko"
 expect "the protocol loads" insmod "$VM_MODULES/tests/offload/offload_loop.ko"
@@ -69,7 +75,11 @@ same "opt-out of a child" "$plain" "$(sockets "$krun" env KRUN=off)"
 same "krun in a program that opted out" "$redirected" "$(sockets env KRUN=off "$krun")"
 same "by family" "258 258 258" "$(sockets "$krun" -f 19)"
 same "one protocol" "259 259 258" "$(sockets "$krun" -p 259)"
-same "no such protocol" "6 6 258" "$(sockets "$krun" -p 260)"
+same "no such protocol" "6 6 258" "$(sockets "$krun" -q -p 260)"
+on A "$krun" -p 260 true 2> warning
+has "a warning" 'protocol 260 is not there' warning
+on A "$krun" true 2> warning
+same "no warning with the module" "" "$(cat warning)"
 same "the program's status" 7 "$(rc=0; "$krun" -- sh -c 'exit 7' || rc=$?; echo $rc)"
 same "no such program" 127 "$(rc=0; "$krun" nonesuch 2> /dev/null || rc=$?; echo $rc)"
 transfer env && fail "nc by itself was offloaded"
