@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * listen_echo [ADDRESS:PORT]: a server whose callbacks run in the threads of a dispatcher. It
- * sends back one message of each client. It rejects clients that send no private data when
- * they connect. It ends after it has served one client.
+ * serves one client: it sends one message back, and ends. It rejects other clients meanwhile, and
+ * clients that send no private data when they connect.
  *
  * g++ -std=c++20 listen_echo.cpp $(pkg-config --cflags --libs krdma)
  */
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -62,12 +63,14 @@ void run(const krdma::Address &address)
 	const krdma::Context context{session.find_local(address)};
 	const krdma::Dispatcher dispatcher{session, 2};
 	const krdma::Listener listener{context, address};
+	std::atomic_flag taken;
 	std::promise<void> served;
 
 	std::printf("listening on %s\n", listener.address().to_string().c_str());
 	std::fflush(stdout);
 	listener.on_request([&](krdma::ConnectionRequest request) {
-		if (request.info().private_data.empty()) {
+		/* the dispatcher has two threads, so requests may come at the same time */
+		if (request.info().private_data.empty() || taken.test_and_set()) {
 			request.reject();
 			return;
 		}
