@@ -72,7 +72,8 @@ private:
 		return device;
 	}
 
-	Genetlink netlink_{KRDMA_HW_GENL_NAME, KRDMA_HW_GENL_VERSION, "krdma_hw is not loaded"};
+	Genetlink netlink_{KRDMA_HW_GENL_NAME, KRDMA_HW_GENL_VERSION,
+			   "krdma_hw is not loaded (modprobe krdma_hw)"};
 };
 
 constexpr std::array choice_names{"parameter", "adopt", "release"};

@@ -3,6 +3,7 @@
 #include "genetlink.hpp"
 
 #include <cerrno>
+#include <stdexcept>
 
 #include "command.hpp"
 
@@ -20,8 +21,12 @@ Genetlink::Genetlink(const char *family, std::uint8_t version, const char *absen
 				family_ = mnl_attr_get_u16(attr);
 		});
 	};
-	if (const int error = netlink_.exchange(message, take))
-		fail(error, error == ENOENT ? absent : "netlink");
+	const int error = netlink_.exchange(message, take);
+
+	if (error == ENOENT)
+		throw std::runtime_error{absent};
+	if (error)
+		fail(error, "netlink");
 }
 
 nlmsghdr *Genetlink::begin_type(std::uint16_t type, std::uint8_t command, std::uint8_t version,

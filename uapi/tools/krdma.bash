@@ -53,11 +53,12 @@ _krdma() {
 	ping) words='--server --count --size --interval --timeout --quiet --slow --events' ;;
 	offload) words=$(_krdma_offload "$offload") ;;
 	esac
-	case $before in
-	dev | oif | add) words=$(_krdma_devices) ;;
-	del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
-	use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
-	uid) words=$(compgen -u) ;;
+	case $command:$before in
+	route:oif | neigh:dev | link:add) words=$(_krdma_devices) ;;
+	link:del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
+	offload:use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
+	offload:uid) words=$(compgen -u) ;;
+	offload:cgroup) words=$(compgen -d -- "$word") ;;
 	*) words="$words --json --help" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

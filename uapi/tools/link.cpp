@@ -95,6 +95,7 @@ struct LinkOptions {
 	std::string name;
 	bool persist{};
 	bool lenient{};
+	bool absent_device{};
 };
 
 /* The RNIC with that name or on that network device; none without krdma.ko, too. */
@@ -116,7 +117,8 @@ std::string add_failure(int error, const std::string &name, const std::string &d
 	case ENODEV:
 		return if_nametoindex(device.c_str()) == 0
 			       ? device + ": no such network device"
-			       : device + ": the module krdma_soft is not loaded";
+			       : device + ": the module krdma_soft is not loaded (modprobe "
+					  "krdma_soft)";
 	case EEXIST:
 		if (const auto rnic = find_rnic(device); rnic && rnic->netdev == device)
 			return fmt::format("{} has an RNIC, {}", device, rnic->name);
@@ -130,8 +132,8 @@ std::string add_failure(int error, const std::string &name, const std::string &d
 	}
 }
 
-/* Run systemctl, whose own messages the user sees. */
-void systemctl(std::vector<std::string> words)
+/* Run systemctl, whose own messages the user sees. Return: whether it succeeded. */
+bool systemctl_succeeds(std::vector<std::string> words)
 {
 	std::vector<char *> arguments;
 	pid_t child = 0;
@@ -149,8 +151,19 @@ void systemctl(std::vector<std::string> words)
 		if (errno != EINTR)
 			fail(errno, "systemctl");
 	}
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		throw std::runtime_error{fmt::format("systemctl {} failed", words[1])};
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void systemctl(const std::vector<std::string> &words)
+{
+	if (!systemctl_succeeds(words))
+		throw std::runtime_error{
+			fmt::format("systemctl {} {} failed", words.front(), words.back())};
+}
+
+bool unit_enabled(const std::string &unit)
+{
+	return systemctl_succeeds({"is-enabled", "--quiet", unit});
 }
 
 bool systemd_runs()
@@ -190,8 +203,11 @@ void check_rnic_name(const std::string &name)
 void write_settings(const std::string &device, const std::string &name)
 {
 	const std::filesystem::path path = settings_of(device);
+	std::error_code error;
 
-	std::filesystem::create_directories(settings_folder);
+	std::filesystem::create_directories(settings_folder, error);
+	if (error)
+		fail(error.value(), settings_folder);
 	std::ofstream file{path};
 	file << "# the RNIC's name, for " << unit_of(device) << "\nNAME=" << name << '\n';
 	if (!file.flush())
@@ -209,18 +225,49 @@ void add_now(const LinkOptions &options)
 		fail(error, add_failure(error, name, options.device));
 }
 
-void add_link(const LinkOptions &options)
+void remove_settings(const std::string &device)
 {
-	if (!options.persist) {
-		add_now(options);
-		return;
-	}
+	std::error_code ignored;
+
+	std::filesystem::remove(settings_of(device), ignored);
+	/* only if it is empty */
+	std::filesystem::remove(settings_folder, ignored);
+}
+
+/*
+ * Enable the unit, and start it if the device is there. A unit that cannot start is not left
+ * enabled, unless it was enabled before. In a tree that no systemd runs, the devices are those of
+ * the next boot.
+ */
+void add_persistent(const LinkOptions &options)
+{
+	const bool running = systemd_runs();
+	const bool present = if_nametoindex(options.device.c_str()) != 0;
+	const std::string unit = unit_of(options.device);
+
+	if (running && !present && !options.absent_device)
+		fail(ENODEV, options.device + ": no such network device; --missing-ok enables the "
+					      "link for a device that appears later");
+	const bool before = unit_enabled(unit);
 	if (!options.name.empty())
 		write_settings(options.device, options.name);
-	systemctl({"enable", "--quiet", unit_of(options.device)});
-	/* at once, too; in a tree that no systemd runs, at its next boot */
-	if (systemd_runs())
-		systemctl({"restart", unit_of(options.device)});
+	systemctl({"enable", "--quiet", unit});
+	if (!running || !present || systemctl_succeeds({"restart", unit}))
+		return;
+	if (!before) {
+		systemctl({"disable", "--quiet", unit});
+		remove_settings(options.device);
+	}
+	throw std::runtime_error{fmt::format("{} does not start{} (journalctl -u {})", unit,
+					     before ? "" : " and is not enabled", unit)};
+}
+
+void add_link(const LinkOptions &options)
+{
+	if (options.persist)
+		add_persistent(options);
+	else
+		add_now(options);
 }
 
 void delete_now(const LinkOptions &options)
@@ -241,15 +288,17 @@ void delete_link(const LinkOptions &options)
 	}
 	const auto rnic = find_rnic(options.device);
 	const std::string device = rnic && !rnic->netdev.empty() ? rnic->netdev : options.device;
+	const std::string unit = unit_of(device);
+
 	check_device_name(device);
-	systemctl({"disable", "--quiet", unit_of(device)});
+	if (!rnic && !options.lenient && !unit_enabled(unit))
+		fail(ENODEV, device + ": no RNIC, and " + unit + " is not enabled");
+	systemctl({"disable", "--quiet", unit});
 	if (systemd_runs())
-		systemctl({"stop", unit_of(device)});
-	std::filesystem::remove(settings_of(device));
-	std::error_code not_empty;
-	std::filesystem::remove(settings_folder, not_empty);
+		systemctl({"stop", unit});
+	remove_settings(device);
 	/* one that was made by hand */
-	delete_now({device, {}, false, true});
+	delete_now({.device = device, .name = {}, .lenient = true});
 }
 
 } /* namespace */
@@ -267,7 +316,11 @@ void add_link_command(CLI::App &app, Environment &environment)
 	add->add_option("-n,--name", options->name, "name of the RNIC (krdma_ and the device's)");
 	add->add_flag("-p,--persist", options->persist, "now and at each boot");
 	add->add_flag("--exist-ok", options->lenient, "no error if the device has an RNIC");
+	add->add_flag("--missing-ok", options->absent_device,
+		      "with --persist: no error if the device is not there yet");
 	add->callback([&environment, options] {
+		if (options->absent_device && !options->persist)
+			throw CLI::RequiredError("--persist");
 		check_device_name(options->device);
 		check_rnic_name(options->name);
 		environment.chosen = [options] { add_link(*options); };

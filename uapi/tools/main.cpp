@@ -189,21 +189,39 @@ std::string locked_memory_hint()
 	return fmt::format(" (locked memory: ulimit -l is {} KiB)", limit.rlim_cur / 1024);
 }
 
+/* why /dev/krdma cannot be opened */
+std::string device_file_hint(int error)
+{
+	if (error == EACCES)
+		return " (udev gives it a mode and a group: 60-krdma.rules)";
+	if (::access("/sys/module/krdma", F_OK) == 0)
+		return " (krdma is loaded: udev or the container's configuration lacks the file)";
+	return " (krdma is not loaded: modprobe krdma_soft)";
+}
+
 /* the cause that an errno often has here, and what to look at */
 std::string hint(const std::system_error &error)
 {
-	switch (error.code().value()) {
-	case ENOENT:
-		return std::string_view{error.what()}.starts_with(KRDMA_DEVICE)
-			       ? " (is krdma.ko loaded?)"
-			       : "";
+	const int number = error.code().value();
+	const std::string_view text{error.what()};
+
+	if (text.starts_with(KRDMA_DEVICE) &&
+	    (number == ENOENT || number == EACCES || number == ENXIO))
+		return device_file_hint(number);
+	switch (number) {
+	case EPERM:
+	case EACCES:
+		/* some texts name the right already */
+		return geteuid() == 0 || text.find("CAP_") != std::string_view::npos
+			       ? ""
+			       : " (sudo krdma ...; man krdma says which right a command needs)";
 	case ENODEV:
 		return rnics_hint();
 	case ENOMEM:
 		return locked_memory_hint();
 	case ENOSPC:
 		/* a full disk is no limit of krdma */
-		return std::string_view{error.what()}.starts_with("output")
+		return text.starts_with("output")
 			       ? ""
 			       : " (a limit of krdma: /sys/module/krdma/parameters, krdma "
 				 "resource)";

@@ -12,6 +12,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+std::string joined(std::initializer_list<std::string_view> words)
+{
+	return fmt::format("{}", fmt::join(words, ", "));
+}
+
 /* parse "dev eth0 from 10.0.0.1": each word must be known and may come once */
 std::unordered_map<std::string, std::string> pairs(const Words &words, std::size_t first,
 						   std::initializer_list<std::string_view> known)
@@ -20,11 +25,12 @@ std::unordered_map<std::string, std::string> pairs(const Words &words, std::size
 
 	for (std::size_t i = first; i < words.size(); i += 2) {
 		if (std::find(known.begin(), known.end(), words[i]) == known.end())
-			throw CLI::ValidationError(words[i], "not understood");
+			throw CLI::ValidationError(words[i],
+						   "unknown word; known are: " + joined(known));
 		if (i + 1 == words.size())
-			throw CLI::ValidationError(words[i], "something has to follow");
+			throw CLI::ValidationError(words[i], "its value is missing");
 		if (!found.emplace(words[i], words[i + 1]).second)
-			throw CLI::ValidationError(words[i], "said twice");
+			throw CLI::ValidationError(words[i], "is given twice");
 	}
 	return found;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <stdexcept>
 
 #include "command.hpp"
 
@@ -33,6 +34,9 @@ Netlink::Netlink(int bus) : socket_{mnl_socket_open(bus)}
 {
 	int on = 1;
 
+	if (!socket_ && errno == EPROTONOSUPPORT && bus == NETLINK_RDMA)
+		throw std::runtime_error{"the kernel's RDMA subsystem is not loaded (modprobe "
+					 "krdma_soft)"};
 	if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
 		fail(errno, "netlink");
 	/* without it there are no texts, but the errors are the same */

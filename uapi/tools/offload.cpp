@@ -36,7 +36,8 @@ constexpr std::array capabilities{"self-routing", "rdma", "kernel-clients", "fir
 
 Genetlink family()
 {
-	return {KRDMA_OFFLOAD_GENL_NAME, KRDMA_OFFLOAD_GENL_VERSION, "krdma_ops is not loaded"};
+	return {KRDMA_OFFLOAD_GENL_NAME, KRDMA_OFFLOAD_GENL_VERSION,
+		"krdma_ops is not loaded (modprobe krdma_ops; krdma_sdp brings it along)"};
 }
 
 template <std::size_t n>
@@ -146,9 +147,9 @@ Rule rule_of(const Words &words)
 		if (taker == takers.end())
 			misunderstood(words[at], "port, cgroup, uid or use is wanted");
 		if (at + 1 == words.size())
-			misunderstood(words[at], "something has to follow");
+			misunderstood(words[at], "its value is missing");
 		if (std::find(seen.begin(), seen.end(), words[at]) != seen.end())
-			misunderstood(words[at], "said twice");
+			misunderstood(words[at], "is given twice");
 		seen.push_back(words[at]);
 		taker->second(rule, words[at + 1]);
 	}

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
@@ -223,13 +224,15 @@ struct CgroupHandle {
 
 std::uint64_t cgroup_id(const std::string &name)
 {
-	if (!name.empty() &&
-	    std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }))
-		return std::stoull(name);
-	if (const auto id = id_of_folder(name))
-		return *id;
-	if (const auto id = id_of_folder(cgroup_root() / fs::path{name}.relative_path()))
-		return *id;
+	std::uint64_t id = 0;
+
+	if (const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+	    error == std::errc{} && end == name.data() + name.size())
+		return id;
+	if (const auto folder_id = id_of_folder(name))
+		return *folder_id;
+	if (const auto folder_id = id_of_folder(cgroup_root() / fs::path{name}.relative_path()))
+		return *folder_id;
 	fail(ENOENT, name + ": no such cgroup (v2)");
 }
 
@@ -268,7 +271,8 @@ void redirect_detach(std::uint64_t cgroup)
 	const Descriptor map = open_map();
 
 	if (map.get() < 0 || bpf_map_delete_elem(map.get(), &cgroup) != 0)
-		fail(ENOENT, "the cgroup is not attached");
+		fail(ENOENT,
+		     "the cgroup is not attached (krdma offload attach lists those that are)");
 	if (entries(map.get()).empty())
 		unpin();
 }

@@ -111,7 +111,8 @@ std::vector<Object> all_of(std::uint8_t command, const char *what,
 			   Object (*object_of)(const nlmsghdr *))
 {
 	Genetlink netlink{KRDMA_GENL_NAME, KRDMA_GENL_VERSION,
-			  "krdma.ko does not tell who uses it: not loaded, or an older one"};
+			  "krdma is not loaded, or it is older than this command (modprobe "
+			  "krdma_soft; krdma -V; modinfo krdma)"};
 	std::vector<Object> all;
 
 	netlink.dump(

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: every subcommand of krdma on two RNICs, ping by both paths, the examples of libkrdma
-# covers: uapi/tools uapi/ual uapi/examples kal/chardev
-# limit: 240
+# covers: uapi/tools uapi/ual uapi/examples kal/chardev kal/ib/sysfs
+# limit: 300
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -101,6 +101,50 @@ done
 status "two formats" 2 A stat --prometheus --json
 status "neither" 2 A link
 status "no name of a device" 2 A link add a/b
+say "link --persist, with a systemctl of the test"
+mkdir bin
+cat > bin/systemctl << END
+#!/bin/bash
+# units that are enabled are files in $PWD/enabled; a restart fails if there is $PWD/broken
+echo "\$*" >> $PWD/systemctl.log
+case \$1 in
+is-enabled) [ -e "$PWD/enabled/\${!#}" ] ;;
+enable) touch "$PWD/enabled/\${!#}" ;;
+disable) rm -f "$PWD/enabled/\${!#}" ;;
+restart) [ ! -e $PWD/broken ] ;;
+esac
+END
+chmod +x bin/systemctl
+mkdir enabled
+mkdir -p /run/systemd/system
+before=$PATH
+PATH=$PWD/bin:$PATH
+enabled() { ls enabled; }
+status "a typo" 1 A link add nosuch --persist --name some
+has "what it is, and how to mean it" 'nosuch: no such network device; --missing-ok' err
+same "nothing is enabled" "" "$(enabled)"
+[ ! -e /etc/krdma ] || fail "the typo has settings"
+status "for a device that comes later" 0 A link add nosuch --persist --name some --missing-ok
+same "it is enabled" "krdma@nosuch.service" "$(enabled)"
+[ -e /etc/krdma/nosuch.conf ] || fail "it has no settings"
+! grep '^restart' systemctl.log || fail "and waited for"
+status "no more" 0 A link del nosuch --persist
+same "it is not" "" "$(enabled)"
+[ ! -e /etc/krdma ] || fail "settings stay"
+status "nothing of that name" 1 A link del nosuch --persist
+has "it says so" 'nosuch: no RNIC, and krdma@nosuch.service is not enabled' err
+status "no error" 0 A link del nosuch --persist --missing-ok
+touch broken
+status "a unit that does not start" 1 A link add lo --persist --name some
+has "where to look" 'krdma@lo.service does not start and is not enabled \(journalctl -u krdma@lo.service\)' err
+same "it is not left enabled" "" "$(enabled)"
+[ ! -e /etc/krdma ] || fail "it has settings"
+touch enabled/krdma@lo.service
+status "one that was enabled before" 1 A link add lo --persist
+same "it stays enabled" "krdma@lo.service" "$(enabled)"
+status "--missing-ok alone" 2 A link add lo --missing-ok
+PATH=$before
+rm -r /run/systemd/system
 rc=0
 on A setpriv --bounding-set -net_admin --inh-caps -net_admin krdma link del krdma0 > out 2> err || rc=$?
 same "status without privilege" 1 "$rc"
@@ -135,6 +179,8 @@ for command in list show link adopt stat resource mib route neigh addr port moni
 	has "usage of $command" "^Usage: krdma $command " expect
 	has "JSON of $command" '^  -j,--json  ' expect
 	has "exit codes of $command" '^Exit codes: 0: ' expect
+	status "$command with an option that it has not" 2 A "$command" --frob
+	has "what to do" '--help' err
 done
 has "both uses of ping" '^Usage: krdma ping ADDR PORT \| --server \[ADDR\] PORT \[OPTIONS\]$' expect
 expect "on a terminal" on A env TERM=linux script -qec "krdma list" /dev/null
@@ -148,6 +194,24 @@ same "subcommands" "port ping" "$(completes krdma p)"
 same "options" "--server --size --slow" "$(completes krdma ping "$ADDR_B" --s)"
 same "network devices" vethA "$(completes krdma route "$ADDR_B" oif veth)"
 [[ " $(completes krdma show '') " = *" krdma0 "* ]] || fail "no RNIC is offered to krdma show"
+same "commands of offload" "add attach" "$(completes krdma offload a)"
+same "the words of a rule" "connect cgroup" "$(completes krdma offload add c)"
+same "no devices, but rules" "--all" "$(completes krdma offload del --a)"
+same "network devices of a link" vethA "$(completes krdma link add veth)"
+same "RNICs and devices of a link" "krdma0" "$(completes krdma link del kr)"
+same "a user" root "$(completes krdma offload add connect uid roo)"
+
+say "the manual page"
+man -l "$VM_REPO/uapi/tools/krdma.1" > page 2> err
+[ ! -s err ] || { cat err; fail "groff complains"; }
+# each command of --help is described under COMMANDS
+sed -n '/^COMMANDS/,/^OPTIONS/p' page > commands
+on A krdma --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p' > subcommands
+[ "$(wc -l < subcommands)" -gt 10 ] || { cat subcommands; fail "subcommands"; }
+while read -r command; do
+	grep -qE "^ +(krdma )?$command( |\$|,)|^ +[a-z]+, $command\$" commands || fail "$command is not described"
+done < subcommands
+has "words are apart" 'resource\. +JSON output' page
 
 say "ping"
 for path in fast slow; do
@@ -253,6 +317,40 @@ run_on A 10 "$examples/connect_send" "$ADDR_B:7802"
 has "a message" "came back through krdma0, without system calls" client.log
 finish echo 10
 has "the server's word" '^19 bytes sent back to 10.77.0.1' echo.log
+# while it serves one client, in one of its two threads, another one comes
+start echo B "$examples/listen_echo" "$ADDR_B:7806"
+until_says echo listening
+start first A krdma ping "$ADDR_B" 7806 -c 2 -i 2
+until_says first 'seq=1 '
+refuse "the second client" on A "$examples/connect_send" "$ADDR_B:7806"
+finish_any first 20
+finish echo 20
+has "the first was served" '^64 bytes sent back to 10.77.0.1' echo.log
+
+say "files of /sys/class/infiniband, as node_exporter's collector reads them"
+cat > collector.py << 'END'
+import os, re, sys
+top = "/sys/class/infiniband"
+def read(*path):
+    with open(os.path.join(top, *path), encoding="ascii") as f:
+        return f.read().strip()
+for device in os.listdir(top):
+    print(device, *(read(device, name) for name in ("board_id", "fw_ver", "hca_type", "hw_rev")))
+    for port in os.listdir(f"{top}/{device}/ports"):
+        where = (device, "ports", port)
+        for name in ("state", "phys_state"):
+            assert re.fullmatch(r"\d+: \w+", read(*where, name)), name
+        assert re.match(r"\d+(\.\d+)? Gb/sec ", read(*where, "rate"))
+        counters = {name: int(read(*where, "counters", name)) for name in os.listdir(os.path.join(top, *where, "counters"))}
+        own = {name: int(read(*where, "hw_counters", name)) for name in ("tx_bytes", "rx_bytes", "tx_fpdus", "rx_fpdus")}
+        print(counters, own)
+        assert counters == {"port_xmit_data": own["tx_bytes"] // 4, "port_rcv_data": own["rx_bytes"] // 4,
+                            "port_xmit_packets": own["tx_fpdus"], "port_rcv_packets": own["rx_fpdus"]}
+        assert counters["port_xmit_data"] > 0
+END
+expect "the collector" python3 collector.py
+cat expect
+has "a device" '^krdma0 krdma_soft [0-9.]+ krdma [0-9a-f]+$' expect
 
 say "route, addr, neigh, mib against what ip says"
 json "route" A 'o["source"] == "10.77.0.1" and o["next_hop"] == "10.77.0.2" and not o["gateway"] and not o["local"]

@@ -148,7 +148,7 @@ refused 'no such cgroup' add connect cgroup 999999999 use tcp
 refused 'rule 4294967295: no such rule' del 4294967295
 refused 'no such user' add connect uid nonesuch use tcp
 refused 'use' add connect 10.0.0.0/8
-refused 'said twice' add connect port 1 port 2 use tcp
+refused 'is given twice' add connect port 1 port 2 use tcp
 refused 'no port' add connect port 65536 use tcp
 refused 'wanted' add accept use tcp
 offload add connect 10.0.0.0/8 use tcp
@@ -156,6 +156,7 @@ refused 'for the same sockets' add connect 10.0.0.0/8 use any
 same "one rule" 2 "$(offload rules | wc -l)"
 offload del --all
 refuse "no right" on A setpriv --reuid=65534 --clear-groups --bounding-set=-all "$krdma" offload add connect use tcp
+has "what to do" 'sudo krdma' expect
 on A setpriv --reuid=65534 --clear-groups --bounding-set=-all "$krdma" offload rules
 expect "root of a user namespace, in its own network namespace" \
 	unshare -Urn "$krdma" offload add connect uid 0 use tcp
