@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: modules load, unload and load again, only in the right order
-# covers: kal/main kdapl/main kvp_soft/main Kbuild Makefile
+# what: modules load, unload and load again, only in the right order; nothing of a case that died is left
+# covers: kal/main kdapl/main kvp_soft/main Kbuild Makefile tests/vm/guest/lib.sh tests/vm/guest/init
 # limit: 120
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -31,4 +31,35 @@ expect "unload the consumer" rmmod kdapltest
 expect "unload kDAPL" rmmod krdma_kdapl
 hosts_down
 refuse "a module loads twice" insmod "$VM_MODULES/krdma.ko"
+
+# what init does after each case
+say "what a case that died leaves"
+hosts_up
+ip netns add other
+ip link add brOther type bridge
+ip link add link brOther name brOther.7 type vlan id 7
+ip link add vethOther netns other type veth peer name vethInit
+ip netns exec other ip link add dummyOther type dummy
+ip netns exec other rdma link add krdmaOther type krdma netdev dummyOther
+rdma link add krdmaInit type krdma netdev brOther
+ip address add 10.9.0.1/32 dev lo
+ip rule add from 10.9.0.1 table 900 pref 900
+tc qdisc add dev lo root netem delay 1ms
+# not every machine has it
+firewall() { ! command -v nft > /dev/null || nft "$@"; }
+firewall add table inet left
+insmod "$VM_MODULES/krdma_ops.ko"
+insmod "$VM_MODULES/tests/offload/offload_loop.ko"
+insmod "$VM_MODULES/krdma_kdapl.ko"
+insmod "$consumer"
+remove_left || fail "something stays"
+same "links" "$(cat "$VM_START/links")" "$(guest_links)"
+same "addresses" "$(cat "$VM_START/addresses")" "$(guest_addresses)"
+same "rules" "$(cat "$VM_START/rules")" "$(guest_rules)"
+same "namespaces" "" "$(ip netns list)"
+same "firewall" "" "$(firewall list ruleset)"
+! tc qdisc show dev lo | grep netem || fail "lo is slow"
+expect "modules" rmmod_all
+same "modules" "" "$(our_modules)"
+expect "load both" insmod_all
 dmesg | tail -20

@@ -12,6 +12,8 @@ export LINK_TYPE=${LINK_TYPE:-krdma}
 VM_TMP=${VM_TMP:-/tmp/krdma-case}
 # by how much a debug kernel is slower: a factor for time limits
 VM_SLOW=${VM_SLOW:-1}
+# what the guest was like before its first case, see note_start
+VM_START=/run/krdma-vm
 
 # with the seconds since the case began
 say() { echo "== $SECONDS s: $*"; }
@@ -138,17 +140,23 @@ hw_load() { insmod "$VM_MODULES/krdma_hw.ko" devices='*'; }
 
 loaded() { grep -q "^$1 " /proc/modules; }
 
+# our_modules: names of the loaded modules that this tree builds, the newest first; not those that
+# the guest had before its first case
+our_modules() {
+	awk '{ print $1 }' /proc/modules | grep -xF -f "$VM_START/ours" | grep -vxF -f "$VM_START/modules"
+}
+
+# rmmod_all: also the tests' own, which a case that died has left. Modules that others use go when
+# those are gone; some can be removed only after a grace period.
 rmmod_all() {
-	local module
-	for module in krdma_sdp offload_loop offload_fail krdma_ops; do
-		! loaded $module || wait_for 15 rmmod $module || return 1
+	local end=$((SECONDS + 60 * VM_SLOW)) module
+	while our_modules > /dev/null; do
+		for module in $(our_modules); do
+			rmmod "$module" 2> "$VM_START/rmmod" || true
+		done
+		[ $SECONDS -lt $end ] || { cat "$VM_START/rmmod"; return 1; }
+		! our_modules > /dev/null || sleep 0.1
 	done
-	! loaded kdapltest || wait_for 15 rmmod kdapltest || return 1
-	! loaded krdma_kdapl || wait_for 15 rmmod krdma_kdapl || return 1
-	! loaded krdma_hw || wait_for 15 rmmod krdma_hw || return 1
-	! loaded siw || wait_for 15 rmmod siw || return 1
-	! loaded krdma_soft || wait_for 15 rmmod krdma_soft || return 1
-	! loaded krdma || wait_for 15 rmmod krdma
 }
 
 reload_modules() { rmmod_all && insmod_all; }
@@ -200,23 +208,90 @@ pages_pinned() {
 	     END { print a - r }' /proc/vmstat
 }
 
+# rdma_delete [HOST]: all RDMA devices that the initial namespace, or that one, sees
+rdma_delete() {
+	local dev
+	for dev in $(rdma_devices "$@"); do
+		${1:+on "$1"} rdma link delete "$dev"
+	done
+}
+
 hosts_down() {
 	local host dev
 	ip link set lo mtu 65536
 	for host in A B; do
-		[ -e /run/netns/host$host ] || continue
-		for dev in $(rdma_devices $host); do
-			on $host rdma link delete "$dev"
-		done
+		[ ! -e /run/netns/host$host ] || rdma_delete $host
 	done
-	for dev in $(rdma_devices); do
-		rdma link delete "$dev"
-	done
+	rdma_delete
 	ip -all netns delete
 	for dev in /sys/class/net/{veth,dummy}*; do
 		[ ! -e "$dev" ] || ip link delete "${dev##*/}"
 	done
 	[ -z "$(rdma_devices)" ]
+}
+
+# what a case that died leaves ----------------------------------------------
+
+guest_links() { ls /sys/class/net; }
+guest_addresses() { ip -o address show dev lo | awk '{ print $4 }'; }
+guest_rules() { { ip rule; ip -6 rule; } | sort; }
+
+# note_start: remember the guest's modules, links, addresses and rules before its first case
+note_start() {
+	local part
+	mkdir -p "$VM_START"
+	find "$VM_MODULES" -maxdepth 1 -name '*.ko' > "$VM_START/built"
+	for part in tests ulp build/siw; do
+		[ ! -d "$VM_MODULES/$part" ] || find "$VM_MODULES/$part" -name '*.ko' >> "$VM_START/built"
+	done
+	# the kernel's names have no dashes
+	sed 's|.*/||; s|\.ko$||; s|-|_|g' "$VM_START/built" > "$VM_START/ours"
+	awk '{ print $1 }' /proc/modules > "$VM_START/modules"
+	for part in links addresses rules; do
+		guest_$part > "$VM_START/$part"
+	done
+}
+
+# left_behind links|addresses|rules: those that were not there at the start
+left_behind() { guest_"$1" | grep -vxF -f "$VM_START/$1" || true; }
+
+# remove_left: RDMA devices, namespaces, links, addresses of lo, rules of routing and of the firewall that
+# were not there before the first case. Says what it was.
+remove_left() {
+	local space dev rule family
+	for space in $(ip netns list | awk '{ print $1 }'); do
+		for dev in $(ip netns exec "$space" rdma -j dev | tr ',' '\n' |
+			sed -n 's/.*"ifname": *"\([^"]*\)".*/\1/p'); do
+			ip netns exec "$space" rdma link delete "$dev"
+		done
+	done
+	# devices that belonged to a namespace return to the initial one
+	hosts_down || true
+	wait_for 10 hosts_down || { echo "left: RDMA devices $(rdma_devices)"; return 1; }
+	for dev in $(left_behind links); do
+		# deleted with another one
+		[ -e "/sys/class/net/$dev" ] || continue
+		echo "left: link $dev"
+		# the kernel's own devices of a tunnel's kind cannot be deleted
+		ip link delete "$dev" || echo "$dev" >> "$VM_START/links"
+	done
+	for dev in $(left_behind addresses); do
+		echo "left: address $dev"
+		ip address delete "$dev" dev lo
+	done
+	while read -r rule; do
+		echo "left: rule $rule"
+		for family in -4 -6; do
+			# shellcheck disable=SC2086 # the words of the rule
+			ip $family rule delete pref "${rule%%:*}" ${rule#*:} 2> /dev/null || true
+		done
+	done < <(left_behind rules)
+	! command -v nft > /dev/null || ! loaded nf_tables || [ -z "$(nft list ruleset)" ] || {
+		echo "left: rules of nft"
+		nft flush ruleset
+	}
+	tc qdisc delete dev lo root 2> /dev/null || true
+	[ -z "$(rdma_devices)$(ip netns list)" ]
 }
 
 # programs -----------------------------------------------------------------
