@@ -27,6 +27,8 @@ SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
 UDEVDIR ?= /lib/udev/rules.d
 MODLOADDIR ?= /usr/lib/modules-load.d
+# for kernel modules that use krdma; dkms has its own folder beside it
+SRCDIR ?= /usr/src/krdma
 export PREFIX LIBDIR WERROR
 
 # a package is built for KDIR's kernel, an installation is for the running one
@@ -45,6 +47,7 @@ DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
+KERNEL_HEADERS := $(wildcard kal/include/krdma/*.h ops/include/krdma/*.h uapi/include/krdma/*.h)
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
 	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
@@ -55,9 +58,9 @@ SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
 .PHONY: all modules user provider ual tools krun examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
-	install-modules install-user install-headers uninstall man3 deb dkms-source version \
+	install-modules install-kernel-headers install-user install-headers uninstall man3 deb dkms-source version \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
-	siw bench
+	siw bench guest-programs bench-programs bench-modules
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
 
@@ -69,6 +72,10 @@ modules: ## build the kernel modules for KDIR (the running kernel if it is 6.12)
 # the same for the kernel of the virtual machine, with the tests' modules
 vm-modules:
 	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR) KRDMA_TESTS=1
+
+# the same without unit tests and protocols of the tests
+bench-modules:
+	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR) KRDMA_TESTS=consumers
 
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
@@ -100,7 +107,14 @@ cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud)
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
 
-user: provider tools krun examples progs unit-programs ## build the user-space parts
+user: guest-programs unit-programs ## build the user-space parts
+
+# what runs in the virtual machine
+guest-programs: provider tools krun examples progs
+
+# what make bench measures
+bench-programs:
+	+@$(MAKE) --no-print-directory -C tests/vm/progs BUILD=$(BUILD) bench
 
 provider:
 	+@$(MAKE) --no-print-directory -C uapi/uvp_soft BUILD=$(BUILD)
@@ -148,7 +162,15 @@ install-modules:
 	install -d $(MODULE_DIR)
 	install -m 644 $(MODULES) $(MODULE_DIR)
 	strip --strip-debug $(addprefix $(MODULE_DIR)/,$(MODULES))
+	install -m 644 Module.symvers $(MODULE_DIR)/krdma.symvers
+	+@$(MAKE) --no-print-directory install-kernel-headers
 	$(if $(DESTDIR),,depmod $(RELEASE))
+
+# all that a kernel module which uses krdma needs to be built, but for the versions of the symbols
+install-kernel-headers:
+	install -d $(DESTDIR)$(SRCDIR)/include/krdma
+	install -m 644 system/consumer.mk $(DESTDIR)$(SRCDIR)
+	install -m 644 $(KERNEL_HEADERS) $(DESTDIR)$(SRCDIR)/include/krdma
 
 # all that needs no kernel
 install-user: provider tools krun
@@ -186,7 +208,7 @@ man3: ## man pages of the library, made from its headers, in build/man3
 uninstall: ## take away what install put there, for all kernels
 	for dir in $(DESTDIR)/lib/modules/*; do \
 		[ -e "$$dir/updates/krdma.ko" ] || continue; \
-		rm -f $(MODULES:%="$$dir/updates/%"); \
+		rm -f $(MODULES:%="$$dir/updates/%") "$$dir/updates/krdma.symvers"; \
 		rmdir --ignore-fail-on-non-empty "$$dir/updates"; \
 		[ -n "$(DESTDIR)" ] || depmod "$${dir##*/}"; \
 	done
@@ -196,8 +218,10 @@ uninstall: ## take away what install put there, for all kernels
 		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/man1/,krdma.1 krun.1) \
 		$(MAN_DIR)/man3/ual_*.3 $(MAN_DIR)/man3/libkrdma.3 $(COMPLETION_DIR)/krdma \
 		$(DESTDIR)$(UNITDIR)/krdma@.service $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
-		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCUMENTS))
-	for dir in $(UVP_DIR) $(INCLUDE_DIR) $(DOC_DIR)/docs/performance $(DOC_DIR)/docs $(DOC_DIR); do \
+		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCUMENTS)) \
+		$(DESTDIR)$(SRCDIR)/consumer.mk $(addprefix $(DESTDIR)$(SRCDIR)/include/krdma/,$(notdir $(KERNEL_HEADERS)))
+	for dir in $(DESTDIR)$(SRCDIR)/include/krdma $(DESTDIR)$(SRCDIR)/include $(DESTDIR)$(SRCDIR) \
+			$(UVP_DIR) $(INCLUDE_DIR) $(DOC_DIR)/docs/performance $(DOC_DIR)/docs $(DOC_DIR); do \
 		[ ! -d "$$dir" ] || rmdir --ignore-fail-on-non-empty "$$dir"; \
 	done
 	$(if $(DESTDIR),,ldconfig)
@@ -209,6 +233,7 @@ dkms-source:
 	find Kbuild VERSION LICENSES kal kdapl kvp_soft kvp_hw ops sdp uapi/include -type f \
 		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \) ! -name '*.mod.c' \
 		-exec cp -p --parents -t $(DESTDIR)/usr/src/krdma-$(VERSION) {} +
+	install -m 755 system/dkms-keep-symbols $(DESTDIR)/usr/src/krdma-$(VERSION)
 
 deb: ## Debian packages, in build/deb; checked by lintian
 	@scripts/deb $(BUILD)/deb
@@ -226,18 +251,18 @@ check: ## all kinds of tests in 65 minutes, FAST=1: in ten; verdict on the last 
 check-all: ## every size and repetition, on every kernel: stock, debug, Debian's rt and cloud; no limit of time
 	@scripts/check all
 
-vm: vm-modules siw user ## a shell in the guest, modules loaded, hosts A and B ready
+vm: vm-modules siw guest-programs ## a shell in the guest, modules loaded, hosts A and B ready
 	@tests/vm/run --shell
 
-vm-check: vm-modules siw user ## the virtual machine cases alone; CASE=glob picks some
+vm-check: vm-modules siw guest-programs ## the virtual machine cases alone; CASE=glob picks some
 	@tests/vm/run $(if $(CASE),-c '$(CASE)')
 
 # what a provider's author runs
-conformance: vm-modules siw user ## what providers owe: tables of checks x krdma_soft, siw, rxe
+conformance: vm-modules siw guest-programs ## what providers owe: tables of checks x krdma_soft, siw, rxe
 	@tests/vm/run -c '28-hw-*'; status=$$?; \
 		find $(BUILD)/vm/out -name '*.table' | sort | xargs -r cat; exit $$status
 
-bench: vm-modules siw user ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
+bench: bench-modules siw provider tools krun bench-programs ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
 	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs) \
 		$(if $(TEST),--test '$(TEST)')

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: make install, modprobe with dependencies, the installed provider, libkrdma and krdma, a program built with them, make uninstall
+# what: make install, modprobe with dependencies, the installed provider, libkrdma and krdma, a program and a kernel module built with them, no module that a user can have loaded, make uninstall
 # covers: Makefile uapi/tools uapi/krun uapi/ual uapi/examples uapi/uvp_soft
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
@@ -18,7 +18,8 @@ files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/man/man3/{libkrdma,ual_open}.3
 	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma@.service
 	/lib/udev/rules.d/60-krdma.rules /usr/lib/modules-load.d/krdma.conf
-	/usr/share/doc/krdma/{GPL-2.0,MIT,README.md,docs/operate.md})
+	/usr/share/doc/krdma/{GPL-2.0,MIT,README.md,docs/operate.md}
+	"$updates/krdma.symvers" /usr/src/krdma/consumer.mk /usr/src/krdma/include/krdma/{kdat,kal,offload}.h)
 
 # depmod reads every module, which an emulated machine is minutes with; those that no
 # case knows are out of its sight
@@ -77,6 +78,52 @@ pings() { grep -q '^listening.*fast' ping.log; }
 wait_for 10 pings || { cat ping.log; fail "no server, or without its user library"; }
 expect "ping by them" on A krdma ping "$ADDR_B" 7800 -c 3 -i 0
 finish ping 10
+
+say "a kernel consumer of another tree, with what is installed alone"
+mkdir consumer
+cat > consumer/Kbuild << 'END'
+include /usr/src/krdma/consumer.mk
+obj-m += ia_lister.o
+END
+cat > consumer/ia_lister.c << 'END'
+#include <linux/module.h>
+#include <krdma/kdat.h>
+
+static int __init ia_lister_init(void)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_COUNT names = 0;
+	DAT_IA_HANDLE ia;
+
+	if (dat_registry_list_providers(0, &names, NULL) != DAT_SUCCESS)
+		return -EIO;
+	if (dat_ia_open("krdma0", 8, &async, &ia) != DAT_SUCCESS)
+		return -ENODEV;
+	pr_info("ia_lister: %d names, krdma0 is open\n", names);
+	return dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS ? 0 : -EIO;
+}
+
+static void __exit ia_lister_exit(void)
+{
+}
+
+module_init(ia_lister_init);
+module_exit(ia_lister_exit);
+MODULE_DESCRIPTION("lists kDAPL's names");
+MODULE_LICENSE("GPL");
+END
+expect "compile" make -C "/lib/modules/$(uname -r)/build" M="$PWD/consumer" modules
+cat expect
+! grep -iE 'warning|undefined' expect || fail "a warning"
+# what the module needs is loaded first, by its name
+provider=$(modinfo -F depends consumer/ia_lister.ko)
+expect "$provider" modprobe "$provider"
+log_mark
+expect "it loads" on A insmod consumer/ia_lister.ko
+log_since > log
+has "its word" 'ia_lister: [0-9]+ names, krdma0 is open' log
+rmmod ia_lister
+[ "$provider" = krdma ] || rmmod "$provider"
 hosts_down
 expect "unload" modprobe -r krdma_soft
 
@@ -88,6 +135,93 @@ for module in krdma krdma_kdapl krdma_ops; do
 done
 expect "unload" modprobe -r krdma_sdp
 refuse "kDAPL stays" loaded krdma_kdapl
+
+# A socket, a netlink family or a device file loads the module that has an alias for it, for any user.
+say "what the kernel may load by itself"
+for module in "$updates"/krdma*.ko; do
+	for alias in $(modinfo -F alias "$module"); do
+		case ${module##*/}:$alias in
+		# both are for "rdma link add", which needs CAP_NET_ADMIN
+		krdma.ko:rdma-link-krdma | krdma_soft.ko:krdma-provider) ;;
+		*) fail "${module##*/} has the alias $alias" ;;
+		esac
+	done
+done
+cat > pull.py << 'END'
+import os, socket, struct
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+stream = socket.SOCK_STREAM
+for kind in [(family, stream, protocol) for family in (2, 10) for protocol in (257, 258)] + [(19, stream, 0), (27, stream, 0)]:
+    try:
+        socket.socket(*kind)
+    except OSError:
+        continue
+    raise SystemExit(f"there is a socket {kind}")
+generic = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
+for name in (b"krdma", b"krdma_hw", b"krdma_offload", b"krdma_ops"):
+    name += b"\0" * (4 - len(name) % 4)
+    # CTRL_CMD_GETFAMILY by name
+    generic.send(struct.pack("=IHHII", 24 + len(name), 16, 1, 1, 0) + struct.pack("=BBH", 3, 1, 0)
+                 + struct.pack("=HH", 4 + len(name), 2) + name)
+    answer = generic.recv(4096)
+    # NLMSG_ERROR: there is no such family
+    kind, error = struct.unpack_from("=H", answer, 4)[0], struct.unpack_from("=i", answer, 16)[0]
+    if kind != 2:
+        raise SystemExit(f"there is the family {name}")
+    print(name, error)
+for path in ("/dev/krdma", "/dev/infiniband/krdma"):
+    try:
+        os.open(path, os.O_RDWR)
+    except OSError:
+        continue
+    raise SystemExit(f"there is {path}")
+END
+expect "nothing is loaded" rmmod_all
+expect "a user tries" python3 pull.py
+cat expect
+ip link add dummyUser type dummy
+refuse "a user's link" setpriv --reuid=65534 --regid=65534 --clear-groups rdma link add krdmaUser type krdma netdev dummyUser
+refuse "the same by krdma" setpriv --reuid=65534 --regid=65534 --clear-groups krdma link add dummyUser
+has "which right" 'CAP_NET_ADMIN' expect
+ip link delete dummyUser
+same "modules that a user has loaded" "" "$(grep -o '^krdma[^ ]*' /proc/modules | grep -v '^krdma_int3$')"
+while read -r words; do
+	# shellcheck disable=SC2086 # the words of the command
+	refuse "no module" krdma $words
+	has "what to do after krdma $words" 'modprobe krdma_' expect
+done << 'END'
+list
+show
+stat krdma0
+resource
+mib
+route 10.77.0.1
+neigh 10.77.0.1 dev lo
+addr 10.77.0.1
+port 0
+monitor -t 1
+top --once
+ping 10.77.0.1 7000
+ping --server 7000
+adopt
+adopt krdma0
+offload list
+offload add connect use tcp
+offload del --all
+offload attach 1
+END
+
+say "kernels that dkms builds for"
+# shellcheck source=/dev/null
+pattern=$(. "$VM_REPO/debian/krdma-dkms.dkms"; echo "$BUILD_EXCLUSIVE_KERNEL")
+for release in 6.12.43 6.12.43+deb12-amd64 6.12.99-rt 6.12.117+deb12-amd64 6.12.1000; do
+	[[ $release =~ $pattern ]] || fail "$release is left out"
+done
+for release in 6.12 6.12.4 6.12.42 6.12.42-1 6.12.5-x 6.13.50 16.12.50 6.120.50; do
+	! [[ $release =~ $pattern ]] || fail "$release is taken"
+done
 
 say "rdma link add loads what is installed"
 net_up
