@@ -221,4 +221,12 @@ rmdir $group
 # before too, may stay for as long as a file's page that it read)
 no_dying() { grep -q '^nr_dying_subsys_rdma 0$' /sys/fs/cgroup/cgroup.stat; }
 wait_for 30 no_dying || { cat /sys/fs/cgroup/cgroup.stat; fail "a charge holds the cgroup"; }
+# as docs/operate.md says: without "max" first, the kernel would use the removed group's memory
+# when the RNIC is removed (docs/kernel-bugs.md)
+mkdir $group
+echo "krdma0 hca_handle=1 hca_object=6" > $group/rdma.max
+echo "krdma0 hca_handle=max hca_object=max" > $group/rdma.max
+rmdir $group
+wait_for 30 no_dying || fail "the cgroup stays"
+on A rdma link delete krdma0
 umount /sys/fs/cgroup
