@@ -130,6 +130,7 @@ expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
 
 say "the parameter"
+expect "siw0 is as it says" on A "$krdma" adopt -d siw0
 echo 'siw*' > /sys/module/krdma_hw/parameters/devices
 wait_for 10 not_adopted rxe0 || fail "rxe0 is still adopted"
 adopted siw0

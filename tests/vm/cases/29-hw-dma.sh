@@ -33,6 +33,7 @@ bounced_before=$(bounced)
 conform_test krdma_conform kconf
 conform siw A siw0 local="$ADDR_A" remote="$ADDR_A"
 unmapped "the conformance test of providers"
+kdapl_load
 conform_test krdma_kdat kdatc
 conform kdapl A siw0 remote="$ADDR_A"
 unmapped "the conformance test of kDAPL"
