@@ -111,6 +111,7 @@ file_lun 2 512 emulate_write_cache
 file_lun 3 4096
 echo 16 > /proc/sys/vm/nr_hugepages
 say "beside ib_iser"
+kdapl_load
 modprobe -a libiscsi ib_iser
 log_mark
 refuse "a second transport of that name" insmod "$module"

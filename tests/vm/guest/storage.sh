@@ -37,6 +37,8 @@ storage_rnic_add() {
 ram_disk() {
 	local disk=/sys/kernel/config/nullb/nullb0
 	modprobe null_blk nr_devices=0
+	# that of a case that failed
+	[ ! -d $disk ] || rmdir $disk
 	mkdir $disk
 	echo 1 > $disk/memory_backed
 	echo "$1" > $disk/size
