@@ -44,10 +44,10 @@ TEST(Cause, HasWords)
 	EXPECT_EQ(words(KRDMA_CAUSE_PORT_USED, 0), "no port is free");
 	/* each cause has its own; a newer kernel's has none */
 	std::set<std::string> all;
-	for (std::uint32_t cause = 1; cause <= KRDMA_CAUSE_ANSWERED; cause++)
+	for (std::uint32_t cause = 1; cause <= KRDMA_CAUSE_NEEDS_GROUP; cause++)
 		EXPECT_TRUE(all.insert(words(static_cast<Cause>(cause), 3)).second) << cause;
 	EXPECT_FALSE(all.contains(""));
-	EXPECT_EQ(words(static_cast<Cause>(KRDMA_CAUSE_ANSWERED + 1), 3), "");
+	EXPECT_EQ(words(static_cast<Cause>(KRDMA_CAUSE_NEEDS_GROUP + 1), 3), "");
 }
 
 TEST(Cause, ErrorsCarryIt)

@@ -235,10 +235,10 @@ for object in pd cq srq qp mr; do tell hca_object make $object; done
 tell 0 drop qp
 tell 0 make mr
 holds 1 4 "with a region in its place"
-expect "the adoption ends" on A "$VM_REPO/build/tools/krdma" adopt -r $rnic
+expect "the adoption ends" "$VM_REPO/build/tools/krdma" adopt -r $rnic
 wait_for 20 held_is "0 0" || fail "$(held $rnic) after the end of the adoption"
 tell -19 make pd
-expect "it begins again" on A "$VM_REPO/build/tools/krdma" adopt $rnic
+expect "it begins again" "$VM_REPO/build/tools/krdma" adopt $rnic
 tell 0 drop mr
 exec 9>&-
 finish adopted 20
