@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * krdma_noio: looks at every allocation that work items of krdma's modules make, and counts those
- * whose reclaim may begin I/O: a storage user that waits for the work would wait for itself. It
- * also counts what code of these modules allocates in work items of others, such as rdma_cm's. See
- * <krdma/noio.h>. Parameters that are read, below /sys/module/krdma_noio/parameters:
+ * whose reclaim may begin I/O: a storage user that waits for the work would wait for itself. Calls
+ * from other tasks, such as the verbs of a target in a work item of iw_cm, allocate as these allow.
+ * See <krdma/noio.h>. Parameters that are read, below /sys/module/krdma_noio/parameters:
  *
  * looked_at	allocations of such work so far
  * with_io	of those, such that may begin I/O; the log names the first ones
@@ -79,7 +79,7 @@ static void noio_look(unsigned long call_site, gfp_t gfp)
 	work = current_work();
 	if (!work)
 		return;
-	if (!noio_is_ours((unsigned long)work->func) && !(call_site && noio_is_ours(call_site)))
+	if (!noio_is_ours((unsigned long)work->func))
 		return;
 	atomic_inc(&noio_looked_at);
 	if ((current_gfp_context(gfp) & io) != io || noio_may(work))
