@@ -206,10 +206,18 @@ static bool kdat_cm_wanted(const struct kdat_ep *ep, const struct kal_ep *conn)
 	return ep->conn == conn && !ep->disconnecting && !ep->timed_out;
 }
 
+/* The result of an attempt whose connection has ended before it was reported. ep->mutex held. */
+static DAT_EVENT_NUMBER kdat_cm_unreported(const struct kdat_ep *ep)
+{
+	return ep->establishing == KDAT_ESTABLISHING_ACTIVE ?
+		       DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
+		       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+}
+
 /* Report the connection, or that it failed; ep->mutex held. */
 static void kdat_cm_tell_ready(struct kdat_ep *ep, DAT_RETURN error)
 {
-	const bool active = ep->establishing == KDAT_ESTABLISHING_ACTIVE;
+	const DAT_EVENT_NUMBER failure = kdat_cm_unreported(ep);
 
 	WRITE_ONCE(ep->establishing, KDAT_ESTABLISHING_NONE);
 	if (error == DAT_SUCCESS) {
@@ -218,8 +226,7 @@ static void kdat_cm_tell_ready(struct kdat_ep *ep, DAT_RETURN error)
 	} else {
 		/* the QP's way to the error state ends the connection */
 		ep->quiet = true;
-		kdat_cm_ended(ep, active ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
-			      DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+		kdat_cm_ended(ep, failure, true);
 	}
 }
 
@@ -260,10 +267,14 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 
 static void kdat_cm_closed(struct kdat_ep *ep, struct kal_ep *conn, int status)
 {
+	DAT_EVENT_NUMBER number = status ? DAT_CONNECTION_EVENT_BROKEN :
+					   DAT_CONNECTION_EVENT_DISCONNECTED;
+
 	mutex_lock(&ep->mutex);
+	if (ep->establishing)
+		number = kdat_cm_unreported(ep);
 	if (ep->conn == conn && !ep->quiet)
-		kdat_cm_ended(ep, kdat_cm_reason(ep, status ? DAT_CONNECTION_EVENT_BROKEN :
-						 DAT_CONNECTION_EVENT_DISCONNECTED), false);
+		kdat_cm_ended(ep, kdat_cm_reason(ep, number), false);
 	mutex_unlock(&ep->mutex);
 }
 
