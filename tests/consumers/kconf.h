@@ -251,6 +251,7 @@ enum ib_qp_state kconf_state(struct kconf_side *side);
 bool kconf_broken(struct kconf_side *side);
 
 /* memory */
+size_t kconf_mem_most(size_t wanted);
 bool kconf_mem_open(struct kconf_mem *mem, size_t size);
 void kconf_mem_close(struct kconf_mem *mem);
 void kconf_mem_fill(struct kconf_mem *mem, u8 seed);

@@ -369,6 +369,15 @@ bool kconf_broken(struct kconf_side *side)
 
 /* Memory ******************************************************************** */
 
+/* @wanted bytes, or as many as one mapping for the device has: a power of two */
+size_t kconf_mem_most(size_t wanted)
+{
+	if (kal_dma_is_virtual(kconf.rnic))
+		return wanted;
+	return rounddown_pow_of_two(min(wanted,
+					dma_max_mapping_size(kconf.rnic->attr.dma_device)));
+}
+
 bool kconf_mem_open(struct kconf_mem *mem, size_t size)
 {
 	struct page *page;

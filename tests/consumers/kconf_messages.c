@@ -42,12 +42,13 @@ static void kconf_send_one(u32 len, u8 seed)
 static void kconf_send_sizes(void)
 {
 	static const u32 sizes[] = { 0, 1, 4096, 65535, 65536, SZ_1M };
+	const size_t most = kconf_mem_most(SZ_1M);
 	unsigned int i;
 
-	if (!kconf_bed_open(NULL, NULL, SZ_1M))
+	if (!kconf_bed_open(NULL, NULL, most))
 		return;
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-		kconf_send_one(sizes[i], i + 1);
+		kconf_send_one(min_t(size_t, sizes[i], most), i + 1);
 }
 
 /* From the server to the client, after the client's first message. */

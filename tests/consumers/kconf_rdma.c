@@ -56,7 +56,8 @@ static size_t kconf_most(void)
 {
 	const size_t pages = kconf.rnic->attr.limits.max_fast_reg_page_list_len;
 
-	return rounddown_pow_of_two(min_t(size_t, pages, SZ_1M / PAGE_SIZE)) * PAGE_SIZE;
+	return kconf_mem_most(rounddown_pow_of_two(min_t(size_t, pages, SZ_1M / PAGE_SIZE)) *
+			      PAGE_SIZE);
 }
 
 /* Data ********************************************************************** */
@@ -420,7 +421,8 @@ static void kconf_mapped(void)
 		KCONF_MISSING(true, PTR_ERR_OR_ZERO(kal_mr_alloc_map(server->pd, 1, false)));
 		return;
 	}
-	if (!kconf_bed_open(NULL, NULL, min_t(size_t, 2 * max * PAGE_SIZE, SZ_4M)) ||
+	if (!kconf_bed_open(NULL, NULL,
+			    kconf_mem_most(min_t(size_t, 2 * max * PAGE_SIZE, SZ_4M))) ||
 	    !kconf_mem_map(server, far, KCONF_READ))
 		return;
 	kconf_mem_fill(near, 0);

@@ -358,6 +358,7 @@ static inline struct kdt_seg kdt_ctl_seg(struct kdt_link *link, u32 slot, u32 le
 	};
 }
 
+void kdt_link_sync(struct kdt_link *link, const struct kdt_seg *seg, bool back);
 bool kdt_link_over(struct kdt_link *link);
 int kdt_link_why(struct kdt_link *link);
 
@@ -383,7 +384,7 @@ int kdt_link_why(struct kdt_link *link);
  * @mem_open: make memory known to the RNIC, with KDT_MEM_* rights beside local ones; the
  *	connection is established if there are any
  * @mem_close: undo that
- * @mem_sync: give memory to the RNIC, or back from it; NULL: data are not looked at
+ * @mem_sync: give part of a memory to the RNIC, or back from it; NULL: data are not looked at
  * @recv: post a receive
  * @send: post a Send
  * @write: post an RDMA Write to @remote
@@ -400,7 +401,7 @@ struct kdt_calls {
 	void (*destroy)(struct kdt_link *link);
 	int (*mem_open)(struct kdt_link *link, struct kdt_mem *mem, u32 rights);
 	void (*mem_close)(struct kdt_link *link, struct kdt_mem *mem);
-	void (*mem_sync)(struct kdt_link *link, const struct kdt_mem *mem, bool back);
+	void (*mem_sync)(struct kdt_link *link, const struct kdt_seg *seg, bool back);
 	int (*recv)(struct kdt_link *link, const struct kdt_seg *segs, u32 num, u32 cookie);
 	int (*send)(struct kdt_link *link, const struct kdt_seg *segs, u32 num, u32 cookie);
 	int (*write)(struct kdt_link *link, const struct kdt_seg *segs, u32 num, u32 cookie,

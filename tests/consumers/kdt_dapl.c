@@ -400,19 +400,19 @@ static int kdt_dapl_mem_open(struct kdt_link *link, struct kdt_mem *mem, u32 rig
 	return 0;
 }
 
-static void kdt_dapl_mem_sync(struct kdt_link *link, const struct kdt_mem *mem, bool back)
+static void kdt_dapl_mem_sync(struct kdt_link *link, const struct kdt_seg *seg, bool back)
 {
 	struct kdt_dapl *dapl = link->run->priv;
-	const DAT_LMR_TRIPLET all = {
-		.virtual_address = mem->addr,
-		.segment_length = mem->size,
-		.lmr_context = mem->lkey,
+	const DAT_LMR_TRIPLET part = {
+		.virtual_address = seg->addr,
+		.segment_length = seg->len,
+		.lmr_context = seg->key,
 	};
 
 	if (back)
-		dat_lmr_sync_rdma_write(dapl->ia, &all, 1);
+		dat_lmr_sync_rdma_write(dapl->ia, &part, 1);
 	else
-		dat_lmr_sync_rdma_read(dapl->ia, &all, 1);
+		dat_lmr_sync_rdma_read(dapl->ia, &part, 1);
 }
 
 static void kdt_dapl_mem_close(struct kdt_link *link, struct kdt_mem *mem)

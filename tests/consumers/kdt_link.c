@@ -187,6 +187,13 @@ static struct kdt_seg kdt_link_setup_seg(struct kdt_link *link, bool in)
 	};
 }
 
+/* Give part of a memory to the RNIC, or back from it. */
+void kdt_link_sync(struct kdt_link *link, const struct kdt_seg *seg, bool back)
+{
+	if (link->run->calls->mem_sync)
+		link->run->calls->mem_sync(link, seg, back);
+}
+
 static int kdt_link_setup_send(struct kdt_link *link)
 {
 	struct kdt_setup *setup = link->ctl.va;
@@ -211,6 +218,7 @@ static int kdt_link_setup_send(struct kdt_link *link)
 			.rkey = cpu_to_be32(link->mem[i].rkey),
 		};
 	}
+	kdt_link_sync(link, &seg, false);
 	ret = link->run->calls->send(link, &seg, 1, KDT_COOKIE_SETUP_SEND);
 	return ret ?: kdt_link_wait(link, test_bit(KDT_COOKIE_SETUP_SEND, &link->setup));
 }
@@ -239,6 +247,7 @@ static bool kdt_link_op_read(struct kdt_link *link, u32 i, const struct kdt_wire
 
 static int kdt_link_setup_recv(struct kdt_link *link)
 {
+	const struct kdt_seg seg = kdt_link_setup_seg(link, true);
 	const struct kdt_setup *setup = link->ctl.va + KDT_CTL_SETUP;
 	u32 i;
 	int ret;
@@ -246,6 +255,7 @@ static int kdt_link_setup_recv(struct kdt_link *link)
 	ret = kdt_link_wait(link, test_bit(KDT_COOKIE_SETUP_RECV, &link->setup));
 	if (ret)
 		return ret;
+	kdt_link_sync(link, &seg, true);
 	if (link->setup_bytes != sizeof(*setup) || be32_to_cpu(setup->magic) != KDT_MAGIC ||
 	    be32_to_cpu(setup->nops) != link->spec.nops)
 		return -EPROTO;

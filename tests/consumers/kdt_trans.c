@@ -87,10 +87,10 @@ static u32 kdt_trans_offset(struct kdt_link *link, const struct kdt_op *op, u32 
 
 static void kdt_trans_sync(struct kdt_link *link, u32 i, bool back)
 {
-	const struct kdt_calls *calls = link->run->calls;
+	const struct kdt_mem *mem = &link->mem[i];
+	const struct kdt_seg all = { .addr = mem->addr, .len = mem->size, .key = mem->lkey };
 
-	if (calls->mem_sync)
-		calls->mem_sync(link, &link->mem[i], back);
+	kdt_link_sync(link, &all, back);
 }
 
 static void kdt_trans_write(struct kdt_link *link, u32 i)
@@ -241,17 +241,21 @@ static int kdt_trans_word_send(struct kdt_link *link, u32 op, u32 flags)
 		.iteration = cpu_to_be64(link->trans.iteration),
 		.op = cpu_to_be32(op),
 	};
+	kdt_link_sync(link, &seg, false);
 	link->trans.posted++;
 	return link->run->calls->send(link, &seg, 1, KDT_TRANS_REQUEST);
 }
 
 static int kdt_trans_word_recv(struct kdt_link *link, u32 op, u32 *flags)
 {
-	const struct kdt_word *word = kdt_ctl(link, kdt_trans_slot(link, link->trans.taken));
+	const u32 slot = kdt_trans_slot(link, link->trans.taken);
+	const struct kdt_seg seg = kdt_ctl_seg(link, slot, sizeof(struct kdt_word));
+	const struct kdt_word *word = kdt_ctl(link, slot);
 	int ret = kdt_trans_received(link, sizeof(*word));
 
 	if (ret)
 		return ret;
+	kdt_link_sync(link, &seg, true);
 	if (be32_to_cpu(word->magic) != KDT_MAGIC || be32_to_cpu(word->op) != op ||
 	    be64_to_cpu(word->iteration) != link->trans.iteration) {
 		kdt_link_failed(link, -EPROTO, "another message was due");
