@@ -163,13 +163,14 @@ void hw_cq_destroy(struct ri_cq *ri)
  * Name the consumer's queue pair in a completion. Return: ours, or NULL if the completion is of a
  * queue pair that was destroyed, or is being destroyed. The CQ's lock is held.
  */
-static struct hw_qp_ref *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
+static struct hw_qp_ref *hw_cq_translate(const struct hw_cq *cq, struct ib_wc *wc)
 {
+	struct hw_rnic *hw = hw_rnic(cq->ri.obj.rnic);
 	struct hw_qp_ref *ref;
 
 	guard(rcu)();
 	ref = rhashtable_lookup(&hw->qps, &wc->qp, hw_qp_params);
-	if (!ref || !ref->qp)
+	if (!ref || (ref->send_cq != cq && ref->recv_cq != cq) || !ref->qp)
 		return NULL;
 	/* while it is drained, markers have the address of the queue pair as wr_id */
 	if (atomic_read(&ref->qp->drained)) {
@@ -188,7 +189,6 @@ static struct hw_qp_ref *hw_cq_translate(struct hw_rnic *hw, struct ib_wc *wc)
 static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, struct hw_qp_ref **refs,
 		      bool *empty)
 {
-	struct hw_rnic *hw = hw_rnic(cq->ri.obj.rnic);
 	struct hw_qp_ref *ref;
 	int i, n, kept = 0;
 
@@ -196,7 +196,7 @@ static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, struct hw_qp_
 	n = ib_poll_cq(cq->ib, num, wc);
 	*empty = n < num;
 	for (i = 0; i < n; i++) {
-		ref = hw_cq_translate(hw, &wc[i]);
+		ref = hw_cq_translate(cq, &wc[i]);
 		if (!ref)
 			continue;
 		if (kept != i)

@@ -69,8 +69,8 @@ struct hw_events {
  * @qps: struct hw_qp_ref by device queue pair
  * @mrs: struct hw_mr by the index of its STag
  * @ends: ends rdma_cm ids, which may wait for the network
- * @stalled_until: in jiffies; until then queue pairs that are destroyed are given little time,
- *	because one has not flushed
+ * @stalled_until: of kernel consumers and of programs (1), in jiffies; until then queue pairs that
+ *	are destroyed are given little time, because one of the same kind has not flushed
  * @counters: by enum hw_counter
  */
 struct hw_rnic {
@@ -81,7 +81,7 @@ struct hw_rnic {
 	struct rhashtable qps;
 	struct xarray mrs;
 	struct workqueue_struct *ends;
-	unsigned long stalled_until;
+	unsigned long stalled_until[2];
 	atomic64_t counters[HW_CNT_NUM];
 };
 
@@ -152,6 +152,9 @@ struct hw_srq {
  * @ib: key. A driver may leave completions of a destroyed queue pair in a CQ, so the pointer
  *	of a completion is compared but not followed.
  * @qp: queue pair, NULL when its completions have no receiver any more; the locks of its CQs
+ * @send_cq: one of them; compared only. Another CQ may have a completion of an earlier queue pair
+ *	with this address.
+ * @recv_cq: the other one
  * @kref: of @node, and of each completion in a struct hw_held
  * @rcu: for kfree_rcu()
  */
@@ -159,6 +162,8 @@ struct hw_qp_ref {
 	struct rhash_head node;
 	struct ib_qp *ib;
 	struct hw_qp *qp;
+	const struct hw_cq *send_cq;
+	const struct hw_cq *recv_cq;
 	struct kref kref;
 	struct rcu_head rcu;
 };
@@ -179,6 +184,7 @@ struct hw_qp_ref {
  * @drained: 0; while it is drained: 1 and the markers that came back, see hw_qp_drain()
  * @id_lock: protects @id
  * @id: rdma_cm id of the connection, which is to know that the peer sends, or NULL
+ * @resetting: one reset at a time
  * @reserve: charged pages of hw_reserve()
  */
 struct hw_qp {
@@ -196,6 +202,7 @@ struct hw_qp {
 	atomic_t drained;
 	spinlock_t id_lock;	/* protects id */
 	struct rdma_cm_id *id;
+	struct mutex resetting;	/* one reset at a time */
 	struct list_head reserve;
 };
 

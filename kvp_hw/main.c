@@ -137,7 +137,8 @@ static void hw_device_work(struct work_struct *work)
 	scoped_guard(mutex, &hw_devices_lock) {
 		wanted = hw_device_wanted(dev);
 		forced = dev->choice == KRDMA_HW_ADOPT_FORCED;
-		last = dev->leaves;
+		/* hw_client_remove() may have queued another run, which is the last one */
+		last = dev->leaves && !work_pending(&dev->work);
 	}
 	if (!wanted)
 		WRITE_ONCE(dev->error, 0);
@@ -150,7 +151,6 @@ static void hw_device_work(struct work_struct *work)
 		/* the administrator may have renamed the device */
 		ri_rnic_rename(&dev->rnic->ri, dev_name(&dev->ibdev->dev));
 	}
-	/* a run that began before the device left is followed by one that did not */
 	if (last)
 		complete(&dev->done);
 }

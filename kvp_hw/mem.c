@@ -134,26 +134,25 @@ int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_ud
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&mr->reserve);
-	ret = hw_reserve(&mr->reserve, hw_reserve_of_mr(attr->start, attr->length));
-	if (ret)
-		return ret;
 	mr->ib = ib_reg_user_mr(hw_pd(ri->pd)->ib, attr->start, attr->length, attr->iova,
 				attr->access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB));
-	if (IS_ERR(mr->ib)) {
-		ret = PTR_ERR(mr->ib);
-		goto err_reserve;
-	}
-	ret = hw_mr_publish(mr);
+	if (IS_ERR(mr->ib))
+		return PTR_ERR(mr->ib);
+	/* not earlier: the length is the caller's word until the pages are pinned within the limit */
+	ret = hw_reserve(&mr->reserve, hw_reserve_of_mr(attr->start, attr->length));
 	if (ret)
 		goto err_mr;
+	ret = hw_mr_publish(mr);
+	if (ret)
+		goto err_reserve;
 	ret = ri->pd->slow ? hw_users_add_region(mr, attr) : 0;
 	if (!ret)
 		return 0;
 	xa_erase_irq(&hw_rnic(ri->obj.rnic)->mrs, hw_mr_index(ri->stag));
-err_mr:
-	ib_dereg_mr(mr->ib);
 err_reserve:
 	hw_reserve_release(&mr->reserve);
+err_mr:
+	ib_dereg_mr(mr->ib);
 	return ret;
 }
 

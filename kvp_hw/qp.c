@@ -109,6 +109,8 @@ static struct hw_qp_ref *hw_qp_ref_alloc(struct hw_qp *qp)
 	kref_init(&ref->kref);
 	ref->ib = qp->ib;
 	ref->qp = qp;
+	ref->send_cq = hw_cq(qp->ri.send_cq);
+	ref->recv_cq = hw_cq(qp->ri.recv_cq);
 	return ref;
 }
 
@@ -278,6 +280,7 @@ int hw_qp_create(struct ri_qp *ri, struct ri_qp_init_attr *attr, struct ri_udata
 	int ret;
 
 	spin_lock_init(&qp->id_lock);
+	mutex_init(&qp->resetting);
 	INIT_LIST_HEAD(&qp->reserve);
 	hw_events_init(&qp->events, ri->obj.rnic, &ri->obj);
 	qp->access = hw_qp_default_access(hw->ibdev);
@@ -445,6 +448,7 @@ static bool hw_qp_can_reset(const struct hw_qp *qp)
 }
 
 static void hw_qp_drain(struct hw_qp *qp);
+static bool hw_qp_take_all(struct hw_qp *qp);
 
 /*
  * The reset discards what has not been polled. Drivers differ in whether they do that, so the queue
@@ -459,7 +463,10 @@ static int hw_qp_reset(struct hw_qp *qp)
 		if (!hw_qp_can_reset(qp))
 			return -EOPNOTSUPP;
 		hw_qp_drain(qp);
-		ret = hw_qp_renew(qp);
+		/* nothing comes after the reset; what came before is still dropped as of this life */
+		ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+		hw_qp_take_all(qp);
+		ret = ret ?: hw_qp_renew(qp);
 		atomic_set(&qp->drained, 0);
 	}
 	WRITE_ONCE(qp->made, false);
@@ -501,7 +508,12 @@ int hw_qp_modify(struct ri_qp *ri, const struct ib_qp_attr *attr, int mask, stru
 		return ret;
 	switch (attr->qp_state) {
 	case IB_QPS_RESET:
-		return hw_qp_reset(qp);
+		/* a caller must not wait for another one's */
+		if (!mutex_trylock(&qp->resetting))
+			return -EBUSY;
+		ret = hw_qp_reset(qp);
+		mutex_unlock(&qp->resetting);
+		return ret;
 	case IB_QPS_INIT:
 		return hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EINVAL;
 	case IB_QPS_RTS:
@@ -558,27 +570,28 @@ static bool hw_qp_take_all(struct hw_qp *qp)
  * loses the markers, share one time-out: else 1000 of them would hold up the end of a process, or
  * the removal of the RNIC, for 1000 time-outs.
  */
-static ktime_t hw_qp_drain_end(const struct hw_rnic *hw)
+static ktime_t hw_qp_drain_end(const struct hw_rnic *hw, bool users)
 {
 	u64 us = READ_ONCE(hw_drain_timeout_ms) * (u64)USEC_PER_MSEC;
 
-	if (time_before(jiffies, READ_ONCE(hw->stalled_until)))
+	if (time_before(jiffies, READ_ONCE(hw->stalled_until[users])))
 		us = min(us, HW_DRAIN_STALLED_US);
 	return ktime_add_us(ktime_get(), us);
 }
 
-static void hw_qp_drain_stalled(struct hw_rnic *hw)
+static void hw_qp_drain_stalled(struct hw_rnic *hw, bool users)
 {
 	const u64 ms = READ_ONCE(hw_drain_timeout_ms) * (u64)HW_DRAIN_STALLED;
 
-	WRITE_ONCE(hw->stalled_until, jiffies + msecs_to_jiffies(min(ms, INT_MAX)));
+	WRITE_ONCE(hw->stalled_until[users], jiffies + msecs_to_jiffies(min(ms, INT_MAX)));
 	hw_count(hw, HW_CNT_DRAIN_TIMEOUT);
 }
 
 static void hw_qp_drain_locked(struct hw_qp *qp)
 {
 	struct hw_rnic *hw = hw_rnic(qp->ri.obj.rnic);
-	const ktime_t end = hw_qp_drain_end(hw);
+	const bool users = qp->ri.pd->slow;
+	const ktime_t end = hw_qp_drain_end(hw, users);
 	int markers;
 
 	if (!hw_qp_take_all(qp))
@@ -586,7 +599,7 @@ static void hw_qp_drain_locked(struct hw_qp *qp)
 	markers = hw_qp_post_markers(qp);
 	while (hw_qp_take_all(qp) && atomic_read(&qp->drained) <= markers) {
 		if (ktime_after(ktime_get(), end)) {
-			hw_qp_drain_stalled(hw);
+			hw_qp_drain_stalled(hw, users);
 			return;
 		}
 		usleep_range(50, 200);

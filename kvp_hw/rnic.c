@@ -298,7 +298,8 @@ struct hw_rnic *hw_rnic_create(struct ib_device *ibdev)
 		return ERR_PTR(-ENOMEM);
 	hw->ibdev = ibdev;
 	hw_events_init(&hw->events, &hw->ri, NULL);
-	hw->stalled_until = jiffies;
+	hw->stalled_until[false] = jiffies;
+	hw->stalled_until[true] = jiffies;
 	xa_init_flags(&hw->mrs, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	hw->ends = alloc_workqueue("krdma_hw_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				   dev_name(&ibdev->dev));

@@ -61,11 +61,21 @@ _krdma() {
 	link:del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
 	offload:use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
 	offload:uid) words=$(compgen -u) ;;
-	offload:cgroup) words=$(compgen -d -- "$word") ;;
+	offload:cgroup)
+		compopt -o filenames
+		mapfile -t COMPREPLY < <(compgen -d -- "$word")
+		return
+		;;
 	*:--users) words="$(compgen -g) none" ;;
 	*) words="$words --json --help" ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	# not compgen -W, which runs the commands in a name like $(x)
+	local - name
+	set -f
+	COMPREPLY=()
+	for name in $words; do
+		[[ $name != "$word"* ]] || COMPREPLY+=("$name")
+	done
 }
 
 complete -F _krdma krdma
