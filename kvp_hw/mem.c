@@ -138,7 +138,7 @@ int hw_mr_register(struct ri_mr *ri, const struct ri_mr_attr *attr, struct ri_ud
 				attr->access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB));
 	if (IS_ERR(mr->ib))
 		return PTR_ERR(mr->ib);
-	/* not earlier: the length is the caller's word until the pages are pinned within the limit */
+	/* not earlier: until the pages are pinned, the length is the caller's word */
 	ret = hw_reserve(&mr->reserve, hw_reserve_of_mr(attr->start, attr->length));
 	if (ret)
 		goto err_mr;

@@ -463,7 +463,7 @@ static int hw_qp_reset(struct hw_qp *qp)
 		if (!hw_qp_can_reset(qp))
 			return -EOPNOTSUPP;
 		hw_qp_drain(qp);
-		/* nothing comes after the reset; what came before is still dropped as of this life */
+		/* nothing comes after the reset; what came before is dropped as of this life */
 		ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 		hw_qp_take_all(qp);
 		ret = ret ?: hw_qp_renew(qp);

@@ -422,7 +422,9 @@ struct sdp_ot_listen_attr {
  * @pool_get: an element, or NULL if the pool is empty. Atomic
  * @pool_put: give an element back. Atomic
  * @key_get: an element of an RDMA pool, or NULL. Atomic
- * @key_put: give it back; it names no memory. Atomic
+ * @key_put: give it back. Atomic
+ * @pool_settle: keys that were given back while they named memory name it no more, and it is not
+ *	mapped for the device. Optional. Sleeps
  *
  * Completion services
  *
@@ -487,6 +489,7 @@ struct sdp_ot_ops {
 	void (*pool_put)(struct sdp_ot_buf *buf);
 	struct sdp_ot_key *(*key_get)(struct sdp_ot_pool *pool);
 	void (*key_put)(struct sdp_ot_key *key);
+	void (*pool_settle)(struct sdp_ot_pool *pool);
 
 	struct sdp_ot_cq *(*cq_create)(struct sdp_ot_device *device,
 				       const struct sdp_ot_cq_attr *attr);

@@ -66,6 +66,7 @@ static const struct sdp_ot_ops sdp_kdapl_ops = {
 	.pool_put = sdp_kdapl_pool_put,
 	.key_get = sdp_kdapl_key_get,
 	.key_put = sdp_kdapl_key_put,
+	.pool_settle = sdp_kdapl_pool_settle,
 	.cq_create = sdp_kdapl_cq_create,
 	.cq_destroy = sdp_kdapl_cq_destroy,
 	.cq_poll = sdp_kdapl_cq_poll,

@@ -227,6 +227,7 @@ struct sdp_ot_buf *sdp_kdapl_pool_get(struct sdp_ot_pool *pool);
 void sdp_kdapl_pool_put(struct sdp_ot_buf *buf);
 struct sdp_ot_key *sdp_kdapl_key_get(struct sdp_ot_pool *pool);
 void sdp_kdapl_key_put(struct sdp_ot_key *key);
+void sdp_kdapl_pool_settle(struct sdp_ot_pool *pool);
 void sdp_kdapl_key_renew(struct sdp_kdapl_key *key, struct sdp_kdapl_post *waiting);
 
 /* Completion queues ********************************************************* */

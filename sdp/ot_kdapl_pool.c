@@ -400,15 +400,23 @@ static bool sdp_kdapl_pool_renews(struct sdp_kdapl_pool *pool)
 	return renews;
 }
 
+void sdp_kdapl_pool_settle(struct sdp_ot_pool *ot)
+{
+	struct sdp_kdapl_pool *pool = sdp_kdapl_pool(ot);
+
+	might_sleep();
+	do {
+		flush_delayed_work(&pool->renew);
+	} while (sdp_kdapl_pool_renews(pool));
+}
+
 void sdp_kdapl_pool_destroy(struct sdp_ot_pool *ot)
 {
 	struct sdp_kdapl_pool *pool = sdp_kdapl_pool(ot);
 
 	might_sleep();
 	WARN_ON_ONCE(pool->used);
-	do {
-		flush_delayed_work(&pool->renew);
-	} while (sdp_kdapl_pool_renews(pool));
+	sdp_kdapl_pool_settle(ot);
 	cancel_delayed_work_sync(&pool->renew);
 	scoped_guard(rwsem_read, &pool->device->sem)
 		sdp_kdapl_pool_free(pool);

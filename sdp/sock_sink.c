@@ -186,7 +186,8 @@ static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	*missed = rc && rc != -EAGAIN;
 	if (!rc)
 		*missed = sdp_zcopy_await_sink(ssk, chunk, timeo);
-	sdp_zchunk_unpin(chunk, chunk->done);
+	/* also if the connection ended before all was there */
+	sdp_zchunk_unpin(chunk, true);
 	iov_iter_revert(iter, len - chunk->done);
 	return chunk->done;
 }

@@ -415,7 +415,8 @@ static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	sdp_unlock_push(ssk);
 	if (used)
 		sdp_zchunk_await(chunk);
-	sdp_zchunk_unpin(chunk, chunk->done);
+	/* also if the connection ended before all was there */
+	sdp_zchunk_unpin(chunk, true);
 	iov_iter_revert(iter, len - chunk->done);
 	return chunk->done;
 }

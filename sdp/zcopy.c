@@ -196,8 +196,14 @@ int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
  */
 void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
 {
-	if (chunk->key)
-		chunk->zc->link->ops->key_put(chunk->key);
+	const struct sdp_ot_ops *ops = chunk->zc->link->ops;
+
+	if (chunk->key) {
+		ops->key_put(chunk->key);
+		/* the link has ended with the key: what the RNIC has written comes by the unmapping */
+		if (!chunk->free && ops->pool_settle)
+			ops->pool_settle(chunk->zc->pool);
+	}
 	chunk->key = NULL;
 	unpin_user_pages_dirty_lock(chunk->pages, chunk->npages, dirty);
 	if (!chunk->told)

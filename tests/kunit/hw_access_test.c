@@ -92,4 +92,5 @@ static struct ktest_case hw_access_cases[] = {
 	KTEST_CASE(right_to_write),
 	{}
 };
+
 KTEST_SUITE(krdma_hw_access, hw_access_cases);

@@ -7,6 +7,7 @@
 #include <linux/blkdev.h>
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/rwsem.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -17,6 +18,8 @@
 
 static LIST_HEAD(kiser_conns);
 static DEFINE_MUTEX(kiser_conns_lock);
+/* read: from the moment libiscsi does not know a connection until its regions are unmapped */
+static DECLARE_RWSEM(kiser_conn_ends);
 static struct workqueue_struct *kiser_conn_wq;
 
 /* An error that nothing here expects. */
@@ -300,17 +303,19 @@ static void kiser_conn_close(struct kiser_conn *kc)
 	if (kc->dat_ep && READ_ONCE(kc->state) == KISER_UP &&
 	    !dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_GRACEFUL_FLAG))
 		wait_for_completion_timeout(&kc->down, msecs_to_jiffies(KISER_GRACE_MS));
-	/* kiser_session_settle() takes an unbound connection for one that is over */
 	if (kc->dat_ep && !completion_done(&kc->down))
 		dat_ep_disconnect(kc->dat_ep, DAT_CLOSE_ABRUPT_FLAG);
 	kiser_conn_stop_upcalls(kc->async_evd);
 	kiser_conn_stop_upcalls(kc->conn_evd);
 	kiser_conn_stop_upcalls(kc->dto_evd);
 	WRITE_ONCE(kc->state, KISER_DOWN);
+	/* kiser_session_settle() waits for the end of this */
+	down_read(&kiser_conn_ends);
 	kiser_conn_unbind(kc);
 	if (kc->dat_ep)
 		dat_ep_free(kc->dat_ep);
 	kiser_buffer_free(kc);
+	up_read(&kiser_conn_ends);
 	if (kc->pz)
 		dat_pz_free(kc->pz);
 	if (kc->dto_evd)
@@ -319,6 +324,13 @@ static void kiser_conn_close(struct kiser_conn *kc)
 		dat_evd_free(kc->conn_evd);
 	if (kc->ia)
 		dat_ia_close(kc->ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* Wait until no unbound connection has memory of commands mapped. May sleep. */
+void kiser_conn_wait_ends(void)
+{
+	down_write(&kiser_conn_ends);
+	up_write(&kiser_conn_ends);
 }
 
 /* Endpoints ***************************************************************** */

@@ -233,6 +233,7 @@ int kiser_conn_ep_param(struct iscsi_endpoint *ep, enum iscsi_param param, char 
 int kiser_conn_bind(struct iscsi_cls_session *session, struct iscsi_cls_conn *cls_conn,
 		    u64 handle, int leading);
 void kiser_conn_close_all(void);
+void kiser_conn_wait_ends(void);
 int kiser_conn_init(void);
 void kiser_conn_exit(void);
 /* Tell libiscsi, later, that the connection failed. Any context. */

@@ -15,7 +15,10 @@
 
 #define KISER_SETTLE_MS	1000	/* for invalidations; then the connection ends */
 
-/* Can the target reach the memory of a task that was freed? @cut: then end its connection. */
+/*
+ * Is memory of a task that was freed still registered or mapped? An invalidation that is flushed
+ * leaves it mapped until the end of the connection frees the region. @cut: end the connection.
+ */
 static bool kiser_session_exposed(struct iscsi_session *session, bool cut)
 {
 	struct kiser_conn *kc;
@@ -23,7 +26,7 @@ static bool kiser_session_exposed(struct iscsi_session *session, bool cut)
 
 	guard(spinlock_bh)(&session->frwd_lock);
 	kc = session->leadconn ? session->leadconn->dd_data : NULL;
-	ret = kc && atomic_read(&kc->invalidating) && !completion_done(&kc->down);
+	ret = kc && atomic_read(&kc->invalidating);
 	if (ret && cut)
 		kiser_conn_cut(kc);
 	return ret;
@@ -32,7 +35,8 @@ static bool kiser_session_exposed(struct iscsi_session *session, bool cut)
 /*
  * Tasks that task management ended were freed with their regions still valid: wait for their
  * invalidation, before the SCSI layer gives the memory to other users. If that takes too long, the
- * connection is ended, which invalidates as well; kDAPL always reports that end.
+ * connection is ended. kDAPL always reports that end, libiscsi then unbinds the connection, and its
+ * regions are freed.
  */
 static void kiser_session_settle(struct scsi_cmnd *sc)
 {
@@ -48,6 +52,7 @@ static void kiser_session_settle(struct scsi_cmnd *sc)
 		pr_warn("krdma_iser: an invalidation does not complete, the connection ends\n");
 		kiser_session_exposed(session, true);
 	}
+	kiser_conn_wait_ends();
 }
 
 static int kiser_session_abort(struct scsi_cmnd *sc)

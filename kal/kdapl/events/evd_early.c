@@ -30,8 +30,11 @@ static struct kdat_early *kdat_early_of(const struct kdat_dto *dto)
 /** kdat_early_begin() - an attempt begins; ep->mutex held, the endpoint has an EVD for receives */
 void kdat_early_begin(struct kdat_ep *ep)
 {
-	scoped_guard(spinlock_irqsave, &ep->recv_evd->lock)
+	scoped_guard(spinlock_irqsave, &ep->recv_evd->lock) {
 		WRITE_ONCE(ep->early, true);
+		/* what was held for an attempt that did not begin is held again */
+		list_del_init(&ep->early_node);
+	}
 }
 
 /**

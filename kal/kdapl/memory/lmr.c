@@ -105,15 +105,19 @@ static void kdat_lmr_discard(struct kdat_lmr *lmr)
 /* The RNIC is removed, or the LMR freed: no window is bound to it any more. */
 void kdat_lmr_drop(struct kdat_lmr *lmr)
 {
-	if (lmr->kind == KDAT_LMR_LOCAL) {
-		scoped_guard(spinlock_irqsave, &lmr->lock)
+	struct ri_mr *mr;
+
+	/* from now on an invalidation by the peer does not count it again */
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		mr = lmr->mr;
+		lmr->mr = NULL;
+		if (lmr->kind == KDAT_LMR_LOCAL)
 			kdat_lmr_local_count(lmr, true);
 	}
-	if (lmr->mr) {
+	if (mr) {
 		/* while the STag still is this LMR's */
 		xa_erase(&lmr->obj.ia->stags, lmr->is.rkey >> 8);
-		WARN_ON(kal_mr_deregister(lmr->mr));
-		lmr->mr = NULL;
+		WARN_ON(kal_mr_deregister(mr));
 		kdat_lmr_fast_end(lmr);
 	}
 	if (lmr->dma)

@@ -5,8 +5,9 @@
  * Whether such an LMR has memory is decided when the requests are posted, so that a consumer can
  * post an invalidation right behind the requests that use the LMR. A registration needs an LMR
  * without memory and no other registration in progress, because the RNIC reads the page list when
- * it carries the request out. lmr_state.c has the states. When requests were flushed, the LMR is as
- * the RNIC has it: with the last registration that was carried out, and the STag of that.
+ * it carries the request out. lmr_state.c has the states. A request that was flushed counts as not
+ * carried out: that is true of krdma_soft and siw, which complete a registration when they carry it
+ * out. After a flush the LMR has the last registration that was carried out, and the STag of that.
  *
  * Where the RNIC reaches memory by DMA, or a driver of Linux has the page list, a registration is
  * possible only when the invalidation before it has completed: a driver overwrites its list when
@@ -28,6 +29,7 @@
  * - A registration of an LMR that has memory is DAT_INVALID_STATE_LMR_IN_USE, an invalidation of
  *   one that has none is DAT_INVALID_STATE_LMR_FREE.
  */
+#include <linux/delay.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
@@ -352,8 +354,12 @@ void kdat_lmr_fast_end(struct kdat_lmr *lmr)
 		map = lmr->map;
 		lmr->map = NULL;
 	}
-	if (map)
-		kdat_map_end(map, lmr->obj.ia->kr->rnic);
+	if (!map)
+		return;
+	/* the peer's invalidation has no use of the LMR: kdat_lmr_event() may be unmapping */
+	while (smp_load_acquire(&map->busy))
+		usleep_range(10, 50);
+	kdat_map_end(map, lmr->obj.ia->kr->rnic);
 	kvfree(map);
 }
 

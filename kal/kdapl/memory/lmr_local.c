@@ -22,6 +22,8 @@
 #include <linux/delay.h>
 #include <linux/moduleparam.h>
 
+#include <krdma/noio.h>
+
 #include "lmr.h"
 
 static unsigned int kdat_lmr_timeout_ms = 100;
@@ -33,6 +35,9 @@ static unsigned int kdat_lmr_all_timeout_ms = 2000;
 module_param_named(kdapl_connect_lmr_timeout_ms, kdat_lmr_all_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(kdapl_connect_lmr_timeout_ms,
 		 "how long a new kDAPL connection on an adopted device waits for the registrations of its LMRs (default 2000)");
+
+/* turns in one run of the work item, some 50 us apart; then a jiffy's rest */
+#define KDAT_LMR_TURNS	50
 
 static struct workqueue_struct *kdat_lmr_wq;
 
@@ -232,7 +237,7 @@ static DAT_RETURN kdat_lmr_unposted(const struct kdat_ia *ia, const struct kdat_
 	const struct kdat_lmr *lmr;
 
 	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node)
-		if (lmr->pz == pz && kdat_lmr_waits(lmr))
+		if (lmr->pz == pz && kdat_lmr_for_peer(lmr) && kdat_lmr_waits(lmr))
 			return KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	return DAT_SUCCESS;
 }
@@ -255,13 +260,16 @@ static bool kdat_lmr_establish(struct kdat_ep *ep)
 /* One turn of registrations; ia->mutex held. Return: another one is needed */
 static bool kdat_lmr_turn(struct kdat_ia *ia)
 {
-	bool again = false, connecting = false;
+	bool again = false, collect = false;
 	struct kdat_lmr *lmr;
 	struct kdat_ep *ep;
 
 	list_for_each_entry(ep, &ia->objects[DAT_HANDLE_TYPE_EP], obj.node)
-		connecting = connecting || READ_ONCE(ep->establishing);
-	if (connecting)
+		collect = collect || READ_ONCE(ep->establishing);
+	/* those that wait need requests, which the completions of others give back */
+	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node)
+		collect = collect || kdat_lmr_waits(lmr);
+	if (collect)
 		kdat_lmr_collect(ia);
 	/* as one of kDAPL's own requests: the consumer's are for what it posts once connected */
 	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
@@ -278,13 +286,19 @@ static bool kdat_lmr_turn(struct kdat_ia *ia)
 void kdat_lmr_register_work(struct work_struct *work)
 {
 	struct kdat_ia *ia = container_of(to_delayed_work(work), struct kdat_ia, register_work);
-	bool again = false;
+	unsigned int turns = KDAT_LMR_TURNS;
+	bool again;
 
-	if (!kdat_enter(ia))
-		return;
-	scoped_guard(mutex, &ia->mutex)
-		again = kdat_lmr_turn(ia);
-	kdat_leave(ia);
+	guard(krdma_noio)();
+	do {
+		if (!kdat_enter(ia))
+			return;
+		scoped_guard(mutex, &ia->mutex)
+			again = kdat_lmr_turn(ia);
+		kdat_leave(ia);
+		if (again)
+			usleep_range(20, 100);
+	} while (again && --turns);
 	if (again)
 		queue_delayed_work(kdat_lmr_wq, &ia->register_work, 1);
 }
