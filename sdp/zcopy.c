@@ -200,7 +200,7 @@ void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
 
 	if (chunk->key) {
 		ops->key_put(chunk->key);
-		/* the link has ended with the key: what the RNIC has written comes by the unmapping */
+		/* the link has ended with the key: what the RNIC wrote comes by the unmapping */
 		if (!chunk->free && ops->pool_settle)
 			ops->pool_settle(chunk->zc->pool);
 	}

@@ -41,7 +41,7 @@
 
 #define KDAT_ERROR(type, subtype)	((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define KDAT_NO_MEMORY			KDAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
-/* the RNIC was removed, some time after DAT_ASYNC_ERROR_IA_CATASTROPHIC: only free and close work */
+/* the RNIC was removed, after DAT_ASYNC_ERROR_IA_CATASTROPHIC: only free and close work */
 #define KDAT_GONE			KDAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE)
 #define KDAT_BAD_ARG(n)			KDAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define KDAT_BAD_HANDLE(what)		KDAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
