@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs
 # covers: kvp_hw kal/chardev kal/cm/offload.c
+# kernel: stock
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
