@@ -237,11 +237,14 @@ static int hw_held_take(struct hw_held *held, int num, struct ib_wc *wc)
 static int hw_cq_poll_batch(struct hw_cq *cq, int num, struct ib_wc *wc, bool *empty)
 {
 	struct hw_held *held;
+	int ret = 0;
 
 	num = min(num, HW_POLL_BATCH);
-	guard(spinlock_irqsave)(&cq->lock);
-	held = list_first_entry_or_null(&cq->held, struct hw_held, node);
-	return held ? hw_held_take(held, num, wc) : hw_cq_take(cq, num, wc, NULL, empty);
+	scoped_guard(spinlock_irqsave, &cq->lock) {
+		held = list_first_entry_or_null(&cq->held, struct hw_held, node);
+		ret = held ? hw_held_take(held, num, wc) : hw_cq_take(cq, num, wc, NULL, empty);
+	}
+	return ret;
 }
 
 /*

@@ -206,8 +206,8 @@ static void hw_qp_event(struct ib_event *event, void *context)
  */
 void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id)
 {
-	guard(spinlock_irqsave)(&qp->id_lock);
-	qp->id = id;
+	scoped_guard(spinlock_irqsave, &qp->id_lock)
+		qp->id = id;
 }
 
 /**
@@ -219,11 +219,14 @@ void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id)
  */
 bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id)
 {
-	guard(spinlock_irqsave)(&qp->id_lock);
-	if (qp->id != id)
-		return false;
-	qp->id = NULL;
-	return true;
+	bool is = false;
+
+	scoped_guard(spinlock_irqsave, &qp->id_lock) {
+		is = qp->id == id;
+		if (is)
+			qp->id = NULL;
+	}
+	return is;
 }
 
 /* One entry more for the marker of hw_qp_drain(): the RNIC's limit is below the device's. */

@@ -22,13 +22,14 @@
 static bool kiser_session_exposed(struct iscsi_session *session, bool cut)
 {
 	struct kiser_conn *kc;
-	bool ret;
+	bool ret = false;
 
-	guard(spinlock_bh)(&session->frwd_lock);
-	kc = session->leadconn ? session->leadconn->dd_data : NULL;
-	ret = kc && atomic_read(&kc->invalidating);
-	if (ret && cut)
-		kiser_conn_cut(kc);
+	scoped_guard(spinlock_bh, &session->frwd_lock) {
+		kc = session->leadconn ? session->leadconn->dd_data : NULL;
+		ret = kc && atomic_read(&kc->invalidating);
+		if (ret && cut)
+			kiser_conn_cut(kc);
+	}
 	return ret;
 }
 

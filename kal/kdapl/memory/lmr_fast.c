@@ -305,15 +305,15 @@ static DAT_RETURN kdat_fast_fill(struct kdat_lmr *lmr, struct kdat_naming *is)
 static int kdat_fast_take(struct kdat_lmr *lmr, u32 *serial)
 {
 	const bool behind = !lmr->map && kdat_maps(lmr->obj.ia->kr->rnic);
-	int i;
+	int i = -EBUSY;
 
-	guard(spinlock_irqsave)(&lmr->lock);
-	/* with kdat_lmr_event() */
-	if (lmr->map && smp_load_acquire(&lmr->map->busy))
-		return -EBUSY;
-	i = kdat_regs_take(&lmr->regs, behind);
-	if (i >= 0)
-		*serial = lmr->regs.serial[i];
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		/* with kdat_lmr_event() */
+		if (!lmr->map || !smp_load_acquire(&lmr->map->busy))
+			i = kdat_regs_take(&lmr->regs, behind);
+		if (i >= 0)
+			*serial = lmr->regs.serial[i];
+	}
 	return i;
 }
 
@@ -492,11 +492,14 @@ out:
 static bool kdat_fast_give_up(struct kdat_lmr *lmr, u32 *serial, u32 *key)
 {
 	struct kdat_regs *regs = &lmr->regs;
+	u32 flags = KDAT_REGS_REFUSED;
 
-	guard(spinlock_irqsave)(&lmr->lock);
-	*serial = regs->serial[regs->now];
-	*key = lmr->is.rkey;
-	return !(kdat_regs_event(regs, *serial, KDAT_REG_INV) & KDAT_REGS_REFUSED);
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		*serial = regs->serial[regs->now];
+		*key = lmr->is.rkey;
+		flags = kdat_regs_event(regs, *serial, KDAT_REG_INV);
+	}
+	return !(flags & KDAT_REGS_REFUSED);
 }
 
 static DAT_RETURN kdat_fast_invalidate(DAT_LMR_HANDLE lmr_handle, DAT_EP_HANDLE ep_handle,
@@ -569,12 +572,14 @@ void kdat_lmr_completed(struct kdat_dto *dto, enum ib_wc_status status)
 static u32 kdat_fast_serial(struct kdat_lmr *lmr, u32 stag)
 {
 	unsigned int i;
+	u32 serial = 0;
 
-	guard(spinlock_irqsave)(&lmr->lock);
-	for (i = 0; i < 2; i++)
-		if (kdat_regs_has(&lmr->regs, i) && lmr->of[i].rkey == stag)
-			return lmr->regs.serial[i];
-	return 0;
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		for (i = 0; i < 2 && !serial; i++)
+			if (kdat_regs_has(&lmr->regs, i) && lmr->of[i].rkey == stag)
+				serial = lmr->regs.serial[i];
+	}
+	return serial;
 }
 
 void kdat_lmr_invalidated(struct kdat_ep *ep, u32 stag)

@@ -35,13 +35,16 @@ static u64 kdat_lmr_sync_element(struct kdat_lmr *lmr, u32 serial, u32 i, u64 be
 {
 	const struct kdat_regs *regs = &lmr->regs;
 	const struct kdat_map *map;
+	u64 bytes = 0;
 
-	guard(spinlock_irqsave)(&lmr->lock);
-	map = lmr->map;
-	if (!map || map->busy || i >= map->mapped || regs->serial[regs->now] != serial ||
-	    !kdat_regs_has(regs, regs->now))
-		return 0;
-	return kdat_map_sync(map, lmr->obj.ia->kr->rnic, i, begin, off, len, write);
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		map = lmr->map;
+		if (map && !map->busy && i < map->mapped && regs->serial[regs->now] == serial &&
+		    kdat_regs_has(regs, regs->now))
+			bytes = kdat_map_sync(map, lmr->obj.ia->kr->rnic, i, begin, off, len,
+					      write);
+	}
+	return bytes;
 }
 
 /* A fast registration. The peer may end it meanwhile. */
