@@ -459,22 +459,24 @@ static bool hw_qp_take_all(struct hw_qp *qp);
  */
 static int hw_qp_reset(struct hw_qp *qp)
 {
+	const bool used = hw_qp_state(qp) != IB_QPS_INIT;
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-	int ret = 0;
+	int ret;
 
-	if (hw_qp_state(qp) != IB_QPS_INIT) {
+	if (used) {
 		if (!hw_qp_can_reset(qp))
 			return -EOPNOTSUPP;
 		hw_qp_drain(qp);
+	}
+	WRITE_ONCE(qp->made, false);
+	ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+	if (used) {
 		/* nothing comes after the reset; what came before is dropped as of this life */
-		ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 		hw_qp_take_all(qp);
 		ret = ret ?: hw_qp_renew(qp);
 		atomic_set(&qp->drained, 0);
 	}
-	WRITE_ONCE(qp->made, false);
-	ret = ret ?: ib_modify_qp(qp->ib, &attr, IB_QP_STATE) ?:
-		     hw_qp_to_init(qp->ib, qp->access);
+	ret = ret ?: hw_qp_to_init(qp->ib, qp->access);
 	return ret ?: hw_qp_state(qp) == IB_QPS_INIT ? 0 : -EOPNOTSUPP;
 }
 

@@ -14,12 +14,10 @@
 #include <fmt/format.h>
 #include <net/if.h>
 #include <rdma/rdma_netlink.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "command.hpp"
 #include "netlink.hpp"
+#include "persistence.hpp"
 #include "unit_name.hpp"
 
 namespace krdma::tools {
@@ -132,43 +130,9 @@ std::string add_failure(int error, const std::string &name, const std::string &d
 	}
 }
 
-/* Run systemctl, whose own messages the user sees. Return: whether it succeeded. */
-bool systemctl_succeeds(std::vector<std::string> words)
-{
-	std::vector<char *> arguments;
-	pid_t child = 0;
-	int status = 0;
-
-	words.insert(words.begin(), "systemctl");
-	arguments.reserve(words.size() + 1);
-	for (std::string &word : words)
-		arguments.push_back(word.data());
-	arguments.push_back(nullptr);
-	if (const int error =
-		    posix_spawnp(&child, "systemctl", nullptr, nullptr, arguments.data(), environ))
-		fail(error, "systemctl, which --persist needs");
-	while (waitpid(child, &status, 0) < 0) {
-		if (errno != EINTR)
-			fail(errno, "systemctl");
-	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-void systemctl(const std::vector<std::string> &words)
-{
-	if (!systemctl_succeeds(words))
-		throw std::runtime_error{
-			fmt::format("systemctl {} {} failed", words.front(), words.back())};
-}
-
 bool unit_enabled(const std::string &unit)
 {
 	return systemctl_succeeds({"is-enabled", "--quiet", unit});
-}
-
-bool systemd_runs()
-{
-	return std::filesystem::exists("/run/systemd/system");
 }
 
 std::string unit_of(const std::string &device)

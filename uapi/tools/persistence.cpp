@@ -6,7 +6,6 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -16,9 +15,7 @@
 #include "command.hpp"
 
 namespace krdma::tools {
-namespace {
 
-/* Return: whether it succeeded. */
 bool systemctl_succeeds(std::vector<std::string> words)
 {
 	std::vector<char *> arguments;
@@ -46,8 +43,6 @@ void systemctl(const std::vector<std::string> &words)
 		throw std::runtime_error{
 			fmt::format("systemctl {} {} failed", words.front(), words.back())};
 }
-
-} /* namespace */
 
 bool systemd_runs()
 {

@@ -5,11 +5,18 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace krdma::tools {
 
 /* Does systemd run the host? It does not in a tree that is being made. */
 [[nodiscard]] bool systemd_runs();
+
+/* Run systemctl, whose own messages the user sees. Return: whether it succeeded. */
+[[nodiscard]] bool systemctl_succeeds(std::vector<std::string> words);
+
+/* The same; throws if it fails. */
+void systemctl(const std::vector<std::string> &words);
 
 /**
  * class Persistence - a unit, and a file with its settings
