@@ -265,7 +265,6 @@ bool kiser_buffer_unmap(struct kiser_conn *kc, struct kiser_region *region,
 
 /* send.c */
 int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode);
-int kiser_send_init_task(struct iscsi_task *task);
 int kiser_send_task(struct iscsi_task *task);
 void kiser_send_cleanup_task(struct iscsi_task *task);
 

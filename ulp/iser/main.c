@@ -63,7 +63,6 @@ struct iscsi_transport kiser_transport = {
 
 	.send_pdu = iscsi_conn_send_pdu,
 	.alloc_pdu = kiser_send_alloc_pdu,
-	.init_task = kiser_send_init_task,
 	.xmit_task = kiser_send_task,
 	.cleanup_task = kiser_send_cleanup_task,
 };

@@ -18,13 +18,6 @@ int kiser_send_alloc_pdu(struct iscsi_task *task, u8 opcode)
 	return 0;
 }
 
-int kiser_send_init_task(struct iscsi_task *task)
-{
-	const struct kiser_conn *kc = task->conn->dd_data;
-
-	return kc && READ_ONCE(kc->state) == KISER_UP ? 0 : -ENOTCONN;
-}
-
 /*
  * Where something is wrong that does not pass by itself, the connection fails. libiscsi tries
  * again after -EAGAIN and -EBUSY.
@@ -148,6 +141,10 @@ static int kiser_send_control(struct kiser_conn *kc, struct iscsi_task *task)
 			       task->hdr->itt == RESERVED_ITT ? task : NULL);
 }
 
+/*
+ * There is no init_task() that would refuse a task without a connection: libiscsi fails the command
+ * then. A command that is not sent waits for the recovery of the session.
+ */
 int kiser_send_task(struct iscsi_task *task)
 {
 	struct kiser_conn *kc = task->conn->dd_data;
