@@ -807,6 +807,7 @@ enum ri_transport {
  * @ibdev: device by which ib_core has the RNIC already, and by which the rdma cgroup controller
  *	   charges its objects; it stays until ri_unregister_rnic() has returned. NULL: the kAL
  *	   makes one
+ * @flush_unsure: a fast registration that was flushed may have been carried out
  */
 struct ri_rnic_attr {
 	u32 vendor_id;
@@ -830,6 +831,7 @@ struct ri_rnic_attr {
 	u16 max_reject_data;
 	struct device *dma_device;
 	struct ib_device *ibdev;
+	bool flush_unsure;
 };
 
 /**
