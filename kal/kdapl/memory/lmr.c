@@ -85,7 +85,7 @@ int kdat_lmr_publish(struct kdat_lmr *lmr)
 	}
 	if (!lmr->mr)
 		return 0;
-	ret = xa_err(xa_store(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL_ACCOUNT));
+	ret = xa_insert(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL_ACCOUNT);
 	if (ret && lmr->context)
 		xa_erase(&ia->lmrs, lmr->context);
 	return ret;
