@@ -356,6 +356,8 @@ static void kdat_evd_overflowed(struct kdat_evd *evd)
 		report = !evd->overflow;
 		evd->overflow = true;
 		evd->overflow_due |= evd == async;
+		/* the consumer may have taken events since, and wait for the next one */
+		kdat_evd_has_room(evd);
 	}
 	if (!report || evd == async)
 		return;
@@ -368,6 +370,7 @@ static void kdat_evd_overflowed(struct kdat_evd *evd)
 	scoped_guard(spinlock_irqsave, &async->lock) {
 		async->overflow = true;
 		async->overflow_due = true;
+		kdat_evd_has_room(async);
 	}
 }
 
