@@ -676,12 +676,12 @@ struct ri_ops {
 
 /**
  * struct ri_traffic - traffic of a QP's streams in one direction
- * @octets: bytes of the stream
+ * @bytes: bytes of the stream
  * @fpdus: whole FPDUs
  * @messages: whole messages on the wire; a work request may have several
  */
 struct ri_traffic {
-	u64 octets;
+	u64 bytes;
 	u64 fpdus;
 	u64 messages;
 };
