@@ -32,7 +32,7 @@
  * @private_data: of connect
  * @answered: connect or accept was called, and its result was not reported
  * @timeout_ms: for the steps of connect
- * @reserve: of a user's connection: charged pages of hw_reserve()
+ * @reserve: of a user's connection or listener: charged pages of hw_reserve()
  * @node: entry in hw_conn.ids of a listener
  * @end: ends @id and frees this structure
  */
@@ -419,6 +419,9 @@ static int hw_listen_on(struct hw_conn *conn, const struct ri_listen_param *para
 	if (IS_ERR(hid))
 		return PTR_ERR(hid);
 	list_add_tail(&hid->node, &conn->ids);
+	ret = param->users ? hw_reserve(&hid->reserve, hw_reserve_of_listener()) : 0;
+	if (ret)
+		return ret;
 	if (param->tos_set)
 		rdma_set_service_type(hid->id, param->tos);
 	if (addr->ss_family == AF_INET6)

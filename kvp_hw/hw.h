@@ -99,11 +99,13 @@ static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
  * struct hw_pd - protection domain
  * @ri: RNIC-PI object
  * @ib: the device's
+ * @reserve: of a user's: charged pages of hw_reserve()
  * @regions: struct hw_region of users by STag, see users.c
  */
 struct hw_pd {
 	struct ri_pd ri;
 	struct ib_pd *ib;
+	struct list_head reserve;
 	struct xarray regions;
 };
 
@@ -364,6 +366,8 @@ int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
 /* reserve.c */
 int hw_reserve(struct list_head *pages, u64 bytes);
 void hw_reserve_release(struct list_head *pages);
+u64 hw_reserve_of_pd(void);
+u64 hw_reserve_of_listener(void);
 u64 hw_reserve_of_cq(u32 depth);
 u64 hw_reserve_of_srq(const struct ib_srq_attr *attr);
 u64 hw_reserve_of_qp(const struct ib_qp_cap *cap);

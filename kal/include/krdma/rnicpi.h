@@ -443,6 +443,7 @@ struct ri_conn_param {
  * @v6only: an IPv6 wildcard does not accept IPv4
  * @tos_set: @tos is valid
  * @tos: type of service of incoming connections
+ * @users: it is a program's listener; the current task is of the program
  */
 struct ri_listen_param {
 	struct net *net;
@@ -451,6 +452,7 @@ struct ri_listen_param {
 	bool v6only;
 	bool tos_set;
 	u8 tos;
+	bool users;
 };
 
 /* Ports ******************************************************************** */
