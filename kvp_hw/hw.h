@@ -118,8 +118,9 @@ struct hw_pd {
  * @ib: the device's, which has room for %HW_CQ_MARKERS beside @ri.depth
  * @events: asynchronous events
  * @completion: reports that there are completions
- * @lock: one poll at a time; protects @held and struct hw_qp_ref.qp of its queue pairs
+ * @lock: one poll at a time; protects @held, @num_held and struct hw_qp_ref.qp of its queue pairs
  * @held: struct hw_held: completions that were taken while a queue pair was destroyed
+ * @num_held: of them; at most @ri.depth
  * @drain: allows the markers of one queue pair, or one new size, at a time
  * @reserve: charged pages of hw_reserve()
  */
@@ -128,8 +129,9 @@ struct hw_cq {
 	struct ib_cq *ib;
 	struct hw_events events;
 	struct work_struct completion;
-	spinlock_t lock;	/* protects held and hw_qp_ref.qp */
+	spinlock_t lock;	/* protects held, num_held and hw_qp_ref.qp */
 	struct list_head held;
+	u32 num_held;
 	struct mutex drain;	/* allows markers of one queue pair, or a new size */
 	struct list_head reserve;
 };

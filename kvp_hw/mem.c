@@ -85,7 +85,8 @@ static int hw_mr_publish(struct hw_mr *mr)
 	if (mr->ib->rkey && mr->ib->rkey != mr->ib->lkey)
 		return -EOPNOTSUPP;
 	mr->ri.stag = mr->ib->lkey;
-	return xa_err(xa_store_irq(&hw->mrs, hw_mr_index(mr->ri.stag), mr, GFP_KERNEL_ACCOUNT));
+	/* -EBUSY: the driver's keys have not their low 8 bits for the consumer */
+	return xa_insert_irq(&hw->mrs, hw_mr_index(mr->ri.stag), mr, GFP_KERNEL_ACCOUNT);
 }
 
 /**
