@@ -241,6 +241,8 @@ static int hw_conn_step_connect(struct hw_id *hid)
 
 	if (ret)
 		return ret;
+	if (!hw_qp_give(hid->qp))
+		return -EINVAL;
 	mutex_unlock(&hid->lock);
 	ret = rdma_connect_locked(hid->id, &hid->param);
 	mutex_lock(&hid->lock);
@@ -575,6 +577,8 @@ static int hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
 {
 	int ret;
 
+	if (hw_qp_spent(qp))
+		return -EINVAL;
 	memcpy(hid->private_data, from->private_data, from->private_data_len);
 	hid->param = (struct rdma_conn_param) {
 		.private_data = hid->private_data,
@@ -633,6 +637,8 @@ static int hw_conn_accept_locked(struct hw_id *hid)
 
 	if (hw_conn_moves_qp(hid))
 		ret = hw_conn_move_qp(hid, IB_QPS_INIT) ?: hw_conn_qp_to_rts(hid);
+	if (!ret && !hw_qp_give(hid->qp))
+		ret = -EINVAL;
 	if (ret) {
 		rdma_reject(hid->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 		return ret;

@@ -185,6 +185,7 @@ struct hw_qp_ref {
  * @ord: outbound reads of the connection
  * @made: the connection was established, and @ird and @ord are its depths
  * @failed: the driver reported that the queue pair failed, since the connection began
+ * @given: the driver was given it for a connection
  * @drained: 0; while it is drained: 1 and the markers that came back, see hw_qp_drain()
  * @id_lock: protects @id
  * @id: rdma_cm id of the connection, which is to know that the peer sends, or NULL
@@ -203,6 +204,7 @@ struct hw_qp {
 	u8 ord;
 	bool made;
 	bool failed;
+	bool given;
 	atomic_t drained;
 	spinlock_t id_lock;	/* protects id */
 	struct rdma_cm_id *id;
@@ -352,6 +354,8 @@ int hw_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 int hw_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp);
 int hw_qp_fail(struct hw_qp *qp);
 void hw_qp_ref_put(struct hw_qp_ref *ref);
+bool hw_qp_spent(const struct hw_qp *qp);
+bool hw_qp_give(struct hw_qp *qp);
 void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id);
 bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id);
 void hw_qp_abandon(struct hw_qp *qp);
