@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: iSER on kDAPL over an adopted device whose addresses are bus addresses, all through bounce buffers: verified I/O, pieces with gaps
 # covers: tests/interop ulp/iser kal/kdapl kvp_hw
+# kernel: stock
 # append: swiotlb=force
 # limit: 600
 SIW_BUILD=siw-dma
