@@ -203,7 +203,7 @@ static void dequeue_leaves_no_event_behind(struct ktest *test)
 	struct bed *bed = bed_open(test, DAT_UPCALL_NORIFY, far, far);
 	DAT_EVENT event;
 
-	bed->evd.told = true;
+	bed->evd.notified = true;
 	bed->evd.armed = false;
 	KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&bed->evd, &event)), DAT_QUEUE_EMPTY);
 	KTEST_TRUE(test, wait_for_completion_timeout(&bed->called, 10 * HZ));
