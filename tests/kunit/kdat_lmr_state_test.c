@@ -107,7 +107,7 @@ static void flushed(struct ktest *test)
 	take(test, &regs);
 }
 
-/* The RNIC may have carried out what it flushed: no request names the region until it is renewed. */
+/* What was flushed may have been carried out: no request names the region until it is renewed. */
 static void unknown(struct ktest *test)
 {
 	struct kdat_regs regs = {};
