@@ -15,7 +15,8 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x2284, struct.pack('i', int(sys.
 storage_up
 noio_up
 before=$(held)
-ram_disk 192
+# slow, so that a reset finds tasks under way
+ram_disk 192 5
 target_up 1
 kiser_up
 discover kiser kiser2

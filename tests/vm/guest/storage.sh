@@ -33,7 +33,8 @@ storage_rnic_add() {
 	wait_for 10 rnic_active $storage_rnic || fail "$storage_rnic does not become active"
 }
 
-# ram_disk MIB: /dev/nullb0, which keeps what is written
+# ram_disk MIB [MILLISECONDS]: /dev/nullb0, which keeps what is written, and takes that long for each
+# request
 ram_disk() {
 	local disk=/sys/kernel/config/nullb/nullb0
 	modprobe null_blk nr_devices=0
@@ -43,6 +44,10 @@ ram_disk() {
 	echo 1 > $disk/memory_backed
 	echo "$1" > $disk/size
 	echo 512 > $disk/blocksize
+	if [ -n "${2-}" ]; then
+		echo 2 > $disk/irqmode
+		echo $(($2 * 1000000)) > $disk/completion_nsec
+	fi
 	echo 1 > $disk/power
 	[ -b /dev/nullb0 ] || fail "no /dev/nullb0"
 }
