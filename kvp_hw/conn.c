@@ -32,7 +32,7 @@
  * @private_data: of connect
  * @answered: connect or accept was called, and its result was not reported
  * @timeout_ms: for the steps of connect
- * @reserve: of a user's connection: charged pages of hw_reserve()
+ * @reserve: of a user's connection or listener: charged pages of hw_reserve()
  * @node: entry in hw_conn.ids of a listener
  * @end: ends @id and frees this structure
  */
@@ -241,6 +241,8 @@ static int hw_conn_step_connect(struct hw_id *hid)
 
 	if (ret)
 		return ret;
+	if (!hw_qp_give(hid->qp))
+		return -EINVAL;
 	mutex_unlock(&hid->lock);
 	ret = rdma_connect_locked(hid->id, &hid->param);
 	mutex_lock(&hid->lock);
@@ -419,6 +421,9 @@ static int hw_listen_on(struct hw_conn *conn, const struct ri_listen_param *para
 	if (IS_ERR(hid))
 		return PTR_ERR(hid);
 	list_add_tail(&hid->node, &conn->ids);
+	ret = param->users ? hw_reserve(&hid->reserve, hw_reserve_of_listener()) : 0;
+	if (ret)
+		return ret;
 	if (param->tos_set)
 		rdma_set_service_type(hid->id, param->tos);
 	if (addr->ss_family == AF_INET6)
@@ -572,6 +577,8 @@ static int hw_conn_set_param(struct hw_id *hid, struct hw_qp *qp,
 {
 	int ret;
 
+	if (hw_qp_spent(qp))
+		return -EINVAL;
 	memcpy(hid->private_data, from->private_data, from->private_data_len);
 	hid->param = (struct rdma_conn_param) {
 		.private_data = hid->private_data,
@@ -630,6 +637,8 @@ static int hw_conn_accept_locked(struct hw_id *hid)
 
 	if (hw_conn_moves_qp(hid))
 		ret = hw_conn_move_qp(hid, IB_QPS_INIT) ?: hw_conn_qp_to_rts(hid);
+	if (!ret && !hw_qp_give(hid->qp))
+		ret = -EINVAL;
 	if (ret) {
 		rdma_reject(hid->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 		return ret;

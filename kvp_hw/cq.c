@@ -215,12 +215,13 @@ static int hw_cq_take(struct hw_cq *cq, int num, struct ib_wc *wc, struct hw_qp_
  * Hand out the first of what was held, up to @num completions. Those of queue pairs that have ended
  * meanwhile are dropped. Return: the number of completions.
  */
-static int hw_held_take(struct hw_held *held, int num, struct ib_wc *wc)
+static int hw_held_take(struct hw_cq *cq, struct hw_held *held, int num, struct ib_wc *wc)
 {
 	struct hw_qp_ref *ref;
 	int n = 0;
 
-	for (; held->first < held->num && n < num; held->first++) {
+	lockdep_assert_held(&cq->lock);
+	for (; held->first < held->num && n < num; held->first++, cq->num_held--) {
 		ref = held->ref[held->first];
 		if (ref->qp)
 			wc[n++] = held->wc[held->first];
@@ -242,7 +243,8 @@ static int hw_cq_poll_batch(struct hw_cq *cq, int num, struct ib_wc *wc, bool *e
 	num = min(num, HW_POLL_BATCH);
 	scoped_guard(spinlock_irqsave, &cq->lock) {
 		held = list_first_entry_or_null(&cq->held, struct hw_held, node);
-		ret = held ? hw_held_take(held, num, wc) : hw_cq_take(cq, num, wc, NULL, empty);
+		ret = held ? hw_held_take(cq, held, num, wc) :
+			     hw_cq_take(cq, num, wc, NULL, empty);
 	}
 	return ret;
 }
@@ -283,34 +285,70 @@ int hw_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 	return ret;
 }
 
+/* Room for more completions at the end of what is held: in its last batch, or in @more. */
+static struct hw_held *hw_held_room(struct hw_cq *cq, struct hw_held *more)
+{
+	struct hw_held *last;
+
+	if (!list_empty(&cq->held)) {
+		last = list_last_entry(&cq->held, struct hw_held, node);
+		if (last->num < HW_POLL_BATCH)
+			return last;
+	}
+	return more;
+}
+
+/*
+ * Take a batch from the device. @more: room, which is taken over or freed. Return: the number of
+ * completions, an errno, or -ENOSPC: as many are held as the CQ has entries.
+ */
+static int hw_cq_hold_batch(struct hw_cq *cq, struct hw_held *more, bool *empty)
+{
+	struct hw_held *to;
+	int n = -ENOSPC;
+
+	scoped_guard(spinlock_irqsave, &cq->lock) {
+		if (cq->num_held >= cq->ri.depth)
+			break;
+		to = hw_held_room(cq, more);
+		n = hw_cq_take(cq, HW_POLL_BATCH - to->num, to->wc + to->num, to->ref + to->num,
+			       empty);
+		if (n <= 0)
+			break;
+		to->num += n;
+		cq->num_held += n;
+		if (to == more) {
+			list_add_tail(&more->node, &cq->held);
+			more = NULL;
+		}
+	}
+	kfree(more);
+	return n;
+}
+
 /**
  * hw_cq_hold() - take all completions from the device, and hold those of live queue pairs
  * @cq: CQ
  *
- * Return: false if there is no memory to hold more. Context: may sleep.
+ * No more are held than the CQ has entries: a consumer that posts more than that, and does not
+ * poll, is to lose completions in the device, as ever, and not to fill the kernel's memory.
+ *
+ * Return: false if there is no room to hold more. Context: may sleep.
  */
 bool hw_cq_hold(struct hw_cq *cq)
 {
 	unsigned int left = cq->ri.depth / HW_POLL_BATCH + 1;
+	struct hw_held *more;
 	bool empty = false;
 	int n;
 
 	while (!empty && left--) {
-		struct hw_held *held = kzalloc(sizeof(*held), GFP_KERNEL_ACCOUNT);
-
-		if (!held)
+		more = kzalloc(sizeof(*more), GFP_KERNEL_ACCOUNT);
+		if (!more)
 			return false;
-		scoped_guard(spinlock_irqsave, &cq->lock) {
-			n = hw_cq_take(cq, HW_POLL_BATCH, held->wc, held->ref, &empty);
-			if (n > 0) {
-				held->num = n;
-				list_add_tail(&held->node, &cq->held);
-				held = NULL;
-			}
-		}
-		kfree(held);
+		n = hw_cq_hold_batch(cq, more, &empty);
 		if (n < 0)
-			break;
+			return n != -ENOSPC;
 		cond_resched();
 	}
 	return true;

@@ -99,11 +99,13 @@ static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
  * struct hw_pd - protection domain
  * @ri: RNIC-PI object
  * @ib: the device's
+ * @reserve: of a user's: charged pages of hw_reserve()
  * @regions: struct hw_region of users by STag, see users.c
  */
 struct hw_pd {
 	struct ri_pd ri;
 	struct ib_pd *ib;
+	struct list_head reserve;
 	struct xarray regions;
 };
 
@@ -116,8 +118,9 @@ struct hw_pd {
  * @ib: the device's, which has room for %HW_CQ_MARKERS beside @ri.depth
  * @events: asynchronous events
  * @completion: reports that there are completions
- * @lock: one poll at a time; protects @held and struct hw_qp_ref.qp of its queue pairs
+ * @lock: one poll at a time; protects @held, @num_held and struct hw_qp_ref.qp of its queue pairs
  * @held: struct hw_held: completions that were taken while a queue pair was destroyed
+ * @num_held: of them; at most @ri.depth
  * @drain: allows the markers of one queue pair, or one new size, at a time
  * @reserve: charged pages of hw_reserve()
  */
@@ -126,8 +129,9 @@ struct hw_cq {
 	struct ib_cq *ib;
 	struct hw_events events;
 	struct work_struct completion;
-	spinlock_t lock;	/* protects held and hw_qp_ref.qp */
+	spinlock_t lock;	/* protects held, num_held and hw_qp_ref.qp */
 	struct list_head held;
+	u32 num_held;
 	struct mutex drain;	/* allows markers of one queue pair, or a new size */
 	struct list_head reserve;
 };
@@ -181,6 +185,7 @@ struct hw_qp_ref {
  * @ord: outbound reads of the connection
  * @made: the connection was established, and @ird and @ord are its depths
  * @failed: the driver reported that the queue pair failed, since the connection began
+ * @given: the driver was given it for a connection
  * @drained: 0; while it is drained: 1 and the markers that came back, see hw_qp_drain()
  * @id_lock: protects @id
  * @id: rdma_cm id of the connection, which is to know that the peer sends, or NULL
@@ -199,6 +204,7 @@ struct hw_qp {
 	u8 ord;
 	bool made;
 	bool failed;
+	bool given;
 	atomic_t drained;
 	spinlock_t id_lock;	/* protects id */
 	struct rdma_cm_id *id;
@@ -348,6 +354,8 @@ int hw_qp_query(struct ri_qp *qp, struct ib_qp_attr *attr, int mask,
 int hw_qp_modify(struct ri_qp *qp, const struct ib_qp_attr *attr, int mask, struct ri_llp *llp);
 int hw_qp_fail(struct hw_qp *qp);
 void hw_qp_ref_put(struct hw_qp_ref *ref);
+bool hw_qp_spent(const struct hw_qp *qp);
+bool hw_qp_give(struct hw_qp *qp);
 void hw_qp_set_id(struct hw_qp *qp, struct rdma_cm_id *id);
 bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id);
 void hw_qp_abandon(struct hw_qp *qp);
@@ -364,6 +372,8 @@ int hw_post_srq_recv(struct ri_srq *srq, const struct ib_recv_wr *wr,
 /* reserve.c */
 int hw_reserve(struct list_head *pages, u64 bytes);
 void hw_reserve_release(struct list_head *pages);
+u64 hw_reserve_of_pd(void);
+u64 hw_reserve_of_listener(void);
 u64 hw_reserve_of_cq(u32 depth);
 u64 hw_reserve_of_srq(const struct ib_srq_attr *attr);
 u64 hw_reserve_of_qp(const struct ib_qp_cap *cap);

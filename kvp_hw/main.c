@@ -6,12 +6,19 @@
  * ib_core calls hw_client under its own locks, which the kAL also meets from the other side, when
  * it shows a software RNIC to ib_core. Registration of an RNIC therefore runs in a work item of
  * the device. The removal of a device waits for the end of that work item.
+ *
+ * The release of a device waits for the calls of its users, one of which may wait for the
+ * user's memory. So nothing waits for the work items of all devices, and a handler of generic
+ * netlink, which holds a lock of all families, waits for that of the device it is about for a
+ * short time only.
  */
 #include <linux/cleanup.h>
 #include <linux/glob.h>
+#include <linux/kref.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include <krdma/hw-netlink.h>
 
@@ -25,21 +32,27 @@ MODULE_PARM_DESC(drain_timeout_ms,
 
 /**
  * struct hw_device - a device of ib_core
+ * @kref: of @node, and of threads in hw_devices_choose()
  * @node: entry in hw_devices
- * @ibdev: device
+ * @ibdev: device; not from @done on
  * @work: makes @rnic what hw_device_wanted() says
  * @leaves: the device is being removed
  * @choice: enum krdma_hw_choice; hw_devices_lock
+ * @chosen: how often @choice was set; hw_devices_lock
+ * @met: value of @chosen that the last run of @work has met; @work only
  * @done: completed when the last run of @work has ended
  * @rnic: RNIC, NULL: it is not adopted; @work only
  * @error: of the last adoption, 0 or a negative errno; @work only
  */
 struct hw_device {
+	struct kref kref;
 	struct list_head node;
 	struct ib_device *ibdev;
 	struct work_struct work;
 	bool leaves;
 	u8 choice;
+	u32 chosen;
+	u32 met;
 	struct completion done;
 	struct hw_rnic *rnic;
 	int error;
@@ -48,6 +61,17 @@ struct hw_device {
 static LIST_HEAD(hw_devices);
 static DEFINE_MUTEX(hw_devices_lock);	/* protects hw_devices and hw_patterns */
 static struct workqueue_struct *hw_wq;
+static DECLARE_WAIT_QUEUE_HEAD(hw_devices_met);	/* hw_device.met has changed */
+
+static void hw_device_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct hw_device, kref));
+}
+
+static void hw_device_put(struct hw_device *dev)
+{
+	kref_put(&dev->kref, hw_device_release);
+}
 
 /* Choice ******************************************************************** */
 
@@ -133,10 +157,12 @@ static void hw_device_work(struct work_struct *work)
 {
 	struct hw_device *dev = container_of(work, struct hw_device, work);
 	bool wanted, forced, last;
+	u32 chosen;
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		wanted = hw_device_wanted(dev);
 		forced = dev->choice == KRDMA_HW_ADOPT_FORCED;
+		chosen = dev->chosen;
 		/* hw_client_remove() may have queued another run, which is the last one */
 		last = dev->leaves && !work_pending(&dev->work);
 	}
@@ -151,6 +177,8 @@ static void hw_device_work(struct work_struct *work)
 		/* the administrator may have renamed the device */
 		ri_rnic_rename(&dev->rnic->ri, dev_name(&dev->ibdev->dev));
 	}
+	WRITE_ONCE(dev->met, chosen);
+	wake_up_all(&hw_devices_met);
 	if (last)
 		complete(&dev->done);
 }
@@ -203,6 +231,7 @@ static int hw_client_add(struct ib_device *ibdev)
 	if (!dev)
 		return -ENOMEM;
 	dev->ibdev = ibdev;
+	kref_init(&dev->kref);
 	INIT_WORK(&dev->work, hw_device_work);
 	init_completion(&dev->done);
 	ib_set_client_data(ibdev, &hw_client, dev);
@@ -223,12 +252,12 @@ static void hw_client_remove(struct ib_device *ibdev, void *data)
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		list_del(&dev->node);
-		dev->leaves = true;
+		WRITE_ONCE(dev->leaves, true);
 		/* nobody queues it after this */
 		queue_work(hw_wq, &dev->work);
 	}
 	wait_for_completion(&dev->done);
-	kfree(dev);
+	hw_device_put(dev);
 }
 
 /* The administrator's choice ************************************************ */
@@ -264,6 +293,29 @@ static struct hw_device *hw_devices_find(const char *name)
 	return NULL;
 }
 
+/* Has the device met choice number @chosen, or a later one, or will it never? Any context. */
+static bool hw_device_has_met(const struct hw_device *dev, u32 chosen)
+{
+	return (s32)(READ_ONCE(dev->met) - chosen) >= 0 || READ_ONCE(dev->leaves);
+}
+
+/* The result of a choice that was met. The caller has a reference. */
+static int hw_device_result(struct hw_device *dev, u8 choice, struct netlink_ext_ack *extack)
+{
+	int ret;
+
+	guard(mutex)(&hw_devices_lock);
+	if (dev->leaves)
+		return -ENODEV;
+	ret = READ_ONCE(dev->error);
+	if (ret && choice != KRDMA_HW_ADOPT_FORCED &&
+	    hw_device_driver(dev) == KRDMA_HW_DRIVER_UNLISTED)
+		NL_SET_ERR_MSG(extack, "the driver is not on the list of krdma_hw");
+	return ret;
+}
+
+#define HW_CHOOSE_TIMEOUT	(2 * HZ)
+
 /**
  * hw_devices_choose() - adopt or release a device
  * @name: of the device
@@ -271,29 +323,35 @@ static struct hw_device *hw_devices_find(const char *name)
  * @extack: gets the cause of a refusal
  *
  * Return: 0; -ENODEV: there is no such device; -EOPNOTSUPP: the driver is not on the list; the
- * error of the adoption. Context: may sleep.
+ * error of the adoption; -EINPROGRESS: that takes longer; -EINTR: a signal came first. In the last
+ * two cases the choice holds. Context: may sleep.
  */
 int hw_devices_choose(const char *name, u8 choice, struct netlink_ext_ack *extack)
 {
 	struct hw_device *dev;
+	u32 chosen = 0;
+	long left;
 	int ret;
 
 	scoped_guard(mutex, &hw_devices_lock) {
 		dev = hw_devices_find(name);
 		if (!dev)
-			return -ENODEV;
+			break;
 		dev->choice = choice;
+		WRITE_ONCE(dev->error, 0);
+		chosen = ++dev->chosen;
+		kref_get(&dev->kref);
 		queue_work(hw_wq, &dev->work);
 	}
-	flush_workqueue(hw_wq);
-	guard(mutex)(&hw_devices_lock);
-	dev = hw_devices_find(name);
 	if (!dev)
 		return -ENODEV;
-	ret = READ_ONCE(dev->error);
-	if (ret && choice != KRDMA_HW_ADOPT_FORCED &&
-	    hw_device_driver(dev) == KRDMA_HW_DRIVER_UNLISTED)
-		NL_SET_ERR_MSG(extack, "the driver is not on the list of krdma_hw");
+	left = wait_event_interruptible_timeout(hw_devices_met, hw_device_has_met(dev, chosen),
+						HW_CHOOSE_TIMEOUT);
+	if (left > 0)
+		ret = hw_device_result(dev, choice, extack);
+	else
+		ret = left ? -EINTR : -EINPROGRESS;
+	hw_device_put(dev);
 	return ret;
 }
 

@@ -41,13 +41,23 @@ int hw_pd_alloc(struct ri_pd *ri, struct ri_udata *udata)
 	int ret = 0;
 
 	xa_init_flags(&pd->regions, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
+	INIT_LIST_HEAD(&pd->reserve);
+	if (ri->slow)
+		ret = hw_reserve(&pd->reserve, hw_reserve_of_pd());
+	if (ret)
+		return ret;
 	pd->ib = ib_alloc_pd(hw_rnic(ri->obj.rnic)->ibdev, 0);
-	if (IS_ERR(pd->ib))
-		return PTR_ERR(pd->ib);
+	if (IS_ERR(pd->ib)) {
+		ret = PTR_ERR(pd->ib);
+		goto err_reserve;
+	}
 	if (ri->slow)
 		ret = hw_pd_drop_dma_region(pd->ib);
-	if (ret)
-		ib_dealloc_pd(pd->ib);
+	if (!ret)
+		return 0;
+	ib_dealloc_pd(pd->ib);
+err_reserve:
+	hw_reserve_release(&pd->reserve);
 	return ret;
 }
 
@@ -56,6 +66,7 @@ void hw_pd_dealloc(struct ri_pd *ri)
 	struct hw_pd *pd = hw_pd(ri);
 
 	ib_dealloc_pd(pd->ib);
+	hw_reserve_release(&pd->reserve);
 	xa_destroy(&pd->regions);
 }
 
@@ -74,7 +85,8 @@ static int hw_mr_publish(struct hw_mr *mr)
 	if (mr->ib->rkey && mr->ib->rkey != mr->ib->lkey)
 		return -EOPNOTSUPP;
 	mr->ri.stag = mr->ib->lkey;
-	return xa_err(xa_store_irq(&hw->mrs, hw_mr_index(mr->ri.stag), mr, GFP_KERNEL_ACCOUNT));
+	/* -EBUSY: the driver's keys have not their low 8 bits for the consumer */
+	return xa_insert_irq(&hw->mrs, hw_mr_index(mr->ri.stag), mr, GFP_KERNEL_ACCOUNT);
 }
 
 /**

@@ -229,6 +229,38 @@ bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id)
 	return is;
 }
 
+/*
+ * The states of siw's queue pairs have no way back. Nor does siw take a queue pair for a second
+ * connection, also if the first one was refused: the end of the first would drop the reference
+ * that the queue pair has to the second, and lose its own (docs/kernel-bugs.md).
+ */
+static bool hw_qp_lives_once(const struct hw_qp *qp)
+{
+	return qp->ib->device->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
+/**
+ * hw_qp_spent() - is a queue pair of no use for another connection?
+ * @qp: queue pair
+ *
+ * Context: any.
+ */
+bool hw_qp_spent(const struct hw_qp *qp)
+{
+	return hw_qp_lives_once(qp) && READ_ONCE(qp->given);
+}
+
+/**
+ * hw_qp_give() - the driver is about to get a queue pair for a connection
+ * @qp: queue pair
+ *
+ * Return: false if it must not. Context: any.
+ */
+bool hw_qp_give(struct hw_qp *qp)
+{
+	return !xchg(&qp->given, true) || !hw_qp_lives_once(qp);
+}
+
 /* One entry more for the marker of hw_qp_drain(): the RNIC's limit is below the device's. */
 static u32 hw_qp_with_marker(u32 wr)
 {
@@ -444,12 +476,6 @@ static int hw_qp_set_access(struct hw_qp *qp, int access)
 	return ret;
 }
 
-/* The states of siw's queue pairs have no way back. */
-static bool hw_qp_can_reset(const struct hw_qp *qp)
-{
-	return qp->ib->device->ops.driver_id != RDMA_DRIVER_SIW;
-}
-
 static void hw_qp_drain(struct hw_qp *qp);
 static bool hw_qp_take_all(struct hw_qp *qp);
 
@@ -459,12 +485,12 @@ static bool hw_qp_take_all(struct hw_qp *qp);
  */
 static int hw_qp_reset(struct hw_qp *qp)
 {
-	const bool used = hw_qp_state(qp) != IB_QPS_INIT;
+	const bool used = hw_qp_spent(qp) || hw_qp_state(qp) != IB_QPS_INIT;
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	int ret;
 
 	if (used) {
-		if (!hw_qp_can_reset(qp))
+		if (hw_qp_lives_once(qp))
 			return -EOPNOTSUPP;
 		hw_qp_drain(qp);
 	}

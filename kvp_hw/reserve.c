@@ -80,6 +80,17 @@ static u64 hw_reserve_queue(u32 depth, u32 entry)
 	return depth ? size_mul(roundup_pow_of_two((u64)depth + 1), roundup_pow_of_two(entry)) : 0;
 }
 
+u64 hw_reserve_of_pd(void)
+{
+	return HW_RESERVE_OBJ;
+}
+
+/* One address that is listened on: the rdma_cm id, and the driver's socket. */
+u64 hw_reserve_of_listener(void)
+{
+	return HW_RESERVE_OBJ;
+}
+
 u64 hw_reserve_of_cq(u32 depth)
 {
 	return HW_RESERVE_OBJ + hw_reserve_queue(depth, HW_RESERVE_CQE);

@@ -346,9 +346,9 @@ static void chardev_qp_put_attr(const struct ib_qp_attr *attr, struct krdma_qp_a
 
 static void chardev_qp_put_info(const struct ri_qp_info *info, struct krdma_qp_attr *cmd)
 {
-	cmd->tx_octets = info->tx.octets;
+	cmd->tx_octets = info->tx.bytes;
 	cmd->tx_messages = info->tx.messages;
-	cmd->rx_octets = info->rx.octets;
+	cmd->rx_octets = info->rx.bytes;
 	cmd->rx_messages = info->rx.messages;
 	cmd->retransmissions = info->retransmissions;
 	if (!info->connected)

@@ -496,9 +496,9 @@ static void chardev_qp_entry_fill(struct krdma_qp_entry *entry, struct ri_qp *qp
 	if (!ops->qp_info)
 		return;
 	ops->qp_info(qp, &info);
-	entry->tx_octets = info.tx.octets;
+	entry->tx_octets = info.tx.bytes;
 	entry->tx_messages = info.tx.messages;
-	entry->rx_octets = info.rx.octets;
+	entry->rx_octets = info.rx.bytes;
 	entry->rx_messages = info.rx.messages;
 	entry->retransmissions = info.retransmissions;
 	if (!info.connected)

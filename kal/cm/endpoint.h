@@ -164,7 +164,7 @@ struct kal_pending {
  * @tos_set: listener: @tos is valid; both are set once, before connections come
  * @tos: listener: IP type of service of its children
  * @memcg: listener: memory cgroup that its children are charged to, with a reference; or NULL
- * @listener: listener: its TCP listener, NULL for a deaf one; listen.c
+ * @listener: listener: its TCP listener, NULL for a detached one; listen.c
  * @listen_node: listener: entry in the list of the same TCP listener; listen.c
  */
 struct kal_ep {

@@ -43,7 +43,7 @@ static void ep_view_addresses(struct kal_ep *ep, struct kal_ep_view *view)
 		if (ep->conn)
 			view->local = ep->conn->info.local;
 		else if (kal_listen_address(ep, &view->local))
-			view->state = "deaf";
+			view->state = "detached";
 	} else if (ep->conn) {
 		view->local = ep->conn->info.local;
 		view->remote = ep->conn->info.remote;

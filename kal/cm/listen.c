@@ -594,7 +594,7 @@ void kal_listen_query(struct kal_ep *ep, struct kal_ep_info *info)
 	const struct kal_listener *l = ep->listener;
 
 	if (!l) {
-		info->state = "deaf";
+		info->state = "detached";
 		return;
 	}
 	info->backlog = READ_ONCE(l->backlog);

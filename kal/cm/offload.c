@@ -135,6 +135,8 @@ int kal_offload_listen(struct kal_ep *ep)
 		.v6only = arg->param->v6only,
 		.tos_set = arg->param->tos_set,
 		.tos = arg->param->tos,
+		/* listeners of the kernel's consumers are charged to nobody */
+		.users = arg->param->memcg,
 	};
 
 	if (arg->param->port)

@@ -21,11 +21,11 @@ static bool peers_is_v4(const u8 addr[KAL_ADDR_LEN])
 /* Are the first @len bits of both the same? */
 static bool peers_same_bits(const u8 *a, const u8 *b, unsigned int len)
 {
-	const unsigned int octets = len / 8;
+	const unsigned int bytes = len / 8;
 
-	if (memcmp(a, b, octets))
+	if (memcmp(a, b, bytes))
 		return false;
-	return !(len % 8) || !((a[octets] ^ b[octets]) >> (8 - len % 8));
+	return !(len % 8) || !((a[bytes] ^ b[bytes]) >> (8 - len % 8));
 }
 
 static int peers_parse_addr(const char *text, int n, struct kal_peer_rule *rule)

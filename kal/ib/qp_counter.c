@@ -35,10 +35,10 @@ static void kal_ib_qp_read(struct kal_ib_qp *qp, u64 *values)
 	struct ri_qp_info info;
 
 	qp->qp->obj.rnic->ops->qp_info(qp->qp, &info);
-	values[0] = info.tx.octets;
+	values[0] = info.tx.bytes;
 	values[1] = info.tx.fpdus;
 	values[2] = info.tx.messages;
-	values[3] = info.rx.octets;
+	values[3] = info.rx.bytes;
 	values[4] = info.rx.fpdus;
 	values[5] = info.rx.messages;
 	values[6] = info.retransmissions;

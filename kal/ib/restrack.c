@@ -126,10 +126,10 @@ static int kal_ib_put_tcp(struct sk_buff *msg, const struct ri_qp_info *info)
 
 static int kal_ib_put_traffic(struct sk_buff *msg, const struct ri_qp_info *info)
 {
-	return rdma_nl_put_driver_u64(msg, "tx_bytes", info->tx.octets) ?:
+	return rdma_nl_put_driver_u64(msg, "tx_bytes", info->tx.bytes) ?:
 	       rdma_nl_put_driver_u64(msg, "tx_fpdus", info->tx.fpdus) ?:
 	       rdma_nl_put_driver_u64(msg, "tx_messages", info->tx.messages) ?:
-	       rdma_nl_put_driver_u64(msg, "rx_bytes", info->rx.octets) ?:
+	       rdma_nl_put_driver_u64(msg, "rx_bytes", info->rx.bytes) ?:
 	       rdma_nl_put_driver_u64(msg, "rx_fpdus", info->rx.fpdus) ?:
 	       rdma_nl_put_driver_u64(msg, "rx_messages", info->rx.messages) ?:
 	       rdma_nl_put_driver_u64(msg, "retransmissions", info->retransmissions);

@@ -272,7 +272,7 @@ static int soft_rx_read_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		used = len;
 	soft_count_add(qp->rnic, SOFT_CNT_RX_BYTES, used);
 	qp->rx->seq_read += used;
-	qp->received.octets += used;
+	qp->received.bytes += used;
 	return used;
 }
 

@@ -179,7 +179,7 @@ int soft_rx_direct(struct soft_qp *qp, const struct soft_direct_seg *seg)
 	qp->rx->pushing = false;
 	if (ret < 0)
 		return ret;
-	qp->received.octets += seg->len + seg->payload;
+	qp->received.bytes += seg->len + seg->payload;
 	return 0;
 }
 
@@ -212,6 +212,6 @@ u32 soft_rx_direct_fpdus(struct soft_qp *qp, const u8 *p, u32 len, u32 *fpdus)
 	}
 	qp->rx->may_sleep = false;
 	qp->rx->seq_read += used;
-	qp->received.octets += used;
+	qp->received.bytes += used;
 	return used;
 }

@@ -16,7 +16,7 @@
  */
 #include "internal.h"
 
-static u64 soft_tx_imm_octets(const struct krdma_soft_sqe *wqe, u32 last)
+static u64 soft_tx_imm_data(const struct krdma_soft_sqe *wqe, u32 last)
 {
 	return (u64)be32_to_cpu(wqe->imm) << 32 | last;
 }
@@ -26,7 +26,7 @@ void soft_tx_imm_with_send(struct soft_tx *tx, struct soft_msg *msg,
 			   const struct krdma_soft_sqe *wqe)
 {
 	msg->imm_due = SOFT_IMM_NOW;
-	msg->imm = soft_tx_imm_octets(wqe, SOFT_IMM_OF_SEND);
+	msg->imm = soft_tx_imm_data(wqe, SOFT_IMM_OF_SEND);
 	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
 }
 
@@ -35,7 +35,7 @@ void soft_tx_imm_with_write(struct soft_tx *tx, struct soft_msg *msg,
 			    const struct krdma_soft_sqe *wqe)
 {
 	msg->imm_due = SOFT_IMM_AFTER;
-	msg->imm = soft_tx_imm_octets(wqe, 0);
+	msg->imm = soft_tx_imm_data(wqe, 0);
 	msg->imm_solicited = wqe->flags & KRDMA_SOFT_WQE_SOLICITED;
 	msg->imm_msn = tx->msn[SOFT_QN_SEND]++;
 }

@@ -59,14 +59,14 @@ static struct soft_qp *soft_tx_paced_qp(struct soft_pace *pace)
 }
 
 /*
- * End gathering for a QP and start its transmitter. @goes_on: the poster is still posting;
+ * End gathering for a QP and start its transmitter. @posting: the poster is still posting;
  * @several: it uses several QPs.
  */
-static void soft_tx_gather_end(struct soft_pace *pace, bool goes_on, bool several)
+static void soft_tx_gather_end(struct soft_pace *pace, bool posting, bool several)
 {
 	enum soft_pace_end end = SOFT_PACE_LATE;
 
-	if (goes_on)
+	if (posting)
 		end = pace->moved && !several ? SOFT_PACE_SLOW : SOFT_PACE_BUSY;
 	soft_tx_gather_leave(pace);
 	WRITE_ONCE(pace->end, end);
@@ -80,7 +80,7 @@ static bool soft_tx_gather_stale(const struct soft_pace *pace, bool several)
 			   SOFT_GATHER_GOES_MORE :
 			   SOFT_GATHER_GOES;
 
-	return pace->seen && pace->with->goes - pace->began > most;
+	return pace->seen && pace->with->busy_ticks - pace->began > most;
 }
 
 static bool soft_gather_all_handled(const struct soft_gather *gather)
@@ -110,7 +110,7 @@ static void soft_gather_look_at(struct soft_gather *gather, struct soft_pace *pa
 	if (pending)
 		gather->waits = true;
 	else
-		pace->began = gather->goes;
+		pace->began = gather->busy_ticks;
 	pace->moved = pending != pace->seen;
 	gather->moved |= pace->moved;
 	pace->seen = pending;
@@ -147,7 +147,7 @@ static bool soft_gather_is_idle(const struct soft_gather *gather)
 /*
  * All queues have been checked. Gathering continues if no work request waits, or if a worker runs:
  * then the poster may only be waiting for the CPU. A tick in which work requests wait and the
- * poster has moved counts in goes.
+ * poster has moved counts in busy_ticks.
  * Return: true when gathering may have to end for some QPs.
  */
 static bool soft_gather_looked(struct soft_gather *gather)
@@ -155,7 +155,7 @@ static bool soft_gather_looked(struct soft_gather *gather)
 	const bool waits = gather->waits && !soft_tx_gather_worker(gather);
 
 	if (waits && gather->moved)
-		gather->goes++;
+		gather->busy_ticks++;
 	return waits || soft_gather_is_idle(gather);
 }
 
@@ -408,7 +408,7 @@ void soft_pace_rest(struct soft_qp *qp)
 	}
 	scoped_guard(spinlock_bh, &gather->lock) {
 		pace->seen = 0;
-		pace->began = gather->goes;
+		pace->began = gather->busy_ticks;
 		gather->idle = 0;
 		if (list_empty(&pace->node)) {
 			/* in front of the QPs that are still to be handled in the current tick */

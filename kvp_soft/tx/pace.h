@@ -29,7 +29,7 @@ enum soft_gather_phase {
  * @calls_seen: @calls at the last tick
  * @idle: ticks since the transmitter last asked a poster to gather
  * @workers: ticks in a row in which work requests waited and a worker had the CPU
- * @goes: ticks in which work requests waited and the poster continued to post
+ * @busy_ticks: ticks in which work requests waited and the poster continued to post
  * @phase: phase of the current tick; with many QPs a tick takes several expirations of @timer
  * @next: next entry of @pacing to handle in the current phase; @pacing itself when there is none
  * @several: there was more than one QP at the begin of the tick
@@ -46,7 +46,7 @@ struct soft_gather {
 	u32 calls_seen;
 	u32 idle;
 	u32 workers;
-	u32 goes;
+	u32 busy_ticks;
 	enum soft_gather_phase phase;
 	struct list_head *next;
 	bool several;
@@ -79,7 +79,7 @@ enum soft_pace_end {
  * @node: entry in soft_gather.pacing, under soft_gather.lock
  * @seen: number of waiting work requests at the last tick, under the same lock
  * @moved: @seen differs from the tick before, under the same lock
- * @began: soft_gather.goes when no work request was waiting, under the same lock
+ * @began: soft_gather.busy_ticks when no work request was waiting, under the same lock
  * @end: why gathering has ended; set under the same lock
  * @inside: the poster is counted in soft_gather.inside
  */

@@ -45,7 +45,7 @@ enum soft_step soft_tx_push(struct soft_qp *qp)
 	soft_traffic_fpdu(&qp->sent, seg->raw + SOFT_MPA_HDR);
 	soft_count(qp->rnic, SOFT_CNT_DIRECT_SEGMENTS);
 	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_BYTES, n);
-	qp->sent.octets += n;
+	qp->sent.bytes += n;
 	tx->pushed += n;
 	seg->len = 0;
 	if (!seg->of_message)

@@ -120,7 +120,7 @@ static int soft_tx_send(struct soft_qp *qp, bool more)
 	soft_count_add(qp->rnic, SOFT_CNT_TX_BYTES, n);
 	soft_count_add(qp->rnic, SOFT_CNT_TX_FPDU, tx->staged_fpdus);
 	tx->staged_fpdus = 0;
-	qp->sent.octets += n;
+	qp->sent.bytes += n;
 	soft_tx_taken(tx, n);
 	return n == staged ? 0 : -EAGAIN;
 }
@@ -138,7 +138,7 @@ static int soft_tx_give(struct soft_qp *qp)
 
 	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_SEGMENTS, fpdus);
 	soft_count_add(qp->rnic, SOFT_CNT_DIRECT_BYTES, n);
-	qp->sent.octets += n;
+	qp->sent.bytes += n;
 	tx->staged_fpdus -= fpdus;
 	soft_tx_taken(tx, n);
 	if (!tx->staged)

@@ -2,6 +2,8 @@
 /*
  * Checks of the conformance test: queue pairs and shared receive queues without a connection.
  */
+#include <linux/workqueue.h>
+
 #include "kconf.h"
 
 /* Creation ****************************************************************** */
@@ -157,6 +159,46 @@ static void kconf_qp_reset(void)
 	KCONF_EXPECT(kconf_state(client) == IB_QPS_RTS);
 }
 
+/* Two of them at once: one may be refused, and neither waits for the other. */
+static struct kconf_qp_resetter {
+	struct work_struct work;
+	int ret;
+} kconf_qp_resetters[2];
+
+static void kconf_qp_reset_work(struct work_struct *work)
+{
+	container_of(work, struct kconf_qp_resetter, work)->ret =
+		kconf_qp_to(&kconf_bed.client[0], IB_QPS_RESET, 0);
+}
+
+static void kconf_qp_resets(void)
+{
+	struct kconf_side *side = &kconf_bed.client[0];
+	const int *a = &kconf_qp_resetters[0].ret, *b = &kconf_qp_resetters[1].ret;
+	unsigned int round, i;
+
+	if (!kconf_side_open(side, NULL) || !KCONF_EXPECT(!kconf_qp_to(side, IB_QPS_ERR, 0)))
+		return;
+	if (kconf_qp_to(side, IB_QPS_RESET, 0) == -EOPNOTSUPP) {
+		kconf.missing = true;
+		return;
+	}
+	for (round = 0; round < 50; round++) {
+		KCONF_EXPECT(!kconf_qp_to(side, IB_QPS_INIT, 0));
+		for (i = 0; i < KCONF_QUEUE / 2; i++)
+			KCONF_EXPECT(!kconf_post_recv(side, i, 0, 0));
+		KCONF_EXPECT(!kconf_qp_to(side, IB_QPS_ERR, 0));
+		for (i = 0; i < 2; i++) {
+			INIT_WORK(&kconf_qp_resetters[i].work, kconf_qp_reset_work);
+			queue_work(system_unbound_wq, &kconf_qp_resetters[i].work);
+		}
+		for (i = 0; i < 2; i++)
+			flush_work(&kconf_qp_resetters[i].work);
+		KCONF_EXPECT((!*a || !*b) && (!*a || *a == -EBUSY) && (!*b || *b == -EBUSY));
+		KCONF_EXPECT(kconf_qp_is_idle(side));
+	}
+}
+
 static void kconf_qp_access(void)
 {
 	struct kconf_side *side = &kconf_bed.client[0];
@@ -250,6 +292,7 @@ const struct kconf_check kconf_qp_checks[] = {
 	{ "QP refused", kconf_qp_refused },
 	{ "QP states", kconf_qp_states },
 	{ "QP reset", kconf_qp_reset },
+	{ "two resets at once", kconf_qp_resets },
 	{ "QP access flags", kconf_qp_access },
 	{ "QP destroyed in INIT", kconf_qp_destroyed },
 	{ "SRQ", kconf_srq },

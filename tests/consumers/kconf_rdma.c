@@ -5,6 +5,8 @@
  * only by the end of the connection on iWARP, where a Write completes when it is sent.
  */
 #include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/ktime.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
@@ -407,6 +409,35 @@ static void kconf_async_event(void)
 		kconf.missing = true;
 }
 
+/* Sizes *********************************************************************** */
+
+/* A registration of more bytes than its list has is refused at once, however many. */
+static void kconf_register_large(void)
+{
+	const ktime_t begin = ktime_get();
+	const struct ib_send_wr *bad;
+	struct kal_reg_wr reg;
+	struct ri_mr *mr;
+	struct ib_wc wc;
+	int ret;
+
+	if (!kconf_bed_open(NULL, NULL, PAGE_SIZE))
+		return;
+	mr = kal_mr_alloc(server->pd, 1, false);
+	if (!KCONF_EXPECT(!IS_ERR(mr)))
+		return;
+	mr->list.pages[0] = far->dma;
+	mr->list.num = 1;
+	mr->list.page_shift = PAGE_SHIFT;
+	kal_reg_wr_init(&reg, mr, KCONF_IOVA, BIT_ULL(46), ib_inc_rkey(mr->stag), KCONF_READ);
+	reg.reg.wr.send_flags = IB_SEND_SIGNALED;
+	reg.reg.wr.wr_id = 0x46;
+	ret = kal_post_send(server->qp, &reg.reg.wr, &bad);
+	KCONF_EXPECT(ret == -EINVAL || (!ret && kconf_done(server, 0x46, &wc)));
+	KCONF_EXPECT(ktime_ms_delta(ktime_get(), begin) < 10 * MSEC_PER_SEC);
+	KCONF_EXPECT(!kal_mr_deregister(mr));
+}
+
 /* Regions without a work request ******************************************** */
 
 /* A region that was named without a work request */
@@ -528,6 +559,7 @@ const struct kconf_check kconf_rdma_checks[] = {
 	{ "Write after invalidation", kconf_write_invalidated },
 	{ "Read after invalidation", kconf_read_invalidated },
 	{ "registered again", kconf_registered_again },
+	{ "registration of 2^46 bytes", kconf_register_large },
 	{ "region mapped at once", kconf_mapped },
 	{ "window of a PD", kconf_window_pd },
 	{ "window of a QP", kconf_window_qp },

@@ -21,7 +21,8 @@ static struct kdatc_side *const server = &kdatc_bed.server[0];
  * @software: EVD for software events
  * @lmr: LMR for fast registration, or NULL
  * @rmr: RMR, or NULL
- * @page: physical address of a page for @lmr
+ * @own: a page that the sides have not registered: memory is mapped for DMA once at a time
+ * @page: its physical address, for @lmr
  * @over: the calls were made
  * @made: how often
  * @timer: a context
@@ -31,6 +32,7 @@ struct kdatc_context {
 	DAT_EVD_HANDLE software;
 	DAT_LMR_HANDLE lmr;
 	DAT_RMR_HANDLE rmr;
+	struct kdatc_mem own;
 	DAT_PADDR page;
 	struct completion over;
 	atomic_t made;
@@ -174,10 +176,10 @@ static bool kdatc_context_open(struct kdatc_context *ctx)
 	init_completion(&ctx->over);
 	spin_lock_init(&ctx->lock);
 	timer_setup(&ctx->timer, kdatc_context_timer, 0);
-	if (!kdatc_pair_open(0, NULL, &opts))
+	if (!KDATC_EXPECT(kdatc_mem_open(&ctx->own, PAGE_SIZE)) || !kdatc_pair_open(0, NULL, &opts))
 		return false;
 	ctx->software = kdatc_evd(DAT_EVD_SOFTWARE_FLAG);
-	ctx->page = virt_to_phys(PTR_ALIGN(client->mem.va, PAGE_SIZE));
+	ctx->page = virt_to_phys(ctx->own.va);
 	if (kdatc.provider.fmr_supported)
 		KDATC_OK(dat_lmr_allocate(kdatc_bed.ia, client->pz, 1, DAT_LMR_SCOPE_PZ,
 					  &ctx->lmr));
@@ -195,6 +197,7 @@ static void kdatc_context_close(struct kdatc_context *ctx)
 		KDATC_OK(dat_lmr_free(ctx->lmr));
 	if (ctx->software)
 		KDATC_OK(dat_evd_free(ctx->software));
+	kdatc_mem_close(&ctx->own);
 }
 
 static void kdatc_context_made(struct kdatc_context *ctx)
@@ -257,11 +260,11 @@ static void kdatc_context_locked(void)
 /* The sleeping calls, in an upcall of an EVD for software events */
 static void kdatc_context_sleepers(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
-	const DAT_REGION_DESCRIPTION region = { .for_va = client->mem.va };
 	const DAT_UPCALL_OBJECT none = DAT_UPCALL_NULL;
 	const struct kdatc_opts opts = {};
 	const DAT_EP_ATTR attr = kdatc_ep_attr(&opts);
 	struct kdatc_context *ctx = data;
+	const DAT_REGION_DESCRIPTION region = { .for_va = ctx->own.va };
 	DAT_EVD_HANDLE evd = NULL;
 	DAT_LMR_HANDLE lmr = NULL;
 	DAT_PSP_HANDLE psp = NULL;
@@ -271,9 +274,9 @@ static void kdatc_context_sleepers(void *data, const DAT_EVENT *event, DAT_BOOLE
 
 	KDATC_EXPECT(in_task() && !irqs_disabled());
 	KDATC_OK(dat_pz_create(kdatc_bed.ia, &pz));
-	KDATC_OK(dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, pz, KDATC_ALL,
-				 DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr, NULL, NULL,
-				 NULL, NULL));
+	KDATC_OK(dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE_SIZE, pz,
+				 KDATC_ALL, DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr, NULL,
+				 NULL, NULL, NULL));
 	KDATC_OK(dat_evd_kcreate(kdatc_bed.ia, 16, DAT_UPCALL_DISABLE, &none,
 				 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG,
 				 &evd));
@@ -301,8 +304,10 @@ static void kdatc_context_process(void)
 
 	memset(ctx, 0, sizeof(*ctx));
 	init_completion(&ctx->over);
-	if (!kdatc_side_open(client, NULL))
+	if (!KDATC_EXPECT(kdatc_mem_open(&ctx->own, PAGE_SIZE)))
 		return;
+	if (!kdatc_side_open(client, NULL))
+		goto out;
 	ctx->software = kdatc_upcall_evd(16, DAT_EVD_SOFTWARE_FLAG, DAT_UPCALL_SINGLE_INSTANCE,
 					 kdatc_context_sleepers, ctx);
 	for (i = 0; i < 5; i++) {
@@ -310,6 +315,8 @@ static void kdatc_context_process(void)
 		KDATC_EXPECT(wait_for_completion_timeout(&ctx->over, kdatc.patience));
 	}
 	KDATC_OK(dat_evd_free(ctx->software));
+out:
+	kdatc_mem_close(&ctx->own);
 }
 
 /* A server in upcalls ******************************************************* */

@@ -484,7 +484,8 @@ static bool kdatc_memory_fmr(struct kdatc_mem *mem, u64 cookie)
 					 NULL) == DAT_DTO_SUCCESS);
 }
 
-static bool kdatc_memory_fmr_open(struct kdatc_mem *mem)
+/* An LMR that has no memory yet */
+static bool kdatc_memory_fmr_alloc(struct kdatc_mem *mem)
 {
 	DAT_RETURN ret;
 
@@ -497,7 +498,12 @@ static bool kdatc_memory_fmr_open(struct kdatc_mem *mem)
 		KDATC_MISSING(!kdatc.provider.fmr_supported, ret);
 		return false;
 	}
-	return KDATC_OK(ret) && kdatc_memory_fmr(mem, 0xf0);
+	return KDATC_OK(ret);
+}
+
+static bool kdatc_memory_fmr_open(struct kdatc_mem *mem)
+{
+	return kdatc_memory_fmr_alloc(mem) && kdatc_memory_fmr(mem, 0xf0);
 }
 
 static void kdatc_memory_fmr_close(struct kdatc_mem *mem)
@@ -543,6 +549,11 @@ static void kdatc_memory_fast(void)
 	KDATC_REFUSED(dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PHYSICAL, region, 4096, KDATC_ALL,
 				  DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(1), 0, &mem.lmr_context,
 				  &mem.rmr_context), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	/* 2^46 bytes */
+	KDATC_REFUSED(dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PHYSICAL, region,
+				  BIT_ULL(46) / PAGE_SIZE, KDATC_ALL, DAT_VA_TYPE_ZB, server->ep,
+				  kdatc_cookie(1), 0, &mem.lmr_context, &mem.rmr_context),
+		      DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	KDATC_REFUSED(dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PHYSICAL, region, 0, KDATC_ALL,
 				  DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(1), 0, &mem.lmr_context,
 				  &mem.rmr_context), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -726,6 +737,43 @@ static void kdatc_memory_flushed(void)
 	if (kdatc_memory_invalidate(&mem, 3) && kdatc_memory_fmr(&mem, 4)) {
 		memset(mem.va, 0, mem.size);
 		kdatc_memory_works(&mem);
+	}
+out:
+	kdatc_memory_fmr_close(&mem);
+}
+
+/*
+ * Only registrations are flushed. RNICs may have carried them out or not; when the endpoint is
+ * reset, the LMR takes the next one all the same.
+ */
+static void kdatc_memory_flushed_first(void)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_physical = kdatc_memory_area.phys };
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	struct kdatc_mem mem;
+	unsigned int i;
+
+	if (!kdatc_memory_fmr_alloc(&mem))
+		goto out;
+	for (i = 0; i < 3; i++) {
+		if (!kdatc_disconnect(client, server, DAT_CLOSE_ABRUPT_FLAG) ||
+		    !KDATC_OK(dat_lmr_fmr(mem.lmr, DAT_MEM_TYPE_PHYSICAL, region, KDATC_PAGES,
+					  KDATC_ALL, DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(2), 0,
+					  &lmr_context, &rmr_context)))
+			break;
+		KDATC_EXPECT(kdatc_status(server->request, server->ep, 2, DAT_DTO_LMR_FMR, NULL) ==
+			     DAT_DTO_ERR_FLUSHED);
+		KDATC_REFUSED(dat_lmr_invalidate(mem.lmr, server->ep, kdatc_cookie(3), 0),
+			      DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_FREE);
+		KDATC_OK(dat_ep_reset(client->ep));
+		KDATC_OK(dat_ep_reset(server->ep));
+		if (!kdatc_sides_connect(client, server) || !kdatc_memory_fmr(&mem, 4))
+			break;
+		memset(mem.va, 0, mem.size);
+		kdatc_memory_works(&mem);
+		if (!kdatc_memory_invalidate(&mem, 5))
+			break;
 	}
 out:
 	kdatc_memory_fmr_close(&mem);
@@ -1004,6 +1052,7 @@ const struct kdatc_check kdatc_memory_checks[] = {
 	{ "remote invalidation", kdatc_memory_remote_invalidation },
 	{ "no remote invalidation", kdatc_memory_not_invalidated },
 	{ "flushed registration", kdatc_memory_flushed },
+	{ "flushed first registration", kdatc_memory_flushed_first },
 	{ "scattered memory", kdatc_memory_scattered },
 	{ "window of a PZ", kdatc_memory_window_pz },
 	{ "window bound again", kdatc_memory_window_rebind },

@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 
 #include "kdatc.h"
 
@@ -147,21 +148,25 @@ static void kdatc_removal_free(void)
 
 static int kdatc_removal_busy(void *data)
 {
-	const DAT_REGION_DESCRIPTION region = { .for_va = server->mem.va };
 	const struct kdatc_opts opts = {};
 	const DAT_EP_ATTR attr = kdatc_ep_attr(&opts);
+	DAT_REGION_DESCRIPTION region;
+	/* the sides have registered theirs: memory is mapped for DMA once at a time */
+	struct kdatc_mem own = {};
 	DAT_LMR_HANDLE lmr;
 	DAT_EP_HANDLE ep;
 	DAT_PZ_HANDLE pz;
 
+	KDATC_EXPECT(kdatc_mem_open(&own, PAGE_SIZE));
+	region.for_va = own.va;
 	while (!kthread_should_stop()) {
 		pz = NULL;
 		ep = NULL;
 		lmr = NULL;
 		dat_pz_create(kdatc_bed.ia, &pz);
 		if (pz) {
-			dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, pz,
-					KDATC_ALL, 0, 0, &lmr, NULL, NULL, NULL, NULL);
+			dat_lmr_kcreate(kdatc_bed.ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE_SIZE,
+					pz, KDATC_ALL, 0, 0, &lmr, NULL, NULL, NULL, NULL);
 			dat_ep_create(kdatc_bed.ia, pz, server->recv, server->request,
 				      server->conn, &attr, &ep);
 		}
@@ -173,6 +178,7 @@ static int kdatc_removal_busy(void *data)
 			dat_pz_free(pz);
 		usleep_range(50, 100);
 	}
+	kdatc_mem_close(&own);
 	return 0;
 }
 

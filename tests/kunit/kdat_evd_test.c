@@ -52,7 +52,7 @@ static void keeps_order(struct ktest *test)
 	/* the indices wrap */
 	ring.head = -20;
 	ring.tail = -20;
-	ring.quiet = -20;
+	ring.suppressed = -20;
 	for (i = 0; i < 50; i++) {
 		KTEST_TRUE(test, add(&ring, i % 3, NOTIFY, 0, next++));
 		KTEST_TRUE(test, add(&ring, PUT, QUIET, 0, next++));
@@ -117,7 +117,7 @@ static void hushed_events_do_not_call_up(struct ktest *test)
 	add(&ring, POLLED, QUIET, 0, 2);
 	add(&ring, POLLED, NOTIFY, 0, 3);
 	KTEST_EQ(test, ring.notify, 2);
-	kdat_evd_ring_hush(&ring);
+	kdat_evd_ring_suppress(&ring);
 	KTEST_EQ(test, ring.notify, 0);
 	add(&ring, PUT, NOTIFY, 0, 4);
 	KTEST_EQ(test, ring.notify, 1);
@@ -126,7 +126,7 @@ static void hushed_events_do_not_call_up(struct ktest *test)
 	KTEST_EQ(test, ring.notify, 1);
 	KTEST_EQ(test, ring.marked, 2);
 	/* those that are left call up after all */
-	kdat_evd_ring_unhush(&ring);
+	kdat_evd_ring_enable(&ring);
 	KTEST_EQ(test, ring.notify, 2);
 	KTEST_EQ(test, take(&ring), 2);
 	KTEST_EQ(test, take(&ring), 3);
@@ -141,7 +141,7 @@ static void hush_ends_with_its_events(struct ktest *test)
 	u32 i;
 
 	begin(test, &ring, 4, 4);
-	kdat_evd_ring_hush(&ring);
+	kdat_evd_ring_suppress(&ring);
 	/* more events than half of the index's range lie behind */
 	for (i = 0; i < 3; i++) {
 		add(&ring, PUT, NOTIFY, 0, 1);
@@ -150,7 +150,7 @@ static void hush_ends_with_its_events(struct ktest *test)
 		ring.tail = ring.head;
 		add(&ring, PUT, NOTIFY, 0, 2);
 		take(&ring);
-		KTEST_EQ(test, ring.quiet, ring.head);
+		KTEST_EQ(test, ring.suppressed, ring.head);
 	}
 	add(&ring, PUT, NOTIFY, 0, 3);
 	KTEST_EQ(test, ring.notify, 1);
@@ -166,7 +166,7 @@ static void purges_one_endpoint(struct ktest *test)
 	add(&ring, PUT, NOTIFY, 0, 2);
 	add(&ring, POLLED, NOTIFY, 0, 3);
 	add(&ring, POLLED, QUIET, 1, 4);
-	kdat_evd_ring_hush(&ring);
+	kdat_evd_ring_suppress(&ring);
 	add(&ring, POLLED, NOTIFY, 0, 5);
 	add(&ring, POLLED, NOTIFY, 1, 6);
 	KTEST_TRUE(test, kdat_evd_ring_purge(&ring, &pos, &eps[0]));
@@ -220,7 +220,7 @@ static void resizes_in_use(struct ktest *test)
 	begin(test, &to, 256, 200);
 	ring.head = -100;
 	ring.tail = -100;
-	ring.quiet = -100;
+	ring.suppressed = -100;
 	for (i = 0; i < 190; i++)
 		add(&ring, PUT, NOTIFY, 0, next++);
 	KTEST_TRUE(test, kdat_evd_ring_fits(&ring, 190));

@@ -12,8 +12,8 @@
 #include "ktest.h"
 
 /*
- * For each event, the next state from FREE, POSTED, POSTED_INV, NAMED and NAMED_INV, and what
- * follows: x: refused, e: the memory has ended, r: the registration was carried out, b: both.
+ * For each event, the next state from FREE, POSTED, POSTED_INV, NAMED, NAMED_INV and UNKNOWN, and
+ * what follows: x: refused, e: the memory has ended, r: the registration was carried out, b: both.
  */
 static const struct {
 	enum kdat_reg_event event;
@@ -21,16 +21,18 @@ static const struct {
 	const char *next;
 	const char *flags;
 } events[] = {
-	{ KDAT_REG_TAKE,	"take",		"PPpNn", "-xxxx" },
-	{ KDAT_REG_DONE,	"done",		"FNnNn", "-rr--" },
-	{ KDAT_REG_FAILED,	"failed",	"FFFNn", "-ee--" },
-	{ KDAT_REG_INV,		"invalidate",	"Fppnn", "x-x-x" },
-	{ KDAT_REG_INV_DONE,	"invalidated",	"FPFNF", "--b-e" },
-	{ KDAT_REG_INV_FAILED,	"inv. failed",	"FPPNN", "-----" },
-	{ KDAT_REG_LOST,	"lost",		"FFFFF", "-bbee" },
+	{ KDAT_REG_TAKE,	"take",		"PPpNnU", "-xxxxx" },
+	{ KDAT_REG_DONE,	"done",		"FNnNnU", "-rr---" },
+	{ KDAT_REG_FAILED,	"failed",	"FFFNnU", "-ee---" },
+	{ KDAT_REG_FLUSHED,	"flushed",	"FUUNnU", "-ee---" },
+	{ KDAT_REG_INV,		"invalidate",	"FppnnU", "x-x-xx" },
+	{ KDAT_REG_INV_DONE,	"invalidated",	"FPFNFF", "--b-e-" },
+	{ KDAT_REG_INV_FAILED,	"inv. failed",	"FPPNNU", "------" },
+	{ KDAT_REG_LOST,	"lost",		"FFFFFF", "-bbee-" },
+	{ KDAT_REG_RENEWED,	"renewed",	"FPpNnF", "------" },
 };
 
-static const char letters[] = "FPpNn";
+static const char letters[] = "FPpNnU";
 
 /* A registration in @state, with number 7. */
 static struct kdat_regs in_state(u32 state)
@@ -102,6 +104,30 @@ static void flushed(struct ktest *test)
 	/* and it can be invalidated, and registered again */
 	KTEST_EQ(test, kdat_regs_event(&regs, first, KDAT_REG_INV), 0);
 	KTEST_EQ(test, kdat_regs_event(&regs, first, KDAT_REG_INV_DONE), KDAT_REGS_ENDED);
+	take(test, &regs);
+}
+
+/* The RNIC may have carried out what it flushed: no request names the region until it is renewed. */
+static void unknown(struct ktest *test)
+{
+	struct kdat_regs regs = {};
+	u32 serial;
+
+	serial = take(test, &regs);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_INV), 0);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_FLUSHED), KDAT_REGS_ENDED);
+	KTEST_TRUE(test, kdat_regs_is(&regs, KDAT_REG_UNKNOWN));
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_INV_FAILED), 0);
+	KTEST_FALSE(test, kdat_regs_names(&regs));
+	KTEST_EQ(test, kdat_regs_take(&regs, true), -EBUSY);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_INV), KDAT_REGS_REFUSED);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_RENEWED), 0);
+	KTEST_TRUE(test, take(test, &regs) != serial);
+	/* the invalidation went to another endpoint, and has succeeded */
+	serial = regs.serial[regs.now];
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_INV), 0);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_FLUSHED), KDAT_REGS_ENDED);
+	KTEST_EQ(test, kdat_regs_event(&regs, serial, KDAT_REG_INV_DONE), 0);
 	take(test, &regs);
 }
 
@@ -277,6 +303,7 @@ static void any_course(struct ktest *test)
 static struct ktest_case cases[] = {
 	KTEST_CASE(table),
 	KTEST_CASE(flushed),
+	KTEST_CASE(unknown),
 	KTEST_CASE(lost_early),
 	KTEST_CASE(not_behind),
 	KTEST_CASE(any_course),

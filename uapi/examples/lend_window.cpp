@@ -97,9 +97,9 @@ void serve(const krdma::Address &address)
 	qp.bind(bind, window, region, part, access::remote_write);
 	(void)next(sends, bind);
 	const Loan loan{htobe64(part.address), htonl(part.length), htonl(window.stag())};
-	std::array<std::byte, sizeof(loan)> octets{};
-	std::memcpy(octets.data(), &loan, sizeof(loan));
-	const krdma::MemoryRegion outbox{pd, octets, 0};
+	std::array<std::byte, sizeof(loan)> bytes{};
+	std::memcpy(bytes.data(), &loan, sizeof(loan));
+	const krdma::MemoryRegion outbox{pd, bytes, 0};
 	qp.send(answer, outbox.slice());
 	(void)next(sends, answer);
 

@@ -24,7 +24,7 @@ Genetlink::Genetlink(const char *family, std::uint8_t version, const char *absen
 	const int error = netlink_.exchange(message, take);
 
 	if (error == ENOENT)
-		throw std::runtime_error{absent};
+		throw NoFamily{absent};
 	if (error)
 		fail(error, "netlink");
 }
@@ -50,6 +50,15 @@ void Genetlink::exchange(const nlmsghdr *message, const std::string &what, const
 {
 	if (const int error = netlink_.exchange(message, take))
 		fail_with_text(error, what);
+}
+
+bool Genetlink::exchange_unless(const nlmsghdr *message, const std::string &what, int error)
+{
+	const int result = netlink_.exchange(message, {});
+
+	if (result != 0 && result != error)
+		fail_with_text(result, what);
+	return result != 0;
 }
 
 void Genetlink::dump(std::uint8_t command, const std::string &what, const Take &take,

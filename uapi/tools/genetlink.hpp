@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include <libmnl/libmnl.h>
@@ -14,12 +15,17 @@
 
 namespace krdma::tools {
 
+/** struct NoFamily - the kernel has no such family: its module is not loaded */
+struct NoFamily : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
 /** class Genetlink - a socket and a family. An error of the kernel's is a std::system_error. */
 class Genetlink {
 public:
 	using Take = Netlink::Take;
 
-	/* @absent: the message if there is no such family */
+	/* @absent: the message of NoFamily, if there is no such family */
 	Genetlink(const char *family, std::uint8_t version, const char *absent);
 
 	/* Begin a request. The message is valid until exchange(). */
@@ -32,6 +38,8 @@ public:
 	 * kernel's text.
 	 */
 	void exchange(const nlmsghdr *message, const std::string &what, const Take &take = {});
+	/* The same without answers; @error is not thrown. Return: whether it was the result. */
+	bool exchange_unless(const nlmsghdr *message, const std::string &what, int error);
 	/* Ask for all objects; again from the beginning if they changed in the meantime. */
 	void dump(std::uint8_t command, const std::string &what, const Take &take,
 		  const std::function<void()> &again);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "command.hpp"
 #include "genetlink.hpp"
@@ -68,8 +70,9 @@ std::string devices_hint()
 			    : "RDMA devices: " + text;
 }
 
+/* The refusal is the error to show, so a hint that cannot be had is left out. */
 std::string refusal_hint(int error, const std::string &name)
-{
+try {
 	if (error == ENODEV)
 		return devices_hint();
 	const auto device = find_hw_device(name);
@@ -77,6 +80,30 @@ std::string refusal_hint(int error, const std::string &name)
 	if (error == EOPNOTSUPP && device && device->status == KRDMA_HW_DRIVER_UNLISTED)
 		return "--force adopts it all the same; docs/krdma-hw.md has the list";
 	return {};
+} catch (const std::runtime_error &) {
+	return {};
+}
+
+/* The kernel does not wait for it: the calls of the device's users may take any time. */
+void wait_for_choice(const std::string &name, krdma_hw_choice choice)
+{
+	const bool adopted = choice != KRDMA_HW_RELEASE;
+
+	/* the tool does not know what the parameter says of the device */
+	if (choice == KRDMA_HW_BY_PARAMETER)
+		return;
+	for (;;) {
+		const auto device = find_hw_device(name);
+
+		if (!device)
+			throw std::system_error{ENODEV, std::generic_category(), name};
+		if (device->adopted == adopted)
+			return;
+		if (adopted && device->error != 0)
+			throw std::system_error{static_cast<int>(device->error),
+						std::generic_category(), name};
+		std::this_thread::sleep_for(std::chrono::milliseconds{100});
+	}
 }
 
 } /* namespace */
@@ -110,7 +137,7 @@ try {
 	const auto found = std::ranges::find(all, name, &HwDevice::name);
 
 	return found == all.end() ? std::nullopt : std::optional{*found};
-} catch (const std::runtime_error &) {
+} catch (const NoFamily &) {
 	return {};
 }
 
@@ -122,7 +149,8 @@ void choose_hw_device(const std::string &name, krdma_hw_choice choice)
 	mnl_attr_put_strz(message, KRDMA_HW_ATTR_NAME, name.c_str());
 	mnl_attr_put_u8(message, KRDMA_HW_ATTR_CHOICE, choice);
 	try {
-		netlink.exchange(message, name);
+		if (netlink.exchange_unless(message, name, EINPROGRESS))
+			wait_for_choice(name, choice);
 	} catch (const std::system_error &error) {
 		const std::string hint = refusal_hint(error.code().value(), name);
 

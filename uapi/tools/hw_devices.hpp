@@ -28,7 +28,7 @@ struct HwDevice {
 
 /* Throws if krdma_hw is not loaded. */
 [[nodiscard]] std::vector<HwDevice> hw_devices();
-/* The device with that name; none also if krdma_hw does not answer. */
+/* The device with that name; none also if krdma_hw is not loaded. Throws any other error. */
 [[nodiscard]] std::optional<HwDevice> find_hw_device(const std::string &name);
 /* Let krdma_hw adopt or release a device. Throws the error of the adoption. */
 void choose_hw_device(const std::string &name, krdma_hw_choice choice);

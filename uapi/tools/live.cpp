@@ -211,7 +211,7 @@ Json qp_rates(std::uint32_t index, const Sample &before, const Sample &now, cons
 {
 	std::vector<Json> all;
 	Json json = Json::array();
-	const auto octets = [](const Json &qp) {
+	const auto bytes = [](const Json &qp) {
 		return rate_of(qp["rates"], "tx_bytes") + rate_of(qp["rates"], "rx_bytes");
 	};
 
@@ -231,7 +231,7 @@ Json qp_rates(std::uint32_t index, const Sample &before, const Sample &now, cons
 		all.push_back(std::move(one));
 	}
 	std::stable_sort(all.begin(), all.end(),
-			 [&octets](const Json &a, const Json &b) { return octets(a) > octets(b); });
+			 [&bytes](const Json &a, const Json &b) { return bytes(a) > bytes(b); });
 	for (Json &one : all)
 		json.push_back(std::move(one));
 	return json;

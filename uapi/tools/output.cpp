@@ -17,14 +17,14 @@
 namespace krdma::tools {
 namespace {
 
-std::string octets_as(const std::vector<std::byte> &octets, std::string_view between)
+std::string bytes_as(const std::vector<std::byte> &bytes, std::string_view between)
 {
 	std::string text;
 
-	for (const std::byte octet : octets) {
+	for (const std::byte byte : bytes) {
 		if (!text.empty())
 			text += between;
-		text += fmt::format("{:02x}", std::to_integer<unsigned int>(octet));
+		text += fmt::format("{:02x}", std::to_integer<unsigned int>(byte));
 	}
 	return text;
 }
@@ -338,14 +338,14 @@ Json to_json(const Event &event)
 	return json;
 }
 
-std::string link_address(const std::vector<std::byte> &octets)
+std::string link_address(const std::vector<std::byte> &bytes)
 {
-	return octets_as(octets, ":");
+	return bytes_as(bytes, ":");
 }
 
-std::string hexadecimal(const std::vector<std::byte> &octets)
+std::string hexadecimal(const std::vector<std::byte> &bytes)
 {
-	return octets_as(octets, "");
+	return bytes_as(bytes, "");
 }
 
 std::string neighbour_state(std::uint32_t state)

@@ -64,8 +64,8 @@ private:
 [[nodiscard]] Json to_json(const Event &event);
 
 /* link addresses as "02:00:...", private data as hexadecimal digits */
-[[nodiscard]] std::string link_address(const std::vector<std::byte> &octets);
-[[nodiscard]] std::string hexadecimal(const std::vector<std::byte> &octets);
+[[nodiscard]] std::string link_address(const std::vector<std::byte> &bytes);
+[[nodiscard]] std::string hexadecimal(const std::vector<std::byte> &bytes);
 /* the name of a NUD_* state: "reachable", "stale" ... */
 [[nodiscard]] std::string neighbour_state(std::uint32_t state);
 /* the name of a network device: "eth0", or "if7" if the device is gone */

@@ -118,9 +118,9 @@ template <typename T> T options(const T *given, const T &defaults, std::size_t l
 	std::memcpy(&all, given, std::min(given->size, sizeof(T)));
 	if (given->size <= sizeof(T))
 		return all;
-	const auto *octets = reinterpret_cast<const std::byte *>(given);
-	if (std::any_of(octets + sizeof(T), octets + given->size,
-			[](std::byte octet) { return octet != std::byte{0}; }))
+	const auto *bytes = reinterpret_cast<const std::byte *>(given);
+	if (std::any_of(bytes + sizeof(T), bytes + given->size,
+			[](std::byte byte) { return byte != std::byte{0}; }))
 		detail::throw_errno(E2BIG, "options");
 	return all;
 }

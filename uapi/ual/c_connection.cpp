@@ -9,7 +9,7 @@ using krdma::Address;
 
 namespace {
 
-std::span<const std::byte> octets(const void *data, std::size_t length) noexcept
+std::span<const std::byte> bytes(const void *data, std::size_t length) noexcept
 {
 	return {static_cast<const std::byte *>(data), length};
 }
@@ -29,7 +29,7 @@ krdma::ConnectionOptions connection_options(const ual_conn_options *given)
 
 	if (wanted.reserved)
 		krdma::detail::throw_errno(EINVAL, "options of a connection");
-	return {.private_data = octets(wanted.private_data, wanted.private_data_len),
+	return {.private_data = bytes(wanted.private_data, wanted.private_data_len),
 		.ird = wanted.ird,
 		.ord = wanted.ord,
 		.tos = tos_of(wanted.tos),
@@ -153,7 +153,7 @@ int ual_accept(ual_request *request, ual_qp *qp, const ual_conn_options *given,
 
 int ual_reject(ual_request *request, const void *private_data, uint32_t length)
 {
-	return guarded([&] { request->object.reject(octets(private_data, length)); });
+	return guarded([&] { request->object.reject(bytes(private_data, length)); });
 }
 
 void ual_request_destroy(ual_request *request)

@@ -42,9 +42,9 @@ std::string limit(std::uint64_t value, std::string_view noun, std::string_view o
 }
 
 /* as ulimit -l shows it */
-std::string kibibytes(std::uint64_t octets)
+std::string kibibytes(std::uint64_t bytes)
 {
-	return grouped(octets / 1024) + " KiB";
+	return grouped(bytes / 1024) + " KiB";
 }
 
 std::string rights(std::uint64_t access)

@@ -72,10 +72,10 @@ Neighbour Session::neighbour(const Address &address, std::uint32_t ifindex,
 	watched->handle = detail::Handle{core_, command.handle};
 
 	Neighbour neighbour;
-	const auto *octets = reinterpret_cast<const std::byte *>(command.lladdr);
+	const auto *bytes = reinterpret_cast<const std::byte *>(command.lladdr);
 	const std::size_t length =
 		std::min<std::size_t>(command.lladdr_len, sizeof(command.lladdr));
-	neighbour.info_ = {address, ifindex, command.state, {octets, octets + length}};
+	neighbour.info_ = {address, ifindex, command.state, {bytes, bytes + length}};
 	if (command.handle) {
 		neighbour.events_ = EventSource{watched->mailbox.get()};
 		neighbour.state_ = std::move(watched);

@@ -37,10 +37,10 @@ std::string Attributes::mac() const
 	std::string text;
 
 	for (std::uint32_t i = 0; i < raw.mac_len && i < sizeof(raw.mac); i++) {
-		std::array<char, 4> octet;
+		std::array<char, 4> byte;
 
-		std::snprintf(octet.data(), octet.size(), "%s%02x", i ? ":" : "", raw.mac[i]);
-		text += octet.data();
+		std::snprintf(byte.data(), byte.size(), "%s%02x", i ? ":" : "", raw.mac[i]);
+		text += byte.data();
 	}
 	return text;
 }

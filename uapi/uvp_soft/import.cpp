@@ -21,7 +21,7 @@ template <std::size_t N> class Command {
 public:
 	Command(std::uint16_t object, std::uint16_t method) noexcept
 	{
-		header().length = sizeof(octets_);
+		header().length = sizeof(bytes_);
 		header().object_id = object;
 		header().method_id = method;
 		header().driver_id = KRDMA_DRIVER_ID;
@@ -45,13 +45,13 @@ public:
 	/* 0 or an errno */
 	[[nodiscard]] int run(int fd) noexcept
 	{
-		return ioctl(fd, RDMA_VERBS_IOCTL, octets_) ? errno : 0;
+		return ioctl(fd, RDMA_VERBS_IOCTL, bytes_) ? errno : 0;
 	}
 
 private:
 	[[nodiscard]] ib_uverbs_ioctl_hdr &header() noexcept
 	{
-		return *reinterpret_cast<ib_uverbs_ioctl_hdr *>(octets_);
+		return *reinterpret_cast<ib_uverbs_ioctl_hdr *>(bytes_);
 	}
 
 	void add(std::uint16_t id, std::uint16_t length, std::uint64_t data) noexcept
@@ -64,10 +64,10 @@ private:
 		attr.data = data;
 	}
 
-	alignas(8) std::byte octets_[sizeof(ib_uverbs_ioctl_hdr) + N * sizeof(ib_uverbs_attr)]{};
+	alignas(8) std::byte bytes_[sizeof(ib_uverbs_ioctl_hdr) + N * sizeof(ib_uverbs_attr)]{};
 };
 
-int query_context(Context &context, krdma_soft_ucontext_resp &told)
+int query_context(Context &context, krdma_soft_ucontext_resp &answer)
 {
 	Command<3> query{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT};
 	std::uint32_t vectors = 0;
@@ -75,7 +75,7 @@ int query_context(Context &context, krdma_soft_ucontext_resp &told)
 
 	query.answer(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, vectors);
 	query.answer(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, core_support);
-	query.answer(KRDMA_IB_ATTR_QUERY_CONTEXT_ANSWER, told);
+	query.answer(KRDMA_IB_ATTR_QUERY_CONTEXT_ANSWER, answer);
 	if (int err = query.run(context.base.context.cmd_fd))
 		return err;
 	context.base.context.num_comp_vectors = static_cast<int>(vectors);
@@ -102,10 +102,10 @@ verbs_context *import_context(ibv_device *device, int cmd_fd)
 		return nullptr;
 
 	auto *context = static_cast<Context *>(memory);
-	krdma_soft_ucontext_resp told{};
-	const int err = query_context(*context, told);
+	krdma_soft_ucontext_resp answer{};
+	const int err = query_context(*context, answer);
 	context->no_write = true;
-	return begin_context(context, err, told);
+	return begin_context(context, err, answer);
 }
 
 ibv_pd *import_pd(ibv_context *context, std::uint32_t handle)

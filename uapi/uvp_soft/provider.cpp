@@ -176,9 +176,9 @@ constexpr verbs_device_ops device_ops = {
 
 } /* namespace */
 
-verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &told)
+verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &answer)
 {
-	if (!err && told.abi_version != KRDMA_SOFT_ABI_VERSION)
+	if (!err && answer.abi_version != KRDMA_SOFT_ABI_VERSION)
 		err = EPROTO;
 	if (err) {
 		verbs_uninit_context(&context->base);
@@ -186,7 +186,7 @@ verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontex
 		errno = err;
 		return nullptr;
 	}
-	context->poll_yield = told.poll_yield;
+	context->poll_yield = answer.poll_yield;
 	verbs_set_ops(&context->base, &context_ops);
 	return &context->base;
 }

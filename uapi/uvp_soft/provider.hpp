@@ -189,8 +189,8 @@ int dereg_mr(verbs_mr *mr);
 ibv_mr *import_mr(ibv_pd *pd, std::uint32_t handle);
 void unimport_mr(ibv_mr *mr);
 verbs_context *import_context(ibv_device *device, int cmd_fd);
-/* Make a context from the kernel's answer @told. It owns the descriptor, also on failure. */
-verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &told);
+/* Make a context from the kernel's answer @answer. It owns the descriptor, also on failure. */
+verbs_context *begin_context(Context *context, int err, const krdma_soft_ucontext_resp &answer);
 ibv_mw *alloc_mw(ibv_pd *pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw *mw);
 int bind_mw(ibv_qp *qp, ibv_mw *mw, ibv_mw_bind *bind);

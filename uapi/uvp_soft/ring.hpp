@@ -171,8 +171,8 @@ public:
 private:
 	[[nodiscard]] Entry *entry(std::uint32_t index) const noexcept
 	{
-		auto *octets = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
-		return reinterpret_cast<Entry *>(octets +
+		auto *bytes = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<Entry *>(bytes +
 						 std::size_t{index & (depth_ - 1)} * stride_);
 	}
 
@@ -193,11 +193,11 @@ public:
 	/* @stamp_offset: offset of the times in @memory; 0: there are none */
 	void attach(void *memory, const RingShape &shape, std::uint64_t stamp_offset = 0) noexcept
 	{
-		auto *octets = static_cast<std::byte *>(memory);
+		auto *bytes = static_cast<std::byte *>(memory);
 
 		head_ = static_cast<krdma_soft_cq_ring *>(memory);
 		stamps_ = stamp_offset
-				  ? reinterpret_cast<krdma_soft_cq_stamp *>(octets + stamp_offset)
+				  ? reinterpret_cast<krdma_soft_cq_stamp *>(bytes + stamp_offset)
 				  : nullptr;
 		mask_ = shape.depth - 1;
 		cons_ = load_relaxed(head_->cons);
@@ -278,8 +278,8 @@ private:
 
 	[[nodiscard]] krdma_soft_cqe &at(std::uint32_t n) const noexcept
 	{
-		auto *octets = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
-		return reinterpret_cast<krdma_soft_cqe *>(octets)[slot(n)];
+		auto *bytes = reinterpret_cast<std::byte *>(head_) + KRDMA_SOFT_RING_ENTRIES;
+		return reinterpret_cast<krdma_soft_cqe *>(bytes)[slot(n)];
 	}
 
 	krdma_soft_cq_ring *head_{};

@@ -247,13 +247,13 @@ static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
  * the public request structure. The library fills the header.
  */
 template <typename Core> struct verbs_request {
-	alignas(8) std::byte octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)];
+	alignas(8) std::byte bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)];
 };
 
 /* A request of the extended kind, with a longer header. The library fills it, too. */
 template <typename Core> struct verbs_ex_request {
 	alignas(8) std::byte
-		octets[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)];
+		bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)];
 };
 
 /* A request with bytes of the driver behind it. */

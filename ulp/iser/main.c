@@ -69,7 +69,8 @@ struct iscsi_transport kiser_transport = {
 
 /*
  * Is there a transport of this name? The transport class looks at sysfs alone, which dumps the
- * stack when a name is there, and offers no look-up.
+ * stack when a name is there, and offers no look-up. It offers no lock either: of two modules that
+ * are loaded at one time with one name, the second may see the dump. It is refused all the same.
  */
 static bool __init kiser_name_taken(void)
 {
@@ -89,14 +90,18 @@ static bool __init kiser_name_taken(void)
 
 static int __init kiser_register(void)
 {
-	if (kiser_name_taken()) {
-		pr_err("krdma_iser: another module has the transport \"%s\"%s\n", kiser_name,
-		       strcmp(kiser_name, "iser") ? "" : ": unload ib_iser first");
-		return -EEXIST;
-	}
 	kiser_transport.name = kiser_name;
-	kiser_template = iscsi_register_transport(&kiser_transport);
-	return kiser_template ? 0 : -ENOMEM;
+	if (!kiser_name_taken()) {
+		kiser_template = iscsi_register_transport(&kiser_transport);
+		if (kiser_template)
+			return 0;
+		/* it does not say why: another module may have been faster */
+		if (!kiser_name_taken())
+			return -ENOMEM;
+	}
+	pr_err("krdma_iser: another module has the transport \"%s\"%s\n", kiser_name,
+	       strcmp(kiser_name, "iser") ? "" : ": unload ib_iser first");
+	return -EEXIST;
 }
 
 static int __init kiser_init(void)

@@ -592,7 +592,7 @@ void kal_ep_put(struct kal_ep *ep);
 
 /**
  * struct kal_ep_info - state of an endpoint for the administrator
- * @state: name of its state; "deaf" for a listener without a TCP listener
+ * @state: name of its state; "detached" for a listener without a TCP listener
  * @expires_ms: time until the state ends by itself; 0: never
  * @connected: @mpa is valid
  * @mpa: outcome of the MPA start-up

@@ -443,6 +443,7 @@ struct ri_conn_param {
  * @v6only: an IPv6 wildcard does not accept IPv4
  * @tos_set: @tos is valid
  * @tos: type of service of incoming connections
+ * @users: it is a program's listener; the current task is of the program
  */
 struct ri_listen_param {
 	struct net *net;
@@ -451,6 +452,7 @@ struct ri_listen_param {
 	bool v6only;
 	bool tos_set;
 	u8 tos;
+	bool users;
 };
 
 /* Ports ******************************************************************** */
@@ -676,12 +678,12 @@ struct ri_ops {
 
 /**
  * struct ri_traffic - traffic of a QP's streams in one direction
- * @octets: bytes of the stream
+ * @bytes: bytes of the stream
  * @fpdus: whole FPDUs
  * @messages: whole messages on the wire; a work request may have several
  */
 struct ri_traffic {
-	u64 octets;
+	u64 bytes;
 	u64 fpdus;
 	u64 messages;
 };
@@ -807,6 +809,7 @@ enum ri_transport {
  * @ibdev: device by which ib_core has the RNIC already, and by which the rdma cgroup controller
  *	   charges its objects; it stays until ri_unregister_rnic() has returned. NULL: the kAL
  *	   makes one
+ * @flush_unsure: a fast registration that was flushed may have been carried out
  */
 struct ri_rnic_attr {
 	u32 vendor_id;
@@ -830,6 +833,7 @@ struct ri_rnic_attr {
 	u16 max_reject_data;
 	struct device *dma_device;
 	struct ib_device *ibdev;
+	bool flush_unsure;
 };
 
 /**

@@ -611,6 +611,7 @@ static DAT_RETURN kdat_ep_reset_qp(struct kdat_ep *ep)
 	if (ret == DAT_SUCCESS) {
 		kdat_early_drop(ep);
 		kdat_ep_forget_posted(ep);
+		kdat_lmr_flushed(ep->obj.ia);
 	}
 	kdat_ep_end_reset(ep, ret == DAT_SUCCESS);
 	return ret;

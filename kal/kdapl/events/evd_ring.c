@@ -101,7 +101,7 @@ static void kdat_evd_ring_unmark(struct kdat_evd_ring *ring, u32 index)
 	if (!kdat_evd_ring_at(ring, index)->notify)
 		return;
 	ring->marked--;
-	if (!kdat_evd_ring_before(index, ring->quiet))
+	if (!kdat_evd_ring_before(index, ring->suppressed))
 		ring->notify--;
 }
 
@@ -119,8 +119,8 @@ static void kdat_evd_ring_drop_head(struct kdat_evd_ring *ring)
 		ring->put--;
 	ring->head++;
 	/* indices are compared by their distance: do not let it grow */
-	if (kdat_evd_ring_before(ring->quiet, ring->head))
-		ring->quiet = ring->head;
+	if (kdat_evd_ring_before(ring->suppressed, ring->head))
+		ring->suppressed = ring->head;
 }
 
 /* Drop some dead events at the head. Return: false: there are more. */
@@ -155,16 +155,16 @@ int kdat_evd_ring_pop(struct kdat_evd_ring *ring, DAT_EVENT *event)
 }
 
 /* Events that are in the ring do not call up any more. */
-void kdat_evd_ring_hush(struct kdat_evd_ring *ring)
+void kdat_evd_ring_suppress(struct kdat_evd_ring *ring)
 {
-	ring->quiet = ring->tail;
+	ring->suppressed = ring->tail;
 	ring->notify = 0;
 }
 
 /* All marked events in the ring call up. */
-void kdat_evd_ring_unhush(struct kdat_evd_ring *ring)
+void kdat_evd_ring_enable(struct kdat_evd_ring *ring)
 {
-	ring->quiet = ring->head;
+	ring->suppressed = ring->head;
 	ring->notify = ring->marked;
 }
 

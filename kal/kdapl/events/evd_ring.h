@@ -27,12 +27,12 @@
  * @size: limit of @put, and of @polled
  * @head: index of the oldest event; runs freely
  * @tail: index of the next event; runs freely
- * @quiet: events before this index do not call up, marked or not
+ * @suppressed: events before this index do not call up, marked or not
  * @put: events that were put
  * @polled: events that were polled, dead ones included
  * @dead: dead ones
  * @marked: marked events
- * @notify: marked events from @quiet on: those that call up
+ * @notify: marked events from @suppressed on: those that call up
  */
 struct kdat_evd_ring {
 	struct kdat_evd_entry *entries;
@@ -40,7 +40,7 @@ struct kdat_evd_ring {
 	u32 size;
 	u32 head;
 	u32 tail;
-	u32 quiet;
+	u32 suppressed;
 	u32 put;
 	u32 polled;
 	u32 dead;
@@ -71,8 +71,8 @@ DAT_EVENT *kdat_evd_ring_add(struct kdat_evd_ring *ring, const DAT_EVENT *event,
 struct kdat_evd_entry *kdat_evd_ring_space(const struct kdat_evd_ring *ring, u32 *num);
 void kdat_evd_ring_commit(struct kdat_evd_ring *ring, u32 num);
 int kdat_evd_ring_pop(struct kdat_evd_ring *ring, DAT_EVENT *event);
-void kdat_evd_ring_hush(struct kdat_evd_ring *ring);
-void kdat_evd_ring_unhush(struct kdat_evd_ring *ring);
+void kdat_evd_ring_suppress(struct kdat_evd_ring *ring);
+void kdat_evd_ring_enable(struct kdat_evd_ring *ring);
 bool kdat_evd_ring_purge(struct kdat_evd_ring *ring, u32 *pos, DAT_EP_HANDLE ep);
 bool kdat_evd_ring_fits(const struct kdat_evd_ring *ring, u32 size);
 bool kdat_evd_ring_copy(const struct kdat_evd_ring *ring, struct kdat_evd_ring *to, u32 *pos);

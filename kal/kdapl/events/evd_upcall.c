@@ -92,7 +92,7 @@ static u32 kdat_evd_limit(const struct kdat_evd *evd)
 /* Was the consumer called with DAT_UPCALL_NORIFY, and has not looked yet? */
 static bool kdat_evd_told(const struct kdat_evd *evd)
 {
-	return evd->policy == DAT_UPCALL_NORIFY && evd->told;
+	return evd->policy == DAT_UPCALL_NORIFY && evd->notified;
 }
 
 /*
@@ -356,6 +356,8 @@ static void kdat_evd_overflowed(struct kdat_evd *evd)
 		report = !evd->overflow;
 		evd->overflow = true;
 		evd->overflow_due |= evd == async;
+		/* the consumer may have taken events since, and wait for the next one */
+		kdat_evd_has_room(evd);
 	}
 	if (!report || evd == async)
 		return;
@@ -368,6 +370,7 @@ static void kdat_evd_overflowed(struct kdat_evd *evd)
 	scoped_guard(spinlock_irqsave, &async->lock) {
 		async->overflow = true;
 		async->overflow_due = true;
+		kdat_evd_has_room(async);
 	}
 }
 
@@ -434,7 +437,7 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 	call->event = NULL;
 	call->more = true;
 	if (evd->policy == DAT_UPCALL_NORIFY) {
-		evd->told = true;
+		evd->notified = true;
 		return KDAT_EVD_CALL;
 	}
 	if (kdat_evd_ring_pop(&evd->ring, &call->copy) != 1)
@@ -594,7 +597,7 @@ bool kdat_evd_in_upcall(const struct kdat_evd *evd)
  * With the lock held: let waiting events, also those in the CQ, not call up.
  * Return: false if there are more completions in the CQ: unlock and call again.
  */
-static bool kdat_evd_hush(struct kdat_evd *evd, bool last)
+static bool kdat_evd_suppress(struct kdat_evd *evd, bool last)
 {
 	struct ri_cq *cq = kdat_evd_cq(evd);
 
@@ -606,25 +609,25 @@ static bool kdat_evd_hush(struct kdat_evd *evd, bool last)
 		/* what does not fit into the ring stays in the CQ: the next one calls up */
 		evd->armed = true;
 	}
-	kdat_evd_ring_hush(&evd->ring);
+	kdat_evd_ring_suppress(&evd->ring);
 	return true;
 }
 
-/* Return: false: unlock and call again; see kdat_evd_hush(). */
+/* Return: false: unlock and call again; see kdat_evd_suppress(). */
 static bool kdat_evd_try_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
 				const DAT_UPCALL_OBJECT *upcall, bool only_new, bool last)
 {
 	kdat_evd_spill(evd);
 	if (!only_new) {
-		kdat_evd_ring_unhush(&evd->ring);
+		kdat_evd_ring_enable(&evd->ring);
 		evd->armed = false;
-	} else if (kdat_evd_calls(policy) && !kdat_evd_hush(evd, last)) {
+	} else if (kdat_evd_calls(policy) && !kdat_evd_suppress(evd, last)) {
 		return false;
 	}
 	evd->policy = policy;
 	if (upcall)
 		evd->upcall = *upcall;
-	evd->told = false;
+	evd->notified = false;
 	kdat_evd_kick(evd);
 	return true;
 }
@@ -704,7 +707,7 @@ static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
 		/* the next event calls up again */
 		if (cq && !evd->armed && kdat_evd_arm(evd, cq))
 			return -EAGAIN;
-		evd->told = false;
+		evd->notified = false;
 	}
 	return 0;
 }
@@ -730,7 +733,7 @@ DAT_RETURN kdat_evd_take(struct kdat_evd *evd, DAT_EVENT *event)
 		scoped_guard(spinlock_irqsave, &evd->lock) {
 			ret = kdat_evd_take_one(evd, event);
 			if (ret == -EAGAIN && !--rounds) {
-				evd->told = false;
+				evd->notified = false;
 				kdat_evd_kick(evd);
 				ret = 0;
 			}

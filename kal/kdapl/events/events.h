@@ -61,7 +61,7 @@ struct kdat_upcall {
  * @early: endpoints with receives that were held, see evd_early.c; they are older than those in @cq
  * @overflow: an event was lost, and that was reported; until there is room again
  * @overflow_due: the report has to go to this very EVD, and waits for room
- * @told: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
+ * @notified: with DAT_UPCALL_NORIFY: the consumer was called and did not see an empty queue since
  * @policy: of upcalls
  * @upcall: the consumer's
  * @stopping: number of threads that wait for the end of running upcalls: none starts
@@ -88,7 +88,7 @@ struct kdat_evd {
 	struct list_head early;
 	bool overflow;
 	bool overflow_due;
-	bool told;
+	bool notified;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
 	u32 stopping;

@@ -85,7 +85,7 @@ int kdat_lmr_publish(struct kdat_lmr *lmr)
 	}
 	if (!lmr->mr)
 		return 0;
-	ret = xa_err(xa_store(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL_ACCOUNT));
+	ret = xa_insert(&ia->stags, lmr->is.rkey >> 8, lmr, GFP_KERNEL_ACCOUNT);
 	if (ret && lmr->context)
 		xa_erase(&ia->lmrs, lmr->context);
 	return ret;
@@ -145,6 +145,7 @@ void kdat_lmr_destroy(struct kdat_lmr *lmr)
 static DAT_RETURN kdat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	struct kdat_lmr *lmr = kdat_lmr_of(lmr_handle);
+	bool ends, stopped = false;
 
 	might_sleep();
 	if (!lmr)
@@ -152,13 +153,16 @@ static DAT_RETURN kdat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	if (lmr->kind == KDAT_LMR_RESERVED)
 		return KDAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (kdat_enter(lmr->obj.ia)) {
-		kdat_lmr_settle(lmr);
+		kdat_lmr_local_stop(lmr);
+		stopped = true;
 		kdat_leave(lmr->obj.ia);
 	}
-	if (atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS))
-		return KDAT_BAD_STATE(LMR_IN_USE);
-	kdat_lmr_destroy(lmr);
-	return DAT_SUCCESS;
+	ends = !atomic_cmpxchg(&lmr->obj.uses, 0, KDAT_LMR_ENDS);
+	if (ends)
+		kdat_lmr_destroy(lmr);
+	else if (stopped)
+		kdat_lmr_local_resume(lmr);
+	return ends ? DAT_SUCCESS : KDAT_BAD_STATE(LMR_IN_USE);
 }
 
 /* Queries ******************************************************************* */

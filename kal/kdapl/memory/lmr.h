@@ -113,9 +113,12 @@ struct kdat_naming {
  * @is: what it names; of a fast LMR: by the present registration. Changed under @lock.
  * @context: for local segments
  * @mem: memory, NULL: fast or reserved
- * @mr: region of the RNIC, NULL: local use only, or the RNIC was removed
+ * @mr: region of the RNIC, NULL: local use only, or the RNIC was removed; of a fast LMR whose
+ *	state is unknown, it changes under @lock
  * @dma: region of all memory that gives @lkey, or NULL
  * @lkey: of a local LMR: names DMA addresses
+ * @max: of a fast LMR: pages that it can take
+ * @ends: it is being freed: no registration is posted for it; @obj.ia->mutex
  * @bindings: of RMRs, posted or done
  * @lock: protects all below; any context
  * @regs: registrations by work requests
@@ -136,6 +139,8 @@ struct kdat_lmr {
 	struct ri_mr *mr;
 	struct ri_mr *dma;
 	u32 lkey;
+	u32 max;
+	bool ends;
 	atomic_t bindings;
 	spinlock_t lock;	/* protects all below */
 	struct kdat_regs regs;
@@ -251,6 +256,11 @@ static inline bool kdat_lmr_has(const struct kdat_lmr *lmr, u64 addr, u64 len)
 void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event);
 /* The RNIC does not know the LMR any more. */
 void kdat_lmr_fast_end(struct kdat_lmr *lmr);
+/*
+ * Give those LMRs whose state is unknown another region of the RNIC. Return: false: there is no
+ * memory, or the RNIC has no region left. ia->mutex and the RNIC are held. May sleep.
+ */
+bool kdat_lmr_renew(struct kdat_ia *ia);
 void kdat_lmr_fast_table(DAT_PROVIDER *provider);
 
 /* lmr_local.c */
@@ -273,6 +283,12 @@ void kdat_lmr_wq_exit(void);
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr);
 /* Wait a while for the completion of that registration. The RNIC is held. May sleep. */
 void kdat_lmr_settle(struct kdat_lmr *lmr);
+/*
+ * The LMR is to be freed: post no registration for it, and wait for one that was. The RNIC is held.
+ * Undone by kdat_lmr_local_resume(). May sleep.
+ */
+void kdat_lmr_local_stop(struct kdat_lmr *lmr);
+void kdat_lmr_local_resume(struct kdat_lmr *lmr);
 
 /* rmr.c */
 void kdat_rmr_completed(struct kdat_rmr *rmr, struct kdat_dto *dto, bool success);

@@ -5,9 +5,16 @@
  * Whether such an LMR has memory is decided when the requests are posted, so that a consumer can
  * post an invalidation right behind the requests that use the LMR. A registration needs an LMR
  * without memory and no other registration in progress, because the RNIC reads the page list when
- * it carries the request out. lmr_state.c has the states. A request that was flushed counts as not
- * carried out: that is true of krdma_soft and siw, which complete a registration when they carry it
- * out. After a flush the LMR has the last registration that was carried out, and the STag of that.
+ * it carries the request out. lmr_state.c has the states.
+ *
+ * krdma_soft and siw complete a registration when they carry it out, so one that was flushed was
+ * not carried out: the LMR has the last one that was, and the STag of that. Other RNICs may have
+ * carried it out (ri_rnic_attr.flush_unsure). They refuse a registration of a region that is valid,
+ * and may refuse an invalidation by another STag than the region's, and end the connection. So no
+ * request names the region any more: a work item gives the LMR another one, before
+ * dat_ep_reset() returns at the latest. Until then it takes no registration. The flushed memory is
+ * unmapped at once, because it is the consumer's from the completion on; no peer was told of the
+ * STag.
  *
  * Where the RNIC reaches memory by DMA, or a driver of Linux has the page list, a registration is
  * possible only when the invalidation before it has completed: a driver overwrites its list when
@@ -48,6 +55,7 @@ static DAT_RETURN kdat_fast_make(struct kdat_lmr *lmr, DAT_COUNT max)
 	if (IS_ERR(mr))
 		return kdat_lmr_error(PTR_ERR(mr));
 	lmr->mr = mr;
+	lmr->max = max;
 	lmr->is.rkey = mr->stag;
 	lmr->key = mr->stag;
 	if (!kal_dma_is_virtual(lmr->obj.ia->kr->rnic))
@@ -334,6 +342,8 @@ void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event)
 		if (lmr->kind == KDAT_LMR_LOCAL) {
 			kdat_lmr_local_count(lmr, false);
 			waits = flags & KDAT_REGS_ENDED && lmr->unnamed;
+		} else if (flags & KDAT_REGS_ENDED) {
+			waits = kdat_regs_is(&lmr->regs, KDAT_REG_UNKNOWN);
 		}
 	}
 	if (waits)
@@ -344,6 +354,68 @@ void kdat_lmr_event(struct kdat_lmr *lmr, u32 serial, enum kdat_reg_event event)
 	kdat_map_end(map, lmr->obj.ia->kr->rnic);
 	/* with kdat_fast_take() */
 	smp_store_release(&map->busy, false);
+}
+
+/* Let @new take the place of the region. Return: the one that is of no use any more. */
+static struct ri_mr *kdat_fast_exchange(struct kdat_lmr *lmr, struct ri_mr *new)
+{
+	struct kdat_regs *regs = &lmr->regs;
+	struct ri_mr *old = new;
+
+	scoped_guard(spinlock_irqsave, &lmr->lock) {
+		/* a late completion may have told what the RNIC did */
+		if (!kdat_regs_is(regs, KDAT_REG_UNKNOWN))
+			break;
+		old = lmr->mr;
+		lmr->mr = new;
+		lmr->key = new->stag;
+		lmr->is.rkey = new->stag;
+		kdat_regs_event(regs, regs->serial[regs->now], KDAT_REG_RENEWED);
+	}
+	return old;
+}
+
+static bool kdat_fast_renew(struct kdat_lmr *lmr)
+{
+	struct kdat_ia *ia = lmr->obj.ia;
+	struct ri_mr *mr = kal_mr_alloc(lmr->pz->pd, lmr->max, false);
+
+	if (IS_ERR(mr))
+		return false;
+	if (xa_insert(&ia->stags, mr->stag >> 8, lmr, GFP_KERNEL_ACCOUNT)) {
+		kal_mr_deregister(mr);
+		return false;
+	}
+	mr = kdat_fast_exchange(lmr, mr);
+	xa_erase(&ia->stags, mr->stag >> 8);
+	WARN_ON(kal_mr_deregister(mr));
+	return true;
+}
+
+bool kdat_lmr_renew(struct kdat_ia *ia)
+{
+	struct kdat_lmr *lmr;
+	bool all = true;
+
+	lockdep_assert_held(&ia->mutex);
+	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
+		if (lmr->kind != KDAT_LMR_FAST || !kdat_regs_is(&lmr->regs, KDAT_REG_UNKNOWN))
+			continue;
+		/* it is being freed, with its region */
+		if (!atomic_inc_unless_negative(&lmr->obj.uses))
+			continue;
+		if (!lmr->ends)
+			all = kdat_fast_renew(lmr) && all;
+		atomic_dec(&lmr->obj.uses);
+	}
+	return all;
+}
+
+void kdat_lmr_flushed(struct kdat_ia *ia)
+{
+	guard(mutex)(&ia->mutex);
+	/* if there is no memory now, the work item tries again */
+	kdat_lmr_renew(ia);
 }
 
 void kdat_lmr_fast_end(struct kdat_lmr *lmr)
@@ -450,7 +522,7 @@ static DAT_RETURN kdat_fast_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE type,
 	if (!kdat_enter_atomic(ia))
 		return KDAT_GONE;
 	ret = kdat_fast_check_ep(lmr, ep);
-	if (ret == DAT_SUCCESS && (!num || num > lmr->mr->list.max))
+	if (ret == DAT_SUCCESS && (!num || num > lmr->max))
 		ret = KDAT_BAD_ARG(4);
 	if (ret == DAT_SUCCESS)
 		ret = kdat_fast_check_pages(lmr, type, &desc, num);
@@ -543,10 +615,18 @@ out:
 
 /* Completions *************************************************************** */
 
-static enum kdat_reg_event kdat_fast_result(const struct kdat_dto *dto, bool success)
+static enum kdat_reg_event kdat_fast_result(const struct kdat_lmr *lmr, const struct kdat_dto *dto,
+					    enum ib_wc_status status)
 {
-	if (dto->op == DAT_DTO_LMR_FMR)
+	const bool success = status == IB_WC_SUCCESS;
+
+	if (dto->op == DAT_DTO_LMR_FMR) {
+		/* a local LMR keeps its STag, and is registered again */
+		if (status == IB_WC_WR_FLUSH_ERR && lmr->kind == KDAT_LMR_FAST &&
+		    lmr->obj.ia->kr->rnic->attr.flush_unsure)
+			return KDAT_REG_FLUSHED;
 		return success ? KDAT_REG_DONE : KDAT_REG_FAILED;
+	}
 	return success ? KDAT_REG_INV_DONE : KDAT_REG_INV_FAILED;
 }
 
@@ -563,7 +643,7 @@ void kdat_lmr_completed(struct kdat_dto *dto, enum ib_wc_status status)
 		/* not one more endpoint is to break by it */
 		if (!success && status != IB_WC_WR_FLUSH_ERR)
 			WRITE_ONCE(lmr->refused, true);
-		kdat_lmr_event(lmr, dto->serial, kdat_fast_result(dto, success));
+		kdat_lmr_event(lmr, dto->serial, kdat_fast_result(lmr, dto, status));
 	}
 	atomic_dec(&obj->uses);
 }

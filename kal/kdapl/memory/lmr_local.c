@@ -139,7 +139,7 @@ DAT_RETURN kdat_lmr_local_make(struct kdat_lmr *lmr)
 static bool kdat_lmr_waits(const struct kdat_lmr *lmr)
 {
 	return lmr->kind == KDAT_LMR_LOCAL && lmr->mr && !READ_ONCE(lmr->refused) &&
-	       kdat_regs_is(&lmr->regs, KDAT_REG_FREE);
+	       !READ_ONCE(lmr->ends) && kdat_regs_is(&lmr->regs, KDAT_REG_FREE);
 }
 
 void kdat_lmr_local_count(struct kdat_lmr *lmr, bool ends)
@@ -260,7 +260,7 @@ static bool kdat_lmr_establish(struct kdat_ep *ep)
 /* One turn of registrations; ia->mutex held. Return: another one is needed */
 static bool kdat_lmr_turn(struct kdat_ia *ia)
 {
-	bool again = false, collect = false;
+	bool again = !kdat_lmr_renew(ia), collect = false;
 	struct kdat_lmr *lmr;
 	struct kdat_ep *ep;
 
@@ -316,9 +316,8 @@ bool kdat_lmr_connected(struct kdat_ep *ep)
 	return false;
 }
 
-void kdat_lmr_settle(struct kdat_lmr *lmr)
+static void kdat_lmr_settle_until(struct kdat_lmr *lmr, unsigned long end)
 {
-	const unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_timeout_ms));
 	struct kdat_ia *ia = lmr->obj.ia;
 
 	while (lmr->kind == KDAT_LMR_LOCAL && kdat_regs_is(&lmr->regs, KDAT_REG_POSTED)) {
@@ -328,6 +327,26 @@ void kdat_lmr_settle(struct kdat_lmr *lmr)
 			break;
 		usleep_range(20, 100);
 	}
+}
+
+void kdat_lmr_settle(struct kdat_lmr *lmr)
+{
+	kdat_lmr_settle_until(lmr, jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_timeout_ms)));
+}
+
+void kdat_lmr_local_stop(struct kdat_lmr *lmr)
+{
+	/* the work item holds it while it posts */
+	scoped_guard(mutex, &lmr->obj.ia->mutex)
+		WRITE_ONCE(lmr->ends, true);
+	kdat_lmr_settle_until(lmr, jiffies + msecs_to_jiffies(READ_ONCE(kdat_lmr_all_timeout_ms)));
+}
+
+void kdat_lmr_local_resume(struct kdat_lmr *lmr)
+{
+	scoped_guard(mutex, &lmr->obj.ia->mutex)
+		WRITE_ONCE(lmr->ends, false);
+	kdat_lmr_local_kick(lmr->obj.ia);
 }
 
 DAT_RETURN kdat_lmr_pending(struct kdat_lmr *lmr)

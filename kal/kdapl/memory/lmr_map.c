@@ -19,12 +19,12 @@ struct kdat_map *kdat_map_alloc(struct ri_rnic *rnic, u32 max)
 	longest = min_t(size_t, dma_get_max_seg_size(dev), dma_max_mapping_size(dev));
 	map->longest = clamp_t(size_t, round_down(longest, PAGE_SIZE), PAGE_SIZE, SZ_1G);
 	map->max = max;
-	sg_init_table(map->sgl, max);
 	return map;
 }
 
 bool kdat_map_add(struct kdat_map *map, phys_addr_t pa, u64 len)
 {
+	struct scatterlist *sg;
 	u64 n;
 
 	for (; len; pa += n, len -= n) {
@@ -32,14 +32,17 @@ bool kdat_map_add(struct kdat_map *map, phys_addr_t pa, u64 len)
 			return false;
 		/* the first one ends with a page, so that the others begin with one */
 		n = min(len, map->longest - offset_in_page(pa));
-		sg_set_page(&map->sgl[map->num++], pfn_to_page(PHYS_PFN(pa)), n,
-			    offset_in_page(pa));
+		sg = &map->sgl[map->num++];
+		/* the mapping before may have left flags in it, which the next one believes */
+		memset(sg, 0, sizeof(*sg));
+		sg_set_page(sg, pfn_to_page(PHYS_PFN(pa)), n, offset_in_page(pa));
 	}
 	return true;
 }
 
 bool kdat_map_dma(struct kdat_map *map, struct ri_rnic *rnic, enum dma_data_direction dir)
 {
+	sg_mark_end(&map->sgl[map->num - 1]);
 	map->dir = dir;
 	map->mapped = kal_dma_map_sg(rnic, map->sgl, map->num, dir);
 	if (!map->mapped)

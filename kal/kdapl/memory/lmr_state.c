@@ -15,63 +15,87 @@ struct kdat_reg_cell {
 #define REG_RAN(state)	{ KDAT_REG_##state, KDAT_REGS_RAN }
 #define REG_END	{ KDAT_REG_FREE, KDAT_REGS_ENDED }
 #define REG_RAN_END	{ KDAT_REG_FREE, KDAT_REGS_RAN | KDAT_REGS_ENDED }
+#define REG_UNSURE	{ KDAT_REG_UNKNOWN, KDAT_REGS_ENDED }
 #define REG_NO(state)	{ KDAT_REG_##state, KDAT_REGS_REFUSED }
 
 /*
  * Completions may come in any order: those of two endpoints do, and the peer's invalidation is seen
- * in a receive. An invalidation by either end is proof that the registration was carried
- * out. A cell that returns to its own state is one of a completion that cannot come then.
+ * in a receive. An invalidation by either end is proof that the registration was carried out, also
+ * one that follows a flush. A cell that returns to its own state is one of a completion that cannot
+ * come then.
  */
 static const struct kdat_reg_cell kdat_reg_table[KDAT_REG_STATES][KDAT_REG_EVENTS] = {
 	[KDAT_REG_FREE] = {
 		[KDAT_REG_TAKE] = REG_TO(POSTED),
 		[KDAT_REG_DONE] = REG_TO(FREE),
 		[KDAT_REG_FAILED] = REG_TO(FREE),
+		[KDAT_REG_FLUSHED] = REG_TO(FREE),
 		[KDAT_REG_INV] = REG_NO(FREE),
 		[KDAT_REG_INV_DONE] = REG_TO(FREE),
 		[KDAT_REG_INV_FAILED] = REG_TO(FREE),
 		[KDAT_REG_LOST] = REG_TO(FREE),
 		[KDAT_REG_REPLACED] = REG_TO(FREE),
+		[KDAT_REG_RENEWED] = REG_TO(FREE),
 	},
 	[KDAT_REG_POSTED] = {
 		[KDAT_REG_TAKE] = REG_NO(POSTED),
 		[KDAT_REG_DONE] = REG_RAN(NAMED),
 		[KDAT_REG_FAILED] = REG_END,
+		[KDAT_REG_FLUSHED] = REG_UNSURE,
 		[KDAT_REG_INV] = REG_TO(POSTED_INV),
 		[KDAT_REG_INV_DONE] = REG_TO(POSTED),
 		[KDAT_REG_INV_FAILED] = REG_TO(POSTED),
 		[KDAT_REG_LOST] = REG_RAN_END,
 		[KDAT_REG_REPLACED] = REG_END,
+		[KDAT_REG_RENEWED] = REG_TO(POSTED),
 	},
 	[KDAT_REG_POSTED_INV] = {
 		[KDAT_REG_TAKE] = REG_NO(POSTED_INV),
 		[KDAT_REG_DONE] = REG_RAN(NAMED_INV),
 		[KDAT_REG_FAILED] = REG_END,
+		[KDAT_REG_FLUSHED] = REG_UNSURE,
 		[KDAT_REG_INV] = REG_NO(POSTED_INV),
 		[KDAT_REG_INV_DONE] = REG_RAN_END,
 		[KDAT_REG_INV_FAILED] = REG_TO(POSTED),
 		[KDAT_REG_LOST] = REG_RAN_END,
 		[KDAT_REG_REPLACED] = REG_END,
+		[KDAT_REG_RENEWED] = REG_TO(POSTED_INV),
 	},
 	[KDAT_REG_NAMED] = {
 		[KDAT_REG_TAKE] = REG_NO(NAMED),
 		[KDAT_REG_DONE] = REG_TO(NAMED),
 		[KDAT_REG_FAILED] = REG_TO(NAMED),
+		[KDAT_REG_FLUSHED] = REG_TO(NAMED),
 		[KDAT_REG_INV] = REG_TO(NAMED_INV),
 		[KDAT_REG_INV_DONE] = REG_TO(NAMED),
 		[KDAT_REG_INV_FAILED] = REG_TO(NAMED),
 		[KDAT_REG_LOST] = REG_END,
 		[KDAT_REG_REPLACED] = REG_END,
+		[KDAT_REG_RENEWED] = REG_TO(NAMED),
 	},
 	[KDAT_REG_NAMED_INV] = {
 		[KDAT_REG_TAKE] = REG_NO(NAMED_INV),
 		[KDAT_REG_DONE] = REG_TO(NAMED_INV),
 		[KDAT_REG_FAILED] = REG_TO(NAMED_INV),
+		[KDAT_REG_FLUSHED] = REG_TO(NAMED_INV),
 		[KDAT_REG_INV] = REG_NO(NAMED_INV),
 		[KDAT_REG_INV_DONE] = REG_END,
 		[KDAT_REG_INV_FAILED] = REG_TO(NAMED),
 		[KDAT_REG_LOST] = REG_END,
 		[KDAT_REG_REPLACED] = REG_END,
+		[KDAT_REG_RENEWED] = REG_TO(NAMED_INV),
+	},
+	[KDAT_REG_UNKNOWN] = {
+		[KDAT_REG_TAKE] = REG_NO(UNKNOWN),
+		[KDAT_REG_DONE] = REG_TO(UNKNOWN),
+		[KDAT_REG_FAILED] = REG_TO(UNKNOWN),
+		[KDAT_REG_FLUSHED] = REG_TO(UNKNOWN),
+		[KDAT_REG_INV] = REG_NO(UNKNOWN),
+		[KDAT_REG_INV_DONE] = REG_TO(FREE),
+		[KDAT_REG_INV_FAILED] = REG_TO(UNKNOWN),
+		[KDAT_REG_LOST] = REG_TO(FREE),
+		[KDAT_REG_REPLACED] = REG_TO(FREE),
+		[KDAT_REG_RENEWED] = REG_TO(FREE),
 	},
 };
 

@@ -16,6 +16,8 @@
  * @KDAT_REG_POSTED_INV: and its invalidation is, too
  * @KDAT_REG_NAMED: the RNIC has carried it out: the STag names memory
  * @KDAT_REG_NAMED_INV: and its invalidation is posted
+ * @KDAT_REG_UNKNOWN: its request was flushed, and the RNIC may have carried it out: neither a
+ *	registration nor an invalidation is safe before the region has another STag
  */
 enum kdat_reg_state {
 	KDAT_REG_FREE,
@@ -23,6 +25,7 @@ enum kdat_reg_state {
 	KDAT_REG_POSTED_INV,
 	KDAT_REG_NAMED,
 	KDAT_REG_NAMED_INV,
+	KDAT_REG_UNKNOWN,
 	KDAT_REG_STATES,
 };
 
@@ -30,22 +33,26 @@ enum kdat_reg_state {
  * enum kdat_reg_event - what happens to a registration
  * @KDAT_REG_TAKE: its request is being posted
  * @KDAT_REG_DONE: the request has succeeded
- * @KDAT_REG_FAILED: it was flushed or refused
+ * @KDAT_REG_FAILED: it was refused, or flushed and certainly not carried out
+ * @KDAT_REG_FLUSHED: it was flushed, see &ri_rnic_attr.flush_unsure
  * @KDAT_REG_INV: an invalidation is being posted
  * @KDAT_REG_INV_DONE: that has succeeded
  * @KDAT_REG_INV_FAILED: that was flushed or refused, so the RNIC still knows the STag
  * @KDAT_REG_LOST: the peer has invalidated the STag
  * @KDAT_REG_REPLACED: the RNIC has carried out a later registration of the same LMR
+ * @KDAT_REG_RENEWED: the LMR has a new region of the RNIC, which was not registered yet
  */
 enum kdat_reg_event {
 	KDAT_REG_TAKE,
 	KDAT_REG_DONE,
 	KDAT_REG_FAILED,
+	KDAT_REG_FLUSHED,
 	KDAT_REG_INV,
 	KDAT_REG_INV_DONE,
 	KDAT_REG_INV_FAILED,
 	KDAT_REG_LOST,
 	KDAT_REG_REPLACED,
+	KDAT_REG_RENEWED,
 	KDAT_REG_EVENTS,
 };
 

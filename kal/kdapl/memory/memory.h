@@ -44,6 +44,12 @@ void kdat_lmr_close_ia(struct kdat_ia *ia);
  */
 bool kdat_lmr_connected(struct kdat_ep *ep);
 
+/*
+ * A queue pair has flushed all: registrations that it may have carried out are of no consequence
+ * any more on return, if there is memory. The RNIC is held. May sleep.
+ */
+void kdat_lmr_flushed(struct kdat_ia *ia);
+
 /* The start and the end of the module. */
 int kdat_memory_init(void);
 void kdat_memory_exit(void);

@@ -83,7 +83,7 @@ static DAT_RETURN kdat_rmr_make(struct kdat_rmr *rmr)
 	mw = kal_mw_alloc(rmr->pz->pd, pz ? IB_MW_TYPE_1 : IB_MW_TYPE_2);
 	if (IS_ERR(mw))
 		return kdat_lmr_error(PTR_ERR(mw));
-	ret = xa_err(xa_store(&ia->stags, mw->stag >> 8, rmr, GFP_KERNEL_ACCOUNT));
+	ret = xa_insert(&ia->stags, mw->stag >> 8, rmr, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		kal_mw_dealloc(mw);
 	else

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: DMA mappings of kernel consumers: the conformance tests of providers and of kDAPL, kdapltest and SDP over an adopted device whose addresses are bus addresses, all through bounce buffers
 # covers: tests/interop kal/kdapl kvp_hw sdp/ot_kdapl_pool sdp/ot_kdapl_post
-# kernel: stock
 # append: swiotlb=force
 # limit: 600
 SIW_BUILD=siw-dma

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs
 # covers: kvp_hw kal/chardev kal/cm/offload.c
-# kernel: stock
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
 . "${VM_LIB%/*}/siw.sh"
@@ -25,6 +24,35 @@ expect "release" on A timeout "$(patient 60)" "$krdma" adopt -r siw0
 finish_any fuzz 60
 expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
+
+say "siw: a queue pair that a connection was begun with is of no use for another one"
+cat > again.py << 'PY'
+# again.py RNIC ADDRESS: connect a queue pair to a host that does not answer, twice; print what the second call returns
+import ctypes, sys, time
+ual = ctypes.CDLL("libkrdma.so.1")
+def made(create, *args):
+    it = ctypes.c_void_p()
+    status = create(*args, ctypes.byref(it))
+    assert status == 0, status
+    return it
+session, index, address = made(ual.ual_open), ctypes.c_uint32(), ctypes.create_string_buffer(64)
+assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
+assert ual.ual_addr_parse(sys.argv[2].encode(), address) == 0
+context = made(ual.ual_context_create, session, index, 0)
+domain, queue = made(ual.ual_pd_create, context), made(ual.ual_cq_create, context, None)
+pair = made(ual.ual_qp_create, domain, queue, queue, None)
+connection = made(ual.ual_connect, pair, address, None)
+time.sleep(2)
+ual.ual_connection_destroy(connection)
+connection = ctypes.c_void_p()
+print(ual.ual_connect(pair, address, None, ctypes.byref(connection)))
+time.sleep(1)
+PY
+start silent B python3 -c 'import socket, time; s = socket.create_server(("", 7999)); print("ready", flush=True); time.sleep(600)'
+wait_for 10 grep -q ready silent.log
+run_on A 60 python3 again.py siw0 "$ADDR_B:7999"
+same "second use (-EINVAL)" -22 "$(tail -1 client.log)"
+kill_hard silent
 
 cat > many.py << 'PY'
 # many.py RNIC NUMBER: a protection domain and so many queue pairs, until the input ends

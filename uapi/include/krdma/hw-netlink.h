@@ -14,8 +14,10 @@ enum krdma_hw_cmd {
 	/* dump: one message for each device, with all attributes */
 	KRDMA_HW_CMD_GET,
 	/*
-	 * NAME and CHOICE; CAP_NET_ADMIN. It takes effect before the answer. ENODEV: there is no
-	 * such device; EOPNOTSUPP: its driver is not on the list; else the error of the adoption.
+	 * NAME and CHOICE; CAP_NET_ADMIN. It takes effect before the answer, or EINPROGRESS: it
+	 * will, when calls of the device's users have ended; ADOPTED and ERROR tell. ENODEV: there
+	 * is no such device; EOPNOTSUPP: its driver is not on the list; else the error of the
+	 * adoption.
 	 */
 	KRDMA_HW_CMD_SET,
 };

@@ -10,10 +10,10 @@
 /* offset of a member in the structure of the enclosing KRDMA_LAYOUT() */
 #define AT(member, where) (offsetof(__typeof__(*self), member) == (where))
 
-#define KRDMA_LAYOUT(type, octets, members)                                      \
+#define KRDMA_LAYOUT(type, size, members)                                        \
 	static inline void krdma_layout_##type(const struct type *self)          \
 	{                                                                        \
-		static_assert(sizeof(*self) == (octets) && (members), #type);    \
+		static_assert(sizeof(*self) == (size) && (members), #type);      \
 	}                                                                        \
 	struct type
 
