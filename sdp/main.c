@@ -19,7 +19,7 @@
 #include <net/protocol.h>
 #include <net/transp_v6.h>
 
-#include "sdp.h"
+#include "road/road.h"
 
 /* Parameters ******************************************************************************* */
 

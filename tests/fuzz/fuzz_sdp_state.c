@@ -12,7 +12,7 @@
 
 #include <linux/unaligned.h>
 
-#include "sdp/state.h"
+#include "sdp/state/state.h"
 #include "tests/kunit/sdp_pair.h"
 #include "must.h"
 

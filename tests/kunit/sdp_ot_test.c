@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
-#include "../../sdp/ot_devices.h"
+#include "../../sdp/ot/devices.h"
 #include "ktest.h"
 #include "sdp_ot_checks.h"
 #include "sdp_ot_memory.h"

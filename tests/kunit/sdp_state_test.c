@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../sdp/state.h"
+#include "../../sdp/state/state.h"
 #include "ktest.h"
 #include "sdp_pair.h"
 

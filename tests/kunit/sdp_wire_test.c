@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../sdp/wire.h"
+#include "../../sdp/state/wire.h"
 #include "ktest.h"
 #include "vectors.h"
 

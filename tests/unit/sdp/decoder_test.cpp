@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two decoders that were written apart, sdp/wire.c and tests/sdp/message.cpp, must understand every
+ * Two decoders that were written apart, sdp/state/wire.c and tests/sdp/message.cpp, must understand every
  * message alike, and must find the same fault in every wrong one.
  */
 #include <algorithm>

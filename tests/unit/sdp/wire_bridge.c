@@ -2,7 +2,7 @@
 /* See wire_bridge.h. */
 #include <string.h>
 
-#include "../../../sdp/wire.h"
+#include "../../../sdp/state/wire.h"
 #include "wire_bridge.h"
 
 static void bridge_from_hello(const struct sdp_hello *h, struct bridge_msg *out)

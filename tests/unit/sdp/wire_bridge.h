@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * sdp/wire.c for C++: the same fields in types of the standard. wire_bridge.c is compiled with the
+ * sdp/state/wire.c for C++: the same fields in types of the standard. wire_bridge.c is compiled with the
  * stand-ins for the kernel's headers, the tests are not.
  */
 #ifndef SDP_WIRE_BRIDGE_H

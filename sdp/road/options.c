@@ -10,7 +10,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "sdp.h"
+#include "road.h"
 
 /** enum sdp_opt_kind - what is kept of a value */
 enum sdp_opt_kind {

@@ -14,7 +14,7 @@
 #include <linux/sched/signal.h>
 #include <net/sock.h>
 
-#include "zcopy.h"
+#include "pinned.h"
 /* may the peer be asked to write? With sdp_lock() */
 static bool sdp_zcopy_may_write(struct sdp_sock *ssk)
 {

@@ -48,9 +48,9 @@
 
 #include <krdma/offload.h>
 
-#include "ot.h"
-#include "ot_devices.h"
-#include "state.h"
+#include "../ot/ot.h"
+#include "../ot/devices.h"
+#include "../state/state.h"
 
 struct kal_port;
 struct mem_cgroup;

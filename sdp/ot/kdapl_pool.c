@@ -14,7 +14,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 /* the old LMR of a key may have requests for some moments */
 #define SDP_KDAPL_RENEW_DELAY	1	/* jiffies */

@@ -14,7 +14,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
-#include "sdp.h"
+#include "road.h"
 
 /* connections that may wait, however large their buffers are */
 #define SDP_LISTEN_LEAST	8

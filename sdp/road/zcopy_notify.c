@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 #include <net/sock.h>
 
-#include "zcopy.h"
+#include "pinned.h"
 
 /**
  * sdp_zerocopy_wanted() - does a send ask for notifications?

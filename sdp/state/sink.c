@@ -9,7 +9,7 @@
 #include <linux/errno.h>
 #include <linux/string.h>
 
-#include "state_internal.h"
+#include "internal.h"
 
 static void sdp_sink_drop_offered(struct sdp_sink *k)
 {

@@ -22,7 +22,7 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 
-#include "ot_devices.h"
+#include "devices.h"
 
 ushort sdp_ot_rendezvous_port = 27257;
 module_param_named(rendezvous_port, sdp_ot_rendezvous_port, ushort, 0444);

@@ -22,7 +22,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "sdp.h"
+#include "road.h"
 
 #define SDP_ZCOPY_CHUNKS	2	/* one is with the peer, the next one is ready */
 #define SDP_ZCOPY_RECEIVED	1	/* of what comes in */

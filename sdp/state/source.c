@@ -10,7 +10,7 @@
 #include <linux/errno.h>
 #include <linux/string.h>
 
-#include "state_internal.h"
+#include "internal.h"
 
 static u64 sdp_source_min(u64 a, u64 b)
 {

@@ -7,7 +7,7 @@
 #include <linux/errno.h>
 #include <linux/string.h>
 
-#include "state_internal.h"
+#include "internal.h"
 
 /* The table's actions ********************************************************************** */
 

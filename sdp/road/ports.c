@@ -18,7 +18,7 @@
 
 #include <krdma/netstack.h>
 
-#include "sdp.h"
+#include "road.h"
 
 #define SDP_PORT_BITS	8
 #define SDP_PORT_TRIES	16

@@ -24,7 +24,7 @@
 #include <krdma/kal.h>
 #include <krdma/krdma-abi.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 /**
  * struct sdp_kdapl_rnic - an RNIC that the kAL has shown; sdp_kdapl_rnics_lock

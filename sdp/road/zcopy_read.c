@@ -15,7 +15,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
-#include "zcopy.h"
+#include "pinned.h"
 
 /* Sending ********************************************************************************** */
 

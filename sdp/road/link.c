@@ -15,8 +15,8 @@
 #include <linux/wait_bit.h>
 #include <net/sock.h>
 
-#include "sdp.h"
-#include "zcopy.h"
+#include "road.h"
+#include "pinned.h"
 
 #define SDP_LINK_SEGMENTS	3	/* headers, and bytes of two pieces */
 #define SDP_LINK_HDR		256	/* bytes of a header's buffer; small payload fits, too */

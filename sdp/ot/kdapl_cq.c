@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 #define SDP_KDAPL_BATCH		16	/* completions of a call of a handler */
 #define SDP_KDAPL_BUDGET	16	/* such calls in one go */

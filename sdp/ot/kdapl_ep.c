@@ -15,7 +15,7 @@
 #include <linux/time64.h>
 #include <linux/wait_bit.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 #define SDP_KDAPL_CONN_EVENTS	8	/* of a connection, at most */
 

@@ -18,7 +18,7 @@
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 
-#include "sdp.h"
+#include "road.h"
 
 /* milliseconds to the next attempt when an accept queue is full: they double up to the last one */
 #define SDP_RETRY_FIRST	50

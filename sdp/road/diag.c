@@ -13,7 +13,7 @@
 #include <net/netns/generic.h>
 #include <net/tcp_states.h>
 
-#include "sdp.h"
+#include "road.h"
 
 #define SDP_DIAG_BITS	8
 

@@ -17,7 +17,7 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 
-#include "sdp.h"
+#include "road.h"
 
 /*
  * Buffers of the first group. With fewer than six receive buffers a message and a credit update

@@ -5,7 +5,7 @@
  */
 #include <linux/array_size.h>
 
-#include "state_internal.h"
+#include "internal.h"
 
 static const struct sdp_cell sdp_state_table[SDP_STATES][SDP_EVENTS] = {
 	[SDP_IDLE] = {

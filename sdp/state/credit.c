@@ -8,7 +8,7 @@
  */
 #include <linux/string.h>
 
-#include "state_internal.h"
+#include "internal.h"
 
 /* buffers that stay posted when the window is closed, so that control messages arrive */
 #define SDP_FLOOR	SDP_RESERVED

@@ -18,7 +18,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 
-#include "sdp.h"
+#include "road.h"
 
 #define SDP_SEND_CORKED		msecs_to_jiffies(200)
 

@@ -12,7 +12,7 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 static uint ot_requests = 256;
 module_param(ot_requests, uint, 0644);

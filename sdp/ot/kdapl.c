@@ -6,8 +6,8 @@
 #include <linux/errno.h>
 #include <linux/module.h>
 
-#include "ot_devices.h"
-#include "ot_kdapl.h"
+#include "devices.h"
+#include "kdapl.h"
 
 struct workqueue_struct *sdp_kdapl_wq;
 

@@ -17,7 +17,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "zcopy.h"
+#include "pinned.h"
 
 /* a peer that lives answers a cancel, and Reads end, without its program */
 #define SDP_ZCOPY_ANSWER	(60 * HZ)

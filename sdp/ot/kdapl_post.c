@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "ot_kdapl.h"
+#include "kdapl.h"
 
 /* Posts ********************************************************************* */
 
