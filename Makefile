@@ -52,7 +52,7 @@ KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 KERNEL_HEADERS := $(wildcard kal/include/krdma/*.h ops/include/krdma/*.h uapi/include/krdma/*.h)
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
-	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
+	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h sdp.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
 DOCUMENTS := $(wildcard docs/*.md docs/*.json docs/performance/*.md)
 DEBUG_MODULES := $(BUILD)/debug/modules

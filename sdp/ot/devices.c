@@ -2,7 +2,7 @@
 /*
  * The transports that are registered, their devices and the addresses of these.
  *
- * Each device gets one listener at the rendezvous port of SDP, for all sockets. A device that
+ * Each device gets one listener at the port of SDP, for all connections. A device that
  * cannot listen, because another socket has the port for example, is of use for connects, and is
  * tried again when it gets an address.
  *
@@ -24,9 +24,12 @@
 
 #include "devices.h"
 
-ushort sdp_ot_rendezvous_port = 27257;
-module_param_named(rendezvous_port, sdp_ot_rendezvous_port, ushort, 0444);
-MODULE_PARM_DESC(rendezvous_port, "port of the transport at which devices listen (default 27257)");
+/* below 1024: a program that may not bind there does not answer in the kernel's place */
+#define SDP_OT_PORTS	1024
+
+ushort sdp_ot_port = 1017;
+module_param_named(port, sdp_ot_port, ushort, 0444);
+MODULE_PARM_DESC(port, "port of the transport at which devices listen, below 1024 (default 1017)");
 
 /**
  * struct sdp_ot_entry - a transport
@@ -129,7 +132,7 @@ static struct sdp_ot_net *sdp_ot_find_net(const struct net *net)
 static void sdp_ot_listen(struct sdp_ot_known *known)
 {
 	const struct sdp_ot_listen_attr attr = {
-		.port = sdp_ot_rendezvous_port,
+		.port = sdp_ot_port,
 		.request = sdp_ot_request,
 		.context = known,
 	};
@@ -148,7 +151,7 @@ static void sdp_ot_listen(struct sdp_ot_known *known)
 	listener = ops->listen(known->device, &attr);
 	if (IS_ERR(listener))
 		pr_warn_ratelimited("krdma_sdp: %s: cannot listen at port %u: error %ld\n",
-				    known->device->name, sdp_ot_rendezvous_port, PTR_ERR(listener));
+				    known->device->name, sdp_ot_port, PTR_ERR(listener));
 	else
 		known->listener = listener;
 }
@@ -478,7 +481,7 @@ void sdp_ot_listen_put(struct net *net)
  */
 int sdp_ot_init(const struct sdp_ot_user *user)
 {
-	if (!sdp_ot_rendezvous_port)
+	if (!sdp_ot_port || sdp_ot_port >= SDP_OT_PORTS)
 		return -EINVAL;
 	sdp_ot_user = user;
 	return 0;

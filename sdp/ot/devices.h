@@ -25,7 +25,7 @@ struct sdp_ot_user {
 };
 
 /* port of the transport at which devices listen; a parameter of the module */
-extern ushort sdp_ot_rendezvous_port;
+extern ushort sdp_ot_port;
 
 int sdp_ot_init(const struct sdp_ot_user *user);
 void sdp_ot_exit(void);

@@ -58,8 +58,8 @@ struct sdp_kdapl_ep;
  * @rnic: distinguishes the device; not used after its removal
  * @sem: see above
  * @gone: the IA is closed; changed with @sem held for writing
- * @told: subscribers know the device; event worker's, as the next one
- * @told_up: they know that it has a link
+ * @reported: subscribers know the device; event worker's, as the next one
+ * @reported_up: they know that it has a link
  * @ia: interface adapter
  * @iwarp: the sink of a Read needs the right for remote Writes
  * @syncs: the RNIC reaches buffers by DMA: they have to be synchronised with it
@@ -88,8 +88,8 @@ struct sdp_kdapl_device {
 	struct ri_rnic *rnic;
 	struct rw_semaphore sem;
 	bool gone;
-	bool told;
-	bool told_up;
+	bool reported;
+	bool reported_up;
 	DAT_IA_HANDLE ia;
 	bool iwarp;
 	bool syncs;
@@ -241,7 +241,7 @@ void sdp_kdapl_key_renew(struct sdp_kdapl_key *key, struct sdp_kdapl_post *waiti
  * @done: posts that have to be reported to SDP, oldest first
  * @busy: a context reports to SDP, or @work is going to
  * @armed: SDP wants notify()
- * @work: tells SDP when there is much to tell, and what its own ops have ended
+ * @work: reports to SDP when there is much to report, and what its own ops have ended
  */
 struct sdp_kdapl_cq {
 	struct sdp_ot_cq ot;
@@ -265,14 +265,14 @@ void sdp_kdapl_cq_destroy(struct sdp_ot_cq *cq);
 u32 sdp_kdapl_cq_poll(struct sdp_ot_cq *cq, struct sdp_ot_completion *completions, u32 n);
 int sdp_kdapl_cq_arm(struct sdp_ot_cq *cq, bool solicited);
 
-/** enum sdp_kdapl_teller - may the context that ends a post call SDP up? */
-enum sdp_kdapl_teller {
-	SDP_KDAPL_TELL_HERE,	/* an upcall of kDAPL, a work item, the end of an endpoint */
-	SDP_KDAPL_TELL_LATER,	/* an op of SDP */
+/** enum sdp_kdapl_reporter - may the context that ends a post call SDP up? */
+enum sdp_kdapl_reporter {
+	SDP_KDAPL_REPORT_HERE,	/* an upcall of kDAPL, a work item, the end of an endpoint */
+	SDP_KDAPL_REPORT_LATER,	/* an op of SDP */
 };
 
 void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
-		      enum sdp_kdapl_teller teller);
+		      enum sdp_kdapl_reporter reporter);
 
 /* Endpoints ***************************************************************** */
 
@@ -349,8 +349,8 @@ enum sdp_kdapl_ep_state {
  * @mute: the endpoint is being destroyed
  * @up_due: SDP_OT_UP has to be reported
  * @end_due: one of the other events has
- * @up_told: SDP_OT_UP was told
- * @end_told: one of the others
+ * @up_reported: SDP_OT_UP was reported
+ * @end_reported: one of the others
  * @end: enum sdp_ot_conn_event, that one
  * @error: for it
  * @failed: status of the first post that failed by itself, or 0
@@ -380,8 +380,8 @@ struct sdp_kdapl_ep {
 	bool mute;
 	bool up_due;
 	bool end_due;
-	bool up_told;
-	bool end_told;
+	bool up_reported;
+	bool end_reported;
 	u8 end;
 	int error;
 	int failed;

@@ -99,7 +99,7 @@ static void sdp_kdapl_cq_work(struct work_struct *work)
 	sdp_kdapl_cq_run(container_of(work, struct sdp_kdapl_cq, work));
 }
 
-/* Begin to tell, unless another context does. Return: the caller has to. */
+/* Begin to report, unless another context does. Return: the caller has to. */
 static bool sdp_kdapl_cq_begin(struct sdp_kdapl_cq *cq)
 {
 	const bool begin = !cq->busy && !list_empty(&cq->done);
@@ -114,12 +114,12 @@ static bool sdp_kdapl_cq_begin(struct sdp_kdapl_cq *cq)
  * sdp_kdapl_cq_add() - posts have ended
  * @cq: completion queue
  * @posts: list of struct sdp_kdapl_post, which is empty afterwards
- * @teller: whether the caller may call SDP up
+ * @reporter: whether the caller may call SDP up
  *
  * Context: atomic; the caller's endpoint lives until its posts are reported.
  */
 void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
-		      enum sdp_kdapl_teller teller)
+		      enum sdp_kdapl_reporter reporter)
 {
 	unsigned long flags;
 	bool begin;
@@ -130,7 +130,7 @@ void sdp_kdapl_cq_add(struct sdp_kdapl_cq *cq, struct list_head *posts,
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (!begin)
 		return;
-	if (teller == SDP_KDAPL_TELL_HERE)
+	if (reporter == SDP_KDAPL_REPORT_HERE)
 		sdp_kdapl_cq_run(cq);
 	else
 		queue_work(sdp_kdapl_wq, &cq->work);

@@ -43,13 +43,13 @@ struct sdp_kdapl_rnic {
  * @list: in device->addresses
  * @address: address, port 0
  * @seen: by the last look
- * @told: to subscribers
+ * @reported: to subscribers
  */
 struct sdp_kdapl_address {
 	struct list_head list;
 	struct sockaddr_storage address;
 	bool seen;
-	bool told;
+	bool reported;
 };
 
 /* what has changed in the namespace of a device */
@@ -208,9 +208,13 @@ static struct sdp_kdapl_device *sdp_kdapl_device_new(struct ri_rnic *rnic, struc
 		return NULL;
 	}
 	atomic_inc(&sdp_kdapl_alive);
-	device->net_sub.mask = KRDMA_NET_ROUTE | KRDMA_NET_ADDRESS | KRDMA_NET_LINK;
 	device->net_sub.handler = sdp_kdapl_net_event;
-	/* without it SDP does not learn of routes, which are looked up for each connect anyway */
+	/* routes may not be had; they are looked up for each connect anyway */
+	device->net_sub.mask = KRDMA_NET_ROUTE | KRDMA_NET_ADDRESS | KRDMA_NET_LINK;
+	device->net_subscribed = !kal_net_subscribe(net, &device->net_sub);
+	if (device->net_subscribed)
+		return device;
+	device->net_sub.mask &= ~KRDMA_NET_ROUTE;
 	device->net_subscribed = !kal_net_subscribe(net, &device->net_sub);
 	return device;
 }
@@ -398,15 +402,22 @@ static int sdp_kdapl_all_nets(struct net ***to)
 	return nets ? n : -ENOMEM;
 }
 
-/* An RNIC with a network device is of use in that namespace alone, and leaves with the device. */
+/*
+ * An RNIC with a network device is of use in that namespace alone. The RNIC of another driver moves
+ * with its device: what it was in the namespace before ends.
+ */
 static void sdp_kdapl_look_at_netdev(struct sdp_kdapl_rnic *shown)
 {
+	struct sdp_kdapl_device *device, *next;
 	struct net *net;
 
 	scoped_guard(rcu)
 		net = maybe_get_net(dev_net(shown->rnic->netdev));
 	if (!net)
 		return;
+	list_for_each_entry_safe(device, next, &shown->devices, of_rnic)
+		if (!net_eq(device->ot.net, net))
+			sdp_kdapl_device_end(device);
 	sdp_kdapl_look_in_net(shown, net);
 	put_net(net);
 }
@@ -433,7 +444,7 @@ static void sdp_kdapl_look(void)
 
 /* Telling ******************************************************************** */
 
-static void sdp_kdapl_tell(struct sdp_kdapl_device *device, enum sdp_ot_event event,
+static void sdp_kdapl_report(struct sdp_kdapl_device *device, enum sdp_ot_event event,
 			   const struct sockaddr_storage *address)
 {
 	struct sdp_ot_subscriber *subscriber;
@@ -443,17 +454,17 @@ static void sdp_kdapl_tell(struct sdp_kdapl_device *device, enum sdp_ot_event ev
 		subscriber->event(subscriber, &device->ot, event, address);
 }
 
-static void sdp_kdapl_tell_addresses(struct sdp_kdapl_device *device)
+static void sdp_kdapl_report_addresses(struct sdp_kdapl_device *device)
 {
 	struct sdp_kdapl_address *address, *next;
 
 	list_for_each_entry_safe(address, next, &device->addresses, list) {
-		if (address->seen && !address->told) {
-			address->told = true;
-			sdp_kdapl_tell(device, SDP_OT_ADDRESS_NEW, &address->address);
+		if (address->seen && !address->reported) {
+			address->reported = true;
+			sdp_kdapl_report(device, SDP_OT_ADDRESS_NEW, &address->address);
 		} else if (!address->seen) {
-			if (address->told)
-				sdp_kdapl_tell(device, SDP_OT_ADDRESS_GONE, &address->address);
+			if (address->reported)
+				sdp_kdapl_report(device, SDP_OT_ADDRESS_GONE, &address->address);
 			list_del(&address->list);
 			kfree(address);
 		}
@@ -461,11 +472,11 @@ static void sdp_kdapl_tell_addresses(struct sdp_kdapl_device *device)
 }
 
 /* Tell the differences. The list of a device that is gone keeps it for this. */
-static void sdp_kdapl_tell_of(struct sdp_kdapl_device *device)
+static void sdp_kdapl_report_of(struct sdp_kdapl_device *device)
 {
 	if (READ_ONCE(device->gone)) {
-		if (device->told)
-			sdp_kdapl_tell(device, SDP_OT_DEVICE_GONE, NULL);
+		if (device->reported)
+			sdp_kdapl_report(device, SDP_OT_DEVICE_GONE, NULL);
 		scoped_guard(mutex, &sdp_kdapl_rnics_lock) {
 			scoped_guard(spinlock, &sdp_kdapl_devices_lock)
 				list_del(&device->list);
@@ -473,14 +484,14 @@ static void sdp_kdapl_tell_of(struct sdp_kdapl_device *device)
 		sdp_kdapl_device_put(&device->ot);
 		return;
 	}
-	if (!device->told) {
-		device->told = true;
-		sdp_kdapl_tell(device, SDP_OT_DEVICE_NEW, NULL);
+	if (!device->reported) {
+		device->reported = true;
+		sdp_kdapl_report(device, SDP_OT_DEVICE_NEW, NULL);
 	}
-	sdp_kdapl_tell_addresses(device);
-	if (device->up != device->told_up) {
-		device->told_up = device->up;
-		sdp_kdapl_tell(device, device->up ? SDP_OT_LINK_UP : SDP_OT_LINK_DOWN, NULL);
+	sdp_kdapl_report_addresses(device);
+	if (device->up != device->reported_up) {
+		device->reported_up = device->up;
+		sdp_kdapl_report(device, device->up ? SDP_OT_LINK_UP : SDP_OT_LINK_DOWN, NULL);
 	}
 }
 
@@ -498,8 +509,8 @@ static void sdp_kdapl_look_again(struct sdp_kdapl_device *device)
 		sdp_kdapl_device_end(device);
 }
 
-/* The end of a device is not for this to tell: it wants a look at all of them. */
-static void sdp_kdapl_tell_changes(void)
+/* The end of a device is not for this to report: it wants a look at all of them. */
+static void sdp_kdapl_report_changes(void)
 {
 	struct sdp_kdapl_device *device, *next;
 
@@ -510,16 +521,16 @@ static void sdp_kdapl_tell_changes(void)
 		if (test_and_clear_bit(SDP_KDAPL_CHANGE_LOOK, &device->changes)) {
 			sdp_kdapl_look_again(device);
 			if (!READ_ONCE(device->gone))
-				sdp_kdapl_tell_of(device);
+				sdp_kdapl_report_of(device);
 		}
 		if (test_and_clear_bit(SDP_KDAPL_CHANGE_ROUTES, &device->changes) &&
-		    device->told && !READ_ONCE(device->gone))
-			sdp_kdapl_tell(device, SDP_OT_ROUTES_CHANGED, NULL);
+		    device->reported && !READ_ONCE(device->gone))
+			sdp_kdapl_report(device, SDP_OT_ROUTES_CHANGED, NULL);
 		sdp_kdapl_device_put(&device->ot);
 	}
 }
 
-static void sdp_kdapl_look_and_tell(void)
+static void sdp_kdapl_look_and_report(void)
 {
 	struct sdp_kdapl_device *device, *next;
 
@@ -528,15 +539,15 @@ static void sdp_kdapl_look_and_tell(void)
 	sdp_kdapl_look();
 	/* devices are added and deleted with sdp_kdapl_events_lock held only */
 	list_for_each_entry_safe(device, next, &sdp_kdapl_devices, list)
-		sdp_kdapl_tell_of(device);
+		sdp_kdapl_report_of(device);
 }
 
 static void sdp_kdapl_events(struct work_struct *work)
 {
 	guard(mutex)(&sdp_kdapl_events_lock);
 	if (atomic_read(&sdp_kdapl_look_wanted))
-		sdp_kdapl_look_and_tell();
-	sdp_kdapl_tell_changes();
+		sdp_kdapl_look_and_report();
+	sdp_kdapl_report_changes();
 }
 
 int sdp_kdapl_subscribe(struct sdp_ot_subscriber *subscriber)
@@ -545,16 +556,16 @@ int sdp_kdapl_subscribe(struct sdp_ot_subscriber *subscriber)
 	struct sdp_kdapl_device *device;
 
 	guard(mutex)(&sdp_kdapl_events_lock);
-	sdp_kdapl_look_and_tell();
+	sdp_kdapl_look_and_report();
 	list_for_each_entry(device, &sdp_kdapl_devices, list) {
-		if (!device->told)
+		if (!device->reported)
 			continue;
 		subscriber->event(subscriber, &device->ot, SDP_OT_DEVICE_NEW, NULL);
 		list_for_each_entry(address, &device->addresses, list)
-			if (address->told)
+			if (address->reported)
 				subscriber->event(subscriber, &device->ot, SDP_OT_ADDRESS_NEW,
 						  &address->address);
-		if (device->told_up)
+		if (device->reported_up)
 			subscriber->event(subscriber, &device->ot, SDP_OT_LINK_UP, NULL);
 	}
 	list_add_tail(&subscriber->list, &sdp_kdapl_subscribers);
@@ -680,7 +691,7 @@ static void sdp_kdapl_net_exit(struct net *net)
 {
 	scoped_guard(mutex, &sdp_kdapl_rnics_lock)
 		sdp_kdapl_end_devices(NULL, net);
-	/* SDP has been told of each end */
+	/* SDP has been reported of each end */
 	flush_workqueue(sdp_kdapl_wq);
 }
 

@@ -67,7 +67,7 @@ int sdp_kdapl_ep_enter(struct sdp_kdapl_ep *ep, bool up)
 
 /* Events ******************************************************************** */
 
-static void sdp_kdapl_ep_tell(struct sdp_kdapl_ep *ep)
+static void sdp_kdapl_ep_report(struct sdp_kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
 	if (!ep->mute)
@@ -84,7 +84,7 @@ static void sdp_kdapl_ep_note_end(struct sdp_kdapl_ep *ep, enum sdp_ot_conn_even
 	ep->end_due = true;
 	ep->end = end;
 	ep->error = error;
-	sdp_kdapl_ep_tell(ep);
+	sdp_kdapl_ep_report(ep);
 }
 
 /* Call SDP up, for one event. Return: false: there is none. */
@@ -95,12 +95,12 @@ static bool sdp_kdapl_ep_event(struct sdp_kdapl_ep *ep)
 	int error = 0;
 
 	scoped_guard(spinlock_irq, &ep->lock) {
-		if (ep->up_due && !ep->up_told) {
-			ep->up_told = true;
+		if (ep->up_due && !ep->up_reported) {
+			ep->up_reported = true;
 			event = SDP_OT_UP;
 			data = true;
-		} else if (ep->end_due && !ep->end_told) {
-			ep->end_told = true;
+		} else if (ep->end_due && !ep->end_reported) {
+			ep->end_reported = true;
 			event = ep->end;
 			error = ep->error;
 			data = event == SDP_OT_REFUSED;
@@ -184,6 +184,8 @@ static void sdp_kdapl_ep_up(struct sdp_kdapl_ep *ep, const DAT_CONNECTION_EVENT_
 				     param.local_port_qual);
 		sdp_kdapl_ep_address(&ep->ot.remote, param.remote_ia_address_ptr,
 				     param.remote_port_qual);
+		ep->ot.reads_out = clamp(param.ep_attr.max_rdma_read_out, 0,
+					 ep->ot.attr.reads_out);
 	}
 	scoped_guard(spinlock_irq, &ep->lock) {
 		if (ep->state == SDP_KDAPL_DOWN)
@@ -191,7 +193,7 @@ static void sdp_kdapl_ep_up(struct sdp_kdapl_ep *ep, const DAT_CONNECTION_EVENT_
 		sdp_kdapl_ep_keep(ep, from);
 		WRITE_ONCE(ep->state, SDP_KDAPL_UP);
 		ep->up_due = true;
-		sdp_kdapl_ep_tell(ep);
+		sdp_kdapl_ep_report(ep);
 		/* kDAPL does not end an acceptance that is under way */
 		if (ep->disconnecting && !ep->mute)
 			queue_work(sdp_kdapl_wq, &ep->end_work);
@@ -202,7 +204,7 @@ static void sdp_kdapl_ep_up(struct sdp_kdapl_ep *ep, const DAT_CONNECTION_EVENT_
  * sdp_kdapl_ep_received() - a receive has succeeded
  * @ep: endpoint
  *
- * kDAPL has connected the endpoint before. Its event comes in another context and tells the rest;
+ * kDAPL has connected the endpoint before. Its event comes in another context and reports the rest;
  * SDP may answer now. Context: atomic.
  */
 void sdp_kdapl_ep_received(struct sdp_kdapl_ep *ep)
@@ -460,6 +462,7 @@ struct sdp_ot_ep *sdp_kdapl_ep_create(struct sdp_ot_device *ot, const struct sdp
 		return ERR_PTR(-ENOMEM);
 	ep->ot.device = ot;
 	ep->ot.attr = *attr;
+	ep->ot.reads_out = attr->reads_out;
 	refcount_set(&ep->refs, 1);
 	ep->device = device;
 	spin_lock_init(&ep->lock);

@@ -46,7 +46,7 @@ struct sdp_kdapl_port {
  * @attr: as created
  * @requests: that are not reported yet; device->lock, as the next one
  * @waiting: their number
- * @work: tells SDP
+ * @work: reports to SDP
  */
 struct sdp_ot_listener {
 	struct list_head list;

@@ -8,7 +8,7 @@
  * Fast registrations are undone by requests of an endpoint. When the connection has ended first,
  * the RNIC may still know the key, and an endpoint of the same domain could be used to reach the
  * memory. Then the key gets another LMR by a work item, which makes the old one void, and SDP is
- * told of the end of the key after that.
+ * notified of the end of the key after that.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>

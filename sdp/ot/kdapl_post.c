@@ -97,8 +97,8 @@ void sdp_kdapl_post_told(struct sdp_kdapl_post *post)
 	sdp_kdapl_queue_told(queue);
 }
 
-/* Move the posts that have to be reported to @told, the silent ones to @silent. */
-static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_head *told,
+/* Move the posts that have to be reported to @reported, the silent ones to @silent. */
+static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_head *reported,
 				    struct list_head *silent)
 {
 	struct sdp_kdapl_post *post, *next;
@@ -108,17 +108,17 @@ static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_h
 		if (post->state != SDP_KDAPL_DONE)
 			return;
 		list_move_tail(&post->list,
-			       post->silent && !post->completion.status ? silent : told);
+			       post->silent && !post->completion.status ? silent : reported);
 	}
 }
 
-static void sdp_kdapl_queue_tell(struct sdp_kdapl_queue *queue, struct list_head *told,
-				 struct list_head *silent, enum sdp_kdapl_teller teller)
+static void sdp_kdapl_queue_report(struct sdp_kdapl_queue *queue, struct list_head *reported,
+				 struct list_head *silent, enum sdp_kdapl_reporter reporter)
 {
 	struct sdp_kdapl_post *post, *next;
 
-	if (!list_empty(told))
-		sdp_kdapl_cq_add(queue->cq, told, teller);
+	if (!list_empty(reported))
+		sdp_kdapl_cq_add(queue->cq, reported, reporter);
 	list_for_each_entry_safe(post, next, silent, list) {
 		list_del(&post->list);
 		sdp_kdapl_post_told(post);
@@ -131,42 +131,42 @@ static void sdp_kdapl_post_undo(struct sdp_kdapl_post *post)
 	struct sdp_kdapl_queue *queue = post->queue;
 	LIST_HEAD(silent);
 	unsigned long flags;
-	LIST_HEAD(told);
+	LIST_HEAD(reported);
 
 	spin_lock_irqsave(&queue->lock, flags);
 	list_del(&post->list);
-	sdp_kdapl_queue_release(queue, &told, &silent);
+	sdp_kdapl_queue_release(queue, &reported, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_LATER);
+	sdp_kdapl_queue_report(queue, &reported, &silent, SDP_KDAPL_REPORT_LATER);
 	sdp_kdapl_post_told(post);
 }
 
 /* End a post that is in the state @from, else do nothing. */
 static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_state from,
-			       enum sdp_kdapl_teller teller)
+			       enum sdp_kdapl_reporter reporter)
 {
 	struct sdp_kdapl_queue *queue = post->queue;
 	struct sdp_kdapl_ep *ep = queue->ep;
 	LIST_HEAD(silent);
 	unsigned long flags;
-	LIST_HEAD(told);
+	LIST_HEAD(reported);
 
 	/* the last reported post may be the endpoint's end */
 	refcount_inc(&ep->refs);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (post->state == from) {
 		post->state = SDP_KDAPL_DONE;
-		sdp_kdapl_queue_release(queue, &told, &silent);
+		sdp_kdapl_queue_release(queue, &reported, &silent);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_tell(queue, &told, &silent, teller);
+	sdp_kdapl_queue_report(queue, &reported, &silent, reporter);
 	sdp_kdapl_ep_put(ep);
 }
 
 /** sdp_kdapl_post_renewed() - the key of a key_drop() has got a new LMR; atomic */
 void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post)
 {
-	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING, SDP_KDAPL_TELL_HERE);
+	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING, SDP_KDAPL_REPORT_HERE);
 }
 
 /* Memory ******************************************************************** */
@@ -290,7 +290,7 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 	bool renew = false;
 	LIST_HEAD(silent);
 	unsigned long flags;
-	LIST_HEAD(told);
+	LIST_HEAD(reported);
 	int status;
 
 	/* it is ending, and its posts have been reported */
@@ -306,7 +306,7 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 	status = post->completion.status;
 	renew = status && post->completion.op == SDP_OT_KEY_DROP;
 	post->state = renew ? SDP_KDAPL_RENEWING : SDP_KDAPL_DONE;
-	sdp_kdapl_queue_release(queue, &told, &silent);
+	sdp_kdapl_queue_release(queue, &reported, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	if (!status && queue == &ep->recv)
 		sdp_kdapl_ep_received(ep);
@@ -314,7 +314,7 @@ void sdp_kdapl_post_event(const DAT_EVENT *event)
 		sdp_kdapl_ep_failed(ep, status);
 	if (renew)
 		sdp_kdapl_key_renew(post->key, post);
-	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_HERE);
+	sdp_kdapl_queue_report(queue, &reported, &silent, SDP_KDAPL_REPORT_HERE);
 	sdp_kdapl_ep_put(ep);
 }
 
@@ -329,7 +329,7 @@ void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue)
 	struct sdp_kdapl_post *post;
 	LIST_HEAD(silent);
 	unsigned long flags;
-	LIST_HEAD(told);
+	LIST_HEAD(reported);
 
 	spin_lock_irqsave(&queue->lock, flags);
 	list_for_each_entry(post, &queue->posted, list) {
@@ -342,9 +342,9 @@ void sdp_kdapl_queue_cancel(struct sdp_kdapl_queue *queue)
 		post->state = SDP_KDAPL_RENEWING;
 		sdp_kdapl_key_renew(post->key, post);
 	}
-	sdp_kdapl_queue_release(queue, &told, &silent);
+	sdp_kdapl_queue_release(queue, &reported, &silent);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_tell(queue, &told, &silent, SDP_KDAPL_TELL_HERE);
+	sdp_kdapl_queue_report(queue, &reported, &silent, SDP_KDAPL_REPORT_HERE);
 }
 
 /** sdp_kdapl_queue_wait() - wait until all is reported to SDP, if it is called up; may sleep */
@@ -652,7 +652,7 @@ int sdp_kdapl_key_drop(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, void *co
 	    DAT_GET_SUBTYPE(dat) == DAT_INVALID_STATE_LMR_FREE) {
 		/* the peer has invalidated it, or the registration has failed */
 		WRITE_ONCE(key->named, false);
-		sdp_kdapl_post_end(post, SDP_KDAPL_POSTED, SDP_KDAPL_TELL_LATER);
+		sdp_kdapl_post_end(post, SDP_KDAPL_POSTED, SDP_KDAPL_REPORT_LATER);
 		sdp_kdapl_ep_leave(ep);
 		return 0;
 	}

@@ -352,12 +352,14 @@ struct sdp_ot_ep_attr {
  * @attr: as created
  * @local: own address, with the transport's port; valid from SDP_OT_UP on
  * @remote: the peer's
+ * @reads_out: own Reads at a time that were negotiated, the same
  */
 struct sdp_ot_ep {
 	struct sdp_ot_device *device;
 	struct sdp_ot_ep_attr attr;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	u16 reads_out;
 };
 
 /* what a Send or its completion is to do */

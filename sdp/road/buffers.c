@@ -13,6 +13,7 @@
  * Descriptors of all buffers are made with the link.
  */
 #include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/sock.h>
@@ -24,14 +25,15 @@
  * leave so few credits that the answer is another update: a connection that exchanges small
  * messages would have one for each.
  */
-#define SDP_MEMORY_RX_FIRST	6
-#define SDP_MEMORY_TX_FIRST	2
-#define SDP_MEMORY_IDLE		(5 * HZ)
-#define SDP_MEMORY_RETRY	(HZ / 10)
+#define SDP_BUFFERS_RX_FIRST	6
+#define SDP_BUFFERS_TX_FIRST	2
+#define SDP_BUFFERS_SPARE	4	/* a connection begins if its cgroup has room for so many */
+#define SDP_BUFFERS_IDLE		(5 * HZ)
+#define SDP_BUFFERS_RETRY	(HZ / 10)
 
 /* Pools ************************************************************************************ */
 
-static struct sdp_ot_pool *sdp_memory_pool(struct sdp_link *link, u32 elements, u32 size,
+static struct sdp_ot_pool *sdp_buffers_pool(struct sdp_link *link, u32 elements, u32 size,
 					   u16 segments)
 {
 	const struct sdp_ot_pool_attr attr = {
@@ -45,16 +47,18 @@ static struct sdp_ot_pool *sdp_memory_pool(struct sdp_link *link, u32 elements, 
 	return link->ops->pool_create(link->device, &attr);
 }
 
+static atomic_long_t sdp_buffers_all = ATOMIC_LONG_INIT(0);	/* bytes of all links */
+
 /* With sdp_lock(), or before the socket has the link */
-static void sdp_memory_charge(struct sdp_link *link, const struct sdp_ot_pool *pool, int sign)
+static void sdp_buffers_charge(struct sdp_link *link, const struct sdp_ot_pool *pool, int sign)
 {
 	const int octets = sign * (int)(pool->attr.elements * pool->attr.size);
 
 	link->pool_octets += octets;
-	atomic_add(octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
+	atomic_long_add(octets, &sdp_buffers_all);
 }
 
-static void sdp_memory_stock_init(struct sdp_stock *stock, u32 most, u32 first, u32 size)
+static void sdp_buffers_stock_init(struct sdp_stock *stock, u32 most, u32 first, u32 size)
 {
 	stock->most = most;
 	stock->size = size;
@@ -62,26 +66,26 @@ static void sdp_memory_stock_init(struct sdp_stock *stock, u32 most, u32 first, 
 }
 
 /* Sleeps. Return: the pool of the next group, or an ERR_PTR. */
-static struct sdp_ot_pool *sdp_memory_next(struct sdp_link *link, const struct sdp_stock *stock)
+static struct sdp_ot_pool *sdp_buffers_next(struct sdp_link *link, const struct sdp_stock *stock)
 {
-	return sdp_memory_pool(link, min(stock->step, stock->most - stock->made), stock->size, 1);
+	return sdp_buffers_pool(link, min(stock->step, stock->most - stock->made), stock->size, 1);
 }
 
-static bool sdp_memory_full(const struct sdp_stock *stock)
+static bool sdp_buffers_full(const struct sdp_stock *stock)
 {
 	return stock->made == stock->most || stock->groups == SDP_STOCK_GROUPS;
 }
 
-static void sdp_memory_enter(struct sdp_link *link, struct sdp_stock *stock,
+static void sdp_buffers_enter(struct sdp_link *link, struct sdp_stock *stock,
 			     struct sdp_ot_pool *pool)
 {
 	stock->pools[stock->groups++] = pool;
 	stock->made += pool->attr.elements;
-	sdp_memory_charge(link, pool, 1);
+	sdp_buffers_charge(link, pool, 1);
 }
 
 /* The group's elements are the link's. */
-static void sdp_memory_add_rx(struct sdp_link *link, struct sdp_ot_pool *pool)
+static void sdp_buffers_add_rx(struct sdp_link *link, struct sdp_ot_pool *pool)
 {
 	struct sdp_rx *rx = link->rx_all + link->rx_stock.made;
 	u32 i;
@@ -90,10 +94,10 @@ static void sdp_memory_add_rx(struct sdp_link *link, struct sdp_ot_pool *pool)
 		rx->buf = link->ops->pool_get(pool);
 		list_add_tail(&rx->node, &link->rx_free);
 	}
-	sdp_memory_enter(link, &link->rx_stock, pool);
+	sdp_buffers_enter(link, &link->rx_stock, pool);
 }
 
-static void sdp_memory_add_tx(struct sdp_link *link, struct sdp_ot_pool *pool)
+static void sdp_buffers_add_tx(struct sdp_link *link, struct sdp_ot_pool *pool)
 {
 	struct sdp_piece *piece = link->tx_all + link->tx_stock.made;
 	u32 i;
@@ -102,23 +106,67 @@ static void sdp_memory_add_tx(struct sdp_link *link, struct sdp_ot_pool *pool)
 		piece->buf = link->ops->pool_get(pool);
 		list_add_tail(&piece->node, &link->tx_free);
 	}
-	sdp_memory_enter(link, &link->tx_stock, pool);
+	sdp_buffers_enter(link, &link->tx_stock, pool);
+}
+
+/* Limits *********************************************************************************** */
+
+/* Is the limit of the module reached? */
+static bool sdp_buffers_full_host(u32 more)
+{
+	const unsigned int limit = READ_ONCE(sdp_memory_mb);
+	const u64 most = limit ? (u64)limit * SZ_1M : (u64)totalram_pages() * PAGE_SIZE / 8;
+
+	return atomic_long_read(&sdp_buffers_all) + more > most;
+}
+
+/* Would a memory cgroup, or one above it, have too little left? A charge beyond it may kill. */
+static bool sdp_buffers_full_memcg(struct mem_cgroup *memcg, u32 more)
+{
+#ifdef CONFIG_MEMCG
+	for (; memcg && !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
+		const unsigned long most = min(READ_ONCE(memcg->memory.max),
+					       READ_ONCE(memcg->memory.high));
+
+		if (page_counter_read(&memcg->memory) + SDP_BUFFERS_SPARE * PFN_UP(more) > most)
+			return true;
+	}
+#endif
+	return false;
+}
+
+/**
+ * sdp_buffers_allow() - may a connection be made?
+ * @ssk: socket
+ * @s: its sizes
+ *
+ * TCP goes on without it, so it is refused before memory runs short.
+ *
+ * Return: 0 or -ENOBUFS. Context: any.
+ */
+int sdp_buffers_allow(const struct sdp_sock *ssk, const struct sdp_link_sizes *s)
+{
+	const u32 more = SDP_BUFFERS_RX_FIRST * s->rx_size + SDP_BUFFERS_TX_FIRST * s->tx_size +
+			 s->sends * s->hdr_size;
+
+	return sdp_buffers_full_host(more) || sdp_buffers_full_memcg(ssk->memcg, more) ? -ENOBUFS :
+											 0;
 }
 
 /* Begin and end **************************************************************************** */
 
-static int sdp_memory_make_posts(struct sdp_link *link, const struct sdp_link_sizes *s)
+static int sdp_buffers_make_posts(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
 	u32 i;
 
-	link->hdr_pool = sdp_memory_pool(link, s->sends, s->hdr_size, s->segments);
+	link->hdr_pool = sdp_buffers_pool(link, s->sends, s->hdr_size, s->segments);
 	if (IS_ERR(link->hdr_pool)) {
 		const int rc = PTR_ERR(link->hdr_pool);
 
 		link->hdr_pool = NULL;
 		return rc;
 	}
-	sdp_memory_charge(link, link->hdr_pool, 1);
+	sdp_buffers_charge(link, link->hdr_pool, 1);
 	for (i = 0; i < s->sends; i++) {
 		link->posts[i].hdr = link->ops->pool_get(link->hdr_pool);
 		list_add_tail(&link->posts[i].node, &link->posts_free);
@@ -126,57 +174,57 @@ static int sdp_memory_make_posts(struct sdp_link *link, const struct sdp_link_si
 	return 0;
 }
 
-static int sdp_memory_make_first(struct sdp_link *link)
+static int sdp_buffers_make_first(struct sdp_link *link)
 {
 	struct sdp_ot_pool *pool;
 
-	pool = sdp_memory_next(link, &link->rx_stock);
+	pool = sdp_buffers_next(link, &link->rx_stock);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	sdp_memory_add_rx(link, pool);
-	pool = sdp_memory_next(link, &link->tx_stock);
+	sdp_buffers_add_rx(link, pool);
+	pool = sdp_buffers_next(link, &link->tx_stock);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	sdp_memory_add_tx(link, pool);
+	sdp_buffers_add_tx(link, pool);
 	return 0;
 }
 
 /**
- * sdp_memory_make() - make what a connection begins with
- * @link: new link; sdp_memory_free() follows also on an error
+ * sdp_buffers_make() - make what a connection begins with
+ * @link: new link; sdp_buffers_free() follows also on an error
  * @s: sizes
  *
  * Return: 0 or a negative errno. Context: may sleep.
  */
-int sdp_memory_make(struct sdp_link *link, const struct sdp_link_sizes *s)
+int sdp_buffers_make(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
 	int rc;
 
-	sdp_memory_stock_init(&link->rx_stock, s->rx_num, SDP_MEMORY_RX_FIRST, s->rx_size);
-	sdp_memory_stock_init(&link->tx_stock, s->tx_num, SDP_MEMORY_TX_FIRST, s->tx_size);
+	sdp_buffers_stock_init(&link->rx_stock, s->rx_num, SDP_BUFFERS_RX_FIRST, s->rx_size);
+	sdp_buffers_stock_init(&link->tx_stock, s->tx_num, SDP_BUFFERS_TX_FIRST, s->tx_size);
 	link->rx_all = kvcalloc(s->rx_num, sizeof(*link->rx_all), GFP_KERNEL_ACCOUNT);
 	link->tx_all = kvcalloc(s->tx_num, sizeof(*link->tx_all), GFP_KERNEL_ACCOUNT);
 	link->posts = kvcalloc(s->sends, sizeof(*link->posts), GFP_KERNEL_ACCOUNT);
 	if (!link->rx_all || !link->tx_all || !link->posts)
 		return -ENOMEM;
-	rc = sdp_memory_make_posts(link, s);
-	return rc ?: sdp_memory_make_first(link);
+	rc = sdp_buffers_make_posts(link, s);
+	return rc ?: sdp_buffers_make_first(link);
 }
 
 /* All elements have been given back. */
-static void sdp_memory_free_pools(struct sdp_link *link, struct sdp_ot_pool **pools, u32 n)
+static void sdp_buffers_free_pools(struct sdp_link *link, struct sdp_ot_pool **pools, u32 n)
 {
 	while (n--)
 		link->ops->pool_destroy(pools[n]);
 }
 
 /**
- * sdp_memory_free() - free all
+ * sdp_buffers_free() - free all
  * @link: link without an endpoint
  *
  * Context: may sleep.
  */
-void sdp_memory_free(struct sdp_link *link)
+void sdp_buffers_free(struct sdp_link *link)
 {
 	u32 i;
 
@@ -187,72 +235,68 @@ void sdp_memory_free(struct sdp_link *link)
 		link->ops->pool_put(link->tx_all[i].buf);
 	for (i = 0; link->hdr_pool && i < link->hdr_pool->attr.elements; i++)
 		link->ops->pool_put(link->posts[i].hdr);
-	sdp_memory_free_pools(link, link->rx_stock.pools, link->rx_stock.groups);
-	sdp_memory_free_pools(link, link->tx_stock.pools, link->tx_stock.groups);
+	sdp_buffers_free_pools(link, link->rx_stock.pools, link->rx_stock.groups);
+	sdp_buffers_free_pools(link, link->tx_stock.pools, link->tx_stock.groups);
 	if (link->hdr_pool)
 		link->ops->pool_destroy(link->hdr_pool);
 	kvfree(link->rx_all);
 	kvfree(link->tx_all);
 	kvfree(link->posts);
-	atomic_sub(link->pool_octets, &sdp_sock(link->ssk)->sk_rmem_alloc);
+	atomic_long_sub(link->pool_octets, &sdp_buffers_all);
 }
 
 /* The work item **************************************************************************** */
 
-/* With sdp_lock(), and a reference on the link. The work item has references of its own. */
-static void sdp_memory_queue(struct sdp_link *link, unsigned long delay)
+/* With sdp_lock(). The work item has a reference on the socket. */
+static void sdp_buffers_queue(struct sdp_link *link, unsigned long delay)
 {
-	struct sock *sk = sdp_sock(link->ssk);
 	bool was_queued;
 
-	if (link->ending || link->ssk->link != link)
+	if (link->ending)
 		return;
-	kref_get(&link->refs);
-	sock_hold(sk);
+	sdp_sock_get(link->ssk);
 	if (delay)
 		was_queued = !queue_delayed_work(sdp_queue, &link->memory, delay);
 	else
 		was_queued = mod_delayed_work(sdp_queue, &link->memory, 0);
-	if (was_queued) {
-		sdp_conn_put(link);
-		sock_put(sk);
-	}
+	if (was_queued)
+		sdp_sock_put(link->ssk);
 }
 
 /**
- * sdp_memory_want_rx() - there is no unused receive buffer, and one would be of use
+ * sdp_buffers_want_rx() - there is no unused receive buffer, and one would be of use
  * @link: link
  *
  * Context: with sdp_lock().
  */
-void sdp_memory_want_rx(struct sdp_link *link)
+void sdp_buffers_want_rx(struct sdp_link *link)
 {
-	if (link->rx_wanted || sdp_memory_full(&link->rx_stock))
+	if (link->rx_wanted || sdp_buffers_full(&link->rx_stock))
 		return;
 	link->rx_wanted = true;
-	sdp_memory_queue(link, 0);
+	sdp_buffers_queue(link, 0);
 }
 
-static void sdp_memory_grow_rx(struct sdp_link *link)
+static void sdp_buffers_grow_rx(struct sdp_link *link)
 {
-	struct sdp_ot_pool *pool = sdp_memory_next(link, &link->rx_stock);
+	struct sdp_ot_pool *pool = sdp_buffers_next(link, &link->rx_stock);
 	const bool made = !IS_ERR(pool);
 
 	sdp_lock(link->ssk);
 	if (made) {
 		link->rx_wanted = false;
-		sdp_memory_add_rx(link, pool);
+		sdp_buffers_add_rx(link, pool);
 		if (link->conn.state != SDP_DEAD)
 			sdp_state_run(&link->conn);
 	} else {
 		/* a message may wait for the buffer */
-		sdp_memory_queue(link, SDP_MEMORY_RETRY);
+		sdp_buffers_queue(link, SDP_BUFFERS_RETRY);
 	}
 	sdp_unlock(link->ssk);
 }
 
 /* With tx_mutex: no writer uses a piece. Nothing was sent for some time: keep the first group. */
-static void sdp_memory_shrink_tx(struct sdp_link *link)
+static void sdp_buffers_shrink_tx(struct sdp_link *link)
 {
 	struct sdp_stock *stock = &link->tx_stock;
 	struct sdp_ot_pool *gone[SDP_STOCK_GROUPS];
@@ -263,8 +307,8 @@ static void sdp_memory_shrink_tx(struct sdp_link *link)
 		sdp_unlock(link->ssk);
 		return;
 	}
-	if (!list_empty(&link->tx) || time_before(jiffies, link->tx_used + SDP_MEMORY_IDLE)) {
-		sdp_memory_queue(link, SDP_MEMORY_IDLE);
+	if (!list_empty(&link->tx) || time_before(jiffies, link->tx_used + SDP_BUFFERS_IDLE)) {
+		sdp_buffers_queue(link, SDP_BUFFERS_IDLE);
 		sdp_unlock(link->ssk);
 		return;
 	}
@@ -277,13 +321,13 @@ static void sdp_memory_shrink_tx(struct sdp_link *link)
 			link->ops->pool_put(piece->buf);
 			piece->buf = NULL;
 		}
-		sdp_memory_charge(link, gone[n++], -1);
+		sdp_buffers_charge(link, gone[n++], -1);
 	}
 	sdp_unlock(link->ssk);
-	sdp_memory_free_pools(link, gone, n);
+	sdp_buffers_free_pools(link, gone, n);
 }
 
-static void sdp_memory_work(struct work_struct *work)
+static void sdp_buffers_work(struct work_struct *work)
 {
 	struct sdp_link *link = container_of(to_delayed_work(work), struct sdp_link, memory);
 	struct sdp_sock *ssk = link->ssk;
@@ -294,64 +338,62 @@ static void sdp_memory_work(struct work_struct *work)
 	wanted = link->rx_wanted;
 	sdp_unlock(ssk);
 	if (wanted)
-		sdp_memory_grow_rx(link);
+		sdp_buffers_grow_rx(link);
 	/* a writer that copies is no reason to wait */
 	if (mutex_trylock(&ssk->tx_mutex)) {
-		sdp_memory_shrink_tx(link);
+		sdp_buffers_shrink_tx(link);
 		mutex_unlock(&ssk->tx_mutex);
 	} else {
 		sdp_lock(ssk);
-		sdp_memory_queue(link, SDP_MEMORY_IDLE);
+		sdp_buffers_queue(link, SDP_BUFFERS_IDLE);
 		sdp_unlock(ssk);
 	}
 	set_active_memcg(before);
-	sdp_conn_put(link);
-	sock_put(sdp_sock(ssk));
+	sdp_sock_put(ssk);
 }
 
-/** sdp_memory_init() - prepare the work item of a new link */
-void sdp_memory_init(struct sdp_link *link)
+/** sdp_buffers_init() - prepare the work item of a new link */
+void sdp_buffers_init(struct sdp_link *link)
 {
-	INIT_DELAYED_WORK(&link->memory, sdp_memory_work);
+	INIT_DELAYED_WORK(&link->memory, sdp_buffers_work);
 }
 
-/** sdp_memory_stop() - the link ends: no work item runs any more, and none begins; may sleep */
-void sdp_memory_stop(struct sdp_link *link)
+/** sdp_buffers_stop() - the link ends: no work item runs any more, and none begins; may sleep */
+void sdp_buffers_stop(struct sdp_link *link)
 {
-	if (!cancel_delayed_work_sync(&link->memory))
-		return;
-	/* the caller has references, too */
-	sock_put(sdp_sock(link->ssk));
-	sdp_conn_put(link);
+	if (cancel_delayed_work_sync(&link->memory))
+		/* the caller has a reference, too */
+		sdp_sock_put(link->ssk);
 }
 
 /* Writers ********************************************************************************** */
 
-/** sdp_memory_may_grow_tx() - could a writer that finds no piece make some? With sdp_lock() */
-bool sdp_memory_may_grow_tx(const struct sdp_link *link)
+/** sdp_buffers_may_grow_tx() - could a writer that finds no piece make some? With sdp_lock() */
+bool sdp_buffers_may_grow_tx(const struct sdp_link *link)
 {
-	return !link->tx_refused && !link->ending && !sdp_memory_full(&link->tx_stock);
+	return !link->tx_refused && !link->ending && !sdp_buffers_full(&link->tx_stock) &&
+	       !sdp_buffers_full_host(0);
 }
 
 /**
- * sdp_memory_grow_tx() - make more pieces
- * @ssk: socket; its link has sdp_memory_may_grow_tx()
+ * sdp_buffers_grow_tx() - make more pieces
+ * @ssk: socket; its link has sdp_buffers_may_grow_tx()
  *
  * Return: there are more. Else the writer waits for those that there are. Context: with tx_mutex;
  * may sleep.
  */
-bool sdp_memory_grow_tx(struct sdp_sock *ssk)
+bool sdp_buffers_grow_tx(struct sdp_sock *ssk)
 {
 	struct mem_cgroup *before = set_active_memcg(ssk->memcg);
 	struct sdp_link *link = ssk->link;
-	struct sdp_ot_pool *pool = sdp_memory_next(link, &link->tx_stock);
+	struct sdp_ot_pool *pool = sdp_buffers_next(link, &link->tx_stock);
 	const bool made = !IS_ERR(pool);
 
 	set_active_memcg(before);
 	sdp_lock(ssk);
 	if (made) {
-		sdp_memory_add_tx(link, pool);
-		sdp_memory_queue(link, SDP_MEMORY_IDLE);
+		sdp_buffers_add_tx(link, pool);
+		sdp_buffers_queue(link, SDP_BUFFERS_IDLE);
 	} else {
 		link->tx_refused = true;
 	}

@@ -25,7 +25,7 @@
 
 /* Halves *********************************************************************************** */
 
-static void sdp_zcopy_free(struct sdp_zcopy *zc)
+static void sdp_pinned_free(struct sdp_zcopy *zc)
 {
 	u32 i;
 
@@ -39,20 +39,20 @@ static void sdp_zcopy_free(struct sdp_zcopy *zc)
 }
 
 /**
- * sdp_zcopy_release() - the end of a link
+ * sdp_pinned_release() - the end of a link
  * @link: link without an endpoint
  *
  * Context: may sleep.
  */
-void sdp_zcopy_release(struct sdp_link *link)
+void sdp_pinned_release(struct sdp_link *link)
 {
-	sdp_zcopy_free(link->zcopy_tx);
-	sdp_zcopy_free(link->zcopy_rx);
-	sdp_zcopy_free(link->zcopy_told);
+	sdp_pinned_free(link->zcopy_tx);
+	sdp_pinned_free(link->zcopy_rx);
+	sdp_pinned_free(link->zcopy_notify);
 }
 
 /* Sleeps. Return: zero copy of half a connection, or NULL. */
-static struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
+static struct sdp_zcopy *sdp_pinned_create(struct sdp_link *link, u32 chunks)
 {
 	const struct sdp_ot_pool_attr attr = {
 		.kind = SDP_OT_POOL_RDMA,
@@ -72,7 +72,7 @@ static struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
 	zc->pages = attr.size;
 	zc->chunks_nr = chunks;
 	init_waitqueue_head(&zc->wait);
-	INIT_WORK(&zc->reap, sdp_zerocopy_reap);
+	INIT_WORK(&zc->reap, sdp_notify_reap);
 	for (i = 0; i < chunks; i++) {
 		zc->chunks[i].zc = zc;
 		zc->chunks[i].pages = kvcalloc(attr.size, sizeof(struct page *),
@@ -85,25 +85,25 @@ static struct sdp_zcopy *sdp_zcopy_create(struct sdp_link *link, u32 chunks)
 		return zc;
 	zc->pool = NULL;
 failed:
-	sdp_zcopy_free(zc);
+	sdp_pinned_free(zc);
 	return NULL;
 }
 
 /**
- * sdp_zcopy_half() - make what a half needs, unless it is there
+ * sdp_pinned_half() - make what a half needs, unless it is there
  * @link: link
  * @half: one of its three
  * @chunks: how many at a time
  *
  * Return: whether it is there. Context: with the mutex of the half, tx_mutex or rx_mutex; sleeps.
  */
-bool sdp_zcopy_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks)
+bool sdp_pinned_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks)
 {
 	struct sdp_zcopy *made;
 
 	if (*half)
 		return true;
-	made = sdp_zcopy_create(link, chunks);
+	made = sdp_pinned_create(link, chunks);
 	if (!made)
 		return false;
 	sdp_lock(link->ssk);
@@ -114,7 +114,7 @@ bool sdp_zcopy_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks)
 
 /* Memory *********************************************************************************** */
 
-static bool sdp_zchunk_charge(u32 npages)
+static bool sdp_chunk_charge(u32 npages)
 {
 	const u64 all = atomic64_add_return(npages, &current->mm->pinned_vm);
 
@@ -125,7 +125,7 @@ static bool sdp_zchunk_charge(u32 npages)
 }
 
 /**
- * sdp_zchunk_grab() - pin memory that the caller has charged
+ * sdp_chunk_grab() - pin memory that the caller has charged
  * @chunk: unused chunk
  * @iter: where it is, in memory of a process; moves on
  * @most: bytes
@@ -136,7 +136,7 @@ static bool sdp_zchunk_charge(u32 npages)
  *
  * Return: bytes, or a negative errno, and nothing is pinned. Context: may sleep.
  */
-int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
+int sdp_chunk_grab(struct sdp_chunk *chunk, struct iov_iter *iter, size_t most)
 {
 	const unsigned int write = iov_iter_rw(iter) == READ ? FOLL_WRITE : 0;
 	unsigned long addr;
@@ -164,23 +164,23 @@ int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most
 }
 
 /**
- * sdp_zchunk_pin() - pin memory of the calling process
+ * sdp_chunk_pin() - pin memory of the calling process
  * @chunk: unused chunk
  * @iter: where it is; moves on
  * @most: bytes
  *
  * Return: bytes, or a negative errno, and nothing is pinned. Context: may sleep.
  */
-int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
+int sdp_chunk_pin(struct sdp_chunk *chunk, struct iov_iter *iter, size_t most)
 {
 	int len;
 
 	if (!current->mm || !can_do_mlock())
 		return -EPERM;
-	len = sdp_zchunk_grab(chunk, iter, most);
+	len = sdp_chunk_grab(chunk, iter, most);
 	if (len < 0)
 		return len;
-	if (sdp_zchunk_charge(chunk->npages))
+	if (sdp_chunk_charge(chunk->npages))
 		return len;
 	unpin_user_pages(chunk->pages, chunk->npages);
 	iov_iter_revert(iter, len);
@@ -188,13 +188,13 @@ int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most)
 }
 
 /**
- * sdp_zchunk_unpin() - give the memory back
+ * sdp_chunk_unpin() - give the memory back
  * @chunk: chunk that is free, or was never named
  * @dirty: it was written to
  *
  * Context: the process that has pinned it, any for MSG_ZEROCOPY; may sleep.
  */
-void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
+void sdp_chunk_unpin(struct sdp_chunk *chunk, bool dirty)
 {
 	const struct sdp_ot_ops *ops = chunk->zc->link->ops;
 
@@ -206,19 +206,19 @@ void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty)
 	}
 	chunk->key = NULL;
 	unpin_user_pages_dirty_lock(chunk->pages, chunk->npages, dirty);
-	if (!chunk->told)
+	if (!chunk->uarg)
 		atomic64_sub(chunk->npages, &current->mm->pinned_vm);
 	chunk->npages = 0;
 }
 
 /**
- * sdp_zchunk_name() - give a key to the memory
+ * sdp_chunk_name() - give a key to the memory
  * @chunk: pinned chunk
  * @access: SDP_OT_PEER_*
  *
  * Return: 0 or a negative errno. Context: with sdp_lock(), connected.
  */
-int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access)
+int sdp_chunk_name(struct sdp_chunk *chunk, u32 access)
 {
 	struct sdp_link *link = chunk->zc->link;
 	struct sdp_post *post;
@@ -234,38 +234,37 @@ int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access)
 	chunk->key = link->ops->key_get(chunk->zc->pool);
 	if (!chunk->key)
 		return -ENOBUFS;
-	post = sdp_conn_post_get(link, chunk);
+	post = sdp_link_post_get(link, chunk);
 	rc = post ? link->ops->key_post(link->ep, chunk->key, chunk->pages, chunk->npages,
 					chunk->offset, chunk->len, access, post) : -ENOTCONN;
 	if (!rc)
 		return 0;
 	if (post)
-		sdp_conn_post_put(link, post);
+		sdp_link_post_put(link, post);
 	link->ops->key_put(chunk->key);
 	chunk->key = NULL;
 	return rc;
 }
 
 /* With sdp_lock(), so that the work item does not give back what it has not got yet. */
-static void sdp_zcopy_wake(struct sdp_zcopy *zc)
+static void sdp_pinned_wake(struct sdp_zcopy *zc)
 {
 	struct sdp_link *link = zc->link;
 
 	wake_up_all(&zc->wait);
-	if (zc == link->zcopy_told && queue_work(sdp_queue, &zc->reap)) {
-		kref_get(&link->refs);
-		sock_hold(sdp_sock(link->ssk));
+	if (zc == link->zcopy_notify && queue_work(sdp_queue, &zc->reap)) {
+		sdp_sock_get(link->ssk);
 	}
 }
 
-static void sdp_zchunk_freed(struct sdp_zchunk *chunk)
+static void sdp_chunk_freed(struct sdp_chunk *chunk)
 {
 	chunk->free = true;
-	sdp_zcopy_wake(chunk->zc);
+	sdp_pinned_wake(chunk->zc);
 }
 
 /* with sdp_lock() */
-static bool sdp_zchunk_may_drop(const struct sdp_zchunk *chunk)
+static bool sdp_chunk_may_drop(const struct sdp_chunk *chunk)
 {
 	const struct sdp_link *link = chunk->zc->link;
 
@@ -274,59 +273,59 @@ static bool sdp_zchunk_may_drop(const struct sdp_zchunk *chunk)
 }
 
 /* with sdp_lock() */
-static void sdp_zchunk_drop(struct sdp_zchunk *chunk)
+static void sdp_chunk_drop(struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	struct sdp_post *post;
 	int rc;
 
-	if (!sdp_zchunk_may_drop(chunk))
+	if (!sdp_chunk_may_drop(chunk))
 		return;
 	chunk->dropping = true;
 	/* without a post the link is broken, and ends */
-	post = sdp_conn_post_get(link, chunk);
+	post = sdp_link_post_get(link, chunk);
 	if (!post)
 		return;
 	rc = link->ops->key_drop(link->ep, chunk->key, post);
 	if (!rc)
 		return;
-	sdp_conn_post_put(link, post);
+	sdp_link_post_put(link, post);
 	if (rc != -EINVAL) {
-		sdp_conn_break(link, rc);
+		sdp_link_break(link, rc);
 		return;
 	}
 	/* it names nothing */
-	sdp_zchunk_freed(chunk);
+	sdp_chunk_freed(chunk);
 }
 
 /*
  * The program's thread drops the key of its chunk, for it can do the work of the RNIC. That of
  * MSG_ZEROCOPY has gone on. With sdp_lock().
  */
-static void sdp_zchunk_settle(struct sdp_zchunk *chunk)
+static void sdp_chunk_settle(struct sdp_chunk *chunk)
 {
-	if (chunk->zc == chunk->zc->link->zcopy_told)
-		sdp_zchunk_drop(chunk);
-	else if (sdp_zchunk_may_drop(chunk))
+	if (chunk->zc == chunk->zc->link->zcopy_notify)
+		sdp_chunk_drop(chunk);
+	else if (sdp_chunk_may_drop(chunk))
 		wake_up_all(&chunk->zc->wait);
 }
 
 /**
- * sdp_zchunk_over() - the machine is done with a chunk
+ * sdp_chunk_over() - the machine is done with a chunk
  * @chunk: named chunk
  * @done: bytes that were transferred
  *
  * Context: with sdp_lock().
  */
-void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done)
+void sdp_chunk_over(struct sdp_chunk *chunk, u32 done)
 {
 	chunk->done = done;
 	chunk->over = true;
-	sdp_zchunk_settle(chunk);
+	sdp_chunk_settle(chunk);
 }
 
-/** sdp_zchunk_is_free() - may the memory be given back? Takes sdp_lock() */
-bool sdp_zchunk_is_free(struct sdp_zchunk *chunk)
+/** sdp_chunk_is_free() - may the memory be given back? Takes sdp_lock() */
+bool sdp_chunk_is_free(struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	bool is_free;
@@ -337,19 +336,19 @@ bool sdp_zchunk_is_free(struct sdp_zchunk *chunk)
 	return is_free;
 }
 
-/** sdp_zchunk_is_over() - is there nothing to wait for but the drop of the key? Takes sdp_lock() */
-bool sdp_zchunk_is_over(struct sdp_zchunk *chunk)
+/** sdp_chunk_is_over() - is there nothing to wait for but the drop of the key? Takes sdp_lock() */
+bool sdp_chunk_is_over(struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	bool is_over;
 
 	sdp_lock(link->ssk);
-	is_over = chunk->free || chunk->dropping || link->ended || sdp_zchunk_may_drop(chunk);
+	is_over = chunk->free || chunk->dropping || link->ended || sdp_chunk_may_drop(chunk);
 	sdp_unlock(link->ssk);
 	return is_over;
 }
 
-static void sdp_zchunk_wait(struct sdp_zchunk *chunk, bool (*condition)(struct sdp_zchunk *))
+static void sdp_chunk_wait(struct sdp_chunk *chunk, bool (*condition)(struct sdp_chunk *))
 {
 	struct sdp_link *link = chunk->zc->link;
 	long left;
@@ -368,31 +367,31 @@ static void sdp_zchunk_wait(struct sdp_zchunk *chunk, bool (*condition)(struct s
 }
 
 /**
- * sdp_zchunk_await() - wait until a chunk is free that waits for no program
+ * sdp_chunk_await() - wait until a chunk is free that waits for no program
  * @chunk: named chunk of the calling program, not of MSG_ZEROCOPY
  *
  * A peer that does not answer for long loses the connection. Context: process.
  */
-void sdp_zchunk_await(struct sdp_zchunk *chunk)
+void sdp_chunk_await(struct sdp_chunk *chunk)
 {
 	struct sdp_sock *ssk = chunk->zc->link->ssk;
 
-	sdp_zchunk_wait(chunk, sdp_zchunk_is_over);
+	sdp_chunk_wait(chunk, sdp_chunk_is_over);
 	sdp_lock(ssk);
-	sdp_zchunk_drop(chunk);
+	sdp_chunk_drop(chunk);
 	sdp_unlock_push(ssk);
-	sdp_zchunk_wait(chunk, sdp_zchunk_is_free);
+	sdp_chunk_wait(chunk, sdp_chunk_is_free);
 }
 
-/* What the glue tells ********************************************************************** */
+/* What the glue reports ********************************************************************** */
 
-static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
+static bool sdp_pinned_find(struct sdp_zcopy *zc, u64 from, u32 len,
 			   struct sdp_ot_segment *segment, bool written)
 {
 	u32 i;
 
 	for (i = 0; zc && i < zc->chunks_nr; i++) {
-		struct sdp_zchunk *chunk = &zc->chunks[i];
+		struct sdp_chunk *chunk = &zc->chunks[i];
 
 		if (!chunk->key || chunk->over || from < chunk->start ||
 		    from - chunk->start + len > chunk->len)
@@ -410,7 +409,7 @@ static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
 }
 
 /**
- * sdp_zcopy_segment() - where are bytes of the stream?
+ * sdp_pinned_segment() - where are bytes of the stream?
  * @link: link
  * @from: position of the first one
  * @len: bytes that a message has
@@ -419,18 +418,18 @@ static bool sdp_zcopy_find(struct sdp_zcopy *zc, u64 from, u32 len,
  *
  * Return: whether they are. Context: with sdp_lock().
  */
-bool sdp_zcopy_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment,
+bool sdp_pinned_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment,
 		       bool written)
 {
-	return sdp_zcopy_find(link->zcopy_tx, from, len, segment, written) ||
-	       sdp_zcopy_find(link->zcopy_told, from, len, segment, written);
+	return sdp_pinned_find(link->zcopy_tx, from, len, segment, written) ||
+	       sdp_pinned_find(link->zcopy_notify, from, len, segment, written);
 }
 
 /* an op of the machine: the peer has the bytes of a chunk, or gets no more of them */
-void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
+void sdp_pinned_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 {
 	struct sdp_link *link = container_of(c, struct sdp_link, conn);
-	struct sdp_zchunk *chunk = cookie;
+	struct sdp_chunk *chunk = cookie;
 	const u64 end = chunk->start + octets;
 
 	/* those that were read need no Send that completes */
@@ -438,30 +437,30 @@ void sdp_zcopy_offer_done(struct sdp_conn *c, void *cookie, u32 octets)
 		link->acked = max(link->acked, end);
 	sdp_count_more(SDP_COUNT_TX_READ, c->tx.read - link->tx_read);
 	link->tx_read = c->tx.read;
-	sdp_zchunk_over(chunk, octets);
+	sdp_chunk_over(chunk, octets);
 }
 
 /* an op of the machine: the peer has written into a chunk, or does not write into it any more */
-void sdp_zcopy_sink_done(struct sdp_conn *c, void *cookie, u32 octets, enum sdp_sink_end how)
+void sdp_pinned_sink_done(struct sdp_conn *c, void *cookie, u32 octets, enum sdp_sink_end how)
 {
 	struct sdp_link *link = container_of(c, struct sdp_link, conn);
-	struct sdp_zchunk *chunk = cookie;
+	struct sdp_chunk *chunk = cookie;
 
 	chunk->written = how == SDP_SINK_WRITTEN;
 	link->rx_pos += octets;
 	sdp_count_more(SDP_COUNT_RX_WRITTEN, octets);
 	/* its reader */
 	link->ssk->wake |= SDP_WAKE_READ;
-	sdp_zchunk_over(chunk, octets);
+	sdp_chunk_over(chunk, octets);
 }
 
 /* an op of the machine: read into a chunk */
-void sdp_zcopy_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
+void sdp_pinned_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
 {
 	struct sdp_link *link = container_of(c, struct sdp_link, conn);
-	struct sdp_zchunk *chunk = cookie;
+	struct sdp_chunk *chunk = cookie;
 	const struct sdp_ot_segment segment = { .key = chunk->key, .length = len };
-	struct sdp_post *post = sdp_conn_post_get(link, chunk);
+	struct sdp_post *post = sdp_link_post_get(link, chunk);
 	int rc;
 
 	if (!post)
@@ -471,69 +470,69 @@ void sdp_zcopy_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie)
 	rc = link->ops->post_read(link->ep, &segment, 1, rkey, va, SDP_OT_SIGNAL, post);
 	if (!rc)
 		return;
-	sdp_conn_post_put(link, post);
-	sdp_conn_break(link, rc);
+	sdp_link_post_put(link, post);
+	sdp_link_break(link, rc);
 }
 
 /**
- * sdp_zcopy_completed() - a post for a chunk has ended
+ * sdp_pinned_completed() - a post for a chunk has ended
  * @link: link
  * @post: the post
  * @done: completion
  *
  * Context: with sdp_lock(), outside of the machine.
  */
-void sdp_zcopy_completed(struct sdp_link *link, const struct sdp_post *post,
+void sdp_pinned_completed(struct sdp_link *link, const struct sdp_post *post,
 			 const struct sdp_ot_completion *done)
 {
-	struct sdp_zchunk *chunk = post->chunk;
+	struct sdp_chunk *chunk = post->chunk;
 
 	if (done->op == SDP_OT_KEY_DROP) {
 		/* also if the connection has ended meanwhile */
-		sdp_zchunk_freed(chunk);
+		sdp_chunk_freed(chunk);
 		return;
 	}
 	if (done->status || done->op != SDP_OT_READ)
 		return;
 	link->rx_pos += post->octets;
 	sdp_count_more(SDP_COUNT_RX_READ, post->octets);
-	sdp_zchunk_over(chunk, post->octets);
+	sdp_chunk_over(chunk, post->octets);
 	sdp_state_read_done(&link->conn, post->octets);
 }
 
 /**
- * sdp_zcopy_sent() - Sends have completed
+ * sdp_pinned_sent() - Sends have completed
  * @link: link; sdp_link.sent_to has grown
  *
  * Context: with sdp_lock(), outside of the machine.
  */
-void sdp_zcopy_sent(struct sdp_link *link)
+void sdp_pinned_sent(struct sdp_link *link)
 {
-	struct sdp_zcopy *halves[] = { link->zcopy_tx, link->zcopy_told };
+	struct sdp_zcopy *halves[] = { link->zcopy_tx, link->zcopy_notify };
 	struct sdp_zcopy *zc;
 	u32 half, i;
 
 	for (half = 0; half < ARRAY_SIZE(halves); half++) {
 		zc = halves[half];
 		for (i = 0; zc && i < zc->chunks_nr; i++)
-			sdp_zchunk_settle(&zc->chunks[i]);
+			sdp_chunk_settle(&zc->chunks[i]);
 	}
 }
 
 /**
- * sdp_zcopy_ended() - the endpoint is gone
+ * sdp_pinned_ended() - the endpoint is gone
  * @link: link; sdp_link.ended is set
  *
  * Context: with sdp_lock().
  */
-void sdp_zcopy_ended(struct sdp_link *link)
+void sdp_pinned_ended(struct sdp_link *link)
 {
 	if (link->zcopy_tx)
-		sdp_zcopy_wake(link->zcopy_tx);
+		sdp_pinned_wake(link->zcopy_tx);
 	if (link->zcopy_rx)
-		sdp_zcopy_wake(link->zcopy_rx);
-	if (link->zcopy_told)
-		sdp_zcopy_wake(link->zcopy_told);
+		sdp_pinned_wake(link->zcopy_rx);
+	if (link->zcopy_notify)
+		sdp_pinned_wake(link->zcopy_notify);
 }
 
 /** sdp_zcopy_sending() - has a session the sending half? With sdp_lock() */
@@ -579,14 +578,14 @@ static bool sdp_zcopy_waits(const struct sdp_link *link)
  * sdp_zcopy_settle() - is there an advertisement that will not be read?
  * @link: link
  *
- * The peer is asked for Data if the program that could read waits itself for the peer to read, and
- * if the device or the program does not read at all. Context: with sdp_lock(), outside of the
+ * The peer is asked for Data if the program that could read waits itself for the peer to read, if
+ * its receives must not wait, and if the device or the program does not read at all. Context: with sdp_lock(), outside of the
  * machine.
  */
 void sdp_zcopy_settle(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
 
-	if (!link->reads_out || sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN || sdp_zcopy_waits(link))
+	if (!link->reads_out || ssk->shutdown & RCV_SHUTDOWN || ssk->nonblock || sdp_zcopy_waits(link))
 		sdp_zcopy_refuse(link);
 }

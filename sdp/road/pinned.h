@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Zero copy: memory of programs that the transport reaches directly. zcopy.c has the memory,
- * sock_zcopy.c and sock_sink.c the calls of programs that use it.
+ * Zero copy: memory of programs that the transport reaches directly. pinned.c has the memory,
+ * zcopy_read.c, zcopy_write.c and zcopy_notify.c the calls of programs that use it.
  *
  * A half of a connection has a struct sdp_zcopy from its first use on. One call at a time uses it:
  * its session. A session has no mutex of the socket, so that others never wait for it; they find
@@ -13,8 +13,8 @@
  * A chunk is pinned memory with a key. Its life: pinned and charged, named by the key, used by the
  * machine, over, key dropped, free. Until it is free, or the endpoint is gone, it stays pinned.
  */
-#ifndef SDP_ZCOPY_H
-#define SDP_ZCOPY_H
+#ifndef SDP_PINNED_H
+#define SDP_PINNED_H
 
 #include <linux/minmax.h>
 #include <linux/skbuff.h>
@@ -33,7 +33,7 @@
 #define SDP_ZCOPY_PENALTY	64	/* most calls with copies after one that was in vain */
 
 /**
- * struct sdp_zchunk - pinned memory
+ * struct sdp_chunk - pinned memory
  * @zc: whose it is
  * @key: names the memory, or NULL
  * @pages: the pages
@@ -47,9 +47,9 @@
  * @over: the machine needs it no more
  * @dropping: the key's end was posted
  * @free: nothing reaches the memory any more
- * @told: MSG_ZEROCOPY: the program's notification, or NULL: the chunk is not in use
+ * @uarg: MSG_ZEROCOPY: the program's notification, or NULL: the chunk is not in use
  */
-struct sdp_zchunk {
+struct sdp_chunk {
 	struct sdp_zcopy *zc;
 	struct sdp_ot_key *key;
 	struct page **pages;
@@ -63,7 +63,7 @@ struct sdp_zchunk {
 	bool over;
 	bool dropping;
 	bool free;
-	struct ubuf_info *told;
+	struct ubuf_info *uarg;
 };
 
 /**
@@ -98,23 +98,23 @@ struct sdp_zcopy {
 	u8 skip;
 	u8 penalty;
 	struct work_struct reap;
-	struct sdp_zchunk chunks[SDP_ZCOPY_MOST];
+	struct sdp_chunk chunks[SDP_ZCOPY_MOST];
 };
 
-bool sdp_zcopy_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks);
-int sdp_zchunk_grab(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
-int sdp_zchunk_pin(struct sdp_zchunk *chunk, struct iov_iter *iter, size_t most);
-void sdp_zchunk_unpin(struct sdp_zchunk *chunk, bool dirty);
-int sdp_zchunk_name(struct sdp_zchunk *chunk, u32 access);
-void sdp_zchunk_over(struct sdp_zchunk *chunk, u32 done);
-void sdp_zchunk_await(struct sdp_zchunk *chunk);
-bool sdp_zchunk_is_free(struct sdp_zchunk *chunk);
-bool sdp_zchunk_is_over(struct sdp_zchunk *chunk);
+bool sdp_pinned_half(struct sdp_link *link, struct sdp_zcopy **half, u32 chunks);
+int sdp_chunk_grab(struct sdp_chunk *chunk, struct iov_iter *iter, size_t most);
+int sdp_chunk_pin(struct sdp_chunk *chunk, struct iov_iter *iter, size_t most);
+void sdp_chunk_unpin(struct sdp_chunk *chunk, bool dirty);
+int sdp_chunk_name(struct sdp_chunk *chunk, u32 access);
+void sdp_chunk_over(struct sdp_chunk *chunk, u32 done);
+void sdp_chunk_await(struct sdp_chunk *chunk);
+bool sdp_chunk_is_free(struct sdp_chunk *chunk);
+bool sdp_chunk_is_over(struct sdp_chunk *chunk);
 
-/* sock_zcopy.c, sock_zerocopy.c */
+/* zcopy_read.c, zcopy_notify.c */
 u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link);
 bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg);
-int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk);
-void sdp_zerocopy_reap(struct work_struct *work);
+int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_chunk *chunk);
+void sdp_notify_reap(struct work_struct *work);
 
-#endif /* SDP_ZCOPY_H */
+#endif /* SDP_PINNED_H */

@@ -16,7 +16,7 @@
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
-#include <net/tcp_states.h>
+#include <net/tcp.h>
 
 #include "road.h"
 
@@ -24,8 +24,13 @@
 
 /* Room ************************************************************************************* */
 
-/* bytes that take room: not acknowledged, or not sent */
-static u64 sdp_send_waiting(const struct sdp_link *link)
+/**
+ * sdp_send_unacked() - bytes that take room: not acknowledged, or not sent
+ * @link: link
+ *
+ * Context: with sdp_lock().
+ */
+u64 sdp_send_unacked(const struct sdp_link *link)
 {
 	return link->conn.source.end + link->held - link->acked;
 }
@@ -62,7 +67,7 @@ static struct sdp_piece *sdp_send_tail(const struct sdp_link *link)
 
 static bool sdp_send_has_piece(const struct sdp_link *link)
 {
-	return !list_empty(&link->tx_free) || sdp_memory_may_grow_tx(link) || sdp_send_tail(link);
+	return !list_empty(&link->tx_free) || sdp_buffers_may_grow_tx(link) || sdp_send_tail(link);
 }
 
 /**
@@ -75,24 +80,22 @@ bool sdp_send_room(const struct sdp_sock *ssk)
 {
 	const struct sdp_link *link = ssk->link;
 
-	if (!link)
-		return true;
-	return !sdp_zcopy_sending(link) && !sdp_zerocopy_full(link) &&
-	       sdp_send_waiting(link) * 3 <= (u64)READ_ONCE(ssk->inet.sk.sk_sndbuf) * 2 &&
+	return !sdp_zcopy_sending(link) && !sdp_notify_full(link) &&
+	       sdp_send_unacked(link) * 3 <= (u64)ssk->sndbuf * 2 &&
 	       sdp_send_has_piece(link);
 }
 
 /** sdp_send_below() - is the send buffer not full? With sdp_lock(), connected */
 bool sdp_send_below(const struct sdp_sock *ssk)
 {
-	return sdp_send_waiting(ssk->link) < READ_ONCE(ssk->inet.sk.sk_sndbuf);
+	return sdp_send_unacked(ssk->link) < ssk->sndbuf;
 }
 
 /* The piece that the next byte belongs to. NULL: none is there; @room: the buffer is not full */
 static struct sdp_piece *sdp_send_piece(struct sdp_sock *ssk, struct sdp_link *link, u32 *room)
 {
-	const u32 sndbuf = READ_ONCE(sdp_sock(ssk)->sk_sndbuf);
-	const u64 waiting = sdp_send_waiting(link);
+	const u32 sndbuf = ssk->sndbuf;
+	const u64 waiting = sdp_send_unacked(link);
 	struct sdp_piece *piece;
 
 	*room = 0;
@@ -128,9 +131,10 @@ static void sdp_send_hand_over(struct sdp_link *link, u32 octets)
 		link->held += octets;
 }
 
-/* @more: the program has said that more will come */
+/* In a program's call. @more: the program has said that more will come */
 static void sdp_send_push(struct sdp_sock *ssk, struct sdp_link *link, bool more)
 {
+	const u8 nonagle = tcp_sk(ssk->sk)->nonagle;
 	u32 full, part;
 
 	if (!link->held)
@@ -141,15 +145,15 @@ static void sdp_send_push(struct sdp_sock *ssk, struct sdp_link *link, bool more
 		return;
 	}
 	full = sdp_send_full(link);
-	more |= sdp_opt(ssk, IPPROTO_TCP, TCP_CORK);
+	more |= nonagle & TCP_NAGLE_CORK;
 	part = link->held % full;
-	if (!more && (sdp_opt(ssk, IPPROTO_TCP, TCP_NODELAY) || !sdp_send_on_way(link) ||
+	if (!more && (nonagle & TCP_NAGLE_OFF || !sdp_send_on_way(link) ||
 		      link->held >= full))
 		part = 0;
 	if (link->held > part)
 		sdp_send_hand_over(link, link->held - part);
-	if (part && more && !timer_pending(&ssk->held_timer))
-		sk_reset_timer(sdp_sock(ssk), &ssk->held_timer, jiffies + SDP_SEND_CORKED);
+	if (part && more && ssk->phase != SDP_ROAD_OVER && !timer_pending(&ssk->cork_timer))
+		sdp_sock_timer_set(ssk, &ssk->cork_timer, SDP_SEND_CORKED);
 }
 
 /**
@@ -162,19 +166,19 @@ void sdp_send_flush(struct sdp_sock *ssk)
 {
 	struct sdp_link *link = ssk->link;
 
-	if (link && link->held)
+	if (link->held)
 		sdp_send_hand_over(link, link->held);
 }
 
 /* softirq: what is held back has waited long enough */
 void sdp_send_timer(struct timer_list *timer)
 {
-	struct sdp_sock *ssk = from_timer(ssk, timer, held_timer);
+	struct sdp_sock *ssk = from_timer(ssk, timer, cork_timer);
 
 	sdp_lock(ssk);
 	sdp_send_flush(ssk);
 	sdp_unlock(ssk);
-	sock_put(sdp_sock(ssk));
+	sdp_sock_put(ssk);
 }
 
 /**
@@ -195,45 +199,20 @@ void sdp_send_done(struct sdp_link *link)
 		list_move(&piece->node, &link->tx_free);
 		link->tx_refused = false;
 	}
-	if (ssk->link != link)
-		return;
-	if (link->held && !sdp_send_on_way(link) && !timer_pending(&ssk->held_timer))
+	if (link->held && !sdp_send_on_way(link) && !timer_pending(&ssk->cork_timer))
 		sdp_send_flush(ssk);
 	if (ssk->nospace && sdp_send_room(ssk)) {
 		ssk->nospace = false;
 		ssk->wake |= SDP_WAKE_WRITE;
 	}
-	/* close() may wait for it */
-	if (ssk->closing && !sdp_send_waiting(link))
-		ssk->wake |= SDP_WAKE_STATE;
 }
 
 /* sendmsg() ******************************************************************************** */
 
-static int sdp_send_wait_connect(struct sock *sk, long *timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	int rc = 0;
-
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (sdp_get_state(sk) == TCP_SYN_SENT) {
-		rc = *timeo ? sock_intr_errno(*timeo) : -EAGAIN;
-		if (!*timeo || signal_pending(current))
-			break;
-		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
-		rc = 0;
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return rc;
-}
-
 /** sdp_send_allowed() - may bytes be sent at all? With sdp_lock() */
 bool sdp_send_allowed(const struct sdp_sock *ssk)
 {
-	const struct sock *sk = &ssk->inet.sk;
-
-	return !sk->sk_err && !(sk->sk_shutdown & SEND_SHUTDOWN) && ssk->link &&
-	       ssk->link->conn.state != SDP_DEAD && sk->sk_state != TCP_CLOSE;
+	return !(ssk->shutdown & SEND_SHUTDOWN) && ssk->link->conn.state != SDP_DEAD;
 }
 
 static bool sdp_send_blocked(struct sdp_sock *ssk)
@@ -248,13 +227,13 @@ static bool sdp_send_blocked(struct sdp_sock *ssk)
 }
 
 /* Without tx_mutex. Return: 0: look again; or a negative errno. */
-static int sdp_send_wait(struct sock *sk, long *timeo)
+static int sdp_send_wait(struct sdp_sock *ssk, struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int rc = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (sdp_send_blocked(sdp_sk(sk))) {
+	while (sdp_send_blocked(ssk)) {
 		rc = *timeo ? sock_intr_errno(*timeo) : -EAGAIN;
 		if (!*timeo || signal_pending(current))
 			break;
@@ -301,9 +280,9 @@ static struct sdp_piece *sdp_send_take(struct sdp_sock *ssk, u32 *room)
 		piece = sdp_send_piece(ssk, ssk->link, room);
 		if (piece)
 			piece->filling = true;
-		grow = !piece && *room && sdp_memory_may_grow_tx(ssk->link);
+		grow = !piece && *room && sdp_buffers_may_grow_tx(ssk->link);
 		sdp_unlock(ssk);
-	} while (grow && sdp_memory_grow_tx(ssk));
+	} while (grow && sdp_buffers_grow_tx(ssk));
 	return piece;
 }
 
@@ -338,23 +317,22 @@ int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg)
 }
 
 /* With tx_mutex, but for waits. Return: bytes, or a negative errno. */
-static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
+static int sdp_send_stream(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, long *timeo)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
-	const bool notified = sdp_zerocopy_wanted(ssk, msg);
+	const bool notified = sdp_notify_wanted(ssk, msg);
 	bool zcopy = !notified && sdp_zcopy_wanted(ssk, msg, *timeo);
-	struct ubuf_info *told = NULL;
+	struct ubuf_info *uarg = NULL;
 	int sent = 0, rc = 0;
 
 	while (msg_data_left(msg) && sent < INT_MAX - SZ_1M) {
 		if (zcopy && sdp_zcopy_fits(msg)) {
-			sent += sdp_zcopy_send(sk, msg, INT_MAX - SZ_1M - sent, timeo, &rc);
+			sent += sdp_zcopy_send(ssk, msg, INT_MAX - SZ_1M - sent, timeo, &rc);
 			zcopy = !sdp_zcopy_fits(msg);
 			if (rc)
 				break;
 			continue;
 		}
-		rc = notified ? sdp_zerocopy_some(ssk, msg, INT_MAX - SZ_1M - sent, &told) :
+		rc = notified ? sdp_notify_some(ssk, msg, INT_MAX - SZ_1M - sent, &uarg) :
 				sdp_send_some(ssk, msg);
 		if (rc < 0)
 			break;
@@ -365,59 +343,43 @@ static int sdp_send_stream(struct sock *sk, struct msghdr *msg, long *timeo)
 		sdp_send_flush(ssk);
 		sdp_unlock_push(ssk);
 		mutex_unlock(&ssk->tx_mutex);
-		rc = sdp_send_wait(sk, timeo);
+		rc = sdp_send_wait(ssk, sk, timeo);
 		mutex_lock(&ssk->tx_mutex);
 		if (rc)
 			break;
 	}
-	net_zcopy_put(told);
+	net_zcopy_put(uarg);
 	return sent ?: rc;
 }
 
 /**
- * sdp_sock_sendmsg() - sendmsg() of a program
- * @sock: socket
+ * sdp_send() - send bytes of a program
+ * @ssk: socket
+ * @sk: TCP's sock
  * @msg: bytes and flags
  * @len: bytes
  *
  * Return: bytes that were taken, or a negative errno as TCP's. Context: may sleep.
  */
-int sdp_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+int sdp_send(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_t len)
 {
-	struct sock *sk = sock->sk;
-	struct sdp_sock *ssk = sdp_sk(sk);
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	int rc;
 
-	rc = sdp_send_wait_connect(sk, &timeo);
-	if (rc)
-		return rc;
+	sdp_sock_sizes(ssk, sk);
 	mutex_lock(&ssk->tx_mutex);
 	if (len) {
-		rc = sdp_send_stream(sk, msg, &timeo);
+		rc = sdp_send_stream(ssk, sk, msg, &timeo);
 	} else {
 		sdp_lock(ssk);
 		rc = sdp_send_allowed(ssk) ? 0 : -EPIPE;
 		sdp_unlock(ssk);
 	}
 	sdp_lock(ssk);
-	if (ssk->link) {
-		if (!(msg->msg_flags & MSG_MORE))
-			sk_stop_timer(sk, &ssk->held_timer);
-		sdp_send_push(ssk, ssk->link, msg->msg_flags & MSG_MORE);
-	}
+	if (!(msg->msg_flags & MSG_MORE))
+		sdp_sock_timer_stop(ssk, &ssk->cork_timer);
+	sdp_send_push(ssk, ssk->link, msg->msg_flags & MSG_MORE);
 	sdp_unlock_push(ssk);
 	mutex_unlock(&ssk->tx_mutex);
-	return rc < 0 ? sk_stream_error(sk, msg->msg_flags, rc) : rc;
-}
-
-/* sendfile() has said MSG_MORE, and the file ended */
-void sdp_sock_splice_eof(struct socket *sock)
-{
-	struct sdp_sock *ssk = sdp_sk(sock->sk);
-
-	sdp_lock(ssk);
-	if (ssk->link)
-		sdp_send_push(ssk, ssk->link, false);
-	sdp_unlock_push(ssk);
+	return rc;
 }

@@ -28,7 +28,7 @@
  */
 u32 sdp_zcopy_threshold(struct sdp_sock *ssk, const struct sdp_link *link)
 {
-	const int own = sdp_opt(ssk, SOL_SDP, SDP_ZCOPY_THRESH);
+	const int own = READ_ONCE(ssk->zcopy_thresh);
 	const u32 caps = link->device->caps;
 
 	if (own >= 0)
@@ -58,7 +58,7 @@ bool sdp_zcopy_fits(const struct msghdr *msg)
  */
 bool sdp_zcopy_may_pin(struct sdp_sock *ssk, const struct msghdr *msg)
 {
-	return user_backed_iter(&msg->msg_iter) && !sdp_sock(ssk)->sk_kern_sock;
+	return user_backed_iter(&msg->msg_iter) && !ssk->sk->sk_kern_sock;
 }
 
 /**
@@ -81,7 +81,7 @@ bool sdp_zcopy_wanted(struct sdp_sock *ssk, struct msghdr *msg, long timeo)
 		return false;
 	sdp_lock(ssk);
 	link = ssk->link;
-	threshold = link ? sdp_zcopy_threshold(ssk, link) : 0;
+	threshold = sdp_zcopy_threshold(ssk, link);
 	if (threshold && left >= threshold) {
 		wanted = !link->zcopy_tx || !link->zcopy_tx->skip;
 		if (!wanted)
@@ -97,7 +97,7 @@ static struct sdp_zcopy *sdp_zcopy_begin_send(struct sdp_sock *ssk)
 	struct sdp_link *link = ssk->link;
 	struct sdp_zcopy *zc = NULL;
 
-	if (link && !sdp_zcopy_half(link, &link->zcopy_tx, SDP_ZCOPY_CHUNKS)) {
+	if (!sdp_pinned_half(link, &link->zcopy_tx, SDP_ZCOPY_CHUNKS)) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		return NULL;
 	}
@@ -107,7 +107,7 @@ static struct sdp_zcopy *sdp_zcopy_begin_send(struct sdp_sock *ssk)
 		zc = link->zcopy_tx;
 		zc->busy = true;
 		zc->sender = current;
-		kref_get(&link->refs);
+		sdp_sock_get(ssk);
 		sdp_send_flush(ssk);
 	}
 	sdp_unlock(ssk);
@@ -126,7 +126,7 @@ static void sdp_zcopy_end_send(struct sdp_zcopy *zc, bool refused)
 	if (!link->ended)
 		sdp_send_done(link);
 	sdp_unlock_push(ssk);
-	sdp_conn_put(link);
+	sdp_sock_put(ssk);
 }
 
 /**
@@ -137,20 +137,20 @@ static void sdp_zcopy_end_send(struct sdp_zcopy *zc, bool refused)
  * Return: 0: the chunk is in use; -EPIPE: nothing can be sent; or another negative errno. Context:
  * with sdp_lock().
  */
-int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
+int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	int rc;
 
-	if (ssk->link != link || !sdp_send_allowed(ssk) || link->held)
+	if (!sdp_send_allowed(ssk) || link->held)
 		return -EPIPE;
-	rc = sdp_zchunk_name(chunk, SDP_OT_PEER_READS);
+	rc = sdp_chunk_name(chunk, SDP_OT_PEER_READS);
 	if (rc)
 		return rc;
 	chunk->start = link->conn.source.end;
 	rc = sdp_state_offer(&link->conn, chunk->len, chunk->key->key, chunk->key->address, chunk);
 	if (rc)
-		sdp_zchunk_over(chunk, 0);
+		sdp_chunk_over(chunk, 0);
 	else
 		sdp_count(SDP_COUNT_ZCOPY_OFFERS);
 	return 0;
@@ -159,11 +159,11 @@ int sdp_zcopy_offer(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
 /* Return: bytes that were offered, 0: no more */
 static u32 sdp_zcopy_load(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most)
 {
-	struct sdp_zchunk *chunk = &zc->chunks[(zc->first + zc->used) % zc->chunks_nr];
+	struct sdp_chunk *chunk = &zc->chunks[(zc->first + zc->used) % zc->chunks_nr];
 	struct sdp_sock *ssk = zc->link->ssk;
 	int len, rc;
 
-	len = sdp_zchunk_pin(chunk, iter, most);
+	len = sdp_chunk_pin(chunk, iter, most);
 	if (len < 0) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		return 0;
@@ -175,7 +175,7 @@ static u32 sdp_zcopy_load(struct sdp_zcopy *zc, struct iov_iter *iter, size_t mo
 		zc->used++;
 		return len;
 	}
-	sdp_zchunk_unpin(chunk, false);
+	sdp_chunk_unpin(chunk, false);
 	iov_iter_revert(iter, len);
 	if (rc != -EPIPE)
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
@@ -213,7 +213,7 @@ static u64 sdp_zcopy_progress(struct sdp_zcopy *zc)
  */
 static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 {
-	struct sdp_zchunk *chunk = &zc->chunks[zc->first];
+	struct sdp_chunk *chunk = &zc->chunks[zc->first];
 	const long patience = msecs_to_jiffies(READ_ONCE(sdp_zcopy_patience_ms));
 	u64 before = sdp_zcopy_progress(zc), now;
 
@@ -221,7 +221,7 @@ static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 		const long some = min(*timeo, patience);
 		long left;
 
-		left = wait_event_interruptible_timeout(zc->wait, sdp_zchunk_is_over(chunk), some);
+		left = wait_event_interruptible_timeout(zc->wait, sdp_chunk_is_over(chunk), some);
 		if (left < 0)
 			return sock_intr_errno(*timeo);
 		if (*timeo != MAX_SCHEDULE_TIMEOUT)
@@ -240,12 +240,12 @@ static int sdp_zcopy_wait(struct sdp_zcopy *zc, long *timeo)
 /* The oldest chunk is free. Return: bytes of it that the peer has */
 static u32 sdp_zcopy_reap(struct sdp_zcopy *zc, bool *whole, bool *refused)
 {
-	struct sdp_zchunk *chunk = &zc->chunks[zc->first];
+	struct sdp_chunk *chunk = &zc->chunks[zc->first];
 
 	*whole = chunk->done == chunk->len;
 	*refused |= chunk->done && !chunk->written &&
 		    chunk->sent_to == chunk->start + chunk->done;
-	sdp_zchunk_unpin(chunk, false);
+	sdp_chunk_unpin(chunk, false);
 	zc->first = (zc->first + 1) % zc->chunks_nr;
 	zc->used--;
 	return chunk->done;
@@ -286,14 +286,14 @@ static void sdp_zcopy_next(struct sdp_zcopy *zc, struct sdp_zcopy_run *run, long
 			sdp_zcopy_cut(zc, run->base);
 		}
 	}
-	sdp_zchunk_await(&zc->chunks[zc->first]);
+	sdp_chunk_await(&zc->chunks[zc->first]);
 	run->done += sdp_zcopy_reap(zc, &whole, &run->refused);
 	run->stop |= !whole;
 }
 
 /**
  * sdp_zcopy_send() - send memory of a program without copies
- * @sk: sock
+ * @ssk: socket
  * @msg: message that is wanted and fits
  * @most: bytes
  * @timeo: time that is left
@@ -301,9 +301,9 @@ static void sdp_zcopy_next(struct sdp_zcopy *zc, struct sdp_zcopy_run *run, long
  *
  * Return: bytes that the peer has. Context: with tx_mutex, which it gives away meanwhile; sleeps.
  */
-size_t sdp_zcopy_send(struct sock *sk, struct msghdr *msg, size_t most, long *timeo, int *error)
+size_t sdp_zcopy_send(struct sdp_sock *ssk, struct msghdr *msg, size_t most, long *timeo,
+		      int *error)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_zcopy_run run = {};
 	struct sdp_zcopy *zc;
 	u32 len;
@@ -351,16 +351,16 @@ static struct sdp_zcopy *sdp_zcopy_begin_receive(struct sdp_sock *ssk, bool fit,
 	struct sdp_zcopy *zc = NULL;
 	struct sdp_link *link = ssk->link;
 
-	if (link && fit && !sdp_zcopy_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
+	if (fit && !sdp_pinned_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		fit = false;
 	}
 	sdp_lock(ssk);
-	if (ssk->link && sdp_zcopy_readable(link)) {
+	if (sdp_zcopy_readable(link)) {
 		if (fit) {
 			zc = link->zcopy_rx;
 			zc->busy = true;
-			kref_get(&link->refs);
+			sdp_sock_get(ssk);
 		} else if (need) {
 			sdp_zcopy_refuse(link);
 		}
@@ -383,30 +383,30 @@ static void sdp_zcopy_end_receive(struct sdp_zcopy *zc, bool failed)
 	/* other readers */
 	ssk->wake |= SDP_WAKE_READ;
 	sdp_unlock_push(ssk);
-	sdp_conn_put(link);
+	sdp_sock_put(ssk);
 }
 
 /* with sdp_lock(): is the memory used now? */
-static bool sdp_zcopy_start_read(struct sdp_zchunk *chunk)
+static bool sdp_zcopy_start_read(struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 
-	if (link->conn.state == SDP_DEAD || link->broken || sdp_zchunk_name(chunk, 0))
+	if (link->conn.state == SDP_DEAD || link->broken || sdp_chunk_name(chunk, 0))
 		return false;
 	if (!sdp_state_read(&link->conn, chunk->len, chunk))
-		sdp_zchunk_over(chunk, 0);
+		sdp_chunk_over(chunk, 0);
 	return true;
 }
 
 /* Return: bytes, 0: it is not possible */
 static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most)
 {
-	struct sdp_zchunk *chunk = &zc->chunks[0];
+	struct sdp_chunk *chunk = &zc->chunks[0];
 	struct sdp_sock *ssk = zc->link->ssk;
 	bool used;
 	int len;
 
-	len = sdp_zchunk_pin(chunk, iter, min_t(size_t, most, zc->link->device->max_rdma));
+	len = sdp_chunk_pin(chunk, iter, min_t(size_t, most, zc->link->device->max_rdma));
 	if (len < 0)
 		return 0;
 	chunk->done = 0;
@@ -414,16 +414,16 @@ static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	used = sdp_zcopy_start_read(chunk);
 	sdp_unlock_push(ssk);
 	if (used)
-		sdp_zchunk_await(chunk);
+		sdp_chunk_await(chunk);
 	/* also if the connection ended before all was there */
-	sdp_zchunk_unpin(chunk, true);
+	sdp_chunk_unpin(chunk, true);
 	iov_iter_revert(iter, len - chunk->done);
 	return chunk->done;
 }
 
 /**
  * sdp_zcopy_receive() - read what the peer advertises into memory of a program
- * @sk: sock; nothing that has arrived is unread
+ * @ssk: socket; nothing that has arrived is unread
  * @msg: memory
  * @room: bytes
  * @flags: of recvmsg()
@@ -432,15 +432,14 @@ static u32 sdp_zcopy_read_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
  *
  * Return: bytes, 0: wait for Data. Context: with rx_mutex, which it gives away meanwhile; sleeps.
  */
-u32 sdp_zcopy_receive(struct sock *sk, struct msghdr *msg, size_t room, int flags, long timeo,
+u32 sdp_zcopy_receive(struct sdp_sock *ssk, struct msghdr *msg, size_t room, int flags, long timeo,
 		      bool need)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_zcopy *zc;
 	u32 readable, n;
 
 	sdp_lock(ssk);
-	readable = ssk->link ? sdp_zcopy_readable(ssk->link) : 0;
+	readable = sdp_zcopy_readable(ssk->link);
 	sdp_unlock(ssk);
 	if (!readable)
 		return 0;

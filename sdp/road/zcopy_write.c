@@ -18,7 +18,7 @@
 /* may the peer be asked to write? With sdp_lock() */
 static bool sdp_zcopy_may_write(struct sdp_sock *ssk)
 {
-	const int own = sdp_opt(ssk, SOL_SDP, SDP_ZCOPY_WRITE);
+	const int own = READ_ONCE(ssk->zcopy_write);
 
 	return own >= 0 ? own : READ_ONCE(sdp_zcopy_write);
 }
@@ -26,9 +26,9 @@ static bool sdp_zcopy_may_write(struct sdp_sock *ssk)
 /* with sdp_lock(): is there nothing that comes before what the peer would write? */
 static bool sdp_zcopy_may_sink(struct sdp_sock *ssk, struct sdp_link *link)
 {
-	return ssk->link == link && !link->queued && !sdp_state_readable(&link->conn) &&
+	return !link->queued && !sdp_state_readable(&link->conn) &&
 	       (link->conn.state == SDP_OPEN || link->conn.state == SDP_FIN_WAIT) &&
-	       !sdp_sock(ssk)->sk_err && !(sdp_sock(ssk)->sk_shutdown & RCV_SHUTDOWN);
+	       !ssk->error && !(ssk->shutdown & RCV_SHUTDOWN);
 }
 
 /*
@@ -48,7 +48,7 @@ static bool sdp_zcopy_sink_wanted(struct sdp_sock *ssk, const struct msghdr *msg
 		return false;
 	sdp_lock(ssk);
 	link = ssk->link;
-	threshold = link && sdp_zcopy_may_write(ssk) ? sdp_zcopy_threshold(ssk, link) : 0;
+	threshold = sdp_zcopy_may_write(ssk) ? sdp_zcopy_threshold(ssk, link) : 0;
 	if (threshold && fits >= threshold && fits >= link->conn.credit.size &&
 	    sdp_zcopy_may_sink(ssk, link)) {
 		wanted = link->conn.sink.mode == SDP_MODE_PIPELINED;
@@ -69,15 +69,15 @@ static struct sdp_zcopy *sdp_zcopy_begin_sink(struct sdp_sock *ssk)
 	struct sdp_zcopy *zc = NULL;
 	struct sdp_link *link = ssk->link;
 
-	if (link && !sdp_zcopy_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
+	if (!sdp_pinned_half(link, &link->zcopy_rx, SDP_ZCOPY_RECEIVED)) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		return NULL;
 	}
 	sdp_lock(ssk);
-	if (link && ssk->link == link && !link->zcopy_rx->busy) {
+	if (!link->zcopy_rx->busy) {
 		zc = link->zcopy_rx;
 		zc->busy = true;
-		kref_get(&link->refs);
+		sdp_sock_get(ssk);
 	}
 	sdp_unlock(ssk);
 	return zc;
@@ -99,18 +99,18 @@ static void sdp_zcopy_end_sink(struct sdp_zcopy *zc, bool used, bool missed)
 	/* other readers */
 	ssk->wake |= SDP_WAKE_READ;
 	sdp_unlock(ssk);
-	sdp_conn_put(link);
+	sdp_sock_put(ssk);
 }
 
 /* with sdp_lock(). Return: 0: the peer may write; or a negative errno, and the memory has no key */
-static int sdp_zcopy_start_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
+static int sdp_zcopy_start_sink(struct sdp_sock *ssk, struct sdp_chunk *chunk)
 {
 	struct sdp_link *link = chunk->zc->link;
 	int rc;
 
 	if (link->broken || !sdp_zcopy_may_sink(ssk, link))
 		return -EAGAIN;
-	rc = sdp_zchunk_name(chunk, SDP_OT_PEER_WRITES);
+	rc = sdp_chunk_name(chunk, SDP_OT_PEER_WRITES);
 	if (rc) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		return rc;
@@ -118,19 +118,18 @@ static int sdp_zcopy_start_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk)
 	rc = sdp_state_sink(&link->conn, chunk->len, chunk->key->key, chunk->key->address, false,
 			    chunk);
 	if (rc)
-		sdp_zchunk_over(chunk, 0);
+		sdp_chunk_over(chunk, 0);
 	else
 		sdp_count(SDP_COUNT_ZCOPY_SINKS);
 	return 0;
 }
 
-static bool sdp_zcopy_sink_waits(struct sdp_sock *ssk, const struct sdp_zchunk *chunk)
+static bool sdp_zcopy_sink_waits(struct sdp_sock *ssk, const struct sdp_chunk *chunk)
 {
-	const struct sock *sk = sdp_sock(ssk);
 	bool waits;
 
 	sdp_lock(ssk);
-	waits = !chunk->over && !sk->sk_err && !(sk->sk_shutdown & RCV_SHUTDOWN) &&
+	waits = !chunk->over && !ssk->error && !(ssk->shutdown & RCV_SHUTDOWN) &&
 		chunk->zc->link->conn.state != SDP_DEAD;
 	sdp_unlock(ssk);
 	return waits;
@@ -140,10 +139,10 @@ static bool sdp_zcopy_sink_waits(struct sdp_sock *ssk, const struct sdp_zchunk *
  * Until the peer has written, or has sent a message instead, or until the program has to do
  * something else. Return: whether the peer has sent a message.
  */
-static bool sdp_zcopy_await_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk, long *timeo)
+static bool sdp_zcopy_await_sink(struct sdp_sock *ssk, struct sdp_chunk *chunk, long *timeo)
 {
 	struct sdp_link *link = chunk->zc->link;
-	struct sock *sk = sdp_sock(ssk);
+	struct sock *sk = ssk->sk;
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	bool missed;
 
@@ -160,7 +159,7 @@ static bool sdp_zcopy_await_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 		sdp_state_sink_cancel(&link->conn);
 	}
 	sdp_unlock(ssk);
-	sdp_zchunk_await(chunk);
+	sdp_chunk_await(chunk);
 	return missed;
 }
 
@@ -168,12 +167,12 @@ static bool sdp_zcopy_await_sink(struct sdp_sock *ssk, struct sdp_zchunk *chunk,
 static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size_t most,
 			       long *timeo, bool *missed)
 {
-	struct sdp_zchunk *chunk = &zc->chunks[0];
+	struct sdp_chunk *chunk = &zc->chunks[0];
 	struct sdp_sock *ssk = zc->link->ssk;
 	int len, rc;
 
 	*missed = true;
-	len = sdp_zchunk_pin(chunk, iter, min_t(size_t, most, zc->link->device->max_rdma));
+	len = sdp_chunk_pin(chunk, iter, min_t(size_t, most, zc->link->device->max_rdma));
 	if (len < 0) {
 		sdp_count(SDP_COUNT_ZCOPY_FAILURES);
 		return 0;
@@ -187,14 +186,14 @@ static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
 	if (!rc)
 		*missed = sdp_zcopy_await_sink(ssk, chunk, timeo);
 	/* also if the connection ended before all was there */
-	sdp_zchunk_unpin(chunk, true);
+	sdp_chunk_unpin(chunk, true);
 	iov_iter_revert(iter, len - chunk->done);
 	return chunk->done;
 }
 
 /**
  * sdp_zcopy_sink() - wait with memory that the peer may write to
- * @sk: sock; nothing is there to be read
+ * @ssk: socket; nothing is there to be read
  * @msg: memory
  * @room: bytes
  * @flags: of recvmsg()
@@ -205,9 +204,8 @@ static u32 sdp_zcopy_sink_into(struct sdp_zcopy *zc, struct iov_iter *iter, size
  * Return: bytes that the peer has written, 0: look what else has come; -EAGAIN: wait without it.
  * Context: with rx_mutex, which it gives away meanwhile; sleeps.
  */
-int sdp_zcopy_sink(struct sock *sk, struct msghdr *msg, size_t room, int flags, long *timeo)
+int sdp_zcopy_sink(struct sdp_sock *ssk, struct msghdr *msg, size_t room, int flags, long *timeo)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_zcopy *zc;
 	bool missed;
 	u32 done;

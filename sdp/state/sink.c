@@ -115,7 +115,7 @@ static enum sdp_fault sdp_sink_src_avail(struct sdp_conn *c, const struct sdp_ms
 		.mseq = msg->mseq,
 		.begun = msg->payload_len,
 		.read = msg->payload_len,
-		.told = msg->payload_len,
+		.reported = msg->payload_len,
 	};
 	c->ops->notify(c, SDP_NOTICE_SRC_AVAIL);
 	return SDP_OK;
@@ -217,11 +217,11 @@ static bool sdp_sink_report(struct sdp_conn *c)
 	struct sdp_advert *a = &k->offered[0];
 	struct sdp_msg msg = { .mid = SDP_MID_READ_COMPL };
 
-	if (!k->offered_nr || a->read == a->told || !sdp_credit_may(c, false))
+	if (!k->offered_nr || a->read == a->reported || !sdp_credit_may(c, false))
 		return false;
-	msg.bytes = a->read - a->told;
-	a->told = a->read;
-	if (a->told == a->size)
+	msg.bytes = a->read - a->reported;
+	a->reported = a->read;
+	if (a->reported == a->size)
 		sdp_sink_drop_offered(k);
 	sdp_credit_send(c, &msg, 0);
 	return true;

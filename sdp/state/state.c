@@ -124,14 +124,14 @@ int sdp_state_close(struct sdp_conn *c)
 }
 
 /**
- * sdp_state_deaf() - the program neither sends nor receives any more, and has not closed
+ * sdp_state_stop_receiving() - the program neither sends nor receives any more, and has not closed
  * @c: connection
  *
  * Bytes that arrive from now on abort the connection, and SDP_NOTICE_RESET says so.
  */
-void sdp_state_deaf(struct sdp_conn *c)
+void sdp_state_stop_receiving(struct sdp_conn *c)
 {
-	c->sink.deaf = true;
+	c->sink.stopped = true;
 }
 
 /* Begin ************************************************************************************ */
@@ -150,6 +150,7 @@ void sdp_state_init(struct sdp_conn *c, const struct sdp_state_ops *ops,
 	memset(c, 0, sizeof(*c));
 	c->ops = ops;
 	c->own_caps = config->caps & SDP_CAP_INVALIDATE;
+	memcpy(c->answer, config->answer, sizeof(c->answer));
 	credit->ring = config->ring > SDP_BUFS_MIN ? config->ring : SDP_BUFS_MIN + 1;
 	credit->size = config->size > SDP_BUF_MIN ? config->size : SDP_BUF_MIN;
 	credit->send_max = config->send_max > SDP_BUF_MIN ? config->send_max : SDP_BUF_MIN;
@@ -195,7 +196,8 @@ static void sdp_state_greeted(struct sdp_conn *c, const struct sdp_msg *msg)
 /**
  * sdp_state_connect() - make a Hello
  * @c: connection in state SDP_IDLE
- * @hello: @hello->hello has compact, ipv, want_size, ports and addresses; the rest is filled
+ * @hello: @hello->hello has compact, ipv, want_size, name, ports and addresses; the rest is
+ *	filled
  *
  * The caller sends it with its connection request.
  *
@@ -233,6 +235,9 @@ int sdp_state_answer(struct sdp_conn *c, const u8 *p, u32 n)
 	fault = sdp_wire_decode(p, n, SDP_IN_ANSWER, &msg);
 	if (!fault && msg.hello.compact != c->compact)
 		fault = SDP_FAULT_LENGTH;
+	/* only who knows the TCP connection can say it */
+	if (!fault && memcmp(msg.hello.name, c->answer, sizeof(c->answer)))
+		fault = SDP_FAULT_NAME;
 	if (fault) {
 		sdp_state_fault(c, fault);
 		return -EPROTO;
@@ -271,6 +276,7 @@ int sdp_state_accept(struct sdp_conn *c, struct sdp_msg *ack)
 	if (c->state != SDP_HELLO_RCVD)
 		return -EINVAL;
 	memset(ack, 0, sizeof(*ack));
+	memcpy(ack->hello.name, c->answer, sizeof(c->answer));
 	err = sdp_state_greet(c, ack, SDP_MID_HELLO_ACK);
 	if (err)
 		return err;
@@ -417,7 +423,7 @@ static enum sdp_fault sdp_state_process(struct sdp_conn *c, const struct sdp_msg
 		return SDP_FAULT_STATE;
 	if (action != SDP_GO)
 		return SDP_OK;
-	if ((c->sink.closed || c->sink.deaf) && sdp_state_brings_octets(msg)) {
+	if ((c->sink.closed || c->sink.stopped) && sdp_state_brings_octets(msg)) {
 		sdp_state_step(c, SDP_EV_ABORT);
 		if (!c->sink.closed)
 			c->ops->notify(c, SDP_NOTICE_RESET);

@@ -144,6 +144,8 @@ struct sdp_state_ops {
  * @max_adverts: at most SDP_ADVERTS
  * @caps: SDP_CAP_INVALIDATE or 0
  * @allow_pipelined: follow REQ_PIPE
+ * @answer: answer to the name of the TCP connection: the passive end says it, the active end
+ *	expects it
  */
 struct sdp_config {
 	u16 ring;
@@ -154,6 +156,7 @@ struct sdp_config {
 	u8 max_adverts;
 	u8 caps;
 	bool allow_pipelined;
+	u8 answer[SDP_NAME_LEN];
 };
 
 /**
@@ -237,7 +240,7 @@ struct sdp_offer {
  * @mseq: of its message
  * @begun: SrcAvail: bytes that arrived as payload or that Reads were posted for
  * @read: ... that have arrived
- * @told: ... that the peer knows of
+ * @reported: ... that the peer knows of
  */
 struct sdp_advert {
 	u64 va;
@@ -246,7 +249,7 @@ struct sdp_advert {
 	u32 mseq;
 	u32 begun;
 	u32 read;
-	u32 told;
+	u32 reported;
 };
 
 /**
@@ -345,7 +348,7 @@ struct sdp_source {
  * @urgent: OOB_PEND without OOB_PRES
  * @fin: the peer's DisConn has arrived
  * @closed: bytes that arrive now abort the connection
- * @deaf: ... and the program learns of it
+ * @stopped: ... and the program learns of it
  */
 struct sdp_sink {
 	struct sdp_advert offered[SDP_ADVERTS];
@@ -368,7 +371,7 @@ struct sdp_sink {
 	bool urgent;
 	bool fin;
 	bool closed;
-	bool deaf;
+	bool stopped;
 };
 
 /** struct sdp_traffic - bytes by mechanism, messages */
@@ -393,6 +396,7 @@ struct sdp_traffic {
  * @rx: traffic received
  * @caps: the peer's SDP_CAP_*
  * @own_caps: SDP_CAP_* that Hello or HelloAck announces
+ * @answer: see struct sdp_config
  * @compact: form of Hello and HelloAck
  * @active: this end sent the Hello
  * @ask_size: ChRcvBuf has to be sent for this size
@@ -415,6 +419,7 @@ struct sdp_conn {
 	struct sdp_traffic rx;
 	u8 caps;
 	u8 own_caps;
+	u8 answer[SDP_NAME_LEN];
 	bool compact;
 	bool active;
 	u32 ask_size;
@@ -436,7 +441,7 @@ int sdp_state_hello(struct sdp_conn *c, const struct sdp_msg *hello);
 int sdp_state_accept(struct sdp_conn *c, struct sdp_msg *ack);
 int sdp_state_event(struct sdp_conn *c, enum sdp_event event);
 int sdp_state_close(struct sdp_conn *c);
-void sdp_state_deaf(struct sdp_conn *c);
+void sdp_state_stop_receiving(struct sdp_conn *c);
 
 /* what arrives and completes */
 void sdp_state_receive(struct sdp_conn *c, const u8 *p, u32 n);

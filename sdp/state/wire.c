@@ -20,7 +20,7 @@ struct sdp_bsdh {
 	u8 mseq_ack[4];
 };
 
-/* Hello as a whole; the compact one ends before src */
+/* Hello as a whole; the compact one has the name in place of what begins with src */
 struct sdp_hello_wire {
 	struct sdp_bsdh bsdh;
 	u8 version;
@@ -35,7 +35,8 @@ struct sdp_hello_wire {
 	u8 dst[16];
 	u8 reserved2[2];
 	u8 ext_max_adverts[2];
-	u8 reserved3[24];
+	u8 name[SDP_NAME_LEN];
+	u8 reserved3[16];
 };
 
 /* HelloAck; the compact one ends before reserved2 */
@@ -46,7 +47,8 @@ struct sdp_hello_ack_wire {
 	u8 reserved;
 	u8 max_adverts;
 	u8 size[4];
-	u8 reserved2[172];
+	u8 name[SDP_NAME_LEN];
+	u8 reserved2[164];
 };
 
 /* SrcAvail and SinkAvail; SrcAvail ends before non_discards */
@@ -60,12 +62,15 @@ struct sdp_avail_wire {
 static_assert(sizeof(struct sdp_bsdh) == SDP_BSDH_LEN);
 static_assert(sizeof(struct sdp_hello_wire) == SDP_HELLO_LEN);
 static_assert(offsetof(struct sdp_hello_wire, dst_port) == 30);
-static_assert(offsetof(struct sdp_hello_wire, src) == SDP_HELLO_COMPACT_LEN);
+static_assert(offsetof(struct sdp_hello_wire, src) + SDP_NAME_LEN == SDP_HELLO_COMPACT_LEN);
 static_assert(offsetof(struct sdp_hello_wire, ext_max_adverts) == 66);
+static_assert(offsetof(struct sdp_hello_wire, name) == 68);
 static_assert(sizeof(struct sdp_hello_ack_wire) == SDP_HELLO_ACK_LEN);
 static_assert(offsetof(struct sdp_hello_ack_wire, reserved2) == SDP_HELLO_ACK_COMPACT_LEN);
 static_assert(sizeof(struct sdp_avail_wire) + SDP_BSDH_LEN == SDP_MSG_HDR_MAX);
 static_assert(sizeof(struct sdp_avail_wire) == 20);
+
+#define SDP_VERSION_AT		16	/* offset in Hello and HelloAck */
 
 #define SDP_MODE_SEND_HALF	0x80
 #define SDP_MODE_SHIFT		4
@@ -143,6 +148,7 @@ static const char *const sdp_wire_faults[SDP_FAULTS] = {
 	[SDP_FAULT_PAYLOAD] = "payload",
 	[SDP_FAULT_MODE] = "mode",
 	[SDP_FAULT_OOB] = "oob",
+	[SDP_FAULT_NAME] = "name",
 	[SDP_FAULT_SEQ] = "seq",
 	[SDP_FAULT_ACK] = "ack",
 	[SDP_FAULT_CREDIT] = "credit",
@@ -217,11 +223,9 @@ static bool sdp_wire_address_fits(const u8 address[16], u8 ipv)
 	return ipv == 6 || !memcmp(address, zeroes, sizeof(zeroes));
 }
 
-/* what Hello and HelloAck have in common, version and sizes first */
+/* what Hello and HelloAck have in common */
 static enum sdp_fault sdp_wire_check_hello(const struct sdp_msg *msg)
 {
-	if (msg->hello.version >> 4 != SDP_VERSION_MAJOR)
-		return SDP_FAULT_VERSION;
 	if (msg->flags || msg->mseq || msg->mseq_ack)
 		return SDP_FAULT_START;
 	if (msg->bufs < SDP_BUFS_MIN)
@@ -247,6 +251,7 @@ static enum sdp_fault sdp_wire_get_hello(const u8 *p, struct sdp_msg *msg)
 	h->size = get_unaligned_be32(w->size);
 	h->local_port = get_unaligned_be16(w->local_port);
 	h->dst_port = get_unaligned_be16(w->dst_port);
+	memcpy(h->name, h->compact ? w->src : w->name, sizeof(h->name));
 	if (!h->compact) {
 		memcpy(h->src, w->src, sizeof(h->src));
 		memcpy(h->dst, w->dst, sizeof(h->dst));
@@ -277,6 +282,7 @@ static enum sdp_fault sdp_wire_get_hello_ack(const u8 *p, struct sdp_msg *msg)
 	h->caps = w->caps & SDP_CAP_INVALIDATE;
 	h->max_adverts = w->max_adverts;
 	h->size = get_unaligned_be32(w->size);
+	memcpy(h->name, w->name, sizeof(h->name));
 	return sdp_wire_check_hello(msg);
 }
 
@@ -321,10 +327,17 @@ static enum sdp_fault sdp_wire_get_extra(const u8 *p, u8 extra, struct sdp_msg *
 	}
 }
 
-/* Hello and HelloAck: one of two lengths, perhaps with padding of the transport behind it */
+/*
+ * Hello and HelloAck: one of two lengths, perhaps with padding of the transport behind it. The
+ * version comes first: other ones have other lengths.
+ */
 static enum sdp_fault sdp_wire_decode_hello(const u8 *p, u32 n, u32 len, u8 extra,
 					    struct sdp_msg *msg)
 {
+	if (n <= SDP_VERSION_AT)
+		return SDP_FAULT_LENGTH;
+	if (p[SDP_VERSION_AT] >> 4 != SDP_VERSION_MAJOR)
+		return SDP_FAULT_VERSION;
 	msg->hello.compact = len == sdp_wire_hello_len(extra, true);
 	if (len > n || len != sdp_wire_hello_len(extra, msg->hello.compact))
 		return SDP_FAULT_LENGTH;
@@ -408,6 +421,7 @@ static void sdp_wire_put_hello(const struct sdp_hello *h, u8 *p)
 	put_unaligned_be32(h->size, w->size);
 	put_unaligned_be16(h->local_port, w->local_port);
 	put_unaligned_be16(h->dst_port, w->dst_port);
+	memcpy(h->compact ? w->src : w->name, h->name, sizeof(h->name));
 	if (h->compact)
 		return;
 	memcpy(w->src, h->src, sizeof(w->src));
@@ -426,6 +440,7 @@ static void sdp_wire_put_hello_ack(const struct sdp_hello *h, u8 *p)
 	w->caps = h->caps & SDP_CAP_INVALIDATE;
 	w->max_adverts = h->max_adverts > 0xff ? 0xff : h->max_adverts;
 	put_unaligned_be32(h->size, w->size);
+	memcpy(w->name, h->name, sizeof(w->name));
 }
 
 static void sdp_wire_put_avail(const struct sdp_avail *avail, bool sink, u8 *p)
@@ -535,13 +550,15 @@ void sdp_wire_put_refusal(enum sdp_refusal reason, u8 out[SDP_REFUSAL_LEN])
  * @p: private data, may be NULL if @n is 0
  * @n: its bytes
  *
- * Return: the reason; SDP_REFUSED_NO_LISTENER for anything else.
+ * Version 2 has the same form.
+ *
+ * Return: the reason; SDP_REFUSED_UNKNOWN for anything else.
  */
 enum sdp_refusal sdp_wire_refusal(const u8 *p, u32 n)
 {
-	if (n < SDP_REFUSAL_LEN || p[0] >> 4 != SDP_VERSION_MAJOR ||
-	    p[1] < SDP_REFUSED_NO_LISTENER || p[1] > SDP_REFUSED_RESOURCES)
-		return SDP_REFUSED_NO_LISTENER;
+	if (n < SDP_REFUSAL_LEN || (p[0] >> 4 != 2 && p[0] >> 4 != SDP_VERSION_MAJOR) ||
+	    p[1] < SDP_REFUSED_UNKNOWN || p[1] > SDP_REFUSED_RESOURCES)
+		return SDP_REFUSED_UNKNOWN;
 	return p[1];
 }
 

@@ -42,17 +42,18 @@ enum sdp_mid {
 #define SDP_CAP_INVALIDATE	0x01	/* accepts Send with Invalidate */
 #define SDP_CAP_EXT_ADVERTS	0x02	/* ExtMaxAdverts is valid */
 
-#define SDP_VERSION		0x22
-#define SDP_VERSION_MAJOR	2
+#define SDP_VERSION		0x30
+#define SDP_VERSION_MAJOR	3
 
 #define SDP_BSDH_LEN		16
 #define SDP_HELLO_LEN		92
-#define SDP_HELLO_COMPACT_LEN	32
+#define SDP_HELLO_COMPACT_LEN	40
 #define SDP_HELLO_ACK_LEN	196
-#define SDP_HELLO_ACK_COMPACT_LEN 24
+#define SDP_HELLO_ACK_COMPACT_LEN 32
 #define SDP_HDR_MAX		SDP_HELLO_ACK_LEN
 #define SDP_MSG_HDR_MAX		36	/* longest header of a Send: SinkAvail */
 #define SDP_REFUSAL_LEN		4
+#define SDP_NAME_LEN		8	/* of a TCP connection's name */
 
 #define SDP_BUF_MIN		256	/* smallest private buffer, BSDH included */
 #define SDP_BUFS_MIN		3	/* fewer never carry payload */
@@ -76,8 +77,8 @@ enum sdp_carrier {
 
 /** enum sdp_refusal - why a connection request is refused */
 enum sdp_refusal {
-	SDP_REFUSED_NO_LISTENER	= 1,
-	SDP_REFUSED_BACKLOG	= 2,	/* worth another try */
+	SDP_REFUSED_UNKNOWN	= 1,	/* no such TCP connection */
+	SDP_REFUSED_LATER	= 2,	/* worth another try */
 	SDP_REFUSED_VERSION	= 3,
 	SDP_REFUSED_MALFORMED	= 4,
 	SDP_REFUSED_RESOURCES	= 5,
@@ -101,6 +102,7 @@ enum sdp_fault {
 	SDP_FAULT_PAYLOAD,
 	SDP_FAULT_MODE,
 	SDP_FAULT_OOB,
+	SDP_FAULT_NAME,
 	/* of the order of messages */
 	SDP_FAULT_SEQ,
 	SDP_FAULT_ACK,
@@ -129,10 +131,11 @@ enum sdp_fault {
  * @max_adverts: advertisements that the sender accepts at a time
  * @want_size: wanted size of the peer's private buffers; Hello only
  * @size: size of the sender's private buffers, BSDH included
- * @local_port: port of the active end; Hello only
- * @dst_port: port that it wants to reach; Hello only
+ * @local_port: port of the TCP connection at the active end; Hello only
+ * @dst_port: ... at the passive end; Hello only
+ * @name: name of the TCP connection; in a HelloAck its answer
  * @src: address of the active end, IPv4 in the last four bytes; full Hello only
- * @dst: address that it wants to reach
+ * @dst: ... of the passive end
  */
 struct sdp_hello {
 	bool compact;
@@ -144,6 +147,7 @@ struct sdp_hello {
 	u32 size;
 	u16 local_port;
 	u16 dst_port;
+	u8 name[SDP_NAME_LEN];
 	u8 src[16];
 	u8 dst[16];
 };

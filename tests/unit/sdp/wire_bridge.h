@@ -36,6 +36,7 @@ struct bridge_msg {
 	uint32_t size;
 	uint16_t local_port;
 	uint16_t dst_port;
+	uint8_t name[8];
 	uint8_t src[16];
 	uint8_t dst[16];
 };
