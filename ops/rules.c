@@ -65,7 +65,7 @@ static void rules_take_socket(struct rules_subject *subject, const struct sock *
 {
 	bool connect = direction == OPS_CONNECT;
 
-	subject->direction = connect ? KRDMA_OFFLOAD_CONNECT : KRDMA_OFFLOAD_LISTEN;
+	subject->direction = direction;
 	subject->port = connect ? ntohs(READ_ONCE(sk->sk_dport)) : READ_ONCE(inet_sk(sk)->inet_num);
 	subject->uid = READ_ONCE(sk->sk_uid);
 	subject->cgroup = rules_cgroup_of(sk);

@@ -25,8 +25,10 @@ struct ops_sock;
 /* Rules (rules.c) *********************************************************** */
 
 enum ops_direction {
-	OPS_CONNECT,	/* enters SYN_SENT: address and port are the peer's */
-	OPS_LISTEN,	/* enters LISTEN: they are the socket's */
+	/* enters SYN_SENT: address and port are the peer's */
+	OPS_CONNECT = KRDMA_OFFLOAD_CONNECT,
+	/* enters LISTEN: they are the socket's */
+	OPS_LISTEN = KRDMA_OFFLOAD_LISTEN,
 };
 
 /**
@@ -138,7 +140,7 @@ enum ops_counter {
 	OPS_COUNT_LIMIT,		/* a limit of the namespace or of the host */
 	OPS_COUNT_MEMORY,		/* no memory, or not in the cgroup */
 	OPS_COUNT_UNMARKED,		/* marks taken off: the socket is TCP's alone again */
-	OPS_COUNT_BROKEN,		/* roads that broke after the change: the connection ended */
+	OPS_COUNT_BROKEN,		/* a road broke after the change: the connection ended */
 	OPS_COUNT_RESET,		/* sent back or ended by "krdma offload reset" */
 	OPS_COUNTERS,
 };
@@ -185,7 +187,7 @@ struct ops_sock_view {
 	u8 family;			/* AF_INET or AF_INET6; mapped addresses are AF_INET */
 	u8 tcp_state;			/* TCP_ESTABLISHED ... */
 	u8 state;			/* enum krdma_offload_state */
-	u8 why;				/* enum ops_counter of the reason for TCP; OPS_COUNTERS: none */
+	u8 why;				/* enum ops_counter: why TCP; OPS_COUNTERS: none */
 	struct in6_addr local;		/* IPv4 addresses are mapped */
 	struct in6_addr remote;
 	u16 local_port;			/* host order */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * Generic netlink family of krdma_ops.ko: the roads beside TCP, the rules that say which sockets
- * may use them, the marked sockets, limits and counters. Each network namespace has its own. Changes
- * need CAP_NET_ADMIN in the user namespace that owns the network namespace, and so does the list of
- * sockets.
+ * may use them, the marked sockets, limits and counters. Each network namespace has its own.
+ * Changes need CAP_NET_ADMIN in the user namespace that owns the network namespace; uids are of
+ * that user namespace.
  */
 #ifndef KRDMA_OFFLOAD_NETLINK_H
 #define KRDMA_OFFLOAD_NETLINK_H
@@ -33,9 +33,9 @@ enum krdma_offload_cmd {
 	/* dump: NAME and VALUE of each counter */
 	KRDMA_OFFLOAD_CMD_COUNTER_GET,
 	/*
-	 * dump: the marked sockets: ADDRESS4 or ADDRESS6 and PORT of this end, PEER4 or PEER6 and
-	 * PEER_PORT, TCP_STATE, STATE, ID of the rule, UID, INODE, NAME and INFO of the road, the
-	 * four counts of bytes, WHY
+	 * dump: the marked sockets, without CAP_NET_ADMIN the caller's: ADDRESS4 or ADDRESS6 and
+	 * PORT of this end, PEER4 or PEER6 and PEER_PORT, TCP_STATE, STATE, ID of the rule, UID,
+	 * INODE, NAME and INFO of the road, the four counts of bytes, WHY
 	 */
 	KRDMA_OFFLOAD_CMD_SOCKET_GET,
 	/*
@@ -130,6 +130,6 @@ enum krdma_offload_limit {
 #define KRDMA_OFFLOAD_LIMITS	5
 
 #define KRDMA_OFFLOAD_NAME_LEN	16	/* of a road, with the zero */
-#define KRDMA_OFFLOAD_PATH_LEN	4096	/* of a cgroup, with the zero */
+#define KRDMA_OFFLOAD_PATH_LEN	1024	/* of a cgroup, with the zero */
 
 #endif /* KRDMA_OFFLOAD_NETLINK_H */
