@@ -165,6 +165,9 @@ static int __init sdp_init(void)
 	rc = sdp_ot_kdapl_init();
 	if (rc)
 		goto no_kdapl;
+	rc = sdp_rendezvous_init();
+	if (rc)
+		goto no_rendezvous;
 	rc = offload_register_road(&sdp_road);
 	if (rc)
 		goto no_road;
@@ -173,6 +176,8 @@ static int __init sdp_init(void)
 	return 0;
 
 no_road:
+	sdp_rendezvous_exit();
+no_rendezvous:
 	sdp_ot_kdapl_exit();
 	sdp_sock_wait_all();
 	sdp_ot_kdapl_free();
@@ -187,6 +192,7 @@ static void __exit sdp_exit(void)
 {
 	debugfs_remove(sdp_debugfs);
 	offload_unregister_road(&sdp_road);
+	sdp_rendezvous_exit();
 	/* ends all connections; then their sockets go */
 	sdp_ot_kdapl_exit();
 	sdp_sock_wait_all();

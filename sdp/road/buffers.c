@@ -124,11 +124,13 @@ static bool sdp_buffers_full_host(u32 more)
 static bool sdp_buffers_full_memcg(struct mem_cgroup *memcg, u32 more)
 {
 #ifdef CONFIG_MEMCG
-	for (; memcg && !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
+	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
 		const unsigned long most = min(READ_ONCE(memcg->memory.max),
 					       READ_ONCE(memcg->memory.high));
 
-		if (page_counter_read(&memcg->memory) + SDP_BUFFERS_SPARE * PFN_UP(more) > most)
+		/* the root has no limit */
+		if (most < PAGE_COUNTER_MAX &&
+		    page_counter_read(&memcg->memory) + SDP_BUFFERS_SPARE * PFN_UP(more) > most)
 			return true;
 	}
 #endif

@@ -347,7 +347,9 @@ int sdp_receive(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_
 	/* what fits into the answer */
 	len = min_t(size_t, len, INT_MAX);
 	sdp_sock_sizes(ssk, sk);
-	WRITE_ONCE(ssk->nonblock, !sock_rcvtimeo(sk, flags & MSG_DONTWAIT));
+	/* what krdma_ops reads for itself says nothing of the program */
+	if (user_backed_iter(&msg->msg_iter))
+		WRITE_ONCE(ssk->nonblock, !sock_rcvtimeo(sk, flags & MSG_DONTWAIT));
 	atomic_inc(&ssk->readers);
 	WRITE_ONCE(ssk->reader, current);
 	mutex_lock(&ssk->rx_mutex);

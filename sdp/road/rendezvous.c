@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The passive end: each RNIC of a namespace has one listener of the transport, at a port that only
+ * The passive end: each RNIC of a namespace in which a marked socket listens has one listener of
+ * the transport, at a port that only
  * the administrator can listen at. A peer's Hello names a TCP connection: without the name of one
  * that is established and marked here, it is refused, and nothing is kept of it.
  *
@@ -10,6 +11,8 @@
  * The upcall of a request may sleep, so all of this happens in it.
  */
 #include <linux/string.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <net/sock.h>
 
 #include <krdma/netstack.h>
@@ -119,13 +122,99 @@ static void sdp_rendezvous_request(struct sdp_ot_device *device,
 		sdp_rendezvous_refuse(device, request, sdp_rendezvous_reason(conn));
 		return;
 	}
-	/* not accepted by a program yet */
-	if (!READ_ONCE(offload_conn_sk(conn)->sk_socket)) {
-		sdp_rendezvous_refuse(device, request, SDP_REFUSED_LATER);
-		offload_road_failed(conn, -EAGAIN);
-		return;
-	}
 	sdp_rendezvous_answer(conn, device, request, &hello);
+}
+
+/* Which namespaces ************************************************************************* */
+
+/* a program that begins to listen again soon, and connections whose listener was closed */
+#define SDP_RENDEZVOUS_LINGER	(5 * HZ)
+
+/**
+ * struct sdp_rendezvous_net - a namespace
+ * @net: namespace
+ * @listeners: marked sockets that listen there
+ * @served: its devices listen; @work, which runs one at a time
+ * @work: lets them begin or end
+ */
+struct sdp_rendezvous_net {
+	struct net *net;
+	atomic_t listeners;
+	bool served;
+	struct delayed_work work;
+};
+
+static unsigned int sdp_rendezvous_id __read_mostly;
+
+static void sdp_rendezvous_work(struct work_struct *work)
+{
+	struct sdp_rendezvous_net *rn = container_of(to_delayed_work(work),
+						     struct sdp_rendezvous_net, work);
+	const bool wanted = atomic_read(&rn->listeners) > 0;
+
+	if (wanted == rn->served)
+		return;
+	if (!wanted)
+		sdp_ot_listen_put(rn->net);
+	else if (sdp_ot_listen_get(rn->net))
+		return;
+	rn->served = wanted;
+}
+
+/**
+ * sdp_rendezvous_listens() - a marked socket begins to listen, or does not any more
+ * @net: namespace; the socket keeps it
+ * @on: it begins
+ *
+ * A listener of the transport keeps its namespace from ending: so devices do not listen for ever.
+ * Context: any but hard interrupt.
+ */
+void sdp_rendezvous_listens(struct net *net, bool on)
+{
+	struct sdp_rendezvous_net *rn = net_generic(net, sdp_rendezvous_id);
+
+	atomic_add(on ? 1 : -1, &rn->listeners);
+	if (on)
+		mod_delayed_work(sdp_queue, &rn->work, 0);
+	else
+		queue_delayed_work(sdp_queue, &rn->work, SDP_RENDEZVOUS_LINGER);
+}
+
+static int __net_init sdp_rendezvous_net_init(struct net *net)
+{
+	struct sdp_rendezvous_net *rn = net_generic(net, sdp_rendezvous_id);
+
+	rn->net = net;
+	INIT_DELAYED_WORK(&rn->work, sdp_rendezvous_work);
+	return 0;
+}
+
+static void __net_exit sdp_rendezvous_net_exit(struct net *net)
+{
+	struct sdp_rendezvous_net *rn = net_generic(net, sdp_rendezvous_id);
+
+	cancel_delayed_work_sync(&rn->work);
+	if (rn->served)
+		sdp_ot_listen_put(net);
+}
+
+static struct pernet_operations sdp_rendezvous_net_ops = {
+	.init = sdp_rendezvous_net_init,
+	.exit = sdp_rendezvous_net_exit,
+	.id = &sdp_rendezvous_id,
+	.size = sizeof(struct sdp_rendezvous_net),
+};
+
+/** sdp_rendezvous_init() - begin; 0 or a negative errno; may sleep */
+int sdp_rendezvous_init(void)
+{
+	return register_pernet_subsys(&sdp_rendezvous_net_ops);
+}
+
+/** sdp_rendezvous_exit() - no device listens afterwards; may sleep */
+void sdp_rendezvous_exit(void)
+{
+	unregister_pernet_subsys(&sdp_rendezvous_net_ops);
 }
 
 const struct sdp_ot_user sdp_rendezvous_user = {

@@ -172,6 +172,7 @@ const struct offload_road sdp_road = {
 	.close = sdp_road_close,
 	.setsockopt = sdp_road_setsockopt,
 	.getsockopt = sdp_road_getsockopt,
+	.listens = sdp_rendezvous_listens,
 	.info = sdp_road_info,
 	.shutdown_road = sdp_sock_abort_all,
 };

@@ -410,6 +410,9 @@ void sdp_open_retry(struct work_struct *work);
 
 /* rendezvous.c */
 extern const struct sdp_ot_user sdp_rendezvous_user;
+void sdp_rendezvous_listens(struct net *net, bool on);
+int sdp_rendezvous_init(void);
+void sdp_rendezvous_exit(void);
 
 /* road.c */
 extern const struct offload_road sdp_road;
