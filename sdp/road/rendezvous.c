@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The passive end: each RNIC of a namespace in which a marked socket listens has one listener of
- * the transport, at a port that only
- * the administrator can listen at. A peer's Hello names a TCP connection: without the name of one
- * that is established and marked here, it is refused, and nothing is kept of it.
+ * the transport, at a port that only the administrator can listen at. A peer's Hello names a TCP
+ * connection: without the name of one that is established and marked here, it is refused, and
+ * nothing is kept of it.
  *
  * A connection whose program has not accepted it yet would have its buffers charged to nobody: the
  * peer is told to try later.
@@ -123,6 +123,8 @@ static void sdp_rendezvous_request(struct sdp_ot_device *device,
 		return;
 	}
 	sdp_rendezvous_answer(conn, device, request, &hello);
+	/* the road has another one until its close() */
+	offload_conn_put(conn);
 }
 
 /* Which namespaces ************************************************************************* */
