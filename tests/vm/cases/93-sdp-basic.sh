@@ -114,15 +114,17 @@ with_socat() {
 
 with_qperf() {
 	local test
+	sdp_rules 19766
 	start qperf B qperf
 	wait_for 60 listening B 19765
-	for test in sdp_lat sdp_bw; do
-		sdp_rises opened expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
+	for test in tcp_lat tcp_bw; do
+		sdp_rises opened expect "$test" on A timeout "$(patient 60)" qperf -ip 19766 -t 2 "$ADDR_B" $test
 		cat expect
 		has "$test gives a figure" '= +[0-9.]*[1-9]' expect
 	done
 	kill_hard qperf
 	all_sdp_gone
+	no_rules
 }
 
 # an unchanged program under a rule: TCP begins, SDP takes over
@@ -174,7 +176,7 @@ endless() {
 
 killed() {
 	endless
-	on A env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload sockets
+	offload A sockets
 	kill_hard client
 	finish_any server 30
 	all_sdp_gone

@@ -25,24 +25,30 @@ sdp_rises() {
 	[ "$(sdp_stat "$name")" -gt "$before" ] || fail "$name stays at $before"
 }
 
-# sdp_up NUMBER [HOST...]: so many connections use the road at each host
-sdp_sockets() { on "$1" env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload sockets | grep -c ' sdp ' || true; }
+# offload HOST ARGUMENT...: the switch of that host
+offload() {
+	local host=$1
+	shift
+	on "$host" env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload "$@"
+}
+
+# sdp_has HOST NUMBER: so many connections there use SDP
+sdp_sockets() { offload "$1" sockets | grep -c '\bsdp\b' || true; }
 sdp_has() { [ "$(sdp_sockets "$1")" -ge "$2" ]; }
-sdp_up() { wait_for 20 sdp_has "$1" "$2" || fail "host $1 has $(sdp_sockets "$1") connections on SDP, not $2"; }
 
 # sdp_rules PORTS [HOST...]: connections to and at these ports use SDP
 sdp_rules() {
 	local ports=$1 host
 	shift
 	for host in ${*:-A B}; do
-		on "$host" env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload add connect port "$ports" road sdp
-		on "$host" env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload add listen port "$ports" road sdp
+		offload "$host" add connect port "$ports" use sdp
+		offload "$host" add listen port "$ports" use sdp
 	done
 }
 
 no_rules() {
 	local host
-	for host in A B; do on $host env LD_LIBRARY_PATH="$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma" offload flush; done
+	for host in A B; do offload $host flush; done
 }
 
 # sdp_ends: no end has broken the protocol, and the modules go
