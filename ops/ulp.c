@@ -168,7 +168,8 @@ static int ulp_zerocopy_receive(struct ops_sock *os, char __user *value, int __u
 	u32 mapped;
 	int size;
 
-	if (get_user(size, len) || size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
+	if (get_user(size, len) ||
+	    size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
 		return 0;
 	if (get_user(mapped, &zc->length))
 		return -EFAULT;
@@ -208,10 +209,11 @@ static int ulp_family(const struct sock *sk)
 static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
 			       size_t len, unsigned int flags)
 {
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
 	struct ops_sock *os = ops_sock_enter(sock->sk);
 
 	if (!os)
-		return ulp_socket_base[ulp_family(sock->sk)]->splice_read(sock, pos, pipe, len, flags);
+		return base->splice_read(sock, pos, pipe, len, flags);
 	ops_sock_put(os);
 	if (*pos)
 		return -ESPIPE;
