@@ -117,7 +117,7 @@ static bool registry_name_valid(const char *name)
 
 static bool registry_valid(const struct offload_protosw *sw)
 {
-	if (!sw->name || !registry_name_valid(sw->name) || (sw->caps & ~OFFLOAD_CAPS))
+	if (!sw->name || !registry_name_valid(sw->name) || (sw->caps & ~(OFFLOAD_CAPS | OFFLOAD_SELF_ROUTING | OFFLOAD_FIRST_HOP)))
 		return false;
 	if (sw->protocol <= 0 || sw->protocol == IPPROTO_TCP || sw->protocol == IPPROTO_OFFLOAD)
 		return false;
