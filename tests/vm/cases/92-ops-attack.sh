@@ -93,22 +93,35 @@ rights() {
 }
 attempt "rights" rights
 
-# alive FOR NUMBER SIZE: a process with that many connections in 64 MiB is not killed
+# alive [--plain] NUMBER SIZE: a listener in 64 MiB with so many peers elsewhere is not killed
 alive() {
-	local limit=64M where=$groups/small
-	echo $limit > "$where/memory.max"
-	echo 0 > "$where/memory.swap.max" || true
-	in_group small timeout "$(patient 120)" python3 "$program" "$@" > many.log 2>&1 ||
-		{ cat many.log "$where/memory.events"; fail "$*: not alive in $limit"; }
-	tail -1 many.log
+	local plain=() where=$groups/small
+	[ "$1" != --plain ] || { plain=(--plain); shift; }
+	rm -f pressed
+	echo 64M > "$where/memory.max"
+	in_group small timeout "$(patient 120)" python3 "$program" "${plain[@]}" held "$1" > held.log 2>&1 &
+	pid_of[held]=$!
+	wait_for 20 listening_here 9560 || fail "nobody listens"
+	attack "${plain[@]}" press "$@" || { cat held.log "$where/memory.events"; fail "$*: the peers"; }
+	wait $! || { cat held.log "$where/memory.events"; fail "$*: the listener"; }
+	cat held.log
 	grep -q '^oom_kill 0$' "$where/memory.events" || { cat "$where/memory.events"; fail "$*: somebody was killed"; }
-	say "at most $(($(cat "$where/memory.peak" 2> /dev/null || echo 0) >> 10)) KiB"
+	say "at most $(($(cat "$where/memory.peak") >> 10)) KiB"
 }
-attempt "hundreds of connections in 64 MiB, on TCP" alive --plain many 300 200000
-attempt "hundreds of connections in 64 MiB" alive many 300 200000
-attempt "a listener with 600 peers in 64 MiB" alive many 600 3000
-# and a user without a limit
-attempt "no more memory than the host allows" by_road attack many 400 200000
+# the same with both ends in them
+both_alive() {
+	rm -f pressed
+	in_group small timeout "$(patient 120)" python3 "$program" held "$1" > held.log 2>&1 &
+	pid_of[held]=$!
+	wait_for 20 listening_here 9560 || fail "nobody listens"
+	in_group small timeout "$(patient 90)" python3 "$program" press "$@" ||
+		{ cat held.log "$groups/small/memory.events"; fail "$*: the peers"; }
+	wait $! || { cat held.log; fail "$*: the listener"; }
+	grep -q '^oom_kill 0$' "$groups/small/memory.events" || fail "$*: somebody was killed"
+}
+attempt "a listener with 600 peers in 64 MiB, on TCP" alive --plain 600 200000
+attempt "a listener with 600 peers in 64 MiB" alive 600 200000
+attempt "hundreds of connections in 64 MiB" both_alive 250 60000
 
 all_gone
 umount "$groups" || true
