@@ -254,93 +254,16 @@ enum offload_event {
 	OFFLOAD_ROUTE_CHANGED,
 };
 
-/* The former interface; goes with the sockets that use it *******************/
-
-#define OFFLOAD_SELF_ROUTING	BIT(0)
-#define OFFLOAD_FIRST_HOP	BIT(3)
-#define OFFLOAD_PROTOCOLS_MAX	8
-
 /**
- * struct offload_protosw - an offload protocol
- * @owner: module
- * @name: unique, letters, digits, "-" and "_"; at most OFFLOAD_NAME_MAX bytes
- * @protocol: number that programs give to socket() for this protocol alone; unique, not 0, not
- *	that of TCP or of the wildcard
- * @caps: OFFLOAD_*
- * @priority: the higher one is asked first; ties are in the order of registration
- * @ops: operations of its sockets, IPv4; all that struct proto_ops needs for a stream socket,
- *	and set as sock->ops by @create
- * @ops6: the same for AF_INET6, or NULL: no IPv6
- * @create: give @sock a sock of @family (AF_INET, AF_INET6) and the operations; sock->type is
- *	SOCK_STREAM, sock->state SS_UNCONNECTED. @kern as in struct net_proto_family. May sleep.
- *	On an error, sock->sk is NULL.
- * @offers: does the protocol reach @route? 0, or an errno: the reason is counted. May sleep, must
- *	not wait for the net. NULL: it reaches all addresses.
- * @connect_via: as ops->connect, with the route; needed with OFFLOAD_FIRST_HOP
- * @shutdown: the switch is being unloaded: unregister as soon as all sockets are gone, and take no
- *	new ones; may be NULL
- *
- * Operations are called with what a struct proto_ops may expect, and besides:
- *
- *  - bind() is given the port that TCP got. -EADDRINUSE leaves the protocol out for this socket.
- *  - connect() with O_NONBLOCK must not wait: it returns -EINPROGRESS, sk_state is TCP_SYN_SENT.
- *    When it is over, sk_state is TCP_ESTABLISHED or TCP_CLOSE with sk_err set, and
- *    sk_state_change() has been called.
- *  - connect() with AF_UNSPEC gives up what is under way: the socket can connect again.
- *  - A listener calls sk_data_ready() for each connection that can be accepted. accept() with
- *    O_NONBLOCK must not wait.
- *  - The sock's prot must not be NULL; sk_wq is that of sock->wq (sock_init_data()).
- *    sk_data_ready() and sk_state_change() wake it: the switch waits there.
- *  - sock_graft() moves the sock to another struct socket, when it is established or in accept().
- */
-struct offload_protosw {
-	struct module *owner;
-	const char *name;
-	int protocol;
-	u32 caps;
-	int priority;
-	const struct proto_ops *ops;
-	const struct proto_ops *ops6;
-	int (*create)(struct net *net, struct socket *sock, int family, bool kern);
-	int (*offers)(const struct offload_route *route);
-	int (*connect_via)(struct socket *sock, struct sockaddr *address, int len, int flags,
-			   const struct offload_route *route);
-	void (*shutdown)(void);
-};
-
-/**
- * offload_register_protosw() - join the switch
- * @proto: protocol; stays valid until offload_unregister_protosw() returns
- *
- * Sockets that are made from now on may use the protocol.
- * Return: 0; -EEXIST: name or protocol number is in use; -ENOSPC: OFFLOAD_PROTOCOLS_MAX;
- * -EINVAL: an entry is missing, or unknown caps. Context: may sleep.
- */
-int offload_register_protosw(const struct offload_protosw *proto);
-
-/**
- * offload_unregister_protosw() - leave the switch
- * @proto: protocol
- *
- * No socket begins to use the protocol any more, unestablished sockets let go of it: a wildcard
- * one continues with the others, one of the protocol alone gets ENETDOWN. Established sockets pin
- * the module (@owner), so this is only called when there are none. Returns when no operation of
- * the protocol runs. Context: may sleep.
- */
-void offload_unregister_protosw(const struct offload_protosw *proto);
-
-/**
- * offload_notification() - a protocol reports a change of what it reaches
- * @proto: protocol
+ * offload_notification() - a road reports a change of what it reaches
+ * @road: road
  * @net: network namespace
  * @event: change
  * @address: that comes or goes; NULL: all that the event may concern
  *
- * @address is this host's, and any peer may be reached by it: the switch forgets all that it had
- * learnt of peers of the protocol (the negative cache), and tries listeners of the
- * wildcard again that the protocol had refused. Context: any but hard interrupt.
+ * The switch forgets all that it had learnt of peers of the road. Context: any but hard interrupt.
  */
-void offload_notification(const struct offload_protosw *proto, struct net *net,
+void offload_notification(const struct offload_road *road, struct net *net,
 			  enum offload_event event, const struct sockaddr_storage *address);
 
 #endif
