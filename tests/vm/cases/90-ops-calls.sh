@@ -23,7 +23,7 @@ ip address add 10.9.0.1/24 dev dark0
 ip link set dark0 up
 sysctl -qw net.ipv4.tcp_fastopen=3
 
-ops_load
+ops_load bad_peer_s=0
 mark_some
 krdma offload add connect 10.9.0.3 use any
 attempt "marked" by_road calls marked
@@ -53,7 +53,6 @@ unload offload_plain
 fail_load delay_ms=50
 unmark
 mark_some fail
-krdma offload limit bad-peer-s 0 || true
 for at in open async never passive; do
 	fail_at $at
 	attempt "a road that fails: $at" by_tcp calls marked refused refused_later connected connected_later listener \

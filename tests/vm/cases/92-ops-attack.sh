@@ -82,7 +82,7 @@ as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=
 rights() {
 	local tool=(env "LD_LIBRARY_PATH=$VM_REPO/build/ual" "$VM_REPO/build/tools/krdma")
 	refuse "a rule of a user" as_nobody "${tool[@]}" offload add connect use any
-	refuse "no rule any more" as_nobody "${tool[@]}" offload del --all
+	refuse "no rule any more" as_nobody "${tool[@]}" offload flush
 	refuse "the connections of others" as_nobody "${tool[@]}" offload reset
 	refuse "nor of a user namespace in this network" as_nobody unshare -Ur "${tool[@]}" offload add connect use any
 	unmark

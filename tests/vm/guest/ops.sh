@@ -34,7 +34,7 @@ mark_some() {
 	mark "${1:-any}" 127.0.0.2
 	mark "${1:-any}" ::1
 }
-unmark() { krdma offload del --all; }
+unmark() { krdma offload flush; }
 
 # references MODULE
 references() { awk -v name="$1" '$1 == name { print $3 }' /proc/modules; }
