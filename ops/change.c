@@ -163,6 +163,11 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 	int ret;
 
 	lock_sock(sk);
+	if (unlikely(os->dead)) {
+		/* the mark was taken off while we waited: another protocol may be there */
+		release_sock(sk);
+		return READ_ONCE(sk->sk_prot)->sendmsg(sk, msg, len);
+	}
 	if (os->tx_road || change_try(os, msg)) {
 		/* Nagle or a cork may hold bytes back */
 		bool held = tcp_send_head(sk) && !(tcp_sk(sk)->nonagle & TCP_NAGLE_PUSH);
@@ -173,7 +178,7 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 			change_push(sk, nonagle);
 		return -EXFULL;
 	}
-	if (unlikely(os->must) && !os->dead) {
+	if (unlikely(os->must)) {
 		release_sock(sk);
 		ret = ops_road_wait(os, msg->msg_flags);
 		return ret ? sk_stream_error(sk, msg->msg_flags, ret) : -EXFULL;
@@ -393,6 +398,14 @@ static int change_recv_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	}
 }
 
+/* TCP stops in front of urgent data. */
+static bool change_at_mark(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
+}
+
 /* All that is there without waiting, over the change. With rx_mutex. */
 static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
@@ -418,6 +431,9 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 				continue;
 			}
 		}
+		/* TCP stops in front of urgent data; so do bytes of the road */
+		if (copied && change_at_mark(os->sk))
+			break;
 		ret = ops_tcp_recvmsg(os->sk, msg, part, flags, NULL);
 		if (ret > 0)
 			copied += ret;
@@ -463,14 +479,6 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 	return timeo;
 }
 
-/* TCP stops in front of urgent data. */
-static bool change_at_mark(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
-}
-
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = os->sk;
@@ -509,6 +517,8 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	u32 x, rest = U32_MAX;
 	int copied = 0, ret = -EAGAIN;
 
+	if (os->rx_road && !change_road_inq(os))
+		change_take_tcp(os);
 	if (os->rx_road)
 		rest = 0;
 	else if (change_learn(os, &x))

@@ -283,7 +283,7 @@ void ops_local_fin(struct ops_sock *os)
 	rcu_read_unlock();
 }
 
-bool ops_local_close(struct ops_sock *os)
+bool ops_local_close(struct ops_sock *os, bool reset)
 {
 	struct ops_dir *dir = ops_rx(os);
 	bool unread;
@@ -292,7 +292,8 @@ bool ops_local_close(struct ops_sock *os)
 	/* a writer sees it, or we see its bytes */
 	smp_mb();
 	unread = ops_ring_unread(&dir->ring);
-	ops_local_fin(os);
+	if (!reset && !unread)
+		ops_local_fin(os);
 	rcu_read_lock();
 	READ_ONCE(os->peer->sk_write_space)(os->peer);
 	rcu_read_unlock();

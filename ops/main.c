@@ -21,7 +21,8 @@ static DEFINE_MUTEX(main_down_mutex);	/* protects main_down */
 static void main_set_down(bool down)
 {
 	guard(mutex)(&main_down_mutex);
-	if (main_down == down)
+	/* again: those whose readers have followed by now */
+	if (!main_down && !down)
 		return;
 	main_down = down;
 	WRITE_ONCE(ops_down, down);

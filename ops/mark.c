@@ -183,7 +183,13 @@ void ops_unmark(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 	ops_sock_put(os);
 }
 
-/* Return: true: no direction has changed, and none will. */
+/* TCP carries all bytes of this direction, and the receiver knows. With the pair's lock. */
+static bool mark_is_tcp(const struct ops_dir *dir)
+{
+	return !(dir->changes & 1) && smp_load_acquire(&dir->seen) == dir->changes;
+}
+
+/* Return: true: no direction is on a road, and none will be. */
 static bool mark_refuse(struct ops_sock *os)
 {
 	struct ops_pair *pair = smp_load_acquire(&os->pair);
@@ -191,7 +197,7 @@ static bool mark_refuse(struct ops_sock *os)
 
 	if (pair) {
 		spin_lock_bh(&pair->lock);
-		if (!pair->dir[0].changes && !pair->dir[1].changes) {
+		if (mark_is_tcp(&pair->dir[0]) && mark_is_tcp(&pair->dir[1])) {
 			pair->refused = true;
 			refused = true;
 		}
@@ -267,8 +273,10 @@ static void mark_established(struct sock *sk, int oldstate)
 
 	if (!ops_is_marked(sk)) {
 		/* its listener was unmarked while it was copied */
-		if (unlikely(sk->sk_prot->recvmsg == ops_recvmsg))
+		if (unlikely(sk->sk_prot->recvmsg == ops_recvmsg)) {
+			sk->sk_prot_creator = ops_tcp_prot(sk);
 			WRITE_ONCE(sk->sk_prot, ops_tcp_prot(sk));
+		}
 		return;
 	}
 	rcu_read_lock();

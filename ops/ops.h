@@ -355,8 +355,11 @@ bool ops_local_prepare(struct ops_sock *os);
 bool ops_local_writable(const struct ops_sock *os);
 /* The sender's stream ends, behind all bytes. */
 void ops_local_fin(struct ops_sock *os);
-/* This end reads and sends no more. Return: there were unread bytes. */
-bool ops_local_close(struct ops_sock *os);
+/*
+ * This end reads and sends no more. @reset: TCP ends with a reset, which the peer must not take for
+ * an end of file. Return: there were unread bytes: TCP must reset, too.
+ */
+bool ops_local_close(struct ops_sock *os, bool reset);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
 void ops_local_wake_reader(struct ops_sock *os);

@@ -229,9 +229,8 @@ void ops_pair_leave(struct ops_sock *os)
 	spin_lock_bh(&pair->lock);
 	pair->refused = true;
 	spin_unlock_bh(&pair->lock);
+	/* the end of file is close()'s or shutdown()'s word: this may be a reset */
 	WRITE_ONCE(ops_rx(os)->closed, true);
-	if (READ_ONCE(os->tx_road))
-		WRITE_ONCE(ops_tx(os)->fin, true);
 	rcu_read_lock();
 	ops_local_wake_reader(os);
 	os->peer->sk_write_space(os->peer);

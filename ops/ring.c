@@ -143,7 +143,7 @@ static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 li
  * @memcg: that pays for new chunks
  *
  * Return: how many were taken; -EAGAIN: there is no room, until something is read; -ENOMEM: there
- * is no memory, though the ring is empty; -EFAULT. Context: writer, may sleep.
+ * is no memory for it; -EFAULT. Context: writer, may sleep.
  */
 ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len, u32 limit,
 		       struct mem_cgroup *memcg)
@@ -167,7 +167,7 @@ ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
 		size_t part, copied;
 
 		if (ring->write_off == ring->write->size && !ring_advance(ring, memcg, limit))
-			return done ?: unread ? -EAGAIN : -ENOMEM;
+			return done ?: -ENOMEM;
 		part = min_t(size_t, len - done, ring->write->size - ring->write_off);
 		copied = copy_from_iter(ring->write->data + ring->write_off, part, from);
 		ring->write_off += copied;

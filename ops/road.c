@@ -298,7 +298,6 @@ int offload_conn_route(struct offload_conn *conn, struct offload_route *route)
 {
 	struct sock *sk = conn->os.sk;
 	struct dst_entry *dst = sk_dst_get(sk);
-	int err = 0;
 
 	offload_conn_addresses(conn, route->source, route->destination);
 	route->net = sock_net(sk);
@@ -310,20 +309,16 @@ int offload_conn_route(struct offload_conn *conn, struct offload_route *route)
 	if (route->destination->ss_family == AF_INET) {
 		const struct rtable *rt = dst_rtable(dst);
 
-		if (rt->rt_type == RTN_LOCAL)
-			err = -ENETUNREACH;	/* this host: it has its own road */
 		road_hop4(route->first_hop, rt,
 			  ((struct sockaddr_in *)route->destination)->sin_addr.s_addr);
 	} else {
 		struct rt6_info *rt = dst_rt6_info(dst);
 		struct in6_addr *to = &((struct sockaddr_in6 *)route->destination)->sin6_addr;
 
-		if (rt->rt6i_flags & RTF_LOCAL)
-			err = -ENETUNREACH;
 		road_address(route->first_hop, rt6_nexthop(rt, to), 0);
 	}
 	dst_release(dst);
-	return err;
+	return 0;
 }
 EXPORT_SYMBOL_GPL(offload_conn_route);
 
@@ -407,6 +402,16 @@ static void road_bad_peer(struct ops_sock *os, const struct offload_road *road)
 	ops_peer_bad(os->net, road->name, &remote);
 }
 
+/* Is the peer in this namespace? The same-host road serves it. */
+static bool road_leads_home(const struct ops_sock *os)
+{
+	struct dst_entry *dst = sk_dst_get(os->sk);
+	bool home = dst && dst->dev->flags & IFF_LOOPBACK;
+
+	dst_release(dst);
+	return home;
+}
+
 /* Does this road want the connection? */
 static bool road_wants(struct ops_sock *os, const struct offload_road *road,
 		       const struct offload_route *route)
@@ -481,6 +486,8 @@ static void road_open_work(struct work_struct *work)
 	if (READ_ONCE(os->dead) || ops_is_local(os))
 		goto out;
 	err = offload_conn_route(ops_conn(os), &route);
+	if (!err && !road_named(os) && road_leads_home(os))
+		err = -ENETUNREACH;
 	if (err) {
 		road_why(os, OPS_COUNT_NO_ROUTE);
 		goto give_up;

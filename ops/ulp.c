@@ -47,9 +47,10 @@ static void ulp_close(struct sock *sk, long timeout)
 	struct ops_sock *os = ops_sock_enter(sk);
 
 	if (os) {
-		bool abort = ops_is_local(os) && ops_local_close(os);
+		bool reset = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
+		bool abort = ops_is_local(os) && ops_local_close(os, reset);
 
-		ops_road_close(os, abort);
+		ops_road_close(os, abort || reset);
 		if (abort) {
 			/* bytes that nobody has read: a reset, as TCP does (RFC 2525, 2.17) */
 			lock_sock(sk);
@@ -70,7 +71,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 	if (!os)
 		return tcp_disconnect(sk, flags);
 	if (ops_is_local(os))
-		ops_local_close(os);
+		ops_local_close(os, true);
 	ops_road_close(os, true);
 	err = tcp_disconnect(sk, flags);
 	ops_unmark(sk, os, OPS_COUNTERS);

@@ -169,15 +169,15 @@ static bool view_send_back(struct ops_sock *os, bool end)
 	int err;
 
 	lock_sock(sk);
-	err = sk->sk_state == TCP_LISTEN || READ_ONCE(os->dead) ? -ENOENT :
-								   ops_decline(sk, os, OPS_COUNT_RESET);
+	/* a listener keeps its mark for those that come, unless there will be none */
+	err = -ENOENT;
+	if (!READ_ONCE(os->dead) && (sk->sk_state != TCP_LISTEN || READ_ONCE(ops_down)))
+		err = ops_decline(sk, os, OPS_COUNT_RESET);
 	if (err == -EBUSY)
 		os->stay = true;
 	release_sock(sk);
-	if (!err)
-		return true;
 	if (err != -EBUSY)
-		return false;
+		return !err;
 	if (end) {
 		tcp_abort(sk, ECONNRESET);
 		return true;
