@@ -178,6 +178,32 @@ static int ulp_zerocopy_receive(struct ops_sock *os, char __user *value, int __u
 	return 0;
 }
 
+/* TCP_INFO: the bytes of both count. */
+static int ulp_info_add(char __user *info, int size, size_t offset, u64 bytes)
+{
+	u64 __user *field = (u64 __user *)(info + offset);
+	u64 sum;
+
+	if (size < (int)(offset + sizeof(*field)))
+		return 0;
+	if (get_user(sum, field) || put_user(sum + bytes, field))
+		return -EFAULT;
+	return 0;
+}
+
+static int ulp_info(const struct ops_sock *os, char __user *info, int __user *len)
+{
+	u64 received = READ_ONCE(os->received), sent = READ_ONCE(os->sent);
+	int size;
+
+	if (get_user(size, len) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_acked), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_sent), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_received), received))
+		return -EFAULT;
+	return 0;
+}
+
 static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *value, int __user *len)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
@@ -191,6 +217,8 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
 		    READ_ONCE(os->rx_road))
 			err = ulp_zerocopy_receive(os, value, len);
+		else if (!err && level == SOL_TCP && name == TCP_INFO)
+			err = ulp_info(os, value, len);
 		ops_sock_put(os);
 	}
 	return err;
