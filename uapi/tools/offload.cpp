@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <krdma/offload-netlink.h>
 
@@ -445,6 +446,18 @@ Persistence persistence()
 	return {"krdma-offload.service", rules_file};
 }
 
+/* The unit's rules are for systemd's network namespace. */
+void check_namespace()
+{
+	struct stat ours {};
+	struct stat systemds {};
+
+	if (stat("/proc/self/ns/net", &ours) == 0 && stat("/proc/1/ns/net", &systemds) == 0 &&
+	    ours.st_ino != systemds.st_ino)
+		throw std::runtime_error{
+			"--persist is for the host's network namespace, and this is another one"};
+}
+
 /* Two commands that change the file, one after the other. */
 Descriptor lock_rules()
 {
@@ -546,6 +559,8 @@ void print_ids(const Environment &environment, const std::vector<Added> &added)
 
 void add(const Environment &environment, const OffloadRule &rule, bool persist)
 {
+	if (persist)
+		check_namespace();
 	/* a tree that is being made: the rule is the next boot's */
 	if (persist && !systemd_runs()) {
 		const Descriptor lock = lock_rules();
@@ -575,6 +590,8 @@ void add(const Environment &environment, const OffloadRule &rule, bool persist)
 
 void del(const std::vector<std::uint32_t> &ids, bool persist)
 {
+	if (persist)
+		check_namespace();
 	Genetlink netlink = family();
 	const Json there = persist ? ask_rules(netlink) : Json::array();
 
@@ -596,6 +613,7 @@ void flush(bool persist)
 {
 	/* the unit that is stopped would look for the rules in vain, and krdma_ops may be gone */
 	if (persist) {
+		check_namespace();
 		const Descriptor lock = lock_rules();
 
 		forget(OffloadRules{""});

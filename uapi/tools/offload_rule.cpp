@@ -290,8 +290,8 @@ std::vector<OffloadRule> offload_rules_of(const OffloadRule &rule)
 		return {rule};
 	std::vector<OffloadRule> both(offload_directions.size(), rule);
 
-	for (std::uint8_t i = 0; i < both.size(); i++)
-		both[i].match.direction = i;
+	for (std::size_t i = 0; i < both.size(); i++)
+		both[i].match.direction = static_cast<std::uint8_t>(i);
 	return both;
 }
 

@@ -110,7 +110,7 @@ void systemctl(const std::vector<std::string> &words)
 		systemctl_failed(words);
 }
 
-std::string systemctl_output(std::vector<std::string> words)
+std::string systemctl_output(const std::vector<std::string> &words)
 {
 	std::array<int, 2> ends{};
 	Actions actions;

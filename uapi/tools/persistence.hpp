@@ -20,7 +20,7 @@ namespace krdma::tools {
 void systemctl(const std::vector<std::string> &words);
 
 /* The same; returns what it prints. */
-[[nodiscard]] std::string systemctl_output(std::vector<std::string> words);
+[[nodiscard]] std::string systemctl_output(const std::vector<std::string> &words);
 
 /**
  * class Persistence - a unit, and a file with its settings
