@@ -593,6 +593,101 @@ std::string corked(const Setup &setup, unsigned seed)
 	return "whole";
 }
 
+// The socket is its own peer.
+std::string to_itself(const Setup &setup, unsigned seed)
+{
+	ops::Fd fd(socket(setup.base.v6() ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
+	ops::Address at = setup.base;
+	const Pattern pattern(seed, 0);
+	std::ostringstream saw;
+
+	need(fd >= 0 && !bind(fd, at.raw(), at.size), "bind");
+	at = ops::name_of(fd);
+	saw << told(connect(fd, at.raw(), at.size)) << ' ';
+	send_pattern(fd, pattern, 0, 10000);
+	shutdown(fd, SHUT_WR);
+	saw << drain(fd, pattern);
+	return saw.str();
+}
+
+std::string peek_offset(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	std::array<unsigned char, 64> data{};
+
+	send_pattern(b.pair.client, b.there, 0, 20);
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 20, 20);
+	pause(setup);
+	saw << ops::set_option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF, 0) << ' ';
+	for (int i = 0; i < 3; i++) {
+		const ssize_t rc = recv(b.pair.server, data.data(), 15, MSG_PEEK | MSG_DONTWAIT);
+
+		saw << told(rc) << ':' << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF) << ' ';
+		if (rc > 0)
+			b.there.compare(data.data(), rc, i * 15, "peeked at an offset");
+	}
+	saw << told(recv(b.pair.server, data.data(), 25, MSG_WAITALL)) << ':'
+	    << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF) << ' ';
+	saw << told(recv(b.pair.server, data.data(), 64, MSG_PEEK | MSG_DONTWAIT));
+	return saw.str();
+}
+
+// what recvmsg() says that is left
+std::string bytes_left(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	std::array<unsigned char, 64> data{};
+
+	send_pattern(b.pair.client, b.there, 0, 20);
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 20, 20);
+	pause(setup);
+	saw << ops::set_option(b.pair.server, IPPROTO_TCP, TCP_INQ, 1) << ' ';
+	for (size_t size : {5, 20, 15}) {
+		iovec part{data.data(), size};
+		alignas(cmsghdr) std::array<char, 64> control{};
+		msghdr message{};
+		message.msg_iov = &part;
+		message.msg_iovlen = 1;
+		message.msg_control = control.data();
+		message.msg_controllen = control.size();
+		saw << told(recvmsg(b.pair.server, &message, 0));
+		const cmsghdr *header = CMSG_FIRSTHDR(&message);
+		int left = -1;
+		if (header && header->cmsg_type == TCP_CM_INQ)
+			std::memcpy(&left, CMSG_DATA(header), sizeof(left));
+		saw << ':' << left << ' ';
+	}
+	return saw.str();
+}
+
+// POLLOUT with a limit on what is not sent comes back when the reader has read
+std::string not_sent_low(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	const Bytes data(3000);
+	std::ostringstream saw;
+
+	saw << ops::set_option(b.pair.client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 5000) << ' ';
+	for (int i = 0; i < 3000 && ready(b.pair.client, POLLOUT, 0); i++)
+		if (send(b.pair.client, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+	b.trigger.pull();
+	std::thread reader([&] {
+		Bytes sink(100000);
+
+		while (recv(b.pair.server, sink.data(), sink.size(), 0) > 0)
+			;
+	});
+	saw << ready(b.pair.client, POLLOUT, 5000 * setup.slow);
+	shutdown(b.pair.client, SHUT_RDWR);
+	reader.join();
+	return saw.str();
+}
+
 // The receiver's own memory in place of copies, where the kernel has pages to give
 std::string zerocopy_receive(const Setup &setup, unsigned seed)
 {
@@ -647,6 +742,10 @@ const std::vector<Scene> scenes{
 	{"readers", readers},
 	{"reader_waits", reader_waits},
 	{"corked", corked},
+	{"to_itself", to_itself},
+	{"peek_offset", peek_offset},
+	{"bytes_left", bytes_left},
+	{"not_sent_low", not_sent_low},
 	{"zerocopy_receive", zerocopy_receive},
 };
 
