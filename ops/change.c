@@ -60,7 +60,7 @@ static bool change_to_ring(struct ops_sock *os)
 	if (READ_ONCE(dir->closed) || READ_ONCE(pair->refused) || !change_peer_allows(os))
 		return false;
 	/* the receiver has not come back to TCP from the last change */
-	if (smp_load_acquire(&dir->seen) != dir->changes)
+	if (ops_seen(dir) != dir->changes)
 		return false;
 	if (!ops_local_prepare(os)) {
 		os->retry = jiffies + HZ;
@@ -71,8 +71,7 @@ static bool change_to_ring(struct ops_sock *os)
 	if (!pair->refused) {
 		dir->x = tcp_sk(os->sk)->write_seq;
 		WRITE_ONCE(os->tx_road, true);
-		/* the receiver who sees it sees x, too */
-		smp_store_release(&dir->changes, dir->changes + 1);
+		ops_dir_change(dir);
 		done = true;
 	}
 	spin_unlock_bh(&pair->lock);
@@ -264,11 +263,12 @@ static bool change_known(const struct ops_sock *os, u32 *x)
 	if (ops_is_local(os)) {
 		const struct ops_dir *dir = ops_rx(os);
 
-		if (!ops_changed(smp_load_acquire(&dir->changes), dir->seen))
+		if (!ops_changed(ops_changes(dir), dir->seen))
 			return false;
 		*x = dir->x;
 		return true;
 	}
+	/* pairs with ops_header_read() */
 	if (smp_load_acquire(&os->rx_header) < OPS_HEADER)
 		return false;
 	*x = os->rx_x;
@@ -341,7 +341,7 @@ static void change_take_road(struct ops_sock *os)
 {
 	WRITE_ONCE(os->rx_road, true);
 	if (ops_is_local(os))
-		smp_store_release(&ops_rx(os)->seen, ops_rx(os)->seen + 1);
+		ops_dir_follow(ops_rx(os));
 }
 
 /* With rx_mutex: the ring is empty. Return: true: the sender went back to TCP. */
@@ -352,13 +352,13 @@ static bool change_take_tcp(struct ops_sock *os)
 	if (!ops_is_local(os))
 		return false;
 	dir = ops_rx(os);
-	if (!ops_changed(smp_load_acquire(&dir->changes), dir->seen))
+	if (!ops_changed(ops_changes(dir), dir->seen))
 		return false;
 	/* bytes that came before it went back */
 	if (ops_ring_unread(&dir->ring))
 		return true;
 	WRITE_ONCE(os->rx_road, false);
-	smp_store_release(&dir->seen, dir->seen + 1);
+	ops_dir_follow(dir);
 	return true;
 }
 

@@ -6,7 +6,7 @@
  *	socket()						may use
  *	AF_INET_OFFLOAD, protocol 0, 6, IPPROTO_OFFLOAD		TCP and any road
  *	AF_INET, AF_INET6, IPPROTO_OFFLOAD			the same
- *	AF_INET_SDP, protocol 0, 6, IPPROTO_SDP			TCP's connection, but bytes by "sdp" only
+ *	AF_INET_SDP, protocol 0, 6, IPPROTO_SDP			bytes go by the road "sdp" only
  *	AF_INET, AF_INET6, AF_INET_OFFLOAD, IPPROTO_SDP		the same
  *
  * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. No rule

@@ -21,7 +21,8 @@
 
 static unsigned int local_idle_ms = 5000;
 module_param_named(idle_ms, local_idle_ms, uint, 0644);
-MODULE_PARM_DESC(idle_ms, "Milliseconds without a byte after which a same-host connection gives its pages back (default 5000)");
+MODULE_PARM_DESC(idle_ms,
+		 "Milliseconds without a byte after which a same-host connection gives its pages back (default 5000)");
 
 static LIST_HEAD(local_pairs);		/* with pages; local_lock */
 static unsigned int local_num;		/* of them; local_lock */
@@ -31,13 +32,6 @@ static void local_trim_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(local_trim, local_trim_work);
 
 /* Wake-ups ****************************************************************** */
-
-void ops_local_wake_reader(struct ops_sock *os)
-{
-	struct sock *peer = os->peer;
-
-	READ_ONCE(peer->sk_data_ready)(peer);
-}
 
 /* The reader has made room. */
 static void local_wake_writer(struct ops_sock *os, const struct ops_dir *dir)
@@ -51,7 +45,7 @@ static void local_wake_writer(struct ops_sock *os, const struct ops_dir *dir)
 	sock = READ_ONCE(peer->sk_socket);
 	if (sock && test_bit(SOCK_NOSPACE, &sock->flags) &&
 	    ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit))
-		READ_ONCE(peer->sk_write_space)(peer);
+		peer->sk_write_space(peer);
 	rcu_read_unlock();
 }
 
@@ -87,7 +81,7 @@ bool ops_local_prepare(struct ops_sock *os)
 	int err;
 
 	mutex_lock(&dir->mutex);
-	dir->used = jiffies;
+	WRITE_ONCE(dir->used, jiffies);
 	err = local_prepare(os, dir);
 	mutex_unlock(&dir->mutex);
 	return !err;
@@ -98,7 +92,7 @@ static void local_back(struct ops_sock *os, struct ops_dir *dir)
 {
 	if (!os->tx_road)
 		return;
-	smp_store_release(&dir->changes, dir->changes + 1);
+	ops_dir_change(dir);
 	WRITE_ONCE(os->tx_road, false);
 	os->retry = jiffies + HZ;
 }
@@ -110,9 +104,9 @@ void ops_local_back(struct ops_sock *os)
 	mutex_lock(&dir->mutex);
 	local_back(os, dir);
 	mutex_unlock(&dir->mutex);
-	ops_local_wake_reader(os);
+	ops_wake_readers(os->peer);
 	/* a sender who waits for room goes on with TCP */
-	READ_ONCE(os->sk->sk_state_change)(os->sk);
+	ops_wake_all(os->sk);
 }
 
 /* The reader has closed: TCP gets these bytes, and its answer is a reset. With the mutex. */
@@ -129,6 +123,7 @@ static bool local_full(struct ops_sock *os, struct ops_dir *dir)
 {
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, os->sk);
 	set_bit(SOCK_NOSPACE, &os->sk->sk_socket->flags);
+	/* pairs with local_wake_writer() */
 	smp_mb__after_atomic();
 	return !ops_ring_room(ops_ring_unread(&dir->ring), dir->limit) && !READ_ONCE(dir->closed);
 }
@@ -170,7 +165,7 @@ static int local_fill(struct ops_sock *os, struct ops_dir *dir, struct msghdr *m
 			return local_peer_closed(os, dir, msg, ret);
 		*sent += ret;
 		os->sent += ret;
-		ops_local_wake_reader(os);
+		ops_wake_readers(os->peer);
 	}
 	return 0;
 }
@@ -191,8 +186,9 @@ static long local_wait(struct ops_sock *os, struct ops_dir *dir, long timeo)
 	struct sock *sk = os->sk;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	/* a poller may have taken the bit away since local_full() */
+	/* a wake-up may have taken the bit away since local_full() */
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	/* pairs with local_wake_writer() */
 	smp_mb__after_atomic();
 	if (!local_may_send(os, dir))
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
@@ -209,8 +205,7 @@ int ops_local_send(struct ops_sock *os, struct msghdr *msg, size_t len, size_t *
 	for (;;) {
 		if (mutex_lock_interruptible(&dir->mutex))
 			return sock_intr_errno(timeo);
-		if (dir->used != jiffies)
-			dir->used = jiffies;
+		WRITE_ONCE(dir->used, jiffies);
 		ret = local_fill(os, dir, msg, len, sent);
 		mutex_unlock(&dir->mutex);
 		if (ret != -EAGAIN || !timeo)
@@ -275,12 +270,10 @@ void ops_local_fin(struct ops_sock *os)
 
 	mutex_lock(&dir->mutex);
 	if (os->tx_road)
-		/* behind all bytes */
+		/* behind all bytes; pairs with change_recv_road() */
 		smp_store_release(&dir->fin, true);
 	mutex_unlock(&dir->mutex);
-	rcu_read_lock();
-	ops_local_wake_reader(os);
-	rcu_read_unlock();
+	ops_wake_readers(os->peer);
 }
 
 bool ops_local_close(struct ops_sock *os, bool reset)
@@ -294,9 +287,7 @@ bool ops_local_close(struct ops_sock *os, bool reset)
 	unread = ops_ring_unread(&dir->ring);
 	if (!reset && !unread)
 		ops_local_fin(os);
-	rcu_read_lock();
-	READ_ONCE(os->peer->sk_write_space)(os->peer);
-	rcu_read_unlock();
+	ops_wake_writers(os->peer);
 	return unread;
 }
 

@@ -109,7 +109,7 @@ static void __exit main_exit(void)
 	ops_explicit_exit();
 	ops_mark_stop();
 	ops_ulp_exit();
-	/* a call that has loaded a function of ours, and has not begun it; one that is at its end */
+	/* calls that have loaded a function of ours and not begun it, or are at its end */
 	synchronize_rcu();
 	synchronize_rcu_tasks();
 	ops_mark_exit();

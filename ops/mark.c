@@ -106,7 +106,7 @@ static void mark_install(struct sock *sk, struct ops_sock *os)
 	os->base = sk->sk_prot;
 	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, os);
 	inet_csk(sk)->icsk_ulp_ops = &ops_ulp;
-	/* a caller who finds our functions finds the context */
+	/* pairs with the calls: who finds our functions finds the context */
 	smp_wmb();
 	WRITE_ONCE(sk->sk_prot, ops_prot_of(os->base));
 	ops_take_socket(os, sk);
@@ -186,13 +186,13 @@ void ops_unmark(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 /* TCP carries all bytes of this direction, and the receiver knows. With the pair's lock. */
 static bool mark_is_tcp(const struct ops_dir *dir)
 {
-	return !(dir->changes & 1) && smp_load_acquire(&dir->seen) == dir->changes;
+	return !(dir->changes & 1) && ops_seen(dir) == dir->changes;
 }
 
 /* Return: true: no direction is on a road, and none will be. */
 static bool mark_refuse(struct ops_sock *os)
 {
-	struct ops_pair *pair = smp_load_acquire(&os->pair);
+	struct ops_pair *pair = ops_pair_of(os);
 	bool refused = false;
 
 	if (pair) {

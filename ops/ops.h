@@ -4,12 +4,12 @@
  *
  * Locks, outermost first:
  *
- *	ops_sock.rx_mutex	one reader at a time; held while bytes are copied to the user, never
+ *	ops_sock.rx_mutex	one reader at a time; held while bytes are copied to a user, never
  *				while somebody waits for bytes
  *	ops_sock.tx_mutex	one sender of the header of a road to another host
- *	lock_sock() of a marked socket	TCP's own state, the sender's change from TCP to the road
- *	ops_dir.mutex		one writer of a ring at a time; likewise. May be taken with TCP's lock
- *				held, and TCP's lock is never taken inside.
+ *	lock_sock() of the socket	TCP's own state, the sender's change from TCP to the road
+ *	ops_dir.mutex		one writer of a ring at a time; likewise. TCP's lock may be held, and
+ *				is never taken inside.
  *	ops_pair.lock		refusal against change; softirqs off
  *	bucket locks of pair.c, view.c	the tables; softirqs off
  *	ops_sock.lock		the road's state; softirqs off
@@ -226,6 +226,18 @@ static inline struct offload_conn *ops_conn(struct ops_sock *os)
 	return container_of(os, struct offload_conn, os);
 }
 
+/**
+ * ops_pair_of() - the pair of a socket
+ * @os: context
+ *
+ * Return: pair, or NULL: none yet. Context: any.
+ */
+static inline struct ops_pair *ops_pair_of(const struct ops_sock *os)
+{
+	/* pairs with pair_set(): the peer and the side are there, too */
+	return smp_load_acquire(&os->pair);
+}
+
 /* what it sends, what it receives; with a pair */
 static inline struct ops_dir *ops_tx(const struct ops_sock *os)
 {
@@ -239,7 +251,57 @@ static inline struct ops_dir *ops_rx(const struct ops_sock *os)
 
 static inline bool ops_is_local(const struct ops_sock *os)
 {
-	return smp_load_acquire(&os->pair);
+	return ops_pair_of(os);
+}
+
+/* How often the sender of a direction has changed; what it wrote before that is seen, too. */
+static inline u32 ops_changes(const struct ops_dir *dir)
+{
+	/* pairs with ops_dir_change() */
+	return smp_load_acquire(&dir->changes);
+}
+
+/* The sender changes roads; one at a time. */
+static inline void ops_dir_change(struct ops_dir *dir)
+{
+	/* pairs with ops_changes(): x and the bytes of the ring come before */
+	smp_store_release(&dir->changes, dir->changes + 1);
+}
+
+/* How far the receiver has followed; what it reads from there on it reads from the other road. */
+static inline u32 ops_seen(const struct ops_dir *dir)
+{
+	/* pairs with ops_dir_follow() */
+	return smp_load_acquire(&dir->seen);
+}
+
+/* The receiver follows; one at a time. */
+static inline void ops_dir_follow(struct ops_dir *dir)
+{
+	/* pairs with ops_seen() */
+	smp_store_release(&dir->seen, dir->seen + 1);
+}
+
+/* Wake those who wait at a socket. It may have ended: then nobody waits. Any context. */
+static inline void ops_wake_readers(struct sock *sk)
+{
+	rcu_read_lock();
+	sk->sk_data_ready(sk);
+	rcu_read_unlock();
+}
+
+static inline void ops_wake_writers(struct sock *sk)
+{
+	rcu_read_lock();
+	sk->sk_write_space(sk);
+	rcu_read_unlock();
+}
+
+static inline void ops_wake_all(struct sock *sk)
+{
+	rcu_read_lock();
+	sk->sk_state_change(sk);
+	rcu_read_unlock();
 }
 
 /* TCP's own, for a socket of this family */
@@ -362,7 +424,6 @@ void ops_local_fin(struct ops_sock *os);
 bool ops_local_close(struct ops_sock *os, bool reset);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
-void ops_local_wake_reader(struct ops_sock *os);
 void ops_local_pair_free(struct ops_pair *pair);
 void ops_local_exit(void);
 

@@ -27,7 +27,8 @@ MODULE_PARM_DESC(nat, "Ends whose addresses differ because of NAT on this host m
 
 static unsigned int pair_ring_bytes = 512 << 10;
 module_param_named(ring_bytes, pair_ring_bytes, uint, 0644);
-MODULE_PARM_DESC(ring_bytes, "Bytes that each direction of a same-host connection may hold (default 524288)");
+MODULE_PARM_DESC(ring_bytes,
+		 "Bytes that each direction of a same-host connection may hold (default 524288)");
 
 static struct pair_bucket {
 	spinlock_t lock;		/* protects the next one */
@@ -122,6 +123,7 @@ static void pair_set(struct ops_sock *os, struct ops_pair *pair, u8 side, struct
 	sock_hold(peer);
 	os->peer = peer;
 	os->side = side;
+	/* pairs with ops_pair_of() */
 	smp_store_release(&os->pair, pair);
 	ops_count(os->net, OPS_COUNT_PAIRED);
 }
@@ -223,7 +225,7 @@ void ops_pair_leave(struct ops_sock *os)
 		ops_uncharge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1);
 	}
 	spin_unlock_bh(&bucket->lock);
-	pair = smp_load_acquire(&os->pair);
+	pair = ops_pair_of(os);
 	if (!pair)
 		return;
 	spin_lock_bh(&pair->lock);
@@ -231,10 +233,8 @@ void ops_pair_leave(struct ops_sock *os)
 	spin_unlock_bh(&pair->lock);
 	/* the end of file is close()'s or shutdown()'s word: this may be a reset */
 	WRITE_ONCE(ops_rx(os)->closed, true);
-	rcu_read_lock();
-	ops_local_wake_reader(os);
-	os->peer->sk_write_space(os->peer);
-	rcu_read_unlock();
+	ops_wake_readers(os->peer);
+	ops_wake_writers(os->peer);
 }
 
 void ops_pair_put(struct ops_pair *pair)

@@ -111,13 +111,33 @@ int ops_ring_prepare(struct ops_ring *ring, struct net *net, struct mem_cgroup *
 	return 0;
 }
 
+/* For the writer: what the reader has read, and looks at no more. */
+static u32 ring_tail(const struct ops_ring *ring)
+{
+	/* pairs with ops_ring_read() */
+	return smp_load_acquire(&ring->tail);
+}
+
+static struct ops_chunk *ring_read_chunk(const struct ops_ring *ring)
+{
+	/* pairs with ops_ring_read() */
+	return smp_load_acquire(&ring->read);
+}
+
+/* For the reader: up to where there are bytes. */
+static u32 ring_head(const struct ops_ring *ring)
+{
+	/* pairs with ops_ring_write() */
+	return smp_load_acquire(&ring->head);
+}
+
 /* The next chunk to write. Return: false: none. */
 static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 limit)
 {
 	struct ops_chunk *chunk = ring->write->next;
 
 	if (!chunk) {
-		if (ring->first != smp_load_acquire(&ring->read)) {
+		if (ring->first != ring_read_chunk(ring)) {
 			chunk = ring->first;
 			ring->first = chunk->next;
 			chunk->next = NULL;
@@ -148,7 +168,7 @@ static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 li
 ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len, u32 limit,
 		       struct mem_cgroup *memcg)
 {
-	const u32 unread = ring->head - smp_load_acquire(&ring->tail);
+	const u32 unread = ring->head - ring_tail(ring);
 	u32 room = ops_ring_room(unread, limit);
 	size_t done = 0;
 
@@ -172,6 +192,7 @@ ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
 		copied = copy_from_iter(ring->write->data + ring->write_off, part, from);
 		ring->write_off += copied;
 		done += copied;
+		/* pairs with ring_head() */
 		smp_store_release(&ring->head, ring->head + (u32)copied);
 		if (copied < part)
 			return done ?: -EFAULT;
@@ -201,7 +222,7 @@ static size_t ring_copy(struct iov_iter *to, const u8 *data, size_t len, bool di
  */
 ssize_t ops_ring_read(struct ops_ring *ring, struct iov_iter *to, size_t len, bool discard)
 {
-	const u32 unread = smp_load_acquire(&ring->head) - ring->tail;
+	const u32 unread = ring_head(ring) - ring->tail;
 	size_t done = 0;
 
 	if (!unread)
@@ -214,13 +235,14 @@ ssize_t ops_ring_read(struct ops_ring *ring, struct iov_iter *to, size_t len, bo
 		if (ring->read_off == chunk->size) {
 			chunk = READ_ONCE(chunk->next);
 			ring->read_off = 0;
-			/* the one before it is the writer's from here on */
+			/* pairs with ring_read_chunk(): the one before it is the writer's */
 			smp_store_release(&ring->read, chunk);
 		}
 		part = min_t(size_t, len - done, chunk->size - ring->read_off);
 		copied = ring_copy(to, chunk->data + ring->read_off, part, discard);
 		ring->read_off += copied;
 		done += copied;
+		/* pairs with ring_tail() */
 		smp_store_release(&ring->tail, ring->tail + (u32)copied);
 		if (copied < part)
 			return done ?: -EFAULT;
@@ -241,7 +263,7 @@ ssize_t ops_ring_read(struct ops_ring *ring, struct iov_iter *to, size_t len, bo
 ssize_t ops_ring_peek(struct ops_ring *ring, struct iov_iter *to, size_t len, u32 offset,
 		      bool discard)
 {
-	const u32 unread = smp_load_acquire(&ring->head) - ring->tail;
+	const u32 unread = ring_head(ring) - ring->tail;
 	struct ops_chunk *chunk = ring->read;
 	size_t done = 0;
 	u32 off;
@@ -291,7 +313,7 @@ void ops_ring_trim(struct ops_ring *ring)
 
 	if (!ring->first)
 		return;
-	if (ring->head == smp_load_acquire(&ring->tail)) {
+	if (ring->head == ring_tail(ring)) {
 		chunk = ring->first;
 		ring->first = NULL;
 		ring->write = NULL;
@@ -301,7 +323,7 @@ void ops_ring_trim(struct ops_ring *ring)
 	}
 	ring_free_chain(ring, ring->write->next);
 	ring->write->next = NULL;
-	while (ring->first != smp_load_acquire(&ring->read)) {
+	while (ring->first != ring_read_chunk(ring)) {
 		chunk = ring->first;
 		ring->first = chunk->next;
 		ring_chunk_free(ring, chunk);

@@ -41,7 +41,8 @@ struct ops_road {
 
 static unsigned int road_wait_ms = 10000;
 module_param_named(connect_timeout_ms, road_wait_ms, uint, 0644);
-MODULE_PARM_DESC(connect_timeout_ms, "Milliseconds that the first send of a socket which must use a road waits for it");
+MODULE_PARM_DESC(connect_timeout_ms,
+		 "Milliseconds that the first send of a socket which must use a road waits for it");
 
 static LIST_HEAD(roads);		/* RCU */
 static unsigned int roads_num;		/* of them */
@@ -388,10 +389,8 @@ static void road_give_up(struct ops_sock *os, int error)
 		os->road_error = error;
 	}
 	spin_unlock_bh(&os->lock);
-	rcu_read_lock();
 	/* who waits because he must use the road */
-	READ_ONCE(os->sk->sk_state_change)(os->sk);
-	rcu_read_unlock();
+	ops_wake_all(os->sk);
 }
 
 static void road_bad_peer(struct ops_sock *os, const struct offload_road *road)
@@ -619,11 +618,9 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	if (!up)
 		return;
 	ops_count(os->net, OPS_COUNT_UP);
-	rcu_read_lock();
-	READ_ONCE(os->sk->sk_state_change)(os->sk);
+	ops_wake_all(os->sk);
 	if (os->must)
-		READ_ONCE(os->sk->sk_write_space)(os->sk);
-	rcu_read_unlock();
+		ops_wake_writers(os->sk);
 }
 EXPORT_SYMBOL_GPL(offload_road_up);
 
@@ -680,10 +677,8 @@ void ops_road_close(struct ops_sock *os, bool abort)
 	spin_unlock_bh(&os->lock);
 	if (close)
 		os->road->road->close(ops_conn(os), abort);
-	rcu_read_lock();
 	if (os->must)
-		READ_ONCE(os->sk->sk_state_change)(os->sk);
-	rcu_read_unlock();
+		ops_wake_all(os->sk);
 	if (close)
 		ops_sock_put(os);	/* the road's */
 }
@@ -700,6 +695,7 @@ void ops_road_free(struct ops_sock *os)
 
 bool ops_road_is_up(const struct ops_sock *os)
 {
+	/* pairs with offload_road_up() */
 	return smp_load_acquire(&os->road_state) == OPS_ROAD_UP;
 }
 
@@ -876,24 +872,20 @@ void offload_data_ready(struct offload_conn *conn)
 {
 	struct ops_sock *os = &conn->os;
 
-	/* poll() cannot read where the bytes go on */
+	/* poll() cannot read where the bytes go on; pairs with ops_header_read() */
 	if (smp_load_acquire(&os->rx_header) < OPS_HEADER) {
 		ops_sock_get(os);
 		if (!queue_work(road_wq, &os->receive))
 			ops_sock_put(os);
 		return;
 	}
-	rcu_read_lock();
-	READ_ONCE(os->sk->sk_data_ready)(os->sk);
-	rcu_read_unlock();
+	ops_wake_readers(os->sk);
 }
 EXPORT_SYMBOL_GPL(offload_data_ready);
 
 void offload_write_space(struct offload_conn *conn)
 {
-	rcu_read_lock();
-	READ_ONCE(conn->os.sk->sk_write_space)(conn->os.sk);
-	rcu_read_unlock();
+	ops_wake_writers(conn->os.sk);
 }
 EXPORT_SYMBOL_GPL(offload_write_space);
 

@@ -168,11 +168,38 @@ static int ulp_zerocopy_receive(struct ops_sock *os, char __user *value, int __u
 	u32 mapped;
 	int size;
 
-	if (get_user(size, len) || size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
+	if (get_user(size, len) ||
+	    size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
 		return 0;
 	if (get_user(mapped, &zc->length))
 		return -EFAULT;
 	if (!mapped && put_user(inq, &zc->recv_skip_hint))
+		return -EFAULT;
+	return 0;
+}
+
+/* TCP_INFO: the bytes of both count. */
+static int ulp_info_add(char __user *info, int size, size_t offset, u64 bytes)
+{
+	u64 __user *field = (u64 __user *)(info + offset);
+	u64 sum;
+
+	if (size < (int)(offset + sizeof(*field)))
+		return 0;
+	if (get_user(sum, field) || put_user(sum + bytes, field))
+		return -EFAULT;
+	return 0;
+}
+
+static int ulp_info(const struct ops_sock *os, char __user *info, int __user *len)
+{
+	u64 received = READ_ONCE(os->received), sent = READ_ONCE(os->sent);
+	int size;
+
+	if (get_user(size, len) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_acked), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_sent), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_received), received))
 		return -EFAULT;
 	return 0;
 }
@@ -190,6 +217,8 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
 		    READ_ONCE(os->rx_road))
 			err = ulp_zerocopy_receive(os, value, len);
+		else if (!err && level == SOL_TCP && name == TCP_INFO)
+			err = ulp_info(os, value, len);
 		ops_sock_put(os);
 	}
 	return err;
@@ -208,10 +237,11 @@ static int ulp_family(const struct sock *sk)
 static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
 			       size_t len, unsigned int flags)
 {
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
 	struct ops_sock *os = ops_sock_enter(sock->sk);
 
 	if (!os)
-		return ulp_socket_base[ulp_family(sock->sk)]->splice_read(sock, pos, pipe, len, flags);
+		return base->splice_read(sock, pos, pipe, len, flags);
 	ops_sock_put(os);
 	if (*pos)
 		return -ESPIPE;

@@ -45,12 +45,13 @@ void ops_view_del(struct ops_sock *os)
 
 /* What a position says: the bucket, and how many of it come before. */
 #define VIEW_POSITION(bucket, skip)	((unsigned long)(bucket) << 24 | (skip))
+#define VIEW_SKIP(position)		((position) & 0xffffff)
 
 static int view_walk_bucket(struct net *net, unsigned int index, unsigned long *from,
 			    int (*show)(struct ops_sock *os, void *arg), void *arg)
 {
 	struct view_bucket *bucket = &view_table[index];
-	unsigned long skip = *from & 0xffffff, at = 0;
+	unsigned long skip = VIEW_SKIP(*from), at = 0;
 	struct ops_sock *os;
 	int ret = 0;
 
@@ -192,20 +193,25 @@ static bool view_send_back(struct ops_sock *os, bool end)
 int ops_socks_reset(struct net *net, const struct ops_match *match, bool end)
 {
 	struct view_batch batch = { .match = match };
-	unsigned long from = 0;
+	unsigned long from = 0, gone;
 	int more, changed = 0;
 	unsigned int i;
 
 	do {
 		batch.num = 0;
+		gone = 0;
 		more = ops_socks_walk(net, &from, view_collect, &batch);
 		for (i = 0; i < batch.num; i++) {
-			struct sock *sk = batch.os[i]->sk;
+			struct ops_sock *os = batch.os[i];
+			struct sock *sk = os->sk;
 
-			changed += view_send_back(batch.os[i], end);
-			ops_sock_put(batch.os[i]);
+			changed += view_send_back(os, end);
+			gone += READ_ONCE(os->dead);
+			ops_sock_put(os);
 			sock_put(sk);
 		}
+		/* those behind them have moved up */
+		from -= min(gone, VIEW_SKIP(from));
 	} while (more && !fatal_signal_pending(current));
 	return changed;
 }

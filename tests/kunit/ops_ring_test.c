@@ -168,7 +168,7 @@ static void random_calls(struct ktest *test)
 		u32 limit = limits[i / 10000], unread, len;
 
 		if (bed_random(bed, 2)) {
-			len = bed_random(bed, 3) ? bed_random(bed, 3000) + 1 : bed_random(bed, MOST) + 1;
+			len = bed_random(bed, bed_random(bed, 3) ? 3000 : MOST) + 1;
 			bed_write(bed, len, limit);
 			unread = ops_ring_unread(&bed->ring);
 			KTEST_EQ(test, unread, bed->written - bed->read);

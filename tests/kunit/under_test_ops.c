@@ -10,7 +10,7 @@
 s64 ops_test_charged;
 s64 ops_test_limit;
 
-static bool test_charge(u64 amount)
+static bool test_charge(struct net *net, enum krdma_offload_limit which, u64 amount)
 {
 	if (ops_test_charged + (s64)amount > ops_test_limit)
 		return false;
@@ -18,8 +18,18 @@ static bool test_charge(u64 amount)
 	return true;
 }
 
-#define ops_charge(net, which, amount)		test_charge(amount)
-#define ops_uncharge(net, which, amount)	((void)(ops_test_charged -= (s64)(amount)))
-#define ops_memory_pressure(net)		false
+static void test_uncharge(struct net *net, enum krdma_offload_limit which, u64 amount)
+{
+	ops_test_charged -= amount;
+}
+
+static bool test_memory_pressure(const struct net *net)
+{
+	return false;
+}
+
+#define ops_charge		test_charge
+#define ops_uncharge		test_uncharge
+#define ops_memory_pressure	test_memory_pressure
 
 #include "../../ops/ring.c"

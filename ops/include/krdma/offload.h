@@ -85,12 +85,13 @@ struct offload_route {
  *	peer. Context: work item, may sleep.
  * @open: active end, after ESTABLISHED: begin to open a road to the other end of the same TCP
  *	connection. Nobody waits for it. Ends in offload_road_up() or offload_road_failed(), at once
- *	or later, unless it returns an error itself (then neither is called). Context: work item, may
- *	sleep.
+ *	or later, unless it returns an error itself (then neither is called). Context: work item,
+ *	may sleep.
  *
  * @sendmsg: send; both ends, after offload_road_up(). Blocks on sk_sleep() of the TCP sock with its
  *	sk_sndtimeo unless MSG_DONTWAIT is set. Bytes taken, or -EAGAIN, -EPIPE (SIGPIPE is
- *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by side.
+ *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by
+ *	side.
  * @recvmsg: receive. Never blocks: krdma_ops calls it with MSG_DONTWAIT, and waits itself. MSG_PEEK
  *	and MSG_TRUNC as TCP. 0: the peer's stream has ended; -EAGAIN: nothing there now. One call
  *	at a time.
@@ -239,7 +240,7 @@ void offload_road_up(struct offload_conn *conn, void *priv);
  */
 void offload_road_failed(struct offload_conn *conn, int error);
 
-/* There are bytes to read, or room to write: wakes pollers and waiters of the TCP sock. Any context. */
+/* There are bytes to read, or room to write: wakes who waits at the TCP sock. Any context. */
 void offload_data_ready(struct offload_conn *conn);
 void offload_write_space(struct offload_conn *conn);
 /* The peer has ended its stream on the road; recvmsg() says 0 behind its last byte. Any context. */
