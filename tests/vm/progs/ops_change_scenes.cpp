@@ -65,7 +65,8 @@ void send_pattern(int fd, const Pattern &pattern, size_t from, size_t size, int 
 // Each scene has its change after some bytes: of TCP if there is nothing to pull.
 struct Begin {
 	Begin(const Setup &setup, unsigned seed)
-		: trigger(setup), random(seed), there(seed, 0), back(seed, 1), pair(connect_pair(setup))
+		: trigger(setup), random(seed), there(seed, 0), back(seed, 1),
+		  pair(connect_pair(setup))
 	{
 		trigger.wait();
 	}
@@ -330,10 +331,13 @@ std::string times_out(const Setup &setup, unsigned seed)
 	Bytes data(200000);
 
 	const size_t before = b.some_before();
-	need(!setsockopt(b.pair.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), "SO_RCVTIMEO");
-	need(!setsockopt(b.pair.client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)), "SO_SNDTIMEO");
+	need(!setsockopt(b.pair.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)),
+	     "SO_RCVTIMEO");
+	need(!setsockopt(b.pair.client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)),
+	     "SO_SNDTIMEO");
 	if (before)
-		saw << (recv(b.pair.server, data.data(), before, MSG_WAITALL) == ssize_t(before)) << ' ';
+		saw << (recv(b.pair.server, data.data(), before, MSG_WAITALL) == ssize_t(before))
+		    << ' ';
 	else
 		saw << "1 ";
 	auto begin = Clock::now();
@@ -404,14 +408,16 @@ std::string forks(const Setup &setup, unsigned seed)
 	Bytes back(before);
 	(void)recv(b.pair.client, back.data(), before, before ? MSG_WAITALL : MSG_DONTWAIT);
 	send_pattern(b.pair.client, b.there, before, 10000);
-	const pid_t sender = child([&] { send_pattern(b.pair.client, b.there, before + 10000, 100000); });
+	const pid_t sender =
+		child([&] { send_pattern(b.pair.client, b.there, before + 10000, 100000); });
 	Bytes data(before + 5000);
 	same(data.size(), recv(b.pair.server, data.data(), data.size(), MSG_WAITALL), "recv");
 	b.there.compare(data.data(), data.size(), 0, "before the fork");
 	const pid_t receiver = child([&] {
 		b.pair.client.close();
 		Bytes rest(60000);
-		same(rest.size(), recv(b.pair.server, rest.data(), rest.size(), MSG_WAITALL), "recv");
+		same(rest.size(), recv(b.pair.server, rest.data(), rest.size(), MSG_WAITALL),
+		     "recv");
 		b.there.compare(rest.data(), rest.size(), before + 5000, "in the child");
 	});
 	int status = 1;
@@ -564,7 +570,8 @@ std::string reader_waits(const Setup &setup, unsigned seed)
 	Bytes data(3000);
 	ssize_t rc = 0;
 
-	std::thread waiter([&] { rc = recv(b.pair.server, data.data(), data.size(), MSG_WAITALL); });
+	std::thread waiter(
+		[&] { rc = recv(b.pair.server, data.data(), data.size(), MSG_WAITALL); });
 	send_pattern(b.pair.client, b.there, 0, 10);
 	pause(setup);
 	b.trigger.pull();
@@ -624,7 +631,8 @@ std::string peek_offset(const Setup &setup, unsigned seed)
 	for (int i = 0; i < 3; i++) {
 		const ssize_t rc = recv(b.pair.server, data.data(), 15, MSG_PEEK | MSG_DONTWAIT);
 
-		saw << told(rc) << ':' << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF) << ' ';
+		saw << told(rc) << ':' << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF)
+		    << ' ';
 		if (rc > 0)
 			b.there.compare(data.data(), rc, i * 15, "peeked at an offset");
 	}
