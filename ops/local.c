@@ -63,13 +63,24 @@ static void local_list(struct ops_pair *pair)
 	spin_unlock_bh(&local_lock);
 }
 
+static struct ops_ring_terms local_terms(const struct ops_sock *os, const struct ops_dir *dir)
+{
+	return (struct ops_ring_terms){
+		.net = os->net,
+		.memcg = os->sk->sk_memcg,
+		.gfp = os->sk->sk_allocation,
+		.limit = dir->limit,
+	};
+}
+
 static int local_prepare(struct ops_sock *os, struct ops_dir *dir)
 {
+	struct ops_ring_terms terms = local_terms(os, dir);
 	int err;
 
 	if (likely(dir->ring.first))
 		return 0;
-	err = ops_ring_prepare(&dir->ring, sock_net(os->sk), os->sk->sk_memcg, dir->limit);
+	err = ops_ring_prepare(&dir->ring, &terms);
 	if (!err)
 		local_list(os->pair);
 	return err;
@@ -132,6 +143,7 @@ static bool local_full(struct ops_sock *os, struct ops_dir *dir)
 static int local_fill(struct ops_sock *os, struct ops_dir *dir, struct msghdr *msg, size_t len,
 		      size_t *sent)
 {
+	const struct ops_ring_terms terms = local_terms(os, dir);
 	struct sock *sk = os->sk;
 	ssize_t ret;
 
@@ -145,8 +157,7 @@ static int local_fill(struct ops_sock *os, struct ops_dir *dir, struct msghdr *m
 			return 1;
 		}
 		ret = ops_ring_write(&dir->ring, &msg->msg_iter,
-				     min_t(size_t, len - *sent, LOCAL_PART), dir->limit,
-				     sk->sk_memcg);
+				     min_t(size_t, len - *sent, LOCAL_PART), &terms);
 		if (ret == -EAGAIN) {
 			if (local_full(os, dir))
 				return ret;

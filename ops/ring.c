@@ -39,25 +39,26 @@ u32 ops_ring_order(u32 pages, u32 limit)
 	return order;
 }
 
-static struct ops_chunk *ring_chunk_pages(u32 order, struct mem_cgroup *memcg)
+static struct ops_chunk *ring_chunk_pages(u32 order, const struct ops_ring_terms *terms)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_NORETRY | (order ? __GFP_COMP : 0);
-	struct mem_cgroup *old = set_active_memcg(memcg);
+	gfp_t gfp = terms->gfp | __GFP_ACCOUNT | __GFP_NOWARN | __GFP_NORETRY |
+		    (order ? __GFP_COMP : 0);
+	struct mem_cgroup *old = set_active_memcg(terms->memcg);
 	unsigned long address = __get_free_pages(gfp, order);
 
 	set_active_memcg(old);
 	return (struct ops_chunk *)address;
 }
 
-static struct ops_chunk *ring_chunk_alloc(struct ops_ring *ring, struct mem_cgroup *memcg,
-					  u32 order)
+static struct ops_chunk *ring_chunk_alloc(struct ops_ring *ring,
+					  const struct ops_ring_terms *terms, u32 order)
 {
 	const u32 bytes = PAGE_SIZE << order;
 	struct ops_chunk *chunk;
 
 	if (!ops_charge(ring->net, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes))
 		return NULL;
-	chunk = ring_chunk_pages(order, memcg);
+	chunk = ring_chunk_pages(order, terms);
 	if (!chunk) {
 		ops_uncharge(ring->net, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes);
 		return NULL;
@@ -79,28 +80,28 @@ static void ring_chunk_free(struct ops_ring *ring, struct ops_chunk *chunk)
 }
 
 /* Grow: large chunks where there are some, single pages else, and none while memory is scarce. */
-static struct ops_chunk *ring_grow(struct ops_ring *ring, struct mem_cgroup *memcg, u32 limit)
+static struct ops_chunk *ring_grow(struct ops_ring *ring, const struct ops_ring_terms *terms)
 {
-	u32 order = ops_ring_order(ring->pages, limit);
+	u32 order = ops_ring_order(ring->pages, terms->limit);
 	struct ops_chunk *chunk;
 
 	if (ring->pages && ops_memory_pressure(ring->net))
 		return NULL;
-	chunk = ring_chunk_alloc(ring, memcg, order);
+	chunk = ring_chunk_alloc(ring, terms, order);
 	if (!chunk && order)
-		chunk = ring_chunk_alloc(ring, memcg, 0);
+		chunk = ring_chunk_alloc(ring, terms, 0);
 	return chunk;
 }
 
-int ops_ring_prepare(struct ops_ring *ring, struct net *net, struct mem_cgroup *memcg, u32 limit)
+int ops_ring_prepare(struct ops_ring *ring, const struct ops_ring_terms *terms)
 {
 	struct ops_chunk *chunk;
 
 	if (ring->first)
 		return 0;
 	if (!ring->net)
-		ring->net = get_net(net);
-	chunk = ring_grow(ring, memcg, limit);
+		ring->net = get_net(terms->net);
+	chunk = ring_grow(ring, terms);
 	if (!chunk)
 		return -ENOMEM;
 	ring->first = chunk;
@@ -132,7 +133,7 @@ static u32 ring_head(const struct ops_ring *ring)
 }
 
 /* The next chunk to write. Return: false: none. */
-static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 limit)
+static bool ring_advance(struct ops_ring *ring, const struct ops_ring_terms *terms)
 {
 	struct ops_chunk *chunk = ring->write->next;
 
@@ -142,7 +143,7 @@ static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 li
 			ring->first = chunk->next;
 			chunk->next = NULL;
 		} else {
-			chunk = ring_grow(ring, memcg, limit);
+			chunk = ring_grow(ring, terms);
 		}
 		if (!chunk)
 			return false;
@@ -159,17 +160,16 @@ static bool ring_advance(struct ops_ring *ring, struct mem_cgroup *memcg, u32 li
  * @ring: ring, with a first chunk (ops_ring_prepare())
  * @from: bytes; advanced by what was taken
  * @len: how many
- * @limit: of unread bytes
- * @memcg: that pays for new chunks
+ * @terms: limit, and how new chunks are made
  *
  * Return: how many were taken; -EAGAIN: there is no room, until something is read; -ENOMEM: there
  * is no memory for it; -EFAULT. Context: writer, may sleep.
  */
-ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len, u32 limit,
-		       struct mem_cgroup *memcg)
+ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
+		       const struct ops_ring_terms *terms)
 {
 	const u32 unread = ring->head - ring_tail(ring);
-	u32 room = ops_ring_room(unread, limit);
+	u32 room = ops_ring_room(unread, terms->limit);
 	size_t done = 0;
 
 	if (!room)
@@ -186,7 +186,7 @@ ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
 	while (done < len) {
 		size_t part, copied;
 
-		if (ring->write_off == ring->write->size && !ring_advance(ring, memcg, limit))
+		if (ring->write_off == ring->write->size && !ring_advance(ring, terms))
 			return done ?: -ENOMEM;
 		part = min_t(size_t, len - done, ring->write->size - ring->write_off);
 		copied = copy_from_iter(ring->write->data + ring->write_off, part, from);

@@ -76,13 +76,27 @@ static inline bool ops_ring_roomy(u32 unread, u32 limit)
 	return unread <= limit - limit / 3;
 }
 
+/**
+ * struct ops_ring_terms - what a writer brings
+ * @net: network namespace that is charged
+ * @memcg: memory cgroup that is charged; NULL: the task's
+ * @gfp: how to allocate: a socket of a block device must not wait for that device
+ * @limit: bytes that may be unread
+ */
+struct ops_ring_terms {
+	struct net *net;
+	struct mem_cgroup *memcg;
+	gfp_t gfp;
+	u32 limit;
+};
+
 /* Order of the pages of a ring's next chunk: it has @pages bytes, and may have @limit. */
 u32 ops_ring_order(u32 pages, u32 limit);
 
 /* Makes the first chunk, if there is none. Return: 0 or -ENOMEM. Writer. */
-int ops_ring_prepare(struct ops_ring *ring, struct net *net, struct mem_cgroup *memcg, u32 limit);
-ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len, u32 limit,
-		       struct mem_cgroup *memcg);
+int ops_ring_prepare(struct ops_ring *ring, const struct ops_ring_terms *terms);
+ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
+		       const struct ops_ring_terms *terms);
 /* Take back the last @len bytes; the reader has left. Writer. */
 void ops_ring_unwrite(struct ops_ring *ring, u32 len);
 ssize_t ops_ring_read(struct ops_ring *ring, struct iov_iter *to, size_t len, bool discard);

@@ -94,15 +94,18 @@ static ssize_t bed_write(struct bed *bed, u32 len, u32 limit)
 {
 	struct kvec kvec = { .iov_base = bed->bytes, .iov_len = len };
 	struct iov_iter iter;
+	const struct ops_ring_terms terms = {
+		.net = &init_net, .gfp = GFP_KERNEL, .limit = limit,
+	};
 	ssize_t ret;
 	u32 i;
 
 	for (i = 0; i < len; i++)
 		bed->bytes[i] = bed_byte(bed->written + i);
-	if (ops_ring_prepare(&bed->ring, &init_net, NULL, limit))
+	if (ops_ring_prepare(&bed->ring, &terms))
 		return -ENOMEM;
 	iov_iter_kvec(&iter, ITER_SOURCE, &kvec, 1, len);
-	ret = ops_ring_write(&bed->ring, &iter, len, limit, NULL);
+	ret = ops_ring_write(&bed->ring, &iter, len, &terms);
 	if (ret > 0)
 		bed->written += ret;
 	return ret;
