@@ -8,7 +8,8 @@
  *	open		open() returns the error
  *	async		open() begins, and fails after delay_ms
  *	never		open() begins, and nothing more comes
- *	lie		wrong names of the connection, which the switch must not know; then the right one
+ *	lie		wrong names of the connection, which the switch must not know; then the
+ *			right one
  *	passive		the passive end is up, and is told after delay_ms that the road has failed
  *	up		both ends are up, and are told at once that the road has failed
  *	send		both ends are up, and sendmsg() returns the error
@@ -164,7 +165,8 @@ static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 po
 	name[0] ^= flip;
 	/* the port is at the same place in both families */
 	((struct sockaddr_in *)&local)->sin_port ^= htons(port);
-	return offload_conn_find(sock_net(offload_conn_sk(conn)), &remote, &local, name, &fail_road);
+	return offload_conn_find(sock_net(offload_conn_sk(conn)), &remote, &local, name,
+				 &fail_road);
 }
 
 static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)

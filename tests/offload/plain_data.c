@@ -34,8 +34,9 @@ static struct offload_conn *plain_conn_get(struct plain_end *end)
 
 static struct sk_buff *plain_build(struct msghdr *msg, u32 size, int *rc)
 {
-	struct sk_buff *skb = alloc_skb_with_frags(0, size, PAGE_ALLOC_COSTLY_ORDER, rc, GFP_KERNEL);
+	struct sk_buff *skb;
 
+	skb = alloc_skb_with_frags(0, size, PAGE_ALLOC_COSTLY_ORDER, rc, GFP_KERNEL);
 	if (!skb)
 		return NULL;
 	skb->data_len = size;
@@ -128,7 +129,7 @@ static int plain_send_chunk(struct offload_conn *conn, struct msghdr *msg, u32 s
 	}
 	kfree_skb(skb);
 	if (rc == -EPIPE && !(offload_conn_sk(conn)->sk_shutdown & SEND_SHUTDOWN)) {
-		/* as TCP answers the first data that reaches a closed socket: the next call fails */
+		/* as TCP answers the first data to a closed socket: the next call fails */
 		offload_road_failed(conn, -EPIPE);
 		return size;
 	}

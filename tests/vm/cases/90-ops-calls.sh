@@ -53,7 +53,7 @@ unload offload_plain
 fail_load delay_ms=50
 unmark
 mark_some fail
-for at in open async never passive; do
+for at in open async never; do
 	fail_at $at
 	attempt "a road that fails: $at" by_tcp calls marked refused refused_later connected connected_later listener \
 		accept_order accept4 edges edges_refused sigio fast_open

@@ -26,7 +26,7 @@ modprobe -q tls || true
 mkdir "$groups"
 mount -t cgroup2 cgroup2 "$groups"
 echo +memory > "$groups/cgroup.subtree_control"
-mkdir "$groups/box" "$groups/small"
+mkdir "$groups/box"
 ops_load
 mark_some
 attempt "a connection" by_road attack works
@@ -93,35 +93,29 @@ rights() {
 }
 attempt "rights" rights
 
-# alive [--plain] NUMBER SIZE: a listener in 64 MiB with so many peers elsewhere is not killed
+# alive WHERE NUMBER SIZE [--plain]: a listener in 64 MiB with so many peers is not killed; WHERE they
+# are: a cgroup, or "." for the one of all
 alive() {
-	local plain=() where=$groups/small
-	[ "$1" != --plain ] || { plain=(--plain); shift; }
+	local peers=$1 number=$2 size=$3 plain=(${4:+"$4"}) small=small$RANDOM
+	mkdir "$groups/$small"
+	echo 64M > "$groups/$small/memory.max"
+	[ "$peers" = . ] || peers=$small
 	rm -f pressed
-	echo 64M > "$where/memory.max"
-	in_group small timeout "$(patient 120)" python3 "$program" "${plain[@]}" held "$1" > held.log 2>&1 &
+	in_group "$small" timeout "$(patient 120)" python3 "$program" "${plain[@]}" held "$number" > held.log 2>&1 &
 	pid_of[held]=$!
 	wait_for 20 listening_here 9560 || fail "nobody listens"
-	attack "${plain[@]}" press "$@" || { cat held.log "$where/memory.events"; fail "$*: the peers"; }
-	wait $! || { cat held.log "$where/memory.events"; fail "$*: the listener"; }
+	in_group "$peers" timeout "$(patient 90)" python3 "$program" "${plain[@]}" press "$number" "$size" ||
+		{ cat held.log "$groups/$small/memory.events"; fail "$*: the peers"; }
+	wait "${pid_of[held]}" || { cat held.log "$groups/$small/memory.events"; fail "$*: the listener"; }
 	cat held.log
-	grep -q '^oom_kill 0$' "$where/memory.events" || { cat "$where/memory.events"; fail "$*: somebody was killed"; }
-	say "at most $(($(cat "$where/memory.peak") >> 10)) KiB"
+	say "at most $(($(cat "$groups/$small/memory.peak") >> 10)) KiB"
+	grep -q '^oom_kill 0$' "$groups/$small/memory.events" || fail "$*: somebody was killed"
+	rmdir "$groups/$small"
 }
-# the same with both ends in them
-both_alive() {
-	rm -f pressed
-	in_group small timeout "$(patient 120)" python3 "$program" held "$1" > held.log 2>&1 &
-	pid_of[held]=$!
-	wait_for 20 listening_here 9560 || fail "nobody listens"
-	in_group small timeout "$(patient 90)" python3 "$program" press "$@" ||
-		{ cat held.log "$groups/small/memory.events"; fail "$*: the peers"; }
-	wait $! || { cat held.log; fail "$*: the listener"; }
-	grep -q '^oom_kill 0$' "$groups/small/memory.events" || fail "$*: somebody was killed"
-}
-attempt "a listener with 600 peers in 64 MiB, on TCP" alive --plain 600 200000
-attempt "a listener with 600 peers in 64 MiB" alive 600 200000
-attempt "hundreds of connections in 64 MiB" both_alive 250 60000
+attempt "a listener with 600 peers in 64 MiB, on TCP" alive . 600 30000 --plain
+attempt "a listener with 600 peers in 64 MiB" alive . 600 30000
+attempt "both ends of hundreds of connections in 64 MiB, on TCP" alive in 200 30000 --plain
+attempt "both ends of hundreds of connections in 64 MiB" alive in 200 30000
 
 all_gone
 umount "$groups" || true

@@ -20,6 +20,7 @@ mark_some
 
 checks "the road of the host" by_road change -r "$rounds" -b 20 $MARKED $UNMARKED
 checks "IPv6" change -r $((rounds / 4)) ::1 $UNMARKED
+checks "mapped addresses" by_road change -r $((rounds / 4)) ::ffff:$MARKED
 checks "the family" change -f $OFFLOAD -r $((rounds / 4)) $UNMARKED
 checks "a static program" by_road timeout "$(patient 250)" "$VM_PROGS/ops_static" -w "$VM_SLOW" -s "$seed" -r 10 $MARKED
 

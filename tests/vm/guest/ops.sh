@@ -5,7 +5,7 @@
 export TCP=6 WILDCARD=258 PLAIN=259 FAIL=260 OFFLOAD=19
 # addresses of this host: what the rules take, and beside it what they do not
 export MARKED=127.0.0.2 UNMARKED=127.0.0.1
-plain_road=/sys/module/offload_plain/parameters
+export plain_road=/sys/module/offload_plain/parameters
 
 krdma() { LD_LIBRARY_PATH=$VM_REPO/build/ual "$VM_REPO/build/tools/krdma" "$@"; }
 # offload_on HOST ARGUMENTS...

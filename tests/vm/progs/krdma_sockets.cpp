@@ -39,7 +39,8 @@ struct Options {
 // One end: a socket, or two pipes.
 class End {
 public:
-	End(ops::Fd in, ops::Fd out, bool epoll) : in_(std::move(in)), out_(std::move(out)), epoll_(epoll)
+	End(ops::Fd in, ops::Fd out, bool epoll)
+		: in_(std::move(in)), out_(std::move(out)), epoll_(epoll)
 	{
 		if (!epoll_)
 			return;
@@ -102,8 +103,9 @@ private:
 	}
 	ssize_t sends(const char *data, size_t size)
 	{
-		return out_ >= 0 ? write(out_, data, size)
-				 : send(in_, data, size, MSG_NOSIGNAL | (epoll_ ? MSG_DONTWAIT : 0));
+		return out_ >= 0
+			       ? write(out_, data, size)
+			       : send(in_, data, size, MSG_NOSIGNAL | (epoll_ ? MSG_DONTWAIT : 0));
 	}
 	static ops::Fd watch(int fd, unsigned events)
 	{
@@ -172,7 +174,8 @@ TwoEnds two_ends(std::string_view where)
 	if (where == "unix") {
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, there.data()))
 			die("socketpair");
-		return TwoEnds{Descriptors{ops::Fd(there[0]), {}}, Descriptors{ops::Fd(there[1]), {}}};
+		return TwoEnds{Descriptors{ops::Fd(there[0]), {}},
+			       Descriptors{ops::Fd(there[1]), {}}};
 	}
 	ops::Address at;
 	ops::Fd listening = listener(std::string(where).c_str(), at);
@@ -287,7 +290,8 @@ void connects(const Options &options, const char *where)
 
 	if (!child) {
 		for (long i = 0; i < options.count; i++) {
-			End end(ops::Fd(accept(listening, nullptr, nullptr)), ops::Fd(), options.epoll);
+			End end(ops::Fd(accept(listening, nullptr, nullptr)), ops::Fd(),
+				options.epoll);
 			echo(end, options, 1);
 			char byte;
 			(void)end.receive(&byte, 1);
@@ -327,8 +331,9 @@ void idle(const Options &options, const char *where)
 
 int usage()
 {
-	std::fprintf(stderr, "usage: krdma_sockets [-s SIZE] [-n COUNT] [-e] rtt|stream|connect|idle "
-			     "ADDRESS|unix|pipe\n");
+	std::fprintf(stderr,
+		     "usage: krdma_sockets [-s SIZE] [-n COUNT] [-e] rtt|stream|connect|idle "
+		     "ADDRESS|unix|pipe\n");
 	return 2;
 }
 

@@ -91,9 +91,9 @@ void Trigger::pull(End end) const
 
 ops::Fd listener(const Setup &setup, int backlog)
 {
-	const int family = setup.family != AF_INET	? setup.family
-			   : setup.base.v6()		? AF_INET6
-							: AF_INET;
+	const int family = setup.family != AF_INET ? setup.family
+			   : setup.base.v6()       ? AF_INET6
+						   : AF_INET;
 	ops::Fd fd(socket(family, SOCK_STREAM, setup.protocol));
 	ops::Address at = setup.base;
 
@@ -108,7 +108,7 @@ ops::Fd connected(const Setup &setup, int to)
 {
 	ops::Address at = ops::name_of(to);
 	ops::Fd fd(socket(setup.family != AF_INET ? setup.family
-			  : setup.base.v6()	  ? AF_INET6
+			  : setup.base.v6()       ? AF_INET6
 						  : AF_INET,
 			  SOCK_STREAM, setup.protocol));
 
@@ -171,7 +171,8 @@ void hangs(int)
 }
 
 // In a process of its own, so that a hang or a signal ends one round. Return: what it said.
-template <typename Work> std::pair<bool, std::string> apart(const Setup &setup, int limit, Work work)
+template <typename Work>
+std::pair<bool, std::string> apart(const Setup &setup, int limit, Work work)
 {
 	std::array<int, 2> ends{};
 
@@ -225,7 +226,8 @@ struct Count {
 	}
 };
 
-void play(const Setup &setup, const Setup &plain, const change::Scene &scene, unsigned seed, Count &count)
+void play(const Setup &setup, const Setup &plain, const change::Scene &scene, unsigned seed,
+	  Count &count)
 {
 	auto run = [&](const Setup &of) {
 		return apart(of, 30, [&] { return scene.play(of, seed); });
@@ -236,13 +238,15 @@ void play(const Setup &setup, const Setup &plain, const change::Scene &scene, un
 	if (setup.verbose)
 		std::printf("%s: %s\n", scene.name, got.c_str());
 	count.note(std::string(scene.name) + " on TCP", plain_ok, wanted);
-	count.note(scene.name, ok && (!plain_ok || wanted == got), "'" + got + "', TCP: '" + wanted + "'");
+	count.note(scene.name, ok && (!plain_ok || wanted == got),
+		   "'" + got + "', TCP: '" + wanted + "'");
 }
 
 int usage()
 {
-	std::fprintf(stderr, "usage: ops_change [-s SEED] [-r ROUNDS] [-b BYTES] [-w FACTOR] [-x ROAD] "
-			     "[-f FAMILY] [-v] ADDRESS [PLAIN [SCENE...]]\n");
+	std::fprintf(stderr,
+		     "usage: ops_change [-s SEED] [-r ROUNDS] [-b BYTES] [-w FACTOR] [-x ROAD] "
+		     "[-f FAMILY] [-v] ADDRESS [PLAIN [SCENE...]]\n");
 	return 2;
 }
 
@@ -250,7 +254,12 @@ int usage()
 
 int main(int argc, char **argv)
 {
-	Setup setup{.base = {}, .family = AF_INET, .protocol = 0, .slow = 1, .road = {}, .verbose = false};
+	Setup setup{.base = {},
+		    .family = AF_INET,
+		    .protocol = 0,
+		    .slow = 1,
+		    .road = {},
+		    .verbose = false};
 	unsigned seed = 1, rounds = 0, bytes = 0;
 	int letter;
 	Count count;

@@ -65,7 +65,8 @@ void send_pattern(int fd, const Pattern &pattern, size_t from, size_t size, int 
 // Each scene has its change after some bytes: of TCP if there is nothing to pull.
 struct Begin {
 	Begin(const Setup &setup, unsigned seed)
-		: trigger(setup), random(seed), there(seed, 0), back(seed, 1), pair(connect_pair(setup))
+		: trigger(setup), random(seed), there(seed, 0), back(seed, 1),
+		  pair(connect_pair(setup))
 	{
 		trigger.wait();
 	}
@@ -330,10 +331,13 @@ std::string times_out(const Setup &setup, unsigned seed)
 	Bytes data(200000);
 
 	const size_t before = b.some_before();
-	need(!setsockopt(b.pair.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), "SO_RCVTIMEO");
-	need(!setsockopt(b.pair.client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)), "SO_SNDTIMEO");
+	need(!setsockopt(b.pair.server, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)),
+	     "SO_RCVTIMEO");
+	need(!setsockopt(b.pair.client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)),
+	     "SO_SNDTIMEO");
 	if (before)
-		saw << (recv(b.pair.server, data.data(), before, MSG_WAITALL) == ssize_t(before)) << ' ';
+		saw << (recv(b.pair.server, data.data(), before, MSG_WAITALL) == ssize_t(before))
+		    << ' ';
 	else
 		saw << "1 ";
 	auto begin = Clock::now();
@@ -404,14 +408,16 @@ std::string forks(const Setup &setup, unsigned seed)
 	Bytes back(before);
 	(void)recv(b.pair.client, back.data(), before, before ? MSG_WAITALL : MSG_DONTWAIT);
 	send_pattern(b.pair.client, b.there, before, 10000);
-	const pid_t sender = child([&] { send_pattern(b.pair.client, b.there, before + 10000, 100000); });
+	const pid_t sender =
+		child([&] { send_pattern(b.pair.client, b.there, before + 10000, 100000); });
 	Bytes data(before + 5000);
 	same(data.size(), recv(b.pair.server, data.data(), data.size(), MSG_WAITALL), "recv");
 	b.there.compare(data.data(), data.size(), 0, "before the fork");
 	const pid_t receiver = child([&] {
 		b.pair.client.close();
 		Bytes rest(60000);
-		same(rest.size(), recv(b.pair.server, rest.data(), rest.size(), MSG_WAITALL), "recv");
+		same(rest.size(), recv(b.pair.server, rest.data(), rest.size(), MSG_WAITALL),
+		     "recv");
 		b.there.compare(rest.data(), rest.size(), before + 5000, "in the child");
 	});
 	int status = 1;
@@ -564,7 +570,8 @@ std::string reader_waits(const Setup &setup, unsigned seed)
 	Bytes data(3000);
 	ssize_t rc = 0;
 
-	std::thread waiter([&] { rc = recv(b.pair.server, data.data(), data.size(), MSG_WAITALL); });
+	std::thread waiter(
+		[&] { rc = recv(b.pair.server, data.data(), data.size(), MSG_WAITALL); });
 	send_pattern(b.pair.client, b.there, 0, 10);
 	pause(setup);
 	b.trigger.pull();
@@ -591,6 +598,102 @@ std::string corked(const Setup &setup, unsigned seed)
 	same(3000, recv(b.pair.server, data.data(), data.size(), MSG_WAITALL), "recv");
 	b.there.compare(data.data(), data.size(), 0, "what came");
 	return "whole";
+}
+
+// The socket is its own peer.
+std::string to_itself(const Setup &setup, unsigned seed)
+{
+	ops::Fd fd(socket(setup.base.v6() ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
+	ops::Address at = setup.base;
+	const Pattern pattern(seed, 0);
+	std::ostringstream saw;
+
+	need(fd >= 0 && !bind(fd, at.raw(), at.size), "bind");
+	at = ops::name_of(fd);
+	saw << told(connect(fd, at.raw(), at.size)) << ' ';
+	send_pattern(fd, pattern, 0, 10000);
+	shutdown(fd, SHUT_WR);
+	saw << drain(fd, pattern);
+	return saw.str();
+}
+
+std::string peek_offset(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	std::array<unsigned char, 64> data{};
+
+	send_pattern(b.pair.client, b.there, 0, 20);
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 20, 20);
+	pause(setup);
+	saw << ops::set_option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF, 0) << ' ';
+	for (int i = 0; i < 3; i++) {
+		const ssize_t rc = recv(b.pair.server, data.data(), 15, MSG_PEEK | MSG_DONTWAIT);
+
+		saw << told(rc) << ':' << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF)
+		    << ' ';
+		if (rc > 0)
+			b.there.compare(data.data(), rc, i * 15, "peeked at an offset");
+	}
+	saw << told(recv(b.pair.server, data.data(), 25, MSG_WAITALL)) << ':'
+	    << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF) << ' ';
+	saw << told(recv(b.pair.server, data.data(), 64, MSG_PEEK | MSG_DONTWAIT));
+	return saw.str();
+}
+
+// what recvmsg() says that is left
+std::string bytes_left(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	std::array<unsigned char, 64> data{};
+
+	send_pattern(b.pair.client, b.there, 0, 20);
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 20, 20);
+	pause(setup);
+	saw << ops::set_option(b.pair.server, IPPROTO_TCP, TCP_INQ, 1) << ' ';
+	for (size_t size : {5, 20, 15}) {
+		iovec part{data.data(), size};
+		alignas(cmsghdr) std::array<char, 64> control{};
+		msghdr message{};
+		message.msg_iov = &part;
+		message.msg_iovlen = 1;
+		message.msg_control = control.data();
+		message.msg_controllen = control.size();
+		saw << told(recvmsg(b.pair.server, &message, 0));
+		const cmsghdr *header = CMSG_FIRSTHDR(&message);
+		int left = -1;
+		if (header && header->cmsg_type == TCP_CM_INQ)
+			std::memcpy(&left, CMSG_DATA(header), sizeof(left));
+		saw << ':' << left << ' ';
+	}
+	return saw.str();
+}
+
+// POLLOUT with a limit on what is not sent comes back when the reader has read
+std::string not_sent_low(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	const Bytes data(3000);
+	std::ostringstream saw;
+
+	saw << ops::set_option(b.pair.client, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 5000) << ' ';
+	for (int i = 0; i < 3000 && ready(b.pair.client, POLLOUT, 0); i++)
+		if (send(b.pair.client, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+	b.trigger.pull();
+	std::thread reader([&] {
+		Bytes sink(100000);
+
+		while (recv(b.pair.server, sink.data(), sink.size(), 0) > 0)
+			;
+	});
+	saw << ready(b.pair.client, POLLOUT, 5000 * setup.slow);
+	shutdown(b.pair.client, SHUT_RDWR);
+	reader.join();
+	return saw.str();
 }
 
 // The receiver's own memory in place of copies, where the kernel has pages to give
@@ -647,6 +750,10 @@ const std::vector<Scene> scenes{
 	{"readers", readers},
 	{"reader_waits", reader_waits},
 	{"corked", corked},
+	{"to_itself", to_itself},
+	{"peek_offset", peek_offset},
+	{"bytes_left", bytes_left},
+	{"not_sent_low", not_sent_low},
 	{"zerocopy_receive", zerocopy_receive},
 };
 

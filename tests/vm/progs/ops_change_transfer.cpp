@@ -17,7 +17,16 @@
 namespace change {
 namespace {
 
-enum Sending { SEND_BLOCKS, SEND_EPOLL, SEND_EDGE, SEND_POLL, SEND_VECTOR, SEND_FILE, SEND_SPLICE, SENDINGS };
+enum Sending {
+	SEND_BLOCKS,
+	SEND_EPOLL,
+	SEND_EDGE,
+	SEND_POLL,
+	SEND_VECTOR,
+	SEND_FILE,
+	SEND_SPLICE,
+	SENDINGS
+};
 enum Receiving {
 	RECV_BLOCKS,
 	RECV_WAITALL,
@@ -28,10 +37,11 @@ enum Receiving {
 	RECV_SPLICE,
 	RECEIVINGS
 };
-constexpr std::array<const char *, SENDINGS> sendings{"send", "send epoll", "send epoll ET", "send poll",
-						      "writev", "sendfile", "splice in"};
-constexpr std::array<const char *, RECEIVINGS> receivings{"recv", "recv WAITALL", "recv PEEK", "recv epoll",
-							  "recv epoll ET", "recv ET short", "splice out"};
+constexpr std::array<const char *, SENDINGS> sendings{
+	"send", "send epoll", "send epoll ET", "send poll", "writev", "sendfile", "splice in"};
+constexpr std::array<const char *, RECEIVINGS> receivings{
+	"recv",          "recv WAITALL",  "recv PEEK", "recv epoll",
+	"recv epoll ET", "recv ET short", "splice out"};
 
 struct Plan {
 	Sending sending;
@@ -77,7 +87,8 @@ public:
 	{
 		static constexpr std::array<size_t, 7> most{1, 7, 100, 1500, 9000, 66000, 200000};
 
-		return std::min(left, fixed_ ? fixed_ : random_() % most[random_() / 8 % most.size()] + 1);
+		return std::min(left, fixed_ ? fixed_
+					     : random_() % most[random_() / 8 % most.size()] + 1);
 	}
 	bool chance(unsigned percent)
 	{
@@ -93,7 +104,8 @@ private:
 
 class Sender {
 public:
-	Sender(int fd, const Plan &plan, const Pattern &pattern, const Trigger &trigger, size_t watched)
+	Sender(int fd, const Plan &plan, const Pattern &pattern, const Trigger &trigger,
+	       size_t watched)
 		: fd_(fd), plan_(plan), pattern_(pattern), trigger_(trigger),
 		  place_(watch.place[watched]), chunks_(plan.chunk_out, plan.seed)
 	{
@@ -200,7 +212,8 @@ private:
 				advance(rc);
 				continue;
 			}
-			ssize_t moved = splice(file, &at, in, nullptr, std::min<size_t>(some, 60000), 0);
+			ssize_t moved =
+				splice(file, &at, in, nullptr, std::min<size_t>(some, 60000), 0);
 			need(moved > 0, "splice from a file");
 			while (moved > 0) {
 				ssize_t rc = splice(out, nullptr, fd_, nullptr, moved,
@@ -275,7 +288,9 @@ private:
 			if (plan_.receiving == RECV_PEEK && chunks_.chance(50)) {
 				// more than the socket holds would never come
 				peeked = recv(fd_, data_.data(), some,
-					      MSG_PEEK | (some < 2000 && chunks_.chance(20) ? MSG_WAITALL : 0));
+					      MSG_PEEK | (some < 2000 && chunks_.chance(20)
+								  ? MSG_WAITALL
+								  : 0));
 				need(peeked >= 0, "recv MSG_PEEK");
 				pattern_.compare(data_.data(), peeked, got_, "MSG_PEEK");
 			}
@@ -360,7 +375,8 @@ private:
 
 Plan plan_of(Random &random, bool with_trigger)
 {
-	static constexpr std::array<size_t, 8> sizes{0, 1, 64, 3000, 20000, 100000, 400000, 1000000};
+	static constexpr std::array<size_t, 8> sizes{0,     1,      64,     3000,
+						     20000, 100000, 400000, 1000000};
 	static constexpr std::array<size_t, 6> chunks{0, 0, 0, 64, 65536, 200000};
 	auto any = [&](size_t n) { return random() / 8 % n; };
 	Plan plan{};
@@ -373,8 +389,9 @@ Plan plan_of(Random &random, bool with_trigger)
 	// so that a round has an end
 	if (plan.chunk_out == 1 || plan.chunk_in == 1)
 		plan.size = std::min<size_t>(plan.size, 5000);
-	plan.change = with_trigger ? any(any(2) ? std::min<size_t>(plan.size, 300) + 1 : plan.size + 1)
-				   : plan.size + 1;
+	plan.change = with_trigger
+			      ? any(any(2) ? std::min<size_t>(plan.size, 300) + 1 : plan.size + 1)
+			      : plan.size + 1;
 	plan.change_of = any(3) ? Trigger::both : any(2) ? Trigger::active : Trigger::passive;
 	// TCP itself does not wake a receive that waits for more, with fewer bytes than that unread
 	plan.lowat = plan.receiving < RECV_EPOLL || plan.receiving > RECV_EDGE_SHORT || any(3)
@@ -422,7 +439,8 @@ void move_both(const Setup &setup, Pair &pair, const std::array<Plan, 2> &plans,
 		const Plan &plan = plans[i];
 
 		if (plan.lowat > 1)
-			need(ops::set_option(to[i], SOL_SOCKET, SO_RCVLOWAT, plan.lowat), "SO_RCVLOWAT");
+			need(ops::set_option(to[i], SOL_SOCKET, SO_RCVLOWAT, plan.lowat),
+			     "SO_RCVLOWAT");
 		if (plan.nodelay)
 			ops::set_option(from[i], IPPROTO_TCP, TCP_NODELAY, 1);
 		if (plan.cork)
@@ -441,17 +459,19 @@ void transfer(const Setup &setup, unsigned seed)
 {
 	Random random(seed * 7919 + 1);
 	const Trigger trigger(setup);
-	std::array<Plan, 2> plans{plan_of(random, trigger.there()), plan_of(random, trigger.there())};
+	std::array<Plan, 2> plans{plan_of(random, trigger.there()),
+				  plan_of(random, trigger.there())};
 	Pair pair = connect_pair(setup);
 
 	trigger.wait();
 	if (setup.verbose)
 		for (const Plan &plan : plans)
-			std::printf("%zu bytes, %s %zu, %s %zu, change at %zu of %d, lowat %d%s%s%s\n",
-				    plan.size, sendings[plan.sending], plan.chunk_out,
-				    receivings[plan.receiving], plan.chunk_in, plan.change,
-				    int(plan.change_of), plan.lowat, plan.nodelay ? ", nodelay" : "",
-				    plan.cork ? ", cork" : "", plan.more ? ", more" : "");
+			std::printf(
+				"%zu bytes, %s %zu, %s %zu, change at %zu of %d, lowat %d%s%s%s\n",
+				plan.size, sendings[plan.sending], plan.chunk_out,
+				receivings[plan.receiving], plan.chunk_in, plan.change,
+				int(plan.change_of), plan.lowat, plan.nodelay ? ", nodelay" : "",
+				plan.cork ? ", cork" : "", plan.more ? ", more" : "");
 	move_both(setup, pair, plans, seed);
 }
 
@@ -472,7 +492,8 @@ void change_at(const Setup &setup, size_t at, unsigned seed)
 		patterns[i].fill(data.data(), data.size(), 0);
 		send_all(from[i], data.data(), at);
 		if (early)
-			same(early, recv(to[i], got.data(), early, MSG_WAITALL), "what is read before");
+			same(early, recv(to[i], got.data(), early, MSG_WAITALL),
+			     "what is read before");
 	}
 	trigger.pull();
 	for (size_t i = 0; i < 2; i++) {
@@ -481,7 +502,8 @@ void change_at(const Setup &setup, size_t at, unsigned seed)
 		send_all(from[i], data.data() + at, rest);
 		same(got.size() - early,
 		     recv(to[i], got.data() + early, got.size() - early, MSG_WAITALL), "the rest");
-		patterns[i].compare(got.data(), got.size(), 0, i ? "to the client" : "to the server");
+		patterns[i].compare(got.data(), got.size(), 0,
+				    i ? "to the client" : "to the server");
 	}
 	for (size_t i = 0; i < 2; i++) {
 		need(!shutdown(from[i], SHUT_WR), "shutdown");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// Random calls on TCP sockets, which the case's rules mark, from several threads of several processes:
+// Random calls on TCP sockets, which the case's rules mark, from several threads of several
+// processes:
 //
 //	ops_fuzz SECONDS [SEED]
 //
@@ -275,7 +276,8 @@ private:
 	long stream()
 	{
 		ops::Fd at(socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, any(2) ? 258 : 0));
-		ops::Fd client(socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, any(2) ? 258 : 0));
+		ops::Fd client(
+			socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, any(2) ? 258 : 0));
 		ops::Address any_port = *ops::parse("127.0.0.1", 0);
 
 		if (bind(at, any_port.raw(), any_port.size) || listen(at, 5))

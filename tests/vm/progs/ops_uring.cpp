@@ -4,7 +4,8 @@
 //	ops_uring FAMILY PROTOCOL WINNER [ADDRESS]
 //
 // FAMILY and PROTOCOL are given to socket(). Connections within this program are of protocol
-// WINNER: TCP's, whatever carries their bytes. Each check holds on TCP, too; the last line counts them.
+// WINNER: TCP's, whatever carries their bytes. Each check holds on TCP, too; the last line counts
+// them.
 #include <array>
 #include <chrono>
 #include <csignal>
