@@ -97,7 +97,7 @@ first_hop() {
 
 hosts_up
 on B ip link set lo up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 # as low as it gets: whatever can go without copies, would
 sdp_load zcopy_thresh=4096 zcopy_thresh_soft=4096
 note_resources

@@ -146,7 +146,7 @@ mode_results() {
 	! have javac || one_program jdk
 }
 results tcp
-ops_load bad_peer_s=1
+ops_load addresses=1
 sdp_load
 by=("$krun")
 results sdp

@@ -137,7 +137,7 @@ host_again() {
 }
 
 hosts_up
-ops_load alias=0
+ops_load addresses=1
 sdp_load close_timeout_s=10
 note_resources
 part "$many connections with the default buffers" crowd $many 1400
