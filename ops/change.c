@@ -379,6 +379,9 @@ static int change_road_end(struct ops_sock *os)
 
 	if (change_fin(os))
 		return 0;
+	/* the road broke before the peer's end came by it */
+	if (!ops_is_local(os) && READ_ONCE(sk->sk_err))
+		return sock_error(sk);
 	if (sock_flag(sk, SOCK_DONE) && !change_end_waits(os))
 		return 0;
 	if (READ_ONCE(sk->sk_err))
@@ -667,7 +670,9 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 			       ops_tcp_recvmsg(sk, msg, len, flags, addr_len) :
 			       prot->recvmsg(sk, msg, len, flags, addr_len);
 	}
-	if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))
+	if (unlikely(flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os)))
+		ret = ops_road_recv(os, msg, len, flags);
+	else if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))
 		ret = ops_tcp_recvmsg(sk, msg, len, flags, addr_len);
 	else if (unlikely(flags & MSG_PEEK))
 		ret = change_peek(os, msg, len, flags);

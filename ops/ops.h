@@ -446,6 +446,8 @@ int ops_road_wait(struct ops_sock *os, int flags);
 void ops_road_free(struct ops_sock *os);
 int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags);
 u32 ops_road_readable(const struct ops_sock *os);
+/* Are there bytes of the program that it has not read? */
+bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */

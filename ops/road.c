@@ -839,6 +839,11 @@ u32 ops_road_readable(const struct ops_sock *os)
 	return ops_road_is_up(os) ? os->road->road->readable(ops_conn((struct ops_sock *)os)) : 0;
 }
 
+bool ops_road_unread(const struct ops_sock *os)
+{
+	return ops_road_readable(os) > OPS_HEADER - READ_ONCE(os->rx_header);
+}
+
 bool ops_road_writable(const struct ops_sock *os)
 {
 	return !ops_road_is_up(os) || os->road->road->writable(ops_conn((struct ops_sock *)os));

@@ -48,7 +48,7 @@ static void ulp_close(struct sock *sk, long timeout)
 
 	if (os) {
 		bool reset = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
-		bool abort = ops_is_local(os) && ops_local_close(os, reset);
+		bool abort = ops_is_local(os) ? ops_local_close(os, reset) : ops_road_unread(os);
 
 		ops_road_close(os, abort || reset);
 		if (abort) {

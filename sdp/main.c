@@ -3,8 +3,8 @@
  * krdma_sdp: the module, its parameters and counters. It is a road of krdma_ops, see road/, and
  * makes no socket for programs itself.
  *
- * Connections that use the road pin the module. Hidden sockets that TCP has closed do not: unloading
- * ends their connections and waits for them.
+ * Connections that use the road pin the module. Hidden sockets that TCP has closed do not:
+ * unloading ends their connections and waits for them.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -68,8 +68,10 @@ static const struct kernel_param_ops sdp_param_ops = {
 	MODULE_PARM_DESC(name_, text_)
 
 SDP_PARAM(buffer_size, 1024, 65536, "Largest message, bytes (default 32768)");
-SDP_PARAM(rcvbuf, 4096, 16 << 20, "Receive buffer of a connection without SO_RCVBUF, bytes (default 262144)");
-SDP_PARAM(sndbuf, 4096, 16 << 20, "Send buffer of a connection without SO_SNDBUF, bytes (default 262144)");
+SDP_PARAM(rcvbuf, 4096, 16 << 20,
+	  "Receive buffer of a connection without SO_RCVBUF, bytes (default 262144)");
+SDP_PARAM(sndbuf, 4096, 16 << 20,
+	  "Send buffer of a connection without SO_SNDBUF, bytes (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
 SDP_PARAM(memory_mb, 0, 1 << 20,
 	  "Buffers of all connections, MB, 0: an eighth of the memory (default 0)");

@@ -445,7 +445,7 @@ static void sdp_kdapl_look(void)
 /* Telling ******************************************************************** */
 
 static void sdp_kdapl_report(struct sdp_kdapl_device *device, enum sdp_ot_event event,
-			   const struct sockaddr_storage *address)
+			     const struct sockaddr_storage *address)
 {
 	struct sdp_ot_subscriber *subscriber;
 

@@ -113,7 +113,7 @@ static void sdp_kdapl_queue_release(struct sdp_kdapl_queue *queue, struct list_h
 }
 
 static void sdp_kdapl_queue_report(struct sdp_kdapl_queue *queue, struct list_head *reported,
-				 struct list_head *silent, enum sdp_kdapl_reporter reporter)
+				   struct list_head *silent, enum sdp_kdapl_reporter reporter)
 {
 	struct sdp_kdapl_post *post, *next;
 

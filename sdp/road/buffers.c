@@ -34,7 +34,7 @@
 /* Pools ************************************************************************************ */
 
 static struct sdp_ot_pool *sdp_buffers_pool(struct sdp_link *link, u32 elements, u32 size,
-					   u16 segments)
+					    u16 segments)
 {
 	const struct sdp_ot_pool_attr attr = {
 		.kind = SDP_OT_POOL_MESSAGE,
@@ -77,7 +77,7 @@ static bool sdp_buffers_full(const struct sdp_stock *stock)
 }
 
 static void sdp_buffers_enter(struct sdp_link *link, struct sdp_stock *stock,
-			     struct sdp_ot_pool *pool)
+			      struct sdp_ot_pool *pool)
 {
 	stock->pools[stock->groups++] = pool;
 	stock->made += pool->attr.elements;

@@ -23,7 +23,7 @@ struct sdp_open_route {
 	struct sockaddr_storage first_hop;
 };
 
-/* The device that a connection has to use; 0: the host's route is asked, the peer is on this host */
+/* The device that a connection has to use; 0: the peer is on this host, its route is asked */
 static int sdp_open_ifindex(const struct offload_route *route)
 {
 	if (route->bound_if)
@@ -44,7 +44,8 @@ static struct sdp_ot_device *sdp_open_device(const struct offload_route *route,
  * sdp_open_offers() - would SDP be faster than TCP?
  * @route: route of a connection
  *
- * Only on an RNIC that is hardware: on a software one SDP takes the same wire and more instructions.
+ * Only on an RNIC that is hardware: on a software one SDP takes the same wire, and more
+ * instructions.
  *
  * Return: 1: yes; 0: no, but it reaches the peer; or a negative errno. Context: may sleep.
  */

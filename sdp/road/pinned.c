@@ -252,9 +252,8 @@ static void sdp_pinned_wake(struct sdp_zcopy *zc)
 	struct sdp_link *link = zc->link;
 
 	wake_up_all(&zc->wait);
-	if (zc == link->zcopy_notify && queue_work(sdp_queue, &zc->reap)) {
+	if (zc == link->zcopy_notify && queue_work(sdp_queue, &zc->reap))
 		sdp_sock_get(link->ssk);
-	}
 }
 
 static void sdp_chunk_freed(struct sdp_chunk *chunk)
@@ -386,7 +385,7 @@ void sdp_chunk_await(struct sdp_chunk *chunk)
 /* What the glue reports ********************************************************************** */
 
 static bool sdp_pinned_find(struct sdp_zcopy *zc, u64 from, u32 len,
-			   struct sdp_ot_segment *segment, bool written)
+			    struct sdp_ot_segment *segment, bool written)
 {
 	u32 i;
 
@@ -419,7 +418,7 @@ static bool sdp_pinned_find(struct sdp_zcopy *zc, u64 from, u32 len,
  * Return: whether they are. Context: with sdp_lock().
  */
 bool sdp_pinned_segment(struct sdp_link *link, u64 from, u32 len, struct sdp_ot_segment *segment,
-		       bool written)
+			bool written)
 {
 	return sdp_pinned_find(link->zcopy_tx, from, len, segment, written) ||
 	       sdp_pinned_find(link->zcopy_notify, from, len, segment, written);
@@ -483,7 +482,7 @@ void sdp_pinned_read(struct sdp_conn *c, u32 rkey, u64 va, u32 len, void *cookie
  * Context: with sdp_lock(), outside of the machine.
  */
 void sdp_pinned_completed(struct sdp_link *link, const struct sdp_post *post,
-			 const struct sdp_ot_completion *done)
+			  const struct sdp_ot_completion *done)
 {
 	struct sdp_chunk *chunk = post->chunk;
 
@@ -579,13 +578,14 @@ static bool sdp_zcopy_waits(const struct sdp_link *link)
  * @link: link
  *
  * The peer is asked for Data if the program that could read waits itself for the peer to read, if
- * its receives must not wait, and if the device or the program does not read at all. Context: with sdp_lock(), outside of the
- * machine.
+ * its receives must not wait, and if the device or the program does not read at all. Context: with
+ * sdp_lock(), outside of the machine.
  */
 void sdp_zcopy_settle(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
 
-	if (!link->reads_out || ssk->shutdown & RCV_SHUTDOWN || ssk->nonblock || sdp_zcopy_waits(link))
+	if (!link->reads_out || ssk->shutdown & RCV_SHUTDOWN || ssk->nonblock ||
+	    sdp_zcopy_waits(link))
 		sdp_zcopy_refuse(link);
 }

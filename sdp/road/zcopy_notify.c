@@ -48,7 +48,7 @@ bool sdp_notify_full(const struct sdp_link *link)
 
 /* The chunk is pinned. Return: 0; or a negative errno: it is not in use */
 static int sdp_notify_offer(struct sdp_sock *ssk, struct sdp_chunk *chunk,
-			      struct ubuf_info *uarg)
+			    struct ubuf_info *uarg)
 {
 	int rc;
 
@@ -66,7 +66,7 @@ static int sdp_notify_offer(struct sdp_sock *ssk, struct sdp_chunk *chunk,
 
 /* With tx_mutex. Return: bytes that were offered; 0: they have to be copied */
 static int sdp_notify_load(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
-			     struct ubuf_info *uarg)
+			   struct ubuf_info *uarg)
 {
 	struct sdp_chunk *chunk;
 	int len, rc;
@@ -122,7 +122,7 @@ static int sdp_notify_may(struct sdp_sock *ssk, bool *open)
  * waits for no peer.
  */
 int sdp_notify_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
-		      struct ubuf_info **uarg)
+		    struct ubuf_info **uarg)
 {
 	const bool first = !*uarg;
 	bool open = false;

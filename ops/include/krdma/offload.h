@@ -90,7 +90,8 @@ struct offload_route {
  *
  * @sendmsg: send; both ends, after offload_road_up(). Blocks on sk_sleep() of the TCP sock with its
  *	sk_sndtimeo unless MSG_DONTWAIT is set. Bytes taken, or -EAGAIN, -EPIPE (SIGPIPE is
- *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by side.
+ *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by
+ *	side.
  * @recvmsg: receive. With MSG_DONTWAIT it never blocks: krdma_ops waits itself. Without, it may
  *	wait as TCP's, on sk_sleep() with sk_rcvtimeo, if that is of use: with the memory of the
  *	program lent to the peer. MSG_PEEK and MSG_TRUNC as TCP. 0: the peer's stream has ended;

@@ -40,7 +40,8 @@ sdp_has() { [ "$(sdp_sockets "$1")" -ge "$2" ]; }
 sdp_rules() {
 	local ports=$1 host
 	shift
-	for host in ${*:-A B}; do
+	[ $# -gt 0 ] || set -- A B
+	for host; do
 		offload "$host" add connect port "$ports" use sdp
 		offload "$host" add listen port "$ports" use sdp
 	done
