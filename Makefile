@@ -51,7 +51,7 @@ UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 KERNEL_HEADERS := $(wildcard kal/include/krdma/*.h ops/include/krdma/*.h uapi/include/krdma/*.h)
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
-	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
+	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h sdp.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
 DOCUMENTS := $(wildcard docs/*.md docs/*.json docs/performance/*.md)
 DEBUG_MODULES := $(BUILD)/debug/modules

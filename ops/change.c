@@ -150,7 +150,8 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 			ret = 0;
 		}
 	}
-	if (unlikely(msg->msg_flags & MSG_ZEROCOPY))
+	/* another road notifies itself: it may not copy */
+	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && ops_is_local(os))
 		change_zerocopy_done(os->sk, msg, *sent - before);
 	return ret;
 }
@@ -336,6 +337,15 @@ static bool change_fin(const struct ops_sock *os)
 	return ops_is_local(os) ? READ_ONCE(ops_rx(os)->fin) : READ_ONCE(os->rx_end);
 }
 
+/*
+ * TCP's FIN may overtake bytes of a road that is not in memory, and the place where they begin. As
+ * long as the road is open, the peer's stream has ended when it has ended there, too.
+ */
+static bool change_end_waits(const struct ops_sock *os)
+{
+	return !ops_is_local(os) && ops_road_is_up(os) && !READ_ONCE(os->rx_end);
+}
+
 /* With rx_mutex: X is reached. */
 static void change_take_road(struct ops_sock *os)
 {
@@ -367,12 +377,17 @@ static int change_road_end(struct ops_sock *os)
 {
 	struct sock *sk = os->sk;
 
-	if (sock_flag(sk, SOCK_DONE) || change_fin(os))
+	if (change_fin(os))
+		return 0;
+	if (sock_flag(sk, SOCK_DONE) && !change_end_waits(os))
 		return 0;
 	if (READ_ONCE(sk->sk_err))
 		return sock_error(sk);
-	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+	/* the program's own shutdown(); else TCP's FIN */
+	if (!sock_flag(sk, SOCK_DONE) && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		return 0;
+	if (change_end_waits(os))
+		return -EAGAIN;
 	if (inet_sk_state_load(sk) == TCP_CLOSE)
 		return -ENOTCONN;
 	return -EAGAIN;
@@ -406,10 +421,16 @@ static bool change_at_mark(const struct sock *sk)
 	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
 }
 
-/* All that is there without waiting, over the change. With rx_mutex. */
-static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
+/*
+ * All that is there without waiting, over the change. With rx_mutex. @lend: a road other than the
+ * same-host one may wait, with the program's memory lent to the peer.
+ */
+static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, int flags,
+			   bool lend)
 {
+	const int waiting = flags;
 	int copied = 0, ret = 0;
+	bool waits;
 	u32 x;
 
 	flags = (flags | MSG_DONTWAIT) & ~MSG_WAITALL;
@@ -417,7 +438,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		size_t part = len - copied;
 
 		if (os->rx_road) {
-			ret = change_recv_road(os, msg, part, flags);
+			ret = change_recv_road(os, msg, part, lend && !copied ? waiting : flags);
 			if (ret > 0)
 				copied += ret;
 			else if (!change_take_tcp(os))
@@ -437,9 +458,14 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		ret = ops_tcp_recvmsg(os->sk, msg, part, flags, NULL);
 		if (ret > 0)
 			copied += ret;
+		waits = !ret && part && change_end_waits(os);
+		/* what came before the road's end was stored before it */
+		smp_rmb();
 		/* X, or TCP's end at X: the road is next */
 		if (len && change_learn(os, &x) && !ops_before_x(tcp_sk(os->sk)->copied_seq, x))
 			continue;
+		if (waits)
+			ret = -EAGAIN;
 		break;
 	} while (copied < len);
 	return copied ?: ret;
@@ -448,13 +474,15 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 /* Is there something for a reader who waits? */
 static bool change_ready(const struct ops_sock *os, u32 want)
 {
+	const bool waits = change_end_waits(os);
 	const struct sock *sk = os->sk;
 	u32 x;
 
-	if (READ_ONCE(os->dead) || READ_ONCE(sk->sk_err) || sock_flag(sk, SOCK_DONE) ||
-	    READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || change_fin(os))
+	if (READ_ONCE(os->dead) || READ_ONCE(sk->sk_err) || change_fin(os) || ops_inq(os) >= want)
 		return true;
-	if (inet_sk_state_load(sk) == TCP_CLOSE || ops_inq(os) >= want)
+	if (sock_flag(sk, SOCK_DONE) ? !waits : READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+		return true;
+	if (inet_sk_state_load(sk) == TCP_CLOSE && !waits)
 		return true;
 	/* the sender went back, or X is where TCP's queue ends */
 	if (!change_known(os, &x))
@@ -484,12 +512,19 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 	struct sock *sk = os->sk;
 	const int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	const bool lend = timeo && !ops_is_local(os);
+	unsigned long begin;
 	int copied = 0, ret;
 
 	for (;;) {
-		if (mutex_lock_interruptible(&os->rx_mutex))
-			return copied ?: sock_intr_errno(timeo);
-		ret = change_recv_now(os, msg, len - copied, flags);
+		/* a reader whose memory is lent has the mutex while he waits */
+		if (!timeo && !ops_is_local(os) ? !mutex_trylock(&os->rx_mutex) :
+						  mutex_lock_interruptible(&os->rx_mutex))
+			return copied ?: timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		begin = jiffies;
+		ret = change_recv_now(os, msg, len - copied, flags, lend && !copied);
+		if (lend && timeo != MAX_SCHEDULE_TIMEOUT)
+			timeo -= min_t(long, timeo, jiffies - begin);
 		mutex_unlock(&os->rx_mutex);
 		if (ret > 0)
 			copied += ret;

@@ -262,9 +262,12 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 		}
 		ops_mark(sk, &choice);
 	}
-	if (ops_is_marked(sk))
-		ops_count(sock_net(sk), direction == OPS_CONNECT ? OPS_COUNT_CONNECT :
-								   OPS_COUNT_LISTEN);
+	if (!ops_is_marked(sk))
+		return;
+	ops_count(sock_net(sk), direction == OPS_CONNECT ? OPS_COUNT_CONNECT : OPS_COUNT_LISTEN);
+	if (direction == OPS_LISTEN)
+		ops_road_listens(rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true),
+				 true);
 }
 
 static void mark_established(struct sock *sk, int oldstate)

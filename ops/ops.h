@@ -113,6 +113,7 @@ enum ops_road_state {
  * @explicit: the program made a socket of ours: no rule is needed, but one may say TCP
  * @ruled: a rule took the socket
  * @must: road that the program's socket must use, by number; 0: none
+ * @listens: the roads were notified that it listens
  * @dead: the mark is off, or the socket has ended
  * @why: enum ops_counter: why TCP
  * @sk_held: @sk has a reference of ours
@@ -168,6 +169,7 @@ struct ops_sock {
 	bool explicit;
 	bool ruled;
 	u16 must;
+	bool listens;
 	bool dead;
 	u8 why;
 	bool sk_held;
@@ -432,6 +434,8 @@ void ops_local_exit(void);
 /* Ask the roads for a connection that has no pair. */
 void ops_road_begin(struct ops_sock *os);
 int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len);
+/* It begins to listen, or does not any more. */
+void ops_road_listens(struct ops_sock *os, bool on);
 /* The end of this end. */
 void ops_road_close(struct ops_sock *os, bool abort);
 void ops_road_shutdown(struct ops_sock *os, int how);

@@ -215,6 +215,7 @@ void ops_pair_leave(struct ops_sock *os)
 	struct pair_bucket *bucket = pair_bucket(&os->name);
 	struct ops_pair *pair;
 
+	ops_road_listens(os, false);
 	spin_lock_bh(&bucket->lock);
 	if (os->entered) {
 		hlist_del_init(&os->node);

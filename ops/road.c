@@ -170,6 +170,19 @@ void offload_notification(const struct offload_road *road, struct net *net,
 }
 EXPORT_SYMBOL_GPL(offload_notification);
 
+void ops_road_listens(struct ops_sock *os, bool on)
+{
+	struct ops_road *road;
+
+	if (os->listens == on)
+		return;
+	os->listens = on;
+	guard(rcu)();
+	list_for_each_entry_rcu(road, &roads, node)
+		if (road->road->listens)
+			road->road->listens(os->net, on);
+}
+
 bool ops_roads_any(void)
 {
 	return READ_ONCE(roads_num) > 1;
@@ -562,6 +575,9 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
+	/* its buffers would be charged to nobody */
+	if (!READ_ONCE(os->sk->sk_socket))
+		return -EAGAIN;
 	road = road_get(sought);
 	if (!road)
 		return -ENOENT;
@@ -618,6 +634,8 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	if (!up)
 		return;
 	ops_count(os->net, OPS_COUNT_UP);
+	if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN)
+		ops_road_shutdown(os, SEND_SHUTDOWN);
 	ops_wake_all(os->sk);
 	if (os->must)
 		ops_wake_writers(os->sk);
@@ -808,7 +826,7 @@ int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 
 	if (!ops_road_is_up(os))
 		return -EAGAIN;
-	ret = os->road->road->recvmsg(ops_conn(os), msg, len, flags | MSG_DONTWAIT);
+	ret = os->road->road->recvmsg(ops_conn(os), msg, len, flags);
 	if (ret > 0 && !(flags & MSG_PEEK)) {
 		os->received += ret;
 		sk_peek_offset_bwd(os->sk, ret);
@@ -833,7 +851,8 @@ u32 ops_road_unsent(const struct ops_sock *os)
 
 void ops_road_shutdown(struct ops_sock *os, int how)
 {
-	if (ops_road_is_up(os) && READ_ONCE(os->tx_road))
+	/* also without a byte by the road: the peer waits for both ends, see change.c */
+	if (ops_road_is_up(os))
 		os->road->road->shutdown(ops_conn(os), how);
 }
 

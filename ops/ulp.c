@@ -86,16 +86,19 @@ static void ulp_shutdown(struct sock *sk, int how)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
 
-	if (os) {
-		if (how & SEND_SHUTDOWN) {
-			if (ops_is_local(os))
-				ops_local_fin(os);
-			else
-				ops_road_shutdown(os, SEND_SHUTDOWN);
-		}
-		ops_sock_put(os);
+	if (os && how & SEND_SHUTDOWN) {
+		if (ops_is_local(os))
+			ops_local_fin(os);
+		else
+			ops_road_shutdown(os, SEND_SHUTDOWN);
 	}
 	tcp_prot.shutdown(sk, how);
+	if (!os)
+		return;
+	/* a road that came up meanwhile */
+	if (how & SEND_SHUTDOWN && !ops_is_local(os))
+		ops_road_shutdown(os, SEND_SHUTDOWN);
+	ops_sock_put(os);
 }
 
 static int ulp_ioctl(struct sock *sk, int cmd, int *arg)

@@ -90,11 +90,11 @@ struct offload_route {
  *
  * @sendmsg: send; both ends, after offload_road_up(). Blocks on sk_sleep() of the TCP sock with its
  *	sk_sndtimeo unless MSG_DONTWAIT is set. Bytes taken, or -EAGAIN, -EPIPE (SIGPIPE is
- *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by
- *	side.
- * @recvmsg: receive. Never blocks: krdma_ops calls it with MSG_DONTWAIT, and waits itself. MSG_PEEK
- *	and MSG_TRUNC as TCP. 0: the peer's stream has ended; -EAGAIN: nothing there now. One call
- *	at a time.
+ *	krdma_ops' task) and so on as TCP. No lock of the socket is held, calls may run side by side.
+ * @recvmsg: receive. With MSG_DONTWAIT it never blocks: krdma_ops waits itself. Without, it may
+ *	wait as TCP's, on sk_sleep() with sk_rcvtimeo, if that is of use: with the memory of the
+ *	program lent to the peer. MSG_PEEK and MSG_TRUNC as TCP. 0: the peer's stream has ended;
+ *	-EAGAIN: nothing there now. One call at a time.
  * @readable: bytes that recvmsg() has at once. Context: any.
  * @writable: would sendmsg() take a byte without blocking? Context: any.
  * @unsent: bytes taken that the peer has not received, for SIOCOUTQ. Context: any.
@@ -105,6 +105,8 @@ struct offload_route {
  *	in softirq: hands its work to a work item.
  * @setsockopt: options of the road's own level; -ENOPROTOOPT: not one of them. Optional.
  * @getsockopt: the same for reading. Optional.
+ * @listens: a marked socket of the namespace begins to listen, or does not any more: the road is to
+ *	be ready for peers. Context: any but hard interrupt. Optional.
  * @info: put nested attributes for inet_diag and "krdma offload sockets". Context: RCU, does not
  *	sleep. Optional.
  * @shutdown_road: krdma_ops or the host is being shut down: end all connections, and unregister as
@@ -134,6 +136,7 @@ struct offload_road {
 			  unsigned int len);
 	int (*getsockopt)(struct offload_conn *conn, int level, int name, char __user *value,
 			  int __user *len);
+	void (*listens)(struct net *net, bool on);
 	int (*info)(struct offload_conn *conn, struct sk_buff *skb);
 	void (*shutdown_road)(void);
 };
@@ -211,7 +214,8 @@ void offload_conn_name(struct offload_conn *conn, bool answer, u8 name[OFFLOAD_N
  * The connection is then the road's: it calls offload_road_up() or offload_road_failed().
  *
  * Return: the connection with a reference; ERR_PTR(-ENOENT): no such one; ERR_PTR(-EACCES): its
- * rule does not allow the road; ERR_PTR(-EBUSY): it has a road. Context: any but hard interrupt.
+ * rule does not allow the road; ERR_PTR(-EAGAIN): no program has accepted it yet; ERR_PTR(-EBUSY):
+ * it has a road. Context: any but hard interrupt.
  */
 struct offload_conn *offload_conn_find(struct net *net, const struct sockaddr_storage *local,
 				       const struct sockaddr_storage *remote,
