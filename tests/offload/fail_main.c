@@ -15,6 +15,7 @@
  *	send		both ends are up, and sendmsg() returns the error
  *	break		both ends are up, and the first sendmsg() is told that the road has failed
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -154,7 +155,7 @@ static int fail_later(struct offload_conn *conn)
 	return 0;
 }
 
-/* The passive end, with the road's reference. */
+/* The passive end, with a reference of the caller's. */
 static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 port)
 {
 	struct sockaddr_storage local, remote;
@@ -177,6 +178,7 @@ static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)
 		return;
 	atomic_inc(&fail_believed);
 	offload_road_failed(found, fail_errno());
+	offload_conn_put(found);
 }
 
 static int fail_lie(struct offload_conn *conn)
@@ -192,16 +194,13 @@ static int fail_lie(struct offload_conn *conn)
 	if (!IS_ERR(found)) {
 		atomic_inc(&fail_right);
 		offload_road_failed(found, fail_errno());
+		offload_conn_put(found);
 	}
 	return fail_errno();
 }
 
-static int fail_both(struct offload_conn *conn, enum fail_place place)
+static int fail_ends(struct offload_conn *conn, struct offload_conn *peer, enum fail_place place)
 {
-	struct offload_conn *peer = fail_find(conn, 0, 0);
-
-	if (IS_ERR(peer))
-		return PTR_ERR(peer);
 	offload_road_up(peer, NULL);
 	if (place == FAIL_PASSIVE) {
 		fail_later(peer);
@@ -213,6 +212,24 @@ static int fail_both(struct offload_conn *conn, enum fail_place place)
 		offload_road_failed(conn, fail_errno());
 	}
 	return 0;
+}
+
+static int fail_both(struct offload_conn *conn, enum fail_place place)
+{
+	struct offload_conn *peer;
+	int rc;
+
+	/* the program may not have accepted it yet */
+	do {
+		peer = fail_find(conn, 0, 0);
+		if (IS_ERR(peer))
+			msleep(10);
+	} while (IS_ERR(peer) && PTR_ERR(peer) == -EAGAIN);
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	rc = fail_ends(conn, peer, place);
+	offload_conn_put(peer);
+	return rc;
 }
 
 static int fail_open(struct offload_conn *conn)
