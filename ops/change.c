@@ -372,7 +372,7 @@ static bool change_take_tcp(struct ops_sock *os)
 	return true;
 }
 
-/* The answer of a road without bytes. */
+/* The answer where there are no bytes, as TCP's. */
 static int change_road_end(struct ops_sock *os)
 {
 	struct sock *sk = os->sk;
@@ -422,6 +422,32 @@ static bool change_at_mark(const struct sock *sk)
 }
 
 /*
+ * Bytes that TCP's queue has, asked before X is: a sender who changes, and goes back to TCP at
+ * once, has sent none of them behind an X that change_learn() does not know yet.
+ */
+static u32 change_tcp_now(const struct ops_sock *os)
+{
+	const struct tcp_sock *tp = tcp_sk(os->sk);
+	u32 inq = READ_ONCE(tp->rcv_nxt) - READ_ONCE(tp->copied_seq);
+
+	/* before the look at the sender's changes */
+	smp_rmb();
+	return inq;
+}
+
+/* Reads TCP's queue, but no more than it had when change_tcp_now() said @inq. */
+static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 inq)
+{
+	const int begins = TCPF_LISTEN | TCPF_SYN_SENT | TCPF_SYN_RECV;
+
+	if (inq)
+		len = min_t(size_t, len, inq);
+	else if (len && !((1 << inet_sk_state_load(os->sk)) & begins))
+		return change_road_end(os);
+	return ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+}
+
+/*
  * All that is there without waiting, over the change. With rx_mutex. @lend: a road other than the
  * same-host one may wait, with the program's memory lent to the peer.
  */
@@ -436,6 +462,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	flags = (flags | MSG_DONTWAIT) & ~MSG_WAITALL;
 	do {
 		size_t part = len - copied;
+		u32 inq;
 
 		if (os->rx_road) {
 			ret = change_recv_road(os, msg, part, lend && !copied ? waiting : flags);
@@ -445,6 +472,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 				break;
 			continue;
 		}
+		inq = change_tcp_now(os);
 		if (change_learn(os, &x)) {
 			part = min_t(size_t, part, ops_before_x(tcp_sk(os->sk)->copied_seq, x));
 			if (!part && len) {
@@ -455,7 +483,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		/* TCP stops in front of urgent data; so do bytes of the road */
 		if (copied && change_at_mark(os->sk))
 			break;
-		ret = ops_tcp_recvmsg(os->sk, msg, part, flags, NULL);
+		ret = change_recv_tcp(os, msg, part, flags, inq);
 		if (ret > 0)
 			copied += ret;
 		waits = !ret && part && change_end_waits(os);
@@ -549,11 +577,12 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 {
 	struct sock *sk = os->sk;
 	u32 off = max(sk_peek_offset(sk, flags), 0);
-	u32 x, rest = U32_MAX;
+	u32 x, rest = U32_MAX, inq;
 	int copied = 0, ret = -EAGAIN;
 
 	if (os->rx_road && !change_road_inq(os))
 		change_take_tcp(os);
+	inq = change_tcp_now(os);
 	if (os->rx_road)
 		rest = 0;
 	else if (change_learn(os, &x))
@@ -563,7 +592,7 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		size_t part = min_t(size_t, len, rest - off);
 
 		/* TCP moves SO_PEEK_OFF itself */
-		ret = ops_tcp_recvmsg(sk, msg, part, flags, NULL);
+		ret = change_recv_tcp(os, msg, part, flags, inq > off ? inq - off : 0);
 		if (ret < 0)
 			return ret;
 		copied = ret;

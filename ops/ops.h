@@ -8,8 +8,8 @@
  *				while somebody waits for bytes
  *	ops_sock.tx_mutex	one sender of the header of a road to another host
  *	lock_sock() of the socket	TCP's own state, the sender's change from TCP to the road
- *	ops_dir.mutex		one writer of a ring at a time; likewise. TCP's lock may be held, and
- *				is never taken inside.
+ *	ops_dir.mutex		one writer of a ring at a time; likewise. TCP's lock may be held,
+ *				and is never taken inside.
  *	ops_pair.lock		refusal against change; softirqs off
  *	bucket locks of pair.c, view.c	the tables; softirqs off
  *	ops_sock.lock		the road's state; softirqs off
