@@ -170,6 +170,21 @@ static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 po
 				 &fail_road);
 }
 
+/* The program may not have accepted it yet. */
+static struct offload_conn *fail_find_accepted(struct offload_conn *conn)
+{
+	struct offload_conn *found;
+	int tries = 500;
+
+	do {
+		found = fail_find(conn, 0, 0);
+		if (!IS_ERR(found) || PTR_ERR(found) != -EAGAIN)
+			break;
+		msleep(10);
+	} while (tries--);
+	return found;
+}
+
 static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)
 {
 	struct offload_conn *found = fail_find(conn, flip, port);
@@ -190,7 +205,7 @@ static int fail_lie(struct offload_conn *conn)
 		fail_lie_once(conn, BIT(i), 0);
 	fail_lie_once(conn, 0, 1);
 	fail_lie_once(conn, 0, 0x8000);
-	found = fail_find(conn, 0, 0);
+	found = fail_find_accepted(conn);
 	if (!IS_ERR(found)) {
 		atomic_inc(&fail_right);
 		offload_road_failed(found, fail_errno());
@@ -216,15 +231,9 @@ static int fail_ends(struct offload_conn *conn, struct offload_conn *peer, enum 
 
 static int fail_both(struct offload_conn *conn, enum fail_place place)
 {
-	struct offload_conn *peer;
+	struct offload_conn *peer = fail_find_accepted(conn);
 	int rc;
 
-	/* the program may not have accepted it yet */
-	do {
-		peer = fail_find(conn, 0, 0);
-		if (IS_ERR(peer))
-			msleep(10);
-	} while (IS_ERR(peer) && PTR_ERR(peer) == -EAGAIN);
 	if (IS_ERR(peer))
 		return PTR_ERR(peer);
 	rc = fail_ends(conn, peer, place);
