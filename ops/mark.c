@@ -270,6 +270,27 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 				 true);
 }
 
+/*
+ * The rules may have changed since the listener was marked, and this is the first time that the
+ * address of an accepted socket is known.
+ */
+static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
+{
+	struct ops_choice choice = {};
+	bool ruled = ops_rules_choose(sk, OPS_LISTEN, &choice);
+
+	if (!ruled && (!os->asked || choice.rule)) {
+		os->why = OPS_COUNT_RULE_TCP;
+		/* ops_rules_choose() has counted a rule that says TCP */
+		if (!choice.rule)
+			ops_count(os->net, OPS_COUNT_RULE_TCP);
+		return false;
+	}
+	os->choice = choice;
+	os->ruled = ruled;
+	return true;
+}
+
 static void mark_established(struct sock *sk, int oldstate)
 {
 	struct ops_sock *os;
@@ -286,7 +307,8 @@ static void mark_established(struct sock *sk, int oldstate)
 	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
 	if (os) {
 		os->active = oldstate == TCP_SYN_SENT;
-		ops_pair_enter(os);
+		if (os->active || mark_child_ruled(sk, os))
+			ops_pair_enter(os);
 	}
 	rcu_read_unlock();
 }
