@@ -134,9 +134,14 @@ static void change_zerocopy_done(struct sock *sk, const struct msghdr *msg, size
 /* Bytes by the road. Return: 0: all; 1: go on by TCP; -errno. */
 static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len, size_t *sent)
 {
+	const struct sock *sk = os->sk;
 	size_t before = *sent;
 	int ret;
 
+	/* an empty send fails as any other where nothing can be sent any more */
+	if (unlikely(!len) &&
+	    (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
+		return -EPIPE;
 	if (ops_is_local(os)) {
 		if (unlikely(msg->msg_flags & MSG_OOB)) {
 			ops_local_back(os);

@@ -38,7 +38,7 @@ def exchange():
     assert client.recv(6) == b"world!"
 exchange()
 if len(sys.argv) > 4:
-    open("ready", "w").close()
+    open("ready", "w").write("1")
     open(sys.argv[4]).read()
     try:
         exchange()
@@ -65,8 +65,10 @@ paired_in() {
 begin() {
 	rm -f ready gate
 	mkfifo gate
+	: > ready
+	chmod 666 ready gate
 	once 7000 65534 127.0.0.1 gate > log &
-	until [ -e ready ]; do sleep 0.1; done
+	until [ -s ready ]; do sleep 0.1; done
 }
 finish() {
 	echo > gate
