@@ -152,7 +152,7 @@ say "refusals"
 refused 'longer than its prefix' add connect 10.0.0.1/8 use tcp
 refused 'longer than the address' add connect 10.0.0.0/33 use tcp
 refused 'give it as IPv4' add connect ::ffff:10.0.0.1 use tcp
-refused 'before the first' add connect port 20-10 use tcp
+refused 'no port or range' add connect port 20-10 use tcp
 refused 'no name of a road' add connect use 'sd p'
 refused 'no such cgroup' add connect cgroup 999999999 use tcp
 refused 'rule 4294967295: no such rule' del 4294967295
