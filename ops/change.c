@@ -476,10 +476,12 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		u32 inq;
 
 		if (os->rx_road) {
-			ret = change_recv_road(os, msg, part, lend && !copied ? waiting : flags);
+			lend &= !copied;
+			ret = change_recv_road(os, msg, part, lend ? waiting : flags);
 			if (ret > 0)
 				copied += ret;
-			else if (!change_take_tcp(os))
+			/* one that may wait takes what the program wants, and knows best when */
+			if (lend || (ret <= 0 && !change_take_tcp(os)))
 				break;
 			continue;
 		}
