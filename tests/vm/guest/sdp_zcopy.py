@@ -208,21 +208,10 @@ def limited(sock, role, size):
     one_way(sock, role, size)
 
 
-def road(sock):
-    """SDP's options are there when the connection has its road."""
-    for _ in range(200):
-        try:
-            return sock.getsockopt(SOL_SDP, ZCOPY_THRESH)
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("no road")
-
-
 def threshold(sock, role):
     """The option."""
     if role == "server":
         return receive_all(sock)
-    road(sock)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == -1
     sock.setsockopt(SOL_SDP, ZCOPY_THRESH, 0)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == 0
@@ -295,7 +284,6 @@ def endless(sock, role, reads="reads"):
 
 def asked(sock, role, rounds, size, thresh="-1"):
     """The receiver waits with its memory before anything is sent."""
-    road(sock)
     sock.setsockopt(SOL_SDP, ZCOPY_THRESH, int(thresh) if role == "client" else -1)
     for i in range(int(rounds)):
         if role == "client":
@@ -320,7 +308,6 @@ def little(sock, role, rounds):
 
 def off(sock, role):
     """The option of the receiver."""
-    road(sock)
     sock.setsockopt(SOL_SDP, ZCOPY_WRITE, 0)
     assert sock.getsockopt(socket.IPPROTO_TCP, ZCOPY_WRITE) == 0
     asked(sock, role, 5, 200000)
