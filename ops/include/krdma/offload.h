@@ -214,9 +214,10 @@ void offload_conn_name(struct offload_conn *conn, bool answer, u8 name[OFFLOAD_N
  * Finds established sockets that are marked, may use the road, have none yet, and bear the name.
  * The connection is then the road's: it calls offload_road_up() or offload_road_failed().
  *
- * Return: the connection with a reference; ERR_PTR(-ENOENT): no such one; ERR_PTR(-EACCES): its
- * rule does not allow the road; ERR_PTR(-EAGAIN): no program has accepted it yet; ERR_PTR(-EBUSY):
- * it has a road. Context: any but hard interrupt.
+ * Return: the connection with a reference of the caller's, who drops it (offload_conn_put()) when
+ * he is done; the road has another one until its close() has returned. ERR_PTR(-ENOENT): no such
+ * one; ERR_PTR(-EACCES): its rule does not allow the road; ERR_PTR(-EAGAIN): no program has
+ * accepted it yet; ERR_PTR(-EBUSY): it has a road. Context: any but hard interrupt.
  */
 struct offload_conn *offload_conn_find(struct net *net, const struct sockaddr_storage *local,
 				       const struct sockaddr_storage *remote,
