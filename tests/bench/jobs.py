@@ -355,7 +355,12 @@ def profiled(mode, stack, verb_test, size, qps=1):
     kind = {"stacks": ("krdma",), "same_host": 1} if stack == "host" else {"stacks": (stack,)}
     jobs.seconds *= 2
     jobs.limit *= 4
-    if stack in ("kdapl", "verbs"):
+    if verb_test in ("rtt", "stream", "connect"):
+        count = {"rtt": 60000, "stream": 200000 * KIB // size, "connect": 16000}[verb_test]
+        jobs.sockets("profile", (stack,), verb_test, size, int(count * jobs.seconds))
+    elif stack in ("ops", "native") and verb_test == "iperf3":
+        jobs.add("profile", stack, "iperf3", "iperf3", ["-l", size, "-n", int(4e9 * jobs.seconds)], size=size)
+    elif stack in ("kdapl", "verbs"):
         jobs.kdapltest("profile", stack, verb_test.upper(), size)
     elif stack in ("sdp", "hostsdp") and verb_test == "iperf3":
         jobs.sdp_bandwidth("profile", size, int(stack == "hostsdp"))

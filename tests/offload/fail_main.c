@@ -15,6 +15,7 @@
  *	send		both ends are up, and sendmsg() returns the error
  *	break		both ends are up, and the first sendmsg() is told that the road has failed
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -154,7 +155,7 @@ static int fail_later(struct offload_conn *conn)
 	return 0;
 }
 
-/* The passive end, with the road's reference. */
+/* The passive end, with a reference of the caller's. */
 static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 port)
 {
 	struct sockaddr_storage local, remote;
@@ -169,6 +170,21 @@ static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 po
 				 &fail_road);
 }
 
+/* The program may not have accepted it yet. */
+static struct offload_conn *fail_find_accepted(struct offload_conn *conn)
+{
+	struct offload_conn *found;
+	int tries = 500;
+
+	do {
+		found = fail_find(conn, 0, 0);
+		if (!IS_ERR(found) || PTR_ERR(found) != -EAGAIN)
+			break;
+		msleep(10);
+	} while (tries--);
+	return found;
+}
+
 static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)
 {
 	struct offload_conn *found = fail_find(conn, flip, port);
@@ -177,6 +193,7 @@ static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)
 		return;
 	atomic_inc(&fail_believed);
 	offload_road_failed(found, fail_errno());
+	offload_conn_put(found);
 }
 
 static int fail_lie(struct offload_conn *conn)
@@ -188,20 +205,17 @@ static int fail_lie(struct offload_conn *conn)
 		fail_lie_once(conn, BIT(i), 0);
 	fail_lie_once(conn, 0, 1);
 	fail_lie_once(conn, 0, 0x8000);
-	found = fail_find(conn, 0, 0);
+	found = fail_find_accepted(conn);
 	if (!IS_ERR(found)) {
 		atomic_inc(&fail_right);
 		offload_road_failed(found, fail_errno());
+		offload_conn_put(found);
 	}
 	return fail_errno();
 }
 
-static int fail_both(struct offload_conn *conn, enum fail_place place)
+static int fail_ends(struct offload_conn *conn, struct offload_conn *peer, enum fail_place place)
 {
-	struct offload_conn *peer = fail_find(conn, 0, 0);
-
-	if (IS_ERR(peer))
-		return PTR_ERR(peer);
 	offload_road_up(peer, NULL);
 	if (place == FAIL_PASSIVE) {
 		fail_later(peer);
@@ -213,6 +227,18 @@ static int fail_both(struct offload_conn *conn, enum fail_place place)
 		offload_road_failed(conn, fail_errno());
 	}
 	return 0;
+}
+
+static int fail_both(struct offload_conn *conn, enum fail_place place)
+{
+	struct offload_conn *peer = fail_find_accepted(conn);
+	int rc;
+
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	rc = fail_ends(conn, peer, place);
+	offload_conn_put(peer);
+	return rc;
 }
 
 static int fail_open(struct offload_conn *conn)

@@ -123,7 +123,7 @@ static void plain_up(struct plain_pair *pair, int which)
 	offload_conn_put(conn);
 }
 
-/* The connection whose other end is @conn, with a reference. */
+/* The connection whose other end is @conn, with a reference of the caller's. */
 static struct offload_conn *plain_find(struct offload_conn *conn)
 {
 	struct net *own = sock_net(offload_conn_sk(conn)), *net;
@@ -189,18 +189,21 @@ static bool plain_join(struct plain_pair *pair, struct offload_conn *conn)
 	struct offload_conn *peer = plain_find(conn);
 
 	if (IS_ERR(peer)) {
-		if (PTR_ERR(peer) == -ENOENT && pair->tries++ < PLAIN_TRIES)
+		bool late = PTR_ERR(peer) == -ENOENT || PTR_ERR(peer) == -EAGAIN;
+
+		if (late && pair->tries++ < PLAIN_TRIES)
 			plain_queue_work(pair, PLAIN_AGAIN);
 		else
 			offload_road_failed(conn, PTR_ERR(peer));
 		return false;
 	}
-	/* the reference is the road's, until close() of that end */
+	/* until close() of that end */
 	kref_get(&pair->ref);
 	offload_conn_set_priv(peer, &pair->ends[1]);
 	spin_lock_bh(&pair->lock);
 	pair->ends[1].conn = peer;
 	spin_unlock_bh(&pair->lock);
+	offload_conn_put(peer);
 	return true;
 }
 

@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/guest/ops.sh
 . "$VM_REPO/tests/vm/guest/ops.sh"
 
-change() { timeout "$(patient 250)" change "$@"; }
+change() { timeout "$(patient 250)" "$VM_PROGS/ops_change" -w "$VM_SLOW" -s "$seed" "$@"; }
 seed=${OPS_SEED:-$RANDOM}
 rounds=$(either 40 250)
 

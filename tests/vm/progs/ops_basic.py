@@ -422,7 +422,7 @@ def leaves_part():
     thread.start()
     fresh = made(AF_INET, 0)
     for _ in range(100):
-        if not os.system("rmmod offload_plain"):
+        if not os.system("rmmod offload_plain 2> rmmod.log"):
             break
         time.sleep(0.1)
     else:
