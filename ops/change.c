@@ -26,6 +26,9 @@
 
 /* Sending ******************************************************************* */
 
+/* states in which a socket carries bytes, now or soon */
+#define OPS_CARRIES	(TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)
+
 /* May TCP's connection of this socket be left now? With TCP's lock. */
 static bool change_state_allows(const struct sock *sk, const struct ops_sock *os,
 				const struct msghdr *msg)
@@ -183,7 +186,8 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 			change_push(sk, nonagle);
 		return -EXFULL;
 	}
-	if (unlikely(os->must)) {
+	/* TCP says what is wrong with a socket that is not connected */
+	if (unlikely(os->must) && (1 << sk->sk_state) & OPS_CARRIES) {
 		release_sock(sk);
 		ret = ops_road_wait(os, msg->msg_flags);
 		return ret ? sk_stream_error(sk, msg->msg_flags, ret) : -EXFULL;
@@ -344,11 +348,15 @@ static bool change_fin(const struct ops_sock *os)
 
 /*
  * TCP's FIN may overtake bytes of a road that is not in memory, and the place where they begin. As
- * long as the road is open, the peer's stream has ended when it has ended there, too.
+ * long as the road is open, the peer's stream has ended when it has ended there, too. The peer of a
+ * passive end may have the road before this end does.
  */
 static bool change_end_waits(const struct ops_sock *os)
 {
-	return !ops_is_local(os) && ops_road_is_up(os) && !READ_ONCE(os->rx_end);
+	if (ops_is_local(os) || READ_ONCE(os->rx_end))
+		return false;
+	return ops_road_is_up(os) ||
+	       (!os->active && READ_ONCE(os->road_state) == OPS_ROAD_OPENING);
 }
 
 /* With rx_mutex: X is reached. */
@@ -473,10 +481,12 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		u32 inq;
 
 		if (os->rx_road) {
-			ret = change_recv_road(os, msg, part, lend && !copied ? waiting : flags);
+			lend &= !copied;
+			ret = change_recv_road(os, msg, part, lend ? waiting : flags);
 			if (ret > 0)
 				copied += ret;
-			else if (!change_take_tcp(os))
+			/* one that may wait takes what the program wants, and knows best when */
+			if (lend || (ret <= 0 && !change_take_tcp(os)))
 				break;
 			continue;
 		}

@@ -575,8 +575,8 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
-	/* its buffers would be charged to nobody */
-	if (!READ_ONCE(os->sk->sk_socket))
+	/* its buffers would be charged to nobody, but without the road no byte comes */
+	if (!os->must && !READ_ONCE(os->sk->sk_socket))
 		return -EAGAIN;
 	road = road_get(sought);
 	if (!road)

@@ -29,6 +29,10 @@ unsigned int sdp_zcopy_write;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
+module_param_named(port, sdp_ot_port, ushort, 0444);
+MODULE_PARM_DESC(port,
+		 "Port of the transport at which devices listen, below 1024 (default 1017)");
+
 struct sdp_limits {
 	unsigned int least;
 	unsigned int most;

@@ -14,7 +14,6 @@
 #include <linux/export.h>
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
@@ -28,8 +27,6 @@
 #define SDP_OT_PORTS	1024
 
 ushort sdp_ot_port = 1017;
-module_param_named(port, sdp_ot_port, ushort, 0444);
-MODULE_PARM_DESC(port, "port of the transport at which devices listen, below 1024 (default 1017)");
 
 /**
  * struct sdp_ot_entry - a transport

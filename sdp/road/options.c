@@ -10,8 +10,7 @@
 /* Return: where the option is, or NULL; @most: its largest value */
 static int *sdp_option(struct sdp_sock *ssk, int level, int name, int *most)
 {
-	/* programs of the OFED age ask at TCP's level */
-	if (level != SOL_SDP && level != IPPROTO_TCP)
+	if (level != SOL_SDP)
 		return NULL;
 	if (name == SDP_ZCOPY_THRESH) {
 		*most = INT_MAX;

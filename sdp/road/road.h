@@ -396,6 +396,7 @@ void sdp_sock_sizes(struct sdp_sock *ssk, const struct sock *sk);
 void sdp_sock_timer_set(struct sdp_sock *ssk, struct timer_list *timer, unsigned long delay);
 void sdp_sock_timer_stop(struct sdp_sock *ssk, struct timer_list *timer);
 void sdp_sock_notify(struct sdp_link *link, enum sdp_notice what);
+void sdp_sock_settle(struct sdp_link *link);
 void sdp_sock_give_up(struct sdp_sock *ssk, int error);
 void sdp_sock_shutdown(struct sdp_sock *ssk, int how);
 void sdp_sock_close(struct sdp_sock *ssk, bool abort);

@@ -19,6 +19,7 @@
 /* milliseconds to the next attempt when the peer says: later. They double up to the last one */
 #define SDP_RETRY_FIRST	50
 #define SDP_RETRY_MOST	800
+#define SDP_RETRY_UNKNOWN	5	/* attempts more at a peer that does not know the connection */
 
 static LIST_HEAD(sdp_socks);
 static DEFINE_SPINLOCK(sdp_socks_lock);	/* protects the list and the count */
@@ -64,6 +65,8 @@ static u32 sdp_sock_take_wake(struct sdp_sock *ssk)
 {
 	u32 later = 0, wake;
 
+	if (ssk->phase == SDP_OPENING && ssk->wake & SDP_WAKE_UP)
+		ssk->phase = SDP_RISING;
 	if (ssk->phase == SDP_RISING)
 		later = ssk->wake & SDP_WAKE_LATER;
 	else if (ssk->phase == SDP_OPENING)
@@ -71,10 +74,6 @@ static u32 sdp_sock_take_wake(struct sdp_sock *ssk)
 		ssk->wake &= ~(SDP_WAKE_READ | SDP_WAKE_WRITE | SDP_WAKE_URGENT | SDP_WAKE_EOS);
 	else if (ssk->phase == SDP_ROAD_OVER)
 		ssk->wake &= ~(SDP_WAKE_LATER | SDP_WAKE_UP | SDP_WAKE_RETRY);
-	if (ssk->phase == SDP_OPENING && ssk->wake & SDP_WAKE_UP) {
-		ssk->phase = SDP_RISING;
-		later = ssk->wake & SDP_WAKE_LATER;
-	}
 	wake = ssk->wake & ~later;
 	ssk->wake = later;
 	return wake;
@@ -94,7 +93,8 @@ static void sdp_unlock_any(struct sdp_sock *ssk, bool sleep)
 		const bool ending = link->ending;
 
 		sdp_link_settle(link);
-		if (!ending && sdp_link_push_begin(link, sleep))
+		/* the peer has its first message when krdma_ops here knows of the road */
+		if (!ending && !(ssk->wake & SDP_WAKE_UP) && sdp_link_push_begin(link, sleep))
 			push = link;
 	}
 	wake = sdp_sock_take_wake(ssk);
@@ -160,11 +160,21 @@ static void sdp_sock_fail(struct sdp_sock *ssk, int error)
 	ssk->wake |= SDP_WAKE_FAILED;
 }
 
+/*
+ * The peer knows a connection when TCP's last packet of the handshake has come, which a full accept
+ * queue may have dropped.
+ */
+static bool sdp_sock_may_retry(const struct sdp_sock *ssk, u8 refusal)
+{
+	return refusal == SDP_REFUSED_LATER ||
+	       (refusal == SDP_REFUSED_UNKNOWN && ssk->tries < SDP_RETRY_UNKNOWN);
+}
+
 static void sdp_sock_refused(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
 
-	if (link->refusal == SDP_REFUSED_LATER && time_before(jiffies, ssk->deadline)) {
+	if (sdp_sock_may_retry(ssk, link->refusal) && time_before(jiffies, ssk->deadline)) {
 		sdp_sock_timer_stop(ssk, &ssk->end_timer);
 		ssk->wake |= SDP_WAKE_RETRY;
 		return;
@@ -187,6 +197,31 @@ static void sdp_sock_reset(struct sdp_link *link)
 	sdp_sock_fail(link->ssk, error);
 }
 
+static void sdp_sock_is_up(struct sdp_sock *ssk)
+{
+	sdp_count(ssk->link->conn.active ? SDP_COUNT_OPENED : SDP_COUNT_ACCEPTED);
+	sdp_sock_timer_stop(ssk, &ssk->end_timer);
+	ssk->wake |= SDP_WAKE_UP;
+}
+
+/**
+ * sdp_sock_settle() - is the road of a passive end open?
+ * @link: link of a socket
+ *
+ * It is when the peer's first message has come: the peer's kernel knows of the road then. So an end
+ * that is not up never misses bytes behind TCP's FIN, unless it is the passive one that has
+ * answered. Context: with sdp_lock(), outside of the machine.
+ */
+void sdp_sock_settle(struct sdp_link *link)
+{
+	const struct sdp_conn *c = &link->conn;
+	struct sdp_sock *ssk = link->ssk;
+
+	if (ssk->phase == SDP_OPENING && !c->active && c->state > SDP_QUIET &&
+	    c->state != SDP_DEAD && !(ssk->wake & SDP_WAKE_UP))
+		sdp_sock_is_up(ssk);
+}
+
 /**
  * sdp_sock_notify() - the state machine reports something
  * @link: link of a socket
@@ -200,9 +235,9 @@ void sdp_sock_notify(struct sdp_link *link, enum sdp_notice what)
 
 	switch (what) {
 	case SDP_NOTICE_CONNECTED:
-		sdp_count(link->conn.active ? SDP_COUNT_OPENED : SDP_COUNT_ACCEPTED);
-		sdp_sock_timer_stop(ssk, &ssk->end_timer);
-		ssk->wake |= SDP_WAKE_UP;
+		/* the passive end waits for the first message, see sdp_sock_settle() */
+		if (link->conn.active)
+			sdp_sock_is_up(ssk);
 		break;
 	case SDP_NOTICE_REFUSED:
 		sdp_sock_refused(link);

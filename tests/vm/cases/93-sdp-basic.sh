@@ -154,7 +154,7 @@ refusals() {
 	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
 	refuse "a peer without a mark" on A python3 stream.py client 2 $SDP "$ADDR_B" 9302 1
 	grep Error expect
-	kill_hard server
+	finish_any server 20
 	sdp_rules 9303 A
 	start server B python3 stream.py server 2 0 "$ADDR_B" 9303 1000
 	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
@@ -266,11 +266,11 @@ keepalive() {
 }
 
 part "compared data, over the wire" sdp_rises accepted stream 2 $SDP 3000000
-part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
-part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
+part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $TCP "$ADDR_B"
+part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $TCP "$ADDR_A"
 if [ -z "${VM_QUICK:-}" ]; then
-	part "IPv6" checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
-	part "AF_INET_OFFLOAD and IPPROTO_SDP" checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
+	part "IPv6" checks B "IPv6" 2 $SDP $TCP "$ADDR6_B"
+	part "AF_INET_OFFLOAD and IPPROTO_SDP" checks B "the switch" $OFFLOAD $SDP $TCP "$ADDR_B"
 fi
 part "qperf" with_qperf
 part "compared data, by a rule" ruled

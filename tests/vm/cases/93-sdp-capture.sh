@@ -78,7 +78,8 @@ import socket
 sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
 sock.connect(('$ADDR_B', 9301))
 sock.sendall(b'x')"
-	kill_hard other plain
+	finish_any plain 20
+	kill_hard other
 	no_rules
 }
 
