@@ -24,7 +24,11 @@ bool ops_down;
 
 static struct kmem_cache *mark_cache;
 static struct tracepoint *mark_tracepoint;
-static void (*mark_data_ready)(struct sock *sk);	/* of a socket that nobody has taken */
+
+/* of a socket that nobody has taken */
+void (*ops_sk_data_ready)(struct sock *sk) __read_mostly;
+void (*ops_sk_write_space)(struct sock *sk) __read_mostly;
+void (*ops_sk_state_change)(struct sock *sk) __read_mostly;
 
 /* Contexts ****************************************************************** */
 
@@ -97,7 +101,7 @@ bool ops_may_mark(const struct sock *sk)
 {
 	return !inet_csk(sk)->icsk_ulp_ops && !sk->sk_user_data && !sk->sk_kern_sock &&
 	       !sk_is_mptcp(sk) && !tcp_sk(sk)->repair &&
-	       sk->sk_data_ready == mark_data_ready && ops_prot_of(sk->sk_prot);
+	       sk->sk_data_ready == ops_sk_data_ready && ops_prot_of(sk->sk_prot);
 }
 
 /* With TCP's lock, and a reference on the module for icsk_ulp_ops. */
@@ -350,7 +354,9 @@ static int mark_learn_callbacks(void)
 
 	if (err)
 		return err;
-	mark_data_ready = sock->sk->sk_data_ready;
+	ops_sk_data_ready = sock->sk->sk_data_ready;
+	ops_sk_write_space = sock->sk->sk_write_space;
+	ops_sk_state_change = sock->sk->sk_state_change;
 	sock_release(sock);
 	return 0;
 }

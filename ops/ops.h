@@ -284,25 +284,35 @@ static inline void ops_dir_follow(struct ops_dir *dir)
 	smp_store_release(&dir->seen, dir->seen + 1);
 }
 
-/* Wake those who wait at a socket. It may have ended: then nobody waits. Any context. */
+/* what a socket has that nobody has taken (mark.c) */
+extern void (*ops_sk_data_ready)(struct sock *sk);
+extern void (*ops_sk_write_space)(struct sock *sk);
+extern void (*ops_sk_state_change)(struct sock *sk);
+
+/*
+ * Wake those who wait at a socket. It may have ended: then nobody waits. Any context.
+ *
+ * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's queue
+ * in its own, for which TCP's lock must be held. TCP's defaults need no lock.
+ */
 static inline void ops_wake_readers(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_data_ready(sk);
+	ops_sk_data_ready(sk);
 	rcu_read_unlock();
 }
 
 static inline void ops_wake_writers(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_write_space(sk);
+	ops_sk_write_space(sk);
 	rcu_read_unlock();
 }
 
 static inline void ops_wake_all(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_state_change(sk);
+	ops_sk_state_change(sk);
 	rcu_read_unlock();
 }
 
