@@ -12,7 +12,9 @@
  */
 #include <asm/ioctls.h>
 #include <linux/inet_diag.h>
+#include <linux/kmemleak.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/sockios.h>
 #include <linux/splice.h>
 #include <net/netlink.h>
@@ -22,7 +24,11 @@
 /* attributes of the protocol in inet_diag begin here: INET_ULP_INFO_* are others' */
 #define ULP_INFO_KRDMA	75
 
-static struct proto ulp_prots[2];		/* IPv4, IPv6 */
+/*
+ * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not, and
+ * lives as long as its handshake.
+ */
+static struct proto *ulp_prots;
 static struct proto_ops ulp_socket_ops[2];
 static const struct proto_ops *ulp_socket_base[2];
 
@@ -471,14 +477,26 @@ static void ulp_build_socket(int index, int family)
 
 int ops_ulp_init(void)
 {
+	int err;
+
+	ulp_prots = kcalloc(2, sizeof(*ulp_prots), GFP_KERNEL);
+	if (!ulp_prots)
+		return -ENOMEM;
+	kmemleak_not_leak(ulp_prots);
 	ulp_build(&ulp_prots[0], &tcp_prot);
 	ulp_build(&ulp_prots[1], &tcpv6_prot);
 	ulp_build_socket(0, AF_INET);
 	ulp_build_socket(1, AF_INET6);
-	return tcp_register_ulp(&ops_ulp);
+	err = tcp_register_ulp(&ops_ulp);
+	if (err)
+		kfree(ulp_prots);
+	return err;
 }
 
 void ops_ulp_exit(void)
 {
 	tcp_unregister_ulp(&ops_ulp);
+	/* for the requests that are left */
+	ulp_prots[0] = tcp_prot;
+	ulp_prots[1] = tcpv6_prot;
 }
