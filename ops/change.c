@@ -536,6 +536,8 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	/* pairs with wq_has_sleeper() of who wakes: no lock is between */
+	smp_mb();
 	if (!change_ready(os, want))
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
