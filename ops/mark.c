@@ -196,9 +196,12 @@ static bool mark_is_tcp(const struct ops_dir *dir)
 /* Return: true: no direction is on a road, and none will be. */
 static bool mark_refuse(struct ops_sock *os)
 {
-	struct ops_pair *pair = ops_pair_of(os);
+	struct ops_pair *pair;
 	bool refused = false;
 
+	/* else the other end may find us, and send by the ring, until the mark is off */
+	ops_pair_withdraw(os);
+	pair = ops_pair_of(os);
 	if (pair) {
 		spin_lock_bh(&pair->lock);
 		if (mark_is_tcp(&pair->dir[0]) && mark_is_tcp(&pair->dir[1])) {

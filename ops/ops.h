@@ -395,6 +395,8 @@ void ops_ulp_exit(void);
 
 /* A marked socket is established; softirq or TCP's lock. */
 void ops_pair_enter(struct ops_sock *os);
+/* Nobody finds it any more. */
+void ops_pair_withdraw(struct ops_sock *os);
 /* It ends: out of the table. The other end learns of it. */
 void ops_pair_leave(struct ops_sock *os);
 void ops_pair_put(struct ops_pair *pair);
