@@ -685,7 +685,7 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 		ret = change_peek(os, msg, len, flags);
 	else
 		ret = change_recv(os, msg, len, flags);
-	if (ret >= 0 && READ_ONCE(os->rx_road))
+	if (ret >= 0 && !(flags & MSG_ERRQUEUE) && READ_ONCE(os->rx_road))
 		change_tell_inq(os, msg, control, room);
 	ops_sock_put(os);
 	return ret;
