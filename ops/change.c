@@ -289,6 +289,14 @@ static bool change_learn(struct ops_sock *os, u32 *x)
 	return change_known(os, x);
 }
 
+/* TCP stops in front of urgent data. */
+static bool change_at_mark(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
+}
+
 /* bytes of TCP's queue that are before X, or all; a hint */
 static u32 change_tcp_inq(const struct ops_sock *os, bool known, u32 x)
 {
@@ -298,6 +306,9 @@ static u32 change_tcp_inq(const struct ops_sock *os, bool known, u32 x)
 
 	/* a FIN that came is a number, not a byte */
 	if (inq && sock_flag(os->sk, SOCK_DONE))
+		inq--;
+	/* recvmsg() jumps over it; MSG_PEEK does so each time, see tcp_poll() */
+	if (inq && change_at_mark(os->sk) && !sock_flag(os->sk, SOCK_URGINLINE))
 		inq--;
 	return known ? min(inq, ops_before_x(copied_seq, x)) : inq;
 }
@@ -419,14 +430,6 @@ static int change_recv_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 		/* the last bytes were stored before the end was: look once more */
 		smp_rmb();
 	}
-}
-
-/* TCP stops in front of urgent data. */
-static bool change_at_mark(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
 }
 
 /*
