@@ -286,7 +286,7 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 	struct ops_choice choice = {};
 	bool ruled = ops_rules_choose(sk, OPS_LISTEN, &choice);
 
-	if (!ruled && (!os->asked || choice.rule)) {
+	if (!ruled && ((!os->asked && !os->explicit) || choice.rule)) {
 		os->why = OPS_COUNT_RULE_TCP;
 		/* ops_rules_choose() has counted a rule that says TCP */
 		if (!choice.rule)
