@@ -242,7 +242,7 @@ bool ops_stream_memory_free(const struct sock *sk, int wake)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os && READ_ONCE(os->tx_road)) {
 		known = true;
 		is_free = ops_is_local(os) ? ops_local_writable(os) : ops_road_writable(os);
@@ -719,7 +719,7 @@ bool ops_is_readable(struct sock *sk)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os)
 		readable = change_is_readable(os);
 	rcu_read_unlock();

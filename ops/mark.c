@@ -176,7 +176,9 @@ void ops_unmark(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 	/* who finds no context finds TCP's functions */
 	smp_wmb();
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	icsk->icsk_ulp_ops = NULL;
+	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
+	/* pairs with ops_sock_of(): before the context of another protocol */
+	smp_wmb();
 	ops_pair_leave(os);
 	ops_view_del(os);
 	ops_count(os->net, OPS_COUNT_UNMARKED);

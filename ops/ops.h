@@ -331,12 +331,27 @@ static inline int ops_tcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t le
 
 /* Marks (mark.c) ************************************************************ */
 
+extern struct tcp_ulp_ops ops_ulp;		/* ulp.c */
+
 struct ops_sock *ops_sock_alloc(struct sock *sk, gfp_t gfp);
 void ops_sock_put(struct ops_sock *os);
 
 static inline void ops_sock_get(struct ops_sock *os)
 {
 	refcount_inc(&os->refs);
+}
+
+/* With RCU: the context of a socket, or NULL. */
+static inline struct ops_sock *ops_sock_of(const struct sock *sk)
+{
+	struct ops_sock *os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+
+	/*
+	 * A call that found our functions may begin when the mark is off and another protocol has
+	 * its own context there. That one comes when ours has gone from icsk_ulp_ops.
+	 */
+	smp_rmb();
+	return READ_ONCE(inet_csk(sk)->icsk_ulp_ops) == &ops_ulp ? os : NULL;
 }
 
 /**
@@ -350,7 +365,7 @@ static inline struct ops_sock *ops_sock_enter(const struct sock *sk)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os && !refcount_inc_not_zero(&os->refs))
 		os = NULL;
 	rcu_read_unlock();
@@ -373,8 +388,6 @@ void ops_mark_exit(void);
 extern bool ops_down;		/* parameter shutdown: no marks */
 
 /* The upper layer protocol (ulp.c) ****************************************** */
-
-extern struct tcp_ulp_ops ops_ulp;
 
 static inline bool ops_is_marked(const struct sock *sk)
 {
