@@ -274,9 +274,13 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 	if (!ops_is_marked(sk))
 		return;
 	ops_count(sock_net(sk), direction == OPS_CONNECT ? OPS_COUNT_CONNECT : OPS_COUNT_LISTEN);
-	if (direction == OPS_LISTEN)
-		ops_road_listens(rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true),
-				 true);
+	if (direction == OPS_LISTEN) {
+		struct ops_sock *os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+
+		/* its children would get ours, see ops_take_socket() */
+		ops_give_socket(os, sk);
+		ops_road_listens(os, true);
+	}
 }
 
 /*

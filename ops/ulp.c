@@ -263,14 +263,16 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
  * @sk: its sock, with TCP's lock
  *
  * A child has no socket before accept(), which calls release_cb under TCP's lock before the program
- * knows the descriptor.
+ * knows the descriptor. A listener keeps TCP's: accept() gives those of the listener to each child,
+ * marked or not, and nobody would take them away again.
  */
 void ops_take_socket(struct ops_sock *os, struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
 	int family = ulp_family(sk);
 
-	if (os->ops || !sock || READ_ONCE(sock->ops) != ulp_socket_base[family])
+	if (os->ops || !sock || sk->sk_state == TCP_LISTEN ||
+	    READ_ONCE(sock->ops) != ulp_socket_base[family])
 		return;
 	os->ops = ulp_socket_base[family];
 	WRITE_ONCE(sock->ops, &ulp_socket_ops[family]);
@@ -459,6 +461,15 @@ static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, i
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
 }
 
+/* accept() that was called before listen(): the child got ours. */
+static int ulp_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+{
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
+
+	WRITE_ONCE(newsock->ops, base);
+	return base->accept(sock, newsock, arg);
+}
+
 /* TCP's operations for AF_INET6 have no exported name. */
 static void ulp_build_socket(int index, int family)
 {
@@ -472,6 +483,7 @@ static void ulp_build_socket(int index, int family)
 	ulp_socket_ops[index].splice_read = ulp_splice_read;
 	ulp_socket_ops[index].bind = ulp_bind;
 	ulp_socket_ops[index].connect = ulp_connect;
+	ulp_socket_ops[index].accept = ulp_accept;
 	sock_release(sock);
 }
 
