@@ -171,6 +171,8 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 	if (unlikely(os->dead)) {
 		/* the mark was taken off while we waited: another protocol may be there */
 		release_sock(sk);
+		if (READ_ONCE(os->gone))
+			return -EPIPE;
 		return READ_ONCE(sk->sk_prot)->sendmsg(sk, msg, len);
 	}
 	if (os->tx_road || change_try(os, msg)) {
@@ -577,9 +579,11 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 			return copied ?: -EAGAIN;
 		if (signal_pending(current))
 			return copied ?: sock_intr_errno(timeo);
-		if (READ_ONCE(os->dead))
+		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
 			return copied ?: ops_tcp_recvmsg(sk, msg, len, flags, NULL);
 		timeo = change_wait(os, 1, timeo);
+		if (READ_ONCE(os->gone))
+			return copied ?: -EPIPE;
 	}
 }
 
@@ -645,9 +649,11 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		}
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);
-		if (READ_ONCE(os->dead))
+		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
 			return ops_tcp_recvmsg(sk, msg, len, flags, NULL);
 		timeo = change_wait(os, want, timeo);
+		if (READ_ONCE(os->gone))
+			return -EPIPE;
 	}
 }
 

@@ -115,6 +115,7 @@ enum ops_road_state {
  * @must: road that the program's socket must use, by number; 0: none
  * @listens: the roads were notified that it listens
  * @dead: the mark is off, or the socket has ended
+ * @gone: its connection has ended: calls that run must not go on with the next one
  * @why: enum ops_counter: why TCP
  * @sk_held: @sk has a reference of ours
  * @charged: a connection is charged to @net
@@ -171,6 +172,7 @@ struct ops_sock {
 	u16 must;
 	bool listens;
 	bool dead;
+	bool gone;
 	u8 why;
 	bool sk_held;
 	bool charged;

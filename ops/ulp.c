@@ -76,6 +76,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 
 	if (!os)
 		return tcp_disconnect(sk, flags);
+	WRITE_ONCE(os->gone, true);
 	if (ops_is_local(os))
 		ops_local_close(os, true);
 	ops_road_close(os, true);
