@@ -31,7 +31,9 @@ static bool change_state_allows(const struct sock *sk, const struct ops_sock *os
 				const struct msghdr *msg)
 {
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT) &&
-	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !sk->sk_err && !os->senders && !os->stay &&
+	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !sk->sk_err && !os->senders &&
+	       /* one that began before the mark (MSG_FASTOPEN), and waits inside of TCP */
+	       !sk->sk_write_pending && !os->stay &&
 	       !tcp_sk(sk)->repair && !(msg->msg_flags & (MSG_OOB | MSG_FASTOPEN)) &&
 	       time_after_eq(jiffies, os->retry);
 }
@@ -45,7 +47,8 @@ static bool change_peer_allows(const struct ops_sock *os)
 {
 	const struct sock *peer = os->peer;
 
-	if (READ_ONCE(peer->sk_user_data))
+	/* a filter of the program's (SO_ATTACH_FILTER) sees what TCP carries */
+	if (READ_ONCE(peer->sk_user_data) || rcu_access_pointer(peer->sk_filter))
 		return false;
 	return READ_ONCE(peer->sk_rcvlowat) <= 1 ||
 	       READ_ONCE(tcp_sk(peer)->rcv_nxt) == tcp_sk(os->sk)->write_seq;
