@@ -265,7 +265,9 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 	if (ops_is_marked(sk)) {
 		mark_enter_again(sk, ruled, &choice);
 	} else if (ruled) {
-		if (!ops_may_mark(sk)) {
+		/* who waits for the lock has TCP's functions, and would never see a road */
+		if (!ops_may_mark(sk) ||
+		    (direction == OPS_CONNECT && waitqueue_active(&sk->sk_lock.wq))) {
 			ops_count(sock_net(sk), OPS_COUNT_LEFT_ALONE);
 			return;
 		}
