@@ -380,6 +380,8 @@ static void ulp_clone(const struct request_sock *req, struct sock *newsk, const 
 	os->ruled = parent->ruled;
 	os->must = parent->must;
 	rcu_assign_pointer(icsk->icsk_ulp_data, os);
+	/* the mark of the listener may be half on or off in the copy */
+	WRITE_ONCE(newsk->sk_prot, ops_prot_of(base));
 	ops_view_add(os);
 	ops_count(sock_net(newsk), OPS_COUNT_CHILD);
 }
