@@ -298,8 +298,12 @@ static void ulp_release_cb(struct sock *sk)
 	if (!sk->sk_socket || !ops_is_marked(sk))
 		return;
 	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
-	if (os && !os->ops)
-		ops_take_socket(os, sk);
+	if (!os || os->ops)
+		return;
+	ops_take_socket(os, sk);
+	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
+	if (os->ops)
+		kmem_cache_charge(ops_conn(os), GFP_ATOMIC | __GFP_NOWARN);
 }
 
 /* Operations of the upper layer protocol ************************************ */
