@@ -553,6 +553,12 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 	return timeo;
 }
 
+/* The mark was taken off while we waited: another protocol may be there. */
+static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
+{
+	return READ_ONCE(sk->sk_prot)->recvmsg(sk, msg, len, flags, NULL);
+}
+
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = os->sk;
@@ -583,7 +589,7 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		if (signal_pending(current))
 			return copied ?: sock_intr_errno(timeo);
 		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
-			return copied ?: ops_tcp_recvmsg(sk, msg, len, flags, NULL);
+			return copied ?: change_recv_plain(sk, msg, len, flags);
 		timeo = change_wait(os, 1, timeo);
 		if (READ_ONCE(os->gone))
 			return copied ?: -EPIPE;
@@ -653,7 +659,7 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);
 		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
-			return ops_tcp_recvmsg(sk, msg, len, flags, NULL);
+			return change_recv_plain(sk, msg, len, flags);
 		timeo = change_wait(os, want, timeo);
 		if (READ_ONCE(os->gone))
 			return -EPIPE;
