@@ -34,7 +34,9 @@ static bool change_state_allows(const struct sock *sk, const struct ops_sock *os
 				const struct msghdr *msg)
 {
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT) &&
-	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !sk->sk_err && !os->senders && !os->stay &&
+	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !sk->sk_err && !os->senders &&
+	       /* one that began before the mark (MSG_FASTOPEN), and waits inside of TCP */
+	       !sk->sk_write_pending && !os->stay &&
 	       !tcp_sk(sk)->repair && !(msg->msg_flags & (MSG_OOB | MSG_FASTOPEN)) &&
 	       time_after_eq(jiffies, os->retry);
 }
@@ -48,7 +50,8 @@ static bool change_peer_allows(const struct ops_sock *os)
 {
 	const struct sock *peer = os->peer;
 
-	if (READ_ONCE(peer->sk_user_data))
+	/* a filter of the program's (SO_ATTACH_FILTER) sees what TCP carries */
+	if (READ_ONCE(peer->sk_user_data) || rcu_access_pointer(peer->sk_filter))
 		return false;
 	return READ_ONCE(peer->sk_rcvlowat) <= 1 ||
 	       READ_ONCE(tcp_sk(peer)->rcv_nxt) == tcp_sk(os->sk)->write_seq;
@@ -174,6 +177,8 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 	if (unlikely(os->dead)) {
 		/* the mark was taken off while we waited: another protocol may be there */
 		release_sock(sk);
+		if (READ_ONCE(os->gone))
+			return -EPIPE;
 		return READ_ONCE(sk->sk_prot)->sendmsg(sk, msg, len);
 	}
 	if (os->tx_road || change_try(os, msg)) {
@@ -246,7 +251,7 @@ bool ops_stream_memory_free(const struct sock *sk, int wake)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os && READ_ONCE(os->tx_road)) {
 		known = true;
 		is_free = ops_is_local(os) ? ops_local_writable(os) : ops_road_writable(os);
@@ -293,6 +298,14 @@ static bool change_learn(struct ops_sock *os, u32 *x)
 	return change_known(os, x);
 }
 
+/* TCP stops in front of urgent data. */
+static bool change_at_mark(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
+}
+
 /* bytes of TCP's queue that are before X, or all; a hint */
 static u32 change_tcp_inq(const struct ops_sock *os, bool known, u32 x)
 {
@@ -302,6 +315,9 @@ static u32 change_tcp_inq(const struct ops_sock *os, bool known, u32 x)
 
 	/* a FIN that came is a number, not a byte */
 	if (inq && sock_flag(os->sk, SOCK_DONE))
+		inq--;
+	/* recvmsg() jumps over it; MSG_PEEK does so each time, see tcp_poll() */
+	if (inq && change_at_mark(os->sk) && !sock_flag(os->sk, SOCK_URGINLINE))
 		inq--;
 	return known ? min(inq, ops_before_x(copied_seq, x)) : inq;
 }
@@ -429,14 +445,6 @@ static int change_recv_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	}
 }
 
-/* TCP stops in front of urgent data. */
-static bool change_at_mark(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
-}
-
 /*
  * Bytes that TCP's queue has, asked before X is: a sender who changes, and goes back to TCP at
  * once, has sent none of them behind an X that change_learn() does not know yet.
@@ -546,11 +554,19 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	/* pairs with wq_has_sleeper() of who wakes: no lock is between */
+	smp_mb();
 	if (!change_ready(os, want))
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return timeo;
+}
+
+/* The mark was taken off while we waited: another protocol may be there. */
+static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
+{
+	return READ_ONCE(sk->sk_prot)->recvmsg(sk, msg, len, flags, NULL);
 }
 
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -582,9 +598,11 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 			return copied ?: -EAGAIN;
 		if (signal_pending(current))
 			return copied ?: sock_intr_errno(timeo);
-		if (READ_ONCE(os->dead))
-			return copied ?: ops_tcp_recvmsg(sk, msg, len, flags, NULL);
+		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
+			return copied ?: change_recv_plain(sk, msg, len, flags);
 		timeo = change_wait(os, 1, timeo);
+		if (READ_ONCE(os->gone))
+			return copied ?: -EPIPE;
 	}
 }
 
@@ -650,9 +668,11 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		}
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);
-		if (READ_ONCE(os->dead))
-			return ops_tcp_recvmsg(sk, msg, len, flags, NULL);
+		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
+			return change_recv_plain(sk, msg, len, flags);
 		timeo = change_wait(os, want, timeo);
+		if (READ_ONCE(os->gone))
+			return -EPIPE;
 	}
 }
 
@@ -693,7 +713,7 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 		ret = change_peek(os, msg, len, flags);
 	else
 		ret = change_recv(os, msg, len, flags);
-	if (ret >= 0 && READ_ONCE(os->rx_road))
+	if (ret >= 0 && !(flags & MSG_ERRQUEUE) && READ_ONCE(os->rx_road))
 		change_tell_inq(os, msg, control, room);
 	ops_sock_put(os);
 	return ret;
@@ -724,7 +744,7 @@ bool ops_is_readable(struct sock *sk)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os)
 		readable = change_is_readable(os);
 	rcu_read_unlock();

@@ -45,7 +45,7 @@ static void local_wake_writer(struct ops_sock *os, const struct ops_dir *dir)
 	sock = READ_ONCE(peer->sk_socket);
 	if (sock && test_bit(SOCK_NOSPACE, &sock->flags) &&
 	    ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit))
-		peer->sk_write_space(peer);
+		ops_sk_write_space(peer);
 	rcu_read_unlock();
 }
 

@@ -24,7 +24,11 @@ bool ops_down;
 
 static struct kmem_cache *mark_cache;
 static struct tracepoint *mark_tracepoint;
-static void (*mark_data_ready)(struct sock *sk);	/* of a socket that nobody has taken */
+
+/* of a socket that nobody has taken */
+void (*ops_sk_data_ready)(struct sock *sk) __read_mostly;
+void (*ops_sk_write_space)(struct sock *sk) __read_mostly;
+void (*ops_sk_state_change)(struct sock *sk) __read_mostly;
 
 /* Contexts ****************************************************************** */
 
@@ -97,7 +101,7 @@ bool ops_may_mark(const struct sock *sk)
 {
 	return !inet_csk(sk)->icsk_ulp_ops && !sk->sk_user_data && !sk->sk_kern_sock &&
 	       !sk_is_mptcp(sk) && !tcp_sk(sk)->repair &&
-	       sk->sk_data_ready == mark_data_ready && ops_prot_of(sk->sk_prot);
+	       sk->sk_data_ready == ops_sk_data_ready && ops_prot_of(sk->sk_prot);
 }
 
 /* With TCP's lock, and a reference on the module for icsk_ulp_ops. */
@@ -172,7 +176,9 @@ void ops_unmark(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 	/* who finds no context finds TCP's functions */
 	smp_wmb();
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	icsk->icsk_ulp_ops = NULL;
+	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
+	/* pairs with ops_sock_of(): before the context of another protocol */
+	smp_wmb();
 	ops_pair_leave(os);
 	ops_view_del(os);
 	ops_count(os->net, OPS_COUNT_UNMARKED);
@@ -192,9 +198,12 @@ static bool mark_is_tcp(const struct ops_dir *dir)
 /* Return: true: no direction is on a road, and none will be. */
 static bool mark_refuse(struct ops_sock *os)
 {
-	struct ops_pair *pair = ops_pair_of(os);
+	struct ops_pair *pair;
 	bool refused = false;
 
+	/* else the other end may find us, and send by the ring, until the mark is off */
+	ops_pair_withdraw(os);
+	pair = ops_pair_of(os);
 	if (pair) {
 		spin_lock_bh(&pair->lock);
 		if (mark_is_tcp(&pair->dir[0]) && mark_is_tcp(&pair->dir[1])) {
@@ -256,7 +265,9 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 	if (ops_is_marked(sk)) {
 		mark_enter_again(sk, ruled, &choice);
 	} else if (ruled) {
-		if (!ops_may_mark(sk)) {
+		/* who waits for the lock has TCP's functions, and would never see a road */
+		if (!ops_may_mark(sk) ||
+		    (direction == OPS_CONNECT && waitqueue_active(&sk->sk_lock.wq))) {
 			ops_count(sock_net(sk), OPS_COUNT_LEFT_ALONE);
 			return;
 		}
@@ -265,9 +276,13 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 	if (!ops_is_marked(sk))
 		return;
 	ops_count(sock_net(sk), direction == OPS_CONNECT ? OPS_COUNT_CONNECT : OPS_COUNT_LISTEN);
-	if (direction == OPS_LISTEN)
-		ops_road_listens(rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true),
-				 true);
+	if (direction == OPS_LISTEN) {
+		struct ops_sock *os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+
+		/* its children would get ours, see ops_take_socket() */
+		ops_give_socket(os, sk);
+		ops_road_listens(os, true);
+	}
 }
 
 /*
@@ -279,7 +294,7 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 	struct ops_choice choice = {};
 	bool ruled = ops_rules_choose(sk, OPS_LISTEN, &choice);
 
-	if (!ruled && (!os->asked || choice.rule)) {
+	if (!ruled && ((!os->asked && !os->explicit) || choice.rule)) {
 		os->why = OPS_COUNT_RULE_TCP;
 		/* ops_rules_choose() has counted a rule that says TCP */
 		if (!choice.rule)
@@ -350,7 +365,9 @@ static int mark_learn_callbacks(void)
 
 	if (err)
 		return err;
-	mark_data_ready = sock->sk->sk_data_ready;
+	ops_sk_data_ready = sock->sk->sk_data_ready;
+	ops_sk_write_space = sock->sk->sk_write_space;
+	ops_sk_state_change = sock->sk->sk_state_change;
 	sock_release(sock);
 	return 0;
 }

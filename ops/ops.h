@@ -115,6 +115,7 @@ enum ops_road_state {
  * @must: road that the program's socket must use, by number; 0: none
  * @listens: the roads were notified that it listens
  * @dead: the mark is off, or the socket has ended
+ * @gone: its connection has ended: calls that run must not go on with the next one
  * @why: enum ops_counter: why TCP
  * @sk_held: @sk has a reference of ours
  * @charged: a connection is charged to @net
@@ -171,6 +172,7 @@ struct ops_sock {
 	u16 must;
 	bool listens;
 	bool dead;
+	bool gone;
 	u8 why;
 	bool sk_held;
 	bool charged;
@@ -284,25 +286,35 @@ static inline void ops_dir_follow(struct ops_dir *dir)
 	smp_store_release(&dir->seen, dir->seen + 1);
 }
 
-/* Wake those who wait at a socket. It may have ended: then nobody waits. Any context. */
+/* what a socket has that nobody has taken (mark.c) */
+extern void (*ops_sk_data_ready)(struct sock *sk);
+extern void (*ops_sk_write_space)(struct sock *sk);
+extern void (*ops_sk_state_change)(struct sock *sk);
+
+/*
+ * Wake those who wait at a socket. It may have ended: then nobody waits. Any context.
+ *
+ * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's queue
+ * in its own, for which TCP's lock must be held. TCP's defaults need no lock.
+ */
 static inline void ops_wake_readers(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_data_ready(sk);
+	ops_sk_data_ready(sk);
 	rcu_read_unlock();
 }
 
 static inline void ops_wake_writers(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_write_space(sk);
+	ops_sk_write_space(sk);
 	rcu_read_unlock();
 }
 
 static inline void ops_wake_all(struct sock *sk)
 {
 	rcu_read_lock();
-	sk->sk_state_change(sk);
+	ops_sk_state_change(sk);
 	rcu_read_unlock();
 }
 
@@ -321,12 +333,27 @@ static inline int ops_tcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t le
 
 /* Marks (mark.c) ************************************************************ */
 
+extern struct tcp_ulp_ops ops_ulp;		/* ulp.c */
+
 struct ops_sock *ops_sock_alloc(struct sock *sk, gfp_t gfp);
 void ops_sock_put(struct ops_sock *os);
 
 static inline void ops_sock_get(struct ops_sock *os)
 {
 	refcount_inc(&os->refs);
+}
+
+/* With RCU: the context of a socket, or NULL. */
+static inline struct ops_sock *ops_sock_of(const struct sock *sk)
+{
+	struct ops_sock *os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+
+	/*
+	 * A call that found our functions may begin when the mark is off and another protocol has
+	 * its own context there. That one comes when ours has gone from icsk_ulp_ops.
+	 */
+	smp_rmb();
+	return READ_ONCE(inet_csk(sk)->icsk_ulp_ops) == &ops_ulp ? os : NULL;
 }
 
 /**
@@ -340,7 +367,7 @@ static inline struct ops_sock *ops_sock_enter(const struct sock *sk)
 	struct ops_sock *os;
 
 	rcu_read_lock();
-	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	os = ops_sock_of(sk);
 	if (os && !refcount_inc_not_zero(&os->refs))
 		os = NULL;
 	rcu_read_unlock();
@@ -364,8 +391,6 @@ extern bool ops_down;		/* parameter shutdown: no marks */
 
 /* The upper layer protocol (ulp.c) ****************************************** */
 
-extern struct tcp_ulp_ops ops_ulp;
-
 static inline bool ops_is_marked(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_ulp_ops == &ops_ulp;
@@ -385,6 +410,8 @@ void ops_ulp_exit(void);
 
 /* A marked socket is established; softirq or TCP's lock. */
 void ops_pair_enter(struct ops_sock *os);
+/* Nobody finds it any more. */
+void ops_pair_withdraw(struct ops_sock *os);
 /* It ends: out of the table. The other end learns of it. */
 void ops_pair_leave(struct ops_sock *os);
 void ops_pair_put(struct ops_pair *pair);

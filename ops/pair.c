@@ -204,6 +204,24 @@ void ops_pair_enter(struct ops_sock *os)
 }
 
 /**
+ * ops_pair_withdraw() - nobody finds this end any more
+ * @os: its context, with TCP's lock
+ *
+ * It has its pair when this returns, or will have none. Context: any but hard interrupt.
+ */
+void ops_pair_withdraw(struct ops_sock *os)
+{
+	struct pair_bucket *bucket = pair_bucket(&os->name);
+
+	spin_lock_bh(&bucket->lock);
+	if (os->entered) {
+		hlist_del_init(&os->node);
+		os->entered = false;
+	}
+	spin_unlock_bh(&bucket->lock);
+}
+
+/**
  * ops_pair_leave() - an end has ended, or lost its mark
  * @os: its context
  *

@@ -725,6 +725,8 @@ int ops_road_wait(struct ops_sock *os, int flags)
 
 	timeo = min_t(long, timeo, msecs_to_jiffies(READ_ONCE(road_wait_ms)));
 	add_wait_queue(sk_sleep(os->sk), &wait);
+	/* pairs with wq_has_sleeper() of who wakes */
+	smp_mb();
 	while (!ops_road_is_up(os)) {
 		err = -EPIPE;
 		if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN || READ_ONCE(os->sk->sk_err) ||

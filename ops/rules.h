@@ -210,8 +210,8 @@ int ops_roads_walk(unsigned long *from,
 		   int (*show)(const struct ops_road_view *view, void *arg), void *arg);
 
 /*
- * The marked sockets of a namespace, from position *@from on (0: the first; opaque), until @show
- * returns other than 0; *@from is then that one's. @show must not sleep; it may call
+ * The marked sockets of a namespace (NULL: of all), from position *@from on (0: the first; opaque),
+ * until @show returns other than 0; *@from is then that one's. @show must not sleep; it may call
  * ops_sock_view() and ops_sock_info(). Return: 0 or what @show returned. Context: may sleep.
  */
 int ops_socks_walk(struct net *net, unsigned long *from,

@@ -12,7 +12,9 @@
  */
 #include <asm/ioctls.h>
 #include <linux/inet_diag.h>
+#include <linux/kmemleak.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/sockios.h>
 #include <linux/splice.h>
 #include <net/netlink.h>
@@ -22,7 +24,11 @@
 /* attributes of the protocol in inet_diag begin here: INET_ULP_INFO_* are others' */
 #define ULP_INFO_KRDMA	75
 
-static struct proto ulp_prots[2];		/* IPv4, IPv6 */
+/*
+ * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not, and
+ * lives as long as its handshake.
+ */
+static struct proto *ulp_prots;
 static struct proto_ops ulp_socket_ops[2];
 static const struct proto_ops *ulp_socket_base[2];
 
@@ -70,6 +76,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 
 	if (!os)
 		return tcp_disconnect(sk, flags);
+	WRITE_ONCE(os->gone, true);
 	if (ops_is_local(os))
 		ops_local_close(os, true);
 	ops_road_close(os, true);
@@ -257,14 +264,16 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
  * @sk: its sock, with TCP's lock
  *
  * A child has no socket before accept(), which calls release_cb under TCP's lock before the program
- * knows the descriptor.
+ * knows the descriptor. A listener keeps TCP's: accept() gives those of the listener to each child,
+ * marked or not, and nobody would take them away again.
  */
 void ops_take_socket(struct ops_sock *os, struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
 	int family = ulp_family(sk);
 
-	if (os->ops || !sock || READ_ONCE(sock->ops) != ulp_socket_base[family])
+	if (os->ops || !sock || sk->sk_state == TCP_LISTEN ||
+	    READ_ONCE(sock->ops) != ulp_socket_base[family])
 		return;
 	os->ops = ulp_socket_base[family];
 	WRITE_ONCE(sock->ops, &ulp_socket_ops[family]);
@@ -289,8 +298,12 @@ static void ulp_release_cb(struct sock *sk)
 	if (!sk->sk_socket || !ops_is_marked(sk))
 		return;
 	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
-	if (os && !os->ops)
-		ops_take_socket(os, sk);
+	if (!os || os->ops)
+		return;
+	ops_take_socket(os, sk);
+	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
+	if (os->ops)
+		kmem_cache_charge(ops_conn(os), GFP_ATOMIC | __GFP_NOWARN);
 }
 
 /* Operations of the upper layer protocol ************************************ */
@@ -371,6 +384,8 @@ static void ulp_clone(const struct request_sock *req, struct sock *newsk, const 
 	os->ruled = parent->ruled;
 	os->must = parent->must;
 	rcu_assign_pointer(icsk->icsk_ulp_data, os);
+	/* the mark of the listener may be half on or off in the copy */
+	WRITE_ONCE(newsk->sk_prot, ops_prot_of(base));
 	ops_view_add(os);
 	ops_count(sock_net(newsk), OPS_COUNT_CHILD);
 }
@@ -453,6 +468,15 @@ static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, i
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
 }
 
+/* accept() that was called before listen(): the child got ours. */
+static int ulp_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+{
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
+
+	WRITE_ONCE(newsock->ops, base);
+	return base->accept(sock, newsock, arg);
+}
+
 /* TCP's operations for AF_INET6 have no exported name. */
 static void ulp_build_socket(int index, int family)
 {
@@ -466,19 +490,32 @@ static void ulp_build_socket(int index, int family)
 	ulp_socket_ops[index].splice_read = ulp_splice_read;
 	ulp_socket_ops[index].bind = ulp_bind;
 	ulp_socket_ops[index].connect = ulp_connect;
+	ulp_socket_ops[index].accept = ulp_accept;
 	sock_release(sock);
 }
 
 int ops_ulp_init(void)
 {
+	int err;
+
+	ulp_prots = kcalloc(2, sizeof(*ulp_prots), GFP_KERNEL);
+	if (!ulp_prots)
+		return -ENOMEM;
+	kmemleak_not_leak(ulp_prots);
 	ulp_build(&ulp_prots[0], &tcp_prot);
 	ulp_build(&ulp_prots[1], &tcpv6_prot);
 	ulp_build_socket(0, AF_INET);
 	ulp_build_socket(1, AF_INET6);
-	return tcp_register_ulp(&ops_ulp);
+	err = tcp_register_ulp(&ops_ulp);
+	if (err)
+		kfree(ulp_prots);
+	return err;
 }
 
 void ops_ulp_exit(void)
 {
 	tcp_unregister_ulp(&ops_ulp);
+	/* for the requests that are left */
+	ulp_prots[0] = tcp_prot;
+	ulp_prots[1] = tcpv6_prot;
 }

@@ -58,7 +58,7 @@ static int view_walk_bucket(struct net *net, unsigned int index, unsigned long *
 	spin_lock_bh(&bucket->lock);
 	rcu_read_lock();
 	hlist_for_each_entry(os, &bucket->socks, all) {
-		if (at++ < skip || !net_eq(os->net, net))
+		if (at++ < skip || (net && !net_eq(os->net, net)))
 			continue;
 		ret = show(os, arg);
 		if (ret) {
@@ -219,12 +219,7 @@ int ops_socks_reset(struct net *net, const struct ops_match *match, bool end)
 /* The module is to end: all go back to TCP. */
 void ops_socks_shutdown(void)
 {
-	struct net *net;
-
-	down_read(&net_rwsem);
-	for_each_net(net)
-		ops_socks_reset(net, NULL, false);
-	up_read(&net_rwsem);
+	ops_socks_reset(NULL, NULL, false);
 }
 
 void ops_view_init(void)
