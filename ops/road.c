@@ -246,9 +246,18 @@ void *offload_conn_priv(struct offload_conn *conn)
 }
 EXPORT_SYMBOL_GPL(offload_conn_priv);
 
-void offload_conn_set_priv(struct offload_conn *conn, void *priv)
+bool offload_conn_set_priv(struct offload_conn *conn, void *priv)
 {
-	WRITE_ONCE(conn->os.priv, priv);
+	struct ops_sock *os = &conn->os;
+	bool taken;
+
+	spin_lock_bh(&os->lock);
+	/* an active end's close() waits for open() */
+	taken = !priv || os->active || os->road_opened;
+	if (taken)
+		WRITE_ONCE(os->priv, priv);
+	spin_unlock_bh(&os->lock);
+	return taken;
 }
 EXPORT_SYMBOL_GPL(offload_conn_set_priv);
 

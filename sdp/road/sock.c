@@ -346,7 +346,8 @@ void sdp_sock_sizes(struct sdp_sock *ssk, const struct sock *sk)
  * The caller has one reference, krdma_ops another one until sdp_sock_close(). Buffers are charged
  * to the memory cgroup of the TCP sock.
  *
- * Return: the socket, or NULL. Context: may sleep.
+ * Return: the socket, or NULL: no memory, or the program has closed the connection meanwhile.
+ * Context: may sleep.
  */
 struct sdp_sock *sdp_sock_new(struct offload_conn *conn)
 {
@@ -378,7 +379,13 @@ struct sdp_sock *sdp_sock_new(struct offload_conn *conn)
 	list_add_tail(&ssk->list, &sdp_socks);
 	sdp_socks_nr++;
 	spin_unlock_bh(&sdp_socks_lock);
-	offload_conn_set_priv(conn, ssk);
+	if (!offload_conn_set_priv(conn, ssk)) {
+		/* no close() follows */
+		ssk->phase = SDP_ROAD_OVER;
+		sdp_sock_put(ssk);
+		sdp_sock_put(ssk);
+		return NULL;
+	}
 	return ssk;
 }
 
