@@ -22,6 +22,7 @@
 #include <net/route.h>
 
 #include "ops.h"
+#include "pernet.h"
 
 /**
  * struct ops_road - a road that has registered
@@ -48,6 +49,7 @@ static LIST_HEAD(roads);		/* RCU */
 static unsigned int roads_num;		/* of them */
 static bool roads_down;
 static DEFINE_MUTEX(roads_mutex);	/* of those who change the above */
+static DEFINE_SPINLOCK(roads_listens_lock);	/* of what roads know of listeners */
 static struct workqueue_struct *road_wq;
 
 static void road_put(struct ops_road *road)
@@ -96,6 +98,20 @@ static int road_admit(const struct offload_road *road)
 	return roads_num < OFFLOAD_ROADS_MAX ? 0 : -ENOSPC;
 }
 
+/* The listeners that there are. With the mutex and roads_listens_lock. */
+static void road_learns_listeners(const struct offload_road *road)
+{
+	unsigned int left;
+	struct net *net;
+
+	if (!road->listens)
+		return;
+	guard(rcu)();
+	for_each_net_rcu(net)
+		for (left = ops_net(net)->listeners; left; left--)
+			road->listens(net, true);
+}
+
 /* By priority, ties in the order of registration. With the mutex. */
 static void road_insert(struct ops_road *new)
 {
@@ -107,7 +123,10 @@ static void road_insert(struct ops_road *new)
 			before = &other->node;
 			break;
 		}
+	spin_lock_bh(&roads_listens_lock);
 	list_add_tail_rcu(&new->node, before);
+	road_learns_listeners(new->road);
+	spin_unlock_bh(&roads_listens_lock);
 	WRITE_ONCE(roads_num, roads_num + 1);
 }
 
@@ -178,9 +197,12 @@ void ops_road_listens(struct ops_sock *os, bool on)
 		return;
 	os->listens = on;
 	guard(rcu)();
+	spin_lock_bh(&roads_listens_lock);
+	ops_net(os->net)->listeners += on ? 1 : -1;
 	list_for_each_entry_rcu(road, &roads, node)
 		if (road->road->listens)
 			road->road->listens(os->net, on);
+	spin_unlock_bh(&roads_listens_lock);
 }
 
 bool ops_roads_any(void)

@@ -107,7 +107,8 @@ struct offload_route {
  * @setsockopt: options of the road's own level; -ENOPROTOOPT: not one of them. Optional.
  * @getsockopt: the same for reading. Optional.
  * @listens: a marked socket of the namespace begins to listen, or does not any more: the road is to
- *	be ready for peers. Context: any but hard interrupt. Optional.
+ *	be ready for peers. Those that listen when the road registers are reported then.
+ *	Context: atomic, any but hard interrupt. Optional.
  * @info: put nested attributes for inet_diag and "krdma offload sockets". Context: RCU, does not
  *	sleep. Optional.
  * @shutdown_road: krdma_ops or the host is being shut down: end all connections, and unregister as
