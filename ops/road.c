@@ -918,8 +918,9 @@ static void road_receive_work(struct work_struct *work)
 	mutex_lock(&os->rx_mutex);
 	known = ops_header_read(os);
 	mutex_unlock(&os->rx_mutex);
-	if (known)
-		offload_data_ready(ops_conn(os));
+	/* a peer that has sent nothing by the road ends it without a header */
+	if (known || READ_ONCE(os->rx_end))
+		ops_wake_readers(os->sk);
 	ops_sock_put(os);
 }
 
