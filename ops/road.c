@@ -682,6 +682,8 @@ static void road_breaks_work(struct work_struct *work)
 		tcp_abort(os->sk, -os->road_error);
 	}
 	ops_road_close(os, true);
+	/* who has TCP's FIN and waits for the road's end */
+	ops_wake_all(os->sk);
 	ops_sock_put(os);
 }
 
