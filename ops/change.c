@@ -80,12 +80,20 @@ static bool change_to_ring(struct ops_sock *os)
 
 static bool change_to_road(struct ops_sock *os)
 {
+	bool changed;
+
 	if (!ops_road_is_up(os))
 		return false;
-	os->tx_x = tcp_sk(os->sk)->write_seq;
-	os->tx_header = OPS_HEADER;
-	WRITE_ONCE(os->tx_road, true);
-	return true;
+	/* offload_road_failed() decides by tx_road whether TCP goes on */
+	spin_lock_bh(&os->lock);
+	changed = os->road_state == OPS_ROAD_UP && !os->road_error;
+	if (changed) {
+		os->tx_x = tcp_sk(os->sk)->write_seq;
+		os->tx_header = OPS_HEADER;
+		WRITE_ONCE(os->tx_road, true);
+	}
+	spin_unlock_bh(&os->lock);
+	return changed;
 }
 
 /* With TCP's lock. Return: true: bytes go by the road from here on. */
