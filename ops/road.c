@@ -387,6 +387,9 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 {
 	bool assigned = false;
 
+	/* it is being unloaded, and waits for its connections */
+	if (!try_module_get(road->road->owner))
+		return false;
 	spin_lock_bh(&os->lock);
 	if (!os->road && os->road_state == OPS_ROAD_NONE && !READ_ONCE(os->dead)) {
 		os->road = road;
@@ -397,8 +400,9 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 	spin_unlock_bh(&os->lock);
 	if (assigned) {
 		atomic_inc(&road->conns);
-		__module_get(road->road->owner);
 		ops_sock_get(os);
+	} else {
+		module_put(road->road->owner);
 	}
 	return assigned;
 }
