@@ -255,8 +255,12 @@ static void sdp_sock_end_timer(struct timer_list *timer)
 	struct sdp_sock *ssk = from_timer(ssk, timer, end_timer);
 
 	sdp_lock(ssk);
-	if (ssk->link && ssk->link->conn.state != SDP_DEAD)
+	if (ssk->link && ssk->link->conn.state != SDP_DEAD) {
 		sdp_state_event(&ssk->link->conn, SDP_EV_TIMEOUT);
+		/* a peer that takes nothing does not take AbortConn, either */
+		if (ssk->link->conn.state != SDP_DEAD)
+			sdp_sock_timer_set(ssk, timer, READ_ONCE(sdp_close_timeout_s) * HZ);
+	}
 	sdp_unlock(ssk);
 	sdp_sock_put(ssk);
 }
@@ -415,7 +419,9 @@ void sdp_sock_abort_all(void)
 		sdp_lock(ssk);
 		if (ssk->link)
 			sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
-		sdp_sock_fail(ssk, ECONNRESET);
+		/* one that is closed needs its timer */
+		if (ssk->phase != SDP_ROAD_OVER)
+			sdp_sock_fail(ssk, ECONNRESET);
 		sdp_unlock(ssk);
 		spin_lock_bh(&sdp_socks_lock);
 		/* the reference keeps it in the list */
