@@ -119,7 +119,13 @@ void take_cgroup(OffloadRule &rule, const std::string &text)
 
 void take_service(OffloadRule &rule, const std::string &text)
 {
-	if (text.find_first_of("/ \t\n") != std::string::npos || text.starts_with('-'))
+	/* systemctl takes patterns, too, and a "#" ends a line of the file of rules */
+	const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+		return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		       std::string_view{":-_.\\@"}.find(c) != std::string_view::npos;
+	});
+
+	if (text.empty() || !plain || text.starts_with('-'))
 		misunderstood(text, "no name of a systemd unit");
 	rule.match.service = text.find('.') == std::string::npos ? text + ".service" : text;
 }
