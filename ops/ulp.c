@@ -160,7 +160,16 @@ static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value,
 				return err;
 		}
 	}
-	return ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
+	err = ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
+	if (err != -ENOPROTOOPT || level != SOL_TCP)
+		return err;
+	/* one that TCP does not know */
+	os = ops_sock_enter(sk);
+	if (os) {
+		err = ops_road_setsockopt(os, level, name, value, len);
+		ops_sock_put(os);
+	}
+	return err;
 }
 
 /* TCP has nothing to map: the program reads what is on the road. */
@@ -216,6 +225,9 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 		err = ops_road_getsockopt(os, level, name, value, len);
 	if (err == -ENOPROTOOPT)
 		err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
+	/* one that TCP does not know */
+	if (os && err == -ENOPROTOOPT && level == SOL_TCP)
+		err = ops_road_getsockopt(os, level, name, value, len);
 	if (os) {
 		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
 		    READ_ONCE(os->rx_road))
