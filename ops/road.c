@@ -12,9 +12,11 @@
  */
 #include <crypto/algapi.h>
 #include <linux/ctype.h>
+#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
+#include <net/addrconf.h>
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
 #include <net/ip6_route.h>
@@ -571,6 +573,32 @@ void ops_road_begin(struct ops_sock *os)
 
 /* The other end ************************************************************* */
 
+/*
+ * Sockets that are bound to a device (SO_BINDTODEVICE, addresses of a link) are found only if it is
+ * named: the one that has the address.
+ */
+static int road_device4(struct net *net, __be32 address)
+{
+	const struct net_device *dev;
+
+	guard(rcu)();
+	dev = __ip_dev_find(net, address, false);
+	return dev ? dev->ifindex : 0;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int road_device6(struct net *net, const struct sockaddr_in6 *local)
+{
+	const struct net_device *dev;
+
+	if (local->sin6_scope_id)
+		return local->sin6_scope_id;
+	guard(rcu)();
+	dev = ipv6_dev_find(net, &local->sin6_addr, NULL);
+	return dev ? dev->ifindex : 0;
+}
+#endif
+
 static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *local,
 				const struct sockaddr_storage *remote)
 {
@@ -587,12 +615,14 @@ static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *
 	if (local->ss_family == AF_INET)
 		return __inet_lookup_established(net, hashinfo, remote4->sin_addr.s_addr,
 						 remote4->sin_port, local4->sin_addr.s_addr,
-						 ntohs(local4->sin_port), 0, 0);
+						 ntohs(local4->sin_port),
+						 road_device4(net, local4->sin_addr.s_addr), 0);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (local->ss_family == AF_INET6)
 		return __inet6_lookup_established(net, hashinfo, &remote6->sin6_addr,
 						  remote6->sin6_port, &local6->sin6_addr,
-						  ntohs(local6->sin6_port), 0, 0);
+						  ntohs(local6->sin6_port),
+						  road_device6(net, local6), 0);
 #endif
 	return NULL;
 }
