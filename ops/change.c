@@ -354,6 +354,15 @@ static bool change_end_waits(const struct ops_sock *os)
 	return !ops_is_local(os) && ops_road_is_up(os) && !READ_ONCE(os->rx_end);
 }
 
+/* TCP's FIN is there and nothing can be read: is recvmsg()'s answer EAGAIN, and not the end? */
+bool ops_end_waits(const struct ops_sock *os)
+{
+	const struct sock *sk = os->sk;
+
+	return sock_flag(sk, SOCK_DONE) && change_end_waits(os) && !READ_ONCE(sk->sk_err) &&
+	       !ops_inq(os);
+}
+
 /* With rx_mutex: X is reached. */
 static void change_take_road(struct ops_sock *os)
 {

@@ -399,6 +399,7 @@ int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
 bool ops_receives_beside(const struct ops_sock *os);
+bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);
