@@ -481,7 +481,7 @@ void keep(const OffloadRule &rule)
 {
 	OffloadRules rules = rules_that_stay();
 
-	if (rule.match.cgroup_path.find_first_of(" \t\n#") != std::string::npos)
+	if (rule.match.cgroup_path.find_first_of(" \t\n\v\f\r#") != std::string::npos)
 		throw std::runtime_error{rule.match.cgroup_path +
 					 ": a rule that stays takes no such path"};
 	if (rule.match.cgroup)
