@@ -397,15 +397,14 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 		os->road = road;
 		os->road_state = OPS_ROAD_OPENING;
 		os->road_opened = opened;
+		/* close() may come at once, and gives it back */
+		ops_sock_get(os);
+		atomic_inc(&road->conns);
 		assigned = true;
 	}
 	spin_unlock_bh(&os->lock);
-	if (assigned) {
-		atomic_inc(&road->conns);
-		ops_sock_get(os);
-	} else {
+	if (!assigned)
 		module_put(road->road->owner);
-	}
 	return assigned;
 }
 
