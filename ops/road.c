@@ -392,6 +392,11 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 	/* it is being unloaded, and waits for its connections */
 	if (!try_module_get(road->road->owner))
 		return false;
+	if (!ops_charge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1)) {
+		os->why = OPS_COUNT_LIMIT;
+		module_put(road->road->owner);
+		return false;
+	}
 	spin_lock_bh(&os->lock);
 	if (!os->road && os->road_state == OPS_ROAD_NONE && !READ_ONCE(os->dead)) {
 		os->road = road;
@@ -403,8 +408,10 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 		assigned = true;
 	}
 	spin_unlock_bh(&os->lock);
-	if (!assigned)
+	if (!assigned) {
+		ops_uncharge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1);
 		module_put(road->road->owner);
+	}
 	return assigned;
 }
 
@@ -773,6 +780,7 @@ void ops_road_free(struct ops_sock *os)
 	if (!os->road)
 		return;
 	atomic_dec(&os->road->conns);
+	ops_uncharge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1);
 	module_put(os->road->road->owner);
 	road_put(os->road);
 }
