@@ -746,7 +746,8 @@ void offload_road_failed(struct offload_conn *conn, int error)
 	spin_unlock_bh(&os->lock);
 	if (before == OPS_ROAD_OPENING) {
 		road_why(os, road_reason(error));
-		if (os->active)
+		/* a peer whose program has ended the connection cannot know it */
+		if (os->active && inet_sk_state_load(os->sk) == TCP_ESTABLISHED)
 			road_bad_peer(os, os->road->road);
 	}
 	INIT_WORK(&os->breaks, road_breaks_work);
