@@ -139,6 +139,7 @@ enum ops_road_state {
  * @road_error: why it broke
  * @road_opened: the road has the connection, its close() must be called
  * @road_abort: @breaks ends the TCP connection, too
+ * @road_flush: it was closed before open() had returned, and its bytes are still to be sent
  *
  * @senders: calls inside tcp_sendmsg_locked(); TCP's lock
  * @tx_road: it sends by the road. TCP's lock sets it, the writer's mutex clears it.
@@ -196,6 +197,7 @@ struct ops_sock {
 	int road_error;
 	bool road_opened;
 	bool road_abort;
+	bool road_flush;
 
 	int senders;
 	bool tx_road;

@@ -501,7 +501,7 @@ static void road_opened(struct ops_sock *os, struct ops_road *road, int err)
 		os->road_opened = true;
 	spin_unlock_bh(&os->lock);
 	if (close)
-		road->road->close(ops_conn(os), true);
+		road->road->close(ops_conn(os), !os->road_flush);
 	if (close || err)
 		ops_sock_put(os);	/* the road's */
 }
@@ -764,6 +764,8 @@ void ops_road_close(struct ops_sock *os, bool abort)
 	if (os->road_opened) {
 		os->road_opened = false;
 		close = true;
+	} else if (os->road_state == OPS_ROAD_UP && !abort) {
+		os->road_flush = true;
 	}
 	os->road_state = OPS_ROAD_FAILED;
 	spin_unlock_bh(&os->lock);
