@@ -86,12 +86,20 @@ static bool change_to_ring(struct ops_sock *os)
 
 static bool change_to_road(struct ops_sock *os)
 {
+	bool changed;
+
 	if (!ops_road_is_up(os))
 		return false;
-	os->tx_x = tcp_sk(os->sk)->write_seq;
-	os->tx_header = OPS_HEADER;
-	WRITE_ONCE(os->tx_road, true);
-	return true;
+	/* offload_road_failed() decides by tx_road whether TCP goes on */
+	spin_lock_bh(&os->lock);
+	changed = os->road_state == OPS_ROAD_UP && !os->road_error;
+	if (changed) {
+		os->tx_x = tcp_sk(os->sk)->write_seq;
+		os->tx_header = OPS_HEADER;
+		WRITE_ONCE(os->tx_road, true);
+	}
+	spin_unlock_bh(&os->lock);
+	return changed;
 }
 
 /* With TCP's lock. Return: true: bytes go by the road from here on. */
@@ -373,6 +381,15 @@ static bool change_end_waits(const struct ops_sock *os)
 		return false;
 	return ops_road_is_up(os) ||
 	       (!os->active && READ_ONCE(os->road_state) == OPS_ROAD_OPENING);
+}
+
+/* TCP's FIN is there and nothing can be read: is recvmsg()'s answer EAGAIN, and not the end? */
+bool ops_end_waits(const struct ops_sock *os)
+{
+	const struct sock *sk = os->sk;
+
+	return sock_flag(sk, SOCK_DONE) && change_end_waits(os) && !READ_ONCE(sk->sk_err) &&
+	       !ops_inq(os);
 }
 
 /* With rx_mutex: X is reached. */

@@ -294,8 +294,13 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 	struct ops_choice choice = {};
 	bool ruled = ops_rules_choose(sk, OPS_LISTEN, &choice);
 
-	if (!ruled && ((!os->asked && !os->explicit) || choice.rule)) {
+	if (!ruled && (!os->explicit || choice.rule)) {
 		os->why = OPS_COUNT_RULE_TCP;
+		if (os->must) {
+			/* the program is told when it sends */
+			os->road_error = -EACCES;
+			os->road_state = OPS_ROAD_FAILED;
+		}
 		/* ops_rules_choose() has counted a rule that says TCP */
 		if (!choice.rule)
 			ops_count(os->net, OPS_COUNT_RULE_TCP);

@@ -140,6 +140,7 @@ enum ops_road_state {
  * @road_error: why it broke
  * @road_opened: the road has the connection, its close() must be called
  * @road_abort: @breaks ends the TCP connection, too
+ * @road_flush: it was closed before open() had returned, and its bytes are still to be sent
  *
  * @senders: calls inside tcp_sendmsg_locked(); TCP's lock
  * @tx_road: it sends by the road. TCP's lock sets it, the writer's mutex clears it.
@@ -198,6 +199,7 @@ struct ops_sock {
 	int road_error;
 	bool road_opened;
 	bool road_abort;
+	bool road_flush;
 
 	int senders;
 	bool tx_road;
@@ -426,6 +428,7 @@ int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
 bool ops_receives_beside(const struct ops_sock *os);
+bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);

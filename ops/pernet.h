@@ -49,6 +49,7 @@ struct ops_rule {
  * @peers_num: their number
  * @peers_lock: protects the above three against other writers; taken in softirq, too
  * @counters: OPS_COUNTERS of them for each CPU
+ * @listeners: marked sockets that listen; under a lock of road.c
  */
 struct ops_net {
 	struct list_head rules;
@@ -66,6 +67,8 @@ struct ops_net {
 	spinlock_t peers_lock;		/* of writers */
 
 	unsigned long __percpu *counters;
+
+	unsigned int listeners;
 };
 
 struct ops_net *ops_net(const struct net *net);

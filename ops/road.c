@@ -12,9 +12,11 @@
  */
 #include <crypto/algapi.h>
 #include <linux/ctype.h>
+#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
+#include <net/addrconf.h>
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
 #include <net/ip6_route.h>
@@ -22,6 +24,7 @@
 #include <net/route.h>
 
 #include "ops.h"
+#include "pernet.h"
 
 /**
  * struct ops_road - a road that has registered
@@ -48,6 +51,7 @@ static LIST_HEAD(roads);		/* RCU */
 static unsigned int roads_num;		/* of them */
 static bool roads_down;
 static DEFINE_MUTEX(roads_mutex);	/* of those who change the above */
+static DEFINE_SPINLOCK(roads_listens_lock);	/* of what roads know of listeners */
 static struct workqueue_struct *road_wq;
 
 static void road_put(struct ops_road *road)
@@ -96,6 +100,20 @@ static int road_admit(const struct offload_road *road)
 	return roads_num < OFFLOAD_ROADS_MAX ? 0 : -ENOSPC;
 }
 
+/* The listeners that there are. With the mutex and roads_listens_lock. */
+static void road_learns_listeners(const struct offload_road *road)
+{
+	unsigned int left;
+	struct net *net;
+
+	if (!road->listens)
+		return;
+	guard(rcu)();
+	for_each_net_rcu(net)
+		for (left = ops_net(net)->listeners; left; left--)
+			road->listens(net, true);
+}
+
 /* By priority, ties in the order of registration. With the mutex. */
 static void road_insert(struct ops_road *new)
 {
@@ -107,7 +125,10 @@ static void road_insert(struct ops_road *new)
 			before = &other->node;
 			break;
 		}
+	spin_lock_bh(&roads_listens_lock);
 	list_add_tail_rcu(&new->node, before);
+	road_learns_listeners(new->road);
+	spin_unlock_bh(&roads_listens_lock);
 	WRITE_ONCE(roads_num, roads_num + 1);
 }
 
@@ -178,9 +199,12 @@ void ops_road_listens(struct ops_sock *os, bool on)
 		return;
 	os->listens = on;
 	guard(rcu)();
+	spin_lock_bh(&roads_listens_lock);
+	ops_net(os->net)->listeners += on ? 1 : -1;
 	list_for_each_entry_rcu(road, &roads, node)
 		if (road->road->listens)
 			road->road->listens(os->net, on);
+	spin_unlock_bh(&roads_listens_lock);
 }
 
 bool ops_roads_any(void)
@@ -246,9 +270,18 @@ void *offload_conn_priv(struct offload_conn *conn)
 }
 EXPORT_SYMBOL_GPL(offload_conn_priv);
 
-void offload_conn_set_priv(struct offload_conn *conn, void *priv)
+bool offload_conn_set_priv(struct offload_conn *conn, void *priv)
 {
-	WRITE_ONCE(conn->os.priv, priv);
+	struct ops_sock *os = &conn->os;
+	bool taken;
+
+	spin_lock_bh(&os->lock);
+	/* an active end's close() waits for open() */
+	taken = !priv || os->active || os->road_opened;
+	if (taken)
+		WRITE_ONCE(os->priv, priv);
+	spin_unlock_bh(&os->lock);
+	return taken;
 }
 EXPORT_SYMBOL_GPL(offload_conn_set_priv);
 
@@ -356,18 +389,28 @@ static bool road_assign(struct ops_sock *os, struct ops_road *road, bool opened)
 {
 	bool assigned = false;
 
+	/* it is being unloaded, and waits for its connections */
+	if (!try_module_get(road->road->owner))
+		return false;
+	if (!ops_charge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1)) {
+		os->why = OPS_COUNT_LIMIT;
+		module_put(road->road->owner);
+		return false;
+	}
 	spin_lock_bh(&os->lock);
 	if (!os->road && os->road_state == OPS_ROAD_NONE && !READ_ONCE(os->dead)) {
 		os->road = road;
 		os->road_state = OPS_ROAD_OPENING;
 		os->road_opened = opened;
+		/* close() may come at once, and gives it back */
+		ops_sock_get(os);
+		atomic_inc(&road->conns);
 		assigned = true;
 	}
 	spin_unlock_bh(&os->lock);
-	if (assigned) {
-		atomic_inc(&road->conns);
-		__module_get(road->road->owner);
-		ops_sock_get(os);
+	if (!assigned) {
+		ops_uncharge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1);
+		module_put(road->road->owner);
 	}
 	return assigned;
 }
@@ -458,7 +501,7 @@ static void road_opened(struct ops_sock *os, struct ops_road *road, int err)
 		os->road_opened = true;
 	spin_unlock_bh(&os->lock);
 	if (close)
-		road->road->close(ops_conn(os), true);
+		road->road->close(ops_conn(os), !os->road_flush);
 	if (close || err)
 		ops_sock_put(os);	/* the road's */
 }
@@ -536,6 +579,32 @@ void ops_road_begin(struct ops_sock *os)
 
 /* The other end ************************************************************* */
 
+/*
+ * Sockets that are bound to a device (SO_BINDTODEVICE, addresses of a link) are found only if it is
+ * named: the one that has the address.
+ */
+static int road_device4(struct net *net, __be32 address)
+{
+	const struct net_device *dev;
+
+	guard(rcu)();
+	dev = __ip_dev_find(net, address, false);
+	return dev ? dev->ifindex : 0;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int road_device6(struct net *net, const struct sockaddr_in6 *local)
+{
+	const struct net_device *dev;
+
+	if (local->sin6_scope_id)
+		return local->sin6_scope_id;
+	guard(rcu)();
+	dev = ipv6_dev_find(net, &local->sin6_addr, NULL);
+	return dev ? dev->ifindex : 0;
+}
+#endif
+
 static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *local,
 				const struct sockaddr_storage *remote)
 {
@@ -552,12 +621,14 @@ static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *
 	if (local->ss_family == AF_INET)
 		return __inet_lookup_established(net, hashinfo, remote4->sin_addr.s_addr,
 						 remote4->sin_port, local4->sin_addr.s_addr,
-						 ntohs(local4->sin_port), 0, 0);
+						 ntohs(local4->sin_port),
+						 road_device4(net, local4->sin_addr.s_addr), 0);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (local->ss_family == AF_INET6)
 		return __inet6_lookup_established(net, hashinfo, &remote6->sin6_addr,
 						  remote6->sin6_port, &local6->sin6_addr,
-						  ntohs(local6->sin6_port), 0, 0);
+						  ntohs(local6->sin6_port),
+						  road_device6(net, local6), 0);
 #endif
 	return NULL;
 }
@@ -651,6 +722,8 @@ static void road_breaks_work(struct work_struct *work)
 		tcp_abort(os->sk, -os->road_error);
 	}
 	ops_road_close(os, true);
+	/* who has TCP's FIN and waits for the road's end */
+	ops_wake_all(os->sk);
 	ops_sock_put(os);
 }
 
@@ -673,7 +746,8 @@ void offload_road_failed(struct offload_conn *conn, int error)
 	spin_unlock_bh(&os->lock);
 	if (before == OPS_ROAD_OPENING) {
 		road_why(os, road_reason(error));
-		if (os->active)
+		/* a peer whose program has ended the connection cannot know it */
+		if (os->active && inet_sk_state_load(os->sk) == TCP_ESTABLISHED)
 			road_bad_peer(os, os->road->road);
 	}
 	INIT_WORK(&os->breaks, road_breaks_work);
@@ -690,6 +764,8 @@ void ops_road_close(struct ops_sock *os, bool abort)
 	if (os->road_opened) {
 		os->road_opened = false;
 		close = true;
+	} else if (os->road_state == OPS_ROAD_UP && !abort) {
+		os->road_flush = true;
 	}
 	os->road_state = OPS_ROAD_FAILED;
 	spin_unlock_bh(&os->lock);
@@ -707,6 +783,7 @@ void ops_road_free(struct ops_sock *os)
 	if (!os->road)
 		return;
 	atomic_dec(&os->road->conns);
+	ops_uncharge(os->net, KRDMA_OFFLOAD_LIMIT_CONNECTIONS, 1);
 	module_put(os->road->road->owner);
 	road_put(os->road);
 }
@@ -889,8 +966,9 @@ static void road_receive_work(struct work_struct *work)
 	mutex_lock(&os->rx_mutex);
 	known = ops_header_read(os);
 	mutex_unlock(&os->rx_mutex);
-	if (known)
-		offload_data_ready(ops_conn(os));
+	/* a peer that has sent nothing by the road ends it without a header */
+	if (known || READ_ONCE(os->rx_end))
+		ops_wake_readers(os->sk);
 	ops_sock_put(os);
 }
 

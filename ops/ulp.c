@@ -6,7 +6,8 @@
  * explicit.c). They differ in the calls that must know of the road; all else is TCP's. The copies
  * have no psock_update_sk_prot: a sockmap refuses a socket with an upper layer protocol.
  *
- * The program's socket gets a copy of its struct proto_ops, too, where splice() goes past sk_prot.
+ * The program's socket gets a copy of its struct proto_ops, too, where splice() and poll() go past
+ * sk_prot.
  * Nobody can take that copy for TCP's: what would copy it (kTLS) is refused as long as the mark is
  * on, and ops_decline() puts the original back first.
  */
@@ -167,7 +168,16 @@ static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value,
 				return err;
 		}
 	}
-	return ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
+	err = ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
+	if (err != -ENOPROTOOPT || level != SOL_TCP)
+		return err;
+	/* one that TCP does not know */
+	os = ops_sock_enter(sk);
+	if (os) {
+		err = ops_road_setsockopt(os, level, name, value, len);
+		ops_sock_put(os);
+	}
+	return err;
 }
 
 /* TCP has nothing to map: the program reads what is on the road. */
@@ -223,6 +233,9 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 		err = ops_road_getsockopt(os, level, name, value, len);
 	if (err == -ENOPROTOOPT)
 		err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
+	/* one that TCP does not know */
+	if (os && err == -ENOPROTOOPT && level == SOL_TCP)
+		err = ops_road_getsockopt(os, level, name, value, len);
 	if (os) {
 		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
 		    READ_ONCE(os->rx_road))
@@ -256,6 +269,26 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 	if (*pos)
 		return -ESPIPE;
 	return copy_splice_read(sock->file, pos, pipe, len, flags);
+}
+
+/*
+ * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
+ * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it.
+ */
+static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wait)
+{
+	__poll_t mask = tcp_poll(file, sock, wait);
+	struct ops_sock *os;
+
+	if (likely(!(mask & EPOLLRDHUP)))
+		return mask;
+	os = ops_sock_enter(sock->sk);
+	if (!os)
+		return mask;
+	if (ops_end_waits(os))
+		mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
+	ops_sock_put(os);
+	return mask;
 }
 
 /**
@@ -488,6 +521,7 @@ static void ulp_build_socket(int index, int family)
 	ulp_socket_ops[index] = *sock->ops;
 	/* the socket has a reference on the owner of the original */
 	ulp_socket_ops[index].splice_read = ulp_splice_read;
+	ulp_socket_ops[index].poll = ulp_poll;
 	ulp_socket_ops[index].bind = ulp_bind;
 	ulp_socket_ops[index].connect = ulp_connect;
 	ulp_socket_ops[index].accept = ulp_accept;

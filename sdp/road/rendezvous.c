@@ -82,6 +82,7 @@ static void sdp_rendezvous_answer(struct offload_conn *conn, struct sdp_ot_devic
 	int rc;
 
 	ssk = sdp_sock_new(conn);
+	/* that a connection was closed meanwhile, krdma_ops knows */
 	if (!ssk) {
 		sdp_rendezvous_refuse(device, request, SDP_REFUSED_RESOURCES);
 		offload_road_failed(conn, -ENOMEM);

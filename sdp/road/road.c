@@ -92,8 +92,11 @@ static void sdp_road_close(struct offload_conn *conn, bool abort)
 	struct sdp_sock *ssk = offload_conn_priv(conn);
 
 	/* NULL: there was no memory for it */
-	if (ssk)
-		sdp_sock_close(ssk, abort);
+	if (!ssk)
+		return;
+	/* a call that begins later finds none, see sdp_sock_of() */
+	(void)!offload_conn_set_priv(conn, NULL);
+	sdp_sock_close(ssk, abort);
 }
 
 static int sdp_road_setsockopt(struct offload_conn *conn, int level, int name, sockptr_t value,

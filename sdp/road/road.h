@@ -426,7 +426,6 @@ bool sdp_send_below(const struct sdp_sock *ssk);
 int sdp_send_some(struct sdp_sock *ssk, struct msghdr *msg);
 void sdp_send_flush(struct sdp_sock *ssk);
 void sdp_send_done(struct sdp_link *link);
-u32 sdp_send_unsent(const struct sdp_link *link);
 u64 sdp_send_unacked(const struct sdp_link *link);
 void sdp_send_timer(struct timer_list *timer);
 

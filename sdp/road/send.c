@@ -35,17 +35,6 @@ u64 sdp_send_unacked(const struct sdp_link *link)
 	return link->conn.source.end + link->held - link->acked;
 }
 
-/**
- * sdp_send_unsent() - bytes that were not sent yet
- * @link: link
- *
- * Context: with sdp_lock().
- */
-u32 sdp_send_unsent(const struct sdp_link *link)
-{
-	return link->conn.source.end + link->held - link->conn.source.next;
-}
-
 /* payload was sent, and its Sends have not completed */
 static bool sdp_send_on_way(const struct sdp_link *link)
 {

@@ -290,8 +290,12 @@ static void sdp_sock_end_timer(struct timer_list *timer)
 	struct sdp_sock *ssk = from_timer(ssk, timer, end_timer);
 
 	sdp_lock(ssk);
-	if (ssk->link && ssk->link->conn.state != SDP_DEAD)
+	if (ssk->link && ssk->link->conn.state != SDP_DEAD) {
 		sdp_state_event(&ssk->link->conn, SDP_EV_TIMEOUT);
+		/* a peer that takes nothing does not take AbortConn, either */
+		if (ssk->link->conn.state != SDP_DEAD)
+			sdp_sock_timer_set(ssk, timer, READ_ONCE(sdp_close_timeout_s) * HZ);
+	}
 	sdp_unlock(ssk);
 	sdp_sock_put(ssk);
 }
@@ -381,7 +385,8 @@ void sdp_sock_sizes(struct sdp_sock *ssk, const struct sock *sk)
  * The caller has one reference, krdma_ops another one until sdp_sock_close(). Buffers are charged
  * to the memory cgroup of the TCP sock.
  *
- * Return: the socket, or NULL. Context: may sleep.
+ * Return: the socket, or NULL: no memory, or the program has closed the connection meanwhile.
+ * Context: may sleep.
  */
 struct sdp_sock *sdp_sock_new(struct offload_conn *conn)
 {
@@ -413,7 +418,13 @@ struct sdp_sock *sdp_sock_new(struct offload_conn *conn)
 	list_add_tail(&ssk->list, &sdp_socks);
 	sdp_socks_nr++;
 	spin_unlock_bh(&sdp_socks_lock);
-	offload_conn_set_priv(conn, ssk);
+	if (!offload_conn_set_priv(conn, ssk)) {
+		/* no close() follows */
+		ssk->phase = SDP_ROAD_OVER;
+		sdp_sock_put(ssk);
+		sdp_sock_put(ssk);
+		return NULL;
+	}
 	return ssk;
 }
 
@@ -443,7 +454,9 @@ void sdp_sock_abort_all(void)
 		sdp_lock(ssk);
 		if (ssk->link)
 			sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
-		sdp_sock_fail(ssk, ECONNRESET);
+		/* one that is closed needs its timer */
+		if (ssk->phase != SDP_ROAD_OVER)
+			sdp_sock_fail(ssk, ECONNRESET);
 		sdp_unlock(ssk);
 		spin_lock_bh(&sdp_socks_lock);
 		/* the reference keeps it in the list */

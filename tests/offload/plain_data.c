@@ -289,6 +289,9 @@ void plain_close(struct offload_conn *conn, bool abort)
 	struct sk_buff_head dropped;
 	struct offload_conn *peer;
 
+	/* closed before the road knew it */
+	if (!end)
+		return;
 	if (!abort)
 		plain_end_stream(end);
 	__skb_queue_head_init(&dropped);

@@ -199,7 +199,12 @@ static bool plain_join(struct plain_pair *pair, struct offload_conn *conn)
 	}
 	/* until close() of that end */
 	kref_get(&pair->ref);
-	offload_conn_set_priv(peer, &pair->ends[1]);
+	if (!offload_conn_set_priv(peer, &pair->ends[1])) {
+		plain_put(pair);
+		offload_conn_put(peer);
+		offload_road_failed(conn, -ENOENT);
+		return false;
+	}
 	spin_lock_bh(&pair->lock);
 	pair->ends[1].conn = peer;
 	spin_unlock_bh(&pair->lock);
@@ -249,7 +254,8 @@ static int plain_open(struct offload_conn *conn)
 	INIT_LIST_HEAD(&pair->parked);
 	INIT_DELAYED_WORK(&pair->work, plain_work);
 	pair->ends[0].conn = conn;
-	offload_conn_set_priv(conn, &pair->ends[0]);
+	/* never refused to an active end */
+	(void)!offload_conn_set_priv(conn, &pair->ends[0]);
 	plain_queue_work(pair, 0);
 	return 0;
 }

@@ -32,6 +32,7 @@ namespace krdma::tools {
 namespace {
 
 constexpr const char *rules_file = "/etc/krdma/offload.rules";
+constexpr const char *lock_file = "/run/krdma-offload.lock";
 
 /* bits of OFFLOAD_*, see krdma/offload.h */
 constexpr std::array capabilities{"?", "rdma", "kernel-clients"};
@@ -458,14 +459,17 @@ void check_namespace()
 			"--persist is for the host's network namespace, and this is another one"};
 }
 
-/* Two commands that change the file, one after the other. */
+/*
+ * Two commands that change the file, one after the other. Only root can open the lock: who can read
+ * a file can lock it, and keep it.
+ */
 Descriptor lock_rules()
 {
-	Descriptor folder{open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	Descriptor lock{open(lock_file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
 
-	if (folder.get() < 0 || flock(folder.get(), LOCK_EX))
-		fail(errno, "/etc");
-	return folder;
+	if (lock.get() < 0 || flock(lock.get(), LOCK_EX))
+		fail(errno, lock_file);
+	return lock;
 }
 
 OffloadRules rules_that_stay()
@@ -477,7 +481,7 @@ void keep(const OffloadRule &rule)
 {
 	OffloadRules rules = rules_that_stay();
 
-	if (rule.match.cgroup_path.find_first_of(" \t\n#") != std::string::npos)
+	if (rule.match.cgroup_path.find_first_of(" \t\n\v\f\r#") != std::string::npos)
 		throw std::runtime_error{rule.match.cgroup_path +
 					 ": a rule that stays takes no such path"};
 	if (rule.match.cgroup)

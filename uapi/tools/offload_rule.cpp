@@ -117,9 +117,19 @@ void take_cgroup(OffloadRule &rule, const std::string &text)
 		misunderstood(text, "too long for the path of a cgroup");
 }
 
+/* letters, digits and @others */
+bool consists_of(const std::string &text, std::string_view others)
+{
+	return std::all_of(text.begin(), text.end(), [others](char c) {
+		return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		       others.find(c) != std::string_view::npos;
+	});
+}
+
 void take_service(OffloadRule &rule, const std::string &text)
 {
-	if (text.find_first_of("/ \t\n") != std::string::npos || text.starts_with('-'))
+	/* systemctl takes patterns, too, and a "#" ends a line of the file of rules */
+	if (text.empty() || !consists_of(text, ":-_.\\@") || text.starts_with('-'))
 		misunderstood(text, "no name of a systemd unit");
 	rule.match.service = text.find('.') == std::string::npos ? text + ".service" : text;
 }
@@ -142,7 +152,7 @@ void take_action(OffloadRule &rule, const std::string &text)
 	rule.action = static_cast<std::uint8_t>(known - offload_actions.begin());
 	if (known != offload_actions.end())
 		return;
-	if (text.empty() || text.size() >= KRDMA_OFFLOAD_NAME_LEN)
+	if (text.empty() || text.size() >= KRDMA_OFFLOAD_NAME_LEN || !consists_of(text, "-_"))
 		misunderstood(text, "no name of a road");
 	rule.road = text;
 }

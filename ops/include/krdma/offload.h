@@ -107,7 +107,8 @@ struct offload_route {
  * @setsockopt: options of the road's own level; -ENOPROTOOPT: not one of them. Optional.
  * @getsockopt: the same for reading. Optional.
  * @listens: a marked socket of the namespace begins to listen, or does not any more: the road is to
- *	be ready for peers. Context: any but hard interrupt. Optional.
+ *	be ready for peers. Those that listen when the road registers are reported then.
+ *	Context: atomic, any but hard interrupt. Optional.
  * @info: put nested attributes for inet_diag and "krdma offload sockets". Context: RCU, does not
  *	sleep. Optional.
  * @shutdown_road: krdma_ops or the host is being shut down: end all connections, and unregister as
@@ -166,8 +167,16 @@ void offload_unregister_road(const struct offload_road *road);
 struct sock *offload_conn_sk(struct offload_conn *conn);
 /* What the road gave to offload_road_up(), or set before; NULL at first. Context: any. */
 void *offload_conn_priv(struct offload_conn *conn);
-/* For a road that needs its state before it is up. Context: any. */
-void offload_conn_set_priv(struct offload_conn *conn, void *priv);
+
+/**
+ * offload_conn_set_priv() - for a road that needs its state before it is up
+ * @conn: connection
+ * @priv: of the road; NULL: its close() is about to let go of it
+ *
+ * Return: false: a passive end that was closed meanwhile. Its close() has been called and did not
+ * see @priv, which stays the caller's. Context: any but hard interrupt.
+ */
+bool __must_check offload_conn_set_priv(struct offload_conn *conn, void *priv);
 /* References. Context: any. */
 void offload_conn_get(struct offload_conn *conn);
 void offload_conn_put(struct offload_conn *conn);
