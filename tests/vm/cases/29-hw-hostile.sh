@@ -25,21 +25,29 @@ finish_any fuzz 60
 expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
 
-say "siw: a queue pair that a connection was begun with is of no use for another one"
-cat > again.py << 'PY'
-# again.py RNIC ADDRESS: connect a queue pair to a host that does not answer, twice; print what the second call returns
-import ctypes, sys, time
+cat > ual.py << 'PY'
+# a context of the RNIC that the first argument names, and a protection domain in it
+import ctypes, sys
 ual = ctypes.CDLL("libkrdma.so.1")
 def made(create, *args):
     it = ctypes.c_void_p()
     status = create(*args, ctypes.byref(it))
     assert status == 0, status
     return it
-session, index, address = made(ual.ual_open), ctypes.c_uint32(), ctypes.create_string_buffer(64)
+session, index = made(ual.ual_open), ctypes.c_uint32()
 assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
-assert ual.ual_addr_parse(sys.argv[2].encode(), address) == 0
 context = made(ual.ual_context_create, session, index, 0)
-domain, queue = made(ual.ual_pd_create, context), made(ual.ual_cq_create, context, None)
+domain = made(ual.ual_pd_create, context)
+PY
+
+say "siw: a queue pair that a connection was begun with is of no use for another one"
+cat > again.py << 'PY'
+# again.py RNIC ADDRESS: connect a queue pair to a host that does not answer, twice; print what the second call returns
+import ctypes, sys, time
+from ual import context, domain, made, ual
+address = ctypes.create_string_buffer(64)
+assert ual.ual_addr_parse(sys.argv[2].encode(), address) == 0
+queue = made(ual.ual_cq_create, context, None)
 pair = made(ual.ual_qp_create, domain, queue, queue, None)
 connection = made(ual.ual_connect, pair, address, None)
 time.sleep(2)
@@ -56,17 +64,8 @@ kill_hard silent
 
 cat > many.py << 'PY'
 # many.py RNIC NUMBER: a protection domain and so many queue pairs, until the input ends
-import ctypes, sys
-ual = ctypes.CDLL("libkrdma.so.1")
-def made(create, *args):
-    it = ctypes.c_void_p()
-    status = create(*args, ctypes.byref(it))
-    assert status == 0, status
-    return it
-session, index = made(ual.ual_open), ctypes.c_uint32()
-assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
-context = made(ual.ual_context_create, session, index, 0)
-domain = made(ual.ual_pd_create, context)
+import sys
+from ual import context, domain, made, ual
 for i in range(int(sys.argv[2])):
     queue = made(ual.ual_cq_create, context, None)
     made(ual.ual_qp_create, domain, queue, queue, None)
