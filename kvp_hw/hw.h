@@ -90,6 +90,12 @@ static inline struct hw_rnic *hw_rnic(const struct ri_rnic *ri)
 	return container_of(ri, struct hw_rnic, ri);
 }
 
+/* The driver that needs a way of its own at several places (docs/kernel-bugs.md). Any context. */
+static inline bool hw_is_siw(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
 static inline void hw_count(struct hw_rnic *hw, enum hw_counter counter)
 {
 	atomic64_inc(&hw->counters[counter]);

@@ -23,11 +23,6 @@ static int hw_post_drop_empty(struct ib_sge *sge, int num)
 	return kept;
 }
 
-static bool hw_post_is_siw(const struct ib_device *ibdev)
-{
-	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
-}
-
 /*
  * Immediate data is an extension of iWARP (RFC 7306) that no attribute of a device announces. Of
  * iWARP's drivers only erdma posts all of it: siw and qedr have none, cxgb4 has no Send with it,
@@ -250,7 +245,7 @@ static void hw_post_copy(union hw_send_wr *to, const struct ib_send_wr *from)
 static int hw_post_run(struct hw_qp *qp, const struct ib_send_wr *first,
 		       const struct ib_send_wr *end, const struct ib_send_wr **bad_wr)
 {
-	const bool siw = hw_post_is_siw(qp->ib->device);
+	const bool siw = hw_is_siw(qp->ib->device);
 	const struct ib_send_wr *bad;
 	union hw_send_wr one;
 	int ret = 0;
@@ -275,7 +270,7 @@ static int hw_post_users(struct hw_qp *qp, const struct ib_send_wr *wr)
 
 	hw_post_copy(&one, wr);
 	ret = hw_post_check_users(qp, &one.wr);
-	if (!ret && hw_post_is_siw(qp->ib->device))
+	if (!ret && hw_is_siw(qp->ib->device))
 		ret = hw_post_check_siw(qp, &one.wr);
 	if (ret)
 		return ret;
@@ -305,7 +300,7 @@ int hw_post_send(struct ri_qp *ri, const struct ib_send_wr *wr, const struct ib_
 	}
 	if (!wr)
 		return 0;
-	return hw_post_is_siw(qp->ib->device) ? hw_post_run(qp, wr, NULL, bad_wr) :
+	return hw_is_siw(qp->ib->device) ? hw_post_run(qp, wr, NULL, bad_wr) :
 				    ib_post_send(qp->ib, wr, bad_wr);
 }
 

@@ -236,7 +236,7 @@ bool hw_qp_drop_id(struct hw_qp *qp, const struct rdma_cm_id *id)
  */
 static bool hw_qp_lives_once(const struct hw_qp *qp)
 {
-	return qp->ib->device->ops.driver_id == RDMA_DRIVER_SIW;
+	return hw_is_siw(qp->ib->device);
 }
 
 /**

@@ -251,7 +251,7 @@ static void hw_rnic_set_attr(struct hw_rnic *hw)
 
 	attr->ibdev = ibdev;
 	/* siw completes a registration when it carries it out */
-	attr->flush_unsure = ibdev->ops.driver_id != RDMA_DRIVER_SIW;
+	attr->flush_unsure = !hw_is_siw(ibdev);
 	attr->limits = ibdev->attrs;
 	hw_rnic_set_limits(&attr->limits, ibdev);
 	attr->vendor_id = ibdev->attrs.vendor_id;

@@ -82,7 +82,7 @@ static struct hw_kernel_keys hw_users_kernel_keys(const struct ib_pd *pd)
 /* siw ignores the iova: elements name the memory by its address */
 static u64 hw_users_begin(const struct ib_device *ibdev, const struct ri_mr_attr *attr)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_SIW ? attr->start : attr->iova;
+	return hw_is_siw(ibdev) ? attr->start : attr->iova;
 }
 
 /**

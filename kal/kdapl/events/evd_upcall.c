@@ -90,7 +90,7 @@ static u32 kdat_evd_limit(const struct kdat_evd *evd)
 }
 
 /* Was the consumer called with DAT_UPCALL_NORIFY, and has not looked yet? */
-static bool kdat_evd_told(const struct kdat_evd *evd)
+static bool kdat_evd_notified(const struct kdat_evd *evd)
 {
 	return evd->policy == DAT_UPCALL_NORIFY && evd->notified;
 }
@@ -107,7 +107,7 @@ static bool kdat_evd_is_fed(const struct kdat_evd *evd)
 /* Is there an event to call up for, or may there be one in the CQ? The lock is held. */
 static bool kdat_evd_wants(const struct kdat_evd *evd)
 {
-	if (kdat_evd_told(evd))
+	if (kdat_evd_notified(evd))
 		return false;
 	return evd->ring.notify ||
 	       (evd->cq && !evd->armed && kdat_evd_is_fed(evd) &&
@@ -429,7 +429,7 @@ static enum kdat_evd_step kdat_evd_step(struct kdat_evd *evd, struct kdat_evd_ca
 	struct ri_cq *cq = kdat_evd_cq(evd);
 
 	/* it is one of evd->busy itself: when a new policy allows fewer, some of them end */
-	if (evd->busy > kdat_evd_limit(evd) || kdat_evd_told(evd))
+	if (evd->busy > kdat_evd_limit(evd) || kdat_evd_notified(evd))
 		return KDAT_EVD_STOP;
 	call->upcall = evd->upcall;
 	if (likely(!evd->ring.notify))
@@ -703,7 +703,7 @@ static int kdat_evd_take_one(struct kdat_evd *evd, DAT_EVENT *event)
 	/* unsolicited ones are to wait in the CQ: in the ring, they would call up */
 	if (cq && kdat_evd_fill(evd, cq, evd->solicited ? 1 : KDAT_EVD_POLL))
 		return -EAGAIN;
-	if (kdat_evd_told(evd)) {
+	if (kdat_evd_notified(evd)) {
 		/* the next event calls up again */
 		if (cq && !evd->armed && kdat_evd_arm(evd, cq))
 			return -EAGAIN;

@@ -398,6 +398,9 @@ bool kdat_lmr_renew(struct kdat_ia *ia)
 	bool all = true;
 
 	lockdep_assert_held(&ia->mutex);
+	/* no LMR of such an RNIC gets there */
+	if (!ia->kr->rnic->attr.flush_unsure)
+		return true;
 	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
 		if (lmr->kind != KDAT_LMR_FAST || !kdat_regs_is(&lmr->regs, KDAT_REG_UNKNOWN))
 			continue;
