@@ -160,6 +160,14 @@ def memcpy(text):
     return {"mb_per_s": float(found[3]), "octets": float(found[1])}
 
 
+def sockets(text):
+    """krdma_sockets: a round trip or a connection, or the bandwidth of a stream."""
+    found = re.search(r"^size \d+ count \d+ (us|mb_per_s) ([\d.]+)$", text, re.M)
+    if not found or float(found[2]) <= 0:
+        raise ParseError("no figures")
+    return {found[1]: float(found[2])}
+
+
 def pipe(text):
     """perf bench sched pipe: a round trip of two programs; half of it, as perftest counts."""
     found = re.search(r"^ *([\d.]+) usecs/op$", text, re.M)
@@ -170,7 +178,7 @@ def pipe(text):
 
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
            "conns": conns, "memcpy": memcpy, "pipe": pipe, "ping": ping, "sockperf": sockperf,
-           "kdapltest": kdapltest, "iser": iser, "redis": redis}
+           "kdapltest": kdapltest, "iser": iser, "redis": redis, "sockets": sockets, "idle": conns}
 
 
 def figures(job_kind, text):

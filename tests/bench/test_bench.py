@@ -75,6 +75,13 @@ class Asked(unittest.TestCase):
 
 
 class Parse(unittest.TestCase):
+    def test_sockets(self):
+        self.assertEqual(parse.sockets("size 64 count 10 us 12.5\n"), {"us": 12.5})
+        self.assertEqual(parse.sockets("size 65536 count 10 mb_per_s 3000.25\n"), {"mb_per_s": 3000.25})
+        for text in ("", "size 64 count 10 us 0.0\n", "connect: refused\n"):
+            with self.assertRaises(parse.ParseError):
+                parse.sockets(text)
+
     def test_bandwidth_is_of_millions(self):
         f = parse.perftest(BANDWIDTH)
         self.assertAlmostEqual(f["mb_per_s"], 276.76 * 1.048576)

@@ -12,7 +12,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "../../sdp/ot_devices.h"
+#include "../../sdp/ot/devices.h"
 #include "../kunit/sdp_ot_checks.h"
 #include "kcheck.h"
 

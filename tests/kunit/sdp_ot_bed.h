@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the checks of sdp/ot.h share; sdp_ot_checks.h is for those who run them. */
+/* What the files of the checks of sdp/ot/ot.h share; sdp_ot_checks.h is for those who run them. */
 #ifndef KUNIT_SDP_OT_BED_H
 #define KUNIT_SDP_OT_BED_H
 

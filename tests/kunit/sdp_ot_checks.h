@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the contract of sdp/ot.h, for any transport: the one in memory (KUnit) and the one on
- * kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They may
+ * Checks of the contract of sdp/ot/ot.h, for any transport: the one in memory (KUnit) and the one
+ * on kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They may
  * be on the same device.
  */
 #ifndef KUNIT_SDP_OT_CHECKS_H
@@ -10,7 +10,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "../../sdp/ot.h"
+#include "../../sdp/ot/ot.h"
 
 #define OTC_DONE	128	/* completions that are kept, of each queue */
 #define OTC_ELEMENTS	24

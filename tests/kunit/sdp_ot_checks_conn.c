@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Checks of sdp/ot.h: devices, pools, connections from their begin to their end, removal. */
+/* Checks of sdp/ot/ot.h: devices, pools, connections from their begin to their end, removal. */
 #include <linux/err.h>
 #include <linux/in.h>
 #include <linux/in6.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Checks of sdp/ot.h: messages, completions, Reads, Writes and keys. */
+/* Checks of sdp/ot/ot.h: messages, completions, Reads, Writes and keys. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/string.h>

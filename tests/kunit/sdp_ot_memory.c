@@ -751,6 +751,7 @@ static struct sdp_ot_ep *otm_ep_create(struct sdp_ot_device *device,
 		return ERR_PTR(-ENOMEM);
 	ep->ot.device = device;
 	ep->ot.attr = *attr;
+	ep->ot.reads_out = attr->reads_out;
 	INIT_LIST_HEAD(&ep->sends);
 	INIT_LIST_HEAD(&ep->recvs);
 	list_add_tail(&ep->list, &otm_the.eps);

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
-#include "../../sdp/ot_devices.h"
+#include "../../sdp/ot/devices.h"
 #include "ktest.h"
 #include "sdp_ot_checks.h"
 #include "sdp_ot_memory.h"
@@ -127,7 +127,7 @@ static void listens_on_each_device(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sdp_ot_init(&sdp_ot_test_user), 0);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	sdp_ot_asked = 0;
-	((struct sockaddr_in *)&bed->remote)->sin_port = htons(sdp_ot_rendezvous_port);
+	((struct sockaddr_in *)&bed->remote)->sin_port = htons(sdp_ot_port);
 	attr.send_cq = bed->ops->cq_create(bed->devices[0], &cq_attr);
 	attr.recv_cq = attr.send_cq;
 	attr.event = otc_note_event;

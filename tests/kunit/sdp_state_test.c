@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../sdp/state.h"
+#include "../../sdp/state/state.h"
 #include "ktest.h"
 #include "sdp_pair.h"
 
@@ -561,6 +561,15 @@ static void checks_the_answer(struct ktest *test)
 	KTEST_EQ(test, sdp_state_answer(&m->c, octets, sdp_wire_encode(&ack, octets)), -EPROTO);
 	KTEST_EQ(test, m->c.fault, SDP_FAULT_VERSION);
 	KTEST_TRUE(test, m->notices == 1u << SDP_NOTICE_REFUSED);
+	/* an answer of a peer that does not know the TCP connection */
+	memset(m, 0, sizeof(*m));
+	sdp_state_init(&m->c, &ops, &config);
+	KTEST_EQ(test, sdp_state_connect(&m->c, &hello), 0);
+	ack.hello.version = SDP_VERSION;
+	ack.hello.name[SDP_NAME_LEN - 1] = 1;
+	KTEST_EQ(test, sdp_state_answer(&m->c, octets, sdp_wire_encode(&ack, octets)), -EPROTO);
+	KTEST_EQ(test, m->c.fault, SDP_FAULT_NAME);
+	KTEST_TRUE(test, m->notices == 1u << SDP_NOTICE_REFUSED);
 	/* no memory for the receives that a Hello promises */
 	memset(m, 0, sizeof(*m));
 	m->no_memory = true;
@@ -1084,7 +1093,7 @@ static void aborts(struct ktest *test)
 
 	/* data for a program that has shut both halves down: the program learns it */
 	m = open_machine(test);
-	sdp_state_deaf(&m->c);
+	sdp_state_stop_receiving(&m->c);
 	KTEST_EQ(test, sdp_state_event(&m->c, SDP_EV_FIN), 0);
 	SAY(m, DATA);
 	KTEST_EQ(test, m->c.state, SDP_FIN_WAIT);

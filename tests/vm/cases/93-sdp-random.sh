@@ -70,7 +70,7 @@ over_wire() {
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536 zcopy_write=1
 note_resources
 say "new seed $new"

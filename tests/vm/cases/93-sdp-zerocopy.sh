@@ -106,13 +106,6 @@ refused() {
 	same "offers" 0 "$(by zcopy-offers)"
 }
 
-by_switch() {
-	export PROTOCOL=$WILDCARD
-	large 2000000
-	export -n PROTOCOL
-	unset PROTOCOL
-}
-
 over_wire() {
 	same_host 0
 	large 2000000
@@ -120,7 +113,7 @@ over_wire() {
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 # blocking sends are copied: what is not, is by MSG_ZEROCOPY
 sdp_load zcopy_thresh=0 zcopy_thresh_soft=0
 note_resources
@@ -138,7 +131,6 @@ part "close with pending offers" closed
 part "the sender is killed with pending offers" killed
 part "an RNIC goes under pending offers" rnic_goes
 part "the option, RLIMIT_MEMLOCK is 0" refused
-part "through the switch" by_switch
 part "over the wire" over_wire
 
 sdp_ends

@@ -101,6 +101,7 @@ def client(address, count):
 def holds(address):
     """Connections in each state: open, with unread data, unaccepted, half closed."""
     listener = made(address)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((address, PORT))
     listener.listen(64)
     kept = [listener]

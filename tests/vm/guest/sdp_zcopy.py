@@ -209,11 +209,11 @@ def limited(sock, role, size):
 
 
 def threshold(sock, role):
-    """The option, at its own level and at TCP's."""
+    """The option."""
     if role == "server":
         return receive_all(sock)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == -1
-    sock.setsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH, 0)
+    sock.setsockopt(SOL_SDP, ZCOPY_THRESH, 0)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == 0
     return send_blocks(sock, role, 2000000)
 

@@ -4,7 +4,8 @@
 //	ops_check FAMILY PROTOCOL WINNER [ADDRESS [CHECK...]]
 //
 // FAMILY and PROTOCOL are given to socket(). Connections within this program then are of protocol
-// WINNER. Each check has a time limit of its own; the last line counts them.
+// WINNER: TCP's, whatever carries their bytes. Each check has a time limit of its own; the last
+// line counts them.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The upper layer protocol "krdma" of TCP: what a marked socket has in place of tcp_prot.
+ *
+ * There is one copy of tcp_prot and one of tcpv6_prot (and those of sockets that were made by
+ * explicit.c). They differ in the calls that must know of the road; all else is TCP's. The copies
+ * have no psock_update_sk_prot: a sockmap refuses a socket with an upper layer protocol.
+ *
+ * The program's socket gets a copy of its struct proto_ops, too, where splice() and poll() go past
+ * sk_prot.
+ * Nobody can take that copy for TCP's: what would copy it (kTLS) is refused as long as the mark is
+ * on, and ops_decline() puts the original back first.
+ */
+#include <asm/ioctls.h>
+#include <linux/inet_diag.h>
+#include <linux/kmemleak.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sockios.h>
+#include <linux/splice.h>
+#include <net/netlink.h>
+
+#include "ops.h"
+
+/* attributes of the protocol in inet_diag begin here: INET_ULP_INFO_* are others' */
+#define ULP_INFO_KRDMA	75
+
+/*
+ * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not, and
+ * lives as long as its handshake.
+ */
+static struct proto *ulp_prots;
+static struct proto_ops ulp_socket_ops[2];
+static const struct proto_ops *ulp_socket_base[2];
+
+const struct proto_ops *ops_socket_base(int family)
+{
+	return ulp_socket_base[family == AF_INET6];
+}
+
+struct proto *ops_prot_of(const struct proto *base)
+{
+	if (base == &tcp_prot)
+		return &ulp_prots[0];
+	if (base == &tcpv6_prot)
+		return &ulp_prots[1];
+	return NULL;
+}
+
+/* Calls of the protocol ***************************************************** */
+
+static void ulp_close(struct sock *sk, long timeout)
+{
+	struct ops_sock *os = ops_sock_enter(sk);
+
+	if (os) {
+		bool reset = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
+		bool abort = ops_is_local(os) ? ops_local_close(os, reset) : ops_road_unread(os);
+
+		ops_road_close(os, abort || reset);
+		if (abort) {
+			/* bytes that nobody has read: a reset, as TCP does (RFC 2525, 2.17) */
+			lock_sock(sk);
+			sock_set_flag(sk, SOCK_LINGER);
+			sk->sk_lingertime = 0;
+			release_sock(sk);
+		}
+		ops_sock_put(os);
+	}
+	tcp_close(sk, timeout);
+}
+
+static int ulp_disconnect(struct sock *sk, int flags)
+{
+	struct ops_sock *os = ops_sock_enter(sk);
+	int err;
+
+	if (!os)
+		return tcp_disconnect(sk, flags);
+	WRITE_ONCE(os->gone, true);
+	if (ops_is_local(os))
+		ops_local_close(os, true);
+	ops_road_close(os, true);
+	err = tcp_disconnect(sk, flags);
+	ops_unmark(sk, os, OPS_COUNTERS);
+	/* such a socket is ours again when it connects again */
+	if (os->explicit && sk->sk_socket && !sock_flag(sk, SOCK_DEAD))
+		ops_mark_explicit(sk, os->must);
+	ops_sock_put(os);
+	return err;
+}
+
+static void ulp_shutdown(struct sock *sk, int how)
+{
+	struct ops_sock *os = ops_sock_enter(sk);
+
+	if (os && how & SEND_SHUTDOWN) {
+		if (ops_is_local(os))
+			ops_local_fin(os);
+		else
+			ops_road_shutdown(os, SEND_SHUTDOWN);
+	}
+	tcp_prot.shutdown(sk, how);
+	if (!os)
+		return;
+	/* a road that came up meanwhile */
+	if (how & SEND_SHUTDOWN && !ops_is_local(os))
+		ops_road_shutdown(os, SEND_SHUTDOWN);
+	ops_sock_put(os);
+}
+
+static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
+{
+	struct ops_sock *os = ops_sock_enter(sk);
+	int err;
+
+	err = tcp_prot.ioctl(sk, cmd, arg);
+	if (!os)
+		return err;
+	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
+		*arg = ops_inq(os);
+	else if (!err && cmd == SIOCATMARK && *arg && READ_ONCE(os->rx_road) && ops_inq(os))
+		*arg = 0;
+	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
+		*arg += ops_unsent(os);
+	ops_sock_put(os);
+	return err;
+}
+
+/* Options that need plain TCP: the mark is taken off, where it still can be. */
+static bool ulp_wants_plain(int level, int name, sockptr_t value, unsigned int len)
+{
+	char ulp[TCP_ULP_NAME_MAX] = {};
+
+	if (level == SOL_IPV6)
+		return name == IPV6_ADDRFORM;
+	if (level != SOL_TCP)
+		return false;
+	if (name == TCP_REPAIR)
+		return true;
+	if (name != TCP_ULP || !len)
+		return false;
+	len = min_t(unsigned int, len, TCP_ULP_NAME_MAX - 1);
+	return !copy_from_sockptr(ulp, value, len) && strcmp(ulp, ops_ulp.name);
+}
+
+static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value, unsigned int len)
+{
+	struct ops_sock *os;
+	int err = 0;
+
+	if (ulp_wants_plain(level, name, value, len)) {
+		os = ops_sock_enter(sk);
+		if (os) {
+			lock_sock(sk);
+			err = ops_decline(sk, os, OPS_COUNTERS);
+			release_sock(sk);
+			ops_sock_put(os);
+		}
+		if (err && name == TCP_REPAIR)
+			return err;
+	} else if (level != SOL_TCP && level != SOL_IP && level != SOL_IPV6) {
+		os = ops_sock_enter(sk);
+		if (os) {
+			err = ops_road_setsockopt(os, level, name, value, len);
+			ops_sock_put(os);
+			if (err != -ENOPROTOOPT)
+				return err;
+		}
+	}
+	err = ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
+	if (err != -ENOPROTOOPT || level != SOL_TCP)
+		return err;
+	/* one that TCP does not know */
+	os = ops_sock_enter(sk);
+	if (os) {
+		err = ops_road_setsockopt(os, level, name, value, len);
+		ops_sock_put(os);
+	}
+	return err;
+}
+
+/* TCP has nothing to map: the program reads what is on the road. */
+static int ulp_zerocopy_receive(struct ops_sock *os, char __user *value, int __user *len)
+{
+	struct tcp_zerocopy_receive __user *zc = (void __user *)value;
+	u32 inq = ops_inq(os);
+	u32 mapped;
+	int size;
+
+	if (get_user(size, len) ||
+	    size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
+		return 0;
+	if (get_user(mapped, &zc->length))
+		return -EFAULT;
+	if (!mapped && put_user(inq, &zc->recv_skip_hint))
+		return -EFAULT;
+	return 0;
+}
+
+/* TCP_INFO: the bytes of both count. */
+static int ulp_info_add(char __user *info, int size, size_t offset, u64 bytes)
+{
+	u64 __user *field = (u64 __user *)(info + offset);
+	u64 sum;
+
+	if (size < (int)(offset + sizeof(*field)))
+		return 0;
+	if (get_user(sum, field) || put_user(sum + bytes, field))
+		return -EFAULT;
+	return 0;
+}
+
+static int ulp_info(const struct ops_sock *os, char __user *info, int __user *len)
+{
+	u64 received = READ_ONCE(os->received), sent = READ_ONCE(os->sent);
+	int size;
+
+	if (get_user(size, len) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_acked), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_sent), sent) ||
+	    ulp_info_add(info, size, offsetof(struct tcp_info, tcpi_bytes_received), received))
+		return -EFAULT;
+	return 0;
+}
+
+static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *value, int __user *len)
+{
+	struct ops_sock *os = ops_sock_enter(sk);
+	int err = -ENOPROTOOPT;
+
+	if (os && level != SOL_TCP && level != SOL_IP && level != SOL_IPV6)
+		err = ops_road_getsockopt(os, level, name, value, len);
+	if (err == -ENOPROTOOPT)
+		err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
+	/* one that TCP does not know */
+	if (os && err == -ENOPROTOOPT && level == SOL_TCP)
+		err = ops_road_getsockopt(os, level, name, value, len);
+	if (os) {
+		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
+		    READ_ONCE(os->rx_road))
+			err = ulp_zerocopy_receive(os, value, len);
+		else if (!err && level == SOL_TCP && name == TCP_INFO)
+			err = ulp_info(os, value, len);
+		ops_sock_put(os);
+	}
+	return err;
+}
+
+/* The program's socket ****************************************************** */
+
+static int ulp_family(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6;
+}
+
+/*
+ * tcp_splice_read() reads TCP's queue, and would wait there. The generic function calls recvmsg.
+ */
+static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
+			       size_t len, unsigned int flags)
+{
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
+	struct ops_sock *os = ops_sock_enter(sock->sk);
+
+	if (!os)
+		return base->splice_read(sock, pos, pipe, len, flags);
+	ops_sock_put(os);
+	if (*pos)
+		return -ESPIPE;
+	return copy_splice_read(sock->file, pos, pipe, len, flags);
+}
+
+/*
+ * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
+ * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it.
+ */
+static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wait)
+{
+	__poll_t mask = tcp_poll(file, sock, wait);
+	struct ops_sock *os;
+
+	if (likely(!(mask & EPOLLRDHUP)))
+		return mask;
+	os = ops_sock_enter(sock->sk);
+	if (!os)
+		return mask;
+	if (ops_end_waits(os))
+		mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
+	ops_sock_put(os);
+	return mask;
+}
+
+/**
+ * ops_take_socket() - give the program's socket our operations
+ * @os: context
+ * @sk: its sock, with TCP's lock
+ *
+ * A child has no socket before accept(), which calls release_cb under TCP's lock before the program
+ * knows the descriptor. A listener keeps TCP's: accept() gives those of the listener to each child,
+ * marked or not, and nobody would take them away again.
+ */
+void ops_take_socket(struct ops_sock *os, struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+	int family = ulp_family(sk);
+
+	if (os->ops || !sock || sk->sk_state == TCP_LISTEN ||
+	    READ_ONCE(sock->ops) != ulp_socket_base[family])
+		return;
+	os->ops = ulp_socket_base[family];
+	WRITE_ONCE(sock->ops, &ulp_socket_ops[family]);
+}
+
+void ops_give_socket(struct ops_sock *os, struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+
+	if (!os->ops)
+		return;
+	if (sock && READ_ONCE(sock->ops) == &ulp_socket_ops[ulp_family(sk)])
+		WRITE_ONCE(sock->ops, os->ops);
+	os->ops = NULL;
+}
+
+static void ulp_release_cb(struct sock *sk)
+{
+	struct ops_sock *os;
+
+	tcp_prot.release_cb(sk);
+	if (!sk->sk_socket || !ops_is_marked(sk))
+		return;
+	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+	if (!os || os->ops)
+		return;
+	ops_take_socket(os, sk);
+	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
+	if (os->ops)
+		kmem_cache_charge(ops_conn(os), GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* Operations of the upper layer protocol ************************************ */
+
+/*
+ * setsockopt(TCP_ULP, "krdma"): before connect(), where the rules have the last word (mark.c), and
+ * on a listener that a rule takes. An established socket is too late: a reader may wait in TCP.
+ */
+static int ulp_init(struct sock *sk)
+{
+	struct ops_choice choice = {};
+	struct ops_sock *os;
+	int err = -EINVAL;
+
+	if (sk->sk_state == TCP_LISTEN)
+		err = ops_rules_choose(sk, OPS_LISTEN, &choice) ? 0 : -EPERM;
+	else if (sk->sk_state == TCP_CLOSE)
+		err = 0;
+	if (!err && (READ_ONCE(ops_down) || !ops_may_mark(sk)))
+		err = -EBUSY;
+	if (!err)
+		err = ops_mark(sk, &choice);
+	if (err)
+		return err;
+	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+	os->asked = true;
+	/* the caller has one more reference on the module than icsk_ulp_ops needs */
+	module_put(THIS_MODULE);
+	if (sk->sk_socket)
+		set_bit(SOCK_SUPPORT_ZC, &sk->sk_socket->flags);
+	ops_count(sock_net(sk), OPS_COUNT_ASKED);
+	return 0;
+}
+
+/* A socket ends. Softirq, or TCP's lock; no call on it runs, but references may live on. */
+static void ulp_release(struct sock *sk)
+{
+	struct ops_sock *os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+
+	if (!os)
+		return;
+	WRITE_ONCE(os->dead, true);
+	WRITE_ONCE(sk->sk_prot, os->base);
+	RCU_INIT_POINTER(inet_csk(sk)->icsk_ulp_data, NULL);
+	ops_pair_leave(os);
+	ops_road_close(os, true);
+	ops_view_del(os);
+	ops_sock_put(os);
+}
+
+/*
+ * A listener's child, of which only the ports are known; TCP's structures are a copy of the
+ * listener's. It cannot fail: without memory the child is plain. Softirq, RCU.
+ */
+static void ulp_clone(const struct request_sock *req, struct sock *newsk, const gfp_t priority)
+{
+	struct inet_connection_sock *icsk = inet_csk(newsk);
+	struct ops_sock *parent = rcu_dereference(icsk->icsk_ulp_data);
+	struct proto *base = ops_tcp_prot(newsk);
+	struct ops_sock *os = NULL;
+
+	newsk->sk_prot_creator = base;
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	if (parent && !READ_ONCE(ops_down) && try_module_get(THIS_MODULE)) {
+		os = ops_sock_alloc(newsk, priority);
+		if (!os)
+			module_put(THIS_MODULE);
+	}
+	if (!os) {
+		icsk->icsk_ulp_ops = NULL;
+		WRITE_ONCE(newsk->sk_prot, base);
+		return;
+	}
+	os->base = base;
+	os->choice = parent->choice;
+	os->asked = parent->asked;
+	os->explicit = parent->explicit;
+	os->ruled = parent->ruled;
+	os->must = parent->must;
+	rcu_assign_pointer(icsk->icsk_ulp_data, os);
+	/* the mark of the listener may be half on or off in the copy */
+	WRITE_ONCE(newsk->sk_prot, ops_prot_of(base));
+	ops_view_add(os);
+	ops_count(sock_net(newsk), OPS_COUNT_CHILD);
+}
+
+static int ulp_get_info(struct sock *sk, struct sk_buff *skb)
+{
+	struct ops_sock_view view;
+	struct ops_sock *os;
+	struct nlattr *nest;
+	int err = 0;
+
+	nest = nla_nest_start_noflag(skb, ULP_INFO_KRDMA);
+	if (!nest)
+		return -EMSGSIZE;
+	os = ops_sock_enter(sk);
+	if (os) {
+		ops_sock_view(os, &view);
+		err = nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, view.road) ||
+		      nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_STATE, view.state) ||
+		      nla_put_u64_64bit(skb, KRDMA_OFFLOAD_ATTR_SENT, view.sent,
+					KRDMA_OFFLOAD_ATTR_PAD) ||
+		      nla_put_u64_64bit(skb, KRDMA_OFFLOAD_ATTR_RECEIVED, view.received,
+					KRDMA_OFFLOAD_ATTR_PAD);
+		ops_sock_put(os);
+	}
+	if (err) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static size_t ulp_get_info_size(const struct sock *sk)
+{
+	return nla_total_size(0) + nla_total_size(OFFLOAD_NAME_MAX) + nla_total_size(1) +
+	       2 * nla_total_size_64bit(sizeof(u64));
+}
+
+struct tcp_ulp_ops ops_ulp __read_mostly = {
+	.name = "krdma",
+	.owner = THIS_MODULE,
+	.init = ulp_init,
+	.release = ulp_release,
+	.clone = ulp_clone,
+	.get_info = ulp_get_info,
+	.get_info_size = ulp_get_info_size,
+};
+
+/* Start and end ************************************************************* */
+
+static void ulp_build(struct proto *prot, const struct proto *base)
+{
+	*prot = *base;
+	prot->sendmsg = ops_sendmsg;
+	prot->recvmsg = ops_recvmsg;
+	prot->close = ulp_close;
+	prot->disconnect = ulp_disconnect;
+	prot->shutdown = ulp_shutdown;
+	prot->ioctl = ulp_ioctl;
+	prot->setsockopt = ulp_setsockopt;
+	prot->getsockopt = ulp_getsockopt;
+	prot->sock_is_readable = ops_is_readable;
+	prot->stream_memory_free = ops_stream_memory_free;
+	prot->release_cb = ulp_release_cb;
+#ifdef CONFIG_BPF_SYSCALL
+	prot->psock_update_sk_prot = NULL;
+#endif
+}
+
+static int ulp_bind(struct socket *sock, struct sockaddr *address, int len)
+{
+	return ops_explicit_address(address, len) ?:
+	       ulp_socket_base[ulp_family(sock->sk)]->bind(sock, address, len);
+}
+
+static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
+{
+	return ops_explicit_address(address, len) ?:
+	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
+}
+
+/* accept() that was called before listen(): the child got ours. */
+static int ulp_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+{
+	const struct proto_ops *base = ulp_socket_base[ulp_family(sock->sk)];
+
+	WRITE_ONCE(newsock->ops, base);
+	return base->accept(sock, newsock, arg);
+}
+
+/* TCP's operations for AF_INET6 have no exported name. */
+static void ulp_build_socket(int index, int family)
+{
+	struct socket *sock;
+
+	if (sock_create_kern(&init_net, family, SOCK_STREAM, IPPROTO_TCP, &sock))
+		return;	/* no IPv6 */
+	ulp_socket_base[index] = sock->ops;
+	ulp_socket_ops[index] = *sock->ops;
+	/* the socket has a reference on the owner of the original */
+	ulp_socket_ops[index].splice_read = ulp_splice_read;
+	ulp_socket_ops[index].poll = ulp_poll;
+	ulp_socket_ops[index].bind = ulp_bind;
+	ulp_socket_ops[index].connect = ulp_connect;
+	ulp_socket_ops[index].accept = ulp_accept;
+	sock_release(sock);
+}
+
+int ops_ulp_init(void)
+{
+	int err;
+
+	ulp_prots = kcalloc(2, sizeof(*ulp_prots), GFP_KERNEL);
+	if (!ulp_prots)
+		return -ENOMEM;
+	kmemleak_not_leak(ulp_prots);
+	ulp_build(&ulp_prots[0], &tcp_prot);
+	ulp_build(&ulp_prots[1], &tcpv6_prot);
+	ulp_build_socket(0, AF_INET);
+	ulp_build_socket(1, AF_INET6);
+	err = tcp_register_ulp(&ops_ulp);
+	if (err)
+		kfree(ulp_prots);
+	return err;
+}
+
+void ops_ulp_exit(void)
+{
+	tcp_unregister_ulp(&ops_ulp);
+	/* for the requests that are left */
+	ulp_prots[0] = tcp_prot;
+	ulp_prots[1] = tcpv6_prot;
+}
