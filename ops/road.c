@@ -868,6 +868,16 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 	return ret;
 }
 
+/*
+ * Has the peer said where its part by TCP ends? TCP has brought no byte behind that place; its FIN
+ * is a number, too.
+ */
+static bool road_header_right(const struct ops_sock *os)
+{
+	return be32_to_cpu(os->rx_buffer[0]) == OPS_HEADER_MAGIC &&
+	       (s32)(os->rx_x - READ_ONCE(tcp_sk(os->sk)->rcv_nxt)) >= -1;
+}
+
 bool ops_header_read(struct ops_sock *os)
 {
 	if (os->rx_header == OPS_HEADER)
@@ -887,7 +897,10 @@ bool ops_header_read(struct ops_sock *os)
 		if (ret <= 0)
 			return false;
 		if (os->rx_header + ret == OPS_HEADER) {
-			if (be32_to_cpu(os->rx_buffer[0]) != OPS_HEADER_MAGIC) {
+			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
+			if (!road_header_right(os)) {
+				/* it has changed to the road, so that TCP alone does not go on */
+				WRITE_ONCE(os->rx_header, OPS_HEADER - 1);
 				offload_road_failed(ops_conn(os), -EPROTO);
 				return false;
 			}
