@@ -206,7 +206,7 @@ struct sdp_stock {
  * @pool_octets: memory of the pools
  * @window: bytes for the program's unread data
  * @window_max: most that the pool allows
- * @reads_out: own Reads at a time; from SDP_OT_UP on what was negotiated
+ * @reads_out: own Reads at a time that were negotiated; 0 until SDP_OT_UP
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
  * @zcopy_notify: ... of sends with MSG_ZEROCOPY
