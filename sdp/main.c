@@ -138,6 +138,7 @@ static u64 sdp_counted(enum sdp_counter which)
 
 static int sdp_counters_show(struct seq_file *seq, void *v)
 {
+	u32 listening, pending;
 	int i;
 
 	for (i = 0; i < SDP_COUNT_FAULT; i++)
@@ -147,6 +148,9 @@ static int sdp_counters_show(struct seq_file *seq, void *v)
 			   sdp_counted(i));
 	/* hidden sockets that there are now */
 	seq_printf(seq, "sockets %u\n", sdp_sock_count());
+	/* devices */
+	sdp_ot_listeners(&listening, &pending);
+	seq_printf(seq, "listeners %u\nlisteners-pending %u\n", listening, pending);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(sdp_counters);
