@@ -646,6 +646,9 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
+	/* its program has closed it, or its listener has */
+	if (sock_flag(os->sk, SOCK_DEAD))
+		return -ENOENT;
 	/* its buffers would be charged to nobody, but without the road no byte comes */
 	if (!os->must && !READ_ONCE(os->sk->sk_socket))
 		return -EAGAIN;
@@ -904,7 +907,6 @@ bool ops_header_read(struct ops_sock *os)
 				offload_road_failed(ops_conn(os), -EPROTO);
 				return false;
 			}
-			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
 		}
 		/* who sees it complete sees X */
 		smp_store_release(&os->rx_header, os->rx_header + ret);
