@@ -431,6 +431,10 @@ static enum ops_counter road_reason(int error)
 		return OPS_COUNT_REFUSED;
 	case -ETIMEDOUT:
 		return OPS_COUNT_TIMEOUT;
+	case -ENOBUFS:
+		return OPS_COUNT_LIMIT;
+	case -ENOMEM:
+		return OPS_COUNT_MEMORY;
 	default:
 		return OPS_COUNT_ERROR;
 	}
@@ -449,10 +453,13 @@ static void road_give_up(struct ops_sock *os, int error)
 	ops_wake_all(os->sk);
 }
 
-static void road_bad_peer(struct ops_sock *os, const struct offload_road *road)
+/* What this host lacks is not the peer's fault. */
+static void road_bad_peer(struct ops_sock *os, const struct offload_road *road, int error)
 {
 	struct sockaddr_storage remote;
 
+	if (error == -ENOMEM || error == -ENOBUFS)
+		return;
 	offload_conn_addresses(ops_conn(os), NULL, &remote);
 	ops_peer_bad(os->net, road->name, &remote);
 }
@@ -522,7 +529,7 @@ static int road_try(struct ops_sock *os, struct ops_road *road, const struct off
 	road_opened(os, road, err);
 	if (err) {
 		road_why(os, road_reason(err));
-		road_bad_peer(os, road->road);
+		road_bad_peer(os, road->road, err);
 	}
 	return err == -EAGAIN ? -ENETUNREACH : err;
 }
@@ -751,7 +758,7 @@ void offload_road_failed(struct offload_conn *conn, int error)
 		road_why(os, road_reason(error));
 		/* a peer whose program has ended the connection cannot know it */
 		if (os->active && inet_sk_state_load(os->sk) == TCP_ESTABLISHED)
-			road_bad_peer(os, os->road->road);
+			road_bad_peer(os, os->road->road, error);
 	}
 	INIT_WORK(&os->breaks, road_breaks_work);
 	ops_sock_get(os);

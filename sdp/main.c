@@ -20,7 +20,6 @@ unsigned int sdp_buffer_size = 32768;
 unsigned int sdp_rcvbuf = 262144;
 unsigned int sdp_sndbuf = 262144;
 unsigned int sdp_send_queue = 64;
-unsigned int sdp_memory_mb;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft = 131072;
 unsigned int sdp_zcopy_thresh_adopted;
@@ -77,8 +76,6 @@ SDP_PARAM(rcvbuf, 4096, 16 << 20,
 SDP_PARAM(sndbuf, 4096, 16 << 20,
 	  "Send buffer of a connection without SO_SNDBUF, bytes (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
-SDP_PARAM(memory_mb, 0, 1 << 20,
-	  "Buffers of all connections, MB, 0: an eighth of the memory (default 0)");
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on krdma_soft (default 131072)");

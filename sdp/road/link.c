@@ -683,7 +683,6 @@ struct sdp_link *sdp_link_create(struct sdp_sock *ssk, struct offload_conn *conn
 	} else {
 		device->ot->ops->device_put(device);
 	}
-	sdp_count(SDP_COUNT_NO_MEMORY);
 	return ERR_PTR(rc);
 }
 
