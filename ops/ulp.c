@@ -49,25 +49,34 @@ struct proto *ops_prot_of(const struct proto *base)
 
 /* Calls of the protocol ***************************************************** */
 
+/* Bytes of the road that nobody has read: a reset, as TCP does for its own (RFC 2525, 2.17). */
+static void ulp_close_by_reset(struct sock *sk)
+{
+	lock_sock(sk);
+	sock_set_flag(sk, SOCK_LINGER);
+	sk->sk_lingertime = 0;
+	release_sock(sk);
+}
+
 static void ulp_close(struct sock *sk, long timeout)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
+	bool reset, unread;
 
-	if (os) {
-		bool reset = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
-		bool abort = ops_is_local(os) ? ops_local_close(os, reset) : ops_road_unread(os);
-
-		ops_road_close(os, abort || reset);
-		if (abort) {
-			/* bytes that nobody has read: a reset, as TCP does (RFC 2525, 2.17) */
-			lock_sock(sk);
-			sock_set_flag(sk, SOCK_LINGER);
-			sk->sk_lingertime = 0;
-			release_sock(sk);
-		}
-		ops_sock_put(os);
+	if (!os) {
+		tcp_close(sk, timeout);
+		return;
 	}
+	unread = ops_is_local(os) ? ops_local_close(os) : ops_road_unread(os);
+	if (unread)
+		ulp_close_by_reset(sk);
+	reset = unread || ops_tcp_unread(os) || (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+	ops_road_close(os, reset);
 	tcp_close(sk, timeout);
+	/* behind TCP's own end: where that is a reset, the peer sees it first */
+	if (!reset && ops_is_local(os))
+		ops_local_fin(os);
+	ops_sock_put(os);
 }
 
 static int ulp_disconnect(struct sock *sk, int flags)
@@ -79,7 +88,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 		return tcp_disconnect(sk, flags);
 	WRITE_ONCE(os->gone, true);
 	if (ops_is_local(os))
-		ops_local_close(os, true);
+		ops_local_close(os);
 	ops_road_close(os, true);
 	err = tcp_disconnect(sk, flags);
 	ops_unmark(sk, os, OPS_COUNTERS);
@@ -106,6 +115,8 @@ static void ulp_shutdown(struct sock *sk, int how)
 	/* a road that came up meanwhile */
 	if (how & SEND_SHUTDOWN && !ops_is_local(os))
 		ops_road_shutdown(os, SEND_SHUTDOWN);
+	if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK && ops_is_local(os))
+		ops_local_deaf(os);
 	ops_sock_put(os);
 }
 
@@ -118,8 +129,8 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	if (!os)
 		return err;
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
-		*arg = ops_inq(os);
-	else if (!err && cmd == SIOCATMARK && *arg && READ_ONCE(os->rx_road) && ops_inq(os))
+		*arg = ops_inq_ioctl(os);
+	else if (!err && cmd == SIOCATMARK && *arg && ops_reads_road(os))
 		*arg = 0;
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
@@ -328,10 +339,12 @@ static void ulp_release_cb(struct sock *sk)
 	struct ops_sock *os;
 
 	tcp_prot.release_cb(sk);
-	if (!sk->sk_socket || !ops_is_marked(sk))
+	if (!ops_is_marked(sk))
 		return;
 	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
-	if (!os || os->ops)
+	if (os && unlikely(os->breaks_late))
+		ops_road_lock_left(os);
+	if (!os || os->ops || !sk->sk_socket)
 		return;
 	ops_take_socket(os, sk);
 	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
