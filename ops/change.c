@@ -187,7 +187,7 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 		release_sock(sk);
 		if (READ_ONCE(os->gone))
 			return -EPIPE;
-		return READ_ONCE(sk->sk_prot)->sendmsg(sk, msg, len);
+		return ops_plain_prot(sk)->sendmsg(sk, msg, len);
 	}
 	if (os->tx_road || change_try(os, msg)) {
 		/* Nagle or a cork may hold bytes back */
@@ -240,17 +240,13 @@ static int change_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
-	const struct proto *prot;
 	int ret;
 
-	if (likely(os)) {
-		ret = change_send(os, msg, size);
-		ops_sock_put(os);
-		return ret;
-	}
-	prot = READ_ONCE(sk->sk_prot);
-	return prot->sendmsg == ops_sendmsg ? tcp_sendmsg(sk, msg, size) :
-					      prot->sendmsg(sk, msg, size);
+	if (unlikely(!os))
+		return ops_plain_prot(sk)->sendmsg(sk, msg, size);
+	ret = change_send(os, msg, size);
+	ops_sock_put(os);
+	return ret;
 }
 
 bool ops_stream_memory_free(const struct sock *sk, int wake)
@@ -650,7 +646,7 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 /* The mark was taken off while we waited: another protocol may be there. */
 static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
-	return READ_ONCE(sk->sk_prot)->recvmsg(sk, msg, len, flags, NULL);
+	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, NULL);
 }
 
 static void change_reader_leaves(struct ops_sock *os)
@@ -790,15 +786,10 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 	struct ops_sock *os = ops_sock_enter(sk);
 	size_t room = msg->msg_controllen;
 	void *control = msg->msg_control;
-	const struct proto *prot;
 	int ret;
 
-	if (unlikely(!os)) {
-		prot = READ_ONCE(sk->sk_prot);
-		return prot->recvmsg == ops_recvmsg ?
-			       ops_tcp_recvmsg(sk, msg, len, flags, addr_len) :
-			       prot->recvmsg(sk, msg, len, flags, addr_len);
-	}
+	if (unlikely(!os))
+		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
 	if (unlikely(flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os)))
 		ret = ops_road_recv(os, msg, len, flags);
 	else if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))

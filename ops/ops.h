@@ -112,7 +112,7 @@ enum ops_road_state {
  * @ops: of the program's socket without the mark, while ours are there; NULL: not replaced
  * @choice: what the rule says
  * @asked: the program asked by TCP_ULP: the rules decide when it connects or listens
- * @explicit: the program made a socket of ours: no rule is needed, but one may say TCP
+ * @explicit: the program made a socket of ours, see explicit.c
  * @ruled: a rule took the socket
  * @must: road that the program's socket must use, by number; 0: none
  * @listens: the roads were notified that it listens
@@ -414,6 +414,17 @@ static inline bool ops_is_marked(const struct sock *sk)
 const struct proto_ops *ops_socket_base(int family);
 /* our copy of a base, or NULL */
 struct proto *ops_prot_of(const struct proto *base);
+/*
+ * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come to
+ * the socket since.
+ */
+static inline const struct proto *ops_plain_prot(const struct sock *sk)
+{
+	const struct proto *prot = READ_ONCE(sk->sk_prot);
+
+	return prot == ops_prot_of(ops_tcp_prot(sk)) ? ops_tcp_prot(sk) : prot;
+}
+
 /* With TCP's lock: our operations for the program's socket. */
 void ops_take_socket(struct ops_sock *os, struct sock *sk);
 void ops_give_socket(struct ops_sock *os, struct sock *sk);
@@ -509,6 +520,9 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 			int __user *len);
 /* Is it open, for this end's bytes? */
 bool ops_road_is_up(const struct ops_sock *os);
+/* No road registers any more. Context: any. */
+void ops_roads_refuse(bool refuse);
+/* The same, and those that are there are asked to leave. */
 void ops_roads_down(bool down);
 void ops_road_prepare(struct ops_sock *os);
 const char *ops_road_name(const struct ops_sock *os);
@@ -521,6 +535,14 @@ int ops_explicit_init(void);
 void ops_explicit_exit(void);
 /* Address families 19 and 27, where the parameter allows them. Return: 0 or -EAFNOSUPPORT. */
 int ops_explicit_address(struct sockaddr *address, int len);
+/* May a socket that asked use a road though no rule takes it? @choice: what the rules say */
+bool ops_explicit_allows(const struct ops_sock *os, const struct ops_choice *choice);
+/*
+ * With TCP's lock: may a socket that must use a road connect (@to) or listen? Return: 0 or -EACCES;
+ * 0 also for all others.
+ */
+int ops_explicit_check(const struct sock *sk, enum ops_direction direction,
+		       const struct sockaddr *to);
 extern int ops_family;
 extern int ops_alias;
 

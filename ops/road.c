@@ -92,7 +92,7 @@ static int road_admit(const struct offload_road *road)
 {
 	struct ops_road *other;
 
-	if (roads_down)
+	if (READ_ONCE(roads_down))
 		return -ESHUTDOWN;
 	list_for_each_entry(other, &roads, node)
 		if (!strcmp(other->road->name, road->name) ||
@@ -374,8 +374,8 @@ static bool road_allowed(const struct ops_sock *os, const struct offload_road *r
 {
 	if (road == &ops_local_road)
 		return false;
-	if (os->must)
-		return road->protocol == os->must;
+	if (os->must && road->protocol != os->must)
+		return false;
 	return os->choice.action != KRDMA_OFFLOAD_ACTION_NAMED ||
 	       !strcmp(os->choice.road, road->name);
 }
@@ -836,8 +836,9 @@ int ops_road_wait(struct ops_sock *os, int flags)
 	smp_mb();
 	while (!ops_road_is_up(os)) {
 		err = -EPIPE;
+		/* it is not connected, or not any more: TCP's answer comes at once, too */
 		if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN || READ_ONCE(os->sk->sk_err) ||
-		    READ_ONCE(os->dead))
+		    inet_sk_state_load(os->sk) == TCP_CLOSE || READ_ONCE(os->dead))
 			break;
 		err = READ_ONCE(os->road_error) ?: -ENETUNREACH;
 		if (READ_ONCE(os->road_state) == OPS_ROAD_FAILED)
@@ -1021,6 +1022,27 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 
 /* Wake-ups ****************************************************************** */
 
+/*
+ * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a road
+ * would take bytes until it is full, and the peer would wait.
+ */
+static bool road_is_deaf(const struct ops_sock *os)
+{
+	const struct sock *sk = os->sk;
+
+	return unlikely(READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK) && !READ_ONCE(os->rx_end) &&
+	       (1 << inet_sk_state_load(sk)) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
+	       ops_road_unread(os);
+}
+
+/* Bytes have come, or the end. */
+static void road_announce(struct ops_sock *os)
+{
+	if (road_is_deaf(os))
+		offload_road_failed(ops_conn(os), -ECONNRESET);
+	ops_wake_readers(os->sk);
+}
+
 /* how often it is asked whether TCP's last bytes before X are there */
 #define ROAD_AGAIN	msecs_to_jiffies(20)
 
@@ -1078,24 +1100,11 @@ static void road_receive_work(struct work_struct *work)
 	ops_road_reader_left(os);
 	/* a peer that has sent nothing by the road ends it without a header */
 	if (known || READ_ONCE(os->rx_end))
-		ops_wake_readers(os->sk);
+		road_announce(os);
 	if (known && road_receive_waits(os))
 		road_receive(os, ROAD_AGAIN);
 out:
 	ops_sock_put(os);
-}
-
-/*
- * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a road
- * would take bytes until it is full, and the peer would wait.
- */
-static bool road_is_deaf(const struct ops_sock *os)
-{
-	const struct sock *sk = os->sk;
-
-	return unlikely(READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK) && !READ_ONCE(os->rx_end) &&
-	       (1 << inet_sk_state_load(sk)) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
-	       ops_road_unread(os);
 }
 
 void offload_data_ready(struct offload_conn *conn)
@@ -1107,9 +1116,7 @@ void offload_data_ready(struct offload_conn *conn)
 		road_receive(os, 0);
 		return;
 	}
-	if (road_is_deaf(os))
-		offload_road_failed(conn, -ECONNRESET);
-	ops_wake_readers(os->sk);
+	road_announce(os);
 }
 EXPORT_SYMBOL_GPL(offload_data_ready);
 
@@ -1171,14 +1178,17 @@ static const struct offload_road *road_next_to_leave(unsigned int *index)
 	return NULL;
 }
 
+void ops_roads_refuse(bool refuse)
+{
+	WRITE_ONCE(roads_down, refuse);
+}
+
 void ops_roads_down(bool down)
 {
 	const struct offload_road *road;
 	unsigned int index = 0;
 
-	mutex_lock(&roads_mutex);
-	roads_down = down;
-	mutex_unlock(&roads_mutex);
+	ops_roads_refuse(down);
 	while (down && index != UINT_MAX) {
 		road = road_next_to_leave(&index);
 		if (!road)
