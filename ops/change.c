@@ -592,7 +592,8 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		ret = change_recv_tcp(os, msg, part, flags, inq);
 		if (ret > 0)
 			copied += ret;
-		waits = !ret && part && change_end_waits(os);
+		/* the end is the peer's, not the program's own SHUT_RD */
+		waits = !ret && part && sock_flag(os->sk, SOCK_DONE) && change_end_waits(os);
 		/* what came before the road's end was stored before it */
 		smp_rmb();
 		/* X, or TCP's end at X: the road is next */

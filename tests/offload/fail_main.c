@@ -214,14 +214,24 @@ static int fail_lie(struct offload_conn *conn)
 	return fail_errno();
 }
 
+/* Each end has a reference on the other one, for its close(). */
 static int fail_ends(struct offload_conn *conn, struct offload_conn *peer, enum fail_place place)
 {
-	offload_road_up(peer, NULL);
 	if (place == FAIL_PASSIVE) {
+		offload_road_up(peer, NULL);
 		fail_later(peer);
 		return fail_errno();
 	}
-	offload_road_up(conn, NULL);
+	offload_conn_get(conn);
+	if (!offload_conn_set_priv(peer, conn)) {
+		offload_conn_put(conn);
+		return fail_errno();
+	}
+	offload_conn_get(peer);
+	if (!offload_conn_set_priv(conn, peer))
+		offload_conn_put(peer);
+	offload_road_up(peer, conn);
+	offload_road_up(conn, peer);
 	if (place == FAIL_UP) {
 		offload_road_failed(peer, fail_errno());
 		offload_road_failed(conn, fail_errno());
@@ -305,6 +315,16 @@ static void fail_shutdown(struct offload_conn *conn, int how)
 
 static void fail_close(struct offload_conn *conn, bool abort)
 {
+	struct offload_conn *peer = offload_conn_priv(conn);
+
+	if (!peer)
+		return;
+	offload_conn_set_priv(conn, NULL);
+	if (abort)
+		offload_road_failed(peer, -ECONNRESET);
+	else
+		offload_end_of_stream(peer);
+	offload_conn_put(peer);
 }
 
 static struct offload_road fail_road = {

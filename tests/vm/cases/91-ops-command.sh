@@ -207,7 +207,7 @@ echo 'nonsense # a typo' >> $rules
 touch unknown
 expect "flush" "$krdma" offload flush
 refuse "a line that is no rule" "$krdma" offload load
-has "where" 'offload.rules:3: ' expect
+has "where" 'offload.rules:4: ' expect
 has "a unit that is gone" 'web.service' expect
 same "the others are added" 1 "$("$krdma" offload list | grep -c ' 80 ')"
 expect "no more" "$krdma" offload flush --persist

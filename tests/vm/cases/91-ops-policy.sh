@@ -159,7 +159,7 @@ refused 'rule 4294967295: no such rule' del 4294967295
 refused 'no such user' add connect user nonesuch use tcp
 refused 'is given twice' add connect port 1 port 2 use tcp
 refused 'no port' add connect port 65536 use tcp
-refused 'wanted' add accept use tcp
+refused 'no address or prefix' add accept use tcp
 offload add connect 10.0.0.0/8 use tcp
 refused 'for the same sockets' add connect 10.0.0.0/8 use any
 same "one rule" 2 "$(offload list | wc -l)"

@@ -47,11 +47,13 @@ attempt "iperf3, many streams, the other way" by_road iperf -P 4 -R
 
 by_socat() {
 	# family 19, protocol 0; the address is that of a sockaddr_in behind the family: port and 127.0.0.1
+	parameter krdma_ops addresses Y
 	socat -u SOCKET-LISTEN:19:0:x238d7f0000010000000000000000 CREATE:copy &
 	wait_for 10 listening_here 9101
 	expect "socat" socat -u OPEN:data SOCKET-CONNECT:19:0:x238d7f0000010000000000000000
 	wait $!
 	expect "what came" cmp data copy
+	parameter krdma_ops addresses N
 }
 attempt "socat by family and protocol" by_road by_socat
 
