@@ -27,8 +27,9 @@ static int sdp_road_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_
 	struct sdp_sock *ssk = sdp_sock_of(conn);
 	int rc;
 
+	/* it ends meanwhile: krdma_ops knows how */
 	if (!ssk)
-		return 0;
+		return -EAGAIN;
 	rc = sdp_receive(ssk, offload_conn_sk(conn), msg, len, flags);
 	sdp_sock_put(ssk);
 	return rc;

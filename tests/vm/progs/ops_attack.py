@@ -85,6 +85,7 @@ def exchange(client, server, size=100000):
 
 def pair(port=0, **options):
     at = listener(port, **options)
+    options.pop("host", None)
     client = make(**options)
     client.connect(at.getsockname())
     server, _ = at.accept()
@@ -393,6 +394,39 @@ def asks():
     print("TCP_ULP of root:", root, "of nobody:", answer(make().setsockopt, 6, TCP_ULP, b"krdma"))
 
 
+SDP = [(27, 0), (socket.AF_INET, 257), (FAMILY, 257)]
+
+
+def explicit():
+    """An ordinary user, and no rule: a road is the administrator's decision"""
+    at = listener(9570, host=UNMARKED)
+    # where the peers of SDP meet
+    meeting = listener(1017, host=UNMARKED)
+    as_nobody()
+    for way in SDP:
+        with make(*way) as s:
+            check(f"connect {way}", "EACCES", answer(s.connect, (UNMARKED, 9570)))
+            check(f"again {way}", "EACCES", answer(s.connect, (UNMARKED, 9570)))
+            check(f"connect to any {way}", "EACCES", answer(s.connect, ("0.0.0.0", 9570)))
+        with make(*way) as s:
+            begin = time.monotonic()
+            check(f"send without a connection {way}", "EPIPE", answer(s.send, b"x"))
+            check("at once", True, time.monotonic() - begin < 3 * SLOW)
+            s.bind((UNMARKED, 0))
+            check(f"listen {way}", "EACCES", answer(s.listen, 1))
+            check(f"fast open {way}", "EACCES",
+                  answer(s.sendto, b"x", socket.MSG_FASTOPEN, (UNMARKED, 9570)))
+    for way in WAYS[1:]:
+        client = make(*way)
+        client.connect((UNMARKED, 9570))
+        exchange(client, at.accept()[0])
+        client, server = pair(host=UNMARKED, family=way[0], protocol=way[1])
+        exchange(client, server)
+    for s in (at, meeting):
+        s.setblocking(False)
+        check("no connection of SDP", "EAGAIN", answer(s.accept))
+
+
 # Memory -------------------------------------------------------------------------------------------
 
 
@@ -497,8 +531,8 @@ def main():
         arguments.pop(0)
     signal.alarm(int(60 * SLOW))
     parts = {part.__name__: part for part in (
-        works, sandbox, cgroup_programs, firewall, ports, reuseport, tls, sockmap, md5, repair, asks, held,
-        press, serve, ask)}
+        works, sandbox, cgroup_programs, firewall, ports, reuseport, tls, sockmap, md5, repair, asks, explicit,
+        held, press, serve, ask)}
     parts[arguments[0]](*arguments[1:])
 
 
