@@ -169,8 +169,7 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 			ret = 0;
 		}
 	}
-	/* another road notifies itself: it may not copy */
-	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && ops_is_local(os))
+	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && !ops_road_notifies(os))
 		change_zerocopy_done(os->sk, msg, *sent - before);
 	return ret;
 }

@@ -508,6 +508,8 @@ int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 void ops_road_reader_left(struct ops_sock *os);
 /* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */
 void ops_road_lock_left(struct ops_sock *os);
+/* Does its sendmsg() notify of MSG_ZEROCOPY by itself? */
+bool ops_road_notifies(const struct ops_sock *os);
 u32 ops_road_readable(const struct ops_sock *os);
 /* Are there bytes of the program that it has not read? */
 bool ops_road_unread(const struct ops_sock *os);

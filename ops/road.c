@@ -999,6 +999,11 @@ int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 		      ops_road_recv(os, msg, len, flags);
 }
 
+bool ops_road_notifies(const struct ops_sock *os)
+{
+	return !ops_is_local(os) && os->road->road->caps & OFFLOAD_ZEROCOPY;
+}
+
 u32 ops_road_readable(const struct ops_sock *os)
 {
 	return ops_road_is_up(os) ? os->road->road->readable(ops_conn((struct ops_sock *)os)) : 0;
