@@ -39,7 +39,8 @@ struct sockaddr_storage;
 /* struct offload_road.caps */
 #define OFFLOAD_RDMA		BIT(1)	/* moves data by RDMA */
 #define OFFLOAD_KERNEL_CLIENTS	BIT(2)	/* serves sockets of the kernel, too */
-#define OFFLOAD_CAPS		(OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS)
+#define OFFLOAD_ZEROCOPY	BIT(3)	/* sendmsg() notifies of MSG_ZEROCOPY; else it copies */
+#define OFFLOAD_CAPS		(OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS | OFFLOAD_ZEROCOPY)
 
 /**
  * struct offload_conn - one end of a TCP connection that is marked
