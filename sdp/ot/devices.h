@@ -12,7 +12,8 @@
 
 /**
  * struct sdp_ot_user - receiver of connection requests
- * @request: connection upcall of each device's listener: as that of struct sdp_ot_listen_attr. Requests of several devices may come at a time
+ * @request: connection upcall of each device's listener: as that of struct sdp_ot_listen_attr.
+ *	Requests of several devices may come at a time
  * @on_demand: devices listen only in namespaces of sdp_ot_listen_get(). A listener of a transport
  *	may keep its namespace from ending, as those of the kAL do
  */

@@ -13,9 +13,9 @@
  *	data transfer		endpoints: Sends, receives, RDMA Reads and Writes, memory keys
  *	connections		listeners; connect, accept, reject
  *
- * What krdma_sdp does not ask for, and the checks of the contract do: polling, which lets a test take
- * completions one at a time; posts without SDP_OT_SIGNAL, and SDP_OT_FENCE; a Send that invalidates,
- * which peers may do, so that what it does here has to be tested.
+ * What krdma_sdp does not ask for, and the checks of the contract do: polling, which lets a test
+ * take completions one at a time; posts without SDP_OT_SIGNAL, and SDP_OT_FENCE; a Send that
+ * invalidates, which peers may do, so that what it does here has to be tested.
  *
  * OBJECTS AND LIFETIME
  *
