@@ -546,6 +546,13 @@ static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	return ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
 }
 
+static void change_reader_leaves(struct ops_sock *os)
+{
+	mutex_unlock(&os->rx_mutex);
+	if (!ops_is_local(os))
+		ops_road_reader_left(os);
+}
+
 /*
  * All that is there without waiting, over the change. With rx_mutex. @lend: a road other than the
  * same-host one may wait, with the program's memory lent to the peer.
@@ -606,6 +613,31 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	return copied ?: ret;
 }
 
+int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len)
+{
+	int ret;
+
+	if (mutex_lock_interruptible(&os->rx_mutex))
+		return -EINTR;
+	ret = change_recv_now(os, msg, len, 0, false);
+	change_reader_leaves(os);
+	return change_answer(os->sk, 0, ret);
+}
+
+bool ops_recv_at_end(const struct ops_sock *os)
+{
+	return !change_road_end(os);
+}
+
+u32 ops_inq_hint(const struct ops_sock *os)
+{
+	u32 inq = ops_inq(os);
+
+	if (!inq && (sock_flag(os->sk, SOCK_DONE) || change_fin(os)))
+		inq = !change_end_waits(os);
+	return inq;
+}
+
 /* Is there something for a reader who waits? */
 static bool change_ready(const struct ops_sock *os, u32 want)
 {
@@ -648,13 +680,6 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
 	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, NULL);
-}
-
-static void change_reader_leaves(struct ops_sock *os)
-{
-	mutex_unlock(&os->rx_mutex);
-	if (!ops_is_local(os))
-		ops_road_reader_left(os);
 }
 
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -771,10 +796,7 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 
 	if (!cmsg && !msg->msg_get_inq)
 		return;
-	msg->msg_inq = ops_inq(os);
-	/* as TCP: there is an end to be read */
-	if (!msg->msg_inq && (sock_flag(os->sk, SOCK_DONE) || change_fin(os)))
-		msg->msg_inq = !change_end_waits(os);
+	msg->msg_inq = ops_inq_hint(os);
 	if (!cmsg)
 		return;
 	msg->msg_control = control;

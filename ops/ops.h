@@ -456,6 +456,12 @@ bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);
+/* TCP_INQ: as those, or 1 where the end is to be read */
+u32 ops_inq_hint(const struct ops_sock *os);
+/* Receives what is there, without waiting. Return: bytes, 0: the end; -EAGAIN; -errno */
+int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len);
+/* Is the answer the end of the stream, where there are no bytes? */
+bool ops_recv_at_end(const struct ops_sock *os);
 /* SIOCINQ: as those, but no further than urgent data, as TCP's */
 u32 ops_inq_ioctl(const struct ops_sock *os);
 /* Has TCP's queue bytes that nobody has read? A close() is a reset then. */
