@@ -365,6 +365,8 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 	u32 copied_seq = READ_ONCE(tp->copied_seq), urgent = READ_ONCE(tp->urg_seq) - copied_seq;
 	u32 x = copied_seq, inq;
 
+	if (ops_road_urgent(os) & OFFLOAD_URGENT_MARK && !sock_flag(os->sk, SOCK_URGINLINE))
+		return 0;
 	if (!READ_ONCE(tp->urg_data) || sock_flag(os->sk, SOCK_URGINLINE) ||
 	    urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
 		return ops_inq(os);
@@ -813,11 +815,12 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 
 	if (unlikely(!os))
 		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
-	if (unlikely(flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os)))
-		ret = ops_road_recv(os, msg, len, flags);
-	else if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))
+	if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE))) {
 		ret = ops_tcp_recvmsg(sk, msg, len, flags, addr_len);
-	else if (unlikely(flags & MSG_PEEK))
+		/* TCP has no urgent byte: the road, perhaps */
+		if (ret == -EINVAL && flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os))
+			ret = ops_road_recv(os, msg, len, flags);
+	} else if (unlikely(flags & MSG_PEEK))
 		ret = change_peek(os, msg, len, flags);
 	else
 		ret = change_recv(os, msg, len, flags);

@@ -519,6 +519,8 @@ u32 ops_road_readable(const struct ops_sock *os);
 bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
+/* OFFLOAD_URGENT_*, where this end reads from the road */
+u32 ops_road_urgent(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */
 int ops_road_setsockopt(struct ops_sock *os, int level, int name, sockptr_t value,
 			unsigned int len);

@@ -997,6 +997,14 @@ u32 ops_road_unsent(const struct ops_sock *os)
 	return ops_road_is_up(os) ? os->road->road->unsent(ops_conn((struct ops_sock *)os)) : 0;
 }
 
+u32 ops_road_urgent(const struct ops_sock *os)
+{
+	if (ops_is_local(os) || !READ_ONCE(os->rx_road) || !ops_road_is_up(os) ||
+	    !os->road->road->urgent)
+		return 0;
+	return os->road->road->urgent(ops_conn((struct ops_sock *)os));
+}
+
 void ops_road_shutdown(struct ops_sock *os, int how)
 {
 	/* also without a byte by the road: the peer waits for both ends, see change.c */

@@ -142,8 +142,8 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	err = tcp_prot.ioctl(sk, cmd, arg);
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
 		*arg = ops_inq_ioctl(os);
-	else if (!err && cmd == SIOCATMARK && *arg && ops_reads_road(os))
-		*arg = 0;
+	else if (!err && cmd == SIOCATMARK && ops_reads_road(os))
+		*arg = !!(ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
 	ops_sock_put(os);
@@ -335,21 +335,23 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 
 /*
  * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
- * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it.
+ * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it. TCP knows nothing
+ * of urgent data of a road.
  */
 static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
 	__poll_t mask = tcp_poll(file, sock, wait);
-	struct ops_sock *os;
+	const struct ops_sock *os;
 
-	if (likely(!(mask & EPOLLRDHUP)))
-		return mask;
-	os = ops_sock_enter(sock->sk);
-	if (!os)
-		return mask;
-	if (ops_end_waits(os))
-		mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
-	ops_sock_put(os);
+	rcu_read_lock();
+	os = ops_sock_of(sock->sk);
+	if (os && !ops_is_local(os)) {
+		if (mask & EPOLLRDHUP && ops_end_waits(os))
+			mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
+		if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE)
+			mask |= EPOLLPRI;
+	}
+	rcu_read_unlock();
 	return mask;
 }
 
