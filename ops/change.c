@@ -26,6 +26,18 @@
 
 /* Sending ******************************************************************* */
 
+/*
+ * Time stamps (SO_TIMESTAMP, SO_TIMESTAMPING) are those of packets: sockets that want them stay on
+ * TCP.
+ */
+bool ops_wants_stamps(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_RCVTSTAMP) ||
+	       READ_ONCE(sk->sk_tsflags) & (SOF_TIMESTAMPING_TX_RECORD_MASK |
+					    SOF_TIMESTAMPING_RX_SOFTWARE |
+					    SOF_TIMESTAMPING_RX_HARDWARE);
+}
+
 /* states in which a socket carries bytes, now or soon */
 #define OPS_CARRIES	(TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)
 
@@ -110,6 +122,12 @@ static bool change_try(struct ops_sock *os, const struct msghdr *msg)
 
 	if (!change_state_allows(sk, os, msg))
 		return false;
+	if (unlikely(ops_wants_stamps(sk) || (ops_is_local(os) && ops_wants_stamps(os->peer)))) {
+		if (os->why != OPS_COUNT_STAMPS)
+			ops_count(os->net, OPS_COUNT_STAMPS);
+		os->why = OPS_COUNT_STAMPS;
+		return false;
+	}
 	changed = ops_is_local(os) ? change_to_ring(os) : change_to_road(os);
 	if (changed)
 		ops_count(os->net, OPS_COUNT_CHANGED);
@@ -258,7 +276,7 @@ bool ops_stream_memory_free(const struct sock *sk, int wake)
 	os = ops_sock_of(sk);
 	if (os && READ_ONCE(os->tx_road)) {
 		known = true;
-		is_free = ops_is_local(os) ? ops_local_writable(os) : ops_road_writable(os);
+		is_free = ops_is_local(os) ? ops_local_writable(os, wake) : ops_road_writable(os);
 	} else if (os && unlikely(os->must) && sk->sk_state == TCP_ESTABLISHED) {
 		known = true;
 		is_free = READ_ONCE(os->road_state) >= OPS_ROAD_UP;

@@ -227,13 +227,6 @@ int ops_local_send(struct ops_sock *os, struct msghdr *msg, size_t len, size_t *
 	}
 }
 
-bool ops_local_writable(const struct ops_sock *os)
-{
-	const struct ops_dir *dir = ops_tx(os);
-
-	return ops_dir_ends(dir) || ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit);
-}
-
 /* TCP's peer acknowledges what its buffer holds: half of the ring counts as that. */
 u32 ops_local_unsent(const struct ops_sock *os)
 {
@@ -241,6 +234,15 @@ u32 ops_local_unsent(const struct ops_sock *os)
 	u32 unread = ops_ring_unread(&dir->ring);
 
 	return unread > dir->limit / 2 ? unread - dir->limit / 2 : 0;
+}
+
+bool ops_local_writable(const struct ops_sock *os, int wake)
+{
+	const struct ops_dir *dir = ops_tx(os);
+
+	return ops_dir_ends(dir) ||
+	       (ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit) &&
+		(u64)ops_local_unsent(os) << wake < tcp_notsent_lowat(tcp_sk(os->sk)));
 }
 
 /* Receiving ***************************************************************** */

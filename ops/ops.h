@@ -447,6 +447,8 @@ void ops_pair_exit(void);
 
 /* Change of roads (change.c) ************************************************ */
 
+/* Does the program want time stamps, which only TCP has? */
+bool ops_wants_stamps(const struct sock *sk);
 int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
@@ -480,7 +482,8 @@ int ops_local_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flag
 u32 ops_local_unsent(const struct ops_sock *os);
 /* With TCP's lock: is there room for the first byte? Allocates. */
 bool ops_local_prepare(struct ops_sock *os);
-bool ops_local_writable(const struct ops_sock *os);
+/* As tcp_stream_memory_free(), TCP_NOTSENT_LOWAT included */
+bool ops_local_writable(const struct ops_sock *os, int wake);
 /* The sender's stream ends, behind all bytes. */
 void ops_local_fin(struct ops_sock *os);
 /* This end reads no more. Return: there were unread bytes: TCP must end with a reset. */

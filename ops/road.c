@@ -541,6 +541,11 @@ static void road_open_work(struct work_struct *work)
 
 	if (READ_ONCE(os->dead) || ops_is_local(os))
 		goto out;
+	if (!os->must && ops_wants_stamps(os->sk)) {
+		road_why(os, OPS_COUNT_STAMPS);
+		err = -EACCES;
+		goto give_up;
+	}
 	err = offload_conn_route(ops_conn(os), &route);
 	if (!err && !road_named(os) && road_leads_home(os))
 		err = -ENETUNREACH;
@@ -647,6 +652,10 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
+	if (!os->must && ops_wants_stamps(os->sk)) {
+		road_why(os, OPS_COUNT_STAMPS);
+		return -EACCES;
+	}
 	/* its buffers would be charged to nobody, but without the road no byte comes */
 	if (!os->must && !READ_ONCE(os->sk->sk_socket))
 		return -EAGAIN;
