@@ -170,6 +170,16 @@ void ops_uncharge(struct net *net, enum krdma_offload_limit which, u64 amount)
 	atomic64_sub(amount, &ops_net(net)->used[which]);
 }
 
+/**
+ * ops_memory_used() - bytes in buffers of the host
+ *
+ * Return: of all namespaces. Context: any.
+ */
+u64 ops_memory_used(void)
+{
+	return atomic64_read(&limits_used[KRDMA_OFFLOAD_LIMIT_MEMORY]);
+}
+
 static bool limits_pressure(u64 used, u64 limit)
 {
 	return used > limit - (limit >> 2);

@@ -493,6 +493,7 @@ void ops_local_deaf(struct ops_sock *os);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
 void ops_local_pair_free(struct ops_pair *pair);
+int ops_local_init(void);
 void ops_local_exit(void);
 
 /* Other roads (road.c) ****************************************************** */
