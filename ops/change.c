@@ -187,8 +187,7 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 			ret = 0;
 		}
 	}
-	/* another road notifies itself: it may not copy */
-	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && ops_is_local(os))
+	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && !ops_road_notifies(os))
 		change_zerocopy_done(os->sk, msg, *sent - before);
 	return ret;
 }
@@ -824,6 +823,16 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 	put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
 }
 
+/* TCP's byte, or one of the road. */
+static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
+{
+	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+
+	if (ret == -EINVAL && READ_ONCE(os->rx_road) && !ops_is_local(os))
+		ret = ops_road_recv(os, msg, len, flags);
+	return ret;
+}
+
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
@@ -833,12 +842,11 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 
 	if (unlikely(!os))
 		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
-	if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE))) {
+	if (unlikely(flags & MSG_OOB))
+		ret = change_recv_urgent(os, msg, len, flags);
+	else if (unlikely(flags & MSG_ERRQUEUE))
 		ret = ops_tcp_recvmsg(sk, msg, len, flags, addr_len);
-		/* TCP has no urgent byte: the road, perhaps */
-		if (ret == -EINVAL && flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os))
-			ret = ops_road_recv(os, msg, len, flags);
-	} else if (unlikely(flags & MSG_PEEK))
+	else if (unlikely(flags & MSG_PEEK))
 		ret = change_peek(os, msg, len, flags);
 	else
 		ret = change_recv(os, msg, len, flags);

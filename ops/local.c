@@ -7,8 +7,8 @@
  * (SOCK_NOSPACE, as for TCP) through sk_write_space(). The memory that TCP would use for packets is
  * not used.
  *
- * Pages that have not been used for a while are given back by one worker for all pairs, and sooner by
- * a shrinker.
+ * Pages that have not been used for a while are given back by one worker for all pairs, and sooner
+ * by a shrinker.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -430,7 +430,7 @@ static struct shrinker *local_shrinker;
 
 static unsigned long local_shrink_count(struct shrinker *shrinker, struct shrink_control *control)
 {
-	return ops_memory_used() >> PAGE_SHIFT;
+	return ops_ring_total() >> PAGE_SHIFT;
 }
 
 static unsigned long local_shrink_scan(struct shrinker *shrinker, struct shrink_control *control)

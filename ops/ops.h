@@ -308,8 +308,8 @@ extern void (*ops_sk_state_change)(struct sock *sk);
 /*
  * Wake those who wait at a socket. It may have ended: then nobody waits. Any context.
  *
- * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's queue
- * in its own, for which TCP's lock must be held. TCP's defaults need no lock.
+ * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's
+ * queue in its own, for which TCP's lock must be held. TCP's defaults need no lock.
  */
 static inline void ops_wake_readers(struct sock *sk)
 {
@@ -415,8 +415,8 @@ const struct proto_ops *ops_socket_base(int family);
 /* our copy of a base, or NULL */
 struct proto *ops_prot_of(const struct proto *base);
 /*
- * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come to
- * the socket since.
+ * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come
+ * to the socket since.
  */
 static inline const struct proto *ops_plain_prot(const struct sock *sk)
 {
@@ -518,6 +518,8 @@ int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 void ops_road_reader_left(struct ops_sock *os);
 /* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */
 void ops_road_lock_left(struct ops_sock *os);
+/* Does its sendmsg() notify of MSG_ZEROCOPY by itself? */
+bool ops_road_notifies(const struct ops_sock *os);
 u32 ops_road_readable(const struct ops_sock *os);
 /* Are there bytes of the program that it has not read? */
 bool ops_road_unread(const struct ops_sock *os);

@@ -31,6 +31,13 @@
 
 #define RING_ORDER_MAX	4	/* 64 KiB: larger ones do not copy faster */
 
+static atomic_long_t ring_total;
+
+unsigned long ops_ring_total(void)
+{
+	return atomic_long_read(&ring_total);
+}
+
 u32 ops_ring_order(u32 pages, u32 limit)
 {
 	u32 order = !pages ? 0 : pages < 16384 ? 2 : RING_ORDER_MAX;
@@ -68,6 +75,7 @@ static struct ops_chunk *ring_chunk_alloc(struct ops_ring *ring,
 	chunk->order = order;
 	chunk->size = bytes - offsetof(struct ops_chunk, data);
 	ring->pages += bytes;
+	atomic_long_add(bytes, &ring_total);
 	return chunk;
 }
 
@@ -76,6 +84,7 @@ static void ring_chunk_free(struct ops_ring *ring, struct ops_chunk *chunk)
 	const u32 bytes = PAGE_SIZE << chunk->order;
 
 	ring->pages -= bytes;
+	atomic_long_sub(bytes, &ring_total);
 	free_pages((unsigned long)chunk, chunk->order);
 	ops_uncharge(ring->net, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes);
 }
@@ -157,8 +166,8 @@ static bool ring_advance(struct ops_ring *ring, const struct ops_ring_terms *ter
 }
 
 /*
- * Where to begin when there are no bytes: at the oldest chunk, which is a page, or behind it if only
- * there the bytes are in one piece.
+ * Where to begin when there are no bytes: at the oldest chunk, which is a page, or behind it if
+ * only there the bytes are in one piece.
  */
 static struct ops_chunk *ring_begin(const struct ops_ring *ring, size_t len)
 {

@@ -432,6 +432,10 @@ static enum ops_counter road_reason(int error)
 		return OPS_COUNT_REFUSED;
 	case -ETIMEDOUT:
 		return OPS_COUNT_TIMEOUT;
+	case -ENOBUFS:
+		return OPS_COUNT_LIMIT;
+	case -ENOMEM:
+		return OPS_COUNT_MEMORY;
 	default:
 		return OPS_COUNT_ERROR;
 	}
@@ -450,10 +454,13 @@ static void road_give_up(struct ops_sock *os, int error)
 	ops_wake_all(os->sk);
 }
 
-static void road_bad_peer(struct ops_sock *os, const struct offload_road *road)
+/* What this host lacks is not the peer's fault. */
+static void road_bad_peer(struct ops_sock *os, const struct offload_road *road, int error)
 {
 	struct sockaddr_storage remote;
 
+	if (error == -ENOMEM || error == -ENOBUFS)
+		return;
 	offload_conn_addresses(ops_conn(os), NULL, &remote);
 	ops_peer_bad(os->net, road->name, &remote);
 }
@@ -523,7 +530,7 @@ static int road_try(struct ops_sock *os, struct ops_road *road, const struct off
 	road_opened(os, road, err);
 	if (err) {
 		road_why(os, road_reason(err));
-		road_bad_peer(os, road->road);
+		road_bad_peer(os, road->road, err);
 	}
 	return err == -EAGAIN ? -ENETUNREACH : err;
 }
@@ -652,6 +659,9 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
+	/* its program has closed it, or its listener has */
+	if (sock_flag(os->sk, SOCK_DEAD))
+		return -ENOENT;
 	if (!os->must && ops_wants_stamps(os->sk)) {
 		road_why(os, OPS_COUNT_STAMPS);
 		return -EACCES;
@@ -726,8 +736,8 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 EXPORT_SYMBOL_GPL(offload_road_up);
 
 /*
- * Is TCP's lock a program's now, who may hold it in a page that does not come? The worker serves all
- * sockets, and does not wait for it: it is started again when the lock is given back.
+ * Is TCP's lock a program's now, who may hold it in a page that does not come? The worker serves
+ * all sockets, and does not wait for it: it is started again when the lock is given back.
  */
 static bool road_breaks_later(struct ops_sock *os)
 {
@@ -788,7 +798,7 @@ void offload_road_failed(struct offload_conn *conn, int error)
 		road_why(os, road_reason(error));
 		/* a peer whose program has ended the connection cannot know it */
 		if (os->active && inet_sk_state_load(os->sk) == TCP_ESTABLISHED)
-			road_bad_peer(os, os->road->road);
+			road_bad_peer(os, os->road->road, error);
 	}
 	ops_sock_get(os);
 	queue_work(road_wq, &os->breaks);
@@ -908,6 +918,16 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 	return ret;
 }
 
+/*
+ * Has the peer said where its part by TCP ends? TCP has brought no byte behind that place; its FIN
+ * is a number, too.
+ */
+static bool road_header_right(const struct ops_sock *os)
+{
+	return be32_to_cpu(os->rx_buffer[0]) == OPS_HEADER_MAGIC &&
+	       (s32)(os->rx_x - READ_ONCE(tcp_sk(os->sk)->rcv_nxt)) >= -1;
+}
+
 bool ops_header_read(struct ops_sock *os)
 {
 	if (os->rx_header == OPS_HEADER)
@@ -927,11 +947,13 @@ bool ops_header_read(struct ops_sock *os)
 		if (ret <= 0)
 			return false;
 		if (os->rx_header + ret == OPS_HEADER) {
-			if (be32_to_cpu(os->rx_buffer[0]) != OPS_HEADER_MAGIC) {
+			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
+			if (!road_header_right(os)) {
+				/* it has changed to the road, so that TCP alone does not go on */
+				WRITE_ONCE(os->rx_header, OPS_HEADER - 1);
 				offload_road_failed(ops_conn(os), -EPROTO);
 				return false;
 			}
-			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
 		}
 		/* who sees it complete sees X */
 		smp_store_release(&os->rx_header, os->rx_header + ret);
@@ -954,10 +976,11 @@ int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 }
 
 /*
- * A road peeks from its first unread byte on. Behind others (SO_PEEK_OFF) the bytes are taken out of
- * a copy.
+ * A road peeks from its first unread byte on. Behind others (SO_PEEK_OFF) the bytes are taken out
+ * of a copy.
  */
-static int road_peek_behind(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip)
+static int road_peek_behind(struct ops_sock *os, struct msghdr *msg, size_t len, int flags,
+			    u32 skip)
 {
 	const size_t size = min_t(size_t, len + skip, ops_road_readable(os));
 	struct msghdr peeked = {};
@@ -984,6 +1007,11 @@ int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 {
 	return skip ? road_peek_behind(os, msg, len, flags, skip) :
 		      ops_road_recv(os, msg, len, flags);
+}
+
+bool ops_road_notifies(const struct ops_sock *os)
+{
+	return !ops_is_local(os) && os->road->road->caps & OFFLOAD_ZEROCOPY;
 }
 
 u32 ops_road_readable(const struct ops_sock *os)
@@ -1040,8 +1068,8 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 /* Wake-ups ****************************************************************** */
 
 /*
- * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a road
- * would take bytes until it is full, and the peer would wait.
+ * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a
+ * road would take bytes until it is full, and the peer would wait.
  */
 static bool road_is_deaf(const struct ops_sock *os)
 {
@@ -1079,8 +1107,8 @@ void ops_road_reader_left(struct ops_sock *os)
 }
 
 /*
- * The worker serves all sockets: it waits for no reader, who may sit in a page of the program's that
- * does not come. That one starts it again.
+ * The worker serves all sockets: it waits for no reader, who may sit in a page of the program's
+ * that does not come. That one starts it again.
  */
 static bool road_reader_enter(struct ops_sock *os)
 {

@@ -440,13 +440,18 @@ static int __net_init rules_net_init(struct net *net)
 	INIT_LIST_HEAD(&ops->rules);
 	mutex_init(&ops->rules_mutex);
 	ops->rules_seq = 1;
-	ops_limits_init(ops);
-	error = ops_counters_init(ops);
+	error = ops_limits_init(ops);
 	if (error)
 		return error;
-	error = ops_peers_init(ops);
+	error = ops_counters_init(ops);
 	if (error)
-		ops_counters_exit(ops);
+		goto no_counters;
+	error = ops_peers_init(ops);
+	if (!error)
+		return 0;
+	ops_counters_exit(ops);
+no_counters:
+	offload_account_put(ops->account);
 	return error;
 }
 
@@ -457,6 +462,7 @@ static void __net_exit rules_net_exit(struct net *net)
 	ops_rules_flush(ops);
 	ops_peers_exit(ops);
 	ops_counters_exit(ops);
+	offload_account_put(ops->account);
 }
 
 static struct pernet_operations rules_net_ops = {

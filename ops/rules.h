@@ -170,7 +170,6 @@ u64 ops_limit(const struct net *net, enum krdma_offload_limit which);
  */
 bool ops_charge(struct net *net, enum krdma_offload_limit which, u64 amount);
 void ops_uncharge(struct net *net, enum krdma_offload_limit which, u64 amount);
-u64 ops_memory_used(void);
 /* Does the namespace, or the host, use three quarters of its memory? Then buffers do not grow. */
 bool ops_memory_pressure(const struct net *net);
 

@@ -26,8 +26,8 @@
 #define ULP_INFO_KRDMA	75
 
 /*
- * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not, and
- * lives as long as its handshake.
+ * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not,
+ * and lives as long as its handshake.
  */
 static struct proto *ulp_prots;
 static struct proto_ops ulp_socket_ops[2];
@@ -195,8 +195,8 @@ out:
 
 /*
  * TCP_ZEROCOPY_RECEIVE where bytes may come by a road: none are mapped, as when TCP finds no whole
- * page. What the program's buffer holds is copied, and recv_skip_hint says how much recv() has. TCP's
- * own call would take bytes behind X first, or say that the end is reached.
+ * page. What the program's buffer holds is copied, and recv_skip_hint says how much recv() has.
+ * TCP's own call would take bytes behind X first, or say that the end is reached.
  */
 static int ulp_zerocopy_fill(struct ops_sock *os, struct tcp_zerocopy_receive *zc)
 {
@@ -335,8 +335,8 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 
 /*
  * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
- * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it. TCP knows nothing
- * of urgent data of a road.
+ * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it. TCP knows
+ * nothing of urgent data of a road.
  */
 static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
@@ -400,7 +400,7 @@ static void ulp_release_cb(struct sock *sk)
 	if (!os || os->ops || !sk->sk_socket)
 		return;
 	ops_take_socket(os, sk);
-	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
+	/* a child: its context was made in softirq, and is the accepting program's, as its sock */
 	if (os->ops)
 		kmem_cache_charge(ops_conn(os), GFP_ATOMIC | __GFP_NOWARN);
 }

@@ -844,7 +844,8 @@ std::string zerocopy_copies(const Setup &setup, unsigned seed)
 		zc.length = page;
 		zc.copybuf_address = reinterpret_cast<std::uintptr_t>(copied.data());
 		zc.copybuf_len = room;
-		saw << told(getsockopt(b.pair.server, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &zc, &size))
+		saw << told(getsockopt(b.pair.server, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &zc,
+				       &size))
 		    << ':' << zc.length << ',' << zc.recv_skip_hint << ',' << zc.copybuf_len << ','
 		    << zc.inq << ',' << zc.err << ' ';
 		if (zc.copybuf_len > 0) {
