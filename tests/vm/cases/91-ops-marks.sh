@@ -178,6 +178,24 @@ resets() {
 }
 attempt "reset" resets
 
+memory_used() { offload limits --json | python3 -c 'import json, sys; print(next(l["used"] for l in json.load(sys.stdin)["limits"] if l["name"] == "memory"))'; }
+scarce() {
+	local before
+	parameter krdma_ops idle_ms 600000
+	stay
+	before=$(memory_used)
+	[ "$before" -gt 0 ] || fail "no memory is used: $before"
+	# not used for a moment
+	sleep 1
+	echo 2 > /proc/sys/vm/drop_caches
+	same "memory of an idle connection" 0 "$(memory_used)"
+	touch go
+	finish stay 20
+	has "goes on" last stay.log
+	parameter krdma_ops idle_ms 5000
+}
+attempt "scarce memory" scarce
+
 left_alone() {
 	on A python3 - << 'END' || fail "left alone"
 import socket, struct
