@@ -63,7 +63,7 @@ static bool change_to_ring(struct ops_sock *os)
 	struct ops_pair *pair = os->pair;
 	bool done = false;
 
-	if (READ_ONCE(dir->closed) || READ_ONCE(pair->refused) || !change_peer_allows(os))
+	if (ops_dir_ends(dir) || READ_ONCE(pair->refused) || !change_peer_allows(os))
 		return false;
 	/* the receiver has not come back to TCP from the last change */
 	if (ops_seen(dir) != dir->changes)
@@ -169,8 +169,7 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 			ret = 0;
 		}
 	}
-	/* another road notifies itself: it may not copy */
-	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && ops_is_local(os))
+	if (unlikely(msg->msg_flags & MSG_ZEROCOPY) && !ops_road_notifies(os))
 		change_zerocopy_done(os->sk, msg, *sent - before);
 	return ret;
 }
@@ -187,7 +186,7 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 		release_sock(sk);
 		if (READ_ONCE(os->gone))
 			return -EPIPE;
-		return READ_ONCE(sk->sk_prot)->sendmsg(sk, msg, len);
+		return ops_plain_prot(sk)->sendmsg(sk, msg, len);
 	}
 	if (os->tx_road || change_try(os, msg)) {
 		/* Nagle or a cork may hold bytes back */
@@ -240,17 +239,13 @@ static int change_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
-	const struct proto *prot;
 	int ret;
 
-	if (likely(os)) {
-		ret = change_send(os, msg, size);
-		ops_sock_put(os);
-		return ret;
-	}
-	prot = READ_ONCE(sk->sk_prot);
-	return prot->sendmsg == ops_sendmsg ? tcp_sendmsg(sk, msg, size) :
-					      prot->sendmsg(sk, msg, size);
+	if (unlikely(!os))
+		return ops_plain_prot(sk)->sendmsg(sk, msg, size);
+	ret = change_send(os, msg, size);
+	ops_sock_put(os);
+	return ret;
 }
 
 bool ops_stream_memory_free(const struct sock *sk, int wake)
@@ -314,20 +309,27 @@ static bool change_at_mark(const struct sock *sk)
 	return READ_ONCE(tp->urg_data) && READ_ONCE(tp->urg_seq) == READ_ONCE(tp->copied_seq);
 }
 
-/* bytes of TCP's queue that are before X, or all; a hint */
-static u32 change_tcp_inq(const struct ops_sock *os, bool known, u32 x)
+/* bytes of TCP's queue; a hint */
+static u32 change_tcp_bytes(const struct ops_sock *os)
 {
 	const struct tcp_sock *tp = tcp_sk(os->sk);
-	u32 copied_seq = READ_ONCE(tp->copied_seq);
-	u32 inq = READ_ONCE(tp->rcv_nxt) - copied_seq;
+	u32 inq = READ_ONCE(tp->rcv_nxt) - READ_ONCE(tp->copied_seq);
 
 	/* a FIN that came is a number, not a byte */
-	if (inq && sock_flag(os->sk, SOCK_DONE))
-		inq--;
-	/* recvmsg() jumps over it; MSG_PEEK does so each time, see tcp_poll() */
-	if (inq && change_at_mark(os->sk) && !sock_flag(os->sk, SOCK_URGINLINE))
-		inq--;
-	return known ? min(inq, ops_before_x(copied_seq, x)) : inq;
+	return inq && sock_flag(os->sk, SOCK_DONE) ? inq - 1 : inq;
+}
+
+bool ops_tcp_unread(const struct ops_sock *os)
+{
+	return change_tcp_bytes(os);
+}
+
+/* ... those that recvmsg() has: it jumps over the urgent byte, see tcp_poll() */
+static u32 change_tcp_inq(const struct ops_sock *os)
+{
+	u32 inq = change_tcp_bytes(os);
+
+	return inq && change_at_mark(os->sk) && !sock_flag(os->sk, SOCK_URGINLINE) ? inq - 1 : inq;
 }
 
 static u32 change_road_inq(const struct ops_sock *os)
@@ -336,22 +338,51 @@ static u32 change_road_inq(const struct ops_sock *os)
 }
 
 /*
- * What recvmsg() has at once. The road counts as soon as TCP has all bytes before X, so that
- * SO_RCVLOWAT sees both together.
+ * Of the bytes that are there, TCP's come first up to X, then those of the road, then what TCP has
+ * behind X from a sender who went back. The road counts as soon as TCP has all bytes before X, so
+ * that SO_RCVLOWAT sees both together.
  */
+static bool change_road_counts(const struct ops_sock *os)
+{
+	u32 x;
+
+	return READ_ONCE(os->rx_road) ||
+	       (change_known(os, &x) && (s32)(READ_ONCE(tcp_sk(os->sk)->rcv_nxt) - x) >= 0);
+}
+
+/* What recvmsg() has at once. */
 u32 ops_inq(const struct ops_sock *os)
 {
-	const struct tcp_sock *tp = tcp_sk(os->sk);
-	u32 x = 0, inq;
+	u32 inq = change_road_counts(os) ? change_road_inq(os) : 0;
 
-	if (READ_ONCE(os->rx_road))
-		return change_road_inq(os);
-	if (!change_known(os, &x))
-		return change_tcp_inq(os, false, 0);
-	inq = change_tcp_inq(os, true, x);
-	if ((s32)(READ_ONCE(tp->rcv_nxt) - x) >= 0)
-		inq += change_road_inq(os);
-	return inq;
+	return inq + change_tcp_inq(os);
+}
+
+u32 ops_inq_ioctl(const struct ops_sock *os)
+{
+	const struct tcp_sock *tp = tcp_sk(os->sk);
+	u32 copied_seq = READ_ONCE(tp->copied_seq), urgent = READ_ONCE(tp->urg_seq) - copied_seq;
+	u32 x = copied_seq, inq;
+
+	if (!READ_ONCE(tp->urg_data) || sock_flag(os->sk, SOCK_URGINLINE) ||
+	    urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
+		return ops_inq(os);
+	/* bytes of the road that come before it */
+	inq = change_road_counts(os) ? change_road_inq(os) : 0;
+	if (!READ_ONCE(os->rx_road) && change_known(os, &x) && urgent < ops_before_x(copied_seq, x))
+		inq = 0;
+	return inq + urgent;
+}
+
+/* Is the next byte one of the road's? TCP's mark of urgent data is behind it, then. */
+bool ops_reads_road(const struct ops_sock *os)
+{
+	u32 x;
+
+	if (!READ_ONCE(os->rx_road) &&
+	    (!change_known(os, &x) || ops_before_x(READ_ONCE(tcp_sk(os->sk)->copied_seq), x)))
+		return false;
+	return change_road_inq(os);
 }
 
 /* Does the receiver know of a road? Else TCP's own answers hold. */
@@ -418,28 +449,54 @@ static bool change_take_tcp(struct ops_sock *os)
 	return true;
 }
 
-/* The answer where there are no bytes, as TCP's. */
-static int change_road_end(struct ops_sock *os)
+/*
+ * The answer where there are no bytes, as TCP's. An error stays the socket's, see change_answer().
+ * On the same-host road what TCP says of the end comes before the peer's flag: it may be a reset.
+ * On others it does not: TCP's FIN may overtake bytes, and an error is one of the road.
+ */
+static int change_road_end(const struct ops_sock *os)
 {
-	struct sock *sk = os->sk;
+	const bool local = ops_is_local(os), waits = change_end_waits(os);
+	const struct sock *sk = os->sk;
+	const bool done = sock_flag(sk, SOCK_DONE);
+	int err = READ_ONCE(sk->sk_err);
 
-	if (change_fin(os))
+	if (local ? done : change_fin(os))
 		return 0;
-	/* the road broke before the peer's end came by it */
-	if (!ops_is_local(os) && READ_ONCE(sk->sk_err))
-		return sock_error(sk);
-	if (sock_flag(sk, SOCK_DONE) && !change_end_waits(os))
+	if (err)
+		return -err;
+	if (local ? change_fin(os) : done && !waits)
 		return 0;
-	if (READ_ONCE(sk->sk_err))
-		return sock_error(sk);
 	/* the program's own shutdown(); else TCP's FIN */
-	if (!sock_flag(sk, SOCK_DONE) && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+	if (!done && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		return 0;
-	if (change_end_waits(os))
-		return -EAGAIN;
-	if (inet_sk_state_load(sk) == TCP_CLOSE)
-		return -ENOTCONN;
-	return -EAGAIN;
+	return !waits && inet_sk_state_load(sk) == TCP_CLOSE ? -ENOTCONN : -EAGAIN;
+}
+
+/*
+ * What a call says. An error is told once, by a call that has nothing else to give: TCP's own calls
+ * have taken it off the socket then, and ours do it here.
+ */
+static int change_answer(struct sock *sk, int copied, int ret)
+{
+	if (copied)
+		return copied;
+	if (ret < 0 && ret == -READ_ONCE(sk->sk_err))
+		sock_error(sk);
+	return ret;
+}
+
+/* A call for no bytes, as TCP's: are there some, or an end? Without waiting. With rx_mutex. */
+static int change_recv_none(struct ops_sock *os, struct msghdr *msg, int flags)
+{
+	u32 x;
+
+	change_learn(os, &x);
+	if (ops_inq(os))
+		return 0;
+	return ops_receives_beside(os) ?
+		       change_road_end(os) :
+		       ops_tcp_recvmsg(os->sk, msg, 0, flags | MSG_DONTWAIT, NULL);
 }
 
 /* Bytes of the road, without waiting. 0: end of the stream. With rx_mutex. */
@@ -483,7 +540,7 @@ static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, 
 
 	if (inq)
 		len = min_t(size_t, len, inq);
-	else if (len && !((1 << inet_sk_state_load(os->sk)) & begins))
+	else if (!((1 << inet_sk_state_load(os->sk)) & begins))
 		return change_road_end(os);
 	return ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
 }
@@ -501,11 +558,16 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	u32 x;
 
 	flags = (flags | MSG_DONTWAIT) & ~MSG_WAITALL;
+	if (unlikely(!len))
+		return change_recv_none(os, msg, flags);
 	do {
 		size_t part = len - copied;
 		u32 inq;
 
 		if (os->rx_road) {
+			/* a road may take an error off the socket, and there is something to say */
+			if (copied && !ops_is_local(os) && READ_ONCE(os->sk->sk_err))
+				break;
 			lend &= !copied;
 			ret = change_recv_road(os, msg, part, lend ? waiting : flags);
 			if (ret > 0)
@@ -518,7 +580,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		inq = change_tcp_now(os);
 		if (change_learn(os, &x)) {
 			part = min_t(size_t, part, ops_before_x(tcp_sk(os->sk)->copied_seq, x));
-			if (!part && len) {
+			if (!part) {
 				change_take_road(os);
 				continue;
 			}
@@ -534,7 +596,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		/* what came before the road's end was stored before it */
 		smp_rmb();
 		/* X, or TCP's end at X: the road is next */
-		if (len && change_learn(os, &x) && !ops_before_x(tcp_sk(os->sk)->copied_seq, x))
+		if (change_learn(os, &x) && !ops_before_x(tcp_sk(os->sk)->copied_seq, x))
 			continue;
 		if (waits)
 			ret = -EAGAIN;
@@ -584,7 +646,14 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 /* The mark was taken off while we waited: another protocol may be there. */
 static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
-	return READ_ONCE(sk->sk_prot)->recvmsg(sk, msg, len, flags, NULL);
+	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, NULL);
+}
+
+static void change_reader_leaves(struct ops_sock *os)
+{
+	mutex_unlock(&os->rx_mutex);
+	if (!ops_is_local(os))
+		ops_road_reader_left(os);
 }
 
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -605,11 +674,11 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		ret = change_recv_now(os, msg, len - copied, flags, lend && !copied);
 		if (lend && timeo != MAX_SCHEDULE_TIMEOUT)
 			timeo -= min_t(long, timeo, jiffies - begin);
-		mutex_unlock(&os->rx_mutex);
+		change_reader_leaves(os);
 		if (ret > 0)
 			copied += ret;
 		else if (ret != -EAGAIN)
-			return copied ?: ret;
+			return change_answer(sk, copied, ret);
 		if (copied && (copied >= target || copied == len || change_at_mark(sk)))
 			return copied;
 		if (!timeo)
@@ -653,10 +722,9 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		if (copied == len || off + copied < rest)
 			return copied;
 	}
-	if (ops_is_local(os))
-		ret = ops_local_recv(os, msg, len - copied, flags, off + copied - rest);
-	else
-		ret = off + copied == rest ? ops_road_recv(os, msg, len - copied, flags) : -EAGAIN;
+	ret = ops_is_local(os) ?
+		      ops_local_recv(os, msg, len - copied, flags, off + copied - rest) :
+		      ops_road_peek(os, msg, len - copied, flags, off + copied - rest);
 	if (ret > 0) {
 		sk_peek_offset_fwd(sk, ret);
 		return copied + ret;
@@ -679,10 +747,11 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		if (!timeo || change_ready(os, want)) {
 			if (mutex_lock_interruptible(&os->rx_mutex))
 				return sock_intr_errno(timeo);
-			ret = change_peek_now(os, msg, len, flags);
-			mutex_unlock(&os->rx_mutex);
+			ret = len ? change_peek_now(os, msg, len, flags) :
+				    change_recv_none(os, msg, flags);
+			change_reader_leaves(os);
 			if (ret != -EAGAIN || !timeo)
-				return ret;
+				return change_answer(sk, 0, ret);
 		}
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);
@@ -702,6 +771,9 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 	if (!cmsg && !msg->msg_get_inq)
 		return;
 	msg->msg_inq = ops_inq(os);
+	/* as TCP: there is an end to be read */
+	if (!msg->msg_inq && (sock_flag(os->sk, SOCK_DONE) || change_fin(os)))
+		msg->msg_inq = !change_end_waits(os);
 	if (!cmsg)
 		return;
 	msg->msg_control = control;
@@ -714,15 +786,10 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 	struct ops_sock *os = ops_sock_enter(sk);
 	size_t room = msg->msg_controllen;
 	void *control = msg->msg_control;
-	const struct proto *prot;
 	int ret;
 
-	if (unlikely(!os)) {
-		prot = READ_ONCE(sk->sk_prot);
-		return prot->recvmsg == ops_recvmsg ?
-			       ops_tcp_recvmsg(sk, msg, len, flags, addr_len) :
-			       prot->recvmsg(sk, msg, len, flags, addr_len);
-	}
+	if (unlikely(!os))
+		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
 	if (unlikely(flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os)))
 		ret = ops_road_recv(os, msg, len, flags);
 	else if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))
@@ -731,7 +798,7 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 		ret = change_peek(os, msg, len, flags);
 	else
 		ret = change_recv(os, msg, len, flags);
-	if (ret >= 0 && !(flags & MSG_ERRQUEUE) && READ_ONCE(os->rx_road))
+	if (ret >= 0 && !(flags & MSG_ERRQUEUE) && ops_receives_beside(os))
 		change_tell_inq(os, msg, control, room);
 	ops_sock_put(os);
 	return ret;

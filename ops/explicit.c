@@ -9,8 +9,10 @@
  *	AF_INET_SDP, protocol 0, 6, IPPROTO_SDP			bytes go by the road "sdp" only
  *	AF_INET, AF_INET6, AF_INET_OFFLOAD, IPPROTO_SDP		the same
  *
- * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. No rule
- * is needed inside of one network namespace; a rule that says TCP forbids the road.
+ * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. Roads are
+ * the administrator's decision: a rule has to take such a socket, too, or the parameter "explicit"
+ * allows them where no rule says TCP. Else the first kind stays on TCP, and connect() and listen()
+ * of the second kind fail.
  *
  * The LSMs look at an address's family: Landlock lets pass what is not AF_INET or AF_INET6. So
  * addresses of our own families are refused, unless the parameter "addresses" allows them for old
@@ -35,6 +37,29 @@ static bool explicit_addresses;
 module_param_named(addresses, explicit_addresses, bool, 0644);
 MODULE_PARM_DESC(addresses, "Addresses may have these families, too: LSMs do not look at their ports");
 
+static bool explicit_allowed;
+module_param_named(explicit, explicit_allowed, bool, 0644);
+MODULE_PARM_DESC(explicit, "Sockets that ask for a road by family or protocol need no rule (default off)");
+
+bool ops_explicit_allows(const struct ops_sock *os, const struct ops_choice *choice)
+{
+	return os->explicit && !choice->rule && READ_ONCE(explicit_allowed);
+}
+
+int ops_explicit_check(const struct sock *sk, enum ops_direction direction,
+		       const struct sockaddr *to)
+{
+	const struct ops_sock *os;
+	int err = 0;
+
+	rcu_read_lock();
+	os = ops_sock_of(sk);
+	if (os && os->must && !READ_ONCE(explicit_allowed) && !ops_rules_allow(sk, direction, to))
+		err = -EACCES;
+	rcu_read_unlock();
+	return err;
+}
+
 int ops_explicit_address(struct sockaddr *address, int len)
 {
 	if (len < (int)sizeof(address->sa_family))
@@ -50,7 +75,18 @@ int ops_explicit_address(struct sockaddr *address, int len)
 
 /* AF_INET and AF_INET6, by protocol ***************************************** */
 
-/* of sockets that are being made; they get TCP's own in init() */
+/*
+ * Marks a socket that was just made. One that may use TCP is TCP's without memory for the mark, and
+ * so is one of the kernel; one that must use a road is not made then.
+ */
+static int explicit_mark(struct sock *sk, u16 must, int kern)
+{
+	int err = kern ? -EPROTONOSUPPORT : ops_mark_explicit(sk, must);
+
+	return must ? err : 0;
+}
+
+/* of sockets that are being made: a reference on the module each, until they get TCP's own */
 static struct proto explicit_prots[2][2];
 
 static int explicit_init_sock(struct sock *sk, u16 must)
@@ -62,11 +98,10 @@ static int explicit_init_sock(struct sock *sk, u16 must)
 	sk->sk_prot = tcp;
 	sk->sk_prot_creator = tcp;
 	err = tcp->init(sk);
-	if (err || sk->sk_kern_sock)
-		return err;
-	/* without memory for the mark it is TCP's, but a road that is a must is not optional */
-	err = ops_mark_explicit(sk, must);
-	return must ? err : 0;
+	if (!err)
+		err = explicit_mark(sk, must, sk->sk_kern_sock);
+	module_put(THIS_MODULE);
+	return err;
 }
 
 static int explicit_init_offload(struct sock *sk)
@@ -87,6 +122,7 @@ static void explicit_build(int v6, int sdp, const struct proto *tcp, const struc
 	struct proto *prot = &explicit_prots[v6][sdp];
 
 	*prot = *tcp;
+	prot->owner = THIS_MODULE;
 	prot->init = sdp ? explicit_init_sdp : explicit_init_offload;
 	sw->type = SOCK_STREAM;
 	sw->protocol = sdp ? IPPROTO_SDP : IPPROTO_OFFLOAD;
@@ -114,7 +150,8 @@ static bool explicit_is_ours(int protocol)
 
 /*
  * Makes a socket of AF_INET, so that LSMs, cgroups and namespaces see what they see there, and
- * moves its sock into @sock before that is published.
+ * moves its sock into @sock before that is published. __sock_create() does not release what a
+ * family has left in @sock with an error.
  */
 static int explicit_create(struct net *net, struct socket *sock, int protocol, int kern, int family)
 {
@@ -127,6 +164,15 @@ static int explicit_create(struct net *net, struct socket *sock, int protocol, i
 	if (err)
 		return err;
 	sk = inner->sk;
+	if (ours) {
+		lock_sock(sk);
+		err = explicit_mark(sk, explicit_must(family, protocol), kern);
+		release_sock(sk);
+		if (err) {
+			sock_release(inner);
+			return err;
+		}
+	}
 	inner->sk = NULL;
 	sock->ops = inner->ops;
 	sock->state = SS_UNCONNECTED;
@@ -134,12 +180,6 @@ static int explicit_create(struct net *net, struct socket *sock, int protocol, i
 		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	sock_graft(sk, sock);
 	sock_release(inner);
-	if (!ours || kern)
-		return 0;
-	lock_sock(sk);
-	err = ops_mark_explicit(sk, explicit_must(family, protocol));
-	release_sock(sk);
-	/* it is TCP's then */
 	return 0;
 }
 

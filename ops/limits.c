@@ -6,12 +6,18 @@
  * sets less. What roads use is charged to the namespace and to the host, beside the memory cgroup
  * of the socket's owner, which the roads charge themselves: a road is refused, and TCP goes on,
  * before a limit kills.
+ *
+ * Buffers of a road may live longer than the TCP connection, and than the namespace: so the account
+ * of a namespace has references.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "ops.h"
 #include "pernet.h"
 
 static unsigned int limits_rules = 256;
@@ -74,6 +80,12 @@ u64 ops_limit_host(enum krdma_offload_limit which)
 	return 0;
 }
 
+/* the namespace's own, but not more than the host's */
+static u64 limits_account(const struct offload_account *account, enum krdma_offload_limit which)
+{
+	return min_t(u64, atomic64_read(&account->limits[which]), ops_limit_host(which));
+}
+
 /**
  * ops_net_limit() - the limit that a namespace has
  * @ops: network namespace
@@ -83,7 +95,7 @@ u64 ops_limit_host(enum krdma_offload_limit which)
  */
 u64 ops_net_limit(const struct ops_net *ops, enum krdma_offload_limit which)
 {
-	return min_t(u64, atomic64_read(&ops->limits[which]), ops_limit_host(which));
+	return limits_account(ops->account, which);
 }
 
 /**
@@ -110,7 +122,7 @@ int ops_limit_set(struct ops_net *ops, enum krdma_offload_limit which, u64 value
 {
 	if (value != LIMITS_UNSET && value > ops_limit_host(which))
 		return -ERANGE;
-	atomic64_set(&ops->limits[which], value);
+	atomic64_set(&ops->account->limits[which], value);
 	return 0;
 }
 
@@ -129,8 +141,29 @@ u64 ops_limit_used(const struct ops_net *ops, enum krdma_offload_limit which)
 	case KRDMA_OFFLOAD_LIMIT_PEERS:
 		return READ_ONCE(ops->peers_num);
 	default:
-		return atomic64_read(&ops->used[which]);
+		return atomic64_read(&ops->account->used[which]);
 	}
+}
+
+/* Charging ****************************************************************** */
+
+static bool limits_charge(struct offload_account *account, enum krdma_offload_limit which,
+			  u64 amount)
+{
+	if (atomic64_add_return(amount, &account->used[which]) <= limits_account(account, which)) {
+		if (atomic64_add_return(amount, &limits_used[which]) <= ops_limit_host(which))
+			return true;
+		atomic64_sub(amount, &limits_used[which]);
+	}
+	atomic64_sub(amount, &account->used[which]);
+	return false;
+}
+
+static void limits_uncharge(struct offload_account *account, enum krdma_offload_limit which,
+			    u64 amount)
+{
+	atomic64_sub(amount, &limits_used[which]);
+	atomic64_sub(amount, &account->used[which]);
 }
 
 /**
@@ -144,14 +177,8 @@ u64 ops_limit_used(const struct ops_net *ops, enum krdma_offload_limit which)
  */
 bool ops_charge(struct net *net, enum krdma_offload_limit which, u64 amount)
 {
-	struct ops_net *ops = ops_net(net);
-
-	if (atomic64_add_return(amount, &ops->used[which]) <= ops_net_limit(ops, which)) {
-		if (atomic64_add_return(amount, &limits_used[which]) <= ops_limit_host(which))
-			return true;
-		atomic64_sub(amount, &limits_used[which]);
-	}
-	atomic64_sub(amount, &ops->used[which]);
+	if (limits_charge(ops_net(net)->account, which, amount))
+		return true;
 	ops_count(net, OPS_COUNT_LIMIT);
 	return false;
 }
@@ -166,13 +193,20 @@ bool ops_charge(struct net *net, enum krdma_offload_limit which, u64 amount)
  */
 void ops_uncharge(struct net *net, enum krdma_offload_limit which, u64 amount)
 {
-	atomic64_sub(amount, &limits_used[which]);
-	atomic64_sub(amount, &ops_net(net)->used[which]);
+	limits_uncharge(ops_net(net)->account, which, amount);
 }
 
-static bool limits_pressure(u64 used, u64 limit)
+static bool limits_above(u64 used, u64 limit)
 {
 	return used > limit - (limit >> 2);
+}
+
+static bool limits_pressure(const struct offload_account *account)
+{
+	const enum krdma_offload_limit which = KRDMA_OFFLOAD_LIMIT_MEMORY;
+
+	return limits_above(atomic64_read(&account->used[which]), limits_account(account, which)) ||
+	       limits_above(atomic64_read(&limits_used[which]), ops_limit_host(which));
 }
 
 /**
@@ -183,21 +217,59 @@ static bool limits_pressure(u64 used, u64 limit)
  */
 bool ops_memory_pressure(const struct net *net)
 {
-	const enum krdma_offload_limit which = KRDMA_OFFLOAD_LIMIT_MEMORY;
-	const struct ops_net *ops = ops_net(net);
-
-	return limits_pressure(atomic64_read(&ops->used[which]), ops_net_limit(ops, which)) ||
-	       limits_pressure(atomic64_read(&limits_used[which]), ops_limit_host(which));
+	return limits_pressure(ops_net(net)->account);
 }
+
+/* For roads ***************************************************************** */
+
+bool offload_charge(struct offload_account *account, u64 bytes, bool more)
+{
+	if (!limits_charge(account, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes))
+		return false;
+	if (!more || !limits_pressure(account))
+		return true;
+	offload_uncharge(account, bytes);
+	return false;
+}
+EXPORT_SYMBOL_GPL(offload_charge);
+
+void offload_uncharge(struct offload_account *account, u64 bytes)
+{
+	limits_uncharge(account, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes);
+}
+EXPORT_SYMBOL_GPL(offload_uncharge);
+
+struct offload_account *offload_conn_account(struct offload_conn *conn)
+{
+	struct offload_account *account = ops_net(conn->os.net)->account;
+
+	refcount_inc(&account->refs);
+	return account;
+}
+EXPORT_SYMBOL_GPL(offload_conn_account);
+
+void offload_account_put(struct offload_account *account)
+{
+	if (refcount_dec_and_test(&account->refs))
+		kfree(account);
+}
+EXPORT_SYMBOL_GPL(offload_account_put);
 
 /**
  * ops_limits_init() - a new namespace has the host's limits
- * @ops: network namespace
+ * @ops: network namespace, which gives its account back with offload_account_put()
+ *
+ * Return: 0 or -ENOMEM.
  */
-void ops_limits_init(struct ops_net *ops)
+int ops_limits_init(struct ops_net *ops)
 {
 	int i;
 
+	ops->account = kzalloc(sizeof(*ops->account), GFP_KERNEL_ACCOUNT);
+	if (!ops->account)
+		return -ENOMEM;
+	refcount_set(&ops->account->refs, 1);
 	for (i = 0; i < KRDMA_OFFLOAD_LIMITS; i++)
-		atomic64_set(&ops->limits[i], LIMITS_UNSET);
+		atomic64_set(&ops->account->limits[i], LIMITS_UNSET);
+	return 0;
 }

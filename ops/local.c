@@ -136,7 +136,7 @@ static bool local_full(struct ops_sock *os, struct ops_dir *dir)
 	set_bit(SOCK_NOSPACE, &os->sk->sk_socket->flags);
 	/* pairs with local_wake_writer() */
 	smp_mb__after_atomic();
-	return !ops_ring_room(ops_ring_unread(&dir->ring), dir->limit) && !READ_ONCE(dir->closed);
+	return !ops_ring_room(ops_ring_unread(&dir->ring), dir->limit) && !ops_dir_ends(dir);
 }
 
 /* With the mutex. Return: 0: all; 1: TCP is next; -EAGAIN: no room; -errno. */
@@ -152,7 +152,7 @@ static int local_fill(struct ops_sock *os, struct ops_dir *dir, struct msghdr *m
 			return -EPIPE;
 		if (!os->tx_road)
 			return 1;
-		if (READ_ONCE(dir->closed) || READ_ONCE(os->dead) || local_prepare(os, dir)) {
+		if (ops_dir_ends(dir) || READ_ONCE(os->dead) || local_prepare(os, dir)) {
 			local_back(os, dir);
 			return 1;
 		}
@@ -186,7 +186,7 @@ static bool local_may_send(const struct ops_sock *os, const struct ops_dir *dir)
 	const struct sock *sk = os->sk;
 
 	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	       !READ_ONCE(os->tx_road) || READ_ONCE(dir->closed) || READ_ONCE(os->dead) ||
+	       !READ_ONCE(os->tx_road) || ops_dir_ends(dir) || READ_ONCE(os->dead) ||
 	       ops_ring_room(ops_ring_unread(&dir->ring), dir->limit);
 }
 
@@ -231,7 +231,7 @@ bool ops_local_writable(const struct ops_sock *os)
 {
 	const struct ops_dir *dir = ops_tx(os);
 
-	return READ_ONCE(dir->closed) || ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit);
+	return ops_dir_ends(dir) || ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit);
 }
 
 /* TCP's peer acknowledges what its buffer holds: half of the ring counts as that. */
@@ -287,7 +287,7 @@ void ops_local_fin(struct ops_sock *os)
 	ops_wake_readers(os->peer);
 }
 
-bool ops_local_close(struct ops_sock *os, bool reset)
+bool ops_local_close(struct ops_sock *os)
 {
 	struct ops_dir *dir = ops_rx(os);
 	bool unread;
@@ -296,10 +296,14 @@ bool ops_local_close(struct ops_sock *os, bool reset)
 	/* a writer sees it, or we see its bytes */
 	smp_mb();
 	unread = ops_ring_unread(&dir->ring);
-	if (!reset && !unread)
-		ops_local_fin(os);
 	ops_wake_writers(os->peer);
 	return unread;
+}
+
+void ops_local_deaf(struct ops_sock *os)
+{
+	WRITE_ONCE(ops_rx(os)->deaf, true);
+	ops_wake_writers(os->peer);
 }
 
 static void local_free_work(struct work_struct *work);

@@ -4,7 +4,7 @@
  *
  * The module can be unloaded when it has no marked socket and no road. The parameter "shutdown"
  * prepares this: no socket is marked any more, those that are go back to TCP, and the roads
- * unregister, then their transports. A reboot does the same.
+ * unregister, then their transports. At a reboot nothing new begins.
  *
  * The module has no alias for its address families and protocol numbers: socket() needs no right,
  * and would load the module for any user.
@@ -51,9 +51,11 @@ static const struct kernel_param_ops main_shutdown_ops = {
 module_param_cb(shutdown, &main_shutdown_ops, &main_down, 0644);
 MODULE_PARM_DESC(shutdown, "Send all sockets back to TCP, and ask the roads to leave; 0: as before");
 
+/* Nothing new begins. No socket is waited for: a program would hold up the host's end. */
 static int main_reboot(struct notifier_block *notifier, unsigned long event, void *unused)
 {
-	main_set_down(true);
+	WRITE_ONCE(ops_down, true);
+	ops_roads_refuse(true);
 	return NOTIFY_DONE;
 }
 

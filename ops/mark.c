@@ -213,9 +213,13 @@ static bool mark_refuse(struct ops_sock *os)
 		spin_unlock_bh(&pair->lock);
 		return refused;
 	}
-	/* the peer may have begun to send by a road that is up */
+	/*
+	 * The peer may have begun to send by a road that is up, or by one that is up at its end: the
+	 * road has found a passive end when the active one is about to be.
+	 */
 	spin_lock_bh(&os->lock);
-	if (os->road_state != OPS_ROAD_UP) {
+	if (os->road_state != OPS_ROAD_UP &&
+	    (os->active || os->road_state != OPS_ROAD_OPENING)) {
 		os->road_state = OPS_ROAD_FAILED;
 		refused = true;
 	}
@@ -240,19 +244,19 @@ int ops_decline(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 static void mark_enter_again(struct sock *sk, bool ruled, const struct ops_choice *choice)
 {
 	struct ops_sock *os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
-	const bool denied = !ruled && choice->rule;	/* a rule says TCP */
-
 	os->choice = *choice;
 	os->ruled = ruled;
-	if (ruled || (os->explicit && !denied))
+	if (ruled || ops_explicit_allows(os, choice))
 		return;
 	if (os->must) {
-		/* the program is told when it sends */
+		/* a rule that was there a moment ago: the program is told when it sends */
 		os->road_error = -EACCES;
 		os->road_state = OPS_ROAD_FAILED;
 		return;
 	}
-	ops_unmark(sk, os, OPS_COUNT_RULE_TCP);
+	if (!choice->rule)
+		ops_count(os->net, OPS_COUNT_NO_RULE);
+	ops_unmark(sk, os, choice->rule ? OPS_COUNT_RULE_TCP : OPS_COUNT_NO_RULE);
 }
 
 static void mark_enter(struct sock *sk, enum ops_direction direction)
@@ -294,8 +298,8 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 	struct ops_choice choice = {};
 	bool ruled = ops_rules_choose(sk, OPS_LISTEN, &choice);
 
-	if (!ruled && (!os->explicit || choice.rule)) {
-		os->why = OPS_COUNT_RULE_TCP;
+	if (!ruled && !ops_explicit_allows(os, &choice)) {
+		os->why = choice.rule ? OPS_COUNT_RULE_TCP : OPS_COUNT_NO_RULE;
 		if (os->must) {
 			/* the program is told when it sends */
 			os->road_error = -EACCES;
@@ -303,7 +307,7 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 		}
 		/* ops_rules_choose() has counted a rule that says TCP */
 		if (!choice.rule)
-			ops_count(os->net, OPS_COUNT_RULE_TCP);
+			ops_count(os->net, OPS_COUNT_NO_RULE);
 		return false;
 	}
 	os->choice = choice;

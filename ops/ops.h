@@ -54,6 +54,7 @@ struct ops_name {
  * @seen: the same of the receiver, who follows
  * @fin: the sender's stream has ended behind all bytes of the ring
  * @closed: the receiver reads no more
+ * @deaf: it has shut down both directions: TCP answers bytes that come now with a reset
  * @used: jiffies of the last byte
  */
 struct ops_dir {
@@ -67,6 +68,7 @@ struct ops_dir {
 
 	u32 seen ____cacheline_aligned_in_smp;
 	bool closed;
+	bool deaf;
 };
 
 /**
@@ -110,7 +112,7 @@ enum ops_road_state {
  * @ops: of the program's socket without the mark, while ours are there; NULL: not replaced
  * @choice: what the rule says
  * @asked: the program asked by TCP_ULP: the rules decide when it connects or listens
- * @explicit: the program made a socket of ours: no rule is needed, but one may say TCP
+ * @explicit: the program made a socket of ours, see explicit.c
  * @ruled: a rule took the socket
  * @must: road that the program's socket must use, by number; 0: none
  * @listens: the roads were notified that it listens
@@ -137,6 +139,7 @@ enum ops_road_state {
  * @open: asks the roads
  * @receive: reads where the peer's bytes go on; the road's data_ready starts it
  * @breaks: ends the connection, or closes the road
+ * @breaks_late: it found TCP's lock taken; protected by the lock's spinlock
  * @road_error: why it broke
  * @road_opened: the road has the connection, its close() must be called
  * @road_abort: @breaks ends the TCP connection, too
@@ -151,6 +154,7 @@ enum ops_road_state {
  * @tx_x: what the header says
  *
  * @rx_mutex: one reader at a time
+ * @rx_late: @receive found it taken
  * @rx_road: it reads from the road
  * @rx_x: where the peer's part by TCP ends, once @rx_header is complete (not for a pair)
  * @rx_header: bytes that have come
@@ -194,8 +198,9 @@ struct ops_sock {
 	enum ops_road_state road_state;
 	void *priv;
 	struct work_struct open;
-	struct work_struct receive;
+	struct delayed_work receive;
 	struct work_struct breaks;
+	bool breaks_late;
 	int road_error;
 	bool road_opened;
 	bool road_abort;
@@ -210,6 +215,7 @@ struct ops_sock {
 	u32 tx_x;
 
 	struct mutex rx_mutex;
+	bool rx_late;
 	bool rx_road;
 	u32 rx_x;
 	u8 rx_header;
@@ -258,6 +264,12 @@ static inline struct ops_dir *ops_rx(const struct ops_sock *os)
 static inline bool ops_is_local(const struct ops_sock *os)
 {
 	return ops_pair_of(os);
+}
+
+/* Does the receiver want no more bytes? They go by TCP, whose answer the program expects. */
+static inline bool ops_dir_ends(const struct ops_dir *dir)
+{
+	return READ_ONCE(dir->closed) || READ_ONCE(dir->deaf);
 }
 
 /* How often the sender of a direction has changed; what it wrote before that is seen, too. */
@@ -402,6 +414,17 @@ static inline bool ops_is_marked(const struct sock *sk)
 const struct proto_ops *ops_socket_base(int family);
 /* our copy of a base, or NULL */
 struct proto *ops_prot_of(const struct proto *base);
+/*
+ * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come to
+ * the socket since.
+ */
+static inline const struct proto *ops_plain_prot(const struct sock *sk)
+{
+	const struct proto *prot = READ_ONCE(sk->sk_prot);
+
+	return prot == ops_prot_of(ops_tcp_prot(sk)) ? ops_tcp_prot(sk) : prot;
+}
+
 /* With TCP's lock: our operations for the program's socket. */
 void ops_take_socket(struct ops_sock *os, struct sock *sk);
 void ops_give_socket(struct ops_sock *os, struct sock *sk);
@@ -428,10 +451,15 @@ int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
 bool ops_receives_beside(const struct ops_sock *os);
+bool ops_reads_road(const struct ops_sock *os);
 bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);
+/* SIOCINQ: as those, but no further than urgent data, as TCP's */
+u32 ops_inq_ioctl(const struct ops_sock *os);
+/* Has TCP's queue bytes that nobody has read? A close() is a reset then. */
+bool ops_tcp_unread(const struct ops_sock *os);
 /* bytes that the peer's kernel has not taken yet */
 u32 ops_unsent(const struct ops_sock *os);
 /* Reads the header of the peer's part by the road; with rx_mutex. True: rx_x is known. */
@@ -449,11 +477,10 @@ bool ops_local_prepare(struct ops_sock *os);
 bool ops_local_writable(const struct ops_sock *os);
 /* The sender's stream ends, behind all bytes. */
 void ops_local_fin(struct ops_sock *os);
-/*
- * This end reads and sends no more. @reset: TCP ends with a reset, which the peer must not take for
- * an end of file. Return: there were unread bytes: TCP must reset, too.
- */
-bool ops_local_close(struct ops_sock *os, bool reset);
+/* This end reads no more. Return: there were unread bytes: TCP must end with a reset. */
+bool ops_local_close(struct ops_sock *os);
+/* It has shut down both directions. */
+void ops_local_deaf(struct ops_sock *os);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
 void ops_local_pair_free(struct ops_pair *pair);
@@ -475,6 +502,14 @@ bool ops_roads_any(void);
 int ops_road_wait(struct ops_sock *os, int flags);
 void ops_road_free(struct ops_sock *os);
 int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags);
+/* @flags has MSG_PEEK; @skip: bytes that are passed over */
+int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip);
+/* A reader has given up rx_mutex. */
+void ops_road_reader_left(struct ops_sock *os);
+/* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */
+void ops_road_lock_left(struct ops_sock *os);
+/* Does its sendmsg() notify of MSG_ZEROCOPY by itself? */
+bool ops_road_notifies(const struct ops_sock *os);
 u32 ops_road_readable(const struct ops_sock *os);
 /* Are there bytes of the program that it has not read? */
 bool ops_road_unread(const struct ops_sock *os);
@@ -487,6 +522,9 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 			int __user *len);
 /* Is it open, for this end's bytes? */
 bool ops_road_is_up(const struct ops_sock *os);
+/* No road registers any more. Context: any. */
+void ops_roads_refuse(bool refuse);
+/* The same, and those that are there are asked to leave. */
 void ops_roads_down(bool down);
 void ops_road_prepare(struct ops_sock *os);
 const char *ops_road_name(const struct ops_sock *os);
@@ -499,6 +537,14 @@ int ops_explicit_init(void);
 void ops_explicit_exit(void);
 /* Address families 19 and 27, where the parameter allows them. Return: 0 or -EAFNOSUPPORT. */
 int ops_explicit_address(struct sockaddr *address, int len);
+/* May a socket that asked use a road though no rule takes it? @choice: what the rules say */
+bool ops_explicit_allows(const struct ops_sock *os, const struct ops_choice *choice);
+/*
+ * With TCP's lock: may a socket that must use a road connect (@to) or listen? Return: 0 or -EACCES;
+ * 0 also for all others.
+ */
+int ops_explicit_check(const struct sock *sk, enum ops_direction direction,
+		       const struct sockaddr *to);
 extern int ops_family;
 extern int ops_alias;
 

@@ -6,7 +6,10 @@
  *
  * Addresses and ports must be each other's, too, unless the parameter "nat" allows others: a port
  * forward on the host keeps the numbers and changes the addresses. Ends in two network namespaces
- * need a rule in each: a program cannot reach past its namespace by asking.
+ * need a rule in each: a program cannot reach past its namespace by asking. The owner of a namespace
+ * can make an end with any numbers, if he sees them in packets: what each end has received must be
+ * what the other has sent, no loopback address leads to another namespace, and an end of the same
+ * namespace comes first.
  *
  * A peer chooses one of the numbers and sees the other, so the hash has a key.
  */
@@ -78,14 +81,45 @@ static bool pair_allows(const struct ops_sock *os)
 	       !strcmp(os->choice.road, ops_local_road.name);
 }
 
+static bool pair_has_loopback(const struct sock *sk)
+{
+	struct in6_addr local, remote;
+
+	ops_addresses(sk, &local, &remote);
+	return ipv6_addr_loopback(&local) || ipv6_addr_loopback(&remote) ||
+	       ipv6_addr_v4mapped_loopback(&local) || ipv6_addr_v4mapped_loopback(&remote);
+}
+
+/*
+ * Has @to received what @from has sent, and is its acknowledgement no newer? The other end is not
+ * locked: the one that can only be left behind is read first. write_seq, as a packet may arrive
+ * before snd_nxt has moved.
+ */
+static bool pair_positions(const struct sock *from, const struct sock *to)
+{
+	u32 acked = READ_ONCE(tcp_sk(from)->snd_una), received;
+
+	smp_rmb();
+	received = READ_ONCE(tcp_sk(to)->rcv_nxt);
+	smp_rmb();
+	return !before(received, acked) && !after(received, READ_ONCE(tcp_sk(from)->write_seq));
+}
+
+static bool pair_namespaces(const struct ops_sock *a, const struct ops_sock *b)
+{
+	if (net_eq(a->net, b->net))
+		return true;
+	return a->ruled && b->ruled && !pair_has_loopback(a->sk) && !pair_has_loopback(b->sk);
+}
+
 static bool pair_matches(const struct ops_sock *a, const struct ops_sock *b)
 {
 	if (a->name.active != b->name.active || a->name.passive != b->name.passive ||
-	    a->active == b->active)
+	    a->active == b->active || !pair_namespaces(a, b))
 		return false;
-	if (!net_eq(a->net, b->net) && (!a->ruled || !b->ruled))
+	if (!READ_ONCE(pair_nat) && !pair_addresses(a->sk, b->sk))
 		return false;
-	return READ_ONCE(pair_nat) || pair_addresses(a->sk, b->sk);
+	return pair_positions(a->sk, b->sk) && pair_positions(b->sk, a->sk);
 }
 
 /* Bytes that may be unread: what both programs asked for, if they did. */
@@ -159,12 +193,16 @@ static void pair_join(struct ops_sock *first, struct ops_sock *second)
 /* With the bucket's lock. */
 static struct ops_sock *pair_find(struct pair_bucket *bucket, const struct ops_sock *os)
 {
-	struct ops_sock *other;
+	struct ops_sock *other, *found = NULL;
 
-	hlist_for_each_entry(other, &bucket->ends, node)
-		if (pair_matches(other, os))
-			return other;
-	return NULL;
+	hlist_for_each_entry(other, &bucket->ends, node) {
+		if (!pair_matches(other, os))
+			continue;
+		found = other;
+		if (net_eq(other->net, os->net))
+			break;
+	}
+	return found;
 }
 
 /**

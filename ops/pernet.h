@@ -8,6 +8,7 @@
 
 #include <linux/mutex.h>
 #include <linux/rculist.h>
+#include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
@@ -36,14 +37,25 @@ struct ops_rule {
 };
 
 /**
+ * struct offload_account - limits of a network namespace, and what it uses
+ * @refs: the namespace's, and those of roads whose buffers outlive it
+ * @limits: what was set; U64_MAX: nothing, the module's parameter counts
+ * @used: of KRDMA_OFFLOAD_LIMIT_CONNECTIONS and KRDMA_OFFLOAD_LIMIT_MEMORY
+ */
+struct offload_account {
+	refcount_t refs;
+	atomic64_t limits[KRDMA_OFFLOAD_LIMITS];
+	atomic64_t used[KRDMA_OFFLOAD_LIMITS];
+};
+
+/**
  * struct ops_net - the switch's state in a network namespace
  * @rules: struct ops_rule, the one that decides first comes first; RCU
  * @rules_num: their number
  * @rules_id: id of the youngest
  * @rules_seq: changes with @rules, for dumps; not 0
  * @rules_mutex: protects the above against other writers
- * @limits: what was set; U64_MAX: nothing, the module's parameter counts
- * @used: of KRDMA_OFFLOAD_LIMIT_CONNECTIONS and KRDMA_OFFLOAD_LIMIT_MEMORY
+ * @account: limits, and what is used
  * @peers: struct ops_peer by road and address; RCU
  * @peers_list: the same, oldest first
  * @peers_num: their number
@@ -58,8 +70,7 @@ struct ops_net {
 	unsigned int rules_seq;
 	struct mutex rules_mutex;	/* of writers */
 
-	atomic64_t limits[KRDMA_OFFLOAD_LIMITS];
-	atomic64_t used[KRDMA_OFFLOAD_LIMITS];
+	struct offload_account *account;
 
 	struct rhashtable peers;
 	struct list_head peers_list;
@@ -83,7 +94,7 @@ void ops_rules_flush(struct ops_net *ops);
 
 /* Limits (limits.c) */
 extern const char *const ops_limit_names[KRDMA_OFFLOAD_LIMITS];
-void ops_limits_init(struct ops_net *ops);
+int ops_limits_init(struct ops_net *ops);
 u64 ops_net_limit(const struct ops_net *ops, enum krdma_offload_limit which);
 u64 ops_limit_host(enum krdma_offload_limit which);
 int ops_limit_set(struct ops_net *ops, enum krdma_offload_limit which, u64 value);

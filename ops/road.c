@@ -23,6 +23,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 
+#include "names.h"
 #include "ops.h"
 #include "pernet.h"
 
@@ -91,7 +92,7 @@ static int road_admit(const struct offload_road *road)
 {
 	struct ops_road *other;
 
-	if (roads_down)
+	if (READ_ONCE(roads_down))
 		return -ESHUTDOWN;
 	list_for_each_entry(other, &roads, node)
 		if (!strcmp(other->road->name, road->name) ||
@@ -373,8 +374,8 @@ static bool road_allowed(const struct ops_sock *os, const struct offload_road *r
 {
 	if (road == &ops_local_road)
 		return false;
-	if (os->must)
-		return road->protocol == os->must;
+	if (os->must && road->protocol != os->must)
+		return false;
 	return os->choice.action != KRDMA_OFFLOAD_ACTION_NAMED ||
 	       !strcmp(os->choice.road, road->name);
 }
@@ -431,6 +432,10 @@ static enum ops_counter road_reason(int error)
 		return OPS_COUNT_REFUSED;
 	case -ETIMEDOUT:
 		return OPS_COUNT_TIMEOUT;
+	case -ENOBUFS:
+		return OPS_COUNT_LIMIT;
+	case -ENOMEM:
+		return OPS_COUNT_MEMORY;
 	default:
 		return OPS_COUNT_ERROR;
 	}
@@ -449,10 +454,13 @@ static void road_give_up(struct ops_sock *os, int error)
 	ops_wake_all(os->sk);
 }
 
-static void road_bad_peer(struct ops_sock *os, const struct offload_road *road)
+/* What this host lacks is not the peer's fault. */
+static void road_bad_peer(struct ops_sock *os, const struct offload_road *road, int error)
 {
 	struct sockaddr_storage remote;
 
+	if (error == -ENOMEM || error == -ENOBUFS)
+		return;
 	offload_conn_addresses(ops_conn(os), NULL, &remote);
 	ops_peer_bad(os->net, road->name, &remote);
 }
@@ -522,7 +530,7 @@ static int road_try(struct ops_sock *os, struct ops_road *road, const struct off
 	road_opened(os, road, err);
 	if (err) {
 		road_why(os, road_reason(err));
-		road_bad_peer(os, road->road);
+		road_bad_peer(os, road->road, err);
 	}
 	return err == -EAGAIN ? -ENETUNREACH : err;
 }
@@ -646,6 +654,9 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 		return -ENOENT;
 	if (!road_allowed(os, sought))
 		return -EACCES;
+	/* its program has closed it, or its listener has */
+	if (sock_flag(os->sk, SOCK_DEAD))
+		return -ENOENT;
 	/* its buffers would be charged to nobody, but without the road no byte comes */
 	if (!os->must && !READ_ONCE(os->sk->sk_socket))
 		return -EAGAIN;
@@ -710,20 +721,50 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	ops_wake_all(os->sk);
 	if (os->must)
 		ops_wake_writers(os->sk);
+	/* bytes that came while this end could not read them */
+	offload_data_ready(conn);
 }
 EXPORT_SYMBOL_GPL(offload_road_up);
+
+/*
+ * Is TCP's lock a program's now, who may hold it in a page that does not come? The worker serves all
+ * sockets, and does not wait for it: it is started again when the lock is given back.
+ */
+static bool road_breaks_later(struct ops_sock *os)
+{
+	struct sock *sk = os->sk;
+	bool later;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	later = sock_owned_by_user_nocheck(sk) && !READ_ONCE(os->dead);
+	os->breaks_late = later;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return later;
+}
+
+void ops_road_lock_left(struct ops_sock *os)
+{
+	os->breaks_late = false;
+	ops_sock_get(os);
+	if (!queue_work(road_wq, &os->breaks))
+		ops_sock_put(os);
+}
 
 static void road_breaks_work(struct work_struct *work)
 {
 	struct ops_sock *os = container_of(work, struct ops_sock, breaks);
 
 	if (os->road_abort) {
+		if (road_breaks_later(os))
+			goto out;
 		ops_count(os->net, OPS_COUNT_BROKEN);
-		tcp_abort(os->sk, -os->road_error);
+		if (!READ_ONCE(os->dead))
+			tcp_abort(os->sk, -os->road_error);
 	}
 	ops_road_close(os, true);
 	/* who has TCP's FIN and waits for the road's end */
 	ops_wake_all(os->sk);
+out:
 	ops_sock_put(os);
 }
 
@@ -748,9 +789,8 @@ void offload_road_failed(struct offload_conn *conn, int error)
 		road_why(os, road_reason(error));
 		/* a peer whose program has ended the connection cannot know it */
 		if (os->active && inet_sk_state_load(os->sk) == TCP_ESTABLISHED)
-			road_bad_peer(os, os->road->road);
+			road_bad_peer(os, os->road->road, error);
 	}
-	INIT_WORK(&os->breaks, road_breaks_work);
 	ops_sock_get(os);
 	queue_work(road_wq, &os->breaks);
 }
@@ -806,8 +846,9 @@ int ops_road_wait(struct ops_sock *os, int flags)
 	smp_mb();
 	while (!ops_road_is_up(os)) {
 		err = -EPIPE;
+		/* it is not connected, or not any more: TCP's answer comes at once, too */
 		if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN || READ_ONCE(os->sk->sk_err) ||
-		    READ_ONCE(os->dead))
+		    inet_sk_state_load(os->sk) == TCP_CLOSE || READ_ONCE(os->dead))
 			break;
 		err = READ_ONCE(os->road_error) ?: -ENETUNREACH;
 		if (READ_ONCE(os->road_state) == OPS_ROAD_FAILED)
@@ -868,6 +909,16 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 	return ret;
 }
 
+/*
+ * Has the peer said where its part by TCP ends? TCP has brought no byte behind that place; its FIN
+ * is a number, too.
+ */
+static bool road_header_right(const struct ops_sock *os)
+{
+	return be32_to_cpu(os->rx_buffer[0]) == OPS_HEADER_MAGIC &&
+	       (s32)(os->rx_x - READ_ONCE(tcp_sk(os->sk)->rcv_nxt)) >= -1;
+}
+
 bool ops_header_read(struct ops_sock *os)
 {
 	if (os->rx_header == OPS_HEADER)
@@ -887,11 +938,13 @@ bool ops_header_read(struct ops_sock *os)
 		if (ret <= 0)
 			return false;
 		if (os->rx_header + ret == OPS_HEADER) {
-			if (be32_to_cpu(os->rx_buffer[0]) != OPS_HEADER_MAGIC) {
+			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
+			if (!road_header_right(os)) {
+				/* it has changed to the road, so that TCP alone does not go on */
+				WRITE_ONCE(os->rx_header, OPS_HEADER - 1);
 				offload_road_failed(ops_conn(os), -EPROTO);
 				return false;
 			}
-			os->rx_x = be32_to_cpu(os->rx_buffer[1]);
 		}
 		/* who sees it complete sees X */
 		smp_store_release(&os->rx_header, os->rx_header + ret);
@@ -911,6 +964,44 @@ int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 		sk_peek_offset_bwd(os->sk, ret);
 	}
 	return ret;
+}
+
+/*
+ * A road peeks from its first unread byte on. Behind others (SO_PEEK_OFF) the bytes are taken out of
+ * a copy.
+ */
+static int road_peek_behind(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip)
+{
+	const size_t size = min_t(size_t, len + skip, ops_road_readable(os));
+	struct msghdr peeked = {};
+	struct kvec kvec;
+	int ret;
+
+	if (size <= skip)
+		return -EAGAIN;
+	kvec.iov_len = size;
+	kvec.iov_base = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!kvec.iov_base)
+		return -ENOMEM;
+	iov_iter_kvec(&peeked.msg_iter, ITER_DEST, &kvec, 1, size);
+	ret = ops_road_recv(os, &peeked, size, (flags | MSG_DONTWAIT) & ~MSG_TRUNC);
+	if (ret >= 0)
+		ret = ret > skip ? ret - (int)skip : -EAGAIN;
+	if (ret > 0 && !(flags & MSG_TRUNC))
+		ret = copy_to_iter(kvec.iov_base + skip, ret, &msg->msg_iter) ?: -EFAULT;
+	kvfree(kvec.iov_base);
+	return ret;
+}
+
+int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip)
+{
+	return skip ? road_peek_behind(os, msg, len, flags, skip) :
+		      ops_road_recv(os, msg, len, flags);
+}
+
+bool ops_road_notifies(const struct ops_sock *os)
+{
+	return !ops_is_local(os) && os->road->road->caps & OFFLOAD_ZEROCOPY;
 }
 
 u32 ops_road_readable(const struct ops_sock *os)
@@ -958,17 +1049,88 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 
 /* Wake-ups ****************************************************************** */
 
+/*
+ * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a road
+ * would take bytes until it is full, and the peer would wait.
+ */
+static bool road_is_deaf(const struct ops_sock *os)
+{
+	const struct sock *sk = os->sk;
+
+	return unlikely(READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK) && !READ_ONCE(os->rx_end) &&
+	       (1 << inet_sk_state_load(sk)) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
+	       ops_road_unread(os);
+}
+
+/* Bytes have come, or the end. */
+static void road_announce(struct ops_sock *os)
+{
+	if (road_is_deaf(os))
+		offload_road_failed(ops_conn(os), -ECONNRESET);
+	ops_wake_readers(os->sk);
+}
+
+/* how often it is asked whether TCP's last bytes before X are there */
+#define ROAD_AGAIN	msecs_to_jiffies(20)
+
+static void road_receive(struct ops_sock *os, unsigned long delay)
+{
+	ops_sock_get(os);
+	if (!queue_delayed_work(road_wq, &os->receive, delay))
+		ops_sock_put(os);
+}
+
+void ops_road_reader_left(struct ops_sock *os)
+{
+	/* pairs with road_reader_enter() */
+	smp_mb();
+	if (unlikely(READ_ONCE(os->rx_late)) && xchg(&os->rx_late, false))
+		road_receive(os, 0);
+}
+
+/*
+ * The worker serves all sockets: it waits for no reader, who may sit in a page of the program's that
+ * does not come. That one starts it again.
+ */
+static bool road_reader_enter(struct ops_sock *os)
+{
+	if (mutex_trylock(&os->rx_mutex))
+		return true;
+	WRITE_ONCE(os->rx_late, true);
+	/* pairs with ops_road_reader_left() */
+	smp_mb();
+	return mutex_trylock(&os->rx_mutex);
+}
+
+/*
+ * TCP does not wake a reader who wants more than one byte for the last ones before X. Those of the
+ * road, which came before them, are enough, perhaps: he is woken when all are there.
+ */
+static bool road_receive_waits(const struct ops_sock *os)
+{
+	const struct sock *sk = os->sk;
+
+	return READ_ONCE(sk->sk_rcvlowat) > 1 && !READ_ONCE(os->dead) && !READ_ONCE(os->rx_road) &&
+	       inet_sk_state_load(sk) != TCP_CLOSE &&
+	       ops_before_x(READ_ONCE(tcp_sk(sk)->rcv_nxt), os->rx_x);
+}
+
 static void road_receive_work(struct work_struct *work)
 {
-	struct ops_sock *os = container_of(work, struct ops_sock, receive);
+	struct ops_sock *os = container_of(to_delayed_work(work), struct ops_sock, receive);
 	bool known;
 
-	mutex_lock(&os->rx_mutex);
+	if (!road_reader_enter(os))
+		goto out;
 	known = ops_header_read(os);
 	mutex_unlock(&os->rx_mutex);
+	ops_road_reader_left(os);
 	/* a peer that has sent nothing by the road ends it without a header */
 	if (known || READ_ONCE(os->rx_end))
-		ops_wake_readers(os->sk);
+		road_announce(os);
+	if (known && road_receive_waits(os))
+		road_receive(os, ROAD_AGAIN);
+out:
 	ops_sock_put(os);
 }
 
@@ -978,12 +1140,10 @@ void offload_data_ready(struct offload_conn *conn)
 
 	/* poll() cannot read where the bytes go on; pairs with ops_header_read() */
 	if (smp_load_acquire(&os->rx_header) < OPS_HEADER) {
-		ops_sock_get(os);
-		if (!queue_work(road_wq, &os->receive))
-			ops_sock_put(os);
+		road_receive(os, 0);
 		return;
 	}
-	ops_wake_readers(os->sk);
+	road_announce(os);
 }
 EXPORT_SYMBOL_GPL(offload_data_ready);
 
@@ -1002,7 +1162,8 @@ EXPORT_SYMBOL_GPL(offload_end_of_stream);
 
 void ops_road_prepare(struct ops_sock *os)
 {
-	INIT_WORK(&os->receive, road_receive_work);
+	INIT_DELAYED_WORK(&os->receive, road_receive_work);
+	INIT_WORK(&os->breaks, road_breaks_work);
 }
 
 int ops_sock_info(struct ops_sock *os, struct sk_buff *skb)
@@ -1044,14 +1205,17 @@ static const struct offload_road *road_next_to_leave(unsigned int *index)
 	return NULL;
 }
 
+void ops_roads_refuse(bool refuse)
+{
+	WRITE_ONCE(roads_down, refuse);
+}
+
 void ops_roads_down(bool down)
 {
 	const struct offload_road *road;
 	unsigned int index = 0;
 
-	mutex_lock(&roads_mutex);
-	roads_down = down;
-	mutex_unlock(&roads_mutex);
+	ops_roads_refuse(down);
 	while (down && index != UINT_MAX) {
 		road = road_next_to_leave(&index);
 		if (!road)

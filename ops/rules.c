@@ -120,6 +120,64 @@ static bool rules_match(const struct ops_match *match, const struct rules_subjec
 	return !match->has_cgroup || match_cgroup(match, subject->cgroup);
 }
 
+/*
+ * The address that the socket will have as its peer's, see tcp_v4_connect(), tcp_v6_connect(). With
+ * that of this end in @subject.
+ */
+static void rules_take_target(struct rules_subject *subject, const struct sock *sk,
+			      const struct sockaddr *to)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)to;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)to;
+	__be32 address;
+
+	if (to->sa_family == AF_INET6) {
+		subject->address = in6->sin6_addr;
+		subject->port = ntohs(in6->sin6_port);
+		if (ipv6_addr_any(&subject->address)) {
+			if (subject->family == AF_INET)
+				ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &subject->address);
+			else
+				subject->address = in6addr_loopback;
+		}
+		subject->family = ipv6_addr_v4mapped(&subject->address) ? AF_INET : AF_INET6;
+		return;
+	}
+	address = in->sin_addr.s_addr;
+	if (!address)
+		address = inet_sk(sk)->inet_saddr ?: htonl(INADDR_LOOPBACK);
+	ipv6_addr_set_v4mapped(address, &subject->address);
+	subject->port = ntohs(in->sin_port);
+	subject->family = AF_INET;
+}
+
+/* The rule that decides; NULL: none does. RCU */
+static struct ops_rule *rules_first(const struct ops_net *ops, const struct rules_subject *subject)
+{
+	struct ops_rule *rule;
+
+	list_for_each_entry_rcu(rule, &ops->rules, node)
+		if (rules_match(&rule->match, subject))
+			return rule;
+	return NULL;
+}
+
+bool ops_rules_allow(const struct sock *sk, enum ops_direction direction,
+		     const struct sockaddr *to)
+{
+	struct rules_subject subject;
+	const struct ops_rule *rule;
+
+	guard(rcu)();
+	/* the address of this end, in each case */
+	rules_take_socket(&subject, sk, OPS_LISTEN);
+	subject.direction = direction;
+	if (to)
+		rules_take_target(&subject, sk, to);
+	rule = rules_first(ops_net(sock_net(sk)), &subject);
+	return rule && rule->action != KRDMA_OFFLOAD_ACTION_TCP;
+}
+
 bool ops_match_socket(const struct ops_match *match, const struct sock *sk,
 		      enum ops_direction direction)
 {
@@ -149,15 +207,13 @@ bool ops_rules_find(const struct sock *sk, enum ops_direction direction,
 		return false;
 	rcu_read_lock();
 	rules_take_socket(&subject, sk, direction);
-	list_for_each_entry_rcu(rule, &ops->rules, node) {
-		if (!rules_match(&rule->match, &subject))
-			continue;
+	rule = rules_first(ops, &subject);
+	if (rule) {
 		atomic64_inc(&rule->hits);
 		choice->rule = rule->id;
 		choice->action = rule->action;
 		memcpy(choice->road, rule->road, sizeof(choice->road));
 		mark = rule->action != KRDMA_OFFLOAD_ACTION_TCP;
-		break;
 	}
 	rcu_read_unlock();
 	if (choice->rule && !mark)
@@ -384,13 +440,18 @@ static int __net_init rules_net_init(struct net *net)
 	INIT_LIST_HEAD(&ops->rules);
 	mutex_init(&ops->rules_mutex);
 	ops->rules_seq = 1;
-	ops_limits_init(ops);
-	error = ops_counters_init(ops);
+	error = ops_limits_init(ops);
 	if (error)
 		return error;
-	error = ops_peers_init(ops);
+	error = ops_counters_init(ops);
 	if (error)
-		ops_counters_exit(ops);
+		goto no_counters;
+	error = ops_peers_init(ops);
+	if (!error)
+		return 0;
+	ops_counters_exit(ops);
+no_counters:
+	offload_account_put(ops->account);
 	return error;
 }
 
@@ -401,6 +462,7 @@ static void __net_exit rules_net_exit(struct net *net)
 	ops_rules_flush(ops);
 	ops_peers_exit(ops);
 	ops_counters_exit(ops);
+	offload_account_put(ops->account);
 }
 
 static struct pernet_operations rules_net_ops = {

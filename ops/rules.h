@@ -105,6 +105,17 @@ static inline bool ops_rules_choose(const struct sock *sk, enum ops_direction di
 }
 
 /**
+ * ops_rules_allow() - would a rule mark a socket that is about to connect or to listen?
+ * @sk: socket of IPv4 or IPv6, with its lock
+ * @direction: which of the two
+ * @to: where it connects to; NULL: it listens
+ *
+ * Counts nothing: the rules are asked again when it does so. Context: any but hard interrupt.
+ */
+bool ops_rules_allow(const struct sock *sk, enum ops_direction direction,
+		     const struct sockaddr *to);
+
+/**
  * ops_match_socket() - does a match take this socket?
  * @match: which sockets
  * @sk: socket of IPv4 or IPv6, connected, connecting or listening
@@ -124,6 +135,7 @@ enum ops_counter {
 	OPS_COUNT_CHILD,		/* accepted by a marked listener */
 	OPS_COUNT_ASKED,		/* marked because the program asked (TCP_ULP) */
 	OPS_COUNT_RULE_TCP,		/* a rule says TCP */
+	OPS_COUNT_NO_RULE,		/* the program asked, and no rule takes the socket */
 	OPS_COUNT_LEFT_ALONE,		/* a rule matched, but another part has the socket */
 	OPS_COUNT_PAIRED,		/* both ends found each other on this host */
 	OPS_COUNT_UP,			/* ends whose road was opened */

@@ -49,25 +49,46 @@ struct proto *ops_prot_of(const struct proto *base)
 
 /* Calls of the protocol ***************************************************** */
 
+/* Bytes of the road that nobody has read: a reset, as TCP does for its own (RFC 2525, 2.17). */
+static void ulp_close_by_reset(struct sock *sk)
+{
+	lock_sock(sk);
+	sock_set_flag(sk, SOCK_LINGER);
+	sk->sk_lingertime = 0;
+	release_sock(sk);
+}
+
 static void ulp_close(struct sock *sk, long timeout)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
+	bool reset, unread;
 
-	if (os) {
-		bool reset = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
-		bool abort = ops_is_local(os) ? ops_local_close(os, reset) : ops_road_unread(os);
-
-		ops_road_close(os, abort || reset);
-		if (abort) {
-			/* bytes that nobody has read: a reset, as TCP does (RFC 2525, 2.17) */
-			lock_sock(sk);
-			sock_set_flag(sk, SOCK_LINGER);
-			sk->sk_lingertime = 0;
-			release_sock(sk);
-		}
-		ops_sock_put(os);
+	if (!os) {
+		ops_plain_prot(sk)->close(sk, timeout);
+		return;
 	}
+	unread = ops_is_local(os) ? ops_local_close(os) : ops_road_unread(os);
+	if (unread)
+		ulp_close_by_reset(sk);
+	reset = unread || ops_tcp_unread(os) || (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+	ops_road_close(os, reset);
 	tcp_close(sk, timeout);
+	/* behind TCP's own end: where that is a reset, the peer sees it first */
+	if (!reset && ops_is_local(os))
+		ops_local_fin(os);
+	ops_sock_put(os);
+}
+
+/* After the programs of cgroups, which may have changed the address. */
+static int ulp_prot_connect(struct sock *sk, struct sockaddr *address, int len)
+{
+	int err = 0;
+
+	/* TCP says what is wrong with an address */
+	if (address->sa_family == sk->sk_family &&
+	    len >= (sk->sk_family == AF_INET6 ? SIN6_LEN_RFC2133 : (int)sizeof(struct sockaddr_in)))
+		err = ops_explicit_check(sk, OPS_CONNECT, address);
+	return err ?: ops_tcp_prot(sk)->connect(sk, address, len);
 }
 
 static int ulp_disconnect(struct sock *sk, int flags)
@@ -76,10 +97,10 @@ static int ulp_disconnect(struct sock *sk, int flags)
 	int err;
 
 	if (!os)
-		return tcp_disconnect(sk, flags);
+		return ops_plain_prot(sk)->disconnect(sk, flags);
 	WRITE_ONCE(os->gone, true);
 	if (ops_is_local(os))
-		ops_local_close(os, true);
+		ops_local_close(os);
 	ops_road_close(os, true);
 	err = tcp_disconnect(sk, flags);
 	ops_unmark(sk, os, OPS_COUNTERS);
@@ -106,6 +127,8 @@ static void ulp_shutdown(struct sock *sk, int how)
 	/* a road that came up meanwhile */
 	if (how & SEND_SHUTDOWN && !ops_is_local(os))
 		ops_road_shutdown(os, SEND_SHUTDOWN);
+	if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK && ops_is_local(os))
+		ops_local_deaf(os);
 	ops_sock_put(os);
 }
 
@@ -114,12 +137,12 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	struct ops_sock *os = ops_sock_enter(sk);
 	int err;
 
-	err = tcp_prot.ioctl(sk, cmd, arg);
 	if (!os)
-		return err;
+		return ops_plain_prot(sk)->ioctl(sk, cmd, arg);
+	err = tcp_prot.ioctl(sk, cmd, arg);
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
-		*arg = ops_inq(os);
-	else if (!err && cmd == SIOCATMARK && *arg && READ_ONCE(os->rx_road) && ops_inq(os))
+		*arg = ops_inq_ioctl(os);
+	else if (!err && cmd == SIOCATMARK && *arg && ops_reads_road(os))
 		*arg = 0;
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
@@ -146,37 +169,24 @@ static bool ulp_wants_plain(int level, int name, sockptr_t value, unsigned int l
 
 static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value, unsigned int len)
 {
-	struct ops_sock *os;
+	struct ops_sock *os = ops_sock_enter(sk);
 	int err = 0;
 
+	if (!os)
+		return ops_plain_prot(sk)->setsockopt(sk, level, name, value, len);
 	if (ulp_wants_plain(level, name, value, len)) {
-		os = ops_sock_enter(sk);
-		if (os) {
-			lock_sock(sk);
-			err = ops_decline(sk, os, OPS_COUNTERS);
-			release_sock(sk);
-			ops_sock_put(os);
-		}
+		lock_sock(sk);
+		err = ops_decline(sk, os, OPS_COUNTERS);
+		release_sock(sk);
 		if (err && name == TCP_REPAIR)
-			return err;
-	} else if (level != SOL_TCP && level != SOL_IP && level != SOL_IPV6) {
-		os = ops_sock_enter(sk);
-		if (os) {
-			err = ops_road_setsockopt(os, level, name, value, len);
-			ops_sock_put(os);
-			if (err != -ENOPROTOOPT)
-				return err;
-		}
+			goto out;
 	}
 	err = ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
-	if (err != -ENOPROTOOPT || level != SOL_TCP)
-		return err;
 	/* one that TCP does not know */
-	os = ops_sock_enter(sk);
-	if (os) {
+	if (err == -ENOPROTOOPT)
 		err = ops_road_setsockopt(os, level, name, value, len);
-		ops_sock_put(os);
-	}
+out:
+	ops_sock_put(os);
 	return err;
 }
 
@@ -227,23 +237,19 @@ static int ulp_info(const struct ops_sock *os, char __user *info, int __user *le
 static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *value, int __user *len)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
-	int err = -ENOPROTOOPT;
+	int err;
 
-	if (os && level != SOL_TCP && level != SOL_IP && level != SOL_IPV6)
-		err = ops_road_getsockopt(os, level, name, value, len);
-	if (err == -ENOPROTOOPT)
-		err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
+	if (!os)
+		return ops_plain_prot(sk)->getsockopt(sk, level, name, value, len);
+	err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
 	/* one that TCP does not know */
-	if (os && err == -ENOPROTOOPT && level == SOL_TCP)
+	if (err == -ENOPROTOOPT)
 		err = ops_road_getsockopt(os, level, name, value, len);
-	if (os) {
-		if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
-		    READ_ONCE(os->rx_road))
-			err = ulp_zerocopy_receive(os, value, len);
-		else if (!err && level == SOL_TCP && name == TCP_INFO)
-			err = ulp_info(os, value, len);
-		ops_sock_put(os);
-	}
+	else if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE && READ_ONCE(os->rx_road))
+		err = ulp_zerocopy_receive(os, value, len);
+	else if (!err && level == SOL_TCP && name == TCP_INFO)
+		err = ulp_info(os, value, len);
+	ops_sock_put(os);
 	return err;
 }
 
@@ -328,10 +334,12 @@ static void ulp_release_cb(struct sock *sk)
 	struct ops_sock *os;
 
 	tcp_prot.release_cb(sk);
-	if (!sk->sk_socket || !ops_is_marked(sk))
+	if (!ops_is_marked(sk))
 		return;
 	os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
-	if (!os || os->ops)
+	if (os && unlikely(os->breaks_late))
+		ops_road_lock_left(os);
+	if (!os || os->ops || !sk->sk_socket)
 		return;
 	ops_take_socket(os, sk);
 	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
@@ -475,6 +483,7 @@ static void ulp_build(struct proto *prot, const struct proto *base)
 	*prot = *base;
 	prot->sendmsg = ops_sendmsg;
 	prot->recvmsg = ops_recvmsg;
+	prot->connect = ulp_prot_connect;
 	prot->close = ulp_close;
 	prot->disconnect = ulp_disconnect;
 	prot->shutdown = ulp_shutdown;
@@ -501,6 +510,18 @@ static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, i
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
 }
 
+static int ulp_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	int err = 0;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		err = ops_explicit_check(sk, OPS_LISTEN, NULL);
+	release_sock(sk);
+	return err ?: ulp_socket_base[ulp_family(sk)]->listen(sock, backlog);
+}
+
 /* accept() that was called before listen(): the child got ours. */
 static int ulp_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
 {
@@ -524,6 +545,7 @@ static void ulp_build_socket(int index, int family)
 	ulp_socket_ops[index].poll = ulp_poll;
 	ulp_socket_ops[index].bind = ulp_bind;
 	ulp_socket_ops[index].connect = ulp_connect;
+	ulp_socket_ops[index].listen = ulp_listen;
 	ulp_socket_ops[index].accept = ulp_accept;
 	sock_release(sock);
 }

@@ -132,8 +132,11 @@ void ops_sock_view(struct ops_sock *os, struct ops_sock_view *view)
 	strscpy(view->road, ops_road_name(os), sizeof(view->road));
 	view->sent = READ_ONCE(os->sent);
 	view->received = READ_ONCE(os->received);
-	view->tcp_sent = READ_ONCE(tp->bytes_acked);
+	/* of the program: TCP's other counters have SYN and FIN in them */
+	view->tcp_sent = READ_ONCE(tp->bytes_sent) - READ_ONCE(tp->bytes_retrans);
 	view->tcp_received = READ_ONCE(tp->bytes_received);
+	if (view->tcp_received && sock_flag(sk, SOCK_DONE))
+		view->tcp_received--;
 }
 
 /* Sending back ************************************************************** */

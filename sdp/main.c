@@ -20,7 +20,6 @@ unsigned int sdp_buffer_size = 32768;
 unsigned int sdp_rcvbuf = 262144;
 unsigned int sdp_sndbuf = 262144;
 unsigned int sdp_send_queue = 64;
-unsigned int sdp_memory_mb;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft = 131072;
 unsigned int sdp_zcopy_thresh_adopted;
@@ -77,8 +76,6 @@ SDP_PARAM(rcvbuf, 4096, 16 << 20,
 SDP_PARAM(sndbuf, 4096, 16 << 20,
 	  "Send buffer of a connection without SO_SNDBUF, bytes (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
-SDP_PARAM(memory_mb, 0, 1 << 20,
-	  "Buffers of all connections, MB, 0: an eighth of the memory (default 0)");
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on krdma_soft (default 131072)");
@@ -138,6 +135,7 @@ static u64 sdp_counted(enum sdp_counter which)
 
 static int sdp_counters_show(struct seq_file *seq, void *v)
 {
+	u32 listening, pending;
 	int i;
 
 	for (i = 0; i < SDP_COUNT_FAULT; i++)
@@ -147,6 +145,9 @@ static int sdp_counters_show(struct seq_file *seq, void *v)
 			   sdp_counted(i));
 	/* hidden sockets that there are now */
 	seq_printf(seq, "sockets %u\n", sdp_sock_count());
+	/* devices */
+	sdp_ot_listeners(&listening, &pending);
+	seq_printf(seq, "listeners %u\nlisteners-pending %u\n", listening, pending);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(sdp_counters);

@@ -2,9 +2,9 @@
 /*
  * The transports that are registered, their devices and the addresses of these.
  *
- * Each device gets one listener at the port of SDP, for all connections. A device that
- * cannot listen, because another socket has the port for example, is of use for connects, and is
- * tried again when it gets an address.
+ * Each device gets one listener at the port of SDP, for all connections. A device that cannot
+ * listen, because another socket has the port or memory is short, is of use for connects. It is
+ * tried again when it gets an address, and by a work item, after a time that doubles up to a limit.
  *
  * sdp_ot_lock protects the lists and is not held while a transport is called. sdp_ot_listen_lock is
  * taken before it by functions that change the lists of transports and devices or lets devices
@@ -18,6 +18,7 @@
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 
@@ -25,6 +26,9 @@
 
 /* below 1024: a program that may not bind there does not answer in the kernel's place */
 #define SDP_OT_PORTS	1024
+
+#define SDP_OT_RETRY_FIRST	(HZ / 10)	/* until a device is tried again */
+#define SDP_OT_RETRY_MOST	(30 * HZ)
 
 ushort sdp_ot_port = 1017;
 
@@ -47,12 +51,14 @@ struct sdp_ot_entry {
  * @list: in entry->devices
  * @device: counted
  * @listener: at the rendezvous port, or NULL
+ * @pending: it should listen, and could not
  * @addresses: struct sdp_ot_address
  */
 struct sdp_ot_known {
 	struct list_head list;
 	struct sdp_ot_device *device;
 	struct sdp_ot_listener *listener;
+	bool pending;
 	struct list_head addresses;
 };
 
@@ -61,17 +67,13 @@ struct sdp_ot_address {
 	struct sockaddr_storage address;
 };
 
-/* a namespace in which devices listen on demand */
-struct sdp_ot_net {
-	struct list_head list;
-	const struct net *net;
-	u32 users;
-};
-
 static LIST_HEAD(sdp_ot_entries);
 static LIST_HEAD(sdp_ot_nets);
 static DEFINE_MUTEX(sdp_ot_lock);	/* protects the lists and all that is in them */
-static DEFINE_MUTEX(sdp_ot_listen_lock);	/* see above */
+static DEFINE_MUTEX(sdp_ot_listen_lock);	/* see above; protects the next two, too */
+static unsigned long sdp_ot_retry_delay = SDP_OT_RETRY_FIRST;
+static void sdp_ot_retry_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sdp_ot_retry, sdp_ot_retry_work);
 /* held for reading while route() of a transport runs, which unregistering waits for */
 static DECLARE_RWSEM(sdp_ot_users);
 static const struct sdp_ot_user *sdp_ot_user;
@@ -114,15 +116,28 @@ static void sdp_ot_request(void *context, struct sdp_ot_conn_request *request, c
 	sdp_ot_user->request(known->device, request, data, length, local, remote);
 }
 
-static struct sdp_ot_net *sdp_ot_find_net(const struct net *net)
+/* Has the device to listen? */
+static bool sdp_ot_is_wanted(const struct sdp_ot_known *known)
 {
-	struct sdp_ot_net *found;
+	const struct sdp_ot_net *wanted;
 
 	lockdep_assert_held(&sdp_ot_listen_lock);
-	list_for_each_entry(found, &sdp_ot_nets, list)
-		if (net_eq(found->net, net))
-			return found;
-	return NULL;
+	if (!sdp_ot_user->on_demand)
+		return true;
+	list_for_each_entry(wanted, &sdp_ot_nets, list)
+		if (net_eq(wanted->net, known->device->net))
+			return true;
+	return false;
+}
+
+/* The device could not listen. The first time is a reason to say so. */
+static void sdp_ot_try_later(struct sdp_ot_known *known, int error)
+{
+	if (!known->pending)
+		pr_warn_ratelimited("krdma_sdp: %s: cannot listen at port %u yet: error %d\n",
+				    known->device->name, sdp_ot_port, error);
+	known->pending = true;
+	queue_delayed_work(system_unbound_wq, &sdp_ot_retry, sdp_ot_retry_delay);
 }
 
 /* Let the device listen, or not any more. */
@@ -137,20 +152,22 @@ static void sdp_ot_listen(struct sdp_ot_known *known)
 	struct sdp_ot_listener *listener;
 
 	lockdep_assert_held(&sdp_ot_listen_lock);
-	if (sdp_ot_user->on_demand && !sdp_ot_find_net(known->device->net)) {
+	if (!sdp_ot_is_wanted(known)) {
 		if (known->listener)
 			ops->listener_destroy(known->listener);
 		known->listener = NULL;
+		known->pending = false;
 		return;
 	}
 	if (known->listener)
 		return;
 	listener = ops->listen(known->device, &attr);
-	if (IS_ERR(listener))
-		pr_warn_ratelimited("krdma_sdp: %s: cannot listen at port %u: error %ld\n",
-				    known->device->name, sdp_ot_port, PTR_ERR(listener));
-	else
+	if (!IS_ERR(listener)) {
 		known->listener = listener;
+		known->pending = false;
+	} else if (PTR_ERR(listener) != -ENODEV) {
+		sdp_ot_try_later(known, PTR_ERR(listener));
+	}
 }
 
 static void sdp_ot_add(struct sdp_ot_entry *entry, struct sdp_ot_device *device)
@@ -414,7 +431,7 @@ struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_st
 
 /* Listening on demand ******************************************************** */
 
-/* Look at all devices in @net. */
+/* Look at the devices in @net, or, if that is NULL, at those that could not listen. */
 static void sdp_ot_listen_in(const struct net *net)
 {
 	struct sdp_ot_entry *entry;
@@ -423,49 +440,66 @@ static void sdp_ot_listen_in(const struct net *net)
 	lockdep_assert_held(&sdp_ot_listen_lock);
 	list_for_each_entry(entry, &sdp_ot_entries, list)
 		list_for_each_entry(known, &entry->devices, list)
-			if (net_eq(known->device->net, net))
+			if (net ? net_eq(known->device->net, net) : known->pending)
 				sdp_ot_listen(known);
+}
+
+/* One try of each device; sdp_ot_try_later() queues the next one. */
+static void sdp_ot_retry_work(struct work_struct *work)
+{
+	guard(mutex)(&sdp_ot_listen_lock);
+	sdp_ot_retry_delay = min(2 * sdp_ot_retry_delay, SDP_OT_RETRY_MOST);
+	sdp_ot_listen_in(NULL);
+	if (!delayed_work_pending(&sdp_ot_retry))
+		sdp_ot_retry_delay = SDP_OT_RETRY_FIRST;
 }
 
 /**
  * sdp_ot_listen_get() - a socket of the namespace listens: devices do, too
- * @net: namespace, which the caller keeps until sdp_ot_listen_put()
+ * @wanted: filled; stays until sdp_ot_listen_put()
+ * @net: namespace, which the caller keeps until then
  *
  * Devices that cannot listen are not an error: see the file's head.
  *
- * Return: 0 or -ENOMEM. Context: may sleep; not from an upcall of a listener, nor with a lock that
- * one waits for.
+ * Context: may sleep; not from an upcall of a listener, nor with a lock that one waits for.
  */
-int sdp_ot_listen_get(struct net *net)
+void sdp_ot_listen_get(struct sdp_ot_net *wanted, const struct net *net)
 {
-	struct sdp_ot_net *wanted;
-
 	guard(mutex)(&sdp_ot_listen_lock);
-	wanted = sdp_ot_find_net(net);
-	if (!wanted) {
-		wanted = kzalloc(sizeof(*wanted), GFP_KERNEL_ACCOUNT);
-		if (!wanted)
-			return -ENOMEM;
-		wanted->net = net;
-		list_add(&wanted->list, &sdp_ot_nets);
-		sdp_ot_listen_in(net);
-	}
-	wanted->users++;
-	return 0;
+	wanted->net = net;
+	list_add(&wanted->list, &sdp_ot_nets);
+	sdp_ot_listen_in(net);
 }
 
 /** sdp_ot_listen_put() - it does not any more; context as sdp_ot_listen_get() */
-void sdp_ot_listen_put(struct net *net)
+void sdp_ot_listen_put(struct sdp_ot_net *wanted)
 {
-	struct sdp_ot_net *wanted;
-
 	guard(mutex)(&sdp_ot_listen_lock);
-	wanted = sdp_ot_find_net(net);
-	if (WARN_ON_ONCE(!wanted) || --wanted->users)
-		return;
 	list_del(&wanted->list);
-	kfree(wanted);
-	sdp_ot_listen_in(net);
+	sdp_ot_listen_in(wanted->net);
+}
+
+/**
+ * sdp_ot_listeners() - how many devices listen?
+ * @listening: filled
+ * @pending: those that should, and could not yet
+ *
+ * Context: may sleep.
+ */
+void sdp_ot_listeners(u32 *listening, u32 *pending)
+{
+	const struct sdp_ot_entry *entry;
+	const struct sdp_ot_known *known;
+
+	*listening = 0;
+	*pending = 0;
+	guard(mutex)(&sdp_ot_listen_lock);
+	list_for_each_entry(entry, &sdp_ot_entries, list) {
+		list_for_each_entry(known, &entry->devices, list) {
+			*listening += !!known->listener;
+			*pending += known->pending;
+		}
+	}
 }
 
 /* Start and end ************************************************************* */
@@ -488,5 +522,7 @@ int sdp_ot_init(const struct sdp_ot_user *user)
 void sdp_ot_exit(void)
 {
 	WARN_ON(!list_empty(&sdp_ot_entries) || !list_empty(&sdp_ot_nets));
+	cancel_delayed_work_sync(&sdp_ot_retry);
+	sdp_ot_retry_delay = SDP_OT_RETRY_FIRST;
 	sdp_ot_user = NULL;
 }

@@ -30,8 +30,19 @@ extern ushort sdp_ot_port;
 int sdp_ot_init(const struct sdp_ot_user *user);
 void sdp_ot_exit(void);
 
-int sdp_ot_listen_get(struct net *net);
-void sdp_ot_listen_put(struct net *net);
+/**
+ * struct sdp_ot_net - a namespace in which devices listen on demand; its caller's
+ * @list: SDP's transports'
+ * @net: namespace
+ */
+struct sdp_ot_net {
+	struct list_head list;
+	const struct net *net;
+};
+
+void sdp_ot_listen_get(struct sdp_ot_net *wanted, const struct net *net);
+void sdp_ot_listen_put(struct sdp_ot_net *wanted);
+void sdp_ot_listeners(u32 *listening, u32 *pending);
 
 struct sdp_ot_device *sdp_ot_route(struct net *net, const struct sockaddr_storage *remote,
 				   struct sockaddr_storage *local, int bound_ifindex,

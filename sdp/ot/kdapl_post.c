@@ -5,8 +5,12 @@
  * A struct sdp_kdapl_post stands for each. It is in queue->posted, in the order of posts, until it
  * has ended and all before it have: some drivers complete registrations ahead of Reads. Then it is
  * reported to SDP. The context that finds a post in the state POSTED, with the queue's lock, ends
- * it: an event of kDAPL, the end of the endpoint, for what kDAPL has lost, or the post itself, if
- * there is nothing to do. So it ends once.
+ * it: an event of kDAPL, or the end of the endpoint, for what kDAPL has lost. So it ends once.
+ *
+ * The end of a key_drop() says that the memory is not mapped for the RNIC any more: kDAPL unmaps it
+ * before it reports an invalidation. What cannot be invalidated, because the connection has ended
+ * or the peer has done so, gets another LMR first: a key that the peer has invalidated may still
+ * be about to be unmapped, in another context.
  *
  * kDAPL is asked for an event of each post, because the post has to be given back. Silent ones that
  * succeed end here.
@@ -141,9 +145,8 @@ static void sdp_kdapl_post_undo(struct sdp_kdapl_post *post)
 	sdp_kdapl_post_told(post);
 }
 
-/* End a post that is in the state @from, else do nothing. */
-static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_state from,
-			       enum sdp_kdapl_reporter reporter)
+/** sdp_kdapl_post_renewed() - the key of a key_drop() has got a new LMR; atomic */
+void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post)
 {
 	struct sdp_kdapl_queue *queue = post->queue;
 	struct sdp_kdapl_ep *ep = queue->ep;
@@ -154,19 +157,13 @@ static void sdp_kdapl_post_end(struct sdp_kdapl_post *post, enum sdp_kdapl_post_
 	/* the last reported post may be the endpoint's end */
 	refcount_inc(&ep->refs);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (post->state == from) {
+	if (post->state == SDP_KDAPL_RENEWING) {
 		post->state = SDP_KDAPL_DONE;
 		sdp_kdapl_queue_release(queue, &reported, &silent);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
-	sdp_kdapl_queue_report(queue, &reported, &silent, reporter);
+	sdp_kdapl_queue_report(queue, &reported, &silent, SDP_KDAPL_REPORT_HERE);
 	sdp_kdapl_ep_put(ep);
-}
-
-/** sdp_kdapl_post_renewed() - the key of a key_drop() has got a new LMR; atomic */
-void sdp_kdapl_post_renewed(struct sdp_kdapl_post *post)
-{
-	sdp_kdapl_post_end(post, SDP_KDAPL_RENEWING, SDP_KDAPL_REPORT_HERE);
 }
 
 /* Memory ******************************************************************** */
@@ -617,8 +614,8 @@ int sdp_kdapl_key_post(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, struct p
 	return sdp_kdapl_posted(ep, post, dat);
 }
 
-/* The connection is down, so the key gets another LMR. */
-static int sdp_kdapl_key_drop_down(struct sdp_kdapl_ep *ep, struct sdp_kdapl_key *key,
+/* There is nothing to invalidate by a request, so the key gets another LMR. */
+static int sdp_kdapl_key_drop_renew(struct sdp_kdapl_ep *ep, struct sdp_kdapl_key *key,
 				   void *cookie)
 {
 	struct sdp_kdapl_post *post;
@@ -640,7 +637,7 @@ int sdp_kdapl_key_drop(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, void *co
 	if (!READ_ONCE(key->named) || sdp_kdapl_pool(ot_key->pool)->domain != ep->domain)
 		return -EINVAL;
 	if (sdp_kdapl_ep_enter(ep, true))
-		return sdp_kdapl_key_drop_down(ep, key, cookie);
+		return sdp_kdapl_key_drop_renew(ep, key, cookie);
 	post = sdp_kdapl_post_key(ep, SDP_OT_KEY_DROP, cookie, key, SDP_KDAPL_POSTED);
 	if (!post) {
 		sdp_kdapl_ep_leave(ep);
@@ -648,17 +645,12 @@ int sdp_kdapl_key_drop(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, void *co
 	}
 	dat = dat_lmr_invalidate(key->lmr, ep->dat, sdp_kdapl_cookie(post),
 				 DAT_COMPLETION_DEFAULT_FLAG);
-	if (DAT_GET_TYPE(dat) == DAT_INVALID_STATE &&
-	    DAT_GET_SUBTYPE(dat) == DAT_INVALID_STATE_LMR_FREE) {
-		/* the peer has invalidated it, or the registration has failed */
-		WRITE_ONCE(key->named, false);
-		sdp_kdapl_post_end(post, SDP_KDAPL_POSTED, SDP_KDAPL_REPORT_LATER);
-		sdp_kdapl_ep_leave(ep);
-		return 0;
-	}
 	if (DAT_GET_TYPE(dat) != DAT_INVALID_STATE && DAT_GET_TYPE(dat) != DAT_INTERNAL_ERROR)
 		return sdp_kdapl_posted(ep, post, dat);
-	/* it has ended just now */
+	/*
+	 * the connection has ended just now, the peer has invalidated the key, or its registration
+	 * has failed
+	 */
 	sdp_kdapl_posted(ep, post, dat);
-	return sdp_kdapl_key_drop_down(ep, key, cookie);
+	return sdp_kdapl_key_drop_renew(ep, key, cookie);
 }

@@ -10,6 +10,9 @@
  * Pieces: a writer that finds none adds a group. When nothing was sent for some time the work item
  * takes all but the first away again.
  *
+ * Each group is charged to the account of krdma_ops, and its memory to the cgroup of the socket's
+ * owner. Where a limit is near, a link gets no more groups, and no first ones: TCP goes on then.
+ *
  * Descriptors of all buffers are made with the link.
  */
 #include <linux/memcontrol.h>
@@ -27,101 +30,14 @@
  */
 #define SDP_BUFFERS_RX_FIRST	6
 #define SDP_BUFFERS_TX_FIRST	2
-#define SDP_BUFFERS_SPARE	4	/* a connection begins if its cgroup has room for so many */
+#define SDP_BUFFERS_SPARE	4	/* of what is made, there has to be room in its cgroup */
 #define SDP_BUFFERS_IDLE		(5 * HZ)
 #define SDP_BUFFERS_RETRY	(HZ / 10)
 
 /* Pools ************************************************************************************ */
 
-static struct sdp_ot_pool *sdp_buffers_pool(struct sdp_link *link, u32 elements, u32 size,
-					    u16 segments)
-{
-	const struct sdp_ot_pool_attr attr = {
-		.kind = SDP_OT_POOL_MESSAGE,
-		.elements = elements,
-		.size = size,
-		.segments = segments,
-		.domain = link,
-	};
-
-	return link->ops->pool_create(link->device, &attr);
-}
-
-static atomic_long_t sdp_buffers_all = ATOMIC_LONG_INIT(0);	/* bytes of all links */
-
-/* With sdp_lock(), or before the socket has the link */
-static void sdp_buffers_charge(struct sdp_link *link, const struct sdp_ot_pool *pool, int sign)
-{
-	const int octets = sign * (int)(pool->attr.elements * pool->attr.size);
-
-	link->pool_octets += octets;
-	atomic_long_add(octets, &sdp_buffers_all);
-}
-
-static void sdp_buffers_stock_init(struct sdp_stock *stock, u32 most, u32 first, u32 size)
-{
-	stock->most = most;
-	stock->size = size;
-	stock->step = max(first, DIV_ROUND_UP(most, SDP_STOCK_GROUPS - 1));
-}
-
-/* Sleeps. Return: the pool of the next group, or an ERR_PTR. */
-static struct sdp_ot_pool *sdp_buffers_next(struct sdp_link *link, const struct sdp_stock *stock)
-{
-	return sdp_buffers_pool(link, min(stock->step, stock->most - stock->made), stock->size, 1);
-}
-
-static bool sdp_buffers_full(const struct sdp_stock *stock)
-{
-	return stock->made == stock->most || stock->groups == SDP_STOCK_GROUPS;
-}
-
-static void sdp_buffers_enter(struct sdp_link *link, struct sdp_stock *stock,
-			      struct sdp_ot_pool *pool)
-{
-	stock->pools[stock->groups++] = pool;
-	stock->made += pool->attr.elements;
-	sdp_buffers_charge(link, pool, 1);
-}
-
-/* The group's elements are the link's. */
-static void sdp_buffers_add_rx(struct sdp_link *link, struct sdp_ot_pool *pool)
-{
-	struct sdp_rx *rx = link->rx_all + link->rx_stock.made;
-	u32 i;
-
-	for (i = 0; i < pool->attr.elements; i++, rx++) {
-		rx->buf = link->ops->pool_get(pool);
-		list_add_tail(&rx->node, &link->rx_free);
-	}
-	sdp_buffers_enter(link, &link->rx_stock, pool);
-}
-
-static void sdp_buffers_add_tx(struct sdp_link *link, struct sdp_ot_pool *pool)
-{
-	struct sdp_piece *piece = link->tx_all + link->tx_stock.made;
-	u32 i;
-
-	for (i = 0; i < pool->attr.elements; i++, piece++) {
-		piece->buf = link->ops->pool_get(pool);
-		list_add_tail(&piece->node, &link->tx_free);
-	}
-	sdp_buffers_enter(link, &link->tx_stock, pool);
-}
-
-/* Limits *********************************************************************************** */
-
-/* Is the limit of the module reached? */
-static bool sdp_buffers_full_host(u32 more)
-{
-	const unsigned int limit = READ_ONCE(sdp_memory_mb);
-	const u64 most = limit ? (u64)limit * SZ_1M : (u64)totalram_pages() * PAGE_SIZE / 8;
-
-	return atomic_long_read(&sdp_buffers_all) + more > most;
-}
-
 /* Would a memory cgroup, or one above it, have too little left? A charge beyond it may kill. */
-static bool sdp_buffers_full_memcg(struct mem_cgroup *memcg, u32 more)
+static bool sdp_buffers_full(struct mem_cgroup *memcg, u64 more)
 {
 #ifdef CONFIG_MEMCG
 	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
@@ -137,8 +53,100 @@ static bool sdp_buffers_full_memcg(struct mem_cgroup *memcg, u32 more)
 	return false;
 }
 
+static u64 sdp_buffers_octets(const struct sdp_ot_pool_attr *attr)
+{
+	return (u64)attr->elements * attr->size;
+}
+
+/* Sleeps. @more: the link has some. Return: a pool that is charged, or an ERR_PTR. */
+static struct sdp_ot_pool *sdp_buffers_pool(struct sdp_link *link, u32 elements, u32 size,
+					    u16 segments, bool more)
+{
+	const struct sdp_ot_pool_attr attr = {
+		.kind = SDP_OT_POOL_MESSAGE,
+		.elements = elements,
+		.size = size,
+		.segments = segments,
+		.domain = link,
+	};
+	struct offload_account *account = link->ssk->account;
+	const u64 octets = sdp_buffers_octets(&attr);
+	struct sdp_ot_pool *pool;
+
+	if (sdp_buffers_full(link->ssk->memcg, octets) || !offload_charge(account, octets, more))
+		return ERR_PTR(-ENOBUFS);
+	pool = link->ops->pool_create(link->device, &attr);
+	if (IS_ERR(pool))
+		offload_uncharge(account, octets);
+	return pool;
+}
+
+/* All elements have been given back. Sleeps. */
+static void sdp_buffers_free_pools(struct sdp_link *link, struct sdp_ot_pool **pools, u32 n)
+{
+	u64 octets = 0;
+
+	while (n--) {
+		octets += sdp_buffers_octets(&pools[n]->attr);
+		link->ops->pool_destroy(pools[n]);
+	}
+	offload_uncharge(link->ssk->account, octets);
+}
+
+static void sdp_buffers_stock_init(struct sdp_stock *stock, u32 most, u32 first, u32 size)
+{
+	stock->most = most;
+	stock->size = size;
+	stock->step = max(first, DIV_ROUND_UP(most, SDP_STOCK_GROUPS - 1));
+}
+
+/* Sleeps. Return: the pool of the next group, or an ERR_PTR. */
+static struct sdp_ot_pool *sdp_buffers_next(struct sdp_link *link, const struct sdp_stock *stock)
+{
+	return sdp_buffers_pool(link, min(stock->step, stock->most - stock->made), stock->size, 1,
+				stock->groups);
+}
+
+static bool sdp_buffers_complete(const struct sdp_stock *stock)
+{
+	return stock->made == stock->most || stock->groups == SDP_STOCK_GROUPS;
+}
+
+static void sdp_buffers_enter(struct sdp_stock *stock, struct sdp_ot_pool *pool)
+{
+	stock->pools[stock->groups++] = pool;
+	stock->made += pool->attr.elements;
+}
+
+/* The group's elements are the link's. */
+static void sdp_buffers_add_rx(struct sdp_link *link, struct sdp_ot_pool *pool)
+{
+	struct sdp_rx *rx = link->rx_all + link->rx_stock.made;
+	u32 i;
+
+	for (i = 0; i < pool->attr.elements; i++, rx++) {
+		rx->buf = link->ops->pool_get(pool);
+		list_add_tail(&rx->node, &link->rx_free);
+	}
+	sdp_buffers_enter(&link->rx_stock, pool);
+}
+
+static void sdp_buffers_add_tx(struct sdp_link *link, struct sdp_ot_pool *pool)
+{
+	struct sdp_piece *piece = link->tx_all + link->tx_stock.made;
+	u32 i;
+
+	for (i = 0; i < pool->attr.elements; i++, piece++) {
+		piece->buf = link->ops->pool_get(pool);
+		list_add_tail(&piece->node, &link->tx_free);
+	}
+	sdp_buffers_enter(&link->tx_stock, pool);
+}
+
+/* Begin and end **************************************************************************** */
+
 /**
- * sdp_buffers_allow() - may a connection be made?
+ * sdp_buffers_allow() - is there room for what a connection begins with?
  * @ssk: socket
  * @s: its sizes
  *
@@ -151,24 +159,20 @@ int sdp_buffers_allow(const struct sdp_sock *ssk, const struct sdp_link_sizes *s
 	const u32 more = SDP_BUFFERS_RX_FIRST * s->rx_size + SDP_BUFFERS_TX_FIRST * s->tx_size +
 			 s->sends * s->hdr_size;
 
-	return sdp_buffers_full_host(more) || sdp_buffers_full_memcg(ssk->memcg, more) ? -ENOBUFS :
-											 0;
+	return sdp_buffers_full(ssk->memcg, more) ? -ENOBUFS : 0;
 }
-
-/* Begin and end **************************************************************************** */
 
 static int sdp_buffers_make_posts(struct sdp_link *link, const struct sdp_link_sizes *s)
 {
 	u32 i;
 
-	link->hdr_pool = sdp_buffers_pool(link, s->sends, s->hdr_size, s->segments);
+	link->hdr_pool = sdp_buffers_pool(link, s->sends, s->hdr_size, s->segments, false);
 	if (IS_ERR(link->hdr_pool)) {
 		const int rc = PTR_ERR(link->hdr_pool);
 
 		link->hdr_pool = NULL;
 		return rc;
 	}
-	sdp_buffers_charge(link, link->hdr_pool, 1);
 	for (i = 0; i < s->sends; i++) {
 		link->posts[i].hdr = link->ops->pool_get(link->hdr_pool);
 		list_add_tail(&link->posts[i].node, &link->posts_free);
@@ -213,13 +217,6 @@ int sdp_buffers_make(struct sdp_link *link, const struct sdp_link_sizes *s)
 	return rc ?: sdp_buffers_make_first(link);
 }
 
-/* All elements have been given back. */
-static void sdp_buffers_free_pools(struct sdp_link *link, struct sdp_ot_pool **pools, u32 n)
-{
-	while (n--)
-		link->ops->pool_destroy(pools[n]);
-}
-
 /**
  * sdp_buffers_free() - free all
  * @link: link without an endpoint
@@ -240,11 +237,10 @@ void sdp_buffers_free(struct sdp_link *link)
 	sdp_buffers_free_pools(link, link->rx_stock.pools, link->rx_stock.groups);
 	sdp_buffers_free_pools(link, link->tx_stock.pools, link->tx_stock.groups);
 	if (link->hdr_pool)
-		link->ops->pool_destroy(link->hdr_pool);
+		sdp_buffers_free_pools(link, &link->hdr_pool, 1);
 	kvfree(link->rx_all);
 	kvfree(link->tx_all);
 	kvfree(link->posts);
-	atomic_long_sub(link->pool_octets, &sdp_buffers_all);
 }
 
 /* The work item **************************************************************************** */
@@ -273,7 +269,7 @@ static void sdp_buffers_queue(struct sdp_link *link, unsigned long delay)
  */
 void sdp_buffers_want_rx(struct sdp_link *link)
 {
-	if (link->rx_wanted || sdp_buffers_full(&link->rx_stock))
+	if (link->rx_wanted || sdp_buffers_complete(&link->rx_stock))
 		return;
 	link->rx_wanted = true;
 	sdp_buffers_queue(link, 0);
@@ -323,7 +319,7 @@ static void sdp_buffers_shrink_tx(struct sdp_link *link)
 			link->ops->pool_put(piece->buf);
 			piece->buf = NULL;
 		}
-		sdp_buffers_charge(link, gone[n++], -1);
+		n++;
 	}
 	sdp_unlock(link->ssk);
 	sdp_buffers_free_pools(link, gone, n);
@@ -373,8 +369,7 @@ void sdp_buffers_stop(struct sdp_link *link)
 /** sdp_buffers_may_grow_tx() - could a writer that finds no piece make some? With sdp_lock() */
 bool sdp_buffers_may_grow_tx(const struct sdp_link *link)
 {
-	return !link->tx_refused && !link->ending && !sdp_buffers_full(&link->tx_stock) &&
-	       !sdp_buffers_full_host(0);
+	return !link->tx_refused && !link->ending && !sdp_buffers_complete(&link->tx_stock);
 }
 
 /**

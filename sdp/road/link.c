@@ -28,7 +28,8 @@
 #define SDP_LINK_PIECES		4096
 /* entries of the send queue that are no slots: keys take two for each chunk */
 #define SDP_LINK_KEYS		(2 * (SDP_ZCOPY_CHUNKS + SDP_ZCOPY_RECEIVED + SDP_ZCOPY_NOTIFIED))
-#define SDP_LINK_READS		4	/* Reads at a time */
+#define SDP_LINK_READS_IN	4	/* Reads of the peer at a time */
+#define SDP_LINK_READS_OUT	SDP_ZCOPY_RECEIVED	/* own ones: one for each chunk */
 #define SDP_LINK_ADVERTS	2	/* of each end: one for each direction */
 #define SDP_LINK_LEAST		1024	/* smallest buffers */
 /* a post may take room in the transport's queue until the upcall of its end has returned */
@@ -449,7 +450,7 @@ static void sdp_link_event(void *context, enum sdp_ot_conn_event event, int erro
 	sdp_lock(link->ssk);
 	switch (event) {
 	case SDP_OT_UP:
-		link->reads_out = min(link->reads_out, link->ep->reads_out);
+		link->reads_out = link->ep->reads_out;
 		if (c->state == SDP_HELLO_SENT)
 			sdp_state_answer(c, data, length);
 		else
@@ -567,8 +568,8 @@ static int sdp_link_make_ep(struct sdp_link *link, struct offload_conn *conn,
 		.sends = s->sends + SDP_LINK_UNSEEN,
 		.recvs = s->rx_num + SDP_LINK_UNSEEN,
 		.segments = SDP_LINK_SEGMENTS,
-		.reads_in = min(link->device->reads_in, SDP_LINK_READS),
-		.reads_out = link->reads_out,
+		.reads_in = min(link->device->reads_in, SDP_LINK_READS_IN),
+		.reads_out = min(link->device->reads_out, SDP_LINK_READS_OUT),
 		.event = sdp_link_event,
 		.context = link,
 		.domain = link,
@@ -633,7 +634,6 @@ static struct sdp_link *sdp_link_new(struct sdp_sock *ssk, struct sdp_ot_device 
 	link->ssk = ssk;
 	link->device = device;
 	link->ops = device->ot->ops;
-	link->reads_out = min(device->reads_out, SDP_LINK_READS);
 	link->starting = true;
 	INIT_WORK(&link->end, sdp_link_end);
 	sdp_buffers_init(link);
@@ -683,7 +683,6 @@ struct sdp_link *sdp_link_create(struct sdp_sock *ssk, struct offload_conn *conn
 	} else {
 		device->ot->ops->device_put(device);
 	}
-	sdp_count(SDP_COUNT_NO_MEMORY);
 	return ERR_PTR(rc);
 }
 

@@ -86,8 +86,10 @@ static int sdp_open_attempt(struct sdp_sock *ssk, struct offload_conn *conn)
 	if (r.first_hop.ss_family)
 		hop = r.first_hop;
 	link = sdp_link_create(ssk, conn, device);
-	if (IS_ERR(link))
+	if (IS_ERR(link)) {
+		sdp_count(SDP_COUNT_NO_MEMORY);
 		return PTR_ERR(link);
+	}
 	/* the transport's ports are its own: the Hello has those of the TCP connection */
 	kal_addr_set_port(&local, 0);
 	kal_addr_set_port(&r.destination, htons(sdp_ot_port));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Options of the road's own level, SOL_SDP. Those of TCP, IP and the socket are TCP's: the road
- * looks at them when it needs them.
+ * Options of the road's own level, SOL_SDP, which programs may also set as options of TCP that TCP
+ * does not have. Those of TCP, IP and the socket are TCP's: the road looks at them when it needs
+ * them.
  */
+#include <linux/tcp.h>
 #include <linux/uaccess.h>
 
 #include "road.h"
@@ -10,7 +12,7 @@
 /* Return: where the option is, or NULL; @most: its largest value */
 static int *sdp_option(struct sdp_sock *ssk, int level, int name, int *most)
 {
-	if (level != SOL_SDP)
+	if (level != SOL_SDP && level != SOL_TCP)
 		return NULL;
 	if (name == SDP_ZCOPY_THRESH) {
 		*most = INT_MAX;

@@ -578,8 +578,9 @@ static bool sdp_zcopy_waits(const struct sdp_link *link)
  * @link: link
  *
  * The peer is asked for Data if the program that could read waits itself for the peer to read, if
- * its receives must not wait, and if the device or the program does not read at all. Context: with
- * sdp_lock(), outside of the machine.
+ * its receives must not wait, and if the device, the peer's answer or the program allows no Read at
+ * all. A receive has one Read at a time (SDP_ZCOPY_RECEIVED), so one that was negotiated suffices.
+ * Context: with sdp_lock(), outside of the machine.
  */
 void sdp_zcopy_settle(struct sdp_link *link)
 {

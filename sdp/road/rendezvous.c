@@ -137,13 +137,15 @@ static void sdp_rendezvous_request(struct sdp_ot_device *device,
  * struct sdp_rendezvous_net - a namespace
  * @net: namespace
  * @listeners: marked sockets that listen there
- * @served: its devices listen; @work, which runs one at a time
+ * @served: its devices listen, or are tried again; @work, which runs one at a time
+ * @wanted: meanwhile
  * @work: lets them begin or end
  */
 struct sdp_rendezvous_net {
 	struct net *net;
 	atomic_t listeners;
 	bool served;
+	struct sdp_ot_net wanted;
 	struct delayed_work work;
 };
 
@@ -157,10 +159,10 @@ static void sdp_rendezvous_work(struct work_struct *work)
 
 	if (wanted == rn->served)
 		return;
-	if (!wanted)
-		sdp_ot_listen_put(rn->net);
-	else if (sdp_ot_listen_get(rn->net))
-		return;
+	if (wanted)
+		sdp_ot_listen_get(&rn->wanted, rn->net);
+	else
+		sdp_ot_listen_put(&rn->wanted);
 	rn->served = wanted;
 }
 
@@ -198,7 +200,7 @@ static void __net_exit sdp_rendezvous_net_exit(struct net *net)
 
 	cancel_delayed_work_sync(&rn->work);
 	if (rn->served)
-		sdp_ot_listen_put(net);
+		sdp_ot_listen_put(&rn->wanted);
 }
 
 static struct pernet_operations sdp_rendezvous_net_ops = {

@@ -27,8 +27,9 @@ static int sdp_road_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_
 	struct sdp_sock *ssk = sdp_sock_of(conn);
 	int rc;
 
+	/* it ends meanwhile: krdma_ops knows how */
 	if (!ssk)
-		return 0;
+		return -EAGAIN;
 	rc = sdp_receive(ssk, offload_conn_sk(conn), msg, len, flags);
 	sdp_sock_put(ssk);
 	return rc;
@@ -162,7 +163,7 @@ const struct offload_road sdp_road = {
 	.owner = THIS_MODULE,
 	.name = "sdp",
 	.protocol = IPPROTO_SDP,
-	.caps = OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS,
+	.caps = OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS | OFFLOAD_ZEROCOPY,
 	.priority = 100,
 	.offers = sdp_open_offers,
 	.open = sdp_open,

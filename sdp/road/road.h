@@ -203,10 +203,9 @@ struct sdp_stock {
  * @unpushed: requests were posted and the transport was not asked to begin with them
  * @pushing: calls that push without the spinlock: the endpoint stays
  * @sends_out: Sends that have not completed
- * @pool_octets: memory of the pools
  * @window: bytes for the program's unread data
  * @window_max: most that the pool allows
- * @reads_out: own Reads at a time; from SDP_OT_UP on what was negotiated
+ * @reads_out: own Reads at a time that were negotiated; 0 until SDP_OT_UP
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
  * @zcopy_notify: ... of sends with MSG_ZEROCOPY
@@ -254,7 +253,6 @@ struct sdp_link {
 	bool unpushed;
 	atomic_t pushing;
 	u32 sends_out;
-	u32 pool_octets;
 	u32 window;
 	u32 window_max;
 	u16 reads_out;
@@ -323,6 +321,7 @@ enum sdp_phase {
  * @local: own address and port of the TCP connection
  * @remote: the peer's
  * @memcg: pays for buffers, or NULL
+ * @account: of krdma_ops, for buffers; counted
  * @link: SDP connection
  * @tx_mutex: one writer
  * @rx_mutex: one reader
@@ -355,6 +354,7 @@ struct sdp_sock {
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	struct mem_cgroup *memcg;
+	struct offload_account *account;
 	struct sdp_link *link;
 	struct mutex tx_mutex;
 	struct mutex rx_mutex;
@@ -518,7 +518,6 @@ extern unsigned int sdp_buffer_size;
 extern unsigned int sdp_rcvbuf;
 extern unsigned int sdp_sndbuf;
 extern unsigned int sdp_send_queue;
-extern unsigned int sdp_memory_mb;
 extern unsigned int sdp_zcopy_thresh;
 extern unsigned int sdp_zcopy_thresh_soft;
 extern unsigned int sdp_zcopy_thresh_adopted;

@@ -316,6 +316,7 @@ static void sdp_sock_gone(struct work_struct *work)
 	if (ssk->link)
 		sdp_link_free(ssk->link);
 	mem_cgroup_put(ssk->memcg);
+	offload_account_put(ssk->account);
 	spin_lock_bh(&sdp_socks_lock);
 	list_del(&ssk->list);
 	last = !--sdp_socks_nr;
@@ -383,7 +384,8 @@ void sdp_sock_sizes(struct sdp_sock *ssk, const struct sock *sk)
  * @conn: TCP connection, whose private pointer it becomes
  *
  * The caller has one reference, krdma_ops another one until sdp_sock_close(). Buffers are charged
- * to the memory cgroup of the TCP sock.
+ * to the memory cgroup of the TCP sock, and to the account of its namespace, which may both end
+ * before the socket does.
  *
  * Return: the socket, or NULL: no memory, or the program has closed the connection meanwhile.
  * Context: may sleep.
@@ -400,6 +402,7 @@ struct sdp_sock *sdp_sock_new(struct offload_conn *conn)
 	kref_get(&ssk->refs);
 	ssk->conn = conn;
 	ssk->sk = sk;
+	ssk->account = offload_conn_account(conn);
 	offload_conn_addresses(conn, &ssk->local, &ssk->remote);
 #ifdef CONFIG_MEMCG
 	if (mem_cgroup_tryget(sk->sk_memcg))

@@ -34,6 +34,7 @@ RULES = {"ops": ("connect 10.78.3.1 use any", "listen use any"),
          "unmarked": ("connect 192.0.2.0/24 use any", "listen port 9 use any"),
          "sdp": ("connect 10.78.0.0/16 use sdp", "listen use sdp")}
 BENCH = os.path.dirname(os.path.abspath(__file__))
+SDP_COUNTERS = "/sys/kernel/debug/krdma_sdp/counters"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
 TRIES = 5
@@ -70,6 +71,9 @@ def counters(job):
         text = read(path).strip()
         if os.path.basename(path) != "lifespan" and text.isdigit():
             values[os.path.basename(path)] = int(text)
+    if job["stack"] == "sdp":
+        values.update(("sdp-" + name, int(value))
+                      for name, value in (line.split() for line in read(SDP_COUNTERS).splitlines()))
     return values
 
 
@@ -124,8 +128,7 @@ class Settings:
         """Load it, or unload it when its last sockets have gone."""
         if wanted == self.now.get(name, False):
             return
-        # 27 is SDP's own family
-        options = {"krdma_hw": ["devices=*"], "krdma_ops": ["alias=0"]}.get(name, [])
+        options = {"krdma_hw": ["devices=*"]}.get(name, [])
         # a module that another one needs
         if name == "krdma_sdp" and wanted:
             self.module("krdma_ops", True)
@@ -408,6 +411,9 @@ class Runner:
                 getattr(self, job["kind"])(job, result)
                 result["counters"] = {name: value - before.get(name, 0)
                                       for name, value in counters(job).items()}
+                strayed = parse.strayed(job, result["counters"])
+                if strayed:
+                    raise JobError(strayed)
                 output = result["output"]
                 result["figures"] = parse.figures(job["kind"],
                                                   output.get("note") or output["client"])

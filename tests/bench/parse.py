@@ -176,6 +176,20 @@ def pipe(text):
     return {"us": float(found[1]) / 2}
 
 
+def strayed(job, counters):
+    """Why the octets of a job of SDP did not go as they should: TCP carries what a road does not. None: they did."""
+    if job["stack"] != "sdp":
+        return None
+    if not counters["sdp-opened"]:
+        return "SDP has opened no road"
+    zero_copy = counters["sdp-tx-read"] + counters["sdp-tx-written"]
+    if not zero_copy + counters["sdp-tx-copied"]:
+        return "no octets went by SDP"
+    if job.get("zcopy") and not zero_copy:
+        return "all octets were copied"
+    return None
+
+
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
            "conns": conns, "memcpy": memcpy, "pipe": pipe, "ping": ping, "sockperf": sockperf,
            "kdapltest": kdapltest, "iser": iser, "redis": redis, "sockets": sockets, "idle": conns}

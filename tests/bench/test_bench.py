@@ -144,6 +144,15 @@ class Parse(unittest.TestCase):
         for bad in ("", "no JSON", '{"seq":1}'):
             self.assertRaises(parse.ParseError, parse.ping, bad)
 
+    def test_octets_of_sdp_that_went_by_tcp(self):
+        counted = {"sdp-opened": 1, "sdp-tx-copied": 9, "sdp-tx-read": 0, "sdp-tx-written": 0}
+        self.assertIsNone(parse.strayed({"stack": "tcp"}, {}))
+        self.assertIsNone(parse.strayed({"stack": "sdp"}, counted))
+        self.assertIsNone(parse.strayed({"stack": "sdp", "zcopy": 65536}, counted | {"sdp-tx-read": 1}))
+        self.assertIn("copied", parse.strayed({"stack": "sdp", "zcopy": 65536}, counted))
+        self.assertIn("octets", parse.strayed({"stack": "sdp"}, counted | {"sdp-tx-copied": 0}))
+        self.assertIn("road", parse.strayed({"stack": "sdp"}, counted | {"sdp-opened": 0}))
+
     def test_qperf(self):
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  14.9 us\n")["us"], 14.9)
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  900 ns\n")["us"], 0.9)

@@ -168,7 +168,7 @@ bool otc_ep(struct otc_side *side)
 		.sends = 8,
 		.recvs = 16,
 		.segments = 2,
-		.reads_in = min_t(u16, side->device->reads_in, 2),
+		.reads_in = min_t(u16, side->device->reads_in, side->reads_in ?: 2),
 		.reads_out = min_t(u16, side->device->reads_out, 2),
 		.event = otc_note_event,
 		.context = side,

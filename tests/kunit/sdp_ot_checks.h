@@ -47,6 +47,7 @@ struct otc_side {
 	struct sdp_ot_buf *greeting;	/* sent in the upcall of SDP_OT_UP */
 	struct sdp_ot_buf *answer;	/* sent in the handler of the first receive */
 	bool pushed;		/* posts wait for push(); set before the endpoint is made */
+	u16 reads_in;		/* of the endpoint; 0: 2; set before it is made */
 	struct task_struct *in_op;	/* is in an op that must not call up */
 };
 

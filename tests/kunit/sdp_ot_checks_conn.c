@@ -131,6 +131,20 @@ static void otc_check_connect(struct otc_bed *bed)
 	OTC_EXPECT(bed, !side[0].told[SDP_OT_REFUSED] && !side[0].told[SDP_OT_UNREACHABLE]);
 }
 
+/* The peer's answer bounds the own Reads. Some drivers allow more than their user has said. */
+static void otc_check_reads(struct otc_bed *bed)
+{
+	const u16 most = bed->devices[1]->caps & SDP_OT_CAP_ADOPTED ? 2 : 1;
+	struct otc_side *side = bed->sides;
+
+	side[0].reads_in = 2;
+	side[1].reads_in = 1;
+	if (!otc_connected(bed))
+		return;
+	OTC_EXPECT(bed, side[0].ep->reads_out >= 1 && side[0].ep->reads_out <= most);
+	OTC_EXPECT(bed, side[1].ep->reads_out >= 1 && side[1].ep->reads_out <= 2);
+}
+
 static void otc_check_too_long(struct otc_bed *bed)
 {
 	u8 *data = kzalloc(4096, GFP_KERNEL);
@@ -405,6 +419,7 @@ static void otc_check_removal(struct otc_bed *bed)
 
 const struct otc_check otc_conn_checks[] = {
 	{ "connect", otc_check_connect },
+	{ "reads are negotiated", otc_check_reads },
 	{ "private data too long", otc_check_too_long },
 	{ "refused", otc_check_refused },
 	{ "nobody listens", otc_check_nobody },

@@ -976,6 +976,8 @@ static int otm_accept(struct sdp_ot_conn_request *request, struct sdp_ot_ep *ot,
 	peer->state = OTM_UP;
 	ep->peer = peer;
 	peer->peer = ep;
+	ep->ot.reads_out = min(ep->ot.attr.reads_out, peer->ot.attr.reads_in);
+	peer->ot.reads_out = min(peer->ot.attr.reads_out, ep->ot.attr.reads_in);
 	ep->up_due = true;
 	peer->up_due = true;
 	if (length)

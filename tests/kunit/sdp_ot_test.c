@@ -3,7 +3,9 @@
  * SDP's transport interface: the checks of its contract over the transport in memory, failures of
  * that, and the registry of transports.
  */
+#include <linux/delay.h>
 #include <linux/in.h>
+#include <linux/jiffies.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
@@ -173,26 +175,62 @@ static void listens_on_demand(struct kunit *test)
 	static const struct sdp_ot_user user = { .request = sdp_ot_requested, .on_demand = true };
 	struct otc_bed *bed = sdp_ot_begin();
 	struct sdp_ot *ot = &sdp_ot_memory->ot;
+	struct sdp_ot_net one, other;
 
 	KUNIT_ASSERT_EQ(test, sdp_ot_init(&user), 0);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	sdp_ot_listen_get(&one, bed->net);
+	sdp_ot_listen_get(&other, bed->net);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&one);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
 	otm_remove(sdp_ot_memory, 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&other);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
 	/* a transport that comes later finds who wants it */
 	sdp_ot_unregister(ot);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	sdp_ot_listen_get(&one, bed->net);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
 	sdp_ot_unregister(ot);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&one);
+	sdp_ot_exit();
+	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
+}
+
+/* a device for which memory was short is tried again, and is visible until it listens */
+static void listens_after_a_retry(struct kunit *test)
+{
+	static const struct sdp_ot_user user = { .request = sdp_ot_requested, .on_demand = true };
+	const unsigned long end = jiffies + 10 * HZ;
+	struct otc_bed *bed = sdp_ot_begin();
+	struct sdp_ot *ot = &sdp_ot_memory->ot;
+	struct sdp_ot_net wanted;
+	u32 listening, pending;
+
+	KUNIT_ASSERT_EQ(test, sdp_ot_init(&user), 0);
+	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
+	sdp_ot_memory->fail[OTM_LISTEN] = -ENOMEM;
+	sdp_ot_listen_get(&wanted, bed->net);
+	sdp_ot_listeners(&listening, &pending);
+	KUNIT_EXPECT_EQ(test, listening, 1);
+	KUNIT_EXPECT_EQ(test, pending, 1);
+	do {
+		msleep(20);
+		sdp_ot_listeners(&listening, &pending);
+	} while (pending && time_before(jiffies, end));
+	KUNIT_EXPECT_EQ(test, listening, 2);
+	KUNIT_EXPECT_EQ(test, pending, 0);
+	/* one that is not wanted any more is not tried */
+	sdp_ot_listen_put(&wanted);
+	sdp_ot_memory->fail[OTM_LISTEN] = -ENOMEM;
+	sdp_ot_listen_get(&wanted, bed->net);
+	sdp_ot_listen_put(&wanted);
+	sdp_ot_listeners(&listening, &pending);
+	KUNIT_EXPECT_EQ(test, listening + pending, 0);
+	sdp_ot_unregister(ot);
 	sdp_ot_exit();
 	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
 }
@@ -298,6 +336,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(listens_on_each_device),
 	KTEST_CASE(listens_later),
 	KTEST_CASE(listens_on_demand),
+	KTEST_CASE(listens_after_a_retry),
 	KTEST_CASE(fails_on_request),
 	KTEST_CASE(steps_and_breaks),
 	{}

@@ -35,7 +35,7 @@ constexpr const char *rules_file = "/etc/krdma/offload.rules";
 constexpr const char *lock_file = "/run/krdma-offload.lock";
 
 /* bits of OFFLOAD_*, see krdma/offload.h */
-constexpr std::array capabilities{"?", "rdma", "kernel-clients"};
+constexpr std::array capabilities{"?", "rdma", "kernel-clients", "zerocopy"};
 /* by enum krdma_offload_state */
 constexpr std::array socket_states{"marked",  "opening",   "tcp", "up",
 				   "sending", "receiving", "both"};

@@ -39,7 +39,8 @@ struct sockaddr_storage;
 /* struct offload_road.caps */
 #define OFFLOAD_RDMA		BIT(1)	/* moves data by RDMA */
 #define OFFLOAD_KERNEL_CLIENTS	BIT(2)	/* serves sockets of the kernel, too */
-#define OFFLOAD_CAPS		(OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS)
+#define OFFLOAD_ZEROCOPY	BIT(3)	/* sendmsg() notifies of MSG_ZEROCOPY; else it copies */
+#define OFFLOAD_CAPS		(OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS | OFFLOAD_ZEROCOPY)
 
 /**
  * struct offload_conn - one end of a TCP connection that is marked
@@ -49,6 +50,9 @@ struct sockaddr_storage;
  * returned; those of its own work items come on top.
  */
 struct offload_conn;
+
+/* What roads use in a network namespace; it may outlive the namespace. */
+struct offload_account;
 
 /**
  * struct offload_route - where a connection goes, by the host's routes
@@ -111,8 +115,10 @@ struct offload_route {
  *	Context: atomic, any but hard interrupt. Optional.
  * @info: put nested attributes for inet_diag and "krdma offload sockets". Context: RCU, does not
  *	sleep. Optional.
- * @shutdown_road: krdma_ops or the host is being shut down: end all connections, and unregister as
- *	soon as they are gone. Optional.
+ * @shutdown_road: krdma_ops is being shut down (its parameter "shutdown"): reset all connections of
+ *	the road. Programs whose bytes have changed get ECONNRESET, the others go on by TCP. The
+ *	road stays registered, and its module is pinned during the call; it finds no connection and
+ *	is asked for none until krdma_ops begins again. Context: may sleep. Optional.
  *
  * The first eight bytes of each direction are krdma_ops' own (where TCP's part ends), sent and
  * received by sendmsg() and recvmsg() as any others.
@@ -202,6 +208,34 @@ void offload_conn_addresses(struct offload_conn *conn, struct sockaddr_storage *
 int offload_conn_route(struct offload_conn *conn, struct offload_route *route);
 
 /**
+ * offload_conn_account() - who pays for the memory of a connection's road
+ * @conn: connection
+ *
+ * The account is that of the network namespace. A road charges its buffers to it before it
+ * allocates them, and, in the kernel's way (set_active_memcg(), __GFP_ACCOUNT), to the memory
+ * cgroup of offload_conn_sk() besides.
+ *
+ * Return: the account with a reference, for offload_account_put(). Context: any.
+ */
+struct offload_account *offload_conn_account(struct offload_conn *conn);
+/* Context: any. */
+void offload_account_put(struct offload_account *account);
+
+/**
+ * offload_charge() - take memory for a road's buffers
+ * @account: of offload_conn_account()
+ * @bytes: how many
+ * @more: the connection has some already, and goes on without these
+ *
+ * Return: true: offload_uncharge() gives it back. false: it is more than the namespace or the host
+ * may have, or, with @more, more than three quarters of that: the road is not opened (-ENOBUFS), or
+ * does not grow. Context: any.
+ */
+bool __must_check offload_charge(struct offload_account *account, u64 bytes, bool more);
+/* @bytes: all, or a part. Context: any. */
+void offload_uncharge(struct offload_account *account, u64 bytes);
+
+/**
  * offload_conn_name() - what only the ends of this TCP connection know
  * @conn: connection
  * @answer: the passive end's answer; false: the active end's question
@@ -249,7 +283,8 @@ void offload_road_up(struct offload_conn *conn, void *priv);
  * @error: why, negative
  *
  * Before offload_road_up(), or after it if neither direction has changed: TCP goes on, the failure
- * is counted, and the peer is left alone for a while. Else the connection ends with this error as
+ * is counted, and the peer is left alone for a while, unless this host lacked memory (-ENOMEM) or
+ * was at a limit (-ENOBUFS). Else the connection ends with this error as
  * with a reset. close() of the road is called in each case where open() had returned 0 or the
  * connection came from offload_conn_find(). Context: any but hard interrupt.
  */

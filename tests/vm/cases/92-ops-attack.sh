@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: what is laid down for TCP sockets holds for marked ones, and ordinary users get nothing by them: Landlock, BPF of cgroups, nft by owner and port, ports of others, SO_REUSEPORT, kTLS, sockmap, MD5, TCP_REPAIR, rights, memory cgroups
+# what: what is laid down for TCP sockets holds for marked ones, and ordinary users get nothing by them: Landlock, BPF of cgroups, nft by owner and port, ports of others, sockets that ask for a road, SO_REUSEPORT, kTLS, sockmap, MD5, TCP_REPAIR, rights, memory cgroups
 # covers: ops tests/vm/progs/ops_attack.py
 # kernel: stock
 # limit: 420
@@ -27,7 +27,9 @@ mkdir "$groups"
 mount -t cgroup2 cgroup2 "$groups"
 echo +memory > "$groups/cgroup.subtree_control"
 mkdir "$groups/box"
-ops_load
+ops_load explicit=0
+attempt "sockets that ask by themselves, of a user, without a rule" by_tcp attack explicit
+rises some no-rule attack explicit
 mark_some
 attempt "a connection" by_road attack works
 

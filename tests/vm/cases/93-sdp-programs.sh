@@ -145,7 +145,8 @@ mode_results() {
 	! have javac || one_program jdk
 }
 results tcp
-ops_load addresses=1
+# a connection that ends while its road opens is no reason to leave the peer alone for long
+ops_load addresses=1 bad_peer_s=1
 sdp_load
 sdp_rules 1-65535
 results sdp

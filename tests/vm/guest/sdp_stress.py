@@ -129,7 +129,6 @@ def short_side(sock, number, failed):
     limit = struct.pack("ll", 20, 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-    sock.setsockopt(socket.IPPROTO_TCP, 80, 65536)
 
     def send():
         try:

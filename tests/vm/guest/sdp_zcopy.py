@@ -213,6 +213,9 @@ def threshold(sock, role):
     if role == "server":
         return receive_all(sock)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == -1
+    # as an option of TCP, too
+    sock.setsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH, 4096)
+    assert sock.getsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH) == 4096
     sock.setsockopt(SOL_SDP, ZCOPY_THRESH, 0)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == 0
     return send_blocks(sock, role, 2000000)

@@ -319,6 +319,8 @@ int main(int argc, char **argv)
 	for (const change::Scene &scene : change::scenes) {
 		bool wanted = optind + 1 < argc && optind + 2 >= argc;
 
+		if (scene.urgent && !setup.road.empty())
+			continue;
 		for (int i = optind + 2; i < argc; i++)
 			wanted |= argv[i] == std::string_view(scene.name);
 		if (wanted)

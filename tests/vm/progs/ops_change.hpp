@@ -95,6 +95,8 @@ void change_at(const Setup &setup, size_t at, unsigned seed);
 struct Scene {
 	const char *name;
 	std::string (*play)(const Setup &setup, unsigned seed);
+	// sends urgent data after the change: not on the road of the tests
+	bool urgent = false;
 };
 extern const std::vector<Scene> scenes;
 

@@ -242,33 +242,114 @@ std::string urgent(const Setup &setup, unsigned seed, bool in_line, int change)
 	pause(setup);
 	pollfd entry{b.pair.server, POLLIN | POLLPRI, 0};
 	poll(&entry, 1, 0);
-	saw << entry.revents << ' ' << number(b.pair.server, SIOCATMARK) << ' ';
+	auto numbers = [&] {
+		saw << number(b.pair.server, SIOCATMARK) << ',' << number(b.pair.server, FIONREAD)
+		    << ' ';
+	};
+	saw << entry.revents << ' ';
+	numbers();
 	receive(2);
+	numbers();
 	receive(20);
-	saw << number(b.pair.server, SIOCATMARK) << ' ';
+	numbers();
 	receive(1, MSG_OOB);
 	receive(20);
+	numbers();
 	receive(1, MSG_OOB);
 	receive(20);
 	return saw.str();
 }
 
-std::string urgent_data(const Setup &setup, unsigned seed)
+std::string urgent_all(const Setup &setup, unsigned seed, bool in_line, int first)
 {
 	std::string saw;
 
-	for (int change = 0; change < 5; change++)
-		saw += urgent(setup, seed, false, change) + "; ";
+	for (int change = first; change < 5; change++)
+		saw += urgent(setup, seed, in_line, change) + "; ";
 	return saw;
+}
+
+std::string urgent_data(const Setup &setup, unsigned seed)
+{
+	return urgent_all(setup, seed, false, 0);
 }
 
 std::string urgent_in_line(const Setup &setup, unsigned seed)
 {
-	std::string saw;
+	return urgent_all(setup, seed, true, 0);
+}
 
-	for (int change = 0; change < 5; change++)
-		saw += urgent(setup, seed, true, change) + "; ";
-	return saw;
+// the direction stays on TCP
+std::string urgent_before(const Setup &setup, unsigned seed)
+{
+	return urgent_all(setup, seed, false, 2) + urgent_all(setup, seed, true, 2);
+}
+
+// a receive of no bytes says whether there are some
+std::string nothing(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	std::array<char, 20> data{};
+	auto ask = [&] {
+		pause(setup);
+		saw << told(recv(b.pair.server, data.data(), 0, MSG_DONTWAIT)) << ' '
+		    << told(recv(b.pair.server, data.data(), 0, MSG_DONTWAIT | MSG_PEEK)) << ' ';
+	};
+
+	ask();
+	send_pattern(b.pair.client, b.there, 0, 10);
+	ask();
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 10, 10);
+	ask();
+	for (int i = 0; i < 2; i++) {
+		saw << told(recv(b.pair.server, data.data(), 10, MSG_WAITALL)) << ' ';
+		ask();
+	}
+	shutdown(b.pair.client, SHUT_WR);
+	ask();
+	return saw.str();
+}
+
+// a peer that has shut down both directions answers bytes with a reset
+std::string deaf_and_dumb(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	Bytes sink(100);
+
+	b.some_before();
+	pause(setup);
+	while (recv(b.pair.server, sink.data(), sink.size(), MSG_DONTWAIT) > 0)
+		;
+	saw << told(shutdown(b.pair.server, SHUT_RDWR)) << ' ';
+	need(ready(b.pair.client, POLLRDHUP, 5000 * setup.slow), "news of the end");
+	saw << told(send(b.pair.client, "x", 1, MSG_NOSIGNAL)) << ' ';
+	need(ready(b.pair.client, POLLERR, 5000 * setup.slow), "news of the reset");
+	saw << told(send(b.pair.client, "x", 1, MSG_NOSIGNAL)) << ' ';
+	saw << told(recv(b.pair.server, sink.data(), 1, 0));
+	return saw.str();
+}
+
+// ... also where bytes have changed over before
+std::string deaf_and_dumb_late(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	Bytes data(3000);
+	const size_t before = b.some_before();
+
+	send_pattern(b.pair.client, b.there, before, data.size() - before);
+	saw << told(recv(b.pair.server, data.data(), data.size(), MSG_WAITALL)) << ' ';
+	saw << told(shutdown(b.pair.server, SHUT_WR)) << ' ';
+	saw << told(send(b.pair.client, "x", 1, MSG_NOSIGNAL)) << ' ';
+	saw << told(recv(b.pair.server, data.data(), 1, 0)) << ' ';
+	saw << told(shutdown(b.pair.server, SHUT_RD)) << ' ';
+	saw << told(send(b.pair.client, "x", 1, MSG_NOSIGNAL)) << ' ';
+	need(ready(b.pair.client, POLLERR, 5000 * setup.slow), "news of the reset");
+	saw << told(send(b.pair.client, "x", 1, MSG_NOSIGNAL));
+	return saw.str();
 }
 
 std::string numbers(const Setup &setup, unsigned seed)
@@ -738,8 +819,12 @@ const std::vector<Scene> scenes{
 	{"unread_data", unread_data},
 	{"first_after_close", first_after_close},
 	{"sender_waits", sender_waits},
-	{"urgent_data", urgent_data},
-	{"urgent_in_line", urgent_in_line},
+	{"urgent_data", urgent_data, true},
+	{"urgent_in_line", urgent_in_line, true},
+	{"urgent_before", urgent_before},
+	{"nothing", nothing},
+	{"deaf_and_dumb", deaf_and_dumb},
+	{"deaf_and_dumb_late", deaf_and_dumb_late},
 	{"numbers", numbers},
 	{"low_water", low_water},
 	{"times_out", times_out},

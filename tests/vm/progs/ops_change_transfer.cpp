@@ -118,6 +118,9 @@ public:
 			from_file();
 		else
 			from_memory();
+		// one whose other end never opens would have no end
+		if (plan_.change <= plan_.size)
+			trigger_.pull();
 		if (plan_.cork)
 			ops::set_option(fd_, IPPROTO_TCP, TCP_CORK, 0);
 		need(!shutdown(fd_, SHUT_WR), "shutdown");

@@ -139,6 +139,8 @@ void Round::send_one()
 		what += " in " + std::to_string(parts);
 	if (bad)
 		what += " bad";
+	if (socket.connection && flags & MSG_OOB)
+		socket.connection->urgent = true;
 	Outcome outcome = both(slot, what, [&](World &, int fd) {
 		Bytes data = pattern(size, seed);
 		unsigned char *at = bad ? reinterpret_cast<unsigned char *>(64) : data.data();
@@ -170,8 +172,6 @@ void Round::send_one()
 	});
 	if (outcome.value > 0 && socket.connection)
 		socket.connection->unread[socket.end] += outcome.value;
-	if (socket.connection && flags & MSG_OOB)
-		socket.connection->urgent = true;
 }
 
 void Round::receive_one()
@@ -440,10 +440,8 @@ void Round::get_option()
 			  {}};
 	const socklen_t size = chance(85) ? 16 : any(12);
 	const Socket &socket = *sockets_[slot];
-	// sizes that the program did not set are each protocol's own; SDP's accepted sockets have
-	// the listener's priority
+	// sizes that the program did not set: those on TCP are forced
 	if (option.only_set ||
-	    (option.level == SOL_SOCKET && option.name == SO_PRIORITY && socket.accepted) ||
 	    (option.level == SOL_SOCKET && ((option.name == SO_RCVBUF && !socket.rcvbuf) ||
 					    (option.name == SO_SNDBUF && !socket.sndbuf))))
 		return;
