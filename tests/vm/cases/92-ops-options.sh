@@ -21,7 +21,7 @@ alike() {
 
 ip link set lo up
 modprobe -q tls || true
-ops_load connect_timeout_ms=1500
+ops_load explicit=0 connect_timeout_ms=1500
 mark_some
 attempt "kTLS at both ends" alike tls_both
 attempt "kTLS while other threads use the socket" alike tls_race "$(either 10 20)"
@@ -41,8 +41,12 @@ asks() {
 attempt "a listener with peers asks" by_road asks
 unmark
 must_have_sdp() {
-	expect "sockets that must have SDP" others sdp_alone
+	expect "without a rule" others sdp_alone EACCES
+	expect "a rule that goes" others sdp_late
+	parameter krdma_ops explicit Y
+	expect "allowed" others sdp_alone
 	cat expect
+	parameter krdma_ops explicit N
 }
 attempt "sockets that must have SDP, without it" by_tcp must_have_sdp
 all_gone
@@ -57,7 +61,7 @@ unanswered() {
 	mark any 10.9.0.1
 	expect "the listener goes" others unanswered
 	unload krdma_ops
-	ops_load
+	ops_load explicit=0
 	mark any 10.9.0.1
 	others unanswered stays > unanswered.log 2>&1 &
 	server=$!

@@ -23,7 +23,7 @@ installed() {
 }
 
 ip link set lo up
-ops_load
+ops_load explicit=0
 mark_some
 
 has_systemd() { installed systemd-socket-activate; }

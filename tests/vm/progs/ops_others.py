@@ -358,14 +358,25 @@ def sdp_client(way):
             nothing_comes(way, server)
 
 
-def sdp_alone():
-    """Servers and clients that must have SDP, which is not there, and that no rule takes"""
-    for way in ((SDP_FAMILY, 0), (socket.AF_INET, SDP), (base.FAMILY, SDP)):
+def sdp_alone(wanted="0"):
+    """Servers and clients that must have SDP, which is not there; the parameter explicit allows
+    them, or they are refused"""
+    for way in ((SDP_FAMILY, 0), (int(socket.AF_INET), SDP), (base.FAMILY, SDP)):
         for part in (sdp_server, sdp_client):
-            try:
-                part((int(way[0]), way[1]))
-            except OSError as error:
-                print(f"{way}: {part.__name__}: {error}")
+            check(f"{way}: {part.__name__}", wanted, answer(part, way))
+
+
+def sdp_late():
+    """A server whose rule has gone when its peer comes"""
+    krdma(f"add listen {UNMARKED} use any")
+    with listener(host=UNMARKED, protocol=SDP) as at, make() as client:
+        krdma("flush")
+        client.connect(at.getsockname())
+        server, _ = at.accept()
+        with server:
+            server.settimeout(None)
+            check("its send", "EACCES", answer(server.send, b"answer"))
+            nothing_comes("its peer", client)
 
 
 # Authentication -----------------------------------------------------------------------------------
@@ -474,7 +485,8 @@ def main():
         arguments.pop(0)
     signal.alarm(int(80 * SLOW))
     parts = {part.__name__: part for part in (
-        activated, fan, deny, tls_both, tls_race, asks, sdp_alone, ao_there, ao, unanswered, unacknowledged)}
+        activated, fan, deny, tls_both, tls_race, asks, sdp_alone, sdp_late, ao_there, ao,
+        unanswered, unacknowledged)}
     parts[arguments[0]](*arguments[1:])
 
 
