@@ -26,6 +26,18 @@
 
 /* Sending ******************************************************************* */
 
+/*
+ * Time stamps (SO_TIMESTAMP, SO_TIMESTAMPING) are those of packets: sockets that want them stay on
+ * TCP.
+ */
+bool ops_wants_stamps(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_RCVTSTAMP) ||
+	       READ_ONCE(sk->sk_tsflags) & (SOF_TIMESTAMPING_TX_RECORD_MASK |
+					    SOF_TIMESTAMPING_RX_SOFTWARE |
+					    SOF_TIMESTAMPING_RX_HARDWARE);
+}
+
 /* states in which a socket carries bytes, now or soon */
 #define OPS_CARRIES	(TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)
 
@@ -110,6 +122,12 @@ static bool change_try(struct ops_sock *os, const struct msghdr *msg)
 
 	if (!change_state_allows(sk, os, msg))
 		return false;
+	if (unlikely(ops_wants_stamps(sk) || (ops_is_local(os) && ops_wants_stamps(os->peer)))) {
+		if (os->why != OPS_COUNT_STAMPS)
+			ops_count(os->net, OPS_COUNT_STAMPS);
+		os->why = OPS_COUNT_STAMPS;
+		return false;
+	}
 	changed = ops_is_local(os) ? change_to_ring(os) : change_to_road(os);
 	if (changed)
 		ops_count(os->net, OPS_COUNT_CHANGED);
@@ -257,7 +275,7 @@ bool ops_stream_memory_free(const struct sock *sk, int wake)
 	os = ops_sock_of(sk);
 	if (os && READ_ONCE(os->tx_road)) {
 		known = true;
-		is_free = ops_is_local(os) ? ops_local_writable(os) : ops_road_writable(os);
+		is_free = ops_is_local(os) ? ops_local_writable(os, wake) : ops_road_writable(os);
 	} else if (os && unlikely(os->must) && sk->sk_state == TCP_ESTABLISHED) {
 		known = true;
 		is_free = READ_ONCE(os->road_state) >= OPS_ROAD_UP;
@@ -364,6 +382,8 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 	u32 copied_seq = READ_ONCE(tp->copied_seq), urgent = READ_ONCE(tp->urg_seq) - copied_seq;
 	u32 x = copied_seq, inq;
 
+	if (ops_road_urgent(os) & OFFLOAD_URGENT_MARK && !sock_flag(os->sk, SOCK_URGINLINE))
+		return 0;
 	if (!READ_ONCE(tp->urg_data) || sock_flag(os->sk, SOCK_URGINLINE) ||
 	    urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
 		return ops_inq(os);
@@ -545,6 +565,13 @@ static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	return ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
 }
 
+static void change_reader_leaves(struct ops_sock *os)
+{
+	mutex_unlock(&os->rx_mutex);
+	if (!ops_is_local(os))
+		ops_road_reader_left(os);
+}
+
 /*
  * All that is there without waiting, over the change. With rx_mutex. @lend: a road other than the
  * same-host one may wait, with the program's memory lent to the peer.
@@ -605,6 +632,31 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	return copied ?: ret;
 }
 
+int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len)
+{
+	int ret;
+
+	if (mutex_lock_interruptible(&os->rx_mutex))
+		return -EINTR;
+	ret = change_recv_now(os, msg, len, 0, false);
+	change_reader_leaves(os);
+	return change_answer(os->sk, 0, ret);
+}
+
+bool ops_recv_at_end(const struct ops_sock *os)
+{
+	return !change_road_end(os);
+}
+
+u32 ops_inq_hint(const struct ops_sock *os)
+{
+	u32 inq = ops_inq(os);
+
+	if (!inq && (sock_flag(os->sk, SOCK_DONE) || change_fin(os)))
+		inq = !change_end_waits(os);
+	return inq;
+}
+
 /* Is there something for a reader who waits? */
 static bool change_ready(const struct ops_sock *os, u32 want)
 {
@@ -647,13 +699,6 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
 	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, NULL);
-}
-
-static void change_reader_leaves(struct ops_sock *os)
-{
-	mutex_unlock(&os->rx_mutex);
-	if (!ops_is_local(os))
-		ops_road_reader_left(os);
 }
 
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -770,15 +815,22 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 
 	if (!cmsg && !msg->msg_get_inq)
 		return;
-	msg->msg_inq = ops_inq(os);
-	/* as TCP: there is an end to be read */
-	if (!msg->msg_inq && (sock_flag(os->sk, SOCK_DONE) || change_fin(os)))
-		msg->msg_inq = !change_end_waits(os);
+	msg->msg_inq = ops_inq_hint(os);
 	if (!cmsg)
 		return;
 	msg->msg_control = control;
 	msg->msg_controllen = room;
 	put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
+}
+
+/* TCP's byte, or one of the road. */
+static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
+{
+	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+
+	if (ret == -EINVAL && READ_ONCE(os->rx_road) && !ops_is_local(os))
+		ret = ops_road_recv(os, msg, len, flags);
+	return ret;
 }
 
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len)
@@ -790,9 +842,9 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 
 	if (unlikely(!os))
 		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
-	if (unlikely(flags & MSG_OOB && READ_ONCE(os->rx_road) && !ops_is_local(os)))
-		ret = ops_road_recv(os, msg, len, flags);
-	else if (unlikely(flags & (MSG_OOB | MSG_ERRQUEUE)))
+	if (unlikely(flags & MSG_OOB))
+		ret = change_recv_urgent(os, msg, len, flags);
+	else if (unlikely(flags & MSG_ERRQUEUE))
 		ret = ops_tcp_recvmsg(sk, msg, len, flags, addr_len);
 	else if (unlikely(flags & MSG_PEEK))
 		ret = change_peek(os, msg, len, flags);

@@ -9,10 +9,10 @@
  *	AF_INET_SDP, protocol 0, 6, IPPROTO_SDP			bytes go by the road "sdp" only
  *	AF_INET, AF_INET6, AF_INET_OFFLOAD, IPPROTO_SDP		the same
  *
- * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. Roads are
- * the administrator's decision: a rule has to take such a socket, too, or the parameter "explicit"
- * allows them where no rule says TCP. Else the first kind stays on TCP, and connect() and listen()
- * of the second kind fail.
+ * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. Roads
+ * are the administrator's decision: a rule has to take such a socket, too, or the parameter
+ * "explicit" allows them where no rule says TCP. Else the first kind stays on TCP, and connect() and
+ * listen() of the second kind fail.
  *
  * The LSMs look at an address's family: Landlock lets pass what is not AF_INET or AF_INET6. So
  * addresses of our own families are refused, unless the parameter "addresses" allows them for old
@@ -39,7 +39,8 @@ MODULE_PARM_DESC(addresses, "Addresses may have these families, too: LSMs do not
 
 static bool explicit_allowed;
 module_param_named(explicit, explicit_allowed, bool, 0644);
-MODULE_PARM_DESC(explicit, "Sockets that ask for a road by family or protocol need no rule (default off)");
+MODULE_PARM_DESC(explicit,
+		 "Sockets that ask for a road by family or protocol need no rule (default off)");
 
 bool ops_explicit_allows(const struct ops_sock *os, const struct ops_choice *choice)
 {

@@ -7,10 +7,12 @@
  * (SOCK_NOSPACE, as for TCP) through sk_write_space(). The memory that TCP would use for packets is
  * not used.
  *
- * Pages that have not been used for a while are given back by one worker for all pairs.
+ * Pages that have not been used for a while are given back by one worker for all pairs, and sooner
+ * by a shrinker.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -227,13 +229,6 @@ int ops_local_send(struct ops_sock *os, struct msghdr *msg, size_t len, size_t *
 	}
 }
 
-bool ops_local_writable(const struct ops_sock *os)
-{
-	const struct ops_dir *dir = ops_tx(os);
-
-	return ops_dir_ends(dir) || ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit);
-}
-
 /* TCP's peer acknowledges what its buffer holds: half of the ring counts as that. */
 u32 ops_local_unsent(const struct ops_sock *os)
 {
@@ -241,6 +236,15 @@ u32 ops_local_unsent(const struct ops_sock *os)
 	u32 unread = ops_ring_unread(&dir->ring);
 
 	return unread > dir->limit / 2 ? unread - dir->limit / 2 : 0;
+}
+
+bool ops_local_writable(const struct ops_sock *os, int wake)
+{
+	const struct ops_dir *dir = ops_tx(os);
+
+	return ops_dir_ends(dir) ||
+	       (ops_ring_roomy(ops_ring_unread(&dir->ring), dir->limit) &&
+		(u64)ops_local_unsent(os) << wake < tcp_notsent_lowat(tcp_sk(os->sk)));
 }
 
 /* Receiving ***************************************************************** */
@@ -341,15 +345,20 @@ static void local_free_work(struct work_struct *work)
 
 /* Giving back *************************************************************** */
 
-static void local_trim_dir(struct ops_dir *dir)
+/* Of a direction that was not used for so long. Return: bytes that were given back. */
+static u32 local_trim_dir(struct ops_dir *dir, unsigned long idle)
 {
-	if (!READ_ONCE(dir->ring.pages) ||
-	    !time_after(jiffies, READ_ONCE(dir->used) + msecs_to_jiffies(local_idle_ms)))
-		return;
+	u32 before;
+
+	if (!READ_ONCE(dir->ring.pages) || !time_after(jiffies, READ_ONCE(dir->used) + idle))
+		return 0;
 	if (!mutex_trylock(&dir->mutex))
-		return;
+		return 0;
+	before = dir->ring.pages;
 	ops_ring_trim(&dir->ring);
+	before -= dir->ring.pages;
 	mutex_unlock(&dir->mutex);
+	return before;
 }
 
 /* The pair that has waited longest, with a reference; it goes to the end of the list. */
@@ -368,10 +377,10 @@ static struct ops_pair *local_next_pair(void)
 	return pair;
 }
 
-static void local_trim_pair(struct ops_pair *pair)
+static u32 local_trim_pair(struct ops_pair *pair, unsigned long idle)
 {
-	local_trim_dir(&pair->dir[0]);
-	local_trim_dir(&pair->dir[1]);
+	u32 freed = local_trim_dir(&pair->dir[0], idle) + local_trim_dir(&pair->dir[1], idle);
+
 	spin_lock_bh(&local_lock);
 	/* one that has pages again is listed again */
 	if (pair->listed && !READ_ONCE(pair->dir[0].ring.pages) &&
@@ -381,25 +390,67 @@ static void local_trim_pair(struct ops_pair *pair)
 		local_num--;
 	}
 	spin_unlock_bh(&local_lock);
+	return freed;
 }
 
-static void local_trim_work(struct work_struct *work)
+/* Goes over so many pairs, or until so many bytes are free. Return: how many. */
+static u64 local_trim_some(unsigned int num, unsigned long idle, u64 wanted)
 {
-	unsigned int num = READ_ONCE(local_num);
+	u64 freed = 0;
 
-	while (num--) {
+	while (num-- && freed < wanted) {
 		struct ops_pair *pair = local_next_pair();
 
 		if (!pair)
 			continue;
-		local_trim_pair(pair);
+		freed += local_trim_pair(pair, idle);
 		ops_pair_put(pair);
 		cond_resched();
 	}
+	return freed;
+}
+
+static void local_trim_work(struct work_struct *work)
+{
+	local_trim_some(READ_ONCE(local_num), msecs_to_jiffies(local_idle_ms), U64_MAX);
 	spin_lock_bh(&local_lock);
 	if (local_num)
 		schedule_delayed_work(&local_trim, msecs_to_jiffies(local_idle_ms) / 2 + 1);
 	spin_unlock_bh(&local_lock);
+}
+
+/*
+ * When memory is scarce, pages are given back as soon as they have not been used for a moment. The
+ * caller may be a writer who allocates, and has a direction's mutex: that one is passed over.
+ */
+#define LOCAL_MOMENT		msecs_to_jiffies(100)
+#define LOCAL_SHRINK_PAIRS	1024U
+
+static struct shrinker *local_shrinker;
+
+static unsigned long local_shrink_count(struct shrinker *shrinker, struct shrink_control *control)
+{
+	return ops_ring_total() >> PAGE_SHIFT;
+}
+
+static unsigned long local_shrink_scan(struct shrinker *shrinker, struct shrink_control *control)
+{
+	/* the next call goes on with the others */
+	unsigned int num = min(READ_ONCE(local_num), LOCAL_SHRINK_PAIRS);
+	u64 freed = local_trim_some(num, LOCAL_MOMENT, (u64)control->nr_to_scan << PAGE_SHIFT);
+
+	return freed >> PAGE_SHIFT ?: SHRINK_STOP;
+}
+
+int ops_local_init(void)
+{
+	local_shrinker = shrinker_alloc(0, "krdma_ops");
+	if (!local_shrinker)
+		return -ENOMEM;
+	local_shrinker->count_objects = local_shrink_count;
+	local_shrinker->scan_objects = local_shrink_scan;
+	shrinker_register(local_shrinker);
+	return 0;
 }
 
 /* Pairs do not need its calls: change.c calls the functions above. It has a name for rules. */
@@ -411,6 +462,7 @@ const struct offload_road ops_local_road = {
 
 void ops_local_exit(void)
 {
+	shrinker_free(local_shrinker);
 	cancel_delayed_work_sync(&local_trim);
 	flush_work(&local_free);
 }

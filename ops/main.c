@@ -71,9 +71,12 @@ static int __init main_init(void)
 	err = ops_pair_init();
 	if (err)
 		return err;
-	err = ops_road_init();
+	err = ops_local_init();
 	if (err)
 		goto pair;
+	err = ops_road_init();
+	if (err)
+		goto local;
 	err = ops_rules_init();
 	if (err)
 		goto road;
@@ -99,6 +102,8 @@ rules:
 	ops_rules_exit();
 road:
 	ops_road_exit();
+local:
+	ops_local_exit();
 pair:
 	ops_pair_exit();
 	return err;

@@ -214,8 +214,8 @@ static bool mark_refuse(struct ops_sock *os)
 		return refused;
 	}
 	/*
-	 * The peer may have begun to send by a road that is up, or by one that is up at its end: the
-	 * road has found a passive end when the active one is about to be.
+	 * The peer may have begun to send by a road that is up, or by one that is up at its end:
+	 * the road has found a passive end when the active one is about to be.
 	 */
 	spin_lock_bh(&os->lock);
 	if (os->road_state != OPS_ROAD_UP &&
@@ -244,6 +244,7 @@ int ops_decline(struct sock *sk, struct ops_sock *os, enum ops_counter why)
 static void mark_enter_again(struct sock *sk, bool ruled, const struct ops_choice *choice)
 {
 	struct ops_sock *os = rcu_dereference_protected(inet_csk(sk)->icsk_ulp_data, true);
+
 	os->choice = *choice;
 	os->ruled = ruled;
 	if (ruled || ops_explicit_allows(os, choice))

@@ -308,8 +308,8 @@ extern void (*ops_sk_state_change)(struct sock *sk);
 /*
  * Wake those who wait at a socket. It may have ended: then nobody waits. Any context.
  *
- * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's queue
- * in its own, for which TCP's lock must be held. TCP's defaults need no lock.
+ * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's
+ * queue in its own, for which TCP's lock must be held. TCP's defaults need no lock.
  */
 static inline void ops_wake_readers(struct sock *sk)
 {
@@ -415,8 +415,8 @@ const struct proto_ops *ops_socket_base(int family);
 /* our copy of a base, or NULL */
 struct proto *ops_prot_of(const struct proto *base);
 /*
- * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come to
- * the socket since.
+ * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come
+ * to the socket since.
  */
 static inline const struct proto *ops_plain_prot(const struct sock *sk)
 {
@@ -447,6 +447,8 @@ void ops_pair_exit(void);
 
 /* Change of roads (change.c) ************************************************ */
 
+/* Does the program want time stamps, which only TCP has? */
+bool ops_wants_stamps(const struct sock *sk);
 int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
@@ -456,6 +458,12 @@ bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);
+/* TCP_INQ: as those, or 1 where the end is to be read */
+u32 ops_inq_hint(const struct ops_sock *os);
+/* Receives what is there, without waiting. Return: bytes, 0: the end; -EAGAIN; -errno */
+int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len);
+/* Is the answer the end of the stream, where there are no bytes? */
+bool ops_recv_at_end(const struct ops_sock *os);
 /* SIOCINQ: as those, but no further than urgent data, as TCP's */
 u32 ops_inq_ioctl(const struct ops_sock *os);
 /* Has TCP's queue bytes that nobody has read? A close() is a reset then. */
@@ -474,7 +482,8 @@ int ops_local_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flag
 u32 ops_local_unsent(const struct ops_sock *os);
 /* With TCP's lock: is there room for the first byte? Allocates. */
 bool ops_local_prepare(struct ops_sock *os);
-bool ops_local_writable(const struct ops_sock *os);
+/* As tcp_stream_memory_free(), TCP_NOTSENT_LOWAT included */
+bool ops_local_writable(const struct ops_sock *os, int wake);
 /* The sender's stream ends, behind all bytes. */
 void ops_local_fin(struct ops_sock *os);
 /* This end reads no more. Return: there were unread bytes: TCP must end with a reset. */
@@ -484,6 +493,7 @@ void ops_local_deaf(struct ops_sock *os);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
 void ops_local_pair_free(struct ops_pair *pair);
+int ops_local_init(void);
 void ops_local_exit(void);
 
 /* Other roads (road.c) ****************************************************** */
@@ -515,6 +525,8 @@ u32 ops_road_readable(const struct ops_sock *os);
 bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
+/* OFFLOAD_URGENT_*, where this end reads from the road */
+u32 ops_road_urgent(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */
 int ops_road_setsockopt(struct ops_sock *os, int level, int name, sockptr_t value,
 			unsigned int len);

@@ -6,10 +6,10 @@
  *
  * Addresses and ports must be each other's, too, unless the parameter "nat" allows others: a port
  * forward on the host keeps the numbers and changes the addresses. Ends in two network namespaces
- * need a rule in each: a program cannot reach past its namespace by asking. The owner of a namespace
- * can make an end with any numbers, if he sees them in packets: what each end has received must be
- * what the other has sent, no loopback address leads to another namespace, and an end of the same
- * namespace comes first.
+ * need a rule in each: a program cannot reach past its namespace by asking. The owner of a
+ * namespace can make an end with any numbers, if he sees them in packets: what each end has
+ * received must be what the other has sent, no loopback address leads to another namespace, and an
+ * end of the same namespace comes first.
  *
  * A peer chooses one of the numbers and sees the other, so the hash has a key.
  */
@@ -91,16 +91,18 @@ static bool pair_has_loopback(const struct sock *sk)
 }
 
 /*
- * Has @to received what @from has sent, and is its acknowledgement no newer? The other end is not
- * locked: the one that can only be left behind is read first. write_seq, as a packet may arrive
+ * Has @to received what @from has sent, and no less than it knows to be there? The other end is
+ * not locked: the one that can only be left behind is read first. write_seq, as a packet may arrive
  * before snd_nxt has moved.
  */
 static bool pair_positions(const struct sock *from, const struct sock *to)
 {
 	u32 acked = READ_ONCE(tcp_sk(from)->snd_una), received;
 
+	/* in the order in which they grow */
 	smp_rmb();
 	received = READ_ONCE(tcp_sk(to)->rcv_nxt);
+	/* likewise */
 	smp_rmb();
 	return !before(received, acked) && !after(received, READ_ONCE(tcp_sk(from)->write_seq));
 }

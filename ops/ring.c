@@ -10,7 +10,8 @@
  * The writer fills a chunk to its end before it takes the next one: a free one behind it, the
  * oldest one in front of the reader, or a new one. So pages stay, and there are as many as the
  * bytes that have been on their way at once. When all bytes have been read, the writer begins
- * again at the start of the oldest chunk: a program that asks and waits uses one page.
+ * again at the start of the oldest chunk: a program that asks and waits uses one page, or the chunk
+ * behind it for messages that are larger.
  *
  * The writer and the reader share no lock. head is stored with release behind the bytes, tail
  * behind the copy of them. While head == tail the chunks are the writer's: the reader looks at no
@@ -29,6 +30,13 @@
 #include "rules.h"
 
 #define RING_ORDER_MAX	4	/* 64 KiB: larger ones do not copy faster */
+
+static atomic_long_t ring_total;
+
+unsigned long ops_ring_total(void)
+{
+	return atomic_long_read(&ring_total);
+}
 
 u32 ops_ring_order(u32 pages, u32 limit)
 {
@@ -67,6 +75,7 @@ static struct ops_chunk *ring_chunk_alloc(struct ops_ring *ring,
 	chunk->order = order;
 	chunk->size = bytes - offsetof(struct ops_chunk, data);
 	ring->pages += bytes;
+	atomic_long_add(bytes, &ring_total);
 	return chunk;
 }
 
@@ -75,6 +84,7 @@ static void ring_chunk_free(struct ops_ring *ring, struct ops_chunk *chunk)
 	const u32 bytes = PAGE_SIZE << chunk->order;
 
 	ring->pages -= bytes;
+	atomic_long_sub(bytes, &ring_total);
 	free_pages((unsigned long)chunk, chunk->order);
 	ops_uncharge(ring->net, KRDMA_OFFLOAD_LIMIT_MEMORY, bytes);
 }
@@ -155,6 +165,17 @@ static bool ring_advance(struct ops_ring *ring, const struct ops_ring_terms *ter
 	return true;
 }
 
+/*
+ * Where to begin when there are no bytes: at the oldest chunk, which is a page, or behind it if
+ * only there the bytes are in one piece.
+ */
+static struct ops_chunk *ring_begin(const struct ops_ring *ring, size_t len)
+{
+	struct ops_chunk *next = ring->first->next;
+
+	return len > ring->first->size && next && len <= next->size ? next : ring->first;
+}
+
 /**
  * ops_ring_write() - copy bytes into the ring
  * @ring: ring, with a first chunk (ops_ring_prepare())
@@ -178,9 +199,9 @@ ssize_t ops_ring_write(struct ops_ring *ring, struct iov_iter *from, size_t len,
 		room = max_t(u32, room, len);
 	len = min_t(size_t, len, room);
 	if (!unread) {
-		ring->write = ring->first;
+		ring->write = ring_begin(ring, len);
 		ring->write_off = 0;
-		ring->read = ring->first;
+		ring->read = ring->write;
 		ring->read_off = 0;
 	}
 	while (done < len) {

@@ -90,6 +90,8 @@ struct ops_ring_terms {
 	u32 limit;
 };
 
+/* bytes of memory in all rings. Context: any. */
+unsigned long ops_ring_total(void);
 /* Order of the pages of a ring's next chunk: it has @pages bytes, and may have @limit. */
 u32 ops_ring_order(u32 pages, u32 limit);
 

@@ -548,6 +548,11 @@ static void road_open_work(struct work_struct *work)
 
 	if (READ_ONCE(os->dead) || ops_is_local(os))
 		goto out;
+	if (!os->must && ops_wants_stamps(os->sk)) {
+		road_why(os, OPS_COUNT_STAMPS);
+		err = -EACCES;
+		goto give_up;
+	}
 	err = offload_conn_route(ops_conn(os), &route);
 	if (!err && !road_named(os) && road_leads_home(os))
 		err = -ENETUNREACH;
@@ -657,6 +662,10 @@ static int road_accept(struct ops_sock *os, const u8 *name, const struct offload
 	/* its program has closed it, or its listener has */
 	if (sock_flag(os->sk, SOCK_DEAD))
 		return -ENOENT;
+	if (!os->must && ops_wants_stamps(os->sk)) {
+		road_why(os, OPS_COUNT_STAMPS);
+		return -EACCES;
+	}
 	/* its buffers would be charged to nobody, but without the road no byte comes */
 	if (!os->must && !READ_ONCE(os->sk->sk_socket))
 		return -EAGAIN;
@@ -718,17 +727,19 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	ops_count(os->net, OPS_COUNT_UP);
 	if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN)
 		ops_road_shutdown(os, SEND_SHUTDOWN);
-	ops_wake_all(os->sk);
-	if (os->must)
+	/* another program is to see no edge that TCP would not show */
+	if (os->must) {
+		ops_wake_all(os->sk);
 		ops_wake_writers(os->sk);
+	}
 	/* bytes that came while this end could not read them */
 	offload_data_ready(conn);
 }
 EXPORT_SYMBOL_GPL(offload_road_up);
 
 /*
- * Is TCP's lock a program's now, who may hold it in a page that does not come? The worker serves all
- * sockets, and does not wait for it: it is started again when the lock is given back.
+ * Is TCP's lock a program's now, who may hold it in a page that does not come? The worker serves
+ * all sockets, and does not wait for it: it is started again when the lock is given back.
  */
 static bool road_breaks_later(struct ops_sock *os)
 {
@@ -967,10 +978,11 @@ int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 }
 
 /*
- * A road peeks from its first unread byte on. Behind others (SO_PEEK_OFF) the bytes are taken out of
- * a copy.
+ * A road peeks from its first unread byte on. Behind others (SO_PEEK_OFF) the bytes are taken out
+ * of a copy.
  */
-static int road_peek_behind(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip)
+static int road_peek_behind(struct ops_sock *os, struct msghdr *msg, size_t len, int flags,
+			    u32 skip)
 {
 	const size_t size = min_t(size_t, len + skip, ops_road_readable(os));
 	struct msghdr peeked = {};
@@ -1024,6 +1036,14 @@ u32 ops_road_unsent(const struct ops_sock *os)
 	return ops_road_is_up(os) ? os->road->road->unsent(ops_conn((struct ops_sock *)os)) : 0;
 }
 
+u32 ops_road_urgent(const struct ops_sock *os)
+{
+	if (ops_is_local(os) || !READ_ONCE(os->rx_road) || !ops_road_is_up(os) ||
+	    !os->road->road->urgent)
+		return 0;
+	return os->road->road->urgent(ops_conn((struct ops_sock *)os));
+}
+
 void ops_road_shutdown(struct ops_sock *os, int how)
 {
 	/* also without a byte by the road: the peer waits for both ends, see change.c */
@@ -1050,8 +1070,8 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 /* Wake-ups ****************************************************************** */
 
 /*
- * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a road
- * would take bytes until it is full, and the peer would wait.
+ * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a
+ * road would take bytes until it is full, and the peer would wait.
  */
 static bool road_is_deaf(const struct ops_sock *os)
 {
@@ -1089,8 +1109,8 @@ void ops_road_reader_left(struct ops_sock *os)
 }
 
 /*
- * The worker serves all sockets: it waits for no reader, who may sit in a page of the program's that
- * does not come. That one starts it again.
+ * The worker serves all sockets: it waits for no reader, who may sit in a page of the program's
+ * that does not come. That one starts it again.
  */
 static bool road_reader_enter(struct ops_sock *os)
 {

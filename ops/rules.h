@@ -136,6 +136,7 @@ enum ops_counter {
 	OPS_COUNT_ASKED,		/* marked because the program asked (TCP_ULP) */
 	OPS_COUNT_RULE_TCP,		/* a rule says TCP */
 	OPS_COUNT_NO_RULE,		/* the program asked, and no rule takes the socket */
+	OPS_COUNT_STAMPS,		/* the program wants time stamps of packets */
 	OPS_COUNT_LEFT_ALONE,		/* a rule matched, but another part has the socket */
 	OPS_COUNT_PAIRED,		/* both ends found each other on this host */
 	OPS_COUNT_UP,			/* ends whose road was opened */

@@ -16,6 +16,7 @@ const char *const ops_counter_names[OPS_COUNTERS] = {
 	[OPS_COUNT_ASKED] = "asked",
 	[OPS_COUNT_RULE_TCP] = "rule-tcp",
 	[OPS_COUNT_NO_RULE] = "no-rule",
+	[OPS_COUNT_STAMPS] = "time-stamps",
 	[OPS_COUNT_LEFT_ALONE] = "left-alone",
 	[OPS_COUNT_PAIRED] = "paired",
 	[OPS_COUNT_UP] = "up",

@@ -26,8 +26,8 @@
 #define ULP_INFO_KRDMA	75
 
 /*
- * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not, and
- * lives as long as its handshake.
+ * IPv4, IPv6. They are not freed: a request socket has the sk_prot of its listener, mark or not,
+ * and lives as long as its handshake.
  */
 static struct proto *ulp_prots;
 static struct proto_ops ulp_socket_ops[2];
@@ -142,8 +142,8 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	err = tcp_prot.ioctl(sk, cmd, arg);
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
 		*arg = ops_inq_ioctl(os);
-	else if (!err && cmd == SIOCATMARK && *arg && ops_reads_road(os))
-		*arg = 0;
+	else if (!err && cmd == SIOCATMARK && ops_reads_road(os))
+		*arg = !!(ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
 	ops_sock_put(os);
@@ -190,22 +190,75 @@ out:
 	return err;
 }
 
-/* TCP has nothing to map: the program reads what is on the road. */
+/* TCP_CMSG_TS of tcp.c: time stamps are wanted */
+#define ULP_ZEROCOPY_FLAGS	2U
+
+/*
+ * TCP_ZEROCOPY_RECEIVE where bytes may come by a road: none are mapped, as when TCP finds no whole
+ * page. What the program's buffer holds is copied, and recv_skip_hint says how much recv() has.
+ * TCP's own call would take bytes behind X first, or say that the end is reached.
+ */
+static int ulp_zerocopy_fill(struct ops_sock *os, struct tcp_zerocopy_receive *zc)
+{
+	const u32 room = max(zc->copybuf_len, 0), asked = zc->length;
+	struct msghdr msg = {};
+	u32 inq = ops_inq(os);
+	int ret;
+
+	zc->length = 0;
+	zc->recv_skip_hint = 0;
+	zc->copybuf_len = 0;
+	zc->msg_flags = 0;
+	if (zc->address & ~PAGE_MASK)
+		return -EINVAL;
+	if (!inq)
+		return ops_recv_at_end(os) ? -EIO : 0;
+	if (room && (inq <= room || inq >= PAGE_SIZE)) {
+		ret = import_ubuf(ITER_DEST, u64_to_user_ptr(zc->copybuf_address), min(room, inq),
+				  &msg.msg_iter);
+		if (!ret)
+			ret = ops_recv_now(os, &msg, msg_data_left(&msg));
+		if (ret < 0 && ret != -EAGAIN)
+			return ret;
+		zc->copybuf_len = max(ret, 0);
+		inq = ops_inq(os);
+	}
+	/* not more than the program asked for, but what is less than a page: as TCP's */
+	zc->recv_skip_hint = inq < PAGE_SIZE ? inq : min(inq, asked);
+	return 0;
+}
+
 static int ulp_zerocopy_receive(struct ops_sock *os, char __user *value, int __user *len)
 {
-	struct tcp_zerocopy_receive __user *zc = (void __user *)value;
-	u32 inq = ops_inq(os);
-	u32 mapped;
-	int size;
+	struct tcp_zerocopy_receive zc = {};
+	int size, err;
 
-	if (get_user(size, len) ||
-	    size < (int)offsetofend(struct tcp_zerocopy_receive, recv_skip_hint))
-		return 0;
-	if (get_user(mapped, &zc->length))
+	if (get_user(size, len))
 		return -EFAULT;
-	if (!mapped && put_user(inq, &zc->recv_skip_hint))
-		return -EFAULT;
-	return 0;
+	if (size < (int)offsetofend(struct tcp_zerocopy_receive, length))
+		return -EINVAL;
+	err = copy_struct_from_user(&zc, sizeof(zc), value, size);
+	if (err)
+		return err == -E2BIG ? -EINVAL : err;
+	if (zc.reserved || zc.msg_flags & ~ULP_ZEROCOPY_FLAGS)
+		return -EINVAL;
+	err = ulp_zerocopy_fill(os, &zc);
+	if (err)
+		return err;
+	size = min_t(size_t, size, sizeof(zc));
+	if (size >= (int)offsetofend(struct tcp_zerocopy_receive, err))
+		zc.err = sock_error(os->sk);
+	zc.inq = ops_inq_hint(os);
+	return put_user(size, len) || copy_to_user(value, &zc, size) ? -EFAULT : 0;
+}
+
+/* Has the connection a road, or is one on its way? */
+static bool ulp_zerocopy_beside(const struct ops_sock *os)
+{
+	const enum ops_road_state state = READ_ONCE(os->road_state);
+
+	return ops_is_local(os) || state == OPS_ROAD_UP || state == OPS_ROAD_OPENING ||
+	       ops_receives_beside(os);
 }
 
 /* TCP_INFO: the bytes of both count. */
@@ -241,14 +294,17 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 
 	if (!os)
 		return ops_plain_prot(sk)->getsockopt(sk, level, name, value, len);
+	if (level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE && ulp_zerocopy_beside(os)) {
+		err = ulp_zerocopy_receive(os, value, len);
+		goto out;
+	}
 	err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
 	/* one that TCP does not know */
 	if (err == -ENOPROTOOPT)
 		err = ops_road_getsockopt(os, level, name, value, len);
-	else if (!err && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE && READ_ONCE(os->rx_road))
-		err = ulp_zerocopy_receive(os, value, len);
 	else if (!err && level == SOL_TCP && name == TCP_INFO)
 		err = ulp_info(os, value, len);
+out:
 	ops_sock_put(os);
 	return err;
 }
@@ -279,21 +335,23 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 
 /*
  * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
- * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it.
+ * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it. TCP knows
+ * nothing of urgent data of a road.
  */
 static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
 	__poll_t mask = tcp_poll(file, sock, wait);
-	struct ops_sock *os;
+	const struct ops_sock *os;
 
-	if (likely(!(mask & EPOLLRDHUP)))
-		return mask;
-	os = ops_sock_enter(sock->sk);
-	if (!os)
-		return mask;
-	if (ops_end_waits(os))
-		mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
-	ops_sock_put(os);
+	rcu_read_lock();
+	os = ops_sock_of(sock->sk);
+	if (os && !ops_is_local(os)) {
+		if (mask & EPOLLRDHUP && ops_end_waits(os))
+			mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
+		if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE)
+			mask |= EPOLLPRI;
+	}
+	rcu_read_unlock();
 	return mask;
 }
 
@@ -342,7 +400,7 @@ static void ulp_release_cb(struct sock *sk)
 	if (!os || os->ops || !sk->sk_socket)
 		return;
 	ops_take_socket(os, sk);
-	/* a child: its context was made in softirq, and is the accepting program's, as is its sock */
+	/* a child: its context was made in softirq, and is the accepting program's, as its sock */
 	if (os->ops)
 		kmem_cache_charge(ops_conn(os), GFP_ATOMIC | __GFP_NOWARN);
 }

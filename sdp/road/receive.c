@@ -86,6 +86,26 @@ static int sdp_receive_oob_state(struct sdp_sock *ssk, struct sock *sk, u8 *byte
 	return ssk->shutdown & RCV_SHUTDOWN ? 0 : -EAGAIN;
 }
 
+/**
+ * sdp_receive_urgent() - what poll() and SIOCATMARK say of urgent data
+ * @ssk: socket, not closed
+ *
+ * Return: OFFLOAD_URGENT_*. Context: any but hard interrupt.
+ */
+u32 sdp_receive_urgent(struct sdp_sock *ssk)
+{
+	struct sdp_link *link = ssk->link;
+	u32 urgent = 0;
+
+	sdp_lock(ssk);
+	if (link->oob == SDP_OOB_THERE)
+		urgent |= OFFLOAD_URGENT_BYTE;
+	if (link->oob >= SDP_OOB_THERE && link->oob_pos == link->rx_pos)
+		urgent |= OFFLOAD_URGENT_MARK;
+	sdp_unlock(ssk);
+	return urgent;
+}
+
 /* recv() with MSG_OOB never waits, as TCP's does not */
 static int sdp_receive_oob(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_t len,
 			   int flags)

@@ -78,6 +78,18 @@ static u32 sdp_road_unsent(struct offload_conn *conn)
 	return min_t(u64, unacked, INT_MAX);
 }
 
+static u32 sdp_road_urgent(struct offload_conn *conn)
+{
+	struct sdp_sock *ssk = sdp_sock_of(conn);
+	u32 urgent;
+
+	if (!ssk)
+		return 0;
+	urgent = sdp_receive_urgent(ssk);
+	sdp_sock_put(ssk);
+	return urgent;
+}
+
 static void sdp_road_shutdown(struct offload_conn *conn, int how)
 {
 	struct sdp_sock *ssk = sdp_sock_of(conn);
@@ -172,6 +184,7 @@ const struct offload_road sdp_road = {
 	.readable = sdp_road_readable,
 	.writable = sdp_road_writable,
 	.unsent = sdp_road_unsent,
+	.urgent = sdp_road_urgent,
 	.shutdown = sdp_road_shutdown,
 	.close = sdp_road_close,
 	.setsockopt = sdp_road_setsockopt,

@@ -160,6 +160,26 @@ static void one_page(struct ktest *test)
 	bed_end(test, bed);
 }
 
+/* A message that does not fit into the page is in one piece as soon as there is a larger chunk. */
+static void one_piece(struct ktest *test)
+{
+	struct bed *bed = bed_make(test);
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		KTEST_EQ(test, bed_write(bed, PAGE_SIZE, LIMIT), PAGE_SIZE);
+		if (i)
+			KTEST_EQ(test, bed->ring.write_off, PAGE_SIZE);
+		KTEST_EQ(test, bed_read(test, bed, MOST, false, 0), PAGE_SIZE);
+		/* a small one is in the page again */
+		KTEST_EQ(test, bed_write(bed, 64, LIMIT), 64);
+		KTEST_TRUE(test, bed->ring.write == bed->ring.first);
+		KTEST_EQ(test, bed_read(test, bed, 100, false, 0), 64);
+	}
+	KTEST_EQ(test, ops_test_charged, 5 * PAGE_SIZE);
+	bed_end(test, bed);
+}
+
 static void random_calls(struct ktest *test)
 {
 	static const u32 limits[] = { 8192, 20000, 100000, LIMIT };
@@ -232,6 +252,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(before_x),
 	KTEST_CASE(orders),
 	KTEST_CASE(one_page),
+	KTEST_CASE(one_piece),
 	KTEST_CASE(random_calls),
 	KTEST_CASE(whole_records),
 	KTEST_CASE(no_memory),

@@ -319,7 +319,7 @@ static void fail_close(struct offload_conn *conn, bool abort)
 
 	if (!peer)
 		return;
-	offload_conn_set_priv(conn, NULL);
+	(void)!offload_conn_set_priv(conn, NULL);
 	if (abort)
 		offload_road_failed(peer, -ECONNRESET);
 	else

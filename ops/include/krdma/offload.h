@@ -30,6 +30,10 @@
 #define OFFLOAD_NAME_BYTES	24	/* room for a connection's name on the wire: */
 #define OFFLOAD_NAME_HASH	8	/* its hash; the rest is zero */
 
+/* what a road knows of urgent data */
+#define OFFLOAD_URGENT_BYTE	BIT(0)	/* a byte that MSG_OOB has not read: EPOLLPRI */
+#define OFFLOAD_URGENT_MARK	BIT(1)	/* it is, or was, the next byte of the stream: SIOCATMARK */
+
 struct module;
 struct net;
 struct sk_buff;
@@ -103,6 +107,8 @@ struct offload_route {
  * @readable: bytes that recvmsg() has at once. Context: any.
  * @writable: would sendmsg() take a byte without blocking? Context: any.
  * @unsent: bytes taken that the peer has not received, for SIOCOUTQ. Context: any.
+ * @urgent: OFFLOAD_URGENT_*. Context: any but hard interrupt. Optional: sendmsg() refuses MSG_OOB
+ *	(-EOPNOTSUPP) then.
  * @shutdown: SEND_SHUTDOWN: end of the stream behind all bytes. Called with the TCP sock's lock
  *	held; waits for nothing.
  * @close: the socket is being released, or the road is given up. @abort: as with a reset: bytes
@@ -138,6 +144,7 @@ struct offload_road {
 	u32 (*readable)(struct offload_conn *conn);
 	bool (*writable)(struct offload_conn *conn);
 	u32 (*unsent)(struct offload_conn *conn);
+	u32 (*urgent)(struct offload_conn *conn);
 	void (*shutdown)(struct offload_conn *conn, int how);
 	void (*close)(struct offload_conn *conn, bool abort);
 	int (*setsockopt)(struct offload_conn *conn, int level, int name, sockptr_t value,

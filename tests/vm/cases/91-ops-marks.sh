@@ -143,9 +143,9 @@ shown() {
 	offload sockets --json > sockets.json
 	python3 - << 'END' || fail "sockets"
 import json
-all = json.load(open("sockets.json"))["sockets"]
-listeners = [s for s in all if s["tcp_state"] == "listen"]
-ends = [s for s in all if s["tcp_state"] == "established"]
+socks = json.load(open("sockets.json"))["sockets"]
+listeners = [s for s in socks if s["tcp_state"] == "listen"]
+ends = [s for s in socks if s["tcp_state"] == "established"]
 assert len(listeners) == 1 and listeners[0]["port"] == 7099, listeners
 assert len(ends) == 2, ends
 assert sum(s["sent"] + s["tcp_sent"] for s in ends) == 5000, ends
@@ -177,6 +177,24 @@ resets() {
 	goes road "others go on" env
 }
 attempt "reset" resets
+
+memory_used() { offload limits --json | python3 -c 'import json, sys; print(next(l["used"] for l in json.load(sys.stdin)["limits"] if l["name"] == "memory"))'; }
+scarce() {
+	local before
+	parameter krdma_ops idle_ms 600000
+	stay
+	before=$(memory_used)
+	[ "$before" -gt 0 ] || fail "no memory is used: $before"
+	# not used for a moment
+	sleep 1
+	echo 2 > /proc/sys/vm/drop_caches
+	same "memory of an idle connection" 0 "$(memory_used)"
+	touch go
+	finish stay 20
+	has "goes on" last stay.log
+	parameter krdma_ops idle_ms 5000
+}
+attempt "scarce memory" scarce
 
 left_alone() {
 	on A python3 - << 'END' || fail "left alone"

@@ -806,7 +806,69 @@ std::string zerocopy_receive(const Setup &setup, unsigned seed)
 		b.there.compare(rest.data(), rc, got, "copied");
 		got += rc;
 	}
-	return drain(b.pair.server, b.there, got);
+	std::ostringstream saw;
+	saw << drain(b.pair.server, b.there, got);
+	tcp_zerocopy_receive ask{};
+	socklen_t size = sizeof(ask);
+	ask.address = reinterpret_cast<std::uintptr_t>(map);
+	ask.length = page;
+	saw << ' '
+	    << told(getsockopt(b.pair.server, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &ask, &size));
+	return saw.str();
+}
+
+// struct tcp_zerocopy_receive of linux/tcp.h, of which libc has the beginning
+struct ZerocopyReceive {
+	std::uint64_t address;
+	std::uint32_t length, recv_skip_hint, inq;
+	std::int32_t err;
+	std::uint64_t copybuf_address;
+	std::int32_t copybuf_len;
+	std::uint32_t flags;
+};
+
+// What is less than a page is copied into a buffer that is large enough, or left to recv()
+std::string zerocopy_copies(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	constexpr size_t page = 4096;
+	void *map = mmap(nullptr, page, PROT_READ, MAP_SHARED, b.pair.server, 0);
+	Bytes copied(100);
+	size_t got = 0;
+	auto ask = [&](int room) {
+		ZerocopyReceive zc{};
+		socklen_t size = sizeof(zc);
+
+		zc.address = reinterpret_cast<std::uintptr_t>(map);
+		zc.length = page;
+		zc.copybuf_address = reinterpret_cast<std::uintptr_t>(copied.data());
+		zc.copybuf_len = room;
+		saw << told(getsockopt(b.pair.server, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &zc,
+				       &size))
+		    << ':' << zc.length << ',' << zc.recv_skip_hint << ',' << zc.copybuf_len << ','
+		    << zc.inq << ',' << zc.err << ' ';
+		if (zc.copybuf_len > 0) {
+			b.there.compare(copied.data(), zc.copybuf_len, got, "copied");
+			got += zc.copybuf_len;
+		}
+	};
+
+	need(map != MAP_FAILED, "mmap of a socket");
+	ask(10);
+	send_pattern(b.pair.client, b.there, 0, 20);
+	b.trigger.pull();
+	send_pattern(b.pair.client, b.there, 20, 20);
+	pause(setup);
+	ask(0);
+	ask(30);
+	ask(50);
+	ask(50);
+	send_pattern(b.pair.client, b.there, 40, 20);
+	pause(setup);
+	ask(10);
+	ask(20);
+	return saw.str();
 }
 
 } // namespace
@@ -840,6 +902,7 @@ const std::vector<Scene> scenes{
 	{"bytes_left", bytes_left},
 	{"not_sent_low", not_sent_low},
 	{"zerocopy_receive", zerocopy_receive},
+	{"zerocopy_copies", zerocopy_copies},
 };
 
 } // namespace change
