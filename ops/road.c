@@ -727,9 +727,11 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	ops_count(os->net, OPS_COUNT_UP);
 	if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN)
 		ops_road_shutdown(os, SEND_SHUTDOWN);
-	ops_wake_all(os->sk);
-	if (os->must)
+	/* another program is to see no edge that TCP would not show */
+	if (os->must) {
+		ops_wake_all(os->sk);
 		ops_wake_writers(os->sk);
+	}
 	/* bytes that came while this end could not read them */
 	offload_data_ready(conn);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The transports that are registered, their devices and the addresses of these.
+ * The transports that are registered, and their devices.
  *
  * Each device gets one listener at the port of SDP, for all connections. A device that cannot
  * listen, because another socket has the port or memory is short, is of use for connects. It is
@@ -12,14 +12,11 @@
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
-#include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
-#include <net/ipv6.h>
 #include <net/net_namespace.h>
 
 #include "devices.h"
@@ -52,19 +49,12 @@ struct sdp_ot_entry {
  * @device: counted
  * @listener: at the rendezvous port, or NULL
  * @pending: it should listen, and could not
- * @addresses: struct sdp_ot_address
  */
 struct sdp_ot_known {
 	struct list_head list;
 	struct sdp_ot_device *device;
 	struct sdp_ot_listener *listener;
 	bool pending;
-	struct list_head addresses;
-};
-
-struct sdp_ot_address {
-	struct list_head list;
-	struct sockaddr_storage address;
 };
 
 static LIST_HEAD(sdp_ot_entries);
@@ -77,22 +67,6 @@ static DECLARE_DELAYED_WORK(sdp_ot_retry, sdp_ot_retry_work);
 /* held for reading while route() of a transport runs, which unregistering waits for */
 static DECLARE_RWSEM(sdp_ot_users);
 static const struct sdp_ot_user *sdp_ot_user;
-
-/* Are they the same but for the port? */
-static bool sdp_ot_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	if (!ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr))
-		return false;
-	return !__ipv6_addr_needs_scope_id(ipv6_addr_type(&a6->sin6_addr)) ||
-	       a6->sin6_scope_id == b6->sin6_scope_id;
-}
 
 /* Devices ******************************************************************* */
 
@@ -179,7 +153,6 @@ static void sdp_ot_add(struct sdp_ot_entry *entry, struct sdp_ot_device *device)
 	known = kzalloc(sizeof(*known), GFP_KERNEL);
 	if (!known)
 		return;
-	INIT_LIST_HEAD(&known->addresses);
 	device->ot->ops->device_get(device);
 	known->device = device;
 	guard(mutex)(&sdp_ot_listen_lock);
@@ -191,7 +164,6 @@ static void sdp_ot_add(struct sdp_ot_entry *entry, struct sdp_ot_device *device)
 static void sdp_ot_forget(struct sdp_ot_known *known)
 {
 	const struct sdp_ot_ops *ops = known->device->ot->ops;
-	struct sdp_ot_address *address, *next;
 
 	scoped_guard(mutex, &sdp_ot_listen_lock) {
 		scoped_guard(mutex, &sdp_ot_lock)
@@ -199,48 +171,14 @@ static void sdp_ot_forget(struct sdp_ot_known *known)
 		if (known->listener)
 			ops->listener_destroy(known->listener);
 	}
-	list_for_each_entry_safe(address, next, &known->addresses, list)
-		kfree(address);
 	ops->device_put(known->device);
 	kfree(known);
 }
 
-static struct sdp_ot_address *sdp_ot_find_address(const struct sdp_ot_known *known,
-						  const struct sockaddr_storage *wanted)
+static void sdp_ot_listen_again(struct sdp_ot_known *known)
 {
-	struct sdp_ot_address *address;
-
-	list_for_each_entry(address, &known->addresses, list)
-		if (sdp_ot_same_address(&address->address, wanted))
-			return address;
-	return NULL;
-}
-
-static void sdp_ot_address_new(struct sdp_ot_known *known, const struct sockaddr_storage *new)
-{
-	struct sdp_ot_address *address;
-
-	if (sdp_ot_find_address(known, new))
-		return;
-	address = kzalloc(sizeof(*address), GFP_KERNEL);
-	if (address) {
-		address->address = *new;
-		scoped_guard(mutex, &sdp_ot_lock)
-			list_add_tail(&address->list, &known->addresses);
-	}
 	guard(mutex)(&sdp_ot_listen_lock);
 	sdp_ot_listen(known);
-}
-
-static void sdp_ot_address_gone(struct sdp_ot_known *known, const struct sockaddr_storage *gone)
-{
-	struct sdp_ot_address *address = sdp_ot_find_address(known, gone);
-
-	if (!address)
-		return;
-	scoped_guard(mutex, &sdp_ot_lock)
-		list_del(&address->list);
-	kfree(address);
 }
 
 static void sdp_ot_event(struct sdp_ot_subscriber *subscriber, struct sdp_ot_device *device,
@@ -258,13 +196,11 @@ static void sdp_ot_event(struct sdp_ot_subscriber *subscriber, struct sdp_ot_dev
 		sdp_ot_forget(known);
 		break;
 	case SDP_OT_ADDRESS_NEW:
-		sdp_ot_address_new(known, address);
-		break;
-	case SDP_OT_ADDRESS_GONE:
-		sdp_ot_address_gone(known, address);
+		sdp_ot_listen_again(known);
 		break;
 	/* nothing is kept of them: route() looks at what there is */
 	case SDP_OT_DEVICE_NEW:
+	case SDP_OT_ADDRESS_GONE:
 	case SDP_OT_LINK_UP:
 	case SDP_OT_LINK_DOWN:
 	case SDP_OT_ROUTES_CHANGED:
@@ -276,14 +212,14 @@ static void sdp_ot_event(struct sdp_ot_subscriber *subscriber, struct sdp_ot_dev
 
 static bool sdp_ot_complete(const struct sdp_ot_ops *ops)
 {
-	/* all but datagram_send, which needs a capability */
+	/* all but pool_settle(), which not all need */
 	return ops->subscribe && ops->unsubscribe && ops->device_get && ops->device_put &&
 	       ops->route && ops->pool_create && ops->pool_destroy && ops->pool_get &&
 	       ops->pool_put && ops->key_get && ops->key_put && ops->cq_create &&
 	       ops->cq_destroy && ops->cq_poll && ops->cq_arm && ops->ep_create &&
 	       ops->ep_destroy && ops->post_recv && ops->post_send && ops->post_read &&
 	       ops->post_write && ops->key_post && ops->key_drop && ops->push && ops->listen &&
-	       ops->listener_destroy && ops->set_refusal && ops->connect && ops->accept &&
+	       ops->listener_destroy && ops->connect && ops->accept &&
 	       ops->reject && ops->disconnect;
 }
 
@@ -402,31 +338,6 @@ struct sdp_ot_device *sdp_ot_route(struct net *net, const struct sockaddr_storag
 			error = PTR_ERR(device);
 	}
 	return ERR_PTR(error);
-}
-
-/**
- * sdp_ot_device_of() - find the device that has a local address
- * @net: namespace
- * @address: address; its port is not looked at
- *
- * Return: a counted device, or NULL. Context: may sleep.
- */
-struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_storage *address)
-{
-	struct sdp_ot_entry *entry;
-	struct sdp_ot_known *known;
-
-	guard(mutex)(&sdp_ot_lock);
-	list_for_each_entry(entry, &sdp_ot_entries, list) {
-		list_for_each_entry(known, &entry->devices, list) {
-			if (!net_eq(known->device->net, net) ||
-			    !sdp_ot_find_address(known, address))
-				continue;
-			known->device->ot->ops->device_get(known->device);
-			return known->device;
-		}
-	}
-	return NULL;
 }
 
 /* Listening on demand ******************************************************** */

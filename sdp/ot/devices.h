@@ -12,8 +12,8 @@
 
 /**
  * struct sdp_ot_user - receiver of connection requests
- * @request: connection upcall of each device's listener, which has no matches: as that of struct
- *	sdp_ot_listen_attr. Requests of several devices may come at a time
+ * @request: connection upcall of each device's listener: as that of struct sdp_ot_listen_attr.
+ *	Requests of several devices may come at a time
  * @on_demand: devices listen only in namespaces of sdp_ot_listen_get(). A listener of a transport
  *	may keep its namespace from ending, as those of the kAL do
  */
@@ -47,7 +47,6 @@ void sdp_ot_listeners(u32 *listening, u32 *pending);
 struct sdp_ot_device *sdp_ot_route(struct net *net, const struct sockaddr_storage *remote,
 				   struct sockaddr_storage *local, int bound_ifindex,
 				   struct sockaddr_storage *next_hop);
-struct sdp_ot_device *sdp_ot_device_of(struct net *net, const struct sockaddr_storage *address);
 
 int sdp_ot_kdapl_init(void);
 void sdp_ot_kdapl_exit(void);

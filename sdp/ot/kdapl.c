@@ -82,7 +82,6 @@ static const struct sdp_ot_ops sdp_kdapl_ops = {
 	.push = sdp_kdapl_push,
 	.listen = sdp_kdapl_listen,
 	.listener_destroy = sdp_kdapl_listener_destroy,
-	.set_refusal = sdp_kdapl_set_refusal,
 	.connect = sdp_kdapl_connect,
 	.accept = sdp_kdapl_accept,
 	.reject = sdp_kdapl_reject,

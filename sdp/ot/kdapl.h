@@ -66,13 +66,11 @@ struct sdp_kdapl_ep;
  * @lock: protects the next members
  * @eps: struct sdp_kdapl_ep
  * @requests: struct sdp_ot_conn_request that have not been answered
- * @ports: struct sdp_kdapl_port; changed with @ports_lock held, too
- * @refusal: private data for requests that no listener wants
- * @refusal_len: bytes
  * @links: interfaces of the RNIC in the namespace
  * @up: one of them has a link
  * @addresses: struct sdp_kdapl_address, event worker's
- * @ports_lock: serialises listen() and listener_destroy()
+ * @listeners_lock: serialises listen() and listener_destroy(); protects @listeners
+ * @listeners: struct sdp_ot_listener, one for each port
  * @domains_lock: protects @domains
  * @domains: struct sdp_kdapl_domain
  * @net_sub: subscription to changes of routes, addresses and links
@@ -96,13 +94,11 @@ struct sdp_kdapl_device {
 	spinlock_t lock;
 	struct list_head eps;
 	struct list_head requests;
-	struct list_head ports;
-	u8 refusal[SDP_KDAPL_DATA];
-	u32 refusal_len;
 	int links[SDP_KDAPL_LINKS];
 	bool up;
 	struct list_head addresses;
-	struct mutex ports_lock;
+	struct mutex listeners_lock;
+	struct list_head listeners;
 	struct mutex domains_lock;
 	struct list_head domains;
 	struct kal_net_sub net_sub;
@@ -444,10 +440,9 @@ void sdp_kdapl_queue_wait(struct sdp_kdapl_queue *queue);
 struct sdp_ot_listener *sdp_kdapl_listen(struct sdp_ot_device *device,
 					 const struct sdp_ot_listen_attr *attr);
 void sdp_kdapl_listener_destroy(struct sdp_ot_listener *listener);
-int sdp_kdapl_set_refusal(struct sdp_ot_device *device, const u8 *data, u32 length);
 int sdp_kdapl_accept(struct sdp_ot_conn_request *request, struct sdp_ot_ep *ep, const u8 *data,
 		     u32 length);
 int sdp_kdapl_reject(struct sdp_ot_conn_request *request, const u8 *data, u32 length);
-void sdp_kdapl_ports_end(struct sdp_kdapl_device *device);
+void sdp_kdapl_listeners_end(struct sdp_kdapl_device *device);
 
 #endif /* SDP_OT_KDAPL_H */

@@ -198,9 +198,9 @@ static struct sdp_kdapl_device *sdp_kdapl_device_new(struct ri_rnic *rnic, struc
 	spin_lock_init(&device->lock);
 	INIT_LIST_HEAD(&device->eps);
 	INIT_LIST_HEAD(&device->requests);
-	INIT_LIST_HEAD(&device->ports);
+	INIT_LIST_HEAD(&device->listeners);
 	INIT_LIST_HEAD(&device->addresses);
-	mutex_init(&device->ports_lock);
+	mutex_init(&device->listeners_lock);
 	mutex_init(&device->domains_lock);
 	INIT_LIST_HEAD(&device->domains);
 	if (sdp_kdapl_device_open(device)) {
@@ -236,7 +236,7 @@ static void sdp_kdapl_device_end(struct sdp_kdapl_device *device)
 	/* first of all: no connection of the device can reach a key afterwards */
 	list_for_each_entry(ep, &device->eps, list)
 		sdp_kdapl_ep_kill(ep);
-	sdp_kdapl_ports_end(device);
+	sdp_kdapl_listeners_end(device);
 	list_for_each_entry(ep, &device->eps, list)
 		sdp_kdapl_ep_gone(ep);
 	WARN_ON(dat_ia_close(device->ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS);

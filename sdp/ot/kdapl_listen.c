@@ -2,11 +2,9 @@
 /*
  * Listeners of the transport on kDAPL, and connection requests.
  *
- * All listeners of a device that name the same port share a public service point (PSP), which is
- * made with the first and freed with the last. Its upcall compares private data, and gives the
- * request to a listener. A work item of the listener reports to SDP: so a listener whose upcall
- * takes long keeps no other one from its requests, and may have as many requests waiting as a
- * parameter allows.
+ * A listener has a public service point (PSP), whose upcall keeps requests for a work item, which
+ * reports to SDP. So SDP's upcall may take long, and as many requests wait as a parameter allows;
+ * others are refused.
  */
 #include <linux/cleanup.h>
 #include <linux/moduleparam.h>
@@ -21,28 +19,11 @@ MODULE_PARM_DESC(ot_requests, "connection requests that may wait for a listener 
 #define SDP_KDAPL_REQUEST_EVENTS	1024	/* of a PSP that kDAPL keeps */
 
 /**
- * struct sdp_kdapl_port - a port with listeners
- * @list: in device->ports
- * @device: device
- * @port: number
+ * struct sdp_ot_listener - a listener
+ * @list: in device->listeners
+ * @device: counted
  * @evd: events of connection requests; NULL when the device is gone
  * @psp: service point; NULL when the device is gone
- * @listeners: struct sdp_ot_listener, first one first; device->lock
- */
-struct sdp_kdapl_port {
-	struct list_head list;
-	struct sdp_kdapl_device *device;
-	u16 port;
-	DAT_EVD_HANDLE evd;
-	DAT_PSP_HANDLE psp;
-	struct list_head listeners;
-};
-
-/**
- * struct sdp_ot_listener - a listener
- * @list: in port->listeners
- * @device: counted
- * @port: where it listens
  * @attr: as created
  * @requests: that are not reported yet; device->lock, as the next one
  * @waiting: their number
@@ -51,7 +32,8 @@ struct sdp_kdapl_port {
 struct sdp_ot_listener {
 	struct list_head list;
 	struct sdp_kdapl_device *device;
-	struct sdp_kdapl_port *port;
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
 	struct sdp_ot_listen_attr attr;
 	struct list_head requests;
 	u32 waiting;
@@ -123,79 +105,37 @@ static void sdp_kdapl_request_free(struct sdp_ot_conn_request *request)
 	kfree(request);
 }
 
-/* Refuse a request with the device's own private data. */
-static void sdp_kdapl_refuse(struct sdp_kdapl_device *device, DAT_CR_HANDLE cr)
+/* Return: false: too many wait. */
+static bool sdp_kdapl_listener_keep(struct sdp_ot_listener *listener,
+				    struct sdp_ot_conn_request *request)
 {
-	u8 data[SDP_KDAPL_DATA];
-	u32 length;
+	struct sdp_kdapl_device *device = listener->device;
 
 	scoped_guard(spinlock_irq, &device->lock) {
-		length = device->refusal_len;
-		memcpy(data, device->refusal, length);
-	}
-	if (dat_cr_reject(cr, length, data) != DAT_SUCCESS)
-		dat_cr_reject(cr, 0, NULL);
-}
-
-static bool sdp_kdapl_match(const struct sdp_ot_match *match, const u8 *data, u32 length)
-{
-	return !match->size ||
-	       (match->size <= sizeof(match->value) && match->offset + match->size <= length &&
-		!memcmp(data + match->offset, match->value, match->size));
-}
-
-/* How many matches has the listener, that all hold? Return: -1: they do not */
-static int sdp_kdapl_matches(const struct sdp_ot_listener *listener, const u8 *data, u32 length)
-{
-	unsigned int i;
-	int n = 0;
-
-	for (i = 0; i < SDP_OT_MATCHES; i++) {
-		if (!sdp_kdapl_match(&listener->attr.match[i], data, length))
-			return -1;
-		n += !!listener->attr.match[i].size;
-	}
-	return n;
-}
-
-/* Give the request to the best listener. Return: false: no listener wants it. */
-static bool sdp_kdapl_port_give(struct sdp_kdapl_port *port, struct sdp_ot_conn_request *request)
-{
-	struct sdp_ot_listener *listener, *best = NULL;
-	int n, most = -1;
-
-	scoped_guard(spinlock_irq, &port->device->lock) {
-		list_for_each_entry(listener, &port->listeners, list) {
-			n = sdp_kdapl_matches(listener, request->data, request->length);
-			if (n <= most)
-				continue;
-			most = n;
-			best = listener;
-		}
-		if (!best || best->waiting >= READ_ONCE(ot_requests))
+		if (listener->waiting >= READ_ONCE(ot_requests))
 			return false;
-		sdp_kdapl_device_get(&port->device->ot);
-		list_add_tail(&request->all, &port->device->requests);
-		list_add_tail(&request->list, &best->requests);
-		best->waiting++;
-		queue_work(sdp_kdapl_wq, &best->work);
+		sdp_kdapl_device_get(&device->ot);
+		list_add_tail(&request->all, &device->requests);
+		list_add_tail(&request->list, &listener->requests);
+		listener->waiting++;
+		queue_work(sdp_kdapl_wq, &listener->work);
 	}
 	return true;
 }
 
 /* kDAPL's upcall, in process context. It uses no device->sem, whose holder may wait for it. */
-static void sdp_kdapl_port_upcall(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
+static void sdp_kdapl_listener_upcall(void *data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_CR_ARRIVAL_EVENT_DATA *from = &event->event_data.cr_arrival_event_data;
-	struct sdp_kdapl_port *port = data;
+	struct sdp_ot_listener *listener = data;
 	struct sdp_ot_conn_request *request;
 
 	if (event->event_number != DAT_CONNECTION_REQUEST_EVENT)
 		return;
-	request = sdp_kdapl_request_new(port->device, from);
-	if (request && sdp_kdapl_port_give(port, request))
+	request = sdp_kdapl_request_new(listener->device, from);
+	if (request && sdp_kdapl_listener_keep(listener, request))
 		return;
-	sdp_kdapl_refuse(port->device, from->cr_handle);
+	dat_cr_reject(from->cr_handle, 0, NULL);
 	kfree(request);
 }
 
@@ -270,133 +210,80 @@ int sdp_kdapl_reject(struct sdp_ot_conn_request *request, const u8 *data, u32 le
 	return 0;
 }
 
-int sdp_kdapl_set_refusal(struct sdp_ot_device *ot, const u8 *data, u32 length)
-{
-	struct sdp_kdapl_device *device = sdp_kdapl_device(ot);
-
-	if (length > ot->refusal_len)
-		return -EMSGSIZE;
-	if (READ_ONCE(device->gone))
-		return -ENODEV;
-	scoped_guard(spinlock_irq, &device->lock) {
-		memcpy(device->refusal, data, length);
-		device->refusal_len = length;
-	}
-	return 0;
-}
-
-/* Ports ********************************************************************* */
+/* Listeners ***************************************************************** */
 
 /* Begin to listen. device->sem is held for reading, it is not gone. */
-static int sdp_kdapl_port_open(struct sdp_kdapl_port *port)
+static int sdp_kdapl_listener_open(struct sdp_ot_listener *listener)
 {
 	const DAT_UPCALL_OBJECT upcall = {
-		.instance_data = port,
-		.upcall_func = sdp_kdapl_port_upcall,
+		.instance_data = listener,
+		.upcall_func = sdp_kdapl_listener_upcall,
 	};
-	struct sdp_kdapl_device *device = port->device;
+	struct sdp_kdapl_device *device = listener->device;
 	DAT_RETURN ret;
 
 	ret = dat_evd_kcreate(device->ia, SDP_KDAPL_REQUEST_EVENTS, DAT_UPCALL_SINGLE_INSTANCE,
-			      &upcall, DAT_EVD_CR_FLAG, &port->evd);
+			      &upcall, DAT_EVD_CR_FLAG, &listener->evd);
 	if (ret != DAT_SUCCESS)
 		return sdp_kdapl_errno(ret);
-	ret = dat_psp_create(device->ia, port->port, port->evd, DAT_PSP_CONSUMER_FLAG, &port->psp);
+	ret = dat_psp_create(device->ia, listener->attr.port, listener->evd,
+			     DAT_PSP_CONSUMER_FLAG, &listener->psp);
 	if (ret != DAT_SUCCESS)
-		dat_evd_free(port->evd);
+		dat_evd_free(listener->evd);
 	return sdp_kdapl_errno(ret);
 }
 
 /* Free the service point and refuse what its EVD holds. device->sem is held. */
-static void sdp_kdapl_port_close(struct sdp_kdapl_port *port)
+static void sdp_kdapl_listener_close(struct sdp_ot_listener *listener)
 {
 	DAT_EVENT event;
 
-	if (!port->psp)
+	if (!listener->psp)
 		return;
-	WARN_ON_ONCE(dat_psp_free(port->psp) != DAT_SUCCESS);
-	port->psp = DAT_HANDLE_NULL;
-	dat_evd_modify_upcall(port->evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
+	WARN_ON_ONCE(dat_psp_free(listener->psp) != DAT_SUCCESS);
+	listener->psp = DAT_HANDLE_NULL;
+	dat_evd_modify_upcall(listener->evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
 			      DAT_UPCALL_INVOC_NEW);
-	while (dat_evd_dequeue(port->evd, &event) == DAT_SUCCESS)
-		sdp_kdapl_refuse(port->device, event.event_data.cr_arrival_event_data.cr_handle);
-	WARN_ON_ONCE(dat_evd_free(port->evd) != DAT_SUCCESS);
+	while (dat_evd_dequeue(listener->evd, &event) == DAT_SUCCESS)
+		dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL);
+	WARN_ON_ONCE(dat_evd_free(listener->evd) != DAT_SUCCESS);
 }
 
 /**
- * sdp_kdapl_ports_end() - the device is removed: nothing listens, and requests are not answered
+ * sdp_kdapl_listeners_end() - the device is removed: nothing listens, and requests are not answered
  * @device: device; its sem is held for writing
  *
  * Context: may sleep.
  */
-void sdp_kdapl_ports_end(struct sdp_kdapl_device *device)
+void sdp_kdapl_listeners_end(struct sdp_kdapl_device *device)
 {
 	struct sdp_ot_conn_request *request;
-	struct sdp_kdapl_port *port;
+	struct sdp_ot_listener *listener;
 
-	list_for_each_entry(port, &device->ports, list)
-		sdp_kdapl_port_close(port);
+	list_for_each_entry(listener, &device->listeners, list)
+		sdp_kdapl_listener_close(listener);
 	scoped_guard(spinlock_irq, &device->lock) {
 		list_for_each_entry(request, &device->requests, all)
 			request->cr = DAT_HANDLE_NULL;
 	}
 }
 
-static struct sdp_kdapl_port *sdp_kdapl_port_find(struct sdp_kdapl_device *device, u16 number)
+/* device->sem is held for reading. */
+static int sdp_kdapl_listener_begin(struct sdp_ot_listener *listener)
 {
-	struct sdp_kdapl_port *port;
-
-	list_for_each_entry(port, &device->ports, list)
-		if (port->port == number)
-			return port;
-	return NULL;
-}
-
-static bool sdp_kdapl_same_matches(const struct sdp_ot_match *a, const struct sdp_ot_match *b)
-{
-	unsigned int i;
-
-	for (i = 0; i < SDP_OT_MATCHES; i++)
-		if (a[i].size != b[i].size ||
-		    (a[i].size && (a[i].offset != b[i].offset ||
-				   memcmp(a[i].value, b[i].value, a[i].size))))
-			return false;
-	return true;
-}
-
-/* Add the listener to a port that there is. Return: 0 or -EADDRINUSE */
-static int sdp_kdapl_port_join(struct sdp_kdapl_port *port, struct sdp_ot_listener *listener)
-{
+	struct sdp_kdapl_device *device = listener->device;
 	struct sdp_ot_listener *other;
-
-	scoped_guard(spinlock_irq, &port->device->lock) {
-		list_for_each_entry(other, &port->listeners, list)
-			if (sdp_kdapl_same_matches(other->attr.match, listener->attr.match))
-				return -EADDRINUSE;
-		listener->port = port;
-		list_add_tail(&listener->list, &port->listeners);
-	}
-	return 0;
-}
-
-/* Make a port for the listener. device->sem is held for reading, it is not gone. */
-static int sdp_kdapl_port_make(struct sdp_kdapl_device *device, struct sdp_ot_listener *listener)
-{
-	struct sdp_kdapl_port *port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	if (!port)
-		return -ENOMEM;
-	port->device = device;
-	port->port = listener->attr.port;
-	INIT_LIST_HEAD(&port->listeners);
-	/* a request may come at once */
-	sdp_kdapl_port_join(port, listener);
-	ret = sdp_kdapl_port_open(port);
-	if (ret)
-		kfree(port);
-	else
-		list_add_tail(&port->list, &device->ports);
+	guard(mutex)(&device->listeners_lock);
+	if (device->gone)
+		return -ENODEV;
+	list_for_each_entry(other, &device->listeners, list)
+		if (other->attr.port == listener->attr.port)
+			return -EADDRINUSE;
+	ret = sdp_kdapl_listener_open(listener);
+	if (!ret)
+		list_add_tail(&listener->list, &device->listeners);
 	return ret;
 }
 
@@ -405,16 +292,11 @@ struct sdp_ot_listener *sdp_kdapl_listen(struct sdp_ot_device *ot,
 {
 	struct sdp_kdapl_device *device = sdp_kdapl_device(ot);
 	struct sdp_ot_listener *listener;
-	struct sdp_kdapl_port *port;
-	unsigned int i;
 	int ret;
 
 	might_sleep();
 	if (!attr->port || !attr->request)
 		return ERR_PTR(-EINVAL);
-	for (i = 0; i < SDP_OT_MATCHES; i++)
-		if (attr->match[i].size > sizeof(attr->match[i].value))
-			return ERR_PTR(-EINVAL);
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
 	if (!listener)
 		return ERR_PTR(-ENOMEM);
@@ -422,40 +304,15 @@ struct sdp_ot_listener *sdp_kdapl_listen(struct sdp_ot_device *ot,
 	listener->attr = *attr;
 	INIT_LIST_HEAD(&listener->requests);
 	INIT_WORK(&listener->work, sdp_kdapl_listener_work);
-	scoped_guard(rwsem_read, &device->sem) {
-		guard(mutex)(&device->ports_lock);
-		port = sdp_kdapl_port_find(device, attr->port);
-		if (device->gone)
-			ret = -ENODEV;
-		else
-			ret = port ? sdp_kdapl_port_join(port, listener) :
-				     sdp_kdapl_port_make(device, listener);
-	}
-	if (ret) {
-		kfree(listener);
-		return ERR_PTR(ret);
-	}
+	/* a request may come at once */
 	sdp_kdapl_device_get(ot);
-	return listener;
-}
-
-/* Take the listener from its port, and free that if it was the last one. */
-static void sdp_kdapl_port_leave(struct sdp_kdapl_port *port, struct sdp_ot_listener *listener)
-{
-	struct sdp_kdapl_device *device = port->device;
-	bool last;
-
-	guard(rwsem_read)(&device->sem);
-	guard(mutex)(&device->ports_lock);
-	scoped_guard(spinlock_irq, &device->lock) {
-		list_del(&listener->list);
-		last = list_empty(&port->listeners);
-	}
-	if (!last)
-		return;
-	list_del(&port->list);
-	sdp_kdapl_port_close(port);
-	kfree(port);
+	scoped_guard(rwsem_read, &device->sem)
+		ret = sdp_kdapl_listener_begin(listener);
+	if (!ret)
+		return listener;
+	sdp_kdapl_device_put(ot);
+	kfree(listener);
+	return ERR_PTR(ret);
 }
 
 void sdp_kdapl_listener_destroy(struct sdp_ot_listener *listener)
@@ -464,12 +321,16 @@ void sdp_kdapl_listener_destroy(struct sdp_ot_listener *listener)
 	struct sdp_ot_conn_request *request, *next;
 
 	might_sleep();
-	sdp_kdapl_port_leave(listener->port, listener);
-	/* not with device->sem: the upcall may need it. The port may be gone, no request comes */
+	scoped_guard(rwsem_read, &device->sem) {
+		guard(mutex)(&device->listeners_lock);
+		list_del(&listener->list);
+		sdp_kdapl_listener_close(listener);
+	}
+	/* not with device->sem: the upcall may need it. No request comes any more */
 	cancel_work_sync(&listener->work);
 	list_for_each_entry_safe(request, next, &listener->requests, list) {
 		list_del_init(&request->list);
-		sdp_kdapl_reject(request, device->refusal, device->refusal_len);
+		sdp_kdapl_reject(request, NULL, 0);
 	}
 	sdp_kdapl_device_put(&device->ot);
 	kfree(listener);

@@ -344,8 +344,6 @@ static int sdp_kdapl_pool_make(struct sdp_kdapl_pool *pool)
 static int sdp_kdapl_pool_check(const struct sdp_ot_device *device,
 				const struct sdp_ot_pool_attr *attr)
 {
-	if (attr->kind == SDP_OT_POOL_DATAGRAM)
-		return -EOPNOTSUPP;
 	if (attr->kind != SDP_OT_POOL_MESSAGE && attr->kind != SDP_OT_POOL_RDMA)
 		return -EINVAL;
 	if (!attr->elements || !attr->size || attr->elements > INT_MAX || attr->size > INT_MAX)

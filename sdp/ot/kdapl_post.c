@@ -616,7 +616,7 @@ int sdp_kdapl_key_post(struct sdp_ot_ep *ot, struct sdp_ot_key *ot_key, struct p
 
 /* There is nothing to invalidate by a request, so the key gets another LMR. */
 static int sdp_kdapl_key_drop_renew(struct sdp_kdapl_ep *ep, struct sdp_kdapl_key *key,
-				   void *cookie)
+				    void *cookie)
 {
 	struct sdp_kdapl_post *post;
 

@@ -8,10 +8,14 @@
  * SERVICES
  *
  *	devices and events	what there is, its addresses, links and routes
- *	pools			buffers for datagrams, for messages, and for RDMA
+ *	pools			buffers for messages, and for RDMA
  *	completion services	direct (a handler is called) or polling
  *	data transfer		endpoints: Sends, receives, RDMA Reads and Writes, memory keys
- *	connections		listeners that multiplex by private data; connect, accept, reject
+ *	connections		listeners; connect, accept, reject
+ *
+ * What krdma_sdp does not ask for, and the checks of the contract do: polling, which lets a test
+ * take completions one at a time; posts without SDP_OT_SIGNAL, and SDP_OT_FENCE; a Send that
+ * invalidates, which peers may do, so that what it does here has to be tested.
  *
  * OBJECTS AND LIFETIME
  *
@@ -76,7 +80,6 @@ struct sdp_ot_pool;
 struct sdp_ot_conn_request;
 
 /* capabilities of a device */
-#define SDP_OT_CAP_DATAGRAM	BIT(0)	/* has datagram pools and datagram endpoints */
 #define SDP_OT_CAP_INVALIDATE	BIT(1)	/* Send with Invalidate, both ways */
 #define SDP_OT_CAP_LOCAL	BIT(2)	/* reaches addresses of its own host */
 #define SDP_OT_CAP_ROUTED	BIT(3)	/* reaches addresses behind a router */
@@ -151,7 +154,6 @@ struct sdp_ot_subscriber {
 
 /** enum sdp_ot_pool_kind - what the elements of a pool are for */
 enum sdp_ot_pool_kind {
-	SDP_OT_POOL_DATAGRAM,	/* datagrams of unconnected endpoints */
 	SDP_OT_POOL_MESSAGE,	/* Sends and receives of connected endpoints */
 	SDP_OT_POOL_RDMA,	/* keys for memory that a peer reads or writes, see key_post() */
 };
@@ -184,7 +186,7 @@ struct sdp_ot_pool {
 };
 
 /**
- * struct sdp_ot_buf - an element of a datagram or message pool
+ * struct sdp_ot_buf - an element of a message pool
  * @pool: where it belongs
  * @data: its bytes, mapped for the device
  * @size: how many
@@ -368,34 +370,14 @@ struct sdp_ot_ep {
 #define SDP_OT_FENCE		BIT(2)	/* begins when own Reads before it have completed */
 
 /**
- * struct sdp_ot_match - which connection requests a listener wants
- * @offset: of bytes in the private data
- * @size: how many; 0: none, and @value is not looked at
- * @value: what they have to be
- */
-struct sdp_ot_match {
-	u16 offset;
-	u16 size;
-	u8 value[16];
-};
-
-#define SDP_OT_MATCHES	2
-
-/**
  * struct sdp_ot_listen_attr - a listener
- * @port: of the transport; all listeners of a device that name the same port share one of the
- *	transport's own
- * @match: all have to hold. A request goes to the listener with most matches, of these to the
- *	first. Bytes beyond the end of the private data match nothing
+ * @port: of the transport; one listener of a device at a time
  * @request: connection upcall: a request has arrived. @request is the callee's until accept() or
  *	reject(), in any context and as late as it likes; @data is valid as long
  * @context: for @request
- *
- * For SDP, match[0] is DstPort of the Hello, match[1] DstIP or nothing.
  */
 struct sdp_ot_listen_attr {
 	u16 port;
-	struct sdp_ot_match match[SDP_OT_MATCHES];
 	void (*request)(void *context, struct sdp_ot_conn_request *request, const u8 *data,
 			u32 length, const struct sockaddr_storage *local,
 			const struct sockaddr_storage *remote);
@@ -418,8 +400,7 @@ struct sdp_ot_listen_attr {
  *
  * Pools
  *
- * @pool_create: Return: a pool, or an ERR_PTR(): -ENOMEM, -EINVAL, -EOPNOTSUPP for a datagram pool
- *	without SDP_OT_CAP_DATAGRAM. Sleeps
+ * @pool_create: Return: a pool, or an ERR_PTR(): -ENOMEM, -EINVAL. Sleeps
  * @pool_destroy: all elements have been given back. Sleeps
  * @pool_get: an element, or NULL if the pool is empty. Atomic
  * @pool_put: give an element back. Atomic
@@ -456,14 +437,11 @@ struct sdp_ot_listen_attr {
  * @push: begin with what was posted to the send queue. @sleep: the caller may sleep, and may do the
  *	work of a device that is software; completion handlers may come meanwhile, also of this
  *	endpoint. Sleeps with @sleep, else atomic
- * @datagram_send: send to an address without a connection; NULL without SDP_OT_CAP_DATAGRAM. Atomic
  *
  * Connections
  *
- * @listen: Return: a listener, or an ERR_PTR(): -EADDRINUSE if a listener with the same matches is
- *	there or the transport's port is taken. Sleeps
+ * @listen: Return: a listener, or an ERR_PTR(): -EADDRINUSE: the port is taken. Sleeps
  * @listener_destroy: requests that have arrived stay. Sleeps; not from its upcall
- * @set_refusal: private data for requests that no listener wants. Sleeps
  * @connect: begin; an upcall reports the result. @next_hop is that of route(), or NULL. @timeout_ms
  *	is the transport's limit. Does not wait for the peer. Sleeps
  * @accept: accept a request with an endpoint; SDP_OT_UP or SDP_OT_DOWN follows. The request is gone
@@ -513,13 +491,10 @@ struct sdp_ot_ops {
 			u32 offset, u64 length, u32 access, void *cookie);
 	int (*key_drop)(struct sdp_ot_ep *ep, struct sdp_ot_key *key, void *cookie);
 	void (*push)(struct sdp_ot_ep *ep, bool sleep);
-	int (*datagram_send)(struct sdp_ot_ep *ep, const struct sockaddr_storage *remote,
-			     const struct sdp_ot_segment *segments, u32 n, void *cookie);
 
 	struct sdp_ot_listener *(*listen)(struct sdp_ot_device *device,
 					  const struct sdp_ot_listen_attr *attr);
 	void (*listener_destroy)(struct sdp_ot_listener *listener);
-	int (*set_refusal)(struct sdp_ot_device *device, const u8 *data, u32 length);
 	int (*connect)(struct sdp_ot_ep *ep, const struct sockaddr_storage *local,
 		       const struct sockaddr_storage *remote,
 		       const struct sockaddr_storage *next_hop, const u8 *data, u32 length,
@@ -534,7 +509,7 @@ struct sdp_ot_ops {
  * struct sdp_ot - a transport that is registered
  * @name: "kdapl", say
  * @owner: module that its ops are in
- * @ops: all are there, except those of capabilities that no device has
+ * @ops: all are there, but pool_settle() may be missing
  * @list: SDP's
  */
 struct sdp_ot {

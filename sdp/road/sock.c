@@ -19,7 +19,7 @@
 /* milliseconds to the next attempt when the peer says: later. They double up to the last one */
 #define SDP_RETRY_FIRST	50
 #define SDP_RETRY_MOST	800
-#define SDP_RETRY_UNKNOWN	5	/* attempts more at a peer that does not know the connection */
+#define SDP_RETRY_UNKNOWN	5	/* more attempts at a peer that knows no such connection */
 
 static LIST_HEAD(sdp_socks);
 static DEFINE_SPINLOCK(sdp_socks_lock);	/* protects the list and the count */

@@ -681,6 +681,8 @@ void sdp_state_cut(struct sdp_conn *c, u64 end)
  * sdp_state_want_mode() - choose the mode of the half connection that this end sends
  * @c: connection
  * @mode: the mode is changed when that is legal. Buffered mode is left only when the peer asks
+ *
+ * krdma_sdp follows its peer and chooses none itself; the tests do, as peers may.
  */
 void sdp_state_want_mode(struct sdp_conn *c, enum sdp_mode mode)
 {

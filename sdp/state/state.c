@@ -571,7 +571,8 @@ void sdp_state_run(struct sdp_conn *c)
  * @c: connection
  * @size: bytes, BSDH included
  *
- * credit.peer_size changes when the peer answers.
+ * credit.peer_size changes when the peer answers. krdma_sdp has buffers of one size and asks for no
+ * other; the tests do, as peers may.
  *
  * Return: 0, or -EINVAL.
  */

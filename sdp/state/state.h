@@ -469,7 +469,4 @@ void sdp_state_want_pipelined(struct sdp_conn *c, bool want);
 int sdp_state_ask_size(struct sdp_conn *c, u32 size);
 void sdp_state_window(struct sdp_conn *c, u32 window);
 
-const char *sdp_state_name(u32 state);
-const char *sdp_event_name(u32 event);
-
 #endif /* SDP_STATE_H */

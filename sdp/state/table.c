@@ -157,66 +157,6 @@ static const struct sdp_cell sdp_state_table[SDP_STATES][SDP_EVENTS] = {
 	},
 };
 
-static const char *const sdp_state_names[SDP_STATES] = {
-	[SDP_IDLE] = "idle",
-	[SDP_HELLO_SENT] = "hello-sent",
-	[SDP_HELLO_RCVD] = "hello-rcvd",
-	[SDP_ACCEPTED] = "accepted",
-	[SDP_QUIET] = "quiet",
-	[SDP_OPEN] = "open",
-	[SDP_FIN_WAIT] = "fin-wait",
-	[SDP_CLOSE_WAIT] = "close-wait",
-	[SDP_LAST_ACK] = "last-ack",
-	[SDP_CLOSING] = "closing",
-	[SDP_ABORTING] = "aborting",
-	[SDP_DEAD] = "dead",
-};
-
-static const char *const sdp_event_names[SDP_EVENTS] = {
-	[SDP_EV_CONNECT] = "connect",
-	[SDP_EV_HELLO] = "hello",
-	[SDP_EV_ACCEPT] = "accept",
-	[SDP_EV_FIN] = "fin",
-	[SDP_EV_CLOSE] = "close",
-	[SDP_EV_ABORT] = "abort",
-	[SDP_EV_UP] = "up",
-	[SDP_EV_REFUSED] = "refused",
-	[SDP_EV_DOWN] = "down",
-	[SDP_EV_FIRST] = "first",
-	[SDP_EV_NEUTRAL] = "neutral",
-	[SDP_EV_SOURCE] = "source",
-	[SDP_EV_SINK] = "sink",
-	[SDP_EV_BOTH] = "both",
-	[SDP_EV_DISCONN] = "disconn",
-	[SDP_EV_ABORTCONN] = "abortconn",
-	[SDP_EV_FIN_SENT] = "fin-sent",
-	[SDP_EV_ABORT_SENT] = "abort-sent",
-	[SDP_EV_FAULT] = "fault",
-	[SDP_EV_TIMEOUT] = "timeout",
-};
-
-/**
- * sdp_state_name() - name of a state
- * @state: enum sdp_conn_state
- *
- * Return: the name, never NULL.
- */
-const char *sdp_state_name(u32 state)
-{
-	return state < SDP_STATES ? sdp_state_names[state] : "unknown";
-}
-
-/**
- * sdp_event_name() - name of an event
- * @event: enum sdp_event
- *
- * Return: the name, never NULL.
- */
-const char *sdp_event_name(u32 event)
-{
-	return event < SDP_EVENTS ? sdp_event_names[event] : "unknown";
-}
-
 /**
  * sdp_state_cell() - look up the table
  * @state: enum sdp_conn_state

@@ -101,35 +101,35 @@ static const u8 sdp_wire_extra_len[] = {
 
 /**
  * struct sdp_wire_kind - what a message consists of
- * @name: NULL for a reserved MID
+ * @known: it is no reserved MID
  * @extra: enum sdp_extra
  * @payload: it may have payload
  */
 struct sdp_wire_kind {
-	const char *name;
+	bool known;
 	u8 extra;
 	bool payload;
 };
 
 static const struct sdp_wire_kind sdp_wire_kinds[256] = {
-	[SDP_MID_HELLO] = { "Hello", SDP_EXTRA_HELLO },
-	[SDP_MID_HELLO_ACK] = { "HelloAck", SDP_EXTRA_HELLO_ACK },
-	[SDP_MID_DISCONN] = { "DisConn", SDP_EXTRA_NONE },
-	[SDP_MID_ABORT] = { "AbortConn", SDP_EXTRA_NONE },
-	[SDP_MID_SEND_SM] = { "SendSm", SDP_EXTRA_NONE },
-	[SDP_MID_WRITE_COMPL] = { "RdmaWrCompl", SDP_EXTRA_BYTES },
-	[SDP_MID_READ_COMPL] = { "RdmaRdCompl", SDP_EXTRA_BYTES },
-	[SDP_MID_MODE_CHANGE] = { "ModeChange", SDP_EXTRA_MODE },
-	[SDP_MID_SRC_CANCEL] = { "SrcAvailCancel", SDP_EXTRA_NONE },
-	[SDP_MID_SINK_CANCEL] = { "SinkAvailCancel", SDP_EXTRA_NONE },
-	[SDP_MID_SINK_CANCEL_ACK] = { "SinkCancelAck", SDP_EXTRA_NONE },
-	[SDP_MID_CH_RCV_BUF] = { "ChRcvBuf", SDP_EXTRA_BUF_SIZE },
-	[SDP_MID_CH_RCV_BUF_ACK] = { "ChRcvBufAck", SDP_EXTRA_BUF_SIZE },
-	[SDP_MID_SUSPEND] = { "SuspComm", SDP_EXTRA_SERVICE },
-	[SDP_MID_SUSPEND_ACK] = { "SuspCommAck", SDP_EXTRA_NONE },
-	[SDP_MID_SINK_AVAIL] = { "SinkAvail", SDP_EXTRA_SINK, true },
-	[SDP_MID_SRC_AVAIL] = { "SrcAvail", SDP_EXTRA_SRC, true },
-	[SDP_MID_DATA] = { "Data", SDP_EXTRA_NONE, true },
+	[SDP_MID_HELLO] = { true, SDP_EXTRA_HELLO },
+	[SDP_MID_HELLO_ACK] = { true, SDP_EXTRA_HELLO_ACK },
+	[SDP_MID_DISCONN] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_ABORT] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_SEND_SM] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_WRITE_COMPL] = { true, SDP_EXTRA_BYTES },
+	[SDP_MID_READ_COMPL] = { true, SDP_EXTRA_BYTES },
+	[SDP_MID_MODE_CHANGE] = { true, SDP_EXTRA_MODE },
+	[SDP_MID_SRC_CANCEL] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_SINK_CANCEL] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_SINK_CANCEL_ACK] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_CH_RCV_BUF] = { true, SDP_EXTRA_BUF_SIZE },
+	[SDP_MID_CH_RCV_BUF_ACK] = { true, SDP_EXTRA_BUF_SIZE },
+	[SDP_MID_SUSPEND] = { true, SDP_EXTRA_SERVICE },
+	[SDP_MID_SUSPEND_ACK] = { true, SDP_EXTRA_NONE },
+	[SDP_MID_SINK_AVAIL] = { true, SDP_EXTRA_SINK, true },
+	[SDP_MID_SRC_AVAIL] = { true, SDP_EXTRA_SRC, true },
+	[SDP_MID_DATA] = { true, SDP_EXTRA_NONE, true },
 };
 
 static const char *const sdp_wire_faults[SDP_FAULTS] = {
@@ -165,17 +165,6 @@ static const char *const sdp_wire_faults[SDP_FAULTS] = {
 	[SDP_FAULT_PEND] = "pend",
 	[SDP_FAULT_RCV_BUF] = "rcvbuf",
 };
-
-/**
- * sdp_wire_mid_name() - name of a message
- * @mid: any byte
- *
- * Return: the name, never NULL.
- */
-const char *sdp_wire_mid_name(u8 mid)
-{
-	return sdp_wire_kinds[mid].name ?: "reserved";
-}
 
 /**
  * sdp_wire_fault_name() - name of a fault, as counters show it
@@ -385,7 +374,7 @@ enum sdp_fault sdp_wire_decode(const u8 *p, u32 n, enum sdp_carrier carrier, str
 	msg->mseq_ack = get_unaligned_be32(w->mseq_ack);
 
 	kind = &sdp_wire_kinds[w->mid];
-	if (!kind->name)
+	if (!kind->known)
 		return SDP_FAULT_MID;
 	if (!sdp_wire_carries(carrier, w->mid))
 		return SDP_FAULT_CARRIER;

@@ -213,7 +213,6 @@ void sdp_wire_put_refusal(enum sdp_refusal reason, u8 out[SDP_REFUSAL_LEN]);
 enum sdp_refusal sdp_wire_refusal(const u8 *p, u32 n);
 enum sdp_refusal sdp_wire_fault_refusal(enum sdp_fault fault);
 
-const char *sdp_wire_mid_name(u8 mid);
 const char *sdp_wire_fault_name(enum sdp_fault fault);
 
 /* is @a before @b? Numbers of messages wrap. */

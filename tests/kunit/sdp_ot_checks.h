@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Checks of the contract of sdp/ot/ot.h, for any transport: the one in memory (KUnit) and the one
- * on kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They may
- * be on the same device.
+ * on kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They
+ * may be on the same device.
  */
 #ifndef KUNIT_SDP_OT_CHECKS_H
 #define KUNIT_SDP_OT_CHECKS_H

@@ -29,8 +29,6 @@ struct otm_device {
 	struct sockaddr_storage address;
 	int refs;
 	bool gone;
-	u8 refusal[64];
-	u32 refusal_len;
 };
 
 /**

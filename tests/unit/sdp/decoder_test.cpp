@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two decoders that were written apart, sdp/state/wire.c and tests/sdp/message.cpp, must understand every
- * message alike, and must find the same fault in every wrong one.
+ * Two decoders that were written apart, sdp/state/wire.c and tests/sdp/message.cpp, must understand
+ * every message alike, and must find the same fault in every wrong one.
  */
 #include <algorithm>
 #include <array>

@@ -143,9 +143,9 @@ shown() {
 	offload sockets --json > sockets.json
 	python3 - << 'END' || fail "sockets"
 import json
-all = json.load(open("sockets.json"))["sockets"]
-listeners = [s for s in all if s["tcp_state"] == "listen"]
-ends = [s for s in all if s["tcp_state"] == "established"]
+socks = json.load(open("sockets.json"))["sockets"]
+listeners = [s for s in socks if s["tcp_state"] == "listen"]
+ends = [s for s in socks if s["tcp_state"] == "established"]
 assert len(listeners) == 1 and listeners[0]["port"] == 7099, listeners
 assert len(ends) == 2, ends
 assert sum(s["sent"] + s["tcp_sent"] for s in ends) == 5000, ends

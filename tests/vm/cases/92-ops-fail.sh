@@ -50,7 +50,7 @@ counts() {
 }
 attempt "nothing is offered" counts none 5 not-offered
 attempt "offers" counts offers 101 not-offered
-for error in 5:error 111:refused 110:timeout 101:error 2:no-match; do
+for error in 5:error 111:refused 110:timeout 101:error 2:no-match 12:memory 105:limit; do
 	attempt "open, ${error%:*}" counts open "${error%:*}" "${error#*:}"
 	attempt "async, ${error%:*}" counts async "${error%:*}" "${error#*:}"
 done

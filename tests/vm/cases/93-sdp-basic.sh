@@ -193,6 +193,38 @@ rnic_goes() {
 	stream 2 $SDP 100000
 }
 
+# bytes in buffers of a namespace's roads
+road_memory() { offload "$1" limits | awk '$1 == "memory" { print $3 }'; }
+no_road_memory() { [ "$(road_memory A)" = 0 ] && [ "$(road_memory B)" = 0 ]; }
+offload_stat() { offload "$1" stats | awk -v name="$2" '$1 == name { print $2 }'; }
+
+# TCP goes on where a namespace may not have the buffers that a road begins with, at either end
+limited() {
+	local limit refused
+	endless
+	[ "$(road_memory A)" -gt 100000 ] || fail "buffers are not charged: $(offload A limits)"
+	kill_hard client
+	finish_any server 30
+	all_sdp_gone
+	wait_for 10 no_road_memory || fail "memory is still charged: $(offload A limits; offload B limits)"
+
+	sdp_rules 9300
+	limit=$(offload_stat A limit)
+	offload A limits memory 100000
+	stream 2 0 300000
+	[ "$(offload_stat A limit)" -gt "$limit" ] || fail "the limit is not the reason: $(offload A stats -n)"
+	offload A limits memory default
+	# what this host lacks is no reason to leave the peer alone
+	sdp_rises tx-copied stream 2 0 3000000
+	refused=$(offload_stat A refused)
+	offload B limits memory 100000
+	stream 2 0 3000000
+	[ "$(offload_stat A refused)" -gt "$refused" ] || fail "the peer's limit is not the reason: $(offload A stats -n)"
+	offload B limits memory default
+	no_rules
+	wait_for 10 no_road_memory || fail "memory is still charged: $(offload A limits; offload B limits)"
+}
+
 cat > keepalive.py << 'EOF'
 import socket, sys, threading, time
 role, address = sys.argv[1:]
@@ -283,6 +315,7 @@ part "compared data, IPv6" stream 10 $SDP 3000000 "$ADDR6_B"
 part "a single octet" stream 2 $SDP 1
 [ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
 part "refusals" refusals
+part "limits of memory" limited
 part "keepalive" keepalive
 
 sdp_ends

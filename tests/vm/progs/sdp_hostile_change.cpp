@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The change from TCP to the road: the first octets of a direction on the road, right and wrong, and
- * TCP's end beside it. The road is open, and the victim's own direction is TCP's where nothing else
- * is said.
+ * The change from TCP to the road: the first octets of a direction on the road, right and wrong,
+ * and TCP's end beside it. The road is open, and the victim's own direction is TCP's where nothing
+ * else is said.
  */
 #include <poll.h>
 

@@ -284,7 +284,7 @@ Ends World::connected(bool passive) const
 }
 
 std::optional<krdma::ConnectionRequest> World::request_of(const Tcp &tcp,
-							   std::chrono::milliseconds limit) const
+							  std::chrono::milliseconds limit) const
 {
 	const Octets malformed{0x30, 4, 0, 0};
 

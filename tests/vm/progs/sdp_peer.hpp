@@ -202,7 +202,7 @@ public:
 	/* Return: the private data of a refusal */
 	[[nodiscard]] Octets refused(const Octets &request);
 	void established(const Tcp &tcp);
-	/* the road of that connection is open: the peer's first message was sent, or the victim's */
+	/* Open the road of that connection, as far as the first message, or the victim's. */
 	void opens(const Tcp &tcp);
 	void answers(const Tcp &tcp);
 

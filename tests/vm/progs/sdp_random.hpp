@@ -107,7 +107,6 @@ private:
 	using Call = std::function<Outcome(World &, int fd)>;
 	Outcome both(int slot, const std::string &what, const Call &call);
 	void settle();
-	bool has_urgent(int slot) const;
 	std::string observe(const World &world) const;
 	bool unsent(const World &world) const;
 	void note(const std::string &line);

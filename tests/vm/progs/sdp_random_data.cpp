@@ -139,8 +139,6 @@ void Round::send_one()
 		what += " in " + std::to_string(parts);
 	if (bad)
 		what += " bad";
-	if (socket.connection && flags & MSG_OOB)
-		socket.connection->urgent = true;
 	Outcome outcome = both(slot, what, [&](World &, int fd) {
 		Bytes data = pattern(size, seed);
 		unsigned char *at = bad ? reinterpret_cast<unsigned char *>(64) : data.data();
@@ -172,6 +170,8 @@ void Round::send_one()
 	});
 	if (outcome.value > 0 && socket.connection)
 		socket.connection->unread[socket.end] += outcome.value;
+	if (socket.connection && flags & MSG_OOB)
+		socket.connection->urgent = true;
 }
 
 void Round::receive_one()

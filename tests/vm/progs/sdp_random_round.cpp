@@ -154,12 +154,6 @@ Outcome Round::both(int slot, const std::string &what, const Call &call)
 	return outcomes[0];
 }
 
-// POLLPRI and SIOCATMARK say nothing of a byte that came by SDP, see docs/sdp.md
-bool Round::has_urgent(int slot) const
-{
-	return sockets_[slot]->connection && sockets_[slot]->connection->urgent;
-}
-
 std::string Round::observe(const World &world) const
 {
 	std::string text;
@@ -170,17 +164,12 @@ std::string Round::observe(const World &world) const
 		if (!used(slot))
 			continue;
 		const int fd = world.fd[slot];
-		short events = events_of(fd);
 		if (ioctl(fd, SIOCINQ, &unread))
 			unread = -errno;
 		if (ioctl(fd, SIOCATMARK, &mark))
 			mark = -errno;
-		if (has_urgent(slot)) {
-			events &= static_cast<short>(~POLLPRI);
-			mark = 0;
-		}
-		text += " #" + std::to_string(slot) + " " + events_text(events) + " unread " +
-			std::to_string(unread) + " mark " + std::to_string(mark) + ";";
+		text += " #" + std::to_string(slot) + " " + events_text(events_of(fd)) +
+			" unread " + std::to_string(unread) + " mark " + std::to_string(mark) + ";";
 	}
 	return text;
 }
@@ -521,8 +510,7 @@ void Round::poll_one()
 
 	if (slot < 0)
 		return;
-	const short asked = has_urgent(slot) ? all_events & ~POLLPRI : all_events;
-	const short wanted = random_() & asked;
+	const short wanted = random_() & all_events;
 	const int wait = any(2) * 5;
 	both(slot, "poll() for " + events_text(wanted), [&](World &, int fd) {
 		pollfd entry{fd, wanted, 0};
@@ -581,8 +569,6 @@ void Round::ask()
 	const auto &question = questions[any(std::size(questions))];
 
 	if (slot < 0)
-		return;
-	if (question.command == SIOCATMARK && has_urgent(slot))
 		return;
 	both(slot, std::string("ioctl() ") + question.name, [&](World &, int fd) {
 		int answer[8] = {};
