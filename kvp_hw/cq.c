@@ -306,13 +306,15 @@ static int hw_cq_hold_batch(struct hw_cq *cq, struct hw_held *more, bool *empty)
 {
 	struct hw_held *to;
 	int n = -ENOSPC;
+	u32 num;
 
 	scoped_guard(spinlock_irqsave, &cq->lock) {
+		/* a CQ may have been made shorter */
 		if (cq->num_held >= cq->ri.depth)
 			break;
 		to = hw_held_room(cq, more);
-		n = hw_cq_take(cq, HW_POLL_BATCH - to->num, to->wc + to->num, to->ref + to->num,
-			       empty);
+		num = min(HW_POLL_BATCH - to->num, cq->ri.depth - cq->num_held);
+		n = hw_cq_take(cq, num, to->wc + to->num, to->ref + to->num, empty);
 		if (n <= 0)
 			break;
 		to->num += n;

@@ -173,9 +173,8 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	size_t before = *sent;
 	int ret;
 
-	/* an empty send fails as any other where nothing can be sent any more */
-	if (unlikely(!len) &&
-	    (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
+	/* also for an empty send, and for roads that have nothing to wait for */
+	if (unlikely(READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
 		return -EPIPE;
 	if (ops_is_local(os)) {
 		if (unlikely(msg->msg_flags & MSG_OOB)) {

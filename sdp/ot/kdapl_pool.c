@@ -277,9 +277,12 @@ static int sdp_kdapl_bufs_make(struct sdp_kdapl_pool *pool)
 	u32 i;
 
 	pool->bufs = kvcalloc(attr->elements, sizeof(*pool->bufs), GFP_KERNEL_ACCOUNT);
-	/* SDP goes on without it: nobody is to be killed for it */
+	/*
+	 * SDP goes on without it: nobody is to be killed for it, and pages that are not side by
+	 * side will do
+	 */
 	pool->memory = kvcalloc(attr->elements, stride,
-				GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+				GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 	if (!pool->bufs || !pool->memory)
 		return -ENOMEM;
 	region.for_va = pool->memory;

@@ -744,7 +744,7 @@ out:
 
 /*
  * Only registrations are flushed. RNICs may have carried them out or not; when the endpoint is
- * reset, the LMR takes the next one all the same.
+ * reset, the LMR takes the next one all the same, also if it was to be freed too early.
  */
 static void kdatc_memory_flushed_first(void)
 {
@@ -762,6 +762,12 @@ static void kdatc_memory_flushed_first(void)
 					  KDATC_ALL, DAT_VA_TYPE_ZB, server->ep, kdatc_cookie(2), 0,
 					  &lmr_context, &rmr_context)))
 			break;
+		/* the request has the LMR until its completion is taken */
+		if (!KDATC_REFUSED(dat_lmr_free(mem.lmr), DAT_INVALID_STATE,
+				   DAT_INVALID_STATE_LMR_IN_USE)) {
+			mem.lmr = NULL;
+			break;
+		}
 		KDATC_EXPECT(kdatc_status(server->request, server->ep, 2, DAT_DTO_LMR_FMR, NULL) ==
 			     DAT_DTO_ERR_FLUSHED);
 		KDATC_REFUSED(dat_lmr_invalidate(mem.lmr, server->ep, kdatc_cookie(3), 0),

@@ -437,6 +437,25 @@ static void each_overflow_is_reported(struct ktest *test)
 	bed_close(async);
 }
 
+/*
+ * A queue for asynchronous events loses an event, and the consumer empties it before that is noted.
+ * It hears of the loss at once: it may not call again before the next event calls up.
+ */
+static void overflow_that_is_noted_late(struct ktest *test)
+{
+	struct bed *async = bed_open_queue(test);
+	DAT_EVENT event;
+	unsigned int i;
+
+	async->ia.async_evd = &async->evd;
+	for (i = 0; i < 2; i++) {
+		kdat_evd_overflowed(&async->evd);
+		bed_take(test, async, DAT_ASYNC_ERROR_EVD_OVERFLOW, async);
+		KTEST_EQ(test, DAT_GET_TYPE(kdat_evd_take(&async->evd, &event)), DAT_QUEUE_EMPTY);
+	}
+	bed_close(async);
+}
+
 static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(dequeue_is_bounded),
 	KTEST_CASE(dequeue_reaches_an_event),
@@ -451,6 +470,7 @@ static struct ktest_case kdat_upcall_cases[] = {
 	KTEST_CASE(held_receives_come_first),
 	KTEST_CASE(held_receives_are_dropped),
 	KTEST_CASE(each_overflow_is_reported),
+	KTEST_CASE(overflow_that_is_noted_late),
 	{}
 };
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 #
-# The parts of the krdma command that need no kernel: rules as words, names of units, and what
-# --persist does to files and to a systemctl that the test plays.
+# The parts of the krdma command that need no kernel: rules as words, names of units, what --persist
+# does to files and to a systemctl that the test plays, adopted devices over netlink sockets that it
+# plays, too.
 
 TOOLS_TEST_DIR := $(TOP)/tests/unit/tools
 TOOLS_SRC := $(wildcard $(TOOLS_TEST_DIR)/*.cpp) \
-	$(addprefix $(TOP)/uapi/tools/,command.cpp persistence.cpp unit_name.cpp offload_rule.cpp)
+	$(addprefix $(TOP)/uapi/tools/,command.cpp persistence.cpp unit_name.cpp offload_rule.cpp \
+		hw_devices.cpp genetlink.cpp)
 TOOLS_OBJ := $(TOOLS_SRC:$(TOP)/%.cpp=$(OUT)/obj/tools/%.o)
 
 TESTS += tools_test

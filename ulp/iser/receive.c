@@ -110,6 +110,11 @@ static void kiser_receive_pdu(struct kiser_conn *kc, const DAT_DTO_COMPLETION_EV
 	if (kc->syncs)
 		dat_lmr_sync_rdma_write(kc->ia, &receive->segment, 1);
 	receive->data = dto->transfered_length - sizeof(struct kiser_pdu);
+	/* its data moves by RDMA, and libiscsi would end the command by its status */
+	if ((receive->pdu->iscsi.opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_DATA_IN) {
+		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
+		return;
+	}
 	region = kiser_receive_region(kc, &receive->pdu->iscsi);
 	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {
 		if (!kc->remote_invalidation ||
@@ -118,6 +123,10 @@ static void kiser_receive_pdu(struct kiser_conn *kc, const DAT_DTO_COMPLETION_EV
 			return;
 		}
 	} else if (region && kiser_buffer_unmap(kc, region, receive)) {
+		return;
+	} else if (region && atomic_read(&region->state) == KISER_REGION_INVALIDATING) {
+		/* a second response, or one to a command that was not sent */
+		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
 		return;
 	}
 	kiser_receive_deliver(kc, receive);

@@ -7,6 +7,8 @@
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <scsi/scsi_cmnd.h>
 #include <scsi/scsi_device.h>
 #include <scsi/scsi_eh.h>
 #include <scsi/scsi_host.h>
@@ -56,6 +58,29 @@ static void kiser_session_settle(struct scsi_cmnd *sc)
 	kiser_conn_wait_ends();
 }
 
+/*
+ * A reset by ioctl comes while commands are in progress, which libiscsi ends at once: the target
+ * could still reach their memory. The SCSI layer sends no other ones meanwhile. So wait until the
+ * target has answered these. If that takes too long, the end of the connection unmaps their memory
+ * before libiscsi ends them. Return: SUCCESS or FAILED
+ */
+static int kiser_session_quiesce(struct scsi_cmnd *sc)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(KISER_SETTLE_MS);
+
+	/* to the error handler belong all commands that are in progress */
+	if (sc->submitter != SUBMITTED_BY_SCSI_RESET_IOCTL)
+		return SUCCESS;
+	/* scsi_queue_rq() may have begun before the reset */
+	synchronize_rcu();
+	while (scsi_host_busy(sc->device->host)) {
+		if (!time_before(jiffies, until))
+			return iscsi_eh_session_reset(sc);
+		usleep_range(500, 1500);
+	}
+	return SUCCESS;
+}
+
 static int kiser_session_abort(struct scsi_cmnd *sc)
 {
 	int ret = iscsi_eh_abort(sc);
@@ -66,16 +91,20 @@ static int kiser_session_abort(struct scsi_cmnd *sc)
 
 static int kiser_session_reset_lun(struct scsi_cmnd *sc)
 {
-	int ret = iscsi_eh_device_reset(sc);
+	int ret = kiser_session_quiesce(sc);
 
+	if (ret == SUCCESS)
+		ret = iscsi_eh_device_reset(sc);
 	kiser_session_settle(sc);
 	return ret;
 }
 
 static int kiser_session_reset_target(struct scsi_cmnd *sc)
 {
-	int ret = iscsi_eh_recover_target(sc);
+	int ret = kiser_session_quiesce(sc);
 
+	if (ret == SUCCESS)
+		ret = iscsi_eh_recover_target(sc);
 	kiser_session_settle(sc);
 	return ret;
 }

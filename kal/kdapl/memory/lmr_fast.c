@@ -404,11 +404,10 @@ bool kdat_lmr_renew(struct kdat_ia *ia)
 	list_for_each_entry(lmr, &ia->objects[DAT_HANDLE_TYPE_LMR], obj.node) {
 		if (lmr->kind != KDAT_LMR_FAST || !kdat_regs_is(&lmr->regs, KDAT_REG_UNKNOWN))
 			continue;
-		/* it is being freed, with its region */
-		if (!atomic_inc_unless_negative(&lmr->obj.uses))
+		/* it is being freed, with its region: a use would make dat_lmr_free() fail */
+		if (lmr->ends || !atomic_inc_unless_negative(&lmr->obj.uses))
 			continue;
-		if (!lmr->ends)
-			all = kdat_fast_renew(lmr) && all;
+		all = kdat_fast_renew(lmr) && all;
 		atomic_dec(&lmr->obj.uses);
 	}
 	return all;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: queues that programs map, and their connection requests, are charged to their memory cgroup and given back
-# covers: kal/core/cgroup kal/core/memory kal/core/pins kal/cm kvp_soft/memory kvp_hw/reserve
-# limit: 120
+# covers: kal/core/cgroup kal/core/memory kal/core/pins kal/cm kvp_soft/memory kvp_hw/reserve kvp_hw/mem.c kvp_hw/conn.c
+# limit: 150
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
@@ -23,13 +23,13 @@ at_least() { [ "$(charged)" -ge "$1" ]; }
 at_most() { [ "$(charged)" -le "$1" ]; }
 
 # holds NAME LEAST MOST COMMAND...: a program that comes to have so many MiB after its first line
-# of input and ends with the second
+# of input and ends with the second; on host $holds_on
 holds() {
 	local name=$1 least=$2 most=$3
 	shift 3
 	say "$name"
 	mkfifo "$name.in"
-	start "$name" A bash -c 'exec "$@" < '"$name.in" - "$@"
+	start "$name" "${holds_on:-A}" bash -c 'exec "$@" < '"$name.in" - "$@"
 	exec 9> "$name.in"
 	echo "${pid_of[$name]}" > "$group"/cgroup.procs
 	echo >&9
@@ -175,6 +175,36 @@ exec 9>&-
 finish adopted 20
 wait_for 20 empty || fail "$(grep ^kernel "$limited"/memory.stat) stays charged"
 rmdir "$limited"
+
+# a page for each, whatever the kernel makes beside it: the kAL alone charges less than 3 KiB
+ip address add 10.78.0.1/24 dev dummyR
+cat > adopted_many.py << 'PY'
+# adopted_many.py domains|listeners NUMBER: so many of them, from the first line of the input to the second
+import ctypes, sys
+ual = ctypes.CDLL("libkrdma.so.1")
+def made(create, *args):
+    it = ctypes.c_void_p()
+    status = create(*args, ctypes.byref(it))
+    assert status == 0, status
+    return it
+session, index = made(ual.ual_open), ctypes.c_uint32()
+assert ual.ual_find(session, b"rxe0", ctypes.byref(index)) == 0
+context = made(ual.ual_context_create, session, index, 0)
+address = ctypes.create_string_buffer(64)
+assert ual.ual_addr_parse(b"10.78.0.1", address) == 0
+sys.stdin.readline()
+for _ in range(int(sys.argv[2])):
+    if sys.argv[1] == "domains":
+        made(ual.ual_pd_create, context)
+    else:
+        made(ual.ual_listen, context, address, None)
+sys.stdin.readline()
+PY
+holds domains 4 24 python3 adopted_many.py domains 1100
+# the address is in the initial namespace
+ip netns attach hostR 1
+holds_on=R holds listeners 4 24 python3 adopted_many.py listeners 1100
+ip netns delete hostR
 rmmod krdma_hw
 rdma link delete rxe0
 rmmod rdma_rxe

@@ -150,6 +150,7 @@ adopted siw0 || fail "siw0 is not adopted"
 wait_for 10 not_adopted rxe0
 refuse "no such device" on A "$krdma" adopt siw7
 refuse "another namespace" on B "$krdma" adopt siw0
+has "it says so" 'this is not the initial network namespace' expect
 refuse "not the kernel's own" on A "$krdma" adopt krdma1
 refuse "no right" on A setpriv --reuid=65534 --clear-groups --bounding-set=-all "$krdma" adopt -r siw0
 on A "$krdma" adopt --json | tee adopt.json
@@ -161,6 +162,12 @@ wait_for 10 adopted rxe0
 say "a new name"
 rdma dev set siw0 name iwarp0
 wait_for 10 adopted iwarp0
+expect "release by the new name" on A "$krdma" release iwarp0
+not_adopted iwarp0 || fail "iwarp0 is still adopted"
+refuse "the old name" on A "$krdma" adopt siw0
+has "it says so" 'siw0: No such device \(RDMA devices: .*iwarp0' expect
+expect "adopt by the new name" on A "$krdma" adopt iwarp0
+adopted iwarp0 || fail "iwarp0 is not adopted"
 rdma dev set iwarp0 name siw0
 wait_for 10 adopted siw0
 on A "$krdma" show rxe0 | tee show

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs
+# what: adopted devices: random commands of /dev/krdma from many threads, also while the adoption ends; a device that hangs, and its release
 # covers: kvp_hw kal/chardev kal/cm/offload.c
 # limit: 300
 # shellcheck source=tests/vm/guest/siw.sh
@@ -95,6 +95,30 @@ if grep -qw function $trace/available_tracers; then
 	echo nop > $trace/current_tracer
 fi
 rmdir $trace
+
+say "the device hangs: its release takes long, the kernel answers before, and the tool waits"
+# no more than one time-out: the process has one queue pair
+seconds=$(patient 10)
+many one rxe0 1
+insmod "$VM_MODULES/tests/consumers/hw_stall.ko" device=rxe0
+echo $((seconds * 1000)) > /sys/module/krdma_hw/parameters/drain_timeout_ms
+begin=$SECONDS
+start release A "$krdma" adopt -r rxe0
+sleep "$(patient 1)"
+alive release || { cat release.log; fail "the device does not hang"; }
+# the handler of the first choice held a lock of all families as long as the release took
+expect "another device meanwhile" on A timeout "$(patient 30)" "$krdma" adopt siw0
+alive release || { cat release.log; fail "the other choice waited for the release"; }
+finish release $((seconds + 30))
+took=$((SECONDS - begin))
+[ $took -ge $((seconds - 1)) ] || fail "the release took $took s"
+! adopted rxe0 || fail "rxe0 is still adopted"
+rmmod hw_stall
+echo 1000 > /sys/module/krdma_hw/parameters/drain_timeout_ms
+exec 7>&-
+finish_any one 20
+expect "adopt" on A "$krdma" adopt rxe0
+adopted rxe0 || fail "rxe0 is not adopted"
 
 say "the device hangs: the queue pairs of a process share one time-out"
 timeouts() { on A "$krdma" stat rxe0 | awk '$1 == "drain_timeout" { print $2 }'; }

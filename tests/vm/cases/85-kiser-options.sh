@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, beside ib_iser, kinds of LUNs, sizes and memory of I/O, SCSI commands, four sessions that lose RNIC and iscsid, a VLAN
+# what: iSER on kDAPL with other options: LIO's and open-iscsi's parameters, the module's, beside ib_iser, kinds of LUNs, sizes and memory of I/O, SCSI commands, resets, four sessions that lose RNIC and iscsid, a VLAN
 # covers: ulp/iser kal/kdapl
 # limit: 300
 # kernel: stock
@@ -153,6 +153,15 @@ run_storage fio --name=flush --filename="$file" --size=8M --direct=1 --ioengine=
 	--verify=sha256 --verify_fatal=1 --output-format=terse
 expect "zeroes" blkdiscard -z -o 512 -l 4M "$file"
 cmp -n 4194304 /dev/zero <(dd if="$file" bs=512 skip=1 count=8192 iflag=direct status=none)
+
+say "resets under load: their commands end before, by the target's answers"
+fio --name=load --filename="$disk" --rw=randrw --bsrange=512-512k --blockalign=512 --direct=1 --ioengine=libaio \
+	--iodepth=64 --time_based --runtime="$(patient 10)" --output-format=terse > load.log 2>&1 &
+load=$!
+sleep 2
+io reset "$disk" 8
+kill -0 $load || fail "the load has ended before"
+wait $load || { cat load.log; fail "the I/O has failed"; }
 
 say "logout under load"
 fio --name=load --filename="$disk" --rw=randrw --bsrange=512-512k --blockalign=512 --direct=1 --ioengine=libaio \

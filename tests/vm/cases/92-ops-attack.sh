@@ -63,7 +63,15 @@ kernel_tls() {
 	attack tls "env LD_LIBRARY_PATH=$VM_REPO/build/ual $VM_REPO/build/tools/krdma offload reset"
 }
 attempt "kTLS" kernel_tls
-attempt "sockmap" alike sockmap
+sockmaps() {
+	local direction
+	alike sockmap
+	for direction in connect listen; do
+		krdma offload add $direction "$MARKED" port 9590 use tcp
+	done
+	by_tcp attack sockmap 9590 0
+}
+attempt "sockmap" sockmaps
 attempt "MD5" alike md5
 
 in_repair() {

@@ -68,7 +68,19 @@ on_the_wire() {
 	# the last two digits of either field: 0xb8, and 0x000000b8 for IPv6
 	tshark -r dump.pcapng -T fields -e tcp.stream -e tcp.srcport -e tcp.dstport -e ip.dsfield -e ipv6.tclass \
 		-e tcp.len 2> tshark.err |
-		awk '{ print $1, $2, $3, "0x" substr($4, length($4) - 1), $5 }' > seen
+		awk '{ print $1, $2, $3, "0x" substr($4, length($4) - 1), $5 }' > all
+	# those that carried something: a peer that is asked too early refuses, and is asked once more
+	awk '{ data[$1] += $2 == 1017 && $5 > 0; of[NR] = $1; line[NR] = $0 }
+		END {
+			for (i = 1; i <= NR; i++) {
+				if (data[of[i]] < 5)
+					continue
+				if (!(of[i] in number))
+					number[of[i]] = streams++
+				sub(/^[0-9]+/, number[of[i]], line[i])
+				print line[i]
+			}
+		}' all > seen
 	while read -r server client; do
 		# before its first byte the listener of all sockets answers
 		same "stream $stream, from the server" "$server" "$(tos_seen $stream 2 1)"

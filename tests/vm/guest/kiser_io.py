@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""I/O for the cases of iSER that fio does not do: kiser_io.py random|edges|scsi DEVICE [ARGUMENT...]
+"""I/O for the cases of iSER that fio does not do: kiser_io.py random|edges|scsi|reset DEVICE [ARGUMENT...]
 
 An assertion that fails ends the program with a status."""
 
@@ -12,6 +12,7 @@ import random
 import struct
 import sys
 import threading
+import time
 
 MAP_HUGETLB = 0x40000
 MIB = 1 << 20
@@ -175,5 +176,22 @@ def scsi(device):
     assert command(fd, transfer(0x28, 200, 128), SG_FROM, bytes(512 * 128))[3] == text + near
 
 
-MODES = {"random": random_threads, "edges": edges, "scsi": scsi}
+SG_SCSI_RESET, SG_RESET_DEVICE, SG_RESET_NO_ESCALATE = 0x2284, 1, 0x100
+
+
+def reset(device, times):
+    """Resets of the LUN: no command that is in progress ends by one, but the next one reports a unit attention."""
+
+    def errors():
+        with open(f"/sys/block/{os.path.basename(device)}/device/ioerr_cnt", encoding="ascii") as count:
+            return int(count.read(), 0)
+
+    fd, before = os.open(device, os.O_RDWR), errors()
+    for _ in range(times):
+        fcntl.ioctl(fd, SG_SCSI_RESET, struct.pack("i", SG_RESET_DEVICE | SG_RESET_NO_ESCALATE))
+        time.sleep(0.2)
+    assert errors() - before <= times, (before, errors())
+
+
+MODES = {"random": random_threads, "edges": edges, "scsi": scsi, "reset": reset}
 MODES[sys.argv[1]](sys.argv[2], *map(int, sys.argv[3:]))

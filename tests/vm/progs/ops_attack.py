@@ -21,7 +21,7 @@ HOST = MARKED
 FAMILY, WILDCARD = 19, 258
 TCP_ULP, TCP_MD5SIG, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 31, 14, 19, 20, 21
 IP_FREEBIND = 15
-SO_ATTACH_REUSEPORT_CBPF = 51
+SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF = 51, 52
 SLOW = float(os.environ.get("VM_SLOW", "1"))
 NOBODY = 65534
 libc = ctypes.CDLL(None, use_errno=True)
@@ -159,6 +159,14 @@ def refuse_port(port):
             instruction(0xB7, dst=0, value=0), instruction(0x95)]
 
 
+def other_port(port, wanted):
+    """Who asks for that port gets another, as a balancer of services does it"""
+    return [instruction(0x61, dst=2, src=1, offset=24), instruction(0xB7, dst=0, value=1),
+            instruction(0x55, dst=2, offset=2, value=socket.htons(port)),
+            instruction(0xB7, dst=2, value=socket.htons(wanted)),
+            instruction(0x63, dst=1, src=2, offset=24), instruction(0x95)]
+
+
 def refuse_all():
     return [instruction(0xB7, dst=0, value=0), instruction(0x95)]
 
@@ -184,6 +192,13 @@ def cgroup_programs(group):
             else:
                 check(f"bind {way}", "EPERM", answer(make(*way).bind, (HOST, 9522)))
         detach()
+    detach = attach_bpf(group, 18, 10, other_port(9523, 9520))
+    for way in WAYS:
+        client = make(*way)
+        check(f"connect to another port {way}", "0", answer(client.connect, (HOST, 9523)))
+        check(f"which {way}", (HOST, 9520), client.getpeername())
+        exchange(client, at[0].accept()[0])
+    detach()
     detach = attach_bpf(group, 9, 2, refuse_all())
     for way in WAYS:
         check(f"socket {way}", "EPERM", answer(socket.socket, way[0], socket.SOCK_STREAM, way[1]))
@@ -251,7 +266,7 @@ def ports():
 
 
 def reuseport():
-    """A group, and a program that chooses the second one"""
+    """A group, and programs that choose one of it"""
     group = []
     for _ in range(3):
         s = make()
@@ -286,6 +301,9 @@ def reuseport():
     group[0].setsockopt(socket.SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
                         struct.pack("=H6xQ", 1, ctypes.addressof(code)))
     check("by the program", [0, 12, 0], taken())
+    program = load(1, 0, [instruction(0xB7, dst=0, value=2), instruction(0x95)])
+    group[0].setsockopt(socket.SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, program)
+    check("by another", [0, 0, 12], taken())
 
 
 # Other parts of the kernel that want the socket ---------------------------------------------------
@@ -336,16 +354,15 @@ def tls(reset=None):
         check("kTLS after a reset", "EEXIST", again)
 
 
-def sockmap():
-    client, server = pair()
+def sockmap(port="0", wanted=None):
+    """A marked socket is refused; at a port where a rule says TCP it is not"""
+    client, server = pair(int(port))
     exchange(client, server, 2000)
     number = bpf(0, struct.pack("=IIIII", 15, 4, 4, 2, 0))
     key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(struct.pack("=I", client.fileno()))
     got = answer(bpf, 2, struct.pack("=IIQQQ", number, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
-    if HOST == UNMARKED:
-        check("a socket in a map", "0", got)
+    check("a socket in a map", wanted or ("0" if HOST == UNMARKED else "EINVAL"), got)
     exchange(client, server)
-    print("sockmap:", got)
 
 
 def md5_of(s, address, key):

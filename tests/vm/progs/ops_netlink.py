@@ -120,7 +120,7 @@ REFUSED = {
     "no limit": (SET_LIMIT, b""),
     "unknown limit": (SET_LIMIT, u8(LIMIT, 5) + attr(VALUE, bytes(8))),
     "short limit": (SET_LIMIT, u8(LIMIT, 0) + u32(VALUE, 1)),
-    "a limit above the host's": (SET_LIMIT, u8(LIMIT, 0) + attr(VALUE, b"\xff" * 8)),
+    "a limit above the host's": (SET_LIMIT, u8(LIMIT, 0) + attr(VALUE, b"\xff" * 7 + b"\x7f")),
     "a dump of add": (ADD, RULE, ACK | DUMP),
 }
 
