@@ -49,7 +49,9 @@ static bool change_state_allows(const struct sock *sk, const struct ops_sock *os
 	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !sk->sk_err && !os->senders &&
 	       /* one that began before the mark (MSG_FASTOPEN), and waits inside of TCP */
 	       !sk->sk_write_pending && !os->stay &&
-	       !tcp_sk(sk)->repair && !(msg->msg_flags & (MSG_OOB | MSG_FASTOPEN)) &&
+	       !tcp_sk(sk)->repair && !(msg->msg_flags & MSG_FASTOPEN) &&
+	       /* urgent data is TCP's, where TCP may be used */
+	       (!(msg->msg_flags & MSG_OOB) || os->must) &&
 	       time_after_eq(jiffies, os->retry);
 }
 
@@ -122,7 +124,8 @@ static bool change_try(struct ops_sock *os, const struct msghdr *msg)
 
 	if (!change_state_allows(sk, os, msg))
 		return false;
-	if (unlikely(ops_wants_stamps(sk) || (ops_is_local(os) && ops_wants_stamps(os->peer)))) {
+	if (unlikely(!os->must &&
+		     (ops_wants_stamps(sk) || (ops_is_local(os) && ops_wants_stamps(os->peer))))) {
 		if (os->why != OPS_COUNT_STAMPS)
 			ops_count(os->net, OPS_COUNT_STAMPS);
 		os->why = OPS_COUNT_STAMPS;
@@ -191,6 +194,22 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	return ret;
 }
 
+/*
+ * With TCP's lock, which is given back: a socket that may not send by TCP, and whose change is not
+ * now. Where the road is there it never will be: an error is pending, or the road has broken.
+ * Return: -EXFULL: it may be; -errno.
+ */
+static int change_send_must(struct ops_sock *os, const struct msghdr *msg)
+{
+	int err = msg->msg_flags & MSG_FASTOPEN ? -EISCONN : -EPIPE;
+	const bool up = ops_road_is_up(os);
+
+	release_sock(os->sk);
+	if (!up)
+		err = ops_road_wait(os, msg->msg_flags);
+	return err ? sk_stream_error(os->sk, msg->msg_flags, err) : -EXFULL;
+}
+
 /* Bytes by TCP, unless the change is now. Return: as tcp_sendmsg(); -EXFULL: changed. */
 static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 {
@@ -216,11 +235,8 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 		return -EXFULL;
 	}
 	/* TCP says what is wrong with a socket that is not connected */
-	if (unlikely(os->must) && (1 << sk->sk_state) & OPS_CARRIES) {
-		release_sock(sk);
-		ret = ops_road_wait(os, msg->msg_flags);
-		return ret ? sk_stream_error(sk, msg->msg_flags, ret) : -EXFULL;
-	}
+	if (unlikely(os->must) && (1 << sk->sk_state) & OPS_CARRIES)
+		return change_send_must(os, msg);
 	if (unlikely(msg->msg_flags & MSG_OOB))
 		os->stay = true;
 	os->senders++;

@@ -11,8 +11,8 @@
  *
  * sk_family and sk_protocol are TCP's, so is all that programs and the kernel ask of them. Roads
  * are the administrator's decision: a rule has to take such a socket, too, or the parameter
- * "explicit" allows them where no rule says TCP. Else the first kind stays on TCP, and connect() and
- * listen() of the second kind fail.
+ * "explicit" allows them where no rule says TCP. Else the first kind stays on TCP, and connect()
+ * and listen() of the second kind fail.
  *
  * The LSMs look at an address's family: Landlock lets pass what is not AF_INET or AF_INET6. So
  * addresses of our own families are refused, unless the parameter "addresses" allows them for old

@@ -272,6 +272,7 @@ static void mark_enter(struct sock *sk, enum ops_direction direction)
 	} else if (ruled) {
 		/* who waits for the lock has TCP's functions, and would never see a road */
 		if (!ops_may_mark(sk) ||
+		    /* they are there already: the lock is held */
 		    (direction == OPS_CONNECT && waitqueue_active(&sk->sk_lock.wq))) {
 			ops_count(sock_net(sk), OPS_COUNT_LEFT_ALONE);
 			return;

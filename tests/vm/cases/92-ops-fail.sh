@@ -110,6 +110,10 @@ musts() {
 	gives "must, open" ECONNREFUSED must 257 9000
 	fail_at async
 	gives "must, later" ECONNREFUSED must 257 9000
+	fail_at send
+	fail_with 5
+	gives "must, it is up" EIO must 257 9000
+	gives "must, urgent data" EIO must 257 9000 urgent
 	fail_at none
 	same "must, not offered" 1 "$(program must 257 9000 | grep -cE '^E(HOSTUNREACH|NETUNREACH|NETDOWN)$')"
 }

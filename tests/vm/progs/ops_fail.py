@@ -102,10 +102,12 @@ def pair(pause="0.05"):
     say("pong")
 
 
-def must(protocol, port):
+def must(protocol, port, urgent=""):
     sock = make(socket.AF_INET if int(protocol) in (257, 258) else 19, protocol)
     sock.settimeout(20 * SLOW)
     sock.connect((HOST, int(port)))
+    if urgent:
+        sock.send(b"!", socket.MSG_OOB)
     sock.sendall(b"ping")
     say("sent", sock.recv(4).decode())
 
