@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * krdma_lost: the next calls of dat_lmr_invalidate() succeed without doing anything, so that their
- * completions never come. Only a broken RNIC does that.
+ * completions never come. Only a broken RNIC does that. And as long as there are such calls to come,
+ * no command of a SCSI host seems to be in progress: a reset by ioctl ends them at once then, as one
+ * of the error handler does.
  *
  * /sys/module/krdma_lost/parameters/calls	how many; counted down
  */
 #include <linux/atomic.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <scsi/scsi_host.h>
 #include <krdma/kdat.h>
 
 static atomic_t lost_calls = ATOMIC_INIT(0);
@@ -52,6 +55,26 @@ static void lost_entered(struct kprobe *probe, struct pt_regs *regs, unsigned lo
 {
 }
 
+/* in place of scsi_host_busy() */
+static int lost_host_busy(struct Scsi_Host *host)
+{
+	return 0;
+}
+
+static int lost_enter_busy(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (atomic_read(&lost_calls) <= 0)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)lost_host_busy);
+	return 1;
+}
+
+static struct kprobe lost_busy_probe = {
+	.symbol_name = "scsi_host_busy",
+	.pre_handler = lost_enter_busy,
+	.post_handler = lost_entered,
+};
+
 static struct kprobe lost_probe = {
 	.symbol_name = "dat_lmr_invalidate",
 	.pre_handler = lost_enter,
@@ -60,11 +83,19 @@ static struct kprobe lost_probe = {
 
 static int __init lost_init(void)
 {
-	return register_kprobe(&lost_probe);
+	int ret = register_kprobe(&lost_probe);
+
+	if (ret)
+		return ret;
+	ret = register_kprobe(&lost_busy_probe);
+	if (ret)
+		unregister_kprobe(&lost_probe);
+	return ret;
 }
 
 static void __exit lost_exit(void)
 {
+	unregister_kprobe(&lost_busy_probe);
 	unregister_kprobe(&lost_probe);
 }
 

@@ -63,7 +63,7 @@ if [ -e "$lost" ]; then
 	load 30
 	insmod "$lost" calls=0
 	log_mark
-	# a reset that finds no task under way loses nothing
+	# a reset that finds no task under way loses nothing; the module keeps one by ioctl from waiting
 	for _ in {1..8}; do
 		sleep 2
 		echo 64 > /sys/module/krdma_lost/parameters/calls
