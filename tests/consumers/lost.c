@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * krdma_lost: the next calls of dat_lmr_invalidate() succeed without doing anything, so that their
- * completions never come. Only a broken RNIC does that. And as long as there are such calls to come,
- * no command of a SCSI host seems to be in progress: a reset by ioctl ends them at once then, as one
- * of the error handler does.
+ * completions never come. Only a broken RNIC does that. As long as there are such calls to come, no
+ * command of a SCSI host seems to be in progress: so a reset by ioctl ends them at once, as one of
+ * the error handler does.
  *
  * /sys/module/krdma_lost/parameters/calls	how many; counted down
  */

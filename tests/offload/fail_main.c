@@ -174,13 +174,13 @@ static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 po
 static struct offload_conn *fail_find_accepted(struct offload_conn *conn)
 {
 	struct offload_conn *found;
-	int tries = 500;
+	int tries = 250;
 
 	do {
 		found = fail_find(conn, 0, 0);
 		if (!IS_ERR(found) || PTR_ERR(found) != -EAGAIN)
 			break;
-		msleep(10);
+		msleep(20);
 	} while (tries--);
 	return found;
 }
