@@ -727,7 +727,7 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 
 	for (;;) {
 		/* a reader whose memory is lent has the mutex while he waits */
-		if (!timeo && !ops_is_local(os) ? !mutex_trylock(&os->rx_mutex) :
+		if (!timeo && !ops_is_local(os) ? !ops_road_reader_try(os) :
 						  mutex_lock_interruptible(&os->rx_mutex))
 			return copied ?: timeo ? sock_intr_errno(timeo) : -EAGAIN;
 		begin = jiffies;

@@ -155,6 +155,7 @@ enum ops_road_state {
  *
  * @rx_mutex: one reader at a time
  * @rx_late: @receive found it taken
+ * @rx_missed: a call that does not wait found it taken
  * @rx_road: it reads from the road
  * @rx_x: where the peer's part by TCP ends, once @rx_header is complete (not for a pair)
  * @rx_header: bytes that have come
@@ -216,6 +217,7 @@ struct ops_sock {
 
 	struct mutex rx_mutex;
 	bool rx_late;
+	bool rx_missed;
 	bool rx_road;
 	u32 rx_x;
 	u8 rx_header;
@@ -514,6 +516,7 @@ void ops_road_free(struct ops_sock *os);
 int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags);
 /* @flags has MSG_PEEK; @skip: bytes that are passed over */
 int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip);
+bool ops_road_reader_try(struct ops_sock *os);
 /* A reader has given up rx_mutex. */
 void ops_road_reader_left(struct ops_sock *os);
 /* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */

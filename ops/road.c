@@ -1100,12 +1100,33 @@ static void road_receive(struct ops_sock *os, unsigned long delay)
 		ops_sock_put(os);
 }
 
+/**
+ * ops_road_reader_try() - take rx_mutex for a call that does not wait
+ * @os: context with a road that is not the host's
+ *
+ * Who has the mutex wakes the caller when it is free: its program would wait for an event that it
+ * was already shown.
+ *
+ * Return: false: taken. Context: process.
+ */
+bool ops_road_reader_try(struct ops_sock *os)
+{
+	if (likely(mutex_trylock(&os->rx_mutex)))
+		return true;
+	WRITE_ONCE(os->rx_missed, true);
+	/* pairs with ops_road_reader_left() */
+	smp_mb();
+	return mutex_trylock(&os->rx_mutex);
+}
+
 void ops_road_reader_left(struct ops_sock *os)
 {
-	/* pairs with road_reader_enter() */
+	/* pairs with road_reader_enter() and ops_road_reader_try() */
 	smp_mb();
 	if (unlikely(READ_ONCE(os->rx_late)) && xchg(&os->rx_late, false))
 		road_receive(os, 0);
+	if (unlikely(READ_ONCE(os->rx_missed)) && xchg(&os->rx_missed, false))
+		ops_wake_readers(os->sk);
 }
 
 /*
