@@ -189,8 +189,13 @@ static int explicit_family_create(struct net *net, struct socket *sock, int prot
 	return explicit_create(net, sock, protocol, kern, ops_family);
 }
 
+/* AF_INET_SDP has streams alone. */
 static int explicit_alias_create(struct net *net, struct socket *sock, int protocol, int kern)
 {
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (!explicit_is_ours(protocol))
+		return -EPROTONOSUPPORT;
 	return explicit_create(net, sock, protocol, kern, ops_alias);
 }
 

@@ -92,7 +92,9 @@ static void sdp_rendezvous_answer(struct offload_conn *conn, struct sdp_ot_devic
 	link = sdp_link_create(ssk, conn, device);
 	rc = IS_ERR(link) ? PTR_ERR(link) : sdp_link_accept(link, request, hello);
 	if (rc) {
-		sdp_rendezvous_refuse(device, request, SDP_REFUSED_RESOURCES);
+		/* the peer has gone, or it may ask again */
+		sdp_rendezvous_refuse(device, request, rc == -ECANCELED ? SDP_REFUSED_UNKNOWN :
+									   SDP_REFUSED_RESOURCES);
 		sdp_sock_give_up(ssk, rc);
 	}
 	sdp_sock_put(ssk);
@@ -137,6 +139,7 @@ static void sdp_rendezvous_request(struct sdp_ot_device *device,
  * struct sdp_rendezvous_net - a namespace
  * @net: namespace
  * @listeners: marked sockets that listen there
+ * @until: jiffies, as long as it is served after the last one of them
  * @served: its devices listen, or are tried again; @work, which runs one at a time
  * @wanted: meanwhile
  * @work: lets them begin or end
@@ -144,6 +147,7 @@ static void sdp_rendezvous_request(struct sdp_ot_device *device,
 struct sdp_rendezvous_net {
 	struct net *net;
 	atomic_t listeners;
+	unsigned long until;
 	bool served;
 	struct sdp_ot_net wanted;
 	struct delayed_work work;
@@ -155,8 +159,18 @@ static void sdp_rendezvous_work(struct work_struct *work)
 {
 	struct sdp_rendezvous_net *rn = container_of(to_delayed_work(work),
 						     struct sdp_rendezvous_net, work);
-	const bool wanted = atomic_read(&rn->listeners) > 0;
+	bool wanted = atomic_read(&rn->listeners) > 0;
+	long left;
 
+	if (!wanted) {
+		/* pairs with sdp_rendezvous_listens() */
+		smp_rmb();
+		left = READ_ONCE(rn->until) - jiffies;
+		wanted = left > 0;
+		/* also one that listened for a moment only has connections */
+		if (wanted)
+			queue_delayed_work(sdp_queue, &rn->work, left);
+	}
 	if (wanted == rn->served)
 		return;
 	if (wanted)
@@ -178,11 +192,16 @@ void sdp_rendezvous_listens(struct net *net, bool on)
 {
 	struct sdp_rendezvous_net *rn = net_generic(net, sdp_rendezvous_id);
 
-	atomic_add(on ? 1 : -1, &rn->listeners);
-	if (on)
+	if (on) {
+		atomic_inc(&rn->listeners);
 		mod_delayed_work(sdp_queue, &rn->work, 0);
-	else
-		queue_delayed_work(sdp_queue, &rn->work, SDP_RENDEZVOUS_LINGER);
+		return;
+	}
+	WRITE_ONCE(rn->until, jiffies + SDP_RENDEZVOUS_LINGER);
+	/* pairs with sdp_rendezvous_work() */
+	smp_wmb();
+	atomic_dec(&rn->listeners);
+	queue_delayed_work(sdp_queue, &rn->work, SDP_RENDEZVOUS_LINGER);
 }
 
 static int __net_init sdp_rendezvous_net_init(struct net *net)
@@ -190,6 +209,7 @@ static int __net_init sdp_rendezvous_net_init(struct net *net)
 	struct sdp_rendezvous_net *rn = net_generic(net, sdp_rendezvous_id);
 
 	rn->net = net;
+	rn->until = jiffies;
 	INIT_DELAYED_WORK(&rn->work, sdp_rendezvous_work);
 	return 0;
 }

@@ -45,6 +45,14 @@ int family, protocol, winner;
 Address base;
 const char *self;
 
+// nothing of these goes by TCP: a send waits until the road is there, or fails
+constexpr int ipproto_sdp = 257;
+
+bool must()
+{
+	return family == af_sdp || protocol == ipproto_sdp;
+}
+
 struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
@@ -422,9 +430,13 @@ void check_reset()
 	Pair gone;
 	gone.server.close();
 	need(ready(gone.client, POLLRDHUP), "news of the end");
-	same<long>(1, send(gone.client, "x", 1, MSG_NOSIGNAL), "the first data after the end");
-	need(ready(gone.client, POLLERR), "news of the reset");
-	refused(EPIPE, send(gone.client, "x", 1, MSG_NOSIGNAL), "the next data");
+	long first = send(gone.client, "x", 1, MSG_NOSIGNAL);
+	if (!must())
+		same<long>(1, first, "the first data after the end");
+	if (first == 1) {
+		need(ready(gone.client, POLLERR), "news of the reset");
+		refused(EPIPE, send(gone.client, "x", 1, MSG_NOSIGNAL), "the next data");
+	}
 
 	// the listener is destroyed with a connection in its queue
 	Fd at = listener(), client = connected(at);
@@ -632,6 +644,7 @@ void check_nonblocking()
 		Fd server(accept4(at, nullptr, nullptr, SOCK_NONBLOCK));
 		need(server >= 0, "accept");
 		same(winner, ops::option(client, SOL_SOCKET, SO_PROTOCOL), "SO_PROTOCOL");
+		need(ready(server, POLLOUT), "room");
 		send_all(server, "data", 4);
 		if (i % 2) {
 			need(epoll_wait(set, &event, 1, 5000) == 1, "epoll_wait for data");
