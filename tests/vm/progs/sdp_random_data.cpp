@@ -229,6 +229,9 @@ void Round::receive_one()
 			break;
 		}
 		const int error = errno;
+		// TCP answers a call for no bytes by what it has not looked at yet, too
+		if (!size && (rc == 0 || error == EAGAIN))
+			return Outcome{0, 0, ""};
 		if (!bad)
 			more = digest(data.data(), size) + more;
 		return Outcome{rc, error, more};
