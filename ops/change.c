@@ -500,6 +500,8 @@ static int change_road_end(const struct ops_sock *os)
 		return 0;
 	if (err)
 		return -err;
+	if (!local && unlikely(READ_ONCE(os->rx_cut)) && !READ_ONCE(os->rx_shut))
+		return -ECONNRESET;
 	if (local ? change_fin(os) : done && !waits)
 		return 0;
 	/* the program's own shutdown(); else TCP's FIN */
@@ -512,12 +514,16 @@ static int change_road_end(const struct ops_sock *os)
  * What a call says. An error is told once, by a call that has nothing else to give: TCP's own calls
  * have taken it off the socket then, and ours do it here.
  */
-static int change_answer(struct sock *sk, int copied, int ret)
+static int change_answer(struct ops_sock *os, int copied, int ret)
 {
+	struct sock *sk = os->sk;
+
 	if (copied)
 		return copied;
 	if (ret < 0 && ret == -READ_ONCE(sk->sk_err))
 		sock_error(sk);
+	if (ret < 0 && ret != -EAGAIN)
+		WRITE_ONCE(os->rx_cut, false);
 	return ret;
 }
 
@@ -655,7 +661,7 @@ int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len)
 		return -EINTR;
 	ret = change_recv_now(os, msg, len, 0, false);
 	change_reader_leaves(os);
-	return change_answer(os->sk, 0, ret);
+	return change_answer(os, 0, ret);
 }
 
 bool ops_recv_at_end(const struct ops_sock *os)
@@ -738,7 +744,7 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 		if (ret > 0)
 			copied += ret;
 		else if (ret != -EAGAIN)
-			return change_answer(sk, copied, ret);
+			return change_answer(os, copied, ret);
 		if (copied && (copied >= target || copied == len || change_at_mark(sk)))
 			return copied;
 		if (!timeo)
@@ -811,7 +817,7 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 				    change_recv_none(os, msg, flags);
 			change_reader_leaves(os);
 			if (ret != -EAGAIN || !timeo)
-				return change_answer(sk, 0, ret);
+				return change_answer(os, 0, ret);
 		}
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);

@@ -156,6 +156,8 @@ enum ops_road_state {
  * @rx_mutex: one reader at a time
  * @rx_late: @receive found it taken
  * @rx_missed: a call that does not wait found it taken
+ * @rx_shut: the program has shut it down
+ * @rx_cut: the road broke before the end of the peer's stream had come, which is no end
  * @rx_road: it reads from the road
  * @rx_x: where the peer's part by TCP ends, once @rx_header is complete (not for a pair)
  * @rx_header: bytes that have come
@@ -218,6 +220,8 @@ struct ops_sock {
 	struct mutex rx_mutex;
 	bool rx_late;
 	bool rx_missed;
+	bool rx_shut;
+	bool rx_cut;
 	bool rx_road;
 	u32 rx_x;
 	u8 rx_header;

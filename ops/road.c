@@ -792,6 +792,10 @@ void offload_road_failed(struct offload_conn *conn, int error)
 	}
 	os->road_error = error;
 	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header);
+	/* TCP may have ended before, and tells of no error then */
+	if (before == OPS_ROAD_UP && !READ_ONCE(os->rx_end) &&
+	    (READ_ONCE(os->rx_header) || sock_flag(os->sk, SOCK_DONE)))
+		WRITE_ONCE(os->rx_cut, true);
 	if (!os->road_opened)
 		/* open() is still at work: road_opened() closes it */
 		os->road_state = OPS_ROAD_FAILED;
@@ -1077,7 +1081,7 @@ static bool road_is_deaf(const struct ops_sock *os)
 {
 	const struct sock *sk = os->sk;
 
-	return unlikely(READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK) && !READ_ONCE(os->rx_end) &&
+	return unlikely(READ_ONCE(os->rx_shut)) && !READ_ONCE(os->rx_end) &&
 	       (1 << inet_sk_state_load(sk)) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
 	       ops_road_unread(os);
 }

@@ -70,7 +70,10 @@ static void ulp_close(struct sock *sk, long timeout)
 	unread = ops_is_local(os) ? ops_local_close(os) : ops_road_unread(os);
 	if (unread)
 		ulp_close_by_reset(sk);
+	lock_sock(sk);
+	/* a FIN is counted by two fields */
 	reset = unread || ops_tcp_unread(os) || (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+	release_sock(sk);
 	ops_road_close(os, reset);
 	tcp_close(sk, timeout);
 	/* behind TCP's own end: where that is a reset, the peer sees it first */
@@ -129,6 +132,9 @@ static void ulp_shutdown(struct sock *sk, int how)
 		ops_road_shutdown(os, SEND_SHUTDOWN);
 	if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK && ops_is_local(os))
 		ops_local_deaf(os);
+	/* not what TCP's FIN says of the peer */
+	if (how & RCV_SHUTDOWN)
+		WRITE_ONCE(os->rx_shut, true);
 	ops_sock_put(os);
 }
 

@@ -579,6 +579,8 @@ def edges(way):
         time.sleep(0.1 * SLOW)
         e.poll(0)
         peer.send(b"x")
+        # a road brings it a moment later
+        wait_until(lambda: events(c) & select.POLLIN)
         yield [ev for fd, ev in e.poll(2 * SLOW) if fd == c.fileno()]
         peer.close()
         time.sleep(0.1 * SLOW)
