@@ -782,6 +782,8 @@ out:
 void offload_road_failed(struct offload_conn *conn, int error)
 {
 	struct ops_sock *os = &conn->os;
+	/* the peer has changed, though nobody has read where */
+	const bool came = ops_road_readable(os);
 	enum ops_road_state before;
 
 	spin_lock_bh(&os->lock);
@@ -791,10 +793,10 @@ void offload_road_failed(struct offload_conn *conn, int error)
 		return;
 	}
 	os->road_error = error;
-	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header);
+	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header) || came;
 	/* TCP may have ended before, and tells of no error then */
 	if (before == OPS_ROAD_UP && !READ_ONCE(os->rx_end) &&
-	    (READ_ONCE(os->rx_header) || sock_flag(os->sk, SOCK_DONE)))
+	    (READ_ONCE(os->rx_header) || came || sock_flag(os->sk, SOCK_DONE)))
 		WRITE_ONCE(os->rx_cut, true);
 	if (!os->road_opened)
 		/* open() is still at work: road_opened() closes it */
