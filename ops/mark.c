@@ -339,6 +339,20 @@ static void mark_established(struct sock *sk, int oldstate)
 	rcu_read_unlock();
 }
 
+/* TCP was reset, or has waited in vain: the peer of a road is not to wait until close() */
+static void mark_reset(struct sock *sk)
+{
+	struct ops_sock *os;
+
+	if (!ops_is_marked(sk))
+		return;
+	rcu_read_lock();
+	os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+	if (os && !ops_is_local(os))
+		ops_road_reset(os);
+	rcu_read_unlock();
+}
+
 static void mark_probe(void *unused, const struct sock *const_sk, const int oldstate,
 		       const int newstate)
 {
@@ -356,6 +370,11 @@ static void mark_probe(void *unused, const struct sock *const_sk, const int olds
 		break;
 	case TCP_ESTABLISHED:
 		mark_established(sk, oldstate);
+		break;
+	case TCP_CLOSE:
+		/* else the road may have bytes that are still to be read */
+		if (sk->sk_err)
+			mark_reset(sk);
 		break;
 	default:
 		break;

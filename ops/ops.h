@@ -516,6 +516,7 @@ void ops_road_shutdown(struct ops_sock *os, int how);
 bool ops_roads_any(void);
 /* Waits until the road that a socket must use is there. Return: 0 or why not. */
 int ops_road_wait(struct ops_sock *os, int flags);
+void ops_road_reset(struct ops_sock *os);
 void ops_road_free(struct ops_sock *os);
 int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags);
 /* @flags has MSG_PEEK; @skip: bytes that are passed over */

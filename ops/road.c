@@ -813,6 +813,30 @@ void offload_road_failed(struct offload_conn *conn, int error)
 }
 EXPORT_SYMBOL_GPL(offload_road_failed);
 
+/**
+ * ops_road_reset() - TCP's connection has ended with an error
+ * @os: context
+ *
+ * Context: any; TCP's lock.
+ */
+void ops_road_reset(struct ops_sock *os)
+{
+	bool ends = false;
+
+	spin_lock_bh(&os->lock);
+	if ((os->road_state == OPS_ROAD_OPENING || os->road_state == OPS_ROAD_UP) &&
+	    !os->road_error) {
+		os->road_error = -ECONNRESET;
+		ends = true;
+	}
+	spin_unlock_bh(&os->lock);
+	if (!ends)
+		return;
+	ops_sock_get(os);
+	if (!queue_work(road_wq, &os->breaks))
+		ops_sock_put(os);
+}
+
 void ops_road_close(struct ops_sock *os, bool abort)
 {
 	bool close = false;

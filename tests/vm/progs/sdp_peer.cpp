@@ -108,9 +108,18 @@ namespace {
 
 bool comes(int fd, short events, std::chrono::milliseconds limit = patience)
 {
+	const auto end = std::chrono::steady_clock::now() + limit;
 	pollfd p{.fd = fd, .events = events, .revents = 0};
 
-	return poll(&p, 1, static_cast<int>(limit.count())) == 1 && p.revents & events;
+	// POLLERR is never left out, and may come before the others
+	while (poll(&p, 1, static_cast<int>(limit.count())) == 1) {
+		if (p.revents & events)
+			return true;
+		if (std::chrono::steady_clock::now() > end)
+			return false;
+		std::this_thread::sleep_for(std::chrono::milliseconds{10});
+	}
+	return false;
 }
 
 void set_timeouts(int fd)
