@@ -849,16 +849,21 @@ void check_processes()
 
 	// a child has the listener and the client's end
 	Fd client = connected(at);
+	std::array<int, 2> pipes;
+	need(!pipe(pipes.data()), "pipe");
+	Fd news(pipes[0]), tell(pipes[1]);
+	char done = 0;
 	pid_t child = fork();
 	if (!child) {
 		Fd server(accept(at, nullptr, nullptr));
 		bool ok = server >= 0 && send(client, "from the child", 14, 0) == 14 &&
-			  receive_text(server) == "from the child";
+			  write(tell, &done, 1) == 1 && receive_text(server) == "from the child";
 
 		_exit(!ok);
 	}
 	// the end is seen when both have closed it
-	std::this_thread::sleep_for(100ms);
+	tell.close();
+	need(read(news, &done, 1) == 1, "the child has sent");
 	shutdown(client, SHUT_WR);
 	client.close();
 	finished(child);
