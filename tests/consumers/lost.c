@@ -81,22 +81,16 @@ static struct kprobe lost_probe = {
 	.post_handler = lost_entered,
 };
 
+static struct kprobe *lost_probes[] = { &lost_probe, &lost_busy_probe };
+
 static int __init lost_init(void)
 {
-	int ret = register_kprobe(&lost_probe);
-
-	if (ret)
-		return ret;
-	ret = register_kprobe(&lost_busy_probe);
-	if (ret)
-		unregister_kprobe(&lost_probe);
-	return ret;
+	return register_kprobes(lost_probes, ARRAY_SIZE(lost_probes));
 }
 
 static void __exit lost_exit(void)
 {
-	unregister_kprobe(&lost_busy_probe);
-	unregister_kprobe(&lost_probe);
+	unregister_kprobes(lost_probes, ARRAY_SIZE(lost_probes));
 }
 
 module_init(lost_init);

@@ -103,33 +103,29 @@ static void kiser_receive_pdu(struct kiser_conn *kc, const DAT_DTO_COMPLETION_EV
 	struct kiser_receive *receive = dto->user_cookie.as_ptr;
 	struct kiser_region *region;
 
-	if (dto->transfered_length < sizeof(struct kiser_pdu)) {
-		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
-		return;
-	}
+	if (dto->transfered_length < sizeof(struct kiser_pdu))
+		goto refused;
 	if (kc->syncs)
 		dat_lmr_sync_rdma_write(kc->ia, &receive->segment, 1);
 	receive->data = dto->transfered_length - sizeof(struct kiser_pdu);
 	/* its data moves by RDMA, and libiscsi would end the command by its status */
-	if ((receive->pdu->iscsi.opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_DATA_IN) {
-		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
-		return;
-	}
+	if ((receive->pdu->iscsi.opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_DATA_IN)
+		goto refused;
 	region = kiser_receive_region(kc, &receive->pdu->iscsi);
 	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {
 		if (!kc->remote_invalidation ||
-		    !kiser_receive_invalidated(region, dto->rmr_context)) {
-			iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
-			return;
-		}
+		    !kiser_receive_invalidated(region, dto->rmr_context))
+			goto refused;
 	} else if (region && kiser_buffer_unmap(kc, region, receive)) {
 		return;
 	} else if (region && atomic_read(&region->state) == KISER_REGION_INVALIDATING) {
 		/* a second response, or one to a command that was not sent */
-		iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
-		return;
+		goto refused;
 	}
 	kiser_receive_deliver(kc, receive);
+	return;
+refused:
+	iscsi_conn_failure(kc->iscsi, ISCSI_ERR_PROTO);
 }
 
 static void kiser_receive_unmapped(struct kiser_conn *kc, struct kiser_region *region)

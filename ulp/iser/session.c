@@ -81,32 +81,30 @@ static int kiser_session_quiesce(struct scsi_cmnd *sc)
 	return SUCCESS;
 }
 
-static int kiser_session_abort(struct scsi_cmnd *sc)
+/* Task management by libiscsi's @manage. Return: SUCCESS or FAILED */
+static int kiser_session_manage(struct scsi_cmnd *sc, int (*manage)(struct scsi_cmnd *sc))
 {
-	int ret = iscsi_eh_abort(sc);
+	int ret = kiser_session_quiesce(sc);
 
+	if (ret == SUCCESS)
+		ret = manage(sc);
 	kiser_session_settle(sc);
 	return ret;
+}
+
+static int kiser_session_abort(struct scsi_cmnd *sc)
+{
+	return kiser_session_manage(sc, iscsi_eh_abort);
 }
 
 static int kiser_session_reset_lun(struct scsi_cmnd *sc)
 {
-	int ret = kiser_session_quiesce(sc);
-
-	if (ret == SUCCESS)
-		ret = iscsi_eh_device_reset(sc);
-	kiser_session_settle(sc);
-	return ret;
+	return kiser_session_manage(sc, iscsi_eh_device_reset);
 }
 
 static int kiser_session_reset_target(struct scsi_cmnd *sc)
 {
-	int ret = kiser_session_quiesce(sc);
-
-	if (ret == SUCCESS)
-		ret = iscsi_eh_recover_target(sc);
-	kiser_session_settle(sc);
-	return ret;
+	return kiser_session_manage(sc, iscsi_eh_recover_target);
 }
 
 static char kiser_session_proc_name[32];

@@ -53,22 +53,17 @@ queues = [CQ(context, 32768) for _ in range(16)]
 sys.stdin.readline()
 '
 export LD_LIBRARY_PATH=$VM_REPO/build/ual KRDMA_UVP_DIR=$VM_REPO/build/uvp_soft
+export PYTHONPATH=$VM_REPO/tests/vm/guest PYTHONDONTWRITEBYTECODE=1
 holds libkrdma 16 24 python3 -c '
 import ctypes, sys
-ual = ctypes.CDLL("libkrdma.so.1")
-def good(status):
-    assert status == 0, status
+from ual import context_of, made, ual
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("event_handler", ctypes.c_uint32)]
 sys.stdin.readline()
 options = Options(ctypes.sizeof(Options), 32768)
-session, context, queue = (ctypes.c_void_p() for _ in range(3))
-index = ctypes.c_uint32()
-good(ual.ual_open(ctypes.byref(session)))
-good(ual.ual_find(session, b"krdma0", ctypes.byref(index)))
-good(ual.ual_context_create(session, index, 0, ctypes.byref(context)))
+context = context_of("krdma0")
 for _ in range(16):
-    good(ual.ual_cq_create(context, ctypes.byref(options), ctypes.byref(queue)))
+    made(ual.ual_cq_create, context, ctypes.byref(options))
 sys.stdin.readline()
 '
 # a limit holds: a queue beyond it is refused, no process is killed, and all is given back
@@ -120,28 +115,20 @@ hw_load
 mkdir "$limited"
 cat > adopted.py << 'PY'
 import ctypes, sys
-ual = ctypes.CDLL("libkrdma.so.1")
-def good(status):
-    assert status == 0, status
+from ual import context_of, made, ual
 class Cq(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("depth", ctypes.c_uint32), ("rest", ctypes.c_uint32 * 3)]
 class Qp(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(n, ctypes.c_uint32) for n in
                 ("send_wr", "recv_wr", "send_sge", "recv_sge", "inline", "flags")] + [("srq", ctypes.c_void_p)]
-def new():
-    return ctypes.c_void_p()
-session, context, domain, small, index = new(), new(), new(), new(), ctypes.c_uint32()
-good(ual.ual_open(ctypes.byref(session)))
-good(ual.ual_find(session, b"rxe0", ctypes.byref(index)))
-good(ual.ual_context_create(session, index, 0, ctypes.byref(context)))
-good(ual.ual_pd_create(context, ctypes.byref(domain)))
-good(ual.ual_cq_create(context, None, ctypes.byref(small)))
+context = context_of("rxe0")
+domain, small = made(ual.ual_pd_create, context), made(ual.ual_cq_create, context, None)
 assert ctypes.CDLL(None).mlockall(1) == 0
 print("ready", flush=True)
 def many(name, create, destroy):
     have = []
     while len(have) < 64:
-        it = new()
+        it = ctypes.c_void_p()
         status = create(it)
         if status:
             break
@@ -181,15 +168,8 @@ ip address add 10.78.0.1/24 dev dummyR
 cat > adopted_many.py << 'PY'
 # adopted_many.py domains|listeners NUMBER: so many of them, from the first line of the input to the second
 import ctypes, sys
-ual = ctypes.CDLL("libkrdma.so.1")
-def made(create, *args):
-    it = ctypes.c_void_p()
-    status = create(*args, ctypes.byref(it))
-    assert status == 0, status
-    return it
-session, index = made(ual.ual_open), ctypes.c_uint32()
-assert ual.ual_find(session, b"rxe0", ctypes.byref(index)) == 0
-context = made(ual.ual_context_create, session, index, 0)
+from ual import context_of, made, ual
+context = context_of("rxe0")
 address = ctypes.create_string_buffer(64)
 assert ual.ual_addr_parse(b"10.78.0.1", address) == 0
 sys.stdin.readline()

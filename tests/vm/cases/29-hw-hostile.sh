@@ -25,26 +25,15 @@ finish_any fuzz 60
 expect "adopt" on A "$krdma" adopt siw0
 adopted siw0
 
-cat > ual.py << 'PY'
-# a context of the RNIC that the first argument names, and a protection domain in it
-import ctypes, sys
-ual = ctypes.CDLL("libkrdma.so.1")
-def made(create, *args):
-    it = ctypes.c_void_p()
-    status = create(*args, ctypes.byref(it))
-    assert status == 0, status
-    return it
-session, index = made(ual.ual_open), ctypes.c_uint32()
-assert ual.ual_find(session, sys.argv[1].encode(), ctypes.byref(index)) == 0
-context = made(ual.ual_context_create, session, index, 0)
-domain = made(ual.ual_pd_create, context)
-PY
+export PYTHONPATH=$VM_REPO/tests/vm/guest PYTHONDONTWRITEBYTECODE=1
 
 say "siw: a queue pair that a connection was begun with is of no use for another one"
 cat > again.py << 'PY'
 # again.py RNIC ADDRESS: connect a queue pair to a host that does not answer, twice; print what the second call returns
 import ctypes, sys, time
-from ual import context, domain, made, ual
+from ual import context_of, made, ual
+context = context_of(sys.argv[1])
+domain = made(ual.ual_pd_create, context)
 address = ctypes.create_string_buffer(64)
 assert ual.ual_addr_parse(sys.argv[2].encode(), address) == 0
 queue = made(ual.ual_cq_create, context, None)
@@ -65,7 +54,9 @@ kill_hard silent
 cat > many.py << 'PY'
 # many.py RNIC NUMBER: a protection domain and so many queue pairs, until the input ends
 import sys
-from ual import context, domain, made, ual
+from ual import context_of, made, ual
+context = context_of(sys.argv[1])
+domain = made(ual.ual_pd_create, context)
 for i in range(int(sys.argv[2])):
     queue = made(ual.ual_cq_create, context, None)
     made(ual.ual_qp_create, domain, queue, queue, None)
