@@ -149,7 +149,7 @@ static void change_push(struct sock *sk, u8 nonagle)
 	release_sock(sk);
 }
 
-/* A call that asked for MSG_ZEROCOPY is told: done, and copied. */
+/* Notify a call that asked for MSG_ZEROCOPY: done, and copied. */
 static void change_zerocopy_done(struct sock *sk, const struct msghdr *msg, size_t sent)
 {
 	struct ubuf_info *uarg;
@@ -409,15 +409,15 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 	return inq + urgent;
 }
 
-/* Is the next byte one of the road's? TCP's mark of urgent data is behind it, then. */
-bool ops_reads_road(const struct ops_sock *os)
+bool ops_at_road(const struct ops_sock *os)
 {
 	u32 x;
 
 	if (!READ_ONCE(os->rx_road) &&
 	    (!change_known(os, &x) || ops_before_x(READ_ONCE(tcp_sk(os->sk)->copied_seq), x)))
 		return false;
-	return change_road_inq(os);
+	/* the sender of a ring may have gone back to TCP */
+	return !ops_is_local(os) || change_road_inq(os);
 }
 
 /* Does the receiver know of a road? Else TCP's own answers hold. */
@@ -487,7 +487,7 @@ static bool change_take_tcp(struct ops_sock *os)
 /*
  * The answer where there are no bytes, as TCP's. An error stays the socket's, see change_answer().
  * On the same-host road what TCP says of the end comes before the peer's flag: it may be a reset.
- * On others it does not: TCP's FIN may overtake bytes, and an error is one of the road.
+ * On others TCP's FIN may overtake bytes: it is the end unless the road broke before its own end.
  */
 static int change_road_end(const struct ops_sock *os)
 {
@@ -498,11 +498,13 @@ static int change_road_end(const struct ops_sock *os)
 
 	if (local ? done : change_fin(os))
 		return 0;
+	if (!local && unlikely(READ_ONCE(os->rx_cut)) && !READ_ONCE(os->rx_shut))
+		return err ? -err : -ECONNRESET;
+	if (!local && done && !waits)
+		return 0;
 	if (err)
 		return -err;
-	if (!local && unlikely(READ_ONCE(os->rx_cut)) && !READ_ONCE(os->rx_shut))
-		return -ECONNRESET;
-	if (local ? change_fin(os) : done && !waits)
+	if (local && change_fin(os))
 		return 0;
 	/* the program's own shutdown(); else TCP's FIN */
 	if (!done && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
@@ -511,7 +513,7 @@ static int change_road_end(const struct ops_sock *os)
 }
 
 /*
- * What a call says. An error is told once, by a call that has nothing else to give: TCP's own calls
+ * What a call returns. An error is returned once, by a call that has nothing else to give: TCP's own calls
  * have taken it off the socket then, and ours do it here.
  */
 static int change_answer(struct ops_sock *os, int copied, int ret)
@@ -829,7 +831,7 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 	}
 }
 
-/* TCP_INQ: TCP told of its own queue only, if of any. */
+/* TCP_INQ: TCP counted its own queue only, if any. */
 static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *control, size_t room)
 {
 	const bool cmsg = tcp_sk(os->sk)->recvmsg_inq;
@@ -849,7 +851,7 @@ static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t le
 {
 	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
 
-	if (ret == -EINVAL && READ_ONCE(os->rx_road) && !ops_is_local(os))
+	if (ret == -EINVAL && ops_road_urgent_there(os))
 		ret = ops_road_recv(os, msg, len, flags);
 	return ret;
 }

@@ -304,9 +304,9 @@ bool ops_local_close(struct ops_sock *os)
 	return unread;
 }
 
-void ops_local_deaf(struct ops_sock *os)
+void ops_local_shut(struct ops_sock *os)
 {
-	WRITE_ONCE(ops_rx(os)->deaf, true);
+	WRITE_ONCE(ops_rx(os)->shut, true);
 	ops_wake_writers(os->peer);
 }
 

@@ -250,7 +250,7 @@ static void mark_enter_again(struct sock *sk, bool ruled, const struct ops_choic
 	if (ruled || ops_explicit_allows(os, choice))
 		return;
 	if (os->must) {
-		/* a rule that was there a moment ago: the program is told when it sends */
+		/* a rule that was there a moment ago: the next send says so */
 		os->road_error = -EACCES;
 		os->road_state = OPS_ROAD_FAILED;
 		return;
@@ -303,7 +303,7 @@ static bool mark_child_ruled(struct sock *sk, struct ops_sock *os)
 	if (!ruled && !ops_explicit_allows(os, &choice)) {
 		os->why = choice.rule ? OPS_COUNT_RULE_TCP : OPS_COUNT_NO_RULE;
 		if (os->must) {
-			/* the program is told when it sends */
+			/* the next send says so */
 			os->road_error = -EACCES;
 			os->road_state = OPS_ROAD_FAILED;
 		}

@@ -54,7 +54,7 @@ struct ops_name {
  * @seen: the same of the receiver, who follows
  * @fin: the sender's stream has ended behind all bytes of the ring
  * @closed: the receiver reads no more
- * @deaf: it has shut down both directions: TCP answers bytes that come now with a reset
+ * @shut: it has shut down both directions: TCP answers bytes that come now with a reset
  * @used: jiffies of the last byte
  */
 struct ops_dir {
@@ -68,7 +68,7 @@ struct ops_dir {
 
 	u32 seen ____cacheline_aligned_in_smp;
 	bool closed;
-	bool deaf;
+	bool shut;
 };
 
 /**
@@ -99,6 +99,7 @@ enum ops_road_state {
 	OPS_ROAD_NONE,		/* not asked for yet */
 	OPS_ROAD_OPENING,
 	OPS_ROAD_UP,
+	OPS_ROAD_BROKEN,	/* after UP: what has come is still read */
 	OPS_ROAD_FAILED,	/* or closed */
 };
 
@@ -275,7 +276,7 @@ static inline bool ops_is_local(const struct ops_sock *os)
 /* Does the receiver want no more bytes? They go by TCP, whose answer the program expects. */
 static inline bool ops_dir_ends(const struct ops_dir *dir)
 {
-	return READ_ONCE(dir->closed) || READ_ONCE(dir->deaf);
+	return READ_ONCE(dir->closed) || READ_ONCE(dir->shut);
 }
 
 /* How often the sender of a direction has changed; what it wrote before that is seen, too. */
@@ -459,7 +460,8 @@ int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 bool ops_is_readable(struct sock *sk);
 bool ops_receives_beside(const struct ops_sock *os);
-bool ops_reads_road(const struct ops_sock *os);
+/* Is the next byte one of the road's, whether there is one or not? TCP's mark is no mark then. */
+bool ops_at_road(const struct ops_sock *os);
 bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
@@ -495,7 +497,7 @@ void ops_local_fin(struct ops_sock *os);
 /* This end reads no more. Return: there were unread bytes: TCP must end with a reset. */
 bool ops_local_close(struct ops_sock *os);
 /* It has shut down both directions. */
-void ops_local_deaf(struct ops_sock *os);
+void ops_local_shut(struct ops_sock *os);
 /* Back to TCP, from the next byte on. */
 void ops_local_back(struct ops_sock *os);
 void ops_local_pair_free(struct ops_pair *pair);
@@ -511,7 +513,8 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len);
 void ops_road_listens(struct ops_sock *os, bool on);
 /* The end of this end. */
 void ops_road_close(struct ops_sock *os, bool abort);
-void ops_road_shutdown(struct ops_sock *os, int how);
+/* Its end of the stream, if the program has shut that down. */
+void ops_road_shutdown(struct ops_sock *os);
 /* Has any road but the same-host one registered? */
 bool ops_roads_any(void);
 /* Waits until the road that a socket must use is there. Return: 0 or why not. */
@@ -533,8 +536,10 @@ u32 ops_road_readable(const struct ops_sock *os);
 bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
-/* OFFLOAD_URGENT_*, where this end reads from the road */
+/* OFFLOAD_URGENT_* of a road to another host */
 u32 ops_road_urgent(const struct ops_sock *os);
+/* Does this end know of a road that has urgent data of its own? */
+bool ops_road_urgent_there(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */
 int ops_road_setsockopt(struct ops_sock *os, int level, int name, sockptr_t value,
 			unsigned int len);

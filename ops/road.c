@@ -725,8 +725,7 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	if (!up)
 		return;
 	ops_count(os->net, OPS_COUNT_UP);
-	if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN)
-		ops_road_shutdown(os, SEND_SHUTDOWN);
+	ops_road_shutdown(os);
 	/* another program is to see no edge that TCP would not show */
 	if (os->must) {
 		ops_wake_all(os->sk);
@@ -761,6 +760,24 @@ void ops_road_lock_left(struct ops_sock *os)
 		ops_sock_put(os);
 }
 
+/* As with TCP, bytes that came before an error are read before it. False: there are none. */
+static bool road_keep_unread(struct ops_sock *os)
+{
+	bool kept = false;
+
+	if (!os->road || !os->road->road->abort || !ops_road_unread(os))
+		return false;
+	spin_lock_bh(&os->lock);
+	if (os->road_state == OPS_ROAD_UP && os->road_opened) {
+		WRITE_ONCE(os->road_state, OPS_ROAD_BROKEN);
+		kept = true;
+	}
+	spin_unlock_bh(&os->lock);
+	if (kept)
+		os->road->road->abort(ops_conn(os));
+	return kept;
+}
+
 static void road_breaks_work(struct work_struct *work)
 {
 	struct ops_sock *os = container_of(work, struct ops_sock, breaks);
@@ -772,7 +789,8 @@ static void road_breaks_work(struct work_struct *work)
 		if (!READ_ONCE(os->dead))
 			tcp_abort(os->sk, -os->road_error);
 	}
-	ops_road_close(os, true);
+	if (!road_keep_unread(os))
+		ops_road_close(os, true);
 	/* who has TCP's FIN and waits for the road's end */
 	ops_wake_all(os->sk);
 out:
@@ -788,13 +806,13 @@ void offload_road_failed(struct offload_conn *conn, int error)
 
 	spin_lock_bh(&os->lock);
 	before = os->road_state;
-	if (before == OPS_ROAD_FAILED || os->road_error) {
+	if (before > OPS_ROAD_UP || os->road_error) {
 		spin_unlock_bh(&os->lock);
 		return;
 	}
 	os->road_error = error;
 	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header) || came;
-	/* TCP may have ended before, and tells of no error then */
+	/* TCP may have ended before, and has no error then */
 	if (before == OPS_ROAD_UP && !READ_ONCE(os->rx_end) &&
 	    (READ_ONCE(os->rx_header) || came || sock_flag(os->sk, SOCK_DONE)))
 		WRITE_ONCE(os->rx_cut, true);
@@ -827,6 +845,9 @@ void ops_road_reset(struct ops_sock *os)
 	if ((os->road_state == OPS_ROAD_OPENING || os->road_state == OPS_ROAD_UP) &&
 	    !os->road_error) {
 		os->road_error = -ECONNRESET;
+		if (os->road_state == OPS_ROAD_UP && !READ_ONCE(os->rx_end) &&
+		    sock_flag(os->sk, SOCK_DONE))
+			WRITE_ONCE(os->rx_cut, true);
 		ends = true;
 	}
 	spin_unlock_bh(&os->lock);
@@ -875,6 +896,15 @@ bool ops_road_is_up(const struct ops_sock *os)
 	return smp_load_acquire(&os->road_state) == OPS_ROAD_UP;
 }
 
+/* May recvmsg() be called? It has nothing more where the connection has ended. */
+static bool road_is_read(const struct ops_sock *os)
+{
+	/* pairs with offload_road_up() */
+	const enum ops_road_state state = smp_load_acquire(&os->road_state);
+
+	return state == OPS_ROAD_UP || state == OPS_ROAD_BROKEN;
+}
+
 int ops_road_wait(struct ops_sock *os, int flags)
 {
 	long timeo = sock_sndtimeo(os->sk, flags & MSG_DONTWAIT);
@@ -892,7 +922,7 @@ int ops_road_wait(struct ops_sock *os, int flags)
 		    inet_sk_state_load(os->sk) == TCP_CLOSE || READ_ONCE(os->dead))
 			break;
 		err = READ_ONCE(os->road_error) ?: -ENETUNREACH;
-		if (READ_ONCE(os->road_state) == OPS_ROAD_FAILED)
+		if (READ_ONCE(os->road_state) > OPS_ROAD_UP)
 			break;
 		err = flags & MSG_DONTWAIT ? -EAGAIN : -ETIMEDOUT;
 		if (!timeo)
@@ -964,7 +994,7 @@ bool ops_header_read(struct ops_sock *os)
 {
 	if (os->rx_header == OPS_HEADER)
 		return true;
-	if (!ops_road_is_up(os))
+	if (!road_is_read(os))
 		return false;
 	while (os->rx_header < OPS_HEADER) {
 		struct kvec kvec = {
@@ -997,7 +1027,7 @@ int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 {
 	int ret;
 
-	if (!ops_road_is_up(os))
+	if (!road_is_read(os))
 		return -EAGAIN;
 	ret = os->road->road->recvmsg(ops_conn(os), msg, len, flags);
 	if (ret > 0 && !(flags & MSG_PEEK)) {
@@ -1048,7 +1078,7 @@ bool ops_road_notifies(const struct ops_sock *os)
 
 u32 ops_road_readable(const struct ops_sock *os)
 {
-	return ops_road_is_up(os) ? os->road->road->readable(ops_conn((struct ops_sock *)os)) : 0;
+	return road_is_read(os) ? os->road->road->readable(ops_conn((struct ops_sock *)os)) : 0;
 }
 
 bool ops_road_unread(const struct ops_sock *os)
@@ -1066,19 +1096,31 @@ u32 ops_road_unsent(const struct ops_sock *os)
 	return ops_road_is_up(os) ? os->road->road->unsent(ops_conn((struct ops_sock *)os)) : 0;
 }
 
-u32 ops_road_urgent(const struct ops_sock *os)
+bool ops_road_urgent_there(const struct ops_sock *os)
 {
-	if (ops_is_local(os) || !READ_ONCE(os->rx_road) || !ops_road_is_up(os) ||
-	    !os->road->road->urgent)
-		return 0;
-	return os->road->road->urgent(ops_conn((struct ops_sock *)os));
+	return !ops_is_local(os) && ops_receives_beside(os) && road_is_read(os) &&
+	       os->road->road->urgent;
 }
 
-void ops_road_shutdown(struct ops_sock *os, int how)
+u32 ops_road_urgent(const struct ops_sock *os)
 {
+	u32 urgent;
+
+	if (!ops_road_urgent_there(os))
+		return 0;
+	urgent = os->road->road->urgent(ops_conn((struct ops_sock *)os));
+	/* behind bytes of TCP */
+	return ops_at_road(os) ? urgent : urgent & ~OFFLOAD_URGENT_MARK;
+}
+
+void ops_road_shutdown(struct ops_sock *os)
+{
+	const int sent = READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN;
+
 	/* also without a byte by the road: the peer waits for both ends, see change.c */
-	if (ops_road_is_up(os))
-		os->road->road->shutdown(ops_conn(os), how);
+	if (sent && ops_road_is_up(os))
+		os->road->road->shutdown(ops_conn(os),
+					 READ_ONCE(os->rx_shut) ? SHUTDOWN_MASK : sent);
 }
 
 int ops_road_setsockopt(struct ops_sock *os, int level, int name, sockptr_t value,
@@ -1098,27 +1140,6 @@ int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *v
 }
 
 /* Wake-ups ****************************************************************** */
-
-/*
- * The program has shut down both directions, and the peer sends on. TCP answers with a reset; a
- * road would take bytes until it is full, and the peer would wait.
- */
-static bool road_is_deaf(const struct ops_sock *os)
-{
-	const struct sock *sk = os->sk;
-
-	return unlikely(READ_ONCE(os->rx_shut)) && !READ_ONCE(os->rx_end) &&
-	       (1 << inet_sk_state_load(sk)) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
-	       ops_road_unread(os);
-}
-
-/* Bytes have come, or the end. */
-static void road_announce(struct ops_sock *os)
-{
-	if (road_is_deaf(os))
-		offload_road_failed(ops_conn(os), -ECONNRESET);
-	ops_wake_readers(os->sk);
-}
 
 /* how often it is asked whether TCP's last bytes before X are there */
 #define ROAD_AGAIN	msecs_to_jiffies(20)
@@ -1198,7 +1219,7 @@ static void road_receive_work(struct work_struct *work)
 	ops_road_reader_left(os);
 	/* a peer that has sent nothing by the road ends it without a header */
 	if (known || READ_ONCE(os->rx_end))
-		road_announce(os);
+		ops_wake_readers(os->sk);
 	if (known && road_receive_waits(os))
 		road_receive(os, ROAD_AGAIN);
 out:
@@ -1214,7 +1235,7 @@ void offload_data_ready(struct offload_conn *conn)
 		road_receive(os, 0);
 		return;
 	}
-	road_announce(os);
+	ops_wake_readers(os->sk);
 }
 EXPORT_SYMBOL_GPL(offload_data_ready);
 

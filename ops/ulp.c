@@ -118,23 +118,21 @@ static void ulp_shutdown(struct sock *sk, int how)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
 
-	if (os && how & SEND_SHUTDOWN) {
-		if (ops_is_local(os))
-			ops_local_fin(os);
-		else
-			ops_road_shutdown(os, SEND_SHUTDOWN);
-	}
+	if (os && how & RCV_SHUTDOWN)
+		/* not what TCP's FIN says of the peer */
+		WRITE_ONCE(os->rx_shut, true);
+	if (os && how & SEND_SHUTDOWN && ops_is_local(os))
+		ops_local_fin(os);
+	else if (os)
+		ops_road_shutdown(os);
 	tcp_prot.shutdown(sk, how);
 	if (!os)
 		return;
 	/* a road that came up meanwhile */
-	if (how & SEND_SHUTDOWN && !ops_is_local(os))
-		ops_road_shutdown(os, SEND_SHUTDOWN);
-	if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK && ops_is_local(os))
-		ops_local_deaf(os);
-	/* not what TCP's FIN says of the peer */
-	if (how & RCV_SHUTDOWN)
-		WRITE_ONCE(os->rx_shut, true);
+	if (!ops_is_local(os))
+		ops_road_shutdown(os);
+	else if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
+		ops_local_shut(os);
 	ops_sock_put(os);
 }
 
@@ -148,7 +146,7 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	err = tcp_prot.ioctl(sk, cmd, arg);
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
 		*arg = ops_inq_ioctl(os);
-	else if (!err && cmd == SIOCATMARK && ops_reads_road(os))
+	else if (!err && cmd == SIOCATMARK && ops_at_road(os))
 		*arg = !!(ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
@@ -173,6 +171,18 @@ static bool ulp_wants_plain(int level, int name, sockptr_t value, unsigned int l
 	return !copy_from_sockptr(ulp, value, len) && strcmp(ulp, ops_ulp.name);
 }
 
+/* An option that TCP does not know may be one of the road. TCP's answer depends on the level. */
+static bool ulp_is_unknown(int err)
+{
+	return err == -ENOPROTOOPT || err == -EOPNOTSUPP;
+}
+
+/* ... whose answer holds, unless it does not know the option, either: @err of TCP, then */
+static int ulp_known(int road_err, int err)
+{
+	return road_err == -ENOPROTOOPT ? err : road_err;
+}
+
 static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value, unsigned int len)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
@@ -188,9 +198,8 @@ static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value,
 			goto out;
 	}
 	err = ops_tcp_prot(sk)->setsockopt(sk, level, name, value, len);
-	/* one that TCP does not know */
-	if (err == -ENOPROTOOPT)
-		err = ops_road_setsockopt(os, level, name, value, len);
+	if (ulp_is_unknown(err))
+		err = ulp_known(ops_road_setsockopt(os, level, name, value, len), err);
 out:
 	ops_sock_put(os);
 	return err;
@@ -305,9 +314,8 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 		goto out;
 	}
 	err = ops_tcp_prot(sk)->getsockopt(sk, level, name, value, len);
-	/* one that TCP does not know */
-	if (err == -ENOPROTOOPT)
-		err = ops_road_getsockopt(os, level, name, value, len);
+	if (ulp_is_unknown(err))
+		err = ulp_known(ops_road_getsockopt(os, level, name, value, len), err);
 	else if (!err && level == SOL_TCP && name == TCP_INFO)
 		err = ulp_info(os, value, len);
 out:

@@ -87,7 +87,7 @@ int ops_socks_walk(struct net *net, unsigned long *from,
 	return 0;
 }
 
-/* What a socket tells ******************************************************* */
+/* What a socket shows ******************************************************* */
 
 static u8 view_state(const struct ops_sock *os)
 {

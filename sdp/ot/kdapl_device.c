@@ -471,7 +471,7 @@ static void sdp_kdapl_report_addresses(struct sdp_kdapl_device *device)
 	}
 }
 
-/* Tell the differences. The list of a device that is gone keeps it for this. */
+/* Report the differences. The list of a device that is gone keeps it for this. */
 static void sdp_kdapl_report_of(struct sdp_kdapl_device *device)
 {
 	if (READ_ONCE(device->gone)) {

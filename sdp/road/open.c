@@ -101,7 +101,7 @@ static int sdp_open_attempt(struct sdp_sock *ssk, struct offload_conn *conn)
  * sdp_open() - begin to open a road
  * @conn: TCP connection, established
  *
- * Return: 0: krdma_ops is told of the end; or a negative errno. Context: may sleep.
+ * Return: 0: krdma_ops learns of the end; or a negative errno. Context: may sleep.
  */
 int sdp_open(struct offload_conn *conn)
 {

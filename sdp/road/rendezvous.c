@@ -6,7 +6,7 @@
  * nothing is kept of it.
  *
  * A connection whose program has not accepted it yet would have its buffers charged to nobody: the
- * peer is told to try later.
+ * peer is asked to try later.
  *
  * The upcall of a request may sleep, so all of this happens in it.
  */

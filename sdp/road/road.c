@@ -112,6 +112,16 @@ static void sdp_road_close(struct offload_conn *conn, bool abort)
 	sdp_sock_close(ssk, abort);
 }
 
+static void sdp_road_abort(struct offload_conn *conn)
+{
+	struct sdp_sock *ssk = sdp_sock_of(conn);
+
+	if (!ssk)
+		return;
+	sdp_sock_abort(ssk);
+	sdp_sock_put(ssk);
+}
+
 static int sdp_road_setsockopt(struct offload_conn *conn, int level, int name, sockptr_t value,
 			       unsigned int len)
 {
@@ -187,6 +197,7 @@ const struct offload_road sdp_road = {
 	.urgent = sdp_road_urgent,
 	.shutdown = sdp_road_shutdown,
 	.close = sdp_road_close,
+	.abort = sdp_road_abort,
 	.setsockopt = sdp_road_setsockopt,
 	.getsockopt = sdp_road_getsockopt,
 	.listens = sdp_rendezvous_listens,

@@ -400,6 +400,7 @@ void sdp_sock_settle(struct sdp_link *link);
 void sdp_sock_give_up(struct sdp_sock *ssk, int error);
 void sdp_sock_shutdown(struct sdp_sock *ssk, int how);
 void sdp_sock_close(struct sdp_sock *ssk, bool abort);
+void sdp_sock_abort(struct sdp_sock *ssk);
 void sdp_sock_abort_all(void);
 void sdp_sock_wait_all(void);
 u32 sdp_sock_count(void);

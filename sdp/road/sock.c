@@ -444,6 +444,23 @@ void sdp_sock_wait_all(void)
 	rcu_barrier();
 }
 
+/**
+ * sdp_sock_abort() - reset the connection; what has come can still be read
+ * @ssk: socket
+ *
+ * Context: atomic.
+ */
+void sdp_sock_abort(struct sdp_sock *ssk)
+{
+	sdp_lock(ssk);
+	if (ssk->link)
+		sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
+	/* one that is closed needs its timer */
+	if (ssk->phase != SDP_ROAD_OVER)
+		sdp_sock_fail(ssk, ECONNRESET);
+	sdp_unlock(ssk);
+}
+
 /** sdp_sock_abort_all() - reset all connections; may sleep */
 void sdp_sock_abort_all(void)
 {
@@ -454,13 +471,7 @@ void sdp_sock_abort_all(void)
 		if (!kref_get_unless_zero(&ssk->refs))
 			continue;
 		spin_unlock_bh(&sdp_socks_lock);
-		sdp_lock(ssk);
-		if (ssk->link)
-			sdp_state_event(&ssk->link->conn, SDP_EV_ABORT);
-		/* one that is closed needs its timer */
-		if (ssk->phase != SDP_ROAD_OVER)
-			sdp_sock_fail(ssk, ECONNRESET);
-		sdp_unlock(ssk);
+		sdp_sock_abort(ssk);
 		spin_lock_bh(&sdp_socks_lock);
 		/* the reference keeps it in the list */
 		sdp_sock_put(ssk);
@@ -473,7 +484,7 @@ void sdp_sock_abort_all(void)
  * @ssk: socket
  * @error: negative errno
  *
- * Context: without a lock; krdma_ops is told.
+ * Context: without a lock; krdma_ops learns of it.
  */
 void sdp_sock_give_up(struct sdp_sock *ssk, int error)
 {

@@ -10,8 +10,8 @@
  *	never		open() begins, and nothing more comes
  *	lie		wrong names of the connection, which the switch must not know; then the
  *			right one
- *	passive		the passive end is up, and is told after delay_ms that the road has failed
- *	up		both ends are up, and are told at once that the road has failed
+ *	passive		the passive end is up, and learns after delay_ms that the road has failed
+ *	up		both ends are up, and learn at once that the road has failed
  *	send		both ends are up, and sendmsg() returns the error
  *	break		both ends are up, and the first sendmsg() is told that the road has failed
  */

@@ -33,6 +33,7 @@ struct plain_end {
 	struct sk_buff_head queue;
 	u32 unread;
 	bool ended;
+	bool shut;
 };
 
 /**

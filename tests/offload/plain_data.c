@@ -50,7 +50,10 @@ static struct sk_buff *plain_build(struct msghdr *msg, u32 size, int *rc)
 	return skb;
 }
 
-/* Return: 1: queued, and @peer is the connection to be woken; 0: no room; -EPIPE: it was closed. */
+/*
+ * Return: 1: queued, and @peer is the connection to be woken; 0: no room; -EPIPE: it was closed;
+ * -ECONNRESET: @peer is to be reset.
+ */
 static int plain_queue(struct plain_end *to, struct sk_buff *skb, struct offload_conn **peer)
 {
 	struct plain_pair *pair = to->pair;
@@ -60,6 +63,8 @@ static int plain_queue(struct plain_end *to, struct sk_buff *skb, struct offload
 	*peer = plain_conn_get(to);
 	if (!*peer) {
 		rc = -EPIPE;
+	} else if (to->shut) {
+		rc = -ECONNRESET;
 	} else if (to->unread < READ_ONCE(plain_buffer)) {
 		__skb_queue_tail(&to->queue, skb);
 		WRITE_ONCE(to->unread, to->unread + skb->len);
@@ -128,6 +133,11 @@ static int plain_send_chunk(struct offload_conn *conn, struct msghdr *msg, u32 s
 		return size;
 	}
 	kfree_skb(skb);
+	if (rc == -ECONNRESET) {
+		offload_road_failed(peer, rc);
+		offload_conn_put(peer);
+		return size;
+	}
 	if (rc == -EPIPE && !(offload_conn_sk(conn)->sk_shutdown & SEND_SHUTDOWN)) {
 		/* as TCP answers the first data to a closed socket: the next call fails */
 		offload_road_failed(conn, -EPIPE);
@@ -278,8 +288,15 @@ static void plain_end_stream(struct plain_end *end)
 
 void plain_shutdown(struct offload_conn *conn, int how)
 {
+	struct plain_end *end = plain_end(conn);
+
 	if (how & SEND_SHUTDOWN)
-		plain_end_stream(plain_end(conn));
+		plain_end_stream(end);
+	if (how & RCV_SHUTDOWN) {
+		spin_lock_bh(&end->pair->lock);
+		end->shut = true;
+		spin_unlock_bh(&end->pair->lock);
+	}
 }
 
 /* A reset is TCP's own to tell. */

@@ -109,11 +109,16 @@ struct offload_route {
  * @unsent: bytes taken that the peer has not received, for SIOCOUTQ. Context: any.
  * @urgent: OFFLOAD_URGENT_*. Context: any but hard interrupt. Optional: sendmsg() refuses MSG_OOB
  *	(-EOPNOTSUPP) then.
- * @shutdown: SEND_SHUTDOWN: end of the stream behind all bytes. Called with the TCP sock's lock
- *	held; waits for nothing.
+ * @shutdown: SEND_SHUTDOWN: end of the stream behind all bytes. SHUTDOWN_MASK: the program does not
+ *	receive, either: bytes that come now reset the connection (offload_road_failed() with
+ *	-ECONNRESET at this end), as TCP answers them; those that are there stay. May be called
+ *	again. Called with the TCP sock's lock held; waits for nothing.
  * @close: the socket is being released, or the road is given up. @abort: as with a reset: bytes
  *	on their way need not arrive. The last call. May be called with the TCP sock's lock held, or
  *	in softirq: hands its work to a work item.
+ * @abort: the connection has ended with an error while it had unread bytes: end it as close() with
+ *	@abort does, but keep those bytes for recvmsg() until close(). Context as close(). Optional:
+ *	close() is called then, and they are lost.
  * @setsockopt: options of the road's own level; -ENOPROTOOPT: not one of them. Optional.
  * @getsockopt: the same for reading. Optional.
  * @listens: a marked socket of the namespace begins to listen, or does not any more: the road is to
@@ -147,6 +152,7 @@ struct offload_road {
 	u32 (*urgent)(struct offload_conn *conn);
 	void (*shutdown)(struct offload_conn *conn, int how);
 	void (*close)(struct offload_conn *conn, bool abort);
+	void (*abort)(struct offload_conn *conn);
 	int (*setsockopt)(struct offload_conn *conn, int level, int name, sockptr_t value,
 			  unsigned int len);
 	int (*getsockopt)(struct offload_conn *conn, int level, int name, char __user *value,

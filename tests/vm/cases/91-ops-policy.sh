@@ -178,7 +178,7 @@ on A python3 "$VM_REPO/tests/vm/progs/ops_netlink.py"
 
 say "as many as there may be; a dump of several parts"
 on A python3 "$VM_REPO/tests/vm/progs/ops_netlink.py" fill 300
-same "all are told" 300 "$(offload list --json | grep -c '"id"')"
+same "all are listed" 300 "$(offload list --json | grep -c '"id"')"
 same "once" 300 "$(offload list --json | sed -n 's/.*"id": //p' | sort -u | wc -l)"
 refused 'limit' add connect 10.9.9.9 use tcp
 on B "$krdma" offload add connect 10.9.9.9 use tcp

@@ -13,7 +13,7 @@
 zcopy=$VM_REPO/tests/vm/guest/sdp_zerocopy.py
 
 # figure NAME: of the client's last line
-figure() { sed -n "s/^sends.* $1 \([0-9]*\).*/\1/p; s/^$1 \([0-9]*\) told.*/\1/p" client.log; }
+figure() { sed -n "s/^sends.* $1 \([0-9]*\).*/\1/p; s/^$1 \([0-9]*\) notified.*/\1/p" client.log; }
 
 # pair MODE ARGUMENT...: what was sent is received, and each send was notified
 pair() {
@@ -21,7 +21,7 @@ pair() {
 	begin "$@"
 	ends_well
 	sent_is_received client server
-	same "notifications" "$(figure sends)" "$(figure told)"
+	same "notifications" "$(figure sends)" "$(figure notified)"
 }
 
 large() { # SIZE
@@ -65,7 +65,7 @@ gone() { # HOW
 	finish client 60
 	[ "$1" = killed ] || finish server 60
 	has "the client learns it" '^ended' client.log
-	same "notifications" "$(figure sends)" "$(figure told)"
+	same "notifications" "$(figure sends)" "$(figure notified)"
 	all_sdp_gone
 	wait_for 10 not_pinned || fail "$(pages_pinned) pages are pinned, $pinned_before were before"
 }

@@ -19,12 +19,14 @@ def receive_all(sock, sizes=(1 << 20, 400000, 2500000)):
 
 def road(sock):
     """SDP's options are there when the connection has its road."""
+    why = None
     for _ in range(200):
         try:
             return sock.getsockopt(SOL_SDP, ZCOPY_THRESH)
-        except OSError:
+        except OSError as error:
+            why = error
             time.sleep(0.1)
-    raise AssertionError("no road")
+    raise AssertionError(f"no road: {why}")
 
 
 def end_of_pair(role, protocol, address, port):
