@@ -513,8 +513,8 @@ static int change_road_end(const struct ops_sock *os)
 }
 
 /*
- * What a call returns. An error is returned once, by a call that has nothing else to give: TCP's own calls
- * have taken it off the socket then, and ours do it here.
+ * What a call returns. An error is returned once, by a call that has nothing else to give: TCP's
+ * own calls have taken it off the socket then, and ours do it here.
  */
 static int change_answer(struct ops_sock *os, int copied, int ret)
 {

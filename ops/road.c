@@ -811,7 +811,9 @@ void offload_road_failed(struct offload_conn *conn, int error)
 		return;
 	}
 	os->road_error = error;
-	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header) || came;
+	os->road_abort = READ_ONCE(os->tx_road) || READ_ONCE(os->rx_header) || came ||
+			 /* bytes have come after shutdown of both directions */
+			 (READ_ONCE(os->rx_shut) && error == -ECONNRESET);
 	/* TCP may have ended before, and has no error then */
 	if (before == OPS_ROAD_UP && !READ_ONCE(os->rx_end) &&
 	    (READ_ONCE(os->rx_header) || came || sock_flag(os->sk, SOCK_DONE)))
@@ -965,6 +967,7 @@ static int road_send_header(struct ops_sock *os, int flags)
 
 int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 {
+	bool first = false;
 	int ret;
 
 	if (!ops_road_is_up(os))
@@ -973,8 +976,15 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 		ret = road_send_header(os, msg->msg_flags);
 		if (ret)
 			return ret;
+		first = true;
 	}
 	ret = os->road->road->sendmsg(ops_conn(os), msg, len);
+	/* the peer has answered the header by a reset: TCP's news come after the first bytes */
+	if (unlikely(first && ret == -EPIPE && len <= INT_MAX &&
+		     !(READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN))) {
+		iov_iter_advance(&msg->msg_iter, len);
+		return len;
+	}
 	if (ret > 0)
 		os->sent += ret;
 	return ret;

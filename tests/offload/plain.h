@@ -45,6 +45,7 @@ struct plain_end {
  * @work: finds the passive end, and opens
  * @tries: how often it looked for it
  * @released: ends that the test has opened, 1 and 2
+ * @rcu: frees it
  */
 struct plain_pair {
 	struct kref ref;
@@ -54,6 +55,7 @@ struct plain_pair {
 	struct delayed_work work;
 	unsigned int tries;
 	unsigned int released;
+	struct rcu_head rcu;
 };
 
 static inline struct plain_end *plain_other(struct plain_end *end)
@@ -74,6 +76,7 @@ u32 plain_readable(struct offload_conn *conn);
 bool plain_writable(struct offload_conn *conn);
 u32 plain_unsent(struct offload_conn *conn);
 void plain_shutdown(struct offload_conn *conn, int how);
+void plain_abort(struct offload_conn *conn);
 void plain_close(struct offload_conn *conn, bool abort);
 
 #endif

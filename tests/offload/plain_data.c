@@ -17,9 +17,17 @@ static u32 *plain_data_read(struct sk_buff *skb)
 	return (u32 *)skb->cb;
 }
 
-static struct plain_end *plain_end(struct offload_conn *conn)
+/* An end with a reference on its pair, or NULL: close() may come during a call, or before it. */
+static struct plain_end *plain_enter(struct offload_conn *conn)
 {
-	return offload_conn_priv(conn);
+	struct plain_end *end;
+
+	rcu_read_lock();
+	end = offload_conn_priv(conn);
+	if (end && !kref_get_unless_zero(&end->pair->ref))
+		end = NULL;
+	rcu_read_unlock();
+	return end;
 }
 
 /* The other end's connection with a reference; NULL: it was closed. With the pair's lock. */
@@ -76,8 +84,14 @@ static int plain_queue(struct plain_end *to, struct sk_buff *skb, struct offload
 	return rc;
 }
 
+/* A send to an end that was closed does not wait. */
+static bool plain_room(const struct plain_end *to)
+{
+	return !READ_ONCE(to->conn) || READ_ONCE(to->unread) < READ_ONCE(plain_buffer);
+}
+
 /* Return: 0 when there may be room, or an errno. */
-static int plain_wait(struct offload_conn *conn, long *timeo)
+static int plain_wait(struct offload_conn *conn, struct plain_end *to, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = offload_conn_sk(conn);
@@ -86,7 +100,7 @@ static int plain_wait(struct offload_conn *conn, long *timeo)
 	if (!*timeo)
 		return -EAGAIN;
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (!plain_writable(conn)) {
+	while (!plain_room(to)) {
 		if (READ_ONCE(sk->sk_err))
 			rc = sock_error(sk);
 		else if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
@@ -106,14 +120,14 @@ static int plain_wait(struct offload_conn *conn, long *timeo)
 }
 
 /* Return: bytes, or an errno. */
-static int plain_send_chunk(struct offload_conn *conn, struct msghdr *msg, u32 size, long *timeo)
+static int plain_send_chunk(struct offload_conn *conn, struct plain_end *to, struct msghdr *msg,
+			    u32 size, long *timeo)
 {
-	struct plain_end *to = plain_other(plain_end(conn));
 	struct offload_conn *peer;
 	struct sk_buff *skb;
 	int rc;
 
-	rc = plain_writable(conn) ? 0 : plain_wait(conn, timeo);
+	rc = plain_room(to) ? 0 : plain_wait(conn, to, timeo);
 	if (rc)
 		return rc;
 	skb = plain_build(msg, size, &rc);
@@ -123,7 +137,7 @@ static int plain_send_chunk(struct offload_conn *conn, struct msghdr *msg, u32 s
 		rc = plain_queue(to, skb, &peer);
 		if (rc)
 			break;
-		rc = plain_wait(conn, timeo);
+		rc = plain_wait(conn, to, timeo);
 		if (rc)
 			break;
 	}
@@ -152,6 +166,7 @@ int plain_sendmsg(struct offload_conn *conn, struct msghdr *msg, size_t len)
 	struct sock *sk = offload_conn_sk(conn);
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	unsigned int limit = READ_ONCE(plain_break_after);
+	struct plain_end *end;
 	size_t sent = 0;
 	int rc = 0;
 
@@ -161,21 +176,30 @@ int plain_sendmsg(struct offload_conn *conn, struct msghdr *msg, size_t len)
 		offload_road_failed(conn, -EIO);
 		return -EIO;
 	}
+	end = plain_enter(conn);
+	if (!end)
+		return -EPIPE;
 	while (sent < len) {
-		rc = plain_send_chunk(conn, msg, min_t(size_t, len - sent, PLAIN_CHUNK), &timeo);
+		rc = plain_send_chunk(conn, plain_other(end), msg,
+				      min_t(size_t, len - sent, PLAIN_CHUNK), &timeo);
 		if (rc < 0)
 			break;
 		sent += rc;
 	}
+	plain_put(end->pair);
 	return sent ?: rc;
 }
 
 bool plain_writable(struct offload_conn *conn)
 {
-	struct plain_end *to = plain_other(plain_end(conn));
+	struct plain_end *end = plain_enter(conn);
+	bool room;
 
-	/* a send to an end that was closed does not wait */
-	return !READ_ONCE(to->conn) || READ_ONCE(to->unread) < READ_ONCE(plain_buffer);
+	if (!end)
+		return true;
+	room = plain_room(plain_other(end));
+	plain_put(end->pair);
+	return room;
 }
 
 u32 plain_unsent(struct offload_conn *conn)
@@ -231,10 +255,12 @@ static void plain_consume(struct plain_end *end, struct sk_buff *skb, u32 bytes)
 /* krdma_ops waits, and has one call at a time: a buffer stays until this one has consumed it. */
 int plain_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_t len, int flags)
 {
-	struct plain_end *end = plain_end(conn);
+	struct plain_end *end = plain_enter(conn);
 	size_t done = 0;
 	int rc = 0;
 
+	if (!end)
+		return -EAGAIN;
 	while (done < len) {
 		/* before the queue: all data comes before the end */
 		bool ended = READ_ONCE(end->ended);
@@ -258,14 +284,20 @@ int plain_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_t len, int
 			plain_consume(end, skb, bytes);
 		done += bytes;
 	}
+	plain_put(end->pair);
 	return done ?: rc;
 }
 
 u32 plain_readable(struct offload_conn *conn)
 {
-	struct plain_end *end = plain_end(conn);
+	struct plain_end *end = plain_enter(conn);
+	u32 unread;
 
-	return end ? READ_ONCE(end->unread) : 0;
+	if (!end)
+		return 0;
+	unread = READ_ONCE(end->unread);
+	plain_put(end->pair);
+	return unread;
 }
 
 /* The end *********************************************************************************** */
@@ -288,8 +320,10 @@ static void plain_end_stream(struct plain_end *end)
 
 void plain_shutdown(struct offload_conn *conn, int how)
 {
-	struct plain_end *end = plain_end(conn);
+	struct plain_end *end = plain_enter(conn);
 
+	if (!end)
+		return;
 	if (how & SEND_SHUTDOWN)
 		plain_end_stream(end);
 	if (how & RCV_SHUTDOWN) {
@@ -297,33 +331,54 @@ void plain_shutdown(struct offload_conn *conn, int how)
 		end->shut = true;
 		spin_unlock_bh(&end->pair->lock);
 	}
+	plain_put(end->pair);
 }
 
-/* A reset is TCP's own to tell. */
-void plain_close(struct offload_conn *conn, bool abort)
+/* It takes no more. @dropped: what it has, or NULL: it can still be read. */
+static void plain_leave(struct plain_end *end, struct sk_buff_head *dropped)
 {
-	struct plain_end *end = plain_end(conn);
-	struct sk_buff_head dropped;
 	struct offload_conn *peer;
 
-	/* closed before the road knew it */
-	if (!end)
-		return;
-	if (!abort)
-		plain_end_stream(end);
-	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&end->pair->lock);
 	WRITE_ONCE(end->conn, NULL);
-	WRITE_ONCE(end->unread, 0);
-	skb_queue_splice_init(&end->queue, &dropped);
+	if (dropped) {
+		WRITE_ONCE(end->unread, 0);
+		skb_queue_splice_init(&end->queue, dropped);
+	}
 	peer = plain_conn_get(plain_other(end));
 	spin_unlock_bh(&end->pair->lock);
-	__skb_queue_purge(&dropped);
 	/* a sender that waits for room learns that there will be none */
 	if (peer) {
 		offload_write_space(peer);
 		offload_conn_put(peer);
 	}
+}
+
+void plain_abort(struct offload_conn *conn)
+{
+	struct plain_end *end = plain_enter(conn);
+
+	if (!end)
+		return;
+	plain_leave(end, NULL);
+	plain_put(end->pair);
+}
+
+/* The peer learns of a reset by TCP. */
+void plain_close(struct offload_conn *conn, bool abort)
+{
+	struct plain_end *end = offload_conn_priv(conn);
+	struct sk_buff_head dropped;
+
+	/* closed before the road knew it */
+	if (!end)
+		return;
+	(void)!offload_conn_set_priv(conn, NULL);
+	if (!abort)
+		plain_end_stream(end);
+	__skb_queue_head_init(&dropped);
+	plain_leave(end, &dropped);
+	__skb_queue_purge(&dropped);
 	plain_unpark(end->pair);
 	plain_put(end->pair);
 }

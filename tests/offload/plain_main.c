@@ -82,7 +82,8 @@ static void plain_free(struct kref *ref)
 
 	__skb_queue_purge(&pair->ends[0].queue);
 	__skb_queue_purge(&pair->ends[1].queue);
-	kfree(pair);
+	/* see plain_enter() */
+	kfree_rcu(pair, rcu);
 	if (atomic_dec_and_test(&plain_pairs))
 		wake_up_var(&plain_pairs);
 }
@@ -340,6 +341,7 @@ static struct offload_road plain_road = {
 	.unsent		= plain_unsent,
 	.shutdown	= plain_shutdown,
 	.close		= plain_close,
+	.abort		= plain_abort,
 };
 
 static int __init plain_init(void)

@@ -140,13 +140,12 @@ judged after Hello DisConn AbortConn
 python3 - << 'EOF'
 import struct, sys
 data = bytearray(open("socat.pcap", "rb").read())
-# the MID of a Data message: 0xff, flags, buffers, length
-
+# the MID of a Data message: 0xff, flags, buffers, length; before it MPA's length, DDP, RDMAP
 count = 0
-for i in range(24, len(data) - 16):
-    if data[i] == 0xff and data[i + 1] <= 3 and data[i + 4:i + 6] == b"\0\0" and count == 0:
+for i in range(24 + 20, len(data) - 16):
+    if data[i] == 0xff and data[i - 18] == 0x41 and data[i - 17] in (0x43, 0x45) and not count:
         length = struct.unpack(">I", data[i + 4:i + 8])[0]
-        if 16 <= length <= 40000:
+        if struct.unpack(">H", data[i - 20:i - 18])[0] == 18 + length:
             data[i] = 0x7e
             count = 1
 open("changed.pcap", "wb").write(data)

@@ -313,7 +313,7 @@ std::string nothing(const Setup &setup, unsigned seed)
 }
 
 // a peer that has shut down both directions answers bytes with a reset
-std::string deaf_and_dumb(const Setup &setup, unsigned seed)
+std::string shut_both_ways(const Setup &setup, unsigned seed)
 {
 	Begin b(setup, seed);
 	std::ostringstream saw;
@@ -333,7 +333,7 @@ std::string deaf_and_dumb(const Setup &setup, unsigned seed)
 }
 
 // ... also where bytes have changed over before
-std::string deaf_and_dumb_late(const Setup &setup, unsigned seed)
+std::string shut_both_ways_late(const Setup &setup, unsigned seed)
 {
 	Begin b(setup, seed);
 	std::ostringstream saw;
@@ -885,8 +885,8 @@ const std::vector<Scene> scenes{
 	{"urgent_in_line", urgent_in_line, true},
 	{"urgent_before", urgent_before},
 	{"nothing", nothing},
-	{"deaf_and_dumb", deaf_and_dumb},
-	{"deaf_and_dumb_late", deaf_and_dumb_late},
+	{"shut_both_ways", shut_both_ways},
+	{"shut_both_ways_late", shut_both_ways_late},
 	{"numbers", numbers},
 	{"low_water", low_water},
 	{"times_out", times_out},
