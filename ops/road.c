@@ -981,7 +981,8 @@ int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 	ret = os->road->road->sendmsg(ops_conn(os), msg, len);
 	/* the peer has answered the header by a reset: TCP's news come after the first bytes */
 	if (unlikely(first && ret == -EPIPE && len <= INT_MAX &&
-		     !(READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN))) {
+		     (inet_sk_state_load(os->sk) == TCP_CLOSE ||
+		      !(READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN)))) {
 		iov_iter_advance(&msg->msg_iter, len);
 		return len;
 	}

@@ -250,9 +250,7 @@ int usage()
 	return 2;
 }
 
-} // namespace
-
-int main(int argc, char **argv)
+int work(int argc, char **argv)
 {
 	Setup setup{.base = {},
 		    .family = AF_INET,
@@ -328,4 +326,16 @@ int main(int argc, char **argv)
 	}
 	std::printf("%d passed, %d failed\n", count.done - count.failed, count.failed);
 	return count.failed != 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	try {
+		return work(argc, argv);
+	} catch (const std::exception &error) {
+		std::fprintf(stderr, "ops_change: %s\n", error.what());
+		return 1;
+	}
 }

@@ -385,7 +385,7 @@ std::string low_water(const Setup &setup, unsigned seed)
 	Bytes data(5000);
 
 	need(ops::set_option(b.pair.server, SOL_SOCKET, SO_RCVLOWAT, 100), "SO_RCVLOWAT");
-	for (int change = 0; change < 2; change++) {
+	for (size_t change = 0; change < 2; change++) {
 		const size_t at = change * 100;
 
 		send_pattern(b.pair.client, b.there, at, 60);
@@ -540,7 +540,8 @@ int pass_on(int fd)
 	need(recvmsg(far, &message, 0) == 1, "recvmsg");
 	rights = CMSG_FIRSTHDR(&message);
 	need(rights, "a descriptor");
-	std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
+	if (rights)
+		std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
 	return fd;
 }
 
@@ -709,7 +710,7 @@ std::string peek_offset(const Setup &setup, unsigned seed)
 	send_pattern(b.pair.client, b.there, 20, 20);
 	pause(setup);
 	saw << ops::set_option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF, 0) << ' ';
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		const ssize_t rc = recv(b.pair.server, data.data(), 15, MSG_PEEK | MSG_DONTWAIT);
 
 		saw << told(rc) << ':' << ops::option(b.pair.server, SOL_SOCKET, SO_PEEK_OFF)
