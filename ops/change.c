@@ -224,7 +224,8 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 			return -EPIPE;
 		return ops_plain_prot(sk)->sendmsg(sk, msg, len);
 	}
-	if (os->tx_road || change_try(os, msg)) {
+	/* an empty send moves no byte: it changes nothing, and TCP knows its answer */
+	if (os->tx_road || (len && change_try(os, msg))) {
 		/* Nagle or a cork may hold bytes back */
 		bool held = tcp_send_head(sk) && !(tcp_sk(sk)->nonagle & TCP_NAGLE_PUSH);
 		u8 nonagle = tcp_sk(sk)->nonagle;
@@ -235,9 +236,9 @@ static int change_send_tcp(struct ops_sock *os, struct msghdr *msg, size_t len)
 		return -EXFULL;
 	}
 	/* TCP says what is wrong with a socket that is not connected */
-	if (unlikely(os->must) && (1 << sk->sk_state) & OPS_CARRIES)
+	if (unlikely(os->must) && len && (1 << sk->sk_state) & OPS_CARRIES)
 		return change_send_must(os, msg);
-	if (unlikely(msg->msg_flags & MSG_OOB))
+	if (unlikely(msg->msg_flags & MSG_OOB) && len)
 		os->stay = true;
 	os->senders++;
 	ret = tcp_sendmsg_locked(sk, msg, len);

@@ -29,7 +29,7 @@ rounds() {
 # seeds that have found something, beyond those below
 found() {
 	local seed
-	for seed in 1068 6950 9452 9453 9460 27459 73456 78457 100836 209516 212406 213609 217407; do
+	for seed in 1068 6950 7774 9452 9453 9460 27459 73456 78457 100836 209516 212406 213609 217407; do
 		rounds $seed 1 2 $SDP "$ADDR_A"
 	done
 	for seed in 100610 101108 101138; do
