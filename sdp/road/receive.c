@@ -228,7 +228,7 @@ static int sdp_receive_nothing(struct sock *sk, const struct sdp_receive_at *at,
 	if (at->fin)
 		return 0;
 	if (at->failed)
-		return sock_error(sk) ?: -EAGAIN;
+		return -READ_ONCE(sk->sk_err) ?: -EAGAIN;
 	if (at->end)
 		return 0;
 	if (!timeo)
