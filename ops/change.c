@@ -596,6 +596,13 @@ static void change_reader_leaves(struct ops_sock *os)
 		ops_road_reader_left(os);
 }
 
+/* A call that has bytes ends in front of urgent data, TCP's or the road's. */
+static bool change_at_urgent(const struct ops_sock *os)
+{
+	return change_at_mark(os->sk) ||
+	       (READ_ONCE(os->rx_road) && ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
+}
+
 /*
  * All that is there without waiting, over the change. With rx_mutex. @lend: a road other than the
  * same-host one may wait, with the program's memory lent to the peer.
@@ -619,6 +626,8 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 			/* a road may take an error off the socket, and there is something to say */
 			if (copied && !ops_is_local(os) && READ_ONCE(os->sk->sk_err))
 				break;
+			if (copied && change_at_urgent(os))
+				break;
 			lend &= !copied;
 			ret = change_recv_road(os, msg, part, lend ? waiting : flags);
 			if (ret > 0)
@@ -636,8 +645,7 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 				continue;
 			}
 		}
-		/* TCP stops in front of urgent data; so do bytes of the road */
-		if (copied && change_at_mark(os->sk))
+		if (copied && change_at_urgent(os))
 			break;
 		ret = change_recv_tcp(os, msg, part, flags, inq);
 		if (ret > 0)
@@ -748,7 +756,7 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 			copied += ret;
 		else if (ret != -EAGAIN)
 			return change_answer(os, copied, ret);
-		if (copied && (copied >= target || copied == len || change_at_mark(sk)))
+		if (copied && (copied >= target || copied == len || change_at_urgent(os)))
 			return copied;
 		if (!timeo)
 			return copied ?: -EAGAIN;
@@ -852,9 +860,13 @@ static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t le
 {
 	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
 
-	if (ret == -EINVAL && ops_road_urgent_there(os))
-		ret = ops_road_recv(os, msg, len, flags);
-	return ret;
+	if (ret != -EINVAL || !ops_road_urgent_there(os))
+		return ret;
+	/* as TCP: a byte that came before a reset cannot be read behind it */
+	if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE &&
+	    inet_sk_state_load(os->sk) == TCP_CLOSE && !sock_flag(os->sk, SOCK_DONE))
+		return -ENOTCONN;
+	return ops_road_recv(os, msg, len, flags);
 }
 
 int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len)

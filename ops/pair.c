@@ -171,6 +171,13 @@ static bool pair_charge(struct ops_sock *os)
 	return os->charged;
 }
 
+/* A child of a listener that was shut down: TCP ends it, and its first byte is to come by TCP. */
+static void pair_shut(struct ops_sock *os)
+{
+	if (READ_ONCE(os->rx_shut) && READ_ONCE(os->sk->sk_shutdown) == SHUTDOWN_MASK)
+		WRITE_ONCE(ops_rx(os)->shut, true);
+}
+
 /* With the bucket's lock. @first is the one that was there. */
 static void pair_join(struct ops_sock *first, struct ops_sock *second)
 {
@@ -190,6 +197,8 @@ static void pair_join(struct ops_sock *first, struct ops_sock *second)
 	}
 	pair_set(first, pair, 0, second->sk);
 	pair_set(second, pair, 1, first->sk);
+	pair_shut(first);
+	pair_shut(second);
 }
 
 /* With the bucket's lock. */

@@ -496,6 +496,8 @@ static void ulp_clone(const struct request_sock *req, struct sock *newsk, const 
 	os->explicit = parent->explicit;
 	os->ruled = parent->ruled;
 	os->must = parent->must;
+	/* a listener that was shut down before listen() has such children */
+	os->rx_shut = newsk->sk_shutdown & RCV_SHUTDOWN;
 	rcu_assign_pointer(icsk->icsk_ulp_data, os);
 	/* the mark of the listener may be half on or off in the copy */
 	WRITE_ONCE(newsk->sk_prot, ops_prot_of(base));
