@@ -194,6 +194,16 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	return ret;
 }
 
+/* An error that a sender has had is no news for a reader, as TCP's. */
+static int change_send_error(struct ops_sock *os, const struct msghdr *msg, int err)
+{
+	if (err < 0)
+		err = sk_stream_error(os->sk, msg->msg_flags, err);
+	if (err == -ECONNRESET)
+		WRITE_ONCE(os->rx_cut, false);
+	return err;
+}
+
 /*
  * With TCP's lock, which is given back: a socket that may not send by TCP, and whose change is not
  * now. Where the road is there it never will be: an error is pending, or the road has broken.
@@ -207,7 +217,7 @@ static int change_send_must(struct ops_sock *os, const struct msghdr *msg)
 	release_sock(os->sk);
 	if (!up)
 		err = ops_road_wait(os, msg->msg_flags);
-	return err ? sk_stream_error(os->sk, msg->msg_flags, err) : -EXFULL;
+	return err ? change_send_error(os, msg, err) : -EXFULL;
 }
 
 /* Bytes by TCP, unless the change is now. Return: as tcp_sendmsg(); -EXFULL: changed. */
@@ -257,9 +267,7 @@ static int change_send(struct ops_sock *os, struct msghdr *msg, size_t len)
 			ret = change_send_road(os, msg, len, &sent);
 			if (ret == 1)
 				continue;
-			if (ret < 0 && !sent)
-				return sk_stream_error(os->sk, msg->msg_flags, ret);
-			return sent;
+			return sent ?: change_send_error(os, msg, ret);
 		}
 		ret = change_send_tcp(os, msg, len - sent);
 		if (ret != -EXFULL)
@@ -396,18 +404,18 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 {
 	const struct tcp_sock *tp = tcp_sk(os->sk);
 	u32 copied_seq = READ_ONCE(tp->copied_seq), urgent = READ_ONCE(tp->urg_seq) - copied_seq;
-	u32 x = copied_seq, inq;
+	const bool in_line = sock_flag(os->sk, SOCK_URGINLINE);
+	u32 road = change_road_counts(os) ? change_road_inq(os) : 0;
+	u32 x = copied_seq, ahead;
 
-	if (ops_road_urgent(os) & OFFLOAD_URGENT_MARK && !sock_flag(os->sk, SOCK_URGINLINE))
-		return 0;
-	if (!READ_ONCE(tp->urg_data) || sock_flag(os->sk, SOCK_URGINLINE) ||
-	    urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
-		return ops_inq(os);
+	if (!in_line && ops_road_urgent(os, &ahead))
+		road = min(road, ahead);
+	if (in_line || !READ_ONCE(tp->urg_data) || urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
+		return road + change_tcp_inq(os);
 	/* bytes of the road that come before it */
-	inq = change_road_counts(os) ? change_road_inq(os) : 0;
 	if (!READ_ONCE(os->rx_road) && change_known(os, &x) && urgent < ops_before_x(copied_seq, x))
-		inq = 0;
-	return inq + urgent;
+		road = 0;
+	return road + urgent;
 }
 
 bool ops_at_road(const struct ops_sock *os)
@@ -599,8 +607,10 @@ static void change_reader_leaves(struct ops_sock *os)
 /* A call that has bytes ends in front of urgent data, TCP's or the road's. */
 static bool change_at_urgent(const struct ops_sock *os)
 {
+	u32 ahead;
+
 	return change_at_mark(os->sk) ||
-	       (READ_ONCE(os->rx_road) && ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
+	       (READ_ONCE(os->rx_road) && ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_MARK);
 }
 
 /*
@@ -859,11 +869,12 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
 	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+	u32 ahead;
 
 	if (ret != -EINVAL || !ops_road_urgent_there(os))
 		return ret;
 	/* as TCP: a byte that came before a reset cannot be read behind it */
-	if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE &&
+	if (ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_BYTE &&
 	    inet_sk_state_load(os->sk) == TCP_CLOSE && !sock_flag(os->sk, SOCK_DONE))
 		return -ENOTCONN;
 	return ops_road_recv(os, msg, len, flags);

@@ -537,7 +537,8 @@ bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
 /* OFFLOAD_URGENT_* of a road to another host */
-u32 ops_road_urgent(const struct ops_sock *os);
+/* OFFLOAD_URGENT_*; @ahead: the road's bytes in front of the urgent one, or U32_MAX */
+u32 ops_road_urgent(const struct ops_sock *os, u32 *ahead);
 /* Does this end know of a road that has urgent data of its own? */
 bool ops_road_urgent_there(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */

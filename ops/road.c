@@ -1113,13 +1113,14 @@ bool ops_road_urgent_there(const struct ops_sock *os)
 	       os->road->road->urgent;
 }
 
-u32 ops_road_urgent(const struct ops_sock *os)
+u32 ops_road_urgent(const struct ops_sock *os, u32 *ahead)
 {
 	u32 urgent;
 
+	*ahead = U32_MAX;
 	if (!ops_road_urgent_there(os))
 		return 0;
-	urgent = os->road->road->urgent(ops_conn((struct ops_sock *)os));
+	urgent = os->road->road->urgent(ops_conn((struct ops_sock *)os), ahead);
 	/* behind bytes of TCP */
 	return ops_at_road(os) ? urgent : urgent & ~OFFLOAD_URGENT_MARK;
 }

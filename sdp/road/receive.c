@@ -89,10 +89,11 @@ static int sdp_receive_oob_state(struct sdp_sock *ssk, struct sock *sk, u8 *byte
 /**
  * sdp_receive_urgent() - what poll() and SIOCATMARK say of urgent data
  * @ssk: socket, not closed
+ * @ahead: set to the bytes in front of the urgent one, if that has not been passed
  *
  * Return: OFFLOAD_URGENT_*. Context: any but hard interrupt.
  */
-u32 sdp_receive_urgent(struct sdp_sock *ssk)
+u32 sdp_receive_urgent(struct sdp_sock *ssk, u32 *ahead)
 {
 	struct sdp_link *link = ssk->link;
 	u32 urgent = 0;
@@ -100,8 +101,11 @@ u32 sdp_receive_urgent(struct sdp_sock *ssk)
 	sdp_lock(ssk);
 	if (link->oob == SDP_OOB_THERE)
 		urgent |= OFFLOAD_URGENT_BYTE;
-	if (link->oob >= SDP_OOB_THERE && link->oob_pos == link->rx_pos)
-		urgent |= OFFLOAD_URGENT_MARK;
+	if (sdp_receive_marked(link)) {
+		*ahead = link->oob_pos - link->rx_pos;
+		if (!*ahead)
+			urgent |= OFFLOAD_URGENT_MARK;
+	}
 	sdp_unlock(ssk);
 	return urgent;
 }
@@ -393,9 +397,9 @@ u32 sdp_receive_readable(struct sdp_sock *ssk)
 
 	sdp_lock(ssk);
 	readable = link->queued;
+	/* TCP's SO_RCVLOWAT counts the urgent byte where others are in front of it */
 	if (ssk->phase != SDP_ROAD_OVER && sdp_receive_hidden(ssk->sk, link))
-		readable = link->oob_pos > link->rx_pos ? link->oob_pos - link->rx_pos :
-							  readable - 1;
+		readable -= link->oob_pos == link->rx_pos;
 	else if (!ssk->nonblock)
 		readable += sdp_zcopy_readable(link);
 	sdp_unlock(ssk);

@@ -78,14 +78,14 @@ static u32 sdp_road_unsent(struct offload_conn *conn)
 	return min_t(u64, unacked, INT_MAX);
 }
 
-static u32 sdp_road_urgent(struct offload_conn *conn)
+static u32 sdp_road_urgent(struct offload_conn *conn, u32 *ahead)
 {
 	struct sdp_sock *ssk = sdp_sock_of(conn);
 	u32 urgent;
 
 	if (!ssk)
 		return 0;
-	urgent = sdp_receive_urgent(ssk);
+	urgent = sdp_receive_urgent(ssk, ahead);
 	sdp_sock_put(ssk);
 	return urgent;
 }

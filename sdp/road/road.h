@@ -433,7 +433,7 @@ void sdp_send_timer(struct timer_list *timer);
 /* receive.c */
 int sdp_receive(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_t len, int flags);
 u32 sdp_receive_readable(struct sdp_sock *ssk);
-u32 sdp_receive_urgent(struct sdp_sock *ssk);
+u32 sdp_receive_urgent(struct sdp_sock *ssk, u32 *ahead);
 void sdp_receive_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
 
 /* pinned.c */

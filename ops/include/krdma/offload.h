@@ -107,7 +107,8 @@ struct offload_route {
  * @readable: bytes that recvmsg() has at once. Context: any.
  * @writable: would sendmsg() take a byte without blocking? Context: any.
  * @unsent: bytes taken that the peer has not received, for SIOCOUTQ. Context: any.
- * @urgent: OFFLOAD_URGENT_*. Context: any but hard interrupt. Optional: sendmsg() refuses MSG_OOB
+ * @urgent: OFFLOAD_URGENT_*, or 0. @ahead: bytes in front of the urgent one; left alone if that is
+ *	not unread. Context: any but hard interrupt. Optional: sendmsg() refuses MSG_OOB
  *	(-EOPNOTSUPP) then.
  * @shutdown: SEND_SHUTDOWN: end of the stream behind all bytes. SHUTDOWN_MASK: the program does not
  *	receive, either: bytes that come now reset the connection (offload_road_failed() with
@@ -149,7 +150,7 @@ struct offload_road {
 	u32 (*readable)(struct offload_conn *conn);
 	bool (*writable)(struct offload_conn *conn);
 	u32 (*unsent)(struct offload_conn *conn);
-	u32 (*urgent)(struct offload_conn *conn);
+	u32 (*urgent)(struct offload_conn *conn, u32 *ahead);
 	void (*shutdown)(struct offload_conn *conn, int how);
 	void (*close)(struct offload_conn *conn, bool abort);
 	void (*abort)(struct offload_conn *conn);
