@@ -408,7 +408,8 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 	u32 road = change_road_counts(os) ? change_road_inq(os) : 0;
 	u32 x = copied_seq, ahead;
 
-	if (!in_line && ops_road_urgent(os, &ahead))
+	ops_road_urgent(os, &ahead);
+	if (!in_line)
 		road = min(road, ahead);
 	if (in_line || !READ_ONCE(tp->urg_data) || urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
 		return road + change_tcp_inq(os);

@@ -760,12 +760,14 @@ void ops_road_lock_left(struct ops_sock *os)
 		ops_sock_put(os);
 }
 
-/* As with TCP, bytes that came before an error are read before it. False: there are none. */
+/* As with TCP, bytes and marks that came before an error stay behind it. False: there are none. */
 static bool road_keep_unread(struct ops_sock *os)
 {
 	bool kept = false;
+	u32 ahead;
 
-	if (!os->road || !os->road->road->abort || !ops_road_unread(os))
+	if (!os->road || !os->road->road->abort ||
+	    (!ops_road_unread(os) && !ops_road_urgent(os, &ahead)))
 		return false;
 	spin_lock_bh(&os->lock);
 	if (os->road_state == OPS_ROAD_UP && os->road_opened) {
