@@ -300,7 +300,8 @@ bool ops_stream_memory_free(const struct sock *sk, int wake)
 	if (os && READ_ONCE(os->tx_road)) {
 		known = true;
 		is_free = ops_is_local(os) ? ops_local_writable(os, wake) : ops_road_writable(os);
-	} else if (os && unlikely(os->must) && sk->sk_state == TCP_ESTABLISHED) {
+	} else if (os && unlikely(os->must) &&
+		   (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) {
 		known = true;
 		is_free = READ_ONCE(os->road_state) >= OPS_ROAD_UP;
 	}

@@ -725,7 +725,9 @@ void offload_road_up(struct offload_conn *conn, void *priv)
 	if (!up)
 		return;
 	ops_count(os->net, OPS_COUNT_UP);
-	ops_road_shutdown(os);
+	/* a shutdown() before connect() ends nothing, as with TCP */
+	if (!((1 << inet_sk_state_load(os->sk)) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+		ops_road_shutdown(os);
 	/* another program is to see no edge that TCP would not show */
 	if (os->must) {
 		ops_wake_all(os->sk);
