@@ -370,7 +370,7 @@ void otc_removal(struct otc_bed *bed, void (*ready)(struct otc_bed *bed))
 	}
 	/* connections may end before the device does */
 	cq = bed->ops->cq_create(side[1].device, &side[1].send.cq->attr);
-	for (tries = 0; tries < 100 && !IS_ERR(cq); tries++) {
+	for (tries = 0; tries < 1000 && !IS_ERR(cq); tries++) {
 		bed->ops->cq_destroy(cq);
 		otc_pause(bed);
 		cq = bed->ops->cq_create(side[1].device, &side[1].send.cq->attr);
