@@ -194,9 +194,25 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	return ret;
 }
 
-/* An error that a sender has had is no news for a reader, as TCP's. */
+static bool change_tcp_ended(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
+	       inet_sk_state_load(sk) == TCP_CLOSE;
+}
+
+/*
+ * An error that a sender has had is no news for a reader, as TCP's. A road may have ended before
+ * TCP knows why: the reason is TCP's to give, and comes at once.
+ */
 static int change_send_error(struct ops_sock *os, const struct msghdr *msg, int err)
 {
+	struct sock *sk = os->sk;
+
+	if (err == -EPIPE && !ops_is_local(os) && !change_tcp_ended(sk)) {
+		if (!sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT))
+			return -EAGAIN;
+		wait_event_interruptible_timeout(*sk_sleep(sk), change_tcp_ended(sk), HZ);
+	}
 	if (err < 0)
 		err = sk_stream_error(os->sk, msg->msg_flags, err);
 	if (err == -ECONNRESET)
@@ -217,7 +233,7 @@ static int change_send_must(struct ops_sock *os, const struct msghdr *msg)
 	release_sock(os->sk);
 	if (!up)
 		err = ops_road_wait(os, msg->msg_flags);
-	return err ? change_send_error(os, msg, err) : -EXFULL;
+	return err ? sk_stream_error(os->sk, msg->msg_flags, err) : -EXFULL;
 }
 
 /* Bytes by TCP, unless the change is now. Return: as tcp_sendmsg(); -EXFULL: changed. */
