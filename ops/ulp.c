@@ -19,6 +19,7 @@
 #include <linux/sockios.h>
 #include <linux/splice.h>
 #include <net/netlink.h>
+#include <krdma/compat_net.h>
 
 #include "ops.h"
 
@@ -83,7 +84,7 @@ static void ulp_close(struct sock *sk, long timeout)
 }
 
 /* After the programs of cgroups, which may have changed the address. */
-static int ulp_prot_connect(struct sock *sk, struct sockaddr *address, int len)
+static int ulp_prot_connect(struct sock *sk, struct sockaddr_unsized *address, int len)
 {
 	int err = 0;
 
@@ -507,7 +508,7 @@ static void ulp_clone(const struct request_sock *req, struct sock *newsk, const 
 	ops_count(sock_net(newsk), OPS_COUNT_CHILD);
 }
 
-static int ulp_get_info(struct sock *sk, struct sk_buff *skb)
+static int ulp_get_info(struct sock *sk, struct sk_buff *skb COMPAT_NET_ADMIN_PARAM)
 {
 	struct ops_sock_view view;
 	struct ops_sock *os;
@@ -536,7 +537,7 @@ static int ulp_get_info(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static size_t ulp_get_info_size(const struct sock *sk)
+static size_t ulp_get_info_size(const struct sock *sk COMPAT_NET_ADMIN_PARAM)
 {
 	return nla_total_size(0) + nla_total_size(OFFLOAD_NAME_MAX) + nla_total_size(1) +
 	       2 * nla_total_size_64bit(sizeof(u64));
@@ -574,13 +575,13 @@ static void ulp_build(struct proto *prot, const struct proto *base)
 #endif
 }
 
-static int ulp_bind(struct socket *sock, struct sockaddr *address, int len)
+static int ulp_bind(struct socket *sock, struct sockaddr_unsized *address, int len)
 {
 	return ops_explicit_address(address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->bind(sock, address, len);
 }
 
-static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
+static int ulp_connect(struct socket *sock, struct sockaddr_unsized *address, int len, int flags)
 {
 	return ops_explicit_address(address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
