@@ -91,7 +91,7 @@ static int ulp_prot_connect(struct sock *sk, struct sockaddr_unsized *address, i
 	/* TCP says what is wrong with an address */
 	if (address->sa_family == sk->sk_family &&
 	    len >= (sk->sk_family == AF_INET6 ? SIN6_LEN_RFC2133 : (int)sizeof(struct sockaddr_in)))
-		err = ops_explicit_check(sk, OPS_CONNECT, address);
+		err = ops_explicit_check(sk, OPS_CONNECT, (struct sockaddr *)address);
 	return err ?: ops_tcp_prot(sk)->connect(sk, address, len);
 }
 
@@ -106,7 +106,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 	if (ops_is_local(os))
 		ops_local_close(os);
 	ops_road_close(os, true);
-	err = tcp_disconnect(sk, flags);
+	err = tcp_prot.disconnect(sk, flags);
 	ops_unmark(sk, os, OPS_COUNTERS);
 	/* such a socket is ours again when it connects again */
 	if (os->explicit && sk->sk_socket && !sock_flag(sk, SOCK_DEAD))
@@ -577,13 +577,13 @@ static void ulp_build(struct proto *prot, const struct proto *base)
 
 static int ulp_bind(struct socket *sock, struct sockaddr_unsized *address, int len)
 {
-	return ops_explicit_address(address, len) ?:
+	return ops_explicit_address((struct sockaddr *)address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->bind(sock, address, len);
 }
 
 static int ulp_connect(struct socket *sock, struct sockaddr_unsized *address, int len, int flags)
 {
-	return ops_explicit_address(address, len) ?:
+	return ops_explicit_address((struct sockaddr *)address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
 }
 

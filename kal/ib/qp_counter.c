@@ -11,7 +11,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
-#include <rdma/rdma_counter.h>
 #include <krdma/compat_verbs.h>
 
 #include "bridge.h"

@@ -137,7 +137,7 @@ static int net_port_hold(struct net *net, struct hold *h)
 	err = kernel_bind(h->sock, (struct sockaddr_unsized *)&h->addr,
 			  kal_sockaddr_len(&h->addr));
 	if (!err)
-		err = min(kernel_getsockname(h->sock, (struct sockaddr_unsized *)&h->addr), 0);
+		err = min(kernel_getsockname(h->sock, (struct sockaddr *)&h->addr), 0);
 	if (err) {
 		sock_release(h->sock);
 		h->sock = NULL;

@@ -54,6 +54,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_assign_str(field, from) __assign_str(field, from)
 #endif
 
+/* 6.15: for nodes that never move */
+#ifdef KRDMA_HAVE_KERNFS_PARENT_RCU
+#define compat_kernfs_parent(node) rcu_dereference_protected((node)->__parent, true)
+#else
+#define compat_kernfs_parent(node) ((node)->parent)
+#endif
+
 /* 6.7 */
 #ifndef KRDMA_HAVE_SHRINKER_ALLOC
 #define shrinker_alloc(flags, name) compat_shrinker_alloc(flags)
