@@ -15,6 +15,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/snmp.h>
+#include <krdma/compat_net.h>
 
 #include "internal.h"
 

@@ -9,8 +9,10 @@
 #ifndef KRDMA_COMPAT_H
 #define KRDMA_COMPAT_H
 
+#include <linux/bvec.h>
 #include <linux/cleanup.h>
 #include <linux/hrtimer.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/shrinker.h>
@@ -95,6 +97,35 @@ static inline void shrinker_free(struct shrinker *shrinker)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;
+}
+#endif
+
+/* 6.8, as __free(kvfree) */
+#ifndef KRDMA_HAVE_KVFREE_FREE
+DEFINE_FREE(kvfree, void *, if (!IS_ERR_OR_NULL(_T)) kvfree(_T))
+#endif
+
+/* 6.10 */
+#ifndef KRDMA_HAVE_MEM_CGROUP_TRYGET
+#ifdef CONFIG_MEMCG
+#define mem_cgroup_tryget(memcg) (!(memcg) || css_tryget(&(memcg)->css))
+#else
+#define mem_cgroup_tryget(memcg) true
+#endif
+#endif
+
+/* 6.12, and back-ported: an object that was made without a memory cgroup stays so */
+#ifndef KRDMA_HAVE_KMEM_CACHE_CHARGE
+#define kmem_cache_charge(object, gfp) true
+#endif
+
+/* 6.3 */
+#ifndef KRDMA_HAVE_BVEC_SET_VIRT
+static inline void bvec_set_virt(struct bio_vec *vec, void *from, unsigned int len)
+{
+	vec->bv_page = virt_to_page(from);
+	vec->bv_len = len;
+	vec->bv_offset = offset_in_page(from);
 }
 #endif
 

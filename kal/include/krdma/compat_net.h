@@ -53,7 +53,9 @@ static inline void sk_net_refcnt_upgrade(struct sock *sk)
 {
 	struct net *net = sock_net(sk);
 
+#ifdef KRDMA_HAVE_NETNS_TRACKER_KERNEL
 	__netns_tracker_free(net, &sk->ns_tracker, false);
+#endif
 	sk->sk_net_refcnt = 1;
 	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
 	sock_inuse_add(net, 1);
@@ -63,6 +65,16 @@ static inline void sk_net_refcnt_upgrade(struct sock *sk)
 /* 6.11: memory of a device, which the processor cannot read */
 #ifndef KRDMA_HAVE_SKB_FRAGS_READABLE
 #define skb_frags_readable(skb) true
+#endif
+
+/* 6.10 */
+#ifndef KRDMA_HAVE_DEVCONF_ALL_RO
+#define IPV4_DEVCONF_ALL_RO(net, attr) IPV4_DEVCONF_ALL(net, attr)
+#endif
+
+/* 6.7: another name */
+#ifndef KRDMA_HAVE_MIB_OUTREQUESTS
+#define IPSTATS_MIB_OUTREQUESTS IPSTATS_MIB_OUTPKTS
 #endif
 
 /* 6.10 */

@@ -125,6 +125,11 @@ static inline struct net_device *ib_device_get_netdev(struct ib_device *dev, u32
 }
 #endif
 
+/* 6.2 */
+#ifndef KRDMA_HAVE_DRIVER_MANA
+#define RDMA_DRIVER_MANA 20
+#endif
+
 /* 6.9: a device that is a part of another */
 #ifdef KRDMA_HAVE_DEVICE_TYPE
 #define compat_device_is_smi(dev) ((dev)->type == RDMA_DEVICE_TYPE_SMI)
