@@ -92,6 +92,19 @@ static inline void shrinker_free(struct shrinker *shrinker)
 }
 #endif
 
+/* 6.3: for modules */
+#ifndef KRDMA_HAVE_VMALLOC_OR_MODULE_ADDR
+#define is_vmalloc_or_module_addr compat_is_vmalloc_or_module_addr
+static inline bool compat_is_vmalloc_or_module_addr(const void *addr)
+{
+#if defined(CONFIG_MODULES) && defined(MODULES_VADDR)
+	if ((unsigned long)addr >= MODULES_VADDR && (unsigned long)addr < MODULES_END)
+		return true;
+#endif
+	return is_vmalloc_addr(addr);
+}
+#endif
+
 /* 6.3 */
 #ifndef KRDMA_HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
@@ -116,7 +129,10 @@ DEFINE_FREE(kvfree, void *, if (!IS_ERR_OR_NULL(_T)) kvfree(_T))
 
 /* 6.12, and back-ported: an object that was made without a memory cgroup stays so */
 #ifndef KRDMA_HAVE_KMEM_CACHE_CHARGE
-#define kmem_cache_charge(object, gfp) true
+static inline bool kmem_cache_charge(void *object, gfp_t gfp)
+{
+	return true;
+}
 #endif
 
 /* 6.3 */
