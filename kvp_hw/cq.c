@@ -120,8 +120,6 @@ bool hw_cq_probe_resize(struct ib_device *ibdev)
 	struct ib_cq *cq;
 	int ret;
 
-	if (!IS_ENABLED(KRDMA_HAVE_RESIZE_KERNEL_CQ))
-		return false;
 	cq = ib_create_cq(ibdev, NULL, NULL, NULL, &attr);
 	if (IS_ERR(cq))
 		return false;

@@ -275,7 +275,8 @@ bool hw_devices_nth(unsigned int n, struct hw_choice *to)
 		strscpy(to->name, dev_name(&dev->ibdev->dev), sizeof(to->name));
 		to->choice = dev->choice;
 		to->driver = hw_device_driver(dev);
-		strscpy(to->driver_name, module_name(dev->ibdev->ops.owner), sizeof(to->driver_name));
+		strscpy(to->driver_name, module_name(dev->ibdev->ops.owner),
+			sizeof(to->driver_name));
 		to->adopted = READ_ONCE(dev->rnic);
 		to->error = READ_ONCE(dev->error);
 		return true;

@@ -326,8 +326,8 @@ int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 	struct sockaddr_storage addr = *remote;
 	int err;
 
-	err = kernel_connect(llp->ri.sock, (struct sockaddr_unsized *)&addr, kal_sockaddr_len(&addr),
-			     O_NONBLOCK);
+	err = kernel_connect(llp->ri.sock, (struct sockaddr_unsized *)&addr,
+			     kal_sockaddr_len(&addr), O_NONBLOCK);
 	return err == -EINPROGRESS ? 0 : err;
 }
 

@@ -134,7 +134,7 @@ int sdp_notify_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 		return rc;
 	if (first)
 		*uarg = msg_zerocopy_realloc(ssk->sk, min(msg_data_left(msg), most), NULL,
-					      false);
+					     false);
 	if (!*uarg)
 		return -ENOBUFS;
 	rc = open ? sdp_notify_load(ssk, msg, most, *uarg) : 0;

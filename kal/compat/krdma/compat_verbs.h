@@ -20,8 +20,8 @@ struct ib_dmah;
 #else
 #define COMPAT_REG_USER_MR(function) .reg_user_mr = compat_##function
 #define COMPAT_DEFINE_REG_USER_MR(function)							\
-	static struct ib_mr *compat_##function(struct ib_pd *pd, u64 start, u64 length, u64 iova,	\
-					       int access, struct ib_udata *udata)		\
+	static struct ib_mr *compat_##function(struct ib_pd *pd, u64 start, u64 length,		\
+					       u64 iova, int access, struct ib_udata *udata)	\
 	{											\
 		return function(pd, start, length, iova, access, NULL, udata);			\
 	}
@@ -40,8 +40,9 @@ struct ib_dmah;
 #define COMPAT_DMABUF_ATTRS NULL
 #endif
 #define COMPAT_DEFINE_REG_USER_MR_DMABUF(function)						\
-	static struct ib_mr *compat_##function(struct ib_pd *pd, u64 offset, u64 length, u64 iova,	\
-					       int fd, int access, COMPAT_DMABUF_LAST)		\
+	static struct ib_mr *compat_##function(struct ib_pd *pd, u64 offset, u64 length,	\
+					       u64 iova, int fd, int access,			\
+					       COMPAT_DMABUF_LAST)				\
 	{											\
 		return function(pd, offset, length, iova, fd, access, NULL,			\
 				COMPAT_DMABUF_ATTRS);						\

@@ -4,7 +4,7 @@
 #undef MODULE_INFO
 #define MODULE_INFO(tag, info) static const char probe_info[sizeof(info)] = info
 MODULE_IMPORT_NS("PROBE");
-_Static_assert(sizeof(probe_info) == sizeof("PROBE"), "a string of a string");
+static_assert(sizeof(probe_info) == sizeof("PROBE"), "a string of a string");
 const char *probe(void);
 const char *probe(void)
 {

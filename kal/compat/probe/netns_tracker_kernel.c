@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-#include <net/net_namespace.h>
+#include <net/sock.h>
 
-void probe(struct net *net, netns_tracker *tracker);
-void probe(struct net *net, netns_tracker *tracker)
+void probe(struct net *net, struct sock *sk);
+void probe(struct net *net, struct sock *sk)
 {
-	__netns_tracker_free(net, tracker, false);
+	__netns_tracker_free(net, &sk->ns_tracker, false);
 }
