@@ -82,7 +82,7 @@ bench-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kvp_soft kvp_hw ops sdp ulp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kvp_soft kvp_hw ops sdp ulp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -path '*/generated/*' ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -232,7 +232,8 @@ uninstall: ## take away what install put there, for all kernels
 dkms-source:
 	install -d $(DESTDIR)/usr/src/krdma-$(VERSION)
 	find Kbuild VERSION LICENSES kal kvp_soft kvp_hw ops sdp ulp uapi/include -type f \
-		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \) ! -name '*.mod.c' \
+		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \
+		-o -path kal/compat/features \) ! -path '*/generated/*' ! -name '*.mod.c' \
 		-exec cp -p --parents -t $(DESTDIR)/usr/src/krdma-$(VERSION) {} +
 	install -m 755 system/dkms-keep-symbols $(DESTDIR)/usr/src/krdma-$(VERSION)
 

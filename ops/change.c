@@ -20,6 +20,7 @@
  */
 #include <linux/tcp.h>
 #include <linux/wait.h>
+#include <krdma/compat_net.h>
 
 #include "names.h"
 #include "ops.h"
@@ -158,7 +159,7 @@ static void change_zerocopy_done(struct sock *sk, const struct msghdr *msg, size
 	    !sock_flag(sk, SOCK_ZEROCOPY))
 		return;
 	lock_sock(sk);
-	uarg = msg_zerocopy_realloc(sk, sent, NULL);
+	uarg = msg_zerocopy_realloc(sk, sent, NULL, false);
 	if (uarg) {
 		uarg_to_msgzc(uarg)->zerocopy = 0;
 		net_zcopy_put(uarg);
@@ -566,7 +567,7 @@ static int change_recv_none(struct ops_sock *os, struct msghdr *msg, int flags)
 		return 0;
 	return ops_receives_beside(os) ?
 		       change_road_end(os) :
-		       ops_tcp_recvmsg(os->sk, msg, 0, flags | MSG_DONTWAIT, NULL);
+		       ops_tcp_recvmsg(os->sk, msg, 0, flags | MSG_DONTWAIT COMPAT_ADDR_LEN(NULL));
 }
 
 /* Bytes of the road, without waiting. 0: end of the stream. With rx_mutex. */
@@ -612,7 +613,7 @@ static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		len = min_t(size_t, len, inq);
 	else if (!((1 << inet_sk_state_load(os->sk)) & begins))
 		return change_road_end(os);
-	return ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+	return ops_tcp_recvmsg(os->sk, msg, len, flags COMPAT_ADDR_LEN(NULL));
 }
 
 static void change_reader_leaves(struct ops_sock *os)
@@ -758,7 +759,7 @@ static long change_wait(const struct ops_sock *os, u32 want, long timeo)
 /* The mark was taken off while we waited: another protocol may be there. */
 static int change_recv_plain(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
-	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, NULL);
+	return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags COMPAT_ADDR_LEN(NULL));
 }
 
 static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -886,7 +887,7 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 /* TCP's byte, or one of the road. */
 static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
-	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags, NULL);
+	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags COMPAT_ADDR_LEN(NULL));
 	u32 ahead;
 
 	if (ret != -EINVAL || !ops_road_urgent_there(os))
@@ -898,7 +899,7 @@ static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t le
 	return ops_road_recv(os, msg, len, flags);
 }
 
-int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len)
+int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags COMPAT_ADDR_LEN_PARAM)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
 	size_t room = msg->msg_controllen;
@@ -906,11 +907,11 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int 
 	int ret;
 
 	if (unlikely(!os))
-		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags, addr_len);
+		return ops_plain_prot(sk)->recvmsg(sk, msg, len, flags COMPAT_ADDR_LEN(addr_len));
 	if (unlikely(flags & MSG_OOB))
 		ret = change_recv_urgent(os, msg, len, flags);
 	else if (unlikely(flags & MSG_ERRQUEUE))
-		ret = ops_tcp_recvmsg(sk, msg, len, flags, addr_len);
+		ret = ops_tcp_recvmsg(sk, msg, len, flags COMPAT_ADDR_LEN(addr_len));
 	else if (unlikely(flags & MSG_PEEK))
 		ret = change_peek(os, msg, len, flags);
 	else

@@ -15,6 +15,7 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <krdma/compat.h>
 
 #include "ops.h"
 

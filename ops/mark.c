@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 #include <net/mptcp.h>
 #include <net/tcp_states.h>
+#include <krdma/compat_net.h>
 
 #include "ops.h"
 

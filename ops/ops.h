@@ -26,6 +26,7 @@
 #include <net/transp_v6.h>
 
 #include <krdma/offload.h>
+#include <krdma/compat_net.h>
 
 #include "ring.h"
 #include "rules.h"
@@ -346,10 +347,10 @@ static inline struct proto *ops_tcp_prot(const struct sock *sk)
 }
 
 /* TCP's functions have one copy for both families. */
-static inline int ops_tcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
-				  int *addr_len)
+static inline int ops_tcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags
+				  COMPAT_ADDR_LEN_PARAM)
 {
-	return tcp_prot.recvmsg(sk, msg, len, flags, addr_len);
+	return tcp_prot.recvmsg(sk, msg, len, flags COMPAT_ADDR_LEN(addr_len));
 }
 
 /* Marks (mark.c) ************************************************************ */
@@ -457,7 +458,7 @@ void ops_pair_exit(void);
 /* Does the program want time stamps, which only TCP has? */
 bool ops_wants_stamps(const struct sock *sk);
 int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
-int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
+int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags COMPAT_ADDR_LEN_PARAM);
 bool ops_is_readable(struct sock *sk);
 bool ops_receives_beside(const struct ops_sock *os);
 /* Is the next byte one of the road's, whether there is one or not? TCP's mark is no mark then. */

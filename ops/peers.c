@@ -51,7 +51,7 @@ static bool peers_key(struct ops_peer_key *key, const char *road,
 
 	memset(key, 0, sizeof(*key));
 	if (road)
-		strscpy(key->road, road);
+		strscpy(key->road, road, sizeof(key->road));
 	switch (peer->ss_family) {
 	case AF_INET:
 		ipv6_addr_set_v4mapped(in->sin_addr.s_addr, &key->address);

@@ -22,6 +22,7 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include <krdma/compat_net.h>
 
 #include "names.h"
 #include "ops.h"
@@ -621,7 +622,6 @@ static int road_device6(struct net *net, const struct sockaddr_in6 *local)
 static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *local,
 				const struct sockaddr_storage *remote)
 {
-	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
 	const struct sockaddr_in *local4 = (const struct sockaddr_in *)local;
 	const struct sockaddr_in *remote4 = (const struct sockaddr_in *)remote;
 #if IS_ENABLED(CONFIG_IPV6)
@@ -632,13 +632,13 @@ static struct sock *road_lookup(struct net *net, const struct sockaddr_storage *
 	if (local->ss_family != remote->ss_family)
 		return NULL;
 	if (local->ss_family == AF_INET)
-		return __inet_lookup_established(net, hashinfo, remote4->sin_addr.s_addr,
+		return __inet_lookup_established(net, remote4->sin_addr.s_addr,
 						 remote4->sin_port, local4->sin_addr.s_addr,
 						 ntohs(local4->sin_port),
 						 road_device4(net, local4->sin_addr.s_addr), 0);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (local->ss_family == AF_INET6)
-		return __inet6_lookup_established(net, hashinfo, &remote6->sin6_addr,
+		return __inet6_lookup_established(net, &remote6->sin6_addr,
 						  remote6->sin6_port, &local6->sin6_addr,
 						  ntohs(local6->sin6_port),
 						  road_device6(net, local6), 0);

@@ -19,6 +19,7 @@
 #include <linux/sockios.h>
 #include <linux/splice.h>
 #include <net/netlink.h>
+#include <krdma/compat_net.h>
 
 #include "ops.h"
 
@@ -83,14 +84,14 @@ static void ulp_close(struct sock *sk, long timeout)
 }
 
 /* After the programs of cgroups, which may have changed the address. */
-static int ulp_prot_connect(struct sock *sk, struct sockaddr *address, int len)
+static int ulp_prot_connect(struct sock *sk, struct sockaddr_unsized *address, int len)
 {
 	int err = 0;
 
 	/* TCP says what is wrong with an address */
 	if (address->sa_family == sk->sk_family &&
 	    len >= (sk->sk_family == AF_INET6 ? SIN6_LEN_RFC2133 : (int)sizeof(struct sockaddr_in)))
-		err = ops_explicit_check(sk, OPS_CONNECT, address);
+		err = ops_explicit_check(sk, OPS_CONNECT, (struct sockaddr *)address);
 	return err ?: ops_tcp_prot(sk)->connect(sk, address, len);
 }
 
@@ -105,7 +106,7 @@ static int ulp_disconnect(struct sock *sk, int flags)
 	if (ops_is_local(os))
 		ops_local_close(os);
 	ops_road_close(os, true);
-	err = tcp_disconnect(sk, flags);
+	err = tcp_prot.disconnect(sk, flags);
 	ops_unmark(sk, os, OPS_COUNTERS);
 	/* such a socket is ours again when it connects again */
 	if (os->explicit && sk->sk_socket && !sock_flag(sk, SOCK_DEAD))
@@ -507,7 +508,7 @@ static void ulp_clone(const struct request_sock *req, struct sock *newsk, const 
 	ops_count(sock_net(newsk), OPS_COUNT_CHILD);
 }
 
-static int ulp_get_info(struct sock *sk, struct sk_buff *skb)
+static int ulp_get_info(struct sock *sk, struct sk_buff *skb COMPAT_NET_ADMIN_PARAM)
 {
 	struct ops_sock_view view;
 	struct ops_sock *os;
@@ -536,7 +537,7 @@ static int ulp_get_info(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static size_t ulp_get_info_size(const struct sock *sk)
+static size_t ulp_get_info_size(const struct sock *sk COMPAT_NET_ADMIN_PARAM)
 {
 	return nla_total_size(0) + nla_total_size(OFFLOAD_NAME_MAX) + nla_total_size(1) +
 	       2 * nla_total_size_64bit(sizeof(u64));
@@ -574,15 +575,15 @@ static void ulp_build(struct proto *prot, const struct proto *base)
 #endif
 }
 
-static int ulp_bind(struct socket *sock, struct sockaddr *address, int len)
+static int ulp_bind(struct socket *sock, struct sockaddr_unsized *address, int len)
 {
-	return ops_explicit_address(address, len) ?:
+	return ops_explicit_address((struct sockaddr *)address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->bind(sock, address, len);
 }
 
-static int ulp_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
+static int ulp_connect(struct socket *sock, struct sockaddr_unsized *address, int len, int flags)
 {
-	return ops_explicit_address(address, len) ?:
+	return ops_explicit_address((struct sockaddr *)address, len) ?:
 	       ulp_socket_base[ulp_family(sock->sk)]->connect(sock, address, len, flags);
 }
 

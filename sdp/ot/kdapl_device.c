@@ -190,7 +190,7 @@ static struct sdp_kdapl_device *sdp_kdapl_device_new(struct ri_rnic *rnic, struc
 	if (!device)
 		return NULL;
 	device->ot.ot = &sdp_kdapl;
-	strscpy(device->ot.name, rnic->name);
+	strscpy(device->ot.name, rnic->name, sizeof(device->ot.name));
 	device->ot.net = net;
 	device->rnic = rnic;
 	kref_init(&device->refs);

@@ -129,12 +129,12 @@ static void sdp_kdapl_keys_renew(struct work_struct *work)
 	u32 tries = pool->ot.attr.elements;
 	struct sdp_kdapl_key *key;
 	unsigned long flags;
-	bool done;
+	bool changed;
 
 	while (tries-- && (key = sdp_kdapl_key_next(pool))) {
 		scoped_guard(rwsem_read, &pool->device->sem)
-			done = sdp_kdapl_key_change(pool, key);
-		if (done) {
+			changed = sdp_kdapl_key_change(pool, key);
+		if (changed) {
 			sdp_kdapl_key_renewed(pool, key);
 			continue;
 		}

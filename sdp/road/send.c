@@ -17,6 +17,7 @@
 #include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <krdma/compat.h>
 
 #include "road.h"
 
@@ -162,7 +163,7 @@ void sdp_send_flush(struct sdp_sock *ssk)
 /* softirq: what is held back has waited long enough */
 void sdp_send_timer(struct timer_list *timer)
 {
-	struct sdp_sock *ssk = from_timer(ssk, timer, cork_timer);
+	struct sdp_sock *ssk = timer_container_of(ssk, timer, cork_timer);
 
 	sdp_lock(ssk);
 	sdp_send_flush(ssk);

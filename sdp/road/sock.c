@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/tcp_states.h>
+#include <krdma/compat.h>
 
 #include "road.h"
 
@@ -287,7 +288,7 @@ void sdp_sock_timer_stop(struct sdp_sock *ssk, struct timer_list *timer)
 /* softirq: the time for opening or for closing is over */
 static void sdp_sock_end_timer(struct timer_list *timer)
 {
-	struct sdp_sock *ssk = from_timer(ssk, timer, end_timer);
+	struct sdp_sock *ssk = timer_container_of(ssk, timer, end_timer);
 
 	sdp_lock(ssk);
 	if (ssk->link && ssk->link->conn.state != SDP_DEAD) {

@@ -12,6 +12,7 @@
  */
 #include <linux/mm.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 
 #include "pinned.h"
 
@@ -132,7 +133,8 @@ int sdp_notify_some(struct sdp_sock *ssk, struct msghdr *msg, size_t most,
 	if (rc <= 0)
 		return rc;
 	if (first)
-		*uarg = msg_zerocopy_realloc(ssk->sk, min(msg_data_left(msg), most), NULL);
+		*uarg = msg_zerocopy_realloc(ssk->sk, min(msg_data_left(msg), most), NULL,
+					     false);
 	if (!*uarg)
 		return -ENOBUFS;
 	rc = open ? sdp_notify_load(ssk, msg, most, *uarg) : 0;
