@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the kernel has, by kal/compat/features: of 2185941435 13642 */
+/* What the kernel has, by kal/compat/features: of 2556021292 13586 */
 #define KRDMA_HAVE_ASSIGN_STR_ONE 1
 #define KRDMA_HAVE_BVEC_SET_VIRT 1
 #define KRDMA_HAVE_CQ_ATTRS 1
